@@ -1,0 +1,59 @@
+/*
+ * Request -> the handler's environment and program (RFC 3875).
+ *
+ * Every FastCGI parameter but HTTP_PROXY, LD_*, ONCE_*, PATH, and names that
+ * are no environment names; of a repeated name the last.  CONTENT_LENGTH is filled
+ * in.  From the daemon PATH and what `environment` names.  ONCE_* at the end.
+ */
+#ifndef CGIENV_H
+#define CGIENV_H
+
+#include "conf.h"
+#include "request.h"
+
+/* The ONCE_* variables of an attempt. */
+struct cgienv_once {
+	const char *key, *scope, *path;
+	int attempt;
+	const char *recovery_point, *downstream_key, *token;
+};
+
+/* The program that SCRIPT_FILENAME names, PATH_INFO split off. */
+struct cgienv_script {
+	struct buf filename;
+	struct buf script_name;
+	struct buf path_info;
+};
+
+void cgienv_script_init(struct cgienv_script *);
+void cgienv_script_free(struct cgienv_script *);
+
+/*
+ * SCRIPT_FILENAME, or DOCUMENT_ROOT + SCRIPT_NAME, without Apache's
+ * "proxy:fcgi://host" prefix; not split yet.  RC_NOTFOUND if neither is there.
+ */
+enum rc cgienv_script_name(const struct request *, struct cgienv_script *);
+
+/*
+ * Moves the last segment of filename to the front of path_info, and takes it
+ * off the end of script_name.  False when there is no segment left.  The
+ * caller, who may look at files, calls it until filename is a file.
+ */
+bool cgienv_script_shorten(struct cgienv_script *);
+
+struct cgienv {
+	char **envp; /* NULL-terminated */
+	struct buf text;
+};
+
+/*
+ * script and once may be NULL (handler named by the configuration; request
+ * that is not guarded).  daemon_env is where `environment` and PATH are looked
+ * up.  RC_LIMIT when the environment would exceed LIMIT_ENV.
+ */
+enum rc cgienv_make(const struct request *, const struct conf_route *,
+    const struct cgienv_script *script, const struct cgienv_once *once,
+    char *const *daemon_env, struct cgienv *out);
+void cgienv_free(struct cgienv *);
+
+#endif

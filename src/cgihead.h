@@ -1,0 +1,49 @@
+/*
+ * A handler's output -> status, fields, where the body starts (RFC 3875,
+ * section 6), strictly: what is doubtful is refused, not guessed.
+ */
+#ifndef CGIHEAD_H
+#define CGIHEAD_H
+
+#include <stdint.h>
+
+#include "response.h"
+
+enum cgihead_verdict {
+	CGIHEAD_OK,
+	CGIHEAD_MORE,      /* no empty line yet */
+	CGIHEAD_EMPTY,     /* no output at all */
+	CGIHEAD_TOO_LONG,  /* above LIMIT_HEAD or LIMIT_FIELDS */
+	CGIHEAD_MALFORMED, /* a line that is no field; NUL; folded line */
+	CGIHEAD_STATUS,    /* a Status that is no status, or two */
+	CGIHEAD_REPEATED,  /* two Content-Type, Location, Content-Length */
+	CGIHEAD_MISSING,   /* neither Content-Type, Location nor Status */
+	CGIHEAD_LENGTH     /* a Content-Length that is no number */
+};
+
+/* What a handler says of the outcome itself, in Idempotency-Outcome. */
+enum cgihead_outcome {
+	CGIHEAD_SAYS_NOTHING,
+	CGIHEAD_SAYS_COMPLETED,
+	CGIHEAD_SAYS_NOT_EXECUTED,
+	CGIHEAD_SAYS_UNKNOWN /* or something we do not understand */
+};
+
+struct cgihead {
+	size_t body_start; /* offset into the output */
+	enum cgihead_outcome outcome;
+	int64_t content_length; /* -1: not given */
+	bool not_replayable;    /* X-Sendfile and its kin */
+};
+
+/*
+ * output holds the first len bytes; eof: there are no more.  On CGIHEAD_OK
+ * response (initialised by the caller) has kind, status, reason and fields:
+ * without Status, Idempotency-Outcome, hop-by-hop fields and X-CGI-*.
+ */
+enum cgihead_verdict cgihead_parse(const char *output, size_t len, bool eof,
+    struct response *, struct cgihead *out);
+
+const char *cgihead_verdict_text(enum cgihead_verdict);
+
+#endif

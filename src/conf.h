@@ -1,0 +1,133 @@
+/*
+ * Configuration: text -> struct conf, by one table of options.
+ *
+ * A struct conf never changes once made; requests in flight keep the one they
+ * began with by its reference count.  Everything it points to lives and dies
+ * with it.  Durations are milliseconds, sizes bytes.
+ */
+#ifndef CONF_H
+#define CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rc.h"
+
+/* Where an option was set: 0 means it was not, the default holds. */
+typedef unsigned conf_line;
+
+struct conf_list {
+	char **item; /* n strings, then NULL */
+	size_t n;
+};
+
+struct conf_statuses { /* a set of the statuses 100-599 */
+	uint64_t bits[10];
+};
+
+enum conf_key { CONF_KEY_OPTIONAL, CONF_KEY_REQUIRED, CONF_KEY_IGNORE };
+enum conf_key_syntax { CONF_SYNTAX_ANY, CONF_SYNTAX_STRING };
+enum conf_fingerprint { CONF_FINGERPRINT_JSON, CONF_FINGERPRINT_EXACT };
+enum conf_concurrent { CONF_CONCURRENT_REJECT, CONF_CONCURRENT_WAIT };
+enum conf_exit_status { CONF_EXIT_CHECK, CONF_EXIT_IGNORE };
+enum conf_on_crash { CONF_CRASH_UNKNOWN };
+enum conf_on_expired { CONF_EXPIRED_RUN };
+enum conf_dialect { CONF_DIALECT_IETF, CONF_DIALECT_STRIPE };
+enum conf_durability { CONF_DURABILITY_FULL, CONF_DURABILITY_NORMAL };
+
+struct conf_route {
+	const char *path;         /* "/payments"; "" for the defaults */
+	conf_line line;           /* of its section */
+	struct conf_list handler; /* empty: SCRIPT_FILENAME */
+	struct conf_list methods;
+	enum conf_key key;
+	enum conf_key_syntax key_syntax;
+	unsigned key_min_length, key_max_length;
+	struct conf_list scope; /* CGI variables; empty: one scope */
+	bool scope_required;
+	enum conf_fingerprint fingerprint;
+	struct conf_list fingerprint_headers; /* field names */
+	struct conf_list fingerprint_ignore;  /* JSON Pointers, RFC 6901 */
+	uint64_t max_request_body, max_response, max_output;
+	struct conf_list replay_drop; /* field names */
+	enum conf_concurrent concurrent;
+	int64_t wait_time, timeout, kill_after;
+	struct conf_statuses release, ambiguous;
+	enum conf_exit_status exit_status;
+	enum conf_on_crash on_crash;
+	int64_t retention;
+	enum conf_on_expired on_expired;
+	const char *directory;    /* NULL: the handler's own folder */
+	int umask;                /* -1: inherited */
+	const char *user, *group; /* NULL: inherited */
+	conf_line user_line, group_line;
+	struct conf_list environment; /* names of the daemon's variables */
+};
+
+struct conf {
+	const char *file; /* its name, for messages; may be NULL */
+
+	/* [server] */
+	const char *database;
+	const char *socket; /* NULL: inherited descriptor */
+	unsigned socket_mode;
+	const char *socket_user, *socket_group; /* NULL: own */
+	unsigned workers;
+	struct conf_list allow_peers; /* empty: anyone */
+	conf_line allow_peers_line, socket_line;
+	conf_line socket_user_line, socket_group_line;
+	int64_t io_timeout, drain_timeout, busy_timeout;
+	enum conf_durability durability;
+	const char *spool_dir; /* NULL: TMPDIR or /tmp */
+	uint64_t max_wal;
+	const char *key_header; /* field name */
+	char key_variable[264]; /* its CGI variable */
+	const char *link;
+	enum conf_dialect dialect;
+	int64_t sweep_interval, reap_interval;
+
+	/* [defaults], and [route PATH] with the defaults filled in,
+	 * longest path first */
+	struct conf_route defaults;
+	struct conf_route *routes;
+	size_t nroutes;
+};
+
+/* Room for one message "file:line: text" or "option -x: text". */
+struct conf_error {
+	char text[512];
+};
+
+/*
+ * Parses a whole file.  name is only for messages.  NULL on error, with the
+ * first error as "name:line: message" in err.  The caller drops the reference
+ * with conf_unref().
+ */
+struct conf *conf_parse(
+    const char *name, const char *text, size_t len, struct conf_error *err);
+
+/* What holds without a file. */
+struct conf *conf_default(struct conf_error *err);
+
+/*
+ * The command line's part: sets a [server] option (or, for "handler", that of
+ * every route, argv joined by the caller into conf_set_handler) before the
+ * configuration is shared.  False with a message that names the option.
+ */
+bool conf_set(struct conf *, const char *option, const char *value,
+    struct conf_error *err);
+bool conf_set_handler(struct conf *, char *const *argv, struct conf_error *err);
+
+/* Checks between options (allow_peers with tcp, ...).  conf_parse and the
+ * conf_set functions do not; call it once all is set. */
+bool conf_check(const struct conf *, struct conf_error *err);
+
+/* Reference count, safe between threads. */
+struct conf *conf_ref(struct conf *);
+void conf_unref(struct conf *);
+
+bool conf_list_has(const struct conf_list *, const char *);
+bool conf_status_in(const struct conf_statuses *, int status);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Record + fingerprint + now -> what a request with that key gets.
+ */
+#ifndef DECIDE_H
+#define DECIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+
+enum decision {
+	DECIDE_RUN,      /* no record, or it may run again */
+	DECIDE_REPLAY,   /* the stored answer */
+	DECIDE_NOT_KEPT, /* it completed, but the answer is not here */
+	DECIDE_BUSY,     /* in progress */
+	DECIDE_MISMATCH, /* another fingerprint */
+	DECIDE_UNKNOWN,  /* it may or may not have happened */
+	DECIDE_GONE      /* expired, kept as a marker */
+};
+
+/*
+ * record may be NULL: there is none.  same: the fingerprint, made by the
+ * record's own recipe, agrees.  now is store time.
+ */
+enum decision decide(const struct record *, bool same, int64_t now);
+
+/* Whether a record past its retention counts as deleted. */
+bool decide_is_past(const struct record *, int64_t now);
+
+#endif

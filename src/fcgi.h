@@ -1,0 +1,76 @@
+/*
+ * The FastCGI record layer (FastCGI Specification 1.0), without a socket:
+ * bytes in, events out; and the bytes of answers.
+ *
+ * One request at a time on a connection: a second one that begins before the
+ * first is answered is refused with FCGI_CANT_MPX_CONN.  No input, however
+ * wrong, makes it read or keep more than its limits.
+ */
+#ifndef FCGI_H
+#define FCGI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "request.h"
+
+enum fcgi_event {
+	FCGI_EV_MORE,  /* all input is used up */
+	FCGI_EV_HEAD,  /* the parameters are complete */
+	FCGI_EV_BODY,  /* some bytes of the body: .body, .body_len */
+	FCGI_EV_END,   /* the body is complete */
+	FCGI_EV_ABORT, /* the web server gave up this request */
+	FCGI_EV_REPLY, /* .reply holds bytes to send at once */
+	FCGI_EV_ERROR  /* not FastCGI, or above a limit: .why */
+};
+
+struct fcgi {
+	/* results of fcgi_feed() */
+	const char *why;           /* FCGI_EV_ERROR: static text */
+	const unsigned char *body; /* FCGI_EV_BODY: points into the input */
+	size_t body_len;
+	struct buf reply; /* FCGI_EV_REPLY: the caller clears it */
+	/* of the request that has begun */
+	uint16_t id; /* 0: none has */
+	bool keep_conn;
+	struct param *params; /* FCGI_EV_HEAD and later */
+	size_t nparams;
+	bool has_nul; /* a name or value holds a NUL byte */
+	/* inner state: fcgi.c */
+	struct buf text; /* raw parameter bytes, then strings */
+	unsigned char header[8];
+	size_t header_len;
+	size_t content_left, padding_left;
+	struct buf record; /* a small record gathered whole */
+	int stage;
+	unsigned max_conns; /* told to FCGI_GET_VALUES */
+};
+
+void fcgi_init(struct fcgi *, unsigned max_conns);
+void fcgi_free(struct fcgi *);
+
+/*
+ * Takes up to len bytes, stops after the first event; *used says how many were
+ * taken.  Call again with the rest.  After FCGI_EV_END nothing may be fed
+ * until fcgi_next().
+ */
+enum fcgi_event
+fcgi_feed(struct fcgi *, const void *, size_t len, size_t *used);
+
+/* Forgets the request, ready for the next one on the connection. */
+void fcgi_next(struct fcgi *);
+
+/* The header of a STDOUT record with n bytes of content (n <= 65535) and how
+ * many bytes of padding must follow it. */
+#define FCGI_HEADER_SIZE 8
+#define FCGI_CONTENT_MAX 65528
+size_t fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8]);
+
+/* The end of STDOUT and the END_REQUEST record: 24 bytes. */
+#define FCGI_END_SIZE 24
+void
+fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE]);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Canonical JSON bytes, or "not I-JSON" (RFC 7493).
+ *
+ * Two texts have the same canonical bytes exactly when they are the same
+ * I-JSON value: members sorted as RFC 8785 does, strings unescaped, numbers
+ * as exact decimals (1, 1.0 and 10e-1 agree; -0 and 0 agree).  Numbers are
+ * never turned into binary floating point, and an exponent never makes the
+ * output longer than the input.
+ */
+#ifndef JSON_H
+#define JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "conf.h"
+
+enum json_verdict {
+	JSON_OK,
+	JSON_NOT_IJSON, /* syntax, duplicate names, surrogates, UTF-8, depth */
+	JSON_NO_MEMORY
+};
+
+/*
+ * Appends the canonical form of text to out.  Members that a pointer of
+ * ignore (RFC 6901) names are left out, and do not count as duplicates
+ * resolved: a text with duplicate names is not I-JSON even there.  On failure
+ * out is as it was.
+ */
+enum json_verdict json_canonical(const void *text, size_t len,
+    const struct conf_list *ignore, struct buf *out);
+
+/* Whether that is a JSON Pointer, RFC 6901, section 3. */
+bool json_pointer_valid(const char *);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Every maximum, named, in one list.  What a user may set is bounded by these
+ * too.  Bytes unless the name says otherwise.
+ */
+#ifndef ONCE_LIMITS_H
+#define ONCE_LIMITS_H
+
+/* FastCGI: one request's parameters, all names and values together. */
+#define LIMIT_PARAMS      (256 * 1024)
+#define LIMIT_PARAM_COUNT 1024
+/* Connections open at once, idle ones included. */
+#define LIMIT_CONNECTIONS 4096
+
+/* CGI: the head of a response, and fields in it. */
+#define LIMIT_HEAD   (64 * 1024)
+#define LIMIT_FIELDS 256
+#define LIMIT_REASON 64
+
+/* Bodies up to this stay in memory, larger ones go to an unlinked file. */
+#define LIMIT_SPOOL_MEMORY (64 * 1024)
+
+/* Keys and identities. */
+#define LIMIT_KEY   4096
+#define LIMIT_PATH  (16 * 1024)
+#define LIMIT_SCOPE (16 * 1024)
+
+/* JSON: members and elements within members and elements (CONTRACT: 128). */
+#define LIMIT_JSON_DEPTH 128
+
+/* Configuration. */
+#define LIMIT_CONF_FILE   (1024 * 1024)
+#define LIMIT_CONF_ROUTES 1024
+#define LIMIT_CONF_LIST   256  /* items of one list */
+#define LIMIT_WORKERS     1024 /* threads */
+
+/* Environment of a handler: variables, and bytes in all. */
+#define LIMIT_ENV_COUNT (LIMIT_PARAM_COUNT + 64)
+#define LIMIT_ENV       (LIMIT_PARAMS + 64 * 1024)
+
+/* One line of a handler's stderr in the log; longer ones are cut. */
+#define LIMIT_STDERR_LINE 1024
+
+/* A problem document. */
+#define LIMIT_PROBLEM 4096
+
+/* Text of an error kept with a key. */
+#define LIMIT_LAST_ERROR 256
+
+/* Seconds named in Retry-After. */
+#define RETRY_AFTER_BUSY    1
+#define RETRY_AFTER_STORE   5
+#define RETRY_AFTER_UNKNOWN 30
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * All connections to web servers: accepts, reads requests without ever
+ * waiting for one peer, hands whole requests to workers, and sends answers.
+ *
+ * One thread does it.  A peer that is silent, stalls, trickles or keeps its
+ * connection costs a descriptor and no thread; one that stalls for io_timeout
+ * in mid-request, or does not take its answer, is dropped.
+ */
+#ifndef MUX_H
+#define MUX_H
+
+#include "confbox.h"
+#include "engine.h"
+#include "request.h"
+
+struct mux;
+struct exchange; /* one request and the way back */
+
+/* Starts the thread.  The listening socket stays the caller's. */
+enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
+
+/* No more requests: closes idle connections, drops half-read ones, and lets
+ * mux_next() return NULL once the queue is empty. */
+void mux_stop(struct mux *);
+
+/* After the workers are gone: sends what is still to be sent, at most
+ * until_mono, and ends the thread. */
+void mux_close(struct mux *, int64_t until_mono);
+
+/* The next whole request, body read or drained; blocks.  NULL: mux_stop(). */
+struct exchange *mux_next(struct mux *);
+
+const struct request *exchange_request(const struct exchange *);
+const struct conf *exchange_conf(const struct exchange *);
+
+/* Sends the whole answer and ends the exchange.  Takes over *answer, which is
+ * reset; never blocks: what the peer does not take at once, the thread of mux
+ * sends.  A HEAD request gets no body. */
+void exchange_answer(struct exchange *, struct answer *);
+
+/* Some output of a handler, as it is; blocks at most io_timeout without
+ * progress.  RC_CLOSED: the peer is gone. */
+enum rc exchange_write(struct exchange *, const void *, size_t);
+
+/* Ends an exchange after exchange_write().  broken: the output is not whole,
+ * so the connection is closed without FCGI_END_REQUEST. */
+void exchange_end(struct exchange *, int app_status, bool broken);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Facts of a run -> what becomes of the key and what is answered.  One table
+ * in order of precedence (outcome.c); the order of its rows is the rule.
+ */
+#ifndef OUTCOME_H
+#define OUTCOME_H
+
+#include <stdint.h>
+
+#include "cgihead.h"
+#include "conf.h"
+#include "problem.h"
+#include "record.h"
+
+/* How the program ended. */
+enum run_end {
+	RUN_EXITED,
+	RUN_SIGNALED,
+	RUN_TIMEOUT,
+	RUN_OUTPUT_LIMIT,   /* wrote more than max_output */
+	RUN_DRAINED,        /* did not end within drain_timeout */
+	RUN_CAPTURE_FAILED, /* its output could not be kept: disk full */
+	RUN_NOT_STARTED
+};
+
+struct run_facts {
+	enum run_end end;
+	int exit_status;      /* RUN_EXITED */
+	int signal;           /* RUN_SIGNALED */
+	int error;            /* RUN_NOT_STARTED: errno */
+	int64_t milliseconds; /* from start to end */
+};
+
+struct outcome_facts {
+	struct run_facts run;
+	enum cgihead_verdict head;
+	bool body_broken; /* not as long as its Content-Length */
+	int status;       /* of the response, if head is CGIHEAD_OK */
+	enum cgihead_outcome says;
+};
+
+struct outcome {
+	enum record_state state;   /* COMPLETED FAILED_RETRYABLE UNKNOWN */
+	enum problem_code problem; /* PROBLEM_NONE: the response itself */
+	int status;                /* overrides the problem's, if not 0 */
+	const char *why;           /* for last_error and the log; static */
+};
+
+struct outcome
+outcome_judge(const struct outcome_facts *, const struct conf_route *);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Verdict -> an answer of our own: RFC 9457 problem details, or the Stripe
+ * dialect.  One table of codes in problem.c.
+ */
+#ifndef PROBLEM_H
+#define PROBLEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "response.h"
+
+enum problem_code {
+	PROBLEM_NONE,
+	PROBLEM_REQUEST_INVALID, /* no CGI request: NUL in a variable */
+	PROBLEM_KEY_MISSING,
+	PROBLEM_KEY_INVALID,
+	PROBLEM_KEY_REUSED,
+	PROBLEM_KEY_IN_PROGRESS,
+	PROBLEM_OUTCOME_UNKNOWN,
+	PROBLEM_KEY_EXPIRED,
+	PROBLEM_RESPONSE_NOT_KEPT,
+	PROBLEM_SCOPE_REQUIRED,
+	PROBLEM_BODY_TOO_LARGE,
+	PROBLEM_BODY_INCOMPLETE,
+	PROBLEM_STORE_UNAVAILABLE,
+	PROBLEM_OVERLOADED,
+	PROBLEM_HANDLER_NOT_STARTED,
+	PROBLEM_HANDLER_FAILED,
+	PROBLEM_HANDLER_TIMEOUT,
+	PROBLEM_OUTCOME_NOT_RECORDED
+};
+
+struct problem {
+	enum problem_code code;
+	int status;           /* instead of the table's; 0: the table's */
+	const char *detail;   /* a sentence; NULL: the title says it all */
+	const char *instance; /* urn:uuid:... */
+	bool unknown;         /* it leaves the key unknown: say so */
+	int original_status;  /* response-not-kept */
+	int64_t completed_at; /* response-not-kept; wall clock, ms */
+};
+
+/*
+ * Makes status, fields and body.  The bytes of the body are appended to body,
+ * which response->body then points to; it must outlive the response.
+ */
+enum rc problem_make(const struct problem *, const char *link,
+    enum conf_dialect, struct response *, struct buf *body);
+
+/* "key-missing", ... */
+const char *problem_name(enum problem_code);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * The record of a key: a state machine that outlives every process.  The one
+ * table of allowed changes is in record.c; checks.sql must agree with it.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fingerprint.h"
+
+enum record_state {
+	RECORD_NONE, /* there is no record */
+	RECORD_PENDING,
+	RECORD_IN_PROGRESS,
+	RECORD_COMPLETED,
+	RECORD_FAILED_RETRYABLE,
+	RECORD_UNKNOWN,
+	RECORD_DEAD_LETTER,
+	RECORD_EXPIRED
+};
+#define RECORD_NSTATES 8
+
+#define RECORD_TOKEN_LEN 32 /* hexadecimal digits: 128 random bits */
+#define RECORD_UUID_LEN  36
+
+/* What a request needs to know of it; plain data. */
+struct record {
+	int64_t id;
+	enum record_state state;
+	int attempt; /* 1, 2, ... */
+	unsigned char fingerprint[FINGERPRINT_LEN];
+	char *recipe; /* owned; see fingerprint.h */
+	char downstream[RECORD_UUID_LEN + 1];
+	char token[RECORD_TOKEN_LEN + 1]; /* "" without a lease */
+	int64_t expires_at;               /* store time, ms; 0: never by age */
+	int64_t updated_at;               /* wall clock, ms since 1970 */
+	int status;                       /* of the stored answer, 0: none */
+	bool kept; /* completed: the answer can be replayed */
+};
+
+void record_free(struct record *); /* what it owns, not itself */
+
+/* "in_progress", ...; RECORD_NONE is "none". */
+const char *record_state_name(enum record_state);
+
+/* False if no state has that name. */
+bool record_state_parse(const char *, enum record_state *);
+
+/* Whether the table allows that change.  operator: by `oncectl forget`. */
+bool record_may_change(
+    enum record_state from, enum record_state to, bool by_operator);
+
+/* Asserts the invariants numbered in record.c. */
+void record_check(const struct record *);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * What was asked: the CGI meta-variables (RFC 3875, section 4.1) as the web
+ * server sent them, in order, repeats included, and the body.
+ *
+ * Plain data.  Whoever fills it in owns what it points to; all names and
+ * values are NUL-terminated and hold no NUL (mux refuses such a request).
+ */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+struct param {
+	const char *name;
+	const char *value;
+};
+
+/* How the body arrived, compared with CONTENT_LENGTH and the limit. */
+enum body_state {
+	BODY_WHOLE,      /* all of it */
+	BODY_TOO_LARGE,  /* above the route's max_request_body */
+	BODY_MISMATCH,   /* not as long as CONTENT_LENGTH says */
+	BODY_BAD_LENGTH, /* CONTENT_LENGTH is no number */
+	BODY_ABORTED,    /* the peer sent FCGI_ABORT_REQUEST */
+	BODY_UNSTORABLE  /* the spool failed: disk full, I/O error */
+};
+
+struct request {
+	const struct param *params;
+	size_t nparams;
+	const char *method; /* REQUEST_METHOD, never NULL */
+	const char *path;   /* see request_path(), never NULL */
+	const char *query;  /* QUERY_STRING, never NULL */
+	enum body_state body_state;
+	const void *body; /* body_len bytes; NULL if there are none */
+	size_t body_len;
+	int body_fd;       /* file that holds the body, or -1: memory */
+	char instance[46]; /* urn:uuid:..., names it in answers and log */
+};
+
+/* The first parameter of that name, or NULL. */
+const char *request_param(const struct request *, const char *name);
+
+/* How many parameters have that name. */
+size_t request_count(const struct request *, const char *name);
+
+/*
+ * The path that routes and identities go by: SCRIPT_NAME + PATH_INFO, with
+ * repeated slashes made one and "." and ".." segments resolved as the file
+ * system would, so that no spelling of a path gets around its guard.  A
+ * trailing slash stays.  Always begins with a slash.  Never REQUEST_URI.
+ */
+enum rc
+request_path(const char *script_name, const char *path_info, struct buf *out);
+
+/* A field name as its CGI variable: Content-Type -> CONTENT_TYPE,
+ * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY.  RC_LIMIT if out is too small. */
+enum rc request_variable(const char *field, char *out, size_t outsize);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * An answer: status, header fields in order with repeats, body.
+ *
+ * Fields are kept as they will be sent: "Name: value\r\n" for each, one after
+ * the other.  The body is borrowed; whoever set it keeps it alive.
+ */
+#ifndef RESPONSE_H
+#define RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "limits.h"
+
+enum response_kind {
+	RESPONSE_DOCUMENT,
+	RESPONSE_LOCAL_REDIRECT /* Location: /path, no Status: web server's */
+};
+
+struct response {
+	enum response_kind kind;
+	int status;                /* 100-599 */
+	char reason[LIMIT_REASON]; /* as the handler gave it, or "" */
+	struct buf fields;
+	const void *body;
+	size_t body_len;
+};
+
+struct field {
+	const char *name; /* not NUL-terminated: name_len bytes */
+	size_t name_len;
+	const char *value; /* no blanks around it */
+	size_t value_len;
+};
+
+void response_init(struct response *);
+void response_free(struct response *); /* does not free the body */
+
+/* Adds "name: value\r\n".  value must hold no CR, LF or NUL: RC_INVALID. */
+enum rc response_add(struct response *, const char *name, const char *value);
+
+/*
+ * Walks a block of fields: set *pos to 0 before the first call.  False at the
+ * end.  The block must be well formed (response_add or cghead made it).
+ */
+bool response_next(const struct buf *fields, size_t *pos, struct field *out);
+
+/* Whether a field's name is that, in any case of letters. */
+bool response_field_is(const struct field *, const char *name);
+
+/* The first field of that name; false if there is none. */
+bool
+response_find(const struct buf *fields, const char *name, struct field *out);
+
+/* Removes every field whose name is in names (n of them). */
+void response_remove(struct response *, const char *const *names, size_t n);
+
+/* Removes hop-by-hop fields (RFC 9110, section 7.6.1), those that a
+ * Connection field names included. */
+void response_remove_hop_by_hop(struct response *);
+
+/*
+ * The CGI head (RFC 3875, section 6.3) for the web server: "Status: 201
+ * Created\r\n", the fields, an empty line.  A local redirect has no Status.
+ */
+enum rc response_head(const struct response *, struct buf *out);
+
+/* The registered reason phrase of a status (RFC 9110), or "". */
+const char *response_reason(int status);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Path -> rules.  The route with the longest path prefix wins, by whole
+ * segments; where none matches, the defaults alone apply.
+ */
+#ifndef ROUTE_H
+#define ROUTE_H
+
+#include <stdbool.h>
+
+#include "conf.h"
+#include "request.h"
+
+/* Never NULL; lives as long as the configuration. */
+const struct conf_route *route_find(const struct conf *, const char *path);
+
+/*
+ * Whether a request is guarded: its method is in methods, key is not ignore,
+ * and it brings a key field or needs one.
+ */
+bool route_guards(
+    const struct conf *, const struct conf_route *, const struct request *);
+
+/* The longest request body allowed; UINT64_MAX if it is not guarded. */
+uint64_t route_body_limit(
+    const struct conf *, const struct conf_route *, const struct request *);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * A run of the handler: start it, read what it writes, learn how it ended.
+ * run.h says how a handler ended, not what it was.
+ *
+ * The program gets its own session and process group, the body as a file on
+ * stdin, only descriptors 0-2, default signals, and dies with this process.
+ * Its stderr goes to the log, line by line.  It is over when the program
+ * exits, whoever else still holds its pipes.  At its deadline the group gets
+ * SIGTERM, after kill_after SIGKILL.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "outcome.h"
+#include "rc.h"
+#include "spool.h"
+
+struct run;
+
+struct run_user { /* resolved by run_user_find() */
+	bool change;
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[64];
+	int ngroups;
+};
+
+struct run_spec {
+	char *const *argv; /* argv[0] is the program's path */
+	char *const *envp;
+	const char *directory;       /* NULL: the program's own folder */
+	int umask;                   /* -1: inherited */
+	const struct run_user *user; /* NULL: unchanged */
+	const void *body;
+	size_t body_len;
+	int body_fd;                 /* holds the body, or -1: memory */
+	int64_t timeout, kill_after; /* ms */
+	uint64_t max_output;         /* bytes; UINT64_MAX: no limit */
+	bool streaming;              /* timeout counts from the last output */
+	const char *instance;        /* for the log */
+};
+
+/* Names from the configuration; false with the reason in err. */
+bool run_user_find(const char *user, const char *group, struct run_user *,
+    char *err, size_t errsize);
+
+/* Once, before any run. */
+enum rc run_init(void);
+
+/* All runs, now and later, count as RUN_DRAINED and are ended. */
+void run_drain(void);
+
+/*
+ * Starts it.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
+ * it could not be started: missing, not executable, no process or descriptor.
+ */
+struct run *run_start(const struct run_spec *, struct run_facts *);
+
+/*
+ * The next bytes of its output: > 0.  0: there are no more.  Blocks; deals
+ * with stderr, deadline and drain meanwhile.
+ */
+size_t run_read(struct run *, void *, size_t);
+
+/* The reader is gone: what remains is discarded, and the timeout counts from
+ * now. */
+void run_discard(struct run *);
+
+/* Waits for its end and frees it. */
+void run_finish(struct run *, struct run_facts *);
+
+/* run_read() until the end into a spool, then run_finish().  The facts tell
+ * if the spool failed: RUN_CAPTURE_FAILED. */
+void run_capture(struct run *, struct spool *, struct run_facts *);
+
+#endif

@@ -1,0 +1,202 @@
+/*
+ * The key store, in the words of its users: what is kept, not how.  Another
+ * kind of store must be able to stand behind this header.
+ *
+ * All functions may be called from any thread.  Writing ones return when the
+ * change is durable (see durability), or has failed and will not appear.
+ * Times are store time unless a name says wall.
+ */
+#ifndef STORE_H
+#define STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "decide.h"
+#include "record.h"
+#include "response.h"
+#include "scope.h"
+#include "spool.h"
+
+struct store;
+
+struct store_options {
+	const char *database; /* file name */
+	unsigned mode;        /* of a new file: 0600 */
+	enum conf_durability durability;
+	int64_t busy_timeout; /* ms */
+	uint64_t max_wal;     /* bytes */
+	const char *spool_dir;
+	bool create; /* make and migrate it; else RC_NOTFOUND */
+};
+
+/*
+ * Opens, creates or migrates; err (of errsize bytes) gets a sentence that
+ * names the file.  RC_VERSION: written by a newer release.  RC_CORRUPT: not a
+ * database, or not ours.
+ */
+enum rc store_open(
+    struct store **, const struct store_options *, char *err, size_t errsize);
+
+/* Waits for writes under way; operations given up by their callers are tried
+ * once more. */
+void store_close(struct store *);
+
+/* The database's own secret, for scope_make(). */
+const unsigned char *store_secret(const struct store *);
+
+/* Store time now. */
+int64_t store_now(const struct store *);
+
+struct store_identity {
+	const char *scope, *path, *key;
+};
+
+/*
+ * The record of an identity, by one read without a lock.  RC_OK (free it with
+ * record_free()), RC_NOTFOUND, or the store is not usable: RC_IO, RC_CORRUPT,
+ * RC_NOMEM, RC_BUSY.
+ */
+enum rc
+store_find(struct store *, const struct store_identity *, struct record *);
+
+/*
+ * The stored answer of a completed key: response (initialised) gets status,
+ * reason, kind and fields; *body a spool that holds the body and that
+ * response->body points into (NULL for an empty body; the caller frees it).
+ * RC_NOTFOUND: no longer there, or not completed.
+ */
+enum rc store_answer(
+    struct store *, int64_t id, struct response *, struct spool **body);
+
+struct store_reservation {
+	struct store_identity identity;
+	const char *recipe; /* how fingerprint was made */
+	unsigned char fingerprint[FINGERPRINT_LEN];
+	int64_t lease;     /* ms from now to the deadline */
+	int64_t retention; /* ms */
+	enum conf_on_crash on_crash;
+};
+
+struct store_lease {
+	int64_t id;
+	int attempt;
+	char token[RECORD_TOKEN_LEN + 1];
+	char downstream[RECORD_UUID_LEN + 1];
+	char recovery_point[64];
+};
+
+/*
+ * In one write transaction: look again, decide(), and where the decision is
+ * DECIDE_RUN take the lease.  *decision says what was found there; for
+ * anything but DECIDE_RUN, found is that record (record_free()).
+ *
+ * A record made by another recipe than the reservation's and whose
+ * fingerprint can therefore not be compared here comes back as DECIDE_BUSY
+ * with found filled in: the caller compares, and tries again with that recipe.
+ *
+ * RC_OK: durable.  RC_BUSY: another process held the write lock for
+ * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
+ */
+enum rc store_reserve(struct store *, const struct store_reservation *,
+    struct store_lease *, enum decision *decision, struct record *found);
+
+/* What becomes of a leased key, with the answer to keep if it completed. */
+struct store_settlement {
+	int64_t id;
+	char token[RECORD_TOKEN_LEN + 1];
+	enum record_state state; /* COMPLETED FAILED_RETRYABLE UNKNOWN */
+	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
+	int64_t retention;                 /* ms from now; not for UNKNOWN */
+	bool keep;                         /* the answer can be replayed */
+	struct response response;          /* COMPLETED: at least its status */
+	struct spool *body; /* owned; response.body points into it */
+};
+
+struct store_settlement *store_settlement_new(void);
+void store_settlement_free(struct store_settlement *);
+
+/*
+ * Commits the outcome.  RC_OK: durable, *expires_at is set (0 for UNKNOWN).
+ * RC_LOST: the lease is gone; nothing changed.
+ *
+ * It is tried again as long as the process lives.  After busy_timeout without
+ * success the call returns RC_PENDING and the store keeps *settlement, which
+ * becomes NULL; in all other cases it stays the caller's.
+ */
+enum rc store_settle(
+    struct store *, struct store_settlement **settlement, int64_t *expires_at);
+
+/*
+ * Waits until some key has been settled since *generation was read (0 at
+ * first), or until_mono.  False: time is up.  Other processes' settlements are
+ * noticed within 100 ms.
+ */
+bool store_wait(struct store *, uint64_t *generation, int64_t until_mono);
+
+/* Called for each key that a pass changed. */
+struct store_change {
+	int64_t id;
+	const char *scope, *path, *key;
+	enum record_state from, to;
+};
+
+/*
+ * Settles the attempts of dead owners.  limit bounds one call; *n says how
+ * many were changed.  RC_OK, or why not.
+ */
+enum rc
+store_sweep(struct store *, int limit, struct store_change *changes, int *n);
+void store_changes_free(struct store_change *, int n);
+
+/* Deletes at most limit completed or released keys past their retention,
+ * oldest first. */
+enum rc store_reap(struct store *, int limit, int *n);
+
+/* --- for operators: oncectl ------------------------------------------- */
+
+struct store_row {
+	int64_t id;
+	char *scope, *path, *key, *recovery_point, *last_error;
+	enum record_state state;
+	int attempt, status;
+	char downstream[RECORD_UUID_LEN + 1];
+	/* wall clock, ms; 0 for none.  Deadlines are shown as the wall time at
+	 * which they will be reached if the clock is right now. */
+	int64_t created_at, updated_at, locked_until, expires_at;
+	int64_t reconcile_after;
+};
+void store_row_free(struct store_row *);
+
+struct store_filter {
+	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
+	enum record_state state;        /* RECORD_NONE: any */
+	int64_t older_ms;               /* created that long ago; 0: any */
+};
+
+struct store_cursor;
+enum rc
+store_list(struct store *, const struct store_filter *, struct store_cursor **);
+enum rc store_list_next(struct store_cursor *, struct store_row *);
+/* RC_NOTFOUND: that was the last */
+void store_list_free(struct store_cursor *);
+
+struct store_counts {
+	int64_t keys[RECORD_NSTATES];
+	int64_t oldest_unknown_wall; /* 0: none */
+	int64_t answer_bytes;        /* of the stored bodies */
+	int64_t database_bytes, wal_bytes;
+};
+enum rc store_stats(struct store *, struct store_counts *);
+
+/* One finding of doctor; ok: nothing to do about it. */
+struct store_finding {
+	bool ok;
+	char name[32];
+	char text[256];
+};
+enum rc store_doctor(
+    struct store *, struct store_finding *findings, size_t max, size_t *n);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * A worker: takes a whole request from mux, has the engine handle it, and
+ * sends the answer or streams the handler's output.  The only room that knows
+ * both.
+ */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include "engine.h"
+#include "mux.h"
+
+struct worker_pool;
+
+/* Starts n threads.  Handlers die with the thread that started them, so the
+ * threads live until mux_next() returns NULL. */
+enum rc
+worker_start(struct worker_pool **, struct mux *, struct engine *, unsigned n);
+
+/* Waits for all of them and frees the pool. */
+void worker_join(struct worker_pool *);
+
+#endif
