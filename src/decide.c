@@ -1,0 +1,51 @@
+/*
+ * What a request with a key gets, by the record that the key has.
+ *
+ * The order is the rule: a record past its retention counts as deleted, so it
+ * is nobody's; another fingerprint is answered as such in every state, for a
+ * caller must not learn of a request that is not its own; then the state.
+ *
+ * It must not know: how a fingerprint is made, clocks, or the store.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "decide.h"
+
+bool
+decide_is_past(const struct record *r, int64_t now)
+{
+	if (r->state != RECORD_COMPLETED && r->state != RECORD_FAILED_RETRYABLE)
+		return false;
+	return r->expires_at != 0 && r->expires_at <= now;
+}
+
+enum decision
+decide(const struct record *r, bool same, int64_t now)
+{
+	if (r == NULL || decide_is_past(r, now))
+		return DECIDE_RUN;
+	if (!same)
+		return DECIDE_MISMATCH;
+
+	switch (r->state) {
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+		return DECIDE_BUSY;
+	case RECORD_COMPLETED:
+		return r->kept ? DECIDE_REPLAY : DECIDE_NOT_KEPT;
+	case RECORD_FAILED_RETRYABLE:
+		return DECIDE_RUN;
+	case RECORD_UNKNOWN:
+	case RECORD_DEAD_LETTER:
+		return DECIDE_UNKNOWN;
+	case RECORD_EXPIRED:
+		return DECIDE_GONE;
+	case RECORD_NONE:
+		break;
+	}
+	assert(!"a record without a state");
+	return DECIDE_UNKNOWN;
+}

@@ -1,0 +1,160 @@
+/*
+ * The record of a key: its states, the one table of changes, and what holds
+ * of every record that is read or about to be written.
+ *
+ * Invariants, checked by record_check():
+ *
+ *   1. A record has an identity (id > 0), a recipe for its fingerprint and a
+ *      downstream key, and its state is none of "there is no record".
+ *   2. It has been attempted at least once, unless it is pending.
+ *   3. It has a token exactly while it is in_progress: so an attempt that
+ *      lost its lease names a token that no record has.
+ *   4. A completed record has the status of a final answer.  Only a completed
+ *      record has an answer to replay.
+ *   5. in_progress, unknown and dead_letter never end by age.
+ *   6. expires_at is no time before store time began.
+ *
+ * It must not know: SQL, fingerprints' contents, or what a request is told.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+static const char *const names[RECORD_NSTATES] = {
+	[RECORD_NONE] = "none",
+	[RECORD_PENDING] = "pending",
+	[RECORD_IN_PROGRESS] = "in_progress",
+	[RECORD_COMPLETED] = "completed",
+	[RECORD_FAILED_RETRYABLE] = "failed_retryable",
+	[RECORD_UNKNOWN] = "unknown",
+	[RECORD_DEAD_LETTER] = "dead_letter",
+	[RECORD_EXPIRED] = "expired",
+};
+
+/* Who may make a change. */
+enum by {
+	BY_RULE = 1,    /* a request, a sweep, reconciliation, or age */
+	BY_OPERATOR = 2 /* oncectl forget */
+};
+
+/* What is not here is not allowed. */
+static const struct change {
+	enum record_state from, to;
+	unsigned by;
+} changes[] = {
+	/* reserved, or accepted with 202 */
+	{ RECORD_NONE, RECORD_PENDING, BY_RULE },
+	{ RECORD_NONE, RECORD_IN_PROGRESS, BY_RULE },
+	/* taken up; or past its retention before it was: 408 */
+	{ RECORD_PENDING, RECORD_IN_PROGRESS, BY_RULE },
+	{ RECORD_PENDING, RECORD_COMPLETED, BY_RULE },
+	/* what became of the handler */
+	{ RECORD_IN_PROGRESS, RECORD_COMPLETED, BY_RULE },
+	{ RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, BY_RULE },
+	{ RECORD_IN_PROGRESS, RECORD_UNKNOWN, BY_RULE },
+	/* the next attempt */
+	{ RECORD_FAILED_RETRYABLE, RECORD_IN_PROGRESS, BY_RULE },
+	/* kept as a marker */
+	{ RECORD_FAILED_RETRYABLE, RECORD_EXPIRED, BY_RULE },
+	{ RECORD_COMPLETED, RECORD_EXPIRED, BY_RULE },
+	/* found out, or given up */
+	{ RECORD_UNKNOWN, RECORD_COMPLETED, BY_RULE },
+	{ RECORD_UNKNOWN, RECORD_FAILED_RETRYABLE, BY_RULE },
+	{ RECORD_UNKNOWN, RECORD_DEAD_LETTER, BY_RULE },
+	{ RECORD_DEAD_LETTER, RECORD_COMPLETED, BY_RULE },
+	{ RECORD_DEAD_LETTER, RECORD_FAILED_RETRYABLE, BY_RULE },
+	/* deleted by age; an operator may forget all but a running one */
+	{ RECORD_COMPLETED, RECORD_NONE, BY_RULE | BY_OPERATOR },
+	{ RECORD_FAILED_RETRYABLE, RECORD_NONE, BY_RULE | BY_OPERATOR },
+	{ RECORD_EXPIRED, RECORD_NONE, BY_RULE | BY_OPERATOR },
+	{ RECORD_PENDING, RECORD_NONE, BY_OPERATOR },
+	{ RECORD_UNKNOWN, RECORD_NONE, BY_OPERATOR },
+	{ RECORD_DEAD_LETTER, RECORD_NONE, BY_OPERATOR },
+};
+
+void
+record_free(struct record *r)
+{
+	if (r == NULL)
+		return;
+	free(r->recipe);
+	r->recipe = NULL;
+}
+
+const char *
+record_state_name(enum record_state state)
+{
+	assert((unsigned)state < RECORD_NSTATES);
+	return names[state];
+}
+
+bool
+record_state_parse(const char *name, enum record_state *state)
+{
+	for (unsigned i = 0; i < RECORD_NSTATES; i++) {
+		if (strcmp(name, names[i]) == 0) {
+			*state = (enum record_state)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+record_may_change(
+    enum record_state from, enum record_state to, bool by_operator)
+{
+	unsigned by = by_operator ? BY_OPERATOR : BY_RULE;
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (changes[i].from == from && changes[i].to == to)
+			return (changes[i].by & by) != 0;
+	return false;
+}
+
+static bool
+ends_by_age(enum record_state state)
+{
+	switch (state) {
+	case RECORD_PENDING:
+	case RECORD_COMPLETED:
+	case RECORD_FAILED_RETRYABLE:
+	case RECORD_EXPIRED:
+		return true;
+	case RECORD_NONE:
+	case RECORD_IN_PROGRESS:
+	case RECORD_UNKNOWN:
+	case RECORD_DEAD_LETTER:
+		break;
+	}
+	return false;
+}
+
+void
+record_check(const struct record *r)
+{
+	/* 1 */
+	assert(r != NULL && r->id > 0);
+	assert(r->state != RECORD_NONE && (unsigned)r->state < RECORD_NSTATES);
+	assert(r->recipe != NULL);
+	assert(
+	    strnlen(r->downstream, sizeof(r->downstream)) == RECORD_UUID_LEN);
+	/* 2 */
+	assert(r->attempt >= (r->state == RECORD_PENDING ? 0 : 1));
+	/* 3 */
+	assert(strnlen(r->token, sizeof(r->token)) ==
+	    (r->state == RECORD_IN_PROGRESS ? RECORD_TOKEN_LEN : 0));
+	/* 4 */
+	assert(r->state != RECORD_COMPLETED ||
+	    (r->status >= 200 && r->status <= 599));
+	assert(!r->kept || r->state == RECORD_COMPLETED);
+	/* 5 */
+	assert(r->expires_at == 0 || ends_by_age(r->state));
+	/* 6 */
+	assert(r->expires_at >= 0);
+}

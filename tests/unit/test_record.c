@@ -1,0 +1,229 @@
+/*
+ * record: every pair of states against the rule written out as text, names,
+ * and the invariants, each broken in turn.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record.h"
+
+/*
+ * Rows: from; columns: to, in the order of the enum: none, pending,
+ * in_progress, completed, failed_retryable, unknown, dead_letter, expired.
+ * a: by age, or in the course of things; o: by an operator; b: both.
+ */
+static const char *const allowed[RECORD_NSTATES] = {
+	/* none */ ".aa.....",
+	/* pending */ "o.aa....",
+	/* in_progress */ "...aaa..",
+	/* completed */ "b......a",
+	/* failed_retryable */ "b.a....a",
+	/* unknown */ "o..aa.a.",
+	/* dead_letter */ "o..aa...",
+	/* expired */ "b.......",
+};
+
+static void
+every_pair_of_states(void **state)
+{
+	(void)state;
+	for (int from = 0; from < RECORD_NSTATES; from++) {
+		for (int to = 0; to < RECORD_NSTATES; to++) {
+			char c = allowed[from][to];
+
+			assert_int_equal(
+			    record_may_change((enum record_state)from,
+				(enum record_state)to, false),
+			    c == 'a' || c == 'b');
+			assert_int_equal(
+			    record_may_change((enum record_state)from,
+				(enum record_state)to, true),
+			    c == 'o' || c == 'b');
+		}
+	}
+}
+
+static void
+names_go_both_ways(void **state)
+{
+	enum record_state s;
+
+	(void)state;
+	for (int i = 0; i < RECORD_NSTATES; i++) {
+		s = RECORD_EXPIRED;
+		assert_true(record_state_parse(
+		    record_state_name((enum record_state)i), &s));
+		assert_int_equal(s, i);
+	}
+	assert_string_equal(
+	    record_state_name(RECORD_IN_PROGRESS), "in_progress");
+	assert_string_equal(
+	    record_state_name(RECORD_FAILED_RETRYABLE), "failed_retryable");
+	assert_string_equal(
+	    record_state_name(RECORD_DEAD_LETTER), "dead_letter");
+}
+
+static void
+other_names_are_no_states(void **state)
+{
+	static const char *const bad[] = { "", "Completed", "complete",
+		"completed ", "in-progress", "NONE" };
+	enum record_state s = RECORD_UNKNOWN;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(record_state_parse(bad[i], &s));
+	assert_int_equal(s, RECORD_UNKNOWN);
+}
+
+static void
+free_takes_the_recipe_and_nothing(void **state)
+{
+	struct record r = { .recipe = strdup("x") };
+
+	(void)state;
+	record_free(&r);
+	assert_null(r.recipe);
+	record_free(&r);
+	record_free(NULL);
+}
+
+#define UUID  "123e4567-e89b-12d3-a456-426614174000"
+#define TOKEN "0123456789abcdef0123456789abcdef"
+
+static const struct check {
+	const char *name;
+	bool holds;
+	enum record_state state;
+	int64_t id;
+	int attempt;
+	const char *token;
+	int status;
+	bool kept;
+	int64_t expires_at;
+	const char *downstream;
+	bool no_recipe;
+} checks[] = {
+	{ "in progress", true, RECORD_IN_PROGRESS, 1, 1, TOKEN, 0, false, 0,
+	    UUID, false },
+	{ "completed and kept", true, RECORD_COMPLETED, 1, 2, "", 201, true, 9,
+	    UUID, false },
+	{ "completed, not kept", true, RECORD_COMPLETED, 1, 2, "", 599, false,
+	    9, UUID, false },
+	{ "released", true, RECORD_FAILED_RETRYABLE, 1, 1, "", 0, false, 9,
+	    UUID, false },
+	{ "unknown", true, RECORD_UNKNOWN, 1, 1, "", 0, false, 0, UUID, false },
+	{ "pending before its first attempt", true, RECORD_PENDING, 1, 0, "", 0,
+	    false, 9, UUID, false },
+	{ "expired", true, RECORD_EXPIRED, 1, 1, "", 0, false, 9, UUID, false },
+	{ "1: no id", false, RECORD_UNKNOWN, 0, 1, "", 0, false, 0, UUID,
+	    false },
+	{ "1: no state", false, RECORD_NONE, 1, 1, "", 0, false, 0, UUID,
+	    false },
+	{ "1: a state beyond the last", false,
+	    (enum record_state)RECORD_NSTATES, 1, 1, "", 0, false, 0, UUID,
+	    false },
+	{ "1: no recipe", false, RECORD_UNKNOWN, 1, 1, "", 0, false, 0, UUID,
+	    true },
+	{ "1: no downstream key", false, RECORD_UNKNOWN, 1, 1, "", 0, false, 0,
+	    "", false },
+	{ "2: unknown without an attempt", false, RECORD_UNKNOWN, 1, 0, "", 0,
+	    false, 0, UUID, false },
+	{ "2: a negative attempt", false, RECORD_PENDING, 1, -1, "", 0, false,
+	    0, UUID, false },
+	{ "3: in progress without a token", false, RECORD_IN_PROGRESS, 1, 1, "",
+	    0, false, 0, UUID, false },
+	{ "3: in progress with half a token", false, RECORD_IN_PROGRESS, 1, 1,
+	    "0123456789abcdef", 0, false, 0, UUID, false },
+	{ "3: completed with a token", false, RECORD_COMPLETED, 1, 1, TOKEN,
+	    200, true, 9, UUID, false },
+	{ "4: completed without a status", false, RECORD_COMPLETED, 1, 1, "", 0,
+	    true, 9, UUID, false },
+	{ "4: completed with an interim status", false, RECORD_COMPLETED, 1, 1,
+	    "", 103, true, 9, UUID, false },
+	{ "4: completed with status 600", false, RECORD_COMPLETED, 1, 1, "",
+	    600, true, 9, UUID, false },
+	{ "4: unknown with an answer to replay", false, RECORD_UNKNOWN, 1, 1,
+	    "", 200, true, 0, UUID, false },
+	{ "5: in progress, yet ends by age", false, RECORD_IN_PROGRESS, 1, 1,
+	    TOKEN, 0, false, 9, UUID, false },
+	{ "5: unknown, yet ends by age", false, RECORD_UNKNOWN, 1, 1, "", 0,
+	    false, 9, UUID, false },
+	{ "5: dead letter, yet ends by age", false, RECORD_DEAD_LETTER, 1, 1,
+	    "", 0, false, 9, UUID, false },
+	{ "6: expires before time began", false, RECORD_COMPLETED, 1, 1, "",
+	    200, true, -1, UUID, false },
+};
+
+/* assert() ends a process: each check has one of its own. */
+static bool
+check_holds(const struct record *r)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct rlimit none = { 0, 0 };
+
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)close(STDERR_FILENO);
+		record_check(r);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status))
+		assert_int_equal(WTERMSIG(status), SIGABRT);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void
+every_invariant(void **state)
+{
+	char recipe[] = "v1";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		const struct check *c = &checks[i];
+		struct record r = {
+			.id = c->id,
+			.state = c->state,
+			.attempt = c->attempt,
+			.recipe = c->no_recipe ? NULL : recipe,
+			.expires_at = c->expires_at,
+			.status = c->status,
+			.kept = c->kept,
+		};
+
+		strcpy(r.downstream, c->downstream);
+		strcpy(r.token, c->token);
+		if (check_holds(&r) != c->holds)
+			fail_msg("%s", c->name);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_of_states),
+		cmocka_unit_test(names_go_both_ways),
+		cmocka_unit_test(other_names_are_no_states),
+		cmocka_unit_test(free_takes_the_recipe_and_nothing),
+		cmocka_unit_test(every_invariant),
+	};
+
+	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}
