@@ -1,0 +1,115 @@
+/*
+ * Time.  No other room calls clock_gettime() or its like.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+static int64_t
+read_clock(clockid_t id)
+{
+	struct timespec ts;
+	int r;
+
+	r = clock_gettime(id, &ts);
+	assert(r == 0);
+	(void)r;
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t
+clock_mono(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t
+clock_wall(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+int64_t
+clock_boot(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
+}
+
+_Bool
+clock_boot_id(char out[CLOCK_BOOT_ID_LEN + 1])
+{
+	ssize_t n;
+	int fd;
+
+	out[0] = '\0';
+	fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	n = read(fd, out, CLOCK_BOOT_ID_LEN);
+	close(fd);
+	if (n != CLOCK_BOOT_ID_LEN) {
+		out[0] = '\0';
+		return false;
+	}
+	out[CLOCK_BOOT_ID_LEN] = '\0';
+	return true;
+}
+
+/* Both formats have four digits for the year, so time is kept within them. */
+static void
+split(int64_t wall, struct tm *tm, int *ms)
+{
+	const int64_t last = 253402300799999; /* 9999-12-31T23:59:59.999Z */
+	time_t t;
+
+	if (wall < 0)
+		wall = 0;
+	if (wall > last)
+		wall = last;
+	t = (time_t)(wall / 1000);
+	*ms = (int)(wall % 1000);
+	gmtime_r(&t, tm);
+}
+
+/* Not strftime(): its names of days and months follow the locale. */
+void
+clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
+{
+	static const char days[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu",
+		"Fri", "Sat" };
+	static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May",
+		"Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+	struct tm tm;
+	char text[80];
+	int ms, n;
+
+	split(wall, &tm, &ms);
+	n = snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+	    days[tm.tm_wday], tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900,
+	    tm.tm_hour, tm.tm_min, tm.tm_sec);
+	assert(n == CLOCK_HTTP_LEN);
+	memcpy(out, text, (size_t)n + 1);
+}
+
+void
+clock_rfc3339(int64_t wall, char out[CLOCK_RFC3339_LEN + 1])
+{
+	struct tm tm;
+	char text[96];
+	int ms, n;
+
+	split(wall, &tm, &ms);
+	n = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+	    tm.tm_sec, ms);
+	assert(n == CLOCK_RFC3339_LEN);
+	memcpy(out, text, (size_t)n + 1);
+}

@@ -1,0 +1,184 @@
+/*
+ * The log, one logfmt line an event.  A line is built on the stack and goes
+ * out in one write(2), so lines of several threads and processes never mix.
+ * It takes no lock and allocates nothing.
+ */
+#include "config.h"
+
+#include <sys/types.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+struct line {
+	char text[LOG_LINE_MAX];
+	size_t len;
+	bool cut;
+};
+
+/* Room kept for what ends a cut line: three dots, a quote, a newline. */
+#define LINE_TAIL 5
+
+static atomic_int lowest = LOG_INFO;
+
+static const char *const level_names[] = { "debug", "info", "warn", "error" };
+
+/* All of it or nothing, so that an escape is never cut in two. */
+static void
+put(struct line *l, const char *s, size_t n)
+{
+	if (l->cut || n > sizeof(l->text) - LINE_TAIL - l->len) {
+		l->cut = true;
+		return;
+	}
+	memcpy(l->text + l->len, s, n);
+	l->len += n;
+}
+
+static void
+put_text(struct line *l, const char *s)
+{
+	put(l, s, strlen(s));
+}
+
+/*
+ * Length of the UTF-8 sequence (RFC 3629, section 4) at s if it can be shown
+ * as it is: well formed, and not a C1 control.  Else 0.
+ */
+static size_t
+utf8_length(const unsigned char *s)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t n, i;
+
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		n = 2;
+	else if (s[0] >= 0xe0 && s[0] <= 0xef)
+		n = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (s[0] == 0xc2 || s[0] == 0xe0) /* C1 controls; overlong */
+		low = 0xa0;
+	else if (s[0] == 0xed) /* surrogates */
+		high = 0x9f;
+	else if (s[0] == 0xf0) /* overlong */
+		low = 0x90;
+	else if (s[0] == 0xf4) /* above U+10FFFF */
+		high = 0x8f;
+	if (s[1] < low || s[1] > high)
+		return 0;
+	for (i = 2; i < n; i++)
+		if (s[i] < 0x80 || s[i] > 0xbf)
+			return 0;
+	return n;
+}
+
+static bool
+is_plain(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	if (*p == '\0')
+		return false;
+	for (; *p != '\0'; p++)
+		if (*p <= ' ' || *p >= 0x7f || *p == '"' || *p == '=' ||
+		    *p == '\\')
+			return false;
+	return true;
+}
+
+static void
+put_value(struct line *l, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	char hex[8];
+	size_t n;
+
+	if (is_plain(s)) {
+		put_text(l, s);
+		return;
+	}
+	put_text(l, "\"");
+	while (*p != '\0' && !l->cut) {
+		n = 1;
+		if (*p == '"')
+			put_text(l, "\\\"");
+		else if (*p == '\\')
+			put_text(l, "\\\\");
+		else if (*p == '\n')
+			put_text(l, "\\n");
+		else if (*p == '\t')
+			put_text(l, "\\t");
+		else if (*p >= ' ' && *p < 0x7f)
+			put(l, (const char *)p, 1);
+		else if ((n = utf8_length(p)) != 0)
+			put(l, (const char *)p, n);
+		else {
+			snprintf(hex, sizeof(hex), "\\x%02x", *p);
+			put_text(l, hex);
+			n = 1;
+		}
+		p += n;
+	}
+	if (l->cut) {
+		memcpy(l->text + l->len, "...\"", 4);
+		l->len += 4;
+	} else
+		put_text(l, "\"");
+}
+
+static void
+put_pair(struct line *l, const char *name, const char *text)
+{
+	if (l->len > 0)
+		put_text(l, " ");
+	put_text(l, name);
+	put_text(l, "=");
+	if (!l->cut)
+		put_value(l, text);
+}
+
+void
+log_values(enum log_level level, const char *event, const char *instance,
+    const struct log_value *values, size_t n)
+{
+	struct line l;
+	char number[24];
+	size_t i;
+	ssize_t w;
+	int saved = errno;
+
+	if ((int)level < atomic_load(&lowest))
+		return;
+	l.len = 0;
+	l.cut = false;
+	put_pair(&l, "level", level_names[level]);
+	put_pair(&l, "event", event);
+	if (instance != NULL)
+		put_pair(&l, "instance", instance);
+	for (i = 0; i < n && !l.cut; i++) {
+		snprintf(number, sizeof(number), "%" PRId64, values[i].number);
+		put_pair(&l, values[i].name,
+		    values[i].text != NULL ? values[i].text : number);
+	}
+	l.text[l.len++] = '\n';
+	do
+		w = write(STDERR_FILENO, l.text, l.len);
+	while (w == -1 && errno == EINTR);
+	errno = saved;
+}
+
+void
+log_set_level(enum log_level level)
+{
+	atomic_store(&lowest, (int)level);
+}
