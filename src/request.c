@@ -1,0 +1,115 @@
+/*
+ * What was asked: looking parameters up, and the two names that everything
+ * else goes by, the path and the CGI variable of a field.
+ *
+ * It must not know how a request arrived.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "request.h"
+
+const char *
+request_param(const struct request *req, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < req->nparams; i++)
+		if (strcmp(req->params[i].name, name) == 0)
+			return req->params[i].value;
+	return NULL;
+}
+
+size_t
+request_count(const struct request *req, const char *name)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < req->nparams; i++)
+		if (strcmp(req->params[i].name, name) == 0)
+			n++;
+	return n;
+}
+
+/*
+ * Resolves path, which begins with a slash, in place and returns its new
+ * length.  w always stands behind a slash until the last segment is copied.
+ */
+static size_t
+resolve(char *path, size_t len)
+{
+	size_t r, w, n;
+	const char *end;
+
+	assert(len > 0 && path[0] == '/');
+	w = 1;
+	for (r = 1; r < len; r += n + 1) {
+		end = memchr(path + r, '/', len - r);
+		n = end != NULL ? (size_t)(end - (path + r)) : len - r;
+		if (n == 0 || (n == 1 && path[r] == '.'))
+			continue;
+		if (n == 2 && path[r] == '.' && path[r + 1] == '.') {
+			/* The parent of the root is the root. */
+			if (w > 1)
+				w--;
+			while (path[w - 1] != '/')
+				w--;
+			continue;
+		}
+		memmove(path + w, path + r, n);
+		w += n;
+		if (end != NULL)
+			path[w++] = '/';
+	}
+	return w;
+}
+
+enum rc
+request_path(const char *script_name, const char *path_info, struct buf *out)
+{
+	enum rc rc;
+
+	buf_clear(out);
+	rc = buf_addc(out, '/');
+	if (rc == RC_OK && script_name != NULL)
+		rc = buf_adds(out, script_name);
+	if (rc == RC_OK && path_info != NULL)
+		rc = buf_adds(out, path_info);
+	if (rc != RC_OK) {
+		buf_clear(out);
+		return rc;
+	}
+	buf_truncate(out, resolve(out->data, out->len));
+	return RC_OK;
+}
+
+enum rc
+request_variable(const char *field, char *out, size_t outsize)
+{
+	const char *prefix = "HTTP_";
+	size_t n = 0;
+
+	/* RFC 3875, section 4.1.18: these two have variables of their own. */
+	if (strcasecmp(field, "Content-Type") == 0 ||
+	    strcasecmp(field, "Content-Length") == 0)
+		prefix = "";
+
+	assert(outsize > 0);
+	if (strlen(prefix) + strlen(field) >= outsize) {
+		out[0] = '\0';
+		return RC_LIMIT;
+	}
+	for (; *prefix != '\0'; prefix++)
+		out[n++] = *prefix;
+	for (; *field != '\0'; field++) {
+		if (*field >= 'a' && *field <= 'z')
+			out[n++] = (char)(*field - 'a' + 'A');
+		else
+			out[n++] = *field == '-' ? '_' : *field;
+	}
+	out[n] = '\0';
+	return RC_OK;
+}

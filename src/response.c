@@ -1,0 +1,317 @@
+/*
+ * An answer's status and header fields.
+ *
+ * The fields are one block of text, so that what is stored, replayed and sent
+ * is the same bytes.  It must not know what the fields are good for, besides
+ * the hop-by-hop ones.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "response.h"
+
+/* RFC 9110, section 7.6.1, and what RFC 2616, section 13.5.1 counted too:
+ * they speak of one connection, or of a coding that ends at the web server. */
+static const char *const hop_by_hop[] = {
+	"Connection",
+	"Keep-Alive",
+	"Proxy-Authenticate",
+	"Proxy-Authorization",
+	"Proxy-Connection",
+	"TE",
+	"Trailer",
+	"Transfer-Encoding",
+	"Upgrade",
+};
+#define NHOP (sizeof(hop_by_hop) / sizeof(hop_by_hop[0]))
+
+/* The first character of the name of a field about to be removed. */
+#define MARK '\0'
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* tchar, RFC 9110, section 5.6.2. */
+static bool
+is_token(const char *s)
+{
+	size_t n = strspn(s,
+	    "!#$%&'*+-.^_`|~0123456789"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz");
+
+	return n > 0 && s[n] == '\0';
+}
+
+void
+response_init(struct response *r)
+{
+	r->kind = RESPONSE_DOCUMENT;
+	r->status = 200;
+	r->reason[0] = '\0';
+	buf_init(&r->fields, LIMIT_HEAD);
+	r->body = NULL;
+	r->body_len = 0;
+}
+
+void
+response_free(struct response *r)
+{
+	if (r == NULL)
+		return;
+	buf_free(&r->fields);
+	response_init(r);
+}
+
+enum rc
+response_add(struct response *r, const char *name, const char *value)
+{
+	if (!is_token(name) || strpbrk(value, "\r\n") != NULL)
+		return RC_INVALID;
+	return buf_addf(&r->fields, "%s: %s\r\n", name, value);
+}
+
+bool
+response_next(const struct buf *fields, size_t *pos, struct field *out)
+{
+	const char *line, *end, *colon, *value;
+
+	assert(*pos <= fields->len);
+	line = fields->data + *pos;
+	end = memchr(line, '\n', fields->len - *pos);
+	if (end == NULL)
+		return false;
+	colon = memchr(line, ':', (size_t)(end - line));
+	if (colon == NULL)
+		return false;
+	*pos = (size_t)(end + 1 - fields->data);
+
+	for (value = colon + 1; value < end && is_blank(*value); value++)
+		;
+	if (end > value && end[-1] == '\r')
+		end--;
+	while (end > value && is_blank(end[-1]))
+		end--;
+	out->name = line;
+	out->name_len = (size_t)(colon - line);
+	out->value = value;
+	out->value_len = (size_t)(end - value);
+	return true;
+}
+
+static bool
+name_is(const struct field *f, const char *name, size_t len)
+{
+	return f->name_len == len && strncasecmp(f->name, name, len) == 0;
+}
+
+bool
+response_field_is(const struct field *f, const char *name)
+{
+	return name_is(f, name, strlen(name));
+}
+
+bool
+response_find(const struct buf *fields, const char *name, struct field *out)
+{
+	size_t pos = 0;
+
+	while (response_next(fields, &pos, out))
+		if (response_field_is(out, name))
+			return true;
+	return false;
+}
+
+static void
+mark(struct buf *fields, const struct field *f)
+{
+	fields->data[f->name - fields->data] = MARK;
+}
+
+static void
+mark_names(struct buf *fields, const char *const *names, size_t n)
+{
+	struct field f;
+	size_t pos = 0, i;
+
+	while (response_next(fields, &pos, &f))
+		for (i = 0; i < n; i++)
+			if (response_field_is(&f, names[i])) {
+				mark(fields, &f);
+				break;
+			}
+}
+
+/* Marks every field of that name.  Connection itself is left alone: its
+ * other lines have still to be read. */
+static void
+mark_option(struct buf *fields, const char *name, size_t len)
+{
+	struct field f;
+	size_t pos = 0;
+
+	while (response_next(fields, &pos, &f))
+		if (name_is(&f, name, len) &&
+		    !response_field_is(&f, "Connection"))
+			mark(fields, &f);
+}
+
+/* Marks what the options of one Connection field name. */
+static void
+mark_options(struct buf *fields, const struct field *connection)
+{
+	const char *p = connection->value, *end = p + connection->value_len;
+	size_t n;
+
+	while (p < end) {
+		for (n = 0; p + n < end && p[n] != ',' && !is_blank(p[n]); n++)
+			;
+		if (n > 0)
+			mark_option(fields, p, n);
+		p += n;
+		while (p < end && (*p == ',' || is_blank(*p)))
+			p++;
+	}
+}
+
+/* Closes the gaps that marked fields leave. */
+static void
+sweep(struct buf *fields)
+{
+	struct field f;
+	size_t pos = 0, start = 0, w = 0;
+
+	while (response_next(fields, &pos, &f)) {
+		if (*f.name != MARK) {
+			memmove(fields->data + w, fields->data + start,
+			    pos - start);
+			w += pos - start;
+		}
+		start = pos;
+	}
+	buf_truncate(fields, w);
+}
+
+void
+response_remove(struct response *r, const char *const *names, size_t n)
+{
+	mark_names(&r->fields, names, n);
+	sweep(&r->fields);
+}
+
+void
+response_remove_hop_by_hop(struct response *r)
+{
+	struct field f;
+	size_t pos = 0;
+
+	while (response_next(&r->fields, &pos, &f))
+		if (response_field_is(&f, "Connection"))
+			mark_options(&r->fields, &f);
+	mark_names(&r->fields, hop_by_hop, NHOP);
+	sweep(&r->fields);
+}
+
+enum rc
+response_head(const struct response *r, struct buf *out)
+{
+	size_t before = out->len;
+	const char *reason = r->reason;
+	enum rc rc = RC_OK;
+
+	if (*reason == '\0')
+		reason = response_reason(r->status);
+	if (r->kind == RESPONSE_DOCUMENT)
+		rc = buf_addf(out, "Status: %d %s\r\n", r->status, reason);
+	if (rc == RC_OK)
+		rc = buf_add(out, r->fields.data, r->fields.len);
+	if (rc == RC_OK)
+		rc = buf_adds(out, "\r\n");
+	if (rc != RC_OK)
+		buf_truncate(out, before);
+	return rc;
+}
+
+/* The registry of RFC 9110, section 16.2.1, as IANA keeps it. */
+static const struct {
+	int status;
+	const char *reason;
+} reasons[] = {
+	{ 100, "Continue" },
+	{ 101, "Switching Protocols" },
+	{ 102, "Processing" },
+	{ 103, "Early Hints" },
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 202, "Accepted" },
+	{ 203, "Non-Authoritative Information" },
+	{ 204, "No Content" },
+	{ 205, "Reset Content" },
+	{ 206, "Partial Content" },
+	{ 207, "Multi-Status" },
+	{ 208, "Already Reported" },
+	{ 226, "IM Used" },
+	{ 300, "Multiple Choices" },
+	{ 301, "Moved Permanently" },
+	{ 302, "Found" },
+	{ 303, "See Other" },
+	{ 304, "Not Modified" },
+	{ 305, "Use Proxy" },
+	{ 307, "Temporary Redirect" },
+	{ 308, "Permanent Redirect" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 402, "Payment Required" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 406, "Not Acceptable" },
+	{ 407, "Proxy Authentication Required" },
+	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
+	{ 410, "Gone" },
+	{ 411, "Length Required" },
+	{ 412, "Precondition Failed" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 415, "Unsupported Media Type" },
+	{ 416, "Range Not Satisfiable" },
+	{ 417, "Expectation Failed" },
+	{ 421, "Misdirected Request" },
+	{ 422, "Unprocessable Content" },
+	{ 423, "Locked" },
+	{ 424, "Failed Dependency" },
+	{ 425, "Too Early" },
+	{ 426, "Upgrade Required" },
+	{ 428, "Precondition Required" },
+	{ 429, "Too Many Requests" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 451, "Unavailable For Legal Reasons" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 502, "Bad Gateway" },
+	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
+	{ 505, "HTTP Version Not Supported" },
+	{ 506, "Variant Also Negotiates" },
+	{ 507, "Insufficient Storage" },
+	{ 508, "Loop Detected" },
+	{ 511, "Network Authentication Required" },
+};
+
+const char *
+response_reason(int status)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "";
+}
