@@ -27,6 +27,9 @@
 /* JSON: members and elements within members and elements (CONTRACT: 128). */
 #define LIMIT_JSON_DEPTH 128
 
+/* How a fingerprint was made, as text. */
+#define LIMIT_RECIPE (64 * 1024)
+
 /* Configuration. */
 #define LIMIT_CONF_FILE   (1024 * 1024)
 #define LIMIT_CONF_ROUTES 1024

@@ -14,28 +14,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "child.h"
 #include "outcome.h"
 #include "rc.h"
 #include "spool.h"
 
 struct run;
 
-struct run_user { /* resolved by run_user_find() */
-	bool change;
-	uid_t uid;
-	gid_t gid;
-	gid_t groups[64];
-	int ngroups;
-};
-
 struct run_spec {
 	char *const *argv; /* argv[0] is the program's path */
 	char *const *envp;
-	const char *directory;       /* NULL: the program's own folder */
-	int umask;                   /* -1: inherited */
-	const struct run_user *user; /* NULL: unchanged */
+	const char *directory;   /* NULL: the program's own folder */
+	int umask;               /* -1: inherited */
+	const struct user *user; /* NULL: unchanged */
 	const void *body;
 	size_t body_len;
 	int body_fd;                 /* holds the body, or -1: memory */
@@ -45,12 +37,11 @@ struct run_spec {
 	const char *instance;        /* for the log */
 };
 
-/* Names from the configuration; false with the reason in err. */
-bool run_user_find(const char *user, const char *group, struct run_user *,
-    char *err, size_t errsize);
-
-/* Once, before any run. */
+/* Once, before the first thread: see child_init(). */
 enum rc run_init(void);
+
+/* Whether that names a regular file. */
+bool run_is_file(const char *path);
 
 /* All runs, now and later, count as RUN_DRAINED and are ended. */
 void run_drain(void);

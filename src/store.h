@@ -49,6 +49,13 @@ const unsigned char *store_secret(const struct store *);
 /* Store time now. */
 int64_t store_now(const struct store *);
 
+/*
+ * The wall clock's reading, ms, at that store time, if the clock is right now.
+ * Both clocks are read to the nanosecond, so that the same store time gives
+ * the same second again unless the wall clock was changed.
+ */
+int64_t store_wall(const struct store *, int64_t store_time);
+
 struct store_identity {
 	const char *scope, *path, *key;
 };

@@ -1,0 +1,204 @@
+/*
+ * From a lease to an answer.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgienv.h"
+#include "clock.h"
+#include "handler.h"
+#include "limits.h"
+#include "log.h"
+#include "attempt.h"
+
+void
+attempt_init(struct attempt *at)
+{
+	memset(at, 0, sizeof(*at));
+	response_init(&at->response);
+}
+
+bool
+attempt_prepare(struct attempt *at)
+{
+	const char *dir = at->conf->spool_dir;
+
+	if (at->settlement == NULL)
+		at->settlement = store_settlement_new();
+	if (at->output == NULL)
+		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
+	return (at->settlement != NULL && at->output != NULL);
+}
+
+void
+attempt_free(struct attempt *at)
+{
+	response_free(&at->response);
+	store_settlement_free(at->settlement);
+	spool_free(at->output);
+}
+
+void
+attempt_run(struct attempt *at)
+{
+	struct cgienv_once once;
+	struct run_facts *facts = &at->facts.run;
+	struct run *run;
+
+	assert(at->lease.token[0] != '\0');
+	once.key = at->key;
+	once.scope = at->scope;
+	once.path = at->rq->path;
+	once.attempt = at->lease.attempt;
+	once.recovery_point = at->lease.recovery_point;
+	once.downstream_key = at->lease.downstream;
+	once.token = at->lease.token;
+	if ((run = handler_start(at->rule, at->rq, &once, facts)) != NULL)
+		run_capture(run, at->output, facts);
+}
+
+void
+attempt_judge(struct attempt *at)
+{
+	struct outcome_facts *facts = &at->facts;
+	struct response *response = &at->response;
+	const char *bytes = NULL;
+	size_t len = 0;
+	enum rc rc = RC_OK;
+
+	facts->head = CGIHEAD_EMPTY;
+	if (facts->run.end == RUN_EXITED) {
+		bytes = spool_bytes(at->output, &rc);
+		len = (size_t)spool_length(at->output);
+		if (rc != RC_OK)
+			facts->run.end = RUN_CAPTURE_FAILED;
+		else
+			facts->head = cgihead_parse(
+			    bytes, len, true, response, &at->head);
+	}
+	if (facts->head == CGIHEAD_OK) {
+		len -= at->head.body_start;
+		response->body = len > 0 ? bytes + at->head.body_start : NULL;
+		response->body_len = len;
+		if (strcmp(at->rq->method, "HEAD") == 0)
+			response->body_len = 0;
+		else if (at->head.content_length != -1)
+			facts->body_broken =
+			    (uint64_t)at->head.content_length != len;
+		facts->status = response->status;
+		facts->says = at->head.outcome;
+	}
+	at->outcome = outcome_judge(facts, at->rule);
+	log_event(LOG_INFO, "run", at->rq->instance,
+	    LOG_S("path", at->rq->path), LOG_S("key", at->key),
+	    LOG_I("attempt", at->lease.attempt),
+	    LOG_S("state", record_state_name(at->outcome.state)),
+	    LOG_S("why", at->outcome.why),
+	    LOG_S("head", cgihead_verdict_text(facts->head)),
+	    LOG_I("status", facts->status),
+	    LOG_I("exit", facts->run.exit_status),
+	    LOG_I("signal", facts->run.signal),
+	    LOG_I("ms", facts->run.milliseconds));
+}
+
+/* --- the outcome -------------------------------------------------------- */
+
+/*
+ * What a retry will get: the response without what is not replayed.  If there
+ * is no memory for a copy of its head, it is not kept, but still completed.
+ */
+static void
+keep_response(struct attempt *at, struct store_settlement *st)
+{
+	const struct response *from = &at->response;
+	const struct conf_list *drop = &at->rule->replay_drop;
+
+	st->response.kind = from->kind;
+	st->response.status = from->status;
+	if (at->head.not_replayable ||
+	    from->body_len > at->rule->max_response ||
+	    buf_add(&st->response.fields, from->fields.data,
+		from->fields.len) != RC_OK)
+		return;
+	st->keep = true;
+	memcpy(st->response.reason, from->reason, sizeof(from->reason));
+	response_remove(
+	    &st->response, (const char *const *)drop->item, drop->n);
+	st->response.body = from->body;
+	st->response.body_len = from->body_len;
+}
+
+void
+attempt_add_expires(
+    struct store *store, struct response *response, int64_t expires_at)
+{
+	char date[CLOCK_HTTP_LEN + 1];
+
+	/* A local redirect is for the web server and has no other field. */
+	if (response->kind == RESPONSE_LOCAL_REDIRECT || expires_at == 0)
+		return;
+	clock_http(store_wall(store, expires_at), date);
+	(void)response_add(response, "Idempotency-Expires", date);
+}
+
+static void
+answer_outcome(struct attempt *at, int64_t expires_at, struct answer *answer)
+{
+	struct problem problem;
+
+	if (at->outcome.problem != PROBLEM_NONE) {
+		memset(&problem, 0, sizeof(problem));
+		problem.code = at->outcome.problem;
+		problem.status = at->outcome.status;
+		problem.detail = at->outcome.why;
+		problem.unknown = at->outcome.state == RECORD_UNKNOWN;
+		answer_problem(answer, &problem, at->conf, at->rq);
+		return;
+	}
+	response_free(&answer->response);
+	answer->response = at->response;
+	response_init(&at->response);
+	answer->spool = at->output;
+	at->output = NULL;
+	if (at->outcome.state == RECORD_COMPLETED)
+		attempt_add_expires(at->store, &answer->response, expires_at);
+}
+
+/*
+ * The settlement owns the output while the store has it, since the store goes
+ * on trying after we gave up waiting.
+ */
+void
+attempt_complete(struct attempt *at, struct answer *answer)
+{
+	struct store_settlement *st = at->settlement;
+	int64_t expires_at = 0;
+	enum rc rc;
+
+	st->id = at->lease.id;
+	memcpy(st->token, at->lease.token, sizeof(st->token));
+	st->state = at->outcome.state;
+	st->retention = at->rule->retention;
+	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
+	if (st->state == RECORD_COMPLETED)
+		keep_response(at, st);
+	st->body = at->output;
+	at->output = NULL;
+	rc = store_settle(at->store, &at->settlement, &expires_at);
+	if (at->settlement != NULL) {
+		at->output = at->settlement->body;
+		at->settlement->body = NULL;
+	}
+	if (rc == RC_OK) {
+		answer_outcome(at, expires_at, answer);
+		return;
+	}
+	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->instance,
+	    LOG_S("key", at->key), LOG_S("why", rc_text(rc)));
+	answer_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
+	    "The request ran, but its outcome could not be recorded yet.",
+	    at->conf, at->rq);
+}

@@ -1,0 +1,59 @@
+/*
+ * One attempt at a key, by the request that holds its lease:
+ *
+ *	attempt_run -> attempt_judge -> attempt_complete
+ *
+ * Each stage adds its part to struct attempt; the answer exists only after
+ * the last one, when the outcome is durable.
+ */
+#ifndef ATTEMPT_H
+#define ATTEMPT_H
+
+#include "answer.h"
+#include "cgihead.h"
+#include "conf.h"
+#include "outcome.h"
+#include "request.h"
+#include "store.h"
+
+struct attempt {
+	/* given; borrowed */
+	struct store *store;
+	const struct conf *conf;
+	const struct conf_route *rule;
+	const struct request *rq;
+	const char *key, *scope;
+	struct store_lease lease;
+	/* from attempt_prepare() */
+	struct store_settlement *settlement;
+	struct spool *output;
+	/* from attempt_run() */
+	struct outcome_facts facts;
+	/* from attempt_judge() */
+	struct cgihead head;
+	struct response response; /* its body is in output */
+	struct outcome outcome;
+};
+
+/* The given part is the caller's to fill in. */
+void attempt_init(struct attempt *);
+
+/* Before the lease is taken: gets all that may be missing later.  False: no
+ * memory.  May be called again. */
+bool attempt_prepare(struct attempt *);
+
+void attempt_free(struct attempt *);
+
+/* Runs the handler to its end and captures its output. */
+void attempt_run(struct attempt *);
+
+/* What it wrote and how it ended, and what that makes of the key. */
+void attempt_judge(struct attempt *);
+
+/* Makes the outcome durable, and only then the answer. */
+void attempt_complete(struct attempt *, struct answer *);
+
+/* Adds Idempotency-Expires: expires_at is store time, 0 for never. */
+void attempt_add_expires(struct store *, struct response *, int64_t expires_at);
+
+#endif

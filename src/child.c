@@ -1,0 +1,209 @@
+/*
+ * Children are made by clone(CLONE_VM | CLONE_VFORK), as posix_spawn() does:
+ * its cost does not grow with our memory, and the error of a failed exec
+ * arrives in a variable.  posix_spawn() itself cannot ask for a death signal,
+ * and CLONE_PIDFD leaves no moment at which the pid could be another's.
+ *
+ * Between clone and exec the child shares our memory and runs on a stack of
+ * its own: only system calls there, and those that glibc would broadcast to
+ * all threads (setuid and its kin) by number.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/close_range.h>
+
+#include "child.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+/* On 32-bit machines the calls without a suffix take 16-bit ids. */
+#ifdef SYS_setgroups32
+#define NR_SETGROUPS SYS_setgroups32
+#define NR_SETRESGID SYS_setresgid32
+#define NR_SETRESUID SYS_setresuid32
+#else
+#define NR_SETGROUPS SYS_setgroups
+#define NR_SETRESGID SYS_setresgid
+#define NR_SETRESUID SYS_setresuid
+#endif
+
+#if defined(__clang__)
+#define CHILD_SIDE __attribute__((disable_sanitizer_instrumentation))
+#else
+#define CHILD_SIDE __attribute__((no_sanitize("address", "thread")))
+#endif
+
+struct birth {
+	const struct child_spec *spec;
+	pid_t parent;
+	/* written by the child, read after the exec or exit */
+	volatile int error;
+	const char *volatile step;
+};
+
+int
+child_init(void)
+{
+	int fd, sig;
+	struct sigaction sa;
+
+	do {
+		if ((fd = open("/dev/null", O_RDWR)) == -1)
+			return (errno);
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		return (errno);
+
+	/* exec resets handlers, but what is ignored stays ignored. */
+	for (sig = 1; sig <= SIGRTMAX; sig++) {
+		if (sigaction(sig, NULL, &sa) == -1 || sa.sa_handler != SIG_IGN)
+			continue;
+		memset(&sa, 0, sizeof(sa));
+		sa.sa_handler = SIG_DFL;
+		if (sigaction(sig, &sa, NULL) == -1)
+			return (errno);
+	}
+	return (0);
+}
+
+CHILD_SIDE static int
+become(const struct user *user)
+{
+	if (syscall(NR_SETGROUPS, user->ngroups, user->groups) == -1 ||
+	    syscall(NR_SETRESGID, user->gid, user->gid, user->gid) == -1 ||
+	    syscall(NR_SETRESUID, user->uid, user->uid, user->uid) == -1)
+		return (-1);
+	return (0);
+}
+
+/* The child's side: returns only if a step failed. */
+CHILD_SIDE static int
+child_side(void *arg)
+{
+	struct birth *birth = arg;
+	const struct child_spec *spec = birth->spec;
+	sigset_t none;
+	int i;
+
+	birth->step = "setsid";
+	if (setsid() == -1)
+		goto fail;
+	birth->step = "dup2";
+	for (i = 0; i < 3; i++) {
+		if (dup2(spec->fd[i], i) == -1)
+			goto fail;
+	}
+	if (spec->umask != -1)
+		umask((mode_t)spec->umask);
+	birth->step = "setuid";
+	if (spec->user != NULL && spec->user->change &&
+	    become(spec->user) == -1)
+		goto fail;
+	/* By now as the handler's user, who must be able to enter it. */
+	birth->step = "chdir";
+	if (spec->directory != NULL && chdir(spec->directory) == -1)
+		goto fail;
+
+	/* A change of ids clears the death signal: set it after.  A parent
+	 * that died before could not send it any more. */
+	birth->step = "prctl";
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		goto fail;
+	if (getppid() != birth->parent)
+		_exit(127);
+
+	birth->step = "sigprocmask";
+	sigemptyset(&none);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) == -1)
+		goto fail;
+	birth->step = "exec";
+	execve(spec->argv[0], spec->argv, spec->envp);
+fail:
+	birth->error = errno;
+	_exit(127);
+}
+
+int
+child_start(
+    struct child *child, const struct child_spec *spec, const char **step)
+{
+	_Alignas(16) char stack[16 * 1024];
+	struct birth birth;
+	sigset_t all, saved;
+	int error, i, pidfd;
+	pid_t pid;
+
+	for (i = 0; i < 3; i++)
+		assert(spec->fd[i] > STDERR_FILENO);
+	birth.spec = spec;
+	birth.parent = getpid();
+	birth.error = 0;
+	birth.step = "clone";
+
+	/* No handler of ours may run in the child while it shares memory. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	pidfd = -1;
+	pid = clone(child_side, stack + sizeof(stack),
+	    CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &birth, &pidfd);
+	error = pid == -1 ? errno : birth.error;
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+
+	*step = birth.step;
+	if (pid == -1)
+		return (error);
+	child->pid = pid;
+	child->pidfd = pidfd;
+	if (error != 0)
+		(void)child_reap(child);
+	return (error);
+}
+
+void
+child_signal(const struct child *child, int sig)
+{
+	assert(child->pid > 1);
+	/* Unreaped, the leader keeps the group's number from being reused. */
+	(void)kill(-child->pid, sig);
+}
+
+bool
+child_exited(const struct child *child)
+{
+	struct pollfd pfd;
+
+	pfd.fd = child->pidfd;
+	pfd.events = POLLIN;
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+int
+child_reap(struct child *child)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	while (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED) == -1)
+		assert(errno == EINTR);
+	close(child->pidfd);
+	child->pidfd = -1;
+	child->pid = -1;
+	return (info.si_code == CLD_EXITED ? info.si_status : -info.si_status);
+}

@@ -1,0 +1,500 @@
+/*
+ * One thread runs one handler: it waits in poll(2) for output, stderr, exit,
+ * deadline and drain together, so none of them can hold up another.
+ *
+ * A run is over when the program has exited and what was in its pipes at that
+ * moment has been read.  A process that it left behind may hold the pipes for
+ * as long as it likes.
+ *
+ * The first reason to end a run is the one that counts: a handler that exits 0
+ * upon the SIGTERM of its timeout has timed out.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "clock.h"
+#include "limits.h"
+#include "log.h"
+#include "run.h"
+
+/* Two eyes on the same stop: the flag for reading, the descriptor for poll. */
+static int drain_fd = -1;
+static int null_fd = -1;
+
+enum run_stage {
+	STAGE_RUNNING,    /* until the deadline */
+	STAGE_TERMINATED, /* SIGTERM was sent; until the second deadline */
+	STAGE_KILLED      /* SIGKILL was sent; the end is certain */
+};
+
+struct run {
+	struct child child;
+	int out, err;    /* our ends; -1: at their end */
+	bool exited;     /* not reaped yet */
+	size_t out_left; /* once exited: bytes still in the pipe */
+	bool streaming;
+	bool discarding;
+	enum run_stage stage;
+	struct run_facts facts; /* .end is RUN_EXITED until a reason comes */
+	int64_t started, deadline;
+	int64_t timeout, kill_after;
+	uint64_t output, max_output;
+	char instance[48];
+	struct buf line; /* of stderr, not ended yet */
+	bool line_cut;   /* the rest of it is dropped */
+};
+
+enum rc
+run_init(void)
+{
+	int error;
+
+	if ((error = child_init()) != 0) {
+		log_event(LOG_ERROR, "run-init", NULL,
+		    LOG_S("error", strerror(error)));
+		return (RC_IO);
+	}
+	drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (drain_fd == -1 || null_fd == -1) {
+		log_event(LOG_ERROR, "run-init", NULL,
+		    LOG_S("error", strerror(errno)));
+		return (RC_IO);
+	}
+	return (RC_OK);
+}
+
+void
+run_drain(void)
+{
+	const uint64_t one = 1;
+
+	/* Never read again, so it stays readable for everybody. */
+	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
+		assert(errno == EAGAIN);
+}
+
+bool
+run_is_file(const char *path)
+{
+	struct stat st;
+
+	return (stat(path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
+/* --- start -------------------------------------------------------------- */
+
+/*
+ * The body as a file at its beginning, read-only where it is a file already:
+ * what the handler does to its stdin must not reach ours.
+ */
+static int
+open_body(const struct run_spec *spec)
+{
+	char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+	const char *p = spec->body;
+	size_t left = spec->body_len;
+	ssize_t n;
+	int fd;
+
+	if (spec->body_len == 0)
+		return (fcntl(null_fd, F_DUPFD_CLOEXEC, 3));
+	if (spec->body_fd != -1) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", spec->body_fd);
+		return (open(path, O_RDONLY | O_CLOEXEC));
+	}
+	if ((fd = memfd_create("request-body", MFD_CLOEXEC)) == -1)
+		return (-1);
+	for (; left > 0; p += n, left -= (size_t)n) {
+		n = pwrite(fd, p, left, (off_t)(spec->body_len - left));
+		if (n == -1) {
+			close(fd);
+			return (-1);
+		}
+	}
+	return (fd);
+}
+
+static int
+open_pipe(int fds[2])
+{
+	int flags;
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return (-1);
+	if ((flags = fcntl(fds[0], F_GETFL)) == -1 ||
+	    fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) == -1) {
+		close(fds[0]);
+		close(fds[1]);
+		fds[0] = fds[1] = -1;
+		return (-1);
+	}
+	return (0);
+}
+
+static void
+close_all(const int *fds, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (fds[i] != -1)
+			close(fds[i]);
+	}
+}
+
+/* The folder of a program's path, "/" at least; NULL: no memory. */
+static char *
+folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL)
+		return (strdup("."));
+	return (strndup(path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+static struct run *
+run_new(const struct run_spec *spec)
+{
+	struct run *run;
+
+	if ((run = calloc(1, sizeof(*run))) == NULL)
+		return (NULL);
+	run->child.pid = -1;
+	run->out = run->err = -1;
+	run->streaming = spec->streaming;
+	run->facts.end = RUN_EXITED;
+	run->timeout = spec->timeout;
+	run->kill_after = spec->kill_after;
+	run->max_output = spec->max_output;
+	snprintf(run->instance, sizeof(run->instance), "%s", spec->instance);
+	buf_init(&run->line, LIMIT_STDERR_LINE);
+	return (run);
+}
+
+static void
+run_free(struct run *run)
+{
+	if (run == NULL)
+		return;
+	buf_free(&run->line);
+	free(run);
+}
+
+struct run *
+run_start(const struct run_spec *spec, struct run_facts *facts)
+{
+	struct child_spec cs;
+	struct run *run;
+	const char *step = "open";
+	char *folder = NULL;
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
+	int error = 0;
+
+	memset(facts, 0, sizeof(*facts));
+	memset(&cs, 0, sizeof(cs));
+	cs.fd[0] = -1;
+	if ((run = run_new(spec)) == NULL)
+		goto fail;
+	if (spec->directory == NULL &&
+	    (folder = folder_of(spec->argv[0])) == NULL)
+		goto fail;
+	if ((cs.fd[0] = open_body(spec)) == -1 || open_pipe(out) == -1 ||
+	    open_pipe(err) == -1)
+		goto fail;
+	cs.argv = spec->argv;
+	cs.envp = spec->envp;
+	cs.directory = folder != NULL ? folder : spec->directory;
+	cs.umask = spec->umask;
+	cs.user = spec->user;
+	cs.fd[1] = out[1];
+	cs.fd[2] = err[1];
+	run->started = clock_mono();
+	run->deadline = run->started + run->timeout;
+	if ((error = child_start(&run->child, &cs, &step)) != 0)
+		goto fail;
+
+	close(cs.fd[0]);
+	close(out[1]);
+	close(err[1]);
+	free(folder);
+	run->out = out[0];
+	run->err = err[0];
+	return (run);
+fail:
+	if (error == 0)
+		error = errno;
+	log_event(LOG_ERROR, "handler-not-started", spec->instance,
+	    LOG_S("program", spec->argv[0]), LOG_S("step", step),
+	    LOG_S("error", strerror(error)));
+	close_all(&cs.fd[0], 1);
+	close_all(out, 2);
+	close_all(err, 2);
+	free(folder);
+	run_free(run);
+	facts->end = RUN_NOT_STARTED;
+	facts->error = error;
+	return (NULL);
+}
+
+/* --- stderr ------------------------------------------------------------- */
+
+static void
+log_line(struct run *run)
+{
+	if (run->line.len > 0)
+		log_event(LOG_WARN, "handler-stderr", run->instance,
+		    LOG_S("line", run->line.data));
+	buf_clear(&run->line);
+}
+
+/* Lines are cut, not split: what is logged is bounded by lines written. */
+static void
+log_stderr(struct run *run, const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (p[i] == '\n') {
+			log_line(run);
+			run->line_cut = false;
+		} else if (!run->line_cut && p[i] != '\r' && p[i] != '\0' &&
+		    buf_addc(&run->line, p[i]) != RC_OK) {
+			log_line(run);
+			run->line_cut = true;
+		}
+	}
+}
+
+/* Reads once; at most max bytes.  Closes it at its end. */
+static size_t
+read_stderr(struct run *run, size_t max)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (run->err == -1 || max == 0)
+		return (0);
+	n = read(run->err, bytes, max < sizeof(bytes) ? max : sizeof(bytes));
+	if (n > 0) {
+		log_stderr(run, bytes, (size_t)n);
+		return ((size_t)n);
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(run->err);
+		run->err = -1;
+	}
+	return (0);
+}
+
+static size_t
+left_in(int fd)
+{
+	int n;
+
+	if (fd == -1 || ioctl(fd, FIONREAD, &n) == -1 || n < 0)
+		return (0);
+	return ((size_t)n);
+}
+
+/* --- while it runs ------------------------------------------------------ */
+
+/* The first reason stays. */
+static void
+end_it(struct run *run, enum run_end why)
+{
+	if (run->exited || run->stage != STAGE_RUNNING)
+		return;
+	run->facts.end = why;
+	run->stage = STAGE_TERMINATED;
+	run->deadline = clock_mono() + run->kill_after;
+	child_signal(&run->child, SIGTERM);
+}
+
+static void
+on_deadline(struct run *run)
+{
+	switch (run->stage) {
+	case STAGE_RUNNING:
+		end_it(run, RUN_TIMEOUT);
+		break;
+	case STAGE_TERMINATED:
+		run->stage = STAGE_KILLED;
+		child_signal(&run->child, SIGKILL);
+		break;
+	case STAGE_KILLED:
+		break;
+	}
+}
+
+static void
+on_exit_seen(struct run *run)
+{
+	size_t left, n;
+
+	run->exited = true;
+	run->out_left = left_in(run->out);
+	for (left = left_in(run->err); left > 0; left -= n) {
+		if ((n = read_stderr(run, left)) == 0)
+			break;
+	}
+	/* Of a handler that had to be ended, nothing of its group goes on. */
+	if (run->stage != STAGE_RUNNING)
+		child_signal(&run->child, SIGKILL);
+}
+
+static int
+wait_ms(const struct run *run)
+{
+	int64_t left;
+
+	if (run->stage == STAGE_KILLED)
+		return (-1);
+	left = run->deadline - clock_mono();
+	return (left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left);
+}
+
+/* Waits until something has happened, and deals with all but output. */
+static void
+wait_event(struct run *run)
+{
+	struct pollfd pfd[4];
+	int ms, n;
+
+	pfd[0].fd = run->child.pidfd;
+	pfd[1].fd = run->err;
+	pfd[2].fd = run->out;
+	pfd[3].fd = run->stage == STAGE_RUNNING ? drain_fd : -1;
+	for (n = 0; n < 4; n++) {
+		pfd[n].events = POLLIN;
+		pfd[n].revents = 0;
+	}
+	ms = wait_ms(run);
+	if ((n = poll(pfd, 4, ms)) == -1) {
+		assert(errno == EINTR || errno == ENOMEM);
+		return;
+	}
+	if (pfd[1].revents != 0)
+		(void)read_stderr(run, SIZE_MAX);
+	if (pfd[0].revents != 0)
+		on_exit_seen(run);
+	else if (pfd[3].revents != 0)
+		end_it(run, RUN_DRAINED);
+	else if (run->stage != STAGE_KILLED && clock_mono() >= run->deadline)
+		on_deadline(run);
+}
+
+/* One read of output, counted.  0: nothing there now, or its end. */
+static size_t
+read_output(struct run *run, void *p, size_t size)
+{
+	ssize_t n;
+
+	if (run->out == -1)
+		return (0);
+	if (run->exited && size > run->out_left)
+		size = run->out_left;
+	n = size == 0 ? 0 : read(run->out, p, size);
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return (0);
+	if (n <= 0) {
+		close(run->out);
+		run->out = -1;
+		return (0);
+	}
+	if (run->exited)
+		run->out_left -= (size_t)n;
+	run->output += (uint64_t)n;
+	if (run->output > run->max_output)
+		end_it(run, RUN_OUTPUT_LIMIT);
+	return ((size_t)n);
+}
+
+size_t
+run_read(struct run *run, void *p, size_t size)
+{
+	size_t n;
+
+	for (;;) {
+		if ((n = read_output(run, p, size)) > 0) {
+			if (run->streaming && !run->discarding &&
+			    run->stage == STAGE_RUNNING)
+				run->deadline = clock_mono() + run->timeout;
+			return (n);
+		}
+		if (run->out == -1)
+			return (0);
+		wait_event(run);
+	}
+}
+
+void
+run_discard(struct run *run)
+{
+	if (run->discarding)
+		return;
+	run->discarding = true;
+	if (run->stage == STAGE_RUNNING)
+		run->deadline = clock_mono() + run->timeout;
+}
+
+void
+run_finish(struct run *run, struct run_facts *facts)
+{
+	int status;
+
+	if (run->out != -1) {
+		/* The caller has read enough: a full pipe must not stop it. */
+		char bytes[4096];
+
+		while (run_read(run, bytes, sizeof(bytes)) > 0)
+			continue;
+	}
+	while (!run->exited)
+		wait_event(run);
+	log_line(run);
+	status = child_reap(&run->child);
+	*facts = run->facts;
+	facts->milliseconds = clock_mono() - run->started;
+	if (facts->end == RUN_EXITED && status < 0) {
+		facts->end = RUN_SIGNALED;
+		facts->signal = -status;
+	} else if (facts->end == RUN_EXITED)
+		facts->exit_status = status;
+	close_all((const int[]){ run->out, run->err }, 2);
+	run_free(run);
+}
+
+void
+run_capture(struct run *run, struct spool *spool, struct run_facts *facts)
+{
+	char bytes[16 * 1024];
+	enum rc rc = RC_OK;
+	size_t n;
+
+	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
+		if (rc == RC_OK && run->output <= run->max_output)
+			rc = spool_write(spool, bytes, n);
+		if (rc != RC_OK)
+			end_it(run, RUN_CAPTURE_FAILED);
+	}
+	run_finish(run, facts);
+	if (rc != RC_OK)
+		facts->end = RUN_CAPTURE_FAILED;
+}

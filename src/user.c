@@ -1,0 +1,93 @@
+/*
+ * Names and numbers of the system's user database.  Reads it anew each time:
+ * a user that was added since needs no restart.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user.h"
+
+static bool
+parse_id(const char *text, unsigned long *id)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return (false);
+	errno = 0;
+	*id = strtoul(text, &end, 10);
+	return (errno == 0 && *end == '\0' && *id < UINT_MAX);
+}
+
+static bool
+find_user(const char *name, struct user *user, char *scratch, size_t size)
+{
+	struct passwd pw, *found = NULL;
+	unsigned long id;
+	int n = USER_GROUPS_MAX;
+
+	if (parse_id(name, &id))
+		(void)getpwuid_r((uid_t)id, &pw, scratch, size, &found);
+	else
+		(void)getpwnam_r(name, &pw, scratch, size, &found);
+	if (found == NULL)
+		return (false);
+	user->uid = pw.pw_uid;
+	user->gid = pw.pw_gid;
+	if (getgrouplist(pw.pw_name, pw.pw_gid, user->groups, &n) == -1)
+		n = USER_GROUPS_MAX;
+	user->ngroups = (size_t)n;
+	return (true);
+}
+
+static bool
+find_group(const char *name, gid_t *gid, char *scratch, size_t size)
+{
+	struct group gr, *found = NULL;
+	unsigned long id;
+
+	if (parse_id(name, &id)) {
+		*gid = (gid_t)id;
+		return (true);
+	}
+	(void)getgrnam_r(name, &gr, scratch, size, &found);
+	if (found == NULL)
+		return (false);
+	*gid = gr.gr_gid;
+	return (true);
+}
+
+bool
+user_find(const char *user, const char *group, struct user *out, char *err,
+    size_t errsize)
+{
+	char scratch[16 * 1024];
+
+	memset(out, 0, sizeof(*out));
+	out->uid = geteuid();
+	out->gid = getegid();
+	if (user != NULL && !find_user(user, out, scratch, sizeof(scratch))) {
+		snprintf(err, errsize, "no such user: %s", user);
+		return (false);
+	}
+	if (group != NULL &&
+	    !find_group(group, &out->gid, scratch, sizeof(scratch))) {
+		snprintf(err, errsize, "no such group: %s", group);
+		return (false);
+	}
+	if (group != NULL && user == NULL) {
+		out->groups[0] = out->gid;
+		out->ngroups = 1;
+	}
+	out->change = out->uid != geteuid() || out->gid != getegid() ||
+	    (geteuid() == 0 && (user != NULL || group != NULL));
+	return (true);
+}
