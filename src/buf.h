@@ -29,7 +29,8 @@ void buf_free(struct buf *);
 /* Forgets the bytes, keeps the memory. */
 void buf_clear(struct buf *);
 
-/* RC_OK, RC_LIMIT or RC_NOMEM; on failure the buffer is unchanged. */
+/* RC_OK, RC_LIMIT or RC_NOMEM; on failure the buffer is unchanged.  What is
+ * added may not lie in the buffer itself. */
 enum rc buf_add(struct buf *, const void *, size_t);
 enum rc buf_addc(struct buf *, char);
 enum rc buf_adds(struct buf *, const char *);

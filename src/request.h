@@ -53,6 +53,8 @@ size_t request_count(const struct request *, const char *name);
  * repeated slashes made one and "." and ".." segments resolved as the file
  * system would, so that no spelling of a path gets around its guard.  A
  * trailing slash stays.  Always begins with a slash.  Never REQUEST_URI.
+ * Either may be NULL.  out is cleared first, and stays so on failure: RC_LIMIT
+ * (the spelling is longer than out may be) or RC_NOMEM.
  */
 enum rc
 request_path(const char *script_name, const char *path_info, struct buf *out);

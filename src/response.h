@@ -34,10 +34,12 @@ struct field {
 	size_t value_len;
 };
 
+/* An empty 200. */
 void response_init(struct response *);
 void response_free(struct response *); /* does not free the body */
 
-/* Adds "name: value\r\n".  value must hold no CR, LF or NUL: RC_INVALID. */
+/* Adds "name: value\r\n".  RC_INVALID if name is no token, or value holds CR
+ * or LF. */
 enum rc response_add(struct response *, const char *name, const char *value);
 
 /*
@@ -63,6 +65,7 @@ void response_remove_hop_by_hop(struct response *);
 /*
  * The CGI head (RFC 3875, section 6.3) for the web server: "Status: 201
  * Created\r\n", the fields, an empty line.  A local redirect has no Status.
+ * Appended to out, which a failure leaves as it was.
  */
 enum rc response_head(const struct response *, struct buf *out);
 

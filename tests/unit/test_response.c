@@ -1,0 +1,315 @@
+/*
+ * response: fields in order with repeats, what is refused, what is removed,
+ * and the head that a web server gets.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "response.h"
+
+#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static void
+new_one_is_an_empty_200(void **state)
+{
+	struct response r;
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(r.status, 200);
+	assert_int_equal(r.kind, RESPONSE_DOCUMENT);
+	assert_string_equal(r.reason, "");
+	assert_int_equal(r.fields.len, 0);
+	assert_null(r.body);
+	response_free(&r);
+	response_free(NULL);
+}
+
+static const struct {
+	const char *name;
+	const char *field, *value;
+	enum rc rc;
+} adds[] = {
+	{ "plain", "Location", "/a", RC_OK },
+	{ "empty value", "X-A", "", RC_OK },
+	{ "value with colon", "X-A", "a:b", RC_OK },
+	{ "bytes beyond ASCII in the value", "X-A", "\xe4\xff", RC_OK },
+	{ "every sign of a token", "!#$%&'*+-.^_`|~9", "a", RC_OK },
+	{ "CR in the value", "X-A", "a\rb", RC_INVALID },
+	{ "LF in the value", "X-A", "a\nX-B: c", RC_INVALID },
+	{ "empty name", "", "a", RC_INVALID },
+	{ "blank in the name", "X A", "a", RC_INVALID },
+	{ "colon in the name", "X:", "a", RC_INVALID },
+	{ "LF in the name", "X\nY", "a", RC_INVALID },
+	{ "name beyond ASCII", "X-\xe4", "a", RC_INVALID },
+};
+
+static void
+what_may_be_added(void **state)
+{
+	struct response r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(adds); i++) {
+		response_init(&r);
+		if (response_add(&r, adds[i].field, adds[i].value) !=
+		    adds[i].rc)
+			fail_msg("%s", adds[i].name);
+		assert_true((r.fields.len > 0) == (adds[i].rc == RC_OK));
+		response_free(&r);
+	}
+}
+
+static void
+fields_above_the_limit_are_refused(void **state)
+{
+	struct response r;
+	size_t len = 0;
+	enum rc rc;
+
+	(void)state;
+	response_init(&r);
+	while ((rc = response_add(&r, "X-Name", "some value")) == RC_OK)
+		len = r.fields.len;
+	assert_int_equal(rc, RC_LIMIT);
+	assert_int_equal(r.fields.len, len);
+	assert_true(len <= LIMIT_HEAD && len > LIMIT_HEAD - 20);
+	response_free(&r);
+}
+
+static void
+assert_field(const struct field *f, const char *name, const char *value)
+{
+	assert_int_equal(f->name_len, strlen(name));
+	assert_memory_equal(f->name, name, f->name_len);
+	assert_int_equal(f->value_len, strlen(value));
+	assert_memory_equal(f->value, value, f->value_len);
+}
+
+static void
+walk_keeps_order_and_repeats(void **state)
+{
+	struct response r;
+	struct field f;
+	size_t pos = 0;
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(response_add(&r, "Set-Cookie", "a=1"), RC_OK);
+	assert_int_equal(response_add(&r, "Link", " \t<b>; c:d \t"), RC_OK);
+	assert_int_equal(response_add(&r, "Set-Cookie", "a=2"), RC_OK);
+	assert_int_equal(response_add(&r, "X-Empty", ""), RC_OK);
+
+	assert_true(response_next(&r.fields, &pos, &f));
+	assert_field(&f, "Set-Cookie", "a=1");
+	assert_true(response_next(&r.fields, &pos, &f));
+	assert_field(&f, "Link", "<b>; c:d");
+	assert_true(response_next(&r.fields, &pos, &f));
+	assert_field(&f, "Set-Cookie", "a=2");
+	assert_true(response_next(&r.fields, &pos, &f));
+	assert_field(&f, "X-Empty", "");
+	assert_false(response_next(&r.fields, &pos, &f));
+	assert_false(response_next(&r.fields, &pos, &f));
+
+	assert_true(response_find(&r.fields, "SET-cookie", &f));
+	assert_field(&f, "Set-Cookie", "a=1");
+	assert_true(response_field_is(&f, "set-COOKIE"));
+	assert_false(response_field_is(&f, "Set-Cookie2"));
+	assert_false(response_field_is(&f, "Set-Cooki"));
+	assert_false(response_find(&r.fields, "Cookie", &f));
+	response_free(&r);
+}
+
+static void
+walk_ends_where_the_block_is_broken(void **state)
+{
+	static const char *const blocks[] = { "X-A", "X-A\r\n", "X-A: b" };
+	struct field f;
+	struct buf b;
+	size_t i, pos;
+
+	(void)state;
+	for (i = 0; i < NITEMS(blocks); i++) {
+		buf_init(&b, 100);
+		assert_int_equal(buf_adds(&b, blocks[i]), RC_OK);
+		pos = 0;
+		assert_false(response_next(&b, &pos, &f));
+		buf_free(&b);
+	}
+}
+
+static const struct {
+	const char *name, *before, *after;
+} removals[] = {
+	{ "no fields", "", "" },
+	{ "none of them", "A: 1\r\nB: 2\r\n", "A: 1\r\nB: 2\r\n" },
+	{ "the only one", "Date: x\r\n", "" },
+	{ "first, middle and last",
+	    "date: x\r\nA: 1\r\nSet-Cookie: y\r\nB: 2\r\nDATE: z\r\n",
+	    "A: 1\r\nB: 2\r\n" },
+	{ "neighbours", "A: 1\r\nDate: x\r\nDate: y\r\nB: 2\r\n",
+	    "A: 1\r\nB: 2\r\n" },
+	{ "names that only begin alike", "Dates: 1\r\nDat: 2\r\n",
+	    "Dates: 1\r\nDat: 2\r\n" },
+};
+
+static void
+removal_by_name(void **state)
+{
+	static const char *const names[] = { "Set-Cookie", "Date" };
+	struct response r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(removals); i++) {
+		response_init(&r);
+		assert_int_equal(
+		    buf_adds(&r.fields, removals[i].before), RC_OK);
+		response_remove(&r, NULL, 0);
+		assert_string_equal(r.fields.data, removals[i].before);
+		response_remove(&r, names, NITEMS(names));
+		if (strcmp(r.fields.data, removals[i].after) != 0)
+			fail_msg("%s: %s", removals[i].name, r.fields.data);
+		assert_int_equal(r.fields.len, strlen(removals[i].after));
+		response_free(&r);
+	}
+}
+
+static const struct {
+	const char *name, *before, *after;
+} hops[] = {
+	{ "no fields", "", "" },
+	{ "every hop-by-hop field, in any case",
+	    "A: 1\r\nconnection: close\r\nKeep-Alive: x\r\nTE: x\r\n"
+	    "Proxy-Connection: x\r\nTransfer-Encoding: chunked\r\n"
+	    "UPGRADE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n"
+	    "Proxy-Authorization: x\r\nB: 2\r\n",
+	    "A: 1\r\nB: 2\r\n" },
+	{ "named by Connection, before and after it",
+	    "X-a: 1\r\nConnection: x-A ,\tX-B,,close\r\nX-B: 2\r\nX-C: 3\r\n",
+	    "X-C: 3\r\n" },
+	{ "Connection names itself, a second one follows",
+	    "Connection: connection\r\nConnection: X-A\r\nX-A: 1\r\nB: 2\r\n",
+	    "B: 2\r\n" },
+	{ "field that Connection names twice",
+	    "Connection: X-A, X-A\r\nX-A: 1\r\nX-A: 2\r\nB: 3\r\n",
+	    "B: 3\r\n" },
+	{ "empty Connection", "Connection:\r\nB: 2\r\n", "B: 2\r\n" },
+	{ "end-to-end fields stay", "Set-Cookie: a\r\nDate: b\r\nTEa: c\r\n",
+	    "Set-Cookie: a\r\nDate: b\r\nTEa: c\r\n" },
+};
+
+static void
+removal_of_hop_by_hop_fields(void **state)
+{
+	struct response r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(hops); i++) {
+		response_init(&r);
+		assert_int_equal(buf_adds(&r.fields, hops[i].before), RC_OK);
+		response_remove_hop_by_hop(&r);
+		if (strcmp(r.fields.data, hops[i].after) != 0)
+			fail_msg("%s: %s", hops[i].name, r.fields.data);
+		response_free(&r);
+	}
+}
+
+static const struct {
+	const char *name;
+	enum response_kind kind;
+	int status;
+	const char *reason, *fields, *head;
+} heads[] = {
+	{ "registered reason", RESPONSE_DOCUMENT, 201, "", "A: 1\r\n",
+	    "Status: 201 Created\r\nA: 1\r\n\r\n" },
+	{ "reason of the handler", RESPONSE_DOCUMENT, 201, "Made", "",
+	    "Status: 201 Made\r\n\r\n" },
+	{ "status without a name", RESPONSE_DOCUMENT, 299, "", "",
+	    "Status: 299 \r\n\r\n" },
+	{ "local redirect", RESPONSE_LOCAL_REDIRECT, 200, "",
+	    "Location: /a\r\n", "Location: /a\r\n\r\n" },
+};
+
+static void
+head_for_the_web_server(void **state)
+{
+	struct response r;
+	struct buf out;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(heads); i++) {
+		response_init(&r);
+		buf_init(&out, 100);
+		r.kind = heads[i].kind;
+		r.status = heads[i].status;
+		strcpy(r.reason, heads[i].reason);
+		assert_int_equal(buf_adds(&r.fields, heads[i].fields), RC_OK);
+		assert_int_equal(response_head(&r, &out), RC_OK);
+		if (strcmp(out.data, heads[i].head) != 0)
+			fail_msg("%s: %s", heads[i].name, out.data);
+		buf_free(&out);
+		response_free(&r);
+	}
+}
+
+static void
+head_that_does_not_fit_leaves_nothing(void **state)
+{
+	struct response r;
+	struct buf out;
+	size_t max;
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(response_add(&r, "A", "1"), RC_OK);
+	for (max = 1; max < 23; max++) {
+		buf_init(&out, max);
+		assert_int_equal(buf_addc(&out, 'x'), RC_OK);
+		assert_int_equal(response_head(&r, &out), RC_LIMIT);
+		assert_string_equal(out.data, "x");
+		buf_free(&out);
+	}
+	response_free(&r);
+}
+
+static void
+reasons_of_all_statuses(void **state)
+{
+	(void)state;
+	assert_string_equal(response_reason(200), "OK");
+	assert_string_equal(response_reason(422), "Unprocessable Content");
+	assert_string_equal(response_reason(429), "Too Many Requests");
+	assert_string_equal(response_reason(504), "Gateway Timeout");
+	assert_string_equal(response_reason(299), "");
+	assert_string_equal(response_reason(0), "");
+	assert_string_equal(response_reason(-1), "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(new_one_is_an_empty_200),
+		cmocka_unit_test(what_may_be_added),
+		cmocka_unit_test(fields_above_the_limit_are_refused),
+		cmocka_unit_test(walk_keeps_order_and_repeats),
+		cmocka_unit_test(walk_ends_where_the_block_is_broken),
+		cmocka_unit_test(removal_by_name),
+		cmocka_unit_test(removal_of_hop_by_hop_fields),
+		cmocka_unit_test(head_for_the_web_server),
+		cmocka_unit_test(head_that_does_not_fit_leaves_nothing),
+		cmocka_unit_test(reasons_of_all_statuses),
+	};
+
+	return cmocka_run_group_tests_name("response", tests, NULL, NULL);
+}
