@@ -19,7 +19,8 @@
 
 /*
  * RC_OK, RC_LIMIT (values too long) or RC_NOMEM.  *empty says that no variable
- * had a value.
+ * had a value.  Of a repeated variable the last value counts, the one that the
+ * handler gets.  out is cleared first, and stays so on failure.
  */
 enum rc scope_make(const struct request *, const struct conf_list *variables,
     const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty);

@@ -1,0 +1,346 @@
+/*
+ * Idempotency-Key field value -> key, or why not.
+ *
+ * The String and its parameters are parsed by the algorithms of RFC 9651,
+ * section 4.2, which fail on the first character that does not fit: a field
+ * that two programs could read differently must not become a key.  It must
+ * not know where the value came from.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "key.h"
+
+#define DIGIT   "0123456789"
+#define LCALPHA "abcdefghijklmnopqrstuvwxyz"
+#define ALPHA   LCALPHA "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LCHEX   DIGIT "abcdef"
+
+/* tchar, RFC 9110, section 5.6.2. */
+#define TCHAR "!#$%&'*+-.^_`|~" DIGIT ALPHA
+
+/* What is left to be read. */
+struct input {
+	const char *p, *end;
+};
+
+static int
+peek(const struct input *in)
+{
+	return in->p < in->end ? (unsigned char)*in->p : -1;
+}
+
+static bool
+take(struct input *in, char c)
+{
+	if (in->p == in->end || *in->p != c)
+		return false;
+	in->p++;
+	return true;
+}
+
+static bool
+is_one_of(int c, const char *set)
+{
+	return c > 0 && strchr(set, c) != NULL;
+}
+
+/* How many characters of set come next; takes them. */
+static size_t
+take_all(struct input *in, const char *set)
+{
+	const char *start = in->p;
+
+	while (is_one_of(peek(in), set))
+		in->p++;
+	return (size_t)(in->p - start);
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Counts every character, keeps those that fit. */
+static void
+append(struct key *key, char c)
+{
+	if (key->len < LIMIT_KEY)
+		key->text[key->len] = c;
+	key->len++;
+}
+
+/* Section 4.2.5.  out may be NULL. */
+static bool
+parse_string(struct input *in, struct key *out)
+{
+	char c;
+
+	if (!take(in, '"'))
+		return false;
+	while (in->p < in->end) {
+		c = *in->p++;
+		if (c == '"')
+			return true;
+		if (c == '\\') {
+			if (peek(in) != '"' && peek(in) != '\\')
+				return false;
+			c = *in->p++;
+		} else if (c < 0x20 || c > 0x7e) {
+			return false;
+		}
+		if (out != NULL)
+			append(out, c);
+	}
+	return false;
+}
+
+/* Section 4.2.4; *integer says which of the two it was. */
+static bool
+parse_number(struct input *in, bool *integer)
+{
+	size_t n;
+
+	take(in, '-');
+	n = take_all(in, DIGIT);
+	*integer = !take(in, '.');
+	if (*integer)
+		return n >= 1 && n <= 15;
+	if (n < 1 || n > 12)
+		return false;
+	n = take_all(in, DIGIT);
+	return n >= 1 && n <= 3;
+}
+
+/* Section 4.2.7.  Padding may be missing, but not be wrong. */
+static bool
+parse_bytes(struct input *in)
+{
+	size_t n, pad;
+
+	if (!take(in, ':'))
+		return false;
+	n = take_all(in, ALPHA DIGIT "+/");
+	pad = take_all(in, "=");
+	if (n % 4 == 1 || (pad > 0 && (n + pad) % 4 != 0) || pad > 2)
+		return false;
+	return take(in, ':');
+}
+
+/* Whether bytes are UTF-8 (RFC 3629), fed one by one. */
+struct utf8 {
+	int left;     /* continuation bytes still to come */
+	int min, max; /* of the next one */
+};
+
+static bool
+utf8_feed(struct utf8 *u, int c)
+{
+	if (u->left > 0) {
+		if (c < u->min || c > u->max)
+			return false;
+		u->left--;
+		u->min = 0x80;
+		u->max = 0xbf;
+		return true;
+	}
+	/* The second byte of four lead bytes excludes overlong forms,
+	 * surrogates, and what is above U+10FFFF. */
+	u->min = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+	u->max = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+	if (c < 0x80)
+		u->left = 0;
+	else if (c >= 0xc2 && c <= 0xdf)
+		u->left = 1;
+	else if (c >= 0xe0 && c <= 0xef)
+		u->left = 2;
+	else if (c >= 0xf0 && c <= 0xf4)
+		u->left = 3;
+	else
+		return false;
+	return true;
+}
+
+static int
+hex_value(int c)
+{
+	const char *p = is_one_of(c, LCHEX) ? strchr(LCHEX, c) : NULL;
+
+	return p != NULL ? (int)(p - LCHEX) : -1;
+}
+
+/* Section 4.2.10: a Display String. */
+static bool
+parse_display(struct input *in)
+{
+	struct utf8 u = { 0, 0, 0 };
+	int c, high, low;
+
+	if (!take(in, '%') || !take(in, '"'))
+		return false;
+	while (in->p < in->end) {
+		c = (unsigned char)*in->p++;
+		if (c == '"')
+			return u.left == 0;
+		if (c < 0x20 || c > 0x7e)
+			return false;
+		if (c == '%') {
+			if (in->end - in->p < 2)
+				return false;
+			high = hex_value((unsigned char)*in->p++);
+			low = hex_value((unsigned char)*in->p++);
+			if (high < 0 || low < 0)
+				return false;
+			c = high << 4 | low;
+		}
+		if (!utf8_feed(&u, c))
+			return false;
+	}
+	return false;
+}
+
+/* Section 4.2.3.1. */
+static bool
+parse_bare_item(struct input *in)
+{
+	bool integer;
+	int c = peek(in);
+
+	if (c == '-' || is_one_of(c, DIGIT))
+		return parse_number(in, &integer);
+	if (c == '"')
+		return parse_string(in, NULL);
+	if (c == '*' || is_one_of(c, ALPHA))
+		return take_all(in, TCHAR ":/") > 0;
+	if (c == ':')
+		return parse_bytes(in);
+	if (c == '?') {
+		take(in, '?');
+		return take(in, '0') || take(in, '1');
+	}
+	if (c == '@') {
+		take(in, '@');
+		return parse_number(in, &integer) && integer;
+	}
+	if (c == '%')
+		return parse_display(in);
+	return false;
+}
+
+/* Section 4.2.3.2. */
+static bool
+parse_parameters(struct input *in)
+{
+	while (take(in, ';')) {
+		take_all(in, " ");
+		if (take_all(in, LCALPHA "*") == 0)
+			return false;
+		take_all(in, LCALPHA DIGIT "_-.*");
+		if (take(in, '=') && !parse_bare_item(in))
+			return false;
+	}
+	return true;
+}
+
+/* What follows the item: nothing, or a comma that makes it a list. */
+static enum key_verdict
+parse_end(struct input *in)
+{
+	while (in->p < in->end && is_blank(*in->p))
+		in->p++;
+	if (in->p == in->end)
+		return KEY_OK;
+	return *in->p == ',' ? KEY_LIST : KEY_MALFORMED;
+}
+
+static enum key_verdict
+parse_item(struct input *in, struct key *out)
+{
+	if (!parse_string(in, out) || !parse_parameters(in))
+		return KEY_MALFORMED;
+	return parse_end(in);
+}
+
+static enum key_verdict
+parse_bare(struct input *in, struct key *out)
+{
+	int c;
+
+	while ((c = peek(in)) > 0x20 && c < 0x7f && !is_one_of(c, "\",;\\")) {
+		append(out, (char)c);
+		in->p++;
+	}
+	return parse_end(in);
+}
+
+static enum key_verdict
+parse(const char *value, const struct conf_route *route, struct key *out)
+{
+	struct input in = { value, value + strlen(value) };
+	enum key_verdict verdict;
+
+	while (in.p < in.end && is_blank(*in.p))
+		in.p++;
+	while (in.p < in.end && is_blank(in.end[-1]))
+		in.end--;
+	if (in.p == in.end)
+		return KEY_EMPTY;
+	if (*in.p == '"') {
+		verdict = parse_item(&in, out);
+	} else {
+		verdict = parse_bare(&in, out);
+		if (verdict != KEY_LIST &&
+		    route->key_syntax == CONF_SYNTAX_STRING)
+			verdict = KEY_NOT_STRING;
+	}
+	if (verdict != KEY_OK)
+		return verdict;
+	if (out->len == 0)
+		return KEY_EMPTY;
+	if (out->len > route->key_max_length || out->len > LIMIT_KEY)
+		return KEY_TOO_LONG;
+	if (out->len < route->key_min_length)
+		return KEY_TOO_SHORT;
+	return KEY_OK;
+}
+
+enum key_verdict
+key_parse(const char *value, const struct conf_route *route, struct key *out)
+{
+	enum key_verdict verdict;
+
+	out->len = 0;
+	verdict = parse(value, route, out);
+	if (verdict != KEY_OK)
+		out->len = 0;
+	out->text[out->len] = '\0';
+	return verdict;
+}
+
+const char *
+key_verdict_text(enum key_verdict verdict)
+{
+	switch (verdict) {
+	case KEY_OK:
+		return "The key is well-formed.";
+	case KEY_EMPTY:
+		return "The key is empty.";
+	case KEY_TOO_SHORT:
+		return "The key is shorter than this resource allows.";
+	case KEY_TOO_LONG:
+		return "The key is longer than this resource allows.";
+	case KEY_LIST:
+		return "There is more than one key.";
+	case KEY_NOT_STRING:
+		return "The key must be a quoted String (RFC 9651).";
+	case KEY_MALFORMED:
+		return "The key is neither a quoted String (RFC 9651) nor a "
+		       "token of visible ASCII characters.";
+	}
+	assert(!"a verdict");
+	return "";
+}

@@ -1,0 +1,99 @@
+/*
+ * Who asks, as one text.
+ *
+ * Invariant: two requests get the same text only if the handler sees the same
+ * values in all variables of the scope (but for a collision of HMAC-SHA-256).
+ * It must not know who is allowed to ask.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "scope.h"
+
+/* A repeated variable's last value: that is what the handler's environment
+ * has, so it is what the handler knows its caller by. */
+static const char *
+value_of(const struct request *req, const char *name)
+{
+	size_t i;
+
+	for (i = req->nparams; i > 0; i--)
+		if (strcmp(req->params[i - 1].name, name) == 0)
+			return req->params[i - 1].value;
+	return "";
+}
+
+static bool
+is_credential(const char *name)
+{
+	return strcmp(name, "HTTP_AUTHORIZATION") == 0 ||
+	    strcmp(name, "HTTP_COOKIE") == 0;
+}
+
+static enum rc
+add_hmac(struct buf *out, const char *value,
+    const unsigned char secret[SCOPE_SECRET_LEN])
+{
+	unsigned char md[EVP_MAX_MD_SIZE];
+	unsigned int len = 0, i;
+	enum rc rc = RC_OK;
+
+	/* It fails for want of memory only. */
+	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN,
+		(const unsigned char *)value, strlen(value), md, &len) == NULL)
+		return RC_NOMEM;
+	assert(len == 32);
+	for (i = 0; i < len && rc == RC_OK; i++)
+		rc = buf_addf(out, "%02x", md[i]);
+	return rc;
+}
+
+static enum rc
+add_escaped(struct buf *out, const char *value)
+{
+	enum rc rc = RC_OK;
+	size_t n;
+
+	while (rc == RC_OK && *value != '\0') {
+		n = strcspn(value, "|%");
+		rc = buf_add(out, value, n);
+		value += n;
+		if (rc == RC_OK && *value != '\0')
+			rc = buf_adds(out, *value++ == '|' ? "%7C" : "%25");
+	}
+	return rc;
+}
+
+enum rc
+scope_make(const struct request *req, const struct conf_list *variables,
+    const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty)
+{
+	const char *value;
+	enum rc rc = RC_OK;
+	size_t i;
+
+	buf_clear(out);
+	*empty = true;
+	for (i = 0; i < variables->n && rc == RC_OK; i++) {
+		if (i > 0)
+			rc = buf_addc(out, '|');
+		value = value_of(req, variables->item[i]);
+		if (rc != RC_OK || *value == '\0')
+			continue;
+		*empty = false;
+		if (is_credential(variables->item[i]))
+			rc = add_hmac(out, value, secret);
+		else if (variables->n == 1)
+			rc = buf_adds(out, value);
+		else
+			rc = add_escaped(out, value);
+	}
+	if (rc != RC_OK)
+		buf_clear(out);
+	return rc;
+}
