@@ -38,6 +38,9 @@ struct fcgi {
 	struct param *params; /* FCGI_EV_HEAD and later */
 	size_t nparams;
 	bool has_nul; /* a name or value holds a NUL byte */
+	/* a request was refused and its connection is not to be kept: close it
+	 * once .reply is sent */
+	bool closing;
 	/* inner state: fcgi.c */
 	struct buf text; /* raw parameter bytes, then strings */
 	unsigned char header[8];
@@ -45,6 +48,7 @@ struct fcgi {
 	size_t content_left, padding_left;
 	struct buf record; /* a small record gathered whole */
 	int stage;
+	int content_goes; /* where the content of the record belongs */
 	unsigned max_conns; /* told to FCGI_GET_VALUES */
 };
 
@@ -61,6 +65,9 @@ fcgi_feed(struct fcgi *, const void *, size_t len, size_t *used);
 
 /* Forgets the request, ready for the next one on the connection. */
 void fcgi_next(struct fcgi *);
+
+/* Whether it is between requests and between records: nothing is owed. */
+bool fcgi_idle(const struct fcgi *);
 
 /* The header of a STDOUT record with n bytes of content (n <= 65535) and how
  * many bytes of padding must follow it. */

@@ -1,0 +1,475 @@
+/*
+ * The FastCGI record layer: bytes in, events out.
+ *
+ * A record passes through four steps, each of which may be cut anywhere by the
+ * end of the input: its header is gathered, begin_record() decides where its
+ * content goes, the content goes there, its padding is skipped, and
+ * end_record() says what it means.  An event about a whole record comes only
+ * after its padding, so that nothing of it is left unread on the socket.
+ *
+ *  1. stage is IDLE exactly while id is 0.
+ *  2. text holds raw name-value pairs in stage PARAMS; from FCGI_EV_HEAD on
+ *     the strings that params point to, and does not move any more.
+ *  3. Nothing is kept but what text, record and reply hold, and these are
+ *     bounded.
+ *
+ * It knows no socket, no clock and no configuration.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fastcgi.h>
+
+#include "limits.h"
+
+#include "fcgi.h"
+
+/* Replies not yet fetched by the caller; one is at most about 100 bytes. */
+#define REPLY_MAX 4096
+/* Parameter memory kept for the next request on the connection. */
+#define TEXT_KEEP (16 * 1024)
+
+enum stage {
+	STAGE_IDLE,   /* no request has begun */
+	STAGE_PARAMS, /* between FCGI_BEGIN_REQUEST and the empty FCGI_PARAMS */
+	STAGE_STDIN,  /* before the empty FCGI_STDIN */
+	STAGE_DONE,   /* until fcgi_next() */
+	STAGE_BROKEN  /* after FCGI_EV_ERROR, for good */
+};
+
+enum goes { GOES_NOWHERE, GOES_RECORD, GOES_TEXT, GOES_BODY };
+
+static unsigned
+record_type(const struct fcgi *f)
+{
+	return f->header[1];
+}
+
+static uint16_t
+record_id(const struct fcgi *f)
+{
+	return (uint16_t)(f->header[2] << 8 | f->header[3]);
+}
+
+static size_t
+record_length(const struct fcgi *f)
+{
+	return (size_t)f->header[4] << 8 | f->header[5];
+}
+
+static enum fcgi_event
+broken(struct fcgi *f, const char *why)
+{
+	f->stage = STAGE_BROKEN;
+	f->why = why;
+	return FCGI_EV_ERROR;
+}
+
+static void
+put_header(unsigned char *out, unsigned type, uint16_t id, size_t length,
+    size_t padding)
+{
+	out[0] = FCGI_VERSION_1;
+	out[1] = (unsigned char)type;
+	out[2] = (unsigned char)(id >> 8);
+	out[3] = (unsigned char)id;
+	out[4] = (unsigned char)(length >> 8);
+	out[5] = (unsigned char)length;
+	out[6] = (unsigned char)padding;
+	out[7] = 0;
+}
+
+static void
+put_end_request(unsigned char *out, uint16_t id, uint32_t app_status,
+    unsigned protocol_status)
+{
+	put_header(out, FCGI_END_REQUEST, id, 8, 0);
+	out[8] = (unsigned char)(app_status >> 24);
+	out[9] = (unsigned char)(app_status >> 16);
+	out[10] = (unsigned char)(app_status >> 8);
+	out[11] = (unsigned char)app_status;
+	out[12] = (unsigned char)protocol_status;
+	memset(out + 13, 0, 3);
+}
+
+static enum fcgi_event
+reply(struct fcgi *f, const unsigned char *record, size_t len)
+{
+	if (buf_add(&f->reply, record, len) != RC_OK)
+		return broken(f, "replies are not taken");
+	return FCGI_EV_REPLY;
+}
+
+/* One length of a name-value pair (section 3.4): one byte, or four. */
+static bool
+take_length(const unsigned char **p, size_t *left, size_t *out)
+{
+	const unsigned char *q = *p;
+	size_t n = 1;
+
+	if (*left < 1)
+		return false;
+	if (q[0] & 0x80)
+		n = 4;
+	if (*left < n)
+		return false;
+	*out = q[0];
+	if (n == 4)
+		*out = (size_t)(q[0] & 0x7f) << 24 | (size_t)q[1] << 16 |
+		    (size_t)q[2] << 8 | q[3];
+	*p += n;
+	*left -= n;
+	return true;
+}
+
+/* A name-value pair; false if it is longer than what there is. */
+static bool
+take_pair(const unsigned char **p, size_t *left, const unsigned char **name,
+    size_t *name_len, size_t *value_len)
+{
+	if (!take_length(p, left, name_len) || !take_length(p, left, value_len))
+		return false;
+	if (*name_len > *left || *value_len > *left - *name_len)
+		return false;
+	*name = *p;
+	*p += *name_len + *value_len;
+	*left -= *name_len + *value_len;
+	return true;
+}
+
+/*
+ * Raw pairs in text -> params.  A pair's lengths take at least two bytes, the
+ * NULs after its strings two: so strings are moved towards the front and never
+ * reach a pair that was not read yet.
+ */
+static enum fcgi_event
+decode_params(struct fcgi *f)
+{
+	const unsigned char *p, *name;
+	size_t left, name_len, value_len, count = 0;
+	char *to;
+
+	p = (const unsigned char *)f->text.data;
+	left = f->text.len;
+	while (left > 0) {
+		if (!take_pair(&p, &left, &name, &name_len, &value_len))
+			return broken(f, "a parameter is longer than its data");
+		if (++count > LIMIT_PARAM_COUNT)
+			return broken(f, "too many parameters");
+	}
+	assert(f->params == NULL);
+	f->params = calloc(count > 0 ? count : 1, sizeof(*f->params));
+	if (f->params == NULL)
+		return broken(f, "no memory");
+
+	p = (const unsigned char *)f->text.data;
+	left = f->text.len;
+	to = f->text.data;
+	while (left > 0) {
+		struct param *param = &f->params[f->nparams++];
+
+		if (!take_pair(&p, &left, &name, &name_len, &value_len))
+			abort();
+		if (memchr(name, '\0', name_len + value_len) != NULL)
+			f->has_nul = true;
+		memmove(to, name, name_len);
+		param->name = to;
+		to[name_len] = '\0';
+		to += name_len + 1;
+		memmove(to, name + name_len, value_len);
+		param->value = to;
+		to[value_len] = '\0';
+		to += value_len + 1;
+	}
+	f->stage = STAGE_STDIN;
+	return FCGI_EV_HEAD;
+}
+
+/* FCGI_GET_VALUES (section 4.1): each name that is known, once. */
+static enum fcgi_event
+answer_values(struct fcgi *f)
+{
+	static const char *const names[] = { FCGI_MAX_CONNS, FCGI_MAX_REQS,
+		FCGI_MPXS_CONNS };
+	bool told[sizeof(names) / sizeof(names[0])] = { false };
+	const unsigned char *p, *name;
+	unsigned char out[256];
+	size_t left, name_len, value_len, i, len = 8, padding;
+
+	p = (const unsigned char *)f->record.data;
+	left = f->record.len;
+	while (left > 0) {
+		if (!take_pair(&p, &left, &name, &name_len, &value_len))
+			return broken(f, "a name is longer than its record");
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			if (told[i] || strlen(names[i]) != name_len ||
+			    memcmp(names[i], name, name_len) != 0)
+				continue;
+			told[i] = true;
+			value_len = (size_t)snprintf((char *)out + len + 2, 64,
+			    "%s%u", names[i], i < 2 ? f->max_conns : 0);
+			out[len] = (unsigned char)name_len;
+			out[len + 1] = (unsigned char)(value_len - name_len);
+			len += 2 + value_len;
+		}
+	}
+	buf_free(&f->record);
+	padding = -len & 7;
+	put_header(out, FCGI_GET_VALUES_RESULT, 0, len - 8, padding);
+	memset(out + len, 0, padding);
+	return reply(f, out, len + padding);
+}
+
+/* FCGI_UNKNOWN_TYPE (section 4.2). */
+static enum fcgi_event
+answer_unknown_type(struct fcgi *f)
+{
+	unsigned char out[16] = { 0 };
+
+	put_header(out, FCGI_UNKNOWN_TYPE, 0, 8, 0);
+	out[8] = (unsigned char)record_type(f);
+	return reply(f, out, sizeof(out));
+}
+
+/* FCGI_BEGIN_REQUEST (section 5.1). */
+static enum fcgi_event
+begin_request(struct fcgi *f)
+{
+	const unsigned char *body = (const unsigned char *)f->record.data;
+	unsigned char out[16];
+	unsigned refused = FCGI_REQUEST_COMPLETE;
+
+	assert(f->record.len == 8);
+	if (f->id != 0)
+		refused = FCGI_CANT_MPX_CONN;
+	else if (body[0] != 0 || body[1] != FCGI_RESPONDER)
+		refused = FCGI_UNKNOWN_ROLE;
+	if (refused != FCGI_REQUEST_COMPLETE) {
+		if (f->id == 0 && (body[2] & FCGI_KEEP_CONN) == 0)
+			f->closing = true;
+		put_end_request(out, record_id(f), 0, refused);
+		return reply(f, out, sizeof(out));
+	}
+	f->id = record_id(f);
+	f->keep_conn = (body[2] & FCGI_KEEP_CONN) != 0;
+	f->stage = STAGE_PARAMS;
+	return FCGI_EV_MORE;
+}
+
+/* The header is there: where does the content go? */
+static enum fcgi_event
+begin_record(struct fcgi *f)
+{
+	unsigned type = record_type(f);
+	uint16_t id = record_id(f);
+
+	if (f->header[0] != FCGI_VERSION_1)
+		return broken(f, "not FastCGI 1");
+	f->content_left = record_length(f);
+	f->padding_left = f->header[6];
+	f->content_goes = GOES_NOWHERE;
+	buf_clear(&f->record);
+
+	if (id == FCGI_NULL_REQUEST_ID) {
+		if (type == FCGI_GET_VALUES)
+			f->content_goes = GOES_RECORD;
+		return FCGI_EV_MORE;
+	}
+	if (type == FCGI_BEGIN_REQUEST) {
+		if (f->content_left != sizeof(FCGI_BeginRequestBody))
+			return broken(f, "FCGI_BEGIN_REQUEST of a wrong size");
+		if (id == f->id)
+			return broken(f, "a request begins twice");
+		f->content_goes = GOES_RECORD;
+		return FCGI_EV_MORE;
+	}
+	if (id != f->id) /* refused, aborted or never begun */
+		return FCGI_EV_MORE;
+	switch (type) {
+	case FCGI_PARAMS:
+		if (f->stage != STAGE_PARAMS)
+			return broken(f, "FCGI_PARAMS after their end");
+		f->content_goes = GOES_TEXT;
+		return FCGI_EV_MORE;
+	case FCGI_STDIN:
+		if (f->stage != STAGE_STDIN)
+			return broken(f, "FCGI_STDIN before the parameters");
+		f->content_goes = GOES_BODY;
+		return FCGI_EV_MORE;
+	case FCGI_ABORT_REQUEST:
+	case FCGI_DATA:
+		return FCGI_EV_MORE;
+	default:
+		return broken(f, "a record that no web server sends");
+	}
+}
+
+static enum fcgi_event
+content(struct fcgi *f, const unsigned char *p, size_t n)
+{
+	enum rc rc = RC_OK;
+
+	switch ((enum goes)f->content_goes) {
+	case GOES_NOWHERE:
+		break;
+	case GOES_RECORD:
+		rc = buf_add(&f->record, p, n);
+		break;
+	case GOES_TEXT:
+		rc = buf_add(&f->text, p, n);
+		break;
+	case GOES_BODY:
+		f->body = p;
+		f->body_len = n;
+		return FCGI_EV_BODY;
+	}
+	if (rc == RC_LIMIT)
+		return broken(f, "the parameters are too long");
+	if (rc != RC_OK)
+		return broken(f, "no memory");
+	return FCGI_EV_MORE;
+}
+
+/* Content and padding are through: what does the record say? */
+static enum fcgi_event
+end_record(struct fcgi *f)
+{
+	unsigned type = record_type(f);
+	uint16_t id = record_id(f);
+
+	if (id == FCGI_NULL_REQUEST_ID)
+		return type == FCGI_GET_VALUES ? answer_values(f)
+					       : answer_unknown_type(f);
+	if (type == FCGI_BEGIN_REQUEST)
+		return begin_request(f);
+	if (id != f->id)
+		return FCGI_EV_MORE;
+	if (type == FCGI_PARAMS && record_length(f) == 0)
+		return decode_params(f);
+	if (type == FCGI_STDIN && record_length(f) == 0) {
+		f->stage = STAGE_DONE;
+		return FCGI_EV_END;
+	}
+	if (type == FCGI_ABORT_REQUEST) {
+		f->stage = STAGE_DONE;
+		return FCGI_EV_ABORT;
+	}
+	return FCGI_EV_MORE;
+}
+
+static size_t
+smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+enum fcgi_event
+fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
+{
+	const unsigned char *p = data, *end = p + len;
+	enum fcgi_event event;
+	size_t n;
+
+	*used = 0;
+	if (f->stage == STAGE_BROKEN)
+		return FCGI_EV_ERROR;
+	assert(f->stage != STAGE_DONE);
+	do {
+		event = FCGI_EV_MORE;
+		if (f->header_len < sizeof(f->header)) {
+			n = smaller(sizeof(f->header) - f->header_len,
+			    (size_t)(end - p));
+			if (n == 0)
+				break;
+			memcpy(f->header + f->header_len, p, n);
+			p += n;
+			f->header_len += n;
+			if (f->header_len < sizeof(f->header))
+				break;
+			event = begin_record(f);
+		} else if (f->content_left > 0) {
+			n = smaller(f->content_left, (size_t)(end - p));
+			if (n == 0)
+				break;
+			f->content_left -= n;
+			event = content(f, p, n);
+			p += n;
+		} else if (f->padding_left > 0) {
+			n = smaller(f->padding_left, (size_t)(end - p));
+			if (n == 0)
+				break;
+			f->padding_left -= n;
+			p += n;
+		} else {
+			f->header_len = 0;
+			event = end_record(f);
+		}
+	} while (event == FCGI_EV_MORE);
+	*used = len - (size_t)(end - p);
+	return event;
+}
+
+void
+fcgi_init(struct fcgi *f, unsigned max_conns)
+{
+	memset(f, 0, sizeof(*f));
+	f->max_conns = max_conns;
+	f->stage = STAGE_IDLE;
+	buf_init(&f->text, LIMIT_PARAMS);
+	buf_init(&f->record, FCGI_MAX_LENGTH);
+	buf_init(&f->reply, REPLY_MAX);
+}
+
+void
+fcgi_free(struct fcgi *f)
+{
+	free(f->params);
+	f->params = NULL;
+	f->nparams = 0;
+	buf_free(&f->text);
+	buf_free(&f->record);
+	buf_free(&f->reply);
+}
+
+void
+fcgi_next(struct fcgi *f)
+{
+	free(f->params);
+	f->params = NULL;
+	f->nparams = 0;
+	f->has_nul = false;
+	f->keep_conn = false;
+	f->id = 0;
+	if (f->stage != STAGE_BROKEN)
+		f->stage = STAGE_IDLE;
+	if (f->text.cap > TEXT_KEEP)
+		buf_free(&f->text);
+	buf_clear(&f->text);
+}
+
+bool
+fcgi_idle(const struct fcgi *f)
+{
+	return f->stage == STAGE_IDLE && f->header_len == 0;
+}
+
+size_t
+fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8])
+{
+	size_t padding = -n & 7;
+
+	assert(n <= FCGI_MAX_LENGTH);
+	put_header(out, FCGI_STDOUT, id, n, padding);
+	return padding;
+}
+
+void
+fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE])
+{
+	put_header(out, FCGI_STDOUT, id, 0, 0);
+	put_end_request(out + 8, id, app_status, FCGI_REQUEST_COMPLETE);
+}
