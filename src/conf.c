@@ -1,0 +1,190 @@
+/*
+ * Configuration: how a struct conf is made, changed until it is shared,
+ * counted and freed.  It never changes once two threads can see it.
+ *
+ * Files are read in conf_parse.c; what an option is and may be is in
+ * conf_option.c.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "request.h"
+#include "conf_option.h"
+#include "conf_text.h"
+
+#include "conf_build.h"
+
+/* What a struct conf is allocated as: struct conf is its first member. */
+struct owner {
+	struct conf conf;
+	atomic_uint references;
+	struct conf_arena arena;
+};
+
+static struct owner *
+owner_of(struct conf *conf)
+{
+	return (struct owner *)(void *)conf;
+}
+
+struct conf_arena *
+conf_arena(struct conf *conf)
+{
+	return &owner_of(conf)->arena;
+}
+
+bool
+conf_error_at(
+    const char *file, conf_line line, const char *text, struct conf_error *err)
+{
+	struct conf_error why;
+
+	/* text may be err's own. */
+	(void)snprintf(why.text, sizeof(why.text), "%s", text);
+	if (file == NULL)
+		return conf_value_fail(err, "%s", why.text);
+	if (line == 0)
+		return conf_value_fail(err, "%.160s: %s", file, why.text);
+	return conf_value_fail(err, "%.160s:%u: %s", file, line, why.text);
+}
+
+void
+conf_derive(struct conf *conf)
+{
+	enum rc rc = request_variable(
+	    conf->key_header, conf->key_variable, sizeof(conf->key_variable));
+
+	assert(rc == RC_OK);
+}
+
+struct conf *
+conf_new(const char *name, struct conf_error *err)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+	struct conf *conf;
+
+	if (owner == NULL) {
+		(void)conf_value_fail(err, "no memory");
+		return NULL;
+	}
+	conf = &owner->conf;
+	atomic_init(&owner->references, 1);
+	conf->defaults.path = "";
+	if (name != NULL &&
+	    (conf->file = conf_value_copy(&owner->arena, name, strlen(name))) ==
+		NULL) {
+		(void)conf_value_fail(err, "no memory");
+		goto out;
+	}
+	if (!conf_option_defaults(CONF_SERVER, conf, &owner->arena, err) ||
+	    !conf_option_defaults(
+		CONF_ROUTE, &conf->defaults, &owner->arena, err))
+		goto out;
+	conf_derive(conf);
+	return conf;
+out:
+	conf_unref(conf);
+	return NULL;
+}
+
+struct conf *
+conf_default(struct conf_error *err)
+{
+	return conf_new(NULL, err);
+}
+
+bool
+conf_set(struct conf *conf, const char *name, const char *value,
+    struct conf_error *err)
+{
+	const struct conf_option *option = conf_option_find(CONF_SERVER, name);
+
+	if (option == NULL)
+		return conf_value_fail(err, "%s: unknown option", name);
+	for (const char *s = value; *s != '\0'; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return conf_value_fail(err,
+			    "%s: byte 0x%02x is not allowed", name,
+			    (unsigned char)*s);
+	if (!conf_option_set(option, conf, value, 0, conf_arena(conf), err))
+		return false;
+	conf_derive(conf);
+	return true;
+}
+
+bool
+conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
+{
+	struct conf_list handler;
+	struct conf_error why;
+
+	if (!conf_text_words(argv, conf_arena(conf), &handler, &why))
+		return conf_value_fail(err, "handler: %s", why.text);
+	conf->defaults.handler = handler;
+	for (size_t i = 0; i < conf->nroutes; i++)
+		conf->routes[i].handler = handler;
+	return true;
+}
+
+bool
+conf_check(const struct conf *conf, struct conf_error *err)
+{
+	/* SO_PEERCRED is for unix sockets only. */
+	if (conf->allow_peers.n > 0 && conf->socket != NULL &&
+	    strncmp(conf->socket, "tcp:", 4) == 0)
+		return conf_error_at(
+		    conf->allow_peers_line > 0 ? conf->file : NULL,
+		    conf->allow_peers_line,
+		    "allow_peers: does not work with a tcp socket", err);
+	return true;
+}
+
+struct conf *
+conf_ref(struct conf *conf)
+{
+	unsigned before = atomic_fetch_add(&owner_of(conf)->references, 1);
+
+	assert(before > 0);
+	return conf;
+}
+
+void
+conf_unref(struct conf *conf)
+{
+	unsigned before;
+
+	if (conf == NULL)
+		return;
+	before = atomic_fetch_sub(&owner_of(conf)->references, 1);
+	assert(before > 0);
+	if (before > 1)
+		return;
+	free(conf->routes);
+	conf_value_free(conf_arena(conf));
+	free(owner_of(conf));
+}
+
+bool
+conf_list_has(const struct conf_list *list, const char *item)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->item[i], item) == 0)
+			return true;
+	return false;
+}
+
+bool
+conf_status_in(const struct conf_statuses *set, int status)
+{
+	unsigned i;
+
+	if (status < 100 || status > 599)
+		return false;
+	i = (unsigned)(status - 100);
+	return (set->bits[i / 64] >> i % 64 & 1) != 0;
+}

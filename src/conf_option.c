@@ -1,0 +1,297 @@
+/*
+ * The one table of options.
+ *
+ * A default is written as in a file and read by the same parser, so that what
+ * holds without a file can also be written into one.  Maxima of durations
+ * fit an int of milliseconds (24 days) wherever poll(2) and SQLite get them.
+ *
+ * Knows no section, no file and no other option: what must hold between
+ * options is checked in conf.c.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limits.h"
+#include "conf_text.h"
+
+#include "conf_option.h"
+
+#ifndef PACKAGE_URL
+#define PACKAGE_URL "https://oncewrap.org/"
+#endif
+
+#define SECOND INT64_C(1000)
+#define DAY    (24 * 60 * 60 * SECOND)
+#define KIB    INT64_C(1024)
+#define MIB    (1024 * KIB)
+#define GIB    (1024 * MIB)
+
+enum kind {
+	KIND_NUMBER,
+	KIND_MODE,
+	KIND_DURATION,
+	KIND_SIZE,
+	KIND_SWITCH,
+	KIND_WORD,
+	KIND_STATUSES,
+	KIND_TEXT,
+	KIND_LIST,
+	KIND_ARGV
+};
+
+struct conf_option {
+	const char *name;
+	enum kind kind;
+	size_t offset, size;
+	const char *builtin; /* its default; NULL: what zeroed memory means */
+	int64_t min, max;
+	const char *const *words;  /* KIND_WORD */
+	const char *const *later;  /* words of releases to come */
+	enum conf_text_kind text;  /* KIND_TEXT */
+	enum conf_text_item items; /* KIND_LIST */
+	bool empty;                /* an empty value means something */
+	size_t line;               /* offset of a conf_line; 0: none */
+};
+
+/* In the order of the enums in conf.h. */
+#define WORDS(...)                \
+	(const char *const[])     \
+	{                         \
+		__VA_ARGS__, NULL \
+	}
+
+#define AT(type, member)                                          \
+	.name = #member, .offset = offsetof(struct type, member), \
+	.size = sizeof(((struct type *)NULL)->member)
+#define S(member)    AT(conf, member)
+#define R(member)    AT(conf_route, member)
+#define SLINE(l)     .line = offsetof(struct conf, l)
+#define RLINE(l)     .line = offsetof(struct conf_route, l)
+#define NUMBER(a, b) .kind = KIND_NUMBER, .min = (a), .max = (b)
+#define TIME(a, b)   .kind = KIND_DURATION, .min = (a), .max = (b)
+#define SIZE(a, b)   .kind = KIND_SIZE, .min = (a), .max = (b)
+#define MODE         .kind = KIND_MODE
+#define SWITCH       .kind = KIND_SWITCH
+#define WORD(...)    .kind = KIND_WORD, .words = WORDS(__VA_ARGS__)
+#define LATER(...)   .later = WORDS(__VA_ARGS__)
+#define STATUSES     .kind = KIND_STATUSES, .empty = true
+#define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
+#define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
+#define ARGV         .kind = KIND_ARGV
+#define EMPTY        .empty = true
+#define IS(d)        .builtin = (d)
+
+/* clang-format off */
+static const struct conf_option server_options[] = {
+	{ S(database), TEXT(FILE), IS("oncewrap.db") },
+	{ S(socket), TEXT(SOCKET), SLINE(socket_line) },
+	{ S(socket_mode), MODE, IS("0660") },
+	{ S(socket_user), TEXT(ACCOUNT), SLINE(socket_user_line) },
+	{ S(socket_group), TEXT(ACCOUNT), SLINE(socket_group_line) },
+	{ S(workers), NUMBER(1, LIMIT_WORKERS), IS("32") },
+	{ S(allow_peers), LIST(ACCOUNT), EMPTY, SLINE(allow_peers_line) },
+	{ S(io_timeout), TIME(1, DAY), IS("30s") },
+	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
+	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
+	{ S(durability), WORD("full", "normal"), IS("full") },
+	{ S(spool_dir), TEXT(DIRECTORY) },
+	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
+	{ S(key_header), TEXT(FIELD), IS("Idempotency-Key") },
+	{ S(link), TEXT(URI), IS(PACKAGE_URL) },
+	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
+	{ S(sweep_interval), TIME(10, DAY), IS("60s") },
+	{ S(reap_interval), TIME(10, DAY), IS("60s") },
+};
+
+static const struct conf_option route_options[] = {
+	{ R(handler), ARGV },
+	{ R(methods), LIST(METHOD), IS("POST PATCH") },
+	{ R(key), WORD("optional", "required", "ignore"), IS("optional") },
+	{ R(key_syntax), WORD("any", "string"), IS("any") },
+	{ R(key_min_length), NUMBER(1, LIMIT_KEY), IS("1") },
+	{ R(key_max_length), NUMBER(1, LIMIT_KEY), IS("255") },
+	{ R(scope), LIST(VARIABLE), IS("REMOTE_USER") },
+	{ R(scope_required), SWITCH, IS("no") },
+	{ R(fingerprint), WORD("json", "exact"), IS("json") },
+	{ R(fingerprint_headers), LIST(FIELD), EMPTY, IS("") },
+	{ R(fingerprint_ignore), LIST(POINTER), EMPTY, IS("") },
+	{ R(max_request_body), SIZE(0, 1024 * GIB), IS("16M") },
+	/* An answer is one value in SQLite, which holds 10^9 bytes at most. */
+	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
+	{ R(max_output), SIZE(1, 1024 * GIB), IS("1G") },
+	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
+	{ R(concurrent), WORD("reject", "wait"), LATER("accept"),
+	  IS("reject") },
+	{ R(wait_time), TIME(1, DAY), IS("10s") },
+	{ R(timeout), TIME(1, 7 * DAY), IS("60s") },
+	{ R(kill_after), TIME(0, DAY), IS("5s") },
+	{ R(release), STATUSES, IS("425 429 5xx") },
+	{ R(ambiguous), STATUSES, IS("502 504") },
+	{ R(exit_status), WORD("check", "ignore"), IS("check") },
+	{ R(on_crash), WORD("unknown"), LATER("resume"), IS("unknown") },
+	{ R(retention), TIME(1, 3650 * DAY), IS("24h") },
+	{ R(on_expired), WORD("run"), LATER("gone"), IS("run") },
+	{ R(directory), TEXT(DIRECTORY) },
+	{ R(umask), MODE },
+	{ R(user), TEXT(ACCOUNT), RLINE(user_line) },
+	{ R(group), TEXT(ACCOUNT), RLINE(group_line) },
+	{ R(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
+};
+
+static const char *const later_server_options[] = {
+	"status_path", "admin_path", "async_workers", "async_queue", NULL
+};
+
+static const char *const later_route_options[] = {
+	"expired_retention", "reconcile", "reconcile_after",
+	"reconcile_attempts", "async", "share_database", "max_active_keys",
+	"key_rate", "max_request_age", "request_timestamp", NULL
+};
+/* clang-format on */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+_Static_assert(COUNT(server_options) <= CONF_OPTION_MAX, "server options");
+_Static_assert(COUNT(route_options) <= CONF_OPTION_MAX, "route options");
+/* Words are stored as the enums in conf.h, modes as int or unsigned. */
+_Static_assert(sizeof(enum conf_key) == sizeof(unsigned), "enums");
+
+static const struct conf_option *
+table(enum conf_place place, size_t *n)
+{
+	switch (place) {
+	case CONF_SERVER:
+		*n = COUNT(server_options);
+		return server_options;
+	case CONF_ROUTE:
+		*n = COUNT(route_options);
+		return route_options;
+	}
+	abort();
+}
+
+const struct conf_option *
+conf_option_find(enum conf_place place, const char *name)
+{
+	size_t n;
+	const struct conf_option *options = table(place, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, options[i].name) == 0)
+			return &options[i];
+	return NULL;
+}
+
+size_t
+conf_option_index(const struct conf_option *option)
+{
+	if (option >= server_options &&
+	    option < server_options + COUNT(server_options))
+		return (size_t)(option - server_options);
+	return (size_t)(option - route_options);
+}
+
+bool
+conf_option_later(enum conf_place place, const char *name)
+{
+	const char *const *later =
+	    place == CONF_SERVER ? later_server_options : later_route_options;
+
+	for (; *later != NULL; later++)
+		if (strcmp(name, *later) == 0)
+			return true;
+	return false;
+}
+
+/* Reads the value into the option's member, at to. */
+static bool
+set(const struct conf_option *option, void *to, const char *value,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	switch (option->kind) {
+	case KIND_NUMBER:
+		return conf_value_number(
+		    value, option->min, option->max, to, why);
+	case KIND_MODE:
+		return conf_value_octal(value, to, why);
+	case KIND_DURATION:
+		return conf_value_duration(
+		    value, option->min, option->max, to, why);
+	case KIND_SIZE:
+		return conf_value_size(
+		    value, option->min, option->max, to, why);
+	case KIND_SWITCH:
+		return conf_value_switch(value, to, why);
+	case KIND_WORD:
+		return conf_value_word(
+		    value, option->words, option->later, to, why);
+	case KIND_STATUSES:
+		return conf_value_statuses(value, to, why);
+	case KIND_TEXT:
+		return conf_text_single(value, option->text, arena, to, why);
+	case KIND_LIST:
+		return conf_text_list(
+		    value, option->items, option->empty, arena, to, why);
+	case KIND_ARGV:
+		return conf_text_argv(value, arena, to, why);
+	}
+	abort();
+}
+
+bool
+conf_option_set(const struct conf_option *option, void *base, const char *value,
+    conf_line line, struct conf_arena *arena, struct conf_error *why)
+{
+	struct conf_error reason;
+	char *at = base;
+
+	if (*value == '\0' && !option->empty)
+		return conf_value_fail(
+		    why, "%s: the value is empty", option->name);
+	if (!set(option, at + option->offset, value, arena, &reason))
+		return conf_value_fail(
+		    why, "%s: %s", option->name, reason.text);
+	if (option->line != 0)
+		memcpy(at + option->line, &line, sizeof(line));
+	return true;
+}
+
+bool
+conf_option_defaults(enum conf_place place, void *base,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	size_t n;
+	const struct conf_option *options = table(place, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (options[i].builtin != NULL &&
+		    !conf_option_set(
+			&options[i], base, options[i].builtin, 0, arena, why))
+			return false;
+	if (place == CONF_ROUTE)
+		((struct conf_route *)base)->umask = -1;
+	return true;
+}
+
+void
+conf_option_inherit(struct conf_route *route, const struct conf_origin *origin,
+    const struct conf_route *from)
+{
+	char *to = (char *)route;
+	const char *source = (const char *)from;
+
+	for (size_t i = 0; i < COUNT(route_options); i++) {
+		const struct conf_option *option = &route_options[i];
+
+		if (origin != NULL && origin->line[i] != 0)
+			continue;
+		memcpy(
+		    to + option->offset, source + option->offset, option->size);
+		if (option->line != 0)
+			memcpy(to + option->line, source + option->line,
+			    sizeof(conf_line));
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * The one table of options: which there are, what they may be, what holds
+ * without them.
+ */
+#ifndef CONF_OPTION_H
+#define CONF_OPTION_H
+
+#include "conf_value.h"
+
+enum conf_place {
+	CONF_SERVER, /* options of a struct conf */
+	CONF_ROUTE   /* options of a struct conf_route: [defaults] as well */
+};
+
+/* A place has fewer options than this. */
+#define CONF_OPTION_MAX 64
+
+struct conf_option;
+
+/* Where each option of a section was set, by conf_option_index(). */
+struct conf_origin {
+	conf_line line[CONF_OPTION_MAX];
+};
+
+/* NULL if there is none. */
+const struct conf_option *conf_option_find(enum conf_place, const char *name);
+
+size_t conf_option_index(const struct conf_option *);
+
+/* Whether a release to come has it. */
+bool conf_option_later(enum conf_place, const char *name);
+
+/*
+ * Sets an option of base, a struct conf or conf_route.  False with a message
+ * that begins with the option's name; base is then as it was.
+ */
+bool conf_option_set(const struct conf_option *, void *base, const char *value,
+    conf_line, struct conf_arena *, struct conf_error *why);
+
+/* Sets all options of a zeroed base to what holds without a file. */
+bool conf_option_defaults(
+    enum conf_place, void *base, struct conf_arena *, struct conf_error *why);
+
+/* Copies the options that are not in origin (NULL: all of them). */
+void conf_option_inherit(struct conf_route *, const struct conf_origin *,
+    const struct conf_route *from);
+
+#endif

@@ -1,0 +1,517 @@
+/*
+ * Configuration: sections and options of a file, read with inih, into a struct
+ * conf.
+ *
+ * inih splits "name = value".  What it does not do is done around it: it cuts
+ * lines that are too long, joins indented ones to the line before, takes
+ * "name: value", accepts anything after a section's "]", says nothing of empty
+ * sections, and goes on after an error.  So it reads through read_line(),
+ * which knows which line that is, hands on only lines that inih cannot
+ * misunderstand, and ends the text at the first error.  Options are given
+ * to the section that read_line() saw last; inih's idea of it is not used.
+ *
+ * What an option is and may be is in conf_option.c.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ini.h>
+
+#include "limits.h"
+#include "buf.h"
+#include "request.h"
+#include "conf_option.h"
+
+#include "conf_build.h"
+
+#define BLANKS " \t"
+
+enum section { SECTION_NONE, SECTION_SERVER, SECTION_DEFAULTS, SECTION_ROUTE };
+
+struct parser {
+	struct conf *conf;
+	struct conf_error *err;
+	bool failed; /* err is set, nothing more is read */
+	const char *name;
+	const char *text; /* what has not been read yet */
+	size_t len;
+	conf_line line; /* the last one read, 1 and on */
+	enum section section;
+	conf_line server_line, defaults_line;
+	struct conf_origin server, defaults;
+	struct conf_origin *origins; /* of conf->routes */
+	size_t room;                 /* in both */
+};
+
+/* The first error: inih gets nothing more to read. */
+static bool __attribute__((format(printf, 2, 3)))
+fail(struct parser *p, const char *format, ...)
+{
+	char text[sizeof(p->err->text)];
+	va_list ap;
+
+	assert(!p->failed);
+	p->failed = true;
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	return conf_error_at(p->name, p->line, text, p->err);
+}
+
+/* ---- sections --------------------------------------------------------- */
+
+/* Room for one more route; the new one is zeroed. */
+static bool
+grow(struct parser *p)
+{
+	size_t n = p->room == 0 ? 16 : p->room * 2;
+	void *routes, *origins;
+
+	if (p->conf->nroutes == LIMIT_CONF_ROUTES)
+		return fail(p, "more than %d routes", LIMIT_CONF_ROUTES);
+	if (p->conf->nroutes < p->room)
+		return true;
+	routes = realloc(p->conf->routes, n * sizeof(*p->conf->routes));
+	if (routes == NULL)
+		return fail(p, "no memory");
+	p->conf->routes = routes;
+	origins = realloc(p->origins, n * sizeof(*p->origins));
+	if (origins == NULL)
+		return fail(p, "no memory");
+	p->origins = origins;
+	p->room = n;
+	return true;
+}
+
+/* A path as requests have it, without a slash at the end; NULL on error. */
+static const char *
+route_path(struct parser *p, const char *text)
+{
+	struct buf buf;
+	const char *path = NULL;
+	enum rc rc;
+
+	buf_init(&buf, LIMIT_PATH);
+	if ((rc = request_path(text, NULL, &buf)) != RC_OK) {
+		(void)fail(p, "route \"%.150s\": %s", text, rc_text(rc));
+		goto out;
+	}
+	if (buf.len > 1 && buf.data[buf.len - 1] == '/')
+		buf_truncate(&buf, buf.len - 1);
+	path = conf_value_copy(conf_arena(p->conf), buf.data, buf.len);
+	if (path == NULL)
+		(void)fail(p, "no memory");
+out:
+	buf_free(&buf);
+	return path;
+}
+
+/* A path that would be compared as it is, but was meant decoded. */
+static bool
+is_encoded(const char *s)
+{
+	static const char hex[] = "0123456789ABCDEFabcdef";
+
+	while ((s = strchr(s, '%')) != NULL) {
+		s++;
+		if (strspn(s, hex) >= 2)
+			return true;
+	}
+	return false;
+}
+
+static bool
+open_route(struct parser *p, const char *text)
+{
+	struct conf_route *route;
+	const char *path;
+
+	if (*text == '\0')
+		return fail(p, "a route needs a path: [route /path]");
+	if (*text != '/')
+		return fail(
+		    p, "route \"%.200s\" does not begin with \"/\"", text);
+	if (is_encoded(text))
+		return fail(p,
+		    "route \"%.200s\" is percent-encoded; paths are compared "
+		    "decoded",
+		    text);
+	if ((path = route_path(p, text)) == NULL)
+		return false;
+	for (size_t i = 0; i < p->conf->nroutes; i++)
+		if (strcmp(p->conf->routes[i].path, path) == 0)
+			return fail(p,
+			    "route \"%.200s\" is repeated, first on line %u",
+			    text, p->conf->routes[i].line);
+	if (!grow(p))
+		return false;
+	route = &p->conf->routes[p->conf->nroutes];
+	memset(route, 0, sizeof(*route));
+	memset(&p->origins[p->conf->nroutes], 0, sizeof(*p->origins));
+	p->conf->nroutes++;
+	route->path = path;
+	route->line = p->line;
+	p->section = SECTION_ROUTE;
+	return true;
+}
+
+static bool
+open_single(
+    struct parser *p, const char *name, enum section section, conf_line *line)
+{
+	if (*line != 0)
+		return fail(p, "section [%s] is repeated, first on line %u",
+		    name, *line);
+	*line = p->line;
+	p->section = section;
+	return true;
+}
+
+/* Whether text is word, or word and an argument, which *argument is. */
+static bool
+is_word(const char *text, const char *word, const char **argument)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(text, word, n) != 0 ||
+	    (text[n] != '\0' && strchr(BLANKS, text[n]) == NULL))
+		return false;
+	*argument = text + n + strspn(text + n, BLANKS);
+	return true;
+}
+
+/* line is "[...", without blanks around it. */
+static bool
+open_section(struct parser *p, const char *line)
+{
+	char name[256];
+	const char *argument;
+	size_t n = strlen(line);
+
+	if (n < 2 || strchr(line, ']') != line + n - 1)
+		return fail(p, "expected \"[section]\"");
+	/* Without the brackets and blanks inside them. */
+	line++;
+	n = strspn(line, BLANKS);
+	line += n;
+	n = strlen(line) - 1;
+	while (n > 0 && strchr(BLANKS, line[n - 1]) != NULL)
+		n--;
+	if (n >= sizeof(name))
+		return fail(p, "the section's name is too long");
+	memcpy(name, line, n);
+	name[n] = '\0';
+
+	if (strcmp(name, "server") == 0)
+		return open_single(p, name, SECTION_SERVER, &p->server_line);
+	if (strcmp(name, "defaults") == 0)
+		return open_single(
+		    p, name, SECTION_DEFAULTS, &p->defaults_line);
+	if (is_word(name, "route", &argument))
+		return open_route(p, argument);
+	if (is_word(name, "effect", &argument))
+		return fail(
+		    p, "section [effect] is not supported by this release");
+	return fail(p, "unknown section [%s]", name);
+}
+
+/* ---- options ---------------------------------------------------------- */
+
+static const char *
+section_name(enum section section)
+{
+	switch (section) {
+	case SECTION_NONE:
+		break;
+	case SECTION_SERVER:
+		return "[server]";
+	case SECTION_DEFAULTS:
+		return "[defaults]";
+	case SECTION_ROUTE:
+		return "[route]";
+	}
+	abort();
+}
+
+static bool
+no_such_option(struct parser *p, enum conf_place place, const char *name)
+{
+	enum conf_place other = place == CONF_SERVER ? CONF_ROUTE : CONF_SERVER;
+
+	if (conf_option_later(place, name))
+		return fail(
+		    p, "option \"%s\" is not supported by this release", name);
+	if (conf_option_find(other, name) != NULL ||
+	    conf_option_later(other, name))
+		return fail(p, "option \"%s\" does not belong in %s", name,
+		    section_name(p->section));
+	return fail(p, "unknown option \"%.200s\" in %s", name,
+	    section_name(p->section));
+}
+
+static bool
+set_option(struct parser *p, const char *name, const char *value)
+{
+	enum conf_place place = CONF_ROUTE;
+	const struct conf_option *option;
+	struct conf_origin *origin = NULL;
+	struct conf_error why;
+	void *base = NULL;
+	conf_line *line;
+
+	switch (p->section) {
+	case SECTION_NONE:
+		return fail(p, "option \"%.200s\" before any section", name);
+	case SECTION_SERVER:
+		place = CONF_SERVER;
+		base = p->conf;
+		origin = &p->server;
+		break;
+	case SECTION_DEFAULTS:
+		base = &p->conf->defaults;
+		origin = &p->defaults;
+		break;
+	case SECTION_ROUTE:
+		base = &p->conf->routes[p->conf->nroutes - 1];
+		origin = &p->origins[p->conf->nroutes - 1];
+		break;
+	}
+	if ((option = conf_option_find(place, name)) == NULL)
+		return no_such_option(p, place, name);
+	line = &origin->line[conf_option_index(option)];
+	if (*line != 0)
+		return fail(p, "option \"%s\" is repeated, first on line %u",
+		    name, *line);
+	if (!conf_option_set(
+		option, base, value, p->line, conf_arena(p->conf), &why))
+		return fail(p, "%s", why.text);
+	*line = p->line;
+	return true;
+}
+
+/* ---- lines ------------------------------------------------------------ */
+
+/* Where a comment begins: ';' or '#' in front, or after a blank. */
+static size_t
+without_comment(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((s[i] == ';' || s[i] == '#') &&
+		    (i == 0 || s[i - 1] == ' ' || s[i - 1] == '\t'))
+			return i;
+	return n;
+}
+
+/* Takes the next line off the text: *s of *n bytes, without its end. */
+static bool
+next_line(struct parser *p, const char **s, size_t *n)
+{
+	const char *end;
+
+	if (p->failed || p->len == 0)
+		return false;
+	*s = p->text;
+	end = memchr(p->text, '\n', p->len);
+	*n = end != NULL ? (size_t)(end - p->text) : p->len;
+	p->text += end != NULL ? *n + 1 : *n;
+	p->len -= end != NULL ? *n + 1 : *n;
+	p->line++;
+	if (*n > 0 && (*s)[*n - 1] == '\r')
+		(*n)--;
+	return true;
+}
+
+/* A line that is neither empty nor a comment. */
+static bool
+check_line(struct parser *p, const char *line)
+{
+	size_t name;
+
+	if (*line == '[')
+		return open_section(p, line);
+	name = strcspn(line, "=:");
+	if (name == 0 || line[name] != '=')
+		return fail(p, "expected \"name = value\"");
+	return true;
+}
+
+/* inih's reader, like fgets(3): the next line into out, of size bytes. */
+static char *
+read_line(char *out, int size, void *arg)
+{
+	struct parser *p = arg;
+	const char *s;
+	size_t n;
+
+	assert(size > 2);
+	if (!next_line(p, &s, &n))
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f) {
+			(void)fail(p, "byte 0x%02x is not allowed", c);
+			return NULL;
+		}
+	}
+	for (; n > 0 && strchr(BLANKS, *s) != NULL; n--)
+		s++;
+	n = without_comment(s, n);
+	while (n > 0 && strchr(BLANKS, s[n - 1]) != NULL)
+		n--;
+	if (n > (size_t)size - 2) {
+		(void)fail(p, "line too long (at most %d bytes)", size - 2);
+		return NULL;
+	}
+	memcpy(out, s, n);
+	out[n] = '\0';
+	if (n > 0 && !check_line(p, out))
+		return NULL;
+	out[n] = '\n';
+	out[n + 1] = '\0';
+	return out;
+}
+
+static int
+got_option(void *arg, const char *section, const char *name, const char *value)
+{
+	struct parser *p = arg;
+
+	(void)section;
+	return set_option(p, name, value);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+/* Longest path first, so that the first that matches is the one. */
+static int
+by_length(const void *a, const void *b)
+{
+	const struct conf_route *x = a, *y = b;
+	size_t nx = strlen(x->path), ny = strlen(y->path);
+
+	if (nx != ny)
+		return nx > ny ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* Where an option that holds for a route was set; 0: it is built in. */
+static conf_line
+line_of(
+    const struct parser *p, const struct conf_origin *origin, const char *name)
+{
+	const struct conf_option *option = conf_option_find(CONF_ROUTE, name);
+	size_t i;
+
+	assert(option != NULL);
+	i = conf_option_index(option);
+	if (origin->line[i] != 0)
+		return origin->line[i];
+	return p->defaults.line[i];
+}
+
+/* What must hold between two options of a route; NULL: it does. */
+static const char *
+conflict(const struct conf_route *route, const char *options[2])
+{
+	if (route->key_min_length > route->key_max_length) {
+		options[0] = "key_min_length";
+		options[1] = "key_max_length";
+		return "key_min_length is above key_max_length";
+	}
+	if (route->scope_required && route->scope.n == 0) {
+		options[0] = "scope_required";
+		options[1] = "scope";
+		return "scope_required needs a scope";
+	}
+	return NULL;
+}
+
+/*
+ * Checks the defaults and all routes.  A conflict is where the later of the
+ * two options stands; of several conflicts the first is reported.
+ */
+static bool
+check_routes(struct parser *p)
+{
+	const char *first = NULL;
+	conf_line where = 0;
+
+	for (size_t i = 0; i <= p->conf->nroutes; i++) {
+		bool last = i == p->conf->nroutes;
+		const struct conf_origin *origin =
+		    last ? &p->defaults : &p->origins[i];
+		const char *text, *options[2];
+		conf_line a, b;
+
+		text = conflict(
+		    last ? &p->conf->defaults : &p->conf->routes[i], options);
+		if (text == NULL)
+			continue;
+		a = line_of(p, origin, options[0]);
+		b = line_of(p, origin, options[1]);
+		a = a > b ? a : b;
+		if (first == NULL || a < where) {
+			first = text;
+			where = a;
+		}
+	}
+	if (first == NULL)
+		return true;
+	p->line = where;
+	return fail(p, "%s", first);
+}
+
+static bool
+parse(struct parser *p)
+{
+	struct conf *conf = p->conf;
+	int rc;
+
+	if (p->len > LIMIT_CONF_FILE)
+		return fail(p, "larger than %d bytes", LIMIT_CONF_FILE);
+	if (p->len >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0) {
+		p->text += 3;
+		p->len -= 3;
+	}
+	rc = ini_parse_stream(read_line, p, got_option, p);
+	if (p->failed)
+		return false;
+	/* read_line() leaves inih nothing to object to. */
+	if (rc != 0)
+		return fail(p, rc < 0 ? "no memory" : "malformed");
+	for (size_t i = 0; i < conf->nroutes; i++)
+		conf_option_inherit(
+		    &conf->routes[i], &p->origins[i], &conf->defaults);
+	if (!check_routes(p))
+		return false;
+	if (conf->nroutes > 0)
+		qsort(conf->routes, conf->nroutes, sizeof(*conf->routes),
+		    by_length);
+	conf_derive(conf);
+	return true;
+}
+
+struct conf *
+conf_parse(
+    const char *name, const char *text, size_t len, struct conf_error *err)
+{
+	struct parser parser = {
+		.err = err, .name = name, .text = text, .len = len
+	};
+
+	assert(name != NULL);
+	if ((parser.conf = conf_new(name, err)) == NULL)
+		return NULL;
+	if (!parse(&parser)) {
+		conf_unref(parser.conf);
+		parser.conf = NULL;
+	}
+	free(parser.origins);
+	return parser.conf;
+}

@@ -1,0 +1,366 @@
+/*
+ * Configuration values that stay text: names, paths, addresses, and lists of
+ * them.
+ *
+ * Checked for their form only: whether a user, a host or a file exists is not
+ * for pure code to say.  Knows no option, no section and no line.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "limits.h"
+
+#include "conf_text.h"
+
+#define BLANKS  " \t"
+#define DIGITS  "0123456789"
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define WORD    LETTERS DIGITS "_"
+/* RFC 9110, section 5.6.2. */
+#define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
+/* RFC 3986, section 2, without '#': problems append "#code". */
+#define URI LETTERS DIGITS "-._~:/?[]@!$&'()*+,;=%"
+
+/* A field name becomes a CGI variable, which is longer by "HTTP_". */
+#define FIELD_MAX 200
+
+static bool
+no_memory(struct conf_error *why)
+{
+	return conf_value_fail(why, "no memory");
+}
+
+static bool
+made_of(const char *s, const char *bytes)
+{
+	return conf_value_made_of(s, bytes);
+}
+
+/* Ids end before (uid_t)-1, which means "no user" to the kernel. */
+static bool
+is_account(const char *s)
+{
+	struct conf_error why;
+	unsigned id;
+
+	if (made_of(s, DIGITS))
+		return conf_value_number(s, 0, UINT32_MAX - 1, &id, &why);
+	if (*s == '\0' || *s == '-')
+		return false;
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == ':' ||
+		    *s == '/' || *s == ',')
+			return false;
+	return true;
+}
+
+static bool
+is_name(const char *s)
+{
+	return made_of(s, WORD) && (*s < '0' || *s > '9');
+}
+
+/* RFC 6901, section 3; the pointer to the whole document is left out. */
+static bool
+is_pointer(const char *s)
+{
+	if (*s != '/')
+		return false;
+	for (; *s != '\0'; s++)
+		if (*s == '~' && s[1] != '0' && s[1] != '1')
+			return false;
+	return true;
+}
+
+/*
+ * ONCE_* and HTTP_* speak of the request, and LD_* of the daemon's own start;
+ * none of them may come from outside it.
+ */
+static bool
+check_environment(const char *s, struct conf_error *why)
+{
+	static const char *const ours[] = { "ONCE_", "HTTP_", "LD_" };
+
+	if (!is_name(s))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not the name of an environment variable", s);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strncmp(s, ours[i], strlen(ours[i])) == 0)
+			return conf_value_fail(why,
+			    "\"%.200s\": %s* variables are never handed on", s,
+			    ours[i]);
+	if (strcmp(s, "PATH") == 0)
+		return conf_value_fail(why, "PATH is always handed on");
+	return true;
+}
+
+static bool
+check_item(const char *s, enum conf_text_item kind, struct conf_error *why)
+{
+	switch (kind) {
+	case CONF_TEXT_ITEM_METHOD:
+		return made_of(s, TOKEN) ||
+		    conf_value_fail(why, "\"%.200s\" is not a method", s);
+	case CONF_TEXT_ITEM_FIELD:
+		return (made_of(s, TOKEN) && strlen(s) <= FIELD_MAX) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not the name of a field", s);
+	case CONF_TEXT_ITEM_VARIABLE:
+		if (strcmp(s, "none") == 0)
+			return conf_value_fail(why, "\"none\" stands alone");
+		return is_name(s) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not the name of a CGI variable", s);
+	case CONF_TEXT_ITEM_ENVIRONMENT:
+		return check_environment(s, why);
+	case CONF_TEXT_ITEM_POINTER:
+		return is_pointer(s) ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
+	case CONF_TEXT_ITEM_ACCOUNT:
+		return is_account(s) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not the name or id of a user", s);
+	}
+	abort();
+}
+
+bool
+conf_text_list(const char *text, enum conf_text_item kind, bool empty,
+    struct conf_arena *arena, struct conf_list *out, struct conf_error *why)
+{
+	struct conf_list list = { NULL, 0 };
+	char item[4096];
+	int more;
+
+	/* One more for the NULL at the end. */
+	list.item =
+	    conf_value_alloc(arena, (LIMIT_CONF_LIST + 1) * sizeof(*list.item));
+	if (list.item == NULL)
+		return no_memory(why);
+	if (kind == CONF_TEXT_ITEM_VARIABLE && strcmp(text, "none") == 0) {
+		*out = list;
+		return true;
+	}
+	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
+		if (more < 0)
+			return conf_value_fail(why, "an item is too long");
+		if (list.n == LIMIT_CONF_LIST)
+			return conf_value_fail(
+			    why, "more than %d items", LIMIT_CONF_LIST);
+		if (!check_item(item, kind, why))
+			return false;
+		list.item[list.n] = conf_value_copy(arena, item, strlen(item));
+		if (list.item[list.n++] == NULL)
+			return no_memory(why);
+	}
+	if (list.n == 0 && !empty)
+		return conf_value_fail(why, "the value is empty");
+	*out = list;
+	return true;
+}
+
+/*
+ * Takes one word off the front of *text and appends it to out, which has room
+ * for all of it.  POSIX, Shell Command Language, section 2.2.
+ */
+static bool
+shell_word(const char **text, char **out, struct conf_error *why)
+{
+	const char *s = *text;
+	char *to = *out;
+	char quote = '\0';
+
+	for (; *s != '\0'; s++) {
+		if (quote == '\0' && strchr(BLANKS, *s) != NULL)
+			break;
+		if (quote == '\0' && (*s == '"' || *s == '\'')) {
+			quote = *s;
+		} else if (quote != '\0' && *s == quote) {
+			quote = '\0';
+		} else if (*s == '\\' && quote != '\'') {
+			if (s[1] == '\0')
+				return conf_value_fail(
+				    why, "a backslash at the end");
+			/* Within "..." it is itself before most bytes. */
+			if (quote == '"' && strchr("\"\\$`", s[1]) == NULL)
+				*to++ = *s;
+			*to++ = *++s;
+		} else {
+			*to++ = *s;
+		}
+	}
+	if (quote != '\0')
+		return conf_value_fail(why, "a quote %c is not closed", quote);
+	*to++ = '\0';
+	*text = s;
+	*out = to;
+	return true;
+}
+
+bool
+conf_text_argv(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why)
+{
+	char *argv[LIMIT_CONF_LIST + 1] = { NULL };
+	size_t n = 0;
+	char *to;
+
+	/* Words and their NULs are no longer than the text and its own. */
+	if ((to = conf_value_alloc(arena, strlen(text) + 1)) == NULL)
+		return no_memory(why);
+	for (text += strspn(text, BLANKS); *text != '\0';
+	     text += strspn(text, BLANKS)) {
+		if (n == LIMIT_CONF_LIST)
+			return conf_value_fail(
+			    why, "more than %d words", LIMIT_CONF_LIST);
+		argv[n++] = to;
+		if (!shell_word(&text, &to, why))
+			return false;
+	}
+	return conf_text_words(argv, arena, out, why);
+}
+
+bool
+conf_text_words(char *const *argv, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why)
+{
+	struct conf_list list = { NULL, 0 };
+	size_t n = 0;
+
+	while (argv[n] != NULL)
+		n++;
+	if (n == 0)
+		return conf_value_fail(why, "the value is empty");
+	/* Relative to what?  The daemon's directory is not the handler's. */
+	if (argv[0][0] != '/')
+		return conf_value_fail(why,
+		    "the program \"%.200s\" is not an absolute path", argv[0]);
+	list.item = conf_value_alloc(arena, (n + 1) * sizeof(*list.item));
+	if (list.item == NULL)
+		return no_memory(why);
+	for (; list.n < n; list.n++) {
+		list.item[list.n] =
+		    conf_value_copy(arena, argv[list.n], strlen(argv[list.n]));
+		if (list.item[list.n] == NULL)
+			return no_memory(why);
+	}
+	*out = list;
+	return true;
+}
+
+/* host:port, where a host that has colons stands in brackets. */
+static bool
+is_tcp(const char *s)
+{
+	const char *port = strrchr(s, ':');
+	char host[256];
+	size_t n;
+	unsigned number;
+	struct conf_error why;
+
+	if (port == NULL || (n = (size_t)(port - s)) >= sizeof(host) ||
+	    !conf_value_number(port + 1, 1, 65535, &number, &why))
+		return false;
+	memcpy(host, s, n);
+	host[n] = '\0';
+	if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = '\0';
+		return strchr(host, ':') != NULL &&
+		    made_of(host + 1, WORD ".:%-");
+	}
+	return made_of(host, WORD ".-") && host[0] != '-';
+}
+
+static bool
+socket_text(const char *text, struct conf_arena *arena, const char **out,
+    struct conf_error *why)
+{
+	const struct sockaddr_un *address = NULL;
+	const char *path = NULL;
+	unsigned fd;
+	char *copy;
+
+	if (text[0] == '/')
+		path = text;
+	else if (strncmp(text, "unix:", 5) == 0 && text[5] == '/')
+		path = text + 5;
+	if (path != NULL && strlen(path) >= sizeof(address->sun_path))
+		return conf_value_fail(why,
+		    "the path of a unix socket is longer than %zu bytes",
+		    sizeof(address->sun_path) - 1);
+	if (path == NULL &&
+	    !(strncmp(text, "tcp:", 4) == 0 && is_tcp(text + 4)) &&
+	    !(strncmp(text, "fd:", 3) == 0 &&
+		conf_value_number(text + 3, 0, 65535, &fd, why)))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not unix:/path, /path, tcp:host:port or "
+		    "fd:N",
+		    text);
+	if (path == NULL)
+		path = text;
+	if ((copy = conf_value_alloc(arena, strlen(path) + 6)) == NULL)
+		return no_memory(why);
+	(void)snprintf(copy, strlen(path) + 6, "%s%s",
+	    path[0] == '/' ? "unix:" : "", path);
+	*out = copy;
+	return true;
+}
+
+static bool
+check_uri(const char *s, struct conf_error *why)
+{
+	size_t scheme = strspn(s, LETTERS DIGITS "+-.");
+
+	if (strchr(LETTERS, *s) == NULL || *s == '\0' || s[scheme] != ':' ||
+	    s[scheme + 1] == '\0' || !made_of(s, URI))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not an absolute URI without a fragment", s);
+	return true;
+}
+
+bool
+conf_text_single(const char *text, enum conf_text_kind kind,
+    struct conf_arena *arena, const char **out, struct conf_error *why)
+{
+	const char *copy;
+	bool good = false;
+
+	if (*text == '\0')
+		return conf_value_fail(why, "the value is empty");
+	switch (kind) {
+	case CONF_TEXT_FILE:
+		/* SQLite keeps a database of this name in memory. */
+		good = strcmp(text, ":memory:") != 0 ||
+		    conf_value_fail(why, "\"%s\" is not a file", text);
+		break;
+	case CONF_TEXT_DIRECTORY:
+		good = text[0] == '/' ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not an absolute path", text);
+		break;
+	case CONF_TEXT_SOCKET:
+		return socket_text(text, arena, out, why);
+	case CONF_TEXT_ACCOUNT:
+		good = is_account(text) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not a name or an id", text);
+		break;
+	case CONF_TEXT_FIELD:
+		good = check_item(text, CONF_TEXT_ITEM_FIELD, why);
+		break;
+	case CONF_TEXT_URI:
+		good = check_uri(text, why);
+		break;
+	}
+	if (!good)
+		return false;
+	if ((copy = conf_value_copy(arena, text, strlen(text))) == NULL)
+		return no_memory(why);
+	*out = copy;
+	return true;
+}

@@ -1,0 +1,46 @@
+/*
+ * Configuration values that stay text: names, paths, addresses, and lists of
+ * them.  The same contract as conf_value.h.
+ */
+#ifndef CONF_TEXT_H
+#define CONF_TEXT_H
+
+#include "conf_value.h"
+
+enum conf_text_item {
+	CONF_TEXT_ITEM_METHOD,   /* token, RFC 9110, section 5.6.2 */
+	CONF_TEXT_ITEM_FIELD,    /* token: the name of a field */
+	CONF_TEXT_ITEM_VARIABLE, /* CGI variable; the one word none: no item */
+	CONF_TEXT_ITEM_ENVIRONMENT, /* environment variable to be handed on */
+	CONF_TEXT_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
+	CONF_TEXT_ITEM_ACCOUNT      /* user name or id */
+};
+
+/* Items separated by blanks or commas; none where empty is true. */
+bool conf_text_list(const char *, enum conf_text_item, bool empty,
+    struct conf_arena *, struct conf_list *out, struct conf_error *why);
+
+/*
+ * Program and arguments.  Quotes and backslashes as in sh(1), but nothing is
+ * expanded.  The program must be an absolute path.
+ */
+bool conf_text_argv(const char *, struct conf_arena *, struct conf_list *out,
+    struct conf_error *why);
+
+/* The same from words that are split already. */
+bool conf_text_words(char *const *argv, struct conf_arena *,
+    struct conf_list *out, struct conf_error *why);
+
+enum conf_text_kind {
+	CONF_TEXT_FILE,      /* a file name, absolute or not */
+	CONF_TEXT_DIRECTORY, /* absolute */
+	CONF_TEXT_SOCKET, /* unix:/path tcp:host:port fd:N; /path gains unix: */
+	CONF_TEXT_ACCOUNT, /* user or group, name or id */
+	CONF_TEXT_FIELD,   /* the name of a field */
+	CONF_TEXT_URI      /* absolute-URI, RFC 3986, section 4.3 */
+};
+
+bool conf_text_single(const char *, enum conf_text_kind, struct conf_arena *,
+    const char **out, struct conf_error *why);
+
+#endif

@@ -1,0 +1,328 @@
+/*
+ * Configuration values: text -> C.
+ *
+ * Strict: what is doubtful is refused and the sentence says what would do.
+ * ASCII only, whatever the locale.  Knows no option, no section and no line.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf_value.h"
+
+#define SEPARATORS " \t,"
+#define DIGITS     "0123456789"
+
+#define UNIT_MAX 5
+
+struct unit {
+	const char *name;
+	int64_t factor;
+};
+
+/* Ascending: texts of limits use the largest that divides them. */
+static const struct unit durations[UNIT_MAX] = {
+	{ "ms", 1 },
+	{ "s", 1000 },
+	{ "m", 60 * 1000 },
+	{ "h", 60 * 60 * 1000 },
+	{ "d", 24 * 60 * 60 * 1000 },
+};
+
+static const struct unit sizes[UNIT_MAX] = {
+	{ "", 1 },
+	{ "K", 1024 },
+	{ "M", 1024 * 1024 },
+	{ "G", 1024 * 1024 * 1024 },
+	{ NULL, 0 },
+};
+
+struct conf_chunk {
+	struct conf_chunk *older;
+	max_align_t bytes[];
+};
+
+void *
+conf_value_alloc(struct conf_arena *arena, size_t n)
+{
+	struct conf_chunk *chunk;
+
+	if (n > SIZE_MAX - sizeof(*chunk))
+		return NULL;
+	if ((chunk = calloc(1, sizeof(*chunk) + n)) == NULL)
+		return NULL;
+	chunk->older = arena->newest;
+	arena->newest = chunk;
+	return chunk->bytes;
+}
+
+char *
+conf_value_copy(struct conf_arena *arena, const char *s, size_t n)
+{
+	char *copy = conf_value_alloc(arena, n + 1);
+
+	if (copy != NULL && n > 0)
+		memcpy(copy, s, n);
+	return copy;
+}
+
+void
+conf_value_free(struct conf_arena *arena)
+{
+	struct conf_chunk *chunk;
+
+	while ((chunk = arena->newest) != NULL) {
+		arena->newest = chunk->older;
+		free(chunk);
+	}
+}
+
+bool
+conf_value_fail(struct conf_error *why, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(why->text, sizeof(why->text), format, ap);
+	va_end(ap);
+	return false;
+}
+
+bool
+conf_value_made_of(const char *s, const char *bytes)
+{
+	return *s != '\0' && s[strspn(s, bytes)] == '\0';
+}
+
+/* What is above INT64_MAX becomes INT64_MAX: above every limit. */
+static int64_t
+decimal(const char *digits, size_t n)
+{
+	int64_t value = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t digit = digits[i] - '0';
+
+		if (value > (INT64_MAX - digit) / 10)
+			return INT64_MAX;
+		value = value * 10 + digit;
+	}
+	return value;
+}
+
+static void
+limit_text(int64_t value, const struct unit *units, char out[32])
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < UNIT_MAX && units[i].name != NULL; i++)
+		if (value != 0 && value % units[i].factor == 0)
+			best = i;
+	(void)snprintf(out, 32, "%lld%s", (long long)value,
+	    value == 0 ? "" : units[best].name);
+}
+
+static bool
+out_of_range(const char *text, int64_t min, int64_t max,
+    const struct unit *units, struct conf_error *why)
+{
+	char lo[32], hi[32];
+
+	limit_text(min, units, lo);
+	limit_text(max, units, hi);
+	return conf_value_fail(
+	    why, "\"%.200s\" is out of range (%s to %s)", text, lo, hi);
+}
+
+bool
+conf_value_number(const char *text, int64_t min, int64_t max, unsigned *out,
+    struct conf_error *why)
+{
+	int64_t value;
+
+	assert(min >= 0 && max <= UINT32_MAX);
+	if (!conf_value_made_of(text, DIGITS))
+		return conf_value_fail(why, "\"%.200s\" is not a number", text);
+	value = decimal(text, strlen(text));
+	if (value < min || value > max)
+		return conf_value_fail(why,
+		    "\"%.200s\" is out of range (%lld to %lld)", text,
+		    (long long)min, (long long)max);
+	*out = (unsigned)value;
+	return true;
+}
+
+bool
+conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
+{
+	unsigned value = 0;
+
+	if (!conf_value_made_of(text, "01234567"))
+		return conf_value_fail(
+		    why, "\"%.200s\" is not a mode in octal", text);
+	for (const char *s = text; *s != '\0'; s++)
+		if ((value = value * 8 + (unsigned)(*s - '0')) > 0777)
+			return conf_value_fail(why,
+			    "\"%.200s\" is out of range (0 to 0777)", text);
+	*out = value;
+	return true;
+}
+
+/* A number with a unit; -1 when it is none, INT64_MAX when it is too much. */
+static int64_t
+scaled(const char *text, const struct unit *units)
+{
+	size_t n = strspn(text, DIGITS);
+	int64_t value = decimal(text, n);
+
+	if (n == 0)
+		return -1;
+	for (size_t i = 0; i < UNIT_MAX && units[i].name != NULL; i++) {
+		if (strcmp(text + n, units[i].name) != 0)
+			continue;
+		if (value > INT64_MAX / units[i].factor)
+			return INT64_MAX;
+		return value * units[i].factor;
+	}
+	return -1;
+}
+
+bool
+conf_value_duration(const char *text, int64_t min, int64_t max, int64_t *out,
+    struct conf_error *why)
+{
+	int64_t value;
+
+	if (conf_value_made_of(text, "0"))
+		value = 0;
+	else if (conf_value_made_of(text, DIGITS))
+		return conf_value_fail(
+		    why, "\"%.200s\" needs a unit: ms, s, m, h or d", text);
+	else
+		value = scaled(text, durations);
+	if (value < 0)
+		return conf_value_fail(why,
+		    "\"%.200s\" is not a duration: a number and ms, s, m, h or "
+		    "d",
+		    text);
+	if (value < min || value > max)
+		return out_of_range(text, min, max, durations, why);
+	*out = value;
+	return true;
+}
+
+bool
+conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
+    struct conf_error *why)
+{
+	int64_t value = scaled(text, sizes);
+
+	assert(min >= 0);
+	if (value < 0)
+		return conf_value_fail(why,
+		    "\"%.200s\" is not a size: a number, or one and K, M or G",
+		    text);
+	if (value < min || value > max)
+		return out_of_range(text, min, max, sizes, why);
+	*out = (uint64_t)value;
+	return true;
+}
+
+bool
+conf_value_word(const char *text, const char *const *words,
+    const char *const *later, unsigned *out, struct conf_error *why)
+{
+	char all[128] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; words[i] != NULL; i++) {
+		if (strcmp(text, words[i]) == 0) {
+			*out = i;
+			return true;
+		}
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s",
+		    i > 0 ? ", " : "", words[i]);
+		assert(n < sizeof(all));
+	}
+	for (; later != NULL && *later != NULL; later++)
+		if (strcmp(text, *later) == 0)
+			return conf_value_fail(why,
+			    "value \"%s\" is not supported by this release",
+			    text);
+	if (words[1] == NULL)
+		return conf_value_fail(why, "\"%.200s\" is not %s", text, all);
+	return conf_value_fail(why, "\"%.200s\" is not one of %s", text, all);
+}
+
+bool
+conf_value_switch(const char *text, bool *out, struct conf_error *why)
+{
+	static const char *const words[] = { "no", "yes", NULL };
+	unsigned which;
+
+	if (!conf_value_word(text, words, NULL, &which, why))
+		return false;
+	*out = which == 1;
+	return true;
+}
+
+int
+conf_value_item(const char **text, char *out, size_t size)
+{
+	size_t n;
+
+	*text += strspn(*text, SEPARATORS);
+	if ((n = strcspn(*text, SEPARATORS)) == 0)
+		return 0;
+	if (n >= size)
+		return -1;
+	memcpy(out, *text, n);
+	out[n] = '\0';
+	*text += n;
+	return 1;
+}
+
+static bool
+add_status(const char *item, struct conf_statuses *set)
+{
+	unsigned first, last;
+
+	if (strlen(item) != 3 || item[0] < '1' || item[0] > '5')
+		return false;
+	if (strcmp(item + 1, "xx") == 0) {
+		first = (unsigned)(item[0] - '0') * 100;
+		last = first + 99;
+	} else if (conf_value_made_of(item, DIGITS)) {
+		first = last = (unsigned)decimal(item, 3);
+	} else {
+		return false;
+	}
+	for (unsigned i = first - 100; i <= last - 100; i++)
+		set->bits[i / 64] |= UINT64_C(1) << i % 64;
+	return true;
+}
+
+bool
+conf_value_statuses(
+    const char *text, struct conf_statuses *out, struct conf_error *why)
+{
+	struct conf_statuses set = { { 0 } };
+	char item[256];
+	int more;
+
+	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
+		if (more < 0)
+			return conf_value_fail(why, "an item is too long");
+		if (!add_status(item, &set))
+			return conf_value_fail(why,
+			    "\"%.200s\" is not a status: 100 to 599, or 1xx to "
+			    "5xx",
+			    item);
+	}
+	*out = set;
+	return true;
+}

@@ -1,0 +1,57 @@
+/*
+ * Path -> rules.  conf.c has sorted the routes, longest path first, so that
+ * the first match is the longest prefix.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "route.h"
+
+/* Whether prefix is path, or whole segments at its front. */
+static bool
+is_prefix(const char *prefix, const char *path)
+{
+	size_t n = strlen(prefix);
+
+	if (n == 1) /* "/" is the prefix of everything */
+		return true;
+	return strncmp(prefix, path, n) == 0 &&
+	    (path[n] == '\0' || path[n] == '/');
+}
+
+const struct conf_route *
+route_find(const struct conf *conf, const char *path)
+{
+	assert(path[0] == '/');
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (is_prefix(conf->routes[i].path, path))
+			return &conf->routes[i];
+	return &conf->defaults;
+}
+
+bool
+route_guards(const struct conf *conf, const struct conf_route *route,
+    const struct request *request)
+{
+	if (!conf_list_has(&route->methods, request->method))
+		return false;
+	switch (route->key) {
+	case CONF_KEY_IGNORE:
+		return false;
+	case CONF_KEY_REQUIRED:
+		return true;
+	case CONF_KEY_OPTIONAL:
+		break;
+	}
+	return request_count(request, conf->key_variable) > 0;
+}
+
+uint64_t
+route_body_limit(const struct conf *conf, const struct conf_route *route,
+    const struct request *request)
+{
+	return route_guards(conf, route, request) ? route->max_request_body
+						  : UINT64_MAX;
+}
