@@ -1,0 +1,121 @@
+/*
+ * The intervals are read anew each time, so that a reload is heeded.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock.h"
+#include "log.h"
+#include "reap.h"
+#include "sweep.h"
+#include "janitor.h"
+
+struct janitor {
+	struct confbox *confbox;
+	struct store *store;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t stopping;
+	atomic_bool stop;
+};
+
+/* Waits until then, on the monotonic clock, or until we are to stop. */
+static void
+sleep_until(struct janitor *janitor, int64_t until_mono)
+{
+	struct timespec ts;
+
+	ts.tv_sec = (time_t)(until_mono / 1000);
+	ts.tv_nsec = (long)(until_mono % 1000) * 1000000;
+	pthread_mutex_lock(&janitor->mutex);
+	while (!atomic_load(&janitor->stop) && clock_mono() < until_mono)
+		(void)pthread_cond_timedwait(
+		    &janitor->stopping, &janitor->mutex, &ts);
+	pthread_mutex_unlock(&janitor->mutex);
+}
+
+static void
+report(const char *pass, enum rc rc)
+{
+	if (rc != RC_OK)
+		log_event(LOG_ERROR, "pass-failed", NULL, LOG_S("pass", pass),
+		    LOG_S("why", rc_text(rc)));
+}
+
+static void *
+janitor_main(void *arg)
+{
+	struct janitor *janitor = arg;
+	struct conf *conf;
+	int64_t now, sweep_at, reap_at, sweep_last, reap_last;
+	int n;
+
+	/* The sweep of the start has been done before the first request. */
+	sweep_last = reap_last = clock_mono();
+	while (!atomic_load(&janitor->stop)) {
+		conf = confbox_get(janitor->confbox);
+		sweep_at = sweep_last + conf->sweep_interval;
+		reap_at = reap_last + conf->reap_interval;
+		conf_unref(conf);
+
+		sleep_until(janitor, sweep_at < reap_at ? sweep_at : reap_at);
+		now = clock_mono();
+		if (now >= sweep_at && !atomic_load(&janitor->stop)) {
+			report("sweep", sweep_pass(janitor->store, &n));
+			sweep_last = now;
+		}
+		if (now >= reap_at && !atomic_load(&janitor->stop)) {
+			report("reap",
+			    reap_pass(janitor->store, &janitor->stop, &n));
+			reap_last = now;
+		}
+	}
+	return (NULL);
+}
+
+enum rc
+janitor_start(
+    struct janitor **out, struct confbox *confbox, struct store *store)
+{
+	struct janitor *janitor;
+	pthread_condattr_t attr;
+
+	*out = NULL;
+	if ((janitor = calloc(1, sizeof(*janitor))) == NULL)
+		return (RC_NOMEM);
+	janitor->confbox = confbox;
+	janitor->store = store;
+	pthread_mutex_init(&janitor->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&janitor->stopping, &attr);
+	pthread_condattr_destroy(&attr);
+	if (pthread_create(&janitor->thread, NULL, janitor_main, janitor) !=
+	    0) {
+		pthread_cond_destroy(&janitor->stopping);
+		pthread_mutex_destroy(&janitor->mutex);
+		free(janitor);
+		return (RC_NOMEM);
+	}
+	*out = janitor;
+	return (RC_OK);
+}
+
+void
+janitor_stop(struct janitor *janitor)
+{
+	if (janitor == NULL)
+		return;
+	pthread_mutex_lock(&janitor->mutex);
+	atomic_store(&janitor->stop, true);
+	pthread_cond_broadcast(&janitor->stopping);
+	pthread_mutex_unlock(&janitor->mutex);
+	pthread_join(janitor->thread, NULL);
+	pthread_cond_destroy(&janitor->stopping);
+	pthread_mutex_destroy(&janitor->mutex);
+	free(janitor);
+}

@@ -1,0 +1,423 @@
+/*
+ * oncewrap: the daemon.  main() reads as a checklist; what it starts it stops
+ * in the opposite order.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "conf.h"
+#include "confbox.h"
+#include "engine.h"
+#include "janitor.h"
+#include "limits.h"
+#include "listen.h"
+#include "log.h"
+#include "mux.h"
+#include "run.h"
+#include "spool.h"
+#include "store.h"
+#include "sweep.h"
+#include "user.h"
+#include "worker.h"
+
+/* Exit status: 0, 1 (configuration or start), 2 (usage), as the manual says */
+#define EXIT_USAGE 2
+
+/* After drain_timeout: what handlers need to die, and answers to leave. */
+#define DRAIN_GRACE 2000
+
+struct options {
+	const char *file, *socket, *database, *workers;
+	char *const *handler; /* NULL: none */
+	bool test;
+};
+
+static int
+usage(void)
+{
+	fputs("usage: oncewrap [-tV] [-f config] [-s socket] [-d database]\n"
+	      "                [-w workers] [-- handler [arg ...]]\n",
+	    stderr);
+	return (EXIT_USAGE);
+}
+
+/* False: exit with *status. */
+static bool
+parse_options(int argc, char **argv, struct options *opt, int *status)
+{
+	int c;
+
+	memset(opt, 0, sizeof(*opt));
+	while ((c = getopt(argc, argv, "+Vd:f:s:tw:")) != -1) {
+		switch (c) {
+		case 'V':
+			puts(PACKAGE_STRING);
+			*status = EXIT_SUCCESS;
+			return (false);
+		case 'd':
+			opt->database = optarg;
+			break;
+		case 'f':
+			opt->file = optarg;
+			break;
+		case 's':
+			opt->socket = optarg;
+			break;
+		case 't':
+			opt->test = true;
+			break;
+		case 'w':
+			opt->workers = optarg;
+			break;
+		default:
+			*status = usage();
+			return (false);
+		}
+	}
+	if (optind < argc) {
+		/* A stray word is no handler: "--" says that it is one. */
+		if (strcmp(argv[optind - 1], "--") != 0) {
+			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
+			    argv[optind]);
+			*status = usage();
+			return (false);
+		}
+		opt->handler = argv + optind;
+	}
+	return (true);
+}
+
+/* --- configuration ------------------------------------------------------ */
+
+static struct conf *
+parse_file(const char *name, struct conf_error *err)
+{
+	struct conf *conf = NULL;
+	struct buf text;
+	FILE *file = NULL;
+	size_t n;
+
+	buf_init(&text, LIMIT_CONF_FILE);
+	if ((file = fopen(name, "re")) == NULL) {
+		snprintf(err->text, sizeof(err->text), "%s: %s", name,
+		    strerror(errno));
+		goto out;
+	}
+	do {
+		if (buf_reserve(&text, 4096) != RC_OK) {
+			snprintf(err->text, sizeof(err->text),
+			    "%s: longer than %d bytes", name, LIMIT_CONF_FILE);
+			goto out;
+		}
+		n = fread(text.data + text.len, 1, 4096, file);
+		buf_commit(&text, n);
+	} while (n > 0);
+	if (ferror(file)) {
+		snprintf(err->text, sizeof(err->text), "%s: %s", name,
+		    strerror(errno));
+		goto out;
+	}
+	conf = conf_parse(name, text.data, text.len, err);
+out:
+	if (file != NULL)
+		fclose(file);
+	buf_free(&text);
+	return (conf);
+}
+
+/* What only the system can tell: whether users and groups exist. */
+static bool
+check_users(const struct conf *conf, struct conf_error *err)
+{
+	const struct conf_route *route;
+	struct user user;
+	char text[256];
+	size_t i;
+
+	for (i = 0; i <= conf->nroutes; i++) {
+		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
+		if (user_find(
+			route->user, route->group, &user, text, sizeof(text)))
+			continue;
+		snprintf(err->text, sizeof(err->text), "%s:%u: %s", conf->file,
+		    route->user_line > route->group_line ? route->user_line
+							 : route->group_line,
+		    text);
+		return (false);
+	}
+	return (true);
+}
+
+/* File, then flags, then the checks between them; NULL with err. */
+static struct conf *
+load(const struct options *opt, struct conf_error *err)
+{
+	struct conf *conf;
+
+	conf =
+	    opt->file != NULL ? parse_file(opt->file, err) : conf_default(err);
+	if (conf == NULL)
+		return (NULL);
+	if ((opt->socket != NULL &&
+		!conf_set(conf, "socket", opt->socket, err)) ||
+	    (opt->database != NULL &&
+		!conf_set(conf, "database", opt->database, err)) ||
+	    (opt->workers != NULL &&
+		!conf_set(conf, "workers", opt->workers, err)) ||
+	    (opt->handler != NULL &&
+		!conf_set_handler(conf, opt->handler, err)) ||
+	    !conf_check(conf, err) || !check_users(conf, err)) {
+		conf_unref(conf);
+		return (NULL);
+	}
+	return (conf);
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return (a == b || (a != NULL && b != NULL && strcmp(a, b) == 0));
+}
+
+static void
+reload(const struct options *opt, struct confbox *box)
+{
+	struct conf *old, *new;
+	struct conf_error err;
+
+	if ((new = load(opt, &err)) == NULL) {
+		log_event(
+		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
+		return;
+	}
+	old = confbox_get(box);
+	if (!same_text(old->database, new->database) ||
+	    !same_text(old->socket, new->socket) ||
+	    old->workers != new->workers ||
+	    old->durability != new->durability ||
+	    old->busy_timeout != new->busy_timeout ||
+	    old->max_wal != new->max_wal)
+		log_event(LOG_WARN, "reload", NULL,
+		    LOG_S("note",
+			"database, socket, workers, durability, busy_timeout "
+			"and max_wal take effect at the next start"));
+	conf_unref(old);
+	confbox_set(box, new);
+	log_event(LOG_INFO, "reloaded", NULL,
+	    LOG_S("file", opt->file != NULL ? opt->file : ""));
+}
+
+/* --- the parts ---------------------------------------------------------- */
+
+struct daemon {
+	struct options opt;
+	struct confbox *box;
+	int listener;
+	char *socket_path; /* ours to remove */
+	struct store *store;
+	struct engine *engine;
+	struct mux *mux;
+	struct worker_pool *workers;
+	struct janitor *janitor;
+};
+
+static bool
+open_store(struct daemon *d, const struct conf *conf)
+{
+	struct store_options so;
+	char err[512];
+	enum rc rc;
+	int n;
+
+	memset(&so, 0, sizeof(so));
+	so.database = conf->database;
+	so.mode = 0600;
+	so.durability = conf->durability;
+	so.busy_timeout = conf->busy_timeout;
+	so.max_wal = conf->max_wal;
+	so.spool_dir =
+	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
+	so.create = true;
+	if ((rc = store_open(&d->store, &so, err, sizeof(err))) != RC_OK) {
+		fprintf(stderr, "oncewrap: %s\n", err);
+		return (false);
+	}
+	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
+		log_event(LOG_ERROR, "pass-failed", NULL,
+		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
+	return (true);
+}
+
+/* 0, or the exit status that says why not. */
+static int
+start(struct daemon *d, struct conf *conf)
+{
+	const unsigned workers = conf->workers;
+	struct conf_error err;
+
+	d->listener = listen_open(conf, &d->socket_path, &err);
+	if (d->listener == -1) {
+		fprintf(stderr, "oncewrap: %s\n", err.text);
+		/* Nobody said where to listen: that is wrong usage. */
+		return (conf->socket == NULL ? usage() : EXIT_FAILURE);
+	}
+	if (!open_store(d, conf))
+		return (EXIT_FAILURE);
+	if ((d->engine = engine_new(d->store, workers)) == NULL ||
+	    mux_open(&d->mux, d->box, d->listener) != RC_OK ||
+	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
+	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
+		fputs("oncewrap: cannot start: no memory or threads\n", stderr);
+		return (EXIT_FAILURE);
+	}
+	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
+	    LOG_S("database", conf->database), LOG_I("workers", workers));
+	return (0);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+struct joiner {
+	struct worker_pool *workers;
+	pthread_t main;
+	atomic_bool done;
+};
+
+static void *
+joiner_main(void *arg)
+{
+	struct joiner *joiner = arg;
+
+	worker_join(joiner->workers);
+	atomic_store(&joiner->done, true);
+	pthread_kill(joiner->main, SIGUSR1);
+	return (NULL);
+}
+
+/*
+ * Waits for the requests under way.  What has not ended by drain_timeout is
+ * ended; upon another signal to stop, this process ends at once, and its
+ * handlers with it.
+ */
+static void
+drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
+{
+	struct joiner joiner = { .workers = d->workers };
+	struct timespec ts;
+	int64_t left, until = clock_mono() + drain_timeout;
+	bool ending = false;
+	pthread_t thread;
+	int sig;
+
+	joiner.main = pthread_self();
+	if (pthread_create(&thread, NULL, joiner_main, &joiner) != 0)
+		_exit(EXIT_FAILURE);
+	while (!atomic_load(&joiner.done)) {
+		left = until - clock_mono();
+		if (left <= 0 && !ending) {
+			log_event(LOG_WARN, "drain-timeout", NULL,
+			    LOG_S("note", "the handlers are being ended"));
+			run_drain();
+			ending = true;
+		}
+		if (ending)
+			left = 1000;
+		ts.tv_sec = (time_t)(left / 1000);
+		ts.tv_nsec = (long)(left % 1000) * 1000000;
+		sig = sigtimedwait(signals, NULL, &ts);
+		if (sig == SIGTERM || sig == SIGINT)
+			_exit(EXIT_SUCCESS);
+	}
+	pthread_join(thread, NULL);
+	d->workers = NULL;
+}
+
+static void
+stop(struct daemon *d, const sigset_t *signals)
+{
+	struct conf *conf = confbox_get(d->box);
+
+	if (d->mux != NULL) {
+		mux_stop(d->mux);
+		if (d->workers != NULL)
+			drain(d, signals, conf->drain_timeout);
+		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
+	}
+	janitor_stop(d->janitor);
+	engine_free(d->engine);
+	store_close(d->store);
+	if (d->listener != -1)
+		close(d->listener);
+	if (d->socket_path != NULL)
+		unlink(d->socket_path);
+	free(d->socket_path);
+	conf_unref(conf);
+	confbox_free(d->box);
+}
+
+static void
+serve(struct daemon *d, const sigset_t *signals)
+{
+	int sig;
+
+	for (;;) {
+		if ((sig = sigwaitinfo(signals, NULL)) == -1)
+			continue;
+		if (sig == SIGHUP)
+			reload(&d->opt, d->box);
+		else if (sig == SIGTERM || sig == SIGINT)
+			break;
+	}
+	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
+}
+
+int
+main(int argc, char **argv)
+{
+	struct daemon d = { .listener = -1 };
+	struct conf *conf;
+	struct conf_error err;
+	sigset_t all, signals;
+	int status;
+
+	if (!parse_options(argc, argv, &d.opt, &status))
+		return (status);
+	if ((conf = load(&d.opt, &err)) == NULL) {
+		fprintf(stderr, "%s\n", err.text);
+		return (EXIT_FAILURE);
+	}
+	if (d.opt.test) {
+		conf_unref(conf);
+		return (EXIT_SUCCESS);
+	}
+
+	/* All threads inherit this; sigwaitinfo() is the one place that
+	 * takes signals.  A write to a closed pipe is an error, not a death. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGUSR1);
+
+	if ((d.box = confbox_new(conf)) == NULL || run_init() != RC_OK) {
+		fputs("oncewrap: cannot start\n", stderr);
+		return (EXIT_FAILURE);
+	}
+	if ((status = start(&d, conf)) == 0)
+		serve(&d, &signals);
+	stop(&d, &signals);
+	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
+	return (status);
+}

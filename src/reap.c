@@ -1,0 +1,26 @@
+/*
+ * Oldest first, in batches: between two of them others get the write lock.
+ */
+#include "config.h"
+
+#include "log.h"
+#include "reap.h"
+
+#define REAP_BATCH 100
+
+enum rc
+reap_pass(struct store *store, const atomic_bool *stop, int *n)
+{
+	enum rc rc;
+	int reaped;
+
+	*n = 0;
+	do {
+		reaped = 0;
+		rc = store_reap(store, REAP_BATCH, &reaped);
+		*n += reaped;
+	} while (rc == RC_OK && reaped == REAP_BATCH && !atomic_load(stop));
+	if (*n > 0)
+		log_event(LOG_INFO, "reaped", NULL, LOG_I("keys", *n));
+	return (rc);
+}

@@ -1,0 +1,39 @@
+/*
+ * A lease belongs to a process, and is dead when the kernel has dropped that
+ * process's lock.  A lease that merely ran out on the clock frees nothing.
+ *
+ * In batches, so that no write transaction is long.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "sweep.h"
+
+#define SWEEP_BATCH 64
+
+enum rc
+sweep_pass(struct store *store, int *n)
+{
+	struct store_change changes[SWEEP_BATCH];
+	enum rc rc;
+	int changed, i;
+
+	*n = 0;
+	do {
+		memset(changes, 0, sizeof(changes));
+		changed = 0;
+		rc = store_sweep(store, SWEEP_BATCH, changes, &changed);
+		for (i = 0; i < changed; i++)
+			log_event(LOG_WARN, "swept", NULL,
+			    LOG_S("scope", changes[i].scope),
+			    LOG_S("path", changes[i].path),
+			    LOG_S("key", changes[i].key),
+			    LOG_S("from", record_state_name(changes[i].from)),
+			    LOG_S("to", record_state_name(changes[i].to)));
+		store_changes_free(changes, changed);
+		*n += changed;
+	} while (rc == RC_OK && changed == SWEEP_BATCH);
+	return (rc);
+}
