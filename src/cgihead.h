@@ -18,7 +18,8 @@ enum cgihead_verdict {
 	CGIHEAD_STATUS,    /* a Status that is no status, or two */
 	CGIHEAD_REPEATED,  /* two Content-Type, Location, Content-Length */
 	CGIHEAD_MISSING,   /* neither Content-Type, Location nor Status */
-	CGIHEAD_LENGTH     /* a Content-Length that is no number */
+	CGIHEAD_LENGTH,    /* a Content-Length that is no number */
+	CGIHEAD_NO_MEMORY
 };
 
 /* What a handler says of the outcome itself, in Idempotency-Outcome. */
@@ -39,7 +40,8 @@ struct cgihead {
 /*
  * output holds the first len bytes; eof: there are no more.  On CGIHEAD_OK
  * response (initialised by the caller) has kind, status, reason and fields:
- * without Status, Idempotency-Outcome, hop-by-hop fields and X-CGI-*.
+ * without Status, Idempotency-Outcome, hop-by-hop fields and X-CGI-*.  On
+ * anything else it has no fields, and out says nothing.
  */
 enum cgihead_verdict cgihead_parse(const char *output, size_t len, bool eof,
     struct response *, struct cgihead *out);

@@ -1,0 +1,450 @@
+/*
+ * cgihead: what is taken, what is refused and as what, what is left out, and
+ * the limits.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cgihead.h"
+
+#define OK        CGIHEAD_OK
+#define MALFORMED CGIHEAD_MALFORMED
+#define STATUS    CGIHEAD_STATUS
+#define REPEATED  CGIHEAD_REPEATED
+#define MISSING   CGIHEAD_MISSING
+#define LENGTH    CGIHEAD_LENGTH
+
+#define T "Content-Type: t\r\n"
+
+/* Heads that are accepted; what follows the empty line is the body "B". */
+static const struct good {
+	const char *name, *head;
+	int status;
+	const char *reason, *fields;
+} good[] = {
+	{ "LF", "Content-Type: t\n\n", 200, "", T },
+	{ "CRLF", "Content-Type: t\r\n\r\n", 200, "", T },
+	{ "LF and CRLF mixed", "Content-Type: t\r\nA: b\n\r\n", 200, "",
+	    T "A: b\r\n" },
+	{ "Status alone", "Status: 204\n\n", 204, "", "" },
+	{ "Status with a reason", "Status: 201 Made it so\n\n", 201,
+	    "Made it so", "" },
+	{ "Status, name in any case", "sTaTuS:201\n\n", 201, "", "" },
+	{ "Status with blanks around it", "Status: \t 404  Nope \t\n\n", 404,
+	    "Nope", "" },
+	{ "Status 200, the least", "Status: 200\n\n", 200, "", "" },
+	{ "Status 599, the most", "Status: 599\n\n", 599, "", "" },
+	{ "reason in Latin-1", "Status: 200 d\351j\340\n\n", 200, "d\351j\340",
+	    "" },
+	{ "reason of 63 bytes",
+	    "Status: 200 "
+	    "123456789012345678901234567890123456789012345678901234567890123"
+	    "\n\n",
+	    200,
+	    "123456789012345678901234567890123456789012345678901234567890123",
+	    "" },
+	{ "reason of 64 bytes is left out",
+	    "Status: 200 "
+	    "1234567890123456789012345678901234567890123456789012345678901234"
+	    "\n\n",
+	    200, "", "" },
+	{ "status line HTTP/1.1", "HTTP/1.1 202 Later\r\n" T "\r\n", 202,
+	    "Later", T },
+	{ "status line HTTP/1.0 alone", "HTTP/1.0 404\n\n", 404, "", "" },
+	{ "Location elsewhere is 302", "Location: http://h/p\n\n", 302, "",
+	    "Location: http://h/p\r\n" },
+	{ "Location with Status", "Location: /p\nStatus: 201\n\n", 201, "",
+	    "Location: /p\r\n" },
+	{ "Location after a status line", "HTTP/1.1 301 x\nLocation: /p\n\n",
+	    301, "x", "Location: /p\r\n" },
+	{ "relative Location is 302", "Location: p\n\n", 302, "",
+	    "Location: p\r\n" },
+	{ "order and repeats kept",
+	    "B: 1\nA: 2\nContent-Type: t\nB: 3\nb: 1\n\n", 200, "",
+	    "B: 1\r\nA: 2\r\n" T "B: 3\r\nb: 1\r\n" },
+	{ "blanks around values go, those within stay",
+	    T "A:b\nC: \t d \t e \t\n\n", 200, "", T "A: b\r\nC: d \t e\r\n" },
+	{ "empty value", T "A:\nB: \n\n", 200, "", T "A: \r\nB: \r\n" },
+	{ "bytes above 0x7f in a value", T "A: \200\377\n\n", 200, "",
+	    T "A: \200\377\r\n" },
+	{ "every character of a token", T "!#$%&'*+-.^_`|~09azAZ: x\n\n", 200,
+	    "", T "!#$%&'*+-.^_`|~09azAZ: x\r\n" },
+	{ "colons in a value", T "A: b:c: d\n\n", 200, "", T "A: b:c: d\r\n" },
+	{ "hop-by-hop left out",
+	    T "Transfer-Encoding: chunked\nKeep-Alive: 5\nA: b\n\n", 200, "",
+	    T "A: b\r\n" },
+	{ "what Connection names left out",
+	    "Connection: x-a, Foo\nX-A: 1\n" T "foo: 2\nFoo-2: 3\n\n", 200, "",
+	    T "Foo-2: 3\r\n" },
+	{ "X-CGI-* left out", "X-CGI-Foo: 1\nx-cgi-: 2\nX-CGI: 3\n" T "\n", 200,
+	    "", "X-CGI: 3\r\n" T },
+	{ "Content-Length stays", T "Content-Length: 1\n\n", 200, "",
+	    T "Content-Length: 1\r\n" },
+	{ "a field called HTTP", T "HTTP: x\n\n", 200, "", T "HTTP: x\r\n" },
+};
+
+static enum cgihead_verdict
+parse(
+    const char *s, size_t len, bool eof, struct response *r, struct cgihead *h)
+{
+	/* An exact copy, so that a read beyond it is seen. */
+	char *copy = malloc(len > 0 ? len : 1);
+	enum cgihead_verdict v;
+
+	assert_non_null(copy);
+	memcpy(copy, s, len);
+	v = cgihead_parse(copy, len, eof, r, h);
+	free(copy);
+	return v;
+}
+
+static void
+accepted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct good *g = &good[i];
+		size_t n = strlen(g->head);
+		char output[1024];
+		struct response r;
+		struct cgihead h;
+
+		snprintf(output, sizeof(output), "%sB", g->head);
+		response_init(&r);
+		print_message("%s\n", g->name);
+		assert_int_equal(parse(output, n + 1, true, &r, &h), OK);
+		assert_int_equal(h.body_start, n);
+		assert_int_equal(r.kind, RESPONSE_DOCUMENT);
+		assert_int_equal(r.status, g->status);
+		assert_string_equal(r.reason, g->reason);
+		assert_string_equal(r.fields.data, g->fields);
+		assert_int_equal(h.outcome, CGIHEAD_SAYS_NOTHING);
+		assert_false(h.not_replayable);
+		/* Without a body, and while more may come: the same. */
+		assert_int_equal(parse(output, n, false, &r, &h), OK);
+		assert_string_equal(r.fields.data, g->fields);
+		/* Cut anywhere before its end it is not there yet. */
+		for (size_t k = 0; k < n; k++) {
+			assert_int_equal(
+			    parse(output, k, false, &r, &h), CGIHEAD_MORE);
+			assert_int_equal(parse(output, k, true, &r, &h),
+			    k == 0 ? CGIHEAD_EMPTY : MALFORMED);
+		}
+		response_free(&r);
+	}
+}
+
+/* "\0" as "\1" in these, for the table's sake. */
+static const struct bad {
+	const char *name, *head;
+	enum cgihead_verdict verdict;
+} bad[] = {
+	{ "empty line at once", "\n", MISSING },
+	{ "no Content-Type, Location or Status", "A: b\n\n", MISSING },
+	{ "only a field that is left out", "X-CGI-A: b\n\n", MISSING },
+	{ "a line without a colon", T "hello\n\n", MALFORMED },
+	{ "plain text", "Hello, world\n\n", MALFORMED },
+	{ "folded line", T "A: b\n c\n\n", MALFORMED },
+	{ "folded line, tab", T "A: b\n\tc: d\n\n", MALFORMED },
+	{ "first line folded", " " T "\n", MALFORMED },
+	{ "blank before the colon", "Content-Type : t\n\n", MALFORMED },
+	{ "empty name", ": t\n" T "\n", MALFORMED },
+	{ "name with a slash", "a/b: t\n" T "\n", MALFORMED },
+	{ "name with a high byte", "\351: t\n" T "\n", MALFORMED },
+	{ "NUL in a value", T "A: b\1c\n\n", MALFORMED },
+	{ "NUL in a name", T "A\1: b\n\n", MALFORMED },
+	{ "CR in a value", T "A: b\rc\n\n", MALFORMED },
+	{ "CR CR LF", T "A: b\r\r\n\n", MALFORMED },
+	{ "CR CR LF as the empty line", T "\r\r\n\n", MALFORMED },
+	{ "blank line that is not empty", T " \n\n", MALFORMED },
+	{ "escape in a value", T "A: \033[0m\n\n", MALFORMED },
+	{ "DEL in a value", T "A: \177\n\n", MALFORMED },
+	{ "Status twice", "Status: 200\nStatus: 200\n\n", STATUS },
+	{ "Status after a status line", "HTTP/1.1 200 OK\nStatus: 200\n\n",
+	    STATUS },
+	{ "Status empty", "Status:\n" T "\n", STATUS },
+	{ "Status of two digits", "Status: 20\n\n", STATUS },
+	{ "Status of four digits", "Status: 2000\n\n", STATUS },
+	{ "Status and reason run together", "Status: 200OK\n\n", STATUS },
+	{ "Status with a tab for a space", "Status: 200\tOK\n\n", STATUS },
+	{ "tab in the reason", "Status: 200 a\tb\n\n", STATUS },
+	{ "Status negative", "Status: -20\n\n", STATUS },
+	{ "Status 199", "Status: 199\n\n", STATUS },
+	{ "Status 100, interim", "Status: 100\n\n", STATUS },
+	{ "Status 600", "Status: 600\n\n", STATUS },
+	{ "Status in words", "Status: OK\n\n", STATUS },
+	{ "Connection names Location", "Connection: Location\nLocation: /x\n\n",
+	    MALFORMED },
+	{ "Connection names Content-Type", "Connection: content-type\n" T "\n",
+	    MALFORMED },
+	{ "status line HTTP/2", "HTTP/2 200\n\n", STATUS },
+	{ "status line HTTP/1", "HTTP/1 200\n\n", STATUS },
+	{ "status line without a status", "HTTP/1.1 \n\n", STATUS },
+	{ "status line cut short", "HTTP/1.1\n\n", STATUS },
+	{ "status line, interim", "HTTP/1.1 100 Continue\n\n", STATUS },
+	{ "status line with a control byte", "HTTP/1.1 200 a\033\n\n",
+	    MALFORMED },
+	{ "status line in lower case", "http/1.1 200 OK\n\n", MALFORMED },
+	{ "status line in second place", T "HTTP/1.1 200 OK\n\n", MALFORMED },
+	{ "Content-Type twice", T "content-type: u\n\n", REPEATED },
+	{ "Location twice", "Location: a\nLocation: a\n\n", REPEATED },
+	{ "Content-Length twice", T "Content-Length: 1\nContent-Length: 1\n\n",
+	    REPEATED },
+	{ "Content-Length empty", T "Content-Length:\n\n", LENGTH },
+	{ "Content-Length in words", T "Content-Length: one\n\n", LENGTH },
+	{ "Content-Length negative", T "Content-Length: -1\n\n", LENGTH },
+	{ "Content-Length signed", T "Content-Length: +1\n\n", LENGTH },
+	{ "Content-Length, a list", T "Content-Length: 1, 1\n\n", LENGTH },
+	{ "Content-Length beyond 64 bits",
+	    T "Content-Length: 99999999999999999999\n\n", LENGTH },
+};
+
+static void
+refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct bad *b = &bad[i];
+		size_t n = strlen(b->head);
+		char output[256];
+		struct response r;
+		struct cgihead h;
+
+		memcpy(output, b->head, n + 1);
+		for (size_t k = 0; k < n; k++)
+			if (output[k] == '\1')
+				output[k] = '\0';
+		response_init(&r);
+		print_message("%s\n", b->name);
+		assert_int_equal(parse(output, n, true, &r, &h), b->verdict);
+		assert_int_equal(parse(output, n, false, &r, &h), b->verdict);
+		assert_int_equal(r.fields.len, 0);
+		assert_int_equal(h.body_start, 0);
+		assert_int_equal(h.content_length, -1);
+		response_free(&r);
+	}
+}
+
+static void
+local_redirect(void **state)
+{
+	static const char out[] =
+	    "Location: /next?a=b\nSet-Cookie: c\n\nignored";
+	struct response r;
+	struct cgihead h;
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(parse(out, sizeof(out) - 1, true, &r, &h), OK);
+	assert_int_equal(r.kind, RESPONSE_LOCAL_REDIRECT);
+	assert_int_equal(r.status, 200);
+	assert_string_equal(
+	    r.fields.data, "Location: /next?a=b\r\nSet-Cookie: c\r\n");
+	/* A struct that was used before keeps nothing. */
+	assert_int_equal(parse(T "\n", strlen(T "\n"), true, &r, &h), OK);
+	assert_int_equal(r.kind, RESPONSE_DOCUMENT);
+	response_free(&r);
+}
+
+static void
+outcome_field(void **state)
+{
+	static const struct {
+		const char *fields;
+		enum cgihead_outcome says;
+	} rows[] = {
+		{ "", CGIHEAD_SAYS_NOTHING },
+		{ "Idempotency-Outcome: completed\n", CGIHEAD_SAYS_COMPLETED },
+		{ "Idempotency-Outcome: not-executed\n",
+		    CGIHEAD_SAYS_NOT_EXECUTED },
+		{ "IDEMPOTENCY-OUTCOME:  Not-Executed \r\n",
+		    CGIHEAD_SAYS_NOT_EXECUTED },
+		{ "Idempotency-Outcome: unknown\n", CGIHEAD_SAYS_UNKNOWN },
+		{ "Idempotency-Outcome:\n", CGIHEAD_SAYS_UNKNOWN },
+		{ "Idempotency-Outcome: not-executed!\n",
+		    CGIHEAD_SAYS_UNKNOWN },
+		{ "Idempotency-Outcome: not executed\n", CGIHEAD_SAYS_UNKNOWN },
+		{ "Idempotency-Outcome: not-executed\n"
+		  "Idempotency-Outcome: not-executed\n",
+		    CGIHEAD_SAYS_UNKNOWN },
+		{ "Idempotency-Outcome: completed\n"
+		  "Idempotency-Outcome: not-executed\n",
+		    CGIHEAD_SAYS_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char out[256];
+		struct response r;
+		struct cgihead h;
+
+		snprintf(out, sizeof(out), "%s" T "\n", rows[i].fields);
+		response_init(&r);
+		assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+		assert_int_equal(h.outcome, rows[i].says);
+		assert_string_equal(r.fields.data, T);
+		response_free(&r);
+	}
+}
+
+static void
+sendfile_is_not_replayable(void **state)
+{
+	static const char *const names[] = { "X-Sendfile", "x-sendfile",
+		"X-Sendfile2", "X-LIGHTTPD-send-file", "X-Accel-Redirect" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char out[256], fields[256];
+		struct response r;
+		struct cgihead h;
+
+		snprintf(out, sizeof(out), T "%s: /f\n\n", names[i]);
+		snprintf(fields, sizeof(fields), T "%s: /f\r\n", names[i]);
+		response_init(&r);
+		assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+		assert_true(h.not_replayable);
+		assert_string_equal(r.fields.data, fields);
+		response_free(&r);
+	}
+}
+
+static void
+content_length(void **state)
+{
+	struct response r;
+	struct cgihead h;
+	const char *out = T "content-length: 009223372036854775799\n\n";
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_true(h.content_length == INT64_C(9223372036854775799));
+	out = T "Content-Length: 0\n\n";
+	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_true(h.content_length == 0);
+	out = T "\n";
+	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_true(h.content_length == -1);
+	response_free(&r);
+}
+
+/* A head of exactly n bytes. */
+static char *
+head_of(size_t n)
+{
+	char *s = malloc(n);
+
+	assert_non_null(s);
+	memset(s, 'x', n);
+	memcpy(s, T "A: ", strlen(T "A: "));
+	memcpy(s + n - 4, "\r\n\r\n", 4);
+	return s;
+}
+
+static void
+head_length_limit(void **state)
+{
+	struct response r;
+	struct cgihead h;
+	char *s;
+
+	(void)state;
+	response_init(&r);
+	s = head_of(LIMIT_HEAD);
+	assert_int_equal(parse(s, LIMIT_HEAD, true, &r, &h), OK);
+	assert_int_equal(h.body_start, LIMIT_HEAD);
+	assert_int_equal(parse(s, LIMIT_HEAD - 1, false, &r, &h), CGIHEAD_MORE);
+	free(s);
+	s = head_of(LIMIT_HEAD + 1);
+	assert_int_equal(
+	    parse(s, LIMIT_HEAD + 1, true, &r, &h), CGIHEAD_TOO_LONG);
+	assert_int_equal(parse(s, LIMIT_HEAD, false, &r, &h), CGIHEAD_TOO_LONG);
+	free(s);
+	response_free(&r);
+}
+
+static void
+field_count_limit(void **state)
+{
+	char s[LIMIT_FIELDS * 8 + 64];
+	struct response r;
+	struct cgihead h;
+	size_t n;
+
+	(void)state;
+	response_init(&r);
+	for (int more = 0; more < 2; more++) {
+		n = (size_t)snprintf(s, sizeof(s), T);
+		for (int i = 1; i < LIMIT_FIELDS + more; i++)
+			n += (size_t)snprintf(s + n, sizeof(s) - n, "A: b\n");
+		n += (size_t)snprintf(s + n, sizeof(s) - n, "\n");
+		assert_int_equal(
+		    parse(s, n, true, &r, &h), more ? CGIHEAD_TOO_LONG : OK);
+	}
+	response_free(&r);
+}
+
+/* Kept as "Name: value CRLF" the fields are longer than they were written. */
+static void
+fields_that_grow_beyond_the_limit(void **state)
+{
+	const size_t n = LIMIT_HEAD - 2;
+	char *s = malloc(n);
+	struct response r;
+	struct cgihead h;
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 'x', n);
+	memcpy(s, "Status:200\nA:", 13);
+	for (size_t i = 13; i + 1024 < n; i += 1024)
+		memcpy(s + i, "\nB:", 3);
+	memcpy(s + n - 2, "\n\n", 2);
+	response_init(&r);
+	assert_int_equal(parse(s, n, true, &r, &h), CGIHEAD_TOO_LONG);
+	response_free(&r);
+	free(s);
+}
+
+static void
+every_verdict_has_a_text(void **state)
+{
+	(void)state;
+	for (int v = CGIHEAD_OK; v <= CGIHEAD_NO_MEMORY; v++) {
+		const char *text =
+		    cgihead_verdict_text((enum cgihead_verdict)v);
+
+		assert_true(text[0] != '\0');
+		for (int w = CGIHEAD_OK; w < v; w++)
+			assert_string_not_equal(text,
+			    cgihead_verdict_text((enum cgihead_verdict)w));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepted),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(local_redirect),
+		cmocka_unit_test(outcome_field),
+		cmocka_unit_test(sendfile_is_not_replayable),
+		cmocka_unit_test(content_length),
+		cmocka_unit_test(head_length_limit),
+		cmocka_unit_test(field_count_limit),
+		cmocka_unit_test(fields_that_grow_beyond_the_limit),
+		cmocka_unit_test(every_verdict_has_a_text),
+	};
+
+	return cmocka_run_group_tests_name("cgihead", tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/*
+ * outcome: each row of the table, and each row against those below it, for
+ * the first that fits decides.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conf.h"
+#include "outcome.h"
+
+/* The defaults: 425 429 5xx released, 502 504 ambiguous. */
+static struct conf *conf;
+
+static struct conf_route
+route(enum conf_exit_status exit_status)
+{
+	struct conf_route rt = conf->defaults;
+
+	rt.exit_status = exit_status;
+	return rt;
+}
+
+#define DONE    RECORD_COMPLETED
+#define FREE    RECORD_FAILED_RETRYABLE
+#define UNKNOWN RECORD_UNKNOWN
+#define CHECK   CONF_EXIT_CHECK
+#define IGNORE  CONF_EXIT_IGNORE
+#define NOTHING CGIHEAD_SAYS_NOTHING
+#define YES     CGIHEAD_SAYS_COMPLETED
+#define NO      CGIHEAD_SAYS_NOT_EXECUTED
+#define DUNNO   CGIHEAD_SAYS_UNKNOWN
+#define FAILED  PROBLEM_HANDLER_FAILED
+#define NONE    PROBLEM_NONE
+#define OK      CGIHEAD_OK
+
+static const struct row {
+	const char *name;
+	enum run_end end;
+	int exit_status;
+	enum cgihead_verdict head;
+	bool body_broken;
+	int status;
+	enum cgihead_outcome says;
+	enum conf_exit_status check;
+	enum record_state state;
+	enum problem_code problem;
+	int override;
+} rows[] = {
+	{ "not started", RUN_NOT_STARTED, 0, CGIHEAD_EMPTY, false, 0, NOTHING,
+	    CHECK, FREE, PROBLEM_HANDLER_NOT_STARTED, 0 },
+	{ "timeout without output", RUN_TIMEOUT, 0, CGIHEAD_EMPTY, false, 0,
+	    NOTHING, CHECK, UNKNOWN, PROBLEM_HANDLER_TIMEOUT, 0 },
+	{ "timeout after a whole response", RUN_TIMEOUT, 0, OK, false, 200,
+	    NOTHING, CHECK, UNKNOWN, PROBLEM_HANDLER_TIMEOUT, 0 },
+	{ "timeout after not-executed", RUN_TIMEOUT, 0, OK, false, 503, NO,
+	    CHECK, UNKNOWN, PROBLEM_HANDLER_TIMEOUT, 0 },
+	{ "signal after a whole response", RUN_SIGNALED, 0, OK, false, 201,
+	    NOTHING, CHECK, UNKNOWN, FAILED, 0 },
+	{ "signal after completed, exit_status ignored", RUN_SIGNALED, 0, OK,
+	    false, 201, YES, IGNORE, UNKNOWN, FAILED, 0 },
+	{ "signal, stale exit status 75", RUN_SIGNALED, 75, OK, false, 503, NO,
+	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "max_output", RUN_OUTPUT_LIMIT, 0, OK, false, 200, NOTHING, CHECK,
+	    UNKNOWN, FAILED, 0 },
+	{ "drain deadline", RUN_DRAINED, 0, OK, false, 200, NOTHING, CHECK,
+	    UNKNOWN, FAILED, 0 },
+	{ "output could not be kept", RUN_CAPTURE_FAILED, 0, OK, false, 200,
+	    NOTHING, CHECK, UNKNOWN, FAILED, 0 },
+	{ "no output", RUN_EXITED, 0, CGIHEAD_EMPTY, false, 0, NOTHING, CHECK,
+	    UNKNOWN, FAILED, 0 },
+	{ "no output, exit 1", RUN_EXITED, 1, CGIHEAD_EMPTY, false, 0, NOTHING,
+	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "no output, exit_status ignored", RUN_EXITED, 1, CGIHEAD_EMPTY, false,
+	    0, NOTHING, IGNORE, UNKNOWN, FAILED, 0 },
+	{ "no output, exit 75", RUN_EXITED, 75, CGIHEAD_EMPTY, false, 0,
+	    NOTHING, CHECK, FREE, FAILED, 503 },
+	{ "malformed head", RUN_EXITED, 0, CGIHEAD_MALFORMED, false, 0, NOTHING,
+	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "malformed head, exit 75", RUN_EXITED, 75, CGIHEAD_MALFORMED, false,
+	    0, NOTHING, CHECK, FREE, FAILED, 503 },
+	{ "head without end", RUN_EXITED, 0, CGIHEAD_MORE, false, 0, NOTHING,
+	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "short body", RUN_EXITED, 0, OK, true, 200, NOTHING, CHECK, UNKNOWN,
+	    FAILED, 0 },
+	{ "short body, says not-executed", RUN_EXITED, 0, OK, true, 503, NO,
+	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "short body, exit 75", RUN_EXITED, 75, OK, true, 200, NOTHING, CHECK,
+	    FREE, FAILED, 503 },
+	{ "exit 1 after a whole response", RUN_EXITED, 1, OK, false, 200,
+	    NOTHING, CHECK, UNKNOWN, FAILED, 0 },
+	{ "exit 1 after a status in release", RUN_EXITED, 1, OK, false, 500,
+	    NOTHING, CHECK, UNKNOWN, FAILED, 0 },
+	{ "exit 1 after not-executed", RUN_EXITED, 1, OK, false, 200, NO, CHECK,
+	    UNKNOWN, FAILED, 0 },
+	{ "exit 255", RUN_EXITED, 255, OK, false, 200, YES, CHECK, UNKNOWN,
+	    FAILED, 0 },
+	{ "exit 1, exit_status ignored", RUN_EXITED, 1, OK, false, 200, NOTHING,
+	    IGNORE, DONE, NONE, 0 },
+	{ "exit 1, exit_status ignored, in release", RUN_EXITED, 1, OK, false,
+	    500, NOTHING, IGNORE, FREE, NONE, 0 },
+	{ "exit 75", RUN_EXITED, 75, OK, false, 200, NOTHING, CHECK, FREE, NONE,
+	    0 },
+	{ "exit 75, status ambiguous", RUN_EXITED, 75, OK, false, 502, NOTHING,
+	    CHECK, FREE, NONE, 0 },
+	{ "exit 75, says completed", RUN_EXITED, 75, OK, false, 200, YES, CHECK,
+	    FREE, NONE, 0 },
+	{ "exit 75, says unknown", RUN_EXITED, 75, OK, false, 200, DUNNO, CHECK,
+	    FREE, NONE, 0 },
+	{ "exit 75, exit_status ignored", RUN_EXITED, 75, OK, false, 200,
+	    NOTHING, IGNORE, FREE, NONE, 0 },
+	{ "says not-executed with 200", RUN_EXITED, 0, OK, false, 200, NO,
+	    CHECK, FREE, NONE, 0 },
+	{ "says not-executed with 502", RUN_EXITED, 0, OK, false, 502, NO,
+	    CHECK, FREE, NONE, 0 },
+	{ "says unknown with 200", RUN_EXITED, 0, OK, false, 200, DUNNO, CHECK,
+	    UNKNOWN, NONE, 0 },
+	{ "says unknown with 500", RUN_EXITED, 0, OK, false, 500, DUNNO, CHECK,
+	    UNKNOWN, NONE, 0 },
+	{ "says completed with 500", RUN_EXITED, 0, OK, false, 500, YES, CHECK,
+	    DONE, NONE, 0 },
+	{ "says completed with 504", RUN_EXITED, 0, OK, false, 504, YES, CHECK,
+	    DONE, NONE, 0 },
+	{ "ambiguous and in release: 502", RUN_EXITED, 0, OK, false, 502,
+	    NOTHING, CHECK, UNKNOWN, NONE, 0 },
+	{ "504", RUN_EXITED, 0, OK, false, 504, NOTHING, CHECK, UNKNOWN, NONE,
+	    0 },
+	{ "500", RUN_EXITED, 0, OK, false, 500, NOTHING, CHECK, FREE, NONE, 0 },
+	{ "599", RUN_EXITED, 0, OK, false, 599, NOTHING, CHECK, FREE, NONE, 0 },
+	{ "429", RUN_EXITED, 0, OK, false, 429, NOTHING, CHECK, FREE, NONE, 0 },
+	{ "425", RUN_EXITED, 0, OK, false, 425, NOTHING, CHECK, FREE, NONE, 0 },
+	{ "200", RUN_EXITED, 0, OK, false, 200, NOTHING, CHECK, DONE, NONE, 0 },
+	{ "302", RUN_EXITED, 0, OK, false, 302, NOTHING, CHECK, DONE, NONE, 0 },
+	{ "404", RUN_EXITED, 0, OK, false, 404, NOTHING, CHECK, DONE, NONE, 0 },
+	{ "424", RUN_EXITED, 0, OK, false, 424, NOTHING, CHECK, DONE, NONE, 0 },
+	{ "499", RUN_EXITED, 0, OK, false, 499, NOTHING, CHECK, DONE, NONE, 0 },
+};
+
+static void
+every_row(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *w = &rows[i];
+		struct conf_route rt = route(w->check);
+		struct outcome_facts f = {
+			.run = { .end = w->end, .exit_status = w->exit_status },
+			.head = w->head,
+			.body_broken = w->body_broken,
+			.status = w->status,
+			.says = w->says,
+		};
+		struct outcome o = outcome_judge(&f, &rt);
+
+		if (o.state != w->state || o.problem != w->problem ||
+		    o.status != w->override)
+			fail_msg("%s: state %d problem %d status %d", w->name,
+			    (int)o.state, (int)o.problem, o.status);
+		/* Why a key did not complete is kept with it and logged. */
+		if ((o.state == DONE) != (o.why[0] == '\0'))
+			fail_msg("%s: why \"%s\"", w->name, o.why);
+	}
+}
+
+/*
+ * Every combination of facts: only what is known to have left nothing behind
+ * releases, and a problem is never completed.
+ */
+static void
+no_combination_releases_by_mistake(void **state)
+{
+	static const int statuses[] = { 200, 302, 404, 429, 500, 502 };
+	static const int exits[] = { 0, 1, 75, 255 };
+
+	(void)state;
+	for (int n = 0; n < 7 * 4 * 10 * 2 * 6 * 4 * 2; n++) {
+		int k = n;
+		struct outcome_facts f = { 0 };
+		struct conf_route rt;
+		struct outcome o;
+		bool may_release;
+
+		f.run.end = (enum run_end)(k % 7), k /= 7;
+		f.run.exit_status = exits[k % 4], k /= 4;
+		f.head = (enum cgihead_verdict)(k % 10), k /= 10;
+		f.body_broken = k % 2 != 0, k /= 2;
+		f.status = statuses[k % 6], k /= 6;
+		f.says = (enum cgihead_outcome)(k % 4), k /= 4;
+		rt = route(k % 2 != 0 ? IGNORE : CHECK);
+		o = outcome_judge(&f, &rt);
+
+		may_release = f.run.end == RUN_NOT_STARTED ||
+		    (f.run.end == RUN_EXITED &&
+			(f.run.exit_status == 75 || f.says == NO ||
+			    f.status == 429 || f.status == 500));
+		if (o.state == FREE)
+			assert_true(may_release);
+		if (o.state == DONE) {
+			assert_int_equal(o.problem, NONE);
+			assert_int_equal(f.run.end, RUN_EXITED);
+			assert_int_equal(f.head, OK);
+			assert_false(f.body_broken);
+		}
+		assert_true(
+		    o.state == FREE || o.state == DONE || o.state == UNKNOWN);
+		assert_non_null(o.why);
+	}
+}
+
+static int
+setup(void **state)
+{
+	struct conf_error err;
+
+	(void)state;
+	conf = conf_default(&err);
+	return conf == NULL ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	conf_unref(conf);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row),
+		cmocka_unit_test(no_combination_releases_by_mistake),
+	};
+
+	return cmocka_run_group_tests_name("outcome", tests, setup, teardown);
+}
