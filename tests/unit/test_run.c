@@ -109,11 +109,9 @@ static const struct row rows[] = {
 	    "set -- $(cat /proc/$$/stat); test $$ = $5 && test $$ = $6 && "
 	    "echo yes",
 	    "yes\n", RUN_EXITED, 0, 0 },
-	{ "only descriptors 0, 1 and 2",
-	    "for f in /proc/$$/fd/*; do echo ${f##*/}; done | sort -n | "
-	    "while read -r n; do test $n -lt 3 && echo $n; "
-	    "test $n -ge 10 || test $n -lt 3 || echo extra $n; done",
-	    "0\n1\n2\n", RUN_EXITED, 0, 0 },
+	/* ls itself has 3, the folder it reads. */
+	{ "only descriptors 0, 1 and 2", "exec ls /proc/self/fd",
+	    "0\n1\n2\n3\n", RUN_EXITED, 0, 0 },
 	{ "the environment given, and no other",
 	    "test \"$A\" = 1 && test -z \"$HOME$USER\" && echo yes", "yes\n",
 	    RUN_EXITED, 0, 0 },
