@@ -1,0 +1,406 @@
+/*
+ * The listening socket: made by us, or inherited.
+ *
+ * A unix socket is made under a private umask, and gets its owner and mode
+ * before anything listens on it, so there is no moment in which somebody else
+ * could connect.  What is inherited is taken as it is, but it must listen.
+ *
+ * It runs once, before there are threads: umask(2) belongs to the process.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "user.h"
+
+#include "listen.h"
+
+/* The first descriptor that systemd hands over: sd_listen_fds(3). */
+#define SYSTEMD_FIRST 3
+
+/* "file:line: socket: text", as far as file and line are known.  Returns -1,
+ * and leaves errno as it was. */
+static int __attribute__((format(printf, 4, 5))) fail(const struct conf *conf,
+    conf_line line, struct conf_error *err, const char *format, ...)
+{
+	int saved = errno;
+	size_t n = 0;
+	va_list ap;
+
+	err->text[0] = '\0';
+	if (line != 0 && conf->file != NULL)
+		n = (size_t)snprintf(
+		    err->text, sizeof(err->text), "%s:%u: ", conf->file, line);
+	if (n >= sizeof(err->text))
+		n = 0;
+	va_start(ap, format);
+	vsnprintf(err->text + n, sizeof(err->text) - n, format, ap);
+	va_end(ap);
+	errno = saved;
+	return -1;
+}
+
+static bool
+listens(int fd)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 &&
+	    on != 0;
+}
+
+/*
+ * Makes an inherited socket ours: nonblocking, close-on-exec, above the
+ * standard descriptors, which then are /dev/null.
+ */
+static int
+adopt(int fd)
+{
+	int flags, null, moved = fd;
+
+	if (fd <= STDERR_FILENO) {
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (moved == -1)
+			return -1;
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		/* dup2() clears close-on-exec: 0 to 2 are always open. */
+		if (null == -1 || dup2(null, fd) == -1) {
+			if (null != -1)
+				close(null);
+			close(moved);
+			return -1;
+		}
+		close(null);
+	}
+	flags = fcntl(moved, F_GETFL);
+	if (flags == -1 || fcntl(moved, F_SETFL, flags | O_NONBLOCK) == -1 ||
+	    fcntl(moved, F_SETFD, FD_CLOEXEC) == -1)
+		return -1;
+	return moved;
+}
+
+/*
+ * What stands at the path of a unix socket: makes way if it is the socket of
+ * a process that is gone.
+ */
+static int
+make_way(const struct conf *conf, const struct sockaddr_un *addr,
+    struct conf_error *err)
+{
+	const char *path = addr->sun_path;
+	struct stat st;
+	int fd, rc, error;
+
+	if (lstat(path, &st) == -1) {
+		if (errno == ENOENT)
+			return 0;
+		return fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(errno));
+	}
+	if (!S_ISSOCK(st.st_mode))
+		return fail(conf, conf->socket_line, err,
+		    "%s: exists and is not a socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(errno));
+	rc = connect(fd, (const struct sockaddr *)addr, sizeof(*addr));
+	error = errno;
+	close(fd);
+	/* EAGAIN: somebody listens, but does not accept fast enough. */
+	if (rc == 0 || error == EAGAIN)
+		return fail(conf, conf->socket_line, err,
+		    "%s: already in use by another process", path);
+	if (error != ECONNREFUSED && error != ENOENT)
+		return fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(error));
+	if (unlink(path) == -1 && errno != ENOENT)
+		return fail(conf, conf->socket_line, err,
+		    "%s: cannot be replaced: %s", path, strerror(errno));
+	return 0;
+}
+
+/* socket_user, socket_group and socket_mode, in that order: a change of the
+ * owner may take bits from the mode. */
+static int
+give(const struct conf *conf, const char *path, struct conf_error *err)
+{
+	uid_t uid = (uid_t)-1;
+	gid_t gid = (gid_t)-1;
+	struct user user;
+	char why[256], *end;
+
+	if (conf->socket_user != NULL) {
+		/* A number need not be in the user database. */
+		uid = (uid_t)strtoul(conf->socket_user, &end, 10);
+		if (*end != '\0') {
+			if (!user_find(conf->socket_user, NULL, &user, why,
+				sizeof(why)))
+				return fail(conf, conf->socket_user_line, err,
+				    "socket_user: %s", why);
+			uid = user.uid;
+		}
+	}
+	if (conf->socket_group != NULL) {
+		if (!user_find(
+			NULL, conf->socket_group, &user, why, sizeof(why)))
+			return fail(conf, conf->socket_group_line, err,
+			    "socket_group: %s", why);
+		gid = user.gid;
+	}
+	if (uid != (uid_t)-1 || gid != (gid_t)-1)
+		if (lchown(path, uid, gid) == -1)
+			return fail(conf,
+			    conf->socket_user_line != 0
+				? conf->socket_user_line
+				: conf->socket_group_line,
+			    err, "%s: cannot change its owner: %s", path,
+			    strerror(errno));
+	if (chmod(path, (mode_t)conf->socket_mode) == -1)
+		return fail(conf, conf->socket_line, err,
+		    "%s: cannot change its mode: %s", path, strerror(errno));
+	return 0;
+}
+
+static int
+open_unix(const struct conf *conf, const char *path, char **unlink_path,
+    struct conf_error *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	bool bound = false;
+	mode_t mask;
+	int fd = -1, rc;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return fail(conf, conf->socket_line, err,
+		    "%s: path is longer than %zu bytes", path,
+		    sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, strlen(path) + 1);
+	if (make_way(conf, &addr, err) == -1)
+		return -1;
+	if ((*unlink_path = strdup(path)) == NULL) {
+		fail(conf, 0, err, "no memory");
+		goto out;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1) {
+		fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(errno));
+		goto out;
+	}
+	mask = umask(0177);
+	rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(mask);
+	if (rc == -1) {
+		fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(errno));
+		goto out;
+	}
+	bound = true;
+	if (give(conf, path, err) == -1)
+		goto out;
+	if (listen(fd, SOMAXCONN) == -1) {
+		fail(conf, conf->socket_line, err, "%s: %s", path,
+		    strerror(errno));
+		goto out;
+	}
+	return fd;
+out:
+	if (bound)
+		unlink(path);
+	if (fd != -1)
+		close(fd);
+	free(*unlink_path);
+	*unlink_path = NULL;
+	return -1;
+}
+
+static int
+listen_on(const struct addrinfo *ai)
+{
+	int fd, error, on = 1;
+
+	fd = socket(
+	    ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1 ||
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) == -1 ||
+	    listen(fd, SOMAXCONN) == -1) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return -1;
+	}
+	return fd;
+}
+
+/* host:port, or [host]:port for the colons of IPv6. */
+static int
+open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
+{
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL, *ai;
+	const char *colon = strrchr(where, ':'), *from = where, *to = colon;
+	char host[256];
+	int fd = -1, rc;
+
+	if (colon != NULL && *where == '[' && colon > where + 1 &&
+	    colon[-1] == ']') {
+		from++;
+		to--;
+	} else if (colon != NULL &&
+	    memchr(where, ':', (size_t)(colon - where)) != NULL)
+		colon = NULL; /* IPv6 without brackets */
+	if (colon == NULL || to == from || colon[1] == '\0' ||
+	    (size_t)(to - from) >= sizeof(host))
+		return fail(conf, conf->socket_line, err,
+		    "tcp:%s: not host:port or [address]:port", where);
+	memcpy(host, from, (size_t)(to - from));
+	host[to - from] = '\0';
+	rc = getaddrinfo(host, colon + 1, &hints, &found);
+	if (rc != 0)
+		return fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
+		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+	for (ai = found; ai != NULL && fd == -1; ai = ai->ai_next)
+		fd = listen_on(ai);
+	if (fd == -1)
+		fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
+		    strerror(errno));
+	freeaddrinfo(found);
+	return fd;
+}
+
+/* A small number, all of the text. */
+static bool
+number(const char *text, long max, long *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtol(text, &end, 10);
+	return errno == 0 && *end == '\0' && *out <= max;
+}
+
+static int
+open_fd(
+    const struct conf *conf, int fd, const char *name, struct conf_error *err)
+{
+	if (!listens(fd))
+		return fail(conf, conf->socket_line, err,
+		    "%s: not a listening socket", name);
+	fd = adopt(fd);
+	if (fd == -1)
+		return fail(conf, conf->socket_line, err, "%s: %s", name,
+		    strerror(errno));
+	return fd;
+}
+
+/*
+ * sd_listen_fds(3), by hand.  *given says whether the variables are there and
+ * meant for this process; they are gone afterwards.
+ */
+static int
+open_systemd(const struct conf *conf, bool *given, struct conf_error *err)
+{
+	const char *pid_text = getenv("LISTEN_PID");
+	const char *fds_text = getenv("LISTEN_FDS");
+	long pid, fds = -1;
+	bool fds_ok = false;
+
+	*given = pid_text != NULL && fds_text != NULL &&
+	    number(pid_text, INT32_MAX, &pid) && pid == (long)getpid();
+	if (*given)
+		fds_ok = number(fds_text, INT32_MAX - SYSTEMD_FIRST, &fds);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	if (*given && fds_ok && fds == 0)
+		*given = false;
+	if (!*given)
+		return -1;
+	if (!fds_ok)
+		return fail(conf, 0, err, "LISTEN_FDS: not a number");
+	if (fds != 1)
+		return fail(conf, 0, err,
+		    "LISTEN_FDS: one socket is wanted, not %ld", fds);
+	return open_fd(conf, SYSTEMD_FIRST, "LISTEN_FDS", err);
+}
+
+/* SO_PEERCRED tells who a peer is on unix sockets only. */
+static bool
+peers_can_be_told(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	    domain == AF_UNIX;
+}
+
+static int
+open_any(const struct conf *conf, char **path, struct conf_error *err)
+{
+	const char *name = conf->socket;
+	bool given;
+	long n;
+	int fd;
+
+	fd = open_systemd(conf, &given, err);
+	if (name == NULL && given)
+		return fd;
+	if (fd != -1) /* -s, or the file, says otherwise */
+		close(fd);
+	if (name == NULL) {
+		if (listens(STDIN_FILENO))
+			return open_fd(conf, STDIN_FILENO, "descriptor 0", err);
+		return fail(conf, 0, err,
+		    "no socket to listen on: name one with -s or in the "
+		    "configuration, or have the web server start oncewrap "
+		    "with one as descriptor 0");
+	}
+	if (strncmp(name, "unix:", 5) == 0)
+		return open_unix(conf, name + 5, path, err);
+	if (*name == '/')
+		return open_unix(conf, name, path, err);
+	if (strncmp(name, "tcp:", 4) == 0)
+		return open_tcp(conf, name + 4, err);
+	if (strncmp(name, "fd:", 3) == 0 && number(name + 3, INT32_MAX, &n))
+		return open_fd(conf, (int)n, name, err);
+	return fail(conf, conf->socket_line, err,
+	    "%s: not unix:/path, /path, tcp:host:port or fd:N", name);
+}
+
+int
+listen_open(const struct conf *conf, char **path, struct conf_error *err)
+{
+	int fd;
+
+	*path = NULL;
+	fd = open_any(conf, path, err);
+	if (fd == -1)
+		return -1;
+	if (conf->allow_peers.n > 0 && !peers_can_be_told(fd)) {
+		close(fd);
+		return fail(conf, conf->allow_peers_line, err,
+		    "allow_peers: works with a unix socket only");
+	}
+	return fd;
+}
