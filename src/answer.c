@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "limits.h"
+#include "limit.h"
 #include "log.h"
 #include "answer.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "limits.h"
+#include "limit.h"
 #include "conf_text.h"
 
 #include "conf_option.h"

@@ -22,7 +22,7 @@
 
 #include <ini.h>
 
-#include "limits.h"
+#include "limit.h"
 #include "buf.h"
 #include "request.h"
 #include "conf_option.h"

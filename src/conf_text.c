@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "limits.h"
+#include "limit.h"
 
 #include "conf_text.h"
 

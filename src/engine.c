@@ -21,7 +21,7 @@
 #include "fingerprint.h"
 #include "handler.h"
 #include "key.h"
-#include "limits.h"
+#include "limit.h"
 #include "log.h"
 #include "problem.h"
 #include "route.h"

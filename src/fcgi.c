@@ -24,7 +24,7 @@
 
 #include <fastcgi.h>
 
-#include "limits.h"
+#include "limit.h"
 
 #include "fcgi.h"
 

@@ -7,7 +7,7 @@
 #define KEY_H
 
 #include "conf.h"
-#include "limits.h"
+#include "limit.h"
 
 enum key_verdict {
 	KEY_OK,

@@ -19,7 +19,7 @@
 #include "confbox.h"
 #include "engine.h"
 #include "janitor.h"
-#include "limits.h"
+#include "limit.h"
 #include "listen.h"
 #include "log.h"
 #include "mux.h"

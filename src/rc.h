@@ -9,7 +9,7 @@
 enum rc {
 	RC_OK = 0,
 	RC_NOMEM,    /* no memory */
-	RC_LIMIT,    /* a maximum of limits.h, or of the caller, was reached */
+	RC_LIMIT,    /* a maximum of limit.h, or of the caller, was reached */
 	RC_IO,       /* read, write or sync failed; errno was logged */
 	RC_FULL,     /* no space left for it */
 	RC_BUSY,     /* another process holds the lock; time is up */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "buf.h"
-#include "limits.h"
+#include "limit.h"
 
 enum response_kind {
 	RESPONSE_DOCUMENT,

@@ -28,7 +28,7 @@
 
 #include "buf.h"
 #include "clock.h"
-#include "limits.h"
+#include "limit.h"
 #include "log.h"
 #include "run.h"
 

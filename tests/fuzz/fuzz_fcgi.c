@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fcgi.h"
-#include "limits.h"
+#include "limit.h"
 
 static void
 must(bool ok)

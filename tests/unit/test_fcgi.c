@@ -14,7 +14,7 @@
 #include <fastcgi.h>
 
 #include "fcgi.h"
-#include "limits.h"
+#include "limit.h"
 
 struct rec {
 	int type, id;

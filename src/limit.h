@@ -2,8 +2,8 @@
  * Every maximum, named, in one list.  What a user may set is bounded by these
  * too.  Bytes unless the name says otherwise.
  */
-#ifndef ONCE_LIMITS_H
-#define ONCE_LIMITS_H
+#ifndef LIMIT_H
+#define LIMIT_H
 
 /* FastCGI: one request's parameters, all names and values together. */
 #define LIMIT_PARAMS      (256 * 1024)
@@ -24,7 +24,7 @@
 #define LIMIT_PATH  (16 * 1024)
 #define LIMIT_SCOPE (16 * 1024)
 
-/* JSON: members and elements within members and elements (CONTRACT: 128). */
+/* JSON: members and elements within members and elements (at most 128). */
 #define LIMIT_JSON_DEPTH 128
 
 /* How a fingerprint was made, as text. */
