@@ -103,7 +103,7 @@ put_value(struct line *l, const char *s)
 	char hex[8];
 	size_t n;
 
-	if (is_plain(s)) {
+	if (is_plain(s) && strlen(s) < sizeof(l->text) - LINE_TAIL - l->len) {
 		put_text(l, s);
 		return;
 	}

@@ -1,0 +1,66 @@
+-- Refuses every change of state that record.c does not allow, and every row
+-- that breaks its invariants.  Loaded into writing connections of builds with
+-- --enable-record-checks; one test compares it with record.c pair by pair.
+
+-- A row in it means that an operator is at work.
+-- name: check_operator
+CREATE TEMP TABLE once_check_operator(x);
+
+-- name: check_insert
+CREATE TEMP TRIGGER once_check_insert BEFORE INSERT ON main.once_key
+WHEN NEW.state NOT IN ('pending', 'in_progress')
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: no key begins in this state');
+END;
+
+-- name: check_update
+CREATE TEMP TRIGGER once_check_update BEFORE UPDATE OF state ON main.once_key
+WHEN NOT (
+    (OLD.state = 'pending' AND NEW.state IN ('in_progress', 'completed'))
+    OR (OLD.state = 'in_progress'
+	AND NEW.state IN ('completed', 'failed_retryable', 'unknown'))
+    OR (OLD.state = 'completed' AND NEW.state = 'expired')
+    OR (OLD.state = 'failed_retryable'
+	AND NEW.state IN ('in_progress', 'expired'))
+    OR (OLD.state = 'unknown'
+	AND NEW.state IN ('completed', 'failed_retryable', 'dead_letter'))
+    OR (OLD.state = 'dead_letter'
+	AND NEW.state IN ('completed', 'failed_retryable')))
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: no such change of state');
+END;
+
+-- name: check_delete
+CREATE TEMP TRIGGER once_check_delete BEFORE DELETE ON main.once_key
+WHEN OLD.state = 'in_progress'
+    OR (OLD.state NOT IN ('completed', 'failed_retryable', 'expired')
+	AND NOT EXISTS (SELECT 1 FROM temp.once_check_operator))
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: a key in this state stays');
+END;
+
+-- name: check_row_insert
+CREATE TEMP TRIGGER once_check_row_insert AFTER INSERT ON main.once_key
+WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
+    OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
+    OR NEW.kept <> 0 OR NEW.expires_at IS NOT NULL
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: a new row breaks an invariant');
+END;
+
+-- name: check_row_update
+CREATE TEMP TRIGGER once_check_row_update AFTER UPDATE ON main.once_key
+WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
+    OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
+    OR (NEW.kept <> 0 AND NEW.state <> 'completed')
+    OR (NEW.state = 'completed'
+	AND coalesce(NEW.status, 0) NOT BETWEEN 200 AND 599)
+    OR (NEW.expires_at IS NOT NULL
+	AND NEW.state IN ('in_progress', 'unknown', 'dead_letter'))
+    OR NEW.id <> OLD.id OR NEW.key <> OLD.key OR NEW.path <> OLD.path
+    OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
+    OR NEW.recipe <> OLD.recipe OR NEW.downstream <> OLD.downstream
+    OR NEW.attempt < OLD.attempt
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: a row breaks an invariant');
+END;

@@ -1,0 +1,71 @@
+# Makes queries_table.h from the files of sql/: one X-macro list for each file,
+# named after it, of X(NAME, "text", reason).
+#
+#	-- name: foo		begins a statement
+#	-- scan: reason		its plan may scan a table, and why
+#
+# Comments and line breaks are dropped.  A statement ends where the next one
+# begins, so that a trigger may hold semicolons.
+
+function flush()
+{
+	if (name == "")
+		return
+	sub(/;[ ]*$/, "", text)
+	if (text == "") {
+		print FILENAME ": " name " is empty" > "/dev/stderr"
+		failed = 1
+	}
+	gsub(/\\/, "\\\\", text)
+	gsub(/"/, "\\\"", text)
+	printf " \\\n\tX(%s, \"%s;\", %s)", toupper(name), text, reason
+	name = ""
+}
+
+BEGIN {
+	print "/* Made by queries.awk from sql/; do not edit. */"
+}
+
+FNR == 1 {
+	flush()
+	list = FILENAME
+	sub(/^.*\//, "", list)
+	sub(/\.sql$/, "", list)
+	printf "\n\n#define %s(X)", toupper(list)
+}
+
+/^-- name: / {
+	flush()
+	name = $3
+	text = ""
+	reason = "NULL"
+	if (seen[name]++) {
+		print FILENAME ":" FNR ": " name " again" > "/dev/stderr"
+		failed = 1
+	}
+	next
+}
+
+/^-- scan: / {
+	reason = "\"" substr($0, 10) "\""
+	next
+}
+
+{
+	sub(/--.*$/, "")
+	gsub(/[ \t]+/, " ")
+	sub(/^ /, "")
+	sub(/ $/, "")
+	if ($0 != "" && name == "") {
+		print FILENAME ":" FNR ": text without a name" > "/dev/stderr"
+		failed = 1
+	}
+	if ($0 != "")
+		text = text (text == "" ? "" : " ") $0
+}
+
+END {
+	flush()
+	print ""
+	exit failed
+}

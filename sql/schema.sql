@@ -1,0 +1,100 @@
+-- The key store, version 1.  All names begin with once_, for a handler may
+-- keep tables of its own in the same file.
+
+-- One row a key.  The unique index is its identity; the row's number tells the
+-- order of creation and is never used twice (see new_id in queries.sql).
+--
+--   key path scope  identity
+--   state           see record.c; all names are here from the start, so that
+--                   no later release has to rebuild the table
+--   token owner     the lease: 32 hexadecimal digits, and the process that
+--                   holds it (see liveness.h); only while in_progress
+--   locked_until    store time, ms: the deadline of the attempt
+--   fingerprint recipe  what was asked, and how that was made
+--   downstream      UUID, the same for all attempts
+--   created_at updated_at  wall clock, ms: for people only
+--   expires_at      store time, ms: past it the key counts as deleted
+--   retention       ms, from the end of an attempt
+--   status ... body_length  the stored answer; see store_ops.h for where the
+--                   body is
+--   kept            the answer can be replayed
+--   response_version  how headers and body are encoded
+
+-- name: schema_key
+CREATE TABLE once_key(
+	id INTEGER PRIMARY KEY,
+	key TEXT NOT NULL,
+	path TEXT NOT NULL,
+	scope TEXT NOT NULL,
+	state TEXT NOT NULL CHECK(state IN ('pending', 'in_progress',
+	    'completed', 'failed_retryable', 'unknown', 'dead_letter',
+	    'expired')),
+	attempt INTEGER NOT NULL,
+	token TEXT,
+	owner INTEGER,
+	locked_until INTEGER,
+	fingerprint BLOB NOT NULL,
+	recipe INTEGER NOT NULL,
+	downstream TEXT NOT NULL,
+	recovery_point TEXT NOT NULL DEFAULT 'started',
+	on_crash TEXT NOT NULL,
+	retention INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	kept INTEGER NOT NULL DEFAULT 0,
+	status INTEGER,
+	kind INTEGER,
+	response_version INTEGER,
+	body_length INTEGER,
+	last_error TEXT,
+	reason TEXT,
+	headers BLOB,
+	body BLOB
+) STRICT;
+
+-- name: schema_key_identity
+CREATE UNIQUE INDEX once_key_identity ON once_key(key, path, scope);
+
+-- Whose leases there are: read at every sweep, and small.
+-- name: schema_key_running
+CREATE INDEX once_key_running ON once_key(owner) WHERE state = 'in_progress';
+
+-- What ends by age, oldest first.
+-- name: schema_key_expiry
+CREATE INDEX once_key_expiry ON once_key(expires_at)
+    WHERE expires_at IS NOT NULL;
+
+-- Large bodies are apart: a change of any column of a row writes the whole row
+-- again.
+-- name: schema_body
+CREATE TABLE once_body(
+	key_id INTEGER PRIMARY KEY,
+	body BLOB NOT NULL
+) STRICT;
+
+-- Recipes are long, few, and the same for many keys.
+-- name: schema_recipe
+CREATE TABLE once_recipe(
+	id INTEGER PRIMARY KEY,
+	text TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- One row: the secret for scopes, and the highest row number of a key that was
+-- deleted.
+-- name: schema_meta
+CREATE TABLE once_meta(
+	id INTEGER PRIMARY KEY CHECK(id = 1),
+	secret BLOB NOT NULL,
+	last_id INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- One row: store time is the time since boot plus shift, on the boot of that
+-- name; last is when it was last looked at.  See clock.h.
+-- name: schema_clock
+CREATE TABLE once_clock(
+	id INTEGER PRIMARY KEY CHECK(id = 1),
+	boot_id TEXT NOT NULL,
+	shift INTEGER NOT NULL,
+	last INTEGER NOT NULL
+) STRICT;

@@ -1,0 +1,567 @@
+/*
+ * SQLite.  See db.h.
+ *
+ * It must not know what the tables mean.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sqlite3.h>
+
+#include "clock.h"
+#include "log.h"
+#include "db.h"
+
+struct db_stmt {
+	struct db *db;
+	sqlite3_stmt *stmt;
+	enum query name;
+	enum rc error; /* of preparing or binding */
+};
+
+struct db_blob {
+	struct db *db;
+	sqlite3_blob *blob;
+};
+
+struct db {
+	sqlite3 *handle;
+	bool quiet;
+	int64_t busy_timeout, busy_since;
+	int64_t page_size;
+	int wal_frames;
+	struct db_stmt stmt[QUERY_COUNT];
+};
+
+/* Each frame of the log is a page and a header; so is the file (SQLite's file
+ * format, section 4.1). */
+#define WAL_HEADER       32
+#define WAL_FRAME_HEADER 24
+
+static enum rc
+map(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_OK:
+		return RC_OK;
+	case SQLITE_NOMEM:
+		return RC_NOMEM;
+	case SQLITE_FULL:
+		return RC_FULL;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL: /* gave up a race for locks of the log */
+		return RC_BUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_CONSTRAINT: /* only a broken rule can break one */
+	case SQLITE_MISMATCH:
+	case SQLITE_ERROR: /* no such table, in a file of ours */
+		return RC_CORRUPT;
+	case SQLITE_TOOBIG:
+		return RC_LIMIT;
+	default: /* IOERR, CANTOPEN, READONLY, PERM, ... */
+		return RC_IO;
+	}
+}
+
+static enum rc
+fail(struct db *db, int code, const char *what)
+{
+	enum rc rc = map(code);
+
+	assert(rc != RC_OK);
+	if (!db->quiet && rc != RC_BUSY)
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", db_file(db)), LOG_S("doing", what),
+		    LOG_S("message", db_message(db)), LOG_I("code", code),
+		    LOG_I("errno", sqlite3_system_errno(db->handle)));
+	return rc;
+}
+
+/*
+ * SQLite's own handler sleeps up to 100 ms between two looks, and a writer
+ * that is always busy leaves gaps of less than one.
+ */
+static int
+on_busy(void *arg, int n)
+{
+	struct db *db = arg;
+	struct timespec ts = { 0, 500000 };
+	int64_t now = clock_mono();
+
+	if (n == 0)
+		db->busy_since = now;
+	if (now - db->busy_since >= db->busy_timeout)
+		return 0;
+	ts.tv_nsec += (now * 7919 + n * 104729) % 1500 * 1000;
+	nanosleep(&ts, NULL);
+	return 1;
+}
+
+static int
+on_commit(void *arg, sqlite3 *handle, const char *name, int frames)
+{
+	struct db *db = arg;
+
+	(void)handle;
+	if (strcmp(name, "main") == 0)
+		db->wal_frames = frames;
+	return SQLITE_OK;
+}
+
+enum rc
+db_open(struct db **out, const char *file, int64_t busy_timeout)
+{
+	struct db *db;
+	int code;
+
+	*out = NULL;
+	db = calloc(1, sizeof(*db));
+	if (db == NULL)
+		return RC_NOMEM;
+	db->busy_timeout = busy_timeout;
+	code = sqlite3_open_v2(file, &db->handle,
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (db->handle == NULL) {
+		free(db);
+		return RC_NOMEM;
+	}
+	*out = db; /* also on failure: it has the message */
+	if (code != SQLITE_OK) {
+		db->quiet = true;
+		return fail(db, code, "open");
+	}
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_handler(db->handle, on_busy, db);
+	sqlite3_wal_hook(db->handle, on_commit, db);
+	return RC_OK;
+}
+
+void
+db_close(struct db *db)
+{
+	int i, code;
+
+	if (db == NULL)
+		return;
+	for (i = 0; i < QUERY_COUNT; i++)
+		sqlite3_finalize(db->stmt[i].stmt);
+	code = sqlite3_close(db->handle);
+	assert(code == SQLITE_OK); /* no statement or blob is left open */
+	(void)code;
+	free(db);
+}
+
+const char *
+db_file(const struct db *db)
+{
+	const char *name = sqlite3_db_filename(db->handle, "main");
+
+	return name != NULL ? name : "";
+}
+
+const char *
+db_message(const struct db *db)
+{
+	return sqlite3_errmsg(db->handle);
+}
+
+void
+db_set_quiet(struct db *db, bool quiet)
+{
+	db->quiet = quiet;
+}
+
+void
+db_set_busy_timeout(struct db *db, int64_t ms)
+{
+	db->busy_timeout = ms;
+}
+
+enum rc
+db_exec(struct db *db, const char *sql)
+{
+	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? RC_OK : fail(db, code, sql);
+}
+
+/*
+ * secure_delete is off on purpose: where it is compiled in (Debian), deleting
+ * an answer of 16 MB writes 16 MB of zeros, which on flash is wear; whoever
+ * can read the file's free pages can read its keys too.  Views and triggers
+ * that someone else put into the file get no functions of side effect.
+ */
+#define SETTINGS                       \
+	"PRAGMA secure_delete = OFF;"  \
+	"PRAGMA trusted_schema = OFF;" \
+	"PRAGMA temp_store = MEMORY;"  \
+	"PRAGMA cell_size_check = ON;" \
+	"PRAGMA recursive_triggers = ON;"
+
+enum rc
+db_setup_reader(struct db *db)
+{
+	/* As many readers as workers: a small cache each. */
+	return db_exec(
+	    db, SETTINGS "PRAGMA query_only = ON; PRAGMA cache_size = -512;");
+}
+
+enum rc
+db_setup_writer(struct db *db, bool full)
+{
+	enum rc rc;
+
+	rc = db_exec(db,
+	    SETTINGS "PRAGMA cache_size = -4096;"
+		     "PRAGMA journal_size_limit = 8388608;");
+	if (rc == RC_OK)
+		rc = db_exec(db,
+		    full ? "PRAGMA synchronous = FULL;"
+			 : "PRAGMA synchronous = NORMAL;");
+	if (rc == RC_OK)
+		rc = db_pragma(db, "page_size", &db->page_size);
+	return rc;
+}
+
+enum rc
+db_load_checks(struct db *db)
+{
+	const char *const *text;
+	enum rc rc = RC_OK;
+	size_t n, i;
+
+	text = queries_checks(&n);
+	for (i = 0; i < n && rc == RC_OK; i++)
+		rc = db_exec(db, text[i]);
+	return rc;
+}
+
+/*
+ * A commit writes whole pages, and few bytes change: of 512 bytes to 4 KiB, a
+ * lone request wrote 11, 13, 16 and 21 KB.  Below 1 KiB a row with a few long
+ * names needs overflow pages.  Free pages can be given back in small steps.
+ */
+enum rc
+db_setup_new(struct db *db)
+{
+	sqlite3_stmt *stmt = NULL;
+	enum rc rc;
+	int code;
+
+	rc = db_exec(
+	    db, "PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL;");
+	if (rc != RC_OK)
+		return rc;
+	code = sqlite3_prepare_v2(
+	    db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(stmt);
+	if (code != SQLITE_ROW)
+		rc = fail(db, code, "journal_mode");
+	else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
+		rc = RC_IO; /* no shared memory on that file system */
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+enum rc
+db_pragma(struct db *db, const char *name, int64_t *value)
+{
+	sqlite3_stmt *stmt = NULL;
+	char sql[64];
+	enum rc rc = RC_OK;
+	int code;
+
+	snprintf(sql, sizeof(sql), "PRAGMA %s", name);
+	code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(stmt);
+	if (code == SQLITE_ROW)
+		*value = sqlite3_column_int64(stmt, 0);
+	else
+		rc = fail(db, code, sql);
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+enum rc
+db_set_pragma(struct db *db, const char *name, int64_t value)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "PRAGMA %s = %lld", name, (long long)value);
+	return db_exec(db, sql);
+}
+
+enum rc
+db_begin(struct db *db)
+{
+	return db_exec(db, "BEGIN IMMEDIATE");
+}
+
+enum rc
+db_begin_read(struct db *db)
+{
+	return db_exec(db, "BEGIN");
+}
+
+enum rc
+db_commit(struct db *db)
+{
+	return db_exec(db, "COMMIT");
+}
+
+void
+db_rollback(struct db *db)
+{
+	int i;
+
+	for (i = 0; i < QUERY_COUNT; i++)
+		if (db->stmt[i].stmt != NULL)
+			sqlite3_reset(db->stmt[i].stmt);
+	if (!sqlite3_get_autocommit(db->handle))
+		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+struct db_stmt *
+db_stmt(struct db *db, enum query q)
+{
+	struct db_stmt *s = &db->stmt[q];
+	int code;
+
+	s->error = RC_OK;
+	if (s->stmt != NULL) {
+		sqlite3_reset(s->stmt);
+		sqlite3_clear_bindings(s->stmt);
+		return s;
+	}
+	s->db = db;
+	s->name = q;
+	code = sqlite3_prepare_v3(db->handle, queries_text(q), -1,
+	    SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL);
+	if (code != SQLITE_OK)
+		s->error = fail(db, code, queries_name(q));
+	return s;
+}
+
+static void
+bound(struct db_stmt *s, int code)
+{
+	if (code != SQLITE_OK && s->error == RC_OK)
+		s->error = fail(s->db, code, queries_name(s->name));
+}
+
+void
+db_bind_int(struct db_stmt *s, int i, int64_t value)
+{
+	if (s->error == RC_OK)
+		bound(s, sqlite3_bind_int64(s->stmt, i, value));
+}
+
+void
+db_bind_text(struct db_stmt *s, int i, const char *text)
+{
+	if (s->error == RC_OK)
+		bound(
+		    s, sqlite3_bind_text(s->stmt, i, text, -1, SQLITE_STATIC));
+}
+
+void
+db_bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
+{
+	if (s->error == RC_OK)
+		bound(s,
+		    sqlite3_bind_blob64(s->stmt, i, data != NULL ? data : "", n,
+			SQLITE_STATIC));
+}
+
+static enum rc
+step_failed(struct db_stmt *s, int code)
+{
+	enum rc rc = fail(s->db, code, queries_name(s->name));
+
+	sqlite3_reset(s->stmt);
+	return rc;
+}
+
+enum rc
+db_step_row(struct db_stmt *s)
+{
+	int code;
+
+	if (s->error != RC_OK)
+		return s->error;
+	code = sqlite3_step(s->stmt);
+	if (code == SQLITE_ROW)
+		return RC_OK;
+	if (code != SQLITE_DONE)
+		return step_failed(s, code);
+	sqlite3_reset(s->stmt);
+	return RC_NOTFOUND;
+}
+
+enum rc
+db_step_done(struct db_stmt *s)
+{
+	int changed;
+
+	return db_update(s, &changed);
+}
+
+enum rc
+db_update(struct db_stmt *s, int *changed)
+{
+	int code;
+
+	*changed = 0;
+	if (s->error != RC_OK)
+		return s->error;
+	code = sqlite3_step(s->stmt);
+	if (code == SQLITE_ROW) {
+		sqlite3_reset(s->stmt);
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", db_file(s->db)),
+		    LOG_S("doing", queries_name(s->name)),
+		    LOG_S("message", "a row where none was expected"));
+		return RC_CORRUPT;
+	}
+	if (code != SQLITE_DONE)
+		return step_failed(s, code);
+	*changed = sqlite3_changes(s->db->handle);
+	sqlite3_reset(s->stmt);
+	return RC_OK;
+}
+
+void
+db_reset(struct db_stmt *s)
+{
+	if (s->stmt != NULL)
+		sqlite3_reset(s->stmt);
+}
+
+bool
+db_column_null(struct db_stmt *s, int i)
+{
+	return sqlite3_column_type(s->stmt, i) == SQLITE_NULL;
+}
+
+int64_t
+db_column_int(struct db_stmt *s, int i)
+{
+	return sqlite3_column_int64(s->stmt, i);
+}
+
+const char *
+db_column_text(struct db_stmt *s, int i)
+{
+	return (const char *)sqlite3_column_text(s->stmt, i);
+}
+
+const void *
+db_column_blob(struct db_stmt *s, int i, size_t *n)
+{
+	const void *p = sqlite3_column_blob(s->stmt, i);
+
+	*n = (size_t)sqlite3_column_bytes(s->stmt, i);
+	return p;
+}
+
+enum rc
+db_column_strdup(struct db_stmt *s, int i, char **out)
+{
+	const char *text;
+
+	*out = NULL;
+	if (db_column_null(s, i))
+		return RC_OK;
+	text = db_column_text(s, i);
+	if (text != NULL)
+		*out = strdup(text);
+	return *out != NULL ? RC_OK : RC_NOMEM;
+}
+
+enum rc
+db_blob_open(struct db *db, const char *table, const char *column, int64_t id,
+    bool writable, struct db_blob **out)
+{
+	struct db_blob *b;
+	int code;
+
+	*out = NULL;
+	b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return RC_NOMEM;
+	b->db = db;
+	code = sqlite3_blob_open(
+	    db->handle, "main", table, column, id, writable, &b->blob);
+	if (code != SQLITE_OK) {
+		free(b);
+		return fail(db, code, table);
+	}
+	*out = b;
+	return RC_OK;
+}
+
+void
+db_blob_close(struct db_blob *b)
+{
+	if (b == NULL)
+		return;
+	(void)sqlite3_blob_close(b->blob); /* repeats an error of the write */
+	free(b);
+}
+
+size_t
+db_blob_size(const struct db_blob *b)
+{
+	return (size_t)sqlite3_blob_bytes(b->blob);
+}
+
+enum rc
+db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset)
+{
+	int code = sqlite3_blob_read(b->blob, data, (int)n, (int)offset);
+
+	return code == SQLITE_OK ? RC_OK : fail(b->db, code, "blob");
+}
+
+enum rc
+db_blob_write(struct db_blob *b, const void *data, size_t n, size_t offset)
+{
+	int code = sqlite3_blob_write(b->blob, data, (int)n, (int)offset);
+
+	return code == SQLITE_OK ? RC_OK : fail(b->db, code, "blob");
+}
+
+uint64_t
+db_wal_bytes(const struct db *db)
+{
+	if (db->wal_frames == 0)
+		return 0;
+	return WAL_HEADER +
+	    (uint64_t)db->wal_frames *
+	    (uint64_t)(WAL_FRAME_HEADER + db->page_size);
+}
+
+enum rc
+db_checkpoint(struct db *db, bool truncate)
+{
+	int64_t patience = db->busy_timeout;
+	int code, frames = -1, moved = -1;
+
+	db->busy_timeout = 0;
+	code = sqlite3_wal_checkpoint_v2(db->handle, "main",
+	    truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+	    &frames, &moved);
+	db->busy_timeout = patience;
+	if (code == SQLITE_OK && truncate)
+		db->wal_frames = 0;
+	return code == SQLITE_OK ? RC_OK : fail(db, code, "checkpoint");
+}

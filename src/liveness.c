@@ -1,0 +1,176 @@
+/*
+ * Locks that the kernel drops with the process.  They are open file
+ * description locks (fcntl(2)): closing another descriptor of the same file
+ * does not drop them, and they show between two stores of one process too.
+ *
+ * It must not know what is owned.
+ */
+#include "config.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "liveness.h"
+
+struct liveness {
+	char *file;
+	int fd;
+	int64_t self;
+};
+
+static enum rc
+failed(const char *file, const char *what)
+{
+	int error = errno;
+
+	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", file),
+	    LOG_S("doing", what), LOG_S("message", strerror(error)));
+	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
+}
+
+/* A new file belongs to the database's owner, as SQLite does for its own: an
+ * operator who looks first must not lock the daemon out. */
+static int
+open_file(const char *file, const char *database, unsigned mode)
+{
+	struct stat st;
+	int fd;
+
+	fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (fd == -1 && errno == EEXIST)
+		return open(file, O_RDWR | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	(void)fchmod(fd, mode);
+	if (geteuid() == 0 && stat(database, &st) == 0 &&
+	    fchown(fd, st.st_uid, st.st_gid) == -1) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Whether the name still stands for the file that is open. */
+static bool
+same_file(const struct liveness *l)
+{
+	struct stat by_name, by_fd;
+
+	return stat(l->file, &by_name) == 0 && fstat(l->fd, &by_fd) == 0 &&
+	    by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
+}
+
+static enum rc
+take_byte(struct liveness *l)
+{
+	struct flock lock;
+	uint64_t bits;
+
+	for (;;) {
+		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+			return failed(l->file, "getrandom");
+		l->self = (int64_t)(bits >> 2);
+		if (l->self == 0)
+			continue;
+		memset(&lock, 0, sizeof(lock));
+		lock.l_type = F_WRLCK;
+		lock.l_whence = SEEK_SET;
+		lock.l_start = l->self;
+		lock.l_len = 1;
+		if (fcntl(l->fd, F_OFD_SETLK, &lock) == 0)
+			return RC_OK;
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			return failed(l->file, "lock");
+	}
+}
+
+enum rc
+liveness_open(struct liveness **out, const char *database, unsigned mode)
+{
+	struct liveness *l;
+	enum rc rc = RC_NOMEM;
+	int tries;
+
+	*out = NULL;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return RC_NOMEM;
+	l->fd = -1;
+	if (asprintf(&l->file, "%s-lock", database) == -1) {
+		l->file = NULL;
+		goto out;
+	}
+	/* Again if somebody removed the file before it was locked. */
+	for (tries = 0; tries < 10; tries++) {
+		l->fd = open_file(l->file, database, mode);
+		if (l->fd == -1) {
+			rc = failed(l->file, "open");
+			goto out;
+		}
+		rc = take_byte(l);
+		if (rc != RC_OK)
+			goto out;
+		if (same_file(l)) {
+			*out = l;
+			return RC_OK;
+		}
+		close(l->fd);
+		l->fd = -1;
+	}
+	errno = ENOENT;
+	rc = failed(l->file, "open");
+out:
+	liveness_close(l);
+	return rc;
+}
+
+void
+liveness_close(struct liveness *l)
+{
+	if (l == NULL)
+		return;
+	if (l->fd != -1)
+		close(l->fd);
+	free(l->file);
+	free(l);
+}
+
+int64_t
+liveness_self(const struct liveness *l)
+{
+	return l->self;
+}
+
+enum rc
+liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
+{
+	struct flock lock;
+
+	*alive = true;
+	if (owner == l->self) /* one's own lock does not show */
+		return RC_OK;
+	if (owner <= 0)
+		return RC_INVALID;
+	if (!same_file(l)) {
+		errno = ENOENT;
+		return failed(l->file, "test");
+	}
+	memset(&lock, 0, sizeof(lock));
+	lock.l_type = F_WRLCK;
+	lock.l_whence = SEEK_SET;
+	lock.l_start = owner;
+	lock.l_len = 1;
+	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1)
+		return failed(l->file, "test");
+	*alive = lock.l_type != F_UNLCK;
+	return RC_OK;
+}

@@ -1,0 +1,217 @@
+/*
+ * Bytes in memory, then in a file without a name.
+ *
+ * Invariant: the bytes are in .memory while .fd is -1, else all in the file;
+ * .map is either NULL or a mapping of all of the file.
+ */
+#include "config.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "limit.h"
+#include "log.h"
+#include "spool.h"
+
+struct spool {
+	const char *dir;
+	char *memory;
+	size_t size; /* of memory */
+	uint64_t length;
+	int fd;
+	void *map;
+};
+
+#define SPOOL_FIRST 1024
+
+static enum rc
+failed(const struct spool *s, const char *what)
+{
+	int error = errno;
+
+	log_event(LOG_ERROR, "spool-error", NULL, LOG_S("dir", s->dir),
+	    LOG_S("doing", what), LOG_S("message", strerror(error)));
+	return error == ENOSPC || error == EDQUOT || error == EFBIG ? RC_FULL
+								    : RC_IO;
+}
+
+struct spool *
+spool_new(const char *dir)
+{
+	struct spool *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->dir = dir;
+	s->fd = -1;
+	return s;
+}
+
+static void
+unmap(struct spool *s)
+{
+	if (s->map != NULL)
+		munmap(s->map, (size_t)s->length);
+	s->map = NULL;
+}
+
+void
+spool_free(struct spool *s)
+{
+	if (s == NULL)
+		return;
+	unmap(s);
+	if (s->fd != -1)
+		close(s->fd);
+	free(s->memory);
+	free(s);
+}
+
+static int
+unlinked_file(const char *dir)
+{
+	char *name;
+	int fd;
+
+	fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+	if (fd != -1 ||
+	    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	/* A file system, or kernel, without O_TMPFILE. */
+	if (asprintf(&name, "%s/oncewrap-XXXXXX", dir) == -1) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd != -1)
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+static enum rc
+write_file(struct spool *s, const char *data, size_t n)
+{
+	ssize_t w;
+
+	while (n > 0) {
+		w = write(s->fd, data, n);
+		if (w == -1 && errno == EINTR)
+			continue;
+		if (w == -1)
+			return failed(s, "write");
+		data += w;
+		n -= (size_t)w;
+	}
+	return RC_OK;
+}
+
+static enum rc
+grow(struct spool *s, size_t need)
+{
+	size_t size = s->size > 0 ? s->size : SPOOL_FIRST;
+	char *p;
+
+	assert(need <= LIMIT_SPOOL_MEMORY);
+	while (size < need)
+		size *= 2;
+	if (size == s->size)
+		return RC_OK;
+	p = realloc(s->memory, size);
+	if (p == NULL)
+		return RC_NOMEM;
+	s->memory = p;
+	s->size = size;
+	return RC_OK;
+}
+
+static enum rc
+move_to_file(struct spool *s)
+{
+	enum rc rc;
+
+	s->fd = unlinked_file(s->dir);
+	if (s->fd == -1)
+		return failed(s, "open");
+	rc = write_file(s, s->memory, (size_t)s->length);
+	free(s->memory);
+	s->memory = NULL;
+	s->size = 0;
+	return rc;
+}
+
+enum rc
+spool_write(struct spool *s, const void *data, size_t n)
+{
+	enum rc rc;
+
+	if (n == 0)
+		return RC_OK;
+	if (s->fd == -1 && n <= LIMIT_SPOOL_MEMORY - s->length) {
+		rc = grow(s, (size_t)s->length + n);
+		if (rc != RC_OK)
+			return rc;
+		memcpy(s->memory + s->length, data, n);
+		s->length += n;
+		return RC_OK;
+	}
+	unmap(s);
+	if (s->fd == -1) {
+		rc = move_to_file(s);
+		if (rc != RC_OK)
+			return rc;
+	}
+	rc = write_file(s, data, n);
+	if (rc == RC_OK)
+		s->length += n;
+	return rc;
+}
+
+uint64_t
+spool_length(const struct spool *s)
+{
+	return s->length;
+}
+
+const void *
+spool_bytes(struct spool *s, enum rc *rc)
+{
+	void *p;
+
+	*rc = RC_OK;
+	if (s->fd == -1)
+		return s->length > 0 ? s->memory : NULL;
+	if (s->map == NULL) {
+		p = mmap(
+		    NULL, (size_t)s->length, PROT_READ, MAP_SHARED, s->fd, 0);
+		if (p == MAP_FAILED) {
+			*rc = errno == ENOMEM ? RC_NOMEM : RC_IO;
+			(void)failed(s, "mmap");
+			return NULL;
+		}
+		s->map = p;
+	}
+	return s->map;
+}
+
+int
+spool_fd(const struct spool *s)
+{
+	return s->fd;
+}
+
+const char *
+spool_default_dir(void)
+{
+	const char *dir = getenv("TMPDIR");
+
+	return dir != NULL && dir[0] == '/' ? dir : "/tmp";
+}
