@@ -2,8 +2,9 @@
  * Request -> the handler's environment and program (RFC 3875).
  *
  * Every FastCGI parameter but HTTP_PROXY, LD_*, ONCE_*, PATH, and names that
- * are no environment names; of a repeated name the last.  CONTENT_LENGTH is filled
- * in.  From the daemon PATH and what `environment` names.  ONCE_* at the end.
+ * are no environment names; of a repeated name the last.  CONTENT_LENGTH is
+ * filled in.  From the daemon PATH and what `environment` names, which wins
+ * over a parameter of that name: the operator said so.  ONCE_* at the end.
  */
 #ifndef CGIENV_H
 #define CGIENV_H
@@ -23,6 +24,7 @@ struct cgienv_script {
 	struct buf filename;
 	struct buf script_name;
 	struct buf path_info;
+	bool is_shortened; /* cgienv_script_shorten()'s own */
 };
 
 void cgienv_script_init(struct cgienv_script *);
@@ -36,8 +38,8 @@ enum rc cgienv_script_name(const struct request *, struct cgienv_script *);
 
 /*
  * Moves the last segment of filename to the front of path_info, and takes it
- * off the end of script_name.  False when there is no segment left.  The
- * caller, who may look at files, calls it until filename is a file.
+ * off the end of script_name.  False when there is no segment left, or no room
+ * for it.  The caller, who may look at files, calls it until filename is a file.
  */
 bool cgienv_script_shorten(struct cgienv_script *);
 

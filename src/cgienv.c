@@ -1,0 +1,386 @@
+/*
+ * Request -> the handler's environment and program (RFC 3875).
+ *
+ * Variables are gathered in order of growing authority, and of those with one
+ * name the last one counts:
+ *
+ *   1. what the web server sent, but for the names that would let a client
+ *      reach the loader, the program's own clients, or our variables;
+ *   2. what we know better: the length of the body, the program's name;
+ *   3. the daemon's variables that the operator named, and PATH;
+ *   4. ONCE_*.
+ *
+ * It must not know: files, the daemon's real environment, or whether a request
+ * is guarded.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limit.h"
+#include "cgienv.h"
+
+/* Where the daemon has no PATH: what Debian gives a user's processes. */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* --- the program ------------------------------------------------------- */
+
+void
+cgienv_script_init(struct cgienv_script *s)
+{
+	buf_init(&s->filename, LIMIT_PATH);
+	/* Either may take over what the others hold. */
+	buf_init(&s->script_name, (size_t)2 * LIMIT_PATH);
+	buf_init(&s->path_info, (size_t)2 * LIMIT_PATH);
+	s->is_shortened = false;
+}
+
+void
+cgienv_script_free(struct cgienv_script *s)
+{
+	if (s == NULL)
+		return;
+	buf_free(&s->filename);
+	buf_free(&s->script_name);
+	buf_free(&s->path_info);
+}
+
+/*
+ * Apache's mod_proxy_fcgi sends "proxy:fcgi://host:port/path",
+ * "proxy:balancer://name/path" or "proxy:unix:/socket|fcgi://host/path".
+ * Anything that is not of that form is a file name already.
+ */
+static const char *
+without_proxy(const char *filename)
+{
+	static const char proxy[] = "proxy:", local[] = "unix:";
+	const char *p = filename, *path;
+
+	if (strncmp(p, proxy, sizeof(proxy) - 1) != 0)
+		return filename;
+	p += sizeof(proxy) - 1;
+	if (strncmp(p, local, sizeof(local) - 1) == 0) {
+		if ((p = strchr(p, '|')) == NULL)
+			return filename;
+	}
+	/* The scheme has no slash of its own: the first two begin the host. */
+	p = strchr(p, '/');
+	if (p == NULL || p[1] != '/')
+		return filename;
+	path = strchr(p + 2, '/');
+	return path != NULL ? path : filename;
+}
+
+/* A parameter that is there and not empty, or NULL. */
+static const char *
+param(const struct request *rq, const char *name)
+{
+	const char *value = request_param(rq, name);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+enum rc
+cgienv_script_name(const struct request *rq, struct cgienv_script *s)
+{
+	const char *filename = param(rq, "SCRIPT_FILENAME");
+	const char *root = param(rq, "DOCUMENT_ROOT");
+	const char *name = param(rq, "SCRIPT_NAME");
+	const char *info = param(rq, "PATH_INFO");
+	enum rc rc;
+
+	if (filename != NULL) {
+		rc = buf_adds(&s->filename, without_proxy(filename));
+	} else if (root != NULL && name != NULL) {
+		rc = buf_adds(&s->filename, root);
+		if (rc == RC_OK)
+			rc = buf_adds(&s->filename, name);
+	} else {
+		return RC_NOTFOUND;
+	}
+	if (rc == RC_OK && name != NULL)
+		rc = buf_adds(&s->script_name, name);
+	if (rc == RC_OK && info != NULL)
+		rc = buf_adds(&s->path_info, info);
+	return rc;
+}
+
+static bool
+ends_with(const struct buf *b, const char *tail, size_t n)
+{
+	return b->len >= n && memcmp(b->data + b->len - n, tail, n) == 0;
+}
+
+static enum rc
+prepend(struct buf *b, const char *bytes, size_t n)
+{
+	enum rc rc = buf_reserve(b, n);
+
+	if (rc != RC_OK)
+		return rc;
+	memmove(b->data + n, b->data, b->len);
+	memcpy(b->data, bytes, n);
+	buf_commit(b, n);
+	return RC_OK;
+}
+
+/*
+ * A web server that splits PATH_INFO off the URL but leaves it in the file
+ * name would otherwise have it counted twice: put it back first.
+ */
+static enum rc
+unsplit(struct cgienv_script *s)
+{
+	struct buf *info = &s->path_info;
+	enum rc rc;
+
+	if (info->len == 0 || info->data[0] != '/' ||
+	    !ends_with(&s->filename, info->data, info->len))
+		return RC_OK;
+	if (!ends_with(&s->script_name, info->data, info->len)) {
+		rc = buf_add(&s->script_name, info->data, info->len);
+		if (rc != RC_OK)
+			return rc;
+	}
+	buf_clear(info);
+	return RC_OK;
+}
+
+bool
+cgienv_script_shorten(struct cgienv_script *s)
+{
+	const char *segment = strrchr(s->filename.data, '/');
+	size_t n;
+
+	if (segment == NULL || segment == s->filename.data)
+		return false;
+	if (!s->is_shortened && unsplit(s) != RC_OK)
+		return false;
+	s->is_shortened = true;
+	n = s->filename.len - (size_t)(segment - s->filename.data);
+	if (prepend(&s->path_info, segment, n) != RC_OK)
+		return false;
+	if (ends_with(&s->script_name, segment, n))
+		buf_truncate(&s->script_name, s->script_name.len - n);
+	buf_truncate(&s->filename, s->filename.len - n);
+	return true;
+}
+
+/* --- the environment --------------------------------------------------- */
+
+struct var {
+	const char *name;
+	size_t name_len;
+	const char *value;
+	size_t rank; /* of two with one name the higher counts */
+};
+
+struct vars {
+	struct var *var;
+	size_t n, cap;
+};
+
+/* Numbers as text; as long-lived as the vars that point to them. */
+struct numbers {
+	char length[24], attempt[24];
+};
+
+static void
+add(struct vars *vs, const char *name, const char *value)
+{
+	assert(vs->n < vs->cap);
+	vs->var[vs->n] = (struct var){ name, strlen(name), value, vs->n };
+	vs->n++;
+}
+
+static bool
+has_prefix(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * HTTP_PROXY is a client's `Proxy` field, and would send the handler's own
+ * requests anywhere; LD_* are the loader's; ONCE_* are ours to say; PATH is
+ * the web server's and of no meaning here.
+ */
+static bool
+is_passed_on(const char *name)
+{
+	if (name[0] == '\0' || strchr(name, '=') != NULL)
+		return false;
+	return strcmp(name, "HTTP_PROXY") != 0 && strcmp(name, "PATH") != 0 &&
+	    !has_prefix(name, "LD_") && !has_prefix(name, "ONCE_");
+}
+
+static void
+add_request(struct vars *vs, const struct request *rq, struct numbers *numbers)
+{
+	for (size_t i = 0; i < rq->nparams; i++)
+		if (is_passed_on(rq->params[i].name))
+			add(vs, rq->params[i].name, rq->params[i].value);
+	/* RFC 3875, section 4.1.2; some servers leave it out or empty. */
+	if (rq->body_len > 0 || request_param(rq, "CONTENT_LENGTH") != NULL) {
+		snprintf(numbers->length, sizeof(numbers->length), "%zu",
+		    rq->body_len);
+		add(vs, "CONTENT_LENGTH", numbers->length);
+	}
+}
+
+/* An empty value replaces one that was sent, but is not made up. */
+static void
+add_replaced(struct vars *vs, const struct request *rq, const char *name,
+    const char *value)
+{
+	if (value[0] != '\0' || request_param(rq, name) != NULL)
+		add(vs, name, value);
+}
+
+static void
+add_program(struct vars *vs, const struct request *rq,
+    const struct cgienv_script *script)
+{
+	const char *filename = param(rq, "SCRIPT_FILENAME");
+
+	if (script != NULL) {
+		add(vs, "SCRIPT_FILENAME", script->filename.data);
+		add_replaced(vs, rq, "SCRIPT_NAME", script->script_name.data);
+		add_replaced(vs, rq, "PATH_INFO", script->path_info.data);
+	} else if (filename != NULL) {
+		add(vs, "SCRIPT_FILENAME", without_proxy(filename));
+	}
+}
+
+/* The value of one of the daemon's variables, or NULL. */
+static const char *
+daemon_value(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; env != NULL && *env != NULL; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+static void
+add_daemon(struct vars *vs, char *const *env, const struct conf_list *names)
+{
+	const char *value = daemon_value(env, "PATH");
+
+	add(vs, "PATH", value != NULL ? value : DEFAULT_PATH);
+	for (size_t i = 0; i < names->n; i++) {
+		value = daemon_value(env, names->item[i]);
+		if (value != NULL)
+			add(vs, names->item[i], value);
+	}
+}
+
+static void
+add_once(struct vars *vs, const struct cgienv_once *o, struct numbers *numbers)
+{
+	if (o == NULL)
+		return;
+	snprintf(numbers->attempt, sizeof(numbers->attempt), "%d", o->attempt);
+	add(vs, "ONCE_KEY", o->key);
+	add(vs, "ONCE_SCOPE", o->scope);
+	add(vs, "ONCE_PATH", o->path);
+	add(vs, "ONCE_ATTEMPT", numbers->attempt);
+	add(vs, "ONCE_RECOVERY_POINT", o->recovery_point);
+	add(vs, "ONCE_DOWNSTREAM_KEY", o->downstream_key);
+	add(vs, "ONCE_TOKEN", o->token);
+}
+
+static int
+by_name_and_rank(const void *x, const void *y)
+{
+	const struct var *a = x, *b = y;
+	int order = strcmp(a->name, b->name);
+
+	if (order != 0)
+		return order;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+/* Leaves of each name the variable of the highest rank. */
+static void
+unique(struct vars *vs)
+{
+	size_t n = 0;
+
+	qsort(vs->var, vs->n, sizeof(vs->var[0]), by_name_and_rank);
+	for (size_t i = 0; i < vs->n; i++) {
+		if (n > 0 && strcmp(vs->var[n - 1].name, vs->var[i].name) == 0)
+			n--;
+		vs->var[n++] = vs->var[i];
+	}
+	vs->n = n;
+}
+
+static enum rc
+write_out(const struct vars *vs, struct cgienv *out)
+{
+	size_t size = 0;
+	enum rc rc;
+
+	if (vs->n > LIMIT_ENV_COUNT)
+		return RC_LIMIT;
+	for (size_t i = 0; i < vs->n; i++)
+		size += vs->var[i].name_len + strlen(vs->var[i].value) + 2;
+	/* All at once: envp points into it, so it must not move. */
+	if ((rc = buf_reserve(&out->text, size)) != RC_OK)
+		return rc;
+	out->envp = calloc(vs->n + 1, sizeof(out->envp[0]));
+	if (out->envp == NULL)
+		return RC_NOMEM;
+	for (size_t i = 0; i < vs->n; i++) {
+		out->envp[i] = out->text.data + out->text.len;
+		rc = buf_addf(&out->text, "%s=%s%c", vs->var[i].name,
+		    vs->var[i].value, '\0');
+		assert(rc == RC_OK);
+	}
+	assert(out->text.len == size);
+	return RC_OK;
+}
+
+enum rc
+cgienv_make(const struct request *rq, const struct conf_route *rt,
+    const struct cgienv_script *script, const struct cgienv_once *once,
+    char *const *daemon_env, struct cgienv *out)
+{
+	struct numbers numbers;
+	struct vars vs = { 0 };
+	enum rc rc = RC_NOMEM;
+
+	out->envp = NULL;
+	buf_init(&out->text, LIMIT_ENV);
+	/* CONTENT_LENGTH, three of the program, PATH, seven of ours. */
+	vs.cap = rq->nparams + rt->environment.n + 12;
+	vs.var = calloc(vs.cap, sizeof(vs.var[0]));
+	if (vs.var == NULL)
+		goto out;
+	add_request(&vs, rq, &numbers);
+	add_program(&vs, rq, script);
+	add_daemon(&vs, daemon_env, &rt->environment);
+	add_once(&vs, once, &numbers);
+	unique(&vs);
+	rc = write_out(&vs, out);
+out:
+	if (rc != RC_OK)
+		cgienv_free(out);
+	free(vs.var);
+	return rc;
+}
+
+void
+cgienv_free(struct cgienv *env)
+{
+	if (env == NULL)
+		return;
+	free(env->envp);
+	env->envp = NULL;
+	buf_free(&env->text);
+}

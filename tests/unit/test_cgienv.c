@@ -1,0 +1,466 @@
+/*
+ * cgienv: which variables a handler gets and from where, and how a script is
+ * told from its PATH_INFO.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cgienv.h"
+#include "limit.h"
+
+#define NPARAMS  8
+#define NENV     4
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* A request with these parameters: "NAME", "value", ..., NULL. */
+static struct request
+request(const char *const *text, struct param *params, size_t body_len)
+{
+	struct request rq = { .params = params,
+		.method = "POST",
+		.path = "/",
+		.query = "",
+		.body_len = body_len,
+		.body_fd = -1 };
+
+	for (; text[0] != NULL; text += 2)
+		params[rq.nparams++] = (struct param){ text[0], text[1] };
+	return rq;
+}
+
+static const char *
+get(const struct cgienv *env, const char *name)
+{
+	const char *value = NULL;
+	size_t n = strlen(name);
+
+	for (char **e = env->envp; *e != NULL; e++) {
+		if (strncmp(*e, name, n) != 0 || (*e)[n] != '=')
+			continue;
+		if (value != NULL)
+			fail_msg("%s is there twice", name);
+		value = *e + n + 1;
+	}
+	return value;
+}
+
+static size_t
+count(const struct cgienv *env)
+{
+	size_t n = 0;
+
+	while (env->envp[n] != NULL)
+		n++;
+	return n;
+}
+
+static const struct row {
+	const char *name;
+	const char *params[2 * NPARAMS + 1];
+	size_t body_len;
+	const char *daemon[NENV + 1];
+	const char *environment[NENV + 1];
+	/* what the handler gets, besides PATH unless it is named */
+	const char *want[2 * NPARAMS + 1];
+} rows[] = {
+	{ "parameters as they are",
+	    { "REQUEST_METHOD", "POST", "HTTP_X", "a=b", "EMPTY", "" }, 0,
+	    { NULL }, { NULL },
+	    { "REQUEST_METHOD", "POST", "HTTP_X", "a=b", "EMPTY", "" } },
+	{ "of a repeated one the last",
+	    { "HTTP_A", "1", "HTTP_B", "2", "HTTP_A", "3" }, 0, { NULL },
+	    { NULL }, { "HTTP_A", "3", "HTTP_B", "2" } },
+	{ "a prefix is another name", { "HTTP_A", "1", "HTTP_AB", "2" }, 0,
+	    { NULL }, { NULL }, { "HTTP_A", "1", "HTTP_AB", "2" } },
+	{ "HTTP_PROXY is dropped", { "HTTP_PROXY", "evil:80" }, 0, { NULL },
+	    { NULL }, { NULL } },
+	{ "HTTP_PROXY_X is not", { "HTTP_PROXY_X", "a" }, 0, { NULL }, { NULL },
+	    { "HTTP_PROXY_X", "a" } },
+	{ "LD_* are dropped", { "LD_PRELOAD", "/x.so", "LD_", "1", "LDX", "2" },
+	    0, { NULL }, { NULL }, { "LDX", "2" } },
+	{ "ONCE_* are dropped", { "ONCE_KEY", "forged", "ONCE_", "1" }, 0,
+	    { NULL }, { NULL }, { NULL } },
+	{ "names count by case", { "once_key", "1", "Path", "2" }, 0, { NULL },
+	    { NULL }, { "once_key", "1", "Path", "2" } },
+	{ "no environment names",
+	    { "", "1", "A=B", "2", "=", "3", "HTTP_OK", "4" }, 0, { NULL },
+	    { NULL }, { "HTTP_OK", "4" } },
+	{ "PATH of a parameter is dropped", { "PATH", "/evil" }, 0, { NULL },
+	    { NULL }, { "PATH", "/usr/local/bin:/usr/bin:/bin" } },
+	{ "PATH of the daemon", { "PATH", "/evil" }, 0, { "PATH=/good" },
+	    { NULL }, { "PATH", "/good" } },
+	{ "PATH of the daemon, empty", { NULL }, 0, { "PATH=" }, { NULL },
+	    { "PATH", "" } },
+	{ "daemon variables stay with it", { NULL }, 0,
+	    { "HOME=/root", "SECRET=1", "PATH=/p" }, { NULL },
+	    { "PATH", "/p" } },
+	{ "but those that environment names", { NULL }, 0,
+	    { "HOME=/root", "TZ=", "TZX=no" }, { "TZ", "HOME", "LANG", "PATH" },
+	    { "HOME", "/root", "TZ", "" } },
+	{ "the operator's word wins over the web server's",
+	    { "LANG", "request" }, 0, { "LANG=daemon" }, { "LANG" },
+	    { "LANG", "daemon" } },
+	{ "unless the daemon has no such variable", { "LANG", "request" }, 0,
+	    { "LANGUAGE=x" }, { "LANG" }, { "LANG", "request" } },
+	{ "LD_* may be named by the operator", { "LD_A", "evil" }, 0,
+	    { "LD_A=good" }, { "LD_A" }, { "LD_A", "good" } },
+	{ "no body, no CONTENT_LENGTH", { "A", "b" }, 0, { NULL }, { NULL },
+	    { "A", "b" } },
+	{ "CONTENT_LENGTH missing", { NULL }, 17, { NULL }, { NULL },
+	    { "CONTENT_LENGTH", "17" } },
+	{ "CONTENT_LENGTH empty", { "CONTENT_LENGTH", "" }, 17, { NULL },
+	    { NULL }, { "CONTENT_LENGTH", "17" } },
+	{ "CONTENT_LENGTH empty, no body", { "CONTENT_LENGTH", "" }, 0,
+	    { NULL }, { NULL }, { "CONTENT_LENGTH", "0" } },
+	{ "CONTENT_LENGTH in another spelling", { "CONTENT_LENGTH", "0017" },
+	    17, { NULL }, { NULL }, { "CONTENT_LENGTH", "17" } },
+	{ "SCRIPT_FILENAME as sent",
+	    { "SCRIPT_FILENAME", "/srv/x/info", "PATH_INFO", "/a" }, 0,
+	    { NULL }, { NULL },
+	    { "SCRIPT_FILENAME", "/srv/x/info", "PATH_INFO", "/a" } },
+	{ "SCRIPT_FILENAME without Apache's prefix",
+	    { "SCRIPT_FILENAME", "proxy:fcgi://h:9000/srv/x" }, 0, { NULL },
+	    { NULL }, { "SCRIPT_FILENAME", "/srv/x" } },
+};
+
+static void
+check_row(const struct row *w)
+{
+	struct param params[NPARAMS];
+	struct request rq = request(w->params, params, w->body_len);
+	struct conf_route rt = { 0 };
+	struct cgienv env;
+	char *names[NENV + 1], *daemon[NENV + 1];
+	size_t n = 0, i;
+	bool path = false;
+
+	for (i = 0; w->environment[i] != NULL; i++)
+		names[i] = strdup(w->environment[i]);
+	rt.environment = (struct conf_list){ names, i };
+	for (i = 0; w->daemon[i] != NULL; i++)
+		daemon[i] = strdup(w->daemon[i]);
+	daemon[i] = NULL;
+	print_message("%s\n", w->name);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_OK);
+	for (i = 0; w->want[i] != NULL; i += 2, n++) {
+		assert_non_null(get(&env, w->want[i]));
+		assert_string_equal(get(&env, w->want[i]), w->want[i + 1]);
+		path = path || strcmp(w->want[i], "PATH") == 0;
+	}
+	assert_non_null(get(&env, "PATH"));
+	assert_int_equal(count(&env), path ? n : n + 1);
+	cgienv_free(&env);
+	assert_null(env.envp);
+	for (i = 0; i < rt.environment.n; i++)
+		free(names[i]);
+	for (i = 0; daemon[i] != NULL; i++)
+		free(daemon[i]);
+}
+
+static void
+who_gives_which_variable(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		check_row(&rows[i]);
+}
+
+static void
+once_variables_cannot_be_forged(void **state)
+{
+	static const char *const text[] = { "ONCE_KEY", "forged",
+		"ONCE_DATABASE", "forged", NULL };
+	const struct cgienv_once once = { "k\"1", "alice", "/pay", 3, "started",
+		"123e4567-e89b-12d3-a456-426614174000", "feed" };
+	char *daemon[] = { strdup("ONCE_TOKEN=daemon"), NULL };
+	char *names[] = { strdup("ONCE_TOKEN"), NULL };
+	struct conf_route rt = { .environment = { names, 1 } };
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct cgienv env;
+
+	(void)state;
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, &once, daemon, &env), RC_OK);
+	assert_string_equal(get(&env, "ONCE_KEY"), "k\"1");
+	assert_string_equal(get(&env, "ONCE_SCOPE"), "alice");
+	assert_string_equal(get(&env, "ONCE_PATH"), "/pay");
+	assert_string_equal(get(&env, "ONCE_ATTEMPT"), "3");
+	assert_string_equal(get(&env, "ONCE_RECOVERY_POINT"), "started");
+	assert_string_equal(get(&env, "ONCE_DOWNSTREAM_KEY"),
+	    "123e4567-e89b-12d3-a456-426614174000");
+	assert_string_equal(get(&env, "ONCE_TOKEN"), "feed");
+	assert_null(get(&env, "ONCE_DATABASE"));
+	assert_int_equal(count(&env), 8);
+	cgienv_free(&env);
+	free(daemon[0]);
+	free(names[0]);
+}
+
+static void
+no_daemon_environment_at_all(void **state)
+{
+	static const char *const text[] = { NULL };
+	struct conf_route rt = { 0 };
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct cgienv env;
+
+	(void)state;
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(count(&env), 1);
+	cgienv_free(&env);
+}
+
+/* Sent, split by so many steps, and what is left. */
+static const struct split {
+	const char *name;
+	const char *filename, *root, *script_name, *path_info;
+	int steps;
+	const char *want_filename, *want_name, *want_info;
+} splits[] = {
+	{ "as sent", "/srv/x", NULL, "/x", "/i", 0, "/srv/x", "/x", "/i" },
+	{ "without PATH_INFO", "/srv/x", NULL, "/x", NULL, 0, "/srv/x", "/x",
+	    "" },
+	{ "from DOCUMENT_ROOT", NULL, "/srv", "/x/i", NULL, 1, "/srv/x", "/x",
+	    "/i" },
+	{ "SCRIPT_FILENAME empty", "", "/srv", "/x", NULL, 0, "/srv/x", "/x",
+	    "" },
+	{ "PATH_INFO within both names", "/srv/x/a/b", NULL, "/x/a/b", NULL, 2,
+	    "/srv/x", "/x", "/a/b" },
+	{ "slash at the end", "/srv/x/", NULL, "/x/", NULL, 1, "/srv/x", "/x",
+	    "/" },
+	{ "slashes in a row", "/srv/x//a", NULL, "/x//a", NULL, 2, "/srv/x",
+	    "/x", "//a" },
+	{ "names that differ", "/opt/app/a", NULL, "/shop", NULL, 1, "/opt/app",
+	    "/shop", "/a" },
+	{ "PATH_INFO split, but not off the file", "/srv/x/a/b", NULL, "/x",
+	    "/a/b", 2, "/srv/x", "/x", "/a/b" },
+	{ "PATH_INFO split, and in both names", "/srv/x/a/b", NULL, "/x/a/b",
+	    "/a/b", 2, "/srv/x", "/x", "/a/b" },
+	{ "program named as its PATH_INFO", "/srv/a/a", NULL, "/a/a", "/a", 0,
+	    "/srv/a/a", "/a/a", "/a" },
+	{ "PATH_INFO of more than was split", "/srv/x/a", NULL, "/x/a", "/b", 1,
+	    "/srv/x", "/x", "/a/b" },
+	{ "PATH_INFO without a slash", "/srv/x/a", NULL, "/x/a", "a", 1,
+	    "/srv/x", "/x", "/aa" },
+	{ "proxy:fcgi", "proxy:fcgi://localhost:9000/usr/lib/cgi-bin/x", NULL,
+	    "/x", NULL, 0, "/usr/lib/cgi-bin/x", "/x", "" },
+	{ "proxy:unix", "proxy:unix:/run/x.sock|fcgi://localhost/usr/x", NULL,
+	    "/x", NULL, 0, "/usr/x", "/x", "" },
+	{ "proxy:unix, slashes in the socket",
+	    "proxy:unix:/run//x.sock|fcgi://localhost/usr/x", NULL, "/x", NULL,
+	    0, "/usr/x", "/x", "" },
+	{ "proxy:balancer", "proxy:balancer://name/usr/x", NULL, "/x", NULL, 0,
+	    "/usr/x", "/x", "" },
+	{ "proxy: and a bar in the path", "proxy:fcgi://h/usr/a|b//c", NULL,
+	    "/x", NULL, 0, "/usr/a|b//c", "/x", "" },
+	{ "proxy: without a host's slashes", "proxy:fcgi:/x", NULL, "/x", NULL,
+	    0, "proxy:fcgi:/x", "/x", "" },
+	{ "proxy: without a path", "proxy:fcgi://host", NULL, "/x", NULL, 0,
+	    "proxy:fcgi://host", "/x", "" },
+	{ "proxy: alone", "proxy:", NULL, "/x", NULL, 0, "proxy:", "/x", "" },
+	{ "proxy:unix without a bar", "proxy:unix:/run/x", NULL, "/x", NULL, 0,
+	    "proxy:unix:/run/x", "/x", "" },
+};
+
+static void
+set(const char **text, size_t *n, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	text[(*n)++] = name;
+	text[(*n)++] = value;
+	text[*n] = NULL;
+}
+
+static void
+script_is_split(void **state)
+{
+	const struct conf_route rt = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(splits); i++) {
+		const struct split *w = &splits[i];
+		const char *text[2 * NPARAMS + 1] = { NULL };
+		struct param params[NPARAMS];
+		struct cgienv_script s;
+		struct cgienv env;
+		struct request rq;
+		size_t n = 0;
+
+		set(text, &n, "SCRIPT_FILENAME", w->filename);
+		set(text, &n, "DOCUMENT_ROOT", w->root);
+		set(text, &n, "SCRIPT_NAME", w->script_name);
+		set(text, &n, "PATH_INFO", w->path_info);
+		rq = request(text, params, 0);
+		print_message("%s\n", w->name);
+		cgienv_script_init(&s);
+		assert_int_equal(cgienv_script_name(&rq, &s), RC_OK);
+		for (int k = 0; k < w->steps; k++)
+			assert_true(cgienv_script_shorten(&s));
+		assert_string_equal(s.filename.data, w->want_filename);
+		assert_string_equal(s.script_name.data, w->want_name);
+		assert_string_equal(s.path_info.data, w->want_info);
+
+		/* The handler is told so, and not what was sent. */
+		assert_int_equal(
+		    cgienv_make(&rq, &rt, &s, NULL, NULL, &env), RC_OK);
+		assert_string_equal(
+		    get(&env, "SCRIPT_FILENAME"), w->want_filename);
+		assert_string_equal(get(&env, "SCRIPT_NAME"), w->want_name);
+		if (w->want_info[0] == '\0' && w->path_info == NULL)
+			assert_null(get(&env, "PATH_INFO"));
+		else
+			assert_string_equal(
+			    get(&env, "PATH_INFO"), w->want_info);
+		cgienv_free(&env);
+		cgienv_script_free(&s);
+	}
+}
+
+static void
+script_runs_out_of_segments(void **state)
+{
+	static const char *const text[] = { "SCRIPT_FILENAME", "/a/b", NULL };
+	static const char *const flat[] = { "SCRIPT_FILENAME", "ab", NULL };
+	struct param params[NPARAMS];
+	struct cgienv_script s;
+	struct request rq = request(text, params, 0);
+
+	(void)state;
+	cgienv_script_init(&s);
+	assert_int_equal(cgienv_script_name(&rq, &s), RC_OK);
+	assert_true(cgienv_script_shorten(&s));
+	assert_false(cgienv_script_shorten(&s));
+	assert_string_equal(s.filename.data, "/a");
+	cgienv_script_free(&s);
+
+	rq = request(flat, params, 0);
+	cgienv_script_init(&s);
+	assert_int_equal(cgienv_script_name(&rq, &s), RC_OK);
+	assert_false(cgienv_script_shorten(&s));
+	cgienv_script_free(&s);
+}
+
+static void
+script_that_nobody_names(void **state)
+{
+	static const char *const texts[][5] = { { NULL },
+		{ "SCRIPT_NAME", "/x", NULL }, { "DOCUMENT_ROOT", "/x", NULL },
+		{ "SCRIPT_FILENAME", "", "SCRIPT_NAME", "/x", NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct param params[NPARAMS];
+		struct cgienv_script s;
+		struct request rq = request(texts[i], params, 0);
+
+		cgienv_script_init(&s);
+		assert_int_equal(cgienv_script_name(&rq, &s), RC_NOTFOUND);
+		cgienv_script_free(&s);
+	}
+}
+
+static void
+script_that_is_too_long(void **state)
+{
+	char *name = malloc(LIMIT_PATH + 2);
+	const char *text[] = { "SCRIPT_FILENAME", name, NULL };
+	struct param params[NPARAMS];
+	struct cgienv_script s;
+	struct request rq = request(text, params, 0);
+
+	(void)state;
+	assert_non_null(name);
+	for (size_t n = LIMIT_PATH; n <= LIMIT_PATH + 1; n++) {
+		memset(name, '/', n);
+		name[n] = '\0';
+		cgienv_script_init(&s);
+		assert_int_equal(cgienv_script_name(&rq, &s),
+		    n == LIMIT_PATH ? RC_OK : RC_LIMIT);
+		cgienv_script_free(&s);
+	}
+	free(name);
+}
+
+static void
+environment_limits(void **state)
+{
+	/* "A=...", "PATH=/p", each with its NUL */
+	const size_t room = LIMIT_ENV - 3 - 8;
+	char *value = malloc(LIMIT_ENV),
+	     *daemon[] = { strdup("PATH=/p"), NULL };
+	const char *text[] = { "A", value, NULL };
+	const struct conf_route rt = { 0 };
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct cgienv env;
+
+	(void)state;
+	assert_non_null(value);
+	memset(value, 'x', room + 1);
+	value[room] = '\0';
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_OK);
+	assert_int_equal(env.text.len, LIMIT_ENV);
+	cgienv_free(&env);
+	value[room] = 'x';
+	value[room + 1] = '\0';
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_LIMIT);
+	assert_null(env.envp);
+	cgienv_free(&env);
+	free(value);
+	free(daemon[0]);
+}
+
+static void
+environment_count_limit(void **state)
+{
+	static char names[LIMIT_ENV_COUNT][8];
+	static struct param params[LIMIT_ENV_COUNT];
+	const struct conf_route rt = { 0 };
+	struct request rq = { .params = params };
+	struct cgienv env;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(params); i++) {
+		snprintf(names[i], sizeof(names[i]), "A%zu", i);
+		params[i] = (struct param){ names[i], "" };
+	}
+	rq.nparams = LIMIT_ENV_COUNT - 1;
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(count(&env), LIMIT_ENV_COUNT);
+	cgienv_free(&env);
+	rq.nparams = LIMIT_ENV_COUNT;
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_LIMIT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_gives_which_variable),
+		cmocka_unit_test(once_variables_cannot_be_forged),
+		cmocka_unit_test(no_daemon_environment_at_all),
+		cmocka_unit_test(script_is_split),
+		cmocka_unit_test(script_runs_out_of_segments),
+		cmocka_unit_test(script_that_nobody_names),
+		cmocka_unit_test(script_that_is_too_long),
+		cmocka_unit_test(environment_limits),
+		cmocka_unit_test(environment_count_limit),
+	};
+
+	return cmocka_run_group_tests_name("cgienv", tests, NULL, NULL);
+}
