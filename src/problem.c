@@ -1,0 +1,257 @@
+/*
+ * Verdict -> an answer of our own: RFC 9457 problem details, or the Stripe
+ * dialect.  One table of codes.
+ *
+ * Every problem carries Cache-Control: no-store: it says how things stand now,
+ * and some of its statuses may be cached unless it says so (RFC 9111, section
+ * 4.2.2).
+ *
+ * It must not know: what led to a problem, or clocks.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <cJSON.h>
+
+#include "limit.h"
+#include "problem.h"
+
+#define API         "api_error"
+#define INVALID     "invalid_request_error"
+#define IDEMPOTENCY "idempotency_error"
+
+static const struct row {
+	const char *name, *title;
+	int status, stripe_status;
+	const char *stripe_type;
+	bool retryable; /* send the same key again */
+	int retry_after;
+} rows[] = {
+	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
+	    "The request is not valid", 400, 400, INVALID, false, 0 },
+	[PROBLEM_KEY_MISSING] = { "key-missing",
+	    "An idempotency key is required", 400, 400, INVALID, false, 0 },
+	[PROBLEM_KEY_INVALID] = { "key-invalid",
+	    "The idempotency key is not valid", 400, 400, INVALID, false, 0 },
+	[PROBLEM_KEY_REUSED] = { "key-reused",
+	    "The idempotency key was used for another request", 422, 400,
+	    IDEMPOTENCY, false, 0 },
+	[PROBLEM_KEY_IN_PROGRESS] = { "key-in-progress",
+	    "A request with this idempotency key is in progress", 409, 409,
+	    IDEMPOTENCY, true, RETRY_AFTER_BUSY },
+	[PROBLEM_OUTCOME_UNKNOWN] = { "outcome-unknown",
+	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
+	    true, RETRY_AFTER_UNKNOWN },
+	[PROBLEM_KEY_EXPIRED] = { "key-expired",
+	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
+	    0 },
+	[PROBLEM_RESPONSE_NOT_KEPT] = { "response-not-kept",
+	    "The request was completed, but its response was not kept", 410,
+	    410, IDEMPOTENCY, false, 0 },
+	[PROBLEM_SCOPE_REQUIRED] = { "scope-required",
+	    "The caller must be known", 403, 401, INVALID, false, 0 },
+	[PROBLEM_BODY_TOO_LARGE] = { "body-too-large",
+	    "The request body is too large", 413, 413, INVALID, false, 0 },
+	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
+	    "The request body is incomplete", 400, 400, INVALID, true, 0 },
+	[PROBLEM_STORE_UNAVAILABLE] = { "store-unavailable",
+	    "The key store is not available", 503, 503, API, true,
+	    RETRY_AFTER_STORE },
+	[PROBLEM_OVERLOADED] = { "overloaded", "Too many requests are waiting",
+	    503, 503, API, true, RETRY_AFTER_BUSY },
+	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",
+	    "The program could not be started", 502, 502, API, true, 0 },
+	[PROBLEM_HANDLER_FAILED] = { "handler-failed", "The program failed",
+	    502, 502, API, true, 0 },
+	[PROBLEM_HANDLER_TIMEOUT] = { "handler-timeout",
+	    "The program did not end in time", 504, 504, API, true, 0 },
+	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
+	    "The outcome could not be recorded", 500, 500, API, true, 0 },
+};
+#define NROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const struct row *
+find(enum problem_code code)
+{
+	assert(code != PROBLEM_NONE && (size_t)code < NROWS);
+	return &rows[code];
+}
+
+const char *
+problem_name(enum problem_code code)
+{
+	return code == PROBLEM_NONE ? "none" : find(code)->name;
+}
+
+/* "2024-02-29T12:00:00.000Z".  The C library's own would read TZ. */
+#define TIME_LEN 48
+
+static void
+format_time(int64_t ms, char out[TIME_LEN])
+{
+	int64_t day = ms / 86400000, left = ms % 86400000;
+	int64_t era, of_era, year, month;
+
+	if (left < 0)
+		left += 86400000, day--;
+	/* Years begin in March here, so that a leap day ends one; 719468 days
+	 * lie between 0000-03-01 and 1970-01-01, 146097 are 400 years. */
+	day += 719468;
+	era = (day >= 0 ? day : day - 146096) / 146097;
+	day -= era * 146097;
+	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+	day -= of_era * 365 + of_era / 4 - of_era / 100;
+	month = (5 * day + 2) / 153;
+	day -= (153 * month + 2) / 5;
+	month += month < 10 ? 3 : -9;
+	year = era * 400 + of_era + (month <= 2);
+	snprintf(out, TIME_LEN, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ",
+	    year, (int)month, (int)day + 1, (int)(left / 3600000),
+	    (int)(left / 60000 % 60), (int)(left / 1000 % 60),
+	    (int)(left % 1000));
+}
+
+static bool
+add_text(cJSON *object, const char *name, const char *value)
+{
+	return cJSON_AddStringToObject(object, name, value) != NULL;
+}
+
+/* What either dialect says besides, where there is something to say. */
+static bool
+add_facts(cJSON *object, const struct problem *p)
+{
+	char time[TIME_LEN];
+
+	if ((p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN) &&
+	    !add_text(object, "outcome", "unknown"))
+		return false;
+	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
+		return true;
+	format_time(p->completed_at, time);
+	return cJSON_AddNumberToObject(
+		   object, "original_status", p->original_status) != NULL &&
+	    add_text(object, "completed_at", time);
+}
+
+/* RFC 9457, section 3. */
+static bool
+fill_ietf(
+    cJSON *top, const struct problem *p, const struct row *w, const char *type)
+{
+	return add_text(top, "type", type) &&
+	    add_text(top, "title", w->title) &&
+	    cJSON_AddNumberToObject(top, "status",
+		p->status != 0 ? p->status : w->status) != NULL &&
+	    (p->detail == NULL || add_text(top, "detail", p->detail)) &&
+	    (p->instance == NULL || add_text(top, "instance", p->instance)) &&
+	    add_text(top, "code", w->name) &&
+	    cJSON_AddBoolToObject(top, "retryable", w->retryable) != NULL &&
+	    add_facts(top, p);
+}
+
+static bool
+fill_stripe(cJSON *top, const struct problem *p, const struct row *w)
+{
+	cJSON *error = cJSON_AddObjectToObject(top, "error");
+
+	return error != NULL && add_text(error, "type", w->stripe_type) &&
+	    add_text(error, "code", w->name) &&
+	    add_text(
+		error, "message", p->detail != NULL ? p->detail : w->title) &&
+	    add_facts(error, p);
+}
+
+static enum rc
+make_body(const struct problem *p, const char *link, enum conf_dialect dialect,
+    struct buf *body)
+{
+	const struct row *w = find(p->code);
+	cJSON *top = cJSON_CreateObject();
+	char *text = NULL;
+	enum rc rc = RC_NOMEM;
+	bool done = false;
+	struct buf type;
+
+	buf_init(&type, body->max);
+	if (top == NULL)
+		goto out;
+	switch (dialect) {
+	case CONF_DIALECT_IETF:
+		rc = buf_addf(&type, "%s#%s", link, w->name);
+		if (rc != RC_OK)
+			goto out;
+		rc = RC_NOMEM;
+		done = fill_ietf(top, p, w, type.data);
+		break;
+	case CONF_DIALECT_STRIPE:
+		done = fill_stripe(top, p, w);
+		break;
+	}
+	if (done && (text = cJSON_PrintUnformatted(top)) != NULL)
+		rc = buf_adds(body, text);
+out:
+	cJSON_free(text);
+	cJSON_Delete(top);
+	buf_free(&type);
+	return rc;
+}
+
+static enum rc
+make_fields(const struct problem *p, const char *link,
+    enum conf_dialect dialect, struct response *r)
+{
+	const struct row *w = find(p->code);
+	char retry_after[16];
+	struct buf described;
+	enum rc rc;
+
+	buf_init(&described, LIMIT_HEAD);
+	snprintf(retry_after, sizeof(retry_after), "%d", w->retry_after);
+	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", link);
+	if (rc == RC_OK)
+		rc = response_add(r, "Content-Type",
+		    dialect == CONF_DIALECT_STRIPE
+			? "application/json"
+			: "application/problem+json");
+	if (rc == RC_OK)
+		rc = response_add(r, "Cache-Control", "no-store");
+	if (rc == RC_OK)
+		rc = response_add(r, "Link", described.data);
+	if (rc == RC_OK && w->retry_after > 0)
+		rc = response_add(r, "Retry-After", retry_after);
+	buf_free(&described);
+	return rc;
+}
+
+enum rc
+problem_make(const struct problem *p, const char *link,
+    enum conf_dialect dialect, struct response *response, struct buf *body)
+{
+	const struct row *w = find(p->code);
+	size_t before = body->len;
+	enum rc rc;
+
+	buf_clear(&response->fields);
+	rc = make_body(p, link, dialect, body);
+	if (rc == RC_OK)
+		rc = make_fields(p, link, dialect, response);
+	if (rc != RC_OK) {
+		buf_truncate(body, before);
+		buf_clear(&response->fields);
+		return rc;
+	}
+	response->kind = RESPONSE_DOCUMENT;
+	response->reason[0] = '\0';
+	response->status = w->status;
+	if (dialect == CONF_DIALECT_STRIPE)
+		response->status = w->stripe_status;
+	if (p->status != 0)
+		response->status = p->status;
+	response->body = body->data + before;
+	response->body_len = body->len - before;
+	return RC_OK;
+}
