@@ -11,7 +11,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "limit.h"
@@ -170,7 +169,8 @@ table(enum conf_place place, size_t *n)
 		*n = COUNT(route_options);
 		return route_options;
 	}
-	abort();
+	assert(false);
+	return NULL;
 }
 
 const struct conf_option *
@@ -238,7 +238,8 @@ set(const struct conf_option *option, void *to, const char *value,
 	case KIND_ARGV:
 		return conf_text_argv(value, arena, to, why);
 	}
-	abort();
+	assert(false);
+	return false;
 }
 
 bool

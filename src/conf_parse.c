@@ -23,9 +23,8 @@
 #include <ini.h>
 
 #include "limit.h"
-#include "buf.h"
-#include "request.h"
 #include "conf_option.h"
+#include "conf_text.h"
 
 #include "conf_build.h"
 
@@ -88,61 +87,17 @@ grow(struct parser *p)
 	return true;
 }
 
-/* A path as requests have it, without a slash at the end; NULL on error. */
-static const char *
-route_path(struct parser *p, const char *text)
-{
-	struct buf buf;
-	const char *path = NULL;
-	enum rc rc;
-
-	buf_init(&buf, LIMIT_PATH);
-	if ((rc = request_path(text, NULL, &buf)) != RC_OK) {
-		(void)fail(p, "route \"%.150s\": %s", text, rc_text(rc));
-		goto out;
-	}
-	if (buf.len > 1 && buf.data[buf.len - 1] == '/')
-		buf_truncate(&buf, buf.len - 1);
-	path = conf_value_copy(conf_arena(p->conf), buf.data, buf.len);
-	if (path == NULL)
-		(void)fail(p, "no memory");
-out:
-	buf_free(&buf);
-	return path;
-}
-
-/* A path that would be compared as it is, but was meant decoded. */
-static bool
-is_encoded(const char *s)
-{
-	static const char hex[] = "0123456789ABCDEFabcdef";
-
-	while ((s = strchr(s, '%')) != NULL) {
-		s++;
-		if (strspn(s, hex) >= 2)
-			return true;
-	}
-	return false;
-}
-
 static bool
 open_route(struct parser *p, const char *text)
 {
 	struct conf_route *route;
+	struct conf_error why;
 	const char *path;
 
 	if (*text == '\0')
 		return fail(p, "a route needs a path: [route /path]");
-	if (*text != '/')
-		return fail(
-		    p, "route \"%.200s\" does not begin with \"/\"", text);
-	if (is_encoded(text))
-		return fail(p,
-		    "route \"%.200s\" is percent-encoded; paths are compared "
-		    "decoded",
-		    text);
-	if ((path = route_path(p, text)) == NULL)
-		return false;
+	if (!conf_text_path(text, conf_arena(p->conf), &path, &why))
+		return fail(p, "route %s", why.text);
 	for (size_t i = 0; i < p->conf->nroutes; i++)
 		if (strcmp(p->conf->routes[i].path, path) == 0)
 			return fail(p,
@@ -235,7 +190,8 @@ section_name(enum section section)
 	case SECTION_ROUTE:
 		return "[route]";
 	}
-	abort();
+	assert(false);
+	return NULL;
 }
 
 static bool

@@ -7,12 +7,14 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "limit.h"
+#include "buf.h"
+#include "request.h"
 
 #include "conf_text.h"
 
@@ -126,7 +128,8 @@ check_item(const char *s, enum conf_text_item kind, struct conf_error *why)
 		    conf_value_fail(
 			why, "\"%.200s\" is not the name or id of a user", s);
 	}
-	abort();
+	assert(false);
+	return false;
 }
 
 bool
@@ -363,4 +366,51 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		return no_memory(why);
 	*out = copy;
 	return true;
+}
+
+/* "%2F", which a user may have copied from an address. */
+static bool
+is_encoded(const char *s)
+{
+	static const char hex[] = DIGITS "ABCDEFabcdef";
+
+	while ((s = strchr(s, '%')) != NULL)
+		if (strspn(++s, hex) >= 2)
+			return true;
+	return false;
+}
+
+bool
+conf_text_path(const char *text, struct conf_arena *arena, const char **out,
+    struct conf_error *why)
+{
+	struct buf buf;
+	const char *path;
+	bool good = false;
+	enum rc rc;
+
+	if (*text != '/')
+		return conf_value_fail(
+		    why, "\"%.200s\" does not begin with \"/\"", text);
+	if (is_encoded(text))
+		return conf_value_fail(why,
+		    "\"%.200s\" is percent-encoded; paths are compared "
+		    "decoded",
+		    text);
+	buf_init(&buf, LIMIT_PATH);
+	if ((rc = request_path(text, NULL, &buf)) != RC_OK) {
+		(void)conf_value_fail(why, "\"%.200s\": %s", text, rc_text(rc));
+		goto out;
+	}
+	if (buf.len > 1 && buf.data[buf.len - 1] == '/')
+		buf_truncate(&buf, buf.len - 1);
+	if ((path = conf_value_copy(arena, buf.data, buf.len)) == NULL) {
+		(void)no_memory(why);
+		goto out;
+	}
+	*out = path;
+	good = true;
+out:
+	buf_free(&buf);
+	return good;
 }

@@ -122,7 +122,8 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 	for (size_t i = 1; i < UNIT_MAX && units[i].name != NULL; i++)
 		if (value != 0 && value % units[i].factor == 0)
 			best = i;
-	(void)snprintf(out, 32, "%lld%s", (long long)value,
+	(void)snprintf(out, 32, "%lld%s",
+	    (long long)(value / units[best].factor),
 	    value == 0 ? "" : units[best].name);
 }
 

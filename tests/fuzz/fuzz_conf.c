@@ -1,0 +1,92 @@
+/*
+ * conf: no bytes end the process, an error names the file, and a
+ * configuration that was taken keeps what conf.h promises.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limit.h"
+#include "conf.h"
+#include "route.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static void
+check_list(const struct conf_list *list)
+{
+	assert(list->n <= LIMIT_CONF_LIST);
+	for (size_t i = 0; i < list->n; i++)
+		assert(list->item[i] != NULL);
+	assert(list->item == NULL || list->item[list->n] == NULL);
+}
+
+static void
+check_route(const struct conf_route *r)
+{
+	const struct conf_list *lists[] = { &r->handler, &r->methods, &r->scope,
+		&r->fingerprint_headers, &r->fingerprint_ignore,
+		&r->replay_drop, &r->environment };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		check_list(lists[i]);
+	assert(r->handler.n == 0 || r->handler.item[0][0] == '/');
+	assert(r->methods.n > 0);
+	assert(r->key <= CONF_KEY_IGNORE);
+	assert(r->key_min_length >= 1);
+	assert(r->key_min_length <= r->key_max_length);
+	assert(r->key_max_length <= LIMIT_KEY);
+	assert(!r->scope_required || r->scope.n > 0);
+	assert(r->concurrent <= CONF_CONCURRENT_WAIT);
+	assert(r->timeout > 0 && r->timeout <= INT32_MAX);
+	assert(r->wait_time > 0 && r->wait_time <= INT32_MAX);
+	assert(r->kill_after >= 0 && r->kill_after <= INT32_MAX);
+	assert(r->retention > 0);
+	assert(r->umask >= -1 && r->umask <= 0777);
+	assert(r->directory == NULL || r->directory[0] == '/');
+	assert((r->user == NULL) == (r->user_line == 0));
+	assert((r->group == NULL) == (r->group_line == 0));
+}
+
+static void
+check_conf(const struct conf *c)
+{
+	assert(c->database[0] != '\0' && c->link[0] != '\0');
+	assert(c->workers >= 1 && c->workers <= LIMIT_WORKERS);
+	assert(c->io_timeout > 0 && c->io_timeout <= INT32_MAX);
+	assert(c->busy_timeout >= 0 && c->busy_timeout <= INT32_MAX);
+	assert(c->key_variable[0] != '\0');
+	assert((c->socket == NULL) == (c->socket_line == 0));
+	check_list(&c->allow_peers);
+	check_route(&c->defaults);
+	assert(c->defaults.path[0] == '\0');
+	for (size_t i = 0; i < c->nroutes; i++) {
+		const struct conf_route *r = &c->routes[i];
+
+		check_route(r);
+		assert(r->path[0] == '/' && r->line > 0);
+		assert(route_find(c, r->path) == r);
+		assert(i == 0 || strlen(r[-1].path) >= strlen(r->path));
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct conf_error err = { "" };
+	struct conf *conf;
+
+	conf = conf_parse("fuzz", (const char *)data, size, &err);
+	if (conf == NULL) {
+		assert(strncmp(err.text, "fuzz:", 5) == 0);
+		return 0;
+	}
+	check_conf(conf);
+	(void)conf_check(conf, &err);
+	conf_unref(conf);
+	return 0;
+}

@@ -1,0 +1,1107 @@
+/*
+ * conf: what holds without a file, every option with what it takes and what it
+ * does not, every message in full with its line, and how defaults and routes
+ * go together.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conf.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define SECOND INT64_C(1000)
+#define DAY    (24 * 60 * 60 * SECOND)
+#define MIB    (INT64_C(1024) * 1024)
+#define GIB    (1024 * MIB)
+
+static struct conf *
+parse(const char *text)
+{
+	struct conf_error err = { "" };
+	struct conf *conf = conf_parse("f", text, strlen(text), &err);
+
+	if (conf == NULL)
+		fail_msg("\"%s\" gives \"%s\"", text, err.text);
+	assert_string_equal(err.text, "");
+	return conf;
+}
+
+static void
+refused_bytes(const char *text, size_t len, const char *message)
+{
+	struct conf_error err = { "" };
+	struct conf *conf = conf_parse("f", text, len, &err);
+
+	if (conf != NULL)
+		fail_msg("\"%s\" is taken, should give \"%s\"", text, message);
+	if (strcmp(err.text, message) != 0)
+		fail_msg("\"%s\" gives \"%s\", should give \"%s\"", text,
+		    err.text, message);
+}
+
+static void
+refused(const char *text, const char *message)
+{
+	refused_bytes(text, strlen(text), message);
+}
+
+static void
+list_is(const struct conf_list *list, const char *expected)
+{
+	char all[4096] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s",
+		    i > 0 ? "|" : "", list->item[i]);
+	assert_string_equal(all, expected);
+	if (list->item != NULL)
+		assert_null(list->item[list->n]);
+}
+
+/* A text of statuses, such as "425 429 500-599". */
+static void
+statuses_are(const struct conf_statuses *set, const char *expected)
+{
+	char all[4096] = "";
+	size_t n = 0;
+
+	for (int i = 100, first = 0; i <= 600; i++) {
+		bool in = conf_status_in(set, i);
+
+		if (in && first == 0)
+			first = i;
+		if (in || first == 0)
+			continue;
+		n += (size_t)snprintf(
+		    all + n, sizeof(all) - n, n > 0 ? " %d" : "%d", first);
+		if (i - 1 > first)
+			n += (size_t)snprintf(
+			    all + n, sizeof(all) - n, "-%d", i - 1);
+		first = 0;
+	}
+	assert_string_equal(all, expected);
+}
+
+static void
+builtin_route(const struct conf_route *r)
+{
+	list_is(&r->handler, "");
+	list_is(&r->methods, "POST|PATCH");
+	assert_int_equal(r->key, CONF_KEY_OPTIONAL);
+	assert_int_equal(r->key_syntax, CONF_SYNTAX_ANY);
+	assert_int_equal(r->key_min_length, 1);
+	assert_int_equal(r->key_max_length, 255);
+	list_is(&r->scope, "REMOTE_USER");
+	assert_false(r->scope_required);
+	assert_int_equal(r->fingerprint, CONF_FINGERPRINT_JSON);
+	list_is(&r->fingerprint_headers, "");
+	list_is(&r->fingerprint_ignore, "");
+	assert_int_equal(r->max_request_body, 16 * MIB);
+	assert_int_equal(r->max_response, 16 * MIB);
+	assert_int_equal(r->max_output, GIB);
+	list_is(&r->replay_drop, "Set-Cookie|Date");
+	assert_int_equal(r->concurrent, CONF_CONCURRENT_REJECT);
+	assert_int_equal(r->wait_time, 10 * SECOND);
+	assert_int_equal(r->timeout, 60 * SECOND);
+	assert_int_equal(r->kill_after, 5 * SECOND);
+	statuses_are(&r->release, "425 429 500-599");
+	statuses_are(&r->ambiguous, "502 504");
+	assert_int_equal(r->exit_status, CONF_EXIT_CHECK);
+	assert_int_equal(r->on_crash, CONF_CRASH_UNKNOWN);
+	assert_int_equal(r->retention, DAY);
+	assert_int_equal(r->on_expired, CONF_EXPIRED_RUN);
+	assert_null(r->directory);
+	assert_int_equal(r->umask, -1);
+	assert_null(r->user);
+	assert_null(r->group);
+	assert_int_equal(r->user_line, 0);
+	assert_int_equal(r->group_line, 0);
+	list_is(&r->environment, "");
+}
+
+static void
+builtin(const struct conf *c)
+{
+	assert_string_equal(c->database, "oncewrap.db");
+	assert_null(c->socket);
+	assert_int_equal(c->socket_mode, 0660);
+	assert_null(c->socket_user);
+	assert_null(c->socket_group);
+	assert_int_equal(c->workers, 32);
+	list_is(&c->allow_peers, "");
+	assert_int_equal(c->allow_peers_line, 0);
+	assert_int_equal(c->socket_line, 0);
+	assert_int_equal(c->socket_user_line, 0);
+	assert_int_equal(c->socket_group_line, 0);
+	assert_int_equal(c->io_timeout, 30 * SECOND);
+	assert_int_equal(c->drain_timeout, 30 * SECOND);
+	assert_int_equal(c->busy_timeout, 5 * SECOND);
+	assert_int_equal(c->durability, CONF_DURABILITY_FULL);
+	assert_null(c->spool_dir);
+	assert_int_equal(c->max_wal, 64 * MIB);
+	assert_string_equal(c->key_header, "Idempotency-Key");
+	assert_string_equal(c->key_variable, "HTTP_IDEMPOTENCY_KEY");
+	assert_string_equal(c->link, "https://oncewrap.org/");
+	assert_int_equal(c->dialect, CONF_DIALECT_IETF);
+	assert_int_equal(c->sweep_interval, 60 * SECOND);
+	assert_int_equal(c->reap_interval, 60 * SECOND);
+	assert_string_equal(c->defaults.path, "");
+	builtin_route(&c->defaults);
+}
+
+static void
+defaults_hold_without_a_file(void **state)
+{
+	struct conf_error err;
+	struct conf *conf = conf_default(&err);
+
+	(void)state;
+	assert_non_null(conf);
+	assert_null(conf->file);
+	assert_int_equal(conf->nroutes, 0);
+	builtin(conf);
+	assert_true(conf_check(conf, &err));
+	conf_unref(conf);
+}
+
+static void
+defaults_hold_where_a_file_says_nothing(void **state)
+{
+	static const char *const texts[] = { "", "\n", "; only\n# comments",
+		"[server]\n", "[server]\n[defaults]\n[route /a]\n",
+		"\xef\xbb\xbf[server]", "\xef\xbb\xbf", "\r\n\r\n", "  \t \n",
+		"[ server ] ; why\n" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct conf *conf = parse(texts[i]);
+
+		assert_string_equal(conf->file, "f");
+		builtin(conf);
+		for (size_t j = 0; j < conf->nroutes; j++)
+			builtin_route(&conf->routes[j]);
+		conf_unref(conf);
+	}
+}
+
+enum type { NUMBER, MODE, INT64, SIZE, SWITCH, TEXT, LIST, STATUSES };
+
+struct good {
+	const char *text; /* "option = value" */
+	size_t offset;
+	enum type type;
+	int64_t number;
+	const char *expected;
+};
+
+/* What the option was read into is what the row says. */
+static void
+member_is(const void *base, const struct good *row)
+{
+	const char *at = (const char *)base + row->offset;
+
+	switch (row->type) {
+	case NUMBER:
+		assert_int_equal(*(const unsigned *)at, row->number);
+		return;
+	case MODE:
+		assert_int_equal(*(const int *)at, row->number);
+		return;
+	case INT64:
+		assert_int_equal(*(const int64_t *)at, row->number);
+		return;
+	case SIZE:
+		assert_int_equal(*(const uint64_t *)at, row->number);
+		return;
+	case SWITCH:
+		assert_int_equal(*(const bool *)at, row->number);
+		return;
+	case TEXT:
+		assert_string_equal(*(char *const *)at, row->expected);
+		return;
+	case LIST:
+		list_is((const struct conf_list *)at, row->expected);
+		return;
+	case STATUSES:
+		statuses_are((const struct conf_statuses *)at, row->expected);
+		return;
+	}
+}
+
+#define S(m)    offsetof(struct conf, m)
+#define R(m)    offsetof(struct conf_route, m)
+#define N(t, n) (t), (n), NULL
+#define T(t, s) (t), 0, (s)
+#define P10     "/aaaaaaaaa"
+#define P100    P10 P10 P10 P10 P10 P10 P10 P10 P10 P10
+
+static const struct good server_good[] = {
+	{ "database = /var/lib/o.db", S(database), T(TEXT, "/var/lib/o.db") },
+	{ "database = a file.db", S(database), T(TEXT, "a file.db") },
+	{ "socket = unix:/run/o.sock", S(socket), T(TEXT, "unix:/run/o.sock") },
+	{ "socket = /run/o.sock", S(socket), T(TEXT, "unix:/run/o.sock") },
+	{ "socket = " P100 "/aaaaaa", S(socket),
+	    T(TEXT, "unix:" P100 "/aaaaaa") },
+	{ "socket = tcp:localhost:1", S(socket), T(TEXT, "tcp:localhost:1") },
+	{ "socket = tcp:127.0.0.1:65535", S(socket),
+	    T(TEXT, "tcp:127.0.0.1:65535") },
+	{ "socket = tcp:[::1]:9000", S(socket), T(TEXT, "tcp:[::1]:9000") },
+	{ "socket = tcp:[fe80::1%eth0]:9000", S(socket),
+	    T(TEXT, "tcp:[fe80::1%eth0]:9000") },
+	{ "socket = fd:0", S(socket), T(TEXT, "fd:0") },
+	{ "socket = fd:65535", S(socket), T(TEXT, "fd:65535") },
+	{ "socket_mode = 0600", S(socket_mode), N(NUMBER, 0600) },
+	{ "socket_mode = 0", S(socket_mode), N(NUMBER, 0) },
+	{ "socket_mode = 777", S(socket_mode), N(NUMBER, 0777) },
+	{ "socket_user = www-data", S(socket_user), T(TEXT, "www-data") },
+	{ "socket_user = 0", S(socket_user), T(TEXT, "0") },
+	{ "socket_user = 4294967294", S(socket_user), T(TEXT, "4294967294") },
+	{ "socket_group = AD\\web$", S(socket_group), T(TEXT, "AD\\web$") },
+	{ "workers = 1", S(workers), N(NUMBER, 1) },
+	{ "workers = 1024", S(workers), N(NUMBER, 1024) },
+	{ "workers = 0008", S(workers), N(NUMBER, 8) },
+	{ "allow_peers = www-data, 33\troot", S(allow_peers),
+	    T(LIST, "www-data|33|root") },
+	{ "allow_peers =", S(allow_peers), T(LIST, "") },
+	{ "io_timeout = 1ms", S(io_timeout), N(INT64, 1) },
+	{ "io_timeout = 1d", S(io_timeout), N(INT64, DAY) },
+	{ "drain_timeout = 0", S(drain_timeout), N(INT64, 0) },
+	{ "drain_timeout = 0s", S(drain_timeout), N(INT64, 0) },
+	{ "drain_timeout = 24h", S(drain_timeout), N(INT64, DAY) },
+	{ "busy_timeout = 0", S(busy_timeout), N(INT64, 0) },
+	{ "busy_timeout = 1440m", S(busy_timeout), N(INT64, DAY) },
+	{ "durability = full", S(durability), N(NUMBER, CONF_DURABILITY_FULL) },
+	{ "durability = normal", S(durability),
+	    N(NUMBER, CONF_DURABILITY_NORMAL) },
+	{ "spool_dir = /var/tmp", S(spool_dir), T(TEXT, "/var/tmp") },
+	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
+	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
+	{ "max_wal = 1024G", S(max_wal), N(SIZE, 1024 * GIB) },
+	{ "key_header = X-Request-Id", S(key_header), T(TEXT, "X-Request-Id") },
+	{ "key_header = X-Request-Id", S(key_variable[0]),
+	    N(NUMBER, 'H' | 'T' << 8 | 'T' << 16 | 'P' << 24) },
+	{ "link = https://example.org/doc?a=b&c=%20", S(link),
+	    T(TEXT, "https://example.org/doc?a=b&c=%20") },
+	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
+	{ "dialect = ietf", S(dialect), N(NUMBER, CONF_DIALECT_IETF) },
+	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
+	{ "sweep_interval = 10ms", S(sweep_interval), N(INT64, 10) },
+	{ "sweep_interval = 1d", S(sweep_interval), N(INT64, DAY) },
+	{ "reap_interval = 10ms", S(reap_interval), N(INT64, 10) },
+	{ "reap_interval = 1d", S(reap_interval), N(INT64, DAY) },
+};
+
+static const struct good route_good[] = {
+	{ "handler = /usr/lib/cgi-bin/pay", R(handler),
+	    T(LIST, "/usr/lib/cgi-bin/pay") },
+	{ "handler = /bin/a  b\tc", R(handler), T(LIST, "/bin/a|b|c") },
+	{ "handler = /bin/a 'b c' \"d e\" f\\ g", R(handler),
+	    T(LIST, "/bin/a|b c|d e|f g") },
+	{ "handler = \"/bin/a b\" \"\" ''", R(handler), T(LIST, "/bin/a b||") },
+	{ "handler = /bin/a \"\\\"\\\\\\$\\`\\n\" '\\n'", R(handler),
+	    T(LIST, "/bin/a|\"\\$`\\n|\\n") },
+	{ "handler = /bin/a $HOME ~ * `id` |x >y", R(handler),
+	    T(LIST, "/bin/a|$HOME|~|*|`id`||x|>y") },
+	{ "handler = /bin/a a'b'\"c\"d", R(handler), T(LIST, "/bin/a|abcd") },
+	{ "handler = /bin/a x;y x#y a=b ; no", R(handler),
+	    T(LIST, "/bin/a|x;y|x#y|a=b") },
+	{ "methods = POST", R(methods), T(LIST, "POST") },
+	{ "methods = PUT,DELETE , M-SEARCH", R(methods),
+	    T(LIST, "PUT|DELETE|M-SEARCH") },
+	{ "methods = post", R(methods), T(LIST, "post") },
+	{ "key = optional", R(key), N(NUMBER, CONF_KEY_OPTIONAL) },
+	{ "key = required", R(key), N(NUMBER, CONF_KEY_REQUIRED) },
+	{ "key = ignore", R(key), N(NUMBER, CONF_KEY_IGNORE) },
+	{ "key_syntax = any", R(key_syntax), N(NUMBER, CONF_SYNTAX_ANY) },
+	{ "key_syntax = string", R(key_syntax), N(NUMBER, CONF_SYNTAX_STRING) },
+	{ "key_min_length = 1", R(key_min_length), N(NUMBER, 1) },
+	{ "key_min_length = 255", R(key_min_length), N(NUMBER, 255) },
+	{ "key_max_length = 1", R(key_max_length), N(NUMBER, 1) },
+	{ "key_max_length = 4096", R(key_max_length), N(NUMBER, 4096) },
+	{ "scope = none", R(scope), T(LIST, "") },
+	{ "scope = REMOTE_USER, HTTP_X_TENANT", R(scope),
+	    T(LIST, "REMOTE_USER|HTTP_X_TENANT") },
+	{ "scope = tenant2", R(scope), T(LIST, "tenant2") },
+	{ "scope_required = yes", R(scope_required), N(SWITCH, true) },
+	{ "scope_required = no", R(scope_required), N(SWITCH, false) },
+	{ "fingerprint = json", R(fingerprint),
+	    N(NUMBER, CONF_FINGERPRINT_JSON) },
+	{ "fingerprint = exact", R(fingerprint),
+	    N(NUMBER, CONF_FINGERPRINT_EXACT) },
+	{ "fingerprint_headers = X-Api-Version, Accept", R(fingerprint_headers),
+	    T(LIST, "X-Api-Version|Accept") },
+	{ "fingerprint_headers =", R(fingerprint_headers), T(LIST, "") },
+	{ "fingerprint_ignore = /a /b/0/c~0d~1e /", R(fingerprint_ignore),
+	    T(LIST, "/a|/b/0/c~0d~1e|/") },
+	{ "fingerprint_ignore = ,", R(fingerprint_ignore), T(LIST, "") },
+	{ "max_request_body = 0", R(max_request_body), N(SIZE, 0) },
+	{ "max_request_body = 1023", R(max_request_body), N(SIZE, 1023) },
+	{ "max_request_body = 1024G", R(max_request_body),
+	    N(SIZE, 1024 * GIB) },
+	{ "max_response = 0", R(max_response), N(SIZE, 0) },
+	{ "max_response = 512M", R(max_response), N(SIZE, 512 * MIB) },
+	{ "max_output = 1", R(max_output), N(SIZE, 1) },
+	{ "max_output = 1024G", R(max_output), N(SIZE, 1024 * GIB) },
+	{ "replay_drop = Set-Cookie", R(replay_drop), T(LIST, "Set-Cookie") },
+	{ "replay_drop =", R(replay_drop), T(LIST, "") },
+	{ "concurrent = reject", R(concurrent),
+	    N(NUMBER, CONF_CONCURRENT_REJECT) },
+	{ "concurrent = wait", R(concurrent), N(NUMBER, CONF_CONCURRENT_WAIT) },
+	{ "wait_time = 1ms", R(wait_time), N(INT64, 1) },
+	{ "wait_time = 1d", R(wait_time), N(INT64, DAY) },
+	{ "timeout = 1ms", R(timeout), N(INT64, 1) },
+	{ "timeout = 7d", R(timeout), N(INT64, 7 * DAY) },
+	{ "timeout = 90m", R(timeout), N(INT64, 5400 * SECOND) },
+	{ "kill_after = 0", R(kill_after), N(INT64, 0) },
+	{ "kill_after = 1d", R(kill_after), N(INT64, DAY) },
+	{ "release = 425,429,5xx", R(release), T(STATUSES, "425 429 500-599") },
+	{ "release = 100 599", R(release), T(STATUSES, "100 599") },
+	{ "release = 1xx 2xx 3xx 4xx 5xx", R(release), T(STATUSES, "100-599") },
+	{ "release =", R(release), T(STATUSES, "") },
+	{ "ambiguous = 504", R(ambiguous), T(STATUSES, "504") },
+	{ "ambiguous = ; none", R(ambiguous), T(STATUSES, "") },
+	{ "exit_status = check", R(exit_status), N(NUMBER, CONF_EXIT_CHECK) },
+	{ "exit_status = ignore", R(exit_status), N(NUMBER, CONF_EXIT_IGNORE) },
+	{ "on_crash = unknown", R(on_crash), N(NUMBER, CONF_CRASH_UNKNOWN) },
+	{ "retention = 1ms", R(retention), N(INT64, 1) },
+	{ "retention = 3650d", R(retention), N(INT64, 3650 * DAY) },
+	{ "on_expired = run", R(on_expired), N(NUMBER, CONF_EXPIRED_RUN) },
+	{ "directory = /srv", R(directory), T(TEXT, "/srv") },
+	{ "umask = 027", R(umask), N(MODE, 027) },
+	{ "umask = 0", R(umask), N(MODE, 0) },
+	{ "umask = 0777", R(umask), N(MODE, 0777) },
+	{ "user = nobody", R(user), T(TEXT, "nobody") },
+	{ "group = 65534", R(group), T(TEXT, "65534") },
+	{ "environment = LANG, TZ http_proxy _x1", R(environment),
+	    T(LIST, "LANG|TZ|http_proxy|_x1") },
+	{ "environment =", R(environment), T(LIST, "") },
+};
+
+static void
+every_server_option_and_its_limits(void **state)
+{
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(server_good); i++) {
+		struct conf *conf;
+
+		(void)snprintf(
+		    text, sizeof(text), "[server]\n%s\n", server_good[i].text);
+		conf = parse(text);
+		member_is(conf, &server_good[i]);
+		conf_unref(conf);
+	}
+}
+
+static void
+every_route_option_in_a_route_and_as_a_default(void **state)
+{
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(route_good); i++) {
+		struct conf *conf;
+
+		(void)snprintf(
+		    text, sizeof(text), "[route /a]\n%s", route_good[i].text);
+		conf = parse(text);
+		member_is(&conf->routes[0], &route_good[i]);
+		builtin_route(&conf->defaults);
+		conf_unref(conf);
+
+		(void)snprintf(text, sizeof(text), "[route /a]\n[defaults]\n%s",
+		    route_good[i].text);
+		conf = parse(text);
+		member_is(&conf->routes[0], &route_good[i]);
+		member_is(&conf->defaults, &route_good[i]);
+		conf_unref(conf);
+	}
+}
+
+struct bad {
+	const char *text;    /* "option = value" */
+	const char *message; /* after the option's name */
+};
+
+#define SOCKETS " is not unix:/path, /path, tcp:host:port or fd:N"
+#define TIMES   " is not a duration: a number and ms, s, m, h or d"
+#define SIZES   " is not a size: a number, or one and K, M or G"
+
+static const struct bad server_bad[] = {
+	{ "database =", "the value is empty" },
+	{ "database = :memory:", "\":memory:\" is not a file" },
+	{ "socket =", "the value is empty" },
+	{ "socket = run/o.sock", "\"run/o.sock\"" SOCKETS },
+	{ "socket = unix:o.sock", "\"unix:o.sock\"" SOCKETS },
+	{ "socket = unix:", "\"unix:\"" SOCKETS },
+	{ "socket = " P100 "/aaaaaaa",
+	    "the path of a unix socket is longer than 107 bytes" },
+	{ "socket = tcp:9000", "\"tcp:9000\"" SOCKETS },
+	{ "socket = tcp::9000", "\"tcp::9000\"" SOCKETS },
+	{ "socket = tcp:h:0", "\"tcp:h:0\"" SOCKETS },
+	{ "socket = tcp:h:65536", "\"tcp:h:65536\"" SOCKETS },
+	{ "socket = tcp:h:", "\"tcp:h:\"" SOCKETS },
+	{ "socket = tcp:::1:9000", "\"tcp:::1:9000\"" SOCKETS },
+	{ "socket = tcp:[]:9000", "\"tcp:[]:9000\"" SOCKETS },
+	{ "socket = tcp:[h]:9000", "\"tcp:[h]:9000\"" SOCKETS },
+	{ "socket = tcp:a b:9000", "\"tcp:a b:9000\"" SOCKETS },
+	{ "socket = fd:", "\"fd:\"" SOCKETS },
+	{ "socket = fd:-1", "\"fd:-1\"" SOCKETS },
+	{ "socket = fd:65536", "\"fd:65536\"" SOCKETS },
+	{ "socket_mode = 1000", "\"1000\" is out of range (0 to 0777)" },
+	{ "socket_mode = 77777777777777777777",
+	    "\"77777777777777777777\" is out of range (0 to 0777)" },
+	{ "socket_mode = 0680", "\"0680\" is not a mode in octal" },
+	{ "socket_mode = rw", "\"rw\" is not a mode in octal" },
+	{ "socket_user = -x", "\"-x\" is not a name or an id" },
+	{ "socket_user = a:b", "\"a:b\" is not a name or an id" },
+	{ "socket_user = a b", "\"a b\" is not a name or an id" },
+	{ "socket_group = 4294967295",
+	    "\"4294967295\" is not a name or an id" },
+	{ "workers = 0", "\"0\" is out of range (1 to 1024)" },
+	{ "workers = 1025", "\"1025\" is out of range (1 to 1024)" },
+	{ "workers = 99999999999999999999",
+	    "\"99999999999999999999\" is out of range (1 to 1024)" },
+	{ "workers = -1", "\"-1\" is not a number" },
+	{ "workers = +1", "\"+1\" is not a number" },
+	{ "workers = 0x10", "\"0x10\" is not a number" },
+	{ "workers = 8 8", "\"8 8\" is not a number" },
+	{ "workers =", "the value is empty" },
+	{ "allow_peers = a/b", "\"a/b\" is not the name or id of a user" },
+	{ "allow_peers = root -1", "\"-1\" is not the name or id of a user" },
+	{ "io_timeout = 0", "\"0\" is out of range (1ms to 1d)" },
+	{ "io_timeout = 25h", "\"25h\" is out of range (1ms to 1d)" },
+	{ "io_timeout = 5", "\"5\" needs a unit: ms, s, m, h or d" },
+	{ "io_timeout = 5x", "\"5x\"" TIMES },
+	{ "io_timeout = 5S", "\"5S\"" TIMES },
+	{ "io_timeout = 5 s", "\"5 s\"" TIMES },
+	{ "io_timeout = 1.5s", "\"1.5s\"" TIMES },
+	{ "io_timeout = 1h30m", "\"1h30m\"" TIMES },
+	{ "io_timeout = -1s", "\"-1s\"" TIMES },
+	{ "io_timeout = s", "\"s\"" TIMES },
+	{ "drain_timeout = 86400001ms",
+	    "\"86400001ms\" is out of range (0 to 1d)" },
+	{ "busy_timeout = 2d", "\"2d\" is out of range (0 to 1d)" },
+	{ "busy_timeout = 9223372036854775807d",
+	    "\"9223372036854775807d\" is out of range (0 to 1d)" },
+	{ "busy_timeout = 99999999999999999999s",
+	    "\"99999999999999999999s\" is out of range (0 to 1d)" },
+	{ "durability = Full", "\"Full\" is not one of full, normal" },
+	{ "durability = off", "\"off\" is not one of full, normal" },
+	{ "spool_dir = tmp", "\"tmp\" is not an absolute path" },
+	{ "max_wal = 65535", "\"65535\" is out of range (64K to 1024G)" },
+	{ "max_wal = 1025G", "\"1025G\" is out of range (64K to 1024G)" },
+	{ "max_wal = 99999999999G",
+	    "\"99999999999G\" is out of range (64K to 1024G)" },
+	{ "max_wal = 64k", "\"64k\"" SIZES },
+	{ "max_wal = 64MB", "\"64MB\"" SIZES },
+	{ "max_wal = 1T", "\"1T\"" SIZES },
+	{ "max_wal = M", "\"M\"" SIZES },
+	{ "max_wal = -1", "\"-1\"" SIZES },
+	{ "key_header = Key:", "\"Key:\" is not the name of a field" },
+	{ "key_header = A B", "\"A B\" is not the name of a field" },
+	{ "key_header =", "the value is empty" },
+	{ "link = /rules",
+	    "\"/rules\" is not an absolute URI without a fragment" },
+	{ "link = https:",
+	    "\"https:\" is not an absolute URI without a fragment" },
+	{ "link = 1a:b", "\"1a:b\" is not an absolute URI without a fragment" },
+	{ "link = https://x/#a",
+	    "\"https://x/#a\" is not an absolute URI without a fragment" },
+	{ "link = https://x/a b",
+	    "\"https://x/a b\" is not an absolute URI without a fragment" },
+	{ "link = https://x/>",
+	    "\"https://x/>\" is not an absolute URI without a fragment" },
+	{ "link = https://x/\"",
+	    "\"https://x/\"\" is not an absolute URI without a fragment" },
+	{ "dialect = rfc", "\"rfc\" is not one of ietf, stripe" },
+	{ "sweep_interval = 9ms", "\"9ms\" is out of range (10ms to 1d)" },
+	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
+};
+
+#define NOT_HANDED " variables are never handed on"
+#define STATUS     " is not a status: 100 to 599, or 1xx to 5xx"
+
+static const struct bad route_bad[] = {
+	{ "handler =", "the value is empty" },
+	{ "handler = pay", "the program \"pay\" is not an absolute path" },
+	{ "handler = ./pay x",
+	    "the program \"./pay\" is not an absolute path" },
+	{ "handler = ''", "the program \"\" is not an absolute path" },
+	{ "handler = /bin/a 'b", "a quote ' is not closed" },
+	{ "handler = /bin/a \"b\\\"", "a quote \" is not closed" },
+	{ "handler = /bin/a \\", "a backslash at the end" },
+	{ "methods =", "the value is empty" },
+	{ "methods = ,", "the value is empty" },
+	{ "methods = POST;PUT", "\"POST;PUT\" is not a method" },
+	{ "key = yes", "\"yes\" is not one of optional, required, ignore" },
+	{ "key_syntax = token", "\"token\" is not one of any, string" },
+	{ "key_min_length = 0", "\"0\" is out of range (1 to 4096)" },
+	{ "key_min_length = 4097", "\"4097\" is out of range (1 to 4096)" },
+	{ "key_max_length = 0", "\"0\" is out of range (1 to 4096)" },
+	{ "key_max_length = 4097", "\"4097\" is out of range (1 to 4096)" },
+	{ "scope =", "the value is empty" },
+	{ "scope = X-Tenant",
+	    "\"X-Tenant\" is not the name of a CGI variable" },
+	{ "scope = 1A", "\"1A\" is not the name of a CGI variable" },
+	{ "scope = REMOTE_USER none", "\"none\" stands alone" },
+	{ "scope_required = true", "\"true\" is not one of no, yes" },
+	{ "fingerprint = bytes", "\"bytes\" is not one of json, exact" },
+	{ "fingerprint_headers = A:", "\"A:\" is not the name of a field" },
+	{ "fingerprint_ignore = a",
+	    "\"a\" is not a JSON Pointer, such as /a/0/b" },
+	{ "fingerprint_ignore = /a~",
+	    "\"/a~\" is not a JSON Pointer, such as /a/0/b" },
+	{ "fingerprint_ignore = /a /b~2",
+	    "\"/b~2\" is not a JSON Pointer, such as /a/0/b" },
+	{ "max_request_body = 1025G",
+	    "\"1025G\" is out of range (0 to 1024G)" },
+	{ "max_response = 513M", "\"513M\" is out of range (0 to 512M)" },
+	{ "max_output = 0", "\"0\" is out of range (1 to 1024G)" },
+	{ "replay_drop = a@b", "\"a@b\" is not the name of a field" },
+	{ "concurrent = block", "\"block\" is not one of reject, wait" },
+	{ "concurrent = accept",
+	    "value \"accept\" is not supported by this release" },
+	{ "wait_time = 0", "\"0\" is out of range (1ms to 1d)" },
+	{ "wait_time = 25h", "\"25h\" is out of range (1ms to 1d)" },
+	{ "timeout = 0", "\"0\" is out of range (1ms to 7d)" },
+	{ "timeout = 8d", "\"8d\" is out of range (1ms to 7d)" },
+	{ "kill_after = 25h", "\"25h\" is out of range (0 to 1d)" },
+	{ "release = 600", "\"600\"" STATUS },
+	{ "release = 099", "\"099\"" STATUS },
+	{ "release = 6xx", "\"6xx\"" STATUS },
+	{ "release = 5XX", "\"5XX\"" STATUS },
+	{ "release = 50x", "\"50x\"" STATUS },
+	{ "release = 5000", "\"5000\"" STATUS },
+	{ "release = 425 none", "\"none\"" STATUS },
+	{ "ambiguous = -50", "\"-50\"" STATUS },
+	{ "exit_status = no", "\"no\" is not one of check, ignore" },
+	{ "on_crash = run", "\"run\" is not unknown" },
+	{ "on_crash = resume",
+	    "value \"resume\" is not supported by this release" },
+	{ "retention = 0", "\"0\" is out of range (1ms to 3650d)" },
+	{ "retention = 3651d", "\"3651d\" is out of range (1ms to 3650d)" },
+	{ "on_expired = reject", "\"reject\" is not run" },
+	{ "on_expired = gone",
+	    "value \"gone\" is not supported by this release" },
+	{ "directory = .", "\".\" is not an absolute path" },
+	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
+	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal" },
+	{ "user = /root", "\"/root\" is not a name or an id" },
+	{ "group =", "the value is empty" },
+	{ "environment = A=B",
+	    "\"A=B\" is not the name of an environment variable" },
+	{ "environment = ONCE_KEY", "\"ONCE_KEY\": ONCE_*" NOT_HANDED },
+	{ "environment = A LD_PRELOAD", "\"LD_PRELOAD\": LD_*" NOT_HANDED },
+	{ "environment = HTTP_PROXY", "\"HTTP_PROXY\": HTTP_*" NOT_HANDED },
+	{ "environment = PATH", "PATH is always handed on" },
+};
+
+static void
+check_bad(const char *section, const struct bad *rows, size_t n)
+{
+	char text[512], message[512];
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(text, sizeof(text), "; 1\n%s\n\n%s\nx\n",
+		    section, rows[i].text);
+		(void)snprintf(message, sizeof(message), "f:4: %.*s: %s",
+		    (int)strcspn(rows[i].text, " "), rows[i].text,
+		    rows[i].message);
+		refused(text, message);
+	}
+}
+
+static void
+every_value_that_is_refused(void **state)
+{
+	(void)state;
+	check_bad("[server]", server_bad, COUNT(server_bad));
+	check_bad("[defaults]", route_bad, COUNT(route_bad));
+	check_bad("[route /]", route_bad, COUNT(route_bad));
+}
+
+static const struct bad files[] = {
+	/* sections */
+	{ "[sever]\nworkers = 1", "f:1: unknown section [sever]" },
+	{ "[]", "f:1: unknown section []" },
+	{ "[ ]", "f:1: unknown section []" },
+	{ "[Server]", "f:1: unknown section [Server]" },
+	{ "[server x]", "f:1: unknown section [server x]" },
+	{ "[routes /a]", "f:1: unknown section [routes /a]" },
+	{ "[route/a]", "f:1: unknown section [route/a]" },
+	{ "[server", "f:1: expected \"[section]\"" },
+	{ "[", "f:1: expected \"[section]\"" },
+	{ "[server] x", "f:1: expected \"[section]\"" },
+	{ "[server]]", "f:1: expected \"[section]\"" },
+	{ "[route /a ;b]", "f:1: expected \"[section]\"" },
+	{ "[server]\n\n[server]",
+	    "f:3: section [server] is repeated, first on line 1" },
+	{ "[defaults]\n[server]\n[defaults]",
+	    "f:3: section [defaults] is repeated, first on line 1" },
+	{ "[effect mail]",
+	    "f:1: section [effect] is not supported by this release" },
+	{ "[effect]",
+	    "f:1: section [effect] is not supported by this release" },
+	/* routes */
+	{ "[route]", "f:1: a route needs a path: [route /path]" },
+	{ "[route  ]", "f:1: a route needs a path: [route /path]" },
+	{ "[route pay]", "f:1: route \"pay\" does not begin with \"/\"" },
+	{ "[route /p%61y]",
+	    "f:1: route \"/p%61y\" is percent-encoded; paths are compared "
+	    "decoded" },
+	{ "[route /a]\nkey = required\n[route /b]\n[route /a]",
+	    "f:4: route \"/a\" is repeated, first on line 1" },
+	{ "[route /a/b]\n[route /a//x/../b]",
+	    "f:2: route \"/a//x/../b\" is repeated, first on line 1" },
+	{ "[route /a]\n[route /a/]",
+	    "f:2: route \"/a/\" is repeated, first on line 1" },
+	{ "[route /]\n[route /..]",
+	    "f:2: route \"/..\" is repeated, first on line 1" },
+	/* options */
+	{ "workers = 1", "f:1: option \"workers\" before any section" },
+	{ "[server]\nworker = 1",
+	    "f:2: unknown option \"worker\" in [server]" },
+	{ "[server]\nWorkers = 1",
+	    "f:2: unknown option \"Workers\" in [server]" },
+	{ "[server]\nsocket unix = 1",
+	    "f:2: unknown option \"socket unix\" in [server]" },
+	{ "[server]\nworkers = 1\nworkers = 1",
+	    "f:3: option \"workers\" is repeated, first on line 2" },
+	{ "[route /a]\nkey = required\n[route /b]\nkey = ignore\nkey = ignore",
+	    "f:5: option \"key\" is repeated, first on line 4" },
+	{ "[server]\ntimeout = 1s",
+	    "f:2: option \"timeout\" does not belong in [server]" },
+	{ "[server]\nasync = prefer",
+	    "f:2: option \"async\" does not belong in [server]" },
+	{ "[defaults]\nworkers = 1",
+	    "f:2: option \"workers\" does not belong in [defaults]" },
+	{ "[route /a]\nsocket = /x",
+	    "f:2: option \"socket\" does not belong in [route]" },
+	{ "[route /a]\nadmin_path = /x",
+	    "f:2: option \"admin_path\" does not belong in [route]" },
+	{ "[route /a]\nfoo = 1", "f:2: unknown option \"foo\" in [route]" },
+	/* lines */
+	{ "[server]\nworkers", "f:2: expected \"name = value\"" },
+	{ "[server]\n= 1", "f:2: expected \"name = value\"" },
+	{ "[server]\nworkers: 1", "f:2: expected \"name = value\"" },
+	{ "[server]\nsocket unix:/a=b", "f:2: expected \"name = value\"" },
+	{ "[server]\nworkers ; = 1", "f:2: expected \"name = value\"" },
+	{ "[server]\nworkers # = 1", "f:2: expected \"name = value\"" },
+	{ "[server]\nworkers = 1\v", "f:2: byte 0x0b is not allowed" },
+	{ "[server]\n; \x7f", "f:2: byte 0x7f is not allowed" },
+	{ "[server]\rworkers = 1\n", "f:1: byte 0x0d is not allowed" },
+	{ "[server]\n\xef\xbb\xbfworkers = 1",
+	    "f:2: unknown option \"\xef\xbb\xbfworkers\" in [server]" },
+	/* of several errors the first one */
+	{ "[server]\nworkers = 0\n[server]\nx\n",
+	    "f:2: workers: \"0\" is out of range (1 to 1024)" },
+	{ "[server]\nx\nworkers = 0", "f:2: expected \"name = value\"" },
+	{ "[a]\n[b]", "f:1: unknown section [a]" },
+	{ "\r\n; a\r\n[server]\r\n\r\n  workers = 0\r\n",
+	    "f:5: workers: \"0\" is out of range (1 to 1024)" },
+	/* between options */
+	{ "[route /a]\nkey_min_length = 9\nkey_max_length = 8",
+	    "f:3: key_min_length is above key_max_length" },
+	{ "[route /a]\nkey_max_length = 8\nkey_min_length = 9",
+	    "f:3: key_min_length is above key_max_length" },
+	{ "[defaults]\nkey_min_length = 256",
+	    "f:2: key_min_length is above key_max_length" },
+	{ "[defaults]\nkey_min_length = 10\n[route /a]\nkey_max_length = 9",
+	    "f:4: key_min_length is above key_max_length" },
+	{ "[route /a]\nkey_max_length = 9\n[defaults]\nkey_min_length = 10",
+	    "f:4: key_min_length is above key_max_length" },
+	{ "[route /b]\nkey_min_length = 256\n[route /long]\nscope = none\n"
+	  "scope_required = yes\n",
+	    "f:2: key_min_length is above key_max_length" },
+	{ "[defaults]\nscope_required = yes\n[route /a]\nscope = none",
+	    "f:4: scope_required needs a scope" },
+};
+
+static void
+every_message_about_a_file(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++)
+		refused(files[i].text, files[i].message);
+	refused_bytes(
+	    "[server]\nwork\0ers = 1\n", 22, "f:2: byte 0x00 is not allowed");
+}
+
+static void
+options_of_later_releases_are_refused_by_name(void **state)
+{
+	static const char *const server[] = { "status_path", "admin_path",
+		"async_workers", "async_queue" };
+	static const char *const route[] = { "expired_retention", "reconcile",
+		"reconcile_after", "reconcile_attempts", "async",
+		"share_database", "max_active_keys", "key_rate",
+		"max_request_age", "request_timestamp" };
+	char text[128], message[128];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(server) + COUNT(route); i++) {
+		bool is_server = i < COUNT(server);
+		const char *name =
+		    is_server ? server[i] : route[i - COUNT(server)];
+
+		(void)snprintf(text, sizeof(text), "[%s]\n%s = 1",
+		    is_server ? "server" : "route /a", name);
+		(void)snprintf(message, sizeof(message),
+		    "f:2: option \"%s\" is not supported by this release",
+		    name);
+		refused(text, message);
+	}
+}
+
+/* One line of n bytes, an option, behind blanks and before a comment. */
+static char *
+line_of(size_t n)
+{
+	static char text[1024];
+	static const char front[] = "[server]\n \t", option[] = "database = ";
+
+	(void)snprintf(text, sizeof(text), "%s%s%*s", front, option,
+	    (int)(n - strlen(option)), "");
+	memset(text + strlen(front) + strlen(option), 'x', n - strlen(option));
+	strcat(text, " \t ; a comment\n");
+	return text;
+}
+
+static void
+line_that_inih_would_cut_is_refused(void **state)
+{
+	char comment[1024];
+	struct conf *conf;
+
+	(void)state;
+	conf = parse(line_of(198));
+	assert_int_equal(strlen(conf->database), 198 - strlen("database = "));
+	conf_unref(conf);
+	refused(line_of(199), "f:2: line too long (at most 198 bytes)");
+
+	/* A comment is no part of the line. */
+	memset(comment, ';', sizeof(comment));
+	memcpy(comment, "[server]\nworkers = 2 ", 21);
+	comment[sizeof(comment) - 1] = '\0';
+	conf = parse(comment);
+	assert_int_equal(conf->workers, 2);
+	conf_unref(conf);
+}
+
+static void
+file_above_the_limit_is_refused(void **state)
+{
+	size_t n = 1024 * 1024;
+	char *text = malloc(n + 1);
+	struct conf_error err;
+	struct conf *conf;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '\n', n + 1);
+	assert_non_null(conf = conf_parse("f", text, n, &err));
+	conf_unref(conf);
+	refused_bytes(text, n + 1, "f: larger than 1048576 bytes");
+	free(text);
+}
+
+static void
+routes_above_the_limit_are_refused(void **state)
+{
+	size_t n = 0, size = 32 * 1024;
+	char *text = malloc(size);
+	struct conf *conf;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 1; i <= 1024; i++)
+		n += (size_t)snprintf(text + n, size - n, "[route /%d]\n", i);
+	conf = parse(text);
+	assert_int_equal(conf->nroutes, 1024);
+	assert_string_equal(conf->routes[0].path, "/1000");
+	assert_string_equal(conf->routes[1023].path, "/9");
+	conf_unref(conf);
+	(void)snprintf(text + n, size - n, "[route /x]\n");
+	refused(text, "f:1025: more than 1024 routes");
+	free(text);
+}
+
+static void
+lines_as_people_write_them(void **state)
+{
+	struct conf *conf = parse("\xef\xbb\xbf# c\r\n"
+				  "[server]\t; c\r\n"
+				  "  workers=3 # c\r\n"
+				  "\tdatabase\t=\t/a;b#c=d:e\t;c\r\n"
+				  "    # indented ; comment\r\n"
+				  "\n"
+				  " [route /My Path/] # c\n"
+				  "   key = required\n"
+				  "timeout = 5s\r");
+
+	(void)state;
+	assert_int_equal(conf->workers, 3);
+	assert_string_equal(conf->database, "/a;b#c=d:e");
+	assert_int_equal(conf->nroutes, 1);
+	assert_string_equal(conf->routes[0].path, "/My Path");
+	assert_int_equal(conf->routes[0].line, 7);
+	assert_int_equal(conf->routes[0].key, CONF_KEY_REQUIRED);
+	assert_int_equal(conf->routes[0].timeout, 5000);
+	conf_unref(conf);
+}
+
+static void
+lines_of_options_are_kept(void **state)
+{
+	struct conf *conf = parse("[server]\nsocket = /s\nallow_peers = a\n"
+				  "socket_user = b\nsocket_group = c\n"
+				  "[route /a]\nuser = d\n"
+				  "[defaults]\nuser = e\ngroup = f\n");
+
+	(void)state;
+	assert_int_equal(conf->socket_line, 2);
+	assert_int_equal(conf->allow_peers_line, 3);
+	assert_int_equal(conf->socket_user_line, 4);
+	assert_int_equal(conf->socket_group_line, 5);
+	assert_int_equal(conf->routes[0].line, 6);
+	assert_string_equal(conf->routes[0].user, "d");
+	assert_int_equal(conf->routes[0].user_line, 7);
+	assert_string_equal(conf->routes[0].group, "f");
+	assert_int_equal(conf->routes[0].group_line, 10);
+	assert_int_equal(conf->defaults.user_line, 9);
+	conf_unref(conf);
+}
+
+static void
+routes_take_defaults_in_any_order_and_are_sorted(void **state)
+{
+	struct conf *conf = parse("[route /a]\nkey = ignore\nrelease =\n"
+				  "[route /a/bb]\ntimeout = 1s\n"
+				  "[defaults]\nkey = required\numask = 022\n"
+				  "release = 500\n"
+				  "[route /a/aa]\nscope = none\numask = 0\n"
+				  "[route /]\n");
+	static const char *const paths[] = { "/a/aa", "/a/bb", "/a", "/" };
+
+	(void)state;
+	assert_int_equal(conf->nroutes, COUNT(paths));
+	for (size_t i = 0; i < COUNT(paths); i++)
+		assert_string_equal(conf->routes[i].path, paths[i]);
+	assert_int_equal(conf->routes[0].key, CONF_KEY_REQUIRED);
+	assert_int_equal(conf->routes[0].umask, 0);
+	list_is(&conf->routes[0].scope, "");
+	assert_int_equal(conf->routes[1].timeout, 1000);
+	assert_int_equal(conf->routes[1].umask, 022);
+	list_is(&conf->routes[1].scope, "REMOTE_USER");
+	assert_int_equal(conf->routes[2].key, CONF_KEY_IGNORE);
+	statuses_are(&conf->routes[2].release, "");
+	statuses_are(&conf->routes[3].release, "500");
+	assert_int_equal(conf->routes[3].timeout, 60000);
+	assert_string_equal(conf->defaults.path, "");
+	assert_int_equal(conf->defaults.umask, 022);
+	conf_unref(conf);
+}
+
+static void
+status_outside_of_100_to_599_is_in_no_set(void **state)
+{
+	struct conf *conf = parse("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
+
+	(void)state;
+	assert_true(conf_status_in(&conf->defaults.release, 100));
+	assert_true(conf_status_in(&conf->defaults.release, 599));
+	assert_false(conf_status_in(&conf->defaults.release, 99));
+	assert_false(conf_status_in(&conf->defaults.release, 600));
+	assert_false(conf_status_in(&conf->defaults.release, 0));
+	assert_false(conf_status_in(&conf->defaults.release, -1));
+	conf_unref(conf);
+}
+
+static void
+command_line_overrides_the_file(void **state)
+{
+	struct conf *conf = parse("[server]\nsocket = tcp:h:1\nworkers = 2\n"
+				  "allow_peers = root\n[route /a]\n"
+				  "handler = /bin/a\n");
+	char program[] = "/bin/b", arg[] = "x y";
+	char *argv[] = { program, arg, NULL };
+	struct conf_error err;
+
+	(void)state;
+	assert_false(conf_check(conf, &err));
+	assert_true(conf_set(conf, "socket", "/s", &err));
+	assert_string_equal(conf->socket, "unix:/s");
+	assert_int_equal(conf->socket_line, 0);
+	assert_true(conf_check(conf, &err));
+	assert_true(conf_set(conf, "workers", "4", &err));
+	assert_int_equal(conf->workers, 4);
+	assert_true(conf_set(conf, "database", "/d", &err));
+	assert_string_equal(conf->database, "/d");
+	assert_true(conf_set(conf, "key_header", "X-Key", &err));
+	assert_string_equal(conf->key_variable, "HTTP_X_KEY");
+	assert_true(conf_set_handler(conf, argv, &err));
+	program[0] = 'x';
+	list_is(&conf->routes[0].handler, "/bin/b|x y");
+	list_is(&conf->defaults.handler, "/bin/b|x y");
+	conf_unref(conf);
+}
+
+static void
+command_line_errors_name_the_option(void **state)
+{
+	static const struct {
+		const char *option, *value, *message;
+	} rows[] = {
+		{ "workers", "0",
+		    "workers: \"0\" is out of range (1 to 1024)" },
+		{ "workers", "", "workers: the value is empty" },
+		{ "socket", "x", "socket: \"x\"" SOCKETS },
+		{ "database", "", "database: the value is empty" },
+		{ "database", "a\nb", "database: byte 0x0a is not allowed" },
+		{ "timeout", "1s", "timeout: unknown option" },
+	};
+	char *none[] = { NULL };
+	char program[] = "./pay";
+	char *relative[] = { program, NULL };
+	struct conf_error err;
+	struct conf *conf = conf_default(&err);
+
+	(void)state;
+	assert_non_null(conf);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_false(
+		    conf_set(conf, rows[i].option, rows[i].value, &err));
+		assert_string_equal(err.text, rows[i].message);
+	}
+	assert_false(conf_set_handler(conf, none, &err));
+	assert_string_equal(err.text, "handler: the value is empty");
+	assert_false(conf_set_handler(conf, relative, &err));
+	assert_string_equal(
+	    err.text, "handler: the program \"./pay\" is not an absolute path");
+	builtin(conf);
+	conf_unref(conf);
+}
+
+static void
+list_above_the_limit_is_refused(void **state)
+{
+	char value[8192];
+	struct conf_error err;
+	struct conf *conf = conf_default(&err);
+
+	(void)state;
+	assert_non_null(conf);
+	for (size_t i = 0; i < 257 * 2; i += 2)
+		memcpy(value + i, "a,", 3);
+	assert_false(conf_set(conf, "allow_peers", value, &err));
+	assert_string_equal(err.text, "allow_peers: more than 256 items");
+	value[256 * 2] = '\0';
+	assert_true(conf_set(conf, "allow_peers", value, &err));
+	assert_int_equal(conf->allow_peers.n, 256);
+	memset(value, 'a', sizeof(value));
+	value[4096] = '\0';
+	assert_false(conf_set(conf, "allow_peers", value, &err));
+	assert_string_equal(err.text, "allow_peers: an item is too long");
+	value[4095] = '\0';
+	assert_true(conf_set(conf, "allow_peers", value, &err));
+	conf_unref(conf);
+}
+
+static void
+allow_peers_with_a_tcp_socket_is_refused(void **state)
+{
+	struct conf *conf =
+	    parse("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
+	struct conf_error err;
+
+	(void)state;
+	assert_false(conf_check(conf, &err));
+	assert_string_equal(
+	    err.text, "f:2: allow_peers: does not work with a tcp socket");
+	assert_true(conf_set(conf, "allow_peers", "root", &err));
+	assert_false(conf_check(conf, &err));
+	assert_string_equal(
+	    err.text, "allow_peers: does not work with a tcp socket");
+	assert_true(conf_set(conf, "allow_peers", "", &err));
+	assert_true(conf_check(conf, &err));
+	conf_unref(conf);
+}
+
+static void
+long_texts_are_cut_not_overrun(void **state)
+{
+	char name[4096], value[4096];
+	struct conf_error err;
+	struct conf *conf;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	memset(value, '9', sizeof(value));
+	value[sizeof(value) - 1] = '\0';
+	assert_null(conf_parse(name, "[server]\nx", 10, &err));
+	assert_memory_equal(err.text + 160, ":2: expected", 12);
+	conf = conf_default(&err);
+	assert_non_null(conf);
+	assert_false(conf_set(conf, "workers", value, &err));
+	assert_memory_equal(
+	    err.text + 10 + 200, "\" is out of range (1 to 1024)", 30);
+	conf_unref(conf);
+}
+
+static void
+last_reference_frees(void **state)
+{
+	struct conf *conf = parse("[route /a]\nhandler = /a b c\n");
+
+	(void)state;
+	assert_ptr_equal(conf_ref(conf), conf);
+	conf_unref(conf);
+	assert_string_equal(conf->routes[0].handler.item[2], "c");
+	conf_unref(conf);
+	conf_unref(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_hold_without_a_file),
+		cmocka_unit_test(defaults_hold_where_a_file_says_nothing),
+		cmocka_unit_test(every_server_option_and_its_limits),
+		cmocka_unit_test(
+		    every_route_option_in_a_route_and_as_a_default),
+		cmocka_unit_test(every_value_that_is_refused),
+		cmocka_unit_test(every_message_about_a_file),
+		cmocka_unit_test(options_of_later_releases_are_refused_by_name),
+		cmocka_unit_test(line_that_inih_would_cut_is_refused),
+		cmocka_unit_test(file_above_the_limit_is_refused),
+		cmocka_unit_test(routes_above_the_limit_are_refused),
+		cmocka_unit_test(lines_as_people_write_them),
+		cmocka_unit_test(lines_of_options_are_kept),
+		cmocka_unit_test(
+		    routes_take_defaults_in_any_order_and_are_sorted),
+		cmocka_unit_test(status_outside_of_100_to_599_is_in_no_set),
+		cmocka_unit_test(command_line_overrides_the_file),
+		cmocka_unit_test(command_line_errors_name_the_option),
+		cmocka_unit_test(list_above_the_limit_is_refused),
+		cmocka_unit_test(allow_peers_with_a_tcp_socket_is_refused),
+		cmocka_unit_test(long_texts_are_cut_not_overrun),
+		cmocka_unit_test(last_reference_frees),
+	};
+
+	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);
+}

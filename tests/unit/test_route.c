@@ -1,0 +1,168 @@
+/*
+ * route: which rules a path gets, and which requests they guard.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "route.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct conf *
+parse(const char *text)
+{
+	struct conf_error err;
+	struct conf *conf = conf_parse("f", text, strlen(text), &err);
+
+	if (conf == NULL)
+		fail_msg("%s", err.text);
+	return conf;
+}
+
+static void
+longest_prefix_by_whole_segments(void **state)
+{
+	static const struct {
+		const char *path, *route;
+	} rows[] = {
+		{ "/pay", "/pay" },
+		{ "/pay/", "/pay" },
+		{ "/pay/1/2", "/pay" },
+		{ "/pay/card", "/pay/card" },
+		{ "/pay/card/x", "/pay/card" },
+		{ "/pay/cards", "/pay" },
+		{ "/payments", "" },
+		{ "/pa", "" },
+		{ "/PAY", "" },
+		{ "/", "" },
+		{ "/x/pay", "" },
+		{ "/end", "/end" },
+		{ "/a b/c", "/a b" },
+	};
+	struct conf *conf = parse("[route /pay]\n[route /pay/card]\n"
+				  "[route /end/]\n[route /a b]\n");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct conf_route *r = route_find(conf, rows[i].path);
+
+		if (strcmp(r->path, rows[i].route) != 0)
+			fail_msg("%s gets \"%s\"", rows[i].path, r->path);
+	}
+	assert_ptr_equal(route_find(conf, "/none"), &conf->defaults);
+	conf_unref(conf);
+}
+
+static void
+root_is_the_prefix_of_every_path(void **state)
+{
+	struct conf *conf = parse("[route /]\n[route /a]\n");
+
+	(void)state;
+	assert_string_equal(route_find(conf, "/")->path, "/");
+	assert_string_equal(route_find(conf, "/b/c")->path, "/");
+	assert_string_equal(route_find(conf, "/ab")->path, "/");
+	assert_string_equal(route_find(conf, "/a/b")->path, "/a");
+	conf_unref(conf);
+}
+
+static void
+defaults_alone_apply_without_routes(void **state)
+{
+	struct conf_error err;
+	struct conf *conf = conf_default(&err);
+
+	(void)state;
+	assert_non_null(conf);
+	assert_ptr_equal(route_find(conf, "/a"), &conf->defaults);
+	conf_unref(conf);
+}
+
+static void
+guard_needs_method_and_key(void **state)
+{
+	static const struct {
+		const char *name, *options, *method;
+		int keys; /* how many key fields it brings */
+		bool guarded;
+	} rows[] = {
+		{ "optional, with a key", "key = optional", "POST", 1, true },
+		{ "optional, with two", "key = optional", "POST", 2, true },
+		{ "optional, without", "key = optional", "POST", 0, false },
+		{ "required, with a key", "key = required", "PATCH", 1, true },
+		{ "required, without", "key = required", "PATCH", 0, true },
+		{ "ignore, with a key", "key = ignore", "POST", 1, false },
+		{ "ignore, without", "key = ignore", "POST", 0, false },
+		{ "other method", "key = required", "GET", 1, false },
+		{ "method in other case", "key = required", "post", 1, false },
+		{ "method's prefix", "key = required", "POS", 1, false },
+		{ "no method", "key = required", "", 1, false },
+		{ "method of its own", "methods = DELETE", "DELETE", 1, true },
+		{ "method not of its own", "methods = DELETE", "POST", 1,
+		    false },
+	};
+	const struct param params[] = {
+		{ "REQUEST_METHOD", "POST" },
+		{ "HTTP_IDEMPOTENCY_KEY", "" },
+		{ "HTTP_IDEMPOTENCY_KEY", "b" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char text[128] = "[route /a]\nmax_request_body = 7\n";
+		struct request request = {
+			.params = params,
+			.nparams = 1 + (size_t)rows[i].keys,
+			.method = rows[i].method,
+			.path = "/a",
+			.query = "",
+		};
+		struct conf *conf = parse(strcat(text, rows[i].options));
+		const struct conf_route *route = route_find(conf, "/a");
+
+		if (route_guards(conf, route, &request) != rows[i].guarded)
+			fail_msg("%s", rows[i].name);
+		assert_int_equal(route_body_limit(conf, route, &request),
+		    rows[i].guarded ? 7 : UINT64_MAX);
+		conf_unref(conf);
+	}
+}
+
+static void
+guard_goes_by_the_key_header_configured(void **state)
+{
+	static const struct param params[] = { { "HTTP_X_KEY", "a" } };
+	struct request request = {
+		.params = params, .nparams = 1, .method = "POST", .path = "/"
+	};
+	struct conf_error err;
+	struct conf *conf = conf_default(&err);
+
+	(void)state;
+	assert_non_null(conf);
+	assert_false(route_guards(conf, &conf->defaults, &request));
+	assert_true(conf_set(conf, "key_header", "X-Key", &err));
+	assert_true(route_guards(conf, &conf->defaults, &request));
+	conf_unref(conf);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(longest_prefix_by_whole_segments),
+		cmocka_unit_test(root_is_the_prefix_of_every_path),
+		cmocka_unit_test(defaults_alone_apply_without_routes),
+		cmocka_unit_test(guard_needs_method_and_key),
+		cmocka_unit_test(guard_goes_by_the_key_header_configured),
+	};
+
+	return cmocka_run_group_tests_name("route", tests, NULL, NULL);
+}
