@@ -103,9 +103,9 @@ INSERT INTO once_body(key_id, body) VALUES (?1, zeroblob(?2));
 SELECT owner FROM once_key WHERE state = 'in_progress' AND owner > ?1
 ORDER BY owner LIMIT 1;
 
--- name: sweep_rows
+-- name: sweep_row
 SELECT id, token, scope, path, key FROM once_key
-WHERE state = 'in_progress' AND owner = ?1 LIMIT ?2;
+WHERE state = 'in_progress' AND owner = ?1 LIMIT 1;
 
 -- name: reap_rows
 SELECT id, body_length FROM once_key

@@ -14,7 +14,7 @@
 #include "clock.h"
 
 static int64_t
-read_clock(clockid_t id)
+read_nanoseconds(clockid_t id)
 {
 	struct timespec ts;
 	int r;
@@ -22,7 +22,13 @@ read_clock(clockid_t id)
 	r = clock_gettime(id, &ts);
 	assert(r == 0);
 	(void)r;
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int64_t
+read_clock(clockid_t id)
+{
+	return read_nanoseconds(id) / 1000000;
 }
 
 int64_t
@@ -41,6 +47,24 @@ int64_t
 clock_boot(void)
 {
 	return read_clock(CLOCK_BOOTTIME);
+}
+
+/* The two readings are of one moment, or this thread was stopped between them:
+ * then again. */
+int64_t
+clock_wall_at_boot(void)
+{
+	int64_t before, wall, after;
+	int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		before = read_nanoseconds(CLOCK_BOOTTIME);
+		wall = read_nanoseconds(CLOCK_REALTIME);
+		after = read_nanoseconds(CLOCK_BOOTTIME);
+		if (after - before < 20000)
+			break;
+	}
+	return (wall - (before + after) / 2 + 500000) / 1000000;
 }
 
 _Bool

@@ -23,6 +23,13 @@ int64_t clock_wall(void);
 /* Milliseconds since boot, suspended time included: CLOCK_BOOTTIME. */
 int64_t clock_boot(void);
 
+/*
+ * What the wall clock would have shown at boot, ms: clock_wall() less
+ * clock_boot(), but taken to the nanosecond and then rounded, so that it is
+ * the same each time unless the wall clock was changed.
+ */
+int64_t clock_wall_at_boot(void);
+
 /* The kernel's name of this boot, 36 characters; false if it cannot be read. */
 #define CLOCK_BOOT_ID_LEN 36
 _Bool clock_boot_id(char out[CLOCK_BOOT_ID_LEN + 1]);

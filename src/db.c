@@ -35,6 +35,7 @@ struct db {
 	int64_t busy_timeout, busy_since;
 	int64_t page_size;
 	int wal_frames;
+	uint64_t commits;
 	struct db_stmt stmt[QUERY_COUNT];
 };
 
@@ -110,8 +111,10 @@ on_commit(void *arg, sqlite3 *handle, const char *name, int frames)
 	struct db *db = arg;
 
 	(void)handle;
-	if (strcmp(name, "main") == 0)
+	if (strcmp(name, "main") == 0) {
 		db->wal_frames = frames;
+		db->commits++;
+	}
 	return SQLITE_OK;
 }
 
@@ -550,6 +553,12 @@ db_wal_bytes(const struct db *db)
 	    (uint64_t)(WAL_FRAME_HEADER + db->page_size);
 }
 
+uint64_t
+db_commits(const struct db *db)
+{
+	return db->commits;
+}
+
 enum rc
 db_checkpoint(struct db *db, bool truncate)
 {
@@ -561,7 +570,7 @@ db_checkpoint(struct db *db, bool truncate)
 	    truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
 	    &frames, &moved);
 	db->busy_timeout = patience;
-	if (code == SQLITE_OK && truncate)
-		db->wal_frames = 0;
+	if ((code == SQLITE_OK || code == SQLITE_BUSY) && frames >= 0)
+		db->wal_frames = frames;
 	return code == SQLITE_OK ? RC_OK : fail(db, code, "checkpoint");
 }

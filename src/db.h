@@ -102,6 +102,9 @@ enum rc db_blob_write(struct db_blob *, const void *, size_t, size_t offset);
  * commit or checkpoint. */
 uint64_t db_wal_bytes(const struct db *);
 
+/* Commits of this connection that wrote something. */
+uint64_t db_commits(const struct db *);
+
 /*
  * Moves the write-ahead log into the database, as far as readers let it, and
  * never waits.  truncate: all of it, and gives the file's space back; RC_BUSY

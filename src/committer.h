@@ -1,0 +1,47 @@
+/*
+ * All writes of a store: one thread with the one connection that writes.  It
+ * takes the lock, then whatever operations have queued up, one after the
+ * other, then one COMMIT, and wakes who waits.
+ *
+ * One operation's failure stays its own: a group that failed is rolled back
+ * and tried again singly; a large answer is a group of its own.
+ */
+#ifndef COMMITTER_H
+#define COMMITTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "store_ops.h"
+
+struct committer;
+
+struct committer_options {
+	struct db *db;        /* stays the caller's */
+	int64_t shift;        /* store time is clock_boot() plus that */
+	int64_t busy_timeout; /* ms */
+	uint64_t max_wal;     /* bytes */
+};
+
+enum rc committer_start(struct committer **, const struct committer_options *);
+
+/* Runs what is queued, tries settlements that failed before once more, gives
+ * up the rest, and frees it. */
+void committer_stop(struct committer *);
+
+/*
+ * Queues an operation and waits until it is durable, or has failed and will
+ * not appear; op->rc is returned.  RC_BUSY: no lock within busy_timeout.
+ * RC_LIMIT: a reservation, and the write-ahead log is too long.  RC_CLOSED:
+ * committer_stop() was called.
+ *
+ * A settlement is not given up: after busy_timeout the answer is RC_PENDING,
+ * and the operation is the committer's, which frees it (op_release(), free()).
+ */
+enum rc committer_do(struct committer *, struct op *);
+
+/* See store_wait(). */
+bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
+
+#endif

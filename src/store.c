@@ -1,0 +1,523 @@
+/*
+ * The key store on SQLite: what a request needs of it.  Reads go to one of a
+ * pool of connections; writes are operations for the committer.
+ *
+ * It must not know HTTP, handlers, or why a key is what it is.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "migrate.h"
+#include "store_impl.h"
+
+/* No deadline is further away, so that sums do not overflow: 30,000 years. */
+#define LONGEST 1000000000000000
+
+/* --- opening ------------------------------------------------------------ */
+
+static enum rc
+read_secret(struct store *store)
+{
+	struct db_stmt *s = db_stmt(store->writer, QUERY_META_SECRET);
+	const void *secret;
+	enum rc rc;
+	size_t n;
+
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	secret = db_column_blob(s, 0, &n);
+	if (n == sizeof(store->secret))
+		memcpy(store->secret, secret, n);
+	else
+		rc = RC_CORRUPT;
+	db_reset(s);
+	return rc;
+}
+
+struct clock_row {
+	bool same_boot;
+	int64_t shift, last;
+};
+
+static enum rc
+read_clock(struct db *db, const char *boot_id, struct clock_row *row)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
+	const char *text;
+	enum rc rc;
+
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	text = db_column_text(s, 0);
+	row->same_boot =
+	    boot_id[0] != '\0' && text != NULL && strcmp(text, boot_id) == 0;
+	row->shift = db_column_int(s, 1);
+	row->last = db_column_int(s, 2);
+	db_reset(s);
+	return RC_OK;
+}
+
+/*
+ * Whether that row's shift holds now.  Not after a reboot; nor where the time
+ * since boot went back under the same name, as in a restored virtual machine.
+ */
+static bool
+clock_holds(const struct clock_row *row)
+{
+	return row->same_boot && clock_boot() + row->shift >= row->last;
+}
+
+/* Store time goes on from where it was last seen. */
+static enum rc
+set_clock(struct store *store)
+{
+	char boot_id[CLOCK_BOOT_ID_LEN + 1];
+	struct db *db = store->writer;
+	struct clock_row row;
+	struct db_stmt *s;
+	enum rc rc;
+
+	(void)clock_boot_id(boot_id);
+	rc = read_clock(db, boot_id, &row);
+	if (rc == RC_OK && !clock_holds(&row)) {
+		if ((rc = db_begin(db)) == RC_OK)
+			rc = read_clock(db, boot_id, &row);
+		if (rc == RC_OK && !clock_holds(&row)) {
+			row.shift = row.last - clock_boot();
+			s = db_stmt(db, QUERY_CLOCK_SHIFT);
+			db_bind_text(s, 1, boot_id);
+			db_bind_int(s, 2, row.shift);
+			rc = db_step_done(s);
+		}
+		if (rc == RC_OK)
+			rc = db_commit(db);
+		if (rc != RC_OK)
+			db_rollback(db);
+	}
+	store->shift = row.shift;
+	return rc;
+}
+
+static enum rc
+start(struct store *store, const struct store_options *o)
+{
+	struct committer_options co;
+	struct liveness *liveness;
+	enum rc rc;
+
+	store->file = strdup(db_file(store->writer));
+	if (store->file == NULL)
+		return RC_NOMEM;
+	store->mode = o->mode;
+	store->busy_timeout = o->busy_timeout;
+	store->spool_dir =
+	    o->spool_dir != NULL ? o->spool_dir : spool_default_dir();
+	if ((rc = read_secret(store)) != RC_OK)
+		return rc;
+	if ((rc = set_clock(store)) != RC_OK)
+		return rc;
+	/* Who may create it is going to hold leases: better told now. */
+	if (o->create && (rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	memset(&co, 0, sizeof(co));
+	co.db = store->writer;
+	co.shift = store->shift;
+	co.busy_timeout = o->busy_timeout;
+	co.max_wal = o->max_wal;
+	return committer_start(&store->committer, &co);
+}
+
+enum rc
+store_open(struct store **out, const struct store_options *o, char *err,
+    size_t errsize)
+{
+	struct migrate_options mo;
+	struct store *store;
+	enum rc rc;
+
+	*out = NULL;
+	store = calloc(1, sizeof(*store));
+	if (store == NULL) {
+		snprintf(err, errsize, "database %s: %s", o->database,
+		    rc_text(RC_NOMEM));
+		return RC_NOMEM;
+	}
+	pthread_mutex_init(&store->mutex, NULL);
+	memset(&mo, 0, sizeof(mo));
+	mo.file = o->database;
+	mo.mode = o->mode;
+	mo.create = o->create;
+	mo.full = o->durability == CONF_DURABILITY_FULL;
+	mo.busy_timeout = o->busy_timeout;
+	rc = migrate_open(&store->writer, &mo, err, errsize);
+	if (rc == RC_OK) {
+		rc = start(store, o);
+		if (rc != RC_OK)
+			snprintf(err, errsize, "database %s: %s", o->database,
+			    rc_text(rc));
+	}
+	if (rc != RC_OK) {
+		store_close(store);
+		return rc;
+	}
+	*out = store;
+	return RC_OK;
+}
+
+void
+store_close(struct store *store)
+{
+	struct store_reader *r;
+	struct op op;
+
+	if (store == NULL)
+		return;
+	if (store->committer != NULL) {
+		op_init(&op, OP_CLOCK);
+		(void)committer_do(store->committer, &op);
+		op_release(&op);
+	}
+	committer_stop(store->committer);
+	while ((r = store->idle) != NULL) {
+		store->idle = r->next;
+		db_close(r->db);
+		free(r);
+	}
+	liveness_close(store->liveness);
+	db_close(store->writer);
+	pthread_mutex_destroy(&store->mutex);
+	free(store->file);
+	free(store);
+}
+
+const unsigned char *
+store_secret(const struct store *store)
+{
+	return store->secret;
+}
+
+int64_t
+store_now(const struct store *store)
+{
+	return clock_boot() + store->shift;
+}
+
+int64_t
+store_wall(const struct store *store, int64_t store_time)
+{
+	return clock_wall_at_boot() + (store_time - store->shift);
+}
+
+enum rc
+store_liveness(struct store *store, struct liveness **out)
+{
+	enum rc rc = RC_OK;
+
+	pthread_mutex_lock(&store->mutex);
+	if (store->liveness == NULL)
+		rc = liveness_open(&store->liveness, store->file, store->mode);
+	*out = store->liveness;
+	pthread_mutex_unlock(&store->mutex);
+	return rc;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+enum rc
+store_reader_take(struct store *store, struct store_reader **out)
+{
+	struct store_reader *r;
+	enum rc rc;
+
+	pthread_mutex_lock(&store->mutex);
+	r = store->idle;
+	if (r != NULL)
+		store->idle = r->next;
+	pthread_mutex_unlock(&store->mutex);
+	*out = r;
+	if (r != NULL)
+		return RC_OK;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return RC_NOMEM;
+	rc = db_open(&r->db, store->file, store->busy_timeout);
+	if (rc == RC_OK)
+		rc = db_setup_reader(r->db);
+	else
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", store->file), LOG_S("doing", "open"),
+		    LOG_S("message", rc_text(rc)));
+	if (rc != RC_OK) {
+		db_close(r->db);
+		free(r);
+		return rc;
+	}
+	*out = r;
+	return RC_OK;
+}
+
+void
+store_reader_give(struct store *store, struct store_reader *r)
+{
+	pthread_mutex_lock(&store->mutex);
+	r->next = store->idle;
+	store->idle = r;
+	pthread_mutex_unlock(&store->mutex);
+}
+
+enum rc
+store_find(
+    struct store *store, const struct store_identity *who, struct record *r)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	rc = ops_find(reader->db, who, r, NULL);
+	store_reader_give(store, reader);
+	if (rc == RC_OK)
+		record_check(r);
+	else
+		record_free(r);
+	return rc;
+}
+
+static enum rc
+read_large(struct db *db, int64_t id, size_t length, struct spool *body)
+{
+	struct db_blob *blob;
+	char buffer[16384];
+	size_t done, n;
+	enum rc rc;
+
+	rc = db_blob_open(db, "once_body", "body", id, false, &blob);
+	if (rc != RC_OK)
+		return rc;
+	if (db_blob_size(blob) != length)
+		rc = RC_CORRUPT;
+	for (done = 0; done < length && rc == RC_OK; done += n) {
+		n = length - done < sizeof(buffer) ? length - done
+						   : sizeof(buffer);
+		rc = db_blob_read(blob, buffer, n, done);
+		if (rc == RC_OK)
+			rc = spool_write(body, buffer, n);
+	}
+	db_blob_close(blob);
+	return rc;
+}
+
+/* The head of a stored answer, from a row of QUERY_ANSWER. */
+static enum rc
+read_head(struct db_stmt *s, struct response *r)
+{
+	const char *reason = db_column_text(s, 1);
+	int64_t kind = db_column_int(s, 2);
+	const void *fields;
+	size_t n;
+
+	if (db_column_int(s, 6) != STORE_RESPONSE_VERSION)
+		return RC_VERSION;
+	r->status = (int)db_column_int(s, 0);
+	if (r->status < 200 || r->status > 599 ||
+	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
+	    (reason != NULL && strlen(reason) >= sizeof(r->reason)))
+		return RC_CORRUPT;
+	r->kind = (enum response_kind)kind;
+	snprintf(
+	    r->reason, sizeof(r->reason), "%s", reason != NULL ? reason : "");
+	fields = db_column_blob(s, 3, &n);
+	return n > 0 ? buf_add(&r->fields, fields, n) : RC_OK;
+}
+
+static enum rc
+read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
+    struct spool **body)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_ANSWER);
+	const void *inlined;
+	int64_t length;
+	enum rc rc;
+	size_t n;
+
+	db_bind_int(s, 1, id);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc;
+	rc = read_head(s, r);
+	length = db_column_int(s, 5);
+	inlined = db_column_blob(s, 4, &n);
+	if (rc == RC_OK && (length < 0 || (n > 0 && n != (size_t)length)))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK && length > 0) {
+		*body = spool_new(store->spool_dir);
+		if (*body == NULL)
+			rc = RC_NOMEM;
+		else if (n > 0)
+			rc = spool_write(*body, inlined, n);
+		else
+			rc = read_large(db, id, (size_t)length, *body);
+	}
+	db_reset(s);
+	if (rc == RC_CORRUPT || rc == RC_VERSION)
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", store->file),
+		    LOG_S("message", "a stored answer makes no sense"),
+		    LOG_I("id", id));
+	return rc;
+}
+
+enum rc
+store_answer(
+    struct store *store, int64_t id, struct response *r, struct spool **body)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	*body = NULL;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	/* One transaction: key and body are of one state. */
+	rc = db_begin_read(reader->db);
+	if (rc == RC_OK)
+		rc = read_answer(store, reader->db, id, r, body);
+	db_rollback(reader->db);
+	store_reader_give(store, reader);
+	if (rc == RC_OK && *body != NULL) {
+		r->body = spool_bytes(*body, &rc);
+		r->body_len = (size_t)spool_length(*body);
+	}
+	if (rc != RC_OK) {
+		spool_free(*body);
+		*body = NULL;
+		r->body = NULL;
+		r->body_len = 0;
+	}
+	return rc;
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+enum rc
+store_reserve(struct store *store, const struct store_reservation *what,
+    struct store_lease *lease, enum decision *decision, struct record *found)
+{
+	struct liveness *liveness;
+	struct op op;
+	enum rc rc;
+
+	memset(found, 0, sizeof(*found));
+	memset(lease, 0, sizeof(*lease));
+	if (what->lease < 0 || what->lease > LONGEST || what->retention < 0 ||
+	    what->retention > LONGEST)
+		return RC_INVALID;
+	rc = store_liveness(store, &liveness);
+	if (rc != RC_OK)
+		return rc;
+	op_init(&op, OP_RESERVE);
+	op.reserve.what = what;
+	op.reserve.owner = liveness_self(liveness);
+	op.reserve.lease = lease;
+	rc = committer_do(store->committer, &op);
+	if (rc == RC_OK) {
+		*decision = op.reserve.decision;
+		*found = op.reserve.found;
+		memset(&op.reserve.found, 0, sizeof(op.reserve.found));
+		if (*decision != DECIDE_RUN)
+			record_check(found);
+	}
+	op_release(&op);
+	return rc;
+}
+
+/* A settlement is part of its operation, so that to queue it needs no memory:
+ * it must not fail for want of that. */
+static struct op *
+op_of(struct store_settlement *s)
+{
+	return (struct op *)(void *)((char *)s -
+	    offsetof(struct op, settle.settlement));
+}
+
+struct store_settlement *
+store_settlement_new(void)
+{
+	struct op *op = malloc(sizeof(*op));
+
+	if (op == NULL)
+		return NULL;
+	op_init(op, OP_SETTLE);
+	response_init(&op->settle.settlement.response);
+	return &op->settle.settlement;
+}
+
+void
+store_settlement_free(struct store_settlement *s)
+{
+	struct op *op;
+
+	if (s == NULL)
+		return;
+	op = op_of(s);
+	op_release(op);
+	free(op);
+}
+
+static bool
+settlement_is_sound(const struct store_settlement *s)
+{
+	if (s->id <= 0 || strlen(s->token) != RECORD_TOKEN_LEN)
+		return false;
+	switch (s->state) {
+	case RECORD_COMPLETED:
+		return s->retention >= 0 && s->retention <= LONGEST &&
+		    s->response.status >= 200 && s->response.status <= 599;
+	case RECORD_FAILED_RETRYABLE:
+		return s->retention >= 0 && s->retention <= LONGEST;
+	case RECORD_UNKNOWN:
+		return true;
+	case RECORD_NONE:
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+	case RECORD_DEAD_LETTER:
+	case RECORD_EXPIRED:
+		break;
+	}
+	return false;
+}
+
+enum rc
+store_settle(struct store *store, struct store_settlement **settlement,
+    int64_t *expires_at)
+{
+	struct op *op = op_of(*settlement);
+	enum rc rc;
+
+	*expires_at = 0;
+	if (!settlement_is_sound(*settlement))
+		return RC_INVALID;
+	rc = committer_do(store->committer, op);
+	if (rc == RC_PENDING)
+		*settlement = NULL;
+	else if (rc == RC_OK)
+		*expires_at = op->settle.expires_at;
+	return rc;
+}
+
+bool
+store_wait(struct store *store, uint64_t *generation, int64_t until_mono)
+{
+	return committer_wait(store->committer, generation, until_mono);
+}

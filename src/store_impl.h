@@ -1,0 +1,44 @@
+/*
+ * What the store's own files share; nobody else includes it.
+ */
+#ifndef STORE_IMPL_H
+#define STORE_IMPL_H
+
+#include <pthread.h>
+
+#include "committer.h"
+#include "liveness.h"
+#include "store.h"
+
+struct store_reader {
+	struct db *db;
+	struct store_reader *next;
+};
+
+struct store {
+	char *file; /* what the database's name stands for */
+	unsigned mode;
+	int64_t busy_timeout;
+	const char *spool_dir;
+	unsigned char secret[SCOPE_SECRET_LEN];
+	int64_t shift; /* store time is clock_boot() plus that */
+	struct db *writer;
+	struct committer *committer;
+
+	pthread_mutex_t mutex; /* guards what follows */
+	struct store_reader *idle;
+	struct liveness *liveness; /* NULL until somebody needs it */
+};
+
+/*
+ * A connection to read with, for one thread; the last one used comes first,
+ * for its cache is warm.  Who takes one ends his read before he gives it back,
+ * lest the write-ahead log grow.
+ */
+enum rc store_reader_take(struct store *, struct store_reader **);
+void store_reader_give(struct store *, struct store_reader *);
+
+/* This process's lock; taken at the first call. */
+enum rc store_liveness(struct store *, struct liveness **);
+
+#endif

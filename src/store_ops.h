@@ -1,0 +1,120 @@
+/*
+ * The writes of the store: each an operation that the committer runs within
+ * its transaction, together with others.
+ *
+ * An operation is whole in itself: what it needs it holds, and what it points
+ * to belongs to a caller who waits for it.  Only a settlement may be left
+ * behind by its caller; it owns all it has.
+ *
+ * Where the body of an answer is: up to STORE_INLINE bytes in the row of its
+ * key, larger ones in once_body.
+ */
+#ifndef STORE_OPS_H
+#define STORE_OPS_H
+
+#include <pthread.h>
+
+#include "db.h"
+#include "store.h"
+
+/* Two pages or so: one commit, no more pages than a row apart would cost. */
+#define STORE_INLINE 2048
+
+/* Answers of this size are written alone, and only where the disk has room. */
+#define STORE_LARGE (64 * 1024)
+
+/* How headers and body are stored. */
+#define STORE_RESPONSE_VERSION 1
+
+/* Above this SQLite may refuse it for good: the key completes, and its answer
+ * is not kept. */
+#define STORE_MAX_BODY (768 * 1024 * 1024)
+
+/* At most so many dead owners are dealt with in one sweep, and so many bytes
+ * of large bodies are deleted in one transaction. */
+#define STORE_SWEEP_OWNERS 64
+#define STORE_REAP_BYTES   (32 * 1024 * 1024)
+#define STORE_REAP_ROWS    100
+
+/* A database with more free pages than this, and more than half of all, gives
+ * some back to the file system. */
+#define STORE_FREE_PAGES 8192
+
+enum op_kind { OP_RESERVE, OP_SETTLE, OP_SWEEP, OP_REAP, OP_CLOCK };
+
+struct op_reserve {
+	const struct store_reservation *what;
+	int64_t owner;
+	struct store_lease *lease; /* token and a new downstream filled in */
+	enum decision decision;
+	struct record found;
+};
+
+struct op_settle {
+	struct store_settlement settlement;
+	int64_t expires_at;
+};
+
+struct op_sweep {
+	const int64_t *dead;
+	size_t ndead;
+	int limit, n;
+	struct store_change *changes; /* room for limit */
+};
+
+struct op_reap {
+	int limit, n;
+};
+
+struct op_clock {
+	int64_t grain; /* ms: not if it was done less than that ago */
+	bool touch;    /* only to have made a commit */
+};
+
+enum op_stage { OP_QUEUED, OP_BEGUN, OP_DONE };
+
+struct op {
+	enum op_kind kind;
+	enum rc rc; /* once done */
+	union {
+		struct op_reserve reserve;
+		struct op_settle settle;
+		struct op_sweep sweep;
+		struct op_reap reap;
+		struct op_clock clock;
+	};
+	/* the committer's, under its lock */
+	enum op_stage stage;
+	bool left; /* its caller is gone: free it when done */
+	int64_t retry_at, pause;
+	pthread_cond_t done;
+	struct op *next;
+};
+
+void op_init(struct op *, enum op_kind);
+
+/* What it owns, and what a run of it left behind; not itself. */
+void op_release(struct op *);
+
+/*
+ * Runs it within the transaction that is open; now is store time.  RC_OK, or
+ * RC_LOST: a settlement whose lease is gone, which is an answer too.  Anything
+ * else: the transaction must be rolled back.  May be run again after that.
+ */
+enum rc op_run(struct op *, struct db *, int64_t now);
+
+/* Whether it is written alone. */
+bool op_is_large(const struct op *);
+
+/* Whether it changed what store_wait() waits for. */
+bool op_has_settled(const struct op *);
+
+/* RC_OK, RC_NOTFOUND, or why it cannot be read.  lease may be NULL. */
+enum rc ops_find(struct db *, const struct store_identity *, struct record *,
+    struct store_lease *);
+
+/* 32 hexadecimal digits; a version 4 UUID (RFC 9562, section 5.4). */
+bool ops_token(char out[RECORD_TOKEN_LEN + 1]);
+bool ops_uuid(char out[RECORD_UUID_LEN + 1]);
+
+#endif
