@@ -14,7 +14,12 @@
 
 #define FINGERPRINT_LEN 32
 
-/* The recipe of a route, a few lines of text. */
+/*
+ * The recipe of a route, a few lines of text.  Routes that compare alike have
+ * the same one.  RC_INVALID if an item holds a line feed or is empty, RC_LIMIT
+ * (of out, or a field name too long) or RC_NOMEM.  out is cleared first, and
+ * stays so on failure.
+ */
 enum rc fingerprint_recipe(const struct conf_route *, struct buf *out);
 
 /*

@@ -15,6 +15,7 @@
 
 #include "buf.h"
 #include "conf.h"
+#include "json_pointer.h"
 
 enum json_verdict {
 	JSON_OK,
@@ -25,13 +26,12 @@ enum json_verdict {
 /*
  * Appends the canonical form of text to out.  Members that a pointer of
  * ignore (RFC 6901) names are left out, and do not count as duplicates
- * resolved: a text with duplicate names is not I-JSON even there.  On failure
- * out is as it was.
+ * resolved: a text with duplicate names is not I-JSON even there.  Elements
+ * that one names are left out too, those behind them move up.  All pointers
+ * must be valid.  The form is never longer than the text; where out may not
+ * grow by so much, JSON_NO_MEMORY.  On failure out is as it was.
  */
 enum json_verdict json_canonical(const void *text, size_t len,
     const struct conf_list *ignore, struct buf *out);
-
-/* Whether that is a JSON Pointer, RFC 6901, section 3. */
-bool json_pointer_valid(const char *);
 
 #endif

@@ -1,0 +1,357 @@
+/*
+ * Canonical JSON bytes, or "not I-JSON".
+ *
+ * One pass of recursive descent writes the canonical text straight into the
+ * output.  An object's members are noted on a stack as they are written, and
+ * put in order when the object ends; so memory is the output, one copy of the
+ * object being sorted, and one small note for each member of the objects that
+ * are open.
+ *
+ * Invariants:
+ *  1. The output never gets longer than the input that was read for it.
+ *  2. At the end of a value the stack of members is as high as at its start.
+ *  3. Time is O(n log n) for n bytes, plus n for each level of nesting at
+ *     which members were out of order or left out; levels are bounded.
+ *
+ * It must not know what the values mean.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limit.h"
+#include "json_number.h"
+#include "json_pointer.h"
+#include "json_string.h"
+#include "json.h"
+
+/* A member of an object, in the output: its name at start, its value up to
+ * end. */
+struct member {
+	size_t start, end;
+	bool ignored; /* only the name is there, to find duplicates */
+};
+
+struct parser {
+	struct json_input in;
+	struct buf *out;
+	struct buf copy; /* of the object being sorted */
+	struct member *members;
+	size_t nmembers, cap;
+	const struct json_pointers *ignore;
+};
+
+static enum rc parse_value(struct parser *, int depth, struct json_span);
+
+/* Skips blanks; the next byte, or -1 at the end. */
+static int
+peek(struct parser *ps)
+{
+	struct json_input *in = &ps->in;
+
+	while (in->p < in->end &&
+	    (*in->p == ' ' || *in->p == '\t' || *in->p == '\n' ||
+		*in->p == '\r'))
+		in->p++;
+	return in->p < in->end ? *in->p : -1;
+}
+
+static bool
+take(struct parser *ps, char c)
+{
+	if (peek(ps) != c)
+		return false;
+	ps->in.p++;
+	return true;
+}
+
+/* Reads a value that is left out: it must be well formed all the same. */
+static enum rc
+parse_ignored(struct parser *ps, int depth)
+{
+	struct json_span none = { 0, 0, 0 };
+	size_t before = ps->out->len;
+	enum rc rc = parse_value(ps, depth, none);
+
+	if (rc == RC_OK)
+		buf_truncate(ps->out, before);
+	return rc;
+}
+
+/* --- members in order -------------------------------------------------- */
+
+static int
+member_order(
+    const struct parser *ps, const struct member *a, const struct member *b)
+{
+	return json_string_order(
+	    ps->out->data + a->start, ps->out->data + b->start);
+}
+
+static void
+sift(const struct parser *ps, struct member *m, size_t root, size_t n)
+{
+	struct member t;
+	size_t child;
+
+	while ((child = 2 * root + 1) < n) {
+		if (child + 1 < n &&
+		    member_order(ps, &m[child], &m[child + 1]) < 0)
+			child++;
+		if (member_order(ps, &m[root], &m[child]) >= 0)
+			return;
+		t = m[root];
+		m[root] = m[child];
+		m[child] = t;
+		root = child;
+	}
+}
+
+/* Heapsort: no memory of its own and no bad case, where qsort(3) promises
+ * neither and the members come from a stranger. */
+static void
+sort(const struct parser *ps, struct member *m, size_t n)
+{
+	struct member t;
+	size_t i;
+
+	for (i = n / 2; i > 0; i--)
+		sift(ps, m, i - 1, n);
+	for (i = n; i > 1; i--) {
+		t = m[0];
+		m[0] = m[i - 1];
+		m[i - 1] = t;
+		sift(ps, m, 0, i - 1);
+	}
+}
+
+/* Writes the object that begins at start again, in the members' order and
+ * without the ignored ones. */
+static enum rc
+rewrite(struct parser *ps, size_t start, const struct member *m, size_t n)
+{
+	enum rc rc = RC_OK;
+	bool first = true;
+	size_t i;
+
+	buf_clear(&ps->copy);
+	if (buf_add(&ps->copy, ps->out->data + start, ps->out->len - start) !=
+	    RC_OK)
+		return RC_NOMEM;
+	buf_truncate(ps->out, start + 1);
+	for (i = 0; i < n && rc == RC_OK; i++) {
+		if (m[i].ignored)
+			continue;
+		if (!first)
+			rc = buf_addc(ps->out, ',');
+		first = false;
+		if (rc == RC_OK)
+			rc = buf_add(ps->out,
+			    ps->copy.data + (m[i].start - start),
+			    m[i].end - m[i].start);
+	}
+	return rc;
+}
+
+/* Sorts the members on the stack from first on, and takes them off. */
+static enum rc
+finish_object(struct parser *ps, size_t start, size_t first)
+{
+	struct member *m = ps->members + first;
+	size_t i, n = ps->nmembers - first;
+	bool sorted = true, whole = true;
+	enum rc rc = RC_OK;
+
+	for (i = 0; i < n; i++) {
+		if (i > 0 && member_order(ps, &m[i - 1], &m[i]) >= 0)
+			sorted = false;
+		if (m[i].ignored)
+			whole = false;
+	}
+	if (!sorted) {
+		sort(ps, m, n);
+		for (i = 1; i < n; i++)
+			if (member_order(ps, &m[i - 1], &m[i]) == 0)
+				return RC_INVALID;
+	}
+	if (!sorted || !whole)
+		rc = rewrite(ps, start, m, n);
+	ps->nmembers = first;
+	return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
+}
+
+static enum rc
+push(struct parser *ps, struct member member)
+{
+	struct member *m;
+	size_t cap;
+
+	if (ps->nmembers == ps->cap) {
+		cap = ps->cap > 0 ? ps->cap * 2 : 16;
+		m = reallocarray(ps->members, cap, sizeof(*m));
+		if (m == NULL)
+			return RC_NOMEM;
+		ps->members = m;
+		ps->cap = cap;
+	}
+	ps->members[ps->nmembers++] = member;
+	return RC_OK;
+}
+
+/* --- values ----------------------------------------------------------- */
+
+static enum rc
+parse_member(struct parser *ps, int depth, struct json_span span)
+{
+	struct member m = { ps->out->len, 0, false };
+	enum rc rc;
+
+	if (peek(ps) != '"')
+		return RC_INVALID;
+	rc = json_string(&ps->in, ps->out);
+	if (rc != RC_OK)
+		return rc;
+	if (!take(ps, ':'))
+		return RC_INVALID;
+	span = json_pointer_descend(ps->ignore, span, ps->out->data + m.start);
+	m.ignored = json_pointer_ends(ps->ignore, span);
+	if (m.ignored) {
+		rc = parse_ignored(ps, depth);
+	} else {
+		rc = buf_addc(ps->out, ':');
+		if (rc == RC_OK)
+			rc = parse_value(ps, depth, span);
+	}
+	m.end = ps->out->len;
+	return rc == RC_OK ? push(ps, m) : rc;
+}
+
+static enum rc
+parse_object(struct parser *ps, int depth, struct json_span span)
+{
+	size_t start = ps->out->len, first = ps->nmembers;
+	enum rc rc;
+
+	ps->in.p++;
+	rc = buf_addc(ps->out, '{');
+	if (take(ps, '}'))
+		return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
+	while (rc == RC_OK) {
+		rc = parse_member(ps, depth, span);
+		if (rc != RC_OK)
+			break;
+		if (take(ps, '}'))
+			return finish_object(ps, start, first);
+		if (!take(ps, ','))
+			return RC_INVALID;
+		rc = buf_addc(ps->out, ',');
+	}
+	return rc;
+}
+
+static enum rc
+parse_element(struct parser *ps, int depth, struct json_span span, bool first)
+{
+	enum rc rc = RC_OK;
+
+	if (json_pointer_ends(ps->ignore, span))
+		return parse_ignored(ps, depth);
+	if (!first)
+		rc = buf_addc(ps->out, ',');
+	return rc == RC_OK ? parse_value(ps, depth, span) : rc;
+}
+
+static enum rc
+parse_array(struct parser *ps, int depth, struct json_span span)
+{
+	size_t start = ps->out->len;
+	enum rc rc;
+	size_t i;
+
+	ps->in.p++;
+	rc = buf_addc(ps->out, '[');
+	if (take(ps, ']'))
+		return rc == RC_OK ? buf_addc(ps->out, ']') : rc;
+	for (i = 0; rc == RC_OK; i++) {
+		rc = parse_element(ps, depth,
+		    json_pointer_descend_index(ps->ignore, span, i),
+		    ps->out->len == start + 1);
+		if (rc != RC_OK)
+			break;
+		if (take(ps, ']'))
+			return buf_addc(ps->out, ']');
+		if (!take(ps, ','))
+			return RC_INVALID;
+	}
+	return rc;
+}
+
+static enum rc
+parse_literal(struct parser *ps, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(ps->in.end - ps->in.p) < n ||
+	    memcmp(ps->in.p, word, n) != 0)
+		return RC_INVALID;
+	ps->in.p += n;
+	return buf_add(ps->out, word, n);
+}
+
+static enum rc
+parse_value(struct parser *ps, int depth, struct json_span span)
+{
+	int c = peek(ps);
+
+	if ((c == '{' || c == '[') && depth == LIMIT_JSON_DEPTH)
+		return RC_INVALID;
+	if (c == '{')
+		return parse_object(ps, depth + 1, span);
+	if (c == '[')
+		return parse_array(ps, depth + 1, span);
+	if (c == '"')
+		return json_string(&ps->in, ps->out);
+	if (c == '-' || (c >= '0' && c <= '9'))
+		return json_number(&ps->in, ps->out);
+	if (c == 't')
+		return parse_literal(ps, "true");
+	if (c == 'f')
+		return parse_literal(ps, "false");
+	if (c == 'n')
+		return parse_literal(ps, "null");
+	return RC_INVALID;
+}
+
+enum json_verdict
+json_canonical(const void *text, size_t len, const struct conf_list *ignore,
+    struct buf *out)
+{
+	struct parser ps = { .out = out };
+	struct json_pointers pointers;
+	size_t before = out->len;
+	enum rc rc;
+
+	if (len == 0)
+		return JSON_NOT_IJSON;
+	ps.in.p = text;
+	ps.in.end = ps.in.p + len;
+	ps.ignore = &pointers;
+	buf_init(&ps.copy, len);
+	rc = json_pointer_init(&pointers, ignore);
+	if (rc == RC_OK)
+		rc = parse_value(&ps, 0, json_pointer_all(&pointers));
+	if (rc == RC_OK && peek(&ps) != -1)
+		rc = RC_INVALID;
+	if (rc == RC_OK)
+		assert(out->len - before <= len && ps.nmembers == 0);
+	else
+		buf_truncate(out, before);
+	json_pointer_free(&pointers);
+	buf_free(&ps.copy);
+	free(ps.members);
+	if (rc == RC_INVALID)
+		return JSON_NOT_IJSON;
+	return rc == RC_OK ? JSON_OK : JSON_NO_MEMORY;
+}
