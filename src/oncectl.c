@@ -1,0 +1,283 @@
+/*
+ * oncectl: for operators.  One table of subcommands; each gets an open store
+ * and returns an exit status.  It never makes a database: a wrong name is an
+ * error, not a new and empty store.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf_value.h"
+#include "limit.h"
+#include "log.h"
+#include "spool.h"
+#include "oncectl.h"
+
+static const struct command {
+	const char *name;
+	const char *usage; /* its arguments and options */
+	int max_args;
+	unsigned options; /* that it takes, of enum oncectl_option */
+	int (*run)(struct oncectl *);
+} commands[] = {
+	{ "ls", "[--state S] [--scope S] [--path P] [--older D]", 0,
+	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER,
+	    oncectl_ls },
+	{ "show", "KEY [--scope S] [--path P] | --downstream UUID", 1,
+	    ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM, oncectl_show },
+	{ "stats", "", 0, 0, oncectl_stats },
+	{ "doctor", "", 0, 0, oncectl_doctor },
+};
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Long options without a letter: above all letters. */
+enum {
+	OPT_JSON = 256,
+	OPT_HELP,
+	OPT_FILTER, /* + the bit of enum oncectl_option */
+};
+
+static const struct option options[] = {
+	{ "state", required_argument, NULL, OPT_FILTER + ONCECTL_STATE },
+	{ "scope", required_argument, NULL, OPT_FILTER + ONCECTL_SCOPE },
+	{ "path", required_argument, NULL, OPT_FILTER + ONCECTL_PATH },
+	{ "older", required_argument, NULL, OPT_FILTER + ONCECTL_OLDER },
+	{ "downstream", required_argument, NULL,
+	    OPT_FILTER + ONCECTL_DOWNSTREAM },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int
+usage(FILE *file)
+{
+	fputs("usage: oncectl [-V] [-d database | -f config] [--json] "
+	      "command [argument ...]\n",
+	    file);
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		fprintf(file, "       oncectl %s%s%s\n", commands[i].name,
+		    commands[i].usage[0] != '\0' ? " " : "", commands[i].usage);
+	return file == stdout ? ONCECTL_DONE : ONCECTL_USAGE;
+}
+
+int
+oncectl_fail(const struct oncectl *ctl, enum rc rc)
+{
+	warnx("%s: %s", ctl->database, rc_text(rc));
+	return ONCECTL_REFUSED;
+}
+
+/* --- the command line -------------------------------------------------- */
+
+static bool
+take_filter(struct oncectl *ctl, unsigned option, const char *value)
+{
+	struct conf_error why;
+
+	ctl->given |= option;
+	switch ((enum oncectl_option)option) {
+	case ONCECTL_STATE:
+		if (record_state_parse(value, &ctl->state) &&
+		    ctl->state != RECORD_NONE)
+			return true;
+		warnx("--state: %s: no such state", value);
+		return false;
+	case ONCECTL_SCOPE:
+		ctl->scope = value;
+		return true;
+	case ONCECTL_PATH:
+		ctl->path = value;
+		return true;
+	case ONCECTL_OLDER:
+		if (conf_value_duration(value, 1, INT64_MAX, &ctl->older, &why))
+			return true;
+		warnx("--older: %s", why.text);
+		return false;
+	case ONCECTL_DOWNSTREAM:
+		ctl->downstream = value;
+		return true;
+	}
+	assert(!"an option that is in no table");
+	return false;
+}
+
+/* -1, or the status to exit with at once. */
+static int
+take_options(struct oncectl *ctl, int argc, char **argv)
+{
+	int c;
+
+	/* getopt_long() moves arguments behind the options, wherever those
+	 * stand; "--" ends them. */
+	while ((c = getopt_long(argc, argv, "Vd:f:", options, NULL)) != -1) {
+		switch (c) {
+		case 'V':
+			puts(PACKAGE_STRING);
+			return ONCECTL_DONE;
+		case 'd':
+			ctl->database = optarg;
+			break;
+		case 'f':
+			ctl->config = optarg;
+			break;
+		case OPT_JSON:
+			ctl->json = true;
+			break;
+		case OPT_HELP:
+			return usage(stdout);
+		case '?':
+			return usage(stderr);
+		default:
+			assert(c > OPT_FILTER);
+			if (!take_filter(
+				ctl, (unsigned)(c - OPT_FILTER), optarg))
+				return ONCECTL_USAGE;
+		}
+	}
+	ctl->arg = argv + optind;
+	ctl->nargs = argc - optind;
+	return -1;
+}
+
+/* The subcommand that is named first, taken off the arguments; or NULL. */
+static const struct command *
+find_command(struct oncectl *ctl)
+{
+	const struct command *c;
+
+	if (ctl->nargs == 0)
+		return NULL;
+	for (c = commands; c < commands + NCOMMANDS; c++)
+		if (strcmp(c->name, ctl->arg[0]) == 0)
+			break;
+	if (c == commands + NCOMMANDS) {
+		warnx("%s: no such command", ctl->arg[0]);
+		return NULL;
+	}
+	ctl->arg++;
+	ctl->nargs--;
+	if (ctl->nargs > c->max_args) {
+		warnx("%s: too many arguments", c->name);
+		return NULL;
+	}
+	if ((ctl->given & ~c->options) != 0) {
+		warnx("%s: takes no such option", c->name);
+		return NULL;
+	}
+	return c;
+}
+
+/* --- the store --------------------------------------------------------- */
+
+static struct conf *
+read_config(const char *name, struct conf_error *err)
+{
+	struct conf *conf = NULL;
+	struct buf text;
+	size_t n;
+	enum rc rc;
+	FILE *file = fopen(name, "re");
+
+	buf_init(&text, LIMIT_CONF_FILE);
+	if (file == NULL)
+		goto failed;
+	do {
+		rc = buf_reserve(&text, 1);
+		if (rc != RC_OK) {
+			snprintf(err->text, sizeof(err->text), "%s: %s", name,
+			    rc_text(rc));
+			goto out;
+		}
+		n = fread(
+		    text.data + text.len, 1, text.cap - text.len - 1, file);
+		buf_commit(&text, n);
+	} while (n > 0);
+	if (ferror(file))
+		goto failed;
+	conf = conf_parse(name, text.data, text.len, err);
+	goto out;
+failed:
+	snprintf(err->text, sizeof(err->text), "%s: %s", name, strerror(errno));
+out:
+	if (file != NULL)
+		fclose(file);
+	buf_free(&text);
+	return conf;
+}
+
+/* Opens the store that -d, the configuration or ONCE_DATABASE names; -1, or
+ * the exit status that says why not. */
+static int
+open_store(struct oncectl *ctl, const struct conf *conf)
+{
+	const char *environment = getenv("ONCE_DATABASE");
+	struct store_options so;
+	char why[512];
+
+	if (ctl->database == NULL && ctl->config != NULL)
+		ctl->database = conf->database;
+	else if (ctl->database == NULL)
+		ctl->database = environment;
+	if (ctl->database == NULL || ctl->database[0] == '\0') {
+		warnx("no database is named: -d, -f or ONCE_DATABASE");
+		return ONCECTL_USAGE;
+	}
+	memset(&so, 0, sizeof(so));
+	so.database = ctl->database;
+	so.mode = 0600;
+	so.durability = conf->durability;
+	so.busy_timeout = conf->busy_timeout;
+	so.max_wal = conf->max_wal;
+	so.spool_dir =
+	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
+	so.create = false;
+	if (store_open(&ctl->store, &so, why, sizeof(why)) != RC_OK) {
+		warnx("%s", why);
+		return ONCECTL_REFUSED;
+	}
+	return -1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct oncectl ctl = { .state = RECORD_NONE };
+	const struct command *command;
+	struct conf *conf;
+	struct conf_error why;
+	int status;
+
+	setlocale(LC_CTYPE, "");
+	log_set_level(LOG_ERROR);
+	status = take_options(&ctl, argc, argv);
+	if (status != -1)
+		return status;
+	command = find_command(&ctl);
+	if (command == NULL)
+		return usage(stderr);
+	conf = ctl.config != NULL ? read_config(ctl.config, &why)
+				  : conf_default(&why);
+	if (conf == NULL) {
+		warnx("%s", why.text);
+		return ONCECTL_REFUSED;
+	}
+	status = open_store(&ctl, conf);
+	if (status == -1) {
+		status = command->run(&ctl);
+		store_close(ctl.store);
+	}
+	conf_unref(conf);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		warn("standard output");
+		status = ONCECTL_REFUSED;
+	}
+	return status;
+}

@@ -1,0 +1,51 @@
+/*
+ * oncectl, between its files: what was asked on the command line, and the
+ * subcommands.
+ */
+#ifndef ONCECTL_H
+#define ONCECTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+#include "store.h"
+
+/* Exit statuses. */
+#define ONCECTL_DONE    0
+#define ONCECTL_REFUSED 1 /* not found, refused, or failed */
+#define ONCECTL_USAGE   2
+
+/* Options besides -d, -f and --json, as bits. */
+enum oncectl_option {
+	ONCECTL_STATE = 1,
+	ONCECTL_SCOPE = 2,
+	ONCECTL_PATH = 4,
+	ONCECTL_OLDER = 8,
+	ONCECTL_DOWNSTREAM = 16
+};
+
+struct oncectl {
+	const char *database;    /* -d */
+	const char *config;      /* -f */
+	bool json;               /* --json */
+	enum record_state state; /* --state; RECORD_NONE: any */
+	const char *scope, *path;
+	int64_t older;          /* --older, ms; 0: any */
+	const char *downstream; /* --downstream */
+	unsigned given;         /* bits of enum oncectl_option */
+	char **arg;             /* arguments of the subcommand */
+	int nargs;
+	struct store *store; /* open while a subcommand runs */
+};
+
+/* Subcommands; each returns an exit status. */
+int oncectl_ls(struct oncectl *);
+int oncectl_show(struct oncectl *);
+int oncectl_stats(struct oncectl *);
+int oncectl_doctor(struct oncectl *);
+
+/* "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
+int oncectl_fail(const struct oncectl *, enum rc);
+
+#endif
