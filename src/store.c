@@ -1,6 +1,6 @@
 /*
- * The key store on SQLite: what a request needs of it.  Reads go to one of a
- * pool of connections; writes are operations for the committer.
+ * The key store on SQLite: opening it, and its writes, which are operations
+ * for the committer.
  *
  * It must not know HTTP, handlers, or why a key is what it is.
  */
@@ -182,9 +182,9 @@ store_close(struct store *store)
 	if (store == NULL)
 		return;
 	if (store->committer != NULL) {
-		op_init(&op, OP_CLOCK);
+		store_op_init(&op, OP_CLOCK);
 		(void)committer_do(store->committer, &op);
-		op_release(&op);
+		store_op_release(&op);
 	}
 	committer_stop(store->committer);
 	while ((r = store->idle) != NULL) {
@@ -230,184 +230,6 @@ store_liveness(struct store *store, struct liveness **out)
 	return rc;
 }
 
-/* --- reading ------------------------------------------------------------ */
-
-enum rc
-store_reader_take(struct store *store, struct store_reader **out)
-{
-	struct store_reader *r;
-	enum rc rc;
-
-	pthread_mutex_lock(&store->mutex);
-	r = store->idle;
-	if (r != NULL)
-		store->idle = r->next;
-	pthread_mutex_unlock(&store->mutex);
-	*out = r;
-	if (r != NULL)
-		return RC_OK;
-	r = calloc(1, sizeof(*r));
-	if (r == NULL)
-		return RC_NOMEM;
-	rc = db_open(&r->db, store->file, store->busy_timeout);
-	if (rc == RC_OK)
-		rc = db_setup_reader(r->db);
-	else
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", store->file), LOG_S("doing", "open"),
-		    LOG_S("message", rc_text(rc)));
-	if (rc != RC_OK) {
-		db_close(r->db);
-		free(r);
-		return rc;
-	}
-	*out = r;
-	return RC_OK;
-}
-
-void
-store_reader_give(struct store *store, struct store_reader *r)
-{
-	pthread_mutex_lock(&store->mutex);
-	r->next = store->idle;
-	store->idle = r;
-	pthread_mutex_unlock(&store->mutex);
-}
-
-enum rc
-store_find(
-    struct store *store, const struct store_identity *who, struct record *r)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	memset(r, 0, sizeof(*r));
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = ops_find(reader->db, who, r, NULL);
-	store_reader_give(store, reader);
-	if (rc == RC_OK)
-		record_check(r);
-	else
-		record_free(r);
-	return rc;
-}
-
-static enum rc
-read_large(struct db *db, int64_t id, size_t length, struct spool *body)
-{
-	struct db_blob *blob;
-	char buffer[16384];
-	size_t done, n;
-	enum rc rc;
-
-	rc = db_blob_open(db, "once_body", "body", id, false, &blob);
-	if (rc != RC_OK)
-		return rc;
-	if (db_blob_size(blob) != length)
-		rc = RC_CORRUPT;
-	for (done = 0; done < length && rc == RC_OK; done += n) {
-		n = length - done < sizeof(buffer) ? length - done
-						   : sizeof(buffer);
-		rc = db_blob_read(blob, buffer, n, done);
-		if (rc == RC_OK)
-			rc = spool_write(body, buffer, n);
-	}
-	db_blob_close(blob);
-	return rc;
-}
-
-/* The head of a stored answer, from a row of QUERY_ANSWER. */
-static enum rc
-read_head(struct db_stmt *s, struct response *r)
-{
-	const char *reason = db_column_text(s, 1);
-	int64_t kind = db_column_int(s, 2);
-	const void *fields;
-	size_t n;
-
-	if (db_column_int(s, 6) != STORE_RESPONSE_VERSION)
-		return RC_VERSION;
-	r->status = (int)db_column_int(s, 0);
-	if (r->status < 200 || r->status > 599 ||
-	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
-	    (reason != NULL && strlen(reason) >= sizeof(r->reason)))
-		return RC_CORRUPT;
-	r->kind = (enum response_kind)kind;
-	snprintf(
-	    r->reason, sizeof(r->reason), "%s", reason != NULL ? reason : "");
-	fields = db_column_blob(s, 3, &n);
-	return n > 0 ? buf_add(&r->fields, fields, n) : RC_OK;
-}
-
-static enum rc
-read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
-    struct spool **body)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_ANSWER);
-	const void *inlined;
-	int64_t length;
-	enum rc rc;
-	size_t n;
-
-	db_bind_int(s, 1, id);
-	rc = db_step_row(s);
-	if (rc != RC_OK)
-		return rc;
-	rc = read_head(s, r);
-	length = db_column_int(s, 5);
-	inlined = db_column_blob(s, 4, &n);
-	if (rc == RC_OK && (length < 0 || (n > 0 && n != (size_t)length)))
-		rc = RC_CORRUPT;
-	if (rc == RC_OK && length > 0) {
-		*body = spool_new(store->spool_dir);
-		if (*body == NULL)
-			rc = RC_NOMEM;
-		else if (n > 0)
-			rc = spool_write(*body, inlined, n);
-		else
-			rc = read_large(db, id, (size_t)length, *body);
-	}
-	db_reset(s);
-	if (rc == RC_CORRUPT || rc == RC_VERSION)
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", store->file),
-		    LOG_S("message", "a stored answer makes no sense"),
-		    LOG_I("id", id));
-	return rc;
-}
-
-enum rc
-store_answer(
-    struct store *store, int64_t id, struct response *r, struct spool **body)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	*body = NULL;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	/* One transaction: key and body are of one state. */
-	rc = db_begin_read(reader->db);
-	if (rc == RC_OK)
-		rc = read_answer(store, reader->db, id, r, body);
-	db_rollback(reader->db);
-	store_reader_give(store, reader);
-	if (rc == RC_OK && *body != NULL) {
-		r->body = spool_bytes(*body, &rc);
-		r->body_len = (size_t)spool_length(*body);
-	}
-	if (rc != RC_OK) {
-		spool_free(*body);
-		*body = NULL;
-		r->body = NULL;
-		r->body_len = 0;
-	}
-	return rc;
-}
-
 /* --- writing ------------------------------------------------------------ */
 
 enum rc
@@ -426,7 +248,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	rc = store_liveness(store, &liveness);
 	if (rc != RC_OK)
 		return rc;
-	op_init(&op, OP_RESERVE);
+	store_op_init(&op, OP_RESERVE);
 	op.reserve.what = what;
 	op.reserve.owner = liveness_self(liveness);
 	op.reserve.lease = lease;
@@ -438,7 +260,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 		if (*decision != DECIDE_RUN)
 			record_check(found);
 	}
-	op_release(&op);
+	store_op_release(&op);
 	return rc;
 }
 
@@ -458,7 +280,7 @@ store_settlement_new(void)
 
 	if (op == NULL)
 		return NULL;
-	op_init(op, OP_SETTLE);
+	store_op_init(op, OP_SETTLE);
 	response_init(&op->settle.settlement.response);
 	return &op->settle.settlement;
 }
@@ -471,7 +293,7 @@ store_settlement_free(struct store_settlement *s)
 	if (s == NULL)
 		return;
 	op = op_of(s);
-	op_release(op);
+	store_op_release(op);
 	free(op);
 }
 

@@ -41,4 +41,7 @@ void store_reader_give(struct store *, struct store_reader *);
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);
 
+/* Owners of leases that are gone, at most max. */
+enum rc store_dead_owners(struct store *, int64_t *dead, size_t max, size_t *n);
+
 #endif

@@ -91,30 +91,51 @@ struct op {
 	struct op *next;
 };
 
-void op_init(struct op *, enum op_kind);
+void store_op_init(struct op *, enum op_kind);
 
 /* What it owns, and what a run of it left behind; not itself. */
-void op_release(struct op *);
+void store_op_release(struct op *);
 
 /*
  * Runs it within the transaction that is open; now is store time.  RC_OK, or
  * RC_LOST: a settlement whose lease is gone, which is an answer too.  Anything
  * else: the transaction must be rolled back.  May be run again after that.
  */
-enum rc op_run(struct op *, struct db *, int64_t now);
+enum rc store_op_run(struct op *, struct db *, int64_t now);
 
 /* Whether it is written alone. */
-bool op_is_large(const struct op *);
+bool store_op_is_large(const struct op *);
 
 /* Whether it changed what store_wait() waits for. */
-bool op_has_settled(const struct op *);
+bool store_op_has_settled(const struct op *);
+
+/* --- what the files of the store share ---------------------------------- */
 
 /* RC_OK, RC_NOTFOUND, or why it cannot be read.  lease may be NULL. */
-enum rc ops_find(struct db *, const struct store_identity *, struct record *,
-    struct store_lease *);
+enum rc store_ops_find(struct db *, const struct store_identity *,
+    struct record *, struct store_lease *);
+
+/* The operations themselves, within a transaction, as store_op_run(). */
+enum rc store_ops_settle(struct op_settle *, struct db *, int64_t now);
+enum rc store_ops_sweep(struct op_sweep *, struct db *);
+enum rc store_ops_reap(struct op_reap *, struct db *, int64_t now);
+enum rc store_ops_clock(const struct op_clock *, struct db *, int64_t now);
+
+/* Settles that attempt as unknown; RC_LOST if it has no lease. */
+enum rc store_ops_unknown(
+    struct db *, int64_t id, const char *token, const char *last_error);
+
+/* Deletes a key past its retention, and its body. */
+enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
+
+/* Steps a statement that changes one row; if it changed none, lost. */
+enum rc store_ops_change_one(struct db_stmt *, enum rc lost);
+
+/* A text of a row into a field of fixed size; false if it does not fit. */
+bool store_ops_copy(struct db_stmt *, int, char *out, size_t size);
 
 /* 32 hexadecimal digits; a version 4 UUID (RFC 9562, section 5.4). */
-bool ops_token(char out[RECORD_TOKEN_LEN + 1]);
-bool ops_uuid(char out[RECORD_UUID_LEN + 1]);
+bool store_ops_token(char out[RECORD_TOKEN_LEN + 1]);
+bool store_ops_uuid(char out[RECORD_UUID_LEN + 1]);
 
 #endif

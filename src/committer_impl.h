@@ -1,0 +1,46 @@
+/*
+ * What the committer's callers and its thread share; nobody else includes it.
+ */
+#ifndef COMMITTER_IMPL_H
+#define COMMITTER_IMPL_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "committer.h"
+
+/* Operations in order, linked by .next; take gives NULL when it is empty, and
+ * remove says whether it was there. */
+struct committer_list {
+	struct op *first, **last;
+};
+void committer_list_init(struct committer_list *);
+void committer_list_add(struct committer_list *, struct op *);
+struct op *committer_list_take(struct committer_list *);
+bool committer_list_remove(struct committer_list *, struct op *);
+
+struct committer {
+	struct db *db;
+	int64_t shift, busy_timeout;
+	uint64_t max_wal;
+	pthread_t thread;
+
+	pthread_mutex_t mutex; /* guards what follows */
+	pthread_cond_t work, settled;
+	struct committer_list queue, later;
+	bool closing;
+	uint64_t generation;
+
+	/* the thread's own */
+	bool tainted;
+	uint64_t checkpoint_at;
+	int64_t cut_at;    /* mono: when to try again */
+	int64_t closed_at; /* mono: when closing was noticed, or 0 */
+};
+
+/* For waiting on a condition until then, ms of clock_mono(). */
+struct timespec committer_timespec(int64_t mono);
+
+void *committer_thread(void *);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * The committer's thread.  Invariants:
+ *
+ *   1. An operation is on one list at most, and under the lock its stage says
+ *      which: queued (queue, or later), begun (the thread's), done (none).
+ *   2. Only a queued operation is withdrawn by its caller.  The thread takes
+ *      operations after it has the write lock of the database, so a caller
+ *      whose time is up has usually not begun.
+ *   3. A COMMIT that failed may leave its frames in the write-ahead log, whole
+ *      and unsynced, to come back when the log is read after a crash.  While
+ *      that may be (`tainted`) nobody is told that nothing was written: a
+ *      good commit writes over them.  If none succeeds within busy_timeout,
+ *      what may come back is a lease of a process that is then dead, which
+ *      makes its key unknown: never free.
+ *   4. A settlement fails only by RC_LOST, or because the process ends.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "committer_impl.h"
+
+/* How long one try for the lock takes, and the pauses between tries of a
+ * settlement that failed: ms. */
+#define SLICE       50
+#define PAUSE_FIRST 50
+#define PAUSE_LAST  1000
+
+/* Bytes of log at which it is moved into the database, and how many more
+ * until the next try if readers hold it back. */
+#define CHECKPOINT       (4 * 1024 * 1024)
+#define CHECKPOINT_AGAIN (1024 * 1024)
+
+/* Between two tries to cut a log that is too long: ms. */
+#define CUT_PAUSE 100
+
+/* Its caller learns, or it is freed if he is gone. */
+static void
+finish(struct committer *c, struct op *op, enum rc rc)
+{
+	bool left;
+
+	pthread_mutex_lock(&c->mutex);
+	op->rc = rc;
+	op->stage = OP_DONE;
+	if (rc == RC_OK && store_op_has_settled(op)) {
+		c->generation++;
+		pthread_cond_broadcast(&c->settled);
+	}
+	left = op->left;
+	if (!left)
+		pthread_cond_signal(&op->done);
+	pthread_mutex_unlock(&c->mutex);
+	if (!left)
+		return;
+	log_event(rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement", NULL,
+	    LOG_I("id", op->settle.settlement.id),
+	    LOG_S("result", rc_text(rc)));
+	store_op_release(op);
+	free(op);
+}
+
+/* A settlement is tried again later. */
+static void
+postpone(struct committer *c, struct op *op)
+{
+	op->pause = op->pause == 0 ? PAUSE_FIRST : op->pause * 2;
+	if (op->pause > PAUSE_LAST)
+		op->pause = PAUSE_LAST;
+	pthread_mutex_lock(&c->mutex);
+	op->retry_at = clock_mono() + op->pause;
+	op->stage = OP_QUEUED;
+	committer_list_add(&c->later, op);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+static void
+fail(struct committer *c, struct op *op, enum rc rc)
+{
+	if (op->kind == OP_SETTLE)
+		postpone(c, op);
+	else
+		finish(c, op, rc);
+}
+
+static int64_t
+store_time(const struct committer *c)
+{
+	return clock_boot() + c->shift;
+}
+
+/* Within a transaction.  RC_LOST is an answer, and no reason to roll back. */
+static enum rc
+run_one(struct committer *c, struct op *op)
+{
+	op->rc = store_op_run(op, c->db, store_time(c));
+	return op->rc == RC_LOST ? RC_OK : op->rc;
+}
+
+/* COMMIT, or ROLLBACK if rc says so or it fails. */
+static enum rc
+end(struct committer *c, enum rc rc)
+{
+	uint64_t before = db_commits(c->db);
+
+	if (rc == RC_OK) {
+		rc = db_commit(c->db);
+		if (rc != RC_OK)
+			c->tainted = true;
+		else if (db_commits(c->db) != before)
+			c->tainted = false;
+	}
+	if (rc != RC_OK)
+		db_rollback(c->db);
+	return rc;
+}
+
+/* Waits for the lock until then, or for a slice. */
+static enum rc
+begin_until(struct committer *c, int64_t until)
+{
+	int64_t now = clock_mono();
+	enum rc rc;
+
+	db_set_busy_timeout(c->db, until - now > SLICE ? until - now : SLICE);
+	rc = db_begin(c->db);
+	db_set_busy_timeout(c->db, SLICE);
+	return rc;
+}
+
+/* Invariant 3: writes over what a failed COMMIT may have left. */
+static void
+clean(struct committer *c)
+{
+	int64_t until = clock_mono() + c->busy_timeout;
+	struct op op;
+	enum rc rc;
+
+	store_op_init(&op, OP_CLOCK);
+	op.clock.touch = true;
+	while (c->tainted) {
+		rc = db_begin(c->db);
+		if (rc == RC_OK)
+			rc = end(c, run_one(c, &op));
+		if (rc == RC_OK || clock_mono() >= until)
+			break;
+		usleep(20000);
+	}
+	store_op_release(&op);
+}
+
+/* Each alone; who fails now fails closed. */
+static void
+run_singly(struct committer *c, struct committer_list *group)
+{
+	struct committer_list failed;
+	struct op *op;
+	int64_t until;
+	enum rc rc;
+
+	until = clock_mono() + c->busy_timeout;
+	committer_list_init(&failed);
+	while ((op = committer_list_take(group)) != NULL) {
+		rc = begin_until(c, until);
+		if (rc == RC_OK)
+			rc = end(c, run_one(c, op));
+		if (rc == RC_OK)
+			finish(c, op, op->rc);
+		else {
+			op->rc = rc;
+			committer_list_add(&failed, op);
+		}
+	}
+	if (failed.first == NULL)
+		return;
+	clean(c);
+	while ((op = committer_list_take(&failed)) != NULL)
+		fail(c, op, op->rc);
+}
+
+/* The lock is held; runs a group and commits it. */
+static void
+run_group(struct committer *c, struct committer_list *group)
+{
+	struct op *op;
+	enum rc rc = RC_OK;
+
+	for (op = group->first; op != NULL && rc == RC_OK; op = op->next)
+		rc = run_one(c, op);
+	rc = end(c, rc);
+	if (rc == RC_OK) {
+		while ((op = committer_list_take(group)) != NULL)
+			finish(c, op, op->rc);
+		return;
+	}
+	if (group->first->next != NULL)
+		run_singly(c, group);
+	else {
+		clean(c);
+		op = committer_list_take(group);
+		fail(c, op, rc);
+	}
+	if (rc == RC_FULL) /* gives back what the log grew to */
+		(void)db_checkpoint(c->db, true);
+}
+
+/* Whatever is queued, up to a large one, which goes alone. */
+static void
+take_group(struct committer *c, struct committer_list *group)
+{
+	struct op *op;
+
+	committer_list_init(group);
+	pthread_mutex_lock(&c->mutex);
+	while ((op = c->queue.first) != NULL) {
+		if (store_op_is_large(op) && group->first != NULL)
+			break;
+		committer_list_take(&c->queue);
+		op->stage = OP_BEGUN;
+		committer_list_add(group, op);
+		if (store_op_is_large(op))
+			break;
+	}
+	pthread_mutex_unlock(&c->mutex);
+}
+
+/* Fails what is queued; reservations only, or all. */
+static void
+fail_queue(struct committer *c, enum rc rc, bool reservations)
+{
+	struct committer_list all, keep;
+	struct op *op;
+
+	committer_list_init(&keep);
+	pthread_mutex_lock(&c->mutex);
+	committer_list_init(&all);
+	while ((op = committer_list_take(&c->queue)) != NULL) {
+		if (reservations && op->kind != OP_RESERVE)
+			committer_list_add(&keep, op);
+		else {
+			op->stage = OP_BEGUN;
+			committer_list_add(&all, op);
+		}
+	}
+	while ((op = committer_list_take(&keep)) != NULL)
+		committer_list_add(&c->queue, op);
+	pthread_mutex_unlock(&c->mutex);
+	while ((op = committer_list_take(&all)) != NULL)
+		fail(c, op, rc);
+}
+
+/* A log above max_wal is cut if nobody reads it; else there are no new
+ * reservations. */
+static void
+watch_log(struct committer *c)
+{
+	int64_t now;
+
+	if (db_wal_bytes(c->db) <= c->max_wal)
+		return;
+	now = clock_mono();
+	if (now >= c->cut_at) {
+		c->cut_at = now + CUT_PAUSE;
+		(void)db_checkpoint(c->db, true);
+		if (db_wal_bytes(c->db) <= c->max_wal)
+			return;
+	}
+	fail_queue(c, RC_LIMIT, true);
+}
+
+/* Now and then the log is moved into the database; never while somebody waits
+ * for what was just committed, and no operation fails by it. */
+static void
+checkpoint(struct committer *c)
+{
+	uint64_t bytes = db_wal_bytes(c->db);
+
+	if (bytes < CHECKPOINT)
+		c->checkpoint_at = CHECKPOINT;
+	if (bytes < c->checkpoint_at)
+		return;
+	(void)db_checkpoint(c->db, false);
+	c->checkpoint_at = bytes + CHECKPOINT_AGAIN;
+}
+
+/* Puts settlements whose pause is over back into the queue; *wake is when the
+ * next one's will be, or 0.  Under the lock. */
+static void
+requeue(struct committer *c, int64_t *wake)
+{
+	struct committer_list waiting;
+	struct op *op;
+	int64_t now = clock_mono();
+
+	*wake = 0;
+	committer_list_init(&waiting);
+	while ((op = committer_list_take(&c->later)) != NULL) {
+		if (c->closing || op->retry_at <= now) {
+			committer_list_add(&c->queue, op);
+			continue;
+		}
+		if (*wake == 0 || op->retry_at < *wake)
+			*wake = op->retry_at;
+		committer_list_add(&waiting, op);
+	}
+	while ((op = committer_list_take(&waiting)) != NULL)
+		committer_list_add(&c->later, op);
+}
+
+/* Waits for work.  False: there is none, and there will be none. */
+static bool
+wait_for_work(struct committer *c)
+{
+	struct timespec ts;
+	int64_t wake;
+	bool more;
+
+	pthread_mutex_lock(&c->mutex);
+	for (;;) {
+		if (c->closing && c->closed_at == 0) {
+			c->closed_at = clock_mono();
+			requeue(c, &wake);
+		} else if (!c->closing)
+			requeue(c, &wake);
+		if (c->queue.first != NULL || c->closing)
+			break;
+		if (wake == 0)
+			pthread_cond_wait(&c->work, &c->mutex);
+		else {
+			ts = committer_timespec(wake);
+			pthread_cond_timedwait(&c->work, &c->mutex, &ts);
+		}
+	}
+	more = c->queue.first != NULL;
+	pthread_mutex_unlock(&c->mutex);
+	return more;
+}
+
+void *
+committer_thread(void *arg)
+{
+	struct committer *c = arg;
+	struct committer_list group;
+	struct op *op;
+	enum rc rc;
+
+	db_set_busy_timeout(c->db, SLICE);
+	c->checkpoint_at = CHECKPOINT;
+	while (wait_for_work(c)) {
+		watch_log(c);
+		rc = db_begin(c->db);
+		if (rc == RC_BUSY &&
+		    (c->closed_at == 0 ||
+			clock_mono() - c->closed_at < c->busy_timeout))
+			continue;
+		if (rc != RC_OK) {
+			fail_queue(c, rc, false);
+			continue;
+		}
+		take_group(c, &group);
+		if (group.first == NULL)
+			db_rollback(c->db);
+		else
+			run_group(c, &group);
+		checkpoint(c);
+	}
+	/* What failed once more. */
+	while ((op = committer_list_take(&c->later)) != NULL)
+		finish(c, op, RC_IO);
+	return NULL;
+}

@@ -1,0 +1,220 @@
+/*
+ * SQLite: statements and blobs.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "db_impl.h"
+
+struct db_stmt *
+db_stmt(struct db *db, enum query q)
+{
+	struct db_stmt *s = &db->stmt[q];
+	int code;
+
+	s->error = RC_OK;
+	if (s->stmt != NULL) {
+		sqlite3_reset(s->stmt);
+		sqlite3_clear_bindings(s->stmt);
+		return s;
+	}
+	s->db = db;
+	s->name = q;
+	code = sqlite3_prepare_v3(db->handle, queries_text(q), -1,
+	    SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL);
+	if (code != SQLITE_OK)
+		s->error = db_fail(db, code, queries_name(q));
+	return s;
+}
+
+static void
+bound(struct db_stmt *s, int code)
+{
+	if (code != SQLITE_OK && s->error == RC_OK)
+		s->error = db_fail(s->db, code, queries_name(s->name));
+}
+
+void
+db_bind_int(struct db_stmt *s, int i, int64_t value)
+{
+	if (s->error == RC_OK)
+		bound(s, sqlite3_bind_int64(s->stmt, i, value));
+}
+
+void
+db_bind_text(struct db_stmt *s, int i, const char *text)
+{
+	if (s->error == RC_OK)
+		bound(
+		    s, sqlite3_bind_text(s->stmt, i, text, -1, SQLITE_STATIC));
+}
+
+void
+db_bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
+{
+	if (s->error == RC_OK)
+		bound(s,
+		    sqlite3_bind_blob64(s->stmt, i, data != NULL ? data : "", n,
+			SQLITE_STATIC));
+}
+
+static enum rc
+step_failed(struct db_stmt *s, int code)
+{
+	enum rc rc = db_fail(s->db, code, queries_name(s->name));
+
+	sqlite3_reset(s->stmt);
+	return rc;
+}
+
+enum rc
+db_step_row(struct db_stmt *s)
+{
+	int code;
+
+	if (s->error != RC_OK)
+		return s->error;
+	code = sqlite3_step(s->stmt);
+	if (code == SQLITE_ROW)
+		return RC_OK;
+	if (code != SQLITE_DONE)
+		return step_failed(s, code);
+	sqlite3_reset(s->stmt);
+	return RC_NOTFOUND;
+}
+
+enum rc
+db_step_done(struct db_stmt *s)
+{
+	int changed;
+
+	return db_update(s, &changed);
+}
+
+enum rc
+db_update(struct db_stmt *s, int *changed)
+{
+	int code;
+
+	*changed = 0;
+	if (s->error != RC_OK)
+		return s->error;
+	code = sqlite3_step(s->stmt);
+	if (code == SQLITE_ROW) {
+		sqlite3_reset(s->stmt);
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", db_file(s->db)),
+		    LOG_S("doing", queries_name(s->name)),
+		    LOG_S("message", "a row where none was expected"));
+		return RC_CORRUPT;
+	}
+	if (code != SQLITE_DONE)
+		return step_failed(s, code);
+	*changed = sqlite3_changes(s->db->handle);
+	sqlite3_reset(s->stmt);
+	return RC_OK;
+}
+
+void
+db_reset(struct db_stmt *s)
+{
+	if (s->stmt != NULL)
+		sqlite3_reset(s->stmt);
+}
+
+bool
+db_column_null(struct db_stmt *s, int i)
+{
+	return sqlite3_column_type(s->stmt, i) == SQLITE_NULL;
+}
+
+int64_t
+db_column_int(struct db_stmt *s, int i)
+{
+	return sqlite3_column_int64(s->stmt, i);
+}
+
+const char *
+db_column_text(struct db_stmt *s, int i)
+{
+	return (const char *)sqlite3_column_text(s->stmt, i);
+}
+
+const void *
+db_column_blob(struct db_stmt *s, int i, size_t *n)
+{
+	const void *p = sqlite3_column_blob(s->stmt, i);
+
+	*n = (size_t)sqlite3_column_bytes(s->stmt, i);
+	return p;
+}
+
+enum rc
+db_column_strdup(struct db_stmt *s, int i, char **out)
+{
+	const char *text;
+
+	*out = NULL;
+	if (db_column_null(s, i))
+		return RC_OK;
+	text = db_column_text(s, i);
+	if (text != NULL)
+		*out = strdup(text);
+	return *out != NULL ? RC_OK : RC_NOMEM;
+}
+
+enum rc
+db_blob_open(struct db *db, const char *table, const char *column, int64_t id,
+    bool writable, struct db_blob **out)
+{
+	struct db_blob *b;
+	int code;
+
+	*out = NULL;
+	b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return RC_NOMEM;
+	b->db = db;
+	code = sqlite3_blob_open(
+	    db->handle, "main", table, column, id, writable, &b->blob);
+	if (code != SQLITE_OK) {
+		free(b);
+		return db_fail(db, code, table);
+	}
+	*out = b;
+	return RC_OK;
+}
+
+void
+db_blob_close(struct db_blob *b)
+{
+	if (b == NULL)
+		return;
+	(void)sqlite3_blob_close(b->blob); /* repeats an error of the write */
+	free(b);
+}
+
+size_t
+db_blob_size(const struct db_blob *b)
+{
+	return (size_t)sqlite3_blob_bytes(b->blob);
+}
+
+enum rc
+db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset)
+{
+	int code = sqlite3_blob_read(b->blob, data, (int)n, (int)offset);
+
+	return code == SQLITE_OK ? RC_OK : db_fail(b->db, code, "blob");
+}
+
+enum rc
+db_blob_write(struct db_blob *b, const void *data, size_t n, size_t offset)
+{
+	int code = sqlite3_blob_write(b->blob, data, (int)n, (int)offset);
+
+	return code == SQLITE_OK ? RC_OK : db_fail(b->db, code, "blob");
+}

@@ -1,0 +1,231 @@
+/*
+ * The key store's health: counts, and findings for an operator.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migrate.h"
+#include "store_impl.h"
+
+static int64_t
+file_size(const char *file, const char *suffix)
+{
+	struct stat st;
+	char *name;
+	int64_t size = 0;
+
+	if (asprintf(&name, "%s%s", file, suffix) == -1)
+		return 0;
+	if (stat(name, &st) == 0)
+		size = st.st_size;
+	free(name);
+	return size;
+}
+
+static enum rc
+count(struct db *db, struct store_counts *c)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_COUNTS);
+	enum record_state state;
+	const char *name;
+	enum rc rc;
+
+	while ((rc = db_step_row(s)) == RC_OK) {
+		name = db_column_text(s, 0);
+		if (name == NULL || !record_state_parse(name, &state)) {
+			rc = RC_CORRUPT;
+			break;
+		}
+		c->keys[state] = db_column_int(s, 1);
+		if (state == RECORD_UNKNOWN)
+			c->oldest_unknown_wall = db_column_int(s, 2);
+		c->answer_bytes += db_column_int(s, 3);
+	}
+	db_reset(s);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+enum rc
+store_stats(struct store *store, struct store_counts *c)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	memset(c, 0, sizeof(*c));
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	rc = count(reader->db, c);
+	store_reader_give(store, reader);
+	c->database_bytes = file_size(store->file, "");
+	c->wal_bytes = file_size(store->file, "-wal");
+	return rc;
+}
+
+/* --- doctor ------------------------------------------------------------- */
+
+struct findings {
+	struct store_finding *item;
+	size_t max, n;
+};
+
+static void __attribute__((format(printf, 4, 5)))
+found(struct findings *f, const char *name, bool ok, const char *fmt, ...)
+{
+	struct store_finding *item;
+	va_list ap;
+
+	if (f->n == f->max)
+		return;
+	item = &f->item[f->n++];
+	item->ok = ok;
+	snprintf(item->name, sizeof(item->name), "%s", name);
+	va_start(ap, fmt);
+	vsnprintf(item->text, sizeof(item->text), fmt, ap);
+	va_end(ap);
+}
+
+/* The one number that a statement gives. */
+static enum rc
+number(struct db *db, enum query q, int64_t *value)
+{
+	struct db_stmt *s = db_stmt(db, q);
+	enum rc rc = db_step_row(s);
+
+	if (rc == RC_OK)
+		*value = db_column_int(s, 0);
+	db_reset(s);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+static void
+check_integrity(struct db *db, struct findings *f)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_INTEGRITY);
+	const char *text;
+	enum rc rc = db_step_row(s);
+
+	text = rc == RC_OK ? db_column_text(s, 0) : rc_text(rc);
+	if (text != NULL && strcmp(text, "ok") == 0)
+		found(f, "integrity", true, "pages, rows and indexes agree");
+	else
+		found(f, "integrity", false, "%s",
+		    text != NULL ? text : "no answer");
+	db_reset(s);
+}
+
+static void
+check_bodies(struct db *db, struct findings *f)
+{
+	int64_t orphans, missing;
+
+	if (number(db, QUERY_ORPHAN_BODIES, &orphans) != RC_OK ||
+	    number(db, QUERY_MISSING_BODIES, &missing) != RC_OK)
+		found(f, "bodies", false, "cannot be counted");
+	else if (orphans != 0 || missing != 0)
+		found(f, "bodies", false,
+		    "%" PRId64 " without a key, %" PRId64
+		    " keys without their body",
+		    orphans, missing);
+	else
+		found(f, "bodies", true, "each belongs to its key");
+}
+
+static void
+check_owners(struct store *store, struct db *db, struct findings *f)
+{
+	int64_t dead[STORE_SWEEP_OWNERS], sum = 0, rows;
+	struct db_stmt *s;
+	size_t n, i;
+	enum rc rc;
+
+	rc = store_dead_owners(store, dead, STORE_SWEEP_OWNERS, &n);
+	for (i = 0; i < n && rc == RC_OK; i++) {
+		s = db_stmt(db, QUERY_OWNER_COUNT);
+		db_bind_int(s, 1, dead[i]);
+		rc = db_step_row(s);
+		rows = rc == RC_OK ? db_column_int(s, 0) : 0;
+		db_reset(s);
+		sum += rows;
+	}
+	if (rc != RC_OK)
+		found(f, "leases", false, "cannot tell who is alive: %s",
+		    rc_text(rc));
+	else if (sum > 0)
+		found(f, "leases", false,
+		    "%" PRId64 " held by processes that are gone; a sweep "
+		    "settles them",
+		    sum);
+	else
+		found(f, "leases", true, "all held by living processes");
+}
+
+static void
+check_states(struct store *store, struct findings *f)
+{
+	struct store_counts c;
+	int64_t open;
+
+	if (store_stats(store, &c) != RC_OK) {
+		found(f, "outcomes", false, "keys cannot be counted");
+		return;
+	}
+	open = c.keys[RECORD_UNKNOWN] + c.keys[RECORD_DEAD_LETTER];
+	if (open > 0)
+		found(f, "outcomes", false,
+		    "%" PRId64 " keys whose outcome is unknown", open);
+	else
+		found(f, "outcomes", true, "no key's outcome is unknown");
+	found(f, "log", true, "%" PRId64 " bytes in the write-ahead log",
+	    c.wal_bytes);
+}
+
+static void
+check_mode(struct store *store, struct findings *f)
+{
+	struct stat st;
+
+	if (stat(store->file, &st) == -1)
+		found(
+		    f, "file", false, "%s is not there any more", store->file);
+	else if ((st.st_mode & 07) != 0)
+		found(f, "file", false,
+		    "mode %04o: answers can be read by anyone",
+		    (unsigned)st.st_mode & 07777);
+	else
+		found(
+		    f, "file", true, "mode %04o", (unsigned)st.st_mode & 07777);
+}
+
+enum rc
+store_doctor(
+    struct store *store, struct store_finding *items, size_t max, size_t *n)
+{
+	struct findings f = { items, max, 0 };
+	struct store_reader *reader;
+	int64_t version;
+	enum rc rc;
+
+	*n = 0;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	check_integrity(reader->db, &f);
+	if (db_pragma(reader->db, "user_version", &version) == RC_OK)
+		found(&f, "schema", version == MIGRATE_VERSION,
+		    "version %" PRId64, version);
+	check_bodies(reader->db, &f);
+	check_owners(store, reader->db, &f);
+	store_reader_give(store, reader);
+	check_states(store, &f);
+	check_mode(store, &f);
+	*n = f.n;
+	return RC_OK;
+}
