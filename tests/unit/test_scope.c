@@ -1,0 +1,195 @@
+/*
+ * scope: one variable and several, credentials, repeats, limits; and that no
+ * two callers share one.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "scope.h"
+
+#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
+#define MAX_ROW   4
+
+/* HMAC-SHA-256, as openssl dgst -mac HMAC says, of "Bearer abc" and "s=1"
+ * under 32 bytes of 0x0b, and of "Bearer abc" under 32 of 0x0c. */
+#define HMAC_BEARER                        \
+	"cf4041aa8ab6c00e855fdede0c437b5b" \
+	"eaadd153b952c4034cf54bc7d9434418"
+#define HMAC_COOKIE                        \
+	"68f4d283ea3503e9dd51cdf7929b0884" \
+	"706ec4ab666eba6396cf498216836a5d"
+#define HMAC_OTHER                         \
+	"86f6566c24823bdae671a9228fa35bac" \
+	"6c041aeb2ff26bcd7874d1404fcce576"
+
+static const struct {
+	const char *name;
+	const char *variables[MAX_ROW];
+	struct param params[MAX_ROW];
+	const char *scope;
+	bool empty;
+} rows[] = {
+	{ "no variables", { NULL }, { { "REMOTE_USER", "ann" } }, "", true },
+	{ "one variable", { "REMOTE_USER" }, { { "REMOTE_USER", "ann" } },
+	    "ann", false },
+	{ "one variable as it is", { "REMOTE_USER" },
+	    { { "REMOTE_USER", "a|b%7C \xc3\xa4" } }, "a|b%7C \xc3\xa4",
+	    false },
+	{ "one variable, not there", { "REMOTE_USER" },
+	    { { "REMOTE_ADDR", "::1" } }, "", true },
+	{ "one variable, empty", { "REMOTE_USER" }, { { "REMOTE_USER", "" } },
+	    "", true },
+	{ "names are case-sensitive", { "REMOTE_USER" },
+	    { { "remote_user", "ann" } }, "", true },
+	{ "repeated: the last, as the handler sees it", { "HTTP_X_USER" },
+	    { { "HTTP_X_USER", "ann" }, { "HTTP_X_USER", "bob" } }, "bob",
+	    false },
+	{ "repeated: the last one empty", { "HTTP_X_USER" },
+	    { { "HTTP_X_USER", "ann" }, { "HTTP_X_USER", "" } }, "", true },
+	{ "two variables in the order of the configuration", { "B", "A" },
+	    { { "A", "1" }, { "B", "2" } }, "2|1", false },
+	{ "two variables, escaped", { "A", "B" },
+	    { { "A", "x|y" }, { "B", "50%" } }, "x%7Cy|50%25", false },
+	{ "two variables, first missing", { "A", "B" }, { { "B", "1" } }, "|1",
+	    false },
+	{ "two variables, second missing", { "A", "B" }, { { "A", "1" } }, "1|",
+	    false },
+	{ "two variables, both missing", { "A", "B" }, { { "C", "1" } }, "|",
+	    true },
+	{ "credential", { "HTTP_AUTHORIZATION" },
+	    { { "HTTP_AUTHORIZATION", "Bearer abc" } }, HMAC_BEARER, false },
+	{ "cookie", { "HTTP_COOKIE" }, { { "HTTP_COOKIE", "s=1" } },
+	    HMAC_COOKIE, false },
+	{ "credential, missing", { "HTTP_AUTHORIZATION" },
+	    { { "HTTP_COOKIE", "s=1" } }, "", true },
+	{ "credential, empty", { "HTTP_AUTHORIZATION" },
+	    { { "HTTP_AUTHORIZATION", "" } }, "", true },
+	{ "credential among others", { "REMOTE_USER", "HTTP_AUTHORIZATION" },
+	    { { "HTTP_AUTHORIZATION", "Bearer abc" },
+		{ "REMOTE_USER", "ann" } },
+	    "ann|" HMAC_BEARER, false },
+};
+
+static void
+make(const char *const *variables, const struct param *params,
+    unsigned char secret_byte, struct buf *out, bool *empty, enum rc expected)
+{
+	char names[MAX_ROW][32], *item[MAX_ROW + 1] = { NULL };
+	unsigned char secret[SCOPE_SECRET_LEN];
+	struct conf_list list = { item, 0 };
+	struct request req = { .params = params };
+
+	for (; list.n < MAX_ROW && variables[list.n] != NULL; list.n++) {
+		strcpy(names[list.n], variables[list.n]);
+		item[list.n] = names[list.n];
+	}
+	while (req.nparams < MAX_ROW && params[req.nparams].name != NULL)
+		req.nparams++;
+	memset(secret, secret_byte, sizeof(secret));
+	assert_int_equal(scope_make(&req, &list, secret, out, empty), expected);
+}
+
+static void
+every_kind_of_variable(void **state)
+{
+	struct buf out;
+	bool empty;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(rows); i++) {
+		buf_init(&out, 1000);
+		assert_int_equal(buf_adds(&out, "before"), RC_OK);
+		empty = !rows[i].empty;
+		make(rows[i].variables, rows[i].params, 0x0b, &out, &empty,
+		    RC_OK);
+		if (strcmp(out.data, rows[i].scope) != 0)
+			fail_msg("%s: %s", rows[i].name, out.data);
+		if (empty != rows[i].empty)
+			fail_msg("%s: empty", rows[i].name);
+		buf_free(&out);
+	}
+}
+
+static void
+credential_under_another_secret(void **state)
+{
+	const char *const variables[MAX_ROW] = { "HTTP_AUTHORIZATION" };
+	const struct param params[MAX_ROW] = {
+		{ "HTTP_AUTHORIZATION", "Bearer abc" },
+	};
+	struct buf out;
+	bool empty;
+
+	(void)state;
+	buf_init(&out, 100);
+	make(variables, params, 0x0c, &out, &empty, RC_OK);
+	assert_string_equal(out.data, HMAC_OTHER);
+	buf_free(&out);
+}
+
+/* Different values of two variables must never be the same text. */
+static void
+no_two_callers_share_a_scope(void **state)
+{
+	static const char *const values[] = { "", "a", "b", "|", "%", "%7C",
+		"a|", "|a", "a|b", "%25", "%7C%25", "||" };
+	const char *const variables[MAX_ROW] = { "A", "B" };
+	struct buf out[NITEMS(values) * NITEMS(values)];
+	size_t i, j;
+	bool empty;
+
+	(void)state;
+	for (i = 0; i < NITEMS(out); i++) {
+		const struct param params[MAX_ROW] = {
+			{ "A", values[i / NITEMS(values)] },
+			{ "B", values[i % NITEMS(values)] },
+		};
+
+		buf_init(&out[i], 100);
+		make(variables, params, 0x0b, &out[i], &empty, RC_OK);
+		assert_int_equal(empty, i == 0);
+		for (j = 0; j < i; j++)
+			assert_string_not_equal(out[i].data, out[j].data);
+	}
+	for (i = 0; i < NITEMS(out); i++)
+		buf_free(&out[i]);
+}
+
+static void
+scope_above_the_limit_is_refused(void **state)
+{
+	size_t i, max;
+	struct buf out;
+	bool empty;
+
+	(void)state;
+	for (i = 0; i < NITEMS(rows); i++) {
+		for (max = 0; max < strlen(rows[i].scope); max++) {
+			buf_init(&out, max);
+			make(rows[i].variables, rows[i].params, 0x0b, &out,
+			    &empty, RC_LIMIT);
+			assert_int_equal(out.len, 0);
+			buf_free(&out);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_of_variable),
+		cmocka_unit_test(credential_under_another_secret),
+		cmocka_unit_test(no_two_callers_share_a_scope),
+		cmocka_unit_test(scope_above_the_limit_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("scope", tests, NULL, NULL);
+}
