@@ -1,0 +1,457 @@
+/*
+ * fingerprint: recipes, hashes made by other means, what makes a difference
+ * and what does not.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fingerprint.h"
+#include "limit.h"
+
+#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
+#define MAX_ITEMS 5
+
+/* --- recipes ---------------------------------------------------------- */
+
+static struct conf_list
+list_of(const char *const *items)
+{
+	struct conf_list list = { calloc(MAX_ITEMS + 1, sizeof(char *)), 0 };
+
+	assert_non_null(list.item);
+	for (; list.n < MAX_ITEMS && items[list.n] != NULL; list.n++)
+		list.item[list.n] = strdup(items[list.n]);
+	return list;
+}
+
+static void
+list_free(struct conf_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		free(list->item[i]);
+	free(list->item);
+}
+
+static const struct {
+	const char *name;
+	enum conf_fingerprint how;
+	const char *headers[MAX_ITEMS], *ignore[MAX_ITEMS];
+	enum rc rc;
+	const char *recipe;
+} recipes[] = {
+	{ "json", CONF_FINGERPRINT_JSON, { NULL }, { NULL }, RC_OK,
+	    "1 json\n" },
+	{ "exact", CONF_FINGERPRINT_EXACT, { NULL }, { NULL }, RC_OK,
+	    "1 exact\n" },
+	{ "fields in lower case and sorted", CONF_FINGERPRINT_EXACT,
+	    { "X-B", "Content-Language", "x-a" }, { NULL }, RC_OK,
+	    "1 exact\nh content-language\nh x-a\nh x-b\n" },
+	{ "the same field twice", CONF_FINGERPRINT_JSON,
+	    { "X-A", "X-B", "x-a", "X-A" }, { NULL }, RC_OK,
+	    "1 json\nh x-a\nh x-b\n" },
+	{ "pointers sorted, case kept, none twice", CONF_FINGERPRINT_JSON,
+	    { NULL }, { "/b", "/a/B", "/b", "/a" }, RC_OK,
+	    "1 json\ni /a\ni /a/B\ni /b\n" },
+	{ "fields before pointers", CONF_FINGERPRINT_JSON, { "X-A" },
+	    { "/a b" }, RC_OK, "1 json\nh x-a\ni /a b\n" },
+	{ "pointers mean nothing to exact bytes", CONF_FINGERPRINT_EXACT,
+	    { "X-A" }, { "/a" }, RC_OK, "1 exact\nh x-a\n" },
+	{ "line feed in a pointer", CONF_FINGERPRINT_JSON, { NULL },
+	    { "/a\nh x" }, RC_INVALID, "" },
+	{ "line feed in a name", CONF_FINGERPRINT_JSON, { "a\nb" }, { NULL },
+	    RC_INVALID, "" },
+	{ "empty name", CONF_FINGERPRINT_JSON, { "" }, { NULL }, RC_INVALID,
+	    "" },
+};
+
+static void
+recipe_of_a_route(void **state)
+{
+	struct conf_route route;
+	struct buf out;
+	enum rc rc;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(recipes); i++) {
+		memset(&route, 0, sizeof(route));
+		route.fingerprint = recipes[i].how;
+		route.fingerprint_headers = list_of(recipes[i].headers);
+		route.fingerprint_ignore = list_of(recipes[i].ignore);
+		buf_init(&out, 1000);
+		assert_int_equal(buf_adds(&out, "before"), RC_OK);
+		rc = fingerprint_recipe(&route, &out);
+		if (rc != recipes[i].rc)
+			fail_msg("%s: %s", recipes[i].name, rc_text(rc));
+		if (strcmp(out.data, recipes[i].recipe) != 0)
+			fail_msg("%s: %s", recipes[i].name, out.data);
+		buf_free(&out);
+		list_free(&route.fingerprint_headers);
+		list_free(&route.fingerprint_ignore);
+	}
+}
+
+static void
+recipe_that_does_not_fit(void **state)
+{
+	char name[2000];
+	char *item[] = { name, NULL };
+	struct conf_route route = {
+		.fingerprint = CONF_FINGERPRINT_JSON,
+		.fingerprint_headers = { item, 1 },
+	};
+	struct buf out;
+	size_t max;
+
+	(void)state;
+	strcpy(name, "X-A");
+	for (max = 0; max < sizeof("1 json\nh x-a\n") - 1; max++) {
+		buf_init(&out, max);
+		assert_int_equal(fingerprint_recipe(&route, &out), RC_LIMIT);
+		assert_int_equal(out.len, 0);
+		buf_free(&out);
+	}
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	buf_init(&out, 10000);
+	assert_int_equal(fingerprint_recipe(&route, &out), RC_LIMIT);
+	assert_int_equal(out.len, 0);
+	buf_free(&out);
+}
+
+/* --- hashes ----------------------------------------------------------- */
+
+struct spec {
+	const char *method, *path, *query, *type; /* type NULL: none */
+	struct param params[3];
+	const char *body;
+};
+
+/* A whole request of a spec, its body in memory of its exact size. */
+static enum rc
+make(const struct spec *s, const char *recipe, unsigned char *out)
+{
+	struct param params[NITEMS(s->params) + 1];
+	size_t n = 0, i;
+	struct request req = { .body_fd = -1 };
+	char *body;
+	enum rc rc;
+
+	if (s->type != NULL)
+		params[n++] = (struct param){ "CONTENT_TYPE", s->type };
+	for (i = 0; i < NITEMS(s->params) && s->params[i].name != NULL; i++)
+		params[n++] = s->params[i];
+	req.params = params;
+	req.nparams = n;
+	req.method = s->method;
+	req.path = s->path;
+	req.query = s->query;
+	req.body_len = strlen(s->body);
+	body = malloc(req.body_len > 0 ? req.body_len : 1);
+	assert_non_null(body);
+	memcpy(body, s->body, req.body_len);
+	req.body = req.body_len > 0 ? body : NULL;
+	memset(out, 0, FINGERPRINT_LEN);
+	rc = fingerprint_make(&req, recipe, out);
+	free(body);
+	return rc;
+}
+
+static const struct {
+	const char *name, *recipe;
+	struct spec spec;
+	const char *digest;
+} vectors[] = {
+	{ "nothing but a method and a path", "1 json\n",
+	    { "POST", "/", "", NULL, { { 0 } }, "" },
+	    "d433e9bfa7c85c27c66b3fcfadb5c44e"
+	    "7df556393e2b38acc4f598c3d397486f" },
+	{ "JSON", "1 json\n",
+	    { "POST", "/pay", "a=1", "application/json; charset=utf-8",
+		{ { 0 } }, "{\"b\": 1.50, \"a\": [ ]}" },
+	    "8b35968a2d4a0d9443467cbd52e713d6"
+	    "dcb70fbbc48d824668264d49ce70c625" },
+	{ "exact, with fields", "1 exact\nh content-type\nh x-a\nh x-b\n",
+	    { "PATCH", "/pay", "", "Text/Plain;x",
+		{ { "HTTP_X_B", "1" }, { "HTTP_X_B", "" } }, "hello" },
+	    "da3a0af94fcbc1c5d920932d9f186b34"
+	    "9969885fe8d06cc3d91a0702486925a0" },
+	{ "JSON with a member left out", "1 json\ni /ts\n",
+	    { "POST", "/pay", "", "application/x+json", { { 0 } },
+		"{\"ts\":1,\"a\":2}" },
+	    "bd2536dab02fe79e4565070d4fcf461a"
+	    "198e618197eb67a88306284db3518ea9" },
+};
+
+/* A change of these orphans the keys that were made before it. */
+static void
+hashes_made_by_other_means(void **state)
+{
+	unsigned char out[FINGERPRINT_LEN];
+	char hex[2 * FINGERPRINT_LEN + 1];
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < NITEMS(vectors); i++) {
+		assert_int_equal(
+		    make(&vectors[i].spec, vectors[i].recipe, out), RC_OK);
+		for (k = 0; k < FINGERPRINT_LEN; k++)
+			snprintf(hex + 2 * k, 3, "%02x", out[k]);
+		if (strcmp(hex, vectors[i].digest) != 0)
+			fail_msg("%s: %s", vectors[i].name, hex);
+	}
+}
+
+#define JSON  "application/json"
+#define BASE  "POST", "/pay", "a=1"
+#define RJSON "1 json\n"
+#define REXCT "1 exact\n"
+#define RHEAD "1 json\nh x-a\nh x-b\n"
+#define RIGNO "1 json\ni /meta/ts\n"
+
+static const struct {
+	const char *name, *recipe;
+	bool same;
+	struct spec a, b;
+} pairs[] = {
+	{ "the very same", RJSON, true, { BASE, JSON, { { 0 } }, "{}" },
+	    { BASE, JSON, { { 0 } }, "{}" } },
+	{ "other method", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	    { "PATCH", "/pay", "a=1", JSON, { { 0 } }, "{}" } },
+	{ "other path", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	    { "POST", "/pay/", "a=1", JSON, { { 0 } }, "{}" } },
+	{ "other query string", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	    { "POST", "/pay", "a=2", JSON, { { 0 } }, "{}" } },
+	{ "bytes moved from path to query string", RJSON, false,
+	    { "POST", "/paya", "=1", NULL, { { 0 } }, "" },
+	    { "POST", "/pay", "a=1", NULL, { { 0 } }, "" } },
+	{ "bytes moved from query string to body", RJSON, false,
+	    { "POST", "/", "ab", NULL, { { 0 } }, "c" },
+	    { "POST", "/", "a", NULL, { { 0 } }, "bc" } },
+	{ "field that does not count", RJSON, true,
+	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "{}" } },
+	{ "field that counts", RHEAD, false,
+	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "{}" } },
+	{ "field that counts, missing and empty", RHEAD, false,
+	    { BASE, JSON, { { "HTTP_X_A", "" } }, "{}" },
+	    { BASE, JSON, { { 0 } }, "{}" } },
+	{ "value in another field", RHEAD, false,
+	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_B", "1" } }, "{}" } },
+	{ "order of different fields", RHEAD, true,
+	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_B", "2" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_B", "2" }, { "HTTP_X_A", "1" } },
+		"{}" } },
+	{ "order of repeats", RHEAD, false,
+	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_A", "2" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_A", "2" }, { "HTTP_X_A", "1" } },
+		"{}" } },
+	{ "repeats and one value", RHEAD, false,
+	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_A", "2" } }, "{}" },
+	    { BASE, JSON, { { "HTTP_X_A", "12" } }, "{}" } },
+	{ "type in another case", RJSON, true,
+	    { BASE, "Application/JSON", { { 0 } }, "[1, 2]" },
+	    { BASE, JSON, { { 0 } }, "[1,2]" } },
+	{ "type with parameters and blanks", RJSON, true,
+	    { BASE, " application/json ; charset=utf-8", { { 0 } }, "[1, 2]" },
+	    { BASE, JSON, { { 0 } }, "[1,2]" } },
+	{ "other type", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	    { BASE, "text/json", { { 0 } }, "{}" } },
+	{ "type missing and empty", RJSON, true, { BASE, "", { { 0 } }, "{}" },
+	    { BASE, NULL, { { 0 } }, "{}" } },
+	{ "the same JSON value", RJSON, true,
+	    { BASE, JSON, { { 0 } }, "{\"b\": [1.0], \"a\": \"\\u0061\"}" },
+	    { BASE, JSON, { { 0 } }, "{\"a\":\"a\",\"b\":[10e-1]}" } },
+	{ "the same JSON value, exact", REXCT, false,
+	    { BASE, JSON, { { 0 } }, "[1, 2]" },
+	    { BASE, JSON, { { 0 } }, "[1,2]" } },
+	{ "the same bytes, exact", REXCT, true,
+	    { BASE, JSON, { { 0 } }, "[1, 2]" },
+	    { BASE, JSON, { { 0 } }, "[1, 2]" } },
+	{ "the same JSON value, a type of +json", RJSON, true,
+	    { BASE, "application/vnd.a.b+JSON;v=1", { { 0 } }, "[1, 2]" },
+	    { BASE, "application/vnd.a.b+json", { { 0 } }, "[1,2]" } },
+	{ "type that only looks like JSON", RJSON, false,
+	    { BASE, "application/jsonx", { { 0 } }, "[1, 2]" },
+	    { BASE, "application/jsonx", { { 0 } }, "[1,2]" } },
+	{ "type with json in the middle", RJSON, false,
+	    { BASE, "application/x+json2", { { 0 } }, "[1, 2]" },
+	    { BASE, "application/x+json2", { { 0 } }, "[1,2]" } },
+	{ "type of JSON Lines", RJSON, false,
+	    { BASE, "application/json-seq", { { 0 } }, "[1, 2]" },
+	    { BASE, "application/json-seq", { { 0 } }, "[1,2]" } },
+	{ "other JSON value", RJSON, false,
+	    { BASE, JSON, { { 0 } }, "{\"a\":9007199254740993}" },
+	    { BASE, JSON, { { 0 } }, "{\"a\":9007199254740992}" } },
+	{ "not I-JSON: exact bytes, the same", RJSON, true,
+	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" },
+	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" } },
+	{ "not I-JSON: exact bytes, others", RJSON, false,
+	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" },
+	    { BASE, JSON, { { 0 } }, "{\"a\":1, \"a\":1}" } },
+	{ "no body, and a blank", RJSON, false, { BASE, JSON, { { 0 } }, "" },
+	    { BASE, JSON, { { 0 } }, " " } },
+	{ "what is left out differs", RIGNO, true,
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"x\":2,\"ts\":[3]}}" } },
+	{ "what is left out is not there", RIGNO, true,
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"x\":2}}" } },
+	{ "its neighbour differs", RIGNO, false,
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
+	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":3}}" } },
+	{ "nothing is left out of exact bytes", RIGNO, false,
+	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":1}}" },
+	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":2}}" } },
+};
+
+static void
+what_makes_a_difference(void **state)
+{
+	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(pairs); i++) {
+		assert_int_equal(make(&pairs[i].a, pairs[i].recipe, a), RC_OK);
+		assert_int_equal(make(&pairs[i].b, pairs[i].recipe, b), RC_OK);
+		if ((memcmp(a, b, sizeof(a)) == 0) != pairs[i].same)
+			fail_msg("%s", pairs[i].name);
+	}
+}
+
+/* A body whose canonical form is another body's exact bytes. */
+static void
+canonical_and_exact_bodies_differ(void **state)
+{
+	const struct spec s = { BASE, JSON, { { 0 } }, "[1,2]" };
+	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
+
+	(void)state;
+	assert_int_equal(make(&s, RJSON, a), RC_OK);
+	assert_int_equal(make(&s, REXCT, b), RC_OK);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+/* Never the first N bytes. */
+static void
+last_byte_of_a_large_body_counts(void **state)
+{
+	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
+	size_t len = 4 << 20;
+	char *body = malloc(len);
+	struct request req = {
+		.method = "POST",
+		.path = "/",
+		.query = "",
+		.body = body,
+		.body_len = len,
+		.body_fd = -1,
+	};
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, 'x', len);
+	assert_int_equal(fingerprint_make(&req, RJSON, a), RC_OK);
+	body[len - 1] = 'y';
+	assert_int_equal(fingerprint_make(&req, RJSON, b), RC_OK);
+	assert_memory_not_equal(a, b, sizeof(a));
+	body[len - 1] = '\0';
+	assert_int_equal(fingerprint_make(&req, RJSON, b), RC_OK);
+	assert_memory_not_equal(a, b, sizeof(a));
+	free(body);
+}
+
+static void
+body_that_cannot_be_read(void **state)
+{
+	unsigned char out[FINGERPRINT_LEN];
+	struct request req = {
+		.method = "POST",
+		.path = "/",
+		.query = "",
+		.body_len = 1,
+		.body_fd = -1,
+	};
+
+	(void)state;
+	assert_int_equal(fingerprint_make(&req, RJSON, out), RC_IO);
+}
+
+static const struct {
+	const char *name, *recipe;
+} unknown[] = {
+	{ "empty", "" },
+	{ "line without end", "1 json" },
+	{ "later version", "2 json\n" },
+	{ "version of two digits", "11 json\n" },
+	{ "other way", "1 xml\n" },
+	{ "blank at the end", "1 json \n" },
+	{ "upper case", "1 JSON\n" },
+	{ "empty line", "1 json\n\n" },
+	{ "unknown line", "1 json\nq x\n" },
+	{ "no blank", "1 json\nhx\n" },
+	{ "no name", "1 json\nh \n" },
+	{ "no pointer", "1 json\ni \n" },
+	{ "pointer that is none", "1 json\ni a\n" },
+	{ "last line without end", "1 json\nh x-a" },
+};
+
+static void
+recipe_that_is_not_known(void **state)
+{
+	const struct spec s = { BASE, JSON, { { 0 } }, "{}" };
+	unsigned char out[FINGERPRINT_LEN];
+	struct buf recipe;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(unknown); i++)
+		if (make(&s, unknown[i].recipe, out) != RC_VERSION)
+			fail_msg("%s", unknown[i].name);
+
+	buf_init(&recipe, 10000);
+	assert_int_equal(buf_adds(&recipe, RJSON), RC_OK);
+	for (i = 0; i < LIMIT_CONF_LIST; i++)
+		assert_int_equal(buf_addf(&recipe, "h x-%zu\n", i), RC_OK);
+	assert_int_equal(make(&s, recipe.data, out), RC_OK);
+	assert_int_equal(buf_adds(&recipe, "h x\n"), RC_OK);
+	assert_int_equal(make(&s, recipe.data, out), RC_VERSION);
+
+	buf_clear(&recipe);
+	assert_int_equal(buf_adds(&recipe, RJSON "h "), RC_OK);
+	for (i = 0; i < 2000; i++)
+		assert_int_equal(buf_addc(&recipe, 'x'), RC_OK);
+	assert_int_equal(buf_addc(&recipe, '\n'), RC_OK);
+	assert_int_equal(make(&s, recipe.data, out), RC_VERSION);
+	buf_free(&recipe);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recipe_of_a_route),
+		cmocka_unit_test(recipe_that_does_not_fit),
+		cmocka_unit_test(hashes_made_by_other_means),
+		cmocka_unit_test(what_makes_a_difference),
+		cmocka_unit_test(canonical_and_exact_bodies_differ),
+		cmocka_unit_test(last_byte_of_a_large_body_counts),
+		cmocka_unit_test(body_that_cannot_be_read),
+		cmocka_unit_test(recipe_that_is_not_known),
+	};
+
+	return cmocka_run_group_tests_name("fingerprint", tests, NULL, NULL);
+}
