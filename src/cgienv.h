@@ -39,7 +39,7 @@ enum rc cgienv_script_name(const struct request *, struct cgienv_script *);
 /*
  * Moves the last segment of filename to the front of path_info, and takes it
  * off the end of script_name.  False when there is no segment left, or no room
- * for it.  The caller, who may look at files, calls it until filename is a file.
+ * for it.  The caller, who may look at files, calls it until filename is one.
  */
 bool cgienv_script_shorten(struct cgienv_script *);
 
