@@ -12,7 +12,8 @@
 struct worker_pool;
 
 /* Starts n threads.  Handlers die with the thread that started them, so the
- * threads live until mux_next() returns NULL. */
+ * threads live until mux_next() returns NULL.  If they cannot all be started,
+ * mux is stopped. */
 enum rc
 worker_start(struct worker_pool **, struct mux *, struct engine *, unsigned n);
 

@@ -1,0 +1,188 @@
+/*
+ * New connections: who may connect, and how many.
+ *
+ * When there is no descriptor or no room left, the connection that has been
+ * idle for longest makes way; if there is none, those who connect wait in the
+ * socket's backlog until something ends.  They lose nothing by it, and closing
+ * them would make the web server report an error at once.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "limit.h"
+#include "log.h"
+
+#include "intake.h"
+
+#include "acceptor.h"
+
+/* Connections accepted before the others get their turn. */
+#define ACCEPTS 64
+/* How long to leave new connections waiting, ms. */
+#define PAUSE 100
+/* How often to say so, ms. */
+#define WARN_INTERVAL 10000
+
+static void
+watch_listener(struct mux *m, int op, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data = { .ptr = m } };
+
+	if (epoll_ctl(m->epoll, op, m->listen_fd, &event) == -1)
+		log_event(LOG_ERROR, "listener-unwatched", NULL,
+		    LOG_S("why", strerror(errno)));
+}
+
+/* No room: those who connect wait in the socket's backlog. */
+static void
+pause_accepting(struct mux *m, const char *why)
+{
+	int64_t now = clock_mono();
+
+	if (m->warned_at == 0 || now - m->warned_at >= WARN_INTERVAL) {
+		m->warned_at = now;
+		log_event(
+		    LOG_WARN, "accepting-paused", NULL, LOG_S("why", why));
+	}
+	m->resume_at = now + PAUSE;
+	watch_listener(m, EPOLL_CTL_MOD, 0);
+}
+
+/* Closes the connection that has been idle for longest. */
+static bool
+drop_idle(struct mux *m)
+{
+	struct conn *c;
+
+	conn_lock(m);
+	c = TAILQ_FIRST(&m->idle);
+	if (c != NULL)
+		conn_take(c);
+	conn_unlock(m);
+	if (c == NULL)
+		return false;
+	conn_close(c);
+	return true;
+}
+
+static bool
+full(struct mux *m)
+{
+	bool yes;
+
+	conn_lock(m);
+	yes = m->nconns >= LIMIT_CONNECTIONS;
+	conn_unlock(m);
+	return yes;
+}
+
+static bool
+may_connect(struct mux *m, int fd)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
+
+	if (m->peers.anyone)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	    peers_allow(&m->peers, cred.uid))
+		return true;
+	log_event(LOG_WARN, "peer-refused", NULL, LOG_I("uid", cred.uid),
+	    LOG_I("pid", cred.pid));
+	return false;
+}
+
+static void
+welcome(struct mux *m, int fd)
+{
+	struct conn *c;
+	int on = 1;
+
+	if (!may_connect(m, fd)) {
+		close(fd);
+		return;
+	}
+	if (m->tcp)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	c = conn_new(m, fd);
+	if (c == NULL) {
+		log_event(LOG_ERROR, "connection-dropped", NULL,
+		    LOG_S("why", "no memory"));
+		close(fd);
+		return;
+	}
+	intake(c); /* most have a request to read by now */
+}
+
+/* Whether accept4() may simply be tried again: accept(2) on errors that belong
+ * to the new connection. */
+static bool
+transient(int error)
+{
+	switch (error) {
+	case EINTR:
+	case ECONNABORTED:
+	case EPROTO:
+	case EPERM:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void
+acceptor_run(struct mux *m)
+{
+	const char *unknown;
+	int fd;
+
+	conf_unref(intake_conf(m, &unknown));
+	for (int i = 0; i < ACCEPTS; i++) {
+		if (full(m) && !drop_idle(m)) {
+			pause_accepting(m, "too many connections");
+			return;
+		}
+		fd = accept4(
+		    m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd != -1) {
+			welcome(m, fd);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		if (transient(errno))
+			continue;
+		if ((errno == EMFILE || errno == ENFILE) && drop_idle(m))
+			continue;
+		pause_accepting(m, strerror(errno));
+		return;
+	}
+}
+
+void
+acceptor_resume(struct mux *m)
+{
+	m->resume_at = 0;
+	watch_listener(m, EPOLL_CTL_MOD, EPOLLIN);
+}
+
+void
+acceptor_stop(struct mux *m)
+{
+	m->resume_at = 0;
+	watch_listener(m, EPOLL_CTL_DEL, 0);
+}

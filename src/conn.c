@@ -1,0 +1,230 @@
+/*
+ * Connections: made, parked, taken, handed on, ended.  See conn.h for the
+ * invariants.  It knows no request and no answer but to free them.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "limit.h"
+#include "log.h"
+
+#include "conn.h"
+
+void
+conn_lock(struct mux *m)
+{
+	if (pthread_mutex_lock(&m->lock) != 0)
+		abort();
+}
+
+void
+conn_unlock(struct mux *m)
+{
+	if (pthread_mutex_unlock(&m->lock) != 0)
+		abort();
+}
+
+void
+conn_wake(struct mux *m)
+{
+	static const uint64_t one = 1;
+
+	/* EAGAIN: the counter is full, so it is awake. */
+	while (write(m->wake, &one, sizeof(one)) == -1 && errno == EINTR)
+		continue;
+}
+
+struct conn *
+conn_new(struct mux *m, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->mux = m;
+	c->fd = fd;
+	fcgi_init(&c->fcgi, LIMIT_CONNECTIONS);
+	buf_init(&c->left, CONN_INPUT);
+	c->exchange.conn = c;
+	buf_init(&c->exchange.path, LIMIT_PATH);
+	buf_init(&c->exchange.head, LIMIT_HEAD + 1024);
+	answer_init(&c->exchange.answer);
+	conn_lock(m);
+	m->nconns++;
+	conn_unlock(m);
+	return c;
+}
+
+/* Forgets the request and the answer. */
+static void
+reset(struct exchange *x)
+{
+	answer_free(&x->answer);
+	spool_free(x->body);
+	x->body = NULL;
+	conf_unref(x->conf);
+	x->conf = NULL;
+	buf_free(&x->path);
+	buf_free(&x->head);
+	x->request = (struct request){ .params = NULL };
+	x->limit = x->declared = x->received = 0;
+	x->has_length = x->discard = x->broken = false;
+	x->body_len = 0;
+	x->app_status = 0;
+	x->sent = 0;
+}
+
+void
+conn_close(struct conn *c)
+{
+	struct mux *m = c->mux;
+
+	assert(c->list == NULL);
+	/* A child that is just being started may still hold a copy of the
+	 * descriptor, and then close() does not end epoll's interest. */
+	if (c->watched)
+		(void)epoll_ctl(m->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	close(c->fd);
+	reset(&c->exchange);
+	buf_free(&c->left);
+	fcgi_free(&c->fcgi);
+	free(c);
+	conn_lock(m);
+	assert(m->nconns > 0);
+	m->nconns--;
+	conn_unlock(m);
+}
+
+static bool
+watch(struct conn *c)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT,
+		.data = { .ptr = c } };
+
+	switch (c->state) {
+	case CONN_READING:
+	case CONN_LINGERING:
+		event.events |= EPOLLIN;
+		break;
+	case CONN_REPLYING:
+	case CONN_SENDING:
+		event.events |= EPOLLOUT;
+		break;
+	}
+	if (epoll_ctl(c->mux->epoll, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+		c->fd, &event) == -1) {
+		log_event(LOG_ERROR, "connection-dropped", NULL,
+		    LOG_S("why", "epoll_ctl"), LOG_I("errno", errno));
+		return false;
+	}
+	c->watched = true;
+	return true;
+}
+
+void
+conn_park(struct conn *c, enum conn_state state)
+{
+	struct mux *m = c->mux;
+	bool request = state == CONN_READING || state == CONN_REPLYING;
+	bool lingers =
+	    c->state == CONN_LINGERING; /* already: no new deadline */
+	bool wake = false, dead = false;
+
+	assert(c->list == NULL);
+	c->state = state;
+	conn_lock(m);
+	if (request && m->stopping) {
+		dead = true;
+	} else if (state == CONN_READING && c->left.len > 0) {
+		c->list = &m->ready;
+		wake = true;
+	} else if (!watch(c)) {
+		dead = true;
+	} else if (state == CONN_READING && fcgi_idle(&c->fcgi)) {
+		c->list = &m->idle;
+	} else {
+		c->list = state == CONN_LINGERING ? &m->linger : &m->active;
+		if (!lingers)
+			c->deadline = clock_mono() +
+			    (state == CONN_LINGERING ? CONN_LINGER
+						     : m->io_timeout);
+		/* The thread may sleep without knowing of any deadline. */
+		wake = TAILQ_EMPTY(c->list);
+	}
+	if (!dead)
+		TAILQ_INSERT_TAIL(c->list, c, link);
+	conn_unlock(m);
+	if (wake && !pthread_equal(pthread_self(), m->thread))
+		conn_wake(m);
+	if (dead)
+		conn_close(c);
+}
+
+void
+conn_take(struct conn *c)
+{
+	assert(c->list != NULL);
+	TAILQ_REMOVE(c->list, c, link);
+	c->list = NULL;
+}
+
+void
+conn_queue(struct conn *c)
+{
+	struct mux *m = c->mux;
+	bool stopping;
+
+	assert(c->list == NULL);
+	conn_lock(m);
+	stopping = m->stopping;
+	if (!stopping) {
+		c->list = &m->queue;
+		TAILQ_INSERT_TAIL(&m->queue, c, link);
+	}
+	conn_unlock(m);
+	if (stopping)
+		conn_close(c);
+	else
+		pthread_cond_signal(&m->queued);
+}
+
+void
+conn_next(struct conn *c)
+{
+	bool keep = c->fcgi.keep_conn;
+
+	reset(&c->exchange);
+	if (!keep) {
+		conn_finish(c);
+		return;
+	}
+	fcgi_next(&c->fcgi);
+	conn_park(c, CONN_READING);
+}
+
+void
+conn_finish(struct conn *c)
+{
+	int unread = 0;
+
+	/* On a unix socket, what was not read by now is all there is to lose;
+	 * with tcp more may be on its way. */
+	if (!c->mux->tcp &&
+	    (ioctl(c->fd, FIONREAD, &unread) == -1 || unread == 0)) {
+		conn_close(c);
+		return;
+	}
+	buf_free(&c->left);
+	if (shutdown(c->fd, SHUT_WR) == -1)
+		conn_close(c);
+	else
+		conn_park(c, CONN_LINGERING);
+}

@@ -1,0 +1,138 @@
+/*
+ * A connection to a web server, and who holds it.  Inner header of mux.
+ *
+ *  1. A connection is either parked - on exactly one list of struct mux,
+ *     guarded by mux->lock - or held by one thread, which alone touches it:
+ *     the mux thread while it reads, or a worker (or the queue to the workers)
+ *     while a whole request is with it.
+ *  2. Only the mux thread takes a parked connection.  It may be closed by the
+ *     thread that holds it.
+ *  3. epoll watches a parked connection once (EPOLLONESHOT): one that is held
+ *     gives no events, not even a hangup, and parking arms it again.
+ *  4. A request goes to a worker only when its last byte has been read, so no
+ *     byte of a body can be taken for the next request.
+ */
+#ifndef CONN_H
+#define CONN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "answer.h"
+#include "buf.h"
+#include "confbox.h"
+#include "fcgi.h"
+#include "peers.h"
+#include "request.h"
+#include "spool.h"
+
+/* Bytes read at once; also what may be read ahead of an answer. */
+#define CONN_INPUT (32 * 1024)
+/* How long a peer may take to close after we have, ms. */
+#define CONN_LINGER 2000
+
+enum conn_state {
+	CONN_READING,  /* waits for input */
+	CONN_REPLYING, /* fcgi.reply did not fit; no reading until it did */
+	CONN_SENDING,  /* the answer did not fit */
+	CONN_LINGERING /* all is said; waits for the peer to close */
+};
+
+/* One request and the way back. */
+struct exchange {
+	struct conn *conn;
+	struct conf *conf; /* NULL: no request has begun */
+	struct request request;
+	struct buf path;
+	/* the body as it arrives */
+	struct spool *body;
+	uint64_t limit, declared, received;
+	bool has_length; /* declared holds CONTENT_LENGTH */
+	bool discard;    /* drained, not kept */
+	/* the answer */
+	struct answer answer;
+	struct buf head;
+	size_t body_len; /* of the answer: none for HEAD */
+	int app_status;
+	uint64_t sent; /* bytes of records that the peer took */
+	bool broken;   /* a write failed */
+};
+
+TAILQ_HEAD(conn_list, conn);
+
+struct conn {
+	struct mux *mux;
+	int fd;
+	bool watched; /* epoll knows the descriptor */
+	enum conn_state state;
+	struct conn_list *list; /* that it is parked on, or NULL */
+	TAILQ_ENTRY(conn) link;
+	int64_t deadline; /* mono; only on lists that have one */
+	struct fcgi fcgi;
+	struct buf left; /* input that was read and not fed yet */
+	struct exchange exchange;
+};
+
+struct mux {
+	int epoll, wake, listen_fd;
+	bool tcp;
+	struct confbox *confbox;
+	pthread_t thread;
+
+	/* the mux thread's own */
+	struct conf *conf; /* that peers was made from */
+	struct peers peers;
+	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
+	int64_t warned_at; /* mono; when lack of descriptors was logged */
+	unsigned char random[256];
+	size_t random_left;
+	char input[CONN_INPUT];
+
+	pthread_mutex_t lock; /* guards all below */
+	pthread_cond_t queued, stopped_cond;
+	struct conn_list queue;  /* whole requests, for the workers */
+	struct conn_list idle;   /* between requests; longest first */
+	struct conn_list active; /* in mid-request or answer; by deadline */
+	struct conn_list linger; /* by deadline */
+	struct conn_list ready;  /* have input left, to be fed */
+	unsigned nconns;
+	int64_t io_timeout;
+	bool stopping, stopped, closing;
+	int64_t until; /* mono; when closing */
+};
+
+/* Takes over fd; NULL when there is no memory. */
+struct conn *conn_new(struct mux *, int fd);
+
+/* Ends it, whatever its state.  Not while it is parked. */
+void conn_close(struct conn *);
+
+/*
+ * Lets go of it: it is served again when its descriptor is ready, or, if it
+ * has input left, at once.  While mux stops, one that waits for a request is
+ * closed instead.
+ */
+void conn_park(struct conn *, enum conn_state);
+
+/* Takes a parked one off its list.  mux->lock is held. */
+void conn_take(struct conn *);
+
+/* Hands a whole request to the workers, or drops it while mux stops. */
+void conn_queue(struct conn *);
+
+/* The answer is out: on to the next request, or to the end. */
+void conn_next(struct conn *);
+
+/* Closes so that the last bytes sent reach the peer: with input unread, a
+ * plain close() would reset the connection and destroy them. */
+void conn_finish(struct conn *);
+
+/* Wakes the mux thread. */
+void conn_wake(struct mux *);
+
+void conn_lock(struct mux *);
+void conn_unlock(struct mux *);
+
+#endif

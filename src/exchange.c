@@ -1,0 +1,265 @@
+/*
+ * The way back: an answer as FastCGI records, sent by the worker as far as the
+ * peer takes it at once, and by the mux thread from there on; or a handler's
+ * output as it comes.  Declared in mux.h; exchange.h is for mux.c.
+ *
+ * An answer is never copied.  A full STDOUT record is FCGI_CONTENT_MAX bytes
+ * and its header, 64 KiB without padding, so that the place in the records
+ * follows from the number of bytes sent, and nothing else is remembered.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "log.h"
+#include "mux.h"
+
+#include "conn.h"
+#include "exchange.h"
+
+#define RECORD_SIZE (FCGI_HEADER_SIZE + FCGI_CONTENT_MAX)
+_Static_assert(RECORD_SIZE % 8 == 0, "a full record needs no padding");
+
+/* Records of one sendmsg(2): more than a socket's buffer takes at once. */
+#define BATCH 8
+/* Header, head, body, padding. */
+#define PIECES 4
+
+static const unsigned char padding[8];
+
+/* A stretch of the records: what sendmsg() gets. */
+struct batch {
+	struct iovec iov[BATCH * PIECES + 1];
+	size_t n;
+	size_t skip; /* bytes of what follows that were already sent */
+	unsigned char header[BATCH][FCGI_HEADER_SIZE];
+	unsigned char end[FCGI_END_SIZE];
+};
+
+static void
+batch_add(struct batch *b, const void *data, size_t len)
+{
+	if (b->skip >= len) {
+		b->skip -= len;
+		return;
+	}
+	assert(b->n < sizeof(b->iov) / sizeof(b->iov[0]));
+	/* sendmsg() only reads, but its type cannot say so */
+	memcpy(&b->iov[b->n].iov_base, &data, sizeof(data));
+	b->iov[b->n].iov_base = (char *)b->iov[b->n].iov_base + b->skip;
+	b->iov[b->n].iov_len = len - b->skip;
+	b->skip = 0;
+	b->n++;
+}
+
+/* Bytes [from, from + len) of head and body, which follow each other. */
+static void
+batch_content(
+    struct batch *b, const struct exchange *x, uint64_t from, size_t len)
+{
+	size_t n = 0;
+
+	if (from < x->head.len) {
+		n = x->head.len - (size_t)from;
+		if (n > len)
+			n = len;
+		batch_add(b, x->head.data + from, n);
+	}
+	if (len > n)
+		batch_add(b,
+		    (const char *)x->answer.response.body +
+			(from + n - x->head.len),
+		    len - n);
+}
+
+/* What comes after x->sent; nothing if that was all. */
+static void
+batch_make(struct batch *b, const struct exchange *x)
+{
+	uint64_t total = (uint64_t)x->head.len + x->body_len, from;
+	uint64_t full = total / FCGI_CONTENT_MAX;
+	uint64_t record = x->sent / RECORD_SIZE;
+	size_t len, pad, i;
+
+	if (record > full) /* within the end */
+		record = full;
+	b->n = 0;
+	b->skip = (size_t)(x->sent - record * RECORD_SIZE);
+	for (i = 0; i < BATCH; i++, record++) {
+		from = record * FCGI_CONTENT_MAX;
+		len = FCGI_CONTENT_MAX;
+		if (total - from < len)
+			len = (size_t)(total - from);
+		if (len > 0) {
+			pad = fcgi_stdout_header(
+			    x->conn->fcgi.id, len, b->header[i]);
+			batch_add(b, b->header[i], FCGI_HEADER_SIZE);
+			batch_content(b, x, from, len);
+			batch_add(b, padding, pad);
+		}
+		if (record == full) {
+			fcgi_end(
+			    x->conn->fcgi.id, (uint32_t)x->app_status, b->end);
+			batch_add(b, b->end, sizeof(b->end));
+			return;
+		}
+	}
+}
+
+static ssize_t
+send_iov(const struct exchange *x, struct iovec *iov, size_t n)
+{
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = n };
+	ssize_t sent;
+
+	do
+		sent = sendmsg(x->conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent == -1 && errno == EINTR);
+	return sent;
+}
+
+static enum rc
+send_answer(struct exchange *x)
+{
+	struct batch b;
+	ssize_t n;
+
+	for (;;) {
+		batch_make(&b, x);
+		if (b.n == 0)
+			return RC_OK;
+		n = send_iov(x, b.iov, b.n);
+		if (n == -1)
+			return errno == EAGAIN ? RC_PENDING : RC_CLOSED;
+		x->sent += (uint64_t)n;
+	}
+}
+
+void
+exchange_send(struct exchange *x)
+{
+	switch (send_answer(x)) {
+	case RC_OK:
+		conn_next(x->conn);
+		return;
+	case RC_PENDING:
+		conn_park(x->conn, CONN_SENDING);
+		return;
+	default:
+		log_event(LOG_INFO, "answer-not-taken", x->request.instance,
+		    LOG_S("why", strerror(errno)));
+		conn_close(x->conn);
+	}
+}
+
+const struct request *
+exchange_request(const struct exchange *x)
+{
+	return &x->request;
+}
+
+const struct conf *
+exchange_conf(const struct exchange *x)
+{
+	return x->conf;
+}
+
+void
+exchange_answer(struct exchange *x, struct answer *answer)
+{
+	enum rc rc;
+
+	assert(answer->stream == NULL);
+	x->answer = *answer;
+	answer_init(answer);
+	rc = response_head(&x->answer.response, &x->head);
+	if (rc != RC_OK) {
+		log_event(LOG_ERROR, "answer-dropped", x->request.instance,
+		    LOG_S("why", rc_text(rc)));
+		conn_close(x->conn);
+		return;
+	}
+	/* RFC 3875, section 4.3.3: no body to HEAD. */
+	if (strcmp(x->request.method, "HEAD") != 0)
+		x->body_len = x->answer.response.body_len;
+	exchange_send(x);
+}
+
+/* Sends all, waiting for the peer at most io_timeout at a time. */
+static enum rc
+send_waiting(struct exchange *x, struct iovec *iov, size_t n)
+{
+	struct pollfd pfd = { .fd = x->conn->fd, .events = POLLOUT };
+	int64_t timeout = x->conf->io_timeout;
+	ssize_t sent;
+	int ready;
+
+	if (timeout > INT32_MAX)
+		timeout = INT32_MAX;
+	while (n > 0) {
+		sent = send_iov(x, iov, n);
+		if (sent == -1 && errno != EAGAIN)
+			return RC_CLOSED;
+		if (sent == -1) {
+			ready = poll(&pfd, 1, (int)timeout);
+			if (ready == 0)
+				return RC_TIMEOUT;
+			if (ready == -1 && errno != EINTR)
+				return RC_CLOSED;
+			continue;
+		}
+		while (n > 0 && (size_t)sent >= iov->iov_len) {
+			sent -= (ssize_t)iov->iov_len;
+			iov++;
+			n--;
+		}
+		if (n > 0) {
+			iov->iov_base = (char *)iov->iov_base + sent;
+			iov->iov_len -= (size_t)sent;
+		}
+	}
+	return RC_OK;
+}
+
+enum rc
+exchange_write(struct exchange *x, const void *data, size_t len)
+{
+	const char *p = data;
+	enum rc rc = x->broken ? RC_CLOSED : RC_OK;
+	struct batch b;
+	size_t n, pad;
+
+	while (len > 0 && rc == RC_OK) {
+		n = len < FCGI_CONTENT_MAX ? len : FCGI_CONTENT_MAX;
+		pad = fcgi_stdout_header(x->conn->fcgi.id, n, b.header[0]);
+		b.n = b.skip = 0;
+		batch_add(&b, b.header[0], FCGI_HEADER_SIZE);
+		batch_add(&b, p, n);
+		batch_add(&b, padding, pad);
+		rc = send_waiting(x, b.iov, b.n);
+		p += n;
+		len -= n;
+	}
+	if (rc != RC_OK && !x->broken) {
+		x->broken = true;
+		log_event(LOG_INFO, "answer-not-taken", x->request.instance,
+		    LOG_S("why", rc_text(rc)));
+	}
+	return rc;
+}
+
+void
+exchange_end(struct exchange *x, int app_status, bool broken)
+{
+	if (broken || x->broken) {
+		conn_close(x->conn);
+		return;
+	}
+	x->app_status = app_status;
+	exchange_send(x);
+}

@@ -1,0 +1,399 @@
+/*
+ * From bytes to a whole request: feeds the record layer, keeps the body within
+ * the limit of its route, compares it with CONTENT_LENGTH.
+ *
+ *  1. Whatever is wrong with a body, it is read to its end before anything is
+ *     answered; what cannot be kept is discarded.
+ *  2. Nothing here waits for a peer.  Input that is read while a reply cannot
+ *     be sent, or after the end of a request, stays in conn->left, and no more
+ *     is read until it was fed.
+ *
+ * Only the mux thread runs it.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "limit.h"
+#include "log.h"
+#include "route.h"
+
+#include "intake.h"
+
+/* Reads in a row from one connection, before others get their turn. */
+#define TURNS 8
+
+enum step {
+	STEP_MORE,    /* all input is used up */
+	STEP_WHOLE,   /* a request is complete */
+	STEP_BLOCKED, /* a reply waits for the peer */
+	STEP_FINISH,  /* all is said: close */
+	STEP_DROP     /* close at once; logged if that is worth it */
+};
+
+struct conf *
+intake_conf(struct mux *m, const char **unknown)
+{
+	struct conf *conf = confbox_get(m->confbox);
+
+	*unknown = NULL;
+	if (conf == m->conf)
+		return conf;
+	conf_unref(m->conf);
+	m->conf = conf_ref(conf);
+	peers_free(&m->peers);
+	if (!peers_make(&conf->allow_peers, &m->peers, unknown))
+		log_event(LOG_ERROR, "peers-unknown", NULL,
+		    LOG_S("why", "no memory"));
+	else if (*unknown != NULL)
+		log_event(LOG_ERROR, "peers-unknown", NULL,
+		    LOG_S("allow_peers", *unknown),
+		    LOG_S("why", "no such user"));
+	conn_lock(m);
+	m->io_timeout = conf->io_timeout;
+	conn_unlock(m);
+	return conf;
+}
+
+/* A version 4 UUID, RFC 9562, section 5.4. */
+static void
+make_instance(struct mux *m, char out[46])
+{
+	unsigned char *r;
+
+	if (m->random_left < 16) {
+		/* Up to 256 bytes it cannot fail. */
+		if (getentropy(m->random, sizeof(m->random)) == -1)
+			assert(!"getentropy");
+		m->random_left = sizeof(m->random);
+	}
+	m->random_left -= 16;
+	r = m->random + m->random_left;
+	r[6] = (unsigned char)(0x40 | (r[6] & 0x0f));
+	r[8] = (unsigned char)(0x80 | (r[8] & 0x3f));
+	snprintf(out, 46,
+	    "urn:uuid:%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+	    "%02x%02x%02x%02x%02x%02x",
+	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
+	    r[11], r[12], r[13], r[14], r[15]);
+}
+
+static bool
+parse_length(const char *text, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	for (; *text != '\0'; text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+			return false;
+		n = n * 10 + digit;
+	}
+	*out = n;
+	return true;
+}
+
+/*
+ * CONTENT_LENGTH; an empty one counts as absent (RFC 3875, section 4.1.2).  A
+ * web server may send it twice, then both must say the same.
+ */
+static enum body_state
+declared_length(struct exchange *x)
+{
+	const struct request *rq = &x->request;
+	uint64_t n;
+
+	for (size_t i = 0; i < rq->nparams; i++) {
+		if (strcmp(rq->params[i].name, "CONTENT_LENGTH") != 0 ||
+		    *rq->params[i].value == '\0')
+			continue;
+		if (!parse_length(rq->params[i].value, &n) ||
+		    (x->has_length && n != x->declared))
+			return BODY_BAD_LENGTH;
+		x->declared = n;
+		x->has_length = true;
+	}
+	return BODY_WHOLE;
+}
+
+static const char *
+param_or_empty(const struct request *rq, const char *name)
+{
+	const char *value = request_param(rq, name);
+
+	return value != NULL ? value : "";
+}
+
+/* The parameters are there: what is asked, and how much body may follow.
+ * A request that is none has the method "". */
+static bool
+begin(struct conn *c)
+{
+	struct exchange *x = &c->exchange;
+	struct request *rq = &x->request;
+	const struct conf_route *route;
+	const char *unknown;
+	enum rc rc;
+
+	x->conf = intake_conf(c->mux, &unknown);
+	make_instance(c->mux, rq->instance);
+	rq->params = c->fcgi.params;
+	rq->nparams = c->fcgi.nparams;
+	rq->method = param_or_empty(rq, "REQUEST_METHOD");
+	rq->query = param_or_empty(rq, "QUERY_STRING");
+	rq->body_fd = -1;
+	rc = request_path(param_or_empty(rq, "SCRIPT_NAME"),
+	    param_or_empty(rq, "PATH_INFO"), &x->path);
+	if (rc == RC_NOMEM) {
+		log_event(LOG_ERROR, "request-dropped", rq->instance,
+		    LOG_S("why", "no memory"));
+		return false;
+	}
+	rq->path = x->path.data;
+	if (rc != RC_OK || c->fcgi.has_nul || *rq->method == '\0') {
+		rq->method = "";
+		rq->path = "/";
+		rq->body_state = BODY_WHOLE;
+		x->discard = true;
+		return true;
+	}
+	rq->body_state = declared_length(x);
+	route = route_find(x->conf, rq->path);
+	x->limit = route_body_limit(x->conf, route, rq);
+	if (rq->body_state == BODY_WHOLE && x->has_length &&
+	    x->declared > x->limit)
+		rq->body_state = BODY_TOO_LARGE;
+	return true;
+}
+
+/* What is wrong with the body; the rest is only drained. */
+static void
+spoil(struct exchange *x, enum body_state state)
+{
+	x->request.body_state = state;
+	spool_free(x->body);
+	x->body = NULL;
+}
+
+static void
+unstorable(struct exchange *x, enum rc rc)
+{
+	log_event(LOG_ERROR, "body-unstorable", x->request.instance,
+	    LOG_S("why", rc_text(rc)));
+	spoil(x, BODY_UNSTORABLE);
+}
+
+static void
+take_body(struct exchange *x, const void *data, size_t len)
+{
+	enum rc rc = RC_NOMEM;
+
+	x->received += len;
+	if (x->discard || x->request.body_state != BODY_WHOLE)
+		return;
+	if (x->received > x->limit) {
+		spoil(x, BODY_TOO_LARGE);
+		return;
+	}
+	if (x->has_length && x->received > x->declared) {
+		spoil(x, BODY_MISMATCH);
+		return;
+	}
+	if (x->body == NULL)
+		x->body =
+		    spool_new(x->conf->spool_dir != NULL ? x->conf->spool_dir
+							 : spool_default_dir());
+	if (x->body != NULL)
+		rc = spool_write(x->body, data, len);
+	if (rc != RC_OK)
+		unstorable(x, rc);
+}
+
+static void
+end_body(struct exchange *x)
+{
+	struct request *rq = &x->request;
+	enum rc rc = RC_OK;
+
+	if (rq->body_state == BODY_WHOLE && !x->discard && x->has_length &&
+	    x->received != x->declared)
+		spoil(x, BODY_MISMATCH);
+	if (x->body == NULL)
+		return;
+	rq->body = spool_bytes(x->body, &rc);
+	if (rq->body == NULL) {
+		unstorable(x, rc);
+		return;
+	}
+	rq->body_len = (size_t)spool_length(x->body);
+	rq->body_fd = spool_fd(x->body);
+}
+
+/* The peer gave up.  Before the parameters were complete there is nothing
+ * that could be answered but the end. */
+static enum step
+aborted(struct conn *c)
+{
+	unsigned char end[FCGI_END_SIZE];
+
+	if (c->exchange.conf != NULL) {
+		spoil(&c->exchange, BODY_ABORTED);
+		return STEP_WHOLE;
+	}
+	fcgi_end(c->fcgi.id, 0, end);
+	if (buf_add(&c->fcgi.reply, end, sizeof(end)) != RC_OK)
+		return STEP_DROP;
+	c->fcgi.closing = !c->fcgi.keep_conn;
+	fcgi_next(&c->fcgi);
+	return STEP_MORE;
+}
+
+static enum step
+flush_reply(struct conn *c)
+{
+	struct buf *reply = &c->fcgi.reply;
+	ssize_t n;
+
+	while (reply->len > 0) {
+		n = send(c->fd, reply->data, reply->len,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return errno == EAGAIN ? STEP_BLOCKED : STEP_DROP;
+		buf_consume(reply, (size_t)n);
+	}
+	buf_free(reply);
+	return c->fcgi.closing ? STEP_FINISH : STEP_MORE;
+}
+
+/* Feeds until something needs attention; *taken says how far it came. */
+static enum step
+feed(struct conn *c, const char *data, size_t len, size_t *taken)
+{
+	enum step step = STEP_MORE;
+	size_t used;
+
+	*taken = 0;
+	while (step == STEP_MORE && *taken < len) {
+		switch (
+		    fcgi_feed(&c->fcgi, data + *taken, len - *taken, &used)) {
+		case FCGI_EV_MORE:
+		case FCGI_EV_REPLY:
+			break;
+		case FCGI_EV_HEAD:
+			if (!begin(c))
+				step = STEP_DROP;
+			break;
+		case FCGI_EV_BODY:
+			take_body(&c->exchange, c->fcgi.body, c->fcgi.body_len);
+			break;
+		case FCGI_EV_END:
+			end_body(&c->exchange);
+			step = STEP_WHOLE;
+			break;
+		case FCGI_EV_ABORT:
+			step = aborted(c);
+			break;
+		case FCGI_EV_ERROR:
+			log_event(LOG_WARN, "protocol-error",
+			    c->exchange.conf != NULL
+				? c->exchange.request.instance
+				: NULL,
+			    LOG_S("why", c->fcgi.why));
+			step = STEP_DROP;
+			break;
+		}
+		*taken += used;
+		if (step == STEP_MORE && c->fcgi.reply.len > 0)
+			step = flush_reply(c);
+	}
+	return step;
+}
+
+/* The end of input, or an error; nothing that was begun is run. */
+static void
+log_gone(const struct conn *c, const char *why)
+{
+	if (fcgi_idle(&c->fcgi))
+		return;
+	log_event(LOG_INFO, "request-dropped",
+	    c->exchange.conf != NULL ? c->exchange.request.instance : NULL,
+	    LOG_S("why", why), LOG_I("received", c->exchange.received));
+}
+
+/* One read.  *again: there may be more. */
+static enum step
+read_some(struct conn *c, bool *again)
+{
+	char *input = c->mux->input;
+	enum step step;
+	size_t taken;
+	ssize_t n;
+
+	*again = false;
+	do
+		n = recv(c->fd, input, CONN_INPUT, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && errno == EAGAIN)
+		return STEP_MORE;
+	if (n <= 0) {
+		log_gone(c, n == 0 ? "the peer closed" : strerror(errno));
+		return STEP_DROP;
+	}
+	step = feed(c, input, (size_t)n, &taken);
+	assert(step != STEP_MORE || taken == (size_t)n);
+	if ((step == STEP_WHOLE || step == STEP_BLOCKED) &&
+	    buf_add(&c->left, input + taken, (size_t)n - taken) != RC_OK)
+		return STEP_DROP;
+	*again = n == CONN_INPUT;
+	return step;
+}
+
+static enum step
+read_and_feed(struct conn *c)
+{
+	enum step step = STEP_MORE;
+	bool again = true;
+	size_t taken;
+
+	if (c->fcgi.reply.len > 0)
+		step = flush_reply(c);
+	if (step == STEP_MORE && c->left.len > 0) {
+		step = feed(c, c->left.data, c->left.len, &taken);
+		buf_consume(&c->left, taken);
+		if (c->left.len == 0)
+			buf_free(&c->left);
+	}
+	for (int turn = 0; turn < TURNS && step == STEP_MORE && again; turn++)
+		step = read_some(c, &again);
+	return step;
+}
+
+void
+intake(struct conn *c)
+{
+	switch (read_and_feed(c)) {
+	case STEP_MORE:
+		conn_park(c, CONN_READING);
+		break;
+	case STEP_WHOLE:
+		conn_queue(c);
+		break;
+	case STEP_BLOCKED:
+		conn_park(c, CONN_REPLYING);
+		break;
+	case STEP_FINISH:
+		conn_finish(c);
+		break;
+	case STEP_DROP:
+		conn_close(c);
+		break;
+	}
+}

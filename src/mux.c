@@ -1,0 +1,385 @@
+/*
+ * The one thread that watches all connections: accepts, has those read or
+ * written that are ready, ends those whose time is up.  conn.h says who holds
+ * a connection when; acceptor.c takes it in, intake.c reads, exchange.c writes.
+ *
+ * Deadlines need no timer and no scan: each list that has them holds its
+ * connections in the order of parking, so the first is the next.
+ *
+ * What an event of epoll points to is still there when its turn comes: a
+ * parked connection is ended only by this thread, and only after the events of
+ * one epoll_wait() have all been served.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+
+#include "acceptor.h"
+#include "conn.h"
+#include "exchange.h"
+#include "intake.h"
+#include "mux.h"
+
+#define EVENTS 64
+
+/* A connection is ready for what it was parked for. */
+static void
+serve(struct conn *c)
+{
+	char waste[4096];
+	ssize_t n;
+
+	conn_lock(c->mux);
+	conn_take(c);
+	conn_unlock(c->mux);
+	switch (c->state) {
+	case CONN_READING:
+	case CONN_REPLYING:
+		intake(c);
+		return;
+	case CONN_SENDING:
+		exchange_send(&c->exchange);
+		return;
+	case CONN_LINGERING:
+		break;
+	}
+	n = recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT);
+	if (n > 0 && clock_mono() < c->deadline)
+		conn_park(c, CONN_LINGERING);
+	else
+		conn_close(c);
+}
+
+/* Connections with input left: after an answer was sent. */
+static void
+serve_ready(struct mux *m)
+{
+	struct conn_list ready = TAILQ_HEAD_INITIALIZER(ready);
+	struct conn *c;
+
+	conn_lock(m);
+	TAILQ_CONCAT(&ready, &m->ready, link);
+	TAILQ_FOREACH(c, &ready, link)
+	c->list = &ready;
+	conn_unlock(m);
+	while ((c = TAILQ_FIRST(&ready)) != NULL) {
+		conn_take(c);
+		intake(c);
+	}
+}
+
+/* The first of a list with deadlines, if its time is up, taken. */
+static struct conn *
+take_expired(struct mux *m, struct conn_list *list, int64_t now)
+{
+	struct conn *c;
+
+	conn_lock(m);
+	c = TAILQ_FIRST(list);
+	if (c != NULL && c->deadline > now)
+		c = NULL;
+	if (c != NULL)
+		conn_take(c);
+	conn_unlock(m);
+	return c;
+}
+
+static void
+expire(struct mux *m)
+{
+	int64_t now = clock_mono();
+	struct conn *c;
+
+	while ((c = take_expired(m, &m->active, now)) != NULL) {
+		log_event(LOG_INFO, "peer-stalled",
+		    c->exchange.conf != NULL ? c->exchange.request.instance
+					     : NULL,
+		    LOG_S("while",
+			c->state == CONN_SENDING ? "sending" : "reading"));
+		conn_close(c);
+	}
+	while ((c = take_expired(m, &m->linger, now)) != NULL)
+		conn_close(c);
+	if (m->resume_at != 0 && m->resume_at <= now)
+		acceptor_resume(m);
+}
+
+/* Closes the connections of a list: all, or those that wait for a request. */
+static void
+close_all(struct mux *m, struct conn_list *list, bool all)
+{
+	struct conn_list doomed = TAILQ_HEAD_INITIALIZER(doomed);
+	struct conn *c, *next;
+
+	conn_lock(m);
+	for (c = TAILQ_FIRST(list); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (!all && c->state == CONN_SENDING)
+			continue;
+		conn_take(c);
+		TAILQ_INSERT_TAIL(&doomed, c, link);
+		c->list = &doomed;
+	}
+	conn_unlock(m);
+	while ((c = TAILQ_FIRST(&doomed)) != NULL) {
+		conn_take(c);
+		conn_close(c);
+	}
+}
+
+/* mux_stop() was called: from now on no request is begun.  conn_park() and
+ * conn_queue() see to it that none comes later. */
+static void
+stop(struct mux *m)
+{
+	acceptor_stop(m);
+	close_all(m, &m->idle, true);
+	close_all(m, &m->ready, true);
+	close_all(m, &m->active, false);
+	conn_lock(m);
+	m->stopped = true;
+	conn_unlock(m);
+	pthread_cond_broadcast(&m->stopped_cond);
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* For epoll_wait(): until something is to be done without an event. */
+static int
+next_timeout(struct mux *m)
+{
+	int64_t at = INT64_MAX, left;
+	struct conn *c;
+
+	conn_lock(m);
+	if ((c = TAILQ_FIRST(&m->active)) != NULL)
+		at = earlier(at, c->deadline);
+	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
+		at = earlier(at, c->deadline);
+	if (m->closing)
+		at = earlier(at, m->until);
+	if (!TAILQ_EMPTY(&m->ready))
+		at = 0;
+	conn_unlock(m);
+	if (m->resume_at != 0)
+		at = earlier(at, m->resume_at);
+	if (at == INT64_MAX)
+		return -1;
+	left = at - clock_mono();
+	return left < 0 ? 0 : (int)earlier(left, INT32_MAX);
+}
+
+/* Nothing is left to be sent, or there is no time left for it. */
+static bool
+ended(struct mux *m)
+{
+	bool yes;
+
+	conn_lock(m);
+	yes = m->closing &&
+	    ((TAILQ_EMPTY(&m->active) && TAILQ_EMPTY(&m->linger)) ||
+		clock_mono() >= m->until);
+	conn_unlock(m);
+	return yes;
+}
+
+static void
+loop(struct mux *m)
+{
+	struct epoll_event events[EVENTS];
+	bool accepting, stopping;
+	uint64_t count;
+	int n;
+
+	do {
+		accepting = false;
+		n = epoll_wait(m->epoll, events, EVENTS, next_timeout(m));
+		if (n == -1 && errno != EINTR)
+			abort();
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.ptr == m)
+				accepting = true;
+			else if (events[i].data.ptr == &m->wake)
+				(void)!read(m->wake, &count, sizeof(count));
+			else
+				serve(events[i].data.ptr);
+		}
+		serve_ready(m);
+		expire(m);
+		conn_lock(m);
+		stopping = m->stopping;
+		conn_unlock(m);
+		if (stopping && !m->stopped)
+			stop(m);
+		else if (accepting && !stopping)
+			acceptor_run(m);
+	} while (!ended(m));
+}
+
+static void *
+run(void *arg)
+{
+	struct mux *m = arg;
+
+	conn_lock(m); /* waits for m->thread to be set */
+	conn_unlock(m);
+	loop(m);
+	close_all(m, &m->active, true);
+	close_all(m, &m->linger, true);
+	close_all(m, &m->queue, true);
+	assert(m->nconns == 0);
+	return NULL;
+}
+
+static bool
+start_thread(struct mux *m)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	conn_lock(m);
+	error = pthread_create(&m->thread, NULL, run, m);
+	conn_unlock(m);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0)
+		log_event(LOG_ERROR, "thread-not-started", NULL,
+		    LOG_S("why", strerror(error)));
+	return error == 0;
+}
+
+static void
+free_mux(struct mux *m)
+{
+	if (m->epoll != -1)
+		close(m->epoll);
+	if (m->wake != -1)
+		close(m->wake);
+	conf_unref(m->conf);
+	peers_free(&m->peers);
+	pthread_cond_destroy(&m->queued);
+	pthread_cond_destroy(&m->stopped_cond);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static struct mux *
+new_mux(struct confbox *confbox, int listen_fd)
+{
+	struct mux *m = calloc(1, sizeof(*m));
+	int domain = AF_UNIX;
+	socklen_t len = sizeof(domain);
+
+	if (m == NULL)
+		return NULL;
+	if (pthread_mutex_init(&m->lock, NULL) != 0 ||
+	    pthread_cond_init(&m->queued, NULL) != 0 ||
+	    pthread_cond_init(&m->stopped_cond, NULL) != 0)
+		abort(); /* on Linux they only set memory */
+	TAILQ_INIT(&m->queue);
+	TAILQ_INIT(&m->idle);
+	TAILQ_INIT(&m->active);
+	TAILQ_INIT(&m->linger);
+	TAILQ_INIT(&m->ready);
+	m->confbox = confbox;
+	m->listen_fd = listen_fd;
+	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	m->tcp = domain != AF_UNIX;
+	m->epoll = epoll_create1(EPOLL_CLOEXEC);
+	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return m;
+}
+
+enum rc
+mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
+{
+	struct mux *m = new_mux(confbox, listen_fd);
+	struct epoll_event wake = { .events = EPOLLIN };
+	struct epoll_event listener = { .events = EPOLLIN };
+	const char *unknown;
+	enum rc rc = RC_IO;
+
+	*out = NULL;
+	if (m == NULL)
+		return RC_NOMEM;
+	wake.data.ptr = &m->wake;
+	listener.data.ptr = m;
+	if (m->epoll == -1 || m->wake == -1 ||
+	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &wake) == -1 ||
+	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, listen_fd, &listener) == -1) {
+		log_event(LOG_ERROR, "mux-not-opened", NULL,
+		    LOG_S("why", strerror(errno)));
+		goto out;
+	}
+	conf_unref(intake_conf(m, &unknown));
+	if (unknown != NULL) {
+		rc = RC_INVALID;
+		goto out;
+	}
+	if (!start_thread(m))
+		goto out;
+	*out = m;
+	return RC_OK;
+out:
+	free_mux(m);
+	return rc;
+}
+
+void
+mux_stop(struct mux *m)
+{
+	conn_lock(m);
+	m->stopping = true;
+	conn_unlock(m);
+	pthread_cond_broadcast(&m->queued);
+	conn_wake(m);
+	conn_lock(m);
+	while (!m->stopped)
+		pthread_cond_wait(&m->stopped_cond, &m->lock);
+	conn_unlock(m);
+}
+
+void
+mux_close(struct mux *m, int64_t until_mono)
+{
+	if (m == NULL)
+		return;
+	mux_stop(m);
+	conn_lock(m);
+	m->closing = true;
+	m->until = until_mono;
+	conn_unlock(m);
+	conn_wake(m);
+	pthread_join(m->thread, NULL);
+	free_mux(m);
+}
+
+struct exchange *
+mux_next(struct mux *m)
+{
+	struct conn *c;
+
+	conn_lock(m);
+	while ((c = TAILQ_FIRST(&m->queue)) == NULL && !m->stopping)
+		pthread_cond_wait(&m->queued, &m->lock);
+	if (c != NULL)
+		conn_take(c);
+	conn_unlock(m);
+	return c != NULL ? &c->exchange : NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * Who may connect: the users that allow_peers names.
+ */
+#ifndef PEERS_H
+#define PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "conf.h"
+
+struct peers {
+	bool anyone;
+	uid_t *uid; /* n of them */
+	size_t n;
+};
+
+/*
+ * Resolves names and numbers; an empty list means anyone.  A name that cannot
+ * be resolved allows nobody, and the first such name is in *unknown (NULL if
+ * there is none).  False when there is no memory; then nobody may connect.
+ */
+bool peers_make(const struct conf_list *, struct peers *, const char **unknown);
+void peers_free(struct peers *);
+
+bool peers_allow(const struct peers *, uid_t);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * Workers: request in, answer out.
+ *
+ * A handler dies with the thread that started it (PR_SET_PDEATHSIG), so a
+ * worker ends only when there are no more requests.  Signals are the main
+ * thread's: workers have all of them blocked.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "run.h"
+
+#include "worker.h"
+
+/* Enough for one buffer of output and the calls below; 1024 workers may be
+ * asked for. */
+#define STACK_SIZE  (256 * 1024)
+#define OUTPUT_SIZE (32 * 1024)
+
+struct worker_pool {
+	struct mux *mux;
+	struct engine *engine;
+	unsigned n;
+	pthread_t thread[];
+};
+
+/*
+ * Hands on what the handler writes.  It runs to its end even if nobody reads:
+ * the client's going away changes nothing.
+ */
+static void
+stream(struct exchange *x, struct answer *answer)
+{
+	struct run *run = answer->stream;
+	struct run_facts facts;
+	char output[OUTPUT_SIZE];
+	bool any = false, gone = false;
+	size_t n;
+
+	while ((n = run_read(run, output, sizeof(output))) > 0) {
+		any = true;
+		if (gone || exchange_write(x, output, n) == RC_OK)
+			continue;
+		gone = true;
+		run_discard(run);
+	}
+	run_finish(run, &facts);
+	answer->stream = NULL;
+	if (any) {
+		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
+		return;
+	}
+	answer_stream_failed(
+	    answer, &facts, exchange_conf(x), exchange_request(x));
+	exchange_answer(x, answer);
+}
+
+static void *
+work(void *arg)
+{
+	struct worker_pool *pool = arg;
+	struct exchange *x;
+	struct answer answer;
+
+	answer_init(&answer);
+	while ((x = mux_next(pool->mux)) != NULL) {
+		engine_handle(pool->engine, exchange_conf(x),
+		    exchange_request(x), &answer);
+		if (answer.stream != NULL)
+			stream(x, &answer);
+		else
+			exchange_answer(x, &answer);
+		answer_free(&answer);
+	}
+	return NULL;
+}
+
+/* 0, or the error of the first thread that could not be started. */
+static int
+start_threads(struct worker_pool *pool, unsigned n)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int error;
+
+	if ((error = pthread_attr_init(&attr)) != 0)
+		return error;
+	error = pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (error == 0 && pool->n < n) {
+		error =
+		    pthread_create(&pool->thread[pool->n], &attr, work, pool);
+		if (error == 0)
+			pool->n++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+enum rc
+worker_start(struct worker_pool **out, struct mux *mux, struct engine *engine,
+    unsigned n)
+{
+	struct worker_pool *pool;
+	int error;
+
+	*out = NULL;
+	pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
+	if (pool == NULL)
+		return RC_NOMEM;
+	pool->mux = mux;
+	pool->engine = engine;
+	error = start_threads(pool, n);
+	if (error != 0) {
+		log_event(LOG_ERROR, "worker-not-started", NULL,
+		    LOG_S("why", strerror(error)), LOG_I("started", pool->n));
+		mux_stop(mux);
+		worker_join(pool);
+		return RC_NOMEM;
+	}
+	*out = pool;
+	return RC_OK;
+}
+
+void
+worker_join(struct worker_pool *pool)
+{
+	unsigned i;
+
+	if (pool == NULL)
+		return;
+	for (i = 0; i < pool->n; i++)
+		(void)pthread_join(pool->thread[i], NULL);
+	free(pool);
+}
