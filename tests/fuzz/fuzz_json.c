@@ -1,0 +1,99 @@
+/*
+ * Any bytes as a JSON text.  A canonical form
+ *
+ *  -	is no longer than the text,
+ *  -	is its own canonical form,
+ *  -	is the same inside an array, and with other blanks in front,
+ *
+ * and what pointers leave out is the same for a text and its canonical form.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static const struct conf_list nothing;
+
+static void
+assert_same(const struct buf *a, const char *bytes, size_t len)
+{
+	assert(a->len == len && memcmp(a->data, bytes, len) == 0);
+}
+
+static void
+check_own_form(const struct buf *form)
+{
+	struct buf again;
+
+	buf_init(&again, form->len);
+	assert(
+	    json_canonical(form->data, form->len, &nothing, &again) == JSON_OK);
+	assert_same(&again, form->data, form->len);
+	buf_free(&again);
+}
+
+static void
+check_inside_array(const uint8_t *data, size_t size, const struct buf *form)
+{
+	struct buf text, again;
+	enum json_verdict v;
+
+	buf_init(&text, size + 5);
+	buf_init(&again, size + 5);
+	assert(buf_adds(&text, " [\n") == RC_OK);
+	assert(buf_add(&text, data, size) == RC_OK);
+	assert(buf_adds(&text, "\t]") == RC_OK);
+	v = json_canonical(text.data, text.len, &nothing, &again);
+	/* The deepest texts have no room for one more. */
+	if (v == JSON_OK) {
+		assert(again.len == form->len + 2);
+		assert(memcmp(again.data + 1, form->data, form->len) == 0);
+	} else {
+		assert(v == JSON_NOT_IJSON);
+	}
+	buf_free(&text);
+	buf_free(&again);
+}
+
+static void
+check_pointers(const uint8_t *data, size_t size, const struct buf *form)
+{
+	char a[] = "/a", b[] = "/b/a", c[] = "/0", d[] = "/1/a", e[] = "/";
+	char *item[] = { a, b, c, d, e, NULL };
+	struct conf_list list = { item, 5 };
+	struct buf one, two;
+
+	buf_init(&one, size);
+	buf_init(&two, size);
+	assert(json_canonical(data, size, &list, &one) == JSON_OK);
+	assert(json_canonical(form->data, form->len, &list, &two) == JSON_OK);
+	assert_same(&one, two.data, two.len);
+	assert(one.len <= form->len);
+	check_own_form(&one);
+	buf_free(&one);
+	buf_free(&two);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	enum json_verdict v;
+	struct buf form;
+
+	buf_init(&form, size);
+	v = json_canonical(data, size, &nothing, &form);
+	if (v == JSON_OK) {
+		check_own_form(&form);
+		check_inside_array(data, size, &form);
+		check_pointers(data, size, &form);
+	} else {
+		assert(v == JSON_NOT_IJSON && form.len == 0);
+	}
+	buf_free(&form);
+	return 0;
+}
