@@ -4,7 +4,7 @@
  * One pass of recursive descent writes the canonical text straight into the
  * output.  An object's members are noted on a stack as they are written, and
  * put in order when the object ends; so memory is the output, one copy of the
- * object being sorted, and one small note for each member of the objects that
+ * object being sorted, and two small notes for each member of the objects that
  * are open.
  *
  * Invariants:
@@ -90,41 +90,51 @@ member_order(
 	    ps->out->data + a->start, ps->out->data + b->start);
 }
 
+/* Merges the runs [0, mid) and [mid, n) of from into to. */
 static void
-sift(const struct parser *ps, struct member *m, size_t root, size_t n)
+merge(const struct parser *ps, const struct member *from, size_t mid, size_t n,
+    struct member *to)
 {
-	struct member t;
-	size_t child;
+	size_t i = 0, j = mid, k;
 
-	while ((child = 2 * root + 1) < n) {
-		if (child + 1 < n &&
-		    member_order(ps, &m[child], &m[child + 1]) < 0)
-			child++;
-		if (member_order(ps, &m[root], &m[child]) >= 0)
-			return;
-		t = m[root];
-		m[root] = m[child];
-		m[child] = t;
-		root = child;
+	for (k = 0; k < n; k++) {
+		if (j == n ||
+		    (i < mid && member_order(ps, &from[i], &from[j]) <= 0))
+			to[k] = from[i++];
+		else
+			to[k] = from[j++];
 	}
 }
 
-/* Heapsort: no memory of its own and no bad case, where qsort(3) promises
- * neither and the members come from a stranger. */
-static void
+/*
+ * Merge sort, from runs of one member up.  qsort(3) promises no bound on its
+ * steps, and the members come from a stranger; heapsort needs no second array,
+ * but four times as long.
+ */
+static enum rc
 sort(const struct parser *ps, struct member *m, size_t n)
 {
-	struct member t;
-	size_t i;
+	struct member *from = m, *to, *spare, *t;
+	size_t run, i, left;
 
-	for (i = n / 2; i > 0; i--)
-		sift(ps, m, i - 1, n);
-	for (i = n; i > 1; i--) {
-		t = m[0];
-		m[0] = m[i - 1];
-		m[i - 1] = t;
-		sift(ps, m, 0, i - 1);
+	spare = reallocarray(NULL, n, sizeof(*spare));
+	if (spare == NULL)
+		return RC_NOMEM;
+	to = spare;
+	for (run = 1; run < n; run *= 2) {
+		for (i = 0; i < n; i += left) {
+			left = n - i < 2 * run ? n - i : 2 * run;
+			merge(ps, from + i, left < run ? left : run, left,
+			    to + i);
+		}
+		t = from;
+		from = to;
+		to = t;
 	}
+	if (from != m)
+		memcpy(m, from, n * sizeof(*m));
+	free(spare);
+	return RC_OK;
 }
 
 /* Writes the object that begins at start again, in the members' order and
@@ -171,7 +181,9 @@ finish_object(struct parser *ps, size_t start, size_t first)
 			whole = false;
 	}
 	if (!sorted) {
-		sort(ps, m, n);
+		rc = sort(ps, m, n);
+		if (rc != RC_OK)
+			return rc;
 		for (i = 1; i < n; i++)
 			if (member_order(ps, &m[i - 1], &m[i]) == 0)
 				return RC_INVALID;

@@ -202,6 +202,10 @@ json_string_order(const char *a, const char *b)
 	assert(*a == '"' && *b == '"');
 	a++;
 	b++;
+	while (*a == *b && *a != '"' && *a != '\\') {
+		a++;
+		b++;
+	}
 	do {
 		x = next_byte(&a);
 		y = next_byte(&b);
