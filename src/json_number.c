@@ -47,7 +47,7 @@ take_digits(struct json_input *in, size_t *n)
 static bool
 take(struct json_input *in, char c)
 {
-	if (in->p == in->end || *in->p != c)
+	if (in->p == in->end || *in->p != (unsigned char)c)
 		return false;
 	in->p++;
 	return true;
