@@ -34,7 +34,7 @@ attempt_prepare(struct attempt *at)
 		at->settlement = store_settlement_new();
 	if (at->output == NULL)
 		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
-	return (at->settlement != NULL && at->output != NULL);
+	return at->settlement != NULL && at->output != NULL;
 }
 
 void

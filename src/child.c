@@ -65,11 +65,11 @@ child_init(void)
 
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
-			return (errno);
+			return errno;
 	} while (fd <= STDERR_FILENO);
 	close(fd);
 	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
-		return (errno);
+		return errno;
 
 	/* exec resets handlers, but what is ignored stays ignored. */
 	for (sig = 1; sig <= SIGRTMAX; sig++) {
@@ -78,9 +78,9 @@ child_init(void)
 		memset(&sa, 0, sizeof(sa));
 		sa.sa_handler = SIG_DFL;
 		if (sigaction(sig, &sa, NULL) == -1)
-			return (errno);
+			return errno;
 	}
-	return (0);
+	return 0;
 }
 
 CHILD_SIDE static int
@@ -89,8 +89,8 @@ become(const struct user *user)
 	if (syscall(NR_SETGROUPS, user->ngroups, user->groups) == -1 ||
 	    syscall(NR_SETRESGID, user->gid, user->gid, user->gid) == -1 ||
 	    syscall(NR_SETRESUID, user->uid, user->uid, user->uid) == -1)
-		return (-1);
-	return (0);
+		return -1;
+	return 0;
 }
 
 /* The child's side: returns only if a step failed. */
@@ -168,12 +168,12 @@ child_start(
 
 	*step = birth.step;
 	if (pid == -1)
-		return (error);
+		return error;
 	child->pid = pid;
 	child->pidfd = pidfd;
 	if (error != 0)
 		(void)child_reap(child);
-	return (error);
+	return error;
 }
 
 void
@@ -191,7 +191,7 @@ child_exited(const struct child *child)
 
 	pfd.fd = child->pidfd;
 	pfd.events = POLLIN;
-	return (poll(&pfd, 1, 0) == 1);
+	return poll(&pfd, 1, 0) == 1;
 }
 
 int
@@ -205,5 +205,5 @@ child_reap(struct child *child)
 	close(child->pidfd);
 	child->pidfd = -1;
 	child->pid = -1;
-	return (info.si_code == CLD_EXITED ? info.si_status : -info.si_status);
+	return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
 }

@@ -59,7 +59,7 @@ static bool
 refuse(struct job *job, enum problem_code code, const char *detail)
 {
 	answer_refuse(job->answer, code, detail, job->conf, job->rq);
-	return (false);
+	return false;
 }
 
 static bool
@@ -67,8 +67,8 @@ refuse_store(struct job *job, enum rc rc)
 {
 	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
 	    LOG_S("why", rc_text(rc)));
-	return (refuse(job, PROBLEM_STORE_UNAVAILABLE,
-	    "The key store cannot take this request now; nothing ran."));
+	return refuse(job, PROBLEM_STORE_UNAVAILABLE,
+	    "The key store cannot take this request now; nothing ran.");
 }
 
 /* --- what was asked ----------------------------------------------------- */
@@ -78,25 +78,25 @@ receive(struct job *job)
 {
 	switch (job->rq->body_state) {
 	case BODY_WHOLE:
-		return (true);
+		return true;
 	case BODY_TOO_LARGE:
-		return (refuse(job, PROBLEM_BODY_TOO_LARGE,
-		    "The request body is longer than this resource allows."));
+		return refuse(job, PROBLEM_BODY_TOO_LARGE,
+		    "The request body is longer than this resource allows.");
 	case BODY_MISMATCH:
-		return (refuse(job, PROBLEM_BODY_INCOMPLETE,
-		    "The request body is not as long as CONTENT_LENGTH says."));
+		return refuse(job, PROBLEM_BODY_INCOMPLETE,
+		    "The request body is not as long as CONTENT_LENGTH says.");
 	case BODY_BAD_LENGTH:
-		return (refuse(job, PROBLEM_BODY_INCOMPLETE,
-		    "CONTENT_LENGTH is not a number."));
+		return refuse(job, PROBLEM_BODY_INCOMPLETE,
+		    "CONTENT_LENGTH is not a number.");
 	case BODY_ABORTED:
-		return (refuse(
-		    job, PROBLEM_BODY_INCOMPLETE, "The request was cut off."));
+		return refuse(
+		    job, PROBLEM_BODY_INCOMPLETE, "The request was cut off.");
 	case BODY_UNSTORABLE:
-		return (refuse(job, PROBLEM_STORE_UNAVAILABLE,
-		    "There is no room for the request body; nothing ran."));
+		return refuse(job, PROBLEM_STORE_UNAVAILABLE,
+		    "There is no room for the request body; nothing ran.");
 	}
 	assert(!"body_state out of range");
-	return (false);
+	return false;
 }
 
 /* Exactly one well-formed key, and a caller that it belongs to. */
@@ -110,35 +110,35 @@ identify(struct job *job)
 
 	switch (request_count(job->rq, name)) {
 	case 0:
-		return (refuse(job, PROBLEM_KEY_MISSING,
-		    "This resource needs an idempotency key."));
+		return refuse(job, PROBLEM_KEY_MISSING,
+		    "This resource needs an idempotency key.");
 	case 1:
 		break;
 	default:
-		return (refuse(job, PROBLEM_KEY_INVALID,
-		    "The request has more than one idempotency key."));
+		return refuse(job, PROBLEM_KEY_INVALID,
+		    "The request has more than one idempotency key.");
 	}
 	verdict = key_parse(request_param(job->rq, name), job->rule, &job->key);
 	if (verdict != KEY_OK)
-		return (refuse(
-		    job, PROBLEM_KEY_INVALID, key_verdict_text(verdict)));
+		return refuse(
+		    job, PROBLEM_KEY_INVALID, key_verdict_text(verdict));
 
 	rc = scope_make(job->rq, &job->rule->scope,
 	    store_secret(job->engine->store), &job->scope, &empty);
 	if (rc == RC_NOMEM)
-		return (refuse_store(job, rc));
+		return refuse_store(job, rc);
 	if (rc != RC_OK)
-		return (refuse(job, PROBLEM_KEY_INVALID,
-		    "The values that name the caller are too long."));
+		return refuse(job, PROBLEM_KEY_INVALID,
+		    "The values that name the caller are too long.");
 	if (empty && job->rule->scope_required)
-		return (refuse(job, PROBLEM_SCOPE_REQUIRED,
-		    "This resource needs an authenticated caller."));
+		return refuse(job, PROBLEM_SCOPE_REQUIRED,
+		    "This resource needs an authenticated caller.");
 	job->reservation.identity.scope = job->scope.data;
 	job->reservation.identity.path = job->rq->path;
 	job->reservation.identity.key = job->key.text;
 	job->attempt.key = job->key.text;
 	job->attempt.scope = job->scope.data;
-	return (true);
+	return true;
 }
 
 static bool
@@ -150,12 +150,12 @@ take_fingerprint(struct job *job)
 	if ((rc = fingerprint_recipe(job->rule, &job->recipe)) != RC_OK ||
 	    (rc = fingerprint_make(
 		 job->rq, job->recipe.data, rv->fingerprint)) != RC_OK)
-		return (refuse_store(job, rc));
+		return refuse_store(job, rc);
 	rv->recipe = job->recipe.data;
 	rv->lease = job->rule->timeout + job->rule->kill_after;
 	rv->retention = job->rule->retention;
 	rv->on_crash = job->rule->on_crash;
-	return (true);
+	return true;
 }
 
 /* --- the record --------------------------------------------------------- */
@@ -178,24 +178,24 @@ look(struct job *job, enum decision *decision)
 	rc = store_find(job->engine->store, &rv->identity, record);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
 		*decision = DECIDE_RUN;
-		return (RC_OK);
+		return RC_OK;
 	}
 	if (rc != RC_OK)
-		return (rc);
+		return rc;
 	record_check(record);
 	if (strcmp(record->recipe, rv->recipe) != 0) {
 		buf_clear(&job->recipe);
 		if ((rc = buf_adds(&job->recipe, record->recipe)) != RC_OK)
-			return (rc);
+			return rc;
 		rv->recipe = job->recipe.data;
 		rc = fingerprint_make(job->rq, rv->recipe, rv->fingerprint);
 		if (rc != RC_OK)
-			return (rc);
+			return rc;
 	}
 	same = memcmp(rv->fingerprint, record->fingerprint,
 		   sizeof(rv->fingerprint)) == 0;
 	*decision = decide(record, same, now);
-	return (RC_OK);
+	return RC_OK;
 }
 
 /* Looks, and takes the lease if there is one to be had. */
@@ -208,17 +208,17 @@ look_and_take(struct job *job, enum decision *decision)
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
 		if ((rc = look(job, decision)) != RC_OK ||
 		    *decision != DECIDE_RUN)
-			return (rc);
+			return rc;
 		if (!attempt_prepare(&job->attempt))
-			return (RC_NOMEM);
+			return RC_NOMEM;
 		record_free(&job->record);
 		rc = store_reserve(job->engine->store, &job->reservation,
 		    &job->attempt.lease, decision, &job->record);
 		if (rc != RC_OK || *decision == DECIDE_RUN)
-			return (rc);
+			return rc;
 		/* Somebody was faster: what they left is looked at again. */
 	}
-	return (RC_OK);
+	return RC_OK;
 }
 
 static bool
@@ -227,11 +227,11 @@ may_wait(struct job *job)
 	struct engine *engine = job->engine;
 
 	if (job->rule->concurrent != CONF_CONCURRENT_WAIT)
-		return (false);
+		return false;
 	if (atomic_fetch_add(&engine->waiting, 1) < engine->max_waiting)
-		return (true);
+		return true;
 	atomic_fetch_sub(&engine->waiting, 1);
-	return (false);
+	return false;
 }
 
 /*
@@ -253,7 +253,7 @@ reserve(struct job *job, enum decision *decision)
 			rc = look_and_take(job, decision);
 		atomic_fetch_sub(&job->engine->waiting, 1);
 	}
-	return (rc == RC_OK ? true : refuse_store(job, rc));
+	return rc == RC_OK ? true : refuse_store(job, rc);
 }
 
 /* --- answers from the record -------------------------------------------- */
@@ -401,10 +401,10 @@ engine_new(struct store *store, unsigned workers)
 	struct engine *engine;
 
 	if ((engine = calloc(1, sizeof(*engine))) == NULL)
-		return (NULL);
+		return NULL;
 	engine->store = store;
 	engine->max_waiting = workers / 2;
-	return (engine);
+	return engine;
 }
 
 void

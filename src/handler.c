@@ -20,14 +20,14 @@ find_script(const struct conf_route *rule, const struct request *rq,
 	enum rc rc;
 
 	if (rule->handler.n > 0)
-		return (RC_OK);
+		return RC_OK;
 	if ((rc = cgienv_script_name(rq, script)) != RC_OK)
-		return (rc);
+		return rc;
 	while (!run_is_file(script->filename.data)) {
 		if (!cgienv_script_shorten(script))
-			return (RC_NOTFOUND);
+			return RC_NOTFOUND;
 	}
-	return (RC_OK);
+	return RC_OK;
 }
 
 static void
@@ -89,5 +89,5 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 out:
 	cgienv_free(&env);
 	cgienv_script_free(&script);
-	return (run);
+	return run;
 }

@@ -74,7 +74,7 @@ janitor_main(void *arg)
 			reap_last = now;
 		}
 	}
-	return (NULL);
+	return NULL;
 }
 
 enum rc
@@ -86,7 +86,7 @@ janitor_start(
 
 	*out = NULL;
 	if ((janitor = calloc(1, sizeof(*janitor))) == NULL)
-		return (RC_NOMEM);
+		return RC_NOMEM;
 	janitor->confbox = confbox;
 	janitor->store = store;
 	pthread_mutex_init(&janitor->mutex, NULL);
@@ -99,10 +99,10 @@ janitor_start(
 		pthread_cond_destroy(&janitor->stopping);
 		pthread_mutex_destroy(&janitor->mutex);
 		free(janitor);
-		return (RC_NOMEM);
+		return RC_NOMEM;
 	}
 	*out = janitor;
-	return (RC_OK);
+	return RC_OK;
 }
 
 void

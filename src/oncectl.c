@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <err.h>
-#include <errno.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include <string.h>
 
 #include "conf_value.h"
-#include "limit.h"
+#include "conffile.h"
 #include "log.h"
 #include "spool.h"
 #include "oncectl.h"
@@ -177,42 +176,6 @@ find_command(struct oncectl *ctl)
 
 /* --- the store --------------------------------------------------------- */
 
-static struct conf *
-read_config(const char *name, struct conf_error *err)
-{
-	struct conf *conf = NULL;
-	struct buf text;
-	size_t n;
-	enum rc rc;
-	FILE *file = fopen(name, "re");
-
-	buf_init(&text, LIMIT_CONF_FILE);
-	if (file == NULL)
-		goto failed;
-	do {
-		rc = buf_reserve(&text, 1);
-		if (rc != RC_OK) {
-			snprintf(err->text, sizeof(err->text), "%s: %s", name,
-			    rc_text(rc));
-			goto out;
-		}
-		n = fread(
-		    text.data + text.len, 1, text.cap - text.len - 1, file);
-		buf_commit(&text, n);
-	} while (n > 0);
-	if (ferror(file))
-		goto failed;
-	conf = conf_parse(name, text.data, text.len, err);
-	goto out;
-failed:
-	snprintf(err->text, sizeof(err->text), "%s: %s", name, strerror(errno));
-out:
-	if (file != NULL)
-		fclose(file);
-	buf_free(&text);
-	return conf;
-}
-
 /* Opens the store that -d, the configuration or ONCE_DATABASE names; -1, or
  * the exit status that says why not. */
 static int
@@ -263,7 +226,7 @@ main(int argc, char **argv)
 	command = find_command(&ctl);
 	if (command == NULL)
 		return usage(stderr);
-	conf = ctl.config != NULL ? read_config(ctl.config, &why)
+	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
 				  : conf_default(&why);
 	if (conf == NULL) {
 		warnx("%s", why.text);

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "conf.h"
 #include "confbox.h"
+#include "conffile.h"
 #include "engine.h"
 #include "janitor.h"
 #include "limit.h"
@@ -48,7 +49,7 @@ usage(void)
 	fputs("usage: oncewrap [-tV] [-f config] [-s socket] [-d database]\n"
 	      "                [-w workers] [-- handler [arg ...]]\n",
 	    stderr);
-	return (EXIT_USAGE);
+	return EXIT_USAGE;
 }
 
 /* False: exit with *status. */
@@ -63,7 +64,7 @@ parse_options(int argc, char **argv, struct options *opt, int *status)
 		case 'V':
 			puts(PACKAGE_STRING);
 			*status = EXIT_SUCCESS;
-			return (false);
+			return false;
 		case 'd':
 			opt->database = optarg;
 			break;
@@ -81,7 +82,7 @@ parse_options(int argc, char **argv, struct options *opt, int *status)
 			break;
 		default:
 			*status = usage();
-			return (false);
+			return false;
 		}
 	}
 	if (optind < argc) {
@@ -90,50 +91,14 @@ parse_options(int argc, char **argv, struct options *opt, int *status)
 			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
 			    argv[optind]);
 			*status = usage();
-			return (false);
+			return false;
 		}
 		opt->handler = argv + optind;
 	}
-	return (true);
+	return true;
 }
 
 /* --- configuration ------------------------------------------------------ */
-
-static struct conf *
-parse_file(const char *name, struct conf_error *err)
-{
-	struct conf *conf = NULL;
-	struct buf text;
-	FILE *file = NULL;
-	size_t n;
-
-	buf_init(&text, LIMIT_CONF_FILE);
-	if ((file = fopen(name, "re")) == NULL) {
-		snprintf(err->text, sizeof(err->text), "%s: %s", name,
-		    strerror(errno));
-		goto out;
-	}
-	do {
-		if (buf_reserve(&text, 4096) != RC_OK) {
-			snprintf(err->text, sizeof(err->text),
-			    "%s: longer than %d bytes", name, LIMIT_CONF_FILE);
-			goto out;
-		}
-		n = fread(text.data + text.len, 1, 4096, file);
-		buf_commit(&text, n);
-	} while (n > 0);
-	if (ferror(file)) {
-		snprintf(err->text, sizeof(err->text), "%s: %s", name,
-		    strerror(errno));
-		goto out;
-	}
-	conf = conf_parse(name, text.data, text.len, err);
-out:
-	if (file != NULL)
-		fclose(file);
-	buf_free(&text);
-	return (conf);
-}
 
 /* What only the system can tell: whether users and groups exist. */
 static bool
@@ -153,9 +118,9 @@ check_users(const struct conf *conf, struct conf_error *err)
 		    route->user_line > route->group_line ? route->user_line
 							 : route->group_line,
 		    text);
-		return (false);
+		return false;
 	}
-	return (true);
+	return true;
 }
 
 /* File, then flags, then the checks between them; NULL with err. */
@@ -165,9 +130,9 @@ load(const struct options *opt, struct conf_error *err)
 	struct conf *conf;
 
 	conf =
-	    opt->file != NULL ? parse_file(opt->file, err) : conf_default(err);
+	    opt->file != NULL ? conffile_load(opt->file, err) : conf_default(err);
 	if (conf == NULL)
-		return (NULL);
+		return NULL;
 	if ((opt->socket != NULL &&
 		!conf_set(conf, "socket", opt->socket, err)) ||
 	    (opt->database != NULL &&
@@ -178,15 +143,15 @@ load(const struct options *opt, struct conf_error *err)
 		!conf_set_handler(conf, opt->handler, err)) ||
 	    !conf_check(conf, err) || !check_users(conf, err)) {
 		conf_unref(conf);
-		return (NULL);
+		return NULL;
 	}
-	return (conf);
+	return conf;
 }
 
 static bool
 same_text(const char *a, const char *b)
 {
-	return (a == b || (a != NULL && b != NULL && strcmp(a, b) == 0));
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
 static void
@@ -250,12 +215,12 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.create = true;
 	if ((rc = store_open(&d->store, &so, err, sizeof(err))) != RC_OK) {
 		fprintf(stderr, "oncewrap: %s\n", err);
-		return (false);
+		return false;
 	}
 	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
-	return (true);
+	return true;
 }
 
 /* 0, or the exit status that says why not. */
@@ -269,20 +234,20 @@ start(struct daemon *d, struct conf *conf)
 	if (d->listener == -1) {
 		fprintf(stderr, "oncewrap: %s\n", err.text);
 		/* Nobody said where to listen: that is wrong usage. */
-		return (conf->socket == NULL ? usage() : EXIT_FAILURE);
+		return conf->socket == NULL ? usage() : EXIT_FAILURE;
 	}
 	if (!open_store(d, conf))
-		return (EXIT_FAILURE);
+		return EXIT_FAILURE;
 	if ((d->engine = engine_new(d->store, workers)) == NULL ||
 	    mux_open(&d->mux, d->box, d->listener) != RC_OK ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
 		fputs("oncewrap: cannot start: no memory or threads\n", stderr);
-		return (EXIT_FAILURE);
+		return EXIT_FAILURE;
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
 	    LOG_S("database", conf->database), LOG_I("workers", workers));
-	return (0);
+	return 0;
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -301,7 +266,7 @@ joiner_main(void *arg)
 	worker_join(joiner->workers);
 	atomic_store(&joiner->done, true);
 	pthread_kill(joiner->main, SIGUSR1);
-	return (NULL);
+	return NULL;
 }
 
 /*
@@ -391,14 +356,14 @@ main(int argc, char **argv)
 	int status;
 
 	if (!parse_options(argc, argv, &d.opt, &status))
-		return (status);
+		return status;
 	if ((conf = load(&d.opt, &err)) == NULL) {
 		fprintf(stderr, "%s\n", err.text);
-		return (EXIT_FAILURE);
+		return EXIT_FAILURE;
 	}
 	if (d.opt.test) {
 		conf_unref(conf);
-		return (EXIT_SUCCESS);
+		return EXIT_SUCCESS;
 	}
 
 	/* All threads inherit this; sigwaitinfo() is the one place that
@@ -413,11 +378,11 @@ main(int argc, char **argv)
 
 	if ((d.box = confbox_new(conf)) == NULL || run_init() != RC_OK) {
 		fputs("oncewrap: cannot start\n", stderr);
-		return (EXIT_FAILURE);
+		return EXIT_FAILURE;
 	}
 	if ((status = start(&d, conf)) == 0)
 		serve(&d, &signals);
 	stop(&d, &signals);
 	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
-	return (status);
+	return status;
 }

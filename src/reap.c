@@ -22,5 +22,5 @@ reap_pass(struct store *store, const atomic_bool *stop, int *n)
 	} while (rc == RC_OK && reaped == REAP_BATCH && !atomic_load(stop));
 	if (*n > 0)
 		log_event(LOG_INFO, "reaped", NULL, LOG_I("keys", *n));
-	return (rc);
+	return rc;
 }

@@ -67,16 +67,16 @@ run_init(void)
 	if ((error = child_init()) != 0) {
 		log_event(LOG_ERROR, "run-init", NULL,
 		    LOG_S("error", strerror(error)));
-		return (RC_IO);
+		return RC_IO;
 	}
 	drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (drain_fd == -1 || null_fd == -1) {
 		log_event(LOG_ERROR, "run-init", NULL,
 		    LOG_S("error", strerror(errno)));
-		return (RC_IO);
+		return RC_IO;
 	}
-	return (RC_OK);
+	return RC_OK;
 }
 
 void
@@ -94,7 +94,7 @@ run_is_file(const char *path)
 {
 	struct stat st;
 
-	return (stat(path, &st) == 0 && S_ISREG(st.st_mode));
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* --- start -------------------------------------------------------------- */
@@ -113,21 +113,21 @@ open_body(const struct run_spec *spec)
 	int fd;
 
 	if (spec->body_len == 0)
-		return (fcntl(null_fd, F_DUPFD_CLOEXEC, 3));
+		return fcntl(null_fd, F_DUPFD_CLOEXEC, 3);
 	if (spec->body_fd != -1) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", spec->body_fd);
-		return (open(path, O_RDONLY | O_CLOEXEC));
+		return open(path, O_RDONLY | O_CLOEXEC);
 	}
 	if ((fd = memfd_create("request-body", MFD_CLOEXEC)) == -1)
-		return (-1);
+		return -1;
 	for (; left > 0; p += n, left -= (size_t)n) {
 		n = pwrite(fd, p, left, (off_t)(spec->body_len - left));
 		if (n == -1) {
 			close(fd);
-			return (-1);
+			return -1;
 		}
 	}
-	return (fd);
+	return fd;
 }
 
 static int
@@ -136,15 +136,15 @@ open_pipe(int fds[2])
 	int flags;
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
-		return (-1);
+		return -1;
 	if ((flags = fcntl(fds[0], F_GETFL)) == -1 ||
 	    fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) == -1) {
 		close(fds[0]);
 		close(fds[1]);
 		fds[0] = fds[1] = -1;
-		return (-1);
+		return -1;
 	}
-	return (0);
+	return 0;
 }
 
 static void
@@ -165,8 +165,8 @@ folder_of(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	if (slash == NULL)
-		return (strdup("."));
-	return (strndup(path, slash == path ? 1 : (size_t)(slash - path)));
+		return strdup(".");
+	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 static struct run *
@@ -175,7 +175,7 @@ run_new(const struct run_spec *spec)
 	struct run *run;
 
 	if ((run = calloc(1, sizeof(*run))) == NULL)
-		return (NULL);
+		return NULL;
 	run->child.pid = -1;
 	run->out = run->err = -1;
 	run->streaming = spec->streaming;
@@ -185,7 +185,7 @@ run_new(const struct run_spec *spec)
 	run->max_output = spec->max_output;
 	snprintf(run->instance, sizeof(run->instance), "%s", spec->instance);
 	buf_init(&run->line, LIMIT_STDERR_LINE);
-	return (run);
+	return run;
 }
 
 static void
@@ -236,7 +236,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	free(folder);
 	run->out = out[0];
 	run->err = err[0];
-	return (run);
+	return run;
 fail:
 	if (error == 0)
 		error = errno;
@@ -250,7 +250,7 @@ fail:
 	run_free(run);
 	facts->end = RUN_NOT_STARTED;
 	facts->error = error;
-	return (NULL);
+	return NULL;
 }
 
 /* --- stderr ------------------------------------------------------------- */
@@ -290,17 +290,17 @@ read_stderr(struct run *run, size_t max)
 	ssize_t n;
 
 	if (run->err == -1 || max == 0)
-		return (0);
+		return 0;
 	n = read(run->err, bytes, max < sizeof(bytes) ? max : sizeof(bytes));
 	if (n > 0) {
 		log_stderr(run, bytes, (size_t)n);
-		return ((size_t)n);
+		return (size_t)n;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		close(run->err);
 		run->err = -1;
 	}
-	return (0);
+	return 0;
 }
 
 static size_t
@@ -309,8 +309,8 @@ left_in(int fd)
 	int n;
 
 	if (fd == -1 || ioctl(fd, FIONREAD, &n) == -1 || n < 0)
-		return (0);
-	return ((size_t)n);
+		return 0;
+	return (size_t)n;
 }
 
 /* --- while it runs ------------------------------------------------------ */
@@ -365,9 +365,9 @@ wait_ms(const struct run *run)
 	int64_t left;
 
 	if (run->stage == STAGE_KILLED)
-		return (-1);
+		return -1;
 	left = run->deadline - clock_mono();
-	return (left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left);
+	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 /* Waits until something has happened, and deals with all but output. */
@@ -407,23 +407,23 @@ read_output(struct run *run, void *p, size_t size)
 	ssize_t n;
 
 	if (run->out == -1)
-		return (0);
+		return 0;
 	if (run->exited && size > run->out_left)
 		size = run->out_left;
 	n = size == 0 ? 0 : read(run->out, p, size);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return (0);
+		return 0;
 	if (n <= 0) {
 		close(run->out);
 		run->out = -1;
-		return (0);
+		return 0;
 	}
 	if (run->exited)
 		run->out_left -= (size_t)n;
 	run->output += (uint64_t)n;
 	if (run->output > run->max_output)
 		end_it(run, RUN_OUTPUT_LIMIT);
-	return ((size_t)n);
+	return (size_t)n;
 }
 
 size_t
@@ -436,10 +436,10 @@ run_read(struct run *run, void *p, size_t size)
 			if (run->streaming && !run->discarding &&
 			    run->stage == STAGE_RUNNING)
 				run->deadline = clock_mono() + run->timeout;
-			return (n);
+			return n;
 		}
 		if (run->out == -1)
-			return (0);
+			return 0;
 		wait_event(run);
 	}
 }

@@ -35,5 +35,5 @@ sweep_pass(struct store *store, int *n)
 		store_changes_free(changes, changed);
 		*n += changed;
 	} while (rc == RC_OK && changed == SWEEP_BATCH);
-	return (rc);
+	return rc;
 }

@@ -21,10 +21,10 @@ parse_id(const char *text, unsigned long *id)
 	char *end;
 
 	if (*text < '0' || *text > '9')
-		return (false);
+		return false;
 	errno = 0;
 	*id = strtoul(text, &end, 10);
-	return (errno == 0 && *end == '\0' && *id < UINT_MAX);
+	return errno == 0 && *end == '\0' && *id < UINT_MAX;
 }
 
 static bool
@@ -39,13 +39,13 @@ find_user(const char *name, struct user *user, char *scratch, size_t size)
 	else
 		(void)getpwnam_r(name, &pw, scratch, size, &found);
 	if (found == NULL)
-		return (false);
+		return false;
 	user->uid = pw.pw_uid;
 	user->gid = pw.pw_gid;
 	if (getgrouplist(pw.pw_name, pw.pw_gid, user->groups, &n) == -1)
 		n = USER_GROUPS_MAX;
 	user->ngroups = (size_t)n;
-	return (true);
+	return true;
 }
 
 static bool
@@ -56,13 +56,13 @@ find_group(const char *name, gid_t *gid, char *scratch, size_t size)
 
 	if (parse_id(name, &id)) {
 		*gid = (gid_t)id;
-		return (true);
+		return true;
 	}
 	(void)getgrnam_r(name, &gr, scratch, size, &found);
 	if (found == NULL)
-		return (false);
+		return false;
 	*gid = gr.gr_gid;
-	return (true);
+	return true;
 }
 
 bool
@@ -76,12 +76,12 @@ user_find(const char *user, const char *group, struct user *out, char *err,
 	out->gid = getegid();
 	if (user != NULL && !find_user(user, out, scratch, sizeof(scratch))) {
 		snprintf(err, errsize, "no such user: %s", user);
-		return (false);
+		return false;
 	}
 	if (group != NULL &&
 	    !find_group(group, &out->gid, scratch, sizeof(scratch))) {
 		snprintf(err, errsize, "no such group: %s", group);
-		return (false);
+		return false;
 	}
 	if (group != NULL && user == NULL) {
 		out->groups[0] = out->gid;
@@ -89,5 +89,5 @@ user_find(const char *user, const char *group, struct user *out, char *err,
 	}
 	out->change = out->uid != geteuid() || out->gid != getegid() ||
 	    (geteuid() == 0 && (user != NULL || group != NULL));
-	return (true);
+	return true;
 }
