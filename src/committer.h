@@ -37,7 +37,8 @@ void committer_stop(struct committer *);
  * committer_stop() was called.
  *
  * A settlement is not given up: after busy_timeout the answer is RC_PENDING,
- * and the operation is the committer's, which frees it (store_op_release(), free()).
+ * and the operation is the committer's, which will store_op_release() and
+ * free() it.
  */
 enum rc committer_do(struct committer *, struct op *);
 

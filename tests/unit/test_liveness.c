@@ -1,0 +1,245 @@
+/*
+ * liveness: who is alive, seen from the same process and from others, killed
+ * or not; a lock file that is not the one it was.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "liveness.h"
+#include "log.h"
+
+static char dir[64], database[96], lock[128];
+
+static int
+setup(void **state)
+{
+	(void)state;
+	log_set_level(LOG_ERROR + 1);
+	snprintf(dir, sizeof(dir), "/tmp/oncewrap-live-XXXXXX");
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(database, sizeof(database), "%s/db", dir);
+	snprintf(lock, sizeof(lock), "%s-lock", database);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	unlink(lock);
+	return rmdir(dir);
+}
+
+static bool
+alive(const struct liveness *l, int64_t owner)
+{
+	bool is = false;
+
+	assert_int_equal(liveness_alive(l, owner, &is), RC_OK);
+	return is;
+}
+
+static void
+two_of_one_process_see_each_other(void **state)
+{
+	struct liveness *a, *b;
+	int64_t name;
+
+	(void)state;
+	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
+	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_true(liveness_self(a) > 0);
+	assert_true(liveness_self(a) < INT64_C(1) << 62);
+	assert_int_not_equal(liveness_self(a), liveness_self(b));
+	assert_true(alive(a, liveness_self(a)));
+	assert_true(alive(a, liveness_self(b)));
+	assert_true(alive(b, liveness_self(a)));
+	name = liveness_self(b);
+	liveness_close(b);
+	assert_false(alive(a, name));
+	assert_true(alive(a, liveness_self(a)));
+	liveness_close(a);
+	liveness_close(NULL);
+}
+
+/* A child that owns leases; its name comes through the pipe. */
+static pid_t
+child(int64_t *name)
+{
+	struct liveness *l;
+	int64_t self;
+	int fd[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	pid = fork();
+	assert_int_not_equal(pid, -1);
+	if (pid == 0) {
+		if (liveness_open(&l, database, 0600) != RC_OK)
+			_exit(1);
+		self = liveness_self(l);
+		if (write(fd[1], &self, sizeof(self)) != sizeof(self))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(fd[1]);
+	assert_int_equal(read(fd[0], name, sizeof(*name)), sizeof(*name));
+	close(fd[0]);
+	return pid;
+}
+
+static void
+a_killed_process_is_dead_at_once(void **state)
+{
+	struct liveness *l;
+	int64_t name;
+	pid_t pid;
+
+	(void)state;
+	pid = child(&name);
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_true(alive(l, name));
+	kill(pid, SIGSTOP); /* stopped is alive */
+	assert_true(alive(l, name));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(alive(l, name));
+	liveness_close(l);
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_false(alive(l, name));
+	liveness_close(l);
+}
+
+static void
+nobody_has_a_name_that_is_none(void **state)
+{
+	struct liveness *l;
+	bool is = false;
+
+	(void)state;
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_int_equal(liveness_alive(l, 0, &is), RC_INVALID);
+	assert_true(is);
+	is = false;
+	assert_int_equal(liveness_alive(l, -1, &is), RC_INVALID);
+	assert_true(is);
+	liveness_close(l);
+}
+
+static void
+a_lock_file_that_was_removed_tells_nothing(void **state)
+{
+	struct liveness *l, *later;
+	bool is = false;
+
+	(void)state;
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(liveness_alive(l, 12345, &is), RC_IO);
+	assert_true(is);
+	/* nor does another file of that name */
+	assert_int_equal(liveness_open(&later, database, 0600), RC_OK);
+	is = false;
+	assert_int_equal(liveness_alive(l, 12345, &is), RC_IO);
+	assert_true(is);
+	assert_true(alive(l, liveness_self(l)));
+	liveness_close(l);
+	liveness_close(later);
+}
+
+static void
+the_file_is_empty_and_has_the_mode_asked_for(void **state)
+{
+	struct liveness *l;
+	struct stat st;
+	mode_t old = umask(0077);
+
+	(void)state;
+	unlink(lock);
+	assert_int_equal(liveness_open(&l, database, 0660), RC_OK);
+	umask(old);
+	assert_int_equal(stat(lock, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	assert_int_equal(st.st_size, 0);
+	liveness_close(l);
+	/* one that is there keeps its own */
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_int_equal(stat(lock, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	liveness_close(l);
+}
+
+/* A handler that outlives us must not keep our leases alive. */
+static void
+a_program_that_is_started_does_not_hold_the_lock(void **state)
+{
+	struct liveness *l, *other;
+	int64_t name;
+	int out[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(liveness_open(&other, database, 0600), RC_OK);
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	name = liveness_self(l);
+	pid = fork();
+	if (pid == 0) {
+		dup2(out[1], STDOUT_FILENO);
+		execl(
+		    "/bin/sh", "sh", "-c", "echo; exec sleep 60", (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	assert_int_equal(read(out[0], &c, 1), 1); /* it runs */
+	close(out[0]);
+	liveness_close(l);
+	assert_false(alive(other, name));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	liveness_close(other);
+}
+
+static void
+a_file_that_cannot_be_made(void **state)
+{
+	struct liveness *l;
+
+	(void)state;
+	assert_int_equal(
+	    liveness_open(&l, "/nonexistent/oncewrap/db", 0600), RC_IO);
+	assert_null(l);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_of_one_process_see_each_other),
+		cmocka_unit_test(a_killed_process_is_dead_at_once),
+		cmocka_unit_test(nobody_has_a_name_that_is_none),
+		cmocka_unit_test(a_lock_file_that_was_removed_tells_nothing),
+		cmocka_unit_test(the_file_is_empty_and_has_the_mode_asked_for),
+		cmocka_unit_test(
+		    a_program_that_is_started_does_not_hold_the_lock),
+		cmocka_unit_test(a_file_that_cannot_be_made),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,403 @@
+/*
+ * queries: every statement of sql/ prepares, is used, and finds its rows by an
+ * index; the checks allow just what record.c allows.
+ */
+#include "config.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "queries.h"
+#include "record.h"
+
+static void
+run(sqlite3 *db, const char *sql)
+{
+	char *message = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+		fail_msg("%s: %s", sql, message);
+}
+
+static sqlite3 *
+new_database(void)
+{
+	const char *const *text;
+	sqlite3 *db;
+	size_t n, i;
+
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	text = queries_schema(&n);
+	assert_true(n >= 5);
+	for (i = 0; i < n; i++)
+		run(db, text[i]);
+	return db;
+}
+
+static void
+load_checks(sqlite3 *db)
+{
+	const char *const *text;
+	size_t n, i;
+
+	text = queries_checks(&n);
+	assert_true(n >= 4);
+	for (i = 0; i < n; i++)
+		run(db, text[i]);
+}
+
+static void
+each_statement_is_one_and_prepares(void **state)
+{
+	sqlite3 *db = new_database();
+	sqlite3_stmt *stmt;
+	const char *tail;
+	enum query q;
+
+	(void)state;
+	for (q = 0; q < QUERY_COUNT; q++) {
+		if (sqlite3_prepare_v2(db, queries_text(q), -1, &stmt, &tail) !=
+		    SQLITE_OK)
+			fail_msg("%s: %s", queries_name(q), sqlite3_errmsg(db));
+		assert_non_null(stmt);
+		if (*tail != '\0')
+			fail_msg("%s: left over: %s", queries_name(q), tail);
+		sqlite3_finalize(stmt);
+	}
+	sqlite3_close(db);
+}
+
+/* Whether its plan walks through a whole table or index; detail says where. */
+static int
+scans(sqlite3 *db, enum query q, char *detail, size_t size)
+{
+	sqlite3_stmt *stmt;
+	const char *text;
+	char *sql;
+	int found = 0;
+
+	sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", queries_text(q));
+	assert_int_equal(
+	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		text = (const char *)sqlite3_column_text(stmt, 3);
+		if (text != NULL && strncmp(text, "SCAN", 4) == 0 &&
+		    strncmp(text, "SCAN CONSTANT", 13) != 0 &&
+		    strstr(text, "VIRTUAL TABLE") == NULL) {
+			snprintf(detail, size, "%s", text);
+			found = 1;
+		}
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return found;
+}
+
+static void
+no_statement_scans_without_a_reason(void **state)
+{
+	sqlite3 *db = new_database();
+	const char *reason;
+	char detail[200];
+	enum query q;
+
+	(void)state;
+	for (q = 0; q < QUERY_COUNT; q++) {
+		reason = queries_scan_reason(q);
+		detail[0] = '\0';
+		if (scans(db, q, detail, sizeof(detail))) {
+			if (reason == NULL)
+				fail_msg("%s: %s", queries_name(q), detail);
+		} else if (reason != NULL)
+			fail_msg("%s: a reason to scan, and it does not",
+			    queries_name(q));
+	}
+	sqlite3_close(db);
+}
+
+/* A state that is not a literal would leave the partial indexes unused. */
+static void
+passes_use_the_partial_indexes(void **state)
+{
+	static const struct {
+		enum query query;
+		const char *index;
+	} rows[] = {
+		{ QUERY_SWEEP_OWNER, "once_key_running" },
+		{ QUERY_SWEEP_ROW, "once_key_running" },
+		{ QUERY_OWNER_COUNT, "once_key_running" },
+		{ QUERY_REAP_ROWS, "once_key_expiry" },
+		{ QUERY_FIND, "once_key_identity" },
+	};
+	sqlite3 *db = new_database();
+	sqlite3_stmt *stmt;
+	char *sql;
+	size_t i;
+	int found, sorts;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		sql = sqlite3_mprintf(
+		    "EXPLAIN QUERY PLAN %s", queries_text(rows[i].query));
+		assert_int_equal(
+		    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+		found = sorts = 0;
+		while (sqlite3_step(stmt) == SQLITE_ROW) {
+			const char *text =
+			    (const char *)sqlite3_column_text(stmt, 3);
+
+			found |= strstr(text, rows[i].index) != NULL;
+			sorts |= strstr(text, "TEMP B-TREE") != NULL;
+		}
+		if (!found || sorts)
+			fail_msg("%s", queries_name(rows[i].query));
+		sqlite3_finalize(stmt);
+		sqlite3_free(sql);
+	}
+	sqlite3_close(db);
+}
+
+static char *
+read_sources(void)
+{
+	const char *dir = getenv("srcdir");
+	char pattern[1024], *all;
+	size_t len = 0, n, i;
+	glob_t files;
+	FILE *f;
+
+	snprintf(
+	    pattern, sizeof(pattern), "%s/src/*.c", dir != NULL ? dir : ".");
+	if (glob(pattern, 0, NULL, &files) != 0)
+		return NULL;
+	all = malloc(4 << 20);
+	assert_non_null(all);
+	for (i = 0; i < files.gl_pathc; i++) {
+		f = fopen(files.gl_pathv[i], "r");
+		assert_non_null(f);
+		n = fread(all + len, 1, (4 << 20) - len - 1, f);
+		len += n;
+		fclose(f);
+	}
+	all[len] = '\0';
+	globfree(&files);
+	return all;
+}
+
+static void
+each_statement_is_used(void **state)
+{
+	char *sources = read_sources(), name[128], *p;
+	enum query q;
+	size_t n;
+
+	(void)state;
+	if (sources == NULL)
+		skip();
+	for (q = 0; q < QUERY_COUNT; q++) {
+		n = (size_t)snprintf(
+		    name, sizeof(name), "QUERY_%s", queries_name(q));
+		for (p = strstr(sources, name); p != NULL;
+		     p = strstr(p + n, name))
+			if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789",
+				p[n]) == NULL)
+				break;
+		if (p == NULL)
+			fail_msg("%s is not used", name);
+	}
+	free(sources);
+}
+
+/* --- checks ------------------------------------------------------------- */
+
+/* The columns that a row in that state must have to be one. */
+static const char *
+shape(enum record_state s)
+{
+	switch (s) {
+	case RECORD_IN_PROGRESS:
+		return "token = '0123', owner = 7, expires_at = NULL, "
+		       "kept = 0, status = NULL";
+	case RECORD_COMPLETED:
+		return "token = NULL, owner = NULL, expires_at = 5, "
+		       "kept = 1, status = 200";
+	case RECORD_FAILED_RETRYABLE:
+	case RECORD_EXPIRED:
+	case RECORD_PENDING:
+		return "token = NULL, owner = NULL, expires_at = 5, "
+		       "kept = 0, status = NULL";
+	case RECORD_UNKNOWN:
+	case RECORD_DEAD_LETTER:
+	case RECORD_NONE:
+		break;
+	}
+	return "token = NULL, owner = NULL, expires_at = NULL, kept = 0, "
+	       "status = NULL";
+}
+
+static void
+insert_row(char *sql, size_t size, enum record_state s)
+{
+	snprintf(sql, size,
+	    "INSERT INTO once_key(id, key, path, scope, state, attempt, "
+	    "token, owner, fingerprint, recipe, downstream, on_crash, "
+	    "retention, created_at, updated_at) VALUES (1, 'k', '/', 's', "
+	    "'%s', 1, %s, x'00', 1, 'd', 'unknown', 1, 1, 1)",
+	    record_state_name(s),
+	    s == RECORD_IN_PROGRESS ? "'0123', 7" : "NULL, NULL");
+}
+
+/* A database with one row in that state, and the checks. */
+static sqlite3 *
+with_row(enum record_state s)
+{
+	sqlite3 *db = new_database();
+	char sql[1024];
+
+	if (s != RECORD_NONE) {
+		insert_row(sql, sizeof(sql), s);
+		run(db, sql);
+		snprintf(sql, sizeof(sql), "UPDATE once_key SET %s", shape(s));
+		run(db, sql);
+	}
+	load_checks(db);
+	return db;
+}
+
+/* Whether the checks let it through; undone in either case. */
+static bool
+tried(sqlite3 *db, enum record_state from, enum record_state to)
+{
+	char sql[1024];
+	int code;
+
+	if (from == RECORD_NONE)
+		insert_row(sql, sizeof(sql), to);
+	else if (to == RECORD_NONE)
+		snprintf(sql, sizeof(sql), "DELETE FROM once_key");
+	else
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET state = '%s', %s",
+		    record_state_name(to), shape(to));
+	run(db, "BEGIN");
+	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	if (code != SQLITE_OK)
+		assert_int_equal(code, SQLITE_CONSTRAINT);
+	else
+		assert_int_equal(sqlite3_changes(db), 1);
+	run(db, "ROLLBACK");
+	return code == SQLITE_OK;
+}
+
+static void
+compare(enum record_state from, enum record_state to)
+{
+	sqlite3 *db = with_row(from);
+	bool by_rule = record_may_change(from, to, false);
+	bool by_operator = record_may_change(from, to, true);
+	bool is;
+
+	is = tried(db, from, to);
+	if (is != by_rule)
+		fail_msg("%s -> %s: checks.sql says %d, record.c %d",
+		    record_state_name(from), record_state_name(to), is,
+		    by_rule);
+	if (to == RECORD_NONE) {
+		run(db, "INSERT INTO once_check_operator VALUES (1)");
+		is = tried(db, from, to);
+		if (is != (by_rule || by_operator))
+			fail_msg("%s is forgotten: checks.sql says %d, "
+				 "record.c %d",
+			    record_state_name(from), is, by_operator);
+	}
+	sqlite3_close(db);
+}
+
+static void
+the_checks_allow_what_record_allows(void **state)
+{
+	int from, to, allowed = 0;
+
+	(void)state;
+	for (from = 0; from < RECORD_NSTATES; from++)
+		for (to = 0; to < RECORD_NSTATES; to++) {
+			if (from == RECORD_NONE && to == RECORD_NONE)
+				continue;
+			compare((enum record_state)from, (enum record_state)to);
+			allowed += record_may_change((enum record_state)from,
+			    (enum record_state)to, false);
+		}
+	assert_int_equal(allowed, 18);
+}
+
+static void
+the_checks_refuse_rows_that_break_an_invariant(void **state)
+{
+	static const struct {
+		const char *name;
+		enum record_state state;
+		const char *set;
+	} rows[] = {
+		{ "a lease without a token", RECORD_IN_PROGRESS,
+		    "token = NULL, owner = NULL" },
+		{ "a token without an owner", RECORD_IN_PROGRESS,
+		    "owner = NULL" },
+		{ "a lease that ends by age", RECORD_IN_PROGRESS,
+		    "expires_at = 5" },
+		{ "a token outside of a lease", RECORD_COMPLETED,
+		    "token = '0123', owner = 7" },
+		{ "completed without a status", RECORD_COMPLETED,
+		    "status = NULL" },
+		{ "completed with an interim status", RECORD_COMPLETED,
+		    "status = 100" },
+		{ "an answer of a released key", RECORD_FAILED_RETRYABLE,
+		    "kept = 1" },
+		{ "an unknown outcome that ends by age", RECORD_UNKNOWN,
+		    "expires_at = 5" },
+		{ "another key", RECORD_UNKNOWN, "key = 'other'" },
+		{ "another fingerprint", RECORD_UNKNOWN,
+		    "fingerprint = x'01'" },
+		{ "another downstream key", RECORD_UNKNOWN,
+		    "downstream = 'e'" },
+		{ "an attempt less", RECORD_UNKNOWN, "attempt = 0" },
+	};
+	char sql[256];
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		db = with_row(rows[i].state);
+		run(db, "UPDATE once_key SET last_error = 'as it is'");
+		snprintf(
+		    sql, sizeof(sql), "UPDATE once_key SET %s", rows[i].set);
+		if (sqlite3_exec(db, sql, NULL, NULL, NULL) !=
+		    SQLITE_CONSTRAINT)
+			fail_msg("%s", rows[i].name);
+		sqlite3_close(db);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_statement_is_one_and_prepares),
+		cmocka_unit_test(no_statement_scans_without_a_reason),
+		cmocka_unit_test(passes_use_the_partial_indexes),
+		cmocka_unit_test(each_statement_is_used),
+		cmocka_unit_test(the_checks_allow_what_record_allows),
+		cmocka_unit_test(
+		    the_checks_refuse_rows_that_break_an_invariant),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

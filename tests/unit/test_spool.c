@@ -1,0 +1,226 @@
+/*
+ * spool: lengths around the limit of memory, in pieces of all kinds; the file
+ * has no name and is not inherited; a full disk.
+ */
+#include "config.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "limit.h"
+#include "log.h"
+#include "spool.h"
+
+static char dir[] = "/tmp/oncewrap-spool-XXXXXX";
+
+static int
+make_dir(void **state)
+{
+	(void)state;
+	log_set_level(LOG_ERROR + 1);
+	return mkdtemp(dir) == NULL;
+}
+
+static int
+remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir); /* fails if anything is left there */
+}
+
+/* No period that divides a piece or a page. */
+static unsigned char
+byte_at(size_t i)
+{
+	return (unsigned char)(i * 31 + i / 251);
+}
+
+static const struct row {
+	const char *name;
+	size_t length, piece;
+	bool file;
+} rows[] = {
+	{ "nothing", 0, 1, false },
+	{ "one byte", 1, 1, false },
+	{ "bytes one by one", 3000, 1, false },
+	{ "up to the limit at once", LIMIT_SPOOL_MEMORY, LIMIT_SPOOL_MEMORY,
+	    false },
+	{ "up to the limit in odd pieces", LIMIT_SPOOL_MEMORY, 4097, false },
+	{ "one more than the limit at once", LIMIT_SPOOL_MEMORY + 1,
+	    LIMIT_SPOOL_MEMORY + 1, true },
+	{ "one more than the limit, last", LIMIT_SPOOL_MEMORY + 1,
+	    LIMIT_SPOOL_MEMORY, true },
+	{ "past the limit in odd pieces", LIMIT_SPOOL_MEMORY * 3 + 5, 4099,
+	    true },
+	{ "16 MB", 16 * 1024 * 1024, 65536, true },
+};
+
+static void
+what_is_written_is_read(void **state)
+{
+	unsigned char *data = malloc(17 * 1024 * 1024);
+	const void *p;
+	struct spool *s;
+	size_t i, done, n;
+	enum rc rc;
+
+	(void)state;
+	assert_non_null(data);
+	for (i = 0; i < 17 * 1024 * 1024; i++)
+		data[i] = byte_at(i);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		s = spool_new(dir);
+		assert_non_null(s);
+		for (done = 0; done < rows[i].length; done += n) {
+			n = rows[i].length - done < rows[i].piece
+			    ? rows[i].length - done
+			    : rows[i].piece;
+			assert_int_equal(spool_write(s, data + done, n), RC_OK);
+		}
+		rc = RC_IO;
+		p = spool_bytes(s, &rc);
+		if (rc != RC_OK || spool_length(s) != rows[i].length ||
+		    (p == NULL) != (rows[i].length == 0) ||
+		    (p != NULL && memcmp(p, data, rows[i].length) != 0) ||
+		    (spool_fd(s) != -1) != rows[i].file)
+			fail_msg("%s", rows[i].name);
+		spool_free(s);
+	}
+	free(data);
+}
+
+static void
+it_is_read_and_written_on(void **state)
+{
+	static unsigned char data[LIMIT_SPOOL_MEMORY];
+	struct spool *s = spool_new(dir);
+	const unsigned char *p;
+	size_t i, n;
+	enum rc rc;
+
+	(void)state;
+	for (n = 1; n <= 5; n++) {
+		memset(data, (int)n, sizeof(data));
+		assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
+		assert_int_equal(spool_write(s, data, 0), RC_OK);
+		p = spool_bytes(s, &rc);
+		assert_int_equal(rc, RC_OK);
+		assert_int_equal(spool_length(s), n * sizeof(data));
+		for (i = 0; i < n; i++) {
+			assert_int_equal(p[i * sizeof(data)], i + 1);
+			assert_int_equal(p[(i + 1) * sizeof(data) - 1], i + 1);
+		}
+		assert_ptr_equal(p, spool_bytes(s, &rc));
+	}
+	spool_free(s);
+}
+
+static void
+the_file_has_no_name_and_is_not_inherited(void **state)
+{
+	static char data[LIMIT_SPOOL_MEMORY + 1];
+	struct spool *s = spool_new(dir);
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
+	assert_true(spool_fd(s) > 2);
+	assert_int_equal(fcntl(spool_fd(s), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fstat(spool_fd(s), &st), 0);
+	assert_int_equal(st.st_nlink, 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	d = opendir(dir);
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	closedir(d);
+	assert_int_equal(n, 0);
+	spool_free(s);
+}
+
+static void
+no_such_directory(void **state)
+{
+	static char data[LIMIT_SPOOL_MEMORY + 1];
+	struct spool *s = spool_new("/nonexistent/oncewrap");
+
+	(void)state;
+	assert_int_equal(spool_write(s, data, LIMIT_SPOOL_MEMORY), RC_OK);
+	assert_int_equal(spool_write(s, data, 1), RC_IO);
+	spool_free(s);
+}
+
+static void
+no_room(void **state)
+{
+	static char data[LIMIT_SPOOL_MEMORY];
+	struct rlimit old, small;
+	struct spool *s = spool_new(dir);
+	enum rc rc;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = LIMIT_SPOOL_MEMORY * 2 - 1;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	rc = spool_write(s, data, sizeof(data));
+	assert_int_equal(rc, RC_OK);
+	rc = spool_write(s, data, sizeof(data));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(rc, RC_FULL);
+	spool_free(s);
+}
+
+static void
+the_default_directory(void **state)
+{
+	(void)state;
+	setenv("TMPDIR", "/var/tmp", 1);
+	assert_string_equal(spool_default_dir(), "/var/tmp");
+	setenv("TMPDIR", "", 1);
+	assert_string_equal(spool_default_dir(), "/tmp");
+	setenv("TMPDIR", "relative", 1);
+	assert_string_equal(spool_default_dir(), "/tmp");
+	unsetenv("TMPDIR");
+	assert_string_equal(spool_default_dir(), "/tmp");
+}
+
+static void
+freeing_nothing(void **state)
+{
+	(void)state;
+	spool_free(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(it_is_read_and_written_on),
+		cmocka_unit_test(the_file_has_no_name_and_is_not_inherited),
+		cmocka_unit_test(no_such_directory),
+		cmocka_unit_test(no_room),
+		cmocka_unit_test(the_default_directory),
+		cmocka_unit_test(freeing_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
