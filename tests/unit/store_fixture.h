@@ -1,0 +1,346 @@
+/*
+ * A store in a directory of its own, and the words that its tests are written
+ * in.  Included by tests only.
+ */
+#ifndef STORE_FIXTURE_H
+#define STORE_FIXTURE_H
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "clock.h"
+#include "log.h"
+#include "store.h"
+
+#define UNUSED __attribute__((unused))
+
+/* How long a caller waits in these tests, ms. */
+#define PATIENCE 300
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static char dir[64], file[96];
+static struct store *store;
+
+static UNUSED struct store_options
+options(void)
+{
+	struct store_options o;
+
+	memset(&o, 0, sizeof(o));
+	o.database = file;
+	o.mode = 0600;
+	o.durability = CONF_DURABILITY_NORMAL;
+	o.busy_timeout = PATIENCE;
+	o.max_wal = 64 * 1024 * 1024;
+	o.spool_dir = dir;
+	o.create = true;
+	return o;
+}
+
+static UNUSED struct store *
+open_store(void)
+{
+	struct store_options o = options();
+	struct store *s;
+	char err[256] = "";
+
+	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	return s;
+}
+
+static UNUSED void
+empty_dir(void)
+{
+	char name[400];
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
+		if (e->d_name[0] != '.')
+			unlink(name);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/* For tests that open it themselves. */
+static UNUSED int
+setup_dir(void **state)
+{
+	(void)state;
+	log_set_level(LOG_ERROR + 1);
+	snprintf(dir, sizeof(dir), "/tmp/oncewrap-store-XXXXXX");
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(file, sizeof(file), "%s/db", dir);
+	store = NULL;
+	return 0;
+}
+
+static UNUSED int
+setup(void **state)
+{
+	if (setup_dir(state) != 0)
+		return -1;
+	store = open_store();
+	return 0;
+}
+
+static UNUSED int
+teardown(void **state)
+{
+	(void)state;
+	store_close(store);
+	store = NULL;
+	empty_dir();
+	return rmdir(dir);
+}
+
+/* --- SQL behind the store's back ---------------------------------------- */
+
+static UNUSED sqlite3 *
+raw_open(const char *name)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	return db;
+}
+
+static UNUSED void
+raw_run(sqlite3 *db, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+static UNUSED void
+raw(const char *sql)
+{
+	sqlite3 *db = raw_open(file);
+
+	raw_run(db, sql);
+	sqlite3_close(db);
+}
+
+static UNUSED int64_t
+raw_number(const char *sql)
+{
+	sqlite3 *db = raw_open(file);
+	sqlite3_stmt *s;
+	int64_t n;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	n = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return n;
+}
+
+/* --- reservations ------------------------------------------------------- */
+
+#define HOUR 3600000
+
+static UNUSED struct store_reservation
+reservation(const char *key)
+{
+	struct store_reservation r;
+
+	memset(&r, 0, sizeof(r));
+	r.identity.scope = "alice";
+	r.identity.path = "/payments";
+	r.identity.key = key;
+	r.recipe = "1 json";
+	memset(r.fingerprint, 0xa5, sizeof(r.fingerprint));
+	r.lease = 60000;
+	r.retention = HOUR;
+	r.on_crash = CONF_CRASH_UNKNOWN;
+	return r;
+}
+
+/* Reserves, and says what was decided; the lease may be NULL. */
+static UNUSED enum decision
+try_reserve_in(struct store *s, const struct store_reservation *r,
+    struct store_lease *lease)
+{
+	struct store_lease unused;
+	enum decision d = DECIDE_GONE;
+	struct record found;
+
+	assert_int_equal(
+	    store_reserve(s, r, lease != NULL ? lease : &unused, &d, &found),
+	    RC_OK);
+	if (d == DECIDE_RUN)
+		assert_null(found.recipe);
+	else
+		assert_true(found.id > 0);
+	record_free(&found);
+	return d;
+}
+
+static UNUSED struct store_lease
+reserve(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease lease;
+
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	return lease;
+}
+
+static UNUSED enum decision
+decision_for(const char *key)
+{
+	struct store_reservation r = reservation(key);
+
+	return try_reserve_in(store, &r, NULL);
+}
+
+static UNUSED struct record
+find(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct record record;
+
+	assert_int_equal(store_find(store, &r.identity, &record), RC_OK);
+	return record;
+}
+
+static UNUSED enum record_state
+state_of(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	enum record_state state;
+	struct record record;
+	enum rc rc;
+
+	rc = store_find(store, &r.identity, &record);
+	if (rc == RC_NOTFOUND)
+		return RECORD_NONE;
+	assert_int_equal(rc, RC_OK);
+	state = record.state;
+	record_free(&record);
+	return state;
+}
+
+/* --- settlements -------------------------------------------------------- */
+
+static UNUSED struct store_settlement *
+settlement(const struct store_lease *lease, enum record_state state)
+{
+	struct store_settlement *s = store_settlement_new();
+
+	assert_non_null(s);
+	s->id = lease->id;
+	memcpy(s->token, lease->token, sizeof(s->token));
+	s->state = state;
+	s->retention = HOUR;
+	if (state == RECORD_COMPLETED) {
+		s->keep = true;
+		s->response.status = 201;
+	}
+	return s;
+}
+
+static UNUSED unsigned char
+byte_at(size_t i)
+{
+	return (unsigned char)(i * 31 + i / 251);
+}
+
+/* A body of that many bytes, in a spool that the settlement owns. */
+static UNUSED void
+give_body(struct store_settlement *s, size_t length)
+{
+	unsigned char *data = malloc(length + 1);
+	enum rc rc;
+	size_t i;
+
+	assert_non_null(data);
+	for (i = 0; i < length; i++)
+		data[i] = byte_at(i);
+	s->body = spool_new(dir);
+	assert_non_null(s->body);
+	assert_int_equal(spool_write(s->body, data, length), RC_OK);
+	free(data);
+	s->response.body = spool_bytes(s->body, &rc);
+	assert_int_equal(rc, RC_OK);
+	s->response.body_len = length;
+}
+
+/* Settles and frees it; what store_settle() says. */
+static UNUSED enum rc
+commit(struct store_settlement *s)
+{
+	int64_t expires_at;
+	enum rc rc;
+
+	rc = store_settle(store, &s, &expires_at);
+	assert_true((s == NULL) == (rc == RC_PENDING));
+	store_settlement_free(s);
+	return rc;
+}
+
+static UNUSED void
+settle_for(
+    const struct store_lease *lease, enum record_state state, int64_t retention)
+{
+	struct store_settlement *s = settlement(lease, state);
+
+	s->retention = retention;
+	assert_int_equal(commit(s), RC_OK);
+}
+
+static UNUSED void
+settle(const struct store_lease *lease, enum record_state state)
+{
+	settle_for(lease, state, HOUR);
+}
+
+/* Whether the answer of that key is a body of byte_at() of that length. */
+static UNUSED bool
+answer_is(int64_t id, size_t length)
+{
+	const unsigned char *p;
+	struct response r;
+	struct spool *body;
+	bool same;
+	size_t i;
+
+	response_init(&r);
+	same = store_answer(store, id, &r, &body) == RC_OK && r.status == 201 &&
+	    r.body_len == length && (length == 0) == (body == NULL);
+	p = r.body;
+	for (i = 0; same && i < length; i++)
+		same = p[i] == byte_at(i);
+	response_free(&r);
+	spool_free(body);
+	return same;
+}
+
+static UNUSED int
+sweep(struct store *s)
+{
+	struct store_change changes[8];
+	int n = -1;
+
+	assert_int_equal(store_sweep(s, 8, changes, &n), RC_OK);
+	store_changes_free(changes, n);
+	return n;
+}
+
+#endif

@@ -1,0 +1,1046 @@
+/*
+ * store: the life of a key, answers byte for byte, passes, and what operators
+ * ask.  What goes wrong around it is in test_store_faults.c.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <pthread.h>
+
+#include "store_fixture.h"
+
+/* --- reserving ---------------------------------------------------------- */
+
+static void
+a_new_key_is_reserved(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct record r = find("k");
+	size_t i;
+
+	(void)state;
+	assert_true(lease.id > 0);
+	assert_int_equal(lease.attempt, 1);
+	assert_string_equal(lease.recovery_point, "started");
+	assert_int_equal(strlen(lease.token), RECORD_TOKEN_LEN);
+	for (i = 0; i < RECORD_TOKEN_LEN; i++)
+		assert_non_null(strchr("0123456789abcdef", lease.token[i]));
+	assert_int_equal(strlen(lease.downstream), RECORD_UUID_LEN);
+	assert_int_equal(lease.downstream[14], '4');
+	assert_non_null(strchr("89ab", lease.downstream[19]));
+
+	assert_int_equal(r.id, lease.id);
+	assert_int_equal(r.state, RECORD_IN_PROGRESS);
+	assert_int_equal(r.attempt, 1);
+	assert_string_equal(r.token, lease.token);
+	assert_string_equal(r.downstream, lease.downstream);
+	assert_string_equal(r.recipe, "1 json");
+	assert_int_equal(r.fingerprint[31], 0xa5);
+	assert_int_equal(r.expires_at, 0);
+	assert_true(r.updated_at > clock_wall() - 10000);
+	assert_false(r.kept);
+	record_free(&r);
+}
+
+static void
+an_identity_is_scope_path_and_key(void **state)
+{
+	static const struct {
+		const char *scope, *path, *key;
+	} rows[] = {
+		{ "alice", "/payments", "k" },
+		{ "bob", "/payments", "k" },
+		{ "", "/payments", "k" },
+		{ "alice", "/payments/", "k" },
+		{ "alice", "/payments", "K" },
+		{ "alice", "/payments", "k " },
+		{ "alice", "/payment", "sk" },
+		{ "alice/", "payments", "k" },
+		{ "alice", "/payments", "\303\244' OR 1 --" },
+	};
+	struct store_reservation r = reservation("");
+	struct record record;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		r.identity.scope = rows[i].scope;
+		r.identity.path = rows[i].path;
+		r.identity.key = rows[i].key;
+		assert_int_equal(
+		    store_find(store, &r.identity, &record), RC_NOTFOUND);
+		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_BUSY);
+	}
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), i);
+}
+
+/* What a retry finds, with the same fingerprint and with another. */
+static void
+a_retry_gets_what_the_state_says(void **state)
+{
+	static const struct {
+		const char *name;
+		enum record_state state;
+		bool keep;
+		enum decision same;
+	} rows[] = {
+		{ "in progress", RECORD_IN_PROGRESS, false, DECIDE_BUSY },
+		{ "completed", RECORD_COMPLETED, true, DECIDE_REPLAY },
+		{ "completed, not kept", RECORD_COMPLETED, false,
+		    DECIDE_NOT_KEPT },
+		{ "unknown", RECORD_UNKNOWN, false, DECIDE_UNKNOWN },
+		{ "released", RECORD_FAILED_RETRYABLE, false, DECIDE_RUN },
+	};
+	struct store_reservation r;
+	struct store_settlement *s;
+	struct store_lease lease;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		lease = reserve(rows[i].name);
+		if (rows[i].state != RECORD_IN_PROGRESS) {
+			s = settlement(&lease, rows[i].state);
+			s->keep = rows[i].keep;
+			assert_int_equal(commit(s), RC_OK);
+		}
+		r = reservation(rows[i].name);
+		r.fingerprint[0] ^= 1;
+		assert_int_equal(
+		    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+		r.fingerprint[0] ^= 1;
+		r.fingerprint[31] ^= 1;
+		assert_int_equal(
+		    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+		assert_int_equal(state_of(rows[i].name), rows[i].state);
+		assert_int_equal(decision_for(rows[i].name), rows[i].same);
+	}
+}
+
+static void
+another_recipe_is_not_compared_here(void **state)
+{
+	struct store_lease lease = reserve("k"), unused;
+	struct store_reservation r = reservation("k");
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	settle(&lease, RECORD_COMPLETED);
+	r.recipe = "2 exact";
+	memset(r.fingerprint, 0, sizeof(r.fingerprint));
+	assert_int_equal(store_reserve(store, &r, &unused, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_BUSY);
+	assert_int_equal(found.state, RECORD_COMPLETED);
+	assert_string_equal(found.recipe, "1 json");
+	assert_int_equal(found.fingerprint[0], 0xa5);
+
+	/* made again by the record's own recipe, it is */
+	r.recipe = found.recipe;
+	memcpy(r.fingerprint, found.fingerprint, sizeof(r.fingerprint));
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_REPLAY);
+	record_free(&found);
+}
+
+static void
+a_recipe_is_stored_once(void **state)
+{
+	struct store_reservation r = reservation("c");
+
+	(void)state;
+	reserve("a");
+	reserve("b");
+	r.recipe = "2 exact";
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_recipe"), 2);
+}
+
+static void
+arguments_out_of_range_are_refused(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	r.lease = -1;
+	assert_int_equal(
+	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
+	r = reservation("k");
+	r.retention = INT64_MAX;
+	assert_int_equal(
+	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+}
+
+/* --- settling ----------------------------------------------------------- */
+
+static void
+a_released_key_runs_again(void **state)
+{
+	struct store_lease first = reserve("k"), second, third;
+	struct store_settlement *s;
+	struct record r;
+
+	(void)state;
+	settle(&first, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+	second = reserve("k");
+	assert_int_equal(second.id, first.id);
+	assert_int_equal(second.attempt, 2);
+	assert_string_equal(second.downstream, first.downstream);
+	assert_string_not_equal(second.token, first.token);
+
+	/* the first attempt lost its lease: it changes nothing */
+	s = settlement(&first, RECORD_COMPLETED);
+	assert_int_equal(commit(s), RC_LOST);
+	r = find("k");
+	assert_int_equal(r.state, RECORD_IN_PROGRESS);
+	assert_string_equal(r.token, second.token);
+	record_free(&r);
+
+	settle(&second, RECORD_FAILED_RETRYABLE);
+	third = reserve("k");
+	assert_int_equal(third.attempt, 3);
+	settle(&third, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+static void
+only_the_lease_settles_and_only_once(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
+	struct store_lease lease, wrong;
+	char key[24];
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		lease = reserve(key);
+		wrong = lease;
+		wrong.token[5] = wrong.token[5] == '0' ? '1' : '0';
+		for (j = 0; j < COUNT(states); j++)
+			assert_int_equal(
+			    commit(settlement(&wrong, states[j])), RC_LOST);
+		wrong = lease;
+		wrong.id++;
+		assert_int_equal(
+		    commit(settlement(&wrong, states[i])), RC_LOST);
+		assert_int_equal(state_of(key), RECORD_IN_PROGRESS);
+		settle(&lease, states[i]);
+		for (j = 0; j < COUNT(states); j++)
+			assert_int_equal(
+			    commit(settlement(&lease, states[j])), RC_LOST);
+		assert_int_equal(state_of(key), states[i]);
+	}
+}
+
+static void
+a_settlement_says_when_it_ends(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	int64_t before = store_now(store), expires_at;
+	struct record r;
+
+	(void)state;
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
+	store_settlement_free(s);
+	assert_true(expires_at >= before + HOUR);
+	assert_true(expires_at <= store_now(store) + HOUR);
+	r = find("k");
+	assert_int_equal(r.expires_at, expires_at);
+	assert_int_equal(r.status, 201);
+	assert_true(r.kept);
+	record_free(&r);
+
+	lease = reserve("u");
+	s = settlement(&lease, RECORD_UNKNOWN);
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
+	assert_int_equal(expires_at, 0);
+	store_settlement_free(s);
+}
+
+static void
+an_unsound_settlement_is_refused(void **state)
+{
+	static const enum record_state states[] = { RECORD_NONE, RECORD_PENDING,
+		RECORD_IN_PROGRESS, RECORD_DEAD_LETTER, RECORD_EXPIRED };
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++)
+		assert_int_equal(
+		    commit(settlement(&lease, states[i])), RC_INVALID);
+	s = settlement(&lease, RECORD_COMPLETED);
+	s->response.status = 100;
+	assert_int_equal(commit(s), RC_INVALID);
+	s = settlement(&lease, RECORD_COMPLETED);
+	s->retention = -1;
+	assert_int_equal(commit(s), RC_INVALID);
+	s = settlement(&lease, RECORD_UNKNOWN);
+	s->token[0] = '\0';
+	assert_int_equal(commit(s), RC_INVALID);
+	store_settlement_free(NULL);
+	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static void
+bodies_come_back_byte_for_byte(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 1000, 2047, 2048, 2049, 65535,
+		65536, 65537, 1000000, 16 * 1024 * 1024 };
+	struct store_settlement *s;
+	struct store_lease lease;
+	char key[16];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(lengths); i++) {
+		snprintf(key, sizeof(key), "%zu", lengths[i]);
+		lease = reserve(key);
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, lengths[i]);
+		assert_int_equal(commit(s), RC_OK);
+		if (!answer_is(lease.id, lengths[i]))
+			fail_msg("%zu bytes", lengths[i]);
+	}
+	/* large ones are not in the row of their key */
+	assert_int_equal(
+	    raw_number("SELECT max(length(body)) FROM once_key"), 2048);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 6);
+}
+
+static void
+a_head_comes_back_as_it_was(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct response r;
+	struct spool *body;
+
+	(void)state;
+	s->response.status = 599;
+	s->response.kind = RESPONSE_LOCAL_REDIRECT;
+	snprintf(s->response.reason, sizeof(s->response.reason), "Odd One");
+	response_add(&s->response, "Link", "<a>; rel=\"x\"");
+	response_add(&s->response, "X-Bytes", "\xe4\xff'");
+	response_add(&s->response, "Link", "<b>");
+	assert_int_equal(commit(s), RC_OK);
+	response_init(&r);
+	assert_int_equal(store_answer(store, lease.id, &r, &body), RC_OK);
+	assert_int_equal(r.status, 599);
+	assert_int_equal(r.kind, RESPONSE_LOCAL_REDIRECT);
+	assert_string_equal(r.reason, "Odd One");
+	assert_string_equal(r.fields.data,
+	    "Link: <a>; rel=\"x\"\r\nX-Bytes: \xe4\xff'\r\nLink: <b>\r\n");
+	assert_null(body);
+	assert_int_equal(r.body_len, 0);
+	response_free(&r);
+}
+
+static void
+only_a_kept_answer_is_given(void **state)
+{
+	struct store_lease lease = reserve("k"), other = reserve("o");
+	struct store_settlement *s;
+	struct response r;
+	struct spool *body;
+
+	(void)state;
+	response_init(&r);
+	assert_int_equal(store_answer(store, lease.id, &r, &body), RC_NOTFOUND);
+	s = settlement(&lease, RECORD_COMPLETED);
+	s->keep = false;
+	give_body(s, 5000);
+	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(store_answer(store, lease.id, &r, &body), RC_NOTFOUND);
+	assert_null(body);
+	settle(&other, RECORD_UNKNOWN);
+	assert_int_equal(store_answer(store, other.id, &r, &body), RC_NOTFOUND);
+	assert_int_equal(store_answer(store, 12345, &r, &body), RC_NOTFOUND);
+	response_free(&r);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+}
+
+/* --- age ---------------------------------------------------------------- */
+
+static void
+past_its_retention_a_key_is_new(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE };
+	struct store_reservation r;
+	struct store_lease first, second;
+	struct store_settlement *s;
+	struct response answer;
+	struct spool *body;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		r = reservation(record_state_name(states[i]));
+		assert_int_equal(try_reserve_in(store, &r, &first), DECIDE_RUN);
+		s = settlement(&first, states[i]);
+		s->retention = 0;
+		if (states[i] == RECORD_COMPLETED)
+			give_body(s, 3000);
+		assert_int_equal(commit(s), RC_OK);
+
+		/* whatever it was, and however it was compared */
+		r.fingerprint[7] ^= 1;
+		r.recipe = "3 other";
+		assert_int_equal(
+		    try_reserve_in(store, &r, &second), DECIDE_RUN);
+		assert_int_equal(second.attempt, 1);
+		assert_true(second.id > first.id);
+		assert_string_not_equal(second.downstream, first.downstream);
+		assert_string_equal(second.recovery_point, "started");
+		response_init(&answer);
+		assert_int_equal(
+		    store_answer(store, first.id, &answer, &body), RC_NOTFOUND);
+		response_free(&answer);
+	}
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 2);
+}
+
+static void
+neither_lease_nor_unknown_ends_by_age(void **state)
+{
+	struct store_reservation r = reservation("running");
+	struct store_lease lease;
+	int n;
+
+	(void)state;
+	r.lease = 0;
+	r.retention = 0;
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	lease = reserve("unknown");
+	settle_for(&lease, RECORD_UNKNOWN, 0);
+	usleep(5000);
+	assert_int_equal(store_reap(store, 100, &n), RC_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("running"), DECIDE_BUSY);
+	assert_int_equal(decision_for("unknown"), DECIDE_UNKNOWN);
+}
+
+static void
+reaping_is_bounded_and_oldest_first(void **state)
+{
+	struct store_settlement *s;
+	struct store_lease lease;
+	char key[16];
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 250; i++) {
+		snprintf(key, sizeof(key), "%03d", i);
+		lease = reserve(key);
+		s = settlement(&lease, RECORD_COMPLETED);
+		/* the later ones end first */
+		s->retention = i < 240 ? 0 : HOUR;
+		if (i < 10)
+			give_body(s, 4000);
+		assert_int_equal(commit(s), RC_OK);
+	}
+	raw("UPDATE once_key SET expires_at = 1000 - id WHERE id <= 240");
+	assert_int_equal(store_reap(store, 7, &n), RC_OK);
+	assert_int_equal(n, 7);
+	assert_int_equal(raw_number("SELECT max(id) FROM once_key "
+				    "WHERE expires_at < 1000"),
+	    233);
+	assert_int_equal(store_reap(store, 0, &n), RC_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(store_reap(store, 1000, &n), RC_OK);
+	assert_int_equal(n, 233);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 10);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+	assert_int_equal(store_reap(store, 1000, &n), RC_OK);
+	assert_int_equal(n, 0);
+}
+
+/* An answer is fetched by the number of its row. */
+static void
+no_row_number_is_used_twice(void **state)
+{
+	struct store_lease lease;
+	int64_t last = 0;
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		lease = reserve("k");
+		assert_true(lease.id > last);
+		last = lease.id;
+		settle_for(&lease, RECORD_COMPLETED, 0);
+		if (i == 1) {
+			assert_int_equal(store_reap(store, 10, &n), RC_OK);
+			assert_int_equal(n, 1);
+		}
+	}
+}
+
+static void
+what_reaping_frees_is_given_back(void **state)
+{
+	struct store_settlement *s;
+	struct store_lease lease;
+	int64_t before;
+	char key[16];
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		lease = reserve(key);
+		s = settlement(&lease, RECORD_COMPLETED);
+		s->retention = 0;
+		give_body(s, 5 * 1024 * 1024);
+		assert_int_equal(commit(s), RC_OK);
+	}
+	before = raw_number("PRAGMA page_count");
+	assert_int_equal(store_reap(store, 100, &n), RC_OK);
+	assert_int_equal(n, 3);
+	assert_true(raw_number("PRAGMA page_count") < before);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+static void
+store_time_goes_on_over_a_reboot(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	before = store_now(store);
+	assert_true(before > 0);
+	store_close(store);
+	/* closed at `last`, on a boot of another name */
+	raw("UPDATE once_clock SET boot_id = 'an earlier one', "
+	    "shift = shift + 123456789, last = last + 1000000");
+	store = open_store();
+	assert_true(store_now(store) >= before + 1000000);
+	assert_true(store_now(store) < before + 1000000 + 60000);
+	assert_int_equal(raw_number("SELECT boot_id = 'an earlier one' "
+				    "FROM once_clock"),
+	    0);
+}
+
+static void
+store_time_is_the_same_for_all(void **state)
+{
+	struct store *other = open_store();
+	int64_t a, b, c;
+
+	(void)state;
+	a = store_now(store);
+	b = store_now(other);
+	c = store_now(store);
+	assert_true(a <= b && b <= c);
+	store_close(other);
+}
+
+/* A virtual machine that was set back keeps the name of its boot. */
+static void
+store_time_never_goes_back(void **state)
+{
+	int64_t last;
+
+	(void)state;
+	store_close(store);
+	raw("UPDATE once_clock SET last = last + 5000000");
+	last = raw_number("SELECT last FROM once_clock");
+	store = open_store();
+	assert_true(store_now(store) >= last);
+	assert_true(store_now(store) < last + 60000);
+}
+
+static void
+store_time_is_written_at_a_sweep(void **state)
+{
+	int64_t now;
+
+	(void)state;
+	raw("UPDATE once_clock SET last = last - 40000");
+	now = store_now(store);
+	assert_int_equal(sweep(store), 0);
+	assert_true(raw_number("SELECT last FROM once_clock") >= now);
+}
+
+static void
+wall_time_of_a_store_time(void **state)
+{
+	int64_t d;
+
+	(void)state;
+	d = store_wall(store, store_now(store) + HOUR) - clock_wall() - HOUR;
+	assert_true(d > -50 && d < 50);
+}
+
+/* --- threads ------------------------------------------------------------ */
+
+#define THREADS 16
+
+struct racer {
+	pthread_t thread;
+	pthread_barrier_t *barrier;
+	const char *key;
+	int won, busy;
+};
+
+static void *
+race(void *arg)
+{
+	struct racer *me = arg;
+	struct store_reservation r;
+	struct store_lease lease;
+	enum decision d;
+	struct record found;
+	char key[16];
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "%s%d", me->key, i);
+		r = reservation(key);
+		pthread_barrier_wait(me->barrier);
+		if (store_reserve(store, &r, &lease, &d, &found) != RC_OK)
+			continue;
+		me->won += d == DECIDE_RUN;
+		me->busy += d == DECIDE_BUSY;
+		record_free(&found);
+	}
+	return NULL;
+}
+
+static void
+run_racers(struct racer *racers)
+{
+	pthread_barrier_t barrier;
+	int i;
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (i = 0; i < THREADS; i++) {
+		racers[i].barrier = &barrier;
+		assert_int_equal(
+		    pthread_create(&racers[i].thread, NULL, race, &racers[i]),
+		    0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(racers[i].thread, NULL);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void
+of_concurrent_duplicates_one_wins(void **state)
+{
+	struct racer racers[THREADS];
+	int i, won = 0, busy = 0;
+
+	(void)state;
+	memset(racers, 0, sizeof(racers));
+	for (i = 0; i < THREADS; i++)
+		racers[i].key = "same";
+	run_racers(racers);
+	for (i = 0; i < THREADS; i++) {
+		won += racers[i].won;
+		busy += racers[i].busy;
+	}
+	assert_int_equal(won, 20);
+	assert_int_equal(busy, 20 * (THREADS - 1));
+}
+
+static void
+of_concurrent_keys_all_win(void **state)
+{
+	static const char *const keys[THREADS] = { "a", "b", "c", "d", "e", "f",
+		"g", "h", "i", "j", "k", "l", "m", "n", "o", "p" };
+	struct racer racers[THREADS];
+	int i;
+
+	(void)state;
+	memset(racers, 0, sizeof(racers));
+	for (i = 0; i < THREADS; i++)
+		racers[i].key = keys[i];
+	run_racers(racers);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(racers[i].won, 20);
+	assert_int_equal(raw_number("SELECT count(DISTINCT token) "
+				    "FROM once_key"),
+	    20 * THREADS);
+	assert_int_equal(raw_number("SELECT count(DISTINCT downstream) "
+				    "FROM once_key"),
+	    20 * THREADS);
+}
+
+static void *
+settle_soon(void *arg)
+{
+	struct store_lease *lease = arg;
+	struct store_settlement *s = settlement(lease, RECORD_COMPLETED);
+	int64_t expires_at;
+
+	usleep(20000);
+	(void)store_settle(store, &s, &expires_at);
+	store_settlement_free(s);
+	return NULL;
+}
+
+static void
+waiting_ends_with_a_settlement(void **state)
+{
+	struct store_lease lease = reserve("k");
+	uint64_t generation = 0, seen;
+	int64_t until = clock_mono() + 30000;
+	pthread_t thread;
+	int looks = 0;
+
+	(void)state;
+	/* the first call only learns where it stands */
+	assert_true(store_wait(store, &generation, until));
+	seen = generation;
+	assert_int_equal(pthread_create(&thread, NULL, settle_soon, &lease), 0);
+	while (generation == seen) {
+		assert_true(store_wait(store, &generation, until));
+		looks++;
+	}
+	assert_true(looks < 200);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	pthread_join(thread, NULL);
+}
+
+static void
+waiting_ends_in_time(void **state)
+{
+	uint64_t generation = 0;
+	int64_t begin = clock_mono(), took;
+	int looks = 0;
+
+	(void)state;
+	while (store_wait(store, &generation, begin + 250))
+		looks++;
+	took = clock_mono() - begin;
+	assert_true(took >= 250);
+	/* meanwhile the caller could look for other processes' settlements */
+	assert_true(looks >= 3);
+	assert_true(looks < 20);
+}
+
+/* --- operators ---------------------------------------------------------- */
+
+static int
+listed(const struct store_filter *f, char *keys, size_t size)
+{
+	struct store_cursor *c;
+	struct store_row row;
+	size_t len = 0;
+	int n = 0;
+	enum rc rc;
+
+	keys[0] = '\0';
+	assert_int_equal(store_list(store, f, &c), RC_OK);
+	while ((rc = store_list_next(c, &row)) == RC_OK) {
+		if (len < size)
+			len += (size_t)snprintf(
+			    keys + len, size - len, "%s ", row.key);
+		store_row_free(&row);
+		n++;
+	}
+	assert_int_equal(rc, RC_NOTFOUND);
+	store_list_free(c);
+	return n;
+}
+
+static void
+lists_are_filtered(void **state)
+{
+	static const struct {
+		const char *name;
+		struct store_filter filter;
+		const char *keys;
+	} rows[] = {
+		{ "all, in order of creation", { 0 }, "z b a c z " },
+		{ "of a key", { .key = "z" }, "z z " },
+		{ "of no key", { .key = "none" }, "" },
+		{ "of a scope", { .scope = "bob" }, "c z " },
+		{ "of the empty scope", { .scope = "" }, "" },
+		{ "of a path", { .path = "/payments" }, "z b a c z " },
+		{ "of another path", { .path = "/pay" }, "" },
+		{ "of a state", { .state = RECORD_COMPLETED }, "b " },
+		{ "of a key and a scope", { .key = "z", .scope = "bob" },
+		    "z " },
+		{ "of a key and a state",
+		    { .key = "z", .state = RECORD_UNKNOWN }, "z " },
+		{ "older than an hour", { .older_ms = HOUR }, "a " },
+		{ "a key older than an hour", { .key = "b", .older_ms = HOUR },
+		    "" },
+	};
+	struct store_lease z = reserve("z"), b = reserve("b");
+	struct store_reservation r;
+	char keys[200];
+	size_t i;
+
+	(void)state;
+	settle(&b, RECORD_COMPLETED);
+	settle(&z, RECORD_UNKNOWN);
+	reserve("a");
+	r = reservation("c");
+	r.identity.scope = "bob";
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	r.identity.key = "z";
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	raw("UPDATE once_key SET created_at = created_at - 3700000 "
+	    "WHERE key = 'a'");
+	for (i = 0; i < COUNT(rows); i++) {
+		listed(&rows[i].filter, keys, sizeof(keys));
+		if (strcmp(keys, rows[i].keys) != 0)
+			fail_msg("%s: %s", rows[i].name, keys);
+	}
+}
+
+static void
+a_row_tells_all_of_a_key(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s =
+	    settlement(&lease, RECORD_FAILED_RETRYABLE);
+	struct store_filter f = { .key = "k" };
+	struct store_cursor *c;
+	struct store_row row;
+
+	(void)state;
+	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_int_equal(row.state, RECORD_IN_PROGRESS);
+	assert_true(row.locked_until > clock_wall() + 50000);
+	assert_true(row.locked_until < clock_wall() + 61000);
+	assert_int_equal(row.expires_at, 0);
+	assert_null(row.last_error);
+	store_row_free(&row);
+	store_list_free(c);
+
+	snprintf(s->last_error, sizeof(s->last_error), "exit status 75");
+	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_int_equal(row.id, lease.id);
+	assert_string_equal(row.scope, "alice");
+	assert_string_equal(row.path, "/payments");
+	assert_string_equal(row.key, "k");
+	assert_string_equal(row.recovery_point, "started");
+	assert_string_equal(row.last_error, "exit status 75");
+	assert_string_equal(row.downstream, lease.downstream);
+	assert_int_equal(row.state, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(row.attempt, 1);
+	assert_int_equal(row.status, 0);
+	assert_int_equal(row.locked_until, 0);
+	assert_true(row.expires_at > clock_wall() + HOUR - 10000);
+	assert_true(row.created_at <= row.updated_at);
+	assert_int_equal(row.reconcile_after, 0);
+	store_row_free(&row);
+	assert_int_equal(store_list_next(c, &row), RC_NOTFOUND);
+	assert_int_equal(store_list_next(c, &row), RC_NOTFOUND);
+	store_list_free(c);
+}
+
+static void
+long_lists_come_in_pages(void **state)
+{
+	struct store_filter f = { 0 };
+	struct store_cursor *c;
+	struct store_row row;
+	char keys[2000], key[16];
+	int64_t last = 0;
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 130; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		reserve(key);
+	}
+	assert_int_equal(listed(&f, keys, sizeof(keys)), 130);
+	/* while one is read, others write */
+	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	for (n = 0; store_list_next(c, &row) == RC_OK; n++) {
+		assert_true(row.id > last);
+		last = row.id;
+		store_row_free(&row);
+		if (n == 10)
+			reserve("meanwhile");
+		if (n == 20)
+			break;
+	}
+	store_list_free(c); /* with rows left in it */
+	store_list_free(NULL);
+}
+
+static void
+stats_count(void **state)
+{
+	struct store_settlement *s;
+	struct store_counts c;
+	struct store_lease lease;
+
+	(void)state;
+	assert_int_equal(store_stats(store, &c), RC_OK);
+	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 0);
+	assert_int_equal(c.oldest_unknown_wall, 0);
+	assert_int_equal(c.answer_bytes, 0);
+
+	reserve("a");
+	reserve("b");
+	lease = reserve("c");
+	s = settlement(&lease, RECORD_COMPLETED);
+	give_body(s, 5000);
+	assert_int_equal(commit(s), RC_OK);
+	lease = reserve("d");
+	settle(&lease, RECORD_UNKNOWN);
+	lease = reserve("e");
+	settle(&lease, RECORD_UNKNOWN);
+	raw("UPDATE once_key SET updated_at = 77 WHERE key = 'd'");
+	assert_int_equal(store_stats(store, &c), RC_OK);
+	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 2);
+	assert_int_equal(c.keys[RECORD_COMPLETED], 1);
+	assert_int_equal(c.keys[RECORD_UNKNOWN], 2);
+	assert_int_equal(c.keys[RECORD_FAILED_RETRYABLE], 0);
+	assert_int_equal(c.oldest_unknown_wall, 77);
+	assert_int_equal(c.answer_bytes, 5000);
+	assert_true(c.database_bytes > 0);
+	assert_true(c.wal_bytes > 5000);
+}
+
+/* The finding of that name: '+' ok, '-' not, '?' none. */
+static char
+doctor_says(const char *name)
+{
+	struct store_finding f[16];
+	size_t n, i;
+
+	assert_int_equal(store_doctor(store, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++) {
+		assert_true(f[i].text[0] != '\0');
+		if (strcmp(f[i].name, name) == 0)
+			return f[i].ok ? '+' : '-';
+	}
+	return '?';
+}
+
+static void
+doctor_finds(void **state)
+{
+	static const char *const names[] = { "integrity", "schema", "bodies",
+		"leases", "outcomes", "log", "file" };
+	struct store_lease lease = reserve("k");
+	struct store_finding few[2];
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < COUNT(names); i++)
+		if (doctor_says(names[i]) != '+')
+			fail_msg("%s", names[i]);
+	assert_int_equal(store_doctor(store, few, 2, &n), RC_OK);
+	assert_int_equal(n, 2);
+
+	raw("INSERT INTO once_body VALUES (999, x'00')");
+	assert_int_equal(doctor_says("bodies"), '-');
+	raw("DELETE FROM once_body");
+	assert_int_equal(doctor_says("bodies"), '+');
+	raw("UPDATE once_key SET owner = 12345");
+	assert_int_equal(doctor_says("leases"), '-');
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(doctor_says("leases"), '+');
+	assert_int_equal(doctor_says("outcomes"), '-');
+	chmod(file, 0644);
+	assert_int_equal(doctor_says("file"), '-');
+	chmod(file, 0640);
+	assert_int_equal(doctor_says("file"), '+');
+	raw("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+	    "replace(sql, '(key, path', '(path, key') "
+	    "WHERE name = 'once_key_identity'; PRAGMA schema_version = 99;");
+	assert_int_equal(doctor_says("integrity"), '-');
+	raw("PRAGMA user_version = 2");
+	assert_int_equal(doctor_says("schema"), '-');
+}
+
+static void
+the_secret_stays(void **state)
+{
+	unsigned char secret[SCOPE_SECRET_LEN];
+	struct store *other;
+	int i, sum = 0;
+
+	(void)state;
+	memcpy(secret, store_secret(store), sizeof(secret));
+	for (i = 0; i < SCOPE_SECRET_LEN; i++)
+		sum |= secret[i];
+	assert_int_not_equal(sum, 0);
+	other = open_store();
+	assert_memory_equal(secret, store_secret(other), sizeof(secret));
+	store_close(other);
+	store_close(store);
+	store = open_store();
+	assert_memory_equal(secret, store_secret(store), sizeof(secret));
+}
+
+static void
+closing_nothing(void **state)
+{
+	(void)state;
+	store_close(NULL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_key_is_reserved),
+		TEST(an_identity_is_scope_path_and_key),
+		TEST(a_retry_gets_what_the_state_says),
+		TEST(another_recipe_is_not_compared_here),
+		TEST(a_recipe_is_stored_once),
+		TEST(arguments_out_of_range_are_refused),
+		TEST(a_released_key_runs_again),
+		TEST(only_the_lease_settles_and_only_once),
+		TEST(a_settlement_says_when_it_ends),
+		TEST(an_unsound_settlement_is_refused),
+		TEST(bodies_come_back_byte_for_byte),
+		TEST(a_head_comes_back_as_it_was),
+		TEST(only_a_kept_answer_is_given),
+		TEST(past_its_retention_a_key_is_new),
+		TEST(neither_lease_nor_unknown_ends_by_age),
+		TEST(reaping_is_bounded_and_oldest_first),
+		TEST(no_row_number_is_used_twice),
+		TEST(what_reaping_frees_is_given_back),
+		TEST(store_time_goes_on_over_a_reboot),
+		TEST(store_time_is_the_same_for_all),
+		TEST(store_time_never_goes_back),
+		TEST(store_time_is_written_at_a_sweep),
+		TEST(wall_time_of_a_store_time),
+		TEST(of_concurrent_duplicates_one_wins),
+		TEST(of_concurrent_keys_all_win),
+		TEST(waiting_ends_with_a_settlement),
+		TEST(waiting_ends_in_time),
+		TEST(lists_are_filtered),
+		TEST(a_row_tells_all_of_a_key),
+		TEST(long_lists_come_in_pages),
+		TEST(stats_count),
+		TEST(doctor_finds),
+		TEST(the_secret_stays),
+		TEST(closing_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
