@@ -73,13 +73,15 @@ drop_idle(struct mux *m)
 	return true;
 }
 
+/* Whether one must go before another may come, and whether one can. */
 static bool
-full(struct mux *m)
+full(struct mux *m, bool *hopeless)
 {
 	bool yes;
 
 	conn_lock(m);
 	yes = m->nconns >= LIMIT_CONNECTIONS;
+	*hopeless = yes && TAILQ_EMPTY(&m->idle);
 	conn_unlock(m);
 	return yes;
 }
@@ -103,9 +105,11 @@ may_connect(struct mux *m, int fd)
 static void
 welcome(struct mux *m, int fd)
 {
+	const char *unknown;
 	struct conn *c;
 	int on = 1;
 
+	conf_unref(intake_conf(m, &unknown));
 	if (!may_connect(m, fd)) {
 		close(fd);
 		return;
@@ -147,18 +151,20 @@ transient(int error)
 void
 acceptor_run(struct mux *m)
 {
-	const char *unknown;
+	bool crowded, hopeless;
 	int fd;
 
-	conf_unref(intake_conf(m, &unknown));
 	for (int i = 0; i < ACCEPTS; i++) {
-		if (full(m) && !drop_idle(m)) {
+		crowded = full(m, &hopeless);
+		if (hopeless) {
 			pause_accepting(m, "too many connections");
 			return;
 		}
 		fd = accept4(
 		    m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd != -1) {
+			if (crowded)
+				(void)drop_idle(m);
 			welcome(m, fd);
 			continue;
 		}

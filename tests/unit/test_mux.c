@@ -1,0 +1,1662 @@
+/*
+ * mux: real sockets on one side, and on the other the test itself, which takes
+ * requests from mux_next() as a worker does.
+ *
+ * That something is not delivered is shown by a later request that is.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <fastcgi.h>
+
+#include "clock.h"
+#include "fcgi.h"
+#include "limit.h"
+#include "log.h"
+#include "mux.h"
+
+static struct confbox *confbox;
+static struct mux *mux;
+static int listener;
+static struct sockaddr_storage address;
+static socklen_t address_len;
+
+/* --- the daemon's side -------------------------------------------------- */
+
+static struct conf *
+conf_from(const char *text)
+{
+	struct conf_error err;
+	struct conf *conf = conf_parse("test", text, strlen(text), &err);
+
+	if (conf == NULL)
+		fail_msg("%s", err.text);
+	return conf;
+}
+
+static void
+listen_somewhere(bool tcp)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	listener = socket(tcp ? AF_INET : AF_UNIX,
+	    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* A unix socket gets an abstract name from the kernel. */
+	assert_int_equal(tcp
+		? bind(listener, (struct sockaddr *)&in, sizeof(in))
+		: bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)),
+	    0);
+	assert_int_equal(listen(listener, SOMAXCONN), 0);
+	address_len = sizeof(address);
+	assert_int_equal(
+	    getsockname(listener, (struct sockaddr *)&address, &address_len),
+	    0);
+}
+
+static void
+start_on(const char *conf, bool tcp)
+{
+	listen_somewhere(tcp);
+	confbox = confbox_new(conf_from(conf));
+	assert_non_null(confbox);
+	assert_int_equal(mux_open(&mux, confbox, listener), RC_OK);
+}
+
+static void
+start(const char *conf)
+{
+	start_on(conf, false);
+}
+
+static void
+finish(void)
+{
+	mux_close(mux, clock_mono() + 5000);
+	mux = NULL;
+	close(listener);
+	confbox_free(confbox);
+}
+
+static void
+answer_text(struct exchange *x, const char *text)
+{
+	struct answer a;
+
+	answer_init(&a);
+	a.response.status = 200;
+	assert_int_equal(
+	    response_add(&a.response, "Content-Type", "text/plain"), RC_OK);
+	assert_int_equal(buf_adds(&a.text, text), RC_OK);
+	a.response.body = a.text.data;
+	a.response.body_len = a.text.len;
+	exchange_answer(x, &a);
+	assert_null(a.response.body);
+}
+
+/* The head that answer_text() makes. */
+#define HEAD_200 "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n"
+
+/* The next request, which must be the one with that query. */
+static struct exchange *
+next(const char *query)
+{
+	struct exchange *x = mux_next(mux);
+
+	assert_non_null(x);
+	assert_string_equal(exchange_request(x)->query, query);
+	return x;
+}
+
+/* --- the web server's side ---------------------------------------------- */
+
+static int
+dial(void)
+{
+	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd != -1);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&address, address_len), 0);
+	return fd;
+}
+
+static void
+add_record(struct buf *b, int type, int id, const void *content, size_t len)
+{
+	unsigned char header[8] = { 1, (unsigned char)type,
+		(unsigned char)(id >> 8), (unsigned char)id,
+		(unsigned char)(len >> 8), (unsigned char)len, 0, 0 };
+
+	assert_int_equal(buf_add(b, header, 8), RC_OK);
+	assert_int_equal(buf_add(b, content, len), RC_OK);
+}
+
+static void
+add_begin(struct buf *b, int id, bool keep)
+{
+	unsigned char body[8] = { 0, FCGI_RESPONDER, keep };
+
+	add_record(b, FCGI_BEGIN_REQUEST, id, body, 8);
+}
+
+static void
+add_param_n(struct buf *b, const char *name, const char *value, size_t len)
+{
+	char lengths[5] = { (char)strlen(name), (char)(0x80 | len >> 24),
+		(char)(len >> 16), (char)(len >> 8), (char)len };
+	struct buf raw;
+
+	buf_init(&raw, 1 << 16);
+	buf_add(&raw, lengths, 5);
+	buf_adds(&raw, name);
+	buf_add(&raw, value, len);
+	add_record(b, FCGI_PARAMS, 1, raw.data, raw.len);
+	buf_free(&raw);
+}
+
+static void
+add_param(struct buf *b, const char *name, const char *value)
+{
+	add_param_n(b, name, value, strlen(value));
+}
+
+static void
+add_body(struct buf *b, const char *body, size_t len)
+{
+	while (len > 0) {
+		size_t n = len < 60000 ? len : 60000;
+
+		add_record(b, FCGI_STDIN, 1, body, n);
+		body += n;
+		len -= n;
+	}
+}
+
+/* All of a request but the end of its body. */
+static void
+open_request(struct buf *b, bool keep, const char *method, const char *query,
+    const char *length)
+{
+	buf_init(b, 1 << 25);
+	add_begin(b, 1, keep);
+	add_param(b, "REQUEST_METHOD", method);
+	add_param(b, "SCRIPT_NAME", "/app");
+	add_param(b, "PATH_INFO", "/x");
+	add_param(b, "QUERY_STRING", query);
+	if (length != NULL)
+		add_param(b, "CONTENT_LENGTH", length);
+	add_record(b, FCGI_PARAMS, 1, "", 0);
+}
+
+static void
+put(int fd, const struct buf *b)
+{
+	size_t pos = 0;
+
+	while (pos < b->len) {
+		ssize_t n = send(fd, b->data + pos, b->len - pos, MSG_NOSIGNAL);
+
+		assert_true(n > 0);
+		pos += (size_t)n;
+	}
+}
+
+static void
+ask(int fd, bool keep, const char *method, const char *query)
+{
+	struct buf b;
+
+	open_request(&b, keep, method, query, NULL);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+}
+
+struct reply {
+	struct buf out; /* STDOUT; of other records the bytes */
+	bool ended;
+	unsigned app_status;
+};
+
+static bool
+get(int fd, void *p, size_t len)
+{
+	size_t pos = 0;
+
+	while (pos < len) {
+		ssize_t n = recv(fd, (char *)p + pos, len - pos, 0);
+
+		if (n <= 0)
+			return false;
+		pos += (size_t)n;
+	}
+	return true;
+}
+
+/* Reads records until the end of the request, or of the connection. */
+static void
+receive(int fd, struct reply *r)
+{
+	unsigned char h[8], content[65536 + 256];
+	size_t len;
+
+	buf_init(&r->out, 1 << 25);
+	r->ended = false;
+	r->app_status = 0;
+	while (!r->ended && get(fd, h, 8)) {
+		assert_int_equal(h[0], 1);
+		len = (size_t)h[4] << 8 | h[5];
+		assert_int_equal((len + h[6]) % 8, 0);
+		if (!get(fd, content, len + h[6]))
+			return;
+		if (h[1] == FCGI_END_REQUEST) {
+			assert_int_equal(len, 8);
+			assert_int_equal(content[4], FCGI_REQUEST_COMPLETE);
+			r->ended = true;
+			r->app_status = (unsigned)content[0] << 24 |
+			    (unsigned)content[1] << 16 |
+			    (unsigned)content[2] << 8 | content[3];
+		} else {
+			assert_int_equal(h[1], FCGI_STDOUT);
+			assert_int_equal(h[2] << 8 | h[3], 1);
+			assert_int_equal(buf_add(&r->out, content, len), RC_OK);
+		}
+	}
+}
+
+/* The answer must be this. */
+static void
+expect(int fd, const char *out)
+{
+	struct reply r;
+
+	receive(fd, &r);
+	assert_true(r.ended);
+	assert_string_equal(r.out.data, out);
+	assert_int_equal(r.app_status, 0);
+	buf_free(&r.out);
+}
+
+static void
+expect_closed(int fd)
+{
+	char c;
+
+	assert_int_equal(recv(fd, &c, 1, 0), 0);
+	close(fd);
+}
+
+/* A whole round on a connection. */
+static void
+round_trip(int fd, bool keep, const char *query)
+{
+	ask(fd, keep, "GET", query);
+	answer_text(next(query), query);
+	struct reply r;
+	receive(fd, &r);
+	assert_true(r.ended);
+	assert_memory_equal(r.out.data, HEAD_200, strlen(HEAD_200));
+	assert_string_equal(r.out.data + strlen(HEAD_200), query);
+	buf_free(&r.out);
+}
+
+/* --- requests ------------------------------------------------------------ */
+
+static void
+request_arrives_whole(void **state)
+{
+	const struct request *rq;
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	open_request(&b, false, "POST", "a=b", "5");
+	add_body(&b, "hello", 5);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+	x = next("a=b");
+	rq = exchange_request(x);
+	assert_non_null(exchange_conf(x));
+	assert_string_equal(rq->method, "POST");
+	assert_string_equal(rq->path, "/app/x");
+	assert_int_equal(rq->nparams, 5);
+	assert_string_equal(rq->params[0].name, "REQUEST_METHOD");
+	assert_int_equal(rq->body_state, BODY_WHOLE);
+	assert_int_equal(rq->body_len, 5);
+	assert_memory_equal(rq->body, "hello", 5);
+	assert_int_equal(rq->body_fd, -1);
+	assert_int_equal(strlen(rq->instance), 45);
+	assert_memory_equal(rq->instance, "urn:uuid:", 9);
+	assert_int_equal(rq->instance[23], '4');
+	assert_non_null(strchr("89ab", rq->instance[28]));
+	answer_text(x, "done");
+	expect(fd, HEAD_200 "done");
+	expect_closed(fd);
+	finish();
+}
+
+static void
+request_arrives_byte_by_byte(void **state)
+{
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	open_request(&b, false, "POST", "q", "5");
+	add_body(&b, "hello", 5);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	for (size_t i = 0; i < b.len; i++)
+		assert_int_equal(send(fd, b.data + i, 1, 0), 1);
+	buf_free(&b);
+	x = next("q");
+	assert_memory_equal(exchange_request(x)->body, "hello", 5);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	expect_closed(fd);
+	finish();
+}
+
+static void
+instances_differ(void **state)
+{
+	char seen[40][46];
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	for (int i = 0; i < 40; i++) {
+		struct exchange *x;
+
+		ask(fd, true, "GET", "q");
+		x = next("q");
+		memcpy(seen[i], exchange_request(x)->instance, 46);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(seen[i], seen[j]);
+		answer_text(x, "");
+		expect(fd, HEAD_200);
+	}
+	close(fd);
+	finish();
+}
+
+static void
+kept_connection_serves_again(void **state)
+{
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	round_trip(fd, true, "one");
+	round_trip(fd, true, "two");
+	round_trip(fd, false, "three");
+	expect_closed(fd);
+	finish();
+}
+
+static void
+requests_sent_ahead_are_answered_in_order(void **state)
+{
+	struct buf all, b;
+	struct exchange *x;
+	char query[16];
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	buf_init(&all, 1 << 20);
+	for (int i = 0; i < 5; i++) {
+		snprintf(query, sizeof(query), "n%d", i);
+		open_request(&b, i < 4, "GET", query, NULL);
+		add_record(&b, FCGI_STDIN, 1, "", 0);
+		buf_add(&all, b.data, b.len);
+		buf_free(&b);
+	}
+	put(fd, &all);
+	buf_free(&all);
+	for (int i = 0; i < 5; i++) {
+		snprintf(query, sizeof(query), "n%d", i);
+		x = next(query);
+		answer_text(x, "");
+		expect(fd, HEAD_200);
+	}
+	expect_closed(fd);
+	finish();
+}
+
+/* --- bodies -------------------------------------------------------------- */
+
+#define GUARDED "[route /app]\nkey = required\nmax_request_body = 1K\n"
+
+static void
+body_against_its_length(void **state)
+{
+	static const struct {
+		const char *name, *length, *again;
+		size_t sent;
+		enum body_state want;
+	} rows[] = {
+		{ "as long as said", "5", NULL, 5, BODY_WHOLE },
+		{ "leading zeros", "0005", NULL, 5, BODY_WHOLE },
+		{ "none said, some sent", NULL, NULL, 5, BODY_WHOLE },
+		{ "empty counts as absent", "", NULL, 5, BODY_WHOLE },
+		{ "none said, none sent", NULL, NULL, 0, BODY_WHOLE },
+		{ "zero said, none sent", "0", NULL, 0, BODY_WHOLE },
+		{ "zero said, some sent", "0", NULL, 1, BODY_MISMATCH },
+		{ "shorter", "6", NULL, 5, BODY_MISMATCH },
+		{ "longer", "4", NULL, 5, BODY_MISMATCH },
+		{ "some said, none sent", "4", NULL, 0, BODY_MISMATCH },
+		{ "sign", "+5", NULL, 5, BODY_BAD_LENGTH },
+		{ "negative", "-5", NULL, 5, BODY_BAD_LENGTH },
+		{ "blank", "5 ", NULL, 5, BODY_BAD_LENGTH },
+		{ "list", "5, 5", NULL, 5, BODY_BAD_LENGTH },
+		{ "2 to the 64", "18446744073709551616", NULL, 5,
+		    BODY_BAD_LENGTH },
+		{ "wraps to 5", "18446744073709551621", NULL, 5,
+		    BODY_BAD_LENGTH },
+		{ "twice the same", "5", "5", 5, BODY_WHOLE },
+		{ "twice, not the same", "5", "6", 5, BODY_BAD_LENGTH },
+		{ "at the limit", "1024", NULL, 1024, BODY_WHOLE },
+		{ "above by what is said", "1025", NULL, 3, BODY_TOO_LARGE },
+		{ "above by what is sent", NULL, NULL, 1025, BODY_TOO_LARGE },
+		{ "far above", "3000000", NULL, 3000000, BODY_TOO_LARGE },
+	};
+	static char bytes[3000000];
+	int fd;
+
+	(void)state;
+	start(GUARDED);
+	fd = dial();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct request *rq;
+		struct exchange *x;
+		struct buf b;
+
+		buf_init(&b, 1 << 23);
+		add_begin(&b, 1, true);
+		add_param(&b, "REQUEST_METHOD", "POST");
+		add_param(&b, "SCRIPT_NAME", "/app");
+		add_param(&b, "QUERY_STRING", rows[i].name);
+		if (rows[i].length != NULL)
+			add_param(&b, "CONTENT_LENGTH", rows[i].length);
+		if (rows[i].again != NULL)
+			add_param(&b, "CONTENT_LENGTH", rows[i].again);
+		add_record(&b, FCGI_PARAMS, 1, "", 0);
+		add_body(&b, bytes, rows[i].sent);
+		add_record(&b, FCGI_STDIN, 1, "", 0);
+		put(fd, &b);
+		buf_free(&b);
+
+		x = next(rows[i].name);
+		rq = exchange_request(x);
+		if (rq->body_state != rows[i].want)
+			fail_msg("%s: %d", rows[i].name, rq->body_state);
+		assert_int_equal(rq->body_len,
+		    rows[i].want == BODY_WHOLE ? rows[i].sent : 0);
+		assert_true((rq->body != NULL) == (rq->body_len > 0));
+		answer_text(x, rows[i].name);
+		struct reply r;
+		receive(fd, &r);
+		assert_true(r.ended);
+		assert_string_equal(
+		    r.out.data + strlen(HEAD_200), rows[i].name);
+		buf_free(&r.out);
+	}
+	close(fd);
+	finish();
+}
+
+/* A body that looks like records, to a request that is refused, on a kept
+ * connection: nothing of it may become a request. */
+static void
+body_of_a_refused_request_is_no_request(void **state)
+{
+	struct exchange *x;
+	struct buf b, forged;
+	int fd;
+
+	(void)state;
+	start(GUARDED);
+	fd = dial();
+	open_request(&forged, true, "POST", "forged", NULL);
+	add_record(&forged, FCGI_STDIN, 1, "", 0);
+	while (forged.len < 50000)
+		buf_add(&forged, "\1\115\0\0\0\0\0\0", 8);
+	open_request(&b, true, "POST", "real", "50000");
+	add_body(&b, forged.data, 50000);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	x = next("real");
+	assert_int_equal(exchange_request(x)->body_state, BODY_TOO_LARGE);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	buf_free(&b);
+	buf_free(&forged);
+	round_trip(fd, true, "next");
+	close(fd);
+	finish();
+}
+
+static void
+large_body_is_in_a_file(void **state)
+{
+	size_t len = 5 << 20;
+	char *bytes = malloc(len), *copy = malloc(len);
+	struct exchange *x;
+	const struct request *rq;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (char)(i * 2654435761u >> 13);
+	start("");
+	fd = dial();
+	open_request(&b, false, "POST", "q", "5242880");
+	add_body(&b, bytes, len);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+	x = next("q");
+	rq = exchange_request(x);
+	assert_int_equal(rq->body_state, BODY_WHOLE);
+	assert_int_equal(rq->body_len, len);
+	assert_memory_equal(rq->body, bytes, len);
+	assert_true(rq->body_fd != -1);
+	assert_int_equal(pread(rq->body_fd, copy, len, 0), len);
+	assert_memory_equal(copy, bytes, len);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	expect_closed(fd);
+	free(bytes);
+	free(copy);
+	finish();
+}
+
+static void
+body_that_cannot_be_stored_is_drained(void **state)
+{
+	static char bytes[300000];
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("[server]\nspool_dir = /no/such/directory\n");
+	fd = dial();
+	open_request(&b, true, "POST", "q", "300000");
+	add_body(&b, bytes, sizeof(bytes));
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+	x = next("q");
+	assert_int_equal(exchange_request(x)->body_state, BODY_UNSTORABLE);
+	assert_null(exchange_request(x)->body);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	round_trip(fd, true, "next");
+	close(fd);
+	finish();
+}
+
+static void
+aborted_in_the_body(void **state)
+{
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	open_request(&b, true, "POST", "q", "10");
+	add_body(&b, "hello", 5);
+	add_record(&b, FCGI_ABORT_REQUEST, 1, "", 0);
+	add_body(&b, "late", 4); /* of no request any more */
+	put(fd, &b);
+	buf_free(&b);
+	x = next("q");
+	assert_int_equal(exchange_request(x)->body_state, BODY_ABORTED);
+	assert_null(exchange_request(x)->body);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	round_trip(fd, false, "next");
+	expect_closed(fd);
+	finish();
+}
+
+static void
+aborted_in_the_parameters(void **state)
+{
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	for (int keep = 1; keep >= 0; keep--) {
+		fd = dial();
+		buf_init(&b, 4096);
+		add_begin(&b, 1, keep);
+		add_param(&b, "REQUEST_METHOD", "POST");
+		add_record(&b, FCGI_ABORT_REQUEST, 1, "", 0);
+		put(fd, &b);
+		buf_free(&b);
+		expect(fd, "");
+		if (keep)
+			round_trip(fd, false, "next");
+		expect_closed(fd);
+	}
+	finish();
+}
+
+/* --- what is no request --------------------------------------------------- */
+
+static void
+malformed_requests_have_no_method(void **state)
+{
+	static char long_path[LIMIT_PATH + 100];
+	int fd;
+
+	(void)state;
+	memset(long_path, 'p', sizeof(long_path) - 1);
+	long_path[0] = '/';
+	start(GUARDED);
+	fd = dial();
+	for (int i = 0; i < 3; i++) {
+		const struct request *rq;
+		struct exchange *x;
+		struct buf b;
+
+		buf_init(&b, 1 << 20);
+		add_begin(&b, 1, true);
+		add_param(&b, "QUERY_STRING", "q");
+		add_param(&b, "SCRIPT_NAME", i == 0 ? long_path : "/app");
+		if (i != 1)
+			add_param(&b, "REQUEST_METHOD", "POST");
+		if (i == 2)
+			add_param_n(&b, "HTTP_X", "a\0b", 3);
+		add_record(&b, FCGI_PARAMS, 1, "", 0);
+		add_body(&b, "ignored", 7);
+		add_record(&b, FCGI_STDIN, 1, "", 0);
+		put(fd, &b);
+		buf_free(&b);
+		x = next("q");
+		rq = exchange_request(x);
+		assert_string_equal(rq->method, "");
+		assert_string_equal(rq->path, "/");
+		assert_int_equal(rq->body_state, BODY_WHOLE);
+		assert_null(rq->body);
+		answer_text(x, "");
+		expect(fd, HEAD_200);
+	}
+	close(fd);
+	finish();
+}
+
+static void
+what_is_not_fastcgi_is_dropped(void **state)
+{
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
+	/* closed with input unread: the end or a reset */
+	assert_true(recv(fd, (char[1]){ 0 }, 1, 0) <= 0);
+	close(fd);
+	fd = dial();
+	round_trip(fd, false, "still there");
+	expect_closed(fd);
+	finish();
+}
+
+static void
+peer_that_closes_in_mid_request_runs_nothing(void **state)
+{
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	for (int i = 0; i < 3; i++) {
+		fd = dial();
+		open_request(&b, i == 1, "POST", "bad", i == 2 ? NULL : "10");
+		add_body(&b, "hello", 5);
+		if (i == 0)
+			buf_truncate(&b, 3);
+		put(fd, &b);
+		buf_free(&b);
+		close(fd);
+	}
+	fd = dial();
+	round_trip(fd, false, "good");
+	expect_closed(fd);
+	finish();
+}
+
+static void
+refusals_are_sent(void **state)
+{
+	static const unsigned char mpx[16] = { 1, FCGI_END_REQUEST, 0, 2, 0, 8,
+		0, 0, 0, 0, 0, 0, FCGI_CANT_MPX_CONN };
+	static const unsigned char role[16] = { 1, FCGI_END_REQUEST, 0, 1, 0, 8,
+		0, 0, 0, 0, 0, 0, FCGI_UNKNOWN_ROLE };
+	static const char more[20000];
+	unsigned char got[16], authorizer[8] = { 0, FCGI_AUTHORIZER };
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	open_request(&b, true, "POST", "one", NULL);
+	add_begin(&b, 2, true);
+	put(fd, &b);
+	assert_true(get(fd, got, 16));
+	assert_memory_equal(got, mpx, 16);
+	buf_clear(&b);
+	add_record(&b, FCGI_STDIN, 2, "bad", 3);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	answer_text(next("one"), "");
+	expect(fd, HEAD_200);
+	close(fd);
+
+	/* not kept: refused, and closed, without a reset though more comes */
+	fd = dial();
+	buf_clear(&b);
+	add_record(&b, FCGI_BEGIN_REQUEST, 1, authorizer, 8);
+	for (int i = 0; i < 4; i++)
+		add_record(&b, FCGI_PARAMS, 1, more, sizeof(more));
+	put(fd, &b);
+	assert_true(get(fd, got, 16));
+	assert_memory_equal(got, role, 16);
+	expect_closed(fd);
+	buf_free(&b);
+	finish();
+}
+
+/* A peer that asks and does not read the replies is not read from either;
+ * once it reads, it gets every one. */
+static void
+replies_not_read_stop_the_reading(void **state)
+{
+	static const unsigned char ask_type[8] = { 1, 77 };
+	struct buf b;
+	size_t asked = 0, pos = 0;
+	unsigned char got[16];
+	ssize_t n;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	buf_init(&b, 1 << 20);
+	for (int i = 0; i < 4096; i++)
+		buf_add(&b, ask_type, 8);
+	for (;;) {
+		struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+		n = send(fd, b.data + pos, b.len - pos, MSG_DONTWAIT);
+		if (n > 0) {
+			asked += (size_t)n;
+			pos = (pos + (size_t)n) % b.len;
+			continue;
+		}
+		assert_int_equal(errno, EAGAIN);
+		if (poll(&pfd, 1, 200) == 0)
+			break;
+	}
+	assert_true(asked > 0);
+	for (size_t i = 0; i < asked / 8; i++) {
+		assert_true(get(fd, got, 16));
+		assert_int_equal(got[1], FCGI_UNKNOWN_TYPE);
+		assert_int_equal(got[8], 77);
+	}
+	/* the rest of a record that was cut */
+	if (asked % 8 != 0) {
+		assert_int_equal(
+		    send(fd, ask_type + asked % 8, 8 - asked % 8, 0),
+		    8 - asked % 8);
+		assert_true(get(fd, got, 16));
+	}
+	round_trip(fd, true, "after");
+	close(fd);
+	buf_free(&b);
+	finish();
+}
+
+/* --- peers that keep others waiting ---------------------------------------- */
+
+static void
+silent_and_stalled_peers_cost_no_others(void **state)
+{
+	int silent[50], stalled[50], kept, fd;
+	struct buf b;
+
+	(void)state;
+	start("");
+	kept = dial();
+	round_trip(kept, true, "kept");
+	open_request(&b, true, "POST", "stalled", "10");
+	for (int i = 0; i < 50; i++) {
+		silent[i] = dial();
+		stalled[i] = dial();
+		put(stalled[i], &b);
+	}
+	buf_free(&b);
+	fd = dial();
+	round_trip(fd, false, "others");
+	expect_closed(fd);
+	round_trip(kept, true, "kept");
+	for (int i = 0; i < 50; i++) {
+		close(silent[i]);
+		close(stalled[i]);
+	}
+	close(kept);
+	finish();
+}
+
+static void
+stalled_in_mid_request_is_dropped_idle_is_not(void **state)
+{
+	int silent, kept, stalled[3];
+	struct buf b;
+
+	(void)state;
+	start("[server]\nio_timeout = 100ms\n");
+	silent = dial();
+	kept = dial();
+	round_trip(kept, true, "kept");
+	for (int i = 0; i < 3; i++) {
+		stalled[i] = dial();
+		open_request(&b, true, "POST", "stalled", "10");
+		if (i < 2)
+			buf_truncate(&b, i == 0 ? 1 : 30);
+		put(stalled[i], &b);
+		buf_free(&b);
+	}
+	for (int i = 0; i < 3; i++)
+		expect_closed(stalled[i]);
+	round_trip(silent, true, "silent");
+	round_trip(kept, true, "kept");
+	close(silent);
+	close(kept);
+	finish();
+}
+
+static void
+trickling_is_progress(void **state)
+{
+	struct buf b;
+	int64_t began;
+	int fd;
+
+	(void)state;
+	start("[server]\nio_timeout = 150ms\n");
+	fd = dial();
+	open_request(&b, false, "GET", "q", NULL);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	began = clock_mono();
+	for (size_t i = 0; i < b.len; i += b.len / 8 + 1) {
+		size_t n =
+		    b.len - i < b.len / 8 + 1 ? b.len - i : b.len / 8 + 1;
+
+		assert_int_equal(send(fd, b.data + i, n, MSG_NOSIGNAL), n);
+		(void)poll(NULL, 0, 50);
+	}
+	assert_true(clock_mono() - began > 300);
+	buf_free(&b);
+	answer_text(next("q"), "");
+	expect(fd, HEAD_200);
+	close(fd);
+	finish();
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+static void
+answer_bytes(struct exchange *x, char *bytes, size_t len)
+{
+	struct answer a;
+
+	answer_init(&a);
+	a.response.status = 200;
+	a.response.body = bytes; /* lives as long as the test */
+	a.response.body_len = len;
+	exchange_answer(x, &a);
+}
+
+#define BARE_HEAD "Status: 200 OK\r\n\r\n"
+
+static void
+fill(char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (char)(i * 2654435761u >> 11);
+}
+
+static void
+answers_of_every_size(void **state)
+{
+	static const size_t records[] = { 0, 1, 2, 7, 8, 9, 16, 17, 40 };
+	static const int around[] = { -24, -9, -8, -7, -1, 0, 1, 7, 8, 9 };
+	size_t head = strlen(BARE_HEAD), max = 41 * FCGI_CONTENT_MAX;
+	char *bytes = malloc(max);
+	int fd;
+
+	(void)state;
+	fill(bytes, max);
+	start("");
+	fd = dial();
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		for (size_t j = 0; j < sizeof(around) / sizeof(around[0]);
+		     j++) {
+			long total =
+			    (long)(records[i] * FCGI_CONTENT_MAX) + around[j];
+			size_t len = total < (long)head ? (size_t)labs(total)
+							: (size_t)total - head;
+			struct reply r;
+
+			ask(fd, true, "GET", "q");
+			answer_bytes(next("q"), bytes, len);
+			receive(fd, &r);
+			assert_true(r.ended);
+			assert_int_equal(r.out.len, head + len);
+			assert_memory_equal(r.out.data, BARE_HEAD, head);
+			assert_memory_equal(r.out.data + head, bytes, len);
+			buf_free(&r.out);
+		}
+	}
+	close(fd);
+	free(bytes);
+	finish();
+}
+
+static void
+small_answer_arrives_in_one_piece(void **state)
+{
+	unsigned char got[1024];
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, false, "GET", "q");
+	answer_text(next("q"), "four");
+	/* header, content, padding, the two records of the end */
+	assert_int_equal(recv(fd, got, sizeof(got), 0),
+	    8 + (strlen(HEAD_200 "four") + 7) / 8 * 8 + FCGI_END_SIZE);
+	expect_closed(fd);
+	finish();
+}
+
+static void
+head_gets_no_body(void **state)
+{
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, false, "HEAD", "q");
+	answer_text(next("q"), "a body");
+	expect(fd, HEAD_200);
+	expect_closed(fd);
+	finish();
+}
+
+static void
+local_redirect_has_no_status(void **state)
+{
+	struct answer a;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, false, "GET", "q");
+	answer_init(&a);
+	a.response.kind = RESPONSE_LOCAL_REDIRECT;
+	a.response.status = 200;
+	response_add(&a.response, "Location", "/other");
+	exchange_answer(next("q"), &a);
+	expect(fd, "Location: /other\r\n\r\n");
+	expect_closed(fd);
+	finish();
+}
+
+/* The peer does not read at first: the answer goes on without the worker, who
+ * has the next request meanwhile. */
+static void
+slow_reader_gets_it_all(void **state)
+{
+	size_t len = 8 << 20, head = strlen(BARE_HEAD);
+	char *bytes = malloc(len);
+	struct reply r;
+	int slow, fd;
+
+	(void)state;
+	fill(bytes, len);
+	start("");
+	slow = dial();
+	ask(slow, true, "GET", "slow");
+	answer_bytes(next("slow"), bytes, len);
+	fd = dial();
+	round_trip(fd, false, "meanwhile");
+	expect_closed(fd);
+	receive(slow, &r);
+	assert_true(r.ended);
+	assert_int_equal(r.out.len, head + len);
+	assert_memory_equal(r.out.data + head, bytes, len);
+	buf_free(&r.out);
+	round_trip(slow, true, "again");
+	close(slow);
+	free(bytes);
+	finish();
+}
+
+static void
+peer_that_does_not_take_its_answer_is_dropped(void **state)
+{
+	size_t len = 8 << 20;
+	char *bytes = calloc(1, len), c;
+	struct reply r;
+	int fd;
+
+	(void)state;
+	start("[server]\nio_timeout = 100ms\n");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	answer_bytes(next("q"), bytes, len);
+	/* Its end of the connection is closed while the buffer is full. */
+	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	receive(fd, &r);
+	assert_false(r.ended);
+	assert_true(r.out.len < len);
+	buf_free(&r.out);
+	assert_true(recv(fd, &c, 1, 0) <= 0);
+	close(fd);
+	free(bytes);
+	finish();
+}
+
+static void
+peer_that_went_away_hurts_nobody(void **state)
+{
+	struct exchange *x;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, true, "GET", "gone");
+	x = next("gone");
+	close(fd);
+	answer_text(x, "nobody reads this");
+	fd = dial();
+	round_trip(fd, false, "next");
+	expect_closed(fd);
+	finish();
+}
+
+/* What arrives behind a request that is not kept is not read; closing must
+ * not turn it into a reset that takes the answer away. */
+static void
+unread_input_does_not_destroy_the_answer(void **state)
+{
+	(void)state;
+	for (int tcp = 0; tcp < 2; tcp++) {
+		static char junk[100000];
+		struct exchange *x;
+		struct buf b;
+		int fd;
+
+		start_on("", tcp);
+		fd = dial();
+		ask(fd, false, "GET", "q");
+		x = next("q");
+		buf_init(&b, 1 << 20);
+		buf_add(&b, junk, sizeof(junk));
+		put(fd, &b);
+		buf_free(&b);
+		answer_text(x, "whole");
+		expect(fd, HEAD_200 "whole");
+		expect_closed(fd);
+		finish();
+	}
+}
+
+/* --- streams ----------------------------------------------------------------- */
+
+static void
+stream_is_handed_on_as_it_is(void **state)
+{
+	size_t len = 3 * FCGI_CONTENT_MAX + 5;
+	char *bytes = malloc(len), got[16];
+	struct exchange *x;
+	struct reply r;
+	int fd;
+
+	(void)state;
+	fill(bytes, len);
+	start("");
+	fd = dial();
+	ask(fd, true, "HEAD", "q");
+	x = next("q");
+	assert_int_equal(exchange_write(x, "Status: 201\n\n", 13), RC_OK);
+	assert_true(get(fd, got, 8)); /* at once, not at the end */
+	assert_int_equal(got[5], 13);
+	assert_true(get(fd, got, 16));
+	assert_memory_equal(got, "Status: 201\n\n", 13);
+	assert_int_equal(exchange_write(x, "", 0), RC_OK);
+	assert_int_equal(exchange_write(x, bytes, 100000), RC_OK);
+	exchange_end(x, 3, false);
+	receive(fd, &r);
+	assert_true(r.ended);
+	assert_int_equal(r.app_status, 3);
+	assert_int_equal(r.out.len, 100000);
+	assert_memory_equal(r.out.data, bytes, 100000);
+	buf_free(&r.out);
+	round_trip(fd, true, "next");
+	close(fd);
+	free(bytes);
+	finish();
+}
+
+static void
+broken_stream_has_no_end(void **state)
+{
+	struct exchange *x;
+	struct reply r;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	x = next("q");
+	assert_int_equal(exchange_write(x, "half", 4), RC_OK);
+	exchange_end(x, 0, true);
+	receive(fd, &r);
+	assert_false(r.ended);
+	assert_string_equal(r.out.data, "half");
+	buf_free(&r.out);
+	expect_closed(fd);
+	finish();
+}
+
+static void
+stream_to_a_peer_that_went_away(void **state)
+{
+	struct exchange *x;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	x = next("q");
+	close(fd);
+	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
+	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
+	exchange_end(x, 0, false);
+	finish();
+}
+
+static void
+stream_to_a_peer_that_does_not_read(void **state)
+{
+	static char bytes[1 << 20];
+	struct exchange *x;
+	enum rc rc = RC_OK;
+	int64_t began;
+	int fd;
+
+	(void)state;
+	start("[server]\nio_timeout = 100ms\n");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	x = next("q");
+	began = clock_mono();
+	for (int i = 0; i < 64 && rc == RC_OK; i++)
+		rc = exchange_write(x, bytes, sizeof(bytes));
+	assert_int_equal(rc, RC_TIMEOUT);
+	assert_true(clock_mono() - began >= 100);
+	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
+	exchange_end(x, 0, false);
+	close(fd);
+	finish();
+}
+
+/* --- who may connect, and how many --------------------------------------------- */
+
+static void
+peers_that_are_not_allowed_are_closed_at_once(void **state)
+{
+	char me[64], other[64];
+	struct confbox *box;
+	struct mux *none;
+	int fd;
+
+	(void)state;
+	snprintf(
+	    me, sizeof(me), "[server]\nallow_peers = %u 54321\n", geteuid());
+	snprintf(other, sizeof(other), "[server]\nallow_peers = %u\n",
+	    geteuid() + 1);
+	start(me);
+	fd = dial();
+	round_trip(fd, true, "allowed");
+	close(fd);
+
+	/* A new configuration counts from the next connection on. */
+	confbox_set(confbox, conf_from(other));
+	fd = dial();
+	expect_closed(fd);
+	confbox_set(
+	    confbox, conf_from("[server]\nallow_peers = no-such-user\n"));
+	fd = dial();
+	expect_closed(fd);
+	confbox_set(confbox, conf_from(""));
+	fd = dial();
+	round_trip(fd, false, "anyone");
+	expect_closed(fd);
+
+	/* At the start a name that means nobody is an error. */
+	box = confbox_new(
+	    conf_from("[server]\nallow_peers = root no-such-user\n"));
+	assert_int_equal(mux_open(&none, box, listener), RC_INVALID);
+	assert_null(none);
+	confbox_free(box);
+	finish();
+}
+
+static void
+beyond_the_limit_the_longest_idle_makes_way(void **state)
+{
+	struct rlimit limit;
+	int *fds = calloc(LIMIT_CONNECTIONS + 1, sizeof(*fds));
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_max < 2 * LIMIT_CONNECTIONS + 100 ||
+	    setrlimit(RLIMIT_NOFILE, &limit) == -1) {
+		free(fds);
+		skip();
+	}
+	start("");
+	for (int i = 0; i < LIMIT_CONNECTIONS; i++)
+		fds[i] = dial();
+	/* The first one becomes the last that was idle. */
+	round_trip(fds[0], true, "first");
+	fds[LIMIT_CONNECTIONS] = dial();
+	expect_closed(fds[1]);
+	round_trip(fds[0], true, "first");
+	round_trip(fds[2], true, "third");
+	round_trip(fds[LIMIT_CONNECTIONS], true, "last");
+	for (int i = 0; i <= LIMIT_CONNECTIONS; i++)
+		if (i != 1)
+			close(fds[i]);
+	free(fds);
+	finish();
+}
+
+/* Nothing is idle and there is no descriptor left: those who connect wait, mux
+ * does not spin, and goes on when there is one. */
+static void
+without_descriptors_it_waits(void **state)
+{
+	struct rlimit limit, low;
+	struct timespec before, after;
+	struct exchange *x;
+	int busy, fd;
+
+	(void)state;
+	start("");
+	busy = dial();
+	ask(busy, false, "GET", "busy");
+	x = next("busy");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)fd + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&address, address_len), 0);
+	ask(fd, false, "GET", "waits");
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	(void)poll(NULL, 0, 300);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	assert_true((after.tv_sec - before.tv_sec) * 1000 +
+		(after.tv_nsec - before.tv_nsec) / 1000000 <
+	    150);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	answer_text(next("waits"), "");
+	expect(fd, HEAD_200);
+	expect_closed(fd);
+	answer_text(x, "");
+	expect(busy, HEAD_200);
+	expect_closed(busy);
+	finish();
+}
+
+/* ... but one that is idle makes way. */
+static void
+without_descriptors_the_idle_make_way(void **state)
+{
+	struct rlimit limit, low;
+	int idle, fd;
+
+	(void)state;
+	start("");
+	idle = dial();
+	round_trip(idle, true, "idle");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)fd + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&address, address_len), 0);
+	round_trip(fd, false, "new");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	expect_closed(fd);
+	expect_closed(idle);
+	finish();
+}
+
+/* --- the end ------------------------------------------------------------------- */
+
+static void
+stop_drops_what_has_not_arrived_and_delivers_the_rest(void **state)
+{
+	int idle, half, queued[3], held, late;
+	struct exchange *x;
+	struct buf b;
+
+	(void)state;
+	start("");
+	idle = dial();
+	round_trip(idle, true, "idle");
+	half = dial();
+	open_request(&b, true, "POST", "half", "10");
+	put(half, &b);
+	buf_free(&b);
+	held = dial();
+	ask(held, true, "GET", "held");
+	x = next("held");
+	for (int i = 0; i < 3; i++) {
+		queued[i] = dial();
+		ask(queued[i], true, "GET", "queued");
+	}
+	/* The last of them has arrived when it can be taken. */
+	late = dial();
+	ask(late, true, "GET", "late");
+	for (int i = 0; i < 3; i++)
+		answer_text(next("queued"), "");
+	struct exchange *last = next("late");
+
+	mux_stop(mux);
+	assert_true(recv(half, (char[1]){ 0 }, 1, 0) <= 0);
+	close(half);
+	expect_closed(idle);
+	for (int i = 0; i < 3; i++) {
+		expect(queued[i], HEAD_200);
+		expect_closed(queued[i]);
+	}
+	answer_text(last, "");
+	answer_text(x, "");
+	assert_null(mux_next(mux));
+	assert_null(mux_next(mux));
+	expect(held, HEAD_200);
+	expect_closed(held); /* though it was to be kept */
+	expect(late, HEAD_200);
+	expect_closed(late);
+	finish();
+}
+
+static void
+stop_delivers_the_queue(void **state)
+{
+	int fd[4], other;
+
+	(void)state;
+	start("");
+	for (int i = 0; i < 4; i++) {
+		fd[i] = dial();
+		ask(fd[i], false, "GET", "queued");
+	}
+	/* Its reply says that all before it were read. */
+	other = dial();
+	struct buf b;
+	unsigned char got[8];
+	buf_init(&b, 64);
+	add_record(&b, FCGI_GET_VALUES, 0, "", 0);
+	put(other, &b);
+	buf_free(&b);
+	assert_true(get(other, got, 8));
+	mux_stop(mux);
+	for (int i = 0; i < 4; i++)
+		answer_text(next("queued"), "");
+	assert_null(mux_next(mux));
+	for (int i = 0; i < 4; i++) {
+		expect(fd[i], HEAD_200);
+		expect_closed(fd[i]);
+	}
+	expect_closed(other);
+	finish();
+}
+
+static void *
+receive_in_thread(void *arg)
+{
+	static struct reply r;
+
+	receive(*(int *)arg, &r);
+	return &r;
+}
+
+static void
+close_sends_what_is_left(void **state)
+{
+	size_t len = 8 << 20, head = strlen(BARE_HEAD);
+	char *bytes = malloc(len);
+	pthread_t reader;
+	struct reply *r;
+	void *result;
+	int fd;
+
+	(void)state;
+	fill(bytes, len);
+	start("");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	answer_bytes(next("q"), bytes, len);
+	assert_int_equal(
+	    pthread_create(&reader, NULL, receive_in_thread, &fd), 0);
+	finish();
+	pthread_join(reader, &result);
+	r = result;
+	assert_true(r->ended);
+	assert_int_equal(r->out.len, head + len);
+	assert_memory_equal(r->out.data + head, bytes, len);
+	buf_free(&r->out);
+	expect_closed(fd);
+	free(bytes);
+}
+
+static void
+close_waits_no_longer_than_told(void **state)
+{
+	size_t len = 8 << 20;
+	char *bytes = calloc(1, len);
+	int64_t began;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	ask(fd, true, "GET", "q");
+	answer_bytes(next("q"), bytes, len);
+	began = clock_mono();
+	mux_close(mux, began + 100);
+	assert_true(clock_mono() - began >= 100);
+	assert_true(clock_mono() - began < 5000);
+	close(fd);
+	close(listener);
+	confbox_free(confbox);
+	free(bytes);
+}
+
+/* --- many at once ---------------------------------------------------------------- */
+
+static void *
+answer_all(void *arg)
+{
+	struct exchange *x;
+
+	(void)arg;
+	while ((x = mux_next(mux)) != NULL) {
+		if (strcmp(exchange_request(x)->query, "stream") == 0) {
+			(void)exchange_write(x, HEAD_200, strlen(HEAD_200));
+			(void)exchange_write(x, "stream", 6);
+			exchange_end(x, 0, false);
+		} else {
+			answer_text(x, exchange_request(x)->query);
+		}
+	}
+	return NULL;
+}
+
+static void *
+ask_many(void *arg)
+{
+	bool keep = arg != NULL;
+	int fd = -1;
+	struct reply r;
+
+	for (int i = 0; i < 200; i++) {
+		const char *query = i % 3 == 0 ? "stream" : "answer";
+
+		if (fd == -1)
+			fd = dial();
+		ask(fd, keep, "GET", query);
+		receive(fd, &r);
+		if (!r.ended ||
+		    strcmp(r.out.data + strlen(HEAD_200), query) != 0)
+			abort();
+		buf_free(&r.out);
+		if (!keep) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (fd != -1)
+		close(fd);
+	return NULL;
+}
+
+static void
+many_peers_and_many_workers(void **state)
+{
+	pthread_t workers[4], peers[8];
+	static char keep;
+
+	(void)state;
+	start("");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(
+		    pthread_create(&workers[i], NULL, answer_all, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&peers[i], NULL, ask_many,
+				     i % 2 ? &keep : NULL),
+		    0);
+	for (int i = 0; i < 8; i++)
+		pthread_join(peers[i], NULL);
+	mux_stop(mux);
+	for (int i = 0; i < 4; i++)
+		pthread_join(workers[i], NULL);
+	finish();
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(request_arrives_whole),
+		cmocka_unit_test(request_arrives_byte_by_byte),
+		cmocka_unit_test(instances_differ),
+		cmocka_unit_test(kept_connection_serves_again),
+		cmocka_unit_test(requests_sent_ahead_are_answered_in_order),
+		cmocka_unit_test(body_against_its_length),
+		cmocka_unit_test(body_of_a_refused_request_is_no_request),
+		cmocka_unit_test(large_body_is_in_a_file),
+		cmocka_unit_test(body_that_cannot_be_stored_is_drained),
+		cmocka_unit_test(aborted_in_the_body),
+		cmocka_unit_test(aborted_in_the_parameters),
+		cmocka_unit_test(malformed_requests_have_no_method),
+		cmocka_unit_test(what_is_not_fastcgi_is_dropped),
+		cmocka_unit_test(peer_that_closes_in_mid_request_runs_nothing),
+		cmocka_unit_test(refusals_are_sent),
+		cmocka_unit_test(replies_not_read_stop_the_reading),
+		cmocka_unit_test(silent_and_stalled_peers_cost_no_others),
+		cmocka_unit_test(stalled_in_mid_request_is_dropped_idle_is_not),
+		cmocka_unit_test(trickling_is_progress),
+		cmocka_unit_test(answers_of_every_size),
+		cmocka_unit_test(small_answer_arrives_in_one_piece),
+		cmocka_unit_test(head_gets_no_body),
+		cmocka_unit_test(local_redirect_has_no_status),
+		cmocka_unit_test(slow_reader_gets_it_all),
+		cmocka_unit_test(peer_that_does_not_take_its_answer_is_dropped),
+		cmocka_unit_test(peer_that_went_away_hurts_nobody),
+		cmocka_unit_test(unread_input_does_not_destroy_the_answer),
+		cmocka_unit_test(stream_is_handed_on_as_it_is),
+		cmocka_unit_test(broken_stream_has_no_end),
+		cmocka_unit_test(stream_to_a_peer_that_went_away),
+		cmocka_unit_test(stream_to_a_peer_that_does_not_read),
+		cmocka_unit_test(peers_that_are_not_allowed_are_closed_at_once),
+		cmocka_unit_test(beyond_the_limit_the_longest_idle_makes_way),
+		cmocka_unit_test(without_descriptors_it_waits),
+		cmocka_unit_test(without_descriptors_the_idle_make_way),
+		cmocka_unit_test(
+		    stop_drops_what_has_not_arrived_and_delivers_the_rest),
+		cmocka_unit_test(stop_delivers_the_queue),
+		cmocka_unit_test(close_sends_what_is_left),
+		cmocka_unit_test(close_waits_no_longer_than_told),
+		cmocka_unit_test(many_peers_and_many_workers),
+	};
+
+	log_set_level(LOG_ERROR);
+	alarm(120); /* a test that waits for what never comes fails */
+	return cmocka_run_group_tests_name("mux", tests, NULL, NULL);
+}
