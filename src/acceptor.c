@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -148,16 +149,27 @@ transient(int error)
 	}
 }
 
+/* Whether anybody waits: accept4() fails for want of a descriptor before it
+ * looks. */
+static bool
+waiting(const struct mux *m)
+{
+	struct pollfd pfd = { .fd = m->listen_fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
 void
 acceptor_run(struct mux *m)
 {
 	bool crowded, hopeless;
-	int fd;
+	int fd, error;
 
 	for (int i = 0; i < ACCEPTS; i++) {
 		crowded = full(m, &hopeless);
 		if (hopeless) {
-			pause_accepting(m, "too many connections");
+			if (waiting(m))
+				pause_accepting(m, "too many connections");
 			return;
 		}
 		fd = accept4(
@@ -168,13 +180,18 @@ acceptor_run(struct mux *m)
 			welcome(m, fd);
 			continue;
 		}
-		if (errno == EAGAIN)
+		error = errno;
+		if (error == EAGAIN)
 			return;
-		if (transient(errno))
+		if (transient(error))
 			continue;
-		if ((errno == EMFILE || errno == ENFILE) && drop_idle(m))
-			continue;
-		pause_accepting(m, strerror(errno));
+		if (error == EMFILE || error == ENFILE) {
+			if (!waiting(m))
+				return;
+			if (drop_idle(m))
+				continue;
+		}
+		pause_accepting(m, strerror(error));
 		return;
 	}
 }
