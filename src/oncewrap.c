@@ -19,11 +19,13 @@
 #include "confbox.h"
 #include "conffile.h"
 #include "engine.h"
+#include "fault.h"
 #include "janitor.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
 #include "mux.h"
+#include "peers.h"
 #include "run.h"
 #include "spool.h"
 #include "store.h"
@@ -100,6 +102,15 @@ parse_options(int argc, char **argv, struct options *opt, int *status)
 
 /* --- configuration ------------------------------------------------------ */
 
+static bool
+fail(const struct conf *conf, conf_line line, const char *option,
+    const char *text, struct conf_error *err)
+{
+	snprintf(err->text, sizeof(err->text), "%s:%u: %s: %s",
+	    conf->file != NULL ? conf->file : "oncewrap", line, option, text);
+	return false;
+}
+
 /* What only the system can tell: whether users and groups exist. */
 static bool
 check_users(const struct conf *conf, struct conf_error *err)
@@ -111,16 +122,38 @@ check_users(const struct conf *conf, struct conf_error *err)
 
 	for (i = 0; i <= conf->nroutes; i++) {
 		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
-		if (user_find(
-			route->user, route->group, &user, text, sizeof(text)))
-			continue;
-		snprintf(err->text, sizeof(err->text), "%s:%u: %s", conf->file,
-		    route->user_line > route->group_line ? route->user_line
-							 : route->group_line,
-		    text);
-		return false;
+		if (!user_find(route->user, NULL, &user, text, sizeof(text)))
+			return fail(conf, route->user_line, "user", text, err);
+		if (!user_find(NULL, route->group, &user, text, sizeof(text)))
+			return fail(
+			    conf, route->group_line, "group", text, err);
 	}
+	/* A number need not be in the user database. */
+	if (conf->socket_user != NULL &&
+	    conf->socket_user[strspn(conf->socket_user, "0123456789")] !=
+		'\0' &&
+	    !user_find(conf->socket_user, NULL, &user, text, sizeof(text)))
+		return fail(
+		    conf, conf->socket_user_line, "socket_user", text, err);
+	if (!user_find(NULL, conf->socket_group, &user, text, sizeof(text)))
+		return fail(
+		    conf, conf->socket_group_line, "socket_group", text, err);
 	return true;
+}
+
+static bool
+check_peers(const struct conf *conf, struct conf_error *err)
+{
+	struct peers peers;
+	const char *unknown;
+	char text[256];
+
+	peers_make(&conf->allow_peers, &peers, &unknown);
+	peers_free(&peers);
+	if (unknown == NULL)
+		return true;
+	snprintf(text, sizeof(text), "no such user: %s", unknown);
+	return fail(conf, conf->allow_peers_line, "allow_peers", text, err);
 }
 
 /* File, then flags, then the checks between them; NULL with err. */
@@ -129,8 +162,8 @@ load(const struct options *opt, struct conf_error *err)
 {
 	struct conf *conf;
 
-	conf =
-	    opt->file != NULL ? conffile_load(opt->file, err) : conf_default(err);
+	conf = opt->file != NULL ? conffile_load(opt->file, err)
+				 : conf_default(err);
 	if (conf == NULL)
 		return NULL;
 	if ((opt->socket != NULL &&
@@ -141,7 +174,8 @@ load(const struct options *opt, struct conf_error *err)
 		!conf_set(conf, "workers", opt->workers, err)) ||
 	    (opt->handler != NULL &&
 		!conf_set_handler(conf, opt->handler, err)) ||
-	    !conf_check(conf, err) || !check_users(conf, err)) {
+	    !conf_check(conf, err) || !check_users(conf, err) ||
+	    !check_peers(conf, err)) {
 		conf_unref(conf);
 		return NULL;
 	}
@@ -217,6 +251,7 @@ open_store(struct daemon *d, const struct conf *conf)
 		fprintf(stderr, "oncewrap: %s\n", err);
 		return false;
 	}
+	FAULT(STORE_OPENED);
 	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
@@ -292,6 +327,7 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
 			    LOG_S("note", "the handlers are being ended"));
+			FAULT(STOP_DRAIN);
 			run_drain();
 			ending = true;
 		}
@@ -305,6 +341,19 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	}
 	pthread_join(thread, NULL);
 	d->workers = NULL;
+	FAULT(STOP_DRAINED);
+}
+
+static void
+close_listener(struct daemon *d)
+{
+	if (d->socket_path != NULL)
+		unlink(d->socket_path);
+	free(d->socket_path);
+	d->socket_path = NULL;
+	if (d->listener != -1)
+		close(d->listener);
+	d->listener = -1;
 }
 
 static void
@@ -314,18 +363,20 @@ stop(struct daemon *d, const sigset_t *signals)
 
 	if (d->mux != NULL) {
 		mux_stop(d->mux);
+		FAULT(STOP_BEGUN);
+		/* Whoever comes from now on is refused, not kept waiting; and
+		 * a successor may take the path. */
+		close_listener(d);
 		if (d->workers != NULL)
 			drain(d, signals, conf->drain_timeout);
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
 	janitor_stop(d->janitor);
 	engine_free(d->engine);
+	FAULT(STOP_STORE);
 	store_close(d->store);
-	if (d->listener != -1)
-		close(d->listener);
-	if (d->socket_path != NULL)
-		unlink(d->socket_path);
-	free(d->socket_path);
+	FAULT(STOP_CLOSED);
+	close_listener(d);
 	conf_unref(conf);
 	confbox_free(d->box);
 }
