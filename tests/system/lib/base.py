@@ -1,0 +1,63 @@
+"""Where things are, how long to wait, and what machines must have."""
+import os
+import shutil
+import socket
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.normpath(os.path.join(HERE, '..', '..', '..'))
+BUILDDIR = os.path.abspath(os.environ.get('BUILDDIR') or
+                           os.path.join(TOP, 'build'))
+ONCEWRAP = os.environ.get('ONCEWRAP') or os.path.join(BUILDDIR, 'oncewrap')
+ONCECTL = os.environ.get('ONCECTL') or os.path.join(BUILDDIR, 'oncectl')
+EXAMPLES = os.path.join(TOP, 'examples')
+WAIT = 20           # seconds until a condition counts as missed
+SLOW = 1.0
+
+
+class Skip(Exception):
+    """This machine cannot run the case."""
+
+
+def wait_until(condition, what, seconds=WAIT):
+    """Polls until condition() is true; returns what it returned."""
+    until = time.monotonic() + seconds * SLOW
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError('not within %g s: %s' % (seconds, what))
+        time.sleep(0.005)
+
+
+def end(process, seconds=5):
+    """Kills and reaps it."""
+    if process.poll() is None:
+        process.kill()
+    process.wait(seconds)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip('needs root')
+
+
+def need(program):
+    path = shutil.which(program, path=os.environ.get('PATH', '') +
+                        ':/usr/sbin:/sbin')
+    if not path:
+        raise Skip('needs %s' % program)
+    return path
+
+
+def listener(t, name='inherited.sock'):
+    """A unix socket that listens, to be inherited."""
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(t.path(name))
+    s.listen(64)
+    t.defer(s.close)
+    return s

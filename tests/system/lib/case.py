@@ -1,0 +1,204 @@
+"""What one case has at hand: a folder, handlers, gates, daemons, servers."""
+import os
+import select
+import subprocess
+import time
+
+import base
+import once as once_module
+import servers as servers_module
+from base import wait_until
+
+# What every shell handler can call.  D is the case's folder.
+PRELUDE = r'''#!/bin/sh
+D='%(dir)s'
+# One line a run: what the key's history must agree with.
+ledger() { echo "$ONCE_ATTEMPT $*" >> "$D/ledger"; }
+# Says that it is there, and waits to be let through.
+gate() { echo "$$" > "$D/$1.here"; read -r _ < "$D/$1.open"; }
+# The same, deaf to SIGTERM.
+deaf_gate() { trap '' TERM; gate "$1"; }
+heading() { printf 'Content-Type: text/plain\r\n\r\n'; }
+status() { printf 'Status: %%s\r\nContent-Type: text/plain\r\n\r\n' "$*"; }
+'''
+
+
+class Gate:
+    """Holds handlers at a point until the test lets them through.
+
+    Both ends are FIFOs that the test keeps open, so a handler waits nowhere
+    but in its read, and a test that ends releases all.
+    """
+
+    def __init__(self, t, name):
+        self.name = name
+        self.held = []
+        paths = [os.path.join(t.dir, name + end) for end in ('.here', '.open')]
+        for path in paths:
+            os.mkfifo(path)
+            os.chmod(path, 0o666)
+        self.here, self.way = (os.open(p, os.O_RDWR | os.O_NONBLOCK |
+                                       os.O_CLOEXEC) for p in paths)
+        self.rest = b''
+        t.defer(self.close)
+
+    def wait(self, seconds=base.WAIT):
+        """The process id of the next handler that arrives."""
+        until = time.monotonic() + seconds * base.SLOW
+        while b'\n' not in self.rest:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.here], [], [], left)[0]:
+                raise AssertionError('nobody came to gate %s' % self.name)
+            self.rest += os.read(self.here, 4096)
+        line, self.rest = self.rest.split(b'\n', 1)
+        return int(line)
+
+    def came(self):
+        """Whether somebody has arrived whom wait() has not returned yet."""
+        return b'\n' in self.rest or bool(
+            select.select([self.here], [], [], 0)[0])
+
+    def open(self, n=1):
+        """Lets n handlers through, those to come included."""
+        os.write(self.way, b'\n' * n)
+
+    def close(self):
+        for fd in (self.here, self.way):
+            if fd >= 0:
+                os.close(fd)
+        self.here = self.way = -1
+
+
+class Case:
+    def __init__(self, name, directory, handlers):
+        self.name = name
+        self.dir = directory
+        self.handlers = handlers
+        self.deferred = []
+        self.logs = []
+        self.counter = 0
+
+    # --- the folder ---
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def write(self, name, content='', mode=0o644):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if isinstance(content, str):
+            content = content.encode()
+        with open(path, 'wb') as f:
+            f.write(content)
+        os.chmod(path, mode)
+        return path
+
+    def read(self, name):
+        with open(self.path(name), 'rb') as f:
+            return f.read()
+
+    def exists(self, name):
+        return os.path.exists(self.path(name))
+
+    def ledger(self):
+        """The lines that handlers wrote, one a run."""
+        try:
+            return self.read('ledger').decode().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def wait_file(self, name):
+        wait_until(lambda: self.exists(name), 'file %s' % name)
+        return self.path(name)
+
+    # --- handlers ---
+
+    def sh(self, body, name=None):
+        """A handler in shell, with ledger, gate, head and status at hand."""
+        self.counter += 1
+        name = name or 'handler%d' % self.counter
+        return self.write(name, PRELUDE % {'dir': self.dir} + body + '\n',
+                          0o755)
+
+    def py(self, body, name=None):
+        """A handler in Python; D is the folder, out() writes bytes."""
+        self.counter += 1
+        name = name or 'handler%d.py' % self.counter
+        return self.write(
+            name, '#!/usr/bin/python3 -ISB\nimport os, sys\nD = %r\n'
+            'def ledger():\n'
+            '    with open(D + "/ledger", "a") as f:\n'
+            '        f.write(os.environ.get("ONCE_ATTEMPT", "") + "\\n")\n'
+            'def out(b):\n'
+            '    sys.stdout.buffer.write(b); sys.stdout.buffer.flush()\n'
+            % self.dir + body + '\n', 0o755)
+
+    def program(self, name):
+        """A handler from the folder handlers, built if it is in C."""
+        path = os.path.join(self.handlers, name)
+        assert os.access(path, os.X_OK), path
+        return path
+
+    def gate(self, name='gate'):
+        return Gate(self, name)
+
+    # --- programs ---
+
+    def once(self, *args, **kw):
+        """Starts an oncewrap; see once.Once."""
+        return once_module.Once(self, *args, **kw)
+
+    def server(self, kind, *args, **kw):
+        """Starts a web server; see servers."""
+        return servers_module.start(self, kind, *args, **kw)
+
+    def popen(self, argv, log=None, **kw):
+        """A process of this case; killed at its end if it still runs."""
+        if log:
+            path = self.path(log)
+            self.logs.append((log, path))
+            with open(path, 'ab') as f:
+                process = subprocess.Popen(argv, stderr=f, **kw)
+        else:
+            process = subprocess.Popen(argv, **kw)
+        self.defer(lambda: base.end(process))
+        return process
+
+    def run(self, argv, input=None, env=None, **kw):
+        """Runs a program to its end; .returncode .stdout .stderr as bytes."""
+        return subprocess.run(argv, input=input, env=env, timeout=base.WAIT * base.SLOW,
+                              capture_output=True, **kw)
+
+    # --- the end ---
+
+    def defer(self, function):
+        """Calls it at the end, last come first served."""
+        self.deferred.append(function)
+
+    def cleanup(self, failed):
+        errors = []
+        while self.deferred:
+            function = self.deferred.pop()
+            try:
+                function()
+            except Exception as error:        # noqa: the rest must be undone
+                errors.append(str(error) or repr(error))
+        return errors
+
+    def evidence(self):
+        """[(label, text)] to print with a failure."""
+        out = []
+        for label, path in self.logs:
+            try:
+                with open(path, 'rb') as f:
+                    text = f.read()
+            except OSError:
+                continue
+            if len(text) > 6000:
+                text = b'[...]\n' + text[-6000:]
+            if text:
+                out.append((label, text.decode('utf-8', 'backslashreplace')))
+        ledger = self.ledger()
+        if ledger:
+            out.append(('ledger', '\n'.join(ledger[-20:])))
+        return out

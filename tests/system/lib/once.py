@@ -1,0 +1,299 @@
+"""Starting, stopping and asking oncewrap and oncectl."""
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import answer
+import base
+import fcgi
+import proc
+
+
+def ini(values):
+    return ''.join('%s = %s\n' % (k, v) for k, v in (values or {}).items())
+
+
+class Once:
+    """One oncewrap with a configuration, a socket and a database of its own.
+
+    server, defaults and routes are options as dicts; routes maps a path to
+    such a dict.  conf is more text for the end of the file.
+    """
+
+    def __init__(self, t, handler=None, server=None, defaults=None,
+                 routes=None, conf='', args=(), start=True, name='once',
+                 database=None, env=None, listen=True, **popen):
+        self.t = t
+        self.name = name
+        self.popen = popen
+        self.args = list(args)
+        self.env = dict(os.environ if env is None else env)
+        self.socket = t.path(name + '.sock')
+        self.address = self.socket
+        self.database = database or t.path(name + '.db')
+        self.listen = listen
+        self.server, self.defaults = dict(server or {}), dict(defaults or {})
+        if handler:
+            self.defaults['handler'] = handler
+        self.routes, self.conf = dict(routes or {}), conf
+        self.file = t.path(name + '.conf')
+        self.process = None
+        self.write_conf()
+        t.defer(self.end)
+        if start:
+            self.start()
+
+    # --- life ---
+
+    def conf_text(self):
+        server = {'database': self.database, 'link': answer.LINK,
+                  'io_timeout': '20s'}
+        if self.listen:
+            server['socket'] = 'unix:' + self.socket
+        server.update(self.server)
+        text = '[server]\n' + ini(server)
+        if self.defaults:
+            text += '[defaults]\n' + ini(self.defaults)
+        for path, options in self.routes.items():
+            text += '[route %s]\n' % path + ini(options)
+        return text + self.conf
+
+    def write_conf(self, text=None):
+        self.t.write(os.path.basename(self.file),
+                     self.conf_text() if text is None else text)
+
+    def start(self, wait=True):
+        argv = [base.ONCEWRAP, '-f', self.file] + self.args
+        self.begun = len(self.log())
+        self.process = self.t.popen(argv, self.name + '.log', cwd=self.t.dir,
+                                    env=self.env, stdin=subprocess.DEVNULL,
+                                    **self.popen)
+        self.t.deferred.pop()       # end() stops it more gently
+        if wait and self.listen:
+            self.wait_listening()
+        return self
+
+    def wait_listening(self):
+        def listening():
+            assert self.process.poll() is None, 'oncewrap ended with %s: %s' \
+                % (self.process.returncode, self.log()[-500:])
+            try:
+                fcgi.Conn(self.address).close()
+                return 'event=started' in self.log()[self.begun:]
+            except OSError:
+                return False
+        base.wait_until(listening, '%s listens' % self.name)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def term(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, seconds=base.WAIT):
+        """Its exit status, once it has ended."""
+        try:
+            return self.process.wait(seconds * base.SLOW)
+        except subprocess.TimeoutExpired:
+            raise AssertionError('oncewrap does not end')
+
+    def stop(self, status=0):
+        """SIGTERM, and the exit status that it must have."""
+        self.term()
+        got = self.wait()
+        assert got == status, 'oncewrap ended with %d' % got
+        self.check_log()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        """At the end of the case: it lives, ends cleanly, and said so."""
+        if self.process is None:
+            return
+        try:
+            if self.process.poll() is None:
+                self.stop()
+        finally:
+            base.end(self.process)
+        self.check_log()
+
+    def check_log(self):
+        text = self.log()
+        for sign in ('Sanitizer', 'runtime error:', 'Assertion', 'assert(',
+                     '==ERROR', 'stack smashing'):
+            assert sign not in text, 'in the log: %s' % \
+                text[max(0, text.index(sign) - 200):][:800]
+
+    def hup(self):
+        self.process.send_signal(signal.SIGHUP)
+
+    # --- what it says ---
+
+    def log(self):
+        try:
+            return self.t.read(self.name + '.log').decode('utf-8', 'replace')
+        except FileNotFoundError:
+            return ''
+
+    def log_lines(self, pattern):
+        return [line for line in self.log().splitlines()
+                if re.search(pattern, line)]
+
+    def wait_log(self, pattern, n=1):
+        return base.wait_until(
+            lambda: (lambda lines: len(lines) >= n and lines)(
+                self.log_lines(pattern)), 'log line %r' % pattern)
+
+    # --- requests ---
+
+    def request(self, method='GET', path='/pay', body=b'', timeout=None,
+                **kw):
+        if isinstance(body, str):
+            body = body.encode()
+        params = fcgi.request_params(method, path, body, **kw)
+        return fcgi.exchange(self.address, params, body,
+                             timeout or base.WAIT * base.SLOW)
+
+    def get(self, path='/pay', **kw):
+        return self.request('GET', path, **kw)
+
+    def post(self, key=None, body=b'', path='/pay', **kw):
+        return self.request('POST', path, body, key=key, **kw)
+
+    def connect(self, timeout=None):
+        conn = fcgi.Conn(self.address, timeout or base.WAIT * base.SLOW)
+        self.t.defer(conn.close)
+        return conn
+
+    def begin(self, key=None, body=b'', path='/pay', keep=False, id=1,
+              method='POST', **kw):
+        """Sends a request and returns its connection, not waiting."""
+        if isinstance(body, str):
+            body = body.encode()
+        conn = self.connect()
+        conn.send(fcgi.full_request(
+            fcgi.request_params(method, path, body, key=key, **kw), body,
+            id, keep))
+        return conn
+
+    # --- the store ---
+
+    def ctl(self, *args, status=0, input=None, database=True):
+        """Runs oncectl; its stdout as text."""
+        argv = [base.ONCECTL]
+        if database:
+            argv += ['-d', self.database]
+        run = self.t.run(argv + list(args), input=input)
+        assert run.returncode == status, 'oncectl %s: exit %d: %r %r' % (
+            ' '.join(args), run.returncode, run.stdout, run.stderr)
+        return run.stdout.decode()
+
+    def ls(self, *args):
+        lines = self.ctl('ls', '--json', *args).splitlines()
+        return [json.loads(line) for line in lines]
+
+    def row(self, key, **match):
+        """The one row of a key, or None."""
+        rows = [r for r in self.ls() if r['key'] == key and
+                all(r[k] == v for k, v in match.items())]
+        assert len(rows) <= 1, 'several rows: %r' % rows
+        return rows[0] if rows else None
+
+    def state(self, key, **match):
+        row = self.row(key, **match)
+        return row and row['state']
+
+    def wait_state(self, key, state):
+        return base.wait_until(lambda: self.state(key) == state,
+                               'key %s is %s' % (key, state))
+
+    def handlers(self):
+        """Processes that descend from it."""
+        return proc.descendants(self.pid)
+
+
+def parallel(functions):
+    """Calls all at the same time; their results in order."""
+    results = [None] * len(functions)
+    errors = []
+    start = threading.Barrier(len(functions))
+
+    def work(i):
+        try:
+            start.wait()
+            results[i] = functions[i]()
+        except Exception as error:        # noqa: handed to the caller
+            errors.append(error)
+    threads = [threading.Thread(target=work, args=(i,))
+               for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+class Background:
+    """Calls a function in a thread; result() waits for what it returns."""
+
+    def __init__(self, function):
+        self.value = self.error = None
+
+        def work():
+            try:
+                self.value = function()
+            except Exception as error:    # noqa: raised in result()
+                self.error = error
+        self.thread = threading.Thread(target=work, daemon=True)
+        self.thread.start()
+
+    def done(self):
+        return not self.thread.is_alive()
+
+    def result(self, seconds=base.WAIT):
+        self.thread.join(seconds * base.SLOW)
+        assert not self.thread.is_alive(), 'no answer within %d s' % seconds
+        if self.error:
+            raise self.error
+        return self.value
+
+
+def elapsed(function):
+    began = time.monotonic()
+    value = function()
+    return time.monotonic() - began, value
+
+
+class Lock:
+    """The write lock of a database, held by the sqlite3 shell."""
+
+    def __init__(self, t, database):
+        self.process = t.popen([base.need('sqlite3'), '-batch', database],
+                               stdin=-1, stdout=-1)
+        self.say('PRAGMA busy_timeout=5000;\nBEGIN IMMEDIATE;\n'
+                 'SELECT 1 + 1 AS locked;\n')
+        for line in self.process.stdout:
+            if line.strip() == b'2':
+                return
+        raise AssertionError('no lock on %s' % os.path.basename(database))
+
+    def say(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def release(self):
+        self.say('ROLLBACK;\n')
+        self.process.stdin.close()
+        self.process.wait(base.WAIT)

@@ -1,0 +1,114 @@
+"""Processes: who descends from whom, and who was left behind."""
+import ctypes
+import os
+import signal
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def subreaper():
+    """From now on orphaned descendants become children of this process."""
+    if _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def children(pid):
+    found = []
+    try:
+        for task in os.listdir('/proc/%d/task' % pid):
+            with open('/proc/%d/task/%s/children' % (pid, task)) as f:
+                found += [int(x) for x in f.read().split()]
+    except OSError:
+        pass
+    return found
+
+
+def descendants(pid):
+    found = []
+    todo = [pid]
+    while todo:
+        for child in children(todo.pop()):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def describe(pid):
+    try:
+        with open('/proc/%d/cmdline' % pid, 'rb') as f:
+            words = f.read().replace(b'\0', b' ').decode('utf-8', 'replace')
+        return '%d %s' % (pid, words.strip()[:200] or state(pid) or '?')
+    except OSError:
+        return '%d (gone)' % pid
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat after the name, or None."""
+    try:
+        with open('/proc/%d/stat' % pid) as f:
+            return f.read().rpartition(')')[2].split()
+    except OSError:
+        return None
+
+
+def state(pid):
+    """R, S, Z, ... or None if there is no such process."""
+    fields = stat(pid)
+    return fields[0] if fields else None
+
+
+def alive(pid):
+    return state(pid) not in (None, 'Z', 'X')
+
+
+def kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def reap():
+    """Waits for every child that has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def leftovers(grace=2.0):
+    """Kills what still descends from this process, and says what it was."""
+    until = time.monotonic() + grace
+    while True:
+        reap()
+        found = descendants(os.getpid())
+        if not found:
+            return []
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    described = [describe(pid) for pid in found]
+    while found:
+        for pid in found:
+            kill(pid, signal.SIGKILL)
+        wait_for_child(0.2)
+        reap()
+        found = descendants(os.getpid())
+    return described
+
+
+def wait_for_child(seconds):
+    """Returns when a child has ended, at the latest after seconds."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    # A child may have ended before the signal was blocked: look first.
+    try:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            signal.sigtimedwait([signal.SIGCHLD], seconds)
+    except ChildProcessError:
+        pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])

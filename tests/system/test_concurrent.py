@@ -1,0 +1,184 @@
+"""Requests with one key at the same time: one of them runs."""
+import time
+
+import base
+from answer import eq, first, problem, replay
+from once import Background, parallel
+
+
+def test_hundred_duplicates_run_once_and_the_rest_get_409(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; status 201; echo done'))
+    conns = [once.begin('k', 'body') for _ in range(100)]
+    gate.wait()
+    # 99 answers come while the handler is held.
+    base.wait_until(lambda: sum(c.silent() for c in conns) == 1,
+                    '99 answers')
+    winner = [c for c in conns if c.silent()][0]
+    for conn in conns:
+        if conn is not winner:
+            problem(conn.answer(), 'key-in-progress')
+    gate.open()
+    answer = winner.answer()
+    first(answer, 201, b'done\n')
+    replay(once.post('k', 'body'), answer)
+    eq(t.ledger(), ['1 '])
+
+
+def test_hundred_requests_without_a_gate_agree(t):
+    once = t.once(handler=t.sh('ledger; status 201; echo "$ONCE_TOKEN"'))
+    answers = parallel([lambda: once.post('k')] * 100)
+    done = [a for a in answers if a.status == 201]
+    for answer in answers:
+        if answer.status != 201:
+            problem(answer, 'key-in-progress')
+    eq(len([a for a in done if not a.replayed]), 1)
+    eq(len({a.body for a in done}), 1)
+    eq(t.ledger(), ['1 '])
+
+
+def test_different_keys_run_at_the_same_time(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; status 201'),
+                  server={'workers': '8'})
+    conns = [once.begin('k%d' % i) for i in range(8)]
+    for _ in conns:
+        gate.wait()
+    gate.open(8)
+    for conn in conns:
+        first(conn.answer(), 201)
+    eq(len(t.ledger()), 8)
+
+
+def test_more_requests_than_workers_are_served_in_turn(t):
+    once = t.once(handler=t.sh('ledger; status 201'), server={'workers': '2'})
+    answers = parallel([lambda i=i: once.post('k%d' % i) for i in range(60)])
+    eq({a.status for a in answers}, {201})
+    eq(len(t.ledger()), 60)
+
+
+def waiting(t, handler='ledger; gate gate; status 201; echo done', workers=16,
+            server=None, **defaults):
+    gate = t.gate()
+    return gate, t.once(
+        handler=t.sh(handler), server=dict(server or {}, workers=workers),
+        defaults=dict(defaults, concurrent='wait'))
+
+
+def test_wait_all_get_the_one_answer(t):
+    gate, once = waiting(t)
+    conns = [once.begin('k')]
+    gate.wait()
+    conns += [once.begin('k') for _ in range(8)]
+    # A ninth waiter is refused, so the eight are waiting by now.
+    problem(overflow(once), 'key-in-progress')
+    assert all(c.silent() for c in conns)
+    gate.open()
+    answers = [c.answer() for c in conns]
+    first(answers[0], 201, b'done\n')
+    for answer in answers[1:]:
+        replay(answer, answers[0])
+    eq(t.ledger(), ['1 '])
+
+
+def overflow(once, key='k', **kw):
+    """Asks until the answer comes at once: nobody may wait any more."""
+    def ask():
+        conn = once.begin(key, **kw)
+        if conn.silent(0.3):
+            return None
+        return conn.answer()
+    return base.wait_until(ask, 'no more may wait')
+
+
+def test_at_most_half_of_the_workers_wait(t):
+    gate, once = waiting(t, workers=4, wait_time='30s')
+    conns = [once.begin('k')]
+    gate.wait()
+    conns += [once.begin('k'), once.begin('k')]
+    for _ in range(5):
+        problem(overflow(once), 'key-in-progress')
+    # The fourth worker is still free for others.
+    other = once.begin('other')
+    gate.wait()
+    gate.open(2)
+    eq(other.answer().status, 201)
+    eq({c.answer().status for c in conns}, {201})
+    eq(len(t.ledger()), 2)
+
+
+def test_wait_time_ends_in_409(t):
+    gate, once = waiting(t, wait_time='300ms')
+    conn = once.begin('k')
+    gate.wait()
+    began = time.monotonic()
+    problem(once.post('k'), 'key-in-progress')
+    took = time.monotonic() - began
+    assert 0.29 <= took, 'waited %.3f s only' % took
+    gate.open()
+    first(conn.answer(), 201)
+
+
+def test_who_waited_for_a_lost_handler_learns_that(t):
+    gate, once = waiting(t, 'ledger; gate gate; kill -9 $$')
+    conn = once.begin('k')
+    gate.wait()
+    waiter = Background(lambda: once.post('k'))
+    gate.open()
+    problem(conn.answer(), 'handler-failed', unknown=True)
+    problem(waiter.result(), 'outcome-unknown')
+    eq(len(t.ledger()), 1)
+
+
+def test_who_waited_for_a_released_key_runs_it_or_is_refused(t):
+    gate, once = waiting(t, 'ledger; gate gate; status 503')
+    conn = once.begin('k')
+    gate.wait()
+    waiter = once.begin('k')
+    gate.open(2)
+    first(conn.answer(), 503)
+    answer = waiter.answer()
+    if answer.status == 503:
+        first(answer, 503)
+        eq(t.ledger(), ['1 ', '2 '])
+    else:
+        problem(answer, 'key-in-progress')
+        eq(t.ledger(), ['1 '])
+
+
+def test_another_fingerprint_does_not_wait(t):
+    gate, once = waiting(t, wait_time='60s')
+    conn = once.begin('k', 'one')
+    gate.wait()
+    problem(once.post('k', 'two'), 'key-reused')
+    gate.open()
+    first(conn.answer(), 201)
+
+
+def test_waiters_of_one_process_see_the_end_in_another(t):
+    gate, one = waiting(t)
+    two = t.once(handler=t.sh('ledger two; status 500'), name='two',
+                 database=one.database, defaults={'concurrent': 'wait'})
+    conn = one.begin('k')
+    gate.wait()
+    waiter = two.begin('k')
+    gate.open()
+    answer = conn.answer()
+    first(answer, 201)
+    replay(waiter.answer(), answer)
+    eq(t.ledger(), ['1 '])
+
+
+def test_two_processes_on_one_database_run_it_once(t):
+    handler = t.sh('ledger; status 201; echo "$ONCE_TOKEN"')
+    both = [t.once(handler=handler, name='one')]
+    both.append(t.once(handler=handler, name='two',
+                       database=both[0].database))
+    for n in range(5):
+        key = 'k%d' % n
+        answers = parallel([lambda i=i: both[i % 2].post(key)
+                            for i in range(20)])
+        eq({a.status for a in answers} <= {201, 409}, True)
+        eq(len([a for a in answers if a.status == 201 and not a.replayed]), 1)
+        eq(len({a.body for a in answers if a.status == 201}), 1)
+    eq(len(t.ledger()), 5)

@@ -1,0 +1,238 @@
+"""oncectl: what operators and programs are told, and its exit status."""
+import datetime
+import json
+import re
+
+import base
+from answer import UUID, eq, first
+from once import parallel
+
+FIELDS = ['scope', 'path', 'key', 'state', 'attempt', 'status',
+          'recovery_point', 'downstream', 'created_at', 'updated_at',
+          'locked_until', 'expires_at', 'reconcile_after', 'last_error']
+TIMES = ('created_at', 'updated_at', 'locked_until', 'expires_at',
+         'reconcile_after')
+
+
+def filled(t):
+    """A store with a key in each state."""
+    gate = t.gate()
+    once = t.once(handler=t.sh(
+        'ledger; case $QUERY_STRING in 201) status 201; echo answer;; '
+        '503) status 503;; kill) kill -9 $$;; '
+        'run) gate gate; status 200;; esac'))
+    first(once.post('done', query='201', user='ann'), 201)
+    first(once.post('free', query='503'), 503)
+    eq(once.post('lost', query='kill').status, 502)
+    conn = once.begin('runs', query='run', path='/other')
+    gate.wait()
+    t.defer(lambda: (gate.open(), conn.answer()))
+    return once
+
+
+def tool(t, *args, env=None):
+    return t.run([base.ONCECTL] + list(args), env=env)
+
+
+def test_ls_json_has_exactly_the_fields_in_order(t):
+    once = filled(t)
+    for line in once.ctl('ls', '--json').splitlines():
+        eq(list(json.loads(line)), FIELDS)
+
+
+def test_ls_json_values(t):
+    once = filled(t)
+    rows = {r['key']: r for r in once.ls()}
+    eq({k: (r['scope'], r['path'], r['state'], r['attempt'], r['status'])
+        for k, r in rows.items()},
+       {'done': ('ann', '/pay', 'completed', 1, 201),
+        'free': ('', '/pay', 'failed_retryable', 1, rows['free']['status']),
+        'lost': ('', '/pay', 'unknown', 1, None),
+        'runs': ('', '/other', 'in_progress', 1, None)})
+    now = datetime.datetime.now(datetime.timezone.utc)
+    for row in rows.values():
+        assert re.fullmatch(UUID, row['downstream']), row
+        for name in TIMES:
+            if row[name] is not None:
+                assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d'
+                                    r'(\.\d+)?Z', row[name]), row
+        created = datetime.datetime.fromisoformat(
+            row['created_at'].replace('Z', '+00:00'))
+        assert abs((now - created).total_seconds()) < 60, row
+    for key, (locked, expires) in {
+            'done': (False, True), 'free': (False, True),
+            'lost': (False, False), 'runs': (True, False)}.items():
+        eq((rows[key]['locked_until'] is not None,
+            rows[key]['expires_at'] is not None), (locked, expires), key)
+    assert rows['lost']['last_error'], rows['lost']
+    assert not rows['done']['last_error'], rows['done']
+
+
+def test_ls_filters(t):
+    once = filled(t)
+
+    def keys(*args):
+        return sorted(r['key'] for r in once.ls(*args))
+    eq(keys(), ['done', 'free', 'lost', 'runs'])
+    eq(keys('--state', 'unknown'), ['lost'])
+    eq(keys('--state', 'in_progress'), ['runs'])
+    eq(keys('--state', 'expired'), [])
+    eq(keys('--scope', 'ann'), ['done'])
+    eq(keys('--scope', ''), ['free', 'lost', 'runs'])
+    eq(keys('--path', '/other'), ['runs'])
+    eq(keys('--path', '/pay', '--scope', '', '--state', 'unknown'), ['lost'])
+    eq(keys('--older', '1h'), [])
+    base.wait_until(lambda: len(keys('--older', '50ms')) == 4,
+                    'all are older than 50 ms')
+
+
+def test_ls_table(t):
+    once = filled(t)
+    lines = once.ctl('ls').splitlines()
+    eq(len(lines), 5, lines)
+    for key in ('done', 'free', 'lost', 'runs'):
+        eq(sum(key in line.split() for line in lines), 1, lines)
+
+
+def test_ls_of_an_empty_store(t):
+    once = t.once(handler=t.sh('status 200'))
+    eq(once.ctl('ls', '--json'), '')
+    once.ctl('ls')
+
+
+def test_ls_with_strange_keys_stays_one_object_a_line(t):
+    once = t.once(handler=t.sh('status 200'))
+    keys = ['a b', 'quote " back \\\\slash', '{"json":1}', "it's"]
+    for key in keys:
+        quoted = '"%s"' % key.replace('\\\\', '\\').replace(
+            '\\', '\\\\').replace('"', '\\"')
+        eq(once.post(quoted).status, 200)
+    eq({r['key'] for r in once.ls()},
+       {k.replace('\\\\', '\\') for k in keys})
+    path = '/with\nnewline\x1b[31m'
+    eq(once.post('p', path=path).status, 200)
+    eq(once.row('p')['path'], path)
+    assert '\x1b' not in once.ctl('ls'), 'a table with control bytes'
+    eq(len(once.ctl('ls').splitlines()), len(keys) + 2)
+
+
+def test_show(t):
+    once = filled(t)
+    row = json.loads(once.ctl('show', '--json', 'done'))
+    for name, value in once.row('done').items():
+        eq(row.get(name), value, name)
+    text = once.ctl('show', 'done')
+    for part in ('done', 'ann', '/pay', 'completed', '201'):
+        assert part in text, text
+
+
+def test_show_of_no_such_key(t):
+    once = filled(t)
+    run = tool(t, '-d', once.database, 'show', 'missing')
+    eq((run.returncode, run.stdout), (1, b''), run)
+    assert b'missing' in run.stderr, run
+
+
+def test_show_of_several_is_refused_with_their_list(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k', user='ann')
+    once.post('k', user='bob')
+    once.post('k', user='bob', path='/other')
+    run = tool(t, '-d', once.database, 'show', 'k')
+    eq(run.returncode, 1, run)
+    for part in (b'ann', b'bob', b'/other'):
+        assert part in run.stderr + run.stdout, run
+    eq(json.loads(once.ctl('show', '--json', 'k', '--scope', 'ann'))
+       ['scope'], 'ann')
+    row = json.loads(once.ctl('show', '--json', 'k', '--scope', 'bob',
+                              '--path', '/other'))
+    eq((row['scope'], row['path']), ('bob', '/other'))
+
+
+def test_show_by_downstream_key(t):
+    once = filled(t)
+    row = once.row('lost')
+    shown = json.loads(once.ctl('show', '--json', '--downstream',
+                                row['downstream']))
+    eq(shown['key'], 'lost')
+    eq(tool(t, '-d', once.database, 'show', '--downstream',
+            '00000000-0000-4000-8000-000000000000').returncode, 1)
+
+
+def test_stats(t):
+    once = filled(t)
+    stats = json.loads(once.ctl('stats', '--json'))
+    text = json.dumps(stats)
+    for state in ('completed', 'failed_retryable', 'unknown',
+                  'in_progress'):
+        assert state in text, stats
+    table = once.ctl('stats')
+    assert 'completed' in table and 'unknown' in table, table
+
+
+def test_doctor_of_a_healthy_store(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k')
+    once.ctl('doctor')
+    for line in once.ctl('doctor', '--json').splitlines():
+        json.loads(line)
+
+
+def test_doctor_after_oncewrap_has_ended(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k')
+    once.stop()
+    once.ctl('doctor')
+
+
+def test_doctor_tells_of_unknown_keys(t):
+    once = t.once(handler=t.sh('kill -9 $$'))
+    once.post('k')
+    run = tool(t, '-d', once.database, 'doctor')
+    assert b'unknown' in run.stdout, run
+
+
+def test_database_from_the_environment_and_a_configuration(t):
+    once = filled(t)
+    env = {'PATH': '/usr/bin:/bin', 'ONCE_DATABASE': once.database}
+    run = tool(t, 'ls', '--json', env=env)
+    eq((run.returncode, len(run.stdout.splitlines())), (0, 4), run)
+    run = tool(t, '-f', once.file, 'ls', '--json')
+    eq((run.returncode, len(run.stdout.splitlines())), (0, 4), run)
+
+
+def test_missing_database_is_not_made(t):
+    path = t.path('missing.db')
+    run = tool(t, '-d', path, 'ls')
+    assert run.returncode == 1 and path.encode() in run.stderr, run
+    assert not t.exists('missing.db')
+
+
+def test_no_database(t):
+    path = t.write('text.db', 'no database, none at all\n' * 100)
+    run = tool(t, '-d', path, 'ls')
+    assert run.returncode == 1 and path.encode() in run.stderr, run
+
+
+def test_usage_errors(t):
+    once = t.once(handler=t.sh('status 201'))
+    for args in ([], ['nonsense'], ['ls', '--nonsense'], ['show'],
+                 ['ls', '--state', 'nonsense'], ['ls', '--older', 'x'],
+                 ['ls', 'extra'], ['show', 'a', 'b'], ['ls', '--scope']):
+        run = tool(t, '-d', once.database, *args)
+        eq((run.returncode, run.stdout), (2, b''), (args, run))
+        assert run.stderr, args
+
+
+def test_it_reads_while_oncewrap_is_busy(t):
+    once = t.once(handler=t.sh('status 201'))
+    for i in range(20):
+        once.post('k%d' % i)
+        eq(len(once.ls()), i + 1)
+
+
+def test_many_keys(t):
+    once = t.once(handler=t.sh('status 201'), server={'workers': '4'})
+    parallel([lambda n=n: [once.post('k%d-%d' % (n, i)) for i in range(75)]
+              for n in range(4)])
+    eq(len({r['key'] for r in once.ls()}), 300)

@@ -1,0 +1,297 @@
+"""When the key store cannot be used: 503, and nothing runs."""
+import os
+import sqlite3
+import subprocess
+
+import base
+from answer import eq, first, problem, replay
+from base import wait_until
+from once import Background, Lock, elapsed
+
+OK = 'ledger; status 201; echo done'
+
+
+def once_with(t, body=OK, server=None, **kw):
+    return t.once(handler=t.sh(body), server=server, **kw)
+
+
+def does_not_start(t, database, *texts):
+    run = subprocess.run(
+        [base.ONCEWRAP, '-d', database, '-s', t.path('s'), '--', '/bin/true'],
+        cwd=t.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=base.WAIT * base.SLOW)
+    assert run.returncode > 0, run
+    for text in (database,) + texts:
+        assert text in run.stderr, 'no %r in %r' % (text, run.stderr)
+    return run.stderr
+
+
+def test_missing_folder(t):
+    does_not_start(t, t.path('missing/once.db'))
+
+
+def test_file_that_is_no_database(t):
+    path = t.write('text.db', 'This is no database, and precious.\n' * 50)
+    does_not_start(t, path)
+    eq(t.read('text.db'), b'This is no database, and precious.\n' * 50)
+
+
+def test_database_of_somebody_else(t):
+    path = t.path('other.db')
+    with sqlite3.connect(path) as db:
+        db.execute('CREATE TABLE mine(a)')
+        db.execute('PRAGMA application_id = 77')
+        db.execute('PRAGMA user_version = 3')
+    db.close()
+    before = t.read('other.db')
+    does_not_start(t, path)
+    eq(t.read('other.db') == before, True)
+
+
+def test_database_of_a_newer_release(t):
+    once = once_with(t)
+    first(once.post('k'), 201)
+    once.stop()
+    db = sqlite3.connect(once.database, isolation_level=None)
+    version = db.execute('PRAGMA user_version').fetchone()[0]
+    db.execute('PRAGMA user_version = %d' % (version + 1))
+    db.close()
+    does_not_start(t, once.database)
+
+
+def test_database_that_is_a_folder(t):
+    os.mkdir(t.path('folder.db'))
+    does_not_start(t, t.path('folder.db'))
+
+
+def test_database_that_nobody_may_write(t):
+    if os.geteuid() == 0:
+        # Root may write anywhere but where nobody may.
+        os.mkdir(t.path('ro'))
+        mount(t, t.path('ro'), 'ro,size=1m')
+    else:
+        os.mkdir(t.path('ro'), 0o555)
+    does_not_start(t, t.path('ro/once.db'))
+
+
+def mount(t, path, options):
+    base.need_root()
+    run = subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'tmpfs',
+                          path], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise base.Skip('cannot mount: %s' % run.stderr.strip())
+    t.defer(lambda: subprocess.run(['umount', '-l', path], check=True))
+
+
+def test_locked_for_longer_than_busy_timeout(t):
+    once = once_with(t, server={'busy_timeout': '300ms'})
+    done = once.post('done')
+    first(done, 201)
+    lock = Lock(t, once.database)
+    took, answer = elapsed(lambda: once.post('k'))
+    problem(answer, 'store-unavailable')
+    assert took >= 0.28, 'gave up after %.3f s' % took
+    replay(once.post('done'), done)
+    problem(once.post('done', 'other'), 'key-reused')
+    eq(len(t.ledger()), 1)
+    lock.release()
+    first(once.post('k'), 201)
+    eq(len(t.ledger()), 2)
+
+
+def test_locked_for_less_than_busy_timeout(t):
+    once = once_with(t, server={'busy_timeout': '20s'})
+    lock = Lock(t, once.database)
+    running = Background(lambda: once.post('k'))
+    once.get()
+    lock.release()
+    first(running.result(), 201)
+
+
+def test_locked_at_the_start(t):
+    once = once_with(t, server={'busy_timeout': '20s'})
+    first(once.post('k'), 201)
+    once.stop()
+    lock = Lock(t, once.database)
+    once.start(wait=False)
+    lock.release()
+    once.wait_listening()
+    eq(once.post('k').replayed, 'true')
+
+
+def test_pass_through_needs_no_store(t):
+    once = once_with(t, server={'busy_timeout': '100ms'})
+    lock = Lock(t, once.database)
+    first(once.get(), 201)
+    first(once.post(), 201)
+    lock.release()
+
+
+def test_requests_beside_a_locked_store_do_not_pile_up(t):
+    once = once_with(t, server={'busy_timeout': '500ms', 'workers': '4'})
+    lock = Lock(t, once.database)
+    running = [Background(lambda i=i: once.post('k%d' % i))
+               for i in range(12)]
+    for one in running:
+        problem(one.result(), 'store-unavailable')
+    lock.release()
+    eq(t.ledger(), [])
+
+
+def test_a_reader_in_mid_transaction_hinders_nobody(t):
+    once = once_with(t)
+    first(once.post('a'), 201)
+    db = sqlite3.connect(once.database, isolation_level=None)
+    db.execute('BEGIN')
+    db.execute('SELECT count(*) FROM sqlite_master').fetchall()
+    for i in range(20):
+        first(once.post('k%d' % i), 201)
+    db.execute('COMMIT')
+    db.close()
+
+
+def test_wal_above_max_wal_is_unavailable_until_the_reader_ends(t):
+    once = once_with(t, 'ledger; status 201; command head -c 200000 '
+                     '/dev/zero', server={'max_wal': '1M',
+                                          'busy_timeout': '200ms'})
+    first(once.post('a'), 201)
+    db = sqlite3.connect(once.database, isolation_level=None)
+    db.execute('BEGIN')
+    db.execute('SELECT count(*) FROM sqlite_master').fetchall()
+
+    def refused(n=[0]):
+        n[0] += 1
+        answer = once.post('k%d' % n[0])
+        return answer if answer.status != 201 else None
+    problem(wait_until(refused, 'the limit is reached'), 'store-unavailable')
+    runs = len(t.ledger())
+    problem(once.post('more'), 'store-unavailable')
+    eq(len(t.ledger()), runs)
+    eq(once.post('a').replayed, 'true')
+    db.execute('COMMIT')
+    db.close()
+    wait_until(lambda: once.post('again').status == 201, 'served again')
+
+
+# --- a full disk ---
+
+def on_small_disk(t, size, body=OK, **kw):
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=%s' % size)
+    return once_with(t, body, database=t.path('disk/once.db'),
+                     server=dict({'busy_timeout': '300ms'}, **kw))
+
+
+def fill(t, leave=0):
+    """Fills the disk, but for that many bytes."""
+    with open(t.path('disk/filler'), 'wb', buffering=0) as f:
+        try:
+            while True:
+                f.write(bytes(65536))
+        except OSError:
+            pass
+        try:
+            while True:
+                f.write(bytes(512))
+        except OSError:
+            pass
+        f.truncate(max(0, f.tell() - leave))
+
+
+def test_full_disk_runs_nothing_and_replays(t):
+    once = on_small_disk(t, '4m')
+    done = once.post('done')
+    first(done, 201)
+    fill(t)
+
+    def refused(n=[0]):
+        n[0] += 1
+        answer = once.post('k%d' % n[0])
+        return (answer, n[0]) if answer.status != 201 else None
+    answer, n = wait_until(refused, 'the disk is full')
+    problem(answer, 'store-unavailable')
+    runs = len(t.ledger())
+    problem(once.post('more'), 'store-unavailable')
+    eq(len(t.ledger()), runs)
+    replay(once.post('done'), done)
+    os.unlink(t.path('disk/filler'))
+    # What was refused runs now, once, as a first attempt.
+    first(wait_until(lambda: (lambda a: a if a.status == 201 else None)(
+        once.post('k%d' % n)), 'served again'), 201)
+    eq(len(t.ledger()), runs + 1)
+    eq(t.ledger()[-1], '1 ')
+
+
+def test_answer_too_large_for_the_disk_never_frees_the_key(t):
+    once = on_small_disk(t, '3m', 'ledger; status 201; '
+                         'exec head -c 4000000 /dev/zero')
+    answer = once.post('k', timeout=30)
+    assert answer.status in (500, 201), str(answer)
+    if answer.status == 500:
+        problem(answer, 'outcome-not-recorded')
+    state = once.state('k')
+    assert state in ('in_progress', 'completed'), state
+    again = once.post('k')
+    assert again.status in (409, 410), str(again)
+    eq(len(t.ledger()), 1)
+    # A small one beside it is served all the same.
+    once.kill()
+    once.start()
+    eq(len(t.ledger()), 1)
+    problem_codes = ('outcome-unknown', 'response-not-kept')
+    assert once.post('k').code in problem_codes, str(once.post('k'))
+
+
+def test_full_spool_folder_runs_nothing(t):
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=1m')
+    once = once_with(t, server={'spool_dir': t.path('disk')})
+    answer = once.post('k', b'x' * 3_000_000)
+    eq(answer.status // 100, 5, answer)
+    eq((t.ledger(), once.row('k')), ([], None))
+    first(once.post('k', b'x' * 300_000), 201)
+
+
+def test_full_spool_folder_for_an_answer(t):
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=1m')
+    once = once_with(t, 'ledger; status 201; exec head -c 3000000 /dev/zero',
+                     server={'spool_dir': t.path('disk')})
+    answer = once.post('k')
+    eq(answer.status // 100, 5, answer)
+    eq((len(t.ledger()), once.state('k')), (1, 'unknown'))
+
+
+def test_no_space_for_one_neighbour_does_not_hurt_the_others(t):
+    gate = t.gate()
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=3m')
+    once = t.once(handler=t.sh('gate gate; status 201; echo small'),
+                  database=t.path('disk/once.db'),
+                  server={'busy_timeout': '500ms'},
+                  routes={'/large': {'handler': t.sh(
+                      'gate gate; status 201; exec head -c 5000000 '
+                      '/dev/zero')}})
+    conns = [once.begin('s%d' % i) for i in range(4)]
+    large = once.begin('large', path='/large')
+    for _ in range(5):
+        gate.wait()
+    gate.open(5)
+    for conn in conns:
+        first(conn.answer(), 201, b'small\n')
+    answer = large.answer()
+    assert answer.code == 'outcome-not-recorded' or answer.status == 201, \
+        str(answer)
+    once.kill()     # it would try the large one again while it drains
+
+
+def test_database_is_whole_after_all(t):
+    once = once_with(t)
+    for i in range(20):
+        once.post('k%d' % i)
+    once.kill()
+    once.start()
+    db = sqlite3.connect(once.database)
+    eq(db.execute('PRAGMA integrity_check').fetchall(), [('ok',)])
+    eq(db.execute('PRAGMA journal_mode').fetchone()[0], 'wal')
+    db.close()
