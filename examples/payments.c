@@ -91,24 +91,29 @@ make_id(char id[21])
 	return 0;
 }
 
-/* One line in one write, on the disk when it returns 0. */
 static int
-charge(const char *id, long amount)
+open_ledger(void)
 {
 	const char *ledger = getenv("PAYMENTS_LEDGER");
+
+	return open(ledger != NULL ? ledger : "ledger",
+	    O_WRONLY | O_CREAT | O_APPEND, 0644);
+}
+
+/* One line in one write, on the disk when it returns 0. */
+static int
+charge(int fd, const char *id, long amount)
+{
 	const char *key = getenv("ONCE_KEY"), *attempt = getenv("ONCE_ATTEMPT");
 	char line[512];
-	int fd, len, bad;
+	int len;
 
 	len = snprintf(line, sizeof(line),
 	    "%s amount=%ld attempt=%s key=%.300s\n", id, amount,
 	    attempt != NULL ? attempt : "-", key != NULL ? key : "-");
-	fd = open(ledger != NULL ? ledger : "ledger",
-	    O_WRONLY | O_CREAT | O_APPEND, 0644);
-	if (fd == -1)
+	if (write(fd, line, (size_t)len) != len || fsync(fd) != 0)
 		return -1;
-	bad = write(fd, line, (size_t)len) != len || fsync(fd) != 0;
-	return close(fd) != 0 || bad ? -1 : 0;
+	return close(fd);
 }
 
 int
@@ -118,6 +123,7 @@ main(void)
 	char id[21], text[128], *end;
 	long amount;
 	size_t n;
+	int fd;
 
 	n = fread(body, 1, BODY_MAX, stdin);
 	if (ferror(stdin) || n == BODY_MAX)
@@ -137,12 +143,17 @@ main(void)
 		    "{\"error\": \"the bank does not answer\"}");
 	if (test_is("\"slow\""))
 		wait_at_gate();
+	if (make_id(id) != 0 || (fd = open_ledger()) == -1) {
+		perror("payments: ledger");
+		return answer(
+		    "503 Service Unavailable", "{\"error\": \"no ledger\"}");
+	}
 
 	/*
 	 * From here on the ledger may hold the charge, so a failure must not
 	 * say "send it again": exit 1 leaves the outcome unknown.
 	 */
-	if (make_id(id) != 0 || charge(id, amount) != 0) {
+	if (charge(fd, id, amount) != 0) {
 		perror("payments: ledger");
 		return 1;
 	}
