@@ -37,7 +37,7 @@ static int listener;
 static struct sockaddr_storage address;
 static socklen_t address_len;
 
-/* --- the daemon's side -------------------------------------------------- */
+/* --- the daemon's side --- */
 
 static struct conf *
 conf_from(const char *text)
@@ -125,7 +125,7 @@ next(const char *query)
 	return x;
 }
 
-/* --- the web server's side ---------------------------------------------- */
+/* --- the web server's side --- */
 
 static int
 dial(void)
@@ -318,7 +318,7 @@ round_trip(int fd, bool keep, const char *query)
 	buf_free(&r.out);
 }
 
-/* --- requests ------------------------------------------------------------ */
+/* --- requests --- */
 
 static void
 request_arrives_whole(void **state)
@@ -451,7 +451,7 @@ requests_sent_ahead_are_answered_in_order(void **state)
 	finish();
 }
 
-/* --- bodies -------------------------------------------------------------- */
+/* --- bodies --- */
 
 #define GUARDED "[route /app]\nkey = required\nmax_request_body = 1K\n"
 
@@ -676,7 +676,7 @@ aborted_in_the_parameters(void **state)
 	finish();
 }
 
-/* --- what is no request --------------------------------------------------- */
+/* --- what is no request --- */
 
 static void
 malformed_requests_have_no_method(void **state)
@@ -854,7 +854,7 @@ replies_not_read_stop_the_reading(void **state)
 	finish();
 }
 
-/* --- peers that keep others waiting ---------------------------------------- */
+/* --- peers that keep others waiting --- */
 
 static void
 silent_and_stalled_peers_cost_no_others(void **state)
@@ -941,7 +941,7 @@ trickling_is_progress(void **state)
 	finish();
 }
 
-/* --- answers ---------------------------------------------------------------- */
+/* --- answers --- */
 
 static void
 answer_bytes(struct exchange *x, char *bytes, size_t len)
@@ -1160,7 +1160,7 @@ unread_input_does_not_destroy_the_answer(void **state)
 	}
 }
 
-/* --- streams ----------------------------------------------------------------- */
+/* --- streams --- */
 
 static void
 stream_is_handed_on_as_it_is(void **state)
@@ -1262,7 +1262,7 @@ stream_to_a_peer_that_does_not_read(void **state)
 	finish();
 }
 
-/* --- who may connect, and how many --------------------------------------------- */
+/* --- who may connect, and how many --- */
 
 static void
 peers_that_are_not_allowed_are_closed_at_once(void **state)
@@ -1401,7 +1401,7 @@ without_descriptors_the_idle_make_way(void **state)
 	finish();
 }
 
-/* --- the end ------------------------------------------------------------------- */
+/* --- the end --- */
 
 static void
 stop_drops_what_has_not_arrived_and_delivers_the_rest(void **state)
@@ -1544,7 +1544,7 @@ close_waits_no_longer_than_told(void **state)
 	free(bytes);
 }
 
-/* --- many at once ---------------------------------------------------------------- */
+/* --- many at once --- */
 
 static void *
 answer_all(void *arg)
