@@ -9,6 +9,7 @@
 
 #include "cgienv.h"
 #include "clock.h"
+#include "fault.h"
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
@@ -60,8 +61,10 @@ attempt_run(struct attempt *at)
 	once.recovery_point = at->lease.recovery_point;
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
+	FAULT(HANDLER_START);
 	if ((run = handler_start(at->rule, at->rq, &once, facts)) != NULL)
 		run_capture(run, at->output, facts);
+	FAULT(HANDLER_EXITED);
 }
 
 void
@@ -183,6 +186,7 @@ attempt_complete(struct attempt *at, struct answer *answer)
 	int64_t expires_at = 0;
 	enum rc rc;
 
+	FAULT(JUDGED);
 	st->id = at->lease.id;
 	memcpy(st->token, at->lease.token, sizeof(st->token));
 	st->state = at->outcome.state;
@@ -198,9 +202,11 @@ attempt_complete(struct attempt *at, struct answer *answer)
 		at->settlement->body = NULL;
 	}
 	if (rc == RC_OK) {
+		FAULT(SETTLED);
 		answer_outcome(at, expires_at, answer);
 		return;
 	}
+	FAULT(SETTLE_LEFT);
 	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->instance,
 	    LOG_S("key", at->key), LOG_S("why", rc_text(rc)));
 	answer_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "committer_impl.h"
 
@@ -138,6 +139,7 @@ committer_do(struct committer *c, struct op *op)
 	enum rc rc;
 	bool patient = true;
 
+	FAULT(OP_ASKED);
 	until = committer_timespec(clock_mono() + c->busy_timeout);
 	pthread_mutex_lock(&c->mutex);
 	if (c->closing) {
@@ -147,6 +149,7 @@ committer_do(struct committer *c, struct op *op)
 	op->stage = OP_QUEUED;
 	committer_list_add(&c->queue, op);
 	pthread_cond_signal(&c->work);
+	FAULT(OP_IN_QUEUE);
 	while (op->stage != OP_DONE) {
 		if (!patient)
 			pthread_cond_wait(&op->done, &c->mutex);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "committer_impl.h"
 
@@ -56,6 +57,7 @@ finish(struct committer *c, struct op *op, enum rc rc)
 	if (!left)
 		pthread_cond_signal(&op->done);
 	pthread_mutex_unlock(&c->mutex);
+	FAULT(COMMIT_TOLD);
 	if (!left)
 		return;
 	log_event(rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement", NULL,
@@ -99,6 +101,7 @@ static enum rc
 run_one(struct committer *c, struct op *op)
 {
 	op->rc = store_op_run(op, c->db, store_time(c));
+	FAULT(COMMIT_OP);
 	return op->rc == RC_LOST ? RC_OK : op->rc;
 }
 
@@ -109,7 +112,9 @@ end(struct committer *c, enum rc rc)
 	uint64_t before = db_commits(c->db);
 
 	if (rc == RC_OK) {
+		FAULT(COMMIT_READY);
 		rc = db_commit(c->db);
+		FAULT(COMMIT_DONE);
 		if (rc != RC_OK)
 			c->tainted = true;
 		else if (db_commits(c->db) != before)
@@ -284,7 +289,9 @@ checkpoint(struct committer *c)
 		c->checkpoint_at = CHECKPOINT;
 	if (bytes < c->checkpoint_at)
 		return;
+	FAULT(CHECKPOINT_BEFORE);
 	(void)db_checkpoint(c->db, false);
+	FAULT(CHECKPOINT_AFTER);
 	c->checkpoint_at = bytes + CHECKPOINT_AGAIN;
 }
 
@@ -352,6 +359,7 @@ committer_thread(void *arg)
 	db_set_busy_timeout(c->db, SLICE);
 	c->checkpoint_at = CHECKPOINT;
 	while (wait_for_work(c)) {
+		FAULT(COMMIT_IDLE);
 		watch_log(c);
 		rc = db_begin(c->db);
 		if (rc == RC_BUSY &&
@@ -362,6 +370,7 @@ committer_thread(void *arg)
 			fail_queue(c, rc, false);
 			continue;
 		}
+		FAULT(COMMIT_BEGUN);
 		take_group(c, &group);
 		if (group.first == NULL)
 			db_rollback(c->db);

@@ -18,6 +18,7 @@
 #include "attempt.h"
 #include "clock.h"
 #include "decide.h"
+#include "fault.h"
 #include "fingerprint.h"
 #include "handler.h"
 #include "key.h"
@@ -155,6 +156,7 @@ take_fingerprint(struct job *job)
 	rv->lease = job->rule->timeout + job->rule->kill_after;
 	rv->retention = job->rule->retention;
 	rv->on_crash = job->rule->on_crash;
+	FAULT(FINGERPRINTED);
 	return true;
 }
 
@@ -249,8 +251,10 @@ reserve(struct job *job, enum decision *decision)
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
-		    store_wait(job->engine->store, &generation, until))
+		    store_wait(job->engine->store, &generation, until)) {
+			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
+		}
 		atomic_fetch_sub(&job->engine->waiting, 1);
 	}
 	return rc == RC_OK ? true : refuse_store(job, rc);
@@ -289,6 +293,7 @@ replay(struct job *job)
 	}
 	if (response->kind == RESPONSE_LOCAL_REDIRECT)
 		return;
+	FAULT(REPLAY_READ);
 	attempt_add_expires(
 	    job->engine->store, response, job->record.expires_at);
 	(void)response_add(response, "Idempotent-Replayed", "true");
@@ -362,6 +367,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 
 	switch (decision) {
 	case DECIDE_RUN:
+		FAULT(RESERVED);
 		attempt_run(&job.attempt);
 		attempt_judge(&job.attempt);
 		attempt_complete(&job.attempt, answer);

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "fault.h"
 #include "log.h"
 #include "mux.h"
 
@@ -137,6 +138,7 @@ send_answer(struct exchange *x)
 		if (n == -1)
 			return errno == EAGAIN ? RC_PENDING : RC_CLOSED;
 		x->sent += (uint64_t)n;
+		FAULT(ANSWER_SENT);
 	}
 }
 
@@ -175,6 +177,7 @@ exchange_answer(struct exchange *x, struct answer *answer)
 	enum rc rc;
 
 	assert(answer->stream == NULL);
+	FAULT(ANSWER_READY);
 	x->answer = *answer;
 	answer_init(answer);
 	rc = response_head(&x->answer.response, &x->head);

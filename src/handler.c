@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "log.h"
 #include "user.h"
 #include "handler.h"
@@ -86,6 +87,7 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 	spec.max_output = spec.streaming ? UINT64_MAX : rule->max_output;
 	spec.instance = rq->instance;
 	run = run_start(&spec, facts);
+	FAULT(HANDLER_STARTED);
 out:
 	cgienv_free(&env);
 	cgienv_script_free(&script);

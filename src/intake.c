@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "limit.h"
 #include "log.h"
 #include "route.h"
@@ -384,6 +385,7 @@ intake(struct conn *c)
 		conn_park(c, CONN_READING);
 		break;
 	case STEP_WHOLE:
+		FAULT(REQUEST_READ);
 		conn_queue(c);
 		break;
 	case STEP_BLOCKED:

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "scope.h"
 #include "migrate.h"
 
@@ -60,6 +61,7 @@ make_file(const struct migrate_options *o, char *err, size_t errsize)
 	}
 	(void)fchmod(fd, o->mode); /* whatever the umask */
 	close(fd);
+	FAULT(MIGRATE_FILE);
 	return RC_OK;
 }
 
@@ -123,8 +125,10 @@ make_tables(struct db *db)
 		return RC_OK;
 	}
 	text = queries_schema(&n);
-	for (i = 0; i < n && rc == RC_OK; i++)
+	for (i = 0; i < n && rc == RC_OK; i++) {
 		rc = db_exec(db, text[i]);
+		FAULT(MIGRATE_STEP);
+	}
 	if (rc == RC_OK)
 		rc = first_rows(db);
 	if (rc == RC_OK)
@@ -132,8 +136,10 @@ make_tables(struct db *db)
 		    db_set_pragma(db, "application_id", MIGRATE_APPLICATION_ID);
 	if (rc == RC_OK)
 		rc = db_set_pragma(db, "user_version", MIGRATE_VERSION);
+	FAULT(MIGRATE_READY);
 	if (rc == RC_OK)
 		rc = db_commit(db);
+	FAULT(MIGRATE_DONE);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "fault.h"
 #include "log.h"
 #include "reap.h"
 
@@ -17,7 +18,9 @@ reap_pass(struct store *store, const atomic_bool *stop, int *n)
 	*n = 0;
 	do {
 		reaped = 0;
+		FAULT(REAP_BEFORE);
 		rc = store_reap(store, REAP_BATCH, &reaped);
+		FAULT(REAP_AFTER);
 		*n += reaped;
 	} while (rc == RC_OK && reaped == REAP_BATCH && !atomic_load(stop));
 	if (*n > 0)

@@ -28,6 +28,7 @@
 
 #include "buf.h"
 #include "clock.h"
+#include "fault.h"
 #include "limit.h"
 #include "log.h"
 #include "run.h"
@@ -230,9 +231,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	if ((error = child_start(&run->child, &cs, &step)) != 0)
 		goto fail;
 
-	close(cs.fd[0]);
-	close(out[1]);
-	close(err[1]);
+	close_all((const int[]){ cs.fd[0], out[1], err[1] }, 3);
 	free(folder);
 	run->out = out[0];
 	run->err = err[0];
@@ -489,6 +488,7 @@ run_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 	size_t n;
 
 	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
+		FAULT(HANDLER_OUTPUT);
 		if (rc == RC_OK && run->output <= run->max_output)
 			rc = spool_write(spool, bytes, n);
 		if (rc != RC_OK)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "fault.h"
 #include "store_ops.h"
 
 static enum rc
@@ -50,6 +51,7 @@ sweep_one(struct op_sweep *op, struct db *db, int64_t owner)
 	db_reset(s);
 	if (rc == RC_OK)
 		rc = store_ops_unknown(db, c->id, token, "oncewrap was lost");
+	FAULT(SWEEP_KEY);
 	return rc == RC_LOST ? RC_CORRUPT : rc;
 }
 
@@ -123,9 +125,11 @@ store_ops_reap(struct op_reap *op, struct db *db, int64_t now)
 		return RC_OK;
 	if ((rc = db_step_done(db_stmt(db, QUERY_REAP_MARK))) != RC_OK)
 		return rc;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if ((rc = store_ops_delete_past(db, ids[i], now)) != RC_OK)
 			return rc;
+		FAULT(REAP_KEY);
+	}
 	op->n = n;
 	return give_back(db);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "store_ops.h"
 
@@ -59,6 +60,7 @@ store_body(struct db *db, int64_t id, const void *body, size_t n)
 	db_bind_int(s, 1, id);
 	db_bind_int(s, 2, (int64_t)n);
 	rc = db_step_done(s);
+	FAULT(BODY_MADE);
 	if (rc == RC_OK)
 		rc = db_blob_open(db, "once_body", "body", id, true, &blob);
 	if (rc == RC_OK)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "fault.h"
 #include "log.h"
 #include "sweep.h"
 
@@ -24,7 +25,9 @@ sweep_pass(struct store *store, int *n)
 	do {
 		memset(changes, 0, sizeof(changes));
 		changed = 0;
+		FAULT(SWEEP_BEFORE);
 		rc = store_sweep(store, SWEEP_BATCH, changes, &changed);
+		FAULT(SWEEP_AFTER);
 		for (i = 0; i < changed; i++)
 			log_event(LOG_WARN, "swept", NULL,
 			    LOG_S("scope", changes[i].scope),

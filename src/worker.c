@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "log.h"
 #include "run.h"
 
@@ -69,6 +70,7 @@ work(void *arg)
 
 	answer_init(&answer);
 	while ((x = mux_next(pool->mux)) != NULL) {
+		FAULT(REQUEST_TAKEN);
 		engine_handle(pool->engine, exchange_conf(x),
 		    exchange_request(x), &answer);
 		if (answer.stream != NULL)
