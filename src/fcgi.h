@@ -48,7 +48,7 @@ struct fcgi {
 	size_t content_left, padding_left;
 	struct buf record; /* a small record gathered whole */
 	int stage;
-	int content_goes; /* where the content of the record belongs */
+	int content_goes;   /* where the content of the record belongs */
 	unsigned max_conns; /* told to FCGI_GET_VALUES */
 };
 
