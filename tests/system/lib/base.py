@@ -61,3 +61,11 @@ def listener(t, name='inherited.sock'):
     s.listen(64)
     t.defer(s.close)
     return s
+
+
+def check_log(text):
+    """No assertion and no sanitizer has spoken."""
+    for sign in ('Sanitizer', 'runtime error:', 'Assertion', 'assert(',
+                 '==ERROR', 'stack smashing'):
+        assert sign not in text, 'in the log: %s' % \
+            text[max(0, text.index(sign) - 200):][:800]

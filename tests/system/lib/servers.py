@@ -96,6 +96,11 @@ class Server:
             except subprocess.TimeoutExpired:
                 pass
         base.end(self.process)
+        # Of an oncewrap that it started, too.
+        for label, path in self.t.logs:
+            if os.path.exists(path):
+                with open(path, 'rb') as f:
+                    base.check_log(f.read().decode('utf-8', 'replace'))
 
     def replacements(self, *more):
         out = [('/usr/lib/cgi-bin', self.cgi)] + list(more)

@@ -1,0 +1,144 @@
+"""The CGI programs and the configuration of examples/, as they are."""
+import os
+import shutil
+import subprocess
+
+import base
+import servers
+from answer import eq, first, problem
+from once import Background
+
+JSON = ['Content-Type: application/json']
+KINDS = {'payments': 'lighttpd', 'order.pl': 'nginx',
+         'order.py': 'apache-proxy-fcgi', 'hello.sh': 'lighttpd'}
+
+
+def setup(t, name):
+    """(web server, oncewrap) with that program and oncewrap.conf."""
+    os.makedirs(t.path('cgi-bin'))
+    source = os.path.join(base.EXAMPLES, name)
+    if name == 'payments':
+        subprocess.run([os.environ.get('CC', 'cc'), '-o',
+                        t.path('cgi-bin/payments'), source + '.c'],
+                       check=True)
+    else:
+        shutil.copy(source, t.path('cgi-bin'))
+    once = t.once(start=False)
+    once.write_conf(servers.example('oncewrap.conf', (
+        ('/var/lib/oncewrap/oncewrap.db', once.database),
+        ('/run/oncewrap/oncewrap.sock', once.socket))))
+    once.start()
+    os.chmod(once.socket, 0o666)
+    return t.server(KINDS[name], once), once
+
+
+def lines(t, name):
+    try:
+        return t.read('cgi-bin/' + name).decode().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def test_configuration_is_accepted_as_it_is(t):
+    path = os.path.join(base.EXAMPLES, 'oncewrap.conf')
+    run = t.run([base.ONCEWRAP, '-t', '-f', path])
+    eq(run.returncode, 0, run.stderr)
+
+
+def test_payments(t):
+    server, once = setup(t, 'payments')
+
+    def pay(key, body):
+        return server.curl('/cgi-bin/payments', key=key, body=body,
+                           headers=JSON)
+    problem(pay(None, '{"amount": 42}'), 'key-missing',
+            link='https://oncewrap.org/')
+    answer = pay('"k"', '{"amount": 42}')
+    first(answer, 201)
+    again = pay('"k"', '{ "amount": 42.0 }')
+    eq((again.status, again.replayed, again.body),
+       (201, 'true', answer.body), again)
+    eq(pay('"k"', '{"amount": 43}').status, 422)
+    eq(pay('"bad"', '{"amount": 0}').status, 400)
+    eq(pay('"bad"', '{"amount": 0}').replayed, 'true')
+    busy = '{"amount": 7, "test": "busy"}'
+    first(pay('"busy"', busy), 503)
+    first(pay('"busy"', busy), 201)
+    first(pay('"down"', '{"amount": 7, "test": "down"}'), 503)
+    eq([line.split(' ', 1)[1] for line in lines(t, 'ledger')],
+       ['amount=42 attempt=1 key=k', 'amount=7 attempt=2 key=busy'])
+
+
+def test_payments_at_the_same_time(t):
+    server, once = setup(t, 'payments')
+    os.mkfifo(t.path('cgi-bin/gate'))
+
+    def pay():
+        return server.curl('/cgi-bin/payments', key='k', headers=JSON,
+                           body='{"amount": 1, "test": "slow"}')
+    winner = Background(pay)
+    once.wait_state('k', 'in_progress')
+    eq(pay().status, 409)
+    with open(t.path('cgi-bin/gate'), 'wb'):
+        pass
+    first(winner.result(), 201)
+    eq((pay().replayed, len(lines(t, 'ledger'))), ('true', 1))
+
+
+def order(t, name):
+    server, once = setup(t, name)
+
+    def send(key, body):
+        return server.curl('/cgi-bin/' + name, key=key, body=body,
+                           headers=JSON)
+    eq(send(None, '{"item": "tea", "count": 2}').status, 400)
+    answer = send('k', '{"item": "tea", "count": 2}')
+    first(answer, 201)
+    again = send('k', '{"count": 2, "item": "tea"}')
+    eq((again.replayed, again.body), ('true', answer.body), again)
+    eq(send('bad', '{"item": "tea"').status, 400)
+    # An order book that cannot be written: nothing happened.
+    os.rename(t.path('cgi-bin/orders'), t.path('cgi-bin/kept'))
+    os.mkdir(t.path('cgi-bin/orders'))
+    eq(send('later', '{"item": "milk", "count": 1}').status // 100, 5)
+    eq(once.state('later'), 'failed_retryable')
+    os.rmdir(t.path('cgi-bin/orders'))
+    os.rename(t.path('cgi-bin/kept'), t.path('cgi-bin/orders'))
+    first(send('later', '{"item": "milk", "count": 1}'), 201)
+    eq([line.split(' ', 1)[1] for line in lines(t, 'orders')],
+       ['item=tea count=2 attempt=1 key=k',
+        'item=milk count=1 attempt=2 key=later'])
+
+
+def test_order_in_perl(t):
+    order(t, 'order.pl')
+
+
+def test_order_in_python(t):
+    order(t, 'order.py')
+
+
+def test_hello_in_shell(t):
+    server, once = setup(t, 'hello.sh')
+    path = '/cgi-bin/hello.sh'
+    answer = server.curl(path, key='k')
+    first(answer, 200)
+    assert b'attempt 1 of key k' in answer.body, answer
+    eq(server.curl(path, key='k').body, answer.body)
+    answer = server.curl(path, 'GET')
+    assert b'attempt - of key -' in answer.body, answer
+
+
+def test_systemd_units(t):
+    verify = base.need('systemd-analyze')
+    for name in ('oncewrap.service', 'oncewrap.socket'):
+        shutil.copy(os.path.join(base.EXAMPLES, name), t.dir)
+    text = t.read('oncewrap.service').decode()
+    assert '/usr/sbin/oncewrap' in text
+    t.write('oncewrap.service', text.replace('/usr/sbin/oncewrap',
+                                             base.ONCEWRAP))
+    run = t.run([verify, 'verify', '--man=no', t.path('oncewrap.socket'),
+                 t.path('oncewrap.service')])
+    said = [line for line in run.stderr.decode().splitlines()
+            if 'oncewrap' in line]
+    eq(said, [])
