@@ -210,6 +210,21 @@ decision_for(const char *key)
 	return try_reserve_in(store, &r, NULL);
 }
 
+/* Why it cannot be reserved. */
+static UNUSED enum rc
+reserve_fails(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+	enum rc rc;
+
+	rc = store_reserve(store, &r, &lease, &d, &found);
+	assert_null(found.recipe);
+	return rc;
+}
+
 static UNUSED struct record
 find(const char *key)
 {

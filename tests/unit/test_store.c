@@ -427,7 +427,6 @@ neither_lease_nor_unknown_ends_by_age(void **state)
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
 	lease = reserve("unknown");
 	settle_for(&lease, RECORD_UNKNOWN, 0);
-	usleep(5000);
 	assert_int_equal(store_reap(store, 100, &n), RC_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(sweep(store), 0);
@@ -691,7 +690,6 @@ settle_soon(void *arg)
 	struct store_settlement *s = settlement(lease, RECORD_COMPLETED);
 	int64_t expires_at;
 
-	usleep(20000);
 	(void)store_settle(store, &s, &expires_at);
 	store_settlement_free(s);
 	return NULL;

@@ -1,0 +1,954 @@
+/*
+ * store: what goes wrong around it.  Killed processes, locks of others, disks
+ * that are full or fail, readers that never end, files that are not ours.
+ */
+#include "config.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "faulty_vfs.h"
+#include "store_fixture.h"
+
+/* Synced commits, for disks that fail. */
+static int
+setup_synced(void **state)
+{
+	struct store_options o;
+	char err[256];
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	o.durability = CONF_DURABILITY_FULL;
+	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
+}
+
+static int
+teardown_heal(void **state)
+{
+	faulty_heal();
+	return teardown(state);
+}
+
+/* Until it is in that state, or ten seconds. */
+static bool
+becomes(const char *key, enum record_state wanted)
+{
+	int64_t until = clock_mono() + 10000;
+	uint64_t generation = 0;
+
+	while (state_of(key) != wanted)
+		if (!store_wait(store, &generation, until))
+			return false;
+	return true;
+}
+
+/* That nothing is settled for a while: what is queued stays queued. */
+static void
+nothing_settles(void)
+{
+	uint64_t before = 0, generation;
+
+	store_wait(store, &before, clock_mono() + 1000);
+	generation = before;
+	store_wait(store, &generation, clock_mono() + 100);
+	assert_int_equal(generation, before);
+}
+
+/* --- other processes ---------------------------------------------------- */
+
+/*
+ * A child with a store of its own that takes some leases, says so, and stays.
+ * No store is open here while it is forked: SQLite does not survive that.
+ */
+static pid_t
+child_with_leases(char name, int n, struct store_lease *lease)
+{
+	char key[] = { name, '0', '\0' };
+	int fd[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	pid = fork();
+	assert_int_not_equal(pid, -1);
+	if (pid == 0) {
+		store = open_store();
+		for (; n > 0; n--, key[1]++)
+			*lease = reserve(key);
+		if (write(fd[1], lease, sizeof(*lease)) != sizeof(*lease))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(fd[1]);
+	assert_int_equal(read(fd[0], lease, sizeof(*lease)), sizeof(*lease));
+	close(fd[0]);
+	return pid;
+}
+
+static void
+kill_and_wait(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+a_killed_process_leaves_unknown(void **state)
+{
+	struct store_change change;
+	struct store_lease lease;
+	struct store_cursor *c;
+	struct store_filter f = { .key = "a0" };
+	struct store_row row;
+	pid_t pid;
+	int n;
+
+	(void)state;
+	pid = child_with_leases('a', 1, &lease);
+	store = open_store();
+	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
+	assert_int_equal(sweep(store), 0); /* it lives */
+	assert_int_equal(decision_for("a0"), DECIDE_BUSY);
+	kill_and_wait(pid);
+	assert_int_equal(decision_for("a0"), DECIDE_BUSY); /* not yet swept */
+
+	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(change.id, lease.id);
+	assert_string_equal(change.scope, "alice");
+	assert_string_equal(change.path, "/payments");
+	assert_string_equal(change.key, "a0");
+	assert_int_equal(change.from, RECORD_IN_PROGRESS);
+	assert_int_equal(change.to, RECORD_UNKNOWN);
+	store_changes_free(&change, n);
+
+	assert_int_equal(decision_for("a0"), DECIDE_UNKNOWN);
+	assert_int_equal(commit(settlement(&lease, RECORD_COMPLETED)), RC_LOST);
+	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_string_equal(row.last_error, "oncewrap was lost");
+	assert_int_equal(row.locked_until, 0);
+	store_row_free(&row);
+	store_list_free(c);
+	assert_int_equal(sweep(store), 0);
+}
+
+static void
+a_sweep_is_bounded_and_spares_the_living(void **state)
+{
+	struct store_change changes[4];
+	struct store_lease lease;
+	pid_t dead1, dead2, alive;
+	int n;
+
+	(void)state;
+	dead1 = child_with_leases('a', 3, &lease);
+	alive = child_with_leases('b', 2, &lease);
+	dead2 = child_with_leases('c', 3, &lease);
+	kill_and_wait(dead1);
+	kill_and_wait(dead2);
+	store = open_store();
+	reserve("own");
+	assert_int_equal(store_sweep(store, 4, changes, &n), RC_OK);
+	assert_int_equal(n, 4);
+	store_changes_free(changes, n);
+	assert_int_equal(store_sweep(store, 4, changes, &n), RC_OK);
+	assert_int_equal(n, 2);
+	store_changes_free(changes, n);
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE state = 'unknown'"),
+	    6);
+	assert_int_equal(state_of("b0"), RECORD_IN_PROGRESS);
+	assert_int_equal(state_of("b1"), RECORD_IN_PROGRESS);
+	assert_int_equal(state_of("own"), RECORD_IN_PROGRESS);
+	kill_and_wait(alive);
+}
+
+static void
+without_the_lock_file_nobody_is_settled(void **state)
+{
+	struct store_change changes[4];
+	struct store_lease lease;
+	char lock[128];
+	pid_t pid;
+	int n;
+
+	(void)state;
+	pid = child_with_leases('a', 1, &lease);
+	store = open_store();
+	snprintf(lock, sizeof(lock), "%s-lock", file);
+	assert_int_equal(unlink(lock), 0);
+	kill_and_wait(pid);
+	assert_int_equal(store_sweep(store, 4, changes, &n), RC_IO);
+	assert_int_equal(n, 0);
+	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
+}
+
+/* By another name the database is the same, and so is its lock file. */
+static void
+a_symbolic_link_to_the_database_is_the_database(void **state)
+{
+	struct store_lease lease;
+	char link[128];
+	pid_t pid;
+
+	(void)state;
+	pid = child_with_leases('a', 1, &lease);
+	snprintf(link, sizeof(link), "%s-link", file);
+	assert_int_equal(symlink(file, link), 0);
+	strcpy(file + strlen(file), "-link");
+	store = open_store();
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
+	kill_and_wait(pid);
+	assert_int_equal(sweep(store), 1);
+}
+
+#define KEYS 60
+
+static void
+of_two_processes_one_wins(void **state)
+{
+	int fd[2], i, j, won, total = 0;
+	char key[16];
+	pid_t pid[3];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	for (i = 0; i < 3; i++) {
+		pid[i] = fork();
+		if (pid[i] != 0)
+			continue;
+		store = open_store(); /* all three make it, or one does */
+		for (j = won = 0; j < KEYS; j++) {
+			snprintf(key, sizeof(key), "%d", j);
+			won += decision_for(key) == DECIDE_RUN;
+		}
+		if (write(fd[1], &won, sizeof(won)) != sizeof(won))
+			_exit(1);
+		_exit(0);
+	}
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(read(fd[0], &won, sizeof(won)), sizeof(won));
+		total += won;
+		assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
+	}
+	close(fd[0]);
+	close(fd[1]);
+	assert_int_equal(total, KEYS);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), KEYS);
+}
+
+static void
+another_store_s_settlement_is_seen(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store *first = store;
+	uint64_t generation = 0;
+	int64_t begin;
+
+	(void)state;
+	store_wait(first, &generation, clock_mono() + 1000);
+	store = open_store();
+	settle(&lease, RECORD_COMPLETED);
+	store_close(store);
+	store = first;
+	begin = clock_mono();
+	while (state_of("k") != RECORD_COMPLETED)
+		assert_true(store_wait(store, &generation, begin + 1000));
+	assert_true(clock_mono() - begin < 500);
+}
+
+/* --- the write lock is held by somebody else ----------------------------- */
+
+static void
+a_reservation_gives_up_in_time(void **state)
+{
+	struct store_reservation r = reservation("k");
+	sqlite3 *other = raw_open(file);
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+	int64_t begin, took;
+
+	(void)state;
+	reserve("before");
+	raw_run(other, "BEGIN IMMEDIATE");
+	begin = clock_mono();
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_BUSY);
+	took = clock_mono() - begin;
+	assert_true(took >= PATIENCE && took < PATIENCE + 2000);
+	/* reading goes on */
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
+	raw_run(other, "ROLLBACK");
+	/* what was given up does not happen after all */
+	assert_int_equal(decision_for("later"), DECIDE_RUN);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+	sqlite3_close(other);
+}
+
+static void
+a_settlement_does_not_give_up(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	sqlite3 *other = raw_open(file);
+
+	(void)state;
+	give_body(s, 100000);
+	raw_run(other, "BEGIN IMMEDIATE");
+	assert_int_equal(commit(s), RC_PENDING);
+	nothing_settles();
+	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
+	raw_run(other, "ROLLBACK");
+	assert_true(becomes("k", RECORD_COMPLETED));
+	assert_true(answer_is(lease.id, 100000));
+	sqlite3_close(other);
+}
+
+static void
+a_settlement_is_tried_once_more_at_the_end(void **state)
+{
+	struct store_lease a = reserve("a"), b = reserve("b");
+	sqlite3 *other = raw_open(file);
+
+	(void)state;
+	raw_run(other, "BEGIN IMMEDIATE");
+	assert_int_equal(commit(settlement(&a, RECORD_COMPLETED)), RC_PENDING);
+	raw_run(other, "ROLLBACK");
+	store_close(store);
+	store = open_store();
+	assert_int_equal(state_of("a"), RECORD_COMPLETED);
+
+	raw_run(other, "BEGIN IMMEDIATE");
+	assert_int_equal(commit(settlement(&b, RECORD_COMPLETED)), RC_PENDING);
+	store_close(store); /* comes to an end all the same */
+	raw_run(other, "ROLLBACK");
+	sqlite3_close(other);
+	store = open_store();
+	assert_int_equal(state_of("b"), RECORD_IN_PROGRESS);
+	assert_int_equal(sweep(store), 1);
+	assert_int_equal(state_of("b"), RECORD_UNKNOWN);
+}
+
+/* --- the disk ----------------------------------------------------------- */
+
+/* What would be found after a crash now: copies the files, through another
+ * process, for to close one here drops SQLite's locks. */
+static void
+crash(void)
+{
+	char command[400];
+
+	snprintf(command, sizeof(command), "cp %s %s/c && cp %s-wal %s/c-wal",
+	    file, dir, file, dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void
+open_the_crashed(struct store **old)
+{
+	struct store_options o = options();
+	char err[256], name[128];
+
+	snprintf(name, sizeof(name), "%s/c", dir);
+	o.database = name;
+	*old = store;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+}
+
+/* That the tests below test something. */
+static void
+a_failed_commit_comes_back_if_nothing_is_done(void **state)
+{
+	sqlite3 *db = raw_open(file);
+	struct store *old;
+
+	(void)state;
+	raw_run(db, "PRAGMA synchronous = FULL");
+	atomic_store(&faulty_syncs, 1);
+	assert_int_equal(sqlite3_exec(db, "UPDATE once_meta SET last_id = 77",
+			     NULL, NULL, NULL),
+	    SQLITE_IOERR);
+	assert_int_equal(raw_number("SELECT last_id FROM once_meta"), 0);
+	crash();
+	open_the_crashed(&old);
+	snprintf(file, sizeof(file), "%s/c", dir);
+	assert_int_equal(raw_number("SELECT last_id FROM once_meta"), 77);
+	store_close(old);
+	sqlite3_close(db);
+}
+
+static void
+a_reservation_that_failed_does_not_come_back(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct record found;
+	struct store *old;
+	enum decision d;
+
+	(void)state;
+	reserve("before");
+	atomic_store(&faulty_syncs, 1);
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	crash();
+	open_the_crashed(&old);
+	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	store_close(old);
+}
+
+/* If the disk fails for good, what comes back is not free. */
+static void
+a_reservation_that_comes_back_is_unknown(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct record found;
+	struct store *old;
+	int64_t begin = clock_mono();
+	enum decision d;
+
+	(void)state;
+	atomic_store(&faulty_syncs, -1);
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
+	assert_true(clock_mono() - begin >= PATIENCE);
+	assert_true(clock_mono() - begin < PATIENCE + 3000);
+	crash();
+	faulty_heal();
+	open_the_crashed(&old);
+	if (state_of("k") != RECORD_NONE) {
+		assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
+		assert_int_equal(sweep(store), 1);
+		assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+	}
+	store_close(old);
+}
+
+static void
+a_settlement_outlasts_a_failing_disk(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	int seen;
+
+	(void)state;
+	give_body(s, 70000);
+	atomic_store(&faulty_syncs, -1);
+	assert_int_equal(commit(s), RC_PENDING);
+	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
+	assert_int_equal(reserve_fails("other"), RC_IO);
+	seen = atomic_load(&faulty_syncs_seen);
+	faulty_heal();
+	assert_true(becomes("k", RECORD_COMPLETED));
+	assert_true(answer_is(lease.id, 70000));
+	assert_true(seen < 200); /* it did not try without pause */
+}
+
+static long
+wal_size(void)
+{
+	struct stat st;
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-wal", file);
+	return stat(name, &st) == 0 ? (long)st.st_size : 0;
+}
+
+static void
+on_a_full_disk_nothing_is_reserved(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	reserve("before");
+	atomic_store(&faulty_size, wal_size());
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_FULL);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
+	faulty_heal();
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+}
+
+struct neighbour {
+	pthread_t thread;
+	const char *key; /* to reserve, or */
+	struct store_settlement *settlement;
+	enum rc rc;
+};
+
+static void *
+be_neighbour(void *arg)
+{
+	struct neighbour *me = arg;
+	struct store_reservation r;
+	struct store_lease lease;
+	struct record found;
+	int64_t expires_at;
+	enum decision d;
+
+	if (me->settlement != NULL) {
+		me->rc = store_settle(store, &me->settlement, &expires_at);
+		store_settlement_free(me->settlement);
+		return NULL;
+	}
+	r = reservation(me->key);
+	me->rc = store_reserve(store, &r, &lease, &d, &found);
+	return NULL;
+}
+
+/*
+ * All wait for the lock, so that they become one group.  What is too large for
+ * the disk takes none of the others with it.
+ */
+static void
+one_s_failure_stays_its_own(void **state)
+{
+	static const char *const keys[] = { "a", "b", NULL, "c", "d" };
+	struct store_lease lease = reserve("large");
+	struct neighbour n[COUNT(keys)];
+	sqlite3 *other = raw_open(file);
+	size_t i;
+
+	(void)state;
+	memset(n, 0, sizeof(n));
+	raw_run(other, "BEGIN IMMEDIATE");
+	atomic_store(&faulty_size, wal_size() + 40000);
+	for (i = 0; i < COUNT(keys); i++) {
+		n[i].key = keys[i];
+		if (keys[i] == NULL) {
+			n[i].settlement = settlement(&lease, RECORD_COMPLETED);
+			give_body(n[i].settlement, 60000);
+		}
+		assert_int_equal(
+		    pthread_create(&n[i].thread, NULL, be_neighbour, &n[i]), 0);
+	}
+	nothing_settles();
+	raw_run(other, "ROLLBACK");
+	for (i = 0; i < COUNT(keys); i++)
+		pthread_join(n[i].thread, NULL);
+	for (i = 0; i < COUNT(keys); i++) {
+		assert_int_equal(n[i].rc, keys[i] != NULL ? RC_OK : RC_PENDING);
+		if (keys[i] != NULL)
+			assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
+	}
+	assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
+	faulty_heal();
+	assert_true(becomes("large", RECORD_COMPLETED));
+	assert_true(answer_is(lease.id, 60000));
+	sqlite3_close(other);
+}
+
+/* A small file system, really full. */
+static void
+a_large_answer_leaves_room_for_small_ones(void **state)
+{
+	struct store_settlement *s;
+	struct store_lease large, small;
+	char place[80];
+
+	(void)state;
+	snprintf(place, sizeof(place), "%s/small", dir);
+	assert_int_equal(mkdir(place, 0700), 0);
+	if (mount("tmpfs", place, "tmpfs", 0, "size=8m") == -1) {
+		rmdir(place);
+		skip();
+	}
+	store_close(store);
+	snprintf(file, sizeof(file), "%s/db", place);
+	store = open_store();
+	large = reserve("large");
+	small = reserve("small");
+	s = settlement(&large, RECORD_COMPLETED);
+	give_body(s, 16 * 1024 * 1024);
+	assert_int_equal(commit(s), RC_PENDING);
+	s = settlement(&small, RECORD_COMPLETED);
+	give_body(s, 1000);
+	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(decision_for("new"), DECIDE_RUN);
+	assert_int_equal(decision_for("large"), DECIDE_BUSY);
+
+	/* with room again it is kept */
+	assert_int_equal(
+	    mount("tmpfs", place, "tmpfs", MS_REMOUNT, "size=80m"), 0);
+	assert_true(becomes("large", RECORD_COMPLETED));
+	assert_true(answer_is(large.id, 16 * 1024 * 1024));
+	store_close(store);
+	store = NULL;
+	assert_int_equal(umount2(place, MNT_DETACH), 0);
+	rmdir(place);
+	snprintf(file, sizeof(file), "%s/db", dir);
+}
+
+/* --- a reader that does not end ----------------------------------------- */
+
+static void
+a_log_too_long_stops_reservations_only(void **state)
+{
+	struct store_options o = options();
+	struct store_reservation r = reservation("new");
+	struct store_lease first, lease;
+	sqlite3 *reader = raw_open(file);
+	struct record found;
+	enum decision d;
+	char err[256], key[16];
+	uint64_t generation = 0;
+	int64_t until;
+	enum rc rc;
+	int i;
+
+	(void)state;
+	store_close(store);
+	o.max_wal = 300 * 1024;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	first = reserve("first");
+	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	for (i = 0, rc = RC_OK; i < 500 && rc == RC_OK; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		r.identity.key = key;
+		rc = store_reserve(store, &r, &lease, &d, &found);
+	}
+	assert_int_equal(rc, RC_LIMIT);
+	assert_true(i > 10);
+	assert_true(wal_size() < 400 * 1024);
+	assert_int_equal(state_of(key), RECORD_NONE);
+	settle(&first, RECORD_COMPLETED);
+	assert_int_equal(reserve_fails("other"), RC_LIMIT);
+
+	raw_run(reader, "COMMIT");
+	until = clock_mono() + 5000;
+	do {
+		store_wait(store, &generation, clock_mono() + 20);
+		rc = store_reserve(store, &r, &lease, &d, &found);
+	} while (rc == RC_LIMIT && clock_mono() < until);
+	assert_int_equal(rc, RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	assert_true(wal_size() < 300 * 1024);
+	sqlite3_close(reader);
+}
+
+/* Without one, the log is reset again and again. */
+static void
+the_log_does_not_grow(void **state)
+{
+	struct store_settlement *s;
+	struct store_lease lease;
+	char key[16];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 400; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		lease = reserve(key);
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, 50000);
+		assert_int_equal(commit(s), RC_OK);
+		if (i % 10 == 0)
+			assert_true(answer_is(lease.id, 50000));
+	}
+	assert_true(wal_size() < 9 * 1024 * 1024);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static enum rc
+open_fails(const char *name, bool create)
+{
+	struct store_options o = options();
+	char err[256] = "";
+	struct store *s;
+	enum rc rc;
+
+	o.database = name;
+	o.create = create;
+	rc = store_open(&s, &o, err, sizeof(err));
+	if (rc == RC_OK)
+		fail_msg("%s was opened", name);
+	assert_null(s);
+	if (strstr(err, name) == NULL)
+		fail_msg("not named: %s", err);
+	return rc;
+}
+
+/* A command for the file "$f". */
+static void
+shell(const char *command)
+{
+	assert_int_equal(setenv("f", file, 1), 0);
+	assert_int_equal(system(command), 0);
+}
+
+static void
+what_is_not_ours_is_refused_and_left_alone(void **state)
+{
+	static const struct {
+		const char *name, *make;
+		enum rc rc;
+	} rows[] = {
+		{ "not a database", "yes 'no database' | head -c 9000 > $f",
+		    RC_CORRUPT },
+		{ "a short text", "echo hello > $f", RC_CORRUPT },
+		{ "another program's",
+		    "sqlite3 $f 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'",
+		    RC_CORRUPT },
+		{ "another program's, by its id",
+		    "sqlite3 $f 'PRAGMA application_id = 7'", RC_CORRUPT },
+		{ "a newer release's",
+		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
+		    "PRAGMA user_version = 2; CREATE TABLE once_new(x)'",
+		    RC_VERSION },
+		{ "ours without tables",
+		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
+		    "PRAGMA user_version = 1'",
+		    RC_CORRUPT },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		empty_dir();
+		shell(rows[i].make);
+		shell("cksum < $f > $f.before");
+		if (open_fails(file, true) != rows[i].rc)
+			fail_msg("%s", rows[i].name);
+		shell("cksum < $f | cmp -s - $f.before");
+	}
+}
+
+static void
+files_that_cannot_be_opened(void **state)
+{
+	char name[128];
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s/none", dir);
+	assert_int_equal(open_fails(name, false), RC_NOTFOUND);
+	assert_int_equal(access(name, F_OK), -1);
+	snprintf(name, sizeof(name), "%s/none/db", dir);
+	assert_int_equal(open_fails(name, true), RC_IO);
+	assert_int_equal(open_fails(dir, true), RC_IO);
+	shell(": > $f");
+	assert_int_equal(open_fails(file, false), RC_CORRUPT);
+	/* but one that is empty can be made ours */
+	store = open_store();
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+}
+
+static void
+a_directory_that_cannot_be_written(void **state)
+{
+	struct store_options o = options();
+	char err[256];
+	struct store *s;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(chmod(dir, 0555), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
+			_exit(2);
+		_exit(store_open(&s, &o, err, sizeof(err)) == RC_IO &&
+			    strstr(err, file) != NULL
+			? 0
+			: 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	chmod(dir, 0700);
+	assert_int_equal(status, 0);
+}
+
+static void
+files_have_the_mode_asked_for(void **state)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
+	static const mode_t modes[] = { 0600, 0660 }, masks[] = { 0, 077 };
+	struct store_options o = options();
+	char err[256], name[128];
+	struct stat st;
+	size_t i, j;
+	mode_t old;
+
+	(void)state;
+	for (i = 0; i < COUNT(modes); i++) {
+		o.mode = modes[i];
+		old = umask(masks[i]);
+		assert_int_equal(
+		    store_open(&store, &o, err, sizeof(err)), RC_OK);
+		umask(old);
+		for (j = 0; j < COUNT(suffixes); j++) {
+			snprintf(name, sizeof(name), "%s%s", file, suffixes[j]);
+			assert_int_equal(stat(name, &st), 0);
+			assert_int_equal(st.st_mode & 07777, modes[i]);
+		}
+		store_close(store);
+		store = NULL;
+		empty_dir();
+	}
+}
+
+/* --- rows that make no sense -------------------------------------------- */
+
+static enum rc
+found_as(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct record record;
+	enum rc rc;
+
+	rc = store_find(store, &r.identity, &record);
+	if (rc == RC_OK)
+		record_free(&record);
+	return rc;
+}
+
+static void
+a_broken_row_is_an_error_and_never_runs(void **state)
+{
+	static const struct {
+		const char *name, *set;
+	} rows[] = {
+		{ "a short fingerprint", "fingerprint = x'00'" },
+		{ "a long fingerprint", "fingerprint = zeroblob(33)" },
+		{ "a downstream key that is none", "downstream = 'x'" },
+		{ "a long downstream key", "downstream = hex(zeroblob(99))" },
+		{ "completed without a status", "status = NULL" },
+		{ "completed with an odd status", "status = 42" },
+		{ "no attempt", "attempt = 0" },
+		{ "an unknown state", "state = 'odd'" },
+		{ "a token outside of a lease",
+		    "token = '0123456789abcdef0123456789abcdef'" },
+		{ "a lease without a token", "state = 'in_progress'" },
+		{ "an end before time began", "expires_at = -1" },
+		{ "a recovery point without end",
+		    "recovery_point = hex(zeroblob(200))" },
+	};
+	struct store_lease lease;
+	char sql[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		lease = reserve(rows[i].name);
+		settle(&lease, RECORD_COMPLETED);
+		snprintf(sql, sizeof(sql),
+		    "PRAGMA ignore_check_constraints = ON; "
+		    "UPDATE once_key SET %s WHERE id = %lld",
+		    rows[i].set, (long long)lease.id);
+		raw(sql);
+		if (i < COUNT(rows) - 1 && found_as(rows[i].name) != RC_CORRUPT)
+			fail_msg("%s: found", rows[i].name);
+		if (reserve_fails(rows[i].name) != RC_CORRUPT)
+			fail_msg("%s: reserved", rows[i].name);
+	}
+	/* without its recipe a key is not free either */
+	lease = reserve("r");
+	raw("UPDATE once_key SET recipe = 99 WHERE key = 'r'");
+	assert_int_equal(reserve_fails("r"), RC_CORRUPT);
+	/* the others are not touched by that */
+	assert_int_equal(decision_for("sound"), DECIDE_RUN);
+}
+
+static void
+a_broken_answer_is_an_error(void **state)
+{
+	static const struct {
+		const char *name, *sql;
+		enum rc rc;
+	} rows[] = {
+		{ "of a later encoding",
+		    "UPDATE once_key SET response_version = 2", RC_VERSION },
+		{ "of no kind", "UPDATE once_key SET kind = 9", RC_CORRUPT },
+		{ "an interim status", "UPDATE once_key SET status = 100",
+		    RC_CORRUPT },
+		{ "a long reason",
+		    "UPDATE once_key SET reason = hex(zeroblob(100))",
+		    RC_CORRUPT },
+		{ "a body of another length",
+		    "UPDATE once_key SET body_length = 4999", RC_CORRUPT },
+		{ "a negative length", "UPDATE once_key SET body_length = -1",
+		    RC_CORRUPT },
+		{ "another length in the row",
+		    "UPDATE once_key SET body = x'0000'", RC_CORRUPT },
+		{ "no body", "DELETE FROM once_body", RC_CORRUPT },
+	};
+	struct store_settlement *s;
+	struct store_lease lease;
+	struct response r;
+	struct spool *body;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		raw("DELETE FROM once_key; DELETE FROM once_body");
+		lease = reserve("k");
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, 5000);
+		assert_int_equal(commit(s), RC_OK);
+		assert_true(answer_is(lease.id, 5000));
+		raw(rows[i].sql);
+		response_init(&r);
+		if (store_answer(store, lease.id, &r, &body) != rows[i].rc)
+			fail_msg("%s", rows[i].name);
+		assert_null(body);
+		assert_null(r.body);
+		response_free(&r);
+	}
+}
+
+#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
+#define TEST_DISK(f) \
+	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_DIR(a_killed_process_leaves_unknown),
+		TEST_DIR(a_sweep_is_bounded_and_spares_the_living),
+		TEST_DIR(without_the_lock_file_nobody_is_settled),
+		TEST_DIR(a_symbolic_link_to_the_database_is_the_database),
+		TEST_DIR(of_two_processes_one_wins),
+		TEST(another_store_s_settlement_is_seen),
+		TEST(a_reservation_gives_up_in_time),
+		TEST(a_settlement_does_not_give_up),
+		TEST(a_settlement_is_tried_once_more_at_the_end),
+		TEST_DISK(a_failed_commit_comes_back_if_nothing_is_done),
+		TEST_DISK(a_reservation_that_failed_does_not_come_back),
+		TEST_DISK(a_reservation_that_comes_back_is_unknown),
+		TEST_DISK(a_settlement_outlasts_a_failing_disk),
+		TEST_DISK(on_a_full_disk_nothing_is_reserved),
+		TEST_DISK(one_s_failure_stays_its_own),
+		TEST(a_large_answer_leaves_room_for_small_ones),
+		TEST(a_log_too_long_stops_reservations_only),
+		TEST(the_log_does_not_grow),
+		TEST_DIR(what_is_not_ours_is_refused_and_left_alone),
+		TEST_DIR(files_that_cannot_be_opened),
+		TEST_DIR(a_directory_that_cannot_be_written),
+		TEST_DIR(files_have_the_mode_asked_for),
+		TEST(a_broken_row_is_an_error_and_never_runs),
+		TEST(a_broken_answer_is_an_error),
+	};
+
+	if (faulty_register() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
