@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#define PATIENCE 1000
+
 #include "faulty_vfs.h"
 #include "store_fixture.h"
 
