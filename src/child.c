@@ -5,8 +5,9 @@
  * and CLONE_PIDFD leaves no moment at which the pid could be another's.
  *
  * Between clone and exec the child shares our memory and runs on a stack of
- * its own: only system calls there, and those that glibc would broadcast to
- * all threads (setuid and its kin) by number.
+ * its own: only system calls there, and by number those that glibc would
+ * broadcast to all threads (setuid and its kin), or that ThreadSanitizer would
+ * take for the parent's (dup2).
  */
 #include "config.h"
 
@@ -47,6 +48,22 @@
 #define CHILD_SIDE __attribute__((disable_sanitizer_instrumentation))
 #else
 #define CHILD_SIDE __attribute__((no_sanitize("address", "thread")))
+#endif
+
+/*
+ * To ThreadSanitizer clone() is fork(): it resets what it knows of our threads,
+ * in memory that is still ours.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_TSAN
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHILD_TSAN
+#endif
+#endif
+#ifdef CHILD_TSAN
+int __clone(int (*)(void *), void *, int, void *, ...);
+#define clone __clone
 #endif
 
 struct birth {
@@ -107,7 +124,7 @@ child_side(void *arg)
 		goto fail;
 	birth->step = "dup2";
 	for (i = 0; i < 3; i++) {
-		if (dup2(spec->fd[i], i) == -1)
+		if (syscall(SYS_dup3, spec->fd[i], i, 0) == -1)
 			goto fail;
 	}
 	if (spec->umask != -1)
