@@ -165,3 +165,18 @@ WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
 
 -- name: owner_count
 SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner = ?1;
+
+-- For who watches it -------------------------------------------------------
+
+-- name: gauge_running
+SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
+
+-- name: gauge_open
+SELECT state, count(*), min(updated_at) FROM once_key
+WHERE state IN ('pending', 'unknown', 'dead_letter') GROUP BY state;
+
+-- Walks an index, from one row that was seen to the next.
+-- name: tally
+SELECT expires_at, state, id FROM once_key
+WHERE expires_at IS NOT NULL AND (expires_at, state, id) > (?1, ?2, ?3)
+ORDER BY expires_at, state, id LIMIT ?4;

@@ -60,10 +60,15 @@ CREATE UNIQUE INDEX once_key_identity ON once_key(key, path, scope);
 -- name: schema_key_running
 CREATE INDEX once_key_running ON once_key(owner) WHERE state = 'in_progress';
 
--- What ends by age, oldest first.
+-- What ends by age, oldest first.  The state is there to be counted.
 -- name: schema_key_expiry
-CREATE INDEX once_key_expiry ON once_key(expires_at)
+CREATE INDEX once_key_expiry ON once_key(expires_at, state)
     WHERE expires_at IS NOT NULL;
+
+-- What somebody has to deal with, oldest first; a healthy store has few.
+-- name: schema_key_open
+CREATE INDEX once_key_open ON once_key(state, updated_at)
+    WHERE state IN ('pending', 'unknown', 'dead_letter');
 
 -- Large bodies are apart: a change of any column of a row writes the whole row
 -- again.

@@ -13,6 +13,7 @@
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
+#include "metrics.h"
 #include "attempt.h"
 
 /* Ours to say: a handler that sends them would be believed. */
@@ -62,8 +63,10 @@ attempt_run(struct attempt *at)
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
 	FAULT(HANDLER_START);
-	if ((run = handler_start(at->rule, at->rq, &once, facts)) != NULL)
-		run_capture(run, at->output, facts);
+	if ((run = handler_start(at->rule, at->rq, &once, facts)) == NULL)
+		return;
+	run_capture(run, at->output, facts);
+	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
 }
 

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "log.h"
+#include "metrics.h"
 #include "committer_impl.h"
 
 void
@@ -132,6 +133,24 @@ committer_stop(struct committer *c)
 	free(c);
 }
 
+/* What a caller is told, as who watches sees it; under the lock. */
+static enum rc
+tell(struct committer *c, enum rc rc)
+{
+	c->health.last = rc == RC_LOST ? RC_OK : rc;
+	if (c->health.last != RC_OK)
+		metrics_count(METRICS_STORE_ERRORS);
+	return rc;
+}
+
+void
+committer_health(struct committer *c, struct committer_health *health)
+{
+	pthread_mutex_lock(&c->mutex);
+	*health = c->health;
+	pthread_mutex_unlock(&c->mutex);
+}
+
 enum rc
 committer_do(struct committer *c, struct op *op)
 {
@@ -160,8 +179,10 @@ committer_do(struct committer *c, struct op *op)
 				break;
 			if (op->kind == OP_SETTLE) {
 				op->left = true;
+				c->health.unrecorded++;
+				rc = tell(c, RC_PENDING);
 				pthread_mutex_unlock(&c->mutex);
-				return RC_PENDING;
+				return rc;
 			}
 			if (op->stage == OP_QUEUED) {
 				committer_list_remove(&c->queue, op);
@@ -170,7 +191,7 @@ committer_do(struct committer *c, struct op *op)
 			}
 		}
 	}
-	rc = op->rc;
+	rc = tell(c, op->rc);
 	pthread_mutex_unlock(&c->mutex);
 	return rc;
 }

@@ -42,6 +42,14 @@ void committer_stop(struct committer *);
  */
 enum rc committer_do(struct committer *, struct op *);
 
+/* How writing goes, as callers were told. */
+struct committer_health {
+	enum rc last;        /* the last operation */
+	bool log_is_long;    /* longer than max_wal: no reservations */
+	unsigned unrecorded; /* settlements that callers no longer wait for */
+};
+void committer_health(struct committer *, struct committer_health *);
+
 /* See store_wait(). */
 bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
 

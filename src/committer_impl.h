@@ -30,6 +30,7 @@ struct committer {
 	struct committer_list queue, later;
 	bool closing;
 	uint64_t generation;
+	struct committer_health health;
 
 	/* the thread's own */
 	bool tainted;

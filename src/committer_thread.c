@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "log.h"
+#include "metrics.h"
 #include "committer_impl.h"
 
 /* How long one try for the lock takes, and the pauses between tries of a
@@ -54,7 +55,9 @@ finish(struct committer *c, struct op *op, enum rc rc)
 		pthread_cond_broadcast(&c->settled);
 	}
 	left = op->left;
-	if (!left)
+	if (left)
+		c->health.unrecorded--;
+	else
 		pthread_cond_signal(&op->done);
 	pthread_mutex_unlock(&c->mutex);
 	FAULT(COMMIT_TOLD);
@@ -174,9 +177,10 @@ run_singly(struct committer *c, struct committer_list *group)
 		rc = begin_until(c, until);
 		if (rc == RC_OK)
 			rc = end(c, run_one(c, op));
-		if (rc == RC_OK)
+		if (rc == RC_OK) {
+			metrics_observe(METRICS_COMMIT_BATCH, 1);
 			finish(c, op, op->rc);
-		else {
+		} else {
 			op->rc = rc;
 			committer_list_add(&failed, op);
 		}
@@ -194,11 +198,13 @@ run_group(struct committer *c, struct committer_list *group)
 {
 	struct op *op;
 	enum rc rc = RC_OK;
+	int n = 0;
 
-	for (op = group->first; op != NULL && rc == RC_OK; op = op->next)
+	for (op = group->first; op != NULL && rc == RC_OK; op = op->next, n++)
 		rc = run_one(c, op);
 	rc = end(c, rc);
 	if (rc == RC_OK) {
+		metrics_observe(METRICS_COMMIT_BATCH, n);
 		while ((op = committer_list_take(group)) != NULL)
 			finish(c, op, op->rc);
 		return;
@@ -264,18 +270,18 @@ fail_queue(struct committer *c, enum rc rc, bool reservations)
 static void
 watch_log(struct committer *c)
 {
-	int64_t now;
+	bool is_long = db_wal_bytes(c->db) > c->max_wal;
 
-	if (db_wal_bytes(c->db) <= c->max_wal)
-		return;
-	now = clock_mono();
-	if (now >= c->cut_at) {
-		c->cut_at = now + CUT_PAUSE;
+	if (is_long && clock_mono() >= c->cut_at) {
+		c->cut_at = clock_mono() + CUT_PAUSE;
 		(void)db_checkpoint(c->db, true);
-		if (db_wal_bytes(c->db) <= c->max_wal)
-			return;
+		is_long = db_wal_bytes(c->db) > c->max_wal;
 	}
-	fail_queue(c, RC_LIMIT, true);
+	pthread_mutex_lock(&c->mutex);
+	c->health.log_is_long = is_long;
+	pthread_mutex_unlock(&c->mutex);
+	if (is_long)
+		fail_queue(c, RC_LIMIT, true);
 }
 
 /* Now and then the log is moved into the database; never while somebody waits

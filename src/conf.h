@@ -85,6 +85,7 @@ struct conf {
 	char key_variable[264]; /* its CGI variable */
 	const char *link;
 	enum conf_dialect dialect;
+	const char *admin_path; /* NULL: none */
 	int64_t sweep_interval, reap_interval;
 
 	/* [defaults], and [route PATH] with the defaults filled in,

@@ -101,6 +101,7 @@ static const struct conf_option server_options[] = {
 	{ S(key_header), TEXT(FIELD), IS("Idempotency-Key") },
 	{ S(link), TEXT(URI), IS(PACKAGE_URL) },
 	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
+	{ S(admin_path), TEXT(PATH) },
 	{ S(sweep_interval), TIME(10, DAY), IS("60s") },
 	{ S(reap_interval), TIME(10, DAY), IS("60s") },
 };
@@ -141,7 +142,7 @@ static const struct conf_option route_options[] = {
 };
 
 static const char *const later_server_options[] = {
-	"status_path", "admin_path", "async_workers", "async_queue", NULL
+	"status_path", "async_workers", "async_queue", NULL
 };
 
 static const char *const later_route_options[] = {

@@ -326,6 +326,22 @@ check_uri(const char *s, struct conf_error *why)
 	return true;
 }
 
+/* A path of our own; what is below it is for no handler. */
+static bool
+own_path(const char *text, struct conf_arena *arena, const char **out,
+    struct conf_error *why)
+{
+	const char *path;
+
+	if (!conf_text_path(text, arena, &path, why))
+		return false;
+	if (path[1] == '\0')
+		return conf_value_fail(
+		    why, "\"%.200s\" leaves no path to the handlers", text);
+	*out = path;
+	return true;
+}
+
 bool
 conf_text_single(const char *text, enum conf_text_kind kind,
     struct conf_arena *arena, const char **out, struct conf_error *why)
@@ -359,6 +375,8 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	case CONF_TEXT_URI:
 		good = check_uri(text, why);
 		break;
+	case CONF_TEXT_PATH:
+		return own_path(text, arena, out, why);
 	}
 	if (!good)
 		return false;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "attempt.h"
 #include "clock.h"
 #include "decide.h"
@@ -24,6 +25,7 @@
 #include "key.h"
 #include "limit.h"
 #include "log.h"
+#include "metrics.h"
 #include "problem.h"
 #include "route.h"
 #include "scope.h"
@@ -236,6 +238,29 @@ may_wait(struct job *job)
 	return false;
 }
 
+static enum metrics_id
+counted_as(const struct job *job, enum decision decision)
+{
+	switch (decision) {
+	case DECIDE_RUN:
+		return job->attempt.lease.attempt > 1
+		    ? METRICS_RESERVE_FAILED_RETRY
+		    : METRICS_RESERVE_CREATED;
+	case DECIDE_REPLAY:
+	case DECIDE_NOT_KEPT:
+	case DECIDE_GONE:
+		return METRICS_RESERVE_REPLAY;
+	case DECIDE_BUSY:
+		return METRICS_RESERVE_IN_PROGRESS;
+	case DECIDE_MISMATCH:
+		return METRICS_RESERVE_KEY_MISUSE;
+	case DECIDE_UNKNOWN:
+		return METRICS_RESERVE_UNKNOWN;
+	}
+	assert(!"decision out of range");
+	return METRICS_RESERVE_UNKNOWN;
+}
+
 /*
  * Wins the reservation, or finds what stands in its way; waits for a run under
  * way if the route says so.  False: the store failed, and that is answered.
@@ -257,7 +282,10 @@ reserve(struct job *job, enum decision *decision)
 		}
 		atomic_fetch_sub(&job->engine->waiting, 1);
 	}
-	return rc == RC_OK ? true : refuse_store(job, rc);
+	if (rc != RC_OK)
+		return refuse_store(job, rc);
+	metrics_count(counted_as(job, *decision));
+	return true;
 }
 
 /* --- answers from the record -------------------------------------------- */
@@ -355,6 +383,10 @@ engine_handle(struct engine *engine, const struct conf *conf,
 	if (rq->method[0] == '\0') {
 		(void)refuse(&job, PROBLEM_REQUEST_INVALID,
 		    "The web server sent no valid CGI request.");
+		goto out;
+	}
+	if (route_is_admin(conf, rq->path)) {
+		admin_handle(engine->store, conf, rq, answer);
 		goto out;
 	}
 	if (!route_guards(conf, job.rule, rq)) {

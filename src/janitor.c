@@ -14,6 +14,11 @@
 #include "sweep.h"
 #include "janitor.h"
 
+/* Keys are counted for the metrics at most so often, ms; and where there are
+ * many, so that it is done for a hundredth of the time. */
+#define TALLY_INTERVAL 60000
+#define TALLY_REST     100
+
 struct janitor {
 	struct confbox *confbox;
 	struct store *store;
@@ -46,23 +51,46 @@ report(const char *pass, enum rc rc)
 		    LOG_S("why", rc_text(rc)));
 }
 
+/* Returns when it is due again. */
+static int64_t
+tally(struct janitor *janitor)
+{
+	int64_t began = clock_mono(), rest;
+	bool done = false;
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && !done && !atomic_load(&janitor->stop))
+		rc = store_tally(janitor->store, &done);
+	report("tally", rc);
+	rest = (clock_mono() - began) * TALLY_REST;
+	return clock_mono() + (rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL);
+}
+
+static int64_t
+earliest(int64_t a, int64_t b, int64_t c)
+{
+	if (b < a)
+		a = b;
+	return c < a ? c : a;
+}
+
 static void *
 janitor_main(void *arg)
 {
 	struct janitor *janitor = arg;
 	struct conf *conf;
-	int64_t now, sweep_at, reap_at, sweep_last, reap_last;
+	int64_t now, sweep_at, reap_at, tally_at, sweep_last, reap_last;
 	int n;
 
 	/* The sweep of the start has been done before the first request. */
-	sweep_last = reap_last = clock_mono();
+	sweep_last = reap_last = tally_at = clock_mono();
 	while (!atomic_load(&janitor->stop)) {
 		conf = confbox_get(janitor->confbox);
 		sweep_at = sweep_last + conf->sweep_interval;
 		reap_at = reap_last + conf->reap_interval;
 		conf_unref(conf);
 
-		sleep_until(janitor, sweep_at < reap_at ? sweep_at : reap_at);
+		sleep_until(janitor, earliest(sweep_at, reap_at, tally_at));
 		now = clock_mono();
 		if (now >= sweep_at && !atomic_load(&janitor->stop)) {
 			report("sweep", sweep_pass(janitor->store, &n));
@@ -73,6 +101,8 @@ janitor_main(void *arg)
 			    reap_pass(janitor->store, &janitor->stop, &n));
 			reap_last = now;
 		}
+		if (now >= tally_at)
+			tally_at = tally(janitor);
 	}
 	return NULL;
 }

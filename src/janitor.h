@@ -1,5 +1,6 @@
 /*
- * When which pass runs: one thread, by sweep_interval and reap_interval.
+ * When which pass runs: one thread, by sweep_interval and reap_interval; and
+ * when the store counts its keys.
  */
 #ifndef JANITOR_H
 #define JANITOR_H

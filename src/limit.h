@@ -43,6 +43,9 @@
 /* One line of a handler's stderr in the log; longer ones are cut. */
 #define LIMIT_STDERR_LINE 1024
 
+/* The text of all metrics. */
+#define LIMIT_METRICS (64 * 1024)
+
 /* A problem document. */
 #define LIMIT_PROBLEM 4096
 

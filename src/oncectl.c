@@ -33,6 +33,7 @@ static const struct command {
 	    ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM, oncectl_show },
 	{ "stats", "", 0, 0, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },
+	{ "metrics", "", 0, 0, oncectl_metrics },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 

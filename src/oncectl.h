@@ -44,6 +44,7 @@ int oncectl_ls(struct oncectl *);
 int oncectl_show(struct oncectl *);
 int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
+int oncectl_metrics(struct oncectl *);
 
 /* "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *, enum rc);

@@ -5,6 +5,7 @@
 
 #include "fault.h"
 #include "log.h"
+#include "metrics.h"
 #include "reap.h"
 
 #define REAP_BATCH 100
@@ -21,6 +22,7 @@ reap_pass(struct store *store, const atomic_bool *stop, int *n)
 		FAULT(REAP_BEFORE);
 		rc = store_reap(store, REAP_BATCH, &reaped);
 		FAULT(REAP_AFTER);
+		metrics_add(METRICS_EXPIRED, reaped);
 		*n += reaped;
 	} while (rc == RC_OK && reaped == REAP_BATCH && !atomic_load(stop));
 	if (*n > 0)

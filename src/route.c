@@ -32,6 +32,12 @@ route_find(const struct conf *conf, const char *path)
 }
 
 bool
+route_is_admin(const struct conf *conf, const char *path)
+{
+	return conf->admin_path != NULL && is_prefix(conf->admin_path, path);
+}
+
+bool
 route_guards(const struct conf *conf, const struct conf_route *route,
     const struct request *request)
 {
@@ -52,6 +58,8 @@ uint64_t
 route_body_limit(const struct conf *conf, const struct conf_route *route,
     const struct request *request)
 {
+	if (route_is_admin(conf, request->path))
+		return 0;
 	return route_guards(conf, route, request) ? route->max_request_body
 						  : UINT64_MAX;
 }

@@ -13,6 +13,9 @@
 /* Never NULL; lives as long as the configuration. */
 const struct conf_route *route_find(const struct conf *, const char *path);
 
+/* Whether a path is for oncewrap itself, and never for a handler. */
+bool route_is_admin(const struct conf *, const char *path);
+
 /*
  * Whether a request is guarded: its method is in methods, key is not ignore,
  * and it brings a key field or needs one.
@@ -20,7 +23,8 @@ const struct conf_route *route_find(const struct conf *, const char *path);
 bool route_guards(
     const struct conf *, const struct conf_route *, const struct request *);
 
-/* The longest request body allowed; UINT64_MAX if it is not guarded. */
+/* The longest request body allowed; UINT64_MAX if it is not guarded, and 0
+ * if it is for oncewrap itself. */
 uint64_t route_body_limit(
     const struct conf *, const struct conf_route *, const struct request *);
 

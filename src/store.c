@@ -117,6 +117,8 @@ start(struct store *store, const struct store_options *o)
 	store->file = strdup(db_file(store->writer));
 	if (store->file == NULL)
 		return RC_NOMEM;
+	if (stat(store->file, &store->made) == -1)
+		return RC_IO;
 	store->mode = o->mode;
 	store->busy_timeout = o->busy_timeout;
 	store->spool_dir =

@@ -161,6 +161,29 @@ void store_changes_free(struct store_change *, int n);
  * oldest first. */
 enum rc store_reap(struct store *, int limit, int *n);
 
+/* --- for who watches it ------------------------------------------------ */
+
+struct metrics_gauges;
+
+/*
+ * How many keys are in which state, as of now, or for states that end by age
+ * (completed, failed_retryable, expired) as of the last whole tally; not known
+ * before the first.  On failure nothing is known.
+ */
+enum rc store_gauges(struct store *, struct metrics_gauges *);
+
+/*
+ * Counts a part of the keys that end by age, by a read of a few milliseconds;
+ * *done says that it was the last.  One thread at a time.
+ */
+enum rc store_tally(struct store *, bool *done);
+
+/*
+ * Whether the store can do its work, or a few words why not.  Writes only
+ * where the last write failed; may then take busy_timeout.
+ */
+bool store_health(struct store *, char *why, size_t size);
+
 /* --- for operators: oncectl ------------------------------------------- */
 
 struct store_row {

@@ -4,6 +4,8 @@
 #ifndef STORE_IMPL_H
 #define STORE_IMPL_H
 
+#include <sys/stat.h>
+
 #include <pthread.h>
 
 #include "committer.h"
@@ -15,8 +17,19 @@ struct store_reader {
 	struct store_reader *next;
 };
 
+/* A count of the keys that end by age, under way: see store_gauge.c. */
+struct store_tally {
+	int64_t expires_at, id; /* the last row that was counted */
+	enum record_state state;
+	int64_t sum[RECORD_NSTATES];
+	/* the last whole one; under the lock */
+	int64_t keys[RECORD_NSTATES];
+	bool counted;
+};
+
 struct store {
 	char *file; /* what the database's name stands for */
+	struct stat made; /* the file that was opened by that name */
 	unsigned mode;
 	int64_t busy_timeout;
 	const char *spool_dir;
@@ -28,6 +41,7 @@ struct store {
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_reader *idle;
 	struct liveness *liveness; /* NULL until somebody needs it */
+	struct store_tally tally;
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "metrics.h"
 #include "store_impl.h"
 
 enum rc
@@ -55,6 +56,13 @@ store_reader_give(struct store *store, struct store_reader *r)
 	pthread_mutex_unlock(&store->mutex);
 }
 
+static void
+count_failure(enum rc rc)
+{
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		metrics_count(METRICS_STORE_ERRORS);
+}
+
 enum rc
 store_find(
     struct store *store, const struct store_identity *who, struct record *r)
@@ -64,10 +72,11 @@ store_find(
 
 	memset(r, 0, sizeof(*r));
 	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_ops_find(reader->db, who, r, NULL);
-	store_reader_give(store, reader);
+	if (rc == RC_OK) {
+		rc = store_ops_find(reader->db, who, r, NULL);
+		store_reader_give(store, reader);
+	}
+	count_failure(rc);
 	if (rc == RC_OK)
 		record_check(r);
 	else
@@ -168,14 +177,14 @@ store_answer(
 
 	*body = NULL;
 	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	/* One transaction: key and body are of one state. */
-	rc = db_begin_read(reader->db);
-	if (rc == RC_OK)
-		rc = read_answer(store, reader->db, id, r, body);
-	db_rollback(reader->db);
-	store_reader_give(store, reader);
+	if (rc == RC_OK) {
+		/* One transaction: key and body are of one state. */
+		rc = db_begin_read(reader->db);
+		if (rc == RC_OK)
+			rc = read_answer(store, reader->db, id, r, body);
+		db_rollback(reader->db);
+		store_reader_give(store, reader);
+	}
 	if (rc == RC_OK && *body != NULL) {
 		r->body = spool_bytes(*body, &rc);
 		r->body_len = (size_t)spool_length(*body);
@@ -186,5 +195,6 @@ store_answer(
 		r->body = NULL;
 		r->body_len = 0;
 	}
+	count_failure(rc);
 	return rc;
 }

@@ -10,6 +10,7 @@
 
 #include "fault.h"
 #include "log.h"
+#include "metrics.h"
 #include "sweep.h"
 
 #define SWEEP_BATCH 64
@@ -36,6 +37,7 @@ sweep_pass(struct store *store, int *n)
 			    LOG_S("from", record_state_name(changes[i].from)),
 			    LOG_S("to", record_state_name(changes[i].to)));
 		store_changes_free(changes, changed);
+		metrics_add(METRICS_SWEPT, changed);
 		*n += changed;
 	} while (rc == RC_OK && changed == SWEEP_BATCH);
 	return rc;

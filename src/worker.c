@@ -14,6 +14,7 @@
 
 #include "fault.h"
 #include "log.h"
+#include "metrics.h"
 #include "run.h"
 
 #include "worker.h"
@@ -71,6 +72,7 @@ work(void *arg)
 	answer_init(&answer);
 	while ((x = mux_next(pool->mux)) != NULL) {
 		FAULT(REQUEST_TAKEN);
+		metrics_add(METRICS_WORKERS_BUSY, 1);
 		engine_handle(pool->engine, exchange_conf(x),
 		    exchange_request(x), &answer);
 		if (answer.stream != NULL)
@@ -78,6 +80,7 @@ work(void *arg)
 		else
 			exchange_answer(x, &answer);
 		answer_free(&answer);
+		metrics_add(METRICS_WORKERS_BUSY, -1);
 	}
 	return NULL;
 }

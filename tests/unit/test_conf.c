@@ -154,6 +154,7 @@ builtin(const struct conf *c)
 	assert_string_equal(c->key_variable, "HTTP_IDEMPOTENCY_KEY");
 	assert_string_equal(c->link, "https://oncewrap.org/");
 	assert_int_equal(c->dialect, CONF_DIALECT_IETF);
+	assert_null(c->admin_path);
 	assert_int_equal(c->sweep_interval, 60 * SECOND);
 	assert_int_equal(c->reap_interval, 60 * SECOND);
 	assert_string_equal(c->defaults.path, "");
@@ -296,6 +297,8 @@ static const struct good server_good[] = {
 	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
 	{ "dialect = ietf", S(dialect), N(NUMBER, CONF_DIALECT_IETF) },
 	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
+	{ "admin_path = /once", S(admin_path), T(TEXT, "/once") },
+	{ "admin_path = //a/./b/../c/", S(admin_path), T(TEXT, "/a/c") },
 	{ "sweep_interval = 10ms", S(sweep_interval), N(INT64, 10) },
 	{ "sweep_interval = 1d", S(sweep_interval), N(INT64, DAY) },
 	{ "reap_interval = 10ms", S(reap_interval), N(INT64, 10) },
@@ -527,6 +530,12 @@ static const struct bad server_bad[] = {
 	{ "link = https://x/\"",
 	    "\"https://x/\"\" is not an absolute URI without a fragment" },
 	{ "dialect = rfc", "\"rfc\" is not one of ietf, stripe" },
+	{ "admin_path = once", "\"once\" does not begin with \"/\"" },
+	{ "admin_path = /a%62",
+	    "\"/a%62\" is percent-encoded; paths are compared decoded" },
+	{ "admin_path = /", "\"/\" leaves no path to the handlers" },
+	{ "admin_path = /a/..", "\"/a/..\" leaves no path to the handlers" },
+	{ "admin_path =", "the value is empty" },
 	{ "sweep_interval = 9ms", "\"9ms\" is out of range (10ms to 1d)" },
 	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
 };
@@ -743,8 +752,8 @@ every_message_about_a_file(void **state)
 static void
 options_of_later_releases_are_refused_by_name(void **state)
 {
-	static const char *const server[] = { "status_path", "admin_path",
-		"async_workers", "async_queue" };
+	static const char *const server[] = { "status_path", "async_workers",
+		"async_queue" };
 	static const char *const route[] = { "expired_retention", "reconcile",
 		"reconcile_after", "reconcile_attempts", "async",
 		"share_database", "max_active_keys", "key_rate",

@@ -153,6 +153,45 @@ guard_goes_by_the_key_header_configured(void **state)
 	conf_unref(conf);
 }
 
+static void
+what_is_below_admin_path_is_for_no_handler(void **state)
+{
+	static const struct {
+		const char *path;
+		bool admin;
+	} rows[] = {
+		{ "/once", true },
+		{ "/once/", true },
+		{ "/once/metrics", true },
+		{ "/once/x/y", true },
+		{ "/oncewrap", false },
+		{ "/onc", false },
+		{ "/", false },
+		{ "/a/once", false },
+	};
+	struct conf *conf = parse("[server]\nadmin_path = /once/\n"
+				  "[defaults]\nmax_request_body = 7\n"
+				  "[route /once/metrics]\nkey = required\n");
+	struct request request = { .method = "POST", .query = "" };
+	struct conf_error err;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		request.path = rows[i].path;
+		if (route_is_admin(conf, rows[i].path) != rows[i].admin)
+			fail_msg("%s", rows[i].path);
+		assert_int_equal(route_body_limit(conf,
+				     route_find(conf, rows[i].path), &request),
+		    rows[i].admin ? 0 : UINT64_MAX);
+	}
+	conf_unref(conf);
+	conf = conf_default(&err);
+	assert_non_null(conf);
+	assert_false(route_is_admin(conf, "/"));
+	assert_false(route_is_admin(conf, "/metrics"));
+	conf_unref(conf);
+}
+
 int
 main(void)
 {
@@ -162,6 +201,7 @@ main(void)
 		cmocka_unit_test(defaults_alone_apply_without_routes),
 		cmocka_unit_test(guard_needs_method_and_key),
 		cmocka_unit_test(guard_goes_by_the_key_header_configured),
+		cmocka_unit_test(what_is_below_admin_path_is_for_no_handler),
 	};
 
 	return cmocka_run_group_tests_name("route", tests, NULL, NULL);

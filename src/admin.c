@@ -1,0 +1,99 @@
+/*
+ * Metrics and health, by one table of names.  Nothing here runs a program, and
+ * nothing is answered by one.
+ *
+ * Who may ask is the web server's to say.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "limit.h"
+#include "log.h"
+#include "metrics.h"
+#include "route.h"
+#include "admin.h"
+
+#define TEXT "text/plain; charset=utf-8"
+
+/* An answer without a body yet; the text is what a GET gets. */
+static void
+begin(struct answer *answer, int status, const char *type)
+{
+	buf_free(&answer->text);
+	buf_init(&answer->text, LIMIT_METRICS);
+	answer->response.status = status;
+	(void)response_add(&answer->response, "Content-Type", type);
+	(void)response_add(&answer->response, "Cache-Control", "no-store");
+}
+
+static void
+say(struct answer *answer, int status, const char *text)
+{
+	begin(answer, status, TEXT);
+	(void)buf_addf(&answer->text, "%s\n", text);
+}
+
+/* Without a store there is still what this process has counted. */
+static void
+metrics(struct store *store, struct answer *answer)
+{
+	struct metrics_gauges gauges;
+
+	(void)store_gauges(store, &gauges);
+	begin(answer, 200, "text/plain; version=0.0.4; charset=utf-8");
+	if (metrics_text(&gauges, false, &answer->text) == RC_OK)
+		return;
+	response_free(&answer->response);
+	response_init(&answer->response);
+	say(answer, 503, "no memory");
+}
+
+static void
+health(struct store *store, struct answer *answer)
+{
+	char why[128];
+
+	if (store_health(store, why, sizeof(why))) {
+		say(answer, 200, "ok");
+		return;
+	}
+	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));
+	say(answer, 503, why);
+}
+
+static const struct resource {
+	const char *name;
+	void (*get)(struct store *, struct answer *);
+} resources[] = {
+	{ "/metrics", metrics },
+	{ "/health", health },
+};
+
+void
+admin_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, struct answer *answer)
+{
+	const struct resource *resource = NULL;
+	bool head = strcmp(rq->method, "HEAD") == 0;
+	const char *name;
+	size_t i;
+
+	assert(route_is_admin(conf, rq->path));
+	name = rq->path + strlen(conf->admin_path);
+	for (i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
+		if (strcmp(resources[i].name, name) == 0)
+			resource = &resources[i];
+	if (resource == NULL)
+		say(answer, 404, "no such resource");
+	else if (!head && strcmp(rq->method, "GET") != 0) {
+		say(answer, 405, "only GET and HEAD");
+		(void)response_add(&answer->response, "Allow", "GET, HEAD");
+	} else
+		resource->get(store, answer);
+	if (!head && answer->text.len > 0) {
+		answer->response.body = answer->text.data;
+		answer->response.body_len = answer->text.len;
+	}
+}

@@ -1,0 +1,16 @@
+/*
+ * What operators ask over HTTP, below admin_path: metrics and health.
+ */
+#ifndef ADMIN_H
+#define ADMIN_H
+
+#include "answer.h"
+#include "conf.h"
+#include "request.h"
+#include "store.h"
+
+/* Always leaves an answer.  The path is below conf->admin_path. */
+void admin_handle(struct store *, const struct conf *, const struct request *,
+    struct answer *);
+
+#endif

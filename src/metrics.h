@@ -1,0 +1,101 @@
+/*
+ * What is counted, and its text for Prometheus (exposition format 0.0.4).  All
+ * names begin with oncewrap_.  One list says what there is; families stand
+ * together in it, and the help of a family is that of its first sample.
+ *
+ * Any thread may count at any time, without a lock.  A text that is made
+ * meanwhile may have one number and not yet the next, but within a histogram
+ * buckets and count agree.
+ */
+#ifndef METRICS_H
+#define METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+/*
+ *	C(ID, family, labels, help)		counter of this process
+ *	H(ID, family, help, scale, bounds...)	histogram of it; observed in
+ *						units of 1/scale
+ *	G(ID, family, labels, help)		gauge of it
+ *	S(ID, family, labels, help)		gauge that the store knows
+ */
+/* clang-format off */
+#define METRICS(C, H, G, S) \
+	C(RESERVE_CREATED, "reserve_total", "result=\"created\"", \
+	    "Guarded requests, by what was found under their key.") \
+	C(RESERVE_REPLAY, "reserve_total", "result=\"replay\"", "") \
+	C(RESERVE_IN_PROGRESS, "reserve_total", "result=\"in_progress\"", "") \
+	C(RESERVE_KEY_MISUSE, "reserve_total", "result=\"key_misuse\"", "") \
+	C(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", \
+	    "") \
+	C(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
+	C(STORE_ERRORS, "store_errors_total", "", \
+	    "Reads and writes that the store did not do, or not in time.") \
+	C(SWEPT, "swept_total", "", \
+	    "Attempts of lost processes that were settled.") \
+	C(EXPIRED, "expired_total", "", "Keys that ended by age.") \
+	C(RECONCILE_SCHEDULED, "reconcile_total", "result=\"scheduled\"", \
+	    "Tries to find out what became of an unknown key.") \
+	C(RECONCILE_RESOLVED, "reconcile_total", "result=\"resolved\"", "") \
+	C(RECONCILE_FAILED, "reconcile_total", "result=\"failed\"", "") \
+	C(OUTBOX_DELIVERED, "outbox_total", "result=\"delivered\"", \
+	    "Tries to deliver an effect of the outbox.") \
+	C(OUTBOX_RETRIED, "outbox_total", "result=\"retried\"", "") \
+	C(OUTBOX_DEAD, "outbox_total", "result=\"dead\"", "") \
+	H(HANDLER_SECONDS, "handler_seconds", \
+	    "How long handlers of guarded requests ran.", 1000, \
+	    5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, \
+	    60000) \
+	H(COMMIT_BATCH, "commit_batch", \
+	    "Changes of keys that one commit made durable.", 1, \
+	    1, 2, 4, 8, 16, 32, 64, 128) \
+	G(WORKERS_BUSY, "workers_busy", "", \
+	    "Workers with a request, the one that asks included.") \
+	S(KEYS_PENDING, "keys", "state=\"pending\"", \
+	    "Keys in the store, by state.") \
+	S(KEYS_IN_PROGRESS, "keys", "state=\"in_progress\"", "") \
+	S(KEYS_COMPLETED, "keys", "state=\"completed\"", "") \
+	S(KEYS_FAILED_RETRYABLE, "keys", "state=\"failed_retryable\"", "") \
+	S(KEYS_UNKNOWN, "keys", "state=\"unknown\"", "") \
+	S(KEYS_DEAD_LETTER, "keys", "state=\"dead_letter\"", "") \
+	S(KEYS_EXPIRED, "keys", "state=\"expired\"", "") \
+	S(IN_OUTBOX_PENDING, "outbox", "state=\"pending\"", \
+	    "Effects in the outbox, by state.") \
+	S(IN_OUTBOX_DELIVERED, "outbox", "state=\"delivered\"", "") \
+	S(IN_OUTBOX_DEAD_LETTER, "outbox", "state=\"dead_letter\"", "") \
+	S(OLDEST_UNKNOWN, "oldest_unknown_seconds", "", \
+	    "For how long the oldest unknown key has been so; 0: none.")
+/* clang-format on */
+
+enum metrics_id {
+#define METRICS_ID(id, ...) METRICS_##id,
+	METRICS(METRICS_ID, METRICS_ID, METRICS_ID, METRICS_ID)
+#undef METRICS_ID
+	    METRICS_N
+};
+
+/* One more of a counter. */
+void metrics_count(enum metrics_id);
+
+/* So many more of a counter, or more or less of a gauge of this process. */
+void metrics_add(enum metrics_id, int64_t);
+
+/* One observation for a histogram. */
+void metrics_observe(enum metrics_id, int64_t);
+
+/* What the store knows.  Only the store's gauges are looked at. */
+struct metrics_gauges {
+	int64_t value[METRICS_N]; /* < 0: not known; the sample is left out */
+};
+
+/*
+ * Appends the text.  stored: the store's gauges alone, for a process that
+ * handles no requests.  RC_OK, RC_LIMIT or RC_NOMEM.
+ */
+enum rc
+metrics_text(const struct metrics_gauges *, bool stored, struct buf *out);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * The key store, for who watches it: how many keys are in which state, and
+ * whether it can do its work.
+ *
+ * Asking is cheap on a store of any size.  States that a healthy store has few
+ * keys in are counted when asked, by an index that holds no others.  Those
+ * that end by age are counted now and then (store_tally), in parts, so that no
+ * long read keeps the write-ahead log from being reset.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "metrics.h"
+#include "store_impl.h"
+
+/* Rows of an index that one part of a tally walks: about 2 ms. */
+#define TALLY_ROWS 10000
+
+/* The states of a key and its gauges come in the same order. */
+_Static_assert(METRICS_KEYS_EXPIRED - METRICS_KEYS_PENDING ==
+	RECORD_EXPIRED - RECORD_PENDING,
+    "a gauge for each state");
+
+static int64_t *
+gauge_of(struct metrics_gauges *g, enum record_state state)
+{
+	return &g->value[METRICS_KEYS_PENDING + (int)state - RECORD_PENDING];
+}
+
+/* --- gauges ------------------------------------------------------------- */
+
+static enum rc
+count_running(struct db *db, struct metrics_gauges *g)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_RUNNING);
+	enum rc rc = db_step_row(s);
+
+	if (rc == RC_OK)
+		*gauge_of(g, RECORD_IN_PROGRESS) = db_column_int(s, 0);
+	db_reset(s);
+	return rc;
+}
+
+/* Whom time does not help: pending, unknown, dead_letter. */
+static enum rc
+count_open(struct db *db, struct metrics_gauges *g)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OPEN);
+	enum record_state state;
+	const char *name;
+	int64_t age;
+	enum rc rc;
+
+	*gauge_of(g, RECORD_PENDING) = 0;
+	*gauge_of(g, RECORD_UNKNOWN) = 0;
+	*gauge_of(g, RECORD_DEAD_LETTER) = 0;
+	g->value[METRICS_OLDEST_UNKNOWN] = 0;
+	while ((rc = db_step_row(s)) == RC_OK) {
+		name = db_column_text(s, 0);
+		if (name == NULL || !record_state_parse(name, &state)) {
+			db_reset(s);
+			return RC_CORRUPT;
+		}
+		*gauge_of(g, state) = db_column_int(s, 1);
+		if (state != RECORD_UNKNOWN)
+			continue;
+		/* The wall clock may have been set back since. */
+		age = clock_wall() - db_column_int(s, 2);
+		g->value[METRICS_OLDEST_UNKNOWN] = age > 0 ? age / 1000 : 0;
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+static void
+unknown_gauges(struct metrics_gauges *g)
+{
+	int id;
+
+	for (id = 0; id < METRICS_N; id++)
+		g->value[id] = -1;
+	/* Nothing is put into the outbox yet. */
+	g->value[METRICS_IN_OUTBOX_PENDING] = 0;
+	g->value[METRICS_IN_OUTBOX_DELIVERED] = 0;
+	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] = 0;
+}
+
+enum rc
+store_gauges(struct store *store, struct metrics_gauges *g)
+{
+	struct store_reader *reader;
+	const struct store_tally *t = &store->tally;
+	enum rc rc;
+
+	unknown_gauges(g);
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	rc = count_running(reader->db, g);
+	if (rc == RC_OK)
+		rc = count_open(reader->db, g);
+	store_reader_give(store, reader);
+	if (rc != RC_OK) {
+		unknown_gauges(g);
+		return rc;
+	}
+	pthread_mutex_lock(&store->mutex);
+	if (t->counted) {
+		*gauge_of(g, RECORD_COMPLETED) = t->keys[RECORD_COMPLETED];
+		*gauge_of(g, RECORD_FAILED_RETRYABLE) =
+		    t->keys[RECORD_FAILED_RETRYABLE];
+		*gauge_of(g, RECORD_EXPIRED) = t->keys[RECORD_EXPIRED];
+	}
+	pthread_mutex_unlock(&store->mutex);
+	return RC_OK;
+}
+
+/* --- tally -------------------------------------------------------------- */
+
+/* The next part; RC_NOTFOUND: that was the last. */
+static enum rc
+tally_part(struct store_tally *t, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_TALLY);
+	const char *name;
+	enum rc rc;
+	int n = 0;
+
+	db_bind_int(s, 1, t->expires_at);
+	db_bind_text(s, 2, record_state_name(t->state));
+	db_bind_int(s, 3, t->id);
+	db_bind_int(s, 4, TALLY_ROWS);
+	while (n < TALLY_ROWS && (rc = db_step_row(s)) == RC_OK) {
+		n++;
+		t->expires_at = db_column_int(s, 0);
+		name = db_column_text(s, 1);
+		t->id = db_column_int(s, 2);
+		if (name == NULL || !record_state_parse(name, &t->state)) {
+			rc = RC_CORRUPT;
+			break;
+		}
+		t->sum[t->state]++;
+	}
+	db_reset(s);
+	return rc;
+}
+
+enum rc
+store_tally(struct store *store, bool *done)
+{
+	struct store_tally *t = &store->tally;
+	struct store_reader *reader;
+	enum rc rc;
+
+	*done = false;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	rc = tally_part(t, reader->db);
+	store_reader_give(store, reader);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	pthread_mutex_lock(&store->mutex);
+	memcpy(t->keys, t->sum, sizeof(t->keys));
+	t->counted = true;
+	pthread_mutex_unlock(&store->mutex);
+	memset(t->sum, 0, sizeof(t->sum));
+	t->expires_at = t->id = 0;
+	t->state = RECORD_NONE;
+	*done = true;
+	return RC_OK;
+}
+
+/* --- health ------------------------------------------------------------- */
+
+/* Whether the file that is open still has its name.  By stat(2): see there
+ * why it must not be opened (locks of this process would be dropped). */
+static bool
+file_is_there(const struct store *store, char *why, size_t size)
+{
+	struct stat st;
+
+	if (stat(store->file, &st) == -1)
+		snprintf(why, size, "the database is not there any more");
+	else if (st.st_dev != store->made.st_dev ||
+	    st.st_ino != store->made.st_ino)
+		snprintf(why, size, "the database has been replaced");
+	else
+		return true;
+	return false;
+}
+
+static bool
+can_read(struct store *store, char *why, size_t size)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_reader_take(store, &reader);
+	if (rc == RC_OK) {
+		s = db_stmt(reader->db, QUERY_META_SECRET);
+		rc = db_step_row(s);
+		db_reset(s);
+		store_reader_give(store, reader);
+	}
+	if (rc != RC_OK)
+		snprintf(
+		    why, size, "the database cannot be read: %s", rc_text(rc));
+	return rc == RC_OK;
+}
+
+/*
+ * A write is tried only where the last one failed: watching costs a healthy
+ * store no write, and an idle one is found to be well again.
+ */
+static bool
+can_write(struct store *store, char *why, size_t size)
+{
+	struct committer_health h;
+	struct op op;
+
+	committer_health(store->committer, &h);
+	if (h.last != RC_OK || h.log_is_long) {
+		store_op_init(&op, OP_CLOCK);
+		op.clock.touch = true;
+		(void)committer_do(store->committer, &op);
+		store_op_release(&op);
+		committer_health(store->committer, &h);
+	}
+	if (h.last != RC_OK)
+		snprintf(why, size, "the database cannot be written: %s",
+		    rc_text(h.last));
+	else if (h.log_is_long)
+		snprintf(
+		    why, size, "the write-ahead log is longer than max_wal");
+	else if (h.unrecorded > 0)
+		snprintf(why, size, "%u outcomes are not recorded yet",
+		    h.unrecorded);
+	else
+		return true;
+	return false;
+}
+
+bool
+store_health(struct store *store, char *why, size_t size)
+{
+	return file_is_there(store, why, size) && can_read(store, why, size) &&
+	    can_write(store, why, size);
+}

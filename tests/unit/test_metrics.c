@@ -1,0 +1,362 @@
+/*
+ * metrics: what is counted shows in the text, and the text is one that
+ * Prometheus reads.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "limit.h"
+#include "metrics.h"
+
+static struct metrics_gauges gauges;
+
+static char *
+text_of(bool stored)
+{
+	struct buf buf;
+	char *copy;
+
+	buf_init(&buf, LIMIT_METRICS);
+	assert_int_equal(metrics_text(&gauges, stored, &buf), RC_OK);
+	copy = strdup(buf.data);
+	assert_non_null(copy);
+	buf_free(&buf);
+	return copy;
+}
+
+/* The value of a sample, or -1 if there is none; it stands there once. */
+static double
+value_of(const char *sample)
+{
+	char *text = text_of(false), *p, *save, *line;
+	size_t n = strlen(sample);
+	double value = -1;
+
+	for (line = strtok_r(text, "\n", &save); line != NULL;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, sample, n) != 0 || line[n] != ' ')
+			continue;
+		assert_true(value < 0);
+		value = strtod(line + n, &p);
+		assert_true(p > line + n && *p == '\0');
+	}
+	free(text);
+	return value;
+}
+
+static bool
+is(const char *sample, double value)
+{
+	double found = value_of(sample);
+
+	return found > value - 0.0001 && found < value + 0.0001;
+}
+
+/* --- the form ----------------------------------------------------------- */
+
+static bool
+ends_in(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* Walks a text: HELP, TYPE, samples of that family, and never it again. */
+static void
+check_form(char *text)
+{
+	char *seen[64], *save, *line, family[80] = "", type[16] = "";
+	size_t nseen = 0, i, n;
+
+	assert_true(ends_in(text, "\n"));
+	for (line = strtok_r(text, "\n", &save); line != NULL;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "# HELP ", 7) == 0) {
+			assert_int_equal(
+			    sscanf(line, "# HELP %79s", family), 1);
+			assert_true(strncmp(family, "oncewrap_", 9) == 0);
+			n = 7 + strlen(family);
+			assert_true(line[n] == ' ' && isupper(line[n + 1]));
+			assert_null(strchr(line, '\\'));
+			for (i = 0; i < nseen; i++)
+				assert_string_not_equal(seen[i], family);
+			assert_true(nseen < 64);
+			seen[nseen++] = strdup(family);
+			line = strtok_r(NULL, "\n", &save);
+			assert_non_null(line);
+			n = strlen(family);
+			assert_true(strncmp(line, "# TYPE ", 7) == 0 &&
+			    strncmp(line + 7, family, n) == 0 &&
+			    line[7 + n] == ' ');
+			snprintf(type, sizeof(type), "%s", line + 8 + n);
+			assert_int_equal(strcmp(type, "counter") == 0,
+			    ends_in(family, "_total"));
+			continue;
+		}
+		n = strlen(family);
+		assert_true(n > 0 && strncmp(line, family, n) == 0);
+		assert_true(strcmp(type, "histogram") == 0
+			? line[n] == '_'
+			: strchr("{ ", line[n]) != NULL);
+		assert_non_null(strrchr(line, ' '));
+	}
+	while (nseen > 0)
+		free(seen[--nseen]);
+}
+
+static void
+families_stand_together_with_help_and_type(void **state)
+{
+	char *text = text_of(false);
+
+	(void)state;
+	check_form(text);
+	free(text);
+	text = text_of(true);
+	check_form(text);
+	free(text);
+}
+
+static void
+the_names_that_dashboards_are_built_on_are_there(void **state)
+{
+	static const char *const names[] = {
+		"reserve_total{result=\"created\"}",
+		"reserve_total{result=\"replay\"}",
+		"reserve_total{result=\"in_progress\"}",
+		"reserve_total{result=\"key_misuse\"}",
+		"reserve_total{result=\"failed_retry\"}",
+		"reserve_total{result=\"unknown\"}", "store_errors_total",
+		"swept_total", "expired_total",
+		"reconcile_total{result=\"scheduled\"}",
+		"reconcile_total{result=\"resolved\"}",
+		"reconcile_total{result=\"failed\"}",
+		"outbox_total{result=\"delivered\"}",
+		"outbox_total{result=\"retried\"}",
+		"outbox_total{result=\"dead\"}", "workers_busy",
+		"keys{state=\"pending\"}", "keys{state=\"in_progress\"}",
+		"keys{state=\"completed\"}", "keys{state=\"failed_retryable\"}",
+		"keys{state=\"unknown\"}", "keys{state=\"dead_letter\"}",
+		"keys{state=\"expired\"}", "outbox{state=\"pending\"}",
+		"outbox{state=\"delivered\"}", "outbox{state=\"dead_letter\"}",
+		"oldest_unknown_seconds", "handler_seconds_count",
+		"handler_seconds_sum", "commit_batch_count", "commit_batch_sum"
+	};
+	char sample[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(sample, sizeof(sample), "oncewrap_%s", names[i]);
+		if (value_of(sample) < 0)
+			fail_msg("%s", sample);
+	}
+}
+
+static void
+a_process_without_requests_shows_the_stores_gauges_alone(void **state)
+{
+	char *text = text_of(true);
+
+	(void)state;
+	assert_non_null(strstr(text, "\noncewrap_keys{state=\"unknown\"} "));
+	assert_non_null(strstr(text, "\noncewrap_oldest_unknown_seconds "));
+	assert_null(strstr(text, "_total"));
+	assert_null(strstr(text, "workers_busy"));
+	assert_null(strstr(text, "handler_seconds"));
+	free(text);
+}
+
+static void
+a_text_that_is_too_long_is_an_error(void **state)
+{
+	struct buf buf;
+
+	(void)state;
+	buf_init(&buf, 1000);
+	assert_int_equal(metrics_text(&gauges, false, &buf), RC_LIMIT);
+	buf_free(&buf);
+}
+
+/* --- the values --------------------------------------------------------- */
+
+static void
+counters_go_up(void **state)
+{
+	const char *replay = "oncewrap_reserve_total{result=\"replay\"}";
+	const char *swept = "oncewrap_swept_total";
+	double before = value_of(replay), other = value_of(swept);
+
+	(void)state;
+	metrics_count(METRICS_RESERVE_REPLAY);
+	metrics_count(METRICS_RESERVE_REPLAY);
+	assert_true(is(replay, before + 2));
+	assert_true(is(swept, other));
+	metrics_add(METRICS_SWEPT, 64);
+	metrics_add(METRICS_SWEPT, 0);
+	assert_true(is(swept, other + 64));
+	assert_true(is(replay, before + 2));
+}
+
+static void
+a_gauge_goes_up_and_down(void **state)
+{
+	(void)state;
+	metrics_add(METRICS_WORKERS_BUSY, 1);
+	metrics_add(METRICS_WORKERS_BUSY, 1);
+	assert_true(is("oncewrap_workers_busy", 2));
+	metrics_add(METRICS_WORKERS_BUSY, -1);
+	assert_true(is("oncewrap_workers_busy", 1));
+	metrics_add(METRICS_WORKERS_BUSY, -1);
+	assert_true(is("oncewrap_workers_busy", 0));
+}
+
+static void
+what_the_store_does_not_know_is_left_out(void **state)
+{
+	(void)state;
+	gauges.value[METRICS_KEYS_UNKNOWN] = 7;
+	gauges.value[METRICS_KEYS_COMPLETED] = -1;
+	assert_true(is("oncewrap_keys{state=\"unknown\"}", 7));
+	assert_true(is("oncewrap_keys{state=\"completed\"}", -1));
+	gauges.value[METRICS_KEYS_COMPLETED] = INT64_C(10000000);
+	assert_true(is("oncewrap_keys{state=\"completed\"}", 10000000));
+}
+
+#define SECONDS "oncewrap_handler_seconds"
+#define BUCKET  SECONDS "_bucket{le=\"%s\"}"
+
+static void
+a_bucket_holds_what_is_not_above_its_bound(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *in, *not_in; /* first and last bucket */
+	} rows[] = {
+		{ 0, "0.005", NULL },
+		{ 5, "0.005", NULL },
+		{ 6, "0.01", "0.005" },
+		{ 250, "0.25", "0.1" },
+		{ 1000, "1", "0.5" },
+		{ 1001, "2.5", "1" },
+		{ 60000, "60", "30" },
+		{ 60001, "+Inf", "60" },
+		{ 86400000, "+Inf", "60" },
+	};
+	char in[80], not_in[80];
+	double was_in, was_not_in, count, sum;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(in, sizeof(in), BUCKET, rows[i].in);
+		snprintf(not_in, sizeof(not_in), BUCKET,
+		    rows[i].not_in != NULL ? rows[i].not_in : "none");
+		was_in = value_of(in);
+		was_not_in = value_of(not_in);
+		count = value_of(SECONDS "_count");
+		sum = value_of(SECONDS "_sum");
+		assert_true(was_in >= 0);
+		metrics_observe(METRICS_HANDLER_SECONDS, rows[i].ms);
+		if (!is(in, was_in + 1) || !is(not_in, was_not_in) ||
+		    !is(SECONDS "_count", count + 1) ||
+		    !is(SECONDS "_bucket{le=\"+Inf\"}", count + 1) ||
+		    !is(SECONDS "_sum", sum + (double)rows[i].ms / 1000))
+			fail_msg("%" PRId64 " ms", rows[i].ms);
+	}
+}
+
+static void
+bounds_ascend_and_buckets_count_all_below(void **state)
+{
+	char *text = text_of(false), *p = text;
+	double bound, last = 0, count, below = 0;
+	int n = 0;
+
+	(void)state;
+	while ((p = strstr(p, "oncewrap_commit_batch_bucket{le=\"")) != NULL) {
+		p = strchr(p, '"') + 1;
+		bound = strncmp(p, "+Inf", 4) == 0 ? 1e300 : strtod(p, NULL);
+		count = strtod(strchr(p, ' '), NULL);
+		assert_true(bound > last && count >= below);
+		last = bound;
+		below = count;
+		n++;
+	}
+	free(text);
+	assert_int_equal(n, 9);
+	assert_true(last > 1e299);
+}
+
+/* --- threads ------------------------------------------------------------ */
+
+#define THREADS 4
+#define TIMES   20000
+
+static void *
+count(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < TIMES; i++) {
+		metrics_count(METRICS_RESERVE_CREATED);
+		metrics_observe(METRICS_COMMIT_BATCH, i % 200);
+	}
+	return NULL;
+}
+
+static void
+nothing_is_lost_between_threads(void **state)
+{
+	const char *created = "oncewrap_reserve_total{result=\"created\"}";
+	const char *commits = "oncewrap_commit_batch_count";
+	double before = value_of(created), commits_before = value_of(commits);
+	pthread_t thread[THREADS];
+	int i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, count, NULL), 0);
+	for (i = 0; i < 50; i++)
+		assert_true(value_of(commits) <=
+		    value_of("oncewrap_commit_batch_bucket{le=\"+Inf\"}"));
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_true(is(created, before + THREADS * TIMES));
+	assert_true(is(commits, commits_before + THREADS * TIMES));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(families_stand_together_with_help_and_type),
+		cmocka_unit_test(
+		    the_names_that_dashboards_are_built_on_are_there),
+		cmocka_unit_test(
+		    a_process_without_requests_shows_the_stores_gauges_alone),
+		cmocka_unit_test(a_text_that_is_too_long_is_an_error),
+		cmocka_unit_test(counters_go_up),
+		cmocka_unit_test(a_gauge_goes_up_and_down),
+		cmocka_unit_test(what_the_store_does_not_know_is_left_out),
+		cmocka_unit_test(a_bucket_holds_what_is_not_above_its_bound),
+		cmocka_unit_test(bounds_ascend_and_buckets_count_all_below),
+		cmocka_unit_test(nothing_is_lost_between_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
