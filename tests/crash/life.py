@@ -1,0 +1,235 @@
+"""One oncewrap's lives around a death, and what must hold after it.
+
+  I1  No run without a durable reservation: every key of the ledger is in the
+      store, with at least that many attempts.
+  I2  What a client saw as a final answer is what a retry gets, byte for byte.
+  I3  One key, one run, unless the record says that it was released; and no
+      run beside what is left of an earlier one.
+"""
+import os
+import signal
+
+import base
+import fcgi
+import proc
+from answer import eq, problem
+from base import wait_until
+
+# Of an answer: in the first one only, and in the stored one only.
+FIRST_ONLY = {'set-cookie', 'date'}
+STORED_ONLY = {'idempotent-replayed'}
+
+
+def fields(answer, but):
+    return [f for f in answer.fields if f[0].lower() not in but]
+
+
+def same(seen, again):
+    """A retry got what was seen, as far as that arrived."""
+    eq((again.status, again.reason, again.replayed),
+       (seen.status, seen.reason, 'true'), again)
+    eq(fields(again, STORED_ONLY), fields(seen, FIRST_ONLY | STORED_ONLY),
+       again)
+    if seen.broken:
+        assert again.body.startswith(seen.body), str(again)
+    else:
+        eq(again.body, seen.body, again)
+
+
+class Life:
+    def __init__(self, t, point, *words, server=None, defaults=None,
+                 stop=False):
+        self.t = t
+        self.fate, self.name, self.n = point
+        self.words = words
+        self.fault = '%s:%d%s' % (self.name, self.n, ':stop' * stop)
+        self.server = {'workers': '16', 'sweep_interval': '1h',
+                       'reap_interval': '1h'}
+        self.server.update(server or {})
+        self.defaults = {'on_crash': self.fate}
+        self.defaults.update(defaults or {})
+        self.handler = ' '.join((t.program('ledger'), t.dir) + words)
+        self.once = t.once(self.handler, server=self.server,
+                           defaults=self.defaults, start=False)
+        self.seen = []      # (key, path, answer)
+        self.past = set()   # keys past their retention
+        self.paths = {}
+
+    # --- until the death ---
+
+    def gate(self):
+        return self.t.gate()
+
+    def start(self):
+        """Without a fault."""
+        self.once.env.pop('ONCEWRAP_FAULT', None)
+        self.once.write_conf()
+        self.once.start()
+
+    def arm(self):
+        """With it: returns when it listens, or is dead already."""
+        self.once.env['ONCEWRAP_FAULT'] = self.fault
+        self.once.write_conf()
+        self.once.start(wait=False)
+        wait_until(lambda: self.once.process.poll() is not None or
+                   self.listens(), 'it listens or is dead')
+
+    def listens(self):
+        try:
+            fcgi.Conn(self.once.address).close()
+            return True
+        except OSError:
+            return False
+
+    def post(self, key, path='/pay'):
+        """A request, and what became of it; None if that cannot be told."""
+        self.paths[key] = path
+        try:
+            answer = self.once.post(key, path=path)
+        except (OSError, fcgi.Closed):
+            return None
+        self.seen.append((key, answer))
+        return answer
+
+    def dies(self):
+        wait_until(lambda: self.once.process.poll() is not None,
+                   '%s is passed' % self.fault)
+        eq(self.once.process.returncode, -signal.SIGKILL, self.fault)
+
+    def other(self):
+        """Another process on the same database; from now on it is asked."""
+        self.server['sweep_interval'] = '50ms'
+        first = self.once
+        self.once = self.t.once(self.handler, server=self.server,
+                                defaults=self.defaults, name='other',
+                                database=first.database)
+        return first
+
+    # --- what is left ---
+
+    def orphans(self):
+        """What outlived its oncewrap."""
+        found = set(proc.descendants(os.getpid()))
+        if self.once.alive():
+            found -= {self.once.pid, *proc.descendants(self.once.pid)}
+        return [pid for pid in found if proc.alive(pid)]
+
+    def end_orphans(self):
+        for pid in self.orphans():
+            proc.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not self.orphans(), 'its processes are gone')
+
+    def lines(self, deed, key):
+        return [line.split() for line in self.t.ledger()
+                if line.split()[:2] == [deed, key]]
+
+    def runs(self, key):
+        return len(self.lines('started', key))
+
+    # --- after it ---
+
+    def over(self, keys, stays=False):
+        """It is dead; it is started again, and all must be well."""
+        self.dies()
+        self.server['sweep_interval'] = '50ms'
+        self.once.server.update(self.server)
+        self.start()
+        self.check(keys, stays)
+
+    def check(self, keys, stays=False):
+        if self.fate == 'resume':
+            self.tree_goes(keys, stays)
+        rows = {row['key']: row for row in self.once.ls()}
+        for key in keys:
+            self.check_row(key, rows.get(key))
+        for key in keys:
+            self.check_retries(key, rows[key]['state'] if key in rows
+                               else None)
+        for line in self.t.ledger():
+            assert not line.startswith('overlap'), line
+        self.check_doctor()
+        self.end_orphans()
+
+    def tree_goes(self, keys, stays):
+        """While something of an attempt is left, its key is not released."""
+        if 'child' in self.words and self.orphans():
+            for row in self.once.ls('--state', 'in_progress'):
+                runs = self.runs(row['key'])
+                answer = self.once.post(row['key'])
+                if not stays or self.once.state(row['key']) == 'in_progress':
+                    problem(answer, 'key-in-progress')
+                eq(self.runs(row['key']), runs)
+        if not stays:
+            self.end_orphans()
+        wait_until(lambda: not self.once.ls('--state', 'in_progress'),
+                   'nothing is in progress')
+        if stays:
+            eq([self.once.state(key) for key in keys], ['unknown'])
+
+    def check_row(self, key, row):
+        """Before anybody asks again."""
+        started = self.lines('started', key)
+        acted = self.lines('acted', key)
+        released = [a for k, a in self.seen if k == key and a.status == 503
+                    and a.code is None]
+        assert len(acted) <= len(started), acted
+        eq(len({token for _, _, _, token in started}), len(started))
+        most = 1 if 'first=503' not in self.words else 2
+        assert len(started) <= most, '%d runs: %r' % (len(started), started)
+        if row is None:
+            assert not started or key in self.past, 'I1: %s is gone' % key
+            return
+        state = row['state']
+        assert state in ('completed', 'failed_retryable', 'unknown'), row
+        for _, _, attempt, _ in started:
+            assert int(attempt) <= row['attempt'], 'I1: %r' % row
+        if state == 'failed_retryable':
+            assert self.fate == 'resume' or released or \
+                'first=503' in self.words and acted, row
+        if state == 'completed':
+            assert acted, 'completed, and nobody acted: %r' % row
+        for k, answer in self.seen:
+            if k == key and answer.status == 201 and key not in self.past:
+                eq(state, 'completed', answer)
+            if k == key and answer.code in ('handler-failed',
+                                            'handler-timeout'):
+                assert state == 'unknown' or self.fate == 'resume', row
+
+    def check_doctor(self):
+        """It finds fault with nothing but unknown outcomes."""
+        run = self.t.run([base.ONCECTL, '-d', self.once.database, 'doctor'])
+        bad = {line.split()[1] for line in run.stdout.decode().splitlines()
+               if line.startswith('BAD')}
+        unknown = self.once.ls('--state', 'unknown')
+        eq(bad, {'outcomes'} if unknown else set(), run.stdout.decode())
+        eq(run.returncode, 1 if bad else 0, run.stderr)
+
+    def final(self, key):
+        """What a client that retries gets in the end."""
+        for _ in range(3):
+            answer = self.once.post(key, path=self.paths.get(key, '/pay'))
+            if answer.status != 503:
+                break
+        return answer
+
+    def check_retries(self, key, state):
+        runs = self.runs(key)
+        first = self.final(key)
+        second = self.final(key)
+        if state == 'unknown':
+            problem(first, 'outcome-unknown')
+            problem(second, 'outcome-unknown')
+            eq(self.runs(key), runs, 'I3')
+            return
+        eq(first.status, 201, first)
+        if state == 'completed' and key not in self.past:
+            eq(self.runs(key), runs, 'I3')
+            for k, answer in self.seen:
+                if k == key and answer.status == 201:
+                    same(answer, first)
+        else:
+            eq(first.replayed, None, first)
+            assert self.runs(key) > runs, self.t.ledger()
+        tokens = [token for _, _, _, token in self.lines('acted', key)]
+        assert first.body.split(b'\n')[0].decode() in tokens, str(first)
+        same(first, second)

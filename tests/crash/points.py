@@ -1,0 +1,129 @@
+"""The fault points, and where the scenarios meet each.
+
+TABLE says which scenarios die at a point, and at which passages.  A point of
+src/fault.h that it does not name fails, and so does one that a scenario does
+not pass.
+"""
+import os
+import re
+import subprocess
+import tempfile
+
+import base
+import scenario
+
+ALL = ('alone', 'duplicates', 'many', 'child')
+
+# The way of a request.  With the second passage a retry is on its way: after
+# a release, or to be answered from the store.
+WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
+REPLAYED = [('replay', 2)]
+# Every write passes: the clock's at the start, the reservation, the outcome.
+# Eight keys are two writes each, and two transactions at least.
+WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
+    [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
+     ('reaped', 2), ('reaped', 3)]
+OPERATION = WRITE + [('many', n) for n in range(4, 18)]
+
+TABLE = {
+    'REQUEST_READ': WAY + REPLAYED + [('duplicates', 5)],
+    'REQUEST_TAKEN': WAY + REPLAYED + [('duplicates', 5)],
+    'FINGERPRINTED': WAY + REPLAYED + [('duplicates', 5)],
+    'WAIT_OVER': [('waiting', 1), ('waiting', 3)],
+    'OP_ASKED': OPERATION,
+    'OP_IN_QUEUE': OPERATION,
+    'COMMIT_IDLE': WRITE,
+    'COMMIT_BEGUN': WRITE,
+    'COMMIT_OP': OPERATION,
+    'COMMIT_READY': WRITE,
+    'COMMIT_DONE': WRITE,
+    'COMMIT_TOLD': OPERATION,
+    'CHECKPOINT_BEFORE': [('large', 1)],
+    'CHECKPOINT_AFTER': [('large', 1)],
+    'BODY_MADE': [('large', 1)],
+    'RESERVED': WAY,
+    'HANDLER_START': WAY,
+    'HANDLER_STARTED': WAY,
+    'HANDLER_OUTPUT': WAY + [('large', 1), ('large', 9)],
+    'HANDLER_EXITED': WAY + [('large', 1)],
+    'JUDGED': WAY + [('large', 1)],
+    'SETTLED': WAY + [('large', 1)],
+    'SETTLE_LEFT': [('held', 1)],
+    'ANSWER_READY': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
+    'ANSWER_SENT': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
+    'REPLAY_READ': [('replay', 1), ('duplicates', 1)],
+    'SWEEP_BEFORE': [('swept', 1)],
+    'SWEEP_AFTER': [('swept', 1)],
+    'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3)],
+    'STORE_OPENED': [('swept', 1), ('fresh', 1)],
+    'REAP_BEFORE': [('reaped', 1)],
+    'REAP_AFTER': [('reaped', 1)],
+    'REAP_KEY': [('reaped', 1), ('reaped', 2)],
+    'MIGRATE_FILE': [('fresh', 1)],
+    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 3, 5)],
+    'MIGRATE_READY': [('fresh', 1)],
+    'MIGRATE_DONE': [('fresh', 1)],
+    'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1)],
+    'STOP_DRAIN': [('stopping_late', 1)],
+    'STOP_DRAINED': [('stopping', 1), ('stopping_late', 1)],
+    'STOP_STORE': [('stopping', 1), ('stopping_late', 1)],
+    'STOP_CLOSED': [('stopping', 1), ('stopping_late', 1)],
+}
+
+# Where a process is stopped, not killed, while another one sweeps.
+STOPPED = ('RESERVED', 'HANDLER_STARTED', 'HANDLER_OUTPUT', 'HANDLER_EXITED',
+           'JUDGED', 'SETTLED', 'ANSWER_READY')
+
+# Where its tree outlives an attempt, and stays beyond its deadline.
+STAYS = ('HANDLER_OUTPUT', 'HANDLER_EXITED', 'JUDGED')
+
+
+def listed():
+    """The names in src/fault.h, in order."""
+    with open(os.path.join(base.TOP, 'src', 'fault.h')) as f:
+        return re.findall(r'^\tX\((\w+)\)', f.read(), re.MULTILINE)
+
+
+def fates():
+    """The words for on_crash that this oncewrap knows."""
+    found = []
+    for word in ('unknown', 'resume'):
+        with tempfile.NamedTemporaryFile('w', suffix='.conf') as f:
+            f.write('[defaults]\non_crash = %s\n' % word)
+            f.flush()
+            if subprocess.run([base.ONCEWRAP, '-t', '-f', f.name],
+                              capture_output=True).returncode == 0:
+                found.append(word)
+    return found
+
+
+def case(play, *args):
+    return lambda t: play(t, *args)
+
+
+def not_met(t):
+    raise AssertionError('no scenario meets this point: add it to TABLE')
+
+
+def cases():
+    """[(name, function)], every point under every fate."""
+    found = []
+    names = listed()
+    for name in sorted(set(TABLE) - set(names)):
+        found.append(('list.%s.is_not_in_fault_h' % name, not_met))
+    for fate in fates():
+        for name in names:
+            if name not in TABLE:
+                found.append(('%s.none.%s' % (fate, name), not_met))
+            for play, n in TABLE.get(name, ()):
+                found.append(('%s.%s.%s.%d' % (fate, play, name, n),
+                              case(getattr(scenario, play), fate, name, n)))
+        for name in STOPPED:
+            found.append(('%s.stopped.%s.1' % (fate, name),
+                          case(scenario.stopped, fate, name, 1)))
+            found.append(('%s.continued.%s.1' % (fate, name),
+                          case(scenario.continued, fate, name, 1)))
+        for name in STAYS if fate == 'resume' else ():
+            found.append(('%s.child_stays.%s.1' % (fate, name),
+                          case(scenario.child_stays, fate, name, 1)))
+    return found

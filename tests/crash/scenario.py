@@ -1,0 +1,220 @@
+"""What is going on when the process dies, and what comes after.
+
+A scenario lives three times: as it comes to be, without a fault (perhaps not
+at all); with the fault, until it is dead; and without again, where life.Life
+checks what must hold.
+"""
+import signal
+
+import proc
+from answer import eq, problem
+from base import wait_until
+from once import Background, Lock, parallel
+
+from life import Life
+
+KEYS = ['k%d' % i for i in range(8)]
+LARGE = 'size=5000000'
+
+
+def alone(t, *point):
+    life = Life(t, point)
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def duplicates(t, *point):
+    """Four wait for the first one's answer, the rest is turned away."""
+    life = Life(t, point, server={'workers': '8'},
+                defaults={'concurrent': 'wait'})
+    life.arm()
+    if point[1] in ('REPLAY_READ', 'ANSWER_READY', 'ANSWER_SENT'):
+        for _ in range(2):
+            parallel([lambda: life.post('k')] * 8)
+    else:
+        parallel([lambda: life.post('k')] * 8)
+    life.over(['k'])
+
+
+def waiting(t, *point):
+    """Some wait for a run that stands at its gate; they look again and
+    again."""
+    life = Life(t, point, 'gate', defaults={'concurrent': 'wait'})
+    gate = life.gate()
+    life.arm()
+    runs = [Background(lambda: life.post('k')) for _ in range(4)]
+    life.dies()
+    for run in runs:
+        run.result()
+    gate.open()
+    life.over(['k'])
+
+
+def many(t, *point):
+    """Several keys, whose writes are committed as groups."""
+    life = Life(t, point, server={'workers': '8'})
+    life.arm()
+    for _ in range(3):
+        parallel([lambda k=k: life.post(k) for k in KEYS])
+    life.over(KEYS)
+
+
+def child(t, *point):
+    """Its handler leaves a process behind, which outlives oncewrap."""
+    life = Life(t, point, 'child')
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def child_stays(t, *point):
+    """The same, and it is still there when the attempt's time is up."""
+    life = Life(t, point, 'child', defaults={'timeout': '300ms',
+                                             'kill_after': '100ms'})
+    life.arm()
+    life.post('k')
+    life.over(['k'], stays=True)
+
+
+def release(t, *point):
+    """The first attempt is answered 503, the second is on its way."""
+    life = Life(t, point, 'first=503')
+    life.arm()
+    life.post('k')
+    life.post('k')
+    life.over(['k'])
+
+
+def replay(t, *point):
+    """A stored answer is asked for."""
+    life = Life(t, point)
+    life.arm()
+    life.post('k')
+    life.post('k')
+    life.over(['k'])
+
+
+def large(t, *point):
+    """An answer that fills the log and more than a socket takes at once."""
+    life = Life(t, point, LARGE)
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def held(t, *point):
+    """A stranger holds the lock when the outcome is to be stored."""
+    life = Life(t, point, 'gate', server={'busy_timeout': '200ms'})
+    gate = life.gate()
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    lock = Lock(t, life.once.database)
+    gate.open()
+    run.result()
+    life.dies()
+    lock.release()
+    life.over(['k'])
+
+
+def swept(t, *point):
+    """Attempts of a dead process are found at the start."""
+    life = Life(t, point, 'gate')
+    gate = life.gate()
+    life.start()
+    gate.open()
+    life.post('done')
+    gate.wait()
+    runs = [Background(lambda k=k: life.post(k)) for k in KEYS[:3]]
+    for _ in runs:
+        gate.wait()
+    life.once.kill()
+    for run in runs:
+        run.result()
+    life.arm()
+    life.dies()
+    gate.open(20)
+    life.over(KEYS[:3] + ['done'])
+
+
+def reaped(t, *point):
+    """Some keys are past their retention, and one is not."""
+    life = Life(t, point)
+    for path, retention in (('/short', '10ms'), ('/long', '1h')):
+        life.once.routes[path] = {'retention': retention}
+    life.start()
+    life.post('stays', path='/long')
+    for key in KEYS[:3]:
+        life.post(key, path='/short')
+    life.once.kill()
+    life.past.update(KEYS[:3])
+    life.once.server['reap_interval'] = '50ms'
+    life.arm()
+    life.dies()
+    life.over(KEYS[:3] + ['stays'])
+
+
+def fresh(t, *point):
+    """There is no database yet."""
+    life = Life(t, point)
+    life.arm()
+    life.dies()
+    life.over(['k'])
+
+
+def stopping(t, *point, **defaults):
+    """SIGTERM while a handler stands at the gate, which then opens."""
+    life = Life(t, point, 'gate', **defaults)
+    gate = life.gate()
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    life.once.term()
+    life.once.wait_log('event=stopping|stopping')
+    if not defaults and point[1] != 'STOP_BEGUN':
+        gate.open()
+    life.dies()
+    run.result()
+    gate.open()
+    life.over(['k'])
+
+
+def stopping_late(t, *point):
+    """The same, and the gate stays shut until drain_timeout is over."""
+    stopping(t, *point, server={'drain_timeout': '100ms'})
+
+
+def two(t, point):
+    """A process that is stopped at the point, and another that sweeps."""
+    life = Life(t, point, stop=True)
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    wait_until(lambda: proc.state(life.once.pid) == 'T', 'it is stopped')
+    first = life.other()    # which has swept before it listens
+    state = life.once.state('k')
+    answer = life.once.post('k')
+    if state == 'in_progress':
+        problem(answer, 'key-in-progress')
+    else:
+        eq((state, answer.status, answer.replayed),
+           ('completed', 201, 'true'), answer)
+    return life, first, run
+
+
+def stopped(t, *point):
+    """It is killed: the other one finds out."""
+    life, first, run = two(t, point)
+    first.kill()
+    run.result()
+    wait_until(lambda: life.once.state('k') != 'in_progress', 'it is swept')
+    life.check(['k'])
+
+
+def continued(t, *point):
+    """It goes on as if nothing had been."""
+    life, first, run = two(t, point)
+    first.process.send_signal(signal.SIGCONT)
+    eq(run.result().status, 201)
+    first.stop()
+    life.check(['k'])
