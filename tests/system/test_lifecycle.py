@@ -339,9 +339,10 @@ def test_fd_n(t):
 
 def test_listen_fds(t):
     listener = base.listener(t)
-    script = t.write('start', '#!/bin/sh\nexec 3<&%d\n'
-                     'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"\n' %
-                     listener.fileno(), 0o755)
+    script = t.py('os.dup2(%d, 3)\n'
+                  'os.environ.update(LISTEN_PID=str(os.getpid()), '
+                  'LISTEN_FDS="1")\n'
+                  'os.execv(sys.argv[1], sys.argv[1:])' % listener.fileno())
     process = t.popen([script, base.ONCEWRAP, '-d', t.path('once.db'), '--',
                        t.sh('status 201; echo "<$LISTEN_FDS>"')],
                       'inherited.log', cwd=t.dir, stdin=subprocess.DEVNULL,
