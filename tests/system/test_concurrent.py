@@ -65,45 +65,41 @@ def waiting(t, handler='ledger; gate gate; status 201; echo done', workers=16,
         defaults=dict(defaults, concurrent='wait'))
 
 
+def waiters(once, most, n):
+    """Of n duplicates so many wait; the others are refused at once."""
+    conns = [once.begin('k') for _ in range(n)]
+    base.wait_until(lambda: sum(not c.silent() for c in conns) == n - most,
+                    '%d of %d are refused' % (n - most, n))
+    for conn in conns:
+        if not conn.silent():
+            problem(conn.answer(), 'key-in-progress')
+            conn.close()
+    return [c for c in conns if c.sock.fileno() != -1]
+
+
 def test_wait_all_get_the_one_answer(t):
-    gate, once = waiting(t)
-    conns = [once.begin('k')]
+    gate, once = waiting(t, workers=16, wait_time='30s')
+    winner = once.begin('k')
     gate.wait()
-    conns += [once.begin('k') for _ in range(8)]
-    # A ninth waiter is refused, so the eight are waiting by now.
-    problem(overflow(once), 'key-in-progress')
-    assert all(c.silent() for c in conns)
+    conns = waiters(once, 8, 12)
     gate.open()
-    answers = [c.answer() for c in conns]
-    first(answers[0], 201, b'done\n')
-    for answer in answers[1:]:
-        replay(answer, answers[0])
+    answer = winner.answer()
+    first(answer, 201, b'done\n')
+    for conn in conns:
+        replay(conn.answer(), answer)
     eq(t.ledger(), ['1 '])
-
-
-def overflow(once, key='k', **kw):
-    """Asks until the answer comes at once: nobody may wait any more."""
-    def ask():
-        conn = once.begin(key, **kw)
-        if conn.silent(0.3):
-            return None
-        return conn.answer()
-    return base.wait_until(ask, 'no more may wait')
 
 
 def test_at_most_half_of_the_workers_wait(t):
     gate, once = waiting(t, workers=4, wait_time='30s')
-    conns = [once.begin('k')]
+    winner = once.begin('k')
     gate.wait()
-    conns += [once.begin('k'), once.begin('k')]
-    for _ in range(5):
-        problem(overflow(once), 'key-in-progress')
+    conns = waiters(once, 2, 7)
     # The fourth worker is still free for others.
     other = once.begin('other')
     gate.wait()
     gate.open(2)
-    eq(other.answer().status, 201)
-    eq({c.answer().status for c in conns}, {201})
+    eq({c.answer().status for c in conns + [winner, other]}, {201})
     eq(len(t.ledger()), 2)
 
 

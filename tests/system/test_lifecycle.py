@@ -100,7 +100,7 @@ def test_check_of_bad_files_names_file_line_and_option(t):
 
 def test_options_of_later_releases_are_refused_by_name(t):
     for section, option, value in (
-            ('server', 'status_path', '/s'), ('server', 'admin_path', '/a'),
+            ('server', 'status_path', '/s'),
             ('server', 'async_workers', '4'), ('server', 'async_queue', '1'),
             ('defaults', 'concurrent', 'accept'),
             ('defaults', 'on_crash', 'resume'),
