@@ -136,6 +136,9 @@ passes_use_the_partial_indexes(void **state)
 		{ QUERY_OWNER_COUNT, "once_key_running" },
 		{ QUERY_REAP_ROWS, "once_key_expiry" },
 		{ QUERY_FIND, "once_key_identity" },
+		{ QUERY_GAUGE_RUNNING, "once_key_running" },
+		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
+		{ QUERY_TALLY, "COVERING INDEX once_key_expiry" },
 	};
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
