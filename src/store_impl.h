@@ -28,7 +28,7 @@ struct store_tally {
 };
 
 struct store {
-	char *file; /* what the database's name stands for */
+	char *file;       /* what the database's name stands for */
 	struct stat made; /* the file that was opened by that name */
 	unsigned mode;
 	int64_t busy_timeout;
