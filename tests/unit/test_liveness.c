@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -89,6 +90,7 @@ child(int64_t *name)
 	pid = fork();
 	assert_int_not_equal(pid, -1);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (liveness_open(&l, database, 0600) != RC_OK)
 			_exit(1);
 		self = liveness_self(l);
@@ -201,6 +203,7 @@ a_program_that_is_started_does_not_hold_the_lock(void **state)
 	name = liveness_self(l);
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], STDOUT_FILENO);
 		execl(
 		    "/bin/sh", "sh", "-c", "echo; exec sleep 60", (char *)NULL);

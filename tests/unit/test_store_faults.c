@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -81,6 +82,7 @@ child_with_leases(char name, int n, struct store_lease *lease)
 	pid = fork();
 	assert_int_not_equal(pid, -1);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		store = open_store();
 		for (; n > 0; n--, key[1]++)
 			*lease = reserve(key);
