@@ -45,7 +45,7 @@ def test_oncewrap_killed_after_the_handlers_output(t):
 
 def test_oncewrap_killed_in_mid_output(t):
     once = killed_at_gate(
-        t, 'ledger; status 201; command head -c 3000000 /dev/zero; gate gate')
+        t, 'ledger; status 201; head -c 3000000 /dev/zero; gate gate')
     is_unknown(t, once)
 
 

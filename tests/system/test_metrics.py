@@ -449,7 +449,7 @@ def test_health_with_a_full_disk(t):
 
 
 def test_health_while_readers_keep_the_log_long(t):
-    once = start(t, 'ledger; status 201; command head -c 200000 /dev/zero',
+    once = start(t, 'ledger; status 201; head -c 200000 /dev/zero',
                  server={'max_wal': '1M', 'busy_timeout': '200ms'})
     first(once.post('a'), 201)
     db = sqlite3.connect(once.database, isolation_level=None)

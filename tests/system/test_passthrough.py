@@ -209,7 +209,7 @@ SCRIPTS = {
                    "QUERY|CONTENT|HTTP|REMOTE|SERVER|GATEWAY)_' | sort",
     'binary': "status 200; printf '\\000\\377\\r\\n'",
     'exit_3': 'status 200; echo text; exit 3',
-    'large': 'status 200; command head -c 1000000 /dev/zero',
+    'large': 'status 200; head -c 1000000 /dev/zero',
     'status_404': 'status 404 Not Here; echo nothing',
 }
 

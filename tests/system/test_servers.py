@@ -80,12 +80,109 @@ def released_and_run_again(t, kind):
     eq(t.ledger(), ['1 ', '2 '])
 
 
+OUTCOMES = r'''
+ledger "$QUERY_STRING"
+says() { printf 'Idempotency-Outcome: %s\r\n' "$1"; status 200; echo text; }
+case $QUERY_STRING in
+timeout)	gate gate;;
+signal)		status 200; kill -9 $$;;
+output)		status 200; exec dd if=/dev/zero bs=64k count=64 2>/dev/null;;
+nothing)	;;
+nothing75)	exit 75;;
+broken)		echo no head; echo;;
+exit)		status 200; exit 3;;
+exit75)		status 200; echo text; exit 75;;
+says-*)		says "${QUERY_STRING#says-}";;
+*)		status "$QUERY_STRING"; echo text;;
+esac'''
+
+# what: (status, code of the problem or None, state of the key)
+ROWS = {
+    'timeout': (504, 'handler-timeout', 'unknown'),
+    'signal': (502, 'handler-failed', 'unknown'),
+    'output': (502, 'handler-failed', 'unknown'),
+    'nothing': (502, 'handler-failed', 'unknown'),
+    'nothing75': (503, 'handler-failed', 'failed_retryable'),
+    'broken': (502, 'handler-failed', 'unknown'),
+    'exit': (502, 'handler-failed', 'unknown'),
+    'exit75': (200, None, 'failed_retryable'),
+    'says-not-executed': (200, None, 'failed_retryable'),
+    'says-unknown': (200, None, 'unknown'),
+    'says-completed': (200, None, 'completed'),
+    '502': (502, None, 'unknown'), '504': (504, None, 'unknown'),
+    '500': (500, None, 'failed_retryable'),
+    '503': (503, None, 'failed_retryable'),
+    '429': (429, None, 'failed_retryable'),
+    '201': (201, None, 'completed'), '404': (404, None, 'completed'),
+}
+
+
 @each()
-def lost_and_unknown(t, kind):
-    server, once = setup(t, kind, 'ledger; kill -9 $$')
-    problem(server.curl(key='k'), 'handler-failed', unknown=True)
-    problem(server.curl(key='k'), 'outcome-unknown')
+def every_outcome_and_its_retry(t, kind):
+    gate = t.gate()
+    server, once = setup(t, kind, OUTCOMES, timeout='1s', max_output='1M')
+    for what, (status, code, state) in ROWS.items():
+        path = '/cgi-bin/pay?' + what
+        answer = server.curl(path, key=what)
+        eq((answer.status, answer.code, answer.replayed),
+           (status, code, None), '%s: %s' % (what, answer))
+        eq(answer.all('Idempotency-Outcome'), [], answer)
+        eq(once.state(what), state, what)
+        if what == 'timeout':
+            gate.wait()
+        again = server.curl(path, key=what)
+        runs = sum(what in line.split() for line in t.ledger())
+        if state == 'completed':
+            replay_through(again, answer)
+            eq(runs, 1, what)
+        elif state == 'unknown':
+            problem(again, 'outcome-unknown')
+            eq(runs, 1, what)
+        else:
+            eq((again.status, again.replayed), (status, None), what)
+            eq((runs, once.row(what)['attempt']), (2, 2), what)
+
+
+@each()
+def handler_not_started_is_released(t, kind):
+    server, once = setup(t, kind)
+    t.sh('not to be started', name='cgi-bin/plain')
+    os.chmod(t.path('cgi-bin/plain'), 0o644)
+    problem(server.curl('/cgi-bin/plain', key='k'), 'handler-not-started')
+    eq(once.state('k'), 'failed_retryable')
+    t.sh(OK, name='cgi-bin/plain')
+    first(server.curl('/cgi-bin/plain', key='k'), 201)
+    eq(t.ledger(), ['2 '])
+
+
+@each(servers.CONNECTING)
+def lost_at_the_drain_deadline(t, kind):
+    gate = t.gate()
+    server, once = setup(t, kind, 'ledger; gate gate; status 201',
+                         server={'drain_timeout': '200ms'})
+    running = Background(lambda: server.curl(key='k'))
+    gate.wait()
+    once.stop()
+    problem(running.result(), 'handler-failed', unknown=True)
+    once.start()
+    base.wait_until(lambda: server.curl(key='k').code == 'outcome-unknown',
+                    'the outcome is unknown')
     eq(t.ledger(), ['1 '])
+
+
+@each(servers.CONNECTING)
+def oncewrap_killed_while_the_handler_runs(t, kind):
+    gate = t.gate()
+    server, once = setup(t, kind, 'ledger; gate gate; status 201')
+    running = Background(lambda: server.curl(key='k'))
+    gate.wait()
+    once.kill()
+    answer = running.result()
+    assert answer.status in (500, 502, 503), str(answer)
+    once.start()
+    base.wait_until(lambda: server.curl(key='k').code == 'outcome-unknown',
+                    'the outcome is unknown')
+    eq((once.state('k'), t.ledger()), ('unknown', ['1 ']))
 
 
 @each()

@@ -151,7 +151,7 @@ def test_a_reader_in_mid_transaction_hinders_nobody(t):
 
 
 def test_wal_above_max_wal_is_unavailable_until_the_reader_ends(t):
-    once = once_with(t, 'ledger; status 201; command head -c 200000 '
+    once = once_with(t, 'ledger; status 201; head -c 200000 '
                      '/dev/zero', server={'max_wal': '1M',
                                           'busy_timeout': '200ms'})
     first(once.post('a'), 201)

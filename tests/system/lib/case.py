@@ -16,9 +16,6 @@ D='%(dir)s'
 ledger() { echo "$ONCE_ATTEMPT $*" >> "$D/ledger"; }
 # Says that it is there, and waits to be let through.
 gate() { echo "$$" > "$D/$1.here"; read -r _ < "$D/$1.open"; }
-# The same, deaf to SIGTERM.
-deaf_gate() { trap '' TERM; gate "$1"; }
-heading() { printf 'Content-Type: text/plain\r\n\r\n'; }
 status() { printf 'Status: %%s\r\nContent-Type: text/plain\r\n\r\n' "$*"; }
 '''
 
@@ -114,7 +111,7 @@ class Case:
     # --- handlers ---
 
     def sh(self, body, name=None):
-        """A handler in shell, with ledger, gate, head and status at hand."""
+        """A handler in shell, with ledger, gate and status at hand."""
         self.counter += 1
         name = name or 'handler%d' % self.counter
         return self.write(name, PRELUDE % {'dir': self.dir} + body + '\n',
@@ -166,8 +163,8 @@ class Case:
 
     def run(self, argv, input=None, env=None, **kw):
         """Runs a program to its end; .returncode .stdout .stderr as bytes."""
-        return subprocess.run(argv, input=input, env=env, timeout=base.WAIT * base.SLOW,
-                              capture_output=True, **kw)
+        return subprocess.run(argv, input=input, env=env, capture_output=True,
+                              timeout=base.WAIT * base.SLOW, **kw)
 
     # --- the end ---
 
