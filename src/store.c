@@ -120,6 +120,7 @@ start(struct store *store, const struct store_options *o)
 	if (stat(store->file, &store->made) == -1)
 		return RC_IO;
 	store->mode = o->mode;
+	store->keeper = o->create;
 	store->busy_timeout = o->busy_timeout;
 	store->spool_dir =
 	    o->spool_dir != NULL ? o->spool_dir : spool_default_dir();
@@ -183,7 +184,8 @@ store_close(struct store *store)
 
 	if (store == NULL)
 		return;
-	if (store->committer != NULL) {
+	/* Who only looks leaves no trace. */
+	if (store->committer != NULL && store->keeper) {
 		store_op_init(&op, OP_CLOCK);
 		(void)committer_do(store->committer, &op);
 		store_op_release(&op);

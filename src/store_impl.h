@@ -31,6 +31,7 @@ struct store {
 	char *file;       /* what the database's name stands for */
 	struct stat made; /* the file that was opened by that name */
 	unsigned mode;
+	bool keeper; /* opened to create: a daemon's, not an operator's */
 	int64_t busy_timeout;
 	const char *spool_dir;
 	unsigned char secret[SCOPE_SECRET_LEN];

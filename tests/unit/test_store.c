@@ -991,6 +991,23 @@ the_secret_stays(void **state)
 	assert_memory_equal(secret, store_secret(store), sizeof(secret));
 }
 
+/* It would wait for the lock, and write, at each `oncectl ls`. */
+static void
+who_only_looks_writes_nothing(void **state)
+{
+	struct store_options o = options();
+	struct store *other;
+	char err[256];
+
+	(void)state;
+	reserve("k");
+	raw("UPDATE once_clock SET last = 5");
+	o.create = false;
+	assert_int_equal(store_open(&other, &o, err, sizeof(err)), RC_OK);
+	store_close(other);
+	assert_int_equal(raw_number("SELECT last FROM once_clock"), 5);
+}
+
 static void
 closing_nothing(void **state)
 {
@@ -1037,6 +1054,7 @@ main(void)
 		TEST(stats_count),
 		TEST(doctor_finds),
 		TEST(the_secret_stays),
+		TEST(who_only_looks_writes_nothing),
 		TEST(closing_nothing),
 	};
 
