@@ -92,6 +92,22 @@ adopt(int fd)
 	return moved;
 }
 
+/* 0 if somebody listens there, else why that is not known to be so. */
+static int
+knock(const struct sockaddr_un *addr)
+{
+	int fd, error = 0;
+
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == -1)
+		error = errno;
+	close(fd);
+	/* EAGAIN: somebody listens, but does not accept fast enough. */
+	return error == EAGAIN ? 0 : error;
+}
+
 /*
  * What stands at the path of a unix socket: makes way if it is the socket of
  * a process that is gone.
@@ -101,8 +117,9 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
     struct conf_error *err)
 {
 	const char *path = addr->sun_path;
+	unsigned wait;
 	struct stat st;
-	int fd, rc, error;
+	int error;
 
 	if (lstat(path, &st) == -1) {
 		if (errno == ENOENT)
@@ -113,15 +130,13 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	if (!S_ISSOCK(st.st_mode))
 		return fail(conf, conf->socket_line, err,
 		    "%s: exists and is not a socket", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd == -1)
-		return fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(errno));
-	rc = connect(fd, (const struct sockaddr *)addr, sizeof(*addr));
-	error = errno;
-	close(fd);
-	/* EAGAIN: somebody listens, but does not accept fast enough. */
-	if (rc == 0 || error == EAGAIN)
+	/*
+	 * A handler that was just being started when its oncewrap was killed
+	 * holds the socket until it notices: ask more than once.
+	 */
+	for (wait = 10; (error = knock(addr)) == 0 && wait < 320; wait *= 2)
+		usleep(wait * 1000);
+	if (error == 0)
 		return fail(conf, conf->socket_line, err,
 		    "%s: already in use by another process", path);
 	if (error != ECONNREFUSED && error != ENOENT)
