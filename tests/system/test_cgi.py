@@ -323,8 +323,8 @@ def test_the_answer_is_whole_though_a_grandchild_keeps_the_pipe(t):
 def test_timeout_sends_term_to_the_group(t):
     t.gate()
     once = t.once(handler=t.sh(
-        'trap "echo term >> $D/signals; exit 0" TERM\n'
-        '(trap "echo term >> $D/signals; exit 0" TERM; echo >> $D/ready; '
+        'trap "echo term >> $D/signals; wait; exit 0" TERM\n'
+        '(trap "echo term >> $D/signals; exit 0" TERM; '
         'while :; do read -r _ < $D/gate.open; done) &\n'
         'while :; do read -r _ < $D/gate.open; done'),
         defaults={'timeout': '500ms', 'kill_after': '10s'})
