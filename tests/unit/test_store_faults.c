@@ -67,6 +67,15 @@ nothing_settles(void)
 
 /* --- other processes ---------------------------------------------------- */
 
+/* What a forked child does first: it dies with us, and a check that fails in
+ * it ends it, where cmocka would go on with the next test. */
+static void
+be_child(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+}
+
 /*
  * A child with a store of its own that takes some leases, says so, and stays.
  * No store is open here while it is forked: SQLite does not survive that.
@@ -82,7 +91,7 @@ child_with_leases(char name, int n, struct store_lease *lease)
 	pid = fork();
 	assert_int_not_equal(pid, -1);
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		be_child();
 		store = open_store();
 		for (; n > 0; n--, key[1]++)
 			*lease = reserve(key);
@@ -232,6 +241,7 @@ of_two_processes_one_wins(void **state)
 		pid[i] = fork();
 		if (pid[i] != 0)
 			continue;
+		be_child();
 		store = open_store(); /* all three make it, or one does */
 		for (j = won = 0; j < KEYS; j++) {
 			snprintf(key, sizeof(key), "%d", j);
@@ -241,13 +251,13 @@ of_two_processes_one_wins(void **state)
 			_exit(1);
 		_exit(0);
 	}
+	close(fd[1]);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(read(fd[0], &won, sizeof(won)), sizeof(won));
 		total += won;
 		assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
 	}
 	close(fd[0]);
-	close(fd[1]);
 	assert_int_equal(total, KEYS);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), KEYS);
 }
@@ -767,6 +777,7 @@ a_directory_that_cannot_be_written(void **state)
 	assert_int_equal(chmod(dir, 0555), 0);
 	pid = fork();
 	if (pid == 0) {
+		be_child();
 		if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
 			_exit(2);
 		_exit(store_open(&s, &o, err, sizeof(err)) == RC_IO &&
