@@ -331,14 +331,11 @@ static bool
 own_path(const char *text, struct conf_arena *arena, const char **out,
     struct conf_error *why)
 {
-	const char *path;
-
-	if (!conf_text_path(text, arena, &path, why))
+	if (!conf_text_path(text, arena, out, why))
 		return false;
-	if (path[1] == '\0')
+	if ((*out)[1] == '\0')
 		return conf_value_fail(
 		    why, "\"%.200s\" leaves no path to the handlers", text);
-	*out = path;
 	return true;
 }
 

@@ -263,7 +263,7 @@ bool
 conf_value_switch(const char *text, bool *out, struct conf_error *why)
 {
 	static const char *const words[] = { "no", "yes", NULL };
-	unsigned which;
+	unsigned which = 0;
 
 	if (!conf_value_word(text, words, NULL, &which, why))
 		return false;

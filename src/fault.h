@@ -70,7 +70,8 @@
 	X(SETTLED) \
 	/* the outcome could not be stored in time, and is tried on */ \
 	X(SETTLE_LEFT) \
-	/* an answer is ready to be sent, whoever made it: what it says is so */ \
+	/* an answer is ready to be sent, whoever made it: what it says is
+	 * so */ \
 	X(ANSWER_READY) \
 	/* some of it is sent, or all */ \
 	X(ANSWER_SENT) \

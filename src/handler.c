@@ -56,7 +56,7 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 
 	cgienv_script_init(&script);
 	memset(&spec, 0, sizeof(spec));
-	if ((rc = find_script(rule, rq, &script)) != RC_OK) {
+	if (find_script(rule, rq, &script) != RC_OK) {
 		not_started(rq, facts, "SCRIPT_FILENAME names no file");
 		goto out;
 	}

@@ -247,7 +247,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.spool_dir =
 	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	so.create = true;
-	if ((rc = store_open(&d->store, &so, err, sizeof(err))) != RC_OK) {
+	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
 		fprintf(stderr, "oncewrap: %s\n", err);
 		return false;
 	}

@@ -374,7 +374,7 @@ static void
 wait_event(struct run *run)
 {
 	struct pollfd pfd[4];
-	int ms, n;
+	int n;
 
 	pfd[0].fd = run->child.pidfd;
 	pfd[1].fd = run->err;
@@ -384,8 +384,7 @@ wait_event(struct run *run)
 		pfd[n].events = POLLIN;
 		pfd[n].revents = 0;
 	}
-	ms = wait_ms(run);
-	if ((n = poll(pfd, 4, ms)) == -1) {
+	if (poll(pfd, 4, wait_ms(run)) == -1) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
 	}

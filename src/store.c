@@ -82,7 +82,7 @@ set_clock(struct store *store)
 {
 	char boot_id[CLOCK_BOOT_ID_LEN + 1];
 	struct db *db = store->writer;
-	struct clock_row row;
+	struct clock_row row = { 0 };
 	struct db_stmt *s;
 	enum rc rc;
 
