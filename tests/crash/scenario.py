@@ -70,7 +70,7 @@ def child(t, *point):
 
 def child_stays(t, *point):
     """The same, and it is still there when the attempt's time is up."""
-    life = Life(t, point, 'child', defaults={'timeout': '300ms',
+    life = Life(t, point, 'child', defaults={'timeout': '2s',
                                              'kill_after': '100ms'})
     life.arm()
     life.post('k')
