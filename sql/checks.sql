@@ -52,6 +52,8 @@ END;
 CREATE TEMP TRIGGER once_check_row_update AFTER UPDATE ON main.once_key
 WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
+    OR (NEW.attempt_lock IS NOT NULL AND NEW.state <> 'in_progress')
+    OR (NEW.reconcile_after IS NOT NULL AND NEW.state <> 'unknown')
     OR (NEW.kept <> 0 AND NEW.state <> 'completed')
     OR (NEW.state = 'completed'
 	AND coalesce(NEW.status, 0) NOT BETWEEN 200 AND 599)

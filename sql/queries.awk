@@ -31,6 +31,7 @@ FNR == 1 {
 	list = FILENAME
 	sub(/^.*\//, "", list)
 	sub(/\.sql$/, "", list)
+	gsub(/-/, "_", list)
 	printf "\n\n#define %s(X)", toupper(list)
 }
 

@@ -32,7 +32,7 @@ UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 -- name: find
 SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
     k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
-    k.recovery_point
+    k.recovery_point, k.on_expired = 'gone', k.expired_retention
 FROM once_key k JOIN once_recipe r ON r.id = k.recipe
 WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
 
@@ -57,45 +57,106 @@ FROM once_meta WHERE id = 1;
 -- name: reserve_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
     locked_until, fingerprint, recipe, downstream, on_crash, retention,
-    created_at, updated_at)
+    created_at, updated_at, on_expired, expired_retention, attempt_lock,
+    lock_file, reconcile_delay)
 VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-    ?13, ?13);
+    ?13, ?13, ?14, ?15, ?16, ?17, ?18);
 
 -- name: reserve_again
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
     owner = ?4, locked_until = ?5, on_crash = ?6, retention = ?7,
-    updated_at = ?8, expires_at = NULL
+    updated_at = ?8, expires_at = NULL, on_expired = ?9,
+    expired_retention = ?10, attempt_lock = ?11, lock_file = ?12,
+    reconcile_delay = ?13
 WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2;
 
 -- name: delete_past
 DELETE FROM once_key
-WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
+WHERE id = ?1 AND state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?2;
 
 -- name: delete_body
 DELETE FROM once_body WHERE key_id = ?1;
 
+-- name: request_new
+INSERT OR REPLACE INTO once_request(key_id, environment, body)
+VALUES (?1, ?2, zeroblob(?3));
+
+-- name: delete_request
+DELETE FROM once_request WHERE key_id = ?1;
+
 -- Settling ----------------------------------------------------------------
 
 -- name: settle_completed
 UPDATE once_key SET state = 'completed', token = NULL, owner = NULL,
-    locked_until = NULL, updated_at = ?3, expires_at = ?4, kept = ?5,
+    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
+    updated_at = ?3, expires_at = ?4, kept = ?5,
     status = ?6, kind = ?7, response_version = ?8, body_length = ?9,
     last_error = ?10, reason = ?11, headers = ?12, body = ?13
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: settle_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
-    locked_until = NULL, updated_at = ?3, expires_at = ?4, last_error = ?5
+    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
+    updated_at = ?3, expires_at = ?4, last_error = ?5
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: settle_unknown
 UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
-    locked_until = NULL, updated_at = ?3, expires_at = NULL, last_error = ?4
+    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
+    updated_at = ?3, expires_at = NULL, last_error = ?4,
+    reconcile_attempts = 0, reconcile_after = ?5 + reconcile_delay
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: body_new
 INSERT INTO once_body(key_id, body) VALUES (?1, zeroblob(?2));
+
+-- Finding out what happened ------------------------------------------------
+
+-- Nobody holds a lease on these: who names how many tries were begun when he
+-- looked (less than 0: an operator, who may settle what was given up too)
+-- changes nothing if somebody was faster.
+
+-- name: resolve_completed
+UPDATE once_key SET state = 'completed', reconcile_after = NULL,
+    updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
+    kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
+    reason = ?11, headers = ?12, body = ?13
+WHERE id = ?1 AND ((state = 'unknown' AND reconcile_attempts = ?2
+	AND attempt = ?14)
+    OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+
+-- name: resolve_released
+UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
+    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5
+WHERE id = ?1 AND ((state = 'unknown' AND reconcile_attempts = ?2
+	AND attempt = ?6)
+    OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+
+-- name: resolve_dead
+UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
+    updated_at = ?3, last_error = ?4
+WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
+    AND attempt = ?5;
+
+-- name: reconcile_due
+SELECT id, scope, path, key, attempt, recovery_point, downstream,
+    reconcile_attempts
+FROM once_key
+WHERE state = 'unknown' AND reconcile_after <= ?1
+ORDER BY reconcile_after LIMIT 1;
+
+-- name: reconcile_claim
+UPDATE once_key SET reconcile_attempts = reconcile_attempts + ?3,
+    reconcile_after = ?4
+WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
+    AND attempt = ?5;
+
+-- name: request
+SELECT environment, length(body) FROM once_request WHERE key_id = ?1;
+
+-- name: forget
+DELETE FROM once_key WHERE id = ?1 AND state <> 'in_progress';
 
 -- Passes ------------------------------------------------------------------
 
@@ -104,13 +165,33 @@ SELECT owner FROM once_key WHERE state = 'in_progress' AND owner > ?1
 ORDER BY owner LIMIT 1;
 
 -- name: sweep_row
-SELECT id, token, scope, path, key FROM once_key
-WHERE state = 'in_progress' AND owner = ?1 LIMIT 1;
+SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
+    lock_file, locked_until
+FROM once_key
+WHERE state = 'in_progress' AND owner = ?1 AND id > ?2
+ORDER BY id LIMIT 1;
+
+-- name: sweep_released
+UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
+    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
+    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5
+WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: reap_rows
-SELECT id, body_length FROM once_key
-WHERE state IN ('completed', 'failed_retryable') AND expires_at <= ?1
+SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
+    AND expires_at + expired_retention > ?1, state, scope, path, key
+FROM once_key
+WHERE state IN ('completed', 'failed_retryable', 'expired')
+    AND expires_at <= ?1
 ORDER BY expires_at LIMIT ?2;
+
+-- The marker stays, the answer goes.
+-- name: expire
+UPDATE once_key SET state = 'expired', updated_at = ?3,
+    expires_at = expires_at + expired_retention, kept = 0, headers = NULL,
+    body = NULL, body_length = NULL, reason = NULL
+WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
+    AND expires_at <= ?2;
 
 -- name: reap_mark
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
@@ -129,20 +210,32 @@ PRAGMA incremental_vacuum(512);
 
 -- name: list
 SELECT id, scope, path, key, state, attempt, status, recovery_point,
-    downstream, created_at, updated_at, locked_until, expires_at, last_error
+    downstream, created_at, updated_at, locked_until, expires_at, last_error,
+    reconcile_after
 FROM once_key
 WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
-    AND (?4 IS NULL OR state = ?4) AND created_at <= ?5
+    AND (?4 IS NULL OR state = ?4) AND created_at <= ?5 AND updated_at >= ?7
 ORDER BY id LIMIT ?6;
 
 -- name: list_key
 SELECT id, scope, path, key, state, attempt, status, recovery_point,
-    downstream, created_at, updated_at, locked_until, expires_at, last_error
+    downstream, created_at, updated_at, locked_until, expires_at, last_error,
+    reconcile_after
 FROM once_key
-WHERE key = ?7 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
+WHERE key = ?8 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND (?3 IS NULL OR path = ?3) AND (?4 IS NULL OR state = ?4)
-    AND created_at <= ?5
+    AND created_at <= ?5 AND updated_at >= ?7
 ORDER BY id LIMIT ?6;
+
+-- By downstream key: at once where the outcome is open, which is what a
+-- provider's callback asks about.
+-- name: find_open
+SELECT id FROM once_key
+WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
+
+-- name: find_downstream
+-- scan: looks at every key, when an operator asks about one that is settled
+SELECT id FROM once_key WHERE downstream = ?1;
 
 -- name: counts
 -- scan: counts every key, when an operator asks

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cgienv.h"
 #include "clock.h"
@@ -20,23 +22,48 @@
 static const char *const own_fields[] = { "Idempotent-Replayed",
 	"Idempotency-Expires" };
 
+/* How long, after a handler's end and at most until its deadline, what it left
+ * behind may take to be gone: ms between two looks. */
+#define TREE_LOOK  5
+#define TREE_GRACE 200
+
 void
 attempt_init(struct attempt *at)
 {
 	memset(at, 0, sizeof(*at));
+	at->tree.fd = -1;
 	response_init(&at->response);
+	buf_init(&at->environment, LIMIT_ENV);
 }
 
-bool
-attempt_prepare(struct attempt *at)
+enum rc
+attempt_prepare(struct attempt *at, struct store_reservation *rv)
 {
 	const char *dir = at->conf->spool_dir;
+	const struct conf_route *rule = at->rule;
+	enum rc rc;
 
 	if (at->settlement == NULL)
 		at->settlement = store_settlement_new();
 	if (at->output == NULL)
 		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
-	return at->settlement != NULL && at->output != NULL;
+	if (at->settlement == NULL || at->output == NULL)
+		return RC_NOMEM;
+	if (rule->on_crash == CONF_CRASH_RESUME && at->tree.fd == -1) {
+		if ((rc = store_attempt_lock(at->store, &at->tree)) != RC_OK)
+			return rc;
+		rv->attempt = &at->tree;
+	}
+	if (rule->reconcile.n > 0 && at->environment.len == 0) {
+		if ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK)
+			return rc;
+		rv->reconcile_delay = rule->reconcile_after;
+		rv->environment = at->environment.data;
+		rv->environment_len = at->environment.len;
+		rv->body = at->rq->body;
+		rv->body_len = at->rq->body_len;
+	}
+	return RC_OK;
 }
 
 void
@@ -45,6 +72,30 @@ attempt_free(struct attempt *at)
 	response_free(&at->response);
 	store_settlement_free(at->settlement);
 	spool_free(at->output);
+	buf_free(&at->environment);
+	if (at->tree.fd != -1)
+		close(at->tree.fd);
+}
+
+/*
+ * Whether nothing that the attempt started is left.  A handler that was lost
+ * may leave processes behind; they have until its deadline to end.
+ */
+static bool
+tree_is_gone(struct attempt *at, int64_t deadline)
+{
+	const struct timespec pause = { 0, TREE_LOOK * 1000000 };
+
+	if (at->tree.fd == -1)
+		return false;
+	close(at->tree.fd); /* from now on only the tree holds it */
+	at->tree.fd = -1;
+	while (!store_attempt_gone(at->store, &at->tree)) {
+		if (clock_mono() >= deadline)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 void
@@ -53,6 +104,7 @@ attempt_run(struct attempt *at)
 	struct cgienv_once once;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
+	int64_t deadline;
 
 	assert(at->lease.token[0] != '\0');
 	once.key = at->key;
@@ -63,11 +115,18 @@ attempt_run(struct attempt *at)
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
 	FAULT(HANDLER_START);
-	if ((run = handler_start(at->rule, at->rq, &once, facts)) == NULL)
+	/* SIGKILL needs a moment to end what a timeout leaves. */
+	deadline = clock_mono() + at->rule->timeout + at->rule->kill_after +
+	    TREE_GRACE;
+	run = handler_start(
+	    at->rule, &at->rule->handler, at->rq, &once, at->tree.fd, facts);
+	if (run == NULL)
 		return;
 	run_capture(run, at->output, facts);
 	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
+	if (outcome_is_lost(facts))
+		at->facts.tree_gone = tree_is_gone(at, deadline);
 }
 
 void

@@ -25,6 +25,8 @@ struct attempt {
 	const char *key, *scope;
 	struct store_lease lease;
 	/* from attempt_prepare() */
+	struct store_attempt tree; /* .fd is -1 unless on_crash = resume */
+	struct buf environment;    /* of the request, if it is to be kept */
 	struct store_settlement *settlement;
 	struct spool *output;
 	/* from attempt_run() */
@@ -38,9 +40,12 @@ struct attempt {
 /* The given part is the caller's to fill in. */
 void attempt_init(struct attempt *);
 
-/* Before the lease is taken: gets all that may be missing later.  False: no
- * memory.  May be called again. */
-bool attempt_prepare(struct attempt *);
+/*
+ * Before the lease is taken: gets all that may be missing later, and adds to
+ * the reservation what the store is to keep for after a failure.  May be
+ * called again.  RC_OK, or why there can be no attempt now.
+ */
+enum rc attempt_prepare(struct attempt *, struct store_reservation *);
 
 void attempt_free(struct attempt *);
 

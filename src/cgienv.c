@@ -384,3 +384,29 @@ cgienv_free(struct cgienv *env)
 	env->envp = NULL;
 	buf_free(&env->text);
 }
+
+static bool
+is_secret(const char *name)
+{
+	return strcmp(name, "HTTP_AUTHORIZATION") == 0 ||
+	    strcmp(name, "HTTP_PROXY_AUTHORIZATION") == 0 ||
+	    strcmp(name, "HTTP_COOKIE") == 0;
+}
+
+enum rc
+cgienv_keep(const struct request *rq, struct buf *out)
+{
+	const struct param *p;
+	enum rc rc = RC_OK;
+
+	for (p = rq->params; p < rq->params + rq->nparams; p++) {
+		if (is_secret(p->name))
+			continue;
+		rc = buf_addf(out, "%s=%s", p->name, p->value);
+		if (rc == RC_OK)
+			rc = buf_addc(out, '\0');
+		if (rc != RC_OK)
+			break;
+	}
+	return rc;
+}

@@ -58,4 +58,11 @@ enum rc cgienv_make(const struct request *, const struct conf_route *,
     char *const *daemon_env, struct cgienv *out);
 void cgienv_free(struct cgienv *);
 
+/*
+ * The request's variables to be kept with its key: NAME=VALUE strings, each
+ * with a NUL, appended to out.  Without HTTP_AUTHORIZATION,
+ * HTTP_PROXY_AUTHORIZATION and HTTP_COOKIE.
+ */
+enum rc cgienv_keep(const struct request *, struct buf *out);
+
 #endif

@@ -127,6 +127,8 @@ child_side(void *arg)
 		if (syscall(SYS_dup3, spec->fd[i], i, 0) == -1)
 			goto fail;
 	}
+	if (spec->held != -1 && dup2(spec->held, CHILD_HELD) == -1)
+		goto fail;
 	if (spec->umask != -1)
 		umask((mode_t)spec->umask);
 	birth->step = "setuid";
@@ -167,8 +169,10 @@ child_start(
 	int error, i, pidfd;
 	pid_t pid;
 
+	/* None is overwritten before it is used, nor left close-on-exec. */
 	for (i = 0; i < 3; i++)
 		assert(spec->fd[i] > STDERR_FILENO);
+	assert(spec->held == -1 || spec->held > CHILD_HELD);
 	birth.spec = spec;
 	birth.parent = getpid();
 	birth.error = 0;

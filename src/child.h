@@ -10,6 +10,9 @@
 
 #include "user.h"
 
+/* The descriptor whose lock an attempt's process tree holds. */
+#define CHILD_HELD 3
+
 struct child_spec {
 	char *const *argv; /* argv[0] is the program's path */
 	char *const *envp;
@@ -17,6 +20,7 @@ struct child_spec {
 	int umask;               /* -1: inherited */
 	const struct user *user; /* NULL: unchanged */
 	int fd[3];               /* become 0, 1, 2; each above 2 */
+	int held;                /* becomes CHILD_HELD; above that, or -1 */
 };
 
 struct child {

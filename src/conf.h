@@ -31,8 +31,8 @@ enum conf_key_syntax { CONF_SYNTAX_ANY, CONF_SYNTAX_STRING };
 enum conf_fingerprint { CONF_FINGERPRINT_JSON, CONF_FINGERPRINT_EXACT };
 enum conf_concurrent { CONF_CONCURRENT_REJECT, CONF_CONCURRENT_WAIT };
 enum conf_exit_status { CONF_EXIT_CHECK, CONF_EXIT_IGNORE };
-enum conf_on_crash { CONF_CRASH_UNKNOWN };
-enum conf_on_expired { CONF_EXPIRED_RUN };
+enum conf_on_crash { CONF_CRASH_UNKNOWN, CONF_CRASH_RESUME };
+enum conf_on_expired { CONF_EXPIRED_RUN, CONF_EXPIRED_GONE };
 enum conf_dialect { CONF_DIALECT_IETF, CONF_DIALECT_STRIPE };
 enum conf_durability { CONF_DURABILITY_FULL, CONF_DURABILITY_NORMAL };
 
@@ -58,6 +58,10 @@ struct conf_route {
 	enum conf_on_crash on_crash;
 	int64_t retention;
 	enum conf_on_expired on_expired;
+	int64_t expired_retention;
+	struct conf_list reconcile; /* empty: nobody finds out */
+	int64_t reconcile_after;
+	unsigned reconcile_attempts;
 	const char *directory;    /* NULL: the handler's own folder */
 	int umask;                /* -1: inherited */
 	const char *user, *group; /* NULL: inherited */

@@ -131,9 +131,13 @@ static const struct conf_option route_options[] = {
 	{ R(release), STATUSES, IS("425 429 5xx") },
 	{ R(ambiguous), STATUSES, IS("502 504") },
 	{ R(exit_status), WORD("check", "ignore"), IS("check") },
-	{ R(on_crash), WORD("unknown"), LATER("resume"), IS("unknown") },
+	{ R(on_crash), WORD("unknown", "resume"), IS("unknown") },
 	{ R(retention), TIME(1, 3650 * DAY), IS("24h") },
-	{ R(on_expired), WORD("run"), LATER("gone"), IS("run") },
+	{ R(on_expired), WORD("run", "gone"), IS("run") },
+	{ R(expired_retention), TIME(1, 3650 * DAY), IS("30d") },
+	{ R(reconcile), ARGV },
+	{ R(reconcile_after), TIME(1, 24 * DAY), IS("30s") },
+	{ R(reconcile_attempts), NUMBER(1, 1000), IS("8") },
 	{ R(directory), TEXT(DIRECTORY) },
 	{ R(umask), MODE },
 	{ R(user), TEXT(ACCOUNT), RLINE(user_line) },
@@ -146,8 +150,7 @@ static const char *const later_server_options[] = {
 };
 
 static const char *const later_route_options[] = {
-	"expired_retention", "reconcile", "reconcile_after",
-	"reconcile_attempts", "async", "share_database", "max_active_keys",
+	"async", "share_database", "max_active_keys",
 	"key_rate", "max_request_age", "request_timestamp", NULL
 };
 /* clang-format on */

@@ -14,12 +14,23 @@
 
 #include "decide.h"
 
+/* Past its retention, whatever that makes of it. */
+static bool
+is_over(const struct record *r, int64_t now)
+{
+	return (r->state == RECORD_COMPLETED ||
+		   r->state == RECORD_FAILED_RETRYABLE) &&
+	    r->expires_at != 0 && r->expires_at <= now;
+}
+
 bool
 decide_is_past(const struct record *r, int64_t now)
 {
-	if (r->state != RECORD_COMPLETED && r->state != RECORD_FAILED_RETRYABLE)
+	if (r->state == RECORD_EXPIRED)
+		return r->expires_at != 0 && r->expires_at <= now;
+	if (!is_over(r, now))
 		return false;
-	return r->expires_at != 0 && r->expires_at <= now;
+	return !r->gone || r->expires_at + r->expired_retention <= now;
 }
 
 enum decision
@@ -29,6 +40,9 @@ decide(const struct record *r, bool same, int64_t now)
 		return DECIDE_RUN;
 	if (!same)
 		return DECIDE_MISMATCH;
+	/* A marker already, though no pass has made it one yet. */
+	if (is_over(r, now))
+		return DECIDE_GONE;
 
 	switch (r->state) {
 	case RECORD_PENDING:

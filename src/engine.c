@@ -158,6 +158,8 @@ take_fingerprint(struct job *job)
 	rv->lease = job->rule->timeout + job->rule->kill_after;
 	rv->retention = job->rule->retention;
 	rv->on_crash = job->rule->on_crash;
+	rv->on_expired = job->rule->on_expired;
+	rv->expired_retention = job->rule->expired_retention;
 	FAULT(FINGERPRINTED);
 	return true;
 }
@@ -213,8 +215,9 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = look(job, decision)) != RC_OK ||
 		    *decision != DECIDE_RUN)
 			return rc;
-		if (!attempt_prepare(&job->attempt))
-			return RC_NOMEM;
+		rc = attempt_prepare(&job->attempt, &job->reservation);
+		if (rc != RC_OK)
+			return rc;
 		record_free(&job->record);
 		rc = store_reserve(job->engine->store, &job->reservation,
 		    &job->attempt.lease, decision, &job->record);
@@ -336,7 +339,8 @@ pass_through(struct job *job)
 
 	if (!receive(job))
 		return;
-	job->answer->stream = handler_start(job->rule, job->rq, NULL, &facts);
+	job->answer->stream = handler_start(
+	    job->rule, &job->rule->handler, job->rq, NULL, -1, &facts);
 	if (job->answer->stream == NULL)
 		(void)refuse(job, PROBLEM_HANDLER_NOT_STARTED,
 		    "The program could not be started.");

@@ -12,16 +12,13 @@
 #include "user.h"
 #include "handler.h"
 
-/* The program: the route's, or what SCRIPT_FILENAME names, split off from
- * PATH_INFO by looking which part of it is a file. */
+/* What SCRIPT_FILENAME names, split off from PATH_INFO by looking which part
+ * of it is a file. */
 static enum rc
-find_script(const struct conf_route *rule, const struct request *rq,
-    struct cgienv_script *script)
+find_script(const struct request *rq, struct cgienv_script *script)
 {
 	enum rc rc;
 
-	if (rule->handler.n > 0)
-		return RC_OK;
 	if ((rc = cgienv_script_name(rq, script)) != RC_OK)
 		return rc;
 	while (!run_is_file(script->filename.data)) {
@@ -41,8 +38,9 @@ not_started(const struct request *rq, struct run_facts *facts, const char *why)
 }
 
 struct run *
-handler_start(const struct conf_route *rule, const struct request *rq,
-    const struct cgienv_once *once, struct run_facts *facts)
+handler_start(const struct conf_route *rule, const struct conf_list *program,
+    const struct request *rq, const struct cgienv_once *once, int held,
+    struct run_facts *facts)
 {
 	struct cgienv_script script;
 	struct cgienv env = { 0 };
@@ -51,12 +49,12 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 	struct run *run = NULL;
 	char *argv[2] = { NULL, NULL };
 	char err[128];
-	bool is_script = rule->handler.n == 0;
+	bool is_script = program->n == 0;
 	enum rc rc;
 
 	cgienv_script_init(&script);
 	memset(&spec, 0, sizeof(spec));
-	if (find_script(rule, rq, &script) != RC_OK) {
+	if (is_script && find_script(rq, &script) != RC_OK) {
 		not_started(rq, facts, "SCRIPT_FILENAME names no file");
 		goto out;
 	}
@@ -74,7 +72,7 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 		spec.user = &user;
 	}
 	argv[0] = script.filename.data;
-	spec.argv = is_script ? argv : rule->handler.item;
+	spec.argv = is_script ? argv : program->item;
 	spec.envp = env.envp;
 	spec.directory = rule->directory;
 	spec.umask = rule->umask;
@@ -83,6 +81,7 @@ handler_start(const struct conf_route *rule, const struct request *rq,
 	spec.body_fd = rq->body_fd;
 	spec.timeout = rule->timeout;
 	spec.kill_after = rule->kill_after;
+	spec.held = held;
 	spec.streaming = once == NULL;
 	spec.max_output = spec.streaming ? UINT64_MAX : rule->max_output;
 	spec.instance = rq->instance;

@@ -11,11 +11,16 @@
 #include "run.h"
 
 /*
- * Starts the handler of a request.  once: the attempt's variables, or NULL for
- * a request that is not guarded, whose output is streamed.  NULL with
- * facts->end == RUN_NOT_STARTED if it could not be started; that is logged.
+ * Starts the handler of a request: program, as the configuration names it, or
+ * what SCRIPT_FILENAME names if that is empty.  once: the attempt's variables,
+ * or NULL for a request that is not guarded, whose output is streamed.  held:
+ * a descriptor to be inherited by its process tree, or -1.
+ *
+ * NULL with facts->end == RUN_NOT_STARTED if it could not be started; that is
+ * logged.
  */
-struct run *handler_start(const struct conf_route *, const struct request *,
-    const struct cgienv_once *once, struct run_facts *facts);
+struct run *handler_start(const struct conf_route *,
+    const struct conf_list *program, const struct request *,
+    const struct cgienv_once *once, int held, struct run_facts *facts);
 
 #endif

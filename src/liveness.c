@@ -70,7 +70,7 @@ same_file(const struct liveness *l)
 }
 
 static enum rc
-take_byte(struct liveness *l)
+take_byte(const struct liveness *l, int fd, int64_t *name)
 {
 	struct flock lock;
 	uint64_t bits;
@@ -78,15 +78,15 @@ take_byte(struct liveness *l)
 	for (;;) {
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
 			return failed(l->file, "getrandom");
-		l->self = (int64_t)(bits >> 2);
-		if (l->self == 0)
+		*name = (int64_t)(bits >> 2);
+		if (*name == 0)
 			continue;
 		memset(&lock, 0, sizeof(lock));
 		lock.l_type = F_WRLCK;
 		lock.l_whence = SEEK_SET;
-		lock.l_start = l->self;
+		lock.l_start = *name;
 		lock.l_len = 1;
-		if (fcntl(l->fd, F_OFD_SETLK, &lock) == 0)
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
 			return RC_OK;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return failed(l->file, "lock");
@@ -116,7 +116,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 			rc = failed(l->file, "open");
 			goto out;
 		}
-		rc = take_byte(l);
+		rc = take_byte(l, l->fd, &l->self);
 		if (rc != RC_OK)
 			goto out;
 		if (same_file(l)) {
@@ -142,6 +142,34 @@ liveness_close(struct liveness *l)
 		close(l->fd);
 	free(l->file);
 	free(l);
+}
+
+enum rc
+liveness_attempt(const struct liveness *l, int *fd, int64_t *name)
+{
+	enum rc rc;
+
+	*fd = open(l->file, O_RDWR | O_CLOEXEC);
+	if (*fd == -1)
+		return failed(l->file, "open");
+	rc = take_byte(l, *fd, name);
+	if (rc == RC_OK && !same_file(l)) {
+		errno = ENOENT;
+		rc = failed(l->file, "open");
+	}
+	if (rc != RC_OK) {
+		close(*fd);
+		*fd = -1;
+	}
+	return rc;
+}
+
+int64_t
+liveness_file(const struct liveness *l)
+{
+	struct stat st;
+
+	return fstat(l->fd, &st) == 0 ? (int64_t)st.st_ino : 0;
 }
 
 int64_t

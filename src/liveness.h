@@ -23,12 +23,23 @@ enum rc liveness_open(struct liveness **, const char *database, unsigned mode);
 /* Drops the lock: from now on this process's leases are dead ones. */
 void liveness_close(struct liveness *);
 
+/*
+ * A lock of its own for one attempt: a new descriptor (close-on-exec; the
+ * caller's), and the name of the byte that it holds.  The lock stays until
+ * every process that inherited the descriptor has closed it.
+ */
+enum rc liveness_attempt(const struct liveness *, int *fd, int64_t *name);
+
+/* The lock file's inode: a lock in another file proves nothing. */
+int64_t liveness_file(const struct liveness *);
+
 /* This process's name, > 0. */
 int64_t liveness_self(const struct liveness *);
 
 /*
- * Whether that owner lives.  RC_IO when it cannot be told (the lock file was
- * removed or replaced): the caller then treats everybody as alive.
+ * Whether that owner lives, or that attempt's process tree.  RC_IO when it
+ * cannot be told (the lock file was removed or replaced): the caller then
+ * treats everybody as alive.
  */
 enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
 

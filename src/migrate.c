@@ -25,7 +25,7 @@
 /* Store time begins with 1970-01-02, so that no deadline is 0. */
 #define FIRST_TIME 86400000
 
-enum content { EMPTY, OURS, NEWER, FOREIGN };
+enum content { EMPTY, OURS, OLDER, NEWER, FOREIGN };
 
 /*
  * The file is made with its mode before SQLite opens it: the log and its index
@@ -65,21 +65,23 @@ make_file(const struct migrate_options *o, char *err, size_t errsize)
 	return RC_OK;
 }
 
+/* What is in it; *version is 0 where nothing is. */
 static enum rc
-look(struct db *db, enum content *content)
+look(struct db *db, enum content *content, int64_t *version)
 {
-	int64_t id, version, schema;
+	int64_t id, schema;
 	enum rc rc;
 
 	if ((rc = db_pragma(db, "application_id", &id)) != RC_OK ||
-	    (rc = db_pragma(db, "user_version", &version)) != RC_OK ||
+	    (rc = db_pragma(db, "user_version", version)) != RC_OK ||
 	    (rc = db_pragma(db, "schema_version", &schema)) != RC_OK)
 		return rc;
 	if (id == MIGRATE_APPLICATION_ID)
-		*content = version > MIGRATE_VERSION ? NEWER
-		    : version == MIGRATE_VERSION     ? OURS
-						     : FOREIGN;
-	else if (id == 0 && version == 0 && schema == 0)
+		*content = *version > MIGRATE_VERSION ? NEWER
+		    : *version == MIGRATE_VERSION     ? OURS
+		    : *version >= 1                   ? OLDER
+						      : FOREIGN;
+	else if (id == 0 && *version == 0 && schema == 0)
 		*content = EMPTY;
 	else
 		*content = FOREIGN;
@@ -110,27 +112,39 @@ first_rows(struct db *db)
 }
 
 static enum rc
-make_tables(struct db *db)
+step(struct db *db, int version)
 {
 	const char *const *text;
-	enum content content;
-	enum rc rc;
+	enum rc rc = RC_OK;
 	size_t n, i;
 
-	rc = db_begin(db);
-	if (rc == RC_OK)
-		rc = look(db, &content);
-	if (rc == RC_OK && content != EMPTY) { /* someone else made them */
-		db_rollback(db);
-		return RC_OK;
-	}
-	text = queries_schema(&n);
+	text = queries_step(version, &n);
 	for (i = 0; i < n && rc == RC_OK; i++) {
 		rc = db_exec(db, text[i]);
 		FAULT(MIGRATE_STEP);
 	}
-	if (rc == RC_OK)
+	if (rc == RC_OK && version == 1)
 		rc = first_rows(db);
+	return rc;
+}
+
+/* All versions that are missing, in one transaction. */
+static enum rc
+make_tables(struct db *db)
+{
+	enum content content;
+	int64_t version;
+	enum rc rc;
+
+	rc = db_begin(db);
+	if (rc == RC_OK)
+		rc = look(db, &content, &version);
+	if (rc == RC_OK && content != EMPTY && content != OLDER) {
+		db_rollback(db); /* someone else made them */
+		return RC_OK;
+	}
+	while (rc == RC_OK && version < MIGRATE_VERSION)
+		rc = step(db, (int)++version);
 	if (rc == RC_OK)
 		rc =
 		    db_set_pragma(db, "application_id", MIGRATE_APPLICATION_ID);
@@ -148,21 +162,22 @@ make_tables(struct db *db)
  * same, SQLite's busy handler or not.
  */
 static enum rc
-make(struct db *db, int64_t patience)
+make(struct db *db, bool is_new, int64_t patience)
 {
 	int64_t until = clock_mono() + patience;
 	enum content content;
+	int64_t version;
 	enum rc rc;
 
 	for (;;) {
-		rc = db_setup_new(db);
+		rc = is_new ? db_setup_new(db) : RC_OK;
 		if (rc == RC_OK)
 			rc = make_tables(db);
 		if (rc != RC_BUSY || clock_mono() >= until)
 			return rc;
 		db_rollback(db);
 		usleep(5000);
-		if (look(db, &content) == RC_OK && content != EMPTY)
+		if (look(db, &content, &version) == RC_OK && content == OURS)
 			return RC_OK;
 	}
 }
@@ -171,15 +186,17 @@ static enum rc
 check(struct db *db, const struct migrate_options *o, char *err, size_t errsize)
 {
 	enum content content;
+	int64_t version;
 	enum rc rc;
 
-	rc = look(db, &content);
-	if (rc == RC_OK && content == EMPTY && o->create) {
+	rc = look(db, &content, &version);
+	if (rc == RC_OK && (content == EMPTY || content == OLDER) &&
+	    o->create) {
 		rc = db_setup_writer(db, o->full);
 		if (rc == RC_OK)
-			rc = make(db, o->busy_timeout);
+			rc = make(db, content == EMPTY, o->busy_timeout);
 		if (rc == RC_OK)
-			rc = look(db, &content);
+			rc = look(db, &content, &version);
 	}
 	if (rc != RC_OK)
 		return rc;
@@ -189,6 +206,12 @@ check(struct db *db, const struct migrate_options *o, char *err, size_t errsize)
 	case NEWER:
 		snprintf(err, errsize,
 		    "database %s: written by a newer release", o->file);
+		return RC_VERSION;
+	case OLDER:
+		snprintf(err, errsize,
+		    "database %s: written by an older release; oncewrap "
+		    "upgrades it when it starts",
+		    o->file);
 		return RC_VERSION;
 	case EMPTY:
 		snprintf(err, errsize, "database %s: no key store, but empty",

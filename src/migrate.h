@@ -11,18 +11,19 @@
 #include "db.h"
 
 #define MIGRATE_APPLICATION_ID 0x6f6e6365 /* "once" */
-#define MIGRATE_VERSION        1
+#define MIGRATE_VERSION        QUERIES_VERSION
 
 struct migrate_options {
 	const char *file;
 	unsigned mode; /* of a new file */
-	bool create;   /* where there is none; else RC_NOTFOUND */
+	bool create;   /* make and upgrade it; else RC_NOTFOUND, RC_VERSION */
 	bool full;     /* a commit is synced */
 	int64_t busy_timeout;
 };
 
 /*
- * RC_VERSION: written by a newer release.  RC_CORRUPT: not a database, or
+ * RC_VERSION: written by a newer release, or by an older one and not to be
+ * upgraded.  RC_CORRUPT: not a database, or
  * another program's, which is left as it was.  On failure *db is NULL, and err
  * has a sentence that names the file; nothing is logged.
  */

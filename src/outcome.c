@@ -147,6 +147,9 @@ always(const struct outcome_facts *f, const struct conf_route *rt)
 	return true;
 }
 
+/* The state of a handler that was lost: on_crash says it. */
+#define PER_ON_CRASH RECORD_NONE
+
 /* why NULL: the head's verdict says it. */
 static const struct row {
 	fits_fn *fits;
@@ -155,21 +158,21 @@ static const struct row {
 	{ not_started,
 	    { RECORD_FAILED_RETRYABLE, PROBLEM_HANDLER_NOT_STARTED, 0,
 		"handler could not be started" } },
-	/* lost: per on_crash, which is `unknown` */
+	/* lost: nobody knows how far it got */
 	{ timed_out,
-	    { RECORD_UNKNOWN, PROBLEM_HANDLER_TIMEOUT, 0,
+	    { PER_ON_CRASH, PROBLEM_HANDLER_TIMEOUT, 0,
 		"handler ran into its timeout" } },
 	{ signaled,
-	    { RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, 0,
+	    { PER_ON_CRASH, PROBLEM_HANDLER_FAILED, 0,
 		"handler was killed by a signal" } },
 	{ output_limit,
-	    { RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, 0,
+	    { PER_ON_CRASH, PROBLEM_HANDLER_FAILED, 0,
 		"handler wrote more than max_output" } },
 	{ drained,
-	    { RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, 0,
+	    { PER_ON_CRASH, PROBLEM_HANDLER_FAILED, 0,
 		"handler did not end within drain_timeout" } },
 	{ capture_failed,
-	    { RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, 0,
+	    { PER_ON_CRASH, PROBLEM_HANDLER_FAILED, 0,
 		"handler's output could not be kept" } },
 	/* it exited, but there is nothing to send */
 	{ tempfail_broken,
@@ -213,7 +216,19 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 	/* Nothing below the lost rows is about a program that was lost. */
 	assert(w->outcome.problem != PROBLEM_NONE || f->run.end == RUN_EXITED);
 	out = w->outcome;
+	/* It may go on from its last recovery point, once nothing that the
+	 * lost attempt started can still act. */
+	if (out.state == PER_ON_CRASH)
+		out.state = rt->on_crash == CONF_CRASH_RESUME && f->tree_gone
+		    ? RECORD_FAILED_RETRYABLE
+		    : RECORD_UNKNOWN;
 	if (out.why == NULL)
 		out.why = cgihead_verdict_text(f->head);
 	return out;
+}
+
+bool
+outcome_is_lost(const struct run_facts *run)
+{
+	return run->end != RUN_EXITED && run->end != RUN_NOT_STARTED;
 }

@@ -33,6 +33,7 @@ struct run_facts {
 
 struct outcome_facts {
 	struct run_facts run;
+	bool tree_gone; /* no process of the attempt is left */
 	enum cgihead_verdict head;
 	bool body_broken; /* not as long as its Content-Length */
 	int status;       /* of the response, if head is CGIHEAD_OK */
@@ -45,6 +46,9 @@ struct outcome {
 	int status;                /* overrides the problem's, if not 0 */
 	const char *why;           /* for last_error and the log; static */
 };
+
+/* Whether the program was lost, so that on_crash says what becomes of it. */
+bool outcome_is_lost(const struct run_facts *);
 
 struct outcome
 outcome_judge(const struct outcome_facts *, const struct conf_route *);

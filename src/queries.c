@@ -15,10 +15,19 @@ static const struct {
 #undef X
 };
 
-static const char *const schema[] = {
 #define X(name, text, reason) text,
-	SCHEMA(X)
+static const char *const version_1[] = { SCHEMA(X) };
+static const char *const version_2[] = { MIGRATE_002(X) };
 #undef X
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+	const char *const *text;
+	size_t n;
+} steps[QUERIES_VERSION] = {
+	{ version_1, COUNT(version_1) },
+	{ version_2, COUNT(version_2) },
 };
 
 static const char *const checks[] = {
@@ -49,15 +58,26 @@ queries_scan_reason(enum query q)
 }
 
 const char *const *
-queries_schema(size_t *n)
+queries_step(int version, size_t *n)
 {
-	*n = sizeof(schema) / sizeof(schema[0]);
-	return schema;
+	assert(version >= 1 && version <= QUERIES_VERSION);
+	*n = steps[version - 1].n;
+	return steps[version - 1].text;
 }
 
 const char *const *
 queries_checks(size_t *n)
 {
-	*n = sizeof(checks) / sizeof(checks[0]);
+	*n = COUNT(checks);
 	return checks;
+}
+
+const char *
+queries_operator(bool begins)
+{
+#define X(name, text, reason) text,
+	static const char *const texts[] = { OPERATOR(X) };
+#undef X
+
+	return texts[begins ? 0 : 1];
 }

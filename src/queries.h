@@ -4,6 +4,7 @@
 #ifndef QUERIES_H
 #define QUERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "queries_table.h"
@@ -20,8 +21,15 @@ const char *queries_name(enum query);
 const char *queries_text(enum query);
 const char *queries_scan_reason(enum query);
 
-/* The statements that make a database, and the checks: n texts, in order. */
-const char *const *queries_schema(size_t *n);
+/* The newest version of the schema. */
+#define QUERIES_VERSION 2
+
+/* The statements that bring a database from the version before to that one
+ * (version 1: an empty one), and the checks: n texts, in order. */
+const char *const *queries_step(int version, size_t *n);
 const char *const *queries_checks(size_t *n);
+
+/* With the checks loaded: an operator begins, or is done. */
+const char *queries_operator(bool begins);
 
 #endif

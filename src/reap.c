@@ -6,26 +6,25 @@
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
+#include "pass.h"
 #include "reap.h"
-
-#define REAP_BATCH 100
 
 enum rc
 reap_pass(struct store *store, const atomic_bool *stop, int *n)
 {
+	struct store_change changes[STORE_REAP_MAX];
 	enum rc rc;
 	int reaped;
 
 	*n = 0;
 	do {
-		reaped = 0;
 		FAULT(REAP_BEFORE);
-		rc = store_reap(store, REAP_BATCH, &reaped);
+		rc = store_reap(store, STORE_REAP_MAX, changes, &reaped);
 		FAULT(REAP_AFTER);
+		pass_log(LOG_INFO, "reaped", changes, reaped);
+		store_changes_free(changes, reaped);
 		metrics_add(METRICS_EXPIRED, reaped);
 		*n += reaped;
-	} while (rc == RC_OK && reaped == REAP_BATCH && !atomic_load(stop));
-	if (*n > 0)
-		log_event(LOG_INFO, "reaped", NULL, LOG_I("keys", *n));
+	} while (rc == RC_OK && reaped > 0 && !atomic_load(stop));
 	return rc;
 }

@@ -38,6 +38,9 @@ struct record {
 	int64_t updated_at;               /* wall clock, ms since 1970 */
 	int status;                       /* of the stored answer, 0: none */
 	bool kept; /* completed: the answer can be replayed */
+	/* on_expired = gone: past its retention it is a marker, that long */
+	bool gone;
+	int64_t expired_retention; /* ms */
 };
 
 void record_free(struct record *); /* what it owns, not itself */

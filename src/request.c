@@ -17,9 +17,9 @@ request_param(const struct request *req, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < req->nparams; i++)
-		if (strcmp(req->params[i].name, name) == 0)
-			return req->params[i].value;
+	for (i = req->nparams; i > 0; i--)
+		if (strcmp(req->params[i - 1].name, name) == 0)
+			return req->params[i - 1].value;
 	return NULL;
 }
 

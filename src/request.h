@@ -42,7 +42,7 @@ struct request {
 	char instance[46]; /* urn:uuid:..., names it in answers and log */
 };
 
-/* The first parameter of that name, or NULL. */
+/* The last parameter of that name, as the handler gets it, or NULL. */
 const char *request_param(const struct request *, const char *name);
 
 /* How many parameters have that name. */

@@ -26,10 +26,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "clock.h"
+#include "errlog.h"
 #include "fault.h"
-#include "limit.h"
 #include "log.h"
 #include "run.h"
 
@@ -56,8 +55,7 @@ struct run {
 	int64_t timeout, kill_after;
 	uint64_t output, max_output;
 	char instance[48];
-	struct buf line; /* of stderr, not ended yet */
-	bool line_cut;   /* the rest of it is dropped */
+	struct errlog errlog;
 };
 
 enum rc
@@ -185,7 +183,7 @@ run_new(const struct run_spec *spec)
 	run->kill_after = spec->kill_after;
 	run->max_output = spec->max_output;
 	snprintf(run->instance, sizeof(run->instance), "%s", spec->instance);
-	buf_init(&run->line, LIMIT_STDERR_LINE);
+	errlog_init(&run->errlog, run->instance);
 	return run;
 }
 
@@ -194,7 +192,7 @@ run_free(struct run *run)
 {
 	if (run == NULL)
 		return;
-	buf_free(&run->line);
+	errlog_free(&run->errlog);
 	free(run);
 }
 
@@ -210,11 +208,15 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 
 	memset(facts, 0, sizeof(*facts));
 	memset(&cs, 0, sizeof(cs));
-	cs.fd[0] = -1;
+	cs.fd[0] = cs.held = -1;
 	if ((run = run_new(spec)) == NULL)
 		goto fail;
 	if (spec->directory == NULL &&
 	    (folder = folder_of(spec->argv[0])) == NULL)
+		goto fail;
+	if (spec->held != -1 &&
+	    (cs.held = fcntl(spec->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) ==
+		-1)
 		goto fail;
 	if ((cs.fd[0] = open_body(spec)) == -1 || open_pipe(out) == -1 ||
 	    open_pipe(err) == -1)
@@ -231,7 +233,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	if ((error = child_start(&run->child, &cs, &step)) != 0)
 		goto fail;
 
-	close_all((const int[]){ cs.fd[0], out[1], err[1] }, 3);
+	close_all((const int[]){ cs.fd[0], cs.held, out[1], err[1] }, 4);
 	free(folder);
 	run->out = out[0];
 	run->err = err[0];
@@ -242,7 +244,7 @@ fail:
 	log_event(LOG_ERROR, "handler-not-started", spec->instance,
 	    LOG_S("program", spec->argv[0]), LOG_S("step", step),
 	    LOG_S("error", strerror(error)));
-	close_all(&cs.fd[0], 1);
+	close_all((const int[]){ cs.fd[0], cs.held }, 2);
 	close_all(out, 2);
 	close_all(err, 2);
 	free(folder);
@@ -253,33 +255,6 @@ fail:
 }
 
 /* --- stderr ------------------------------------------------------------- */
-
-static void
-log_line(struct run *run)
-{
-	if (run->line.len > 0)
-		log_event(LOG_WARN, "handler-stderr", run->instance,
-		    LOG_S("line", run->line.data));
-	buf_clear(&run->line);
-}
-
-/* Lines are cut, not split: what is logged is bounded by lines written. */
-static void
-log_stderr(struct run *run, const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (p[i] == '\n') {
-			log_line(run);
-			run->line_cut = false;
-		} else if (!run->line_cut && p[i] != '\r' && p[i] != '\0' &&
-		    buf_addc(&run->line, p[i]) != RC_OK) {
-			log_line(run);
-			run->line_cut = true;
-		}
-	}
-}
 
 /* Reads once; at most max bytes.  Closes it at its end. */
 static size_t
@@ -292,7 +267,7 @@ read_stderr(struct run *run, size_t max)
 		return 0;
 	n = read(run->err, bytes, max < sizeof(bytes) ? max : sizeof(bytes));
 	if (n > 0) {
-		log_stderr(run, bytes, (size_t)n);
+		errlog_add(&run->errlog, bytes, (size_t)n);
 		return (size_t)n;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -466,7 +441,7 @@ run_finish(struct run *run, struct run_facts *facts)
 	}
 	while (!run->exited)
 		wait_event(run);
-	log_line(run);
+	errlog_end(&run->errlog);
 	status = child_reap(&run->child);
 	*facts = run->facts;
 	facts->milliseconds = clock_mono() - run->started;

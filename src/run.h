@@ -33,8 +33,9 @@ struct run_spec {
 	int body_fd;                 /* holds the body, or -1: memory */
 	int64_t timeout, kill_after; /* ms */
 	uint64_t max_output;         /* bytes; UINT64_MAX: no limit */
-	bool streaming;              /* timeout counts from the last output */
-	const char *instance;        /* for the log */
+	int held;       /* inherited as descriptor 3, see child.h; or -1 */
+	bool streaming; /* timeout counts from the last output */
+	const char *instance; /* for the log */
 };
 
 /* Once, before the first thread: see child_init(). */

@@ -15,19 +15,6 @@
 
 #include "scope.h"
 
-/* A repeated variable's last value: that is what the handler's environment
- * has, so it is what the handler knows its caller by. */
-static const char *
-value_of(const struct request *req, const char *name)
-{
-	size_t i;
-
-	for (i = req->nparams; i > 0; i--)
-		if (strcmp(req->params[i - 1].name, name) == 0)
-			return req->params[i - 1].value;
-	return "";
-}
-
 static bool
 is_credential(const char *name)
 {
@@ -82,8 +69,8 @@ scope_make(const struct request *req, const struct conf_list *variables,
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
 			rc = buf_addc(out, '|');
-		value = value_of(req, variables->item[i]);
-		if (rc != RC_OK || *value == '\0')
+		value = request_param(req, variables->item[i]);
+		if (rc != RC_OK || value == NULL || *value == '\0')
 			continue;
 		*empty = false;
 		if (is_credential(variables->item[i]))

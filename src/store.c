@@ -234,6 +234,35 @@ store_liveness(struct store *store, struct liveness **out)
 	return rc;
 }
 
+/* --- attempts ----------------------------------------------------------- */
+
+enum rc
+store_attempt_lock(struct store *store, struct store_attempt *at)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	at->fd = -1;
+	rc = store_liveness(store, &liveness);
+	if (rc != RC_OK)
+		return rc;
+	at->file = liveness_file(liveness);
+	return liveness_attempt(liveness, &at->fd, &at->lock);
+}
+
+bool
+store_attempt_gone(struct store *store, const struct store_attempt *at)
+{
+	struct liveness *liveness;
+	bool alive = true;
+
+	if (store_liveness(store, &liveness) != RC_OK ||
+	    liveness_file(liveness) != at->file ||
+	    liveness_alive(liveness, at->lock, &alive) != RC_OK)
+		return false;
+	return !alive;
+}
+
 /* --- writing ------------------------------------------------------------ */
 
 enum rc
@@ -247,7 +276,10 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	memset(found, 0, sizeof(*found));
 	memset(lease, 0, sizeof(*lease));
 	if (what->lease < 0 || what->lease > LONGEST || what->retention < 0 ||
-	    what->retention > LONGEST)
+	    what->retention > LONGEST || what->expired_retention < 0 ||
+	    what->expired_retention > LONGEST || what->reconcile_delay < 0 ||
+	    what->reconcile_delay > LONGEST ||
+	    (what->on_crash == CONF_CRASH_RESUME) != (what->attempt != NULL))
 		return RC_INVALID;
 	rc = store_liveness(store, &liveness);
 	if (rc != RC_OK)
@@ -304,7 +336,9 @@ store_settlement_free(struct store_settlement *s)
 static bool
 settlement_is_sound(const struct store_settlement *s)
 {
-	if (s->id <= 0 || strlen(s->token) != RECORD_TOKEN_LEN)
+	bool leased = strlen(s->token) == RECORD_TOKEN_LEN;
+
+	if (s->id <= 0 || (!leased && s->token[0] != '\0'))
 		return false;
 	switch (s->state) {
 	case RECORD_COMPLETED:
@@ -313,11 +347,12 @@ settlement_is_sound(const struct store_settlement *s)
 	case RECORD_FAILED_RETRYABLE:
 		return s->retention >= 0 && s->retention <= LONGEST;
 	case RECORD_UNKNOWN:
-		return true;
+		return leased;
+	case RECORD_DEAD_LETTER:
+		return !leased && s->tries.tries >= 0;
 	case RECORD_NONE:
 	case RECORD_PENDING:
 	case RECORD_IN_PROGRESS:
-	case RECORD_DEAD_LETTER:
 	case RECORD_EXPIRED:
 		break;
 	}

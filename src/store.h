@@ -77,6 +77,20 @@ store_find(struct store *, const struct store_identity *, struct record *);
 enum rc store_answer(
     struct store *, int64_t id, struct response *, struct spool **body);
 
+/*
+ * A lock that an attempt's whole process tree holds: the handler inherits fd,
+ * and what it starts inherits it in turn.
+ */
+struct store_attempt {
+	int fd; /* the caller's to close; -1 for none */
+	int64_t lock, file;
+};
+
+enum rc store_attempt_lock(struct store *, struct store_attempt *);
+
+/* Whether no process holds it any more; the caller has closed fd. */
+bool store_attempt_gone(struct store *, const struct store_attempt *);
+
 struct store_reservation {
 	struct store_identity identity;
 	const char *recipe; /* how fingerprint was made */
@@ -84,6 +98,17 @@ struct store_reservation {
 	int64_t lease;     /* ms from now to the deadline */
 	int64_t retention; /* ms */
 	enum conf_on_crash on_crash;
+	enum conf_on_expired on_expired;
+	int64_t expired_retention; /* ms */
+	/* CRASH_RESUME: what store_attempt_lock() gave, else NULL */
+	const struct store_attempt *attempt;
+	/* ms from becoming unknown to the first try to find out; 0: nobody
+	 * will, and the request is not kept */
+	int64_t reconcile_delay;
+	const char *environment; /* NAME=VALUE strings, each with a NUL */
+	size_t environment_len;
+	const void *body;
+	size_t body_len;
 };
 
 struct store_lease {
@@ -109,11 +134,26 @@ struct store_lease {
 enum rc store_reserve(struct store *, const struct store_reservation *,
     struct store_lease *, enum decision *decision, struct record *found);
 
-/* What becomes of a leased key, with the answer to keep if it completed. */
+/* Tells the tries to reconcile a key apart, over its attempts. */
+struct store_tries {
+	int attempt;
+	int tries; /* begun when it was looked at; -1: an operator */
+};
+
+/*
+ * What becomes of a key, with the answer to keep if it completed.
+ *
+ * Of a leased key, by its token: COMPLETED FAILED_RETRYABLE UNKNOWN.
+ *
+ * Without a token, of a key whose outcome is open: COMPLETED FAILED_RETRYABLE
+ * DEAD_LETTER.  tries says when the reconciler looked; an operator may settle
+ * dead letters too.  The retention is that of the reservation.
+ */
 struct store_settlement {
 	int64_t id;
 	char token[RECORD_TOKEN_LEN + 1];
-	enum record_state state; /* COMPLETED FAILED_RETRYABLE UNKNOWN */
+	struct store_tries tries;
+	enum record_state state;
 	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
 	int64_t retention;                 /* ms from now; not for UNKNOWN */
 	bool keep;                         /* the answer can be replayed */
@@ -126,7 +166,8 @@ void store_settlement_free(struct store_settlement *);
 
 /*
  * Commits the outcome.  RC_OK: durable, *expires_at is set (0 for UNKNOWN).
- * RC_LOST: the lease is gone; nothing changed.
+ * RC_LOST: the lease is gone, or the outcome is no longer open; nothing
+ * changed.
  *
  * It is tried again as long as the process lives.  After busy_timeout without
  * success the call returns RC_PENDING and the store keeps *settlement, which
@@ -150,16 +191,46 @@ struct store_change {
 };
 
 /*
- * Settles the attempts of dead owners.  limit bounds one call; *n says how
- * many were changed.  RC_OK, or why not.
+ * Settles the attempts of dead owners, by their on_crash: unknown, or, once
+ * the whole process tree of the attempt is gone, released; an attempt whose
+ * tree lives past its deadline becomes unknown.  limit bounds one call; *n
+ * says how many were changed.  RC_OK, or why not.
  */
 enum rc
 store_sweep(struct store *, int limit, struct store_change *changes, int *n);
 void store_changes_free(struct store_change *, int n);
 
-/* Deletes at most limit completed or released keys past their retention,
- * oldest first. */
-enum rc store_reap(struct store *, int limit, int *n);
+/* Deletes at most limit keys past their retention, oldest first, or makes them
+ * markers; fewer if they are large.  A change to NONE is a deletion. */
+#define STORE_REAP_MAX 100
+enum rc
+store_reap(struct store *, int limit, struct store_change *changes, int *n);
+
+/* --- finding out what happened ----------------------------------------- */
+
+struct store_due {
+	int64_t id;
+	struct store_tries tries;
+	char *scope, *path, *key, *recovery_point;
+	char downstream[RECORD_UUID_LEN + 1];
+};
+void store_due_free(struct store_due *);
+
+/* The key that has been waiting longest for a try; RC_NOTFOUND: none now. */
+enum rc store_due(struct store *, struct store_due *);
+
+/*
+ * Puts the next try off to after ms from now; count: it begins now, and is
+ * counted though whoever makes it should die.  RC_LOST: somebody was faster.
+ * On success *tries is up to date.
+ */
+enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
+    bool count, int64_t after);
+
+/* The request kept with a key: NAME=VALUE strings, each with a NUL, and the
+ * body, NULL if it is empty; the caller frees both.  RC_NOTFOUND: none. */
+enum rc store_request(
+    struct store *, int64_t id, struct buf *environment, struct spool **body);
 
 /* --- for who watches it ------------------------------------------------ */
 
@@ -203,7 +274,17 @@ struct store_filter {
 	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
 	enum record_state state;        /* RECORD_NONE: any */
 	int64_t older_ms;               /* created that long ago; 0: any */
+	int64_t since; /* changed at that wall time, ms, or later */
+	int64_t id;    /* 0: any */
 };
+
+/* The key with that downstream key; RC_NOTFOUND. */
+enum rc
+store_find_downstream(struct store *, const char *downstream, int64_t *id);
+
+/* Deletes a key and all that is kept with it.  RC_LOST: it is in progress, or
+ * not there. */
+enum rc store_forget(struct store *, int64_t id);
 
 struct store_cursor;
 enum rc

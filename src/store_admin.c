@@ -83,6 +83,7 @@ store_sweep(
     struct store *store, int limit, struct store_change *changes, int *n)
 {
 	int64_t dead[STORE_SWEEP_OWNERS];
+	struct liveness *liveness;
 	enum rc rc, clock;
 	struct op op;
 	size_t ndead;
@@ -98,7 +99,10 @@ store_sweep(
 		return rc;
 	if (ndead == 0 || limit <= 0)
 		return clock;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
 	store_op_init(&op, OP_SWEEP);
+	op.sweep.liveness = liveness;
 	op.sweep.dead = dead;
 	op.sweep.ndead = ndead;
 	op.sweep.limit = limit;
@@ -113,26 +117,21 @@ store_sweep(
 }
 
 enum rc
-store_reap(struct store *store, int limit, int *n)
+store_reap(struct store *store, int limit, struct store_change *changes, int *n)
 {
 	struct op op;
 	enum rc rc;
-	int batch;
 
 	*n = 0;
-	do {
-		batch =
-		    limit - *n < STORE_REAP_ROWS ? limit - *n : STORE_REAP_ROWS;
-		if (batch <= 0)
-			return RC_OK;
-		store_op_init(&op, OP_REAP);
-		op.reap.limit = batch;
-		rc = committer_do(store->committer, &op);
-		if (rc == RC_OK)
-			*n += op.reap.n;
-		batch = op.reap.n;
-		store_op_release(&op);
-	} while (rc == RC_OK && batch > 0);
+	store_op_init(&op, OP_REAP);
+	op.reap.limit = limit < STORE_REAP_MAX ? limit : STORE_REAP_MAX;
+	op.reap.changes = changes;
+	rc = committer_do(store->committer, &op);
+	if (rc == RC_OK) {
+		*n = op.reap.n;
+		op.reap.n = 0; /* they are the caller's now */
+	}
+	store_op_release(&op);
 	return rc;
 }
 
@@ -142,7 +141,7 @@ struct store_cursor {
 	struct store *store;
 	char *key, *scope, *path;
 	const char *state;
-	int64_t created_before, last_id;
+	int64_t created_before, since, last_id, until_id;
 	struct store_row rows[LIST_PAGE];
 	size_t next, n;
 	bool end;
@@ -193,6 +192,12 @@ store_list(struct store *store, const struct store_filter *f,
 		c->state = record_state_name(f->state);
 	c->created_before =
 	    f->older_ms > 0 ? clock_wall() - f->older_ms : INT64_MAX;
+	c->since = f->since;
+	c->until_id = INT64_MAX;
+	if (f->id != 0) {
+		c->last_id = f->id - 1;
+		c->until_id = f->id;
+	}
 	if (failed) {
 		store_list_free(c);
 		return RC_NOMEM;
@@ -235,6 +240,7 @@ read_row(const struct store *store, struct db_stmt *s, struct store_row *row)
 	row->updated_at = db_column_int(s, 10);
 	row->locked_until = wall_or_none(store, s, 11);
 	row->expires_at = wall_or_none(store, s, 12);
+	row->reconcile_after = wall_or_none(store, s, 14);
 	text = db_column_text(s, 8);
 	if (text != NULL)
 		snprintf(row->downstream, sizeof(row->downstream), "%s", text);
@@ -267,9 +273,14 @@ read_page(struct store_cursor *c)
 	db_bind_text(s, 4, c->state);
 	db_bind_int(s, 5, c->created_before);
 	db_bind_int(s, 6, LIST_PAGE);
+	db_bind_int(s, 7, c->since);
 	if (c->key != NULL)
-		db_bind_text(s, 7, c->key);
+		db_bind_text(s, 8, c->key);
 	while (c->n < LIST_PAGE && (rc = db_step_row(s)) == RC_OK) {
+		if (db_column_int(s, 0) > c->until_id) {
+			rc = RC_NOTFOUND;
+			break;
+		}
 		rc = read_row(c->store, s, &c->rows[c->n]);
 		c->last_id = c->rows[c->n].id;
 		c->n++;

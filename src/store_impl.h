@@ -53,6 +53,10 @@ struct store {
 enum rc store_reader_take(struct store *, struct store_reader **);
 void store_reader_give(struct store *, struct store_reader *);
 
+/* Copies the body of that row, length bytes, into a spool. */
+enum rc store_read_blob(
+    struct db *, const char *table, int64_t id, size_t length, struct spool *);
+
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);
 

@@ -44,6 +44,10 @@ store_op_release(struct op *op)
 		store_changes_free(op->sweep.changes, op->sweep.n);
 		break;
 	case OP_REAP:
+		store_changes_free(op->reap.changes, op->reap.n);
+		break;
+	case OP_CLAIM:
+	case OP_FORGET:
 	case OP_CLOCK:
 		break;
 	}
@@ -53,6 +57,8 @@ store_op_release(struct op *op)
 bool
 store_op_is_large(const struct op *op)
 {
+	if (op->kind == OP_RESERVE)
+		return op->reserve.what->body_len >= STORE_LARGE;
 	return op->kind == OP_SETTLE && op->settle.settlement.keep &&
 	    op->settle.settlement.response.body_len >= STORE_LARGE;
 }
@@ -130,7 +136,7 @@ row_is_sound(const struct record *r)
 	    strlen(r->downstream) != RECORD_UUID_LEN ||
 	    strlen(r->token) != (leased ? RECORD_TOKEN_LEN : 0) ||
 	    r->attempt < (r->state == RECORD_PENDING ? 0 : 1) ||
-	    r->expires_at < 0)
+	    r->expires_at < 0 || r->expired_retention < 0)
 		return false;
 	if (r->state == RECORD_COMPLETED)
 		return r->status >= 200 && r->status <= 599;
@@ -156,6 +162,8 @@ read_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
 	r->updated_at = db_column_int(s, 8);
 	r->status = (int)db_column_int(s, 9);
 	r->kept = db_column_int(s, 10) != 0;
+	r->gone = db_column_int(s, 12) != 0;
+	r->expired_retention = db_column_int(s, 13);
 	if (state == NULL || !record_state_parse(state, &r->state) ||
 	    n != FINGERPRINT_LEN ||
 	    !store_ops_copy(s, 3, r->token, sizeof(r->token)) ||
@@ -227,10 +235,19 @@ recipe_id(struct db *db, const char *recipe, int64_t *id)
 	return rc;
 }
 
-static enum rc
-delete_body(struct db *db, int64_t id)
+enum rc
+store_ops_delete_body(struct db *db, int64_t id)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_DELETE_BODY);
+
+	db_bind_int(s, 1, id);
+	return db_step_done(s);
+}
+
+enum rc
+store_ops_delete_request(struct db *db, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_DELETE_REQUEST);
 
 	db_bind_int(s, 1, id);
 	return db_step_done(s);
@@ -245,7 +262,9 @@ store_ops_delete_past(struct db *db, int64_t id, int64_t now)
 	db_bind_int(s, 1, id);
 	db_bind_int(s, 2, now);
 	rc = store_ops_change_one(s, RC_CORRUPT);
-	return rc == RC_OK ? delete_body(db, id) : rc;
+	if (rc == RC_OK)
+		rc = store_ops_delete_body(db, id);
+	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
 }
 
 static const char *
@@ -254,9 +273,59 @@ on_crash_name(enum conf_on_crash on_crash)
 	switch (on_crash) {
 	case CONF_CRASH_UNKNOWN:
 		return "unknown";
+	case CONF_CRASH_RESUME:
+		return "resume";
 	}
 	assert(!"no such on_crash");
 	return "unknown";
+}
+
+static const char *
+on_expired_name(enum conf_on_expired on_expired)
+{
+	switch (on_expired) {
+	case CONF_EXPIRED_RUN:
+		return "run";
+	case CONF_EXPIRED_GONE:
+		return "gone";
+	}
+	assert(!"no such on_expired");
+	return "run";
+}
+
+/* What both kinds of reservation say of the time after the attempt: columns
+ * from on_expired to reconcile_delay, bound from parameter i on. */
+static void
+bind_after(struct db_stmt *s, int i, const struct store_reservation *w)
+{
+	db_bind_text(s, i, on_expired_name(w->on_expired));
+	db_bind_int(s, i + 1, w->expired_retention);
+	if (w->attempt != NULL) {
+		db_bind_int(s, i + 2, w->attempt->lock);
+		db_bind_int(s, i + 3, w->attempt->file);
+	}
+	if (w->reconcile_delay != 0)
+		db_bind_int(s, i + 4, w->reconcile_delay);
+}
+
+/* The request, where somebody may have to find out what became of it. */
+static enum rc
+keep_request(struct db *db, int64_t id, const struct store_reservation *w)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (w->reconcile_delay == 0)
+		return store_ops_delete_request(db, id);
+	s = db_stmt(db, QUERY_REQUEST_NEW);
+	db_bind_int(s, 1, id);
+	db_bind_blob(s, 2, w->environment, w->environment_len);
+	db_bind_int(s, 3, (int64_t)w->body_len);
+	rc = db_step_done(s);
+	if (rc != RC_OK || w->body_len == 0)
+		return rc;
+	return store_ops_write(
+	    db, "once_request", "body", id, w->body, w->body_len);
 }
 
 /* old is a record that is past its retention, or NULL. */
@@ -299,7 +368,11 @@ reserve_new(
 	db_bind_text(s, 11, on_crash_name(w->on_crash));
 	db_bind_int(s, 12, w->retention);
 	db_bind_int(s, 13, clock_wall());
-	return db_step_done(s);
+	bind_after(s, 14, w);
+	rc = db_step_done(s);
+	if (rc != RC_OK || w->reconcile_delay == 0)
+		return rc;
+	return keep_request(db, lease->id, w);
 }
 
 static enum rc
@@ -309,6 +382,7 @@ reserve_again(
 	const struct store_reservation *w = op->what;
 	struct store_lease *lease = op->lease;
 	struct db_stmt *s = db_stmt(db, QUERY_RESERVE_AGAIN);
+	enum rc rc;
 
 	lease->id = old->id;
 	lease->attempt = old->attempt + 1;
@@ -321,7 +395,9 @@ reserve_again(
 	db_bind_text(s, 6, on_crash_name(w->on_crash));
 	db_bind_int(s, 7, w->retention);
 	db_bind_int(s, 8, clock_wall());
-	return store_ops_change_one(s, RC_CORRUPT);
+	bind_after(s, 9, w);
+	rc = store_ops_change_one(s, RC_CORRUPT);
+	return rc == RC_OK ? keep_request(db, old->id, w) : rc;
 }
 
 static enum rc
@@ -372,9 +448,13 @@ store_op_run(struct op *op, struct db *db, int64_t now)
 	case OP_SETTLE:
 		return store_ops_settle(&op->settle, db, now);
 	case OP_SWEEP:
-		return store_ops_sweep(&op->sweep, db);
+		return store_ops_sweep(&op->sweep, db, now);
 	case OP_REAP:
 		return store_ops_reap(&op->reap, db, now);
+	case OP_CLAIM:
+		return store_ops_claim(&op->claim, db, now);
+	case OP_FORGET:
+		return store_ops_forget(&op->forget, db);
 	case OP_CLOCK:
 		return store_ops_clock(&op->clock, db, now);
 	}

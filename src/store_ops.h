@@ -34,13 +34,20 @@
  * of large bodies are deleted in one transaction. */
 #define STORE_SWEEP_OWNERS 64
 #define STORE_REAP_BYTES   (32 * 1024 * 1024)
-#define STORE_REAP_ROWS    100
 
 /* A database with more free pages than this, and more than half of all, gives
  * some back to the file system. */
 #define STORE_FREE_PAGES 8192
 
-enum op_kind { OP_RESERVE, OP_SETTLE, OP_SWEEP, OP_REAP, OP_CLOCK };
+enum op_kind {
+	OP_RESERVE,
+	OP_SETTLE,
+	OP_SWEEP,
+	OP_REAP,
+	OP_CLAIM,
+	OP_FORGET,
+	OP_CLOCK
+};
 
 struct op_reserve {
 	const struct store_reservation *what;
@@ -56,6 +63,7 @@ struct op_settle {
 };
 
 struct op_sweep {
+	const struct liveness *liveness;
 	const int64_t *dead;
 	size_t ndead;
 	int limit, n;
@@ -64,6 +72,17 @@ struct op_sweep {
 
 struct op_reap {
 	int limit, n;
+	struct store_change *changes; /* room for limit */
+};
+
+struct op_claim {
+	int64_t id, after;
+	struct store_tries tries;
+	bool count;
+};
+
+struct op_forget {
+	int64_t id;
 };
 
 struct op_clock {
@@ -81,6 +100,8 @@ struct op {
 		struct op_settle settle;
 		struct op_sweep sweep;
 		struct op_reap reap;
+		struct op_claim claim;
+		struct op_forget forget;
 		struct op_clock clock;
 	};
 	/* the committer's, under its lock */
@@ -117,16 +138,26 @@ enum rc store_ops_find(struct db *, const struct store_identity *,
 
 /* The operations themselves, within a transaction, as store_op_run(). */
 enum rc store_ops_settle(struct op_settle *, struct db *, int64_t now);
-enum rc store_ops_sweep(struct op_sweep *, struct db *);
+enum rc store_ops_sweep(struct op_sweep *, struct db *, int64_t now);
 enum rc store_ops_reap(struct op_reap *, struct db *, int64_t now);
+enum rc store_ops_claim(struct op_claim *, struct db *, int64_t now);
+enum rc store_ops_forget(const struct op_forget *, struct db *);
 enum rc store_ops_clock(const struct op_clock *, struct db *, int64_t now);
 
 /* Settles that attempt as unknown; RC_LOST if it has no lease. */
-enum rc store_ops_unknown(
-    struct db *, int64_t id, const char *token, const char *last_error);
+enum rc store_ops_unknown(struct db *, int64_t id, const char *token,
+    const char *last_error, int64_t now);
 
-/* Deletes a key past its retention, and its body. */
+/* Writes bytes into a blob of that many that is there already. */
+enum rc store_ops_write(struct db *, const char *table, const char *column,
+    int64_t id, const void *, size_t);
+
+/* Deletes a key past its retention, its body, and its request. */
 enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
+
+/* Deletes what is kept with a key: the body, the request. */
+enum rc store_ops_delete_body(struct db *, int64_t id);
+enum rc store_ops_delete_request(struct db *, int64_t id);
 
 /* Steps a statement that changes one row; if it changed none, lost. */
 enum rc store_ops_change_one(struct db_stmt *, enum rc lost);

@@ -7,70 +7,137 @@
 #include <assert.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fault.h"
+#include "liveness.h"
 #include "store_ops.h"
 
+/* scope, path and key, from column i on, copied. */
 static enum rc
-read_change(
-    struct db_stmt *s, struct store_change *c, char token[RECORD_TOKEN_LEN + 1])
+read_identity(struct db_stmt *s, int i, struct store_change *c)
 {
 	char *scope = NULL, *path = NULL, *key = NULL;
 	enum rc rc;
 
-	c->id = db_column_int(s, 0);
-	c->from = RECORD_IN_PROGRESS;
-	c->to = RECORD_UNKNOWN;
-	if (!store_ops_copy(s, 1, token, RECORD_TOKEN_LEN + 1))
-		return RC_CORRUPT;
-	if ((rc = db_column_strdup(s, 2, &scope)) == RC_OK &&
-	    (rc = db_column_strdup(s, 3, &path)) == RC_OK)
-		rc = db_column_strdup(s, 4, &key);
+	if ((rc = db_column_strdup(s, i, &scope)) == RC_OK &&
+	    (rc = db_column_strdup(s, i + 1, &path)) == RC_OK)
+		rc = db_column_strdup(s, i + 2, &key);
 	c->scope = scope;
 	c->path = path;
 	c->key = key;
 	return rc;
 }
 
-/* One attempt at a time: the row that is read changes the index that it is
- * found by. */
+/* An attempt of a dead owner. */
+struct lost {
+	char token[RECORD_TOKEN_LEN + 1];
+	bool resume;
+	int64_t lock, file, locked_until;
+};
+
 static enum rc
-sweep_one(struct op_sweep *op, struct db *db, int64_t owner)
+release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_RELEASED);
+
+	db_bind_int(s, 1, id);
+	db_bind_text(s, 2, lost->token);
+	db_bind_int(s, 3, clock_wall());
+	db_bind_int(s, 4, now);
+	db_bind_text(s, 5, "oncewrap was lost; it may be resumed");
+	return store_ops_change_one(s, RC_CORRUPT);
+}
+
+/* Whether its process tree may still act.  What cannot be told, may. */
+static bool
+tree_lives(const struct liveness *liveness, const struct lost *lost)
+{
+	bool alive = true;
+
+	if (lost->file == liveness_file(liveness) && lost->lock > 0 &&
+	    liveness_alive(liveness, lost->lock, &alive) != RC_OK)
+		alive = true;
+	return alive;
+}
+
+/* The next attempt of that owner after *id, if there is one. */
+static enum rc
+next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
+    struct store_change *c)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_ROW);
-	char token[RECORD_TOKEN_LEN + 1];
-	struct store_change *c = &op->changes[op->n];
 	enum rc rc;
 
 	db_bind_int(s, 1, owner);
+	db_bind_int(s, 2, *id);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
 	memset(c, 0, sizeof(*c));
-	op->n++;
-	rc = read_change(s, c, token);
+	*id = c->id = db_column_int(s, 0);
+	c->from = RECORD_IN_PROGRESS;
+	lost->resume = db_column_int(s, 5) != 0;
+	lost->lock = db_column_int(s, 6);
+	lost->file = db_column_int(s, 7);
+	lost->locked_until = db_column_int(s, 8);
+	if (!store_ops_copy(s, 1, lost->token, sizeof(lost->token)))
+		rc = RC_CORRUPT;
+	else
+		rc = read_identity(s, 2, c);
 	db_reset(s);
-	if (rc == RC_OK)
-		rc = store_ops_unknown(db, c->id, token, "oncewrap was lost");
-	FAULT(SWEEP_KEY);
-	return rc == RC_LOST ? RC_CORRUPT : rc;
+	if (rc != RC_OK)
+		store_changes_free(c, 1);
+	return rc;
+}
+
+/* One attempt at a time: the row that is read changes the index that it is
+ * found by. */
+static enum rc
+sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
+{
+	struct store_change *c;
+	struct lost lost;
+	int64_t id = 0;
+	enum rc rc;
+	bool lives;
+
+	while (op->n < op->limit) {
+		c = &op->changes[op->n];
+		rc = next_lost(db, owner, &id, &lost, c);
+		if (rc != RC_OK)
+			return rc == RC_NOTFOUND ? RC_OK : rc;
+		op->n++;
+		lives = lost.resume && tree_lives(op->liveness, &lost);
+		if (lives && now < lost.locked_until) {
+			store_changes_free(c, 1); /* later */
+			op->n--;
+			continue;
+		}
+		c->to = lost.resume && !lives ? RECORD_FAILED_RETRYABLE
+					      : RECORD_UNKNOWN;
+		if (c->to == RECORD_FAILED_RETRYABLE)
+			rc = release(db, id, &lost, now);
+		else
+			rc = store_ops_unknown(
+			    db, id, lost.token, "oncewrap was lost", now);
+		if (rc != RC_OK)
+			return rc == RC_LOST ? RC_CORRUPT : rc;
+		FAULT(SWEEP_KEY);
+	}
+	return RC_OK;
 }
 
 enum rc
-store_ops_sweep(struct op_sweep *op, struct db *db)
+store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 {
 	enum rc rc = RC_OK;
 	size_t i;
 
 	store_changes_free(op->changes, op->n);
 	op->n = 0;
-	for (i = 0; i < op->ndead && op->n < op->limit; i++) {
-		do
-			rc = sweep_one(op, db, op->dead[i]);
-		while (rc == RC_OK && op->n < op->limit);
-		if (rc != RC_OK && rc != RC_NOTFOUND)
-			return rc;
-	}
-	return RC_OK;
+	for (i = 0; i < op->ndead && rc == RC_OK; i++)
+		rc = sweep_owner(op, db, op->dead[i], now);
+	return rc;
 }
 
 /* Gives some free pages at the end of the file back to the file system. */
@@ -100,38 +167,112 @@ give_back(struct db *db)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+static enum rc
+reap_one(struct db *db, const struct store_change *c, int64_t now)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (c->to == RECORD_NONE)
+		return store_ops_delete_past(db, c->id, now);
+	s = db_stmt(db, QUERY_EXPIRE);
+	db_bind_int(s, 1, c->id);
+	db_bind_int(s, 2, now);
+	db_bind_int(s, 3, clock_wall());
+	rc = store_ops_change_one(s, RC_CORRUPT);
+	return rc == RC_OK ? store_ops_delete_body(db, c->id) : rc;
+}
+
+/* What is due, oldest first, until it is enough for one transaction. */
+static enum rc
+reap_list(struct op_reap *op, struct db *db, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_REAP_ROWS);
+	struct store_change *c;
+	const char *state;
+	int64_t bytes = 0;
+	enum rc rc = RC_OK;
+
+	db_bind_int(s, 1, now);
+	db_bind_int(s, 2, op->limit);
+	while (op->n < op->limit && bytes < STORE_REAP_BYTES &&
+	    (rc = db_step_row(s)) == RC_OK) {
+		c = &op->changes[op->n++];
+		memset(c, 0, sizeof(*c));
+		c->id = db_column_int(s, 0);
+		bytes += db_column_int(s, 1);
+		c->to = db_column_int(s, 2) != 0 ? RECORD_EXPIRED : RECORD_NONE;
+		state = db_column_text(s, 3);
+		if (state == NULL || !record_state_parse(state, &c->from))
+			rc = RC_CORRUPT;
+		else
+			rc = read_identity(s, 4, c);
+		if (rc != RC_OK)
+			break;
+	}
+	db_reset(s);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 enum rc
 store_ops_reap(struct op_reap *op, struct db *db, int64_t now)
 {
-	int64_t ids[STORE_REAP_ROWS], bytes = 0;
-	struct db_stmt *s;
 	enum rc rc;
-	int n = 0, i;
+	int i;
 
-	assert(op->limit <= STORE_REAP_ROWS);
+	store_changes_free(op->changes, op->n);
 	op->n = 0;
-	s = db_stmt(db, QUERY_REAP_ROWS);
-	db_bind_int(s, 1, now);
-	db_bind_int(s, 2, op->limit);
-	while ((rc = db_step_row(s)) == RC_OK && n < op->limit &&
-	    bytes < STORE_REAP_BYTES) {
-		ids[n++] = db_column_int(s, 0);
-		bytes += db_column_int(s, 1);
-	}
-	db_reset(s);
-	if (rc != RC_OK && rc != RC_NOTFOUND)
+	rc = reap_list(op, db, now);
+	if (rc != RC_OK || op->n == 0)
 		return rc;
-	if (n == 0)
-		return RC_OK;
 	if ((rc = db_step_done(db_stmt(db, QUERY_REAP_MARK))) != RC_OK)
 		return rc;
-	for (i = 0; i < n; i++) {
-		if ((rc = store_ops_delete_past(db, ids[i], now)) != RC_OK)
+	for (i = 0; i < op->n; i++) {
+		if ((rc = reap_one(db, &op->changes[i], now)) != RC_OK)
 			return rc;
 		FAULT(REAP_KEY);
 	}
-	op->n = n;
 	return give_back(db);
+}
+
+enum rc
+store_ops_claim(struct op_claim *op, struct db *db, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_RECONCILE_CLAIM);
+
+	db_bind_int(s, 1, op->id);
+	db_bind_int(s, 2, op->tries.tries);
+	db_bind_int(s, 3, op->count);
+	db_bind_int(s, 4, now + op->after);
+	db_bind_int(s, 5, op->tries.attempt);
+	return store_ops_change_one(s, RC_LOST);
+}
+
+enum rc
+store_ops_forget(const struct op_forget *op, struct db *db)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+#ifdef RECORD_CHECKS
+	rc = db_exec(db, queries_operator(true));
+	if (rc != RC_OK)
+		return rc;
+#endif
+	rc = db_step_done(db_stmt(db, QUERY_REAP_MARK));
+	if (rc == RC_OK) {
+		s = db_stmt(db, QUERY_FORGET);
+		db_bind_int(s, 1, op->id);
+		rc = store_ops_change_one(s, RC_LOST);
+	}
+	if (rc == RC_OK)
+		rc = store_ops_delete_body(db, op->id);
+	if (rc == RC_OK)
+		rc = store_ops_delete_request(db, op->id);
+#ifdef RECORD_CHECKS
+	(void)db_exec(db, queries_operator(false));
+#endif
+	return rc;
 }
 
 enum rc

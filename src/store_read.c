@@ -84,15 +84,16 @@ store_find(
 	return rc;
 }
 
-static enum rc
-read_large(struct db *db, int64_t id, size_t length, struct spool *body)
+enum rc
+store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
+    struct spool *body)
 {
 	struct db_blob *blob;
 	char buffer[16384];
 	size_t done, n;
 	enum rc rc;
 
-	rc = db_blob_open(db, "once_body", "body", id, false, &blob);
+	rc = db_blob_open(db, table, "body", id, false, &blob);
 	if (rc != RC_OK)
 		return rc;
 	if (db_blob_size(blob) != length)
@@ -157,7 +158,8 @@ read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
 		else if (n > 0)
 			rc = spool_write(*body, inlined, n);
 		else
-			rc = read_large(db, id, (size_t)length, *body);
+			rc = store_read_blob(
+			    db, "once_body", id, (size_t)length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)

@@ -47,42 +47,65 @@ check_room(struct db *db, size_t body)
 	return RC_FULL;
 }
 
-static enum rc
-store_body(struct db *db, int64_t id, const void *body, size_t n)
+enum rc
+store_ops_write(struct db *db, const char *table, const char *column,
+    int64_t id, const void *bytes, size_t n)
 {
 	struct db_blob *blob = NULL;
-	struct db_stmt *s;
 	enum rc rc;
 
 	if (n >= STORE_LARGE && (rc = check_room(db, n)) != RC_OK)
 		return rc;
-	s = db_stmt(db, QUERY_BODY_NEW);
-	db_bind_int(s, 1, id);
-	db_bind_int(s, 2, (int64_t)n);
-	rc = db_step_done(s);
-	FAULT(BODY_MADE);
+	rc = db_blob_open(db, table, column, id, true, &blob);
 	if (rc == RC_OK)
-		rc = db_blob_open(db, "once_body", "body", id, true, &blob);
-	if (rc == RC_OK)
-		rc = db_blob_write(blob, body, n, 0);
+		rc = db_blob_write(blob, bytes, n, 0);
 	db_blob_close(blob);
 	return rc;
 }
 
 static enum rc
+store_body(struct db *db, int64_t id, const void *body, size_t n)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_BODY_NEW);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	db_bind_int(s, 2, (int64_t)n);
+	rc = db_step_done(s);
+	FAULT(BODY_MADE);
+	if (rc == RC_OK)
+		rc = store_ops_write(db, "once_body", "body", id, body, n);
+	return rc;
+}
+
+/* The tries of a key without a lease, as parameters 2 and i. */
+static void
+bind_tries(struct db_stmt *s, int i, const struct store_settlement *w)
+{
+	db_bind_int(s, 2, w->tries.tries);
+	db_bind_int(s, i, w->tries.attempt);
+}
+
+/* expiry: when it expires, or, of a key without a lease, now. */
+static enum rc
 settle_completed(
-    const struct store_settlement *w, struct db *db, int64_t expires_at)
+    const struct store_settlement *w, struct db *db, int64_t expiry)
 {
 	const struct response *r = &w->response;
-	struct db_stmt *s = db_stmt(db, QUERY_SETTLE_COMPLETED);
+	bool leased = w->token[0] != '\0';
+	struct db_stmt *s = db_stmt(
+	    db, leased ? QUERY_SETTLE_COMPLETED : QUERY_RESOLVE_COMPLETED);
 	bool keep = w->keep && r->body_len <= STORE_MAX_BODY;
 	bool apart = keep && r->body_len > STORE_INLINE;
 	enum rc rc;
 
 	db_bind_int(s, 1, w->id);
-	db_bind_text(s, 2, w->token);
+	if (leased)
+		db_bind_text(s, 2, w->token);
+	else
+		bind_tries(s, 14, w);
 	db_bind_int(s, 3, clock_wall());
-	db_bind_int(s, 4, expires_at);
+	db_bind_int(s, 4, expiry);
 	db_bind_int(s, 5, keep);
 	db_bind_int(s, 6, r->status);
 	if (w->last_error[0] != '\0')
@@ -105,8 +128,8 @@ settle_completed(
 }
 
 enum rc
-store_ops_unknown(
-    struct db *db, int64_t id, const char *token, const char *last_error)
+store_ops_unknown(struct db *db, int64_t id, const char *token,
+    const char *last_error, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_SETTLE_UNKNOWN);
 
@@ -115,6 +138,38 @@ store_ops_unknown(
 	db_bind_int(s, 3, clock_wall());
 	if (last_error[0] != '\0')
 		db_bind_text(s, 4, last_error);
+	db_bind_int(s, 5, now);
+	return store_ops_change_one(s, RC_LOST);
+}
+
+static enum rc
+settle_released(const struct store_settlement *w, struct db *db, int64_t expiry)
+{
+	bool leased = w->token[0] != '\0';
+	struct db_stmt *s = db_stmt(
+	    db, leased ? QUERY_SETTLE_RELEASED : QUERY_RESOLVE_RELEASED);
+
+	db_bind_int(s, 1, w->id);
+	if (leased)
+		db_bind_text(s, 2, w->token);
+	else
+		bind_tries(s, 6, w);
+	db_bind_int(s, 3, clock_wall());
+	db_bind_int(s, 4, expiry);
+	if (w->last_error[0] != '\0')
+		db_bind_text(s, 5, w->last_error);
+	return store_ops_change_one(s, RC_LOST);
+}
+
+static enum rc
+settle_dead(const struct store_settlement *w, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_DEAD);
+
+	db_bind_int(s, 1, w->id);
+	bind_tries(s, 5, w);
+	db_bind_int(s, 3, clock_wall());
+	db_bind_text(s, 4, w->last_error);
 	return store_ops_change_one(s, RC_LOST);
 }
 
@@ -122,21 +177,19 @@ enum rc
 store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
 {
 	const struct store_settlement *w = &op->settlement;
-	struct db_stmt *s;
+	int64_t expiry = now;
+	enum rc rc;
 
 	op->expires_at = 0;
 	if (w->state == RECORD_UNKNOWN)
-		return store_ops_unknown(db, w->id, w->token, w->last_error);
-	op->expires_at = now + w->retention;
-	if (w->state == RECORD_COMPLETED)
-		return settle_completed(w, db, op->expires_at);
-	assert(w->state == RECORD_FAILED_RETRYABLE);
-	s = db_stmt(db, QUERY_SETTLE_RELEASED);
-	db_bind_int(s, 1, w->id);
-	db_bind_text(s, 2, w->token);
-	db_bind_int(s, 3, clock_wall());
-	db_bind_int(s, 4, op->expires_at);
-	if (w->last_error[0] != '\0')
-		db_bind_text(s, 5, w->last_error);
-	return store_ops_change_one(s, RC_LOST);
+		return store_ops_unknown(
+		    db, w->id, w->token, w->last_error, now);
+	if (w->state == RECORD_DEAD_LETTER)
+		return settle_dead(w, db);
+	/* Without a lease the retention is added where it is kept. */
+	if (w->token[0] != '\0')
+		op->expires_at = expiry = now + w->retention;
+	rc = w->state == RECORD_COMPLETED ? settle_completed(w, db, expiry)
+					  : settle_released(w, db, expiry);
+	return rc == RC_OK ? store_ops_delete_request(db, w->id) : rc;
 }

@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
+#include "pass.h"
 #include "sweep.h"
 
 #define SWEEP_BATCH 64
@@ -20,7 +21,7 @@ sweep_pass(struct store *store, int *n)
 {
 	struct store_change changes[SWEEP_BATCH];
 	enum rc rc;
-	int changed, i;
+	int changed;
 
 	*n = 0;
 	do {
@@ -29,13 +30,7 @@ sweep_pass(struct store *store, int *n)
 		FAULT(SWEEP_BEFORE);
 		rc = store_sweep(store, SWEEP_BATCH, changes, &changed);
 		FAULT(SWEEP_AFTER);
-		for (i = 0; i < changed; i++)
-			log_event(LOG_WARN, "swept", NULL,
-			    LOG_S("scope", changes[i].scope),
-			    LOG_S("path", changes[i].path),
-			    LOG_S("key", changes[i].key),
-			    LOG_S("from", record_state_name(changes[i].from)),
-			    LOG_S("to", record_state_name(changes[i].to)));
+		pass_log(LOG_WARN, "swept", changes, changed);
 		store_changes_free(changes, changed);
 		metrics_add(METRICS_SWEPT, changed);
 		*n += changed;

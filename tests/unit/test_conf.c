@@ -597,14 +597,14 @@ static const struct bad route_bad[] = {
 	{ "release = 425 none", "\"none\"" STATUS },
 	{ "ambiguous = -50", "\"-50\"" STATUS },
 	{ "exit_status = no", "\"no\" is not one of check, ignore" },
-	{ "on_crash = run", "\"run\" is not unknown" },
-	{ "on_crash = resume",
-	    "value \"resume\" is not supported by this release" },
+	{ "on_crash = run", "\"run\" is not one of unknown, resume" },
 	{ "retention = 0", "\"0\" is out of range (1ms to 3650d)" },
 	{ "retention = 3651d", "\"3651d\" is out of range (1ms to 3650d)" },
-	{ "on_expired = reject", "\"reject\" is not run" },
-	{ "on_expired = gone",
-	    "value \"gone\" is not supported by this release" },
+	{ "expired_retention = 0", "\"0\" is out of range (1ms to 3650d)" },
+	{ "reconcile_after = 25d", "\"25d\" is out of range (1ms to 24d)" },
+	{ "reconcile_attempts = 0", "\"0\" is out of range (1 to 1000)" },
+	{ "reconcile_attempts = 1001", "\"1001\" is out of range (1 to 1000)" },
+	{ "on_expired = reject", "\"reject\" is not one of run, gone" },
 	{ "directory = .", "\".\" is not an absolute path" },
 	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
 	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal" },
@@ -754,10 +754,9 @@ options_of_later_releases_are_refused_by_name(void **state)
 {
 	static const char *const server[] = { "status_path", "async_workers",
 		"async_queue" };
-	static const char *const route[] = { "expired_retention", "reconcile",
-		"reconcile_after", "reconcile_attempts", "async",
-		"share_database", "max_active_keys", "key_rate",
-		"max_request_age", "request_timestamp" };
+	static const char *const route[] = { "async", "share_database",
+		"max_active_keys", "key_rate", "max_request_age",
+		"request_timestamp" };
 	char text[128], message[128];
 
 	(void)state;

@@ -33,12 +33,15 @@ new_database(void)
 	const char *const *text;
 	sqlite3 *db;
 	size_t n, i;
+	int version;
 
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-	text = queries_schema(&n);
-	assert_true(n >= 5);
-	for (i = 0; i < n; i++)
-		run(db, text[i]);
+	for (version = 1; version <= QUERIES_VERSION; version++) {
+		text = queries_step(version, &n);
+		assert_true(n >= 5);
+		for (i = 0; i < n; i++)
+			run(db, text[i]);
+	}
 	return db;
 }
 

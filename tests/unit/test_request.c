@@ -16,7 +16,7 @@
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
-parameters_first_one_and_count(void **state)
+parameters_last_one_and_count(void **state)
 {
 	static const struct param params[] = {
 		{ "A", "1" },
@@ -27,7 +27,7 @@ parameters_first_one_and_count(void **state)
 	struct request r = { .params = params, .nparams = NITEMS(params) };
 
 	(void)state;
-	assert_string_equal(request_param(&r, "A"), "1");
+	assert_string_equal(request_param(&r, "A"), "2");
 	assert_string_equal(request_param(&r, "B"), "");
 	assert_string_equal(request_param(&r, "a"), "3");
 	assert_null(request_param(&r, "C"));
@@ -182,7 +182,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parameters_first_one_and_count),
+		cmocka_unit_test(parameters_last_one_and_count),
 		cmocka_unit_test(every_spelling_of_a_path),
 		cmocka_unit_test(resolved_path_stays_as_it_is),
 		cmocka_unit_test(path_above_the_limit_is_refused),

@@ -44,6 +44,7 @@ spec_init(struct run_spec *spec, char *const *argv)
 	spec->envp = no_env;
 	spec->umask = -1;
 	spec->body_fd = -1;
+	spec->held = -1;
 	spec->timeout = FAR;
 	spec->kill_after = FAR;
 	spec->max_output = UINT64_MAX;
@@ -281,6 +282,24 @@ test_body_echoed_while_it_is_read_does_not_deadlock(void **state)
 	free(result.out);
 	close(fd);
 	free(body);
+}
+
+static void
+test_held_descriptor_is_inherited_as_3(void **state)
+{
+	struct run_spec spec;
+	struct result result;
+	int fd = memfd_create("held", MFD_CLOEXEC);
+
+	(void)state;
+	spec_init(&spec, NULL);
+	spec.held = fd;
+	sh("echo x >&3; sh -c 'echo y >&3'; exec ls /proc/self/fd", &spec,
+	    &result);
+	assert_string_equal(result.out, "0\n1\n2\n3\n4\n");
+	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
+	free(result.out);
+	close(fd);
 }
 
 static void
@@ -568,6 +587,7 @@ main(void)
 		cmocka_unit_test(test_body_is_a_file_at_its_beginning),
 		cmocka_unit_test(
 		    test_body_echoed_while_it_is_read_does_not_deadlock),
+		cmocka_unit_test(test_held_descriptor_is_inherited_as_3),
 		cmocka_unit_test(test_timeout_ends_by_sigterm),
 		cmocka_unit_test(test_timeout_ends_the_whole_group_by_sigkill),
 		cmocka_unit_test(test_too_much_output_ends_it),

@@ -653,7 +653,8 @@ a_log_too_long_stops_reservations_only(void **state)
 	} while (rc == RC_LIMIT && clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
 	assert_int_equal(d, DECIDE_RUN);
-	assert_true(wal_size() < 300 * 1024);
+	/* begun again at its front, or cut: no longer than it was */
+	assert_true(wal_size() < 400 * 1024);
 	sqlite3_close(reader);
 }
 
@@ -725,7 +726,7 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 		    "sqlite3 $f 'PRAGMA application_id = 7'", RC_CORRUPT },
 		{ "a newer release's",
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
-		    "PRAGMA user_version = 2; CREATE TABLE once_new(x)'",
+		    "PRAGMA user_version = 99; CREATE TABLE once_new(x)'",
 		    RC_VERSION },
 		{ "ours without tables",
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "

@@ -1,0 +1,53 @@
+-- Version 2: what becomes of a key after its retention, whose process tree
+-- belongs to an attempt, and finding out what happened.
+--
+--   on_expired expired_retention  'gone': past its retention the key stays as
+--                   'expired' for that many ms
+--   attempt_lock lock_file  the byte of the lock file, and the file's inode,
+--                   that the attempt's process tree holds (see liveness.h);
+--                   only while in_progress, and only where a key whose
+--                   handler was lost may be resumed
+--   reconcile_delay ms from becoming unknown to the first try to find out;
+--                   NULL: nobody tries
+--   reconcile_after store time of the next try; only while unknown
+--   reconcile_attempts  tries begun
+
+-- name: v2_on_expired
+ALTER TABLE once_key ADD COLUMN on_expired TEXT NOT NULL DEFAULT 'run';
+
+-- name: v2_expired_retention
+ALTER TABLE once_key ADD COLUMN expired_retention INTEGER NOT NULL DEFAULT 0;
+
+-- name: v2_attempt_lock
+ALTER TABLE once_key ADD COLUMN attempt_lock INTEGER;
+
+-- name: v2_lock_file
+ALTER TABLE once_key ADD COLUMN lock_file INTEGER;
+
+-- name: v2_reconcile_delay
+ALTER TABLE once_key ADD COLUMN reconcile_delay INTEGER;
+
+-- name: v2_reconcile_after
+ALTER TABLE once_key ADD COLUMN reconcile_after INTEGER;
+
+-- name: v2_reconcile_attempts
+ALTER TABLE once_key ADD COLUMN reconcile_attempts INTEGER NOT NULL DEFAULT 0;
+
+-- name: v2_reconcile_index
+CREATE INDEX once_key_reconcile ON once_key(reconcile_after)
+    WHERE state = 'unknown' AND reconcile_after IS NOT NULL;
+
+-- Few keys are ever in it: those that somebody must still be told about.
+-- name: v2_open_index
+CREATE INDEX once_key_downstream ON once_key(downstream)
+    WHERE state IN ('unknown', 'dead_letter');
+
+-- The request of a key that may have to be reconciled: NAME=VALUE strings,
+-- each with a NUL, and the body.  Without credentials; erased when the outcome
+-- is known.
+-- name: v2_request
+CREATE TABLE once_request(
+	key_id INTEGER PRIMARY KEY,
+	environment BLOB NOT NULL,
+	body BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,27 @@
+/*
+ * A handler's stderr -> lines of the log, each with the request's instance.
+ * Lines are cut at LIMIT_STDERR_LINE, not split: there are never more lines in
+ * the log than the handler wrote.
+ */
+#ifndef ERRLOG_H
+#define ERRLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+
+struct errlog {
+	const char *instance; /* must outlive it */
+	struct buf line;      /* not ended yet */
+	bool cut;             /* the rest of the line is dropped */
+};
+
+void errlog_init(struct errlog *, const char *instance);
+void errlog_free(struct errlog *);
+void errlog_add(struct errlog *, const char *, size_t);
+
+/* There is no more; logs a last line that has no end. */
+void errlog_end(struct errlog *);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * The key store, for those who find out what happened: reconcilers, webhooks,
+ * operators.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_impl.h"
+
+void
+store_due_free(struct store_due *due)
+{
+	free(due->scope);
+	free(due->path);
+	free(due->key);
+	free(due->recovery_point);
+	memset(due, 0, sizeof(*due));
+}
+
+static enum rc
+read_due(struct db_stmt *s, struct store_due *due)
+{
+	enum rc rc;
+
+	due->id = db_column_int(s, 0);
+	due->tries.attempt = (int)db_column_int(s, 4);
+	due->tries.tries = (int)db_column_int(s, 7);
+	if (!store_ops_copy(s, 6, due->downstream, sizeof(due->downstream)))
+		return RC_CORRUPT;
+	if ((rc = db_column_strdup(s, 1, &due->scope)) == RC_OK &&
+	    (rc = db_column_strdup(s, 2, &due->path)) == RC_OK &&
+	    (rc = db_column_strdup(s, 3, &due->key)) == RC_OK)
+		rc = db_column_strdup(s, 5, &due->recovery_point);
+	return rc;
+}
+
+enum rc
+store_due(struct store *store, struct store_due *due)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	memset(due, 0, sizeof(*due));
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_RECONCILE_DUE);
+	db_bind_int(s, 1, store_now(store));
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		rc = read_due(s, due);
+	db_reset(s);
+	store_reader_give(store, reader);
+	if (rc != RC_OK)
+		store_due_free(due);
+	return rc;
+}
+
+enum rc
+store_claim(struct store *store, int64_t id, struct store_tries *tries,
+    bool count, int64_t after)
+{
+	struct op op;
+	enum rc rc;
+
+	store_op_init(&op, OP_CLAIM);
+	op.claim.id = id;
+	op.claim.tries = *tries;
+	op.claim.count = count;
+	op.claim.after = after;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
+	if (rc == RC_OK && count)
+		tries->tries++;
+	return rc;
+}
+
+enum rc
+store_forget(struct store *store, int64_t id)
+{
+	struct op op;
+	enum rc rc;
+
+	store_op_init(&op, OP_FORGET);
+	op.forget.id = id;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
+	return rc;
+}
+
+static enum rc
+find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
+{
+	struct db_stmt *s = db_stmt(db, query);
+	enum rc rc;
+
+	db_bind_text(s, 1, downstream);
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		*id = db_column_int(s, 0);
+	db_reset(s);
+	return rc;
+}
+
+enum rc
+store_find_downstream(struct store *store, const char *downstream, int64_t *id)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	rc = find_by(reader->db, QUERY_FIND_OPEN, downstream, id);
+	if (rc == RC_NOTFOUND)
+		rc = find_by(reader->db, QUERY_FIND_DOWNSTREAM, downstream, id);
+	store_reader_give(store, reader);
+	return rc;
+}
+
+static enum rc
+read_request(struct store *store, struct db *db, int64_t id,
+    struct buf *environment, struct spool **body)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_REQUEST);
+	const void *text;
+	size_t n, length;
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc;
+	text = db_column_blob(s, 0, &n);
+	length = (size_t)db_column_int(s, 1);
+	rc = buf_add(environment, text, n);
+	db_reset(s);
+	if (rc != RC_OK || length == 0)
+		return rc;
+	if ((*body = spool_new(store->spool_dir)) == NULL)
+		return RC_NOMEM;
+	return store_read_blob(db, "once_request", id, length, *body);
+}
+
+enum rc
+store_request(struct store *store, int64_t id, struct buf *environment,
+    struct spool **body)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	*body = NULL;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	/* Both from one state of the database. */
+	rc = db_begin_read(reader->db);
+	if (rc == RC_OK)
+		rc = read_request(store, reader->db, id, environment, body);
+	db_rollback(reader->db);
+	store_reader_give(store, reader);
+	if (rc != RC_OK) {
+		spool_free(*body);
+		*body = NULL;
+		buf_clear(environment);
+	}
+	return rc;
+}
