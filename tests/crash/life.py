@@ -58,6 +58,7 @@ class Life:
                            defaults=self.defaults, start=False)
         self.seen = []      # (key, path, answer)
         self.past = set()   # keys past their retention
+        self.marked = False # and a marker stays of them
         self.paths = {}
 
     # --- until the death ---
@@ -197,10 +198,12 @@ class Life:
         most = 1 if 'first=503' not in self.words else 2
         assert len(started) <= most, '%d runs: %r' % (len(started), started)
         if row is None:
-            assert not started or key in self.past, 'I1: %s is gone' % key
+            assert not started or key in self.past and not self.marked, \
+                'I1: %s is gone' % key
             return
         state = row['state']
-        assert state in ('completed', 'failed_retryable', 'unknown'), row
+        assert state in ('completed', 'failed_retryable', 'unknown') or \
+            state == 'expired' and key in self.past and self.marked, row
         for _, _, attempt, _ in started:
             assert int(attempt) <= row['attempt'], 'I1: %r' % row
         if state == 'failed_retryable':
@@ -239,6 +242,11 @@ class Life:
         if state == 'unknown':
             problem(first, 'outcome-unknown')
             problem(second, 'outcome-unknown')
+            eq(self.runs(key), runs, 'I3')
+            return
+        if key in self.past and self.marked:
+            problem(first, 'key-expired')
+            problem(second, 'key-expired')
             eq(self.runs(key), runs, 'I3')
             return
         eq(first.status, 201, first)

@@ -22,7 +22,7 @@ REPLAYED = [('replay', 2)]
 # Eight keys are two writes each, and two transactions at least.
 WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
-     ('reaped', 2), ('reaped', 3)]
+     ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3)]
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
 TABLE = {
@@ -45,24 +45,26 @@ TABLE = {
     'HANDLER_START': WAY,
     'HANDLER_STARTED': WAY,
     'HANDLER_OUTPUT': WAY + [('large', 1), ('large', 9)],
-    'HANDLER_EXITED': WAY + [('large', 1)],
-    'JUDGED': WAY + [('large', 1)],
-    'SETTLED': WAY + [('large', 1)],
+    'HANDLER_EXITED': WAY + [('large', 1), ('lost', 1)],
+    'JUDGED': WAY + [('large', 1), ('lost', 1)],
+    'SETTLED': WAY + [('large', 1), ('lost', 1)],
     'SETTLE_LEFT': [('held', 1)],
     'ANSWER_READY': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
-    'ANSWER_SENT': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
+    'ANSWER_SENT': WAY + REPLAYED + [('large', 1), ('duplicates', 8),
+                                     ('lost', 1)],
     'REPLAY_READ': [('replay', 1), ('duplicates', 1)],
-    'SWEEP_BEFORE': [('swept', 1)],
+    'SWEEP_BEFORE': [('swept', 1), ('upgrade', 1)],
     'SWEEP_AFTER': [('swept', 1)],
     'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3)],
-    'STORE_OPENED': [('swept', 1), ('fresh', 1)],
-    'REAP_BEFORE': [('reaped', 1)],
-    'REAP_AFTER': [('reaped', 1)],
-    'REAP_KEY': [('reaped', 1), ('reaped', 2)],
+    'STORE_OPENED': [('swept', 1), ('upgrade', 1), ('fresh', 1)],
+    'REAP_BEFORE': [('reaped', 1), ('marked', 1)],
+    'REAP_AFTER': [('reaped', 1), ('marked', 1)],
+    'REAP_KEY': [('reaped', 1), ('reaped', 2), ('marked', 1), ('marked', 2)],
     'MIGRATE_FILE': [('fresh', 1)],
-    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 3, 5)],
-    'MIGRATE_READY': [('fresh', 1)],
-    'MIGRATE_DONE': [('fresh', 1)],
+    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18)] +
+    [('upgrade', n) for n in range(1, 11)],
+    'MIGRATE_READY': [('fresh', 1), ('upgrade', 1)],
+    'MIGRATE_DONE': [('fresh', 1), ('upgrade', 1)],
     'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1)],
     'STOP_DRAIN': [('stopping_late', 1)],
     'STOP_DRAINED': [('stopping', 1), ('stopping_late', 1)],

@@ -11,6 +11,7 @@ from answer import eq, problem
 from base import wait_until
 from once import Background, Lock, parallel
 
+import version_1
 from life import Life
 
 KEYS = ['k%d' % i for i in range(8)]
@@ -106,6 +107,14 @@ def large(t, *point):
     life.over(['k'])
 
 
+def lost(t, *point):
+    """The handler has no answer: it was killed."""
+    life = Life(t, point, 'die')
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
 def held(t, *point):
     """A stranger holds the lock when the outcome is to be stored."""
     life = Life(t, point, 'gate', server={'busy_timeout': '200ms'})
@@ -122,8 +131,8 @@ def held(t, *point):
     life.over(['k'])
 
 
-def swept(t, *point):
-    """Attempts of a dead process are found at the start."""
+def lost_keys(t, point):
+    """Three keys of a dead process, and one that is completed."""
     life = Life(t, point, 'gate')
     gate = life.gate()
     life.start()
@@ -136,17 +145,35 @@ def swept(t, *point):
     life.once.kill()
     for run in runs:
         run.result()
+    life.end_orphans()
+    return life, gate
+
+
+def swept(t, *point):
+    """Attempts of a dead process are found at the start."""
+    life, gate = lost_keys(t, point)
     life.arm()
     life.dies()
     gate.open(SOME)
     life.over(KEYS[:3] + ['done'])
 
 
-def reaped(t, *point):
+def upgrade(t, *point):
+    """The same in a database of the first release."""
+    life, gate = lost_keys(t, point)
+    version_1.make(life.once.database)
+    life.arm()
+    life.dies()
+    gate.open(SOME)
+    life.over(KEYS[:3] + ['done'])
+
+
+def reaped(t, *point, **more):
     """Some keys are past their retention, and one is not."""
     life = Life(t, point)
+    life.marked = bool(more)
     for path, retention in (('/short', '10ms'), ('/long', '1h')):
-        life.once.routes[path] = {'retention': retention}
+        life.once.routes[path] = {'retention': retention, **more}
     life.start()
     life.post('stays', path='/long')
     for key in KEYS[:3]:
@@ -157,6 +184,11 @@ def reaped(t, *point):
     life.arm()
     life.dies()
     life.over(KEYS[:3] + ['stays'])
+
+
+def marked(t, *point):
+    """The same, and a marker stays of those that are."""
+    reaped(t, *point, on_expired='gone')
 
 
 def fresh(t, *point):

@@ -15,6 +15,7 @@
  *			FOLDER/gate.open before it acts
  *	size=N		so many bytes of body more
  *	first=STATUS	the answer of the first attempt
+ *	die		the first attempt has no answer: it kills itself
  */
 #include <sys/file.h>
 
@@ -127,6 +128,8 @@ main(int argc, char **argv)
 		}
 	}
 	ledger("acted");
+	if (strcmp(argv[argc - 1], "die") == 0 && strcmp(attempt, "1") == 0)
+		kill(getpid(), SIGKILL);
 	printf("Status: %s\r\nContent-Type: text/plain\r\nSet-Cookie: a=b\r\n"
 	       "X-Run: %s\r\nX-Run: again\r\n\r\n%s\n",
 	    first != NULL && strcmp(attempt, "1") == 0 ? first : "201", token,

@@ -77,6 +77,7 @@ CODES = {
     'key-in-progress': (409, 409, 'idempotency_error', True, True),
     'outcome-unknown': (409, 409, 'idempotency_error', True, True),
     'response-not-kept': (410, 410, 'idempotency_error', False, False),
+    'key-expired': (410, 400, 'idempotency_error', False, False),
     'scope-required': (403, 401, 'invalid_request_error', False, False),
     'body-too-large': (413, 413, 'invalid_request_error', False, False),
     'body-incomplete': (400, 400, 'invalid_request_error', True, False),
