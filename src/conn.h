@@ -77,6 +77,7 @@ struct conn {
 
 struct mux {
 	int epoll, wake, listen_fd;
+	int hurry; /* readable once nobody waits for a peer any more */
 	bool tcp;
 	struct confbox *confbox;
 	pthread_t thread;

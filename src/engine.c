@@ -38,6 +38,7 @@ struct engine {
 	struct store *store;
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
+	atomic_bool hurry; /* nobody waits any more */
 };
 
 struct job {
@@ -279,6 +280,7 @@ reserve(struct job *job, enum decision *decision)
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
+		    !atomic_load(&job->engine->hurry) &&
 		    store_wait(job->engine->store, &generation, until)) {
 			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
@@ -447,6 +449,13 @@ engine_new(struct store *store, unsigned workers)
 	engine->store = store;
 	engine->max_waiting = workers / 2;
 	return engine;
+}
+
+void
+engine_hurry(struct engine *engine)
+{
+	/* They look at it at least as often as at the store. */
+	atomic_store(&engine->hurry, true);
 }
 
 void

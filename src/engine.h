@@ -20,6 +20,9 @@ struct engine;
 struct engine *engine_new(struct store *, unsigned workers);
 void engine_free(struct engine *);
 
+/* From now on no request waits for another one that runs. */
+void engine_hurry(struct engine *);
+
 /*
  * Handles one request, from any thread; always leaves an answer, which the
  * caller has initialised.

@@ -193,11 +193,13 @@ exchange_answer(struct exchange *x, struct answer *answer)
 	exchange_send(x);
 }
 
-/* Sends all, waiting for the peer at most io_timeout at a time. */
+/* Sends all, waiting for the peer at most io_timeout at a time, and not at all
+ * any more after mux_hurry(). */
 static enum rc
 send_waiting(struct exchange *x, struct iovec *iov, size_t n)
 {
-	struct pollfd pfd = { .fd = x->conn->fd, .events = POLLOUT };
+	struct pollfd pfd[2] = { { .fd = x->conn->fd, .events = POLLOUT },
+		{ .fd = x->conn->mux->hurry, .events = POLLIN } };
 	int64_t timeout = x->conf->io_timeout;
 	ssize_t sent;
 	int ready;
@@ -209,8 +211,8 @@ send_waiting(struct exchange *x, struct iovec *iov, size_t n)
 		if (sent == -1 && errno != EAGAIN)
 			return RC_CLOSED;
 		if (sent == -1) {
-			ready = poll(&pfd, 1, (int)timeout);
-			if (ready == 0)
+			ready = poll(pfd, 2, (int)timeout);
+			if (ready == 0 || (ready > 0 && pfd[1].revents != 0))
 				return RC_TIMEOUT;
 			if (ready == -1 && errno != EINTR)
 				return RC_CLOSED;

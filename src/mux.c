@@ -271,6 +271,8 @@ free_mux(struct mux *m)
 		close(m->epoll);
 	if (m->wake != -1)
 		close(m->wake);
+	if (m->hurry != -1)
+		close(m->hurry);
 	conf_unref(m->conf);
 	peers_free(&m->peers);
 	pthread_cond_destroy(&m->queued);
@@ -303,6 +305,7 @@ new_mux(struct confbox *confbox, int listen_fd)
 	m->tcp = domain != AF_UNIX;
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
 	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	m->hurry = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return m;
 }
 
@@ -320,7 +323,7 @@ mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
 		return RC_NOMEM;
 	wake.data.ptr = &m->wake;
 	listener.data.ptr = m;
-	if (m->epoll == -1 || m->wake == -1 ||
+	if (m->epoll == -1 || m->wake == -1 || m->hurry == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &wake) == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, listen_fd, &listener) == -1) {
 		log_event(LOG_ERROR, "mux-not-opened", NULL,
@@ -353,6 +356,16 @@ mux_stop(struct mux *m)
 	while (!m->stopped)
 		pthread_cond_wait(&m->stopped_cond, &m->lock);
 	conn_unlock(m);
+}
+
+void
+mux_hurry(struct mux *m)
+{
+	static const uint64_t one = 1;
+
+	/* Never read, so it stays readable for all workers. */
+	if (write(m->hurry, &one, sizeof(one)) != sizeof(one))
+		assert(errno == EAGAIN);
 }
 
 void

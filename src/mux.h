@@ -23,6 +23,9 @@ enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
  * mux_next() return NULL once the queue is empty. */
 void mux_stop(struct mux *);
 
+/* From now on exchange_write() waits for no peer. */
+void mux_hurry(struct mux *);
+
 /* After the workers are gone: sends what is still to be sent, at most
  * until_mono, and ends the thread. */
 void mux_close(struct mux *, int64_t until_mono);
@@ -39,7 +42,7 @@ const struct conf *exchange_conf(const struct exchange *);
 void exchange_answer(struct exchange *, struct answer *);
 
 /* Some output of a handler, as it is; blocks at most io_timeout without
- * progress.  RC_CLOSED: the peer is gone. */
+ * progress, and not after mux_hurry().  RC_CLOSED: the peer is gone. */
 enum rc exchange_write(struct exchange *, const void *, size_t);
 
 /* Ends an exchange after exchange_write().  broken: the output is not whole,

@@ -329,6 +329,8 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 			    LOG_S("note", "the handlers are being ended"));
 			FAULT(STOP_DRAIN);
 			run_drain();
+			mux_hurry(d->mux);
+			engine_hurry(d->engine);
 			ending = true;
 		}
 		if (ending)

@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,12 @@
 #include "run.h"
 
 /* Two eyes on the same stop: the flag for reading, the descriptor for poll. */
+static atomic_bool draining;
 static int drain_fd = -1;
 static int null_fd = -1;
+
+/* How often to look at all but output, while there is output, ms. */
+#define LOOK 100
 
 enum run_stage {
 	STAGE_RUNNING,    /* until the deadline */
@@ -51,7 +56,7 @@ struct run {
 	bool discarding;
 	enum run_stage stage;
 	struct run_facts facts; /* .end is RUN_EXITED until a reason comes */
-	int64_t started, deadline;
+	int64_t started, deadline, looked;
 	int64_t timeout, kill_after;
 	uint64_t output, max_output;
 	char instance[48];
@@ -83,6 +88,7 @@ run_drain(void)
 {
 	const uint64_t one = 1;
 
+	atomic_store(&draining, true);
 	/* Never read again, so it stays readable for everybody. */
 	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
 		assert(errno == EAGAIN);
@@ -211,6 +217,12 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	cs.fd[0] = cs.held = -1;
 	if ((run = run_new(spec)) == NULL)
 		goto fail;
+	/* What has not begun can still be said not to have happened. */
+	if (atomic_load(&draining)) {
+		step = "drain";
+		error = ESHUTDOWN;
+		goto fail;
+	}
 	if (spec->directory == NULL &&
 	    (folder = folder_of(spec->argv[0])) == NULL)
 		goto fail;
@@ -228,7 +240,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	cs.user = spec->user;
 	cs.fd[1] = out[1];
 	cs.fd[2] = err[1];
-	run->started = clock_mono();
+	run->started = run->looked = clock_mono();
 	run->deadline = run->started + run->timeout;
 	if ((error = child_start(&run->child, &cs, &step)) != 0)
 		goto fail;
@@ -344,9 +356,10 @@ wait_ms(const struct run *run)
 	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/* Waits until something has happened, and deals with all but output. */
+/* Waits until something has happened, at most max ms (-1: no matter how long),
+ * and deals with all but output. */
 static void
-wait_event(struct run *run)
+wait_event(struct run *run, int max)
 {
 	struct pollfd pfd[4];
 	int n;
@@ -359,17 +372,18 @@ wait_event(struct run *run)
 		pfd[n].events = POLLIN;
 		pfd[n].revents = 0;
 	}
-	if (poll(pfd, 4, wait_ms(run)) == -1) {
+	if (poll(pfd, 4, max != -1 ? max : wait_ms(run)) == -1) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
 	}
+	run->looked = clock_mono();
 	if (pfd[1].revents != 0)
 		(void)read_stderr(run, SIZE_MAX);
 	if (pfd[0].revents != 0)
 		on_exit_seen(run);
 	else if (pfd[3].revents != 0)
 		end_it(run, RUN_DRAINED);
-	else if (run->stage != STAGE_KILLED && clock_mono() >= run->deadline)
+	else if (run->stage != STAGE_KILLED && run->looked >= run->deadline)
 		on_deadline(run);
 }
 
@@ -409,11 +423,14 @@ run_read(struct run *run, void *p, size_t size)
 			if (run->streaming && !run->discarding &&
 			    run->stage == STAGE_RUNNING)
 				run->deadline = clock_mono() + run->timeout;
+			/* One that writes all the time is not waited for. */
+			if (!run->exited && clock_mono() - run->looked >= LOOK)
+				wait_event(run, 0);
 			return n;
 		}
 		if (run->out == -1)
 			return 0;
-		wait_event(run);
+		wait_event(run, -1);
 	}
 }
 
@@ -440,7 +457,7 @@ run_finish(struct run *run, struct run_facts *facts)
 			continue;
 	}
 	while (!run->exited)
-		wait_event(run);
+		wait_event(run, -1);
 	errlog_end(&run->errlog);
 	status = child_reap(&run->child);
 	*facts = run->facts;

@@ -44,7 +44,8 @@ enum rc run_init(void);
 /* Whether that names a regular file. */
 bool run_is_file(const char *path);
 
-/* All runs, now and later, count as RUN_DRAINED and are ended. */
+/* All runs under way count as RUN_DRAINED and are ended; later ones are not
+ * started. */
 void run_drain(void);
 
 /*

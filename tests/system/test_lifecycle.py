@@ -6,6 +6,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 
 import base
 import fcgi
@@ -484,6 +485,73 @@ def test_drain_timeout_ends_handlers_that_are_deaf_too(t):
     problem(conn.answer(), 'handler-failed', unknown=True)
     eq(proc.alive(pid), False)
     eq(once.state('k'), 'unknown')
+
+
+FLOOD = '''
+out(b"Content-Type: text/plain\\r\\n\\r\\n")
+while True:
+    os.write(1, b"x" * 65536)
+'''
+
+
+def test_drain_timeout_ends_a_stream_that_nobody_reads(t):
+    once = t.once(handler=t.py(FLOOD), server={'drain_timeout': '100ms',
+                                               'io_timeout': '1h'})
+    conn = once.begin(method='GET')
+    conn.read(1 << 16)
+    once.stop()
+    conn.close()
+
+
+def test_drain_timeout_ends_a_stream_that_is_read_slowly(t):
+    """Slow enough that there is always more output to be had."""
+    once = t.once(handler=t.py(FLOOD), server={'drain_timeout': '100ms',
+                                               'io_timeout': '1h'})
+    conn = once.begin(method='GET')
+
+    def trickle():
+        try:
+            while conn.sock.recv(8192):
+                time.sleep(0.005)
+        except OSError:
+            pass
+    reader = Background(trickle)
+    wait_until(once.handlers, 'the handler')
+    once.stop()
+    reader.result()
+
+
+def test_drain_timeout_ends_waiting_for_another_process(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; ' + OK))
+    other = t.once(handler=t.sh(OK), name='other', database=once.database,
+                   server={'drain_timeout': '100ms'},
+                   defaults={'concurrent': 'wait', 'wait_time': '1h'})
+    conn = once.begin('k')
+    gate.wait()
+    waiter = other.begin('k')
+    assert waiter.silent(0.2)
+    other.stop()
+    problem(waiter.answer(), 'key-in-progress')
+    gate.open()
+    first(conn.answer(), 201)
+
+
+def test_queued_requests_are_not_begun_after_drain_timeout(t):
+    """It is known that nothing happened, so the key is released."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate'),
+                  server={'drain_timeout': '100ms', 'workers': '1'})
+    running = once.begin('running')
+    gate.wait()
+    queued = once.begin('queued')
+    assert queued.silent(0.2)
+    once.stop()
+    problem(running.answer(), 'handler-failed', unknown=True)
+    problem(queued.answer(), 'handler-not-started')
+    eq(once.state('running'), 'unknown')
+    eq(once.state('queued'), 'failed_retryable')
+    eq(len(t.ledger()), 1)
 
 
 def test_second_sigterm_ends_at_once(t):

@@ -558,19 +558,27 @@ test_handler_dies_with_its_parent(void **state)
 	dies_with_its_parent(&user);
 }
 
-/* The last: from here on every run is drained. */
+/* The last: from here on nothing is started. */
 static void
-test_drain_ends_it(void **state)
+test_drain_ends_it_and_starts_no_more(void **state)
 {
+	char *argv[] = { (char *)(uintptr_t) "/bin/sleep",
+		(char *)(uintptr_t) "1004", NULL };
+	struct run_facts facts;
 	struct run_spec spec;
-	struct result result;
+	struct run *run;
 
 	(void)state;
-	run_drain();
 	spec_init(&spec, NULL);
-	sh("sleep 1004", &spec, &result);
-	assert_int_equal(result.facts.end, RUN_DRAINED);
-	free(result.out);
+	spec.argv = argv;
+	run = run_start(&spec, &facts);
+	assert_non_null(run);
+	run_drain();
+	run_finish(run, &facts);
+	assert_int_equal(facts.end, RUN_DRAINED);
+
+	assert_null(run_start(&spec, &facts));
+	assert_int_equal(facts.end, RUN_NOT_STARTED);
 }
 
 int
@@ -599,7 +607,7 @@ main(void)
 		cmocka_unit_test(test_user_is_changed),
 		cmocka_unit_test(test_unknown_user_is_named),
 		cmocka_unit_test(test_handler_dies_with_its_parent),
-		cmocka_unit_test(test_drain_ends_it),
+		cmocka_unit_test(test_drain_ends_it_and_starts_no_more),
 	};
 
 	if (run_init() != RC_OK)
