@@ -39,13 +39,15 @@ static enum rc
 release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_RELEASED);
+	enum rc rc;
 
 	db_bind_int(s, 1, id);
 	db_bind_text(s, 2, lost->token);
 	db_bind_int(s, 3, clock_wall());
 	db_bind_int(s, 4, now);
 	db_bind_text(s, 5, "oncewrap was lost; it may be resumed");
-	return store_ops_change_one(s, RC_CORRUPT);
+	rc = store_ops_change_one(s, RC_CORRUPT);
+	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
 }
 
 /* Whether its process tree may still act.  What cannot be told, may. */

@@ -5,8 +5,12 @@
 #ifndef STORE_FIXTURE_H
 #define STORE_FIXTURE_H
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -358,6 +362,24 @@ sweep(struct store *s)
 	assert_int_equal(store_sweep(s, 8, changes, &n), RC_OK);
 	store_changes_free(changes, n);
 	return n;
+}
+
+/* --- other processes ---------------------------------------------------- */
+
+/* What a forked child does first: it dies with us, and a check that fails in
+ * it ends it, where cmocka would go on with the next test. */
+static UNUSED void
+be_child(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+}
+
+static UNUSED void
+kill_and_wait(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 #endif

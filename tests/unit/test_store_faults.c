@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -67,15 +66,6 @@ nothing_settles(void)
 
 /* --- other processes ---------------------------------------------------- */
 
-/* What a forked child does first: it dies with us, and a check that fails in
- * it ends it, where cmocka would go on with the next test. */
-static void
-be_child(void)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setenv("CMOCKA_TEST_ABORT", "1", 1);
-}
-
 /*
  * A child with a store of its own that takes some leases, says so, and stays.
  * No store is open here while it is forked: SQLite does not survive that.
@@ -104,13 +94,6 @@ child_with_leases(char name, int n, struct store_lease *lease)
 	assert_int_equal(read(fd[0], lease, sizeof(*lease)), sizeof(*lease));
 	close(fd[0]);
 	return pid;
-}
-
-static void
-kill_and_wait(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void

@@ -1,0 +1,662 @@
+/*
+ * store: finding out what happened.  The request that is kept for it, who
+ * tries when, verdicts of reconcilers and operators, and forgetting.
+ */
+#include "config.h"
+
+#include "store_fixture.h"
+
+#define ENVIRONMENT "REQUEST_METHOD=POST\0QUERY_STRING=\0X=\303\244\xff\n"
+
+/* A reservation whose request is kept; the body lives until the next one. */
+static struct store_reservation
+kept(const char *key, size_t length)
+{
+	static unsigned char body[5 * 1024 * 1024];
+	struct store_reservation r = reservation(key);
+	size_t i;
+
+	assert_true(length <= sizeof(body));
+	for (i = 0; i < length; i++)
+		body[i] = byte_at(i);
+	r.reconcile_delay = 1;
+	r.environment = ENVIRONMENT;
+	r.environment_len = sizeof(ENVIRONMENT);
+	r.body = length > 0 ? body : NULL;
+	r.body_len = length;
+	return r;
+}
+
+static struct store_lease
+reserve_kept(const char *key, size_t length)
+{
+	struct store_reservation r = kept(key, length);
+	struct store_lease lease;
+
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	return lease;
+}
+
+/* Whether that is the request kept with a key. */
+static bool
+request_is(int64_t id, size_t length)
+{
+	struct buf environment;
+	const unsigned char *p;
+	struct spool *body;
+	enum rc rc;
+	size_t i;
+	bool same;
+
+	buf_init(&environment, 65536);
+	rc = store_request(store, id, &environment, &body);
+	same = rc == RC_OK && environment.len == sizeof(ENVIRONMENT) &&
+	    memcmp(environment.data, ENVIRONMENT, sizeof(ENVIRONMENT)) == 0 &&
+	    (body == NULL) == (length == 0);
+	if (same && length > 0) {
+		p = (const void *)spool_bytes(body, &rc);
+		same = rc == RC_OK && spool_length(body) == length;
+		for (i = 0; same && i < length; i++)
+			same = p[i] == byte_at(i);
+	}
+	buf_free(&environment);
+	spool_free(body);
+	return same;
+}
+
+static bool
+no_request(int64_t id)
+{
+	struct buf environment;
+	struct spool *body;
+	enum rc rc;
+
+	buf_init(&environment, 65536);
+	rc = store_request(store, id, &environment, &body);
+	assert_null(body);
+	assert_int_equal(environment.len, 0);
+	buf_free(&environment);
+	return rc == RC_NOTFOUND &&
+	    raw_number("SELECT count(*) FROM once_request") == 0;
+}
+
+/* --- the request -------------------------------------------------------- */
+
+static void
+a_request_comes_back_byte_for_byte(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 100, 16384, 65535, 65536,
+		5 * 1024 * 1024 };
+	struct store_lease lease;
+	char key[16];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(lengths); i++) {
+		snprintf(key, sizeof(key), "%zu", lengths[i]);
+		lease = reserve_kept(key, lengths[i]);
+		if (!request_is(lease.id, lengths[i]))
+			fail_msg("%zu bytes", lengths[i]);
+		settle(&lease, RECORD_UNKNOWN);
+		if (!request_is(lease.id, lengths[i]))
+			fail_msg("%zu bytes, unknown", lengths[i]);
+	}
+}
+
+static void
+where_nobody_reconciles_no_request_is_kept(void **state)
+{
+	struct store_reservation r = kept("k", 100);
+	struct store_lease lease;
+	struct store_due due;
+
+	(void)state;
+	r.reconcile_delay = 0;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_true(no_request(lease.id));
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+}
+
+static void
+the_next_attempt_keeps_its_own_request(void **state)
+{
+	struct store_lease lease = reserve_kept("k", 100);
+	struct store_reservation r;
+
+	(void)state;
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	lease = reserve_kept("k", 70000);
+	assert_int_equal(lease.attempt, 2);
+	assert_true(request_is(lease.id, 70000));
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	/* and none when its route has no reconciler any more */
+	r = reservation("k");
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(lease.attempt, 3);
+	assert_true(no_request(lease.id));
+}
+
+static enum rc resolve(const struct store_lease *, struct store_tries,
+    enum record_state, size_t body);
+
+/* An operator's. */
+static const struct store_tries anyhow = { 0, -1 };
+
+/* Tries that are up to date, for a key that was tried so often. */
+static struct store_tries
+tried(int tries)
+{
+	struct store_tries t = { 1, tries };
+
+	return t;
+}
+
+/* Reaps whatever is past its retention. */
+static int
+reap(void)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	int n;
+
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	store_changes_free(changes, n);
+	return n;
+}
+
+static void
+a_request_is_erased_with_the_outcome(void **state)
+{
+	static const char *const rows[] = { "completed", "released",
+		"found out: completed", "found out: not executed",
+		"dead letter, completed", "forgotten", "past its retention" };
+	struct store_lease lease;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		lease = reserve_kept(rows[i], 70000);
+		assert_true(request_is(lease.id, 70000));
+		if (i < 2) {
+			settle(&lease,
+			    i == 0 ? RECORD_COMPLETED
+				   : RECORD_FAILED_RETRYABLE);
+			if (!no_request(lease.id))
+				fail_msg("%s", rows[i]);
+			continue;
+		}
+		settle(&lease, RECORD_UNKNOWN);
+		assert_true(request_is(lease.id, 70000));
+		if (i == 4)
+			assert_int_equal(
+			    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0),
+			    RC_OK);
+		if (i == 4) /* an operator may want to see it */
+			assert_true(request_is(lease.id, 70000));
+		if (i == 2 || i == 4)
+			assert_int_equal(
+			    resolve(&lease, anyhow, RECORD_COMPLETED, 0),
+			    RC_OK);
+		if (i == 3)
+			assert_int_equal(resolve(&lease, tried(0),
+					     RECORD_FAILED_RETRYABLE, 0),
+			    RC_OK);
+		if (i == 5)
+			assert_int_equal(store_forget(store, lease.id), RC_OK);
+		if (i == 6) {
+			raw("UPDATE once_key SET state = 'failed_retryable', "
+			    "reconcile_after = NULL, expires_at = 1 "
+			    "WHERE state = 'unknown'");
+			assert_int_equal(reap(), 1);
+		}
+		if (!no_request(lease.id))
+			fail_msg("%s", rows[i]);
+	}
+}
+
+/* --- who tries, and when ------------------------------------------------ */
+
+static struct store_lease
+become_unknown(const char *key)
+{
+	struct store_lease lease = reserve_kept(key, 10);
+
+	settle(&lease, RECORD_UNKNOWN);
+	return lease;
+}
+
+/* The key that is due, for it to be compared and thrown away. */
+static const char *
+due_key(struct store *s, struct store_tries *tries)
+{
+	static char key[64];
+	struct store_due due;
+	enum rc rc = store_due(s, &due);
+
+	if (rc == RC_NOTFOUND)
+		return "";
+	assert_int_equal(rc, RC_OK);
+	snprintf(key, sizeof(key), "%s", due.key);
+	if (tries != NULL)
+		*tries = due.tries;
+	store_due_free(&due);
+	return key;
+}
+
+static void
+make_due(void)
+{
+	raw("UPDATE once_key SET reconcile_after = id "
+	    "WHERE reconcile_after IS NOT NULL");
+}
+
+static void
+an_unknown_key_is_due_after_its_delay(void **state)
+{
+	struct store_reservation r = kept("k", 0);
+	struct store_lease lease;
+	struct store_due due;
+	struct store_row row;
+	struct store_cursor *c;
+	struct store_filter f = { .key = "k" };
+
+	(void)state;
+	r.reconcile_delay = HOUR;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_true(row.reconcile_after > clock_wall() + HOUR - 10000);
+	assert_true(row.reconcile_after < clock_wall() + HOUR + 10000);
+	store_row_free(&row);
+	store_list_free(c);
+
+	raw("UPDATE once_key SET reconcile_after = 1, "
+	    "recovery_point = 'charged'");
+	assert_int_equal(store_due(store, &due), RC_OK);
+	assert_int_equal(due.id, lease.id);
+	assert_int_equal(due.tries.attempt, 1);
+	assert_int_equal(due.tries.tries, 0);
+	assert_string_equal(due.scope, "alice");
+	assert_string_equal(due.path, "/payments");
+	assert_string_equal(due.key, "k");
+	assert_string_equal(due.recovery_point, "charged");
+	assert_string_equal(due.downstream, lease.downstream);
+	store_due_free(&due);
+	store_due_free(&due); /* is empty now */
+}
+
+static void
+who_waits_longest_comes_first(void **state)
+{
+	struct store_lease b;
+
+	(void)state;
+	become_unknown("a");
+	b = become_unknown("b");
+	become_unknown("c");
+	make_due();
+	raw("UPDATE once_key SET reconcile_after = 0 WHERE key = 'c'");
+	assert_string_equal(due_key(store, NULL), "c");
+	raw("UPDATE once_key SET reconcile_after = 1 << 60 WHERE key = 'c'");
+	assert_string_equal(due_key(store, NULL), "a");
+	raw("UPDATE once_key SET reconcile_after = 1 << 60 WHERE key = 'a'");
+	assert_string_equal(due_key(store, NULL), "b");
+	assert_int_equal(resolve(&b, tried(0), RECORD_COMPLETED, 0), RC_OK);
+	assert_string_equal(due_key(store, NULL), "");
+}
+
+static void
+of_two_stores_one_claims(void **state)
+{
+	struct store *other = open_store();
+	struct store_tries here, there;
+	struct store_lease lease;
+
+	(void)state;
+	lease = become_unknown("k");
+	make_due();
+	assert_string_equal(due_key(store, &here), "k");
+	assert_string_equal(due_key(other, &there), "k");
+	assert_int_equal(
+	    store_claim(other, lease.id, &there, true, HOUR), RC_OK);
+	assert_int_equal(there.tries, 1);
+	assert_int_equal(
+	    store_claim(store, lease.id, &here, true, HOUR), RC_LOST);
+	assert_int_equal(here.tries, 0);
+	/* it is not due again before its time */
+	assert_string_equal(due_key(store, NULL), "");
+	/* who lost says nothing either */
+	assert_int_equal(resolve(&lease, here, RECORD_COMPLETED, 0), RC_LOST);
+	assert_int_equal(
+	    resolve(&lease, here, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
+	assert_int_equal(resolve(&lease, here, RECORD_DEAD_LETTER, 0), RC_LOST);
+	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+	assert_int_equal(resolve(&lease, there, RECORD_COMPLETED, 0), RC_OK);
+	store_close(other);
+}
+
+static void
+a_try_counts_though_who_made_it_died(void **state)
+{
+	struct store_tries tries;
+	struct store_lease lease = become_unknown("k");
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		make_due();
+		assert_string_equal(due_key(store, &tries), "k");
+		assert_int_equal(tries.tries, i);
+		assert_int_equal(
+		    store_claim(store, lease.id, &tries, true, HOUR), RC_OK);
+		store_close(store); /* and nothing more is heard of it */
+		store = open_store();
+	}
+	make_due();
+	assert_string_equal(due_key(store, &tries), "k");
+	/* put off, and not counted */
+	assert_int_equal(
+	    store_claim(store, lease.id, &tries, false, HOUR), RC_OK);
+	assert_int_equal(tries.tries, 3);
+	assert_string_equal(due_key(store, NULL), "");
+	make_due();
+	assert_string_equal(due_key(store, &tries), "k");
+	assert_int_equal(tries.tries, 3);
+}
+
+static void
+a_verdict_on_an_earlier_attempt_is_lost(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
+	struct store_lease lease = become_unknown("k"), second;
+	struct store_tries first;
+	size_t i;
+
+	(void)state;
+	make_due();
+	assert_string_equal(due_key(store, &first), "k");
+	assert_int_equal(
+	    store_claim(store, lease.id, &first, true, HOUR), RC_OK);
+	/* an operator releases it, it runs again, and is unknown again */
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	second = reserve_kept("k", 10);
+	for (i = 0; i < COUNT(states); i++) /* while it runs */
+		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
+	settle(&second, RECORD_UNKNOWN);
+	make_due();
+	raw("UPDATE once_key SET reconcile_attempts = 1");
+	for (i = 0; i < COUNT(states); i++)
+		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
+	assert_int_equal(
+	    store_claim(store, lease.id, &first, true, HOUR), RC_LOST);
+	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+	assert_string_equal(due_key(store, &first), "k");
+	assert_int_equal(first.attempt, 2);
+	assert_int_equal(
+	    resolve(&lease, first, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+}
+
+static void
+the_tries_of_each_attempt_are_counted_anew(void **state)
+{
+	struct store_lease lease = become_unknown("k");
+	struct store_tries tries;
+
+	(void)state;
+	make_due();
+	due_key(store, &tries);
+	assert_int_equal(store_claim(store, lease.id, &tries, true, 0), RC_OK);
+	assert_int_equal(
+	    resolve(&lease, tries, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	lease = become_unknown("k");
+	make_due();
+	assert_string_equal(due_key(store, &tries), "k");
+	assert_int_equal(tries.attempt, 2);
+	assert_int_equal(tries.tries, 0);
+}
+
+/* --- verdicts ----------------------------------------------------------- */
+
+static enum rc
+resolve(const struct store_lease *lease, struct store_tries tries,
+    enum record_state state, size_t body)
+{
+	struct store_settlement *s = settlement(lease, state);
+
+	s->token[0] = '\0';
+	s->tries = tries;
+	snprintf(s->last_error, sizeof(s->last_error), "found out");
+	if (body > 0)
+		give_body(s, body);
+	return commit(s);
+}
+
+static void
+a_dead_letter_is_for_an_operator_alone(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE };
+	struct store_lease lease;
+	char key[8];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		lease = become_unknown(key);
+		make_due();
+		assert_int_equal(
+		    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0), RC_OK);
+		assert_int_equal(state_of(key), RECORD_DEAD_LETTER);
+		assert_int_equal(decision_for(key), DECIDE_UNKNOWN);
+		assert_string_equal(due_key(store, NULL), "");
+		assert_int_equal(
+		    resolve(&lease, tried(0), states[i], 0), RC_LOST);
+		assert_int_equal(
+		    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0), RC_LOST);
+		assert_int_equal(
+		    resolve(&lease, anyhow, states[i], 5000), RC_OK);
+		assert_int_equal(state_of(key), states[i]);
+	}
+}
+
+static void
+a_resolved_key_is_as_if_it_had_settled_itself(void **state)
+{
+	static const size_t lengths[] = { 0, 100, 5000, 300000 };
+	struct store_lease lease, again;
+	uint64_t generation, before = 0;
+	char key[16];
+	size_t i;
+
+	(void)state;
+	store_wait(store, &before, clock_mono() + 1000);
+	for (i = 0; i < COUNT(lengths); i++) {
+		snprintf(key, sizeof(key), "%zu", lengths[i]);
+		lease = become_unknown(key);
+		generation = before;
+		assert_int_equal(
+		    resolve(&lease, anyhow, RECORD_COMPLETED, lengths[i]),
+		    RC_OK);
+		store_wait(store, &generation, clock_mono() + 1000);
+		assert_true(generation > before);
+		assert_int_equal(decision_for(key), DECIDE_REPLAY);
+		assert_true(answer_is(lease.id, lengths[i]));
+	}
+	/* its retention is the one that it was reserved with, from now on */
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_key WHERE expires_at IS NULL "
+		       "OR abs(expires_at - 3600000 - (SELECT last FROM "
+		       "once_clock)) > 60000"),
+	    0);
+
+	lease = become_unknown("released");
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	again = reserve("released");
+	assert_int_equal(again.attempt, 2);
+	assert_string_equal(again.downstream, lease.downstream);
+}
+
+static void
+only_an_open_outcome_is_resolved(void **state)
+{
+	static const enum record_state to[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
+	static const struct {
+		enum record_state state;
+		const char *sql;
+	} from[] = {
+		{ RECORD_IN_PROGRESS, NULL },
+		{ RECORD_COMPLETED, NULL },
+		{ RECORD_FAILED_RETRYABLE, NULL },
+		{ RECORD_EXPIRED,
+		    "UPDATE once_key SET state = 'expired', kept = 0 "
+		    "WHERE key = 'expired'" },
+		{ RECORD_PENDING,
+		    "UPDATE once_key SET state = 'pending', "
+		    "expires_at = NULL WHERE key = 'pending'" },
+	};
+	struct store_lease lease;
+	const char *key;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < COUNT(from); i++) {
+		key = record_state_name(from[i].state);
+		lease = reserve(key);
+		if (from[i].sql != NULL) {
+			settle(&lease, RECORD_FAILED_RETRYABLE);
+			raw(from[i].sql);
+		} else if (from[i].state != RECORD_IN_PROGRESS)
+			settle(&lease, from[i].state);
+		for (j = 0; j < COUNT(to); j++) {
+			assert_int_equal(
+			    resolve(&lease, tried(0), to[j], 0), RC_LOST);
+			if (to[j] != RECORD_DEAD_LETTER)
+				assert_int_equal(
+				    resolve(&lease, anyhow, to[j], 0), RC_LOST);
+		}
+		assert_int_equal(state_of(key), from[i].state);
+	}
+	lease.id = 4711;
+	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_LOST);
+	/* and these are nobody's to say */
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_DEAD_LETTER, 0), RC_INVALID);
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_UNKNOWN, 0), RC_INVALID);
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_EXPIRED, 0), RC_INVALID);
+}
+
+/* --- operators ---------------------------------------------------------- */
+
+static void
+any_key_but_a_running_one_is_forgotten(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_DEAD_LETTER,
+		RECORD_EXPIRED, RECORD_PENDING };
+	struct store_lease lease, again;
+	char sql[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		lease = reserve_kept("k", 70000);
+		assert_int_equal(store_forget(store, lease.id), RC_LOST);
+		assert_true(request_is(lease.id, 70000));
+		if (states[i] == RECORD_COMPLETED) {
+			struct store_settlement *s =
+			    settlement(&lease, states[i]);
+
+			give_body(s, 70000);
+			assert_int_equal(commit(s), RC_OK);
+		} else {
+			settle(&lease, RECORD_UNKNOWN);
+			snprintf(sql, sizeof(sql),
+			    "UPDATE once_key SET state = '%s', "
+			    "reconcile_after = NULL",
+			    record_state_name(states[i]));
+			raw(sql);
+		}
+		assert_int_equal(store_forget(store, lease.id), RC_OK);
+		assert_int_equal(state_of("k"), RECORD_NONE);
+		assert_int_equal(raw_number("SELECT (SELECT count(*) FROM "
+					    "once_body) + (SELECT count(*) "
+					    "FROM once_request)"),
+		    0);
+		assert_int_equal(store_forget(store, lease.id), RC_LOST);
+		again = reserve("k");
+		assert_true(again.id > lease.id);
+		assert_int_equal(again.attempt, 1);
+		assert_string_not_equal(again.downstream, lease.downstream);
+		settle(&again, RECORD_UNKNOWN);
+		assert_int_equal(store_forget(store, again.id), RC_OK);
+	}
+}
+
+static void
+a_downstream_key_names_its_key(void **state)
+{
+	static const enum record_state states[] = { RECORD_IN_PROGRESS,
+		RECORD_COMPLETED, RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN,
+		RECORD_DEAD_LETTER };
+	struct store_lease lease[COUNT(states)];
+	int64_t id;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		lease[i] = reserve_kept(record_state_name(states[i]), 0);
+		if (states[i] == RECORD_DEAD_LETTER) {
+			settle(&lease[i], RECORD_UNKNOWN);
+			assert_int_equal(
+			    resolve(&lease[i], tried(0), states[i], 0), RC_OK);
+		} else if (states[i] != RECORD_IN_PROGRESS)
+			settle(&lease[i], states[i]);
+	}
+	for (i = 0; i < COUNT(states); i++) {
+		id = 0;
+		assert_int_equal(
+		    store_find_downstream(store, lease[i].downstream, &id),
+		    RC_OK);
+		assert_int_equal(id, lease[i].id);
+	}
+	assert_int_equal(store_find_downstream(store, "", &id), RC_NOTFOUND);
+	lease[0].downstream[0] = lease[0].downstream[0] == '0' ? '1' : '0';
+	assert_int_equal(store_find_downstream(store, lease[0].downstream, &id),
+	    RC_NOTFOUND);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_comes_back_byte_for_byte),
+		TEST(where_nobody_reconciles_no_request_is_kept),
+		TEST(the_next_attempt_keeps_its_own_request),
+		TEST(a_request_is_erased_with_the_outcome),
+		TEST(an_unknown_key_is_due_after_its_delay),
+		TEST(who_waits_longest_comes_first),
+		TEST(of_two_stores_one_claims),
+		TEST(a_try_counts_though_who_made_it_died),
+		TEST(a_verdict_on_an_earlier_attempt_is_lost),
+		TEST(the_tries_of_each_attempt_are_counted_anew),
+		TEST(a_dead_letter_is_for_an_operator_alone),
+		TEST(a_resolved_key_is_as_if_it_had_settled_itself),
+		TEST(only_an_open_outcome_is_resolved),
+		TEST(any_key_but_a_running_one_is_forgotten),
+		TEST(a_downstream_key_names_its_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,533 @@
+/*
+ * store: attempts whose process tree holds a lock, and markers of keys past
+ * their retention.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+
+#include "store_fixture.h"
+#include "store_ops.h"
+
+/* --- attempts ----------------------------------------------------------- */
+
+static struct store_reservation
+resumable(const char *key, const struct store_attempt *at)
+{
+	struct store_reservation r = reservation(key);
+
+	r.on_crash = CONF_CRASH_RESUME;
+	r.attempt = at;
+	return r;
+}
+
+/* A process with a lease, and one that it left its attempt's lock to. */
+struct tree {
+	pid_t owner;
+	int hold; /* the heir ends when it is closed; -1: there is none */
+	struct store_lease lease;
+	struct store_attempt attempt;
+};
+
+/* Has nothing but the lock and the end of a pipe, and then says so. */
+static void
+be_heir(const struct tree *tree, int hold, int out)
+{
+	int fd[3] = { tree->attempt.fd, hold, out }, i;
+	char c;
+
+	for (i = 0; i < 3; i++)
+		if ((fd[i] = fcntl(fd[i], F_DUPFD, 100)) == -1)
+			_exit(1);
+	for (i = 0; i < 3; i++)
+		if (dup2(fd[i], 3 + i) == -1)
+			_exit(1);
+	close_range(6, ~0U, 0);
+	if (write(5, tree, sizeof(*tree)) != sizeof(*tree))
+		_exit(1);
+	close(5);
+	(void)!read(4, &c, 1);
+	_exit(0);
+}
+
+static void
+be_owner(const char *key, int64_t lease, const int *hold, int out)
+{
+	struct tree tree;
+	struct store_reservation r;
+
+	memset(&tree, 0, sizeof(tree));
+	be_child();
+	if (hold[1] != -1)
+		close(hold[1]);
+	store = open_store();
+	assert_int_equal(store_attempt_lock(store, &tree.attempt), RC_OK);
+	r = resumable(key, &tree.attempt);
+	r.lease = lease;
+	r.reconcile_delay = 1;
+	r.environment = "A=1";
+	r.environment_len = sizeof("A=1");
+	assert_int_equal(try_reserve_in(store, &r, &tree.lease), DECIDE_RUN);
+	if (hold[0] != -1 && fork() == 0)
+		be_heir(&tree, hold[0], out);
+	if (hold[0] == -1 && write(out, &tree, sizeof(tree)) != sizeof(tree))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* No store is open here while it is forked: SQLite does not survive that. */
+static struct tree
+start_tree(const char *key, int64_t lease, bool heir)
+{
+	int out[2], hold[2] = { -1, -1 };
+	struct tree tree;
+	pid_t pid;
+
+	assert_null(store);
+	assert_int_equal(pipe(out), 0);
+	if (heir)
+		assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	pid = fork();
+	assert_int_not_equal(pid, -1);
+	if (pid == 0)
+		be_owner(key, lease, hold, out[1]);
+	close(out[1]);
+	assert_int_equal(read(out[0], &tree, sizeof(tree)), sizeof(tree));
+	close(out[0]);
+	if (heir)
+		close(hold[0]);
+	tree.owner = pid;
+	tree.hold = hold[1];
+	return tree;
+}
+
+/* Waits until the kernel has dropped its lock. */
+static void
+end_heir(struct tree *tree)
+{
+	struct flock lock;
+	char name[128];
+	int fd;
+
+	close(tree->hold);
+	tree->hold = -1;
+	snprintf(name, sizeof(name), "%s-lock", file);
+	assert_true((fd = open(name, O_RDWR | O_CLOEXEC)) != -1);
+	memset(&lock, 0, sizeof(lock));
+	lock.l_type = F_WRLCK;
+	lock.l_whence = SEEK_SET;
+	lock.l_start = tree->attempt.lock;
+	lock.l_len = 1;
+	assert_int_equal(fcntl(fd, F_OFD_SETLKW, &lock), 0);
+	close(fd);
+	assert_true(store_attempt_gone(store, &tree->attempt));
+}
+
+static void
+its_tree_gone_a_key_is_released(void **state)
+{
+	struct tree tree = start_tree("k", 60000, false);
+	struct store_lease second;
+	struct store_change change;
+	struct store_attempt at;
+	struct store_reservation r;
+	int n;
+
+	(void)state;
+	store = open_store();
+	raw("UPDATE once_key SET recovery_point = 'charged'");
+	assert_int_equal(sweep(store), 0); /* its owner lives */
+	kill_and_wait(tree.owner);
+	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(change.id, tree.lease.id);
+	assert_string_equal(change.key, "k");
+	assert_int_equal(change.from, RECORD_IN_PROGRESS);
+	assert_int_equal(change.to, RECORD_FAILED_RETRYABLE);
+	store_changes_free(&change, n);
+	assert_int_equal(raw_number("SELECT expires_at / 60000 = "
+				    "(SELECT last FROM once_clock) / 60000 "
+				    "+ 60 FROM once_key"),
+	    1);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	assert_int_equal(
+	    commit(settlement(&tree.lease, RECORD_COMPLETED)), RC_LOST);
+
+	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	r = resumable("k", &at);
+	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
+	assert_int_equal(second.id, tree.lease.id);
+	assert_int_equal(second.attempt, 2);
+	assert_string_equal(second.downstream, tree.lease.downstream);
+	assert_string_equal(second.recovery_point, "charged");
+	assert_string_not_equal(second.token, tree.lease.token);
+	assert_int_not_equal(at.lock, tree.attempt.lock);
+	close(at.fd);
+}
+
+static void
+held_by_its_tree_a_key_stays_until_that_ends(void **state)
+{
+	struct tree tree = start_tree("k", 60000, true);
+	int i;
+
+	(void)state;
+	kill_and_wait(tree.owner);
+	store = open_store();
+	for (i = 0; i < 3; i++)
+		assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	end_heir(&tree);
+	assert_int_equal(sweep(store), 1);
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+}
+
+static void
+held_past_its_deadline_a_key_is_unknown(void **state)
+{
+	struct tree tree = start_tree("k", 0, true);
+	int64_t until = clock_mono() + 10000;
+	struct store_due due;
+	enum rc rc;
+
+	(void)state;
+	kill_and_wait(tree.owner);
+	store = open_store();
+	assert_int_equal(sweep(store), 1);
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+	/* to be found out */
+	while ((rc = store_due(store, &due)) == RC_NOTFOUND)
+		assert_true(clock_mono() < until);
+	assert_int_equal(rc, RC_OK);
+	assert_int_equal(due.id, tree.lease.id);
+	store_due_free(&due);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+	end_heir(&tree); /* too late */
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+}
+
+static void
+gone_at_its_deadline_a_key_is_released(void **state)
+{
+	struct tree tree = start_tree("k", 0, false);
+
+	(void)state;
+	store = open_store();
+	assert_int_equal(sweep(store), 0); /* late, but its owner lives */
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	kill_and_wait(tree.owner);
+	assert_int_equal(sweep(store), 1);
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+}
+
+static void
+a_held_key_does_not_hold_up_others(void **state)
+{
+	struct tree held = start_tree("held", 60000, true);
+	struct tree free_one = start_tree("free", 60000, false);
+	struct store_change change;
+	int n;
+
+	(void)state;
+	kill_and_wait(held.owner);
+	kill_and_wait(free_one.owner);
+	store = open_store();
+	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(change.key, "free");
+	store_changes_free(&change, n);
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(state_of("held"), RECORD_IN_PROGRESS);
+	end_heir(&held);
+}
+
+/*
+ * What a lock in another file says of this one is nothing: the key may wait
+ * for its deadline, but is never released.
+ */
+static void
+by_another_lock_file_nothing_is_released(void **state)
+{
+	static const char *const breaks[] = {
+		NULL, /* the lock file itself is another */
+		"UPDATE once_key SET lock_file = lock_file + 1",
+		"UPDATE once_key SET lock_file = NULL",
+		"UPDATE once_key SET attempt_lock = NULL",
+		"UPDATE once_key SET attempt_lock = 0",
+		"UPDATE once_key SET attempt_lock = -1",
+	};
+	char lock[128], other[128];
+	struct tree tree;
+	size_t i;
+
+	(void)state;
+	snprintf(lock, sizeof(lock), "%s-lock", file);
+	snprintf(other, sizeof(other), "%s-other", file);
+	for (i = 0; i < COUNT(breaks); i++) {
+		tree = start_tree("k", 60000, false);
+		kill_and_wait(tree.owner);
+		if (breaks[i] == NULL) /* its inode stays taken */
+			assert_int_equal(rename(lock, other), 0);
+		else
+			raw(breaks[i]);
+		store = open_store();
+		assert_int_equal(sweep(store), 0);
+		assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
+		raw("UPDATE once_key SET locked_until = 1");
+		assert_int_equal(sweep(store), 1);
+		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+		assert_int_equal(store_forget(store, tree.lease.id), RC_OK);
+		store_close(store);
+		store = NULL;
+	}
+}
+
+static void
+an_attempt_is_gone_when_nobody_holds_its_lock(void **state)
+{
+	struct store_attempt at, other;
+	char lock[128];
+	int copy;
+
+	(void)state;
+	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	assert_true(at.fd >= 0 && at.lock > 0 && at.file > 0);
+	assert_true((fcntl(at.fd, F_GETFD) & FD_CLOEXEC) != 0);
+	assert_false(store_attempt_gone(store, &at));
+	copy = dup(at.fd);
+	close(at.fd);
+	assert_false(store_attempt_gone(store, &at));
+	close(copy);
+	assert_true(store_attempt_gone(store, &at));
+
+	other = at;
+	other.file++;
+	assert_false(store_attempt_gone(store, &other));
+	snprintf(lock, sizeof(lock), "%s-lock", file);
+	assert_int_equal(unlink(lock), 0);
+	assert_false(store_attempt_gone(store, &at));
+	assert_int_equal(store_attempt_lock(store, &at), RC_IO);
+	assert_int_equal(at.fd, -1);
+}
+
+static void
+who_is_resumed_has_a_lock_and_nobody_else(void **state)
+{
+	struct store_reservation r;
+	struct store_attempt at;
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	r = resumable("k", NULL);
+	assert_int_equal(
+	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
+	r = resumable("k", &at);
+	r.on_crash = CONF_CRASH_UNKNOWN;
+	assert_int_equal(
+	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	/* settled, the key has none any more */
+	r = resumable("k", &at);
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(
+	    raw_number("SELECT attempt_lock FROM once_key"), at.lock);
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
+				    "attempt_lock IS NOT NULL "
+				    "OR lock_file IS NOT NULL"),
+	    0);
+	close(at.fd);
+}
+
+/* --- markers ------------------------------------------------------------ */
+
+static struct store_reservation
+marked(const char *key, int64_t expired_retention)
+{
+	struct store_reservation r = reservation(key);
+
+	r.on_expired = CONF_EXPIRED_GONE;
+	r.expired_retention = expired_retention;
+	return r;
+}
+
+/* A key that has just passed its retention. */
+static struct store_lease
+over(const struct store_reservation *r, enum record_state state)
+{
+	struct store_settlement *s;
+	struct store_lease lease;
+
+	assert_int_equal(try_reserve_in(store, r, &lease), DECIDE_RUN);
+	s = settlement(&lease, state);
+	s->retention = 0;
+	if (state == RECORD_COMPLETED)
+		give_body(s, 5000);
+	assert_int_equal(commit(s), RC_OK);
+	return lease;
+}
+
+/* Reaps, and says what became of how many: the last one's new state. */
+static int
+reap(enum record_state *to)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	int n;
+
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	if (n > 0)
+		*to = changes[n - 1].to;
+	store_changes_free(changes, n);
+	return n;
+}
+
+/* The answer to the same request, and to another with its key. */
+static void
+is_gone(struct store_reservation r)
+{
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_GONE);
+	r.fingerprint[3] ^= 1;
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+}
+
+static void
+past_its_retention_a_marked_key_is_gone(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE };
+	struct store_reservation r;
+	struct store_lease first, second;
+	struct response answer;
+	enum record_state to;
+	struct spool *body;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(states); i++) {
+		r = marked(record_state_name(states[i]), HOUR);
+		first = over(&r, states[i]);
+		is_gone(r); /* though no pass has seen it yet */
+		assert_int_equal(state_of(r.identity.key), states[i]);
+
+		assert_int_equal(reap(&to), 1);
+		assert_int_equal(to, RECORD_EXPIRED);
+		assert_int_equal(state_of(r.identity.key), RECORD_EXPIRED);
+		is_gone(r);
+		response_init(&answer);
+		assert_int_equal(
+		    store_answer(store, first.id, &answer, &body), RC_NOTFOUND);
+		response_free(&answer);
+		assert_int_equal(
+		    raw_number("SELECT count(*) FROM once_body"), 0);
+		assert_int_equal(reap(&to), 0);
+
+		/* and in the end it is new */
+		raw("UPDATE once_key SET expires_at = 1");
+		assert_int_equal(
+		    try_reserve_in(store, &r, &second), DECIDE_RUN);
+		assert_int_equal(second.attempt, 1);
+		assert_true(second.id > first.id);
+		assert_string_not_equal(second.downstream, first.downstream);
+		settle(&second, RECORD_UNKNOWN);
+	}
+}
+
+static void
+a_marker_stays_for_its_own_retention(void **state)
+{
+	struct store_reservation r = marked("k", HOUR);
+	enum record_state to;
+	int64_t end;
+
+	(void)state;
+	over(&r, RECORD_COMPLETED);
+	end = raw_number("SELECT expires_at FROM once_key");
+	/* reaped late, it ends no later */
+	raw("UPDATE once_key SET expires_at = expires_at - 60000");
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(
+	    raw_number("SELECT expires_at FROM once_key"), end - 60000 + HOUR);
+	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(to, RECORD_NONE);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+}
+
+/* Nobody has looked for so long that the marker's time is over too. */
+static void
+a_key_past_both_is_deleted_at_once(void **state)
+{
+	struct store_reservation r = marked("k", HOUR);
+	struct store_lease first, second;
+	enum record_state to;
+
+	(void)state;
+	first = over(&r, RECORD_COMPLETED);
+	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
+	assert_string_not_equal(second.downstream, first.downstream);
+	settle_for(&second, RECORD_COMPLETED, 0);
+	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(to, RECORD_NONE);
+}
+
+/* --- bounds ------------------------------------------------------------- */
+
+static void
+a_batch_is_bounded_in_bytes(void **state)
+{
+	struct store_lease lease;
+	enum record_state to;
+	char sql[128], key[16];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		lease = reserve(key);
+		settle_for(&lease, RECORD_COMPLETED, 0);
+	}
+	snprintf(sql, sizeof(sql), "UPDATE once_key SET body_length = %d",
+	    STORE_REAP_BYTES - 1);
+	raw(sql);
+	/* until it is enough, the one that makes it so included */
+	assert_int_equal(reap(&to), 2);
+	/* and one that is larger than a batch may be */
+	raw("UPDATE once_key SET body_length = 700000000");
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(reap(&to), 1);
+	assert_int_equal(reap(&to), 0);
+}
+
+#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_DIR(its_tree_gone_a_key_is_released),
+		TEST_DIR(held_by_its_tree_a_key_stays_until_that_ends),
+		TEST_DIR(held_past_its_deadline_a_key_is_unknown),
+		TEST_DIR(gone_at_its_deadline_a_key_is_released),
+		TEST_DIR(a_held_key_does_not_hold_up_others),
+		TEST_DIR(by_another_lock_file_nothing_is_released),
+		TEST(an_attempt_is_gone_when_nobody_holds_its_lock),
+		TEST(who_is_resumed_has_a_lock_and_nobody_else),
+		TEST(past_its_retention_a_marked_key_is_gone),
+		TEST(a_marker_stays_for_its_own_retention),
+		TEST(a_key_past_both_is_deleted_at_once),
+		TEST(a_batch_is_bounded_in_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
