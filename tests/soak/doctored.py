@@ -1,0 +1,186 @@
+"""Histories that are made up: the checker must accept one, and refuse each
+that says what must not be."""
+import history
+from history import Event, Line, Route, Row
+
+ROUTES = {'/unknown': Route(False, True, False),
+          '/resume': Route(True, True, False)}
+A, B, C = (('u', '/unknown', 'a'), ('u', '/resume', 'b'),
+           ('u', '/unknown', 'c'))
+
+
+def run(identity, name, attempt, begin, what, deeds='started acted done',
+        pid=10, parent=1, downstream=None):
+    return [Line(deed, begin + i / 10, identity,
+                 downstream or 'D' + identity[2], attempt, name, pid, parent,
+                 what if deed in ('acted', 'done') else '-')
+            for i, deed in enumerate(deeds.split())]
+
+
+def said(identity, name, begin, what='created', replayed=False, **more):
+    return Event(begin, begin + 1, identity, 'v', history.STATUS[what],
+                 run=name, downstream='D' + identity[2], what=what,
+                 variant='v', replayed=replayed, head='h',
+                 body='b' + name)._replace(**more)
+
+
+def problem(identity, code, begin, status=409, asked='v'):
+    return Event(begin, begin + 1, identity, asked, status, code)
+
+
+def nothing(identity, begin):
+    return Event(begin, begin + 1, identity, 'v', None)
+
+
+def good():
+    """a: released, then answered; b: lost and resumed; c: unknown."""
+    lines = run(A, 'a1', 1, 1, 'away', 'started done') + \
+        run(A, 'a2', 2, 3, 'created') + \
+        run(B, 'b1', 1, 1, '-', 'started', pid=11) + \
+        run(B, 'b2', 2, 5, 'created') + \
+        run(C, 'c1', 1, 1, 'exit')
+    events = [said(A, 'a1', 1, 'away'), said(A, 'a2', 3),
+              problem(A, 'key-in-progress', 3),
+              said(A, 'a2', 5, replayed=True),
+              problem(A, 'key-reused', 7, 422, 'w'),
+              nothing(B, 1), said(B, 'b2', 5),
+              problem(B, 'store-unavailable', 7, 503),
+              problem(C, 'handler-failed', 1, 502),
+              problem(C, 'outcome-unknown', 3)]
+    rows = [Row(A, 'completed', 2, 'Da'), Row(B, 'completed', 2, 'Db'),
+            Row(C, 'unknown', 1, 'Dc')]
+    return dict(lines=lines, events=events, rows=rows, routes=ROUTES,
+                deaths={11: 2.0})
+
+
+def verdict(made):
+    return history.Checker(**made).check()
+
+
+def test_agreeing_is_accepted(t):
+    assert verdict(good()) == [], verdict(good())
+
+
+def replaced(items, old, new):
+    assert old in items
+    return [new if item == old else item for item in items]
+
+
+def refuse(rule, change):
+    def case(t):
+        made = good()
+        change(made)
+        wrong = verdict(made)
+        assert any(w.startswith(rule + ':') for w in wrong), \
+            'not refused as "%s": %r' % (rule, wrong)
+    return case
+
+
+def more_lines(*lines):
+    return lambda made: made['lines'].extend(lines)
+
+
+def more_events(*events):
+    return lambda made: made['events'].extend(events)
+
+
+def row(identity, **more):
+    def change(made):
+        made['rows'] = [r._replace(**more) if r.identity == identity else r
+                        for r in made['rows']]
+    return change
+
+
+def answer(name, begin, **more):
+    def change(made):
+        made['events'] = [
+            e._replace(**more) if (e.run, e.begin) == (name, begin) else e
+            for e in made['events']]
+    return change
+
+
+def without(deed, name):
+    def change(made):
+        made['lines'] = [x for x in made['lines']
+                         if (x.deed, x.run) != (deed, name)]
+    return change
+
+
+def undead(made):
+    made['deaths'].clear()
+
+
+REFUSED = [
+    ('a_run_after_a_final_one', 'ran again',
+     more_lines(*run(A, 'a3', 3, 9, 'created'))),
+    ('a_run_after_its_answer', 'ran after its answer',
+     more_lines(*run(A, 'a3', 3, 9, 'created'))),
+    ('an_attempt_twice', 'attempts rise',
+     more_lines(*run(A, 'a3', 2, 9, 'created'))),
+    ('a_lost_run_again_under_unknown', 'ran again',
+     more_lines(*run(C, 'c2', 2, 1.5, 'created'))),
+    ('a_run_again_that_nobody_killed', 'ran again', undead),
+    ('a_run_that_acts_twice', 'deeds',
+     more_lines(Line('acted', 9, A, 'Da', 2, 'a2', 10, 1, 'created'))),
+    ('processes_of_two_attempts', 'overlap',
+     more_lines(Line('overlap', 9, A, 'Da', 2, 'a2', 10, 1, '-'))),
+    ('one_downstream_key_for_two', 'one downstream, one identity',
+     more_lines(*run(C, 'c2', 3, 9, 'created', downstream='Da'))),
+    ('other_fields_at_a_replay', 'answers differ', answer('a2', 5, head='i')),
+    ('another_body_at_a_replay', 'bodies differ', answer('a2', 5, body='x')),
+    ('another_run_at_a_replay', 'answers differ', answer('a2', 5, run='b2')),
+    ('a_body_that_nobody_wrote', 'body is not what the handler wrote',
+     answer('a2', 5, true=False)),
+    ('a_first_answer_twice', 'first answer twice',
+     answer('a2', 5, replayed=False)),
+    ('a_replay_of_a_release', 'replay of what is not final',
+     answer('a1', 1, replayed=True)),
+    ('an_answer_of_no_run', 'answer of a run that never was',
+     more_events(said(A, 'a9', 9))),
+    ('an_answer_to_somebody_else', 'answer to another request',
+     more_events(said(B, 'a2', 9))),
+    ('an_answer_to_another_body', 'answer to another body',
+     answer('a2', 5, asked='w')),
+    ('an_answer_that_came_too_soon', 'answered before it ran',
+     answer('b2', 5, end=4.5)),
+    ('an_answer_that_was_not_given', 'answer that its run did not give',
+     answer('a2', 3, status=404, what='refused')),
+    ('an_answer_though_nobody_acted', 'nobody acted', without('acted', 'a2')),
+    ('a_conflict_after_the_answer', 'not the answer that was seen',
+     more_events(problem(A, 'key-in-progress', 9))),
+    ('a_mismatch_for_the_same_body', 'not the answer that was seen',
+     more_events(problem(A, 'key-reused', 9, 422))),
+    ('unknown_after_the_answer', 'final and unknown',
+     more_events(problem(A, 'outcome-unknown', 9))),
+    ('an_answer_after_unknown', 'unknown no more',
+     more_events(problem(C, 'key-in-progress', 9))),
+    ('a_run_after_unknown', 'unknown, and ran again',
+     more_lines(*run(C, 'c2', 2, 9, 'created'))),
+    ('a_run_for_who_got_503', 'ran for nobody',
+     lambda made: made.update(events=replaced(
+         made['events'], nothing(B, 1),
+         problem(B, 'store-unavailable', 1, 503)))),
+    ('a_problem_of_another_kind', 'unexpected problem',
+     more_events(problem(A, 'key-invalid', 9, 400))),
+    ('a_key_in_progress_at_the_end', 'stuck', row(B, state='in_progress')),
+    ('a_run_that_is_not_recorded', 'ran without a record',
+     lambda made: made['rows'].pop(0)),
+    ('an_attempt_that_is_not_recorded', 'ran without a record',
+     row(A, attempt=1)),
+    ('another_downstream_key_in_the_store', 'ran without a record',
+     row(A, downstream='X')),
+    ('completed_by_nobody', 'completed, and nobody acted',
+     row(C, state='completed')),
+    ('released_after_it_acted', 'released, and it ran',
+     row(A, state='failed_retryable')),
+    ('unknown_after_it_was_answered', 'unknown, and it is known',
+     row(A, state='unknown')),
+    ('an_identity_with_two_records', 'an identity twice',
+     lambda made: made['rows'].append(made['rows'][0])),
+]
+
+
+def cases():
+    return [('history.agreeing_is_accepted', test_agreeing_is_accepted)] + \
+        [('history.refused.' + name, refuse(rule, change))
+         for name, rule, change in REFUSED]

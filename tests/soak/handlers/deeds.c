@@ -1,0 +1,250 @@
+/*
+ * A handler that does what the request's body says, and whose deeds outlive
+ * it: each is a line of the ledger, synced before the next step.
+ *
+ *	deeds FOLDER
+ *
+ *	DEED MILLISECONDS KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
+ *
+ * with DEED
+ *
+ *	started		first of all
+ *	overlap		another attempt's processes were there
+ *	acted		what it was asked to do
+ *	done		all but to answer and to end as WHAT says
+ *
+ * The body is one word that is not looked at, and one for each attempt, the
+ * last of them for all that follow:
+ *
+ *	BEFORE.AFTER.SIZE.CHILD.WHAT
+ *
+ * milliseconds before and after the act, bytes of answer, milliseconds that a
+ * process outlives it, and how it ends (see ends[]).  RUN differs from run to
+ * run, and is in the answer.
+ */
+#include <sys/file.h>
+#include <sys/random.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *folder, *key, *path, *user, *downstream, *attempt;
+static char run[17];
+
+static const struct end {
+	const char *name;
+	int acts, status;   /* 0: no response */
+	const char *fields; /* of the response */
+	int signal, exit_status;
+} ends[] = {
+	{ "created", 1, 201, "", 0, 0 },
+	{ "refused", 1, 404, "", 0, 0 },
+	{ "busy", 0, 429, "", 0, 0 },
+	{ "failed", 0, 500, "", 0, 0 },
+	{ "away", 0, 503, "", 0, 0 },
+	{ "tempfail", 0, 503, "", 0, 75 },
+	{ "tempfail-mute", 0, 0, "", 0, 75 },
+	{ "not-executed", 0, 409, "Idempotency-Outcome: not-executed\r\n", 0,
+	    0 },
+	{ "gateway", 1, 502, "", 0, 0 },
+	{ "unsure", 1, 202, "Idempotency-Outcome: unknown\r\n", 0, 0 },
+	{ "mute", 1, 0, "", 0, 0 },
+	{ "exit", 1, 201, "", 0, 1 },
+	{ "killed", 1, 201, "", SIGKILL, 0 },
+	{ "crashed", 0, 0, "", SIGSEGV, 0 },
+};
+
+_Noreturn static void
+fail(const char *what)
+{
+	perror(what);
+	exit(99);
+}
+
+static long
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int
+open_in_folder(const char *name, int flags)
+{
+	char file[4096];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/%s", folder, name);
+	if ((fd = open(file, flags, 0666)) == -1)
+		fail(file);
+	return fd;
+}
+
+static void
+ledger(const char *deed, const char *what)
+{
+	char line[4096];
+	int fd, n;
+
+	n = snprintf(line, sizeof(line), "%s %ld %s %s %s %s %s %s %d %d %s\n",
+	    deed, now(), key, path, user, downstream, attempt, run,
+	    (int)getpid(), (int)getppid(), what);
+	fd = open_in_folder("ledger", O_WRONLY | O_CREAT | O_APPEND);
+	if (write(fd, line, (size_t)n) != n || fsync(fd) == -1)
+		fail("ledger");
+	close(fd);
+}
+
+static void
+pause_for(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Held until the last process of this run's tree is gone. */
+static int
+claim(void)
+{
+	char name[256];
+	int fd;
+
+	snprintf(name, sizeof(name), "claims/%s", downstream);
+	fd = open_in_folder(name, O_RDWR | O_CREAT);
+	if (flock(fd, LOCK_EX | LOCK_NB) == -1)
+		ledger("overlap", "-");
+	return fd;
+}
+
+static const char *
+need(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value == NULL)
+		fail(name);
+	return value;
+}
+
+/* The word of this attempt. */
+static const char *
+my_word(char *body)
+{
+	const char *word = NULL, *next;
+	int i;
+
+	for (i = 0, next = strtok(body, " "); next != NULL;
+	     i++, next = strtok(NULL, " ")) {
+		if (i > 0 && i <= atoi(attempt))
+			word = next;
+	}
+	if (word == NULL)
+		fail("body");
+	return word;
+}
+
+static const struct end *
+find_end(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (strcmp(ends[i].name, name) == 0)
+			return &ends[i];
+	}
+	fail(name);
+}
+
+static void
+answer(const struct end *end, const char *variant, long size)
+{
+	long i;
+
+	printf("Status: %d\r\nContent-Type: text/plain\r\n%s"
+	       "X-Run: %s\r\nX-Downstream: %s\r\nX-What: %s\r\n"
+	       "X-Variant: %s\r\n\r\n%s\n",
+	    end->status, end->fields, run, downstream, end->name, variant, run);
+	for (i = 0; i < size; i++)
+		putchar(run[i % 16]);
+	if (fflush(stdout) == EOF)
+		fail("stdout");
+}
+
+/*
+ * A process that outlives this one.  A key that is released at the handler's
+ * word may run beside it: it drops the claim before this returns.
+ */
+static void
+leave_behind(long ms, const struct end *end, int fd)
+{
+	int ready[2];
+	char byte;
+
+	if (pipe(ready) == -1)
+		fail("pipe");
+	switch (fork()) {
+	case -1:
+		fail("fork");
+	case 0:
+		if (!end->acts && end->signal == 0)
+			close(fd);
+		close(ready[0]);
+		close(ready[1]);
+		pause_for(ms);
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) == -1)
+		fail("ready");
+	close(ready[0]);
+}
+
+int
+main(int argc, char **argv)
+{
+	char body[4096], variant[64], what[32];
+	long before, after, size, child;
+	const struct end *end;
+	unsigned long long id;
+	size_t n;
+	int fd;
+
+	if (argc != 2 || getrandom(&id, sizeof(id), 0) != sizeof(id))
+		return 99;
+	folder = argv[1];
+	key = need("ONCE_KEY");
+	path = need("ONCE_PATH");
+	user = need("REMOTE_USER");
+	downstream = need("ONCE_DOWNSTREAM_KEY");
+	attempt = need("ONCE_ATTEMPT");
+	snprintf(run, sizeof(run), "%016llx", id);
+	fd = claim();
+	ledger("started", "-");
+	n = fread(body, 1, sizeof(body) - 1, stdin);
+	body[n] = '\0';
+	if (sscanf(body, "%63s", variant) != 1 ||
+	    sscanf(my_word(body), "%ld.%ld.%ld.%ld.%31s", &before, &after,
+		&size, &child, what) != 5)
+		fail("body");
+	end = find_end(what);
+	if (child > 0)
+		leave_behind(child, end, fd);
+	pause_for(before);
+	if (end->acts)
+		ledger("acted", what);
+	pause_for(after);
+	ledger("done", what);
+	if (end->status != 0)
+		answer(end, variant, size);
+	if (end->signal != 0)
+		raise(end->signal);
+	return end->exit_status;
+}

@@ -1,0 +1,273 @@
+"""What handlers did, what clients saw, what the store says: all must agree.
+
+It does nothing but judge: it starts and asks nobody, so that histories can be
+made up to see whether it refuses them.
+
+An identity is (user, path, key).  A record of it is named by its downstream
+key; an identity has several, one after the other, where keys expire.
+"""
+import collections
+
+# How a handler's run ends, by the last word of its line (handlers/deeds.c).
+FINAL = {'created', 'refused'}
+RELEASED = {'busy', 'failed', 'away', 'tempfail', 'tempfail-mute',
+            'not-executed'}
+UNKNOWN = {'gateway', 'unsure', 'mute', 'exit'}
+LOST = {'killed', 'crashed'}
+STATUS = {'created': 201, 'refused': 404, 'busy': 429, 'failed': 500,
+          'away': 503, 'tempfail': 503, 'not-executed': 409, 'gateway': 502,
+          'unsure': 202}
+
+# Answers of oncewrap after which this request has run nothing ...
+NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
+           'store-unavailable', 'overloaded'}
+# ... and after which it may have.
+MAY_HAVE_RUN = {'handler-failed', 'handler-timeout', 'handler-not-started',
+                'outcome-not-recorded'}
+
+# How long a handler may be seen at work after its oncewrap was killed.
+LAST_BREATH = 2.0
+
+Line = collections.namedtuple('Line', '''deed time identity downstream attempt
+    run pid parent what''')
+
+# One request: when it began and ended, what was asked; status None: nothing,
+# or too little, came back.  Of a handler's answer: run, downstream, what,
+# variant (what it was asked), replayed, head and body as they are compared;
+# whole: it arrived so; true: the body is one that the handler writes.
+Event = collections.namedtuple('Event', '''begin end identity asked status
+    code run downstream what variant replayed head body whole true''',
+    defaults=(None,) * 7 + (False, None, None, True, True))
+
+# on_crash; whether keys stay as long as the history; whether a timeout can
+# end a handler.
+Route = collections.namedtuple('Route', 'resume stays timeout')
+
+Row = collections.namedtuple('Row', 'identity state attempt downstream')
+
+
+def parse_ledger(text):
+    lines = []
+    for text_line in text.splitlines():
+        (deed, time, key, path, user, downstream, attempt, run, pid, parent,
+         what) = text_line.split(' ')
+        lines.append(Line(deed, int(time) / 1000, (user, path, key),
+                          downstream, int(attempt), run, int(pid),
+                          int(parent), what))
+    return lines
+
+
+def grouped(items, by):
+    found = collections.defaultdict(list)
+    for item in items:
+        found[by(item)].append(item)
+    return found
+
+
+class Run:
+    """One handler's lines."""
+
+    def __init__(self, lines):
+        self.lines = lines
+        self.first = lines[0]
+        self.deeds = {line.deed: line for line in lines}
+
+    @property
+    def what(self):
+        return self.deeds['done'].what if 'done' in self.deeds else None
+
+
+class Checker:
+    """routes: {path: Route}; rows: the store at the end; deaths: {pid: when
+    it was first sent a signal}."""
+
+    def __init__(self, lines, events, rows, routes, deaths):
+        self.lines, self.events, self.rows = lines, events, rows
+        self.routes, self.deaths = routes, deaths
+        self.wrong = []
+        self.runs = {run: Run(of) for run, of in
+                     grouped(lines, lambda x: x.run).items()}
+        self.records = grouped(self.runs.values(),
+                               lambda run: run.first.downstream)
+        self.ran = grouped(self.runs.values(),
+                           lambda run: run.first.identity)
+        self.asked = grouped(events, lambda e: e.identity)
+        for of in self.asked.values():
+            of.sort(key=lambda e: e.begin)
+
+    def no(self, rule, *what):
+        self.wrong.append('%s: %s' % (rule, ' | '.join(map(str, what))))
+
+    def check(self):
+        """What is wrong, as lines of text."""
+        for run in self.runs.values():
+            self.check_run(run)
+        for runs in self.records.values():
+            self.check_record(runs)
+        for event in self.events:
+            self.check_event(event)
+        self.check_answers()
+        for identity, events in self.asked.items():
+            self.check_count(identity, events)
+            self.check_after(identity, events)
+        self.check_rows()
+        return self.wrong
+
+    # --- what handlers did ---
+
+    def check_run(self, run):
+        deeds = [line.deed for line in run.lines]
+        if 'overlap' in deeds:
+            self.no('overlap', *run.lines)
+        if [d for d in deeds if d != 'overlap'] not in (
+                ['started'], ['started', 'done'], ['started', 'acted'],
+                ['started', 'acted', 'done']):
+            self.no('deeds', *run.lines)
+        if len({line[2:5] for line in run.lines}) != 1:
+            self.no('one run, one attempt', *run.lines)
+
+    def lost(self, run):
+        """Whether it may have been, whatever it meant to do."""
+        return run.what in LOST or run.first.pid in self.deaths or \
+            run.first.parent in self.deaths or \
+            self.routes[run.first.identity[1]].timeout
+
+    def may_be_released(self, run):
+        if run.what in RELEASED:
+            return True
+        return self.routes[run.first.identity[1]].resume and self.lost(run)
+
+    def check_record(self, runs):
+        """The runs of one record, in the order of the ledger."""
+        if len({run.first.identity for run in runs}) != 1:
+            self.no('one downstream, one identity',
+                    *[run.first for run in runs])
+        for before, after in zip(runs, runs[1:]):
+            if after.first.attempt <= before.first.attempt:
+                self.no('attempts rise', before.first, after.first)
+            if not self.may_be_released(before):
+                self.no('ran again', before.lines[-1], after.first)
+
+    # --- what clients saw ---
+
+    def check_event(self, e):
+        if e.status is None:
+            return
+        if e.code is not None:
+            if e.code not in NOT_RUN | MAY_HAVE_RUN:
+                self.no('unexpected problem', e)
+            return
+        run = self.runs.get(e.run)
+        if run is None:
+            self.no('answer of a run that never was', e)
+            return
+        if (run.first.identity, run.first.downstream) != (
+                e.identity, e.downstream):
+            self.no('answer to another request', e, run.first)
+        if run.what != e.what or e.status != STATUS.get(e.what):
+            self.no('answer that its run did not give', e, *run.lines)
+        if e.what in FINAL and 'acted' not in run.deeds:
+            self.no('nobody acted', e, *run.lines)
+        if e.variant != e.asked:
+            self.no('answer to another body', e)
+        if not e.true:
+            self.no('body is not what the handler wrote', e)
+        if e.replayed and e.what not in FINAL:
+            self.no('replay of what is not final', e)
+        if run.first.time > e.end:
+            self.no('answered before it ran', e, run.first)
+
+    def check_answers(self):
+        """Of a record there is one final answer, given once and replayed."""
+        seen = grouped((e for e in self.events if e.what in FINAL),
+                       lambda e: e.downstream)
+        for downstream, events in seen.items():
+            first = events[0]
+            for e in events[1:]:
+                if (e.status, e.run, e.head) != (
+                        first.status, first.run, first.head):
+                    self.no('answers differ', first, e)
+            if len({e.body for e in events if e.whole}) > 1:
+                self.no('bodies differ', *events)
+            if len([e for e in events if not e.replayed]) > 1:
+                self.no('first answer twice', *events)
+            of = self.records.get(downstream)
+            if of and of[-1].first.run != first.run:
+                self.no('ran after its answer', first, of[-1].first)
+
+    def check_count(self, identity, events):
+        """No run without a request that may have run it."""
+        could = [e for e in events if e.status is None or
+                 e.code in MAY_HAVE_RUN or
+                 (e.code is None and not e.replayed)]
+        runs = self.ran[identity]
+        if len(runs) > len(could):
+            self.no('ran for nobody', identity, *(
+                [run.first for run in runs] + could))
+
+    def check_after(self, identity, events):
+        """What a client saw is what the later ones get."""
+        if not self.routes[identity[1]].stays:
+            return
+        final = min((e for e in events if e.what in FINAL),
+                    key=lambda e: e.end, default=None)
+        unknown = min((e for e in events if e.code == 'outcome-unknown'),
+                      key=lambda e: e.end, default=None)
+        if final and unknown:
+            self.no('final and unknown', final, unknown)
+        for e in events:
+            if e.status is None or e.code in ('store-unavailable',
+                                              'overloaded'):
+                continue
+            if final and e.begin > final.end and not (
+                    e.what in FINAL and e.replayed or
+                    e.code == 'key-reused' and e.asked != final.asked):
+                self.no('not the answer that was seen', final, e)
+            if unknown and e.begin > unknown.end and not (
+                    e.code == 'outcome-unknown' or
+                    e.code == 'key-reused' and e.asked != unknown.asked):
+                self.no('unknown no more', unknown, e)
+        if unknown:
+            self.check_unknown(identity, unknown)
+
+    def check_unknown(self, identity, unknown):
+        for run in self.ran[identity]:
+            first = run.first
+            if first.time > unknown.end and not self.dying(first):
+                self.no('unknown, and ran again', unknown, first)
+
+    def dying(self, line):
+        when = self.deaths.get(line.parent)
+        return when is not None and line.time < when + LAST_BREATH
+
+    # --- what the store says ---
+
+    def check_rows(self):
+        rows = {row.identity: row for row in self.rows}
+        if len(rows) != len(self.rows):
+            self.no('an identity twice', len(rows), len(self.rows))
+        for row in self.rows:
+            if row.state not in ('completed', 'failed_retryable', 'unknown',
+                                 'expired'):
+                self.no('stuck', row)
+        for downstream, runs in self.records.items():
+            last = runs[-1]
+            if not self.routes[last.first.identity[1]].stays:
+                continue
+            row = rows.get(last.first.identity)
+            if row is None or row.downstream != downstream or \
+                    row.attempt < last.first.attempt:
+                self.no('ran without a record', last.first, row)
+                continue
+            if row.attempt == last.first.attempt:
+                self.check_row(row, last)
+
+    def check_row(self, row, last):
+        """The record of a run that was its last."""
+        if row.state == 'completed' and last.what not in FINAL:
+            self.no('completed, and nobody acted', row, *last.lines)
+        if row.state == 'failed_retryable' and not self.may_be_released(last):
+            self.no('released, and it ran', row, *last.lines)
+        if row.state == 'unknown' and last.what in FINAL | RELEASED and \
+                not self.lost(last):
+            self.no('unknown, and it is known', row, *last.lines)

@@ -1,0 +1,199 @@
+"""Cases: a random run, and what must be true of its history."""
+import ctypes
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+
+import base
+
+import history
+import torment
+from clients import Clients
+from history import Route
+
+CLONE_NEWNS = 0x00020000
+
+LASTING = {'retention': '1h'}
+SHORT = {'retention': '1s'}
+PATHS = {
+    '/unknown': (Route(False, True, False),
+                 dict(LASTING, on_crash='unknown')),
+    '/resume': (Route(True, True, False),
+                dict(LASTING, on_crash='resume', concurrent='wait',
+                     wait_time='2s')),
+    '/late': (Route(True, True, True),
+              dict(LASTING, on_crash='resume', timeout='100ms',
+                   kill_after='50ms')),
+    '/lost': (Route(False, True, True),
+              dict(LASTING, on_crash='unknown', timeout='100ms',
+                   kill_after='50ms', concurrent='wait', wait_time='1s')),
+    '/short': (Route(True, False, False),
+               dict(SHORT, on_crash='resume', concurrent='wait')),
+    '/gone': (Route(False, False, False),
+              dict(SHORT, on_crash='unknown', on_expired='gone',
+                   expired_retention='1s')),
+}
+ROUTES = {path: route for path, (route, _) in PATHS.items()}
+SERVER = {'workers': '12', 'sweep_interval': '300ms', 'reap_interval': '200ms',
+          'busy_timeout': '700ms', 'drain_timeout': '300ms', 'max_wal': '4M'}
+
+
+def small_disk(t, megabytes):
+    """A folder of its own size, which goes with this process; or None."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS) != 0:
+        return None
+    path = t.path('disk')
+    os.mkdir(path)
+    for words in (['--make-rprivate', '/'],
+                  ['-t', 'tmpfs', '-o', 'size=%dm' % megabytes, 'soak',
+                   path]):
+        if subprocess.run(['mount'] + words,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            return None
+    return path
+
+
+class Soak:
+    def __init__(self, t, seed, seconds, clients=16):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        self.t, self.seconds = t, seconds
+        os.mkdir(t.path('claims'))
+        self.disk = small_disk(t, 16 + seconds // 4)
+        database = os.path.join(self.disk or t.dir, 'soak.db')
+        self.onces = [
+            t.once('%s %s' % (t.program('deeds'), t.dir), name=name,
+                   server=SERVER, start=False, database=database,
+                   routes={path: options
+                           for path, (_, options) in PATHS.items()})
+            for name in ('one', 'two')]
+        self.database = database
+        self.clients = Clients(seed, clients, ROUTES)
+        self.torment = torment.Torment(t, seed, self.onces, self.clients,
+                                       self.disk, base.SLOW)
+
+    def run(self):
+        self.torment.start(self.onces[0])
+        self.torment.tend()
+        self.clients.start()
+        try:
+            self.torment.go(self.seconds)
+        finally:
+            self.clients.stop()
+        self.recovers()
+        self.restarts()
+        self.judge()
+
+    def nothing_in_progress(self):
+        base.wait_until(lambda: not self.onces[0].ls('--state',
+                                                     'in_progress'),
+                        'nothing is in progress')
+
+    def recovers(self):
+        """Left alone, it works again."""
+        one = self.onces[0]
+        self.nothing_in_progress()
+        answer = one.post('after', 'x 0.0.0.0.created', path='/unknown',
+                          user='nobody')
+        assert answer.status == 201, str(answer)
+
+    def restarts(self):
+        one = self.onces[0]
+        for once in self.torment.alive():
+            self.torment.dies(once.pid)
+            once.kill()
+        one.start(wait=False)
+        base.wait_until(lambda: torment.answers(one.address), 'it listens')
+        self.nothing_in_progress()
+        self.clients.each_again(one.address)
+        # A retry that was lost once more is not swept, but settled.
+        self.nothing_in_progress()
+        self.check_doctor(one)
+        one.stop()
+
+    def check_doctor(self, one):
+        run = self.t.run([base.ONCECTL, '-d', self.database, 'doctor'])
+        bad = {line.split()[1] for line in run.stdout.decode().splitlines()
+               if line.startswith('BAD')}
+        assert bad <= {'outcomes'}, run.stdout.decode()
+        assert run.returncode == (1 if bad else 0), run.stderr
+
+    # --- the verdict ---
+
+    def rows(self):
+        """All that is in the store, now that nobody else looks at it."""
+        db = sqlite3.connect(self.database)
+        try:
+            found = db.execute('PRAGMA integrity_check').fetchall()
+            assert found == [('ok',)], found
+            rows = db.execute('SELECT scope, path, key, state, attempt,'
+                              ' downstream FROM once_key').fetchall()
+        finally:
+            db.close()
+        return [history.Row((self.user(scope), path, key), state, attempt,
+                            downstream)
+                for scope, path, key, state, attempt, downstream in rows]
+
+    @staticmethod
+    def user(scope):
+        return scope.rpartition('=')[2]
+
+    def judge(self):
+        rows = self.rows()
+        lines = [line for line in history.parse_ledger(
+            '\n'.join(self.t.ledger())) if line.identity[0] != 'nobody']
+        rows = [row for row in rows if row.identity[0] != 'nobody']
+        events = self.clients.events
+        wrong = history.Checker(lines, events, rows, ROUTES,
+                                self.torment.deaths).check()
+        self.tell(lines, events, rows)
+        if wrong:
+            self.keep(events, rows)
+        assert not wrong, '%d things are wrong:\n%s' % (
+            len(wrong), '\n'.join(wrong[:10]))
+        self.not_idle(lines, events, rows)
+
+    def tell(self, lines, events, rows):
+        told = history.grouped(events, lambda e: e.code or e.what or 'none')
+        states = history.grouped(rows, lambda row: row.state)
+        for what, counts in (
+                ('trouble', self.torment.count),
+                ('requests', {k: len(v) for k, v in told.items()}),
+                ('keys', {k: len(v) for k, v in states.items()})):
+            print('# %s: %s' % (what, ' '.join(
+                '%s=%d' % pair for pair in sorted(counts.items()))))
+        print('# %d runs, %d replays' % (
+            len([x for x in lines if x.deed == 'started']),
+            len([e for e in events if e.replayed])))
+
+    def keep(self, events, rows):
+        """For who looks into it: --keep."""
+        with open(self.t.path('events'), 'w') as f:
+            for event in events:
+                f.write(json.dumps(event._asdict()) + '\n')
+        with open(self.t.path('deaths'), 'w') as f:
+            json.dump(self.torment.deaths, f)
+        if self.disk:
+            shutil.copy(self.database, self.t.path('soak.db'))
+
+    def not_idle(self, lines, events, rows):
+        """All this was not for nothing."""
+        for what, there in (
+                ('a replay', any(e.replayed for e in events)),
+                ('a second attempt', any(x.attempt > 1 for x in lines)),
+                ('an unknown outcome', any(r.state == 'unknown'
+                                           for r in rows)),
+                ('a record after another', len(
+                    {x.downstream for x in lines}) > len(
+                        {x.identity for x in lines})),
+                ('no answer at all', any(e.status is None for e in events))):
+            assert there, 'there never was %s' % what
+
+
+def case(seed, seconds):
+    def run(t):
+        Soak(t, seed, seconds).run()
+    return run

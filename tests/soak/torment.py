@@ -1,0 +1,181 @@
+"""What goes wrong: one thing after the other, at random."""
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import base
+import proc
+
+from clients import answers
+
+TERM_LIMIT = 20     # seconds that an oncewrap may take to end
+
+
+class Torment:
+    """Plagues oncewraps, their handlers, and the disk that they write to."""
+
+    def __init__(self, t, seed, onces, clients, disk, slow):
+        self.t, self.onces, self.clients = t, onces, clients
+        self.disk = disk        # of its own and small, or None
+        self.slow = slow
+        self.rng = random.Random('%s torment' % seed)
+        self.deaths = {}
+        self.count = {}
+        self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
+                      self.kill_handler, self.kill_handler, self.hang_up,
+                      self.look, self.hold_lock, self.hold_log, self.rest]
+        if disk:
+            self.deeds += [self.fill, self.fill]
+
+    def go(self, seconds):
+        """Everything at least once, and on until the time is up."""
+        until = time.monotonic() + seconds
+        todo = []
+        while time.monotonic() < until:
+            if not todo:
+                todo = list(self.deeds)
+                self.rng.shuffle(todo)
+            deed = todo.pop()
+            self.count[deed.__name__] = self.count.get(deed.__name__, 0) + 1
+            deed()
+            self.tend()
+            self.rest()
+
+    # --- oncewraps ---
+
+    def rest(self):
+        time.sleep(self.rng.uniform(0, 0.4))
+
+    def start(self, once):
+        once.start(wait=False)
+        self.t.logs[:] = dict.fromkeys(self.t.logs)     # one a start
+        base.wait_until(lambda: answers(once.address) or not once.alive(),
+                        '%s listens or has ended' % once.name)
+
+    def tend(self):
+        """Starts those that are dead; who died by himself has failed."""
+        for once in self.onces:
+            if once.process is not None and not once.alive():
+                assert once.pid in self.deaths, '%s ended with %s: %s' % (
+                    once.name, once.process.returncode, once.log()[-800:])
+            if once.process is None or not once.alive():
+                if once is self.onces[0] or self.rng.random() < 0.3:
+                    self.start(once)
+                    assert once.alive(), '%s ends at once with %s: %s' % (
+                        once.name, once.process.returncode,
+                        once.log()[-800:])
+        self.clients.addresses[:] = [o.address for o in self.onces
+                                     if o.process and o.alive()]
+
+    def alive(self):
+        return [o for o in self.onces if o.process and o.alive()]
+
+    def dies(self, pid):
+        self.deaths.setdefault(pid, time.monotonic())
+
+    def kill(self):
+        """Without a warning, and perhaps not for the first time."""
+        for once in self.alive():
+            if once is self.onces[0] or self.rng.random() < 0.5:
+                self.dies(once.pid)
+                once.kill()
+                self.rest()
+
+    def terminate(self):
+        for once in self.alive()[self.rng.randrange(2):]:
+            self.dies(once.pid)
+            once.term()
+            if self.rng.random() < 0.3:
+                self.rest()
+                once.term()
+            status = once.wait(TERM_LIMIT)
+            assert status in (0, 1), '%s ended with %d' % (once.name, status)
+
+    def stop_a_while(self):
+        """Alive, and silent."""
+        once = self.rng.choice(self.alive())
+        once.process.send_signal(signal.SIGSTOP)
+        time.sleep(self.rng.uniform(0, 1.5))
+        once.process.send_signal(signal.SIGCONT)
+
+    def hang_up(self):
+        once = self.rng.choice(self.alive())
+        text = once.conf_text()
+        if self.rng.random() < 0.5:
+            text += '[route /bad]\nno_such_option = 1\n'
+        once.write_conf(text)
+        once.hup()
+        self.rest()
+        once.write_conf()
+
+    def kill_handler(self):
+        for _ in range(20):
+            found = [pid for once in self.alive()
+                     for pid in once.handlers()]
+            if found:
+                pid = self.rng.choice(found)
+                self.dies(pid)
+                proc.kill(pid, self.rng.choice([signal.SIGKILL,
+                                                signal.SIGTERM]))
+                return
+            time.sleep(0.005)
+
+    # --- the store ---
+
+    def look(self):
+        """An operator does."""
+        words = self.rng.choice([['ls'], ['ls', '--json'], ['doctor'],
+                                 ['stats'], ['metrics'], ['sweep'], ['reap']])
+        run = subprocess.run([base.ONCECTL, '-d', self.onces[0].database] +
+                             words, capture_output=True, timeout=60)
+        known = words[0] not in ('sweep', 'reap') or \
+            b'usage' not in run.stderr
+        assert run.returncode in ((0, 1) if known else (2,)), \
+            'oncectl %s: %d %r' % (words, run.returncode, run.stderr[-800:])
+        base.check_log(run.stderr.decode('utf-8', 'replace'))
+
+    def hold_lock(self):
+        """A stranger writes, or means to."""
+        self.stranger('BEGIN IMMEDIATE')
+
+    def hold_log(self):
+        """A stranger reads, and the log cannot be reset."""
+        self.stranger('BEGIN; SELECT count(*) FROM once_key')
+
+    def stranger(self, sql):
+        db = sqlite3.connect(self.onces[0].database, timeout=2,
+                             isolation_level=None)
+        try:
+            for statement in sql.split('; '):
+                db.execute(statement).fetchall()
+            time.sleep(self.rng.uniform(0, 2))
+            db.execute('ROLLBACK')
+        except sqlite3.OperationalError:
+            pass        # it is not only strangers who wait
+        finally:
+            db.close()
+
+    def fill(self):
+        """The disk is full, or there is room for a little."""
+        path = os.path.join(self.disk, 'filler')
+        room = self.rng.choice([0, 0, 4096, 16384, 100000])
+        with open(path, 'wb', 0) as f:
+            for _ in range(self.rng.randint(1, 8)):
+                free = os.statvfs(self.disk)
+                size = free.f_bavail * free.f_frsize - room
+                try:
+                    if size > 0:
+                        os.posix_fallocate(f.fileno(),
+                                           os.fstat(f.fileno()).st_size, size)
+                except OSError:
+                    pass        # somebody was faster
+                time.sleep(self.rng.uniform(0, 0.3))
+            if self.rng.random() < 0.3:
+                # Nothing that it had not promised is lost with it.
+                once = self.rng.choice(self.alive())
+                self.dies(once.pid)
+                once.kill()
+        os.unlink(path)
