@@ -256,6 +256,41 @@ SELECT count(*) FROM once_key k
 WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
     AND NOT EXISTS (SELECT 1 FROM once_body b WHERE b.key_id = k.id);
 
+-- name: orphan_requests
+-- scan: looks at every request that is kept, when an operator asks
+SELECT count(*) FROM once_request r
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
+    AND k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter'));
+
+-- Tables and indexes that are not there.
+-- name: missing_parts
+-- scan: reads the schema, when an operator asks
+SELECT count(*), group_concat(column1, ' ')
+FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
+    ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
+    ('once_key_downstream'), ('once_body'), ('once_recipe'), ('once_meta'),
+    ('once_clock'), ('once_request'))
+WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
+
+-- Unknown for good, unless an operator resolves them; and the others.
+-- name: count_open
+SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
+    count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
+    count(*) FILTER (WHERE state = 'dead_letter')
+FROM once_key WHERE state IN ('pending', 'unknown', 'dead_letter');
+
+-- name: scopes
+-- scan: counts every key, when an operator asks
+SELECT scope, sum(state = 'pending'), sum(state = 'in_progress'),
+    sum(state = 'completed'), sum(state = 'failed_retryable'),
+    sum(state = 'unknown'), sum(state = 'dead_letter'),
+    sum(state = 'expired')
+FROM once_key WHERE ?1 IS NULL OR scope > ?1
+GROUP BY scope ORDER BY scope LIMIT ?2;
+
+-- name: owner
+SELECT owner FROM once_key WHERE id = ?1 AND state = 'in_progress';
+
 -- name: owner_count
 SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner = ?1;
 

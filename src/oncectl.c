@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "conf_value.h"
 #include "conffile.h"
 #include "log.h"
+#include "oncectl_time.h"
 #include "spool.h"
 #include "oncectl.h"
 
@@ -30,8 +32,18 @@ static const struct command {
 	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER,
 	    oncectl_ls },
 	{ "show", "KEY [--scope S] [--path P] | --downstream UUID", 1,
-	    ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM, oncectl_show },
-	{ "stats", "", 0, 0, oncectl_stats },
+	    ONCECTL_WHICH, oncectl_show },
+	{ "resolve",
+	    "KEY [--scope S] [--path P] | --downstream UUID\n"
+	    "               --completed < response | --not-executed",
+	    1, ONCECTL_WHICH | ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED,
+	    oncectl_resolve },
+	{ "forget", "KEY [--scope S] [--path P] | --downstream UUID", 1,
+	    ONCECTL_WHICH, oncectl_forget },
+	{ "sweep", "", 0, 0, oncectl_sweep },
+	{ "reap", "", 0, 0, oncectl_reap },
+	{ "export", "[--since T]", 0, ONCECTL_SINCE, oncectl_export },
+	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },
 	{ "metrics", "", 0, 0, oncectl_metrics },
 };
@@ -51,6 +63,11 @@ static const struct option options[] = {
 	{ "older", required_argument, NULL, OPT_FILTER + ONCECTL_OLDER },
 	{ "downstream", required_argument, NULL,
 	    OPT_FILTER + ONCECTL_DOWNSTREAM },
+	{ "completed", no_argument, NULL, OPT_FILTER + ONCECTL_COMPLETED },
+	{ "not-executed", no_argument, NULL,
+	    OPT_FILTER + ONCECTL_NOT_EXECUTED },
+	{ "since", required_argument, NULL, OPT_FILTER + ONCECTL_SINCE },
+	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -76,6 +93,25 @@ oncectl_fail(const struct oncectl *ctl, enum rc rc)
 }
 
 /* --- the command line -------------------------------------------------- */
+
+/* A time, or for how long until now. */
+static bool
+take_since(struct oncectl *ctl, const char *value)
+{
+	struct conf_error why;
+	int64_t ago;
+
+	if (oncectl_time_parse(value, &ctl->since))
+		return true;
+	if (!conf_value_duration(value, 1, INT64_MAX, &ago, &why)) {
+		warnx("--since: %s: neither a time such as "
+		      "2026-01-31T12:00:00Z nor a duration",
+		    value);
+		return false;
+	}
+	ctl->since = clock_wall() - ago;
+	return true;
+}
 
 static bool
 take_filter(struct oncectl *ctl, unsigned option, const char *value)
@@ -103,6 +139,12 @@ take_filter(struct oncectl *ctl, unsigned option, const char *value)
 		return false;
 	case ONCECTL_DOWNSTREAM:
 		ctl->downstream = value;
+		return true;
+	case ONCECTL_SINCE:
+		return take_since(ctl, value);
+	case ONCECTL_COMPLETED:
+	case ONCECTL_NOT_EXECUTED:
+	case ONCECTL_BY_SCOPE:
 		return true;
 	}
 	assert(!"an option that is in no table");
@@ -162,6 +204,7 @@ find_command(struct oncectl *ctl)
 		warnx("%s: no such command", ctl->arg[0]);
 		return NULL;
 	}
+	ctl->command = c->name;
 	ctl->arg++;
 	ctl->nargs--;
 	if (ctl->nargs > c->max_args) {
@@ -200,7 +243,7 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
-	so.spool_dir =
+	so.spool_dir = ctl->spool_dir =
 	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	so.create = false;
 	if (store_open(&ctl->store, &so, why, sizeof(why)) != RC_OK) {
@@ -233,6 +276,7 @@ main(int argc, char **argv)
 		warnx("%s", why.text);
 		return ONCECTL_REFUSED;
 	}
+	ctl.conf = conf;
 	status = open_store(&ctl, conf);
 	if (status == -1) {
 		status = command->run(&ctl);

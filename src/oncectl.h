@@ -22,8 +22,15 @@ enum oncectl_option {
 	ONCECTL_SCOPE = 2,
 	ONCECTL_PATH = 4,
 	ONCECTL_OLDER = 8,
-	ONCECTL_DOWNSTREAM = 16
+	ONCECTL_DOWNSTREAM = 16,
+	ONCECTL_COMPLETED = 32,
+	ONCECTL_NOT_EXECUTED = 64,
+	ONCECTL_SINCE = 128,
+	ONCECTL_BY_SCOPE = 256
 };
+
+/* Those that say which key is meant, besides its name. */
+#define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
 
 struct oncectl {
 	const char *database;    /* -d */
@@ -32,16 +39,26 @@ struct oncectl {
 	enum record_state state; /* --state; RECORD_NONE: any */
 	const char *scope, *path;
 	int64_t older;          /* --older, ms; 0: any */
+	int64_t since;          /* --since, wall clock, ms; 0: any */
 	const char *downstream; /* --downstream */
 	unsigned given;         /* bits of enum oncectl_option */
-	char **arg;             /* arguments of the subcommand */
+	const char *command;    /* the subcommand's name */
+	char **arg;             /* and its arguments */
 	int nargs;
-	struct store *store; /* open while a subcommand runs */
+	/* while a subcommand runs */
+	struct store *store;
+	const struct conf *conf; /* of -f, or what holds without a file */
+	const char *spool_dir;
 };
 
 /* Subcommands; each returns an exit status. */
 int oncectl_ls(struct oncectl *);
 int oncectl_show(struct oncectl *);
+int oncectl_export(struct oncectl *);
+int oncectl_resolve(struct oncectl *);
+int oncectl_forget(struct oncectl *);
+int oncectl_sweep(struct oncectl *);
+int oncectl_reap(struct oncectl *);
 int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
 int oncectl_metrics(struct oncectl *);

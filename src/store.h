@@ -282,6 +282,10 @@ struct store_filter {
 enum rc
 store_find_downstream(struct store *, const char *downstream, int64_t *id);
 
+/* Whether a key is in progress by a process that is gone; false where that
+ * cannot be told. */
+enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
+
 /* Deletes a key and all that is kept with it.  RC_LOST: it is in progress, or
  * not there. */
 enum rc store_forget(struct store *, int64_t id);
@@ -300,6 +304,20 @@ struct store_counts {
 	int64_t database_bytes, wal_bytes;
 };
 enum rc store_stats(struct store *, struct store_counts *);
+
+/* How many keys of one scope are in which state. */
+struct store_scope {
+	char *scope;
+	int64_t keys[RECORD_NSTATES];
+};
+
+/*
+ * The next scopes after that one (NULL: from the first), in the order of their
+ * bytes, at most max; *n 0: there are no more.  One read of all keys.
+ */
+enum rc store_scopes(struct store *, const char *after,
+    struct store_scope *scopes, size_t max, size_t *n);
+void store_scopes_free(struct store_scope *, size_t n);
 
 /* One finding of doctor; ok: nothing to do about it. */
 struct store_finding {

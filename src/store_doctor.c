@@ -69,6 +69,53 @@ store_stats(struct store *store, struct store_counts *c)
 	return rc;
 }
 
+/* --- by scope ----------------------------------------------------------- */
+
+void
+store_scopes_free(struct store_scope *scopes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(scopes[i].scope);
+		scopes[i].scope = NULL;
+	}
+}
+
+enum rc
+store_scopes(struct store *store, const char *after, struct store_scope *scopes,
+    size_t max, size_t *n)
+{
+	struct store_reader *reader;
+	struct store_scope *sc;
+	struct db_stmt *s;
+	enum rc rc;
+
+	*n = 0;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_SCOPES);
+	if (after != NULL)
+		db_bind_text(s, 1, after);
+	db_bind_int(s, 2, (int64_t)max);
+	while (*n < max && (rc = db_step_row(s)) == RC_OK) {
+		sc = &scopes[*n];
+		memset(sc, 0, sizeof(*sc));
+		rc = db_column_strdup(s, 0, &sc->scope);
+		if (rc != RC_OK)
+			break;
+		for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
+			sc->keys[i] = db_column_int(s, i);
+		(*n)++;
+	}
+	db_reset(s);
+	store_reader_give(store, reader);
+	if (rc == RC_OK || rc == RC_NOTFOUND)
+		return RC_OK;
+	store_scopes_free(scopes, *n);
+	*n = 0;
+	return rc;
+}
+
 /* --- doctor ------------------------------------------------------------- */
 
 struct findings {
@@ -138,6 +185,51 @@ check_bodies(struct db *db, struct findings *f)
 		found(f, "bodies", true, "each belongs to its key");
 }
 
+/* What belongs to a request is erased when its outcome is known. */
+static void
+check_requests(struct db *db, struct findings *f)
+{
+	int64_t orphans;
+
+	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK)
+		found(f, "requests", false, "cannot be counted");
+	else if (orphans != 0)
+		found(f, "requests", false,
+		    "%" PRId64 " kept for keys that are settled or gone",
+		    orphans);
+	else
+		found(f, "requests", true,
+		    "none is kept for longer than it is needed");
+}
+
+static void
+check_schema(struct db *db, struct findings *f)
+{
+	struct db_stmt *s;
+	int64_t version;
+	const char *names;
+
+	if (db_pragma(db, "user_version", &version) != RC_OK) {
+		found(f, "schema", false, "cannot be read");
+		return;
+	}
+	s = db_stmt(db, QUERY_MISSING_PARTS);
+	if (version != MIGRATE_VERSION)
+		found(f, "schema", false,
+		    "version %" PRId64 ", and this is for version %d", version,
+		    MIGRATE_VERSION);
+	else if (db_step_row(s) != RC_OK)
+		found(f, "schema", false, "cannot be read");
+	else if (db_column_int(s, 0) != 0) {
+		names = db_column_text(s, 1);
+		found(f, "schema", false, "version %" PRId64 ", without %s",
+		    version, names != NULL ? names : "some of it");
+	} else
+		found(f, "schema", true, "version %" PRId64 ", complete",
+		    version);
+	db_reset(s);
+}
+
 static void
 check_owners(struct store *store, struct db *db, struct findings *f)
 {
@@ -160,31 +252,45 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 		    rc_text(rc));
 	else if (sum > 0)
 		found(f, "leases", false,
-		    "%" PRId64 " held by processes that are gone; a sweep "
-		    "settles them",
+		    "%" PRId64 " held by processes that are gone: "
+		    "\"oncectl sweep\" settles them",
 		    sum);
 	else
 		found(f, "leases", true, "all held by living processes");
 }
 
 static void
-check_states(struct store *store, struct findings *f)
+check_states(struct db *db, struct findings *f)
 {
-	struct store_counts c;
-	int64_t open;
+	int64_t nobody, somebody, dead;
+	struct db_stmt *s;
 
-	if (store_stats(store, &c) != RC_OK) {
-		found(f, "outcomes", false, "keys cannot be counted");
+	s = db_stmt(db, QUERY_COUNT_OPEN);
+	if (db_step_row(s) != RC_OK) {
+		db_reset(s);
+		found(f, "unknown", false, "keys cannot be counted");
 		return;
 	}
-	open = c.keys[RECORD_UNKNOWN] + c.keys[RECORD_DEAD_LETTER];
-	if (open > 0)
-		found(f, "outcomes", false,
-		    "%" PRId64 " keys whose outcome is unknown", open);
+	nobody = db_column_int(s, 0);
+	somebody = db_column_int(s, 1);
+	dead = db_column_int(s, 2);
+	db_reset(s);
+	if (nobody > 0)
+		found(f, "unknown", false,
+		    "%" PRId64 " keys that nobody reconciles: \"oncectl ls "
+		    "--state unknown\" lists, \"oncectl resolve\" settles them",
+		    nobody);
 	else
-		found(f, "outcomes", true, "no key's outcome is unknown");
-	found(f, "log", true, "%" PRId64 " bytes in the write-ahead log",
-	    c.wal_bytes);
+		found(f, "unknown", true, "none that nobody reconciles");
+	found(f, "reconcile", true, "%" PRId64 " keys wait for a next try",
+	    somebody);
+	if (dead > 0)
+		found(f, "dead_letter", false,
+		    "%" PRId64 " keys that reconciliation gave up: \"oncectl "
+		    "resolve\" settles them",
+		    dead);
+	else
+		found(f, "dead_letter", true, "none");
 }
 
 static void
@@ -210,7 +316,6 @@ store_doctor(
 {
 	struct findings f = { items, max, 0 };
 	struct store_reader *reader;
-	int64_t version;
 	enum rc rc;
 
 	*n = 0;
@@ -218,14 +323,15 @@ store_doctor(
 	if (rc != RC_OK)
 		return rc;
 	check_integrity(reader->db, &f);
-	if (db_pragma(reader->db, "user_version", &version) == RC_OK)
-		found(&f, "schema", version == MIGRATE_VERSION,
-		    "version %" PRId64, version);
+	check_schema(reader->db, &f);
 	check_bodies(reader->db, &f);
+	check_requests(reader->db, &f);
 	check_owners(store, reader->db, &f);
+	check_states(reader->db, &f);
 	store_reader_give(store, reader);
-	check_states(store, &f);
 	check_mode(store, &f);
+	found(&f, "log", true, "%" PRId64 " bytes in the write-ahead log",
+	    file_size(store->file, "-wal"));
 	*n = f.n;
 	return RC_OK;
 }

@@ -92,6 +92,35 @@ store_forget(struct store *store, int64_t id)
 	return rc;
 }
 
+enum rc
+store_owner_gone(struct store *store, int64_t id, bool *gone)
+{
+	struct store_reader *reader;
+	struct liveness *liveness;
+	struct db_stmt *s;
+	int64_t owner = 0;
+	bool alive = true;
+	enum rc rc;
+
+	*gone = false;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK ||
+	    (rc = store_reader_take(store, &reader)) != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_OWNER);
+	db_bind_int(s, 1, id);
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		owner = db_column_int(s, 0);
+	db_reset(s);
+	store_reader_give(store, reader);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	rc = liveness_alive(liveness, owner, &alive);
+	if (rc == RC_OK)
+		*gone = !alive;
+	return rc;
+}
+
 static enum rc
 find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
 {

@@ -2,6 +2,7 @@
 import datetime
 import json
 import re
+import sqlite3
 
 import base
 from answer import UUID, eq, first
@@ -170,12 +171,162 @@ def test_stats(t):
     assert 'completed' in table and 'unknown' in table, table
 
 
+def test_stats_by_scope(t):
+    once = filled(t)
+    first(once.post('again', query='201', user='ann'), 201)
+    scopes = [json.loads(line) for line in
+              once.ctl('stats', '--by-scope', '--json').splitlines()]
+    eq([list(s) for s in scopes], [['scope', 'keys']] * 2)
+    eq([s['scope'] for s in scopes], ['', 'ann'])
+    eq({k: v for k, v in scopes[0]['keys'].items() if v},
+       {'in_progress': 1, 'failed_retryable': 1, 'unknown': 1})
+    eq({k: v for k, v in scopes[1]['keys'].items() if v}, {'completed': 2})
+    eq(list(scopes[0]['keys']), list(scopes[1]['keys']))
+    table = once.ctl('stats', '--by-scope').splitlines()
+    eq((len(table), table[0].split()[-1], table[2].split()),
+       (3, 'SCOPE', ['0', '0', '2', '0', '0', '0', '0', 'ann']), table)
+
+
+def test_stats_by_scope_of_more_scopes_than_are_read_at_once(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k', user='template')
+    once.stop()
+    db = sqlite3.connect(once.database)
+    columns = [c[1] for c in db.execute('PRAGMA table_info(once_key)')]
+    copied = ', '.join('1000 + n' if c == 'id' else
+                       "printf('s%05d', n)" if c == 'scope' else c
+                       for c in columns)
+    db.execute('WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 '
+               'FROM r WHERE n < 2000) INSERT INTO once_key(%s) '
+               'SELECT %s FROM once_key, r' % (', '.join(columns), copied))
+    db.commit()
+    db.close()
+    scopes = [json.loads(line)['scope'] for line in
+              once.ctl('stats', '--by-scope', '--json').splitlines()]
+    eq(scopes, ['s%05d' % n for n in range(1, 2001)] + ['template'])
+
+
+def test_export_has_every_key(t):
+    once = filled(t)
+    rows = [json.loads(line) for line in once.ctl('export').splitlines()]
+    eq([list(r) for r in rows], [FIELDS] * 4)
+    eq({r['key'] for r in rows}, {'done', 'free', 'lost', 'runs'})
+    eq(once.ctl('export', '--json'), once.ctl('export'))
+
+
+def test_export_since(t):
+    once = filled(t)
+
+    def keys(since):
+        return sorted(json.loads(line)['key'] for line in
+                      once.ctl('export', '--since', since).splitlines())
+    changed = once.row('lost')['updated_at']
+    assert 'lost' in keys(changed), changed
+    when = datetime.datetime.fromisoformat(changed.replace('Z', '+00:00'))
+    after = when + datetime.timedelta(milliseconds=1)
+    assert 'lost' not in keys(after.isoformat()), after
+    east = when.astimezone(datetime.timezone(datetime.timedelta(hours=5.5)))
+    eq(keys(east.isoformat()), keys(changed))
+    eq(len(keys('1h')), 4)
+    base.wait_until(lambda: keys('20ms') == [], 'nothing has just changed')
+
+
+def test_times_that_are_none(t):
+    once = t.once(handler=t.sh('status 201'))
+    for time in ('', 'x', '2026-13-01T00:00:00Z', '2026-02-29T00:00:00Z',
+                 '2026-01-01', '2026-01-01T00:00:00', '2026-01-01T00:00:00ZZ',
+                 '2026-01-01T24:00:00Z', '2026-01-01T00:00:00.Z',
+                 '2026-01-01T00:00:00+0100', '1969-12-31T23:59:59Z', '-1s'):
+        run = tool(t, '-d', once.database, 'export', '--since=' + time)
+        eq((run.returncode, run.stdout), (2, b''), (time, run))
+    for time in ('2024-02-29t23:59:60.123456z', '2026-01-01T00:00:00-11:59'):
+        once.ctl('export', '--since', time)
+
+
+def doctor(t, once):
+    """(exit status, {name: (ok, text)}) of its checks."""
+    run = tool(t, '-d', once.database, 'doctor', '--json')
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    eq([list(line) for line in lines], [['ok', 'name', 'text']] * len(lines))
+    eq(lines[-1]['name'], 'summary')
+    return run.returncode, {f['name']: (f['ok'], f['text']) for f in lines}
+
+
 def test_doctor_of_a_healthy_store(t):
     once = t.once(handler=t.sh('status 201'))
     once.post('k')
-    once.ctl('doctor')
-    for line in once.ctl('doctor', '--json').splitlines():
-        json.loads(line)
+    status, found = doctor(t, once)
+    eq((status, [n for n, f in found.items() if not f[0]]), (0, []), found)
+    assert 'all is well' in once.ctl('doctor').splitlines()[-1]
+
+
+def test_doctor_names_what_is_missing_of_the_schema(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k')
+    once.stop()
+    with open(once.database, 'rb') as f:
+        whole = f.read()
+    db = sqlite3.connect(once.database)
+    names = [n for n, in db.execute(
+        "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND "
+        "type = 'index'")]
+    db.close()
+    assert len(names) >= 6, names
+    for name in names:
+        t.write('once.db', whole)
+        db = sqlite3.connect(once.database)
+        db.execute('DROP INDEX ' + name)
+        db.commit()
+        db.close()
+        status, found = doctor(t, once)
+        ok, text = found['schema']
+        assert (status, ok) == (1, False) and name in text, found
+
+
+def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
+    once = t.once(handler=t.sh('status 201'))
+    once.post('k')
+    id_of_k = 1
+    db = sqlite3.connect(once.database)
+    for sql in ('INSERT INTO once_request VALUES (77, x\'\', x\'\')',
+                'INSERT INTO once_request VALUES (%d, x\'\', x\'\')' %
+                id_of_k, 'INSERT INTO once_body VALUES (77, x\'00\')'):
+        db.execute(sql)
+    db.commit()
+    db.close()
+    status, found = doctor(t, once)
+    eq((status, found['requests'][0], found['bodies'][0]),
+       (1, False, False), found)
+    assert found['requests'][1].startswith('2 '), found
+    assert all(w in found['summary'][1] for w in ('requests', 'bodies')), found
+
+
+def test_doctor_tells_of_leases_of_the_dead(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'))
+    conn = once.begin('k')
+    gate.wait()
+    eq(doctor(t, once)[1]['leases'][0], True)
+    once.kill()
+    conn.close()
+    status, found = doctor(t, once)
+    assert status == 1 and 'oncectl sweep' in found['leases'][1], found
+    once.ctl('sweep')
+    eq(doctor(t, once)[1]['leases'][0], True)
+
+
+def test_doctor_tells_of_a_file_that_is_no_database_any_more(t):
+    once = t.once(handler=t.sh('status 201; head -c 300000 /dev/zero'))
+    for i in range(5):
+        once.post('k%d' % i)
+    once.stop()
+    with open(once.database, 'r+b') as f:
+        f.seek(0, 2)
+        size = f.tell()
+        f.seek(size // 2 // 4096 * 4096)
+        f.write(b'\xff' * 4096)
+    status, found = doctor(t, once)
+    eq((status, found['integrity'][0]), (1, False), found)
 
 
 def test_doctor_after_oncewrap_has_ended(t):
@@ -188,8 +339,10 @@ def test_doctor_after_oncewrap_has_ended(t):
 def test_doctor_tells_of_unknown_keys(t):
     once = t.once(handler=t.sh('kill -9 $$'))
     once.post('k')
-    run = tool(t, '-d', once.database, 'doctor')
-    assert b'unknown' in run.stdout, run
+    status, found = doctor(t, once)
+    ok, text = found['unknown']
+    assert (status, ok) == (1, False) and 'oncectl resolve' in text, found
+    assert 'unknown' in found['summary'][1], found
 
 
 def test_database_from_the_environment_and_a_configuration(t):
@@ -218,7 +371,14 @@ def test_usage_errors(t):
     once = t.once(handler=t.sh('status 201'))
     for args in ([], ['nonsense'], ['ls', '--nonsense'], ['show'],
                  ['ls', '--state', 'nonsense'], ['ls', '--older', 'x'],
-                 ['ls', 'extra'], ['show', 'a', 'b'], ['ls', '--scope']):
+                 ['ls', 'extra'], ['show', 'a', 'b'], ['ls', '--scope'],
+                 ['resolve', 'k'], ['resolve', '--completed'],
+                 ['resolve', 'k', '--completed', '--not-executed'],
+                 ['resolve', 'k', '--downstream', 'x', '--not-executed'],
+                 ['ls', '--completed'], ['forget'], ['forget', 'a', 'b'],
+                 ['sweep', 'k'], ['reap', '--older', '1d'],
+                 ['export', 'k'], ['stats', '--since', '1d'],
+                 ['doctor', '--by-scope']):
         run = tool(t, '-d', once.database, *args)
         eq((run.returncode, run.stdout), (2, b''), (args, run))
         assert run.stderr, args

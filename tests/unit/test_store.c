@@ -954,7 +954,8 @@ static void
 doctor_finds(void **state)
 {
 	static const char *const names[] = { "integrity", "schema", "bodies",
-		"leases", "outcomes", "log", "file" };
+		"requests", "leases", "unknown", "reconcile", "dead_letter",
+		"log", "file" };
 	struct store_lease lease = reserve("k");
 	struct store_finding few[2];
 	size_t i, n;
@@ -970,11 +971,23 @@ doctor_finds(void **state)
 	assert_int_equal(doctor_says("bodies"), '-');
 	raw("DELETE FROM once_body");
 	assert_int_equal(doctor_says("bodies"), '+');
+	raw("INSERT INTO once_request VALUES (999, x'00', x'00')");
+	assert_int_equal(doctor_says("requests"), '-');
+	raw("UPDATE once_request SET key_id = (SELECT id FROM once_key)");
+	assert_int_equal(doctor_says("requests"), '+');
 	raw("UPDATE once_key SET owner = 12345");
 	assert_int_equal(doctor_says("leases"), '-');
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(doctor_says("leases"), '+');
-	assert_int_equal(doctor_says("outcomes"), '-');
+	assert_int_equal(doctor_says("requests"), '+');
+	assert_int_equal(doctor_says("unknown"), '-');
+	raw("UPDATE once_key SET reconcile_after = 1");
+	assert_int_equal(doctor_says("unknown"), '+');
+	raw("UPDATE once_key SET state = 'dead_letter'");
+	assert_int_equal(doctor_says("dead_letter"), '-');
+	assert_int_equal(doctor_says("requests"), '+');
+	raw("DROP INDEX once_key_open");
+	assert_int_equal(doctor_says("schema"), '-');
 	chmod(file, 0644);
 	assert_int_equal(doctor_says("file"), '-');
 	chmod(file, 0640);

@@ -1,0 +1,78 @@
+/*
+ * oncectl sweep and reap: a pass now, by this process instead of oncewrap's.
+ * The keys that it changes are in the log, which is stderr.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "log.h"
+#include "oncectl_print.h"
+#include "reap.h"
+#include "sweep.h"
+#include "oncectl.h"
+
+/* Set by SIGINT and SIGTERM: a pass ends between two of its batches. */
+static atomic_bool stop;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	atomic_store(&stop, true);
+}
+
+static void
+begin_pass(void)
+{
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_signal;
+	sa.sa_flags = SA_RESTART | SA_RESETHAND; /* the second one kills */
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	log_set_level(LOG_INFO);
+}
+
+static int
+end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
+{
+	cJSON *o;
+
+	if (ctl->json) {
+		o = oncectl_print_object();
+		oncectl_print_json_text(o, "pass", ctl->command);
+		oncectl_print_json_number(o, "keys", n);
+		oncectl_print_json(o);
+	} else
+		printf("%d keys %s\n", n, done);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	return atomic_load(&stop) ? ONCECTL_REFUSED : ONCECTL_DONE;
+}
+
+int
+oncectl_sweep(struct oncectl *ctl)
+{
+	enum rc rc;
+	int n;
+
+	log_set_level(LOG_INFO);
+	rc = sweep_pass(ctl->store, &n);
+	return end_pass(ctl, rc, "settled", n);
+}
+
+int
+oncectl_reap(struct oncectl *ctl)
+{
+	enum rc rc;
+	int n;
+
+	begin_pass();
+	rc = reap_pass(ctl->store, &stop, &n);
+	return end_pass(ctl, rc, "past their retention", n);
+}

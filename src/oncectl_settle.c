@@ -1,0 +1,322 @@
+/*
+ * oncectl resolve and forget: what an operator, or a webhook's program, knows
+ * of a key whose outcome nobody else does.
+ *
+ * A refusal names the state that forbids it.  What is decided is decided by
+ * the store, in the transaction that makes the change; looking first is only
+ * for better words.
+ */
+#include "config.h"
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgihead.h"
+#include "limit.h"
+#include "oncectl_print.h"
+#include "oncectl_row.h"
+#include "route.h"
+#include "oncectl.h"
+
+#define READ_SIZE 65536
+
+/* An answer that is given on standard input. */
+struct given {
+	struct spool *spool; /* its head, and a body of max_response bytes */
+	uint64_t length;     /* of all of it */
+};
+
+/* "key K of scope S: was -> is", where text names what it is. */
+static void
+print_change(const struct oncectl *ctl, const struct store_row *row,
+    const char *text, enum record_state to)
+{
+	char *name;
+	cJSON *o;
+
+	if (!ctl->json) {
+		name = oncectl_row_name(row);
+		printf("%s: %s -> %s\n", name, record_state_name(row->state),
+		    text);
+		free(name);
+		return;
+	}
+	o = oncectl_print_object();
+	oncectl_print_json_text(o, "scope", row->scope);
+	oncectl_print_json_text(o, "path", row->path);
+	oncectl_print_json_text(o, "key", row->key);
+	oncectl_print_json_text(o, "from", record_state_name(row->state));
+	oncectl_print_json_text(
+	    o, "to", to != RECORD_NONE ? record_state_name(to) : NULL);
+	oncectl_print_json(o);
+}
+
+/* --- the answer on standard input --------------------------------------- */
+
+static bool
+bad_input(const char *why)
+{
+	warnx("standard input: %s", why);
+	return false;
+}
+
+/* Reads all of it; keeps no more than can be stored. */
+static bool
+read_answer(struct given *given, uint64_t max_response)
+{
+	const uint64_t max = max_response + LIMIT_HEAD;
+	char bytes[READ_SIZE];
+	uint64_t room;
+	ssize_t n;
+	enum rc rc;
+
+	given->length = 0;
+	for (;;) {
+		n = read(STDIN_FILENO, bytes, sizeof(bytes));
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return bad_input(strerror(errno));
+		if (n == 0)
+			return true;
+		given->length += (uint64_t)n;
+		room = max - spool_length(given->spool);
+		if ((uint64_t)n > room)
+			n = (ssize_t)room;
+		rc = spool_write(given->spool, bytes, (size_t)n);
+		if (rc != RC_OK)
+			return bad_input(rc_text(rc));
+	}
+}
+
+static bool
+agrees(const struct cgihead *head, uint64_t body_len)
+{
+	switch (head->outcome) {
+	case CGIHEAD_SAYS_NOTHING:
+	case CGIHEAD_SAYS_COMPLETED:
+		break;
+	case CGIHEAD_SAYS_NOT_EXECUTED:
+	case CGIHEAD_SAYS_UNKNOWN:
+		return bad_input(
+		    "its Idempotency-Outcome is not \"completed\"");
+	}
+	if (head->content_length == -1 ||
+	    (uint64_t)head->content_length == body_len)
+		return true;
+	warnx("standard input: Content-Length says %" PRId64
+	      ", but the body has %" PRIu64 " bytes",
+	    head->content_length, body_len);
+	return false;
+}
+
+/* The settlement's response, and whether it can be replayed, by the rules that
+ * hold for a handler's. */
+static bool
+parse_answer(const struct given *given, const struct conf_route *rule,
+    struct store_settlement *st)
+{
+	/* Ours to say, as in a handler's answer. */
+	static const char *const own[] = { "Idempotent-Replayed",
+		"Idempotency-Expires" };
+	const struct conf_list *drop = &rule->replay_drop;
+	struct response *r = &st->response;
+	enum cgihead_verdict verdict;
+	struct cgihead head;
+	const char *bytes;
+	uint64_t body_len;
+	enum rc rc = RC_OK;
+
+	bytes = spool_bytes(given->spool, &rc);
+	if (rc != RC_OK)
+		return bad_input(rc_text(rc));
+	verdict = cgihead_parse(
+	    bytes, (size_t)spool_length(given->spool), true, r, &head);
+	if (verdict != CGIHEAD_OK)
+		return bad_input(cgihead_verdict_text(verdict));
+	body_len = given->length - head.body_start;
+	if (!agrees(&head, body_len))
+		return false;
+	response_remove(r, own, 2);
+	response_remove(r, (const char *const *)drop->item, drop->n);
+	st->keep = !head.not_replayable && body_len <= rule->max_response;
+	if (st->keep && body_len > 0) {
+		r->body = bytes + head.body_start;
+		r->body_len = (size_t)body_len;
+	}
+	return true;
+}
+
+/* --- resolve ------------------------------------------------------------ */
+
+static int
+refuse_resolve(const struct store_row *row)
+{
+	char *name = oncectl_row_name(row);
+
+	warnx("%s is %s: only unknown and dead_letter can be resolved", name,
+	    record_state_name(row->state));
+	free(name);
+	return ONCECTL_REFUSED;
+}
+
+/* Somebody was faster: says what it has become. */
+static int
+refuse_lost(struct oncectl *ctl, struct store_row *row,
+    int (*refuse)(const struct store_row *))
+{
+	char *name = oncectl_row_name(row);
+	enum rc rc = oncectl_row_again(ctl, row);
+	int status = ONCECTL_REFUSED;
+
+	if (rc == RC_OK)
+		status = refuse(row);
+	else if (rc == RC_NOTFOUND)
+		warnx("%s is gone", name);
+	else
+		status = oncectl_fail(ctl, rc);
+	free(name);
+	return status;
+}
+
+/* Takes *settlement. */
+static int
+settle(struct oncectl *ctl, struct store_row *row,
+    struct store_settlement **settlement)
+{
+	const enum record_state to = (*settlement)->state;
+	const bool keep = (*settlement)->keep;
+	int64_t expires_at;
+	enum rc rc;
+
+	rc = store_settle(ctl->store, settlement, &expires_at);
+	if (rc == RC_LOST)
+		return refuse_lost(ctl, row, refuse_resolve);
+	if (rc == RC_PENDING) {
+		warnx("%s: the database is locked; whether it was recorded, "
+		      "show will tell",
+		    ctl->database);
+		return ONCECTL_REFUSED;
+	}
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	print_change(ctl, row, record_state_name(to), to);
+	if (to == RECORD_COMPLETED && !keep)
+		warnx("the answer cannot be kept for replay: a retry is told "
+		      "response-not-kept");
+	return ONCECTL_DONE;
+}
+
+static int
+resolve(struct oncectl *ctl, struct store_row *row)
+{
+	const struct conf_route *rule = route_find(ctl->conf, row->path);
+	struct store_settlement *st = NULL;
+	struct given given = { NULL, 0 };
+	int status = ONCECTL_REFUSED;
+
+	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)
+		return refuse_resolve(row);
+	st = store_settlement_new();
+	given.spool = spool_new(ctl->spool_dir);
+	if (st == NULL || given.spool == NULL) {
+		oncectl_fail(ctl, RC_NOMEM);
+		goto out;
+	}
+	st->id = row->id;
+	st->tries.tries = -1;
+	st->tries.attempt = row->attempt;
+	if ((ctl->given & ONCECTL_COMPLETED) != 0) {
+		st->state = RECORD_COMPLETED;
+		if (!read_answer(&given, rule->max_response) ||
+		    !parse_answer(&given, rule, st))
+			goto out;
+		st->body = given.spool;
+		given.spool = NULL;
+	} else {
+		st->state = RECORD_FAILED_RETRYABLE;
+		snprintf(st->last_error, sizeof(st->last_error),
+		    "resolved: it was not executed");
+	}
+	status = settle(ctl, row, &st);
+out:
+	store_settlement_free(st);
+	spool_free(given.spool);
+	return status;
+}
+
+int
+oncectl_resolve(struct oncectl *ctl)
+{
+	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
+	struct store_row row;
+	int status;
+
+	if ((ctl->given & both) == 0 || (ctl->given & both) == both) {
+		warnx("resolve: say --completed or --not-executed");
+		return ONCECTL_USAGE;
+	}
+	status = oncectl_row_find(ctl, &row);
+	if (status != -1)
+		return status;
+	status = resolve(ctl, &row);
+	store_row_free(&row);
+	return status;
+}
+
+/* --- forget ------------------------------------------------------------- */
+
+static int
+refuse_forget(const struct store_row *row)
+{
+	char *name = oncectl_row_name(row);
+
+	warnx("%s is %s: it cannot be forgotten while it runs", name,
+	    record_state_name(row->state));
+	free(name);
+	return ONCECTL_REFUSED;
+}
+
+static int
+forget(struct oncectl *ctl, struct store_row *row)
+{
+	char *name;
+	enum rc rc;
+	bool gone;
+
+	if (row->state == RECORD_IN_PROGRESS) {
+		rc = store_owner_gone(ctl->store, row->id, &gone);
+		if (rc != RC_OK || !gone)
+			return refuse_forget(row);
+		name = oncectl_row_name(row);
+		warnx("%s is in_progress, by a process that is gone: "
+		      "\"oncectl sweep\" settles it, then it can be forgotten",
+		    name);
+		free(name);
+		return ONCECTL_REFUSED;
+	}
+	rc = store_forget(ctl->store, row->id);
+	if (rc == RC_LOST)
+		return refuse_lost(ctl, row, refuse_forget);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	print_change(ctl, row, "forgotten", RECORD_NONE);
+	return ONCECTL_DONE;
+}
+
+int
+oncectl_forget(struct oncectl *ctl)
+{
+	struct store_row row;
+	int status = oncectl_row_find(ctl, &row);
+
+	if (status != -1)
+		return status;
+	status = forget(ctl, &row);
+	store_row_free(&row);
+	return status;
+}
