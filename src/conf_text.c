@@ -350,9 +350,11 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		return conf_value_fail(why, "the value is empty");
 	switch (kind) {
 	case CONF_TEXT_FILE:
-		/* SQLite keeps a database of this name in memory. */
-		good = strcmp(text, ":memory:") != 0 ||
-		    conf_value_fail(why, "\"%s\" is not a file", text);
+		/* SQLite keeps the first in memory, and takes the second for
+		 * a URI, which could say the same, or "no locks". */
+		good = (strcmp(text, ":memory:") != 0 &&
+			   strncmp(text, "file:", 5) != 0) ||
+		    conf_value_fail(why, "\"%.200s\" is not a file", text);
 		break;
 	case CONF_TEXT_DIRECTORY:
 		good = text[0] == '/' ||

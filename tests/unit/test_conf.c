@@ -445,6 +445,8 @@ struct bad {
 static const struct bad server_bad[] = {
 	{ "database =", "the value is empty" },
 	{ "database = :memory:", "\":memory:\" is not a file" },
+	{ "database = file:a?mode=memory",
+	    "\"file:a?mode=memory\" is not a file" },
 	{ "socket =", "the value is empty" },
 	{ "socket = run/o.sock", "\"run/o.sock\"" SOCKETS },
 	{ "socket = unix:o.sock", "\"unix:o.sock\"" SOCKETS },
