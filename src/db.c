@@ -133,6 +133,7 @@ db_close(struct db *db)
 		return;
 	for (i = 0; i < QUERY_COUNT; i++)
 		sqlite3_finalize(db->stmt[i].stmt);
+	sqlite3_finalize(db->rollback);
 	code = sqlite3_close(db->handle);
 	assert(code == SQLITE_OK); /* no statement or blob is left open */
 	(void)code;
@@ -186,12 +187,27 @@ db_exec(struct db *db, const char *sql)
 	"PRAGMA cell_size_check = ON;" \
 	"PRAGMA recursive_triggers = ON;"
 
+/* What ends a transaction that failed for want of memory must need none. */
+static enum rc
+prepare_rollback(struct db *db)
+{
+	int code;
+
+	sqlite3_finalize(db->rollback);
+	code = sqlite3_prepare_v3(db->handle, "ROLLBACK", -1,
+	    SQLITE_PREPARE_PERSISTENT, &db->rollback, NULL);
+	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "ROLLBACK");
+}
+
 enum rc
 db_setup_reader(struct db *db)
 {
+	enum rc rc;
+
 	/* As many readers as workers: a small cache each. */
-	return db_exec(
+	rc = db_exec(
 	    db, SETTINGS "PRAGMA query_only = ON; PRAGMA cache_size = -512;");
+	return rc == RC_OK ? prepare_rollback(db) : rc;
 }
 
 enum rc
@@ -208,6 +224,8 @@ db_setup_writer(struct db *db, bool full)
 			 : "PRAGMA synchronous = NORMAL;");
 	if (rc == RC_OK)
 		rc = db_pragma(db, "page_size", &db->page_size);
+	if (rc == RC_OK)
+		rc = prepare_rollback(db);
 	return rc;
 }
 
@@ -281,15 +299,21 @@ db_set_pragma(struct db *db, const char *name, int64_t value)
 	return db_exec(db, sql);
 }
 
+/* A transaction may still be open: after a change of the schema the rollback
+ * has to be prepared again, and for that there may have been no memory. */
 enum rc
 db_begin(struct db *db)
 {
+	if (!sqlite3_get_autocommit(db->handle))
+		db_rollback(db);
 	return db_exec(db, "BEGIN IMMEDIATE");
 }
 
 enum rc
 db_begin_read(struct db *db)
 {
+	if (!sqlite3_get_autocommit(db->handle))
+		db_rollback(db);
 	return db_exec(db, "BEGIN");
 }
 
@@ -307,8 +331,14 @@ db_rollback(struct db *db)
 	for (i = 0; i < QUERY_COUNT; i++)
 		if (db->stmt[i].stmt != NULL)
 			sqlite3_reset(db->stmt[i].stmt);
-	if (!sqlite3_get_autocommit(db->handle))
+	if (sqlite3_get_autocommit(db->handle))
+		return;
+	if (db->rollback == NULL)
 		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+	else {
+		(void)sqlite3_step(db->rollback);
+		sqlite3_reset(db->rollback);
+	}
 }
 
 uint64_t

@@ -22,6 +22,7 @@ struct db_blob {
 
 struct db {
 	sqlite3 *handle;
+	sqlite3_stmt *rollback; /* made beforehand, see db_rollback() */
 	bool quiet;
 	int64_t busy_timeout, busy_since;
 	int64_t page_size;
