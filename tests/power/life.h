@@ -1,0 +1,116 @@
+/*
+ * A life of a key store, step by step, and a ledger of what it promised.
+ *
+ * To test more of the store, add a verb here, what it does and promises in
+ * life.c, and steps to the table there.
+ */
+#ifndef LIFE_H
+#define LIFE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store.h"
+
+enum life_verb {
+	LIFE_OPEN,         /* makes it, if there is none */
+	LIFE_CLOSE,        /* leases left are now a dead owner's */
+	LIFE_RESERVE,      /* key; must be allowed to run */
+	LIFE_COMPLETE,     /* key, with a body of that size */
+	LIFE_NOT_KEPT,     /* key, the same without its answer */
+	LIFE_RELEASE,      /* key */
+	LIFE_UNKNOWN,      /* key */
+	LIFE_SWEEP,        /* the attempts of dead owners */
+	LIFE_REAP,         /* keys past their retention */
+	LIFE_CLAIM,        /* key: a try to find out begins */
+	LIFE_RESOLVE,      /* key, unknown: it completed, that body */
+	LIFE_NOT_EXECUTED, /* key, unknown: it may run again */
+	LIFE_GIVE_UP,      /* key, claimed: a dead letter */
+	LIFE_FORGET,       /* key */
+	LIFE_CHECKPOINT,   /* as far as it goes; by a connection of its own */
+	LIFE_TRUNCATE      /* the whole log, and makes it empty */
+};
+
+struct life_step {
+	enum life_verb verb;
+	const char *key;
+	size_t size;
+	bool at_once; /* past its retention as soon as it is settled */
+	bool asked;   /* reserve: its request is kept, to find out with */
+	bool marker;  /* reserve: past its retention a marker is kept */
+};
+
+/* Everything; a shorter one, for faults; what a new process does first. */
+extern const struct life_step life_whole[], life_short[], life_after[];
+extern const size_t life_nwhole, life_nshort, life_nafter;
+
+struct life;
+
+/* A database of version 1 with an unknown key, in an empty directory; and the
+ * life after that. */
+void life_make_old(struct life *);
+extern const struct life_step life_upgrade[];
+extern const size_t life_nupgrade;
+
+#define LIFE_KEYS 24
+
+/* Sets of states; nothing there is RECORD_NONE. */
+#define LIFE_IS(state) (1U << (state))
+
+struct life_key {
+	const char *name;
+	bool leased; /* by this process */
+	bool dead;   /* if it is in progress, its owner is gone */
+	struct store_lease lease;
+	unsigned may;    /* states in which it may be */
+	unsigned ghost;  /* and after a crash */
+	unsigned before; /* of a settlement that goes on: as it was */
+	bool past;       /* its retention is over */
+	size_t size;     /* of its body */
+	bool kept;
+	bool asked, marker;
+	struct store_tries tries;
+};
+
+struct life {
+	char dir[256], file[280];
+	enum conf_durability durability;
+	int64_t busy_timeout;
+	uint64_t max_wal;
+	struct store *store; /* NULL while it is not open */
+	struct life_key key[LIFE_KEYS];
+	size_t nkeys;
+	char wrong[512]; /* the first thing that must not be, or "" */
+};
+
+void life_init(struct life *, const char *dir, enum conf_durability);
+
+/* "reserve k", ... */
+const char *life_step_text(const struct life_step *, char *, size_t);
+
+/*
+ * Does it, and enters in the ledger what follows from how it went.  What must
+ * never be goes to wrong.  A step that makes no sense because an earlier one
+ * failed does nothing, and is RC_INVALID.
+ */
+enum rc life_step(struct life *, const struct life_step *);
+
+/* The process that has the leases is gone; so it is after LIFE_CLOSE. */
+void life_crashed(struct life *);
+
+/* Every key is in a state that it may be in, its answer is the right one. */
+void life_look(struct life *, bool crashed);
+
+/*
+ * What a new process finds: sound files, every key where it may be, no orphan;
+ * after a sweep every key gets the answer that is right for it, and a new one
+ * can be reserved and completed.  The ledger is that of the lost process.
+ * Opens and closes a store of its own.
+ */
+void life_autopsy(struct life *);
+
+/* The rows of all tables but the clock's, as a number. */
+bool life_snapshot(const char *file, uint64_t *hash, bool *no_keys);
+
+#endif

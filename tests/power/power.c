@@ -1,0 +1,534 @@
+/*
+ * Power that fails at every write of a store's life: what is left on the disk
+ * must be a store in the state after one of its transactions, whole.
+ *
+ * A life is recorded once (vfs.h).  A cut is a place in that record; of each
+ * cut every survivor is made that disk.h can make by
+ *
+ *   a prefix of what was not synced, torn at any sector,
+ *   leaving out one write, or one sector of one,
+ *   a random subset of the sectors, or of groups of eight (seeded),
+ *
+ * and opened as a new process would.  All its rows must be those after one
+ * transaction of the life:
+ *
+ *   full     the last one that the store said was done, or the one under way
+ *   normal   any one up to that: power that fails may lose the end of the log
+ *            (only crashes of software do not), but never a part of a
+ *            transaction or one without those before it
+ *
+ * and the keys must answer as that state says (life_autopsy).  Of some
+ * survivors the new process is cut again, in its recovery and first steps.
+ *
+ *	power [all]	all survivors, not a sample; also with POWER_ALL=1
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "life.h"
+#include "log.h"
+#include "vfs.h"
+
+#define STEPS_MAX   64
+#define RANDOM      12  /* subsets tried at each cut */
+#define SHOWN       5   /* failures told in full */
+#define DEPTH       2   /* how often power fails */
+#define NESTED      8   /* new processes cut again, at most */
+#define NESTED_EACH 20  /* survivors of each */
+#define NESTED_RARE 150 /* of so many survivors one */
+
+/* Sanitizers take their time. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SLOWER 3
+#else
+#define SLOWER 1
+#endif
+
+struct seen {
+	uint64_t *slot;
+	size_t n, mask;
+};
+
+/* A life, and the state after each of its steps; state 0 is before. */
+struct past {
+	const struct life_step *steps;
+	size_t nsteps;
+	struct life ledger[STEPS_MAX + 1];
+	uint64_t rows[STEPS_MAX + 1];
+	bool nothing; /* there was no store before */
+	size_t began[STEPS_MAX + 1], ended[STEPS_MAX + 1];
+	size_t first; /* event: what comes before was there */
+	struct disk_trace *trace;
+};
+
+struct run {
+	const char *name;
+	enum conf_durability durability;
+	struct past *past;
+	unsigned depth;
+	uint64_t share; /* of 2^32: survivors that are looked at */
+	bool quiet;
+	bool counting; /* how many there are */
+	struct seen seen;
+	size_t nested;
+	/* the cut */
+	struct disk *disk;
+	size_t cut, lowest, highest; /* states allowed */
+	/* counted */
+	size_t cuts, possible, tried, failed;
+};
+
+static char base[200];
+static bool everything;
+
+static uint64_t
+mix(uint64_t x)
+{
+	/* splitmix64 */
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+static bool
+seen_before(struct seen *s, uint64_t hash)
+{
+	uint64_t *old = s->slot;
+	size_t i, n = s->mask + 1;
+
+	if (hash == 0)
+		hash = 1;
+	if (old == NULL || s->n * 2 > n) {
+		n = old == NULL ? 4096 : n * 2;
+		s->slot = calloc(n, sizeof(*s->slot));
+		if (s->slot == NULL)
+			abort();
+		s->n = 0;
+		for (i = 0; old != NULL && i <= s->mask; i++)
+			if (old[i] != 0) {
+				struct seen new = { s->slot, s->n, n - 1 };
+
+				(void)seen_before(&new, old[i]);
+				s->n = new.n;
+			}
+		free(old);
+		s->mask = n - 1;
+	}
+	for (i = hash & s->mask; s->slot[i] != 0; i = (i + 1) & s->mask)
+		if (s->slot[i] == hash)
+			return true;
+	s->slot[i] = hash;
+	s->n++;
+	return false;
+}
+
+/* --- recording ---------------------------------------------------------- */
+
+/* Lives on in dir, from what is there; false if a step failed. */
+static bool
+live(struct past *p, const struct life *start, uint64_t rows, const char *dir)
+{
+	struct life l = *start;
+	bool ok = true, no_keys;
+	char text[64];
+	enum rc rc;
+	size_t i;
+
+	snprintf(l.dir, sizeof(l.dir), "%s", dir);
+	snprintf(l.file, sizeof(l.file), "%s/db", dir);
+	vfs_record(dir);
+	p->first = vfs_position();
+	p->rows[0] = rows;
+	p->ledger[0] = l;
+	for (i = 0; i < p->nsteps && ok; i++) {
+		p->began[i + 1] = vfs_position();
+		rc = life_step(&l, &p->steps[i]);
+		if (rc != RC_OK || l.wrong[0] != '\0') {
+			printf("# step %zu, %s, failed: %s, %s\n", i,
+			    life_step_text(&p->steps[i], text, sizeof(text)),
+			    rc_text(rc), l.wrong);
+			ok = false;
+		}
+		p->ended[i + 1] = vfs_position();
+		/* To look while nobody has it open would change it. */
+		p->rows[i + 1] = p->rows[i];
+		if (l.store != NULL &&
+		    !life_snapshot(l.file, &p->rows[i + 1], &no_keys))
+			ok = false;
+		p->ledger[i + 1] = l;
+		p->ledger[i + 1].store = NULL;
+	}
+	if (l.store != NULL)
+		(void)life_step(
+		    &l, &(const struct life_step){ .verb = LIFE_CLOSE });
+	p->trace = vfs_record_end();
+	return ok;
+}
+
+/* --- one survivor ------------------------------------------------------- */
+
+static struct past *past_new(const struct life_step *, size_t);
+static void past_free(struct past *);
+static void explore(struct run *, size_t budget);
+
+static void
+failed(struct run *r, const char *how, uint64_t choice, const char *why)
+{
+	if (r->failed++ < SHOWN && !r->quiet)
+		printf("# %s: cut at %zu (states %zu to %zu), %s %" PRIu64
+		       ": %s\n",
+		    r->name, r->cut, r->lowest, r->highest, how, choice, why);
+}
+
+/* The state that these rows are, or -1. */
+static int
+state_of(const struct run *r, uint64_t rows, bool no_keys)
+{
+	size_t i;
+
+	for (i = r->highest + 1; i-- > r->lowest;)
+		if (r->past->rows[i] == rows)
+			return (int)i;
+	if (r->lowest == 0 && r->past->nothing && no_keys)
+		return 0;
+	return -1;
+}
+
+/* The new process's own life, cut again. */
+static void
+nest(struct run *r, const unsigned char *keep, bool grow, int state,
+    uint64_t rows, const char *dir)
+{
+	struct life start;
+	struct run n;
+	char name[128];
+
+	if (!disk_empty(dir) || !disk_make(r->disk, keep, grow, dir))
+		abort();
+	memset(&n, 0, sizeof(n));
+	snprintf(
+	    name, sizeof(name), "%s, cut at %zu and again", r->name, r->cut);
+	n.name = name;
+	n.durability = r->durability;
+	n.depth = r->depth + 1;
+	n.quiet = r->quiet;
+	n.past = past_new(life_after, life_nafter);
+	n.past->nothing = r->past->nothing && state == 0;
+	start = r->past->ledger[state];
+	life_crashed(&start);
+	if (live(n.past, &start, rows, dir))
+		explore(&n, NESTED_EACH);
+	else
+		n.failed++;
+	r->cuts += n.cuts;
+	r->tried += n.tried;
+	r->possible += n.possible;
+	r->failed += n.failed;
+	past_free(n.past);
+}
+
+static void
+try(struct run *r, const unsigned char *keep, bool grow, const char *how,
+    uint64_t choice)
+{
+	char dir[256];
+	struct store *store;
+	struct life l;
+	uint64_t rows;
+	bool no_keys;
+	int state = -1;
+
+	snprintf(dir, sizeof(dir), "%s/%u", base, r->depth);
+	if (!disk_empty(dir) || !disk_make(r->disk, keep, grow, dir))
+		abort();
+	r->tried++;
+	life_init(&l, dir, r->durability);
+	if (life_step(&l, &(const struct life_step){ .verb = LIFE_OPEN }) !=
+	    RC_OK)
+		failed(r, how, choice, "cannot be opened");
+	else if (!life_snapshot(l.file, &rows, &no_keys))
+		failed(r, how, choice, "cannot be read");
+	else if ((state = state_of(r, rows, no_keys)) == -1)
+		failed(r, how, choice, "the rows are of no state");
+	else {
+		store = l.store;
+		l = r->past->ledger[state];
+		snprintf(l.dir, sizeof(l.dir), "%s", dir);
+		snprintf(l.file, sizeof(l.file), "%s/db", dir);
+		l.store = store;
+		life_autopsy(&l);
+		if (l.wrong[0] != '\0')
+			failed(r, how, choice, l.wrong);
+	}
+	store_close(l.store);
+	if (state >= 0 && r->depth + 1 < DEPTH && !r->quiet &&
+	    (everything || r->nested < NESTED) &&
+	    mix(r->tried) % NESTED_RARE == 0) {
+		r->nested++;
+		nest(r, keep, grow, state, rows, dir);
+	}
+}
+
+/* --- all survivors of a cut --------------------------------------------- */
+
+/* Whether to look at that one: not twice, and the sample only. */
+static bool
+wanted(struct run *r, uint64_t set, bool always)
+{
+	uint64_t hash = mix(set ^ mix(disk_epoch(r->disk)) ^
+	    mix(r->lowest * STEPS_MAX + r->highest + 1));
+
+	if (seen_before(&r->seen, hash))
+		return false;
+	r->possible++;
+	if (r->counting)
+		return false;
+	return (always && !r->quiet) || (mix(hash) & 0xffffffff) < r->share;
+}
+
+static uint64_t
+unit_hash(const struct disk_unit *u)
+{
+	return mix(mix(u->event) + (uint64_t)u->offset);
+}
+
+static void
+random_set(struct run *r, const struct disk_unit *u, size_t n, uint64_t seed,
+    unsigned char *keep)
+{
+	/* of eight: how many survive; and the size of a sector */
+	uint64_t likely = 1 + mix(seed) % 7;
+	int64_t sector = mix(seed + 1) % 2 == 0 ? DISK_SECTOR : 8 * DISK_SECTOR;
+	uint64_t set = mix(seed);
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		keep[i] = mix(seed ^ mix(u[i].event) ^
+			      mix((uint64_t)(u[i].offset / sector))) %
+			8 <
+		    likely;
+		if (keep[i])
+			set ^= unit_hash(&u[i]);
+	}
+	if (wanted(r, set, false))
+		try(r, keep, mix(seed + 2) % 2 == 0, "random set", seed);
+}
+
+static void
+survivors(struct run *r)
+{
+	const struct disk_unit *u;
+	unsigned char *keep;
+	uint64_t set, all = 0;
+	size_t n, i, j;
+
+	u = disk_units(r->disk, &n);
+	keep = calloc(n + 1, 1);
+	if (keep == NULL)
+		abort();
+	set = 0;
+	for (i = 0; i <= n; i++) {
+		if (wanted(r, set, i == n))
+			try(r, keep, false, "prefix", i);
+		if (i < n) {
+			keep[i] = 1;
+			set ^= unit_hash(&u[i]);
+		}
+	}
+	all = set;
+	for (i = 0; i < n; i++) {
+		keep[i] = 0;
+		if (wanted(r, all ^ unit_hash(&u[i]), false))
+			try(r, keep, i % 2 == 0, "all but sector", i);
+		keep[i] = 1;
+	}
+	for (i = 0; i < n; i = j) {
+		set = all;
+		for (j = i; j < n && u[j].event == u[i].event; j++) {
+			keep[j] = 0;
+			set ^= unit_hash(&u[j]);
+		}
+		if (j > i + 1 && wanted(r, set, false))
+			try(r, keep, i % 2 == 0, "all but write", i);
+		memset(keep + i, 1, j - i);
+	}
+	for (i = 0; n > 1 && i < RANDOM; i++)
+		random_set(r, u, n, mix(r->cut * RANDOM + i), keep);
+	free(keep);
+}
+
+/* Which states a survivor of this cut may be in. */
+static void
+bounds(struct run *r)
+{
+	const struct past *p = r->past;
+	size_t i;
+
+	r->lowest = r->highest = 0;
+	for (i = 1; i <= p->nsteps; i++) {
+		if (p->ended[i] <= r->cut &&
+		    r->durability == CONF_DURABILITY_FULL)
+			r->lowest = i;
+		if (p->began[i] <= r->cut)
+			r->highest = i;
+	}
+}
+
+static void
+cut_everywhere(struct run *r)
+{
+	free(r->seen.slot);
+	memset(&r->seen, 0, sizeof(r->seen));
+	r->cuts = r->possible = 0;
+	r->disk = disk_new(r->past->trace);
+	for (r->cut = 0; r->cut <= r->past->trace->n; r->cut++) {
+		if (r->cut >= r->past->first) {
+			r->cuts++;
+			bounds(r);
+			survivors(r);
+		}
+		(void)disk_advance(r->disk);
+	}
+	disk_free(r->disk);
+	r->disk = NULL;
+}
+
+/* Looks at about as many survivors as budget says, and always at those where
+ * all survived; or at all of them. */
+static void
+explore(struct run *r, size_t budget)
+{
+	r->counting = true;
+	cut_everywhere(r);
+	r->counting = false;
+	r->share = (everything && !r->quiet) || r->possible <= budget
+	    ? 1ULL << 32
+	    : (budget << 32) / r->possible;
+	cut_everywhere(r);
+	free(r->seen.slot);
+	r->seen.slot = NULL;
+}
+
+static struct past *
+past_new(const struct life_step *steps, size_t n)
+{
+	struct past *p = calloc(1, sizeof(*p));
+
+	if (p == NULL || n > STEPS_MAX)
+		abort();
+	p->steps = steps;
+	p->nsteps = n;
+	return p;
+}
+
+static void
+past_free(struct past *p)
+{
+	disk_trace_free(p->trace);
+	free(p);
+}
+
+/* --- cases -------------------------------------------------------------- */
+
+struct promise {
+	const char *text;
+	enum conf_durability durability, promised;
+	bool upgrade; /* a database of version 1 is opened */
+	bool holds;
+	size_t budget;
+};
+
+static bool
+cut_a_life(const struct promise *p)
+{
+	char dir[256];
+	struct life l;
+	struct run r;
+	bool ok;
+
+	snprintf(dir, sizeof(dir), "%s/life", base);
+	if (!disk_empty(dir))
+		abort();
+	memset(&r, 0, sizeof(r));
+	r.name = p->durability == CONF_DURABILITY_FULL ? "full" : "normal";
+	r.durability = p->promised;
+	r.quiet = !p->holds;
+	life_init(&l, dir, p->durability);
+	if (p->upgrade) {
+		r.past = past_new(life_upgrade, life_nupgrade);
+		life_make_old(&l);
+	} else
+		r.past = past_new(life_whole, life_nwhole);
+	r.past->nothing = !p->upgrade;
+	ok = live(r.past, &l, 0, dir);
+	if (p->upgrade) /* who looks has upgraded it */
+		r.past->rows[0] = r.past->rows[1];
+	if (ok)
+		explore(&r, p->budget / SLOWER);
+	printf("# %s: %zu cuts; %zu of %zu survivors were looked at, %zu were "
+	       "cut again; %zu were wrong\n",
+	    r.name, r.cuts, r.tried, r.possible, r.nested, r.failed);
+	ok = ok && (r.failed == 0) == p->holds;
+	past_free(r.past);
+	return ok;
+}
+
+static void
+remove_all(void)
+{
+	static const char *const names[] = { "life", "0", "1" };
+	char dir[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(dir, sizeof(dir), "%s/%s", base, names[i]);
+		if (disk_empty(dir))
+			(void)rmdir(dir);
+	}
+	(void)rmdir(base);
+}
+
+int
+main(int argc, char **argv)
+{
+	/* The last one shows that the others can fail. */
+	static const struct promise promises[] = {
+		{ "full: after any cut there is all that was said to be done",
+		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, false, true,
+		    1200 },
+		{ "full: an upgrade is begun again after any cut",
+		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, true, true,
+		    400 },
+		{ "normal: after any cut there is a state that was",
+		    CONF_DURABILITY_NORMAL, CONF_DURABILITY_NORMAL, false, true,
+		    800 },
+		{ "normal: it does not keep what full promises",
+		    CONF_DURABILITY_NORMAL, CONF_DURABILITY_FULL, false, false,
+		    100 },
+	};
+	const char *all = getenv("POWER_ALL");
+	size_t i, n = sizeof(promises) / sizeof(promises[0]);
+	bool ok, every = true;
+
+	everything = (argc > 1 && strcmp(argv[1], "all") == 0) ||
+	    (all != NULL && strcmp(all, "1") == 0);
+	log_set_level(LOG_ERROR + 1);
+	vfs_install();
+	vfs_base(base, sizeof(base));
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("1..%zu\n", n);
+	for (i = 0; i < n; i++) {
+		ok = cut_a_life(&promises[i]);
+		printf("%sok %zu - %s\n", ok ? "" : "not ", i + 1,
+		    promises[i].text);
+		every = every && ok;
+	}
+	remove_all();
+	return every ? 0 : 1;
+}
