@@ -58,8 +58,7 @@ read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	text = db_column_text(s, 0);
-	row->same_boot =
-	    boot_id[0] != '\0' && text != NULL && strcmp(text, boot_id) == 0;
+	row->same_boot = text != NULL && strcmp(text, boot_id) == 0;
 	row->shift = db_column_int(s, 1);
 	row->last = db_column_int(s, 2);
 	db_reset(s);
@@ -69,6 +68,10 @@ read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 /*
  * Whether that row's shift holds now.  Not after a reboot; nor where the time
  * since boot went back under the same name, as in a restored virtual machine.
+ *
+ * Where boots have no name ("": it cannot be read) the second rule alone is
+ * enough for no key to end early: if the host has been up for longer than it
+ * was when last seen, more time has gone by than the difference.
  */
 static bool
 clock_holds(const struct clock_row *row)
