@@ -36,18 +36,25 @@ attempt_init(struct attempt *at)
 	buf_init(&at->environment, LIMIT_ENV);
 }
 
-enum rc
-attempt_prepare(struct attempt *at, struct store_reservation *rv)
+bool
+attempt_alloc(struct attempt *at)
 {
 	const char *dir = at->conf->spool_dir;
-	const struct conf_route *rule = at->rule;
-	enum rc rc;
 
 	if (at->settlement == NULL)
 		at->settlement = store_settlement_new();
 	if (at->output == NULL)
 		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
-	if (at->settlement == NULL || at->output == NULL)
+	return at->settlement != NULL && at->output != NULL;
+}
+
+enum rc
+attempt_prepare(struct attempt *at, struct store_reservation *rv)
+{
+	const struct conf_route *rule = at->rule;
+	enum rc rc;
+
+	if (!attempt_alloc(at))
 		return RC_NOMEM;
 	if (rule->on_crash == CONF_CRASH_RESUME && at->tree.fd == -1) {
 		if ((rc = store_attempt_lock(at->store, &at->tree)) != RC_OK)
@@ -98,15 +105,13 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 	return true;
 }
 
-void
-attempt_run(struct attempt *at)
+bool
+attempt_start(struct attempt *at, const struct conf_list *program)
 {
 	struct cgienv_once once;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
-	int64_t deadline;
 
-	assert(at->lease.token[0] != '\0');
 	once.key = at->key;
 	once.scope = at->scope;
 	once.path = at->rq->path;
@@ -114,15 +119,27 @@ attempt_run(struct attempt *at)
 	once.recovery_point = at->lease.recovery_point;
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
+	run =
+	    handler_start(at->rule, program, at->rq, &once, at->tree.fd, facts);
+	if (run == NULL)
+		return false;
+	run_capture(run, at->output, facts);
+	return true;
+}
+
+void
+attempt_run(struct attempt *at)
+{
+	struct run_facts *facts = &at->facts.run;
+	int64_t deadline;
+
+	assert(at->lease.token[0] != '\0');
 	FAULT(HANDLER_START);
 	/* SIGKILL needs a moment to end what a timeout leaves. */
 	deadline = clock_mono() + at->rule->timeout + at->rule->kill_after +
 	    TREE_GRACE;
-	run = handler_start(
-	    at->rule, &at->rule->handler, at->rq, &once, at->tree.fd, facts);
-	if (run == NULL)
+	if (!attempt_start(at, &at->rule->handler))
 		return;
-	run_capture(run, at->output, facts);
 	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
 	if (outcome_is_lost(facts))
@@ -130,7 +147,7 @@ attempt_run(struct attempt *at)
 }
 
 void
-attempt_judge(struct attempt *at)
+attempt_read(struct attempt *at)
 {
 	struct outcome_facts *facts = &at->facts;
 	struct response *response = &at->response;
@@ -139,28 +156,35 @@ attempt_judge(struct attempt *at)
 	enum rc rc = RC_OK;
 
 	facts->head = CGIHEAD_EMPTY;
-	if (facts->run.end == RUN_EXITED) {
-		bytes = spool_bytes(at->output, &rc);
-		len = (size_t)spool_length(at->output);
-		if (rc != RC_OK)
-			facts->run.end = RUN_CAPTURE_FAILED;
-		else
-			facts->head = cgihead_parse(
-			    bytes, len, true, response, &at->head);
+	if (facts->run.end != RUN_EXITED)
+		return;
+	bytes = spool_bytes(at->output, &rc);
+	len = (size_t)spool_length(at->output);
+	if (rc != RC_OK) {
+		facts->run.end = RUN_CAPTURE_FAILED;
+		return;
 	}
-	if (facts->head == CGIHEAD_OK) {
-		response_remove(response, own_fields, 2);
-		len -= at->head.body_start;
-		response->body = len > 0 ? bytes + at->head.body_start : NULL;
-		response->body_len = len;
-		if (strcmp(at->rq->method, "HEAD") == 0)
-			response->body_len = 0;
-		else if (at->head.content_length != -1)
-			facts->body_broken =
-			    (uint64_t)at->head.content_length != len;
-		facts->status = response->status;
-		facts->says = at->head.outcome;
-	}
+	facts->head = cgihead_parse(bytes, len, true, response, &at->head);
+	if (facts->head != CGIHEAD_OK)
+		return;
+	response_remove(response, own_fields, 2);
+	len -= at->head.body_start;
+	response->body = len > 0 ? bytes + at->head.body_start : NULL;
+	response->body_len = len;
+	if (strcmp(at->rq->method, "HEAD") == 0)
+		response->body_len = 0;
+	else if (at->head.content_length != -1)
+		facts->body_broken = (uint64_t)at->head.content_length != len;
+	facts->status = response->status;
+	facts->says = at->head.outcome;
+}
+
+void
+attempt_judge(struct attempt *at)
+{
+	const struct outcome_facts *facts = &at->facts;
+
+	attempt_read(at);
 	at->outcome = outcome_judge(facts, at->rule);
 	log_event(LOG_INFO, "run", at->rq->instance,
 	    LOG_S("path", at->rq->path), LOG_S("key", at->key),
@@ -176,13 +200,10 @@ attempt_judge(struct attempt *at)
 
 /* --- the outcome -------------------------------------------------------- */
 
-/*
- * What a retry will get: the response without what is not replayed.  If there
- * is no memory for a copy of its head, it is not kept, but still completed.
- */
-static void
-keep_response(struct attempt *at, struct store_settlement *st)
+void
+attempt_keep(struct attempt *at)
 {
+	struct store_settlement *st = at->settlement;
 	const struct response *from = &at->response;
 	const struct conf_list *drop = &at->rule->replay_drop;
 
@@ -255,7 +276,7 @@ attempt_complete(struct attempt *at, struct answer *answer)
 	st->retention = at->rule->retention;
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
 	if (st->state == RECORD_COMPLETED)
-		keep_response(at, st);
+		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
 	rc = store_settle(at->store, &at->settlement, &expires_at);

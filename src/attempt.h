@@ -49,6 +49,24 @@ enum rc attempt_prepare(struct attempt *, struct store_reservation *);
 
 void attempt_free(struct attempt *);
 
+/* The part of attempt_prepare() that needs no reservation: settlement and
+ * output.  False: no memory. */
+bool attempt_alloc(struct attempt *);
+
+/* Runs a program with the attempt's variables to its end, and captures its
+ * output.  False: it was not started. */
+bool attempt_start(struct attempt *, const struct conf_list *program);
+
+/* What the program wrote: head, response, and the facts about it. */
+void attempt_read(struct attempt *);
+
+/*
+ * What a retry will get, into the settlement: the response without what is
+ * not replayed.  If there is no memory for a copy of its head, it is not kept,
+ * but still completed.
+ */
+void attempt_keep(struct attempt *);
+
 /* Runs the handler to its end and captures its output. */
 void attempt_run(struct attempt *);
 

@@ -86,6 +86,11 @@
 	/* a key of the batch is changed, others are not: all or nothing */ \
 	X(SWEEP_KEY) \
 	X(REAP_KEY) \
+	/* a try to find out is counted, its program has not run: it is tried
+	 * again */ \
+	X(RECONCILE_CLAIMED) \
+	/* the program has ended, its verdict is not stored: likewise */ \
+	X(RECONCILE_RAN) \
 	/* the file is there and empty: the next start makes the tables */ \
 	X(MIGRATE_FILE) \
 	/* after each statement: all tables are there, or none */ \

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "route.h"
 
+#include "uuid.h"
 #include "intake.h"
 
 /* Reads in a row from one connection, before others get their turn. */
@@ -75,13 +76,8 @@ make_instance(struct mux *m, char out[46])
 	}
 	m->random_left -= 16;
 	r = m->random + m->random_left;
-	r[6] = (unsigned char)(0x40 | (r[6] & 0x0f));
-	r[8] = (unsigned char)(0x80 | (r[8] & 0x3f));
-	snprintf(out, 46,
-	    "urn:uuid:%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-	    "%02x%02x%02x%02x%02x%02x",
-	    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10],
-	    r[11], r[12], r[13], r[14], r[15]);
+	memcpy(out, "urn:uuid:", 9);
+	uuid_format(r, out + 9);
 }
 
 static bool

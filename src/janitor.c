@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "log.h"
 #include "reap.h"
+#include "reconcile.h"
 #include "sweep.h"
 #include "janitor.h"
 
@@ -19,10 +20,14 @@
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
+/* How often it is looked whether a key is due to be reconciled: ms. */
+#define RECONCILE_INTERVAL 500
+
 struct janitor {
 	struct confbox *confbox;
 	struct store *store;
-	pthread_t thread;
+	pthread_t sweeper, reconciler;
+	int threads; /* running: the sweeper first */
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
@@ -74,8 +79,39 @@ earliest(int64_t a, int64_t b, int64_t c)
 	return c < a ? c : a;
 }
 
+static bool
+anybody_reconciles(const struct conf *conf)
+{
+	size_t i;
+
+	for (i = 0; i < conf->nroutes; i++) {
+		if (conf->routes[i].reconcile.n > 0)
+			return true;
+	}
+	return conf->defaults.reconcile.n > 0;
+}
+
 static void *
-janitor_main(void *arg)
+reconciler_main(void *arg)
+{
+	struct janitor *janitor = arg;
+	struct conf *conf;
+	int n;
+
+	while (!atomic_load(&janitor->stop)) {
+		conf = confbox_get(janitor->confbox);
+		if (anybody_reconciles(conf))
+			report("reconcile",
+			    reconcile_pass(
+				janitor->store, conf, &janitor->stop, &n));
+		conf_unref(conf);
+		sleep_until(janitor, clock_mono() + RECONCILE_INTERVAL);
+	}
+	return NULL;
+}
+
+static void *
+sweeper_main(void *arg)
 {
 	struct janitor *janitor = arg;
 	struct conf *conf;
@@ -124,11 +160,14 @@ janitor_start(
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&janitor->stopping, &attr);
 	pthread_condattr_destroy(&attr);
-	if (pthread_create(&janitor->thread, NULL, janitor_main, janitor) !=
-	    0) {
-		pthread_cond_destroy(&janitor->stopping);
-		pthread_mutex_destroy(&janitor->mutex);
-		free(janitor);
+	if (pthread_create(&janitor->sweeper, NULL, sweeper_main, janitor) == 0)
+		janitor->threads = 1;
+	if (janitor->threads == 1 &&
+	    pthread_create(
+		&janitor->reconciler, NULL, reconciler_main, janitor) == 0)
+		janitor->threads = 2;
+	if (janitor->threads != 2) {
+		janitor_stop(janitor);
 		return RC_NOMEM;
 	}
 	*out = janitor;
@@ -136,7 +175,7 @@ janitor_start(
 }
 
 void
-janitor_stop(struct janitor *janitor)
+janitor_halt(struct janitor *janitor)
 {
 	if (janitor == NULL)
 		return;
@@ -144,7 +183,18 @@ janitor_stop(struct janitor *janitor)
 	atomic_store(&janitor->stop, true);
 	pthread_cond_broadcast(&janitor->stopping);
 	pthread_mutex_unlock(&janitor->mutex);
-	pthread_join(janitor->thread, NULL);
+}
+
+void
+janitor_stop(struct janitor *janitor)
+{
+	if (janitor == NULL)
+		return;
+	janitor_halt(janitor);
+	if (janitor->threads > 0)
+		pthread_join(janitor->sweeper, NULL);
+	if (janitor->threads > 1)
+		pthread_join(janitor->reconciler, NULL);
 	pthread_cond_destroy(&janitor->stopping);
 	pthread_mutex_destroy(&janitor->mutex);
 	free(janitor);

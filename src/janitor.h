@@ -1,6 +1,7 @@
 /*
- * When which pass runs: one thread, by sweep_interval and reap_interval; and
- * when the store counts its keys.
+ * When which pass runs: one thread sweeps and reaps, by sweep_interval and
+ * reap_interval, and has the store count its keys; another reconciles, for
+ * that waits for programs.
  */
 #ifndef JANITOR_H
 #define JANITOR_H
@@ -10,10 +11,13 @@
 
 struct janitor;
 
-/* Starts the thread.  Both must outlive it. */
+/* Starts the threads.  Both must outlive them. */
 enum rc janitor_start(struct janitor **, struct confbox *, struct store *);
 
-/* Ends the pass under way after its batch, and the thread. */
+/* Begins no more passes, batches or reconcilers; does not wait. */
+void janitor_halt(struct janitor *);
+
+/* Halts it, waits for what is under way, and frees it. */
 void janitor_stop(struct janitor *);
 
 #endif

@@ -287,8 +287,10 @@ start(struct daemon *d, struct conf *conf)
 
 /* --- the end ------------------------------------------------------------ */
 
+/* Who starts programs: they end when these threads have ended. */
 struct joiner {
 	struct worker_pool *workers;
+	struct janitor *janitor;
 	pthread_t main;
 	atomic_bool done;
 };
@@ -299,6 +301,7 @@ joiner_main(void *arg)
 	struct joiner *joiner = arg;
 
 	worker_join(joiner->workers);
+	janitor_stop(joiner->janitor);
 	atomic_store(&joiner->done, true);
 	pthread_kill(joiner->main, SIGUSR1);
 	return NULL;
@@ -312,7 +315,7 @@ joiner_main(void *arg)
 static void
 drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 {
-	struct joiner joiner = { .workers = d->workers };
+	struct joiner joiner = { .workers = d->workers, .janitor = d->janitor };
 	struct timespec ts;
 	int64_t left, until = clock_mono() + drain_timeout;
 	bool ending = false;
@@ -343,6 +346,7 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	}
 	pthread_join(thread, NULL);
 	d->workers = NULL;
+	d->janitor = NULL;
 	FAULT(STOP_DRAINED);
 }
 
@@ -365,6 +369,7 @@ stop(struct daemon *d, const sigset_t *signals)
 
 	if (d->mux != NULL) {
 		mux_stop(d->mux);
+		janitor_halt(d->janitor);
 		FAULT(STOP_BEGUN);
 		/* Whoever comes from now on is refused, not kept waiting; and
 		 * a successor may take the path. */

@@ -31,12 +31,12 @@
 #include "errlog.h"
 #include "fault.h"
 #include "log.h"
+#include "plumb.h"
 #include "run.h"
 
 /* Two eyes on the same stop: the flag for reading, the descriptor for poll. */
 static atomic_bool draining;
 static int drain_fd = -1;
-static int null_fd = -1;
 
 /* How often to look at all but output, while there is output, ms. */
 #define LOOK 100
@@ -49,9 +49,10 @@ enum run_stage {
 
 struct run {
 	struct child child;
-	int out, err;    /* our ends; -1: at their end */
-	bool exited;     /* not reaped yet */
-	size_t out_left; /* once exited: bytes still in the pipe */
+	int out, err; /* our ends; -1: at their end */
+	bool exited;  /* the program; not reaped yet */
+	bool over;
+	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
 	bool discarding;
 	enum run_stage stage;
@@ -74,8 +75,7 @@ run_init(void)
 		return RC_IO;
 	}
 	drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (drain_fd == -1 || null_fd == -1) {
+	if (drain_fd == -1) {
 		log_event(LOG_ERROR, "run-init", NULL,
 		    LOG_S("error", strerror(errno)));
 		return RC_IO;
@@ -103,65 +103,6 @@ run_is_file(const char *path)
 }
 
 /* --- start -------------------------------------------------------------- */
-
-/*
- * The body as a file at its beginning, read-only where it is a file already:
- * what the handler does to its stdin must not reach ours.
- */
-static int
-open_body(const struct run_spec *spec)
-{
-	char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
-	const char *p = spec->body;
-	size_t left = spec->body_len;
-	ssize_t n;
-	int fd;
-
-	if (spec->body_len == 0)
-		return fcntl(null_fd, F_DUPFD_CLOEXEC, 3);
-	if (spec->body_fd != -1) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", spec->body_fd);
-		return open(path, O_RDONLY | O_CLOEXEC);
-	}
-	if ((fd = memfd_create("request-body", MFD_CLOEXEC)) == -1)
-		return -1;
-	for (; left > 0; p += n, left -= (size_t)n) {
-		n = pwrite(fd, p, left, (off_t)(spec->body_len - left));
-		if (n == -1) {
-			close(fd);
-			return -1;
-		}
-	}
-	return fd;
-}
-
-static int
-open_pipe(int fds[2])
-{
-	int flags;
-
-	if (pipe2(fds, O_CLOEXEC) == -1)
-		return -1;
-	if ((flags = fcntl(fds[0], F_GETFL)) == -1 ||
-	    fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) == -1) {
-		close(fds[0]);
-		close(fds[1]);
-		fds[0] = fds[1] = -1;
-		return -1;
-	}
-	return 0;
-}
-
-static void
-close_all(const int *fds, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (fds[i] != -1)
-			close(fds[i]);
-	}
-}
 
 /* The folder of a program's path, "/" at least; NULL: no memory. */
 static char *
@@ -230,8 +171,9 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	    (cs.held = fcntl(spec->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) ==
 		-1)
 		goto fail;
-	if ((cs.fd[0] = open_body(spec)) == -1 || open_pipe(out) == -1 ||
-	    open_pipe(err) == -1)
+	if ((cs.fd[0] = plumb_body(
+		 spec->body, spec->body_len, spec->body_fd)) == -1 ||
+	    plumb_pipe(out) == -1 || plumb_pipe(err) == -1)
 		goto fail;
 	cs.argv = spec->argv;
 	cs.envp = spec->envp;
@@ -245,7 +187,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	if ((error = child_start(&run->child, &cs, &step)) != 0)
 		goto fail;
 
-	close_all((const int[]){ cs.fd[0], cs.held, out[1], err[1] }, 4);
+	plumb_close((const int[]){ cs.fd[0], cs.held, out[1], err[1] }, 4);
 	free(folder);
 	run->out = out[0];
 	run->err = err[0];
@@ -256,9 +198,9 @@ fail:
 	log_event(LOG_ERROR, "handler-not-started", spec->instance,
 	    LOG_S("program", spec->argv[0]), LOG_S("step", step),
 	    LOG_S("error", strerror(error)));
-	close_all((const int[]){ cs.fd[0], cs.held }, 2);
-	close_all(out, 2);
-	close_all(err, 2);
+	plumb_close((const int[]){ cs.fd[0], cs.held }, 2);
+	plumb_close(out, 2);
+	plumb_close(err, 2);
 	free(folder);
 	run_free(run);
 	facts->end = RUN_NOT_STARTED;
@@ -329,12 +271,13 @@ on_deadline(struct run *run)
 	}
 }
 
+/* What is in the pipes now is the last of it. */
 static void
-on_exit_seen(struct run *run)
+conclude(struct run *run)
 {
 	size_t left, n;
 
-	run->exited = true;
+	run->over = true;
 	run->out_left = left_in(run->out);
 	for (left = left_in(run->err); left > 0; left -= n) {
 		if ((n = read_stderr(run, left)) == 0)
@@ -343,6 +286,21 @@ on_exit_seen(struct run *run)
 	/* Of a handler that had to be ended, nothing of its group goes on. */
 	if (run->stage != STAGE_RUNNING)
 		child_signal(&run->child, SIGKILL);
+}
+
+/*
+ * A program that exits by itself ends its run.  Of a group that is being ended,
+ * others may still be at it: they have until the second deadline, unless
+ * nobody holds our pipes any more.
+ */
+static bool
+conclude_if_over(struct run *run)
+{
+	if (!run->over && run->exited &&
+	    (run->stage != STAGE_TERMINATED ||
+		(run->out == -1 && run->err == -1)))
+		conclude(run);
+	return run->over;
 }
 
 static int
@@ -364,7 +322,9 @@ wait_event(struct run *run, int max)
 	struct pollfd pfd[4];
 	int n;
 
-	pfd[0].fd = run->child.pidfd;
+	if (conclude_if_over(run))
+		return;
+	pfd[0].fd = run->exited ? -1 : run->child.pidfd;
 	pfd[1].fd = run->err;
 	pfd[2].fd = run->out;
 	pfd[3].fd = run->stage == STAGE_RUNNING ? drain_fd : -1;
@@ -380,11 +340,12 @@ wait_event(struct run *run, int max)
 	if (pfd[1].revents != 0)
 		(void)read_stderr(run, SIZE_MAX);
 	if (pfd[0].revents != 0)
-		on_exit_seen(run);
+		run->exited = true;
 	else if (pfd[3].revents != 0)
 		end_it(run, RUN_DRAINED);
 	else if (run->stage != STAGE_KILLED && run->looked >= run->deadline)
 		on_deadline(run);
+	conclude_if_over(run);
 }
 
 /* One read of output, counted.  0: nothing there now, or its end. */
@@ -395,7 +356,7 @@ read_output(struct run *run, void *p, size_t size)
 
 	if (run->out == -1)
 		return 0;
-	if (run->exited && size > run->out_left)
+	if (run->over && size > run->out_left)
 		size = run->out_left;
 	n = size == 0 ? 0 : read(run->out, p, size);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
@@ -405,7 +366,7 @@ read_output(struct run *run, void *p, size_t size)
 		run->out = -1;
 		return 0;
 	}
-	if (run->exited)
+	if (run->over)
 		run->out_left -= (size_t)n;
 	run->output += (uint64_t)n;
 	if (run->output > run->max_output)
@@ -424,7 +385,7 @@ run_read(struct run *run, void *p, size_t size)
 			    run->stage == STAGE_RUNNING)
 				run->deadline = clock_mono() + run->timeout;
 			/* One that writes all the time is not waited for. */
-			if (!run->exited && clock_mono() - run->looked >= LOOK)
+			if (!run->over && clock_mono() - run->looked >= LOOK)
 				wait_event(run, 0);
 			return n;
 		}
@@ -456,7 +417,7 @@ run_finish(struct run *run, struct run_facts *facts)
 		while (run_read(run, bytes, sizeof(bytes)) > 0)
 			continue;
 	}
-	while (!run->exited)
+	while (!run->over)
 		wait_event(run, -1);
 	errlog_end(&run->errlog);
 	status = child_reap(&run->child);
@@ -467,7 +428,7 @@ run_finish(struct run *run, struct run_facts *facts)
 		facts->signal = -status;
 	} else if (facts->end == RUN_EXITED)
 		facts->exit_status = status;
-	close_all((const int[]){ run->out, run->err }, 2);
+	plumb_close((const int[]){ run->out, run->err }, 2);
 	run_free(run);
 }
 

@@ -224,6 +224,15 @@ store_wall(const struct store *store, int64_t store_time)
 	return clock_wall_at_boot() + (store_time - store->shift);
 }
 
+bool
+store_file_is_there(const struct store *store)
+{
+	struct stat st;
+
+	return stat(store->file, &st) == 0 && st.st_dev == store->made.st_dev &&
+	    st.st_ino == store->made.st_ino;
+}
+
 enum rc
 store_liveness(struct store *store, struct liveness **out)
 {
@@ -284,6 +293,13 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	    what->reconcile_delay > LONGEST ||
 	    (what->on_crash == CONF_CRASH_RESUME) != (what->attempt != NULL))
 		return RC_INVALID;
+	/* What is written to a file without a name is gone with us. */
+	if (!store_file_is_there(store)) {
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", store->file),
+		    LOG_S("message", "it has been removed or replaced"));
+		return RC_IO;
+	}
 	rc = store_liveness(store, &liveness);
 	if (rc != RC_OK)
 		return rc;

@@ -178,20 +178,12 @@ store_tally(struct store *store, bool *done)
 
 /* --- health ------------------------------------------------------------- */
 
-/* Whether the file that is open still has its name.  By stat(2): see there
- * why it must not be opened (locks of this process would be dropped). */
 static bool
 file_is_there(const struct store *store, char *why, size_t size)
 {
-	struct stat st;
-
-	if (stat(store->file, &st) == -1)
-		snprintf(why, size, "the database is not there any more");
-	else if (st.st_dev != store->made.st_dev ||
-	    st.st_ino != store->made.st_ino)
-		snprintf(why, size, "the database has been replaced");
-	else
+	if (store_file_is_there(store))
 		return true;
+	snprintf(why, size, "the database has been removed or replaced");
 	return false;
 }
 

@@ -57,6 +57,12 @@ void store_reader_give(struct store *, struct store_reader *);
 enum rc store_read_blob(
     struct db *, const char *table, int64_t id, size_t length, struct spool *);
 
+/*
+ * Whether the file that is open still has its name.  By stat(2): were it
+ * opened and closed again, SQLite's locks on it would be dropped.
+ */
+bool store_file_is_there(const struct store *);
+
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);
 

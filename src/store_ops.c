@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "uuid.h"
 #include "store_ops.h"
 
 void
@@ -91,23 +92,6 @@ store_ops_token(char out[RECORD_TOKEN_LEN + 1])
 		return false;
 	for (i = 0; i < sizeof(b); i++)
 		snprintf(out + 2 * i, 3, "%02x", b[i]);
-	return true;
-}
-
-bool
-store_ops_uuid(char out[RECORD_UUID_LEN + 1])
-{
-	unsigned char b[16];
-
-	if (!random_bytes(b, sizeof(b)))
-		return false;
-	b[6] = (b[6] & 0x0f) | 0x40;
-	b[8] = (b[8] & 0x3f) | 0x80;
-	snprintf(out, RECORD_UUID_LEN + 1,
-	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-	    "%02x%02x%02x%02x%02x%02x",
-	    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
-	    b[11], b[12], b[13], b[14], b[15]);
 	return true;
 }
 
@@ -411,9 +395,9 @@ run_reserve(struct op_reserve *op, struct db *db, int64_t now)
 	record_free(found);
 	memset(found, 0, sizeof(*found));
 	/* A downstream key of an earlier run of this must not stay. */
-	if (!store_ops_token(op->lease->token) ||
-	    !store_ops_uuid(op->lease->downstream))
+	if (!store_ops_token(op->lease->token))
 		return RC_IO;
+	uuid_random(op->lease->downstream);
 	rc = store_ops_find(db, &w->identity, found, op->lease);
 	if (rc == RC_NOTFOUND) {
 		op->decision = decide(NULL, true, now);

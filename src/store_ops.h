@@ -165,8 +165,7 @@ enum rc store_ops_change_one(struct db_stmt *, enum rc lost);
 /* A text of a row into a field of fixed size; false if it does not fit. */
 bool store_ops_copy(struct db_stmt *, int, char *out, size_t size);
 
-/* 32 hexadecimal digits; a version 4 UUID (RFC 9562, section 5.4). */
+/* 32 hexadecimal digits. */
 bool store_ops_token(char out[RECORD_TOKEN_LEN + 1]);
-bool store_ops_uuid(char out[RECORD_UUID_LEN + 1]);
 
 #endif

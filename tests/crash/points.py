@@ -60,6 +60,8 @@ TABLE = {
     'REAP_BEFORE': [('reaped', 1), ('marked', 1)],
     'REAP_AFTER': [('reaped', 1), ('marked', 1)],
     'REAP_KEY': [('reaped', 1), ('reaped', 2), ('marked', 1), ('marked', 2)],
+    'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2)],
+    'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2)],
     'MIGRATE_FILE': [('fresh', 1)],
     'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18)] +
     [('upgrade', n) for n in range(1, 11)],

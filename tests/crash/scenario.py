@@ -115,6 +115,27 @@ def lost(t, *point):
     life.over(['k'])
 
 
+FINDS_OUT = r"""echo try >> "$D/tries"
+test $(wc -l < "$D/tries") -gt 2 && outcome=completed || outcome=unknown
+printf 'Status: 201\r\nIdempotency-Outcome: %s\r\n\r\nfound' $outcome"""
+
+
+def reconciled(t, *point):
+    """It is being found out what became of a key, at the third try."""
+    life = Life(t, point, 'die', defaults={
+        'on_crash': 'unknown', 'reconcile': t.sh(FINDS_OUT),
+        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+    life.arm()
+    life.post('k')
+    life.dies()
+    life.start()
+    life.once.wait_state('k', 'completed')
+    for _ in range(2):
+        again = life.once.post('k')
+        eq((again.status, again.body, again.replayed), (201, b'found', 'true'))
+    eq(len([d for d in t.ledger() if d.startswith('started')]), 1)
+
+
 def held(t, *point):
     """A stranger holds the lock when the outcome is to be stored."""
     life = Life(t, point, 'gate', server={'busy_timeout': '200ms'})

@@ -6,6 +6,7 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import base
@@ -512,7 +513,7 @@ def test_drain_timeout_ends_a_stream_that_is_read_slowly(t):
     def trickle():
         try:
             while conn.sock.recv(8192):
-                time.sleep(0.005)
+                threading.Event().wait(0.005)   # it is a slow reader
         except OSError:
             pass
     reader = Background(trickle)

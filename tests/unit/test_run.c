@@ -320,6 +320,25 @@ test_timeout_ends_by_sigterm(void **state)
 }
 
 static void
+test_group_has_its_grace_though_the_program_is_gone(void **state)
+{
+	struct run_spec spec;
+	struct result result;
+
+	(void)state;
+	spec_init(&spec, NULL);
+	spec.timeout = 50;
+	/* The shell dies of SIGTERM at once, its child takes a moment. */
+	sh("sh -c 'trap \"i=0; while [ \\$i -lt 99999 ]; do i=\\$((i+1)); "
+	   "done; echo clean; exit 0\" TERM; echo on; while :; do :; done' & "
+	   "wait",
+	    &spec, &result);
+	assert_int_equal(result.facts.end, RUN_TIMEOUT);
+	assert_string_equal(result.out, "on\nclean\n");
+	free(result.out);
+}
+
+static void
 test_timeout_ends_the_whole_group_by_sigkill(void **state)
 {
 	struct run_spec spec;
@@ -597,6 +616,8 @@ main(void)
 		    test_body_echoed_while_it_is_read_does_not_deadlock),
 		cmocka_unit_test(test_held_descriptor_is_inherited_as_3),
 		cmocka_unit_test(test_timeout_ends_by_sigterm),
+		cmocka_unit_test(
+		    test_group_has_its_grace_though_the_program_is_gone),
 		cmocka_unit_test(test_timeout_ends_the_whole_group_by_sigkill),
 		cmocka_unit_test(test_too_much_output_ends_it),
 		cmocka_unit_test(test_output_as_long_as_the_limit_is_allowed),

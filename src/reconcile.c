@@ -1,0 +1,283 @@
+/*
+ * A try is counted before its program runs: one that kills us counts too, and
+ * two processes never try the same key at once.  The verdict names the try, so
+ * that one which comes late, when an operator or a webhook has settled the key,
+ * changes nothing.
+ *
+ * The program gets the original request, without its credentials, and answers
+ * with a CGI response whose Idempotency-Outcome says what it found: completed,
+ * and that response is the stored answer; not-executed, and the key is
+ * released.  Anything else is a failed try; after the last of them the key is
+ * a dead letter.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attempt.h"
+#include "cgienv.h"
+#include "fault.h"
+#include "limit.h"
+#include "log.h"
+#include "metrics.h"
+#include "route.h"
+#include "uuid.h"
+#include "reconcile.h"
+
+/* The pause after a failed try doubles with each, up to this: ms. */
+#define BACKOFF_MAX INT64_C(86400000)
+
+/* A key whose route has no program any more is looked at again after: ms. */
+#define NOBODY_PAUSE INT64_C(3600000)
+
+/* A request as it was kept. */
+struct kept {
+	struct buf text; /* NAME=VALUE strings; becomes names and values */
+	struct param *params;
+	struct spool *body;
+	struct request rq;
+};
+
+static void
+kept_free(struct kept *kept)
+{
+	buf_free(&kept->text);
+	free(kept->params);
+	spool_free(kept->body);
+}
+
+/* Cuts NAME=VALUE strings, in place, into params. */
+static enum rc
+cut(struct kept *kept)
+{
+	char *p = kept->text.data, *end = p + kept->text.len, *equals;
+	size_t max = 0, n = 0;
+
+	for (; p < end; p += strlen(p) + 1)
+		max++;
+	if ((kept->params = calloc(max + 1, sizeof(*kept->params))) == NULL)
+		return RC_NOMEM;
+	for (p = kept->text.data; p < end; p = equals + strlen(equals) + 1) {
+		if ((equals = strchr(p, '=')) == NULL)
+			return RC_CORRUPT;
+		*equals++ = '\0';
+		kept->params[n].name = p;
+		kept->params[n++].value = equals;
+	}
+	kept->rq.params = kept->params;
+	kept->rq.nparams = n;
+	return RC_OK;
+}
+
+static const char *
+param_or_empty(const struct request *rq, const char *name)
+{
+	const char *value = request_param(rq, name);
+
+	return value != NULL ? value : "";
+}
+
+static enum rc
+load(struct store *store, const struct store_due *due, struct kept *kept)
+{
+	struct request *rq = &kept->rq;
+	enum rc rc;
+
+	memset(kept, 0, sizeof(*kept));
+	buf_init(&kept->text, LIMIT_ENV);
+	if ((rc = store_request(store, due->id, &kept->text, &kept->body)) !=
+		RC_OK ||
+	    (rc = cut(kept)) != RC_OK)
+		return rc;
+	rq->method = param_or_empty(rq, "REQUEST_METHOD");
+	rq->path = due->path;
+	rq->query = param_or_empty(rq, "QUERY_STRING");
+	rq->body_state = BODY_WHOLE;
+	rq->body_fd = -1;
+	if (kept->body != NULL) {
+		rq->body = spool_bytes(kept->body, &rc);
+		rq->body_len = (size_t)spool_length(kept->body);
+		rq->body_fd = spool_fd(kept->body);
+	}
+	memcpy(rq->instance, "urn:uuid:", 9);
+	uuid_random(rq->instance + 9);
+	return rc;
+}
+
+/* ms until the next try: the route's pause, doubled for each try that failed,
+ * and up to half of it more, so that many keys do not come due together. */
+static int64_t
+backoff(const struct conf_route *rule, int tries)
+{
+	int64_t pause = rule->reconcile_after;
+	unsigned random;
+
+	while (tries-- > 1 && pause < BACKOFF_MAX)
+		pause *= 2;
+	if (pause > BACKOFF_MAX)
+		pause = BACKOFF_MAX;
+	random = arc4random_uniform(1024);
+	return pause + pause * (int64_t)random / 2048;
+}
+
+static void
+log_verdict(const struct store_due *due, enum record_state to, const char *why)
+{
+	log_event(to == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO, "reconciled",
+	    NULL, LOG_S("scope", due->scope), LOG_S("path", due->path),
+	    LOG_S("key", due->key), LOG_I("try", due->tries.tries),
+	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
+}
+
+/* Commits the verdict; the key may have been settled by others meanwhile. */
+static enum rc
+settle(struct attempt *at, const struct store_due *due, enum record_state state,
+    const char *why)
+{
+	struct store_settlement *st = at->settlement;
+	int64_t expires_at;
+	enum rc rc;
+
+	st->id = due->id;
+	st->tries = due->tries;
+	st->state = state;
+	snprintf(st->last_error, sizeof(st->last_error), "%s", why);
+	if (state == RECORD_COMPLETED)
+		attempt_keep(at);
+	st->body = at->output;
+	at->output = NULL;
+	rc = store_settle(at->store, &at->settlement, &expires_at);
+	metrics_add(state == RECORD_DEAD_LETTER ? METRICS_RECONCILE_FAILED
+						: METRICS_RECONCILE_RESOLVED,
+	    1);
+	log_verdict(due, state, rc == RC_LOST ? "settled by others" : why);
+	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
+}
+
+/* A try that found nothing out. */
+static enum rc
+fail(struct attempt *at, struct store_due *due, const char *why)
+{
+	enum rc rc;
+
+	if (due->tries.tries >= (int)at->rule->reconcile_attempts)
+		return settle(at, due, RECORD_DEAD_LETTER, why);
+	metrics_add(METRICS_RECONCILE_FAILED, 1);
+	log_verdict(due, RECORD_UNKNOWN, why);
+	rc = store_claim(at->store, due->id, &due->tries, false,
+	    backoff(at->rule, due->tries.tries));
+	return rc == RC_LOST ? RC_OK : rc;
+}
+
+static enum rc
+verdict(struct attempt *at, struct store_due *due)
+{
+	const struct outcome_facts *facts = &at->facts;
+
+	attempt_read(at);
+	FAULT(RECONCILE_RAN);
+	if (facts->run.end != RUN_EXITED || facts->run.exit_status != 0)
+		return fail(at, due, "the reconciler failed");
+	if (facts->head != CGIHEAD_OK)
+		return fail(at, due, cgihead_verdict_text(facts->head));
+	switch (facts->says) {
+	case CGIHEAD_SAYS_COMPLETED:
+		if (facts->body_broken)
+			break;
+		return settle(
+		    at, due, RECORD_COMPLETED, "the reconciler says completed");
+	case CGIHEAD_SAYS_NOT_EXECUTED:
+		return settle(at, due, RECORD_FAILED_RETRYABLE,
+		    "the reconciler says not-executed");
+	case CGIHEAD_SAYS_UNKNOWN:
+		return fail(at, due, "the reconciler says unknown");
+	case CGIHEAD_SAYS_NOTHING:
+		break;
+	}
+	return fail(at, due, "the reconciler's answer is no verdict");
+}
+
+/* The try itself: counted, run, judged. */
+static enum rc
+try_it(struct attempt *at, struct store_due *due)
+{
+	const struct conf_route *rule = at->rule;
+	struct kept kept;
+	enum rc rc;
+
+	/* If we die in it, it is tried again after this. */
+	rc = store_claim(at->store, due->id, &due->tries, true,
+	    rule->timeout + rule->kill_after + backoff(rule, due->tries.tries));
+	if (rc != RC_OK)
+		return rc == RC_LOST ? RC_OK : rc;
+	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
+	FAULT(RECONCILE_CLAIMED);
+	rc = load(at->store, due, &kept);
+	at->rq = &kept.rq;
+	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
+		rc = fail(at, due, "its request was not kept");
+	else if (rc == RC_OK && !attempt_start(at, &rule->reconcile))
+		rc = fail(at, due, "the reconciler could not be started");
+	else if (rc == RC_OK)
+		rc = verdict(at, due);
+	kept_free(&kept);
+	return rc;
+}
+
+static enum rc
+reconcile_one(
+    struct store *store, const struct conf *conf, struct store_due *due)
+{
+	struct attempt at;
+	enum rc rc;
+
+	attempt_init(&at);
+	at.store = store;
+	at.conf = conf;
+	at.rule = route_find(conf, due->path);
+	at.key = due->key;
+	at.scope = due->scope;
+	at.lease.attempt = due->tries.attempt;
+	memcpy(at.lease.downstream, due->downstream, sizeof(due->downstream));
+	snprintf(at.lease.recovery_point, sizeof(at.lease.recovery_point), "%s",
+	    due->recovery_point);
+	if (at.rule->reconcile.n == 0) {
+		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
+		rc = store_claim(
+		    store, due->id, &due->tries, false, NOBODY_PAUSE);
+	} else if (!attempt_alloc(&at))
+		rc = RC_NOMEM;
+	else if (due->tries.tries >= (int)at.rule->reconcile_attempts)
+		rc = settle(&at, due, RECORD_DEAD_LETTER,
+		    "the last try to find out came to no end");
+	else
+		rc = try_it(&at, due);
+	attempt_free(&at);
+	return rc == RC_LOST ? RC_OK : rc;
+}
+
+enum rc
+reconcile_pass(struct store *store, const struct conf *conf,
+    const atomic_bool *stop, int *n)
+{
+	struct store_due due;
+	enum rc rc;
+
+	*n = 0;
+	while (!atomic_load(stop)) {
+		rc = store_due(store, &due);
+		if (rc == RC_NOTFOUND)
+			return RC_OK;
+		if (rc != RC_OK)
+			return rc;
+		rc = reconcile_one(store, conf, &due);
+		store_due_free(&due);
+		if (rc != RC_OK)
+			return rc;
+		(*n)++;
+	}
+	return RC_OK;
+}
