@@ -766,19 +766,35 @@ look_for_orphans(struct life *l)
 	sqlite3_close(db);
 }
 
+/* The findings that are no operator's business, and must be there. */
 static void
 look_at_health(struct life *l)
 {
-	struct store_finding f[16];
-	size_t n, i;
+	static const char *const must[] = { "integrity", "schema", "bodies",
+		"requests", "leases" };
+	struct store_finding f[32];
+	size_t n, i, j;
+	bool there;
 	enum rc rc;
 
 	rc = store_doctor(l->store, f, COUNT(f), &n);
-	if (rc != RC_OK)
+	if (rc != RC_OK) {
 		wrong(l, "doctor: %s", rc_text(rc));
-	for (i = 0; i < n && rc == RC_OK; i++)
-		if (!f[i].ok && strcmp(f[i].name, "outcomes") != 0)
-			wrong(l, "doctor: %s: %s", f[i].name, f[i].text);
+		return;
+	}
+	for (i = 0; i < COUNT(must); i++) {
+		there = false;
+		for (j = 0; j < n; j++) {
+			if (strcmp(f[j].name, must[i]) != 0)
+				continue;
+			there = true;
+			if (!f[j].ok)
+				wrong(
+				    l, "doctor: %s: %s", f[j].name, f[j].text);
+		}
+		if (!there)
+			wrong(l, "doctor says nothing of %s", must[i]);
+	}
 }
 
 /* Every row can be read: what is wrong with one, its reader tells. */
