@@ -42,6 +42,7 @@ static const struct command {
 	    ONCECTL_WHICH, oncectl_forget },
 	{ "sweep", "", 0, 0, oncectl_sweep },
 	{ "reap", "", 0, 0, oncectl_reap },
+	{ "reconcile", "", 0, 0, oncectl_reconcile },
 	{ "export", "[--since T]", 0, ONCECTL_SINCE, oncectl_export },
 	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },

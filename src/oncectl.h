@@ -59,6 +59,7 @@ int oncectl_resolve(struct oncectl *);
 int oncectl_forget(struct oncectl *);
 int oncectl_sweep(struct oncectl *);
 int oncectl_reap(struct oncectl *);
+int oncectl_reconcile(struct oncectl *);
 int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
 int oncectl_metrics(struct oncectl *);

@@ -1,10 +1,11 @@
 /*
- * oncectl sweep and reap: a pass now, by this process instead of oncewrap's.
+ * oncectl sweep, reap and reconcile: a pass now, by this process instead of
+ * oncewrap's.
  * The keys that it changes are in the log, which is stderr.
  */
 #include "config.h"
 
-#include <inttypes.h>
+#include <err.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 #include "log.h"
 #include "oncectl_print.h"
 #include "reap.h"
+#include "reconcile.h"
 #include "sweep.h"
 #include "oncectl.h"
 
-/* Set by SIGINT and SIGTERM: a pass ends between two of its batches. */
+/* Set by SIGINT and SIGTERM: a pass ends between two batches, or tries. */
 static atomic_bool stop;
 
 static void
@@ -52,7 +54,10 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 		printf("%d keys %s\n", n, done);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	return atomic_load(&stop) ? ONCECTL_REFUSED : ONCECTL_DONE;
+	if (!atomic_load(&stop))
+		return ONCECTL_DONE;
+	warnx("%s: interrupted", ctl->command);
+	return ONCECTL_REFUSED;
 }
 
 int
@@ -75,4 +80,20 @@ oncectl_reap(struct oncectl *ctl)
 	begin_pass();
 	rc = reap_pass(ctl->store, &stop, &n);
 	return end_pass(ctl, rc, "past their retention", n);
+}
+
+/* Which programs there are, only the configuration says. */
+int
+oncectl_reconcile(struct oncectl *ctl)
+{
+	enum rc rc;
+	int n;
+
+	if (ctl->config == NULL) {
+		warnx("reconcile: needs a configuration: -f");
+		return ONCECTL_USAGE;
+	}
+	begin_pass();
+	rc = reconcile_pass(ctl->store, ctl->conf, &stop, &n);
+	return end_pass(ctl, rc, "tried", n);
 }

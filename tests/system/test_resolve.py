@@ -1,9 +1,10 @@
 """oncectl resolve, forget, sweep and reap: what an operator can change."""
 import json
+import os
 
 import base
 import proc
-from answer import eq, first, problem, replay
+from answer import eq, expires_in, first, problem, replay
 from base import wait_until
 from once import Lock
 
@@ -82,7 +83,6 @@ def test_completed_with_a_large_body(t):
 def test_completed_keeps_the_retention_of_the_key(t):
     once = unknown(t, defaults={'retention': '3h'})
     once.ctl('resolve', 'k', '--completed', input=ANSWER)
-    from answer import expires_in
     expires_in(once.post('k'), 3 * 3600)
 
 
@@ -255,7 +255,6 @@ def test_who_resolves_second_is_told_the_state(t):
 
 
 def proc_files(pid):
-    import os
     try:
         return [os.readlink('/proc/%d/fd/%s' % (pid, fd))
                 for fd in os.listdir('/proc/%d/fd' % pid)]
@@ -427,3 +426,129 @@ def test_reap_deletes_what_is_past_its_retention_alone(t):
     eq(json.loads(once.ctl('reap', '--json')), {'pass': 'reap', 'keys': 0})
     gate.open()
     first(conn.answer())
+
+
+def due(t, verdict, keys=('k',), before='', **options):
+    """Keys that are unknown and due, and nobody but oncectl to reconcile."""
+    gate = t.gate()
+    options['reconcile_after'] = '1ms'
+    options['reconcile'] = t.sh(
+        before + 'echo "$ONCE_DOWNSTREAM_KEY" >> "$D/tries"; '
+        'printf "Status: 201\\r\\n'
+        'Idempotency-Outcome: %s\\r\\n\\r\\nfound"' % verdict)
+    once = t.once(handler=t.sh('ledger; [ $ONCE_ATTEMPT != 1 ] || gate gate; '
+                               'status 200'), defaults=options)
+    conns = [once.begin(key, b'body') for key in keys]
+    pids = [gate.wait() for _ in keys]
+    once.kill()
+    for conn in conns:
+        conn.close()
+    wait_until(lambda: not any(map(proc.alive, pids)), 'handlers are gone')
+    sweep(t, once, len(keys))
+    eq({once.state(key) for key in keys}, {'unknown'})
+    return once
+
+
+def reconcile(t, once, n):
+    run = ctl(t, once, 'reconcile', '--json', conf=True)
+    eq((run.returncode, json.loads(run.stdout)),
+       (0, {'pass': 'reconcile', 'keys': n}), run)
+
+
+def test_reconcile_tries_what_is_due(t):
+    once = due(t, 'completed')
+    reconcile(t, once, 1)
+    row = once.row('k')
+    eq((row['state'], row['status']), ('completed', 201))
+    eq(t.read('tries').decode().split(), [row['downstream']])
+    reconcile(t, once, 0)
+    once.start()
+    answer = once.post('k', b'body')
+    eq((answer.status, answer.body, answer.replayed), (201, b'found', 'true'))
+
+
+def test_reconcile_releases_what_was_not_executed(t):
+    once = due(t, 'not-executed')
+    reconcile(t, once, 1)
+    once.start()
+    first(once.post('k', b'body'), 200)
+    eq(t.ledger(), ['1 ', '2 '])
+
+
+def test_reconcile_waits_for_the_next_time(t):
+    once = due(t, 'unknown')
+    once.write_conf(once.conf_text().replace('after = 1ms', 'after = 1h'))
+    reconcile(t, once, 1)
+    assert once.row('k')['reconcile_after'], once.row('k')
+    run = ctl(t, once, 'doctor', '--json')
+    found = {f['name']: f for f in map(json.loads, run.stdout.splitlines())}
+    eq((run.returncode, found['unknown']['ok'], found['requests']['ok']),
+       (0, True, True), run)
+    assert found['reconcile']['text'].startswith('1 '), found
+    reconcile(t, once, 0)
+
+
+def test_reconcile_ends_after_the_try_that_is_under_way(t):
+    hold = t.gate('hold')
+    once = due(t, 'completed', keys=('k', 'm'), before='gate hold; ')
+    tries = t.popen([base.ONCECTL, '-f', once.file, 'reconcile'], stdout=-1,
+                    stderr=-1)
+    hold.wait()
+    tries.terminate()
+    wait_until(lambda: not pending(tries.pid), 'the signal has come')
+    hold.open(2)
+    out, err = tries.communicate(timeout=base.WAIT)
+    eq((tries.returncode, out), (1, b'1 keys tried\n'), err)
+    assert b'interrupted' in err, err
+    eq(sorted(r['state'] for r in once.ls()), ['completed', 'unknown'])
+    reconcile(t, once, 1)
+    eq({r['state'] for r in once.ls()}, {'completed'})
+
+
+def pending(pid):
+    """Whether signals wait to be taken."""
+    with open('/proc/%d/status' % pid) as f:
+        lines = dict(line.split(':', 1) for line in f)
+    return int(lines['SigPnd'], 16) | int(lines['ShdPnd'], 16)
+
+
+def test_reconcile_needs_a_configuration(t):
+    once = due(t, 'completed')
+    run = ctl(t, once, 'reconcile')
+    eq((run.returncode, run.stdout), (2, b''), run)
+    assert b'-f' in run.stderr, run
+    eq(once.state('k'), 'unknown')
+
+
+def dead_letter(t):
+    once = due(t, 'unknown', reconcile_attempts=1)
+    reconcile(t, once, 1)
+    eq(once.state('k'), 'dead_letter')
+    return once
+
+
+def test_a_dead_letter_is_resolved_and_its_request_erased(t):
+    once = dead_letter(t)
+    run = ctl(t, once, 'doctor')
+    eq(run.returncode, 1, run)
+    assert b'dead_letter' in run.stdout.splitlines()[-1], run
+    eq(once.ctl('resolve', 'k', '--completed', input=ANSWER),
+       'key k of no scope: dead_letter -> completed\n')
+    once.ctl('doctor')
+    once.start()
+    is_the_answer(once.post('k', b'body'))
+
+
+def test_a_dead_letter_that_was_not_executed_runs_again(t):
+    once = dead_letter(t)
+    once.ctl('resolve', 'k', '--not-executed')
+    once.start()
+    first(once.post('k', b'body'), 200)
+    eq(t.ledger(), ['1 ', '2 '])
+
+
+def test_a_dead_letter_is_forgotten(t):
+    once = dead_letter(t)
+    once.ctl('forget', '--downstream', once.row('k')['downstream'])
+    eq(once.ls(), [])
+    once.ctl('doctor')
