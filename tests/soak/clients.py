@@ -58,7 +58,7 @@ class Clients:
                 draw(rng, [(0, 3), (rng.randint(1, 150), 1)]),
                 draw(rng, [(0, 4), (rng.randint(1, 5000), 4),
                            (LARGE * (identity[1] in self.large), 1)]),
-                draw(rng, [(0, 6), (rng.randint(1, 600), 1)]),
+                draw(rng, [(0, 2), (rng.randint(1, 1500), 1)]),
                 'created' if last else draw(rng, ENDS)))
         return ' '.join(words).encode()
 
@@ -120,7 +120,7 @@ class Clients:
             patience = draw(rng, [(rng.uniform(0.01, 0.3), 2), (2, 3),
                                   (15, 5)])
             event = self.ask(identity, variant, patience)
-            known = event.what in history.FINAL or \
+            known = event.what in history.STORED or \
                 event.code in ('outcome-unknown', 'key-reused')
             if known and rng.random() < 0.7 or self.over.is_set():
                 return

@@ -4,9 +4,11 @@ import history
 from history import Event, Line, Route, Row
 
 ROUTES = {'/unknown': Route(False, True, False),
-          '/resume': Route(True, True, False)}
-A, B, C = (('u', '/unknown', 'a'), ('u', '/resume', 'b'),
-           ('u', '/unknown', 'c'))
+          '/resume': Route(True, True, False),
+          '/asked': Route(False, True, False, True)}
+A, B, C, D, E = (('u', '/unknown', 'a'), ('u', '/resume', 'b'),
+                 ('u', '/unknown', 'c'), ('u', '/asked', 'd'),
+                 ('u', '/asked', 'e'))
 
 
 def run(identity, name, attempt, begin, what, deeds='started acted done',
@@ -33,12 +35,15 @@ def nothing(identity, begin):
 
 
 def good():
-    """a: released, then answered; b: lost and resumed; c: unknown."""
+    """a: released, then answered; b: lost and resumed; c: unknown; d: found
+    to have acted; e: found not to have."""
     lines = run(A, 'a1', 1, 1, 'away', 'started done') + \
         run(A, 'a2', 2, 3, 'created') + \
         run(B, 'b1', 1, 1, '-', 'started', pid=11) + \
         run(B, 'b2', 2, 5, 'created') + \
-        run(C, 'c1', 1, 1, 'exit')
+        run(C, 'c1', 1, 1, 'exit') + run(D, 'd1', 1, 1, 'mute') + \
+        run(E, 'e1', 1, 1, 'crashed', 'started done') + \
+        run(E, 'e2', 2, 5, 'created')
     events = [said(A, 'a1', 1, 'away'), said(A, 'a2', 3),
               problem(A, 'key-in-progress', 3),
               said(A, 'a2', 5, replayed=True),
@@ -46,9 +51,15 @@ def good():
               nothing(B, 1), said(B, 'b2', 5),
               problem(B, 'store-unavailable', 7, 503),
               problem(C, 'handler-failed', 1, 502),
-              problem(C, 'outcome-unknown', 3)]
+              problem(C, 'outcome-unknown', 3),
+              problem(D, 'handler-failed', 1, 502),
+              problem(D, 'outcome-unknown', 3),
+              said(D, 'd1', 5, 'resolved', replayed=True),
+              problem(E, 'handler-failed', 1, 502),
+              problem(E, 'outcome-unknown', 3), said(E, 'e2', 5)]
     rows = [Row(A, 'completed', 2, 'Da'), Row(B, 'completed', 2, 'Db'),
-            Row(C, 'unknown', 1, 'Dc')]
+            Row(C, 'unknown', 1, 'Dc'), Row(D, 'completed', 1, 'Dd'),
+            Row(E, 'completed', 2, 'De')]
     return dict(lines=lines, events=events, rows=rows, routes=ROUTES,
                 deaths={11: 2.0})
 
@@ -162,6 +173,14 @@ REFUSED = [
          problem(B, 'store-unavailable', 1, 503)))),
     ('a_problem_of_another_kind', 'unexpected problem',
      more_events(problem(A, 'key-invalid', 9, 400))),
+    ('found_by_nobody', 'answer that its run did not give',
+     lambda made: made.update(routes=dict(ROUTES, **{
+         '/asked': Route(False, True, False)}))),
+    ('a_run_that_acted_found_not_to_have', 'ran again',
+     more_lines(*run(D, 'd2', 2, 9, 'created'))),
+    ('a_finding_that_is_not_kept', 'not the answer that was seen',
+     more_events(problem(D, 'outcome-unknown', 9))),
+    ('given_up_by_nobody', 'given up', row(C, state='dead_letter')),
     ('a_key_in_progress_at_the_end', 'stuck', row(B, state='in_progress')),
     ('a_run_that_is_not_recorded', 'ran without a record',
      lambda made: made['rows'].pop(0)),

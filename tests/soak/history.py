@@ -16,7 +16,9 @@ UNKNOWN = {'gateway', 'unsure', 'mute', 'exit'}
 LOST = {'killed', 'crashed'}
 STATUS = {'created': 201, 'refused': 404, 'busy': 429, 'failed': 500,
           'away': 503, 'tempfail': 503, 'not-executed': 409, 'gateway': 502,
-          'unsure': 202}
+          'unsure': 202, 'resolved': 201}
+# The answers of records that have come to an end.
+STORED = FINAL | {'resolved'}
 
 # Answers of oncewrap after which this request has run nothing ...
 NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
@@ -40,8 +42,9 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
     defaults=(None,) * 7 + (False, None, None, True, True))
 
 # on_crash; whether keys stay as long as the history; whether a timeout can
-# end a handler.
-Route = collections.namedtuple('Route', 'resume stays timeout')
+# end a handler; whether somebody finds out what became of unknown keys.
+Route = collections.namedtuple('Route', 'resume stays timeout asked',
+                               defaults=(False,))
 
 Row = collections.namedtuple('Row', 'identity state attempt downstream')
 
@@ -135,7 +138,14 @@ class Checker:
     def may_be_released(self, run):
         if run.what in RELEASED:
             return True
-        return self.routes[run.first.identity[1]].resume and self.lost(run)
+        route = self.routes[run.first.identity[1]]
+        if route.asked and 'acted' not in run.deeds and self.open(run):
+            return True
+        return route.resume and self.lost(run)
+
+    def open(self, run):
+        """Whether nobody may know what became of it."""
+        return run.what in UNKNOWN | {None} or self.lost(run)
 
     def check_record(self, runs):
         """The runs of one record, in the order of the ledger."""
@@ -164,22 +174,24 @@ class Checker:
         if (run.first.identity, run.first.downstream) != (
                 e.identity, e.downstream):
             self.no('answer to another request', e, run.first)
-        if run.what != e.what or e.status != STATUS.get(e.what):
+        if e.status != STATUS.get(e.what) or not (
+                run.what == e.what or e.what == 'resolved' and e.replayed and
+                self.open(run) and self.routes[e.identity[1]].asked):
             self.no('answer that its run did not give', e, *run.lines)
-        if e.what in FINAL and 'acted' not in run.deeds:
+        if e.what in STORED and 'acted' not in run.deeds:
             self.no('nobody acted', e, *run.lines)
-        if e.variant != e.asked:
+        if e.variant != e.asked and e.what != 'resolved':
             self.no('answer to another body', e)
         if not e.true:
             self.no('body is not what the handler wrote', e)
-        if e.replayed and e.what not in FINAL:
+        if e.replayed and e.what not in STORED:
             self.no('replay of what is not final', e)
         if run.first.time > e.end:
             self.no('answered before it ran', e, run.first)
 
     def check_answers(self):
         """Of a record there is one final answer, given once and replayed."""
-        seen = grouped((e for e in self.events if e.what in FINAL),
+        seen = grouped((e for e in self.events if e.what in STORED),
                        lambda e: e.downstream)
         for downstream, events in seen.items():
             first = events[0]
@@ -207,12 +219,13 @@ class Checker:
 
     def check_after(self, identity, events):
         """What a client saw is what the later ones get."""
-        if not self.routes[identity[1]].stays:
+        route = self.routes[identity[1]]
+        if not route.stays:
             return
-        final = min((e for e in events if e.what in FINAL),
+        final = min((e for e in events if e.what in STORED),
                     key=lambda e: e.end, default=None)
-        unknown = min((e for e in events if e.code == 'outcome-unknown'),
-                      key=lambda e: e.end, default=None)
+        unknown = min((e for e in events if e.code == 'outcome-unknown' and
+                       not route.asked), key=lambda e: e.end, default=None)
         if final and unknown:
             self.no('final and unknown', final, unknown)
         for e in events:
@@ -220,7 +233,7 @@ class Checker:
                                               'overloaded'):
                 continue
             if final and e.begin > final.end and not (
-                    e.what in FINAL and e.replayed or
+                    e.what in STORED and e.replayed or
                     e.code == 'key-reused' and e.asked != final.asked):
                 self.no('not the answer that was seen', final, e)
             if unknown and e.begin > unknown.end and not (
@@ -248,7 +261,7 @@ class Checker:
             self.no('an identity twice', len(rows), len(self.rows))
         for row in self.rows:
             if row.state not in ('completed', 'failed_retryable', 'unknown',
-                                 'expired'):
+                                 'expired', 'dead_letter'):
                 self.no('stuck', row)
         for downstream, runs in self.records.items():
             last = runs[-1]
@@ -264,7 +277,11 @@ class Checker:
 
     def check_row(self, row, last):
         """The record of a run that was its last."""
-        if row.state == 'completed' and last.what not in FINAL:
+        asked = self.routes[row.identity[1]].asked
+        if row.state == 'dead_letter' and not asked:
+            self.no('given up', row)
+        if row.state == 'completed' and last.what not in FINAL and not (
+                asked and 'acted' in last.deeds):
             self.no('completed, and nobody acted', row, *last.lines)
         if row.state == 'failed_retryable' and not self.may_be_released(last):
             self.no('released, and it ran', row, *last.lines)

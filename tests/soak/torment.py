@@ -1,4 +1,5 @@
 """What goes wrong: one thing after the other, at random."""
+import json
 import os
 import random
 import signal
@@ -17,16 +18,16 @@ TERM_LIMIT = 20     # seconds that an oncewrap may take to end
 class Torment:
     """Plagues oncewraps, their handlers, and the disk that they write to."""
 
-    def __init__(self, t, seed, onces, clients, disk, slow):
+    def __init__(self, t, seed, onces, clients, disk):
         self.t, self.onces, self.clients = t, onces, clients
         self.disk = disk        # of its own and small, or None
-        self.slow = slow
         self.rng = random.Random('%s torment' % seed)
         self.deaths = {}
         self.count = {}
         self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
                       self.kill_handler, self.kill_handler, self.hang_up,
-                      self.look, self.hold_lock, self.hold_log, self.rest]
+                      self.look, self.look, self.resolve, self.resolve,
+                      self.forget, self.hold_lock, self.hold_log]
         if disk:
             self.deeds += [self.fill, self.fill]
 
@@ -125,17 +126,47 @@ class Torment:
 
     # --- the store ---
 
-    def look(self):
-        """An operator does."""
-        words = self.rng.choice([['ls'], ['ls', '--json'], ['doctor'],
-                                 ['stats'], ['metrics'], ['sweep'], ['reap']])
-        run = subprocess.run([base.ONCECTL, '-d', self.onces[0].database] +
-                             words, capture_output=True, timeout=60)
-        known = words[0] not in ('sweep', 'reap') or \
-            b'usage' not in run.stderr
-        assert run.returncode in ((0, 1) if known else (2,)), \
-            'oncectl %s: %d %r' % (words, run.returncode, run.stderr[-800:])
+    def ctl(self, *words, **kw):
+        """What oncectl says, or None if the store did not let it."""
+        run = subprocess.run(
+            [base.ONCECTL, '-d', self.onces[0].database] + list(words),
+            capture_output=True, timeout=60, **kw)
+        assert run.returncode in (0, 1), 'oncectl %s: %d %r' % (
+            words, run.returncode, run.stderr[-800:])
         base.check_log(run.stderr.decode('utf-8', 'replace'))
+        return run.stdout if run.returncode == 0 else None
+
+    def look(self):
+        """An operator does, or makes a pass."""
+        self.ctl(*self.rng.choice([
+            ['ls'], ['ls', '--json'], ['doctor'], ['stats', '--by-scope'],
+            ['metrics'], ['sweep'], ['reap'], ['export']]))
+
+    def rows(self, *words):
+        return [json.loads(line) for line in
+                (self.ctl('ls', '--json', *words) or b'').splitlines()]
+
+    def resolve(self):
+        """Who knows what the handlers did says so."""
+        rows = self.rows('--state', 'unknown', '--path', '/asked')
+        time.sleep(0.2)     # a handler whose oncewrap was killed is dying
+        for row in rows[:self.rng.randrange(6)]:
+            name = ['--downstream', row['downstream']]
+            found = subprocess.run(
+                [self.t.program('deeds'), self.t.dir, 'find'],
+                env={'ONCE_DOWNSTREAM_KEY': row['downstream']},
+                stdout=subprocess.PIPE, check=True).stdout
+            if b'not-executed' in found:
+                self.ctl('resolve', *name, '--not-executed')
+            else:
+                self.ctl('resolve', *name, '--completed', input=found)
+
+    def forget(self):
+        """Some keys are of no use to anybody."""
+        rows = self.rows('--path', '/short')
+        for row in self.rng.sample(rows, min(3, len(rows))):
+            self.ctl('forget', row['key'], '--scope', row['scope'],
+                     '--path', row['path'])
 
     def hold_lock(self):
         """A stranger writes, or means to."""

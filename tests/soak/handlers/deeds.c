@@ -2,7 +2,7 @@
  * A handler that does what the request's body says, and whose deeds outlive
  * it: each is a line of the ledger, synced before the next step.
  *
- *	deeds FOLDER
+ *	deeds FOLDER [find]
  *
  *	DEED MILLISECONDS KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
  *
@@ -21,6 +21,9 @@
  * milliseconds before and after the act, bytes of answer, milliseconds that a
  * process outlives it, and how it ends (see ends[]).  RUN differs from run to
  * run, and is in the answer.
+ *
+ * With find it says what became of the runs for ONCE_DOWNSTREAM_KEY, as a
+ * program does that finds out what happened; now and then that fails.
  */
 #include <sys/file.h>
 #include <sys/random.h>
@@ -207,6 +210,49 @@ leave_behind(long ms, const struct end *end, int fd)
 	close(ready[0]);
 }
 
+/*
+ * Whether a run for that downstream key acted; run becomes its name.  A run
+ * acts once, and only while its outcome is open.
+ */
+static int
+find_act(void)
+{
+	char line[4096], of[64], name[17];
+	int found = 0;
+	FILE *f;
+
+	if ((f = fdopen(open_in_folder("ledger", O_RDONLY), "r")) == NULL)
+		fail("ledger");
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "acted %*s %*s %*s %*s %63s %*s %16s", of,
+			name) == 2 &&
+		    strcmp(of, downstream) == 0) {
+			memcpy(run, name, sizeof(run));
+			found = 1;
+		}
+	}
+	fclose(f);
+	return found;
+}
+
+static int
+find(unsigned long long luck)
+{
+	downstream = need("ONCE_DOWNSTREAM_KEY");
+	if (!find_act()) {
+		puts("Content-Type: text/plain\n"
+		     "Idempotency-Outcome: not-executed\n");
+		return 0;
+	}
+	if (luck % 8 == 0 && getenv("ONCE_KEY") != NULL)
+		raise(SIGKILL);
+	printf("Status: 201\nContent-Type: text/plain\n"
+	       "Idempotency-Outcome: completed\nX-Run: %s\nX-Downstream: %s\n"
+	       "X-What: resolved\nX-Variant: -\n\n%s\n",
+	    run, downstream, run);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -217,9 +263,11 @@ main(int argc, char **argv)
 	size_t n;
 	int fd;
 
-	if (argc != 2 || getrandom(&id, sizeof(id), 0) != sizeof(id))
+	if (argc < 2 || getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return 99;
 	folder = argv[1];
+	if (argc == 3 && strcmp(argv[2], "find") == 0)
+		return find(id);
 	key = need("ONCE_KEY");
 	path = need("ONCE_PATH");
 	user = need("REMOTE_USER");
