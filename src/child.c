@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -74,12 +75,17 @@ struct birth {
 	const char *volatile step;
 };
 
+/* RLIMIT_NOFILE as we found it: programs that use select(2) rely on it. */
+static struct rlimit descriptors;
+
 int
 child_init(void)
 {
 	int fd, sig;
 	struct sigaction sa;
 
+	if (getrlimit(RLIMIT_NOFILE, &descriptors) == -1)
+		return errno;
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
 			return errno;
@@ -128,6 +134,9 @@ child_side(void *arg)
 			goto fail;
 	}
 	if (spec->held != -1 && dup2(spec->held, CHILD_HELD) == -1)
+		goto fail;
+	birth->step = "setrlimit";
+	if (setrlimit(RLIMIT_NOFILE, &descriptors) == -1)
 		goto fail;
 	if (spec->umask != -1)
 		umask((mode_t)spec->umask);

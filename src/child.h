@@ -30,7 +30,8 @@ struct child {
 
 /*
  * Once, before the first thread: descriptors 0-2 are open, all others are
- * close-on-exec, no signal is ignored.  0 or an errno.
+ * close-on-exec, no signal is ignored.  Children get the limit of descriptors
+ * that holds now, whatever we raise ours to.  0 or an errno.
  */
 int child_init(void);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +36,10 @@
 
 /* Exit status: 0, 1 (configuration or start), 2 (usage), as the manual says */
 #define EXIT_USAGE 2
+
+/* Descriptors wanted: connections, and for each worker pipes, files, a
+ * connection to read with. */
+#define DESCRIPTORS (LIMIT_CONNECTIONS + 8 * LIMIT_WORKERS)
 
 /* After drain_timeout: what handlers need to die, and answers to leave. */
 #define DRAIN_GRACE 2000
@@ -388,6 +393,23 @@ stop(struct daemon *d, const sigset_t *signals)
 	confbox_free(d->box);
 }
 
+/* A connection is a descriptor, a run some more; the usual soft limit of 1024
+ * is for programs that use select(2). */
+static void
+raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1 ||
+	    limit.rlim_cur >= DESCRIPTORS)
+		return;
+	limit.rlim_cur =
+	    limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
+		log_event(LOG_WARN, "descriptors", NULL,
+		    LOG_S("error", strerror(errno)));
+}
+
 static void
 serve(struct daemon *d, const sigset_t *signals)
 {
@@ -438,6 +460,7 @@ main(int argc, char **argv)
 		fputs("oncewrap: cannot start\n", stderr);
 		return EXIT_FAILURE;
 	}
+	raise_descriptors();
 	if ((status = start(&d, conf)) == 0)
 		serve(&d, &signals);
 	stop(&d, &signals);

@@ -2,6 +2,7 @@
 import os
 import pwd
 import re
+import resource
 import signal
 import time
 
@@ -407,3 +408,14 @@ def test_temporary_files_are_unlinked(t):
     assert any(link.startswith(t.path('spool')) for link in links), links
     gate.open()
     eq(conn.answer().status, 200)
+
+
+def test_limit_of_descriptors_is_the_one_oncewrap_was_started_with(t):
+    once = t.once(
+        handler=t.sh('status 200; ulimit -Sn; ulimit -Hn'),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                              (777, 4000)))
+    first(once.post('k'), 200, b'777\n4000\n')
+    with open('/proc/%d/limits' % once.pid) as limits:
+        eq([line.split()[3] for line in limits
+            if line.startswith('Max open files')], ['4000'])
