@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 
 import base
+from clocks import Clocks
 
 import history
 import torment
@@ -69,6 +70,7 @@ class Soak:
         self.t, self.seconds = t, seconds
         os.mkdir(t.path('claims'))
         self.disk = small_disk(t, 16 + seconds // 4)
+        clocks = Clocks(t)
         handler = '%s %s' % (t.program('deeds'), t.dir)
         PATHS['/asked'][1]['reconcile'] = handler + ' find'
         database = os.path.join(self.disk or t.dir, 'soak.db')
@@ -80,7 +82,7 @@ class Soak:
         self.database = database
         self.clients = Clients(seed, clients, ROUTES)
         self.torment = torment.Torment(t, seed, self.onces, self.clients,
-                                       self.disk)
+                                       self.disk, clocks)
 
     def run(self):
         self.torment.start(self.onces[0])

@@ -9,6 +9,7 @@ import time
 
 import base
 import proc
+from clocks import HOUR, YEAR
 
 from clients import answers
 
@@ -18,16 +19,18 @@ TERM_LIMIT = 20     # seconds that an oncewrap may take to end
 class Torment:
     """Plagues oncewraps, their handlers, and the disk that they write to."""
 
-    def __init__(self, t, seed, onces, clients, disk):
+    def __init__(self, t, seed, onces, clients, disk, clocks):
         self.t, self.onces, self.clients = t, onces, clients
         self.disk = disk        # of its own and small, or None
+        self.clocks = clocks
         self.rng = random.Random('%s torment' % seed)
         self.deaths = {}
         self.count = {}
         self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
                       self.kill_handler, self.kill_handler, self.hang_up,
                       self.look, self.look, self.resolve, self.resolve,
-                      self.forget, self.hold_lock, self.hold_log]
+                      self.forget, self.hold_lock, self.hold_log,
+                      self.set_clock]
         if disk:
             self.deeds += [self.fill, self.fill]
 
@@ -123,6 +126,14 @@ class Torment:
                                                 signal.SIGTERM]))
                 return
             time.sleep(0.005)
+
+    def set_clock(self):
+        """The wall clock is wrong, or right again; or the host sleeps."""
+        wrong = self.rng.choice([0, 0, 1, -1, 3 * HOUR, -3 * HOUR, 50 * YEAR,
+                                 -50 * YEAR])
+        self.clocks.jump(wrong - self.clocks.wall_added)
+        if self.rng.random() < 0.2:
+            self.clocks.passes(self.rng.uniform(0, 5))
 
     # --- the store ---
 
