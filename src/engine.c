@@ -58,7 +58,7 @@ struct job {
 
 /* --- refusing ----------------------------------------------------------- */
 
-/* For use as `return (refuse(...))`: a stage that refuses returns false. */
+/* For use as `return refuse(...)`: a stage that refuses returns false. */
 static bool
 refuse(struct job *job, enum problem_code code, const char *detail)
 {
