@@ -31,7 +31,7 @@
 #include "scope.h"
 #include "engine.h"
 
-/* A record whose recipe keeps changing under us would be a bug. */
+/* A record that keeps changing under us would be a bug. */
 #define RESERVE_TRIES 8
 
 struct engine {
@@ -309,27 +309,33 @@ not_kept(struct job *job)
 	answer_problem(job->answer, &problem, job->conf, job->rq);
 }
 
-static void
+/* False: since it was looked at, the key has ended by age, and is another one
+ * or none. */
+static bool
 replay(struct job *job)
 {
 	struct answer *answer = job->answer;
 	struct response *response = &answer->response;
 	enum rc rc;
 
+	FAULT(REPLAY_FOUND);
 	rc = store_answer(
 	    job->engine->store, job->record.id, response, &answer->spool);
+	if (rc == RC_NOTFOUND)
+		return false;
 	if (rc != RC_OK) {
 		response_free(response);
 		response_init(response);
 		(void)refuse_store(job, rc);
-		return;
+		return true;
 	}
 	if (response->kind == RESPONSE_LOCAL_REDIRECT)
-		return;
+		return true;
 	FAULT(REPLAY_READ);
 	attempt_add_expires(
 	    job->engine->store, response, job->record.expires_at);
 	(void)response_add(response, "Idempotent-Replayed", "true");
+	return true;
 }
 
 /* --- requests that are not guarded -------------------------------------- */
@@ -384,6 +390,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 {
 	enum decision decision;
 	struct job job;
+	int tries;
 
 	job_init(&job, engine, conf, rq, answer);
 	if (rq->method[0] == '\0') {
@@ -399,9 +406,18 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		pass_through(&job);
 		goto out;
 	}
-	if (!receive(&job) || !identify(&job) || !take_fingerprint(&job) ||
-	    !reserve(&job, &decision))
+	if (!receive(&job) || !identify(&job) || !take_fingerprint(&job))
 		goto out;
+	for (tries = 0; tries < RESERVE_TRIES; tries++) {
+		if (!reserve(&job, &decision))
+			goto out;
+		if (decision != DECIDE_REPLAY || replay(&job))
+			break;
+	}
+	if (tries == RESERVE_TRIES) {
+		(void)refuse_store(&job, RC_NOTFOUND);
+		goto out;
+	}
 
 	switch (decision) {
 	case DECIDE_RUN:
@@ -410,8 +426,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		attempt_judge(&job.attempt);
 		attempt_complete(&job.attempt, answer);
 		break;
-	case DECIDE_REPLAY:
-		replay(&job);
+	case DECIDE_REPLAY: /* done */
 		break;
 	case DECIDE_NOT_KEPT:
 		not_kept(&job);

@@ -75,6 +75,8 @@
 	X(ANSWER_READY) \
 	/* some of it is sent, or all */ \
 	X(ANSWER_SENT) \
+	/* a key was found completed, its answer is not read yet */ \
+	X(REPLAY_FOUND) \
 	/* a stored answer was read */ \
 	X(REPLAY_READ) \
 	/* before and after each batch: what was committed stands, the rest is

@@ -52,6 +52,7 @@ TABLE = {
     'ANSWER_READY': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
     'ANSWER_SENT': WAY + REPLAYED + [('large', 1), ('duplicates', 8),
                                      ('lost', 1)],
+    'REPLAY_FOUND': [('replay', 1), ('duplicates', 1)],
     'REPLAY_READ': [('replay', 1), ('duplicates', 1)],
     'SWEEP_BEFORE': [('swept', 1), ('upgrade', 1)],
     'SWEEP_AFTER': [('swept', 1)],
@@ -127,6 +128,8 @@ def cases():
                           case(scenario.stopped, fate, name, 1)))
             found.append(('%s.continued.%s.1' % (fate, name),
                           case(scenario.continued, fate, name, 1)))
+        found.append(('%s.forgotten.REPLAY_FOUND.1' % fate,
+                      case(scenario.forgotten, fate, 'REPLAY_FOUND', 1)))
         for name in STAYS if fate == 'resume' else ():
             found.append(('%s.child_stays.%s.1' % (fate, name),
                           case(scenario.child_stays, fate, name, 1)))

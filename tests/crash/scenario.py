@@ -33,7 +33,8 @@ def duplicates(t, *point):
     life = Life(t, point, server={'workers': '8'},
                 defaults={'concurrent': 'wait'})
     life.arm()
-    if point[1] in ('REPLAY_READ', 'ANSWER_READY', 'ANSWER_SENT'):
+    if point[1] in ('REPLAY_FOUND', 'REPLAY_READ', 'ANSWER_READY',
+                    'ANSWER_SENT'):
         for _ in range(2):
             parallel([lambda: life.post('k')] * 8)
     else:
@@ -266,6 +267,19 @@ def stopped(t, *point):
     run.result()
     wait_until(lambda: life.once.state('k') != 'in_progress', 'it is swept')
     life.check(['k'])
+
+
+def forgotten(t, *point):
+    """A key ends while its answer is about to be read: it is a new one."""
+    life = Life(t, point, stop=True)
+    life.arm()
+    life.post('k')
+    run = Background(lambda: life.once.post('k'))
+    wait_until(lambda: proc.state(life.once.pid) == 'T', 'it is stopped')
+    life.once.ctl('forget', 'k')
+    life.once.process.send_signal(signal.SIGCONT)
+    answer = run.result()
+    eq((answer.status, answer.replayed), (201, None), answer)
 
 
 def continued(t, *point):
