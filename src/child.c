@@ -75,17 +75,20 @@ struct birth {
 	const char *volatile step;
 };
 
-/* RLIMIT_NOFILE as we found it: programs that use select(2) rely on it. */
-static struct rlimit descriptors;
+/* The soft RLIMIT_NOFILE as we found it: programs that use select(2) rely on
+ * it. */
+static rlim_t descriptors;
 
 int
 child_init(void)
 {
 	int fd, sig;
 	struct sigaction sa;
+	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &descriptors) == -1)
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
 		return errno;
+	descriptors = limit.rlim_cur;
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
 			return errno;
@@ -122,6 +125,7 @@ child_side(void *arg)
 {
 	struct birth *birth = arg;
 	const struct child_spec *spec = birth->spec;
+	struct rlimit limit;
 	sigset_t none;
 	int i;
 
@@ -136,7 +140,12 @@ child_side(void *arg)
 	if (spec->held != -1 && dup2(spec->held, CHILD_HELD) == -1)
 		goto fail;
 	birth->step = "setrlimit";
-	if (setrlimit(RLIMIT_NOFILE, &descriptors) == -1)
+	/* Somebody may have lowered the hard limit meanwhile. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		goto fail;
+	if (limit.rlim_cur > descriptors)
+		limit.rlim_cur = descriptors;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
 		goto fail;
 	if (spec->umask != -1)
 		umask((mode_t)spec->umask);
