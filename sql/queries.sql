@@ -113,25 +113,25 @@ INSERT INTO once_body(key_id, body) VALUES (?1, zeroblob(?2));
 
 -- Finding out what happened ------------------------------------------------
 
--- Nobody holds a lease on these: who names how many tries were begun when he
--- looked (less than 0: an operator, who may settle what was given up too)
--- changes nothing if somebody was faster.
+-- Nobody holds a lease on these.  Whoever settles one names the attempt, and
+-- how many tries were begun, when he looked (less than 0: an operator, who may
+-- settle what was given up too): he changes nothing if somebody was faster.
 
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
     updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
     kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
     reason = ?11, headers = ?12, body = ?13
-WHERE id = ?1 AND ((state = 'unknown' AND reconcile_attempts = ?2
-	AND attempt = ?14)
-    OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+WHERE id = ?1 AND attempt = ?14
+    AND ((state = 'unknown' AND reconcile_attempts = ?2)
+	OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
 
 -- name: resolve_released
 UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
     updated_at = ?3, expires_at = ?4 + retention, last_error = ?5
-WHERE id = ?1 AND ((state = 'unknown' AND reconcile_attempts = ?2
-	AND attempt = ?6)
-    OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+WHERE id = ?1 AND attempt = ?6
+    AND ((state = 'unknown' AND reconcile_attempts = ?2)
+	OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
 
 -- name: resolve_dead
 UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,

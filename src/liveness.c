@@ -164,6 +164,12 @@ liveness_attempt(const struct liveness *l, int *fd, int64_t *name)
 	return rc;
 }
 
+bool
+liveness_in_place(const struct liveness *l)
+{
+	return same_file(l);
+}
+
 int64_t
 liveness_file(const struct liveness *l)
 {

@@ -33,6 +33,10 @@ enum rc liveness_attempt(const struct liveness *, int *fd, int64_t *name);
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *);
 
+/* Whether the lock file is still there by its name: if not, others cannot see
+ * our lock, and take us for dead. */
+bool liveness_in_place(const struct liveness *);
+
 /* This process's name, > 0. */
 int64_t liveness_self(const struct liveness *);
 

@@ -17,6 +17,7 @@
 #include "conf_value.h"
 #include "conffile.h"
 #include "log.h"
+#include "run.h"
 #include "oncectl_time.h"
 #include "spool.h"
 #include "oncectl.h"
@@ -271,6 +272,8 @@ main(int argc, char **argv)
 	command = find_command(&ctl);
 	if (command == NULL)
 		return usage(stderr);
+	if (run_init() != RC_OK) /* of reconcilers */
+		return ONCECTL_REFUSED;
 	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
 				  : conf_default(&why);
 	if (conf == NULL) {

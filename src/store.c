@@ -293,16 +293,18 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	    what->reconcile_delay > LONGEST ||
 	    (what->on_crash == CONF_CRASH_RESUME) != (what->attempt != NULL))
 		return RC_INVALID;
-	/* What is written to a file without a name is gone with us. */
-	if (!store_file_is_there(store)) {
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", store->file),
-		    LOG_S("message", "it has been removed or replaced"));
-		return RC_IO;
-	}
 	rc = store_liveness(store, &liveness);
 	if (rc != RC_OK)
 		return rc;
+	/* What is written to a file without a name is gone with us; and a
+	 * lease that nobody sees is held would be swept from under us. */
+	if (!store_file_is_there(store) || !liveness_in_place(liveness)) {
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", store->file),
+		    LOG_S("message",
+			"it, or its lock file, was removed or replaced"));
+		return RC_IO;
+	}
 	store_op_init(&op, OP_RESERVE);
 	op.reserve.what = what;
 	op.reserve.owner = liveness_self(liveness);

@@ -189,6 +189,34 @@ without_the_lock_file_nobody_is_settled(void **state)
 	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
 }
 
+/* Nobody could see that the lease is held. */
+static void
+without_the_lock_file_nothing_is_reserved(void **state)
+{
+	char lock[128], aside[140];
+
+	(void)state;
+	snprintf(lock, sizeof(lock), "%s-lock", file);
+	snprintf(aside, sizeof(aside), "%s-aside", lock);
+	assert_int_equal(rename(lock, aside), 0);
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_int_equal(rename(aside, lock), 0);
+	reserve("k");
+}
+
+static void
+without_the_database_nothing_is_reserved(void **state)
+{
+	char aside[128];
+
+	(void)state;
+	snprintf(aside, sizeof(aside), "%s-aside", file);
+	assert_int_equal(rename(file, aside), 0);
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_int_equal(rename(aside, file), 0);
+	reserve("k");
+}
+
 /* By another name the database is the same, and so is its lock file. */
 static void
 a_symbolic_link_to_the_database_is_the_database(void **state)
@@ -924,6 +952,8 @@ main(void)
 		TEST_DIR(a_killed_process_leaves_unknown),
 		TEST_DIR(a_sweep_is_bounded_and_spares_the_living),
 		TEST_DIR(without_the_lock_file_nobody_is_settled),
+		TEST(without_the_lock_file_nothing_is_reserved),
+		TEST(without_the_database_nothing_is_reserved),
 		TEST_DIR(a_symbolic_link_to_the_database_is_the_database),
 		TEST_DIR(of_two_processes_one_wins),
 		TEST(another_store_s_settlement_is_seen),

@@ -140,8 +140,8 @@ the_next_attempt_keeps_its_own_request(void **state)
 static enum rc resolve(const struct store_lease *, struct store_tries,
     enum record_state, size_t body);
 
-/* An operator's. */
-static const struct store_tries anyhow = { 0, -1 };
+/* An operator's, who looked at the first attempt. */
+static const struct store_tries anyhow = { 1, -1 };
 
 /* Tries that are up to date, for a key that was tried so often. */
 static struct store_tries
@@ -388,6 +388,9 @@ a_verdict_on_an_earlier_attempt_is_lost(void **state)
 	for (i = 0; i < COUNT(states); i++) /* while it runs */
 		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
 	settle(&second, RECORD_UNKNOWN);
+	/* an operator's too, who looked before */
+	assert_int_equal(
+	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
 	make_due();
 	raw("UPDATE once_key SET reconcile_attempts = 1");
 	for (i = 0; i < COUNT(states); i++)
