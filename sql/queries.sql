@@ -185,6 +185,17 @@ WHERE state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?1
 ORDER BY expires_at LIMIT ?2;
 
+-- Reads what deleting those rows will read: their entries in the index of
+-- identities are anywhere in it.
+-- name: reap_ahead
+SELECT (SELECT i.id FROM once_key i
+	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
+    (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id)
+FROM once_key k
+WHERE k.state IN ('completed', 'failed_retryable', 'expired')
+    AND k.expires_at <= ?1
+ORDER BY k.expires_at LIMIT ?2;
+
 -- The marker stays, the answer goes.
 -- name: expire
 UPDATE once_key SET state = 'expired', updated_at = ?3,

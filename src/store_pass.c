@@ -146,7 +146,7 @@ store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 static enum rc
 give_back(struct db *db)
 {
-	int64_t unused, all;
+	int64_t unused, all, until;
 	struct db_stmt *s;
 	enum rc rc;
 
@@ -162,10 +162,12 @@ give_back(struct db *db)
 	db_reset(s);
 	if (unused <= STORE_FREE_PAGES || unused <= all / 2)
 		return RC_OK;
+	until = clock_mono() + STORE_FREE_TIME;
 	s = db_stmt(db, QUERY_VACUUM_STEP);
 	do
-		rc = db_step_row(s);
-	while (rc == RC_OK);
+		rc = db_step_row(s); /* one page */
+	while (rc == RC_OK && clock_mono() < until);
+	db_reset(s);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -225,9 +227,9 @@ store_ops_reap(struct op_reap *op, struct db *db, int64_t now)
 	store_changes_free(op->changes, op->n);
 	op->n = 0;
 	rc = reap_list(op, db, now);
-	if (rc != RC_OK || op->n == 0)
-		return rc;
-	if ((rc = db_step_done(db_stmt(db, QUERY_REAP_MARK))) != RC_OK)
+	if (rc == RC_OK && op->n > 0)
+		rc = db_step_done(db_stmt(db, QUERY_REAP_MARK));
+	if (rc != RC_OK)
 		return rc;
 	for (i = 0; i < op->n; i++) {
 		if ((rc = reap_one(db, &op->changes[i], now)) != RC_OK)

@@ -1,0 +1,279 @@
+/*
+ * Reaping at scale: how long a batch holds the write lock in a database with
+ * millions of keys, all of them past their retention.
+ *
+ *	scale make FILE KEYS [BODY]  a database of that many keys, with bodies
+ *	                             of so many bytes
+ *	scale reap FILE ROWS BATCHES [cold]
+ *	                             reaps that many batches of at most ROWS
+ *
+ * cold: before each batch the file is dropped from the page cache, so all that
+ * the batch needs comes from the disk: less memory than any limit leaves.
+ *
+ * A batch is what the committer makes of one: BEGIN IMMEDIATE, the batch,
+ * COMMIT with a sync; then the log is moved into the database if it is due,
+ * without the lock.  The lock is held from after BEGIN until after COMMIT; on
+ * a machine that has other things to do, look at the processor time of it.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "migrate.h"
+#include "store_ops.h"
+
+#define CHECKPOINT (4 * 1024 * 1024) /* as in committer_thread.c */
+
+static double
+read_ms(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static double
+now_ms(void)
+{
+	return read_ms(CLOCK_MONOTONIC);
+}
+
+static void
+must(enum rc rc, const char *what)
+{
+	if (rc == RC_OK)
+		return;
+	fprintf(stderr, "scale: %s: %s\n", what, rc_text(rc));
+	exit(1);
+}
+
+static void
+run(sqlite3 *db, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+		return;
+	fprintf(stderr, "scale: %s: %s\n", sql, sqlite3_errmsg(db));
+	exit(1);
+}
+
+static struct migrate_options
+options(const char *file)
+{
+	struct migrate_options o;
+
+	memset(&o, 0, sizeof(o));
+	o.file = file;
+	o.mode = 0600;
+	o.create = true;
+	o.full = true;
+	o.busy_timeout = 60000;
+	return o;
+}
+
+/* --- making it ---------------------------------------------------------- */
+
+/* Keys as clients make them: in no order.  Two thousand end each second. */
+static const char fill[] =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+    "WHERE i < %lld) "
+    "INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint, "
+    "recipe, downstream, on_crash, retention, created_at, updated_at, "
+    "expires_at, kept, status, kind, response_version, body_length, headers, "
+    "body) SELECT i, lower(hex(randomblob(16))), '/payments', "
+    "'customer-' || (i %% 1000), 'completed', 1, randomblob(32), 1, "
+    "lower(hex(randomblob(18))), 'unknown', 86400000, 1700000000000 + i / 2, "
+    "1700000000100 + i / 2, 86400000 + i / 2, 1, 201, 0, 1, %d, "
+    "CAST('Content-Type: application/json' || char(13, 10) AS BLOB), "
+    "%s FROM n";
+
+/* Indexes are made anew when all rows are there: that is a sort. */
+static void
+make(const char *file, long long keys, int body)
+{
+	struct migrate_options o = options(file);
+	char err[256], sql[2048], bytes[64], *indexes;
+	sqlite3_stmt *s;
+	struct db *db;
+	sqlite3 *raw;
+	double begin = now_ms();
+
+	must(migrate_open(&db, &o, err, sizeof(err)), "make");
+	db_close(db);
+	if (sqlite3_open(file, &raw) != SQLITE_OK)
+		exit(1);
+	run(raw,
+	    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+	    "PRAGMA cache_size = -200000;"
+	    "CREATE TEMP TABLE made AS SELECT name, sql FROM sqlite_schema "
+	    "WHERE type = 'index' AND tbl_name = 'once_key'");
+	if (sqlite3_prepare_v2(raw,
+		"SELECT group_concat('DROP INDEX ' || name, ';'), "
+		"group_concat(sql, ';') FROM made",
+		-1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW)
+		exit(1);
+	snprintf(sql, sizeof(sql), "%s", sqlite3_column_text(s, 0));
+	indexes = strdup((const char *)sqlite3_column_text(s, 1));
+	sqlite3_finalize(s);
+	if (indexes == NULL)
+		exit(1);
+	run(raw, sql);
+	run(raw, "INSERT INTO once_recipe(id, text) VALUES (1, '1 json')");
+	run(raw, "BEGIN");
+	snprintf(bytes, sizeof(bytes),
+	    body <= STORE_INLINE ? "randomblob(%d)" : "NULL", body);
+	snprintf(sql, sizeof(sql), fill, keys, body, bytes);
+	run(raw, sql);
+	if (body > STORE_INLINE) {
+		snprintf(sql, sizeof(sql),
+		    "INSERT INTO once_body(key_id, body) "
+		    "SELECT id, randomblob(%d) FROM once_key",
+		    body);
+		run(raw, sql);
+	}
+	run(raw, indexes);
+	run(raw, "COMMIT; PRAGMA journal_mode = WAL");
+	sqlite3_close(raw);
+	free(indexes);
+	printf("%lld keys made in %.0f s\n", keys, (now_ms() - begin) / 1e3);
+}
+
+/* --- reaping it --------------------------------------------------------- */
+
+static int
+ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+show(const char *what, double *ms, int n)
+{
+	double sum = 0;
+	int i;
+
+	if (n == 0)
+		return;
+	qsort(ms, (size_t)n, sizeof(*ms), ascending);
+	for (i = 0; i < n; i++)
+		sum += ms[i];
+	printf("%-10s ms: median %.2f  99%% %.2f  most %.2f  mean %.2f (%d)\n",
+	    what, ms[n / 2], ms[n * 99 / 100], ms[n - 1], sum / n, n);
+}
+
+/* As store_reap() does before it asks for the lock. */
+static double
+read_ahead(struct db *db, int rows)
+{
+	double begin = now_ms();
+	struct db_stmt *s = db_stmt(db, QUERY_REAP_AHEAD);
+	enum rc rc;
+
+	db_bind_int(s, 1, INT64_MAX / 2);
+	db_bind_int(s, 2, rows);
+	while ((rc = db_step_row(s)) == RC_OK)
+		;
+	if (rc != RC_NOTFOUND)
+		must(rc, "read ahead");
+	return now_ms() - begin;
+}
+
+static void
+reap(const char *file, int rows, int batches, bool cold)
+{
+	struct migrate_options o = options(file);
+	double *ahead, *held, *cpu, *moved, begin, all = 0;
+	int i, nheld = 0, nmoved = 0, keys = 0;
+	struct store_change *changes;
+	char err[256], command[600];
+	struct db *db, *reader;
+	struct op op;
+	enum rc rc;
+
+	must(migrate_open(&db, &o, err, sizeof(err)), "open");
+	must(db_open(&reader, file, 60000), "open");
+	must(db_setup_reader(reader), "open");
+	ahead = calloc((size_t)batches, sizeof(*ahead));
+	cpu = calloc((size_t)batches, sizeof(*cpu));
+	held = calloc((size_t)batches, sizeof(*held));
+	moved = calloc((size_t)batches, sizeof(*moved));
+	changes = calloc((size_t)rows, sizeof(*changes));
+	if (ahead == NULL || cpu == NULL || held == NULL || moved == NULL ||
+	    changes == NULL)
+		exit(1);
+	/* Another process: closing the file here would drop SQLite's locks. */
+	snprintf(command, sizeof(command),
+	    "dd of='%s' oflag=nocache conv=notrunc,fdatasync count=0 "
+	    "status=none",
+	    file);
+	for (i = 0; i < batches; i++) {
+		if (cold && system(command) != 0)
+			exit(1);
+		all += ahead[i] = read_ahead(reader, rows);
+		store_op_init(&op, OP_REAP);
+		op.reap.limit = rows;
+		op.reap.changes = changes;
+		begin = now_ms();
+		must(db_begin(db), "begin");
+		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID);
+		rc = store_op_run(&op, db, INT64_MAX / 2);
+		must(rc, "reap");
+		must(db_commit(db), "commit");
+		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID) - cpu[i];
+		held[nheld++] = now_ms() - begin;
+		all += held[nheld - 1];
+		keys += op.reap.n;
+		rc = op.reap.n == 0 ? RC_NOTFOUND : RC_OK;
+		store_op_release(&op);
+		if (rc == RC_NOTFOUND)
+			break;
+		if (db_wal_bytes(db) < CHECKPOINT)
+			continue;
+		begin = now_ms();
+		(void)db_checkpoint(db, false);
+		moved[nmoved++] = now_ms() - begin;
+		all += moved[nmoved - 1];
+	}
+	printf("%d keys in batches of %d%s: %.0f keys/s\n", keys, rows,
+	    cold ? ", cold" : "", keys / all * 1e3);
+	show("read ahead", ahead, nheld);
+	show("lock held", held, nheld);
+	show("of it cpu", cpu, nheld);
+	show("log moved", moved, nmoved);
+	free(ahead);
+	free(cpu);
+	free(held);
+	free(moved);
+	free(changes);
+	db_close(reader);
+	db_close(db);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc >= 4 && strcmp(argv[1], "make") == 0)
+		make(argv[2], atoll(argv[3]), argc > 4 ? atoi(argv[4]) : 100);
+	else if (argc >= 5 && strcmp(argv[1], "reap") == 0)
+		reap(argv[2], atoi(argv[3]), atoi(argv[4]),
+		    argc > 5 && strcmp(argv[5], "cold") == 0);
+	else {
+		fputs("usage: scale make FILE KEYS [BODY]\n"
+		      "       scale reap FILE ROWS BATCHES [cold]\n",
+		    stderr);
+		return 2;
+	}
+	return 0;
+}
