@@ -188,7 +188,6 @@ child_start(
 	pid_t pid;
 
 	/* None is overwritten before it is used, nor left close-on-exec. */
-	assert(descriptors.rlim_max != 0); /* child_init() */
 	for (i = 0; i < 3; i++)
 		assert(spec->fd[i] > STDERR_FILENO);
 	assert(spec->held == -1 || spec->held > CHILD_HELD);

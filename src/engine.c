@@ -72,7 +72,7 @@ refuse_store(struct job *job, enum rc rc)
 	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
 	    LOG_S("why", rc_text(rc)));
 	return refuse(job, PROBLEM_STORE_UNAVAILABLE,
-	    "The key store cannot take this request now; nothing ran.");
+	    "The key store is not usable now; this request ran nothing.");
 }
 
 /* --- what was asked ----------------------------------------------------- */
@@ -205,7 +205,27 @@ look(struct job *job, enum decision *decision)
 	return RC_OK;
 }
 
-/* Looks, and takes the lease if there is one to be had. */
+/* Reads the stored answer.  RC_NOTFOUND: it was deleted since. */
+static enum rc
+fetch(struct job *job)
+{
+	struct answer *answer = job->answer;
+	enum rc rc;
+
+	FAULT(REPLAY_FOUND);
+	rc = store_answer(job->engine->store, job->record.id, &answer->response,
+	    &answer->spool);
+	if (rc != RC_OK) {
+		response_free(&answer->response);
+		response_init(&answer->response);
+	}
+	return rc;
+}
+
+/*
+ * Looks, and gets what there is to be had: the stored answer, or the lease.
+ * Where somebody was faster, what they left is looked at again.
+ */
 static enum rc
 look_and_take(struct job *job, enum decision *decision)
 {
@@ -213,9 +233,15 @@ look_and_take(struct job *job, enum decision *decision)
 	int tries;
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		if ((rc = look(job, decision)) != RC_OK ||
-		    *decision != DECIDE_RUN)
+		if ((rc = look(job, decision)) != RC_OK)
 			return rc;
+		if (*decision == DECIDE_REPLAY) {
+			if ((rc = fetch(job)) != RC_NOTFOUND)
+				return rc;
+			continue;
+		}
+		if (*decision != DECIDE_RUN)
+			return RC_OK;
 		rc = attempt_prepare(&job->attempt, &job->reservation);
 		if (rc != RC_OK)
 			return rc;
@@ -224,9 +250,8 @@ look_and_take(struct job *job, enum decision *decision)
 		    &job->attempt.lease, decision, &job->record);
 		if (rc != RC_OK || *decision == DECIDE_RUN)
 			return rc;
-		/* Somebody was faster: what they left is looked at again. */
 	}
-	return RC_OK;
+	return RC_BUSY;
 }
 
 static bool
@@ -309,33 +334,18 @@ not_kept(struct job *job)
 	answer_problem(job->answer, &problem, job->conf, job->rq);
 }
 
-/* False: since it was looked at, the key has ended by age, and is another one
- * or none. */
-static bool
+/* The answer that fetch() has read. */
+static void
 replay(struct job *job)
 {
-	struct answer *answer = job->answer;
-	struct response *response = &answer->response;
-	enum rc rc;
+	struct response *response = &job->answer->response;
 
-	FAULT(REPLAY_FOUND);
-	rc = store_answer(
-	    job->engine->store, job->record.id, response, &answer->spool);
-	if (rc == RC_NOTFOUND)
-		return false;
-	if (rc != RC_OK) {
-		response_free(response);
-		response_init(response);
-		(void)refuse_store(job, rc);
-		return true;
-	}
 	if (response->kind == RESPONSE_LOCAL_REDIRECT)
-		return true;
+		return;
 	FAULT(REPLAY_READ);
 	attempt_add_expires(
 	    job->engine->store, response, job->record.expires_at);
 	(void)response_add(response, "Idempotent-Replayed", "true");
-	return true;
 }
 
 /* --- requests that are not guarded -------------------------------------- */
@@ -390,7 +400,6 @@ engine_handle(struct engine *engine, const struct conf *conf,
 {
 	enum decision decision;
 	struct job job;
-	int tries;
 
 	job_init(&job, engine, conf, rq, answer);
 	if (rq->method[0] == '\0') {
@@ -406,18 +415,9 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		pass_through(&job);
 		goto out;
 	}
-	if (!receive(&job) || !identify(&job) || !take_fingerprint(&job))
+	if (!receive(&job) || !identify(&job) || !take_fingerprint(&job) ||
+	    !reserve(&job, &decision))
 		goto out;
-	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		if (!reserve(&job, &decision))
-			goto out;
-		if (decision != DECIDE_REPLAY || replay(&job))
-			break;
-	}
-	if (tries == RESERVE_TRIES) {
-		(void)refuse_store(&job, RC_NOTFOUND);
-		goto out;
-	}
 
 	switch (decision) {
 	case DECIDE_RUN:
@@ -426,7 +426,8 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		attempt_judge(&job.attempt);
 		attempt_complete(&job.attempt, answer);
 		break;
-	case DECIDE_REPLAY: /* done */
+	case DECIDE_REPLAY:
+		replay(&job);
 		break;
 	case DECIDE_NOT_KEPT:
 		not_kept(&job);
