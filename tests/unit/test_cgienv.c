@@ -447,6 +447,33 @@ environment_count_limit(void **state)
 	    cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_LIMIT);
 }
 
+/* Everything but credentials, byte for byte. */
+static void
+what_is_kept_of_a_request(void **state)
+{
+	static const char *const text[] = { "REQUEST_METHOD", "POST",
+		"HTTP_AUTHORIZATION", "Basic eDp5", "HTTP_X", "",
+		"HTTP_PROXY_AUTHORIZATION", "Basic eDp5", "HTTP_COOKIE",
+		"session=1", "HTTP_COOKIE2", "a=b=\xe4\n", "HTTP_COOKIE",
+		"again=1", NULL };
+	static const char kept[] =
+	    "REQUEST_METHOD=POST\0HTTP_X=\0HTTP_COOKIE2=a=b=\xe4\n";
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, sizeof(kept) + 1);
+	assert_int_equal(cgienv_keep(&rq, &out), RC_OK);
+	assert_int_equal(out.len, sizeof(kept));
+	assert_memory_equal(out.data, kept, sizeof(kept));
+	buf_free(&out);
+
+	buf_init(&out, sizeof(kept) - 4);
+	assert_int_equal(cgienv_keep(&rq, &out), RC_LIMIT);
+	buf_free(&out);
+}
+
 int
 main(void)
 {
@@ -460,6 +487,7 @@ main(void)
 		cmocka_unit_test(script_that_is_too_long),
 		cmocka_unit_test(environment_limits),
 		cmocka_unit_test(environment_count_limit),
+		cmocka_unit_test(what_is_kept_of_a_request),
 	};
 
 	return cmocka_run_group_tests_name("cgienv", tests, NULL, NULL);
