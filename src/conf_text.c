@@ -14,6 +14,7 @@
 
 #include "limit.h"
 #include "buf.h"
+#include "json.h"
 #include "request.h"
 
 #include "conf_text.h"
@@ -66,18 +67,6 @@ is_name(const char *s)
 	return made_of(s, WORD) && (*s < '0' || *s > '9');
 }
 
-/* RFC 6901, section 3; the pointer to the whole document is left out. */
-static bool
-is_pointer(const char *s)
-{
-	if (*s != '/')
-		return false;
-	for (; *s != '\0'; s++)
-		if (*s == '~' && s[1] != '0' && s[1] != '1')
-			return false;
-	return true;
-}
-
 /*
  * ONCE_* and HTTP_* speak of the request, and LD_* of the daemon's own start;
  * none of them may come from outside it.
@@ -120,7 +109,7 @@ check_item(const char *s, enum conf_text_item kind, struct conf_error *why)
 	case CONF_TEXT_ITEM_ENVIRONMENT:
 		return check_environment(s, why);
 	case CONF_TEXT_ITEM_POINTER:
-		return is_pointer(s) ||
+		return json_pointer_valid(s) ||
 		    conf_value_fail(why,
 			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
 	case CONF_TEXT_ITEM_ACCOUNT:
