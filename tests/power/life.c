@@ -740,14 +740,14 @@ static void
 look_for_orphans(struct life *l)
 {
 	static const char *const sql[] = {
-		"SELECT count(*) FROM once_request r "
-		"LEFT JOIN once_key k ON k.id = r.key_id "
-		"WHERE k.id IS NULL OR k.state IN ('completed', 'expired')",
-		"SELECT count(*) FROM once_body b "
-		"LEFT JOIN once_key k ON k.id = b.key_id "
-		"WHERE k.id IS NULL OR k.state <> 'completed'",
-		"SELECT count(*) FROM once_key WHERE recipe NOT IN "
-		"(SELECT id FROM once_recipe)",
+		("SELECT count(*) FROM once_request r "
+		 "LEFT JOIN once_key k ON k.id = r.key_id "
+		 "WHERE k.id IS NULL OR k.state IN ('completed', 'expired')"),
+		("SELECT count(*) FROM once_body b "
+		 "LEFT JOIN once_key k ON k.id = b.key_id "
+		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
+		("SELECT count(*) FROM once_key WHERE recipe NOT IN "
+		 "(SELECT id FROM once_recipe)"),
 	};
 	sqlite3_stmt *s;
 	sqlite3 *db = NULL;

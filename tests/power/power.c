@@ -289,7 +289,8 @@ wanted(struct run *r, uint64_t set, bool always)
 	r->possible++;
 	if (r->counting)
 		return false;
-	return (always && !r->quiet) || (mix(hash) & 0xffffffff) < r->share;
+	return (always && !r->quiet && r->cut % SLOWER == 0) ||
+	    (mix(hash) & 0xffffffff) < r->share;
 }
 
 static uint64_t
