@@ -223,6 +223,7 @@ try_it(struct attempt *at, struct store_due *due)
 		rc = fail(at, due, "the reconciler could not be started");
 	else if (rc == RC_OK)
 		rc = verdict(at, due);
+	at->rq = NULL; /* it was lent */
 	kept_free(&kept);
 	return rc;
 }
