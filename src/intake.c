@@ -76,7 +76,7 @@ make_instance(struct mux *m, char out[46])
 	}
 	m->random_left -= 16;
 	r = m->random + m->random_left;
-	memcpy(out, "urn:uuid:", 9);
+	memcpy(out, "urn:uuid:", sizeof("urn:uuid:"));
 	uuid_format(r, out + 9);
 }
 

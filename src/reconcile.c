@@ -102,7 +102,7 @@ load(struct store *store, const struct store_due *due, struct kept *kept)
 		rq->body_len = (size_t)spool_length(kept->body);
 		rq->body_fd = spool_fd(kept->body);
 	}
-	memcpy(rq->instance, "urn:uuid:", 9);
+	memcpy(rq->instance, "urn:uuid:", sizeof("urn:uuid:"));
 	uuid_random(rq->instance + 9);
 	return rc;
 }
