@@ -86,19 +86,28 @@ attempt_free(struct attempt *at)
 
 /*
  * Whether nothing that the attempt started is left.  A handler that was lost
- * may leave processes behind; they have until its deadline to end.
+ * may leave processes behind; they have until its deadline to end, or until
+ * all handlers are being ended.
  */
 static bool
 tree_is_gone(struct attempt *at, int64_t deadline)
 {
 	const struct timespec pause = { 0, TREE_LOOK * 1000000 };
+	int64_t now;
+	bool hurry = false;
 
 	if (at->tree.fd == -1)
 		return false;
 	close(at->tree.fd); /* from now on only the tree holds it */
 	at->tree.fd = -1;
 	while (!store_attempt_gone(at->store, &at->tree)) {
-		if (clock_mono() >= deadline)
+		now = clock_mono();
+		if (!hurry && run_is_draining()) {
+			hurry = true;
+			if (deadline > now + TREE_GRACE)
+				deadline = now + TREE_GRACE;
+		}
+		if (now >= deadline)
 			return false;
 		nanosleep(&pause, NULL);
 	}

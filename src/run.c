@@ -95,6 +95,12 @@ run_drain(void)
 }
 
 bool
+run_is_draining(void)
+{
+	return atomic_load(&draining);
+}
+
+bool
 run_is_file(const char *path)
 {
 	struct stat st;

@@ -48,6 +48,9 @@ bool run_is_file(const char *path);
  * started. */
 void run_drain(void);
 
+/* Whether run_drain() was called. */
+bool run_is_draining(void);
+
 /*
  * Starts it.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
  * it could not be started: missing, not executable, no process or descriptor.

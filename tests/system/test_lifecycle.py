@@ -555,6 +555,30 @@ def test_queued_requests_are_not_begun_after_drain_timeout(t):
     eq(len(t.ledger()), 1)
 
 
+def test_drain_timeout_ends_the_wait_for_what_a_handler_left(t):
+    """Its key would be released when that is gone; nobody waits so long."""
+    gate = t.gate()
+    once = t.once(
+        handler=t.sh('setsid sh "$D/left" & read _ < "$D/go.open"'
+                     '; kill -9 $$'),
+        server={'drain_timeout': '100ms'},
+        defaults={'on_crash': 'resume', 'timeout': '1h'})
+    go = t.gate('go')
+    t.write('left', 'echo $$ > "%s/gate.here"; read _ < "%s/gate.open"'
+            % (t.dir, t.dir))
+    conn = once.begin('k')
+    left = gate.wait()
+    handler = [p for p in once.handlers() if p != left]
+    go.open()
+    wait_until(lambda: not any(proc.alive(p) for p in handler),
+               'the handler is gone')
+    assert conn.silent(0.1), 'answered while its process lives'
+    once.stop()
+    problem(conn.answer(), 'handler-failed', unknown=True)
+    eq(once.state('k'), 'unknown')
+    gate.open()
+
+
 def test_second_sigterm_ends_at_once(t):
     gate = t.gate()
     once = t.once(handler=t.sh("trap '' TERM; gate gate"),
