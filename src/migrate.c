@@ -88,6 +88,20 @@ look(struct db *db, enum content *content, int64_t *version)
 	return RC_OK;
 }
 
+/* The same from outside of a transaction: of one state of the file, while
+ * others may be making it. */
+static enum rc
+look_once(struct db *db, enum content *content, int64_t *version)
+{
+	enum rc rc;
+
+	if ((rc = db_begin_read(db)) == RC_OK)
+		rc = look(db, content, version);
+	if (rc == RC_OK) /* else its message is still wanted */
+		db_rollback(db);
+	return rc;
+}
+
 static enum rc
 first_rows(struct db *db)
 {
@@ -177,8 +191,10 @@ make(struct db *db, bool is_new, int64_t patience)
 			return rc;
 		db_rollback(db);
 		usleep(5000);
-		if (look(db, &content, &version) == RC_OK && content == OURS)
+		if (look_once(db, &content, &version) == RC_OK &&
+		    content == OURS)
 			return RC_OK;
+		db_rollback(db);
 	}
 }
 
@@ -189,14 +205,14 @@ check(struct db *db, const struct migrate_options *o, char *err, size_t errsize)
 	int64_t version;
 	enum rc rc;
 
-	rc = look(db, &content, &version);
+	rc = look_once(db, &content, &version);
 	if (rc == RC_OK && (content == EMPTY || content == OLDER) &&
 	    o->create) {
 		rc = db_setup_writer(db, o->full);
 		if (rc == RC_OK)
 			rc = make(db, content == EMPTY, o->busy_timeout);
 		if (rc == RC_OK)
-			rc = look(db, &content, &version);
+			rc = look_once(db, &content, &version);
 	}
 	if (rc != RC_OK)
 		return rc;
