@@ -20,7 +20,8 @@
  * and the keys must answer as that state says (life_autopsy).  Of some
  * survivors the new process is cut again, in its recovery and first steps.
  *
- *	power [all]	all survivors, not a sample; also with POWER_ALL=1
+ *	power [all]	all survivors of the first cut, not a sample (half an
+ *			hour or so); also with POWER_ALL=1
  */
 #include "config.h"
 
@@ -268,7 +269,7 @@ try(struct run *r, const unsigned char *keep, bool grow, const char *how,
 	}
 	store_close(l.store);
 	if (state >= 0 && r->depth + 1 < DEPTH && !r->quiet &&
-	    (everything || r->nested < NESTED) &&
+	    r->nested < (everything ? 20 * NESTED : NESTED) &&
 	    mix(r->tried) % NESTED_RARE == 0) {
 		r->nested++;
 		nest(r, keep, grow, state, rows, dir);
@@ -408,7 +409,8 @@ explore(struct run *r, size_t budget)
 	r->counting = true;
 	cut_everywhere(r);
 	r->counting = false;
-	r->share = (everything && !r->quiet) || r->possible <= budget
+	r->share =
+	    (everything && r->depth == 0 && !r->quiet) || r->possible <= budget
 	    ? 1ULL << 32
 	    : (budget << 32) / r->possible;
 	cut_everywhere(r);
