@@ -1,11 +1,14 @@
 /*
- * Reaping at scale: how long a batch holds the write lock in a database with
- * millions of keys, all of them past their retention.
+ * Databases with millions of keys, and reaping at that scale: how long a batch
+ * holds the write lock when all of them are past their retention.
  *
  *	scale make FILE KEYS [BODY]  a database of that many keys, with bodies
- *	                             of so many bytes
+ *	                             of so many bytes, all past their retention
  *	scale reap FILE ROWS BATCHES [cold]
  *	                             reaps that many batches of at most ROWS
+ *	scale like FILE KEYS SET     makes that many keys like the one that is
+ *	                             in FILE, alive if it is, with the names of
+ *	                             SET (see keyname.h)
  *
  * cold: before each batch the file is dropped from the page cache, so all that
  * the batch needs comes from the disk: less memory than any limit leaves.
@@ -28,6 +31,7 @@
 
 #include <sqlite3.h>
 
+#include "keyname.h"
 #include "migrate.h"
 #include "store_ops.h"
 
@@ -96,40 +100,72 @@ static const char fill[] =
     "CAST('Content-Type: application/json' || char(13, 10) AS BLOB), "
     "%s FROM n";
 
-/* Indexes are made anew when all rows are there: that is a sort. */
+/* The one row of a query, in memory of its own. */
+static char *
+ask(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *s;
+	char *text;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW ||
+	    sqlite3_column_text(s, 0) == NULL) {
+		fprintf(stderr, "scale: %s: %s\n", sql, sqlite3_errmsg(db));
+		exit(1);
+	}
+	text = strdup((const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	if (text == NULL)
+		exit(1);
+	return text;
+}
+
+/* Indexes are made anew when all rows are there: that is a sort.  Returns how
+ * to make them. */
+static char *
+begin_rows(const char *file, sqlite3 **db)
+{
+	static const char of[] = "FROM sqlite_schema WHERE type = 'index' AND "
+				 "tbl_name = 'once_key' AND sql IS NOT NULL";
+	char query[256], *drop, *indexes;
+
+	if (sqlite3_open(file, db) != SQLITE_OK)
+		exit(1);
+	snprintf(query, sizeof(query), "SELECT group_concat(sql, ';') %s", of);
+	indexes = ask(*db, query);
+	snprintf(query, sizeof(query),
+	    "SELECT group_concat('DROP INDEX ' || name, ';') %s", of);
+	drop = ask(*db, query);
+	run(*db,
+	    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+	    "PRAGMA cache_size = -200000; BEGIN");
+	run(*db, drop);
+	free(drop);
+	return indexes;
+}
+
+static void
+end_rows(sqlite3 *db, char *indexes)
+{
+	run(db, indexes);
+	run(db, "COMMIT; PRAGMA journal_mode = WAL");
+	sqlite3_close(db);
+	free(indexes);
+}
+
 static void
 make(const char *file, long long keys, int body)
 {
 	struct migrate_options o = options(file);
 	char err[256], sql[2048], bytes[64], *indexes;
-	sqlite3_stmt *s;
 	struct db *db;
 	sqlite3 *raw;
 	double begin = now_ms();
 
 	must(migrate_open(&db, &o, err, sizeof(err)), "make");
 	db_close(db);
-	if (sqlite3_open(file, &raw) != SQLITE_OK)
-		exit(1);
-	run(raw,
-	    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-	    "PRAGMA cache_size = -200000;"
-	    "CREATE TEMP TABLE made AS SELECT name, sql FROM sqlite_schema "
-	    "WHERE type = 'index' AND tbl_name = 'once_key'");
-	if (sqlite3_prepare_v2(raw,
-		"SELECT group_concat('DROP INDEX ' || name, ';'), "
-		"group_concat(sql, ';') FROM made",
-		-1, &s, NULL) != SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW)
-		exit(1);
-	snprintf(sql, sizeof(sql), "%s", sqlite3_column_text(s, 0));
-	indexes = strdup((const char *)sqlite3_column_text(s, 1));
-	sqlite3_finalize(s);
-	if (indexes == NULL)
-		exit(1);
-	run(raw, sql);
+	indexes = begin_rows(file, &raw);
 	run(raw, "INSERT INTO once_recipe(id, text) VALUES (1, '1 json')");
-	run(raw, "BEGIN");
 	snprintf(bytes, sizeof(bytes),
 	    body <= STORE_INLINE ? "randomblob(%d)" : "NULL", body);
 	snprintf(sql, sizeof(sql), fill, keys, body, bytes);
@@ -141,10 +177,63 @@ make(const char *file, long long keys, int body)
 		    body);
 		run(raw, sql);
 	}
-	run(raw, indexes);
-	run(raw, "COMMIT; PRAGMA journal_mode = WAL");
-	sqlite3_close(raw);
-	free(indexes);
+	end_rows(raw, indexes);
+	printf("%lld keys made in %.0f s\n", keys, (now_ms() - begin) / 1e3);
+}
+
+/* --- making it of one --------------------------------------------------- */
+
+static void
+name_key(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	char name[KEYNAME_LENGTH];
+
+	(void)n;
+	keyname(name, (uint64_t)sqlite3_value_int64(values[0]),
+	    (uint64_t)sqlite3_value_int64(values[1]));
+	sqlite3_result_text(context, name, sizeof(name), SQLITE_TRANSIENT);
+}
+
+/* What is different for each key; all else is as in the one. */
+static const char names[] = "SELECT group_concat(name) FROM "
+			    "pragma_table_info('once_key')";
+static const char values[] =
+    "SELECT group_concat(CASE name WHEN 'id' THEN 'id + i' "
+    "WHEN 'key' THEN 'keyname(%s, i - 1)' WHEN 'downstream' "
+    "THEN 'lower(hex(randomblob(4))||''-''||hex(randomblob(2))||''-4''||"
+    "substr(hex(randomblob(2)),2)||''-a''||substr(hex(randomblob(2)),2)||"
+    "''-''||hex(randomblob(6)))' ELSE name END) "
+    "FROM pragma_table_info('once_key')";
+
+static void
+make_like(const char *file, long long keys, const char *set)
+{
+	char sql[4096], query[1024], *to, *from, *indexes;
+	double begin = now_ms();
+	sqlite3 *raw;
+
+	indexes = begin_rows(file, &raw);
+	if (sqlite3_create_function(raw, "keyname", 2, SQLITE_UTF8, NULL,
+		name_key, NULL, NULL) != SQLITE_OK)
+		exit(1);
+	to = ask(raw, names);
+	snprintf(query, sizeof(query), values, set);
+	from = ask(raw, query);
+	run(raw,
+	    "CREATE TEMP TABLE one AS SELECT * FROM once_key "
+	    "WHERE state = 'completed' LIMIT 1");
+	snprintf(sql, sizeof(sql),
+	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	    "WHERE i < %lld) INSERT INTO once_key(%s) SELECT %s FROM n, one",
+	    keys, to, from);
+	run(raw, sql);
+	if (sqlite3_changes64(raw) != keys) {
+		fprintf(stderr, "scale: %s: no completed key\n", file);
+		exit(1);
+	}
+	free(to);
+	free(from);
+	end_rows(raw, indexes);
 	printf("%lld keys made in %.0f s\n", keys, (now_ms() - begin) / 1e3);
 }
 
@@ -269,9 +358,12 @@ main(int argc, char **argv)
 	else if (argc >= 5 && strcmp(argv[1], "reap") == 0)
 		reap(argv[2], atoi(argv[3]), atoi(argv[4]),
 		    argc > 5 && strcmp(argv[5], "cold") == 0);
+	else if (argc == 5 && strcmp(argv[1], "like") == 0)
+		make_like(argv[2], atoll(argv[3]), argv[4]);
 	else {
 		fputs("usage: scale make FILE KEYS [BODY]\n"
-		      "       scale reap FILE ROWS BATCHES [cold]\n",
+		      "       scale reap FILE ROWS BATCHES [cold]\n"
+		      "       scale like FILE KEYS SET\n",
 		    stderr);
 		return 2;
 	}

@@ -1,0 +1,117 @@
+"""The aims, and how what was measured is held against them."""
+import random
+import statistics
+
+
+class Aim:
+    """of: (configuration, number); to: the configuration it is divided by."""
+
+    def __init__(self, name, what, sign, aim, of, to=None, unit=''):
+        self.name, self.what, self.sign, self.aim = name, what, sign, aim
+        self.of, self.to, self.unit = of, to, unit
+
+    def needs(self):
+        return [self.of[0]] + ([self.to] if self.to else [])
+
+    def values(self, results):
+        """One for each round in which all of it was measured."""
+        name, number = self.of
+        found = []
+        for result in results:
+            if all(need in result for need in self.needs()):
+                value = result[name][number]
+                found.append(value / result[self.to][number] if self.to
+                             else value)
+        return found
+
+    def show(self, value):
+        return ('%.2f' if self.to else '%.1f') % value
+
+    def target(self):
+        return '%s %s%s' % (self.sign, '%.2f' % self.aim if self.to else
+                            '%g' % self.aim, self.unit)
+
+    def row(self, results):
+        """What, value, aim, verdict: as texts."""
+        values = self.values(results)
+        if not values:
+            return self.what, '-', self.target(), 'not measured'
+        median = statistics.median(values)
+        met = median >= self.aim if self.sign == '>=' else median <= self.aim
+        text = self.show(median)
+        if len(values) > 1:
+            text += ' (%s-%s)' % (self.show(min(values)),
+                                  self.show(max(values)))
+        return (self.what, text + self.unit, self.target(),
+                'met' if met else 'not met')
+
+
+def ratio(name, what, aim, of, to):
+    return Aim(name, what, '>=', aim, (of, 'rate'), to)
+
+
+def most(name, what, aim, of, number, unit):
+    return Aim(name, what, '<=', aim, (of, number), None, unit)
+
+
+AIMS = [
+    ratio('replay', 'replay, 100,000 keys / bare libfcgi responder', 0.95,
+          'once_replay', 'bare_replay'),
+    ratio('first', 'first run, durable / fcgiwrap, 32 children', 1.10,
+          'once_first', 'wrap_first'),
+    ratio('pass', 'pass-through / fcgiwrap, 32 children', 1.15,
+          'once_pass', 'wrap_pass'),
+    ratio('slow32', 'first run, syncs take 10 ms more, 32 workers / '
+          'the same without', 0.38, 'once_first_slow', 'once_first'),
+    ratio('slow128', 'first run, syncs take 10 ms more, 128 workers / '
+          'the same without', 0.70, 'once_first_128_slow', 'once_first_128'),
+    ratio('busy', '409 to duplicates of a running key, 100 connections / '
+          'bare libfcgi responder', 0.90, 'once_busy', 'bare_busy'),
+    most('bytes', 'written for a lone first request, empty table', 14,
+         'bytes_empty', 'kib', ' KiB'),
+    most('bytes', 'written for a lone first request, 100,000 keys', 18,
+         'bytes_filled', 'kib', ' KiB'),
+    most('memory', 'resident, 32 workers, idle', 8, 'memory', 'idle', ' MiB'),
+    most('memory', 'resident, 32 workers, after load', 16, 'memory',
+         'loaded', ' MiB'),
+    most('start', 'exec to the first request served, 10,000,000 keys', 20,
+         'start', 'ms', ' ms'),
+    most('size', 'program, stripped', 250, 'size', 'kib', ' KiB'),
+]
+
+# Side by side: what, and the configuration.
+SERVERS = [
+    ('replay', 'replay', [('oncewrap', 'once_replay'),
+                          ('bare libfcgi responder', 'bare_replay')]),
+    ('first', 'first run', [('oncewrap', 'once_first'),
+                            ('fcgiwrap (no key)', 'wrap_first'),
+                            ('lighttpd mod_cgi (no key)', 'cgi_first')]),
+    ('pass', 'pass-through', [('oncewrap', 'once_pass'),
+                              ('fcgiwrap', 'wrap_pass')]),
+]
+
+
+def wanted(name, filters):
+    return not filters or any(name.startswith(f) for f in filters)
+
+
+def selected(filters):
+    """The aims, and the configurations that they need, each once."""
+    aims = [aim for aim in AIMS if wanted(aim.name, filters)]
+    configurations = []
+    for aim in aims:
+        configurations += aim.needs()
+    if not filters or any(f in ('others', 'servers') for f in filters):
+        for _, _, group in SERVERS:
+            configurations += [configuration for _, configuration in group]
+    return aims, list(dict.fromkeys(configurations))
+
+
+def order(aims, configurations):
+    """All of them: what is compared close together, in no order."""
+    groups = [aim.needs() for aim in aims] + [
+        [configuration] for configuration in configurations]
+    random.shuffle(groups)
+    for group in groups:
+        random.shuffle(group)
+    return list(dict.fromkeys(name for group in groups for name in group))

@@ -1,0 +1,314 @@
+"""What is measured: each function is one configuration, started anew, loaded
+and ended; it returns numbers by name."""
+import glob
+import os
+import random
+import shutil
+import signal
+import socket
+import time
+
+import fcgi
+import programs
+from work import Failed, command, say, wait_until
+
+BODY = '{"amount": 1099, "currency": "eur", "source": "tok_visa"}'
+KEYS = 100000           # of a replay
+SEED = 1                # the set of the keys that databases are filled with
+MANY, FEW = 10000000, 1000
+CAP = 256               # MB
+CONNECTIONS = 32
+DUPLICATES = 100        # connections that ask for a running key
+
+
+def new_set():
+    """Names that no other load has used."""
+    return 'new:%d' % random.randrange(1 << 20, 1 << 62)
+
+
+class Bench:
+    def __init__(self, work, seconds, warm):
+        self.work, self.seconds, self.warm = work, seconds, warm
+        self.lighttpd = programs.Lighttpd(work)
+        self.databases = {}
+        out = programs.command_output(work.program('program'))
+        self.body = work.write('run/body', out.split('\r\n\r\n', 1)[1])
+
+    def end(self):
+        self.lighttpd.end()
+
+    # --- loads ------------------------------------------------------------
+
+    def load(self, path, *options, connections=CONNECTIONS):
+        return self.work.load(self.lighttpd.port, path, '-b', BODY, '-c',
+                              connections, '-t', self.seconds, '-w',
+                              self.warm, *options)
+
+    def first(self, name, connections=CONNECTIONS):
+        return self.load('/%s/pay' % name, '-k', new_set(), '-s', 201, '-f',
+                         '-e', self.body, connections=connections)
+
+    def passing(self, name):
+        return self.load('/%s/pay' % name, '-s', 201, '-f', '-e', self.body)
+
+    def replays(self, name, keys=KEYS):
+        return self.load('/%s/pay' % name, '-k', 'of:%d:%d' % (SEED, keys),
+                         '-s', 201, '-r', '-e', self.body)
+
+    def some(self, name, n, *options):
+        return self.work.load(self.lighttpd.port, '/%s/pay' % name, '-b',
+                              BODY, '-n', n, '-s', 201, '-e', self.body,
+                              *options)
+
+    # --- databases --------------------------------------------------------
+
+    def fresh(self):
+        path = self.work.path('run', 'fresh.db')
+        programs.remove_database(path)
+        return path
+
+    def filled(self, keys):
+        """A database of so many completed keys of SEED, kept for later."""
+        if keys in self.databases:
+            return self.databases[keys]
+        made = self.work.path('db', 'made.db')
+        programs.remove_database(made)
+        with programs.oncewrap(self.work, made):
+            self.some('once', 1, '-k', 'one:seed', '-f')
+        path = self.work.path('db', '%d-%s.db' % (keys, self.work.kind(made)))
+        self.databases[keys] = path
+        if os.path.exists(path):
+            programs.remove_database(made)
+            return path
+        self.forget(keys)
+        if not self.work.room(keys * 800):
+            raise Failed('no room for %d keys in %s' % (keys, self.work.dir))
+        say('makes a database of %d keys' % keys)
+        command([self.work.program('scale'), 'like', made, str(keys),
+                 str(SEED)])
+        with programs.oncewrap(self.work, made):
+            self.some('once', 100, '-k', 'of:%d:%d' % (SEED, keys), '-r')
+        for end in ('-wal', '-shm', '-lock', ''):
+            if os.path.exists(made + end):
+                os.rename(made + end, path + end)
+        return path
+
+    def forget(self, keys):
+        """Databases of builds that nobody measures any more: all but one."""
+        old = glob.glob(self.work.path('db', '%d-*.db' % keys))
+        for path in sorted(old, key=os.path.getmtime)[:-1]:
+            programs.remove_database(path)
+
+    # --- what a responder must answer, as it left oncewrap -----------------
+
+    def raw(self, path, key, body=BODY):
+        return fcgi.full_request(fcgi.request_params(
+            'POST', path, body.encode(), key='"%s"' % key,
+            type='application/json', params={
+                'SCRIPT_FILENAME': self.work.path(
+                    'cgi', os.path.basename(path))}), body.encode())
+
+    def ask(self, address, path, key):
+        with fcgi.Conn(address) as conn:
+            conn.send(self.raw(path, key))
+            return conn.answer()
+
+    def replay_bytes(self):
+        file = self.work.path('run', 'replay')
+        if not os.path.exists(file):
+            with programs.oncewrap(self.work, self.fresh()):
+                address = self.work.path('run', 'once.sock')
+                self.ask(address, '/once/pay', 'key')
+                answer = self.ask(address, '/once/pay', 'key')
+            with open(file, 'wb') as f:
+                f.write(answer.raw)
+        return file
+
+
+def with_memory(result, *processes):
+    result['memory'] = programs.resident_mb(processes)
+    return result
+
+
+# --- replays ----------------------------------------------------------------
+
+def bare_replay(b):
+    with programs.bare(b.work, b.replay_bytes()) as server:
+        return with_memory(b.replays('bare'), server)
+
+
+def once_replay(b):
+    with programs.oncewrap(b.work, b.filled(KEYS)) as server:
+        return with_memory(b.replays('once'), server)
+
+
+# --- runs of a program ------------------------------------------------------
+
+def once_first(b, workers=CONNECTIONS, slow=False):
+    with programs.oncewrap(b.work, b.fresh(), workers, slow) as server:
+        return with_memory(b.first('once', workers), server)
+
+
+def wrap_first(b):
+    with programs.fcgiwrap(b.work) as server:
+        return with_memory(b.first('wrap'), server)
+
+
+def once_first_slow(b):
+    return once_first(b, slow=True)
+
+
+def once_first_128(b):
+    return once_first(b, 128)
+
+
+def once_first_128_slow(b):
+    return once_first(b, 128, True)
+
+
+def once_pass(b):
+    with programs.oncewrap(b.work, b.fresh()) as server:
+        return with_memory(b.passing('once'), server)
+
+
+def wrap_pass(b):
+    with programs.fcgiwrap(b.work) as server:
+        return with_memory(b.passing('wrap'), server)
+
+
+def cgi_first(b):
+    return b.first('cgi')
+
+
+# --- duplicates of a running key --------------------------------------------
+
+def hold(b):
+    """A program that runs until somebody opens the gate."""
+    gate = b.work.path('run', 'gate')
+    if not os.path.exists(gate):
+        os.mkfifo(gate)
+    path = b.work.write('cgi/hold', '#!/bin/sh\nread -r line <%s\n'
+                        'printf "Status: 201 Created\\r\\n\\r\\n"\n' % gate)
+    os.chmod(path, 0o755)
+    return gate
+
+
+def once_busy(b, file=None):
+    gate = hold(b)
+    address = b.work.path('run', 'once.sock')
+    with programs.oncewrap(b.work, b.fresh()):
+        with fcgi.Conn(address) as first:
+            first.send(b.raw('/once/hold', 'held'))
+            writer = wait_until(lambda: open_gate(gate), 'the program runs')
+            if file is not None:
+                with open(file, 'wb') as f:
+                    f.write(b.ask(address, '/once/hold', 'held').raw)
+                result = None
+            else:
+                result = b.load('/once/hold', '-k', 'one:held', '-s', 409,
+                                connections=DUPLICATES)
+            os.write(writer, b'go\n')
+            os.close(writer)
+            if first.answer().status != 201:
+                raise Failed('the held request has failed')
+    return result
+
+
+def open_gate(gate):
+    try:
+        return os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def bare_busy(b):
+    file = b.work.path('run', 'busy')
+    if not os.path.exists(file):
+        once_busy(b, file)
+    with programs.bare(b.work, file):
+        return b.load('/bare/pay', '-k', 'one:held', '-s', 409,
+                      connections=DUPLICATES)
+
+
+# --- bytes written ----------------------------------------------------------
+
+def generation(database):
+    """Of the log: another one after each checkpoint that emptied it."""
+    try:
+        with open(database + '-wal', 'rb') as f:
+            return f.read(24)[16:]
+    except FileNotFoundError:
+        return b''
+
+
+def lone_bytes(b, database, cycles=2, most=40000):
+    """What lone first requests write, over whole cycles of the log."""
+    with programs.oncewrap(b.work, database) as server:
+        begin, marks, requests = generation(database), [], 0
+        while len(marks) <= cycles:
+            if requests >= most:
+                raise Failed('no %d checkpoints in %d requests' % (
+                    cycles, requests))
+            b.some('once', 10, '-k', new_set(), '-f')
+            requests += 10
+            now = generation(database)
+            if now != begin:
+                begin = now
+                marks.append((requests, programs.written(server.pid)))
+    (n0, w0), (n1, w1) = marks[0], marks[-1]
+    return {'kib': (w1 - w0) / (n1 - n0) / 1024, 'requests': n1 - n0}
+
+
+def bytes_empty(b):
+    return lone_bytes(b, b.fresh())
+
+
+def bytes_filled(b):
+    database = b.fresh()
+    shutil.copy(b.filled(KEYS), database)
+    return lone_bytes(b, database)
+
+
+# --- memory, start, size ---------------------------------------------------
+
+def memory(b):
+    with programs.oncewrap(b.work, b.fresh()) as server:
+        idle = programs.status_kb(server.pid)
+        b.first('once')
+        b.passing('once')
+        b.some('once', 1000, '-k', 'one:again')
+        b.load('/once/pay', '-k', 'one:again', '-s', 201, '-r')
+        return {'idle': idle / 1024,
+                'loaded': programs.status_kb(server.pid) / 1024}
+
+
+def start(b, keys=MANY):
+    """From exec to the end of an answer to a first request that waits."""
+    file = programs.configuration(b.work, b.filled(keys))
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = b.work.path('run', 'start.sock')
+        b.work.remove('run', 'start.sock')
+        listener.bind(path)
+        listener.listen(16)
+        with fcgi.Conn(path) as conn:
+            conn.send(b.raw('/once/pay', 'k%d' % random.randrange(1 << 60)))
+            program = b.work.program('oncewrap')
+            log = os.open(b.work.path('log', 'start'),
+                          os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            begin = time.monotonic()
+            pid = os.posix_spawn(
+                program, [program, '-f', file, '-s', 'fd:0'], os.environ,
+                file_actions=[(os.POSIX_SPAWN_DUP2, listener.fileno(), 0),
+                              (os.POSIX_SPAWN_DUP2, log, 2)])
+            answer = conn.answer()
+            took = time.monotonic() - begin
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+            os.close(log)
+    if answer.status != 201:
+        raise Failed('the first request after a start: %s' % answer.status)
+    return {'ms': took * 1e3}
+
+
+def size(b):
+    return {'kib': b.work.stripped() / 1024}

@@ -1,0 +1,206 @@
+"""The servers that are compared, and lighttpd in front of them all."""
+import os
+import signal
+import socket
+import subprocess
+
+from work import Failed, find, wait_until
+
+# The paths under which lighttpd has them; each is the name of a socket too.
+FASTCGI = ('once', 'bare', 'wrap')
+
+
+def command_output(program):
+    return subprocess.run([program], stdin=subprocess.DEVNULL, check=True,
+                          stdout=subprocess.PIPE).stdout.decode()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def accepts(address):
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family) as s:
+        try:
+            s.connect(address)
+            return True
+        except OSError:
+            return False
+
+
+class Process:
+    """A program that runs until it is told to end."""
+
+    def __init__(self, work, name, argv, address, env=None, **more):
+        self.name = name
+        self.log = work.path('log', name)
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=dict(os.environ, **env) if env else None,
+                start_new_session=True, **more)
+        wait_until(lambda: self.process.poll() is not None or
+                   accepts(address), '%s listens' % name)
+        if self.process.poll() is not None:
+            raise Failed('%s has ended: %s' % (name, self.said()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def said(self):
+        with open(self.log, errors='replace') as f:
+            return f.read()[-2000:]
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def status_kb(pid, field='VmRSS'):
+    with open('/proc/%d/status' % pid) as f:
+        for line in f:
+            if line.startswith(field + ':'):
+                return int(line.split()[1])
+    return 0
+
+
+def written(pid):
+    """Bytes that it and the children it waited for caused to be written."""
+    with open('/proc/%d/io' % pid) as f:
+        values = dict(line.split(': ') for line in f)
+    return int(values['write_bytes'])
+
+
+def tree(pid):
+    """It and its descendants."""
+    found = [pid]
+    for task in os.listdir('/proc/%d/task' % pid):
+        try:
+            with open('/proc/%d/task/%s/children' % (pid, task)) as f:
+                for child in f.read().split():
+                    found += tree(int(child))
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def resident_mb(processes):
+    """Of several processes: what they share counts once (Pss)."""
+    total = 0
+    for process in processes:
+        for pid in tree(process.pid):
+            try:
+                with open('/proc/%d/smaps_rollup' % pid) as f:
+                    for line in f:
+                        if line.startswith('Pss:'):
+                            total += int(line.split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    return total / 1024
+
+
+CONFIGURATION = '''
+[server]
+database = %(database)s
+socket = unix:%(socket)s
+workers = %(workers)d
+durability = full
+
+[defaults]
+key = optional
+retention = 365d
+timeout = 600s
+%(more)s
+'''
+
+
+def configuration(work, database, workers=32, more=''):
+    return work.write('run/oncewrap.conf', CONFIGURATION % dict(
+        database=database, socket=work.path('run', 'once.sock'),
+        workers=workers, more=more))
+
+
+def remove_database(path):
+    for end in ('', '-wal', '-shm', '-lock'):
+        if os.path.exists(path + end):
+            os.unlink(path + end)
+
+
+def oncewrap(work, database, workers=32, slow=False, more=''):
+    file = configuration(work, database, workers, more)
+    env = None
+    if slow:
+        env = {'LD_PRELOAD': work.program('slowsync.so')}
+    return Process(work, 'oncewrap', [work.program('oncewrap'), '-f', file],
+                   work.path('run', 'once.sock'), env)
+
+
+def bare(work, answer, threads=32):
+    path = work.path('run', 'bare.sock')
+    work.remove('run', 'bare.sock')
+    return Process(work, 'bare', [work.program('bare'), path, str(threads),
+                                  answer], path)
+
+
+def fcgiwrap(work, children=32):
+    path = work.path('run', 'wrap.sock')
+    work.remove('run', 'wrap.sock')
+    program = find('fcgiwrap')
+    return Process(work, 'fcgiwrap', [program, '-c', str(children),
+                                      '-s', 'unix:' + path], path)
+
+
+LIGHTTPD = '''
+server.bind = "127.0.0.1"
+server.port = %(port)d
+server.document-root = "%(dir)s/cgi"
+server.upload-dirs = ( "%(dir)s/tmp" )
+server.modules = ( "mod_alias", "mod_cgi", "mod_fastcgi", "mod_proxy" )
+server.max-fds = 4096
+server.max-connections = 1024
+server.max-keep-alive-requests = 65535
+$HTTP["url"] =~ "^/cgi/" {
+	cgi.assign = ( "" => "" )
+}
+alias.url = ( "/cgi/" => "%(dir)s/cgi/" )
+proxy.server = ( "/express/" =>
+	(( "host" => "127.0.0.1", "port" => %(express)d )))
+'''
+RESPONDER = '''
+alias.url += ( "/%(name)s/" => "%(dir)s/cgi/" )
+fastcgi.server += ( "/%(name)s/" => ((
+	"socket" => "%(dir)s/run/%(name)s.sock", "disable-time" => 0 )))
+'''
+
+
+class Lighttpd(Process):
+    """One for all."""
+
+    def __init__(self, work):
+        self.port, self.express = free_port(), free_port()
+        values = dict(port=self.port, express=self.express, dir=work.dir)
+        text = LIGHTTPD % values
+        for name in FASTCGI:
+            text += RESPONDER % dict(values, name=name)
+        file = work.write('run/lighttpd.conf', text)
+        super().__init__(work, 'lighttpd', [find('lighttpd'), '-D', '-f',
+                                            file], ('127.0.0.1', self.port))
