@@ -18,13 +18,11 @@
 #include <string.h>
 
 #include "attempt.h"
-#include "cgienv.h"
 #include "fault.h"
-#include "limit.h"
+#include "kept.h"
 #include "log.h"
 #include "metrics.h"
 #include "route.h"
-#include "uuid.h"
 #include "reconcile.h"
 
 /* The pause after a failed try doubles with each, up to this: ms. */
@@ -32,80 +30,6 @@
 
 /* A key whose route has no program any more is looked at again after: ms. */
 #define NOBODY_PAUSE INT64_C(3600000)
-
-/* A request as it was kept. */
-struct kept {
-	struct buf text; /* NAME=VALUE strings; becomes names and values */
-	struct param *params;
-	struct spool *body;
-	struct request rq;
-};
-
-static void
-kept_free(struct kept *kept)
-{
-	buf_free(&kept->text);
-	free(kept->params);
-	spool_free(kept->body);
-}
-
-/* Cuts NAME=VALUE strings, in place, into params. */
-static enum rc
-cut(struct kept *kept)
-{
-	char *p = kept->text.data, *end = p + kept->text.len, *equals;
-	size_t max = 0, n = 0;
-
-	for (; p < end; p += strlen(p) + 1)
-		max++;
-	if ((kept->params = calloc(max + 1, sizeof(*kept->params))) == NULL)
-		return RC_NOMEM;
-	for (p = kept->text.data; p < end; p = equals + strlen(equals) + 1) {
-		if ((equals = strchr(p, '=')) == NULL)
-			return RC_CORRUPT;
-		*equals++ = '\0';
-		kept->params[n].name = p;
-		kept->params[n++].value = equals;
-	}
-	kept->rq.params = kept->params;
-	kept->rq.nparams = n;
-	return RC_OK;
-}
-
-static const char *
-param_or_empty(const struct request *rq, const char *name)
-{
-	const char *value = request_param(rq, name);
-
-	return value != NULL ? value : "";
-}
-
-static enum rc
-load(struct store *store, const struct store_due *due, struct kept *kept)
-{
-	struct request *rq = &kept->rq;
-	enum rc rc;
-
-	memset(kept, 0, sizeof(*kept));
-	buf_init(&kept->text, LIMIT_ENV);
-	if ((rc = store_request(store, due->id, &kept->text, &kept->body)) !=
-		RC_OK ||
-	    (rc = cut(kept)) != RC_OK)
-		return rc;
-	rq->method = param_or_empty(rq, "REQUEST_METHOD");
-	rq->path = due->path;
-	rq->query = param_or_empty(rq, "QUERY_STRING");
-	rq->body_state = BODY_WHOLE;
-	rq->body_fd = -1;
-	if (kept->body != NULL) {
-		rq->body = spool_bytes(kept->body, &rc);
-		rq->body_len = (size_t)spool_length(kept->body);
-		rq->body_fd = spool_fd(kept->body);
-	}
-	memcpy(rq->instance, "urn:uuid:", sizeof("urn:uuid:"));
-	uuid_random(rq->instance + 9);
-	return rc;
-}
 
 /* ms until the next try: the route's pause, doubled for each try that failed,
  * and up to half of it more, so that many keys do not come due together. */
@@ -215,7 +139,7 @@ try_it(struct attempt *at, struct store_due *due)
 		return rc == RC_LOST ? RC_OK : rc;
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = load(at->store, due, &kept);
+	rc = kept_load(at->store, due->id, due->path, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = fail(at, due, "its request was not kept");

@@ -1,0 +1,79 @@
+/*
+ * NAME=VALUE strings and a body -> struct request.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "limit.h"
+#include "uuid.h"
+#include "kept.h"
+
+#define URN "urn:uuid:"
+
+/* Cuts NAME=VALUE strings, in place, into params. */
+static enum rc
+cut(struct kept *kept)
+{
+	char *p = kept->text.data, *end = p + kept->text.len, *equals;
+	size_t max = 0, n = 0;
+
+	for (; p < end; p += strlen(p) + 1)
+		max++;
+	if ((kept->params = calloc(max + 1, sizeof(*kept->params))) == NULL)
+		return RC_NOMEM;
+	for (p = kept->text.data; p < end; p = equals + strlen(equals) + 1) {
+		if ((equals = strchr(p, '=')) == NULL)
+			return RC_CORRUPT;
+		*equals++ = '\0';
+		kept->params[n].name = p;
+		kept->params[n++].value = equals;
+	}
+	kept->rq.params = kept->params;
+	kept->rq.nparams = n;
+	return RC_OK;
+}
+
+static const char *
+param_or_empty(const struct request *rq, const char *name)
+{
+	const char *value = request_param(rq, name);
+
+	return value != NULL ? value : "";
+}
+
+enum rc
+kept_load(struct store *store, int64_t id, const char *path, struct kept *kept)
+{
+	struct request *rq = &kept->rq;
+	enum rc rc;
+
+	memset(kept, 0, sizeof(*kept));
+	buf_init(&kept->text, LIMIT_ENV);
+	if ((rc = store_request(store, id, &kept->text, &kept->body)) !=
+		RC_OK ||
+	    (rc = cut(kept)) != RC_OK)
+		return rc;
+	rq->method = param_or_empty(rq, "REQUEST_METHOD");
+	rq->path = path;
+	rq->query = param_or_empty(rq, "QUERY_STRING");
+	rq->body_state = BODY_WHOLE;
+	rq->body_fd = -1;
+	if (kept->body != NULL) {
+		rq->body = spool_bytes(kept->body, &rc);
+		rq->body_len = (size_t)spool_length(kept->body);
+		rq->body_fd = spool_fd(kept->body);
+	}
+	memcpy(rq->instance, URN, sizeof(URN));
+	uuid_random(rq->instance + strlen(URN));
+	return rc;
+}
+
+void
+kept_free(struct kept *kept)
+{
+	buf_free(&kept->text);
+	free(kept->params);
+	spool_free(kept->body);
+}
