@@ -128,6 +128,8 @@ attempt_start(struct attempt *at, const struct conf_list *program)
 	once.recovery_point = at->lease.recovery_point;
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
+	once.id = at->lease.id;
+	once.database = NULL;
 	run =
 	    handler_start(at->rule, program, at->rq, &once, at->tree.fd, facts);
 	if (run == NULL)

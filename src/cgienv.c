@@ -16,11 +16,13 @@
 #include "config.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "limit.h"
+#include "record.h"
 #include "cgienv.h"
 
 /* Where the daemon has no PATH: what Debian gives a user's processes. */
@@ -186,6 +188,7 @@ struct vars {
 /* Numbers as text; as long-lived as the vars that point to them. */
 struct numbers {
 	char length[24], attempt[24];
+	char token[RECORD_TOKEN_LEN + 24];
 };
 
 static void
@@ -291,7 +294,13 @@ add_once(struct vars *vs, const struct cgienv_once *o, struct numbers *numbers)
 	add(vs, "ONCE_ATTEMPT", numbers->attempt);
 	add(vs, "ONCE_RECOVERY_POINT", o->recovery_point);
 	add(vs, "ONCE_DOWNSTREAM_KEY", o->downstream_key);
-	add(vs, "ONCE_TOKEN", o->token);
+	numbers->token[0] = '\0';
+	if (o->token[0] != '\0')
+		snprintf(numbers->token, sizeof(numbers->token), "%s-%" PRId64,
+		    o->token, o->id);
+	add(vs, "ONCE_TOKEN", numbers->token);
+	if (o->database != NULL)
+		add(vs, "ONCE_DATABASE", o->database);
 }
 
 static int
@@ -357,8 +366,8 @@ cgienv_make(const struct request *rq, const struct conf_route *rt,
 
 	out->envp = NULL;
 	buf_init(&out->text, LIMIT_ENV);
-	/* CONTENT_LENGTH, three of the program, PATH, seven of ours. */
-	vs.cap = rq->nparams + rt->environment.n + 12;
+	/* CONTENT_LENGTH, three of the program, PATH, eight of ours. */
+	vs.cap = rq->nparams + rt->environment.n + 13;
 	vs.var = calloc(vs.cap, sizeof(vs.var[0]));
 	if (vs.var == NULL)
 		goto out;

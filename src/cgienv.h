@@ -12,11 +12,15 @@
 #include "conf.h"
 #include "request.h"
 
-/* The ONCE_* variables of an attempt. */
+/* The ONCE_* variables of an attempt.  What a handler calls its token is the
+ * lease's and the number of the key: "<token>-<id>". */
 struct cgienv_once {
 	const char *key, *scope, *path;
 	int attempt;
-	const char *recovery_point, *downstream_key, *token;
+	const char *recovery_point, *downstream_key;
+	const char *token; /* "": there is no lease */
+	int64_t id;
+	const char *database; /* NULL: not shared */
 };
 
 /* The program that SCRIPT_FILENAME names, PATH_INFO split off. */

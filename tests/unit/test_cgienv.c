@@ -180,7 +180,7 @@ once_variables_cannot_be_forged(void **state)
 	static const char *const text[] = { "ONCE_KEY", "forged",
 		"ONCE_DATABASE", "forged", NULL };
 	const struct cgienv_once once = { "k\"1", "alice", "/pay", 3, "started",
-		"123e4567-e89b-12d3-a456-426614174000", "feed" };
+		"123e4567-e89b-12d3-a456-426614174000", "feed", 42, NULL };
 	char *daemon[] = { strdup("ONCE_TOKEN=daemon"), NULL };
 	char *names[] = { strdup("ONCE_TOKEN"), NULL };
 	struct conf_route rt = { .environment = { names, 1 } };
@@ -198,12 +198,37 @@ once_variables_cannot_be_forged(void **state)
 	assert_string_equal(get(&env, "ONCE_RECOVERY_POINT"), "started");
 	assert_string_equal(get(&env, "ONCE_DOWNSTREAM_KEY"),
 	    "123e4567-e89b-12d3-a456-426614174000");
-	assert_string_equal(get(&env, "ONCE_TOKEN"), "feed");
+	assert_string_equal(get(&env, "ONCE_TOKEN"), "feed-42");
 	assert_null(get(&env, "ONCE_DATABASE"));
 	assert_int_equal(count(&env), 8);
 	cgienv_free(&env);
 	free(daemon[0]);
 	free(names[0]);
+}
+
+static void
+the_database_is_named_where_it_is_shared(void **state)
+{
+	static const char *const text[] = { NULL };
+	static const char token[] = "0123456789abcdef0123456789abcdef";
+	struct cgienv_once once = { "k", "", "/", 1, "started", "u", token,
+		INT64_MAX, "/var/lib/once.db" };
+	struct conf_route rt = { 0 };
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct cgienv env;
+
+	(void)state;
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, &once, NULL, &env), RC_OK);
+	assert_string_equal(get(&env, "ONCE_DATABASE"), "/var/lib/once.db");
+	assert_string_equal(get(&env, "ONCE_TOKEN"),
+	    "0123456789abcdef0123456789abcdef-9223372036854775807");
+	cgienv_free(&env);
+	/* Who only finds out what happened has no lease. */
+	once.token = "";
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, &once, NULL, &env), RC_OK);
+	assert_string_equal(get(&env, "ONCE_TOKEN"), "");
+	cgienv_free(&env);
 }
 
 static void
@@ -480,6 +505,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_gives_which_variable),
 		cmocka_unit_test(once_variables_cannot_be_forged),
+		cmocka_unit_test(the_database_is_named_where_it_is_shared),
 		cmocka_unit_test(no_daemon_environment_at_all),
 		cmocka_unit_test(script_is_split),
 		cmocka_unit_test(script_runs_out_of_segments),
