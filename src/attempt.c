@@ -16,6 +16,7 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "replay.h"
 #include "attempt.h"
 
 /* Ours to say: a handler that sends them would be believed. */
@@ -46,6 +47,16 @@ attempt_alloc(struct attempt *at)
 	if (at->output == NULL)
 		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
 	return at->settlement != NULL && at->output != NULL;
+}
+
+void
+attempt_terms(const struct conf_route *rule, struct store_reservation *rv)
+{
+	rv->lease = rule->timeout + rule->kill_after;
+	rv->retention = rule->retention;
+	rv->on_crash = rule->on_crash;
+	rv->on_expired = rule->on_expired;
+	rv->expired_retention = rule->expired_retention;
 }
 
 enum rc
@@ -193,20 +204,8 @@ attempt_read(struct attempt *at)
 void
 attempt_judge(struct attempt *at)
 {
-	const struct outcome_facts *facts = &at->facts;
-
 	attempt_read(at);
-	at->outcome = outcome_judge(facts, at->rule);
-	log_event(LOG_INFO, "run", at->rq->instance,
-	    LOG_S("path", at->rq->path), LOG_S("key", at->key),
-	    LOG_I("attempt", at->lease.attempt),
-	    LOG_S("state", record_state_name(at->outcome.state)),
-	    LOG_S("why", at->outcome.why),
-	    LOG_S("head", cgihead_verdict_text(facts->head)),
-	    LOG_I("status", facts->status),
-	    LOG_I("exit", facts->run.exit_status),
-	    LOG_I("signal", facts->run.signal),
-	    LOG_I("ms", facts->run.milliseconds));
+	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 
 /* --- the outcome -------------------------------------------------------- */
@@ -233,40 +232,21 @@ attempt_keep(struct attempt *at)
 	st->response.body_len = from->body_len;
 }
 
-void
-attempt_add_expires(
-    struct store *store, struct response *response, int64_t expires_at)
-{
-	char date[CLOCK_HTTP_LEN + 1];
-
-	/* A local redirect is for the web server and has no other field. */
-	if (response->kind == RESPONSE_LOCAL_REDIRECT || expires_at == 0)
-		return;
-	clock_http(store_wall(store, expires_at), date);
-	(void)response_add(response, "Idempotency-Expires", date);
-}
-
 static void
-answer_outcome(struct attempt *at, int64_t expires_at, struct answer *answer)
+log_run(const struct attempt *at)
 {
-	struct problem problem;
+	const struct outcome_facts *facts = &at->facts;
 
-	if (at->outcome.problem != PROBLEM_NONE) {
-		memset(&problem, 0, sizeof(problem));
-		problem.code = at->outcome.problem;
-		problem.status = at->outcome.status;
-		problem.detail = at->outcome.why;
-		problem.unknown = at->outcome.state == RECORD_UNKNOWN;
-		answer_problem(answer, &problem, at->conf, at->rq);
-		return;
-	}
-	response_free(&answer->response);
-	answer->response = at->response;
-	response_init(&at->response);
-	answer->spool = at->output;
-	at->output = NULL;
-	if (at->outcome.state == RECORD_COMPLETED)
-		attempt_add_expires(at->store, &answer->response, expires_at);
+	log_event(LOG_INFO, "run", at->rq->instance,
+	    LOG_S("path", at->rq->path), LOG_S("key", at->key),
+	    LOG_I("attempt", at->lease.attempt),
+	    LOG_S("state", record_state_name(at->outcome.state)),
+	    LOG_S("why", at->outcome.why),
+	    LOG_S("head", cgihead_verdict_text(facts->head)),
+	    LOG_I("status", facts->status),
+	    LOG_I("exit", facts->run.exit_status),
+	    LOG_I("signal", facts->run.signal),
+	    LOG_I("ms", facts->run.milliseconds));
 }
 
 /*
@@ -274,11 +254,9 @@ answer_outcome(struct attempt *at, int64_t expires_at, struct answer *answer)
  * on trying after we gave up waiting.
  */
 void
-attempt_complete(struct attempt *at, struct answer *answer)
+attempt_complete(struct attempt *at)
 {
 	struct store_settlement *st = at->settlement;
-	int64_t expires_at = 0;
-	enum rc rc;
 
 	FAULT(JUDGED);
 	st->id = at->lease.id;
@@ -290,20 +268,57 @@ attempt_complete(struct attempt *at, struct answer *answer)
 		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
-	rc = store_settle(at->store, &at->settlement, &expires_at);
+	at->recorded =
+	    store_settle(at->store, &at->settlement, &at->expires_at);
 	if (at->settlement != NULL) {
 		at->output = at->settlement->body;
 		at->settlement->body = NULL;
 	}
-	if (rc == RC_OK) {
+	log_run(at);
+	if (at->recorded == RC_OK) {
 		FAULT(SETTLED);
-		answer_outcome(at, expires_at, answer);
 		return;
 	}
 	FAULT(SETTLE_LEFT);
 	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->instance,
-	    LOG_S("key", at->key), LOG_S("why", rc_text(rc)));
-	answer_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
-	    "The request ran, but its outcome could not be recorded yet.",
-	    at->conf, at->rq);
+	    LOG_S("key", at->key), LOG_S("why", rc_text(at->recorded)));
+}
+
+/* --- the answer --------------------------------------------------------- */
+
+static void
+answer_problem_of(struct attempt *at, struct answer *answer)
+{
+	struct problem problem;
+
+	memset(&problem, 0, sizeof(problem));
+	problem.code = at->outcome.problem;
+	problem.status = at->outcome.status;
+	problem.detail = at->outcome.why;
+	problem.unknown = at->outcome.state == RECORD_UNKNOWN;
+	answer_problem(answer, &problem, at->conf, at->rq);
+}
+
+void
+attempt_answer(struct attempt *at, struct answer *answer)
+{
+	if (at->recorded != RC_OK) {
+		answer_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
+		    "The request ran, "
+		    "but its outcome could not be recorded yet.",
+		    at->conf, at->rq);
+		return;
+	}
+	if (at->outcome.problem != PROBLEM_NONE) {
+		answer_problem_of(at, answer);
+		return;
+	}
+	response_free(&answer->response);
+	answer->response = at->response;
+	response_init(&at->response);
+	answer->spool = at->output;
+	at->output = NULL;
+	if (at->outcome.state == RECORD_COMPLETED)
+		replay_add_expires(
+		    at->store, &answer->response, at->expires_at);
 }

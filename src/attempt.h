@@ -1,7 +1,7 @@
 /*
  * One attempt at a key, by the request that holds its lease:
  *
- *	attempt_run -> attempt_judge -> attempt_complete
+ *	attempt_run -> attempt_judge -> attempt_complete -> attempt_answer
  *
  * Each stage adds its part to struct attempt; the answer exists only after
  * the last one, when the outcome is durable.
@@ -35,10 +35,17 @@ struct attempt {
 	struct cgihead head;
 	struct response response; /* its body is in output */
 	struct outcome outcome;
+	/* from attempt_complete() */
+	enum rc recorded;   /* RC_OK, or why the outcome is not */
+	int64_t expires_at; /* of the key, store time */
 };
 
 /* The given part is the caller's to fill in. */
 void attempt_init(struct attempt *);
+
+/* What the route says of the attempt and of the time after it, added to the
+ * reservation. */
+void attempt_terms(const struct conf_route *, struct store_reservation *);
 
 /*
  * Before the lease is taken: gets all that may be missing later, and adds to
@@ -73,10 +80,10 @@ void attempt_run(struct attempt *);
 /* What it wrote and how it ended, and what that makes of the key. */
 void attempt_judge(struct attempt *);
 
-/* Makes the outcome durable, and only then the answer. */
-void attempt_complete(struct attempt *, struct answer *);
+/* Makes the outcome durable, and logs it. */
+void attempt_complete(struct attempt *);
 
-/* Adds Idempotency-Expires: expires_at is store time, 0 for never. */
-void attempt_add_expires(struct store *, struct response *, int64_t expires_at);
+/* The answer that the outcome makes. */
+void attempt_answer(struct attempt *, struct answer *);
 
 #endif

@@ -27,6 +27,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "problem.h"
+#include "replay.h"
 #include "route.h"
 #include "scope.h"
 #include "engine.h"
@@ -156,11 +157,7 @@ take_fingerprint(struct job *job)
 		 job->rq, job->recipe.data, rv->fingerprint)) != RC_OK)
 		return refuse_store(job, rc);
 	rv->recipe = job->recipe.data;
-	rv->lease = job->rule->timeout + job->rule->kill_after;
-	rv->retention = job->rule->retention;
-	rv->on_crash = job->rule->on_crash;
-	rv->on_expired = job->rule->on_expired;
-	rv->expired_retention = job->rule->expired_retention;
+	attempt_terms(job->rule, rv);
 	FAULT(FINGERPRINTED);
 	return true;
 }
@@ -205,23 +202,6 @@ look(struct job *job, enum decision *decision)
 	return RC_OK;
 }
 
-/* Reads the stored answer.  RC_NOTFOUND: it was deleted since. */
-static enum rc
-fetch(struct job *job)
-{
-	struct answer *answer = job->answer;
-	enum rc rc;
-
-	FAULT(REPLAY_FOUND);
-	rc = store_answer(job->engine->store, job->record.id, &answer->response,
-	    &answer->spool);
-	if (rc != RC_OK) {
-		response_free(&answer->response);
-		response_init(&answer->response);
-	}
-	return rc;
-}
-
 /*
  * Looks, and gets what there is to be had: the stored answer, or the lease.
  * Where somebody was faster, what they left is looked at again.
@@ -236,7 +216,9 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
-			if ((rc = fetch(job)) != RC_NOTFOUND)
+			rc = replay_fetch(
+			    job->engine->store, job->record.id, job->answer);
+			if (rc != RC_NOTFOUND)
 				return rc;
 			continue;
 		}
@@ -318,36 +300,6 @@ reserve(struct job *job, enum decision *decision)
 	return true;
 }
 
-/* --- answers from the record -------------------------------------------- */
-
-static void
-not_kept(struct job *job)
-{
-	struct problem problem;
-
-	memset(&problem, 0, sizeof(problem));
-	problem.code = PROBLEM_RESPONSE_NOT_KEPT;
-	problem.detail = "The request was completed, "
-			 "but its answer was not kept.";
-	problem.original_status = job->record.status;
-	problem.completed_at = job->record.updated_at;
-	answer_problem(job->answer, &problem, job->conf, job->rq);
-}
-
-/* The answer that fetch() has read. */
-static void
-replay(struct job *job)
-{
-	struct response *response = &job->answer->response;
-
-	if (response->kind == RESPONSE_LOCAL_REDIRECT)
-		return;
-	FAULT(REPLAY_READ);
-	attempt_add_expires(
-	    job->engine->store, response, job->record.expires_at);
-	(void)response_add(response, "Idempotent-Replayed", "true");
-}
-
 /* --- requests that are not guarded -------------------------------------- */
 
 static void
@@ -424,13 +376,14 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		FAULT(RESERVED);
 		attempt_run(&job.attempt);
 		attempt_judge(&job.attempt);
-		attempt_complete(&job.attempt, answer);
+		attempt_complete(&job.attempt);
+		attempt_answer(&job.attempt, answer);
 		break;
 	case DECIDE_REPLAY:
-		replay(&job);
+		replay_mark(engine->store, &job.record, answer);
 		break;
 	case DECIDE_NOT_KEPT:
-		not_kept(&job);
+		replay_not_kept(&job.record, conf, rq, answer);
 		break;
 	case DECIDE_BUSY:
 		(void)refuse(&job, PROBLEM_KEY_IN_PROGRESS,

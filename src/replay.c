@@ -1,0 +1,65 @@
+/*
+ * Stored answers.  A local redirect is for the web server and has no field but
+ * its Location (RFC 3875, section 6.2.2), so nothing is added to one.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "fault.h"
+#include "replay.h"
+
+enum rc
+replay_fetch(struct store *store, int64_t id, struct answer *answer)
+{
+	enum rc rc;
+
+	FAULT(REPLAY_FOUND);
+	rc = store_answer(store, id, &answer->response, &answer->spool);
+	if (rc != RC_OK) {
+		response_free(&answer->response);
+		response_init(&answer->response);
+	}
+	return rc;
+}
+
+void
+replay_add_expires(
+    struct store *store, struct response *response, int64_t expires_at)
+{
+	char date[CLOCK_HTTP_LEN + 1];
+
+	if (response->kind == RESPONSE_LOCAL_REDIRECT || expires_at == 0)
+		return;
+	clock_http(store_wall(store, expires_at), date);
+	(void)response_add(response, "Idempotency-Expires", date);
+}
+
+void
+replay_mark(
+    struct store *store, const struct record *record, struct answer *answer)
+{
+	struct response *response = &answer->response;
+
+	if (response->kind == RESPONSE_LOCAL_REDIRECT)
+		return;
+	FAULT(REPLAY_READ);
+	replay_add_expires(store, response, record->expires_at);
+	(void)response_add(response, "Idempotent-Replayed", "true");
+}
+
+void
+replay_not_kept(const struct record *record, const struct conf *conf,
+    const struct request *rq, struct answer *answer)
+{
+	struct problem problem;
+
+	memset(&problem, 0, sizeof(problem));
+	problem.code = PROBLEM_RESPONSE_NOT_KEPT;
+	problem.detail = "The request was completed, "
+			 "but its answer was not kept.";
+	problem.original_status = record->status;
+	problem.completed_at = record->updated_at;
+	answer_problem(answer, &problem, conf, rq);
+}
