@@ -165,8 +165,18 @@ conf_unref(struct conf *conf)
 	if (before > 1)
 		return;
 	free(conf->routes);
+	free(conf->effects);
 	conf_value_free(conf_arena(conf));
 	free(owner_of(conf));
+}
+
+const struct conf_effect *
+conf_effect_find(const struct conf *conf, const char *name)
+{
+	for (size_t i = 0; i < conf->neffects; i++)
+		if (strcmp(conf->effects[i].name, name) == 0)
+			return &conf->effects[i];
+	return NULL;
 }
 
 bool

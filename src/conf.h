@@ -29,7 +29,12 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 enum conf_key { CONF_KEY_OPTIONAL, CONF_KEY_REQUIRED, CONF_KEY_IGNORE };
 enum conf_key_syntax { CONF_SYNTAX_ANY, CONF_SYNTAX_STRING };
 enum conf_fingerprint { CONF_FINGERPRINT_JSON, CONF_FINGERPRINT_EXACT };
-enum conf_concurrent { CONF_CONCURRENT_REJECT, CONF_CONCURRENT_WAIT };
+enum conf_concurrent {
+	CONF_CONCURRENT_REJECT,
+	CONF_CONCURRENT_WAIT,
+	CONF_CONCURRENT_ACCEPT
+};
+enum conf_async { CONF_ASYNC_NEVER, CONF_ASYNC_PREFER, CONF_ASYNC_ALWAYS };
 enum conf_exit_status { CONF_EXIT_CHECK, CONF_EXIT_IGNORE };
 enum conf_on_crash { CONF_CRASH_UNKNOWN, CONF_CRASH_RESUME };
 enum conf_on_expired { CONF_EXPIRED_RUN, CONF_EXPIRED_GONE };
@@ -62,7 +67,24 @@ struct conf_route {
 	struct conf_list reconcile; /* empty: nobody finds out */
 	int64_t reconcile_after;
 	unsigned reconcile_attempts;
+	enum conf_async async;
+	bool share_database;
 	const char *directory;    /* NULL: the handler's own folder */
+	int umask;                /* -1: inherited */
+	const char *user, *group; /* NULL: inherited */
+	conf_line user_line, group_line;
+	struct conf_list environment; /* names of the daemon's variables */
+};
+
+/* What is done with the rows that handlers put into the outbox. */
+struct conf_effect {
+	const char *name;         /* the topic */
+	conf_line line;           /* of its section */
+	struct conf_list program; /* never empty */
+	int64_t timeout, kill_after, backoff;
+	unsigned attempts;
+	uint64_t max_output;
+	const char *directory;    /* NULL: the program's own folder */
 	int umask;                /* -1: inherited */
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
@@ -89,7 +111,9 @@ struct conf {
 	char key_variable[264]; /* its CGI variable */
 	const char *link;
 	enum conf_dialect dialect;
-	const char *admin_path; /* NULL: none */
+	const char *admin_path;  /* NULL: none */
+	const char *status_path; /* NULL: none */
+	unsigned async_workers, async_queue;
 	int64_t sweep_interval, reap_interval;
 
 	/* [defaults], and [route PATH] with the defaults filled in,
@@ -97,6 +121,10 @@ struct conf {
 	struct conf_route defaults;
 	struct conf_route *routes;
 	size_t nroutes;
+
+	/* [effect NAME], sorted by name */
+	struct conf_effect *effects;
+	size_t neffects;
 };
 
 /* Room for one message "file:line: text" or "option -x: text". */
@@ -124,13 +152,17 @@ bool conf_set(struct conf *, const char *option, const char *value,
     struct conf_error *err);
 bool conf_set_handler(struct conf *, char *const *argv, struct conf_error *err);
 
-/* Checks between options (allow_peers with tcp, ...).  conf_parse and the
- * conf_set functions do not; call it once all is set. */
+/* Checks between options that the command line may set too (allow_peers with
+ * tcp); conf_parse has made all others.  Call it once all is set. */
 bool conf_check(const struct conf *, struct conf_error *err);
 
 /* Reference count, safe between threads. */
 struct conf *conf_ref(struct conf *);
 void conf_unref(struct conf *);
+
+/* The effect of that name, or NULL. */
+const struct conf_effect *
+conf_effect_find(const struct conf *, const char *name);
 
 bool conf_list_has(const struct conf_list *, const char *);
 bool conf_status_in(const struct conf_statuses *, int status);

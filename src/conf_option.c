@@ -48,7 +48,6 @@ struct conf_option {
 	const char *builtin; /* its default; NULL: what zeroed memory means */
 	int64_t min, max;
 	const char *const *words;  /* KIND_WORD */
-	const char *const *later;  /* words of releases to come */
 	enum conf_text_kind text;  /* KIND_TEXT */
 	enum conf_text_item items; /* KIND_LIST */
 	bool empty;                /* an empty value means something */
@@ -68,14 +67,15 @@ struct conf_option {
 #define S(member)    AT(conf, member)
 #define R(member)    AT(conf_route, member)
 #define SLINE(l)     .line = offsetof(struct conf, l)
+#define E(member)    AT(conf_effect, member)
 #define RLINE(l)     .line = offsetof(struct conf_route, l)
+#define ELINE(l)     .line = offsetof(struct conf_effect, l)
 #define NUMBER(a, b) .kind = KIND_NUMBER, .min = (a), .max = (b)
 #define TIME(a, b)   .kind = KIND_DURATION, .min = (a), .max = (b)
 #define SIZE(a, b)   .kind = KIND_SIZE, .min = (a), .max = (b)
 #define MODE         .kind = KIND_MODE
 #define SWITCH       .kind = KIND_SWITCH
 #define WORD(...)    .kind = KIND_WORD, .words = WORDS(__VA_ARGS__)
-#define LATER(...)   .later = WORDS(__VA_ARGS__)
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
@@ -102,6 +102,9 @@ static const struct conf_option server_options[] = {
 	{ S(link), TEXT(URI), IS(PACKAGE_URL) },
 	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
+	{ S(status_path), TEXT(PATH) },
+	{ S(async_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("4") },
+	{ S(async_queue), NUMBER(1, LIMIT_ASYNC_QUEUE), IS("1000") },
 	{ S(sweep_interval), TIME(10, DAY), IS("60s") },
 	{ S(reap_interval), TIME(10, DAY), IS("60s") },
 };
@@ -123,8 +126,7 @@ static const struct conf_option route_options[] = {
 	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
 	{ R(max_output), SIZE(1, 1024 * GIB), IS("1G") },
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
-	{ R(concurrent), WORD("reject", "wait"), LATER("accept"),
-	  IS("reject") },
+	{ R(concurrent), WORD("reject", "wait", "accept"), IS("reject") },
 	{ R(wait_time), TIME(1, DAY), IS("10s") },
 	{ R(timeout), TIME(1, 7 * DAY), IS("60s") },
 	{ R(kill_after), TIME(0, DAY), IS("5s") },
@@ -138,6 +140,8 @@ static const struct conf_option route_options[] = {
 	{ R(reconcile), ARGV },
 	{ R(reconcile_after), TIME(1, 24 * DAY), IS("30s") },
 	{ R(reconcile_attempts), NUMBER(1, 1000), IS("8") },
+	{ R(async), WORD("never", "prefer", "always"), IS("never") },
+	{ R(share_database), SWITCH, IS("no") },
 	{ R(directory), TEXT(DIRECTORY) },
 	{ R(umask), MODE },
 	{ R(user), TEXT(ACCOUNT), RLINE(user_line) },
@@ -145,13 +149,23 @@ static const struct conf_option route_options[] = {
 	{ R(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
 };
 
-static const char *const later_server_options[] = {
-	"status_path", "async_workers", "async_queue", NULL
+static const struct conf_option effect_options[] = {
+	{ E(program), ARGV },
+	{ E(timeout), TIME(1, 7 * DAY), IS("60s") },
+	{ E(kill_after), TIME(0, DAY), IS("5s") },
+	{ E(attempts), NUMBER(1, 1000), IS("8") },
+	{ E(backoff), TIME(1, DAY), IS("1s") },
+	{ E(max_output), SIZE(1, 1024 * GIB), IS("1G") },
+	{ E(directory), TEXT(DIRECTORY) },
+	{ E(umask), MODE },
+	{ E(user), TEXT(ACCOUNT), ELINE(user_line) },
+	{ E(group), TEXT(ACCOUNT), ELINE(group_line) },
+	{ E(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
 };
 
 static const char *const later_route_options[] = {
-	"async", "share_database", "max_active_keys",
-	"key_rate", "max_request_age", "request_timestamp", NULL
+	"max_active_keys", "key_rate", "max_request_age", "request_timestamp",
+	NULL
 };
 /* clang-format on */
 
@@ -159,6 +173,7 @@ static const char *const later_route_options[] = {
 
 _Static_assert(COUNT(server_options) <= CONF_OPTION_MAX, "server options");
 _Static_assert(COUNT(route_options) <= CONF_OPTION_MAX, "route options");
+_Static_assert(COUNT(effect_options) <= CONF_OPTION_MAX, "effect options");
 /* Words are stored as the enums in conf.h, modes as int or unsigned. */
 _Static_assert(sizeof(enum conf_key) == sizeof(unsigned), "enums");
 
@@ -172,6 +187,9 @@ table(enum conf_place place, size_t *n)
 	case CONF_ROUTE:
 		*n = COUNT(route_options);
 		return route_options;
+	case CONF_EFFECT:
+		*n = COUNT(effect_options);
+		return effect_options;
 	}
 	assert(false);
 	return NULL;
@@ -195,16 +213,18 @@ conf_option_index(const struct conf_option *option)
 	if (option >= server_options &&
 	    option < server_options + COUNT(server_options))
 		return (size_t)(option - server_options);
+	if (option >= effect_options &&
+	    option < effect_options + COUNT(effect_options))
+		return (size_t)(option - effect_options);
 	return (size_t)(option - route_options);
 }
 
 bool
 conf_option_later(enum conf_place place, const char *name)
 {
-	const char *const *later =
-	    place == CONF_SERVER ? later_server_options : later_route_options;
+	const char *const *later = later_route_options;
 
-	for (; *later != NULL; later++)
+	for (; place == CONF_ROUTE && *later != NULL; later++)
 		if (strcmp(name, *later) == 0)
 			return true;
 	return false;
@@ -230,8 +250,7 @@ set(const struct conf_option *option, void *to, const char *value,
 	case KIND_SWITCH:
 		return conf_value_switch(value, to, why);
 	case KIND_WORD:
-		return conf_value_word(
-		    value, option->words, option->later, to, why);
+		return conf_value_word(value, option->words, to, why);
 	case KIND_STATUSES:
 		return conf_value_statuses(value, to, why);
 	case KIND_TEXT:
@@ -278,6 +297,8 @@ conf_option_defaults(enum conf_place place, void *base,
 			return false;
 	if (place == CONF_ROUTE)
 		((struct conf_route *)base)->umask = -1;
+	if (place == CONF_EFFECT)
+		((struct conf_effect *)base)->umask = -1;
 	return true;
 }
 
@@ -291,7 +312,7 @@ conf_option_inherit(struct conf_route *route, const struct conf_origin *origin,
 	for (size_t i = 0; i < COUNT(route_options); i++) {
 		const struct conf_option *option = &route_options[i];
 
-		if (origin != NULL && origin->line[i] != 0)
+		if (origin->line[i] != 0)
 			continue;
 		memcpy(
 		    to + option->offset, source + option->offset, option->size);

@@ -9,7 +9,8 @@
 
 enum conf_place {
 	CONF_SERVER, /* options of a struct conf */
-	CONF_ROUTE   /* options of a struct conf_route: [defaults] as well */
+	CONF_ROUTE,  /* options of a struct conf_route: [defaults] as well */
+	CONF_EFFECT  /* options of a struct conf_effect */
 };
 
 /* A place has fewer options than this. */
@@ -31,7 +32,7 @@ size_t conf_option_index(const struct conf_option *);
 bool conf_option_later(enum conf_place, const char *name);
 
 /*
- * Sets an option of base, a struct conf or conf_route.  False with a message
+ * Sets an option of base, a struct conf, route or effect.  False with a message
  * that begins with the option's name; base is then as it was.
  */
 bool conf_option_set(const struct conf_option *, void *base, const char *value,
@@ -41,7 +42,7 @@ bool conf_option_set(const struct conf_option *, void *base, const char *value,
 bool conf_option_defaults(
     enum conf_place, void *base, struct conf_arena *, struct conf_error *why);
 
-/* Copies the options that are not in origin (NULL: all of them). */
+/* Copies the options of a route that are not in origin. */
 void conf_option_inherit(struct conf_route *, const struct conf_origin *,
     const struct conf_route *from);
 

@@ -10,7 +10,8 @@
  * misunderstand, and ends the text at the first error.  Options are given
  * to the section that read_line() saw last; inih's idea of it is not used.
  *
- * What an option is and may be is in conf_option.c.
+ * What an option is and may be is in conf_option.c, what must hold between two
+ * of them in conf_clash.c.
  */
 #include "config.h"
 
@@ -30,7 +31,13 @@
 
 #define BLANKS " \t"
 
-enum section { SECTION_NONE, SECTION_SERVER, SECTION_DEFAULTS, SECTION_ROUTE };
+enum section {
+	SECTION_NONE,
+	SECTION_SERVER,
+	SECTION_DEFAULTS,
+	SECTION_ROUTE,
+	SECTION_EFFECT
+};
 
 struct parser {
 	struct conf *conf;
@@ -42,9 +49,9 @@ struct parser {
 	conf_line line; /* the last one read, 1 and on */
 	enum section section;
 	conf_line server_line, defaults_line;
-	struct conf_origin server, defaults;
-	struct conf_origin *origins; /* of conf->routes */
-	size_t room;                 /* in both */
+	struct conf_lines lines;
+	size_t room;               /* for routes, and their lines */
+	struct conf_origin effect; /* the last one's */
 };
 
 /* The first error: inih gets nothing more to read. */
@@ -69,7 +76,7 @@ static bool
 grow(struct parser *p)
 {
 	size_t n = p->room == 0 ? 16 : p->room * 2;
-	void *routes, *origins;
+	void *routes, *lines;
 
 	if (p->conf->nroutes == LIMIT_CONF_ROUTES)
 		return fail(p, "more than %d routes", LIMIT_CONF_ROUTES);
@@ -79,10 +86,10 @@ grow(struct parser *p)
 	if (routes == NULL)
 		return fail(p, "no memory");
 	p->conf->routes = routes;
-	origins = realloc(p->origins, n * sizeof(*p->origins));
-	if (origins == NULL)
+	lines = realloc(p->lines.routes, n * sizeof(*p->lines.routes));
+	if (lines == NULL)
 		return fail(p, "no memory");
-	p->origins = origins;
+	p->lines.routes = lines;
 	p->room = n;
 	return true;
 }
@@ -107,11 +114,48 @@ open_route(struct parser *p, const char *text)
 		return false;
 	route = &p->conf->routes[p->conf->nroutes];
 	memset(route, 0, sizeof(*route));
-	memset(&p->origins[p->conf->nroutes], 0, sizeof(*p->origins));
+	memset(&p->lines.routes[p->conf->nroutes], 0, sizeof(*p->lines.routes));
 	p->conf->nroutes++;
 	route->path = path;
 	route->line = p->line;
 	p->section = SECTION_ROUTE;
+	return true;
+}
+
+/* A topic is a token, RFC 9110, section 5.6.2. */
+static bool
+open_effect(struct parser *p, const char *text)
+{
+	struct conf *conf = p->conf;
+	struct conf_effect *effects;
+	struct conf_error why;
+	const char *name;
+
+	if (*text == '\0')
+		return fail(p, "an effect needs a name: [effect name]");
+	if (!conf_text_single(
+		text, CONF_TEXT_TOPIC, conf_arena(conf), &name, &why))
+		return fail(p, "effect %s", why.text);
+	for (size_t i = 0; i < conf->neffects; i++)
+		if (strcmp(conf->effects[i].name, name) == 0)
+			return fail(p,
+			    "effect \"%.200s\" is repeated, first on line %u",
+			    text, conf->effects[i].line);
+	if (conf->neffects == LIMIT_CONF_EFFECTS)
+		return fail(p, "more than %d effects", LIMIT_CONF_EFFECTS);
+	effects = realloc(
+	    conf->effects, (conf->neffects + 1) * sizeof(*conf->effects));
+	if (effects == NULL)
+		return fail(p, "no memory");
+	conf->effects = effects;
+	effects += conf->neffects++;
+	memset(effects, 0, sizeof(*effects));
+	memset(&p->effect, 0, sizeof(p->effect));
+	effects->name = name;
+	effects->line = p->line;
+	p->section = SECTION_EFFECT;
+	if (!conf_option_defaults(CONF_EFFECT, effects, conf_arena(conf), &why))
+		return fail(p, "%s", why.text);
 	return true;
 }
 
@@ -170,8 +214,7 @@ open_section(struct parser *p, const char *line)
 	if (is_word(name, "route", &argument))
 		return open_route(p, argument);
 	if (is_word(name, "effect", &argument))
-		return fail(
-		    p, "section [effect] is not supported by this release");
+		return open_effect(p, argument);
 	return fail(p, "unknown section [%s]", name);
 }
 
@@ -189,6 +232,8 @@ section_name(enum section section)
 		return "[defaults]";
 	case SECTION_ROUTE:
 		return "[route]";
+	case SECTION_EFFECT:
+		return "[effect]";
 	}
 	assert(false);
 	return NULL;
@@ -197,15 +242,17 @@ section_name(enum section section)
 static bool
 no_such_option(struct parser *p, enum conf_place place, const char *name)
 {
-	enum conf_place other = place == CONF_SERVER ? CONF_ROUTE : CONF_SERVER;
+	static const enum conf_place places[] = { CONF_SERVER, CONF_ROUTE,
+		CONF_EFFECT };
 
 	if (conf_option_later(place, name))
 		return fail(
 		    p, "option \"%s\" is not supported by this release", name);
-	if (conf_option_find(other, name) != NULL ||
-	    conf_option_later(other, name))
-		return fail(p, "option \"%s\" does not belong in %s", name,
-		    section_name(p->section));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (conf_option_find(places[i], name) != NULL ||
+		    conf_option_later(places[i], name))
+			return fail(p, "option \"%s\" does not belong in %s",
+			    name, section_name(p->section));
 	return fail(p, "unknown option \"%.200s\" in %s", name,
 	    section_name(p->section));
 }
@@ -226,15 +273,20 @@ set_option(struct parser *p, const char *name, const char *value)
 	case SECTION_SERVER:
 		place = CONF_SERVER;
 		base = p->conf;
-		origin = &p->server;
+		origin = &p->lines.server;
 		break;
 	case SECTION_DEFAULTS:
 		base = &p->conf->defaults;
-		origin = &p->defaults;
+		origin = &p->lines.defaults;
 		break;
 	case SECTION_ROUTE:
 		base = &p->conf->routes[p->conf->nroutes - 1];
-		origin = &p->origins[p->conf->nroutes - 1];
+		origin = &p->lines.routes[p->conf->nroutes - 1];
+		break;
+	case SECTION_EFFECT:
+		place = CONF_EFFECT;
+		base = &p->conf->effects[p->conf->neffects - 1];
+		origin = &p->effect;
 		break;
 	}
 	if ((option = conf_option_find(place, name)) == NULL)
@@ -356,77 +408,19 @@ by_length(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Where an option that holds for a route was set; 0: it is built in. */
-static conf_line
-line_of(
-    const struct parser *p, const struct conf_origin *origin, const char *name)
+static int
+by_name(const void *a, const void *b)
 {
-	const struct conf_option *option = conf_option_find(CONF_ROUTE, name);
-	size_t i;
+	const struct conf_effect *x = a, *y = b;
 
-	assert(option != NULL);
-	i = conf_option_index(option);
-	if (origin->line[i] != 0)
-		return origin->line[i];
-	return p->defaults.line[i];
-}
-
-/* What must hold between two options of a route; NULL: it does. */
-static const char *
-conflict(const struct conf_route *route, const char *options[2])
-{
-	if (route->key_min_length > route->key_max_length) {
-		options[0] = "key_min_length";
-		options[1] = "key_max_length";
-		return "key_min_length is above key_max_length";
-	}
-	if (route->scope_required && route->scope.n == 0) {
-		options[0] = "scope_required";
-		options[1] = "scope";
-		return "scope_required needs a scope";
-	}
-	return NULL;
-}
-
-/*
- * Checks the defaults and all routes.  A conflict is where the later of the
- * two options stands; of several conflicts the first is reported.
- */
-static bool
-check_routes(struct parser *p)
-{
-	const char *first = NULL;
-	conf_line where = 0;
-
-	for (size_t i = 0; i <= p->conf->nroutes; i++) {
-		bool last = i == p->conf->nroutes;
-		const struct conf_origin *origin =
-		    last ? &p->defaults : &p->origins[i];
-		const char *text, *options[2];
-		conf_line a, b;
-
-		text = conflict(
-		    last ? &p->conf->defaults : &p->conf->routes[i], options);
-		if (text == NULL)
-			continue;
-		a = line_of(p, origin, options[0]);
-		b = line_of(p, origin, options[1]);
-		a = a > b ? a : b;
-		if (first == NULL || a < where) {
-			first = text;
-			where = a;
-		}
-	}
-	if (first == NULL)
-		return true;
-	p->line = where;
-	return fail(p, "%s", first);
+	return strcmp(x->name, y->name);
 }
 
 static bool
 parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
+	const char *clash;
 	int rc;
 
 	if (p->len > LIMIT_CONF_FILE)
@@ -443,12 +437,15 @@ parse(struct parser *p)
 		return fail(p, rc < 0 ? "no memory" : "malformed");
 	for (size_t i = 0; i < conf->nroutes; i++)
 		conf_option_inherit(
-		    &conf->routes[i], &p->origins[i], &conf->defaults);
-	if (!check_routes(p))
-		return false;
+		    &conf->routes[i], &p->lines.routes[i], &conf->defaults);
+	if ((clash = conf_clash(conf, &p->lines, &p->line)) != NULL)
+		return fail(p, "%s", clash);
 	if (conf->nroutes > 0)
 		qsort(conf->routes, conf->nroutes, sizeof(*conf->routes),
 		    by_length);
+	if (conf->neffects > 0)
+		qsort(conf->effects, conf->neffects, sizeof(*conf->effects),
+		    by_name);
 	conf_derive(conf);
 	return true;
 }
@@ -468,6 +465,6 @@ conf_parse(
 		conf_unref(parser.conf);
 		parser.conf = NULL;
 	}
-	free(parser.origins);
+	free(parser.lines.routes);
 	return parser.conf;
 }

@@ -360,6 +360,11 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	case CONF_TEXT_FIELD:
 		good = check_item(text, CONF_TEXT_ITEM_FIELD, why);
 		break;
+	case CONF_TEXT_TOPIC:
+		good = made_of(text, TOKEN) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not a token, such as mail", text);
+		break;
 	case CONF_TEXT_URI:
 		good = check_uri(text, why);
 		break;

@@ -37,6 +37,7 @@ enum conf_text_kind {
 	CONF_TEXT_SOCKET, /* unix:/path tcp:host:port fd:N; /path gains unix: */
 	CONF_TEXT_ACCOUNT, /* user or group, name or id */
 	CONF_TEXT_FIELD,   /* the name of a field */
+	CONF_TEXT_TOPIC,   /* the name of an effect: a token */
 	CONF_TEXT_URI,     /* absolute-URI, RFC 3986, section 4.3 */
 	CONF_TEXT_PATH     /* as conf_text_path(), but not all paths: "/" */
 };

@@ -234,8 +234,8 @@ conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
 }
 
 bool
-conf_value_word(const char *text, const char *const *words,
-    const char *const *later, unsigned *out, struct conf_error *why)
+conf_value_word(const char *text, const char *const *words, unsigned *out,
+    struct conf_error *why)
 {
 	char all[128] = "";
 	size_t n = 0;
@@ -249,11 +249,6 @@ conf_value_word(const char *text, const char *const *words,
 		    i > 0 ? ", " : "", words[i]);
 		assert(n < sizeof(all));
 	}
-	for (; later != NULL && *later != NULL; later++)
-		if (strcmp(text, *later) == 0)
-			return conf_value_fail(why,
-			    "value \"%s\" is not supported by this release",
-			    text);
 	if (words[1] == NULL)
 		return conf_value_fail(why, "\"%.200s\" is not %s", text, all);
 	return conf_value_fail(why, "\"%.200s\" is not one of %s", text, all);
@@ -265,7 +260,7 @@ conf_value_switch(const char *text, bool *out, struct conf_error *why)
 	static const char *const words[] = { "no", "yes", NULL };
 	unsigned which = 0;
 
-	if (!conf_value_word(text, words, NULL, &which, why))
+	if (!conf_value_word(text, words, &which, why))
 		return false;
 	*out = which == 1;
 	return true;

@@ -53,12 +53,9 @@ bool conf_value_size(const char *, int64_t min, int64_t max, uint64_t *out,
 /* yes or no. */
 bool conf_value_switch(const char *, bool *out, struct conf_error *why);
 
-/*
- * One of words, a NULL-terminated list: *out is its index.  later (or NULL)
- * lists words that are known, but not yet supported.
- */
-bool conf_value_word(const char *, const char *const *words,
-    const char *const *later, unsigned *out, struct conf_error *why);
+/* One of words, a NULL-terminated list: *out is its index. */
+bool conf_value_word(const char *, const char *const *words, unsigned *out,
+    struct conf_error *why);
 
 /* Statuses and classes of them: 425 429 5xx.  May be empty. */
 bool conf_value_statuses(

@@ -31,10 +31,13 @@
 #define LIMIT_RECIPE (64 * 1024)
 
 /* Configuration. */
-#define LIMIT_CONF_FILE   (1024 * 1024)
-#define LIMIT_CONF_ROUTES 1024
-#define LIMIT_CONF_LIST   256  /* items of one list */
-#define LIMIT_WORKERS     1024 /* threads */
+#define LIMIT_CONF_FILE     (1024 * 1024)
+#define LIMIT_CONF_ROUTES   1024
+#define LIMIT_CONF_EFFECTS  256
+#define LIMIT_CONF_LIST     256     /* items of one list */
+#define LIMIT_WORKERS       1024    /* threads */
+#define LIMIT_ASYNC_WORKERS 64      /* threads */
+#define LIMIT_ASYNC_QUEUE   1000000 /* requests accepted, and not begun */
 
 /* Environment of a handler: variables, and bytes in all. */
 #define LIMIT_ENV_COUNT (LIMIT_PARAM_COUNT + 64)

@@ -116,22 +116,42 @@ fail(const struct conf *conf, conf_line line, const char *option,
 	return false;
 }
 
+/* As whom a program runs; NULL: as we do. */
+static bool
+check_account(const struct conf *conf, const char *name, conf_line user_line,
+    const char *group, conf_line group_line, struct conf_error *err)
+{
+	struct user user;
+	char text[256];
+
+	if (!user_find(name, NULL, &user, text, sizeof(text)))
+		return fail(conf, user_line, "user", text, err);
+	if (!user_find(NULL, group, &user, text, sizeof(text)))
+		return fail(conf, group_line, "group", text, err);
+	return true;
+}
+
 /* What only the system can tell: whether users and groups exist. */
 static bool
 check_users(const struct conf *conf, struct conf_error *err)
 {
 	const struct conf_route *route;
+	const struct conf_effect *effect;
 	struct user user;
 	char text[256];
 	size_t i;
 
 	for (i = 0; i <= conf->nroutes; i++) {
 		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
-		if (!user_find(route->user, NULL, &user, text, sizeof(text)))
-			return fail(conf, route->user_line, "user", text, err);
-		if (!user_find(NULL, route->group, &user, text, sizeof(text)))
-			return fail(
-			    conf, route->group_line, "group", text, err);
+		if (!check_account(conf, route->user, route->user_line,
+			route->group, route->group_line, err))
+			return false;
+	}
+	for (i = 0; i < conf->neffects; i++) {
+		effect = &conf->effects[i];
+		if (!check_account(conf, effect->user, effect->user_line,
+			effect->group, effect->group_line, err))
+			return false;
 	}
 	/* A number need not be in the user database. */
 	if (conf->socket_user != NULL &&

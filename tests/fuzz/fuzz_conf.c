@@ -41,7 +41,8 @@ check_route(const struct conf_route *r)
 	assert(r->key_min_length <= r->key_max_length);
 	assert(r->key_max_length <= LIMIT_KEY);
 	assert(!r->scope_required || r->scope.n > 0);
-	assert(r->concurrent <= CONF_CONCURRENT_WAIT);
+	assert(r->concurrent <= CONF_CONCURRENT_ACCEPT);
+	assert(r->async <= CONF_ASYNC_ALWAYS);
 	assert(r->timeout > 0 && r->timeout <= INT32_MAX);
 	assert(r->wait_time > 0 && r->wait_time <= INT32_MAX);
 	assert(r->kill_after >= 0 && r->kill_after <= INT32_MAX);
@@ -50,6 +51,32 @@ check_route(const struct conf_route *r)
 	assert(r->directory == NULL || r->directory[0] == '/');
 	assert((r->user == NULL) == (r->user_line == 0));
 	assert((r->group == NULL) == (r->group_line == 0));
+}
+
+static void
+check_effect(const struct conf *c, const struct conf_effect *e)
+{
+	check_list(&e->program);
+	check_list(&e->environment);
+	assert(e->line > 0);
+	assert(e->program.n > 0 && e->program.item[0][0] == '/');
+	assert(e->timeout > 0 && e->timeout <= INT32_MAX);
+	assert(e->kill_after >= 0 && e->kill_after <= INT32_MAX);
+	assert(e->attempts > 0 && e->backoff > 0 && e->max_output > 0);
+	assert(e->umask >= -1 && e->umask <= 0777);
+	assert((e->user == NULL) == (e->user_line == 0));
+	assert((e->group == NULL) == (e->group_line == 0));
+	assert(conf_effect_find(c, e->name) == e);
+	assert(e == c->effects || strcmp(e[-1].name, e->name) < 0);
+}
+
+/* A route that answers 202 has somewhere to send the client. */
+static void
+check_accept(const struct conf *c, const struct conf_route *r)
+{
+	assert(c->status_path != NULL ||
+	    (r->async == CONF_ASYNC_NEVER &&
+		r->concurrent != CONF_CONCURRENT_ACCEPT));
 }
 
 static void
@@ -63,11 +90,18 @@ check_conf(const struct conf *c)
 	assert((c->socket == NULL) == (c->socket_line == 0));
 	check_list(&c->allow_peers);
 	check_route(&c->defaults);
+	check_accept(c, &c->defaults);
+	assert(c->async_workers >= 1);
+	assert(c->async_workers <= LIMIT_ASYNC_WORKERS);
+	assert(c->async_queue >= 1 && c->async_queue <= LIMIT_ASYNC_QUEUE);
+	for (size_t i = 0; i < c->neffects; i++)
+		check_effect(c, &c->effects[i]);
 	assert(c->defaults.path[0] == '\0');
 	for (size_t i = 0; i < c->nroutes; i++) {
 		const struct conf_route *r = &c->routes[i];
 
 		check_route(r);
+		check_accept(c, r);
 		assert(r->path[0] == '/' && r->line > 0);
 		assert(route_find(c, r->path) == r);
 		assert(i == 0 || strlen(r[-1].path) >= strlen(r->path));

@@ -82,6 +82,13 @@ BAD = (
     ('[server]\n\nsocket_group = no-such-group\n', 3, 'no-such-group'),
     ('[defaults]\nuser = no-such-user\n', 2, 'no-such-user'),
     ('[route /x]\n\ngroup = no-such-group\n', 3, 'no-such-group'),
+    ('[effect mail]\nprogram = /bin/true\nuser = no-such-user\n', 3,
+     'no-such-user'),
+    ('[effect mail]\nprogram = /bin/true\ngroup = no-such-group\n', 3,
+     'no-such-group'),
+    ('[effect mail]\ntimeout = 1s\n', 1, 'program'),
+    ('[route /x]\nasync = prefer\n', 2, 'status_path'),
+    ('[route /x]\nconcurrent = accept\n', 2, 'status_path'),
     ('[server]\njust words\n', 2, ''),
     ('words = 1\n', 1, ''),
     ('[server\n', 1, ''),
@@ -101,18 +108,11 @@ def test_check_of_bad_files_names_file_line_and_option(t):
 
 
 def test_options_of_later_releases_are_refused_by_name(t):
-    for section, option, value in (
-            ('server', 'status_path', '/s'),
-            ('server', 'async_workers', '4'), ('server', 'async_queue', '1'),
-            ('defaults', 'concurrent', 'accept'),
-            ('defaults', 'async', 'prefer'),
-            ('defaults', 'share_database', 'yes'),
-            ('defaults', 'max_active_keys', '1'),
-            ('defaults', 'key_rate', '1'),
-            ('defaults', 'max_request_age', '1h'),
-            ('defaults', 'request_timestamp', 'Date')):
-        path = t.write('later.conf', '[%s]\n%s = %s\n' % (section, option,
-                                                          value))
+    for option, value in (('max_active_keys', '1'), ('key_rate', '1'),
+                          ('max_request_age', '1h'),
+                          ('request_timestamp', 'Date')):
+        path = t.write('later.conf', '[defaults]\n%s = %s\n' % (option,
+                                                                value))
         run = wrap(t, '-t', '-f', path)
         fails(run, 'later.conf:2: ', option)
 

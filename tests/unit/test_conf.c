@@ -121,6 +121,8 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->on_crash, CONF_CRASH_UNKNOWN);
 	assert_int_equal(r->retention, DAY);
 	assert_int_equal(r->on_expired, CONF_EXPIRED_RUN);
+	assert_int_equal(r->async, CONF_ASYNC_NEVER);
+	assert_false(r->share_database);
 	assert_null(r->directory);
 	assert_int_equal(r->umask, -1);
 	assert_null(r->user);
@@ -155,10 +157,14 @@ builtin(const struct conf *c)
 	assert_string_equal(c->link, "https://oncewrap.org/");
 	assert_int_equal(c->dialect, CONF_DIALECT_IETF);
 	assert_null(c->admin_path);
+	assert_null(c->status_path);
+	assert_int_equal(c->async_workers, 4);
+	assert_int_equal(c->async_queue, 1000);
 	assert_int_equal(c->sweep_interval, 60 * SECOND);
 	assert_int_equal(c->reap_interval, 60 * SECOND);
 	assert_string_equal(c->defaults.path, "");
 	builtin_route(&c->defaults);
+	assert_int_equal(c->neffects, 0);
 }
 
 static void
@@ -242,6 +248,7 @@ member_is(const void *base, const struct good *row)
 
 #define S(m)    offsetof(struct conf, m)
 #define R(m)    offsetof(struct conf_route, m)
+#define E(m)    offsetof(struct conf_effect, m)
 #define N(t, n) (t), (n), NULL
 #define T(t, s) (t), 0, (s)
 #define P10     "/aaaaaaaaa"
@@ -299,6 +306,11 @@ static const struct good server_good[] = {
 	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
 	{ "admin_path = /once", S(admin_path), T(TEXT, "/once") },
 	{ "admin_path = //a/./b/../c/", S(admin_path), T(TEXT, "/a/c") },
+	{ "status_path = /jobs", S(status_path), T(TEXT, "/jobs") },
+	{ "async_workers = 1", S(async_workers), N(NUMBER, 1) },
+	{ "async_workers = 64", S(async_workers), N(NUMBER, 64) },
+	{ "async_queue = 1", S(async_queue), N(NUMBER, 1) },
+	{ "async_queue = 1000000", S(async_queue), N(NUMBER, 1000000) },
 	{ "sweep_interval = 10ms", S(sweep_interval), N(INT64, 10) },
 	{ "sweep_interval = 1d", S(sweep_interval), N(INT64, DAY) },
 	{ "reap_interval = 10ms", S(reap_interval), N(INT64, 10) },
@@ -361,6 +373,8 @@ static const struct good route_good[] = {
 	{ "concurrent = reject", R(concurrent),
 	    N(NUMBER, CONF_CONCURRENT_REJECT) },
 	{ "concurrent = wait", R(concurrent), N(NUMBER, CONF_CONCURRENT_WAIT) },
+	{ "concurrent = accept\n[server]\nstatus_path = /s", R(concurrent),
+	    N(NUMBER, CONF_CONCURRENT_ACCEPT) },
 	{ "wait_time = 1ms", R(wait_time), N(INT64, 1) },
 	{ "wait_time = 1d", R(wait_time), N(INT64, DAY) },
 	{ "timeout = 1ms", R(timeout), N(INT64, 1) },
@@ -380,6 +394,12 @@ static const struct good route_good[] = {
 	{ "retention = 1ms", R(retention), N(INT64, 1) },
 	{ "retention = 3650d", R(retention), N(INT64, 3650 * DAY) },
 	{ "on_expired = run", R(on_expired), N(NUMBER, CONF_EXPIRED_RUN) },
+	{ "async = never", R(async), N(NUMBER, CONF_ASYNC_NEVER) },
+	{ "async = prefer\n[server]\nstatus_path = /s", R(async),
+	    N(NUMBER, CONF_ASYNC_PREFER) },
+	{ "async = always\n[server]\nstatus_path = /s", R(async),
+	    N(NUMBER, CONF_ASYNC_ALWAYS) },
+	{ "share_database = yes", R(share_database), N(SWITCH, true) },
 	{ "directory = /srv", R(directory), T(TEXT, "/srv") },
 	{ "umask = 027", R(umask), N(MODE, 027) },
 	{ "umask = 0", R(umask), N(MODE, 0) },
@@ -389,6 +409,27 @@ static const struct good route_good[] = {
 	{ "environment = LANG, TZ http_proxy _x1", R(environment),
 	    T(LIST, "LANG|TZ|http_proxy|_x1") },
 	{ "environment =", R(environment), T(LIST, "") },
+};
+
+static const struct good effect_good[] = {
+	{ "timeout = 1ms", E(timeout), N(INT64, 1) },
+	{ "timeout = 7d", E(timeout), N(INT64, 7 * DAY) },
+	{ "kill_after = 0", E(kill_after), N(INT64, 0) },
+	{ "kill_after = 1d", E(kill_after), N(INT64, DAY) },
+	{ "attempts = 1", E(attempts), N(NUMBER, 1) },
+	{ "attempts = 1000", E(attempts), N(NUMBER, 1000) },
+	{ "backoff = 1ms", E(backoff), N(INT64, 1) },
+	{ "backoff = 1d", E(backoff), N(INT64, DAY) },
+	{ "max_output = 1", E(max_output), N(SIZE, 1) },
+	{ "max_output = 1024G", E(max_output), N(SIZE, 1024 * GIB) },
+	{ "directory = /srv", E(directory), T(TEXT, "/srv") },
+	{ "umask = 027", E(umask), N(MODE, 027) },
+	{ "user = nobody", E(user), T(TEXT, "nobody") },
+	{ "user = nobody", E(user_line), N(NUMBER, 3) },
+	{ "group = 65534", E(group), T(TEXT, "65534") },
+	{ "group = 65534", E(group_line), N(NUMBER, 3) },
+	{ "environment = LANG TZ", E(environment), T(LIST, "LANG|TZ") },
+	{ "environment =", E(environment), T(LIST, "") },
 };
 
 static void
@@ -431,6 +472,83 @@ every_route_option_in_a_route_and_as_a_default(void **state)
 		member_is(&conf->defaults, &route_good[i]);
 		conf_unref(conf);
 	}
+}
+
+static void
+every_effect_option_and_its_limits(void **state)
+{
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(effect_good); i++) {
+		struct conf *conf;
+
+		(void)snprintf(text, sizeof(text),
+		    "[effect e]\nprogram = /bin/a\n%s\n", effect_good[i].text);
+		conf = parse(text);
+		member_is(&conf->effects[0], &effect_good[i]);
+		conf_unref(conf);
+	}
+}
+
+static void
+builtin_effect(const struct conf_effect *e)
+{
+	assert_int_equal(e->timeout, 60 * SECOND);
+	assert_int_equal(e->kill_after, 5 * SECOND);
+	assert_int_equal(e->attempts, 8);
+	assert_int_equal(e->backoff, SECOND);
+	assert_int_equal(e->max_output, GIB);
+	assert_null(e->directory);
+	assert_int_equal(e->umask, -1);
+	assert_null(e->user);
+	assert_null(e->group);
+	list_is(&e->environment, "");
+}
+
+static void
+effects_are_sorted_by_name_and_take_no_defaults(void **state)
+{
+	struct conf *conf = parse("[effect web-hook]\nprogram = /bin/w 'a b'\n"
+				  "[defaults]\ntimeout = 1s\numask = 0\n"
+				  "[effect\t mail ] ; why\nprogram = /bin/m\n"
+				  "[effect Mail]\nprogram = /bin/n\n");
+	static const char *const names[] = { "Mail", "mail", "web-hook" };
+
+	(void)state;
+	assert_int_equal(conf->neffects, COUNT(names));
+	for (size_t i = 0; i < COUNT(names); i++) {
+		assert_string_equal(conf->effects[i].name, names[i]);
+		assert_ptr_equal(
+		    conf_effect_find(conf, names[i]), &conf->effects[i]);
+		builtin_effect(&conf->effects[i]);
+	}
+	assert_null(conf_effect_find(conf, "MAIL"));
+	assert_null(conf_effect_find(conf, ""));
+	assert_int_equal(conf->effects[1].line, 6);
+	list_is(&conf->effects[0].program, "/bin/n");
+	list_is(&conf->effects[2].program, "/bin/w|a b");
+	conf_unref(conf);
+}
+
+static void
+effects_above_the_limit_are_refused(void **state)
+{
+	size_t n = 0, size = 16 * 1024;
+	char *text = malloc(size);
+	struct conf *conf;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 1; i <= 256; i++)
+		n += (size_t)snprintf(
+		    text + n, size - n, "[effect e%d]\nprogram = /bin/a\n", i);
+	conf = parse(text);
+	assert_int_equal(conf->neffects, 256);
+	conf_unref(conf);
+	(void)snprintf(text + n, size - n, "[effect x]\n");
+	refused(text, "f:513: more than 256 effects");
+	free(text);
 }
 
 struct bad {
@@ -538,6 +656,13 @@ static const struct bad server_bad[] = {
 	{ "admin_path = /", "\"/\" leaves no path to the handlers" },
 	{ "admin_path = /a/..", "\"/a/..\" leaves no path to the handlers" },
 	{ "admin_path =", "the value is empty" },
+	{ "status_path = jobs", "\"jobs\" does not begin with \"/\"" },
+	{ "status_path = /", "\"/\" leaves no path to the handlers" },
+	{ "async_workers = 0", "\"0\" is out of range (1 to 64)" },
+	{ "async_workers = 65", "\"65\" is out of range (1 to 64)" },
+	{ "async_queue = 0", "\"0\" is out of range (1 to 1000000)" },
+	{ "async_queue = 1000001",
+	    "\"1000001\" is out of range (1 to 1000000)" },
 	{ "sweep_interval = 9ms", "\"9ms\" is out of range (10ms to 1d)" },
 	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
 };
@@ -582,9 +707,10 @@ static const struct bad route_bad[] = {
 	{ "max_response = 513M", "\"513M\" is out of range (0 to 512M)" },
 	{ "max_output = 0", "\"0\" is out of range (1 to 1024G)" },
 	{ "replay_drop = a@b", "\"a@b\" is not the name of a field" },
-	{ "concurrent = block", "\"block\" is not one of reject, wait" },
-	{ "concurrent = accept",
-	    "value \"accept\" is not supported by this release" },
+	{ "concurrent = block",
+	    "\"block\" is not one of reject, wait, accept" },
+	{ "async = yes", "\"yes\" is not one of never, prefer, always" },
+	{ "share_database = 1", "\"1\" is not one of no, yes" },
 	{ "wait_time = 0", "\"0\" is out of range (1ms to 1d)" },
 	{ "wait_time = 25h", "\"25h\" is out of range (1ms to 1d)" },
 	{ "timeout = 0", "\"0\" is out of range (1ms to 7d)" },
@@ -620,6 +746,24 @@ static const struct bad route_bad[] = {
 	{ "environment = PATH", "PATH is always handed on" },
 };
 
+static const struct bad effect_bad[] = {
+	{ "program =", "the value is empty" },
+	{ "program = mail", "the program \"mail\" is not an absolute path" },
+	{ "timeout = 0", "\"0\" is out of range (1ms to 7d)" },
+	{ "timeout = 8d", "\"8d\" is out of range (1ms to 7d)" },
+	{ "kill_after = 25h", "\"25h\" is out of range (0 to 1d)" },
+	{ "attempts = 0", "\"0\" is out of range (1 to 1000)" },
+	{ "attempts = 1001", "\"1001\" is out of range (1 to 1000)" },
+	{ "backoff = 0", "\"0\" is out of range (1ms to 1d)" },
+	{ "backoff = 25h", "\"25h\" is out of range (1ms to 1d)" },
+	{ "max_output = 0", "\"0\" is out of range (1 to 1024G)" },
+	{ "directory = .", "\".\" is not an absolute path" },
+	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
+	{ "user = /root", "\"/root\" is not a name or an id" },
+	{ "group =", "the value is empty" },
+	{ "environment = ONCE_KEY", "\"ONCE_KEY\": ONCE_*" NOT_HANDED },
+};
+
 static void
 check_bad(const char *section, const struct bad *rows, size_t n)
 {
@@ -642,6 +786,7 @@ every_value_that_is_refused(void **state)
 	check_bad("[server]", server_bad, COUNT(server_bad));
 	check_bad("[defaults]", route_bad, COUNT(route_bad));
 	check_bad("[route /]", route_bad, COUNT(route_bad));
+	check_bad("[effect mail]", effect_bad, COUNT(effect_bad));
 }
 
 static const struct bad files[] = {
@@ -662,10 +807,15 @@ static const struct bad files[] = {
 	    "f:3: section [server] is repeated, first on line 1" },
 	{ "[defaults]\n[server]\n[defaults]",
 	    "f:3: section [defaults] is repeated, first on line 1" },
-	{ "[effect mail]",
-	    "f:1: section [effect] is not supported by this release" },
-	{ "[effect]",
-	    "f:1: section [effect] is not supported by this release" },
+	{ "[effect]", "f:1: an effect needs a name: [effect name]" },
+	{ "[effect ]", "f:1: an effect needs a name: [effect name]" },
+	{ "[effects mail]", "f:1: unknown section [effects mail]" },
+	{ "[effect a b]", "f:1: effect \"a b\" is not a token, such as mail" },
+	{ "[effect a/b]", "f:1: effect \"a/b\" is not a token, such as mail" },
+	{ "[effect p\xc3\xb6st]",
+	    "f:1: effect \"p\xc3\xb6st\" is not a token, such as mail" },
+	{ "[effect mail]\n[effect mail]",
+	    "f:2: effect \"mail\" is repeated, first on line 1" },
 	/* routes */
 	{ "[route]", "f:1: a route needs a path: [route /path]" },
 	{ "[route  ]", "f:1: a route needs a path: [route /path]" },
@@ -704,6 +854,18 @@ static const struct bad files[] = {
 	{ "[route /a]\nadmin_path = /x",
 	    "f:2: option \"admin_path\" does not belong in [route]" },
 	{ "[route /a]\nfoo = 1", "f:2: unknown option \"foo\" in [route]" },
+	{ "[route /a]\nprogram = /bin/a",
+	    "f:2: option \"program\" does not belong in [route]" },
+	{ "[effect a]\nhandler = /bin/a",
+	    "f:2: option \"handler\" does not belong in [effect]" },
+	{ "[effect a]\nstatus_path = /a",
+	    "f:2: option \"status_path\" does not belong in [effect]" },
+	{ "[effect a]\nkey_rate = 1",
+	    "f:2: option \"key_rate\" does not belong in [effect]" },
+	{ "[effect a]\nfoo = 1", "f:2: unknown option \"foo\" in [effect]" },
+	{ "[effect a]\nprogram = /bin/a\n[effect b]\nprogram = /bin/b\n"
+	  "program = /bin/c",
+	    "f:5: option \"program\" is repeated, first on line 4" },
 	/* lines */
 	{ "[server]\nworkers", "f:2: expected \"name = value\"" },
 	{ "[server]\n= 1", "f:2: expected \"name = value\"" },
@@ -739,6 +901,22 @@ static const struct bad files[] = {
 	    "f:2: key_min_length is above key_max_length" },
 	{ "[defaults]\nscope_required = yes\n[route /a]\nscope = none",
 	    "f:4: scope_required needs a scope" },
+	{ "[route /a]\nkey = required\nasync = prefer",
+	    "f:3: async needs a status_path in [server]" },
+	{ "[route /a]\n[defaults]\nasync = always",
+	    "f:3: async needs a status_path in [server]" },
+	{ "[route /a]\nconcurrent = accept\nasync = always",
+	    "f:2: concurrent = accept needs a status_path in [server]" },
+	{ "[server]\nadmin_path = /a\nstatus_path = /a",
+	    "f:3: admin_path and status_path are one path, or within it" },
+	{ "[server]\nstatus_path = /a\nadmin_path = /a/b",
+	    "f:3: admin_path and status_path are one path, or within it" },
+	{ "[server]\nstatus_path = /a/b\n\nadmin_path = /a/",
+	    "f:4: admin_path and status_path are one path, or within it" },
+	{ "[effect a]\nprogram = /bin/a\n[effect c]\n[effect b]",
+	    "f:3: the effect has no program" },
+	{ "[effect a]\n[route /a]\nasync = always",
+	    "f:1: the effect has no program" },
 };
 
 static void
@@ -754,24 +932,17 @@ every_message_about_a_file(void **state)
 static void
 options_of_later_releases_are_refused_by_name(void **state)
 {
-	static const char *const server[] = { "status_path", "async_workers",
-		"async_queue" };
-	static const char *const route[] = { "async", "share_database",
-		"max_active_keys", "key_rate", "max_request_age",
-		"request_timestamp" };
+	static const char *const route[] = { "max_active_keys", "key_rate",
+		"max_request_age", "request_timestamp" };
 	char text[128], message[128];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(server) + COUNT(route); i++) {
-		bool is_server = i < COUNT(server);
-		const char *name =
-		    is_server ? server[i] : route[i - COUNT(server)];
-
-		(void)snprintf(text, sizeof(text), "[%s]\n%s = 1",
-		    is_server ? "server" : "route /a", name);
+	for (size_t i = 0; i < COUNT(route); i++) {
+		(void)snprintf(
+		    text, sizeof(text), "[route /a]\n%s = 1", route[i]);
 		(void)snprintf(message, sizeof(message),
 		    "f:2: option \"%s\" is not supported by this release",
-		    name);
+		    route[i]);
 		refused(text, message);
 	}
 }
@@ -1031,6 +1202,19 @@ list_above_the_limit_is_refused(void **state)
 }
 
 static void
+paths_of_our_own_may_be_neighbours(void **state)
+{
+	struct conf *conf = parse("[server]\nadmin_path = /once/admin\n"
+				  "status_path = /once/adm\n"
+				  "[route /a]\nasync = prefer\n");
+
+	(void)state;
+	assert_string_equal(conf->status_path, "/once/adm");
+	assert_int_equal(conf->routes[0].async, CONF_ASYNC_PREFER);
+	conf_unref(conf);
+}
+
+static void
 allow_peers_with_a_tcp_socket_is_refused(void **state)
 {
 	struct conf *conf =
@@ -1094,6 +1278,10 @@ main(void)
 		cmocka_unit_test(every_server_option_and_its_limits),
 		cmocka_unit_test(
 		    every_route_option_in_a_route_and_as_a_default),
+		cmocka_unit_test(every_effect_option_and_its_limits),
+		cmocka_unit_test(
+		    effects_are_sorted_by_name_and_take_no_defaults),
+		cmocka_unit_test(effects_above_the_limit_are_refused),
 		cmocka_unit_test(every_value_that_is_refused),
 		cmocka_unit_test(every_message_about_a_file),
 		cmocka_unit_test(options_of_later_releases_are_refused_by_name),
@@ -1108,6 +1296,7 @@ main(void)
 		cmocka_unit_test(command_line_overrides_the_file),
 		cmocka_unit_test(command_line_errors_name_the_option),
 		cmocka_unit_test(list_above_the_limit_is_refused),
+		cmocka_unit_test(paths_of_our_own_may_be_neighbours),
 		cmocka_unit_test(allow_peers_with_a_tcp_socket_is_refused),
 		cmocka_unit_test(long_texts_are_cut_not_overrun),
 		cmocka_unit_test(last_reference_frees),

@@ -1,0 +1,132 @@
+/*
+ * Configuration: what must hold between two options of a file.
+ *
+ * Each rule names the options that it is about.  A clash is where the later of
+ * them stands; of several clashes the one that stands first is reported.  What
+ * the command line can change is checked in conf.c.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "conf_option.h"
+
+#include "conf_build.h"
+
+struct clash {
+	const char *text; /* NULL: none yet */
+	conf_line line;
+};
+
+static void
+report(struct clash *clash, const char *text, conf_line line)
+{
+	if (clash->text != NULL && clash->line <= line)
+		return;
+	clash->text = text;
+	clash->line = line;
+}
+
+/* Where an option of a section was set; 0: it was not. */
+static conf_line
+line_in(
+    const struct conf_origin *origin, enum conf_place place, const char *name)
+{
+	const struct conf_option *option = conf_option_find(place, name);
+
+	assert(option != NULL);
+	return origin->line[conf_option_index(option)];
+}
+
+/* The route's own, or the default that holds for it. */
+struct at {
+	const struct conf_origin *route, *defaults;
+};
+
+static conf_line
+line_of(const struct at *at, const char *name)
+{
+	conf_line line = line_in(at->route, CONF_ROUTE, name);
+
+	return line != 0 ? line : line_in(at->defaults, CONF_ROUTE, name);
+}
+
+/* b may be NULL: the clash is with what is missing. */
+static void
+report_route(struct clash *clash, const char *text, const struct at *at,
+    const char *a, const char *b)
+{
+	conf_line x = line_of(at, a), y = b != NULL ? line_of(at, b) : 0;
+
+	report(clash, text, x > y ? x : y);
+}
+
+static void
+check_route(const struct conf *conf, const struct conf_route *route,
+    const struct at *at, struct clash *clash)
+{
+	if (route->key_min_length > route->key_max_length)
+		report_route(clash, "key_min_length is above key_max_length",
+		    at, "key_min_length", "key_max_length");
+	if (route->scope_required && route->scope.n == 0)
+		report_route(clash, "scope_required needs a scope", at,
+		    "scope_required", "scope");
+	if (route->async != CONF_ASYNC_NEVER && conf->status_path == NULL)
+		report_route(clash, "async needs a status_path in [server]", at,
+		    "async", NULL);
+	if (route->concurrent == CONF_CONCURRENT_ACCEPT &&
+	    conf->status_path == NULL)
+		report_route(clash,
+		    "concurrent = accept needs a status_path in [server]", at,
+		    "concurrent", NULL);
+}
+
+/* Whether a path is another, or above it. */
+static bool
+is_above(const char *upper, const char *lower)
+{
+	size_t n = strlen(upper);
+
+	return strncmp(upper, lower, n) == 0 &&
+	    (lower[n] == '\0' || lower[n] == '/');
+}
+
+static void
+check_server(const struct conf *conf, const struct conf_origin *origin,
+    struct clash *clash)
+{
+	const char *admin = conf->admin_path, *status = conf->status_path;
+	conf_line x, y;
+
+	if (admin == NULL || status == NULL ||
+	    (!is_above(admin, status) && !is_above(status, admin)))
+		return;
+	x = line_in(origin, CONF_SERVER, "admin_path");
+	y = line_in(origin, CONF_SERVER, "status_path");
+	report(clash, "admin_path and status_path are one path, or within it",
+	    x > y ? x : y);
+}
+
+const char *
+conf_clash(
+    const struct conf *conf, const struct conf_lines *lines, conf_line *where)
+{
+	struct clash clash = { NULL, 0 };
+	struct at at = { NULL, &lines->defaults };
+
+	check_server(conf, &lines->server, &clash);
+	for (size_t i = 0; i < conf->nroutes; i++) {
+		at.route = &lines->routes[i];
+		check_route(conf, &conf->routes[i], &at, &clash);
+	}
+	at.route = &lines->defaults;
+	check_route(conf, &conf->defaults, &at, &clash);
+	for (size_t i = 0; i < conf->neffects; i++)
+		if (conf->effects[i].program.n == 0)
+			report(&clash, "the effect has no program",
+			    conf->effects[i].line);
+	*where = clash.line;
+	return clash.text;
+}

@@ -1,0 +1,54 @@
+/*
+ * prefer: no bytes end the process, and other preferences before and behind a
+ * field change nothing.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prefer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static bool
+asks(const char *field)
+{
+	struct param param = { "HTTP_PREFER", field };
+	struct request request;
+
+	memset(&request, 0, sizeof(request));
+	request.params = &param;
+	request.nparams = 1;
+	return prefer_respond_async(&request);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const around[][2] = { { "", ", wait=1" },
+		{ "a=\"b,c\"; d, ", "" }, { ",", "," } };
+	size_t room = size + 32;
+	char *field = malloc(room);
+	char *other = malloc(room);
+	bool answer;
+
+	if (field == NULL || other == NULL)
+		goto out;
+	/* Requests hold no NUL. */
+	memcpy(field, data, size);
+	field[size] = '\0';
+	answer = asks(field);
+	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+		(void)snprintf(
+		    other, room, "%s%s%s", around[i][0], field, around[i][1]);
+		assert(asks(other) == answer);
+	}
+out:
+	free(field);
+	free(other);
+	return 0;
+}
