@@ -70,6 +70,12 @@ static const struct row {
 	    "The program did not end in time", 504, 504, API, true, 0 },
 	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
 	    "The outcome could not be recorded", 500, 500, API, true, 0 },
+	[PROBLEM_REQUEST_EXPIRED] = { "request-expired",
+	    "The request was not begun in time", 408, 408, API, false, 0 },
+	[PROBLEM_NOT_FOUND] = { "not-found", "There is no such resource", 404,
+	    404, INVALID, false, 0 },
+	[PROBLEM_METHOD_NOT_ALLOWED] = { "method-not-allowed",
+	    "The method is not allowed here", 405, 405, INVALID, false, 0 },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 

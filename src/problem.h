@@ -29,7 +29,10 @@ enum problem_code {
 	PROBLEM_HANDLER_NOT_STARTED,
 	PROBLEM_HANDLER_FAILED,
 	PROBLEM_HANDLER_TIMEOUT,
-	PROBLEM_OUTCOME_NOT_RECORDED
+	PROBLEM_OUTCOME_NOT_RECORDED,
+	PROBLEM_REQUEST_EXPIRED,   /* accepted, and begun by nobody in time */
+	PROBLEM_NOT_FOUND,         /* no such status resource, or not yours */
+	PROBLEM_METHOD_NOT_ALLOWED /* of a status resource */
 };
 
 struct problem {

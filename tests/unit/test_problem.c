@@ -60,6 +60,11 @@ static const struct row {
 	    false },
 	{ PROBLEM_OUTCOME_NOT_RECORDED, "outcome-not-recorded", 500, 500, API,
 	    true, false },
+	{ PROBLEM_REQUEST_EXPIRED, "request-expired", 408, 408, API, false,
+	    false },
+	{ PROBLEM_NOT_FOUND, "not-found", 404, 404, INVALID, false, false },
+	{ PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, 405, INVALID,
+	    false, false },
 };
 
 /* The body as JSON; the caller deletes it. */

@@ -87,6 +87,9 @@ CODES = {
     'handler-failed': (502, 502, 'api_error', True, False),
     'handler-timeout': (504, 504, 'api_error', True, False),
     'outcome-not-recorded': (500, 500, 'api_error', True, False),
+    'request-expired': (408, 408, 'api_error', False, False),
+    'not-found': (404, 404, 'invalid_request_error', False, False),
+    'method-not-allowed': (405, 405, 'invalid_request_error', False, False),
 }
 
 LINK = 'https://api.example/idempotency'
