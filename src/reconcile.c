@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "attempt.h"
+#include "backoff.h"
 #include "fault.h"
 #include "kept.h"
 #include "log.h"
@@ -25,26 +26,18 @@
 #include "route.h"
 #include "reconcile.h"
 
-/* The pause after a failed try doubles with each, up to this: ms. */
-#define BACKOFF_MAX INT64_C(86400000)
+/* The longest pause between two tries: a day, and half of it at random: ms. */
+#define BACKOFF_MAX INT64_C(129600000)
 
 /* A key whose route has no program any more is looked at again after: ms. */
 #define NOBODY_PAUSE INT64_C(3600000)
 
-/* ms until the next try: the route's pause, doubled for each try that failed,
- * and up to half of it more, so that many keys do not come due together. */
+/* ms until the next try. */
 static int64_t
 backoff(const struct conf_route *rule, int tries)
 {
-	int64_t pause = rule->reconcile_after;
-	unsigned random;
-
-	while (tries-- > 1 && pause < BACKOFF_MAX)
-		pause *= 2;
-	if (pause > BACKOFF_MAX)
-		pause = BACKOFF_MAX;
-	random = arc4random_uniform(1024);
-	return pause + pause * (int64_t)random / 2048;
+	return backoff_pause(
+	    rule->reconcile_after, tries, BACKOFF_MAX, arc4random());
 }
 
 static void
