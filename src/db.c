@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,13 +97,25 @@ on_commit(void *arg, sqlite3 *handle, const char *name, int frames)
 	return SQLITE_OK;
 }
 
+/*
+ * SQLite's count of the memory it uses is a lock around each allocation, for
+ * all connections, and nobody asks for it.  Too late, or refused: it counts.
+ */
+static void
+configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 enum rc
 db_open(struct db **out, const char *file, int64_t busy_timeout)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct db *db;
 	int code;
 
 	*out = NULL;
+	(void)pthread_once(&once, configure);
 	db = calloc(1, sizeof(*db));
 	if (db == NULL)
 		return RC_NOMEM;
@@ -133,7 +146,8 @@ db_close(struct db *db)
 		return;
 	for (i = 0; i < QUERY_COUNT; i++)
 		sqlite3_finalize(db->stmt[i].stmt);
-	sqlite3_finalize(db->rollback);
+	for (i = 0; i < DB_NTX; i++)
+		sqlite3_finalize(db->tx[i]);
 	code = sqlite3_close(db->handle);
 	assert(code == SQLITE_OK); /* no statement or blob is left open */
 	(void)code;
@@ -187,16 +201,28 @@ db_exec(struct db *db, const char *sql)
 	"PRAGMA cell_size_check = ON;" \
 	"PRAGMA recursive_triggers = ON;"
 
-/* What ends a transaction that failed for want of memory must need none. */
+/* Once a connection; after a change of the schema SQLite makes it anew. */
+static enum rc
+prepare_tx(struct db *db, enum db_tx tx)
+{
+	static const char *const text[DB_NTX] = { "BEGIN IMMEDIATE", "BEGIN",
+		"COMMIT", "ROLLBACK" };
+	int code;
+
+	if (db->tx[tx] != NULL)
+		return RC_OK;
+	code = sqlite3_prepare_v3(db->handle, text[tx], -1,
+	    SQLITE_PREPARE_PERSISTENT, &db->tx[tx], NULL);
+	return code == SQLITE_OK ? RC_OK : db_fail(db, code, text[tx]);
+}
+
+/* Anew, for the schema may have been made since. */
 static enum rc
 prepare_rollback(struct db *db)
 {
-	int code;
-
-	sqlite3_finalize(db->rollback);
-	code = sqlite3_prepare_v3(db->handle, "ROLLBACK", -1,
-	    SQLITE_PREPARE_PERSISTENT, &db->rollback, NULL);
-	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "ROLLBACK");
+	sqlite3_finalize(db->tx[DB_ROLLBACK]);
+	db->tx[DB_ROLLBACK] = NULL;
+	return prepare_tx(db, DB_ROLLBACK);
 }
 
 enum rc
@@ -299,6 +325,29 @@ db_set_pragma(struct db *db, const char *name, int64_t value)
 	return db_exec(db, sql);
 }
 
+static int
+step_tx(struct db *db, enum db_tx tx)
+{
+	int code = sqlite3_step(db->tx[tx]);
+
+	sqlite3_reset(db->tx[tx]);
+	return code;
+}
+
+static enum rc
+run_tx(struct db *db, enum db_tx tx)
+{
+	enum rc rc;
+	int code;
+
+	if ((rc = prepare_tx(db, tx)) != RC_OK)
+		return rc;
+	code = step_tx(db, tx);
+	if (code != SQLITE_DONE)
+		rc = db_fail(db, code, sqlite3_sql(db->tx[tx]));
+	return rc;
+}
+
 /* A transaction may still be open: after a change of the schema the rollback
  * has to be prepared again, and for that there may have been no memory. */
 enum rc
@@ -306,7 +355,7 @@ db_begin(struct db *db)
 {
 	if (!sqlite3_get_autocommit(db->handle))
 		db_rollback(db);
-	return db_exec(db, "BEGIN IMMEDIATE");
+	return run_tx(db, DB_BEGIN);
 }
 
 enum rc
@@ -314,13 +363,13 @@ db_begin_read(struct db *db)
 {
 	if (!sqlite3_get_autocommit(db->handle))
 		db_rollback(db);
-	return db_exec(db, "BEGIN");
+	return run_tx(db, DB_BEGIN_READ);
 }
 
 enum rc
 db_commit(struct db *db)
 {
-	return db_exec(db, "COMMIT");
+	return run_tx(db, DB_COMMIT);
 }
 
 void
@@ -333,12 +382,10 @@ db_rollback(struct db *db)
 			sqlite3_reset(db->stmt[i].stmt);
 	if (sqlite3_get_autocommit(db->handle))
 		return;
-	if (db->rollback == NULL)
+	if (db->tx[DB_ROLLBACK] == NULL)
 		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-	else {
-		(void)sqlite3_step(db->rollback);
-		sqlite3_reset(db->rollback);
-	}
+	else
+		(void)step_tx(db, DB_ROLLBACK);
 }
 
 uint64_t

@@ -20,9 +20,13 @@ struct db_blob {
 	sqlite3_blob *blob;
 };
 
+enum db_tx { DB_BEGIN, DB_BEGIN_READ, DB_COMMIT, DB_ROLLBACK, DB_NTX };
+
 struct db {
 	sqlite3 *handle;
-	sqlite3_stmt *rollback; /* made beforehand, see db_rollback() */
+	/* The rollback is made beforehand: what ends a transaction that failed
+	 * for want of memory must need none. */
+	sqlite3_stmt *tx[DB_NTX];
 	bool quiet;
 	int64_t busy_timeout, busy_since;
 	int64_t page_size;
