@@ -355,33 +355,68 @@ write_out(const struct vars *vs, struct cgienv *out)
 	return RC_OK;
 }
 
+static enum rc
+begin(struct vars *vs, size_t cap, struct cgienv *out)
+{
+	out->envp = NULL;
+	buf_init(&out->text, LIMIT_ENV);
+	vs->n = 0;
+	vs->cap = cap;
+	vs->var = calloc(cap, sizeof(vs->var[0]));
+	return vs->var != NULL ? RC_OK : RC_NOMEM;
+}
+
+static enum rc
+end(struct vars *vs, struct cgienv *out)
+{
+	enum rc rc;
+
+	unique(vs);
+	rc = write_out(vs, out);
+	free(vs->var);
+	if (rc != RC_OK)
+		cgienv_free(out);
+	return rc;
+}
+
 enum rc
 cgienv_make(const struct request *rq, const struct conf_route *rt,
     const struct cgienv_script *script, const struct cgienv_once *once,
     char *const *daemon_env, struct cgienv *out)
 {
 	struct numbers numbers;
-	struct vars vs = { 0 };
-	enum rc rc = RC_NOMEM;
+	struct vars vs;
+	enum rc rc;
 
-	out->envp = NULL;
-	buf_init(&out->text, LIMIT_ENV);
 	/* CONTENT_LENGTH, three of the program, PATH, eight of ours. */
-	vs.cap = rq->nparams + rt->environment.n + 13;
-	vs.var = calloc(vs.cap, sizeof(vs.var[0]));
-	if (vs.var == NULL)
-		goto out;
+	rc = begin(&vs, rq->nparams + rt->environment.n + 13, out);
+	if (rc != RC_OK)
+		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
 	add_daemon(&vs, daemon_env, &rt->environment);
 	add_once(&vs, once, &numbers);
-	unique(&vs);
-	rc = write_out(&vs, out);
-out:
+	return end(&vs, out);
+}
+
+enum rc
+cgienv_make_effect(const struct conf_effect *conf,
+    const struct cgienv_effect *effect, char *const *daemon_env,
+    struct cgienv *out)
+{
+	struct vars vs;
+	enum rc rc;
+
+	/* PATH, four of ours. */
+	rc = begin(&vs, conf->environment.n + 5, out);
 	if (rc != RC_OK)
-		cgienv_free(out);
-	free(vs.var);
-	return rc;
+		return rc;
+	add_daemon(&vs, daemon_env, &conf->environment);
+	add(&vs, "ONCE_EFFECT_KEY", effect->effect_key);
+	add(&vs, "ONCE_TOPIC", effect->topic);
+	add(&vs, "ONCE_KEY", effect->key);
+	add(&vs, "ONCE_SCOPE", effect->scope);
+	return end(&vs, out);
 }
 
 void

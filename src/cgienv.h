@@ -1,5 +1,6 @@
 /*
- * Request -> the handler's environment and program (RFC 3875).
+ * Request -> the handler's environment and program (RFC 3875); effect -> its
+ * program's environment.
  *
  * Every FastCGI parameter but HTTP_PROXY, LD_*, ONCE_*, PATH, and names that
  * are no environment names; of a repeated name the last.  CONTENT_LENGTH is
@@ -60,6 +61,16 @@ struct cgienv {
 enum rc cgienv_make(const struct request *, const struct conf_route *,
     const struct cgienv_script *script, const struct cgienv_once *once,
     char *const *daemon_env, struct cgienv *out);
+
+/* The ONCE_* variables of an effect. */
+struct cgienv_effect {
+	const char *effect_key, *topic, *key, *scope;
+};
+
+/* The same for the program of an effect, which has no request: those, PATH,
+ * and what its `environment` names. */
+enum rc cgienv_make_effect(const struct conf_effect *,
+    const struct cgienv_effect *, char *const *daemon_env, struct cgienv *out);
 void cgienv_free(struct cgienv *);
 
 /*

@@ -28,13 +28,37 @@ find_script(const struct request *rq, struct cgienv_script *script)
 	return RC_OK;
 }
 
+/* what: the request's path, or the effect's topic. */
 static void
-not_started(const struct request *rq, struct run_facts *facts, const char *why)
+not_started(const char *instance, struct log_value what,
+    struct run_facts *facts, const char *why)
 {
-	log_event(LOG_ERROR, "handler-not-started", rq->instance,
-	    LOG_S("path", rq->path), LOG_S("why", why));
+	log_event(LOG_ERROR, "handler-not-started", instance, what,
+	    LOG_S("why", why));
 	memset(facts, 0, sizeof(*facts));
 	facts->end = RUN_NOT_STARTED;
+}
+
+/* Starts what the spec says in that name, or as we are if there is none. */
+static struct run *
+start_as(const char *name, const char *group, struct run_spec *spec,
+    struct log_value what, struct run_facts *facts)
+{
+	struct user user;
+	struct run *run;
+	char err[128];
+
+	if (name != NULL || group != NULL) {
+		if (!user_find(name, group, &user, err, sizeof(err))) {
+			not_started(spec->instance, what, facts, err);
+			return NULL;
+		}
+		spec->user = &user;
+	}
+	run = run_start(spec, facts);
+	spec->user = NULL;
+	FAULT(HANDLER_STARTED);
+	return run;
 }
 
 struct run *
@@ -45,31 +69,23 @@ handler_start(const struct conf_route *rule, const struct conf_list *program,
 	struct cgienv_script script;
 	struct cgienv env = { 0 };
 	struct run_spec spec;
-	struct user user;
 	struct run *run = NULL;
 	char *argv[2] = { NULL, NULL };
-	char err[128];
 	bool is_script = program->n == 0;
 	enum rc rc;
 
 	cgienv_script_init(&script);
 	memset(&spec, 0, sizeof(spec));
 	if (is_script && find_script(rq, &script) != RC_OK) {
-		not_started(rq, facts, "SCRIPT_FILENAME names no file");
+		not_started(rq->instance, LOG_S("path", rq->path), facts,
+		    "SCRIPT_FILENAME names no file");
 		goto out;
 	}
 	if ((rc = cgienv_make(rq, rule, is_script ? &script : NULL, once,
 		 environ, &env)) != RC_OK) {
-		not_started(rq, facts, rc_text(rc));
+		not_started(
+		    rq->instance, LOG_S("path", rq->path), facts, rc_text(rc));
 		goto out;
-	}
-	if (rule->user != NULL || rule->group != NULL) {
-		if (!user_find(
-			rule->user, rule->group, &user, err, sizeof(err))) {
-			not_started(rq, facts, err);
-			goto out;
-		}
-		spec.user = &user;
 	}
 	argv[0] = script.filename.data;
 	spec.argv = is_script ? argv : program->item;
@@ -85,10 +101,45 @@ handler_start(const struct conf_route *rule, const struct conf_list *program,
 	spec.streaming = once == NULL;
 	spec.max_output = spec.streaming ? UINT64_MAX : rule->max_output;
 	spec.instance = rq->instance;
-	run = run_start(&spec, facts);
-	FAULT(HANDLER_STARTED);
+	run = start_as(
+	    rule->user, rule->group, &spec, LOG_S("path", rq->path), facts);
 out:
 	cgienv_free(&env);
 	cgienv_script_free(&script);
+	return run;
+}
+
+struct run *
+handler_start_effect(const struct conf_effect *conf,
+    const struct cgienv_effect *effect, const struct handler_input *input,
+    const char *instance, struct run_facts *facts)
+{
+	struct cgienv env = { 0 };
+	struct run_spec spec;
+	struct run *run;
+	enum rc rc;
+
+	rc = cgienv_make_effect(conf, effect, environ, &env);
+	if (rc != RC_OK) {
+		not_started(instance, LOG_S("topic", effect->topic), facts,
+		    rc_text(rc));
+		return NULL;
+	}
+	memset(&spec, 0, sizeof(spec));
+	spec.argv = conf->program.item;
+	spec.envp = env.envp;
+	spec.directory = conf->directory;
+	spec.umask = conf->umask;
+	spec.body = input->bytes;
+	spec.body_len = input->len;
+	spec.body_fd = input->fd;
+	spec.timeout = conf->timeout;
+	spec.kill_after = conf->kill_after;
+	spec.held = -1;
+	spec.max_output = conf->max_output;
+	spec.instance = instance;
+	run = start_as(conf->user, conf->group, &spec,
+	    LOG_S("topic", effect->topic), facts);
+	cgienv_free(&env);
 	return run;
 }

@@ -1,6 +1,6 @@
 /*
  * Route and request -> a running handler: which program, in whose name, with
- * what environment.
+ * what environment; and the same for an effect.
  */
 #ifndef HANDLER_H
 #define HANDLER_H
@@ -22,5 +22,17 @@
 struct run *handler_start(const struct conf_route *,
     const struct conf_list *program, const struct request *,
     const struct cgienv_once *once, int held, struct run_facts *facts);
+
+/* What a program reads on its standard input. */
+struct handler_input {
+	const void *bytes;
+	size_t len;
+	int fd; /* a file that holds them, or -1 */
+};
+
+/* The same for the program of an effect. */
+struct run *handler_start_effect(const struct conf_effect *,
+    const struct cgienv_effect *, const struct handler_input *,
+    const char *instance, struct run_facts *facts);
 
 #endif

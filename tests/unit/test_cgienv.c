@@ -499,6 +499,31 @@ what_is_kept_of_a_request(void **state)
 	buf_free(&out);
 }
 
+/* An effect has no request: nothing but what the operator and we say. */
+static void
+an_effect_gets_its_own_variables(void **state)
+{
+	char path[] = "PATH=/p", tz[] = "TZ=UTC", key[] = "ONCE_KEY=forged";
+	char *daemon[] = { path, tz, key, NULL };
+	char first[] = "TZ", second[] = "ONCE_KEY", third[] = "LANG";
+	char *names[] = { first, second, third, NULL };
+	struct conf_effect conf = { .environment = { names, 3 } };
+	struct cgienv_effect effect = { "uuid", "mail", "a=b \" c", "" };
+	struct cgienv env;
+
+	(void)state;
+	assert_int_equal(
+	    cgienv_make_effect(&conf, &effect, daemon, &env), RC_OK);
+	assert_int_equal(count(&env), 6);
+	assert_string_equal(get(&env, "PATH"), "/p");
+	assert_string_equal(get(&env, "TZ"), "UTC");
+	assert_string_equal(get(&env, "ONCE_EFFECT_KEY"), "uuid");
+	assert_string_equal(get(&env, "ONCE_TOPIC"), "mail");
+	assert_string_equal(get(&env, "ONCE_KEY"), "a=b \" c");
+	assert_string_equal(get(&env, "ONCE_SCOPE"), "");
+	cgienv_free(&env);
+}
+
 int
 main(void)
 {
@@ -514,6 +539,7 @@ main(void)
 		cmocka_unit_test(environment_limits),
 		cmocka_unit_test(environment_count_limit),
 		cmocka_unit_test(what_is_kept_of_a_request),
+		cmocka_unit_test(an_effect_gets_its_own_variables),
 	};
 
 	return cmocka_run_group_tests_name("cgienv", tests, NULL, NULL);
