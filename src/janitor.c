@@ -26,11 +26,11 @@
 struct janitor {
 	struct confbox *confbox;
 	struct store *store;
-	pthread_t sweeper, reconciler;
-	int threads; /* running: the sweeper first */
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
+	unsigned threads; /* running */
+	pthread_t thread[];
 };
 
 /* Waits until then, on the monotonic clock, or until we are to stop. */
@@ -143,15 +143,30 @@ sweeper_main(void *arg)
 	return NULL;
 }
 
+/* --- beginning and end -------------------------------------------------- */
+
+static bool
+start(struct janitor *janitor, void *(*thread_main)(void *))
+{
+	if (pthread_create(&janitor->thread[janitor->threads], NULL,
+		thread_main, janitor) != 0)
+		return false;
+	janitor->threads++;
+	return true;
+}
+
 enum rc
 janitor_start(
     struct janitor **out, struct confbox *confbox, struct store *store)
 {
+	const unsigned threads = 2;
 	struct janitor *janitor;
 	pthread_condattr_t attr;
 
 	*out = NULL;
-	if ((janitor = calloc(1, sizeof(*janitor))) == NULL)
+	janitor =
+	    calloc(1, sizeof(*janitor) + threads * sizeof(janitor->thread[0]));
+	if (janitor == NULL)
 		return RC_NOMEM;
 	janitor->confbox = confbox;
 	janitor->store = store;
@@ -160,13 +175,7 @@ janitor_start(
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&janitor->stopping, &attr);
 	pthread_condattr_destroy(&attr);
-	if (pthread_create(&janitor->sweeper, NULL, sweeper_main, janitor) == 0)
-		janitor->threads = 1;
-	if (janitor->threads == 1 &&
-	    pthread_create(
-		&janitor->reconciler, NULL, reconciler_main, janitor) == 0)
-		janitor->threads = 2;
-	if (janitor->threads != 2) {
+	if (!start(janitor, sweeper_main) || !start(janitor, reconciler_main)) {
 		janitor_stop(janitor);
 		return RC_NOMEM;
 	}
@@ -191,10 +200,8 @@ janitor_stop(struct janitor *janitor)
 	if (janitor == NULL)
 		return;
 	janitor_halt(janitor);
-	if (janitor->threads > 0)
-		pthread_join(janitor->sweeper, NULL);
-	if (janitor->threads > 1)
-		pthread_join(janitor->reconciler, NULL);
+	while (janitor->threads > 0)
+		pthread_join(janitor->thread[--janitor->threads], NULL);
 	pthread_cond_destroy(&janitor->stopping);
 	pthread_mutex_destroy(&janitor->mutex);
 	free(janitor);
