@@ -65,6 +65,10 @@ AIMS = [
           'the same without', 0.38, 'once_first_slow', 'once_first'),
     ratio('slow128', 'first run, syncs take 10 ms more, 128 workers / '
           'the same without', 0.70, 'once_first_128_slow', 'once_first_128'),
+    ratio('many-replay', 'replay, 10,000,000 keys, 256 MB / 1,000 keys', 0.80,
+          'many_replay', 'few_replay'),
+    ratio('many-first', 'first run, 10,000,000 keys, 256 MB / 1,000 keys',
+          0.80, 'many_first', 'few_first'),
     ratio('busy', '409 to duplicates of a running key, 100 connections / '
           'bare libfcgi responder', 0.90, 'once_busy', 'bare_busy'),
     most('bytes', 'written for a lone first request, empty table', 14,
@@ -81,13 +85,17 @@ AIMS = [
 
 # Side by side: what, and the configuration.
 SERVERS = [
-    ('replay', 'replay', [('oncewrap', 'once_replay'),
-                          ('bare libfcgi responder', 'bare_replay')]),
-    ('first', 'first run', [('oncewrap', 'once_first'),
-                            ('fcgiwrap (no key)', 'wrap_first'),
-                            ('lighttpd mod_cgi (no key)', 'cgi_first')]),
-    ('pass', 'pass-through', [('oncewrap', 'once_pass'),
-                              ('fcgiwrap', 'wrap_pass')]),
+    ('replay', [('oncewrap', 'once_replay'),
+                ('bare libfcgi responder', 'bare_replay'),
+                ('Express, Redis', 'express_replay'),
+                ('the same, no lighttpd', 'express_direct_replay')]),
+    ('first run', [('oncewrap', 'once_first'),
+                   ('fcgiwrap, not kept', 'wrap_first'),
+                   ('lighttpd mod_cgi, not kept', 'cgi_first'),
+                   ('Express, Redis', 'express_first'),
+                   ('the same, no lighttpd', 'express_direct_first')]),
+    ('pass-through', [('oncewrap', 'once_pass'),
+                      ('fcgiwrap', 'wrap_pass')]),
 ]
 
 
@@ -101,8 +109,8 @@ def selected(filters):
     configurations = []
     for aim in aims:
         configurations += aim.needs()
-    if not filters or any(f in ('others', 'servers') for f in filters):
-        for _, _, group in SERVERS:
+    if not filters or 'servers' in filters:
+        for _, group in SERVERS:
             configurations += [configuration for _, configuration in group]
     return aims, list(dict.fromkeys(configurations))
 

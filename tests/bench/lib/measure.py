@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import socket
+import statistics
 import time
 
 import fcgi
@@ -17,6 +18,7 @@ KEYS = 100000           # of a replay
 SEED = 1                # the set of the keys that databases are filled with
 MANY, FEW = 10000000, 1000
 CAP = 256               # MB
+SCALE_WARM = 8          # times as long: until the page cache is full
 CONNECTIONS = 32
 DUPLICATES = 100        # connections that ask for a running key
 
@@ -30,30 +32,36 @@ class Bench:
     def __init__(self, work, seconds, warm):
         self.work, self.seconds, self.warm = work, seconds, warm
         self.lighttpd = programs.Lighttpd(work)
-        self.databases = {}
+        self.databases, self.kept, self.express = {}, [], None
         out = programs.command_output(work.program('program'))
         self.body = work.write('run/body', out.split('\r\n\r\n', 1)[1])
 
     def end(self):
-        self.lighttpd.end()
+        for process in self.kept + [self.lighttpd]:
+            process.end()
+
+    def keep(self, process):
+        """One that is started once, and idle while others are measured."""
+        self.kept.append(process)
+        return process
 
     # --- loads ------------------------------------------------------------
 
-    def load(self, path, *options, connections=CONNECTIONS):
+    def load(self, path, *options, connections=CONNECTIONS, warm=1):
         return self.work.load(self.lighttpd.port, path, '-b', BODY, '-c',
                               connections, '-t', self.seconds, '-w',
-                              self.warm, *options)
+                              self.warm * warm, *options)
 
-    def first(self, name, connections=CONNECTIONS):
+    def first(self, name, connections=CONNECTIONS, warm=1):
         return self.load('/%s/pay' % name, '-k', new_set(), '-s', 201, '-f',
-                         '-e', self.body, connections=connections)
+                         '-e', self.body, connections=connections, warm=warm)
 
     def passing(self, name):
         return self.load('/%s/pay' % name, '-s', 201, '-f', '-e', self.body)
 
-    def replays(self, name, keys=KEYS):
+    def replays(self, name, keys=KEYS, warm=1):
         return self.load('/%s/pay' % name, '-k', 'of:%d:%d' % (SEED, keys),
-                         '-s', 201, '-r', '-e', self.body)
+                         '-s', 201, '-r', '-e', self.body, warm=warm)
 
     def some(self, name, n, *options):
         return self.work.load(self.lighttpd.port, '/%s/pay' % name, '-b',
@@ -180,6 +188,86 @@ def cgi_first(b):
     return b.first('cgi')
 
 
+# --- Express and Redis ------------------------------------------------------
+
+def start_express(b):
+    """They keep what they have for the whole run: nothing else sees them."""
+    if b.express is None:
+        folder = programs.install_express(b.work)
+        redis = b.keep(programs.redis(b.work))
+        b.express = redis, b.keep(programs.express(
+            b.work, folder, b.lighttpd.express, b.body))
+        say('fills Redis with %d keys' % KEYS)
+        b.some('express', KEYS, '-c', CONNECTIONS, '-k', 'new:%d' % SEED,
+               '-f')
+    return b.express
+
+
+def express_replay(b):
+    processes = start_express(b)
+    return with_memory(b.replays('express'), *processes)
+
+
+def express_first(b):
+    processes = start_express(b)
+    return with_memory(b.first('express'), *processes)
+
+
+def direct(b, *options):
+    """Without lighttpd, whose connections to Express are not kept."""
+    processes = start_express(b)
+    return with_memory(b.work.load(
+        b.lighttpd.express, '/express/pay', '-b', BODY, '-c', CONNECTIONS,
+        '-t', b.seconds, '-w', b.warm, '-s', 201, '-e', b.body, *options),
+        *processes)
+
+
+def express_direct_replay(b):
+    return direct(b, '-k', 'of:%d:%d' % (SEED, KEYS), '-r')
+
+
+def express_direct_first(b):
+    return direct(b, '-k', new_set(), '-f')
+
+
+# --- many keys and little memory --------------------------------------------
+
+def capped(b, database, load):
+    """The load's result, while pages and memory together have a limit."""
+    files = [database, database + '-wal']
+    with programs.oncewrap(b.work, database) as server:
+        cap = programs.Pagecap(b.work, CAP, server.pid, files)
+        with cap:
+            result = load()
+        result['cached'] = cap.left
+        return with_memory(result, server)
+
+
+def few(b):
+    """Not the one that is kept: first runs would make it grow."""
+    database = b.fresh()
+    shutil.copy(b.filled(FEW), database)
+    return database
+
+
+def many_replay(b):
+    return capped(b, b.filled(MANY),
+                  lambda: b.replays('once', MANY, SCALE_WARM))
+
+
+def few_replay(b):
+    return capped(b, few(b), lambda: b.replays('once', FEW, SCALE_WARM))
+
+
+def many_first(b):
+    return capped(b, b.filled(MANY),
+                  lambda: b.first('once', warm=SCALE_WARM))
+
+
+def few_first(b):
+    return capped(b, few(b), lambda: b.first('once', warm=SCALE_WARM))
+
+
 # --- duplicates of a running key --------------------------------------------
 
 def hold(b):
@@ -252,7 +340,7 @@ def lone_bytes(b, database, cycles=2, most=40000):
             b.some('once', 10, '-k', new_set(), '-f')
             requests += 10
             now = generation(database)
-            if now != begin:
+            if now and now != begin:
                 begin = now
                 marks.append((requests, programs.written(server.pid)))
     (n0, w0), (n1, w1) = marks[0], marks[-1]
@@ -282,7 +370,12 @@ def memory(b):
                 'loaded': programs.status_kb(server.pid) / 1024}
 
 
-def start(b, keys=MANY):
+def start(b):
+    """The median of a few, for each takes but milliseconds."""
+    return {'ms': statistics.median(start_once(b, MANY) for _ in range(5))}
+
+
+def start_once(b, keys):
     """From exec to the end of an answer to a first request that waits."""
     file = programs.configuration(b.work, b.filled(keys))
     with socket.socket(socket.AF_UNIX) as listener:
@@ -307,7 +400,7 @@ def start(b, keys=MANY):
             os.close(log)
     if answer.status != 201:
         raise Failed('the first request after a start: %s' % answer.status)
-    return {'ms': took * 1e3}
+    return took * 1e3
 
 
 def size(b):

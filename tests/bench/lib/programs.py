@@ -1,10 +1,12 @@
 """The servers that are compared, and lighttpd in front of them all."""
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 
-from work import Failed, find, wait_until
+from work import HERE, Failed, Missing, command, find, wait_until
 
 # The paths under which lighttpd has them; each is the name of a socket too.
 FASTCGI = ('once', 'bare', 'wrap')
@@ -167,6 +169,70 @@ def fcgiwrap(work, children=32):
     program = find('fcgiwrap')
     return Process(work, 'fcgiwrap', [program, '-c', str(children),
                                       '-s', 'unix:' + path], path)
+
+
+def install_express(work):
+    """The folder with it, as npm has made it."""
+    if not (find('node') and find('npm')):
+        raise Missing('no node, or no npm')
+    folder = work.path('express')
+    source = os.path.join(HERE, 'express')
+    wanted, there = (os.path.join(place, 'package.json')
+                     for place in (source, folder))
+    with open(wanted) as f:
+        text = f.read()
+    if not (os.path.exists(there) and open(there).read() == text):
+        work.remove('express')
+        os.mkdir(folder)
+        shutil.copy(wanted, there)
+        try:
+            command(['npm', 'install', '--no-audit', '--no-fund',
+                     '--no-package-lock', '--omit=dev'], cwd=folder,
+                    timeout=600)
+        except (Failed, subprocess.TimeoutExpired) as error:
+            work.remove('express')
+            raise Missing('npm install: %s' % str(error).split('\n')[-1])
+    shutil.copy(os.path.join(source, 'server.js'), folder)
+    return folder
+
+
+def redis(work):
+    if not find('redis-server'):
+        raise Missing('no redis-server')
+    path = work.path('run', 'redis.sock')
+    os.mkdir(work.path('run', 'redis'))
+    return Process(work, 'redis', [
+        find('redis-server'), '--port', '0', '--unixsocket', path, '--dir',
+        work.path('run', 'redis'), '--appendonly', 'yes', '--appendfsync',
+        'always', '--save', ''], path)
+
+
+def express(work, folder, port, body):
+    return Process(work, 'express', [
+        find('node'), os.path.join(folder, 'server.js'), str(port),
+        work.path('run', 'redis.sock'), body], ('127.0.0.1', port),
+        {'NODE_ENV': 'production'})
+
+
+class Pagecap:
+    """Keeps the pages of files, and a process's memory, below a limit."""
+
+    def __init__(self, work, megabytes, pid, files):
+        self.megabytes = megabytes
+        self.process = subprocess.Popen(
+            [work.program('pagecap'), str(megabytes), str(pid)] + files,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.terminate()
+        out, _ = self.process.communicate()
+        if kind is None:
+            self.left = json.loads(out)['left']
+            if self.left > 1.1 * self.megabytes:
+                raise Failed('pages in use cannot be dropped: %s' % out)
 
 
 LIGHTTPD = '''

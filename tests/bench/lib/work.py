@@ -18,6 +18,7 @@ CFLAGS = ('-O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow '
 PROGRAMS = {
     'load': [],
     'bare': ['-lfcgi', '-pthread'],
+    'pagecap': [],
     'program': [],
     'slowsync.so': ['-shared', '-fPIC'],
 }
@@ -27,6 +28,10 @@ DIRECTORY = os.path.join(os.environ.get('TMPDIR') or '/var/tmp',
 
 class Failed(Exception):
     """The benchmark cannot go on, or what it measures is wrong."""
+
+
+class Missing(Exception):
+    """What is to be compared is not on this machine."""
 
 
 def say(text):
@@ -96,6 +101,13 @@ class Work:
 
     def make(self):
         """A release build unless there is one, and the programs."""
+        try:
+            command([os.path.join(TOP, 'tests', 'packages'), 'bench'])
+        except Failed as error:
+            say(str(error))
+        for program in ('lighttpd', 'fcgiwrap'):
+            if not find(program):
+                raise Failed('%s is not here' % program)
         env = {k: v for k, v in os.environ.items()
                if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS')}
         if self.build is None:
