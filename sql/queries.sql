@@ -29,15 +29,18 @@ UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 
 -- Reading -----------------------------------------------------------------
 
+-- From reason on, find gives what answer gives: a small answer is read with
+-- its key.
 -- name: find
 SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
     k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
-    k.recovery_point, k.on_expired = 'gone', k.expired_retention
+    k.recovery_point, k.on_expired = 'gone', k.expired_retention,
+    k.reason, k.kind, k.headers, k.body, k.body_length, k.response_version
 FROM once_key k JOIN once_recipe r ON r.id = k.recipe
 WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
 
 -- name: answer
-SELECT status, reason, kind, headers, body, body_length, response_version
+SELECT reason, kind, headers, body, body_length, response_version, status
 FROM once_key WHERE id = ?1 AND state = 'completed' AND kept = 1;
 
 -- Reserving ---------------------------------------------------------------

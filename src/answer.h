@@ -15,7 +15,7 @@
 struct answer {
 	struct response response;
 	struct spool *spool; /* what response.body points into, or NULL */
-	struct buf text;     /* or this */
+	struct buf text;     /* or this: a problem, a small stored body */
 	struct run *stream;  /* its reader calls run_finish(), sets it NULL */
 };
 

@@ -103,7 +103,16 @@ split(int64_t wall, struct tm *tm, int *ms)
 	gmtime_r(&t, tm);
 }
 
-/* Not strftime(): its names of days and months follow the locale. */
+static char *
+put_number(char *p, int n, int digits)
+{
+	for (int i = digits; i-- > 0; n /= 10)
+		p[i] = (char)('0' + n % 10);
+	return p + digits;
+}
+
+/* By hand, for every replay has a date; not strftime(): its names of days and
+ * months follow the locale. */
 void
 clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
 {
@@ -112,15 +121,26 @@ clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
 	static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May",
 		"Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
 	struct tm tm;
-	char text[80];
-	int ms, n;
+	char *p = out;
+	int ms;
 
 	split(wall, &tm, &ms);
-	n = snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT",
-	    days[tm.tm_wday], tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900,
-	    tm.tm_hour, tm.tm_min, tm.tm_sec);
-	assert(n == CLOCK_HTTP_LEN);
-	memcpy(out, text, (size_t)n + 1);
+	p = stpcpy(p, days[tm.tm_wday]);
+	p = stpcpy(p, ", ");
+	p = put_number(p, tm.tm_mday, 2);
+	p = stpcpy(p, " ");
+	p = stpcpy(p, months[tm.tm_mon]);
+	p = stpcpy(p, " ");
+	p = put_number(p, tm.tm_year + 1900, 4);
+	p = stpcpy(p, " ");
+	p = put_number(p, tm.tm_hour, 2);
+	p = stpcpy(p, ":");
+	p = put_number(p, tm.tm_min, 2);
+	p = stpcpy(p, ":");
+	p = put_number(p, tm.tm_sec, 2);
+	p = stpcpy(p, " GMT");
+	assert(p == out + CLOCK_HTTP_LEN);
+	*p = '\0';
 }
 
 void

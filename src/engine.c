@@ -54,6 +54,7 @@ struct job {
 	struct store_reservation reservation;
 	/* from reserve(): what stands in the way, or the attempt's lease */
 	struct record record;
+	struct store_small small;
 	struct attempt attempt;
 };
 
@@ -179,7 +180,8 @@ look(struct job *job, enum decision *decision)
 	bool same;
 
 	record_free(record);
-	rc = store_find(job->engine->store, &rv->identity, record);
+	store_small_free(&job->small);
+	rc = store_look(job->engine->store, &rv->identity, record, &job->small);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
 		*decision = DECIDE_RUN;
 		return RC_OK;
@@ -216,8 +218,8 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
-			rc = replay_fetch(
-			    job->engine->store, job->record.id, job->answer);
+			rc = replay_fetch(job->engine->store, job->record.id,
+			    &job->small, job->answer);
 			if (rc != RC_NOTFOUND)
 				return rc;
 			continue;
@@ -330,6 +332,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 	job->answer = answer;
 	buf_init(&job->scope, LIMIT_SCOPE);
 	buf_init(&job->recipe, LIMIT_RECIPE);
+	store_small_init(&job->small);
 	attempt_init(&job->attempt);
 	job->attempt.store = engine->store;
 	job->attempt.conf = conf;
@@ -343,6 +346,7 @@ job_free(struct job *job)
 	buf_free(&job->scope);
 	buf_free(&job->recipe);
 	record_free(&job->record);
+	store_small_free(&job->small);
 	attempt_free(&job->attempt);
 }
 

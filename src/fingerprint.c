@@ -18,6 +18,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -163,13 +164,19 @@ static enum rc
 recipe_read(struct recipe *r, const char *text)
 {
 	char *p, *line;
+	size_t n = 0;
 
 	*r = (struct recipe){ .text = strdup(text) };
-	r->headers.item = calloc(LIMIT_CONF_LIST, sizeof(char *));
-	r->ignore.item = calloc(LIMIT_CONF_LIST, sizeof(char *));
-	if (r->text == NULL || r->headers.item == NULL ||
-	    r->ignore.item == NULL)
+	if (r->text == NULL)
 		return RC_NOMEM;
+	for (p = r->text; (p = strchr(p, '\n')) != NULL; p++)
+		n++;
+	if (n > 1) { /* the first line is no item */
+		r->headers.item = calloc(n, sizeof(char *));
+		r->ignore.item = calloc(n, sizeof(char *));
+		if (r->headers.item == NULL || r->ignore.item == NULL)
+			return RC_NOMEM;
+	}
 	p = r->text;
 	line = next_line(&p);
 	if (line == NULL)
@@ -186,6 +193,22 @@ recipe_read(struct recipe *r, const char *text)
 }
 
 /* --- what is hashed --------------------------------------------------- */
+
+/* Looked up once: EVP_sha256() makes libcrypto look it up at each use. */
+static const EVP_MD *
+sha256(void)
+{
+	static _Atomic(EVP_MD *) kept;
+	EVP_MD *md = atomic_load(&kept), *other = NULL;
+
+	if (md != NULL)
+		return md;
+	md = EVP_MD_fetch(NULL, "SHA256", NULL);
+	if (md == NULL || atomic_compare_exchange_strong(&kept, &other, md))
+		return md;
+	EVP_MD_free(md);
+	return other;
+}
 
 static enum rc
 hash_count(EVP_MD_CTX *md, uint64_t n)
@@ -326,14 +349,17 @@ fingerprint_make(const struct request *req, const char *text,
     unsigned char out[FINGERPRINT_LEN])
 {
 	struct recipe recipe;
+	const EVP_MD *type;
 	EVP_MD_CTX *md = NULL;
 	enum rc rc;
 
 	rc = recipe_read(&recipe, text);
 	if (rc != RC_OK)
 		goto out;
+	type = sha256();
 	md = EVP_MD_CTX_new();
-	if (md == NULL || EVP_DigestInit_ex(md, EVP_sha256(), NULL) != 1) {
+	if (type == NULL || md == NULL ||
+	    EVP_DigestInit_ex(md, type, NULL) != 1) {
 		rc = RC_NOMEM;
 		goto out;
 	}

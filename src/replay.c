@@ -11,11 +11,18 @@
 #include "replay.h"
 
 enum rc
-replay_fetch(struct store *store, int64_t id, struct answer *answer)
+replay_fetch(struct store *store, int64_t id, struct store_small *small,
+    struct answer *answer)
 {
 	enum rc rc;
 
 	FAULT(REPLAY_FOUND);
+	if (small != NULL && small->is) {
+		answer->response = small->response;
+		answer->text = small->body;
+		store_small_init(small);
+		return RC_OK;
+	}
 	rc = store_answer(store, id, &answer->response, &answer->spool);
 	if (rc != RC_OK) {
 		response_free(&answer->response);

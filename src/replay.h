@@ -10,10 +10,13 @@
 #include "store.h"
 
 /*
- * Reads the stored answer of a key into an initialised one, which a failure
- * leaves so.  RC_NOTFOUND: it was deleted since.
+ * Gets the stored answer of a key into an initialised one, which a failure
+ * leaves so.  small is what store_look() found with the record: if the answer
+ * is there, it is taken; otherwise, or with NULL, it is read now.
+ * RC_NOTFOUND: it was deleted since.
  */
-enum rc replay_fetch(struct store *, int64_t id, struct answer *);
+enum rc replay_fetch(
+    struct store *, int64_t id, struct store_small *small, struct answer *);
 
 /* Makes a replay of what replay_fetch() has read. */
 void replay_mark(struct store *, const struct record *, struct answer *);

@@ -72,9 +72,21 @@ response_free(struct response *r)
 enum rc
 response_add(struct response *r, const char *name, const char *value)
 {
+	size_t before = r->fields.len;
+	enum rc rc;
+
 	if (!is_token(name) || strpbrk(value, "\r\n") != NULL)
 		return RC_INVALID;
-	return buf_addf(&r->fields, "%s: %s\r\n", name, value);
+	rc = buf_adds(&r->fields, name);
+	if (rc == RC_OK)
+		rc = buf_adds(&r->fields, ": ");
+	if (rc == RC_OK)
+		rc = buf_adds(&r->fields, value);
+	if (rc == RC_OK)
+		rc = buf_adds(&r->fields, "\r\n");
+	if (rc != RC_OK)
+		buf_truncate(&r->fields, before);
+	return rc;
 }
 
 bool
@@ -218,6 +230,22 @@ response_remove_hop_by_hop(struct response *r)
 	sweep(&r->fields);
 }
 
+static enum rc
+add_status(struct buf *out, int status, const char *reason)
+{
+	char line[] = "Status: 000 ";
+	enum rc rc;
+
+	assert(status >= 100 && status <= 999);
+	line[8] = (char)('0' + status / 100);
+	line[9] = (char)('0' + status / 10 % 10);
+	line[10] = (char)('0' + status % 10);
+	rc = buf_adds(out, line);
+	if (rc == RC_OK)
+		rc = buf_adds(out, reason);
+	return rc == RC_OK ? buf_adds(out, "\r\n") : rc;
+}
+
 enum rc
 response_head(const struct response *r, struct buf *out)
 {
@@ -228,7 +256,7 @@ response_head(const struct response *r, struct buf *out)
 	if (*reason == '\0')
 		reason = response_reason(r->status);
 	if (r->kind == RESPONSE_DOCUMENT)
-		rc = buf_addf(out, "Status: %d %s\r\n", r->status, reason);
+		rc = add_status(out, r->status, reason);
 	if (rc == RC_OK)
 		rc = buf_add(out, r->fields.data, r->fields.len);
 	if (rc == RC_OK)

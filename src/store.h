@@ -68,6 +68,21 @@ struct store_identity {
 enum rc
 store_find(struct store *, const struct store_identity *, struct record *);
 
+/* An answer that is kept with its key, as most are; otherwise .is is false,
+ * and store_answer() reads it. */
+struct store_small {
+	bool is;
+	struct response response; /* its body is that of .body */
+	struct buf body;
+};
+void store_small_init(struct store_small *);
+void store_small_free(struct store_small *); /* leaves it initialised */
+
+/* store_find(), and, of a completed key and by the same read, the answer if it
+ * is small.  *small is initialised; a failure leaves it so. */
+enum rc store_look(struct store *, const struct store_identity *,
+    struct record *, struct store_small *);
+
 /*
  * The stored answer of a completed key: response (initialised) gets status,
  * reason, kind and fields; *body a spool that holds the body and that

@@ -164,7 +164,7 @@ read_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
 
 enum rc
 store_ops_find(struct db *db, const struct store_identity *who,
-    struct record *r, struct store_lease *lease)
+    struct record *r, struct store_lease *lease, struct store_small *small)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FIND);
 	enum rc rc;
@@ -181,6 +181,8 @@ store_ops_find(struct db *db, const struct store_identity *who,
 		    LOG_S("database", db_file(db)),
 		    LOG_S("message", "a key's row makes no sense"),
 		    LOG_I("id", r->id));
+	if (rc == RC_OK && small != NULL && r->kept)
+		store_read_small(s, r->status, small);
 	db_reset(s);
 	return rc;
 }
@@ -398,7 +400,7 @@ run_reserve(struct op_reserve *op, struct db *db, int64_t now)
 	if (!store_ops_token(op->lease->token))
 		return RC_IO;
 	uuid_random(op->lease->downstream);
-	rc = store_ops_find(db, &w->identity, found, op->lease);
+	rc = store_ops_find(db, &w->identity, found, op->lease, NULL);
 	if (rc == RC_NOTFOUND) {
 		op->decision = decide(NULL, true, now);
 		assert(op->decision == DECIDE_RUN);

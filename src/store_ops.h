@@ -134,9 +134,14 @@ bool store_op_has_settled(const struct op *);
 
 /* --- what the files of the store share ---------------------------------- */
 
-/* RC_OK, RC_NOTFOUND, or why it cannot be read.  lease may be NULL. */
+/* RC_OK, RC_NOTFOUND, or why it cannot be read.  lease and small, see
+ * store_look(), may be NULL. */
 enum rc store_ops_find(struct db *, const struct store_identity *,
-    struct record *, struct store_lease *);
+    struct record *, struct store_lease *, struct store_small *);
+
+/* The answer that a row of QUERY_FIND holds, if it is small; if it makes no
+ * sense, store_answer() will say so. */
+void store_read_small(struct db_stmt *, int status, struct store_small *);
 
 /* The operations themselves, within a transaction, as store_op_run(). */
 enum rc store_ops_settle(struct op_settle *, struct db *, int64_t now);

@@ -6,13 +6,15 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "metrics.h"
 #include "store_impl.h"
+
+/* The column of QUERY_FIND where an answer begins. */
+#define FIND_ANSWER 14
 
 enum rc
 store_reader_take(struct store *store, struct store_reader **out)
@@ -63,9 +65,25 @@ count_failure(enum rc rc)
 		metrics_count(METRICS_STORE_ERRORS);
 }
 
+void
+store_small_init(struct store_small *small)
+{
+	small->is = false;
+	response_init(&small->response);
+	buf_init(&small->body, STORE_INLINE);
+}
+
+void
+store_small_free(struct store_small *small)
+{
+	response_free(&small->response);
+	buf_free(&small->body);
+	store_small_init(small);
+}
+
 enum rc
-store_find(
-    struct store *store, const struct store_identity *who, struct record *r)
+store_look(struct store *store, const struct store_identity *who,
+    struct record *r, struct store_small *small)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -73,7 +91,7 @@ store_find(
 	memset(r, 0, sizeof(*r));
 	rc = store_reader_take(store, &reader);
 	if (rc == RC_OK) {
-		rc = store_ops_find(reader->db, who, r, NULL);
+		rc = store_ops_find(reader->db, who, r, NULL, small);
 		store_reader_give(store, reader);
 	}
 	count_failure(rc);
@@ -82,6 +100,13 @@ store_find(
 	else
 		record_free(r);
 	return rc;
+}
+
+enum rc
+store_find(
+    struct store *store, const struct store_identity *who, struct record *r)
+{
+	return store_look(store, who, r, NULL);
 }
 
 enum rc
@@ -109,27 +134,57 @@ store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
 	return rc;
 }
 
-/* The head of a stored answer, from a row of QUERY_ANSWER. */
+/*
+ * The head of an answer, from the current row, where its columns begin with
+ * that one: see QUERY_ANSWER.  *inlined is the body if the row has it, or
+ * NULL; *length is that of the body.
+ */
 static enum rc
-read_head(struct db_stmt *s, struct response *r)
+read_head(struct db_stmt *s, int column, int status, struct response *r,
+    const void **inlined, size_t *length)
 {
-	const char *reason = db_column_text(s, 1);
-	int64_t kind = db_column_int(s, 2);
+	const char *reason = db_column_text(s, column);
+	int64_t kind = db_column_int(s, column + 1);
+	int64_t declared = db_column_int(s, column + 4);
 	const void *fields;
 	size_t n;
 
-	if (db_column_int(s, 6) != STORE_RESPONSE_VERSION)
+	if (db_column_int(s, column + 5) != STORE_RESPONSE_VERSION)
 		return RC_VERSION;
-	r->status = (int)db_column_int(s, 0);
-	if (r->status < 200 || r->status > 599 ||
+	if (status < 200 || status > 599 || declared < 0 ||
 	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
 	    (reason != NULL && strlen(reason) >= sizeof(r->reason)))
 		return RC_CORRUPT;
+	*length = (size_t)declared;
+	*inlined = db_column_blob(s, column + 3, &n);
+	if (n == 0)
+		*inlined = NULL;
+	else if (n != *length)
+		return RC_CORRUPT;
+	r->status = status;
 	r->kind = (enum response_kind)kind;
-	snprintf(
-	    r->reason, sizeof(r->reason), "%s", reason != NULL ? reason : "");
-	fields = db_column_blob(s, 3, &n);
-	return n > 0 ? buf_add(&r->fields, fields, n) : RC_OK;
+	if (reason != NULL)
+		memcpy(r->reason, reason, strlen(reason) + 1);
+	fields = db_column_blob(s, column + 2, &n);
+	return buf_add(&r->fields, fields, n);
+}
+
+void
+store_read_small(struct db_stmt *s, int status, struct store_small *small)
+{
+	const void *body;
+	size_t n;
+
+	if (read_head(s, FIND_ANSWER, status, &small->response, &body, &n) !=
+		RC_OK ||
+	    (body == NULL && n > 0) ||
+	    buf_add(&small->body, body, n) != RC_OK) {
+		store_small_free(small);
+		return;
+	}
+	small->response.body = small->body.data;
+	small->response.body_len = n;
+	small->is = true;
 }
 
 static enum rc
@@ -138,28 +193,23 @@ read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
 {
 	struct db_stmt *s = db_stmt(db, QUERY_ANSWER);
 	const void *inlined;
-	int64_t length;
+	size_t length;
 	enum rc rc;
-	size_t n;
 
 	db_bind_int(s, 1, id);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
-	rc = read_head(s, r);
-	length = db_column_int(s, 5);
-	inlined = db_column_blob(s, 4, &n);
-	if (rc == RC_OK && (length < 0 || (n > 0 && n != (size_t)length)))
-		rc = RC_CORRUPT;
+	rc = read_head(s, 0, (int)db_column_int(s, 6), r, &inlined, &length);
 	if (rc == RC_OK && length > 0) {
 		*body = spool_new(store->spool_dir);
 		if (*body == NULL)
 			rc = RC_NOMEM;
-		else if (n > 0)
-			rc = spool_write(*body, inlined, n);
+		else if (inlined != NULL)
+			rc = spool_write(*body, inlined, length);
 		else
-			rc = store_read_blob(
-			    db, "once_body", id, (size_t)length, *body);
+			rc =
+			    store_read_blob(db, "once_body", id, length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "uuid.h"
@@ -12,13 +11,18 @@
 void
 uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
 {
+	static const char digits[] = "0123456789abcdef";
+	int i;
+
 	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
 	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	snprintf(out, UUID_LEN + 1,
-	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-	    "%02x%02x%02x%02x%02x%02x",
-	    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
-	    b[11], b[12], b[13], b[14], b[15]);
+	for (i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*out++ = '-';
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 0x0f];
+	}
+	*out = '\0';
 }
 
 void

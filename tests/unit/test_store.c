@@ -359,6 +359,82 @@ a_head_comes_back_as_it_was(void **state)
 	response_free(&r);
 }
 
+/* Whether store_look() gives an answer of that length with the record. */
+static bool
+look_gives(const char *key, size_t length)
+{
+	struct store_reservation rv = reservation(key);
+	struct store_small small;
+	struct record r;
+	bool is;
+	size_t i;
+
+	store_small_init(&small);
+	assert_int_equal(store_look(store, &rv.identity, &r, &small), RC_OK);
+	is = small.is;
+	if (is) {
+		assert_int_equal(small.response.status, 201);
+		assert_int_equal(small.response.body_len, length);
+		for (i = 0; i < length; i++)
+			assert_int_equal(
+			    ((const unsigned char *)small.response.body)[i],
+			    byte_at(i));
+	} else {
+		assert_int_equal(small.body.len, 0);
+		assert_int_equal(small.response.fields.len, 0);
+	}
+	store_small_free(&small);
+	record_free(&r);
+	return is;
+}
+
+static void
+a_small_answer_comes_with_its_record(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 2048, 2049 };
+	struct store_settlement *s;
+	struct store_lease lease;
+	char key[16];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(lengths); i++) {
+		snprintf(key, sizeof(key), "%zu", lengths[i]);
+		lease = reserve(key);
+		assert_false(look_gives(key, 0));
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, lengths[i]);
+		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(
+		    look_gives(key, lengths[i]), lengths[i] <= 2048);
+	}
+}
+
+static void
+a_small_answer_that_makes_no_sense_is_not_given(void **state)
+{
+	static const char *const damage[] = { "response_version = 2",
+		"body_length = 2", "kind = 7", "reason = hex(zeroblob(100))" };
+	char sql[128], key[16];
+	struct store_lease lease;
+	struct store_settlement *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(damage); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		lease = reserve(key);
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, 3);
+		assert_int_equal(commit(s), RC_OK);
+		assert_true(look_gives(key, 3));
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET %s WHERE key = '%s'", damage[i], key);
+		raw(sql);
+		assert_false(look_gives(key, 0));
+	}
+}
+
 static void
 only_a_kept_answer_is_given(void **state)
 {
@@ -1076,6 +1152,8 @@ main(void)
 		TEST(an_unsound_settlement_is_refused),
 		TEST(bodies_come_back_byte_for_byte),
 		TEST(a_head_comes_back_as_it_was),
+		TEST(a_small_answer_comes_with_its_record),
+		TEST(a_small_answer_that_makes_no_sense_is_not_given),
 		TEST(only_a_kept_answer_is_given),
 		TEST(past_its_retention_a_key_is_new),
 		TEST(neither_lease_nor_unknown_ends_by_age),
