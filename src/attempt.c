@@ -129,6 +129,7 @@ bool
 attempt_start(struct attempt *at, const struct conf_list *program)
 {
 	struct cgienv_once once;
+	struct store_sharer sharer;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
 
@@ -140,12 +141,22 @@ attempt_start(struct attempt *at, const struct conf_list *program)
 	once.downstream_key = at->lease.downstream;
 	once.token = at->lease.token;
 	once.id = at->lease.id;
-	once.database = NULL;
+	once.database =
+	    at->rule->share_database ? store_database(at->store) : NULL;
 	run =
 	    handler_start(at->rule, program, at->rq, &once, at->tree.fd, facts);
 	if (run == NULL)
 		return false;
+	if (at->rule->share_database) {
+		sharer.pid = run_pid(run);
+		sharer.path = at->rq->path;
+		sharer.key = at->key;
+		sharer.instance = at->rq->instance;
+		store_share_begin(at->store, &sharer);
+	}
 	run_capture(run, at->output, facts);
+	if (at->rule->share_database)
+		store_share_end(at->store, &sharer);
 	return true;
 }
 

@@ -14,11 +14,13 @@
 
 #include "db.h"
 #include "store_ops.h"
+#include "store_share.h"
 
 struct committer;
 
 struct committer_options {
-	struct db *db;        /* stays the caller's */
+	struct db *db; /* this and share stay the caller's */
+	struct store_share *share;
 	int64_t shift;        /* store time is clock_boot() plus that */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */

@@ -21,6 +21,7 @@ bool committer_list_remove(struct committer_list *, struct op *);
 
 struct committer {
 	struct db *db;
+	struct store_share *share;
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
 	pthread_t thread;

@@ -370,18 +370,22 @@ committer_thread(void *arg)
 		rc = db_begin(c->db);
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
-			clock_mono() - c->closed_at < c->busy_timeout))
+			clock_mono() - c->closed_at < c->busy_timeout)) {
+			store_share_blocked(c->share);
 			continue;
+		}
 		if (rc != RC_OK) {
 			fail_queue(c, rc, false);
 			continue;
 		}
 		FAULT(COMMIT_BEGUN);
+		store_share_locked(c->share);
 		take_group(c, &group);
 		if (group.first == NULL)
 			db_rollback(c->db);
 		else
 			run_group(c, &group);
+		store_share_unlocked(c->share);
 		checkpoint(c);
 	}
 	/* What failed once more. */

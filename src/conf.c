@@ -180,6 +180,17 @@ conf_effect_find(const struct conf *conf, const char *name)
 }
 
 bool
+conf_shares_database(const struct conf *conf)
+{
+	if (conf->defaults.share_database)
+		return true;
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (conf->routes[i].share_database)
+			return true;
+	return false;
+}
+
+bool
 conf_list_has(const struct conf_list *list, const char *item)
 {
 	for (size_t i = 0; i < list->n; i++)

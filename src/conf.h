@@ -164,6 +164,9 @@ void conf_unref(struct conf *);
 const struct conf_effect *
 conf_effect_find(const struct conf *, const char *name);
 
+/* Whether any route lets handlers write the database. */
+bool conf_shares_database(const struct conf *);
+
 bool conf_list_has(const struct conf_list *, const char *);
 bool conf_status_in(const struct conf_statuses *, int status);
 

@@ -214,7 +214,7 @@ same_text(const char *a, const char *b)
 }
 
 static void
-reload(const struct options *opt, struct confbox *box)
+reload(const struct options *opt, struct confbox *box, struct store *store)
 {
 	struct conf *old, *new;
 	struct conf_error err;
@@ -236,6 +236,8 @@ reload(const struct options *opt, struct confbox *box)
 			"database, socket, workers, durability, busy_timeout "
 			"and max_wal take effect at the next start"));
 	conf_unref(old);
+	if (conf_shares_database(new))
+		store_share_files(store);
 	confbox_set(box, new);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", opt->file != NULL ? opt->file : ""));
@@ -265,7 +267,7 @@ open_store(struct daemon *d, const struct conf *conf)
 
 	memset(&so, 0, sizeof(so));
 	so.database = conf->database;
-	so.mode = 0600;
+	so.mode = conf_shares_database(conf) ? 0660 : 0600;
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
@@ -276,6 +278,8 @@ open_store(struct daemon *d, const struct conf *conf)
 		fprintf(stderr, "oncewrap: %s\n", err);
 		return false;
 	}
+	if (conf_shares_database(conf))
+		store_share_files(d->store);
 	FAULT(STORE_OPENED);
 	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
@@ -439,7 +443,7 @@ serve(struct daemon *d, const sigset_t *signals)
 		if ((sig = sigwaitinfo(signals, NULL)) == -1)
 			continue;
 		if (sig == SIGHUP)
-			reload(&d->opt, d->box);
+			reload(&d->opt, d->box, d->store);
 		else if (sig == SIGTERM || sig == SIGINT)
 			break;
 	}

@@ -380,6 +380,12 @@ read_output(struct run *run, void *p, size_t size)
 	return (size_t)n;
 }
 
+pid_t
+run_pid(const struct run *run)
+{
+	return run->child.pid;
+}
+
 size_t
 run_read(struct run *run, void *p, size_t size)
 {

@@ -57,6 +57,9 @@ bool run_is_draining(void);
  */
 struct run *run_start(const struct run_spec *, struct run_facts *);
 
+/* The process, which is also its process group. */
+pid_t run_pid(const struct run *);
+
 /*
  * The next bytes of its output: > 0.  0: there are no more.  Blocks; deals
  * with stderr, deadline and drain meanwhile.

@@ -134,8 +134,10 @@ start(struct store *store, const struct store_options *o)
 	/* Who may create it is going to hold leases: better told now. */
 	if (o->create && (rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
+	store->share.file = store->file;
 	memset(&co, 0, sizeof(co));
 	co.db = store->writer;
+	co.share = &store->share;
 	co.shift = store->shift;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
@@ -158,6 +160,7 @@ store_open(struct store **out, const struct store_options *o, char *err,
 		return RC_NOMEM;
 	}
 	pthread_mutex_init(&store->mutex, NULL);
+	store_share_init(&store->share);
 	memset(&mo, 0, sizeof(mo));
 	mo.file = o->database;
 	mo.mode = o->mode;
@@ -201,9 +204,16 @@ store_close(struct store *store)
 	}
 	liveness_close(store->liveness);
 	db_close(store->writer);
+	store_share_free(&store->share);
 	pthread_mutex_destroy(&store->mutex);
 	free(store->file);
 	free(store);
+}
+
+const char *
+store_database(const struct store *store)
+{
+	return store->file;
 }
 
 const unsigned char *

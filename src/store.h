@@ -9,6 +9,8 @@
 #ifndef STORE_H
 #define STORE_H
 
+#include <sys/types.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -220,6 +222,28 @@ void store_changes_free(struct store_change *, int n);
 #define STORE_REAP_MAX 100
 enum rc
 store_reap(struct store *, int limit, struct store_change *changes, int *n);
+
+/* --- handlers that share the database ------------------------------------ */
+
+/* The database's absolute file name. */
+const char *store_database(const struct store *);
+
+/* Lets the database's group write it and the files beside it.  What cannot be
+ * given is logged. */
+void store_share_files(struct store *);
+
+/*
+ * A handler that may write the database, while it runs: the store leaves it
+ * gaps to do so, and names it in the log if it keeps everybody else out.  The
+ * caller's, and what it points to, until store_share_end().
+ */
+struct store_sharer {
+	pid_t pid; /* and process group */
+	const char *path, *key, *instance;
+	struct store_sharer *next; /* the store's */
+};
+void store_share_begin(struct store *, struct store_sharer *);
+void store_share_end(struct store *, struct store_sharer *);
 
 /* --- finding out what happened ----------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "committer.h"
 #include "liveness.h"
 #include "store.h"
+#include "store_share.h"
 
 struct store_reader {
 	struct db *db;
@@ -38,6 +39,7 @@ struct store {
 	int64_t shift; /* store time is clock_boot() plus that */
 	struct db *writer;
 	struct committer *committer;
+	struct store_share share;
 
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_reader *idle;

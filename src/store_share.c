@@ -1,0 +1,257 @@
+/*
+ * The key store, where handlers write the same database.
+ *
+ * SQLite's lock has no queue: who writes in a loop has it nearly always, for
+ * the others look only now and then.  So while handlers share the database,
+ * the committer leaves it free for as long as it has just held it.
+ *
+ * Who holds the lock in the other direction is named in the log: nothing else
+ * tells why all requests are refused.  The kernel knows (proc(5), locks).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "store_impl.h"
+#include "store_share.h"
+
+/* A gap is at least and at most that long: ms. */
+#define GAP_MIN 1
+#define GAP_MAX 50
+
+/* Who holds the lock for that long is reported: ms. */
+#define HELD_LONG 1000
+
+/* SQLite's file format, section 4.1 of "WAL-mode File Format": the byte of the
+ * log's index that a writer locks. */
+#define WRITE_LOCK 120
+
+/* What the group gets: read and write. */
+#define GROUP 0060
+
+void
+store_share_init(struct store_share *share)
+{
+	memset(share, 0, sizeof(*share));
+	pthread_mutex_init(&share->mutex, NULL);
+}
+
+void
+store_share_free(struct store_share *share)
+{
+	pthread_mutex_destroy(&share->mutex);
+}
+
+/* --- who shares --------------------------------------------------------- */
+
+void
+store_share_begin(struct store *store, struct store_sharer *sharer)
+{
+	struct store_share *share = &store->share;
+
+	pthread_mutex_lock(&share->mutex);
+	sharer->next = share->first;
+	share->first = sharer;
+	atomic_fetch_add(&share->n, 1);
+	pthread_mutex_unlock(&share->mutex);
+}
+
+void
+store_share_end(struct store *store, struct store_sharer *sharer)
+{
+	struct store_share *share = &store->share;
+	struct store_sharer **p;
+
+	pthread_mutex_lock(&share->mutex);
+	for (p = &share->first; *p != sharer; p = &(*p)->next)
+		continue;
+	*p = sharer->next;
+	atomic_fetch_sub(&share->n, 1);
+	pthread_mutex_unlock(&share->mutex);
+}
+
+/* --- gaps --------------------------------------------------------------- */
+
+void
+store_share_locked(struct store_share *share)
+{
+	share->since = 0;
+	share->begun = atomic_load(&share->n) > 0 ? clock_mono() : 0;
+}
+
+void
+store_share_unlocked(struct store_share *share)
+{
+	struct timespec gap = { 0, 0 };
+	int64_t ms;
+
+	if (share->begun == 0)
+		return;
+	ms = clock_mono() - share->begun;
+	if (ms < GAP_MIN)
+		ms = GAP_MIN;
+	if (ms > GAP_MAX)
+		ms = GAP_MAX;
+	gap.tv_nsec = ms * 1000000;
+	nanosleep(&gap, NULL);
+}
+
+/* --- who holds the lock ------------------------------------------------- */
+
+/*
+ * A line of /proc/locks: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120".
+ * The device is not compared: on some file systems stat(2) has another.
+ */
+static bool
+is_held(char *line, ino_t ino, pid_t *pid)
+{
+	enum { NUMBER, KIND, HOW, MODE, PID, FILE_ID, START, END, NWORDS };
+	char *word[NWORDS], *rest = line, *inode;
+	int i;
+
+	for (i = 0; i < NWORDS; i++)
+		if ((word[i] = strtok_r(NULL, " \n", &rest)) == NULL)
+			return false;
+	if (strcmp(word[KIND], "POSIX") != 0 ||
+	    strcmp(word[MODE], "WRITE") != 0 ||
+	    (inode = strrchr(word[FILE_ID], ':')) == NULL ||
+	    strtoull(inode + 1, NULL, 10) != ino ||
+	    strtoull(word[START], NULL, 10) > WRITE_LOCK ||
+	    strtoull(word[END], NULL, 10) < WRITE_LOCK)
+		return false;
+	*pid = (pid_t)strtol(word[PID], NULL, 10);
+	return true;
+}
+
+/* The process that holds the write lock, or 0 if the kernel does not say. */
+static pid_t
+find_holder(const char *file)
+{
+	char name[4096], line[256];
+	struct stat st;
+	pid_t pid = 0;
+	FILE *locks;
+
+	if ((size_t)snprintf(name, sizeof(name), "%s-shm", file) >=
+		sizeof(name) ||
+	    stat(name, &st) == -1 ||
+	    (locks = fopen("/proc/locks", "re")) == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), locks) != NULL)
+		if (is_held(line, st.st_ino, &pid))
+			break;
+	fclose(locks);
+	return pid > 0 ? pid : 0;
+}
+
+static void
+find_command(pid_t pid, char *comm, int size)
+{
+	char name[64];
+	FILE *file;
+
+	comm[0] = '\0';
+	snprintf(name, sizeof(name), "/proc/%d/comm", (int)pid);
+	if ((file = fopen(name, "re")) == NULL)
+		return;
+	if (fgets(comm, size, file) != NULL)
+		comm[strcspn(comm, "\n")] = '\0';
+	fclose(file);
+}
+
+/* By name: the handler's request, if it is one of ours or of its group. */
+static void
+report(struct store_share *share, int64_t held)
+{
+	const pid_t group = share->holder > 0 ? getpgid(share->holder) : -1;
+	const struct store_sharer *s;
+	char comm[32] = "";
+
+	if (share->holder > 0)
+		find_command(share->holder, comm, sizeof(comm));
+	pthread_mutex_lock(&share->mutex);
+	for (s = share->first; s != NULL && s->pid != group; s = s->next)
+		continue;
+	if (s != NULL)
+		log_event(LOG_WARN, "write-lock-held", s->instance,
+		    LOG_I("pid", share->holder), LOG_S("comm", comm),
+		    LOG_I("ms", held), LOG_S("path", s->path),
+		    LOG_S("key", s->key));
+	else
+		log_event(LOG_WARN, "write-lock-held", NULL,
+		    LOG_I("pid", share->holder), LOG_S("comm", comm),
+		    LOG_I("ms", held));
+	pthread_mutex_unlock(&share->mutex);
+}
+
+void
+store_share_blocked(struct store_share *share)
+{
+	const int64_t now = clock_mono();
+	const pid_t holder = find_holder(share->file);
+
+	if (share->since == 0 || holder != share->holder) {
+		share->holder = holder;
+		share->since = now;
+		share->reported = false;
+	} else if (!share->reported && now - share->since >= HELD_LONG) {
+		share->reported = true;
+		report(share, now - share->since);
+	}
+}
+
+/* --- whose files they are ----------------------------------------------- */
+
+/*
+ * Gives its group a file of the store.  The folder may be the group's to write
+ * too, so that a name in it may stand for anything: only a file that has one
+ * name, there, and is our own is touched.  A descriptor of O_PATH has no part
+ * in SQLite's locks: closing it drops none (as of Linux 2.6.39).
+ */
+static void
+give_to_group(const char *file, const char *suffix)
+{
+	char name[4096], self[64];
+	struct stat st;
+	int fd;
+
+	if ((size_t)snprintf(name, sizeof(name), "%s%s", file, suffix) >=
+	    sizeof(name))
+		return;
+	fd = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return; /* not there yet: it will take after the database */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == -1)
+		goto failed;
+	if ((st.st_mode & GROUP) == GROUP)
+		goto out;
+	errno = EPERM;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    chmod(self, (st.st_mode & 07777) | GROUP) == -1)
+		goto failed;
+	goto out;
+failed:
+	log_event(LOG_WARN, "store-mode", NULL, LOG_S("file", name),
+	    LOG_S("message", strerror(errno)),
+	    LOG_S("note", "handlers cannot share it"));
+out:
+	close(fd);
+}
+
+void
+store_share_files(struct store *store)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		give_to_group(store->file, suffixes[i]);
+}
