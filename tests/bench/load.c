@@ -62,7 +62,7 @@ static struct {
 } expected;
 
 static struct {
-	unsigned long requests, status, body, replay, failed;
+	unsigned long all, requests, status, body, replay, failed;
 	unsigned long bucket[BUCKETS];
 	uint64_t longest;
 	int other_status; /* the last that was not expected */
@@ -299,6 +299,7 @@ hear(struct conn *c, bool counts)
 	c->have += (size_t)n;
 	if (!read_head(c, &h) || c->have < h.length)
 		return false;
+	seen.all++;
 	if (counts)
 		judge(c, &h);
 	if (h.closes) {
@@ -354,12 +355,13 @@ print(double seconds)
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	printf("{\"requests\": %lu, \"seconds\": %.3f, \"rate\": %.1f, "
+	printf("{\"all\": %lu, \"requests\": %lu, \"seconds\": %.3f, \"rate\": "
+	       "%.1f, "
 	       "\"p50\": %.3f, \"p99\": %.3f, \"longest\": %.3f, "
 	       "\"cpu\": %.3f, \"failed\": %lu, \"wrong_status\": %lu, "
 	       "\"other_status\": %d, \"wrong_body\": %lu, "
 	       "\"wrong_replay\": %lu}\n",
-	    seen.requests, seconds, (double)seen.requests / seconds,
+	    seen.all, seen.requests, seconds, (double)seen.requests / seconds,
 	    percentile(0.5), percentile(0.99), (double)seen.longest / 1e3,
 	    (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 		(double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6,

@@ -13,12 +13,12 @@ class Aim:
     def needs(self):
         return [self.of[0]] + ([self.to] if self.to else [])
 
-    def values(self, results):
+    def values(self, results, number=None):
         """One for each round in which all of it was measured."""
-        name, number = self.of
+        name, number = self.of[0], number or self.of[1]
         found = []
         for result in results:
-            if all(need in result for need in self.needs()):
+            if all(number in result.get(need, ()) for need in self.needs()):
                 value = result[name][number]
                 found.append(value / result[self.to][number] if self.to
                              else value)
@@ -32,18 +32,20 @@ class Aim:
                             '%g' % self.aim, self.unit)
 
     def row(self, results):
-        """What, value, aim, verdict: as texts."""
+        """What, value, aim, verdict, the same by CPU: as texts."""
         values = self.values(results)
         if not values:
-            return self.what, '-', self.target(), 'not measured'
+            return self.what, '-', self.target(), 'not measured', ''
         median = statistics.median(values)
         met = median >= self.aim if self.sign == '>=' else median <= self.aim
         text = self.show(median)
         if len(values) > 1:
             text += ' (%s-%s)' % (self.show(min(values)),
                                   self.show(max(values)))
+        cpu = self.values(results, 'cpu') if self.to else []
         return (self.what, text + self.unit, self.target(),
-                'met' if met else 'not met')
+                'met' if met else 'not met',
+                '%.2f' % (1 / statistics.median(cpu)) if cpu else '')
 
 
 def ratio(name, what, aim, of, to):
