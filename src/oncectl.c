@@ -16,9 +16,9 @@
 #include "clock.h"
 #include "conf_value.h"
 #include "conffile.h"
+#include "date.h"
 #include "log.h"
 #include "run.h"
-#include "oncectl_time.h"
 #include "spool.h"
 #include "oncectl.h"
 
@@ -103,7 +103,7 @@ take_since(struct oncectl *ctl, const char *value)
 	struct conf_error why;
 	int64_t ago;
 
-	if (oncectl_time_parse(value, &ctl->since))
+	if (date_rfc3339(value, &ctl->since))
 		return true;
 	if (!conf_value_duration(value, 1, INT64_MAX, &ago, &why)) {
 		warnx("--since: %s: neither a time such as "
