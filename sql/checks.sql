@@ -32,7 +32,7 @@ END;
 
 -- name: check_delete
 CREATE TEMP TRIGGER once_check_delete BEFORE DELETE ON main.once_key
-WHEN OLD.state = 'in_progress'
+WHEN OLD.state = 'in_progress' OR OLD.token IS NOT NULL
     OR (OLD.state NOT IN ('completed', 'failed_retryable', 'expired')
 	AND NOT EXISTS (SELECT 1 FROM temp.once_check_operator))
 BEGIN
@@ -43,16 +43,24 @@ END;
 CREATE TEMP TRIGGER once_check_row_insert AFTER INSERT ON main.once_key
 WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
-    OR NEW.kept <> 0 OR NEW.expires_at IS NOT NULL
+    OR NEW.kept <> 0
+    OR (NEW.state <> 'pending' AND (NEW.expires_at IS NOT NULL
+	OR NEW.queued_at IS NOT NULL OR NEW.accepted <> 0))
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a new row breaks an invariant');
 END;
 
 -- name: check_row_update
 CREATE TEMP TRIGGER once_check_row_update AFTER UPDATE ON main.once_key
-WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
+WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
+    OR (NEW.token IS NOT NULL AND NEW.state <> 'in_progress'
+	AND (NEW.state <> 'completed' OR NEW.token IS NOT OLD.token
+	    OR NEW.kept = 0))
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
-    OR (NEW.attempt_lock IS NOT NULL AND NEW.state <> 'in_progress')
+    OR (NEW.attempt_lock IS NOT NULL AND NEW.token IS NULL)
+    OR (NEW.queued_at IS NOT NULL AND (NEW.accepted = 0
+	OR NEW.state NOT IN ('pending', 'failed_retryable')))
+    OR (OLD.resource IS NOT NULL AND NEW.resource IS NOT OLD.resource)
     OR (NEW.reconcile_after IS NOT NULL AND NEW.state <> 'unknown')
     OR (NEW.kept <> 0 AND NEW.state <> 'completed')
     OR (NEW.state = 'completed'

@@ -35,6 +35,7 @@ UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
     k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
     k.recovery_point, k.on_expired = 'gone', k.expired_retention,
+    k.accepted, k.resource, k.queued_at IS NOT NULL,
     k.reason, k.kind, k.headers, k.body, k.body_length, k.response_version
 FROM once_key k JOIN once_recipe r ON r.id = k.recipe
 WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
@@ -61,22 +62,23 @@ FROM once_meta WHERE id = 1;
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
     locked_until, fingerprint, recipe, downstream, on_crash, retention,
     created_at, updated_at, on_expired, expired_retention, attempt_lock,
-    lock_file, reconcile_delay)
+    lock_file, reconcile_delay, resource)
 VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-    ?13, ?13, ?14, ?15, ?16, ?17, ?18);
+    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19);
 
 -- name: reserve_again
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
     owner = ?4, locked_until = ?5, on_crash = ?6, retention = ?7,
     updated_at = ?8, expires_at = NULL, on_expired = ?9,
     expired_retention = ?10, attempt_lock = ?11, lock_file = ?12,
-    reconcile_delay = ?13
+    reconcile_delay = ?13, resource = coalesce(resource, ?14), accepted = 0,
+    queued_at = NULL
 WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2;
 
 -- name: delete_past
 DELETE FROM once_key
 WHERE id = ?1 AND state IN ('completed', 'failed_retryable', 'expired')
-    AND expires_at <= ?2;
+    AND expires_at <= ?2 AND token IS NULL;
 
 -- name: delete_body
 DELETE FROM once_body WHERE key_id = ?1;
@@ -87,6 +89,64 @@ VALUES (?1, ?2, zeroblob(?3));
 
 -- name: delete_request
 DELETE FROM once_request WHERE key_id = ?1;
+
+-- Of a key that was released: it is run again with it if it was accepted.
+-- name: delete_request_unless_accepted
+DELETE FROM once_request WHERE key_id = ?1
+    AND NOT EXISTS (SELECT 1 FROM once_key WHERE id = ?1 AND accepted = 1);
+
+-- Accepting, and the queue -------------------------------------------------
+
+-- Whether more wait than that.
+-- name: queue_beyond
+SELECT 1 FROM once_key WHERE queued_at >= 0 LIMIT 1 OFFSET ?1;
+
+-- name: accept_new
+INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
+    recipe, downstream, on_crash, retention, created_at, updated_at,
+    on_expired, expired_retention, reconcile_delay, expires_at, queued_at,
+    accepted, resource)
+VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
+    ?13, ?14 + ?9, ?14, 1, ?15);
+
+-- Released before; it stays so until a worker takes it up.
+-- name: accept_again
+UPDATE once_key SET accepted = 1, queued_at = ?3, updated_at = ?4,
+    expires_at = ?3 + ?5, retention = ?5, resource = coalesce(resource, ?6)
+WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2
+    AND queued_at IS NULL
+RETURNING resource;
+
+-- name: job_next
+SELECT id, attempt, scope, path, key, resource FROM once_key
+WHERE queued_at <= ?1 AND expires_at > ?1 ORDER BY queued_at LIMIT 1;
+
+-- name: job_start
+UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
+    owner = ?4, locked_until = ?5, on_crash = ?6, retention = ?7,
+    updated_at = ?8, expires_at = NULL, on_expired = ?9,
+    expired_retention = ?10, attempt_lock = ?11, lock_file = ?12,
+    reconcile_delay = ?13, queued_at = NULL
+WHERE id = ?1 AND state IN ('pending', 'failed_retryable') AND attempt = ?2
+    AND queued_at <= ?14 AND expires_at > ?14
+RETURNING downstream, recovery_point;
+
+-- Accepted, and not taken up within its retention.
+-- name: job_abandoned
+SELECT id, attempt, scope, path, key, resource FROM once_key
+WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at LIMIT 1;
+
+-- name: status
+SELECT id, scope, path, key, recovery_point, state, attempt,
+    queued_at IS NOT NULL, kept, token IS NOT NULL, expires_at, created_at,
+    updated_at
+FROM once_key WHERE resource = ?1;
+
+-- name: topic_add
+INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
+
+-- name: topic_drop
+DELETE FROM once_topic WHERE name = ?1;
 
 -- Settling ----------------------------------------------------------------
 
@@ -101,8 +161,24 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 -- name: settle_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4, last_error = ?5
+    updated_at = ?3, expires_at = ?4, last_error = ?5,
+    queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
+
+-- The attempt has answered itself (see migrate-003.sql): it can say no more.
+-- name: seal
+UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
+    attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
+    expires_at = ?4 + retention
+WHERE id = ?1 AND state = 'completed' AND token = ?2
+RETURNING expires_at;
+
+-- name: settle_abandoned
+UPDATE once_key SET state = 'completed', queued_at = NULL,
+    updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
+    kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
+    reason = ?11, headers = ?12, body = ?13
+WHERE id = ?1 AND state = 'pending' AND expires_at <= ?4;
 
 -- name: settle_unknown
 UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
@@ -131,7 +207,8 @@ WHERE id = ?1 AND attempt = ?14
 
 -- name: resolve_released
 UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5
+    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5,
+    queued_at = CASE accepted WHEN 1 THEN ?7 END
 WHERE id = ?1 AND attempt = ?6
     AND ((state = 'unknown' AND reconcile_attempts = ?2)
 	OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
@@ -159,25 +236,26 @@ WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
 SELECT environment, length(body) FROM once_request WHERE key_id = ?1;
 
 -- name: forget
-DELETE FROM once_key WHERE id = ?1 AND state <> 'in_progress';
+DELETE FROM once_key WHERE id = ?1 AND token IS NULL;
 
 -- Passes ------------------------------------------------------------------
 
 -- name: sweep_owner
-SELECT owner FROM once_key WHERE state = 'in_progress' AND owner > ?1
-ORDER BY owner LIMIT 1;
+SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
+-- In progress, or not sealed.
 -- name: sweep_row
 SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
-    lock_file, locked_until
+    lock_file, locked_until, attempt, state
 FROM once_key
-WHERE state = 'in_progress' AND owner = ?1 AND id > ?2
+WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
 
 -- name: sweep_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5
+    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5,
+    queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: reap_rows
@@ -185,7 +263,7 @@ SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
     AND expires_at + expired_retention > ?1, state, scope, path, key
 FROM once_key
 WHERE state IN ('completed', 'failed_retryable', 'expired')
-    AND expires_at <= ?1
+    AND expires_at <= ?1 AND token IS NULL
 ORDER BY expires_at LIMIT ?2;
 
 -- Reads what deleting those rows will read: their entries in the index of
@@ -196,16 +274,16 @@ SELECT (SELECT i.id FROM once_key i
     (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id)
 FROM once_key k
 WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-    AND k.expires_at <= ?1
+    AND k.expires_at <= ?1 AND k.token IS NULL
 ORDER BY k.expires_at LIMIT ?2;
 
 -- The marker stays, the answer goes.
 -- name: expire
 UPDATE once_key SET state = 'expired', updated_at = ?3,
     expires_at = expires_at + expired_retention, kept = 0, headers = NULL,
-    body = NULL, body_length = NULL, reason = NULL
+    body = NULL, body_length = NULL, reason = NULL, queued_at = NULL
 WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
-    AND expires_at <= ?2;
+    AND expires_at <= ?2 AND token IS NULL;
 
 -- name: reap_mark
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
@@ -274,16 +352,29 @@ WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
 -- scan: looks at every request that is kept, when an operator asks
 SELECT count(*) FROM once_request r
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
-    AND k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter'));
+    AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
+	OR (k.state = 'failed_retryable' AND k.accepted = 1)
+	OR k.token IS NOT NULL));
 
--- Tables and indexes that are not there.
+-- Accepted, and there is no request to run.
+-- name: missing_requests
+SELECT count(*) FROM once_key k
+WHERE k.queued_at >= 0
+    AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id);
+
+-- Tables, indexes, views and triggers that are not there.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
 SELECT count(*), group_concat(column1, ' ')
 FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
     ('once_key_downstream'), ('once_body'), ('once_recipe'), ('once_meta'),
-    ('once_clock'), ('once_request'))
+    ('once_clock'), ('once_request'), ('once_key_resource'),
+    ('once_key_queue'), ('once_topic'), ('once_effect'),
+    ('once_effect_of_key'), ('once_effect_due'), ('once_effect_owner'),
+    ('once_effect_dead'), ('once_checkpoint'), ('once_outbox'),
+    ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
+    ('once_response_insert'))
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 
 -- Unknown for good, unless an operator resolves them; and the others.
@@ -303,10 +394,10 @@ FROM once_key WHERE ?1 IS NULL OR scope > ?1
 GROUP BY scope ORDER BY scope LIMIT ?2;
 
 -- name: owner
-SELECT owner FROM once_key WHERE id = ?1 AND state = 'in_progress';
+SELECT owner FROM once_key WHERE id = ?1 AND owner IS NOT NULL;
 
 -- name: owner_count
-SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner = ?1;
+SELECT count(*) FROM once_key WHERE owner = ?1;
 
 -- For who watches it -------------------------------------------------------
 

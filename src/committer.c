@@ -90,6 +90,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;
 	c->generation = 1;
+	c->work_generation = 1;
 	committer_list_init(&c->queue);
 	committer_list_init(&c->later);
 	pthread_mutex_init(&c->mutex, NULL);
@@ -195,6 +196,32 @@ committer_do(struct committer *c, struct op *op)
 	rc = tell(c, op->rc);
 	pthread_mutex_unlock(&c->mutex);
 	return rc;
+}
+
+bool
+committer_wait_work(struct committer *c, uint64_t *generation, int64_t until)
+{
+	struct timespec ts = committer_timespec(until);
+	bool news;
+
+	pthread_mutex_lock(&c->mutex);
+	while (c->work_generation == *generation)
+		if (pthread_cond_timedwait(&c->settled, &c->mutex, &ts) ==
+		    ETIMEDOUT)
+			break;
+	news = c->work_generation != *generation;
+	*generation = c->work_generation;
+	pthread_mutex_unlock(&c->mutex);
+	return news;
+}
+
+void
+committer_wake(struct committer *c)
+{
+	pthread_mutex_lock(&c->mutex);
+	c->work_generation++;
+	pthread_cond_broadcast(&c->settled);
+	pthread_mutex_unlock(&c->mutex);
 }
 
 bool

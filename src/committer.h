@@ -52,7 +52,10 @@ struct committer_health {
 };
 void committer_health(struct committer *, struct committer_health *);
 
-/* See store_wait(). */
+/* See store_wait(), store_wait_work() and store_wake(). */
 bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
+bool
+committer_wait_work(struct committer *, uint64_t *generation, int64_t until);
+void committer_wake(struct committer *);
 
 #endif

@@ -30,7 +30,7 @@ struct committer {
 	pthread_cond_t work, settled;
 	struct committer_list queue, later;
 	bool closing;
-	uint64_t generation;
+	uint64_t generation, work_generation;
 	struct committer_health health;
 
 	/* the thread's own */

@@ -50,8 +50,9 @@ finish(struct committer *c, struct op *op, enum rc rc)
 	pthread_mutex_lock(&c->mutex);
 	op->rc = rc;
 	op->stage = OP_DONE;
-	if (rc == RC_OK && store_op_has_settled(op)) {
-		c->generation++;
+	if (rc == RC_OK && store_op_makes_work(op)) {
+		c->generation += store_op_has_settled(op);
+		c->work_generation++;
 		pthread_cond_broadcast(&c->settled);
 	}
 	left = op->left;
@@ -128,6 +129,30 @@ end(struct committer *c, enum rc rc)
 	return rc;
 }
 
+/* After COMMIT, where what it told of was not ours alone. */
+static enum rc
+harden(struct committer *c, const struct op *op)
+{
+	for (; op != NULL; op = op->next)
+		if (store_op_hardens(op))
+			return db_harden(c->db);
+	return RC_OK;
+}
+
+/* It is committed; hardened says whether that was enough where it had to be
+ * more.  A settlement is then as good as done, but nobody is told. */
+static void
+conclude(struct committer *c, struct op *op, enum rc hardened)
+{
+	if (hardened == RC_OK || !store_op_hardens(op)) {
+		finish(c, op, op->rc);
+		return;
+	}
+	if (op->kind == OP_SETTLE)
+		op->settle.sealed = true;
+	fail(c, op, hardened);
+}
+
 /* Waits for the lock until then, or for a slice. */
 static enum rc
 begin_until(struct committer *c, int64_t until)
@@ -179,7 +204,7 @@ run_singly(struct committer *c, struct committer_list *group)
 			rc = end(c, run_one(c, op));
 		if (rc == RC_OK) {
 			metrics_observe(METRICS_COMMIT_BATCH, 1);
-			finish(c, op, op->rc);
+			conclude(c, op, harden(c, op));
 		} else {
 			op->rc = rc;
 			committer_list_add(&failed, op);
@@ -205,8 +230,9 @@ run_group(struct committer *c, struct committer_list *group)
 	rc = end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, n);
+		rc = harden(c, group->first);
 		while ((op = committer_list_take(group)) != NULL)
-			finish(c, op, op->rc);
+			conclude(c, op, rc);
 		return;
 	}
 	if (group->first->next != NULL)
@@ -251,7 +277,7 @@ fail_queue(struct committer *c, enum rc rc, bool reservations)
 	pthread_mutex_lock(&c->mutex);
 	committer_list_init(&all);
 	while ((op = committer_list_take(&c->queue)) != NULL) {
-		if (reservations && op->kind != OP_RESERVE)
+		if (reservations && !store_op_is_new(op))
 			committer_list_add(&keep, op);
 		else {
 			op->stage = OP_BEGUN;

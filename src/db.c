@@ -248,6 +248,7 @@ db_setup_writer(struct db *db, bool full)
 		rc = db_exec(db,
 		    full ? "PRAGMA synchronous = FULL;"
 			 : "PRAGMA synchronous = NORMAL;");
+	db->full = full;
 	if (rc == RC_OK)
 		rc = db_pragma(db, "page_size", &db->page_size);
 	if (rc == RC_OK)
@@ -386,6 +387,21 @@ db_rollback(struct db *db)
 		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
 	else
 		(void)step_tx(db, DB_ROLLBACK);
+}
+
+enum rc
+db_harden(struct db *db)
+{
+	sqlite3_file *file = NULL;
+	int code;
+
+	if (!db->full)
+		return RC_OK;
+	code = sqlite3_file_control(
+	    db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	if (code == SQLITE_OK && file != NULL && file->pMethods != NULL)
+		code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "sync");
 }
 
 uint64_t

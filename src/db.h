@@ -98,6 +98,13 @@ size_t db_blob_size(const struct db_blob *);
 enum rc db_blob_read(struct db_blob *, void *, size_t, size_t offset);
 enum rc db_blob_write(struct db_blob *, const void *, size_t, size_t offset);
 
+/*
+ * What others moved from the log into the database without a sync is durable
+ * now; a commit before it has made the log so.  Does nothing where commits are
+ * not synced.
+ */
+enum rc db_harden(struct db *);
+
 /* Bytes of the write-ahead log that are in use, as of this connection's last
  * commit or checkpoint. */
 uint64_t db_wal_bytes(const struct db *);

@@ -28,6 +28,7 @@ struct db {
 	 * for want of memory must need none. */
 	sqlite3_stmt *tx[DB_NTX];
 	bool quiet;
+	bool full; /* commits are synced */
 	int64_t busy_timeout, busy_since;
 	int64_t page_size;
 	int wal_frames;

@@ -12,15 +12,21 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "backoff.h"
 #include "decide.h"
 
-/* Past its retention, whatever that makes of it. */
+/* Between lost attempts of an accepted key: ms. */
+#define REQUEUE_FIRST   1000
+#define REQUEUE_LONGEST 3600000
+
+/* Past its retention, whatever that makes of it.  That begins when the answer
+ * is sealed. */
 static bool
 is_over(const struct record *r, int64_t now)
 {
 	return (r->state == RECORD_COMPLETED ||
 		   r->state == RECORD_FAILED_RETRYABLE) &&
-	    r->expires_at != 0 && r->expires_at <= now;
+	    !r->unsealed && r->expires_at != 0 && r->expires_at <= now;
 }
 
 bool
@@ -31,6 +37,15 @@ decide_is_past(const struct record *r, int64_t now)
 	if (!is_over(r, now))
 		return false;
 	return !r->gone || r->expires_at + r->expired_retention <= now;
+}
+
+int64_t
+decide_requeue(int attempt, uint32_t random)
+{
+	if (attempt <= 1)
+		return 0;
+	return backoff_pause(
+	    REQUEUE_FIRST, attempt - 1, REQUEUE_LONGEST, random);
 }
 
 enum decision

@@ -25,6 +25,13 @@ enum decision {
  */
 enum decision decide(const struct record *, bool same, int64_t now);
 
+/*
+ * How long an accepted key whose attempt of that number was lost waits for the
+ * next one: ms.  The first is made up for at once.  random is any number of 32
+ * random bits.
+ */
+int64_t decide_requeue(int attempt, uint32_t random);
+
 /* Whether a record past its retention counts as deleted. */
 bool decide_is_past(const struct record *, int64_t now);
 

@@ -18,6 +18,7 @@ static const struct {
 #define X(name, text, reason) text,
 static const char *const version_1[] = { SCHEMA(X) };
 static const char *const version_2[] = { MIGRATE_002(X) };
+static const char *const version_3[] = { MIGRATE_003(X) };
 #undef X
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -28,6 +29,7 @@ static const struct {
 } steps[QUERIES_VERSION] = {
 	{ version_1, COUNT(version_1) },
 	{ version_2, COUNT(version_2) },
+	{ version_3, COUNT(version_3) },
 };
 
 static const char *const checks[] = {

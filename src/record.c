@@ -7,12 +7,14 @@
  *   1. A record has an identity (id > 0), a recipe for its fingerprint and a
  *      downstream key, and its state is none of "there is no record".
  *   2. It has been attempted at least once, unless it is pending.
- *   3. It has a token exactly while it is in_progress: so an attempt that
- *      lost its lease names a token that no record has.
+ *   3. It has a token exactly while it is in_progress, or unsealed: so an
+ *      attempt that lost its lease names a token that no record has.
  *   4. A completed record has the status of a final answer.  Only a completed
- *      record has an answer to replay.
+ *      record has an answer to replay, or is unsealed.
  *   5. in_progress, unknown and dead_letter never end by age.
  *   6. expires_at is no time before store time began.
+ *   7. Only an accepted record that is pending or failed_retryable waits for
+ *      a worker.
  *
  * It must not know: SQL, fingerprints' contents, or what a request is told.
  */
@@ -148,13 +150,19 @@ record_check(const struct record *r)
 	assert(r->attempt >= (r->state == RECORD_PENDING ? 0 : 1));
 	/* 3 */
 	assert(strnlen(r->token, sizeof(r->token)) ==
-	    (r->state == RECORD_IN_PROGRESS ? RECORD_TOKEN_LEN : 0));
+	    (r->state == RECORD_IN_PROGRESS || r->unsealed ? RECORD_TOKEN_LEN
+							   : 0));
 	/* 4 */
 	assert(r->state != RECORD_COMPLETED ||
 	    (r->status >= 200 && r->status <= 599));
-	assert(!r->kept || r->state == RECORD_COMPLETED);
+	assert(r->state == RECORD_COMPLETED || (!r->kept && !r->unsealed));
 	/* 5 */
 	assert(r->expires_at == 0 || ends_by_age(r->state));
 	/* 6 */
 	assert(r->expires_at >= 0);
+	/* 7 */
+	assert(!r->queued ||
+	    (r->accepted &&
+		(r->state == RECORD_PENDING ||
+		    r->state == RECORD_FAILED_RETRYABLE)));
 }

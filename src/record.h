@@ -22,8 +22,9 @@ enum record_state {
 };
 #define RECORD_NSTATES 8
 
-#define RECORD_TOKEN_LEN 32 /* hexadecimal digits: 128 random bits */
-#define RECORD_UUID_LEN  36
+#define RECORD_TOKEN_LEN    32 /* hexadecimal digits: 128 random bits */
+#define RECORD_RESOURCE_LEN 32 /* the same */
+#define RECORD_UUID_LEN     36
 
 /* What a request needs to know of it; plain data. */
 struct record {
@@ -33,11 +34,19 @@ struct record {
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	char *recipe; /* owned; see fingerprint.h */
 	char downstream[RECORD_UUID_LEN + 1];
-	char token[RECORD_TOKEN_LEN + 1]; /* "" without a lease */
-	int64_t expires_at;               /* store time, ms; 0: never by age */
-	int64_t updated_at;               /* wall clock, ms since 1970 */
-	int status;                       /* of the stored answer, 0: none */
-	bool kept; /* completed: the answer can be replayed */
+	/* "" without a lease: neither in_progress nor unsealed */
+	char token[RECORD_TOKEN_LEN + 1];
+	/* completed by the attempt itself, in a transaction of its own, and
+	 * the process that runs it has not confirmed that yet */
+	bool unsealed;
+	bool accepted; /* the request is kept, and ours to run: 202 */
+	bool queued;   /* accepted, and waits for a worker */
+	/* the name of its status resource, or "" */
+	char resource[RECORD_RESOURCE_LEN + 1];
+	int64_t expires_at; /* store time, ms; 0: never by age */
+	int64_t updated_at; /* wall clock, ms since 1970 */
+	int status;         /* of the stored answer, 0: none */
+	bool kept;          /* completed: the answer can be replayed */
 	/* on_expired = gone: past its retention it is a marker, that long */
 	bool gone;
 	int64_t expired_retention; /* ms */

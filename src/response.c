@@ -55,6 +55,7 @@ response_init(struct response *r)
 	r->kind = RESPONSE_DOCUMENT;
 	r->status = 200;
 	r->reason[0] = '\0';
+	r->as_given = false;
 	buf_init(&r->fields, LIMIT_HEAD);
 	r->body = NULL;
 	r->body_len = 0;
@@ -86,6 +87,41 @@ response_add(struct response *r, const char *name, const char *value)
 		rc = buf_adds(&r->fields, "\r\n");
 	if (rc != RC_OK)
 		buf_truncate(&r->fields, before);
+	return rc;
+}
+
+/* One line, without its end. */
+static enum rc
+add_line(struct response *r, const char *line, size_t len)
+{
+	const char *colon = memchr(line, ':', len), *value, *end = line + len;
+
+	if (colon == NULL || colon == line || memchr(line, '\0', len) != NULL ||
+	    memchr(line, '\r', len) != NULL)
+		return RC_INVALID;
+	for (value = colon + 1; value < end && is_blank(*value); value++)
+		;
+	while (end > value && is_blank(end[-1]))
+		end--;
+	return buf_addf(&r->fields, "%.*s: %.*s\r\n", (int)(colon - line), line,
+	    (int)(end - value), value);
+}
+
+enum rc
+response_add_lines(struct response *r, const char *text, size_t len)
+{
+	const char *end;
+	enum rc rc = RC_OK;
+	size_t n, next;
+
+	for (; len > 0 && rc == RC_OK; text += next, len -= next) {
+		end = memchr(text, '\n', len);
+		n = end != NULL ? (size_t)(end - text) : len;
+		next = end != NULL ? n + 1 : n;
+		if (end != NULL && n > 0 && text[n - 1] == '\r')
+			n--;
+		rc = add_line(r, text, n);
+	}
 	return rc;
 }
 

@@ -22,6 +22,7 @@ struct response {
 	enum response_kind kind;
 	int status;                /* 100-599 */
 	char reason[LIMIT_REASON]; /* as the handler gave it, or "" */
+	bool as_given; /* a stored one has all its fields: replay_drop too */
 	struct buf fields;
 	const void *body;
 	size_t body_len;
@@ -41,6 +42,13 @@ void response_free(struct response *); /* does not free the body */
 /* Adds "name: value\r\n".  RC_INVALID if name is no token, or value holds CR
  * or LF. */
 enum rc response_add(struct response *, const char *name, const char *value);
+
+/*
+ * Adds fields as a program writes them: lines that end in LF or CRLF, the last
+ * one perhaps in nothing.  RC_INVALID: a line is no field; some may have been
+ * added.
+ */
+enum rc response_add_lines(struct response *, const char *text, size_t len);
 
 /*
  * Walks a block of fields: set *pos to 0 before the first call.  False at the

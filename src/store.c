@@ -17,9 +17,6 @@
 #include "migrate.h"
 #include "store_impl.h"
 
-/* No deadline is further away, so that sums do not overflow: 30,000 years. */
-#define LONGEST 1000000000000000
-
 /* --- opening ------------------------------------------------------------ */
 
 static enum rc
@@ -124,12 +121,16 @@ start(struct store *store, const struct store_options *o)
 		return RC_IO;
 	store->mode = o->mode;
 	store->keeper = o->create;
+	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
 	store->spool_dir =
 	    o->spool_dir != NULL ? o->spool_dir : spool_default_dir();
 	if ((rc = read_secret(store)) != RC_OK)
 		return rc;
 	if ((rc = set_clock(store)) != RC_OK)
+		return rc;
+	/* A predecessor may have died between the two of store_harden(). */
+	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
 		return rc;
 	/* Who may create it is going to hold leases: better told now. */
 	if (o->create && (rc = store_liveness(store, &liveness)) != RC_OK)
@@ -287,6 +288,41 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 
 /* --- writing ------------------------------------------------------------ */
 
+bool
+store_reservation_is_sound(const struct store_reservation *what, bool leased)
+{
+	return what->lease >= 0 && what->lease <= STORE_LONGEST &&
+	    what->retention >= 0 && what->retention <= STORE_LONGEST &&
+	    what->expired_retention >= 0 &&
+	    what->expired_retention <= STORE_LONGEST &&
+	    what->reconcile_delay >= 0 &&
+	    what->reconcile_delay <= STORE_LONGEST &&
+	    (!leased ||
+		(what->on_crash == CONF_CRASH_RESUME) ==
+		    (what->attempt != NULL));
+}
+
+enum rc
+store_may_lease(struct store *store, const struct store_reservation *what,
+    struct liveness **liveness)
+{
+	enum rc rc;
+
+	if (!store_reservation_is_sound(what, true))
+		return RC_INVALID;
+	rc = store_liveness(store, liveness);
+	if (rc != RC_OK)
+		return rc;
+	/* What is written to a file without a name is gone with us; and a
+	 * lease that nobody sees is held would be swept from under us. */
+	if (store_file_is_there(store) && liveness_in_place(*liveness))
+		return RC_OK;
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", store->file),
+	    LOG_S("message", "it, or its lock file, was removed or replaced"));
+	return RC_IO;
+}
+
 enum rc
 store_reserve(struct store *store, const struct store_reservation *what,
     struct store_lease *lease, enum decision *decision, struct record *found)
@@ -297,24 +333,8 @@ store_reserve(struct store *store, const struct store_reservation *what,
 
 	memset(found, 0, sizeof(*found));
 	memset(lease, 0, sizeof(*lease));
-	if (what->lease < 0 || what->lease > LONGEST || what->retention < 0 ||
-	    what->retention > LONGEST || what->expired_retention < 0 ||
-	    what->expired_retention > LONGEST || what->reconcile_delay < 0 ||
-	    what->reconcile_delay > LONGEST ||
-	    (what->on_crash == CONF_CRASH_RESUME) != (what->attempt != NULL))
-		return RC_INVALID;
-	rc = store_liveness(store, &liveness);
-	if (rc != RC_OK)
+	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
 		return rc;
-	/* What is written to a file without a name is gone with us; and a
-	 * lease that nobody sees is held would be swept from under us. */
-	if (!store_file_is_there(store) || !liveness_in_place(liveness)) {
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", store->file),
-		    LOG_S("message",
-			"it, or its lock file, was removed or replaced"));
-		return RC_IO;
-	}
 	store_op_init(&op, OP_RESERVE);
 	op.reserve.what = what;
 	op.reserve.owner = liveness_self(liveness);
@@ -349,6 +369,7 @@ store_settlement_new(void)
 		return NULL;
 	store_op_init(op, OP_SETTLE);
 	response_init(&op->settle.settlement.response);
+	op->settle.settlement.requeue = -1;
 	return &op->settle.settlement;
 }
 
@@ -369,14 +390,16 @@ settlement_is_sound(const struct store_settlement *s)
 {
 	bool leased = strlen(s->token) == RECORD_TOKEN_LEN;
 
-	if (s->id <= 0 || (!leased && s->token[0] != '\0'))
+	if (s->id <= 0 || (!leased && s->token[0] != '\0') ||
+	    s->requeue > STORE_LONGEST ||
+	    (s->abandon && (leased || s->state != RECORD_COMPLETED)))
 		return false;
 	switch (s->state) {
 	case RECORD_COMPLETED:
-		return s->retention >= 0 && s->retention <= LONGEST &&
+		return s->retention >= 0 && s->retention <= STORE_LONGEST &&
 		    s->response.status >= 200 && s->response.status <= 599;
 	case RECORD_FAILED_RETRYABLE:
-		return s->retention >= 0 && s->retention <= LONGEST;
+		return s->retention >= 0 && s->retention <= STORE_LONGEST;
 	case RECORD_UNKNOWN:
 		return leased;
 	case RECORD_DEAD_LETTER:
@@ -405,6 +428,22 @@ store_settle(struct store *store, struct store_settlement **settlement,
 		*settlement = NULL;
 	else if (rc == RC_OK)
 		*expires_at = op->settle.expires_at;
+	return rc;
+}
+
+enum rc
+store_harden(struct store *store)
+{
+	struct op op;
+	enum rc rc;
+
+	if (!store->full)
+		return RC_OK;
+	store_op_init(&op, OP_CLOCK);
+	op.clock.touch = true;
+	op.clock.harden = true;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
 	return rc;
 }
 

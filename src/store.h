@@ -122,6 +122,7 @@ struct store_reservation {
 	/* ms from becoming unknown to the first try to find out; 0: nobody
 	 * will, and the request is not kept */
 	int64_t reconcile_delay;
+	bool resource;           /* the key is to have a status resource */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
 	const void *body;
@@ -160,7 +161,11 @@ struct store_tries {
 /*
  * What becomes of a key, with the answer to keep if it completed.
  *
- * Of a leased key, by its token: COMPLETED FAILED_RETRYABLE UNKNOWN.
+ * Of a leased key, by its token: COMPLETED FAILED_RETRYABLE UNKNOWN.  If the
+ * attempt has answered itself, in a transaction of its own, that stands, and
+ * this is forgotten: answered says so.
+ *
+ * Of a pending key past its retention, by abandon: COMPLETED.
  *
  * Without a token, of a key whose outcome is open: COMPLETED FAILED_RETRYABLE
  * DEAD_LETTER.  tries says when the reconciler looked; an operator may settle
@@ -173,9 +178,14 @@ struct store_settlement {
 	enum record_state state;
 	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
 	int64_t retention;                 /* ms from now; not for UNKNOWN */
-	bool keep;                         /* the answer can be replayed */
-	struct response response;          /* COMPLETED: at least its status */
-	struct spool *body; /* owned; response.body points into it */
+	/* FAILED_RETRYABLE, an accepted key: ms until a worker takes it up
+	 * again; -1, as it is made: none does until somebody asks */
+	int64_t requeue;
+	bool abandon;
+	bool answered;            /* out: see store_answer() */
+	bool keep;                /* the answer can be replayed */
+	struct response response; /* COMPLETED: at least its status */
+	struct spool *body;       /* owned; response.body points into it */
 };
 
 struct store_settlement *store_settlement_new(void);
@@ -183,6 +193,7 @@ void store_settlement_free(struct store_settlement *);
 
 /*
  * Commits the outcome.  RC_OK: durable, *expires_at is set (0 for UNKNOWN).
+ * With answered, what store_answer() gives is the answer, and durable too.
  * RC_LOST: the lease is gone, or the outcome is no longer open; nothing
  * changed.
  *
@@ -192,6 +203,13 @@ void store_settlement_free(struct store_settlement *);
  */
 enum rc store_settle(
     struct store *, struct store_settlement **settlement, int64_t *expires_at);
+
+/*
+ * Makes durable what other connections have committed by now, however little
+ * they did for that: whoever answers from a record that is unsealed needs it
+ * first.  Without durability = full there is nothing to do.
+ */
+enum rc store_harden(struct store *);
 
 /*
  * Waits until some key has been settled since *generation was read (0 at
@@ -209,9 +227,10 @@ struct store_change {
 
 /*
  * Settles the attempts of dead owners, by their on_crash: unknown, or, once
- * the whole process tree of the attempt is gone, released; an attempt whose
- * tree lives past its deadline becomes unknown.  limit bounds one call; *n
- * says how many were changed.  RC_OK, or why not.
+ * the whole process tree of the attempt is gone, released, and queued again if
+ * the key was accepted; an attempt whose tree lives past its deadline becomes
+ * unknown.  An attempt that has answered itself stays completed.  limit bounds
+ * one call; *n says how many were changed.  RC_OK, or why not.
  */
 enum rc
 store_sweep(struct store *, int limit, struct store_change *changes, int *n);
@@ -222,6 +241,75 @@ void store_changes_free(struct store_change *, int n);
 #define STORE_REAP_MAX 100
 enum rc
 store_reap(struct store *, int limit, struct store_change *changes, int *n);
+
+/* --- accepted work ----------------------------------------------------- */
+
+struct store_ticket {
+	char resource[RECORD_RESOURCE_LEN + 1];
+	bool full; /* as many wait as may: nothing was kept */
+};
+
+/*
+ * As store_reserve(), but where the decision is DECIDE_RUN the request is kept
+ * and queued, and nobody has a lease.  The reservation must have environment
+ * and body.  A key that waits already is left as it is: accepted.
+ */
+enum rc store_accept(struct store *, const struct store_reservation *,
+    unsigned max_queue, struct store_ticket *, enum decision *decision,
+    struct record *found);
+
+struct store_job {
+	int64_t id;
+	int attempt; /* made so far */
+	char *scope, *path, *key;
+	char resource[RECORD_RESOURCE_LEN + 1];
+};
+void store_job_free(struct store_job *);
+
+/* The job that has been due longest; RC_NOTFOUND: none is. */
+enum rc store_job_next(struct store *, struct store_job *);
+
+/*
+ * Takes the lease for the job's next attempt.  Of the reservation only what is
+ * to become of the attempt counts: not identity, fingerprint and request.
+ * RC_LOST: somebody was faster.
+ */
+enum rc store_job_start(struct store *, const struct store_job *,
+    const struct store_reservation *, struct store_lease *);
+
+/* A key that was accepted, and not taken up within its retention; RC_NOTFOUND.
+ * See store_settlement.abandon. */
+enum rc store_job_abandoned(struct store *, struct store_job *);
+
+/* What a status resource tells. */
+struct store_status {
+	int64_t id;
+	char *scope, *path, *key, *recovery_point;
+	enum record_state state;
+	int attempt;
+	bool queued, kept, unsealed;                /* as in struct record */
+	int64_t expires_store;                      /* store time; 0: none */
+	int64_t created_at, updated_at, expires_at; /* wall; 0: none */
+};
+void store_status_free(struct store_status *);
+
+/* RC_NOTFOUND: no key has that resource. */
+enum rc
+store_status(struct store *, const char *resource, struct store_status *);
+
+/*
+ * Waits until this process has accepted, settled or released something since
+ * *generation was read (0 at first), or store_wake(), or until_mono.  False:
+ * time is up.  What other processes do is not noticed.
+ */
+bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
+
+/* Ends what is waited for in store_wait_work(), by everybody. */
+void store_wake(struct store *);
+
+/* Which topics a handler may name from now on, and which not any more. */
+enum rc store_topics(struct store *, char *const *add, size_t nadd,
+    char *const *drop, size_t ndrop);
 
 /* --- handlers that share the database ------------------------------------ */
 
@@ -266,8 +354,9 @@ enum rc store_due(struct store *, struct store_due *);
 enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
     bool count, int64_t after);
 
-/* The request kept with a key: NAME=VALUE strings, each with a NUL, and the
- * body, NULL if it is empty; the caller frees both.  RC_NOTFOUND: none. */
+/* The request kept with a key, to run, or to find out with: NAME=VALUE strings,
+ * each with a NUL, and the body, NULL if it is empty; the caller frees both.
+ * RC_NOTFOUND: none. */
 enum rc store_request(
     struct store *, int64_t id, struct buf *environment, struct spool **body);
 
@@ -321,12 +410,12 @@ struct store_filter {
 enum rc
 store_find_downstream(struct store *, const char *downstream, int64_t *id);
 
-/* Whether a key is in progress by a process that is gone; false where that
+/* Whether a key is leased by a process that is gone; false where that
  * cannot be told. */
 enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
 
-/* Deletes a key and all that is kept with it.  RC_LOST: it is in progress, or
- * not there. */
+/* Deletes a key and all that is kept with it.  RC_LOST: it is leased, or not
+ * there. */
 enum rc store_forget(struct store *, int64_t id);
 
 struct store_cursor;

@@ -189,10 +189,14 @@ check_bodies(struct db *db, struct findings *f)
 static void
 check_requests(struct db *db, struct findings *f)
 {
-	int64_t orphans;
+	int64_t orphans, missing;
 
-	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK)
+	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK ||
+	    number(db, QUERY_MISSING_REQUESTS, &missing) != RC_OK)
 		found(f, "requests", false, "cannot be counted");
+	else if (missing != 0)
+		found(f, "requests", false,
+		    "%" PRId64 " of accepted keys are not there", missing);
 	else if (orphans != 0)
 		found(f, "requests", false,
 		    "%" PRId64 " kept for keys that are settled or gone",

@@ -13,6 +13,9 @@
 #include "store.h"
 #include "store_share.h"
 
+/* No deadline is further away, so that sums do not overflow: 30,000 years. */
+#define STORE_LONGEST 1000000000000000
+
 struct store_reader {
 	struct db *db;
 	struct store_reader *next;
@@ -33,6 +36,7 @@ struct store {
 	struct stat made; /* the file that was opened by that name */
 	unsigned mode;
 	bool keeper; /* opened to create: a daemon's, not an operator's */
+	bool full;   /* a commit is synced */
 	int64_t busy_timeout;
 	const char *spool_dir;
 	unsigned char secret[SCOPE_SECRET_LEN];
@@ -67,6 +71,13 @@ bool store_file_is_there(const struct store *);
 
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);
+
+/* Whether a lease can be taken as the reservation says, and by whom. */
+enum rc store_may_lease(
+    struct store *, const struct store_reservation *, struct liveness **);
+
+/* Whether it makes sense; leased: there is to be an attempt now. */
+bool store_reservation_is_sound(const struct store_reservation *, bool leased);
 
 /* Owners of leases that are gone, at most max. */
 enum rc store_dead_owners(struct store *, int64_t *dead, size_t max, size_t *n);

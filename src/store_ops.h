@@ -23,8 +23,10 @@
 /* Answers of this size are written alone, and only where the disk has room. */
 #define STORE_LARGE (64 * 1024)
 
-/* How headers and body are stored. */
+/* How headers are stored: as they are sent, or as lines that a handler wrote
+ * (see migrate-003.sql). */
 #define STORE_RESPONSE_VERSION 1
+#define STORE_RESPONSE_LINES   2
 
 /* Above this SQLite may refuse it for good: the key completes, and its answer
  * is not kept. */
@@ -43,11 +45,14 @@
 
 enum op_kind {
 	OP_RESERVE,
+	OP_ACCEPT,
+	OP_START,
 	OP_SETTLE,
 	OP_SWEEP,
 	OP_REAP,
 	OP_CLAIM,
 	OP_FORGET,
+	OP_TOPICS,
 	OP_CLOCK
 };
 
@@ -59,9 +64,25 @@ struct op_reserve {
 	struct record found;
 };
 
+struct op_accept {
+	const struct store_reservation *what;
+	unsigned max_queue;
+	struct store_ticket *ticket;
+	enum decision decision;
+	struct record found;
+};
+
+struct op_start {
+	const struct store_job *job;
+	const struct store_reservation *what;
+	int64_t owner;
+	struct store_lease *lease;
+};
+
 struct op_settle {
 	struct store_settlement settlement;
 	int64_t expires_at;
+	bool sealed; /* that is committed, and not yet durable */
 };
 
 struct op_sweep {
@@ -70,6 +91,7 @@ struct op_sweep {
 	size_t ndead;
 	int limit, n;
 	struct store_change *changes; /* room for limit */
+	bool sealed;
 };
 
 struct op_reap {
@@ -87,9 +109,15 @@ struct op_forget {
 	int64_t id;
 };
 
+struct op_topics {
+	char *const *add, *const *drop;
+	size_t nadd, ndrop;
+};
+
 struct op_clock {
 	int64_t grain; /* ms: not if it was done less than that ago */
 	bool touch;    /* only to have made a commit */
+	bool harden;   /* and to make durable what others have committed */
 };
 
 enum op_stage { OP_QUEUED, OP_BEGUN, OP_DONE };
@@ -99,11 +127,14 @@ struct op {
 	enum rc rc; /* once done */
 	union {
 		struct op_reserve reserve;
+		struct op_accept accept;
+		struct op_start start;
 		struct op_settle settle;
 		struct op_sweep sweep;
 		struct op_reap reap;
 		struct op_claim claim;
 		struct op_forget forget;
+		struct op_topics topics;
 		struct op_clock clock;
 	};
 	/* the committer's, under its lock */
@@ -129,8 +160,15 @@ enum rc store_op_run(struct op *, struct db *, int64_t now);
 /* Whether it is written alone. */
 bool store_op_is_large(const struct op *);
 
-/* Whether it changed what store_wait() waits for. */
+/* Whether it begins something: not while the log is too long. */
+bool store_op_is_new(const struct op *);
+
+/* Whether its commit is to make durable what others have committed, too. */
+bool store_op_hardens(const struct op *);
+
+/* Whether it changed what store_wait() or store_wait_work() waits for. */
 bool store_op_has_settled(const struct op *);
+bool store_op_makes_work(const struct op *);
 
 /* --- what the files of the store share ---------------------------------- */
 
@@ -144,16 +182,27 @@ enum rc store_ops_find(struct db *, const struct store_identity *,
 void store_read_small(struct db_stmt *, int status, struct store_small *);
 
 /* The operations themselves, within a transaction, as store_op_run(). */
+enum rc store_ops_reserve(struct op_reserve *, struct db *, int64_t now);
+enum rc store_ops_accept(struct op_accept *, struct db *, int64_t now);
+enum rc store_ops_start(const struct op_start *, struct db *, int64_t now);
 enum rc store_ops_settle(struct op_settle *, struct db *, int64_t now);
 enum rc store_ops_sweep(struct op_sweep *, struct db *, int64_t now);
 enum rc store_ops_reap(struct op_reap *, struct db *, int64_t now);
 enum rc store_ops_claim(struct op_claim *, struct db *, int64_t now);
 enum rc store_ops_forget(const struct op_forget *, struct db *);
+enum rc store_ops_topics(const struct op_topics *, struct db *);
 enum rc store_ops_clock(const struct op_clock *, struct db *, int64_t now);
 
 /* Settles that attempt as unknown; RC_LOST if it has no lease. */
 enum rc store_ops_unknown(struct db *, int64_t id, const char *token,
     const char *last_error, int64_t now);
+
+/*
+ * Ends the lease of an attempt that has answered itself; its answer stands
+ * until *expires_at.  RC_LOST: it has not, or has no lease.
+ */
+enum rc store_ops_seal(struct db *, int64_t id, const char *token, int64_t now,
+    int64_t *expires_at);
 
 /* Writes bytes into a blob of that many that is there already. */
 enum rc store_ops_write(struct db *, const char *table, const char *column,
@@ -166,13 +215,17 @@ enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
 enum rc store_ops_delete_body(struct db *, int64_t id);
 enum rc store_ops_delete_request(struct db *, int64_t id);
 
+/* Of a released key: the request, unless a worker will need it. */
+enum rc store_ops_released(struct db *, int64_t id);
+
 /* Steps a statement that changes one row; if it changed none, lost. */
 enum rc store_ops_change_one(struct db_stmt *, enum rc lost);
 
 /* A text of a row into a field of fixed size; false if it does not fit. */
 bool store_ops_copy(struct db_stmt *, int, char *out, size_t size);
 
-/* 32 hexadecimal digits. */
+/* 32 hexadecimal digits, for a token or a resource. */
 bool store_ops_token(char out[RECORD_TOKEN_LEN + 1]);
+_Static_assert(RECORD_RESOURCE_LEN == RECORD_TOKEN_LEN, "both are random");
 
 #endif

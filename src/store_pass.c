@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
@@ -31,7 +32,8 @@ read_identity(struct db_stmt *s, int i, struct store_change *c)
 /* An attempt of a dead owner. */
 struct lost {
 	char token[RECORD_TOKEN_LEN + 1];
-	bool resume;
+	int attempt;
+	bool resume, answered;
 	int64_t lock, file, locked_until;
 };
 
@@ -46,8 +48,9 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	db_bind_int(s, 3, clock_wall());
 	db_bind_int(s, 4, now);
 	db_bind_text(s, 5, "oncewrap was lost; it may be resumed");
+	db_bind_int(s, 6, now + decide_requeue(lost->attempt, arc4random()));
 	rc = store_ops_change_one(s, RC_CORRUPT);
-	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
+	return rc == RC_OK ? store_ops_released(db, id) : rc;
 }
 
 /* Whether its process tree may still act.  What cannot be told, may. */
@@ -68,6 +71,7 @@ next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
     struct store_change *c)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_ROW);
+	const char *state;
 	enum rc rc;
 
 	db_bind_int(s, 1, owner);
@@ -77,19 +81,50 @@ next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
 		return rc;
 	memset(c, 0, sizeof(*c));
 	*id = c->id = db_column_int(s, 0);
-	c->from = RECORD_IN_PROGRESS;
 	lost->resume = db_column_int(s, 5) != 0;
 	lost->lock = db_column_int(s, 6);
 	lost->file = db_column_int(s, 7);
 	lost->locked_until = db_column_int(s, 8);
-	if (!store_ops_copy(s, 1, lost->token, sizeof(lost->token)))
+	lost->attempt = (int)db_column_int(s, 9);
+	state = db_column_text(s, 10);
+	if (!store_ops_copy(s, 1, lost->token, sizeof(lost->token)) ||
+	    state == NULL || !record_state_parse(state, &c->from) ||
+	    (c->from != RECORD_IN_PROGRESS && c->from != RECORD_COMPLETED))
 		rc = RC_CORRUPT;
 	else
 		rc = read_identity(s, 2, c);
+	lost->answered = c->from == RECORD_COMPLETED;
 	db_reset(s);
 	if (rc != RC_OK)
 		store_changes_free(c, 1);
 	return rc;
+}
+
+/* What becomes of it. */
+static enum rc
+settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
+    struct store_change *c, int64_t now)
+{
+	int64_t unused;
+
+	switch (c->to) {
+	case RECORD_COMPLETED:
+		op->sealed = true;
+		return store_ops_seal(db, c->id, lost->token, now, &unused);
+	case RECORD_FAILED_RETRYABLE:
+		return release(db, c->id, lost, now);
+	case RECORD_UNKNOWN:
+		return store_ops_unknown(
+		    db, c->id, lost->token, "oncewrap was lost", now);
+	case RECORD_NONE:
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+	case RECORD_DEAD_LETTER:
+	case RECORD_EXPIRED:
+		break;
+	}
+	assert(!"a lost attempt does not become that");
+	return RC_INVALID;
 }
 
 /* One attempt at a time: the row that is read changes the index that it is
@@ -109,19 +144,17 @@ sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 		if (rc != RC_OK)
 			return rc == RC_NOTFOUND ? RC_OK : rc;
 		op->n++;
-		lives = lost.resume && tree_lives(op->liveness, &lost);
+		lives = lost.resume && !lost.answered &&
+		    tree_lives(op->liveness, &lost);
 		if (lives && now < lost.locked_until) {
 			store_changes_free(c, 1); /* later */
 			op->n--;
 			continue;
 		}
-		c->to = lost.resume && !lives ? RECORD_FAILED_RETRYABLE
-					      : RECORD_UNKNOWN;
-		if (c->to == RECORD_FAILED_RETRYABLE)
-			rc = release(db, id, &lost, now);
-		else
-			rc = store_ops_unknown(
-			    db, id, lost.token, "oncewrap was lost", now);
+		c->to = lost.answered       ? RECORD_COMPLETED
+		    : lost.resume && !lives ? RECORD_FAILED_RETRYABLE
+					    : RECORD_UNKNOWN;
+		rc = settle_lost(op, db, &lost, c, now);
 		if (rc != RC_OK)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
 		FAULT(SWEEP_KEY);
@@ -137,6 +170,7 @@ store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 
 	store_changes_free(op->changes, op->n);
 	op->n = 0;
+	op->sealed = false;
 	for (i = 0; i < op->ndead && rc == RC_OK; i++)
 		rc = sweep_owner(op, db, op->dead[i], now);
 	return rc;
@@ -184,6 +218,8 @@ reap_one(struct db *db, const struct store_change *c, int64_t now)
 	db_bind_int(s, 2, now);
 	db_bind_int(s, 3, clock_wall());
 	rc = store_ops_change_one(s, RC_CORRUPT);
+	if (rc == RC_OK)
+		rc = store_ops_delete_request(db, c->id);
 	return rc == RC_OK ? store_ops_delete_body(db, c->id) : rc;
 }
 
@@ -276,6 +312,28 @@ store_ops_forget(const struct op_forget *op, struct db *db)
 #ifdef RECORD_CHECKS
 	(void)db_exec(db, queries_operator(false));
 #endif
+	return rc;
+}
+
+static enum rc
+change_topic(struct db *db, enum query query, const char *name)
+{
+	struct db_stmt *s = db_stmt(db, query);
+
+	db_bind_text(s, 1, name);
+	return db_step_done(s);
+}
+
+enum rc
+store_ops_topics(const struct op_topics *op, struct db *db)
+{
+	enum rc rc = RC_OK;
+	size_t i;
+
+	for (i = 0; i < op->ndrop && rc == RC_OK; i++)
+		rc = change_topic(db, QUERY_TOPIC_DROP, op->drop[i]);
+	for (i = 0; i < op->nadd && rc == RC_OK; i++)
+		rc = change_topic(db, QUERY_TOPIC_ADD, op->add[i]);
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 #include "store_impl.h"
 
 /* The column of QUERY_FIND where an answer begins. */
-#define FIND_ANSWER 14
+#define FIND_ANSWER 17
 
 enum rc
 store_reader_take(struct store *store, struct store_reader **out)
@@ -134,6 +134,20 @@ store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
 	return rc;
 }
 
+/* The fields that an attempt gave in a transaction of its own. */
+static enum rc
+read_lines(const char *text, size_t n, struct response *r)
+{
+	static const char *const ours[] = { "Status", "Idempotent-Replayed",
+		"Idempotency-Expires", "Idempotency-Outcome" };
+	enum rc rc = response_add_lines(r, text, n);
+
+	r->as_given = true;
+	response_remove(r, ours, sizeof(ours) / sizeof(ours[0]));
+	response_remove_hop_by_hop(r);
+	return rc == RC_INVALID || rc == RC_LIMIT ? RC_CORRUPT : rc;
+}
+
 /*
  * The head of an answer, from the current row, where its columns begin with
  * that one: see QUERY_ANSWER.  *inlined is the body if the row has it, or
@@ -146,10 +160,12 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 	const char *reason = db_column_text(s, column);
 	int64_t kind = db_column_int(s, column + 1);
 	int64_t declared = db_column_int(s, column + 4);
+	int64_t version = db_column_int(s, column + 5);
 	const void *fields;
 	size_t n;
 
-	if (db_column_int(s, column + 5) != STORE_RESPONSE_VERSION)
+	if (version != STORE_RESPONSE_VERSION &&
+	    version != STORE_RESPONSE_LINES)
 		return RC_VERSION;
 	if (status < 200 || status > 599 || declared < 0 ||
 	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
@@ -166,6 +182,8 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 	if (reason != NULL)
 		memcpy(r->reason, reason, strlen(reason) + 1);
 	fields = db_column_blob(s, column + 2, &n);
+	if (version == STORE_RESPONSE_LINES)
+		return read_lines(fields, n, r);
 	return buf_add(&r->fields, fields, n);
 }
 

@@ -93,8 +93,10 @@ settle_completed(
 {
 	const struct response *r = &w->response;
 	bool leased = w->token[0] != '\0';
-	struct db_stmt *s = db_stmt(
-	    db, leased ? QUERY_SETTLE_COMPLETED : QUERY_RESOLVE_COMPLETED);
+	struct db_stmt *s = db_stmt(db,
+	    leased           ? QUERY_SETTLE_COMPLETED
+		: w->abandon ? QUERY_SETTLE_ABANDONED
+			     : QUERY_RESOLVE_COMPLETED);
 	bool keep = w->keep && r->body_len <= STORE_MAX_BODY;
 	bool apart = keep && r->body_len > STORE_INLINE;
 	enum rc rc;
@@ -102,7 +104,7 @@ settle_completed(
 	db_bind_int(s, 1, w->id);
 	if (leased)
 		db_bind_text(s, 2, w->token);
-	else
+	else if (!w->abandon)
 		bind_tries(s, 14, w);
 	db_bind_int(s, 3, clock_wall());
 	db_bind_int(s, 4, expiry);
@@ -143,7 +145,8 @@ store_ops_unknown(struct db *db, int64_t id, const char *token,
 }
 
 static enum rc
-settle_released(const struct store_settlement *w, struct db *db, int64_t expiry)
+settle_released(const struct store_settlement *w, struct db *db, int64_t expiry,
+    int64_t now)
 {
 	bool leased = w->token[0] != '\0';
 	struct db_stmt *s = db_stmt(
@@ -158,6 +161,8 @@ settle_released(const struct store_settlement *w, struct db *db, int64_t expiry)
 	db_bind_int(s, 4, expiry);
 	if (w->last_error[0] != '\0')
 		db_bind_text(s, 5, w->last_error);
+	if (w->requeue >= 0)
+		db_bind_int(s, leased ? 6 : 7, now + w->requeue);
 	return store_ops_change_one(s, RC_LOST);
 }
 
@@ -174,7 +179,27 @@ settle_dead(const struct store_settlement *w, struct db *db)
 }
 
 enum rc
-store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
+store_ops_seal(struct db *db, int64_t id, const char *token, int64_t now,
+    int64_t *expires_at)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_SEAL);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	db_bind_text(s, 2, token);
+	db_bind_int(s, 3, clock_wall());
+	db_bind_int(s, 4, now);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	*expires_at = db_column_int(s, 0);
+	db_reset(s);
+	return store_ops_delete_request(db, id);
+}
+
+/* As it was judged. */
+static enum rc
+settle(struct op_settle *op, struct db *db, int64_t now)
 {
 	const struct store_settlement *w = &op->settlement;
 	int64_t expiry = now;
@@ -189,7 +214,30 @@ store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
 	/* Without a lease the retention is added where it is kept. */
 	if (w->token[0] != '\0')
 		op->expires_at = expiry = now + w->retention;
-	rc = w->state == RECORD_COMPLETED ? settle_completed(w, db, expiry)
-					  : settle_released(w, db, expiry);
+	if (w->state == RECORD_FAILED_RETRYABLE) {
+		rc = settle_released(w, db, expiry, now);
+		return rc == RC_OK ? store_ops_released(db, w->id) : rc;
+	}
+	rc = settle_completed(w, db, expiry);
 	return rc == RC_OK ? store_ops_delete_request(db, w->id) : rc;
+}
+
+enum rc
+store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
+{
+	static const struct op_clock touch = { .touch = true };
+	struct store_settlement *w = &op->settlement;
+	enum rc rc;
+
+	/* Sealed before, but what the attempt had committed may not be
+	 * durable yet. */
+	if (op->sealed)
+		return store_ops_clock(&touch, db, now);
+	w->answered = false;
+	rc = settle(op, db, now);
+	if (rc != RC_LOST || w->token[0] == '\0')
+		return rc;
+	rc = store_ops_seal(db, w->id, w->token, now, &op->expires_at);
+	w->answered = rc == RC_OK;
+	return rc;
 }

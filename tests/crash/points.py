@@ -64,8 +64,8 @@ TABLE = {
     'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2)],
     'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2)],
     'MIGRATE_FILE': [('fresh', 1)],
-    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18)] +
-    [('upgrade', n) for n in range(1, 11)],
+    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18, 30)] +
+    [('upgrade', n) for n in (1, 2, 5, 9, 10, 11, 12, 17, 22, 28, 29)],
     'MIGRATE_READY': [('fresh', 1), ('upgrade', 1)],
     'MIGRATE_DONE': [('fresh', 1), ('upgrade', 1)],
     'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1)],

@@ -875,7 +875,7 @@ add_table(sqlite3 *db, const char *table, uint64_t *hash)
 	int code, i, type;
 
 	add(hash, table, strlen(table) + 1);
-	snprintf(sql, sizeof(sql), "SELECT * FROM %s ORDER BY rowid", table);
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s ORDER BY 1", table);
 	code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		for (i = 0; i < sqlite3_column_count(s); i++) {

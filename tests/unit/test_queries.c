@@ -235,9 +235,11 @@ shape(enum record_state s)
 	case RECORD_COMPLETED:
 		return "token = NULL, owner = NULL, expires_at = 5, "
 		       "kept = 1, status = 200";
+	case RECORD_PENDING:
+		return "token = NULL, owner = NULL, expires_at = 5, "
+		       "kept = 0, status = NULL, resource = 'r'";
 	case RECORD_FAILED_RETRYABLE:
 	case RECORD_EXPIRED:
-	case RECORD_PENDING:
 		return "token = NULL, owner = NULL, expires_at = 5, "
 		       "kept = 0, status = NULL";
 	case RECORD_UNKNOWN:
@@ -358,8 +360,14 @@ the_checks_refuse_rows_that_break_an_invariant(void **state)
 		    "owner = NULL" },
 		{ "a lease that ends by age", RECORD_IN_PROGRESS,
 		    "expires_at = 5" },
-		{ "a token outside of a lease", RECORD_COMPLETED,
+		{ "a token outside of a lease", RECORD_FAILED_RETRYABLE,
 		    "token = '0123', owner = 7" },
+		{ "a token for what is sealed", RECORD_COMPLETED,
+		    "token = '0123', owner = 7" },
+		{ "a worker to wait for, and not accepted", RECORD_PENDING,
+		    "queued_at = 7" },
+		{ "a worker to wait for, and it is done", RECORD_COMPLETED,
+		    "accepted = 1, queued_at = 7" },
 		{ "completed without a status", RECORD_COMPLETED,
 		    "status = NULL" },
 		{ "completed with an interim status", RECORD_COMPLETED,
@@ -374,6 +382,8 @@ the_checks_refuse_rows_that_break_an_invariant(void **state)
 		{ "another downstream key", RECORD_UNKNOWN,
 		    "downstream = 'e'" },
 		{ "an attempt less", RECORD_UNKNOWN, "attempt = 0" },
+		{ "another resource", RECORD_PENDING, "resource = 'other'" },
+		{ "no resource any more", RECORD_PENDING, "resource = NULL" },
 	};
 	char sql[256];
 	sqlite3 *db;

@@ -413,7 +413,7 @@ a_small_answer_comes_with_its_record(void **state)
 static void
 a_small_answer_that_makes_no_sense_is_not_given(void **state)
 {
-	static const char *const damage[] = { "response_version = 2",
+	static const char *const damage[] = { "response_version = 3",
 		"body_length = 2", "kind = 7", "reason = hex(zeroblob(100))" };
 	char sql[128], key[16];
 	struct store_lease lease;

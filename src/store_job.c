@@ -1,0 +1,212 @@
+/*
+ * The key store, for work that is accepted now and done later: the queue, and
+ * what a caller is told of it meanwhile.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_impl.h"
+
+enum rc
+store_accept(struct store *store, const struct store_reservation *what,
+    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
+    struct record *found)
+{
+	struct op op;
+	enum rc rc;
+
+	memset(found, 0, sizeof(*found));
+	memset(ticket, 0, sizeof(*ticket));
+	if (!store_reservation_is_sound(what, false) ||
+	    what->environment == NULL)
+		return RC_INVALID;
+	if (!store_file_is_there(store))
+		return RC_IO;
+	store_op_init(&op, OP_ACCEPT);
+	op.accept.what = what;
+	op.accept.max_queue = max_queue;
+	op.accept.ticket = ticket;
+	rc = committer_do(store->committer, &op);
+	if (rc == RC_OK) {
+		*decision = op.accept.decision;
+		*found = op.accept.found;
+		memset(&op.accept.found, 0, sizeof(op.accept.found));
+		if (*decision != DECIDE_RUN)
+			record_check(found);
+	}
+	store_op_release(&op);
+	return rc;
+}
+
+void
+store_job_free(struct store_job *job)
+{
+	free(job->scope);
+	free(job->path);
+	free(job->key);
+	memset(job, 0, sizeof(*job));
+}
+
+static enum rc
+read_job(struct db_stmt *s, struct store_job *job)
+{
+	enum rc rc;
+
+	job->id = db_column_int(s, 0);
+	job->attempt = (int)db_column_int(s, 1);
+	if (!store_ops_copy(s, 5, job->resource, sizeof(job->resource)))
+		return RC_CORRUPT;
+	if ((rc = db_column_strdup(s, 2, &job->scope)) == RC_OK &&
+	    (rc = db_column_strdup(s, 3, &job->path)) == RC_OK)
+		rc = db_column_strdup(s, 4, &job->key);
+	return rc;
+}
+
+static enum rc
+next_job(struct store *store, enum query query, struct store_job *job)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	memset(job, 0, sizeof(*job));
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, query);
+	db_bind_int(s, 1, store_now(store));
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		rc = read_job(s, job);
+	db_reset(s);
+	store_reader_give(store, reader);
+	if (rc != RC_OK)
+		store_job_free(job);
+	return rc;
+}
+
+enum rc
+store_job_next(struct store *store, struct store_job *job)
+{
+	return next_job(store, QUERY_JOB_NEXT, job);
+}
+
+enum rc
+store_job_abandoned(struct store *store, struct store_job *job)
+{
+	return next_job(store, QUERY_JOB_ABANDONED, job);
+}
+
+enum rc
+store_job_start(struct store *store, const struct store_job *job,
+    const struct store_reservation *what, struct store_lease *lease)
+{
+	struct liveness *liveness;
+	struct op op;
+	enum rc rc;
+
+	memset(lease, 0, sizeof(*lease));
+	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
+		return rc;
+	store_op_init(&op, OP_START);
+	op.start.job = job;
+	op.start.what = what;
+	op.start.owner = liveness_self(liveness);
+	op.start.lease = lease;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
+	return rc;
+}
+
+bool
+store_wait_work(struct store *store, uint64_t *generation, int64_t until_mono)
+{
+	return committer_wait_work(store->committer, generation, until_mono);
+}
+
+void
+store_wake(struct store *store)
+{
+	committer_wake(store->committer);
+}
+
+enum rc
+store_topics(struct store *store, char *const *add, size_t nadd,
+    char *const *drop, size_t ndrop)
+{
+	struct op op;
+	enum rc rc;
+
+	store_op_init(&op, OP_TOPICS);
+	op.topics.add = add;
+	op.topics.nadd = nadd;
+	op.topics.drop = drop;
+	op.topics.ndrop = ndrop;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
+	return rc;
+}
+
+/* --- the status resource -------------------------------------------------- */
+
+void
+store_status_free(struct store_status *st)
+{
+	free(st->scope);
+	free(st->path);
+	free(st->key);
+	free(st->recovery_point);
+	memset(st, 0, sizeof(*st));
+}
+
+static enum rc
+read_status(
+    const struct store *store, struct db_stmt *s, struct store_status *st)
+{
+	const char *state = db_column_text(s, 5);
+	enum rc rc;
+
+	if (state == NULL || !record_state_parse(state, &st->state))
+		return RC_CORRUPT;
+	st->id = db_column_int(s, 0);
+	st->attempt = (int)db_column_int(s, 6);
+	st->queued = db_column_int(s, 7) != 0;
+	st->kept = db_column_int(s, 8) != 0;
+	st->unsealed =
+	    db_column_int(s, 9) != 0 && st->state == RECORD_COMPLETED;
+	st->expires_store = db_column_int(s, 10);
+	st->created_at = db_column_int(s, 11);
+	st->updated_at = db_column_int(s, 12);
+	if (st->expires_store != 0)
+		st->expires_at = store_wall(store, st->expires_store);
+	if ((rc = db_column_strdup(s, 1, &st->scope)) == RC_OK &&
+	    (rc = db_column_strdup(s, 2, &st->path)) == RC_OK &&
+	    (rc = db_column_strdup(s, 3, &st->key)) == RC_OK)
+		rc = db_column_strdup(s, 4, &st->recovery_point);
+	return rc;
+}
+
+enum rc
+store_status(struct store *store, const char *resource, struct store_status *st)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	memset(st, 0, sizeof(*st));
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_STATUS);
+	db_bind_text(s, 1, resource);
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		rc = read_status(store, s, st);
+	db_reset(s);
+	store_reader_give(store, reader);
+	if (rc != RC_OK)
+		store_status_free(st);
+	return rc;
+}

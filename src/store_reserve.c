@@ -1,0 +1,404 @@
+/*
+ * How a key comes to its lease: reserved by who runs it at once; or accepted,
+ * and taken up by a worker.  Each looks again within its transaction at what
+ * is there, and changes only that.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "uuid.h"
+#include "store_ops.h"
+
+static enum rc
+recipe_id(struct db *db, const char *recipe, int64_t *id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_RECIPE_FIND);
+	enum rc rc;
+
+	db_bind_text(s, 1, recipe);
+	rc = db_step_row(s);
+	if (rc == RC_NOTFOUND) {
+		s = db_stmt(db, QUERY_RECIPE_NEW);
+		db_bind_text(s, 1, recipe);
+		rc = db_step_row(s);
+		if (rc == RC_NOTFOUND)
+			rc = RC_CORRUPT;
+	}
+	if (rc == RC_OK)
+		*id = db_column_int(s, 0);
+	db_reset(s);
+	return rc;
+}
+
+static const char *
+on_crash_name(enum conf_on_crash on_crash)
+{
+	switch (on_crash) {
+	case CONF_CRASH_UNKNOWN:
+		return "unknown";
+	case CONF_CRASH_RESUME:
+		return "resume";
+	}
+	assert(!"no such on_crash");
+	return "unknown";
+}
+
+static const char *
+on_expired_name(enum conf_on_expired on_expired)
+{
+	switch (on_expired) {
+	case CONF_EXPIRED_RUN:
+		return "run";
+	case CONF_EXPIRED_GONE:
+		return "gone";
+	}
+	assert(!"no such on_expired");
+	return "run";
+}
+
+/* What both kinds of reservation say of the time after the attempt: columns
+ * from on_expired to reconcile_delay, bound from parameter i on. */
+static void
+bind_after(struct db_stmt *s, int i, const struct store_reservation *w)
+{
+	db_bind_text(s, i, on_expired_name(w->on_expired));
+	db_bind_int(s, i + 1, w->expired_retention);
+	if (w->attempt != NULL) {
+		db_bind_int(s, i + 2, w->attempt->lock);
+		db_bind_int(s, i + 3, w->attempt->file);
+	}
+	if (w->reconcile_delay != 0)
+		db_bind_int(s, i + 4, w->reconcile_delay);
+}
+
+/* The request, for a worker, or for who may have to find out what became of
+ * it. */
+static enum rc
+write_request(struct db *db, int64_t id, const struct store_reservation *w)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_NEW);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	db_bind_blob(s, 2, w->environment, w->environment_len);
+	db_bind_int(s, 3, (int64_t)w->body_len);
+	rc = db_step_done(s);
+	if (rc != RC_OK || w->body_len == 0)
+		return rc;
+	return store_ops_write(
+	    db, "once_request", "body", id, w->body, w->body_len);
+}
+
+/*
+ * What stands there for that identity, and what is to be done.  DECIDE_RUN:
+ * found is past its retention, or to be run again; or there is none, and its
+ * id is 0.
+ */
+static enum rc
+look(struct db *db, const struct store_reservation *w, int64_t now,
+    struct record *found, struct store_lease *lease, enum decision *decision)
+{
+	enum rc rc;
+	bool same;
+
+	record_free(found);
+	memset(found, 0, sizeof(*found));
+	rc = store_ops_find(db, &w->identity, found, lease, NULL);
+	if (rc == RC_NOTFOUND) {
+		*decision = decide(NULL, true, now);
+		assert(*decision == DECIDE_RUN);
+		return RC_OK;
+	}
+	if (rc != RC_OK)
+		return rc;
+	record_check(found);
+	if (!decide_is_past(found, now) &&
+	    strcmp(found->recipe, w->recipe) != 0) {
+		*decision = DECIDE_BUSY;
+		return RC_OK;
+	}
+	same = memcmp(found->fingerprint, w->fingerprint, FINGERPRINT_LEN) == 0;
+	*decision = decide(found, same, now);
+	return RC_OK;
+}
+
+/* Clears the place for a new key: what is past its retention goes. */
+static enum rc
+make_place(struct db *db, const struct record *old, const char *text,
+    int64_t now, int64_t *id, int64_t *recipe)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_NEW_ID);
+	enum rc rc;
+
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	*id = db_column_int(s, 0);
+	db_reset(s);
+	if (old->id != 0 &&
+	    (rc = store_ops_delete_past(db, old->id, now)) != RC_OK)
+		return rc;
+	return recipe_id(db, text, recipe);
+}
+
+static bool
+is_new(const struct record *found, int64_t now)
+{
+	return found->id == 0 || decide_is_past(found, now);
+}
+
+/* A name for the key's status resource, if it is to have one; bound as
+ * parameter i, it must live until the statement is run. */
+static bool
+bind_resource(struct db_stmt *s, int i, const struct store_reservation *w,
+    char name[RECORD_RESOURCE_LEN + 1])
+{
+	if (!w->resource)
+		return true;
+	if (!store_ops_token(name))
+		return false;
+	db_bind_text(s, i, name);
+	return true;
+}
+
+/* --- reserving ----------------------------------------------------------- */
+
+static enum rc
+reserve_new(struct op_reserve *op, struct db *db, int64_t now)
+{
+	const struct store_reservation *w = op->what;
+	char resource[RECORD_RESOURCE_LEN + 1];
+	struct store_lease *lease = op->lease;
+	struct db_stmt *s;
+	int64_t recipe;
+	enum rc rc;
+
+	rc = make_place(db, &op->found, w->recipe, now, &lease->id, &recipe);
+	if (rc != RC_OK)
+		return rc;
+	lease->attempt = 1;
+	snprintf(
+	    lease->recovery_point, sizeof(lease->recovery_point), "started");
+	s = db_stmt(db, QUERY_RESERVE_NEW);
+	db_bind_int(s, 1, lease->id);
+	db_bind_text(s, 2, w->identity.key);
+	db_bind_text(s, 3, w->identity.path);
+	db_bind_text(s, 4, w->identity.scope);
+	db_bind_text(s, 5, lease->token);
+	db_bind_int(s, 6, op->owner);
+	db_bind_int(s, 7, now + w->lease);
+	db_bind_blob(s, 8, w->fingerprint, FINGERPRINT_LEN);
+	db_bind_int(s, 9, recipe);
+	db_bind_text(s, 10, lease->downstream);
+	db_bind_text(s, 11, on_crash_name(w->on_crash));
+	db_bind_int(s, 12, w->retention);
+	db_bind_int(s, 13, clock_wall());
+	bind_after(s, 14, w);
+	if (!bind_resource(s, 19, w, resource))
+		return RC_IO;
+	rc = db_step_done(s);
+	if (rc != RC_OK || w->reconcile_delay == 0)
+		return rc;
+	return write_request(db, lease->id, w);
+}
+
+static enum rc
+reserve_again(struct op_reserve *op, struct db *db, int64_t now)
+{
+	const struct store_reservation *w = op->what;
+	const struct record *old = &op->found;
+	char resource[RECORD_RESOURCE_LEN + 1];
+	struct store_lease *lease = op->lease;
+	struct db_stmt *s = db_stmt(db, QUERY_RESERVE_AGAIN);
+	enum rc rc;
+
+	lease->id = old->id;
+	lease->attempt = old->attempt + 1;
+	memcpy(lease->downstream, old->downstream, sizeof(lease->downstream));
+	db_bind_int(s, 1, old->id);
+	db_bind_int(s, 2, old->attempt);
+	db_bind_text(s, 3, lease->token);
+	db_bind_int(s, 4, op->owner);
+	db_bind_int(s, 5, now + w->lease);
+	db_bind_text(s, 6, on_crash_name(w->on_crash));
+	db_bind_int(s, 7, w->retention);
+	db_bind_int(s, 8, clock_wall());
+	bind_after(s, 9, w);
+	if (!bind_resource(s, 14, w, resource))
+		return RC_IO;
+	rc = store_ops_change_one(s, RC_CORRUPT);
+	if (rc != RC_OK)
+		return rc;
+	return w->reconcile_delay == 0 ? store_ops_delete_request(db, old->id)
+				       : write_request(db, old->id, w);
+}
+
+enum rc
+store_ops_reserve(struct op_reserve *op, struct db *db, int64_t now)
+{
+	struct record *found = &op->found;
+	enum rc rc;
+
+	/* A downstream key of an earlier run of this must not stay. */
+	if (!store_ops_token(op->lease->token))
+		return RC_IO;
+	uuid_random(op->lease->downstream);
+	rc = look(db, op->what, now, found, op->lease, &op->decision);
+	if (rc != RC_OK || op->decision != DECIDE_RUN)
+		return rc;
+	rc = is_new(found, now) ? reserve_new(op, db, now)
+				: reserve_again(op, db, now);
+	record_free(found);
+	memset(found, 0, sizeof(*found));
+	return rc;
+}
+
+/* --- accepting ----------------------------------------------------------- */
+
+static enum rc
+accept_new(struct op_accept *op, struct db *db, int64_t now)
+{
+	const struct store_reservation *w = op->what;
+	char downstream[RECORD_UUID_LEN + 1];
+	struct db_stmt *s;
+	int64_t id, recipe;
+	enum rc rc;
+
+	rc = make_place(db, &op->found, w->recipe, now, &id, &recipe);
+	if (rc != RC_OK)
+		return rc;
+	uuid_random(downstream);
+	s = db_stmt(db, QUERY_ACCEPT_NEW);
+	db_bind_int(s, 1, id);
+	db_bind_text(s, 2, w->identity.key);
+	db_bind_text(s, 3, w->identity.path);
+	db_bind_text(s, 4, w->identity.scope);
+	db_bind_blob(s, 5, w->fingerprint, FINGERPRINT_LEN);
+	db_bind_int(s, 6, recipe);
+	db_bind_text(s, 7, downstream);
+	db_bind_text(s, 8, on_crash_name(w->on_crash));
+	db_bind_int(s, 9, w->retention);
+	db_bind_int(s, 10, clock_wall());
+	db_bind_text(s, 11, on_expired_name(w->on_expired));
+	db_bind_int(s, 12, w->expired_retention);
+	if (w->reconcile_delay != 0)
+		db_bind_int(s, 13, w->reconcile_delay);
+	db_bind_int(s, 14, now);
+	db_bind_text(s, 15, op->ticket->resource);
+	rc = db_step_done(s);
+	return rc == RC_OK ? write_request(db, id, w) : rc;
+}
+
+static enum rc
+accept_again(struct op_accept *op, struct db *db, int64_t now)
+{
+	const struct store_reservation *w = op->what;
+	struct store_ticket *ticket = op->ticket;
+	char offered[RECORD_RESOURCE_LEN + 1];
+	struct db_stmt *s;
+	enum rc rc;
+
+	memcpy(offered, ticket->resource, sizeof(offered));
+	s = db_stmt(db, QUERY_ACCEPT_AGAIN);
+	db_bind_int(s, 1, op->found.id);
+	db_bind_int(s, 2, op->found.attempt);
+	db_bind_int(s, 3, now);
+	db_bind_int(s, 4, clock_wall());
+	db_bind_int(s, 5, w->retention);
+	db_bind_text(s, 6, offered);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if (!store_ops_copy(s, 0, ticket->resource, sizeof(ticket->resource)))
+		rc = RC_CORRUPT;
+	db_reset(s);
+	return rc == RC_OK ? write_request(db, op->found.id, w) : rc;
+}
+
+static enum rc
+queue_is_full(struct db *db, unsigned max, bool *full)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	*full = max == 0;
+	if (*full)
+		return RC_OK;
+	s = db_stmt(db, QUERY_QUEUE_BEYOND);
+	db_bind_int(s, 1, max - 1);
+	rc = db_step_row(s);
+	*full = rc == RC_OK;
+	db_reset(s);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+enum rc
+store_ops_accept(struct op_accept *op, struct db *db, int64_t now)
+{
+	struct store_ticket *ticket = op->ticket;
+	struct record *found = &op->found;
+	enum rc rc;
+
+	ticket->full = false;
+	if (!store_ops_token(ticket->resource))
+		return RC_IO;
+	rc = look(db, op->what, now, found, NULL, &op->decision);
+	if (rc != RC_OK || op->decision != DECIDE_RUN) {
+		ticket->resource[0] = '\0';
+		return rc;
+	}
+	if (found->queued && !is_new(found, now)) /* it waits already */
+		memcpy(ticket->resource, found->resource,
+		    sizeof(ticket->resource));
+	else if ((rc = queue_is_full(db, op->max_queue, &ticket->full)) !=
+		RC_OK ||
+	    ticket->full)
+		ticket->resource[0] = '\0';
+	else
+		rc = is_new(found, now) ? accept_new(op, db, now)
+					: accept_again(op, db, now);
+	record_free(found);
+	memset(found, 0, sizeof(*found));
+	return rc;
+}
+
+/* --- taking up what was accepted ----------------------------------------- */
+
+enum rc
+store_ops_start(const struct op_start *op, struct db *db, int64_t now)
+{
+	const struct store_reservation *w = op->what;
+	struct store_lease *lease = op->lease;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (!store_ops_token(lease->token))
+		return RC_IO;
+	lease->id = op->job->id;
+	lease->attempt = op->job->attempt + 1;
+	s = db_stmt(db, QUERY_JOB_START);
+	db_bind_int(s, 1, lease->id);
+	db_bind_int(s, 2, op->job->attempt);
+	db_bind_text(s, 3, lease->token);
+	db_bind_int(s, 4, op->owner);
+	db_bind_int(s, 5, now + w->lease);
+	db_bind_text(s, 6, on_crash_name(w->on_crash));
+	db_bind_int(s, 7, w->retention);
+	db_bind_int(s, 8, clock_wall());
+	bind_after(s, 9, w);
+	db_bind_int(s, 14, now);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	if (!store_ops_copy(
+		s, 0, lease->downstream, sizeof(lease->downstream)) ||
+	    !store_ops_copy(
+		s, 1, lease->recovery_point, sizeof(lease->recovery_point)))
+		rc = RC_CORRUPT;
+	db_reset(s);
+	return rc;
+}
