@@ -9,7 +9,7 @@
  *	-w	before that, not counted
  *	-b	the body of each POST; its type is application/json
  *	-k	Idempotency-Key: "none", "one:TEXT", "new:SET" (each key once)
- *		or "of:SET:N" (any of N)
+ *		or "of:SET:N[:FROM]" (any of N, from the one of that number)
  *	-s	the status that answers must have
  *	-e	the body that they must have
  *	-r -f	they are replays; they are not
@@ -71,7 +71,7 @@ static struct {
 static char request[REQUEST_MAX];
 static size_t request_length, key_at;
 static enum keys keys;
-static uint64_t key_set, key_count, key_next, draw;
+static uint64_t key_set, key_count, key_from, key_next, draw;
 static int epoll = -1;
 static struct sockaddr_in address;
 
@@ -166,8 +166,10 @@ set_keys(const char *path, const char *body, char *what)
 	}
 	keys = strcmp(what, "of") == 0 ? KEYS_OF : KEYS_NEW;
 	key_set = strtoull(set, &set, 10);
-	if (keys == KEYS_OF)
-		key_count = *set == ':' ? strtoull(set + 1, NULL, 10) : 1;
+	if (keys == KEYS_OF) {
+		key_count = *set == ':' ? strtoull(set + 1, &set, 10) : 1;
+		key_from = *set == ':' ? strtoull(set + 1, NULL, 10) : 0;
+	}
 	make_request(path, body, room);
 }
 
@@ -178,7 +180,7 @@ put_key(void)
 		keyname(request + key_at, key_set, key_next++);
 	} else if (keys == KEYS_OF) {
 		draw = keyname_mix(draw + key_next++);
-		keyname(request + key_at, key_set, draw % key_count);
+		keyname(request + key_at, key_set, key_from + draw % key_count);
 	}
 }
 

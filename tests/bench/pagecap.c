@@ -4,7 +4,7 @@
  *
  *	pagecap MEGABYTES PID FILE...
  *
- * It stands in for a limit on a control group where none can be made.  Ten
+ * It stands in for a limit on a control group where none can be made.  Five
  * times a second it counts, and drops pages at random places of the files
  * until they fit.  A kernel would drop those that were not used for longest
  * and keep what is read over and over, the upper pages of each index: so this
@@ -27,8 +27,8 @@
 
 #include "keyname.h"
 
-#define PERIOD   100 /* ms */
-#define PIECE    (256 * 1024)
+#define PERIOD   200 /* ms */
+#define PIECE    (2 * 1024 * 1024)
 #define MAX_FILE 8
 #define PATIENCE 20 /* counts: what cannot be dropped is in use */
 

@@ -67,8 +67,10 @@ AIMS = [
           'the same without', 0.38, 'once_first_slow', 'once_first'),
     ratio('slow128', 'first run, syncs take 10 ms more, 128 workers / '
           'the same without', 0.70, 'once_first_128_slow', 'once_first_128'),
-    ratio('many-replay', 'replay, 10,000,000 keys, 256 MB / 1,000 keys', 0.80,
-          'many_replay', 'few_replay'),
+    ratio('many-replay', 'replay of any of 10,000,000 keys, 256 MB / '
+          '1,000 keys', 0.80, 'many_replay', 'few_replay'),
+    ratio('many-recent', 'the same, of the 100,000 newest keys', 0.80,
+          'recent_replay', 'few_replay'),
     ratio('many-first', 'first run, 10,000,000 keys, 256 MB / 1,000 keys',
           0.80, 'many_first', 'few_first'),
     ratio('busy', '409 to duplicates of a running key, 100 connections / '

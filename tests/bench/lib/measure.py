@@ -63,9 +63,9 @@ class Bench:
     def passing(self, name):
         return self.load('/%s/pay' % name, '-s', 201, '-f', '-e', self.body)
 
-    def replays(self, name, keys=KEYS, warm=1):
-        return self.load('/%s/pay' % name, '-k', 'of:%d:%d' % (SEED, keys),
-                         '-s', 201, '-r', '-e', self.body, warm=warm)
+    def replays(self, name, keys=KEYS, warm=1, oldest=0):
+        return self.load('/%s/pay' % name, '-k', 'of:%d:%d:%d' % (
+            SEED, keys, oldest), '-s', 201, '-r', '-e', self.body, warm=warm)
 
     def some(self, name, n, *options):
         return self.work.load(self.lighttpd.port, '/%s/pay' % name, '-b',
@@ -262,6 +262,11 @@ def few(b):
 def many_replay(b):
     return capped(b, b.filled(MANY),
                   lambda: b.replays('once', MANY, SCALE_WARM))
+
+
+def recent_replay(b):
+    return capped(b, b.filled(MANY), lambda: b.replays(
+        'once', KEYS, SCALE_WARM, MANY - KEYS))
 
 
 def few_replay(b):

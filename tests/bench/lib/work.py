@@ -122,8 +122,9 @@ class Work:
                         cwd=self.build, env=env)
                 with open(mark, 'w') as f:
                     f.write(TOP)
-        command(['make', '-j2', 'oncewrap', 'oncectl', 'tests/bench/scale'],
-                cwd=self.build, env=env)
+        for target in ('all', 'tests/bench/scale'):
+            command(['make', '-j%d' % os.cpu_count(), target],
+                    cwd=self.build, env=env)
         for point in ('RECORD_CHECKS', 'FAULT_POINTS'):
             with open(os.path.join(self.build, 'config.h')) as f:
                 if '#define %s ' % point in f.read():
