@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "conf.h"
 #include "confbox.h"
-#include "conffile.h"
 #include "engine.h"
 #include "fault.h"
 #include "janitor.h"
@@ -26,16 +25,12 @@
 #include "listen.h"
 #include "log.h"
 #include "mux.h"
-#include "peers.h"
 #include "run.h"
+#include "settings.h"
 #include "spool.h"
 #include "store.h"
 #include "sweep.h"
-#include "user.h"
 #include "worker.h"
-
-/* Exit status: 0, 1 (configuration or start), 2 (usage), as the manual says */
-#define EXIT_USAGE 2
 
 /* Descriptors wanted: connections, and for each worker pipes, files, a
  * connection to read with. */
@@ -44,169 +39,6 @@
 /* After drain_timeout: what handlers need to die, and answers to leave. */
 #define DRAIN_GRACE 2000
 
-struct options {
-	const char *file, *socket, *database, *workers;
-	char *const *handler; /* NULL: none */
-	bool test;
-};
-
-static int
-usage(void)
-{
-	fputs("usage: oncewrap [-tV] [-f config] [-s socket] [-d database]\n"
-	      "                [-w workers] [-- handler [arg ...]]\n",
-	    stderr);
-	return EXIT_USAGE;
-}
-
-/* False: exit with *status. */
-static bool
-parse_options(int argc, char **argv, struct options *opt, int *status)
-{
-	int c;
-
-	memset(opt, 0, sizeof(*opt));
-	while ((c = getopt(argc, argv, "+Vd:f:s:tw:")) != -1) {
-		switch (c) {
-		case 'V':
-			puts(PACKAGE_STRING);
-			*status = EXIT_SUCCESS;
-			return false;
-		case 'd':
-			opt->database = optarg;
-			break;
-		case 'f':
-			opt->file = optarg;
-			break;
-		case 's':
-			opt->socket = optarg;
-			break;
-		case 't':
-			opt->test = true;
-			break;
-		case 'w':
-			opt->workers = optarg;
-			break;
-		default:
-			*status = usage();
-			return false;
-		}
-	}
-	if (optind < argc) {
-		/* A stray word is no handler: "--" says that it is one. */
-		if (strcmp(argv[optind - 1], "--") != 0) {
-			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
-			    argv[optind]);
-			*status = usage();
-			return false;
-		}
-		opt->handler = argv + optind;
-	}
-	return true;
-}
-
-/* --- configuration ------------------------------------------------------ */
-
-static bool
-fail(const struct conf *conf, conf_line line, const char *option,
-    const char *text, struct conf_error *err)
-{
-	snprintf(err->text, sizeof(err->text), "%s:%u: %s: %s",
-	    conf->file != NULL ? conf->file : "oncewrap", line, option, text);
-	return false;
-}
-
-/* As whom a program runs; NULL: as we do. */
-static bool
-check_account(const struct conf *conf, const char *name, conf_line user_line,
-    const char *group, conf_line group_line, struct conf_error *err)
-{
-	struct user user;
-	char text[256];
-
-	if (!user_find(name, NULL, &user, text, sizeof(text)))
-		return fail(conf, user_line, "user", text, err);
-	if (!user_find(NULL, group, &user, text, sizeof(text)))
-		return fail(conf, group_line, "group", text, err);
-	return true;
-}
-
-/* What only the system can tell: whether users and groups exist. */
-static bool
-check_users(const struct conf *conf, struct conf_error *err)
-{
-	const struct conf_route *route;
-	const struct conf_effect *effect;
-	struct user user;
-	char text[256];
-	size_t i;
-
-	for (i = 0; i <= conf->nroutes; i++) {
-		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
-		if (!check_account(conf, route->user, route->user_line,
-			route->group, route->group_line, err))
-			return false;
-	}
-	for (i = 0; i < conf->neffects; i++) {
-		effect = &conf->effects[i];
-		if (!check_account(conf, effect->user, effect->user_line,
-			effect->group, effect->group_line, err))
-			return false;
-	}
-	/* A number need not be in the user database. */
-	if (conf->socket_user != NULL &&
-	    conf->socket_user[strspn(conf->socket_user, "0123456789")] !=
-		'\0' &&
-	    !user_find(conf->socket_user, NULL, &user, text, sizeof(text)))
-		return fail(
-		    conf, conf->socket_user_line, "socket_user", text, err);
-	if (!user_find(NULL, conf->socket_group, &user, text, sizeof(text)))
-		return fail(
-		    conf, conf->socket_group_line, "socket_group", text, err);
-	return true;
-}
-
-static bool
-check_peers(const struct conf *conf, struct conf_error *err)
-{
-	struct peers peers;
-	const char *unknown;
-	char text[256];
-
-	peers_make(&conf->allow_peers, &peers, &unknown);
-	peers_free(&peers);
-	if (unknown == NULL)
-		return true;
-	snprintf(text, sizeof(text), "no such user: %s", unknown);
-	return fail(conf, conf->allow_peers_line, "allow_peers", text, err);
-}
-
-/* File, then flags, then the checks between them; NULL with err. */
-static struct conf *
-load(const struct options *opt, struct conf_error *err)
-{
-	struct conf *conf;
-
-	conf = opt->file != NULL ? conffile_load(opt->file, err)
-				 : conf_default(err);
-	if (conf == NULL)
-		return NULL;
-	if ((opt->socket != NULL &&
-		!conf_set(conf, "socket", opt->socket, err)) ||
-	    (opt->database != NULL &&
-		!conf_set(conf, "database", opt->database, err)) ||
-	    (opt->workers != NULL &&
-		!conf_set(conf, "workers", opt->workers, err)) ||
-	    (opt->handler != NULL &&
-		!conf_set_handler(conf, opt->handler, err)) ||
-	    !conf_check(conf, err) || !check_users(conf, err) ||
-	    !check_peers(conf, err)) {
-		conf_unref(conf);
-		return NULL;
-	}
-	return conf;
-}
-
 static bool
 same_text(const char *a, const char *b)
 {
@@ -214,12 +46,13 @@ same_text(const char *a, const char *b)
 }
 
 static void
-reload(const struct options *opt, struct confbox *box, struct store *store)
+reload(
+    const struct settings *settings, struct confbox *box, struct store *store)
 {
 	struct conf *old, *new;
 	struct conf_error err;
 
-	if ((new = load(opt, &err)) == NULL) {
+	if ((new = settings_load(settings, &err)) == NULL) {
 		log_event(
 		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
 		return;
@@ -240,13 +73,13 @@ reload(const struct options *opt, struct confbox *box, struct store *store)
 		store_share_files(store);
 	confbox_set(box, new);
 	log_event(LOG_INFO, "reloaded", NULL,
-	    LOG_S("file", opt->file != NULL ? opt->file : ""));
+	    LOG_S("file", settings->file != NULL ? settings->file : ""));
 }
 
 /* --- the parts ---------------------------------------------------------- */
 
 struct daemon {
-	struct options opt;
+	struct settings settings;
 	struct confbox *box;
 	int listener;
 	char *socket_path; /* ours to remove */
@@ -298,7 +131,7 @@ start(struct daemon *d, struct conf *conf)
 	if (d->listener == -1) {
 		fprintf(stderr, "oncewrap: %s\n", err.text);
 		/* Nobody said where to listen: that is wrong usage. */
-		return conf->socket == NULL ? usage() : EXIT_FAILURE;
+		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
 	if (!open_store(d, conf))
 		return EXIT_FAILURE;
@@ -443,7 +276,7 @@ serve(struct daemon *d, const sigset_t *signals)
 		if ((sig = sigwaitinfo(signals, NULL)) == -1)
 			continue;
 		if (sig == SIGHUP)
-			reload(&d->opt, d->box, d->store);
+			reload(&d->settings, d->box, d->store);
 		else if (sig == SIGTERM || sig == SIGINT)
 			break;
 	}
@@ -459,13 +292,13 @@ main(int argc, char **argv)
 	sigset_t all, signals;
 	int status;
 
-	if (!parse_options(argc, argv, &d.opt, &status))
+	if (!settings_parse(argc, argv, &d.settings, &status))
 		return status;
-	if ((conf = load(&d.opt, &err)) == NULL) {
+	if ((conf = settings_load(&d.settings, &err)) == NULL) {
 		fprintf(stderr, "%s\n", err.text);
 		return EXIT_FAILURE;
 	}
-	if (d.opt.test) {
+	if (d.settings.test) {
 		conf_unref(conf);
 		return EXIT_SUCCESS;
 	}

@@ -1,0 +1,173 @@
+/*
+ * The flags, the file, and what neither can tell: whether users and groups
+ * that they name exist.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conffile.h"
+#include "peers.h"
+#include "user.h"
+#include "settings.h"
+
+/* Exit status, as the manual says. */
+#define EXIT_USAGE 2
+
+int
+settings_usage(void)
+{
+	fputs("usage: oncewrap [-tV] [-f config] [-s socket] [-d database]\n"
+	      "                [-w workers] [-- handler [arg ...]]\n",
+	    stderr);
+	return EXIT_USAGE;
+}
+
+bool
+settings_parse(int argc, char **argv, struct settings *opt, int *status)
+{
+	int c;
+
+	memset(opt, 0, sizeof(*opt));
+	while ((c = getopt(argc, argv, "+Vd:f:s:tw:")) != -1) {
+		switch (c) {
+		case 'V':
+			puts(PACKAGE_STRING);
+			*status = EXIT_SUCCESS;
+			return false;
+		case 'd':
+			opt->database = optarg;
+			break;
+		case 'f':
+			opt->file = optarg;
+			break;
+		case 's':
+			opt->socket = optarg;
+			break;
+		case 't':
+			opt->test = true;
+			break;
+		case 'w':
+			opt->workers = optarg;
+			break;
+		default:
+			*status = settings_usage();
+			return false;
+		}
+	}
+	if (optind < argc) {
+		/* A stray word is no handler: "--" says that it is one. */
+		if (strcmp(argv[optind - 1], "--") != 0) {
+			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
+			    argv[optind]);
+			*status = settings_usage();
+			return false;
+		}
+		opt->handler = argv + optind;
+	}
+	return true;
+}
+
+/* --- configuration ------------------------------------------------------ */
+
+static bool
+fail(const struct conf *conf, conf_line line, const char *option,
+    const char *text, struct conf_error *err)
+{
+	snprintf(err->text, sizeof(err->text), "%s:%u: %s: %s",
+	    conf->file != NULL ? conf->file : "oncewrap", line, option, text);
+	return false;
+}
+
+/* As whom a program runs; NULL: as we do. */
+static bool
+check_account(const struct conf *conf, const char *name, conf_line user_line,
+    const char *group, conf_line group_line, struct conf_error *err)
+{
+	struct user user;
+	char text[256];
+
+	if (!user_find(name, NULL, &user, text, sizeof(text)))
+		return fail(conf, user_line, "user", text, err);
+	if (!user_find(NULL, group, &user, text, sizeof(text)))
+		return fail(conf, group_line, "group", text, err);
+	return true;
+}
+
+/* What only the system can tell: whether users and groups exist. */
+static bool
+check_users(const struct conf *conf, struct conf_error *err)
+{
+	const struct conf_route *route;
+	const struct conf_effect *effect;
+	struct user user;
+	char text[256];
+	size_t i;
+
+	for (i = 0; i <= conf->nroutes; i++) {
+		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
+		if (!check_account(conf, route->user, route->user_line,
+			route->group, route->group_line, err))
+			return false;
+	}
+	for (i = 0; i < conf->neffects; i++) {
+		effect = &conf->effects[i];
+		if (!check_account(conf, effect->user, effect->user_line,
+			effect->group, effect->group_line, err))
+			return false;
+	}
+	/* A number need not be in the user database. */
+	if (conf->socket_user != NULL &&
+	    conf->socket_user[strspn(conf->socket_user, "0123456789")] !=
+		'\0' &&
+	    !user_find(conf->socket_user, NULL, &user, text, sizeof(text)))
+		return fail(
+		    conf, conf->socket_user_line, "socket_user", text, err);
+	if (!user_find(NULL, conf->socket_group, &user, text, sizeof(text)))
+		return fail(
+		    conf, conf->socket_group_line, "socket_group", text, err);
+	return true;
+}
+
+static bool
+check_peers(const struct conf *conf, struct conf_error *err)
+{
+	struct peers peers;
+	const char *unknown;
+	char text[256];
+
+	peers_make(&conf->allow_peers, &peers, &unknown);
+	peers_free(&peers);
+	if (unknown == NULL)
+		return true;
+	snprintf(text, sizeof(text), "no such user: %s", unknown);
+	return fail(conf, conf->allow_peers_line, "allow_peers", text, err);
+}
+
+struct conf *
+settings_load(const struct settings *opt, struct conf_error *err)
+{
+	struct conf *conf;
+
+	conf = opt->file != NULL ? conffile_load(opt->file, err)
+				 : conf_default(err);
+	if (conf == NULL)
+		return NULL;
+	if ((opt->socket != NULL &&
+		!conf_set(conf, "socket", opt->socket, err)) ||
+	    (opt->database != NULL &&
+		!conf_set(conf, "database", opt->database, err)) ||
+	    (opt->workers != NULL &&
+		!conf_set(conf, "workers", opt->workers, err)) ||
+	    (opt->handler != NULL &&
+		!conf_set_handler(conf, opt->handler, err)) ||
+	    !conf_check(conf, err) || !check_users(conf, err) ||
+	    !check_peers(conf, err)) {
+		conf_unref(conf);
+		return NULL;
+	}
+	return conf;
+}
