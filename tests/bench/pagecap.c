@@ -4,8 +4,8 @@
  *
  *	pagecap MEGABYTES PID FILE...
  *
- * It stands in for a limit on a control group where none can be made.  Five
- * times a second it counts, and drops pages at random places of the files
+ * It stands in for a limit on a control group, which a container may not set.
+ * Five times a second it counts, and drops pages at random places of the files
  * until they fit.  A kernel would drop those that were not used for longest
  * and keep what is read over and over, the upper pages of each index: so this
  * is the harder limit.  Pages that were not written to the disk yet stay.
