@@ -80,8 +80,11 @@ full(struct mux *m, bool *hopeless)
 {
 	bool yes;
 
+	*hopeless = false;
+	if (atomic_load(&m->nconns) < LIMIT_CONNECTIONS)
+		return false;
 	conn_lock(m);
-	yes = m->nconns >= LIMIT_CONNECTIONS;
+	yes = atomic_load(&m->nconns) >= LIMIT_CONNECTIONS;
 	*hopeless = yes && TAILQ_EMPTY(&m->idle);
 	conn_unlock(m);
 	return yes;
@@ -165,7 +168,7 @@ acceptor_run(struct mux *m)
 	bool crowded, hopeless;
 	int fd, error;
 
-	for (int i = 0; i < ACCEPTS; i++) {
+	for (int i = 0; i < ACCEPTS && m->whole == 0; i++) {
 		crowded = full(m, &hopeless);
 		if (hopeless) {
 			if (waiting(m))

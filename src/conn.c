@@ -57,9 +57,7 @@ conn_new(struct mux *m, int fd)
 	buf_init(&c->exchange.path, LIMIT_PATH);
 	buf_init(&c->exchange.head, LIMIT_HEAD + 1024);
 	answer_init(&c->exchange.answer);
-	conn_lock(m);
-	m->nconns++;
-	conn_unlock(m);
+	atomic_fetch_add(&m->nconns, 1);
 	return c;
 }
 
@@ -86,6 +84,7 @@ void
 conn_close(struct conn *c)
 {
 	struct mux *m = c->mux;
+	unsigned before;
 
 	assert(c->list == NULL);
 	/* A child that is just being started may still hold a copy of the
@@ -97,10 +96,9 @@ conn_close(struct conn *c)
 	buf_free(&c->left);
 	fcgi_free(&c->fcgi);
 	free(c);
-	conn_lock(m);
-	assert(m->nconns > 0);
-	m->nconns--;
-	conn_unlock(m);
+	before = atomic_fetch_sub(&m->nconns, 1);
+	assert(before > 0);
+	(void)before;
 }
 
 static bool
@@ -156,13 +154,13 @@ conn_park(struct conn *c, enum conn_state state)
 			c->deadline = clock_mono() +
 			    (state == CONN_LINGERING ? CONN_LINGER
 						     : m->io_timeout);
-		/* The thread may sleep without knowing of any deadline. */
+		/* Who has the turn may sleep and know of no deadline. */
 		wake = TAILQ_EMPTY(c->list);
 	}
 	if (!dead)
 		TAILQ_INSERT_TAIL(c->list, c, link);
 	conn_unlock(m);
-	if (wake && !pthread_equal(pthread_self(), m->thread))
+	if (wake && !crew_has_turn(m->crew))
 		conn_wake(m);
 	if (dead)
 		conn_close(c);
@@ -190,10 +188,12 @@ conn_queue(struct conn *c)
 		TAILQ_INSERT_TAIL(&m->queue, c, link);
 	}
 	conn_unlock(m);
-	if (stopping)
+	if (stopping) {
 		conn_close(c);
-	else
-		pthread_cond_signal(&m->queued);
+		return;
+	}
+	m->whole++;
+	crew_post(m->crew);
 }
 
 void

@@ -3,10 +3,10 @@
  *
  *  1. A connection is either parked - on exactly one list of struct mux,
  *     guarded by mux->lock - or held by one thread, which alone touches it:
- *     the mux thread while it reads, or a worker (or the queue to the workers)
- *     while a whole request is with it.
- *  2. Only the mux thread takes a parked connection.  It may be closed by the
- *     thread that holds it.
+ *     the one that has the turn (crew.h) while it reads, or a worker (or the
+ *     queue to the workers) while a whole request is with it.
+ *  2. Only who has the turn takes a parked connection.  It may be closed by
+ *     the thread that holds it.
  *  3. epoll watches a parked connection once (EPOLLONESHOT): one that is held
  *     gives no events, not even a hangup, and parking arms it again.
  *  4. A request goes to a worker only when its last byte has been read, so no
@@ -16,6 +16,7 @@
 #define CONN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -23,6 +24,7 @@
 #include "answer.h"
 #include "buf.h"
 #include "confbox.h"
+#include "crew.h"
 #include "fcgi.h"
 #include "peers.h"
 #include "request.h"
@@ -80,9 +82,12 @@ struct mux {
 	int hurry; /* readable once nobody waits for a peer any more */
 	bool tcp;
 	struct confbox *confbox;
-	pthread_t thread;
+	struct crew *crew;
+	pthread_t thread; /* the spare one of crew */
 
-	/* the mux thread's own */
+	/* of whoever has the turn */
+	unsigned whole;    /* requests that became whole in this round */
+	unsigned streak;   /* rounds that looked at the listening socket only */
 	struct conf *conf; /* that peers was made from */
 	struct peers peers;
 	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
@@ -91,14 +96,14 @@ struct mux {
 	size_t random_left;
 	char input[CONN_INPUT];
 
+	atomic_uint nconns;
 	pthread_mutex_t lock; /* guards all below */
-	pthread_cond_t queued, stopped_cond;
+	pthread_cond_t stopped_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
 	struct conn_list active; /* in mid-request or answer; by deadline */
 	struct conn_list linger; /* by deadline */
 	struct conn_list ready;  /* have input left, to be fed */
-	unsigned nconns;
 	int64_t io_timeout;
 	bool stopping, stopped, closing;
 	int64_t until; /* mono; when closing */
@@ -130,7 +135,7 @@ void conn_next(struct conn *);
  * plain close() would reset the connection and destroy them. */
 void conn_finish(struct conn *);
 
-/* Wakes the mux thread. */
+/* Wakes who has the turn. */
 void conn_wake(struct mux *);
 
 void conn_lock(struct mux *);

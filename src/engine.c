@@ -6,6 +6,8 @@
  *  1. Nothing runs before its reservation is durable.
  *  2. No byte of an answer leaves before its outcome is durable.
  *  3. Whatever goes wrong between the two leaves the key taken, never free.
+ *  4. Whatever may wait - for a commit, a program, another request - or take
+ *     long, passes the turn first: see crew.h.
  */
 #include "config.h"
 
@@ -18,6 +20,7 @@
 #include "admin.h"
 #include "attempt.h"
 #include "clock.h"
+#include "crew.h"
 #include "decide.h"
 #include "fault.h"
 #include "fingerprint.h"
@@ -37,6 +40,7 @@
 
 struct engine {
 	struct store *store;
+	struct crew *crew;
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	atomic_bool hurry; /* nobody waits any more */
@@ -218,6 +222,8 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
+			if (!job->small.is)
+				crew_pass(job->engine->crew);
 			rc = replay_fetch(job->engine->store, job->record.id,
 			    &job->small, job->answer);
 			if (rc != RC_NOTFOUND)
@@ -226,6 +232,7 @@ look_and_take(struct job *job, enum decision *decision)
 		}
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
+		crew_pass(job->engine->crew);
 		rc = attempt_prepare(&job->attempt, &job->reservation);
 		if (rc != RC_OK)
 			return rc;
@@ -287,6 +294,7 @@ reserve(struct job *job, enum decision *decision)
 
 	rc = look_and_take(job, decision);
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
+		crew_pass(job->engine->crew);
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
 		    !atomic_load(&job->engine->hurry) &&
@@ -311,6 +319,7 @@ pass_through(struct job *job)
 
 	if (!receive(job))
 		return;
+	crew_pass(job->engine->crew);
 	job->answer->stream = handler_start(
 	    job->rule, &job->rule->handler, job->rq, NULL, -1, &facts);
 	if (job->answer->stream == NULL)
@@ -364,6 +373,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		goto out;
 	}
 	if (route_is_admin(conf, rq->path)) {
+		crew_pass(engine->crew);
 		admin_handle(engine->store, conf, rq, answer);
 		goto out;
 	}
@@ -413,13 +423,14 @@ out:
 /* --- beginning and end -------------------------------------------------- */
 
 struct engine *
-engine_new(struct store *store, unsigned workers)
+engine_new(struct store *store, struct crew *crew, unsigned workers)
 {
 	struct engine *engine;
 
 	if ((engine = calloc(1, sizeof(*engine))) == NULL)
 		return NULL;
 	engine->store = store;
+	engine->crew = crew;
 	engine->max_waiting = workers / 2;
 	return engine;
 }

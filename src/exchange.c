@@ -1,6 +1,6 @@
 /*
  * The way back: an answer as FastCGI records, sent by the worker as far as the
- * peer takes it at once, and by the mux thread from there on; or a handler's
+ * peer takes it at once, and by who has the turn from there on; or a handler's
  * output as it comes.  Declared in mux.h; exchange.h is for mux.c.
  *
  * An answer is never copied.  A full STDOUT record is FCGI_CONTENT_MAX bytes

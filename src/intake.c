@@ -8,7 +8,7 @@
  *     be sent, or after the end of a request, stays in conn->left, and no more
  *     is read until it was fed.
  *
- * Only the mux thread runs it.
+ * Only who has the turn runs it.
  */
 #include "config.h"
 

@@ -8,7 +8,7 @@
 
 /*
  * Reads what there is, and parks the connection, hands it to the workers, or
- * ends it.  The caller, the mux thread, must hold it and does so no longer.
+ * ends it.  The caller, who has the turn, must hold it and does so no longer.
  */
 void intake(struct conn *);
 

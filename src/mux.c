@@ -1,14 +1,18 @@
 /*
- * The one thread that watches all connections: accepts, has those read or
- * written that are ready, ends those whose time is up.  conn.h says who holds
- * a connection when; acceptor.c takes it in, intake.c reads, exchange.c writes.
+ * What who has the turn does: watches all connections, accepts, has those read
+ * or written that are ready, ends those whose time is up; in rounds, each of
+ * which ends when there is a request to handle.  conn.h says who holds a
+ * connection when; acceptor.c takes it in, intake.c reads, exchange.c writes.
+ *
+ * New connections are tried first, and without epoll: most bring their request
+ * along, and are answered and closed within one round.
  *
  * Deadlines need no timer and no scan: each list that has them holds its
  * connections in the order of parking, so the first is the next.
  *
  * What an event of epoll points to is still there when its turn comes: a
- * parked connection is ended only by this thread, and only after the events of
- * one epoll_wait() have all been served.
+ * parked connection is ended only by who has the turn, and only after the
+ * events of one epoll_wait() have all been served.
  */
 #include "config.h"
 
@@ -32,6 +36,10 @@
 #include "mux.h"
 
 #define EVENTS 64
+/* Rounds in a row that may try new connections only. */
+#define STREAK 64
+/* A body of that many bytes is not fingerprinted while others wait. */
+#define LONG_BODY 4096
 
 /* A connection is ready for what it was parked for. */
 static void
@@ -138,6 +146,17 @@ close_all(struct mux *m, struct conn_list *list, bool all)
 	}
 }
 
+static bool
+is_stopping(struct mux *m)
+{
+	bool yes;
+
+	conn_lock(m);
+	yes = m->stopping;
+	conn_unlock(m);
+	return yes;
+}
+
 /* mux_stop() was called: from now on no request is begun.  conn_park() and
  * conn_queue() see to it that none comes later. */
 static void
@@ -198,37 +217,48 @@ ended(struct mux *m)
 	return yes;
 }
 
+/* Looks at all connections, and waits until there is something to do. */
 static void
-loop(struct mux *m)
+watch_all(struct mux *m)
 {
 	struct epoll_event events[EVENTS];
-	bool accepting, stopping;
+	bool accepting = false;
 	uint64_t count;
 	int n;
 
-	do {
-		accepting = false;
-		n = epoll_wait(m->epoll, events, EVENTS, next_timeout(m));
-		if (n == -1 && errno != EINTR)
-			abort();
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr == m)
-				accepting = true;
-			else if (events[i].data.ptr == &m->wake)
-				(void)!read(m->wake, &count, sizeof(count));
-			else
-				serve(events[i].data.ptr);
-		}
-		serve_ready(m);
-		expire(m);
-		conn_lock(m);
-		stopping = m->stopping;
-		conn_unlock(m);
-		if (stopping && !m->stopped)
+	n = epoll_wait(m->epoll, events, EVENTS, next_timeout(m));
+	if (n == -1 && errno != EINTR)
+		abort();
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.ptr == m)
+			accepting = true;
+		else if (events[i].data.ptr == &m->wake)
+			(void)!read(m->wake, &count, sizeof(count));
+		else
+			serve(events[i].data.ptr);
+	}
+	serve_ready(m);
+	expire(m);
+	if (accepting && !is_stopping(m))
+		acceptor_run(m);
+}
+
+/* One round of who has the turn. */
+static void
+receive(struct mux *m)
+{
+	m->whole = 0;
+	if (is_stopping(m)) {
+		if (!m->stopped)
 			stop(m);
-		else if (accepting && !stopping)
-			acceptor_run(m);
-	} while (!ended(m));
+	} else if (m->resume_at == 0 && m->streak < STREAK) {
+		m->streak++;
+		acceptor_run(m);
+		if (m->whole > 0)
+			return;
+	}
+	m->streak = 0;
+	watch_all(m);
 }
 
 static void *
@@ -236,13 +266,14 @@ run(void *arg)
 {
 	struct mux *m = arg;
 
-	conn_lock(m); /* waits for m->thread to be set */
-	conn_unlock(m);
-	loop(m);
+	do {
+		crew_spare(m->crew);
+		receive(m);
+	} while (!ended(m));
 	close_all(m, &m->active, true);
 	close_all(m, &m->linger, true);
 	close_all(m, &m->queue, true);
-	assert(m->nconns == 0);
+	assert(atomic_load(&m->nconns) == 0);
 	return NULL;
 }
 
@@ -254,9 +285,7 @@ start_thread(struct mux *m)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	conn_lock(m);
 	error = pthread_create(&m->thread, NULL, run, m);
-	conn_unlock(m);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error != 0)
 		log_event(LOG_ERROR, "thread-not-started", NULL,
@@ -273,9 +302,9 @@ free_mux(struct mux *m)
 		close(m->wake);
 	if (m->hurry != -1)
 		close(m->hurry);
+	crew_close(m->crew);
 	conf_unref(m->conf);
 	peers_free(&m->peers);
-	pthread_cond_destroy(&m->queued);
 	pthread_cond_destroy(&m->stopped_cond);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -291,7 +320,6 @@ new_mux(struct confbox *confbox, int listen_fd)
 	if (m == NULL)
 		return NULL;
 	if (pthread_mutex_init(&m->lock, NULL) != 0 ||
-	    pthread_cond_init(&m->queued, NULL) != 0 ||
 	    pthread_cond_init(&m->stopped_cond, NULL) != 0)
 		abort(); /* on Linux they only set memory */
 	TAILQ_INIT(&m->queue);
@@ -316,13 +344,16 @@ mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
 	struct epoll_event wake = { .events = EPOLLIN };
 	struct epoll_event listener = { .events = EPOLLIN };
 	const char *unknown;
-	enum rc rc = RC_IO;
+	enum rc rc;
 
 	*out = NULL;
 	if (m == NULL)
 		return RC_NOMEM;
 	wake.data.ptr = &m->wake;
 	listener.data.ptr = m;
+	if ((rc = crew_open(&m->crew)) != RC_OK)
+		goto out;
+	rc = RC_IO;
 	if (m->epoll == -1 || m->wake == -1 || m->hurry == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &wake) == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, listen_fd, &listener) == -1) {
@@ -350,7 +381,7 @@ mux_stop(struct mux *m)
 	conn_lock(m);
 	m->stopping = true;
 	conn_unlock(m);
-	pthread_cond_broadcast(&m->queued);
+	crew_stop(m->crew);
 	conn_wake(m);
 	conn_lock(m);
 	while (!m->stopped)
@@ -383,16 +414,39 @@ mux_close(struct mux *m, int64_t until_mono)
 	free_mux(m);
 }
 
-struct exchange *
-mux_next(struct mux *m)
+struct crew *
+mux_crew(struct mux *m)
+{
+	return m->crew;
+}
+
+static struct exchange *
+take_queued(struct mux *m)
 {
 	struct conn *c;
 
 	conn_lock(m);
-	while ((c = TAILQ_FIRST(&m->queue)) == NULL && !m->stopping)
-		pthread_cond_wait(&m->queued, &m->lock);
-	if (c != NULL)
-		conn_take(c);
+	c = TAILQ_FIRST(&m->queue);
+	assert(c != NULL);
+	conn_take(c);
 	conn_unlock(m);
-	return c != NULL ? &c->exchange : NULL;
+	if (c->exchange.request.body_len >= LONG_BODY)
+		crew_pass(m->crew);
+	return &c->exchange;
+}
+
+struct exchange *
+mux_next(struct mux *m)
+{
+	for (;;) {
+		switch (crew_next(m->crew)) {
+		case CREW_RECEIVE:
+			receive(m);
+			break;
+		case CREW_HANDLE:
+			return take_queued(m);
+		case CREW_STOP:
+			return NULL;
+		}
+	}
 }

@@ -2,9 +2,11 @@
  * All connections to web servers: accepts, reads requests without ever
  * waiting for one peer, hands whole requests to workers, and sends answers.
  *
- * One thread does it.  A peer that is silent, stalls, trickles or keeps its
- * connection costs a descriptor and no thread; one that stalls for io_timeout
- * in mid-request, or does not take its answer, is dropped.
+ * One thread at a time does it, the one that has the turn: see crew.h.  Any
+ * worker may get it, within mux_next(), and passes it by mux_crew() before it
+ * waits.  A peer that is silent, stalls, trickles or keeps its connection
+ * costs a descriptor and no thread; one that stalls for io_timeout in
+ * mid-request, or does not take its answer, is dropped.
  */
 #ifndef MUX_H
 #define MUX_H
@@ -13,11 +15,15 @@
 #include "engine.h"
 #include "request.h"
 
+struct crew;
 struct mux;
 struct exchange; /* one request and the way back */
 
-/* Starts the thread.  The listening socket stays the caller's. */
+/* Starts the spare thread.  The listening socket stays the caller's. */
 enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
+
+/* Its workers. */
+struct crew *mux_crew(struct mux *);
 
 /* No more requests: closes idle connections, drops half-read ones, and lets
  * mux_next() return NULL once the queue is empty. */
@@ -30,14 +36,15 @@ void mux_hurry(struct mux *);
  * until_mono, and ends the thread. */
 void mux_close(struct mux *, int64_t until_mono);
 
-/* The next whole request, body read or drained; blocks.  NULL: mux_stop(). */
+/* The next whole request, body read or drained; blocks, and meanwhile may
+ * serve connections.  NULL: mux_stop(). */
 struct exchange *mux_next(struct mux *);
 
 const struct request *exchange_request(const struct exchange *);
 const struct conf *exchange_conf(const struct exchange *);
 
 /* Sends the whole answer and ends the exchange.  Takes over *answer, which is
- * reset; never blocks: what the peer does not take at once, the thread of mux
+ * reset; never blocks: what the peer does not take at once, who has the turn
  * sends.  A HEAD request gets no body. */
 void exchange_answer(struct exchange *, struct answer *);
 

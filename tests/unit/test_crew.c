@@ -1,0 +1,368 @@
+/*
+ * crew: who gets the turn, who a request, and when.  A thread of the test is a
+ * worker or the spare one; what it was told is read from it one by one.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "crew.h"
+
+#define SPARE 100 /* instead of a task: the spare thread has the turn */
+
+static struct crew *crew;
+static atomic_bool enough; /* of LOOP */
+static int file = -1;      /* for READ */
+
+/* A thread that does what it is told to. */
+struct thread {
+	pthread_t id;
+	sem_t go, told;
+	enum { NEXT, COME, LOOP, POST, PASS, READ, QUIT } order;
+	int task; /* what crew_next() said, or SPARE */
+	bool has_turn;
+};
+
+/* Reads a block of the file from the disk: whether that was counted. */
+static bool
+read_block(void)
+{
+	struct rusage before, after;
+	char block[4096];
+
+	assert_int_equal(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+	assert_int_equal(getrusage(RUSAGE_THREAD, &before), 0);
+	assert_int_equal(pread(file, block, sizeof(block), 0), sizeof(block));
+	assert_int_equal(getrusage(RUSAGE_THREAD, &after), 0);
+	return after.ru_inblock > before.ru_inblock;
+}
+
+static void *
+run(void *arg)
+{
+	struct thread *t = arg;
+
+	for (;;) {
+		sem_wait(&t->go);
+		switch (t->order) {
+		case NEXT:
+			t->task = crew_next(crew);
+			break;
+		case COME:
+			crew_spare(crew);
+			t->task = SPARE;
+			break;
+		case LOOP:
+			do
+				crew_spare(crew);
+			while (!atomic_load(&enough));
+			t->task = SPARE;
+			break;
+		case READ:
+			t->task = read_block();
+			break;
+		case POST:
+			crew_post(crew);
+			break;
+		case PASS:
+			crew_pass(crew);
+			break;
+		case QUIT:
+			return NULL;
+		}
+		t->has_turn = crew_has_turn(crew);
+		sem_post(&t->told);
+	}
+}
+
+static void
+begin(struct thread *t)
+{
+	sem_init(&t->go, 0, 0);
+	sem_init(&t->told, 0, 0);
+	assert_int_equal(pthread_create(&t->id, NULL, run, t), 0);
+}
+
+static void
+order(struct thread *t, int what)
+{
+	t->order = what;
+	sem_post(&t->go);
+}
+
+static void
+wait_for(struct thread *t)
+{
+	sem_wait(&t->told);
+}
+
+static void
+let(struct thread *t, int what)
+{
+	order(t, what);
+	wait_for(t);
+}
+
+static void
+end(struct thread *t)
+{
+	order(t, QUIT);
+	pthread_join(t->id, NULL);
+	sem_destroy(&t->go);
+	sem_destroy(&t->told);
+}
+
+static void
+expect(struct thread *t, int task, bool has_turn)
+{
+	assert_int_equal(t->task, task);
+	assert_int_equal(t->has_turn, has_turn);
+}
+
+static struct thread one, two, spare;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	assert_int_equal(crew_open(&crew), RC_OK);
+	atomic_store(&enough, false);
+	begin(&one);
+	begin(&two);
+	begin(&spare);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	end(&one);
+	end(&two);
+	end(&spare);
+	crew_close(crew);
+	return 0;
+}
+
+/* The first worker has the turn and handles a request that was posted. */
+static void
+handle_one(void)
+{
+	let(&one, NEXT);
+	expect(&one, CREW_RECEIVE, true);
+	let(&one, POST);
+	let(&one, NEXT);
+	expect(&one, CREW_HANDLE, true);
+}
+
+static void
+who_has_the_turn_handles_a_request_and_keeps_it(void **state)
+{
+	(void)state;
+	handle_one();
+	let(&one, NEXT);
+	expect(&one, CREW_RECEIVE, true);
+}
+
+static void
+who_passes_the_turn_gives_it_to_a_worker_that_waits(void **state)
+{
+	(void)state;
+	handle_one();
+	order(&two, NEXT);
+	let(&one, PASS);
+	assert_false(one.has_turn);
+	wait_for(&two);
+	expect(&two, CREW_RECEIVE, true);
+	let(&two, POST);
+	let(&two, NEXT);
+	expect(&two, CREW_HANDLE, true);
+	order(&one, NEXT);
+	let(&two, PASS);
+	wait_for(&one);
+	expect(&one, CREW_RECEIVE, true);
+}
+
+static void
+who_comes_while_another_receives_is_given_what_was_posted(void **state)
+{
+	(void)state;
+	let(&one, NEXT);
+	expect(&one, CREW_RECEIVE, true);
+	let(&one, POST);
+	let(&one, POST);
+	let(&two, NEXT);
+	expect(&two, CREW_HANDLE, false);
+	let(&one, NEXT);
+	expect(&one, CREW_HANDLE, true);
+	let(&two, PASS); /* has none: nothing happens */
+	let(&one, NEXT);
+	expect(&one, CREW_RECEIVE, true);
+}
+
+static void
+the_spare_thread_has_the_turn_while_all_are_busy(void **state)
+{
+	(void)state;
+	handle_one();
+	order(&spare, COME);
+	let(&one, PASS);
+	wait_for(&spare);
+	expect(&spare, SPARE, true);
+	/* still: it comes back at once */
+	let(&spare, COME);
+	expect(&spare, SPARE, true);
+}
+
+static void
+a_worker_that_waits_is_called_by_the_spare_thread(void **state)
+{
+	(void)state;
+	let(&spare, COME);
+	order(&one, NEXT);
+	let(&spare, POST);
+	wait_for(&one);
+	expect(&one, CREW_HANDLE, false);
+}
+
+static void
+the_spare_thread_leaves_the_turn_to_a_worker_that_is_free(void **state)
+{
+	(void)state;
+	let(&spare, COME);
+	order(&spare, LOOP);
+	order(&one, NEXT);
+	wait_for(&one);
+	expect(&one, CREW_RECEIVE, true);
+	let(&one, POST);
+	let(&one, NEXT);
+	expect(&one, CREW_HANDLE, true);
+	atomic_store(&enough, true);
+	let(&one, PASS);
+	wait_for(&spare);
+	expect(&spare, SPARE, true);
+}
+
+static void
+the_turn_is_taken_from_who_does_not_come_back(void **state)
+{
+	(void)state;
+	handle_one();
+	let(&spare, COME);
+	expect(&spare, SPARE, true);
+	let(&one, PASS); /* nothing to pass any more */
+	assert_false(one.has_turn);
+	let(&spare, COME);
+	expect(&spare, SPARE, true);
+	let(&spare, POST);
+	let(&one, NEXT);
+	expect(&one, CREW_HANDLE, false);
+}
+
+static void
+what_was_posted_is_handled_before_the_end(void **state)
+{
+	(void)state;
+	let(&one, NEXT);
+	let(&one, POST);
+	order(&spare, COME);
+	crew_stop(crew);
+	let(&one, NEXT);
+	expect(&one, CREW_HANDLE, true);
+	let(&one, NEXT);
+	expect(&one, CREW_STOP, false);
+	wait_for(&spare);
+	expect(&spare, SPARE, true);
+	let(&two, NEXT);
+	expect(&two, CREW_STOP, false);
+}
+
+static void
+a_worker_that_waits_is_called_at_the_end(void **state)
+{
+	(void)state;
+	let(&one, NEXT);
+	order(&two, NEXT);
+	crew_stop(crew);
+	wait_for(&two);
+	expect(&two, CREW_STOP, false);
+	let(&one, NEXT);
+	expect(&one, CREW_STOP, false);
+}
+
+/* Passes through so many requests; whether the turn was kept throughout. */
+static bool
+keeps_it_for(int requests)
+{
+	bool kept = true;
+
+	while (requests-- > 0) {
+		let(&one, NEXT);
+		if (one.task == CREW_RECEIVE) {
+			let(&one, POST);
+			let(&one, NEXT);
+		}
+		assert_int_equal(one.task, CREW_HANDLE);
+		kept = kept && one.has_turn;
+	}
+	return kept;
+}
+
+static void
+after_a_read_from_the_disk_the_turn_is_passed_for_a_while(void **state)
+{
+	char name[] = "crew-XXXXXX", block[4096] = { 1 };
+	bool counted;
+
+	(void)state;
+	file = mkstemp(name);
+	assert_true(file != -1);
+	unlink(name);
+	assert_int_equal(write(file, block, sizeof(block)), sizeof(block));
+	assert_int_equal(fsync(file), 0);
+	(void)keeps_it_for(200);
+	assert_true(keeps_it_for(100));
+	let(&one, READ);
+	counted = one.task;
+	if (counted) {
+		assert_false(keeps_it_for(32));
+		(void)keeps_it_for(64);
+	}
+	assert_true(keeps_it_for(100));
+	close(file);
+	if (!counted)
+		skip(); /* a file system in memory, or nobody counts */
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_has_the_turn_handles_a_request_and_keeps_it),
+		TEST(who_passes_the_turn_gives_it_to_a_worker_that_waits),
+		TEST(who_comes_while_another_receives_is_given_what_was_posted),
+		TEST(the_spare_thread_has_the_turn_while_all_are_busy),
+		TEST(a_worker_that_waits_is_called_by_the_spare_thread),
+		TEST(the_spare_thread_leaves_the_turn_to_a_worker_that_is_free),
+		TEST(the_turn_is_taken_from_who_does_not_come_back),
+		TEST(what_was_posted_is_handled_before_the_end),
+		TEST(a_worker_that_waits_is_called_at_the_end),
+		TEST(after_a_read_from_the_disk_the_turn_is_passed_for_a_while),
+	};
+
+	return cmocka_run_group_tests_name("crew", tests, NULL, NULL);
+}
