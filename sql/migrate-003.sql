@@ -220,7 +220,7 @@ BEGIN
 	SELECT RAISE(ROLLBACK,
 	    'once_response.headers: a field that a handler must not send')
 	WHERE EXISTS (SELECT 1 FROM (VALUES ('status:'), ('x-sendfile:'),
-	    ('x-lighttpd-send-file:'), ('x-accel-redirect:'),
+	    ('x-sendfile2:'), ('x-lighttpd-send-file:'), ('x-accel-redirect:'),
 	    ('content-length:'), ('transfer-encoding:'), ('connection:'),
 	    ('idempotent-replayed:'), ('idempotency-expires:'),
 	    ('idempotency-outcome:'))

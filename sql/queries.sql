@@ -238,6 +238,18 @@ SELECT environment, length(body) FROM once_request WHERE key_id = ?1;
 -- name: forget
 DELETE FROM once_key WHERE id = ?1 AND token IS NULL;
 
+-- What a handler says without SQL -------------------------------------------
+
+-- name: say_checkpoint
+INSERT INTO once_checkpoint(token, recovery_point) VALUES (?1, ?2);
+
+-- name: say_emit
+INSERT INTO once_outbox(token, topic, payload) VALUES (?1, ?2, ?3);
+
+-- name: say_respond
+INSERT INTO once_response(token, status, headers, body)
+VALUES (?1, ?2, ?3, ?4);
+
 -- Passes ------------------------------------------------------------------
 
 -- name: sweep_owner

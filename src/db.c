@@ -26,6 +26,8 @@
 static enum rc
 map_code(int code)
 {
+	if (code == SQLITE_CONSTRAINT_TRIGGER) /* RAISE(): a view refused it */
+		return RC_INVALID;
 	switch (code & 0xff) {
 	case SQLITE_OK:
 		return RC_OK;

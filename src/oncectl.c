@@ -48,8 +48,16 @@ static const struct command {
 	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },
 	{ "metrics", "", 0, 0, oncectl_metrics },
+	{ "checkpoint", "NAME [--wait D]", 1, ONCECTL_WAIT,
+	    oncectl_checkpoint },
+	{ "emit", "TOPIC [--wait D] < payload", 1, ONCECTL_WAIT, oncectl_emit },
+	{ "respond", "[--wait D] < response", 0, ONCECTL_WAIT,
+	    oncectl_respond },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* How long a handler waits for others to be done with the database: ms. */
+#define HANDLER_WAIT 5000
 
 /* Long options without a letter: above all letters. */
 enum {
@@ -70,6 +78,7 @@ static const struct option options[] = {
 	    OPT_FILTER + ONCECTL_NOT_EXECUTED },
 	{ "since", required_argument, NULL, OPT_FILTER + ONCECTL_SINCE },
 	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
+	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -142,6 +151,11 @@ take_filter(struct oncectl *ctl, unsigned option, const char *value)
 	case ONCECTL_DOWNSTREAM:
 		ctl->downstream = value;
 		return true;
+	case ONCECTL_WAIT:
+		if (conf_value_duration(value, 0, INT64_MAX, &ctl->wait, &why))
+			return true;
+		warnx("--wait: %s", why.text);
+		return false;
 	case ONCECTL_SINCE:
 		return take_since(ctl, value);
 	case ONCECTL_COMPLETED:
@@ -222,14 +236,18 @@ find_command(struct oncectl *ctl)
 
 /* --- the store --------------------------------------------------------- */
 
-/* Opens the store that -d, the configuration or ONCE_DATABASE names; -1, or
- * the exit status that says why not. */
-static int
-open_store(struct oncectl *ctl, const struct conf *conf)
+/* A handler's command needs no more than the database. */
+static bool
+is_handlers(const struct command *command)
+{
+	return (command->options & ONCECTL_WAIT) != 0;
+}
+
+/* The database that -d, the configuration or ONCE_DATABASE names. */
+static bool
+name_database(struct oncectl *ctl, const struct conf *conf)
 {
 	const char *environment = getenv("ONCE_DATABASE");
-	struct store_options so;
-	char why[512];
 
 	if (ctl->database == NULL && ctl->config != NULL)
 		ctl->database = conf->database;
@@ -237,28 +255,37 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 		ctl->database = environment;
 	if (ctl->database == NULL || ctl->database[0] == '\0') {
 		warnx("no database is named: -d, -f or ONCE_DATABASE");
-		return ONCECTL_USAGE;
+		return false;
 	}
+	ctl->spool_dir =
+	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
+	return true;
+}
+
+static bool
+open_store(struct oncectl *ctl, const struct conf *conf)
+{
+	struct store_options so;
+	char why[512];
+
 	memset(&so, 0, sizeof(so));
 	so.database = ctl->database;
 	so.mode = 0600;
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
-	so.spool_dir = ctl->spool_dir =
-	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
+	so.spool_dir = ctl->spool_dir;
 	so.create = false;
-	if (store_open(&ctl->store, &so, why, sizeof(why)) != RC_OK) {
-		warnx("%s", why);
-		return ONCECTL_REFUSED;
-	}
-	return -1;
+	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK)
+		return true;
+	warnx("%s", why);
+	return false;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct oncectl ctl = { .state = RECORD_NONE };
+	struct oncectl ctl = { .state = RECORD_NONE, .wait = HANDLER_WAIT };
 	const struct command *command;
 	struct conf *conf;
 	struct conf_error why;
@@ -281,8 +308,11 @@ main(int argc, char **argv)
 		return ONCECTL_REFUSED;
 	}
 	ctl.conf = conf;
-	status = open_store(&ctl, conf);
-	if (status == -1) {
+	if (!name_database(&ctl, conf))
+		status = ONCECTL_USAGE;
+	else if (!is_handlers(command) && !open_store(&ctl, conf))
+		status = ONCECTL_REFUSED;
+	else {
 		status = command->run(&ctl);
 		store_close(ctl.store);
 	}

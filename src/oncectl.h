@@ -15,6 +15,7 @@
 #define ONCECTL_DONE    0
 #define ONCECTL_REFUSED 1 /* not found, refused, or failed */
 #define ONCECTL_USAGE   2
+#define ONCECTL_AGAIN   75 /* EX_TEMPFAIL: nothing done, may be tried again */
 
 /* Options besides -d, -f and --json, as bits. */
 enum oncectl_option {
@@ -26,7 +27,8 @@ enum oncectl_option {
 	ONCECTL_COMPLETED = 32,
 	ONCECTL_NOT_EXECUTED = 64,
 	ONCECTL_SINCE = 128,
-	ONCECTL_BY_SCOPE = 256
+	ONCECTL_BY_SCOPE = 256,
+	ONCECTL_WAIT = 512
 };
 
 /* Those that say which key is meant, besides its name. */
@@ -41,6 +43,7 @@ struct oncectl {
 	int64_t older;          /* --older, ms; 0: any */
 	int64_t since;          /* --since, wall clock, ms; 0: any */
 	const char *downstream; /* --downstream */
+	int64_t wait;           /* --wait, ms */
 	unsigned given;         /* bits of enum oncectl_option */
 	const char *command;    /* the subcommand's name */
 	char **arg;             /* and its arguments */
@@ -63,6 +66,11 @@ int oncectl_reconcile(struct oncectl *);
 int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
 int oncectl_metrics(struct oncectl *);
+
+/* A handler's; there is no store. */
+int oncectl_checkpoint(struct oncectl *);
+int oncectl_emit(struct oncectl *);
+int oncectl_respond(struct oncectl *);
 
 /* "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *, enum rc);

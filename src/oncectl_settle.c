@@ -9,26 +9,15 @@
 #include "config.h"
 
 #include <err.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cgihead.h"
 #include "limit.h"
+#include "oncectl_answer.h"
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 #include "route.h"
 #include "oncectl.h"
-
-#define READ_SIZE 65536
-
-/* An answer that is given on standard input. */
-struct given {
-	struct spool *spool; /* its head, and a body of max_response bytes */
-	uint64_t length;     /* of all of it */
-};
 
 /* "key K of scope S: was -> is", where text names what it is. */
 static void
@@ -55,98 +44,24 @@ print_change(const struct oncectl *ctl, const struct store_row *row,
 	oncectl_print_json(o);
 }
 
-/* --- the answer on standard input --------------------------------------- */
-
-static bool
-bad_input(const char *why)
-{
-	warnx("standard input: %s", why);
-	return false;
-}
-
-/* Reads all of it; keeps no more than can be stored. */
-static bool
-read_answer(struct given *given, uint64_t max_response)
-{
-	const uint64_t max = max_response + LIMIT_HEAD;
-	char bytes[READ_SIZE];
-	uint64_t room;
-	ssize_t n;
-	enum rc rc;
-
-	given->length = 0;
-	for (;;) {
-		n = read(STDIN_FILENO, bytes, sizeof(bytes));
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return bad_input(strerror(errno));
-		if (n == 0)
-			return true;
-		given->length += (uint64_t)n;
-		room = max - spool_length(given->spool);
-		if ((uint64_t)n > room)
-			n = (ssize_t)room;
-		rc = spool_write(given->spool, bytes, (size_t)n);
-		if (rc != RC_OK)
-			return bad_input(rc_text(rc));
-	}
-}
-
-static bool
-agrees(const struct cgihead *head, uint64_t body_len)
-{
-	switch (head->outcome) {
-	case CGIHEAD_SAYS_NOTHING:
-	case CGIHEAD_SAYS_COMPLETED:
-		break;
-	case CGIHEAD_SAYS_NOT_EXECUTED:
-	case CGIHEAD_SAYS_UNKNOWN:
-		return bad_input(
-		    "its Idempotency-Outcome is not \"completed\"");
-	}
-	if (head->content_length == -1 ||
-	    (uint64_t)head->content_length == body_len)
-		return true;
-	warnx("standard input: Content-Length says %" PRId64
-	      ", but the body has %" PRIu64 " bytes",
-	    head->content_length, body_len);
-	return false;
-}
-
 /* The settlement's response, and whether it can be replayed, by the rules that
  * hold for a handler's. */
 static bool
-parse_answer(const struct given *given, const struct conf_route *rule,
+parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
     struct store_settlement *st)
 {
-	/* Ours to say, as in a handler's answer. */
-	static const char *const own[] = { "Idempotent-Replayed",
-		"Idempotency-Expires" };
 	const struct conf_list *drop = &rule->replay_drop;
 	struct response *r = &st->response;
-	enum cgihead_verdict verdict;
 	struct cgihead head;
-	const char *bytes;
-	uint64_t body_len;
-	enum rc rc = RC_OK;
 
-	bytes = spool_bytes(given->spool, &rc);
-	if (rc != RC_OK)
-		return bad_input(rc_text(rc));
-	verdict = cgihead_parse(
-	    bytes, (size_t)spool_length(given->spool), true, r, &head);
-	if (verdict != CGIHEAD_OK)
-		return bad_input(cgihead_verdict_text(verdict));
-	body_len = given->length - head.body_start;
-	if (!agrees(&head, body_len))
+	if (!oncectl_answer_parse(given, r, &head))
 		return false;
-	response_remove(r, own, 2);
 	response_remove(r, (const char *const *)drop->item, drop->n);
-	st->keep = !head.not_replayable && body_len <= rule->max_response;
-	if (st->keep && body_len > 0) {
-		r->body = bytes + head.body_start;
-		r->body_len = (size_t)body_len;
+	st->keep = !head.not_replayable &&
+	    given->length - head.body_start <= rule->max_response;
+	if (!st->keep) {
+		r->body = NULL;
+		r->body_len = 0;
 	}
 	return true;
 }
@@ -216,14 +131,13 @@ resolve(struct oncectl *ctl, struct store_row *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
 	struct store_settlement *st = NULL;
-	struct given given = { NULL, 0 };
+	struct oncectl_input given = { NULL, 0 };
 	int status = ONCECTL_REFUSED;
 
 	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)
 		return refuse_resolve(row);
 	st = store_settlement_new();
-	given.spool = spool_new(ctl->spool_dir);
-	if (st == NULL || given.spool == NULL) {
+	if (st == NULL) {
 		oncectl_fail(ctl, RC_NOMEM);
 		goto out;
 	}
@@ -232,7 +146,8 @@ resolve(struct oncectl *ctl, struct store_row *row)
 	st->tries.attempt = row->attempt;
 	if ((ctl->given & ONCECTL_COMPLETED) != 0) {
 		st->state = RECORD_COMPLETED;
-		if (!read_answer(&given, rule->max_response) ||
+		if (!oncectl_answer_read(&given, ctl->spool_dir,
+			rule->max_response + LIMIT_HEAD) ||
 		    !parse_answer(&given, rule, st))
 			goto out;
 		st->body = given.spool;
@@ -245,7 +160,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 	status = settle(ctl, row, &st);
 out:
 	store_settlement_free(st);
-	spool_free(given.spool);
+	oncectl_answer_free(&given);
 	return status;
 }
 

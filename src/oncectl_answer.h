@@ -1,0 +1,35 @@
+/*
+ * What is given to oncectl on standard input: an answer, or anything else.
+ */
+#ifndef ONCECTL_ANSWER_H
+#define ONCECTL_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgihead.h"
+#include "spool.h"
+
+struct oncectl_input {
+	struct spool *spool; /* the first max bytes */
+	uint64_t length;     /* of all of it */
+};
+
+/* "oncectl: standard input: why" on stderr; false. */
+bool oncectl_answer_bad(const char *why);
+
+/* Reads all of standard input and keeps max bytes; temporary files are made in
+ * dir.  False: it could not, which is said. */
+bool oncectl_answer_read(struct oncectl_input *, const char *dir, uint64_t max);
+void oncectl_answer_free(struct oncectl_input *);
+
+/*
+ * A CGI response, by the rules that hold for a handler's: response
+ * (initialised) gets its head without what is ours to say, and its body, which
+ * lies in the input.  False: it is none, or says that it did not complete
+ * anything, which is said.
+ */
+bool oncectl_answer_parse(
+    const struct oncectl_input *, struct response *, struct cgihead *);
+
+#endif

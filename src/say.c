@@ -1,0 +1,135 @@
+/*
+ * The handler's side of a key store, without SQL.
+ *
+ * It must not know what a token is: the views decide.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migrate.h"
+#include "say.h"
+
+struct say {
+	struct db *db;
+	char why[256];
+};
+
+enum rc
+say_open(struct say **out, const char *database, int64_t patience, char *err,
+    size_t errsize)
+{
+	struct migrate_options mo;
+	struct say *say;
+	enum rc rc;
+
+	*out = NULL;
+	if ((say = calloc(1, sizeof(*say))) == NULL) {
+		snprintf(err, errsize, "database %s: %s", database,
+		    rc_text(RC_NOMEM));
+		return RC_NOMEM;
+	}
+	memset(&mo, 0, sizeof(mo));
+	mo.file = database;
+	mo.create = false;
+	mo.full = true;
+	mo.busy_timeout = patience;
+	rc = migrate_open(&say->db, &mo, err, errsize);
+	if (rc != RC_OK) {
+		free(say);
+		return rc;
+	}
+	db_set_quiet(say->db, true);
+	*out = say;
+	return RC_OK;
+}
+
+void
+say_close(struct say *say)
+{
+	if (say == NULL)
+		return;
+	db_close(say->db);
+	free(say);
+}
+
+const char *
+say_why(const struct say *say)
+{
+	return say->why;
+}
+
+/* Commits if rc is RC_OK; what a view refuses it has rolled back. */
+static enum rc
+finish(struct say *say, enum rc rc)
+{
+	const char *doubt = "";
+
+	say->why[0] = '\0';
+	if (rc == RC_OK) {
+		rc = db_commit(say->db);
+		if (rc == RC_OK)
+			return RC_OK;
+		/* What could not be synced may be there all the same. */
+		if (rc != RC_BUSY && rc != RC_FULL) {
+			doubt = "; it may have been recorded";
+			rc = RC_IO;
+		}
+	}
+	snprintf(
+	    say->why, sizeof(say->why), "%s%s", db_message(say->db), doubt);
+	db_rollback(say->db);
+	return rc;
+}
+
+enum rc
+say_checkpoint(struct say *say, const char *token, const char *point)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = db_begin(say->db)) == RC_OK) {
+		s = db_stmt(say->db, QUERY_SAY_CHECKPOINT);
+		db_bind_text(s, 1, token);
+		db_bind_text(s, 2, point);
+		rc = db_step_done(s);
+	}
+	return finish(say, rc);
+}
+
+enum rc
+say_emit(struct say *say, const char *token, const char *topic,
+    const void *payload, size_t len)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = db_begin(say->db)) == RC_OK) {
+		s = db_stmt(say->db, QUERY_SAY_EMIT);
+		db_bind_text(s, 1, token);
+		db_bind_text(s, 2, topic);
+		db_bind_blob(s, 3, payload, len);
+		rc = db_step_done(s);
+	}
+	return finish(say, rc);
+}
+
+enum rc
+say_respond(struct say *say, const char *token, int status, const char *headers,
+    const void *body, size_t len)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = db_begin(say->db)) == RC_OK) {
+		s = db_stmt(say->db, QUERY_SAY_RESPOND);
+		db_bind_text(s, 1, token);
+		db_bind_int(s, 2, status);
+		db_bind_text(s, 3, headers);
+		db_bind_blob(s, 4, body, len);
+		rc = db_step_done(s);
+	}
+	return finish(say, rc);
+}
