@@ -1,14 +1,20 @@
 """A handler that shares the database: whose files they are, who gets its
 lock, and what it can say in a transaction of its own."""
+import grp
 import os
+import pwd
 import re
+import shutil
+import sqlite3
 import stat
+import sys
+import threading
 
 import base
-import proc
 from answer import eq, first, problem, replay
 from base import wait_until
-from once import Background, Lock
+from once import Background, Lock, parallel
+from test_say import EFFECTS, prepare
 
 FILES = ('', '-wal', '-shm', '-lock')
 
@@ -69,7 +75,8 @@ def locks(once, mode):
         rows = [line.split() for line in f]
     return sorted((inodes[inode], row[6], row[7]) for row in rows
                   for inode in [int(row[5].split(':')[2])]
-                  if inode in inodes and row[3] == mode)
+                  if inode in inodes and row[3] == mode and
+                  row[4] == str(once.pid))
 
 
 def test_files_become_the_groups_while_it_runs_and_no_lock_is_lost(t):
@@ -159,3 +166,214 @@ def test_a_stranger_that_sits_on_the_lock_is_named(t):
     once.wait_log('event=write-lock-held', 2)
     lock.release()
     first(answer.result(), 201)
+
+
+# A handler in Python, as its manual says, that tells how long it waited.
+PATIENT = '''
+import sqlite3, time
+db = sqlite3.connect(os.environ["ONCE_DATABASE"], timeout=5,
+                     isolation_level=None)
+began = time.monotonic()
+db.execute("BEGIN IMMEDIATE")
+waited = time.monotonic() - began
+db.execute("INSERT INTO orders(note) VALUES (?)", (os.environ["ONCE_KEY"],))
+db.execute("INSERT INTO once_response(token, status, body) VALUES (?, 201, ?)",
+           (os.environ["ONCE_TOKEN"], "%.6f" % waited))
+db.execute("COMMIT")
+'''
+
+
+def loaded(t, clients, transactions, threads=5):
+    """Seconds that each handler waited while clients keep oncewrap busy."""
+    once = t.once(server={'workers': '32'}, routes={
+        '/load': {'handler': t.program('echo')},
+        '/shared': {'handler': t.py(PATIENT), 'share_database': 'yes'}})
+    db = sqlite3.connect(once.database)
+    db.execute('CREATE TABLE orders(id INTEGER PRIMARY KEY, note TEXT)')
+    db.close()
+    stop = threading.Event()
+    done = [0] * clients
+
+    def load(n):
+        while not stop.is_set():
+            first(once.post('load-%d-%d' % (n, done[n]), path='/load'))
+            done[n] += 1
+
+    def shared(n):
+        waits = []
+        for i in range(transactions // threads):
+            answer = once.post('shared-%d-%d' % (n, i), path='/shared')
+            first(answer, 201)
+            waits.append(float(answer.body))
+        return waits
+    loads = [Background(lambda n=n: load(n)) for n in range(clients)]
+    try:
+        wait_until(lambda: all(done), 'all clients are at it')
+        waits = sum(parallel([lambda n=n: shared(n) for n in range(threads)]),
+                    [])
+    finally:
+        stop.set()
+        for background in loads:
+            background.result()
+    db = sqlite3.connect(once.database)
+    eq(db.execute('SELECT count(*) FROM orders').fetchone(), (len(waits),))
+    db.close()
+    eq(once.log_lines('write-lock-held'), [])
+    return waits, sum(done)
+
+
+def test_handlers_get_the_lock_under_load(t):
+    waits, _ = loaded(t, clients=8, transactions=50)
+    eq(len(waits), 50)
+
+
+# --- other users --------------------------------------------------------------
+
+# Some that every Debian has.
+APP, OTHER = (pwd.getpwnam(name).pw_uid for name in ('games', 'daemon'))
+GROUP = grp.getgrnam('www-data').gr_gid
+
+# Tries what the request names, one a line.
+TRESPASS = '''
+import json
+said = {}
+for name in sys.stdin.read().split():
+    try:
+        os.close(os.open(name, os.O_RDWR))
+        said[name] = "open"
+    except OSError as error:
+        said[name] = error.strerror
+held = {fd: os.readlink("/proc/self/fd/" + fd)
+        for fd in os.listdir("/proc/self/fd") if int(fd) > 2
+        and os.path.exists("/proc/self/fd/" + fd)}
+out(b"Content-Type: application/json\\r\\n\\r\\n" +
+    json.dumps([said, held, dict(os.environ)]).encode())
+'''
+
+
+def trespass(t, **defaults):
+    base.need_root()
+    once = t.once(handler=t.py(TRESPASS), defaults=dict(
+        defaults, user=str(APP), group='games'))
+    names = [once.database + suffix for suffix in FILES]
+    said, held, environment = once.post('k', '\n'.join(names)).json()
+    eq(said, {name: 'Permission denied' for name in names})
+    assert 'ONCE_DATABASE' not in environment
+    for value in environment.values():
+        assert not value.startswith(once.database[:-3] + '.db'), value
+    return once, held
+
+
+def test_another_user_has_no_way_to_a_store_that_is_not_shared(t):
+    _, held = trespass(t)
+    eq(held, {})
+
+
+def test_with_resume_another_user_has_the_attempts_lock_and_no_more(t):
+    once, held = trespass(t, on_crash='resume')
+    eq(held, {'3': once.database + '-lock'})
+
+
+def folder(t):
+    """A folder whose files are the group's, as the manual says."""
+    base.need_root()
+    path = t.path('store')
+    os.mkdir(path)
+    os.chown(path, 0, GROUP)
+    os.chmod(path, 0o2770)
+    return path
+
+
+def owners(database):
+    return {suffix: (os.stat(database + suffix).st_uid,
+                     os.stat(database + suffix).st_gid,
+                     stat.S_IMODE(os.stat(database + suffix).st_mode))
+            for suffix in FILES if os.path.exists(database + suffix)}
+
+
+def as_another_user(t, handler, *words):
+    path = folder(t)
+    once = t.once(handler=' '.join((handler,) + words),
+                  database=path + '/once.db', conf=EFFECTS,
+                  defaults={'share_database': 'yes', 'umask': '077',
+                            'user': str(APP), 'group': str(GROUP)})
+    prepare(once)
+    answer = once.post('k')
+    first(answer, 201)
+    replay(once.post('k'), answer)
+    eq(owners(once.database),
+       {suffix: (0, GROUP, 0o660) for suffix in FILES})
+
+
+def test_another_user_shares_in_c(t):
+    as_another_user(t, t.program('order'), t.path('store'), 'order')
+
+
+def test_another_user_shares_in_python(t):
+    as_another_user(t, t.program('order.py'), t.path('store'), 'order')
+
+
+def test_another_user_shares_in_perl(t):
+    as_another_user(t, t.program('order.pl'), t.path('store'), 'order')
+
+
+def test_another_user_shares_with_oncectl(t):
+    shutil.copy(base.ONCECTL, t.path('oncectl'))
+    os.chmod(t.path('oncectl'), 0o755)
+    as_another_user(t, t.sh('''
+set -e
+"$D/oncectl" checkpoint ordered
+echo thanks | "$D/oncectl" emit mail
+printf 'Status: 201\\n\\n' | "$D/oncectl" respond'''))
+
+
+# Opens the database first, writes, and keeps it open.
+OPENER = '''
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=5, isolation_level=None)
+db.execute("INSERT INTO orders(note) VALUES ('first')")
+print("open", flush=True)
+sys.stdin.readline()
+db.execute("INSERT INTO orders(note) VALUES ('last')")
+'''
+
+
+def opener(t, database):
+    process = t.popen([sys.executable, '-ISBc', OPENER, database],
+                      log='opener', stdin=-1, stdout=-1, user=APP,
+                      group=GROUP, extra_groups=[], umask=0o077)
+    eq(process.stdout.readline(), b'open\n')
+    return process
+
+
+def test_a_handler_of_another_user_is_first_to_open_the_database(t):
+    path = folder(t)
+    os.chmod(t.dir, 0o1777)
+    once = t.once(handler=' '.join((t.program('order'), path, 'order')),
+                  database=path + '/once.db', conf=EFFECTS,
+                  defaults={'share_database': 'yes'}, user=OTHER,
+                  group=GROUP, extra_groups=[], umask=0o077)
+    prepare(once)
+    eq(set(owners(once.database).values()), {(OTHER, GROUP, 0o660)})
+    once.stop()
+    process = opener(t, once.database)
+    both = (APP, GROUP, 0o660)
+    mine = (OTHER, GROUP, 0o660)
+    eq(owners(once.database),
+       {'': mine, '-wal': both, '-shm': both, '-lock': mine})
+    once.start()
+    answer = once.post('k')
+    first(answer, 201, b'order 2\n')
+    process.stdin.close()
+    eq(process.wait(base.WAIT), 0)
+    first(once.post('k2'), 201, b'order 4\n')
+    replay(once.post('k'), answer)
+    once.kill()
+    # It is the first one after a crash, too.
+    process = opener(t, once.database)
+    process.stdin.close()
+    eq(process.wait(base.WAIT), 0)
+    once.start()
+    replay(once.post('k'), answer)
+    first(once.post('k3'), 201, b'order 7\n')
+    eq(once.log_lines('store-mode|store-error'), [])

@@ -65,7 +65,7 @@ def parse_head(data):
 
 
 def eq(got, want, context=None):
-    assert got == want, 'got %r, expected %r%s' % (
+    assert got == want, 'got %.1000r, expected %.1000r%s' % (
         got, want, '; answer: %s' % context if context is not None else '')
 
 

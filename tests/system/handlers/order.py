@@ -1,0 +1,85 @@
+#!/usr/bin/python3 -ISB
+"""Takes an order; see order.c, which takes the same words."""
+import os
+import signal
+import sqlite3
+import sys
+import time
+
+folder, words = sys.argv[1], sys.argv[2:]
+token = os.environ['ONCE_TOKEN']
+size = 0
+
+
+def ledger(text):
+    with open(folder + '/ledger', 'a') as f:
+        f.write('%s %s\n' % (os.environ['ONCE_ATTEMPT'], text))
+
+
+def gate(name):
+    with open('%s/%s.here' % (folder, name), 'w') as f:
+        f.write('%d\n' % os.getpid())
+    open('%s/%s.open' % (folder, name)).readline()
+
+
+def out(data):
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def order(end):
+    db = sqlite3.connect(os.environ['ONCE_DATABASE'], timeout=5,
+                         isolation_level=None)
+    try:
+        db.execute('BEGIN IMMEDIATE')
+        db.execute("INSERT INTO once_checkpoint(token, recovery_point) "
+                   "VALUES (?, 'ordered')", (token,))
+        cursor = db.execute('INSERT INTO orders(note) VALUES (?)',
+                            (os.environ['ONCE_KEY'],))
+        db.execute("INSERT INTO once_outbox(token, topic, payload) "
+                   "VALUES (?, 'mail', ?)", (token, 'thanks'))
+        body = b'order %d\n' % cursor.lastrowid + b'x' * size
+        db.execute('INSERT INTO once_response(token, status, headers, body) '
+                   'VALUES (?, ?, ?, ?)',
+                   (token, 201, 'Content-Type: text/plain\r\nX-By: python\r\n'
+                    'X-Twice: 1\r\nX-Twice: 2', body))
+        db.execute(end)
+        ledger(end)
+    except sqlite3.Error as error:
+        ledger('error: %s' % error)
+    db.close()
+
+
+for word in words:
+    word, _, value = word.partition('=')
+    if word == 'order':
+        order('COMMIT')
+    elif word == 'rollback':
+        order('ROLLBACK')
+    elif word == 'gate':
+        gate(value)
+    elif word == 'size':
+        size = int(value)
+    elif word == 'escape':
+        # What goes on is a process of its own, without the attempt's lock.
+        if os.fork() != 0:
+            time.sleep(1000)
+        os.setsid()
+        os.closerange(0, 64)
+        os.open('/dev/null', os.O_RDWR)
+    elif word == 'print':
+        out(b'Status: %s\r\nX-Printed: yes\r\n\r\nprinted\n' % value.encode())
+    elif word == 'flood':
+        out(b'Status: 200\r\n\r\n' + b'f' * 10000000)
+    elif word == 'garbage':
+        out(b'no head at all\n')
+    elif word == 'outcome':
+        out(b'Status: 200\r\nIdempotency-Outcome: %s\r\n\r\n' %
+            value.encode())
+    elif word == 'exit':
+        sys.exit(int(value))
+    elif word == 'signal':
+        os.kill(os.getpid(), int(value))
+        signal.pause()
+    elif word == 'sleep':
+        signal.pause()
