@@ -38,6 +38,12 @@ clock_mono(void)
 }
 
 int64_t
+clock_mono_us(void)
+{
+	return read_nanoseconds(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t
 clock_wall(void)
 {
 	return read_clock(CLOCK_REALTIME);

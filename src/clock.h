@@ -2,6 +2,7 @@
  * The only room that reads time.  Every name says which time:
  *
  *   mono   milliseconds since some point; only differences mean anything
+ *          (mono_us: microseconds, to time something short)
  *   wall   milliseconds since 1970; jumps; for people, never for deadlines
  *   store  milliseconds counted by a key store: clock_boot() plus the offset
  *          that the store keeps for this boot.  All deadlines in the store are
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 int64_t clock_mono(void);
+int64_t clock_mono_us(void);
 int64_t clock_wall(void);
 
 /* Milliseconds since boot, suspended time included: CLOCK_BOOTTIME. */

@@ -22,6 +22,7 @@ committer_list_init(struct committer_list *l)
 {
 	l->first = NULL;
 	l->last = &l->first;
+	l->n = 0;
 }
 
 void
@@ -30,6 +31,7 @@ committer_list_add(struct committer_list *l, struct op *op)
 	op->next = NULL;
 	*l->last = op;
 	l->last = &op->next;
+	l->n++;
 }
 
 struct op *
@@ -39,6 +41,7 @@ committer_list_take(struct committer_list *l)
 
 	if (op == NULL)
 		return NULL;
+	l->n--;
 	l->first = op->next;
 	if (l->first == NULL)
 		l->last = &l->first;
@@ -54,6 +57,7 @@ committer_list_remove(struct committer_list *l, struct op *op)
 	for (p = &l->first; *p != NULL; p = &(*p)->next) {
 		if (*p != op)
 			continue;
+		l->n--;
 		*p = op->next;
 		if (l->last == &op->next)
 			l->last = p;
@@ -135,9 +139,8 @@ committer_stop(struct committer *c)
 	free(c);
 }
 
-/* What a caller is told, as who watches sees it; under the lock. */
-static enum rc
-tell(struct committer *c, enum rc rc)
+enum rc
+committer_tell(struct committer *c, enum rc rc)
 {
 	c->health.last = rc == RC_LOST ? RC_OK : rc;
 	if (c->health.last != RC_OK)
@@ -153,12 +156,52 @@ committer_health(struct committer *c, struct committer_health *health)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* Until it is told, or then; false: it was not. */
+static bool
+wait_until(struct op *op, const struct timespec *until)
+{
+	while (sem_clockwait(&op->wake, CLOCK_MONOTONIC, until) == -1)
+		if (errno == ETIMEDOUT)
+			return false;
+	return atomic_load(&op->told);
+}
+
+static enum rc
+wait_told(struct op *op)
+{
+	while (sem_wait(&op->wake) == -1)
+		assert(errno == EINTR);
+	assert(atomic_load(&op->told));
+	return op->rc;
+}
+
+/* Its caller's time is up. */
+static enum rc
+withdraw(struct committer *c, struct op *op)
+{
+	enum rc rc = RC_OK;
+	bool begun = false;
+
+	pthread_mutex_lock(&c->mutex);
+	if (op->stage == OP_DONE)
+		begun = true;
+	else if (op->kind == OP_SETTLE) {
+		op->left = true;
+		c->health.unrecorded++;
+		rc = committer_tell(c, RC_PENDING);
+	} else if (op->stage == OP_QUEUED) {
+		committer_list_remove(&c->queue, op);
+		rc = op->rc = committer_tell(c, RC_BUSY);
+	} else
+		begun = true;
+	pthread_mutex_unlock(&c->mutex);
+	return begun ? wait_told(op) : rc;
+}
+
 enum rc
 committer_do(struct committer *c, struct op *op)
 {
 	struct timespec until;
-	enum rc rc;
-	bool patient = true;
 
 	FAULT(OP_ASKED);
 	until = committer_timespec(clock_mono() + c->busy_timeout);
@@ -169,33 +212,10 @@ committer_do(struct committer *c, struct op *op)
 	}
 	op->stage = OP_QUEUED;
 	committer_list_add(&c->queue, op);
+	pthread_mutex_unlock(&c->mutex);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
-	while (op->stage != OP_DONE) {
-		if (!patient)
-			pthread_cond_wait(&op->done, &c->mutex);
-		else if (pthread_cond_timedwait(&op->done, &c->mutex, &until) ==
-		    ETIMEDOUT) {
-			patient = false;
-			if (op->stage == OP_DONE)
-				break;
-			if (op->kind == OP_SETTLE) {
-				op->left = true;
-				c->health.unrecorded++;
-				rc = tell(c, RC_PENDING);
-				pthread_mutex_unlock(&c->mutex);
-				return rc;
-			}
-			if (op->stage == OP_QUEUED) {
-				committer_list_remove(&c->queue, op);
-				op->rc = RC_BUSY;
-				break;
-			}
-		}
-	}
-	rc = tell(c, op->rc);
-	pthread_mutex_unlock(&c->mutex);
-	return rc;
+	return wait_until(op, &until) ? op->rc : withdraw(c, op);
 }
 
 bool

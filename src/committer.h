@@ -1,7 +1,8 @@
 /*
  * All writes of a store: one thread with the one connection that writes.  It
  * takes the lock, then whatever operations have queued up, one after the
- * other, then one COMMIT, and wakes who waits.
+ * other, then one COMMIT, and wakes who waits.  Where syncs are slow it waits a
+ * little for more of them before that.
  *
  * One operation's failure stays its own: a group that failed is rolled back
  * and tried again singly; a large answer is a group of its own.

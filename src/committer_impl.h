@@ -9,10 +9,11 @@
 
 #include "committer.h"
 
-/* Operations in order, linked by .next; take gives NULL when it is empty, and
+/* n operations in order, linked by .next; take gives NULL when it is empty, and
  * remove says whether it was there. */
 struct committer_list {
 	struct op *first, **last;
+	unsigned n;
 };
 void committer_list_init(struct committer_list *);
 void committer_list_add(struct committer_list *, struct op *);
@@ -32,16 +33,27 @@ struct committer {
 	bool closing;
 	uint64_t generation, work_generation;
 	struct committer_health health;
+	unsigned expected; /* who may ask soon: see committer_gather.c */
 
 	/* the thread's own */
 	bool tainted;
 	uint64_t checkpoint_at;
 	int64_t cut_at;    /* mono: when to try again */
 	int64_t closed_at; /* mono: when closing was noticed, or 0 */
+	int64_t took[2];   /* us: the last commits */
 };
 
 /* For waiting on a condition until then, ms of clock_mono(). */
 struct timespec committer_timespec(int64_t mono);
+
+/* What a caller is told, as who watches sees it; under the lock. */
+enum rc committer_tell(struct committer *, enum rc);
+
+/* Waits for more operations, where that is worth it; under the lock. */
+void committer_gather(struct committer *);
+
+/* A commit took that long. */
+void committer_took(struct committer *, int64_t us);
 
 void *committer_thread(void *);
 

@@ -41,34 +41,64 @@
 /* Between two tries to cut a log that is too long: ms. */
 #define CUT_PAUSE 100
 
-/* Its caller learns, or it is freed if he is gone. */
+/* Nobody waits for it any more. */
+static void
+end_left(struct op *op)
+{
+	log_event(op->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
+	    NULL, LOG_I("id", op->settle.settlement.id),
+	    LOG_S("result", rc_text(op->rc)));
+	store_op_release(op);
+	free(op);
+}
+
+/*
+ * Their callers learn, without the lock: each would only wait for it.  Once
+ * told an operation is its caller's again.
+ */
+static void
+tell(struct committer *c, struct committer_list *group)
+{
+	struct op *op;
+	bool news = false;
+
+	pthread_mutex_lock(&c->mutex);
+	for (op = group->first; op != NULL; op = op->next) {
+		op->stage = OP_DONE;
+		if (op->rc == RC_OK && store_op_makes_work(op)) {
+			c->generation += store_op_has_settled(op);
+			c->work_generation++;
+			news = true;
+		}
+		if (op->left)
+			c->health.unrecorded--;
+		else
+			(void)committer_tell(c, op->rc);
+	}
+	c->expected = group->n + c->queue.n;
+	if (news)
+		pthread_cond_broadcast(&c->settled);
+	pthread_mutex_unlock(&c->mutex);
+	while ((op = committer_list_take(group)) != NULL) {
+		if (op->left)
+			end_left(op);
+		else {
+			atomic_store(&op->told, true);
+			sem_post(&op->wake);
+		}
+		FAULT(COMMIT_TOLD);
+	}
+}
+
 static void
 finish(struct committer *c, struct op *op, enum rc rc)
 {
-	bool left;
+	struct committer_list one;
 
-	pthread_mutex_lock(&c->mutex);
 	op->rc = rc;
-	op->stage = OP_DONE;
-	if (rc == RC_OK && store_op_makes_work(op)) {
-		c->generation += store_op_has_settled(op);
-		c->work_generation++;
-		pthread_cond_broadcast(&c->settled);
-	}
-	left = op->left;
-	if (left)
-		c->health.unrecorded--;
-	else
-		pthread_cond_signal(&op->done);
-	pthread_mutex_unlock(&c->mutex);
-	FAULT(COMMIT_TOLD);
-	if (!left)
-		return;
-	log_event(rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement", NULL,
-	    LOG_I("id", op->settle.settlement.id),
-	    LOG_S("result", rc_text(rc)));
-	store_op_release(op);
-	free(op);
+	committer_list_init(&one);
+	committer_list_add(&one, op);
+	tell(c, &one);
 }
 
 /* A settlement is tried again later. */
@@ -114,15 +144,19 @@ static enum rc
 end(struct committer *c, enum rc rc)
 {
 	uint64_t before = db_commits(c->db);
+	int64_t begun;
 
 	if (rc == RC_OK) {
 		FAULT(COMMIT_READY);
+		begun = clock_mono_us();
 		rc = db_commit(c->db);
 		FAULT(COMMIT_DONE);
 		if (rc != RC_OK)
 			c->tainted = true;
-		else if (db_commits(c->db) != before)
+		else if (db_commits(c->db) != before) {
 			c->tainted = false;
+			committer_took(c, clock_mono_us() - begun);
+		}
 	}
 	if (rc != RC_OK)
 		db_rollback(c->db);
@@ -139,18 +173,26 @@ harden(struct committer *c, const struct op *op)
 	return RC_OK;
 }
 
-/* It is committed; hardened says whether that was enough where it had to be
+/* They are committed; hardened says whether that was enough where it had to be
  * more.  A settlement is then as good as done, but nobody is told. */
 static void
-conclude(struct committer *c, struct op *op, enum rc hardened)
+conclude(struct committer *c, struct committer_list *group, enum rc hardened)
 {
-	if (hardened == RC_OK || !store_op_hardens(op)) {
-		finish(c, op, op->rc);
-		return;
+	struct committer_list done;
+	struct op *op;
+
+	committer_list_init(&done);
+	while ((op = committer_list_take(group)) != NULL) {
+		if (hardened == RC_OK || !store_op_hardens(op)) {
+			committer_list_add(&done, op);
+			continue;
+		}
+		if (op->kind == OP_SETTLE)
+			op->settle.sealed = true;
+		fail(c, op, hardened);
 	}
-	if (op->kind == OP_SETTLE)
-		op->settle.sealed = true;
-	fail(c, op, hardened);
+	if (done.first != NULL)
+		tell(c, &done);
 }
 
 /* Waits for the lock until then, or for a slice. */
@@ -191,7 +233,7 @@ clean(struct committer *c)
 static void
 run_singly(struct committer *c, struct committer_list *group)
 {
-	struct committer_list failed;
+	struct committer_list failed, one;
 	struct op *op;
 	int64_t until;
 	enum rc rc;
@@ -204,7 +246,9 @@ run_singly(struct committer *c, struct committer_list *group)
 			rc = end(c, run_one(c, op));
 		if (rc == RC_OK) {
 			metrics_observe(METRICS_COMMIT_BATCH, 1);
-			conclude(c, op, harden(c, op));
+			committer_list_init(&one);
+			committer_list_add(&one, op);
+			conclude(c, &one, harden(c, op));
 		} else {
 			op->rc = rc;
 			committer_list_add(&failed, op);
@@ -230,9 +274,7 @@ run_group(struct committer *c, struct committer_list *group)
 	rc = end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, n);
-		rc = harden(c, group->first);
-		while ((op = committer_list_take(group)) != NULL)
-			conclude(c, op, rc);
+		conclude(c, group, harden(c, group->first));
 		return;
 	}
 	if (group->first->next != NULL)
@@ -376,6 +418,8 @@ wait_for_work(struct committer *c)
 		}
 	}
 	more = c->queue.first != NULL;
+	if (more)
+		committer_gather(c);
 	pthread_mutex_unlock(&c->mutex);
 	return more;
 }

@@ -20,14 +20,9 @@
 void
 store_op_init(struct op *op, enum op_kind kind)
 {
-	pthread_condattr_t attr;
-
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&op->done, &attr);
-	pthread_condattr_destroy(&attr);
+	sem_init(&op->wake, 0, 0);
 }
 
 void
@@ -57,7 +52,7 @@ store_op_release(struct op *op)
 	case OP_CLOCK:
 		break;
 	}
-	pthread_cond_destroy(&op->done);
+	sem_destroy(&op->wake);
 }
 
 bool

@@ -12,7 +12,8 @@
 #ifndef STORE_OPS_H
 #define STORE_OPS_H
 
-#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "db.h"
 #include "store.h"
@@ -141,7 +142,10 @@ struct op {
 	enum op_stage stage;
 	bool left; /* its caller is gone: free it when done */
 	int64_t retry_at, pause;
-	pthread_cond_t done;
+	/* told is set, then wake is posted, without the lock: who waits finds
+	 * all that the run left in the operation. */
+	atomic_bool told;
+	sem_t wake;
 	struct op *next;
 };
 

@@ -1,0 +1,165 @@
+/*
+ * committer_gather: for whom the committer waits, and for whom not.  A sync of
+ * an hour makes it certain: a wait that should not be does not end.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "committer_impl.h"
+
+#define HOUR ((int64_t)3600 * 1000000)
+
+static struct committer c;
+static struct op op[3];
+
+static int
+setup(void **state)
+{
+	pthread_condattr_t attr;
+
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	memset(op, 0, sizeof(op));
+	committer_list_init(&c.queue);
+	pthread_mutex_init(&c.mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c.work, &attr);
+	pthread_condattr_destroy(&attr);
+	committer_list_add(&c.queue, &op[0]);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	pthread_cond_destroy(&c.work);
+	pthread_mutex_destroy(&c.mutex);
+	return 0;
+}
+
+/* Gathers, while another thread does what it is given; how many are queued. */
+static unsigned
+gather(void *(*other)(void *))
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&c.mutex);
+	if (other != NULL)
+		assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+	committer_gather(&c);
+	pthread_mutex_unlock(&c.mutex);
+	if (other != NULL)
+		pthread_join(thread, NULL);
+	return c.queue.n;
+}
+
+static void
+syncs_took(int64_t before, int64_t last)
+{
+	committer_took(&c, before);
+	committer_took(&c, last);
+}
+
+/* The lock is free only while somebody waits. */
+static void *
+two_come(void *arg)
+{
+	(void)arg;
+	for (int i = 1; i < 3; i++) {
+		pthread_mutex_lock(&c.mutex);
+		committer_list_add(&c.queue, &op[i]);
+		pthread_mutex_unlock(&c.mutex);
+		pthread_cond_signal(&c.work);
+	}
+	return NULL;
+}
+
+static void *
+close_it(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&c.mutex);
+	c.closing = true;
+	pthread_mutex_unlock(&c.mutex);
+	pthread_cond_signal(&c.work);
+	return NULL;
+}
+
+static void
+where_syncs_are_slow_it_waits_until_those_it_told_are_back(void **state)
+{
+	(void)state;
+	c.expected = 3;
+	syncs_took(HOUR, HOUR);
+	assert_int_equal(gather(two_come), 3);
+}
+
+static void
+a_lone_caller_waits_for_nobody(void **state)
+{
+	(void)state;
+	c.expected = 1;
+	syncs_took(HOUR, HOUR);
+	assert_int_equal(gather(NULL), 1);
+}
+
+static void
+one_slow_sync_is_not_a_slow_disk(void **state)
+{
+	(void)state;
+	c.expected = 2;
+	syncs_took(300, HOUR);
+	assert_int_equal(gather(NULL), 1);
+	syncs_took(HOUR, 300);
+	assert_int_equal(gather(NULL), 1);
+}
+
+static void
+who_does_not_come_back_is_not_waited_for_longer_than_a_sync(void **state)
+{
+	(void)state;
+	c.expected = 3;
+	syncs_took(4000, 4000);
+	assert_int_equal(gather(NULL), 1);
+}
+
+static void
+closing_ends_the_wait(void **state)
+{
+	(void)state;
+	c.expected = 2;
+	syncs_took(HOUR, HOUR);
+	assert_int_equal(gather(close_it), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    where_syncs_are_slow_it_waits_until_those_it_told_are_back,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_lone_caller_waits_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    one_slow_sync_is_not_a_slow_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    who_does_not_come_back_is_not_waited_for_longer_than_a_sync,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    closing_ends_the_wait, setup, teardown),
+	};
+
+	alarm(300);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
