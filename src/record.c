@@ -6,7 +6,8 @@
  *
  *   1. A record has an identity (id > 0), a recipe for its fingerprint and a
  *      downstream key, and its state is none of "there is no record".
- *   2. It has been attempted at least once, unless it is pending.
+ *   2. It has been attempted at least once, unless it is pending, or nobody
+ *      took it up and its retention completed it, and made it a marker then.
  *   3. It has a token exactly while it is in_progress, or unsealed: so an
  *      attempt that lost its lease names a token that no record has.
  *   4. A completed record has the status of a final answer.  Only a completed
@@ -137,6 +138,13 @@ ends_by_age(enum record_state state)
 	return false;
 }
 
+bool
+record_may_be_unattempted(enum record_state state)
+{
+	return state == RECORD_PENDING || state == RECORD_COMPLETED ||
+	    state == RECORD_EXPIRED;
+}
+
 void
 record_check(const struct record *r)
 {
@@ -147,7 +155,7 @@ record_check(const struct record *r)
 	assert(
 	    strnlen(r->downstream, sizeof(r->downstream)) == RECORD_UUID_LEN);
 	/* 2 */
-	assert(r->attempt >= (r->state == RECORD_PENDING ? 0 : 1));
+	assert(r->attempt >= (record_may_be_unattempted(r->state) ? 0 : 1));
 	/* 3 */
 	assert(strnlen(r->token, sizeof(r->token)) ==
 	    (r->state == RECORD_IN_PROGRESS || r->unsealed ? RECORD_TOKEN_LEN

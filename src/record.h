@@ -30,7 +30,7 @@ enum record_state {
 struct record {
 	int64_t id;
 	enum record_state state;
-	int attempt; /* 1, 2, ... */
+	int attempt; /* 1, 2, ...; 0 if never begun */
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	char *recipe; /* owned; see fingerprint.h */
 	char downstream[RECORD_UUID_LEN + 1];
@@ -63,6 +63,9 @@ bool record_state_parse(const char *, enum record_state *);
 /* Whether the table allows that change.  operator: by `oncectl forget`. */
 bool record_may_change(
     enum record_state from, enum record_state to, bool by_operator);
+
+/* Whether a record may be in that state without ever having been attempted. */
+bool record_may_be_unattempted(enum record_state);
 
 /* Asserts the invariants numbered in record.c. */
 void record_check(const struct record *);
