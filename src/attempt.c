@@ -57,30 +57,38 @@ attempt_terms(const struct conf_route *rule, struct store_reservation *rv)
 	rv->on_crash = rule->on_crash;
 	rv->on_expired = rule->on_expired;
 	rv->expired_retention = rule->expired_retention;
+	rv->resource = rule->concurrent == CONF_CONCURRENT_ACCEPT;
+	if (rule->reconcile.n > 0)
+		rv->reconcile_delay = rule->reconcile_after;
 }
 
 enum rc
 attempt_prepare(struct attempt *at, struct store_reservation *rv)
 {
-	const struct conf_route *rule = at->rule;
 	enum rc rc;
 
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
-	if (rule->on_crash == CONF_CRASH_RESUME && at->tree.fd == -1) {
+	if (rv->on_crash == CONF_CRASH_RESUME && at->tree.fd == -1) {
 		if ((rc = store_attempt_lock(at->store, &at->tree)) != RC_OK)
 			return rc;
 		rv->attempt = &at->tree;
 	}
-	if (rule->reconcile.n > 0 && at->environment.len == 0) {
-		if ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK)
-			return rc;
-		rv->reconcile_delay = rule->reconcile_after;
-		rv->environment = at->environment.data;
-		rv->environment_len = at->environment.len;
-		rv->body = at->rq->body;
-		rv->body_len = at->rq->body_len;
-	}
+	return RC_OK;
+}
+
+enum rc
+attempt_keep_request(struct attempt *at, struct store_reservation *rv)
+{
+	enum rc rc;
+
+	if (at->environment.len == 0 &&
+	    (rc = cgienv_keep(at->rq, &at->environment)) != RC_OK)
+		return rc;
+	rv->environment = at->environment.data;
+	rv->environment_len = at->environment.len;
+	rv->body = at->rq->body;
+	rv->body_len = at->rq->body_len;
 	return RC_OK;
 }
 
@@ -284,6 +292,12 @@ attempt_complete(struct attempt *at)
 	if (at->settlement != NULL) {
 		at->output = at->settlement->body;
 		at->settlement->body = NULL;
+		at->answered = at->settlement->answered;
+	}
+	if (at->answered) {
+		memset(&at->outcome, 0, sizeof(at->outcome));
+		at->outcome.state = RECORD_COMPLETED;
+		at->outcome.why = "answered";
 	}
 	log_run(at);
 	if (at->recorded == RC_OK) {
@@ -310,6 +324,23 @@ answer_problem_of(struct attempt *at, struct answer *answer)
 	answer_problem(answer, &problem, at->conf, at->rq);
 }
 
+/* The handler's own answer, which is durable; false: it cannot be read. */
+static bool
+fetch(struct attempt *at, struct answer *answer)
+{
+	enum rc rc = store_answer(
+	    at->store, at->lease.id, &answer->response, &answer->spool);
+
+	if (rc == RC_OK)
+		return true;
+	log_event(LOG_ERROR, "store-unavailable", at->rq->instance,
+	    LOG_S("why", rc_text(rc)));
+	answer_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
+	    "The request was answered, but its answer cannot be read now.",
+	    at->conf, at->rq);
+	return false;
+}
+
 void
 attempt_answer(struct attempt *at, struct answer *answer)
 {
@@ -324,11 +355,15 @@ attempt_answer(struct attempt *at, struct answer *answer)
 		answer_problem_of(at, answer);
 		return;
 	}
-	response_free(&answer->response);
-	answer->response = at->response;
-	response_init(&at->response);
-	answer->spool = at->output;
-	at->output = NULL;
+	if (at->answered && !fetch(at, answer))
+		return;
+	if (!at->answered) {
+		response_free(&answer->response);
+		answer->response = at->response;
+		response_init(&at->response);
+		answer->spool = at->output;
+		at->output = NULL;
+	}
 	if (at->outcome.state == RECORD_COMPLETED)
 		replay_add_expires(
 		    at->store, &answer->response, at->expires_at);

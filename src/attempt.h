@@ -35,7 +35,9 @@ struct attempt {
 	struct cgihead head;
 	struct response response; /* its body is in output */
 	struct outcome outcome;
-	/* from attempt_complete() */
+	/* from attempt_complete(), which corrects outcome if the handler has
+	 * answered in a transaction of its own */
+	bool answered;
 	enum rc recorded;   /* RC_OK, or why the outcome is not */
 	int64_t expires_at; /* of the key, store time */
 };
@@ -48,11 +50,14 @@ void attempt_init(struct attempt *);
 void attempt_terms(const struct conf_route *, struct store_reservation *);
 
 /*
- * Before the lease is taken: gets all that may be missing later, and adds to
- * the reservation what the store is to keep for after a failure.  May be
- * called again.  RC_OK, or why there can be no attempt now.
+ * Before the lease is taken: gets all that may be missing later.  May be called
+ * again.  RC_OK, or why there can be no attempt now.
  */
 enum rc attempt_prepare(struct attempt *, struct store_reservation *);
+
+/* Adds the request to the reservation, for who runs it later, or finds out
+ * what became of it.  May be called again. */
+enum rc attempt_keep_request(struct attempt *, struct store_reservation *);
 
 void attempt_free(struct attempt *);
 

@@ -55,6 +55,11 @@
 	X(BODY_MADE) \
 	/* the reservation is durable and known here, nothing ran */ \
 	X(RESERVED) \
+	/* a request is durably queued, its client does not know: it is run */ \
+	X(ACCEPTED) \
+	/* a queued request has its lease, and nothing of it ran: to the record
+	 * it may have run */ \
+	X(JOB_CLAIMED) \
 	/* everything is ready for the handler, and it is not started: to the
 	 * record it may have run */ \
 	X(HANDLER_START) \

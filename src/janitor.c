@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "pending.h"
 #include "reap.h"
 #include "reconcile.h"
 #include "sweep.h"
@@ -26,6 +27,7 @@
 struct janitor {
 	struct confbox *confbox;
 	struct store *store;
+	struct pending *pending;
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
@@ -110,6 +112,28 @@ reconciler_main(void *arg)
 	return NULL;
 }
 
+/* What is past its retention: answered and to be deleted, or never begun. */
+static void
+reap(struct janitor *janitor)
+{
+	struct conf *conf = confbox_get(janitor->confbox);
+	int n;
+
+	report("reap", reap_pass(janitor->store, &janitor->stop, &n));
+	report("pending",
+	    pending_expire(janitor->store, conf, &janitor->stop, &n));
+	conf_unref(conf);
+}
+
+static void *
+runner_main(void *arg)
+{
+	struct janitor *janitor = arg;
+
+	pending_run(janitor->pending);
+	return NULL;
+}
+
 static void *
 sweeper_main(void *arg)
 {
@@ -133,8 +157,7 @@ sweeper_main(void *arg)
 			sweep_last = now;
 		}
 		if (now >= reap_at && !atomic_load(&janitor->stop)) {
-			report("reap",
-			    reap_pass(janitor->store, &janitor->stop, &n));
+			reap(janitor);
 			reap_last = now;
 		}
 		if (now >= tally_at)
@@ -146,12 +169,14 @@ sweeper_main(void *arg)
 /* --- beginning and end -------------------------------------------------- */
 
 static bool
-start(struct janitor *janitor, void *(*thread_main)(void *))
+start(struct janitor *janitor, unsigned n, void *(*thread_main)(void *))
 {
-	if (pthread_create(&janitor->thread[janitor->threads], NULL,
-		thread_main, janitor) != 0)
-		return false;
-	janitor->threads++;
+	for (; n > 0; n--) {
+		if (pthread_create(&janitor->thread[janitor->threads], NULL,
+			thread_main, janitor) != 0)
+			return false;
+		janitor->threads++;
+	}
 	return true;
 }
 
@@ -159,13 +184,15 @@ enum rc
 janitor_start(
     struct janitor **out, struct confbox *confbox, struct store *store)
 {
-	const unsigned threads = 2;
+	struct conf *conf = confbox_get(confbox);
+	const unsigned runners = conf->async_workers;
 	struct janitor *janitor;
 	pthread_condattr_t attr;
 
+	conf_unref(conf);
 	*out = NULL;
-	janitor =
-	    calloc(1, sizeof(*janitor) + threads * sizeof(janitor->thread[0]));
+	janitor = calloc(
+	    1, sizeof(*janitor) + (2 + runners) * sizeof(janitor->thread[0]));
 	if (janitor == NULL)
 		return RC_NOMEM;
 	janitor->confbox = confbox;
@@ -175,7 +202,10 @@ janitor_start(
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&janitor->stopping, &attr);
 	pthread_condattr_destroy(&attr);
-	if (!start(janitor, sweeper_main) || !start(janitor, reconciler_main)) {
+	janitor->pending = pending_new(store, confbox);
+	if (janitor->pending == NULL || !start(janitor, 1, sweeper_main) ||
+	    !start(janitor, 1, reconciler_main) ||
+	    !start(janitor, runners, runner_main)) {
 		janitor_stop(janitor);
 		return RC_NOMEM;
 	}
@@ -192,6 +222,8 @@ janitor_halt(struct janitor *janitor)
 	atomic_store(&janitor->stop, true);
 	pthread_cond_broadcast(&janitor->stopping);
 	pthread_mutex_unlock(&janitor->mutex);
+	if (janitor->pending != NULL)
+		pending_halt(janitor->pending);
 }
 
 void
@@ -202,6 +234,7 @@ janitor_stop(struct janitor *janitor)
 	janitor_halt(janitor);
 	while (janitor->threads > 0)
 		pthread_join(janitor->thread[--janitor->threads], NULL);
+	pending_free(janitor->pending);
 	pthread_cond_destroy(&janitor->stopping);
 	pthread_mutex_destroy(&janitor->mutex);
 	free(janitor);

@@ -1,7 +1,7 @@
 /*
  * When which pass runs: one thread sweeps and reaps, by sweep_interval and
  * reap_interval, and has the store count its keys; another reconciles, for
- * that waits for programs.
+ * that waits for programs; async_workers run what was accepted.
  */
 #ifndef JANITOR_H
 #define JANITOR_H
@@ -14,7 +14,7 @@ struct janitor;
 /* Starts the threads.  Both must outlive them. */
 enum rc janitor_start(struct janitor **, struct confbox *, struct store *);
 
-/* Begins no more passes, batches or reconcilers; does not wait. */
+/* Begins no more passes, batches or programs; does not wait. */
 void janitor_halt(struct janitor *);
 
 /* Halts it, waits for what is under way, and frees it. */

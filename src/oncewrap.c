@@ -61,13 +61,15 @@ reload(
 	if (!same_text(old->database, new->database) ||
 	    !same_text(old->socket, new->socket) ||
 	    old->workers != new->workers ||
+	    old->async_workers != new->async_workers ||
 	    old->durability != new->durability ||
 	    old->busy_timeout != new->busy_timeout ||
 	    old->max_wal != new->max_wal)
 		log_event(LOG_WARN, "reload", NULL,
 		    LOG_S("note",
-			"database, socket, workers, durability, busy_timeout "
-			"and max_wal take effect at the next start"));
+			"database, socket, workers, async_workers, "
+			"durability, busy_timeout and max_wal take effect at "
+			"the next start"));
 	conf_unref(old);
 	if (conf_shares_database(new))
 		store_share_files(store);

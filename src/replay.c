@@ -11,19 +11,21 @@
 #include "replay.h"
 
 enum rc
-replay_fetch(struct store *store, int64_t id, struct store_small *small,
-    struct answer *answer)
+replay_fetch(struct store *store, const struct record *record,
+    struct store_small *small, struct answer *answer)
 {
-	enum rc rc;
+	enum rc rc = RC_OK;
 
 	FAULT(REPLAY_FOUND);
+	if (record->unsealed && (rc = store_harden(store)) != RC_OK)
+		return rc;
 	if (small != NULL && small->is) {
 		answer->response = small->response;
 		answer->text = small->body;
 		store_small_init(small);
 		return RC_OK;
 	}
-	rc = store_answer(store, id, &answer->response, &answer->spool);
+	rc = store_answer(store, record->id, &answer->response, &answer->spool);
 	if (rc != RC_OK) {
 		response_free(&answer->response);
 		response_init(&answer->response);
@@ -43,16 +45,35 @@ replay_add_expires(
 	(void)response_add(response, "Idempotency-Expires", date);
 }
 
-void
-replay_mark(
-    struct store *store, const struct record *record, struct answer *answer)
+/*
+ * Of an unsealed key nobody knows yet: its retention begins when it is sealed,
+ * and so no earlier than now.
+ */
+static int64_t
+expiry(struct store *store, const struct conf_route *rule,
+    const struct record *record)
 {
+	int64_t earliest = store_now(store) + rule->retention;
+
+	if (record->unsealed && earliest < record->expires_at)
+		return earliest;
+	return record->expires_at;
+}
+
+void
+replay_mark(struct store *store, const struct conf_route *rule,
+    const struct record *record, struct answer *answer)
+{
+	const struct conf_list *drop = &rule->replay_drop;
 	struct response *response = &answer->response;
 
 	if (response->kind == RESPONSE_LOCAL_REDIRECT)
 		return;
 	FAULT(REPLAY_READ);
-	replay_add_expires(store, response, record->expires_at);
+	if (response->as_given)
+		response_remove(
+		    response, (const char *const *)drop->item, drop->n);
+	replay_add_expires(store, response, expiry(store, rule, record));
 	(void)response_add(response, "Idempotent-Replayed", "true");
 }
 

@@ -12,14 +12,15 @@
 /*
  * Gets the stored answer of a key into an initialised one, which a failure
  * leaves so.  small is what store_look() found with the record: if the answer
- * is there, it is taken; otherwise, or with NULL, it is read now.
- * RC_NOTFOUND: it was deleted since.
+ * is there, it is taken; otherwise, or with NULL, it is read now.  Of an
+ * unsealed record it is made durable first.  RC_NOTFOUND: it was deleted since.
  */
-enum rc replay_fetch(
-    struct store *, int64_t id, struct store_small *small, struct answer *);
+enum rc replay_fetch(struct store *, const struct record *,
+    struct store_small *small, struct answer *);
 
 /* Makes a replay of what replay_fetch() has read. */
-void replay_mark(struct store *, const struct record *, struct answer *);
+void replay_mark(struct store *, const struct conf_route *,
+    const struct record *, struct answer *);
 
 /* The answer of a key that completed without one that was kept. */
 void replay_not_kept(const struct record *, const struct conf *,

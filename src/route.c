@@ -38,6 +38,12 @@ route_is_admin(const struct conf *conf, const char *path)
 }
 
 bool
+route_is_status(const struct conf *conf, const char *path)
+{
+	return conf->status_path != NULL && is_prefix(conf->status_path, path);
+}
+
+bool
 route_guards(const struct conf *conf, const struct conf_route *route,
     const struct request *request)
 {
@@ -58,7 +64,8 @@ uint64_t
 route_body_limit(const struct conf *conf, const struct conf_route *route,
     const struct request *request)
 {
-	if (route_is_admin(conf, request->path))
+	if (route_is_admin(conf, request->path) ||
+	    route_is_status(conf, request->path))
 		return 0;
 	return route_guards(conf, route, request) ? route->max_request_body
 						  : UINT64_MAX;

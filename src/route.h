@@ -13,8 +13,10 @@
 /* Never NULL; lives as long as the configuration. */
 const struct conf_route *route_find(const struct conf *, const char *path);
 
-/* Whether a path is for oncewrap itself, and never for a handler. */
+/* Whether a path is for oncewrap itself, and never for a handler: below
+ * admin_path, or below status_path. */
 bool route_is_admin(const struct conf *, const char *path);
+bool route_is_status(const struct conf *, const char *path);
 
 /*
  * Whether a request is guarded: its method is in methods, key is not ignore,

@@ -6,6 +6,7 @@
   I3  One key, one run, unless the record says that it was released; and no
       run beside what is left of an earlier one.
 """
+import datetime
 import os
 import signal
 
@@ -39,6 +40,11 @@ def same(seen, again):
 def session(pid):
     fields = proc.stat(pid)
     return int(fields[3]) if fields else None
+
+
+def now():
+    """As oncectl writes it."""
+    return datetime.datetime.utcnow().isoformat(timespec='milliseconds') + 'Z'
 
 
 class Life:
@@ -217,6 +223,51 @@ class Life:
             if k == key and answer.code in ('handler-failed',
                                             'handler-timeout'):
                 assert state == 'unknown' or self.fate == 'resume', row
+
+    def is_past(self, key):
+        """The row of a key past its retention."""
+        row = self.once.row(key)
+        return row if row['expires_at'] < now() else None
+
+    def check_accepted(self, keys):
+        """Of requests that are accepted: whoever saw 202 is not forgotten,
+        and what is queued, or may be resumed, is run without being asked."""
+        for key, answer in self.seen:
+            if answer.status == 202:
+                assert self.once.row(key), 'I1: %s is gone' % key
+        wait_until(lambda: not any(self.once.ls('--state', s) for s in (
+            'pending', 'in_progress', 'failed_retryable')), 'all have ended')
+        rows = {row['key']: row for row in self.once.ls()}
+        for key in keys:
+            if key not in rows:
+                assert not self.runs(key), 'I1: %s is gone' % key
+                eq(self.once.post(key).status, 202)
+                self.once.wait_state(key, 'completed')
+            self.check_ended(key, self.once.row(key))
+        for line in self.t.ledger():
+            assert not line.startswith('overlap'), line
+        self.check_doctor()
+        self.end_orphans()
+
+    def check_ended(self, key, row):
+        runs = self.lines('started', key)
+        acted = {token for _, _, _, token in self.lines('acted', key)}
+        eq(len({(n, token) for _, _, n, token in runs}), len(runs), 'I3')
+        for _, _, attempt, _ in runs:
+            assert int(attempt) <= row['attempt'], 'I1: %r' % row
+        first, second = self.once.post(key), self.once.post(key)
+        if row['state'] == 'unknown':
+            eq((self.fate, row['attempt']), ('unknown', 1))
+            problem(second, 'outcome-unknown')
+        else:
+            eq(row['state'], 'completed', row)
+            assert row['attempt'] == 1 or self.fate == 'resume', row
+            assert first.body.split(b'\n')[0].decode() in acted, str(first)
+            same(first, second)
+        for k, answer in self.seen:
+            if k == key and answer.status == 201:
+                same(answer, second)
+        eq(self.lines('started', key), runs, 'I3')
 
     def check_doctor(self):
         """It finds fault with nothing but unknown outcomes."""

@@ -14,6 +14,12 @@ import scenario
 
 ALL = ('alone', 'duplicates', 'many', 'child')
 
+# A request that is accepted: it is queued, its lease is taken, its outcome is
+# stored; and the way of its run.
+QUEUED = [('accepted', n) for n in (2, 3, 4)] + \
+    [('accepted_many', n) for n in (3, 6, 9)]
+LATER = [('accepted', 1), ('accepted_many', 3)]
+LATER_LOST = LATER + [('accepted_lost', 1)]
 # The way of a request.  With the second passage a retry is on its way: after
 # a release, or to be answered from the store.
 WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
@@ -22,13 +28,14 @@ REPLAYED = [('replay', 2)]
 # Eight keys are two writes each, and two transactions at least.
 WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
-     ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3)]
+     ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3),
+     ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
 TABLE = {
-    'REQUEST_READ': WAY + REPLAYED + [('duplicates', 5)],
-    'REQUEST_TAKEN': WAY + REPLAYED + [('duplicates', 5)],
-    'FINGERPRINTED': WAY + REPLAYED + [('duplicates', 5)],
+    'REQUEST_READ': WAY + REPLAYED + [('duplicates', 5), ('accepted', 1)],
+    'REQUEST_TAKEN': WAY + REPLAYED + [('duplicates', 5), ('accepted', 1)],
+    'FINGERPRINTED': WAY + REPLAYED + [('duplicates', 5), ('accepted', 1)],
     'WAIT_OVER': [('waiting', 1), ('waiting', 3)],
     'OP_ASKED': OPERATION,
     'OP_IN_QUEUE': OPERATION,
@@ -42,18 +49,20 @@ TABLE = {
     'CHECKPOINT_AFTER': [('large', 1)],
     'BODY_MADE': [('large', 1)],
     'RESERVED': WAY,
-    'HANDLER_START': WAY,
-    'HANDLER_STARTED': WAY,
-    'HANDLER_OUTPUT': WAY + [('large', 1), ('large', 9)],
-    'HANDLER_EXITED': WAY + [('large', 1), ('lost', 1)],
-    'JUDGED': WAY + [('large', 1), ('lost', 1)],
-    'SETTLED': WAY + [('large', 1), ('lost', 1)],
+    'ACCEPTED': LATER,
+    'JOB_CLAIMED': LATER_LOST,
+    'HANDLER_START': WAY + LATER,
+    'HANDLER_STARTED': WAY + LATER,
+    'HANDLER_OUTPUT': WAY + LATER + [('large', 1), ('large', 9)],
+    'HANDLER_EXITED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
+    'JUDGED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
+    'SETTLED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
     'SETTLE_LEFT': [('held', 1)],
-    'ANSWER_READY': WAY + REPLAYED + [('large', 1), ('duplicates', 8)],
-    'ANSWER_SENT': WAY + REPLAYED + [('large', 1), ('duplicates', 8),
+    'ANSWER_READY': WAY + REPLAYED + LATER + [('large', 1), ('duplicates', 8)],
+    'ANSWER_SENT': WAY + REPLAYED + LATER + [('large', 1), ('duplicates', 8),
                                      ('lost', 1)],
-    'REPLAY_FOUND': [('replay', 1), ('duplicates', 1)],
-    'REPLAY_READ': [('replay', 1), ('duplicates', 1)],
+    'REPLAY_FOUND': [('replay', 1), ('duplicates', 1), ('accepted', 1)],
+    'REPLAY_READ': [('replay', 1), ('duplicates', 1), ('accepted', 1)],
     'SWEEP_BEFORE': [('swept', 1), ('upgrade', 1)],
     'SWEEP_AFTER': [('swept', 1)],
     'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3)],
@@ -68,11 +77,15 @@ TABLE = {
     [('upgrade', n) for n in (1, 2, 5, 9, 10, 11, 12, 17, 22, 28, 29)],
     'MIGRATE_READY': [('fresh', 1), ('upgrade', 1)],
     'MIGRATE_DONE': [('fresh', 1), ('upgrade', 1)],
-    'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1)],
-    'STOP_DRAIN': [('stopping_late', 1)],
-    'STOP_DRAINED': [('stopping', 1), ('stopping_late', 1)],
-    'STOP_STORE': [('stopping', 1), ('stopping_late', 1)],
-    'STOP_CLOSED': [('stopping', 1), ('stopping_late', 1)],
+    'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1),
+                   ('accepted_stopping', 1)],
+    'STOP_DRAIN': [('stopping_late', 1), ('accepted_stopping', 1)],
+    'STOP_DRAINED': [('stopping', 1), ('stopping_late', 1),
+                     ('accepted_stopping', 1)],
+    'STOP_STORE': [('stopping', 1), ('stopping_late', 1),
+                   ('accepted_stopping', 1)],
+    'STOP_CLOSED': [('stopping', 1), ('stopping_late', 1),
+                    ('accepted_stopping', 1)],
 }
 
 # Where a process is stopped, not killed, while another one sweeps.

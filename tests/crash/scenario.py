@@ -243,6 +243,84 @@ def stopping_late(t, *point):
     stopping(t, *point, server={'drain_timeout': '100ms'})
 
 
+def later(t, point, *words, **more):
+    return Life(t, point, *words, server={
+        'status_path': '/jobs', 'async_workers': '1', **more.pop('server', {})
+    }, defaults={'async': 'always', **more})
+
+
+def accepted(t, *point):
+    """A request is answered 202, run later, and asked for again."""
+    life = later(t, point)
+    life.arm()
+    life.post('k')
+    if point[1].startswith('REPLAY'):
+        life.once.wait_state('k', 'completed')
+        life.post('k')
+    life.dies()
+    life.start()
+    life.check_accepted(['k'])
+
+
+def accepted_many(t, *point):
+    """The same of several, with one worker for them."""
+    life = later(t, point, server={'workers': '8'})
+    life.arm()
+    parallel([lambda k=k: life.post(k) for k in KEYS])
+    life.dies()
+    life.start()
+    life.check_accepted(KEYS)
+
+
+def accepted_lost(t, *point):
+    """Its first attempt is lost by itself."""
+    life = later(t, point, 'die')
+    life.arm()
+    life.post('k')
+    life.dies()
+    life.start()
+    life.check_accepted(['k'])
+
+
+def accepted_stopping(t, *point):
+    """SIGTERM while one of them stands at the gate, and one waits."""
+    life = later(t, point, 'gate', server={'drain_timeout': '100ms'})
+    gate = life.gate()
+    life.arm()
+    life.post('k')
+    gate.wait()
+    life.post('waits')
+    life.once.term()
+    life.dies()
+    gate.open(SOME)
+    life.start()
+    life.check_accepted(['k', 'waits'])
+
+
+def abandoned(t, *point):
+    """A request is past its retention, and nobody has begun it."""
+    life = later(t, point, 'gate')
+    life.once.routes['/short'] = {'retention': '50ms', 'on_expired': 'gone'}
+    gate = life.gate()
+    life.start()
+    life.post('k')
+    gate.wait()
+    life.post('short', path='/short')
+    life.once.kill()
+    life.end_orphans()
+    past = wait_until(lambda: life.is_past('short'), 'it is past')
+    eq(past['state'], 'pending')
+    life.arm()
+    life.dies()
+    gate.open(SOME)
+    life.once.server['reap_interval'] = '50ms'
+    life.start()
+    life.check_accepted(['k'])
+    life.once.wait_state('short', 'expired')
+    problem(life.once.post('short', path='/short'), 'key-expired')
+    eq(life.runs('short'), 0)
+
+
 def two(t, point):
     """A process that is stopped at the point, and another that sweeps."""
     life = Life(t, point, stop=True)

@@ -189,6 +189,41 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 	assert_non_null(conf);
 	assert_false(route_is_admin(conf, "/"));
 	assert_false(route_is_admin(conf, "/metrics"));
+	assert_false(route_is_status(conf, "/"));
+	conf_unref(conf);
+}
+
+static void
+what_is_below_status_path_is_for_no_handler(void **state)
+{
+	static const struct {
+		const char *path;
+		bool status;
+	} rows[] = {
+		{ "/jobs", true },
+		{ "/jobs/", true },
+		{ "/jobs/0123/result", true },
+		{ "/jobsite", false },
+		{ "/once", false },
+		{ "/", false },
+	};
+	struct conf *conf = parse("[server]\nadmin_path = /once\n"
+				  "status_path = /jobs/\n"
+				  "[route /jobs/0123]\nkey = required\n");
+	struct request request = { .method = "POST", .query = "" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		request.path = rows[i].path;
+		if (route_is_status(conf, rows[i].path) != rows[i].status)
+			fail_msg("%s", rows[i].path);
+		if (rows[i].status)
+			assert_int_equal(
+			    route_body_limit(
+				conf, route_find(conf, rows[i].path), &request),
+			    0);
+	}
+	assert_false(route_is_admin(conf, "/jobs"));
 	conf_unref(conf);
 }
 
@@ -202,6 +237,7 @@ main(void)
 		cmocka_unit_test(guard_needs_method_and_key),
 		cmocka_unit_test(guard_goes_by_the_key_header_configured),
 		cmocka_unit_test(what_is_below_admin_path_is_for_no_handler),
+		cmocka_unit_test(what_is_below_status_path_is_for_no_handler),
 	};
 
 	return cmocka_run_group_tests_name("route", tests, NULL, NULL);

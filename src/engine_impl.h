@@ -1,0 +1,53 @@
+/*
+ * What the files of the request path share; nobody else includes it.
+ */
+#ifndef ENGINE_IMPL_H
+#define ENGINE_IMPL_H
+
+#include <stdatomic.h>
+
+#include "attempt.h"
+#include "crew.h"
+#include "key.h"
+#include "engine.h"
+
+struct engine {
+	struct store *store;
+	struct crew *crew;
+	atomic_uint waiting; /* requests that hold a worker for another one */
+	unsigned max_waiting;
+	atomic_bool hurry; /* nobody waits any more */
+};
+
+struct job {
+	struct engine *engine;
+	const struct conf *conf;
+	const struct request *rq;
+	const struct conf_route *rule;
+	struct answer *answer;
+	bool later; /* to be accepted now, and run later */
+	/* from identify() and take_fingerprint() */
+	struct key key;
+	struct buf scope, recipe;
+	struct store_reservation reservation;
+	/* from reserve(): what stands in the way; or the attempt's lease, or a
+	 * place in the queue */
+	struct record record;
+	struct store_small small;
+	bool again; /* it was released before */
+	struct attempt attempt;
+	struct store_ticket ticket;
+};
+
+/* For use as `return engine_refuse(...)`: a stage that refuses is false. */
+bool engine_refuse(struct job *, enum problem_code, const char *detail);
+bool engine_refuse_store(struct job *, enum rc);
+
+/*
+ * Wins the reservation, or finds what stands in its way; waits for a run under
+ * way if the route says so.  False: the store failed, or its queue is full, and
+ * that is answered.
+ */
+bool engine_reserve(struct job *, enum decision *);
+
+#endif

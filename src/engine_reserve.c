@@ -1,0 +1,171 @@
+/*
+ * The reservation: reads the record, decides, and takes what is to be had.
+ * What was read is looked at again within the transaction that takes it.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "decide.h"
+#include "fault.h"
+#include "fingerprint.h"
+#include "metrics.h"
+#include "replay.h"
+
+#include "engine_impl.h"
+
+/* A record that keeps changing under us would be a bug. */
+#define RESERVE_TRIES 8
+
+/*
+ * Reads the record.  If it was made by another recipe than the route's, the
+ * fingerprint is taken again by that one, and stays so: this request is now
+ * compared, and reserved if it may, in the way of the first.
+ */
+static enum rc
+look(struct job *job, enum decision *decision)
+{
+	struct store_reservation *rv = &job->reservation;
+	const int64_t now = store_now(job->engine->store);
+	struct record *record = &job->record;
+	enum rc rc;
+	bool same;
+
+	record_free(record);
+	store_small_free(&job->small);
+	rc = store_look(job->engine->store, &rv->identity, record, &job->small);
+	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
+		job->again = false;
+		*decision = DECIDE_RUN;
+		return RC_OK;
+	}
+	if (rc != RC_OK)
+		return rc;
+	record_check(record);
+	if (strcmp(record->recipe, rv->recipe) != 0) {
+		buf_clear(&job->recipe);
+		if ((rc = buf_adds(&job->recipe, record->recipe)) != RC_OK)
+			return rc;
+		rv->recipe = job->recipe.data;
+		rc = fingerprint_make(job->rq, rv->recipe, rv->fingerprint);
+		if (rc != RC_OK)
+			return rc;
+	}
+	same = memcmp(rv->fingerprint, record->fingerprint,
+		   sizeof(rv->fingerprint)) == 0;
+	*decision = decide(record, same, now);
+	job->again = *decision == DECIDE_RUN;
+	return RC_OK;
+}
+
+/* Takes the lease, or a place in the queue, or learns what is in the way. */
+static enum rc
+take(struct job *job, enum decision *decision)
+{
+	struct store_reservation *rv = &job->reservation;
+	struct store *store = job->engine->store;
+	enum rc rc = RC_OK;
+
+	record_free(&job->record);
+	if (job->later || rv->reconcile_delay != 0)
+		rc = attempt_keep_request(&job->attempt, rv);
+	if (rc == RC_OK && job->later)
+		return store_accept(store, rv, job->conf->async_queue,
+		    &job->ticket, decision, &job->record);
+	if (rc == RC_OK)
+		rc = attempt_prepare(&job->attempt, rv);
+	if (rc == RC_OK)
+		rc = store_reserve(
+		    store, rv, &job->attempt.lease, decision, &job->record);
+	return rc;
+}
+
+/*
+ * Looks, and gets what there is to be had: the stored answer, the lease, or a
+ * place in the queue.  Where somebody was faster, what they left is looked at
+ * again.
+ */
+static enum rc
+look_and_take(struct job *job, enum decision *decision)
+{
+	enum rc rc;
+	int tries;
+
+	for (tries = 0; tries < RESERVE_TRIES; tries++) {
+		if ((rc = look(job, decision)) != RC_OK)
+			return rc;
+		if (*decision == DECIDE_REPLAY) {
+			if (!job->small.is || job->record.unsealed)
+				crew_pass(job->engine->crew);
+			rc = replay_fetch(job->engine->store, &job->record,
+			    &job->small, job->answer);
+			if (rc != RC_NOTFOUND)
+				return rc;
+			continue;
+		}
+		if (*decision != DECIDE_RUN)
+			return RC_OK;
+		crew_pass(job->engine->crew);
+		rc = take(job, decision);
+		if (rc != RC_OK || *decision == DECIDE_RUN)
+			return rc;
+	}
+	return RC_BUSY;
+}
+
+static bool
+may_wait(struct job *job)
+{
+	struct engine *engine = job->engine;
+
+	if (job->rule->concurrent != CONF_CONCURRENT_WAIT ||
+	    job->record.accepted)
+		return false;
+	if (atomic_fetch_add(&engine->waiting, 1) < engine->max_waiting)
+		return true;
+	atomic_fetch_sub(&engine->waiting, 1);
+	return false;
+}
+
+/* As what a request counts; a released key that runs again is the exception. */
+static const enum metrics_id counted[] = {
+	[DECIDE_RUN] = METRICS_RESERVE_CREATED,
+	[DECIDE_REPLAY] = METRICS_RESERVE_REPLAY,
+	[DECIDE_NOT_KEPT] = METRICS_RESERVE_REPLAY,
+	[DECIDE_GONE] = METRICS_RESERVE_REPLAY,
+	[DECIDE_BUSY] = METRICS_RESERVE_IN_PROGRESS,
+	[DECIDE_MISMATCH] = METRICS_RESERVE_KEY_MISUSE,
+	[DECIDE_UNKNOWN] = METRICS_RESERVE_UNKNOWN,
+};
+
+bool
+engine_reserve(struct job *job, enum decision *decision)
+{
+	uint64_t generation = 0;
+	int64_t until;
+	enum rc rc;
+
+	rc = look_and_take(job, decision);
+	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
+		crew_pass(job->engine->crew);
+		until = clock_mono() + job->rule->wait_time;
+		while (rc == RC_OK && *decision == DECIDE_BUSY &&
+		    !atomic_load(&job->engine->hurry) &&
+		    store_wait(job->engine->store, &generation, until)) {
+			FAULT(WAIT_OVER);
+			rc = look_and_take(job, decision);
+		}
+		atomic_fetch_sub(&job->engine->waiting, 1);
+	}
+	if (rc != RC_OK)
+		return engine_refuse_store(job, rc);
+	if (job->ticket.full)
+		return engine_refuse(job, PROBLEM_OVERLOADED,
+		    "Too many requests wait to be run; "
+		    "this one was not accepted.");
+	metrics_count(*decision == DECIDE_RUN && job->again
+		? METRICS_RESERVE_FAILED_RETRY
+		: counted[*decision]);
+	return true;
+}

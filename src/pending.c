@@ -1,0 +1,300 @@
+/*
+ * A request is claimed by compare-and-set, so several processes may share the
+ * queue, and then is an attempt like any other.  One that was lost, or could
+ * not be started, is queued again if its key was released: nobody else would
+ * come for it.  One that was answered is not, whatever the answer: who sent it
+ * sees that, and may send it again.
+ *
+ * One thread at a time looks out for work, and the others wait for its place:
+ * it leaves that with a lease in hand.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attempt.h"
+#include "backoff.h"
+#include "clock.h"
+#include "fault.h"
+#include "kept.h"
+#include "limit.h"
+#include "log.h"
+#include "pass.h"
+#include "route.h"
+#include "uuid.h"
+#include "pending.h"
+
+/* How often it is looked for what other processes have accepted, and for what
+ * is due again after a pause: ms. */
+#define LOOK 500
+
+/* After the first loss there is no pause, after the second this one, which
+ * doubles up to the other: ms. */
+#define PAUSE     1000
+#define PAUSE_MAX 3600000
+
+struct pending {
+	struct store *store;
+	struct confbox *confbox;
+	atomic_bool stop;
+	pthread_mutex_t lookout; /* held by who looks out */
+	uint64_t generation;     /* the lookout's */
+};
+
+/* A request that was claimed. */
+struct work {
+	struct store_job job;
+	struct conf *conf;
+	struct attempt attempt;
+};
+
+static void
+work_init(struct work *w, struct pending *p)
+{
+	memset(w, 0, sizeof(*w));
+	attempt_init(&w->attempt);
+	w->attempt.store = p->store;
+	w->conf = confbox_get(p->confbox);
+	w->attempt.conf = w->conf;
+}
+
+static void
+work_free(struct work *w)
+{
+	attempt_free(&w->attempt);
+	store_job_free(&w->job);
+	conf_unref(w->conf);
+}
+
+/* --- claiming ----------------------------------------------------------- */
+
+/* RC_NOTFOUND: nothing is due.  RC_LOST: somebody was faster. */
+static enum rc
+claim(struct work *w)
+{
+	struct attempt *at = &w->attempt;
+	struct store_reservation rv;
+	enum rc rc;
+
+	if ((rc = store_job_next(at->store, &w->job)) != RC_OK)
+		return rc;
+	at->rule = route_find(w->conf, w->job.path);
+	at->key = w->job.key;
+	at->scope = w->job.scope;
+	memset(&rv, 0, sizeof(rv));
+	attempt_terms(at->rule, &rv);
+	if ((rc = attempt_prepare(at, &rv)) != RC_OK)
+		return rc;
+	return store_job_start(at->store, &w->job, &rv, &at->lease);
+}
+
+static void
+report(enum rc rc)
+{
+	if (rc != RC_OK && rc != RC_NOTFOUND && rc != RC_LOST)
+		log_event(LOG_ERROR, "pass-failed", NULL,
+		    LOG_S("pass", "pending"), LOG_S("why", rc_text(rc)));
+}
+
+/* Waits for work.  False: there is to be no more. */
+static bool
+look_out(struct pending *p, struct work *w)
+{
+	enum rc rc;
+	int n;
+
+	while (!atomic_load(&p->stop)) {
+		work_init(w, p);
+		rc = pending_expire(p->store, w->conf, &p->stop, &n);
+		if (rc == RC_OK)
+			rc = claim(w);
+		if (rc == RC_OK)
+			return true;
+		report(rc);
+		work_free(w);
+		if (rc != RC_LOST)
+			(void)store_wait_work(
+			    p->store, &p->generation, clock_mono() + LOOK);
+	}
+	return false;
+}
+
+/* --- running ------------------------------------------------------------ */
+
+/* ms until the next attempt after so many that were lost. */
+static int64_t
+pause_after(int attempts)
+{
+	if (attempts <= 1)
+		return 0;
+	return backoff_pause(PAUSE, attempts - 1, PAUSE_MAX, arc4random());
+}
+
+/* Whether the attempt ended without a word of the program. */
+static bool
+was_cut_off(const struct attempt *at)
+{
+	return at->facts.run.end == RUN_NOT_STARTED ||
+	    outcome_is_lost(&at->facts.run);
+}
+
+static void
+work(struct work *w)
+{
+	struct attempt *at = &w->attempt;
+	struct kept kept;
+	enum rc rc;
+
+	FAULT(JOB_CLAIMED);
+	rc = kept_load(at->store, w->job.id, w->job.path, &kept);
+	at->rq = &kept.rq;
+	if (rc == RC_OK)
+		attempt_run(at);
+	else {
+		log_event(LOG_ERROR, "handler-not-started", kept.rq.instance,
+		    LOG_S("path", w->job.path), LOG_S("key", w->job.key),
+		    LOG_S("why", rc_text(rc)));
+		at->facts.run.end = RUN_NOT_STARTED;
+	}
+	attempt_judge(at);
+	if (was_cut_off(at))
+		at->settlement->requeue = pause_after(at->lease.attempt);
+	attempt_complete(at);
+	at->rq = NULL; /* it was lent */
+	kept_free(&kept);
+}
+
+void
+pending_run(struct pending *p)
+{
+	struct work w;
+	bool any = true;
+
+	while (any) {
+		pthread_mutex_lock(&p->lookout);
+		any = look_out(p, &w);
+		pthread_mutex_unlock(&p->lookout);
+		if (any) {
+			work(&w);
+			work_free(&w);
+		}
+	}
+}
+
+/* --- requests that nobody began ----------------------------------------- */
+
+/* The answer that such a request has, as one that is kept. */
+static enum rc
+make_answer(struct store_settlement *st, const struct conf *conf)
+{
+	struct problem problem;
+	char instance[] = "urn:uuid:01234567-89ab-cdef-0123-456789abcdef";
+	const char *dir =
+	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
+	struct buf text;
+	enum rc rc;
+
+	uuid_random(instance + strlen(instance) - UUID_LEN);
+	memset(&problem, 0, sizeof(problem));
+	problem.code = PROBLEM_REQUEST_EXPIRED;
+	problem.detail = "The request was accepted, "
+			 "but not begun within its retention; it never ran.";
+	problem.instance = instance;
+	buf_init(&text, LIMIT_PROBLEM);
+	rc = problem_make(
+	    &problem, conf->link, conf->dialect, &st->response, &text);
+	st->response.body = NULL;
+	if (rc == RC_OK && (st->body = spool_new(dir)) == NULL)
+		rc = RC_NOMEM;
+	if (rc == RC_OK)
+		rc = spool_write(st->body, text.data, text.len);
+	if (rc == RC_OK)
+		st->response.body = spool_bytes(st->body, &rc);
+	buf_free(&text);
+	return rc;
+}
+
+static enum rc
+expire_one(
+    struct store *store, const struct conf *conf, const struct store_job *job)
+{
+	struct store_settlement *st;
+	struct store_change change;
+	int64_t expires_at;
+	enum rc rc;
+
+	if ((st = store_settlement_new()) == NULL)
+		return RC_NOMEM;
+	st->id = job->id;
+	st->abandon = true;
+	st->state = RECORD_COMPLETED;
+	st->keep = true;
+	rc = make_answer(st, conf);
+	if (rc == RC_OK)
+		rc = store_settle(store, &st, &expires_at);
+	store_settlement_free(st);
+	if (rc != RC_OK) /* RC_LOST: somebody has begun it, or done this */
+		return rc == RC_LOST ? RC_OK : rc;
+	change.id = job->id;
+	change.scope = job->scope;
+	change.path = job->path;
+	change.key = job->key;
+	change.from = RECORD_PENDING;
+	change.to = RECORD_COMPLETED;
+	pass_log(LOG_WARN, "abandoned", &change, 1);
+	return RC_OK;
+}
+
+enum rc
+pending_expire(struct store *store, const struct conf *conf,
+    const atomic_bool *stop, int *n)
+{
+	struct store_job job;
+	enum rc rc;
+
+	for (*n = 0; !atomic_load(stop); (*n)++) {
+		rc = store_job_abandoned(store, &job);
+		if (rc == RC_NOTFOUND)
+			return RC_OK;
+		if (rc != RC_OK)
+			return rc;
+		rc = expire_one(store, conf, &job);
+		store_job_free(&job);
+		if (rc != RC_OK)
+			return rc;
+	}
+	return RC_OK;
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+struct pending *
+pending_new(struct store *store, struct confbox *confbox)
+{
+	struct pending *p;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		return NULL;
+	p->store = store;
+	p->confbox = confbox;
+	pthread_mutex_init(&p->lookout, NULL);
+	return p;
+}
+
+void
+pending_halt(struct pending *p)
+{
+	atomic_store(&p->stop, true);
+	store_wake(p->store);
+}
+
+void
+pending_free(struct pending *p)
+{
+	if (p == NULL)
+		return;
+	pthread_mutex_destroy(&p->lookout);
+	free(p);
+}

@@ -1,0 +1,352 @@
+/*
+ * Who may see it is who may use the key: the scope of the request that asks is
+ * made by the rule of the key's own route.  To all others there is no such
+ * resource, as there is none of a key past its retention.
+ *
+ * Nothing here changes a key.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cJSON.h>
+
+#include "clock.h"
+#include "decide.h"
+#include "limit.h"
+#include "log.h"
+#include "prefer.h"
+#include "replay.h"
+#include "route.h"
+#include "scope.h"
+#include "status.h"
+
+#define DIGITS "0123456789abcdef"
+#define RESULT "/result"
+
+/* A key, as two reads found it. */
+struct view {
+	struct store_status status;
+	struct record record;
+	struct store_small small;
+	enum decision decision; /* what a retry would get */
+	int64_t now;            /* store time */
+};
+
+static void
+view_free(struct view *view)
+{
+	store_status_free(&view->status);
+	record_free(&view->record);
+	store_small_free(&view->small);
+}
+
+/* What is told must be so after a crash. */
+static enum rc
+read_status(struct store *store, const char *resource, struct store_status *s)
+{
+	enum rc rc = store_status(store, resource, s);
+
+	if (rc == RC_OK && s->unsealed)
+		rc = store_harden(store);
+	return rc;
+}
+
+/* --- the document ------------------------------------------------------- */
+
+static bool
+add_text(cJSON *object, const char *name, const char *text)
+{
+	if (text == NULL)
+		return cJSON_AddNullToObject(object, name) != NULL;
+	return cJSON_AddStringToObject(object, name, text) != NULL;
+}
+
+static bool
+add_time(cJSON *object, const char *name, int64_t wall)
+{
+	char text[CLOCK_RFC3339_LEN + 1];
+
+	if (wall == 0)
+		return add_text(object, name, NULL);
+	clock_rfc3339(wall, text);
+	return add_text(object, name, text);
+}
+
+static bool
+fill(cJSON *top, const char *resource, enum record_state state,
+    const struct store_status *s)
+{
+	return add_text(top, "id", resource) &&
+	    add_text(top, "state", record_state_name(state)) &&
+	    cJSON_AddNumberToObject(top, "attempt", s->attempt) != NULL &&
+	    add_text(top, "recovery_point", s->recovery_point) &&
+	    add_time(top, "created_at", s->created_at) &&
+	    add_time(top, "updated_at", s->updated_at) &&
+	    add_time(top, "expires_at", s->expires_at);
+}
+
+static enum rc
+add_document(struct answer *answer, const char *resource,
+    enum record_state state, const struct store_status *s)
+{
+	cJSON *top = cJSON_CreateObject();
+	char *text = NULL;
+	enum rc rc = RC_NOMEM;
+
+	if (top != NULL && fill(top, resource, state, s) &&
+	    (text = cJSON_PrintUnformatted(top)) != NULL)
+		rc = buf_adds(&answer->text, text);
+	cJSON_free(text);
+	cJSON_Delete(top);
+	if (rc == RC_OK)
+		rc = response_add(
+		    &answer->response, "Content-Type", "application/json");
+	if (rc == RC_OK) {
+		answer->response.body = answer->text.data;
+		answer->response.body_len = answer->text.len;
+	}
+	return rc;
+}
+
+/* For a key that has no end yet: when to ask again. */
+static void
+add_retry_after(struct response *response, enum record_state state)
+{
+	char text[16];
+	int seconds = 0;
+
+	switch (state) {
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+	case RECORD_FAILED_RETRYABLE:
+		seconds = RETRY_AFTER_BUSY;
+		break;
+	case RECORD_UNKNOWN:
+	case RECORD_DEAD_LETTER:
+		seconds = RETRY_AFTER_UNKNOWN;
+		break;
+	case RECORD_NONE:
+	case RECORD_COMPLETED:
+	case RECORD_EXPIRED:
+		return;
+	}
+	snprintf(text, sizeof(text), "%d", seconds);
+	(void)response_add(response, "Retry-After", text);
+}
+
+/* --- 202 ---------------------------------------------------------------- */
+
+/* A path as part of a URI: RFC 3986, section 3.3. */
+static enum rc
+add_path(struct buf *out, const char *path)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789"
+				    "-._~!$&'()*+,;=:@/";
+	enum rc rc = RC_OK;
+
+	for (; *path != '\0' && rc == RC_OK; path++) {
+		if (strchr(plain, *path) != NULL)
+			rc = buf_addc(out, *path);
+		else
+			rc = buf_addf(out, "%%%02X", (unsigned char)*path);
+	}
+	return rc;
+}
+
+static void
+add_location(struct response *response, const char *base, const char *resource)
+{
+	struct buf uri;
+
+	buf_init(&uri, LIMIT_HEAD);
+	if (add_path(&uri, base) == RC_OK &&
+	    buf_addf(&uri, "/%s", resource) == RC_OK)
+		(void)response_add(response, "Location", uri.data);
+	buf_free(&uri);
+}
+
+void
+status_accepted(struct store *store, const struct conf *conf,
+    const struct request *rq, const char *resource, struct answer *answer)
+{
+	struct response *response = &answer->response;
+	struct store_status s;
+	enum rc rc;
+
+	response->status = 202;
+	/* None any more after a reload: then a retry is what is left. */
+	if (conf->status_path != NULL)
+		add_location(response, conf->status_path, resource);
+	add_retry_after(response, RECORD_PENDING);
+	if (prefer_respond_async(rq))
+		(void)response_add(
+		    response, "Preference-Applied", "respond-async");
+	(void)response_add(response, "Cache-Control", "no-store");
+	rc = read_status(store, resource, &s);
+	if (rc == RC_OK)
+		rc = add_document(answer, resource, s.state, &s);
+	if (rc != RC_OK)
+		log_event(LOG_WARN, "status-not-read", rq->instance,
+		    LOG_S("why", rc_text(rc)));
+	store_status_free(&s);
+}
+
+/* --- the resource ------------------------------------------------------- */
+
+/* Whether who asks is whom the key belongs to. */
+static enum rc
+check_scope(struct store *store, const struct conf *conf,
+    const struct request *rq, const struct store_status *s)
+{
+	const struct conf_route *rule = route_find(conf, s->path);
+	struct buf scope;
+	enum rc rc;
+	bool empty;
+
+	buf_init(&scope, LIMIT_SCOPE);
+	rc = scope_make(rq, &rule->scope, store_secret(store), &scope, &empty);
+	if (rc == RC_LIMIT ||
+	    (rc == RC_OK && strcmp(scope.data, s->scope) != 0))
+		rc = RC_NOTFOUND;
+	buf_free(&scope);
+	return rc;
+}
+
+/* RC_OK, RC_NOTFOUND: not for who asks, or the store failed. */
+static enum rc
+look(struct store *store, const struct conf *conf, const struct request *rq,
+    const char *resource, struct view *view)
+{
+	struct store_status *s = &view->status;
+	struct store_identity who;
+	enum rc rc;
+
+	memset(view, 0, sizeof(*view));
+	store_small_init(&view->small);
+	if ((rc = read_status(store, resource, s)) != RC_OK ||
+	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
+		return rc;
+	who.scope = s->scope;
+	who.path = s->path;
+	who.key = s->key;
+	rc = store_look(store, &who, &view->record, &view->small);
+	if (rc != RC_OK)
+		return rc;
+	view->now = store_now(store);
+	/* Or the key was deleted, and is another one by now. */
+	if (view->record.id != s->id ||
+	    decide_is_past(&view->record, view->now))
+		return RC_NOTFOUND;
+	view->decision = decide(&view->record, true, view->now);
+	return RC_OK;
+}
+
+/* The path below status_path: "/<id>", or "/<id>/result". */
+static bool
+parse(const char *path, char resource[RECORD_RESOURCE_LEN + 1], bool *result)
+{
+	const char *rest = path + 1 + RECORD_RESOURCE_LEN;
+
+	if (path[0] != '/' || strspn(path + 1, DIGITS) != RECORD_RESOURCE_LEN)
+		return false;
+	memcpy(resource, path + 1, RECORD_RESOURCE_LEN);
+	resource[RECORD_RESOURCE_LEN] = '\0';
+	*result = strcmp(rest, RESULT) == 0;
+	return *result || *rest == '\0';
+}
+
+static void
+show(const struct view *view, const char *resource, struct answer *answer)
+{
+	enum record_state state = view->status.state;
+
+	/* A marker already, though no pass has made it one yet. */
+	if (view->decision == DECIDE_GONE)
+		state = RECORD_EXPIRED;
+	(void)response_add(&answer->response, "Cache-Control", "no-store");
+	add_retry_after(&answer->response, state);
+	(void)add_document(answer, resource, state, &view->status);
+}
+
+/* What a retry of the request gets, or that there is none yet. */
+static enum rc
+show_result(struct store *store, const struct conf *conf,
+    const struct request *rq, struct view *view, struct answer *answer)
+{
+	const struct record *record = &view->record;
+	enum rc rc;
+
+	switch (view->decision) {
+	case DECIDE_REPLAY:
+		rc = replay_fetch(store, record, &view->small, answer);
+		if (rc == RC_OK)
+			replay_mark(store, route_find(conf, view->status.path),
+			    record, answer);
+		return rc;
+	case DECIDE_NOT_KEPT:
+		replay_not_kept(record, conf, rq, answer);
+		return RC_OK;
+	case DECIDE_GONE:
+		answer_refuse(answer, PROBLEM_KEY_EXPIRED,
+		    "This key was used, and its answer has expired.", conf, rq);
+		return RC_OK;
+	case DECIDE_RUN:
+	case DECIDE_BUSY:
+	case DECIDE_UNKNOWN:
+	case DECIDE_MISMATCH:
+		break;
+	}
+	return RC_NOTFOUND;
+}
+
+static enum rc
+get(struct store *store, const struct conf *conf, const struct request *rq,
+    struct answer *answer)
+{
+	const char *below = rq->path + strlen(conf->status_path);
+	char resource[RECORD_RESOURCE_LEN + 1];
+	struct view view;
+	enum rc rc;
+	bool result;
+
+	if (!parse(below, resource, &result))
+		return RC_NOTFOUND;
+	rc = look(store, conf, rq, resource, &view);
+	if (rc == RC_OK && result)
+		rc = show_result(store, conf, rq, &view, answer);
+	else if (rc == RC_OK)
+		show(&view, resource, answer);
+	view_free(&view);
+	return rc;
+}
+
+void
+status_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, struct answer *answer)
+{
+	enum rc rc;
+
+	assert(route_is_status(conf, rq->path));
+	if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0) {
+		answer_refuse(answer, PROBLEM_METHOD_NOT_ALLOWED,
+		    "A status resource can only be read.", conf, rq);
+		(void)response_add(&answer->response, "Allow", "GET, HEAD");
+		return;
+	}
+	rc = get(store, conf, rq, answer);
+	if (rc == RC_OK)
+		return;
+	if (rc == RC_NOTFOUND) {
+		answer_refuse(answer, PROBLEM_NOT_FOUND,
+		    "There is no such resource, or no answer yet.", conf, rq);
+		return;
+	}
+	log_event(LOG_ERROR, "store-unavailable", rq->instance,
+	    LOG_S("why", rc_text(rc)));
+	answer_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
+	    "The key store is not usable now.", conf, rq);
+}
