@@ -1,6 +1,7 @@
 """What a handler says without SQLite: oncectl checkpoint, emit, respond; and
 with its shell."""
 import os
+import shutil
 import signal
 import sqlite3
 
@@ -10,13 +11,14 @@ from answer import eq, first, problem, replay
 from base import wait_until
 from once import Background, Lock
 from test_say import EFFECTS, effects, is_nothing, is_taken, prepare, sql
+from test_store import fill, mount
 
 ALL = (('checkpoint', 'point'), ('emit', 'mail'), ('respond',))
 ANSWER = b'Status: 201\nContent-Type: text/plain\n\nsaid\n'
 
 
-def shared(t, body, **defaults):
-    once = t.once(handler=t.sh(body), conf=EFFECTS,
+def shared(t, body, database=None, **defaults):
+    once = t.once(handler=t.sh(body), conf=EFFECTS, database=database,
                   defaults=dict(defaults, share_database='yes'))
     prepare(once)
     return once
@@ -285,6 +287,34 @@ def test_the_lock_is_waited_for(t):
     lock.release()
     eq(waiting.result(), (0, ''))
     first(running.end(), 201, b'said\n')
+
+
+def test_a_full_disk(t):
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=4m')
+    running = Running(t, database=t.path('disk/once.db'))
+    fill(t)
+    eq(running.say('emit', 'mail', input=b'x' * 1000000, status=75),
+       'oncectl: emit: database or disk is full\n')
+    is_nothing(running.once)
+    os.unlink(t.path('disk/filler'))
+    running.say('emit', 'mail', input=b'x' * 1000000, status=0)
+    running.say('respond', status=0)
+    first(running.end(), 201, b'said\n')
+    eq(effects(running.once), [('mail', b'x' * 1000000)])
+
+
+def test_a_database_that_is_not_shared_with_that_user(t):
+    base.need_root()
+    once = t.once(handler=t.sh('status 201'))
+    shutil.copy(base.ONCECTL, t.path('oncectl'))
+    os.chmod(t.path('oncectl'), 0o755)
+    for args in ALL:
+        run = t.run([t.path('oncectl')] + list(args), input=ANSWER, user=1,
+                    group=1, extra_groups=[], env=dict(
+                        ONCE_DATABASE=once.database, ONCE_TOKEN='t'))
+        eq((run.returncode, run.stdout), (1, b''))
+        assert b'unable to open database file' in run.stderr, run.stderr
 
 
 def test_wrong_usage(t):

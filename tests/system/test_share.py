@@ -151,6 +151,37 @@ def test_a_handler_that_sits_on_the_lock_is_named(t):
     eq(len(once.log_lines('event=write-lock-held')), 1)
 
 
+def test_an_answer_that_cannot_be_hardened_now_holds_up_nobody_else(t):
+    held = t.gate('held')
+    gate = t.gate()
+    once = t.once(server={'busy_timeout': '1h'}, conf=EFFECTS, routes={
+        '/sits': {'handler': t.py(HOLDER), 'share_database': 'yes'},
+        '/order': {'handler': ' '.join((t.program('order'), t.dir, 'order',
+                                        'gate=gate')),
+                   'share_database': 'yes'},
+        '/other': {'handler': t.sh('status 201')}})
+    prepare(once)
+    done = once.post('d', path='/other')
+    order = Background(lambda: once.post('o', path='/order'))
+    gate.wait()
+    sits = Background(lambda: once.post('s', path='/sits'))
+    held.wait()
+    waiting = [once.begin('o', path='/order') for _ in range(5)]
+    # All five, the first of them too, wait for the lock by now or later.
+    for _ in range(20):
+        replay(once.post('d', path='/other'), done)
+        first(once.get(path='/other'), 201)
+    assert all(conn.silent() for conn in waiting)
+    held.open()
+    first(sits.result(), 201)
+    for conn in waiting:
+        answer = conn.answer()
+        eq((answer.status, answer.body, answer.replayed),
+           (201, b'order 1\n', 'true'), answer)
+    gate.open()
+    first(order.result(), 201, b'order 1\n')
+
+
 def test_a_stranger_that_sits_on_the_lock_is_named(t):
     once = t.once(handler=t.sh('status 201'), server={'busy_timeout': '5s'})
     lock = Lock(t, once.database)
