@@ -48,11 +48,11 @@ static const struct command {
 	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },
 	{ "metrics", "", 0, 0, oncectl_metrics },
-	{ "checkpoint", "NAME [--wait D]", 1, ONCECTL_WAIT,
-	    oncectl_checkpoint },
+	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]", 1,
+	    ONCECTL_WAIT | ONCECTL_EMIT, oncectl_checkpoint },
 	{ "emit", "TOPIC [--wait D] < payload", 1, ONCECTL_WAIT, oncectl_emit },
-	{ "respond", "[--wait D] < response", 0, ONCECTL_WAIT,
-	    oncectl_respond },
+	{ "respond", "[--emit TOPIC=FILE]... [--wait D] < response", 0,
+	    ONCECTL_WAIT | ONCECTL_EMIT, oncectl_respond },
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -79,6 +79,7 @@ static const struct option options[] = {
 	{ "since", required_argument, NULL, OPT_FILTER + ONCECTL_SINCE },
 	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
 	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
+	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -124,8 +125,28 @@ take_since(struct oncectl *ctl, const char *value)
 	return true;
 }
 
+/* TOPIC=FILE; a topic may be any token, and so has no "=". */
 static bool
-take_filter(struct oncectl *ctl, unsigned option, const char *value)
+take_emit(struct oncectl *ctl, char *value)
+{
+	char *equals = strchr(value, '=');
+
+	if (equals == NULL || equals == value || equals[1] == '\0') {
+		warnx("--emit: %s: not a topic, \"=\" and a file", value);
+		return false;
+	}
+	if (ctl->nemits == ONCECTL_EMITS) {
+		warnx("--emit: more than %d", ONCECTL_EMITS);
+		return false;
+	}
+	*equals = '\0';
+	ctl->emits[ctl->nemits].topic = value;
+	ctl->emits[ctl->nemits++].file = equals + 1;
+	return true;
+}
+
+static bool
+take_filter(struct oncectl *ctl, unsigned option, char *value)
 {
 	struct conf_error why;
 
@@ -156,6 +177,8 @@ take_filter(struct oncectl *ctl, unsigned option, const char *value)
 			return true;
 		warnx("--wait: %s", why.text);
 		return false;
+	case ONCECTL_EMIT:
+		return take_emit(ctl, value);
 	case ONCECTL_SINCE:
 		return take_since(ctl, value);
 	case ONCECTL_COMPLETED:

@@ -28,8 +28,12 @@ enum oncectl_option {
 	ONCECTL_NOT_EXECUTED = 64,
 	ONCECTL_SINCE = 128,
 	ONCECTL_BY_SCOPE = 256,
-	ONCECTL_WAIT = 512
+	ONCECTL_WAIT = 512,
+	ONCECTL_EMIT = 1024
 };
+
+/* How often --emit may stand. */
+#define ONCECTL_EMITS 16
 
 /* Those that say which key is meant, besides its name. */
 #define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
@@ -44,9 +48,13 @@ struct oncectl {
 	int64_t since;          /* --since, wall clock, ms; 0: any */
 	const char *downstream; /* --downstream */
 	int64_t wait;           /* --wait, ms */
-	unsigned given;         /* bits of enum oncectl_option */
-	const char *command;    /* the subcommand's name */
-	char **arg;             /* and its arguments */
+	struct {
+		const char *topic, *file;
+	} emits[ONCECTL_EMITS]; /* --emit */
+	size_t nemits;
+	unsigned given;      /* bits of enum oncectl_option */
+	const char *command; /* the subcommand's name */
+	char **arg;          /* and its arguments */
 	int nargs;
 	/* while a subcommand runs */
 	struct store *store;

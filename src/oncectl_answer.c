@@ -1,10 +1,11 @@
 /*
- * oncectl's standard input.
+ * oncectl's standard input, and files.
  */
 #include "config.h"
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,15 +14,23 @@
 
 #define READ_SIZE 65536
 
-bool
-oncectl_answer_bad(const char *why)
+static bool
+bad(const struct oncectl_input *in, const char *why)
 {
-	warnx("standard input: %s", why);
+	warnx("%s: %s", in->name != NULL ? in->name : "standard input", why);
 	return false;
 }
 
 bool
-oncectl_answer_read(struct oncectl_input *in, const char *dir, uint64_t max)
+oncectl_answer_bad(const char *why)
+{
+	const struct oncectl_input in = { NULL, 0, NULL };
+
+	return bad(&in, why);
+}
+
+static bool
+read_all(int fd, struct oncectl_input *in, const char *dir, uint64_t max)
 {
 	char bytes[READ_SIZE];
 	uint64_t room;
@@ -30,13 +39,13 @@ oncectl_answer_read(struct oncectl_input *in, const char *dir, uint64_t max)
 
 	in->length = 0;
 	if ((in->spool = spool_new(dir)) == NULL)
-		return oncectl_answer_bad(rc_text(RC_NOMEM));
+		return bad(in, rc_text(RC_NOMEM));
 	for (;;) {
-		n = read(STDIN_FILENO, bytes, sizeof(bytes));
+		n = read(fd, bytes, sizeof(bytes));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
-			return oncectl_answer_bad(strerror(errno));
+			return bad(in, strerror(errno));
 		if (n == 0)
 			return true;
 		in->length += (uint64_t)n;
@@ -45,8 +54,35 @@ oncectl_answer_read(struct oncectl_input *in, const char *dir, uint64_t max)
 			n = (ssize_t)room;
 		rc = spool_write(in->spool, bytes, (size_t)n);
 		if (rc != RC_OK)
-			return oncectl_answer_bad(rc_text(rc));
+			return bad(in, rc_text(rc));
 	}
+}
+
+bool
+oncectl_answer_read(struct oncectl_input *in, const char *dir, uint64_t max)
+{
+	bool good;
+	int fd;
+
+	if (in->name == NULL)
+		return read_all(STDIN_FILENO, in, dir, max);
+	if ((fd = open(in->name, O_RDONLY | O_CLOEXEC)) == -1)
+		return bad(in, strerror(errno));
+	good = read_all(fd, in, dir, max);
+	close(fd);
+	return good;
+}
+
+const void *
+oncectl_answer_bytes(const struct oncectl_input *in)
+{
+	enum rc rc = RC_OK;
+	const void *bytes = spool_bytes(in->spool, &rc);
+
+	if (rc == RC_OK)
+		return bytes != NULL ? bytes : "";
+	bad(in, rc_text(rc));
+	return NULL;
 }
 
 void
@@ -86,12 +122,10 @@ oncectl_answer_parse(
 		"Idempotency-Expires" };
 	const size_t kept = (size_t)spool_length(in->spool);
 	enum cgihead_verdict verdict;
-	const char *bytes;
-	enum rc rc = RC_OK;
+	const char *bytes = oncectl_answer_bytes(in);
 
-	bytes = spool_bytes(in->spool, &rc);
-	if (rc != RC_OK)
-		return oncectl_answer_bad(rc_text(rc));
+	if (bytes == NULL)
+		return false;
 	verdict = cgihead_parse(bytes, kept, true, r, head);
 	if (verdict != CGIHEAD_OK)
 		return oncectl_answer_bad(cgihead_verdict_text(verdict));

@@ -1,5 +1,6 @@
 /*
- * What is given to oncectl on standard input: an answer, or anything else.
+ * What is given to oncectl on standard input or in a file: an answer, or
+ * anything else.
  */
 #ifndef ONCECTL_ANSWER_H
 #define ONCECTL_ANSWER_H
@@ -13,14 +14,18 @@
 struct oncectl_input {
 	struct spool *spool; /* the first max bytes */
 	uint64_t length;     /* of all of it */
+	const char *name;    /* of the file; NULL: standard input */
 };
 
 /* "oncectl: standard input: why" on stderr; false. */
 bool oncectl_answer_bad(const char *why);
 
-/* Reads all of standard input and keeps max bytes; temporary files are made in
- * dir.  False: it could not, which is said. */
+/* Reads all of standard input, or of the file that is named, and keeps max
+ * bytes; temporary files are made in dir.  False: it could not, which is
+ * said. */
 bool oncectl_answer_read(struct oncectl_input *, const char *dir, uint64_t max);
+/* What was kept; NULL: it could not be read again, which is said. */
+const void *oncectl_answer_bytes(const struct oncectl_input *);
 void oncectl_answer_free(struct oncectl_input *);
 
 /*

@@ -67,53 +67,93 @@ end(const struct oncectl *ctl, struct say *say, enum rc rc)
 	return ONCECTL_REFUSED;
 }
 
+/* --- effects ------------------------------------------------------------ */
+
+/* A payload, and what it is for. */
+struct effects {
+	struct oncectl_input in[ONCECTL_EMITS];
+	struct say_effect effect[ONCECTL_EMITS];
+	size_t n;
+};
+
+static void
+effects_free(struct effects *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		oncectl_answer_free(&e->in[i]);
+}
+
+/* Reads one more; file NULL: standard input. */
+static bool
+effects_add(struct effects *e, const struct oncectl *ctl, const char *topic,
+    const char *file)
+{
+	struct oncectl_input *in = &e->in[e->n];
+	struct say_effect *effect = &e->effect[e->n];
+
+	memset(in, 0, sizeof(*in));
+	in->name = file;
+	effect->topic = topic;
+	e->n++;
+	/* One byte too many, for the view to see. */
+	if (!oncectl_answer_read(in, ctl->spool_dir, SAY_MAX + 1) ||
+	    (effect->payload = oncectl_answer_bytes(in)) == NULL)
+		return false;
+	effect->len = (size_t)spool_length(in->spool);
+	return true;
+}
+
+/* Those of --emit. */
+static bool
+effects_read(struct effects *e, const struct oncectl *ctl)
+{
+	e->n = 0;
+	for (size_t i = 0; i < ctl->nemits; i++)
+		if (!effects_add(
+			e, ctl, ctl->emits[i].topic, ctl->emits[i].file))
+			return false;
+	return true;
+}
+
+/* --- what a handler says ------------------------------------------------- */
+
 int
 oncectl_checkpoint(struct oncectl *ctl)
 {
+	struct effects effects;
 	struct say *say;
 	const char *token;
-	int status;
+	int status = ONCECTL_REFUSED;
 
 	if (ctl->nargs != 1) {
 		warnx("checkpoint: which recovery point?");
 		return ONCECTL_USAGE;
 	}
-	if ((status = begin(ctl, &say, &token)) != -1)
-		return status;
-	return end(ctl, say, say_checkpoint(say, token, ctl->arg[0]));
+	if (effects_read(&effects, ctl) &&
+	    (status = begin(ctl, &say, &token)) == -1)
+		status = end(ctl, say,
+		    say_checkpoint(
+			say, token, ctl->arg[0], effects.effect, effects.n));
+	effects_free(&effects);
+	return status;
 }
 
 int
 oncectl_emit(struct oncectl *ctl)
 {
-	struct oncectl_input in = { NULL, 0 };
+	struct effects effects = { .n = 0 };
 	struct say *say;
 	const char *token;
-	const void *payload;
-	enum rc rc = RC_OK;
-	int status;
+	int status = ONCECTL_REFUSED;
 
 	if (ctl->nargs != 1) {
 		warnx("emit: which topic?");
 		return ONCECTL_USAGE;
 	}
-	/* One byte too many, for the view to see. */
-	if (!oncectl_answer_read(&in, ctl->spool_dir, SAY_MAX + 1)) {
-		status = ONCECTL_REFUSED;
-		goto out;
-	}
-	payload = spool_bytes(in.spool, &rc);
-	if (rc != RC_OK) {
-		oncectl_answer_bad(rc_text(rc));
-		status = ONCECTL_REFUSED;
-		goto out;
-	}
-	if ((status = begin(ctl, &say, &token)) == -1)
-		status = end(ctl, say,
-		    say_emit(say, token, ctl->arg[0], payload,
-			(size_t)spool_length(in.spool)));
-out:
-	oncectl_answer_free(&in);
+	if (effects_add(&effects, ctl, ctl->arg[0], NULL) &&
+	    (status = begin(ctl, &say, &token)) == -1)
+		status = end(ctl, say, say_emit(say, token, effects.effect));
+	effects_free(&effects);
 	return status;
 }
 
@@ -137,24 +177,27 @@ is_document(struct response *r, const struct cgihead *head)
 int
 oncectl_respond(struct oncectl *ctl)
 {
-	struct oncectl_input in = { NULL, 0 };
+	struct oncectl_input in = { NULL, 0, NULL };
 	int status = ONCECTL_REFUSED;
+	struct effects effects;
 	struct response r;
 	struct cgihead head;
 	struct say *say;
 	const char *token;
 
 	response_init(&r);
-	if (!oncectl_answer_read(
+	if (!effects_read(&effects, ctl) ||
+	    !oncectl_answer_read(
 		&in, ctl->spool_dir, SAY_MAX + 1 + LIMIT_HEAD) ||
 	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
 		goto out;
 	if ((status = begin(ctl, &say, &token)) == -1)
 		status = end(ctl, say,
 		    say_respond(say, token, r.status, r.fields.data, r.body,
-			r.body_len));
+			r.body_len, effects.effect, effects.n));
 out:
 	response_free(&r);
+	effects_free(&effects);
 	oncectl_answer_free(&in);
 	return status;
 }

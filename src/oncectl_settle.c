@@ -131,7 +131,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
 	struct store_settlement *st = NULL;
-	struct oncectl_input given = { NULL, 0 };
+	struct oncectl_input given = { NULL, 0, NULL };
 	int status = ONCECTL_REFUSED;
 
 	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)

@@ -84,8 +84,37 @@ finish(struct say *say, enum rc rc)
 	return rc;
 }
 
+/* Within a transaction; a failure has ended it, or finish() does. */
+static enum rc
+add_effects(struct say *say, const char *token,
+    const struct say_effect *effects, size_t n)
+{
+	struct db_stmt *s;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		s = db_stmt(say->db, QUERY_SAY_EMIT);
+		db_bind_text(s, 1, token);
+		db_bind_text(s, 2, effects[i].topic);
+		db_bind_blob(s, 3, effects[i].payload, effects[i].len);
+		rc = db_step_done(s);
+	}
+	return rc;
+}
+
 enum rc
-say_checkpoint(struct say *say, const char *token, const char *point)
+say_emit(struct say *say, const char *token, const struct say_effect *effect)
+{
+	enum rc rc;
+
+	if ((rc = db_begin(say->db)) == RC_OK)
+		rc = add_effects(say, token, effect, 1);
+	return finish(say, rc);
+}
+
+enum rc
+say_checkpoint(struct say *say, const char *token, const char *point,
+    const struct say_effect *effects, size_t neffects)
 {
 	struct db_stmt *s;
 	enum rc rc;
@@ -96,29 +125,15 @@ say_checkpoint(struct say *say, const char *token, const char *point)
 		db_bind_text(s, 2, point);
 		rc = db_step_done(s);
 	}
-	return finish(say, rc);
-}
-
-enum rc
-say_emit(struct say *say, const char *token, const char *topic,
-    const void *payload, size_t len)
-{
-	struct db_stmt *s;
-	enum rc rc;
-
-	if ((rc = db_begin(say->db)) == RC_OK) {
-		s = db_stmt(say->db, QUERY_SAY_EMIT);
-		db_bind_text(s, 1, token);
-		db_bind_text(s, 2, topic);
-		db_bind_blob(s, 3, payload, len);
-		rc = db_step_done(s);
-	}
+	if (rc == RC_OK)
+		rc = add_effects(say, token, effects, neffects);
 	return finish(say, rc);
 }
 
 enum rc
 say_respond(struct say *say, const char *token, int status, const char *headers,
-    const void *body, size_t len)
+    const void *body, size_t len, const struct say_effect *effects,
+    size_t neffects)
 {
 	struct db_stmt *s;
 	enum rc rc;
@@ -131,5 +146,7 @@ say_respond(struct say *say, const char *token, int status, const char *headers,
 		db_bind_blob(s, 4, body, len);
 		rc = db_step_done(s);
 	}
+	if (rc == RC_OK)
+		rc = add_effects(say, token, effects, neffects);
 	return finish(say, rc);
 }

@@ -1,6 +1,7 @@
 /*
  * What a handler without SQL of its own says to a key store that it shares: a
- * recovery point, an effect, its answer.
+ * recovery point, an effect, its answer; and effects that are not to come apart
+ * from either.
  *
  * Each is one transaction through the view that SQL would use, so the same
  * rules hold, in the same words.  Nothing is made, upgraded or locked for
@@ -19,6 +20,12 @@
 
 struct say;
 
+struct say_effect {
+	const char *topic;
+	const void *payload;
+	size_t len;
+};
+
 /* patience (ms) is how long each waits for the write lock.  On failure err (of
  * errsize bytes) gets a sentence that names the file. */
 enum rc say_open(struct say **, const char *database, int64_t patience,
@@ -32,12 +39,13 @@ void say_close(struct say *);
  * RC_BUSY, RC_FULL, RC_NOMEM: nothing was written, and it may be tried again.
  * Others: it failed.  say_why() says more.
  */
-enum rc say_checkpoint(struct say *, const char *token, const char *point);
-enum rc say_emit(struct say *, const char *token, const char *topic,
-    const void *payload, size_t len);
+enum rc say_emit(struct say *, const char *token, const struct say_effect *);
+enum rc say_checkpoint(struct say *, const char *token, const char *point,
+    const struct say_effect *, size_t neffects);
 /* headers: "Name: value" lines, each with its end. */
-enum rc say_respond(struct say *, const char *token, int status,
-    const char *headers, const void *body, size_t len);
+enum rc
+say_respond(struct say *, const char *token, int status, const char *headers,
+    const void *body, size_t len, const struct say_effect *, size_t neffects);
 
 /* Why the last one did not succeed. */
 const char *say_why(const struct say *);

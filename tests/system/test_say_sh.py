@@ -267,6 +267,42 @@ def test_a_second_answer(t):
     eq(running.once.row('k')['recovery_point'], 'after')
 
 
+def test_effects_do_not_come_apart_from_what_they_belong_to(t):
+    running = Running(t)
+    t.write('one', b'1\0\n')
+    t.write('two')
+    running.say('checkpoint', 'far', '--emit', 'mail=' + t.path('one'),
+                status=0)
+    running.say('respond', '--emit', 'mail=' + t.path('two'), '--emit',
+                'mail=' + t.path('one'), status=0)
+    first(running.end(), 201, b'said\n')
+    eq(effects(running.once), [('mail', b'1\0\n'), ('mail', b''),
+                               ('mail', b'1\0\n')])
+    eq(running.once.row('k')['recovery_point'], 'far')
+
+
+def test_effect_that_is_refused_takes_all_of_it_along(t):
+    running = Running(t)
+    t.write('one', b'1')
+    t.write('long', b'x' * 16777217)
+    for first_words in (('checkpoint', 'far'), ('respond',)):
+        for emit, message in (
+                (('sms=' + t.path('one'),), 'once_outbox.topic: '),
+                (('mail=' + t.path('one'), 'sms=' + t.path('one')),
+                 'once_outbox.topic: '),
+                (('mail=' + t.path('long'),),
+                 'once_outbox.payload: longer than 16777216 bytes'),
+                (('mail=' + t.path('missing'),),
+                 'missing: No such file or directory'),
+                (('mail=' + t.dir,), 'Is a directory')):
+            args = [word for e in emit for word in ('--emit', e)]
+            error = running.say(*first_words, *args, status=1)
+            assert message in error, error
+    first(running.end(), 200, b'printed\n')
+    eq(effects(running.once), [])
+    eq(running.once.row('k')['recovery_point'], 'started')
+
+
 # --- what can be tried again, and what is used wrongly ------------------------
 
 def test_the_lock_is_waited_for(t):
@@ -324,6 +360,10 @@ def test_wrong_usage(t):
                  ('checkpoint', 'a', '--wait', '5'),
                  ('checkpoint', 'a', '--wait'),
                  ('checkpoint', 'a', '--scope', 's'),
+                 ('respond', '--emit', 'mail'), ('respond', '--emit', '=x'),
+                 ('respond', '--emit', 'mail='),
+                 ('respond',) + ('--emit', 'mail=/dev/null') * 17,
+                 ('emit', 'mail', '--emit', 'mail=/dev/null'),
                  ('ls', '--wait', '5s')):
         running.say(*args, status=2)
     for args in ALL:
