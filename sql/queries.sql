@@ -263,10 +263,12 @@ FROM once_key
 WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
 
+-- The pause before the next attempt is not part of the retention.
 -- name: sweep_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5,
+    updated_at = ?3, last_error = ?5,
+    expires_at = CASE accepted WHEN 1 THEN ?6 ELSE ?4 END + retention,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 

@@ -154,6 +154,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 		given.spool = NULL;
 	} else {
 		st->state = RECORD_FAILED_RETRYABLE;
+		st->requeue = 0; /* what was accepted is run again */
 		snprintf(st->last_error, sizeof(st->last_error),
 		    "resolved: it was not executed");
 	}

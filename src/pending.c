@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "attempt.h"
-#include "backoff.h"
 #include "clock.h"
+#include "decide.h"
 #include "fault.h"
 #include "kept.h"
 #include "limit.h"
@@ -29,11 +29,6 @@
 /* How often it is looked for what other processes have accepted, and for what
  * is due again after a pause: ms. */
 #define LOOK 500
-
-/* After the first loss there is no pause, after the second this one, which
- * doubles up to the other: ms. */
-#define PAUSE     1000
-#define PAUSE_MAX 3600000
 
 struct pending {
 	struct store *store;
@@ -123,15 +118,6 @@ look_out(struct pending *p, struct work *w)
 
 /* --- running ------------------------------------------------------------ */
 
-/* ms until the next attempt after so many that were lost. */
-static int64_t
-pause_after(int attempts)
-{
-	if (attempts <= 1)
-		return 0;
-	return backoff_pause(PAUSE, attempts - 1, PAUSE_MAX, arc4random());
-}
-
 /* Whether the attempt ended without a word of the program. */
 static bool
 was_cut_off(const struct attempt *at)
@@ -160,7 +146,8 @@ work(struct work *w)
 	}
 	attempt_judge(at);
 	if (was_cut_off(at))
-		at->settlement->requeue = pause_after(at->lease.attempt);
+		at->settlement->requeue =
+		    decide_requeue(at->lease.attempt, arc4random());
 	attempt_complete(at);
 	at->rq = NULL; /* it was lent */
 	kept_free(&kept);

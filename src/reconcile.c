@@ -61,6 +61,7 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 	st->id = due->id;
 	st->tries = due->tries;
 	st->state = state;
+	st->requeue = 0; /* if it was accepted, it is ours to run again */
 	snprintf(st->last_error, sizeof(st->last_error), "%s", why);
 	if (state == RECORD_COMPLETED)
 		attempt_keep(at);

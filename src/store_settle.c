@@ -215,6 +215,9 @@ settle(struct op_settle *op, struct db *db, int64_t now)
 	if (w->token[0] != '\0')
 		op->expires_at = expiry = now + w->retention;
 	if (w->state == RECORD_FAILED_RETRYABLE) {
+		/* The pause before the next attempt is not part of it. */
+		if (w->requeue > 0)
+			expiry += w->requeue;
 		rc = settle_released(w, db, expiry, now);
 		return rc == RC_OK ? store_ops_released(db, w->id) : rc;
 	}

@@ -584,6 +584,28 @@ def test_lost_handler_is_resumed_by_itself(t):
     eq(status(once, place)['attempt'], 3)
 
 
+def test_pause_before_it_is_resumed_is_not_part_of_its_retention(t):
+    once = start(t, 'ledger; [ "$ONCE_ATTEMPT" = 3 ] || kill -9 $$; '
+                 'status 201', on_crash='resume', retention='300ms')
+    accepted(once.post('k'))
+    wait_until(lambda: '3 ' in t.ledger(), 'it runs for the third time')
+
+
+def test_what_did_not_happen_is_run_again(t):
+    says = t.sh('echo Idempotency-Outcome: not-executed; status 200')
+    body = 'ledger "$ONCE_KEY"; [ "$ONCE_ATTEMPT" = 2 ] || kill -9 $$; ' \
+        'status 201'
+    once = start(t, body, routes={
+        '/asks': {'reconcile': says, 'reconcile_after': '1ms'}})
+    asked = accepted(once.post('asked', path='/asks'))
+    wait_status(once, asked, 'completed')
+    told = accepted(once.post('told'))
+    wait_status(once, told, 'unknown')
+    once.ctl('resolve', 'told', '--not-executed')
+    wait_status(once, told, 'completed')
+    eq(t.ledger(), ['1 asked', '2 asked', '1 told', '2 told'])
+
+
 def test_timeout_is_resumed_by_itself(t):
     gate = t.gate()
     once = start(t, 'ledger; [ "$ONCE_ATTEMPT" = 2 ] || gate gate; '
