@@ -129,7 +129,7 @@ class Bench:
         file = self.work.path('run', 'replay')
         if not os.path.exists(file):
             with programs.oncewrap(self.work, self.fresh()):
-                address = self.work.path('run', 'once.sock')
+                address = self.work.socket('once')
                 self.ask(address, '/once/pay', 'key')
                 answer = self.ask(address, '/once/pay', 'key')
             with open(file, 'wb') as f:
@@ -297,7 +297,7 @@ def hold(b):
 
 def once_busy(b, file=None):
     gate = hold(b)
-    address = b.work.path('run', 'once.sock')
+    address = b.work.socket('once')
     with programs.oncewrap(b.work, b.fresh()):
         with fcgi.Conn(address) as first:
             first.send(b.raw('/once/hold', 'held'))
@@ -393,8 +393,8 @@ def start_once(b, keys):
     """From exec to the end of an answer to a first request that waits."""
     file = programs.configuration(b.work, b.filled(keys))
     with socket.socket(socket.AF_UNIX) as listener:
-        path = b.work.path('run', 'start.sock')
-        b.work.remove('run', 'start.sock')
+        path = b.work.socket('start')
+        programs.unlink(path)
         listener.bind(path)
         listener.listen(16)
         with fcgi.Conn(path) as conn:

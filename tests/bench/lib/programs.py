@@ -23,6 +23,13 @@ def free_port():
         return s.getsockname()[1]
 
 
+def unlink(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
 def accepts(address):
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family) as s:
@@ -154,14 +161,13 @@ timeout = 600s
 
 def configuration(work, database, workers=32, more=''):
     return work.write('run/oncewrap.conf', CONFIGURATION % dict(
-        database=database, socket=work.path('run', 'once.sock'),
+        database=database, socket=work.socket('once'),
         workers=workers, more=more))
 
 
 def remove_database(path):
     for end in ('', '-wal', '-shm', '-lock'):
-        if os.path.exists(path + end):
-            os.unlink(path + end)
+        unlink(path + end)
 
 
 def oncewrap(work, database, workers=32, slow=False, more=''):
@@ -170,19 +176,19 @@ def oncewrap(work, database, workers=32, slow=False, more=''):
     if slow:
         env = {'LD_PRELOAD': work.program('slowsync.so')}
     return Process(work, 'oncewrap', [work.program('oncewrap'), '-f', file],
-                   work.path('run', 'once.sock'), env)
+                   work.socket('once'), env)
 
 
 def bare(work, answer, threads=32):
-    path = work.path('run', 'bare.sock')
-    work.remove('run', 'bare.sock')
+    path = work.socket('bare')
+    unlink(path)
     return Process(work, 'bare', [work.program('bare'), path, str(threads),
                                   answer], path)
 
 
 def fcgiwrap(work, children=32):
-    path = work.path('run', 'wrap.sock')
-    work.remove('run', 'wrap.sock')
+    path = work.socket('wrap')
+    unlink(path)
     program = find('fcgiwrap')
     return Process(work, 'fcgiwrap', [program, '-c', str(children),
                                       '-s', 'unix:' + path], path)
@@ -216,7 +222,7 @@ def install_express(work):
 def redis(work):
     if not find('redis-server'):
         raise Missing('no redis-server')
-    path = work.path('run', 'redis.sock')
+    path = work.socket('redis')
     os.mkdir(work.path('run', 'redis'))
     return Process(work, 'redis', [
         find('redis-server'), '--port', '0', '--unixsocket', path, '--dir',
@@ -227,7 +233,7 @@ def redis(work):
 def express(work, folder, port, body):
     return Process(work, 'express', [
         find('node'), os.path.join(folder, 'server.js'), str(port),
-        work.path('run', 'redis.sock'), body], ('127.0.0.1', port),
+        work.socket('redis'), body], ('127.0.0.1', port),
         {'NODE_ENV': 'production'})
 
 
@@ -271,7 +277,7 @@ proxy.server = ( "/express/" =>
 RESPONDER = '''
 alias.url += ( "/%(name)s/" => "%(dir)s/cgi/" )
 fastcgi.server += ( "/%(name)s/" => ((
-	"socket" => "%(dir)s/run/%(name)s.sock", "disable-time" => 0 )))
+	"socket" => "%(sockets)s/%(name)s", "disable-time" => 0 )))
 '''
 
 
@@ -280,7 +286,8 @@ class Lighttpd(Process):
 
     def __init__(self, work):
         self.port, self.express = free_port(), free_port()
-        values = dict(port=self.port, express=self.express, dir=work.dir)
+        values = dict(port=self.port, express=self.express, dir=work.dir,
+                      sockets=work.sockets)
         text = LIGHTTPD % values
         for name in FASTCGI:
             text += RESPONDER % dict(values, name=name)

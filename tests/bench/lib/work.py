@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -69,8 +70,8 @@ class Work:
     """The folder where all of it lies."""
 
     def __init__(self, directory, builddir):
-        self.dir = directory
-        os.makedirs(directory, exist_ok=True)
+        self.dir = os.path.abspath(directory)
+        os.makedirs(self.dir, exist_ok=True)
         # Two at once would measure each other.
         self.lock = open(self.path('lock'), 'w')
         try:
@@ -80,12 +81,21 @@ class Work:
             fcntl.flock(self.lock, fcntl.LOCK_EX)
         for name in ('bin', 'cgi', 'db', 'run', 'log', 'tmp'):
             os.makedirs(self.path(name), exist_ok=True)
-        for name in os.listdir(self.path('run')):
-            self.remove('run', name)
+        for folder in ('run', 'log'):
+            for name in os.listdir(self.path(folder)):
+                self.remove(folder, name)
+        # A unix socket's path has at most 107 bytes.
+        self.sockets = tempfile.mkdtemp(prefix='once-bench-')
         self.build = builddir and os.path.abspath(builddir)
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
+
+    def socket(self, name):
+        return os.path.join(self.sockets, name)
+
+    def end(self):
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
     def write(self, name, text):
         with open(self.path(name), 'w') as f:
