@@ -74,3 +74,26 @@ WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a row breaks an invariant');
 END;
+
+-- name: check_effect_state
+CREATE TEMP TRIGGER once_check_effect_state
+BEFORE UPDATE OF state ON main.once_effect
+WHEN NOT (OLD.state = 'pending'
+    OR (OLD.state = 'dead_letter' AND NEW.state = 'pending'))
+BEGIN
+	SELECT RAISE(ABORT, 'once_effect: no such change of state');
+END;
+
+-- name: check_effect_row
+CREATE TEMP TRIGGER once_check_effect_row AFTER UPDATE ON main.once_effect
+WHEN (NEW.next_at IS NOT NULL) + (NEW.owner IS NOT NULL)
+	> (NEW.state = 'pending')
+    OR (NEW.state = 'delivered' AND NEW.payload IS NOT NULL)
+    OR (NEW.state <> 'delivered' AND NEW.reference IS NOT NULL)
+    OR (NEW.owner IS NOT NULL AND NEW.attempts = 0)
+    OR NEW.id <> OLD.id OR NEW.key_id <> OLD.key_id
+    OR NEW.effect_key <> OLD.effect_key OR NEW.topic <> OLD.topic
+    OR NEW.scope <> OLD.scope OR NEW.path <> OLD.path OR NEW.key <> OLD.key
+BEGIN
+	SELECT RAISE(ABORT, 'once_effect: a row breaks an invariant');
+END;

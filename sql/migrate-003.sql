@@ -56,11 +56,17 @@ CREATE TABLE once_topic(
 --
 --   id              the order within a key; never used twice
 --   effect_key      UUID, the same at each try
---   next_at         store time: not before this it is tried; only while pending
+--   next_at         store time: not before this it is tried
 --   owner           the process that is trying it now
 --   attempts        tries begun
 --   reference       what the program that delivered it had to say
 --   created_at updated_at  wall clock, ms: for people only
+--   payload         up to 2048 bytes; longer ones are in once_payload.  NULL,
+--                   and there is none, once it is delivered
+--
+-- Of the pending effects of a key one has its turn: it has next_at, or owner.
+-- The others have neither, so that what waits for its turn is not in the way
+-- of what does not.  A turn is passed on to the lowest number.
 -- name: v3_effect
 CREATE TABLE once_effect(
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,24 +85,29 @@ CREATE TABLE once_effect(
 	last_error TEXT,
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
-	payload BLOB NOT NULL
+	payload BLOB
+) STRICT;
+
+-- Large payloads are apart: a change of any column of a row writes the whole
+-- row again.
+-- name: v3_payload
+CREATE TABLE once_payload(
+	effect_id INTEGER PRIMARY KEY,
+	body BLOB NOT NULL
 ) STRICT;
 
 -- Of one key, in order.
 -- name: v3_effect_key
 CREATE INDEX once_effect_of_key ON once_effect(key_id, state);
 
--- name: v3_effect_due
-CREATE INDEX once_effect_due ON once_effect(next_at)
-    WHERE state = 'pending';
+-- What somebody has to deal with: of a topic, in the order of its time.
+-- name: v3_effect_open
+CREATE INDEX once_effect_open ON once_effect(state, topic, next_at)
+    WHERE state <> 'delivered';
 
 -- name: v3_effect_owner
 CREATE INDEX once_effect_owner ON once_effect(owner)
     WHERE owner IS NOT NULL;
-
--- name: v3_effect_open
-CREATE INDEX once_effect_dead ON once_effect(id)
-    WHERE state = 'dead_letter';
 
 -- name: v3_checkpoint
 CREATE VIEW once_checkpoint(token, recovery_point) AS
@@ -152,12 +163,19 @@ BEGIN
 		|| substr(r.hex, 14, 3) || '-'
 		|| substr('89ab', 1 + (random() & 3), 1)
 		|| substr(r.hex, 18, 3) || '-' || substr(r.hex, 21, 12)),
-	    k.scope, k.path, k.key, NEW.topic, 0, r.now, r.now,
-	    CAST(NEW.payload AS BLOB)
+	    k.scope, k.path, k.key, NEW.topic,
+	    CASE WHEN NOT EXISTS (SELECT 1 FROM once_effect e
+		WHERE e.key_id = k.id AND e.state = 'pending') THEN 0 END,
+	    r.now, r.now,
+	    CASE WHEN length(CAST(NEW.payload AS BLOB)) <= 2048
+		THEN CAST(NEW.payload AS BLOB) END
 	FROM once_key k, (SELECT hex(randomblob(16)) AS hex,
 	    CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)
 		AS now LIMIT 1) r
 	WHERE k.id = CAST(substr(NEW.token, 34) AS INTEGER);
+	INSERT INTO once_payload(effect_id, body)
+	SELECT last_insert_rowid(), CAST(NEW.payload AS BLOB)
+	WHERE length(CAST(NEW.payload AS BLOB)) > 2048;
 END;
 
 -- The fields are lines as in a CGI response, each ended by LF or CRLF, the last

@@ -250,6 +250,103 @@ INSERT INTO once_outbox(token, topic, payload) VALUES (?1, ?2, ?3);
 INSERT INTO once_response(token, status, headers, body)
 VALUES (?1, ?2, ?3, ?4);
 
+-- The outbox ---------------------------------------------------------------
+
+-- The words are those of migrate-003.sql: of a key's pending effects one has
+-- its turn, by next_at, or by owner while it is tried.
+
+-- name: effect_next
+SELECT id, next_at, key_id, attempts, effect_key, topic, scope, path, key
+FROM once_effect
+WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
+    AND next_at >= 0
+ORDER BY next_at LIMIT 1;
+
+-- name: effect_begin
+UPDATE once_effect SET owner = ?3, next_at = NULL, attempts = attempts + 1,
+    updated_at = ?4
+WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND next_at <= ?5;
+
+-- name: effect_payload
+SELECT e.payload, (SELECT length(p.body) FROM once_payload p
+    WHERE p.effect_id = e.id)
+FROM once_effect e WHERE e.id = ?1;
+
+-- name: effect_delivered
+UPDATE once_effect SET state = 'delivered', owner = NULL, reference = ?5,
+    last_error = NULL, payload = NULL, updated_at = ?4
+WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+
+-- name: effect_dead
+UPDATE once_effect SET state = 'dead_letter', owner = NULL, last_error = ?5,
+    updated_at = ?4
+WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+
+-- name: effect_again
+UPDATE once_effect SET owner = NULL, next_at = ?6, last_error = ?5,
+    updated_at = ?4
+WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+
+-- Passes the turn on; no other has it.
+-- name: effect_turn
+UPDATE once_effect SET next_at = ?2
+WHERE id = (SELECT min(id) FROM once_effect
+    WHERE key_id = ?1 AND state = 'pending');
+
+-- Whether an earlier one, that had been given up, is pending again.
+-- name: effect_earlier
+SELECT 1 FROM once_effect
+WHERE key_id = ?1 AND state = 'pending' AND id < ?2 LIMIT 1;
+
+-- name: effect_yield
+UPDATE once_effect SET next_at = NULL WHERE id = ?1 AND state = 'pending';
+
+-- Its key is gone: nobody asks for it any more.
+-- name: effect_gone
+DELETE FROM once_effect
+WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM once_key k
+    WHERE k.id = once_effect.key_id AND k.state <> 'expired');
+
+-- name: delete_payload
+DELETE FROM once_payload WHERE effect_id = ?1;
+
+-- name: delete_delivered
+DELETE FROM once_effect WHERE key_id = ?1 AND state = 'delivered';
+
+-- name: effect_owner
+SELECT owner FROM once_effect WHERE owner > ?1 ORDER BY owner LIMIT 1;
+
+-- name: effect_free
+UPDATE once_effect SET owner = NULL, next_at = ?2, last_error = ?4,
+    updated_at = ?3
+WHERE owner = ?1;
+
+-- name: effect_retry
+UPDATE once_effect SET next_at = NULL, updated_at = ?2, state = 'pending',
+    attempts = CASE state WHEN 'dead_letter' THEN 0 ELSE attempts END
+WHERE id = ?1 AND state IN ('pending', 'dead_letter') AND owner IS NULL
+RETURNING key_id;
+
+-- Whether one of the key is being tried.
+-- name: effect_busy
+SELECT 1 FROM once_effect WHERE +key_id = ?1 AND owner > 0 LIMIT 1;
+
+-- name: effect_halt
+UPDATE once_effect SET next_at = NULL
+WHERE key_id = ?1 AND state = 'pending' AND next_at >= 0;
+
+-- name: effect_drop
+DELETE FROM once_effect WHERE id = ?1 AND owner IS NULL
+RETURNING key_id, next_at;
+
+-- name: effect_list
+SELECT id, key, scope, path, topic, state, attempts, next_at, reference,
+    last_error, effect_key, created_at, updated_at, owner
+FROM once_effect
+WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
+    AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5
+ORDER BY id LIMIT ?6;
+
 -- Passes ------------------------------------------------------------------
 
 -- name: sweep_owner
@@ -274,7 +371,9 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: reap_rows
 SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
-    AND expires_at + expired_retention > ?1, state, scope, path, key
+    AND expires_at + expired_retention > ?1, state, scope, path, key,
+    (SELECT count(*) FROM once_effect e
+	WHERE e.key_id = once_key.id AND e.state = 'delivered')
 FROM once_key
 WHERE state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?1 AND token IS NULL
@@ -376,6 +475,42 @@ SELECT count(*) FROM once_key k
 WHERE k.queued_at >= 0
     AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id);
 
+-- Effects: delivered, and of a key that is gone; pending, and none of the key
+-- has its turn; and payloads of no effect, or of one that needs none.
+-- name: orphan_effects
+-- scan: looks at every effect, when an operator asks
+SELECT count(*) FROM once_effect e
+WHERE e.state = 'delivered'
+    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
+	AND k.state <> 'expired');
+
+-- name: stalled_effects
+SELECT count(*) FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state = 'pending'
+    AND 1 <> (SELECT count(*) FROM once_effect f
+	WHERE f.key_id = e.key_id AND f.state = 'pending'
+	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL));
+
+-- name: orphan_payloads
+-- scan: looks at every large payload, when an operator asks
+SELECT count(*) FROM once_payload p
+WHERE NOT EXISTS (SELECT 1 FROM once_effect e WHERE e.id = p.effect_id
+    AND e.state <> 'delivered' AND e.payload IS NULL);
+
+-- name: missing_payloads
+SELECT count(*) FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
+    AND e.payload IS NULL
+    AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id);
+
+-- What is pending, by topic, and whether that is configured.
+-- name: pending_topics
+SELECT e.topic, count(*),
+    EXISTS (SELECT 1 FROM once_topic t WHERE t.name = e.topic)
+FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state = 'pending'
+GROUP BY e.topic;
+
 -- Tables, indexes, views and triggers that are not there.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
@@ -385,8 +520,9 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_downstream'), ('once_body'), ('once_recipe'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_topic'), ('once_effect'),
-    ('once_effect_of_key'), ('once_effect_due'), ('once_effect_owner'),
-    ('once_effect_dead'), ('once_checkpoint'), ('once_outbox'),
+    ('once_payload'),
+    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
+    ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
     ('once_response_insert'))
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
@@ -410,8 +546,10 @@ GROUP BY scope ORDER BY scope LIMIT ?2;
 -- name: owner
 SELECT owner FROM once_key WHERE id = ?1 AND owner IS NOT NULL;
 
+-- Leases, and effects that are being tried.
 -- name: owner_count
-SELECT count(*) FROM once_key WHERE owner = ?1;
+SELECT (SELECT count(*) FROM once_key WHERE owner = ?1)
+    + (SELECT count(*) FROM once_effect WHERE owner = ?1);
 
 -- For who watches it -------------------------------------------------------
 
@@ -422,8 +560,18 @@ SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
 SELECT state, count(*), min(updated_at) FROM once_key
 WHERE state IN ('pending', 'unknown', 'dead_letter') GROUP BY state;
 
+-- name: gauge_outbox
+SELECT state, count(*) FROM once_effect
+WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
+GROUP BY state;
+
 -- Walks an index, from one row that was seen to the next.
 -- name: tally
 SELECT expires_at, state, id FROM once_key
 WHERE expires_at IS NOT NULL AND (expires_at, state, id) > (?1, ?2, ?3)
 ORDER BY expires_at, state, id LIMIT ?4;
+
+-- name: tally_effects
+SELECT key_id, state, id FROM once_effect
+WHERE (key_id, state, id) > (?1, ?2, ?3)
+ORDER BY key_id, state, id LIMIT ?4;

@@ -98,6 +98,16 @@
 	X(RECONCILE_CLAIMED) \
 	/* the program has ended, its verdict is not stored: likewise */ \
 	X(RECONCILE_RAN) \
+	/* a try to deliver an effect is counted, its program has not run: it
+	 * is tried again */ \
+	X(EFFECT_BEGUN) \
+	/* the program has ended, that is not stored: likewise, and it may be
+	 * delivered twice, with one key */ \
+	X(EFFECT_RAN) \
+	/* the end of the try is durable */ \
+	X(EFFECT_RECORDED) \
+	/* effects of a dead process are due again: all or nothing */ \
+	X(SWEEP_EFFECTS) \
 	/* the file is there and empty: the next start makes the tables */ \
 	X(MIGRATE_FILE) \
 	/* after each statement: all tables are there, or none */ \

@@ -46,6 +46,9 @@
 /* One line of a handler's stderr in the log; longer ones are cut. */
 #define LIMIT_STDERR_LINE 1024
 
+/* What is kept of what the program of an effect prints. */
+#define LIMIT_REFERENCE 4096
+
 /* The text of all metrics. */
 #define LIMIT_METRICS (64 * 1024)
 

@@ -180,7 +180,8 @@ oncectl_doctor(struct oncectl *ctl)
 	size_t n = 0;
 	enum rc rc;
 
-	rc = store_doctor(ctl->store, findings, MAX_FINDINGS - 1, &n);
+	rc = store_doctor(ctl->store, ctl->config != NULL ? ctl->conf : NULL,
+	    findings, MAX_FINDINGS - 1, &n);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	summarize(findings, n, &findings[n]);

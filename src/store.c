@@ -308,7 +308,7 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 {
 	enum rc rc;
 
-	if (!store_reservation_is_sound(what, true))
+	if (what != NULL && !store_reservation_is_sound(what, true))
 		return RC_INVALID;
 	rc = store_liveness(store, liveness);
 	if (rc != RC_OK)

@@ -230,7 +230,8 @@ struct store_change {
  * the whole process tree of the attempt is gone, released, and queued again if
  * the key was accepted; an attempt whose tree lives past its deadline becomes
  * unknown.  An attempt that has answered itself stays completed.  limit bounds
- * one call; *n says how many were changed.  RC_OK, or why not.
+ * one call; *n says how many were changed.  Effects that they were trying are
+ * due again.  RC_OK, or why not.
  */
 enum rc
 store_sweep(struct store *, int limit, struct store_change *changes, int *n);
@@ -453,7 +454,8 @@ struct store_finding {
 	char name[32];
 	char text[256];
 };
-enum rc store_doctor(
-    struct store *, struct store_finding *findings, size_t max, size_t *n);
+/* conf: what is configured, or NULL if that is not known here. */
+enum rc store_doctor(struct store *, const struct conf *,
+    struct store_finding *findings, size_t max, size_t *n);
 
 #endif

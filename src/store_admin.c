@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "log.h"
 #include "store_impl.h"
 
 /* The time last seen is written down at a sweep, but not more often: ms. */
@@ -34,19 +35,35 @@ store_changes_free(struct store_change *changes, int n)
 	}
 }
 
-/* The next owner of leases after that one, in the order of their names. */
 static enum rc
-next_owner(struct db *db, int64_t *owner)
+owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_OWNER);
+	struct db_stmt *s = db_stmt(db, query);
 	enum rc rc;
 
-	db_bind_int(s, 1, *owner);
+	db_bind_int(s, 1, after);
 	rc = db_step_row(s);
 	if (rc == RC_OK)
 		*owner = db_column_int(s, 0);
 	db_reset(s);
 	return rc;
+}
+
+/* The next owner of leases, or of effects that are being tried, after that
+ * one, in the order of their names. */
+static enum rc
+next_owner(struct db *db, int64_t *owner)
+{
+	int64_t of_key = INT64_MAX, of_effect = INT64_MAX;
+	enum rc rc;
+
+	rc = owner_after(db, QUERY_SWEEP_OWNER, *owner, &of_key);
+	if (rc == RC_OK || rc == RC_NOTFOUND)
+		rc = owner_after(db, QUERY_EFFECT_OWNER, *owner, &of_effect);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	*owner = of_key < of_effect ? of_key : of_effect;
+	return *owner != INT64_MAX ? RC_OK : RC_NOTFOUND;
 }
 
 /* A dead one stays dead, so this need not be done within the transaction that
@@ -111,6 +128,9 @@ store_sweep(
 	if (rc == RC_OK) {
 		*n = op.sweep.n;
 		op.sweep.n = 0; /* they are the caller's now */
+		if (op.sweep.effects > 0)
+			log_event(LOG_WARN, "effects-freed", NULL,
+			    LOG_I("n", op.sweep.effects));
 	}
 	store_op_release(&op);
 	return rc;

@@ -297,6 +297,92 @@ check_states(struct db *db, struct findings *f)
 		found(f, "dead_letter", true, "none");
 }
 
+/* Effects that were given up, and how many are on their way. */
+static void
+check_outbox(struct db *db, struct findings *f)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OUTBOX);
+	int64_t pending = 0, dead = 0;
+	const char *state;
+	enum rc rc;
+
+	while ((rc = db_step_row(s)) == RC_OK) {
+		state = db_column_text(s, 0);
+		if (state != NULL && strcmp(state, "pending") == 0)
+			pending = db_column_int(s, 1);
+		else
+			dead = db_column_int(s, 1);
+	}
+	if (rc != RC_NOTFOUND)
+		found(f, "outbox", false, "cannot be counted");
+	else if (dead > 0)
+		found(f, "outbox", false,
+		    "%" PRId64 " effects that were given up: \"oncectl outbox "
+		    "ls --state dead_letter\" lists, \"outbox retry\" or "
+		    "\"outbox drop\" settles them",
+		    dead);
+	else
+		found(f, "outbox", true,
+		    "%" PRId64 " effects to be delivered, none given up",
+		    pending);
+}
+
+/* Effects, payloads and turns belong together: see store_effect.c. */
+static void
+check_effects(struct db *db, struct findings *f)
+{
+	int64_t orphans, stalled, payloads, missing;
+
+	if (number(db, QUERY_ORPHAN_EFFECTS, &orphans) != RC_OK ||
+	    number(db, QUERY_STALLED_EFFECTS, &stalled) != RC_OK ||
+	    number(db, QUERY_ORPHAN_PAYLOADS, &payloads) != RC_OK ||
+	    number(db, QUERY_MISSING_PAYLOADS, &missing) != RC_OK)
+		found(f, "effects", false, "cannot be counted");
+	else if (orphans + stalled + payloads + missing != 0)
+		found(f, "effects", false,
+		    "%" PRId64 " without a key, %" PRId64
+		    " that nobody's turn is, %" PRId64
+		    " without a payload, %" PRId64 " payloads too many",
+		    orphans, stalled, missing, payloads);
+	else
+		found(f, "effects", true,
+		    "each has what belongs to it, and its turn");
+}
+
+/* Nobody delivers what there is no section for. */
+static void
+check_topics(struct db *db, const struct conf *conf, struct findings *f)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PENDING_TOPICS);
+	char names[128] = "";
+	int64_t effects = 0;
+	const char *name;
+	size_t len = 0;
+	enum rc rc;
+
+	while ((rc = db_step_row(s)) == RC_OK) {
+		name = db_column_text(s, 0);
+		if (name == NULL ||
+		    (conf != NULL ? conf_effect_find(conf, name) != NULL
+				  : db_column_int(s, 2) != 0))
+			continue;
+		effects += db_column_int(s, 1);
+		if (len < sizeof(names))
+			len +=
+			    (size_t)snprintf(names + len, sizeof(names) - len,
+				"%s%s", len > 0 ? " " : "", name);
+	}
+	if (rc != RC_NOTFOUND)
+		found(f, "topics", false, "cannot be counted");
+	else if (effects > 0)
+		found(f, "topics", false,
+		    "%" PRId64 " effects wait for an [effect] section that "
+		    "there is not: %s",
+		    effects, names);
+	else
+		found(f, "topics", true, "whatever is pending has a section");
+}
+
 static void
 check_mode(struct store *store, struct findings *f)
 {
@@ -315,8 +401,8 @@ check_mode(struct store *store, struct findings *f)
 }
 
 enum rc
-store_doctor(
-    struct store *store, struct store_finding *items, size_t max, size_t *n)
+store_doctor(struct store *store, const struct conf *conf,
+    struct store_finding *items, size_t max, size_t *n)
 {
 	struct findings f = { items, max, 0 };
 	struct store_reader *reader;
@@ -332,6 +418,9 @@ store_doctor(
 	check_requests(reader->db, &f);
 	check_owners(store, reader->db, &f);
 	check_states(reader->db, &f);
+	check_outbox(reader->db, &f);
+	check_effects(reader->db, &f);
+	check_topics(reader->db, conf, &f);
 	store_reader_give(store, reader);
 	check_mode(store, &f);
 	found(&f, "log", true, "%" PRId64 " bytes in the write-ahead log",

@@ -77,6 +77,30 @@ count_open(struct db *db, struct metrics_gauges *g)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+/* Effects that somebody has to deal with. */
+static enum rc
+count_outbox(struct db *db, struct metrics_gauges *g)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OUTBOX);
+	enum store_effect_state state;
+	const char *name;
+	enum rc rc;
+
+	g->value[METRICS_IN_OUTBOX_PENDING] = 0;
+	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] = 0;
+	while ((rc = db_step_row(s)) == RC_OK) {
+		name = db_column_text(s, 0);
+		if (name == NULL || !store_effect_state_parse(name, &state)) {
+			db_reset(s);
+			return RC_CORRUPT;
+		}
+		g->value[state == STORE_EFFECT_PENDING
+			? METRICS_IN_OUTBOX_PENDING
+			: METRICS_IN_OUTBOX_DEAD_LETTER] = db_column_int(s, 1);
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 static void
 unknown_gauges(struct metrics_gauges *g)
 {
@@ -84,10 +108,6 @@ unknown_gauges(struct metrics_gauges *g)
 
 	for (id = 0; id < METRICS_N; id++)
 		g->value[id] = -1;
-	/* Nothing is put into the outbox yet. */
-	g->value[METRICS_IN_OUTBOX_PENDING] = 0;
-	g->value[METRICS_IN_OUTBOX_DELIVERED] = 0;
-	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] = 0;
 }
 
 enum rc
@@ -104,6 +124,8 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 	rc = count_running(reader->db, g);
 	if (rc == RC_OK)
 		rc = count_open(reader->db, g);
+	if (rc == RC_OK)
+		rc = count_outbox(reader->db, g);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		unknown_gauges(g);
@@ -115,6 +137,7 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 		*gauge_of(g, RECORD_FAILED_RETRYABLE) =
 		    t->keys[RECORD_FAILED_RETRYABLE];
 		*gauge_of(g, RECORD_EXPIRED) = t->keys[RECORD_EXPIRED];
+		g->value[METRICS_IN_OUTBOX_DELIVERED] = t->delivered;
 	}
 	pthread_mutex_unlock(&store->mutex);
 	return RC_OK;
@@ -150,6 +173,55 @@ tally_part(struct store_tally *t, struct db *db)
 	return rc;
 }
 
+/* The same of the outbox. */
+static enum rc
+tally_effects(struct store_tally *t, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_TALLY_EFFECTS);
+	const char *name;
+	enum rc rc;
+	int n = 0;
+
+	db_bind_int(s, 1, t->key_id);
+	db_bind_text(s, 2, store_effect_state_name(t->effect_state));
+	db_bind_int(s, 3, t->effect_id);
+	db_bind_int(s, 4, TALLY_ROWS);
+	while (n < TALLY_ROWS && (rc = db_step_row(s)) == RC_OK) {
+		n++;
+		t->key_id = db_column_int(s, 0);
+		name = db_column_text(s, 1);
+		t->effect_id = db_column_int(s, 2);
+		if (name == NULL ||
+		    !store_effect_state_parse(name, &t->effect_state)) {
+			rc = RC_CORRUPT;
+			break;
+		}
+		if (t->effect_state == STORE_EFFECT_DELIVERED)
+			t->delivered_sum++;
+	}
+	db_reset(s);
+	return rc;
+}
+
+/* All of it has been walked through. */
+static void
+tally_ends(struct store *store)
+{
+	struct store_tally *t = &store->tally;
+
+	pthread_mutex_lock(&store->mutex);
+	memcpy(t->keys, t->sum, sizeof(t->keys));
+	t->delivered = t->delivered_sum;
+	t->counted = true;
+	pthread_mutex_unlock(&store->mutex);
+	memset(t->sum, 0, sizeof(t->sum));
+	t->expires_at = t->id = 0;
+	t->state = RECORD_NONE;
+	t->effects = false;
+	t->key_id = t->effect_id = t->delivered_sum = 0;
+	t->effect_state = STORE_EFFECT_NONE;
+}
+
 enum rc
 store_tally(struct store *store, bool *done)
 {
@@ -161,18 +233,16 @@ store_tally(struct store *store, bool *done)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = tally_part(t, reader->db);
+	rc = t->effects ? tally_effects(t, reader->db)
+			: tally_part(t, reader->db);
 	store_reader_give(store, reader);
 	if (rc != RC_NOTFOUND)
 		return rc;
-	pthread_mutex_lock(&store->mutex);
-	memcpy(t->keys, t->sum, sizeof(t->keys));
-	t->counted = true;
-	pthread_mutex_unlock(&store->mutex);
-	memset(t->sum, 0, sizeof(t->sum));
-	t->expires_at = t->id = 0;
-	t->state = RECORD_NONE;
-	*done = true;
+	*done = t->effects;
+	if (t->effects)
+		tally_ends(store);
+	else
+		t->effects = true;
 	return RC_OK;
 }
 

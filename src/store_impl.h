@@ -26,8 +26,13 @@ struct store_tally {
 	int64_t expires_at, id; /* the last row that was counted */
 	enum record_state state;
 	int64_t sum[RECORD_NSTATES];
+	/* then the outbox */
+	bool effects;
+	int64_t key_id, effect_id;
+	enum store_effect_state effect_state;
+	int64_t delivered_sum;
 	/* the last whole one; under the lock */
-	int64_t keys[RECORD_NSTATES];
+	int64_t keys[RECORD_NSTATES], delivered;
 	bool counted;
 };
 
@@ -72,7 +77,8 @@ bool store_file_is_there(const struct store *);
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);
 
-/* Whether a lease can be taken as the reservation says, and by whom. */
+/* Whether a lease can be taken as the reservation says (NULL: at all), and by
+ * whom. */
 enum rc store_may_lease(
     struct store *, const struct store_reservation *, struct liveness **);
 

@@ -49,6 +49,7 @@ store_op_release(struct op *op)
 	case OP_CLAIM:
 	case OP_FORGET:
 	case OP_TOPICS:
+	case OP_EFFECT:
 	case OP_CLOCK:
 		break;
 	}
@@ -70,7 +71,8 @@ bool
 store_op_is_new(const struct op *op)
 {
 	return op->kind == OP_RESERVE || op->kind == OP_ACCEPT ||
-	    op->kind == OP_START;
+	    op->kind == OP_START ||
+	    (op->kind == OP_EFFECT && op->effect.verb == OP_EFFECT_BEGIN);
 }
 
 bool
@@ -78,7 +80,8 @@ store_op_hardens(const struct op *op)
 {
 	return (op->kind == OP_CLOCK && op->clock.harden) ||
 	    (op->kind == OP_SETTLE && op->settle.settlement.answered) ||
-	    (op->kind == OP_SWEEP && op->sweep.sealed);
+	    (op->kind == OP_SWEEP && op->sweep.sealed) ||
+	    (op->kind == OP_EFFECT && op->effect.verb == OP_EFFECT_BEGIN);
 }
 
 bool
@@ -91,7 +94,9 @@ store_op_has_settled(const struct op *op)
 bool
 store_op_makes_work(const struct op *op)
 {
-	return store_op_has_settled(op) ||
+	return store_op_has_settled(op) || op->kind == OP_TOPICS ||
+	    (op->kind == OP_SWEEP && op->sweep.effects > 0) ||
+	    (op->kind == OP_EFFECT && op->effect.verb != OP_EFFECT_BEGIN) ||
 	    (op->kind == OP_ACCEPT && op->accept.decision == DECIDE_RUN &&
 		!op->accept.ticket->full);
 }
@@ -266,6 +271,19 @@ store_ops_released(struct db *db, int64_t id)
 }
 
 enum rc
+store_ops_delete_kept(struct db *db, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_DELETE_DELIVERED);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	rc = db_step_done(s);
+	if (rc == RC_OK)
+		rc = store_ops_delete_body(db, id);
+	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
+}
+
+enum rc
 store_ops_delete_past(struct db *db, int64_t id, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_DELETE_PAST);
@@ -274,9 +292,7 @@ store_ops_delete_past(struct db *db, int64_t id, int64_t now)
 	db_bind_int(s, 1, id);
 	db_bind_int(s, 2, now);
 	rc = store_ops_change_one(s, RC_CORRUPT);
-	if (rc == RC_OK)
-		rc = store_ops_delete_body(db, id);
-	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
+	return rc == RC_OK ? store_ops_delete_kept(db, id) : rc;
 }
 
 enum rc
@@ -301,6 +317,8 @@ store_op_run(struct op *op, struct db *db, int64_t now)
 		return store_ops_forget(&op->forget, db);
 	case OP_TOPICS:
 		return store_ops_topics(&op->topics, db);
+	case OP_EFFECT:
+		return store_ops_effect(&op->effect, db, now);
 	case OP_CLOCK:
 		return store_ops_clock(&op->clock, db, now);
 	}

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "db.h"
-#include "store.h"
+#include "store_outbox.h"
 
 /* Two pages or so: one commit, no more pages than a row apart would cost. */
 #define STORE_INLINE 2048
@@ -38,6 +38,9 @@
 #define STORE_SWEEP_OWNERS 64
 #define STORE_REAP_BYTES   (8 * 1024 * 1024)
 
+/* An effect that was delivered takes as long as so many of these bytes. */
+#define STORE_REAP_EFFECT 8192
+
 /* A database with more free pages than this, and more than half of all, gives
  * some back to the file system at each reaping, for so many ms: to find the
  * place of one page took from 0.1 to 3 ms. */
@@ -54,6 +57,7 @@ enum op_kind {
 	OP_CLAIM,
 	OP_FORGET,
 	OP_TOPICS,
+	OP_EFFECT,
 	OP_CLOCK
 };
 
@@ -93,6 +97,7 @@ struct op_sweep {
 	int limit, n;
 	struct store_change *changes; /* room for limit */
 	bool sealed;
+	int effects; /* that are due again */
 };
 
 struct op_reap {
@@ -113,6 +118,22 @@ struct op_forget {
 struct op_topics {
 	char *const *add, *const *drop;
 	size_t nadd, ndrop;
+};
+
+enum op_effect_verb {
+	OP_EFFECT_BEGIN,
+	OP_EFFECT_END,
+	OP_EFFECT_RETRY,
+	OP_EFFECT_DROP
+};
+
+struct op_effect {
+	enum op_effect_verb verb;
+	int64_t id;
+	/* BEGIN, END: of the try */
+	int64_t key_id, owner;
+	int attempts; /* BEGIN: before it */
+	const struct store_effect_end *end;
 };
 
 struct op_clock {
@@ -136,6 +157,7 @@ struct op {
 		struct op_claim claim;
 		struct op_forget forget;
 		struct op_topics topics;
+		struct op_effect effect;
 		struct op_clock clock;
 	};
 	/* the committer's, under its lock */
@@ -195,6 +217,7 @@ enum rc store_ops_reap(struct op_reap *, struct db *, int64_t now);
 enum rc store_ops_claim(struct op_claim *, struct db *, int64_t now);
 enum rc store_ops_forget(const struct op_forget *, struct db *);
 enum rc store_ops_topics(const struct op_topics *, struct db *);
+enum rc store_ops_effect(const struct op_effect *, struct db *, int64_t now);
 enum rc store_ops_clock(const struct op_clock *, struct db *, int64_t now);
 
 /* Settles that attempt as unknown; RC_LOST if it has no lease. */
@@ -215,9 +238,14 @@ enum rc store_ops_write(struct db *, const char *table, const char *column,
 /* Deletes a key past its retention, its body, and its request. */
 enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
 
-/* Deletes what is kept with a key: the body, the request. */
+/* Deletes what is kept with a key: the body, the request, the effects that
+ * were delivered; or one of these. */
+enum rc store_ops_delete_kept(struct db *, int64_t id);
 enum rc store_ops_delete_body(struct db *, int64_t id);
 enum rc store_ops_delete_request(struct db *, int64_t id);
+
+/* Effects that a dead owner was trying are due again; adds their number. */
+enum rc store_ops_free_effects(struct db *, int64_t owner, int64_t now, int *n);
 
 /* Of a released key: the request, unless a worker will need it. */
 enum rc store_ops_released(struct db *, int64_t id);

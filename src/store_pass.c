@@ -171,8 +171,11 @@ store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 	store_changes_free(op->changes, op->n);
 	op->n = 0;
 	op->sealed = false;
+	op->effects = 0;
 	for (i = 0; i < op->ndead && rc == RC_OK; i++)
 		rc = sweep_owner(op, db, op->dead[i], now);
+	for (i = 0; i < op->ndead && rc == RC_OK; i++)
+		rc = store_ops_free_effects(db, op->dead[i], now, &op->effects);
 	return rc;
 }
 
@@ -218,9 +221,7 @@ reap_one(struct db *db, const struct store_change *c, int64_t now)
 	db_bind_int(s, 2, now);
 	db_bind_int(s, 3, clock_wall());
 	rc = store_ops_change_one(s, RC_CORRUPT);
-	if (rc == RC_OK)
-		rc = store_ops_delete_request(db, c->id);
-	return rc == RC_OK ? store_ops_delete_body(db, c->id) : rc;
+	return rc == RC_OK ? store_ops_delete_kept(db, c->id) : rc;
 }
 
 /* What is due, oldest first, until it is enough for one transaction. */
@@ -240,7 +241,8 @@ reap_list(struct op_reap *op, struct db *db, int64_t now)
 		c = &op->changes[op->n++];
 		memset(c, 0, sizeof(*c));
 		c->id = db_column_int(s, 0);
-		bytes += db_column_int(s, 1);
+		bytes += db_column_int(s, 1) +
+		    db_column_int(s, 7) * STORE_REAP_EFFECT;
 		c->to = db_column_int(s, 2) != 0 ? RECORD_EXPIRED : RECORD_NONE;
 		state = db_column_text(s, 3);
 		if (state == NULL || !record_state_parse(state, &c->from))
@@ -306,9 +308,7 @@ store_ops_forget(const struct op_forget *op, struct db *db)
 		rc = store_ops_change_one(s, RC_LOST);
 	}
 	if (rc == RC_OK)
-		rc = store_ops_delete_body(db, op->id);
-	if (rc == RC_OK)
-		rc = store_ops_delete_request(db, op->id);
+		rc = store_ops_delete_kept(db, op->id);
 #ifdef RECORD_CHECKS
 	(void)db_exec(db, queries_operator(false));
 #endif

@@ -777,7 +777,7 @@ look_at_health(struct life *l)
 	bool there;
 	enum rc rc;
 
-	rc = store_doctor(l->store, f, COUNT(f), &n);
+	rc = store_doctor(l->store, NULL, f, COUNT(f), &n);
 	if (rc != RC_OK) {
 		wrong(l, "doctor: %s", rc_text(rc));
 		return;

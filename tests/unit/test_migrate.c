@@ -121,7 +121,7 @@ an_earlier_version_is_upgraded_with_all_its_keys(void **state)
 	assert_true(answer_is(6, 100));
 	/* numbers of rows go on */
 	assert_int_equal(raw_number("SELECT max(id) FROM once_key"), 901);
-	assert_int_equal(store_doctor(store, f, COUNT(f), &n), RC_OK);
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
 	for (i = 0; i < n; i++)
 		if (strcmp(f[i].name, "integrity") == 0 ||
 		    strcmp(f[i].name, "schema") == 0 ||

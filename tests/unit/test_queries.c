@@ -142,6 +142,16 @@ passes_use_the_partial_indexes(void **state)
 		{ QUERY_GAUGE_RUNNING, "once_key_running" },
 		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
 		{ QUERY_TALLY, "COVERING INDEX once_key_expiry" },
+		{ QUERY_EFFECT_NEXT,
+		    "once_effect_open (state=? AND topic=? "
+		    "AND next_at>?)" },
+		{ QUERY_EFFECT_OWNER, "COVERING INDEX once_effect_owner" },
+		{ QUERY_EFFECT_FREE, "once_effect_owner" },
+		{ QUERY_EFFECT_BUSY, "once_effect_owner" },
+		{ QUERY_EFFECT_EARLIER, "COVERING INDEX once_effect_of_key" },
+		{ QUERY_DELETE_DELIVERED, "once_effect_of_key" },
+		{ QUERY_GAUGE_OUTBOX, "COVERING INDEX once_effect_open" },
+		{ QUERY_TALLY_EFFECTS, "COVERING INDEX once_effect_of_key" },
 	};
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
@@ -402,6 +412,66 @@ the_checks_refuse_rows_that_break_an_invariant(void **state)
 	}
 }
 
+/* A row that is as its state must be, and what must not become of it. */
+static void
+the_checks_refuse_effects_that_break_an_invariant(void **state)
+{
+	static const char pending[] = "'pending', 1, 0, NULL, NULL, x'00'";
+	static const char tried[] = "'pending', 1, NULL, 7, NULL, x'00'";
+	static const char delivered[] = "'delivered', 1, NULL, NULL, x'', NULL";
+	static const char dead[] = "'dead_letter', 1, NULL, NULL, NULL, x'00'";
+	static const struct {
+		const char *row, *set;
+		bool allowed;
+	} rows[] = {
+		{ pending, "owner = 7, next_at = NULL, attempts = 2", true },
+		{ pending, "next_at = NULL", true },
+		{ pending, "owner = 7", false },
+		{ pending, "state = 'delivered', next_at = NULL", false },
+		{ pending, "state = 'dead_letter'", false },
+		{ pending, "topic = 'sms'", false },
+		{ pending, "effect_key = 'f'", false },
+		{ pending, "key_id = 2", false },
+		{ tried, "owner = NULL, next_at = 0", true },
+		{ tried, "owner = NULL, state = 'dead_letter'", true },
+		{ tried,
+		    "owner = NULL, state = 'delivered', payload = NULL, "
+		    "reference = x'00'",
+		    true },
+		{ tried, "owner = NULL, state = 'delivered'", false },
+		{ tried, "owner = NULL, reference = x'00'", false },
+		{ tried, "attempts = 0", false },
+		{ delivered, "state = 'pending'", false },
+		{ delivered, "state = 'dead_letter'", false },
+		{ dead, "state = 'pending', attempts = 0, next_at = 0", true },
+		{ dead, "state = 'delivered', payload = NULL", false },
+		{ dead, "next_at = 0", false },
+	};
+	char sql[512];
+	sqlite3 *db;
+	size_t i;
+	int code;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		db = new_database();
+		snprintf(sql, sizeof(sql),
+		    "INSERT INTO once_effect(key_id, effect_key, scope, path, "
+		    "key, topic, created_at, updated_at, state, attempts, "
+		    "next_at, owner, reference, payload) VALUES (1, 'e', 's', "
+		    "'/', 'k', 'mail', 1, 1, %s)",
+		    rows[i].row);
+		run(db, sql);
+		load_checks(db);
+		snprintf(
+		    sql, sizeof(sql), "UPDATE once_effect SET %s", rows[i].set);
+		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+		if (code != (rows[i].allowed ? SQLITE_OK : SQLITE_CONSTRAINT))
+			fail_msg("%s: %s: %d", rows[i].row, rows[i].set, code);
+		sqlite3_close(db);
+	}
+}
+
 int
 main(void)
 {
@@ -413,6 +483,8 @@ main(void)
 		cmocka_unit_test(the_checks_allow_what_record_allows),
 		cmocka_unit_test(
 		    the_checks_refuse_rows_that_break_an_invariant),
+		cmocka_unit_test(
+		    the_checks_refuse_effects_that_break_an_invariant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1031,7 +1031,7 @@ doctor_says(const char *name)
 	struct store_finding f[16];
 	size_t n, i;
 
-	assert_int_equal(store_doctor(store, f, COUNT(f), &n), RC_OK);
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
 	for (i = 0; i < n; i++) {
 		assert_true(f[i].text[0] != '\0');
 		if (strcmp(f[i].name, name) == 0)
@@ -1054,7 +1054,7 @@ doctor_finds(void **state)
 	for (i = 0; i < COUNT(names); i++)
 		if (doctor_says(names[i]) != '+')
 			fail_msg("%s", names[i]);
-	assert_int_equal(store_doctor(store, few, 2, &n), RC_OK);
+	assert_int_equal(store_doctor(store, NULL, few, 2, &n), RC_OK);
 	assert_int_equal(n, 2);
 
 	raw("INSERT INTO once_body VALUES (999, x'00')");

@@ -1,0 +1,1082 @@
+/*
+ * store, the outbox: what handlers put there is tried in order for each key,
+ * by one process at a time, again after a failure, and never lost.
+ *
+ * Handlers are a plain connection that writes through the view.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "metrics.h"
+#include "store_fixture.h"
+#include "store_outbox.h"
+
+#define UUID_PATTERN                                                  \
+	"[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]"    \
+	"[0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-4[0-9a-f][0-9a-f]" \
+	"[0-9a-f]-[89ab][0-9a-f][0-9a-f][0-9a-f]-????????????"
+
+static int
+setup_topics(void **state)
+{
+	char mail[] = "mail", sms[] = "sms";
+	char *topics[] = { mail, sms };
+
+	if (setup(state) != 0)
+		return -1;
+	return store_topics(store, topics, 2, NULL, 0) == RC_OK ? 0 : -1;
+}
+
+/* --- the words ---------------------------------------------------------- */
+
+/* A handler of that attempt puts n bytes there; whether it may. */
+static bool
+try_emit(const struct store_lease *lease, const char *topic,
+    const void *payload, int n)
+{
+	sqlite3 *db = raw_open(file);
+	sqlite3_stmt *s;
+	char token[64];
+	int code;
+
+	snprintf(token, sizeof(token), "%s-%" PRId64, lease->token, lease->id);
+	assert_int_equal(sqlite3_prepare_v2(db,
+			     "INSERT INTO once_outbox(token, topic, payload) "
+			     "VALUES (?, ?, ?)",
+			     -1, &s, NULL),
+	    SQLITE_OK);
+	sqlite3_bind_text(s, 1, token, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, topic, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 3, payload, n, SQLITE_STATIC);
+	code = sqlite3_step(s);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return code == SQLITE_DONE;
+}
+
+static void
+emit(const struct store_lease *lease, const char *topic)
+{
+	assert_true(try_emit(lease, topic, "payload", 7));
+}
+
+/* What is next of a topic; RC_NOTFOUND also if it is not due. */
+static enum rc
+next_in(struct store *s, const char *topic, struct store_effect *e)
+{
+	int64_t at;
+	enum rc rc;
+
+	rc = store_effect_next(s, topic, e, &at);
+	if (rc != RC_OK || at <= store_now(s))
+		return rc;
+	store_effect_free(e);
+	return RC_NOTFOUND;
+}
+
+static bool
+nothing_is_due(const char *topic)
+{
+	struct store_effect e;
+
+	if (next_in(store, topic, &e) == RC_NOTFOUND)
+		return true;
+	store_effect_free(&e);
+	return false;
+}
+
+static struct store_effect
+begin_in(struct store *s, const char *topic)
+{
+	struct store_effect e;
+
+	assert_int_equal(next_in(s, topic, &e), RC_OK);
+	assert_int_equal(store_effect_begin(s, &e), RC_OK);
+	return e;
+}
+
+static struct store_effect
+begin(const char *topic)
+{
+	return begin_in(store, topic);
+}
+
+static enum rc
+try_end(struct store *s, const struct store_effect *e,
+    enum store_effect_state state, int64_t after)
+{
+	struct store_effect_end end;
+
+	memset(&end, 0, sizeof(end));
+	end.state = state;
+	end.after = after;
+	if (state == STORE_EFFECT_DELIVERED) {
+		end.reference = "ref";
+		end.reference_len = 3;
+	} else
+		snprintf(end.last_error, sizeof(end.last_error), "no luck");
+	return store_effect_end(s, e, &end);
+}
+
+/* Ends the try, and frees it. */
+static void
+end(struct store_effect *e, enum store_effect_state state)
+{
+	assert_int_equal(
+	    try_end(store, e, state, state == STORE_EFFECT_PENDING ? HOUR : 0),
+	    RC_OK);
+	store_effect_free(e);
+}
+
+/* A new one of that topic is due, tried, and ends so; its number. */
+static int64_t
+goes(const char *topic, enum store_effect_state state)
+{
+	struct store_effect e = begin(topic);
+	int64_t id = e.id;
+
+	end(&e, state);
+	return id;
+}
+
+/* The row of that number, or false. */
+static bool
+row_of(int64_t id, struct store_effect_row *row)
+{
+	struct store_effect_filter filter = { .id = id };
+	struct store_outbox *o;
+	enum rc rc;
+
+	assert_int_equal(store_outbox_list(store, &filter, &o), RC_OK);
+	rc = store_outbox_next(o, row);
+	if (rc == RC_OK)
+		assert_int_equal(
+		    store_outbox_next(o, &(struct store_effect_row){ 0 }),
+		    RC_NOTFOUND);
+	store_outbox_free(o);
+	return rc == RC_OK;
+}
+
+static enum store_effect_state
+effect_state(int64_t id)
+{
+	struct store_effect_row row;
+	enum store_effect_state state = STORE_EFFECT_NONE;
+
+	if (row_of(id, &row)) {
+		state = row.state;
+		store_effect_row_free(&row);
+	}
+	return state;
+}
+
+/* Of each key that has pending ones, exactly one has the turn; and what has a
+ * payload needs one. */
+static void
+check_store(void)
+{
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_effect e WHERE state = "
+		       "'pending' AND 1 <> (SELECT count(*) FROM once_effect "
+		       "f WHERE f.key_id = e.key_id AND f.state = 'pending' "
+		       "AND (f.next_at IS NOT NULL) + (f.owner IS NOT NULL))"),
+	    0);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_effect WHERE state <> "
+		       "'pending' AND (next_at IS NOT NULL OR owner IS NOT "
+		       "NULL)"),
+	    0);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_effect e WHERE (state = "
+		       "'delivered') <> (payload IS NULL AND NOT EXISTS "
+		       "(SELECT 1 FROM once_payload WHERE effect_id = e.id))"),
+	    0);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_payload p WHERE NOT EXISTS "
+		       "(SELECT 1 FROM once_effect e WHERE e.id = effect_id "
+		       "AND e.payload IS NULL)"),
+	    0);
+}
+
+/* --- one effect --------------------------------------------------------- */
+
+static void
+names_of_states(void **state)
+{
+	enum store_effect_state s;
+	int i;
+
+	(void)state;
+	for (i = STORE_EFFECT_PENDING; i < STORE_EFFECT_NSTATES; i++) {
+		assert_true(store_effect_state_parse(
+		    store_effect_state_name((enum store_effect_state)i), &s));
+		assert_int_equal(s, i);
+	}
+	assert_false(store_effect_state_parse("none", &s));
+	assert_false(store_effect_state_parse("", &s));
+}
+
+static void
+an_effect_is_due_at_once_and_has_its_key(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	int64_t at;
+
+	(void)state;
+	assert_int_equal(
+	    store_effect_next(store, "mail", &e, &at), RC_NOTFOUND);
+	emit(&lease, "mail");
+	assert_true(nothing_is_due("sms"));
+	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
+	assert_true(at <= store_now(store));
+	assert_int_equal(e.key_id, lease.id);
+	assert_int_equal(e.attempts, 0);
+	assert_string_equal(e.topic, "mail");
+	assert_string_equal(e.scope, "alice");
+	assert_string_equal(e.path, "/payments");
+	assert_string_equal(e.key, "k");
+	assert_int_equal(raw_number("SELECT count(*) FROM once_effect WHERE "
+				    "effect_key GLOB '" UUID_PATTERN "'"),
+	    1);
+	assert_int_equal(strlen(e.effect_key), 36);
+	store_effect_free(&e);
+	check_store();
+}
+
+static void
+a_topic_that_is_not_configured_is_refused(void **state)
+{
+	char mail[] = "mail";
+	char *topics[] = { mail };
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	assert_false(try_emit(&lease, "fax", "x", 1));
+	assert_true(try_emit(&lease, "mail", "x", 1));
+	assert_int_equal(store_topics(store, NULL, 0, topics, 1), RC_OK);
+	assert_false(try_emit(&lease, "mail", "x", 1));
+	/* What is there stays. */
+	assert_false(nothing_is_due("mail"));
+}
+
+static void
+a_try_counts_and_nobody_else_has_it(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e, same;
+	struct store_effect_row row;
+
+	(void)state;
+	emit(&lease, "mail");
+	assert_int_equal(next_in(store, "mail", &same), RC_OK);
+	e = begin("mail");
+	assert_int_equal(e.attempts, 1);
+	assert_true(nothing_is_due("mail"));
+	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
+	assert_int_equal(same.attempts, 0);
+	assert_true(row_of(e.id, &row));
+	assert_int_equal(row.attempts, 1);
+	assert_int_equal(row.next_at, 0);
+	assert_true(row.claimed && !row.lost);
+	store_effect_row_free(&row);
+	check_store();
+	end(&e, STORE_EFFECT_DELIVERED);
+	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
+	store_effect_free(&same);
+}
+
+static void
+a_delivered_one_keeps_its_reference_and_no_payload(void **state)
+{
+	static const char bytes[] = "a\0b\xff\n";
+	struct store_effect_end how = { .state = STORE_EFFECT_DELIVERED,
+		.reference = bytes,
+		.reference_len = 5 };
+	struct store_lease lease = reserve("k");
+	struct store_effect_row row;
+	struct store_effect e;
+
+	(void)state;
+	emit(&lease, "mail");
+	e = begin("mail");
+	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, 0), RC_OK);
+	store_effect_free(&e);
+	e = begin("mail");
+	assert_int_equal(store_effect_end(store, &e, &how), RC_OK);
+	assert_true(row_of(e.id, &row));
+	assert_int_equal(row.state, STORE_EFFECT_DELIVERED);
+	assert_int_equal(row.attempts, 2);
+	assert_int_equal(row.reference_len, 5);
+	assert_memory_equal(row.reference, bytes, 6);
+	assert_null(row.last_error);
+	assert_int_equal(row.next_at, 0);
+	assert_string_equal(row.effect_key, e.effect_key);
+	assert_false(row.claimed);
+	store_effect_row_free(&row);
+	store_effect_free(&e);
+	assert_true(nothing_is_due("mail"));
+	check_store();
+}
+
+static void
+a_failed_try_is_put_off(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect_row row;
+	struct store_effect e, again;
+	int64_t at;
+
+	(void)state;
+	emit(&lease, "mail");
+	e = begin("mail");
+	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, HOUR), RC_OK);
+	assert_true(nothing_is_due("mail"));
+	assert_int_equal(store_effect_next(store, "mail", &again, &at), RC_OK);
+	assert_in_range(at - store_now(store), HOUR - 60000, HOUR);
+	assert_int_equal(again.attempts, 1);
+	assert_string_equal(again.effect_key, e.effect_key);
+	/* Before its time nobody begins it. */
+	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
+	assert_true(row_of(e.id, &row));
+	assert_string_equal(row.last_error, "no luck");
+	assert_in_range(row.next_at - clock_wall(), HOUR - 60000, HOUR);
+	assert_null(row.reference);
+	store_effect_row_free(&row);
+	store_effect_free(&e);
+	store_effect_free(&again);
+	check_store();
+}
+
+/* A try that somebody else began since, or that is over, ends nothing. */
+static void
+an_end_names_its_try(void **state)
+{
+	static const enum store_effect_state states[] = {
+		STORE_EFFECT_PENDING,
+		STORE_EFFECT_DELIVERED,
+		STORE_EFFECT_DEAD_LETTER,
+	};
+	struct store_lease lease = reserve("k");
+	struct store *other = open_store();
+	struct store_effect e, taken;
+	size_t i;
+
+	(void)state;
+	emit(&lease, "mail");
+	e = begin("mail");
+	assert_int_equal(
+	    try_end(other, &e, STORE_EFFECT_DELIVERED, 0), RC_LOST);
+	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, 0), RC_OK);
+	taken = begin_in(other, "mail");
+	assert_int_equal(taken.attempts, 2);
+	for (i = 0; i < COUNT(states); i++) {
+		assert_int_equal(try_end(store, &e, states[i], 0), RC_LOST);
+		assert_int_equal(try_end(store, &taken, states[i], 0), RC_LOST);
+	}
+	assert_int_equal(
+	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_OK);
+	assert_int_equal(
+	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_LOST);
+	store_effect_free(&e);
+	store_effect_free(&taken);
+	store_close(other);
+	check_store();
+}
+
+static bool
+payload_is(const struct store_effect *e, const unsigned char *bytes, size_t n)
+{
+	struct spool *payload;
+	const void *p = NULL;
+	enum rc rc = RC_OK;
+	bool same;
+
+	assert_int_equal(store_effect_payload(store, e, &payload), RC_OK);
+	if (payload == NULL)
+		return n == 0;
+	p = spool_bytes(payload, &rc);
+	same = rc == RC_OK && spool_length(payload) == n &&
+	    memcmp(p, bytes, n) == 0;
+	spool_free(payload);
+	return same;
+}
+
+static void
+payloads_of_all_sizes(void **state)
+{
+	static const int lengths[] = { 0, 1, 2047, 2048, 2049, 70000, 1 << 20 };
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	struct spool *payload;
+	unsigned char *bytes;
+	size_t i;
+	int j;
+
+	(void)state;
+	assert_non_null(bytes = malloc(1 << 20));
+	for (j = 0; j < 1 << 20; j++)
+		bytes[j] = byte_at((size_t)j);
+	for (i = 0; i < COUNT(lengths); i++)
+		assert_true(try_emit(&lease, "mail", bytes, lengths[i]));
+	assert_int_equal(raw_number("SELECT count(*) FROM once_payload"), 3);
+	check_store();
+	for (i = 0; i < COUNT(lengths); i++) {
+		e = begin("mail");
+		if (!payload_is(&e, bytes, (size_t)lengths[i]))
+			fail_msg("%d bytes", lengths[i]);
+		assert_int_equal(
+		    try_end(store, &e, STORE_EFFECT_DELIVERED, 0), RC_OK);
+		/* It is gone: that is no empty one. */
+		assert_int_equal(
+		    store_effect_payload(store, &e, &payload), RC_CORRUPT);
+		store_effect_free(&e);
+		check_store();
+	}
+	assert_int_equal(raw_number("SELECT count(*) FROM once_payload"), 0);
+	free(bytes);
+}
+
+/* --- order -------------------------------------------------------------- */
+
+static void
+effects_of_a_key_come_in_order_whatever_their_topic(void **state)
+{
+	struct store_lease a = reserve("a"), b = reserve("b");
+	int64_t last;
+
+	(void)state;
+	emit(&a, "mail"); /* 1 */
+	emit(&a, "sms");  /* 2 */
+	emit(&a, "mail"); /* 3 */
+	emit(&b, "sms");  /* 4 */
+	assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 4);
+	assert_true(nothing_is_due("sms"));
+	last = goes("mail", STORE_EFFECT_DELIVERED);
+	assert_int_equal(last, 1);
+	check_store();
+	assert_true(nothing_is_due("mail"));
+	assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 3);
+	assert_true(nothing_is_due("mail") && nothing_is_due("sms"));
+	check_store();
+}
+
+static void
+one_that_is_tried_or_put_off_holds_back_its_key_alone(void **state)
+{
+	struct store_lease a = reserve("a"), b = reserve("b");
+	struct store_effect e, other;
+
+	(void)state;
+	emit(&a, "mail");
+	emit(&a, "mail");
+	emit(&b, "mail");
+	e = begin("mail");
+	assert_int_equal(e.id, 1);
+	other = begin("mail");
+	assert_int_equal(other.id, 3);
+	assert_true(nothing_is_due("mail"));
+	end(&other, STORE_EFFECT_DELIVERED);
+	end(&e, STORE_EFFECT_PENDING);
+	assert_true(nothing_is_due("mail"));
+	emit(&b, "mail");
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 4);
+	check_store();
+}
+
+static void
+a_dead_letter_holds_back_nobody(void **state)
+{
+	struct store_lease a = reserve("a");
+
+	(void)state;
+	emit(&a, "mail");
+	emit(&a, "mail");
+	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
+	assert_int_equal(effect_state(1), STORE_EFFECT_DEAD_LETTER);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
+	check_store();
+}
+
+/* --- processes ---------------------------------------------------------- */
+
+static void
+what_a_dead_process_tried_is_due_again(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store *other = open_store();
+	struct store_effect e, again;
+	struct store_effect_row row;
+
+	(void)state;
+	emit(&lease, "mail");
+	emit(&lease, "mail");
+	e = begin_in(other, "mail");
+	assert_int_equal(sweep(store), 0);
+	assert_true(nothing_is_due("mail"));
+	store_close(other);
+	assert_true(row_of(e.id, &row));
+	assert_true(row.claimed && row.lost);
+	store_effect_row_free(&row);
+	assert_int_equal(sweep(store), 0); /* no key has changed */
+	check_store();
+	again = begin("mail");
+	assert_int_equal(again.id, e.id);
+	assert_int_equal(again.attempts, 2);
+	assert_string_equal(again.effect_key, e.effect_key);
+	end(&again, STORE_EFFECT_DELIVERED);
+	store_effect_free(&e);
+}
+
+static void
+of_two_processes_one_has_it(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store *other = open_store();
+	struct store_effect mine, theirs;
+
+	(void)state;
+	emit(&lease, "mail");
+	assert_int_equal(next_in(store, "mail", &mine), RC_OK);
+	assert_int_equal(next_in(other, "mail", &theirs), RC_OK);
+	assert_int_equal(store_effect_begin(store, &mine), RC_OK);
+	assert_int_equal(store_effect_begin(other, &theirs), RC_LOST);
+	store_close(other);
+	store_effect_free(&theirs);
+	end(&mine, STORE_EFFECT_DELIVERED);
+}
+
+/* --- with its key ------------------------------------------------------- */
+
+enum leaves { BY_AGE, TO_MARKER, FORGOTTEN, USED_AGAIN };
+
+static void
+key_goes(const struct store_lease *lease, enum leaves how)
+{
+	struct store_change changes[4];
+	int n;
+
+	settle_for(lease, RECORD_COMPLETED, how == FORGOTTEN ? HOUR : 0);
+	switch (how) {
+	case BY_AGE:
+	case TO_MARKER:
+		assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+		assert_int_equal(n, 1);
+		store_changes_free(changes, n);
+		break;
+	case FORGOTTEN:
+		assert_int_equal(store_forget(store, lease->id), RC_OK);
+		break;
+	case USED_AGAIN:
+		reserve("k");
+		break;
+	}
+}
+
+static void
+delivered_ones_go_with_their_key_and_pending_ones_stay(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_effect e;
+	struct store_lease lease;
+	int how;
+
+	(void)state;
+	for (how = BY_AGE; how <= USED_AGAIN; how++) {
+		raw("DELETE FROM once_key; DELETE FROM once_effect;"
+		    "DELETE FROM sqlite_sequence");
+		r.on_expired =
+		    how == TO_MARKER ? CONF_EXPIRED_GONE : CONF_EXPIRED_RUN;
+		r.expired_retention = HOUR;
+		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		emit(&lease, "mail");
+		emit(&lease, "mail");
+		emit(&lease, "mail");
+		emit(&lease, "sms");
+		goes("mail", STORE_EFFECT_DELIVERED);
+		goes("mail", STORE_EFFECT_DEAD_LETTER);
+		e = begin("mail");
+		key_goes(&lease, (enum leaves)how);
+		assert_int_equal(effect_state(1), STORE_EFFECT_NONE);
+		assert_int_equal(effect_state(2), STORE_EFFECT_DEAD_LETTER);
+		assert_int_equal(effect_state(3), STORE_EFFECT_PENDING);
+		end(&e, STORE_EFFECT_DELIVERED);
+		/* Nobody asks for it any more. */
+		assert_int_equal(effect_state(3), STORE_EFFECT_NONE);
+		assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 4);
+		assert_int_equal(effect_state(4), STORE_EFFECT_NONE);
+		check_store();
+	}
+}
+
+static void
+keys_with_many_effects_are_reaped_a_few_at_a_time(void **state)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	struct store_lease lease;
+	int i, n, sum = 0, rounds = 0;
+	char key[8];
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		lease = reserve(key);
+		settle_for(&lease, RECORD_COMPLETED, 0);
+	}
+	raw("INSERT INTO once_effect(key_id, effect_key, scope, path, key, "
+	    "topic, state, created_at, updated_at) "
+	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	    "WHERE i < 900) SELECT k.id, '', '', '', '', 'mail', 'delivered', "
+	    "0, 0 FROM once_key k, n");
+	do {
+		assert_int_equal(
+		    store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+		store_changes_free(changes, n);
+		sum += n;
+		rounds += n > 0;
+	} while (n > 0);
+	assert_int_equal(sum, 4);
+	assert_int_equal(rounds, 2);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 0);
+}
+
+/* --- operators ---------------------------------------------------------- */
+
+static void
+retry_has_it_tried_now(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	int64_t dead;
+
+	(void)state;
+	assert_int_equal(store_effect_retry(store, 1), RC_LOST);
+	emit(&lease, "mail");
+	goes("mail", STORE_EFFECT_PENDING);
+	assert_true(nothing_is_due("mail"));
+	assert_int_equal(store_effect_retry(store, 1), RC_OK);
+	e = begin("mail");
+	assert_int_equal(e.attempts, 2);
+	assert_int_equal(store_effect_retry(store, e.id), RC_LOST);
+	dead = e.id;
+	end(&e, STORE_EFFECT_DEAD_LETTER);
+
+	/* All its tries anew. */
+	assert_int_equal(store_effect_retry(store, dead), RC_OK);
+	check_store();
+	e = begin("mail");
+	assert_int_equal(e.id, dead);
+	assert_int_equal(e.attempts, 1);
+	end(&e, STORE_EFFECT_DELIVERED);
+	assert_int_equal(store_effect_retry(store, dead), RC_LOST);
+}
+
+/* One that was given up comes before those that were put there after it, but
+ * a try under way is not disturbed. */
+static void
+retry_of_an_earlier_one_waits_for_a_try_alone(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		emit(&lease, "mail");
+	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
+	e = begin("mail");
+	assert_int_equal(store_effect_retry(store, 1), RC_OK);
+	check_store();
+	assert_true(nothing_is_due("mail"));
+	end(&e, STORE_EFFECT_PENDING); /* put off for an hour */
+	check_store();
+	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
+	assert_int_equal(goes("mail", STORE_EFFECT_PENDING), 2);
+	assert_true(nothing_is_due("mail"));
+
+	assert_int_equal(store_effect_retry(store, 1), RC_OK);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 1);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 3);
+	check_store();
+}
+
+static void
+retry_of_one_that_waits_is_for_the_one_before_it(void **state)
+{
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	emit(&lease, "mail");
+	emit(&lease, "mail");
+	assert_int_equal(goes("mail", STORE_EFFECT_PENDING), 1);
+	assert_int_equal(store_effect_retry(store, 2), RC_OK);
+	check_store();
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 1);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
+}
+
+static void
+drop_passes_the_turn_on(void **state)
+{
+	struct store_lease lease = reserve("k");
+	static const char large[5000];
+	struct store_effect e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++)
+		assert_true(try_emit(&lease, "mail", large, sizeof(large)));
+	assert_int_equal(store_effect_drop(store, 6), RC_LOST);
+	assert_int_equal(store_effect_drop(store, 1), RC_OK);
+	check_store();
+	e = begin("mail");
+	assert_int_equal(e.id, 2);
+	assert_int_equal(store_effect_drop(store, 2), RC_LOST);
+	assert_int_equal(store_effect_drop(store, 3), RC_OK);
+	check_store();
+	end(&e, STORE_EFFECT_DELIVERED);
+	assert_int_equal(store_effect_drop(store, 2), RC_OK);
+	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 4);
+	assert_int_equal(store_effect_drop(store, 4), RC_OK);
+	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 5);
+	check_store();
+	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 1);
+}
+
+static int
+listed(const struct store_effect_filter *filter)
+{
+	struct store_effect_row row;
+	struct store_outbox *o;
+	int64_t last = 0;
+	enum rc rc;
+	int n = 0;
+
+	assert_int_equal(store_outbox_list(store, filter, &o), RC_OK);
+	while ((rc = store_outbox_next(o, &row)) == RC_OK) {
+		assert_true(row.id > last);
+		last = row.id;
+		store_effect_row_free(&row);
+		n++;
+	}
+	assert_int_equal(rc, RC_NOTFOUND);
+	store_outbox_free(o);
+	return n;
+}
+
+static void
+lists_are_filtered_and_as_long_as_they_are(void **state)
+{
+	struct store_lease lease = reserve("k"), other;
+	struct store_reservation r = reservation("other");
+	int64_t before;
+	int i;
+
+	(void)state;
+	r.identity.scope = "bob";
+	r.identity.path = "/orders";
+	assert_int_equal(try_reserve_in(store, &r, &other), DECIDE_RUN);
+	assert_int_equal(listed(&(struct store_effect_filter){ 0 }), 0);
+	for (i = 0; i < 150; i++)
+		emit(&lease, "mail");
+	emit(&other, "mail");
+	goes("mail", STORE_EFFECT_DELIVERED);
+	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	raw("UPDATE once_effect SET updated_at = 0 WHERE id <= 100");
+	before = clock_wall() - HOUR;
+	assert_int_equal(listed(&(struct store_effect_filter){ 0 }), 151);
+	assert_int_equal(listed(&(struct store_effect_filter){
+			     .state = STORE_EFFECT_PENDING }),
+	    149);
+	assert_int_equal(listed(&(struct store_effect_filter){
+			     .state = STORE_EFFECT_DELIVERED }),
+	    1);
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .scope = "bob" }), 1);
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .scope = "" }), 0);
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .path = "/payments" }), 150);
+	assert_int_equal(listed(&(struct store_effect_filter){
+			     .path = "/payments", .scope = "bob" }),
+	    0);
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .since = before }), 51);
+	assert_int_equal(listed(&(struct store_effect_filter){ .id = 70 }), 1);
+}
+
+/* --- who watches -------------------------------------------------------- */
+
+static int64_t
+gauge(enum metrics_id id)
+{
+	struct metrics_gauges g;
+
+	assert_int_equal(store_gauges(store, &g), RC_OK);
+	return g.value[id];
+}
+
+static void
+gauges_of_the_outbox(void **state)
+{
+	struct store_lease lease = reserve("k");
+	bool done;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		emit(&lease, "mail");
+	goes("mail", STORE_EFFECT_DELIVERED);
+	goes("mail", STORE_EFFECT_DELIVERED);
+	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	assert_int_equal(gauge(METRICS_IN_OUTBOX_PENDING), 3);
+	assert_int_equal(gauge(METRICS_IN_OUTBOX_DEAD_LETTER), 1);
+	assert_int_equal(gauge(METRICS_IN_OUTBOX_DELIVERED), -1);
+	for (i = 0; i < 2; i++) {
+		do
+			assert_int_equal(store_tally(store, &done), RC_OK);
+		while (!done);
+		assert_int_equal(gauge(METRICS_IN_OUTBOX_DELIVERED), 2);
+	}
+}
+
+static bool
+doctor_likes(const char *name, const struct conf *conf)
+{
+	struct store_finding f[32];
+	size_t n, i;
+
+	assert_int_equal(store_doctor(store, conf, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (strcmp(f[i].name, name) == 0)
+			return f[i].ok;
+	fail_msg("no finding %s", name);
+	return false;
+}
+
+static void
+doctor_tells_of_the_outbox(void **state)
+{
+	static const char text[] = "[effect mail]\nprogram = /bin/true\n";
+	static const char *const broken[] = {
+		"UPDATE once_effect SET next_at = NULL",
+		"UPDATE once_effect SET next_at = 0 WHERE state = 'pending'",
+		"UPDATE once_effect SET payload = NULL WHERE state = 'pending'",
+		"INSERT INTO once_payload VALUES (3, x'00')",
+		"INSERT INTO once_payload VALUES (77, x'00')",
+		"UPDATE once_effect SET key_id = 99 WHERE state = 'delivered'",
+	};
+	char mail[] = "mail";
+	char *topics[] = { mail };
+	struct store_lease lease = reserve("k");
+	struct conf_error why;
+	struct conf *conf;
+	size_t i;
+
+	(void)state;
+	conf = conf_parse("test", text, strlen(text), &why);
+	assert_non_null(conf);
+	for (i = 0; i < 3; i++)
+		emit(&lease, "mail");
+	goes("mail", STORE_EFFECT_DELIVERED);
+	assert_true(doctor_likes("outbox", NULL));
+	assert_true(doctor_likes("effects", NULL));
+	assert_true(doctor_likes("topics", NULL));
+	assert_true(doctor_likes("topics", conf));
+	assert_int_equal(store_topics(store, NULL, 0, topics, 1), RC_OK);
+	assert_false(doctor_likes("topics", NULL));
+	assert_true(doctor_likes("topics", conf));
+	conf_unref(conf);
+	assert_non_null(conf = conf_parse("test", "", 0, &why));
+	assert_false(doctor_likes("topics", conf));
+	conf_unref(conf);
+	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	assert_false(doctor_likes("outbox", NULL));
+	assert_int_equal(store_effect_retry(store, 2), RC_OK);
+	assert_true(doctor_likes("outbox", NULL));
+	raw("CREATE TABLE was AS SELECT * FROM once_effect");
+	for (i = 0; i < COUNT(broken); i++) {
+		assert_true(doctor_likes("effects", NULL));
+		raw(broken[i]);
+		if (doctor_likes("effects", NULL))
+			fail_msg("%s", broken[i]);
+		raw("DELETE FROM once_payload; DELETE FROM once_effect;"
+		    "INSERT INTO once_effect SELECT * FROM was");
+	}
+}
+
+/* --- at random ---------------------------------------------------------- */
+
+#define KEYS 3
+
+/* Of each key, what was put there last, and what went out last. */
+struct walk {
+	struct store_lease lease[KEYS];
+	struct store_effect tried[KEYS];
+	int64_t delivered[KEYS];
+	uint64_t seed;
+};
+
+static unsigned
+draw(struct walk *w, unsigned n)
+{
+	w->seed = w->seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (unsigned)(w->seed >> 33) % n;
+}
+
+static int
+key_index(const struct walk *w, const struct store_effect *e)
+{
+	int i;
+
+	for (i = 0; w->lease[i].id != e->key_id; i++)
+		assert_true(i < KEYS);
+	return i;
+}
+
+/* Nothing earlier of its key is pending. */
+static void
+check_order(const struct store_effect *e)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql),
+	    "SELECT count(*) FROM once_effect WHERE key_id = %" PRId64
+	    " AND state = 'pending' AND id < %" PRId64,
+	    e->key_id, e->id);
+	assert_int_equal(raw_number(sql), 0);
+}
+
+static void
+walk_step(struct walk *w)
+{
+	const char *topic = draw(w, 2) == 0 ? "mail" : "sms";
+	unsigned i = draw(w, KEYS);
+	struct store_effect e;
+	int64_t id = 1 + draw(w, 40);
+
+	switch (draw(w, 8)) {
+	case 0:
+	case 1:
+		emit(&w->lease[i], topic);
+		break;
+	case 2:
+	case 3:
+		if (next_in(store, topic, &e) != RC_OK)
+			break;
+		check_order(&e);
+		assert_int_equal(store_effect_begin(store, &e), RC_OK);
+		i = (unsigned)key_index(w, &e);
+		assert_int_equal(w->tried[i].id, 0);
+		w->tried[i] = e;
+		break;
+	case 4:
+	case 5:
+		if (w->tried[i].id == 0)
+			break;
+		assert_int_equal(try_end(store, &w->tried[i],
+				     (enum store_effect_state)(1 + draw(w, 3)),
+				     draw(w, 2) * HOUR),
+		    RC_OK);
+		store_effect_free(&w->tried[i]);
+		break;
+	case 6:
+		(void)store_effect_retry(store, id);
+		break;
+	case 7:
+		if (draw(w, 3) == 0)
+			(void)store_effect_drop(store, id);
+		break;
+	}
+}
+
+/* What is left is delivered once nobody disturbs it. */
+static void
+walk_ends(struct walk *w)
+{
+	struct store_effect e;
+	bool more = true;
+	int i;
+
+	for (i = 0; i < KEYS; i++)
+		if (w->tried[i].id != 0)
+			end(&w->tried[i], STORE_EFFECT_DELIVERED);
+	raw("UPDATE once_effect SET next_at = 0 WHERE next_at > 0");
+	while (more) {
+		more = false;
+		for (i = 0; i < 2; i++) {
+			if (next_in(store, i == 0 ? "mail" : "sms", &e) !=
+			    RC_OK)
+				continue;
+			check_order(&e);
+			assert_int_equal(store_effect_begin(store, &e), RC_OK);
+			end(&e, STORE_EFFECT_DELIVERED);
+			more = true;
+		}
+	}
+	assert_int_equal(raw_number("SELECT count(*) FROM once_effect WHERE "
+				    "state = 'pending'"),
+	    0);
+}
+
+static void
+turns_hold_whatever_happens(void **state)
+{
+	struct walk w;
+	unsigned seed;
+	int i, step;
+	char key[8];
+
+	(void)state;
+	for (seed = 1; seed <= 8; seed++) {
+		raw("DELETE FROM once_effect; DELETE FROM sqlite_sequence");
+		memset(&w, 0, sizeof(w));
+		w.seed = seed;
+		for (i = 0; i < KEYS; i++) {
+			snprintf(key, sizeof(key), "%u.%d", seed, i);
+			w.lease[i] = reserve(key);
+		}
+		for (step = 0; step < 150; step++) {
+			walk_step(&w);
+			check_store();
+		}
+		walk_ends(&w);
+	}
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_topics, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_states),
+		TEST(an_effect_is_due_at_once_and_has_its_key),
+		TEST(a_topic_that_is_not_configured_is_refused),
+		TEST(a_try_counts_and_nobody_else_has_it),
+		TEST(a_delivered_one_keeps_its_reference_and_no_payload),
+		TEST(a_failed_try_is_put_off),
+		TEST(an_end_names_its_try),
+		TEST(payloads_of_all_sizes),
+		TEST(effects_of_a_key_come_in_order_whatever_their_topic),
+		TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone),
+		TEST(a_dead_letter_holds_back_nobody),
+		TEST(what_a_dead_process_tried_is_due_again),
+		TEST(of_two_processes_one_has_it),
+		TEST(delivered_ones_go_with_their_key_and_pending_ones_stay),
+		TEST(keys_with_many_effects_are_reaped_a_few_at_a_time),
+		TEST(retry_has_it_tried_now),
+		TEST(retry_of_an_earlier_one_waits_for_a_try_alone),
+		TEST(retry_of_one_that_waits_is_for_the_one_before_it),
+		TEST(drop_passes_the_turn_on),
+		TEST(lists_are_filtered_and_as_long_as_they_are),
+		TEST(gauges_of_the_outbox),
+		TEST(doctor_tells_of_the_outbox),
+		TEST(turns_hold_whatever_happens),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
