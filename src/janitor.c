@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "outbox.h"
 #include "pending.h"
 #include "reap.h"
 #include "reconcile.h"
@@ -21,6 +22,9 @@
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
+/* After the store failed to say what is to be delivered: ms. */
+#define OUTBOX_PAUSE 500
+
 /* How often it is looked whether a key is due to be reconciled: ms. */
 #define RECONCILE_INTERVAL 500
 
@@ -28,6 +32,8 @@ struct janitor {
 	struct confbox *confbox;
 	struct store *store;
 	struct pending *pending;
+	struct outbox *outbox;
+	pthread_mutex_t lookout; /* of the one thread that takes effects */
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
@@ -166,6 +172,32 @@ sweeper_main(void *arg)
 	return NULL;
 }
 
+/* One of several.  Whoever has the lookout waits for an effect; then the next
+ * has it, while he tries that. */
+static void *
+deliverer_main(void *arg)
+{
+	struct janitor *janitor = arg;
+	struct store_effect effect;
+	struct conf *conf;
+	enum rc rc = RC_NOTFOUND;
+
+	while (!atomic_load(&janitor->stop)) {
+		pthread_mutex_lock(&janitor->lookout);
+		conf = confbox_get(janitor->confbox);
+		rc = outbox_take(janitor->outbox, conf, &effect);
+		if (rc != RC_OK && rc != RC_NOTFOUND) {
+			report("outbox", rc);
+			sleep_until(janitor, clock_mono() + OUTBOX_PAUSE);
+		}
+		pthread_mutex_unlock(&janitor->lookout);
+		if (rc == RC_OK)
+			outbox_try(janitor->outbox, conf, &effect);
+		conf_unref(conf);
+	}
+	return NULL;
+}
+
 /* --- beginning and end -------------------------------------------------- */
 
 static bool
@@ -191,21 +223,26 @@ janitor_start(
 
 	conf_unref(conf);
 	*out = NULL;
-	janitor = calloc(
-	    1, sizeof(*janitor) + (2 + runners) * sizeof(janitor->thread[0]));
+	janitor = calloc(1,
+	    sizeof(*janitor) +
+		(2 + runners + OUTBOX_THREADS) * sizeof(janitor->thread[0]));
 	if (janitor == NULL)
 		return RC_NOMEM;
 	janitor->confbox = confbox;
 	janitor->store = store;
+	pthread_mutex_init(&janitor->lookout, NULL);
 	pthread_mutex_init(&janitor->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&janitor->stopping, &attr);
 	pthread_condattr_destroy(&attr);
 	janitor->pending = pending_new(store, confbox);
-	if (janitor->pending == NULL || !start(janitor, 1, sweeper_main) ||
+	janitor->outbox = outbox_new(store, &janitor->stop);
+	if (janitor->pending == NULL || janitor->outbox == NULL ||
+	    !start(janitor, 1, sweeper_main) ||
 	    !start(janitor, 1, reconciler_main) ||
-	    !start(janitor, runners, runner_main)) {
+	    !start(janitor, runners, runner_main) ||
+	    !start(janitor, OUTBOX_THREADS, deliverer_main)) {
 		janitor_stop(janitor);
 		return RC_NOMEM;
 	}
@@ -224,6 +261,7 @@ janitor_halt(struct janitor *janitor)
 	pthread_mutex_unlock(&janitor->mutex);
 	if (janitor->pending != NULL)
 		pending_halt(janitor->pending);
+	store_wake(janitor->store);
 }
 
 void
@@ -235,7 +273,9 @@ janitor_stop(struct janitor *janitor)
 	while (janitor->threads > 0)
 		pthread_join(janitor->thread[--janitor->threads], NULL);
 	pending_free(janitor->pending);
+	outbox_free(janitor->outbox);
 	pthread_cond_destroy(&janitor->stopping);
 	pthread_mutex_destroy(&janitor->mutex);
+	pthread_mutex_destroy(&janitor->lookout);
 	free(janitor);
 }

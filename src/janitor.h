@@ -1,7 +1,8 @@
 /*
  * When which pass runs: one thread sweeps and reaps, by sweep_interval and
- * reap_interval, and has the store count its keys; another reconciles, for
- * that waits for programs; async_workers run what was accepted.
+ * reap_interval, and has the store count its keys; another reconciles;
+ * async_workers run what was accepted, and a few deliver effects: all these
+ * wait for programs.
  */
 #ifndef JANITOR_H
 #define JANITOR_H

@@ -44,6 +44,9 @@ static const struct command {
 	{ "sweep", "", 0, 0, oncectl_sweep },
 	{ "reap", "", 0, 0, oncectl_reap },
 	{ "reconcile", "", 0, 0, oncectl_reconcile },
+	{ "outbox",
+	    "ls [--state S] [--scope S] [--path P] | retry ID | drop ID", 2,
+	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH, oncectl_outbox },
 	{ "export", "[--since T]", 0, ONCECTL_SINCE, oncectl_export },
 	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "", 0, 0, oncectl_doctor },
@@ -153,11 +156,8 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 	ctl->given |= option;
 	switch ((enum oncectl_option)option) {
 	case ONCECTL_STATE:
-		if (record_state_parse(value, &ctl->state) &&
-		    ctl->state != RECORD_NONE)
-			return true;
-		warnx("--state: %s: no such state", value);
-		return false;
+		ctl->state = value;
+		return true;
 	case ONCECTL_SCOPE:
 		ctl->scope = value;
 		return true;
@@ -308,7 +308,7 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 int
 main(int argc, char **argv)
 {
-	struct oncectl ctl = { .state = RECORD_NONE, .wait = HANDLER_WAIT };
+	struct oncectl ctl = { .wait = HANDLER_WAIT };
 	const struct command *command;
 	struct conf *conf;
 	struct conf_error why;

@@ -39,10 +39,10 @@ enum oncectl_option {
 #define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
 
 struct oncectl {
-	const char *database;    /* -d */
-	const char *config;      /* -f */
-	bool json;               /* --json */
-	enum record_state state; /* --state; RECORD_NONE: any */
+	const char *database; /* -d */
+	const char *config;   /* -f */
+	bool json;            /* --json */
+	const char *state;    /* --state, of a key or an effect; NULL: any */
 	const char *scope, *path;
 	int64_t older;          /* --older, ms; 0: any */
 	int64_t since;          /* --since, wall clock, ms; 0: any */
@@ -74,6 +74,10 @@ int oncectl_reconcile(struct oncectl *);
 int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
 int oncectl_metrics(struct oncectl *);
+int oncectl_outbox(struct oncectl *);
+
+/* Prints the effects that --since lets through, as export does. */
+enum rc oncectl_outbox_export(struct oncectl *);
 
 /* A handler's; there is no store. */
 int oncectl_checkpoint(struct oncectl *);

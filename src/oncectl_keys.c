@@ -1,8 +1,10 @@
 /*
- * oncectl ls, show and export: what is known of keys.
+ * oncectl ls, show and export: what is known of keys; export has the outbox
+ * too.
  */
 #include "config.h"
 
+#include <err.h>
 #include <string.h>
 
 #include "oncectl.h"
@@ -41,9 +43,14 @@ oncectl_ls(struct oncectl *ctl)
 	struct store_filter filter;
 
 	memset(&filter, 0, sizeof(filter));
+	if (ctl->state != NULL &&
+	    (!record_state_parse(ctl->state, &filter.state) ||
+		filter.state == RECORD_NONE)) {
+		warnx("--state: %s: no such state of a key", ctl->state);
+		return ONCECTL_USAGE;
+	}
 	filter.scope = ctl->scope;
 	filter.path = ctl->path;
-	filter.state = ctl->state;
 	filter.older_ms = ctl->older;
 	return print_all(ctl, &filter, ctl->json);
 }
@@ -52,10 +59,16 @@ int
 oncectl_export(struct oncectl *ctl)
 {
 	struct store_filter filter;
+	enum rc rc;
+	int status;
 
 	memset(&filter, 0, sizeof(filter));
 	filter.since = ctl->since;
-	return print_all(ctl, &filter, true);
+	status = print_all(ctl, &filter, true);
+	if (status != ONCECTL_DONE)
+		return status;
+	rc = oncectl_outbox_export(ctl);
+	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
 int

@@ -25,6 +25,7 @@
 #include "listen.h"
 #include "log.h"
 #include "mux.h"
+#include "outbox.h"
 #include "run.h"
 #include "settings.h"
 #include "spool.h"
@@ -51,6 +52,7 @@ reload(
 {
 	struct conf *old, *new;
 	struct conf_error err;
+	enum rc rc;
 
 	if ((new = settings_load(settings, &err)) == NULL) {
 		log_event(
@@ -58,6 +60,13 @@ reload(
 		return;
 	}
 	old = confbox_get(box);
+	if ((rc = outbox_topics(store, old, new)) != RC_OK) {
+		log_event(LOG_ERROR, "reload-failed", NULL,
+		    LOG_S("error", rc_text(rc)));
+		conf_unref(old);
+		conf_unref(new);
+		return;
+	}
 	if (!same_text(old->database, new->database) ||
 	    !same_text(old->socket, new->socket) ||
 	    old->workers != new->workers ||
@@ -116,6 +125,9 @@ open_store(struct daemon *d, const struct conf *conf)
 	if (conf_shares_database(conf))
 		store_share_files(d->store);
 	FAULT(STORE_OPENED);
+	if ((rc = outbox_topics(d->store, NULL, conf)) != RC_OK)
+		log_event(LOG_ERROR, "topics-not-stored", NULL,
+		    LOG_S("why", rc_text(rc)));
 	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));

@@ -1,0 +1,286 @@
+/*
+ * oncectl outbox: effects, and what an operator says of them.
+ *
+ * A refusal names the state that forbids it.  What is decided is decided by
+ * the store; looking is only for better words.
+ */
+#include "config.h"
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oncectl_print.h"
+#include "store_outbox.h"
+#include "oncectl.h"
+
+/* --- one effect --------------------------------------------------------- */
+
+/* What a program printed is bytes; a text ends at its NUL. */
+static void
+print_reference(cJSON *o, const struct store_effect_row *row)
+{
+	size_t i;
+
+	if (row->reference == NULL) {
+		oncectl_print_json_null(o, "reference");
+		return;
+	}
+	for (i = 0; i < row->reference_len; i++)
+		if (row->reference[i] == '\0')
+			row->reference[i] = '\xff'; /* no UTF-8 either */
+	oncectl_print_json_text(o, "reference", row->reference);
+}
+
+static cJSON *
+add_members(cJSON *o, const struct store_effect_row *row)
+{
+	oncectl_print_json_number(o, "id", row->id);
+	oncectl_print_json_text(o, "key", row->key);
+	oncectl_print_json_text(o, "scope", row->scope);
+	oncectl_print_json_text(o, "path", row->path);
+	oncectl_print_json_text(o, "topic", row->topic);
+	oncectl_print_json_text(
+	    o, "state", store_effect_state_name(row->state));
+	oncectl_print_json_number(o, "attempts", row->attempts);
+	oncectl_print_json_time(o, "next_at", row->next_at);
+	print_reference(o, row);
+	oncectl_print_json_text(o, "last_error", row->last_error);
+	return o;
+}
+
+static void
+print_exported(const struct store_effect_row *row)
+{
+	cJSON *o = oncectl_print_object();
+
+	oncectl_print_json_text(o, "type", "effect");
+	add_members(o, row);
+	oncectl_print_json_text(o, "effect_key", row->effect_key);
+	oncectl_print_json_time(o, "created_at", row->created_at);
+	oncectl_print_json_time(o, "updated_at", row->updated_at);
+	oncectl_print_json(o);
+}
+
+static const char *const titles[] = { "ID", "STATE", "ATTEMPTS", "NEXT",
+	"TOPIC", "SCOPE", "PATH", "KEY", "LAST ERROR" };
+#define NTITLES (sizeof(titles) / sizeof(titles[0]))
+
+static void
+add_row(struct oncectl_table *table, const struct store_effect_row *row)
+{
+	char id[24], attempts[16], next[ONCECTL_PRINT_TIME];
+	const char *cells[NTITLES];
+
+	snprintf(id, sizeof(id), "%" PRId64, row->id);
+	snprintf(attempts, sizeof(attempts), "%d", row->attempts);
+	cells[0] = id;
+	cells[1] = store_effect_state_name(row->state);
+	cells[2] = attempts;
+	cells[3] = oncectl_print_time(row->next_at, next);
+	cells[4] = row->topic;
+	cells[5] = row->scope[0] != '\0' ? row->scope : NULL;
+	cells[6] = row->path;
+	cells[7] = row->key;
+	cells[8] = row->last_error;
+	oncectl_print_row(table, cells);
+}
+
+/* --- ls, export --------------------------------------------------------- */
+
+static int
+print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
+{
+	struct oncectl_table *table = NULL;
+	struct store_outbox *outbox = NULL;
+	struct store_effect_row row;
+	enum rc rc;
+
+	rc = store_outbox_list(ctl->store, filter, &outbox);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	if (!ctl->json)
+		table = oncectl_print_table(stdout, titles, NTITLES);
+	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
+		if (ctl->json)
+			oncectl_print_json(
+			    add_members(oncectl_print_object(), &row));
+		else
+			add_row(table, &row);
+		store_effect_row_free(&row);
+	}
+	oncectl_print_table_free(table);
+	store_outbox_free(outbox);
+	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+}
+
+enum rc
+oncectl_outbox_export(struct oncectl *ctl)
+{
+	struct store_effect_filter filter = { .since = ctl->since };
+	struct store_outbox *outbox = NULL;
+	struct store_effect_row row;
+	enum rc rc;
+
+	rc = store_outbox_list(ctl->store, &filter, &outbox);
+	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
+		print_exported(&row);
+		store_effect_row_free(&row);
+	}
+	store_outbox_free(outbox);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* --- retry, drop -------------------------------------------------------- */
+
+/* The effect of that number; RC_NOTFOUND. */
+static enum rc
+find(struct oncectl *ctl, int64_t id, struct store_effect_row *row)
+{
+	struct store_effect_filter filter = { .id = id };
+	struct store_outbox *outbox = NULL;
+	enum rc rc;
+
+	rc = store_outbox_list(ctl->store, &filter, &outbox);
+	if (rc == RC_OK)
+		rc = store_outbox_next(outbox, row);
+	store_outbox_free(outbox);
+	return rc;
+}
+
+/* Why it cannot be done to that effect. */
+static int
+refuse(struct oncectl *ctl, int64_t id)
+{
+	struct store_effect_row row;
+	enum rc rc = find(ctl, id, &row);
+
+	if (rc == RC_NOTFOUND) {
+		warnx("%s: effect %" PRId64 ": no such effect", ctl->database,
+		    id);
+		return ONCECTL_REFUSED;
+	}
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	if (row.lost)
+		warnx("effect %" PRId64 " is being tried, by a process that is "
+		      "gone: \"oncectl sweep\" frees it",
+		    id);
+	else if (row.claimed)
+		warnx("effect %" PRId64 " is being tried now", id);
+	else
+		warnx("effect %" PRId64 " is %s: only pending and dead_letter "
+		      "can be tried again",
+		    id, store_effect_state_name(row.state));
+	store_effect_row_free(&row);
+	return ONCECTL_REFUSED;
+}
+
+static void
+print_change(const struct oncectl *ctl, const struct store_effect_row *row,
+    const char *text, const char *to)
+{
+	const char *from = store_effect_state_name(row->state);
+	char *topic, *key;
+	cJSON *o;
+
+	if (ctl->json) {
+		o = oncectl_print_object();
+		oncectl_print_json_number(o, "id", row->id);
+		oncectl_print_json_text(o, "from", from);
+		oncectl_print_json_text(o, "to", to);
+		oncectl_print_json(o);
+		return;
+	}
+	topic = oncectl_print_escaped(row->topic);
+	key = oncectl_print_escaped(row->key);
+	printf("effect %" PRId64 ", %s of key %s: %s -> %s\n", row->id, topic,
+	    key, from, text);
+	free(topic);
+	free(key);
+}
+
+static int
+change(struct oncectl *ctl, int64_t id, bool drop)
+{
+	const char *pending = store_effect_state_name(STORE_EFFECT_PENDING);
+	struct store_effect_row row;
+	int status = ONCECTL_DONE;
+	enum rc rc;
+
+	rc = find(ctl, id, &row);
+	if (rc == RC_NOTFOUND)
+		return refuse(ctl, id);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	rc = drop ? store_effect_drop(ctl->store, id)
+		  : store_effect_retry(ctl->store, id);
+	if (rc == RC_LOST)
+		status = refuse(ctl, id);
+	else if (rc != RC_OK)
+		status = oncectl_fail(ctl, rc);
+	else
+		print_change(ctl, &row, drop ? "dropped" : pending,
+		    drop ? NULL : pending);
+	store_effect_row_free(&row);
+	return status;
+}
+
+/* --- the command line --------------------------------------------------- */
+
+static bool
+parse_id(const char *text, int64_t *id)
+{
+	char *end;
+
+	errno = 0;
+	*id = strtoll(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' &&
+	    *id > 0;
+}
+
+static int
+outbox_ls(struct oncectl *ctl)
+{
+	struct store_effect_filter filter = { .scope = ctl->scope,
+		.path = ctl->path };
+
+	if (ctl->nargs > 1) {
+		warnx("outbox ls: too many arguments");
+		return ONCECTL_USAGE;
+	}
+	if (ctl->state != NULL &&
+	    !store_effect_state_parse(ctl->state, &filter.state)) {
+		warnx("--state: %s: no such state of an effect", ctl->state);
+		return ONCECTL_USAGE;
+	}
+	return print_all(ctl, &filter);
+}
+
+int
+oncectl_outbox(struct oncectl *ctl)
+{
+	const char *verb = ctl->nargs > 0 ? ctl->arg[0] : "";
+	const bool drop = strcmp(verb, "drop") == 0;
+	int64_t id;
+
+	if (strcmp(verb, "ls") == 0)
+		return outbox_ls(ctl);
+	if (!drop && strcmp(verb, "retry") != 0) {
+		warnx("outbox: say ls, retry ID or drop ID");
+		return ONCECTL_USAGE;
+	}
+	if (ctl->given != 0) {
+		warnx("outbox %s: takes no such option", verb);
+		return ONCECTL_USAGE;
+	}
+	if (ctl->nargs != 2 || !parse_id(ctl->arg[1], &id)) {
+		warnx("outbox %s: needs the ID of an effect, as \"outbox ls\" "
+		      "shows it",
+		    verb);
+		return ONCECTL_USAGE;
+	}
+	return change(ctl, id, drop);
+}

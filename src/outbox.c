@@ -1,0 +1,408 @@
+/*
+ * A try is counted, and durable, before its program runs; its end is written
+ * down after.  Whoever dies in between has the effect tried again, with the
+ * same key: at least once, and in order for each key, for the next effect of a
+ * key is due only when this one is out of the way.
+ *
+ * A program that hangs holds one thread until its timeout.  So that it holds
+ * nobody else up, a topic never has all threads while there are others; and
+ * topics take turns, so that one with much to do does not starve the rest.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backoff.h"
+#include "clock.h"
+#include "fault.h"
+#include "handler.h"
+#include "limit.h"
+#include "log.h"
+#include "metrics.h"
+#include "uuid.h"
+#include "outbox.h"
+
+/* How often it is looked what others have put there, or put off: ms.  What a
+ * handler of ours put there is seen when its run is settled. */
+#define LOOK_INTERVAL 500
+
+/* The longest pause between two tries, ms. */
+#define BACKOFF_MAX INT64_C(3600000)
+
+/* Until the end of a try that could not be written down is tried again, ms. */
+#define RECORD_PAUSE 1000
+
+struct outbox {
+	struct store *store;
+	const atomic_bool *stop;
+
+	/* of who takes */
+	uint64_t generation;
+	size_t turn; /* the topic to begin with */
+
+	pthread_mutex_t mutex; /* guards what follows */
+	const struct store_effect *running[OUTBOX_THREADS];
+};
+
+/* How a try went. */
+struct
+try {
+	const struct conf_effect *conf;
+	struct store_effect *effect;
+	struct run_facts facts;
+	struct store_effect_end end;
+	char instance[48];
+	char reference[LIMIT_REFERENCE + 1];
+};
+
+struct outbox *
+outbox_new(struct store *store, const atomic_bool *stop)
+{
+	struct outbox *box = calloc(1, sizeof(*box));
+
+	if (box == NULL)
+		return NULL;
+	box->store = store;
+	box->stop = stop;
+	pthread_mutex_init(&box->mutex, NULL);
+	return box;
+}
+
+void
+outbox_free(struct outbox *box)
+{
+	if (box == NULL)
+		return;
+	pthread_mutex_destroy(&box->mutex);
+	free(box);
+}
+
+/* --- topics ------------------------------------------------------------- */
+
+/* The names of the effects of that configuration, but for those of the other,
+ * which may be NULL; the caller frees the list, not the names. */
+static char **
+names_of(const struct conf *conf, const struct conf *but, size_t *n)
+{
+	char **names = calloc(conf->neffects + 1, sizeof(names[0]));
+	size_t i;
+
+	*n = 0;
+	for (i = 0; names != NULL && i < conf->neffects; i++) {
+		if (but != NULL &&
+		    conf_effect_find(but, conf->effects[i].name) != NULL)
+			continue;
+		names[(*n)++] = (char *)(uintptr_t)conf->effects[i].name;
+	}
+	return names;
+}
+
+enum rc
+outbox_topics(
+    struct store *store, const struct conf *old, const struct conf *new)
+{
+	char **add, **drop = NULL;
+	size_t nadd, ndrop = 0;
+	enum rc rc = RC_OK;
+
+	add = names_of(new, NULL, &nadd);
+	if (old != NULL)
+		drop = names_of(old, new, &ndrop);
+	if (add == NULL || (old != NULL && drop == NULL))
+		rc = RC_NOMEM;
+	else if (nadd + ndrop > 0)
+		rc = store_topics(store, add, nadd, drop, ndrop);
+	free(add);
+	free(drop);
+	return rc;
+}
+
+/* --- taking ------------------------------------------------------------- */
+
+/* Puts one among those that run, or takes it off. */
+static void
+note(struct outbox *box, const struct store_effect *was,
+    const struct store_effect *is)
+{
+	int i;
+
+	pthread_mutex_lock(&box->mutex);
+	for (i = 0; i < OUTBOX_THREADS && box->running[i] != was; i++)
+		continue;
+	assert(i < OUTBOX_THREADS);
+	box->running[i] = is;
+	pthread_mutex_unlock(&box->mutex);
+}
+
+static unsigned
+count_running(struct outbox *box, const char *topic)
+{
+	unsigned n = 0;
+	int i;
+
+	pthread_mutex_lock(&box->mutex);
+	for (i = 0; i < OUTBOX_THREADS; i++) {
+		if (box->running[i] != NULL &&
+		    strcmp(box->running[i]->topic, topic) == 0)
+			n++;
+	}
+	pthread_mutex_unlock(&box->mutex);
+	return n;
+}
+
+/* The effect of the first topic, from the one whose turn it is, that has one
+ * due; RC_NOTFOUND, and *wake is then no later than the next one's time. */
+static enum rc
+look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
+    int64_t now, int64_t *wake)
+{
+	const unsigned most =
+	    conf->neffects > 1 ? OUTBOX_THREADS - 1 : OUTBOX_THREADS;
+	const char *topic;
+	int64_t at;
+	size_t i;
+	enum rc rc;
+
+	for (i = 0; i < conf->neffects; i++) {
+		topic = conf->effects[(box->turn + i) % conf->neffects].name;
+		if (count_running(box, topic) >= most)
+			continue;
+		rc = store_effect_next(box->store, topic, effect, &at);
+		if (rc == RC_OK && at <= now) {
+			box->turn = (box->turn + i + 1) % conf->neffects;
+			return RC_OK;
+		}
+		if (rc == RC_OK && at < *wake)
+			*wake = at;
+		store_effect_free(effect);
+		if (rc != RC_OK && rc != RC_NOTFOUND)
+			return rc;
+	}
+	return RC_NOTFOUND;
+}
+
+enum rc
+outbox_take(
+    struct outbox *box, const struct conf *conf, struct store_effect *effect)
+{
+	const int64_t now = store_now(box->store);
+	int64_t wake = now + LOOK_INTERVAL;
+	enum rc rc;
+
+	rc = look(box, conf, effect, now, &wake);
+	if (rc == RC_NOTFOUND && !atomic_load(box->stop))
+		(void)store_wait_work(
+		    box->store, &box->generation, clock_mono() + wake - now);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_effect_begin(box->store, effect);
+	if (rc == RC_OK) {
+		FAULT(EFFECT_BEGUN);
+		note(box, NULL, effect);
+	} else
+		store_effect_free(effect);
+	return rc == RC_LOST ? RC_NOTFOUND : rc;
+}
+
+/* --- trying ------------------------------------------------------------- */
+
+/* Reads all that the program prints and keeps what a reference may have; a
+ * newline at its end is the shell's. */
+static void
+read_reference(struct run *run, struct try *try)
+{
+	char bytes[LIMIT_REFERENCE];
+	size_t n, room, len = 0;
+
+	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
+		room = sizeof(try->reference) - len;
+		if (n > room)
+			n = room;
+		memcpy(try->reference + len, bytes, n);
+		len += n;
+	}
+	if (len > 0 && try->reference[len - 1] == '\n')
+		len--;
+	if (len > LIMIT_REFERENCE)
+		len = LIMIT_REFERENCE;
+	try->end.reference = try->reference;
+	try->end.reference_len = len;
+}
+
+/* Runs the program to its end; false: the payload cannot be read. */
+static bool
+run_it(struct outbox *box, struct try *try)
+{
+	const struct store_effect *e = try->effect;
+	const struct cgienv_effect env = { e->effect_key, e->topic, e->key,
+		e->scope };
+	struct handler_input input = { NULL, 0, -1 };
+	struct spool *payload = NULL;
+	struct run *run;
+	enum rc rc;
+
+	rc = store_effect_payload(box->store, e, &payload);
+	if (rc == RC_OK && payload != NULL) {
+		input.bytes = spool_bytes(payload, &rc);
+		input.len = (size_t)spool_length(payload);
+		input.fd = spool_fd(payload);
+	}
+	if (rc == RC_OK) {
+		run = handler_start_effect(
+		    try->conf, &env, &input, try->instance, &try->facts);
+		if (run != NULL) {
+			read_reference(run, try);
+			run_finish(run, &try->facts);
+		}
+	} else
+		snprintf(try->end.last_error, sizeof(try->end.last_error),
+		    "its payload cannot be read: %s", rc_text(rc));
+	spool_free(payload);
+	return rc == RC_OK;
+}
+
+/* Whether the program ended because we do: that is no fault of the effect. */
+static bool
+is_drained(const struct run_facts *facts)
+{
+	return facts->end == RUN_DRAINED ||
+	    (facts->end == RUN_NOT_STARTED && run_is_draining());
+}
+
+static void
+say_why(struct try *try)
+{
+	const struct run_facts *facts = &try->facts;
+	char *text = try->end.last_error;
+	const size_t size = sizeof(try->end.last_error);
+
+	switch (facts->end) {
+	case RUN_EXITED:
+		if (facts->exit_status != 0)
+			snprintf(text, size, "the program exited with %d",
+			    facts->exit_status);
+		break;
+	case RUN_SIGNALED:
+		snprintf(text, size, "the program was killed by signal %d",
+		    facts->signal);
+		break;
+	case RUN_TIMEOUT:
+		snprintf(text, size, "the program took too long");
+		break;
+	case RUN_OUTPUT_LIMIT:
+		snprintf(text, size, "the program printed too much");
+		break;
+	case RUN_DRAINED:
+		snprintf(text, size, "oncewrap was stopped");
+		break;
+	case RUN_CAPTURE_FAILED:
+		snprintf(text, size, "what the program printed was lost");
+		break;
+	case RUN_NOT_STARTED:
+		snprintf(text, size, "the program could not be started");
+		break;
+	}
+}
+
+/* What becomes of the effect; ran: the facts are known. */
+static void
+judge(struct try *try, bool ran)
+{
+	const struct conf_effect *conf = try->conf;
+	const int attempts = try->effect->attempts;
+	struct store_effect_end *end = &try->end;
+
+	if (ran)
+		say_why(try);
+	if (ran && try->facts.end == RUN_EXITED &&
+	    try->facts.exit_status == 0) {
+		end->state = STORE_EFFECT_DELIVERED;
+		return;
+	}
+	end->reference_len = 0;
+	end->state = STORE_EFFECT_PENDING;
+	if (ran && is_drained(&try->facts))
+		return;
+	if (attempts >= (int)conf->attempts)
+		end->state = STORE_EFFECT_DEAD_LETTER;
+	else
+		end->after = backoff_pause(
+		    conf->backoff, attempts, BACKOFF_MAX, arc4random());
+}
+
+/*
+ * Until its end is written down the effect is ours, and stays as it is while we
+ * live: so it is tried for as long as that.  If we end first, the next sweep
+ * finds it, and it is delivered once more.
+ */
+static enum rc
+record(struct outbox *box, struct try *try)
+{
+	uint64_t generation = 0;
+	enum rc rc;
+
+	for (;;) {
+		rc = store_effect_end(box->store, try->effect, &try->end);
+		if (rc == RC_OK || rc == RC_LOST || rc == RC_CLOSED ||
+		    atomic_load(box->stop))
+			return rc;
+		log_event(LOG_ERROR, "effect-not-recorded", try->instance,
+		    LOG_S("effect_key", try->effect->effect_key),
+		    LOG_S("why", rc_text(rc)));
+		(void)store_wait_work(
+		    box->store, &generation, clock_mono() + RECORD_PAUSE);
+	}
+}
+
+static void
+log_try(const struct try *try, enum rc recorded)
+{
+	static const struct {
+		enum log_level level;
+		enum metrics_id metric;
+	} kinds[STORE_EFFECT_NSTATES] = {
+		[STORE_EFFECT_PENDING] = { LOG_WARN, METRICS_OUTBOX_RETRIED },
+		[STORE_EFFECT_DELIVERED] = { LOG_INFO,
+		    METRICS_OUTBOX_DELIVERED },
+		[STORE_EFFECT_DEAD_LETTER] = { LOG_ERROR, METRICS_OUTBOX_DEAD },
+	};
+	const struct store_effect *e = try->effect;
+
+	metrics_count(kinds[try->end.state].metric);
+	log_event(kinds[try->end.state].level, "effect", try->instance,
+	    LOG_S("effect_key", e->effect_key), LOG_S("topic", e->topic),
+	    LOG_S("scope", e->scope), LOG_S("path", e->path),
+	    LOG_S("key", e->key), LOG_I("try", e->attempts),
+	    LOG_S("state", store_effect_state_name(try->end.state)),
+	    LOG_S("why", try->end.last_error),
+	    LOG_S("recorded", rc_text(recorded)),
+	    LOG_I("exit", try->facts.exit_status),
+	    LOG_I("signal", try->facts.signal),
+	    LOG_I("ms", try->facts.milliseconds));
+}
+
+void
+outbox_try(
+    struct outbox *box, const struct conf *conf, struct store_effect *effect)
+{
+	struct try try;
+	enum rc rc;
+
+	memset(&try, 0, sizeof(try));
+	try.effect = effect;
+	try.conf = conf_effect_find(conf, effect->topic);
+	assert(try.conf != NULL);
+	memcpy(try.instance, "urn:uuid:", sizeof("urn:uuid:"));
+	uuid_random(try.instance + sizeof("urn:uuid:") - 1);
+	judge(&try, run_it(box, &try));
+	FAULT(EFFECT_RAN);
+	rc = record(box, &try);
+	FAULT(EFFECT_RECORDED);
+	log_try(&try, rc);
+	note(box, effect, NULL);
+	store_effect_free(effect);
+}
