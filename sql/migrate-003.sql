@@ -45,6 +45,15 @@ DROP INDEX once_key_running;
 -- name: v3_running_index
 CREATE INDEX once_key_running ON once_key(owner) WHERE owner IS NOT NULL;
 
+-- Whether a row belongs to an index is asked at each change of it, and SQLite
+-- makes a table of a list of more than two constants each time it is asked.
+-- name: v3_open_drop
+DROP INDEX once_key_open;
+
+-- name: v3_open_index
+CREATE INDEX once_key_open ON once_key(state, updated_at)
+    WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
+
 -- What the configuration has an [effect] section for.
 -- name: v3_topic
 CREATE TABLE once_topic(

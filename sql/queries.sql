@@ -532,7 +532,8 @@ WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
     count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
     count(*) FILTER (WHERE state = 'dead_letter')
-FROM once_key WHERE state IN ('pending', 'unknown', 'dead_letter');
+FROM once_key
+WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 
 -- name: scopes
 -- scan: counts every key, when an operator asks
@@ -558,7 +559,8 @@ SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
 
 -- name: gauge_open
 SELECT state, count(*), min(updated_at) FROM once_key
-WHERE state IN ('pending', 'unknown', 'dead_letter') GROUP BY state;
+WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter'
+GROUP BY state;
 
 -- name: gauge_outbox
 SELECT state, count(*) FROM once_effect

@@ -174,15 +174,18 @@ cgienv_script_shorten(struct cgienv_script *s)
 /* --- the environment --------------------------------------------------- */
 
 struct var {
-	const char *name;
+	const char *name, *value;
 	size_t name_len;
-	const char *value;
-	size_t rank; /* of two with one name the higher counts */
+	uint32_t hash;
 };
 
+/* Each name once.  slot is a table of what is in var, by hash: 0, or one more
+ * than the place; at least half of it is free. */
 struct vars {
 	struct var *var;
 	size_t n, cap;
+	uint32_t *slot;
+	size_t mask;
 };
 
 /* Numbers as text; as long-lived as the vars that point to them. */
@@ -191,12 +194,38 @@ struct numbers {
 	char token[RECORD_TOKEN_LEN + 24];
 };
 
+/* FNV-1a, 32 bits. */
+static uint32_t
+hash_of(const char *name, size_t *len)
+{
+	const unsigned char *p = (const unsigned char *)name;
+	uint32_t hash = 2166136261U;
+
+	for (; *p != '\0'; p++)
+		hash = (hash ^ *p) * 16777619U;
+	*len = (size_t)(p - (const unsigned char *)name);
+	return hash;
+}
+
+/* In place of one of that name that is there. */
 static void
 add(struct vars *vs, const char *name, const char *value)
 {
+	size_t len, i;
+	uint32_t hash = hash_of(name, &len);
+	struct var *v;
+
+	for (i = hash & vs->mask; vs->slot[i] != 0; i = (i + 1) & vs->mask) {
+		v = &vs->var[vs->slot[i] - 1];
+		if (v->hash == hash && v->name_len == len &&
+		    memcmp(v->name, name, len) == 0) {
+			v->value = value;
+			return;
+		}
+	}
 	assert(vs->n < vs->cap);
-	vs->var[vs->n] = (struct var){ name, strlen(name), value, vs->n };
-	vs->n++;
+	vs->var[vs->n] = (struct var){ name, value, len, hash };
+	vs->slot[i] = (uint32_t)++vs->n;
 }
 
 static bool
@@ -303,77 +332,67 @@ add_once(struct vars *vs, const struct cgienv_once *o, struct numbers *numbers)
 		add(vs, "ONCE_DATABASE", o->database);
 }
 
-static int
-by_name_and_rank(const void *x, const void *y)
-{
-	const struct var *a = x, *b = y;
-	int order = strcmp(a->name, b->name);
-
-	if (order != 0)
-		return order;
-	return a->rank < b->rank ? -1 : a->rank > b->rank;
-}
-
-/* Leaves of each name the variable of the highest rank. */
-static void
-unique(struct vars *vs)
-{
-	size_t n = 0;
-
-	qsort(vs->var, vs->n, sizeof(vs->var[0]), by_name_and_rank);
-	for (size_t i = 0; i < vs->n; i++) {
-		if (n > 0 && strcmp(vs->var[n - 1].name, vs->var[i].name) == 0)
-			n--;
-		vs->var[n++] = vs->var[i];
-	}
-	vs->n = n;
-}
-
 static enum rc
 write_out(const struct vars *vs, struct cgienv *out)
 {
-	size_t size = 0;
+	size_t size = 0, len;
+	const struct var *v;
 	enum rc rc;
+	char *p;
 
 	if (vs->n > LIMIT_ENV_COUNT)
 		return RC_LIMIT;
-	for (size_t i = 0; i < vs->n; i++)
-		size += vs->var[i].name_len + strlen(vs->var[i].value) + 2;
+	for (v = vs->var; v < vs->var + vs->n; v++)
+		size += v->name_len + strlen(v->value) + 2;
 	/* All at once: envp points into it, so it must not move. */
 	if ((rc = buf_reserve(&out->text, size)) != RC_OK)
 		return rc;
 	out->envp = calloc(vs->n + 1, sizeof(out->envp[0]));
 	if (out->envp == NULL)
 		return RC_NOMEM;
-	for (size_t i = 0; i < vs->n; i++) {
-		out->envp[i] = out->text.data + out->text.len;
-		rc = buf_addf(&out->text, "%s=%s%c", vs->var[i].name,
-		    vs->var[i].value, '\0');
-		assert(rc == RC_OK);
+	p = out->text.data;
+	for (v = vs->var; v < vs->var + vs->n; v++) {
+		out->envp[v - vs->var] = p;
+		memcpy(p, v->name, v->name_len);
+		p += v->name_len;
+		*p++ = '=';
+		len = strlen(v->value) + 1;
+		memcpy(p, v->value, len);
+		p += len;
 	}
-	assert(out->text.len == size);
+	assert(p == out->text.data + size);
+	buf_commit(&out->text, size);
 	return RC_OK;
 }
 
 static enum rc
 begin(struct vars *vs, size_t cap, struct cgienv *out)
 {
+	size_t slots = 64;
+
 	out->envp = NULL;
 	buf_init(&out->text, LIMIT_ENV);
+	while (slots < 2 * cap)
+		slots *= 2;
 	vs->n = 0;
 	vs->cap = cap;
-	vs->var = calloc(cap, sizeof(vs->var[0]));
-	return vs->var != NULL ? RC_OK : RC_NOMEM;
+	vs->mask = slots - 1;
+	vs->var = malloc(cap * sizeof(vs->var[0]));
+	vs->slot = calloc(slots, sizeof(vs->slot[0]));
+	if (vs->var != NULL && vs->slot != NULL)
+		return RC_OK;
+	free(vs->var);
+	free(vs->slot);
+	return RC_NOMEM;
 }
 
 static enum rc
 end(struct vars *vs, struct cgienv *out)
 {
-	enum rc rc;
+	enum rc rc = write_out(vs, out);
 
-	unique(vs);
-	rc = write_out(vs, out);
 	free(vs->var);
+	free(vs->slot);
 	if (rc != RC_OK)
 		cgienv_free(out);
 	return rc;

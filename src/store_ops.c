@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,13 +114,17 @@ random_bytes(unsigned char *p, size_t n)
 bool
 store_ops_token(char out[RECORD_TOKEN_LEN + 1])
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char b[RECORD_TOKEN_LEN / 2];
 	size_t i;
 
 	if (!random_bytes(b, sizeof(b)))
 		return false;
-	for (i = 0; i < sizeof(b); i++)
-		snprintf(out + 2 * i, 3, "%02x", b[i]);
+	for (i = 0; i < sizeof(b); i++) {
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 0x0f];
+	}
+	*out = '\0';
 	return true;
 }
 

@@ -524,10 +524,39 @@ an_effect_gets_its_own_variables(void **state)
 	cgienv_free(&env);
 }
 
+/* As many as there may be, half of them twice. */
+static void
+of_many_repeated_ones_the_last(void **state)
+{
+	static char names[2 * LIMIT_PARAM_COUNT / 3][8];
+	struct param params[LIMIT_PARAM_COUNT];
+	struct request rq = { .params = params, .body_fd = -1 };
+	const size_t n = sizeof(names) / sizeof(names[0]);
+	struct conf_route rt = { 0 };
+	struct cgienv env;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < n; i++) {
+		snprintf(names[i], sizeof(names[i]), "N%zu", i);
+		params[i] = (struct param){ names[i], "first" };
+	}
+	for (; i < LIMIT_PARAM_COUNT; i++)
+		params[i] = (struct param){ names[i - n], "last" };
+	rq.nparams = i;
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(count(&env), n + 1);
+	for (i = 0; i < n; i++)
+		assert_string_equal(get(&env, names[i]),
+		    i < LIMIT_PARAM_COUNT - n ? "last" : "first");
+	cgienv_free(&env);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_many_repeated_ones_the_last),
 		cmocka_unit_test(who_gives_which_variable),
 		cmocka_unit_test(once_variables_cannot_be_forged),
 		cmocka_unit_test(the_database_is_named_where_it_is_shared),

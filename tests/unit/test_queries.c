@@ -181,6 +181,38 @@ passes_use_the_partial_indexes(void **state)
 	sqlite3_close(db);
 }
 
+/* A list of more than two constants becomes a table each time it is looked at,
+ * be it in the statement, or in the condition of an index. */
+static void
+statements_of_a_request_make_no_table(void **state)
+{
+	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
+		QUERY_RECIPE_FIND, QUERY_RESERVE_NEW, QUERY_RESERVE_AGAIN,
+		QUERY_SETTLE_COMPLETED, QUERY_SETTLE_RELEASED,
+		QUERY_SETTLE_UNKNOWN, QUERY_DELETE_REQUEST };
+	sqlite3 *db = new_database();
+	sqlite3_stmt *stmt;
+	int steps;
+	char *sql;
+	size_t i;
+
+	(void)state;
+	run(db, "PRAGMA ignore_check_constraints = ON"); /* as the writer */
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		sql = sqlite3_mprintf("EXPLAIN %s", queries_text(rows[i]));
+		assert_int_equal(
+		    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+		for (steps = 0; sqlite3_step(stmt) == SQLITE_ROW; steps++)
+			if (strcmp((const char *)sqlite3_column_text(stmt, 1),
+				"OpenEphemeral") == 0)
+				fail_msg("%s", queries_name(rows[i]));
+		assert_true(steps > 3);
+		sqlite3_finalize(stmt);
+		sqlite3_free(sql);
+	}
+	sqlite3_close(db);
+}
+
 static char *
 read_sources(void)
 {
@@ -479,6 +511,7 @@ main(void)
 		cmocka_unit_test(each_statement_is_one_and_prepares),
 		cmocka_unit_test(no_statement_scans_without_a_reason),
 		cmocka_unit_test(passes_use_the_partial_indexes),
+		cmocka_unit_test(statements_of_a_request_make_no_table),
 		cmocka_unit_test(each_statement_is_used),
 		cmocka_unit_test(the_checks_allow_what_record_allows),
 		cmocka_unit_test(
