@@ -12,7 +12,8 @@ from base import wait_until
 from once import Background
 
 LANGUAGES = ('order', 'order.py', 'order.pl')
-EFFECTS = '[effect mail]\nprogram = /bin/true\n'
+# What is put there stays to be seen: delivery does not succeed.
+EFFECTS = '[effect mail]\nprogram = /bin/false\nbackoff = 1h\n'
 BY = {'order': 'c', 'order.py': 'python', 'order.pl': 'perl'}
 
 
