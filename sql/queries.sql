@@ -52,6 +52,11 @@ SELECT id FROM once_recipe WHERE text = ?1;
 -- name: recipe_new
 INSERT INTO once_recipe(text) VALUES (?1) RETURNING id;
 
+-- Whether a scope has more than that in progress.  Few rows have an owner.
+-- name: active_beyond
+SELECT 1 FROM once_key
+WHERE owner >= 0 AND state = 'in_progress' AND scope = ?1 LIMIT 1 OFFSET ?2;
+
 -- A number that no key has had: the row that an answer is fetched by must not
 -- become another caller's row in between.
 -- name: new_id

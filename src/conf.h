@@ -69,9 +69,12 @@ struct conf_route {
 	unsigned reconcile_attempts;
 	enum conf_async async;
 	bool share_database;
-	const char *directory;    /* NULL: the handler's own folder */
-	int umask;                /* -1: inherited */
-	const char *user, *group; /* NULL: inherited */
+	unsigned max_active_keys, key_rate; /* 0: any number */
+	int64_t max_request_age;            /* 0: any age */
+	const char *request_timestamp;      /* field name */
+	const char *directory;              /* NULL: the handler's own folder */
+	int umask;                          /* -1: inherited */
+	const char *user, *group;           /* NULL: inherited */
 	conf_line user_line, group_line;
 	struct conf_list environment; /* names of the daemon's variables */
 };

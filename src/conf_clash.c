@@ -81,6 +81,14 @@ check_route(const struct conf *conf, const struct conf_route *route,
 		report_route(clash,
 		    "concurrent = accept needs a status_path in [server]", at,
 		    "concurrent", NULL);
+	if (route->max_request_age > 0 && route->request_timestamp == NULL)
+		report_route(clash, "max_request_age needs a request_timestamp",
+		    at, "max_request_age", NULL);
+	/* An age of 0 lets a route do without. */
+	if (route->request_timestamp != NULL &&
+	    line_of(at, "max_request_age") == 0)
+		report_route(clash, "request_timestamp needs a max_request_age",
+		    at, "request_timestamp", NULL);
 }
 
 /* Whether a path is another, or above it. */

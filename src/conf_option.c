@@ -142,6 +142,10 @@ static const struct conf_option route_options[] = {
 	{ R(reconcile_attempts), NUMBER(1, 1000), IS("8") },
 	{ R(async), WORD("never", "prefer", "always"), IS("never") },
 	{ R(share_database), SWITCH, IS("no") },
+	{ R(max_active_keys), NUMBER(0, LIMIT_KEYS), IS("0") },
+	{ R(key_rate), NUMBER(0, LIMIT_KEYS), IS("0") },
+	{ R(max_request_age), TIME(0, 3650 * DAY), IS("0") },
+	{ R(request_timestamp), TEXT(FIELD) },
 	{ R(directory), TEXT(DIRECTORY) },
 	{ R(umask), MODE },
 	{ R(user), TEXT(ACCOUNT), RLINE(user_line) },
@@ -161,11 +165,6 @@ static const struct conf_option effect_options[] = {
 	{ E(user), TEXT(ACCOUNT), ELINE(user_line) },
 	{ E(group), TEXT(ACCOUNT), ELINE(group_line) },
 	{ E(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
-};
-
-static const char *const later_route_options[] = {
-	"max_active_keys", "key_rate", "max_request_age", "request_timestamp",
-	NULL
 };
 /* clang-format on */
 
@@ -217,17 +216,6 @@ conf_option_index(const struct conf_option *option)
 	    option < effect_options + COUNT(effect_options))
 		return (size_t)(option - effect_options);
 	return (size_t)(option - route_options);
-}
-
-bool
-conf_option_later(enum conf_place place, const char *name)
-{
-	const char *const *later = later_route_options;
-
-	for (; place == CONF_ROUTE && *later != NULL; later++)
-		if (strcmp(name, *later) == 0)
-			return true;
-	return false;
 }
 
 /* Reads the value into the option's member, at to. */

@@ -28,9 +28,6 @@ const struct conf_option *conf_option_find(enum conf_place, const char *name);
 
 size_t conf_option_index(const struct conf_option *);
 
-/* Whether a release to come has it. */
-bool conf_option_later(enum conf_place, const char *name);
-
 /*
  * Sets an option of base, a struct conf, route or effect.  False with a message
  * that begins with the option's name; base is then as it was.

@@ -240,17 +240,13 @@ section_name(enum section section)
 }
 
 static bool
-no_such_option(struct parser *p, enum conf_place place, const char *name)
+no_such_option(struct parser *p, const char *name)
 {
 	static const enum conf_place places[] = { CONF_SERVER, CONF_ROUTE,
 		CONF_EFFECT };
 
-	if (conf_option_later(place, name))
-		return fail(
-		    p, "option \"%s\" is not supported by this release", name);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (conf_option_find(places[i], name) != NULL ||
-		    conf_option_later(places[i], name))
+		if (conf_option_find(places[i], name) != NULL)
 			return fail(p, "option \"%s\" does not belong in %s",
 			    name, section_name(p->section));
 	return fail(p, "unknown option \"%.200s\" in %s", name,
@@ -290,7 +286,7 @@ set_option(struct parser *p, const char *name, const char *value)
 		break;
 	}
 	if ((option = conf_option_find(place, name)) == NULL)
-		return no_such_option(p, place, name);
+		return no_such_option(p, name);
 	line = &origin->line[conf_option_index(option)];
 	if (*line != 0)
 		return fail(p, "option \"%s\" is repeated, first on line %u",

@@ -16,7 +16,9 @@ enum decision {
 	DECIDE_BUSY,     /* in progress */
 	DECIDE_MISMATCH, /* another fingerprint */
 	DECIDE_UNKNOWN,  /* it may or may not have happened */
-	DECIDE_GONE      /* expired, kept as a marker */
+	DECIDE_GONE,     /* expired, kept as a marker */
+	DECIDE_CROWDED   /* it could run, but too many of its scope do; decide()
+			  * sees one record and never says so */
 };
 
 /*

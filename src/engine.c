@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "admin.h"
+#include "age.h"
+#include "clock.h"
 #include "crew.h"
 #include "fault.h"
 #include "fingerprint.h"
@@ -119,6 +121,16 @@ identify(struct job *job)
 	job->attempt.key = job->key.text;
 	job->attempt.scope = job->scope.data;
 	return true;
+}
+
+/* Not a retry of long ago, whose key may have been deleted since. */
+static bool
+is_recent(struct job *job)
+{
+	enum age age = age_judge(job->rule, job->rq, clock_wall());
+
+	return age == AGE_GOOD ||
+	    engine_refuse(job, PROBLEM_REQUEST_TOO_OLD, age_text(age));
 }
 
 static bool
@@ -254,8 +266,8 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		pass_through(&job);
 		goto out;
 	}
-	if (!receive(&job) || !identify(&job) || !take_fingerprint(&job) ||
-	    !engine_reserve(&job, &decision))
+	if (!receive(&job) || !identify(&job) || !is_recent(&job) ||
+	    !take_fingerprint(&job) || !engine_reserve(&job, &decision))
 		goto out;
 
 	switch (decision) {
@@ -286,6 +298,9 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		(void)engine_refuse(&job, PROBLEM_KEY_EXPIRED,
 		    "This key was used, and its answer has expired.");
 		break;
+	case DECIDE_CROWDED:
+		assert(!"engine_reserve() has refused it");
+		break;
 	}
 out:
 	job_free(&job);
@@ -303,6 +318,10 @@ engine_new(struct store *store, struct crew *crew, unsigned workers)
 	engine->store = store;
 	engine->crew = crew;
 	engine->max_waiting = workers / 2;
+	if ((engine->rate = rate_new()) == NULL) {
+		free(engine);
+		return NULL;
+	}
 	return engine;
 }
 
@@ -316,5 +335,7 @@ engine_hurry(struct engine *engine)
 void
 engine_free(struct engine *engine)
 {
+	if (engine != NULL)
+		rate_free(engine->rate);
 	free(engine);
 }

@@ -9,11 +9,13 @@
 #include "attempt.h"
 #include "crew.h"
 #include "key.h"
+#include "rate.h"
 #include "engine.h"
 
 struct engine {
 	struct store *store;
 	struct crew *crew;
+	struct rate *rate;   /* of new keys, by route and scope */
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	atomic_bool hurry; /* nobody waits any more */
@@ -34,7 +36,9 @@ struct job {
 	 * place in the queue */
 	struct record record;
 	struct store_small small;
-	bool again; /* it was released before */
+	bool again;    /* it was released before */
+	bool counted;  /* as a new key of its scope */
+	bool too_fast; /* DECIDE_CROWDED: too many of them in a second */
 	struct attempt attempt;
 	struct store_ticket ticket;
 };
@@ -45,8 +49,8 @@ bool engine_refuse_store(struct job *, enum rc);
 
 /*
  * Wins the reservation, or finds what stands in its way; waits for a run under
- * way if the route says so.  False: the store failed, or its queue is full, and
- * that is answered.
+ * way if the route says so.  False: the store failed, its queue is full, or the
+ * caller has too many keys, and that is answered.
  */
 bool engine_reserve(struct job *, enum decision *);
 

@@ -81,6 +81,21 @@ take(struct job *job, enum decision *decision)
 	return rc;
 }
 
+/* Whether the scope uses new keys faster than it may; each request counts
+ * once, however often it looks. */
+static bool
+is_too_fast(struct job *job)
+{
+	const unsigned limit = job->rule->key_rate;
+
+	if (limit == 0 || job->again || job->counted)
+		return false;
+	job->counted = true;
+	job->too_fast = rate_take(job->engine->rate, job->rule->path,
+			    job->scope.data, limit, clock_mono()) > 0;
+	return job->too_fast;
+}
+
 /*
  * Looks, and gets what there is to be had: the stored answer, the lease, or a
  * place in the queue.  Where somebody was faster, what they left is looked at
@@ -106,9 +121,14 @@ look_and_take(struct job *job, enum decision *decision)
 		}
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
+		if (is_too_fast(job)) {
+			*decision = DECIDE_CROWDED;
+			return RC_OK;
+		}
 		crew_pass(job->engine->crew);
 		rc = take(job, decision);
-		if (rc != RC_OK || *decision == DECIDE_RUN)
+		if (rc != RC_OK || *decision == DECIDE_RUN ||
+		    *decision == DECIDE_CROWDED)
 			return rc;
 	}
 	return RC_BUSY;
@@ -164,6 +184,11 @@ engine_reserve(struct job *job, enum decision *decision)
 		return engine_refuse(job, PROBLEM_OVERLOADED,
 		    "Too many requests wait to be run; "
 		    "this one was not accepted.");
+	if (*decision == DECIDE_CROWDED)
+		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
+		    job->too_fast
+			? "This caller uses new keys too fast."
+			: "This caller has too many requests in progress.");
 	metrics_count(*decision == DECIDE_RUN && job->again
 		? METRICS_RESERVE_FAILED_RETRY
 		: counted[*decision]);

@@ -38,6 +38,7 @@
 #define LIMIT_WORKERS       1024    /* threads */
 #define LIMIT_ASYNC_WORKERS 64      /* threads */
 #define LIMIT_ASYNC_QUEUE   1000000 /* requests accepted, and not begun */
+#define LIMIT_KEYS          1000000 /* of one scope: at once, a second */
 
 /* Environment of a handler: variables, and bytes in all. */
 #define LIMIT_ENV_COUNT (LIMIT_PARAM_COUNT + 64)

@@ -298,6 +298,7 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_BUSY:
 	case DECIDE_UNKNOWN:
 	case DECIDE_MISMATCH:
+	case DECIDE_CROWDED:
 		break;
 	}
 	return RC_NOTFOUND;

@@ -122,7 +122,8 @@ struct store_reservation {
 	/* ms from becoming unknown to the first try to find out; 0: nobody
 	 * will, and the request is not kept */
 	int64_t reconcile_delay;
-	bool resource;           /* the key is to have a status resource */
+	bool resource;       /* the key is to have a status resource */
+	unsigned max_active; /* keys in progress of its scope; 0: any number */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
 	const void *body;
@@ -145,6 +146,9 @@ struct store_lease {
  * A record made by another recipe than the reservation's and whose
  * fingerprint can therefore not be compared here comes back as DECIDE_BUSY
  * with found filled in: the caller compares, and tries again with that recipe.
+ *
+ * DECIDE_CROWDED: it could run, but max_active keys of its scope are in
+ * progress; there may be no record then, and found->id is 0.
  *
  * RC_OK: durable.  RC_BUSY: another process held the write lock for
  * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.

@@ -93,6 +93,28 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	    db, "once_request", "body", id, w->body, w->body_len);
 }
 
+/* Whether the scope has as many keys in progress as it may.  What is already
+ * waiting for a worker is not held up. */
+static enum rc
+check_crowd(struct db *db, const struct store_reservation *w,
+    const struct record *found, int64_t now, enum decision *decision)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (*decision != DECIDE_RUN || w->max_active == 0 ||
+	    (found->queued && !decide_is_past(found, now)))
+		return RC_OK;
+	s = db_stmt(db, QUERY_ACTIVE_BEYOND);
+	db_bind_text(s, 1, w->identity.scope);
+	db_bind_int(s, 2, w->max_active - 1);
+	rc = db_step_row(s);
+	db_reset(s);
+	if (rc == RC_OK)
+		*decision = DECIDE_CROWDED;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 /*
  * What stands there for that identity, and what is to be done.  DECIDE_RUN:
  * found is past its retention, or to be run again; or there is none, and its
@@ -111,7 +133,7 @@ look(struct db *db, const struct store_reservation *w, int64_t now,
 	if (rc == RC_NOTFOUND) {
 		*decision = decide(NULL, true, now);
 		assert(*decision == DECIDE_RUN);
-		return RC_OK;
+		return check_crowd(db, w, found, now, decision);
 	}
 	if (rc != RC_OK)
 		return rc;
@@ -123,7 +145,7 @@ look(struct db *db, const struct store_reservation *w, int64_t now,
 	}
 	same = memcmp(found->fingerprint, w->fingerprint, FINGERPRINT_LEN) == 0;
 	*decision = decide(found, same, now);
-	return RC_OK;
+	return check_crowd(db, w, found, now, decision);
 }
 
 /* Clears the place for a new key: what is past its retention goes. */

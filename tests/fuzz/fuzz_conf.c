@@ -43,6 +43,7 @@ check_route(const struct conf_route *r)
 	assert(!r->scope_required || r->scope.n > 0);
 	assert(r->concurrent <= CONF_CONCURRENT_ACCEPT);
 	assert(r->async <= CONF_ASYNC_ALWAYS);
+	assert(r->max_request_age == 0 || r->request_timestamp != NULL);
 	assert(r->timeout > 0 && r->timeout <= INT32_MAX);
 	assert(r->wait_time > 0 && r->wait_time <= INT32_MAX);
 	assert(r->kill_after >= 0 && r->kill_after <= INT32_MAX);

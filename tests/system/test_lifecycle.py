@@ -89,6 +89,7 @@ BAD = (
     ('[effect mail]\ntimeout = 1s\n', 1, 'program'),
     ('[route /x]\nasync = prefer\n', 2, 'status_path'),
     ('[route /x]\nconcurrent = accept\n', 2, 'status_path'),
+    ('[route /x]\nmax_request_age = 1h\n', 2, 'request_timestamp'),
     ('[server]\njust words\n', 2, ''),
     ('words = 1\n', 1, ''),
     ('[server\n', 1, ''),
@@ -105,16 +106,6 @@ def test_check_of_bad_files_names_file_line_and_option(t):
         if line:
             eq(int(match.group(2)), line, '%r: %s' % (text, run.stderr))
         assert name in match.group(3), '%r: %s' % (text, run.stderr)
-
-
-def test_options_of_later_releases_are_refused_by_name(t):
-    for option, value in (('max_active_keys', '1'), ('key_rate', '1'),
-                          ('max_request_age', '1h'),
-                          ('request_timestamp', 'Date')):
-        path = t.write('later.conf', '[defaults]\n%s = %s\n' % (option,
-                                                                value))
-        run = wrap(t, '-t', '-f', path)
-        fails(run, 'later.conf:2: ', option)
 
 
 def test_a_bad_file_does_not_start(t):

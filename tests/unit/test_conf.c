@@ -123,6 +123,10 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->on_expired, CONF_EXPIRED_RUN);
 	assert_int_equal(r->async, CONF_ASYNC_NEVER);
 	assert_false(r->share_database);
+	assert_int_equal(r->max_active_keys, 0);
+	assert_int_equal(r->key_rate, 0);
+	assert_int_equal(r->max_request_age, 0);
+	assert_null(r->request_timestamp);
 	assert_null(r->directory);
 	assert_int_equal(r->umask, -1);
 	assert_null(r->user);
@@ -400,6 +404,15 @@ static const struct good route_good[] = {
 	{ "async = always\n[server]\nstatus_path = /s", R(async),
 	    N(NUMBER, CONF_ASYNC_ALWAYS) },
 	{ "share_database = yes", R(share_database), N(SWITCH, true) },
+	{ "max_active_keys = 0", R(max_active_keys), N(NUMBER, 0) },
+	{ "max_active_keys = 1000000", R(max_active_keys), N(NUMBER, 1000000) },
+	{ "key_rate = 0", R(key_rate), N(NUMBER, 0) },
+	{ "key_rate = 1000000", R(key_rate), N(NUMBER, 1000000) },
+	{ "max_request_age = 0", R(max_request_age), N(INT64, 0) },
+	{ "max_request_age = 3650d\nrequest_timestamp = X-Sent",
+	    R(max_request_age), N(INT64, 3650 * DAY) },
+	{ "request_timestamp = Date\nmax_request_age = 0", R(request_timestamp),
+	    T(TEXT, "Date") },
 	{ "directory = /srv", R(directory), T(TEXT, "/srv") },
 	{ "umask = 027", R(umask), N(MODE, 027) },
 	{ "umask = 0", R(umask), N(MODE, 0) },
@@ -711,6 +724,11 @@ static const struct bad route_bad[] = {
 	    "\"block\" is not one of reject, wait, accept" },
 	{ "async = yes", "\"yes\" is not one of never, prefer, always" },
 	{ "share_database = 1", "\"1\" is not one of no, yes" },
+	{ "max_active_keys = 1000001",
+	    "\"1000001\" is out of range (0 to 1000000)" },
+	{ "key_rate = 1.5", "\"1.5\" is not a number" },
+	{ "max_request_age = 3651d", "\"3651d\" is out of range (0 to 3650d)" },
+	{ "request_timestamp = a b", "\"a b\" is not the name of a field" },
 	{ "wait_time = 0", "\"0\" is out of range (1ms to 1d)" },
 	{ "wait_time = 25h", "\"25h\" is out of range (1ms to 1d)" },
 	{ "timeout = 0", "\"0\" is out of range (1ms to 7d)" },
@@ -907,6 +925,13 @@ static const struct bad files[] = {
 	    "f:3: async needs a status_path in [server]" },
 	{ "[route /a]\nconcurrent = accept\nasync = always",
 	    "f:2: concurrent = accept needs a status_path in [server]" },
+	{ "[route /a]\nkey = required\nmax_request_age = 1h",
+	    "f:3: max_request_age needs a request_timestamp" },
+	{ "[defaults]\nrequest_timestamp = Date",
+	    "f:2: request_timestamp needs a max_request_age" },
+	{ "[defaults]\nmax_request_age = 0\nrequest_timestamp = Date\n"
+	  "[route /a]\nmax_request_age = 1h\n[route /b]\nfoo = 1",
+	    "f:7: unknown option \"foo\" in [route]" },
 	{ "[server]\nadmin_path = /a\nstatus_path = /a",
 	    "f:3: admin_path and status_path are one path, or within it" },
 	{ "[server]\nstatus_path = /a\nadmin_path = /a/b",
@@ -927,24 +952,6 @@ every_message_about_a_file(void **state)
 		refused(files[i].text, files[i].message);
 	refused_bytes(
 	    "[server]\nwork\0ers = 1\n", 22, "f:2: byte 0x00 is not allowed");
-}
-
-static void
-options_of_later_releases_are_refused_by_name(void **state)
-{
-	static const char *const route[] = { "max_active_keys", "key_rate",
-		"max_request_age", "request_timestamp" };
-	char text[128], message[128];
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(route); i++) {
-		(void)snprintf(
-		    text, sizeof(text), "[route /a]\n%s = 1", route[i]);
-		(void)snprintf(message, sizeof(message),
-		    "f:2: option \"%s\" is not supported by this release",
-		    route[i]);
-		refused(text, message);
-	}
 }
 
 /* One line of n bytes, an option, behind blanks and before a comment. */
@@ -1284,7 +1291,6 @@ main(void)
 		cmocka_unit_test(effects_above_the_limit_are_refused),
 		cmocka_unit_test(every_value_that_is_refused),
 		cmocka_unit_test(every_message_about_a_file),
-		cmocka_unit_test(options_of_later_releases_are_refused_by_name),
 		cmocka_unit_test(line_that_inih_would_cut_is_refused),
 		cmocka_unit_test(file_above_the_limit_is_refused),
 		cmocka_unit_test(routes_above_the_limit_are_refused),

@@ -51,6 +51,9 @@ static const struct row {
 	    false },
 	{ PROBLEM_STORE_UNAVAILABLE, "store-unavailable", 503, 503, API, true,
 	    true },
+	{ PROBLEM_TOO_MANY_KEYS, "too-many-keys", 429, 429, API, true, true },
+	{ PROBLEM_REQUEST_TOO_OLD, "request-too-old", 412, 400, INVALID, false,
+	    false },
 	{ PROBLEM_OVERLOADED, "overloaded", 503, 503, API, true, true },
 	{ PROBLEM_HANDLER_NOT_STARTED, "handler-not-started", 502, 502, API,
 	    true, false },
@@ -189,6 +192,7 @@ retry_after_by_code(void **state)
 		int seconds;
 	} waits[] = {
 		{ PROBLEM_KEY_IN_PROGRESS, RETRY_AFTER_BUSY },
+		{ PROBLEM_TOO_MANY_KEYS, RETRY_AFTER_BUSY },
 		{ PROBLEM_OVERLOADED, RETRY_AFTER_BUSY },
 		{ PROBLEM_STORE_UNAVAILABLE, RETRY_AFTER_STORE },
 		{ PROBLEM_OUTCOME_UNKNOWN, RETRY_AFTER_UNKNOWN },

@@ -81,6 +81,8 @@ CODES = {
     'scope-required': (403, 401, 'invalid_request_error', False, False),
     'body-too-large': (413, 413, 'invalid_request_error', False, False),
     'body-incomplete': (400, 400, 'invalid_request_error', True, False),
+    'too-many-keys': (429, 429, 'api_error', True, True),
+    'request-too-old': (412, 400, 'invalid_request_error', False, False),
     'store-unavailable': (503, 503, 'api_error', True, True),
     'overloaded': (503, 503, 'api_error', True, True),
     'handler-not-started': (502, 502, 'api_error', True, False),

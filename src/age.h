@@ -1,0 +1,28 @@
+/*
+ * How old a request says it is, and whether that is too old.
+ */
+#ifndef AGE_H
+#define AGE_H
+
+#include <stdint.h>
+
+#include "conf.h"
+#include "request.h"
+
+enum age {
+	AGE_GOOD, /* or nobody asks */
+	AGE_UNTOLD,
+	AGE_UNREADABLE, /* no date, or more than one */
+	AGE_OLD,
+	AGE_AHEAD /* further ahead than it may be old */
+};
+
+/* By the route's request_timestamp and max_request_age; wall is the clock's
+ * reading, ms. */
+enum age
+age_judge(const struct conf_route *, const struct request *, int64_t wall);
+
+/* A sentence for the client; not of AGE_GOOD. */
+const char *age_text(enum age);
+
+#endif

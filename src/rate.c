@@ -1,0 +1,138 @@
+/*
+ * Buckets of tokens.
+ *
+ * A bucket that nobody took from for a second is full, as one that is not
+ * there; so what is forgotten is never missed unless there are thousands of
+ * names within a second.
+ *
+ * Names are kept as digests: they are as long as their owners like, and nobody
+ * is to find two that share a bucket.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "rate.h"
+
+#define SETS   512
+#define WAYS   8
+#define DIGEST 16
+
+/* Of a token, so that a millisecond's share is a whole number. */
+#define TOKEN  1000
+#define SECOND 1000 /* ms */
+
+struct bucket {
+	unsigned char name[DIGEST];
+	int64_t seen; /* mono */
+	int64_t level;
+};
+
+struct rate {
+	pthread_mutex_t lock;
+	struct bucket buckets[SETS][WAYS];
+};
+
+struct rate *
+rate_new(void)
+{
+	struct rate *rate = calloc(1, sizeof(*rate));
+
+	if (rate != NULL && pthread_mutex_init(&rate->lock, NULL) != 0) {
+		free(rate);
+		rate = NULL;
+	}
+	return rate;
+}
+
+void
+rate_free(struct rate *rate)
+{
+	if (rate == NULL)
+		return;
+	pthread_mutex_destroy(&rate->lock);
+	free(rate);
+}
+
+/* False: no memory. */
+static bool
+digest(const char *group, const char *name, unsigned char out[DIGEST])
+{
+	unsigned char md[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	bool good;
+
+	good = ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
+	    EVP_DigestUpdate(ctx, group, strlen(group) + 1) == 1 &&
+	    EVP_DigestUpdate(ctx, name, strlen(name)) == 1 &&
+	    EVP_DigestFinal_ex(ctx, md, NULL) == 1;
+	EVP_MD_CTX_free(ctx);
+	if (good)
+		memcpy(out, md, DIGEST);
+	return good;
+}
+
+/* The bucket of that name; if there is none, a full one in place of the one
+ * that was not seen for longest. */
+static struct bucket *
+find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
+    int64_t now)
+{
+	struct bucket *set = rate->buckets[(name[0] << 8 | name[1]) % SETS];
+	struct bucket *oldest = set;
+
+	for (int i = 0; i < WAYS; i++) {
+		if (memcmp(set[i].name, name, DIGEST) == 0)
+			return &set[i];
+		if (set[i].seen < oldest->seen)
+			oldest = &set[i];
+	}
+	memcpy(oldest->name, name, DIGEST);
+	oldest->seen = now;
+	oldest->level = full;
+	return oldest;
+}
+
+/* What has come in since; no more than there is room for. */
+static void
+fill(struct bucket *bucket, unsigned per_second, int64_t now)
+{
+	int64_t full = (int64_t)per_second * TOKEN;
+	int64_t passed = now - bucket->seen;
+
+	if (passed >= SECOND)
+		bucket->level = full;
+	else if (passed > 0)
+		bucket->level += passed * per_second;
+	if (bucket->level > full)
+		bucket->level = full;
+	if (passed > 0)
+		bucket->seen = now;
+}
+
+int64_t
+rate_take(struct rate *rate, const char *group, const char *name,
+    unsigned per_second, int64_t now)
+{
+	unsigned char key[DIGEST];
+	struct bucket *bucket;
+	int64_t wait = 0;
+
+	/* Who cannot be told from others is not held up. */
+	if (!digest(group, name, key))
+		return 0;
+	pthread_mutex_lock(&rate->lock);
+	bucket = find(rate, key, (int64_t)per_second * TOKEN, now);
+	fill(bucket, per_second, now);
+	if (bucket->level >= TOKEN)
+		bucket->level -= TOKEN;
+	else
+		wait = (TOKEN - bucket->level + per_second - 1) / per_second;
+	pthread_mutex_unlock(&rate->lock);
+	return wait;
+}

@@ -1,0 +1,174 @@
+"""How much one caller may ask for: keys at once, new keys a second, and how
+old a request may be."""
+import email.utils
+import time
+
+from answer import eq, first, problem, replay, stripe
+from base import wait_until
+from once import Background, parallel
+
+HOLD = 'ledger "$ONCE_KEY"; gate gate; status 201; echo "$ONCE_KEY"'
+SAY = 'ledger "$ONCE_KEY"; status 201; echo "$ONCE_KEY"'
+
+
+def test_keys_of_a_scope_above_max_active_keys_are_turned_away(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(HOLD), defaults={'max_active_keys': '2'})
+    running = [Background(lambda k=k: once.post(k, user='ann'))
+               for k in ('a', 'b')]
+    gate.wait(), gate.wait()
+    answer = once.post('c', user='ann')
+    problem(answer, 'too-many-keys')
+    eq(answer.get('Retry-After'), '1')
+    problem(once.post('c', user='ann', path='/other'), 'too-many-keys')
+    eq(once.row('c'), None)
+    problem(once.post('a', user='ann'), 'key-in-progress')
+    # Another caller is not held up.
+    bob = Background(lambda: once.post('c', user='bob'))
+    gate.wait()
+    gate.open(3)
+    for i, k in enumerate(('a', 'b')):
+        first(running[i].result(), 201, k.encode() + b'\n')
+    first(bob.result(), 201)
+    gate.open()
+    answer = once.post('c', user='ann')
+    first(answer, 201)
+    replay(once.post('c', user='ann'), answer)
+    eq(sorted(t.ledger()), ['1 a', '1 b', '1 c', '1 c'])
+
+
+def test_max_active_keys_holds_for_all_processes_and_all_at_once(t):
+    gate = t.gate()
+    handler = t.sh(HOLD)
+    once = [t.once(handler=handler, name='once%d' % i,
+                   database=t.path('shared.db'),
+                   defaults={'max_active_keys': '3'}) for i in range(2)]
+    answers = Background(lambda: parallel([
+        lambda i=i: once[i % 2].post('k%d' % i) for i in range(12)]))
+    for _ in range(3):
+        gate.wait()
+    # Nine are turned away while three run.
+    wait_until(lambda: sum(len(o.log_lines('code=too-many-keys'))
+                           for o in once) == 9, 'nine are turned away')
+    assert not gate.came()
+    gate.open(3)
+    statuses = sorted(a.status for a in answers.result())
+    eq(statuses, [201] * 3 + [429] * 9)
+    eq(len(t.ledger()), 3)
+
+
+def test_released_key_is_turned_away_too(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('[ "$ONCE_KEY" = hold ] && gate gate; '
+                               'status 503'),
+                  defaults={'max_active_keys': '1'})
+    first(once.post('again'), 503)
+    held = Background(lambda: once.post('hold'))
+    gate.wait()
+    problem(once.post('again'), 'too-many-keys')
+    eq(once.row('again')['attempt'], 1)
+    gate.open()
+    held.result()
+    first(once.post('again'), 503)
+    eq(once.row('again')['attempt'], 2)
+
+
+def test_new_keys_above_key_rate_are_turned_away(t):
+    once = t.once(handler=t.sh(SAY), routes={
+        '/slow': {'key_rate': '2'}, '/free': {}})
+    began = time.monotonic()
+    answers = parallel([lambda i=i: once.post('k%d' % i, path='/slow',
+                                              user='ann')
+                        for i in range(20)])
+    took = time.monotonic() - began
+    ran = [a for a in answers if a.status == 201]
+    assert 2 <= len(ran) <= 2 + 2 * (took + 0.01), (len(ran), took)
+    for answer in answers:
+        if answer.status != 201:
+            problem(answer, 'too-many-keys')
+            eq(answer.get('Retry-After'), '1')
+    eq(len(t.ledger()), len(ran))
+    # Known keys, other scopes and other routes are not counted.
+    known = ran[0].body.decode().strip()
+    for _ in range(5):
+        replay(once.post(known, path='/slow', user='ann'), ran[0])
+    first(once.post('k', path='/slow', user='bob'), 201)
+    for i in range(5):
+        first(once.post('f%d' % i, path='/free', user='ann'), 201)
+    # What was turned away has its turn.
+    late = wait_until(
+        lambda: (lambda a: a if a.status == 201 else None)(
+            once.post('late', path='/slow', user='ann')), 'its turn')
+    first(late, 201)
+
+
+def test_run_again_does_not_count_for_key_rate(t):
+    once = t.once(handler=t.sh('status 503'), defaults={'key_rate': '1'})
+    first(once.post('k'), 503)
+    for _ in range(5):
+        first(once.post('k'), 503)
+    eq(once.row('k')['attempt'], 6)
+
+
+def stamp(seconds, rfc3339=False):
+    then = time.time() + seconds
+    if rfc3339:
+        return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(then))
+    return email.utils.formatdate(then, usegmt=True)
+
+
+def test_request_that_is_too_old_or_undated_is_refused(t):
+    once = t.once(handler=t.sh(SAY), defaults={
+        'max_request_age': '1h', 'request_timestamp': 'X-Sent-At'},
+        routes={'/any': {'max_request_age': '0'}})
+
+    def post(key, date, **kw):
+        headers = {} if date is None else {'X-Sent-At': date}
+        return once.post(key, headers=headers, **kw)
+    for i, date in enumerate((stamp(0), stamp(-3500), stamp(3500),
+                              stamp(-60, True))):
+        first(post('good%d' % i, date), 201)
+    bad = (None, '', 'today', stamp(-3700), stamp(3700), stamp(-3700, True),
+           '1994-11-06T08:49:37Z', '%d' % time.time(),
+           '%s, %s' % (stamp(0, True), stamp(0, True)))
+    for i, date in enumerate(bad):
+        answer = post('bad%d' % i, date)
+        problem(answer, 'request-too-old')
+        eq(once.row('bad%d' % i), None)
+    # A retry too, though its answer is there.
+    problem(post('good0', stamp(-3700)), 'request-too-old')
+    eq(post('good0', stamp(-1)).replayed, 'true')
+    first(post('any', None, path='/any'), 201)
+    # What is not guarded is not asked.
+    first(once.get(), 201)
+    eq(len(t.ledger()), 6)
+
+
+def test_too_much_in_the_dialect_of_stripe(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(HOLD), server={'dialect': 'stripe'}, defaults={
+        'max_active_keys': '1', 'max_request_age': '1h',
+        'request_timestamp': 'Date'})
+    now = {'Date': stamp(0)}
+    stripe(once.post('k'), 'request-too-old')
+    held = Background(lambda: once.post('k', headers=now))
+    gate.wait()
+    stripe(once.post('l', headers=now), 'too-many-keys')
+    gate.open()
+    first(held.result(), 201)
+
+
+def test_accepted_requests_are_limited_where_they_are_accepted(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(HOLD), server={'status_path': '/jobs'},
+                  defaults={'max_active_keys': '1', 'async': 'always'})
+    eq(once.post('k').status, 202)
+    gate.wait()
+    problem(once.post('l'), 'too-many-keys')
+    eq(once.row('l'), None)
+    eq(once.post('k').status, 202)
+    gate.open(2)
+    once.wait_state('k', 'completed')
+    eq(once.post('l').status, 202)
+    once.wait_state('l', 'completed')
+    eq(sorted(t.ledger()), ['1 k', '1 l'])

@@ -1,0 +1,198 @@
+/*
+ * store: how many keys of a scope may be in progress at once.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store_fixture.h"
+
+static enum decision
+try_reserve(struct store *s, const char *scope, const char *key,
+    unsigned max_active, struct store_lease *lease)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease unused;
+	enum decision d = DECIDE_GONE;
+	struct record found;
+
+	r.identity.scope = scope;
+	r.max_active = max_active;
+	assert_int_equal(
+	    store_reserve(s, &r, lease != NULL ? lease : &unused, &d, &found),
+	    RC_OK);
+	if (d == DECIDE_CROWDED)
+		assert_true(
+		    found.id == 0 || found.state == RECORD_FAILED_RETRYABLE);
+	record_free(&found);
+	return d;
+}
+
+static void
+key_above_the_limit_of_its_scope_does_not_run(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	assert_int_equal(try_reserve(store, "ann", "a", 2, &lease), DECIDE_RUN);
+	assert_int_equal(try_reserve(store, "ann", "b", 2, NULL), DECIDE_RUN);
+	assert_int_equal(
+	    try_reserve(store, "ann", "c", 2, NULL), DECIDE_CROWDED);
+	/* what is there already is answered as ever */
+	assert_int_equal(try_reserve(store, "ann", "a", 2, NULL), DECIDE_BUSY);
+	/* another scope, another limit, none */
+	assert_int_equal(try_reserve(store, "bob", "c", 2, NULL), DECIDE_RUN);
+	assert_int_equal(try_reserve(store, "ann", "d", 3, NULL), DECIDE_RUN);
+	assert_int_equal(try_reserve(store, "ann", "e", 0, NULL), DECIDE_RUN);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_key WHERE key = 'c'"), 1);
+
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(try_reserve(store, "ann", "c", 4, NULL), DECIDE_RUN);
+	assert_int_equal(
+	    try_reserve(store, "ann", "f", 4, NULL), DECIDE_CROWDED);
+}
+
+static void
+only_keys_in_progress_count(void **state)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
+	struct store_lease lease;
+	char key[8];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(states); i++) {
+		(void)snprintf(key, sizeof(key), "%zu", i);
+		assert_int_equal(
+		    try_reserve(store, "ann", key, 1, &lease), DECIDE_RUN);
+		settle(&lease, states[i]);
+	}
+	/* Answered by the handler itself, and not sealed yet. */
+	assert_int_equal(
+	    try_reserve(store, "ann", "own", 1, &lease), DECIDE_RUN);
+	raw("INSERT INTO once_response(token, status)"
+	    " SELECT token || '-' || id, 201 FROM once_key"
+	    " WHERE key = 'own'");
+	assert_int_equal(
+	    try_reserve(store, "ann", "last", 1, NULL), DECIDE_RUN);
+}
+
+static void
+released_key_runs_again_only_within_the_limit(void **state)
+{
+	struct store_lease lease, other;
+
+	(void)state;
+	assert_int_equal(try_reserve(store, "ann", "a", 1, &lease), DECIDE_RUN);
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(try_reserve(store, "ann", "b", 1, &other), DECIDE_RUN);
+	assert_int_equal(
+	    try_reserve(store, "ann", "a", 1, NULL), DECIDE_CROWDED);
+	assert_int_equal(raw_number("SELECT attempt FROM once_key"
+				    " WHERE key = 'a'"),
+	    1);
+	settle(&other, RECORD_COMPLETED);
+	assert_int_equal(try_reserve(store, "ann", "a", 1, &lease), DECIDE_RUN);
+	assert_int_equal(lease.attempt, 2);
+}
+
+static void
+nothing_above_the_limit_is_accepted(void **state)
+{
+	struct store_reservation r = reservation("job");
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	r.max_active = 1;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	assert_int_equal(try_reserve(store, "alice", "a", 0, NULL), DECIDE_RUN);
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_CROWDED);
+	record_free(&found);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	r.max_active = 2;
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	record_free(&found);
+	/* It waits, and is not in progress. */
+	assert_int_equal(try_reserve(store, "alice", "b", 2, NULL), DECIDE_RUN);
+}
+
+/* --- at the same time ---------------------------------------------------- */
+
+#define THREADS 8
+#define EACH    10
+#define ALLOWED 5
+
+static struct store *stores[2];
+static atomic_int running, turned_away;
+
+static void *
+crowd(void *arg)
+{
+	int me = (int)(intptr_t)arg;
+	char key[32];
+
+	for (int i = 0; i < EACH; i++) {
+		(void)snprintf(key, sizeof(key), "%d-%d", me, i);
+		switch (
+		    try_reserve(stores[me % 2], "ann", key, ALLOWED, NULL)) {
+		case DECIDE_RUN:
+			atomic_fetch_add(&running, 1);
+			break;
+		case DECIDE_CROWDED:
+			atomic_fetch_add(&turned_away, 1);
+			break;
+		case DECIDE_REPLAY:
+		case DECIDE_NOT_KEPT:
+		case DECIDE_BUSY:
+		case DECIDE_MISMATCH:
+		case DECIDE_UNKNOWN:
+		case DECIDE_GONE:
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void
+limit_holds_among_threads_and_stores(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	stores[0] = store;
+	stores[1] = open_store();
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, crowd,
+				     (void *)(intptr_t)i),
+		    0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	store_close(stores[1]);
+	assert_int_equal(atomic_load(&running), ALLOWED);
+	assert_int_equal(atomic_load(&turned_away), THREADS * EACH - ALLOWED);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(key_above_the_limit_of_its_scope_does_not_run),
+		TEST(only_keys_in_progress_count),
+		TEST(released_key_runs_again_only_within_the_limit),
+		TEST(nothing_above_the_limit_is_accepted),
+		TEST(limit_holds_among_threads_and_stores),
+	};
+
+	return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
+}
