@@ -139,10 +139,11 @@ ends_by_age(enum record_state state)
 }
 
 bool
-record_may_be_unattempted(enum record_state state)
+record_may_be_unattempted(const struct record *r)
 {
-	return state == RECORD_PENDING || state == RECORD_COMPLETED ||
-	    state == RECORD_EXPIRED;
+	return r->state == RECORD_PENDING ||
+	    (r->accepted &&
+		(r->state == RECORD_COMPLETED || r->state == RECORD_EXPIRED));
 }
 
 void
@@ -155,7 +156,7 @@ record_check(const struct record *r)
 	assert(
 	    strnlen(r->downstream, sizeof(r->downstream)) == RECORD_UUID_LEN);
 	/* 2 */
-	assert(r->attempt >= (record_may_be_unattempted(r->state) ? 0 : 1));
+	assert(r->attempt >= (record_may_be_unattempted(r) ? 0 : 1));
 	/* 3 */
 	assert(strnlen(r->token, sizeof(r->token)) ==
 	    (r->state == RECORD_IN_PROGRESS || r->unsealed ? RECORD_TOKEN_LEN

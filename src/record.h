@@ -64,8 +64,8 @@ bool record_state_parse(const char *, enum record_state *);
 bool record_may_change(
     enum record_state from, enum record_state to, bool by_operator);
 
-/* Whether a record may be in that state without ever having been attempted. */
-bool record_may_be_unattempted(enum record_state);
+/* Whether a record can be as it is without ever having been attempted. */
+bool record_may_be_unattempted(const struct record *);
 
 /* Asserts the invariants numbered in record.c. */
 void record_check(const struct record *);

@@ -155,7 +155,7 @@ row_is_sound(const struct record *r)
 	    strlen(r->token) !=
 		(running || r->unsealed ? RECORD_TOKEN_LEN : 0) ||
 	    (resource != 0 && resource != RECORD_RESOURCE_LEN) ||
-	    r->attempt < (record_may_be_unattempted(r->state) ? 0 : 1) ||
+	    r->attempt < (record_may_be_unattempted(r) ? 0 : 1) ||
 	    r->expires_at < 0 || r->expired_retention < 0)
 		return false;
 	if (r->queued &&

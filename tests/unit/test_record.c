@@ -133,6 +133,8 @@ static const struct check {
 	    "", 408, true, 9, UUID, ACCEPTED },
 	{ "a marker of that", true, RECORD_EXPIRED, 1, 0, "", 0, false, 9, UUID,
 	    ACCEPTED },
+	{ "2: completed without an attempt, and never accepted", false,
+	    RECORD_COMPLETED, 1, 0, "", 201, true, 9, UUID, 0 },
 	{ "2: released without an attempt", false, RECORD_FAILED_RETRYABLE, 1,
 	    0, "", 0, false, 9, UUID, ACCEPTED },
 	{ "1: no id", false, RECORD_UNKNOWN, 0, 1, "", 0, false, 0, UUID, 0 },
