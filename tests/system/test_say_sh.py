@@ -10,7 +10,8 @@ import proc
 from answer import eq, first, problem, replay
 from base import wait_until
 from once import Background, Lock
-from test_say import EFFECTS, effects, is_nothing, is_taken, prepare, sql
+from test_say import (EFFECTS, effects, is_nothing, is_taken, prepare,
+                      released, sql)
 from test_store import fill, mount
 
 ALL = (('checkpoint', 'point'), ('emit', 'mail'), ('respond',))
@@ -151,6 +152,7 @@ exec sleep 1000''' % base.BUILDDIR, on_crash='resume')
     t.defer(lambda: proc.kill(pid, signal.SIGKILL))
     once.kill()
     once.start()
+    released(once)
     answer = once.post('k')
     first(answer, 201)
     old.open()
