@@ -1264,6 +1264,31 @@ long_texts_are_cut_not_overrun(void **state)
 }
 
 static void
+any_route_that_shares_the_database_shares_it(void **state)
+{
+	static const struct {
+		const char *text;
+		bool shares;
+	} rows[] = {
+		{ "", false },
+		{ "[route /a]\nshare_database = no\n", false },
+		{ "[route /a]\n[route /b]\nshare_database = yes\n", true },
+		{ "[defaults]\nshare_database = yes\n", true },
+		{ "[defaults]\nshare_database = yes\n"
+		  "[route /]\nshare_database = no\n",
+		    true },
+	};
+	struct conf *conf;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		conf = parse(rows[i].text);
+		assert_int_equal(conf_shares_database(conf), rows[i].shares);
+		conf_unref(conf);
+	}
+}
+
+static void
 last_reference_frees(void **state)
 {
 	struct conf *conf = parse("[route /a]\nhandler = /a b c\n");
@@ -1305,6 +1330,7 @@ main(void)
 		cmocka_unit_test(paths_of_our_own_may_be_neighbours),
 		cmocka_unit_test(allow_peers_with_a_tcp_socket_is_refused),
 		cmocka_unit_test(long_texts_are_cut_not_overrun),
+		cmocka_unit_test(any_route_that_shares_the_database_shares_it),
 		cmocka_unit_test(last_reference_frees),
 	};
 
