@@ -339,7 +339,7 @@ judge(struct try *try, bool ran)
  * live: so it is tried for as long as that.  If we end first, the next sweep
  * finds it, and it is delivered once more.
  */
-static enum rc
+static void
 record(struct outbox *box, struct try *try)
 {
 	uint64_t generation = 0;
@@ -347,19 +347,20 @@ record(struct outbox *box, struct try *try)
 
 	for (;;) {
 		rc = store_effect_end(box->store, try->effect, &try->end);
-		if (rc == RC_OK || rc == RC_LOST || rc == RC_CLOSED ||
-		    atomic_load(box->stop))
-			return rc;
+		if (rc == RC_OK)
+			return;
 		log_event(LOG_ERROR, "effect-not-recorded", try->instance,
 		    LOG_S("effect_key", try->effect->effect_key),
 		    LOG_S("why", rc_text(rc)));
+		if (rc == RC_LOST || rc == RC_CLOSED || atomic_load(box->stop))
+			return;
 		(void)store_wait_work(
 		    box->store, &generation, clock_mono() + RECORD_PAUSE);
 	}
 }
 
 static void
-log_try(const struct try *try, enum rc recorded)
+log_try(const struct try *try)
 {
 	static const struct {
 		enum log_level level;
@@ -379,7 +380,6 @@ log_try(const struct try *try, enum rc recorded)
 	    LOG_S("key", e->key), LOG_I("try", e->attempts),
 	    LOG_S("state", store_effect_state_name(try->end.state)),
 	    LOG_S("why", try->end.last_error),
-	    LOG_S("recorded", rc_text(recorded)),
 	    LOG_I("exit", try->facts.exit_status),
 	    LOG_I("signal", try->facts.signal),
 	    LOG_I("ms", try->facts.milliseconds));
@@ -390,7 +390,6 @@ outbox_try(
     struct outbox *box, const struct conf *conf, struct store_effect *effect)
 {
 	struct try try;
-	enum rc rc;
 
 	memset(&try, 0, sizeof(try));
 	try.effect = effect;
@@ -400,9 +399,9 @@ outbox_try(
 	uuid_random(try.instance + sizeof("urn:uuid:") - 1);
 	judge(&try, run_it(box, &try));
 	FAULT(EFFECT_RAN);
-	rc = record(box, &try);
+	record(box, &try);
 	FAULT(EFFECT_RECORDED);
-	log_try(&try, rc);
+	log_try(&try);
 	note(box, effect, NULL);
 	store_effect_free(effect);
 }
