@@ -416,7 +416,8 @@ def test_delivery_that_cannot_be_recorded_is_not_repeated(t):
     gate = t.gate()
     once = start(t, section('mail', t.sh(RECEIPT + 'gate gate')),
                  server={'busy_timeout': '100ms'})
-    once.post('k', body='mail hello')   # may take longer than that
+    wait_until(lambda: once.post('k', body='mail hello').status != 503,
+               'it is reserved in so short a time')
     gate.wait()
     lock = Lock(t, once.database)
     gate.open()
@@ -429,7 +430,8 @@ def test_delivery_that_cannot_be_recorded_is_not_repeated(t):
 def test_nothing_is_tried_while_the_store_cannot_be_written(t):
     once = start(t, section('mail', t.sh(RECEIPT + 'exit 1')),
                  server={'busy_timeout': '100ms'})
-    once.post('k', body='mail hello\nmail 2')
+    wait_until(lambda: once.post('k', body='mail hello\nmail 2').status != 503,
+               'it is reserved in so short a time')
     wait_until(lambda: receipts(t), 'it is tried')
     with Held(t, once):
         once.wait_log('event=(effect-not-recorded|pass-failed pass=outbox)')
@@ -522,7 +524,8 @@ def test_reload_that_the_store_cannot_take_changes_nothing(t):
     with Held(t, once):
         once.hup()
         once.wait_log('event=reload-failed')
-    once.post('k', body='mail x')
+    wait_until(lambda: once.post('k', body='mail x').status == 201,
+               'it is recorded in so short a time')
     wait_effect(once, 'delivered')
 
 
