@@ -106,9 +106,11 @@ buf_add(struct buf *b, const void *bytes, size_t n)
 
 	if (n == 0)
 		return RC_OK;
-	rc = buf_reserve(b, n);
-	if (rc != RC_OK)
-		return rc;
+	if (n >= b->cap - b->len) { /* else there is room, and a NUL's */
+		rc = buf_reserve(b, n);
+		if (rc != RC_OK)
+			return rc;
+	}
 	memcpy(b->data + b->len, bytes, n);
 	buf_commit(b, n);
 	return RC_OK;

@@ -12,9 +12,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
-
-#include <cJSON.h>
 
 #include "limit.h"
 #include "problem.h"
@@ -125,55 +124,121 @@ format_time(int64_t ms, char out[TIME_LEN])
 	    (int)(left % 1000));
 }
 
-static bool
-add_text(cJSON *object, const char *name, const char *value)
+/* A JSON object on its way: the first failure stays.  Every duplicate of a
+ * request gets one, and a tree of cJSON's took longer than the key's lookup. */
+struct object {
+	struct buf *out;
+	enum rc rc;
+};
+
+static void
+put(struct object *o, const char *text)
 {
-	return cJSON_AddStringToObject(object, name, value) != NULL;
+	if (o->rc == RC_OK)
+		o->rc = buf_adds(o->out, text);
+}
+
+/* RFC 8259, section 7.  Bytes that are no UTF-8 have no place here: what is
+ * said is ours, or from the configuration. */
+static void
+put_string(struct object *o, const char *s)
+{
+	char escape[8];
+	size_t n;
+
+	put(o, "\"");
+	while (*s != '\0' && o->rc == RC_OK) {
+		for (n = 0;
+		     (unsigned char)s[n] >= ' ' && s[n] != '"' && s[n] != '\\';)
+			n++;
+		o->rc = buf_add(o->out, s, n);
+		s += n;
+		if (*s == '\0')
+			break;
+		snprintf(escape, sizeof(escape),
+		    *s == '"' || *s == '\\' ? "\\%c" : "\\u%04x",
+		    (unsigned char)*s);
+		s++;
+		put(o, escape);
+	}
+	put(o, "\"");
+}
+
+/* The name of a member, after a comma if it is not the first. */
+static void
+put_name(struct object *o, const char *name)
+{
+	if (o->rc == RC_OK && o->out->len > 0 &&
+	    o->out->data[o->out->len - 1] != '{')
+		put(o, ",");
+	put_string(o, name);
+	put(o, ":");
+}
+
+static void
+add_text(struct object *o, const char *name, const char *value)
+{
+	put_name(o, name);
+	put_string(o, value);
+}
+
+static void
+add_number(struct object *o, const char *name, int value)
+{
+	put_name(o, name);
+	if (o->rc == RC_OK)
+		o->rc = buf_addf(o->out, "%d", value);
+}
+
+static void
+add_bool(struct object *o, const char *name, bool value)
+{
+	put_name(o, name);
+	put(o, value ? "true" : "false");
 }
 
 /* What either dialect says besides, where there is something to say. */
-static bool
-add_facts(cJSON *object, const struct problem *p)
+static void
+add_facts(struct object *o, const struct problem *p)
 {
 	char time[TIME_LEN];
 
-	if ((p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN) &&
-	    !add_text(object, "outcome", "unknown"))
-		return false;
+	if (p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN)
+		add_text(o, "outcome", "unknown");
 	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
-		return true;
+		return;
 	format_time(p->completed_at, time);
-	return cJSON_AddNumberToObject(
-		   object, "original_status", p->original_status) != NULL &&
-	    add_text(object, "completed_at", time);
+	add_number(o, "original_status", p->original_status);
+	add_text(o, "completed_at", time);
 }
 
 /* RFC 9457, section 3. */
-static bool
-fill_ietf(
-    cJSON *top, const struct problem *p, const struct row *w, const char *type)
+static void
+fill_ietf(struct object *o, const struct problem *p, const struct row *w,
+    const char *type)
 {
-	return add_text(top, "type", type) &&
-	    add_text(top, "title", w->title) &&
-	    cJSON_AddNumberToObject(top, "status",
-		p->status != 0 ? p->status : w->status) != NULL &&
-	    (p->detail == NULL || add_text(top, "detail", p->detail)) &&
-	    (p->instance == NULL || add_text(top, "instance", p->instance)) &&
-	    add_text(top, "code", w->name) &&
-	    cJSON_AddBoolToObject(top, "retryable", w->retryable) != NULL &&
-	    add_facts(top, p);
+	add_text(o, "type", type);
+	add_text(o, "title", w->title);
+	add_number(o, "status", p->status != 0 ? p->status : w->status);
+	if (p->detail != NULL)
+		add_text(o, "detail", p->detail);
+	if (p->instance != NULL)
+		add_text(o, "instance", p->instance);
+	add_text(o, "code", w->name);
+	add_bool(o, "retryable", w->retryable);
+	add_facts(o, p);
 }
 
-static bool
-fill_stripe(cJSON *top, const struct problem *p, const struct row *w)
+static void
+fill_stripe(struct object *o, const struct problem *p, const struct row *w)
 {
-	cJSON *error = cJSON_AddObjectToObject(top, "error");
-
-	return error != NULL && add_text(error, "type", w->stripe_type) &&
-	    add_text(error, "code", w->name) &&
-	    add_text(
-		error, "message", p->detail != NULL ? p->detail : w->title) &&
-	    add_facts(error, p);
+	put_name(o, "error");
+	put(o, "{");
+	add_text(o, "type", w->stripe_type);
+	add_text(o, "code", w->name);
+	add_text(o, "message", p->detail != NULL ? p->detail : w->title);
+	add_facts(o, p);
+	put(o, "}");
 }
 
 static enum rc
@@ -181,34 +246,28 @@ make_body(const struct problem *p, const char *link, enum conf_dialect dialect,
     struct buf *body)
 {
 	const struct row *w = find(p->code);
-	cJSON *top = cJSON_CreateObject();
-	char *text = NULL;
-	enum rc rc = RC_NOMEM;
-	bool done = false;
+	struct object o = { body, RC_OK };
 	struct buf type;
 
 	buf_init(&type, body->max);
-	if (top == NULL)
-		goto out;
+	put(&o, "{");
 	switch (dialect) {
 	case CONF_DIALECT_IETF:
-		rc = buf_addf(&type, "%s#%s", link, w->name);
-		if (rc != RC_OK)
-			goto out;
-		rc = RC_NOMEM;
-		done = fill_ietf(top, p, w, type.data);
+		if (o.rc == RC_OK)
+			o.rc = buf_adds(&type, link);
+		if (o.rc == RC_OK)
+			o.rc = buf_addc(&type, '#');
+		if (o.rc == RC_OK)
+			o.rc = buf_adds(&type, w->name);
+		fill_ietf(&o, p, w, type.data);
 		break;
 	case CONF_DIALECT_STRIPE:
-		done = fill_stripe(top, p, w);
+		fill_stripe(&o, p, w);
 		break;
 	}
-	if (done && (text = cJSON_PrintUnformatted(top)) != NULL)
-		rc = buf_adds(body, text);
-out:
-	cJSON_free(text);
-	cJSON_Delete(top);
+	put(&o, "}");
 	buf_free(&type);
-	return rc;
+	return o.rc;
 }
 
 static enum rc
