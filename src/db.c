@@ -228,13 +228,13 @@ prepare_rollback(struct db *db)
 }
 
 enum rc
-db_setup_reader(struct db *db)
+db_setup_reader(struct db *db, int cache)
 {
 	enum rc rc;
 
-	/* As many readers as workers: a small cache each. */
-	rc = db_exec(
-	    db, SETTINGS "PRAGMA query_only = ON; PRAGMA cache_size = -512;");
+	rc = db_exec(db, SETTINGS "PRAGMA query_only = ON;");
+	if (rc == RC_OK)
+		rc = db_set_pragma(db, "cache_size", -cache);
 	return rc == RC_OK ? prepare_rollback(db) : rc;
 }
 

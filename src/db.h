@@ -37,9 +37,9 @@ const char *db_message(const struct db *);
 void db_set_quiet(struct db *, bool);
 void db_set_busy_timeout(struct db *, int64_t);
 
-/* Settings of a connection that only reads, or that writes: full says that a
- * commit is synced. */
-enum rc db_setup_reader(struct db *);
+/* Settings of a connection that only reads, with a cache of so many KiB, or
+ * that writes: full says that a commit is synced. */
+enum rc db_setup_reader(struct db *, int cache);
 enum rc db_setup_writer(struct db *, bool full);
 
 /* Has this connection refuse what sql/checks.sql refuses. */

@@ -13,29 +13,28 @@
 #include "metrics.h"
 #include "store_impl.h"
 
+/* Caches, KiB.  Lookups that need not wait are made by one thread at a time,
+ * and so by one reader: its cache holds the inner pages for 200,000 keys or so.
+ * The others, as many as workers, are for the crowd. */
+#define LARGE_CACHE 2048
+#define SMALL_CACHE 256
+
 /* The column of QUERY_FIND where an answer begins. */
 #define FIND_ANSWER 17
 
-enum rc
-store_reader_take(struct store *store, struct store_reader **out)
+static enum rc
+open_reader(struct store *store, bool large, struct store_reader **out)
 {
 	struct store_reader *r;
 	enum rc rc;
 
-	pthread_mutex_lock(&store->mutex);
-	r = store->idle;
-	if (r != NULL)
-		store->idle = r->next;
-	pthread_mutex_unlock(&store->mutex);
-	*out = r;
-	if (r != NULL)
-		return RC_OK;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return RC_NOMEM;
+	r->large = large;
 	rc = db_open(&r->db, store->file, store->busy_timeout);
 	if (rc == RC_OK)
-		rc = db_setup_reader(r->db);
+		rc = db_setup_reader(r->db, large ? LARGE_CACHE : SMALL_CACHE);
 	else
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("database", store->file), LOG_S("doing", "open"),
@@ -49,12 +48,42 @@ store_reader_take(struct store *store, struct store_reader **out)
 	return RC_OK;
 }
 
+enum rc
+store_reader_take(struct store *store, struct store_reader **out)
+{
+	struct store_reader *r;
+	bool large = false;
+	enum rc rc;
+
+	pthread_mutex_lock(&store->mutex);
+	r = store->idle;
+	if (r != NULL)
+		store->idle = r->next;
+	else if (!store->has_large)
+		large = store->has_large = true;
+	pthread_mutex_unlock(&store->mutex);
+	*out = r;
+	if (r != NULL)
+		return RC_OK;
+	rc = open_reader(store, large, out);
+	if (rc == RC_OK || !large)
+		return rc;
+	pthread_mutex_lock(&store->mutex);
+	store->has_large = false;
+	pthread_mutex_unlock(&store->mutex);
+	return rc;
+}
+
 void
 store_reader_give(struct store *store, struct store_reader *r)
 {
+	struct store_reader **at = &store->idle;
+
 	pthread_mutex_lock(&store->mutex);
-	r->next = store->idle;
-	store->idle = r;
+	if (*at != NULL && (*at)->large)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
 	pthread_mutex_unlock(&store->mutex);
 }
 

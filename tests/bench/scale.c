@@ -293,7 +293,7 @@ reap(const char *file, int rows, int batches, bool cold)
 
 	must(migrate_open(&db, &o, err, sizeof(err)), "open");
 	must(db_open(&reader, file, 60000), "open");
-	must(db_setup_reader(reader), "open");
+	must(db_setup_reader(reader, 512), "open");
 	ahead = calloc((size_t)batches, sizeof(*ahead));
 	cpu = calloc((size_t)batches, sizeof(*cpu));
 	held = calloc((size_t)batches, sizeof(*held));
