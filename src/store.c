@@ -186,7 +186,6 @@ store_open(struct store **out, const struct store_options *o, char *err,
 void
 store_close(struct store *store)
 {
-	struct store_reader *r;
 	struct op op;
 
 	if (store == NULL)
@@ -198,11 +197,7 @@ store_close(struct store *store)
 		store_op_release(&op);
 	}
 	committer_stop(store->committer);
-	while ((r = store->idle) != NULL) {
-		store->idle = r->next;
-		db_close(r->db);
-		free(r);
-	}
+	store_reader_close_all(store);
 	liveness_close(store->liveness);
 	db_close(store->writer);
 	store_share_free(&store->share);

@@ -18,7 +18,7 @@
 
 struct store_reader {
 	struct db *db;
-	bool large; /* its cache; the first one's */
+	bool large; /* its cache: it is for looking up keys */
 	struct store_reader *next;
 };
 
@@ -53,18 +53,20 @@ struct store {
 
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_reader *idle;
-	bool has_large;            /* a reader with a large cache was made */
-	struct liveness *liveness; /* NULL until somebody needs it */
+	struct store_reader *looker; /* the large one, while nobody has it */
+	bool has_looker;             /* there is a large one */
+	struct liveness *liveness;   /* NULL until somebody needs it */
 	struct store_tally tally;
 };
 
 /*
- * A connection to read with, for one thread; first the one with a large cache,
- * then the one used last, for its cache is warm.  Who takes one ends his read before he gives it back,
+ * A connection to read with, for one thread; the last one used comes first,
+ * for its cache is warm.  Who takes one ends his read before he gives it back,
  * lest the write-ahead log grow.
  */
 enum rc store_reader_take(struct store *, struct store_reader **);
 void store_reader_give(struct store *, struct store_reader *);
+void store_reader_close_all(struct store *); /* all were given back */
 
 /* Copies the body of that row, length bytes, into a spool. */
 enum rc store_read_blob(

@@ -13,11 +13,11 @@
 #include "metrics.h"
 #include "store_impl.h"
 
-/* Caches, KiB.  Lookups that need not wait are made by one thread at a time,
- * and so by one reader: its cache holds the inner pages for 200,000 keys or so.
- * The others, as many as workers, are for the crowd. */
-#define LARGE_CACHE 2048
-#define SMALL_CACHE 256
+/* Caches, KiB.  Keys are looked up by one thread at a time as a rule, and so by
+ * one reader, whose cache holds the inner pages for 100,000 keys or so.  The
+ * others, as many as workers, are for passes and for the crowd. */
+#define LARGE_CACHE 1536
+#define SMALL_CACHE 64
 
 /* The column of QUERY_FIND where an answer begins. */
 #define FIND_ANSWER 17
@@ -48,19 +48,22 @@ open_reader(struct store *store, bool large, struct store_reader **out)
 	return RC_OK;
 }
 
-enum rc
-store_reader_take(struct store *store, struct store_reader **out)
+static enum rc
+take(struct store *store, bool look, struct store_reader **out)
 {
-	struct store_reader *r;
+	struct store_reader *r = NULL;
 	bool large = false;
 	enum rc rc;
 
 	pthread_mutex_lock(&store->mutex);
-	r = store->idle;
-	if (r != NULL)
+	if (look && store->looker != NULL) {
+		r = store->looker;
+		store->looker = NULL;
+	} else if (look && !store->has_looker) {
+		large = store->has_looker = true;
+	} else if ((r = store->idle) != NULL) {
 		store->idle = r->next;
-	else if (!store->has_large)
-		large = store->has_large = true;
+	}
 	pthread_mutex_unlock(&store->mutex);
 	*out = r;
 	if (r != NULL)
@@ -69,22 +72,45 @@ store_reader_take(struct store *store, struct store_reader **out)
 	if (rc == RC_OK || !large)
 		return rc;
 	pthread_mutex_lock(&store->mutex);
-	store->has_large = false;
+	store->has_looker = false;
 	pthread_mutex_unlock(&store->mutex);
 	return rc;
+}
+
+enum rc
+store_reader_take(struct store *store, struct store_reader **out)
+{
+	return take(store, false, out);
 }
 
 void
 store_reader_give(struct store *store, struct store_reader *r)
 {
-	struct store_reader **at = &store->idle;
-
 	pthread_mutex_lock(&store->mutex);
-	if (*at != NULL && (*at)->large)
-		at = &(*at)->next;
-	r->next = *at;
-	*at = r;
+	if (r->large) {
+		store->looker = r;
+	} else {
+		r->next = store->idle;
+		store->idle = r;
+	}
 	pthread_mutex_unlock(&store->mutex);
+}
+
+void
+store_reader_close_all(struct store *store)
+{
+	struct store_reader *r;
+
+	if (store->looker != NULL) {
+		store->looker->next = store->idle;
+		store->idle = store->looker;
+		store->looker = NULL;
+	}
+	while ((r = store->idle) != NULL) {
+		store->idle = r->next;
+		db_close(r->db);
+		free(r);
+	}
 }
 
 static void
@@ -118,7 +144,7 @@ store_look(struct store *store, const struct store_identity *who,
 	enum rc rc;
 
 	memset(r, 0, sizeof(*r));
-	rc = store_reader_take(store, &reader);
+	rc = take(store, true, &reader);
 	if (rc == RC_OK) {
 		rc = store_ops_find(reader->db, who, r, NULL, small);
 		store_reader_give(store, reader);
