@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -150,8 +151,8 @@ start(struct daemon *d, struct conf *conf)
 	if (!open_store(d, conf))
 		return EXIT_FAILURE;
 	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
-	    (d->engine = engine_new(
-		 d->store, mux_crew(d->mux), workers)) == NULL ||
+	    (d->engine = engine_new(d->store, mux_crew(d->mux), workers)) ==
+		NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
 		fputs("oncewrap: cannot start: no memory or threads\n", stderr);
@@ -317,6 +318,12 @@ main(int argc, char **argv)
 		conf_unref(conf);
 		return EXIT_SUCCESS;
 	}
+
+#ifdef M_ARENA_MAX
+	/* The GNU C library would keep free memory apart for each of up to 8
+	 * threads a processor; most requests are handled by one of them. */
+	(void)mallopt(M_ARENA_MAX, 2);
+#endif
 
 	/* All threads inherit this; sigwaitinfo() is the one place that
 	 * takes signals.  A write to a closed pipe is an error, not a death. */
