@@ -842,15 +842,16 @@ def test_own_answer_wins_whatever_follows(t):
     t.gate('late')
     body = 'answer()\n' + 'n = int(os.environ["QUERY_STRING"])\n' + ''.join(
         'if n == %d: %s\n' % end for end in enumerate(ENDS))
-    once = answering(t, body, timeout='300ms', kill_after='100ms',
-                     **{'async': 'never'})
-    for n in range(len(ENDS)):
+    once = answering(t, body, **{'async': 'never'}, routes={
+        '/late': {'timeout': '%dms' % (1000 * base.SLOW)}})
+    for n, end in enumerate(ENDS):
         key = 'k%d' % n
-        answer = once.post(key, query=str(n))
+        path = '/late' if 'late' in end else '/pay'
+        answer = once.post(key, path=path, query=str(n))
         first(answer, 201, b'own')
         eq((answer.get('X-Own'), answer.get('Set-Cookie')), ('yes', 'a=b'))
         expires_in(answer, 24 * 3600)
-        again = once.post(key, query=str(n))
+        again = once.post(key, path=path, query=str(n))
         replay(again, answer)
         eq(again.get('Set-Cookie'), None, again)
         eq(once.log_lines('event=run .*key=%s .*state=completed why=answered'
@@ -997,12 +998,22 @@ def crowd(t, jobs, kills, seed, on_crash, daemons=1):
         wait_until(lambda: len(t.ledger()) >= runs, '%d runs' % runs)
         one = draw.choice(all)
         one.kill()
+        # What it was about to start may hold its socket for a moment.
+        wait_until(lambda: not listens(one), 'nobody listens')
         one.start()
     for one in clients:
         one.result(60)
     wait_until(lambda: not any(all[0].ls('--state', s) for s in (
         'pending', 'in_progress', 'failed_retryable')), 'all have ended', 60)
     return all[0], places
+
+
+def listens(once):
+    try:
+        fcgi.Conn(once.address).close()
+        return True
+    except OSError:
+        return False
 
 
 def runs_of(t):
