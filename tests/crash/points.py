@@ -29,7 +29,8 @@ REPLAYED = [('replay', 2)]
 WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
      ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3),
-     ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED
+     ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED + \
+    [('effects', n) for n in range(3, 10)] + [('freed', 2), ('freed', 3)]
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
 TABLE = {
@@ -72,6 +73,10 @@ TABLE = {
     'REAP_KEY': [('reaped', 1), ('reaped', 2), ('marked', 1), ('marked', 2)],
     'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2)],
     'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2)],
+    'EFFECT_BEGUN': [('effects', n) for n in (1, 2, 4, 6)],
+    'EFFECT_RAN': [('effects', n) for n in (1, 2, 4, 6)],
+    'EFFECT_RECORDED': [('effects', n) for n in (1, 2, 4, 6)],
+    'SWEEP_EFFECTS': [('freed', 1)],
     'MIGRATE_FILE': [('fresh', 1)],
     'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18, 30)] +
     [('upgrade', n) for n in (1, 2, 5, 9, 10, 11, 12, 17, 22, 28, 29)],
