@@ -56,6 +56,12 @@
 /* A problem document. */
 #define LIMIT_PROBLEM 4096
 
+/* What a handler says in a transaction of its own: the body of an answer or
+ * the payload of an effect, and a recovery point.  The triggers of
+ * sql/migrate-003.sql have these numbers too. */
+#define LIMIT_SAID           (16 * 1024 * 1024)
+#define LIMIT_RECOVERY_POINT 63
+
 /* Text of an error kept with a key. */
 #define LIMIT_LAST_ERROR 256
 

@@ -39,14 +39,17 @@ is_blank(char c)
 
 /* tchar, RFC 9110, section 5.6.2. */
 static bool
-is_token(const char *s)
+is_token(const char *s, size_t len)
 {
-	size_t n = strspn(s,
-	    "!#$%&'*+-.^_`|~0123456789"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz");
+	static const char characters[] = "!#$%&'*+-.^_`|~0123456789"
+					 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "abcdefghijklmnopqrstuvwxyz";
+	size_t i;
 
-	return n > 0 && s[n] == '\0';
+	for (i = 0; i < len; i++)
+		if (memchr(characters, s[i], sizeof(characters) - 1) == NULL)
+			return false;
+	return len > 0;
 }
 
 void
@@ -76,7 +79,7 @@ response_add(struct response *r, const char *name, const char *value)
 	size_t before = r->fields.len;
 	enum rc rc;
 
-	if (!is_token(name) || strpbrk(value, "\r\n") != NULL)
+	if (!is_token(name, strlen(name)) || strpbrk(value, "\r\n") != NULL)
 		return RC_INVALID;
 	rc = buf_adds(&r->fields, name);
 	if (rc == RC_OK)
@@ -96,8 +99,8 @@ add_line(struct response *r, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *value, *end = line + len;
 
-	if (colon == NULL || colon == line || memchr(line, '\0', len) != NULL ||
-	    memchr(line, '\r', len) != NULL)
+	if (colon == NULL || !is_token(line, (size_t)(colon - line)) ||
+	    memchr(line, '\0', len) != NULL || memchr(line, '\r', len) != NULL)
 		return RC_INVALID;
 	for (value = colon + 1; value < end && is_blank(*value); value++)
 		;

@@ -16,6 +16,7 @@
 
 #include "conf.h"
 #include "decide.h"
+#include "limit.h"
 #include "record.h"
 #include "response.h"
 #include "scope.h"
@@ -135,7 +136,7 @@ struct store_lease {
 	int attempt;
 	char token[RECORD_TOKEN_LEN + 1];
 	char downstream[RECORD_UUID_LEN + 1];
-	char recovery_point[64];
+	char recovery_point[LIMIT_RECOVERY_POINT + 1];
 };
 
 /*

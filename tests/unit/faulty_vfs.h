@@ -1,6 +1,6 @@
 /*
  * A file system for SQLite whose write-ahead logs fail on demand: the sync, or
- * any write past a size.  Becomes the default one; included by tests only.
+ * any write past a size; and the sync of databases.  Becomes the default one; included by tests only.
  */
 #ifndef FAULTY_VFS_H
 #define FAULTY_VFS_H
@@ -13,10 +13,12 @@
 static atomic_int faulty_syncs;      /* so many fail; -1: all */
 static atomic_long faulty_size;      /* 0: no limit */
 static atomic_int faulty_syncs_seen; /* of logs, failed ones included */
+static atomic_int faulty_base_syncs; /* the same of databases */
+static atomic_int faulty_base_syncs_seen;
 
 struct faulty_file {
 	sqlite3_file base;
-	int log;
+	int log, base_file;
 	sqlite3_file *real;
 };
 
@@ -72,17 +74,28 @@ faulty_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 offset)
 	return real_of(f)->pMethods->xWrite(real_of(f), p, n, offset);
 }
 
+/* Whether this one is to fail; counts down what is not without end. */
+static int
+faulty_is_due(atomic_int *fail)
+{
+	int left = atomic_load(fail);
+
+	if (left > 0)
+		atomic_fetch_sub(fail, 1);
+	return left != 0;
+}
+
 static int
 faulty_Sync(sqlite3_file *f, int flags)
 {
-	int left;
-
 	if (faulty_is_log(f)) {
 		atomic_fetch_add(&faulty_syncs_seen, 1);
-		left = atomic_load(&faulty_syncs);
-		if (left > 0)
-			atomic_fetch_sub(&faulty_syncs, 1);
-		if (left != 0)
+		if (faulty_is_due(&faulty_syncs))
+			return SQLITE_IOERR_FSYNC;
+	}
+	if (((struct faulty_file *)(void *)f)->base_file) {
+		atomic_fetch_add(&faulty_base_syncs_seen, 1);
+		if (faulty_is_due(&faulty_base_syncs))
 			return SQLITE_IOERR_FSYNC;
 	}
 	return real_of(f)->pMethods->xSync(real_of(f), flags);
@@ -118,6 +131,7 @@ faulty_open(
 
 	file->real = (sqlite3_file *)(void *)(file + 1);
 	file->log = (flags & SQLITE_OPEN_WAL) != 0;
+	file->base_file = (flags & SQLITE_OPEN_MAIN_DB) != 0;
 	code = unix_vfs->xOpen(unix_vfs, name, file->real, flags, out);
 	f->pMethods = file->real->pMethods != NULL ? &faulty_methods : NULL;
 	return code;
@@ -127,6 +141,7 @@ static void
 faulty_heal(void)
 {
 	atomic_store(&faulty_syncs, 0);
+	atomic_store(&faulty_base_syncs, 0);
 	atomic_store(&faulty_size, 0);
 }
 

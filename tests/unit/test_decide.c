@@ -97,10 +97,61 @@ every_state(void **state)
 	}
 }
 
+static void
+unsealed_it_does_not_age(void **state)
+{
+	struct record r = { .id = 1,
+		.state = RECORD_COMPLETED,
+		.kept = true,
+		.unsealed = true,
+		.expires_at = NOW - 1 };
+	int gone;
+
+	(void)state;
+	for (gone = 0; gone < 2; gone++) {
+		r.gone = gone != 0;
+		r.unsealed = true;
+		assert_false(decide_is_past(&r, NOW));
+		assert_int_equal(decide(&r, true, NOW), DECIDE_REPLAY);
+		assert_int_equal(decide(&r, false, NOW), DECIDE_MISMATCH);
+		r.unsealed = false;
+		assert_true(decide_is_past(&r, NOW));
+	}
+}
+
+static void
+a_lost_attempt_is_made_up_for_after_a_pause(void **state)
+{
+	static const struct {
+		int attempt;
+		int64_t least, most;
+	} pauses[] = {
+		{ 0, 0, 0 },
+		{ 1, 0, 0 },
+		{ 2, 1000, 1500 },
+		{ 3, 2000, 3000 },
+		{ 12, 1024000, 1536000 },
+		{ 13, 2048000, 3072000 },
+		{ 14, 2400000, 3600000 },
+		{ 1000000, 2400000, 3600000 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+		assert_int_equal(
+		    decide_requeue(pauses[i].attempt, 0), pauses[i].least);
+		assert_in_range(decide_requeue(pauses[i].attempt, UINT32_MAX),
+		    pauses[i].least, pauses[i].most);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unsealed_it_does_not_age),
+		cmocka_unit_test(a_lost_attempt_is_made_up_for_after_a_pause),
 		cmocka_unit_test(no_record_runs),
 		cmocka_unit_test(every_state),
 	};

@@ -31,6 +31,53 @@ new_one_is_an_empty_200(void **state)
 	response_free(NULL);
 }
 
+static void
+lines_become_fields(void **state)
+{
+	static const struct {
+		const char *lines, *fields; /* NULL: refused */
+	} rows[] = {
+		{ "", "" },
+		{ "A: b", "A: b\r\n" },
+		{ "A:b\n", "A: b\r\n" },
+		{ "A: \t b \t\r\n", "A: b\r\n" },
+		{ "A:", "A: \r\n" },
+		{ "A: b\r\nA: c\na:d: e", "A: b\r\nA: c\r\na: d: e\r\n" },
+		{ "A: \xe4\xff", "A: \xe4\xff\r\n" },
+		{ "\n", NULL },
+		{ "A: b\n\n", NULL },
+		{ "A: b\r\n\r\n", NULL },
+		{ "A", NULL },
+		{ ": b", NULL },
+		{ " A: b", NULL },
+		{ "A : b", NULL },
+		{ "A: b\n c", NULL },
+		{ "A: b\rC: d", NULL },
+		{ "A: b\r", NULL },
+		{ "\xe4: b", NULL },
+	};
+	struct response r;
+	enum rc rc;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(rows); i++) {
+		response_init(&r);
+		rc = response_add_lines(
+		    &r, rows[i].lines, strlen(rows[i].lines));
+		if (rows[i].fields == NULL)
+			assert_int_equal(rc, RC_INVALID);
+		else {
+			assert_int_equal(rc, RC_OK);
+			assert_string_equal(r.fields.data, rows[i].fields);
+		}
+		response_free(&r);
+	}
+	response_init(&r);
+	assert_int_equal(response_add_lines(&r, "A: \0", 4), RC_INVALID);
+	response_free(&r);
+}
+
 static const struct {
 	const char *name;
 	const char *field, *value;
@@ -299,6 +346,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_become_fields),
 		cmocka_unit_test(new_one_is_an_empty_200),
 		cmocka_unit_test(what_may_be_added),
 		cmocka_unit_test(fields_above_the_limit_are_refused),

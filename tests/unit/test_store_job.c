@@ -1,0 +1,1189 @@
+/*
+ * store: work that is accepted now and done later.
+ */
+#include "config.h"
+
+#include <pthread.h>
+
+#define PATIENCE 2000
+
+#include "faulty_vfs.h"
+#include "metrics.h"
+#include "store_fixture.h"
+
+#define QUEUE 100
+
+static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
+
+static struct store_reservation
+job_for(const char *key)
+{
+	struct store_reservation r = reservation(key);
+
+	r.environment = environment;
+	r.environment_len = sizeof(environment);
+	r.body = "body";
+	r.body_len = 4;
+	return r;
+}
+
+static enum decision
+accept_by(struct store *s, const struct store_reservation *r, unsigned max,
+    struct store_ticket *ticket)
+{
+	enum decision d = DECIDE_GONE;
+	struct record found;
+
+	assert_int_equal(store_accept(s, r, max, ticket, &d, &found), RC_OK);
+	if (d == DECIDE_RUN) {
+		assert_null(found.recipe);
+		assert_int_equal(
+		    strlen(ticket->resource), ticket->full ? 0 : 32);
+	} else {
+		assert_true(found.id > 0);
+		assert_string_equal(ticket->resource, "");
+	}
+	record_free(&found);
+	return d;
+}
+
+static struct store_ticket
+accept_job(const char *key)
+{
+	struct store_reservation r = job_for(key);
+	struct store_ticket ticket;
+
+	assert_int_equal(accept_by(store, &r, QUEUE, &ticket), DECIDE_RUN);
+	assert_false(ticket.full);
+	return ticket;
+}
+
+/* The next job's key, or "" if none is due; it is not taken. */
+static const char *
+next_key(void)
+{
+	static char key[64];
+	struct store_job job;
+	enum rc rc;
+
+	rc = store_job_next(store, &job);
+	if (rc != RC_OK)
+		assert_int_equal(rc, RC_NOTFOUND);
+	snprintf(key, sizeof(key), "%s", rc == RC_OK ? job.key : "");
+	store_job_free(&job);
+	return key;
+}
+
+static struct store_job
+next_job(void)
+{
+	struct store_job job;
+
+	assert_int_equal(store_job_next(store, &job), RC_OK);
+	return job;
+}
+
+/* Takes the next one up. */
+static struct store_lease
+start_job(void)
+{
+	struct store_reservation r = reservation("not looked at");
+	struct store_job job = next_job();
+	struct store_lease lease;
+
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	assert_int_equal(lease.id, job.id);
+	assert_int_equal(lease.attempt, job.attempt + 1);
+	store_job_free(&job);
+	return lease;
+}
+
+/* Released, to be taken up again after that; -1: not by itself. */
+static void
+release_job(const struct store_lease *lease, int64_t requeue)
+{
+	struct store_settlement *s = settlement(lease, RECORD_FAILED_RETRYABLE);
+
+	s->requeue = requeue;
+	assert_int_equal(commit(s), RC_OK);
+}
+
+static bool
+request_is_kept(int64_t id)
+{
+	struct spool *body;
+	struct buf text;
+	enum rc rc;
+	bool same;
+
+	buf_init(&text, 1000);
+	rc = store_request(store, id, &text, &body);
+	same = rc == RC_OK && text.len == sizeof(environment) &&
+	    memcmp(text.data, environment, text.len) == 0 && body != NULL &&
+	    spool_length(body) == 4 &&
+	    memcmp(spool_bytes(body, &rc), "body", 4) == 0;
+	buf_free(&text);
+	spool_free(body);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), same);
+	return same;
+}
+
+static struct store_status
+status_of(const struct store_ticket *ticket)
+{
+	struct store_status st;
+
+	assert_int_equal(store_status(store, ticket->resource, &st), RC_OK);
+	assert_string_equal(st.scope, "alice");
+	assert_string_equal(st.path, "/payments");
+	return st;
+}
+
+static void
+doctor_finds_nothing(void)
+{
+	struct store_finding f[16];
+	size_t i, n;
+
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (!f[i].ok)
+			fail_msg("%s: %s", f[i].name, f[i].text);
+}
+
+/* --- accepting ------------------------------------------------------------- */
+
+static void
+what_is_accepted_is_kept_and_waits(void **state)
+{
+	struct store_reservation r = job_for("k");
+	struct store_ticket ticket = accept_job("k"), second;
+	struct record record = find("k");
+	struct store_status st;
+	struct store_job job;
+
+	(void)state;
+	assert_int_equal(record.state, RECORD_PENDING);
+	assert_int_equal(record.attempt, 0);
+	assert_true(record.accepted && record.queued && !record.unsealed);
+	assert_string_equal(record.resource, ticket.resource);
+	assert_in_range(record.expires_at, store_now(store) + HOUR - 60000,
+	    store_now(store) + HOUR);
+	assert_true(request_is_kept(record.id));
+	doctor_finds_nothing();
+
+	/* the same again gets the same */
+	assert_int_equal(accept_by(store, &r, QUEUE, &second), DECIDE_BUSY);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	r.fingerprint[0] ^= 1;
+	assert_int_equal(accept_by(store, &r, QUEUE, &second), DECIDE_MISMATCH);
+
+	job = next_job();
+	assert_int_equal(job.id, record.id);
+	assert_int_equal(job.attempt, 0);
+	assert_string_equal(job.scope, "alice");
+	assert_string_equal(job.path, "/payments");
+	assert_string_equal(job.key, "k");
+	assert_string_equal(job.resource, ticket.resource);
+	store_job_free(&job);
+	st = status_of(&ticket);
+	assert_int_equal(st.id, record.id);
+	assert_int_equal(st.state, RECORD_PENDING);
+	assert_int_equal(st.attempt, 0);
+	assert_true(st.queued && !st.kept && !st.unsealed);
+	assert_string_equal(st.recovery_point, "started");
+	assert_int_equal(st.expires_store, record.expires_at);
+	assert_in_range(st.created_at, clock_wall() - 60000, clock_wall());
+	assert_in_range(st.expires_at, clock_wall() + HOUR - 60000,
+	    clock_wall() + HOUR + 1000);
+	store_status_free(&st);
+	record_free(&record);
+}
+
+static void
+bodies_of_any_size_are_accepted(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 65535, 65536, 300000 };
+	struct store_reservation r;
+	struct store_ticket ticket;
+	struct spool *body;
+	struct buf text;
+	char key[16], *bytes = calloc(1, 300000);
+	size_t i;
+
+	(void)state;
+	assert_non_null(bytes);
+	for (i = 0; i < COUNT(lengths); i++) {
+		snprintf(key, sizeof(key), "%zu", lengths[i]);
+		r = job_for(key);
+		r.body = bytes;
+		r.body_len = lengths[i];
+		assert_int_equal(
+		    accept_by(store, &r, QUEUE, &ticket), DECIDE_RUN);
+		buf_init(&text, 1000);
+		assert_int_equal(store_request(store,
+				     raw_number("SELECT max(id) FROM once_key"),
+				     &text, &body),
+		    RC_OK);
+		assert_int_equal(
+		    body != NULL ? spool_length(body) : 0, lengths[i]);
+		buf_free(&text);
+		spool_free(body);
+	}
+	free(bytes);
+}
+
+static void
+what_there_is_already_is_not_accepted(void **state)
+{
+	static const struct {
+		enum record_state state;
+		enum decision decision;
+	} rows[] = {
+		{ RECORD_COMPLETED, DECIDE_REPLAY },
+		{ RECORD_UNKNOWN, DECIDE_UNKNOWN },
+		{ RECORD_IN_PROGRESS, DECIDE_BUSY },
+	};
+	struct store_reservation r = job_for("k");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		raw("DELETE FROM once_key");
+		lease = reserve("k");
+		if (rows[i].state != RECORD_IN_PROGRESS)
+			settle(&lease, rows[i].state);
+		assert_int_equal(
+		    accept_by(store, &r, 0, &ticket), rows[i].decision);
+		assert_int_equal(
+		    raw_number("SELECT count(*) FROM once_request"), 0);
+	}
+	/* past its retention it is new */
+	raw("DELETE FROM once_key");
+	lease = reserve("k");
+	settle_for(&lease, RECORD_COMPLETED, 0);
+	ticket = accept_job("k");
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
+	assert_int_equal(start_job().attempt, 1);
+}
+
+static void
+without_a_request_nothing_is_accepted(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	assert_int_equal(
+	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_INVALID);
+	r = job_for("k");
+	r.retention = -1;
+	assert_int_equal(
+	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_INVALID);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+}
+
+static void
+a_full_queue_keeps_nothing(void **state)
+{
+	struct store_reservation r = job_for("c");
+	struct store_ticket ticket;
+	struct store_lease lease;
+
+	(void)state;
+	assert_int_equal(accept_by(store, &r, 0, &ticket), DECIDE_RUN);
+	assert_true(ticket.full);
+	accept_job("a");
+	accept_job("b");
+	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_true(ticket.full);
+	assert_int_equal(state_of("c"), RECORD_NONE);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 2);
+	/* who waits already is none too many */
+	r = job_for("a");
+	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_BUSY);
+	/* nor does who runs wait */
+	lease = start_job();
+	r = job_for("c");
+	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_false(ticket.full);
+	/* a key that was released needs a place too, unless it has one */
+	release_job(&lease, -1);
+	r = job_for("a");
+	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_true(ticket.full);
+	assert_int_equal(state_of("a"), RECORD_FAILED_RETRYABLE);
+	assert_string_equal(next_key(), "b");
+	assert_int_equal(accept_by(store, &r, 3, &ticket), DECIDE_RUN);
+	assert_false(ticket.full);
+	assert_int_equal(accept_by(store, &r, 1, &ticket), DECIDE_RUN);
+	assert_false(ticket.full);
+}
+
+static void
+a_synchronous_key_can_have_a_resource(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	struct store_status st;
+	struct record record;
+
+	(void)state;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	record = find("k");
+	assert_string_equal(record.resource, "");
+	record_free(&record);
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	r.resource = true;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	record = find("k");
+	assert_int_equal(strlen(record.resource), RECORD_RESOURCE_LEN);
+	assert_false(record.accepted);
+	strcpy(ticket.resource, record.resource);
+	record_free(&record);
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	st = status_of(&ticket); /* it stays the same */
+	assert_int_equal(st.state, RECORD_IN_PROGRESS);
+	assert_int_equal(st.attempt, 3);
+	assert_int_equal(st.expires_at, 0);
+	store_status_free(&st);
+	/* each key has its own */
+	r = reservation("other");
+	r.resource = true;
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	assert_int_equal(
+	    raw_number("SELECT count(DISTINCT resource) FROM once_key"), 2);
+}
+
+static void
+nobody_has_that_resource(void **state)
+{
+	static const char *const names[] = { "", "x",
+		"0123456789abcdef0123456789abcdef" };
+	struct store_status st;
+	size_t i;
+
+	(void)state;
+	reserve("k"); /* has none */
+	for (i = 0; i < COUNT(names); i++) {
+		assert_int_equal(
+		    store_status(store, names[i], &st), RC_NOTFOUND);
+		assert_null(st.key);
+	}
+}
+
+/* --- the queue ------------------------------------------------------------- */
+
+static void
+a_job_is_started_once_and_ends_as_any_key(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_ticket ticket = accept_job("k");
+	struct store_job job = next_job();
+	struct store_lease lease, second;
+	struct store_settlement *s;
+	struct store_status st;
+	struct record record;
+
+	(void)state;
+	r.lease = 5000;
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	assert_int_equal(store_job_start(store, &job, &r, &second), RC_LOST);
+	store_job_free(&job);
+	assert_int_equal(lease.attempt, 1);
+	assert_int_equal(strlen(lease.token), RECORD_TOKEN_LEN);
+	assert_string_equal(lease.recovery_point, "started");
+	record = find("k");
+	assert_string_equal(record.downstream, lease.downstream);
+	assert_string_equal(record.token, lease.token);
+	assert_true(record.accepted && !record.queued);
+	record_free(&record);
+	assert_string_equal(next_key(), "");
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	assert_true(request_is_kept(lease.id));
+	st = status_of(&ticket);
+	assert_int_equal(st.state, RECORD_IN_PROGRESS);
+	assert_false(st.queued);
+	store_status_free(&st);
+
+	s = settlement(&lease, RECORD_COMPLETED);
+	give_body(s, 10);
+	assert_int_equal(commit(s), RC_OK);
+	assert_true(answer_is(lease.id, 10));
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	assert_false(request_is_kept(lease.id));
+	st = status_of(&ticket);
+	assert_int_equal(st.state, RECORD_COMPLETED);
+	assert_true(st.kept);
+	store_status_free(&st);
+	doctor_finds_nothing();
+}
+
+static void
+who_waits_longest_comes_first(void **state)
+{
+	(void)state;
+	accept_job("a");
+	accept_job("b");
+	accept_job("c");
+	raw("UPDATE once_key SET queued_at = CASE key WHEN 'b' THEN 1 "
+	    "WHEN 'c' THEN 2 ELSE 3 END");
+	assert_string_equal(next_key(), "b");
+	start_job();
+	assert_string_equal(next_key(), "c");
+	start_job();
+	assert_string_equal(next_key(), "a");
+	start_job();
+	assert_string_equal(next_key(), "");
+}
+
+static void
+released_a_job_waits_as_it_is_told(void **state)
+{
+	struct store_ticket ticket = accept_job("k"), again;
+	struct store_reservation r = job_for("k");
+	struct store_lease lease = start_job();
+	struct record record;
+
+	(void)state;
+	/* for somebody to ask */
+	release_job(&lease, -1);
+	assert_string_equal(next_key(), "");
+	assert_true(request_is_kept(lease.id));
+	doctor_finds_nothing();
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+	raw("UPDATE once_key SET expires_at = expires_at - 1000000");
+	again = accept_job("k");
+	assert_string_equal(again.resource, ticket.resource);
+	record = find("k"); /* its retention begins anew */
+	assert_int_equal(record.state, RECORD_FAILED_RETRYABLE);
+	assert_in_range(record.expires_at, store_now(store) + HOUR - 60000,
+	    store_now(store) + HOUR);
+	record_free(&record);
+	/* and again changes nothing */
+	again = accept_job("k");
+	assert_string_equal(again.resource, ticket.resource);
+	/* at once */
+	lease = start_job();
+	assert_int_equal(lease.attempt, 2);
+	release_job(&lease, 0);
+	lease = start_job();
+	assert_int_equal(lease.attempt, 3);
+	/* in a while */
+	release_job(&lease, HOUR);
+	assert_string_equal(next_key(), "");
+	raw("UPDATE once_key SET queued_at = queued_at - 3600000");
+	assert_string_equal(next_key(), "k");
+	/* or who asks runs it himself, and then it is his */
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(lease.attempt, 4);
+	assert_false(request_is_kept(lease.id));
+	record = find("k");
+	assert_false(record.accepted);
+	assert_string_equal(record.resource, ticket.resource);
+	record_free(&record);
+	release_job(&lease, 0); /* nobody accepted it */
+	assert_string_equal(next_key(), "");
+	doctor_finds_nothing();
+}
+
+/* The request of who asks last is what is run, and it is the same. */
+static void
+a_released_key_that_was_not_accepted_can_be(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_ticket ticket;
+
+	(void)state;
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	ticket = accept_job("k");
+	assert_true(request_is_kept(lease.id));
+	assert_int_equal(start_job().attempt, 2);
+	assert_int_equal(strlen(ticket.resource), RECORD_RESOURCE_LEN);
+}
+
+static void
+found_not_executed_a_job_is_run_again(void **state)
+{
+	struct store_settlement *s;
+	struct store_lease lease;
+
+	(void)state;
+	accept_job("k");
+	lease = start_job();
+	settle(&lease, RECORD_UNKNOWN);
+	assert_string_equal(next_key(), "");
+	assert_true(request_is_kept(lease.id));
+	s = settlement(&lease, RECORD_FAILED_RETRYABLE);
+	s->token[0] = '\0';
+	s->tries.attempt = 1;
+	s->tries.tries = -1;
+	s->requeue = 0;
+	assert_int_equal(commit(s), RC_OK);
+	assert_true(request_is_kept(lease.id));
+	assert_int_equal(start_job().attempt, 2);
+}
+
+/* --- age ------------------------------------------------------------------- */
+
+static struct store_settlement *
+abandonment(int64_t id)
+{
+	struct store_settlement *s = store_settlement_new();
+
+	assert_non_null(s);
+	s->id = id;
+	s->abandon = true;
+	s->state = RECORD_COMPLETED;
+	s->keep = true;
+	s->response.status = 408;
+	assert_int_equal(
+	    response_add(&s->response, "Content-Type", "text/plain"), RC_OK);
+	return s;
+}
+
+static void
+past_its_retention_a_pending_job_is_given_up(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_ticket ticket = accept_job("k");
+	struct store_change changes[4];
+	struct store_job job, old;
+	struct store_lease lease;
+	struct store_status st;
+	int n;
+
+	(void)state;
+	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
+	old = next_job();
+	assert_int_equal(commit(abandonment(old.id)), RC_LOST); /* not yet */
+	raw("UPDATE once_key SET expires_at = 1");
+	/* nobody takes it up, nor deletes it */
+	assert_string_equal(next_key(), "");
+	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
+	store_job_free(&old);
+	assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+
+	assert_int_equal(store_job_abandoned(store, &job), RC_OK);
+	assert_string_equal(job.key, "k");
+	assert_string_equal(job.resource, ticket.resource);
+	assert_int_equal(commit(abandonment(job.id)), RC_OK);
+	assert_int_equal(commit(abandonment(job.id)), RC_LOST);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	assert_false(request_is_kept(job.id));
+	store_job_free(&job);
+	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
+	st = status_of(&ticket);
+	assert_int_equal(st.state, RECORD_COMPLETED);
+	assert_true(st.kept && !st.queued);
+	assert_in_range(st.expires_store, store_now(store) + HOUR - 60000,
+	    store_now(store) + HOUR); /* its answer's */
+	store_status_free(&st);
+	assert_int_equal(raw_number("SELECT status FROM once_key"), 408);
+}
+
+static void
+taken_up_a_job_is_not_given_up(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	accept_job("k");
+	lease = start_job();
+	assert_int_equal(commit(abandonment(lease.id)), RC_LOST);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(commit(abandonment(lease.id)), RC_LOST);
+}
+
+static void
+past_its_retention_a_released_job_is_gone(void **state)
+{
+	static const enum conf_on_expired fates[] = { CONF_EXPIRED_RUN,
+		CONF_EXPIRED_GONE };
+	struct store_change changes[4];
+	struct store_reservation r;
+	struct store_lease lease;
+	struct store_job job;
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < COUNT(fates); i++) {
+		accept_job("k");
+		job = next_job();
+		r = reservation("k");
+		r.on_expired = fates[i];
+		r.expired_retention = HOUR;
+		assert_int_equal(
+		    store_job_start(store, &job, &r, &lease), RC_OK);
+		store_job_free(&job);
+		release_job(&lease, 0);
+		job = next_job();
+		raw("UPDATE once_key SET expires_at = "
+		    "(SELECT last FROM once_clock) - 1");
+		assert_string_equal(next_key(), "");
+		assert_int_equal(
+		    store_job_start(store, &job, &r, &lease), RC_LOST);
+		store_job_free(&job);
+		assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+		assert_int_equal(n, 1);
+		assert_int_equal(
+		    changes[0].to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);
+		store_changes_free(changes, n);
+		assert_int_equal(
+		    raw_number("SELECT count(*) FROM once_request"), 0);
+		assert_int_equal(
+		    raw_number("SELECT count(queued_at) FROM once_key"), 0);
+		doctor_finds_nothing();
+	}
+}
+
+static void
+an_operator_may_forget_what_waits(void **state)
+{
+	struct store_job job;
+
+	(void)state;
+	accept_job("k");
+	job = next_job();
+	assert_int_equal(store_forget(store, job.id), RC_OK);
+	store_job_free(&job);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	assert_string_equal(next_key(), "");
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	/* what runs he may not */
+	accept_job("k");
+	assert_int_equal(store_forget(store, start_job().id), RC_LOST);
+}
+
+/* --- for who watches it ---------------------------------------------------- */
+
+static void
+what_waits_is_counted_once(void **state)
+{
+	struct metrics_gauges g;
+	bool done = false;
+
+	(void)state;
+	accept_job("a");
+	accept_job("b");
+	accept_job("c");
+	start_job();
+	while (!done)
+		assert_int_equal(store_tally(store, &done), RC_OK);
+	assert_int_equal(store_gauges(store, &g), RC_OK);
+	assert_int_equal(g.value[METRICS_KEYS_PENDING], 2);
+	assert_int_equal(g.value[METRICS_KEYS_IN_PROGRESS], 1);
+	assert_int_equal(g.value[METRICS_KEYS_COMPLETED], 0);
+	assert_int_equal(g.value[METRICS_KEYS_FAILED_RETRYABLE], 0);
+}
+
+static void
+doctor_misses_the_request_of_what_waits(void **state)
+{
+	struct store_finding f[16];
+	size_t i, n;
+
+	(void)state;
+	accept_job("k");
+	raw("DELETE FROM once_request");
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n && f[i].ok; i++)
+		;
+	assert_true(i < n);
+	assert_string_equal(f[i].name, "requests");
+	assert_non_null(strstr(f[i].text, "1 "));
+}
+
+/* --- waiting for work ------------------------------------------------------- */
+
+static bool
+news(uint64_t *generation)
+{
+	return store_wait_work(store, generation, clock_mono() + 20000);
+}
+
+static bool
+no_news(uint64_t *generation)
+{
+	return !store_wait_work(store, generation, clock_mono() + 20);
+}
+
+static void
+who_waits_for_work_hears_of_it(void **state)
+{
+	struct store_reservation r = job_for("k");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	uint64_t generation = 0;
+
+	(void)state;
+	assert_true(news(&generation)); /* he has seen nothing yet */
+	assert_true(no_news(&generation));
+	accept_job("k");
+	assert_true(news(&generation));
+	assert_true(no_news(&generation));
+	assert_int_equal(accept_by(store, &r, QUEUE, &ticket), DECIDE_BUSY);
+	r = job_for("other");
+	assert_int_equal(accept_by(store, &r, 1, &ticket), DECIDE_RUN);
+	assert_true(no_news(&generation)); /* neither was accepted */
+	lease = start_job();
+	assert_true(no_news(&generation));
+	release_job(&lease, 0);
+	assert_true(news(&generation));
+	lease = start_job();
+	settle(&lease, RECORD_COMPLETED);
+	assert_true(news(&generation));
+	store_wake(store);
+	assert_true(news(&generation));
+	assert_true(no_news(&generation));
+}
+
+static void *
+wait_for_news(void *arg)
+{
+	uint64_t generation = *(uint64_t *)arg;
+
+	return news(&generation) ? arg : NULL;
+}
+
+static void
+all_who_wait_are_woken(void **state)
+{
+	pthread_t thread[4];
+	uint64_t generation = 0;
+	void *result;
+	size_t i;
+	int round;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		(void)store_wait_work(store, &generation, clock_mono());
+		for (i = 0; i < COUNT(thread); i++)
+			assert_int_equal(pthread_create(&thread[i], NULL,
+					     wait_for_news, &generation),
+			    0);
+		if (round == 0)
+			accept_job("k");
+		else
+			store_wake(store);
+		for (i = 0; i < COUNT(thread); i++) {
+			pthread_join(thread[i], &result);
+			assert_non_null(result);
+		}
+	}
+}
+
+/* --- several at once --------------------------------------------------------- */
+
+#define JOBS    60
+#define WORKERS 4
+
+/* Takes up jobs until there are none, and says how many; each is counted in
+ * a table of its own. */
+static int
+work(struct store *s)
+{
+	struct store_reservation r = reservation("any");
+	struct store_lease lease;
+	struct store_job job;
+	int n = 0;
+	enum rc rc;
+
+	while (store_job_next(s, &job) == RC_OK) {
+		rc = store_job_start(s, &job, &r, &lease);
+		assert_true(rc == RC_OK || rc == RC_LOST);
+		n += rc == RC_OK;
+		store_job_free(&job);
+	}
+	return n;
+}
+
+static void *
+be_worker(void *arg)
+{
+	*(int *)arg = work(store);
+	return NULL;
+}
+
+static void
+of_several_workers_one_starts_each_job(void **state)
+{
+	pthread_t thread[WORKERS];
+	int n[WORKERS], total = 0, i;
+	char key[16];
+
+	(void)state;
+	for (i = 0; i < JOBS; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		accept_job(key);
+	}
+	for (i = 0; i < WORKERS; i++)
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, be_worker, &n[i]), 0);
+	for (i = 0; i < WORKERS; i++) {
+		pthread_join(thread[i], NULL);
+		total += n[i];
+	}
+	assert_int_equal(total, JOBS);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
+				    "state = 'in_progress' AND attempt = 1"),
+	    JOBS);
+}
+
+static void
+of_several_processes_one_starts_each_job(void **state)
+{
+	int fd[2], go[2], i, n, total = 0;
+	pid_t pid[WORKERS];
+	char key[16], c;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pipe(go), 0);
+	for (i = 0; i < WORKERS; i++) {
+		assert_int_not_equal(pid[i] = fork(), -1);
+		if (pid[i] != 0)
+			continue;
+		be_child();
+		close(go[1]);
+		(void)!read(go[0], &c, 1);
+		store = open_store();
+		n = work(store);
+		if (write(fd[1], &n, sizeof(n)) != sizeof(n))
+			_exit(1);
+		for (;;)
+			pause(); /* the leases are its own */
+	}
+	store = open_store();
+	for (i = 0; i < JOBS; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		accept_job(key);
+	}
+	close(go[1]); /* now */
+	for (i = 0; i < WORKERS; i++) {
+		assert_int_equal(read(fd[0], &n, sizeof(n)), sizeof(n));
+		total += n;
+	}
+	assert_int_equal(total, JOBS);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
+				    "state = 'in_progress' AND attempt = 1"),
+	    JOBS);
+	for (i = 0; i < WORKERS; i++)
+		kill_and_wait(pid[i]);
+	close(fd[0]);
+	close(fd[1]);
+	close(go[0]);
+}
+
+/* --- workers that are lost --------------------------------------------------- */
+
+/* A process that accepts k and takes it up, after so many attempts that were
+ * lost before, and is killed. */
+static int64_t
+lose_worker(enum conf_on_crash on_crash, int attempts)
+{
+	struct store_attempt at = { .fd = -1 };
+	struct store_reservation r;
+	struct store_lease lease;
+	struct store_job job;
+	char sql[100];
+	int out[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(out), 0);
+	assert_int_not_equal(pid = fork(), -1);
+	if (pid == 0) {
+		be_child();
+		store = open_store();
+		accept_job("k");
+		job = next_job();
+		r = reservation("k");
+		r.on_crash = on_crash;
+		if (on_crash == CONF_CRASH_RESUME) {
+			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+			r.attempt = &at;
+		}
+		assert_int_equal(
+		    store_job_start(store, &job, &r, &lease), RC_OK);
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET attempt = attempt + %d", attempts);
+		raw(sql);
+		(void)!write(out[1], &lease.id, sizeof(lease.id));
+		for (;;)
+			pause();
+	}
+	assert_int_equal(
+	    read(out[0], &lease.id, sizeof(lease.id)), sizeof(lease.id));
+	close(out[0]);
+	close(out[1]);
+	kill_and_wait(pid);
+	store = open_store();
+	assert_int_equal(sweep(store), 1);
+	return lease.id;
+}
+
+static void
+lost_a_job_that_may_be_resumed_is_queued_again(void **state)
+{
+	static const struct {
+		int attempts;
+		int64_t least, most;
+	} rows[] = { { 0, 0, 0 }, { 1, 1000, 1500 }, { 2, 2000, 3000 },
+		{ 40, 2400000, 3600000 } };
+	int64_t id, wait;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		id = lose_worker(CONF_CRASH_RESUME, rows[i].attempts);
+		assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+		assert_true(request_is_kept(id));
+		if (rows[i].most == 0)
+			assert_int_equal(start_job().attempt, 2);
+		else {
+			wait =
+			    store_wall(store,
+				raw_number("SELECT queued_at FROM once_key")) -
+			    raw_number("SELECT updated_at FROM once_key");
+			/* the two clocks are read one after the other */
+			assert_in_range(
+			    wait, rows[i].least - 500, rows[i].most + 5);
+			/* the pause is not part of its retention */
+			assert_int_equal(
+			    raw_number("SELECT expires_at - queued_at "
+				       "FROM once_key"),
+			    HOUR);
+		}
+		store_close(store);
+		store = NULL;
+		empty_dir();
+	}
+}
+
+static void
+lost_a_job_that_may_not_is_unknown(void **state)
+{
+	int64_t id = lose_worker(CONF_CRASH_UNKNOWN, 0);
+
+	(void)state;
+	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+	assert_true(request_is_kept(id));
+	assert_string_equal(next_key(), "");
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+}
+
+static void
+the_queue_outlives_the_process(void **state)
+{
+	struct store_ticket ticket = accept_job("k");
+	struct store_status st;
+
+	(void)state;
+	store_close(store);
+	store = open_store();
+	assert_int_equal(sweep(store), 0); /* nobody had begun */
+	st = status_of(&ticket);
+	assert_int_equal(st.state, RECORD_PENDING);
+	store_status_free(&st);
+	assert_int_equal(start_job().attempt, 1);
+}
+
+/* --- trouble ----------------------------------------------------------------- */
+
+static int
+setup_synced(void **state)
+{
+	struct store_options o;
+	char err[256];
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	o.durability = CONF_DURABILITY_FULL;
+	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
+}
+
+static int
+teardown_heal(void **state)
+{
+	faulty_heal();
+	return teardown(state);
+}
+
+/* Why it is not accepted. */
+static enum rc
+refused(const char *key, size_t body)
+{
+	struct store_reservation r = job_for(key);
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+	char *bytes = calloc(1, body + 1);
+	enum rc rc;
+
+	assert_non_null(bytes);
+	r.body = bytes;
+	r.body_len = body;
+	rc = store_accept(store, &r, QUEUE, &ticket, &d, &found);
+	assert_null(found.recipe);
+	free(bytes);
+	return rc;
+}
+
+static void
+what_cannot_be_stored_is_not_accepted(void **state)
+{
+	static const size_t bodies[] = { 10, 100000 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(bodies); i++) {
+		/* whatever the last failure left to do is done then */
+		accept_job(i == 0 ? "before" : "between");
+		raw("DELETE FROM once_key; DELETE FROM once_request");
+		atomic_store(&faulty_syncs, 1);
+		assert_int_equal(refused("k", bodies[i]), RC_IO);
+		assert_int_equal(state_of("k"), RECORD_NONE);
+		atomic_store(&faulty_size, 1);
+		assert_int_equal(refused("k", bodies[i]), RC_FULL);
+		faulty_heal();
+		assert_int_equal(state_of("k"), RECORD_NONE);
+		assert_int_equal(
+		    raw_number("SELECT count(*) FROM once_request"), 0);
+	}
+	accept_job("k");
+	assert_string_equal(next_key(), "k");
+}
+
+static void
+a_start_that_fails_leaves_the_job_in_the_queue(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct store_job job;
+
+	(void)state;
+	accept_job("k");
+	job = next_job();
+	atomic_store(&faulty_syncs, 1);
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_IO);
+	assert_string_equal(next_key(), "k");
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	store_job_free(&job);
+	r.lease = -1;
+	job.id = lease.id;
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_INVALID);
+}
+
+static void
+while_the_lock_is_held_nothing_is_accepted(void **state)
+{
+	sqlite3 *other = raw_open(file);
+
+	(void)state;
+	raw_run(other, "BEGIN IMMEDIATE");
+	assert_int_equal(refused("k", 10), RC_BUSY);
+	raw_run(other, "ROLLBACK");
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	accept_job("k");
+	sqlite3_close(other);
+}
+
+/* As no reservation is made: see max_wal. */
+static void
+while_the_log_is_too_long_nothing_is_begun(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_options o = options();
+	struct store_lease lease;
+	struct store_job job;
+	uint64_t generation = 0;
+	int64_t until;
+	sqlite3 *reader;
+	char err[256], key[8];
+	enum rc rc;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		accept_job(key);
+	}
+	store_close(store);
+	o.max_wal = 1;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	reserve("first");
+	reader = raw_open(file);
+	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	assert_int_equal(refused("other", 10), RC_LIMIT);
+	/* what comes at the moment when the log is looked at may slip in */
+	do {
+		job = next_job();
+		rc = store_job_start(store, &job, &r, &lease);
+		store_job_free(&job);
+	} while (rc == RC_OK);
+	assert_int_equal(rc, RC_LIMIT);
+	sqlite3_close(reader);
+	job = next_job();
+	until = clock_mono() + 20000;
+	do {
+		store_wait(store, &generation, clock_mono() + 20);
+		rc = store_job_start(store, &job, &r, &lease);
+	} while (rc == RC_LIMIT && clock_mono() < until);
+	assert_int_equal(rc, RC_OK);
+	store_job_free(&job);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define SYNCED(f) \
+	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
+#define FORKING(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_accepted_is_kept_and_waits),
+		TEST(bodies_of_any_size_are_accepted),
+		TEST(what_there_is_already_is_not_accepted),
+		TEST(without_a_request_nothing_is_accepted),
+		TEST(a_full_queue_keeps_nothing),
+		TEST(a_synchronous_key_can_have_a_resource),
+		TEST(nobody_has_that_resource),
+		TEST(a_job_is_started_once_and_ends_as_any_key),
+		TEST(who_waits_longest_comes_first),
+		TEST(released_a_job_waits_as_it_is_told),
+		TEST(a_released_key_that_was_not_accepted_can_be),
+		TEST(found_not_executed_a_job_is_run_again),
+		TEST(past_its_retention_a_pending_job_is_given_up),
+		TEST(taken_up_a_job_is_not_given_up),
+		TEST(past_its_retention_a_released_job_is_gone),
+		TEST(an_operator_may_forget_what_waits),
+		TEST(what_waits_is_counted_once),
+		TEST(doctor_misses_the_request_of_what_waits),
+		TEST(who_waits_for_work_hears_of_it),
+		TEST(all_who_wait_are_woken),
+		TEST(of_several_workers_one_starts_each_job),
+		FORKING(of_several_processes_one_starts_each_job),
+		FORKING(lost_a_job_that_may_be_resumed_is_queued_again),
+		FORKING(lost_a_job_that_may_not_is_unknown),
+		TEST(the_queue_outlives_the_process),
+		SYNCED(what_cannot_be_stored_is_not_accepted),
+		SYNCED(a_start_that_fails_leaves_the_job_in_the_queue),
+		TEST(while_the_lock_is_held_nothing_is_accepted),
+		TEST(while_the_log_is_too_long_nothing_is_begun),
+	};
+
+	if (faulty_register() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,776 @@
+/*
+ * store: an attempt's own answer, from its commit until it is confirmed; and
+ * that an attempt which lost its lease, however it did, can say nothing more.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#define PATIENCE 2000
+
+#include "faulty_vfs.h"
+#include "store_fixture.h"
+#include "say.h"
+
+static sqlite3 *handler;
+
+static int
+open_for(enum conf_durability durability)
+{
+	struct store_options o = options();
+	char mail[] = "mail";
+	char *topics[] = { mail };
+	char err[256];
+
+	o.durability = durability;
+	if (store_open(&store, &o, err, sizeof(err)) != RC_OK ||
+	    store_topics(store, topics, 1, NULL, 0) != RC_OK)
+		return -1;
+	handler = handler_open();
+	return 0;
+}
+
+static int
+setup_handler(void **state)
+{
+	return setup_dir(state) != 0 ? -1 : open_for(CONF_DURABILITY_NORMAL);
+}
+
+static int
+setup_synced(void **state)
+{
+	return setup_dir(state) != 0 ? -1 : open_for(CONF_DURABILITY_FULL);
+}
+
+static int
+teardown_handler(void **state)
+{
+	faulty_heal();
+	sqlite3_close(handler);
+	handler = NULL;
+	return teardown(state);
+}
+
+#define OWN RESPONSE "201, 'A: b' || char(10), 'mine')"
+
+/* Whether that is the key's answer now. */
+static bool
+own_answer_is_given(int64_t id)
+{
+	struct spool *body;
+	struct response r;
+	bool is;
+
+	response_init(&r);
+	is = store_answer(store, id, &r, &body) == RC_OK && r.status == 201 &&
+	    r.body_len == 4 && memcmp(r.body, "mine", 4) == 0 &&
+	    strcmp(r.fields.data, "A: b\r\n") == 0 && r.as_given;
+	response_free(&r);
+	spool_free(body);
+	return is;
+}
+
+static int64_t
+leases(void)
+{
+	return raw_number(
+	    "SELECT count(token) + count(owner) + count(locked_until) + "
+	    "count(attempt_lock) + count(lock_file) FROM once_key");
+}
+
+static int
+reap(void)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	int n;
+
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	store_changes_free(changes, n);
+	return n;
+}
+
+/* --- it wins -------------------------------------------------------------- */
+
+static void
+whatever_end_the_run_had_its_own_answer_stands(void **state)
+{
+	static const enum record_state ends[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
+	struct store_settlement *s;
+	struct store_lease lease;
+	int64_t expires_at, now;
+	char key[8];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(ends); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		lease = reserve(key);
+		say(handler, &lease, OWN);
+		s = settlement(&lease, ends[i]);
+		if (ends[i] == RECORD_COMPLETED)
+			give_body(s, 5000);
+		snprintf(s->last_error, sizeof(s->last_error), "it died");
+		now = store_now(store);
+		assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
+		assert_true(s->answered);
+		assert_in_range(expires_at, now + HOUR, now + HOUR + 60000);
+		assert_int_equal(
+		    raw_number("SELECT max(expires_at) FROM once_key"),
+		    expires_at);
+		store_settlement_free(s);
+		assert_int_equal(decision_for(key), DECIDE_REPLAY);
+		assert_true(own_answer_is_given(lease.id));
+		assert_int_equal(leases(), 0);
+		/* and there is no second end */
+		assert_int_equal(commit(settlement(&lease, ends[i])), RC_LOST);
+	}
+	assert_int_equal(
+	    raw_number("SELECT count(last_error) FROM once_key"), 0);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+}
+
+static void
+without_an_own_answer_nothing_is_answered(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	int64_t expires_at;
+
+	(void)state;
+	say(handler, &lease, CHECKPOINT "'charged')");
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
+	assert_false(s->answered);
+	store_settlement_free(s);
+}
+
+/* It answered while its end waited for the lock that it held. */
+static void
+an_answer_in_the_last_moment_counts(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_UNKNOWN);
+	uint64_t generation = 0;
+	int64_t expires_at, until = clock_mono() + 20000;
+
+	(void)state;
+	raw_run(handler, "BEGIN IMMEDIATE");
+	assert_null(try_say(handler, token_of(&lease), OWN));
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	raw_run(handler, "COMMIT");
+	while (leases() != 0)
+		assert_true(store_wait(store, &generation, until));
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	assert_true(own_answer_is_given(lease.id));
+}
+
+/* --- before it is sealed -------------------------------------------------- */
+
+static void
+unsealed_a_key_is_answered_from_and_does_not_age(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct store_change change;
+	struct record record;
+	struct store_finding f[16];
+	size_t i, n;
+	int swept;
+
+	(void)state;
+	r.lease = r.retention = 0;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	say(handler, &lease, OWN);
+	record = find("k");
+	assert_true(record.unsealed);
+	assert_string_equal(record.token, lease.token);
+	assert_true(record.expires_at <= store_now(store));
+	assert_false(decide_is_past(&record, store_now(store)));
+	record_free(&record);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	assert_true(own_answer_is_given(lease.id));
+	assert_int_equal(reap(), 0);
+	assert_int_equal(store_forget(store, lease.id), RC_LOST);
+	assert_int_equal(store_sweep(store, 1, &change, &swept), RC_OK);
+	assert_int_equal(swept, 0); /* we live */
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (!f[i].ok)
+			fail_msg("%s: %s", f[i].name, f[i].text);
+
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(leases(), 0);
+	assert_int_equal(reap(), 1);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+}
+
+static void
+the_request_is_kept_until_it_is_sealed(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct store_finding f[16];
+	size_t i, n;
+
+	(void)state;
+	r.reconcile_delay = 1;
+	r.environment = "A=1";
+	r.environment_len = sizeof("A=1");
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	say(handler, &lease, OWN);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (!f[i].ok)
+			fail_msg("%s: %s", f[i].name, f[i].text);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+}
+
+static void
+fields_that_are_not_its_to_send_are_left_out(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct spool *body;
+	struct response r;
+
+	(void)state;
+	say(handler, &lease,
+	    RESPONSE "201, 'A:b' || char(13, 10) || 'Keep-Alive: 1' || "
+		     "char(10) || 'Set-Cookie: \u00e4  ' || char(10) || "
+		     "'TE: x' || char(10) || 'A:' || char(10) || 'a:' || "
+		     "char(9) || ' c', NULL)");
+	/* whatever came into the file by another way */
+	raw("UPDATE once_key SET headers = CAST(headers || char(10) || "
+	    "'Idempotent-Replayed: x' || char(10) || 'Connection: b' || "
+	    "char(10) || 'B: c' AS BLOB)");
+	response_init(&r);
+	assert_int_equal(store_answer(store, lease.id, &r, &body), RC_OK);
+	assert_string_equal(
+	    r.fields.data, "A: b\r\nSet-Cookie: \u00e4\r\nA: \r\na: c\r\n");
+	response_free(&r);
+}
+
+/* As large as the triggers let it be, it can be read. */
+static void
+the_longest_head_comes_back(void **state)
+{
+	static const char *const heads[] = {
+		"'A:' || replace(hex(zeroblob(65531)), '00', 'a')",
+		"replace(hex(zeroblob(256)), '00', 'A:' || "
+		"replace(hex(zeroblob(249)), '00', 'a') || char(10))",
+	};
+	struct store_lease lease;
+	struct spool *body;
+	struct response r;
+	char sql[300];
+	size_t i, pos, n;
+	struct field f;
+
+	(void)state;
+	for (i = 0; i < COUNT(heads); i++) {
+		lease = reserve(heads[i]);
+		snprintf(sql, sizeof(sql), RESPONSE "200, %s, NULL)", heads[i]);
+		say(handler, &lease, sql);
+		response_init(&r);
+		assert_int_equal(
+		    store_answer(store, lease.id, &r, &body), RC_OK);
+		for (pos = n = 0; response_next(&r.fields, &pos, &f); n++)
+			;
+		assert_int_equal(n, i == 0 ? 1 : 256);
+		response_free(&r);
+	}
+}
+
+/* --- a process that is gone ------------------------------------------------ */
+
+struct lost {
+	struct store_lease lease;
+	int64_t lock, file;
+};
+
+/* A process that takes a lease for that key, says OWN if it answers, and is
+ * killed.  No store is open here while it is forked. */
+static struct lost
+lose(const char *key, enum conf_on_crash on_crash, bool answers, int *heir)
+{
+	struct store_attempt at = { .fd = -1 };
+	struct store_reservation r;
+	struct lost lost;
+	int out[2], hold[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(hold), 0);
+	assert_int_not_equal(pid = fork(), -1);
+	if (pid == 0) {
+		be_child();
+		close(hold[1]);
+		store = open_store();
+		handler = handler_open();
+		r = reservation(key);
+		r.on_crash = on_crash;
+		if (on_crash == CONF_CRASH_RESUME) {
+			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+			r.attempt = &at;
+		}
+		assert_int_equal(
+		    try_reserve_in(store, &r, &lost.lease), DECIDE_RUN);
+		if (answers)
+			say(handler, &lost.lease, OWN);
+		lost.lock = at.lock;
+		lost.file = at.file;
+		if (heir != NULL && fork() == 0) {
+			/* with nothing but the lock */
+			if (dup2(at.fd, 100) == -1 || dup2(hold[0], 101) == -1)
+				_exit(1);
+			(void)!write(out[1], &lost, sizeof(lost));
+			close_range(0, 99, 0);
+			close_range(102, ~0U, 0);
+			(void)!read(101, &c, 1);
+			_exit(0);
+		}
+		if (heir == NULL)
+			(void)!write(out[1], &lost, sizeof(lost));
+		for (;;)
+			pause();
+	}
+	close(out[1]);
+	close(hold[0]);
+	assert_int_equal(read(out[0], &lost, sizeof(lost)), sizeof(lost));
+	close(out[0]);
+	kill_and_wait(pid);
+	if (heir != NULL)
+		*heir = hold[1];
+	else
+		close(hold[1]);
+	return lost;
+}
+
+static void
+of_a_dead_process_an_own_answer_is_sealed(void **state)
+{
+	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
+		CONF_CRASH_RESUME, CONF_CRASH_RESUME };
+	struct store_change change;
+	struct lost lost;
+	int heir, n;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(fates); i++) {
+		/* what it left behind does not hold that up */
+		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
+		store = open_store();
+		assert_int_equal(leases(), i == 0 ? 3 : 5);
+		assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+		assert_int_equal(n, 1);
+		assert_int_equal(change.id, lost.lease.id);
+		assert_string_equal(change.key, "k");
+		assert_int_equal(change.from, RECORD_COMPLETED);
+		assert_int_equal(change.to, RECORD_COMPLETED);
+		store_changes_free(&change, n);
+		assert_int_equal(leases(), 0);
+		assert_int_equal(raw_number("SELECT expires_at / 60000 = "
+					    "(SELECT last FROM once_clock) / "
+					    "60000 + 60 FROM once_key"),
+		    1);
+		assert_int_equal(sweep(store), 0);
+		assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+		assert_true(own_answer_is_given(lost.lease.id));
+		assert_int_equal(
+		    commit(settlement(&lost.lease, RECORD_COMPLETED)), RC_LOST);
+		if (i == 2)
+			close(heir);
+		store_close(store);
+		store = NULL;
+		empty_dir();
+	}
+}
+
+static void
+doctor_counts_what_a_dead_process_did_not_seal(void **state)
+{
+	struct store_finding f[16];
+	size_t i, n;
+
+	(void)state;
+	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
+	store = open_store();
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (!f[i].ok)
+			break;
+	assert_true(i < n);
+	assert_string_equal(f[i].name, "leases");
+	assert_non_null(strstr(f[i].text, "1 held"));
+}
+
+/* --- a lease that is no more ----------------------------------------------- */
+
+static const struct store_tries operator_ = { 1, -1 };
+
+static void
+resolve(const struct store_lease *lease, enum record_state to)
+{
+	struct store_settlement *s = settlement(lease, to);
+
+	s->token[0] = '\0';
+	s->tries = operator_;
+	assert_int_equal(commit(s), RC_OK);
+}
+
+static void
+end_completed(const struct store_lease *lease)
+{
+	settle(lease, RECORD_COMPLETED);
+}
+
+static void
+end_released(const struct store_lease *lease)
+{
+	settle(lease, RECORD_FAILED_RETRYABLE);
+}
+
+static void
+end_unknown(const struct store_lease *lease)
+{
+	settle(lease, RECORD_UNKNOWN);
+}
+
+static void
+end_sealed(const struct store_lease *lease)
+{
+	say(handler, lease, OWN);
+	settle(lease, RECORD_UNKNOWN);
+}
+
+static void
+end_replaced(const struct store_lease *lease)
+{
+	end_released(lease);
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+}
+
+static void
+end_answered_by_the_next(const struct store_lease *lease)
+{
+	struct store_lease next;
+
+	end_released(lease);
+	next = reserve("k");
+	say(handler, &next, OWN);
+}
+
+static void
+end_resolved(const struct store_lease *lease)
+{
+	end_unknown(lease);
+	resolve(lease, RECORD_COMPLETED);
+}
+
+static void
+end_resolved_and_replaced(const struct store_lease *lease)
+{
+	end_unknown(lease);
+	resolve(lease, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+}
+
+static void
+end_forgotten(const struct store_lease *lease)
+{
+	end_unknown(lease);
+	assert_int_equal(store_forget(store, lease->id), RC_OK);
+}
+
+static void
+end_made_anew(const struct store_lease *lease)
+{
+	end_forgotten(lease);
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+	assert_int_equal(raw_number("SELECT max(id) FROM once_key"),
+	    lease->id + 1); /* its number is not used again */
+}
+
+static void
+end_past_its_retention(const struct store_lease *lease)
+{
+	settle_for(lease, RECORD_COMPLETED, 0);
+	assert_int_equal(reap(), 1);
+}
+
+/* Everything but the sale of a refused transaction, as a number. */
+static int64_t
+content(void)
+{
+	return raw_number(
+	    "SELECT coalesce((SELECT sum(length(printf('%s %s %d %s %s %d "
+	    "%d %d %s', key, state, attempt, token, recovery_point, "
+	    "updated_at, status, expires_at, hex(body)))) FROM once_key), 0) "
+	    "+ (SELECT count(*) FROM once_effect) * 1000000");
+}
+
+static const char *const words[] = { CHECKPOINT "'late')",
+	OUTBOX "'mail', 'late')", RESPONSE "202, NULL, 'late')" };
+
+static void
+superseded_an_attempt_can_say_nothing_more(void **state)
+{
+	static void (*const ends[])(
+	    const struct store_lease *) = { end_completed, end_released,
+		end_unknown, end_sealed, end_replaced, end_answered_by_the_next,
+		end_resolved, end_resolved_and_replaced, end_forgotten,
+		end_made_anew, end_past_its_retention };
+	struct store_lease lease;
+	int64_t before;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < COUNT(ends); i++) {
+		raw("DELETE FROM once_key");
+		lease = reserve("k");
+		say(handler, &lease, CHECKPOINT "'in time')");
+		ends[i](&lease);
+		before = content();
+		for (j = 0; j < COUNT(words); j++)
+			refuses(
+			    handler, token_of(&lease), words[j], "lease lost");
+		assert_int_equal(content(), before);
+	}
+}
+
+static void
+swept_an_attempt_can_say_nothing_more(void **state)
+{
+	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
+		CONF_CRASH_RESUME };
+	struct store_attempt at;
+	struct store_reservation r;
+	struct store_lease next;
+	struct lost lost;
+	size_t i, j, k;
+
+	(void)state;
+	for (i = 0; i < COUNT(fates); i++)
+		for (j = 0; j < 2; j++) {
+			lost = lose("k", fates[i], j == 1, NULL);
+			store = open_store();
+			handler = handler_open();
+			say(handler, &lost.lease, words[0]); /* not yet */
+			assert_int_equal(sweep(store), 1);
+			for (k = 0; k < COUNT(words); k++)
+				refuses(handler, token_of(&lost.lease),
+				    words[k], "lease lost");
+			if (fates[i] == CONF_CRASH_RESUME && j == 0) {
+				r = reservation("k");
+				r.on_crash = fates[i];
+				assert_int_equal(
+				    store_attempt_lock(store, &at), RC_OK);
+				r.attempt = &at;
+				assert_int_equal(
+				    try_reserve_in(store, &r, &next),
+				    DECIDE_RUN);
+				assert_string_equal(
+				    next.recovery_point, "late");
+				for (k = 0; k < COUNT(words); k++)
+					refuses(handler, token_of(&lost.lease),
+					    words[k], "lease lost");
+				say(handler, &next, words[2]);
+				close(at.fd);
+			}
+			sqlite3_close(handler);
+			handler = NULL;
+			store_close(store);
+			store = NULL;
+			empty_dir();
+		}
+}
+
+/* --- durable before it is told ---------------------------------------------- */
+
+/* What a handler commits without a sync, and perhaps moves into the database
+ * without one. */
+static void
+say_carelessly(const struct store_lease *lease, bool moves)
+{
+	raw_run(handler, "PRAGMA synchronous = OFF");
+	say(handler, lease, OWN);
+	if (moves)
+		raw_run(handler, "PRAGMA wal_checkpoint");
+}
+
+static void
+an_own_answer_is_synced_in_the_log_and_in_the_database(void **state)
+{
+	struct store_lease lease = reserve("k");
+	int log, base;
+
+	(void)state;
+	log = atomic_load(&faulty_syncs_seen);
+	base = atomic_load(&faulty_base_syncs_seen);
+	say_carelessly(&lease, true);
+	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
+	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_true(atomic_load(&faulty_syncs_seen) > log);
+	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
+	/* no other outcome costs that */
+	lease = reserve("other");
+	base = atomic_load(&faulty_base_syncs_seen);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
+}
+
+static void
+hardening_syncs_both_or_fails(void **state)
+{
+	struct store_lease lease = reserve("k");
+	int log, base;
+
+	(void)state;
+	say_carelessly(&lease, false);
+	log = atomic_load(&faulty_syncs_seen);
+	base = atomic_load(&faulty_base_syncs_seen);
+	assert_int_equal(store_harden(store), RC_OK);
+	assert_true(atomic_load(&faulty_syncs_seen) > log);
+	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
+	atomic_store(&faulty_base_syncs, 1);
+	assert_int_equal(store_harden(store), RC_IO);
+	assert_int_equal(store_harden(store), RC_OK);
+	atomic_store(&faulty_syncs, 1);
+	assert_int_equal(store_harden(store), RC_IO);
+	assert_int_equal(store_harden(store), RC_OK);
+	/* the key is where it was */
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	assert_int_equal(leases(), 3);
+}
+
+static void
+where_commits_are_not_synced_hardening_syncs_nothing(void **state)
+{
+	struct store_lease lease = reserve("k");
+	int log, base;
+
+	(void)state;
+	say_carelessly(&lease, false);
+	log = atomic_load(&faulty_syncs_seen);
+	base = atomic_load(&faulty_base_syncs_seen);
+	assert_int_equal(store_harden(store), RC_OK);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_true(own_answer_is_given(lease.id));
+	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
+	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
+}
+
+/* Nobody is told before it is durable, and it is not sealed a second time. */
+static void
+a_disk_that_fails_then_delays_an_own_answer(void **state)
+{
+	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
+	struct store_settlement *s;
+	struct store_lease lease;
+	int64_t expires_at, stored;
+	char key[8];
+	size_t i;
+	int times;
+
+	(void)state;
+	for (i = 0; i < COUNT(faults); i++)
+		for (times = 1; times <= 3; times++) {
+			snprintf(key, sizeof(key), "%zu.%d", i, times);
+			lease = reserve(key);
+			say_carelessly(&lease, true);
+			s = settlement(&lease, RECORD_UNKNOWN);
+			atomic_store(faults[i], times);
+			assert_int_equal(
+			    store_settle(store, &s, &expires_at), RC_OK);
+			assert_true(s->answered);
+			assert_int_equal(atomic_load(faults[i]), 0);
+			store_settlement_free(s);
+			stored =
+			    raw_number("SELECT max(expires_at) FROM once_key");
+			assert_int_equal(expires_at, stored);
+			assert_true(own_answer_is_given(lease.id));
+		}
+}
+
+static void
+a_disk_that_fails_for_good_leaves_it_pending(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_UNKNOWN);
+	uint64_t generation = 0;
+	int64_t expires_at, until;
+	char why[100];
+
+	(void)state;
+	say_carelessly(&lease, true);
+	atomic_store(&faulty_base_syncs, -1);
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	assert_null(s);
+	assert_false(store_health(store, why, sizeof(why)));
+	faulty_heal();
+	until = clock_mono() + 20000;
+	while (!store_health(store, why, sizeof(why)))
+		assert_true(store_wait(store, &generation, until));
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	assert_true(own_answer_is_given(lease.id));
+	assert_int_equal(leases(), 0);
+}
+
+static void
+a_sweep_makes_durable_what_it_seals(void **state)
+{
+	struct store_options o = options();
+	struct store_change change;
+	char err[256];
+	int n, base;
+
+	(void)state;
+	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
+	o.durability = CONF_DURABILITY_FULL;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	base = atomic_load(&faulty_base_syncs_seen);
+	atomic_store(&faulty_base_syncs, 1);
+	assert_int_equal(store_sweep(store, 1, &change, &n), RC_IO);
+	assert_int_equal(n, 0);
+	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base + 1);
+	assert_true(decision_for("k") == DECIDE_REPLAY);
+}
+
+#define TEST(f) \
+	cmocka_unit_test_setup_teardown(f, setup_handler, teardown_handler)
+#define SYNCED(f) \
+	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_handler)
+#define FORKING(f) \
+	cmocka_unit_test_setup_teardown(f, setup_dir, teardown_handler)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(whatever_end_the_run_had_its_own_answer_stands),
+		TEST(without_an_own_answer_nothing_is_answered),
+		TEST(an_answer_in_the_last_moment_counts),
+		TEST(unsealed_a_key_is_answered_from_and_does_not_age),
+		TEST(the_request_is_kept_until_it_is_sealed),
+		TEST(fields_that_are_not_its_to_send_are_left_out),
+		TEST(the_longest_head_comes_back),
+		FORKING(of_a_dead_process_an_own_answer_is_sealed),
+		FORKING(doctor_counts_what_a_dead_process_did_not_seal),
+		TEST(superseded_an_attempt_can_say_nothing_more),
+		FORKING(swept_an_attempt_can_say_nothing_more),
+		SYNCED(an_own_answer_is_synced_in_the_log_and_in_the_database),
+		SYNCED(hardening_syncs_both_or_fails),
+		TEST(where_commits_are_not_synced_hardening_syncs_nothing),
+		SYNCED(a_disk_that_fails_then_delays_an_own_answer),
+		SYNCED(a_disk_that_fails_for_good_leaves_it_pending),
+		FORKING(a_sweep_makes_durable_what_it_seals),
+	};
+
+	if (faulty_register() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
