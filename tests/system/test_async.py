@@ -586,7 +586,7 @@ def test_lost_handler_is_resumed_by_itself(t):
 
 def test_pause_before_it_is_resumed_is_not_part_of_its_retention(t):
     once = start(t, 'ledger; [ "$ONCE_ATTEMPT" = 3 ] || kill -9 $$; '
-                 'status 201', on_crash='resume', retention='300ms')
+                 'status 201', on_crash='resume', retention='900ms')
     accepted(once.post('k'))
     wait_until(lambda: '3 ' in t.ledger(), 'it runs for the third time')
 
