@@ -143,10 +143,11 @@ child_side(void *arg)
 	/* Somebody may have lowered the hard limit meanwhile. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
 		goto fail;
-	if (limit.rlim_cur > descriptors)
+	if (limit.rlim_cur > descriptors) {
 		limit.rlim_cur = descriptors;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		goto fail;
+		if (setrlimit(RLIMIT_NOFILE, &limit) == -1)
+			goto fail;
+	}
 	if (spec->umask != -1)
 		umask((mode_t)spec->umask);
 	birth->step = "setuid";

@@ -41,12 +41,10 @@ plumb_body(const void *body, size_t len, int fd)
 int
 plumb_pipe(int fds[2])
 {
-	int flags;
-
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
-	if ((flags = fcntl(fds[0], F_GETFL)) == -1 ||
-	    fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) == -1) {
+	/* A new pipe has no other flag that can be set. */
+	if (fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1) {
 		close(fds[0]);
 		close(fds[1]);
 		fds[0] = fds[1] = -1;

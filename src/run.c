@@ -49,8 +49,9 @@ enum run_stage {
 
 struct run {
 	struct child child;
-	int out, err; /* our ends; -1: at their end */
-	bool exited;  /* the program; not reaped yet */
+	int out, err;              /* our ends; -1: at their end */
+	bool out_ready, err_ready; /* as poll last saw it */
+	bool exited;               /* the program; not reaped yet */
 	bool over;
 	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
@@ -277,15 +278,21 @@ on_deadline(struct run *run)
 	}
 }
 
-/* What is in the pipes now is the last of it. */
+/*
+ * What is in the pipes now is the last of it.  Where the program's own exit is
+ * the end, it was just seen by a poll that looked at the pipes after it: one
+ * that was not ready then is empty.
+ */
 static void
 conclude(struct run *run)
 {
+	bool alone = run->stage == STAGE_RUNNING;
 	size_t left, n;
 
 	run->over = true;
-	run->out_left = left_in(run->out);
-	for (left = left_in(run->err); left > 0; left -= n) {
+	run->out_left = alone && !run->out_ready ? 0 : left_in(run->out);
+	left = alone && !run->err_ready ? 0 : left_in(run->err);
+	for (; left > 0; left -= n) {
 		if ((n = read_stderr(run, left)) == 0)
 			break;
 	}
@@ -343,7 +350,9 @@ wait_event(struct run *run, int max)
 		return;
 	}
 	run->looked = clock_mono();
-	if (pfd[1].revents != 0)
+	run->err_ready = pfd[1].revents != 0;
+	run->out_ready = pfd[2].revents != 0;
+	if (run->err_ready)
 		(void)read_stderr(run, SIZE_MAX);
 	if (pfd[0].revents != 0)
 		run->exited = true;
@@ -365,6 +374,7 @@ read_output(struct run *run, void *p, size_t size)
 	if (run->over && size > run->out_left)
 		size = run->out_left;
 	n = size == 0 ? 0 : read(run->out, p, size);
+	run->out_ready = n > 0 && (size_t)n == size;
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0) {
@@ -392,7 +402,8 @@ run_read(struct run *run, void *p, size_t size)
 	size_t n;
 
 	for (;;) {
-		if ((n = read_output(run, p, size)) > 0) {
+		n = run->out_ready || run->over ? read_output(run, p, size) : 0;
+		if (n > 0) {
 			if (run->streaming && !run->discarding &&
 			    run->stage == STAGE_RUNNING)
 				run->deadline = clock_mono() + run->timeout;
