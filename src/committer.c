@@ -102,6 +102,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->work, &attr);
 	pthread_cond_init(&c->settled, &attr);
+	pthread_cond_init(&c->news, &attr);
 	pthread_condattr_destroy(&attr);
 
 	/* Signals are somebody else's. */
@@ -114,6 +115,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 		    LOG_S("message", "no thread"), LOG_I("errno", error));
 		pthread_cond_destroy(&c->work);
 		pthread_cond_destroy(&c->settled);
+		pthread_cond_destroy(&c->news);
 		pthread_mutex_destroy(&c->mutex);
 		free(c);
 		return RC_NOMEM;
@@ -135,6 +137,7 @@ committer_stop(struct committer *c)
 	assert(c->queue.first == NULL && c->later.first == NULL);
 	pthread_cond_destroy(&c->work);
 	pthread_cond_destroy(&c->settled);
+	pthread_cond_destroy(&c->news);
 	pthread_mutex_destroy(&c->mutex);
 	free(c);
 }
@@ -226,7 +229,7 @@ committer_wait_work(struct committer *c, uint64_t *generation, int64_t until)
 
 	pthread_mutex_lock(&c->mutex);
 	while (c->work_generation == *generation)
-		if (pthread_cond_timedwait(&c->settled, &c->mutex, &ts) ==
+		if (pthread_cond_timedwait(&c->news, &c->mutex, &ts) ==
 		    ETIMEDOUT)
 			break;
 	news = c->work_generation != *generation;
@@ -240,7 +243,7 @@ committer_wake(struct committer *c)
 {
 	pthread_mutex_lock(&c->mutex);
 	c->work_generation++;
-	pthread_cond_broadcast(&c->settled);
+	pthread_cond_broadcast(&c->news);
 	pthread_mutex_unlock(&c->mutex);
 }
 

@@ -27,8 +27,8 @@ struct committer {
 	uint64_t max_wal;
 	pthread_t thread;
 
-	pthread_mutex_t mutex; /* guards what follows */
-	pthread_cond_t work, settled;
+	pthread_mutex_t mutex;              /* guards what follows */
+	pthread_cond_t work, settled, news; /* news: of work_generation */
 	struct committer_list queue, later;
 	bool closing;
 	uint64_t generation, work_generation;

@@ -59,25 +59,31 @@ end_left(struct op *op)
 static void
 tell(struct committer *c, struct committer_list *group)
 {
+	/* What a handler has said may be work too, and its run is over. */
+	bool said = atomic_load(&c->share->used);
+	bool settled = false, news = false;
 	struct op *op;
-	bool news = false;
 
 	pthread_mutex_lock(&c->mutex);
 	for (op = group->first; op != NULL; op = op->next) {
 		op->stage = OP_DONE;
-		if (op->rc == RC_OK && store_op_makes_work(op)) {
-			c->generation += store_op_has_settled(op);
-			c->work_generation++;
-			news = true;
+		if (op->rc == RC_OK && store_op_has_settled(op)) {
+			settled = true;
+			news |= said;
 		}
+		news |= op->rc == RC_OK && store_op_makes_work(op);
 		if (op->left)
 			c->health.unrecorded--;
 		else
 			(void)committer_tell(c, op->rc);
 	}
 	c->expected = group->n + c->queue.n;
-	if (news)
+	c->generation += settled;
+	c->work_generation += news;
+	if (settled)
 		pthread_cond_broadcast(&c->settled);
+	if (news)
+		pthread_cond_broadcast(&c->news);
 	pthread_mutex_unlock(&c->mutex);
 	while ((op = committer_list_take(group)) != NULL) {
 		if (op->left)

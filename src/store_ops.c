@@ -93,8 +93,10 @@ store_op_has_settled(const struct op *op)
 bool
 store_op_makes_work(const struct op *op)
 {
-	return store_op_has_settled(op) || op->kind == OP_TOPICS ||
-	    (op->kind == OP_SWEEP && op->sweep.effects > 0) ||
+	return (op->kind == OP_SETTLE && op->settle.settlement.requeue >= 0) ||
+	    op->kind == OP_TOPICS ||
+	    (op->kind == OP_SWEEP &&
+		(op->sweep.n > 0 || op->sweep.effects > 0)) ||
 	    (op->kind == OP_EFFECT && op->effect.verb != OP_EFFECT_BEGIN) ||
 	    (op->kind == OP_ACCEPT && op->accept.decision == DECIDE_RUN &&
 		!op->accept.ticket->full);

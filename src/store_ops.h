@@ -192,7 +192,8 @@ bool store_op_is_new(const struct op *);
 /* Whether its commit is to make durable what others have committed, too. */
 bool store_op_hardens(const struct op *);
 
-/* Whether it changed what store_wait() or store_wait_work() waits for. */
+/* Whether it changed what store_wait() waits for, or what store_wait_work()
+ * does, besides what a handler may have said before its settlement. */
 bool store_op_has_settled(const struct op *);
 bool store_op_makes_work(const struct op *);
 

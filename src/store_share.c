@@ -60,6 +60,7 @@ store_share_begin(struct store *store, struct store_sharer *sharer)
 	pthread_mutex_lock(&share->mutex);
 	sharer->next = share->first;
 	share->first = sharer;
+	atomic_store(&share->used, true);
 	atomic_fetch_add(&share->n, 1);
 	pthread_mutex_unlock(&share->mutex);
 }

@@ -16,6 +16,7 @@
 struct store_share {
 	const char *file; /* the database; set before the committer starts */
 	atomic_uint n;
+	atomic_bool used;      /* n was ever more than 0 */
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_sharer *first;
 
