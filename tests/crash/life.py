@@ -215,6 +215,8 @@ class Life:
         if state == 'failed_retryable':
             assert self.fate == 'resume' or released or \
                 'first=503' in self.words and acted, row
+        if self.lines('responded', key):
+            eq(state, 'completed', row)
         if state == 'completed':
             assert acted, 'completed, and nobody acted: %r' % row
         for k, answer in self.seen:

@@ -20,6 +20,10 @@ QUEUED = [('accepted', n) for n in (2, 3, 4)] + \
     [('accepted_many', n) for n in (3, 6, 9)]
 LATER = [('accepted', 1), ('accepted_many', 3)]
 LATER_LOST = LATER + [('accepted_lost', 1)]
+# A handler's own answer: the lease, and the seal; or, for who asks while it
+# runs on, what makes it durable in between.
+SEALED = [('answered', 2), ('answered', 3), ('answered_early', 3),
+          ('answered_swept', 2)]
 # The way of a request.  With the second passage a retry is on its way: after
 # a release, or to be answered from the store.
 WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
@@ -30,6 +34,7 @@ WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
      ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3),
      ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED + \
+    SEALED + \
     [('effects', n) for n in range(3, 10)] + [('freed', 2), ('freed', 3)]
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
@@ -55,18 +60,25 @@ TABLE = {
     'HANDLER_START': WAY + LATER,
     'HANDLER_STARTED': WAY + LATER,
     'HANDLER_OUTPUT': WAY + LATER + [('large', 1), ('large', 9)],
-    'HANDLER_EXITED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
-    'JUDGED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
-    'SETTLED': WAY + LATER_LOST + [('large', 1), ('lost', 1)],
+    'HANDLER_EXITED': WAY + LATER_LOST + [('large', 1), ('lost', 1),
+                                          ('answered', 1)],
+    'JUDGED': WAY + LATER_LOST + [('large', 1), ('lost', 1), ('answered', 1)],
+    'SETTLED': WAY + LATER_LOST + [('large', 1), ('lost', 1), ('answered', 1)],
     'SETTLE_LEFT': [('held', 1)],
-    'ANSWER_READY': WAY + REPLAYED + LATER + [('large', 1), ('duplicates', 8)],
-    'ANSWER_SENT': WAY + REPLAYED + LATER + [('large', 1), ('duplicates', 8),
-                                     ('lost', 1)],
-    'REPLAY_FOUND': [('replay', 1), ('duplicates', 1), ('accepted', 1)],
-    'REPLAY_READ': [('replay', 1), ('duplicates', 1), ('accepted', 1)],
+    'ANSWER_READY': WAY + REPLAYED + LATER + [
+        ('large', 1), ('duplicates', 8), ('answered', 1),
+        ('answered_early', 1)],
+    'ANSWER_SENT': WAY + REPLAYED + LATER + [
+        ('large', 1), ('duplicates', 8), ('lost', 1), ('answered', 1),
+        ('answered_early', 1)],
+    'REPLAY_FOUND': [('replay', 1), ('duplicates', 1), ('accepted', 1),
+                     ('answered_early', 1)],
+    'REPLAY_READ': [('replay', 1), ('duplicates', 1), ('accepted', 1),
+                    ('answered_early', 1)],
     'SWEEP_BEFORE': [('swept', 1), ('upgrade', 1)],
     'SWEEP_AFTER': [('swept', 1)],
-    'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3)],
+    'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3),
+                  ('answered_swept', 1)],
     'STORE_OPENED': [('swept', 1), ('upgrade', 1), ('fresh', 1)],
     'REAP_BEFORE': [('reaped', 1), ('marked', 1)],
     'REAP_AFTER': [('reaped', 1), ('marked', 1)],

@@ -6,6 +6,7 @@ checks what must hold.
 """
 import signal
 
+import base
 import proc
 from answer import eq, problem
 from base import wait_until
@@ -242,6 +243,51 @@ def stopping(t, *point, **defaults):
 def stopping_late(t, *point):
     """The same, and the gate stays shut until drain_timeout is over."""
     stopping(t, *point, server={'drain_timeout': '100ms'})
+
+
+def answering(t, point, *words):
+    return Life(t, point, 'respond=' + base.ONCECTL, *words,
+                defaults={'share_database': 'yes'})
+
+
+def answered(t, *point):
+    """The handler answers in a transaction of its own, and prints another
+    answer."""
+    life = answering(t, point)
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def answered_early(t, *point):
+    """It has answered, and runs on; somebody asks meanwhile."""
+    life = answering(t, point, 'late')
+    gate = life.gate()
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    life.post('k')
+    life.dies()
+    run.result()
+    gate.open(SOME)
+    life.over(['k'])
+
+
+def answered_swept(t, *point):
+    """It had answered when its oncewrap was killed: the next one finds so."""
+    life = answering(t, point, 'late')
+    gate = life.gate()
+    life.start()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    life.once.kill()
+    run.result()
+    life.end_orphans()
+    life.arm()
+    life.dies()
+    gate.open(SOME)
+    life.over(['k'])
+    eq(life.runs('k'), 1)
 
 
 def later(t, point, *words, **more):

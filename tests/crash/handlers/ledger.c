@@ -6,6 +6,7 @@
  *
  *	started KEY ATTEMPT TOKEN	first of all
  *	acted KEY ATTEMPT TOKEN		what it was asked to do
+ *	responded KEY ATTEMPT TOKEN	its answer is in the store
  *	overlap KEY ATTEMPT TOKEN	another attempt's process tree was there
  *
  * The answer is 201, and its body differs from run to run.  Options:
@@ -16,11 +17,15 @@
  *	size=N		so many bytes of body more
  *	first=STATUS	the answer of the first attempt
  *	die		the first attempt has no answer: it kills itself
+ *	respond=ONCECTL	its answer is given by that program, and stands,
+ *			whatever it prints then
+ *	late		after that it goes through the gate
  */
 #include <sys/file.h>
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +105,35 @@ need(const char *name)
 	return value;
 }
 
+static void
+print(FILE *f, const char *status)
+{
+	fprintf(f,
+	    "Status: %s\r\nContent-Type: text/plain\r\nSet-Cookie: a=b\r\n"
+	    "X-Run: %s\r\nX-Run: again\r\n\r\n%s\n",
+	    status, token, token);
+}
+
+static void
+respond(const char *oncectl)
+{
+	char command[4096];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "'%s' respond", oncectl);
+	if ((f = popen(command, "w")) == NULL)
+		fail(command);
+	print(f, "201");
+	if (pclose(f) != 0)
+		fail("respond");
+	ledger("responded");
+}
+
 int
 main(int argc, char **argv)
 {
-	const char *first = NULL;
+	const char *first = NULL, *oncectl = NULL;
+	bool late = false;
 	long size = 0;
 	int i;
 
@@ -122,6 +152,10 @@ main(int argc, char **argv)
 			size = atol(argv[i] + 5);
 		else if (strncmp(argv[i], "first=", 6) == 0)
 			first = argv[i] + 6;
+		else if (strncmp(argv[i], "respond=", 8) == 0)
+			oncectl = argv[i] + 8;
+		else if (strcmp(argv[i], "late") == 0)
+			late = true;
 		else if (strcmp(argv[i], "child") == 0 && fork() == 0) {
 			pause();
 			_exit(0);
@@ -130,10 +164,14 @@ main(int argc, char **argv)
 	ledger("acted");
 	if (strcmp(argv[argc - 1], "die") == 0 && strcmp(attempt, "1") == 0)
 		kill(getpid(), SIGKILL);
-	printf("Status: %s\r\nContent-Type: text/plain\r\nSet-Cookie: a=b\r\n"
-	       "X-Run: %s\r\nX-Run: again\r\n\r\n%s\n",
-	    first != NULL && strcmp(attempt, "1") == 0 ? first : "201", token,
-	    token);
+	if (oncectl != NULL) {
+		respond(oncectl);
+		if (late)
+			gate();
+		first = "500";
+	}
+	print(
+	    stdout, first != NULL && strcmp(attempt, "1") == 0 ? first : "201");
 	while (size-- > 0)
 		putchar('a' + (int)(size % 23));
 	return 0;
