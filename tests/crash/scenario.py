@@ -395,8 +395,9 @@ def stopped(t, *point):
 
 
 def forgotten(t, *point):
-    """A key ends while its answer is about to be read: it is a new one."""
-    life = Life(t, point, stop=True)
+    """A key ends while its answer is about to be read, apart from the record:
+    it is a new one."""
+    life = Life(t, point, 'size=5000', stop=True)
     life.arm()
     life.post('k')
     run = Background(lambda: life.once.post('k'))
