@@ -51,22 +51,23 @@ kept_load(struct store *store, int64_t id, const char *path, struct kept *kept)
 
 	memset(kept, 0, sizeof(*kept));
 	buf_init(&kept->text, LIMIT_ENV);
+	rq->method = rq->query = "";
+	rq->path = path;
+	rq->body_state = BODY_WHOLE;
+	rq->body_fd = -1;
+	memcpy(rq->instance, URN, sizeof(URN));
+	uuid_random(rq->instance + strlen(URN));
 	if ((rc = store_request(store, id, &kept->text, &kept->body)) !=
 		RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;
 	rq->method = param_or_empty(rq, "REQUEST_METHOD");
-	rq->path = path;
 	rq->query = param_or_empty(rq, "QUERY_STRING");
-	rq->body_state = BODY_WHOLE;
-	rq->body_fd = -1;
 	if (kept->body != NULL) {
 		rq->body = spool_bytes(kept->body, &rc);
 		rq->body_len = (size_t)spool_length(kept->body);
 		rq->body_fd = spool_fd(kept->body);
 	}
-	memcpy(rq->instance, URN, sizeof(URN));
-	uuid_random(rq->instance + strlen(URN));
 	return rc;
 }
 

@@ -572,6 +572,26 @@ def test_handler_that_cannot_be_started_is_tried_again(t):
     assert status(once, place)['attempt'] >= 3
 
 
+def test_body_that_has_no_room_when_its_turn_comes_is_tried_again(t):
+    gate = t.gate()
+    spool = t.path('spool')
+    os.mkdir(spool)
+    once = start(t, '[ "$ONCE_KEY" = first ] && gate gate; status 201; wc -c',
+                 server={'spool_dir': spool, 'async_workers': 1})
+    accepted(once.post('first'))
+    gate.wait()
+    place = accepted(once.post('k', b'x' * 100000))
+    os.rename(spool, spool + '.away')
+    gate.open()
+    # Its lines in the log say whose they are.
+    for event in ('handler-not-started', 'run'):
+        once.wait_log(r'event=%s instance=urn:uuid:\S+ path=/pay key=k '
+                      % event)
+    os.rename(spool + '.away', spool)
+    wait_status(once, place, 'completed')
+    eq(once.get(place + '/result').body.strip(), b'100000')
+
+
 def test_lost_handler_is_resumed_by_itself(t):
     once = start(t, 'ledger "$ONCE_RECOVERY_POINT $ONCE_DOWNSTREAM_KEY"; '
                  '[ "$ONCE_ATTEMPT" = 3 ] || kill -9 $$; status 201',
