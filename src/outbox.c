@@ -185,6 +185,29 @@ look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
 	return RC_NOTFOUND;
 }
 
+/*
+ * A try that failed to begin may be ours all the same: it is committed, but
+ * not certain to be durable.  Nothing else can be taken meanwhile, so this
+ * waits until the store is well.
+ */
+static void
+give_back(struct outbox *box, struct store_effect *effect)
+{
+	struct store_effect_end end = { .state = STORE_EFFECT_PENDING,
+		.last_error = "the try could not be made durable" };
+	enum rc rc;
+
+	effect->attempts++;
+	for (;;) {
+		rc = store_effect_end(box->store, effect, &end);
+		if (rc == RC_OK || rc == RC_LOST || rc == RC_CLOSED ||
+		    atomic_load(box->stop))
+			return;
+		(void)store_wait_work(
+		    box->store, &box->generation, clock_mono() + RECORD_PAUSE);
+	}
+}
+
 enum rc
 outbox_take(
     struct outbox *box, const struct conf *conf, struct store_effect *effect)
@@ -203,8 +226,11 @@ outbox_take(
 	if (rc == RC_OK) {
 		FAULT(EFFECT_BEGUN);
 		note(box, NULL, effect);
-	} else
-		store_effect_free(effect);
+		return RC_OK;
+	}
+	if (rc != RC_LOST)
+		give_back(box, effect);
+	store_effect_free(effect);
 	return rc == RC_LOST ? RC_NOTFOUND : rc;
 }
 

@@ -1,0 +1,297 @@
+/*
+ * outbox: which effect is taken by whom, and what becomes of it.
+ *
+ * Programs are those of the system; that they get what they must is for the
+ * system tests.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "faulty_vfs.h"
+#include "outbox.h"
+#include "run.h"
+#include "store_fixture.h"
+
+static struct outbox *box;
+static struct conf *conf;
+static atomic_bool stop;
+
+static int
+setup_box(void **state)
+{
+	struct store_options o;
+	char err[256];
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	o.durability = CONF_DURABILITY_FULL;
+	if (store_open(&store, &o, err, sizeof(err)) != RC_OK)
+		return -1;
+	atomic_store(&stop, false);
+	conf = NULL;
+	box = outbox_new(store, &stop);
+	return box != NULL ? 0 : -1;
+}
+
+static int
+teardown_box(void **state)
+{
+	faulty_heal();
+	outbox_free(box);
+	conf_unref(conf);
+	return teardown(state);
+}
+
+/* --- the words ---------------------------------------------------------- */
+
+static void
+configure(const char *text)
+{
+	struct conf_error why;
+	struct conf *old = conf;
+
+	conf = conf_parse("test", text, strlen(text), &why);
+	if (conf == NULL)
+		fail_msg("%s", why.text);
+	assert_int_equal(outbox_topics(store, old, conf), RC_OK);
+	conf_unref(old);
+}
+
+#define MAIL   "[effect mail]\nprogram = /bin/true\n"
+#define SMS    "[effect sms]\nprogram = /bin/true\n"
+#define BROKEN "[effect mail]\nprogram = /bin/false\nattempts = 2\n"
+
+/* A handler of a key of its own puts one there. */
+static void
+emit(const char *topic)
+{
+	static int keys;
+	struct store_lease lease;
+	char key[16], sql[256];
+
+	snprintf(key, sizeof(key), "k%d", keys++);
+	lease = reserve(key);
+	snprintf(sql, sizeof(sql),
+	    "INSERT INTO once_outbox VALUES ('%s-%" PRId64 "', '%s', 'x')",
+	    lease.token, lease.id, topic);
+	raw(sql);
+}
+
+/* Takes one of that topic. */
+static void
+take(struct store_effect *e, const char *topic)
+{
+	assert_int_equal(outbox_take(box, conf, e), RC_OK);
+	assert_string_equal(e->topic, topic);
+}
+
+static void
+nothing_is_taken(void)
+{
+	struct store_effect e;
+
+	assert_int_equal(outbox_take(box, conf, &e), RC_NOTFOUND);
+}
+
+static int64_t
+number(const char *what)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql), "SELECT %s FROM once_effect", what);
+	return raw_number(sql);
+}
+
+/* --- who takes what ----------------------------------------------------- */
+
+static void
+a_topic_alone_may_have_all_threads(void **state)
+{
+	struct store_effect e[OUTBOX_THREADS];
+	int i;
+
+	(void)state;
+	configure(MAIL);
+	for (i = 0; i < OUTBOX_THREADS; i++)
+		emit("mail");
+	for (i = 0; i < OUTBOX_THREADS; i++)
+		take(&e[i], "mail");
+	for (i = 0; i < OUTBOX_THREADS; i++)
+		outbox_try(box, conf, &e[i]);
+	assert_int_equal(number("sum(state = 'delivered')"), OUTBOX_THREADS);
+}
+
+static void
+a_topic_leaves_a_thread_to_the_others(void **state)
+{
+	struct store_effect e[OUTBOX_THREADS], other;
+	int i;
+
+	(void)state;
+	configure(MAIL SMS);
+	for (i = 0; i < OUTBOX_THREADS; i++)
+		emit("mail");
+	for (i = 0; i < OUTBOX_THREADS - 1; i++)
+		take(&e[i], "mail");
+	nothing_is_taken();
+	emit("sms");
+	take(&other, "sms");
+	outbox_try(box, conf, &other);
+	nothing_is_taken();
+	outbox_try(box, conf, &e[0]);
+	take(&e[0], "mail");
+	for (i = 0; i < OUTBOX_THREADS - 1; i++)
+		outbox_try(box, conf, &e[i]);
+}
+
+static void
+topics_take_turns(void **state)
+{
+	struct store_effect e;
+	char order[9] = "";
+	int i;
+
+	(void)state;
+	configure(MAIL SMS);
+	for (i = 0; i < 4; i++)
+		emit("mail");
+	for (i = 0; i < 4; i++)
+		emit("sms");
+	for (i = 0; i < 8; i++) {
+		assert_int_equal(outbox_take(box, conf, &e), RC_OK);
+		order[i] = e.topic[0];
+		outbox_try(box, conf, &e);
+	}
+	assert_string_equal(order, "msmsmsms");
+}
+
+static void
+a_topic_without_a_section_is_in_nobodys_way(void **state)
+{
+	struct store_effect e;
+
+	(void)state;
+	configure(MAIL SMS);
+	emit("mail");
+	emit("sms");
+	configure(SMS);
+	take(&e, "sms");
+	outbox_try(box, conf, &e);
+	nothing_is_taken();
+	configure("");
+	nothing_is_taken();
+	configure(MAIL);
+	take(&e, "mail");
+	outbox_try(box, conf, &e);
+}
+
+static void
+once_stopped_it_waits_no_more(void **state)
+{
+	int64_t began;
+
+	(void)state;
+	configure(MAIL);
+	atomic_store(&stop, true);
+	began = clock_mono();
+	nothing_is_taken();
+	assert_true(clock_mono() - began < 400);
+}
+
+/* --- what becomes of it ------------------------------------------------- */
+
+static void
+the_last_failure_gives_up(void **state)
+{
+	struct store_effect e;
+
+	(void)state;
+	configure(BROKEN);
+	emit("mail");
+	take(&e, "mail");
+	outbox_try(box, conf, &e);
+	assert_int_equal(number("state = 'pending' AND owner IS NULL"), 1);
+	raw("UPDATE once_effect SET next_at = 0");
+	take(&e, "mail");
+	outbox_try(box, conf, &e);
+	assert_int_equal(number("state = 'dead_letter'"), 1);
+	nothing_is_taken();
+}
+
+/* --- a disk that fails -------------------------------------------------- */
+
+static void
+a_try_makes_durable_what_came_with_it(void **state)
+{
+	struct store_effect e;
+	int log, base;
+
+	(void)state;
+	configure(MAIL);
+	emit("mail");
+	log = atomic_load(&faulty_syncs_seen);
+	base = atomic_load(&faulty_base_syncs_seen);
+	take(&e, "mail");
+	assert_true(atomic_load(&faulty_syncs_seen) > log);
+	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
+	outbox_try(box, conf, &e);
+}
+
+static void
+a_try_that_is_not_durable_is_given_back(void **state)
+{
+	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
+	struct store_effect e;
+	size_t i;
+
+	(void)state;
+	configure(MAIL);
+	for (i = 0; i < COUNT(faults); i++) {
+		emit("mail");
+		atomic_store(faults[i], 1);
+		assert_int_equal(outbox_take(box, conf, &e), RC_IO);
+		assert_int_equal(number("sum(owner IS NOT NULL)"), 0);
+		take(&e, "mail");
+		outbox_try(box, conf, &e);
+		assert_int_equal(
+		    number("sum(state = 'delivered')"), (int64_t)i + 1);
+	}
+}
+
+static void
+an_end_that_cannot_be_recorded_is_recorded_later(void **state)
+{
+	struct store_effect e;
+
+	(void)state;
+	configure(MAIL);
+	emit("mail");
+	take(&e, "mail");
+	atomic_store(&faulty_syncs, 3);
+	outbox_try(box, conf, &e);
+	assert_int_equal(number("state = 'delivered'"), 1);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_box, teardown_box)
+	const struct CMUnitTest tests[] = {
+		TEST(a_topic_alone_may_have_all_threads),
+		TEST(a_topic_leaves_a_thread_to_the_others),
+		TEST(topics_take_turns),
+		TEST(a_topic_without_a_section_is_in_nobodys_way),
+		TEST(once_stopped_it_waits_no_more),
+		TEST(the_last_failure_gives_up),
+		TEST(a_try_makes_durable_what_came_with_it),
+		TEST(a_try_that_is_not_durable_is_given_back),
+		TEST(an_end_that_cannot_be_recorded_is_recorded_later),
+	};
+#undef TEST
+
+	if (faulty_register() != 0 || run_init() != RC_OK)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
