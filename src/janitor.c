@@ -22,7 +22,8 @@
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
-/* After the store failed to say what is to be delivered: ms. */
+/* After the store failed to say what is to be delivered, and where nothing
+ * ever is until a reload: ms. */
 #define OUTBOX_PAUSE 500
 
 /* How often it is looked whether a key is due to be reconciled: ms. */
@@ -180,16 +181,18 @@ deliverer_main(void *arg)
 	struct janitor *janitor = arg;
 	struct store_effect effect;
 	struct conf *conf;
-	enum rc rc = RC_NOTFOUND;
+	enum rc rc;
 
 	while (!atomic_load(&janitor->stop)) {
 		pthread_mutex_lock(&janitor->lookout);
 		conf = confbox_get(janitor->confbox);
-		rc = outbox_take(janitor->outbox, conf, &effect);
-		if (rc != RC_OK && rc != RC_NOTFOUND) {
+		rc = RC_NOTFOUND;
+		if (conf->neffects > 0)
+			rc = outbox_take(janitor->outbox, conf, &effect);
+		if (rc != RC_OK && rc != RC_NOTFOUND)
 			report("outbox", rc);
+		if (conf->neffects == 0 || (rc != RC_OK && rc != RC_NOTFOUND))
 			sleep_until(janitor, clock_mono() + OUTBOX_PAUSE);
-		}
 		pthread_mutex_unlock(&janitor->lookout);
 		if (rc == RC_OK)
 			outbox_try(janitor->outbox, conf, &effect);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backoff.h"
 #include "clock.h"
@@ -29,6 +30,10 @@
 /* How often it is looked what others have put there, or put off: ms.  What a
  * handler of ours put there is seen when its run is settled. */
 #define LOOK_INTERVAL 500
+
+/* Between two looks that found nothing: under load keys are settled all the
+ * time, and most of them have no effects. */
+#define LOOK_PAUSE 5
 
 /* The longest pause between two tries, ms. */
 #define BACKOFF_MAX INT64_C(3600000)
@@ -185,6 +190,20 @@ look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
 	return RC_NOTFOUND;
 }
 
+/* At most so many ms. */
+static void
+wait_for_work(struct outbox *box, int64_t most)
+{
+	const struct timespec pause = { 0, LOOK_PAUSE * 1000000 };
+	const int64_t until = clock_mono() + most;
+
+	if (atomic_load(box->stop))
+		return;
+	if (most > LOOK_PAUSE)
+		nanosleep(&pause, NULL);
+	(void)store_wait_work(box->store, &box->generation, until);
+}
+
 /*
  * A try that failed to begin may be ours all the same: it is committed, but
  * not certain to be durable.  Nothing else can be taken meanwhile, so this
@@ -217,9 +236,8 @@ outbox_take(
 	enum rc rc;
 
 	rc = look(box, conf, effect, now, &wake);
-	if (rc == RC_NOTFOUND && !atomic_load(box->stop))
-		(void)store_wait_work(
-		    box->store, &box->generation, clock_mono() + wake - now);
+	if (rc == RC_NOTFOUND)
+		wait_for_work(box, wake - now);
 	if (rc != RC_OK)
 		return rc;
 	rc = store_effect_begin(box->store, effect);
