@@ -32,12 +32,6 @@ static const struct {
 	{ version_3, COUNT(version_3) },
 };
 
-static const char *const checks[] = {
-#define X(name, text, reason) text,
-	CHECKS(X)
-#undef X
-};
-
 const char *
 queries_name(enum query q)
 {
@@ -65,21 +59,4 @@ queries_step(int version, size_t *n)
 	assert(version >= 1 && version <= QUERIES_VERSION);
 	*n = steps[version - 1].n;
 	return steps[version - 1].text;
-}
-
-const char *const *
-queries_checks(size_t *n)
-{
-	*n = COUNT(checks);
-	return checks;
-}
-
-const char *
-queries_operator(bool begins)
-{
-#define X(name, text, reason) text,
-	static const char *const texts[] = { OPERATOR(X) };
-#undef X
-
-	return texts[begins ? 0 : 1];
 }

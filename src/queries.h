@@ -30,6 +30,6 @@ const char *const *queries_step(int version, size_t *n);
 const char *const *queries_checks(size_t *n);
 
 /* With the checks loaded: an operator begins, or is done. */
-const char *queries_operator(bool begins);
+const char *queries_checks_operator(bool begins);
 
 #endif

@@ -297,7 +297,7 @@ store_ops_forget(const struct op_forget *op, struct db *db)
 	enum rc rc;
 
 #ifdef RECORD_CHECKS
-	rc = db_exec(db, queries_operator(true));
+	rc = db_exec(db, queries_checks_operator(true));
 	if (rc != RC_OK)
 		return rc;
 #endif
@@ -310,7 +310,7 @@ store_ops_forget(const struct op_forget *op, struct db *db)
 	if (rc == RC_OK)
 		rc = store_ops_delete_kept(db, op->id);
 #ifdef RECORD_CHECKS
-	(void)db_exec(db, queries_operator(false));
+	(void)db_exec(db, queries_checks_operator(false));
 #endif
 	return rc;
 }
