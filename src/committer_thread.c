@@ -173,10 +173,17 @@ end(struct committer *c, enum rc rc)
 static enum rc
 harden(struct committer *c, const struct op *op)
 {
+	enum rc rc;
+
 	for (; op != NULL; op = op->next)
 		if (store_op_hardens(op))
-			return db_harden(c->db);
-	return RC_OK;
+			break;
+	if (op == NULL)
+		return RC_OK;
+	FAULT(HARDEN_BEFORE);
+	rc = db_harden(c->db);
+	FAULT(HARDEN_AFTER);
+	return rc;
 }
 
 /* They are committed; hardened says whether that was enough where it had to be

@@ -24,6 +24,10 @@ LATER_LOST = LATER + [('accepted_lost', 1)]
 # runs on, what makes it durable in between.
 SEALED = [('answered', 2), ('answered', 3), ('answered_early', 3),
           ('answered_swept', 2)]
+# What a handler committed is made durable: its answer; and each of its effects
+# when it is taken up.
+HARDENED = [('answered', 1), ('answered_early', 1), ('answered_swept', 1)] + \
+    [('effects', n) for n in (1, 2, 3, 5)]
 # The way of a request.  With the second passage a retry is on its way: after
 # a release, or to be answered from the store.
 WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
@@ -50,6 +54,8 @@ TABLE = {
     'COMMIT_OP': OPERATION,
     'COMMIT_READY': WRITE,
     'COMMIT_DONE': WRITE,
+    'HARDEN_BEFORE': HARDENED,
+    'HARDEN_AFTER': HARDENED,
     'COMMIT_TOLD': OPERATION,
     'CHECKPOINT_BEFORE': [('large', 1)],
     'CHECKPOINT_AFTER': [('large', 1)],

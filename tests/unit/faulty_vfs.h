@@ -1,6 +1,7 @@
 /*
  * A file system for SQLite whose write-ahead logs fail on demand: the sync, or
- * any write past a size; and the sync of databases.  Becomes the default one; included by tests only.
+ * any write past a size; and the sync of databases.  Becomes the default one;
+ * included by tests only.
  */
 #ifndef FAULTY_VFS_H
 #define FAULTY_VFS_H

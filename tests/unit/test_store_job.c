@@ -151,7 +151,7 @@ doctor_finds_nothing(void)
 			fail_msg("%s: %s", f[i].name, f[i].text);
 }
 
-/* --- accepting ------------------------------------------------------------- */
+/* --- accepting ----------------------------------------------------------- */
 
 static void
 what_is_accepted_is_kept_and_waits(void **state)
@@ -378,7 +378,7 @@ nobody_has_that_resource(void **state)
 	}
 }
 
-/* --- the queue ------------------------------------------------------------- */
+/* --- the queue ----------------------------------------------------------- */
 
 static void
 a_job_is_started_once_and_ends_as_any_key(void **state)
@@ -530,7 +530,7 @@ found_not_executed_a_job_is_run_again(void **state)
 	assert_int_equal(start_job().attempt, 2);
 }
 
-/* --- age ------------------------------------------------------------------- */
+/* --- age ----------------------------------------------------------------- */
 
 static struct store_settlement *
 abandonment(int64_t id)
@@ -664,7 +664,7 @@ an_operator_may_forget_what_waits(void **state)
 	assert_int_equal(store_forget(store, start_job().id), RC_LOST);
 }
 
-/* --- for who watches it ---------------------------------------------------- */
+/* --- for who watches it -------------------------------------------------- */
 
 static void
 what_waits_is_counted_once(void **state)
@@ -703,7 +703,7 @@ doctor_misses_the_request_of_what_waits(void **state)
 	assert_non_null(strstr(f[i].text, "1 "));
 }
 
-/* --- waiting for work ------------------------------------------------------- */
+/* --- waiting for work ---------------------------------------------------- */
 
 static bool
 news(uint64_t *generation)
@@ -782,7 +782,7 @@ all_who_wait_are_woken(void **state)
 	}
 }
 
-/* --- several at once --------------------------------------------------------- */
+/* --- several at once ----------------------------------------------------- */
 
 #define JOBS    60
 #define WORKERS 4
@@ -884,7 +884,7 @@ of_several_processes_one_starts_each_job(void **state)
 	close(go[0]);
 }
 
-/* --- workers that are lost --------------------------------------------------- */
+/* --- workers that are lost ----------------------------------------------- */
 
 /* A process that accepts k and takes it up, after so many attempts that were
  * lost before, and is killed. */
@@ -997,7 +997,7 @@ the_queue_outlives_the_process(void **state)
 	assert_int_equal(start_job().attempt, 1);
 }
 
-/* --- trouble ----------------------------------------------------------------- */
+/* --- trouble ------------------------------------------------------------- */
 
 static int
 setup_synced(void **state)

@@ -89,7 +89,7 @@ reap(void)
 	return n;
 }
 
-/* --- it wins -------------------------------------------------------------- */
+/* --- it wins ------------------------------------------------------------- */
 
 static void
 whatever_end_the_run_had_its_own_answer_stands(void **state)
@@ -164,7 +164,7 @@ an_answer_in_the_last_moment_counts(void **state)
 	assert_true(own_answer_is_given(lease.id));
 }
 
-/* --- before it is sealed -------------------------------------------------- */
+/* --- before it is sealed ------------------------------------------------- */
 
 static void
 unsealed_a_key_is_answered_from_and_does_not_age(void **state)
@@ -282,7 +282,7 @@ the_longest_head_comes_back(void **state)
 	}
 }
 
-/* --- a process that is gone ------------------------------------------------ */
+/* --- a process that is gone ---------------------------------------------- */
 
 struct lost {
 	struct store_lease lease;
@@ -407,7 +407,7 @@ doctor_counts_what_a_dead_process_did_not_seal(void **state)
 	assert_non_null(strstr(f[i].text, "1 held"));
 }
 
-/* --- a lease that is no more ----------------------------------------------- */
+/* --- a lease that is no more --------------------------------------------- */
 
 static const struct store_tries operator_ = { 1, -1 };
 
@@ -588,7 +588,7 @@ swept_an_attempt_can_say_nothing_more(void **state)
 		}
 }
 
-/* --- durable before it is told ---------------------------------------------- */
+/* --- durable before it is told ------------------------------------------- */
 
 /* What a handler commits without a sync, and perhaps moves into the database
  * without one. */

@@ -484,7 +484,7 @@ topics_come_and_go(void **state)
 	sqlite3_close(db);
 }
 
-/* --- plans and numbers ---------------------------------------------------- */
+/* --- plans and numbers --------------------------------------------------- */
 
 /*
  * The triggers find the row by its number, whatever else there is: no program
