@@ -304,9 +304,11 @@ enum rc
 store_status(struct store *, const char *resource, struct store_status *);
 
 /*
- * Waits until this process has accepted, settled or released something since
- * *generation was read (0 at first), or store_wake(), or until_mono.  False:
- * time is up.  What other processes do is not noticed.
+ * Waits until this process has made work since *generation was read (0 at
+ * first): accepted a key or queued one again, ended an attempt whose handler
+ * may have put effects into the outbox, freed or moved effects, or changed
+ * topics; or until store_wake(), or until_mono.  False: time is up.  What
+ * other processes do is not noticed.
  */
 bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
 

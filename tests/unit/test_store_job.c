@@ -720,6 +720,7 @@ no_news(uint64_t *generation)
 static void
 who_waits_for_work_hears_of_it(void **state)
 {
+	struct store_sharer sharer = { .pid = getpid(), .path = "/p" };
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket;
 	struct store_lease lease;
@@ -740,6 +741,12 @@ who_waits_for_work_hears_of_it(void **state)
 	release_job(&lease, 0);
 	assert_true(news(&generation));
 	lease = start_job();
+	settle(&lease, RECORD_COMPLETED);
+	assert_true(no_news(&generation)); /* there is nothing left to do */
+	/* unless a handler may have said something */
+	lease = reserve("said");
+	store_share_begin(store, &sharer);
+	store_share_end(store, &sharer);
 	settle(&lease, RECORD_COMPLETED);
 	assert_true(news(&generation));
 	store_wake(store);
