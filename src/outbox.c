@@ -222,6 +222,9 @@ give_back(struct outbox *box, struct store_effect *effect)
 		if (rc == RC_OK || rc == RC_LOST || rc == RC_CLOSED ||
 		    atomic_load(box->stop))
 			return;
+		log_event(LOG_ERROR, "effect-not-begun", NULL,
+		    LOG_S("effect_key", effect->effect_key),
+		    LOG_S("why", rc_text(rc)));
 		(void)store_wait_work(
 		    box->store, &box->generation, clock_mono() + RECORD_PAUSE);
 	}
@@ -246,7 +249,8 @@ outbox_take(
 		note(box, NULL, effect);
 		return RC_OK;
 	}
-	if (rc != RC_LOST)
+	/* Locked, or a log that is too long: nothing was written. */
+	if (rc != RC_LOST && rc != RC_BUSY && rc != RC_LIMIT && rc != RC_CLOSED)
 		give_back(box, effect);
 	store_effect_free(effect);
 	return rc == RC_LOST ? RC_NOTFOUND : rc;
