@@ -623,6 +623,26 @@ an_own_answer_is_synced_in_the_log_and_in_the_database(void **state)
 	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
 }
 
+/* It may have died after it had sealed an answer, before that was synced. */
+static void
+who_opens_it_syncs_what_a_predecessor_left(void **state)
+{
+	struct store_options o = options();
+	char err[256];
+	int base;
+
+	(void)state;
+	store_close(store);
+	base = atomic_load(&faulty_base_syncs_seen);
+	o.durability = CONF_DURABILITY_FULL;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
+	store_close(store);
+	atomic_store(&faulty_base_syncs, -1);
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_IO);
+	assert_null(store);
+}
+
 static void
 hardening_syncs_both_or_fails(void **state)
 {
@@ -763,6 +783,7 @@ main(void)
 		TEST(superseded_an_attempt_can_say_nothing_more),
 		FORKING(swept_an_attempt_can_say_nothing_more),
 		SYNCED(an_own_answer_is_synced_in_the_log_and_in_the_database),
+		SYNCED(who_opens_it_syncs_what_a_predecessor_left),
 		SYNCED(hardening_syncs_both_or_fails),
 		TEST(where_commits_are_not_synced_hardening_syncs_nothing),
 		SYNCED(a_disk_that_fails_then_delays_an_own_answer),
