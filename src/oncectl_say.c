@@ -16,19 +16,25 @@
 #include "say.h"
 #include "oncectl.h"
 
-/* Opens the database and gets the token; -1, or the exit status. */
+/* The token, before anything is read; NULL: there is none. */
+static const char *
+find_token(const struct oncectl *ctl)
+{
+	const char *token = getenv("ONCE_TOKEN");
+
+	if (token == NULL)
+		warnx("%s: ONCE_TOKEN is not set: this is for handlers",
+		    ctl->command);
+	return token;
+}
+
+/* Opens the database; -1, or the exit status. */
 static int
-begin(const struct oncectl *ctl, struct say **say, const char **token)
+begin(const struct oncectl *ctl, struct say **say)
 {
 	char why[512];
 	enum rc rc;
 
-	*token = getenv("ONCE_TOKEN");
-	if (*token == NULL) {
-		warnx("%s: ONCE_TOKEN is not set: this is for handlers",
-		    ctl->command);
-		return ONCECTL_USAGE;
-	}
 	rc = say_open(say, ctl->database, ctl->wait, why, sizeof(why));
 	if (rc == RC_OK)
 		return -1;
@@ -129,8 +135,9 @@ oncectl_checkpoint(struct oncectl *ctl)
 		warnx("checkpoint: which recovery point?");
 		return ONCECTL_USAGE;
 	}
-	if (effects_read(&effects, ctl) &&
-	    (status = begin(ctl, &say, &token)) == -1)
+	if ((token = find_token(ctl)) == NULL)
+		return ONCECTL_USAGE;
+	if (effects_read(&effects, ctl) && (status = begin(ctl, &say)) == -1)
 		status = end(ctl, say,
 		    say_checkpoint(
 			say, token, ctl->arg[0], effects.effect, effects.n));
@@ -150,8 +157,10 @@ oncectl_emit(struct oncectl *ctl)
 		warnx("emit: which topic?");
 		return ONCECTL_USAGE;
 	}
+	if ((token = find_token(ctl)) == NULL)
+		return ONCECTL_USAGE;
 	if (effects_add(&effects, ctl, ctl->arg[0], NULL) &&
-	    (status = begin(ctl, &say, &token)) == -1)
+	    (status = begin(ctl, &say)) == -1)
 		status = end(ctl, say, say_emit(say, token, effects.effect));
 	effects_free(&effects);
 	return status;
@@ -183,15 +192,17 @@ oncectl_respond(struct oncectl *ctl)
 	struct response r;
 	struct cgihead head;
 	struct say *say;
-	const char *token;
+	const char *token = find_token(ctl);
 
+	if (token == NULL)
+		return ONCECTL_USAGE;
 	response_init(&r);
 	if (!effects_read(&effects, ctl) ||
 	    !oncectl_answer_read(
 		&in, ctl->spool_dir, SAY_MAX + 1 + LIMIT_HEAD) ||
 	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
 		goto out;
-	if ((status = begin(ctl, &say, &token)) == -1)
+	if ((status = begin(ctl, &say)) == -1)
 		status = end(ctl, say,
 		    say_respond(say, token, r.status, r.fields.data, r.body,
 			r.body_len, effects.effect, effects.n));

@@ -371,6 +371,11 @@ def test_wrong_usage(t):
     for args in ALL:
         error = say(t, running.once, None, *args, status=2)
         assert 'ONCE_TOKEN is not set' in error, error
+        # Whatever its input is.
+        run = t.run([base.ONCECTL, '-d', running.once.database] + list(args) +
+                    ['--emit', 'mail=/nowhere'][:2 * (args[0] != 'emit')],
+                    input=b'')
+        eq(run.returncode, 2, run.stderr)
         env = dict(os.environ, ONCE_TOKEN=running.token)
         run = t.run([base.ONCECTL] + list(args), input=ANSWER, env=env)
         eq(run.returncode, 2)
