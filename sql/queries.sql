@@ -102,9 +102,11 @@ DELETE FROM once_request WHERE key_id = ?1
 
 -- Accepting, and the queue -------------------------------------------------
 
--- Whether more wait than that.
+-- Whether more wait than that.  What is put off until later, because it was
+-- lost or could not be started, does not: it could be put off for ever.
 -- name: queue_beyond
-SELECT 1 FROM once_key WHERE queued_at >= 0 LIMIT 1 OFFSET ?1;
+SELECT 1 FROM once_key WHERE queued_at >= 0 AND queued_at <= ?2
+LIMIT 1 OFFSET ?1;
 
 -- name: accept_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
@@ -152,6 +154,9 @@ INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
 
 -- name: topic_drop
 DELETE FROM once_topic WHERE name = ?1;
+
+-- name: topic_clear
+DELETE FROM once_topic;
 
 -- Settling ----------------------------------------------------------------
 

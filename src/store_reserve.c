@@ -342,7 +342,7 @@ accept_again(struct op_accept *op, struct db *db, int64_t now)
 }
 
 static enum rc
-queue_is_full(struct db *db, unsigned max, bool *full)
+queue_is_full(struct db *db, unsigned max, int64_t now, bool *full)
 {
 	struct db_stmt *s;
 	enum rc rc;
@@ -352,6 +352,7 @@ queue_is_full(struct db *db, unsigned max, bool *full)
 		return RC_OK;
 	s = db_stmt(db, QUERY_QUEUE_BEYOND);
 	db_bind_int(s, 1, max - 1);
+	db_bind_int(s, 2, now);
 	rc = db_step_row(s);
 	*full = rc == RC_OK;
 	db_reset(s);
@@ -376,7 +377,7 @@ store_ops_accept(struct op_accept *op, struct db *db, int64_t now)
 	if (found->queued && !is_new(found, now)) /* it waits already */
 		memcpy(ticket->resource, found->resource,
 		    sizeof(ticket->resource));
-	else if ((rc = queue_is_full(db, op->max_queue, &ticket->full)) !=
+	else if ((rc = queue_is_full(db, op->max_queue, now, &ticket->full)) !=
 		RC_OK ||
 	    ticket->full)
 		ticket->resource[0] = '\0';

@@ -406,6 +406,18 @@ def test_full_queue_accepts_nothing_more(t):
     eq(len(t.ledger()), 4)
 
 
+def test_what_cannot_be_started_does_not_fill_the_queue(t):
+    once = start(t, 'status 201', server={'async_queue': '2'},
+                 routes={'/gone': {'handler': t.path('missing')}})
+    for key in ('a', 'b', 'c'):
+        accepted(once.post(key, path='/gone'))
+        wait_until(lambda: once.row(key)['attempt'] >= 2, 'it is put off')
+    wait_until(lambda: all(r['attempt'] >= 3 for r in once.ls()),
+               'all are put off for two seconds')
+    place = accepted(once.post('good'))
+    wait_status(once, place, 'completed')
+
+
 def test_as_many_run_at_once_as_there_are_async_workers(t):
     gate = t.gate()
     once = start(t, 'gate gate; status 201', server={'async_workers': '3'})
