@@ -208,3 +208,20 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 	*alive = lock.l_type != F_UNLCK;
 	return RC_OK;
 }
+
+bool
+liveness_is_alone(const struct liveness *l)
+{
+	struct flock lock;
+
+	if (!same_file(l))
+		return false;
+	memset(&lock, 0, sizeof(lock));
+	lock.l_type = F_WRLCK;
+	lock.l_whence = SEEK_SET; /* and to the end */
+	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1) {
+		(void)failed(l->file, "test");
+		return false;
+	}
+	return lock.l_type == F_UNLCK;
+}

@@ -47,4 +47,8 @@ int64_t liveness_self(const struct liveness *);
  */
 enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
 
+/* Whether nobody else lives: no other process, and nothing that an attempt has
+ * started.  False if it cannot be told. */
+bool liveness_is_alone(const struct liveness *);
+
 #endif

@@ -119,6 +119,8 @@ outbox_topics(
 		drop = names_of(old, new, &ndrop);
 	if (add == NULL || (old != NULL && drop == NULL))
 		rc = RC_NOMEM;
+	else if (old == NULL)
+		rc = store_topics_first(store, add, nadd);
 	else if (nadd + ndrop > 0)
 		rc = store_topics(store, add, nadd, drop, ndrop);
 	free(add);

@@ -22,7 +22,8 @@
 
 /*
  * Handlers may name the topics that the configuration has a section for, and
- * no longer those that only the one before it had (old may be NULL).
+ * no longer those that only the one before it had.  old is NULL at the start:
+ * then no longer any others, unless another process uses the store.
  */
 enum rc
 outbox_topics(struct store *, const struct conf *old, const struct conf *new);

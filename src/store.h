@@ -319,6 +319,10 @@ void store_wake(struct store *);
 enum rc store_topics(struct store *, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop);
 
+/* The same for a process that starts: if no other uses the store, nobody is
+ * left who would deliver any others. */
+enum rc store_topics_first(struct store *, char *const *add, size_t nadd);
+
 /* --- handlers that share the database ------------------------------------ */
 
 /* The database's absolute file name. */

@@ -149,6 +149,24 @@ store_topics(struct store *store, char *const *add, size_t nadd,
 	return rc;
 }
 
+enum rc
+store_topics_first(struct store *store, char *const *add, size_t nadd)
+{
+	struct liveness *liveness;
+	struct op op;
+	enum rc rc;
+
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	store_op_init(&op, OP_TOPICS);
+	op.topics.add = add;
+	op.topics.nadd = nadd;
+	op.topics.liveness = liveness;
+	rc = committer_do(store->committer, &op);
+	store_op_release(&op);
+	return rc;
+}
+
 /* --- the status resource -------------------------------------------------- */
 
 void

@@ -118,6 +118,7 @@ struct op_forget {
 struct op_topics {
 	char *const *add, *const *drop;
 	size_t nadd, ndrop;
+	const struct liveness *liveness; /* if alone, all others go */
 };
 
 enum op_effect_verb {

@@ -330,6 +330,9 @@ store_ops_topics(const struct op_topics *op, struct db *db)
 	enum rc rc = RC_OK;
 	size_t i;
 
+	/* Who starts meanwhile has his lock already, or adds his own later. */
+	if (op->liveness != NULL && liveness_is_alone(op->liveness))
+		rc = db_step_done(db_stmt(db, QUERY_TOPIC_CLEAR));
 	for (i = 0; i < op->ndrop && rc == RC_OK; i++)
 		rc = change_topic(db, QUERY_TOPIC_DROP, op->drop[i]);
 	for (i = 0; i < op->nadd && rc == RC_OK; i++)

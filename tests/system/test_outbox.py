@@ -542,6 +542,27 @@ def test_effects_without_a_section_stay_over_a_restart(t):
     eq(effect(once)['state'], 'pending')
 
 
+def test_topics_of_a_former_configuration_are_none_after_a_restart(t):
+    mail = section('mail', t.sh(RECEIPT))
+    sms = section('sms', '/bin/true')
+    once = start(t, mail)
+    emit(once, 'mail x')
+    other = start(t, sms, name='other', database=once.database)
+    once.stop()
+    once.conf = sms
+    once.write_conf()
+    once.start()
+    # While another process lives, the topic may be its own.
+    eq(once.post('shared', body='mail y').status, 201)
+    other.stop()
+    once.stop()
+    once.start()
+    refused = once.post('no', body='mail z')
+    eq(refused.status, 400)
+    assert b'no effect of that name' in refused.body, str(refused)
+    eq(once.post('yes', body='sms z').status, 201)
+
+
 # --- operators ----------------------------------------------------------------
 
 def test_dead_letter_is_retried_by_an_operator(t):

@@ -77,6 +77,29 @@ two_of_one_process_see_each_other(void **state)
 	liveness_close(NULL);
 }
 
+static void
+who_is_alone_knows_it(void **state)
+{
+	struct liveness *a, *b;
+	int64_t name;
+	int fd;
+
+	(void)state;
+	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
+	assert_true(liveness_is_alone(a));
+	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_false(liveness_is_alone(a));
+	liveness_close(b);
+	assert_true(liveness_is_alone(a));
+	assert_int_equal(liveness_attempt(a, &fd, &name), RC_OK);
+	assert_false(liveness_is_alone(a));
+	close(fd);
+	assert_true(liveness_is_alone(a));
+	unlink(lock);
+	assert_false(liveness_is_alone(a));
+	liveness_close(a);
+}
+
 /* A child that owns leases; its name comes through the pipe. */
 static pid_t
 child(int64_t *name)
@@ -235,6 +258,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_of_one_process_see_each_other),
+		cmocka_unit_test(who_is_alone_knows_it),
 		cmocka_unit_test(a_killed_process_is_dead_at_once),
 		cmocka_unit_test(nobody_has_a_name_that_is_none),
 		cmocka_unit_test(a_lock_file_that_was_removed_tells_nothing),
