@@ -410,7 +410,7 @@ record(struct outbox *box, struct try *try)
 }
 
 static void
-log_try(const struct try *try)
+log_try(const struct try *try, const struct store_effect *e)
 {
 	static const struct {
 		enum log_level level;
@@ -421,7 +421,6 @@ log_try(const struct try *try)
 		    METRICS_OUTBOX_DELIVERED },
 		[STORE_EFFECT_DEAD_LETTER] = { LOG_ERROR, METRICS_OUTBOX_DEAD },
 	};
-	const struct store_effect *e = try->effect;
 
 	metrics_count(kinds[try->end.state].metric);
 	log_event(kinds[try->end.state].level, "effect", try->instance,
@@ -451,7 +450,7 @@ outbox_try(
 	FAULT(EFFECT_RAN);
 	record(box, &try);
 	FAULT(EFFECT_RECORDED);
-	log_try(&try);
+	log_try(&try, effect);
 	note(box, effect, NULL);
 	store_effect_free(effect);
 }
