@@ -169,7 +169,11 @@ end(struct committer *c, enum rc rc)
 	return rc;
 }
 
-/* After COMMIT, where what it told of was not ours alone. */
+/*
+ * Before COMMIT, where what it tells of is not ours alone: whoever sees that
+ * it is sealed takes it to be durable, and a try of an effect that is begun
+ * without being durable would be nobody's.
+ */
 static enum rc
 harden(struct committer *c, const struct op *op)
 {
@@ -184,28 +188,6 @@ harden(struct committer *c, const struct op *op)
 	rc = db_harden(c->db);
 	FAULT(HARDEN_AFTER);
 	return rc;
-}
-
-/* They are committed; hardened says whether that was enough where it had to be
- * more.  A settlement is then as good as done, but nobody is told. */
-static void
-conclude(struct committer *c, struct committer_list *group, enum rc hardened)
-{
-	struct committer_list done;
-	struct op *op;
-
-	committer_list_init(&done);
-	while ((op = committer_list_take(group)) != NULL) {
-		if (hardened == RC_OK || !store_op_hardens(op)) {
-			committer_list_add(&done, op);
-			continue;
-		}
-		if (op->kind == OP_SETTLE)
-			op->settle.sealed = true;
-		fail(c, op, hardened);
-	}
-	if (done.first != NULL)
-		tell(c, &done);
 }
 
 /* Waits for the lock until then, or for a slice. */
@@ -255,13 +237,17 @@ run_singly(struct committer *c, struct committer_list *group)
 	committer_list_init(&failed);
 	while ((op = committer_list_take(group)) != NULL) {
 		rc = begin_until(c, until);
-		if (rc == RC_OK)
-			rc = end(c, run_one(c, op));
 		if (rc == RC_OK) {
-			metrics_observe(METRICS_COMMIT_BATCH, 1);
 			committer_list_init(&one);
 			committer_list_add(&one, op);
-			conclude(c, &one, harden(c, op));
+			rc = run_one(c, op);
+			if (rc == RC_OK)
+				rc = harden(c, one.first);
+			rc = end(c, rc);
+		}
+		if (rc == RC_OK) {
+			metrics_observe(METRICS_COMMIT_BATCH, 1);
+			tell(c, &one);
 		} else {
 			op->rc = rc;
 			committer_list_add(&failed, op);
@@ -284,10 +270,12 @@ run_group(struct committer *c, struct committer_list *group)
 
 	for (op = group->first; op != NULL && rc == RC_OK; op = op->next, n++)
 		rc = run_one(c, op);
+	if (rc == RC_OK)
+		rc = harden(c, group->first);
 	rc = end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, n);
-		conclude(c, group, harden(c, group->first));
+		tell(c, group);
 		return;
 	}
 	if (group->first->next != NULL)

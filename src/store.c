@@ -129,7 +129,7 @@ start(struct store *store, const struct store_options *o)
 		return rc;
 	if ((rc = set_clock(store)) != RC_OK)
 		return rc;
-	/* A predecessor may have died between the two of store_harden(). */
+	/* Of what a handler moved into it, and a predecessor did not see. */
 	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
 		return rc;
 	/* Who may create it is going to hold leases: better told now. */

@@ -87,7 +87,6 @@ struct op_start {
 struct op_settle {
 	struct store_settlement settlement;
 	int64_t expires_at;
-	bool sealed; /* that is committed, and not yet durable */
 };
 
 struct op_sweep {

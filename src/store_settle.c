@@ -228,14 +228,9 @@ settle(struct op_settle *op, struct db *db, int64_t now)
 enum rc
 store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
 {
-	static const struct op_clock touch = { .touch = true };
 	struct store_settlement *w = &op->settlement;
 	enum rc rc;
 
-	/* Sealed before, but what the attempt had committed may not be
-	 * durable yet. */
-	if (op->sealed)
-		return store_ops_clock(&touch, db, now);
 	w->answered = false;
 	rc = settle(op, db, now);
 	if (rc != RC_LOST || w->token[0] == '\0')

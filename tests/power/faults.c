@@ -86,8 +86,17 @@ static const struct row {
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
+/* Each row strikes in each of these. */
+static const struct {
+	const struct life_step *steps;
+	const size_t *n;
+} lives[] = { { life_short, &life_nshort },
+	{ life_said_short, &life_nsaid_short } };
+#define LIVES (sizeof(lives) / sizeof(lives[0]))
+
 struct trial {
 	const struct row *row;
+	size_t which; /* of lives */
 	unsigned nth; /* 0: nothing fails */
 	struct life life;
 	char text[128];
@@ -204,6 +213,27 @@ kill_it(struct trial *t, const char *step)
 	disk_trace_free(trace);
 }
 
+/* It struck in that step, which ended so. */
+static enum rc
+struck(struct trial *t, const struct life_step *s, enum rc rc, const char *step)
+{
+	size_t i;
+
+	t->seen = true;
+	if (!t->row->lasting)
+		for (i = 0; i < t->life.nkeys; i++)
+			t->life.key[i].ghost = 0;
+	kill_it(t, step);
+	if (!t->row->lasting)
+		return rc;
+	if (rc != RC_OK && rc != RC_PENDING) {
+		rc = life_step(&t->life, s);
+		kill_it(t, step);
+	}
+	vfs_repair();
+	return rc;
+}
+
 /* A settlement that was left behind is made by the store alone. */
 static bool
 settle_by_itself(struct trial *t, const struct life_step *s)
@@ -226,6 +256,8 @@ settle_by_itself(struct trial *t, const struct life_step *s)
 			*l = look;
 			return true;
 		}
+		if (vfs_struck() && !t->seen)
+			(void)struck(t, s, RC_OK, s->key);
 	} while (store_wait(l->store, &generation, until));
 	bad(t, s->key, "repaired", look.wrong);
 	return false;
@@ -240,34 +272,17 @@ go_on(struct trial *t, const struct life_step *s, enum rc rc, const char *step)
 	while (rc != RC_OK && rc != RC_PENDING && t->life.wrong[0] == '\0' &&
 	    clock_mono() < until) {
 		rc = life_step(&t->life, s);
+		/* the log was too long before */
+		if (vfs_struck() && !t->seen)
+			rc = struck(t, s, rc, step);
 		usleep(1000);
 	}
 	if (rc == RC_PENDING)
 		return settle_by_itself(t, s);
 	if (rc != RC_OK)
-		bad(t, step, "repaired", rc_text(rc));
+		bad(t, step, "repaired",
+		    t->life.wrong[0] != '\0' ? t->life.wrong : rc_text(rc));
 	return rc == RC_OK;
-}
-
-/* It struck in that step, which ended so. */
-static enum rc
-struck(struct trial *t, const struct life_step *s, enum rc rc, const char *step)
-{
-	size_t i;
-
-	t->seen = true;
-	if (!t->row->lasting)
-		for (i = 0; i < t->life.nkeys; i++)
-			t->life.key[i].ghost = 0;
-	kill_it(t, step);
-	if (!t->row->lasting)
-		return rc;
-	if (rc != RC_OK && rc != RC_PENDING) {
-		rc = life_step(&t->life, s);
-		kill_it(t, step);
-	}
-	vfs_repair();
-	return rc;
 }
 
 static bool
@@ -290,8 +305,8 @@ live(struct trial *t)
 	if (t->nth > 0)
 		vfs_break(&(struct vfs_fault){ t->row->call, t->nth,
 		    t->row->code, t->row->partly, t->row->lasting });
-	for (i = 0; i < life_nshort && t->ok; i++) {
-		s = &life_short[i];
+	for (i = 0; i < *lives[t->which].n && t->ok; i++) {
+		s = &lives[t->which].steps[i];
 		(void)life_step_text(s, step, sizeof(step));
 		rc = life_step(l, s);
 		if (!t->seen && t->nth > 0 && vfs_struck())
@@ -320,24 +335,25 @@ live(struct trial *t)
 
 /* --- rows --------------------------------------------------------------- */
 
-/* One row, in a process of its own; false if a trial of it failed. */
 static bool
-try_row(const struct row *row)
+try_life(const struct row *row, size_t which)
 {
 	unsigned i, n, calls, want, struck_in = 0, wrong = 0;
 	struct trial t;
 
 	memset(&t, 0, sizeof(t));
 	t.row = row;
+	t.which = which;
 	if (!live(&t))
 		return false;
 	calls = vfs_calls(row->call);
 	want = row->lasting && row->call != VFS_MEMORY ? LASTING : ONCE;
-	want /= SLOWER;
+	want /= SLOWER * LIVES;
 	n = everything || calls < want ? calls : want;
 	for (i = 0; i < n && wrong < SHOWN; i++) {
 		memset(&t, 0, sizeof(t));
 		t.row = row;
+		t.which = which;
 		/* spread; the first is always one of them */
 		t.nth = 1 + (unsigned)((uint64_t)i * calls / n);
 		if (!live(&t))
@@ -347,6 +363,18 @@ try_row(const struct row *row)
 	}
 	printf("# %s: %u of %u calls failed\n", row->text, struck_in, calls);
 	return wrong == 0 && struck_in > 0;
+}
+
+/* One row, in a process of its own; false if a trial of it failed. */
+static bool
+try_row(const struct row *row)
+{
+	bool ok = true;
+	size_t i;
+
+	for (i = 0; i < LIVES; i++)
+		ok = try_life(row, i) && ok;
+	return ok;
 }
 
 static bool
@@ -361,6 +389,10 @@ try_short_calls(void)
 	t.row = &none;
 	vfs_set_short(true);
 	ok = live(&t);
+	memset(&t, 0, sizeof(t));
+	t.row = &none;
+	t.which = 1;
+	ok = live(&t) && ok;
 	vfs_set_short(false);
 	return ok;
 }

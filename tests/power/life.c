@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 
 #include "clock.h"
-#include "life.h"
+#include "life_impl.h"
 #include "migrate.h"
 #include "vfs.h"
 
@@ -126,8 +126,8 @@ const struct life_step life_upgrade[] = {
 };
 const size_t life_nupgrade = COUNT(life_upgrade);
 
-static void __attribute__((format(printf, 2, 3)))
-wrong(struct life *l, const char *fmt, ...)
+void
+life_wrong(struct life *l, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -169,6 +169,18 @@ life_step_text(const struct life_step *s, char *text, size_t size)
 		[LIFE_FORGET] = "forget",
 		[LIFE_CHECKPOINT] = "checkpoint",
 		[LIFE_TRUNCATE] = "truncate",
+		[LIFE_SAY] = "say",
+		[LIFE_SEAL] = "seal",
+		[LIFE_HARDEN] = "harden",
+		[LIFE_TOPIC] = "name a topic",
+		[LIFE_ACCEPT] = "accept",
+		[LIFE_START] = "start",
+		[LIFE_REQUEUE] = "requeue",
+		[LIFE_ABANDON] = "abandon",
+		[LIFE_TRY] = "try an effect of",
+		[LIFE_DELIVERED] = "delivered",
+		[LIFE_FAILED] = "failed",
+		[LIFE_UNDELIVERED] = "undelivered",
 	};
 
 	snprintf(text, size, "%s%s%s", names[s->verb],
@@ -193,14 +205,15 @@ key_of(struct life *l, const char *name)
 	return k;
 }
 
-/* A commit after a failed one leaves nothing of that. */
-static void
-committed(struct life *l)
+void
+life_committed(struct life *l)
 {
-	size_t i;
+	struct life_key *k;
 
-	for (i = 0; i < l->nkeys; i++)
-		l->key[i].ghost = 0;
+	for (k = l->key; k < l->key + l->nkeys; k++) {
+		k->ghost = k->said_ghost = 0;
+		k->soft = k->deed_ghosts = 0;
+	}
 }
 
 /* --- the store ---------------------------------------------------------- */
@@ -243,6 +256,7 @@ life_crashed(struct life *l)
 	for (i = 0; i < l->nkeys; i++) {
 		l->key[i].leased = false;
 		l->key[i].dead = true;
+		l->key[i].trying = false;
 	}
 }
 
@@ -250,8 +264,8 @@ life_crashed(struct life *l)
 static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
 static const char request_body[3000] = "a body of 3000 bytes";
 
-static struct store_reservation
-reservation(const struct life_key *k)
+struct store_reservation
+life_reservation(const struct life_key *k)
 {
 	struct store_reservation r;
 
@@ -266,8 +280,8 @@ reservation(const struct life_key *k)
 	r.on_crash = CONF_CRASH_UNKNOWN;
 	r.on_expired = k->marker ? CONF_EXPIRED_GONE : CONF_EXPIRED_RUN;
 	r.expired_retention = k->marker ? HOUR : 0;
-	if (k->asked) {
-		r.reconcile_delay = 1;
+	if (k->asked || k->accepted) {
+		r.reconcile_delay = k->asked ? 1 : 0;
 		r.environment = environment;
 		r.environment_len = sizeof(environment);
 		r.body = request_body;
@@ -280,7 +294,7 @@ static enum rc
 reserve(struct life *l, const struct life_key *k, struct store_lease *lease,
     enum decision *decision)
 {
-	struct store_reservation r = reservation(k);
+	struct store_reservation r = life_reservation(k);
 	struct record found;
 	enum rc rc;
 
@@ -294,7 +308,7 @@ reserve(struct life *l, const struct life_key *k, struct store_lease *lease,
 static enum rc
 find(struct life *l, const struct life_key *k, struct record *found)
 {
-	struct store_reservation r = reservation(k);
+	struct store_reservation r = life_reservation(k);
 	enum rc rc;
 
 	vfs_within(true);
@@ -303,8 +317,8 @@ find(struct life *l, const struct life_key *k, struct record *found)
 	return rc;
 }
 
-static unsigned char
-byte_at(const struct life_key *k, size_t i)
+unsigned char
+life_byte(const struct life_key *k, size_t i)
 {
 	return (unsigned char)(i * 31 + i / 251 +
 	    (unsigned char)k->name[strlen(k->name) - 1]);
@@ -321,7 +335,7 @@ give_body(struct store_settlement *s, const struct life_key *k, size_t size)
 	if (data == NULL || s->body == NULL)
 		abort();
 	for (i = 0; i < size; i++)
-		data[i] = byte_at(k, i);
+		data[i] = life_byte(k, i);
 	if (spool_write(s->body, data, size) != RC_OK)
 		abort();
 	free(data);
@@ -349,12 +363,12 @@ check_answer(struct life *l, const struct life_key *k, int64_t id)
 	    (r.status != 201 || r.body_len != k->size ||
 		r.fields.len != strlen(fields) ||
 		memcmp(r.fields.data, fields, strlen(fields)) != 0))
-		wrong(l, "%s: another answer: status %d, %zu of %zu bytes",
+		life_wrong(l, "%s: another answer: status %d, %zu of %zu bytes",
 		    k->name, r.status, r.body_len, k->size);
 	for (i = 0; rc == RC_OK && l->wrong[0] == '\0' && i < k->size; i++)
-		if (p[i] != byte_at(k, i))
-			wrong(l, "%s: byte %zu of the answer differs", k->name,
-			    i);
+		if (p[i] != life_byte(k, i))
+			life_wrong(l, "%s: byte %zu of the answer differs",
+			    k->name, i);
 	response_free(&r);
 	spool_free(body);
 	return rc;
@@ -385,15 +399,15 @@ step_reserve(struct life *l, struct life_key *k)
 		return rc;
 	}
 	if (d != DECIDE_RUN) {
-		wrong(l, "reserve %s: decision %d, and nobody runs it", k->name,
-		    (int)d);
+		life_wrong(l, "reserve %s: decision %d, and nobody runs it",
+		    k->name, (int)d);
 		return RC_EXISTS;
 	}
 	if (!k->past &&
 	    (k->may &
 		(LIFE_IS(RECORD_NONE) | LIFE_IS(RECORD_FAILED_RETRYABLE))) == 0)
-		wrong(l, "reserve %s: it runs twice", k->name);
-	committed(l);
+		life_wrong(l, "reserve %s: it runs twice", k->name);
+	life_committed(l);
 	k->leased = true;
 	k->tries.attempt = lease.attempt;
 	k->tries.tries = -1;
@@ -405,8 +419,8 @@ step_reserve(struct life *l, struct life_key *k)
 }
 
 /* The lease's end, or without one what was found out. */
-static struct store_settlement *
-settlement(
+struct store_settlement *
+life_settlement(
     struct life_key *k, const struct life_step *what, enum record_state state)
 {
 	struct store_settlement *s = store_settlement_new();
@@ -442,22 +456,22 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 
 	if (k->leased != leased)
 		return RC_INVALID;
-	s = settlement(k, what, state);
+	s = life_settlement(k, what, state);
 	vfs_within(true);
 	rc = store_settle(l->store, &s, &expires_at);
 	vfs_within(false);
 	if ((s == NULL) != (rc == RC_PENDING))
-		wrong(
+		life_wrong(
 		    l, "settle %s: %s, and who owns it?", k->name, rc_text(rc));
 	store_settlement_free(s);
 	if (rc == RC_OK) {
-		committed(l);
+		life_committed(l);
 		k->may = LIFE_IS(state);
 	} else if (rc == RC_PENDING) {
 		k->before = k->may & ~LIFE_IS(state);
 		k->may |= LIFE_IS(state);
 	} else
-		wrong(l, "settle %s: %s", k->name, rc_text(rc));
+		life_wrong(l, "settle %s: %s", k->name, rc_text(rc));
 	k->leased = false;
 	k->tries.tries = -1; /* the next to settle it is an operator */
 	return rc;
@@ -477,7 +491,7 @@ step_sweep(struct life *l)
 	store_changes_free(changes, n);
 	vfs_within(false);
 	if (rc == RC_OK && n > 0)
-		committed(l);
+		life_committed(l);
 	for (k = l->key; k < l->key + l->nkeys; k++) {
 		if (!k->dead || (k->may & in_progress) == 0)
 			continue;
@@ -503,7 +517,7 @@ step_reap(struct life *l)
 	store_changes_free(changes, n);
 	vfs_within(false);
 	if (rc == RC_OK && n > 0)
-		committed(l);
+		life_committed(l);
 	for (k = l->key; k < l->key + l->nkeys; k++) {
 		if (!k->past)
 			continue;
@@ -529,14 +543,14 @@ step_claim(struct life *l, struct life_key *k)
 	if (rc != RC_OK)
 		return rc;
 	if (due.id != k->lease.id)
-		wrong(l, "%s is due, and not %s", due.key, k->name);
+		life_wrong(l, "%s is due, and not %s", due.key, k->name);
 	k->tries = due.tries;
 	store_due_free(&due);
 	vfs_within(true);
 	rc = store_claim(l->store, k->lease.id, &k->tries, true, HOUR);
 	vfs_within(false);
 	if (rc == RC_OK)
-		committed(l);
+		life_committed(l);
 	return rc;
 }
 
@@ -549,7 +563,7 @@ step_forget(struct life *l, struct life_key *k)
 	rc = store_forget(l->store, k->lease.id);
 	vfs_within(false);
 	if (rc == RC_OK) {
-		committed(l);
+		life_committed(l);
 		k->may = LIFE_IS(RECORD_NONE);
 	} else
 		k->ghost |= LIFE_IS(RECORD_NONE);
@@ -589,6 +603,8 @@ life_step(struct life *l, const struct life_step *s)
 		k->asked = s->asked;
 		k->marker = s->marker;
 	}
+	if (s->verb == LIFE_ACCEPT)
+		k->accepted = true;
 	if (s->verb == LIFE_OPEN)
 		return step_open(l);
 	if (l->store == NULL)
@@ -626,6 +642,19 @@ life_step(struct life *l, const struct life_step *s)
 		return step_checkpoint(l, SQLITE_CHECKPOINT_PASSIVE);
 	case LIFE_TRUNCATE:
 		return step_checkpoint(l, SQLITE_CHECKPOINT_TRUNCATE);
+	case LIFE_SAY:
+	case LIFE_SEAL:
+	case LIFE_HARDEN:
+	case LIFE_TOPIC:
+	case LIFE_ACCEPT:
+	case LIFE_START:
+	case LIFE_REQUEUE:
+	case LIFE_ABANDON:
+	case LIFE_TRY:
+	case LIFE_DELIVERED:
+	case LIFE_FAILED:
+	case LIFE_UNDELIVERED:
+		return life_said_step(l, k, s);
 	}
 	return RC_INVALID;
 }
@@ -643,13 +672,13 @@ check_request(struct life *l, const struct life_key *k, int64_t id)
 	rc = store_request(l->store, id, &env, &body);
 	vfs_within(false);
 	if (rc != RC_OK)
-		wrong(l, "%s: its request: %s", k->name, rc_text(rc));
+		life_wrong(l, "%s: its request: %s", k->name, rc_text(rc));
 	else if (env.len != sizeof(environment) ||
 	    memcmp(env.data, environment, env.len) != 0 || body == NULL ||
 	    spool_length(body) != sizeof(request_body) ||
 	    memcmp(spool_bytes(body, &bytes), request_body,
 		sizeof(request_body)) != 0)
-		wrong(l, "%s: another request", k->name);
+		life_wrong(l, "%s: another request", k->name);
 	buf_free(&env);
 	spool_free(body);
 }
@@ -659,30 +688,32 @@ check_request(struct life *l, const struct life_key *k, int64_t id)
 static void
 look_at(struct life *l, struct life_key *k, bool crashed)
 {
-	unsigned may = k->may | (crashed ? k->ghost : 0);
+	unsigned may = k->may | (crashed ? k->ghost | k->said_ghost : 0);
 	struct record r;
 	enum record_state state;
 	enum rc rc;
 
 	rc = find(l, k, &r);
 	if (rc != RC_OK && rc != RC_NOTFOUND) {
-		wrong(l, "%s: cannot be read: %s", k->name, rc_text(rc));
+		life_wrong(l, "%s: cannot be read: %s", k->name, rc_text(rc));
 		return;
 	}
 	state = rc == RC_OK ? r.state : RECORD_NONE;
 	if ((may & LIFE_IS(state)) == 0)
-		wrong(l, "%s is %s, and may be of the set 0x%x only", k->name,
-		    record_state_name(state), may);
+		life_wrong(l, "%s is %s, and may be of the set 0x%x only",
+		    k->name, record_state_name(state), may);
 	if (state == RECORD_COMPLETED && r.kept != k->kept)
-		wrong(
+		life_wrong(
 		    l, "%s is kept, or not, and should be otherwise", k->name);
 	if (state == RECORD_COMPLETED && r.kept) {
 		rc = check_answer(l, k, r.id);
 		if (rc != RC_OK)
-			wrong(l, "%s: no answer: %s", k->name, rc_text(rc));
+			life_wrong(
+			    l, "%s: no answer: %s", k->name, rc_text(rc));
 	}
-	if (k->asked &&
-	    (state == RECORD_IN_PROGRESS || state == RECORD_UNKNOWN))
+	if ((k->asked || k->accepted) &&
+	    (state == RECORD_IN_PROGRESS || state == RECORD_UNKNOWN ||
+		state == RECORD_PENDING))
 		check_request(l, k, r.id);
 	record_free(&r);
 }
@@ -694,6 +725,7 @@ life_look(struct life *l, bool crashed)
 
 	for (i = 0; i < l->nkeys; i++)
 		look_at(l, &l->key[i], crashed);
+	life_look_at_deeds(l, crashed);
 }
 
 static enum record_state
@@ -719,9 +751,12 @@ send_again(struct life *l, struct life_key *k)
 	enum rc rc;
 
 	if (state == RECORD_IN_PROGRESS)
-		wrong(l, "%s: a dead owner's, and still in progress", k->name);
+		life_wrong(
+		    l, "%s: a dead owner's, and still in progress", k->name);
 	if (state == RECORD_UNKNOWN || state == RECORD_DEAD_LETTER)
 		want = DECIDE_UNKNOWN;
+	else if (state == RECORD_PENDING)
+		want = DECIDE_BUSY;
 	else if (state == RECORD_EXPIRED ||
 	    (k->past && k->marker && state != RECORD_NONE))
 		want = DECIDE_GONE;
@@ -729,10 +764,10 @@ send_again(struct life *l, struct life_key *k)
 		want = k->kept ? DECIDE_REPLAY : DECIDE_NOT_KEPT;
 	rc = reserve(l, k, &lease, &d);
 	if (rc != RC_OK)
-		wrong(l, "%s: sent again: %s", k->name, rc_text(rc));
+		life_wrong(l, "%s: sent again: %s", k->name, rc_text(rc));
 	else if (d != want)
-		wrong(l, "%s is %s: sent again, decision %d, not %d", k->name,
-		    record_state_name(state), (int)d, (int)want);
+		life_wrong(l, "%s is %s: sent again, decision %d, not %d",
+		    k->name, record_state_name(state), (int)d, (int)want);
 }
 
 /* What is kept apart belongs to a key that needs it. */
@@ -748,19 +783,23 @@ look_for_orphans(struct life *l)
 		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
 		("SELECT count(*) FROM once_key WHERE recipe NOT IN "
 		 "(SELECT id FROM once_recipe)"),
+		("SELECT count(*) FROM once_payload p "
+		 "LEFT JOIN once_effect e ON e.id = p.effect_id "
+		 "WHERE e.id IS NULL OR e.state = 'delivered'"),
 	};
 	sqlite3_stmt *s;
 	sqlite3 *db = NULL;
 	size_t i;
 
 	if (sqlite3_open(l->file, &db) != SQLITE_OK)
-		wrong(l, "cannot be opened: %s", sqlite3_errmsg(db));
+		life_wrong(l, "cannot be opened: %s", sqlite3_errmsg(db));
 	for (i = 0; i < COUNT(sql) && l->wrong[0] == '\0'; i++) {
 		if (sqlite3_prepare_v2(db, sql[i], -1, &s, NULL) != SQLITE_OK ||
 		    sqlite3_step(s) != SQLITE_ROW)
-			wrong(l, "%s: %s", sql[i], sqlite3_errmsg(db));
+			life_wrong(l, "%s: %s", sql[i], sqlite3_errmsg(db));
 		else if (sqlite3_column_int(s, 0) != 0)
-			wrong(l, "%s: %d", sql[i], sqlite3_column_int(s, 0));
+			life_wrong(
+			    l, "%s: %d", sql[i], sqlite3_column_int(s, 0));
 		sqlite3_finalize(s);
 	}
 	sqlite3_close(db);
@@ -779,7 +818,7 @@ look_at_health(struct life *l)
 
 	rc = store_doctor(l->store, NULL, f, COUNT(f), &n);
 	if (rc != RC_OK) {
-		wrong(l, "doctor: %s", rc_text(rc));
+		life_wrong(l, "doctor: %s", rc_text(rc));
 		return;
 	}
 	for (i = 0; i < COUNT(must); i++) {
@@ -789,11 +828,11 @@ look_at_health(struct life *l)
 				continue;
 			there = true;
 			if (!f[j].ok)
-				wrong(
+				life_wrong(
 				    l, "doctor: %s: %s", f[j].name, f[j].text);
 		}
 		if (!there)
-			wrong(l, "doctor says nothing of %s", must[i]);
+			life_wrong(l, "doctor says nothing of %s", must[i]);
 	}
 }
 
@@ -818,12 +857,12 @@ look_at_rows(struct life *l)
 		if (rc == RC_OK)
 			record_free(&r);
 		else
-			wrong(l, "%s: its row: %s", row.key, rc_text(rc));
+			life_wrong(l, "%s: its row: %s", row.key, rc_text(rc));
 		store_row_free(&row);
 	}
 	store_list_free(c);
 	if (rc != RC_NOTFOUND)
-		wrong(l, "list: %s", rc_text(rc));
+		life_wrong(l, "list: %s", rc_text(rc));
 }
 
 void
@@ -839,14 +878,14 @@ life_autopsy(struct life *l)
 
 	life_crashed(l);
 	if (l->store == NULL && open_store(l, err, sizeof(err)) != RC_OK) {
-		wrong(l, "open: %s", err);
+		life_wrong(l, "open: %s", err);
 		return;
 	}
 	look_at_rows(l);
 	life_look(l, true);
 	for (i = 0; i < COUNT(fresh); i++)
 		if (life_step(l, &fresh[i]) != RC_OK)
-			wrong(l, "after the crash: step %zu failed", i);
+			life_wrong(l, "after the crash: step %zu failed", i);
 	for (i = 0; i < l->nkeys; i++)
 		send_again(l, &l->key[i]);
 	look_at_health(l);
@@ -958,7 +997,7 @@ life_make_old(struct life *l)
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
 	if (code != SQLITE_OK)
-		wrong(l, "version 1: %s", sqlite3_errmsg(db));
+		life_wrong(l, "version 1: %s", sqlite3_errmsg(db));
 	sqlite3_close(db);
 	k->may = LIFE_IS(RECORD_UNKNOWN);
 }

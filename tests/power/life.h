@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store.h"
+#include "store_outbox.h"
 
 enum life_verb {
 	LIFE_OPEN,         /* makes it, if there is none */
@@ -29,8 +29,28 @@ enum life_verb {
 	LIFE_GIVE_UP,      /* key, claimed: a dead letter */
 	LIFE_FORGET,       /* key */
 	LIFE_CHECKPOINT,   /* as far as it goes; by a connection of its own */
-	LIFE_TRUNCATE      /* the whole log, and makes it empty */
+	LIFE_TRUNCATE,     /* the whole log, and makes it empty */
+	/* A handler's own transaction, see struct life_step; an attempt that
+	 * answered so ends, in whatever way; what it did is made durable. */
+	LIFE_SAY, /* key, leased */
+	LIFE_SEAL,
+	LIFE_HARDEN,
+	/* Work that is accepted. */
+	LIFE_TOPIC,   /* "mail" is one that handlers may name */
+	LIFE_ACCEPT,  /* key; its request is kept */
+	LIFE_START,   /* key, accepted: a worker takes its lease */
+	LIFE_REQUEUE, /* key, leased and accepted: it is run again */
+	LIFE_ABANDON, /* key, accepted at_once: nobody began it in time */
+	/* The outbox: key's first effect that is pending. */
+	LIFE_TRY,
+	LIFE_DELIVERED, /* ends the try */
+	LIFE_FAILED,
+	LIFE_UNDELIVERED
 };
+
+/* How a handler's connection syncs; OFF_MOVES also moves the log into the
+ * database, with nothing synced. */
+enum life_sync { LIFE_FULL, LIFE_NORMAL, LIFE_OFF, LIFE_OFF_MOVES };
 
 struct life_step {
 	enum life_verb verb;
@@ -39,11 +59,21 @@ struct life_step {
 	bool at_once; /* past its retention as soon as it is settled */
 	bool asked;   /* reserve: its request is kept, to find out with */
 	bool marker;  /* reserve: past its retention a marker is kept */
+	/* say, beside a row of its own: */
+	enum life_sync sync;
+	const char *point; /* a recovery point, or NULL */
+	int effects;       /* to be delivered */
+	bool answer;       /* with a body of size */
 };
 
 /* Everything; a shorter one, for faults; what a new process does first. */
 extern const struct life_step life_whole[], life_short[], life_after[];
 extern const size_t life_nwhole, life_nshort, life_nafter;
+
+/* Handlers that speak for themselves, accepted work, effects; the same for
+ * faults; and with handlers that sync nothing and move the log. */
+extern const struct life_step life_said[], life_said_short[], life_careless[];
+extern const size_t life_nsaid, life_nsaid_short, life_ncareless;
 
 struct life;
 
@@ -71,6 +101,15 @@ struct life_key {
 	bool kept;
 	bool asked, marker;
 	struct store_tries tries;
+	bool accepted;
+	/* Transactions of its handlers: that are there, and how many of them
+	 * no commit of the store's has made durable; and that may be there
+	 * after a crash, though the handler was told otherwise. */
+	int deeds, soft, deed_ghosts;
+	unsigned said_ghost; /* as ghost, until the store commits */
+	int tried, delivered, undelivered; /* of its effects, at least */
+	struct store_effect effect;        /* being tried: its numbers */
+	bool trying;
 };
 
 struct life {
@@ -85,6 +124,13 @@ struct life {
 };
 
 void life_init(struct life *, const char *dir, enum conf_durability);
+
+/* Whether what that step did is durable when it is over, with FULL. */
+bool life_is_firm(const struct life_step *);
+
+/* Whether after that step, until the store hardens, SQLite promises nothing
+ * about a loss of power. */
+bool life_is_careless(const struct life_step *);
 
 /* "reserve k", ... */
 const char *life_step_text(const struct life_step *, char *, size_t);

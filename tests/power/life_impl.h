@@ -1,0 +1,35 @@
+/*
+ * What the files of a life share.  See life.h.
+ */
+#ifndef LIFE_IMPL_H
+#define LIFE_IMPL_H
+
+#include "life.h"
+
+/* The first thing that must not be. */
+void life_wrong(struct life *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The store has committed something: a commit after a failed one leaves
+ * nothing of that, and makes durable what was before it. */
+void life_committed(struct life *);
+
+struct store_reservation life_reservation(const struct life_key *);
+
+/* The lease's end, or without one what was found out. */
+struct store_settlement *
+life_settlement(struct life_key *, const struct life_step *, enum record_state);
+
+/* Of the body of that key's answer. */
+unsigned char life_byte(const struct life_key *, size_t at);
+
+/* --- said.c --------------------------------------------------------------- */
+
+/* LIFE_SAY and what follows it in the list. */
+enum rc
+life_said_step(struct life *, struct life_key *, const struct life_step *);
+
+/* Of handlers' transactions: each is there whole, or not at all. */
+void life_look_at_deeds(struct life *, bool crashed);
+
+#endif
