@@ -17,8 +17,8 @@ struct kept {
 
 /*
  * Reads the request of that key; path is borrowed.  RC_NOTFOUND: it has none.
- * RC_CORRUPT: not a request.  Or the store failed.  Then rq has its path and its
- * name in the log, and no more.  kept_free() in any case.
+ * RC_CORRUPT: not a request.  Or the store failed.  Then rq has its path and
+ * its name in the log, and no more.  kept_free() in any case.
  */
 enum rc kept_load(struct store *, int64_t id, const char *path, struct kept *);
 void kept_free(struct kept *);
