@@ -138,9 +138,11 @@ WHERE id = ?1 AND state IN ('pending', 'failed_retryable') AND attempt = ?2
     AND queued_at <= ?14 AND expires_at > ?14
 RETURNING downstream, recovery_point;
 
--- Accepted, and not taken up within its retention.
+-- Accepted, and not taken up within its retention.  By age: all that waits may
+-- be much, and what is past its retention and not pending has been reaped.
 -- name: job_abandoned
 SELECT id, attempt, scope, path, key, resource FROM once_key
+    INDEXED BY once_key_expiry
 WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at LIMIT 1;
 
 -- name: status
@@ -232,7 +234,7 @@ WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
 -- name: reconcile_due
 SELECT id, scope, path, key, attempt, recovery_point, downstream,
     reconcile_attempts
-FROM once_key
+FROM once_key INDEXED BY once_key_reconcile
 WHERE state = 'unknown' AND reconcile_after <= ?1
 ORDER BY reconcile_after LIMIT 1;
 
@@ -433,6 +435,7 @@ WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
 ORDER BY id LIMIT ?6;
 
 -- name: list_key
+-- scan: sorts the few keys of one name
 SELECT id, scope, path, key, state, attempt, status, recovery_point,
     downstream, created_at, updated_at, locked_until, expires_at, last_error,
     reconcile_after

@@ -98,14 +98,10 @@ static bool
 look_out(struct pending *p, struct work *w)
 {
 	enum rc rc;
-	int n;
 
 	while (!atomic_load(&p->stop)) {
 		work_init(w, p);
-		rc = pending_expire(p->store, w->conf, &p->stop, &n);
-		if (rc == RC_OK)
-			rc = claim(w);
-		if (rc == RC_OK)
+		if ((rc = claim(w)) == RC_OK)
 			return true;
 		report(rc);
 		work_free(w);
