@@ -157,6 +157,9 @@ INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
 -- name: topic_drop
 DELETE FROM once_topic WHERE name = ?1;
 
+-- name: topic_first
+SELECT min(name) FROM once_topic;
+
 -- name: topic_clear
 DELETE FROM once_topic;
 

@@ -206,32 +206,6 @@ wait_for_work(struct outbox *box, int64_t most)
 	(void)store_wait_work(box->store, &box->generation, until);
 }
 
-/*
- * A try that failed to begin may be ours all the same: it is committed, but
- * not certain to be durable.  Nothing else can be taken meanwhile, so this
- * waits until the store is well.
- */
-static void
-give_back(struct outbox *box, struct store_effect *effect)
-{
-	struct store_effect_end end = { .state = STORE_EFFECT_PENDING,
-		.last_error = "the try could not be made durable" };
-	enum rc rc;
-
-	effect->attempts++;
-	for (;;) {
-		rc = store_effect_end(box->store, effect, &end);
-		if (rc == RC_OK || rc == RC_LOST || rc == RC_CLOSED ||
-		    atomic_load(box->stop))
-			return;
-		log_event(LOG_ERROR, "effect-not-begun", NULL,
-		    LOG_S("effect_key", effect->effect_key),
-		    LOG_S("why", rc_text(rc)));
-		(void)store_wait_work(
-		    box->store, &box->generation, clock_mono() + RECORD_PAUSE);
-	}
-}
-
 enum rc
 outbox_take(
     struct outbox *box, const struct conf *conf, struct store_effect *effect)
@@ -251,9 +225,6 @@ outbox_take(
 		note(box, NULL, effect);
 		return RC_OK;
 	}
-	/* Locked, or a log that is too long: nothing was written. */
-	if (rc != RC_LOST && rc != RC_BUSY && rc != RC_LIMIT && rc != RC_CLOSED)
-		give_back(box, effect);
 	store_effect_free(effect);
 	return rc == RC_LOST ? RC_NOTFOUND : rc;
 }

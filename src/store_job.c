@@ -149,6 +149,26 @@ store_topics(struct store *store, char *const *add, size_t nadd,
 	return rc;
 }
 
+/* Who has no effects need not write at each start.  RC_NOTFOUND: none. */
+static enum rc
+any_topic(struct store *store)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_TOPIC_FIRST);
+	rc = db_step_row(s);
+	if (rc == RC_OK && db_column_null(s, 0))
+		rc = RC_NOTFOUND;
+	db_reset(s);
+	store_reader_give(store, reader);
+	return rc;
+}
+
 enum rc
 store_topics_first(struct store *store, char *const *add, size_t nadd)
 {
@@ -156,6 +176,8 @@ store_topics_first(struct store *store, char *const *add, size_t nadd)
 	struct op op;
 	enum rc rc;
 
+	if (nadd == 0 && (rc = any_topic(store)) != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	store_op_init(&op, OP_TOPICS);

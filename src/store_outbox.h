@@ -39,10 +39,9 @@ enum rc store_effect_next(
 
 /*
  * Takes it for a try, which counts though we should die in it; whatever was
- * committed together with the effect is durable then, too.  Until
- * store_effect_end() nobody else tries it while this process lives.  RC_LOST:
- * somebody was faster.  After any other failure it may be ours, with one more
- * attempt: the caller ends the try that was none.
+ * committed together with the effect is durable then, too.  RC_LOST: somebody
+ * was faster.  Until store_effect_end() nobody else tries it while this
+ * process lives.
  */
 enum rc store_effect_begin(struct store *, struct store_effect *);
 
