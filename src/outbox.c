@@ -214,6 +214,8 @@ outbox_take(
 	int64_t wake = now + LOOK_INTERVAL;
 	enum rc rc;
 
+	if (atomic_load(box->stop))
+		return RC_NOTFOUND;
 	rc = look(box, conf, effect, now, &wake);
 	if (rc == RC_NOTFOUND)
 		wait_for_work(box, wake - now);
@@ -324,7 +326,9 @@ say_why(struct try *try)
 		snprintf(text, size, "what the program printed was lost");
 		break;
 	case RUN_NOT_STARTED:
-		snprintf(text, size, "the program could not be started");
+		snprintf(text, size, "%s",
+		    run_is_draining() ? "oncewrap was stopped"
+				      : "the program could not be started");
 		break;
 	}
 }

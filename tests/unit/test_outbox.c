@@ -188,7 +188,7 @@ a_topic_without_a_section_is_in_nobodys_way(void **state)
 }
 
 static void
-once_stopped_it_waits_no_more(void **state)
+once_stopped_it_takes_none_and_waits_no_more(void **state)
 {
 	int64_t began;
 
@@ -197,7 +197,10 @@ once_stopped_it_waits_no_more(void **state)
 	atomic_store(&stop, true);
 	began = clock_mono();
 	nothing_is_taken();
+	emit("mail");
+	nothing_is_taken();
 	assert_true(clock_mono() - began < 400);
+	assert_int_equal(number("attempts"), 0);
 }
 
 /* --- what becomes of it ------------------------------------------------- */
@@ -285,7 +288,7 @@ main(void)
 		TEST(a_topic_leaves_a_thread_to_the_others),
 		TEST(topics_take_turns),
 		TEST(a_topic_without_a_section_is_in_nobodys_way),
-		TEST(once_stopped_it_waits_no_more),
+		TEST(once_stopped_it_takes_none_and_waits_no_more),
 		TEST(the_last_failure_gives_up),
 		TEST(a_try_makes_durable_what_came_with_it),
 		TEST(a_try_that_cannot_be_made_durable_is_none),
