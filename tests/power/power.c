@@ -415,7 +415,7 @@ cut_everywhere(struct run *r)
 	r->disk = NULL;
 }
 
-/* Looks at about as many survivors as budget says, and always at those where
+/* Looks at about as many survivors as budget says, and at half of those where
  * all survived; or at all of them. */
 static void
 explore(struct run *r, size_t budget)

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -516,7 +517,7 @@ step_tried(struct life *l, struct life_key *k, enum store_effect_state state)
 		end.reference = "a reference";
 		end.reference_len = strlen("a reference");
 	} else
-		strcpy(end.last_error, "no");
+		snprintf(end.last_error, sizeof(end.last_error), "no");
 	vfs_within(true);
 	rc = store_effect_end(l->store, &k->effect, &end);
 	vfs_within(false);

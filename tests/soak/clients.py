@@ -26,7 +26,9 @@ ENDS = [('created', 14), ('refused', 3), ('away', 3), ('busy', 2),
         ('failed', 2), ('tempfail', 2), ('tempfail-mute', 1),
         ('not-executed', 2), ('gateway', 1), ('unsure', 1), ('mute', 1),
         ('exit', 1), ('killed', 2), ('crashed', 1)]
-assert {what for what, _ in ENDS} == history.FINAL | history.RELEASED | \
+SAYS = [('said-mute', 3), ('said-garbage', 2), ('said-failed', 2),
+        ('said-exit', 2), ('said-tempfail', 2), ('said-killed', 3)]
+assert {what for what, _ in ENDS} | {'said'} == history.FINAL | history.RELEASED | \
     history.UNKNOWN | history.LOST
 
 
@@ -37,6 +39,7 @@ class Clients:
         self.seed, self.n = seed, n
         self.paths = list(routes)
         self.large = {p for p, route in routes.items() if not route.stays}
+        self.says = {p for p, route in routes.items() if route.says}
         self.addresses = []     # who can be asked
         self.events = []
         self.errors = []
@@ -53,13 +56,16 @@ class Clients:
         attempts = rng.randint(1, 4)
         for attempt in range(attempts):
             last = attempt == attempts - 1 and rng.random() < 0.8
+            ends = ENDS
+            if identity[1] in self.says:
+                ends = SAYS + [('created', 4)] if last else SAYS + ENDS
             words.append('%d.%d.%d.%d.%s' % (
                 draw(rng, [(0, 3), (rng.randint(1, 150), 1)]),
                 draw(rng, [(0, 3), (rng.randint(1, 150), 1)]),
                 draw(rng, [(0, 4), (rng.randint(1, 5000), 4),
                            (LARGE * (identity[1] in self.large), 1)]),
                 draw(rng, [(0, 2), (rng.randint(1, 1500), 1)]),
-                'created' if last else draw(rng, ENDS)))
+                'created' if last and ends is ENDS else draw(rng, ends)))
         return ' '.join(words).encode()
 
     def pick(self, rng):
@@ -90,7 +96,28 @@ class Clients:
                 raise
         event = self.event(begin, time.monotonic(), identity, variant, answer)
         self.events.append(event)
+        if event.code == history.ACCEPTED and random.random() < 0.5:
+            event = self.poll(identity, variant, address,
+                              answer.get('Location')) or event
         return event
+
+    def poll(self, identity, variant, address, place):
+        """What became of an accepted request, or None if it takes long."""
+        until = time.monotonic() + 1
+        while time.monotonic() < until and not self.over.is_set():
+            begin = time.monotonic()
+            try:
+                answer = fcgi.exchange(address, fcgi.request_params(
+                    'GET', place + '/result', user=identity[0]), b'', 5)
+            except (OSError, fcgi.Closed, AssertionError):
+                return None
+            if answer.code not in ('not-found', 'store-unavailable'):
+                event = self.event(begin, time.monotonic(), identity,
+                                   variant, answer)
+                self.events.append(event)
+                return event
+            time.sleep(0.05)
+        return None
 
     @staticmethod
     def event(begin, end, identity, variant, answer):
@@ -99,6 +126,8 @@ class Clients:
             return event
         event = event._replace(status=answer.status, code=answer.code)
         name = answer.get('X-Run')
+        if name is None and answer.status == 202 and answer.get('Location'):
+            return event._replace(code=history.ACCEPTED)
         if name is None:
             return event._replace(code=answer.code or 'none: %s' % answer)
         want = name.encode()

@@ -1,14 +1,16 @@
 """Histories that are made up: the checker must accept one, and refuse each
 that says what must not be."""
 import history
-from history import Event, Line, Route, Row
+from history import Delivery, Effect, Event, Line, Ride, Route, Row
 
 ROUTES = {'/unknown': Route(False, True, False),
           '/resume': Route(True, True, False),
-          '/asked': Route(False, True, False, True)}
-A, B, C, D, E = (('u', '/unknown', 'a'), ('u', '/resume', 'b'),
+          '/asked': Route(False, True, False, True),
+          '/later': Route(True, True, False, later=True, says=True)}
+A, B, C, D, E, F = (('u', '/unknown', 'a'), ('u', '/resume', 'b'),
                  ('u', '/unknown', 'c'), ('u', '/asked', 'd'),
-                 ('u', '/asked', 'e'))
+                 ('u', '/asked', 'e'),
+                    ('u', '/later', 'f'))
 
 
 def run(identity, name, attempt, begin, what, deeds='started acted done',
@@ -36,14 +38,17 @@ def nothing(identity, begin):
 
 def good():
     """a: released, then answered; b: lost and resumed; c: unknown; d: found
-    to have acted; e: found not to have."""
+    to have acted; e: found not to have; f: accepted, lost, and the second
+    attempt answered itself and died."""
     lines = run(A, 'a1', 1, 1, 'away', 'started done') + \
         run(A, 'a2', 2, 3, 'created') + \
         run(B, 'b1', 1, 1, '-', 'started', pid=11) + \
         run(B, 'b2', 2, 5, 'created') + \
         run(C, 'c1', 1, 1, 'exit') + run(D, 'd1', 1, 1, 'mute') + \
         run(E, 'e1', 1, 1, 'crashed', 'started done') + \
-        run(E, 'e2', 2, 5, 'created')
+        run(E, 'e2', 2, 5, 'created') + \
+        run(F, 'f1', 1, 1, '-', 'started acted saying', pid=11) + \
+        run(F, 'f2', 2, 3, '-', 'started acted saying said', pid=12)
     events = [said(A, 'a1', 1, 'away'), said(A, 'a2', 3),
               problem(A, 'key-in-progress', 3),
               said(A, 'a2', 5, replayed=True),
@@ -56,12 +61,17 @@ def good():
               problem(D, 'outcome-unknown', 3),
               said(D, 'd1', 5, 'resolved', replayed=True),
               problem(E, 'handler-failed', 1, 502),
-              problem(E, 'outcome-unknown', 3), said(E, 'e2', 5)]
+              problem(E, 'outcome-unknown', 3), said(E, 'e2', 5),
+              problem(F, 'accepted', 1, 202),
+              said(F, 'f2', 4, 'said', replayed=True),
+              said(F, 'f2', 6, 'said', replayed=True)]
     rows = [Row(A, 'completed', 2, 'Da'), Row(B, 'completed', 2, 'Db'),
             Row(C, 'unknown', 1, 'Dc'), Row(D, 'completed', 1, 'Dd'),
-            Row(E, 'completed', 2, 'De')]
+            Row(E, 'completed', 2, 'De'), Row(F, 'completed', 2, 'Df')]
     return dict(lines=lines, events=events, rows=rows, routes=ROUTES,
-                deaths={11: 2.0})
+                deaths={11: 2.0}, rides=[Ride('f2', 'Df')],
+                effects=[Effect('k', 'Df', 'delivered')],
+                deliveries={Delivery('k', 'f2')})
 
 
 def verdict(made):
@@ -115,6 +125,10 @@ def without(deed, name):
         made['lines'] = [x for x in made['lines']
                          if (x.deed, x.run) != (deed, name)]
     return change
+
+
+def made_of(**parts):
+    return lambda made: made.update(parts)
 
 
 def undead(made):
@@ -194,6 +208,42 @@ REFUSED = [
      row(A, state='failed_retryable')),
     ('unknown_after_it_was_answered', 'unknown, and it is known',
      row(A, state='unknown')),
+    ('an_accepted_request_that_was_not_to_be', 'unexpected problem',
+     more_events(problem(A, 'accepted', 0, 202))),
+    ('accepted_after_the_answer', 'not the answer that was seen',
+     more_events(problem(F, 'accepted', 9, 202))),
+    ('a_run_after_one_that_had_answered', 'ran again',
+     more_lines(*run(F, 'f3', 3, 9, 'created'))),
+    ('a_transaction_that_is_lost', 'committed and lost',
+     made_of(rides=[], effects=[], deliveries=set())),
+    ('an_answer_without_its_ride', 'answer that its run did not give',
+     made_of(rides=[])),
+    ('two_rides_of_a_key', 'two rides',
+     made_of(rides=[Ride('f2', 'Df'), Ride('f1', 'Df')])),
+    ('a_ride_of_another_key', 'a ride of nobody',
+     made_of(rides=[Ride('a2', 'Da'), Ride('f2', 'Df')])),
+    ('a_ride_that_is_unknown', 'a ride without its answer',
+     row(F, state='unknown')),
+    ('a_ride_that_is_released', 'a ride without its answer',
+     row(F, state='failed_retryable')),
+    ('an_answer_beside_what_was_committed',
+     'not the answer that was committed', answer('f2', 4, run='f1')),
+    ('a_ride_without_its_effect', 'a ride without its effect',
+     made_of(effects=[])),
+    ('an_effect_twice', 'a ride without its effect',
+     made_of(effects=[Effect('k', 'Df', 'delivered'),
+                      Effect('l', 'Df', 'delivered')])),
+    ('an_effect_without_its_ride', 'an effect without its ride',
+     made_of(effects=[Effect('k', 'Df', 'delivered'),
+                      Effect('l', 'Da', 'delivered')])),
+    ('an_effect_that_waits_for_ever', 'not delivered',
+     made_of(effects=[Effect('k', 'Df', 'pending')])),
+    ('an_effect_that_nobody_delivered', 'delivered by nobody',
+     made_of(deliveries=set())),
+    ('an_effect_with_two_keys', 'delivered, and not committed',
+     made_of(deliveries={Delivery('k', 'f2'), Delivery('l', 'f2')})),
+    ('an_effect_that_was_rolled_back', 'delivered, and not committed',
+     made_of(deliveries={Delivery('k', 'f2'), Delivery('m', 'f1')})),
     ('an_identity_with_two_records', 'an identity twice',
      lambda made: made['rows'].append(made['rows'][0])),
 ]

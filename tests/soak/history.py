@@ -9,20 +9,20 @@ key; an identity has several, one after the other, where keys expire.
 import collections
 
 # How a handler's run ends, by the last word of its line (handlers/deeds.c).
-FINAL = {'created', 'refused'}
+FINAL = {'created', 'refused', 'said'}
 RELEASED = {'busy', 'failed', 'away', 'tempfail', 'tempfail-mute',
             'not-executed'}
 UNKNOWN = {'gateway', 'unsure', 'mute', 'exit'}
 LOST = {'killed', 'crashed'}
 STATUS = {'created': 201, 'refused': 404, 'busy': 429, 'failed': 500,
           'away': 503, 'tempfail': 503, 'not-executed': 409, 'gateway': 502,
-          'unsure': 202, 'resolved': 201}
+          'unsure': 202, 'resolved': 201, 'said': 201}
 # The answers of records that have come to an end.
 STORED = FINAL | {'resolved'}
 
 # Answers of oncewrap after which this request has run nothing ...
 NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
-           'store-unavailable', 'overloaded'}
+           'store-unavailable', 'overloaded', 'too-many-keys'}
 # ... and after which it may have.
 MAY_HAVE_RUN = {'handler-failed', 'handler-timeout', 'handler-not-started',
                 'outcome-not-recorded'}
@@ -41,12 +41,22 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
     code run downstream what variant replayed head body whole true''',
     defaults=(None,) * 7 + (False, None, None, True, True))
 
+# It will be run, whoever asks.
+ACCEPTED = 'accepted'
+
 # on_crash; whether keys stay as long as the history; whether a timeout can
-# end a handler; whether somebody finds out what became of unknown keys.
-Route = collections.namedtuple('Route', 'resume stays timeout asked',
-                               defaults=(False,))
+# end a handler; whether somebody finds out what became of unknown keys;
+# whether requests are accepted, and handlers may speak for themselves.
+Route = collections.namedtuple('Route', '''resume stays timeout asked
+    later says''', defaults=(False,) * 3)
 
 Row = collections.namedtuple('Row', 'identity state attempt downstream')
+
+# What handlers committed themselves: rides, and effects, which are of a ride,
+# as the database has them in the end; and each delivery.
+Ride = collections.namedtuple('Ride', 'run downstream')
+Effect = collections.namedtuple('Effect', 'key downstream state')
+Delivery = collections.namedtuple('Delivery', 'key run')
 
 
 def parse_ledger(text):
@@ -84,7 +94,11 @@ class Checker:
     """routes: {path: Route}; rows: the store at the end; deaths: {pid: when
     it was first sent a signal}."""
 
-    def __init__(self, lines, events, rows, routes, deaths):
+    def __init__(self, lines, events, rows, routes, deaths, rides=(),
+                 effects=(), deliveries=()):
+        self.rides, self.effects = rides, effects
+        self.deliveries = deliveries
+        self.rode = {ride.run for ride in rides}
         self.lines, self.events, self.rows = lines, events, rows
         self.routes, self.deaths = routes, deaths
         self.wrong = []
@@ -114,6 +128,8 @@ class Checker:
             self.check_count(identity, events)
             self.check_after(identity, events)
         self.check_rows()
+        self.check_rides()
+        self.check_effects()
         return self.wrong
 
     # --- what handlers did ---
@@ -127,18 +143,26 @@ class Checker:
             self.no('overlap', *run.lines)
         if [d for d in deeds if d != 'overlap'] not in (
                 ['started'], ['started', 'done'], ['started', 'acted'],
-                ['started', 'acted', 'done']):
+                ['started', 'acted', 'done'],
+                ['started', 'acted', 'saying'],
+                ['started', 'acted', 'saying', 'done'],
+                ['started', 'acted', 'saying', 'said'],
+                ['started', 'acted', 'saying', 'said', 'done']):
             self.no('deeds', *run.lines)
         if len({line[2:5] for line in run.lines}) != 1:
             self.no('one run, one attempt', *run.lines)
 
     def lost(self, run):
         """Whether it may have been, whatever it meant to do."""
+        if run.first.run in self.rode:
+            return False
         return run.what in LOST or run.first.pid in self.deaths or \
             run.first.parent in self.deaths or \
             self.routes[run.first.identity[1]].timeout
 
     def may_be_released(self, run):
+        if run.first.run in self.rode:
+            return False    # it has answered, whatever became of it
         if run.what in RELEASED:
             return True
         route = self.routes[run.first.identity[1]]
@@ -167,7 +191,8 @@ class Checker:
         if e.status is None:
             return
         if e.code is not None:
-            if e.code not in NOT_RUN | MAY_HAVE_RUN:
+            if e.code not in NOT_RUN | MAY_HAVE_RUN and not (
+                    e.code == ACCEPTED and self.routes[e.identity[1]].later):
                 self.no('unexpected problem', e)
             return
         run = self.runs.get(e.run)
@@ -178,7 +203,9 @@ class Checker:
                 e.identity, e.downstream):
             self.no('answer to another request', e, run.first)
         if e.status != STATUS.get(e.what) or not (
-                run.what == e.what or e.what == 'resolved' and e.replayed and
+                run.what == e.what and e.what != 'said' or
+                e.what == 'said' and e.run in self.rode or
+                e.what == 'resolved' and e.replayed and
                 self.open(run) and self.routes[e.identity[1]].asked):
             self.no('answer that its run did not give', e, *run.lines)
         if e.what in STORED and 'acted' not in run.deeds:
@@ -212,6 +239,8 @@ class Checker:
 
     def check_count(self, identity, events):
         """No run without a request that may have run it."""
+        if self.routes[identity[1]].later:
+            return
         could = [e for e in events if e.status is None or
                  e.code in MAY_HAVE_RUN or
                  (e.code is None and not e.replayed)]
@@ -256,6 +285,50 @@ class Checker:
         when = self.deaths.get(line.parent)
         return when is not None and line.time < when + LAST_BREATH
 
+    # --- what handlers said ---
+
+    def check_rides(self):
+        """A ride is there, with its answer, if its handler committed it, and
+        once."""
+        rows = {row.downstream: row for row in self.rows}
+        for run in self.runs.values():
+            if 'said' in run.deeds and run.first.run not in self.rode:
+                self.no('committed and lost', *run.lines)
+        for downstream, rides in grouped(
+                self.rides, lambda ride: ride.downstream).items():
+            run = self.runs.get(rides[0].run)
+            row = rows.get(downstream)
+            if len(rides) > 1:
+                self.no('two rides', *rides)
+            if run is None or 'saying' not in run.deeds or \
+                    run.first.downstream != downstream:
+                self.no('a ride of nobody', rides)
+            if row is None or row.state != 'completed':
+                self.no('a ride without its answer', rides, row)
+        rode = {ride.downstream: ride.run for ride in self.rides}
+        for e in self.events:
+            if e.what in STORED and rode.get(e.downstream, e.run) != e.run:
+                self.no('not the answer that was committed', e)
+
+    def check_effects(self):
+        """Each ride has its effect, which is delivered with one key."""
+        effects = grouped(self.effects, lambda e: e.downstream)
+        for ride in self.rides:
+            of = effects.pop(ride.downstream, [])
+            if len(of) != 1:
+                self.no('a ride without its effect', ride, *of)
+            elif of[0].state != 'delivered':
+                self.no('not delivered', ride, of[0])
+            elif Delivery(of[0].key, ride.run) not in self.deliveries:
+                self.no('delivered by nobody', ride, of[0])
+        if effects:
+            self.no('an effect without its ride', *effects.values())
+        keys = {(e.key, ride.run) for ride in self.rides
+                for e in self.effects if e.downstream == ride.downstream}
+        for delivery in self.deliveries:
+            if tuple(delivery) not in keys:
+                self.no('delivered, and not committed', delivery)
+
     # --- what the store says ---
 
     def check_rows(self):
@@ -283,8 +356,9 @@ class Checker:
         asked = self.routes[row.identity[1]].asked
         if row.state == 'dead_letter' and not asked:
             self.no('given up', row)
-        if row.state == 'completed' and last.what not in FINAL and not (
-                asked and 'acted' in last.deeds):
+        if row.state == 'completed' and last.what not in FINAL and \
+                last.first.run not in self.rode and not (
+                    asked and 'acted' in last.deeds):
             self.no('completed, and nobody acted', row, *last.lines)
         if row.state == 'failed_retryable' and not self.may_be_released(last):
             self.no('released, and it ran', row, *last.lines)

@@ -35,6 +35,12 @@ PATHS = {
                dict(LASTING, on_crash='unknown', timeout='400ms',
                     kill_after='50ms', reconcile_after='500ms',
                     reconcile_attempts='2')),
+    '/said': (Route(True, True, False, says=True),
+              dict(LASTING, on_crash='resume', share_database='yes',
+                   concurrent='wait', wait_time='2s')),
+    '/later': (Route(True, True, False, later=True, says=True),
+               dict(LASTING, on_crash='resume', share_database='yes',
+                    **{'async': 'always'})),
     '/short': (Route(True, False, False),
                dict(SHORT, on_crash='resume', concurrent='wait')),
     '/gone': (Route(False, False, False),
@@ -43,7 +49,9 @@ PATHS = {
 }
 ROUTES = {path: route for path, (route, _) in PATHS.items()}
 SERVER = {'workers': '12', 'sweep_interval': '300ms', 'reap_interval': '200ms',
-          'busy_timeout': '700ms', 'drain_timeout': '300ms', 'max_wal': '4M'}
+          'busy_timeout': '700ms', 'drain_timeout': '300ms', 'max_wal': '4M',
+          'status_path': '/jobs', 'async_workers': '3'}
+MAIL = '[effect mail]\nbackoff = 1ms\nattempts = 1000\nprogram = %s\n'
 # What doctor may find: keys for an operator, and nothing broken.
 NEEDS_SOMEBODY = {'unknown', 'reconcile', 'dead_letter', 'summary'}
 
@@ -76,7 +84,8 @@ class Soak:
         database = os.path.join(self.disk or t.dir, 'soak.db')
         self.onces = [
             t.once(handler, name=name, server=SERVER, start=False,
-                   database=database, routes={path: options
+                   database=database, conf=MAIL % (handler + ' deliver'),
+                   routes={path: options
                            for path, (_, options) in PATHS.items()})
             for name in ('one', 'two')]
         self.database = database
@@ -97,9 +106,20 @@ class Soak:
         self.judge()
 
     def nothing_in_progress(self):
-        base.wait_until(lambda: not self.onces[0].ls('--state',
-                                                     'in_progress'),
-                        'nothing is in progress')
+        base.wait_until(lambda: not any(
+            self.onces[0].ls('--state', state)
+            for state in ('in_progress', 'pending')),
+            'nothing is in progress')
+
+    def all_is_delivered(self):
+        def pending():
+            return self.onces[0].ctl('outbox', 'ls', '--state', 'pending',
+                                     '--json')
+        try:
+            base.wait_until(lambda: not pending(), 'all is delivered')
+        except AssertionError as error:
+            self.keep(self.clients.events, self.rows())
+            raise AssertionError('%s: %s' % (error, pending()))
 
     def recovers(self):
         """Left alone, it works again."""
@@ -120,7 +140,9 @@ class Soak:
         self.clients.each_again(one.address)
         # A retry that was lost once more is not swept, but settled.
         self.nothing_in_progress()
+        self.all_is_delivered()
         self.check_doctor(one)
+        self.torment.dies(one.pid)
         one.stop()
 
     def check_doctor(self, one):
@@ -146,6 +168,22 @@ class Soak:
                             downstream)
                 for scope, path, key, state, attempt, downstream in rows]
 
+    def said(self):
+        """What handlers committed, and what was delivered."""
+        db = sqlite3.connect(self.database)
+        try:
+            rides = db.execute('SELECT run, downstream FROM ride').fetchall()
+            effects = db.execute('SELECT effect_key, downstream, e.state FROM'
+                                 ' once_effect e LEFT JOIN once_key k'
+                                 ' ON k.id = e.key_id').fetchall()
+        finally:
+            db.close()
+        lines = self.t.read('deliveries').decode().split('\n')[:-1]
+        return dict(rides=[history.Ride(*row) for row in rides],
+                    effects=[history.Effect(*row) for row in effects],
+                    deliveries={history.Delivery(*line.split(' '))
+                                for line in lines})
+
     @staticmethod
     def user(scope):
         return scope.rpartition('=')[2]
@@ -156,9 +194,12 @@ class Soak:
             '\n'.join(self.t.ledger())) if line.identity[0] != 'nobody']
         rows = [row for row in rows if row.identity[0] != 'nobody']
         events = self.clients.events
+        said = self.said()
         wrong = history.Checker(lines, events, rows, ROUTES,
-                                self.torment.deaths).check()
+                                self.torment.deaths, **said).check()
         self.tell(lines, events, rows)
+        print('# %s' % ', '.join('%d %s' % (len(of), what)
+                                 for what, of in said.items()))
         if wrong:
             self.keep(events, rows)
         assert not wrong, '%d things are wrong:\n%s' % (
@@ -198,6 +239,10 @@ class Soak:
                 ('a record after another', len(
                     {x.downstream for x in lines}) > len(
                         {x.identity for x in lines})),
+                ('an accepted request', any(e.code == history.ACCEPTED
+                                            for e in events)),
+                ('an answer that a handler committed', any(
+                    e.what == 'said' for e in events)),
                 ('no answer at all', any(e.status is None for e in events))):
             assert there, 'there never was %s' % what
 

@@ -2,7 +2,7 @@
  * A handler that does what the request's body says, and whose deeds outlive
  * it: each is a line of the ledger, synced before the next step.
  *
- *	deeds FOLDER [find]
+ *	deeds FOLDER [find | deliver]
  *
  *	DEED MILLISECONDS KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
  *
@@ -11,6 +11,8 @@
  *	started		first of all
  *	overlap		another attempt's processes were there
  *	acted		what it was asked to do
+ *	saying, said	before and after it has committed, in the store's own
+ *			database, a ride, its effect and its answer
  *	done		all but to answer and to end as WHAT says
  *
  * The body is one word that is not looked at, and one for each attempt, the
@@ -24,6 +26,9 @@
  *
  * With find it says what became of the runs for ONCE_DOWNSTREAM_KEY, as a
  * program does that finds out what happened; now and then that fails.
+ *
+ * With deliver it delivers an effect, whose payload is a run: a line, synced,
+ * of the file deliveries; before or after that it may fail, or die.
  */
 #include <sys/file.h>
 #include <sys/random.h>
@@ -36,6 +41,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 static const char *folder, *key, *path, *user, *downstream, *attempt;
 static char run[17];
 
@@ -44,6 +51,7 @@ static const struct end {
 	int acts, status;   /* 0: no response */
 	const char *fields; /* of the response */
 	int signal, exit_status;
+	const char *says; /* after its own answer: what it prints */
 } ends[] = {
 	{ "created", 1, 201, "", 0, 0 },
 	{ "refused", 1, 404, "", 0, 0 },
@@ -60,6 +68,12 @@ static const struct end {
 	{ "exit", 1, 201, "", 0, 1 },
 	{ "killed", 1, 201, "", SIGKILL, 0 },
 	{ "crashed", 0, 0, "", SIGSEGV, 0 },
+	{ "said-mute", 1, 0, "", 0, 0, "" },
+	{ "said-garbage", 1, 0, "", 0, 0, "no field, no answer" },
+	{ "said-failed", 1, 0, "", 0, 0, "Status: 500\r\n\r\nnobody's\n" },
+	{ "said-exit", 1, 0, "", 0, 1, "Status: 200\r\n\r\nhalf" },
+	{ "said-tempfail", 1, 0, "", 0, 75, "" },
+	{ "said-killed", 1, 0, "", SIGKILL, 0, "" },
 };
 
 _Noreturn static void
@@ -197,7 +211,7 @@ leave_behind(long ms, const struct end *end, int fd)
 	case -1:
 		fail("fork");
 	case 0:
-		if (!end->acts && end->signal == 0)
+		if ((!end->acts && end->signal == 0) || end->says != NULL)
 			close(fd);
 		close(ready[0]);
 		close(ready[1]);
@@ -253,6 +267,126 @@ find(unsigned long long luck)
 	return 0;
 }
 
+/* --- what it says itself -------------------------------------------------- */
+
+static char *
+body_of(long size)
+{
+	char *body = malloc((size_t)size + 18);
+	long i;
+
+	if (body == NULL)
+		fail("memory");
+	memcpy(body, run, 16);
+	body[16] = '\n';
+	for (i = 0; i < size; i++)
+		body[17 + i] = run[i % 16];
+	return body;
+}
+
+static int
+execute(sqlite3 *db, char *sql)
+{
+	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	sqlite3_free(sql);
+	return code;
+}
+
+static int
+respond(sqlite3 *db, const char *variant, long size)
+{
+	char fields[512], *body = body_of(size);
+	sqlite3_stmt *s = NULL;
+	int code;
+
+	snprintf(fields, sizeof(fields),
+	    "Content-Type: text/plain\nX-Run: %s\nX-Downstream: %s\n"
+	    "X-What: said\nX-Variant: %s",
+	    run, downstream, variant);
+	code = sqlite3_prepare_v2(db,
+	    "INSERT INTO once_response(token, status, headers, body)"
+	    " VALUES (?1, 201, ?2, ?3)",
+	    -1, &s, NULL);
+	if (code == SQLITE_OK) {
+		sqlite3_bind_text(s, 1, need("ONCE_TOKEN"), -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 2, fields, -1, SQLITE_STATIC);
+		sqlite3_bind_blob(s, 3, body, (int)size + 17, SQLITE_STATIC);
+		code = sqlite3_step(s) == SQLITE_DONE ? SQLITE_OK : 1;
+	}
+	sqlite3_finalize(s);
+	free(body);
+	return code;
+}
+
+/* Whether it was committed. */
+static int
+say(const char *variant, long size)
+{
+	const char *token = need("ONCE_TOKEN");
+	sqlite3 *db = NULL;
+	int code;
+
+	code = sqlite3_open_v2(
+	    need("ONCE_DATABASE"), &db, SQLITE_OPEN_READWRITE, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_busy_timeout(db, 5000);
+	if (code == SQLITE_OK)
+		code = execute(db,
+		    sqlite3_mprintf(
+			"BEGIN IMMEDIATE;"
+			"CREATE TABLE IF NOT EXISTS ride(run TEXT, downstream "
+			"TEXT);"
+			"INSERT INTO once_checkpoint VALUES (%Q, 'rode');"
+			"INSERT INTO ride VALUES (%Q, %Q);"
+			"INSERT INTO once_outbox VALUES (%Q, 'mail', %Q)",
+			token, run, downstream, token, run));
+	if (code == SQLITE_OK)
+		code = respond(db, variant, size);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(db);
+	return code == SQLITE_OK;
+}
+
+static int
+speak(const struct end *end, const char *variant, long size)
+{
+	ledger("saying", "-");
+	if (!say(variant, size)) {
+		ledger("done", "tempfail-mute");
+		return 75;
+	}
+	ledger("said", "-");
+	ledger("done", "said");
+	fputs(end->says, stdout);
+	if (fflush(stdout) == EOF)
+		fail("stdout");
+	if (end->signal != 0)
+		raise(end->signal);
+	return end->exit_status;
+}
+
+static int
+deliver(unsigned long long luck)
+{
+	char line[256], payload[17] = "";
+	int fd, n;
+
+	if (luck % 8 == 0)
+		return 75;
+	if (fread(payload, 1, 16, stdin) != 16)
+		fail("payload");
+	n = snprintf(
+	    line, sizeof(line), "%s %s\n", need("ONCE_EFFECT_KEY"), payload);
+	fd = open_in_folder("deliveries", O_WRONLY | O_CREAT | O_APPEND);
+	if (write(fd, line, (size_t)n) != n || fsync(fd) == -1)
+		fail("deliveries");
+	if (luck % 8 == 1)
+		raise(SIGKILL);
+	return luck % 8 == 2;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -268,6 +402,8 @@ main(int argc, char **argv)
 	folder = argv[1];
 	if (argc == 3 && strcmp(argv[2], "find") == 0)
 		return find(id);
+	if (argc == 3 && strcmp(argv[2], "deliver") == 0)
+		return deliver(id);
 	key = need("ONCE_KEY");
 	path = need("ONCE_PATH");
 	user = need("REMOTE_USER");
@@ -289,6 +425,8 @@ main(int argc, char **argv)
 	if (end->acts)
 		ledger("acted", what);
 	pause_for(after);
+	if (end->says != NULL)
+		return speak(end, variant, size);
 	ledger("done", what);
 	if (end->status != 0)
 		answer(end, variant, size);
