@@ -96,11 +96,26 @@ struct daemon {
 	int listener;
 	char *socket_path; /* ours to remove */
 	struct store *store;
+	bool topics; /* the store has those of the configuration */
 	struct engine *engine;
 	struct mux *mux;
 	struct worker_pool *workers;
 	struct janitor *janitor;
 };
+
+/* Without them handlers cannot emit. */
+static void
+put_topics(struct daemon *d)
+{
+	struct conf *conf = confbox_get(d->box);
+	enum rc rc = outbox_topics(d->store, NULL, conf);
+
+	d->topics = rc == RC_OK;
+	if (rc != RC_OK)
+		log_event(LOG_ERROR, "topics-not-stored", NULL,
+		    LOG_S("why", rc_text(rc)));
+	conf_unref(conf);
+}
 
 static bool
 open_store(struct daemon *d, const struct conf *conf)
@@ -126,9 +141,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	if (conf_shares_database(conf))
 		store_share_files(d->store);
 	FAULT(STORE_OPENED);
-	if ((rc = outbox_topics(d->store, NULL, conf)) != RC_OK)
-		log_event(LOG_ERROR, "topics-not-stored", NULL,
-		    LOG_S("why", rc_text(rc)));
+	put_topics(d);
 	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
@@ -283,13 +296,28 @@ raise_descriptors(void)
 		    LOG_S("error", strerror(errno)));
 }
 
+/* A signal, or -1 now and then while the store has not got the topics: it may
+ * have been locked when we started. */
+static int
+next_signal(struct daemon *d, const sigset_t *signals)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int sig;
+
+	if (d->topics)
+		return sigwaitinfo(signals, NULL);
+	if ((sig = sigtimedwait(signals, NULL, &second)) == -1)
+		put_topics(d);
+	return sig;
+}
+
 static void
 serve(struct daemon *d, const sigset_t *signals)
 {
 	int sig;
 
 	for (;;) {
-		if ((sig = sigwaitinfo(signals, NULL)) == -1)
+		if ((sig = next_signal(d, signals)) == -1)
 			continue;
 		if (sig == SIGHUP)
 			reload(&d->settings, d->box, d->store);

@@ -542,6 +542,21 @@ def test_effects_without_a_section_stay_over_a_restart(t):
     eq(effect(once)['state'], 'pending')
 
 
+def test_topics_are_stored_though_the_store_was_locked_at_the_start(t):
+    once = start(t, '', server={'busy_timeout': '50ms'})
+    once.stop()
+    once.conf = section('mail', t.sh(RECEIPT))
+    once.write_conf()
+    lock = Lock(t, once.database)
+    once.start()
+    once.wait_log('event=topics-not-stored')
+    lock.release()
+    tries = iter(range(1000))
+    wait_until(lambda: once.post('k%d' % next(tries),
+                                 body='mail x').status == 201,
+               'the topic is known')
+
+
 def test_topics_of_a_former_configuration_are_none_after_a_restart(t):
     mail = section('mail', t.sh(RECEIPT))
     sms = section('sms', '/bin/true')
