@@ -41,14 +41,14 @@
 	X(COMMIT_BEGUN) \
 	/* after each operation of a group: all or nothing of it is stored */ \
 	X(COMMIT_OP) \
+	/* before and after what a handler has committed is synced, where the
+	 * group tells of it: nothing of the group is stored */ \
+	X(HARDEN_BEFORE) \
+	X(HARDEN_AFTER) \
 	/* before COMMIT: likewise */ \
 	X(COMMIT_READY) \
 	/* after COMMIT, nobody was told: all of it is stored */ \
 	X(COMMIT_DONE) \
-	/* what a handler has committed is confirmed, and not synced if it was
-	 * careless; and then it is: nobody was told */ \
-	X(HARDEN_BEFORE) \
-	X(HARDEN_AFTER) \
 	/* some of those who wait have been told, or all: likewise */ \
 	X(COMMIT_TOLD) \
 	/* before and after the log is moved into the database: what was

@@ -19,6 +19,9 @@ KEYS = ['a', 'b']
 EFFECTS = ['0', '1', '2']
 SOME = 20       # ways through a gate, more than are needed
 
+# Passed after the handler has ended, which it does after its commit.
+OVER = ('HANDLER_EXITED', 'JUDGED', 'SETTLED', 'ANSWER_READY', 'ANSWER_SENT')
+
 # An order, its effects and its answer, in one transaction.
 ORDER = '''
 import sqlite3
@@ -110,6 +113,23 @@ def effects(t, *point):
         run.result()
     life.end_orphans()
     life.start()
+    check(life, 2)
+
+
+def said(t, *point):
+    """An order, its effects and its answer, and then 500: whatever the
+    handler and the process came to, that is the answer."""
+    life = orders(t, point)
+    life.arm()
+    life.post('a')
+    life.dies()
+    life.end_orphans()
+    life.start()
+    if point[1] in OVER:
+        life.once.wait_state('a', 'completed')
+    for _, answer in life.seen:
+        if not answer.broken:
+            eq((answer.status, answer.body), (201, b'a'), answer)
     check(life, 2)
 
 

@@ -32,6 +32,8 @@ HARDENED = [('answered', 1), ('answered_early', 1), ('answered_swept', 1)] + \
 # a release, or to be answered from the store.
 WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
 REPLAYED = [('replay', 2)]
+# It has put effects beside its answer.
+SAID = [('said', 1)]
 # Every write passes: the clock's at the start, the reservation, the outcome.
 # Eight keys are two writes each, and two transactions at least.
 WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
@@ -39,7 +41,8 @@ WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
      ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3),
      ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED + \
     SEALED + \
-    [('effects', n) for n in range(3, 10)] + [('freed', 2), ('freed', 3)]
+    [('effects', n) for n in range(3, 10)] + \
+    [('freed', 2), ('freed', 3), ('said', 3), ('said', 4)]
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
 TABLE = {
@@ -64,17 +67,19 @@ TABLE = {
     'ACCEPTED': LATER,
     'JOB_CLAIMED': LATER_LOST,
     'HANDLER_START': WAY + LATER,
-    'HANDLER_STARTED': WAY + LATER,
-    'HANDLER_OUTPUT': WAY + LATER + [('large', 1), ('large', 9)],
-    'HANDLER_EXITED': WAY + LATER_LOST + [('large', 1), ('lost', 1),
+    'HANDLER_STARTED': SAID + WAY + LATER,
+    'HANDLER_OUTPUT': SAID + WAY + LATER + [('large', 1), ('large', 9)],
+    'HANDLER_EXITED': SAID + WAY + LATER_LOST + [('large', 1), ('lost', 1),
                                           ('answered', 1)],
-    'JUDGED': WAY + LATER_LOST + [('large', 1), ('lost', 1), ('answered', 1)],
-    'SETTLED': WAY + LATER_LOST + [('large', 1), ('lost', 1), ('answered', 1)],
+    'JUDGED': SAID + WAY + LATER_LOST + [
+        ('large', 1), ('lost', 1), ('answered', 1)],
+    'SETTLED': SAID + WAY + LATER_LOST + [
+        ('large', 1), ('lost', 1), ('answered', 1)],
     'SETTLE_LEFT': [('held', 1)],
-    'ANSWER_READY': WAY + REPLAYED + LATER + [
+    'ANSWER_READY': SAID + WAY + REPLAYED + LATER + [
         ('large', 1), ('duplicates', 8), ('answered', 1),
         ('answered_early', 1)],
-    'ANSWER_SENT': WAY + REPLAYED + LATER + [
+    'ANSWER_SENT': SAID + WAY + REPLAYED + LATER + [
         ('large', 1), ('duplicates', 8), ('lost', 1), ('answered', 1),
         ('answered_early', 1)],
     'REPLAY_FOUND': [('replay', 1), ('duplicates', 1), ('accepted', 1),

@@ -13,7 +13,7 @@ from base import wait_until
 from once import Background, Lock, parallel
 
 import version_1
-from outbox import effects, freed     # noqa: F401
+from outbox import effects, freed, said     # noqa: F401
 from life import Life
 
 KEYS = ['k%d' % i for i in range(8)]
