@@ -28,8 +28,8 @@ ENDS = [('created', 14), ('refused', 3), ('away', 3), ('busy', 2),
         ('exit', 1), ('killed', 2), ('crashed', 1)]
 SAYS = [('said-mute', 3), ('said-garbage', 2), ('said-failed', 2),
         ('said-exit', 2), ('said-tempfail', 2), ('said-killed', 3)]
-assert {what for what, _ in ENDS} | {'said'} == history.FINAL | history.RELEASED | \
-    history.UNKNOWN | history.LOST
+assert {what for what, _ in ENDS} | {'said'} == history.FINAL | \
+    history.RELEASED | history.UNKNOWN | history.LOST
 
 
 class Clients:

@@ -41,6 +41,9 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
     code run downstream what variant replayed head body whole true''',
     defaults=(None,) * 7 + (False, None, None, True, True))
 
+# What is left behind of a run tries to answer, too.
+LATE = ('late', 'late-said')
+
 # It will be run, whoever asks.
 ACCEPTED = 'accepted'
 
@@ -141,7 +144,7 @@ class Checker:
         if 'overlap' in deeds and \
                 not self.routes[run.first.identity[1]].asked:
             self.no('overlap', *run.lines)
-        if [d for d in deeds if d != 'overlap'] not in (
+        if [d for d in deeds if d not in ('overlap',) + LATE] not in (
                 ['started'], ['started', 'done'], ['started', 'acted'],
                 ['started', 'acted', 'done'],
                 ['started', 'acted', 'saying'],
@@ -208,7 +211,8 @@ class Checker:
                 e.what == 'resolved' and e.replayed and
                 self.open(run) and self.routes[e.identity[1]].asked):
             self.no('answer that its run did not give', e, *run.lines)
-        if e.what in STORED and 'acted' not in run.deeds:
+        if e.what in STORED and 'acted' not in run.deeds and \
+                'late' not in run.deeds:
             self.no('nobody acted', e, *run.lines)
         if e.variant != e.asked and e.what != 'resolved':
             self.no('answer to another body', e)
@@ -292,7 +296,8 @@ class Checker:
         once."""
         rows = {row.downstream: row for row in self.rows}
         for run in self.runs.values():
-            if 'said' in run.deeds and run.first.run not in self.rode:
+            if ('said' in run.deeds or 'late-said' in run.deeds) and \
+                    run.first.run not in self.rode:
                 self.no('committed and lost', *run.lines)
         for downstream, rides in grouped(
                 self.rides, lambda ride: ride.downstream).items():
@@ -300,7 +305,7 @@ class Checker:
             row = rows.get(downstream)
             if len(rides) > 1:
                 self.no('two rides', *rides)
-            if run is None or 'saying' not in run.deeds or \
+            if run is None or not ({'saying', 'late'} & set(run.deeds)) or \
                     run.first.downstream != downstream:
                 self.no('a ride of nobody', rides)
             if row is None or row.state != 'completed':

@@ -198,8 +198,11 @@ class Soak:
         wrong = history.Checker(lines, events, rows, ROUTES,
                                 self.torment.deaths, **said).check()
         self.tell(lines, events, rows)
-        print('# %s' % ', '.join('%d %s' % (len(of), what)
-                                 for what, of in said.items()))
+        deeds = history.grouped(lines, lambda line: line.deed)
+        print('# %s; %d of %d that were left behind' % (
+            ', '.join('%d %s' % (len(of), what)
+                      for what, of in said.items()),
+            len(deeds['late-said']), len(deeds['late'])))
         if wrong:
             self.keep(events, rows)
         assert not wrong, '%d things are wrong:\n%s' % (

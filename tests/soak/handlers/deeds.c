@@ -13,6 +13,7 @@
  *	acted		what it was asked to do
  *	saying, said	before and after it has committed, in the store's own
  *			database, a ride, its effect and its answer
+ *	late, late-said	the same by what outlives it
  *	done		all but to answer and to end as WHAT says
  *
  * The body is one word that is not looked at, and one for each attempt, the
@@ -196,35 +197,6 @@ answer(const struct end *end, const char *variant, long size)
 }
 
 /*
- * A process that outlives this one.  A key that is released at the handler's
- * word may run beside it: it drops the claim before this returns.
- */
-static void
-leave_behind(long ms, const struct end *end, int fd)
-{
-	int ready[2];
-	char byte;
-
-	if (pipe(ready) == -1)
-		fail("pipe");
-	switch (fork()) {
-	case -1:
-		fail("fork");
-	case 0:
-		if ((!end->acts && end->signal == 0) || end->says != NULL)
-			close(fd);
-		close(ready[0]);
-		close(ready[1]);
-		pause_for(ms);
-		_exit(0);
-	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) == -1)
-		fail("ready");
-	close(ready[0]);
-}
-
-/*
  * Whether a run for that downstream key acted; run becomes its name.  A run
  * acts once, and only while its outcome is open.
  */
@@ -349,6 +321,42 @@ say(const char *variant, long size)
 	return code == SQLITE_OK;
 }
 
+/*
+ * A process that outlives this one.  A key that is released at the handler's
+ * word may run beside it: it drops the claim before this returns.  In the end
+ * it tries to say what its run may be too late for.
+ */
+static void
+leave_behind(
+    long ms, const struct end *end, int fd, const char *variant, long size)
+{
+	int ready[2];
+	char byte;
+
+	if (pipe(ready) == -1)
+		fail("pipe");
+	switch (fork()) {
+	case -1:
+		fail("fork");
+	case 0:
+		if ((!end->acts && end->signal == 0) || end->says != NULL)
+			close(fd);
+		close(ready[0]);
+		close(ready[1]);
+		pause_for(ms);
+		if (getenv("ONCE_DATABASE") != NULL) {
+			ledger("late", "-");
+			if (say(variant, size))
+				ledger("late-said", "-");
+		}
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) == -1)
+		fail("ready");
+	close(ready[0]);
+}
+
 static int
 speak(const struct end *end, const char *variant, long size)
 {
@@ -420,7 +428,7 @@ main(int argc, char **argv)
 		fail("body");
 	end = find_end(what);
 	if (child > 0)
-		leave_behind(child, end, fd);
+		leave_behind(child, end, fd, variant, size);
 	pause_for(before);
 	if (end->acts)
 		ledger("acted", what);
