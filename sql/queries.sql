@@ -380,7 +380,7 @@ ORDER BY id LIMIT 1;
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, last_error = ?5,
-    expires_at = CASE accepted WHEN 1 THEN ?6 ELSE ?4 END + retention,
+    expires_at = coalesce(CASE accepted WHEN 1 THEN ?6 END, ?4) + retention,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 

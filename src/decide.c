@@ -44,6 +44,8 @@ decide_requeue(int attempt, uint32_t random)
 {
 	if (attempt <= 1)
 		return 0;
+	if (attempt >= DECIDE_REQUEUE_MAX)
+		return -1;
 	return backoff_pause(
 	    REQUEUE_FIRST, attempt - 1, REQUEUE_LONGEST, random);
 }

@@ -30,8 +30,9 @@ enum decision decide(const struct record *, bool same, int64_t now);
 /*
  * How long an accepted key whose attempt of that number was lost waits for the
  * next one: ms.  The first is made up for at once.  random is any number of 32
- * random bits.
+ * random bits.  -1: it is not worth another one, unless a client asks.
  */
+#define DECIDE_REQUEUE_MAX 40 /* attempts: more than a day of them */
 int64_t decide_requeue(int attempt, uint32_t random);
 
 /* Whether a record past its retention counts as deleted. */

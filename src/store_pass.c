@@ -40,6 +40,7 @@ struct lost {
 static enum rc
 release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 {
+	const int64_t pause = decide_requeue(lost->attempt, arc4random());
 	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_RELEASED);
 	enum rc rc;
 
@@ -48,7 +49,8 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	db_bind_int(s, 3, clock_wall());
 	db_bind_int(s, 4, now);
 	db_bind_text(s, 5, "oncewrap was lost; it may be resumed");
-	db_bind_int(s, 6, now + decide_requeue(lost->attempt, arc4random()));
+	if (pause >= 0)
+		db_bind_int(s, 6, now + pause);
 	rc = store_ops_change_one(s, RC_CORRUPT);
 	return rc == RC_OK ? store_ops_released(db, id) : rc;
 }

@@ -133,7 +133,7 @@ a_lost_attempt_is_made_up_for_after_a_pause(void **state)
 		{ 12, 1024000, 1536000 },
 		{ 13, 2048000, 3072000 },
 		{ 14, 2400000, 3600000 },
-		{ 1000000, 2400000, 3600000 },
+		{ DECIDE_REQUEUE_MAX - 1, 2400000, 3600000 },
 	};
 	size_t i;
 
@@ -144,6 +144,8 @@ a_lost_attempt_is_made_up_for_after_a_pause(void **state)
 		assert_in_range(decide_requeue(pauses[i].attempt, UINT32_MAX),
 		    pauses[i].least, pauses[i].most);
 	}
+	assert_int_equal(decide_requeue(DECIDE_REQUEUE_MAX, 0), -1);
+	assert_int_equal(decide_requeue(INT32_MAX, UINT32_MAX), -1);
 }
 
 int

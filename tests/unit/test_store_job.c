@@ -945,7 +945,7 @@ lost_a_job_that_may_be_resumed_is_queued_again(void **state)
 		int attempts;
 		int64_t least, most;
 	} rows[] = { { 0, 0, 0 }, { 1, 1000, 1500 }, { 2, 2000, 3000 },
-		{ 40, 2400000, 3600000 } };
+		{ DECIDE_REQUEUE_MAX - 2, 2400000, 3600000 } };
 	int64_t id, wait;
 	size_t i;
 
@@ -974,6 +974,19 @@ lost_a_job_that_may_be_resumed_is_queued_again(void **state)
 		store = NULL;
 		empty_dir();
 	}
+}
+
+static void
+lost_too_often_a_job_waits_for_a_request(void **state)
+{
+	(void)state;
+	(void)lose_worker(CONF_CRASH_RESUME, DECIDE_REQUEUE_MAX - 1);
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE queued_at IS NOT NULL"),
+	    0);
+	assert_in_range(raw_number("SELECT expires_at FROM once_key"),
+	    store_now(store) + HOUR - 60000, store_now(store) + HOUR);
 }
 
 static void
@@ -1182,6 +1195,7 @@ main(void)
 		TEST(of_several_workers_one_starts_each_job),
 		FORKING(of_several_processes_one_starts_each_job),
 		FORKING(lost_a_job_that_may_be_resumed_is_queued_again),
+		FORKING(lost_too_often_a_job_waits_for_a_request),
 		FORKING(lost_a_job_that_may_not_is_unknown),
 		TEST(the_queue_outlives_the_process),
 		SYNCED(what_cannot_be_stored_is_not_accepted),
