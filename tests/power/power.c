@@ -25,8 +25,9 @@
  * The keys must answer as that state says (life_autopsy).  Of some
  * survivors the new process is cut again, in its recovery and first steps.
  *
- *	power [all|some [N]]	all survivors of the first cut, not a sample (half an
- *			hour or so); of the Nth promise; also with POWER_ALL=1
+ *	power [all|some [N]]	all survivors of the first cut, not a sample
+ *			(half an hour or so); of the Nth promise; also with
+ *			POWER_ALL=1
  */
 #include "config.h"
 
