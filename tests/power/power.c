@@ -26,8 +26,8 @@
  * survivors the new process is cut again, in its recovery and first steps.
  *
  *	power [all|some [N]]	all survivors of the first cut, not a sample
- *			(half an hour or so); of the Nth promise; also with
- *			POWER_ALL=1
+ *				(half an hour or so), of the Nth promise only;
+ *				also with POWER_ALL=1
  */
 #include "config.h"
 
@@ -298,7 +298,7 @@ wanted(struct run *r, uint64_t set, bool always)
 	r->possible++;
 	if (r->counting)
 		return false;
-	return (always && !r->quiet && r->cut % (2 * SLOWER) == 0) ||
+	return (always && !r->quiet && r->cut % (3 * SLOWER) == 0) ||
 	    (mix(hash) & 0xffffffff) < r->share;
 }
 
@@ -416,8 +416,8 @@ cut_everywhere(struct run *r)
 	r->disk = NULL;
 }
 
-/* Looks at about as many survivors as budget says, and at half of those where
- * all survived; or at all of them. */
+/* Looks at about as many survivors as budget says, and at a third of those
+ * where all survived; or at all of them. */
 static void
 explore(struct run *r, size_t budget)
 {
