@@ -357,10 +357,10 @@ def abandoned(t, *point):
     life.end_orphans()
     past = wait_until(lambda: life.is_past('short'), 'it is past')
     eq(past['state'], 'pending')
+    life.once.server['reap_interval'] = '50ms'
     life.arm()
     life.dies()
     gate.open(SOME)
-    life.once.server['reap_interval'] = '50ms'
     life.start()
     life.check_accepted(['k'])
     life.once.wait_state('short', 'expired')
