@@ -47,8 +47,11 @@ enum rc committer_do(struct committer *, struct op *);
 
 /* How writing goes, as callers were told. */
 struct committer_health {
-	enum rc last;        /* the last operation */
-	bool log_is_long;    /* longer than max_wal: no reservations */
+	enum rc last; /* the last operation */
+	/* why there are no reservations: RC_LIMIT, the log is longer than
+	 * max_wal; RC_FULL, it could not be moved into the database any more;
+	 * else RC_OK */
+	enum rc closed;
 	unsigned unrecorded; /* settlements that callers no longer wait for */
 };
 void committer_health(struct committer *, struct committer_health *);

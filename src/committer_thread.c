@@ -38,6 +38,9 @@
 #define CHECKPOINT       (4 * 1024 * 1024)
 #define CHECKPOINT_AGAIN (1024 * 1024)
 
+/* Bytes that outcomes have left on a disk that is full but for them. */
+#define ROOM (256 * 1024)
+
 /* Between two tries to cut a log that is too long: ms. */
 #define CUT_PAUSE 100
 
@@ -334,23 +337,33 @@ fail_queue(struct committer *c, enum rc rc, bool reservations)
 		fail(c, op, rc);
 }
 
-/* A log above max_wal is cut if nobody reads it; else there are no new
- * reservations. */
+/* Whether there may be reservations: not while the disk could come to hold no
+ * outcome any more, nor take the log into the database. */
+static enum rc
+look_at_log(const struct committer *c)
+{
+	if (db_wal_bytes(c->db) > c->max_wal)
+		return RC_LIMIT;
+	return db_log_fits(c->db, ROOM) ? RC_OK : RC_FULL;
+}
+
+/* A log that is too long, for us or for the disk, is cut if nobody reads it;
+ * else there are no new reservations. */
 static void
 watch_log(struct committer *c)
 {
-	bool is_long = db_wal_bytes(c->db) > c->max_wal;
+	enum rc closed = look_at_log(c);
 
-	if (is_long && clock_mono() >= c->cut_at) {
+	if (closed != RC_OK && clock_mono() >= c->cut_at) {
 		c->cut_at = clock_mono() + CUT_PAUSE;
 		(void)db_checkpoint(c->db, true);
-		is_long = db_wal_bytes(c->db) > c->max_wal;
+		closed = look_at_log(c);
 	}
 	pthread_mutex_lock(&c->mutex);
-	c->health.log_is_long = is_long;
+	c->health.closed = closed;
 	pthread_mutex_unlock(&c->mutex);
-	if (is_long)
-		fail_queue(c, RC_LIMIT, true);
+	if (closed != RC_OK)
+		fail_queue(c, closed, true);
 }
 
 /* Now and then the log is moved into the database; never while somebody waits

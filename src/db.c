@@ -5,6 +5,9 @@
  */
 #include "config.h"
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -421,6 +424,32 @@ db_wal_bytes(const struct db *db)
 	return WAL_HEADER +
 	    (uint64_t)db->wal_frames *
 	    (uint64_t)(WAL_FRAME_HEADER + db->page_size);
+}
+
+uint64_t
+db_room(const struct db *db)
+{
+	struct statvfs fs;
+
+	if (statvfs(db_file(db), &fs) == -1)
+		return UINT64_MAX;
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+bool
+db_log_fits(const struct db *db, uint64_t more)
+{
+	const uint64_t room = db_room(db), used = db_wal_bytes(db);
+	const char *log =
+	    sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
+	uint64_t spare = 0; /* of the file, from when it was longer */
+	struct stat st;
+
+	if (room >= used + more)
+		return true;
+	if (stat(log, &st) == 0 && (uint64_t)st.st_size > used)
+		spare = (uint64_t)st.st_size - used;
+	return room >= used && room + spare >= used + more;
 }
 
 uint64_t

@@ -109,6 +109,16 @@ enum rc db_harden(struct db *);
  * commit or checkpoint. */
 uint64_t db_wal_bytes(const struct db *);
 
+/* Bytes that its file system has left for us; UINT64_MAX if it does not say. */
+uint64_t db_room(const struct db *);
+
+/*
+ * Whether the log can take that many more bytes, and still be moved into the
+ * database: that may grow by as much as the log holds.  Without room for it
+ * neither a commit nor a checkpoint would ever succeed again.
+ */
+bool db_log_fits(const struct db *, uint64_t more);
+
 /* Commits of this connection that wrote something. */
 uint64_t db_commits(const struct db *);
 

@@ -288,7 +288,7 @@ can_write(struct store *store, char *why, size_t size)
 	struct op op;
 
 	committer_health(store->committer, &h);
-	if (h.last != RC_OK || h.log_is_long) {
+	if (h.last != RC_OK || h.closed != RC_OK) {
 		store_op_init(&op, OP_CLOCK);
 		op.clock.touch = true;
 		(void)committer_do(store->committer, &op);
@@ -298,9 +298,11 @@ can_write(struct store *store, char *why, size_t size)
 	if (h.last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",
 		    rc_text(h.last));
-	else if (h.log_is_long)
+	else if (h.closed == RC_LIMIT)
 		snprintf(
 		    why, size, "the write-ahead log is longer than max_wal");
+	else if (h.closed != RC_OK)
+		snprintf(why, size, "the disk is nearly full");
 	else if (h.unrecorded > 0)
 		snprintf(why, size, "%u outcomes are not recorded yet",
 		    h.unrecorded);

@@ -232,6 +232,9 @@ enum rc store_ops_unknown(struct db *, int64_t id, const char *token,
 enum rc store_ops_seal(struct db *, int64_t id, const char *token, int64_t now,
     int64_t *expires_at);
 
+/* RC_FULL: a body of that size must not even be begun with. */
+enum rc store_ops_room(struct db *, size_t body);
+
 /* Writes bytes into a blob of that many that is there already. */
 enum rc store_ops_write(struct db *, const char *table, const char *column,
     int64_t id, const void *, size_t);

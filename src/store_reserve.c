@@ -83,6 +83,8 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_NEW);
 	enum rc rc;
 
+	if ((rc = store_ops_room(db, w->body_len)) != RC_OK)
+		return rc;
 	db_bind_int(s, 1, id);
 	db_bind_blob(s, 2, w->environment, w->environment_len);
 	db_bind_int(s, 3, (int64_t)w->body_len);

@@ -5,10 +5,7 @@
  */
 #include "config.h"
 
-#include <sys/statvfs.h>
-
 #include <assert.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,28 +19,17 @@
  * it grew, and then small ones fail too.  It will be in the log and in the
  * database.
  */
-static enum rc
-check_room(struct db *db, size_t body)
+enum rc
+store_ops_room(struct db *db, size_t body)
 {
-	struct statvfs fs;
-	char *name;
-	uint64_t room;
-	int r;
+	const uint64_t room = db_room(db);
 
-	name = strdup(db_file(db));
-	if (name == NULL)
-		return RC_NOMEM;
-	r = statvfs(dirname(name), &fs);
-	free(name);
-	if (r == -1)
-		return RC_OK; /* then the write will tell */
-	room = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (room / 2 > body + body / 8)
+	if (body < STORE_LARGE || room / 2 > body + body / 8)
 		return RC_OK;
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", db_file(db)),
-	    LOG_S("message", "no room for a large answer"),
-	    LOG_I("bytes", body), LOG_I("free", room));
+	    LOG_S("message", "no room for a large body"), LOG_I("bytes", body),
+	    LOG_I("free", room));
 	return RC_FULL;
 }
 
@@ -54,8 +40,6 @@ store_ops_write(struct db *db, const char *table, const char *column,
 	struct db_blob *blob = NULL;
 	enum rc rc;
 
-	if (n >= STORE_LARGE && (rc = check_room(db, n)) != RC_OK)
-		return rc;
 	rc = db_blob_open(db, table, column, id, true, &blob);
 	if (rc == RC_OK)
 		rc = db_blob_write(blob, bytes, n, 0);
@@ -69,6 +53,8 @@ store_body(struct db *db, int64_t id, const void *body, size_t n)
 	struct db_stmt *s = db_stmt(db, QUERY_BODY_NEW);
 	enum rc rc;
 
+	if ((rc = store_ops_room(db, n)) != RC_OK)
+		return rc;
 	db_bind_int(s, 1, id);
 	db_bind_int(s, 2, (int64_t)n);
 	rc = db_step_done(s);

@@ -237,8 +237,10 @@ class Life:
         for key, answer in self.seen:
             if answer.status == 202:
                 assert self.once.row(key), 'I1: %s is gone' % key
-        wait_until(lambda: not any(self.once.ls('--state', s) for s in (
-            'pending', 'in_progress', 'failed_retryable')), 'all have ended')
+        # One look at all: between two of them a state may change.
+        wait_until(lambda: not any(
+            row['state'] in ('pending', 'in_progress', 'failed_retryable')
+            for row in self.once.ls()), 'all have ended')
         rows = {row['key']: row for row in self.once.ls()}
         for key in keys:
             if key not in rows:

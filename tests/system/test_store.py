@@ -223,6 +223,36 @@ def test_full_disk_runs_nothing_and_replays(t):
     eq(t.ledger()[-1], '1 ')
 
 
+def test_disk_full_of_accepted_work_is_emptied_by_doing_it(t):
+    # What is written moves into the database later, and that takes as much
+    # again: there must be room for it, whatever else is accepted.
+    gate = t.gate()
+    os.mkdir(t.path('disk'))
+    mount(t, t.path('disk'), 'size=6m')
+    once = once_with(
+        t, 'ledger; gate gate; status 201', database=t.path('disk/once.db'),
+        server={'status_path': '/jobs', 'async_workers': '1'},
+        defaults={'async': 'always'})
+    body, keys = b'x' * 70_000, []
+    while True:
+        answer = once.post('k%d' % len(keys), body)
+        if answer.status != 202:
+            break
+        keys.append('k%d' % len(keys))
+    problem(answer, 'store-unavailable')
+    assert len(keys) > 5, len(keys)
+    gate.wait()
+    gate.open(len(keys) + 1)
+    wait_until(lambda: all(
+        row['state'] == 'completed' for row in once.ls()), 'all have run')
+    eq(sorted(row['key'] for row in once.ls()), sorted(keys))
+    eq(len(t.ledger()), len(keys))
+    # And is there for others again.
+    eq(wait_until(lambda: (lambda a: a if a.status == 202 else None)(
+        once.post('again', b'x')), 'served again').status, 202)
+    once.wait_state('again', 'completed')
+
+
 def test_answer_too_large_for_the_disk_never_frees_the_key(t):
     once = on_small_disk(t, '3m', 'ledger; status 201; '
                          'exec head -c 4000000 /dev/zero')
