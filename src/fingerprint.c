@@ -156,6 +156,7 @@ read_line(struct recipe *r, char *line)
 		return false;
 	if (list->n == LIMIT_CONF_LIST)
 		return false;
+	assert(list->item != NULL); /* recipe_read() has counted this line */
 	list->item[list->n++] = line + 2;
 	return true;
 }
