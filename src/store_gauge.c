@@ -302,7 +302,7 @@ can_write(struct store *store, char *why, size_t size)
 		snprintf(
 		    why, size, "the write-ahead log is longer than max_wal");
 	else if (h.closed != RC_OK)
-		snprintf(why, size, "the disk is nearly full");
+		snprintf(why, size, "the disk has no space for new keys");
 	else if (h.unrecorded > 0)
 		snprintf(why, size, "%u outcomes are not recorded yet",
 		    h.unrecorded);
