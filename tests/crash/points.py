@@ -1,8 +1,8 @@
 """The fault points, and where the scenarios meet each.
 
 TABLE says which scenarios die at a point, and at which passages.  A point of
-src/fault.h that it does not name fails, and so does one that a scenario does
-not pass.
+src/base/fault.h that it does not name fails, and so does one that a scenario
+does not pass.
 """
 import os
 import re
@@ -125,8 +125,8 @@ STAYS = ('HANDLER_OUTPUT', 'HANDLER_EXITED', 'JUDGED')
 
 
 def listed():
-    """The names in src/fault.h, in order."""
-    with open(os.path.join(base.TOP, 'src', 'fault.h')) as f:
+    """The names in src/base/fault.h, in order."""
+    with open(os.path.join(base.TOP, 'src', 'base', 'fault.h')) as f:
         return re.findall(r'^\tX\((\w+)\)', f.read(), re.MULTILINE)
 
 

@@ -21,6 +21,12 @@ check()
 	fi
 }
 
+# sources PATTERN: the files of src with such a name.
+sources()
+{
+	find "$srcdir/src" -type f -name "$1" | sort
+}
+
 end()
 {
 	echo "1..$cases"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "conf_value.h"
 #include "json.h"
 #include "limit.h"
 
@@ -586,7 +587,7 @@ pointers_that_are_valid(void **state)
 
 	(void)state;
 	for (i = 0; i < NITEMS(pointers); i++)
-		if (json_pointer_valid(pointers[i].pointer) !=
+		if (conf_value_is_pointer(pointers[i].pointer) !=
 		    pointers[i].valid)
 			fail_msg("%s", pointers[i].name);
 }

@@ -12,10 +12,9 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "limit.h"
 #include "buf.h"
-#include "json.h"
-#include "request.h"
+#include "cginame.h"
+#include "limit.h"
 
 #include "conf_text.h"
 
@@ -109,7 +108,7 @@ check_item(const char *s, enum conf_text_item kind, struct conf_error *why)
 	case CONF_TEXT_ITEM_ENVIRONMENT:
 		return check_environment(s, why);
 	case CONF_TEXT_ITEM_POINTER:
-		return json_pointer_valid(s) ||
+		return conf_value_is_pointer(s) ||
 		    conf_value_fail(why,
 			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
 	case CONF_TEXT_ITEM_ACCOUNT:
@@ -409,7 +408,7 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 		    "decoded",
 		    text);
 	buf_init(&buf, LIMIT_PATH);
-	if ((rc = request_path(text, NULL, &buf)) != RC_OK) {
+	if ((rc = cginame_path(text, NULL, &buf)) != RC_OK) {
 		(void)conf_value_fail(why, "\"%.200s\": %s", text, rc_text(rc));
 		goto out;
 	}

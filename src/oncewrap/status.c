@@ -19,6 +19,7 @@
 #include "log.h"
 #include "prefer.h"
 #include "replay.h"
+#include "respond.h"
 #include "route.h"
 #include "scope.h"
 #include "status.h"
@@ -291,7 +292,7 @@ show_result(struct store *store, const struct conf *conf,
 		replay_not_kept(record, conf, rq, answer);
 		return RC_OK;
 	case DECIDE_GONE:
-		answer_refuse(answer, PROBLEM_KEY_EXPIRED,
+		respond_refuse(answer, PROBLEM_KEY_EXPIRED,
 		    "This key was used, and its answer has expired.", conf, rq);
 		return RC_OK;
 	case DECIDE_RUN:
@@ -333,7 +334,7 @@ status_handle(struct store *store, const struct conf *conf,
 
 	assert(route_is_status(conf, rq->path));
 	if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0) {
-		answer_refuse(answer, PROBLEM_METHOD_NOT_ALLOWED,
+		respond_refuse(answer, PROBLEM_METHOD_NOT_ALLOWED,
 		    "A status resource can only be read.", conf, rq);
 		(void)response_add(&answer->response, "Allow", "GET, HEAD");
 		return;
@@ -342,12 +343,12 @@ status_handle(struct store *store, const struct conf *conf,
 	if (rc == RC_OK)
 		return;
 	if (rc == RC_NOTFOUND) {
-		answer_refuse(answer, PROBLEM_NOT_FOUND,
+		respond_refuse(answer, PROBLEM_NOT_FOUND,
 		    "There is no such resource, or no answer yet.", conf, rq);
 		return;
 	}
 	log_event(LOG_ERROR, "store-unavailable", rq->instance,
 	    LOG_S("why", rc_text(rc)));
-	answer_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
+	respond_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
 	    "The key store is not usable now.", conf, rq);
 }

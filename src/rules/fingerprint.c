@@ -27,6 +27,8 @@
 
 #include <openssl/evp.h>
 
+#include "cginame.h"
+#include "conf_value.h"
 #include "limit.h"
 #include "json.h"
 #include "fingerprint.h"
@@ -100,7 +102,7 @@ fingerprint_recipe(const struct conf_route *route, struct buf *out)
 
 	buf_clear(out);
 	for (i = 0; i < route->fingerprint_headers.n && rc == RC_OK; i++)
-		rc = request_variable(route->fingerprint_headers.item[i],
+		rc = cginame_variable(route->fingerprint_headers.item[i],
 		    variable, sizeof(variable));
 	if (rc == RC_OK)
 		rc = buf_adds(out, json ? "1 json\n" : "1 exact\n");
@@ -150,7 +152,7 @@ read_line(struct recipe *r, char *line)
 
 	if (strncmp(line, "h ", 2) == 0 && line[2] != '\0')
 		list = &r->headers;
-	else if (strncmp(line, "i ", 2) == 0 && json_pointer_valid(line + 2))
+	else if (strncmp(line, "i ", 2) == 0 && conf_value_is_pointer(line + 2))
 		list = &r->ignore;
 	else
 		return false;
@@ -247,7 +249,7 @@ hash_field(EVP_MD_CTX *md, const struct request *req, const char *name)
 	enum rc rc;
 	size_t i;
 
-	if (request_variable(name, variable, sizeof(variable)) != RC_OK)
+	if (cginame_variable(name, variable, sizeof(variable)) != RC_OK)
 		return RC_VERSION;
 	rc = hash_text(md, name);
 	if (rc == RC_OK)

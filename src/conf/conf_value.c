@@ -322,3 +322,14 @@ conf_value_statuses(
 	*out = set;
 	return true;
 }
+
+bool
+conf_value_is_pointer(const char *s)
+{
+	if (*s != '/')
+		return false;
+	for (; *s != '\0'; s++)
+		if (*s == '~' && s[1] != '0' && s[1] != '1')
+			return false;
+	return true;
+}

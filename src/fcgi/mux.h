@@ -11,8 +11,8 @@
 #ifndef MUX_H
 #define MUX_H
 
+#include "answer.h"
 #include "confbox.h"
-#include "engine.h"
 #include "request.h"
 
 struct crew;

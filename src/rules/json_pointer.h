@@ -10,10 +10,6 @@
 
 #include "conf.h"
 
-/* Whether that is a JSON Pointer, RFC 6901, section 3, to something inside a
- * text: the empty one, which names the whole, is not. */
-bool json_pointer_valid(const char *);
-
 struct json_pointer {
 	const char *tokens; /* unescaped, each followed by NUL */
 	size_t len;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request.h"
+#include "cginame.h"
 #include "conf_option.h"
 #include "conf_text.h"
 
@@ -56,7 +56,7 @@ conf_error_at(
 void
 conf_derive(struct conf *conf)
 {
-	enum rc rc = request_variable(
+	enum rc rc = cginame_variable(
 	    conf->key_header, conf->key_variable, sizeof(conf->key_variable));
 
 	assert(rc == RC_OK);

@@ -16,6 +16,7 @@
 
 struct crew;
 struct engine;
+struct run;
 
 /* The store must outlive it; crew is of the threads that handle requests, and
  * passes the turn before a request waits.  NULL: no memory. */
@@ -26,10 +27,11 @@ void engine_free(struct engine *);
 void engine_hurry(struct engine *);
 
 /*
- * Handles one request, from any thread; always leaves an answer, which the
- * caller has initialised.
+ * Handles one request, from any thread.  NULL: answer, which the caller has
+ * initialised, is whole.  Otherwise the caller sends what this run writes, and
+ * calls run_finish().
  */
-void engine_handle(struct engine *, const struct conf *, const struct request *,
-    struct answer *);
+struct run *engine_handle(struct engine *, const struct conf *,
+    const struct request *, struct answer *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * From a lease to an answer.
+ * From a lease to an outcome that is durable.
  */
 #include "config.h"
 
@@ -16,7 +16,6 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
-#include "replay.h"
 #include "attempt.h"
 
 /* Ours to say: a handler that sends them would be believed. */
@@ -308,64 +307,4 @@ attempt_complete(struct attempt *at)
 	FAULT(SETTLE_LEFT);
 	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->instance,
 	    LOG_S("key", at->key), LOG_S("why", rc_text(at->recorded)));
-}
-
-/* --- the answer --------------------------------------------------------- */
-
-static void
-answer_problem_of(struct attempt *at, struct answer *answer)
-{
-	struct problem problem;
-
-	memset(&problem, 0, sizeof(problem));
-	problem.code = at->outcome.problem;
-	problem.status = at->outcome.status;
-	problem.detail = at->outcome.why;
-	problem.unknown = at->outcome.state == RECORD_UNKNOWN;
-	answer_problem(answer, &problem, at->conf, at->rq);
-}
-
-/* The handler's own answer, which is durable; false: it cannot be read. */
-static bool
-fetch(struct attempt *at, struct answer *answer)
-{
-	enum rc rc = store_answer(
-	    at->store, at->lease.id, &answer->response, &answer->spool);
-
-	if (rc == RC_OK)
-		return true;
-	log_event(LOG_ERROR, "store-unavailable", at->rq->instance,
-	    LOG_S("why", rc_text(rc)));
-	answer_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
-	    "The request was answered, but its answer cannot be read now.",
-	    at->conf, at->rq);
-	return false;
-}
-
-void
-attempt_answer(struct attempt *at, struct answer *answer)
-{
-	if (at->recorded != RC_OK) {
-		answer_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
-		    "The request ran, "
-		    "but its outcome could not be recorded yet.",
-		    at->conf, at->rq);
-		return;
-	}
-	if (at->outcome.problem != PROBLEM_NONE) {
-		answer_problem_of(at, answer);
-		return;
-	}
-	if (at->answered && !fetch(at, answer))
-		return;
-	if (!at->answered) {
-		response_free(&answer->response);
-		answer->response = at->response;
-		response_init(&at->response);
-		answer->spool = at->output;
-		at->output = NULL;
-	}
-	if (at->outcome.state == RECORD_COMPLETED)
-		replay_add_expires(
-		    at->store, &answer->response, at->expires_at);
 }

@@ -1,8 +1,5 @@
 /*
- * What was asked: looking parameters up, and the two names that everything
- * else goes by, the path and the CGI variable of a field.
- *
- * It must not know how a request arrived.
+ * Names as CGI has them: the path of a request, the variable of a field.
  */
 #include "config.h"
 
@@ -10,37 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "request.h"
-
-/* strcmp() == 0; most names differ at once, and every request looks through
- * some thirty of them a dozen times. */
-static inline bool
-same(const char *a, const char *b)
-{
-	return *a == *b && strcmp(a, b) == 0;
-}
-
-const char *
-request_param(const struct request *req, const char *name)
-{
-	size_t i;
-
-	for (i = req->nparams; i > 0; i--)
-		if (same(req->params[i - 1].name, name))
-			return req->params[i - 1].value;
-	return NULL;
-}
-
-size_t
-request_count(const struct request *req, const char *name)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < req->nparams; i++)
-		if (same(req->params[i].name, name))
-			n++;
-	return n;
-}
+#include "cginame.h"
 
 /*
  * Resolves path, which begins with a slash, in place and returns its new
@@ -76,7 +43,7 @@ resolve(char *path, size_t len)
 }
 
 enum rc
-request_path(const char *script_name, const char *path_info, struct buf *out)
+cginame_path(const char *script_name, const char *path_info, struct buf *out)
 {
 	enum rc rc;
 
@@ -95,7 +62,7 @@ request_path(const char *script_name, const char *path_info, struct buf *out)
 }
 
 enum rc
-request_variable(const char *field, char *out, size_t outsize)
+cginame_variable(const char *field, char *out, size_t outsize)
 {
 	const char *prefix = "HTTP_";
 	size_t n = 0;

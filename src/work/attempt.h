@@ -1,7 +1,7 @@
 /*
  * One attempt at a key, by the request that holds its lease:
  *
- *	attempt_run -> attempt_judge -> attempt_complete -> attempt_answer
+ *	attempt_run -> attempt_judge -> attempt_complete
  *
  * Each stage adds its part to struct attempt; the answer exists only after
  * the last one, when the outcome is durable.
@@ -9,7 +9,6 @@
 #ifndef ATTEMPT_H
 #define ATTEMPT_H
 
-#include "answer.h"
 #include "cgihead.h"
 #include "conf.h"
 #include "outcome.h"
@@ -87,8 +86,5 @@ void attempt_judge(struct attempt *);
 
 /* Makes the outcome durable, and logs it. */
 void attempt_complete(struct attempt *);
-
-/* The answer that the outcome makes. */
-void attempt_answer(struct attempt *, struct answer *);
 
 #endif

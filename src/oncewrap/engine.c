@@ -27,6 +27,7 @@
 #include "prefer.h"
 #include "problem.h"
 #include "replay.h"
+#include "respond.h"
 #include "route.h"
 #include "scope.h"
 #include "status.h"
@@ -39,7 +40,7 @@
 bool
 engine_refuse(struct job *job, enum problem_code code, const char *detail)
 {
-	answer_refuse(job->answer, code, detail, job->conf, job->rq);
+	respond_refuse(job->answer, code, detail, job->conf, job->rq);
 	return false;
 }
 
@@ -151,19 +152,21 @@ take_fingerprint(struct job *job)
 
 /* --- requests that are not guarded -------------------------------------- */
 
-static void
+static struct run *
 pass_through(struct job *job)
 {
 	struct run_facts facts;
+	struct run *run;
 
 	if (!receive(job))
-		return;
+		return NULL;
 	crew_pass(job->engine->crew);
-	job->answer->stream = handler_start(
+	run = handler_start(
 	    job->rule, &job->rule->handler, job->rq, NULL, -1, &facts);
-	if (job->answer->stream == NULL)
+	if (run == NULL)
 		(void)engine_refuse(job, PROBLEM_HANDLER_NOT_STARTED,
 		    "The program could not be started.");
+	return run;
 }
 
 /* --- requests that are accepted, and those under way -------------------- */
@@ -185,7 +188,7 @@ run(struct job *job)
 	attempt_run(&job->attempt);
 	attempt_judge(&job->attempt);
 	attempt_complete(&job->attempt);
-	attempt_answer(&job->attempt, job->answer);
+	respond_attempt(&job->attempt, job->answer);
 }
 
 static void
@@ -239,10 +242,11 @@ job_free(struct job *job)
 	attempt_free(&job->attempt);
 }
 
-void
+struct run *
 engine_handle(struct engine *engine, const struct conf *conf,
     const struct request *rq, struct answer *answer)
 {
+	struct run *stream = NULL;
 	enum decision decision;
 	struct job job;
 
@@ -263,7 +267,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		goto out;
 	}
 	if (!route_guards(conf, job.rule, rq)) {
-		pass_through(&job);
+		stream = pass_through(&job);
 		goto out;
 	}
 	if (!receive(&job) || !identify(&job) || !is_recent(&job) ||
@@ -304,6 +308,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 	}
 out:
 	job_free(&job);
+	return stream;
 }
 
 /* --- beginning and end -------------------------------------------------- */

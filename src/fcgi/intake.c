@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cginame.h"
 #include "fault.h"
 #include "limit.h"
 #include "log.h"
@@ -145,7 +146,7 @@ begin(struct conn *c)
 	rq->method = param_or_empty(rq, "REQUEST_METHOD");
 	rq->query = param_or_empty(rq, "QUERY_STRING");
 	rq->body_fd = -1;
-	rc = request_path(param_or_empty(rq, "SCRIPT_NAME"),
+	rc = cginame_path(param_or_empty(rq, "SCRIPT_NAME"),
 	    param_or_empty(rq, "PATH_INFO"), &x->path);
 	if (rc == RC_NOMEM) {
 		log_event(LOG_ERROR, "request-dropped", rq->instance,

@@ -33,7 +33,7 @@ struct request {
 	const struct param *params;
 	size_t nparams;
 	const char *method; /* REQUEST_METHOD, never NULL */
-	const char *path;   /* see request_path(), never NULL */
+	const char *path;   /* see cginame_path(), never NULL */
 	const char *query;  /* QUERY_STRING, never NULL */
 	enum body_state body_state;
 	const void *body; /* body_len bytes; NULL if there are none */
@@ -47,20 +47,5 @@ const char *request_param(const struct request *, const char *name);
 
 /* How many parameters have that name. */
 size_t request_count(const struct request *, const char *name);
-
-/*
- * The path that routes and identities go by: SCRIPT_NAME + PATH_INFO, with
- * repeated slashes made one and "." and ".." segments resolved as the file
- * system would, so that no spelling of a path gets around its guard.  A
- * trailing slash stays.  Always begins with a slash.  Never REQUEST_URI.
- * Either may be NULL.  out is cleared first, and stays so on failure: RC_LIMIT
- * (the spelling is longer than out may be) or RC_NOMEM.
- */
-enum rc
-request_path(const char *script_name, const char *path_info, struct buf *out);
-
-/* A field name as its CGI variable: Content-Type -> CONTENT_TYPE,
- * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY.  RC_LIMIT if out is too small. */
-enum rc request_variable(const char *field, char *out, size_t outsize);
 
 #endif

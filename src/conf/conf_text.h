@@ -46,7 +46,7 @@ bool conf_text_single(const char *, enum conf_text_kind, struct conf_arena *,
     const char **out, struct conf_error *why);
 
 /*
- * The path of a route, in the form of request_path(), without a slash at its
+ * The path of a route, in the form of cginame_path(), without a slash at its
  * end.  Percent-encoded ones are refused: no request's path would match.
  */
 bool conf_text_path(const char *, struct conf_arena *, const char **out,

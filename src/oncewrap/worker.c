@@ -15,8 +15,8 @@
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
+#include "respond.h"
 #include "run.h"
-
 #include "worker.h"
 
 /* Enough for one buffer of output and the calls below; 1024 workers may be
@@ -36,9 +36,8 @@ struct worker_pool {
  * the client's going away changes nothing.
  */
 static void
-stream(struct exchange *x, struct answer *answer)
+stream(struct exchange *x, struct run *run, struct answer *answer)
 {
-	struct run *run = answer->stream;
 	struct run_facts facts;
 	char output[OUTPUT_SIZE];
 	bool any = false, gone = false;
@@ -52,12 +51,11 @@ stream(struct exchange *x, struct answer *answer)
 		run_discard(run);
 	}
 	run_finish(run, &facts);
-	answer->stream = NULL;
 	if (any) {
 		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
 		return;
 	}
-	answer_stream_failed(
+	respond_stream_failed(
 	    answer, &facts, exchange_conf(x), exchange_request(x));
 	exchange_answer(x, answer);
 }
@@ -68,15 +66,16 @@ work(void *arg)
 	struct worker_pool *pool = arg;
 	struct exchange *x;
 	struct answer answer;
+	struct run *run;
 
 	answer_init(&answer);
 	while ((x = mux_next(pool->mux)) != NULL) {
 		FAULT(REQUEST_TAKEN);
 		metrics_add(METRICS_WORKERS_BUSY, 1);
-		engine_handle(pool->engine, exchange_conf(x),
+		run = engine_handle(pool->engine, exchange_conf(x),
 		    exchange_request(x), &answer);
-		if (answer.stream != NULL)
-			stream(x, &answer);
+		if (run != NULL)
+			stream(x, run, &answer);
 		else
 			exchange_answer(x, &answer);
 		answer_free(&answer);

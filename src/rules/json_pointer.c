@@ -12,19 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf_value.h"
 #include "json_string.h"
 #include "json_pointer.h"
-
-bool
-json_pointer_valid(const char *s)
-{
-	if (*s != '/')
-		return false;
-	for (; *s != '\0'; s++)
-		if (*s == '~' && s[1] != '0' && s[1] != '1')
-			return false;
-	return true;
-}
 
 static int
 order(const void *a, const void *b)
@@ -40,7 +30,7 @@ order(const void *a, const void *b)
 static char *
 unescape(const char *s, char *w)
 {
-	assert(json_pointer_valid(s));
+	assert(conf_value_is_pointer(s));
 	while (*++s != '\0') {
 		if (*s == '/') {
 			*w++ = '\0';

@@ -61,4 +61,8 @@ bool conf_value_word(const char *, const char *const *words, unsigned *out,
 bool conf_value_statuses(
     const char *, struct conf_statuses *out, struct conf_error *why);
 
+/* Whether that is a JSON Pointer, RFC 6901, section 3, to something inside a
+ * text: the empty one, which names the whole, is not. */
+bool conf_value_is_pointer(const char *);
+
 #endif

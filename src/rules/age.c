@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "cginame.h"
 #include "date.h"
 
 #include "age.h"
@@ -26,7 +27,7 @@ age_judge(
 	if (route->max_request_age == 0)
 		return AGE_GOOD;
 	assert(route->request_timestamp != NULL);
-	rc = request_variable(
+	rc = cginame_variable(
 	    route->request_timestamp, variable, sizeof(variable));
 	assert(rc == RC_OK);
 	switch (request_count(request, variable)) {

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "fault.h"
+#include "respond.h"
 #include "replay.h"
 
 enum rc
@@ -89,5 +90,5 @@ replay_not_kept(const struct record *record, const struct conf *conf,
 			 "but its answer was not kept.";
 	problem.original_status = record->status;
 	problem.completed_at = record->updated_at;
-	answer_problem(answer, &problem, conf, rq);
+	respond_problem(answer, &problem, conf, rq);
 }

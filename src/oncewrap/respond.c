@@ -1,0 +1,109 @@
+/*
+ * Outcomes and refusals as responses.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "replay.h"
+#include "respond.h"
+
+void
+respond_problem(struct answer *answer, struct problem *problem,
+    const struct conf *conf, const struct request *rq)
+{
+	struct response *response = &answer->response;
+
+	problem->instance = rq->instance;
+	log_event(LOG_INFO, "problem", rq->instance,
+	    LOG_S("code", problem_name(problem->code)), LOG_S("path", rq->path),
+	    LOG_S("detail", problem->detail));
+	if (problem_make(problem, conf->link, conf->dialect, response,
+		&answer->text) == RC_OK)
+		return;
+	/* No memory for a few hundred bytes: a status needs none. */
+	response_free(response);
+	response_init(response);
+	response->status = 503;
+}
+
+void
+respond_refuse(struct answer *answer, enum problem_code code,
+    const char *detail, const struct conf *conf, const struct request *rq)
+{
+	struct problem problem;
+
+	memset(&problem, 0, sizeof(problem));
+	problem.code = code;
+	problem.detail = detail;
+	respond_problem(answer, &problem, conf, rq);
+}
+
+void
+respond_stream_failed(struct answer *answer, const struct run_facts *facts,
+    const struct conf *conf, const struct request *rq)
+{
+	respond_refuse(answer,
+	    facts->end == RUN_TIMEOUT ? PROBLEM_HANDLER_TIMEOUT
+				      : PROBLEM_HANDLER_FAILED,
+	    "The program ended without an answer.", conf, rq);
+}
+
+static void
+problem_of(struct attempt *at, struct answer *answer)
+{
+	struct problem problem;
+
+	memset(&problem, 0, sizeof(problem));
+	problem.code = at->outcome.problem;
+	problem.status = at->outcome.status;
+	problem.detail = at->outcome.why;
+	problem.unknown = at->outcome.state == RECORD_UNKNOWN;
+	respond_problem(answer, &problem, at->conf, at->rq);
+}
+
+/* The handler's own answer, which is durable; false: it cannot be read. */
+static bool
+fetch(struct attempt *at, struct answer *answer)
+{
+	enum rc rc = store_answer(
+	    at->store, at->lease.id, &answer->response, &answer->spool);
+
+	if (rc == RC_OK)
+		return true;
+	log_event(LOG_ERROR, "store-unavailable", at->rq->instance,
+	    LOG_S("why", rc_text(rc)));
+	respond_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
+	    "The request was answered, but its answer cannot be read now.",
+	    at->conf, at->rq);
+	return false;
+}
+
+void
+respond_attempt(struct attempt *at, struct answer *answer)
+{
+	if (at->recorded != RC_OK) {
+		respond_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
+		    "The request ran, "
+		    "but its outcome could not be recorded yet.",
+		    at->conf, at->rq);
+		return;
+	}
+	if (at->outcome.problem != PROBLEM_NONE) {
+		problem_of(at, answer);
+		return;
+	}
+	if (at->answered && !fetch(at, answer))
+		return;
+	if (!at->answered) {
+		response_free(&answer->response);
+		answer->response = at->response;
+		response_init(&at->response);
+		answer->spool = at->output;
+		at->output = NULL;
+	}
+	if (at->outcome.state == RECORD_COMPLETED)
+		replay_add_expires(
+		    at->store, &answer->response, at->expires_at);
+}

@@ -1,0 +1,30 @@
+/*
+ * The response to a request that was refused, or ran.  The answer is an
+ * initialised one.
+ */
+#ifndef RESPOND_H
+#define RESPOND_H
+
+#include "answer.h"
+#include "attempt.h"
+#include "conf.h"
+#include "problem.h"
+#include "request.h"
+#include "run.h"
+
+/* A problem, logged.  Fills in problem->instance. */
+void respond_problem(struct answer *, struct problem *, const struct conf *,
+    const struct request *);
+
+/* The same for a code that needs no more than a sentence. */
+void respond_refuse(struct answer *, enum problem_code, const char *detail,
+    const struct conf *, const struct request *);
+
+/* For a stream that ended before its first byte. */
+void respond_stream_failed(struct answer *, const struct run_facts *,
+    const struct conf *, const struct request *);
+
+/* For an attempt that attempt_complete() has ended; takes its output. */
+void respond_attempt(struct attempt *, struct answer *);
+
+#endif

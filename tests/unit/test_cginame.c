@@ -1,0 +1,167 @@
+/*
+ * cginame: every spelling of a path, names of CGI variables.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cginame.h"
+
+#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+	const char *name;
+	const char *script_name, *path_info;
+	const char *path;
+} paths[] = {
+	{ "both missing", NULL, NULL, "/" },
+	{ "both empty", "", "", "/" },
+	{ "script name alone", "/pay", NULL, "/pay" },
+	{ "path info alone", NULL, "/pay", "/pay" },
+	{ "joined as they are", "/cgi/pay", "/42/refund",
+	    "/cgi/pay/42/refund" },
+	{ "joined inside a segment", "/pa", "y", "/pay" },
+	{ "no leading slash", "pay", "", "/pay" },
+	{ "root", "/", "", "/" },
+	{ "repeated slash in front", "//pay", "", "/pay" },
+	{ "repeated slashes inside", "/a///b", "", "/a/b" },
+	{ "repeated slashes where the two meet", "/a/", "/b", "/a/b" },
+	{ "slashes only", "////", "//", "/" },
+	{ "trailing slash stays", "/a", "/", "/a/" },
+	{ "repeated trailing slash", "/a", "//", "/a/" },
+	{ "dot segment", "/a/./b", "", "/a/b" },
+	{ "dot at the end", "/a/.", "", "/a/" },
+	{ "dot alone", ".", "", "/" },
+	{ "dot in front", "./a", "", "/a" },
+	{ "parent segment", "/x/../pay", "", "/pay" },
+	{ "parent at the end", "/a/b/..", "", "/a/" },
+	{ "parent and slash at the end", "/a/b/../", "", "/a/" },
+	{ "parent across the two", "/a/b", "/../c", "/a/c" },
+	{ "parent of everything", "/a/..", "", "/" },
+	{ "parent above the root", "/../../etc", "", "/etc" },
+	{ "parent above the root alone", "..", "", "/" },
+	{ "parent after an empty segment", "/a//../b", "", "/b" },
+	{ "two parents", "/a/b/c/../../d", "", "/a/d" },
+	{ "three dots are a name", "/a/.../b", "", "/a/.../b" },
+	{ "dots that begin a name", "/..a/.b", "", "/..a/.b" },
+	{ "dots that end a name", "/a../b.", "", "/a../b." },
+	{ "percent is a character like others", "/%2e%2e/a", "", "/%2e%2e/a" },
+	{ "backslash is a character like others", "/a\\..\\b", "",
+	    "/a\\..\\b" },
+	{ "case stays", "/Pay", "", "/Pay" },
+};
+
+static void
+every_spelling_of_a_path(void **state)
+{
+	struct buf out;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(paths); i++) {
+		buf_init(&out, 100);
+		assert_int_equal(buf_adds(&out, "before"), RC_OK);
+		if (cginame_path(paths[i].script_name, paths[i].path_info,
+			&out) != RC_OK)
+			fail_msg("%s: refused", paths[i].name);
+		if (strcmp(out.data, paths[i].path) != 0)
+			fail_msg("%s: %s", paths[i].name, out.data);
+		assert_int_equal(out.len, strlen(out.data));
+		buf_free(&out);
+	}
+}
+
+/* What a path was made from may not make another one. */
+static void
+resolved_path_stays_as_it_is(void **state)
+{
+	struct buf out, again;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(paths); i++) {
+		buf_init(&out, 100);
+		buf_init(&again, 100);
+		assert_int_equal(
+		    cginame_path(paths[i].path, NULL, &out), RC_OK);
+		assert_string_equal(out.data, paths[i].path);
+		assert_int_equal(cginame_path(NULL, out.data, &again), RC_OK);
+		assert_string_equal(again.data, paths[i].path);
+		buf_free(&out);
+		buf_free(&again);
+	}
+}
+
+static void
+path_above_the_limit_is_refused(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 8);
+	assert_int_equal(cginame_path("/1234", "567", &out), RC_LIMIT);
+	assert_int_equal(out.len, 0);
+	assert_int_equal(cginame_path("1234", "567", &out), RC_OK);
+	assert_string_equal(out.data, "/1234567");
+	buf_free(&out);
+}
+
+static const struct {
+	const char *name, *field, *variable;
+} variables[] = {
+	{ "prefix, case, dash", "Idempotency-Key", "HTTP_IDEMPOTENCY_KEY" },
+	{ "content type", "Content-Type", "CONTENT_TYPE" },
+	{ "content length in lower case", "content-length", "CONTENT_LENGTH" },
+	{ "only these two", "Content-Language", "HTTP_CONTENT_LANGUAGE" },
+	{ "digits and underscore stay", "x_1-2", "HTTP_X_1_2" },
+	{ "bytes beyond ASCII stay", "\xc3\xa4z", "HTTP_\xc3\xa4Z" },
+	{ "empty", "", "HTTP_" },
+};
+
+static void
+names_of_variables(void **state)
+{
+	char out[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NITEMS(variables); i++) {
+		assert_int_equal(
+		    cginame_variable(variables[i].field, out, sizeof(out)),
+		    RC_OK);
+		if (strcmp(out, variables[i].variable) != 0)
+			fail_msg("%s: %s", variables[i].name, out);
+	}
+}
+
+static void
+variable_that_does_not_fit_is_refused(void **state)
+{
+	char out[7] = "before";
+
+	(void)state;
+	assert_int_equal(cginame_variable("ab", out, sizeof(out)), RC_LIMIT);
+	assert_string_equal(out, "");
+	assert_int_equal(cginame_variable("a", out, sizeof(out)), RC_OK);
+	assert_string_equal(out, "HTTP_A");
+	assert_int_equal(cginame_variable("a", out, 1), RC_LIMIT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_spelling_of_a_path),
+		cmocka_unit_test(resolved_path_stays_as_it_is),
+		cmocka_unit_test(path_above_the_limit_is_refused),
+		cmocka_unit_test(names_of_variables),
+		cmocka_unit_test(variable_that_does_not_fit_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("cginame", tests, NULL, NULL);
+}
