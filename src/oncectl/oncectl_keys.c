@@ -29,7 +29,7 @@ print_all(struct oncectl *ctl, const struct store_filter *filter, bool as_json)
 		if (as_json)
 			oncectl_row_json(&row);
 		else
-			oncectl_row_add(table, &row);
+			oncectl_print_row(table, &row);
 		store_row_free(&row);
 	}
 	oncectl_print_table_free(table);

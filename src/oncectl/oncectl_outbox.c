@@ -9,6 +9,7 @@
 #include <err.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,74 +19,49 @@
 
 /* --- one effect --------------------------------------------------------- */
 
-/* What a program printed is bytes; a text ends at its NUL. */
-static void
-print_reference(cJSON *o, const struct store_effect_row *row)
+static const char *
+state_name(int state)
 {
-	size_t i;
+	return store_effect_state_name((enum store_effect_state)state);
+}
 
-	if (row->reference == NULL) {
-		oncectl_print_json_null(o, "reference");
-		return;
-	}
-	for (i = 0; i < row->reference_len; i++)
+#define AT(member) offsetof(struct store_effect_row, member)
+static const struct oncectl_column columns[] = {
+	{ "id", "ID", AT(id), ONCECTL_NUMBER, NULL },
+	{ "key", "KEY", AT(key), ONCECTL_TEXT, NULL },
+	{ "scope", "SCOPE", AT(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
+	{ "topic", "TOPIC", AT(topic), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", AT(state), ONCECTL_NAMED, state_name },
+	{ "attempts", "ATTEMPTS", AT(attempts), ONCECTL_INT, NULL },
+	{ "next_at", "NEXT", AT(next_at), ONCECTL_TIME, NULL },
+	{ "reference", NULL, AT(reference), ONCECTL_TEXT, NULL },
+	{ "last_error", "LAST ERROR", AT(last_error), ONCECTL_TEXT, NULL },
+	/* from here on in exports only */
+	{ "effect_key", NULL, AT(effect_key), ONCECTL_ARRAY, NULL },
+	{ "created_at", NULL, AT(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, AT(updated_at), ONCECTL_TIME, NULL },
+};
+#undef AT
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define NLISTED  10
+
+/* In a table: what may be long stands on the right. */
+static const unsigned char order[] = { 0, 5, 6, 7, 4, 2, 3, 1, 9 };
+
+/* The next effect.  What its program printed is bytes: a NUL, which would end
+ * the text, becomes a byte that is no UTF-8 either. */
+static enum rc
+next(struct store_outbox *outbox, struct store_effect_row *row)
+{
+	enum rc rc = store_outbox_next(outbox, row);
+
+	if (rc != RC_OK || row->reference == NULL)
+		return rc;
+	for (size_t i = 0; i < row->reference_len; i++)
 		if (row->reference[i] == '\0')
-			row->reference[i] = '\xff'; /* no UTF-8 either */
-	oncectl_print_json_text(o, "reference", row->reference);
-}
-
-static cJSON *
-add_members(cJSON *o, const struct store_effect_row *row)
-{
-	oncectl_print_json_number(o, "id", row->id);
-	oncectl_print_json_text(o, "key", row->key);
-	oncectl_print_json_text(o, "scope", row->scope);
-	oncectl_print_json_text(o, "path", row->path);
-	oncectl_print_json_text(o, "topic", row->topic);
-	oncectl_print_json_text(
-	    o, "state", store_effect_state_name(row->state));
-	oncectl_print_json_number(o, "attempts", row->attempts);
-	oncectl_print_json_time(o, "next_at", row->next_at);
-	print_reference(o, row);
-	oncectl_print_json_text(o, "last_error", row->last_error);
-	return o;
-}
-
-static void
-print_exported(const struct store_effect_row *row)
-{
-	cJSON *o = oncectl_print_object();
-
-	oncectl_print_json_text(o, "type", "effect");
-	add_members(o, row);
-	oncectl_print_json_text(o, "effect_key", row->effect_key);
-	oncectl_print_json_time(o, "created_at", row->created_at);
-	oncectl_print_json_time(o, "updated_at", row->updated_at);
-	oncectl_print_json(o);
-}
-
-static const char *const titles[] = { "ID", "STATE", "ATTEMPTS", "NEXT",
-	"TOPIC", "SCOPE", "PATH", "KEY", "LAST ERROR" };
-#define NTITLES (sizeof(titles) / sizeof(titles[0]))
-
-static void
-add_row(struct oncectl_table *table, const struct store_effect_row *row)
-{
-	char id[24], attempts[16], next[ONCECTL_PRINT_TIME];
-	const char *cells[NTITLES];
-
-	snprintf(id, sizeof(id), "%" PRId64, row->id);
-	snprintf(attempts, sizeof(attempts), "%d", row->attempts);
-	cells[0] = id;
-	cells[1] = store_effect_state_name(row->state);
-	cells[2] = attempts;
-	cells[3] = oncectl_print_time(row->next_at, next);
-	cells[4] = row->topic;
-	cells[5] = row->scope[0] != '\0' ? row->scope : NULL;
-	cells[6] = row->path;
-	cells[7] = row->key;
-	cells[8] = row->last_error;
-	oncectl_print_row(table, cells);
+			row->reference[i] = '\xff';
+	return RC_OK;
 }
 
 /* --- ls, export --------------------------------------------------------- */
@@ -96,19 +72,22 @@ print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 	struct oncectl_table *table = NULL;
 	struct store_outbox *outbox = NULL;
 	struct store_effect_row row;
+	cJSON *o;
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, filter, &outbox);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (!ctl->json)
-		table = oncectl_print_table(stdout, titles, NTITLES);
-	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
-		if (ctl->json)
-			oncectl_print_json(
-			    add_members(oncectl_print_object(), &row));
-		else
-			add_row(table, &row);
+		table =
+		    oncectl_print_table(stdout, columns, order, sizeof(order));
+	while ((rc = next(outbox, &row)) == RC_OK) {
+		if (ctl->json) {
+			o = oncectl_print_object();
+			oncectl_print_members(o, columns, NLISTED, &row);
+			oncectl_print_json(o);
+		} else
+			oncectl_print_row(table, &row);
 		store_effect_row_free(&row);
 	}
 	oncectl_print_table_free(table);
@@ -122,11 +101,15 @@ oncectl_outbox_export(struct oncectl *ctl)
 	struct store_effect_filter filter = { .since = ctl->since };
 	struct store_outbox *outbox = NULL;
 	struct store_effect_row row;
+	cJSON *o;
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, &filter, &outbox);
-	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
-		print_exported(&row);
+	while (rc == RC_OK && (rc = next(outbox, &row)) == RC_OK) {
+		o = oncectl_print_object();
+		oncectl_print_json_text(o, "type", "effect");
+		oncectl_print_members(o, columns, NCOLUMNS, &row);
+		oncectl_print_json(o);
 		store_effect_row_free(&row);
 	}
 	store_outbox_free(outbox);

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <err.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 
 struct oncectl_table {
 	FILE *file;
+	const struct oncectl_column *column;
+	const unsigned char *order;
 	size_t columns, rows;
 	size_t *width;
 	char **cell;   /* BATCH rows, escaped */
@@ -102,6 +105,59 @@ oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME])
 	return out;
 }
 
+/* --- cells ------------------------------------------------------------- */
+
+/* Where a cell that is no text is written. */
+#define CELL 32
+_Static_assert(CELL >= ONCECTL_PRINT_TIME, "a time fits");
+
+/* The member as text; NULL for null. */
+static const char *
+cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
+{
+	const void *p = (const char *)row + column->offset;
+
+	switch (column->kind) {
+	case ONCECTL_TEXT:
+		return *(const char *const *)p;
+	case ONCECTL_ARRAY:
+		return *(const char *)p != '\0' ? p : NULL;
+	case ONCECTL_INT_OR_NULL:
+		if (*(const int *)p == 0)
+			return NULL;
+		/* FALLTHROUGH */
+	case ONCECTL_INT:
+		snprintf(out, CELL, "%d", *(const int *)p);
+		return out;
+	case ONCECTL_NUMBER:
+		snprintf(out, CELL, "%" PRId64, *(const int64_t *)p);
+		return out;
+	case ONCECTL_TIME:
+		return oncectl_print_time(*(const int64_t *)p, out);
+	case ONCECTL_BOOL:
+		return *(const bool *)p ? "ok" : "BAD";
+	case ONCECTL_NAMED:
+		return column->name(*(const int *)p);
+	}
+	assert(!"a kind of column that is in no table");
+	return NULL;
+}
+
+void
+oncectl_print_lines(
+    const struct oncectl_column *columns, size_t n, const void *row)
+{
+	char room[CELL], *text;
+	const char *cell;
+
+	for (size_t i = 0; i < n; i++) {
+		cell = cell_of(&columns[i], row, room);
+		text = oncectl_print_escaped(cell != NULL ? cell : "-");
+		printf("%s: %s\n", columns[i].member, text);
+		free(text);
+	}
+}
+
 /* --- tables ------------------------------------------------------------ */
 
 static void
@@ -135,38 +191,45 @@ flush(struct oncectl_table *t)
 	t->rows = 0;
 }
 
-static void
-add_row(struct oncectl_table *t, const char *const *cells)
+/* Copies a cell; NULL and "" are "-". */
+static char *
+cell_copy(const char *cell)
 {
-	char **row;
-
-	if (t->rows == BATCH)
-		flush(t);
-	row = t->cell + t->rows * t->columns;
-	for (size_t i = 0; i < t->columns; i++)
-		row[i] =
-		    oncectl_print_escaped(cells[i] != NULL ? cells[i] : "-");
-	t->rows++;
+	return oncectl_print_escaped(
+	    cell != NULL && cell[0] != '\0' ? cell : "-");
 }
 
 struct oncectl_table *
-oncectl_print_table(FILE *file, const char *const *titles, size_t columns)
+oncectl_print_table(FILE *file, const struct oncectl_column *columns,
+    const unsigned char *order, size_t norder)
 {
 	struct oncectl_table *t = must(calloc(1, sizeof(*t)));
 
 	t->file = file;
-	t->columns = columns;
-	t->width = must(calloc(columns, sizeof(t->width[0])));
-	t->cell = must(calloc(columns * BATCH, sizeof(t->cell[0])));
-	add_row(t, titles);
+	t->column = columns;
+	t->order = order;
+	t->columns = norder;
+	t->width = must(calloc(norder, sizeof(t->width[0])));
+	t->cell = must(calloc(norder * BATCH, sizeof(t->cell[0])));
+	for (size_t i = 0; i < norder; i++)
+		t->cell[i] = oncectl_print_escaped(columns[order[i]].title);
+	t->rows = 1;
 	return t;
 }
 
 void
-oncectl_print_row(struct oncectl_table *t, const char *const *cells)
+oncectl_print_row(struct oncectl_table *t, const void *row)
 {
+	char room[CELL], **cells;
+
+	if (t->rows == BATCH)
+		flush(t);
+	cells = t->cell + t->rows * t->columns;
+	for (size_t i = 0; i < t->columns; i++)
+		cells[i] =
+		    cell_copy(cell_of(&t->column[t->order[i]], row, room));
+	t->rows++;
 	t->has_rows = true;
-	add_row(t, cells);
 }
 
 void
@@ -248,7 +311,7 @@ oncectl_print_json_text(cJSON *o, const char *name, const char *text)
 	char *utf8;
 
 	if (text == NULL) {
-		oncectl_print_json_null(o, name);
+		must(cJSON_AddNullToObject(o, name));
 		return;
 	}
 	utf8 = as_utf8(text);
@@ -263,28 +326,13 @@ oncectl_print_json_number(cJSON *o, const char *name, int64_t n)
 }
 
 void
-oncectl_print_json_bool(cJSON *o, const char *name, int value)
-{
-	must(cJSON_AddBoolToObject(o, name, value));
-}
-
-void
-oncectl_print_json_null(cJSON *o, const char *name)
-{
-	must(cJSON_AddNullToObject(o, name));
-}
-
-void
 oncectl_print_json_time(cJSON *o, const char *name, int64_t wall)
 {
 	char text[CLOCK_RFC3339_LEN + 1];
 
-	if (wall == 0) {
-		oncectl_print_json_null(o, name);
-		return;
-	}
-	clock_rfc3339(wall, text);
-	oncectl_print_json_text(o, name, text);
+	if (wall != 0)
+		clock_rfc3339(wall, text);
+	oncectl_print_json_text(o, name, wall != 0 ? text : NULL);
 }
 
 void
@@ -292,6 +340,48 @@ oncectl_print_json_object(cJSON *o, const char *name, cJSON *member)
 {
 	if (!cJSON_AddItemToObject(o, name, member))
 		must(NULL);
+}
+
+void
+oncectl_print_members(
+    cJSON *o, const struct oncectl_column *columns, size_t n, const void *row)
+{
+	char room[CELL];
+
+	for (const struct oncectl_column *c = columns; c < columns + n; c++) {
+		const void *p = (const char *)row + c->offset;
+
+		switch (c->kind) {
+		case ONCECTL_INT_OR_NULL:
+			if (*(const int *)p == 0) {
+				oncectl_print_json_text(o, c->member, NULL);
+				break;
+			}
+			/* FALLTHROUGH */
+		case ONCECTL_INT:
+			oncectl_print_json_number(
+			    o, c->member, *(const int *)p);
+			break;
+		case ONCECTL_NUMBER:
+			oncectl_print_json_number(
+			    o, c->member, *(const int64_t *)p);
+			break;
+		case ONCECTL_TIME:
+			oncectl_print_json_time(
+			    o, c->member, *(const int64_t *)p);
+			break;
+		case ONCECTL_BOOL:
+			must(cJSON_AddBoolToObject(
+			    o, c->member, *(const bool *)p));
+			break;
+		case ONCECTL_TEXT:
+		case ONCECTL_ARRAY:
+		case ONCECTL_NAMED:
+			oncectl_print_json_text(
+			    o, c->member, cell_of(c, row, room));
+			break;
+		}
+	}
 }
 
 void

@@ -1,6 +1,7 @@
 /*
  * How oncectl prints: tables for people, one JSON object a line for programs.
- * When there is no memory left, it says so and exits with status 1.
+ * A row is any struct, and an array of columns describes it once for both.
+ * When there is no memory left, oncectl says so and exits with status 1.
  */
 #ifndef ONCECTL_PRINT_H
 #define ONCECTL_PRINT_H
@@ -10,35 +11,59 @@
 
 #include <cJSON.h>
 
+enum oncectl_kind {
+	ONCECTL_TEXT,        /* char *; NULL is null */
+	ONCECTL_ARRAY,       /* char[]; "" is null */
+	ONCECTL_INT,         /* int */
+	ONCECTL_INT_OR_NULL, /* int; 0 is null */
+	ONCECTL_NUMBER,      /* int64_t */
+	ONCECTL_TIME,        /* int64_t, wall clock (ms); 0 is null */
+	ONCECTL_BOOL,        /* bool; JSON only */
+	ONCECTL_NAMED        /* an enum; name() has the word for a value */
+};
+
+struct oncectl_column {
+	const char *member; /* its name in JSON and in lines */
+	const char *title;  /* its title in tables; NULL: not in tables */
+	size_t offset;      /* in the row's struct */
+	enum oncectl_kind kind;
+	const char *(*name)(int); /* ONCECTL_NAMED */
+};
+
 /*
  * Text for a terminal: what is not printable in the locale becomes \xNN, a
  * backslash two.  The caller frees it.
  */
 char *oncectl_print_escaped(const char *);
 
-/* A time of the wall clock, ms, as RFC 3339 to the second; "-" for 0. */
+/* A time of the wall clock (ms) as RFC 3339 to the second; "-" for 0. */
 #define ONCECTL_PRINT_TIME 32
 const char *oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME]);
 
+/* One row as lines "member: value" on stdout; "-" is null. */
+void
+oncectl_print_lines(const struct oncectl_column *, size_t n, const void *row);
+
 /*
- * Rows of cells in columns that are as wide as their widest cell so far.
- * titles must outlive the table; cells are copied, NULL is "-".  Memory is
- * bounded however many rows there are.  free prints what is left; a table
- * without rows prints nothing.
+ * Rows in columns that are as wide as their widest cell so far.  order has the
+ * indexes of the columns from left to right, norder of them; columns and order
+ * must outlive the table.  A text that is empty is "-" here.  Memory is bounded
+ * however many rows there are.  free prints what is left; a table without rows
+ * prints nothing.
  */
 struct oncectl_table;
-struct oncectl_table *
-oncectl_print_table(FILE *, const char *const *titles, size_t columns);
-void oncectl_print_row(struct oncectl_table *, const char *const *cells);
+struct oncectl_table *oncectl_print_table(FILE *, const struct oncectl_column *,
+    const unsigned char *order, size_t norder);
+void oncectl_print_row(struct oncectl_table *, const void *row);
 void oncectl_print_table_free(struct oncectl_table *);
 
 /* Members of an object.  text NULL and time 0 are null; bytes that are no
  * UTF-8 become U+FFFD. */
 cJSON *oncectl_print_object(void);
+void oncectl_print_members(
+    cJSON *, const struct oncectl_column *, size_t n, const void *row);
 void oncectl_print_json_text(cJSON *, const char *name, const char *text);
 void oncectl_print_json_number(cJSON *, const char *name, int64_t);
-void oncectl_print_json_bool(cJSON *, const char *name, int);
-void oncectl_print_json_null(cJSON *, const char *name);
 void oncectl_print_json_time(cJSON *, const char *name, int64_t wall);
 void oncectl_print_json_object(cJSON *, const char *name, cJSON *member);
 

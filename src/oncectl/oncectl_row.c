@@ -5,115 +5,61 @@
 
 #include <ctype.h>
 #include <err.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 
-/* --- one record -------------------------------------------------------- */
-
 static const char *
-or_null(const char *text)
+state_name(int state)
 {
-	return text != NULL && text[0] != '\0' ? text : NULL;
+	return record_state_name((enum record_state)state);
 }
 
+#define AT(member) offsetof(struct store_row, member)
+static const struct oncectl_column columns[] = {
+	{ "scope", "SCOPE", AT(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
+	{ "key", "KEY", AT(key), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", AT(state), ONCECTL_NAMED, state_name },
+	{ "attempt", "ATTEMPT", AT(attempt), ONCECTL_INT, NULL },
+	{ "status", "STATUS", AT(status), ONCECTL_INT_OR_NULL, NULL },
+	{ "recovery_point", NULL, AT(recovery_point), ONCECTL_TEXT, NULL },
+	{ "downstream", NULL, AT(downstream), ONCECTL_ARRAY, NULL },
+	{ "created_at", "CREATED", AT(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, AT(updated_at), ONCECTL_TIME, NULL },
+	{ "locked_until", NULL, AT(locked_until), ONCECTL_TIME, NULL },
+	{ "expires_at", "EXPIRES", AT(expires_at), ONCECTL_TIME, NULL },
+	{ "reconcile_after", NULL, AT(reconcile_after), ONCECTL_TIME, NULL },
+	{ "last_error", NULL, AT(last_error), ONCECTL_TEXT, NULL },
+};
+#undef AT
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* In a table: state, attempt, status, times, then what may be long. */
+static const unsigned char order[] = { 3, 4, 5, 8, 11, 0, 1, 2 };
+
 void
-oncectl_row_json(const struct store_row *r)
+oncectl_row_json(const struct store_row *row)
 {
 	cJSON *o = oncectl_print_object();
 
-	oncectl_print_json_text(o, "scope", r->scope);
-	oncectl_print_json_text(o, "path", r->path);
-	oncectl_print_json_text(o, "key", r->key);
-	oncectl_print_json_text(o, "state", record_state_name(r->state));
-	oncectl_print_json_number(o, "attempt", r->attempt);
-	if (r->status != 0)
-		oncectl_print_json_number(o, "status", r->status);
-	else
-		oncectl_print_json_null(o, "status");
-	oncectl_print_json_text(
-	    o, "recovery_point", or_null(r->recovery_point));
-	oncectl_print_json_text(o, "downstream", or_null(r->downstream));
-	oncectl_print_json_time(o, "created_at", r->created_at);
-	oncectl_print_json_time(o, "updated_at", r->updated_at);
-	oncectl_print_json_time(o, "locked_until", r->locked_until);
-	oncectl_print_json_time(o, "expires_at", r->expires_at);
-	oncectl_print_json_time(o, "reconcile_after", r->reconcile_after);
-	oncectl_print_json_text(o, "last_error", or_null(r->last_error));
+	oncectl_print_members(o, columns, NCOLUMNS, row);
 	oncectl_print_json(o);
 }
 
-static void
-print_line(const char *name, const char *value)
-{
-	char *text = oncectl_print_escaped(value != NULL ? value : "-");
-
-	printf("%s: %s\n", name, text);
-	free(text);
-}
-
-static void
-print_time_line(const char *name, int64_t wall)
-{
-	char text[ONCECTL_PRINT_TIME];
-
-	print_line(name, oncectl_print_time(wall, text));
-}
-
 void
-oncectl_row_lines(const struct store_row *r)
+oncectl_row_lines(const struct store_row *row)
 {
-	print_line("scope", r->scope);
-	print_line("path", r->path);
-	print_line("key", r->key);
-	print_line("state", record_state_name(r->state));
-	printf("attempt: %d\n", r->attempt);
-	if (r->status != 0)
-		printf("status: %d\n", r->status);
-	else
-		print_line("status", NULL);
-	print_line("recovery_point", or_null(r->recovery_point));
-	print_line("downstream", or_null(r->downstream));
-	print_time_line("created_at", r->created_at);
-	print_time_line("updated_at", r->updated_at);
-	print_time_line("locked_until", r->locked_until);
-	print_time_line("expires_at", r->expires_at);
-	print_time_line("reconcile_after", r->reconcile_after);
-	print_line("last_error", or_null(r->last_error));
-}
-
-/* --- many -------------------------------------------------------------- */
-
-static const char *const titles[] = { "STATE", "ATTEMPT", "STATUS", "CREATED",
-	"EXPIRES", "SCOPE", "PATH", "KEY" };
-#define NTITLES (sizeof(titles) / sizeof(titles[0]))
-
-void
-oncectl_row_add(struct oncectl_table *t, const struct store_row *r)
-{
-	char attempt[16], status[16];
-	char created[ONCECTL_PRINT_TIME], expires[ONCECTL_PRINT_TIME];
-	const char *cells[NTITLES];
-
-	snprintf(attempt, sizeof(attempt), "%d", r->attempt);
-	snprintf(status, sizeof(status), "%d", r->status);
-	cells[0] = record_state_name(r->state);
-	cells[1] = attempt;
-	cells[2] = r->status != 0 ? status : NULL;
-	cells[3] = oncectl_print_time(r->created_at, created);
-	cells[4] = oncectl_print_time(r->expires_at, expires);
-	cells[5] = or_null(r->scope);
-	cells[6] = r->path;
-	cells[7] = r->key;
-	oncectl_print_row(t, cells);
+	oncectl_print_lines(columns, NCOLUMNS, row);
 }
 
 struct oncectl_table *
 oncectl_row_table(FILE *file)
 {
-	return oncectl_print_table(file, titles, NTITLES);
+	return oncectl_print_table(file, columns, order, sizeof(order));
 }
 
 /* --- the one that is meant --------------------------------------------- */
@@ -171,9 +117,9 @@ refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
 	warnx("%s: several keys are named so; --scope and --path narrow it:",
 	    ctl->database);
 	table = oncectl_row_table(stderr);
-	oncectl_row_add(table, first);
+	oncectl_print_row(table, first);
 	for (; rc == RC_OK; rc = store_list_next(cursor, row)) {
-		oncectl_row_add(table, row);
+		oncectl_print_row(table, row);
 		store_row_free(row);
 	}
 	oncectl_print_table_free(table);

@@ -12,10 +12,9 @@
 void oncectl_row_json(const struct store_row *);
 void oncectl_row_lines(const struct store_row *);
 
-/* Many rows: a table, which oncectl_print_table_free() ends. */
+/* A table for rows of that kind: see oncectl_print_row(). */
 struct oncectl_table;
 struct oncectl_table *oncectl_row_table(FILE *);
-void oncectl_row_add(struct oncectl_table *, const struct store_row *);
 
 /* "key K of scope S", for a terminal; the caller frees it. */
 char *oncectl_row_name(const struct store_row *);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,39 @@
 /* Findings of one visit; the store has a dozen at most. */
 #define MAX_FINDINGS 64
 
+/* The numbers of keys by state, as columns of struct store_scope; then the
+ * scope. */
+#define NCOLUMNS RECORD_NSTATES
+#define NSTATES  (NCOLUMNS - 1)
+static struct oncectl_column columns[NCOLUMNS];
+static unsigned char order[NCOLUMNS];
+
+static void
+make_columns(void)
+{
+	for (unsigned char i = 0; i < NCOLUMNS; i++)
+		order[i] = i;
+	for (size_t i = 0; i < NSTATES; i++) {
+		const size_t state = i + 1; /* RECORD_NONE is no state */
+
+		columns[i].member = columns[i].title =
+		    record_state_name((enum record_state)state);
+		columns[i].offset = offsetof(struct store_scope, keys) +
+		    state * sizeof(int64_t);
+		columns[i].kind = ONCECTL_NUMBER;
+	}
+	columns[NSTATES].member = "scope";
+	columns[NSTATES].title = "SCOPE";
+	columns[NSTATES].offset = offsetof(struct store_scope, scope);
+	columns[NSTATES].kind = ONCECTL_TEXT;
+}
+
 static cJSON *
-json_counts(const int64_t keys[RECORD_NSTATES])
+json_counts(const struct store_scope *counts)
 {
 	cJSON *o = oncectl_print_object();
 
-	for (int s = RECORD_PENDING; s < RECORD_NSTATES; s++)
-		oncectl_print_json_number(
-		    o, record_state_name((enum record_state)s), keys[s]);
+	oncectl_print_members(o, columns, NSTATES, counts);
 	return o;
 }
 
@@ -28,8 +54,10 @@ static void
 print_stats_json(const struct store_counts *c)
 {
 	cJSON *o = oncectl_print_object();
+	struct store_scope all = { NULL, { 0 } };
 
-	oncectl_print_json_object(o, "keys", json_counts(c->keys));
+	memcpy(all.keys, c->keys, sizeof(all.keys));
+	oncectl_print_json_object(o, "keys", json_counts(&all));
 	oncectl_print_json_time(o, "oldest_unknown", c->oldest_unknown_wall);
 	oncectl_print_json_number(o, "answer_bytes", c->answer_bytes);
 	oncectl_print_json_number(o, "database_bytes", c->database_bytes);
@@ -55,36 +83,24 @@ print_stats(const struct store_counts *c)
 /* Scopes read at a time; each time all keys are counted. */
 #define SCOPES 1000
 
-/* The states, and a title for the scope. */
-#define COLUMNS RECORD_NSTATES
-
 static void
 print_scope(struct oncectl_table *table, const struct store_scope *sc)
 {
-	char number[RECORD_NSTATES][24];
-	const char *cells[COLUMNS];
 	cJSON *o;
-	int s;
 
-	if (table == NULL) {
-		o = oncectl_print_object();
-		oncectl_print_json_text(o, "scope", sc->scope);
-		oncectl_print_json_object(o, "keys", json_counts(sc->keys));
-		oncectl_print_json(o);
+	if (table != NULL) {
+		oncectl_print_row(table, sc);
 		return;
 	}
-	for (s = RECORD_PENDING; s < RECORD_NSTATES; s++) {
-		snprintf(number[s], sizeof(number[s]), "%" PRId64, sc->keys[s]);
-		cells[s - 1] = number[s];
-	}
-	cells[COLUMNS - 1] = sc->scope[0] != '\0' ? sc->scope : NULL;
-	oncectl_print_row(table, cells);
+	o = oncectl_print_object();
+	oncectl_print_json_text(o, "scope", sc->scope);
+	oncectl_print_json_object(o, "keys", json_counts(sc));
+	oncectl_print_json(o);
 }
 
 static int
 stats_by_scope(struct oncectl *ctl)
 {
-	const char *titles[COLUMNS];
 	struct store_scope *scopes;
 	struct oncectl_table *table = NULL;
 	char *last = NULL;
@@ -94,11 +110,8 @@ stats_by_scope(struct oncectl *ctl)
 	scopes = calloc(SCOPES, sizeof(*scopes));
 	if (scopes == NULL)
 		return oncectl_fail(ctl, RC_NOMEM);
-	for (int s = RECORD_PENDING; s < RECORD_NSTATES; s++)
-		titles[s - 1] = record_state_name((enum record_state)s);
-	titles[COLUMNS - 1] = "SCOPE";
 	if (!ctl->json)
-		table = oncectl_print_table(stdout, titles, COLUMNS);
+		table = oncectl_print_table(stdout, columns, order, NCOLUMNS);
 	do {
 		rc = store_scopes(ctl->store, last, scopes, SCOPES, &n);
 		free(last);
@@ -123,6 +136,7 @@ oncectl_stats(struct oncectl *ctl)
 	struct store_counts counts;
 	enum rc rc;
 
+	make_columns();
 	if ((ctl->given & ONCECTL_BY_SCOPE) != 0)
 		return stats_by_scope(ctl);
 	memset(&counts, 0, sizeof(counts));
@@ -136,16 +150,13 @@ oncectl_stats(struct oncectl *ctl)
 	return ONCECTL_DONE;
 }
 
-static void
-print_finding_json(const struct store_finding *f)
-{
-	cJSON *o = oncectl_print_object();
-
-	oncectl_print_json_bool(o, "ok", f->ok);
-	oncectl_print_json_text(o, "name", f->name);
-	oncectl_print_json_text(o, "text", f->text);
-	oncectl_print_json(o);
-}
+#define AT(member) offsetof(struct store_finding, member)
+static const struct oncectl_column findings_columns[] = {
+	{ "ok", "", AT(ok), ONCECTL_BOOL, NULL },
+	{ "name", "CHECK", AT(name), ONCECTL_ARRAY, NULL },
+	{ "text", "FOUND", AT(text), ONCECTL_ARRAY, NULL },
+};
+#undef AT
 
 /* One line for an operator: whether anything is to be done, and where. */
 static void
@@ -173,11 +184,12 @@ summarize(const struct store_finding *findings, size_t n,
 int
 oncectl_doctor(struct oncectl *ctl)
 {
-	static const char *const titles[] = { "", "CHECK", "FOUND" };
+	static const unsigned char as_they_are[] = { 0, 1, 2 };
 	struct store_finding findings[MAX_FINDINGS];
 	struct oncectl_table *table = NULL;
 	int status = ONCECTL_DONE;
 	size_t n = 0;
+	cJSON *o;
 	enum rc rc;
 
 	rc = store_doctor(ctl->store, ctl->config != NULL ? ctl->conf : NULL,
@@ -187,18 +199,20 @@ oncectl_doctor(struct oncectl *ctl)
 	summarize(findings, n, &findings[n]);
 	n++;
 	if (!ctl->json)
-		table = oncectl_print_table(stdout, titles, 3);
+		table = oncectl_print_table(
+		    stdout, findings_columns, as_they_are, 3);
 	for (size_t i = 0; i < n; i++) {
 		const struct store_finding *f = &findings[i];
 
 		if (!f->ok)
 			status = ONCECTL_REFUSED;
-		if (ctl->json)
-			print_finding_json(f);
-		else
-			oncectl_print_row(table,
-			    (const char *const[]){
-				f->ok ? "ok" : "BAD", f->name, f->text });
+		if (!ctl->json) {
+			oncectl_print_row(table, f);
+			continue;
+		}
+		o = oncectl_print_object();
+		oncectl_print_members(o, findings_columns, 3, f);
+		oncectl_print_json(o);
 	}
 	oncectl_print_table_free(table);
 	return status;
