@@ -1,6 +1,6 @@
 /*
- * Facts of a run -> what becomes of the key and what is answered.  One table
- * in order of precedence (outcome.c); the order of its rows is the rule.
+ * Facts of a run -> what becomes of the key and what is answered: ordered
+ * conditions, in outcome.c.
  */
 #ifndef OUTCOME_H
 #define OUTCOME_H
