@@ -74,7 +74,8 @@ struct conf_route {
 	const char *request_timestamp;      /* field name */
 	const char *directory;              /* NULL: the handler's own folder */
 	int umask;                          /* -1: inherited */
-	const char *user, *group;           /* NULL: inherited */
+	bool no_new_privs;
+	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
 	struct conf_list environment; /* names of the daemon's variables */
 };
@@ -87,8 +88,9 @@ struct conf_effect {
 	int64_t timeout, kill_after, backoff;
 	unsigned attempts;
 	uint64_t max_output;
-	const char *directory;    /* NULL: the program's own folder */
-	int umask;                /* -1: inherited */
+	const char *directory; /* NULL: the program's own folder */
+	int umask;             /* -1: inherited */
+	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
 	struct conf_list environment; /* names of the daemon's variables */

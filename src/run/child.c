@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <linux/close_range.h>
 
 #include "child.h"
@@ -119,6 +120,38 @@ become(const struct user *user)
 	return 0;
 }
 
+/*
+ * Takes away what the daemon was given: ambient capabilities outlive an exec,
+ * inheritable ones turn effective in a program whose file asks for them.  A
+ * change from one user to another, with CAP_SETUID and without root, clears
+ * none of the sets.  What root may do, exec gives it anew, so of root's own
+ * only the inheritable set is emptied: it must still get into its folder.
+ */
+CHILD_SIDE static int
+drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	bool root = geteuid() == 0, any = false;
+	int i;
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1 ||
+	    syscall(SYS_capget, &head, sets) == -1)
+		return -1;
+	for (i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		any = any || sets[i].inheritable != 0 ||
+		    (!root && sets[i].permitted != 0);
+		sets[i].inheritable = 0;
+		if (!root)
+			sets[i].permitted = sets[i].effective = 0;
+	}
+	/* A filter of system calls may refuse capset(2); without
+	 * capabilities it is not needed. */
+	return any ? (int)syscall(SYS_capset, &head, sets) : 0;
+}
+
 /* The child's side: returns only if a step failed. */
 CHILD_SIDE static int
 child_side(void *arg)
@@ -154,6 +187,9 @@ child_side(void *arg)
 	if (spec->user != NULL && spec->user->change &&
 	    become(spec->user) == -1)
 		goto fail;
+	birth->step = "capset";
+	if (drop_capabilities() == -1)
+		goto fail;
 	/* By now as the handler's user, who must be able to enter it. */
 	birth->step = "chdir";
 	if (spec->directory != NULL && chdir(spec->directory) == -1)
@@ -166,6 +202,8 @@ child_side(void *arg)
 		goto fail;
 	if (getppid() != birth->parent)
 		_exit(127);
+	if (spec->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		goto fail;
 
 	birth->step = "sigprocmask";
 	sigemptyset(&none);

@@ -19,6 +19,7 @@ struct child_spec {
 	const char *directory;
 	int umask;               /* -1: inherited */
 	const struct user *user; /* NULL: unchanged */
+	bool no_new_privs;       /* setuid programs give it nothing */
 	int fd[3];               /* become 0, 1, 2; each above 2 */
 	int held;                /* becomes CHILD_HELD; above that, or -1 */
 };
@@ -36,8 +37,8 @@ struct child {
 int child_init(void);
 
 /*
- * Starts it in a session and process group of its own, with default signals,
- * to be killed when the calling thread ends.  0, or the errno of the step
+ * Starts it in a session and process group of its own, with default signals
+ * and without capabilities of ours, to be killed when the calling thread ends.  0, or the errno of the step
  * that failed, which *step then names: "clone", "chdir", "exec", ...
  */
 int child_start(struct child *, const struct child_spec *, const char **step);

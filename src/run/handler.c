@@ -92,6 +92,7 @@ handler_start(const struct conf_route *rule, const struct conf_list *program,
 	spec.envp = env.envp;
 	spec.directory = rule->directory;
 	spec.umask = rule->umask;
+	spec.no_new_privs = rule->no_new_privs;
 	spec.body = rq->body;
 	spec.body_len = rq->body_len;
 	spec.body_fd = rq->body_fd;
@@ -130,6 +131,7 @@ handler_start_effect(const struct conf_effect *conf,
 	spec.envp = env.envp;
 	spec.directory = conf->directory;
 	spec.umask = conf->umask;
+	spec.no_new_privs = conf->no_new_privs;
 	spec.body = input->bytes;
 	spec.body_len = input->len;
 	spec.body_fd = input->fd;

@@ -187,6 +187,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	cs.directory = folder != NULL ? folder : spec->directory;
 	cs.umask = spec->umask;
 	cs.user = spec->user;
+	cs.no_new_privs = spec->no_new_privs;
 	cs.fd[1] = out[1];
 	cs.fd[2] = err[1];
 	run->started = run->looked = clock_mono();

@@ -28,6 +28,7 @@ struct run_spec {
 	const char *directory;   /* NULL: the program's own folder */
 	int umask;               /* -1: inherited */
 	const struct user *user; /* NULL: unchanged */
+	bool no_new_privs;       /* setuid programs give it nothing */
 	const void *body;
 	size_t body_len;
 	int body_fd;                 /* holds the body, or -1: memory */

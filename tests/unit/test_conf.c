@@ -129,6 +129,7 @@ builtin_route(const struct conf_route *r)
 	assert_null(r->request_timestamp);
 	assert_null(r->directory);
 	assert_int_equal(r->umask, -1);
+	assert_false(r->no_new_privs);
 	assert_null(r->user);
 	assert_null(r->group);
 	assert_int_equal(r->user_line, 0);
@@ -417,6 +418,7 @@ static const struct good route_good[] = {
 	{ "umask = 027", R(umask), N(MODE, 027) },
 	{ "umask = 0", R(umask), N(MODE, 0) },
 	{ "umask = 0777", R(umask), N(MODE, 0777) },
+	{ "no_new_privs = yes", R(no_new_privs), N(SWITCH, true) },
 	{ "user = nobody", R(user), T(TEXT, "nobody") },
 	{ "group = 65534", R(group), T(TEXT, "65534") },
 	{ "environment = LANG, TZ http_proxy _x1", R(environment),
@@ -437,6 +439,7 @@ static const struct good effect_good[] = {
 	{ "max_output = 1024G", E(max_output), N(SIZE, 1024 * GIB) },
 	{ "directory = /srv", E(directory), T(TEXT, "/srv") },
 	{ "umask = 027", E(umask), N(MODE, 027) },
+	{ "no_new_privs = yes", E(no_new_privs), N(SWITCH, true) },
 	{ "user = nobody", E(user), T(TEXT, "nobody") },
 	{ "user = nobody", E(user_line), N(NUMBER, 3) },
 	{ "group = 65534", E(group), T(TEXT, "65534") },
@@ -514,6 +517,7 @@ builtin_effect(const struct conf_effect *e)
 	assert_int_equal(e->max_output, GIB);
 	assert_null(e->directory);
 	assert_int_equal(e->umask, -1);
+	assert_false(e->no_new_privs);
 	assert_null(e->user);
 	assert_null(e->group);
 	list_is(&e->environment, "");

@@ -26,11 +26,12 @@ class Once:
 
     def __init__(self, t, handler=None, server=None, defaults=None,
                  routes=None, conf='', args=(), start=True, name='once',
-                 database=None, env=None, listen=True, **popen):
+                 database=None, env=None, listen=True, prefix=(), **popen):
         self.t = t
         self.name = name
         self.popen = popen
         self.args = list(args)
+        self.prefix = list(prefix)      # a program that becomes oncewrap
         self.env = dict(os.environ if env is None else env)
         self.socket = t.path(name + '.sock')
         self.address = self.socket
@@ -67,7 +68,7 @@ class Once:
                      self.conf_text() if text is None else text)
 
     def start(self, wait=True):
-        argv = [base.ONCEWRAP, '-f', self.file] + self.args
+        argv = self.prefix + [base.ONCEWRAP, '-f', self.file] + self.args
         self.begun = len(self.log())
         self.process = self.t.popen(argv, self.name + '.log', cwd=self.t.dir,
                                     env=self.env, stdin=subprocess.DEVNULL,

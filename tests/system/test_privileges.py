@@ -1,0 +1,180 @@
+"""What programs may do: none gets a capability of the daemon."""
+import os
+import pwd
+
+import base
+from answer import eq, first, problem
+
+NONE = '0000000000000000'
+SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapAmb')
+# Leaves what the kernel says of the program that runs it.
+STATUS = 'cat /proc/self/status > "$D/%s"; '
+GIVEN = '+setuid,+setgid,+kill'
+
+
+def folder(t):
+    """The case's folder, for programs of every user."""
+    base.need_root()
+    os.chmod(t.dir, 0o777)
+    return t.dir
+
+
+def status(t, name):
+    lines = t.read(name).decode().splitlines()
+    return {k: v.strip() for k, _, v in (line.partition(':')
+                                         for line in lines)}
+
+
+def has_no_capability(t, name, user):
+    seen = status(t, name)
+    eq({k: seen[k] for k in SETS}, {k: NONE for k in SETS})
+    eq(seen['Uid'].split(), [str(user.pw_uid)] * 4)
+    return seen
+
+
+def ambient(t, **kw):
+    """A daemon without root that may become every user."""
+    folder(t)
+    bin = pwd.getpwnam('bin')
+    once = t.once(prefix=[
+        base.need('setpriv'), '--reuid', str(bin.pw_uid),
+        '--regid', str(bin.pw_gid), '--clear-groups',
+        '--inh-caps', GIVEN, '--ambient-caps', GIVEN], **kw)
+    with open('/proc/%d/status' % once.pid) as f:
+        assert 'CapAmb:\t%s' % NONE not in f.read(), 'none to be left'
+    return once, bin
+
+
+HANDLER = STATUS % 'handler' + 'status 201'
+
+
+def test_ambient_capabilities_do_not_reach_a_handler(t):
+    once, bin = ambient(t, handler=t.sh(HANDLER))
+    first(once.post('k'), 201)
+    has_no_capability(t, 'handler', bin)
+
+
+def test_ambient_capabilities_do_not_reach_a_handler_of_another_user(t):
+    www = pwd.getpwnam('www-data')
+    once, _ = ambient(t, handler=t.sh(HANDLER),
+                      defaults={'user': 'www-data'})
+    first(once.post('k'), 201)
+    has_no_capability(t, 'handler', www)
+
+
+def test_ambient_capabilities_do_not_reach_what_is_not_guarded(t):
+    www = pwd.getpwnam('www-data')
+    once, _ = ambient(t, handler=t.sh(HANDLER),
+                      defaults={'user': 'www-data'})
+    eq(once.get().status, 201)
+    has_no_capability(t, 'handler', www)
+
+
+def test_a_handler_of_another_user_cannot_become_root(t):
+    once, _ = ambient(t, handler=t.py('''
+try:
+    os.setresuid(0, 0, 0)
+    out(b"Status: 500\\r\\n\\r\\n")
+except PermissionError:
+    out(b"Status: 201\\r\\n\\r\\n")
+'''), defaults={'user': 'www-data'})
+    first(once.post('k'), 201)
+
+
+def test_ambient_capabilities_do_not_reach_a_reconciler(t):
+    www = pwd.getpwnam('www-data')
+    program = t.sh(STATUS % 'reconciler' + 'printf "Status: 201\\r\\n'
+                   'Idempotency-Outcome: completed\\r\\n\\r\\n"')
+    once, _ = ambient(t, handler=t.sh('kill -9 $$'), defaults={
+        'user': 'www-data', 'reconcile': program, 'reconcile_after': '1ms'})
+    problem(once.post('k'), 'handler-failed', unknown=True)
+    once.wait_state('k', 'completed')
+    has_no_capability(t, 'reconciler', www)
+
+
+def effect(t, **options):
+    """An effect was delivered by a program with these options."""
+    program = t.sh(STATUS % 'effect')
+    lines = ''.join('%s = %s\n' % o for o in options.items())
+    conf = '[effect mail]\nprogram = %s\n%s' % (program, lines)
+    handler = t.sh('echo hello | %s emit mail || exit; status 201' %
+                   base.ONCECTL)
+    return dict(handler=handler, conf=conf,
+                defaults={'share_database': 'yes'})
+
+
+def delivered(once):
+    first(once.post('k'), 201)
+    base.wait_until(lambda: '"delivered"' in once.ctl(
+        'outbox', 'ls', '--json'), 'the effect is delivered')
+
+
+def test_ambient_capabilities_do_not_reach_an_effect(t):
+    www = pwd.getpwnam('www-data')
+    once, _ = ambient(t, **effect(t, user='www-data'))
+    delivered(once)
+    has_no_capability(t, 'effect', www)
+
+
+def test_inheritable_capabilities_of_root_do_not_reach_a_handler(t):
+    www = pwd.getpwnam('www-data')
+    folder(t)
+    once = t.once(handler=t.sh(HANDLER), defaults={'user': 'www-data'},
+                  prefix=[base.need('setpriv'), '--inh-caps', GIVEN])
+    first(once.post('k'), 201)
+    has_no_capability(t, 'handler', www)
+    eq(status(t, 'handler')['NoNewPrivs'], '0')
+
+
+def test_root_as_a_handler_inherits_nothing_and_remains_root(t):
+    folder(t)
+    once = t.once(handler=t.sh(HANDLER),
+                  prefix=[base.need('setpriv'), '--inh-caps', GIVEN])
+    first(once.post('k'), 201)
+    seen = status(t, 'handler')
+    eq((seen['CapInh'], seen['CapAmb']), (NONE, NONE))
+    eq(seen['CapEff'], seen['CapBnd'])
+
+
+# --- no_new_privs -------------------------------------------------------------
+
+def test_no_new_privs_of_a_handler(t):
+    once = t.once(handler=t.sh(HANDLER), defaults={'no_new_privs': 'yes'})
+    first(once.post('k'), 201)
+    eq(status(t, 'handler')['NoNewPrivs'], '1')
+
+
+def test_no_new_privs_of_what_is_not_guarded(t):
+    once = t.once(handler=t.sh(HANDLER), defaults={'no_new_privs': 'yes'})
+    eq(once.get().status, 201)
+    eq(status(t, 'handler')['NoNewPrivs'], '1')
+
+
+def test_no_new_privs_of_a_reconciler(t):
+    program = t.sh(STATUS % 'reconciler' + 'printf "Status: 201\\r\\n'
+                   'Idempotency-Outcome: completed\\r\\n\\r\\n"')
+    once = t.once(handler=t.sh('kill -9 $$'), defaults={
+        'no_new_privs': 'yes', 'reconcile': program,
+        'reconcile_after': '1ms'})
+    problem(once.post('k'), 'handler-failed', unknown=True)
+    once.wait_state('k', 'completed')
+    eq(status(t, 'reconciler')['NoNewPrivs'], '1')
+
+
+def test_no_new_privs_of_an_effect(t):
+    once = t.once(**effect(t, no_new_privs='yes'))
+    delivered(once)
+    eq(status(t, 'effect')['NoNewPrivs'], '1')
+
+
+def test_setuid_programs_give_a_handler_nothing_with_no_new_privs(t):
+    folder(t)
+    once = t.once(handler=t.sh('status 201; "$D/id" -u'),
+                  defaults={'user': 'www-data', 'no_new_privs': 'yes'},
+                  routes={'/old': {'no_new_privs': 'no'}})
+    t.run(['cp', '/usr/bin/id', t.path('id')])
+    os.chown(t.path('id'), 0, 0)
+    os.chmod(t.path('id'), 0o4755)
+    www = str(pwd.getpwnam('www-data').pw_uid).encode()
+    eq(once.post('k').body, www + b'\n')
+    eq(once.post('k', path='/old').body, b'0\n')
