@@ -12,11 +12,13 @@
 /*
  * Resolves path, which begins with a slash, in place and returns its new
  * length.  w always stands behind a slash until the last segment is copied.
+ * 0: a ".." that has bytes at info or behind it leads above the segments that
+ * end before.
  */
 static size_t
-resolve(char *path, size_t len)
+resolve(char *path, size_t len, size_t info)
 {
-	size_t r, w, n;
+	size_t r, w, n, floor = 0;
 	const char *end;
 
 	assert(len > 0 && path[0] == '/');
@@ -24,9 +26,13 @@ resolve(char *path, size_t len)
 	for (r = 1; r < len; r += n + 1) {
 		end = memchr(path + r, '/', len - r);
 		n = end != NULL ? (size_t)(end - (path + r)) : len - r;
+		if (floor == 0 && r + n > info)
+			floor = w;
 		if (n == 0 || (n == 1 && path[r] == '.'))
 			continue;
 		if (n == 2 && path[r] == '.' && path[r + 1] == '.') {
+			if (floor != 0 && w <= floor)
+				return 0;
 			/* The parent of the root is the root. */
 			if (w > 1)
 				w--;
@@ -45,19 +51,23 @@ resolve(char *path, size_t len)
 enum rc
 cginame_path(const char *script_name, const char *path_info, struct buf *out)
 {
+	size_t info, len = 0;
 	enum rc rc;
 
 	buf_clear(out);
 	rc = buf_addc(out, '/');
 	if (rc == RC_OK && script_name != NULL)
 		rc = buf_adds(out, script_name);
+	info = out->len;
 	if (rc == RC_OK && path_info != NULL)
 		rc = buf_adds(out, path_info);
+	if (rc == RC_OK && (len = resolve(out->data, out->len, info)) == 0)
+		rc = RC_INVALID;
 	if (rc != RC_OK) {
 		buf_clear(out);
 		return rc;
 	}
-	buf_truncate(out, resolve(out->data, out->len));
+	buf_truncate(out, len);
 	return RC_OK;
 }
 
@@ -82,8 +92,11 @@ cginame_variable(const char *field, char *out, size_t outsize)
 	for (; *field != '\0'; field++) {
 		if (*field >= 'a' && *field <= 'z')
 			out[n++] = (char)(*field - 'a' + 'A');
+		else if ((*field >= 'A' && *field <= 'Z') ||
+		    (*field >= '0' && *field <= '9'))
+			out[n++] = *field;
 		else
-			out[n++] = *field == '-' ? '_' : *field;
+			out[n++] = '_';
 	}
 	out[n] = '\0';
 	return RC_OK;

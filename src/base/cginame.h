@@ -13,13 +13,15 @@
  * system would, so that no spelling of a path gets around its guard.  A
  * trailing slash stays.  Always begins with a slash.  Never REQUEST_URI.
  * Either may be NULL.  out is cleared first, and stays so on failure: RC_LIMIT
- * (the spelling is longer than out may be) or RC_NOMEM.
+ * (the spelling is longer than out may be), RC_INVALID (PATH_INFO leads out of
+ * SCRIPT_NAME, on its way at least) or RC_NOMEM.
  */
 enum rc
 cginame_path(const char *script_name, const char *path_info, struct buf *out);
 
 /* A field name as its CGI variable: Content-Type -> CONTENT_TYPE,
- * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY.  RC_LIMIT if out is too small. */
+ * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY; all but letters and digits becomes
+ * '_', as web servers do it.  RC_LIMIT if out is too small. */
 enum rc cginame_variable(const char *field, char *out, size_t outsize);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "buf.h"
 #include "cginame.h"
+#include "conf_item.h"
 #include "limit.h"
 
 #include "conf_text.h"
@@ -27,9 +28,6 @@
 /* RFC 3986, section 2, without '#': problems append "#code". */
 #define URI LETTERS DIGITS "-._~:/?[]@!$&'()*+,;=%"
 
-/* A field name becomes a CGI variable, which is longer by "HTTP_". */
-#define FIELD_MAX 200
-
 static bool
 no_memory(struct conf_error *why)
 {
@@ -40,84 +38,6 @@ static bool
 made_of(const char *s, const char *bytes)
 {
 	return conf_value_made_of(s, bytes);
-}
-
-/* Ids end before (uid_t)-1, which means "no user" to the kernel. */
-static bool
-is_account(const char *s)
-{
-	struct conf_error why;
-	unsigned id;
-
-	if (made_of(s, DIGITS))
-		return conf_value_number(s, 0, UINT32_MAX - 1, &id, &why);
-	if (*s == '\0' || *s == '-')
-		return false;
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == ':' ||
-		    *s == '/' || *s == ',')
-			return false;
-	return true;
-}
-
-static bool
-is_name(const char *s)
-{
-	return made_of(s, WORD) && (*s < '0' || *s > '9');
-}
-
-/*
- * ONCE_* and HTTP_* speak of the request, and LD_* of the daemon's own start;
- * none of them may come from outside it.
- */
-static bool
-check_environment(const char *s, struct conf_error *why)
-{
-	static const char *const ours[] = { "ONCE_", "HTTP_", "LD_" };
-
-	if (!is_name(s))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not the name of an environment variable", s);
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (strncmp(s, ours[i], strlen(ours[i])) == 0)
-			return conf_value_fail(why,
-			    "\"%.200s\": %s* variables are never handed on", s,
-			    ours[i]);
-	if (strcmp(s, "PATH") == 0)
-		return conf_value_fail(why, "PATH is always handed on");
-	return true;
-}
-
-static bool
-check_item(const char *s, enum conf_text_item kind, struct conf_error *why)
-{
-	switch (kind) {
-	case CONF_TEXT_ITEM_METHOD:
-		return made_of(s, TOKEN) ||
-		    conf_value_fail(why, "\"%.200s\" is not a method", s);
-	case CONF_TEXT_ITEM_FIELD:
-		return (made_of(s, TOKEN) && strlen(s) <= FIELD_MAX) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name of a field", s);
-	case CONF_TEXT_ITEM_VARIABLE:
-		if (strcmp(s, "none") == 0)
-			return conf_value_fail(why, "\"none\" stands alone");
-		return is_name(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name of a CGI variable", s);
-	case CONF_TEXT_ITEM_ENVIRONMENT:
-		return check_environment(s, why);
-	case CONF_TEXT_ITEM_POINTER:
-		return conf_value_is_pointer(s) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
-	case CONF_TEXT_ITEM_ACCOUNT:
-		return is_account(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name or id of a user", s);
-	}
-	assert(false);
-	return false;
 }
 
 bool
@@ -143,7 +63,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 		if (list.n == LIMIT_CONF_LIST)
 			return conf_value_fail(
 			    why, "more than %d items", LIMIT_CONF_LIST);
-		if (!check_item(item, kind, why))
+		if (!conf_item_check(item, kind, why))
 			return false;
 		list.item[list.n] = conf_value_copy(arena, item, strlen(item));
 		if (list.item[list.n++] == NULL)
@@ -331,6 +251,7 @@ bool
 conf_text_single(const char *text, enum conf_text_kind kind,
     struct conf_arena *arena, const char **out, struct conf_error *why)
 {
+	struct conf_error unused;
 	const char *copy;
 	bool good = false;
 
@@ -352,12 +273,12 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	case CONF_TEXT_SOCKET:
 		return socket_text(text, arena, out, why);
 	case CONF_TEXT_ACCOUNT:
-		good = is_account(text) ||
+		good = conf_item_check(text, CONF_TEXT_ITEM_ACCOUNT, &unused) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not a name or an id", text);
 		break;
 	case CONF_TEXT_FIELD:
-		good = check_item(text, CONF_TEXT_ITEM_FIELD, why);
+		good = conf_item_check(text, CONF_TEXT_ITEM_FIELD, why);
 		break;
 	case CONF_TEXT_TOPIC:
 		good = made_of(text, TOKEN) ||
@@ -406,6 +327,12 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 		return conf_value_fail(why,
 		    "\"%.200s\" is percent-encoded; paths are compared "
 		    "decoded",
+		    text);
+	/* No path of a request has them but in "%3F" and "%23". */
+	if (strpbrk(text, "?#") != NULL)
+		return conf_value_fail(why,
+		    "\"%.200s\" has a query or fragment, which is no part of "
+		    "a path",
 		    text);
 	buf_init(&buf, LIMIT_PATH);
 	if ((rc = cginame_path(text, NULL, &buf)) != RC_OK) {

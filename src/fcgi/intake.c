@@ -128,8 +128,39 @@ param_or_empty(const struct request *rq, const char *name)
 	return value != NULL ? value : "";
 }
 
-/* The parameters are there: what is asked, and how much body may follow.
- * A request that is none has the method "". */
+/* Whether all parameters of that name say the same. */
+static bool
+says_one_thing(const struct request *rq, const char *name, const char *value)
+{
+	for (size_t i = 0; i < rq->nparams; i++)
+		if (strcmp(rq->params[i].name, name) == 0 &&
+		    strcmp(rq->params[i].value, value) != 0)
+			return false;
+	return true;
+}
+
+/* Why the parameters are no request to be handled; NULL: they are.  path: what
+ * cginame_path() said. */
+static const char *
+invalid(const struct conn *c, const struct request *rq, enum rc path)
+{
+	if (c->fcgi.has_nul)
+		return "A CGI variable has a NUL in its name or value.";
+	if (*rq->method == '\0')
+		return "The web server sent no REQUEST_METHOD.";
+	/* Whether a request is guarded rests on its method.  Of other
+	 * variables the last counts, for the handler too: web servers have
+	 * such twins where a configuration overrides what it includes. */
+	if (!says_one_thing(rq, "REQUEST_METHOD", rq->method))
+		return "REQUEST_METHOD came twice, with two values.";
+	if (path == RC_INVALID)
+		return "PATH_INFO leads out of SCRIPT_NAME by \"..\".";
+	if (path != RC_OK)
+		return "SCRIPT_NAME and PATH_INFO together are too long.";
+	return NULL;
+}
+
+/* The parameters are there: what is asked, and how much body may follow. */
 static bool
 begin(struct conn *c)
 {
@@ -154,8 +185,7 @@ begin(struct conn *c)
 		return false;
 	}
 	rq->path = x->path.data;
-	if (rc != RC_OK || c->fcgi.has_nul || *rq->method == '\0') {
-		rq->method = "";
+	if ((rq->invalid = invalid(c, rq, rc)) != NULL) {
 		rq->path = "/";
 		rq->body_state = BODY_WHOLE;
 		x->discard = true;

@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ static const struct {
 	[BODY_MISMATCH] = { PROBLEM_BODY_INCOMPLETE,
 	    "The request body is not as long as CONTENT_LENGTH says." },
 	[BODY_BAD_LENGTH] = { PROBLEM_BODY_INCOMPLETE,
-	    "CONTENT_LENGTH is not a number." },
+	    "CONTENT_LENGTH is not a number, or came twice with two "
+	    "values." },
 	[BODY_ABORTED] = { PROBLEM_BODY_INCOMPLETE,
 	    "The request was cut off." },
 	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
@@ -80,6 +82,18 @@ receive(struct job *job)
 	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
 	return state == BODY_WHOLE ||
 	    engine_refuse(job, bodies[state].code, bodies[state].detail);
+}
+
+static bool
+refuse_twin(struct job *job)
+{
+	const char *name = scope_twin(job->rq, &job->rule->scope);
+	char detail[320];
+
+	snprintf(detail, sizeof(detail),
+	    "The variable %.200s, which names the caller, came more than once.",
+	    name);
+	return engine_refuse(job, PROBLEM_REQUEST_INVALID, detail);
 }
 
 /* Exactly one well-formed key, and a caller that it belongs to. */
@@ -110,6 +124,8 @@ identify(struct job *job)
 	    store_secret(job->engine->store), &job->scope, &empty);
 	if (rc == RC_NOMEM)
 		return engine_refuse_store(job, rc);
+	if (rc == RC_INVALID)
+		return refuse_twin(job);
 	if (rc != RC_OK)
 		return engine_refuse(job, PROBLEM_KEY_INVALID,
 		    "The values that name the caller are too long.");
@@ -251,9 +267,8 @@ engine_handle(struct engine *engine, const struct conf *conf,
 	struct job job;
 
 	job_init(&job, engine, conf, rq, answer);
-	if (rq->method[0] == '\0') {
-		(void)engine_refuse(&job, PROBLEM_REQUEST_INVALID,
-		    "The web server sent no valid CGI request.");
+	if (rq->invalid != NULL) {
+		(void)engine_refuse(&job, PROBLEM_REQUEST_INVALID, rq->invalid);
 		goto out;
 	}
 	if (route_is_admin(conf, rq->path)) {

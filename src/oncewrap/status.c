@@ -210,7 +210,7 @@ check_scope(struct store *store, const struct conf *conf,
 
 	buf_init(&scope, LIMIT_SCOPE);
 	rc = scope_make(rq, &rule->scope, store_secret(store), &scope, &empty);
-	if (rc == RC_LIMIT ||
+	if (rc == RC_LIMIT || rc == RC_INVALID ||
 	    (rc == RC_OK && strcmp(scope.data, s->scope) != 0))
 		rc = RC_NOTFOUND;
 	buf_free(&scope);

@@ -32,9 +32,10 @@ enum body_state {
 struct request {
 	const struct param *params;
 	size_t nparams;
-	const char *method; /* REQUEST_METHOD, never NULL */
-	const char *path;   /* see cginame_path(), never NULL */
-	const char *query;  /* QUERY_STRING, never NULL */
+	const char *invalid; /* why it is no request to be handled, or NULL */
+	const char *method;  /* REQUEST_METHOD, never NULL */
+	const char *path;    /* see cginame_path(), never NULL */
+	const char *query;   /* QUERY_STRING, never NULL */
 	enum body_state body_state;
 	const void *body; /* body_len bytes; NULL if there are none */
 	size_t body_len;

@@ -1,8 +1,9 @@
 /*
  * Who asks, as one text.
  *
- * Invariant: two requests get the same text only if the handler sees the same
- * values in all variables of the scope (but for a collision of HMAC-SHA-256).
+ * Invariant: two requests get the same text only if the web server sent the
+ * same values, one of each, in all variables of the scope (but for a collision
+ * of HMAC-SHA-256).
  * It must not know who is allowed to ask.
  */
 #include "config.h"
@@ -56,6 +57,26 @@ add_escaped(struct buf *out, const char *value)
 	return rc;
 }
 
+/* The index of the first that came more than once; variables->n: none. */
+static size_t
+find_twin(const struct request *req, const struct conf_list *variables)
+{
+	size_t i;
+
+	for (i = 0; i < variables->n; i++)
+		if (request_count(req, variables->item[i]) > 1)
+			break;
+	return i;
+}
+
+const char *
+scope_twin(const struct request *req, const struct conf_list *variables)
+{
+	size_t i = find_twin(req, variables);
+
+	return i < variables->n ? variables->item[i] : NULL;
+}
+
 enum rc
 scope_make(const struct request *req, const struct conf_list *variables,
     const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty)
@@ -66,6 +87,8 @@ scope_make(const struct request *req, const struct conf_list *variables,
 
 	buf_clear(out);
 	*empty = true;
+	if (find_twin(req, variables) < variables->n)
+		return RC_INVALID;
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
 			rc = buf_addc(out, '|');

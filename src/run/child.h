@@ -38,8 +38,9 @@ int child_init(void);
 
 /*
  * Starts it in a session and process group of its own, with default signals
- * and without capabilities of ours, to be killed when the calling thread ends.  0, or the errno of the step
- * that failed, which *step then names: "clone", "chdir", "exec", ...
+ * and without capabilities of ours, to be killed when the calling thread ends.
+ * 0, or the errno of the step that failed, which *step then names: "clone",
+ * "chdir", "exec", ...
  */
 int child_start(struct child *, const struct child_spec *, const char **step);
 

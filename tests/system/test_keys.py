@@ -164,6 +164,53 @@ def test_scope_separates_callers(t):
     eq(len(t.ledger()), 3)
 
 
+def test_scope_variable_that_comes_twice_is_refused(t):
+    once = once_with(t, scope='REMOTE_ADDR HTTP_X_USER')
+    for twice in (('ann', 'bob'), ('bob', 'ann'), ('ann', 'ann'),
+                  ('', 'ann'), ('ann', '')):
+        answer = once.post('k', headers=[('X-User', user) for user in twice])
+        detail = problem(answer, 'request-invalid')['detail']
+        assert 'HTTP_X_USER' in detail, answer
+    answer = once.post('k', headers={'X-User': 'ann'}, params=[
+        ('REMOTE_ADDR', '127.0.0.1'), ('REMOTE_ADDR', '::1')])
+    assert 'REMOTE_ADDR' in problem(answer, 'request-invalid')['detail']
+    eq((t.ledger(), once.ls()), ([], []))
+    # What is not guarded needs no scope.
+    first(once.post(headers=[('X-User', 'a'), ('X-User', 'b')]), 201)
+    first(once.post('k', headers=[('X-User', 'a'), ('X-Other', 'b'),
+                                  ('X-Other', 'c')]), 201)
+
+
+def test_method_that_comes_twice_is_refused(t):
+    once = once_with(t, key='required')
+    for twice in ('POST', 'GET'), ('GET', 'POST'), ('POST', ''), ('', 'GET'):
+        problem(once.post('k', params=[('REQUEST_METHOD', method)
+                                       for method in twice]),
+                'request-invalid')
+    eq((t.ledger(), once.ls()), ([], []))
+    first(once.post('k', params=[('REQUEST_METHOD', 'POST')] * 2), 201)
+
+
+def test_content_length_that_comes_twice_is_refused(t):
+    once = once_with(t)
+    for twice in (3, 4), (4, 3), ('3', 'x'):
+        problem(once.post('k', b'abc', params=[('CONTENT_LENGTH', n)
+                                               for n in twice]),
+                'body-incomplete')
+    eq((t.ledger(), once.ls()), ([], []))
+
+
+def test_of_a_path_that_comes_twice_the_last_counts_for_all(t):
+    """As a web server's configuration overrides what it includes."""
+    once = t.once(handler=t.sh('ledger "$SCRIPT_NAME"; status 201'),
+                  routes={'/pay': {'key': 'required'}})
+    def twice(*paths):
+        return once.post(params=[('SCRIPT_NAME', path) for path in paths])
+    problem(twice('/free', '/pay'), 'key-missing')
+    first(twice('/pay', '/free'), 201)
+    eq(t.ledger(), [' /free'])
+
+
 def test_scope_none_is_one_for_all(t):
     once = once_with(t, scope='none')
     answer = once.post('k', user='ann')
@@ -248,10 +295,23 @@ def test_no_spelling_of_a_path_bypasses_a_route(t):
     for path in ('/pay', '//pay', '/x/../pay', '/./pay', '/pay/.',
                  '/pay//', '/x/..//pay', '/../pay', '/pay/x/..'):
         problem(once.post(path=path), 'key-missing')
-    for name, info in (('', '/pay'), ('/', 'pay'), ('/x', '/../pay'),
+    for name, info in (('', '/pay'), ('/', 'pay'), ('/', 'x/../pay'),
                        ('/pay', '/x'), ('', '//pay')):
         problem(once.post(path=name, info=info), 'key-missing')
     eq(t.ledger(), [])
+
+
+def test_path_info_that_leads_out_of_script_name_is_refused(t):
+    once = t.once(handler=t.sh(OK))
+    for name, info in (('/x', '/../pay'), ('/pay', '/..'), ('', '/../pay'),
+                       ('/pay', '/../pay/x'), ('/pay/.', './x'),
+                       ('/pay', '/x/../../pay/x')):
+        for method in 'POST', 'GET':
+            answer = once.request(method, name, info=info, key='k')
+            detail = problem(answer, 'request-invalid')['detail']
+            assert 'PATH_INFO' in detail, answer
+    eq((t.ledger(), once.ls()), ([], []))
+    first(once.post('k', path='/pay', info='/x/../y'), 201)
 
 
 def test_a_retry_is_compared_in_the_way_its_key_was_made(t):

@@ -18,7 +18,7 @@ TEXT = 'Content-Type: text/plain'
 
 
 def setup(t, kind, body=OK, routes=None, server=None, handlers=(), inside='',
-          **defaults):
+          before='', **defaults):
     """(web server, oncewrap) with the script /cgi-bin/pay."""
     t.sh(body, name='cgi-bin/pay')
     options = dict({'workers': '8'}, **(server or {}))
@@ -28,7 +28,7 @@ def setup(t, kind, body=OK, routes=None, server=None, handlers=(), inside='',
     else:
         once = t.once(server=options, defaults=defaults, routes=routes,
                       start=False, listen=False)
-    return t.server(kind, once, inside=inside), once
+    return t.server(kind, once, inside=inside, before=before), once
 
 
 def each(kinds=servers.KINDS):
@@ -292,6 +292,22 @@ def spellings_of_the_path_are_one_key(t, kind):
         assert again.replayed == 'true' or again.status == 404, \
             '%s: %s' % (path, again)
     eq(t.ledger(), ['1 '])
+
+
+def test_lighttpd_fields_that_become_one_variable_cannot_name_a_caller(t):
+    server, once = setup(
+        t, 'lighttpd', 'ledger; status 201; echo "$HTTP_X_USER"',
+        before='setenv.set-request-header = ( "X-User" => "ann" )',
+        scope='HTTP_X_USER', scope_required='yes')
+    answer = server.curl(key='k')
+    first(answer, 201, b'ann\n')
+    for name in 'X.User', 'X_User', 'X~User':
+        for headers in ([name + ': bob'], [name + ': ann'],
+                        [name + ': bob', 'X-User: bob']):
+            problem(server.curl(key='k', headers=headers), 'request-invalid')
+    again = server.curl(key='k', headers=['X-User: bob'])
+    eq((again.replayed, again.body), ('true', b'ann\n'), again)
+    eq(len(t.ledger()), 1)
 
 
 @each()

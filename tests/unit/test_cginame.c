@@ -41,7 +41,10 @@ static const struct {
 	{ "parent segment", "/x/../pay", "", "/pay" },
 	{ "parent at the end", "/a/b/..", "", "/a/" },
 	{ "parent and slash at the end", "/a/b/../", "", "/a/" },
-	{ "parent across the two", "/a/b", "/../c", "/a/c" },
+	{ "parent of a segment of the path info", "/a/b", "/c/../d", "/a/b/d" },
+	{ "parent at the end of the path info", "/a/b", "/c/..", "/a/b/" },
+	{ "parent of a segment across the two", "/a/b", "c/../d", "/a/d" },
+	{ "parents in both", "/a/../b", "/c/../d", "/b/d" },
 	{ "parent of everything", "/a/..", "", "/" },
 	{ "parent above the root", "/../../etc", "", "/etc" },
 	{ "parent above the root alone", "..", "", "/" },
@@ -55,6 +58,44 @@ static const struct {
 	    "/a\\..\\b" },
 	{ "case stays", "/Pay", "", "/Pay" },
 };
+
+/* Path infos that lead out of the script name. */
+static const struct {
+	const char *script_name, *path_info;
+} climbs[] = {
+	{ "/a/b", "/../c" },
+	{ "/a/b", "/.." },
+	{ "/a/b", "/../" },
+	{ "/a/b", "//../c" },
+	{ "/a/b", "/./../c" },
+	{ "/a/b", "/c/../../d" },
+	{ "/a/b", "/../b/c" }, /* and back */
+	{ "/a/b", "/c//../../b/c" },
+	{ "/a/b/", "../c" },
+	{ "/a/b/.", "./c" }, /* together a ".." */
+	{ "/a/b", "c/../../d" },
+	{ "", "/../c" },
+	{ NULL, "/.." },
+	{ "/", ".." },
+	{ "/..", "/.." },
+};
+
+static void
+path_info_that_leads_out_of_script_name(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(climbs); i++) {
+		buf_init(&out, 1000);
+		if (cginame_path(climbs[i].script_name, climbs[i].path_info,
+			&out) != RC_INVALID)
+			fail_msg("%s and %s: %s", climbs[i].script_name,
+			    climbs[i].path_info, out.data);
+		assert_int_equal(out.len, 0);
+		buf_free(&out);
+	}
+}
 
 static void
 every_spelling_of_a_path(void **state)
@@ -119,7 +160,7 @@ static const struct {
 	{ "content length in lower case", "content-length", "CONTENT_LENGTH" },
 	{ "only these two", "Content-Language", "HTTP_CONTENT_LANGUAGE" },
 	{ "digits and underscore stay", "x_1-2", "HTTP_X_1_2" },
-	{ "bytes beyond ASCII stay", "\xc3\xa4z", "HTTP_\xc3\xa4Z" },
+	{ "all else becomes an underscore", "a.b~c\xc3!", "HTTP_A_B_C__" },
 	{ "empty", "", "HTTP_" },
 };
 
@@ -157,6 +198,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_spelling_of_a_path),
+		cmocka_unit_test(path_info_that_leads_out_of_script_name),
 		cmocka_unit_test(resolved_path_stays_as_it_is),
 		cmocka_unit_test(path_above_the_limit_is_refused),
 		cmocka_unit_test(names_of_variables),

@@ -339,7 +339,7 @@ static const struct good route_good[] = {
 	{ "methods = POST", R(methods), T(LIST, "POST") },
 	{ "methods = PUT,DELETE , M-SEARCH", R(methods),
 	    T(LIST, "PUT|DELETE|M-SEARCH") },
-	{ "methods = post", R(methods), T(LIST, "post") },
+	{ "methods = M-SEARCH", R(methods), T(LIST, "M-SEARCH") },
 	{ "key = optional", R(key), N(NUMBER, CONF_KEY_OPTIONAL) },
 	{ "key = required", R(key), N(NUMBER, CONF_KEY_REQUIRED) },
 	{ "key = ignore", R(key), N(NUMBER, CONF_KEY_IGNORE) },
@@ -352,7 +352,7 @@ static const struct good route_good[] = {
 	{ "scope = none", R(scope), T(LIST, "") },
 	{ "scope = REMOTE_USER, HTTP_X_TENANT", R(scope),
 	    T(LIST, "REMOTE_USER|HTTP_X_TENANT") },
-	{ "scope = tenant2", R(scope), T(LIST, "tenant2") },
+	{ "scope = TENANT2", R(scope), T(LIST, "TENANT2") },
 	{ "scope_required = yes", R(scope_required), N(SWITCH, true) },
 	{ "scope_required = no", R(scope_required), N(SWITCH, false) },
 	{ "fingerprint = json", R(fingerprint),
@@ -577,6 +577,14 @@ struct bad {
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
 #define SIZES   " is not a size: a number, or one and K, M or G"
 
+#define NOT_HANDED " variables are never handed on"
+#define UPPER_CASE " is not in upper case, as methods are: write "
+#define VARIABLE   " is a CGI variable: write the name of the field"
+#define FIELD_OR                                                           \
+	" is not the name of a CGI variable, which is in upper case: for " \
+	"the field write "
+#define STATUS " is not a status: 100 to 599, or 1xx to 5xx"
+
 static const struct bad server_bad[] = {
 	{ "database =", "the value is empty" },
 	{ "database = :memory:", "\":memory:\" is not a file" },
@@ -651,6 +659,8 @@ static const struct bad server_bad[] = {
 	{ "max_wal = M", "\"M\"" SIZES },
 	{ "max_wal = -1", "\"-1\"" SIZES },
 	{ "key_header = Key:", "\"Key:\" is not the name of a field" },
+	{ "key_header = HTTP_IDEMPOTENCY_KEY",
+	    "\"HTTP_IDEMPOTENCY_KEY\"" VARIABLE },
 	{ "key_header = A B", "\"A B\" is not the name of a field" },
 	{ "key_header =", "the value is empty" },
 	{ "link = /rules",
@@ -683,9 +693,6 @@ static const struct bad server_bad[] = {
 	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
 };
 
-#define NOT_HANDED " variables are never handed on"
-#define STATUS     " is not a status: 100 to 599, or 1xx to 5xx"
-
 static const struct bad route_bad[] = {
 	{ "handler =", "the value is empty" },
 	{ "handler = pay", "the program \"pay\" is not an absolute path" },
@@ -698,6 +705,8 @@ static const struct bad route_bad[] = {
 	{ "methods =", "the value is empty" },
 	{ "methods = ,", "the value is empty" },
 	{ "methods = POST;PUT", "\"POST;PUT\" is not a method" },
+	{ "methods = post", "\"post\"" UPPER_CASE "\"POST\"" },
+	{ "methods = PUT m-Search", "\"m-Search\"" UPPER_CASE "\"M-SEARCH\"" },
 	{ "key = yes", "\"yes\" is not one of optional, required, ignore" },
 	{ "key_syntax = token", "\"token\" is not one of any, string" },
 	{ "key_min_length = 0", "\"0\" is out of range (1 to 4096)" },
@@ -705,12 +714,32 @@ static const struct bad route_bad[] = {
 	{ "key_max_length = 0", "\"0\" is out of range (1 to 4096)" },
 	{ "key_max_length = 4097", "\"4097\" is out of range (1 to 4096)" },
 	{ "scope =", "the value is empty" },
+	{ "scope = Authorization",
+	    "\"Authorization\"" FIELD_OR "\"HTTP_AUTHORIZATION\", else "
+	    "\"AUTHORIZATION\"" },
 	{ "scope = X-Tenant",
-	    "\"X-Tenant\" is not the name of a CGI variable" },
+	    "\"X-Tenant\"" FIELD_OR "\"HTTP_X_TENANT\", else \"X_TENANT\"" },
+	{ "scope = REMOTE_USER x.tenant",
+	    "\"x.tenant\"" FIELD_OR "\"HTTP_X_TENANT\", else \"X_TENANT\"" },
+	{ "scope = remote_user",
+	    "\"remote_user\"" FIELD_OR
+	    "\"HTTP_REMOTE_USER\", else \"REMOTE_USER\"" },
+	{ "scope = AUTHORIZATION",
+	    "\"AUTHORIZATION\" is a field: write its CGI variable, "
+	    "HTTP_AUTHORIZATION" },
+	{ "scope = COOKIE",
+	    "\"COOKIE\" is a field: write its CGI variable, HTTP_COOKIE" },
+	{ "scope = None", "\"None\" is not a CGI variable: write \"none\"" },
+	{ "scope = REMOTE_USER NONE",
+	    "\"NONE\" is not a CGI variable: write \"none\"" },
+	{ "scope = _X", "\"_X\" is not the name of a CGI variable" },
+	{ "scope = $user", "\"$user\" is not the name of a CGI variable" },
 	{ "scope = 1A", "\"1A\" is not the name of a CGI variable" },
 	{ "scope = REMOTE_USER none", "\"none\" stands alone" },
 	{ "scope_required = true", "\"true\" is not one of no, yes" },
 	{ "fingerprint = bytes", "\"bytes\" is not one of json, exact" },
+	{ "fingerprint_headers = X-A http_x_b", "\"http_x_b\"" VARIABLE },
+	{ "request_timestamp = HTTP_DATE", "\"HTTP_DATE\"" VARIABLE },
 	{ "fingerprint_headers = A:", "\"A:\" is not the name of a field" },
 	{ "fingerprint_ignore = a",
 	    "\"a\" is not a JSON Pointer, such as /a/0/b" },
@@ -844,6 +873,13 @@ static const struct bad files[] = {
 	{ "[route /p%61y]",
 	    "f:1: route \"/p%61y\" is percent-encoded; paths are compared "
 	    "decoded" },
+	{ "[route /pay?x=1]",
+	    "f:1: route \"/pay?x=1\" has a query or fragment, which is no part "
+	    "of a path" },
+	{ "[route /pay#x]",
+	    "f:1: route \"/pay#x\" has a query or fragment, which is no part "
+	    "of "
+	    "a path" },
 	{ "[route /a]\nkey = required\n[route /b]\n[route /a]",
 	    "f:4: route \"/a\" is repeated, first on line 1" },
 	{ "[route /a/b]\n[route /a//x/../b]",

@@ -679,8 +679,10 @@ aborted_in_the_parameters(void **state)
 /* --- what is no request --- */
 
 static void
-malformed_requests_have_no_method(void **state)
+malformed_requests_are_invalid(void **state)
 {
+	static const char *const why[] = { "too long", "REQUEST_METHOD", "NUL",
+		"two values", "PATH_INFO" };
 	static char long_path[LIMIT_PATH + 100];
 	int fd;
 
@@ -689,7 +691,7 @@ malformed_requests_have_no_method(void **state)
 	long_path[0] = '/';
 	start(GUARDED);
 	fd = dial();
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
 		const struct request *rq;
 		struct exchange *x;
 		struct buf b;
@@ -702,6 +704,10 @@ malformed_requests_have_no_method(void **state)
 			add_param(&b, "REQUEST_METHOD", "POST");
 		if (i == 2)
 			add_param_n(&b, "HTTP_X", "a\0b", 3);
+		if (i == 3)
+			add_param(&b, "REQUEST_METHOD", "GET");
+		if (i == 4)
+			add_param(&b, "PATH_INFO", "/../pay");
 		add_record(&b, FCGI_PARAMS, 1, "", 0);
 		add_body(&b, "ignored", 7);
 		add_record(&b, FCGI_STDIN, 1, "", 0);
@@ -709,7 +715,7 @@ malformed_requests_have_no_method(void **state)
 		buf_free(&b);
 		x = next("q");
 		rq = exchange_request(x);
-		assert_string_equal(rq->method, "");
+		assert_non_null(strstr(rq->invalid, why[i]));
 		assert_string_equal(rq->path, "/");
 		assert_int_equal(rq->body_state, BODY_WHOLE);
 		assert_null(rq->body);
@@ -1630,7 +1636,7 @@ main(void)
 		cmocka_unit_test(body_that_cannot_be_stored_is_drained),
 		cmocka_unit_test(aborted_in_the_body),
 		cmocka_unit_test(aborted_in_the_parameters),
-		cmocka_unit_test(malformed_requests_have_no_method),
+		cmocka_unit_test(malformed_requests_are_invalid),
 		cmocka_unit_test(what_is_not_fastcgi_is_dropped),
 		cmocka_unit_test(peer_that_closes_in_mid_request_runs_nothing),
 		cmocka_unit_test(refusals_are_sent),

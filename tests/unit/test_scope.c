@@ -47,11 +47,10 @@ static const struct {
 	    "", true },
 	{ "names are case-sensitive", { "REMOTE_USER" },
 	    { { "remote_user", "ann" } }, "", true },
-	{ "repeated: the last, as the handler sees it", { "HTTP_X_USER" },
-	    { { "HTTP_X_USER", "ann" }, { "HTTP_X_USER", "bob" } }, "bob",
-	    false },
-	{ "repeated: the last one empty", { "HTTP_X_USER" },
-	    { { "HTTP_X_USER", "ann" }, { "HTTP_X_USER", "" } }, "", true },
+	{ "repeated, but not of the scope", { "REMOTE_USER" },
+	    { { "HTTP_X_USER", "ann" }, { "REMOTE_USER", "bob" },
+		{ "HTTP_X_USER", "" } },
+	    "bob", false },
 	{ "two variables in the order of the configuration", { "B", "A" },
 	    { { "A", "1" }, { "B", "2" } }, "2|1", false },
 	{ "two variables, escaped", { "A", "B" },
@@ -134,6 +133,31 @@ credential_under_another_secret(void **state)
 	buf_free(&out);
 }
 
+/* ... whichever value comes last, and if it is the same. */
+static void
+a_variable_that_comes_twice_is_refused(void **state)
+{
+	static const char *const values[] = { "ann", "bob", "" };
+	const char *const variables[MAX_ROW] = { "REMOTE_USER", "HTTP_X_USER" };
+	struct buf out;
+	bool empty;
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(values); i++) {
+		const struct param params[MAX_ROW] = {
+			{ "HTTP_X_USER", "ann" },
+			{ "REMOTE_USER", "eve" },
+			{ "HTTP_X_USER", values[i] },
+		};
+
+		buf_init(&out, 100);
+		make(variables, params, 0x0b, &out, &empty, RC_INVALID);
+		assert_int_equal(out.len, 0);
+		make(variables + 1, params, 0x0b, &out, &empty, RC_INVALID);
+		buf_free(&out);
+	}
+}
+
 /* Different values of two variables must never be the same text. */
 static void
 no_two_callers_share_a_scope(void **state)
@@ -187,6 +211,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_variable),
 		cmocka_unit_test(credential_under_another_secret),
+		cmocka_unit_test(a_variable_that_comes_twice_is_refused),
 		cmocka_unit_test(no_two_callers_share_a_scope),
 		cmocka_unit_test(scope_above_the_limit_is_refused),
 	};

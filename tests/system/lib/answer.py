@@ -72,6 +72,7 @@ def eq(got, want, context=None):
 # code: (ietf status, stripe status, stripe type, retryable, Retry-After)
 CODES = {
     'key-missing': (400, 400, 'invalid_request_error', False, False),
+    'request-invalid': (400, 400, 'invalid_request_error', False, False),
     'key-invalid': (400, 400, 'invalid_request_error', False, False),
     'key-reused': (422, 400, 'idempotency_error', False, False),
     'key-in-progress': (409, 409, 'idempotency_error', True, True),

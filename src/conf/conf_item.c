@@ -1,0 +1,180 @@
+/*
+ * Configuration values: one item of a list, or a name that stands alone.
+ *
+ * What would be accepted and then match nothing is refused here, with what to
+ * write instead: a guard that a spelling has switched off is not noticed until
+ * a request runs twice.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cginame.h"
+
+#include "conf_item.h"
+
+#define DIGITS  "0123456789"
+#define UPPER   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LOWER   "abcdefghijklmnopqrstuvwxyz"
+#define LETTERS UPPER LOWER
+#define WORD    LETTERS DIGITS "_"
+/* RFC 9110, section 5.6.2. */
+#define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
+
+/* A field name becomes a CGI variable, which is longer by "HTTP_". */
+#define FIELD_MAX 200
+
+static bool
+made_of(const char *s, const char *bytes)
+{
+	return conf_value_made_of(s, bytes);
+}
+
+/* Ids end before (uid_t)-1, which means "no user" to the kernel. */
+static bool
+is_account(const char *s)
+{
+	struct conf_error why;
+	unsigned id;
+
+	if (made_of(s, DIGITS))
+		return conf_value_number(s, 0, UINT32_MAX - 1, &id, &why);
+	if (*s == '\0' || *s == '-')
+		return false;
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == ':' ||
+		    *s == '/' || *s == ',')
+			return false;
+	return true;
+}
+
+static bool
+is_name(const char *s)
+{
+	return made_of(s, WORD) && (*s < '0' || *s > '9');
+}
+
+/*
+ * ONCE_* and HTTP_* speak of the request, and LD_* of the daemon's own start;
+ * none of them may come from outside it.
+ */
+static bool
+check_environment(const char *s, struct conf_error *why)
+{
+	static const char *const ours[] = { "ONCE_", "HTTP_", "LD_" };
+
+	if (!is_name(s))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not the name of an environment variable", s);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strncmp(s, ours[i], strlen(ours[i])) == 0)
+			return conf_value_fail(why,
+			    "\"%.200s\": %s* variables are never handed on", s,
+			    ours[i]);
+	if (strcmp(s, "PATH") == 0)
+		return conf_value_fail(why, "PATH is always handed on");
+	return true;
+}
+
+/* Methods are case-sensitive, RFC 9110, section 9.1: "post" is one that no
+ * client sends, and would leave POST without a guard. */
+static bool
+check_method(const char *s, struct conf_error *why)
+{
+	char upper[256];
+	size_t n;
+
+	if (!made_of(s, TOKEN))
+		return conf_value_fail(why, "\"%.200s\" is not a method", s);
+	if (s[strcspn(s, LOWER)] == '\0')
+		return true;
+	for (n = 0; s[n] != '\0' && n < sizeof(upper) - 1; n++)
+		upper[n] = strchr(LOWER, s[n]) != NULL
+		    ? (char)(s[n] - 'a' + 'A')
+		    : s[n];
+	upper[n] = '\0';
+	return conf_value_fail(why,
+	    "\"%.200s\" is not in upper case, as methods are: write \"%.200s\"",
+	    s, upper);
+}
+
+/* The CGI variable of a field would be taken for the name of another field,
+ * which never comes. */
+static bool
+check_field(const char *s, struct conf_error *why)
+{
+	if (!made_of(s, TOKEN) || strlen(s) > FIELD_MAX)
+		return conf_value_fail(
+		    why, "\"%.200s\" is not the name of a field", s);
+	if (strncasecmp(s, "HTTP_", 5) == 0)
+		return conf_value_fail(why,
+		    "\"%.200s\" is a CGI variable: write the name of the field",
+		    s);
+	return true;
+}
+
+/*
+ * A variable that is never there makes one caller of all.  So what can only be
+ * meant as the name of a field is refused.
+ */
+static bool
+check_variable(const char *s, struct conf_error *why)
+{
+	static const char *const fields[] = { "AUTHORIZATION", "COOKIE",
+		"PROXY_AUTHORIZATION" };
+	char variable[FIELD_MAX + sizeof("HTTP_")];
+
+	if (strcmp(s, "none") == 0)
+		return conf_value_fail(why, "\"none\" stands alone");
+	if (strcasecmp(s, "none") == 0)
+		return conf_value_fail(
+		    why, "\"%.200s\" is not a CGI variable: write \"none\"", s);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (strcmp(s, fields[i]) == 0)
+			return conf_value_fail(why,
+			    "\"%.200s\" is a field: write its CGI variable, "
+			    "HTTP_%s",
+			    s, fields[i]);
+	if (made_of(s, UPPER DIGITS "_") && strchr(UPPER, *s) != NULL)
+		return true;
+	if (strchr(LETTERS, *s) == NULL || !made_of(s, WORD "-.") ||
+	    strlen(s) > FIELD_MAX)
+		return conf_value_fail(
+		    why, "\"%.200s\" is not the name of a CGI variable", s);
+	if (cginame_variable(s, variable, sizeof(variable)) != RC_OK)
+		assert(!"FIELD_MAX bytes have room");
+	/* "remote_user", or a field: "X-User". */
+	return conf_value_fail(why,
+	    "\"%.200s\" is not the name of a CGI variable, which is in upper "
+	    "case: for the field write \"%s\", else \"%s\"",
+	    s, variable,
+	    variable + (strncmp(variable, "HTTP_", 5) == 0 ? 5 : 0));
+}
+
+bool
+conf_item_check(const char *s, enum conf_text_item kind, struct conf_error *why)
+{
+	switch (kind) {
+	case CONF_TEXT_ITEM_METHOD:
+		return check_method(s, why);
+	case CONF_TEXT_ITEM_FIELD:
+		return check_field(s, why);
+	case CONF_TEXT_ITEM_VARIABLE:
+		return check_variable(s, why);
+	case CONF_TEXT_ITEM_ENVIRONMENT:
+		return check_environment(s, why);
+	case CONF_TEXT_ITEM_POINTER:
+		return conf_value_is_pointer(s) ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
+	case CONF_TEXT_ITEM_ACCOUNT:
+		return is_account(s) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not the name or id of a user", s);
+	}
+	assert(false);
+	return false;
+}
