@@ -5,15 +5,16 @@
  */
 #include "config.h"
 
-#include <sys/types.h>
-
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "log_sink.h"
+#include "metrics.h"
 
 #include "log.h"
 
@@ -27,6 +28,9 @@ struct line {
 #define LINE_TAIL 5
 
 static atomic_int lowest = LOG_INFO;
+
+/* Lines that were dropped since one last said how many. */
+static atomic_int_least64_t dropped;
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
@@ -147,6 +151,60 @@ put_pair(struct line *l, const char *name, const char *text)
 		put_value(l, text);
 }
 
+/* --- lines -------------------------------------------------------------- */
+
+static void
+line_begin(struct line *l, enum log_level level)
+{
+	/* sd-daemon(3) */
+	static const char *const priority[] = { "<7>", "<6>", "<4>", "<3>" };
+
+	l->len = 0;
+	l->cut = false;
+	if (log_sink_journal())
+		put_text(l, priority[level]);
+}
+
+void
+log_sink_dropped(void)
+{
+	atomic_fetch_add(&dropped, 1);
+	metrics_count(METRICS_LOG_DROPPED);
+}
+
+/* Says how many lines were dropped, if any were; false: not now. */
+static bool
+report_dropped(void)
+{
+	int64_t n = atomic_exchange(&dropped, 0);
+	char number[24];
+	struct line l;
+
+	if (n == 0)
+		return true;
+	snprintf(number, sizeof(number), "%" PRId64, n);
+	line_begin(&l, LOG_WARN);
+	put_text(&l, "level=warn");
+	put_pair(&l, "event", "log-dropped");
+	put_pair(&l, "lines", number);
+	put_text(&l, "\n");
+	if (log_sink_write(l.text, l.len))
+		return true;
+	atomic_fetch_add(&dropped, n);
+	return false;
+}
+
+static void
+line_end(struct line *l)
+{
+	int saved = errno;
+
+	l->text[l->len++] = '\n';
+	if (!report_dropped() || !log_sink_write(l->text, l->len))
+		log_sink_dropped();
+	errno = saved;
+}
+
 void
 log_values(enum log_level level, const char *event, const char *instance,
     const struct log_value *values, size_t n)
@@ -154,14 +212,12 @@ log_values(enum log_level level, const char *event, const char *instance,
 	struct line l;
 	char number[24];
 	size_t i;
-	ssize_t w;
-	int saved = errno;
 
 	if ((int)level < atomic_load(&lowest))
 		return;
-	l.len = 0;
-	l.cut = false;
-	put_pair(&l, "level", level_names[level]);
+	line_begin(&l, level);
+	put_text(&l, "level=");
+	put_text(&l, level_names[level]);
 	put_pair(&l, "event", event);
 	if (instance != NULL)
 		put_pair(&l, "instance", instance);
@@ -170,11 +226,22 @@ log_values(enum log_level level, const char *event, const char *instance,
 		put_pair(&l, values[i].name,
 		    values[i].text != NULL ? values[i].text : number);
 	}
-	l.text[l.len++] = '\n';
-	do
-		w = write(STDERR_FILENO, l.text, l.len);
-	while (w == -1 && errno == EINTR);
-	errno = saved;
+	line_end(&l);
+}
+
+void
+log_fatal(const char *format, ...)
+{
+	char text[LOG_LINE_MAX - 8];
+	struct line l;
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	line_begin(&l, LOG_ERROR);
+	put_text(&l, text);
+	line_end(&l);
 }
 
 void

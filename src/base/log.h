@@ -1,5 +1,7 @@
 /*
- * The log: one logfmt line an event, to stderr, in one write(2).
+ * The log: one logfmt line an event, to stderr, in one write(2).  If stderr is
+ * systemd's stream to the journal, each line begins with "<3>" or the like, its
+ * priority (sd-daemon(3)).
  *
  *   log_event(LOG_WARN, "handler-failed", rq->instance,
  *       LOG_S("why", text), LOG_I("exit", 3));
@@ -36,6 +38,21 @@ void log_values(enum log_level, const char *event, const char *instance,
 	    (const struct log_value[]){ __VA_ARGS__ },          \
 	    sizeof((const struct log_value[]){ __VA_ARGS__ }) / \
 		sizeof(struct log_value))
+
+/* What ends the program before it could serve: text for people, not logfmt. */
+void log_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * From here on no line waits for a reader of stderr that has stopped reading:
+ * it is dropped and counted, and a line says later how many were.  Before it,
+ * and in programs that do not call it, a line waits.  Call it once, before
+ * there are threads.  Returns 0, or an errno value:
+ * then lines wait.
+ */
+int log_start(void);
+
+/* Gives the last lines half a second to leave; no line may follow. */
+void log_stop(void);
 
 /* Events below this level are dropped; LOG_INFO at first. */
 void log_set_level(enum log_level);

@@ -52,6 +52,8 @@
 	H(COMMIT_BATCH, "commit_batch", \
 	    "Changes of keys that one commit made durable.", 1, \
 	    1, 2, 4, 8, 16, 32, 64, 128) \
+	C(LOG_DROPPED, "log_dropped_total", "", \
+	    "Log lines that could not be written, or not in time.") \
 	G(WORKERS_BUSY, "workers_busy", "", \
 	    "Workers with a request, the one that asks included.") \
 	S(KEYS_PENDING, "keys", "state=\"pending\"", \

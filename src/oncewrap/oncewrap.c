@@ -47,6 +47,13 @@ same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* The old configuration stays. */
+static void
+reload_failed(const char *why)
+{
+	log_event(LOG_ERROR, "reload-failed", NULL, LOG_S("error", why));
+}
+
 static void
 reload(
     const struct settings *settings, struct confbox *box, struct store *store)
@@ -56,14 +63,12 @@ reload(
 	enum rc rc;
 
 	if ((new = settings_load(settings, &err)) == NULL) {
-		log_event(
-		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
+		reload_failed(err.text);
 		return;
 	}
 	old = confbox_get(box);
 	if ((rc = outbox_topics(store, old, new)) != RC_OK) {
-		log_event(LOG_ERROR, "reload-failed", NULL,
-		    LOG_S("error", rc_text(rc)));
+		reload_failed(rc_text(rc));
 		conf_unref(old);
 		conf_unref(new);
 		return;
@@ -135,7 +140,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
-		fprintf(stderr, "oncewrap: %s\n", err);
+		log_fatal("oncewrap: %s", err);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -157,7 +162,7 @@ start(struct daemon *d, struct conf *conf)
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
-		fprintf(stderr, "oncewrap: %s\n", err.text);
+		log_fatal("oncewrap: %s", err.text);
 		/* Nobody said where to listen: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
@@ -168,7 +173,7 @@ start(struct daemon *d, struct conf *conf)
 		NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
-		fputs("oncewrap: cannot start: no memory or threads\n", stderr);
+		log_fatal("oncewrap: cannot start: no memory or threads");
 		return EXIT_FAILURE;
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
@@ -327,25 +332,68 @@ serve(struct daemon *d, const sigset_t *signals)
 	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
 }
 
+/* All threads inherit the mask; sigwaitinfo() is the one place that takes
+ * signals.  A write to a closed pipe is an error, not a death. */
+static void
+block_signals(sigset_t *taken)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(taken);
+	sigaddset(taken, SIGTERM);
+	sigaddset(taken, SIGINT);
+	sigaddset(taken, SIGHUP);
+	sigaddset(taken, SIGUSR1);
+}
+
+/* Returns the exit status. */
+static int
+run_daemon(struct daemon *d, const sigset_t *signals)
+{
+	struct conf *conf;
+	struct conf_error err;
+	int status;
+
+	if ((conf = settings_load(&d->settings, &err)) == NULL) {
+		log_fatal("%s", err.text);
+		return EXIT_FAILURE;
+	}
+	if ((d->box = confbox_new(conf)) == NULL) {
+		log_fatal("oncewrap: cannot start: no memory");
+		return EXIT_FAILURE;
+	}
+	raise_descriptors();
+	if ((status = start(d, conf)) == 0)
+		serve(d, signals);
+	stop(d, signals);
+	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
+	return status;
+}
+
+/* -t */
+static int
+check(const struct settings *settings)
+{
+	struct conf_error err;
+	struct conf *conf = settings_load(settings, &err);
+
+	if (conf == NULL)
+		log_fatal("%s", err.text);
+	conf_unref(conf);
+	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct daemon d = { .listener = -1 };
-	struct conf *conf;
-	struct conf_error err;
-	sigset_t all, signals;
+	sigset_t signals;
 	int status;
 
 	if (!settings_parse(argc, argv, &d.settings, &status))
 		return status;
-	if ((conf = settings_load(&d.settings, &err)) == NULL) {
-		fprintf(stderr, "%s\n", err.text);
-		return EXIT_FAILURE;
-	}
-	if (d.settings.test) {
-		conf_unref(conf);
-		return EXIT_SUCCESS;
-	}
 
 #ifdef M_ARENA_MAX
 	/* The GNU C library would keep free memory apart for each of up to 8
@@ -353,24 +401,16 @@ main(int argc, char **argv)
 	(void)mallopt(M_ARENA_MAX, 2);
 #endif
 
-	/* All threads inherit this; sigwaitinfo() is the one place that
-	 * takes signals.  A write to a closed pipe is an error, not a death. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGUSR1);
-
-	if ((d.box = confbox_new(conf)) == NULL || run_init() != RC_OK) {
-		fputs("oncewrap: cannot start\n", stderr);
+	if (run_init() != RC_OK || log_start() != 0) {
+		log_fatal("oncewrap: cannot start: no descriptors or threads");
 		return EXIT_FAILURE;
 	}
-	raise_descriptors();
-	if ((status = start(&d, conf)) == 0)
-		serve(&d, &signals);
-	stop(&d, &signals);
-	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
+	if (d.settings.test)
+		status = check(&d.settings);
+	else {
+		block_signals(&signals);
+		status = run_daemon(&d, &signals);
+	}
+	log_stop();
 	return status;
 }
