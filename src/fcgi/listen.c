@@ -23,12 +23,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "systemd.h"
 #include "user.h"
 
 #include "listen.h"
-
-/* The first descriptor that systemd hands over: sd_listen_fds(3). */
-#define SYSTEMD_FIRST 3
 
 /* "file:line: socket: text", as far as file and line are known.  Returns -1,
  * and leaves errno as it was. */
@@ -328,35 +326,33 @@ open_fd(
 	return fd;
 }
 
-/*
- * sd_listen_fds(3), by hand.  *given says whether the variables are there and
- * meant for this process; they are gone afterwards.
- */
+/* The one socket that systemd handed over. */
 static int
-open_systemd(const struct conf *conf, bool *given, struct conf_error *err)
+open_systemd(const struct conf *conf, int fds, struct conf_error *err)
 {
-	const char *pid_text = getenv("LISTEN_PID");
-	const char *fds_text = getenv("LISTEN_FDS");
-	long pid, fds = -1;
-	bool fds_ok = false;
-
-	*given = pid_text != NULL && fds_text != NULL &&
-	    number(pid_text, INT32_MAX, &pid) && pid == (long)getpid();
-	if (*given)
-		fds_ok = number(fds_text, INT32_MAX - SYSTEMD_FIRST, &fds);
-	unsetenv("LISTEN_PID");
-	unsetenv("LISTEN_FDS");
-	unsetenv("LISTEN_FDNAMES");
-	if (*given && fds_ok && fds == 0)
-		*given = false;
-	if (!*given)
-		return -1;
-	if (!fds_ok)
+	if (fds == -1)
 		return fail(conf, 0, err, "LISTEN_FDS: not a number");
 	if (fds != 1)
 		return fail(conf, 0, err,
-		    "LISTEN_FDS: one socket is wanted, not %ld", fds);
+		    "LISTEN_FDS: one socket is wanted, not %d; -s fd:N names "
+		    "one",
+		    fds);
 	return open_fd(conf, SYSTEMD_FIRST, "LISTEN_FDS", err);
+}
+
+/* Those that were handed over and are not asked for (-1: none of them is): a
+ * socket that is open and accepts nothing keeps its callers waiting. */
+static void
+close_others(int fds, long wanted)
+{
+	int i;
+
+	for (i = SYSTEMD_FIRST; i < SYSTEMD_FIRST + fds; i++) {
+		if (fcntl(i, F_GETFD) == -1)
+			break; /* LISTEN_FDS says too much */
+		if (i != wanted && listens(i))
+			close(i);
+	}
 }
 
 /* SO_PEERCRED tells who a peer is on unix sockets only. */
@@ -374,15 +370,11 @@ static int
 open_any(const struct conf *conf, char **path, struct conf_error *err)
 {
 	const char *name = conf->socket;
-	bool given;
-	long n;
-	int fd;
+	int fds = systemd_descriptors();
+	long n = -1;
 
-	fd = open_systemd(conf, &given, err);
-	if (name == NULL && given)
-		return fd;
-	if (fd != -1) /* -s, or the file, says otherwise */
-		close(fd);
+	if (name == NULL && fds != 0)
+		return open_systemd(conf, fds, err);
 	if (name == NULL) {
 		if (listens(STDIN_FILENO))
 			return open_fd(conf, STDIN_FILENO, "descriptor 0", err);
@@ -391,14 +383,17 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		    "configuration, or have the web server start oncewrap "
 		    "with one as descriptor 0");
 	}
+	if (strncmp(name, "fd:", 3) == 0 && !number(name + 3, INT32_MAX, &n))
+		n = -1;
+	close_others(fds, n);
+	if (n != -1)
+		return open_fd(conf, (int)n, name, err);
 	if (strncmp(name, "unix:", 5) == 0)
 		return open_unix(conf, name + 5, path, err);
 	if (*name == '/')
 		return open_unix(conf, name, path, err);
 	if (strncmp(name, "tcp:", 4) == 0)
 		return open_tcp(conf, name + 4, err);
-	if (strncmp(name, "fd:", 3) == 0 && number(name + 3, INT32_MAX, &n))
-		return open_fd(conf, (int)n, name, err);
 	return fail(conf, conf->socket_line, err,
 	    "%s: not unix:/path, /path, tcp:host:port or fd:N", name);
 }

@@ -32,6 +32,7 @@
 #include "spool.h"
 #include "store.h"
 #include "sweep.h"
+#include "systemd.h"
 #include "worker.h"
 
 /* Descriptors wanted: connections, and for each worker pipes, files, a
@@ -52,6 +53,7 @@ static void
 reload_failed(const char *why)
 {
 	log_event(LOG_ERROR, "reload-failed", NULL, LOG_S("error", why));
+	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
 }
 
 static void
@@ -62,6 +64,7 @@ reload(
 	struct conf_error err;
 	enum rc rc;
 
+	systemd_notify_reloading(clock_mono_us());
 	if ((new = settings_load(settings, &err)) == NULL) {
 		reload_failed(err.text);
 		return;
@@ -91,6 +94,7 @@ reload(
 	confbox_set(box, new);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", settings->file != NULL ? settings->file : ""));
+	systemd_notify("READY=1\nSTATUS=");
 }
 
 /* --- the parts ---------------------------------------------------------- */
@@ -178,6 +182,7 @@ start(struct daemon *d, struct conf *conf)
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
 	    LOG_S("database", conf->database), LOG_I("workers", workers));
+	systemd_notify("READY=1");
 	return 0;
 }
 
@@ -330,6 +335,7 @@ serve(struct daemon *d, const sigset_t *signals)
 			break;
 	}
 	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
+	systemd_notify("STOPPING=1");
 }
 
 /* All threads inherit the mask; sigwaitinfo() is the one place that takes

@@ -502,6 +502,36 @@ child_socket_named_and_systemd(void)
 	MUST(getenv("LISTEN_FDS") == NULL);
 }
 
+/* The unit of examples/ does both. */
+static void
+child_socket_named_is_the_one_of_systemd(void)
+{
+	struct conf conf = conf_for("fd:3");
+	char *path;
+
+	socket_at(3, true);
+	set_listen_env("1", getpid());
+	MUST(listen_open(&conf, &path, &err) == 3);
+	MUST(fcntl(3, F_GETFD) & FD_CLOEXEC);
+	MUST(getenv("LISTEN_FDS") == NULL);
+}
+
+static void
+child_systemd_says_too_much(void)
+{
+	struct conf conf = conf_for("fd:9");
+	char *path;
+
+	socket_at(3, true);
+	socket_at(5, true);
+	socket_at(9, true);
+	close(4);
+	set_listen_env("2147483000", getpid());
+	MUST(listen_open(&conf, &path, &err) == 9);
+	MUST(fcntl(3, F_GETFD) == -1); /* closed: it is not asked for */
+	MUST(fcntl(5, F_GETFD) != -1);
+}
+
 static void
 in_child(void (*body)(void))
 {
@@ -531,6 +561,8 @@ CHILD(systemd)
 CHILD(systemd_many)
 CHILD(systemd_of_another)
 CHILD(socket_named_and_systemd)
+CHILD(socket_named_is_the_one_of_systemd)
+CHILD(systemd_says_too_much)
 
 int
 main(void)
@@ -556,6 +588,8 @@ main(void)
 		cmocka_unit_test(systemd_many),
 		cmocka_unit_test(systemd_of_another),
 		cmocka_unit_test(socket_named_and_systemd),
+		cmocka_unit_test(socket_named_is_the_one_of_systemd),
+		cmocka_unit_test(systemd_says_too_much),
 	};
 
 	return cmocka_run_group_tests_name("listen", tests, setup, teardown);

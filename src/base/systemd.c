@@ -1,0 +1,84 @@
+/*
+ * The protocol between systemd and a service: variables in the environment, and
+ * datagrams to a socket.  It knows neither sockets that listen nor what the
+ * daemon does.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "systemd.h"
+
+#define MESSAGE_MAX 1024
+
+/* All of the text, a decimal number without a sign; -1: it is none. */
+static long
+number(const char *text)
+{
+	char *end;
+	long n;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	n = strtol(text, &end, 10);
+	return errno == 0 && *end == '\0' ? n : -1;
+}
+
+int
+systemd_descriptors(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	long n = 0;
+
+	/* A parent may have been meant, and left them to us. */
+	if (pid != NULL && fds != NULL && number(pid) == (long)getpid())
+		n = number(fds);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return n <= INT32_MAX - SYSTEMD_FIRST ? (int)n : -1;
+}
+
+void
+systemd_notify(const char *format, ...)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char text[MESSAGE_MAX];
+	size_t len;
+	va_list ap;
+	int fd;
+
+	if (path == NULL || (*path != '/' && *path != '@') ||
+	    (len = strlen(path)) >= sizeof(addr.sun_path))
+		return;
+	memcpy(addr.sun_path, path, len);
+	if (*path == '@') /* an abstract name */
+		addr.sun_path[0] = '\0';
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return;
+	(void)sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+	    (const struct sockaddr *)&addr,
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
+}
+
+void
+systemd_notify_reloading(int64_t now_us)
+{
+	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, now_us);
+}
