@@ -15,27 +15,29 @@
 
 #include "user.h"
 
-static bool
-parse_id(const char *text, unsigned long *id)
+bool
+user_id(const char *text, id_t *id)
 {
+	unsigned long n;
 	char *end;
 
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*id = strtoul(text, &end, 10);
-	return errno == 0 && *end == '\0' && *id < UINT_MAX;
+	n = strtoul(text, &end, 10);
+	*id = (id_t)n;
+	return errno == 0 && *end == '\0' && n < UINT_MAX;
 }
 
 static bool
 find_user(const char *name, struct user *user, char *scratch, size_t size)
 {
 	struct passwd pw, *found = NULL;
-	unsigned long id;
+	id_t id;
 	int n = USER_GROUPS_MAX;
 
-	if (parse_id(name, &id))
-		(void)getpwuid_r((uid_t)id, &pw, scratch, size, &found);
+	if (user_id(name, &id))
+		(void)getpwuid_r(id, &pw, scratch, size, &found);
 	else
 		(void)getpwnam_r(name, &pw, scratch, size, &found);
 	if (found == NULL)
@@ -52,10 +54,10 @@ static bool
 find_group(const char *name, gid_t *gid, char *scratch, size_t size)
 {
 	struct group gr, *found = NULL;
-	unsigned long id;
+	id_t id;
 
-	if (parse_id(name, &id)) {
-		*gid = (gid_t)id;
+	if (user_id(name, &id)) {
+		*gid = id;
 		return true;
 	}
 	(void)getgrnam_r(name, &gr, scratch, size, &found);

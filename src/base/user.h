@@ -19,6 +19,10 @@ struct user {
 	size_t ngroups;
 };
 
+/* A user's or group's number, which need not be in the user database; false if
+ * the text is none, or one that stands for no user. */
+bool user_id(const char *text, id_t *id);
+
 /*
  * A NULL user or group stays what it is; a user brings the groups it is in.
  * False with a sentence in err if there is no such user or group.

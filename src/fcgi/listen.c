@@ -154,18 +154,15 @@ give(const struct conf *conf, const char *path, struct conf_error *err)
 	uid_t uid = (uid_t)-1;
 	gid_t gid = (gid_t)-1;
 	struct user user;
-	char why[256], *end;
+	char why[256];
 
 	if (conf->socket_user != NULL) {
-		/* A number need not be in the user database. */
-		uid = (uid_t)strtoul(conf->socket_user, &end, 10);
-		if (*end != '\0') {
-			if (!user_find(conf->socket_user, NULL, &user, why,
-				sizeof(why)))
-				return fail(conf, conf->socket_user_line, err,
-				    "socket_user: %s", why);
-			uid = user.uid;
-		}
+		if (!user_id(conf->socket_user, &user.uid) &&
+		    !user_find(
+			conf->socket_user, NULL, &user, why, sizeof(why)))
+			return fail(conf, conf->socket_user_line, err,
+			    "socket_user: %s", why);
+		uid = user.uid;
 	}
 	if (conf->socket_group != NULL) {
 		if (!user_find(

@@ -10,19 +10,14 @@
 
 #include "peers.h"
 
-/* A number need not be in the user database. */
 static bool
 resolve(const char *name, uid_t *uid)
 {
 	struct user user;
-	char why[256], *end;
-	unsigned long id;
+	char why[256];
 
-	id = strtoul(name, &end, 10);
-	if (end != name && *end == '\0') {
-		*uid = (uid_t)id;
-		return *uid == id && *uid != (uid_t)-1;
-	}
+	if (user_id(name, uid))
+		return true;
 	if (!user_find(name, NULL, &user, why, sizeof(why)))
 		return false;
 	*uid = user.uid;

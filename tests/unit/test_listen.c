@@ -172,6 +172,10 @@ unknown_owner_leaves_no_socket_behind(void **state)
 	conf.socket_user_line = 8;
 	refused(&conf, "test.conf:8: socket_user: ", "no-such-user");
 	assert_int_equal(access(sock, F_OK), -1);
+	/* Not 0, for want of bits. */
+	conf.socket_user = "4294967296";
+	refused(&conf, "test.conf:8: socket_user: ", "4294967296");
+	assert_int_equal(access(sock, F_OK), -1);
 	conf.socket_user = NULL;
 	conf.socket_group = "no-such-group";
 	conf.socket_group_line = 9;
