@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +13,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+
+/* configure asks for it: a clock past 2038 is no error. */
+_Static_assert(sizeof(time_t) >= sizeof(int64_t), "time_t");
 
 static int64_t
 read_nanoseconds(clockid_t id)
@@ -41,6 +45,45 @@ int64_t
 clock_mono_us(void)
 {
 	return read_nanoseconds(CLOCK_MONOTONIC) / 1000;
+}
+
+#ifdef HAVE_SEM_CLOCKWAIT
+static int
+wait_semaphore(sem_t *sem, int64_t mono)
+{
+	const struct timespec until = { .tv_sec = (time_t)(mono / 1000),
+		.tv_nsec = (long)(mono % 1000) * 1000000 };
+
+	return sem_clockwait(sem, CLOCK_MONOTONIC, &until);
+}
+#else
+/* Without it (musl) a wait is by the wall clock: a short one, for somebody may
+ * set that clock meanwhile. */
+static int
+wait_semaphore(sem_t *sem, int64_t mono)
+{
+	const int64_t left = mono - clock_mono();
+	struct timespec until;
+	int64_t wall;
+
+	if (left <= 0)
+		return sem_trywait(sem);
+	wall = clock_wall() + (left < 50 ? left : 50);
+	until.tv_sec = (time_t)(wall / 1000);
+	until.tv_nsec = (long)(wall % 1000) * 1000000;
+	return sem_timedwait(sem, &until);
+}
+#endif
+
+_Bool
+clock_wait_mono(sem_t *sem, int64_t mono)
+{
+	while (wait_semaphore(sem, mono) == -1) {
+		assert(errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR);
+		if (errno != EINTR && clock_mono() >= mono)
+			return false;
+	}
+	return true;
 }
 
 int64_t

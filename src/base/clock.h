@@ -15,12 +15,16 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 
 int64_t clock_mono(void);
 int64_t clock_mono_us(void);
 int64_t clock_wall(void);
+
+/* Waits for the semaphore until a time of clock_mono(); false: in vain. */
+_Bool clock_wait_mono(sem_t *, int64_t mono);
 
 /* Milliseconds since boot, suspended time included: CLOCK_BOOTTIME. */
 int64_t clock_boot(void);

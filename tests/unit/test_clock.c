@@ -1,17 +1,32 @@
 /*
- * clock: the formats, by table, and that each clock runs.
+ * clock: the formats, by table, that each clock runs, and a wall clock past the
+ * ends of 32-bit types.
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
+#include <sys/syscall.h>
 
-#include <cmocka.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
 
-#include "clock.h"
+#include "store_fixture.h"
+
+/* By how much the wall clock is ahead of the host's: seconds. */
+static int64_t ahead;
+
+/* In place of the C library's.  The kernel's oldest call has a long of
+ * seconds: enough, for the host is not past 2038. */
+int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+	long now[2];
+	long r = syscall(SYS_clock_gettime, id, now);
+
+	ts->tv_sec = (time_t)(now[0] + (id == CLOCK_REALTIME ? ahead : 0));
+	ts->tv_nsec = now[1];
+	return (int)r;
+}
 
 static const struct row {
 	const char *name;
@@ -88,6 +103,92 @@ the_wall_clock_at_boot_stands_still(void **state)
 	assert_true(difference >= -50 && difference <= 50);
 }
 
+/* The ends of 32 bits of seconds, signed and not, and of a kernel's clock. */
+static void
+a_wall_clock_past_2038_is_read(void **state)
+{
+	static const struct {
+		int64_t wall;
+		const char *day;
+	} moments[] = {
+		{ 2147483648000, "2038-01-19" },
+		{ 4294967296000, "2106-02-07" },
+		{ 7258118400000, "2200-01-01" },
+	};
+	char text[CLOCK_RFC3339_LEN + 1];
+	int64_t at_boot, now;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(moments); i++) {
+		ahead = 0;
+		ahead = (moments[i].wall - clock_wall()) / 1000 + 1;
+		now = clock_wall();
+		assert_in_range(now - moments[i].wall, 0, 60000);
+		at_boot = now - clock_boot() - clock_wall_at_boot();
+		assert_true(at_boot > -1000 && at_boot < 1000);
+		clock_rfc3339(now, text);
+		assert_memory_equal(text, moments[i].day, 10);
+	}
+	ahead = 0;
+}
+
+/* Deadlines are in the store's time; only the answer's expiry is the wall's. */
+static void
+a_key_lives_past_2038(void **state)
+{
+	const int64_t eve = 2147483648000 - HOUR / 2;
+	char date[CLOCK_HTTP_LEN + 1];
+	struct store_lease lease;
+	struct record record;
+	int64_t wall;
+
+	assert_int_equal(setup(state), 0);
+	ahead = 0;
+	ahead = (eve - clock_wall()) / 1000;
+	lease = reserve("k");
+	settle(&lease, RECORD_COMPLETED);
+	record = find("k");
+	wall = store_wall(store, record.expires_at);
+	record_free(&record);
+	assert_in_range(wall - eve - HOUR + 60000, 0, 120000);
+	clock_http(wall, date);
+	assert_memory_equal(date, "Tue, 19 Jan 2038 03:4", 21);
+	ahead += 10 * 365 * 86400;
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	lease = reserve("l");
+	settle(&lease, RECORD_COMPLETED);
+	assert_true(answer_is(lease.id, 0));
+	assert_int_equal(sweep(store), 0);
+	ahead = 0;
+	assert_int_equal(teardown(state), 0);
+}
+
+static void *
+post(void *sem)
+{
+	sem_post(sem);
+	return NULL;
+}
+
+static void
+a_semaphore_is_waited_for_by_the_monotonic_clock(void **state)
+{
+	const int64_t start = clock_mono();
+	pthread_t thread;
+	sem_t sem;
+
+	(void)state;
+	sem_init(&sem, 0, 1);
+	assert_true(clock_wait_mono(&sem, start - 1000));
+	assert_false(clock_wait_mono(&sem, start - 1000));
+	assert_false(clock_wait_mono(&sem, start + 120));
+	assert_true(clock_mono() >= start + 120);
+	assert_int_equal(pthread_create(&thread, NULL, post, &sem), 0);
+	assert_true(clock_wait_mono(&sem, clock_mono() + 60000));
+	pthread_join(thread, NULL);
+	sem_destroy(&sem);
+}
+
 static void
 the_boot_has_one_name(void **state)
 {
@@ -108,6 +209,10 @@ main(void)
 		cmocka_unit_test(formats),
 		cmocka_unit_test(clocks_do_not_go_back),
 		cmocka_unit_test(the_wall_clock_at_boot_stands_still),
+		cmocka_unit_test(a_wall_clock_past_2038_is_read),
+		cmocka_unit_test(a_key_lives_past_2038),
+		cmocka_unit_test(
+		    a_semaphore_is_waited_for_by_the_monotonic_clock),
 		cmocka_unit_test(the_boot_has_one_name),
 	};
 

@@ -159,16 +159,6 @@ committer_health(struct committer *c, struct committer_health *health)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* Until it is told, or then; false: it was not. */
-static bool
-wait_until(struct op *op, const struct timespec *until)
-{
-	while (sem_clockwait(&op->wake, CLOCK_MONOTONIC, until) == -1)
-		if (errno == ETIMEDOUT)
-			return false;
-	return atomic_load(&op->told);
-}
-
 static enum rc
 wait_told(struct op *op)
 {
@@ -204,10 +194,9 @@ withdraw(struct committer *c, struct op *op)
 enum rc
 committer_do(struct committer *c, struct op *op)
 {
-	struct timespec until;
+	const int64_t until = clock_mono() + c->busy_timeout;
 
 	FAULT(OP_ASKED);
-	until = committer_timespec(clock_mono() + c->busy_timeout);
 	pthread_mutex_lock(&c->mutex);
 	if (c->closing) {
 		pthread_mutex_unlock(&c->mutex);
@@ -218,7 +207,9 @@ committer_do(struct committer *c, struct op *op)
 	pthread_mutex_unlock(&c->mutex);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
-	return wait_until(op, &until) ? op->rc : withdraw(c, op);
+	if (clock_wait_mono(&op->wake, until) && atomic_load(&op->told))
+		return op->rc;
+	return withdraw(c, op);
 }
 
 bool
