@@ -5,6 +5,12 @@
 #ifndef LIMIT_H
 #define LIMIT_H
 
+#include <stdint.h>
+
+/* What can be in memory or mapped at all: a whole number of MiB, so that it
+ * reads well.  Where size_t has 32 bits it bounds every size. */
+#define LIMIT_SIZE (UINT64_C(0) + SIZE_MAX / (1024 * 1024) * (1024 * 1024))
+
 /* FastCGI: one request's parameters, all names and values together. */
 #define LIMIT_PARAMS      (256 * 1024)
 #define LIMIT_PARAM_COUNT 1024

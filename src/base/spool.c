@@ -164,6 +164,10 @@ spool_write(struct spool *s, const void *data, size_t n)
 		return RC_OK;
 	}
 	unmap(s);
+	if (n > LIMIT_SIZE - s->length) {
+		errno = EFBIG;
+		return failed(s, "write");
+	}
 	if (s->fd == -1) {
 		rc = move_to_file(s);
 		if (rc != RC_OK)

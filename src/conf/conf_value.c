@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limit.h"
+
 #include "conf_value.h"
 
 #define SEPARATORS " \t,"
@@ -223,6 +225,8 @@ conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
 	int64_t value = scaled(text, sizes);
 
 	assert(min >= 0);
+	if ((uint64_t)max > LIMIT_SIZE)
+		max = (int64_t)LIMIT_SIZE;
 	if (value < 0)
 		return conf_value_fail(why,
 		    "\"%.200s\" is not a size: a number, or one and K, M or G",

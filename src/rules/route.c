@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "limit.h"
+
 #include "route.h"
 
 /* Whether prefix is path, or whole segments at its front. */
@@ -68,5 +70,5 @@ route_body_limit(const struct conf *conf, const struct conf_route *route,
 	    route_is_status(conf, request->path))
 		return 0;
 	return route_guards(conf, route, request) ? route->max_request_body
-						  : UINT64_MAX;
+						  : LIMIT_SIZE;
 }

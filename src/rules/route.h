@@ -25,7 +25,7 @@ bool route_is_status(const struct conf *, const char *path);
 bool route_guards(
     const struct conf *, const struct conf_route *, const struct request *);
 
-/* The longest request body allowed; UINT64_MAX if it is not guarded, and 0
+/* The longest request body allowed; LIMIT_SIZE if it is not guarded, and 0
  * if it is for oncewrap itself. */
 uint64_t route_body_limit(
     const struct conf *, const struct conf_route *, const struct request *);

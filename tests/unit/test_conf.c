@@ -24,6 +24,15 @@
 #define MIB    (INT64_C(1024) * 1024)
 #define GIB    (1024 * MIB)
 
+/* The largest size: where size_t has 32 bits, what it holds. */
+#if SIZE_MAX > UINT32_MAX
+#define MOST_TEXT "1024G"
+#define MOST      (1024 * GIB)
+#else
+#define MOST_TEXT "4095M"
+#define MOST      (4095 * MIB)
+#endif
+
 static struct conf *
 parse(const char *text)
 {
@@ -300,7 +309,7 @@ static const struct good server_good[] = {
 	{ "spool_dir = /var/tmp", S(spool_dir), T(TEXT, "/var/tmp") },
 	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
-	{ "max_wal = 1024G", S(max_wal), N(SIZE, 1024 * GIB) },
+	{ "max_wal = " MOST_TEXT, S(max_wal), N(SIZE, MOST) },
 	{ "key_header = X-Request-Id", S(key_header), T(TEXT, "X-Request-Id") },
 	{ "key_header = X-Request-Id", S(key_variable[0]),
 	    N(NUMBER, 'H' | 'T' << 8 | 'T' << 16 | 'P' << 24) },
@@ -367,12 +376,11 @@ static const struct good route_good[] = {
 	{ "fingerprint_ignore = ,", R(fingerprint_ignore), T(LIST, "") },
 	{ "max_request_body = 0", R(max_request_body), N(SIZE, 0) },
 	{ "max_request_body = 1023", R(max_request_body), N(SIZE, 1023) },
-	{ "max_request_body = 1024G", R(max_request_body),
-	    N(SIZE, 1024 * GIB) },
+	{ "max_request_body = " MOST_TEXT, R(max_request_body), N(SIZE, MOST) },
 	{ "max_response = 0", R(max_response), N(SIZE, 0) },
 	{ "max_response = 512M", R(max_response), N(SIZE, 512 * MIB) },
 	{ "max_output = 1", R(max_output), N(SIZE, 1) },
-	{ "max_output = 1024G", R(max_output), N(SIZE, 1024 * GIB) },
+	{ "max_output = " MOST_TEXT, R(max_output), N(SIZE, MOST) },
 	{ "replay_drop = Set-Cookie", R(replay_drop), T(LIST, "Set-Cookie") },
 	{ "replay_drop =", R(replay_drop), T(LIST, "") },
 	{ "concurrent = reject", R(concurrent),
@@ -436,7 +444,7 @@ static const struct good effect_good[] = {
 	{ "backoff = 1ms", E(backoff), N(INT64, 1) },
 	{ "backoff = 1d", E(backoff), N(INT64, DAY) },
 	{ "max_output = 1", E(max_output), N(SIZE, 1) },
-	{ "max_output = 1024G", E(max_output), N(SIZE, 1024 * GIB) },
+	{ "max_output = " MOST_TEXT, E(max_output), N(SIZE, MOST) },
 	{ "directory = /srv", E(directory), T(TEXT, "/srv") },
 	{ "umask = 027", E(umask), N(MODE, 027) },
 	{ "no_new_privs = yes", E(no_new_privs), N(SWITCH, true) },
@@ -649,10 +657,17 @@ static const struct bad server_bad[] = {
 	{ "durability = Full", "\"Full\" is not one of full, normal" },
 	{ "durability = off", "\"off\" is not one of full, normal" },
 	{ "spool_dir = tmp", "\"tmp\" is not an absolute path" },
-	{ "max_wal = 65535", "\"65535\" is out of range (64K to 1024G)" },
-	{ "max_wal = 1025G", "\"1025G\" is out of range (64K to 1024G)" },
+	{ "max_wal = 65535",
+	    "\"65535\" is out of range (64K to " MOST_TEXT ")" },
+	{ "max_wal = 1025G",
+	    "\"1025G\" is out of range (64K to " MOST_TEXT ")" },
+#if SIZE_MAX == UINT32_MAX
+	{ "max_wal = 4G", "\"4G\" is out of range (64K to 4095M)" },
+	{ "max_wal = 4294967296",
+	    "\"4294967296\" is out of range (64K to 4095M)" },
+#endif
 	{ "max_wal = 99999999999G",
-	    "\"99999999999G\" is out of range (64K to 1024G)" },
+	    "\"99999999999G\" is out of range (64K to " MOST_TEXT ")" },
 	{ "max_wal = 64k", "\"64k\"" SIZES },
 	{ "max_wal = 64MB", "\"64MB\"" SIZES },
 	{ "max_wal = 1T", "\"1T\"" SIZES },
@@ -748,9 +763,9 @@ static const struct bad route_bad[] = {
 	{ "fingerprint_ignore = /a /b~2",
 	    "\"/b~2\" is not a JSON Pointer, such as /a/0/b" },
 	{ "max_request_body = 1025G",
-	    "\"1025G\" is out of range (0 to 1024G)" },
+	    "\"1025G\" is out of range (0 to " MOST_TEXT ")" },
 	{ "max_response = 513M", "\"513M\" is out of range (0 to 512M)" },
-	{ "max_output = 0", "\"0\" is out of range (1 to 1024G)" },
+	{ "max_output = 0", "\"0\" is out of range (1 to " MOST_TEXT ")" },
 	{ "replay_drop = a@b", "\"a@b\" is not the name of a field" },
 	{ "concurrent = block",
 	    "\"block\" is not one of reject, wait, accept" },
@@ -806,7 +821,7 @@ static const struct bad effect_bad[] = {
 	{ "attempts = 1001", "\"1001\" is out of range (1 to 1000)" },
 	{ "backoff = 0", "\"0\" is out of range (1ms to 1d)" },
 	{ "backoff = 25h", "\"25h\" is out of range (1ms to 1d)" },
-	{ "max_output = 0", "\"0\" is out of range (1 to 1024G)" },
+	{ "max_output = 0", "\"0\" is out of range (1 to " MOST_TEXT ")" },
 	{ "directory = .", "\".\" is not an absolute path" },
 	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
 	{ "user = /root", "\"/root\" is not a name or an id" },

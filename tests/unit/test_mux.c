@@ -533,6 +533,33 @@ body_against_its_length(void **state)
 	finish();
 }
 
+/* Where a size has 32 bits, also of a request that is not guarded. */
+static void
+a_length_that_no_memory_has_is_too_large(void **state)
+{
+	const enum body_state want =
+	    SIZE_MAX > UINT32_MAX ? BODY_MISMATCH : BODY_TOO_LARGE;
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	start("");
+	fd = dial();
+	open_request(&b, true, "GET", "large", "4294967301");
+	add_body(&b, "hello", 5);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+	x = next("large");
+	assert_int_equal(exchange_request(x)->body_state, want);
+	assert_int_equal(exchange_request(x)->body_len, 0);
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	close(fd);
+	finish();
+}
+
 /* A body that looks like records, to a request that is refused, on a kept
  * connection: nothing of it may become a request. */
 static void
@@ -1631,6 +1658,7 @@ main(void)
 		cmocka_unit_test(kept_connection_serves_again),
 		cmocka_unit_test(requests_sent_ahead_are_answered_in_order),
 		cmocka_unit_test(body_against_its_length),
+		cmocka_unit_test(a_length_that_no_memory_has_is_too_large),
 		cmocka_unit_test(body_of_a_refused_request_is_no_request),
 		cmocka_unit_test(large_body_is_in_a_file),
 		cmocka_unit_test(body_that_cannot_be_stored_is_drained),

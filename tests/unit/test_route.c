@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "limit.h"
 #include "route.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -130,7 +131,7 @@ guard_needs_method_and_key(void **state)
 		if (route_guards(conf, route, &request) != rows[i].guarded)
 			fail_msg("%s", rows[i].name);
 		assert_int_equal(route_body_limit(conf, route, &request),
-		    rows[i].guarded ? 7 : UINT64_MAX);
+		    rows[i].guarded ? 7 : LIMIT_SIZE);
 		conf_unref(conf);
 	}
 }
@@ -182,7 +183,7 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 			fail_msg("%s", rows[i].path);
 		assert_int_equal(route_body_limit(conf,
 				     route_find(conf, rows[i].path), &request),
-		    rows[i].admin ? 0 : UINT64_MAX);
+		    rows[i].admin ? 0 : LIMIT_SIZE);
 	}
 	conf_unref(conf);
 	conf = conf_default(&err);

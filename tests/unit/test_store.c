@@ -414,7 +414,8 @@ static void
 a_small_answer_that_makes_no_sense_is_not_given(void **state)
 {
 	static const char *const damage[] = { "response_version = 3",
-		"body_length = 2", "kind = 7", "reason = hex(zeroblob(100))" };
+		"body_length = 2", "body_length = 4294967299", "kind = 7",
+		"reason = hex(zeroblob(100))" };
 	char sql[128], key[16];
 	struct store_lease lease;
 	struct store_settlement *s;

@@ -84,6 +84,8 @@ void db_reset(struct db_stmt *);
 /* Of the current row; pointers live until the next step or reset. */
 bool db_column_null(struct db_stmt *, int);
 int64_t db_column_int(struct db_stmt *, int);
+/* The stored length of a value; SIZE_MAX if no value can be that long. */
+size_t db_column_length(struct db_stmt *, int);
 const char *db_column_text(struct db_stmt *, int); /* NULL for NULL */
 const void *db_column_blob(struct db_stmt *, int, size_t *);
 /* RC_OK and a copy (NULL for NULL), or RC_NOMEM. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "limit.h"
 #include "db_impl.h"
 
 struct db_stmt *
@@ -135,6 +136,14 @@ int64_t
 db_column_int(struct db_stmt *s, int i)
 {
 	return sqlite3_column_int64(s->stmt, i);
+}
+
+size_t
+db_column_length(struct db_stmt *s, int i)
+{
+	int64_t n = db_column_int(s, i);
+
+	return n < 0 || (uint64_t)n > LIMIT_SIZE ? SIZE_MAX : (size_t)n;
 }
 
 const char *

@@ -171,7 +171,7 @@ read_payload(
 {
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_PAYLOAD);
 	const void *bytes;
-	int64_t length;
+	size_t length;
 	size_t n;
 	enum rc rc;
 	bool apart;
@@ -181,7 +181,7 @@ read_payload(
 		return rc;
 	bytes = db_column_blob(s, 0, &n);
 	apart = !db_column_null(s, 1);
-	length = db_column_int(s, 1);
+	length = db_column_length(s, 1);
 	if (db_column_null(s, 0) != apart)
 		rc = RC_CORRUPT;
 	else if (!apart && n == 0)
@@ -189,8 +189,7 @@ read_payload(
 	else if ((*payload = spool_new(store->spool_dir)) == NULL)
 		rc = RC_NOMEM;
 	else if (apart)
-		rc = store_read_blob(
-		    db, "once_payload", id, (size_t)length, *payload);
+		rc = store_read_blob(db, "once_payload", id, length, *payload);
 	else
 		rc = spool_write(*payload, bytes, n);
 	db_reset(s);

@@ -214,7 +214,6 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 {
 	const char *reason = db_column_text(s, column);
 	int64_t kind = db_column_int(s, column + 1);
-	int64_t declared = db_column_int(s, column + 4);
 	int64_t version = db_column_int(s, column + 5);
 	const void *fields;
 	size_t n;
@@ -222,11 +221,11 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 	if (version != STORE_RESPONSE_VERSION &&
 	    version != STORE_RESPONSE_LINES)
 		return RC_VERSION;
-	if (status < 200 || status > 599 || declared < 0 ||
+	*length = db_column_length(s, column + 4);
+	if (status < 200 || status > 599 || *length == SIZE_MAX ||
 	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
 	    (reason != NULL && strlen(reason) >= sizeof(r->reason)))
 		return RC_CORRUPT;
-	*length = (size_t)declared;
 	*inlined = db_column_blob(s, column + 3, &n);
 	if (n == 0)
 		*inlined = NULL;

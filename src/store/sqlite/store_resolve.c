@@ -165,7 +165,7 @@ read_request(struct store *store, struct db *db, int64_t id,
 	if (rc != RC_OK)
 		return rc;
 	text = db_column_blob(s, 0, &n);
-	length = (size_t)db_column_int(s, 1);
+	length = db_column_length(s, 1);
 	rc = buf_add(environment, text, n);
 	db_reset(s);
 	if (rc != RC_OK || length == 0)
