@@ -25,13 +25,29 @@ uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
 	*out = '\0';
 }
 
+/* Not arc4random(): musl has none, nor has glibc before 2.36. */
+static void
+fill(void *bytes, size_t n)
+{
+	/* It cannot fail for up to 256 bytes. */
+	if (getentropy(bytes, n) == -1)
+		assert(!"getentropy");
+}
+
 void
 uuid_random(char out[UUID_LEN + 1])
 {
 	unsigned char bytes[16];
 
-	/* Up to 256 bytes it cannot fail. */
-	if (getentropy(bytes, sizeof(bytes)) == -1)
-		assert(!"getentropy");
+	fill(bytes, sizeof(bytes));
 	uuid_format(bytes, out);
+}
+
+uint32_t
+uuid_bits(void)
+{
+	uint32_t bits;
+
+	fill(&bits, sizeof(bits));
+	return bits;
 }

@@ -95,7 +95,9 @@ child_init(void)
 			return errno;
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+	/* By number: musl has no close_range(). */
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U,
+		CLOSE_RANGE_CLOEXEC) == -1)
 		return errno;
 
 	/* exec resets handlers, but what is ignored stays ignored. */

@@ -356,7 +356,7 @@ judge(struct try *try, bool ran)
 		end->state = STORE_EFFECT_DEAD_LETTER;
 	else
 		end->after = backoff_pause(
-		    conf->backoff, attempts, BACKOFF_MAX, arc4random());
+		    conf->backoff, attempts, BACKOFF_MAX, uuid_bits());
 }
 
 /*

@@ -143,7 +143,7 @@ work(struct work *w)
 	attempt_judge(at);
 	if (was_cut_off(at))
 		at->settlement->requeue =
-		    decide_requeue(at->lease.attempt, arc4random());
+		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
 	at->rq = NULL; /* it was lent */
 	kept_free(&kept);

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "route.h"
+#include "uuid.h"
 #include "reconcile.h"
 
 /* The longest pause between two tries: a day, and half of it at random: ms. */
@@ -37,7 +38,7 @@ static int64_t
 backoff(const struct conf_route *rule, int tries)
 {
 	return backoff_pause(
-	    rule->reconcile_after, tries, BACKOFF_MAX, arc4random());
+	    rule->reconcile_after, tries, BACKOFF_MAX, uuid_bits());
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "liveness.h"
+#include "uuid.h"
 #include "store_ops.h"
 
 /* scope, path and key, from column i on, copied. */
@@ -40,7 +41,7 @@ struct lost {
 static enum rc
 release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 {
-	const int64_t pause = decide_requeue(lost->attempt, arc4random());
+	const int64_t pause = decide_requeue(lost->attempt, uuid_bits());
 	struct db_stmt *s = db_stmt(db, QUERY_SWEEP_RELEASED);
 	enum rc rc;
 
