@@ -427,7 +427,7 @@ explore(struct run *r, size_t budget)
 	r->share =
 	    (everything && r->depth == 0 && !r->quiet) || r->possible <= budget
 	    ? 1ULL << 32
-	    : (budget << 32) / r->possible;
+	    : ((uint64_t)budget << 32) / r->possible;
 	cut_everywhere(r);
 	free(r->seen.slot);
 	r->seen.slot = NULL;
