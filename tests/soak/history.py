@@ -8,6 +8,10 @@ key; an identity has several, one after the other, where keys expire.
 """
 import collections
 
+from excuses import MS
+
+INF = float('inf')
+
 # How a handler's run ends, by the last word of its line (handlers/deeds.c).
 FINAL = {'created', 'refused', 'said'}
 RELEASED = {'busy', 'failed', 'away', 'tempfail', 'tempfail-mute',
@@ -27,11 +31,9 @@ NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
 MAY_HAVE_RUN = {'handler-failed', 'handler-timeout', 'handler-not-started',
                 'outcome-not-recorded'}
 
-# How long a handler may be seen at work after its oncewrap was killed.
-LAST_BREATH = 2.0
-
-Line = collections.namedtuple('Line', '''deed time identity downstream attempt
-    run pid parent what''')
+# born: when its process began.
+Line = collections.namedtuple('Line', '''deed time born identity downstream
+    attempt run pid parent what''')
 
 # One request: when it began and ended, what was asked; status None: nothing,
 # or too little, came back.  Of a handler's answer: run, downstream, what,
@@ -47,11 +49,12 @@ LATE = ('late', 'late-said')
 # It will be run, whoever asks.
 ACCEPTED = 'accepted'
 
-# on_crash; whether keys stay as long as the history; whether a timeout can
-# end a handler; whether somebody finds out what became of unknown keys;
-# whether requests are accepted, and handlers may speak for themselves.
-Route = collections.namedtuple('Route', '''resume stays timeout asked
-    later says''', defaults=(False,) * 3)
+# on_crash; for how many seconds a key is kept, and after them a marker of it;
+# after how many a handler is ended (0: never); whether a program finds out
+# what became of unknown keys; whether requests are accepted, and handlers may
+# speak for themselves.
+Route = collections.namedtuple('Route', '''resume keeps marker timeout asked
+    later says''', defaults=(INF, 0, 0, False, False, False))
 
 Row = collections.namedtuple('Row', 'identity state attempt downstream')
 
@@ -65,11 +68,11 @@ Delivery = collections.namedtuple('Delivery', 'key run')
 def parse_ledger(text):
     lines = []
     for text_line in text.splitlines():
-        (deed, time, key, path, user, downstream, attempt, run, pid, parent,
-         what) = text_line.split(' ')
-        lines.append(Line(deed, int(time) / 1000, (user, path, key),
-                          downstream, int(attempt), run, int(pid),
-                          int(parent), what))
+        (deed, time, born, key, path, user, downstream, attempt, run, pid,
+         parent, what) = text_line.split(' ')
+        lines.append(Line(deed, int(time) / 1000, int(born) / 1000,
+                          (user, path, key), downstream, int(attempt), run,
+                          int(pid), int(parent), what))
     return lines
 
 
@@ -92,18 +95,22 @@ class Run:
     def what(self):
         return self.deeds['done'].what if 'done' in self.deeds else None
 
+    @property
+    def last_sign(self):
+        """When it lived for certain, and was not settled."""
+        return max(line.time for line in self.lines if line.deed not in LATE)
+
 
 class Checker:
-    """routes: {path: Route}; rows: the store at the end; deaths: {pid: when
-    it was first sent a signal}."""
+    """routes: {path: Route}; rows: the store at the end."""
 
-    def __init__(self, lines, events, rows, routes, deaths, rides=(),
+    def __init__(self, lines, events, rows, routes, excuses, rides=(),
                  effects=(), deliveries=()):
         self.rides, self.effects = rides, effects
         self.deliveries = deliveries
         self.rode = {ride.run for ride in rides}
         self.lines, self.events, self.rows = lines, events, rows
-        self.routes, self.deaths = routes, deaths
+        self.routes, self.excuses = routes, excuses
         self.wrong = []
         self.runs = {run: Run(of) for run, of in
                      grouped(lines, lambda x: x.run).items()}
@@ -114,6 +121,9 @@ class Checker:
         self.asked = grouped(events, lambda e: e.identity)
         for of in self.asked.values():
             of.sort(key=lambda e: e.begin)
+        # When each run's end was seen at the latest: it is settled then.
+        self.seen = {run: min(e.end for e in of) for run, of in grouped(
+            (e for e in events if e.run), lambda e: e.run).items()}
 
     def no(self, rule, *what):
         self.wrong.append('%s: %s' % (rule, ' | '.join(map(str, what))))
@@ -127,9 +137,12 @@ class Checker:
         for event in self.events:
             self.check_event(event)
         self.check_answers()
+        for identity, runs in self.ran.items():
+            self.check_cause(identity, runs)
+            self.check_anew(identity, runs)
         for identity, events in self.asked.items():
-            self.check_count(identity, events)
-            self.check_after(identity, events)
+            self.check_after(events)
+            self.check_unknown(identity, events)
         self.check_rows()
         self.check_rides()
         self.check_effects()
@@ -137,13 +150,11 @@ class Checker:
 
     # --- what handlers did ---
 
+    def route(self, run):
+        return self.routes[run.first.identity[1]]
+
     def check_run(self, run):
         deeds = [line.deed for line in run.lines]
-        # A reconciler is asked, after a few ms here, while what a lost
-        # handler left behind may live: its word counts, as the manual says.
-        if 'overlap' in deeds and \
-                not self.routes[run.first.identity[1]].asked:
-            self.no('overlap', *run.lines)
         if [d for d in deeds if d not in ('overlap',) + LATE] not in (
                 ['started'], ['started', 'done'], ['started', 'acted'],
                 ['started', 'acted', 'done'],
@@ -152,30 +163,28 @@ class Checker:
                 ['started', 'acted', 'saying', 'said'],
                 ['started', 'acted', 'saying', 'said', 'done']):
             self.no('deeds', *run.lines)
-        if len({line[2:5] for line in run.lines}) != 1:
+        if len({line[2:6] for line in run.lines}) != 1:
             self.no('one run, one attempt', *run.lines)
 
-    def lost(self, run):
-        """Whether it may have been, whatever it meant to do."""
-        if run.first.run in self.rode:
-            return False
-        return run.what in LOST or run.first.pid in self.deaths or \
-            run.first.parent in self.deaths or \
-            self.routes[run.first.identity[1]].timeout
+    def lost(self, run, by):
+        """Whether it may have been by then, before its end was seen."""
+        return self.excuses.lost(run, self.route(run).timeout,
+                                 min(by, self.seen.get(run.first.run, INF)))
 
-    def may_be_released(self, run):
+    def may_be_released(self, run, by):
         if run.first.run in self.rode:
             return False    # it has answered, whatever became of it
         if run.what in RELEASED:
             return True
-        route = self.routes[run.first.identity[1]]
-        if route.asked and 'acted' not in run.deeds and self.open(run):
+        route = self.route(run)
+        if self.open(run, by) and (
+                route.asked and 'acted' not in run.deeds):
             return True
-        return route.resume and self.lost(run)
+        return route.resume and (run.what in LOST or self.lost(run, by))
 
-    def open(self, run):
-        """Whether nobody may know what became of it."""
-        return run.what in UNKNOWN | {None} or self.lost(run)
+    def open(self, run, by):
+        """Whether it may be that nobody knows what became of it."""
+        return run.what in UNKNOWN | LOST or self.lost(run, by)
 
     def check_record(self, runs):
         """The runs of one record, in the order of the ledger."""
@@ -185,8 +194,17 @@ class Checker:
         for before, after in zip(runs, runs[1:]):
             if after.first.attempt <= before.first.attempt:
                 self.no('attempts rise', before.first, after.first)
-            if not self.may_be_released(before):
+            if not self.may_be_released(before, after.first.time):
                 self.no('ran again', before.lines[-1], after.first)
+        for run, after in zip(runs, runs[1:] + [None]):
+            by = after.first.time if after else INF
+            if run.what is None and not self.excuses.lost(
+                    run, self.route(run).timeout, by):
+                self.no('ended for no reason', *run.lines)
+            # An operator need not wait for what was left behind.
+            if 'overlap' in run.deeds and not self.excuses.found_out(
+                    run.first.downstream, runs[0].first.time, run.first.time):
+                self.no('overlap', runs[0].first, *run.lines)
 
     # --- what clients saw ---
 
@@ -209,7 +227,7 @@ class Checker:
                 run.what == e.what and e.what != 'said' or
                 e.what == 'said' and e.run in self.rode or
                 e.what == 'resolved' and e.replayed and
-                self.open(run) and self.routes[e.identity[1]].asked):
+                self.open(run, e.end) and self.route(run).asked):
             self.no('answer that its run did not give', e, *run.lines)
         if e.what in STORED and 'acted' not in run.deeds and \
                 'late' not in run.deeds:
@@ -241,53 +259,107 @@ class Checker:
             if of and of[-1].first.run != first.run:
                 self.no('ran after its answer', first, of[-1].first)
 
-    def check_count(self, identity, events):
-        """No run without a request that may have run it."""
+    def check_cause(self, identity, runs):
+        """Each run has a request of its own that may have run it: one that
+        was there, and was not told that it ran nothing.  Of accepted ones it
+        is enough that there is one, for each record."""
+        events = self.asked.get(identity, [])
         if self.routes[identity[1]].later:
-            return
-        could = [e for e in events if e.status is None or
-                 e.code in MAY_HAVE_RUN or
-                 (e.code is None and not e.replayed)]
-        runs = self.ran[identity]
-        if len(runs) > len(could):
-            self.no('ran for nobody', identity, *(
-                [run.first for run in runs] + could))
-
-    def check_after(self, identity, events):
-        """What a client saw is what the later ones get."""
-        route = self.routes[identity[1]]
-        if not route.stays:
-            return
-        final = min((e for e in events if e.what in STORED),
-                    key=lambda e: e.end, default=None)
-        unknown = min((e for e in events if e.code == 'outcome-unknown' and
-                       not route.asked), key=lambda e: e.end, default=None)
-        if final and unknown:
-            self.no('final and unknown', final, unknown)
-        for e in events:
-            if e.status is None or e.code in ('store-unavailable',
-                                              'overloaded'):
+            runs = [of[0] for of in self.records.values()
+                    if of[0].first.identity == identity]
+        told = {e.run: e.begin for e in reversed(events)
+                if e.run and not e.replayed}
+        free = sorted((e for e in events if e.status is None or
+                       e.code in MAY_HAVE_RUN | {ACCEPTED}),
+                      key=lambda e: e.end if e.status else INF)
+        for run in sorted(runs, key=lambda run: run.first.time):
+            when = run.first.time
+            if told.get(run.first.run, INF) < when + MS:
                 continue
-            if final and e.begin > final.end and not (
-                    e.what in STORED and e.replayed or
-                    e.code == 'key-reused' and e.asked != final.asked):
-                self.no('not the answer that was seen', final, e)
-            if unknown and e.begin > unknown.end and not (
-                    e.code == 'outcome-unknown' or
-                    e.code == 'key-reused' and e.asked != unknown.asked):
-                self.no('unknown no more', unknown, e)
-        if unknown:
-            self.check_unknown(identity, unknown)
+            cause = next((e for e in free if e.begin < when + MS and (
+                e.end >= when or e.status in (None, 202))), None)
+            if cause is None:
+                self.no('ran for nobody', run.first, *events)
+            else:
+                free.remove(cause)
 
-    def check_unknown(self, identity, unknown):
-        for run in self.ran[identity]:
-            first = run.first
-            if first.time > unknown.end and not self.dying(first):
-                self.no('unknown, and ran again', unknown, first)
+    def check_anew(self, identity, runs):
+        """A record follows another one only when that has aged, or an
+        operator has removed it."""
+        for old, new in zip(runs, runs[1:]):
+            begin, end = old.first.time, new.first.time
+            if old.first.downstream == new.first.downstream or \
+                    self.excuses.forgotten(identity, begin, end):
+                continue
+            route = self.route(old)
+            if not self.may_age(old, end):
+                self.no('ran anew, and was unknown', old.lines[-1], new.first)
+            elif end + MS < old.last_sign + route.keeps + route.marker - \
+                    self.excuses.asleep(begin, end):
+                self.no('ran anew too soon', old.lines[-1], new.first)
 
-    def dying(self, line):
-        when = self.deaths.get(line.parent)
-        return when is not None and line.time < when + LAST_BREATH
+    def may_age(self, run, by):
+        return run.what in FINAL or run.first.run in self.rode or \
+            self.may_be_released(run, by) or \
+            self.route(run).asked and 'acted' in run.deeds
+
+    def check_after(self, events):
+        """What a client saw is what the later ones get, while it is kept."""
+        finals = {}
+        for e in sorted(events, key=lambda e: e.end):
+            if e.what in STORED:
+                finals.setdefault(e.downstream, e)
+        for final in finals.values():
+            for e in events:
+                if e.begin > final.end and self.kept(final, e.end) and \
+                        not self.agrees(final, e):
+                    self.no('not the answer that was seen', final, e)
+
+    def kept(self, final, end):
+        """Whether a final answer was still there for certain."""
+        run = self.runs.get(final.run)
+        if run is None:
+            return False        # which is refused as such
+        begin = run.last_sign
+        return not self.excuses.forgotten(final.identity, begin, end) and \
+            end < begin + self.route(run).keeps - \
+            self.excuses.asleep(begin, end)
+
+    @staticmethod
+    def agrees(final, e):
+        return e.status is None or \
+            e.code in ('store-unavailable', 'overloaded') or \
+            e.what in STORED and e.replayed and \
+            e.downstream == final.downstream or \
+            e.code == 'key-reused' and e.asked != final.asked
+
+    def check_unknown(self, identity, events):
+        """It stays so, unless somebody finds out or an operator removes it."""
+        if self.routes[identity[1]].asked:
+            return
+        for unknown in events:
+            if unknown.code != 'outcome-unknown':
+                continue
+            for e in events:
+                if not self.may_follow(unknown, e):
+                    self.no('final and unknown' if e.what in STORED else
+                            'unknown no more', unknown, e)
+            for run in self.ran.get(identity, []):
+                if not self.may_run_after(unknown, run.first):
+                    self.no('unknown, and ran again', unknown, run.first)
+
+    def may_follow(self, unknown, e):
+        if self.excuses.forgotten(e.identity, unknown.begin, e.end):
+            return True
+        if e.begin <= unknown.end:
+            # At the same time, or before it.
+            return e.what not in STORED or not self.kept(e, unknown.end)
+        return e.code == 'outcome-unknown' or self.agrees(unknown, e)
+
+    def may_run_after(self, unknown, line):
+        return line.time <= unknown.end or \
+            self.excuses.breathes_its_last(line, unknown.end) or \
+            self.excuses.forgotten(line.identity, unknown.begin, line.time)
 
     # --- what handlers said ---
 
@@ -344,17 +416,23 @@ class Checker:
             if row.state not in ('completed', 'failed_retryable', 'unknown',
                                  'expired', 'dead_letter'):
                 self.no('stuck', row)
-        for downstream, runs in self.records.items():
+        for identity, runs in self.ran.items():
             last = runs[-1]
-            if not self.routes[last.first.identity[1]].stays:
-                continue
-            row = rows.get(last.first.identity)
-            if row is None or row.downstream != downstream or \
-                    row.attempt < last.first.attempt:
+            row = rows.get(identity)
+            if self.must_be_kept(last) and (
+                    row is None or
+                    row.downstream != last.first.downstream or
+                    row.attempt < last.first.attempt):
                 self.no('ran without a record', last.first, row)
-                continue
-            if row.attempt == last.first.attempt:
+            elif row and (row.downstream, row.attempt) == (
+                    last.first.downstream, last.first.attempt):
                 self.check_row(row, last)
+
+    def must_be_kept(self, last):
+        return not self.excuses.forgotten(
+            last.first.identity, last.first.time, INF) and (
+                self.route(last).keeps == INF or
+                not self.may_age(last, INF))
 
     def check_row(self, row, last):
         """The record of a run that was its last."""
@@ -365,8 +443,9 @@ class Checker:
                 last.first.run not in self.rode and not (
                     asked and 'acted' in last.deeds):
             self.no('completed, and nobody acted', row, *last.lines)
-        if row.state == 'failed_retryable' and not self.may_be_released(last):
+        if row.state == 'failed_retryable' and \
+                not self.may_be_released(last, INF):
             self.no('released, and it ran', row, *last.lines)
-        if row.state == 'unknown' and last.what in FINAL | RELEASED and \
-                not self.lost(last):
+        if row.state in ('unknown', 'dead_letter') and \
+                last.what in FINAL | RELEASED and not self.lost(last, INF):
             self.no('unknown, and it is known', row, *last.lines)

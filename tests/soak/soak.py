@@ -13,6 +13,7 @@ from clocks import Clocks
 import history
 import torment
 from clients import Clients
+from excuses import Excuses
 from history import Route
 
 CLONE_NEWNS = 0x00020000
@@ -20,30 +21,30 @@ CLONE_NEWNS = 0x00020000
 LASTING = {'retention': '1h'}
 SHORT = {'retention': '1s'}
 PATHS = {
-    '/unknown': (Route(False, True, False),
+    '/unknown': (Route(False),
                  dict(LASTING, on_crash='unknown')),
-    '/resume': (Route(True, True, False),
+    '/resume': (Route(True),
                 dict(LASTING, on_crash='resume', concurrent='wait',
                      wait_time='2s')),
-    '/late': (Route(True, True, True),
+    '/late': (Route(True, timeout=0.1),
               dict(LASTING, on_crash='resume', timeout='100ms',
                    kill_after='50ms')),
-    '/lost': (Route(False, True, True),
+    '/lost': (Route(False, timeout=0.1),
               dict(LASTING, on_crash='unknown', timeout='100ms',
                    kill_after='50ms', concurrent='wait', wait_time='1s')),
-    '/asked': (Route(False, True, True, True),
+    '/asked': (Route(False, timeout=0.4, asked=True),
                dict(LASTING, on_crash='unknown', timeout='400ms',
                     kill_after='50ms', reconcile_after='500ms',
                     reconcile_attempts='2')),
-    '/said': (Route(True, True, False, says=True),
+    '/said': (Route(True, says=True),
               dict(LASTING, on_crash='resume', share_database='yes',
                    concurrent='wait', wait_time='2s')),
-    '/later': (Route(True, True, False, later=True, says=True),
+    '/later': (Route(True, later=True, says=True),
                dict(LASTING, on_crash='resume', share_database='yes',
                     **{'async': 'always'})),
-    '/short': (Route(True, False, False),
+    '/short': (Route(True, keeps=1),
                dict(SHORT, on_crash='resume', concurrent='wait')),
-    '/gone': (Route(False, False, False),
+    '/gone': (Route(False, keeps=1, marker=1),
               dict(SHORT, on_crash='unknown', on_expired='gone',
                    expired_retention='1s')),
 }
@@ -132,8 +133,8 @@ class Soak:
     def restarts(self):
         one = self.onces[0]
         for once in self.torment.alive():
-            self.torment.dies(once.pid)
-            once.kill()
+            with self.torment.death(once.pid):
+                once.kill()
         one.start(wait=False)
         base.wait_until(lambda: torment.answers(one.address), 'it listens')
         self.nothing_in_progress()
@@ -142,7 +143,7 @@ class Soak:
         self.nothing_in_progress()
         self.all_is_delivered()
         self.check_doctor(one)
-        self.torment.dies(one.pid)
+        # Nothing is in progress: this end excuses nothing.
         one.stop()
 
     def check_doctor(self, one):
@@ -164,7 +165,7 @@ class Soak:
                               ' downstream FROM once_key').fetchall()
         finally:
             db.close()
-        return [history.Row((self.user(scope), path, key), state, attempt,
+        return [history.Row((torment.user_of(scope), path, key), state, attempt,
                             downstream)
                 for scope, path, key, state, attempt, downstream in rows]
 
@@ -184,9 +185,10 @@ class Soak:
                     deliveries={history.Delivery(*line.split(' '))
                                 for line in lines})
 
-    @staticmethod
-    def user(scope):
-        return scope.rpartition('=')[2]
+    def excuses(self):
+        did = self.torment
+        return Excuses(did.signals, did.forgot, did.resolved, did.slept,
+                       reaper=os.getpid())
 
     def judge(self):
         rows = self.rows()
@@ -195,8 +197,8 @@ class Soak:
         rows = [row for row in rows if row.identity[0] != 'nobody']
         events = self.clients.events
         said = self.said()
-        wrong = history.Checker(lines, events, rows, ROUTES,
-                                self.torment.deaths, **said).check()
+        wrong = history.Checker(lines, events, rows, ROUTES, self.excuses(),
+                                **said).check()
         self.tell(lines, events, rows)
         deeds = history.grouped(lines, lambda line: line.deed)
         print('# %s; %d of %d that were left behind' % (
@@ -227,8 +229,8 @@ class Soak:
         with open(self.t.path('events'), 'w') as f:
             for event in events:
                 f.write(json.dumps(event._asdict()) + '\n')
-        with open(self.t.path('deaths'), 'w') as f:
-            json.dump(self.torment.deaths, f)
+        with open(self.t.path('excuses'), 'w') as f:
+            json.dump(vars(self.excuses()), f)
         if self.disk:
             shutil.copy(self.database, self.t.path('soak.db'))
 

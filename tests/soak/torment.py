@@ -1,4 +1,5 @@
 """What goes wrong: one thing after the other, at random."""
+import contextlib
 import json
 import os
 import random
@@ -12,8 +13,13 @@ import proc
 from clocks import HOUR, YEAR
 
 from clients import answers
+from excuses import Act, Signal, Sleep
 
 TERM_LIMIT = 20     # seconds that an oncewrap may take to end
+
+
+def user_of(scope):
+    return scope.rpartition('=')[2]
 
 
 class Torment:
@@ -24,7 +30,9 @@ class Torment:
         self.disk = disk        # of its own and small, or None
         self.clocks = clocks
         self.rng = random.Random('%s torment' % seed)
-        self.deaths = {}
+        # See excuses.py.
+        self.signals, self.slept = [], []
+        self.forgot, self.resolved = [], []
         self.count = {}
         self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
                       self.kill_handler, self.kill_handler, self.hang_up,
@@ -63,7 +71,7 @@ class Torment:
         """Starts those that are dead; who died by himself has failed."""
         for once in self.onces:
             if once.process is not None and not once.alive():
-                assert once.pid in self.deaths, '%s ended with %s: %s' % (
+                assert any(s.pid == once.pid for s in self.signals), '%s ended with %s: %s' % (
                     once.name, once.process.returncode, once.log()[-800:])
             if once.process is None or not once.alive():
                 if once is self.onces[0] or self.rng.random() < 0.3:
@@ -77,26 +85,39 @@ class Torment:
     def alive(self):
         return [o for o in self.onces if o.process and o.alive()]
 
-    def dies(self, pid):
-        self.deaths.setdefault(pid, time.monotonic())
+    @contextlib.contextmanager
+    def death(self, pid, daemon=True):
+        """What is done meanwhile may end that process."""
+        sent = time.monotonic()
+        yield
+        self.signals.append(Signal(pid, sent, time.monotonic(), daemon))
+
+    @contextlib.contextmanager
+    def act(self, of, what):
+        begin = time.monotonic()
+        yield
+        of.append(Act(begin, time.monotonic(), what))
 
     def kill(self):
         """Without a warning, and perhaps not for the first time."""
         for once in self.alive():
             if once is self.onces[0] or self.rng.random() < 0.5:
-                self.dies(once.pid)
-                once.kill()
+                with self.death(once.pid):
+                    once.kill()
                 self.rest()
 
     def terminate(self):
         for once in self.alive()[self.rng.randrange(2):]:
-            self.dies(once.pid)
-            once.term()
-            if self.rng.random() < 0.3:
-                self.rest()
+            with self.death(once.pid):
                 once.term()
-            status = once.wait(TERM_LIMIT)
-            assert status in (0, 1), '%s ended with %d' % (once.name, status)
+                twice = self.rng.random() < 0.3
+                if twice:
+                    self.rest()
+                    once.term()
+                status = once.wait(TERM_LIMIT)
+            # It may end before it sees the second one, but not with 1 then.
+            assert status == 0 or twice and status == 1, \
+                '%s ended with %d' % (once.name, status)
 
     def stop_a_while(self):
         """Alive, and silent."""
@@ -121,9 +142,9 @@ class Torment:
                      for pid in once.handlers()]
             if found:
                 pid = self.rng.choice(found)
-                self.dies(pid)
-                proc.kill(pid, self.rng.choice([signal.SIGKILL,
-                                                signal.SIGTERM]))
+                with self.death(pid, daemon=False):
+                    proc.kill(pid, self.rng.choice([signal.SIGKILL,
+                                                    signal.SIGTERM]))
                 return
             time.sleep(0.005)
 
@@ -133,7 +154,9 @@ class Torment:
                                  -50 * YEAR])
         self.clocks.jump(wrong - self.clocks.wall_added)
         if self.rng.random() < 0.2:
-            self.clocks.passes(self.rng.uniform(0, 5))
+            begin, seconds = time.monotonic(), self.rng.uniform(0, 5)
+            self.clocks.passes(seconds)
+            self.slept.append(Sleep(begin, time.monotonic(), seconds))
 
     # --- the store ---
 
@@ -167,17 +190,20 @@ class Torment:
                 [self.t.program('deeds'), self.t.dir, 'find'],
                 env={'ONCE_DOWNSTREAM_KEY': row['downstream']},
                 stdout=subprocess.PIPE, check=True).stdout
-            if b'not-executed' in found:
-                self.ctl('resolve', *name, '--not-executed')
-            else:
-                self.ctl('resolve', *name, '--completed', input=found)
+            with self.act(self.resolved, row['downstream']):
+                if b'not-executed' in found:
+                    self.ctl('resolve', *name, '--not-executed')
+                else:
+                    self.ctl('resolve', *name, '--completed', input=found)
 
     def forget(self):
         """Some keys are of no use to anybody."""
         rows = self.rows('--path', '/short')
         for row in self.rng.sample(rows, min(3, len(rows))):
-            self.ctl('forget', row['key'], '--scope', row['scope'],
-                     '--path', row['path'])
+            identity = (user_of(row['scope']), row['path'], row['key'])
+            with self.act(self.forgot, identity):
+                self.ctl('forget', row['key'], '--scope', row['scope'],
+                         '--path', row['path'])
 
     def hold_lock(self):
         """A stranger writes, or means to."""
@@ -218,6 +244,6 @@ class Torment:
             if self.rng.random() < 0.3:
                 # Nothing that it had not promised is lost with it.
                 once = self.rng.choice(self.alive())
-                self.dies(once.pid)
-                once.kill()
+                with self.death(once.pid):
+                    once.kill()
         os.unlink(path)

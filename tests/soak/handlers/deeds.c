@@ -4,9 +4,10 @@
  *
  *	deeds FOLDER [find | deliver]
  *
- *	DEED MILLISECONDS KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
+ *	DEED TIME BORN KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
  *
- * with DEED
+ * with TIME and BORN, when the handler's process began, in milliseconds, and
+ * DEED
  *
  *	started		first of all
  *	overlap		another attempt's processes were there
@@ -46,6 +47,7 @@
 
 static const char *folder, *key, *path, *user, *downstream, *attempt;
 static char run[17];
+static long born;
 
 static const struct end {
 	const char *name;
@@ -93,6 +95,30 @@ now(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* Start of this process (ms since boot), rounded down to a clock tick. */
+static long
+born_at(void)
+{
+	unsigned long long ticks = 0;
+	char line[4096], *p;
+	size_t n;
+	FILE *f;
+
+	if ((f = fopen("/proc/self/stat", "r")) == NULL)
+		fail("/proc/self/stat");
+	n = fread(line, 1, sizeof(line) - 1, f);
+	line[n] = '\0';
+	fclose(f);
+	/* Field 22; the second is the name, in parentheses. */
+	if ((p = strrchr(line, ')')) == NULL ||
+	    sscanf(p + 1,
+		" %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+		" %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		&ticks) != 1)
+		fail("starttime");
+	return (long)(ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK));
+}
+
 static int
 open_in_folder(const char *name, int flags)
 {
@@ -111,9 +137,10 @@ ledger(const char *deed, const char *what)
 	char line[4096];
 	int fd, n;
 
-	n = snprintf(line, sizeof(line), "%s %ld %s %s %s %s %s %s %d %d %s\n",
-	    deed, now(), key, path, user, downstream, attempt, run,
-	    (int)getpid(), (int)getppid(), what);
+	n = snprintf(line, sizeof(line),
+	    "%s %ld %ld %s %s %s %s %s %s %d %d %s\n", deed, now(), born, key,
+	    path, user, downstream, attempt, run, (int)getpid(), (int)getppid(),
+	    what);
 	fd = open_in_folder("ledger", O_WRONLY | O_CREAT | O_APPEND);
 	if (write(fd, line, (size_t)n) != n || fsync(fd) == -1)
 		fail("ledger");
@@ -210,7 +237,7 @@ find_act(void)
 	if ((f = fdopen(open_in_folder("ledger", O_RDONLY), "r")) == NULL)
 		fail("ledger");
 	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "acted %*s %*s %*s %*s %63s %*s %16s", of,
+		if (sscanf(line, "acted %*s %*s %*s %*s %*s %63s %*s %16s", of,
 			name) == 2 &&
 		    strcmp(of, downstream) == 0) {
 			memcpy(run, name, sizeof(run));
@@ -418,6 +445,7 @@ main(int argc, char **argv)
 	downstream = need("ONCE_DOWNSTREAM_KEY");
 	attempt = need("ONCE_ATTEMPT");
 	snprintf(run, sizeof(run), "%016llx", id);
+	born = born_at();
 	fd = claim();
 	ledger("started", "-");
 	n = fread(body, 1, sizeof(body) - 1, stdin);
