@@ -56,6 +56,8 @@
 	    "Log lines that could not be written, or not in time.") \
 	G(WORKERS_BUSY, "workers_busy", "", \
 	    "Workers with a request, the one that asks included.") \
+	G(REQUESTS_WAITING, "requests_waiting", "", \
+	    "Requests that wait for another one with their key to end.") \
 	S(KEYS_PENDING, "keys", "state=\"pending\"", \
 	    "Keys in the store, by state.") \
 	S(KEYS_IN_PROGRESS, "keys", "state=\"in_progress\"", "") \

@@ -142,10 +142,19 @@ may_wait(struct job *job)
 	if (job->rule->concurrent != CONF_CONCURRENT_WAIT ||
 	    job->record.accepted)
 		return false;
-	if (atomic_fetch_add(&engine->waiting, 1) < engine->max_waiting)
-		return true;
-	atomic_fetch_sub(&engine->waiting, 1);
-	return false;
+	if (atomic_fetch_add(&engine->waiting, 1) >= engine->max_waiting) {
+		atomic_fetch_sub(&engine->waiting, 1);
+		return false;
+	}
+	metrics_add(METRICS_REQUESTS_WAITING, 1);
+	return true;
+}
+
+static void
+stop_waiting(struct job *job)
+{
+	metrics_add(METRICS_REQUESTS_WAITING, -1);
+	atomic_fetch_sub(&job->engine->waiting, 1);
 }
 
 /* As what a request counts; a released key that runs again is the exception. */
@@ -176,7 +185,7 @@ engine_reserve(struct job *job, enum decision *decision)
 			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
 		}
-		atomic_fetch_sub(&job->engine->waiting, 1);
+		stop_waiting(job);
 	}
 	if (rc != RC_OK)
 		return engine_refuse_store(job, rc);

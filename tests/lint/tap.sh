@@ -24,7 +24,8 @@ check()
 # sources PATTERN: the files of src with such a name.
 sources()
 {
-	find "$srcdir/src" -type f -name "$1" | sort
+	find "$srcdir/src" -type f -name "$1" | sort | grep . ||
+	    echo "no-file-like-$1"
 }
 
 end()

@@ -38,7 +38,8 @@ class Clients:
     def __init__(self, seed, n, routes):
         self.seed, self.n = seed, n
         self.paths = list(routes)
-        self.large = {p for p, route in routes.items() if route.keeps < history.INF}
+        self.large = {p for p, route in routes.items()
+                      if route.keeps < history.INF}
         self.says = {p for p, route in routes.items() if route.says}
         self.addresses = []     # who can be asked
         self.events = []

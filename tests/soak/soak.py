@@ -165,8 +165,8 @@ class Soak:
                               ' downstream FROM once_key').fetchall()
         finally:
             db.close()
-        return [history.Row((torment.user_of(scope), path, key), state, attempt,
-                            downstream)
+        return [history.Row((torment.user_of(scope), path, key), state,
+                            attempt, downstream)
                 for scope, path, key, state, attempt, downstream in rows]
 
     def said(self):

@@ -71,8 +71,10 @@ class Torment:
         """Starts those that are dead; who died by himself has failed."""
         for once in self.onces:
             if once.process is not None and not once.alive():
-                assert any(s.pid == once.pid for s in self.signals), '%s ended with %s: %s' % (
-                    once.name, once.process.returncode, once.log()[-800:])
+                assert any(s.pid == once.pid for s in self.signals), \
+                    '%s ended with %s: %s' % (
+                        once.name, once.process.returncode,
+                        once.log()[-800:])
             if once.process is None or not once.alive():
                 if once is self.onces[0] or self.rng.random() < 0.3:
                     self.start(once)

@@ -57,10 +57,8 @@ def test_body_cut_off_by_a_half_close(t):
     conn = once.connect()
     conn.send(head(length=10), stream(STDIN, 1, b'abc', end=False))
     conn.end_sending()
-    try:
-        problem(conn.answer(), 'body-incomplete')
-    except fcgi.Closed:
-        pass
+    # A peer that has closed half looks like one that is gone.
+    assert conn.is_closed()
     eq(once.row('k'), None)
     still_serves(t, once)
 
@@ -83,8 +81,7 @@ def test_content_length_that_is_no_number(t):
     once = once_with(t)
     for value in ('x', '-1', '+3', '3x', ' 3', '0x3', '3,3', '3.0',
                   '99999999999999999999'):
-        answer = once.post('k', b'abc', length=value)
-        assert answer.status in (400, 413), '%r: %s' % (value, answer)
+        problem(once.post('k', b'abc', length=value), 'body-incomplete')
     eq((once.row('k'), t.ledger()), (None, []))
 
 
@@ -154,33 +151,30 @@ def test_request_ids_are_answered_with_their_own(t):
 
 def test_abort_before_the_body_runs_nothing(t):
     once = once_with(t)
-    for data in (begin() + record(ABORT, 1),
-                 begin() + record(PARAMS, 1, pair('A', 'b')) +
-                 record(ABORT, 1),
-                 head(length=10) + record(ABORT, 1),
-                 head(length=10) + record(STDIN, 1, b'abc') +
-                 record(ABORT, 1)):
+    # Before the parameters' end there is nothing to answer but the end.
+    for data, status in (
+            (begin() + record(ABORT, 1), None),
+            (begin() + record(PARAMS, 1, pair('A', 'b')) + record(ABORT, 1),
+             None),
+            (head(length=10) + record(ABORT, 1), 400),
+            (head(length=10) + record(STDIN, 1, b'abc') + record(ABORT, 1),
+             400)):
         conn = once.connect()
         conn.send(data)
-        try:
-            answer = conn.answer()
-            assert answer.status in (None, 400), str(answer)
-        except fcgi.Closed:
-            pass
+        answer = conn.answer()
+        eq((answer.status, answer.protocol_status, answer.broken),
+           (status, fcgi.REQUEST_COMPLETE, None), answer)
     still_serves(t, once)
     eq(once.row('k'), None)
 
 
-def test_abort_on_a_kept_connection_leaves_it_usable_or_closed(t):
+def test_abort_on_a_kept_connection_leaves_it_usable(t):
     once = once_with(t)
     conn = once.connect()
     conn.send(head(length=10, keep=True) + record(ABORT, 1))
-    try:
-        conn.answer()
-        conn.send(head('k2', keep=True, id=2) + record(STDIN, 2))
-        first(conn.answer(2), 201)
-    except (fcgi.Closed, BrokenPipeError):
-        pass
+    problem(conn.answer(), 'body-incomplete')
+    conn.send(head('k2', keep=True, id=2) + record(STDIN, 2))
+    first(conn.answer(2), 201)
     still_serves(t, once)
     eq(once.row('k'), None)
 
@@ -244,11 +238,7 @@ def test_a_stalled_peer_is_dropped_after_io_timeout(t):
         conn = once.connect()
         began = time.monotonic()
         conn.send(data)
-        try:
-            answer = conn.answer()
-            eq(answer.status, 400, answer)
-        except fcgi.Closed:
-            pass
+        assert conn.is_closed(base.WAIT * base.SLOW)
         took = time.monotonic() - began
         assert 0.25 < took < 5 * base.SLOW, 'dropped after %.2f s' % took
     eq(once.row('k'), None)
@@ -316,19 +306,14 @@ def smuggled(key='smuggled'):
 
 
 def kept_with_body(t, once, body, code=None, **kw):
-    """A kept connection whose first request has that body."""
+    """A kept connection whose first request has that body: it is drained, and
+    the next request on it is served."""
     conn = once.connect()
-    conn.try_send(head(kw.pop('key', 'k'), body, keep=True, **kw) +
-                  stream(STDIN, 1, body))
-    answer = conn.answer()
-    if code:
-        eq(answer.code, code, answer)
-    if conn.try_send(head('after', id=2, keep=True) + record(STDIN, 2)):
-        try:
-            answer = conn.answer(2)
-            eq(answer.status, 201, answer)
-        except fcgi.Closed:
-            pass
+    conn.send(head(kw.pop('key', 'k'), body, keep=True, **kw) +
+              stream(STDIN, 1, body))
+    eq(conn.answer().code, code)
+    conn.send(head('after', id=2, keep=True) + record(STDIN, 2))
+    first(conn.answer(2), 201)
     eq(once.row('smuggled'), None)
     still_serves(t, once)
 
@@ -383,18 +368,14 @@ def test_body_when_the_store_fails_never_becomes_a_request(t):
     still_serves(t, once)
 
 
-def test_pipelined_requests_are_answered_in_turn_or_refused(t):
+def test_pipelined_requests_are_answered_in_turn(t):
     once = once_with(t)
     conn = once.connect()
     conn.send(head('a', keep=True) + record(STDIN, 1) +
               head('b', keep=True) + record(STDIN, 1))
     first(conn.answer(), 201)
-    try:
-        answer = conn.answer()
-        assert answer.protocol_status == fcgi.CANT_MPX_CONN or \
-            answer.status == 201, str(answer)
-    except fcgi.Closed:
-        pass
+    first(conn.answer(), 201)
+    eq(sorted(row['key'] for row in once.ls()), ['a', 'b'])
     still_serves(t, once)
 
 
@@ -456,10 +437,9 @@ def test_get_values_with_many_repeated_names(t):
     once = once_with(t)
     conn = once.connect()
     get_values(conn, pairs([('FCGI_MAX_CONNS', '')] * 3000))
-    try:
-        eq(conn.record()[0], GET_VALUES_RESULT)
-    except fcgi.Closed:
-        pass
+    kind, id, content = conn.record()
+    eq((kind, id, set(parse_pairs(content))),
+       (GET_VALUES_RESULT, 0, {'FCGI_MAX_CONNS'}))
     still_serves(t, once)
 
 
@@ -565,8 +545,9 @@ def test_malformed_input_ends_neither_the_process_nor_runs_anything(t):
                                  (name, error))
         conn.close()
         assert once.alive(), 'ended by: %s' % name
-    # One of them is a good request that another record went before.
-    assert set(t.ledger()) <= {'1 '}, t.ledger()
+    # Some have a whole request before what is wrong; all have one key.
+    wait_until(lambda: not once.handlers(), 'handlers end')
+    eq(t.ledger(), ['1 '])
     still_serves(t, once)
 
 
@@ -645,12 +626,9 @@ def test_memory_is_bounded_under_endless_parameters(t):
 def test_survives_a_shortage_of_descriptors(t):
     once = once_with(t, server={'workers': '2'})
     resource.prlimit(once.pid, resource.RLIMIT_NOFILE, (64, 4096))
-    conns = []
-    for _ in range(100):
-        try:
-            conns.append(once.connect())
-        except OSError:
-            break
+    conns = [once.connect() for _ in range(100)]
+    wait_until(lambda: len(os.listdir('/proc/%d/fd' % once.pid)) == 64,
+               'no descriptor is left')
     for conn in conns:
         conn.close()
     resource.prlimit(once.pid, resource.RLIMIT_NOFILE, (1024, 4096))

@@ -86,12 +86,12 @@ scans(sqlite3 *db, enum query q, char *detail, size_t size)
 	sqlite3_stmt *stmt;
 	const char *text;
 	char *sql;
-	int found = 0;
+	int found = 0, rc;
 
 	sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", queries_text(q));
 	assert_int_equal(
 	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		text = (const char *)sqlite3_column_text(stmt, 3);
 		if (text != NULL &&
 		    ((strncmp(text, "SCAN", 4) == 0 &&
@@ -102,6 +102,7 @@ scans(sqlite3 *db, enum query q, char *detail, size_t size)
 			found = 1;
 		}
 	}
+	assert_int_equal(rc, SQLITE_DONE);
 	sqlite3_finalize(stmt);
 	sqlite3_free(sql);
 	return found;

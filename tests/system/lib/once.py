@@ -180,6 +180,20 @@ class Once:
             id, keep))
         return conn
 
+    def gauge(self, name):
+        """A number of <admin_path>/metrics; admin_path is /once."""
+        answer = self.get('/once/metrics')
+        assert answer.status == 200, str(answer)
+        found = re.findall(r'^oncewrap_%s (\S+)$' % re.escape(name),
+                           answer.body.decode(), re.M)
+        assert len(found) == 1, '%s: %r' % (name, found)
+        return float(found[0])
+
+    def wait_waiting(self, n=1):
+        """Until so many requests wait for another one with their key."""
+        base.wait_until(lambda: self.gauge('requests_waiting') == n,
+                        '%d requests wait' % n)
+
     # --- the store ---
 
     def ctl(self, *args, status=0, input=None, database=True):
