@@ -63,6 +63,7 @@ class Life:
         self.once = t.once(self.handler, server=self.server,
                            defaults=self.defaults, start=False)
         self.seen = []      # (key, path, answer)
+        self.expected = {}  # key: its state after the restart, where one is
         self.past = set()   # keys past their retention
         self.marked = False # and a marker stays of them
         self.paths = {}
@@ -160,6 +161,8 @@ class Life:
         if self.fate == 'resume':
             self.tree_goes(keys, stays)
         rows = {row['key']: row for row in self.once.ls()}
+        for key, state in self.expected.items():
+            eq(rows[key]['state'] if key in rows else None, state, self.fault)
         for key in keys:
             self.check_row(key, rows.get(key))
         for key in keys:

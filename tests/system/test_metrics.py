@@ -141,7 +141,7 @@ def test_all_families_are_there_from_the_start(t):
     want += ['outbox{state="%s"}' % s
              for s in ('pending', 'delivered', 'dead_letter')]
     want += ['store_errors_total', 'swept_total', 'expired_total',
-             'oldest_unknown_seconds']
+             'oldest_unknown_seconds', 'requests_waiting']
     eq({name: values[name] for name in want}, {name: 0.0 for name in want})
     busy(once, 1)       # the one that answers this
     for name in ('handler_seconds', 'commit_batch'):

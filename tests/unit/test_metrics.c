@@ -146,13 +146,14 @@ the_names_that_dashboards_are_built_on_are_there(void **state)
 		"outbox_total{result=\"delivered\"}",
 		"outbox_total{result=\"retried\"}",
 		"outbox_total{result=\"dead\"}", "workers_busy",
-		"keys{state=\"pending\"}", "keys{state=\"in_progress\"}",
-		"keys{state=\"completed\"}", "keys{state=\"failed_retryable\"}",
-		"keys{state=\"unknown\"}", "keys{state=\"dead_letter\"}",
-		"keys{state=\"expired\"}", "outbox{state=\"pending\"}",
-		"outbox{state=\"delivered\"}", "outbox{state=\"dead_letter\"}",
-		"oldest_unknown_seconds", "handler_seconds_count",
-		"handler_seconds_sum", "commit_batch_count", "commit_batch_sum"
+		"requests_waiting", "keys{state=\"pending\"}",
+		"keys{state=\"in_progress\"}", "keys{state=\"completed\"}",
+		"keys{state=\"failed_retryable\"}", "keys{state=\"unknown\"}",
+		"keys{state=\"dead_letter\"}", "keys{state=\"expired\"}",
+		"outbox{state=\"pending\"}", "outbox{state=\"delivered\"}",
+		"outbox{state=\"dead_letter\"}", "oldest_unknown_seconds",
+		"handler_seconds_count", "handler_seconds_sum",
+		"commit_batch_count", "commit_batch_sum"
 	};
 	char sample[128];
 	size_t i;
