@@ -33,6 +33,8 @@ rc_text(enum rc rc)
 		return "lease lost";
 	case RC_PENDING:
 		return "not done yet";
+	case RC_UNRECORDED:
+		return "outcomes are not recorded yet";
 	case RC_TIMEOUT:
 		return "timed out";
 	case RC_CLOSED:

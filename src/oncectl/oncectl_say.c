@@ -65,6 +65,7 @@ end(const struct oncectl *ctl, struct say *say, enum rc rc)
 	case RC_EXISTS:
 	case RC_LOST:
 	case RC_PENDING:
+	case RC_UNRECORDED:
 	case RC_TIMEOUT:
 	case RC_CLOSED:
 	case RC_INVALID:

@@ -140,6 +140,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
+	so.workers = conf->workers;
 	so.spool_dir =
 	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	so.create = true;

@@ -30,6 +30,7 @@ struct store_options {
 	enum conf_durability durability;
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
+	unsigned workers;     /* threads that handle requests; 0: not known */
 	const char *spool_dir;
 	bool create; /* make and migrate it; else RC_NOTFOUND */
 };

@@ -300,6 +300,7 @@ live(struct trial *t)
 	life_init(l, dir, CONF_DURABILITY_FULL);
 	l->busy_timeout = PATIENCE;
 	l->max_wal = 64 * 1024;
+	l->full = t->row->lasting && t->row->code == SQLITE_FULL;
 	t->ok = true;
 	vfs_record(dir);
 	if (t->nth > 0)

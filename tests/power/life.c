@@ -702,6 +702,8 @@ look_at(struct life *l, struct life_key *k, bool crashed)
 	if ((may & LIFE_IS(state)) == 0)
 		life_wrong(l, "%s is %s, and may be of the set 0x%x only",
 		    k->name, record_state_name(state), may);
+	if (state == RECORD_COMPLETED && l->full && !r.kept)
+		k->kept = false;
 	if (state == RECORD_COMPLETED && r.kept != k->kept)
 		life_wrong(
 		    l, "%s is kept, or not, and should be otherwise", k->name);

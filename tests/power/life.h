@@ -117,6 +117,7 @@ struct life {
 	enum conf_durability durability;
 	int64_t busy_timeout;
 	uint64_t max_wal;
+	bool full; /* the disk stays full: an answer may not be kept */
 	struct store *store; /* NULL while it is not open */
 	struct life_key key[LIFE_KEYS];
 	size_t nkeys;

@@ -93,6 +93,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->shift = o->shift;
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;
+	c->max_waiting = o->max_waiting;
 	c->generation = 1;
 	c->work_generation = 1;
 	committer_list_init(&c->queue);
@@ -156,6 +157,10 @@ committer_health(struct committer *c, struct committer_health *health)
 {
 	pthread_mutex_lock(&c->mutex);
 	*health = c->health;
+	if (committer_is_stuck(c))
+		health->closed = RC_UNRECORDED;
+	health->locked = c->locked_at != 0 &&
+	    (committer_gave_up(c) || c->health.last == RC_BUSY);
 	pthread_mutex_unlock(&c->mutex);
 }
 
@@ -180,10 +185,14 @@ withdraw(struct committer *c, struct op *op)
 		begun = true;
 	else if (op->kind == OP_SETTLE) {
 		op->left = true;
-		c->health.unrecorded++;
+		c->health.overdue++;
+		committer_is_late(c, op);
 		rc = committer_tell(c, RC_PENDING);
 	} else if (op->stage == OP_QUEUED) {
 		committer_list_remove(&c->queue, op);
+		/* Others would wait in vain, too. */
+		if (c->locked_at != 0)
+			c->locked_at = clock_mono() - c->busy_timeout;
 		rc = op->rc = committer_tell(c, RC_BUSY);
 	} else
 		begun = true;
@@ -194,14 +203,18 @@ withdraw(struct committer *c, struct op *op)
 enum rc
 committer_do(struct committer *c, struct op *op)
 {
-	const int64_t until = clock_mono() + c->busy_timeout;
+	int64_t until;
+	enum rc rc;
 
 	FAULT(OP_ASKED);
 	pthread_mutex_lock(&c->mutex);
-	if (c->closing) {
+	if ((rc = committer_refusal(c, op)) != RC_OK) {
+		if (rc != RC_CLOSED)
+			(void)committer_tell(c, rc);
 		pthread_mutex_unlock(&c->mutex);
-		return RC_CLOSED;
+		return rc;
 	}
+	until = clock_mono() + committer_patience(c, op);
 	op->stage = OP_QUEUED;
 	committer_list_add(&c->queue, op);
 	pthread_mutex_unlock(&c->mutex);

@@ -25,6 +25,9 @@ struct committer_options {
 	int64_t shift;        /* store time is clock_boot() plus that */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
+	/* callers that may wait for the write lock while another process holds
+	 * it; 0: any number */
+	unsigned max_waiting;
 };
 
 enum rc committer_start(struct committer **, const struct committer_options *);
@@ -35,8 +38,11 @@ void committer_stop(struct committer *);
 
 /*
  * Queues an operation and waits until it is durable, or has failed and will
- * not appear; op->rc is returned.  RC_BUSY: no lock within busy_timeout.
- * RC_LIMIT: a reservation, and the write-ahead log is too long.  RC_CLOSED:
+ * not appear; op->rc is returned.  RC_BUSY: no lock within busy_timeout; at
+ * once, for an operation that a request waits for, if max_waiting callers wait
+ * for the lock already; almost at once if it was not had for busy_timeout.
+ * RC_LIMIT: a reservation, and the write-ahead log is too long.
+ * RC_UNRECORDED: a reservation, and outcomes cannot be recorded.  RC_CLOSED:
  * committer_stop() was called.
  *
  * A settlement is not given up: after busy_timeout the answer is RC_PENDING,
@@ -50,9 +56,11 @@ struct committer_health {
 	enum rc last; /* the last operation */
 	/* why there are no reservations: RC_LIMIT, the log is longer than
 	 * max_wal; RC_FULL, it could not be moved into the database any more;
-	 * else RC_OK */
+	 * RC_UNRECORDED, outcomes cannot be recorded; else RC_OK */
 	enum rc closed;
-	unsigned unrecorded; /* settlements that callers no longer wait for */
+	unsigned unrecorded; /* settlements that failed, or took too long */
+	unsigned overdue;    /* those that took longer than busy_timeout */
+	bool locked;         /* another process holds the write lock */
 };
 void committer_health(struct committer *, struct committer_health *);
 

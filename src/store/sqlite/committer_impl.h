@@ -25,6 +25,7 @@ struct committer {
 	struct store_share *share;
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
+	unsigned max_waiting;
 	pthread_t thread;
 
 	pthread_mutex_t mutex;              /* guards what follows */
@@ -34,6 +35,7 @@ struct committer {
 	uint64_t generation, work_generation;
 	struct committer_health health;
 	unsigned expected; /* who may ask soon: see committer_gather.c */
+	int64_t locked_at; /* mono: since when others hold the lock, or 0 */
 
 	/* the thread's own */
 	bool tainted;
@@ -48,6 +50,34 @@ struct timespec committer_timespec(int64_t mono);
 
 /* What a caller is told, as who watches sees it; under the lock. */
 enum rc committer_tell(struct committer *, enum rc);
+
+/* So many outcomes that could not be recorded may be an accident; more of them
+ * are a disk that takes no more. */
+#define COMMITTER_UNRECORDED 8
+
+/* Whether nothing new may begin before outcomes are recorded; under the lock.
+ */
+bool committer_is_stuck(const struct committer *);
+
+/* A settlement could not be recorded at once; under the lock. */
+void committer_is_late(struct committer *, struct op *);
+
+/* Whether the lock was held by others for busy_timeout, so that it is not
+ * waited for any more; under the lock. */
+bool committer_gave_up(const struct committer *);
+
+/* Why an operation is not even queued, or RC_OK; and how long its caller waits
+ * (ms).  Under the lock. */
+enum rc committer_refusal(const struct committer *, const struct op *);
+int64_t committer_patience(const struct committer *, const struct op *);
+
+/* Cuts a log that is too long, for us or for the disk, if nobody reads it.
+ * RC_OK, or why there may be no reservations: see committer_health. */
+enum rc committer_watch_log(struct committer *);
+
+/* Moves the log into the database now and then; never while a caller waits for
+ * what was just committed, and no operation fails by it. */
+void committer_checkpoint(struct committer *);
 
 /* Waits for more operations, where that is worth it; under the lock. */
 void committer_gather(struct committer *);

@@ -13,6 +13,8 @@
  *      what may come back is a lease of a process that is then dead, which
  *      makes its key unknown: never free.
  *   4. A settlement fails only by RC_LOST, or because the process ends.
+ *   5. While another process holds the write lock, the thread goes on trying
+ *      for it though nothing is queued: locked_at says what callers are told.
  */
 #include "config.h"
 
@@ -32,17 +34,6 @@
 #define SLICE       50
 #define PAUSE_FIRST 50
 #define PAUSE_LAST  1000
-
-/* Bytes of log at which it is moved into the database, and how many more
- * until the next try if readers hold it back. */
-#define CHECKPOINT       (4 * 1024 * 1024)
-#define CHECKPOINT_AGAIN (1024 * 1024)
-
-/* Bytes that outcomes have left on a disk that is full but for them. */
-#define ROOM (256 * 1024)
-
-/* Between two tries to cut a log that is too long: ms. */
-#define CUT_PAUSE 100
 
 /* Nobody waits for it any more. */
 static void
@@ -75,9 +66,9 @@ tell(struct committer *c, struct committer_list *group)
 			news |= said;
 		}
 		news |= op->rc == RC_OK && store_op_makes_work(op);
-		if (op->left)
-			c->health.unrecorded--;
-		else
+		c->health.unrecorded -= op->late;
+		c->health.overdue -= op->left;
+		if (!op->left)
 			(void)committer_tell(c, op->rc);
 	}
 	c->expected = group->n + c->queue.n;
@@ -120,6 +111,7 @@ postpone(struct committer *c, struct op *op)
 	pthread_mutex_lock(&c->mutex);
 	op->retry_at = clock_mono() + op->pause;
 	op->stage = OP_QUEUED;
+	committer_is_late(c, op);
 	committer_list_add(&c->later, op);
 	pthread_mutex_unlock(&c->mutex);
 }
@@ -127,9 +119,11 @@ postpone(struct committer *c, struct op *op)
 static void
 fail(struct committer *c, struct op *op, enum rc rc)
 {
-	if (op->kind == OP_SETTLE)
+	if (op->kind == OP_SETTLE) {
+		if (rc == RC_FULL && op->pause != 0 && store_op_drop_answer(op))
+			op->pause = 0;
 		postpone(c, op);
-	else
+	} else
 		finish(c, op, rc);
 }
 
@@ -312,18 +306,26 @@ take_group(struct committer *c, struct committer_list *group)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* Fails what is queued; reservations only, or all. */
+/* Which queued operations fail. */
+enum victims { ALL, NEW, CROWD };
+
+/* Fails what is queued: all, new operations, or those that requests wait for
+ * above max_waiting. */
 static void
-fail_queue(struct committer *c, enum rc rc, bool reservations)
+fail_queue(struct committer *c, enum rc rc, enum victims victims)
 {
 	struct committer_list all, keep;
 	struct op *op;
+	unsigned n = 0;
 
 	committer_list_init(&keep);
 	pthread_mutex_lock(&c->mutex);
 	committer_list_init(&all);
 	while ((op = committer_list_take(&c->queue)) != NULL) {
-		if (reservations && !store_op_is_new(op))
+		n += store_op_holds_request(op);
+		if ((victims == NEW && !store_op_is_new(op)) ||
+		    (victims == CROWD &&
+			(n <= c->max_waiting || !store_op_may_be_refused(op))))
 			committer_list_add(&keep, op);
 		else {
 			op->stage = OP_BEGUN;
@@ -337,50 +339,40 @@ fail_queue(struct committer *c, enum rc rc, bool reservations)
 		fail(c, op, rc);
 }
 
-/* Whether there may be reservations: not while the disk could come to hold no
- * outcome any more, nor take the log into the database. */
-static enum rc
-look_at_log(const struct committer *c)
-{
-	if (db_wal_bytes(c->db) > c->max_wal)
-		return RC_LIMIT;
-	return db_log_fits(c->db, ROOM) ? RC_OK : RC_FULL;
-}
-
-/* A log that is too long, for us or for the disk, is cut if nobody reads it;
- * else there are no new reservations. */
+/* Whether there may be reservations. */
 static void
-watch_log(struct committer *c)
+watch(struct committer *c)
 {
-	enum rc closed = look_at_log(c);
+	enum rc closed = committer_watch_log(c);
 
-	if (closed != RC_OK && clock_mono() >= c->cut_at) {
-		c->cut_at = clock_mono() + CUT_PAUSE;
-		(void)db_checkpoint(c->db, true);
-		closed = look_at_log(c);
-	}
 	pthread_mutex_lock(&c->mutex);
 	c->health.closed = closed;
+	if (committer_is_stuck(c))
+		closed = RC_UNRECORDED;
 	pthread_mutex_unlock(&c->mutex);
 	if (closed != RC_OK)
-		fail_queue(c, closed, true);
+		fail_queue(c, closed, NEW);
 }
 
-/* Now and then the log is moved into the database; never while somebody waits
- * for what was just committed, and no operation fails by it. */
+/* Another process holds the write lock, at least since then; or not any more.
+ */
 static void
-checkpoint(struct committer *c)
+set_locked(struct committer *c, bool locked, int64_t since)
 {
-	uint64_t bytes = db_wal_bytes(c->db);
+	bool first;
 
-	if (bytes < CHECKPOINT)
-		c->checkpoint_at = CHECKPOINT;
-	if (bytes < c->checkpoint_at)
+	pthread_mutex_lock(&c->mutex);
+	first = locked && c->locked_at == 0;
+	if (first)
+		c->locked_at = since;
+	else if (!locked)
+		c->locked_at = 0;
+	pthread_mutex_unlock(&c->mutex);
+	if (!locked)
 		return;
-	FAULT(CHECKPOINT_BEFORE);
-	(void)db_checkpoint(c->db, false);
-	FAULT(CHECKPOINT_AFTER);
-	c->checkpoint_at = bytes + CHECKPOINT_AGAIN;
+	store_share_blocked(c->share);
+	if (first && c->max_waiting != 0)
+		fail_queue(c, RC_BUSY, CROWD);
 }
 
 /* Puts settlements whose pause is over back into the queue; *wake is when the
@@ -422,7 +414,7 @@ wait_for_work(struct committer *c)
 			requeue(c, &wake);
 		} else if (!c->closing)
 			requeue(c, &wake);
-		if (c->queue.first != NULL || c->closing)
+		if (c->queue.first != NULL || c->closing || c->locked_at != 0)
 			break;
 		if (wake == 0)
 			pthread_cond_wait(&c->work, &c->mutex);
@@ -431,8 +423,8 @@ wait_for_work(struct committer *c)
 			pthread_cond_timedwait(&c->work, &c->mutex, &ts);
 		}
 	}
-	more = c->queue.first != NULL;
-	if (more)
+	more = c->queue.first != NULL || !c->closing;
+	if (c->queue.first != NULL)
 		committer_gather(c);
 	pthread_mutex_unlock(&c->mutex);
 	return more;
@@ -444,22 +436,24 @@ committer_thread(void *arg)
 	struct committer *c = arg;
 	struct committer_list group;
 	struct op *op;
+	int64_t since;
 	enum rc rc;
 
 	db_set_busy_timeout(c->db, SLICE);
-	c->checkpoint_at = CHECKPOINT;
 	while (wait_for_work(c)) {
 		FAULT(COMMIT_IDLE);
-		watch_log(c);
+		watch(c);
+		since = clock_mono();
 		rc = db_begin(c->db);
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {
-			store_share_blocked(c->share);
+			set_locked(c, true, since);
 			continue;
 		}
+		set_locked(c, false, since);
 		if (rc != RC_OK) {
-			fail_queue(c, rc, false);
+			fail_queue(c, rc, ALL);
 			continue;
 		}
 		FAULT(COMMIT_BEGUN);
@@ -470,7 +464,7 @@ committer_thread(void *arg)
 		else
 			run_group(c, &group);
 		store_share_unlocked(c->share);
-		checkpoint(c);
+		committer_checkpoint(c);
 	}
 	/* What failed once more. */
 	while ((op = committer_list_take(&c->later)) != NULL)

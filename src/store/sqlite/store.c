@@ -142,6 +142,10 @@ start(struct store *store, const struct store_options *o)
 	co.shift = store->shift;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
+	/* Fewer than half: half of them may wait for other requests, and one
+	 * worker is to be left for replays. */
+	if (o->workers != 0)
+		co.max_waiting = o->workers > 4 ? (o->workers - 1) / 2 : 1;
 	return committer_start(&store->committer, &co);
 }
 

@@ -288,14 +288,20 @@ can_write(struct store *store, char *why, size_t size)
 	struct op op;
 
 	committer_health(store->committer, &h);
-	if (h.last != RC_OK || h.closed != RC_OK) {
+	if (!h.locked && (h.last != RC_OK || h.closed != RC_OK)) {
 		store_op_init(&op, OP_CLOCK);
 		op.clock.touch = true;
 		(void)committer_do(store->committer, &op);
 		store_op_release(&op);
 		committer_health(store->committer, &h);
 	}
-	if (h.last != RC_OK)
+	if (h.locked)
+		snprintf(why, size, "another process holds the write lock");
+	else if (h.closed == RC_UNRECORDED)
+		snprintf(why, size,
+		    "%u outcomes are not recorded yet; nothing new runs",
+		    h.unrecorded);
+	else if (h.last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",
 		    rc_text(h.last));
 	else if (h.closed == RC_LIMIT)
@@ -303,9 +309,6 @@ can_write(struct store *store, char *why, size_t size)
 		    why, size, "the write-ahead log is longer than max_wal");
 	else if (h.closed != RC_OK)
 		snprintf(why, size, "the disk has no space for new keys");
-	else if (h.unrecorded > 0)
-		snprintf(why, size, "%u outcomes are not recorded yet",
-		    h.unrecorded);
 	else
 		return true;
 	return false;

@@ -75,6 +75,34 @@ store_op_is_new(const struct op *op)
 }
 
 bool
+store_op_may_be_refused(const struct op *op)
+{
+	return op->kind == OP_RESERVE || op->kind == OP_ACCEPT ||
+	    (op->kind == OP_CLOCK && op->clock.touch);
+}
+
+bool
+store_op_holds_request(const struct op *op)
+{
+	return store_op_may_be_refused(op) ||
+	    (op->kind == OP_SETTLE && !op->left);
+}
+
+bool
+store_op_drop_answer(struct op *op)
+{
+	struct store_settlement *s = &op->settle.settlement;
+
+	if (!s->keep || s->response.body_len <= STORE_INLINE)
+		return false;
+	log_event(LOG_ERROR, "answer-not-kept", NULL, LOG_I("id", s->id),
+	    LOG_I("bytes", s->response.body_len),
+	    LOG_S("why", rc_text(RC_FULL)));
+	s->keep = false;
+	return true;
+}
+
+bool
 store_op_hardens(const struct op *op)
 {
 	return (op->kind == OP_CLOCK && op->clock.harden) ||

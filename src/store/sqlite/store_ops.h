@@ -24,6 +24,9 @@
 /* Answers of this size are written alone, and only where the disk has room. */
 #define STORE_LARGE (64 * 1024)
 
+/* Bytes that outcomes have left on a disk that is full but for them. */
+#define STORE_ROOM (256 * 1024)
+
 /* How headers are stored: as they are sent, or as lines that a handler wrote
  * (see migrate-003.sql). */
 #define STORE_RESPONSE_VERSION 1
@@ -163,6 +166,7 @@ struct op {
 	/* the committer's, under its lock */
 	enum op_stage stage;
 	bool left; /* its caller is gone: free it when done */
+	bool late; /* a settlement that counts as unrecorded */
 	int64_t retry_at, pause;
 	/* told is set, then wake is posted, without the lock: who waits finds
 	 * all that the run left in the operation. */
@@ -186,8 +190,20 @@ enum rc store_op_run(struct op *, struct db *, int64_t now);
 /* Whether it is written alone. */
 bool store_op_is_large(const struct op *);
 
-/* Whether it begins something: not while the log is too long. */
+/* Whether it begins something: not while the log is too long, or outcomes
+ * cannot be recorded. */
 bool store_op_is_new(const struct op *);
+
+/* Whether a request waits for it, holding a worker; and whether that request
+ * may be told to come again, as nothing has run for it. */
+bool store_op_holds_request(const struct op *);
+bool store_op_may_be_refused(const struct op *);
+
+/* There was twice no room for a settlement, before and after the log was cut:
+ * its answer is not kept, unless it is so small that this would gain nothing.
+ * The key is safe without it, and its caller gets the answer.  Whether it did.
+ */
+bool store_op_drop_answer(struct op *);
 
 /* Whether its commit is to make durable what others have committed, too. */
 bool store_op_hardens(const struct op *);

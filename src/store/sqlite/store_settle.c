@@ -17,19 +17,19 @@
 /*
  * A large transaction that fails for want of space leaves the log as long as
  * it grew, and then small ones fail too.  It will be in the log and in the
- * database.
+ * database, and what is in the log already will be in the database as well.
  */
 enum rc
 store_ops_room(struct db *db, size_t body)
 {
-	const uint64_t room = db_room(db);
+	const uint64_t more = 2 * ((uint64_t)body + body / 8) + STORE_ROOM;
 
-	if (body < STORE_LARGE || room / 2 > body + body / 8)
+	if (body < STORE_LARGE || db_log_fits(db, more))
 		return RC_OK;
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", db_file(db)),
 	    LOG_S("message", "no room for a large body"), LOG_I("bytes", body),
-	    LOG_I("free", room));
+	    LOG_I("free", db_room(db)));
 	return RC_FULL;
 }
 

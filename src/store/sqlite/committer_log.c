@@ -1,0 +1,55 @@
+/*
+ * The write-ahead log, as the committer sees it: when it is moved into the
+ * database, and when it is too long for new keys.
+ */
+#include "config.h"
+
+#include "clock.h"
+#include "fault.h"
+#include "committer_impl.h"
+
+/* Bytes of log at which it is moved into the database, and how many more
+ * until the next try if readers hold it back. */
+#define CHECKPOINT       (4 * 1024 * 1024)
+#define CHECKPOINT_AGAIN (1024 * 1024)
+
+/* Between two tries to cut a log that is too long: ms. */
+#define CUT_PAUSE 100
+
+/* Whether there may be reservations: not while the disk could come to hold no
+ * outcome any more, nor take the log into the database. */
+static enum rc
+look_at_log(const struct committer *c)
+{
+	if (db_wal_bytes(c->db) > c->max_wal)
+		return RC_LIMIT;
+	return db_log_fits(c->db, STORE_ROOM) ? RC_OK : RC_FULL;
+}
+
+enum rc
+committer_watch_log(struct committer *c)
+{
+	enum rc closed = look_at_log(c);
+
+	if (closed != RC_OK && clock_mono() >= c->cut_at) {
+		c->cut_at = clock_mono() + CUT_PAUSE;
+		(void)db_checkpoint(c->db, true);
+		closed = look_at_log(c);
+	}
+	return closed;
+}
+
+void
+committer_checkpoint(struct committer *c)
+{
+	uint64_t bytes = db_wal_bytes(c->db);
+
+	if (bytes < CHECKPOINT)
+		c->checkpoint_at = CHECKPOINT;
+	if (bytes < c->checkpoint_at)
+		return;
+	FAULT(CHECKPOINT_BEFORE);
+	(void)db_checkpoint(c->db, false);
+	FAULT(CHECKPOINT_AFTER);
+	c->checkpoint_at = bytes + CHECKPOINT_AGAIN;
+}
