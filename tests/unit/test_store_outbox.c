@@ -360,7 +360,7 @@ an_end_names_its_try(void **state)
 	};
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
-	struct store_effect e, taken;
+	struct store_effect e, taken, third;
 	size_t i;
 
 	(void)state;
@@ -379,6 +379,11 @@ an_end_names_its_try(void **state)
 	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_OK);
 	assert_int_equal(
 	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_LOST);
+	/* Nor an earlier one of the same process. */
+	third = begin("mail");
+	for (i = 0; i < COUNT(states); i++)
+		assert_int_equal(try_end(store, &e, states[i], 0), RC_LOST);
+	end(&third, STORE_EFFECT_DELIVERED);
 	store_effect_free(&e);
 	store_effect_free(&taken);
 	store_close(other);
