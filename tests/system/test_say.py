@@ -446,6 +446,21 @@ run("INSERT INTO once_response(token, status) VALUES (?, 204)", token)
     replay(once.post('k'), answer)
 
 
+def test_fields_of_an_answer_that_a_replay_leaves_out(t):
+    once = shared(t, script=PLAIN % '''
+run("INSERT INTO once_response(token, status, headers) VALUES (?, 201, ?)",
+    token, "Set-Cookie: a=1\\nX-Drop: x\\nX-Keep: y\\nDate: today")
+''', replay_drop='X-Drop Set-Cookie')
+    answer = once.post('k')
+    first(answer, 201)
+    eq([answer.get(name) for name in ('Set-Cookie', 'X-Drop', 'Date')],
+       ['a=1', 'x', 'today'], answer)
+    again = once.post('k')
+    replay(again, answer, dropped=('set-cookie', 'x-drop'))
+    eq([again.get(name) for name in ('Set-Cookie', 'X-Drop', 'X-Keep')],
+       [None, None, 'y'], again)
+
+
 PLAIN = '''
 import json, sqlite3
 token = os.environ["ONCE_TOKEN"]
