@@ -1,6 +1,9 @@
 /*
  * Bytes in memory, then in a file without a name.
  *
+ * The directory belongs to this file, not to a spool: a spool may outlive the
+ * configuration that it was made under, and opens its file late.
+ *
  * Invariant: the bytes are in .memory while .fd is -1, else all in the file;
  * .map is either NULL or a mapping of all of the file.
  */
@@ -12,6 +15,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +26,12 @@
 #include "log.h"
 #include "spool.h"
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards: */
+static char *directory; /* NULL: the default one */
+
+static _Atomic uint64_t total = UINT64_MAX, used;
+
 struct spool {
-	const char *dir;
 	char *memory;
 	size_t size; /* of memory */
 	uint64_t length;
@@ -32,25 +41,63 @@ struct spool {
 
 #define SPOOL_FIRST 1024
 
+enum rc
+spool_setup(const char *dir, uint64_t bytes)
+{
+	char *copy = strdup(dir != NULL ? dir : spool_default_dir()), *old;
+
+	if (copy == NULL)
+		return RC_NOMEM;
+	pthread_mutex_lock(&mutex);
+	old = directory;
+	directory = copy;
+	pthread_mutex_unlock(&mutex);
+	free(old);
+	atomic_store(&total, bytes);
+	return RC_OK;
+}
+
+bool
+spool_has_room(uint64_t more)
+{
+	uint64_t most = atomic_load(&total), now = atomic_load(&used);
+
+	return now <= most && more <= most - now;
+}
+
+/* A copy, or NULL when there is no memory. */
+static char *
+current_directory(void)
+{
+	char *copy;
+
+	pthread_mutex_lock(&mutex);
+	copy = strdup(directory != NULL ? directory : spool_default_dir());
+	pthread_mutex_unlock(&mutex);
+	return copy;
+}
+
 static enum rc
-failed(const struct spool *s, const char *what)
+failed(const char *what)
 {
 	int error = errno;
+	char *dir = current_directory();
 
-	log_event(LOG_ERROR, "spool-error", NULL, LOG_S("dir", s->dir),
-	    LOG_S("doing", what), LOG_S("message", strerror(error)));
+	log_event(LOG_ERROR, "spool-error", NULL,
+	    LOG_S("dir", dir != NULL ? dir : ""), LOG_S("doing", what),
+	    LOG_S("message", strerror(error)));
+	free(dir);
 	return error == ENOSPC || error == EDQUOT || error == EFBIG ? RC_FULL
 								    : RC_IO;
 }
 
 struct spool *
-spool_new(const char *dir)
+spool_new(void)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
-	s->dir = dir;
 	s->fd = -1;
 	return s;
 }
@@ -72,6 +119,7 @@ spool_free(struct spool *s)
 	if (s->fd != -1)
 		close(s->fd);
 	free(s->memory);
+	atomic_fetch_sub(&used, s->length);
 	free(s);
 }
 
@@ -107,7 +155,7 @@ write_file(struct spool *s, const char *data, size_t n)
 		if (w == -1 && errno == EINTR)
 			continue;
 		if (w == -1)
-			return failed(s, "write");
+			return failed("write");
 		data += w;
 		n -= (size_t)w;
 	}
@@ -136,11 +184,15 @@ grow(struct spool *s, size_t need)
 static enum rc
 move_to_file(struct spool *s)
 {
+	char *dir = current_directory();
 	enum rc rc;
 
-	s->fd = unlinked_file(s->dir);
+	if (dir == NULL)
+		return RC_NOMEM;
+	s->fd = unlinked_file(dir);
+	free(dir);
 	if (s->fd == -1)
-		return failed(s, "open");
+		return failed("open");
 	rc = write_file(s, s->memory, (size_t)s->length);
 	free(s->memory);
 	s->memory = NULL;
@@ -161,12 +213,13 @@ spool_write(struct spool *s, const void *data, size_t n)
 			return rc;
 		memcpy(s->memory + s->length, data, n);
 		s->length += n;
+		atomic_fetch_add(&used, n);
 		return RC_OK;
 	}
 	unmap(s);
 	if (n > LIMIT_SIZE - s->length) {
 		errno = EFBIG;
-		return failed(s, "write");
+		return failed("write");
 	}
 	if (s->fd == -1) {
 		rc = move_to_file(s);
@@ -174,8 +227,10 @@ spool_write(struct spool *s, const void *data, size_t n)
 			return rc;
 	}
 	rc = write_file(s, data, n);
-	if (rc == RC_OK)
+	if (rc == RC_OK) {
 		s->length += n;
+		atomic_fetch_add(&used, n);
+	}
 	return rc;
 }
 
@@ -198,7 +253,7 @@ spool_bytes(struct spool *s, enum rc *rc)
 		    NULL, (size_t)s->length, PROT_READ, MAP_SHARED, s->fd, 0);
 		if (p == MAP_FAILED) {
 			*rc = errno == ENOMEM ? RC_NOMEM : RC_IO;
-			(void)failed(s, "mmap");
+			(void)failed("mmap");
 			return NULL;
 		}
 		s->map = p;

@@ -1,6 +1,7 @@
 /*
- * Bytes in memory up to LIMIT_SPOOL_MEMORY, then in an unlinked file of
- * spool_dir.  Written once, from front to back; then read as often as needed.
+ * Bytes in memory up to LIMIT_SPOOL_MEMORY, then in an unlinked file of the
+ * process's spool directory.  Written once, from front to back; then read as
+ * often as needed.
  */
 #ifndef SPOOL_H
 #define SPOOL_H
@@ -13,8 +14,21 @@
 
 struct spool;
 
-/* dir must outlive it.  NULL when there is no memory. */
-struct spool *spool_new(const char *dir);
+/*
+ * Sets the directory of the files that are made from now on (NULL:
+ * spool_default_dir()), and the bytes that all spools together may take.  dir
+ * is copied, so that it may belong to a configuration that ends.  RC_OK, or
+ * RC_NOMEM: nothing has changed.  Before the first call the directory is the
+ * default one and the bytes are unlimited.
+ */
+enum rc spool_setup(const char *dir, uint64_t total);
+
+/* Whether all spools together may take so many bytes more.  spool_write() does
+ * not ask: the output of a handler that runs must be read to its end. */
+bool spool_has_room(uint64_t more);
+
+/* NULL when there is no memory. */
+struct spool *spool_new(void);
 void spool_free(struct spool *);
 
 /* RC_OK, RC_NOMEM, RC_FULL or RC_IO; after a failure only spool_free(). */

@@ -111,6 +111,7 @@ struct conf {
 	int64_t io_timeout, drain_timeout, busy_timeout;
 	enum conf_durability durability;
 	const char *spool_dir; /* NULL: TMPDIR or /tmp */
+	uint64_t spool_total;  /* bytes of all spools together */
 	uint64_t max_wal;
 	const char *key_header; /* field name */
 	char key_variable[264]; /* its CGI variable */

@@ -97,6 +97,7 @@ static const struct conf_option server_options[] = {
 	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
 	{ S(durability), WORD("full", "normal"), IS("full") },
 	{ S(spool_dir), TEXT(DIRECTORY) },
+	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
 	{ S(key_header), TEXT(FIELD), IS("Idempotency-Key") },
 	{ S(link), TEXT(URI), IS(PACKAGE_URL) },

@@ -233,10 +233,12 @@ take_body(struct exchange *x, const void *data, size_t len)
 		spoil(x, BODY_MISMATCH);
 		return;
 	}
+	if (!spool_has_room(len)) {
+		spoil(x, BODY_NO_ROOM);
+		return;
+	}
 	if (x->body == NULL)
-		x->body =
-		    spool_new(x->conf->spool_dir != NULL ? x->conf->spool_dir
-							 : spool_default_dir());
+		x->body = spool_new();
 	if (x->body != NULL)
 		rc = spool_write(x->body, data, len);
 	if (rc != RC_OK)

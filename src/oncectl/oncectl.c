@@ -280,9 +280,10 @@ name_database(struct oncectl *ctl, const struct conf *conf)
 		warnx("no database is named: -d, -f or ONCE_DATABASE");
 		return false;
 	}
-	ctl->spool_dir =
-	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
-	return true;
+	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
+		return true;
+	warnx("%s", rc_text(RC_NOMEM));
+	return false;
 }
 
 static bool
@@ -297,7 +298,6 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
-	so.spool_dir = ctl->spool_dir;
 	so.create = false;
 	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK)
 		return true;

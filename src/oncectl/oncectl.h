@@ -59,7 +59,6 @@ struct oncectl {
 	/* while a subcommand runs */
 	struct store *store;
 	const struct conf *conf; /* of -f, or what holds without a file */
-	const char *spool_dir;
 };
 
 /* Subcommands; each returns an exit status. */

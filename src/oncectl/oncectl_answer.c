@@ -30,7 +30,7 @@ oncectl_answer_bad(const char *why)
 }
 
 static bool
-read_all(int fd, struct oncectl_input *in, const char *dir, uint64_t max)
+read_all(int fd, struct oncectl_input *in, uint64_t max)
 {
 	char bytes[READ_SIZE];
 	uint64_t room;
@@ -38,7 +38,7 @@ read_all(int fd, struct oncectl_input *in, const char *dir, uint64_t max)
 	enum rc rc;
 
 	in->length = 0;
-	if ((in->spool = spool_new(dir)) == NULL)
+	if ((in->spool = spool_new()) == NULL)
 		return bad(in, rc_text(RC_NOMEM));
 	for (;;) {
 		n = read(fd, bytes, sizeof(bytes));
@@ -59,16 +59,16 @@ read_all(int fd, struct oncectl_input *in, const char *dir, uint64_t max)
 }
 
 bool
-oncectl_answer_read(struct oncectl_input *in, const char *dir, uint64_t max)
+oncectl_answer_read(struct oncectl_input *in, uint64_t max)
 {
 	bool good;
 	int fd;
 
 	if (in->name == NULL)
-		return read_all(STDIN_FILENO, in, dir, max);
+		return read_all(STDIN_FILENO, in, max);
 	if ((fd = open(in->name, O_RDONLY | O_CLOEXEC)) == -1)
 		return bad(in, strerror(errno));
-	good = read_all(fd, in, dir, max);
+	good = read_all(fd, in, max);
 	close(fd);
 	return good;
 }

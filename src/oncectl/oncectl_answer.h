@@ -23,7 +23,7 @@ bool oncectl_answer_bad(const char *why);
 /* Reads all of standard input, or of the file that is named, and keeps max
  * bytes; temporary files are made in dir.  False: it could not, which is
  * said. */
-bool oncectl_answer_read(struct oncectl_input *, const char *dir, uint64_t max);
+bool oncectl_answer_read(struct oncectl_input *, uint64_t max);
 /* What was kept; NULL: it could not be read again, which is said. */
 const void *oncectl_answer_bytes(const struct oncectl_input *);
 void oncectl_answer_free(struct oncectl_input *);

@@ -92,8 +92,7 @@ effects_free(struct effects *e)
 
 /* Reads one more; file NULL: standard input. */
 static bool
-effects_add(struct effects *e, const struct oncectl *ctl, const char *topic,
-    const char *file)
+effects_add(struct effects *e, const char *topic, const char *file)
 {
 	struct oncectl_input *in = &e->in[e->n];
 	struct say_effect *effect = &e->effect[e->n];
@@ -103,7 +102,7 @@ effects_add(struct effects *e, const struct oncectl *ctl, const char *topic,
 	effect->topic = topic;
 	e->n++;
 	/* One byte too many, for the view to see. */
-	if (!oncectl_answer_read(in, ctl->spool_dir, SAY_MAX + 1) ||
+	if (!oncectl_answer_read(in, SAY_MAX + 1) ||
 	    (effect->payload = oncectl_answer_bytes(in)) == NULL)
 		return false;
 	effect->len = (size_t)spool_length(in->spool);
@@ -116,8 +115,7 @@ effects_read(struct effects *e, const struct oncectl *ctl)
 {
 	e->n = 0;
 	for (size_t i = 0; i < ctl->nemits; i++)
-		if (!effects_add(
-			e, ctl, ctl->emits[i].topic, ctl->emits[i].file))
+		if (!effects_add(e, ctl->emits[i].topic, ctl->emits[i].file))
 			return false;
 	return true;
 }
@@ -160,7 +158,7 @@ oncectl_emit(struct oncectl *ctl)
 	}
 	if ((token = find_token(ctl)) == NULL)
 		return ONCECTL_USAGE;
-	if (effects_add(&effects, ctl, ctl->arg[0], NULL) &&
+	if (effects_add(&effects, ctl->arg[0], NULL) &&
 	    (status = begin(ctl, &say)) == -1)
 		status = end(ctl, say, say_emit(say, token, effects.effect));
 	effects_free(&effects);
@@ -199,8 +197,7 @@ oncectl_respond(struct oncectl *ctl)
 		return ONCECTL_USAGE;
 	response_init(&r);
 	if (!effects_read(&effects, ctl) ||
-	    !oncectl_answer_read(
-		&in, ctl->spool_dir, SAY_MAX + 1 + LIMIT_HEAD) ||
+	    !oncectl_answer_read(&in, SAY_MAX + 1 + LIMIT_HEAD) ||
 	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
 		goto out;
 	if ((status = begin(ctl, &say)) == -1)

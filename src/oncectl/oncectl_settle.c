@@ -146,8 +146,8 @@ resolve(struct oncectl *ctl, struct store_row *row)
 	st->tries.attempt = row->attempt;
 	if ((ctl->given & ONCECTL_COMPLETED) != 0) {
 		st->state = RECORD_COMPLETED;
-		if (!oncectl_answer_read(&given, ctl->spool_dir,
-			rule->max_response + LIMIT_HEAD) ||
+		if (!oncectl_answer_read(
+			&given, rule->max_response + LIMIT_HEAD) ||
 		    !parse_answer(&given, rule, st))
 			goto out;
 		st->body = given.spool;

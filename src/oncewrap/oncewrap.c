@@ -70,7 +70,8 @@ reload(
 		return;
 	}
 	old = confbox_get(box);
-	if ((rc = outbox_topics(store, old, new)) != RC_OK) {
+	if ((rc = outbox_topics(store, old, new)) != RC_OK ||
+	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK) {
 		reload_failed(rc_text(rc));
 		conf_unref(old);
 		conf_unref(new);
@@ -141,8 +142,6 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.busy_timeout = conf->busy_timeout;
 	so.max_wal = conf->max_wal;
 	so.workers = conf->workers;
-	so.spool_dir =
-	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
 		log_fatal("oncewrap: %s", err);
@@ -367,7 +366,8 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		log_fatal("%s", err.text);
 		return EXIT_FAILURE;
 	}
-	if ((d->box = confbox_new(conf)) == NULL) {
+	if ((d->box = confbox_new(conf)) == NULL ||
+	    spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
 		log_fatal("oncewrap: cannot start: no memory");
 		return EXIT_FAILURE;
 	}

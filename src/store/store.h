@@ -31,8 +31,7 @@ struct store_options {
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
 	unsigned workers;     /* threads that handle requests; 0: not known */
-	const char *spool_dir;
-	bool create; /* make and migrate it; else RC_NOTFOUND */
+	bool create;          /* make and migrate it; else RC_NOTFOUND */
 };
 
 /*

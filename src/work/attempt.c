@@ -39,12 +39,10 @@ attempt_init(struct attempt *at)
 bool
 attempt_alloc(struct attempt *at)
 {
-	const char *dir = at->conf->spool_dir;
-
 	if (at->settlement == NULL)
 		at->settlement = store_settlement_new();
 	if (at->output == NULL)
-		at->output = spool_new(dir != NULL ? dir : spool_default_dir());
+		at->output = spool_new();
 	return at->settlement != NULL && at->output != NULL;
 }
 

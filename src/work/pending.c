@@ -174,8 +174,6 @@ make_answer(struct store_settlement *st, const struct conf *conf)
 {
 	struct problem problem;
 	char instance[] = "urn:uuid:01234567-89ab-cdef-0123-456789abcdef";
-	const char *dir =
-	    conf->spool_dir != NULL ? conf->spool_dir : spool_default_dir();
 	struct buf text;
 	enum rc rc;
 
@@ -189,7 +187,7 @@ make_answer(struct store_settlement *st, const struct conf *conf)
 	rc = problem_make(
 	    &problem, conf->link, conf->dialect, &st->response, &text);
 	st->response.body = NULL;
-	if (rc == RC_OK && (st->body = spool_new(dir)) == NULL)
+	if (rc == RC_OK && (st->body = spool_new()) == NULL)
 		rc = RC_NOMEM;
 	if (rc == RC_OK)
 		rc = spool_write(st->body, text.data, text.len);

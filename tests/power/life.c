@@ -230,7 +230,6 @@ open_store(struct life *l, char *err, size_t errsize)
 	o.durability = l->durability;
 	o.busy_timeout = l->busy_timeout;
 	o.max_wal = l->max_wal;
-	o.spool_dir = "/tmp";
 	o.create = true;
 	vfs_within(true);
 	rc = store_open(&l->store, &o, err, errsize);
@@ -331,7 +330,7 @@ give_body(struct store_settlement *s, const struct life_key *k, size_t size)
 	enum rc rc;
 	size_t i;
 
-	s->body = spool_new("/tmp");
+	s->body = spool_new();
 	if (data == NULL || s->body == NULL)
 		abort();
 	for (i = 0; i < size; i++)

@@ -48,7 +48,6 @@ options(void)
 	o.durability = CONF_DURABILITY_NORMAL;
 	o.busy_timeout = PATIENCE;
 	o.max_wal = 64 * 1024 * 1024;
-	o.spool_dir = dir;
 	o.create = true;
 	return o;
 }
@@ -294,7 +293,7 @@ give_body(struct store_settlement *s, size_t length)
 	assert_non_null(data);
 	for (i = 0; i < length; i++)
 		data[i] = byte_at(i);
-	s->body = spool_new(dir);
+	s->body = spool_new();
 	assert_non_null(s->body);
 	assert_int_equal(spool_write(s->body, data, length), RC_OK);
 	free(data);

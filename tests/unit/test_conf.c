@@ -165,6 +165,7 @@ builtin(const struct conf *c)
 	assert_int_equal(c->busy_timeout, 5 * SECOND);
 	assert_int_equal(c->durability, CONF_DURABILITY_FULL);
 	assert_null(c->spool_dir);
+	assert_int_equal(c->spool_total, 1024 * MIB);
 	assert_int_equal(c->max_wal, 64 * MIB);
 	assert_string_equal(c->key_header, "Idempotency-Key");
 	assert_string_equal(c->key_variable, "HTTP_IDEMPOTENCY_KEY");
@@ -307,6 +308,8 @@ static const struct good server_good[] = {
 	{ "durability = normal", S(durability),
 	    N(NUMBER, CONF_DURABILITY_NORMAL) },
 	{ "spool_dir = /var/tmp", S(spool_dir), T(TEXT, "/var/tmp") },
+	{ "spool_total = 1M", S(spool_total), N(SIZE, MIB) },
+	{ "spool_total = 1024G", S(spool_total), N(SIZE, 1024 * GIB) },
 	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = " MOST_TEXT, S(max_wal), N(SIZE, MOST) },

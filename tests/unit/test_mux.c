@@ -636,7 +636,8 @@ body_that_cannot_be_stored_is_drained(void **state)
 	int fd;
 
 	(void)state;
-	start("[server]\nspool_dir = /no/such/directory\n");
+	assert_int_equal(spool_setup("/no/such/directory", UINT64_MAX), RC_OK);
+	start("");
 	fd = dial();
 	open_request(&b, true, "POST", "q", "300000");
 	add_body(&b, bytes, sizeof(bytes));
@@ -651,6 +652,36 @@ body_that_cannot_be_stored_is_drained(void **state)
 	round_trip(fd, true, "next");
 	close(fd);
 	finish();
+	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
+}
+
+static void
+body_above_what_all_spools_may_take_is_drained(void **state)
+{
+	static char bytes[300000];
+	struct exchange *x;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	assert_int_equal(spool_setup(NULL, sizeof(bytes) - 1), RC_OK);
+	start("");
+	fd = dial();
+	open_request(&b, true, "POST", "q", "300000");
+	add_body(&b, bytes, sizeof(bytes));
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+	x = next("q");
+	assert_int_equal(exchange_request(x)->body_state, BODY_NO_ROOM);
+	assert_null(exchange_request(x)->body);
+	assert_true(spool_has_room(sizeof(bytes) - 1));
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+	round_trip(fd, true, "next");
+	close(fd);
+	finish();
+	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
 }
 
 static void
@@ -1662,6 +1693,8 @@ main(void)
 		cmocka_unit_test(body_of_a_refused_request_is_no_request),
 		cmocka_unit_test(large_body_is_in_a_file),
 		cmocka_unit_test(body_that_cannot_be_stored_is_drained),
+		cmocka_unit_test(
+		    body_above_what_all_spools_may_take_is_drained),
 		cmocka_unit_test(aborted_in_the_body),
 		cmocka_unit_test(aborted_in_the_parameters),
 		cmocka_unit_test(malformed_requests_are_invalid),

@@ -54,7 +54,7 @@ spec_init(struct run_spec *spec, char *const *argv)
 static void
 capture(const struct run_spec *spec, struct result *result)
 {
-	struct spool *spool = spool_new("/tmp");
+	struct spool *spool = spool_new();
 	struct run *run;
 	const void *bytes;
 	enum rc rc;
@@ -245,7 +245,7 @@ test_body_is_a_file_at_its_beginning(void **state)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		body = malloc(sizes[i]);
 		memset(body, 'b', sizes[i]);
-		spool = spool_new("/tmp");
+		spool = spool_new();
 		assert_int_equal(spool_write(spool, body, sizes[i]), RC_OK);
 		spec_init(&spec, NULL);
 		spec.body = spool_bytes(spool, &rc);
@@ -468,7 +468,7 @@ test_discarded_output_does_not_block_it(void **state)
 static void
 test_full_disk_ends_it(void **state)
 {
-	struct spool *spool = spool_new("/nonexistent-folder");
+	struct spool *spool = spool_new();
 	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
 		(char *)(uintptr_t) "-c",
 		(char *)(uintptr_t) "head -c 1000000 /dev/zero; sleep 1002",
@@ -478,11 +478,13 @@ test_full_disk_ends_it(void **state)
 	struct run *run;
 
 	(void)state;
+	assert_int_equal(spool_setup("/nonexistent-folder", UINT64_MAX), RC_OK);
 	spec_init(&spec, argv);
 	run = run_start(&spec, &facts);
 	assert_non_null(run);
 	run_capture(run, spool, &facts);
 	assert_int_equal(facts.end, RUN_CAPTURE_FAILED);
+	assert_int_equal(spool_setup("/tmp", UINT64_MAX), RC_OK);
 	spool_free(spool);
 }
 

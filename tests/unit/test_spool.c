@@ -31,7 +31,7 @@ make_dir(void **state)
 {
 	(void)state;
 	log_set_level(LOG_ERROR + 1);
-	return mkdtemp(dir) == NULL;
+	return mkdtemp(dir) == NULL || spool_setup(dir, UINT64_MAX) != RC_OK;
 }
 
 static int
@@ -82,7 +82,7 @@ what_is_written_is_read(void **state)
 	for (i = 0; i < 17 * 1024 * 1024; i++)
 		data[i] = byte_at(i);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		s = spool_new(dir);
+		s = spool_new();
 		assert_non_null(s);
 		for (done = 0; done < rows[i].length; done += n) {
 			n = rows[i].length - done < rows[i].piece
@@ -106,7 +106,7 @@ static void
 it_is_read_and_written_on(void **state)
 {
 	static unsigned char data[LIMIT_SPOOL_MEMORY];
-	struct spool *s = spool_new(dir);
+	struct spool *s = spool_new();
 	const unsigned char *p;
 	size_t i, n;
 	enum rc rc;
@@ -132,7 +132,7 @@ static void
 the_file_has_no_name_and_is_not_inherited(void **state)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
-	struct spool *s = spool_new(dir);
+	struct spool *s = spool_new();
 	struct dirent *e;
 	struct stat st;
 	DIR *d;
@@ -158,12 +158,56 @@ static void
 no_such_directory(void **state)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
-	struct spool *s = spool_new("/nonexistent/oncewrap");
+	struct spool *s = spool_new();
 
 	(void)state;
+	assert_int_equal(
+	    spool_setup("/nonexistent/oncewrap", UINT64_MAX), RC_OK);
 	assert_int_equal(spool_write(s, data, LIMIT_SPOOL_MEMORY), RC_OK);
 	assert_int_equal(spool_write(s, data, 1), RC_IO);
 	spool_free(s);
+	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
+}
+
+static void
+the_directory_is_that_of_the_last_setup(void **state)
+{
+	static char data[LIMIT_SPOOL_MEMORY + 1];
+	struct spool *s = spool_new();
+	char *name = strdup("/nonexistent/oncewrap");
+
+	(void)state;
+	assert_non_null(name);
+	assert_int_equal(spool_setup(name, UINT64_MAX), RC_OK);
+	memset(name, 'x', strlen(name)); /* as free() would */
+	free(name);
+	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
+	assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
+	spool_free(s);
+}
+
+static void
+all_spools_together_have_a_total(void **state)
+{
+	static char data[LIMIT_SPOOL_MEMORY + 1];
+	struct spool *file = spool_new(), *memory = spool_new();
+
+	(void)state;
+	assert_int_equal(spool_setup(dir, sizeof(data) + 10), RC_OK);
+	assert_true(spool_has_room(sizeof(data) + 10));
+	assert_false(spool_has_room(sizeof(data) + 11));
+	assert_int_equal(spool_write(file, data, sizeof(data)), RC_OK);
+	assert_int_equal(spool_write(memory, data, 10), RC_OK);
+	assert_true(spool_has_room(0));
+	assert_false(spool_has_room(1));
+	/* the output of a run is taken all the same */
+	assert_int_equal(spool_write(memory, data, 1), RC_OK);
+	assert_false(spool_has_room(0));
+	spool_free(file);
+	assert_true(spool_has_room(sizeof(data) - 1));
+	spool_free(memory);
+	assert_true(spool_has_room(sizeof(data) + 10));
+	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
 }
 
 static void
@@ -171,7 +215,7 @@ no_room(void **state)
 {
 	static char data[LIMIT_SPOOL_MEMORY];
 	struct rlimit old, small;
-	struct spool *s = spool_new(dir);
+	struct spool *s = spool_new();
 	enum rc rc;
 
 	(void)state;
@@ -217,6 +261,8 @@ main(void)
 		cmocka_unit_test(it_is_read_and_written_on),
 		cmocka_unit_test(the_file_has_no_name_and_is_not_inherited),
 		cmocka_unit_test(no_such_directory),
+		cmocka_unit_test(the_directory_is_that_of_the_last_setup),
+		cmocka_unit_test(all_spools_together_have_a_total),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(the_default_directory),
 		cmocka_unit_test(freeing_nothing),

@@ -123,8 +123,6 @@ start(struct store *store, const struct store_options *o)
 	store->keeper = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
-	store->spool_dir =
-	    o->spool_dir != NULL ? o->spool_dir : spool_default_dir();
 	if ((rc = read_secret(store)) != RC_OK)
 		return rc;
 	if ((rc = set_clock(store)) != RC_OK)

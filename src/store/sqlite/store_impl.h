@@ -44,7 +44,6 @@ struct store {
 	bool keeper; /* opened to create: a daemon's, not an operator's */
 	bool full;   /* a commit is synced */
 	int64_t busy_timeout;
-	const char *spool_dir;
 	unsigned char secret[SCOPE_SECRET_LEN];
 	int64_t shift; /* store time is clock_boot() plus that */
 	struct db *writer;

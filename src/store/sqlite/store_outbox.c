@@ -166,8 +166,7 @@ store_effect_end(struct store *store, const struct store_effect *e,
 
 /* With a read transaction open. */
 static enum rc
-read_payload(
-    struct store *store, struct db *db, int64_t id, struct spool **payload)
+read_payload(struct db *db, int64_t id, struct spool **payload)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_PAYLOAD);
 	const void *bytes;
@@ -186,7 +185,7 @@ read_payload(
 		rc = RC_CORRUPT;
 	else if (!apart && n == 0)
 		rc = RC_OK;
-	else if ((*payload = spool_new(store->spool_dir)) == NULL)
+	else if ((*payload = spool_new()) == NULL)
 		rc = RC_NOMEM;
 	else if (apart)
 		rc = store_read_blob(db, "once_payload", id, length, *payload);
@@ -209,7 +208,7 @@ store_effect_payload(
 		return rc;
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
-		rc = read_payload(store, reader->db, e->id, payload);
+		rc = read_payload(reader->db, e->id, payload);
 	db_rollback(reader->db);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {

@@ -274,7 +274,7 @@ read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
 		return rc;
 	rc = read_head(s, 0, (int)db_column_int(s, 6), r, &inlined, &length);
 	if (rc == RC_OK && length > 0) {
-		*body = spool_new(store->spool_dir);
+		*body = spool_new();
 		if (*body == NULL)
 			rc = RC_NOMEM;
 		else if (inlined != NULL)

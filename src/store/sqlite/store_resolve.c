@@ -152,8 +152,8 @@ store_find_downstream(struct store *store, const char *downstream, int64_t *id)
 }
 
 static enum rc
-read_request(struct store *store, struct db *db, int64_t id,
-    struct buf *environment, struct spool **body)
+read_request(
+    struct db *db, int64_t id, struct buf *environment, struct spool **body)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_REQUEST);
 	const void *text;
@@ -170,7 +170,7 @@ read_request(struct store *store, struct db *db, int64_t id,
 	db_reset(s);
 	if (rc != RC_OK || length == 0)
 		return rc;
-	if ((*body = spool_new(store->spool_dir)) == NULL)
+	if ((*body = spool_new()) == NULL)
 		return RC_NOMEM;
 	return store_read_blob(db, "once_request", id, length, *body);
 }
@@ -189,7 +189,7 @@ store_request(struct store *store, int64_t id, struct buf *environment,
 	/* Both from one state of the database. */
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
-		rc = read_request(store, reader->db, id, environment, body);
+		rc = read_request(reader->db, id, environment, body);
 	db_rollback(reader->db);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
