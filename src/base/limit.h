@@ -32,6 +32,10 @@
 
 /* JSON: members and elements within members and elements (at most 128). */
 #define LIMIT_JSON_DEPTH 128
+/* Longer texts are compared as bytes; and what all comparisons together may
+ * take, besides the texts. */
+#define LIMIT_JSON        (16 * 1024 * 1024)
+#define LIMIT_JSON_MEMORY (64 * 1024 * 1024)
 
 /* How a fingerprint was made, as text. */
 #define LIMIT_RECIPE (64 * 1024)

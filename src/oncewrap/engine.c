@@ -31,10 +31,14 @@
 #include "respond.h"
 #include "route.h"
 #include "scope.h"
+#include "spool.h"
 #include "status.h"
 #include "engine_impl.h"
 
 #include "engine.h"
+
+/* A comparison that needs so much memory (bytes) takes some milliseconds. */
+#define LONG_COMPARISON (1024 * 1024)
 
 /* --- refusing ----------------------------------------------------------- */
 
@@ -56,6 +60,10 @@ engine_refuse_store(struct job *job, enum rc rc)
 
 /* --- what was asked ----------------------------------------------------- */
 
+static const char no_room[] =
+    "The bodies of the requests under way take all of spool_total; "
+    "nothing ran.";
+
 static const struct {
 	enum problem_code code;
 	const char *detail;
@@ -70,6 +78,7 @@ static const struct {
 	    "values." },
 	[BODY_ABORTED] = { PROBLEM_BODY_INCOMPLETE,
 	    "The request was cut off." },
+	[BODY_NO_ROOM] = { PROBLEM_OVERLOADED, no_room },
 	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
 	    "There is no room for the request body; nothing ran." },
 };
@@ -80,6 +89,8 @@ receive(struct job *job)
 	enum body_state state = job->rq->body_state;
 
 	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
+	if (state == BODY_WHOLE && !spool_has_room(0))
+		state = BODY_NO_ROOM;
 	return state == BODY_WHOLE ||
 	    engine_refuse(job, bodies[state].code, bodies[state].detail);
 }
@@ -150,6 +161,22 @@ is_recent(struct job *job)
 	    engine_refuse(job, PROBLEM_REQUEST_TOO_OLD, age_text(age));
 }
 
+enum rc
+engine_fingerprint(struct job *job, const char *recipe)
+{
+	struct budget *budget = job->engine->comparisons;
+	const size_t cost = fingerprint_cost(job->rq, recipe);
+	enum rc rc;
+
+	if (cost > LONG_COMPARISON || !budget_try(budget, cost)) {
+		crew_pass(job->engine->crew);
+		budget_take(budget, cost);
+	}
+	rc = fingerprint_make(job->rq, recipe, job->reservation.fingerprint);
+	budget_give(budget, cost);
+	return rc;
+}
+
 static bool
 take_fingerprint(struct job *job)
 {
@@ -157,8 +184,7 @@ take_fingerprint(struct job *job)
 	enum rc rc;
 
 	if ((rc = fingerprint_recipe(job->rule, &job->recipe)) != RC_OK ||
-	    (rc = fingerprint_make(
-		 job->rq, job->recipe.data, rv->fingerprint)) != RC_OK)
+	    (rc = engine_fingerprint(job, job->recipe.data)) != RC_OK)
 		return engine_refuse_store(job, rc);
 	rv->recipe = job->recipe.data;
 	attempt_terms(job->rule, rv);
@@ -338,8 +364,10 @@ engine_new(struct store *store, struct crew *crew, unsigned workers)
 	engine->store = store;
 	engine->crew = crew;
 	engine->max_waiting = workers / 2;
-	if ((engine->rate = rate_new()) == NULL) {
-		free(engine);
+	engine->rate = rate_new();
+	engine->comparisons = budget_new(LIMIT_JSON_MEMORY);
+	if (engine->rate == NULL || engine->comparisons == NULL) {
+		engine_free(engine);
 		return NULL;
 	}
 	return engine;
@@ -355,7 +383,9 @@ engine_hurry(struct engine *engine)
 void
 engine_free(struct engine *engine)
 {
-	if (engine != NULL)
-		rate_free(engine->rate);
+	if (engine == NULL)
+		return;
+	rate_free(engine->rate);
+	budget_free(engine->comparisons);
 	free(engine);
 }

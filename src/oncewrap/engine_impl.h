@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "attempt.h"
+#include "budget.h"
 #include "crew.h"
 #include "key.h"
 #include "rate.h"
@@ -15,7 +16,8 @@
 struct engine {
 	struct store *store;
 	struct crew *crew;
-	struct rate *rate;   /* of new keys, by route and scope */
+	struct rate *rate;          /* of new keys, by route and scope */
+	struct budget *comparisons; /* memory that fingerprints need */
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	atomic_bool hurry; /* nobody waits any more */
@@ -46,6 +48,10 @@ struct job {
 /* For use as `return engine_refuse(...)`: a stage that refuses is false. */
 bool engine_refuse(struct job *, enum problem_code, const char *detail);
 bool engine_refuse_store(struct job *, enum rc);
+
+/* Makes the reservation's fingerprint by that recipe; waits while others need
+ * the memory. */
+enum rc engine_fingerprint(struct job *, const char *recipe);
 
 /*
  * Wins the reservation, or finds what stands in its way; waits for a run under

@@ -9,7 +9,6 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
-#include "fingerprint.h"
 #include "metrics.h"
 #include "replay.h"
 
@@ -48,7 +47,7 @@ look(struct job *job, enum decision *decision)
 		if ((rc = buf_adds(&job->recipe, record->recipe)) != RC_OK)
 			return rc;
 		rv->recipe = job->recipe.data;
-		rc = fingerprint_make(job->rq, rv->recipe, rv->fingerprint);
+		rc = engine_fingerprint(job, rv->recipe);
 		if (rc != RC_OK)
 			return rc;
 	}

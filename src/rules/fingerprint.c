@@ -289,6 +289,22 @@ is_json(const struct buf *type)
 	    (type->len > n && strcmp(type->data + type->len - n, suffix) == 0);
 }
 
+size_t
+fingerprint_cost(const struct request *req, const char *text)
+{
+	struct buf type;
+	size_t cost = 0;
+
+	if (strncmp(text, "1 json\n", 7) != 0 || req->body_len == 0)
+		return 0;
+	buf_init(&type, LIMIT_PARAMS);
+	if (media_type(req, &type) != RC_OK || is_json(&type))
+		cost = json_cost(req->body_len);
+	buf_free(&type);
+	assert(cost <= LIMIT_JSON_MEMORY);
+	return cost;
+}
+
 static enum rc
 hash_body(EVP_MD_CTX *md, const struct request *req, const struct recipe *r,
     const struct buf *type)

@@ -22,6 +22,10 @@
  */
 enum rc fingerprint_recipe(const struct conf_route *, struct buf *out);
 
+/* Memory (bytes) that fingerprint_make() needs at most by that recipe, besides
+ * some that does not depend on the body: at most LIMIT_JSON_MEMORY. */
+size_t fingerprint_cost(const struct request *, const char *recipe);
+
 /*
  * RC_OK, RC_NOMEM, RC_IO (the body could not be read), or RC_VERSION: a
  * recipe that this release does not know.

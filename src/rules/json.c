@@ -4,8 +4,9 @@
  * One pass of recursive descent writes the canonical text straight into the
  * output.  An object's members are noted on a stack as they are written, and
  * put in order when the object ends; so memory is the output, one copy of the
- * object being sorted, and two small notes for each member of the objects that
- * are open.
+ * object being sorted, and two notes of 4 bytes for each member of the objects
+ * that are open.  Output and stack are allocated once, for the most that the
+ * input can need: what is not used costs no page, and nothing is moved.
  *
  * Invariants:
  *  1. The output never gets longer than the input that was read for it.
@@ -18,6 +19,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,18 +29,21 @@
 #include "json_string.h"
 #include "json.h"
 
-/* A member of an object, in the output: its name at start, its value up to
- * end. */
-struct member {
-	size_t start, end;
-	bool ignored; /* only the name is there, to find duplicates */
-};
+/*
+ * A member of an object: where its name begins in the output.  The rest of it
+ * is read from there again when members are put in order, for notes are what
+ * many small members cost.
+ */
+typedef uint32_t member;
+_Static_assert(LIMIT_JSON < UINT32_MAX / 2, "offsets have 32 bits");
+
+/* The shortest member and what separates it: ,"":0 */
+#define MEMBER_MIN 5
 
 struct parser {
 	struct json_input in;
 	struct buf *out;
-	struct buf copy; /* of the object being sorted */
-	struct member *members;
+	member *members;
 	size_t nmembers, cap;
 	const struct json_pointers *ignore;
 };
@@ -80,26 +85,66 @@ parse_ignored(struct parser *ps, int depth)
 	return rc;
 }
 
+/* --- canonical text, read again ---------------------------------------- */
+
+/* The end of the string that begins at p. */
+static const char *
+string_end(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		if (*p == '\\')
+			p++;
+	return p + 1;
+}
+
+/* The end of the member that begins at p; no further than end. */
+static const char *
+member_end(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	for (p = string_end(p); p < end;) {
+		if (*p == '"') {
+			p = string_end(p);
+			continue;
+		}
+		if (depth == 0 && (*p == ',' || *p == '}'))
+			break;
+		if (*p == '{' || *p == '[')
+			depth++;
+		else if (*p == '}' || *p == ']')
+			depth--;
+		p++;
+	}
+	return p;
+}
+
+/* Of a member that is left out only the name is there, to find duplicates. */
+static bool
+is_ignored(const char *p, const char *end)
+{
+	p = string_end(p);
+	return p == end || *p != ':';
+}
+
 /* --- members in order -------------------------------------------------- */
 
 static int
-member_order(
-    const struct parser *ps, const struct member *a, const struct member *b)
+member_order(const struct parser *ps, member a, member b)
 {
-	return json_string_order(
-	    ps->out->data + a->start, ps->out->data + b->start);
+	return json_string_order(ps->out->data + a, ps->out->data + b);
 }
 
 /* Merges the runs [0, mid) and [mid, n) of from into to. */
 static void
-merge(const struct parser *ps, const struct member *from, size_t mid, size_t n,
-    struct member *to)
+merge(const struct parser *ps, const member *from, size_t mid, size_t n,
+    member *to)
 {
 	size_t i = 0, j = mid, k;
 
 	for (k = 0; k < n; k++) {
 		if (j == n ||
-		    (i < mid && member_order(ps, &from[i], &from[j]) <= 0))
+		    (i < mid && member_order(ps, from[i], from[j]) <= 0))
 			to[k] = from[i++];
 		else
 			to[k] = from[j++];
@@ -112,9 +157,9 @@ merge(const struct parser *ps, const struct member *from, size_t mid, size_t n,
  * but four times as long.
  */
 static enum rc
-sort(const struct parser *ps, struct member *m, size_t n)
+sort(const struct parser *ps, member *m, size_t n)
 {
-	struct member *from = m, *to, *spare, *t;
+	member *from = m, *to, *spare, *t;
 	size_t run, i, left;
 
 	spare = reallocarray(NULL, n, sizeof(*spare));
@@ -140,28 +185,31 @@ sort(const struct parser *ps, struct member *m, size_t n)
 /* Writes the object that begins at start again, in the members' order and
  * without the ignored ones. */
 static enum rc
-rewrite(struct parser *ps, size_t start, const struct member *m, size_t n)
+rewrite(struct parser *ps, size_t start, const member *m, size_t n)
 {
+	size_t i, len = ps->out->len - start;
+	const char *p, *end;
 	enum rc rc = RC_OK;
 	bool first = true;
-	size_t i;
+	char *copy = malloc(len + 1);
 
-	buf_clear(&ps->copy);
-	if (buf_add(&ps->copy, ps->out->data + start, ps->out->len - start) !=
-	    RC_OK)
+	if (copy == NULL)
 		return RC_NOMEM;
+	memcpy(copy, ps->out->data + start, len + 1);
+	end = copy + len;
 	buf_truncate(ps->out, start + 1);
 	for (i = 0; i < n && rc == RC_OK; i++) {
-		if (m[i].ignored)
+		p = copy + (m[i] - start);
+		if (is_ignored(p, end))
 			continue;
 		if (!first)
 			rc = buf_addc(ps->out, ',');
 		first = false;
 		if (rc == RC_OK)
-			rc = buf_add(ps->out,
-			    ps->copy.data + (m[i].start - start),
-			    m[i].end - m[i].start);
+			rc = buf_add(
+			    ps->out, p, (size_t)(member_end(p, end) - p));
 	}
+	free(copy);
 	return rc;
 }
 
@@ -169,15 +217,16 @@ rewrite(struct parser *ps, size_t start, const struct member *m, size_t n)
 static enum rc
 finish_object(struct parser *ps, size_t start, size_t first)
 {
-	struct member *m = ps->members + first;
+	const char *text = ps->out->data, *end = text + ps->out->len;
+	member *m = ps->members + first;
 	size_t i, n = ps->nmembers - first;
 	bool sorted = true, whole = true;
 	enum rc rc = RC_OK;
 
 	for (i = 0; i < n; i++) {
-		if (i > 0 && member_order(ps, &m[i - 1], &m[i]) >= 0)
+		if (i > 0 && member_order(ps, m[i - 1], m[i]) >= 0)
 			sorted = false;
-		if (m[i].ignored)
+		if (ps->ignore->n > 0 && is_ignored(text + m[i], end))
 			whole = false;
 	}
 	if (!sorted) {
@@ -185,7 +234,7 @@ finish_object(struct parser *ps, size_t start, size_t first)
 		if (rc != RC_OK)
 			return rc;
 		for (i = 1; i < n; i++)
-			if (member_order(ps, &m[i - 1], &m[i]) == 0)
+			if (member_order(ps, m[i - 1], m[i]) == 0)
 				return RC_INVALID;
 	}
 	if (!sorted || !whole)
@@ -194,30 +243,12 @@ finish_object(struct parser *ps, size_t start, size_t first)
 	return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
 }
 
-static enum rc
-push(struct parser *ps, struct member member)
-{
-	struct member *m;
-	size_t cap;
-
-	if (ps->nmembers == ps->cap) {
-		cap = ps->cap > 0 ? ps->cap * 2 : 16;
-		m = reallocarray(ps->members, cap, sizeof(*m));
-		if (m == NULL)
-			return RC_NOMEM;
-		ps->members = m;
-		ps->cap = cap;
-	}
-	ps->members[ps->nmembers++] = member;
-	return RC_OK;
-}
-
 /* --- values ----------------------------------------------------------- */
 
 static enum rc
 parse_member(struct parser *ps, int depth, struct json_span span)
 {
-	struct member m = { ps->out->len, 0, false };
+	const size_t start = ps->out->len;
 	enum rc rc;
 
 	if (peek(ps) != '"')
@@ -227,17 +258,19 @@ parse_member(struct parser *ps, int depth, struct json_span span)
 		return rc;
 	if (!take(ps, ':'))
 		return RC_INVALID;
-	span = json_pointer_descend(ps->ignore, span, ps->out->data + m.start);
-	m.ignored = json_pointer_ends(ps->ignore, span);
-	if (m.ignored) {
+	span = json_pointer_descend(ps->ignore, span, ps->out->data + start);
+	if (json_pointer_ends(ps->ignore, span)) {
 		rc = parse_ignored(ps, depth);
 	} else {
 		rc = buf_addc(ps->out, ':');
 		if (rc == RC_OK)
 			rc = parse_value(ps, depth, span);
 	}
-	m.end = ps->out->len;
-	return rc == RC_OK ? push(ps, m) : rc;
+	if (rc != RC_OK)
+		return rc;
+	assert(ps->nmembers < ps->cap);
+	ps->members[ps->nmembers++] = (member)start;
+	return RC_OK;
 }
 
 static enum rc
@@ -336,6 +369,15 @@ parse_value(struct parser *ps, int depth, struct json_span span)
 	return RC_INVALID;
 }
 
+/* Output and stack, and the larger one of a copy and of a second stack. */
+size_t
+json_cost(size_t len)
+{
+	return len > LIMIT_JSON
+	    ? 0
+	    : 2 * len + (len / MEMBER_MIN + 1) * sizeof(member);
+}
+
 enum json_verdict
 json_canonical(const void *text, size_t len, const struct conf_list *ignore,
     struct buf *out)
@@ -345,13 +387,18 @@ json_canonical(const void *text, size_t len, const struct conf_list *ignore,
 	size_t before = out->len;
 	enum rc rc;
 
-	if (len == 0)
+	if (len == 0 || len > LIMIT_JSON)
 		return JSON_NOT_IJSON;
+	assert(before <= LIMIT_JSON);
+	ps.cap = len / MEMBER_MIN + 1;
+	ps.members = reallocarray(NULL, ps.cap, sizeof(*ps.members));
 	ps.in.p = text;
 	ps.in.end = ps.in.p + len;
 	ps.ignore = &pointers;
-	buf_init(&ps.copy, len);
 	rc = json_pointer_init(&pointers, ignore);
+	if (rc == RC_OK &&
+	    (ps.members == NULL || buf_reserve(out, len) != RC_OK))
+		rc = RC_NOMEM;
 	if (rc == RC_OK)
 		rc = parse_value(&ps, 0, json_pointer_all(&pointers));
 	if (rc == RC_OK && peek(&ps) != -1)
@@ -361,7 +408,6 @@ json_canonical(const void *text, size_t len, const struct conf_list *ignore,
 	else
 		buf_truncate(out, before);
 	json_pointer_free(&pointers);
-	buf_free(&ps.copy);
 	free(ps.members);
 	if (rc == RC_INVALID)
 		return JSON_NOT_IJSON;

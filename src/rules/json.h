@@ -19,9 +19,14 @@
 
 enum json_verdict {
 	JSON_OK,
-	JSON_NOT_IJSON, /* syntax, duplicate names, surrogates, UTF-8, depth */
+	JSON_NOT_IJSON, /* syntax, duplicate names, surrogates, UTF-8, depth,
+			 * or longer than LIMIT_JSON */
 	JSON_NO_MEMORY
 };
+
+/* Memory (bytes) that json_canonical() needs at most for a text of that length,
+ * out included. */
+size_t json_cost(size_t len);
 
 /*
  * Appends the canonical form of text to out.  Members that a pointer of

@@ -669,6 +669,32 @@ large_texts_take_no_quadratic_time(void **state)
 }
 
 static void
+text_that_is_too_long_is_not_compared(void **state)
+{
+	struct buf text, out;
+	size_t i;
+
+	(void)state;
+	buf_init(&text, LIMIT_JSON + 1);
+	buf_init(&out, LIMIT_JSON + 1);
+	assert_int_equal(buf_addc(&text, '"'), RC_OK);
+	for (i = 0; i < LIMIT_JSON - 2; i++)
+		assert_int_equal(buf_addc(&text, 'x'), RC_OK);
+	assert_int_equal(buf_addc(&text, '"'), RC_OK);
+	assert_int_equal(
+	    json_canonical(text.data, text.len, &nothing, &out), JSON_OK);
+	assert_int_equal(out.len, LIMIT_JSON);
+	assert_true(json_cost(LIMIT_JSON) <= LIMIT_JSON_MEMORY);
+	buf_clear(&out);
+	assert_int_equal(buf_addc(&text, ' '), RC_OK);
+	assert_int_equal(json_canonical(text.data, text.len, &nothing, &out),
+	    JSON_NOT_IJSON);
+	assert_int_equal(json_cost(text.len), 0);
+	buf_free(&text);
+	buf_free(&out);
+}
+
+static void
 members_out_of_order_at_every_level(void **state)
 {
 	struct buf text, out;
@@ -707,6 +733,7 @@ main(void)
 		cmocka_unit_test(pointers_that_are_valid),
 		cmocka_unit_test(output_without_room_is_no_memory),
 		cmocka_unit_test(large_texts_take_no_quadratic_time),
+		cmocka_unit_test(text_that_is_too_long_is_not_compared),
 		cmocka_unit_test(members_out_of_order_at_every_level),
 	};
 

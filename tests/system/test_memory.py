@@ -1,0 +1,94 @@
+"""What bodies take: memory, and room for all of them together."""
+import os
+import threading
+
+import base
+from answer import eq, first, problem, replay
+from base import wait_until
+from once import Background
+
+MIB = 1024 * 1024
+# MALLOC_PERTURB_ would touch what is allocated and not used.
+PLAIN = {k: v for k, v in os.environ.items() if k != 'MALLOC_PERTURB_'}
+
+
+class Peak:
+    """The most private memory that a process has while this is open."""
+
+    def __init__(self, pid):
+        self.pid, self.most, self.over = pid, 0, threading.Event()
+        self.first = self.look()
+        self.thread = threading.Thread(target=self.watch)
+
+    def look(self):
+        with open('/proc/%d/status' % self.pid) as f:
+            for line in f:
+                if line.startswith('RssAnon:'):
+                    return int(line.split()[1]) * 1024
+
+    def watch(self):
+        while not self.over.wait(0.002):
+            self.most = max(self.most, self.look())
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def grown(self):
+        return self.most - self.first
+
+
+def below(peak, limit):
+    if 'san' in os.path.basename(base.BUILDDIR):
+        return      # what a sanitizer needs is not ours
+    assert peak.grown() < limit, '%.1f MiB, not below %.1f' % (
+        peak.grown() / MIB, limit / MIB)
+
+
+def test_comparisons_of_json_share_64_megabytes(t):
+    once = t.once(handler=t.sh('status 201; echo done'), env=PLAIN)
+    body = b'{' + b'"":0,' * (3 * MIB) + b'"":0}'
+    with Peak(once.pid) as peak:
+        posts = [Background(lambda n=n: once.post(
+            'k%d' % n, body, type='application/json'))
+            for n in range(4)]
+        for post in posts:
+            first(post.result(), 201)
+    below(peak, 72 * MIB)
+
+
+def test_request_above_spool_total_runs_nothing(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; status 201; echo done'),
+                  server={'spool_total': '1M', 'admin_path': '/admin'})
+    conn = once.begin('k', b'x' * 900000)
+    gate.wait()
+    problem(once.post('l', b'x' * 200000), 'overloaded')
+    eq(once.get('/admin/health').status, 200)
+    eq((len(t.ledger()), once.row('l')), (1, None))
+    gate.open(2)
+    first(conn.answer(), 201)
+    wait_until(lambda: once.post('l', b'x' * 200000).status == 201,
+               'there is room again')
+    eq(len(t.ledger()), 2)
+
+
+def test_output_above_spool_total_is_kept_and_new_requests_wait(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('status 201; head -c 2000000 /dev/zero; '
+                               'gate gate'), server={'spool_total': '1M'})
+    conn = once.begin('k')
+    gate.wait()
+    wait_until(lambda: once.post('l').code == 'overloaded',
+               'a new request is refused')
+    eq(once.row('l'), None)
+    gate.open()
+    answer = conn.answer()
+    first(answer, 201)
+    eq(len(answer.body), 2000000)
+    wait_until(lambda: once.post('k').replayed, 'there is room again')
+    replay(once.post('k'), answer)
