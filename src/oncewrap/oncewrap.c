@@ -406,6 +406,9 @@ main(int argc, char **argv)
 	/* The GNU C library would keep free memory apart for each of up to 8
 	 * threads a processor; most requests are handled by one of them. */
 	(void)mallopt(M_ARENA_MAX, 2);
+	/* Nor may it keep large blocks: by default the size from which a block
+	 * goes back to the system grows up to 32 MiB with what is freed. */
+	(void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
 #endif
 
 	if (run_init() != RC_OK || log_start() != 0) {
