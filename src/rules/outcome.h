@@ -29,6 +29,7 @@ struct run_facts {
 	int signal;           /* RUN_SIGNALED */
 	int error;            /* RUN_NOT_STARTED: errno */
 	int64_t milliseconds; /* from start to end */
+	bool left;            /* SIGKILL did not end it: it may still run */
 };
 
 struct outcome_facts {

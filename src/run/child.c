@@ -17,7 +17,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -218,6 +220,64 @@ fail:
 	_exit(127);
 }
 
+/* --- those that could not be ended ---------------------------------------- */
+
+/* Each holds a descriptor until it has ended. */
+static struct abandoned {
+	int pidfd;
+	struct abandoned *next;
+} * abandoned;
+static pthread_mutex_t abandoned_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static bool
+is_reaped(int pidfd)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) == -1)
+		return errno != EINTR;
+	return info.si_pid != 0;
+}
+
+static void
+reap_abandoned(void)
+{
+	struct abandoned **link, *a;
+
+	pthread_mutex_lock(&abandoned_mutex);
+	for (link = &abandoned; (a = *link) != NULL;) {
+		if (!is_reaped(a->pidfd)) {
+			link = &a->next;
+			continue;
+		}
+		*link = a->next;
+		close(a->pidfd);
+		free(a);
+	}
+	pthread_mutex_unlock(&abandoned_mutex);
+}
+
+void
+child_abandon(struct child *child)
+{
+	struct abandoned *a = malloc(sizeof(*a));
+
+	reap_abandoned();
+	if (a == NULL) {
+		/* It stays a zombie until this process ends. */
+		close(child->pidfd);
+	} else {
+		a->pidfd = child->pidfd;
+		pthread_mutex_lock(&abandoned_mutex);
+		a->next = abandoned;
+		abandoned = a;
+		pthread_mutex_unlock(&abandoned_mutex);
+	}
+	child->pidfd = -1;
+	child->pid = -1;
+}
+
 int
 child_start(
     struct child *child, const struct child_spec *spec, const char **step)
@@ -232,6 +292,7 @@ child_start(
 	for (i = 0; i < 3; i++)
 		assert(spec->fd[i] > STDERR_FILENO);
 	assert(spec->held == -1 || spec->held > CHILD_HELD);
+	reap_abandoned();
 	birth.spec = spec;
 	birth.parent = getpid();
 	birth.error = 0;

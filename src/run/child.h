@@ -51,6 +51,13 @@ void child_signal(const struct child *, int sig);
 bool child_exited(const struct child *);
 
 /*
+ * Gives up one that cannot be ended: it became another user's, or the kernel
+ * does not let it die.  A later child_start() or child_abandon() reaps it, when
+ * it has ended.
+ */
+void child_abandon(struct child *);
+
+/*
  * Waits for its end, frees the descriptor.  The exit status, or minus the
  * signal that ended it.
  */

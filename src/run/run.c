@@ -44,7 +44,7 @@ static int drain_fd = -1;
 enum run_stage {
 	STAGE_RUNNING,    /* until the deadline */
 	STAGE_TERMINATED, /* SIGTERM was sent; until the second deadline */
-	STAGE_KILLED      /* SIGKILL was sent; the end is certain */
+	STAGE_KILLED      /* SIGKILL was sent; until the last deadline */
 };
 
 struct run {
@@ -272,9 +272,11 @@ on_deadline(struct run *run)
 		break;
 	case STAGE_TERMINATED:
 		run->stage = STAGE_KILLED;
+		run->deadline = clock_mono() + RUN_GRACE;
 		child_signal(&run->child, SIGKILL);
 		break;
 	case STAGE_KILLED:
+		run->facts.left = true;
 		break;
 	}
 }
@@ -310,6 +312,8 @@ conclude(struct run *run)
 static bool
 conclude_if_over(struct run *run)
 {
+	if (!run->over && run->facts.left)
+		conclude(run);
 	if (!run->over && run->exited &&
 	    (run->stage != STAGE_TERMINATED ||
 		(run->out == -1 && run->err == -1)))
@@ -320,11 +324,8 @@ conclude_if_over(struct run *run)
 static int
 wait_ms(const struct run *run)
 {
-	int64_t left;
+	int64_t left = run->deadline - clock_mono();
 
-	if (run->stage == STAGE_KILLED)
-		return -1;
-	left = run->deadline - clock_mono();
 	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
@@ -359,7 +360,7 @@ wait_event(struct run *run, int max)
 		run->exited = true;
 	else if (pfd[3].revents != 0)
 		end_it(run, RUN_DRAINED);
-	else if (run->stage != STAGE_KILLED && run->looked >= run->deadline)
+	else if (run->looked >= run->deadline)
 		on_deadline(run);
 	conclude_if_over(run);
 }
@@ -432,7 +433,7 @@ run_discard(struct run *run)
 void
 run_finish(struct run *run, struct run_facts *facts)
 {
-	int status;
+	int status = 0;
 
 	if (run->out != -1) {
 		/* The caller has read enough: a full pipe must not stop it. */
@@ -444,7 +445,13 @@ run_finish(struct run *run, struct run_facts *facts)
 	while (!run->over)
 		wait_event(run, -1);
 	errlog_end(&run->errlog);
-	status = child_reap(&run->child);
+	if (run->facts.left) {
+		log_event(LOG_ERROR, "handler-left", run->instance,
+		    LOG_I("pid", run->child.pid),
+		    LOG_S("why", "SIGKILL did not end it"));
+		child_abandon(&run->child);
+	} else
+		status = child_reap(&run->child);
 	*facts = run->facts;
 	facts->milliseconds = clock_mono() - run->started;
 	if (facts->end == RUN_EXITED && status < 0) {

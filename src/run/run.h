@@ -6,7 +6,8 @@
  * stdin, only descriptors 0-2, default signals, and dies with this process.
  * Its stderr goes to the log, line by line.  It is over when the program
  * exits, whoever else still holds its pipes.  At its deadline the group gets
- * SIGTERM, after kill_after SIGKILL.
+ * SIGTERM, after kill_after SIGKILL.  One that is still there RUN_GRACE later
+ * is given up: its facts say so.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -21,6 +22,9 @@
 #include "spool.h"
 
 struct run;
+
+/* After SIGKILL, ms: time enough for the kernel to end a large process. */
+#define RUN_GRACE 2000
 
 struct run_spec {
 	char *const *argv; /* argv[0] is the program's path */
