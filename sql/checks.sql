@@ -57,7 +57,8 @@ WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
 	AND (NEW.state <> 'completed' OR NEW.token IS NOT OLD.token
 	    OR NEW.kept = 0))
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
-    OR (NEW.attempt_lock IS NOT NULL AND NEW.token IS NULL)
+    OR (NEW.attempt_lock IS NOT NULL AND NEW.token IS NULL
+	AND NEW.state <> 'unknown')
     OR (NEW.queued_at IS NOT NULL AND (NEW.accepted = 0
 	OR NEW.state NOT IN ('pending', 'failed_retryable')))
     OR (OLD.resource IS NOT NULL AND NEW.resource IS NOT OLD.resource)

@@ -3,10 +3,11 @@
 --
 --   on_expired expired_retention  'gone': past its retention the key stays as
 --                   'expired' for that many ms
---   attempt_lock lock_file  the byte of the lock file, and the file's inode,
---                   that the attempt's process tree holds (see liveness.h);
---                   only while in_progress, and only where a key whose
---                   handler was lost may be resumed
+--   attempt_lock lock_file  the name of the file that the attempt's process
+--                   tree holds (see tree.h), and the inode of the lock file in
+--                   which its owner has a lock; only where a key whose handler
+--                   was lost may be resumed or reconciled, while in_progress,
+--                   and while unknown until the tree is known to be gone
 --   reconcile_delay ms from becoming unknown to the first try to find out;
 --                   NULL: nobody tries
 --   reconcile_after store time of the next try; only while unknown

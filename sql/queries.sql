@@ -36,6 +36,7 @@ SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
     k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
     k.recovery_point, k.on_expired = 'gone', k.expired_retention,
     k.accepted, k.resource, k.queued_at IS NOT NULL,
+    k.owner,
     k.reason, k.kind, k.headers, k.body, k.body_length, k.response_version
 FROM once_key k JOIN once_recipe r ON r.id = k.recipe
 WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
@@ -197,7 +198,9 @@ WHERE id = ?1 AND state = 'pending' AND expires_at <= ?4;
 
 -- name: settle_unknown
 UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
-    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
+    locked_until = NULL,
+    attempt_lock = CASE WHEN reconcile_delay > 0 THEN attempt_lock END,
+    lock_file = CASE WHEN reconcile_delay > 0 THEN lock_file END,
     updated_at = ?3, expires_at = NULL, last_error = ?4,
     reconcile_attempts = 0, reconcile_after = ?5 + reconcile_delay
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
@@ -213,6 +216,7 @@ INSERT INTO once_body(key_id, body) VALUES (?1, zeroblob(?2));
 
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
+    attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
     kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
     reason = ?11, headers = ?12, body = ?13
@@ -222,6 +226,7 @@ WHERE id = ?1 AND attempt = ?14
 
 -- name: resolve_released
 UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
+    attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, expires_at = ?4 + retention, last_error = ?5,
     queued_at = CASE accepted WHEN 1 THEN ?7 END
 WHERE id = ?1 AND attempt = ?6
@@ -230,20 +235,23 @@ WHERE id = ?1 AND attempt = ?6
 
 -- name: resolve_dead
 UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
+    attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, last_error = ?4
 WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
 -- name: reconcile_due
 SELECT id, scope, path, key, attempt, recovery_point, downstream,
-    reconcile_attempts
+    reconcile_attempts, attempt_lock, lock_file
 FROM once_key INDEXED BY once_key_reconcile
 WHERE state = 'unknown' AND reconcile_after <= ?1
 ORDER BY reconcile_after LIMIT 1;
 
 -- name: reconcile_claim
 UPDATE once_key SET reconcile_attempts = reconcile_attempts + ?3,
-    reconcile_after = ?4
+    reconcile_after = ?4,
+    attempt_lock = CASE ?3 WHEN 0 THEN attempt_lock END,
+    lock_file = CASE ?3 WHEN 0 THEN lock_file END
 WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
@@ -374,6 +382,18 @@ SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
 FROM once_key
 WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
+
+-- Whether a record names that attempt: of its key, or of its owner.
+-- name: attempt_of_key
+SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
+
+-- name: attempt_of_owner
+SELECT 1 FROM once_key WHERE owner = ?1 LIMIT 1;
+
+-- None of its processes is left, so it may be found out what they did.
+-- name: attempt_gone
+UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
+WHERE id = ?1 AND state = 'unknown';
 
 -- The pause before the next attempt is not part of the retention.
 -- name: sweep_released

@@ -61,6 +61,12 @@
 	X(RESERVED) \
 	/* a request is durably queued, its client does not know: it is run */ \
 	X(ACCEPTED) \
+	/* an attempt has its file, and no lease: the next sweep removes it */ \
+	X(ATTEMPT_MADE) \
+	/* the file has the token, the handler is not started */ \
+	X(ATTEMPT_NAMED) \
+	/* a sweep has removed the file of an attempt that has ended */ \
+	X(ATTEMPT_SWEPT) \
 	/* a queued request has its lease, and nothing of it ran: to the record
 	 * it may have run */ \
 	X(JOB_CLAIMED) \

@@ -36,6 +36,7 @@ struct record {
 	char downstream[RECORD_UUID_LEN + 1];
 	/* "" without a lease: neither in_progress nor unsealed */
 	char token[RECORD_TOKEN_LEN + 1];
+	int64_t owner; /* the process that has the lease, 0: none */
 	/* completed by the attempt itself, in a transaction of its own, and
 	 * the process that runs it has not confirmed that yet */
 	bool unsealed;

@@ -96,18 +96,32 @@ enum rc store_answer(
     struct store *, int64_t id, struct response *, struct spool **body);
 
 /*
- * A lock that an attempt's whole process tree holds: the handler inherits fd,
- * and what it starts inherits it in turn.
+ * What finds the processes of an attempt: a lock that the handler inherits, and
+ * what it starts in turn; the attempt's token in their environment; and their
+ * session.  The handler can keep its own attempt alive by it, and no other.
  */
 struct store_attempt {
-	int fd; /* the caller's to close; -1 for none */
+	int fd;   /* for the handler to inherit; -1 for none */
+	int note; /* the store's */
 	int64_t lock, file;
 };
 
 enum rc store_attempt_lock(struct store *, struct store_attempt *);
 
-/* Whether no process holds it any more; the caller has closed fd. */
+/* Before the handler is started: writes down what the attempt is called. */
+enum rc
+store_attempt_begin(struct store_attempt *, const char *token, int64_t key_id);
+
+/* After: writes down its session. */
+void store_attempt_started(struct store_attempt *, pid_t);
+
+/* Closes the descriptor: from now on only the processes hold it. */
+void store_attempt_release(struct store_attempt *);
+/* Whether no process of it is left; it was released. */
 bool store_attempt_gone(struct store *, const struct store_attempt *);
+
+/* Removes what was kept of a released attempt that no record names any more. */
+void store_attempt_forget(struct store *, const struct store_attempt *);
 
 struct store_reservation {
 	struct store_identity identity;
@@ -118,7 +132,8 @@ struct store_reservation {
 	enum conf_on_crash on_crash;
 	enum conf_on_expired on_expired;
 	int64_t expired_retention; /* ms */
-	/* CRASH_RESUME: what store_attempt_lock() gave, else NULL */
+	/* what store_attempt_lock() gave, for CRASH_RESUME and where there is
+	 * a reconcile_delay; else NULL */
 	const struct store_attempt *attempt;
 	/* ms from becoming unknown to the first try to find out; 0: nobody
 	 * will, and the request is not kept */
@@ -242,6 +257,14 @@ enum rc
 store_sweep(struct store *, int limit, struct store_change *changes, int *n);
 void store_changes_free(struct store_change *, int n);
 
+/* Whether the owner of a lease is gone; false if it cannot be told.  Cheap. */
+bool store_owner_is_dead(struct store *, int64_t owner);
+
+/* As store_sweep(), of one attempt of an owner that is gone.  *n is 0 where
+ * its processes live, or its lease has ended meanwhile. */
+enum rc store_recover(struct store *, int64_t id, int64_t owner,
+    struct store_change *change, int *n);
+
 /* Deletes at most limit keys past their retention, oldest first, or makes them
  * markers; fewer if they are large.  A change to NONE is a deletion. */
 #define STORE_REAP_MAX 100
@@ -352,6 +375,9 @@ struct store_due {
 	struct store_tries tries;
 	char *scope, *path, *key, *recovery_point;
 	char downstream[RECORD_UUID_LEN + 1];
+	/* of the attempt, whose processes may still be there; .lock is 0 once
+	 * they are known not to be */
+	struct store_attempt attempt;
 };
 void store_due_free(struct store_due *);
 
@@ -360,8 +386,9 @@ enum rc store_due(struct store *, struct store_due *);
 
 /*
  * Puts the next try off to after ms from now; count: it begins now, and is
- * counted though whoever makes it should die.  RC_LOST: somebody was faster.
- * On success *tries is up to date.
+ * counted though whoever makes it should die; the attempt's processes are
+ * known to be gone.  RC_LOST: somebody was faster.  On success *tries is up to
+ * date.
  */
 enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
     bool count, int64_t after);

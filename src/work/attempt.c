@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cgienv.h"
 #include "clock.h"
@@ -24,14 +23,15 @@ static const char *const own_fields[] = { "Idempotent-Replayed",
 
 /* How long, after a handler's end and at most until its deadline, what it left
  * behind may take to be gone: ms between two looks. */
-#define TREE_LOOK  5
-#define TREE_GRACE 200
+#define TREE_LOOK     5  /* doubled after each */
+#define TREE_LOOK_MAX 80 /* to look through all processes takes some */
+#define TREE_GRACE    200
 
 void
 attempt_init(struct attempt *at)
 {
 	memset(at, 0, sizeof(*at));
-	at->tree.fd = -1;
+	at->tree.fd = at->tree.note = -1;
 	response_init(&at->response);
 	buf_init(&at->environment, LIMIT_ENV);
 }
@@ -67,7 +67,8 @@ attempt_prepare(struct attempt *at, struct store_reservation *rv)
 
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
-	if (rv->on_crash == CONF_CRASH_RESUME && at->tree.fd == -1) {
+	if (at->tree.fd == -1 &&
+	    (rv->on_crash == CONF_CRASH_RESUME || rv->reconcile_delay > 0)) {
 		if ((rc = store_attempt_lock(at->store, &at->tree)) != RC_OK)
 			return rc;
 		rv->attempt = &at->tree;
@@ -97,8 +98,9 @@ attempt_free(struct attempt *at)
 	store_settlement_free(at->settlement);
 	spool_free(at->output);
 	buf_free(&at->environment);
-	if (at->tree.fd != -1)
-		close(at->tree.fd);
+	store_attempt_release(&at->tree);
+	if (at->tree.lock != 0 && !at->tree_named)
+		store_attempt_forget(at->store, &at->tree);
 }
 
 /*
@@ -109,14 +111,14 @@ attempt_free(struct attempt *at)
 static bool
 tree_is_gone(struct attempt *at, int64_t deadline)
 {
-	const struct timespec pause = { 0, TREE_LOOK * 1000000 };
+	struct timespec pause = { 0, TREE_LOOK * 1000000 };
 	int64_t now;
 	bool hurry = false;
 
-	if (at->tree.fd == -1)
+	/* What could not be ended is not gone, however it hides. */
+	if (at->tree.fd == -1 || at->facts.run.left)
 		return false;
-	close(at->tree.fd); /* from now on only the tree holds it */
-	at->tree.fd = -1;
+	store_attempt_release(&at->tree);
 	while (!store_attempt_gone(at->store, &at->tree)) {
 		now = clock_mono();
 		if (!hurry && run_is_draining()) {
@@ -127,6 +129,8 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 		if (now >= deadline)
 			return false;
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < TREE_LOOK_MAX * 1000000)
+			pause.tv_nsec *= 2;
 	}
 	return true;
 }
@@ -149,10 +153,15 @@ attempt_start(struct attempt *at, const struct conf_list *program)
 	once.id = at->lease.id;
 	once.database =
 	    at->rule->share_database ? store_database(at->store) : NULL;
+	if (store_attempt_begin(&at->tree, once.token, once.id) != RC_OK) {
+		facts->end = RUN_NOT_STARTED;
+		return false;
+	}
 	run =
 	    handler_start(at->rule, program, at->rq, &once, at->tree.fd, facts);
 	if (run == NULL)
 		return false;
+	store_attempt_started(&at->tree, run_pid(run));
 	if (at->rule->share_database) {
 		sharer.pid = run_pid(run);
 		sharer.path = at->rq->path;
@@ -173,6 +182,7 @@ attempt_run(struct attempt *at)
 	int64_t deadline;
 
 	assert(at->lease.token[0] != '\0');
+	at->tree_named = at->tree.lock != 0;
 	FAULT(HANDLER_START);
 	/* SIGKILL needs a moment to end what a timeout leaves. */
 	deadline = clock_mono() + at->rule->timeout + at->rule->kill_after +
@@ -181,7 +191,7 @@ attempt_run(struct attempt *at)
 		return;
 	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
-	if (outcome_is_lost(facts))
+	if (outcome_is_lost(facts) && at->rule->on_crash == CONF_CRASH_RESUME)
 		at->facts.tree_gone = tree_is_gone(at, deadline);
 }
 
@@ -299,6 +309,9 @@ attempt_complete(struct attempt *at)
 	}
 	log_run(at);
 	if (at->recorded == RC_OK) {
+		at->tree_named = at->tree.lock != 0 &&
+		    at->outcome.state == RECORD_UNKNOWN &&
+		    at->rule->reconcile.n > 0;
 		FAULT(SETTLED);
 		return;
 	}

@@ -24,8 +24,9 @@ struct attempt {
 	const char *key, *scope;
 	struct store_lease lease;
 	/* from attempt_prepare() */
-	struct store_attempt tree; /* .fd is -1 unless on_crash = resume */
-	struct buf environment;    /* of the request, if it is to be kept */
+	/* .lock is 0 unless on_crash = resume, or there is a reconciler */
+	struct store_attempt tree;
+	struct buf environment; /* of the request, if it is to be kept */
 	struct store_settlement *settlement;
 	struct spool *output;
 	/* from attempt_run() */
@@ -37,6 +38,7 @@ struct attempt {
 	/* from attempt_complete(), which corrects outcome if the handler has
 	 * answered in a transaction of its own */
 	bool answered;
+	bool tree_named;    /* a record names .tree, or may do so */
 	enum rc recorded;   /* RC_OK, or why the outcome is not */
 	int64_t expires_at; /* of the key, store time */
 };

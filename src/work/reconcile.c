@@ -147,6 +147,18 @@ try_it(struct attempt *at, struct store_due *due)
 	return rc;
 }
 
+/* What the attempt started may still act: nothing that a program finds out now
+ * would hold.  That is no try. */
+static enum rc
+wait_for_tree(
+    const struct conf_route *rule, struct store *store, struct store_due *due)
+{
+	log_verdict(
+	    due, RECORD_UNKNOWN, "processes of the attempt are still running");
+	return store_claim(store, due->id, &due->tries, false,
+	    backoff(rule, due->tries.tries));
+}
+
 static enum rc
 reconcile_one(
     struct store *store, const struct conf *conf, struct store_due *due)
@@ -170,6 +182,9 @@ reconcile_one(
 		    store, due->id, &due->tries, false, NOBODY_PAUSE);
 	} else if (!attempt_alloc(&at))
 		rc = RC_NOMEM;
+	else if (due->attempt.lock != 0 &&
+	    !store_attempt_gone(store, &due->attempt))
+		rc = wait_for_tree(at.rule, store, due);
 	else if (due->tries.tries >= (int)at.rule->reconcile_attempts)
 		rc = settle(&at, due, RECORD_DEAD_LETTER,
 		    "the last try to find out came to no end");

@@ -172,6 +172,13 @@ class Life:
             assert not line.startswith('overlap'), line
         self.check_doctor()
         self.end_orphans()
+        self.check_attempts()
+
+    def check_attempts(self):
+        """Nothing is kept of attempts that have ended."""
+        self.once.ctl('sweep')
+        folder = self.once.database + '-attempts'
+        eq(os.listdir(folder) if os.path.exists(folder) else [], [])
 
     def tree_goes(self, keys, stays):
         """While something of an attempt is left, its key is not released."""

@@ -45,6 +45,19 @@ WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('freed', 2), ('freed', 3), ('said', 3), ('said', 4)]
 OPERATION = WRITE + [('many', n) for n in range(4, 18)]
 
+# Where an attempt's processes have to be found, its file is there before it.
+ATTEMPT = [(s, 1) for s in ALL] + [('many', 5), ('release', 2),
+                                   ('child_sheds', 1)]
+RESUMED = {
+    'ATTEMPT_MADE': ATTEMPT,
+    'ATTEMPT_NAMED': ATTEMPT,
+    'ATTEMPT_SWEPT': [('swept', 1), ('swept', 2)],
+    'HANDLER_STARTED': [('child_sheds', 1)],
+    'HANDLER_OUTPUT': [('child_sheds', 1)],
+    'HANDLER_EXITED': [('child_sheds', 1)],
+    'JUDGED': [('child_sheds', 1)],
+}
+
 TABLE = {
     'REQUEST_READ': WAY + REPLAYED + [('duplicates', 5), ('accepted', 1)],
     'REQUEST_TAKEN': WAY + REPLAYED + [('duplicates', 5), ('accepted', 1)],
@@ -94,8 +107,10 @@ TABLE = {
     'REAP_BEFORE': [('reaped', 1), ('marked', 1)],
     'REAP_AFTER': [('reaped', 1), ('marked', 1)],
     'REAP_KEY': [('reaped', 1), ('reaped', 2), ('marked', 1), ('marked', 2)],
-    'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2)],
-    'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2)],
+    'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2),
+                          ('reconciled_child', 1)],
+    'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2),
+                      ('reconciled_child', 1)],
     'EFFECT_BEGUN': [('effects', n) for n in (1, 2, 4, 6)],
     'EFFECT_RAN': [('effects', n) for n in (1, 2, 4, 6)],
     'EFFECT_RECORDED': [('effects', n) for n in (1, 2, 4, 6)],
@@ -155,13 +170,14 @@ def cases():
     """[(name, function)], every point under every fate."""
     found = []
     names = listed()
-    for name in sorted(set(TABLE) - set(names)):
+    for name in sorted((set(TABLE) | set(RESUMED)) - set(names)):
         found.append(('list.%s.is_not_in_fault_h' % name, not_met))
     for fate in fates():
         for name in names:
-            if name not in TABLE:
+            if name not in TABLE and name not in RESUMED:
                 found.append(('%s.none.%s' % (fate, name), not_met))
-            for play, n in TABLE.get(name, ()):
+            more = RESUMED.get(name, []) if fate == 'resume' else []
+            for play, n in TABLE.get(name, []) + more:
                 found.append(('%s.%s.%s.%d' % (fate, play, name, n),
                               case(getattr(scenario, play), fate, name, n)))
         for name in STOPPED:

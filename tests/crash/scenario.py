@@ -93,6 +93,14 @@ def child(t, *point):
     life.over(['k'])
 
 
+def child_sheds(t, *point):
+    """The same, without the descriptor that it inherited."""
+    life = Life(t, point, 'shed', 'child')
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
 def child_stays(t, *point):
     """The same, and it is still there when the attempt's time is up."""
     life = Life(t, point, 'child', defaults={'timeout': '2s',
@@ -155,6 +163,23 @@ def reconciled(t, *point):
         again = life.once.post('k')
         eq((again.status, again.body, again.replayed), (201, b'found', 'true'))
     eq(len([d for d in t.ledger() if d.startswith('started')]), 1)
+
+
+def reconciled_child(t, *point):
+    """The same, and it is asked only when what the handler left behind has
+    ended."""
+    life = Life(t, point, 'shed', 'child', 'die', defaults={
+        'on_crash': 'unknown', 'reconcile': t.sh(FINDS_OUT),
+        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+    life.arm()
+    life.post('k')
+    life.once.wait_log('event=reconciled.*still running', 2)
+    eq(t.exists('tries'), False)
+    life.end_orphans()
+    life.dies()
+    life.start()
+    life.once.wait_state('k', 'completed')
+    life.check_attempts()
 
 
 def held(t, *point):

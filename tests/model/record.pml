@@ -177,10 +177,18 @@ inline client_sees(what)
 #define DEAD (state == in_progress && !lock)
 #endif
 
-/* Whether "not executed" is true: not yet, and never. */
+/* Whether "not executed" is true: not yet, and never.  An operator has to know
+ * both.  A reconciler sees the first; it is asked only when the processes of
+ * the attempt, which is the last one that had a lease, are gone. */
 #define QUIET(t)   (!tree[t] || row_of[t] != row)
 #define CAN_BE_NOT (!honest || \
 	(!effect && QUIET(1) && QUIET(2) && QUIET(3)))
+#define SEEN_NOT   (!honest || !effect)
+#ifdef ASK_EARLY
+#define MAY_ASK true
+#else
+#define MAY_ASK (!tree[tokens])
+#endif
 
 /*
  * A process of oncewrap.  It may die at each step: it forgets all, and its
@@ -378,7 +386,7 @@ proctype Reconciler()
 	bool not_executed;
 
 end:	do
-	:: atomic { state == unknown && tries < TRIES ->
+	:: atomic { state == unknown && tries < TRIES && MAY_ASK ->
 		COUNT_IT;
 		my_row = row;
 		my_attempt = attempt;
@@ -391,7 +399,7 @@ end:	do
 	od;
 
 looked:	if
-	:: atomic { CAN_BE_NOT && !not_executed ->
+	:: atomic { SEEN_NOT && !not_executed ->
 		not_executed = true;
 		goto looked }
 	:: atomic { SAME_TRY && not_executed ->

@@ -16,6 +16,7 @@ from base import wait_until
 from once import Background, Lock, parallel
 from test_say import EFFECTS, prepare
 
+# What can open the lock file can lock it: it is never shared.
 FILES = ('', '-wal', '-shm', '-lock')
 
 
@@ -25,7 +26,7 @@ def modes(once):
 
 
 def all_are(once, mode):
-    eq(modes(once), {suffix: mode for suffix in FILES})
+    eq(modes(once), {**{suffix: mode for suffix in FILES}, '-lock': 0o600})
 
 
 # --- whose files they are ---------------------------------------------------
@@ -97,12 +98,11 @@ def test_a_name_that_stands_for_another_file_is_left_alone(t):
     once = t.once(handler=t.sh('status 201'))
     once.stop()
     other = t.write('other', 'x', 0o600)
-    os.unlink(once.database + '-lock')
-    os.link(other, once.database + '-lock')
+    os.link(other, once.database + '-wal')
     once.defaults['share_database'] = 'yes'
     once.write_conf()
     once.start()
-    once.wait_log('event=store-mode .*once.db-lock')
+    once.wait_log('event=store-mode .*once.db-wal')
     eq(stat.S_IMODE(os.stat(other).st_mode), 0o600)
 
 
@@ -302,7 +302,9 @@ def test_another_user_has_no_way_to_a_store_that_is_not_shared(t):
 
 def test_with_resume_another_user_has_the_attempts_lock_and_no_more(t):
     once, held = trespass(t, on_crash='resume')
-    eq(held, {'3': once.database + '-lock'})
+    eq(list(held), ['3'])
+    assert re.fullmatch(re.escape(once.database) + '-attempts/[0-9a-f]{16}',
+                        held['3']), held
 
 
 def folder(t):
@@ -333,7 +335,8 @@ def as_another_user(t, handler, *words):
     first(answer, 201)
     replay(once.post('k'), answer)
     eq(owners(once.database),
-       {suffix: (0, GROUP, 0o660) for suffix in FILES})
+       {**{suffix: (0, GROUP, 0o660) for suffix in FILES},
+        '-lock': (0, GROUP, 0o600)})
 
 
 def test_another_user_shares_in_c(t):
@@ -385,13 +388,14 @@ def test_a_handler_of_another_user_is_first_to_open_the_database(t):
                   defaults={'share_database': 'yes'}, user=OTHER,
                   group=GROUP, extra_groups=[], umask=0o077)
     prepare(once)
-    eq(set(owners(once.database).values()), {(OTHER, GROUP, 0o660)})
+    lock = (OTHER, GROUP, 0o600)
+    eq(set(owners(once.database).values()), {(OTHER, GROUP, 0o660), lock})
     once.stop()
     process = opener(t, once.database)
     both = (APP, GROUP, 0o660)
     mine = (OTHER, GROUP, 0o660)
     eq(owners(once.database),
-       {'': mine, '-wal': both, '-shm': both, '-lock': mine})
+       {'': mine, '-wal': both, '-shm': both, '-lock': lock})
     once.start()
     answer = once.post('k')
     first(answer, 201, b'order 2\n')

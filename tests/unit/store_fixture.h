@@ -65,19 +65,30 @@ open_store(void)
 }
 
 static UNUSED void
-empty_dir(void)
+empty_folder(const char *folder)
 {
 	char name[400];
 	struct dirent *e;
-	DIR *d = opendir(dir);
+	DIR *d = opendir(folder);
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
-		snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
+		snprintf(name, sizeof(name), "%s/%s", folder, e->d_name);
 		if (e->d_name[0] != '.')
 			unlink(name);
 	}
 	if (d != NULL)
 		closedir(d);
+}
+
+static UNUSED void
+empty_dir(void)
+{
+	char attempts[128];
+
+	snprintf(attempts, sizeof(attempts), "%s-attempts", file);
+	empty_folder(attempts);
+	rmdir(attempts);
+	empty_folder(dir);
 }
 
 /* For tests that open it themselves. */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -81,8 +82,6 @@ static void
 who_is_alone_knows_it(void **state)
 {
 	struct liveness *a, *b;
-	int64_t name;
-	int fd;
 
 	(void)state;
 	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
@@ -90,10 +89,6 @@ who_is_alone_knows_it(void **state)
 	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
 	assert_false(liveness_is_alone(a));
 	liveness_close(b);
-	assert_true(liveness_is_alone(a));
-	assert_int_equal(liveness_attempt(a, &fd, &name), RC_OK);
-	assert_false(liveness_is_alone(a));
-	close(fd);
 	assert_true(liveness_is_alone(a));
 	unlink(lock);
 	assert_false(liveness_is_alone(a));
@@ -242,6 +237,29 @@ a_program_that_is_started_does_not_hold_the_lock(void **state)
 	liveness_close(other);
 }
 
+/* The search for a free byte comes to an end. */
+static void
+a_file_that_another_has_locked_whole_is_given_up(void **state)
+{
+	struct liveness *l;
+	struct flock whole;
+	int fd;
+
+	(void)state;
+	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	liveness_close(l);
+	assert_true((fd = open(lock, O_RDWR | O_CLOEXEC)) != -1);
+	memset(&whole, 0, sizeof(whole));
+	whole.l_type = F_WRLCK;
+	whole.l_whence = SEEK_SET;
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+	alarm(30);
+	assert_int_equal(liveness_open(&l, database, 0600), RC_BUSY);
+	alarm(0);
+	assert_null(l);
+	close(fd);
+}
+
 static void
 a_file_that_cannot_be_made(void **state)
 {
@@ -265,6 +283,8 @@ main(void)
 		cmocka_unit_test(the_file_is_empty_and_has_the_mode_asked_for),
 		cmocka_unit_test(
 		    a_program_that_is_started_does_not_hold_the_lock),
+		cmocka_unit_test(
+		    a_file_that_another_has_locked_whole_is_given_up),
 		cmocka_unit_test(a_file_that_cannot_be_made),
 	};
 

@@ -817,7 +817,9 @@ files_have_the_mode_asked_for(void **state)
 		for (j = 0; j < COUNT(suffixes); j++) {
 			snprintf(name, sizeof(name), "%s%s", file, suffixes[j]);
 			assert_int_equal(stat(name, &st), 0);
-			assert_int_equal(st.st_mode & 07777, modes[i]);
+			/* what can open the lock file can lock it */
+			assert_int_equal(
+			    st.st_mode & 07777, j == 3 ? 0600 : modes[i]);
 		}
 		store_close(store);
 		store = NULL;

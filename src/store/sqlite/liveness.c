@@ -21,6 +21,9 @@
 #include "log.h"
 #include "liveness.h"
 
+/* Bytes that are tried before the file counts as locked by others. */
+#define TAKE_TRIES 64
+
 struct liveness {
 	char *file;
 	int fd;
@@ -69,13 +72,16 @@ same_file(const struct liveness *l)
 	    by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
+/* One of 2^62 bytes at random is free, unless a process has locked many of
+ * them. */
 static enum rc
 take_byte(const struct liveness *l, int fd, int64_t *name)
 {
 	struct flock lock;
 	uint64_t bits;
+	int tries;
 
-	for (;;) {
+	for (tries = 0; tries < TAKE_TRIES; tries++) {
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
 			return failed(l->file, "getrandom");
 		*name = (int64_t)(bits >> 2);
@@ -91,6 +97,10 @@ take_byte(const struct liveness *l, int fd, int64_t *name)
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return failed(l->file, "lock");
 	}
+	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", l->file),
+	    LOG_S("doing", "lock"),
+	    LOG_S("message", "another process has locked the whole file"));
+	return RC_BUSY;
 }
 
 enum rc
@@ -142,26 +152,6 @@ liveness_close(struct liveness *l)
 		close(l->fd);
 	free(l->file);
 	free(l);
-}
-
-enum rc
-liveness_attempt(const struct liveness *l, int *fd, int64_t *name)
-{
-	enum rc rc;
-
-	*fd = open(l->file, O_RDWR | O_CLOEXEC);
-	if (*fd == -1)
-		return failed(l->file, "open");
-	rc = take_byte(l, *fd, name);
-	if (rc == RC_OK && !same_file(l)) {
-		errno = ENOENT;
-		rc = failed(l->file, "open");
-	}
-	if (rc != RC_OK) {
-		close(*fd);
-		*fd = -1;
-	}
-	return rc;
 }
 
 bool

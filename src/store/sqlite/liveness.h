@@ -5,6 +5,8 @@
  * file beside the database.  Which byte is 62 random bits, drawn anew by each
  * process, and is its name in the store: no byte is ever taken over, so a dead
  * owner never looks alive again.  Locks are not bytes: the file stays empty.
+ * A process that can open the file could lock all of it, so it is for the
+ * daemon's own user, and no handler inherits a descriptor of it.
  */
 #ifndef LIVENESS_H
 #define LIVENESS_H
@@ -23,13 +25,6 @@ enum rc liveness_open(struct liveness **, const char *database, unsigned mode);
 /* Drops the lock: from now on this process's leases are dead ones. */
 void liveness_close(struct liveness *);
 
-/*
- * A lock of its own for one attempt: a new descriptor (close-on-exec; the
- * caller's), and the name of the byte that it holds.  The lock stays until
- * every process that inherited the descriptor has closed it.
- */
-enum rc liveness_attempt(const struct liveness *, int *fd, int64_t *name);
-
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *);
 
@@ -41,14 +36,12 @@ bool liveness_in_place(const struct liveness *);
 int64_t liveness_self(const struct liveness *);
 
 /*
- * Whether that owner lives, or that attempt's process tree.  RC_IO when it
- * cannot be told (the lock file was removed or replaced): the caller then
- * treats everybody as alive.
+ * Whether that owner lives.  RC_IO when it cannot be told (the lock file was
+ * removed or replaced): the caller then treats every owner as alive.
  */
 enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
 
-/* Whether nobody else lives: no other process, and nothing that an attempt has
- * started.  False if it cannot be told. */
+/* Whether no other process lives.  False if it cannot be told. */
 bool liveness_is_alone(const struct liveness *);
 
 #endif

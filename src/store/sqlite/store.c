@@ -248,39 +248,11 @@ store_liveness(struct store *store, struct liveness **out)
 
 	pthread_mutex_lock(&store->mutex);
 	if (store->liveness == NULL)
-		rc = liveness_open(&store->liveness, store->file, store->mode);
+		/* What can open it can lock it, so it is not shared. */
+		rc = liveness_open(&store->liveness, store->file, 0600);
 	*out = store->liveness;
 	pthread_mutex_unlock(&store->mutex);
 	return rc;
-}
-
-/* --- attempts ----------------------------------------------------------- */
-
-enum rc
-store_attempt_lock(struct store *store, struct store_attempt *at)
-{
-	struct liveness *liveness;
-	enum rc rc;
-
-	at->fd = -1;
-	rc = store_liveness(store, &liveness);
-	if (rc != RC_OK)
-		return rc;
-	at->file = liveness_file(liveness);
-	return liveness_attempt(liveness, &at->fd, &at->lock);
-}
-
-bool
-store_attempt_gone(struct store *store, const struct store_attempt *at)
-{
-	struct liveness *liveness;
-	bool alive = true;
-
-	if (store_liveness(store, &liveness) != RC_OK ||
-	    liveness_file(liveness) != at->file ||
-	    liveness_alive(liveness, at->lock, &alive) != RC_OK)
-		return false;
-	return !alive;
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -295,8 +267,9 @@ store_reservation_is_sound(const struct store_reservation *what, bool leased)
 	    what->reconcile_delay >= 0 &&
 	    what->reconcile_delay <= STORE_LONGEST &&
 	    (!leased ||
-		(what->on_crash == CONF_CRASH_RESUME) ==
-		    (what->attempt != NULL));
+		(what->attempt == NULL ? what->on_crash != CONF_CRASH_RESUME
+				       : what->on_crash == CONF_CRASH_RESUME ||
+			    what->reconcile_delay > 0));
 }
 
 enum rc

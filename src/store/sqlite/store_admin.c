@@ -14,9 +14,6 @@
 #include "log.h"
 #include "store_impl.h"
 
-/* The time last seen is written down at a sweep, but not more often: ms. */
-#define CLOCK_GRAIN 30000
-
 /* Rows read at a time by a list. */
 #define LIST_PAGE 64
 
@@ -33,107 +30,6 @@ store_changes_free(struct store_change *changes, int n)
 		free((void *)(uintptr_t)changes[i].key);
 		memset(&changes[i], 0, sizeof(changes[i]));
 	}
-}
-
-static enum rc
-owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
-{
-	struct db_stmt *s = db_stmt(db, query);
-	enum rc rc;
-
-	db_bind_int(s, 1, after);
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		*owner = db_column_int(s, 0);
-	db_reset(s);
-	return rc;
-}
-
-/* The next owner of leases, or of effects that are being tried, after that
- * one, in the order of their names. */
-static enum rc
-next_owner(struct db *db, int64_t *owner)
-{
-	int64_t of_key = INT64_MAX, of_effect = INT64_MAX;
-	enum rc rc;
-
-	rc = owner_after(db, QUERY_SWEEP_OWNER, *owner, &of_key);
-	if (rc == RC_OK || rc == RC_NOTFOUND)
-		rc = owner_after(db, QUERY_EFFECT_OWNER, *owner, &of_effect);
-	if (rc != RC_OK && rc != RC_NOTFOUND)
-		return rc;
-	*owner = of_key < of_effect ? of_key : of_effect;
-	return *owner != INT64_MAX ? RC_OK : RC_NOTFOUND;
-}
-
-/* A dead one stays dead, so this need not be done within the transaction that
- * settles its attempts. */
-enum rc
-store_dead_owners(struct store *store, int64_t *dead, size_t max, size_t *n)
-{
-	struct liveness *liveness;
-	struct store_reader *reader;
-	int64_t owner = 0;
-	enum rc rc;
-	bool alive;
-
-	*n = 0;
-	rc = store_liveness(store, &liveness);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	while (*n < max && (rc = next_owner(reader->db, &owner)) == RC_OK) {
-		rc = liveness_alive(liveness, owner, &alive);
-		if (rc != RC_OK)
-			break;
-		if (!alive)
-			dead[(*n)++] = owner;
-	}
-	store_reader_give(store, reader);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
-}
-
-enum rc
-store_sweep(
-    struct store *store, int limit, struct store_change *changes, int *n)
-{
-	int64_t dead[STORE_SWEEP_OWNERS];
-	struct liveness *liveness;
-	enum rc rc, clock;
-	struct op op;
-	size_t ndead;
-
-	*n = 0;
-	store_op_init(&op, OP_CLOCK);
-	op.clock.grain = CLOCK_GRAIN;
-	clock = committer_do(store->committer, &op);
-	store_op_release(&op);
-
-	rc = store_dead_owners(store, dead, STORE_SWEEP_OWNERS, &ndead);
-	if (rc != RC_OK)
-		return rc;
-	if (ndead == 0 || limit <= 0)
-		return clock;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
-		return rc;
-	store_op_init(&op, OP_SWEEP);
-	op.sweep.liveness = liveness;
-	op.sweep.dead = dead;
-	op.sweep.ndead = ndead;
-	op.sweep.limit = limit;
-	op.sweep.changes = changes;
-	rc = committer_do(store->committer, &op);
-	if (rc == RC_OK) {
-		*n = op.sweep.n;
-		op.sweep.n = 0; /* they are the caller's now */
-		if (op.sweep.effects > 0)
-			log_event(LOG_WARN, "effects-freed", NULL,
-			    LOG_I("n", op.sweep.effects));
-	}
-	store_op_release(&op);
-	return rc;
 }
 
 /*

@@ -221,6 +221,7 @@ read_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
 	r->expired_retention = db_column_int(s, 13);
 	r->accepted = db_column_int(s, 14) != 0;
 	r->queued = db_column_int(s, 16) != 0;
+	r->owner = db_column_int(s, 17);
 	if (state == NULL || !record_state_parse(state, &r->state) ||
 	    n != FINGERPRINT_LEN ||
 	    !store_ops_copy(s, 3, r->token, sizeof(r->token)) ||

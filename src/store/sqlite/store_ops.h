@@ -94,6 +94,10 @@ struct op_settle {
 
 struct op_sweep {
 	const struct liveness *liveness;
+	const char *database;
+	/* since the owners are dead; NULL: it cannot be told who lives */
+	const struct process_list *processes;
+	int64_t only; /* one key; 0: all */
 	const int64_t *dead;
 	size_t ndead;
 	int limit, n;

@@ -13,6 +13,7 @@
 #include "liveness.h"
 #include "uuid.h"
 #include "store_ops.h"
+#include "tree.h"
 
 /* scope, path and key, from column i on, copied. */
 static enum rc
@@ -34,7 +35,7 @@ read_identity(struct db_stmt *s, int i, struct store_change *c)
 struct lost {
 	char token[RECORD_TOKEN_LEN + 1];
 	int attempt;
-	bool resume, answered;
+	bool resume, answered, lives;
 	int64_t lock, file, locked_until;
 };
 
@@ -56,16 +57,13 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	return rc == RC_OK ? store_ops_released(db, id) : rc;
 }
 
-/* Whether its process tree may still act.  What cannot be told, may. */
+/* Whether its process tree may still act.  What cannot be told, may; where the
+ * lock file is another one, its owner may be alive after all. */
 static bool
-tree_lives(const struct liveness *liveness, const struct lost *lost)
+tree_may_live(const struct op_sweep *op, const struct lost *lost)
 {
-	bool alive = true;
-
-	if (lost->file == liveness_file(liveness) && lost->lock > 0 &&
-	    liveness_alive(liveness, lost->lock, &alive) != RC_OK)
-		alive = true;
-	return alive;
+	return lost->file != liveness_file(op->liveness) ||
+	    tree_lives(op->database, lost->lock, op->processes);
 }
 
 /* The next attempt of that owner after *id, if there is one. */
@@ -103,6 +101,20 @@ next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
 	return rc;
 }
 
+static enum rc
+become_unknown(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_ops_unknown(db, id, lost->token, "oncewrap was lost", now);
+	if (rc != RC_OK || lost->lives)
+		return rc;
+	s = db_stmt(db, QUERY_ATTEMPT_GONE);
+	db_bind_int(s, 1, id);
+	return db_step_done(s);
+}
+
 /* What becomes of it. */
 static enum rc
 settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
@@ -117,8 +129,7 @@ settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
 	case RECORD_FAILED_RETRYABLE:
 		return release(db, c->id, lost, now);
 	case RECORD_UNKNOWN:
-		return store_ops_unknown(
-		    db, c->id, lost->token, "oncewrap was lost", now);
+		return become_unknown(db, c->id, lost, now);
 	case RECORD_NONE:
 	case RECORD_PENDING:
 	case RECORD_IN_PROGRESS:
@@ -137,26 +148,28 @@ sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 {
 	struct store_change *c;
 	struct lost lost;
-	int64_t id = 0;
+	int64_t id = op->only > 0 ? op->only - 1 : 0;
 	enum rc rc;
-	bool lives;
 
 	while (op->n < op->limit) {
 		c = &op->changes[op->n];
 		rc = next_lost(db, owner, &id, &lost, c);
 		if (rc != RC_OK)
 			return rc == RC_NOTFOUND ? RC_OK : rc;
+		if (op->only > 0 && id != op->only) {
+			store_changes_free(c, 1);
+			return RC_OK;
+		}
 		op->n++;
-		lives = lost.resume && !lost.answered &&
-		    tree_lives(op->liveness, &lost);
-		if (lives && now < lost.locked_until) {
+		lost.lives = !lost.answered && tree_may_live(op, &lost);
+		if (lost.resume && lost.lives && now < lost.locked_until) {
 			store_changes_free(c, 1); /* later */
 			op->n--;
 			continue;
 		}
-		c->to = lost.answered       ? RECORD_COMPLETED
-		    : lost.resume && !lives ? RECORD_FAILED_RETRYABLE
-					    : RECORD_UNKNOWN;
+		c->to = lost.answered            ? RECORD_COMPLETED
+		    : lost.resume && !lost.lives ? RECORD_FAILED_RETRYABLE
+						 : RECORD_UNKNOWN;
 		rc = settle_lost(op, db, &lost, c, now);
 		if (rc != RC_OK)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
@@ -177,7 +190,7 @@ store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 	op->effects = 0;
 	for (i = 0; i < op->ndead && rc == RC_OK; i++)
 		rc = sweep_owner(op, db, op->dead[i], now);
-	for (i = 0; i < op->ndead && rc == RC_OK; i++)
+	for (i = 0; i < op->ndead && rc == RC_OK && op->only == 0; i++)
 		rc = store_ops_free_effects(db, op->dead[i], now, &op->effects);
 	return rc;
 }

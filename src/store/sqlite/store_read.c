@@ -20,7 +20,7 @@
 #define SMALL_CACHE 64
 
 /* The column of QUERY_FIND where an answer begins. */
-#define FIND_ANSWER 17
+#define FIND_ANSWER 18
 
 static enum rc
 open_reader(struct store *store, bool large, struct store_reader **out)

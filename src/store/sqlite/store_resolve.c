@@ -28,6 +28,9 @@ read_due(struct db_stmt *s, struct store_due *due)
 	due->id = db_column_int(s, 0);
 	due->tries.attempt = (int)db_column_int(s, 4);
 	due->tries.tries = (int)db_column_int(s, 7);
+	due->attempt.fd = due->attempt.note = -1;
+	due->attempt.lock = db_column_int(s, 8);
+	due->attempt.file = db_column_int(s, 9);
 	if (!store_ops_copy(s, 6, due->downstream, sizeof(due->downstream)))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 1, &due->scope)) == RC_OK &&

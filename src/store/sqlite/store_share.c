@@ -251,7 +251,7 @@ out:
 void
 store_share_files(struct store *store)
 {
-	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		give_to_group(store->file, suffixes[i]);

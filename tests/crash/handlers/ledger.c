@@ -11,6 +11,8 @@
  *
  * The answer is 201, and its body differs from run to run.  Options:
  *
+ *	shed		what is left behind closes the descriptors above 2 but
+ *			that of the claim
  *	child		a process is left behind, which holds what it inherited
  *	gate		writes its id to FOLDER/gate.here, and reads a byte of
  *			FOLDER/gate.open before it acts
@@ -67,15 +69,29 @@ ledger(const char *deed)
 }
 
 /* Held until the last process of this run's tree is gone. */
-static void
+static int
 claim(void)
 {
 	char name[256];
+	int fd;
 
 	snprintf(name, sizeof(name), "claim-%s", key);
-	if (flock(open_in_folder(name, O_RDWR | O_CREAT), LOCK_EX | LOCK_NB) ==
-	    -1)
+	fd = open_in_folder(name, O_RDWR | O_CREAT);
+	if (flock(fd, LOCK_EX | LOCK_NB) == -1)
 		ledger("overlap");
+	return fd;
+}
+
+static void
+be_child(bool sheds, int claimed)
+{
+	int fd;
+
+	for (fd = 3; sheds && fd < 64; fd++)
+		if (fd != claimed)
+			close(fd);
+	pause();
+	_exit(0);
 }
 
 static void
@@ -133,9 +149,9 @@ int
 main(int argc, char **argv)
 {
 	const char *first = NULL, *oncectl = NULL;
-	bool late = false;
+	bool late = false, sheds = false;
 	long size = 0;
-	int i;
+	int i, claimed;
 
 	if (argc < 2)
 		return 99;
@@ -143,7 +159,7 @@ main(int argc, char **argv)
 	key = need("ONCE_KEY");
 	attempt = need("ONCE_ATTEMPT");
 	token = need("ONCE_TOKEN");
-	claim();
+	claimed = claim();
 	ledger("started");
 	for (i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "gate") == 0)
@@ -156,10 +172,10 @@ main(int argc, char **argv)
 			oncectl = argv[i] + 8;
 		else if (strcmp(argv[i], "late") == 0)
 			late = true;
-		else if (strcmp(argv[i], "child") == 0 && fork() == 0) {
-			pause();
-			_exit(0);
-		}
+		else if (strcmp(argv[i], "shed") == 0)
+			sheds = true;
+		else if (strcmp(argv[i], "child") == 0 && fork() == 0)
+			be_child(sheds, claimed);
 	}
 	ledger("acted");
 	if (strcmp(argv[argc - 1], "die") == 0 && strcmp(attempt, "1") == 0)

@@ -1,0 +1,289 @@
+/*
+ * The key store, for attempts: what finds their processes, and what becomes of
+ * them once their owner is gone.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "log.h"
+#include "store_impl.h"
+#include "tree.h"
+
+/* The time last seen is written down at a sweep, but not more often: ms. */
+#define CLOCK_GRAIN 30000
+
+/* --- the processes of an attempt ----------------------------------------- */
+
+enum rc
+store_attempt_lock(struct store *store, struct store_attempt *at)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	at->fd = at->note = -1;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	at->file = liveness_file(liveness);
+	rc = tree_new(store->file, liveness_self(liveness), &at->fd, &at->note,
+	    &at->lock);
+	FAULT(ATTEMPT_MADE);
+	return rc;
+}
+
+enum rc
+store_attempt_begin(struct store_attempt *at, const char *token, int64_t key_id)
+{
+	enum rc rc = RC_OK;
+
+	if (at->note != -1)
+		rc = tree_begin(at->note, token, key_id);
+	FAULT(ATTEMPT_NAMED);
+	return rc;
+}
+
+void
+store_attempt_started(struct store_attempt *at, pid_t pid)
+{
+	if (at->note == -1)
+		return;
+	tree_started(at->note, pid);
+	close(at->note);
+	at->note = -1;
+}
+
+void
+store_attempt_release(struct store_attempt *at)
+{
+	if (at->fd != -1)
+		close(at->fd);
+	if (at->note != -1)
+		close(at->note);
+	at->fd = at->note = -1;
+}
+
+bool
+store_attempt_gone(struct store *store, const struct store_attempt *at)
+{
+	struct process_list *list;
+	bool gone;
+
+	/* Most often a process holds the lock: that is cheap to see. */
+	if (!tree_is_past(at->lock) && tree_is_held(store->file, at->lock))
+		return false;
+	if (process_list(&list) != RC_OK)
+		return false;
+	gone = !tree_lives(store->file, at->lock, list);
+	process_list_free(list);
+	return gone;
+}
+
+void
+store_attempt_forget(struct store *store, const struct store_attempt *at)
+{
+	tree_remove(store->file, at->lock);
+}
+
+struct leftover {
+	struct store *store;
+	struct db *db;
+};
+
+/* Removes a file that no record names.  One whose handler was not started may
+ * be about to be named, as long as its owner lives. */
+static enum rc
+remove_leftover(void *arg, int64_t name, const struct tree_note *note)
+{
+	struct leftover *left = arg;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (note->token[0] != '\0') {
+		s = db_stmt(left->db, QUERY_ATTEMPT_OF_KEY);
+		db_bind_int(s, 1, note->key);
+		db_bind_int(s, 2, name);
+	} else {
+		if (!store_owner_is_dead(left->store, note->owner))
+			return RC_OK;
+		s = db_stmt(left->db, QUERY_ATTEMPT_OF_OWNER);
+		db_bind_int(s, 1, note->owner);
+	}
+	rc = db_step_row(s);
+	db_reset(s);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	tree_remove(left->store->file, name);
+	FAULT(ATTEMPT_SWEPT);
+	return RC_OK;
+}
+
+static enum rc
+remove_leftovers(struct store *store)
+{
+	struct store_reader *reader;
+	struct leftover left;
+	enum rc rc;
+
+	if ((rc = store_reader_take(store, &reader)) != RC_OK)
+		return rc;
+	left.store = store;
+	left.db = reader->db;
+	rc = tree_each(store->file, remove_leftover, &left);
+	store_reader_give(store, reader);
+	return rc;
+}
+
+/* --- dead owners --------------------------------------------------------- */
+
+static enum rc
+owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
+{
+	struct db_stmt *s = db_stmt(db, query);
+	enum rc rc;
+
+	db_bind_int(s, 1, after);
+	rc = db_step_row(s);
+	if (rc == RC_OK)
+		*owner = db_column_int(s, 0);
+	db_reset(s);
+	return rc;
+}
+
+/* The next owner of leases, or of effects that are being tried, after that
+ * one, in the order of their names. */
+static enum rc
+next_owner(struct db *db, int64_t *owner)
+{
+	int64_t of_key = INT64_MAX, of_effect = INT64_MAX;
+	enum rc rc;
+
+	rc = owner_after(db, QUERY_SWEEP_OWNER, *owner, &of_key);
+	if (rc == RC_OK || rc == RC_NOTFOUND)
+		rc = owner_after(db, QUERY_EFFECT_OWNER, *owner, &of_effect);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	*owner = of_key < of_effect ? of_key : of_effect;
+	return *owner != INT64_MAX ? RC_OK : RC_NOTFOUND;
+}
+
+/* A dead one stays dead, so this need not be done within the transaction that
+ * settles its attempts. */
+enum rc
+store_dead_owners(struct store *store, int64_t *dead, size_t max, size_t *n)
+{
+	struct liveness *liveness;
+	struct store_reader *reader;
+	int64_t owner = 0;
+	enum rc rc;
+	bool alive;
+
+	*n = 0;
+	rc = store_liveness(store, &liveness);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	while (*n < max && (rc = next_owner(reader->db, &owner)) == RC_OK) {
+		rc = liveness_alive(liveness, owner, &alive);
+		if (rc != RC_OK)
+			break;
+		if (!alive)
+			dead[(*n)++] = owner;
+	}
+	store_reader_give(store, reader);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+bool
+store_owner_is_dead(struct store *store, int64_t owner)
+{
+	struct liveness *liveness;
+	bool alive = true;
+
+	return owner > 0 && store_liveness(store, &liveness) == RC_OK &&
+	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
+}
+
+/* The sweep of those owners, which are known to be dead: only after that it is
+ * looked what processes there are. */
+static enum rc
+sweep_dead(struct store *store, struct op *op, int *n)
+{
+	struct process_list *processes = NULL;
+	struct liveness *liveness;
+	enum rc rc;
+
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	if (process_list(&processes) == RC_OK)
+		op->sweep.processes = processes;
+	op->sweep.liveness = liveness;
+	op->sweep.database = store->file;
+	rc = committer_do(store->committer, op);
+	if (rc == RC_OK) {
+		*n = op->sweep.n;
+		op->sweep.n = 0; /* they are the caller's now */
+		if (op->sweep.effects > 0)
+			log_event(LOG_WARN, "effects-freed", NULL,
+			    LOG_I("n", op->sweep.effects));
+	}
+	process_list_free(processes);
+	return rc;
+}
+
+enum rc
+store_sweep(
+    struct store *store, int limit, struct store_change *changes, int *n)
+{
+	int64_t dead[STORE_SWEEP_OWNERS];
+	enum rc rc, clock;
+	struct op op;
+	size_t ndead;
+
+	*n = 0;
+	store_op_init(&op, OP_CLOCK);
+	op.clock.grain = CLOCK_GRAIN;
+	clock = committer_do(store->committer, &op);
+	store_op_release(&op);
+
+	rc = store_dead_owners(store, dead, STORE_SWEEP_OWNERS, &ndead);
+	if (rc != RC_OK)
+		return rc;
+	if (ndead > 0 && limit > 0) {
+		store_op_init(&op, OP_SWEEP);
+		op.sweep.dead = dead;
+		op.sweep.ndead = ndead;
+		op.sweep.limit = limit;
+		op.sweep.changes = changes;
+		clock = sweep_dead(store, &op, n);
+		store_op_release(&op);
+	}
+	/* What was settled above names its attempt no more. */
+	rc = remove_leftovers(store);
+	return clock != RC_OK || *n > 0 ? clock : rc;
+}
+
+enum rc
+store_recover(struct store *store, int64_t id, int64_t owner,
+    struct store_change *change, int *n)
+{
+	struct op op;
+	enum rc rc;
+
+	*n = 0;
+	if (id <= 0 || !store_owner_is_dead(store, owner))
+		return RC_OK;
+	store_op_init(&op, OP_SWEEP);
+	op.sweep.dead = &owner;
+	op.sweep.ndead = 1;
+	op.sweep.only = id;
+	op.sweep.limit = 1;
+	op.sweep.changes = change;
+	rc = sweep_dead(store, &op, n);
+	store_op_release(&op);
+	return rc;
+}

@@ -1,0 +1,405 @@
+/*
+ * The file has up to three lines: the owner's name; token and number of the
+ * key; the session, its leader's start and the PID namespace.  A line counts
+ * when its end is there.
+ *
+ * The folder is opened anew each time, and must be what it was made as: it
+ * stands beside the database, where handlers that share that may write.
+ */
+#include "config.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "tree.h"
+
+/* Names are drawn at random; a second try is needed about never. */
+#define NEW_TRIES 8
+
+/* A name is 62 bits: those of the boot, then random ones. */
+#define NAME_BITS 40
+#define BOOT_BITS 22
+#define NAME_LEN  16 /* hexadecimal digits */
+
+#define NOTE_MAX 256
+
+static enum rc
+failed(const char *database, const char *what)
+{
+	int error = errno;
+
+	log_event(LOG_ERROR, "liveness-error", NULL,
+	    LOG_S("folder-of", database), LOG_S("doing", what),
+	    LOG_S("message", strerror(error)));
+	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
+}
+
+/* Whether the folder can be believed: ours alone, by our own hand. */
+static bool
+is_ours(int folder, const struct stat *database)
+{
+	struct stat st;
+
+	if (fstat(folder, &st) == -1)
+		return false;
+	if ((st.st_mode & 077) == 0 &&
+	    (st.st_uid == geteuid() || st.st_uid == database->st_uid))
+		return true;
+	errno = EPERM;
+	return false;
+}
+
+/* The folder, made if it is not there; -1 and errno. */
+static int
+open_folder(const char *database, bool make)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	struct stat st;
+	char *name;
+	int fd, error;
+
+	if (stat(database, &st) == -1 ||
+	    asprintf(&name, "%s-attempts", database) == -1)
+		return -1;
+	fd = open(name, flags);
+	if (fd == -1 && errno == ENOENT && make &&
+	    (mkdir(name, 0700) == 0 || errno == EEXIST) &&
+	    (fd = open(name, flags)) != -1 && geteuid() == 0 &&
+	    fchown(fd, st.st_uid, st.st_gid) == -1) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd != -1 && !is_ours(fd, &st)) {
+		close(fd);
+		errno = EPERM;
+		fd = -1;
+	}
+	error = errno;
+	free(name);
+	errno = error;
+	return fd;
+}
+
+static void
+text_of(int64_t name, char text[NAME_LEN + 1])
+{
+	snprintf(text, NAME_LEN + 1, "%016" PRIx64, (uint64_t)name);
+}
+
+/* The bits of this boot, > 0; 0: it has no name. */
+static int64_t
+boot_bits(void)
+{
+	char id[CLOCK_BOOT_ID_LEN + 1];
+	uint64_t hash = UINT64_C(14695981039346656037);
+	const char *p;
+
+	if (!clock_boot_id(id))
+		return 0;
+	for (p = id; *p != '\0'; p++)
+		hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
+	hash = (hash >> 20) & ((UINT64_C(1) << BOOT_BITS) - 1);
+	return hash == 0 ? 1 : (int64_t)hash;
+}
+
+bool
+tree_is_past(int64_t name)
+{
+	int64_t made = name >> NAME_BITS, now = boot_bits();
+
+	return made > 0 && now > 0 && made != now;
+}
+
+static int
+set_lock(int fd, int command, short type, struct flock *lock)
+{
+	memset(lock, 0, sizeof(*lock));
+	lock->l_type = type;
+	lock->l_whence = SEEK_SET; /* and to the end */
+	return fcntl(fd, command, lock);
+}
+
+/* One try: EEXIST, if the name is taken, or the file was removed before it was
+ * locked. */
+static int
+make_file(int folder, const char *text, int *held, int *note)
+{
+	struct stat st, owner;
+	struct flock lock;
+
+	*held = -1;
+	*note = openat(folder, text,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*note == -1)
+		return errno;
+	if ((*held = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) ==
+		-1 ||
+	    set_lock(*held, F_OFD_SETLK, F_RDLCK, &lock) == -1 ||
+	    fstat(*held, &st) == -1 || fstat(folder, &owner) == -1)
+		return errno;
+	if (st.st_nlink == 0)
+		return EEXIST;
+	if (geteuid() == 0 && owner.st_uid != 0 &&
+	    fchown(*held, owner.st_uid, owner.st_gid) == -1)
+		return errno;
+	return 0;
+}
+
+static void
+close_both(int *held, int *note)
+{
+	if (*held != -1)
+		close(*held);
+	if (*note != -1)
+		close(*note);
+	*held = *note = -1;
+}
+
+enum rc
+tree_new(
+    const char *database, int64_t owner, int *held, int *note, int64_t *name)
+{
+	char text[NAME_LEN + 1], line[NAME_LEN + 2];
+	int folder, error = EEXIST, tries;
+	uint64_t bits;
+	enum rc rc = RC_OK;
+
+	*held = *note = -1;
+	if ((folder = open_folder(database, true)) == -1)
+		return failed(database, "open");
+	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
+		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
+			error = errno;
+			break;
+		}
+		*name = boot_bits() << NAME_BITS |
+		    (int64_t)(bits >> (64 - NAME_BITS)) | 1;
+		text_of(*name, text);
+		error = make_file(folder, text, held, note);
+		if (error != 0)
+			close_both(held, note);
+	}
+	if (error == 0) {
+		snprintf(
+		    line, sizeof(line), "%016" PRIx64 "\n", (uint64_t)owner);
+		if (write(*note, line, strlen(line)) != (ssize_t)strlen(line)) {
+			error = errno;
+			close_both(held, note);
+			(void)unlinkat(folder, text, 0);
+		}
+	}
+	if (error != 0) {
+		errno = error;
+		rc = failed(database, "make a file");
+	}
+	close(folder);
+	return error == EEXIST ? RC_BUSY : rc;
+}
+
+enum rc
+tree_begin(int note, const char *token, int64_t key)
+{
+	char line[NOTE_MAX];
+	ssize_t n;
+
+	n = snprintf(line, sizeof(line), "%s %" PRId64 "\n", token, key);
+	if (write(note, line, (size_t)n) == n)
+		return RC_OK;
+	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("doing", "write"),
+	    LOG_S("message", strerror(errno)));
+	return RC_IO;
+}
+
+void
+tree_started(int note, pid_t pid)
+{
+	struct process_session s;
+	char line[NOTE_MAX];
+	ssize_t n;
+
+	if (!process_session(pid, &s))
+		return;
+	n = snprintf(line, sizeof(line), "%ld %" PRIu64 " %" PRIu64 "\n",
+	    (long)s.id, s.started, s.space);
+	/* Without it there are the lock and the token. */
+	if (write(note, line, (size_t)n) != n)
+		log_event(LOG_WARN, "liveness-error", NULL,
+		    LOG_S("doing", "write"), LOG_S("message", strerror(errno)));
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+static int
+open_file(const char *database, int64_t name)
+{
+	char text[NAME_LEN + 1];
+	int folder, fd;
+
+	if (name <= 0 || (folder = open_folder(database, false)) == -1)
+		return -1;
+	text_of(name, text);
+	fd = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	close(folder);
+	return fd;
+}
+
+static bool
+is_held(int fd)
+{
+	struct flock lock;
+
+	return set_lock(fd, F_OFD_GETLK, F_WRLCK, &lock) == -1 ||
+	    lock.l_type != F_UNLCK;
+}
+
+/* The next line, whose end is there; NULL: none. */
+static char *
+next_line(char **rest)
+{
+	return strchr(*rest, '\n') != NULL ? strsep(rest, "\n") : NULL;
+}
+
+static enum rc
+read_note(int fd, struct tree_note *note)
+{
+	char text[NOTE_MAX], *line, *rest = text;
+	ssize_t n;
+
+	memset(note, 0, sizeof(*note));
+	if ((n = pread(fd, text, sizeof(text) - 1, 0)) == -1)
+		return RC_IO;
+	text[n] = '\0';
+	if ((line = next_line(&rest)) == NULL)
+		return RC_NOTFOUND;
+	note->owner = (int64_t)strtoull(line, NULL, 16);
+	if ((line = next_line(&rest)) == NULL)
+		return RC_OK;
+	if (strcspn(line, " ") != RECORD_TOKEN_LEN)
+		return RC_CORRUPT;
+	memcpy(note->token, line, RECORD_TOKEN_LEN);
+	note->key = strtoll(line + RECORD_TOKEN_LEN, NULL, 10);
+	if ((line = next_line(&rest)) == NULL)
+		return RC_OK;
+	note->session.id = (pid_t)strtol(line, &line, 10);
+	note->session.started = strtoull(line, &line, 10);
+	note->session.space = strtoull(line, NULL, 10);
+	return RC_OK;
+}
+
+enum rc
+tree_read(const char *database, int64_t name, struct tree_note *note)
+{
+	int fd = open_file(database, name);
+	enum rc rc;
+
+	memset(note, 0, sizeof(*note));
+	if (fd == -1)
+		return errno == ENOENT ? RC_NOTFOUND : RC_IO;
+	rc = read_note(fd, note);
+	close(fd);
+	return rc;
+}
+
+bool
+tree_is_held(const char *database, int64_t name)
+{
+	int fd = open_file(database, name);
+	bool held = fd == -1 || is_held(fd);
+
+	if (fd != -1)
+		close(fd);
+	return held;
+}
+
+bool
+tree_lives(const char *database, int64_t name, const struct process_list *list)
+{
+	struct tree_note note;
+
+	if (name <= 0)
+		return true;
+	if (tree_is_past(name))
+		return false;
+	if (tree_is_held(database, name) ||
+	    tree_read(database, name, &note) != RC_OK)
+		return true;
+	if (note.token[0] == '\0')
+		return false;
+	return list == NULL ||
+	    process_list_has(list, &note.session, note.token);
+}
+
+void
+tree_remove(const char *database, int64_t name)
+{
+	char text[NAME_LEN + 1];
+	int folder;
+
+	if (name <= 0 || (folder = open_folder(database, false)) == -1)
+		return;
+	text_of(name, text);
+	(void)unlinkat(folder, text, 0);
+	close(folder);
+}
+
+/* Of what is no file of ours the name is none. */
+static int64_t
+name_of(const char *text)
+{
+	uint64_t name = strtoull(text, NULL, 16);
+	char again[NAME_LEN + 1];
+
+	if (name > INT64_MAX)
+		return 0;
+	text_of((int64_t)name, again);
+	return strcmp(again, text) == 0 ? (int64_t)name : 0;
+}
+
+static enum rc
+visit_file(const char *database, int64_t name,
+    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+{
+	struct tree_note note;
+	enum rc rc;
+
+	rc = tree_read(database, name, &note);
+	/* Not yet locked, or its maker died before it wrote a line. */
+	if (rc == RC_NOTFOUND && !tree_is_held(database, name))
+		tree_remove(database, name);
+	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
+}
+
+enum rc
+tree_each(const char *database,
+    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+{
+	int64_t name;
+	struct dirent *d;
+	enum rc rc = RC_OK;
+	DIR *dir;
+	int fd;
+
+	if ((fd = open_folder(database, false)) == -1)
+		return errno == ENOENT ? RC_OK : failed(database, "open");
+	if ((dir = fdopendir(fd)) == NULL) {
+		close(fd);
+		return RC_NOMEM;
+	}
+	while (rc == RC_OK && (d = readdir(dir)) != NULL) {
+		if ((name = name_of(d->d_name)) > 0)
+			rc = visit_file(database, name, visit, arg);
+	}
+	closedir(dir);
+	return rc;
+}

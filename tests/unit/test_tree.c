@@ -1,0 +1,432 @@
+/*
+ * tree, process: what finds the processes that an attempt has started, and
+ * what one of them can do with the descriptor that it inherits.
+ */
+#include "config.h"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "tree.h"
+
+#define TOKEN "0123456789abcdef0123456789abcdef"
+#define OTHER "f123456789abcdef0123456789abcdef"
+
+static char dir[64], database[96], folder[128];
+
+static int
+setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	log_set_level(LOG_ERROR + 1);
+	snprintf(dir, sizeof(dir), "/tmp/oncewrap-tree-XXXXXX");
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(database, sizeof(database), "%s/db", dir);
+	snprintf(folder, sizeof(folder), "%s-attempts", database);
+	if ((fd = open(database, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == -1)
+		return -1;
+	return close(fd);
+}
+
+static enum rc
+remove_it(void *arg, int64_t name, const struct tree_note *note)
+{
+	int *n = arg;
+
+	(void)note;
+	(*n)++;
+	tree_remove(database, name);
+	return RC_OK;
+}
+
+/* How many files there were; none is left. */
+static int
+remove_all(void)
+{
+	int n = 0;
+
+	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	return n;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	(void)remove_all();
+	rmdir(folder);
+	unlink(database);
+	return rmdir(dir);
+}
+
+static bool
+lives(int64_t name)
+{
+	struct process_list *list;
+	bool is;
+
+	assert_int_equal(process_list(&list), RC_OK);
+	is = tree_lives(database, name, list);
+	process_list_free(list);
+	return is;
+}
+
+static bool
+has(const struct process_session *session, const char *token)
+{
+	struct process_list *list;
+	bool is;
+
+	assert_int_equal(process_list(&list), RC_OK);
+	is = process_list_has(list, session, token);
+	process_list_free(list);
+	return is;
+}
+
+enum shed { SHED_SESSION = 1, SHED_ENVIRONMENT = 2 };
+
+/* A process of an attempt that holds no descriptor of it, and may have shed
+ * more.  It has a session of its own, or this one's. */
+static pid_t
+start(unsigned shed, const char *token)
+{
+	char variable[64], c;
+	char *envp[] = { variable, NULL }, *none[] = { NULL };
+	char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
+		(char *)(uintptr_t) "echo; exec sleep 60", NULL };
+	int ready[2];
+	pid_t pid;
+
+	snprintf(variable, sizeof(variable), "ONCE_TOKEN=%s-7", token);
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	if ((pid = fork()) == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (shed & SHED_SESSION)
+			setsid();
+		dup2(ready[1], STDOUT_FILENO);
+		execve("/bin/sh", argv, shed & SHED_ENVIRONMENT ? none : envp);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void
+end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+a_process_is_found_by_its_environment(void **state)
+{
+	pid_t pid = start(SHED_SESSION, TOKEN);
+
+	(void)state;
+	assert_true(has(NULL, TOKEN));
+	assert_false(has(NULL, OTHER));
+	kill(pid, SIGKILL);
+	/* dead, though not reaped */
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_false(has(NULL, TOKEN));
+	end(pid);
+	assert_false(has(NULL, TOKEN));
+}
+
+/* Where a shell's environment is large, the token may stand across the pieces
+ * in which it is read. */
+static void
+a_token_is_found_wherever_it_stands(void **state)
+{
+	static char filler[40000], variable[64];
+	char *envp[] = { filler, variable, NULL };
+	char *argv[] = { (char *)(uintptr_t) "sleep", (char *)(uintptr_t) "60",
+		NULL };
+	int fd[2], length;
+	pid_t pid;
+	char c;
+
+	(void)state;
+	snprintf(variable, sizeof(variable), "ONCE_TOKEN=%s-1", TOKEN);
+	for (length = 16320; length <= 16390; length += 7) {
+		memset(filler, 'x', (size_t)length);
+		filler[length] = '\0';
+		assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+		if ((pid = fork()) == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			execve("/bin/sleep", argv, envp);
+			_exit(127);
+		}
+		close(fd[1]);
+		assert_int_equal(read(fd[0], &c, 1), 0); /* exec closed it */
+		close(fd[0]);
+		assert_true(has(NULL, TOKEN));
+		end(pid);
+	}
+}
+
+static void
+a_process_is_found_by_its_session(void **state)
+{
+	struct process_session session, other;
+	pid_t pid = start(SHED_SESSION | SHED_ENVIRONMENT, TOKEN);
+
+	(void)state;
+	assert_true(process_session(pid, &session));
+	assert_int_equal(session.id, pid);
+	assert_true(has(&session, TOKEN));
+	/* the number is another session's by now, or of other processes */
+	other = session;
+	other.started--;
+	assert_false(has(&other, TOKEN));
+	other = session;
+	other.space++;
+	assert_false(has(&other, TOKEN));
+	end(pid);
+	assert_false(has(&session, TOKEN));
+	assert_false(process_session(pid, &other));
+}
+
+/* The leader is gone, what it started is not. */
+static void
+a_session_without_its_leader_is_found(void **state)
+{
+	struct process_session session;
+	int ready[2], hold[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	if ((pid = fork()) == 0) {
+		setsid();
+		if (fork() == 0) {
+			close(hold[1]);
+			(void)!write(ready[1], "", 1);
+			(void)!read(hold[0], &c, 1);
+			_exit(0);
+		}
+		pause();
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_true(process_session(pid, &session));
+	end(pid);
+	assert_true(has(&session, TOKEN));
+	close(ready[1]);
+	close(hold[1]);
+	assert_int_equal(read(ready[0], &c, 1), 0); /* it has ended */
+	while (has(&session, TOKEN))
+		continue;
+	close(ready[0]);
+	close(hold[0]);
+}
+
+static void
+an_attempt_lives_until_nothing_of_it_is_left(void **state)
+{
+	int held, note, copy;
+	struct tree_note n;
+	int64_t name;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_true(name > 0);
+	assert_true((fcntl(held, F_GETFD) & FD_CLOEXEC) != 0);
+	assert_int_equal(fcntl(held, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_true(lives(name));
+	copy = fcntl(held, F_DUPFD_CLOEXEC, 0);
+	close(held);
+	assert_true(lives(name));
+	close(copy);
+	assert_false(lives(name)); /* its handler was never started */
+
+	assert_int_equal(tree_begin(note, TOKEN, 7), RC_OK);
+	assert_false(lives(name));
+	pid = start(SHED_SESSION, TOKEN);
+	assert_true(lives(name));
+	end(pid);
+	pid = start(SHED_SESSION | SHED_ENVIRONMENT, TOKEN);
+	assert_false(lives(name)); /* cannot be found */
+	tree_started(note, pid);
+	assert_true(lives(name));
+	assert_int_equal(tree_read(database, name, &n), RC_OK);
+	assert_int_equal(n.owner, 5);
+	assert_int_equal(n.key, 7);
+	assert_string_equal(n.token, TOKEN);
+	assert_int_equal(n.session.id, pid);
+	end(pid);
+	assert_false(lives(name));
+	close(note);
+	/* what cannot be told counts as alive */
+	assert_true(tree_lives(database, name, NULL));
+	tree_remove(database, name);
+	assert_true(lives(name));
+	assert_true(lives(0));
+	assert_true(lives(-1));
+}
+
+static void
+nothing_outlives_a_boot(void **state)
+{
+	int held, note;
+	int64_t name;
+
+	(void)state;
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_false(tree_is_past(name));
+	assert_true(tree_is_past(name ^ INT64_C(3) << 40));
+	assert_false(lives(name ^ INT64_C(3) << 40));
+	/* made when the boot's name could not be read */
+	assert_false(tree_is_past(name & ((INT64_C(1) << 40) - 1)));
+	close(held);
+	close(note);
+}
+
+/* Descriptor 3 of a hostile handler of another user, and what it inherits it
+ * from. */
+static void
+a_handler_keeps_no_other_attempt_alive(void **state)
+{
+	int held, note, held2, note2;
+	int64_t name, name2;
+	struct flock lock;
+	char path[64];
+	struct stat st;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	if ((pid = fork()) == 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+		close(note);
+		if (setgid(65534) != 0 || setuid(65534) != 0)
+			_exit(1);
+		memset(&lock, 0, sizeof(lock));
+		lock.l_whence = SEEK_SET;
+		lock.l_type = F_WRLCK;
+		if (fcntl(held, F_OFD_SETLK, &lock) == 0)
+			_exit(2);
+		lock.l_type = F_RDLCK;
+		if (fcntl(held, F_OFD_SETLK, &lock) != 0)
+			_exit(3);
+		if (open(path, O_RDWR) != -1 || open(folder, O_RDONLY) != -1)
+			_exit(4);
+		if (write(held, "x", 1) != -1 || fchmod(held, 0666) == 0)
+			_exit(5);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	alarm(30);
+	assert_int_equal(tree_new(database, 5, &held2, &note2, &name2), RC_OK);
+	alarm(0);
+	assert_int_equal(stat(folder, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	close(held2);
+	assert_false(lives(name2));
+	assert_true(lives(name));
+	close(held);
+	close(note);
+	close(note2);
+}
+
+static void
+a_folder_that_is_not_ours_is_not_believed(void **state)
+{
+	char elsewhere[128];
+	int held, note;
+	int64_t name;
+
+	(void)state;
+	(void)remove_all();
+	rmdir(folder);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", dir);
+	assert_int_equal(mkdir(elsewhere, 0700), 0);
+	assert_int_equal(symlink(elsewhere, folder), 0);
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_IO);
+	assert_int_equal(held, -1);
+	assert_int_equal(note, -1);
+	unlink(folder);
+	assert_int_equal(mkdir(folder, 0770), 0);
+	assert_int_equal(chmod(folder, 0770), 0);
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_IO);
+	rmdir(folder);
+	rmdir(elsewhere);
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	close(held);
+	close(note);
+}
+
+static void
+a_file_without_a_line_is_removed_unless_it_is_held(void **state)
+{
+	char path[192];
+	int held, note, fd, n = 0;
+	int64_t name;
+
+	(void)state;
+	(void)remove_all();
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(ftruncate(note, 0), 0);
+	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	assert_int_equal(n, 0);
+	snprintf(
+	    path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
+	assert_int_equal(access(path, F_OK), 0);
+	close(held);
+	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(access(path, F_OK), -1);
+	close(note);
+	/* what is no file of ours stays */
+	snprintf(path, sizeof(path), "%s/%s", folder, "README");
+	assert_true((fd = open(path, O_WRONLY | O_CREAT, 0600)) != -1);
+	close(fd);
+	assert_int_equal(remove_all(), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_found_by_its_environment),
+		cmocka_unit_test(a_token_is_found_wherever_it_stands),
+		cmocka_unit_test(a_process_is_found_by_its_session),
+		cmocka_unit_test(a_session_without_its_leader_is_found),
+		cmocka_unit_test(an_attempt_lives_until_nothing_of_it_is_left),
+		cmocka_unit_test(nothing_outlives_a_boot),
+		cmocka_unit_test(a_handler_keeps_no_other_attempt_alive),
+		cmocka_unit_test(a_folder_that_is_not_ours_is_not_believed),
+		cmocka_unit_test(
+		    a_file_without_a_line_is_removed_unless_it_is_held),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
