@@ -13,6 +13,13 @@
 #include "rate.h"
 #include "engine.h"
 
+/* A key that was found in progress, its owner gone, and could not be settled
+ * yet: it is not tried again before that time. */
+struct engine_recovery {
+	_Atomic int64_t id, again_mono;
+};
+#define ENGINE_RECOVERIES 64
+
 struct engine {
 	struct store *store;
 	struct crew *crew;
@@ -20,6 +27,7 @@ struct engine {
 	struct budget *comparisons; /* memory that fingerprints need */
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
+	struct engine_recovery recovery[ENGINE_RECOVERIES];
 	atomic_bool hurry; /* nobody waits any more */
 };
 

@@ -11,11 +11,19 @@
 #include "fault.h"
 #include "metrics.h"
 #include "replay.h"
+#include "sweep.h"
 
 #include "engine_impl.h"
 
 /* A record that keeps changing under us would be a bug. */
 #define RESERVE_TRIES 8
+
+/* Between two tries to settle a key whose owner is gone: ms. */
+#define RECOVER_PAUSE 250
+
+/* A request that waits looks so often whether the owner of what it waits for
+ * is gone: ms. */
+#define WAIT_LOOK 1000
 
 /*
  * Reads the record.  If it was made by another recipe than the route's, the
@@ -80,6 +88,33 @@ take(struct job *job, enum decision *decision)
 	return rc;
 }
 
+/*
+ * Settles what stands in the way, if the process that had its lease is gone.
+ * True: look again.  Where its processes live on it is not settled; that is
+ * asked for each key now and then only, for it means to look through all
+ * processes.
+ */
+static bool
+recover(struct job *job)
+{
+	struct engine *engine = job->engine;
+	const struct record *record = &job->record;
+	struct engine_recovery *last =
+	    &engine->recovery[record->id % ENGINE_RECOVERIES];
+	int n;
+
+	if (!store_owner_is_dead(engine->store, record->owner) ||
+	    (atomic_load(&last->id) == record->id &&
+		clock_mono() < atomic_load(&last->again_mono)))
+		return false;
+	crew_pass(engine->crew);
+	if (sweep_key(engine->store, record, &n) != RC_OK || n == 0) {
+		atomic_store(&last->again_mono, clock_mono() + RECOVER_PAUSE);
+		atomic_store(&last->id, record->id);
+	}
+	return true;
+}
+
 /* Whether the scope uses new keys faster than it may; each request counts
  * once, however often it looks. */
 static bool
@@ -118,6 +153,8 @@ look_and_take(struct job *job, enum decision *decision)
 				return rc;
 			continue;
 		}
+		if (*decision == DECIDE_BUSY && recover(job))
+			continue;
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
 		if (is_too_fast(job)) {
@@ -156,6 +193,17 @@ stop_waiting(struct job *job)
 	atomic_fetch_sub(&job->engine->waiting, 1);
 }
 
+/* Waits until a key has been settled, or it is time to look again.  False:
+ * time is up. */
+static bool
+wait_for_news(struct store *store, uint64_t *generation, int64_t until)
+{
+	const int64_t look = clock_mono() + WAIT_LOOK;
+
+	return store_wait(store, generation, look < until ? look : until) ||
+	    clock_mono() < until;
+}
+
 /* As what a request counts; a released key that runs again is the exception. */
 static const enum metrics_id counted[] = {
 	[DECIDE_RUN] = METRICS_RESERVE_CREATED,
@@ -180,7 +228,7 @@ engine_reserve(struct job *job, enum decision *decision)
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
 		    !atomic_load(&job->engine->hurry) &&
-		    store_wait(job->engine->store, &generation, until)) {
+		    wait_for_news(job->engine->store, &generation, until)) {
 			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
 		}

@@ -37,3 +37,17 @@ sweep_pass(struct store *store, int *n)
 	} while (rc == RC_OK && changed == SWEEP_BATCH);
 	return rc;
 }
+
+enum rc
+sweep_key(struct store *store, const struct record *record, int *n)
+{
+	struct store_change change;
+	enum rc rc;
+
+	memset(&change, 0, sizeof(change));
+	rc = store_recover(store, record->id, record->owner, &change, n);
+	pass_log(LOG_WARN, "swept", &change, *n);
+	store_changes_free(&change, *n);
+	metrics_add(METRICS_SWEPT, *n);
+	return rc;
+}

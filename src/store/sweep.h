@@ -9,4 +9,10 @@
 /* Until there is nothing left to settle; logs each key.  *n: how many. */
 enum rc sweep_pass(struct store *, int *n);
 
+/*
+ * The same for a key that a request found in progress, if the owner of its
+ * lease is gone.  *n is 0 where there is nothing to settle yet.
+ */
+enum rc sweep_key(struct store *, const struct record *, int *n);
+
 #endif

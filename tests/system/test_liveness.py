@@ -1,0 +1,336 @@
+"""What is left of a lost attempt is found, and holds up nothing else."""
+import os
+import pwd
+import shutil
+import signal
+
+import base
+import proc
+from answer import eq, first, problem
+from base import wait_until
+
+APP, OTHER = (pwd.getpwnam(name).pw_uid for name in ('games', 'daemon'))
+
+# The first attempt leaves a child behind, as Python starts it: without the
+# descriptors above 2.  Then it waits at its gate.
+LEAVES = r'''
+import subprocess
+if os.environ["ONCE_ATTEMPT"] == "1":
+    subprocess.Popen(["/bin/sh", "-c", "echo $$ > %s/child.here; "
+        "read -r _ < %s/child.open; echo acted >> %s/ledger" % (D, D, D)]
+        MORE)
+    open(D + "/gate.here", "w").write("%d\n" % os.getpid())
+    open(D + "/gate.open").readline()
+ledger()
+out(b"Status: 201\r\n\r\ndone")
+'''
+
+
+class Lost:
+    """A first attempt that stands at its gate, and its child at another."""
+
+    def __init__(self, t, more='', server=None, **defaults):
+        self.t = t
+        self.gate, self.at_child = t.gate(), t.gate('child')
+        self.once = t.once(
+            handler=t.py(LEAVES.replace(' MORE', more)),
+            defaults={'on_crash': 'resume', 'timeout': '10m', **defaults},
+            server={'sweep_interval': '1h', **(server or {})})
+        self.conn = self.once.begin('k')
+        self.handler = self.gate.wait()
+        self.child = self.at_child.wait()
+
+    def restart(self):
+        """oncewrap is killed, and its handler with it."""
+        self.once.kill()
+        wait_until(lambda: not proc.alive(self.handler), 'the handler ends')
+        assert proc.alive(self.child)
+        self.conn.close()
+        self.once.start()
+
+    def end_child(self):
+        self.at_child.open()
+        wait_until(lambda: not proc.alive(self.child), 'the child ends')
+
+
+def is_resumed_after_its_child(t, more, **options):
+    lost = Lost(t, more, **options)
+    lost.restart()
+    for _ in range(3):
+        problem(lost.once.post('k'), 'key-in-progress')
+    lost.end_child()
+    # No sweep has been there: the retry finds out.
+    first(wait_until(
+        lambda: (lambda a: a.status != 409 and a)(lost.once.post('k')),
+        'the key is released'), 201)
+    eq(t.ledger(), ['acted', '2'])
+
+
+def test_a_child_without_descriptors_holds_up_the_next_attempt(t):
+    is_resumed_after_its_child(t, '')
+
+
+def test_a_child_in_a_session_of_its_own_holds_up_the_next_attempt(t):
+    is_resumed_after_its_child(t, ', start_new_session=True')
+
+
+def test_a_child_with_an_empty_environment_holds_up_the_next_attempt(t):
+    is_resumed_after_its_child(t, ', env={}')
+
+
+def test_a_child_of_another_user_holds_up_the_next_attempt(t):
+    base.need_root()
+    t.write('ledger', mode=0o666)
+    os.chmod(t.dir, 0o755)
+    is_resumed_after_its_child(
+        t, ', start_new_session=True, user=%d' % APP)
+
+
+def test_a_lost_handler_is_answered_when_its_child_has_ended(t):
+    lost = Lost(t)
+    proc.kill(lost.handler, signal.SIGKILL)
+    wait_until(lambda: proc.state(lost.handler) != 'S', 'the handler ends')
+    problem(lost.once.post('k'), 'key-in-progress')
+    assert lost.conn.silent()
+    eq(t.exists('ledger'), False)
+    lost.end_child()
+    problem(lost.conn.answer(), 'handler-failed')
+    first(lost.once.post('k'), 201)
+    eq(t.ledger(), ['acted', '2'])
+
+
+def test_past_its_deadline_a_key_with_a_living_child_is_unknown(t):
+    lost = Lost(t, timeout='100ms', kill_after='1ms',
+                more=', start_new_session=True')
+    problem(lost.conn.answer(), 'handler-timeout', unknown=True)
+    problem(lost.once.post('k'), 'outcome-unknown')
+    lost.end_child()
+    problem(lost.once.post('k'), 'outcome-unknown')
+
+
+FINDS_OUT = r'''echo try >> "$D/tries"
+printf 'Status: 201\r\nIdempotency-Outcome: completed\r\n\r\nfound\n' '''
+
+
+def reconciling(t, more=''):
+    return Lost(t, more, on_crash='unknown', reconcile=t.sh(FINDS_OUT),
+                reconcile_after='1ms')
+
+
+def is_asked_after_its_child(t, lost):
+    problem(lost.once.post('k'), 'outcome-unknown')
+    lost.once.wait_log('event=reconciled.*still running', 3)
+    eq((lost.once.state('k'), t.exists('tries')), ('unknown', False))
+    lost.end_child()
+    lost.once.wait_state('k', 'completed')
+    eq(t.read('tries'), b'try\n')
+
+
+def test_a_reconciler_is_asked_when_a_lost_oncewraps_child_has_ended(t):
+    lost = reconciling(t)
+    lost.restart()
+    is_asked_after_its_child(t, lost)
+
+
+def test_a_reconciler_is_asked_when_a_lost_handlers_child_has_ended(t):
+    lost = reconciling(t, ', start_new_session=True')
+    proc.kill(lost.handler, signal.SIGKILL)
+    problem(lost.conn.answer(), 'handler-failed', unknown=True)
+    is_asked_after_its_child(t, lost)
+
+
+def test_a_reconciler_is_asked_after_a_restart_when_the_child_has_ended(t):
+    lost = reconciling(t, ', start_new_session=True')
+    proc.kill(lost.handler, signal.SIGKILL)
+    problem(lost.conn.answer(), 'handler-failed', unknown=True)
+    lost.restart()
+    is_asked_after_its_child(t, lost)
+
+
+# --- what is kept of attempts ------------------------------------------------
+
+def attempts(once):
+    try:
+        return os.listdir(once.database + '-attempts')
+    except FileNotFoundError:
+        return []
+
+
+def test_nothing_is_left_of_attempts_that_have_ended(t):
+    once = t.once(handler=t.sh('status 201'),
+                  defaults={'on_crash': 'resume'})
+    for i in range(3):
+        first(once.post('k%d' % i), 201)
+    once.post('k0')
+    eq(attempts(once), [])
+
+
+def test_a_sweep_removes_what_a_dead_oncewrap_left(t):
+    lost = Lost(t)
+    eq(len(attempts(lost.once)), 1)
+    lost.restart()
+    eq(len(attempts(lost.once)), 1)
+    lost.end_child()
+    lost.once.ctl('sweep')
+    eq((lost.once.state('k'), attempts(lost.once)), ('failed_retryable', []))
+
+
+def test_a_sweep_removes_what_an_operator_has_settled(t):
+    lost = reconciling(t)
+    proc.kill(lost.handler, signal.SIGKILL)
+    problem(lost.conn.answer(), 'handler-failed', unknown=True)
+    eq(len(attempts(lost.once)), 1)
+    lost.once.ctl('resolve', 'k', '--not-executed')
+    lost.once.ctl('sweep')
+    eq(attempts(lost.once), [])
+    lost.end_child()
+
+
+# --- what a handler can do with what it inherits -----------------------------
+
+HOSTILE = r'''
+import fcntl, struct
+def lock(fd, kind):
+    try:
+        fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", kind, 0, 0, 0, 0))
+    except OSError:
+        pass
+if os.environ["ONCE_KEY"] == "hostile":
+    for fd in range(3, 64):
+        lock(fd, fcntl.F_RDLCK)
+        lock(fd, fcntl.F_WRLCK)
+    if os.fork() == 0:
+        os.setsid()
+        open(D + "/gate.here", "w").write("%d\n" % os.getpid())
+        open(D + "/gate.open").readline()
+        os._exit(0)
+ledger()
+out(b"Status: 201\r\n\r\ndone")
+'''
+
+
+def test_a_handler_of_another_user_holds_up_no_other_attempt(t):
+    base.need_root()
+    gate = t.gate()
+    os.chmod(t.dir, 0o1777)
+    once = t.once(handler=t.py(HOSTILE), defaults={
+        'on_crash': 'resume', 'user': str(APP), 'group': 'games'})
+    first(once.post('hostile'), 201)
+    gate.wait()
+    for i in range(3):
+        first(once.post('k%d' % i), 201)
+    two = t.once(handler=t.sh('status 201'), name='two',
+                 database=once.database, defaults={'on_crash': 'resume'})
+    first(two.post('k4'), 201)
+    gate.open()
+
+
+# --- a handler that cannot be signalled --------------------------------------
+
+def stubborn(t, **more):
+    base.need_root()
+    gate = t.gate()
+    os.chmod(t.dir, 0o1777)
+    program = shutil.copy(t.program('stubborn'), t.path('stubborn'))
+    os.chmod(program, 0o4755)
+    once = t.once(handler='%s %s' % (program, t.dir), user=OTHER, group=OTHER,
+                  extra_groups=[], **more)
+    return gate, once
+
+
+def is_left(once, pid):
+    once.wait_log('event=handler-left .*pid=%d ' % pid)
+    assert proc.alive(pid)
+
+
+def test_a_handler_that_cannot_be_ended_is_answered_for(t):
+    gate, once = stubborn(t, server={'workers': '1'}, defaults={
+        'timeout': '100ms', 'kill_after': '100ms'})
+    conn = once.begin('k')
+    pid = gate.wait()
+    problem(conn.answer(), 'handler-timeout', unknown=True)
+    is_left(once, pid)
+    # Its worker is free.
+    problem(once.post('k'), 'outcome-unknown')
+    eq(once.state('k'), 'unknown')
+    proc.kill(pid, signal.SIGKILL)
+    wait_until(lambda: proc.state(pid) == 'Z', 'it has ended')
+    # It is reaped by the next one.
+    other = once.begin('k2')
+    pid2 = gate.wait()
+    eq(proc.state(pid), None)
+    problem(other.answer(), 'handler-timeout', unknown=True)
+    proc.kill(pid2, signal.SIGKILL)
+
+
+def test_with_resume_its_key_is_unknown(t):
+    gate, once = stubborn(t, defaults={
+        'timeout': '100ms', 'kill_after': '100ms', 'on_crash': 'resume'})
+    conn = once.begin('k')
+    pid = gate.wait()
+    problem(conn.answer(), 'handler-timeout', unknown=True)
+    is_left(once, pid)
+    proc.kill(pid, signal.SIGKILL)
+    problem(once.post('k'), 'outcome-unknown')
+
+
+def test_a_drain_ends_though_a_handler_does_not(t):
+    gate, once = stubborn(t, server={'drain_timeout': '100ms'},
+                          defaults={'timeout': '10m', 'kill_after': '100ms'})
+    conn = once.begin('k')
+    pid = gate.wait()
+    once.stop()
+    problem(conn.answer(), 'handler-failed', unknown=True)
+    assert proc.alive(pid)
+    eq(once.state('k'), 'unknown')
+    proc.kill(pid, signal.SIGKILL)
+
+
+# --- a retry finds out --------------------------------------------------------
+
+def two_of(t, **defaults):
+    """A key in progress at a process that is killed; the other one never
+    sweeps by itself."""
+    gate = t.gate()
+    body = t.sh('ledger; test "$ONCE_ATTEMPT" = 2 || gate gate; status 201')
+    never = {'sweep_interval': '1h'}
+    one = t.once(handler=body, defaults=defaults, server=never)
+    two = t.once(handler=body, defaults=defaults, server=never, name='two',
+                 database=one.database)
+    one.begin('k')
+    pid = gate.wait()
+    problem(two.post('k'), 'key-in-progress')
+    return one, two, pid
+
+
+def test_a_retry_finds_that_the_owner_is_gone(t):
+    one, two, pid = two_of(t)
+    one.kill()
+    problem(two.post('k'), 'outcome-unknown')
+    eq((two.state('k'), t.ledger()), ('unknown', ['1 ']))
+    two.wait_log('event=swept .*key=k ')
+
+
+def test_a_retry_resumes_at_once(t):
+    one, two, pid = two_of(t, on_crash='resume')
+    one.kill()
+    wait_until(lambda: not proc.alive(pid), 'the handler ends')
+    first(two.post('k'), 201)
+    eq(t.ledger(), ['1 ', '2 '])
+
+
+def test_a_request_that_waits_finds_that_the_owner_is_gone(t):
+    gate = t.gate()
+    body = t.sh('ledger; gate gate; status 201')
+    never = {'sweep_interval': '1h', 'admin_path': '/once'}
+    one = t.once(handler=body, server=never)
+    two = t.once(handler=body, server=never, name='two',
+                 defaults={'concurrent': 'wait', 'wait_time': '10m'},
+                 database=one.database)
+    one.begin('k')
+    gate.wait()
+    conn = two.begin('k')
+    two.wait_waiting()
+    one.kill()
+    problem(conn.answer(), 'outcome-unknown')
+
