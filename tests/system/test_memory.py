@@ -92,3 +92,51 @@ def test_output_above_spool_total_is_kept_and_new_requests_wait(t):
     eq(len(answer.body), 2000000)
     wait_until(lambda: once.post('k').replayed, 'there is room again')
     replay(once.post('k'), answer)
+
+
+# SQLite's page cache is 4 MiB of it.  Mapped spools are not private memory.
+ABOVE_IDLE = 10 * MIB
+
+
+def echo(t, **kw):
+    once = t.once(handler=t.sh('status 201; exec cat'), env=PLAIN, **kw)
+    first(once.post('small', b'x'), 201)
+    return once
+
+
+def test_large_body_does_not_go_through_memory(t):
+    once = echo(t)
+    body = os.urandom(15 * MIB)
+    with Peak(once.pid) as peak:
+        answer = once.post('k', body)
+        first(answer, 201)
+        replay(once.post('k', body), answer)
+    below(peak, ABOVE_IDLE)
+
+
+def test_several_large_bodies_do_not_go_through_memory(t):
+    once = echo(t)
+    body = os.urandom(15 * MIB)
+
+    def post_all():
+        posts = [Background(lambda n=n: once.post('k%d' % n, body))
+                 for n in range(4)]
+        return [post.result() for post in posts]
+    with Peak(once.pid) as peak:
+        for answer in post_all():
+            first(answer, 201)
+            eq(answer.body, body)
+        for answer in post_all():
+            eq((answer.replayed, answer.body), ('true', body))
+    below(peak, ABOVE_IDLE)
+
+
+def test_request_that_is_kept_does_not_go_through_memory(t):
+    once = echo(t, server={'status_path': '/status'},
+                routes={'/later': {'async': 'always'}})
+    body = os.urandom(15 * MIB)
+    with Peak(once.pid) as peak:
+        eq(once.post('k', body, '/later').status, 202)
+        wait_until(lambda: once.state('k') == 'completed', 'it has run')
+        eq(once.post('k', body, '/later').body, body)
+    below(peak, ABOVE_IDLE)
