@@ -309,7 +309,7 @@ static const struct good server_good[] = {
 	    N(NUMBER, CONF_DURABILITY_NORMAL) },
 	{ "spool_dir = /var/tmp", S(spool_dir), T(TEXT, "/var/tmp") },
 	{ "spool_total = 1M", S(spool_total), N(SIZE, MIB) },
-	{ "spool_total = 1024G", S(spool_total), N(SIZE, 1024 * GIB) },
+	{ "spool_total = " MOST_TEXT, S(spool_total), N(SIZE, MOST) },
 	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = " MOST_TEXT, S(max_wal), N(SIZE, MOST) },
