@@ -219,7 +219,7 @@ def test_reload_of_the_unit_checks_the_file_first(t):
     run = t.run(lines[0])
     eq(run.returncode, 1)
     assert b'bad.conf:2: ' in run.stderr, run
-    eq(lines[1:], [['/bin/kill', '-HUP', '$MAINPID']])
+    eq(lines[1:], [['/bin/sh', '-c', 'kill -HUP ${MAINPID}']])
 
 
 # --- the journal ---
