@@ -2,9 +2,11 @@
  * New connections: who may connect, and how many.
  *
  * When there is no descriptor or no room left, the connection that has been
- * idle for longest makes way; if there is none, those who connect wait in the
- * socket's backlog until something ends.  They lose nothing by it, and closing
- * them would make the web server report an error at once.
+ * idle for longest makes way, and if none is idle, the one whose parameters
+ * have been arriving for longest.  A connection whose request has arrived, or
+ * whose body is arriving, never does: new ones wait in the socket's backlog
+ * until something ends.  They lose nothing by it, and closing them would make
+ * the web server report an error at once.
  */
 #include "config.h"
 
@@ -14,6 +16,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +32,8 @@
 #define ACCEPTS 64
 /* How long to leave new connections waiting, ms. */
 #define PAUSE 100
+/* A head that is older may make way for another connection (ms). */
+#define HEAD_GRACE 1000
 /* How often to say so, ms. */
 #define WARN_INTERVAL 10000
 
@@ -57,37 +62,57 @@ pause_accepting(struct mux *m, const char *why)
 	watch_listener(m, EPOLL_CTL_MOD, 0);
 }
 
-/* Closes the connection that has been idle for longest. */
-static bool
-drop_idle(struct mux *m)
+/*
+ * The connection that has been idle for longest: what a peer sends on it from
+ * now on it can send again on another one.  But not one on which a request has
+ * just arrived: closing would reset it.
+ */
+static struct conn *
+find_idle(struct mux *m)
 {
 	struct conn *c;
+	int unread;
+
+	TAILQ_FOREACH(c, &m->idle, link)
+	if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0)
+		return c;
+	return NULL;
+}
+
+/* The one whose parameters have been arriving for longest, if that is too
+ * long for a web server, which sends them at once. */
+static struct conn *
+find_slow(struct mux *m)
+{
+	struct conn *c = TAILQ_FIRST(&m->heads);
+
+	return c != NULL && clock_mono() - c->head_since >= HEAD_GRACE ? c
+								       : NULL;
+}
+
+/* Closes a connection that holds no request, for another one. */
+static bool
+make_room(struct mux *m)
+{
+	struct conn *c;
+	bool slow = false;
 
 	conn_lock(m);
-	c = TAILQ_FIRST(&m->idle);
+	if ((c = find_idle(m)) == NULL) {
+		c = find_slow(m);
+		slow = c != NULL;
+	}
 	if (c != NULL)
 		conn_take(c);
 	conn_unlock(m);
 	if (c == NULL)
 		return false;
+	if (slow)
+		log_event(LOG_INFO, "peer-stalled", NULL,
+		    LOG_S("while", "reading the parameters"),
+		    LOG_S("note", "its place is needed"));
 	conn_close(c);
 	return true;
-}
-
-/* Whether one must go before another may come, and whether one can. */
-static bool
-full(struct mux *m, bool *hopeless)
-{
-	bool yes;
-
-	*hopeless = false;
-	if (atomic_load(&m->nconns) < LIMIT_CONNECTIONS)
-		return false;
-	conn_lock(m);
-	yes = atomic_load(&m->nconns) >= LIMIT_CONNECTIONS;
-	*hopeless = yes && TAILQ_EMPTY(&m->idle);
-	conn_unlock(m);
-	return yes;
 }
 
 static bool
@@ -165,21 +190,20 @@ waiting(const struct mux *m)
 void
 acceptor_run(struct mux *m)
 {
-	bool crowded, hopeless;
 	int fd, error;
 
 	for (int i = 0; i < ACCEPTS && m->whole == 0; i++) {
-		crowded = full(m, &hopeless);
-		if (hopeless) {
-			if (waiting(m))
+		if (atomic_load(&m->nconns) >= LIMIT_CONNECTIONS) {
+			if (!waiting(m))
+				return;
+			if (!make_room(m)) {
 				pause_accepting(m, "too many connections");
-			return;
+				return;
+			}
 		}
 		fd = accept4(
 		    m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd != -1) {
-			if (crowded)
-				(void)drop_idle(m);
 			welcome(m, fd);
 			continue;
 		}
@@ -191,7 +215,7 @@ acceptor_run(struct mux *m)
 		if (error == EMFILE || error == ENFILE) {
 			if (!waiting(m))
 				return;
-			if (drop_idle(m))
+			if (make_room(m))
 				continue;
 		}
 		pause_accepting(m, strerror(error));

@@ -80,6 +80,24 @@ reset(struct exchange *x)
 	x->sent = 0;
 }
 
+/*
+ * The time for head and parameters runs from their first byte, however the
+ * rest arrives: no parking begins it anew.  mux->lock is held.
+ */
+static void
+time_head(struct conn *c, bool in_head)
+{
+	if (in_head == c->in_head)
+		return;
+	c->in_head = in_head;
+	if (!in_head) {
+		TAILQ_REMOVE(&c->mux->heads, c, head_link);
+		return;
+	}
+	c->head_since = clock_mono();
+	TAILQ_INSERT_TAIL(&c->mux->heads, c, head_link);
+}
+
 void
 conn_close(struct conn *c)
 {
@@ -87,6 +105,9 @@ conn_close(struct conn *c)
 	unsigned before;
 
 	assert(c->list == NULL);
+	conn_lock(m);
+	time_head(c, false);
+	conn_unlock(m);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor, and then close() does not end epoll's interest. */
 	if (c->watched)
@@ -139,6 +160,8 @@ conn_park(struct conn *c, enum conn_state state)
 	assert(c->list == NULL);
 	c->state = state;
 	conn_lock(m);
+	time_head(
+	    c, request && c->exchange.conf == NULL && !fcgi_idle(&c->fcgi));
 	if (request && m->stopping) {
 		dead = true;
 	} else if (state == CONN_READING && c->left.len > 0) {
@@ -182,6 +205,7 @@ conn_queue(struct conn *c)
 
 	assert(c->list == NULL);
 	conn_lock(m);
+	time_head(c, false);
 	stopping = m->stopping;
 	if (!stopping) {
 		c->list = &m->queue;

@@ -71,7 +71,10 @@ struct conn {
 	enum conn_state state;
 	struct conn_list *list; /* that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
-	int64_t deadline; /* mono; only on lists that have one */
+	int64_t deadline;   /* mono; only on lists that have one */
+	bool in_head;       /* of a request whose parameters are not complete */
+	int64_t head_since; /* mono */
+	TAILQ_ENTRY(conn) head_link;
 	struct fcgi fcgi;
 	struct buf left; /* input that was read and not fed yet */
 	struct exchange exchange;
@@ -104,6 +107,9 @@ struct mux {
 	struct conn_list active; /* in mid-request or answer; by deadline */
 	struct conn_list linger; /* by deadline */
 	struct conn_list ready;  /* have input left, to be fed */
+	/* by head_link, besides the list that each is parked on: in_head,
+	 * longest first */
+	struct conn_list heads;
 	int64_t io_timeout;
 	bool stopping, stopped, closing;
 	int64_t until; /* mono; when closing */

@@ -103,12 +103,33 @@ take_expired(struct mux *m, struct conn_list *list, int64_t now)
 	return c;
 }
 
+/* The connection whose head has taken too long, taken. */
+static struct conn *
+take_slow_head(struct mux *m, int64_t now)
+{
+	struct conn *c;
+
+	conn_lock(m);
+	c = TAILQ_FIRST(&m->heads);
+	if (c != NULL && now - c->head_since < m->io_timeout)
+		c = NULL;
+	if (c != NULL)
+		conn_take(c);
+	conn_unlock(m);
+	return c;
+}
+
 static void
 expire(struct mux *m)
 {
 	int64_t now = clock_mono();
 	struct conn *c;
 
+	while ((c = take_slow_head(m, now)) != NULL) {
+		log_event(LOG_INFO, "peer-stalled", NULL,
+		    LOG_S("while", "reading the parameters"));
+		conn_close(c);
+	}
 	while ((c = take_expired(m, &m->active, now)) != NULL) {
 		log_event(LOG_INFO, "peer-stalled",
 		    c->exchange.conf != NULL ? c->exchange.request.instance
@@ -190,6 +211,8 @@ next_timeout(struct mux *m)
 		at = earlier(at, c->deadline);
 	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
 		at = earlier(at, c->deadline);
+	if ((c = TAILQ_FIRST(&m->heads)) != NULL)
+		at = earlier(at, c->head_since + m->io_timeout);
 	if (m->closing)
 		at = earlier(at, m->until);
 	if (!TAILQ_EMPTY(&m->ready))
@@ -327,6 +350,7 @@ new_mux(struct confbox *confbox, int listen_fd)
 	TAILQ_INIT(&m->active);
 	TAILQ_INIT(&m->linger);
 	TAILQ_INIT(&m->ready);
+	TAILQ_INIT(&m->heads);
 	m->confbox = confbox;
 	m->listen_fd = listen_fd;
 	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);

@@ -977,8 +977,52 @@ stalled_in_mid_request_is_dropped_idle_is_not(void **state)
 	finish();
 }
 
+/* Sends b[from, to) one byte every few ms, at most for a while; whether the
+ * peer took them all. */
+static bool
+trickle(int fd, const struct buf *b, size_t from, size_t to)
+{
+	for (; from < to; from++) {
+		if (send(fd, b->data + from, 1, MSG_NOSIGNAL) != 1)
+			return false;
+		(void)poll(NULL, 0, 5);
+	}
+	return true;
+}
+
 static void
-trickling_is_progress(void **state)
+trickling_is_progress_in_a_body(void **state)
+{
+	struct buf b;
+	int64_t began;
+	size_t head;
+	int fd;
+
+	(void)state;
+	start("[server]\nio_timeout = 150ms\n");
+	fd = dial();
+	open_request(&b, false, "POST", "q", "80");
+	head = b.len;
+	for (int i = 0; i < 80; i++)
+		add_body(&b, "x", 1);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	began = clock_mono();
+	assert_int_equal(send(fd, b.data, head, MSG_NOSIGNAL), head);
+	assert_true(trickle(fd, &b, head, head + 80));
+	assert_true(clock_mono() - began > 300);
+	assert_int_equal(
+	    send(fd, b.data + head + 80, b.len - head - 80, MSG_NOSIGNAL),
+	    b.len - head - 80);
+	buf_free(&b);
+	answer_text(next("q"), "");
+	expect(fd, HEAD_200);
+	close(fd);
+	finish();
+}
+
+/* ... and not before it: each byte came in time, all of them took too long. */
+static void
+trickling_parameters_are_dropped_after_io_timeout(void **state)
 {
 	struct buf b;
 	int64_t began;
@@ -986,22 +1030,18 @@ trickling_is_progress(void **state)
 
 	(void)state;
 	start("[server]\nio_timeout = 150ms\n");
-	fd = dial();
-	open_request(&b, false, "GET", "q", NULL);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	began = clock_mono();
-	for (size_t i = 0; i < b.len; i += b.len / 8 + 1) {
-		size_t n =
-		    b.len - i < b.len / 8 + 1 ? b.len - i : b.len / 8 + 1;
-
-		assert_int_equal(send(fd, b.data + i, n, MSG_NOSIGNAL), n);
-		(void)poll(NULL, 0, 50);
+	for (int i = 0; i < 2; i++) {
+		fd = dial();
+		if (i == 1)
+			round_trip(fd, true, "kept");
+		open_request(&b, true, "GET", "trickles", NULL);
+		began = clock_mono();
+		assert_true(b.len > 100);
+		assert_false(trickle(fd, &b, 0, b.len));
+		assert_in_range(clock_mono() - began, 150, 1000);
+		buf_free(&b);
+		expect_closed(fd);
 	}
-	assert_true(clock_mono() - began > 300);
-	buf_free(&b);
-	answer_text(next("q"), "");
-	expect(fd, HEAD_200);
-	close(fd);
 	finish();
 }
 
@@ -1368,20 +1408,28 @@ peers_that_are_not_allowed_are_closed_at_once(void **state)
 	finish();
 }
 
-static void
-beyond_the_limit_the_longest_idle_makes_way(void **state)
+/* One more than may connect; NULL: the system allows no more descriptors. */
+static int *
+room_for_connections(void)
 {
 	struct rlimit limit;
-	int *fds = calloc(LIMIT_CONNECTIONS + 1, sizeof(*fds));
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = limit.rlim_max;
 	if (limit.rlim_max < 2 * LIMIT_CONNECTIONS + 100 ||
-	    setrlimit(RLIMIT_NOFILE, &limit) == -1) {
-		free(fds);
+	    setrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return NULL;
+	return calloc(LIMIT_CONNECTIONS + 1, sizeof(int));
+}
+
+static void
+beyond_the_limit_the_longest_idle_makes_way(void **state)
+{
+	int *fds = room_for_connections();
+
+	(void)state;
+	if (fds == NULL)
 		skip();
-	}
 	start("");
 	for (int i = 0; i < LIMIT_CONNECTIONS; i++)
 		fds[i] = dial();
@@ -1395,6 +1443,43 @@ beyond_the_limit_the_longest_idle_makes_way(void **state)
 	for (int i = 0; i <= LIMIT_CONNECTIONS; i++)
 		if (i != 1)
 			close(fds[i]);
+	free(fds);
+	finish();
+}
+
+/* They have io_timeout, and the others need not wait for that. */
+static void
+slow_peers_beyond_the_limit_keep_no_others_out(void **state)
+{
+	int *fds = room_for_connections();
+	int64_t began;
+	int busy, fd;
+	struct exchange *x;
+
+	(void)state;
+	if (fds == NULL)
+		skip();
+	start("[server]\nio_timeout = 1h\n");
+	busy = dial();
+	ask(busy, false, "GET", "busy");
+	x = next("busy");
+	for (int i = 1; i < LIMIT_CONNECTIONS; i++) {
+		fds[i] = dial();
+		assert_int_equal(send(fds[i], "\1", 1, MSG_NOSIGNAL), 1);
+	}
+	began = clock_mono();
+	for (int i = 0; i < 3; i++) {
+		fd = dial();
+		round_trip(fd, false, "others");
+		expect_closed(fd);
+	}
+	assert_true(clock_mono() - began < 20000);
+	expect_closed(fds[1]); /* the oldest of them */
+	for (int i = 2; i < LIMIT_CONNECTIONS; i++)
+		close(fds[i]);
+	answer_text(x, "");
+	expect(busy, HEAD_200);
+	expect_closed(busy);
 	free(fds);
 	finish();
 }
@@ -1462,6 +1547,49 @@ without_descriptors_the_idle_make_way(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	expect_closed(fd);
 	expect_closed(idle);
+	finish();
+}
+
+/* ... but for one whose request has arrived and is not read yet. */
+static void
+without_descriptors_no_request_makes_way(void **state)
+{
+	struct rlimit limit, low;
+	struct exchange *x;
+	int arrived, busy, fd, seen = 0;
+
+	(void)state;
+	start("");
+	arrived = dial();
+	round_trip(arrived, true, "kept");
+	busy = dial();
+	ask(busy, true, "GET", "busy");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)fd + 1;
+	x = next("busy");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	/* This thread leads: nothing is read before the next next(). */
+	ask(arrived, true, "GET", "arrived");
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&address, address_len), 0);
+	ask(fd, false, "GET", "waits");
+	answer_text(x, "");
+	for (int i = 0; i < 2; i++) {
+		x = mux_next(mux);
+		seen +=
+		    strcmp(exchange_request(x)->query, "waits") == 0 ? 1 : 2;
+		answer_text(x, "");
+	}
+	assert_int_equal(seen, 3);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	expect(arrived, HEAD_200);
+	expect(fd, HEAD_200);
+	expect_closed(fd);
+	expect(busy, HEAD_200);
+	expect_closed(busy); /* idle, though for the shortest time */
+	close(arrived);
 	finish();
 }
 
@@ -1704,7 +1832,9 @@ main(void)
 		cmocka_unit_test(replies_not_read_stop_the_reading),
 		cmocka_unit_test(silent_and_stalled_peers_cost_no_others),
 		cmocka_unit_test(stalled_in_mid_request_is_dropped_idle_is_not),
-		cmocka_unit_test(trickling_is_progress),
+		cmocka_unit_test(trickling_is_progress_in_a_body),
+		cmocka_unit_test(
+		    trickling_parameters_are_dropped_after_io_timeout),
 		cmocka_unit_test(answers_of_every_size),
 		cmocka_unit_test(small_answer_arrives_in_one_piece),
 		cmocka_unit_test(head_gets_no_body),
@@ -1719,8 +1849,11 @@ main(void)
 		cmocka_unit_test(stream_to_a_peer_that_does_not_read),
 		cmocka_unit_test(peers_that_are_not_allowed_are_closed_at_once),
 		cmocka_unit_test(beyond_the_limit_the_longest_idle_makes_way),
+		cmocka_unit_test(
+		    slow_peers_beyond_the_limit_keep_no_others_out),
 		cmocka_unit_test(without_descriptors_it_waits),
 		cmocka_unit_test(without_descriptors_the_idle_make_way),
+		cmocka_unit_test(without_descriptors_no_request_makes_way),
 		cmocka_unit_test(
 		    stop_drops_what_has_not_arrived_and_delivers_the_rest),
 		cmocka_unit_test(stop_delivers_the_queue),
