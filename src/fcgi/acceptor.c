@@ -177,50 +177,52 @@ transient(int error)
 	}
 }
 
-/* Whether anybody waits: accept4() fails for want of a descriptor before it
- * looks. */
-static bool
-waiting(const struct mux *m)
+/* accept4() fails for want of a descriptor before it looks. */
+bool
+acceptor_waits(const struct mux *m)
 {
 	struct pollfd pfd = { .fd = m->listen_fd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) == 1;
 }
 
-void
+unsigned
 acceptor_run(struct mux *m)
 {
+	unsigned accepted = 0;
 	int fd, error;
 
 	for (int i = 0; i < ACCEPTS && m->whole == 0; i++) {
 		if (atomic_load(&m->nconns) >= LIMIT_CONNECTIONS) {
-			if (!waiting(m))
-				return;
+			if (!acceptor_waits(m))
+				return accepted;
 			if (!make_room(m)) {
 				pause_accepting(m, "too many connections");
-				return;
+				return accepted;
 			}
 		}
 		fd = accept4(
 		    m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd != -1) {
+			accepted++;
 			welcome(m, fd);
 			continue;
 		}
 		error = errno;
 		if (error == EAGAIN)
-			return;
+			return accepted;
 		if (transient(error))
 			continue;
 		if (error == EMFILE || error == ENFILE) {
-			if (!waiting(m))
-				return;
+			if (!acceptor_waits(m))
+				return accepted;
 			if (make_room(m))
 				continue;
 		}
 		pause_accepting(m, strerror(error));
-		return;
+		return accepted;
 	}
+	return accepted;
 }
 
 void

@@ -6,9 +6,12 @@
 
 #include "conn.h"
 
-/* Accepts some of those who wait, and has them read.  When there is no room
- * it stops watching the socket for a while: mux->resume_at. */
-void acceptor_run(struct mux *);
+/* Whether a connection waits to be accepted. */
+bool acceptor_waits(const struct mux *);
+
+/* Accepts some of those that wait, and has them read; how many.  When there is
+ * no room it stops watching the socket for a while: mux->resume_at. */
+unsigned acceptor_run(struct mux *);
 
 /* Watches the socket again. */
 void acceptor_resume(struct mux *);

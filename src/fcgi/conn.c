@@ -99,6 +99,14 @@ time_head(struct conn *c, bool in_head)
 }
 
 void
+conn_unwatch(struct conn *c)
+{
+	if (c->watched)
+		(void)epoll_ctl(c->mux->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	c->watched = false;
+}
+
+void
 conn_close(struct conn *c)
 {
 	struct mux *m = c->mux;
@@ -110,8 +118,7 @@ conn_close(struct conn *c)
 	conn_unlock(m);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor, and then close() does not end epoll's interest. */
-	if (c->watched)
-		(void)epoll_ctl(m->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	conn_unwatch(c);
 	close(c->fd);
 	reset(&c->exchange);
 	buf_free(&c->left);
@@ -148,6 +155,21 @@ watch(struct conn *c)
 	return true;
 }
 
+/*
+ * Whether a request has arrived on a connection that is to be closed.  From now
+ * on the peer cannot send one: on a unix socket its write fails, so it knows
+ * that nothing was read.  A request that had been sent before, and not read,
+ * would be lost by a reset.
+ */
+static bool
+hang_up(const struct conn *c)
+{
+	int unread = 0;
+
+	(void)shutdown(c->fd, SHUT_RD);
+	return ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 void
 conn_park(struct conn *c, enum conn_state state)
 {
@@ -155,21 +177,24 @@ conn_park(struct conn *c, enum conn_state state)
 	bool request = state == CONN_READING || state == CONN_REPLYING;
 	bool lingers =
 	    c->state == CONN_LINGERING; /* already: no new deadline */
-	bool wake = false, dead = false;
+	bool wake = false, dead = false, arrived = false;
+	bool idle = state == CONN_READING && fcgi_idle(&c->fcgi);
 
 	assert(c->list == NULL);
 	c->state = state;
 	conn_lock(m);
 	time_head(
 	    c, request && c->exchange.conf == NULL && !fcgi_idle(&c->fcgi));
-	if (request && m->stopping) {
+	if (m->looked && idle && c->served && c->left.len == 0)
+		dead = !(arrived = hang_up(c));
+	if (dead || (request && m->stopped)) {
 		dead = true;
-	} else if (state == CONN_READING && c->left.len > 0) {
+	} else if (state == CONN_READING && (c->left.len > 0 || arrived)) {
 		c->list = &m->ready;
 		wake = true;
 	} else if (!watch(c)) {
 		dead = true;
-	} else if (state == CONN_READING && fcgi_idle(&c->fcgi)) {
+	} else if (idle) {
 		c->list = &m->idle;
 	} else {
 		c->list = state == CONN_LINGERING ? &m->linger : &m->active;
@@ -201,18 +226,18 @@ void
 conn_queue(struct conn *c)
 {
 	struct mux *m = c->mux;
-	bool stopping;
+	bool stopped;
 
 	assert(c->list == NULL);
 	conn_lock(m);
 	time_head(c, false);
-	stopping = m->stopping;
-	if (!stopping) {
+	stopped = m->stopped;
+	if (!stopped) {
 		c->list = &m->queue;
 		TAILQ_INSERT_TAIL(&m->queue, c, link);
 	}
 	conn_unlock(m);
-	if (stopping) {
+	if (stopped) {
 		conn_close(c);
 		return;
 	}
@@ -231,6 +256,7 @@ conn_next(struct conn *c)
 		return;
 	}
 	fcgi_next(&c->fcgi);
+	c->served = true;
 	conn_park(c, CONN_READING);
 }
 

@@ -68,6 +68,7 @@ struct conn {
 	struct mux *mux;
 	int fd;
 	bool watched; /* epoll knows the descriptor */
+	bool served;  /* an answer was sent: the peer may close or go on */
 	enum conn_state state;
 	struct conn_list *list; /* that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
@@ -90,6 +91,7 @@ struct mux {
 
 	/* of whoever has the turn */
 	unsigned whole;    /* requests that became whole in this round */
+	unsigned taken;    /* connections accepted since mux_refuse() */
 	unsigned streak;   /* rounds that looked at the listening socket only */
 	struct conf *conf; /* that peers was made from */
 	struct peers peers;
@@ -101,7 +103,7 @@ struct mux {
 
 	atomic_uint nconns;
 	pthread_mutex_t lock; /* guards all below */
-	pthread_cond_t stopped_cond;
+	pthread_cond_t refused_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
 	struct conn_list active; /* in mid-request or answer; by deadline */
@@ -111,8 +113,14 @@ struct mux {
 	 * longest first */
 	struct conn_list heads;
 	int64_t io_timeout;
-	bool stopping, stopped, closing;
-	int64_t until; /* mono; when closing */
+	bool refusing, refused; /* new connections: asked to, and done */
+	bool take_waiting;      /* but those in the backlog */
+	bool stopping;          /* only requests that are arriving are begun */
+	bool looked;            /* ... each connection was looked at for them */
+	bool stopped;           /* none is begun any more */
+	bool closing;
+	int64_t arrive_until; /* mono; when stopping */
+	int64_t until;        /* mono; when closing */
 };
 
 /* Takes over fd; NULL when there is no memory. */
@@ -121,17 +129,22 @@ struct conn *conn_new(struct mux *, int fd);
 /* Ends it, whatever its state.  Not while it is parked. */
 void conn_close(struct conn *);
 
+/* No event comes of it until it is parked again: for one that was taken before
+ * its event came. */
+void conn_unwatch(struct conn *);
+
 /*
  * Lets go of it: it is served again when its descriptor is ready, or, if it
- * has input left, at once.  While mux stops, one that waits for a request is
- * closed instead.
+ * has input left, at once.  While mux stops, one that has been served and has
+ * no further request is closed instead; once it has stopped, every one that
+ * reads.
  */
 void conn_park(struct conn *, enum conn_state);
 
 /* Takes a parked one off its list.  mux->lock is held. */
 void conn_take(struct conn *);
 
-/* Hands a whole request to the workers, or drops it while mux stops. */
+/* Hands a whole request to the workers, or drops it once mux has stopped. */
 void conn_queue(struct conn *);
 
 /* The answer is out: on to the next request, or to the end. */

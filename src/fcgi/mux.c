@@ -33,6 +33,7 @@
 #include "conn.h"
 #include "exchange.h"
 #include "intake.h"
+#include "mux_impl.h"
 #include "mux.h"
 
 #define EVENTS 64
@@ -144,54 +145,7 @@ expire(struct mux *m)
 		acceptor_resume(m);
 }
 
-/* Closes the connections of a list: all, or those that wait for a request. */
-static void
-close_all(struct mux *m, struct conn_list *list, bool all)
-{
-	struct conn_list doomed = TAILQ_HEAD_INITIALIZER(doomed);
-	struct conn *c, *next;
-
-	conn_lock(m);
-	for (c = TAILQ_FIRST(list); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (!all && c->state == CONN_SENDING)
-			continue;
-		conn_take(c);
-		TAILQ_INSERT_TAIL(&doomed, c, link);
-		c->list = &doomed;
-	}
-	conn_unlock(m);
-	while ((c = TAILQ_FIRST(&doomed)) != NULL) {
-		conn_take(c);
-		conn_close(c);
-	}
-}
-
-static bool
-is_stopping(struct mux *m)
-{
-	bool yes;
-
-	conn_lock(m);
-	yes = m->stopping;
-	conn_unlock(m);
-	return yes;
-}
-
-/* mux_stop() was called: from now on no request is begun.  conn_park() and
- * conn_queue() see to it that none comes later. */
-static void
-stop(struct mux *m)
-{
-	acceptor_stop(m);
-	close_all(m, &m->idle, true);
-	close_all(m, &m->ready, true);
-	close_all(m, &m->active, false);
-	conn_lock(m);
-	m->stopped = true;
-	conn_unlock(m);
-	pthread_cond_broadcast(&m->stopped_cond);
-}
+/* --- rounds --- */
 
 static int64_t
 earlier(int64_t a, int64_t b)
@@ -213,6 +167,8 @@ next_timeout(struct mux *m)
 		at = earlier(at, c->deadline);
 	if ((c = TAILQ_FIRST(&m->heads)) != NULL)
 		at = earlier(at, c->head_since + m->io_timeout);
+	if (m->stopping && !m->stopped)
+		at = earlier(at, m->arrive_until);
 	if (m->closing)
 		at = earlier(at, m->until);
 	if (!TAILQ_EMPTY(&m->ready))
@@ -233,7 +189,7 @@ ended(struct mux *m)
 	bool yes;
 
 	conn_lock(m);
-	yes = m->closing &&
+	yes = m->closing && m->stopped &&
 	    ((TAILQ_EMPTY(&m->active) && TAILQ_EMPTY(&m->linger)) ||
 		clock_mono() >= m->until);
 	conn_unlock(m);
@@ -262,8 +218,8 @@ watch_all(struct mux *m)
 	}
 	serve_ready(m);
 	expire(m);
-	if (accepting && !is_stopping(m))
-		acceptor_run(m);
+	if (accepting && !mux_is_refusing(m))
+		(void)acceptor_run(m);
 }
 
 /* One round of who has the turn. */
@@ -271,12 +227,12 @@ static void
 receive(struct mux *m)
 {
 	m->whole = 0;
-	if (is_stopping(m)) {
-		if (!m->stopped)
-			stop(m);
+	if (mux_is_refusing(m)) {
+		if (mux_advance(m))
+			return;
 	} else if (m->resume_at == 0 && m->streak < STREAK) {
 		m->streak++;
-		acceptor_run(m);
+		(void)acceptor_run(m);
 		if (m->whole > 0)
 			return;
 	}
@@ -293,9 +249,9 @@ run(void *arg)
 		crew_spare(m->crew);
 		receive(m);
 	} while (!ended(m));
-	close_all(m, &m->active, true);
-	close_all(m, &m->linger, true);
-	close_all(m, &m->queue, true);
+	mux_close_all(m, &m->active, true);
+	mux_close_all(m, &m->linger, true);
+	mux_close_all(m, &m->queue, true);
 	assert(atomic_load(&m->nconns) == 0);
 	return NULL;
 }
@@ -328,7 +284,7 @@ free_mux(struct mux *m)
 	crew_close(m->crew);
 	conf_unref(m->conf);
 	peers_free(&m->peers);
-	pthread_cond_destroy(&m->stopped_cond);
+	pthread_cond_destroy(&m->refused_cond);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -343,7 +299,7 @@ new_mux(struct confbox *confbox, int listen_fd)
 	if (m == NULL)
 		return NULL;
 	if (pthread_mutex_init(&m->lock, NULL) != 0 ||
-	    pthread_cond_init(&m->stopped_cond, NULL) != 0)
+	    pthread_cond_init(&m->refused_cond, NULL) != 0)
 		abort(); /* on Linux they only set memory */
 	TAILQ_INIT(&m->queue);
 	TAILQ_INIT(&m->idle);
@@ -400,20 +356,6 @@ out:
 }
 
 void
-mux_stop(struct mux *m)
-{
-	conn_lock(m);
-	m->stopping = true;
-	conn_unlock(m);
-	crew_stop(m->crew);
-	conn_wake(m);
-	conn_lock(m);
-	while (!m->stopped)
-		pthread_cond_wait(&m->stopped_cond, &m->lock);
-	conn_unlock(m);
-}
-
-void
 mux_hurry(struct mux *m)
 {
 	static const uint64_t one = 1;
@@ -428,7 +370,7 @@ mux_close(struct mux *m, int64_t until_mono)
 {
 	if (m == NULL)
 		return;
-	mux_stop(m);
+	mux_stop(m, 0);
 	conn_lock(m);
 	m->closing = true;
 	m->until = until_mono;

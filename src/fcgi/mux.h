@@ -25,9 +25,19 @@ enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
 /* Its workers. */
 struct crew *mux_crew(struct mux *);
 
-/* No more requests: closes idle connections, drops half-read ones, and lets
- * mux_next() return NULL once the queue is empty. */
-void mux_stop(struct mux *);
+/*
+ * No more connections; returns when the listening socket is not used any more.
+ * take_waiting: those that wait to be accepted are, for nobody else will.
+ */
+void mux_refuse(struct mux *, bool take_waiting);
+
+/*
+ * No more connections, and no more requests but those that are arriving: bytes
+ * of them are here, or their connection is new.  Closes the others; then, at
+ * the latest at arrive_until, drops what is still half read, and lets
+ * mux_next() return NULL once the queue is empty.  Does not wait.
+ */
+void mux_stop(struct mux *, int64_t arrive_until_mono);
 
 /* From now on exchange_write() waits for no peer. */
 void mux_hurry(struct mux *);

@@ -8,11 +8,11 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +38,9 @@
 /* Descriptors wanted: connections, and for each worker pipes, files, a
  * connection to read with. */
 #define DESCRIPTORS (LIMIT_CONNECTIONS + 8 * LIMIT_WORKERS)
+
+/* How long a request that is arriving at the stop may take (ms). */
+#define ARRIVING 1000
 
 /* After drain_timeout: what handlers need to die, and answers to leave. */
 #define DRAIN_GRACE 2000
@@ -104,7 +107,9 @@ struct daemon {
 	struct settings settings;
 	struct confbox *box;
 	int listener;
-	char *socket_path; /* ours to remove */
+	bool own_listener; /* no other process has it */
+	char *socket_path; /* ours to remove, if it is still this file: */
+	struct stat socket_file;
 	struct store *store;
 	bool topics; /* the store has those of the configuration */
 	struct engine *engine;
@@ -170,6 +175,11 @@ start(struct daemon *d, struct conf *conf)
 		/* Nobody said where to listen: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
+	d->own_listener =
+	    conf->socket != NULL && strncmp(conf->socket, "fd:", 3) != 0;
+	if (d->socket_path != NULL &&
+	    lstat(d->socket_path, &d->socket_file) == -1)
+		memset(&d->socket_file, 0, sizeof(d->socket_file));
 	if (!open_store(d, conf))
 		return EXIT_FAILURE;
 	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
@@ -188,26 +198,6 @@ start(struct daemon *d, struct conf *conf)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* Who starts programs: they end when these threads have ended. */
-struct joiner {
-	struct worker_pool *workers;
-	struct janitor *janitor;
-	pthread_t main;
-	atomic_bool done;
-};
-
-static void *
-joiner_main(void *arg)
-{
-	struct joiner *joiner = arg;
-
-	worker_join(joiner->workers);
-	janitor_stop(joiner->janitor);
-	atomic_store(&joiner->done, true);
-	pthread_kill(joiner->main, SIGUSR1);
-	return NULL;
-}
-
 /*
  * Waits for the requests under way.  What has not ended by drain_timeout is
  * ended; upon another signal to stop, this process ends at once, and its
@@ -216,17 +206,13 @@ joiner_main(void *arg)
 static void
 drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 {
-	struct joiner joiner = { .workers = d->workers, .janitor = d->janitor };
 	struct timespec ts;
 	int64_t left, until = clock_mono() + drain_timeout;
 	bool ending = false;
-	pthread_t thread;
 	int sig;
 
-	joiner.main = pthread_self();
-	if (pthread_create(&thread, NULL, joiner_main, &joiner) != 0)
-		_exit(EXIT_FAILURE);
-	while (!atomic_load(&joiner.done)) {
+	/* These start programs; the last thread of each sends SIGUSR1. */
+	while (!worker_ended(d->workers) || !janitor_ended(d->janitor)) {
 		left = until - clock_mono();
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
@@ -245,22 +231,52 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 		if (sig == SIGTERM || sig == SIGINT)
 			_exit(EXIT_SUCCESS);
 	}
-	pthread_join(thread, NULL);
+	worker_join(d->workers);
 	d->workers = NULL;
+	janitor_stop(d->janitor);
 	d->janitor = NULL;
 	FAULT(STOP_DRAINED);
+}
+
+/* Another process may have put a socket of its own into the place of ours. */
+static void
+remove_socket(struct daemon *d)
+{
+	struct stat st;
+
+	if (d->socket_path != NULL && lstat(d->socket_path, &st) == 0 &&
+	    st.st_dev == d->socket_file.st_dev &&
+	    st.st_ino == d->socket_file.st_ino)
+		unlink(d->socket_path);
+	free(d->socket_path);
+	d->socket_path = NULL;
 }
 
 static void
 close_listener(struct daemon *d)
 {
-	if (d->socket_path != NULL)
-		unlink(d->socket_path);
-	free(d->socket_path);
-	d->socket_path = NULL;
+	/* As long as the socket is open, no other file gets its number. */
+	remove_socket(d);
 	if (d->listener != -1)
 		close(d->listener);
 	d->listener = -1;
+}
+
+/*
+ * No request that a web server has sent, or is about to send on a connection
+ * that it has, is lost: those that wait to be accepted are, and what is
+ * arriving is read.  Without its name no more come; then a connection is
+ * refused, and not kept waiting, and a successor may take the name.
+ */
+static void
+stop_receiving(struct daemon *d, int64_t drain_timeout)
+{
+	remove_socket(d);
+	mux_refuse(d->mux, d->own_listener);
+	close_listener(d);
+	mux_stop(d->mux,
+	    clock_mono() +
+		(drain_timeout < ARRIVING ? drain_timeout : ARRIVING));
 }
 
 static void
@@ -269,12 +285,9 @@ stop(struct daemon *d, const sigset_t *signals)
 	struct conf *conf = confbox_get(d->box);
 
 	if (d->mux != NULL) {
-		mux_stop(d->mux);
+		stop_receiving(d, conf->drain_timeout);
 		janitor_halt(d->janitor);
 		FAULT(STOP_BEGUN);
-		/* Whoever comes from now on is refused, not kept waiting; and
-		 * a successor may take the path. */
-		close_listener(d);
 		if (d->workers != NULL)
 			drain(d, signals, conf->drain_timeout);
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);

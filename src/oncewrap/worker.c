@@ -9,8 +9,10 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fault.h"
 #include "log.h"
@@ -28,6 +30,7 @@ struct worker_pool {
 	struct mux *mux;
 	struct engine *engine;
 	unsigned n;
+	atomic_uint running; /* of them */
 	pthread_t thread[];
 };
 
@@ -81,6 +84,9 @@ work(void *arg)
 		answer_free(&answer);
 		metrics_add(METRICS_WORKERS_BUSY, -1);
 	}
+	/* The main thread waits for signals only. */
+	if (atomic_fetch_sub(&pool->running, 1) == 1)
+		(void)kill(getpid(), SIGUSR1);
 	return NULL;
 }
 
@@ -98,10 +104,13 @@ start_threads(struct worker_pool *pool, unsigned n)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (error == 0 && pool->n < n) {
+		atomic_fetch_add(&pool->running, 1);
 		error =
 		    pthread_create(&pool->thread[pool->n], &attr, work, pool);
 		if (error == 0)
 			pool->n++;
+		else
+			atomic_fetch_sub(&pool->running, 1);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
@@ -125,12 +134,18 @@ worker_start(struct worker_pool **out, struct mux *mux, struct engine *engine,
 	if (error != 0) {
 		log_event(LOG_ERROR, "worker-not-started", NULL,
 		    LOG_S("why", strerror(error)), LOG_I("started", pool->n));
-		mux_stop(mux);
+		mux_stop(mux, 0);
 		worker_join(pool);
 		return RC_NOMEM;
 	}
 	*out = pool;
 	return RC_OK;
+}
+
+bool
+worker_ended(const struct worker_pool *pool)
+{
+	return atomic_load(&pool->running) == 0;
 }
 
 void

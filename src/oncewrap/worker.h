@@ -17,6 +17,9 @@ struct worker_pool;
 enum rc
 worker_start(struct worker_pool **, struct mux *, struct engine *, unsigned n);
 
+/* Whether all of them have ended; the last one sends this process SIGUSR1. */
+bool worker_ended(const struct worker_pool *);
+
 /* Waits for all of them and frees the pool. */
 void worker_join(struct worker_pool *);
 

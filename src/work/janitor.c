@@ -4,9 +4,11 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
@@ -38,7 +40,8 @@ struct janitor {
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
-	unsigned threads; /* running */
+	atomic_uint running; /* of the threads */
+	unsigned threads;    /* running */
 	pthread_t thread[];
 };
 
@@ -100,6 +103,16 @@ anybody_reconciles(const struct conf *conf)
 	return conf->defaults.reconcile.n > 0;
 }
 
+/* The last of the threads says that it ends to the main thread, which waits for
+ * signals only. */
+static void *
+leave(struct janitor *janitor)
+{
+	if (atomic_fetch_sub(&janitor->running, 1) == 1)
+		(void)kill(getpid(), SIGUSR1);
+	return NULL;
+}
+
 static void *
 reconciler_main(void *arg)
 {
@@ -116,7 +129,7 @@ reconciler_main(void *arg)
 		conf_unref(conf);
 		sleep_until(janitor, clock_mono() + RECONCILE_INTERVAL);
 	}
-	return NULL;
+	return leave(janitor);
 }
 
 /* What is past its retention: answered and to be deleted, or never begun. */
@@ -138,7 +151,7 @@ runner_main(void *arg)
 	struct janitor *janitor = arg;
 
 	pending_run(janitor->pending);
-	return NULL;
+	return leave(janitor);
 }
 
 static void *
@@ -170,7 +183,7 @@ sweeper_main(void *arg)
 		if (now >= tally_at)
 			tally_at = tally(janitor);
 	}
-	return NULL;
+	return leave(janitor);
 }
 
 /* One of several.  Whoever has the lookout waits for an effect; then the next
@@ -198,7 +211,7 @@ deliverer_main(void *arg)
 			outbox_try(janitor->outbox, conf, &effect);
 		conf_unref(conf);
 	}
-	return NULL;
+	return leave(janitor);
 }
 
 /* --- beginning and end -------------------------------------------------- */
@@ -207,9 +220,12 @@ static bool
 start(struct janitor *janitor, unsigned n, void *(*thread_main)(void *))
 {
 	for (; n > 0; n--) {
+		atomic_fetch_add(&janitor->running, 1);
 		if (pthread_create(&janitor->thread[janitor->threads], NULL,
-			thread_main, janitor) != 0)
+			thread_main, janitor) != 0) {
+			atomic_fetch_sub(&janitor->running, 1);
 			return false;
+		}
 		janitor->threads++;
 	}
 	return true;
@@ -265,6 +281,12 @@ janitor_halt(struct janitor *janitor)
 	if (janitor->pending != NULL)
 		pending_halt(janitor->pending);
 	store_wake(janitor->store);
+}
+
+bool
+janitor_ended(const struct janitor *janitor)
+{
+	return janitor == NULL || atomic_load(&janitor->running) == 0;
 }
 
 void

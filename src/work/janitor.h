@@ -18,6 +18,10 @@ enum rc janitor_start(struct janitor **, struct confbox *, struct store *);
 /* Begins no more passes, batches or programs; does not wait. */
 void janitor_halt(struct janitor *);
 
+/* Whether all threads have ended; the last one sends this process SIGUSR1.  Of
+ * none, or NULL, they have. */
+bool janitor_ended(const struct janitor *);
+
 /* Halts it, waits for what is under way, and frees it. */
 void janitor_stop(struct janitor *);
 

@@ -219,6 +219,17 @@ def test_socket_is_removed_at_the_end(t):
     assert not os.path.exists(once.socket)
 
 
+def test_socket_of_another_process_at_the_path_is_left_alone(t):
+    once = t.once(handler=t.sh(OK))
+    os.unlink(once.socket)
+    other = socket.socket(socket.AF_UNIX)
+    t.defer(other.close)
+    other.bind(once.socket)
+    other.listen(1)
+    once.stop()
+    assert os.path.exists(once.socket), 'it was removed'
+
+
 def test_stale_socket_is_replaced(t):
     once = t.once(handler=t.sh(OK))
     once.kill()
@@ -467,6 +478,78 @@ def test_sigterm_closes_idle_connections(t):
     once.term()
     assert conn.is_closed() and kept.is_closed()
     eq(once.wait(), 0)
+
+
+def arriving(once, key):
+    """A connection and the bytes of a request for it."""
+    params = fcgi.request_params('POST', '/pay', key=key)
+    return once.connect(), fcgi.full_request(params)
+
+
+def test_sigterm_lets_a_request_that_is_arriving_in(t):
+    once = t.once(handler=t.sh(OK))
+    kept = once.begin('kept', keep=True)
+    first(kept.answer(), 201)
+    fresh, whole = arriving(once, 'fresh')
+    begun, parts = arriving(once, 'begun')
+    begun.send(parts[:20])
+    first(once.post('accepted'), 201)
+    once.term()
+    eq(kept.is_closed(), True)      # so it has stopped
+    begun.send(parts[20:])
+    first(begun.answer(), 201)
+    fresh.send(whole)
+    first(fresh.answer(), 201)
+    eq(once.wait(), 0)
+
+
+def test_sigterm_lets_those_in_who_wait_to_be_accepted(t):
+    once = t.once(handler=t.sh(OK))
+    once.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: proc.state(once.pid) == 'T', 'it is stopped')
+    conns = [once.begin('k%d' % i) for i in range(100)]
+    once.term()
+    once.process.send_signal(signal.SIGCONT)
+    for conn in conns:
+        first(conn.answer(), 201)
+    eq(once.wait(), 0)
+    eq(len(t.ledger()), 100)
+
+
+RESTARTS = 25
+CLIENTS = 16
+
+
+def test_restart_under_load_loses_no_request(t):
+    """The listening socket outlives each process, as under systemd."""
+    sock = base.listener(t, 'once.sock')
+    once = t.once(handler=t.sh(OK), listen=False, pass_fds=[sock.fileno()],
+                  args=['-s', 'fd:%d' % sock.fileno()])
+    done = threading.Event()
+    t.defer(done.set)
+    good = [0] * CLIENTS
+
+    def client(number):
+        while not done.is_set():
+            first(once.post('k%d.%d' % (number, good[number])), 201)
+            good[number] += 1
+    clients = [Background(lambda n=n: client(n)) for n in range(CLIENTS)]
+    def served(n):
+        for c in clients:
+            if c.done():
+                c.result()          # says what it got
+        return sum(good) >= n
+
+    for _ in range(RESTARTS):
+        enough = sum(good) + 20
+        wait_until(lambda: served(enough), 'requests are answered')
+        once.stop()
+        once.start()
+    done.set()
+    for c in clients:
+        c.result()
+    eq(len(t.ledger()), sum(good))
+    eq({row['state'] for row in once.ls()}, {'completed'})
 
 
 def test_drain_timeout_ends_handlers_that_are_deaf_too(t):

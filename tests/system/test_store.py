@@ -412,3 +412,22 @@ def test_database_is_whole_after_all(t):
     eq(db.execute('PRAGMA integrity_check').fetchall(), [('ok',)])
     eq(db.execute('PRAGMA journal_mode').fetchone()[0], 'wal')
     db.close()
+
+
+def test_a_full_spool_dir_loses_a_run_and_no_promise(t):
+    """What the handler did is not known, so its key is not free."""
+    os.mkdir(t.path('spool'))
+    mount(t, t.path('spool'), 'size=256k')
+    once = t.once(handler=t.py(
+        'ledger(); out(b"Content-Type: text/plain\\r\\n\\r\\n" + '
+        'b"x" * int(os.environ["QUERY_STRING"]))'),
+        server={'spool_dir': t.path('spool')})
+    problem(once.post('k', query='1000000'), 'handler-failed', unknown=True)
+    problem(once.post('k', query='1000000'), 'outcome-unknown')
+    eq(once.state('k'), 'unknown')
+    # A body that has no room: nothing runs.
+    problem(once.post('body', b'x' * 1000000), 'store-unavailable')
+    eq(once.row('body'), None)
+    first(once.post('small', query='100000'), 200, b'x' * 100000)
+    eq(len(t.ledger()), 2)
+    assert 'No space left' in once.log(), once.log()

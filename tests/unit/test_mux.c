@@ -1624,7 +1624,7 @@ stop_drops_what_has_not_arrived_and_delivers_the_rest(void **state)
 		answer_text(next("queued"), "");
 	struct exchange *last = next("late");
 
-	mux_stop(mux);
+	mux_stop(mux, clock_mono() + 200);
 	assert_true(recv(half, (char[1]){ 0 }, 1, 0) <= 0);
 	close(half);
 	expect_closed(idle);
@@ -1663,7 +1663,7 @@ stop_delivers_the_queue(void **state)
 	put(other, &b);
 	buf_free(&b);
 	assert_true(get(other, got, 8));
-	mux_stop(mux);
+	mux_stop(mux, clock_mono() + 200);
 	for (int i = 0; i < 4; i++)
 		answer_text(next("queued"), "");
 	assert_null(mux_next(mux));
@@ -1801,7 +1801,7 @@ many_peers_and_many_workers(void **state)
 		    0);
 	for (int i = 0; i < 8; i++)
 		pthread_join(peers[i], NULL);
-	mux_stop(mux);
+	mux_stop(mux, clock_mono() + 200);
 	for (int i = 0; i < 4; i++)
 		pthread_join(workers[i], NULL);
 	finish();

@@ -1,0 +1,176 @@
+/*
+ * How mux ends, step by step, each taken by the thread that leads:
+ *
+ *  1. mux_refuse(): what waits in the backlog is accepted, if no other process
+ *     will; then the listening socket is not used any more.
+ *  2. mux_stop(): each connection between two requests is read once more, and
+ *     closed if nothing came.  What is arriving may go on until arrive_until.
+ *  3. No request is begun any more: the workers handle what is queued, and end.
+ *
+ * A web server that has sent a request gets its answer; one whose connection
+ * was closed knows that nothing was read.
+ */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "clock.h"
+#include "limit.h"
+
+#include "acceptor.h"
+#include "conn.h"
+#include "intake.h"
+#include "mux.h"
+#include "mux_impl.h"
+
+void
+mux_close_all(struct mux *m, struct conn_list *list, bool all)
+{
+	struct conn_list doomed = TAILQ_HEAD_INITIALIZER(doomed);
+	struct conn *c, *next;
+
+	conn_lock(m);
+	for (c = TAILQ_FIRST(list); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (!all && c->state == CONN_SENDING)
+			continue;
+		conn_take(c);
+		TAILQ_INSERT_TAIL(&doomed, c, link);
+		c->list = &doomed;
+	}
+	conn_unlock(m);
+	while ((c = TAILQ_FIRST(&doomed)) != NULL) {
+		conn_take(c);
+		conn_close(c);
+	}
+}
+
+/* One step of mux_refuse(): takes in what waits in the backlog, unless that is
+ * another process's too; then takes in nothing any more. */
+static void
+refuse(struct mux *m, bool take_waiting)
+{
+	if (take_waiting && m->taken < LIMIT_CONNECTIONS && m->resume_at == 0 &&
+	    acceptor_waits(m)) {
+		m->taken += acceptor_run(m);
+		return;
+	}
+	acceptor_stop(m);
+	conn_lock(m);
+	m->refused = true;
+	conn_unlock(m);
+	pthread_cond_broadcast(&m->refused_cond);
+}
+
+/*
+ * mux_stop() was called: each connection between two requests is looked at
+ * once more, and closed if no request has come.  One that was never used has
+ * been opened for a request, which is on its way.
+ */
+static void
+look_again(struct mux *m)
+{
+	struct conn_list found = TAILQ_HEAD_INITIALIZER(found);
+	struct conn *c, *next;
+
+	conn_lock(m);
+	m->looked = true;
+	for (c = TAILQ_FIRST(&m->idle); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		conn_take(c);
+		TAILQ_INSERT_TAIL(&found, c, link);
+		c->list = &found;
+	}
+	conn_unlock(m);
+	while ((c = TAILQ_FIRST(&found)) != NULL) {
+		conn_take(c);
+		/* No event may find it once it is held. */
+		conn_unwatch(c);
+		intake(c);
+	}
+}
+
+/* Whether a request may still be arriving.  mux->lock is held. */
+static bool
+is_arriving(struct mux *m)
+{
+	struct conn *c;
+
+	if (!TAILQ_EMPTY(&m->idle) || !TAILQ_EMPTY(&m->ready))
+		return true;
+	TAILQ_FOREACH(c, &m->active, link)
+	if (c->state != CONN_SENDING)
+		return true;
+	return false;
+}
+
+/* From now on no request is begun.  conn_park() and conn_queue() see to it that
+ * none comes later. */
+static void
+stop(struct mux *m)
+{
+	conn_lock(m);
+	m->stopped = true;
+	conn_unlock(m);
+	mux_close_all(m, &m->idle, true);
+	mux_close_all(m, &m->ready, true);
+	mux_close_all(m, &m->active, false);
+	crew_stop(m->crew);
+}
+
+bool
+mux_advance(struct mux *m)
+{
+	bool refuse_now, take, look_now, stop_now;
+
+	conn_lock(m);
+	refuse_now = m->refusing && !m->refused;
+	take = m->take_waiting;
+	look_now = m->stopping && !m->looked;
+	stop_now = m->looked && !m->stopped &&
+	    (m->closing || !is_arriving(m) || clock_mono() >= m->arrive_until);
+	conn_unlock(m);
+	if (refuse_now)
+		refuse(m, take);
+	else if (look_now)
+		look_again(m);
+	else if (stop_now)
+		stop(m);
+	return refuse_now || look_now || stop_now;
+}
+
+bool
+mux_is_refusing(struct mux *m)
+{
+	bool yes;
+
+	conn_lock(m);
+	yes = m->refusing;
+	conn_unlock(m);
+	return yes;
+}
+
+void
+mux_refuse(struct mux *m, bool take_waiting)
+{
+	conn_lock(m);
+	m->refusing = true;
+	m->take_waiting = take_waiting;
+	conn_unlock(m);
+	conn_wake(m);
+	conn_lock(m);
+	while (!m->refused)
+		pthread_cond_wait(&m->refused_cond, &m->lock);
+	conn_unlock(m);
+}
+
+void
+mux_stop(struct mux *m, int64_t arrive_until_mono)
+{
+	conn_lock(m);
+	m->refusing = true;
+	m->stopping = true;
+	m->arrive_until = arrive_until_mono;
+	conn_unlock(m);
+	conn_wake(m);
+}
