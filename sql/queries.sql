@@ -27,6 +27,11 @@ UPDATE once_clock SET last = ?1 WHERE id = 1 AND last < ?1 - ?2;
 -- name: clock_touch
 UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 
+-- What tells a store from any other, and from an earlier copy of itself.
+-- name: past
+SELECT m.secret, c.last FROM once_meta m, once_clock c
+WHERE m.id = 1 AND c.id = 1;
+
 -- Reading -----------------------------------------------------------------
 
 -- From reason on, find gives what answer gives: a small answer is read with
@@ -42,8 +47,9 @@ FROM once_key k JOIN once_recipe r ON r.id = k.recipe
 WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
 
 -- name: answer
-SELECT reason, kind, headers, body, body_length, response_version, status
-FROM once_key WHERE id = ?1 AND state = 'completed' AND kept = 1;
+SELECT reason, kind, headers, body, body_length, response_version, status, id
+FROM once_key WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
+    AND state = 'completed' AND kept = 1;
 
 -- Reserving ---------------------------------------------------------------
 
@@ -256,7 +262,9 @@ WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
 -- name: request
-SELECT environment, length(body) FROM once_request WHERE key_id = ?1;
+SELECT r.environment, length(r.body), r.key_id
+FROM once_request r JOIN once_key k ON k.id = r.key_id
+WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
 
 -- name: forget
 DELETE FROM once_key WHERE id = ?1 AND token IS NULL;
@@ -293,7 +301,7 @@ WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND next_at <= ?5;
 -- name: effect_payload
 SELECT e.payload, (SELECT length(p.body) FROM once_payload p
     WHERE p.effect_id = e.id)
-FROM once_effect e WHERE e.id = ?1;
+FROM once_effect e WHERE e.id = ?1 AND e.effect_key = ?2;
 
 -- name: effect_delivered
 UPDATE once_effect SET state = 'delivered', owner = NULL, reference = ?5,

@@ -23,6 +23,10 @@ rc_text(enum rc rc)
 		return "locked by another process";
 	case RC_CORRUPT:
 		return "corrupt data";
+	case RC_REPLACED:
+		return "a file was removed or replaced";
+	case RC_WENT_BACK:
+		return "store-went-back";
 	case RC_VERSION:
 		return "written by a newer release";
 	case RC_NOTFOUND:

@@ -14,6 +14,8 @@ enum rc {
 	RC_FULL,       /* no space left for it */
 	RC_BUSY,       /* another process holds the lock; time is up */
 	RC_CORRUPT,    /* what was read cannot be what was written */
+	RC_REPLACED,   /* a file of the store is not the one that was opened */
+	RC_WENT_BACK,  /* the store lacks what this process has seen in it */
 	RC_VERSION,    /* written by a newer release */
 	RC_NOTFOUND,   /* there is no such thing */
 	RC_EXISTS,     /* there is one already */

@@ -1,9 +1,9 @@
 /*
  * The listening socket: made by us, or inherited.
  *
- * A unix socket is made under a private umask, and gets its owner and mode
- * before anything listens on it, so there is no moment in which somebody else
- * could connect.  What is inherited is taken as it is, but it must listen.
+ * A unix socket is made with its mode, and gets its owner before anything
+ * listens on it, so at no moment can a wrong user connect.  What is inherited
+ * is taken as it is, but it must listen.
  *
  * It runs once, before there are threads: umask(2) belongs to the process.
  */
@@ -146,43 +146,67 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	return 0;
 }
 
-/* socket_user, socket_group and socket_mode, in that order: a change of the
- * owner may take bits from the mode. */
+/* What socket_user and socket_group say; -1 where they say nothing. */
 static int
-give(const struct conf *conf, const char *path, struct conf_error *err)
+find_owner(
+    const struct conf *conf, uid_t *uid, gid_t *gid, struct conf_error *err)
 {
-	uid_t uid = (uid_t)-1;
-	gid_t gid = (gid_t)-1;
 	struct user user;
 	char why[256];
 
+	*uid = (uid_t)-1;
+	*gid = (gid_t)-1;
 	if (conf->socket_user != NULL) {
 		if (!user_id(conf->socket_user, &user.uid) &&
 		    !user_find(
 			conf->socket_user, NULL, &user, why, sizeof(why)))
 			return fail(conf, conf->socket_user_line, err,
 			    "socket_user: %s", why);
-		uid = user.uid;
+		*uid = user.uid;
 	}
 	if (conf->socket_group != NULL) {
 		if (!user_find(
 			NULL, conf->socket_group, &user, why, sizeof(why)))
 			return fail(conf, conf->socket_group_line, err,
 			    "socket_group: %s", why);
-		gid = user.gid;
+		*gid = user.gid;
 	}
-	if (uid != (uid_t)-1 || gid != (gid_t)-1)
-		if (lchown(path, uid, gid) == -1)
-			return fail(conf,
-			    conf->socket_user_line != 0
-				? conf->socket_user_line
-				: conf->socket_group_line,
-			    err, "%s: cannot change its owner: %s", path,
-			    strerror(errno));
-	if (chmod(path, (mode_t)conf->socket_mode) == -1)
-		return fail(conf, conf->socket_line, err,
-		    "%s: cannot change its mode: %s", path, strerror(errno));
 	return 0;
+}
+
+/*
+ * Gives the socket's file its owner.  By now the name may stand for anything
+ * if others may write the folder: what has it is held on to, and changed only
+ * if it is a socket, and has no other name.
+ */
+static int
+give(const struct conf *conf, const char *path, struct conf_error *err)
+{
+	struct stat st;
+	uid_t uid;
+	gid_t gid;
+	int fd;
+
+	if (find_owner(conf, &uid, &gid, err) == -1)
+		return -1;
+	if (uid == (uid_t)-1 && gid == (gid_t)-1)
+		return 0;
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd != -1 && fstat(fd, &st) == 0) {
+		errno = EEXIST;
+		if (S_ISSOCK(st.st_mode) && st.st_nlink == 1 &&
+		    fchownat(fd, "", uid, gid, AT_EMPTY_PATH) == 0) {
+			close(fd);
+			return 0;
+		}
+	}
+	(void)fail(conf,
+	    conf->socket_user_line != 0 ? conf->socket_user_line
+					: conf->socket_group_line,
+	    err, "%s: cannot change its owner: %s", path, strerror(errno));
+	if (fd != -1)
+		close(fd);
+	return -1;
 }
 
 static int
@@ -211,8 +235,12 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 		    strerror(errno));
 		goto out;
 	}
-	mask = umask(0177);
-	rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	/* The file takes its mode from the socket, so that nothing has to be
+	 * changed by name. */
+	mask = umask(0);
+	rc = fchmod(fd, (mode_t)conf->socket_mode);
+	if (rc == 0)
+		rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
 	if (rc == -1) {
 		fail(conf, conf->socket_line, err, "%s: %s", path,

@@ -60,6 +60,8 @@ end(const struct oncectl *ctl, struct say *say, enum rc rc)
 	case RC_LIMIT:
 	case RC_IO:
 	case RC_CORRUPT:
+	case RC_REPLACED:
+	case RC_WENT_BACK:
 	case RC_VERSION:
 	case RC_NOTFOUND:
 	case RC_EXISTS:

@@ -55,7 +55,10 @@ engine_refuse_store(struct job *job, enum rc rc)
 	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
 	    LOG_S("why", rc_text(rc)));
 	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
-	    "The key store is not usable now; this request ran nothing.");
+	    rc == RC_WENT_BACK
+		? "The key store has gone back in time (store-went-back), and "
+		  "must be looked at; this request ran nothing."
+		: "The key store is not usable now; this request ran nothing.");
 }
 
 /* --- what was asked ----------------------------------------------------- */

@@ -138,6 +138,7 @@ is_too_fast(struct job *job)
 static enum rc
 look_and_take(struct job *job, enum decision *decision)
 {
+	const struct store_reservation *rv = &job->reservation;
 	enum rc rc;
 	int tries;
 
@@ -147,8 +148,8 @@ look_and_take(struct job *job, enum decision *decision)
 		if (*decision == DECIDE_REPLAY) {
 			if (!job->small.is || job->record.unsealed)
 				crew_pass(job->engine->crew);
-			rc = replay_fetch(job->engine->store, &job->record,
-			    &job->small, job->answer);
+			rc = replay_fetch(job->engine->store, &rv->identity,
+			    &job->record, &job->small, job->answer);
 			if (rc != RC_NOTFOUND)
 				return rc;
 			continue;

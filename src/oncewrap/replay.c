@@ -12,8 +12,9 @@
 #include "replay.h"
 
 enum rc
-replay_fetch(struct store *store, const struct record *record,
-    struct store_small *small, struct answer *answer)
+replay_fetch(struct store *store, const struct store_identity *who,
+    const struct record *record, struct store_small *small,
+    struct answer *answer)
 {
 	enum rc rc = RC_OK;
 
@@ -26,7 +27,8 @@ replay_fetch(struct store *store, const struct record *record,
 		store_small_init(small);
 		return RC_OK;
 	}
-	rc = store_answer(store, record->id, &answer->response, &answer->spool);
+	rc = store_answer(
+	    store, who, record->id, &answer->response, &answer->spool);
 	if (rc != RC_OK) {
 		response_free(&answer->response);
 		response_init(&answer->response);

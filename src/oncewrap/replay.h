@@ -15,8 +15,8 @@
  * is there, it is taken; otherwise, or with NULL, it is read now.  Of an
  * unsealed record it is made durable first.  RC_NOTFOUND: it was deleted since.
  */
-enum rc replay_fetch(struct store *, const struct record *,
-    struct store_small *small, struct answer *);
+enum rc replay_fetch(struct store *, const struct store_identity *,
+    const struct record *, struct store_small *small, struct answer *);
 
 /* Makes a replay of what replay_fetch() has read. */
 void replay_mark(struct store *, const struct conf_route *,

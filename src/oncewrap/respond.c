@@ -67,8 +67,9 @@ problem_of(struct attempt *at, struct answer *answer)
 static bool
 fetch(struct attempt *at, struct answer *answer)
 {
+	const struct store_identity who = { at->scope, at->rq->path, at->key };
 	enum rc rc = store_answer(
-	    at->store, at->lease.id, &answer->response, &answer->spool);
+	    at->store, &who, at->lease.id, &answer->response, &answer->spool);
 
 	if (rc == RC_OK)
 		return true;

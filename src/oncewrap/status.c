@@ -278,12 +278,14 @@ static enum rc
 show_result(struct store *store, const struct conf *conf,
     const struct request *rq, struct view *view, struct answer *answer)
 {
+	const struct store_status *s = &view->status;
+	const struct store_identity who = { s->scope, s->path, s->key };
 	const struct record *record = &view->record;
 	enum rc rc;
 
 	switch (view->decision) {
 	case DECIDE_REPLAY:
-		rc = replay_fetch(store, record, &view->small, answer);
+		rc = replay_fetch(store, &who, record, &view->small, answer);
 		if (rc == RC_OK)
 			replay_mark(store, route_find(conf, view->status.path),
 			    record, answer);

@@ -87,13 +87,13 @@ enum rc store_look(struct store *, const struct store_identity *,
     struct record *, struct store_small *);
 
 /*
- * The stored answer of a completed key: response (initialised) gets status,
- * reason, kind and fields; *body a spool that holds the body and that
- * response->body points into (NULL for an empty body; the caller frees it).
- * RC_NOTFOUND: no longer there, or not completed.
+ * The stored answer of that completed key, which has that number: response
+ * (initialised) gets status, reason, kind and fields; *body a spool that holds
+ * the body and that response->body points into (NULL for an empty body; the
+ * caller frees it).  RC_NOTFOUND: no longer there, or not completed.
  */
-enum rc store_answer(
-    struct store *, int64_t id, struct response *, struct spool **body);
+enum rc store_answer(struct store *, const struct store_identity *, int64_t id,
+    struct response *, struct spool **body);
 
 /*
  * What finds the processes of an attempt: a lock that the handler inherits, and
@@ -396,8 +396,8 @@ enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
 /* The request kept with a key, to run, or to find out with: NAME=VALUE strings,
  * each with a NUL, and the body, NULL if it is empty; the caller frees both.
  * RC_NOTFOUND: none. */
-enum rc store_request(
-    struct store *, int64_t id, struct buf *environment, struct spool **body);
+enum rc store_request(struct store *, const struct store_identity *, int64_t id,
+    struct buf *environment, struct spool **body);
 
 /* --- for who watches it ------------------------------------------------ */
 

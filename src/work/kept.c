@@ -44,7 +44,8 @@ param_or_empty(const struct request *rq, const char *name)
 }
 
 enum rc
-kept_load(struct store *store, int64_t id, const char *path, struct kept *kept)
+kept_load(struct store *store, const struct store_identity *who, int64_t id,
+    struct kept *kept)
 {
 	struct request *rq = &kept->rq;
 	enum rc rc;
@@ -52,12 +53,12 @@ kept_load(struct store *store, int64_t id, const char *path, struct kept *kept)
 	memset(kept, 0, sizeof(*kept));
 	buf_init(&kept->text, LIMIT_ENV);
 	rq->method = rq->query = "";
-	rq->path = path;
+	rq->path = who->path;
 	rq->body_state = BODY_WHOLE;
 	rq->body_fd = -1;
 	memcpy(rq->instance, URN, sizeof(URN));
 	uuid_random(rq->instance + strlen(URN));
-	if ((rc = store_request(store, id, &kept->text, &kept->body)) !=
+	if ((rc = store_request(store, who, id, &kept->text, &kept->body)) !=
 		RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;

@@ -16,11 +16,13 @@ struct kept {
 };
 
 /*
- * Reads the request of that key; path is borrowed.  RC_NOTFOUND: it has none.
+ * Reads the request of that key, which has that number; its path is borrowed.
+ * RC_NOTFOUND: it has none.
  * RC_CORRUPT: not a request.  Or the store failed.  Then rq has its path and
  * its name in the log, and no more.  kept_free() in any case.
  */
-enum rc kept_load(struct store *, int64_t id, const char *path, struct kept *);
+enum rc kept_load(
+    struct store *, const struct store_identity *, int64_t id, struct kept *);
 void kept_free(struct kept *);
 
 #endif

@@ -126,11 +126,13 @@ static void
 work(struct work *w)
 {
 	struct attempt *at = &w->attempt;
+	const struct store_identity who = { w->job.scope, w->job.path,
+		w->job.key };
 	struct kept kept;
 	enum rc rc;
 
 	FAULT(JOB_CLAIMED);
-	rc = kept_load(at->store, w->job.id, w->job.path, &kept);
+	rc = kept_load(at->store, &who, w->job.id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_OK)
 		attempt_run(at);

@@ -123,6 +123,7 @@ verdict(struct attempt *at, struct store_due *due)
 static enum rc
 try_it(struct attempt *at, struct store_due *due)
 {
+	const struct store_identity who = { due->scope, due->path, due->key };
 	const struct conf_route *rule = at->rule;
 	struct kept kept;
 	enum rc rc;
@@ -134,7 +135,7 @@ try_it(struct attempt *at, struct store_due *due)
 		return rc == RC_LOST ? RC_OK : rc;
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = kept_load(at->store, due->id, due->path, &kept);
+	rc = kept_load(at->store, &who, due->id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = fail(at, due, "its request was not kept");

@@ -347,6 +347,7 @@ static enum rc
 check_answer(struct life *l, const struct life_key *k, int64_t id)
 {
 	static const char fields[] = "X-Key: 1\r\nX-Key: 2\r\n";
+	const struct store_identity who = { "alice", "/payments", k->name };
 	const unsigned char *p;
 	struct response r;
 	struct spool *body;
@@ -355,7 +356,7 @@ check_answer(struct life *l, const struct life_key *k, int64_t id)
 
 	response_init(&r);
 	vfs_within(true);
-	rc = store_answer(l->store, id, &r, &body);
+	rc = store_answer(l->store, &who, id, &r, &body);
 	vfs_within(false);
 	p = r.body;
 	if (rc == RC_OK &&
@@ -662,13 +663,14 @@ life_step(struct life *l, const struct life_step *s)
 static void
 check_request(struct life *l, const struct life_key *k, int64_t id)
 {
+	const struct store_identity who = { "alice", "/payments", k->name };
 	struct spool *body = NULL;
 	struct buf env;
 	enum rc rc, bytes = RC_OK;
 
 	buf_init(&env, sizeof(environment));
 	vfs_within(true);
-	rc = store_request(l->store, id, &env, &body);
+	rc = store_request(l->store, &who, id, &env, &body);
 	vfs_within(false);
 	if (rc != RC_OK)
 		life_wrong(l, "%s: its request: %s", k->name, rc_text(rc));

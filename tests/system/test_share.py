@@ -96,12 +96,12 @@ def test_files_become_the_groups_while_it_runs_and_no_lock_is_lost(t):
 
 def test_a_name_that_stands_for_another_file_is_left_alone(t):
     once = t.once(handler=t.sh('status 201'))
-    once.stop()
     other = t.write('other', 'x', 0o600)
+    os.unlink(once.database + '-wal')
     os.link(other, once.database + '-wal')
     once.defaults['share_database'] = 'yes'
     once.write_conf()
-    once.start()
+    once.hup()
     once.wait_log('event=store-mode .*once.db-wal')
     eq(stat.S_IMODE(os.stat(other).st_mode), 0o600)
 

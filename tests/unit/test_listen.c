@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,6 +123,60 @@ unix_socket_has_the_mode_asked_for(void **state)
 		unlink(path);
 		free(path);
 	}
+}
+
+/*
+ * What an attacker who may write the folder does, as early as can be: the
+ * socket's name stands for another file as soon as it is there.
+ */
+static int (*stand_in)(const char *, const char *);
+static char victim[96];
+
+int
+bind(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)
+{
+	long r = syscall(SYS_bind, fd, addr.__sockaddr__, len);
+
+	if (r == 0 && stand_in != NULL) {
+		assert_int_equal(unlink(sock), 0);
+		assert_int_equal(stand_in(victim, sock), 0);
+	}
+	return (int)r;
+}
+
+static void
+no_other_file_is_changed_by_the_sockets_name(void **state)
+{
+	int (*const links[])(const char *, const char *) = { symlink, link };
+	struct conf conf = conf_for(spec);
+	struct stat st;
+	char *path;
+	int fd;
+
+	(void)state;
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
+	fd = open(victim, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd != -1);
+	close(fd);
+	conf.socket_mode = 0666;
+	for (size_t i = 0; i < 4; i++) {
+		stand_in = links[i % 2];
+		if (i >= 2 && geteuid() == 0) { /* has to be given away */
+			conf.socket_user = "54321";
+			conf.socket_user_line = 7;
+			refused(&conf, "test.conf:7: ", "File exists");
+		} else {
+			fd = opened(&conf, &path);
+			close(fd);
+			unlink(path);
+			free(path);
+		}
+		stand_in = NULL;
+		assert_int_equal(stat(victim, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0600);
+		assert_int_equal(st.st_uid, geteuid());
+	}
+	unlink(victim);
 }
 
 static void
@@ -574,6 +629,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unix_socket_has_the_mode_asked_for),
 		cmocka_unit_test(a_bare_path_is_a_unix_socket),
+		cmocka_unit_test(no_other_file_is_changed_by_the_sockets_name),
 		cmocka_unit_test(owner_by_number),
 		cmocka_unit_test(unknown_owner_leaves_no_socket_behind),
 		cmocka_unit_test(socket_of_a_dead_process_is_replaced),

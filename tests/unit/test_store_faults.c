@@ -184,9 +184,11 @@ without_the_lock_file_nobody_is_settled(void **state)
 	snprintf(lock, sizeof(lock), "%s-lock", file);
 	assert_int_equal(unlink(lock), 0);
 	kill_and_wait(pid);
-	assert_int_equal(store_sweep(store, 4, changes, &n), RC_IO);
+	assert_int_equal(store_sweep(store, 4, changes, &n), RC_REPLACED);
 	assert_int_equal(n, 0);
-	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE state = 'in_progress'"),
+	    1);
 }
 
 /* Nobody could see that the lease is held. */
@@ -199,7 +201,7 @@ without_the_lock_file_nothing_is_reserved(void **state)
 	snprintf(lock, sizeof(lock), "%s-lock", file);
 	snprintf(aside, sizeof(aside), "%s-aside", lock);
 	assert_int_equal(rename(lock, aside), 0);
-	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_int_equal(reserve_fails("k"), RC_REPLACED);
 	assert_int_equal(rename(aside, lock), 0);
 	reserve("k");
 }
@@ -212,25 +214,28 @@ without_the_database_nothing_is_reserved(void **state)
 	(void)state;
 	snprintf(aside, sizeof(aside), "%s-aside", file);
 	assert_int_equal(rename(file, aside), 0);
-	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_int_equal(reserve_fails("k"), RC_REPLACED);
 	assert_int_equal(rename(aside, file), 0);
 	reserve("k");
 }
 
-/* By another name the database is the same, and so is its lock file. */
+/* By another name of its folder the database is the same, and so is its lock
+ * file. */
 static void
-a_symbolic_link_to_the_database_is_the_database(void **state)
+by_a_link_to_its_folder_the_database_is_the_database(void **state)
 {
 	struct store_lease lease;
-	char link[128];
+	char link[128], own[sizeof(file)];
 	pid_t pid;
 
 	(void)state;
 	pid = child_with_leases('a', 1, &lease);
-	snprintf(link, sizeof(link), "%s-link", file);
-	assert_int_equal(symlink(file, link), 0);
-	strcpy(file + strlen(file), "-link");
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(symlink(".", link), 0);
+	strcpy(own, file);
+	snprintf(file, sizeof(file), "%s/link/db", dir);
 	store = open_store();
+	strcpy(file, own);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
 	kill_and_wait(pid);
@@ -938,7 +943,8 @@ a_broken_answer_is_an_error(void **state)
 		assert_true(answer_is(lease.id, 5000));
 		raw(rows[i].sql);
 		response_init(&r);
-		if (store_answer(store, lease.id, &r, &body) != rows[i].rc)
+		if (store_answer(store, owner_of(lease.id), lease.id, &r,
+			&body) != rows[i].rc)
 			fail_msg("%s", rows[i].name);
 		assert_null(body);
 		assert_null(r.body);
@@ -960,7 +966,7 @@ main(void)
 		TEST_DIR(without_the_lock_file_nobody_is_settled),
 		TEST(without_the_lock_file_nothing_is_reserved),
 		TEST(without_the_database_nothing_is_reserved),
-		TEST_DIR(a_symbolic_link_to_the_database_is_the_database),
+		TEST_DIR(by_a_link_to_its_folder_the_database_is_the_database),
 		TEST_DIR(of_two_processes_one_wins),
 		TEST(another_store_s_settlement_is_seen),
 		TEST(a_reservation_gives_up_in_time),

@@ -117,7 +117,7 @@ request_is_kept(int64_t id)
 	bool same;
 
 	buf_init(&text, 1000);
-	rc = store_request(store, id, &text, &body);
+	rc = store_request(store, owner_of(id), id, &text, &body);
 	same = rc == RC_OK && text.len == sizeof(environment) &&
 	    memcmp(text.data, environment, text.len) == 0 && body != NULL &&
 	    spool_length(body) == 4 &&
@@ -221,7 +221,7 @@ bodies_of_any_size_are_accepted(void **state)
 		assert_int_equal(
 		    accept_by(store, &r, QUEUE, &ticket), DECIDE_RUN);
 		buf_init(&text, 1000);
-		assert_int_equal(store_request(store,
+		assert_int_equal(store_request(store, &r.identity,
 				     raw_number("SELECT max(id) FROM once_key"),
 				     &text, &body),
 		    RC_OK);

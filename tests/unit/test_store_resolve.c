@@ -49,7 +49,7 @@ request_is(int64_t id, size_t length)
 	bool same;
 
 	buf_init(&environment, 65536);
-	rc = store_request(store, id, &environment, &body);
+	rc = store_request(store, owner_of(id), id, &environment, &body);
 	same = rc == RC_OK && environment.len == sizeof(ENVIRONMENT) &&
 	    memcmp(environment.data, ENVIRONMENT, sizeof(ENVIRONMENT)) == 0 &&
 	    (body == NULL) == (length == 0);
@@ -72,7 +72,7 @@ no_request(int64_t id)
 	enum rc rc;
 
 	buf_init(&environment, 65536);
-	rc = store_request(store, id, &environment, &body);
+	rc = store_request(store, owner_of(id), id, &environment, &body);
 	assert_null(body);
 	assert_int_equal(environment.len, 0);
 	buf_free(&environment);

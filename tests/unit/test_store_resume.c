@@ -428,8 +428,9 @@ past_its_retention_a_marked_key_is_gone(void **state)
 		assert_int_equal(state_of(r.identity.key), RECORD_EXPIRED);
 		is_gone(r);
 		response_init(&answer);
-		assert_int_equal(
-		    store_answer(store, first.id, &answer, &body), RC_NOTFOUND);
+		assert_int_equal(store_answer(store, owner_of(first.id),
+				     first.id, &answer, &body),
+		    RC_NOTFOUND);
 		response_free(&answer);
 		assert_int_equal(
 		    raw_number("SELECT count(*) FROM once_body"), 0);

@@ -62,8 +62,9 @@ own_answer_is_given(int64_t id)
 	bool is;
 
 	response_init(&r);
-	is = store_answer(store, id, &r, &body) == RC_OK && r.status == 201 &&
-	    r.body_len == 4 && memcmp(r.body, "mine", 4) == 0 &&
+	is = store_answer(store, owner_of(id), id, &r, &body) == RC_OK &&
+	    r.status == 201 && r.body_len == 4 &&
+	    memcmp(r.body, "mine", 4) == 0 &&
 	    strcmp(r.fields.data, "A: b\r\n") == 0 && r.as_given;
 	response_free(&r);
 	spool_free(body);
@@ -245,7 +246,9 @@ fields_that_are_not_its_to_send_are_left_out(void **state)
 	    "'Idempotent-Replayed: x' || char(10) || 'Connection: b' || "
 	    "char(10) || 'B: c' AS BLOB)");
 	response_init(&r);
-	assert_int_equal(store_answer(store, lease.id, &r, &body), RC_OK);
+	assert_int_equal(
+	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
+	    RC_OK);
 	assert_string_equal(
 	    r.fields.data, "A: b\r\nSet-Cookie: \u00e4\r\nA: \r\na: c\r\n");
 	response_free(&r);
@@ -273,8 +276,9 @@ the_longest_head_comes_back(void **state)
 		snprintf(sql, sizeof(sql), RESPONSE "200, %s, NULL)", heads[i]);
 		say(handler, &lease, sql);
 		response_init(&r);
-		assert_int_equal(
-		    store_answer(store, lease.id, &r, &body), RC_OK);
+		assert_int_equal(store_answer(store, owner_of(lease.id),
+				     lease.id, &r, &body),
+		    RC_OK);
 		for (pos = n = 0; response_next(&r.fields, &pos, &f); n++)
 			;
 		assert_int_equal(n, i == 0 ? 1 : 256);

@@ -90,6 +90,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 		return RC_NOMEM;
 	c->db = o->db;
 	c->share = o->share;
+	c->guard = o->guard;
 	c->shift = o->shift;
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;

@@ -14,14 +14,16 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "store_guard.h"
 #include "store_ops.h"
 #include "store_share.h"
 
 struct committer;
 
 struct committer_options {
-	struct db *db; /* this and share stay the caller's */
+	struct db *db; /* this, share and guard stay the caller's */
 	struct store_share *share;
+	struct store_guard *guard;
 	int64_t shift;        /* store time is clock_boot() plus that */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
@@ -41,6 +43,7 @@ void committer_stop(struct committer *);
  * not appear; op->rc is returned.  RC_BUSY: no lock within busy_timeout; at
  * once, for an operation that a request waits for, if max_waiting callers wait
  * for the lock already; almost at once if it was not had for busy_timeout.
+ * RC_REPLACED, RC_WENT_BACK: the database is not what was opened.
  * RC_LIMIT: a reservation, and the write-ahead log is too long.
  * RC_UNRECORDED: a reservation, and outcomes cannot be recorded.  RC_CLOSED:
  * committer_stop() was called.

@@ -23,6 +23,7 @@ bool committer_list_remove(struct committer_list *, struct op *);
 struct committer {
 	struct db *db;
 	struct store_share *share;
+	struct store_guard *guard;
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
 	unsigned max_waiting;

@@ -187,6 +187,21 @@ harden(struct committer *c, const struct op *op)
 	return rc;
 }
 
+/* A transaction, on the database that was opened. */
+static enum rc
+begin(struct committer *c)
+{
+	enum rc rc;
+
+	if ((rc = store_guard_check(c->guard)) != RC_OK ||
+	    (rc = db_begin(c->db)) != RC_OK)
+		return rc;
+	rc = store_guard_past(c->guard, c->db);
+	if (rc != RC_OK)
+		db_rollback(c->db);
+	return rc;
+}
+
 /* Waits for the lock until then, or for a slice. */
 static enum rc
 begin_until(struct committer *c, int64_t until)
@@ -195,7 +210,7 @@ begin_until(struct committer *c, int64_t until)
 	enum rc rc;
 
 	db_set_busy_timeout(c->db, until - now > SLICE ? until - now : SLICE);
-	rc = db_begin(c->db);
+	rc = begin(c);
 	db_set_busy_timeout(c->db, SLICE);
 	return rc;
 }
@@ -211,7 +226,7 @@ clean(struct committer *c)
 	store_op_init(&op, OP_CLOCK);
 	op.clock.touch = true;
 	while (c->tainted) {
-		rc = db_begin(c->db);
+		rc = begin(c);
 		if (rc == RC_OK)
 			rc = end(c, run_one(c, &op));
 		if (rc == RC_OK || clock_mono() >= until)
@@ -444,7 +459,7 @@ committer_thread(void *arg)
 		FAULT(COMMIT_IDLE);
 		watch(c);
 		since = clock_mono();
-		rc = db_begin(c->db);
+		rc = begin(c);
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {

@@ -126,7 +126,8 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 		return RC_NOMEM;
 	db->busy_timeout = busy_timeout;
 	code = sqlite3_open_v2(file, &db->handle,
-	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+	    NULL);
 	if (db->handle == NULL) {
 		free(db);
 		return RC_NOMEM;
@@ -139,7 +140,7 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_handler(db->handle, on_busy, db);
 	sqlite3_wal_hook(db->handle, on_commit, db);
-	return RC_OK;
+	return db_protect(db);
 }
 
 void
@@ -255,9 +256,10 @@ db_setup_writer(struct db *db, bool full)
 	    SETTINGS "PRAGMA ignore_check_constraints = ON;"
 		     "PRAGMA cache_size = -4096;"
 		     "PRAGMA journal_size_limit = 8388608;");
+	/* EXTRA: as FULL; outside of WAL mode a commit syncs the folder too. */
 	if (rc == RC_OK)
 		rc = db_exec(db,
-		    full ? "PRAGMA synchronous = FULL;"
+		    full ? "PRAGMA synchronous = EXTRA;"
 			 : "PRAGMA synchronous = NORMAL;");
 	db->full = full;
 	if (rc == RC_OK)
@@ -289,24 +291,11 @@ db_load_checks(struct db *db)
 enum rc
 db_setup_new(struct db *db)
 {
-	sqlite3_stmt *stmt = NULL;
 	enum rc rc;
-	int code;
 
 	rc = db_exec(
 	    db, "PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL;");
-	if (rc != RC_OK)
-		return rc;
-	code = sqlite3_prepare_v2(
-	    db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_step(stmt);
-	if (code != SQLITE_ROW)
-		rc = db_fail(db, code, "journal_mode");
-	else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
-		rc = RC_IO; /* no shared memory on that file system */
-	sqlite3_finalize(stmt);
-	return rc;
+	return rc == RC_OK ? db_use_wal(db) : rc;
 }
 
 enum rc

@@ -22,11 +22,23 @@ struct db_stmt;
 
 /*
  * Opens an existing file; a file that is empty is a database that is empty.
- * The name may be relative; db_file() is what it stands for, with symbolic
- * links resolved.  busy_timeout (ms) is how long it waits for a lock.
+ * The name may be relative, but no part of it may be a symbolic link; db_file()
+ * is its absolute form.  busy_timeout (ms) is how long it waits for a lock.
+ * Triggers and views of the file are off.
  */
 enum rc db_open(struct db **, const char *file, int64_t busy_timeout);
 void db_close(struct db *);
+
+/* Turns the triggers and views of the file on. */
+enum rc db_use_views(struct db *);
+
+/* Whether the open file is no longer the one of its name. */
+bool db_has_moved(const struct db *);
+
+/* Whether the database is in write-ahead-log mode; and puts it into it, which
+ * fails with RC_BUSY, without waiting, while others use it. */
+enum rc db_is_wal(struct db *, bool *wal);
+enum rc db_use_wal(struct db *);
 
 const char *db_file(const struct db *);
 

@@ -36,6 +36,9 @@ struct db {
 	struct db_stmt stmt[QUERY_COUNT];
 };
 
+/* Turns off what others may have put into the file to be run. */
+enum rc db_protect(struct db *);
+
 /* Logs what failed and gives its rc; code is not SQLITE_OK. */
 enum rc db_fail(struct db *, int code, const char *what);
 

@@ -8,17 +8,16 @@
 #include "config.h"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 
-#include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "fault.h"
+#include "log.h"
+#include "migrate_file.h"
 #include "scope.h"
 #include "migrate.h"
 
@@ -26,44 +25,6 @@
 #define FIRST_TIME 86400000
 
 enum content { EMPTY, OURS, OLDER, NEWER, FOREIGN };
-
-/*
- * The file is made with its mode before SQLite opens it: the log and its index
- * take after it.  O_EXCL, for a file that is there must not be opened and
- * closed here: that would drop the locks that this process has on it.
- */
-static enum rc
-make_file(const struct migrate_options *o, char *err, size_t errsize)
-{
-	struct stat st;
-	enum rc rc;
-	int fd;
-
-	if (stat(o->file, &st) == 0) {
-		if (S_ISREG(st.st_mode))
-			return RC_OK;
-		snprintf(err, errsize, "database %s: not a file", o->file);
-		return RC_IO;
-	}
-	if (errno == ENOENT && !o->create) {
-		snprintf(
-		    err, errsize, "database %s: %s", o->file, strerror(errno));
-		return RC_NOTFOUND;
-	}
-	fd = open(o->file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, o->mode);
-	if (fd == -1 && errno == EEXIST)
-		return RC_OK;
-	if (fd == -1) {
-		rc = errno == ENOSPC || errno == EDQUOT ? RC_FULL : RC_IO;
-		snprintf(
-		    err, errsize, "database %s: %s", o->file, strerror(errno));
-		return rc;
-	}
-	(void)fchmod(fd, o->mode); /* whatever the umask */
-	close(fd);
-	FAULT(MIGRATE_FILE);
-	return RC_OK;
-}
 
 /* What is in it; *version is 0 where nothing is. */
 static enum rc
@@ -142,12 +103,25 @@ step(struct db *db, int version)
 	return rc;
 }
 
+/* An operator who restored nothing, or elsewhere, must learn that all keys are
+ * new. */
+static void
+log_created(const struct db *db, bool made)
+{
+	log_event(LOG_WARN, "store-created", NULL,
+	    LOG_S("database", db_file(db)),
+	    LOG_S("message",
+		made ? "there was no such file; all keys are new"
+		     : "the file was empty; all keys are new"));
+}
+
 /* All versions that are missing, in one transaction. */
 static enum rc
-make_tables(struct db *db)
+make_tables(struct db *db, bool made)
 {
 	enum content content;
 	int64_t version;
+	bool created;
 	enum rc rc;
 
 	rc = db_begin(db);
@@ -157,6 +131,7 @@ make_tables(struct db *db)
 		db_rollback(db); /* someone else made them */
 		return RC_OK;
 	}
+	created = rc == RC_OK && content == EMPTY;
 	while (rc == RC_OK && version < MIGRATE_VERSION)
 		rc = step(db, (int)++version);
 	if (rc == RC_OK)
@@ -168,6 +143,8 @@ make_tables(struct db *db)
 	if (rc == RC_OK)
 		rc = db_commit(db);
 	FAULT(MIGRATE_DONE);
+	if (rc == RC_OK && created)
+		log_created(db, made);
 	return rc;
 }
 
@@ -176,7 +153,7 @@ make_tables(struct db *db)
  * same, SQLite's busy handler or not.
  */
 static enum rc
-make(struct db *db, bool is_new, int64_t patience)
+make(struct db *db, bool is_new, bool made, int64_t patience)
 {
 	int64_t until = clock_mono() + patience;
 	enum content content;
@@ -186,7 +163,7 @@ make(struct db *db, bool is_new, int64_t patience)
 	for (;;) {
 		rc = is_new ? db_setup_new(db) : RC_OK;
 		if (rc == RC_OK)
-			rc = make_tables(db);
+			rc = make_tables(db, made);
 		if (rc != RC_BUSY || clock_mono() >= until)
 			return rc;
 		db_rollback(db);
@@ -198,24 +175,40 @@ make(struct db *db, bool is_new, int64_t patience)
 	}
 }
 
+/* A copy that VACUUM INTO has made is not in WAL mode, and all that is promised
+ * of commits, readers and max_wal is promised of that. */
 static enum rc
-check(struct db *db, const struct migrate_options *o, char *err, size_t errsize)
+put_into_wal(
+    struct db *db, const struct migrate_options *o, char *err, size_t errsize)
 {
-	enum content content;
-	int64_t version;
+	int64_t until = clock_mono() + o->busy_timeout;
 	enum rc rc;
+	bool wal;
 
-	rc = look_once(db, &content, &version);
-	if (rc == RC_OK && (content == EMPTY || content == OLDER) &&
-	    o->create) {
-		rc = db_setup_writer(db, o->full);
-		if (rc == RC_OK)
-			rc = make(db, content == EMPTY, o->busy_timeout);
-		if (rc == RC_OK)
-			rc = look_once(db, &content, &version);
-	}
-	if (rc != RC_OK)
+	rc = db_is_wal(db, &wal);
+	if (rc != RC_OK || wal)
 		return rc;
+	while ((rc = db_use_wal(db)) == RC_BUSY && clock_mono() < until)
+		usleep(5000);
+	if (rc == RC_OK)
+		log_event(LOG_WARN, "store-journal", NULL,
+		    LOG_S("database", db_file(db)),
+		    LOG_S("message",
+			"it was not in WAL mode, and is put into it"));
+	else
+		snprintf(err, errsize,
+		    "database %s: is not in WAL mode, and cannot be put into "
+		    "it%s",
+		    o->file,
+		    rc == RC_BUSY ? " while another process uses it"
+				  : " on this file system");
+	return rc;
+}
+
+static enum rc
+refuse(enum content content, const struct migrate_options *o, char *err,
+    size_t errsize)
+{
 	switch (content) {
 	case OURS:
 		return RC_OK;
@@ -241,23 +234,74 @@ check(struct db *db, const struct migrate_options *o, char *err, size_t errsize)
 	return RC_CORRUPT;
 }
 
+/* made: the file is our own, just made. */
+static enum rc
+check(struct db *db, const struct migrate_options *o, bool made, char *err,
+    size_t errsize)
+{
+	enum content content;
+	int64_t version;
+	enum rc rc;
+
+	rc = look_once(db, &content, &version);
+	if (rc == RC_OK && (content == EMPTY || content == OLDER) &&
+	    o->create) {
+		rc = db_setup_writer(db, o->full);
+		if (rc == RC_OK)
+			rc = make(db, content == EMPTY, made, o->busy_timeout);
+		if (rc == RC_OK)
+			rc = look_once(db, &content, &version);
+	}
+	if (rc == RC_OK)
+		rc = refuse(content, o, err, errsize);
+	if (rc == RC_OK && o->create)
+		rc = put_into_wal(db, o, err, errsize);
+	return rc;
+}
+
+/* The file, below its folder, if it is one that may be opened. */
+static enum rc
+open_file(struct db **db, const struct migrate_options *o, const char *file,
+    char *err, size_t errsize)
+{
+	enum rc rc;
+
+	if ((rc = migrate_file_check(file, o->create, err, errsize)) != RC_OK ||
+	    (rc = migrate_file_check_log(file, err, errsize)) != RC_OK)
+		return rc;
+	if ((rc = db_open(db, file, o->busy_timeout)) != RC_OK)
+		return rc;
+	/* What was opened is what stands there; and that is still good. */
+	if (db_has_moved(*db)) {
+		snprintf(err, errsize,
+		    "database %s: was replaced while it was opened", o->file);
+		return RC_REPLACED;
+	}
+	rc = migrate_file_check(file, o->create, err, errsize);
+	return rc == RC_OK && o->views ? db_use_views(*db) : rc;
+}
+
 enum rc
 migrate_open(
     struct db **out, const struct migrate_options *o, char *err, size_t errsize)
 {
 	struct db *db = NULL;
+	bool made;
+	char *file;
 	enum rc rc;
 
 	*out = NULL;
 	err[0] = '\0';
-	rc = make_file(o, err, errsize);
-	if (rc != RC_OK)
-		return rc;
-	rc = db_open(&db, o->file, o->busy_timeout);
+	file = migrate_file_resolve(o->file, err, errsize);
+	if (file == NULL)
+		return RC_IO;
+	rc = migrate_file_make(file, o->mode, o->create, &made, err, errsize);
+	if (rc == RC_OK)
+		rc = open_file(&db, o, file, err, errsize);
 	if (rc != RC_OK)
 		goto out;
 	db_set_quiet(db, true);
-	rc = check(db, o, err, errsize);
+	rc = check(db, o, made, err, errsize);
 	if (rc == RC_OK)
 		rc = db_setup_writer(db, o->full);
 #ifdef RECORD_CHECKS
@@ -276,5 +320,6 @@ out:
 	if (db != NULL)
 		db_rollback(db);
 	db_close(db);
+	free(file);
 	return rc;
 }

@@ -35,6 +35,7 @@ say_open(struct say **out, const char *database, int64_t patience, char *err,
 	mo.file = database;
 	mo.create = false;
 	mo.full = true;
+	mo.views = true;
 	mo.busy_timeout = patience;
 	rc = migrate_open(&say->db, &mo, err, errsize);
 	if (rc != RC_OK) {

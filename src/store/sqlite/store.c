@@ -107,6 +107,48 @@ set_clock(struct store *store)
 	return rc;
 }
 
+/*
+ * Writes what no earlier copy of the database has, so that one which is put in
+ * its place shows.  If the disk is full, or another process keeps the lock,
+ * what has been seen in it by then has to do.
+ */
+static void
+leave_mark(struct store *store)
+{
+	struct db *db = store->writer;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = db_begin(db)) == RC_OK) {
+		s = db_stmt(db, QUERY_CLOCK_TOUCH);
+		db_bind_int(s, 1, store_now(store));
+		rc = db_step_done(s);
+	}
+	if (rc == RC_OK)
+		rc = db_commit(db);
+	if (rc != RC_OK)
+		db_rollback(db);
+}
+
+static enum rc
+start_guard(struct store *store, bool keeper)
+{
+	struct db *db = store->writer;
+	enum rc rc;
+
+	rc = store_guard_init(&store->guard, store->file);
+	if (rc == RC_OK)
+		rc = set_clock(store);
+	if (rc != RC_OK)
+		return rc;
+	if (keeper)
+		leave_mark(store);
+	if ((rc = db_begin_read(db)) == RC_OK)
+		rc = store_guard_past(&store->guard, db);
+	db_rollback(db);
+	return rc;
+}
+
 static enum rc
 start(struct store *store, const struct store_options *o)
 {
@@ -117,15 +159,13 @@ start(struct store *store, const struct store_options *o)
 	store->file = strdup(db_file(store->writer));
 	if (store->file == NULL)
 		return RC_NOMEM;
-	if (stat(store->file, &store->made) == -1)
-		return RC_IO;
 	store->mode = o->mode;
 	store->keeper = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
 	if ((rc = read_secret(store)) != RC_OK)
 		return rc;
-	if ((rc = set_clock(store)) != RC_OK)
+	if ((rc = start_guard(store, o->create)) != RC_OK)
 		return rc;
 	/* Of what a handler moved into it, and a predecessor did not see. */
 	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
@@ -137,6 +177,7 @@ start(struct store *store, const struct store_options *o)
 	memset(&co, 0, sizeof(co));
 	co.db = store->writer;
 	co.share = &store->share;
+	co.guard = &store->guard;
 	co.shift = store->shift;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
@@ -203,6 +244,7 @@ store_close(struct store *store)
 	liveness_close(store->liveness);
 	db_close(store->writer);
 	store_share_free(&store->share);
+	store_guard_free(&store->guard);
 	pthread_mutex_destroy(&store->mutex);
 	free(store->file);
 	free(store);
@@ -232,24 +274,18 @@ store_wall(const struct store *store, int64_t store_time)
 	return clock_wall_at_boot() + (store_time - store->shift);
 }
 
-bool
-store_file_is_there(const struct store *store)
-{
-	struct stat st;
-
-	return stat(store->file, &st) == 0 && st.st_dev == store->made.st_dev &&
-	    st.st_ino == store->made.st_ino;
-}
-
 enum rc
 store_liveness(struct store *store, struct liveness **out)
 {
 	enum rc rc = RC_OK;
 
 	pthread_mutex_lock(&store->mutex);
-	if (store->liveness == NULL)
+	if (store->liveness == NULL) {
 		/* What can open it can lock it, so it is not shared. */
 		rc = liveness_open(&store->liveness, store->file, 0600);
+		if (rc == RC_OK)
+			store_guard_add_lock(&store->guard);
+	}
 	*out = store->liveness;
 	pthread_mutex_unlock(&store->mutex);
 	return rc;
@@ -285,12 +321,7 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 		return rc;
 	/* What is written to a file without a name is gone with us; and a
 	 * lease that nobody sees is held would be swept from under us. */
-	if (store_file_is_there(store) && liveness_in_place(*liveness))
-		return RC_OK;
-	log_event(LOG_ERROR, "store-error", NULL,
-	    LOG_S("database", store->file),
-	    LOG_S("message", "it, or its lock file, was removed or replaced"));
-	return RC_IO;
+	return store_guard_check(&store->guard);
 }
 
 enum rc

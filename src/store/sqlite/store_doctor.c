@@ -235,6 +235,21 @@ check_schema(struct db *db, struct findings *f)
 }
 
 static void
+check_journal(struct db *db, struct findings *f)
+{
+	bool wal;
+
+	if (db_is_wal(db, &wal) != RC_OK)
+		found(f, "journal", false, "its mode cannot be read");
+	else if (!wal)
+		found(f, "journal", false,
+		    "not in WAL mode, as after VACUUM INTO: oncewrap puts it "
+		    "into that when it starts");
+	else
+		found(f, "journal", true, "in WAL mode");
+}
+
+static void
 check_owners(struct store *store, struct db *db, struct findings *f)
 {
 	int64_t dead[STORE_SWEEP_OWNERS], sum = 0, rows;
@@ -414,6 +429,7 @@ store_doctor(struct store *store, const struct conf *conf,
 		return rc;
 	check_integrity(reader->db, &f);
 	check_schema(reader->db, &f);
+	check_journal(reader->db, &f);
 	check_bodies(reader->db, &f);
 	check_requests(reader->db, &f);
 	check_owners(store, reader->db, &f);

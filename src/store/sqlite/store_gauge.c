@@ -249,11 +249,11 @@ store_tally(struct store *store, bool *done)
 /* --- health ------------------------------------------------------------- */
 
 static bool
-file_is_there(const struct store *store, char *why, size_t size)
+is_in_place(struct store *store, char *why, size_t size)
 {
-	if (store_file_is_there(store))
+	if (store_guard_check(&store->guard) == RC_OK)
 		return true;
-	snprintf(why, size, "the database has been removed or replaced");
+	store_guard_why(&store->guard, why, size);
 	return false;
 }
 
@@ -295,7 +295,9 @@ can_write(struct store *store, char *why, size_t size)
 		store_op_release(&op);
 		committer_health(store->committer, &h);
 	}
-	if (h.locked)
+	if (h.last == RC_WENT_BACK || h.last == RC_REPLACED)
+		store_guard_why(&store->guard, why, size);
+	else if (h.locked)
 		snprintf(why, size, "another process holds the write lock");
 	else if (h.closed == RC_UNRECORDED)
 		snprintf(why, size,
@@ -317,6 +319,6 @@ can_write(struct store *store, char *why, size_t size)
 bool
 store_health(struct store *store, char *why, size_t size)
 {
-	return file_is_there(store, why, size) && can_read(store, why, size) &&
+	return is_in_place(store, why, size) && can_read(store, why, size) &&
 	    can_write(store, why, size);
 }

@@ -4,13 +4,12 @@
 #ifndef STORE_IMPL_H
 #define STORE_IMPL_H
 
-#include <sys/stat.h>
-
 #include <pthread.h>
 
 #include "committer.h"
 #include "liveness.h"
 #include "store.h"
+#include "store_guard.h"
 #include "store_share.h"
 
 /* No deadline is further away, so that sums do not overflow: 30,000 years. */
@@ -38,8 +37,8 @@ struct store_tally {
 };
 
 struct store {
-	char *file;       /* what the database's name stands for */
-	struct stat made; /* the file that was opened by that name */
+	char *file; /* what the database's name stands for */
+	struct store_guard guard;
 	unsigned mode;
 	bool keeper; /* opened to create: a daemon's, not an operator's */
 	bool full;   /* a commit is synced */
@@ -67,15 +66,16 @@ enum rc store_reader_take(struct store *, struct store_reader **);
 void store_reader_give(struct store *, struct store_reader *);
 void store_reader_close_all(struct store *); /* all were given back */
 
+/*
+ * A statement of that key, which has that number.  By the number alone another
+ * key's row may be found, where another database was copied over this one.
+ */
+struct db_stmt *store_stmt_of(
+    struct db *, enum query, const struct store_identity *, int64_t id);
+
 /* Copies the body of that row, length bytes, into a spool. */
 enum rc store_read_blob(
     struct db *, const char *table, int64_t id, size_t length, struct spool *);
-
-/*
- * Whether the file that is open still has its name.  By stat(2): were it
- * opened and closed again, SQLite's locks on it would be dropped.
- */
-bool store_file_is_there(const struct store *);
 
 /* This process's lock; taken at the first call. */
 enum rc store_liveness(struct store *, struct liveness **);

@@ -22,8 +22,8 @@ store_accept(struct store *store, const struct store_reservation *what,
 	if (!store_reservation_is_sound(what, false) ||
 	    what->environment == NULL)
 		return RC_INVALID;
-	if (!store_file_is_there(store))
-		return RC_IO;
+	if ((rc = store_guard_check(&store->guard)) != RC_OK)
+		return rc;
 	store_op_init(&op, OP_ACCEPT);
 	op.accept.what = what;
 	op.accept.max_queue = max_queue;

@@ -166,7 +166,8 @@ store_effect_end(struct store *store, const struct store_effect *e,
 
 /* With a read transaction open. */
 static enum rc
-read_payload(struct db *db, int64_t id, struct spool **payload)
+read_payload(
+    struct db *db, const struct store_effect *e, struct spool **payload)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_PAYLOAD);
 	const void *bytes;
@@ -175,7 +176,8 @@ read_payload(struct db *db, int64_t id, struct spool **payload)
 	enum rc rc;
 	bool apart;
 
-	db_bind_int(s, 1, id);
+	db_bind_int(s, 1, e->id);
+	db_bind_text(s, 2, e->effect_key);
 	if ((rc = db_step_row(s)) != RC_OK)
 		return rc;
 	bytes = db_column_blob(s, 0, &n);
@@ -188,7 +190,8 @@ read_payload(struct db *db, int64_t id, struct spool **payload)
 	else if ((*payload = spool_new()) == NULL)
 		rc = RC_NOMEM;
 	else if (apart)
-		rc = store_read_blob(db, "once_payload", id, length, *payload);
+		rc = store_read_blob(
+		    db, "once_payload", e->id, length, *payload);
 	else
 		rc = spool_write(*payload, bytes, n);
 	db_reset(s);
@@ -208,7 +211,7 @@ store_effect_payload(
 		return rc;
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
-		rc = read_payload(reader->db, e->id, payload);
+		rc = read_payload(reader->db, e, payload);
 	db_rollback(reader->db);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {

@@ -22,6 +22,22 @@
 /* The column of QUERY_FIND where an answer begins. */
 #define FIND_ANSWER 18
 
+/*
+ * A connection opens files by name: it is of use only if they were in place
+ * throughout.  The log is opened by the first read.
+ */
+static enum rc
+is_the_same(struct store *store, struct db *db)
+{
+	int64_t version;
+	enum rc rc;
+
+	if ((rc = db_pragma(db, "schema_version", &version)) != RC_OK)
+		return rc;
+	rc = store_guard_check(&store->guard);
+	return rc == RC_OK && db_has_moved(db) ? RC_REPLACED : rc;
+}
+
 static enum rc
 open_reader(struct store *store, bool large, struct store_reader **out)
 {
@@ -33,12 +49,14 @@ open_reader(struct store *store, bool large, struct store_reader **out)
 		return RC_NOMEM;
 	r->large = large;
 	rc = db_open(&r->db, store->file, store->busy_timeout);
-	if (rc == RC_OK)
-		rc = db_setup_reader(r->db, large ? LARGE_CACHE : SMALL_CACHE);
-	else
+	if (rc != RC_OK)
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("database", store->file), LOG_S("doing", "open"),
 		    LOG_S("message", rc_text(rc)));
+	else
+		rc = db_setup_reader(r->db, large ? LARGE_CACHE : SMALL_CACHE);
+	if (rc == RC_OK)
+		rc = is_the_same(store, r->db);
 	if (rc != RC_OK) {
 		db_close(r->db);
 		free(r);
@@ -55,6 +73,8 @@ take(struct store *store, bool look, struct store_reader **out)
 	bool large = false;
 	enum rc rc;
 
+	if ((rc = store_guard_check(&store->guard)) != RC_OK)
+		return rc;
 	pthread_mutex_lock(&store->mutex);
 	if (look && store->looker != NULL) {
 		r = store->looker;
@@ -164,6 +184,19 @@ store_find(
 	return store_look(store, who, r, NULL);
 }
 
+struct db_stmt *
+store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
+    int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, query);
+
+	db_bind_int(s, 1, id);
+	db_bind_text(s, 2, who->key);
+	db_bind_text(s, 3, who->path);
+	db_bind_text(s, 4, who->scope);
+	return s;
+}
+
 enum rc
 store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
     struct spool *body)
@@ -259,19 +292,20 @@ store_read_small(struct db_stmt *s, int status, struct store_small *small)
 	small->is = true;
 }
 
+/* s: of QUERY_ANSWER. */
 static enum rc
-read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
-    struct spool **body)
+read_answer(struct store *store, struct db *db, struct db_stmt *s,
+    struct response *r, struct spool **body)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_ANSWER);
 	const void *inlined;
 	size_t length;
+	int64_t id;
 	enum rc rc;
 
-	db_bind_int(s, 1, id);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
+	id = db_column_int(s, 7);
 	rc = read_head(s, 0, (int)db_column_int(s, 6), r, &inlined, &length);
 	if (rc == RC_OK && length > 0) {
 		*body = spool_new();
@@ -293,8 +327,8 @@ read_answer(struct store *store, struct db *db, int64_t id, struct response *r,
 }
 
 enum rc
-store_answer(
-    struct store *store, int64_t id, struct response *r, struct spool **body)
+store_answer(struct store *store, const struct store_identity *who, int64_t id,
+    struct response *r, struct spool **body)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -305,7 +339,9 @@ store_answer(
 		/* One transaction: key and body are of one state. */
 		rc = db_begin_read(reader->db);
 		if (rc == RC_OK)
-			rc = read_answer(store, reader->db, id, r, body);
+			rc = read_answer(store, reader->db,
+			    store_stmt_of(reader->db, QUERY_ANSWER, who, id), r,
+			    body);
 		db_rollback(reader->db);
 		store_reader_give(store, reader);
 	}

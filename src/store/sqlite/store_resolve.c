@@ -155,18 +155,18 @@ store_find_downstream(struct store *store, const char *downstream, int64_t *id)
 }
 
 static enum rc
-read_request(
-    struct db *db, int64_t id, struct buf *environment, struct spool **body)
+read_request(struct db *db, struct db_stmt *s, struct buf *environment,
+    struct spool **body)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_REQUEST);
 	const void *text;
 	size_t n, length;
+	int64_t id;
 	enum rc rc;
 
-	db_bind_int(s, 1, id);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
+	id = db_column_int(s, 2);
 	text = db_column_blob(s, 0, &n);
 	length = db_column_length(s, 1);
 	rc = buf_add(environment, text, n);
@@ -179,8 +179,8 @@ read_request(
 }
 
 enum rc
-store_request(struct store *store, int64_t id, struct buf *environment,
-    struct spool **body)
+store_request(struct store *store, const struct store_identity *who, int64_t id,
+    struct buf *environment, struct spool **body)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -192,7 +192,9 @@ store_request(struct store *store, int64_t id, struct buf *environment,
 	/* Both from one state of the database. */
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
-		rc = read_request(reader->db, id, environment, body);
+		rc = read_request(reader->db,
+		    store_stmt_of(reader->db, QUERY_REQUEST, who, id),
+		    environment, body);
 	db_rollback(reader->db);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {

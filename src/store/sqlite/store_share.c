@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "proclocks.h"
 #include "store_impl.h"
 #include "store_share.h"
 
@@ -107,50 +108,20 @@ store_share_unlocked(struct store_share *share)
 
 /* --- who holds the lock ------------------------------------------------- */
 
-/*
- * A line of /proc/locks: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120".
- * The device is not compared: on some file systems stat(2) has another.
- */
-static bool
-is_held(char *line, ino_t ino, pid_t *pid)
-{
-	enum { NUMBER, KIND, HOW, MODE, PID, FILE_ID, START, END, NWORDS };
-	char *word[NWORDS], *rest = line, *inode;
-	int i;
-
-	for (i = 0; i < NWORDS; i++)
-		if ((word[i] = strtok_r(NULL, " \n", &rest)) == NULL)
-			return false;
-	if (strcmp(word[KIND], "POSIX") != 0 ||
-	    strcmp(word[MODE], "WRITE") != 0 ||
-	    (inode = strrchr(word[FILE_ID], ':')) == NULL ||
-	    strtoull(inode + 1, NULL, 10) != ino ||
-	    strtoull(word[START], NULL, 10) > WRITE_LOCK ||
-	    strtoull(word[END], NULL, 10) < WRITE_LOCK)
-		return false;
-	*pid = (pid_t)strtol(word[PID], NULL, 10);
-	return true;
-}
-
 /* The process that holds the write lock, or 0 if the kernel does not say. */
 static pid_t
 find_holder(const char *file)
 {
-	char name[4096], line[256];
+	struct proclocks lock = { .write = true, .byte = WRITE_LOCK };
+	char name[4096];
 	struct stat st;
-	pid_t pid = 0;
-	FILE *locks;
 
 	if ((size_t)snprintf(name, sizeof(name), "%s-shm", file) >=
 		sizeof(name) ||
-	    stat(name, &st) == -1 ||
-	    (locks = fopen("/proc/locks", "re")) == NULL)
+	    lstat(name, &st) == -1)
 		return 0;
-	while (fgets(line, sizeof(line), locks) != NULL)
-		if (is_held(line, st.st_ino, &pid))
-			break;
-	fclose(locks);
-	return pid > 0 ? pid : 0;
+	lock.ino = st.st_ino;
+	return proclocks_holder(&lock);
 }
 
 static void

@@ -1,0 +1,24 @@
+/*
+ * Who holds a lock on a file, as the kernel tells (proc(5), locks).  Unlike
+ * fcntl(2) it needs no descriptor of the file: to close one again would drop
+ * the locks that this process has on it.
+ */
+#ifndef PROCLOCKS_H
+#define PROCLOCKS_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proclocks {
+	ino_t ino;
+	dev_t dev;     /* 0: any; on some file systems stat(2) has another */
+	bool write;    /* a lock for writing, else any */
+	uint64_t byte; /* that is locked */
+};
+
+/* Another process that holds such a POSIX lock, or 0: none is known. */
+pid_t proclocks_holder(const struct proclocks *);
+
+#endif

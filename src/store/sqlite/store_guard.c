@@ -1,0 +1,197 @@
+/*
+ * See store_guard.h.
+ *
+ * Names: a change of any name in a folder changes the folder's own time of
+ * change, which nobody can set, so one stat(2) of the folder stands for one of
+ * each file.  That time has the kernel's coarse grain: it is trusted only once
+ * it is old enough that a later change must show.
+ *
+ * Content: a store has a secret of its own, and the time at which it was last
+ * seen never goes back; each start and each sweep writes it.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "store_guard.h"
+
+/* The grain of a file system's times is at most that: 2 s of FAT (ms). */
+#define GRAIN 3000
+
+static void
+know(struct store_guard *g, int i)
+{
+	struct stat st;
+
+	if (lstat(g->file[i].name, &st) == -1)
+		return;
+	g->file[i].dev = st.st_dev;
+	g->file[i].ino = st.st_ino;
+	atomic_store(&g->file[i].known, true);
+}
+
+enum rc
+store_guard_init(struct store_guard *g, const char *file)
+{
+	static const char *const suffix[GUARD_FILES] = { "", "-wal", "-shm",
+		"-lock" };
+	const char *slash = strrchr(file, '/');
+	struct stat st;
+
+	memset(g, 0, sizeof(*g));
+	atomic_init(&g->bad, -1);
+	if (slash == NULL)
+		return RC_INVALID;
+	for (int i = 0; i < GUARD_FILES; i++) {
+		if (asprintf(&g->file[i].name, "%s%s", file, suffix[i]) == -1) {
+			g->file[i].name = NULL;
+			return RC_NOMEM;
+		}
+		if (i != GUARD_LOCK)
+			know(g, i);
+	}
+	g->folder = strndup(file, (size_t)(slash + 1 - file));
+	if (g->folder == NULL)
+		return RC_NOMEM;
+	if (!g->file[GUARD_DATABASE].known || stat(g->folder, &st) == -1)
+		return RC_REPLACED;
+	g->dev = st.st_dev;
+	g->ino = st.st_ino;
+	return RC_OK;
+}
+
+void
+store_guard_free(struct store_guard *g)
+{
+	for (int i = 0; i < GUARD_FILES; i++)
+		free(g->file[i].name);
+	free(g->folder);
+}
+
+void
+store_guard_add_lock(struct store_guard *g)
+{
+	know(g, GUARD_LOCK);
+}
+
+/* --- names --------------------------------------------------------------- */
+
+/* The first file that is not in place, or -1. */
+static int
+find_bad(const struct store_guard *g)
+{
+	struct stat st;
+
+	for (int i = 0; i < GUARD_FILES; i++)
+		if (atomic_load(&g->file[i].known) &&
+		    (lstat(g->file[i].name, &st) == -1 ||
+			st.st_dev != g->file[i].dev ||
+			st.st_ino != g->file[i].ino))
+			return i;
+	return -1;
+}
+
+static void
+log_change(const struct store_guard *g, int bad, int before)
+{
+	if (bad == before)
+		return;
+	if (bad != -1)
+		log_event(LOG_ERROR, "store-replaced", NULL,
+		    LOG_S("file", g->file[bad].name),
+		    LOG_S("message",
+			"it was removed or replaced; put it back, or restart "
+			"oncewrap to use what is there"));
+	else
+		log_event(LOG_WARN, "store-in-place", NULL,
+		    LOG_S("file", g->file[before].name));
+}
+
+enum rc
+store_guard_check(struct store_guard *g)
+{
+	const int64_t now = clock_wall();
+	int64_t changed = 0;
+	struct stat st;
+	int bad;
+
+	if (atomic_load(&g->went_back))
+		return RC_WENT_BACK;
+	if (stat(g->folder, &st) == 0 && st.st_dev == g->dev &&
+	    st.st_ino == g->ino)
+		changed = (int64_t)st.st_ctim.tv_sec * 1000000000 +
+		    st.st_ctim.tv_nsec;
+	if (changed != 0 && changed == atomic_load(&g->quiet))
+		return RC_OK;
+	bad = find_bad(g);
+	log_change(g, bad, atomic_exchange(&g->bad, bad));
+	if (bad != -1)
+		return RC_REPLACED;
+	if (changed != 0 && changed / 1000000 < now - GRAIN)
+		atomic_store(&g->quiet, changed);
+	return RC_OK;
+}
+
+/* --- content -------------------------------------------------------------- */
+
+static enum rc
+went_back(struct store_guard *g, const char *what)
+{
+	if (!atomic_exchange(&g->went_back, true))
+		log_event(LOG_ERROR, "store-went-back", NULL,
+		    LOG_S("database", g->file[GUARD_DATABASE].name),
+		    LOG_S("message", what));
+	return RC_WENT_BACK;
+}
+
+enum rc
+store_guard_past(struct store_guard *g, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PAST);
+	const char *what = NULL;
+	const void *secret;
+	int64_t last;
+	enum rc rc;
+	size_t n;
+
+	rc = db_step_row(s);
+	if (rc == RC_NOTFOUND)
+		return went_back(g, "its first rows are gone");
+	if (rc != RC_OK)
+		return rc;
+	secret = db_column_blob(s, 0, &n);
+	last = db_column_int(s, 1);
+	if (n != sizeof(g->secret))
+		what = "it has no secret";
+	else if (!g->seen)
+		memcpy(g->secret, secret, n);
+	else if (memcmp(secret, g->secret, n) != 0)
+		what = "it is another store's content";
+	else if (last < g->last)
+		what = "it lacks what was written to it: an older copy was "
+		       "put in its place; restart oncewrap to go on with that";
+	db_reset(s);
+	if (what != NULL)
+		return went_back(g, what);
+	g->seen = true;
+	g->last = last;
+	return RC_OK;
+}
+
+void
+store_guard_why(const struct store_guard *g, char *why, size_t size)
+{
+	const int bad = atomic_load(&g->bad);
+
+	if (atomic_load(&g->went_back))
+		snprintf(why, size,
+		    "store-went-back: the database lacks what was written "
+		    "to it");
+	else
+		snprintf(why, size, "%s has been removed or replaced",
+		    bad != -1 ? g->file[bad].name : "a file of the database");
+}

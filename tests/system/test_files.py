@@ -1,0 +1,193 @@
+"""The files of the store: removed, replaced, restored, linked."""
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+
+import base
+from answer import eq, first, problem, replay
+
+ADMIN = '/once'
+SUFFIXES = ('', '-wal', '-shm', '-lock')
+OK = 'ledger; status 201; echo done'
+LARGE = 'ledger; status 201; head -c 100000 /dev/zero'
+
+
+def start(t, body=OK, server=None, **kw):
+    return t.once(handler=t.sh(body),
+                  server=dict({'admin_path': ADMIN}, **(server or {})), **kw)
+
+
+def health(once):
+    answer = once.get(ADMIN + '/health')
+    return answer.status, answer.body.decode()
+
+
+def is_out_of_place(t, once, done, name):
+    """Whatever is asked: 503, and nothing runs."""
+    ran = len(t.ledger())
+    problem(once.post('done'), 'store-unavailable')
+    problem(once.post('new'), 'store-unavailable')
+    eq(len(t.ledger()), ran)
+    assert once.log_lines('event=store-replaced .*file=%s ' % name), once.log()
+    status, text = health(once)
+    eq(status, 503)
+    assert name in text, text
+
+
+def test_a_file_that_is_removed_or_replaced_is_named_and_nothing_runs(t):
+    once = start(t)
+    done = once.post('done')
+    first(done, 201)
+    for suffix in SUFFIXES:
+        name = once.database + suffix
+        os.rename(name, t.path('aside'))
+        is_out_of_place(t, once, done, name)
+        shutil.copy(t.path('aside'), name)
+        is_out_of_place(t, once, done, name)
+        os.rename(t.path('aside'), name)
+        replay(once.post('done'), done)
+        eq(health(once)[0], 200)
+    first(once.post('new'), 201)
+    eq(len(once.log_lines('event=store-in-place')), len(SUFFIXES))
+
+
+def test_a_database_moved_over_it_gives_no_other_callers_answer(t):
+    other = start(t, LARGE, name='other')
+    first(other.post('k', user='bob'), 201)
+    other.stop()
+    once = start(t, LARGE)
+    done = once.post('k', user='alice')
+    first(done, 201)
+    os.rename(other.database, once.database)
+    for user in ('alice', 'bob'):
+        problem(once.post('k', user=user), 'store-unavailable')
+    eq(len(t.ledger()), 2)
+
+
+def overwrite(copy, database):
+    """As `.restore` does: the content of the copy, in the same file."""
+    source, target = sqlite3.connect(copy), sqlite3.connect(database)
+    source.backup(target)
+    source.close()
+    target.close()
+
+
+def test_a_restore_in_place_is_noticed_until_a_restart(t):
+    once = start(t)
+    first(once.post('before'), 201)
+    once.stop()
+    shutil.copy(once.database, t.path('copy'))
+    once.start()
+    first(once.post('after'), 201)
+    inode = os.stat(once.database).st_ino
+    overwrite(t.path('copy'), once.database)
+    eq(os.stat(once.database).st_ino, inode)
+    answer = once.post('after')
+    problem(answer, 'store-unavailable')
+    assert 'store-went-back' in answer.json()['detail'], answer
+    problem(once.post('before'), 'store-unavailable')
+    eq(len(t.ledger()), 2)
+    once.wait_log('event=store-went-back')
+    status, text = health(once)
+    eq(status, 503)
+    assert 'store-went-back' in text, text
+    once.term()
+    once.wait()
+    once.start()
+    eq(once.post('before').replayed, 'true')
+    eq(health(once)[0], 200)
+
+
+def test_a_copy_of_another_database_in_place_is_noticed(t):
+    other = start(t, name='other')
+    first(other.post('k'), 201)
+    other.stop()
+    once = start(t)
+    first(once.post('k'), 201)
+    overwrite(other.database, once.database)
+    problem(once.post('new'), 'store-unavailable')
+    problem(once.post('k'), 'store-unavailable')
+    eq(len(t.ledger()), 2)
+
+
+def test_a_new_store_and_an_empty_file_are_logged_as_created(t):
+    once = start(t)
+    eq(len(once.log_lines('level=warn event=store-created .*database=%s ' %
+                          once.database)), 1)
+    once.stop()
+    os.truncate(once.database, 0)
+    once.start()
+    eq(len(once.log_lines('level=warn event=store-created .*empty')), 1)
+    once.stop()
+    once.start()
+    eq(len(once.log_lines('event=store-created')), 2)
+
+
+def test_a_database_outside_of_wal_mode_is_put_into_it_and_doctor_says_so(t):
+    once = start(t)
+    done = once.post('done')
+    first(done, 201)
+    once.stop()
+    db = sqlite3.connect(once.database)
+    db.execute('VACUUM INTO ?', (t.path('copy'),))
+    db.close()
+    os.chmod(t.path('copy'), 0o600)
+    os.rename(t.path('copy'), once.database)
+    found = once.ctl('doctor', status=1)
+    assert 'not in WAL mode' in found, found
+    once.start()
+    once.wait_log('level=warn event=store-journal')
+    replay(once.post('done'), done)
+    db = sqlite3.connect(once.database)
+    eq(db.execute('PRAGMA journal_mode').fetchone()[0], 'wal')
+    db.close()
+    once.ctl('doctor')
+
+
+def refused(t, database, text):
+    run = subprocess.run(
+        [base.ONCEWRAP, '-d', database, '-s', t.path('s'), '--', '/bin/true'],
+        cwd=t.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=base.WAIT * base.SLOW)
+    eq(run.returncode, 1)
+    assert database in run.stderr and text in run.stderr, run.stderr
+
+
+def test_a_link_in_the_place_of_a_file_is_refused_and_left_alone(t):
+    victim = t.write('victim', 'precious', 0o600)
+    for suffix in SUFFIXES + ('-journal',):
+        for link, text in ((os.symlink, 'symbolic link'),
+                           (os.link, 'hard links')):
+            os.mkdir(t.path('store'))
+            database = t.path('store/once.db')
+            link(victim, database + suffix)
+            if suffix:
+                once = start(t, name='base' + suffix + text[:4])
+                once.stop()
+                shutil.copy(once.database, database)
+            refused(t, database, text)
+            eq(t.read('victim'), b'precious')
+            eq(stat.S_IMODE(os.stat(victim).st_mode), 0o600)
+            shutil.rmtree(t.path('store'))
+
+
+def test_a_database_of_another_user_is_refused(t):
+    base.need_root()
+    once = start(t)
+    once.stop()
+    os.chown(once.database, 54321, -1)
+    refused(t, once.database, 'belongs to user 54321')
+
+
+def test_a_second_daemon_is_refused_where_the_log_was_removed(t):
+    once = start(t)
+    done = once.post('done')
+    first(done, 201)
+    for suffix in ('-wal', '-shm'):
+        os.rename(once.database + suffix, t.path('aside'))
+        refused(t, once.database, 'is gone')
+        eq(os.path.exists(once.database + suffix), False)
+        os.rename(t.path('aside'), once.database + suffix)
+    replay(once.post('done'), done)

@@ -1,0 +1,457 @@
+/*
+ * The files of a store: what is refused when it is opened, and what is noticed
+ * when they are removed, replaced or overwritten while it is open.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+
+#define PATIENCE 500
+#include "store_fixture.h"
+#include "store_impl.h"
+
+static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
+
+static const char *
+beside(const char *suffix)
+{
+	static char name[2][sizeof(file) + 32];
+	static int turn;
+
+	turn = 1 - turn;
+	snprintf(name[turn], sizeof(name[turn]), "%s%s", file, suffix);
+	return name[turn];
+}
+
+static void
+make(const char *name, const char *text)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_not_equal(fd, -1);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static bool
+holds(const char *name, const char *text)
+{
+	char buffer[100] = "";
+	int fd = open(name, O_RDONLY);
+	ssize_t n;
+
+	assert_int_not_equal(fd, -1);
+	n = read(fd, buffer, sizeof(buffer) - 1);
+	close(fd);
+	return n == (ssize_t)strlen(text) && strcmp(buffer, text) == 0;
+}
+
+/* Whether a daemon is refused it, with a text that has that in it. */
+static bool
+is_refused(const char *text)
+{
+	struct store_options o = options();
+	char err[512] = "";
+
+	if (store_open(&store, &o, err, sizeof(err)) == RC_OK)
+		return false;
+	assert_null(store);
+	if (strstr(err, text) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", text, err);
+	return true;
+}
+
+static enum rc
+look_for(const char *key)
+{
+	const struct store_identity who = { "alice", "/payments", key };
+	struct record r;
+	enum rc rc = store_find(store, &who, &r);
+
+	if (rc == RC_OK)
+		record_free(&r);
+	return rc;
+}
+
+static void
+complete(const char *key, size_t length)
+{
+	struct store_lease lease = reserve(key);
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+
+	give_body(s, length);
+	assert_int_equal(commit(s), RC_OK);
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static void
+a_file_that_is_a_symbolic_link_is_refused(void **state)
+{
+	static const char *const names[] = { "", "-wal", "-shm", "-lock",
+		"-journal" };
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		empty_dir();
+		make(beside("-other"), "precious");
+		if (i > 0) {
+			store_close(open_store());
+			(void)unlink(beside(names[i]));
+		}
+		assert_int_equal(
+		    symlink(beside("-other"), beside(names[i])), 0);
+		assert_true(is_refused("symbolic link"));
+		assert_true(holds(beside("-other"), "precious"));
+		assert_int_equal(stat(beside("-other"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0600);
+	}
+}
+
+static void
+a_file_with_a_second_name_is_refused(void **state)
+{
+	static const char *const names[] = { "", "-wal", "-shm", "-lock",
+		"-journal" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		empty_dir();
+		make(beside("-other"), "precious");
+		if (i > 0) {
+			store_close(open_store());
+			(void)unlink(beside(names[i]));
+		}
+		assert_int_equal(link(beside("-other"), beside(names[i])), 0);
+		assert_true(is_refused("names (hard links)"));
+		assert_true(holds(beside("-other"), "precious"));
+	}
+}
+
+static void
+a_file_that_is_a_folder_or_a_pipe_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(file, 0700), 0);
+	assert_true(is_refused("not a file"));
+	assert_int_equal(rmdir(file), 0);
+	store_close(open_store());
+	assert_int_equal(mkfifo(beside("-wal"), 0600), 0);
+	assert_true(is_refused("not a file"));
+}
+
+static void
+a_database_of_another_user_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	store_close(open_store());
+	assert_int_equal(chown(file, 12345, (gid_t)-1), 0);
+	assert_true(is_refused("belongs to user 12345"));
+	/* where the folder is that user's, it may be */
+	assert_int_equal(chown(dir, 12345, (gid_t)-1), 0);
+	store = open_store();
+	assert_int_equal(chown(dir, 0, (gid_t)-1), 0);
+}
+
+static void
+a_log_of_another_user_is_not(void **state)
+{
+	sqlite3 *other;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	store_close(open_store());
+	other = raw_open(file);
+	raw_run(other, "SELECT count(*) FROM once_key");
+	assert_int_equal(chown(beside("-wal"), 12345, (gid_t)-1), 0);
+	assert_int_equal(chown(beside("-shm"), 12345, (gid_t)-1), 0);
+	store = open_store();
+	reserve("k");
+	sqlite3_close(other);
+}
+
+static void
+a_database_outside_of_wal_mode_is_put_into_it(void **state)
+{
+	char sql[200];
+
+	(void)state;
+	store_close(open_store());
+	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", beside("-copy"));
+	raw(sql);
+	strcat(file, "-copy");
+	raw("BEGIN IMMEDIATE; COMMIT"); /* as it is: in rollback mode */
+	assert_int_equal(access(beside("-wal"), F_OK), -1);
+	store = open_store();
+	assert_int_equal(access(beside("-wal"), F_OK), 0);
+	reserve("k");
+	assert_int_equal(look_for("k"), RC_OK);
+}
+
+static void
+a_database_that_another_keeps_out_of_wal_mode_is_refused(void **state)
+{
+	struct store_options o = options();
+	char err[512] = "";
+	sqlite3 *db;
+
+	(void)state;
+	store_close(open_store());
+	db = raw_open(file);
+	raw_run(db, "PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE");
+	o.busy_timeout = 50;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_BUSY);
+	assert_non_null(strstr(err, "not in WAL mode"));
+	raw_run(db, "COMMIT");
+	sqlite3_close(db);
+	store = open_store();
+}
+
+/* --- while it is open ----------------------------------------------------- */
+
+/* Removed, and replaced by a copy; found again when it is put back. */
+static void
+a_file_that_is_not_in_place_ends_reading_and_writing(void **state)
+{
+	char why[256];
+
+	(void)state;
+	complete("done", 5000);
+	for (size_t i = 0; i < COUNT(suffixes); i++) {
+		assert_int_equal(look_for("done"), RC_OK);
+		assert_int_equal(
+		    rename(beside(suffixes[i]), beside("-aside")), 0);
+		for (int replaced = 0; replaced < 2; replaced++) {
+			if (replaced)
+				make(beside(suffixes[i]), "");
+			assert_int_equal(look_for("done"), RC_REPLACED);
+			assert_int_equal(reserve_fails("k"), RC_REPLACED);
+			assert_false(store_health(store, why, sizeof(why)));
+			assert_non_null(strstr(why, beside(suffixes[i])));
+			assert_non_null(strstr(why, "removed or replaced"));
+		}
+		assert_int_equal(
+		    rename(beside("-aside"), beside(suffixes[i])), 0);
+	}
+	assert_int_equal(look_for("done"), RC_OK);
+	assert_true(store_health(store, why, sizeof(why)));
+	reserve("k");
+}
+
+static void
+a_symbolic_link_to_the_file_itself_is_not_in_place(void **state)
+{
+	(void)state;
+	reserve("k");
+	assert_int_equal(rename(file, beside("-aside")), 0);
+	assert_int_equal(symlink(beside("-aside"), file), 0);
+	assert_int_equal(look_for("k"), RC_REPLACED);
+	assert_int_equal(rename(beside("-aside"), file), 0);
+}
+
+/* A look that trusts the folder's time sees a change all the same. */
+static void
+a_change_after_a_long_rest_is_noticed(void **state)
+{
+	uint64_t generation = 0;
+
+	(void)state;
+	reserve("k");
+	while (atomic_load(&store->guard.quiet) == 0) {
+		assert_int_equal(look_for("k"), RC_OK);
+		(void)store_wait(store, &generation, clock_mono() + 100);
+	}
+	assert_int_equal(rename(file, beside("-aside")), 0);
+	assert_int_equal(look_for("k"), RC_REPLACED);
+	assert_int_equal(rename(beside("-aside"), file), 0);
+	assert_int_equal(look_for("k"), RC_OK);
+}
+
+static void
+an_outcome_is_not_recorded_in_a_file_that_nobody_finds(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	uint64_t generation = 0;
+	int64_t expires_at;
+
+	(void)state;
+	assert_int_equal(rename(file, beside("-aside")), 0);
+	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	assert_null(s);
+	assert_int_equal(rename(beside("-aside"), file), 0);
+	while (look_for("k") != RC_OK || state_of("k") != RECORD_COMPLETED)
+		(void)store_wait(store, &generation, clock_mono() + 100);
+}
+
+/* As `cp` or `.restore`: the same file, with the content of that one. */
+static void
+overwrite_with(const char *copy)
+{
+	sqlite3 *from = raw_open(copy), *to = raw_open(file);
+	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
+
+	assert_non_null(b);
+	assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
+	assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
+	sqlite3_close(from);
+	sqlite3_close(to);
+}
+
+static void
+save_as(const char *copy)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", copy);
+	raw(sql);
+}
+
+static void
+assert_went_back(void)
+{
+	char why[256];
+
+	assert_int_equal(reserve_fails("k"), RC_WENT_BACK);
+	assert_int_equal(look_for("done"), RC_WENT_BACK);
+	assert_false(store_health(store, why, sizeof(why)));
+	assert_non_null(strstr(why, "store-went-back"));
+}
+
+static void
+an_older_copy_in_its_place_is_noticed_by_the_next_write(void **state)
+{
+	(void)state;
+	store_close(open_store());
+	save_as(beside("-copy"));
+	store = open_store();
+	complete("done", 10);
+	overwrite_with(beside("-copy"));
+	assert_went_back();
+	/* for good; a restart takes it as it is */
+	assert_went_back();
+	store_close(store);
+	store = open_store();
+	assert_int_equal(look_for("done"), RC_NOTFOUND);
+	reserve("k");
+}
+
+static void
+another_stores_content_in_its_place_is_noticed(void **state)
+{
+	char own[sizeof(file)];
+
+	(void)state;
+	strcpy(own, file);
+	strcat(file, "-other");
+	store_close(open_store());
+	strcpy(file, own);
+	store = open_store();
+	complete("done", 10);
+	overwrite_with(beside("-other"));
+	assert_went_back();
+}
+
+static void
+an_empty_file_in_its_place_runs_nothing(void **state)
+{
+	(void)state;
+	complete("done", 10);
+	raw("PRAGMA wal_checkpoint(TRUNCATE)");
+	assert_int_equal(truncate(file, 0), 0);
+	assert_int_not_equal(reserve_fails("k"), RC_OK);
+}
+
+/* Whatever stands under the number of a row that was found. */
+static void
+an_answer_belongs_to_its_key_and_not_to_a_number(void **state)
+{
+	static const struct store_identity others[] = {
+		{ "bob", "/payments", "done" },
+		{ "alice", "/refunds", "done" },
+		{ "alice", "/payments", "other" },
+	};
+	struct store_lease lease = reserve("done");
+	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct response r;
+	struct spool *body;
+
+	(void)state;
+	give_body(s, 5000);
+	assert_int_equal(commit(s), RC_OK);
+	assert_true(answer_is(lease.id, 5000));
+	for (size_t i = 0; i < COUNT(others); i++) {
+		response_init(&r);
+		assert_int_equal(
+		    store_answer(store, &others[i], lease.id, &r, &body),
+		    RC_NOTFOUND);
+		assert_null(body);
+		response_free(&r);
+	}
+}
+
+/* --- what others put into it ---------------------------------------------- */
+
+static void
+triggers_of_others_do_not_run(void **state)
+{
+	(void)state;
+	raw("CREATE TABLE seen(what TEXT);"
+	    "CREATE TRIGGER a AFTER INSERT ON once_key "
+	    "BEGIN INSERT INTO seen VALUES ('insert'); END;"
+	    "CREATE TRIGGER b BEFORE UPDATE ON once_key "
+	    "BEGIN SELECT RAISE(ABORT, 'planted'); END;"
+	    "CREATE TRIGGER c BEFORE DELETE ON once_key "
+	    "BEGIN SELECT RAISE(IGNORE); END;");
+	complete("done", 10);
+	assert_int_equal(look_for("done"), RC_OK);
+	assert_int_equal(raw_number("SELECT count(*) FROM seen"), 0);
+}
+
+static void
+a_view_in_place_of_a_table_is_not_read(void **state)
+{
+	(void)state;
+	complete("done", 10);
+	raw("ALTER TABLE once_recipe RENAME TO planted;"
+	    "CREATE VIEW once_recipe AS SELECT * FROM planted;");
+	assert_int_not_equal(look_for("done"), RC_OK);
+	assert_int_not_equal(reserve_fails("done"), RC_OK);
+}
+
+#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST_DIR(a_file_that_is_a_symbolic_link_is_refused),
+		TEST_DIR(a_file_with_a_second_name_is_refused),
+		TEST_DIR(a_file_that_is_a_folder_or_a_pipe_is_refused),
+		TEST_DIR(a_database_of_another_user_is_refused),
+		TEST_DIR(a_log_of_another_user_is_not),
+		TEST_DIR(a_database_outside_of_wal_mode_is_put_into_it),
+		TEST_DIR(
+		    a_database_that_another_keeps_out_of_wal_mode_is_refused),
+		TEST(a_file_that_is_not_in_place_ends_reading_and_writing),
+		TEST(a_symbolic_link_to_the_file_itself_is_not_in_place),
+		TEST(a_change_after_a_long_rest_is_noticed),
+		TEST(an_outcome_is_not_recorded_in_a_file_that_nobody_finds),
+		TEST_DIR(
+		    an_older_copy_in_its_place_is_noticed_by_the_next_write),
+		TEST_DIR(another_stores_content_in_its_place_is_noticed),
+		TEST(an_empty_file_in_its_place_runs_nothing),
+		TEST(an_answer_belongs_to_its_key_and_not_to_a_number),
+		TEST(triggers_of_others_do_not_run),
+		TEST(a_view_in_place_of_a_table_is_not_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
