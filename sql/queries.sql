@@ -132,8 +132,8 @@ WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2
 RETURNING resource;
 
 -- name: job_next
-SELECT id, attempt, scope, path, key, resource FROM once_key
-WHERE queued_at <= ?1 AND expires_at > ?1 ORDER BY queued_at LIMIT 1;
+SELECT id, attempt, scope, path, key, resource, retention FROM once_key
+WHERE queued_at <= ?1 AND expires_at > ?1 ORDER BY queued_at;
 
 -- name: job_start
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
@@ -148,9 +148,9 @@ RETURNING downstream, recovery_point;
 -- Accepted, and not taken up within its retention.  By age: all that waits may
 -- be much, and what is past its retention and not pending has been reaped.
 -- name: job_abandoned
-SELECT id, attempt, scope, path, key, resource FROM once_key
+SELECT id, attempt, scope, path, key, resource, retention FROM once_key
     INDEXED BY once_key_expiry
-WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at LIMIT 1;
+WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at;
 
 -- name: status
 SELECT id, scope, path, key, recovery_point, state, attempt,
@@ -191,7 +191,7 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 -- name: seal
 UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
     attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
-    expires_at = ?4 + retention
+    expires_at = ?4 + max(0, min(retention, 1000000000000000))
 WHERE id = ?1 AND state = 'completed' AND token = ?2
 RETURNING expires_at;
 
@@ -208,7 +208,8 @@ UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
     attempt_lock = CASE WHEN reconcile_delay > 0 THEN attempt_lock END,
     lock_file = CASE WHEN reconcile_delay > 0 THEN lock_file END,
     updated_at = ?3, expires_at = NULL, last_error = ?4,
-    reconcile_attempts = 0, reconcile_after = ?5 + reconcile_delay
+    reconcile_attempts = 0,
+    reconcile_after = ?5 + max(0, min(reconcile_delay, 1000000000000000))
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: body_new
@@ -248,10 +249,10 @@ WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
 
 -- name: reconcile_due
 SELECT id, scope, path, key, attempt, recovery_point, downstream,
-    reconcile_attempts, attempt_lock, lock_file
+    reconcile_attempts, attempt_lock, lock_file, retention
 FROM once_key INDEXED BY once_key_reconcile
 WHERE state = 'unknown' AND reconcile_after <= ?1
-ORDER BY reconcile_after LIMIT 1;
+ORDER BY reconcile_after;
 
 -- name: reconcile_claim
 UPDATE once_key SET reconcile_attempts = reconcile_attempts + ?3,
@@ -291,7 +292,7 @@ SELECT id, next_at, key_id, attempts, effect_key, topic, scope, path, key
 FROM once_effect
 WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
     AND next_at >= 0
-ORDER BY next_at LIMIT 1;
+ORDER BY next_at;
 
 -- name: effect_begin
 UPDATE once_effect SET owner = ?3, next_at = NULL, attempts = attempts + 1,
@@ -386,7 +387,7 @@ SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 -- In progress, or not sealed.
 -- name: sweep_row
 SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
-    lock_file, locked_until, attempt, state
+    lock_file, locked_until, attempt, state, retention, reconcile_delay
 FROM once_key
 WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
@@ -416,7 +417,8 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
     AND expires_at + expired_retention > ?1, state, scope, path, key,
     (SELECT count(*) FROM once_effect e
-	WHERE e.key_id = once_key.id AND e.state = 'delivered')
+	WHERE e.key_id = once_key.id AND e.state = 'delivered'),
+    expired_retention
 FROM once_key
 WHERE state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?1 AND token IS NULL
@@ -555,6 +557,40 @@ FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
 GROUP BY e.topic;
 
+-- The columns of find, and then others of which sums are made.
+-- name: rows
+-- scan: looks at every key, when an operator asks
+SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
+    k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
+    k.recovery_point, k.on_expired = 'gone', k.expired_retention,
+    k.accepted, k.resource, k.queued_at IS NOT NULL,
+    k.scope, k.path, k.key, k.retention, k.reconcile_delay,
+    k.reconcile_attempts, k.locked_until
+FROM once_key k LEFT JOIN once_recipe r ON r.id = k.recipe
+ORDER BY k.id;
+
+-- name: effect_rows
+-- scan: looks at every effect, when an operator asks
+SELECT id, scope, path, key, attempts, next_at,
+    length(effect_key) = 36 AND typeof(topic) = 'text'
+    AND state IN ('pending', 'delivered', 'dead_letter')
+FROM once_effect ORDER BY id;
+
+-- What others have put to our tables and views: it makes our statements do
+-- something else.
+-- name: foreign_parts
+-- scan: reads the schema, when an operator asks
+SELECT count(*), group_concat(name, ' ') FROM sqlite_schema
+WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
+    AND name NOT IN ('once_key', 'once_key_identity', 'once_key_running',
+	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
+	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
+	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
+	'once_topic', 'once_effect', 'once_payload', 'once_effect_of_key',
+	'once_effect_open', 'once_effect_owner', 'once_checkpoint',
+	'once_outbox', 'once_response', 'once_checkpoint_insert',
+	'once_outbox_insert', 'once_response_insert');
+
 -- Tables, indexes, views and triggers that are not there.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
@@ -615,9 +651,11 @@ GROUP BY state;
 -- name: tally
 SELECT expires_at, state, id FROM once_key
 WHERE expires_at IS NOT NULL AND (expires_at, state, id) > (?1, ?2, ?3)
+    AND state IN ('pending', 'completed', 'failed_retryable', 'expired')
 ORDER BY expires_at, state, id LIMIT ?4;
 
 -- name: tally_effects
 SELECT key_id, state, id FROM once_effect
 WHERE (key_id, state, id) > (?1, ?2, ?3)
+    AND state IN ('pending', 'delivered', 'dead_letter')
 ORDER BY key_id, state, id LIMIT ?4;

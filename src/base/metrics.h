@@ -54,6 +54,8 @@
 	    1, 2, 4, 8, 16, 32, 64, 128) \
 	C(LOG_DROPPED, "log_dropped_total", "", \
 	    "Log lines that could not be written, or not in time.") \
+	C(BAD_ROWS, "bad_rows_total", "", \
+	    "Rows of the store that make no sense, and were skipped.") \
 	G(WORKERS_BUSY, "workers_busy", "", \
 	    "Workers with a request, the one that asks included.") \
 	G(REQUESTS_WAITING, "requests_waiting", "", \

@@ -2,7 +2,7 @@
  * The record of a key: its states, the one table of changes, and what holds
  * of every record that is read or about to be written.
  *
- * Invariants, checked by record_check():
+ * Invariants, checked by record_is_sound():
  *
  *   1. A record has an identity (id > 0), a recipe for its fingerprint and a
  *      downstream key, and its state is none of "there is no record".
@@ -16,6 +16,8 @@
  *   6. expires_at is no time before store time began.
  *   7. Only an accepted record that is pending or failed_retryable waits for
  *      a worker.
+ *   8. A marker's time is not negative, and the name of a status resource is
+ *      whole, if it has one.
  *
  * It must not know: SQL, fingerprints' contents, or what a request is told.
  */
@@ -146,32 +148,45 @@ record_may_be_unattempted(const struct record *r)
 		(r->state == RECORD_COMPLETED || r->state == RECORD_EXPIRED));
 }
 
+bool
+record_is_sound(const struct record *r)
+{
+	const bool leased = r->state == RECORD_IN_PROGRESS || r->unsealed;
+	const bool completed = r->state == RECORD_COMPLETED;
+	const size_t resource = strnlen(r->resource, sizeof(r->resource));
+
+	/* 1 */
+	if (r->id <= 0 || r->state == RECORD_NONE ||
+	    (unsigned)r->state >= RECORD_NSTATES || r->recipe == NULL ||
+	    strnlen(r->downstream, sizeof(r->downstream)) != RECORD_UUID_LEN)
+		return false;
+	/* 2 */
+	if (r->attempt < (record_may_be_unattempted(r) ? 0 : 1))
+		return false;
+	/* 3 */
+	if (strnlen(r->token, sizeof(r->token)) !=
+	    (leased ? RECORD_TOKEN_LEN : 0))
+		return false;
+	/* 4 */
+	if (completed ? r->status < 200 || r->status > 599
+		      : r->kept || r->unsealed)
+		return false;
+	/* 5 and 6 */
+	if (r->expires_at < 0 || (r->expires_at > 0 && !ends_by_age(r->state)))
+		return false;
+	/* 7 */
+	if (r->queued &&
+	    (!r->accepted ||
+		(r->state != RECORD_PENDING &&
+		    r->state != RECORD_FAILED_RETRYABLE)))
+		return false;
+	/* 8 */
+	return r->expired_retention >= 0 &&
+	    (resource == 0 || resource == RECORD_RESOURCE_LEN);
+}
+
 void
 record_check(const struct record *r)
 {
-	/* 1 */
-	assert(r != NULL && r->id > 0);
-	assert(r->state != RECORD_NONE && (unsigned)r->state < RECORD_NSTATES);
-	assert(r->recipe != NULL);
-	assert(
-	    strnlen(r->downstream, sizeof(r->downstream)) == RECORD_UUID_LEN);
-	/* 2 */
-	assert(r->attempt >= (record_may_be_unattempted(r) ? 0 : 1));
-	/* 3 */
-	assert(strnlen(r->token, sizeof(r->token)) ==
-	    (r->state == RECORD_IN_PROGRESS || r->unsealed ? RECORD_TOKEN_LEN
-							   : 0));
-	/* 4 */
-	assert(r->state != RECORD_COMPLETED ||
-	    (r->status >= 200 && r->status <= 599));
-	assert(r->state == RECORD_COMPLETED || (!r->kept && !r->unsealed));
-	/* 5 */
-	assert(r->expires_at == 0 || ends_by_age(r->state));
-	/* 6 */
-	assert(r->expires_at >= 0);
-	/* 7 */
-	assert(!r->queued ||
-	    (r->accepted &&
-		(r->state == RECORD_PENDING ||
-		    r->state == RECORD_FAILED_RETRYABLE)));
+	assert(r != NULL && record_is_sound(r));
 }

@@ -68,7 +68,9 @@ bool record_may_change(
 /* Whether a record can be as it is without ever having been attempted. */
 bool record_may_be_unattempted(const struct record *);
 
-/* Asserts the invariants numbered in record.c. */
+/* Whether the invariants numbered in record.c hold: asked of what is read.  And
+ * the same as an assertion, for what has been. */
+bool record_is_sound(const struct record *);
 void record_check(const struct record *);
 
 #endif

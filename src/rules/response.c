@@ -129,6 +129,24 @@ response_add_lines(struct response *r, const char *text, size_t len)
 }
 
 bool
+response_is_block(const char *text, size_t len)
+{
+	const char *end, *colon;
+
+	for (; len > 0; len -= (size_t)(end + 1 - text), text = end + 1) {
+		end = memchr(text, '\n', len);
+		if (end == NULL || end - text < 2 || end[-1] != '\r' ||
+		    memchr(text, '\0', (size_t)(end - text)) != NULL ||
+		    memchr(text, '\r', (size_t)(end - text)) != end - 1)
+			return false;
+		colon = memchr(text, ':', (size_t)(end - text));
+		if (colon == NULL || colon == text)
+			return false;
+	}
+	return true;
+}
+
+bool
 response_next(const struct buf *fields, size_t *pos, struct field *out)
 {
 	const char *line, *end, *colon, *value;

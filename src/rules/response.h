@@ -50,6 +50,9 @@ enum rc response_add(struct response *, const char *name, const char *value);
  */
 enum rc response_add_lines(struct response *, const char *text, size_t len);
 
+/* Whether a block is fields as they will be sent, and nothing else. */
+bool response_is_block(const char *, size_t);
+
 /*
  * Walks a block of fields: set *pos to 0 before the first call.  False at the
  * end.  The block must be well formed (response_add or cghead made it).

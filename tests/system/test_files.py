@@ -191,3 +191,43 @@ def test_a_second_daemon_is_refused_where_the_log_was_removed(t):
         eq(os.path.exists(once.database + suffix), False)
         os.rename(t.path('aside'), once.database + suffix)
     replay(once.post('done'), done)
+
+
+def test_a_row_that_makes_no_sense_is_named_and_ends_nothing(t):
+    once = start(t, 'kill -9 $$', defaults={
+        'reconcile': t.sh('echo Status: 200; '
+                          'echo Idempotency-Outcome: not-executed; echo'),
+        'reconcile_after': '1d'})
+    eq(once.post('bad').status, 502)
+    eq(once.post('good').status, 502)
+    once.stop()
+    db = sqlite3.connect(once.database)
+    with db:
+        db.execute("UPDATE once_key SET path = 'pay' WHERE key = 'bad'")
+        db.execute('UPDATE once_key SET reconcile_after = id')
+        number, = db.execute("SELECT id FROM once_key WHERE key = 'bad'"
+                             ).fetchone()
+    db.close()
+    once.start()
+    once.wait_log('event=bad-row .*table=once_key id=%d ' % number)
+    once.wait_state('good', 'failed_retryable')
+    assert 'once_key %d' % number in once.ctl('doctor', status=1)
+    metrics = once.get(ADMIN + '/metrics').body.decode()
+    assert '\noncewrap_bad_rows_total 1\n' in metrics, metrics
+    eq(once.alive(), True)
+
+
+def test_a_planted_trigger_does_not_run_in_the_daemon(t):
+    once = start(t)
+    db = sqlite3.connect(once.database)
+    db.executescript('''
+        CREATE TABLE seen(what);
+        CREATE TRIGGER planted AFTER UPDATE ON once_key BEGIN
+            INSERT INTO seen VALUES (NEW.token); SELECT RAISE(ABORT, 'no');
+        END;''')
+    done = once.post('k')
+    first(done, 201)
+    replay(once.post('k'), done)
+    eq(db.execute('SELECT count(*) FROM seen').fetchone()[0], 0)
+    db.close()
+    assert 'planted' in once.ctl('doctor', status=1)

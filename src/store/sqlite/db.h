@@ -98,9 +98,10 @@ bool db_column_null(struct db_stmt *, int);
 int64_t db_column_int(struct db_stmt *, int);
 /* The stored length of a value; SIZE_MAX if no value can be that long. */
 size_t db_column_length(struct db_stmt *, int);
-const char *db_column_text(struct db_stmt *, int); /* NULL for NULL */
+/* NULL for NULL, and for a text with a NUL in it. */
+const char *db_column_text(struct db_stmt *, int);
 const void *db_column_blob(struct db_stmt *, int, size_t *);
-/* RC_OK and a copy (NULL for NULL), or RC_NOMEM. */
+/* RC_OK and a copy (NULL for NULL), RC_CORRUPT (a NUL in it), or RC_NOMEM. */
 enum rc db_column_strdup(struct db_stmt *, int, char **);
 
 /* A stored blob in place, in a transaction that the caller holds open. */

@@ -146,10 +146,16 @@ db_column_length(struct db_stmt *s, int i)
 	return n < 0 || (uint64_t)n > LIMIT_SIZE ? SIZE_MAX : (size_t)n;
 }
 
+/* A text with a NUL in it would be read as another one. */
 const char *
 db_column_text(struct db_stmt *s, int i)
 {
-	return (const char *)sqlite3_column_text(s->stmt, i);
+	const char *text = (const char *)sqlite3_column_text(s->stmt, i);
+
+	if (text != NULL &&
+	    strlen(text) != (size_t)sqlite3_column_bytes(s->stmt, i))
+		return NULL;
+	return text;
 }
 
 const void *
@@ -170,6 +176,8 @@ db_column_strdup(struct db_stmt *s, int i, char **out)
 	if (db_column_null(s, i))
 		return RC_OK;
 	text = db_column_text(s, i);
+	if (text == NULL && sqlite3_column_text(s->stmt, i) != NULL)
+		return RC_CORRUPT;
 	if (text != NULL)
 		*out = strdup(text);
 	return *out != NULL ? RC_OK : RC_NOMEM;

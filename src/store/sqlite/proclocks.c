@@ -12,6 +12,10 @@
 
 #include "proclocks.h"
 
+/* The kernel gives a page at a time, and what it has shown by then is passed by
+ * their number: a lock may be left out when others go meanwhile. */
+#define LOOKS 5
+
 /* A line: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120". */
 static bool
 is_it(char *line, const struct proclocks *what, pid_t *pid)
@@ -40,8 +44,8 @@ is_it(char *line, const struct proclocks *what, pid_t *pid)
 		strtoull(word[END], NULL, 10) >= what->byte);
 }
 
-pid_t
-proclocks_holder(const struct proclocks *what)
+static pid_t
+look(const struct proclocks *what)
 {
 	char line[256];
 	pid_t pid = 0;
@@ -56,4 +60,14 @@ proclocks_holder(const struct proclocks *what)
 		}
 	fclose(locks);
 	return 0;
+}
+
+pid_t
+proclocks_holder(const struct proclocks *what)
+{
+	pid_t pid = 0;
+
+	for (int i = 0; i < LOOKS && pid == 0; i++)
+		pid = look(what);
+	return pid;
 }

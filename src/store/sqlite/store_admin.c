@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "log.h"
 #include "store_impl.h"
+#include "store_row.h"
 
 /* Rows read at a time by a list. */
 #define LIST_PAGE 64
@@ -194,7 +195,10 @@ read_row(const struct store *store, struct db_stmt *s, struct store_row *row)
 	if (text != NULL)
 		snprintf(row->downstream, sizeof(row->downstream), "%s", text);
 	text = db_column_text(s, 4);
-	if (text == NULL || !record_state_parse(text, &row->state))
+	if (text == NULL || !record_state_parse(text, &row->state) ||
+	    !store_row_is_identity(s, 1, 2, 3) || !store_row_is_count(s, 5) ||
+	    !store_row_is_count(s, 6) || !store_row_is_time(s, 11) ||
+	    !store_row_is_time(s, 12) || !store_row_is_time(s, 14))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 1, &row->scope)) == RC_OK &&
 	    (rc = db_column_strdup(s, 2, &row->path)) == RC_OK &&
@@ -231,7 +235,12 @@ read_page(struct store_cursor *c)
 			break;
 		}
 		rc = read_row(c->store, s, &c->rows[c->n]);
-		c->last_id = c->rows[c->n].id;
+		c->last_id = db_column_int(s, 0);
+		if (rc == RC_CORRUPT) {
+			store_row_bad(reader->db, "once_key", c->last_id);
+			store_row_free(&c->rows[c->n]);
+			continue;
+		}
 		c->n++;
 		if (rc != RC_OK)
 			break;

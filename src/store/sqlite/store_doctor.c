@@ -13,6 +13,7 @@
 
 #include "migrate.h"
 #include "store_impl.h"
+#include "store_row.h"
 
 static int64_t
 file_size(const char *file, const char *suffix)
@@ -39,10 +40,8 @@ count(struct db *db, struct store_counts *c)
 
 	while ((rc = db_step_row(s)) == RC_OK) {
 		name = db_column_text(s, 0);
-		if (name == NULL || !record_state_parse(name, &state)) {
-			rc = RC_CORRUPT;
-			break;
-		}
+		if (name == NULL || !record_state_parse(name, &state))
+			continue; /* doctor names it */
 		c->keys[state] = db_column_int(s, 1);
 		if (state == RECORD_UNKNOWN)
 			c->oldest_unknown_wall = db_column_int(s, 2);
@@ -232,6 +231,44 @@ check_schema(struct db *db, struct findings *f)
 		found(f, "schema", true, "version %" PRId64 ", complete",
 		    version);
 	db_reset(s);
+}
+
+static void
+check_foreign(struct db *db, struct findings *f)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_FOREIGN_PARTS);
+	const char *names;
+
+	if (db_step_row(s) != RC_OK)
+		found(f, "foreign", false, "the schema cannot be read");
+	else if (db_column_int(s, 0) == 0)
+		found(f, "foreign", true, "nothing of others is on our tables");
+	else {
+		names = db_column_text(s, 1);
+		found(f, "foreign", false,
+		    "of others, on our tables: %s; triggers do not run in "
+		    "oncewrap",
+		    names != NULL ? names : "something");
+	}
+	db_reset(s);
+}
+
+static void
+check_rows(struct db *db, struct findings *f)
+{
+	char names[160];
+	int64_t bad;
+	enum rc rc;
+
+	rc = store_row_find_bad(db, &bad, names, sizeof(names));
+	if (rc != RC_OK)
+		found(f, "rows", false, "cannot be read: %s", rc_text(rc));
+	else if (bad > 0)
+		found(f, "rows", false,
+		    "%" PRId64 " make no sense, and are skipped: %s", bad,
+		    names);
+	else
+		found(f, "rows", true, "all make sense");
 }
 
 static void
@@ -429,6 +466,8 @@ store_doctor(struct store *store, const struct conf *conf,
 		return rc;
 	check_integrity(reader->db, &f);
 	check_schema(reader->db, &f);
+	check_foreign(reader->db, &f);
+	check_rows(reader->db, &f);
 	check_journal(reader->db, &f);
 	check_bodies(reader->db, &f);
 	check_requests(reader->db, &f);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store_impl.h"
+#include "store_row.h"
 
 enum rc
 store_accept(struct store *store, const struct store_reservation *what,
@@ -56,7 +57,9 @@ read_job(struct db_stmt *s, struct store_job *job)
 
 	job->id = db_column_int(s, 0);
 	job->attempt = (int)db_column_int(s, 1);
-	if (!store_ops_copy(s, 5, job->resource, sizeof(job->resource)))
+	if (!store_ops_copy(s, 5, job->resource, sizeof(job->resource)) ||
+	    !store_row_is_count(s, 1) || !store_row_is_identity(s, 2, 3, 4) ||
+	    !store_row_is_time(s, 6))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 2, &job->scope)) == RC_OK &&
 	    (rc = db_column_strdup(s, 3, &job->path)) == RC_OK)
@@ -77,9 +80,11 @@ next_job(struct store *store, enum query query, struct store_job *job)
 		return rc;
 	s = db_stmt(reader->db, query);
 	db_bind_int(s, 1, store_now(store));
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		rc = read_job(s, job);
+	while ((rc = db_step_row(s)) == RC_OK &&
+	    (rc = read_job(s, job)) == RC_CORRUPT) {
+		store_row_bad(reader->db, "once_key", job->id);
+		store_job_free(job);
+	}
 	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)
@@ -208,9 +213,11 @@ read_status(
 	const char *state = db_column_text(s, 5);
 	enum rc rc;
 
-	if (state == NULL || !record_state_parse(state, &st->state))
-		return RC_CORRUPT;
 	st->id = db_column_int(s, 0);
+	if (state == NULL || !record_state_parse(state, &st->state) ||
+	    !store_row_is_identity(s, 1, 2, 3) || !store_row_is_count(s, 6) ||
+	    !store_row_is_time(s, 10))
+		return RC_CORRUPT;
 	st->attempt = (int)db_column_int(s, 6);
 	st->queued = db_column_int(s, 7) != 0;
 	st->kept = db_column_int(s, 8) != 0;
@@ -244,6 +251,8 @@ store_status(struct store *store, const char *resource, struct store_status *st)
 	rc = db_step_row(s);
 	if (rc == RC_OK)
 		rc = read_status(store, s, st);
+	if (rc == RC_CORRUPT && st->id != 0)
+		store_row_bad(reader->db, "once_key", st->id);
 	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)

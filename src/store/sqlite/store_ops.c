@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "log.h"
 #include "uuid.h"
+#include "store_row.h"
 #include "store_ops.h"
 
 void
@@ -170,42 +171,13 @@ store_ops_copy(struct db_stmt *s, int i, char *out, size_t size)
 	return true;
 }
 
-/*
- * What a file holds is input: a row that record_check() would not have is
- * refused here.
- */
-static bool
-row_is_sound(const struct record *r)
-{
-	bool running = r->state == RECORD_IN_PROGRESS;
-	size_t resource = strlen(r->resource);
-
-	if (r->id <= 0 || r->state == RECORD_NONE ||
-	    strlen(r->downstream) != RECORD_UUID_LEN ||
-	    strlen(r->token) !=
-		(running || r->unsealed ? RECORD_TOKEN_LEN : 0) ||
-	    (resource != 0 && resource != RECORD_RESOURCE_LEN) ||
-	    r->attempt < (record_may_be_unattempted(r) ? 0 : 1) ||
-	    r->expires_at < 0 || r->expired_retention < 0)
-		return false;
-	if (r->queued &&
-	    (!r->accepted ||
-		(r->state != RECORD_PENDING &&
-		    r->state != RECORD_FAILED_RETRYABLE)))
-		return false;
-	if (r->state == RECORD_COMPLETED)
-		return r->status >= 200 && r->status <= 599;
-	if (running || r->state == RECORD_UNKNOWN ||
-	    r->state == RECORD_DEAD_LETTER)
-		return r->expires_at == 0 && !r->kept;
-	return !r->kept;
-}
-
-static enum rc
-read_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
+enum rc
+store_ops_read_record(
+    struct db_stmt *s, struct record *r, struct store_lease *lease)
 {
 	const void *fingerprint;
 	const char *state;
+	enum rc rc;
 	size_t n;
 
 	memset(r, 0, sizeof(*r));
@@ -223,20 +195,25 @@ read_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
 	r->queued = db_column_int(s, 16) != 0;
 	r->owner = db_column_int(s, 17);
 	if (state == NULL || !record_state_parse(state, &r->state) ||
-	    n != FINGERPRINT_LEN ||
+	    n != FINGERPRINT_LEN || !store_row_is_count(s, 2) ||
+	    !store_row_is_time(s, 7) || !store_row_is_time(s, 13) ||
+	    !store_row_is_count(s, 9) || db_column_text(s, 5) == NULL ||
 	    !store_ops_copy(s, 3, r->token, sizeof(r->token)) ||
 	    !store_ops_copy(s, 6, r->downstream, sizeof(r->downstream)) ||
 	    !store_ops_copy(s, 15, r->resource, sizeof(r->resource)))
 		return RC_CORRUPT;
 	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
-	if (!row_is_sound(r))
-		return RC_CORRUPT;
 	if (lease != NULL &&
 	    !store_ops_copy(
 		s, 11, lease->recovery_point, sizeof(lease->recovery_point)))
 		return RC_CORRUPT;
 	memcpy(r->fingerprint, fingerprint, n);
-	return db_column_strdup(s, 5, &r->recipe);
+	if ((rc = db_column_strdup(s, 5, &r->recipe)) != RC_OK)
+		return rc;
+	if (record_is_sound(r))
+		return RC_OK;
+	record_free(r);
+	return RC_CORRUPT;
 }
 
 enum rc
@@ -252,16 +229,22 @@ store_ops_find(struct db *db, const struct store_identity *who,
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
-	rc = read_record(s, r, lease);
+	rc = store_ops_read_record(s, r, lease);
 	if (rc == RC_CORRUPT)
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", db_file(db)),
-		    LOG_S("message", "a key's row makes no sense"),
-		    LOG_I("id", r->id));
+		store_row_bad(db, "once_key", r->id);
 	if (rc == RC_OK && small != NULL && r->kept)
 		store_read_small(s, r->status, small);
 	db_reset(s);
 	return rc;
+}
+
+enum rc
+store_ops_change_state(struct db_stmt *s, enum record_state from,
+    enum record_state to, enum rc lost)
+{
+	if (!record_may_change(from, to, false))
+		return RC_INVALID;
+	return store_ops_change_one(s, lost);
 }
 
 enum rc
@@ -273,7 +256,8 @@ store_ops_change_one(struct db_stmt *s, enum rc lost)
 	rc = db_update(s, &changed);
 	if (rc != RC_OK)
 		return rc;
-	assert(changed <= 1);
+	if (changed > 1) /* the table is not ours */
+		return RC_CORRUPT;
 	return changed == 1 ? RC_OK : lost;
 }
 

@@ -277,6 +277,16 @@ enum rc store_ops_released(struct db *, int64_t id);
 /* Steps a statement that changes one row; if it changed none, lost. */
 enum rc store_ops_change_one(struct db_stmt *, enum rc lost);
 
+/* The same for a change of state, which record.c's table must allow;
+ * RC_INVALID: it does not. */
+enum rc store_ops_change_state(struct db_stmt *, enum record_state from,
+    enum record_state to, enum rc lost);
+
+/* The record of a row whose columns are those of QUERY_FIND; lease may be NULL.
+ * RC_CORRUPT: it makes no sense. */
+enum rc
+store_ops_read_record(struct db_stmt *, struct record *, struct store_lease *);
+
 /* A text of a row into a field of fixed size; false if it does not fit. */
 bool store_ops_copy(struct db_stmt *, int, char *out, size_t size);
 

@@ -12,6 +12,7 @@
 #include "fault.h"
 #include "log.h"
 #include "store_impl.h"
+#include "store_row.h"
 #include "store_outbox.h"
 
 /* Rows read at a time by a list. */
@@ -65,7 +66,10 @@ read_effect(struct db_stmt *s, struct store_effect *e)
 	e->id = db_column_int(s, 0);
 	e->key_id = db_column_int(s, 2);
 	e->attempts = (int)db_column_int(s, 3);
-	if (!store_ops_copy(s, 4, e->effect_key, sizeof(e->effect_key)))
+	if (!store_ops_copy(s, 4, e->effect_key, sizeof(e->effect_key)) ||
+	    strlen(e->effect_key) != RECORD_UUID_LEN ||
+	    !store_row_is_time(s, 1) || !store_row_is_count(s, 3) ||
+	    db_column_text(s, 5) == NULL || !store_row_is_identity(s, 6, 7, 8))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 5, &e->topic)) == RC_OK &&
 	    (rc = db_column_strdup(s, 6, &e->scope)) == RC_OK &&
@@ -88,11 +92,13 @@ store_effect_next(
 		return rc;
 	s = db_stmt(reader->db, QUERY_EFFECT_NEXT);
 	db_bind_text(s, 1, topic);
-	rc = db_step_row(s);
-	if (rc == RC_OK) {
-		*at = db_column_int(s, 1);
-		rc = read_effect(s, e);
+	while ((rc = db_step_row(s)) == RC_OK &&
+	    (rc = read_effect(s, e)) == RC_CORRUPT) {
+		store_row_bad(reader->db, "once_effect", e->id);
+		store_effect_free(e);
 	}
+	if (rc == RC_OK)
+		*at = db_column_int(s, 1);
 	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)
@@ -338,6 +344,8 @@ read_row(struct store *store, struct db_stmt *s, struct store_effect_row *row)
 	    liveness_alive(liveness, db_column_int(s, 13), &alive) == RC_OK)
 		row->lost = !alive;
 	if (state == NULL || !store_effect_state_parse(state, &row->state) ||
+	    !store_row_is_identity(s, 2, 3, 1) || !store_row_is_count(s, 6) ||
+	    !store_row_is_time(s, 7) || db_column_text(s, 4) == NULL ||
 	    !store_ops_copy(s, 10, row->effect_key, sizeof(row->effect_key)))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 1, &row->key)) == RC_OK &&
@@ -373,7 +381,13 @@ read_page(struct store_outbox *o)
 			break;
 		}
 		rc = read_row(o->store, s, &o->rows[o->n]);
-		o->last_id = o->rows[o->n++].id;
+		o->last_id = db_column_int(s, 0);
+		if (rc == RC_CORRUPT) {
+			store_row_bad(reader->db, "once_effect", o->last_id);
+			store_effect_row_free(&o->rows[o->n]);
+			continue;
+		}
+		o->n++;
 		if (rc != RC_OK)
 			break;
 	}

@@ -12,6 +12,7 @@
 #include "fault.h"
 #include "liveness.h"
 #include "uuid.h"
+#include "store_row.h"
 #include "store_ops.h"
 #include "tree.h"
 
@@ -53,7 +54,8 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	db_bind_text(s, 5, "oncewrap was lost; it may be resumed");
 	if (pause >= 0)
 		db_bind_int(s, 6, now + pause);
-	rc = store_ops_change_one(s, RC_CORRUPT);
+	rc = store_ops_change_state(
+	    s, RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, RC_CORRUPT);
 	return rc == RC_OK ? store_ops_released(db, id) : rc;
 }
 
@@ -89,8 +91,12 @@ next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
 	lost->attempt = (int)db_column_int(s, 9);
 	state = db_column_text(s, 10);
 	if (!store_ops_copy(s, 1, lost->token, sizeof(lost->token)) ||
-	    state == NULL || !record_state_parse(state, &c->from) ||
-	    (c->from != RECORD_IN_PROGRESS && c->from != RECORD_COMPLETED))
+	    strlen(lost->token) != RECORD_TOKEN_LEN || state == NULL ||
+	    !record_state_parse(state, &c->from) ||
+	    (c->from != RECORD_IN_PROGRESS && c->from != RECORD_COMPLETED) ||
+	    !store_row_is_identity(s, 2, 3, 4) || !store_row_is_time(s, 8) ||
+	    !store_row_is_count(s, 9) || !store_row_is_time(s, 11) ||
+	    !store_row_is_time(s, 12))
 		rc = RC_CORRUPT;
 	else
 		rc = read_identity(s, 2, c);
@@ -148,12 +154,17 @@ sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 {
 	struct store_change *c;
 	struct lost lost;
-	int64_t id = op->only > 0 ? op->only - 1 : 0;
+	int64_t id = op->only > 0 ? op->only - 1 : 0, before;
 	enum rc rc;
 
 	while (op->n < op->limit) {
 		c = &op->changes[op->n];
+		before = id;
 		rc = next_lost(db, owner, &id, &lost, c);
+		if (rc == RC_CORRUPT && id != before) {
+			store_row_bad(db, "once_key", id);
+			continue;
+		}
 		if (rc != RC_OK)
 			return rc == RC_NOTFOUND ? RC_OK : rc;
 		if (op->only > 0 && id != op->only) {
@@ -224,19 +235,24 @@ give_back(struct db *db)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+/* Bad rows that a batch looks past, at most. */
+#define REAP_BAD 1000
+
 static enum rc
 reap_one(struct db *db, const struct store_change *c, int64_t now)
 {
 	struct db_stmt *s;
 	enum rc rc;
 
+	if (!record_may_change(c->from, c->to, false))
+		return RC_INVALID;
 	if (c->to == RECORD_NONE)
 		return store_ops_delete_past(db, c->id, now);
 	s = db_stmt(db, QUERY_EXPIRE);
 	db_bind_int(s, 1, c->id);
 	db_bind_int(s, 2, now);
 	db_bind_int(s, 3, clock_wall());
-	rc = store_ops_change_one(s, RC_CORRUPT);
+	rc = store_ops_change_state(s, c->from, c->to, RC_CORRUPT);
 	return rc == RC_OK ? store_ops_delete_kept(db, c->id) : rc;
 }
 
@@ -251,12 +267,18 @@ reap_list(struct op_reap *op, struct db *db, int64_t now)
 	enum rc rc = RC_OK;
 
 	db_bind_int(s, 1, now);
-	db_bind_int(s, 2, op->limit);
+	db_bind_int(s, 2, op->limit + REAP_BAD);
 	while (op->n < op->limit && bytes < STORE_REAP_BYTES &&
 	    (rc = db_step_row(s)) == RC_OK) {
-		c = &op->changes[op->n++];
+		c = &op->changes[op->n];
 		memset(c, 0, sizeof(*c));
 		c->id = db_column_int(s, 0);
+		if (!store_row_is_identity(s, 4, 5, 6) ||
+		    !store_row_is_time(s, 1) || !store_row_is_time(s, 8)) {
+			store_row_bad(db, "once_key", c->id);
+			continue;
+		}
+		op->n++;
 		bytes += db_column_int(s, 1) +
 		    db_column_int(s, 7) * STORE_REAP_EFFECT;
 		c->to = db_column_int(s, 2) != 0 ? RECORD_EXPIRED : RECORD_NONE;

@@ -271,6 +271,8 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 	fields = db_column_blob(s, column + 2, &n);
 	if (version == STORE_RESPONSE_LINES)
 		return read_lines(fields, n, r);
+	if (!response_is_block(fields, n))
+		return RC_CORRUPT;
 	return buf_add(&r->fields, fields, n);
 }
 

@@ -163,6 +163,8 @@ make_place(struct db *db, const struct record *old, const char *text,
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	*id = db_column_int(s, 0);
 	db_reset(s);
+	if (old->id != 0 && !record_may_change(old->state, RECORD_NONE, false))
+		return RC_INVALID;
 	if (old->id != 0 &&
 	    (rc = store_ops_delete_past(db, old->id, now)) != RC_OK)
 		return rc;
@@ -254,7 +256,8 @@ reserve_again(struct op_reserve *op, struct db *db, int64_t now)
 	bind_after(s, 9, w);
 	if (!bind_resource(s, 14, w, resource))
 		return RC_IO;
-	rc = store_ops_change_one(s, RC_CORRUPT);
+	rc = store_ops_change_state(
+	    s, old->state, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK)
 		return rc;
 	return w->reconcile_delay == 0 ? store_ops_delete_request(db, old->id)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store_impl.h"
+#include "store_row.h"
 
 void
 store_due_free(struct store_due *due)
@@ -31,7 +32,11 @@ read_due(struct db_stmt *s, struct store_due *due)
 	due->attempt.fd = due->attempt.note = -1;
 	due->attempt.lock = db_column_int(s, 8);
 	due->attempt.file = db_column_int(s, 9);
-	if (!store_ops_copy(s, 6, due->downstream, sizeof(due->downstream)))
+	if (!store_ops_copy(s, 6, due->downstream, sizeof(due->downstream)) ||
+	    strlen(due->downstream) != RECORD_UUID_LEN ||
+	    !store_row_is_identity(s, 1, 2, 3) || !store_row_is_count(s, 4) ||
+	    db_column_text(s, 5) == NULL || !store_row_is_count(s, 7) ||
+	    !store_row_is_time(s, 10))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 1, &due->scope)) == RC_OK &&
 	    (rc = db_column_strdup(s, 2, &due->path)) == RC_OK &&
@@ -53,9 +58,11 @@ store_due(struct store *store, struct store_due *due)
 		return rc;
 	s = db_stmt(reader->db, QUERY_RECONCILE_DUE);
 	db_bind_int(s, 1, store_now(store));
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		rc = read_due(s, due);
+	while ((rc = db_step_row(s)) == RC_OK &&
+	    (rc = read_due(s, due)) == RC_CORRUPT) {
+		store_row_bad(reader->db, "once_key", due->id);
+		store_due_free(due);
+	}
 	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)

@@ -72,6 +72,16 @@ bind_tries(struct db_stmt *s, int i, const struct store_settlement *w)
 	db_bind_int(s, i, w->tries.attempt);
 }
 
+/* The state that a settlement changes: a lease is of a key in progress; without
+ * one its outcome is open, or a worker never came. */
+static enum record_state
+from_state(const struct store_settlement *w)
+{
+	if (w->token[0] != '\0')
+		return RECORD_IN_PROGRESS;
+	return w->abandon ? RECORD_PENDING : RECORD_UNKNOWN;
+}
+
 /* expiry: when it expires, or, of a key without a lease, now. */
 static enum rc
 settle_completed(
@@ -109,7 +119,7 @@ settle_completed(
 		if (r->body_len > 0 && !apart)
 			db_bind_blob(s, 13, r->body, r->body_len);
 	}
-	rc = store_ops_change_one(s, RC_LOST);
+	rc = store_ops_change_state(s, from_state(w), w->state, RC_LOST);
 	if (rc == RC_OK && apart)
 		rc = store_body(db, w->id, r->body, r->body_len);
 	return rc;
@@ -127,7 +137,8 @@ store_ops_unknown(struct db *db, int64_t id, const char *token,
 	if (last_error[0] != '\0')
 		db_bind_text(s, 4, last_error);
 	db_bind_int(s, 5, now);
-	return store_ops_change_one(s, RC_LOST);
+	return store_ops_change_state(
+	    s, RECORD_IN_PROGRESS, RECORD_UNKNOWN, RC_LOST);
 }
 
 static enum rc
@@ -149,7 +160,7 @@ settle_released(const struct store_settlement *w, struct db *db, int64_t expiry,
 		db_bind_text(s, 5, w->last_error);
 	if (w->requeue >= 0)
 		db_bind_int(s, leased ? 6 : 7, now + w->requeue);
-	return store_ops_change_one(s, RC_LOST);
+	return store_ops_change_state(s, from_state(w), w->state, RC_LOST);
 }
 
 static enum rc
@@ -161,7 +172,7 @@ settle_dead(const struct store_settlement *w, struct db *db)
 	bind_tries(s, 5, w);
 	db_bind_int(s, 3, clock_wall());
 	db_bind_text(s, 4, w->last_error);
-	return store_ops_change_one(s, RC_LOST);
+	return store_ops_change_state(s, from_state(w), w->state, RC_LOST);
 }
 
 enum rc

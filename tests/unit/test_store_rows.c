@@ -1,0 +1,274 @@
+/*
+ * Rows that make no sense: whoever may write the file may have made them.  They
+ * end no process and hold up no other row.
+ */
+#include "config.h"
+
+#include "metrics.h"
+#include "store_outbox.h"
+#define PATIENCE 500
+#include "store_fixture.h"
+
+static const struct {
+	const char *name, *set;
+} rows[] = {
+	{ "a path without /", "path = 'payments'" },
+	{ "an empty path", "path = ''" },
+	{ "a NUL in the path", "path = '/pay' || char(0) || 'ments'" },
+	{ "an empty key", "key = ''" },
+	{ "a NUL in the key", "key = 'bad' || char(0)" },
+	{ "a long key", "key = hex(zeroblob(3000))" },
+	{ "a long scope", "scope = hex(zeroblob(9000))" },
+	{ "a negative retention", "retention = -1" },
+	{ "a retention that overflows", "retention = 9223372036854775807" },
+	{ "a negative attempt", "attempt = -1" },
+	{ "an attempt that is no int", "attempt = 4294967297" },
+};
+
+/* A key past its reconcile_delay, in that state. */
+static void
+make(const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease lease;
+
+	r.reconcile_delay = 1;
+	r.environment = "A=b";
+	r.environment_len = 4;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	settle(&lease, RECORD_UNKNOWN);
+}
+
+static void
+complete(const char *key)
+{
+	struct store_lease lease = reserve(key);
+
+	settle(&lease, RECORD_COMPLETED);
+}
+
+static void
+spoil(const char *key, const char *set)
+{
+	char sql[300];
+	sqlite3 *db = raw_open(file);
+
+	snprintf(sql, sizeof(sql),
+	    "PRAGMA ignore_check_constraints = ON;"
+	    "UPDATE once_key SET %s WHERE key = '%s'",
+	    set, key);
+	raw_run(db, sql);
+	sqlite3_close(db);
+}
+
+static void
+assert_doctor_names(const char *what)
+{
+	struct store_finding f[64];
+	size_t n;
+
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(f[i].name, "rows") == 0) {
+			assert_false(f[i].ok);
+			assert_non_null(strstr(f[i].text, what));
+			return;
+		}
+	fail();
+}
+
+static int64_t
+counted(void)
+{
+	struct metrics_gauges none;
+	struct buf text;
+	const char *at;
+	int64_t n;
+
+	memset(&none, 0xff, sizeof(none));
+	buf_init(&text, LIMIT_METRICS);
+	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
+	at = strstr(text.data, "\noncewrap_bad_rows_total ");
+	assert_non_null(at);
+	n = strtoll(at + strlen("\noncewrap_bad_rows_total "), NULL, 10);
+	buf_free(&text);
+	return n;
+}
+
+static void
+a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
+{
+	struct store_due due;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		raw("DELETE FROM once_key");
+		make("bad");
+		spoil("bad", "reconcile_after = 1");
+		spoil("bad", rows[i].set);
+		make("good");
+		raw("UPDATE once_key SET reconcile_after = 2 "
+		    "WHERE key = 'good'");
+		if (store_due(store, &due) != RC_OK)
+			fail_msg("%s", rows[i].name);
+		assert_string_equal(due.key, "good");
+		store_due_free(&due);
+		assert_doctor_names("once_key ");
+	}
+	assert_true(counted() > 0);
+}
+
+static void
+a_bad_row_is_counted_once(void **state)
+{
+	struct store_due due;
+	int64_t before;
+
+	(void)state;
+	make("bad");
+	raw("UPDATE once_key SET id = 987654, reconcile_after = 1, "
+	    "path = 'payments'");
+	before = counted();
+	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(counted(), before + 1);
+	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(counted(), before + 1);
+	assert_doctor_names("once_key 987654");
+}
+
+static void
+a_sweep_settles_what_is_beside_a_bad_one(void **state)
+{
+	char sql[300];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		raw("DELETE FROM once_key");
+		reserve("bad");
+		reserve("good");
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET owner = 4711 + %zu", i);
+		raw(sql);
+		spoil("bad", rows[i].set);
+		if (sweep(store) != 1)
+			fail_msg("%s", rows[i].name);
+		assert_int_equal(state_of("good"), RECORD_UNKNOWN);
+	}
+}
+
+static void
+reaping_and_lists_pass_by_bad_ones(void **state)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	struct store_filter all = { 0 };
+	struct store_cursor *list;
+	struct store_row row;
+	int n;
+
+	(void)state;
+	complete("bad");
+	complete("good");
+	raw("UPDATE once_key SET expires_at = 1");
+	spoil("bad", "path = 'payments'");
+	assert_int_equal(store_list(store, &all, &list), RC_OK);
+	assert_int_equal(store_list_next(list, &row), RC_OK);
+	assert_string_equal(row.key, "good");
+	store_row_free(&row);
+	assert_int_equal(store_list_next(list, &row), RC_NOTFOUND);
+	store_list_free(list);
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(changes[0].key, "good");
+	store_changes_free(changes, n);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
+}
+
+static void
+a_bad_row_that_is_asked_for_is_no_answer(void **state)
+{
+	static const char *const sets[] = {
+		"state = 'none'",
+		"state = 'completed' || char(0)",
+		"downstream = 'short'",
+		"fingerprint = x'00'",
+		"status = 99",
+		"status = 4294967496",
+		"token = 'x'",
+		"expires_at = -1",
+		"expires_at = 9223372036854775807",
+		"attempt = 0",
+		"recipe = 4711",
+		"recovery_point = hex(zeroblob(100))",
+	};
+	struct store_small small;
+	struct record r;
+	const struct store_identity who = { "alice", "/payments", "k" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sets); i++) {
+		raw("DELETE FROM once_key");
+		complete("k");
+		spoil("k", sets[i]);
+		store_small_init(&small);
+		if (store_look(store, &who, &r, &small) == RC_OK &&
+		    strcmp(sets[i], "recovery_point = hex(zeroblob(100))") != 0)
+			fail_msg("%s", sets[i]);
+		store_small_free(&small);
+		record_free(&r);
+		if (strncmp(sets[i], "recipe", 6) != 0)
+			assert_int_equal(reserve_fails("k"), RC_CORRUPT);
+		assert_doctor_names("once_key ");
+	}
+}
+
+static void
+fields_of_an_answer_that_are_none_are_not_sent(void **state)
+{
+	static const char *const sets[] = {
+		"headers = CAST('A: b' AS BLOB)",
+		"headers = CAST('A: b' || char(10) AS BLOB)",
+		"headers = CAST('A' || char(13, 10) AS BLOB)",
+		"headers = CAST(':b' || char(13, 10) AS BLOB)",
+		"headers = CAST('A: ' || char(0, 13, 10) AS BLOB)",
+		"headers = CAST('A: ' || char(13) || 'b' || char(13, 10) "
+		"AS BLOB)",
+		"headers = CAST('A: b' || char(13, 10, 13, 10) AS BLOB)",
+	};
+	struct store_lease lease;
+	struct store_settlement *s;
+	struct response r;
+	struct spool *body;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sets); i++) {
+		raw("DELETE FROM once_key");
+		lease = reserve("k");
+		s = settlement(&lease, RECORD_COMPLETED);
+		give_body(s, 10);
+		assert_int_equal(commit(s), RC_OK);
+		assert_true(answer_is(lease.id, 10));
+		spoil("k", sets[i]);
+		response_init(&r);
+		if (store_answer(store, owner_of(lease.id), lease.id, &r,
+			&body) != RC_CORRUPT)
+			fail_msg("%s", sets[i]);
+		response_free(&r);
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one),
+		TEST(a_bad_row_is_counted_once),
+		TEST(a_sweep_settles_what_is_beside_a_bad_one),
+		TEST(reaping_and_lists_pass_by_bad_ones),
+		TEST(a_bad_row_that_is_asked_for_is_no_answer),
+		TEST(fields_of_an_answer_that_are_none_are_not_sent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
