@@ -27,7 +27,8 @@ def expected(fate, name, n):
     """[state], or none where it is open, of a lone request's key after a death
     there: nothing is durable yet, the reservation is, or the outcome is."""
     step = {'REQUEST': 0, 'FINGERPRINTED': 0, 'ATTEMPT_MADE': 0,
-            'RESERVED': 1, 'ATTEMPT_NAMED': 1, 'HANDLER': 1, 'JUDGED': 1, 'SETTLED': 2, 'ANSWER': 2}
+            'RESERVED': 1, 'ATTEMPT_NAMED': 1, 'HANDLER': 1, 'JUDGED': 1,
+            'SETTLED': 2, 'ANSWER': 2}
     if name == 'OP_IN_QUEUE' and n > 1:
         return []       # the committer may have it already
     if name in ('COMMIT_DONE', 'COMMIT_TOLD'):
