@@ -393,6 +393,140 @@ the_checks_allow_what_record_allows(void **state)
 	assert_int_equal(allowed, 18);
 }
 
+/* --- compare and set ------------------------------------------------------ */
+
+#define IN(s) (1u << RECORD_##s)
+#define EACH  ((1u << RECORD_NSTATES) - 1 - IN(NONE))
+
+/* A parameter that is compared: "i" and an integer, or "t" and a text. */
+struct compared {
+	int i;
+	const char *right, *wrong;
+};
+
+/* Each statement that changes the state of a key: of which states, and what
+ * it compares.  set: what such a row has besides its shape. */
+static const struct change {
+	enum query query;
+	unsigned states;
+	const char *set;
+	struct compared compared[3];
+} changes[] = {
+	{ QUERY_RESERVE_AGAIN, IN(FAILED_RETRYABLE), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" } } },
+	{ QUERY_DELETE_PAST, IN(COMPLETED) | IN(FAILED_RETRYABLE) | IN(EXPIRED),
+	    NULL, { { 1, "i1", "i2" }, { 2, "i5", "i4" } } },
+	{ QUERY_ACCEPT_AGAIN, IN(FAILED_RETRYABLE), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" } } },
+	{ QUERY_JOB_START, IN(PENDING) | IN(FAILED_RETRYABLE),
+	    "accepted = 1, queued_at = 3",
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 14, "i3", "i2" } } },
+	{ QUERY_JOB_START, IN(PENDING) | IN(FAILED_RETRYABLE),
+	    "accepted = 1, queued_at = 3",
+	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 14, "i4", "i5" } } },
+	{ QUERY_SETTLE_COMPLETED, IN(IN_PROGRESS), NULL,
+	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
+	{ QUERY_SETTLE_RELEASED, IN(IN_PROGRESS), NULL,
+	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
+	{ QUERY_SETTLE_UNKNOWN, IN(IN_PROGRESS), NULL,
+	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
+	{ QUERY_SWEEP_RELEASED, IN(IN_PROGRESS), NULL,
+	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
+	{ QUERY_SETTLE_ABANDONED, IN(PENDING), NULL,
+	    { { 1, "i1", "i2" }, { 4, "i5", "i4" } } },
+	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 14, "i1", "i2" } } },
+	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i-1", "i1" }, { 14, "i1", "i0" } } },
+	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 6, "i1", "i2" } } },
+	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i-1", "i1" }, { 6, "i1", "i0" } } },
+	{ QUERY_RESOLVE_DEAD, IN(UNKNOWN), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 5, "i1", "i2" } } },
+	{ QUERY_RECONCILE_CLAIM, IN(UNKNOWN), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 5, "i1", "i2" } } },
+	{ QUERY_EXPIRE, IN(COMPLETED) | IN(FAILED_RETRYABLE), NULL,
+	    { { 1, "i1", "i2" }, { 2, "i5", "i4" } } },
+	{ QUERY_FORGET, EACH & ~IN(IN_PROGRESS), NULL, { { 1, "i1", "i2" } } },
+};
+
+static void
+bind(sqlite3_stmt *stmt, int i, const char *value)
+{
+	int code;
+
+	if (value[0] == 'i')
+		code = sqlite3_bind_int64(stmt, i, atoi(value + 1));
+	else
+		code = sqlite3_bind_text(stmt, i, value + 1, -1, SQLITE_STATIC);
+	assert_int_equal(code, SQLITE_OK);
+}
+
+/* Whether it would change the row: what it sets besides is missing here, so
+ * that it may be refused.  wrong: which parameter is not right, or -1. */
+static bool
+touches(sqlite3 *db, const struct change *c, int wrong)
+{
+	sqlite3_stmt *stmt;
+	int i, code;
+
+	assert_int_equal(
+	    sqlite3_prepare_v2(db, queries_text(c->query), -1, &stmt, NULL),
+	    SQLITE_OK);
+	for (i = 0; i < 3 && c->compared[i].i != 0; i++)
+		bind(stmt, c->compared[i].i,
+		    i == wrong ? c->compared[i].wrong : c->compared[i].right);
+	run(db, "BEGIN; INSERT INTO once_check_operator VALUES (1)");
+	while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
+		continue;
+	if (code != SQLITE_DONE)
+		assert_int_equal(code & 0xff, SQLITE_CONSTRAINT);
+	i = sqlite3_changes(db);
+	sqlite3_finalize(stmt);
+	run(db, "ROLLBACK");
+	return code != SQLITE_DONE || i == 1;
+}
+
+static void
+each_change_compares_before_it_sets(void **state)
+{
+	char sql[256];
+	sqlite3 *db;
+	size_t n;
+	int s, i;
+
+	(void)state;
+	for (n = 0; n < sizeof(changes) / sizeof(changes[0]); n++) {
+		const struct change *c = &changes[n];
+
+		for (s = 0; s < RECORD_NSTATES; s++) {
+			const bool of = (c->states & (1u << s)) != 0;
+
+			if (s == RECORD_NONE)
+				continue;
+			db = with_row((enum record_state)s);
+			if (of && c->set != NULL) {
+				snprintf(sql, sizeof(sql),
+				    "UPDATE once_key SET %s", c->set);
+				run(db, sql);
+			}
+			if (touches(db, c, -1) != of)
+				fail_msg("%s of what is %s",
+				    queries_name(c->query),
+				    record_state_name((enum record_state)s));
+			for (i = 0; of && i < 3 && c->compared[i].i != 0; i++)
+				if (touches(db, c, i))
+					fail_msg("%s (%s) does not compare ?%d",
+					    queries_name(c->query),
+					    record_state_name(
+						(enum record_state)s),
+					    c->compared[i].i);
+			sqlite3_close(db);
+		}
+	}
+}
+
 static void
 the_checks_refuse_rows_that_break_an_invariant(void **state)
 {
@@ -519,6 +653,7 @@ main(void)
 		cmocka_unit_test(statements_of_a_request_make_no_table),
 		cmocka_unit_test(each_statement_is_used),
 		cmocka_unit_test(the_checks_allow_what_record_allows),
+		cmocka_unit_test(each_change_compares_before_it_sets),
 		cmocka_unit_test(
 		    the_checks_refuse_rows_that_break_an_invariant),
 		cmocka_unit_test(
