@@ -444,6 +444,18 @@ def test_another_fingerprint_may_use_a_key_past_its_retention(t):
     eq(t.ledger(), ['1 ', '1 '])
 
 
+def test_timeout_ends_what_ignores_sigterm_and_holds_no_pipe(t):
+    gate = t.gate()
+    t.write('left', 'trap "" TERM; echo $$ > "%s/gate.here"\n'
+            'read _ < "%s/gate.open"' % (t.dir, t.dir))
+    once = once_with(t, 'sh "$D/left" >/dev/null 2>&1 & wait',
+                     timeout='1s', kill_after='1h')
+    answer = Background(lambda: once.post('k'))
+    left = gate.wait()
+    problem(answer.result(), 'handler-timeout', unknown=True)
+    base.wait_until(lambda: not proc.alive(left), 'it is gone')
+
+
 def test_unknown_key_never_expires(t):
     once = once_with(t, 'ledger; kill -9 $$', retention='100ms',
                      server={'reap_interval': '100ms',
