@@ -90,7 +90,7 @@ def good():
     return dict(lines=lines, events=events, rows=rows, routes=ROUTES,
                 signals=[Signal(KILLED, 2, 2, False),
                          Signal(SPOKE, 4, 4, False)],
-                forgot=[Act(8, 9, H)], resolved=[], slept=[],
+                forgot=[Act(8, 9, H)], resolved=[], slept=[], full=[],
                 rides=[Ride('f2', 'Df')],
                 effects=[Effect('k', 'Df', 'delivered')],
                 deliveries={Delivery('k', 'f2')})
@@ -100,7 +100,8 @@ def verdict(made, more=()):
     """The rules that are broken, with the deaths that are in more."""
     made = dict(made)
     excuses = Excuses(made.pop('signals') + list(more), made.pop('forgot'),
-                      made.pop('resolved'), made.pop('slept'), reaper=99)
+                      made.pop('resolved'), made.pop('slept'),
+                      made.pop('full'), reaper=99)
     wrong = history.Checker(excuses=excuses, **made).check()
     return sorted({w.partition(':')[0] for w in wrong}), wrong
 
@@ -131,7 +132,8 @@ def test_every_rule_has_its_history(t):
     """And none is left without: what is never refused may be dead."""
     rules = set(re.findall(r"self\.no\(\s*'([^']+)'", inspect.getsource(
         history))) | {'final and unknown', 'unknown no more'}
-    refused = {rule for _, rules, _ in REFUSED for rule in rules.split('; ')}
+    refused = {rule for _, rules, *_ in REFUSED + EXCUSED
+               for rule in rules.split('; ')}
     assert rules == refused, rules ^ refused
 
 
@@ -228,6 +230,14 @@ def again(path, what='created', second=5, deeds='started acted done', begin=1,
                  nothing(n, 0.5), nothing(n, 0.6))
 
 
+def large(*events):
+    """n: answered, and the answer was not kept."""
+    n = ('u', '/short', 'n')
+    return added([Row(n, 'completed', 1, 'Dn')], run(n, 'n1', 1, 1, 'created'),
+                 said(n, 'n1', 1), problem(n, 'response-not-kept', 5, 410),
+                 *events)
+
+
 def runs_of(identity, name, *lines):
     """These instead."""
     def change(made):
@@ -302,7 +312,8 @@ REFUSED = [
      more_events(said(A, 'a9', 2, 'away'))),
     ('an_answer_to_somebody_else', 'answer to another request',
      more_events(said(B, 'a1', 1, 'away'))),
-    ('an_answer_to_another_body', 'answer to another body',
+    ('an_answer_to_another_body',
+     'answer to another body; not the answer that was seen',
      answer('a2', 5, asked='w')),
     ('an_answer_that_came_too_soon', 'answered before it ran',
      answer('b2', 5, begin=4, end=4.5)),
@@ -315,6 +326,12 @@ REFUSED = [
      more_events(problem(A, 'key-reused', 9, 422))),
     ('a_conflict_while_the_answer_is_kept', 'not the answer that was seen',
      more_events(problem(G, 'key-in-progress', 7))),
+    ('a_kept_answer_that_is_kept_no_more', 'not the answer that was seen',
+     both(large(said(('u', '/short', 'n'), 'n1', 3, replayed=True)),
+          lambda made: made['full'].append(Act(1, 2, 'disk')))),
+    ('an_answer_that_was_not_kept', 'kept after all',
+     both(large(said(('u', '/short', 'n'), 'n1', 7, replayed=True)),
+          lambda made: made['full'].append(Act(1, 2, 'disk')))),
     ('unknown_beside_the_answer', 'final and unknown',
      more_events(problem(A, 'outcome-unknown', 3.5))),
     ('unknown_after_the_answer',
@@ -486,6 +503,9 @@ EXCUSED = [
     ('a_sleep', 'ran anew too soon', sooner,
      {'slept': [Sleep(3, 3.1, 4)]}, {'slept': [Sleep(0.1, 0.2, 4)]},
      {'slept': [Sleep(20, 21, 4)]}, {'slept': [Sleep(3, 3.1, 1)]}),
+    ('a_full_disk', 'not kept for no reason', large(),
+     {'full': [Act(0.5, 1.5, 'disk')]}, {'full': [Act(0.1, 0.2, 'disk')]},
+     {'full': [Act(7, 8, 'disk')]}),
     ('a_sleep_until_it_aged', 'not the answer that was seen',
      more_events(problem(G, 'key-in-progress', 7)),
      {'slept': [Sleep(3, 3.1, 4)]}, {'slept': [Sleep(0.1, 0.2, 4)]},

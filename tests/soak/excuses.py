@@ -16,7 +16,8 @@ MS = 0.001
 # had ended.
 Signal = collections.namedtuple('Signal', 'pid sent gone daemon')
 
-# What an operator did: to an identity (forget), to a record (resolve).
+# What an operator did: to an identity (forget), to a record (resolve); or what
+# filled the disk.
 Act = collections.namedtuple('Act', 'begin end what')
 
 # The host slept for so many seconds, some time between.
@@ -26,10 +27,10 @@ Sleep = collections.namedtuple('Sleep', 'begin end seconds')
 class Excuses:
     """reaper: the process that adopts what a daemon that ends leaves."""
 
-    def __init__(self, signals=(), forgot=(), resolved=(), slept=(),
+    def __init__(self, signals=(), forgot=(), resolved=(), slept=(), full=(),
                  reaper=None):
         self.signals, self.slept, self.reaper = signals, slept, reaper
-        self.forgot, self.resolved = forgot, resolved
+        self.forgot, self.resolved, self.full = forgot, resolved, full
 
     def died(self, pid, begin, end):
         """Whether that process may have, from begin until end."""
@@ -60,6 +61,10 @@ class Excuses:
     def found_out(self, downstream, begin, end):
         """Whether an operator may have resolved it meanwhile."""
         return self.in_time(self.resolved, downstream, begin, end)
+
+    def no_room(self, begin, end):
+        """Whether the disk may have been full meanwhile."""
+        return self.in_time(self.full, 'disk', begin, end)
 
     @staticmethod
     def in_time(acts, what, begin, end):

@@ -25,8 +25,9 @@ STATUS = {'created': 201, 'refused': 404, 'busy': 429, 'failed': 500,
 STORED = FINAL | {'resolved'}
 
 # Answers of oncewrap after which this request has run nothing ...
+NOT_KEPT = 'response-not-kept'
 NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
-           'store-unavailable', 'overloaded', 'too-many-keys'}
+           'store-unavailable', 'overloaded', 'too-many-keys', NOT_KEPT}
 # ... and after which it may have.
 MAY_HAVE_RUN = {'handler-failed', 'handler-timeout', 'handler-not-started',
                 'outcome-not-recorded'}
@@ -142,6 +143,7 @@ class Checker:
             self.check_anew(identity, runs)
         for identity, events in self.asked.items():
             self.check_after(events)
+            self.check_not_kept(identity, events)
             self.check_unknown(identity, events)
         self.check_rows()
         self.check_rides()
@@ -316,7 +318,7 @@ class Checker:
         finals = {}
         for e in sorted(events, key=lambda e: e.end):
             if e.what in STORED:
-                finals.setdefault(e.downstream, e)
+                finals.setdefault((e.downstream, e.replayed), e)
         for final in finals.values():
             for e in events:
                 if e.begin > final.end and self.kept(final, e.end) and \
@@ -326,10 +328,12 @@ class Checker:
     def kept(self, final, end):
         """Whether a final answer was still there for certain."""
         run = self.runs.get(final.run)
-        if run is None:
-            return False        # which is refused as such
+        # An answer of no run is refused as such.
+        return run is not None and self.is_kept(run, end)
+
+    def is_kept(self, run, end):
         begin = run.last_sign
-        return not self.excuses.forgotten(final.identity, begin, end) and \
+        return not self.excuses.forgotten(run.first.identity, begin, end) and \
             end < begin + self.route(run).keeps - \
             self.excuses.asleep(begin, end)
 
@@ -339,7 +343,25 @@ class Checker:
             e.code in ('store-unavailable', 'overloaded') or \
             e.what in STORED and e.replayed and \
             e.downstream == final.downstream or \
+            e.code == NOT_KEPT and not final.replayed or \
             e.code == 'key-reused' and e.asked != final.asked
+
+    def check_not_kept(self, identity, events):
+        """The disk had no room for it; and it stays so."""
+        for e in events:
+            if e.code != NOT_KEPT:
+                continue
+            run = max((run for run in self.ran.get(identity, []) if
+                       run.what in FINAL and run.first.time < e.end),
+                      key=lambda run: run.first.time, default=None)
+            if run is None or not self.excuses.no_room(
+                    run.first.time, e.end):
+                self.no('not kept for no reason', e, run and run.first)
+                continue
+            for later in events:
+                if later.begin > e.end and self.is_kept(run, later.end) and \
+                        not self.agrees(e, later):
+                    self.no('kept after all', e, later)
 
     def check_unknown(self, identity, events):
         """It stays so, unless somebody finds out or an operator removes it."""

@@ -188,7 +188,7 @@ class Soak:
     def excuses(self):
         did = self.torment
         return Excuses(did.signals, did.forgot, did.resolved, did.slept,
-                       reaper=os.getpid())
+                       did.full, reaper=os.getpid())
 
     def judge(self):
         rows = self.rows()

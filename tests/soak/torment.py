@@ -32,7 +32,7 @@ class Torment:
         self.rng = random.Random('%s torment' % seed)
         # See excuses.py.
         self.signals, self.slept = [], []
-        self.forgot, self.resolved = [], []
+        self.forgot, self.resolved, self.full = [], [], []
         self.count = {}
         self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
                       self.kill_handler, self.kill_handler, self.hang_up,
@@ -230,6 +230,10 @@ class Torment:
 
     def fill(self):
         """The disk is full, or there is room for a little."""
+        with self.act(self.full, 'disk'):
+            self.fill_a_while()
+
+    def fill_a_while(self):
         path = os.path.join(self.disk, 'filler')
         room = self.rng.choice([0, 0, 4096, 16384, 100000])
         with open(path, 'wb', 0) as f:
