@@ -42,6 +42,7 @@
 
 /* Configuration. */
 #define LIMIT_CONF_FILE     (1024 * 1024)
+#define LIMIT_CONF_LINE     4096 /* without blanks around it and comment */
 #define LIMIT_CONF_ROUTES   1024
 #define LIMIT_CONF_EFFECTS  256
 #define LIMIT_CONF_LIST     256  /* items of one list */

@@ -1,14 +1,7 @@
 /*
- * Configuration: sections and options of a file, read with inih, into a struct
- * conf.
+ * Configuration: sections and options of a file into a struct conf.
  *
- * inih splits "name = value".  What it does not do is done around it: it cuts
- * lines that are too long, joins indented ones to the line before, takes
- * "name: value", accepts anything after a section's "]", says nothing of empty
- * sections, and goes on after an error.  So it reads through read_line(),
- * which knows which line that is, hands on only lines that inih cannot
- * misunderstand, and ends the text at the first error.  Options are given
- * to the section that read_line() saw last; inih's idea of it is not used.
+ * A line is a section or an option; the first error ends the reading.
  *
  * What an option is and may be is in conf_option.c, what must hold between two
  * of them in conf_clash.c.
@@ -20,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ini.h>
 
 #include "limit.h"
 #include "conf_option.h"
@@ -42,7 +33,6 @@ enum section {
 struct parser {
 	struct conf *conf;
 	struct conf_error *err;
-	bool failed; /* err is set, nothing more is read */
 	const char *name;
 	const char *text; /* what has not been read yet */
 	size_t len;
@@ -54,19 +44,30 @@ struct parser {
 	struct conf_origin effect; /* the last one's */
 };
 
-/* The first error: inih gets nothing more to read. */
+/* An error on the current line; always false. */
 static bool __attribute__((format(printf, 2, 3)))
 fail(struct parser *p, const char *format, ...)
 {
 	char text[sizeof(p->err->text)];
 	va_list ap;
 
-	assert(!p->failed);
-	p->failed = true;
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	return conf_error_at(p->name, p->line, text, p->err);
+}
+
+/* Without the blanks around it; changes the text. */
+static char *
+trim(char *s)
+{
+	size_t n;
+
+	s += strspn(s, BLANKS);
+	for (n = strlen(s); n > 0 && strchr(BLANKS, s[n - 1]) != NULL; n--)
+		;
+	s[n] = '\0';
+	return s;
 }
 
 /* ---- sections --------------------------------------------------------- */
@@ -186,25 +187,15 @@ is_word(const char *text, const char *word, const char **argument)
 
 /* line is "[...", without blanks around it. */
 static bool
-open_section(struct parser *p, const char *line)
+open_section(struct parser *p, char *line)
 {
-	char name[256];
-	const char *argument;
-	size_t n = strlen(line);
+	char *end = strchr(line, ']');
+	const char *argument, *name;
 
-	if (n < 2 || strchr(line, ']') != line + n - 1)
+	if (end == NULL || end[1] != '\0')
 		return fail(p, "expected \"[section]\"");
-	/* Without the brackets and blanks inside them. */
-	line++;
-	n = strspn(line, BLANKS);
-	line += n;
-	n = strlen(line) - 1;
-	while (n > 0 && strchr(BLANKS, line[n - 1]) != NULL)
-		n--;
-	if (n >= sizeof(name))
-		return fail(p, "the section's name is too long");
-	memcpy(name, line, n);
-	name[n] = '\0';
+	*end = '\0';
+	name = trim(line + 1);
 
 	if (strcmp(name, "server") == 0)
 		return open_single(p, name, SECTION_SERVER, &p->server_line);
@@ -215,7 +206,7 @@ open_section(struct parser *p, const char *line)
 		return open_route(p, argument);
 	if (is_word(name, "effect", &argument))
 		return open_effect(p, argument);
-	return fail(p, "unknown section [%s]", name);
+	return fail(p, "unknown section [%.200s]", name);
 }
 
 /* ---- options ---------------------------------------------------------- */
@@ -311,83 +302,51 @@ without_comment(const char *s, size_t n)
 	return n;
 }
 
-/* Takes the next line off the text: *s of *n bytes, without its end. */
+/* The next line of the text into out, without its comment. */
 static bool
-next_line(struct parser *p, const char **s, size_t *n)
+next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
 {
-	const char *end;
+	const char *s = p->text, *end = memchr(s, '\n', p->len);
+	size_t n = end != NULL ? (size_t)(end - s) : p->len;
 
-	if (p->failed || p->len == 0)
-		return false;
-	*s = p->text;
-	end = memchr(p->text, '\n', p->len);
-	*n = end != NULL ? (size_t)(end - p->text) : p->len;
-	p->text += end != NULL ? *n + 1 : *n;
-	p->len -= end != NULL ? *n + 1 : *n;
 	p->line++;
-	if (*n > 0 && (*s)[*n - 1] == '\r')
-		(*n)--;
-	return true;
-}
-
-/* A line that is neither empty nor a comment. */
-static bool
-check_line(struct parser *p, const char *line)
-{
-	size_t name;
-
-	if (*line == '[')
-		return open_section(p, line);
-	name = strcspn(line, "=:");
-	if (name == 0 || line[name] != '=')
-		return fail(p, "expected \"name = value\"");
-	return true;
-}
-
-/* inih's reader, like fgets(3): the next line into out, of size bytes. */
-static char *
-read_line(char *out, int size, void *arg)
-{
-	struct parser *p = arg;
-	const char *s;
-	size_t n;
-
-	assert(size > 2);
-	if (!next_line(p, &s, &n))
-		return NULL;
+	p->text += end != NULL ? n + 1 : n;
+	p->len -= end != NULL ? n + 1 : n;
+	if (n > 0 && s[n - 1] == '\r')
+		n--;
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		if ((c < ' ' && c != '\t') || c == 0x7f) {
-			(void)fail(p, "byte 0x%02x is not allowed", c);
-			return NULL;
-		}
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return fail(p, "byte 0x%02x is not allowed", c);
 	}
 	for (; n > 0 && strchr(BLANKS, *s) != NULL; n--)
 		s++;
 	n = without_comment(s, n);
 	while (n > 0 && strchr(BLANKS, s[n - 1]) != NULL)
 		n--;
-	if (n > (size_t)size - 2) {
-		(void)fail(p, "line too long (at most %d bytes)", size - 2);
-		return NULL;
-	}
+	if (n > LIMIT_CONF_LINE)
+		return fail(
+		    p, "line too long (at most %d bytes)", LIMIT_CONF_LINE);
 	memcpy(out, s, n);
 	out[n] = '\0';
-	if (n > 0 && !check_line(p, out))
-		return NULL;
-	out[n] = '\n';
-	out[n + 1] = '\0';
-	return out;
+	return true;
 }
 
-static int
-got_option(void *arg, const char *section, const char *name, const char *value)
+/* A line without blanks around it. */
+static bool
+take_line(struct parser *p, char *line)
 {
-	struct parser *p = arg;
+	char *end = line + strcspn(line, "=:");
 
-	(void)section;
-	return set_option(p, name, value);
+	if (*line == '\0')
+		return true;
+	if (*line == '[')
+		return open_section(p, line);
+	if (end == line || *end != '=')
+		return fail(p, "expected \"name = value\"");
+	*end = '\0';
+	return set_option(p, trim(line), trim(end + 1));
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -416,8 +375,8 @@ static bool
 parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
+	char line[LIMIT_CONF_LINE + 1] = "";
 	const char *clash;
-	int rc;
 
 	if (p->len > LIMIT_CONF_FILE)
 		return fail(p, "larger than %d bytes", LIMIT_CONF_FILE);
@@ -425,12 +384,9 @@ parse(struct parser *p)
 		p->text += 3;
 		p->len -= 3;
 	}
-	rc = ini_parse_stream(read_line, p, got_option, p);
-	if (p->failed)
-		return false;
-	/* read_line() leaves inih nothing to object to. */
-	if (rc != 0)
-		return fail(p, rc < 0 ? "no memory" : "malformed");
+	while (p->len > 0)
+		if (!next_line(p, line) || !take_line(p, line))
+			return false;
 	for (size_t i = 0; i < conf->nroutes; i++)
 		conf_option_inherit(
 		    &conf->routes[i], &p->lines.routes[i], &conf->defaults);
