@@ -209,12 +209,9 @@ class Checker:
                 self.no('overlap', runs[0].first, *run.lines)
 
     def may_overlap(self, before, line):
-        """An operator need not wait for what was left behind; a reconciler,
-        asked after a few ms here, does not either, as the manual says."""
+        """An operator need not wait for what was left behind."""
         return self.excuses.found_out(
-            line.downstream, before.first.time, line.time) or \
-            self.route(before).asked and (
-                before.what in LOST or self.lost(before, line.time))
+            line.downstream, before.first.time, line.time)
 
     # --- what clients saw ---
 
