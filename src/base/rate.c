@@ -5,10 +5,13 @@
  * there; so what is forgotten is never missed unless there are thousands of
  * names within a second.
  *
- * Names are kept as digests: they are as long as their owners like, and nobody
- * is to find two that share a bucket.
+ * Names are kept as digests: they are as long as their owners like.  The digests
+ * are made with a secret of this process, or callers could choose names that
+ * drive each other out of the few buckets of one set.
  */
 #include "config.h"
+
+#include <sys/random.h>
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "rate.h"
 
@@ -34,6 +38,7 @@ struct bucket {
 };
 
 struct rate {
+	unsigned char secret[32]; /* random */
 	pthread_mutex_t lock;
 	struct bucket buckets[SETS][WAYS];
 };
@@ -43,7 +48,10 @@ rate_new(void)
 {
 	struct rate *rate = calloc(1, sizeof(*rate));
 
-	if (rate != NULL && pthread_mutex_init(&rate->lock, NULL) != 0) {
+	if (rate != NULL &&
+	    (getrandom(rate->secret, sizeof(rate->secret), 0) !=
+		    sizeof(rate->secret) ||
+		pthread_mutex_init(&rate->lock, NULL) != 0)) {
 		free(rate);
 		rate = NULL;
 	}
@@ -61,20 +69,20 @@ rate_free(struct rate *rate)
 
 /* False: no memory. */
 static bool
-digest(const char *group, const char *name, unsigned char out[DIGEST])
+digest(const struct rate *rate, const char *group, const char *name,
+    unsigned char out[DIGEST])
 {
-	unsigned char md[EVP_MAX_MD_SIZE];
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	bool good;
+	unsigned char text[EVP_MAX_MD_SIZE], md[EVP_MAX_MD_SIZE];
+	unsigned int n = 0;
 
-	good = ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
-	    EVP_DigestUpdate(ctx, group, strlen(group) + 1) == 1 &&
-	    EVP_DigestUpdate(ctx, name, strlen(name)) == 1 &&
-	    EVP_DigestFinal_ex(ctx, md, NULL) == 1;
-	EVP_MD_CTX_free(ctx);
-	if (good)
-		memcpy(out, md, DIGEST);
-	return good;
+	if (HMAC(EVP_sha256(), rate->secret, sizeof(rate->secret),
+		(const unsigned char *)group, strlen(group), text, &n) == NULL)
+		return false;
+	if (HMAC(EVP_sha256(), text, (int)n, (const unsigned char *)name,
+		strlen(name), md, &n) == NULL)
+		return false;
+	memcpy(out, md, DIGEST);
+	return true;
 }
 
 /* The bucket of that name; if there is none, a full one in place of the one
@@ -124,7 +132,7 @@ rate_take(struct rate *rate, const char *group, const char *name,
 	int64_t wait = 0;
 
 	/* Who cannot be told from others is not held up. */
-	if (!digest(group, name, key))
+	if (!digest(rate, group, name, key))
 		return 0;
 	pthread_mutex_lock(&rate->lock);
 	bucket = find(rate, key, (int64_t)per_second * TOKEN, now);

@@ -13,7 +13,7 @@
 
 struct rate;
 
-struct rate *rate_new(void); /* NULL: no memory */
+struct rate *rate_new(void); /* NULL: no memory, or no random bytes */
 void rate_free(struct rate *);
 
 /*

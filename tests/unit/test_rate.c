@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
+#include <openssl/evp.h>
 
 #include "rate.h"
 
@@ -142,6 +144,40 @@ many_names_forget_the_oldest_only(void **state)
 	rate_free(rate);
 }
 
+/* Where names would be if there were no secret. */
+static unsigned
+open_set(const char *name)
+{
+	unsigned char text[64], md[EVP_MAX_MD_SIZE];
+	unsigned int n;
+	int len = snprintf((char *)text, sizeof(text), "g%c%s", 0, name);
+
+	assert_int_equal(
+	    EVP_Digest(text, (size_t)len, md, &n, EVP_sha256(), NULL), 1);
+	return (md[0] << 8 | md[1]) % 512;
+}
+
+static void
+chosen_names_do_not_drive_each_other_out(void **state)
+{
+	struct rate *rate = make();
+	char name[16], names[9][16];
+	int found = 0;
+
+	(void)state;
+	for (int i = 0; found < 9; i++) {
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		if (open_set(name) == 7)
+			memcpy(names[found++], name, sizeof(name));
+	}
+	for (int i = 0; i < 9; i++)
+		take(rate, names[i], 1, T + i, 1);
+	for (int i = 0; i < 9; i++)
+		assert_int_not_equal(
+		    rate_take(rate, "g", names[i], 1, T + 9), 0);
+	rate_free(rate);
+}
+
 static atomic_int taken;
 
 static void *
@@ -180,6 +216,7 @@ main(void)
 		cmocka_unit_test(names_and_groups_have_buckets_of_their_own),
 		cmocka_unit_test(smaller_limit_holds_at_once),
 		cmocka_unit_test(many_names_forget_the_oldest_only),
+		cmocka_unit_test(chosen_names_do_not_drive_each_other_out),
 		cmocka_unit_test(threads_share_a_bucket),
 	};
 
