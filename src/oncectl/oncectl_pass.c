@@ -1,7 +1,7 @@
 /*
  * oncectl sweep, reap and reconcile: a pass now, by this process instead of
  * oncewrap's.
- * The keys that it changes are in the log, which is stderr.
+ * What it changes is in the log, which is stderr.
  */
 #include "config.h"
 
@@ -63,23 +63,23 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 int
 oncectl_sweep(struct oncectl *ctl)
 {
+	struct pass pass = { .until = INT64_MAX };
 	enum rc rc;
-	int n;
 
 	log_set_level(LOG_INFO);
-	rc = sweep_pass(ctl->store, &n);
-	return end_pass(ctl, rc, "settled", n);
+	rc = sweep_pass(ctl->store, &pass);
+	return end_pass(ctl, rc, "settled", pass.n);
 }
 
 int
 oncectl_reap(struct oncectl *ctl)
 {
+	struct pass pass = { .stop = &stop, .until = INT64_MAX };
 	enum rc rc;
-	int n;
 
 	begin_pass();
-	rc = reap_pass(ctl->store, &stop, &n);
-	return end_pass(ctl, rc, "past their retention", n);
+	rc = reap_pass(ctl->store, &pass);
+	return end_pass(ctl, rc, "past their retention", pass.n);
 }
 
 /* Which programs there are, only the configuration says. */

@@ -137,8 +137,8 @@ open_store(struct daemon *d, const struct conf *conf)
 {
 	struct store_options so;
 	char err[512];
+	struct pass pass = { .until = INT64_MAX };
 	enum rc rc;
-	int n;
 
 	memset(&so, 0, sizeof(so));
 	so.database = conf->database;
@@ -156,7 +156,7 @@ open_store(struct daemon *d, const struct conf *conf)
 		store_share_files(d->store);
 	FAULT(STORE_OPENED);
 	put_topics(d);
-	if ((rc = sweep_pass(d->store, &n)) != RC_OK)
+	if ((rc = sweep_pass(d->store, &pass)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
 	return true;

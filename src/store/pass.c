@@ -1,9 +1,28 @@
 /*
- * Every change that no request asked for is in the log, key by key.
+ * A change of an outcome that no request asked for is in the log, key by key.
  */
 #include "config.h"
 
+#include "clock.h"
 #include "pass.h"
+
+void
+pass_turn(struct pass *pass, int64_t until)
+{
+	if (!pass->more)
+		pass->n = 0;
+	pass->more = false;
+	pass->until = until;
+}
+
+bool
+pass_goes_on(struct pass *pass)
+{
+	if (pass->stop != NULL && atomic_load(pass->stop))
+		return false;
+	pass->more = clock_mono() >= pass->until;
+	return !pass->more;
+}
 
 void
 pass_log(enum log_level level, const char *event,

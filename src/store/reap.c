@@ -1,6 +1,7 @@
 /*
  * Oldest first, in batches.  Between two of them is a pause, for other
- * processes that wait for the write lock look for it only every 2 ms.
+ * processes that wait for the write lock look for it only every 2 ms.  One line
+ * in the log for all of them: a backlog may be of hundreds of thousands.
  */
 #include "config.h"
 
@@ -13,24 +14,23 @@
 #include "reap.h"
 
 enum rc
-reap_pass(struct store *store, const atomic_bool *stop, int *n)
+reap_pass(struct store *store, struct pass *pass)
 {
 	const struct timespec pause = { 0, 5000000 };
 	struct store_change changes[STORE_REAP_MAX];
 	enum rc rc;
 	int reaped;
 
-	*n = 0;
-	for (;;) {
+	do {
+		nanosleep(&pause, NULL);
 		FAULT(REAP_BEFORE);
 		rc = store_reap(store, STORE_REAP_MAX, changes, &reaped);
 		FAULT(REAP_AFTER);
-		pass_log(LOG_INFO, "reaped", changes, reaped);
 		store_changes_free(changes, reaped);
 		metrics_add(METRICS_EXPIRED, reaped);
-		*n += reaped;
-		if (rc != RC_OK || reaped == 0 || atomic_load(stop))
-			return rc;
-		nanosleep(&pause, NULL);
-	}
+		pass->n += reaped;
+	} while (rc == RC_OK && reaped > 0 && pass_goes_on(pass));
+	if (pass->n > 0 && !pass->more)
+		log_event(LOG_INFO, "reaped", NULL, LOG_I("keys", pass->n));
+	return rc;
 }

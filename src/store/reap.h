@@ -4,12 +4,10 @@
 #ifndef REAP_H
 #define REAP_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include "pass.h"
 
-#include "store.h"
-
-/* Until none is left, or a batch fails, or *stop is set.  *n: how many. */
-enum rc reap_pass(struct store *, const atomic_bool *stop, int *n);
+/* A turn of it, or until none is left, or a batch fails.  Logs how many keys
+ * it were when it ends. */
+enum rc reap_pass(struct store *, struct pass *);
 
 #endif

@@ -17,13 +17,12 @@
 #define SWEEP_BATCH 64
 
 enum rc
-sweep_pass(struct store *store, int *n)
+sweep_pass(struct store *store, struct pass *pass)
 {
 	struct store_change changes[SWEEP_BATCH];
 	enum rc rc;
 	int changed;
 
-	*n = 0;
 	do {
 		memset(changes, 0, sizeof(changes));
 		changed = 0;
@@ -33,8 +32,8 @@ sweep_pass(struct store *store, int *n)
 		pass_log(LOG_WARN, "swept", changes, changed);
 		store_changes_free(changes, changed);
 		metrics_add(METRICS_SWEPT, changed);
-		*n += changed;
-	} while (rc == RC_OK && changed == SWEEP_BATCH);
+		pass->n += changed;
+	} while (rc == RC_OK && changed == SWEEP_BATCH && pass_goes_on(pass));
 	return rc;
 }
 

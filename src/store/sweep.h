@@ -4,10 +4,10 @@
 #ifndef SWEEP_H
 #define SWEEP_H
 
-#include "store.h"
+#include "pass.h"
 
-/* Until there is nothing left to settle; logs each key.  *n: how many. */
-enum rc sweep_pass(struct store *, int *n);
+/* A turn of it, or until there is nothing left to settle; logs each key. */
+enum rc sweep_pass(struct store *, struct pass *);
 
 /*
  * The same for a key that a request found in progress, if the owner of its

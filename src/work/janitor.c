@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,19 +69,32 @@ report(const char *pass, enum rc rc)
 		    LOG_S("why", rc_text(rc)));
 }
 
-/* Returns when it is due again. */
-static int64_t
-tally(struct janitor *janitor)
+/* What the sweeper does by turns, so that a backlog of one pass does not hold up
+ * the others. */
+struct turns {
+	struct pass sweep, reap, expire;
+	int64_t swept, reaped; /* mono: when these passes last ended */
+	int64_t tally_at, tally_took;
+};
+
+static void
+take_turn_tally(struct janitor *janitor, struct turns *t)
 {
 	int64_t began = clock_mono(), rest;
 	bool done = false;
 	enum rc rc = RC_OK;
 
-	while (rc == RC_OK && !done && !atomic_load(&janitor->stop))
+	while (rc == RC_OK && !done && !atomic_load(&janitor->stop) &&
+	    clock_mono() - began < PASS_TURN)
 		rc = store_tally(janitor->store, &done);
 	report("tally", rc);
-	rest = (clock_mono() - began) * TALLY_REST;
-	return clock_mono() + (rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL);
+	t->tally_at = clock_mono();
+	t->tally_took += t->tally_at - began;
+	if (rc == RC_OK && !done)
+		return;
+	rest = t->tally_took * TALLY_REST;
+	t->tally_at += rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL;
+	t->tally_took = 0;
 }
 
 static int64_t
@@ -132,16 +146,27 @@ reconciler_main(void *arg)
 	return leave(janitor);
 }
 
+static void
+take_turn_sweep(struct janitor *janitor, struct turns *t)
+{
+	pass_turn(&t->sweep, clock_mono() + PASS_TURN);
+	report("sweep", sweep_pass(janitor->store, &t->sweep));
+	if (!t->sweep.more)
+		t->swept = clock_mono();
+}
+
 /* What is past its retention: answered and to be deleted, or never begun. */
 static void
-reap(struct janitor *janitor)
+take_turn_reap(struct janitor *janitor, struct turns *t)
 {
 	struct conf *conf = confbox_get(janitor->confbox);
-	int n;
 
-	report("reap", reap_pass(janitor->store, &janitor->stop, &n));
-	report("pending",
-	    pending_expire(janitor->store, conf, &janitor->stop, &n));
+	pass_turn(&t->reap, clock_mono() + PASS_TURN);
+	report("reap", reap_pass(janitor->store, &t->reap));
+	pass_turn(&t->expire, clock_mono() + PASS_TURN);
+	report("pending", pending_expire(janitor->store, conf, &t->expire));
+	if (!t->reap.more && !t->expire.more)
+		t->reaped = clock_mono();
 	conf_unref(conf);
 }
 
@@ -158,30 +183,28 @@ static void *
 sweeper_main(void *arg)
 {
 	struct janitor *janitor = arg;
+	struct turns t;
 	struct conf *conf;
-	int64_t now, sweep_at, reap_at, tally_at, sweep_last, reap_last;
-	int n;
+	int64_t now, sweep_at, reap_at;
 
 	/* The sweep of the start has been done before the first request. */
-	sweep_last = reap_last = tally_at = clock_mono();
+	memset(&t, 0, sizeof(t));
+	t.sweep.stop = t.reap.stop = t.expire.stop = &janitor->stop;
+	t.swept = t.reaped = t.tally_at = clock_mono();
 	while (!atomic_load(&janitor->stop)) {
 		conf = confbox_get(janitor->confbox);
-		sweep_at = sweep_last + conf->sweep_interval;
-		reap_at = reap_last + conf->reap_interval;
+		sweep_at = t.swept + conf->sweep_interval;
+		reap_at = t.reaped + conf->reap_interval;
 		conf_unref(conf);
 
-		sleep_until(janitor, earliest(sweep_at, reap_at, tally_at));
+		sleep_until(janitor, earliest(sweep_at, reap_at, t.tally_at));
 		now = clock_mono();
-		if (now >= sweep_at && !atomic_load(&janitor->stop)) {
-			report("sweep", sweep_pass(janitor->store, &n));
-			sweep_last = now;
-		}
-		if (now >= reap_at && !atomic_load(&janitor->stop)) {
-			reap(janitor);
-			reap_last = now;
-		}
-		if (now >= tally_at)
-			tally_at = tally(janitor);
+		if (now >= sweep_at && !atomic_load(&janitor->stop))
+			take_turn_sweep(janitor, &t);
+		if (now >= reap_at && !atomic_load(&janitor->stop))
+			take_turn_reap(janitor, &t);
+		if (now >= t.tally_at)
+			take_turn_tally(janitor, &t);
 	}
 	return leave(janitor);
 }

@@ -21,7 +21,6 @@
 #include "kept.h"
 #include "limit.h"
 #include "log.h"
-#include "pass.h"
 #include "route.h"
 #include "uuid.h"
 #include "pending.h"
@@ -231,24 +230,20 @@ expire_one(
 }
 
 enum rc
-pending_expire(struct store *store, const struct conf *conf,
-    const atomic_bool *stop, int *n)
+pending_expire(struct store *store, const struct conf *conf, struct pass *pass)
 {
 	struct store_job job;
 	enum rc rc;
 
-	for (*n = 0; !atomic_load(stop); (*n)++) {
+	do {
 		rc = store_job_abandoned(store, &job);
-		if (rc == RC_NOTFOUND)
-			return RC_OK;
-		if (rc != RC_OK)
-			return rc;
-		rc = expire_one(store, conf, &job);
-		store_job_free(&job);
-		if (rc != RC_OK)
-			return rc;
-	}
-	return RC_OK;
+		if (rc == RC_OK) {
+			rc = expire_one(store, conf, &job);
+			store_job_free(&job);
+			pass->n++;
+		}
+	} while (rc == RC_OK && pass_goes_on(pass));
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 /* --- beginning and end -------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "confbox.h"
-#include "store.h"
+#include "pass.h"
 
 struct pending;
 
@@ -27,9 +27,8 @@ void pending_halt(struct pending *);
 
 /*
  * The pass over requests that nobody has begun within their retention: each is
- * completed, with a problem as its answer.  *n: how many.
+ * completed, with a problem as its answer.  One turn of it; logs each key.
  */
-enum rc pending_expire(
-    struct store *, const struct conf *, const atomic_bool *stop, int *n);
+enum rc pending_expire(struct store *, const struct conf *, struct pass *);
 
 #endif
