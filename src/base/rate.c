@@ -5,9 +5,9 @@
  * there; so what is forgotten is never missed unless there are thousands of
  * names within a second.
  *
- * Names are kept as digests: they are as long as their owners like.  The digests
- * are made with a secret of this process, or callers could choose names that
- * drive each other out of the few buckets of one set.
+ * Names are kept as digests: they are as long as their owners like.  The
+ * digests are made with a secret of this process, or callers could choose names
+ * that drive each other out of the few buckets of one set.
  */
 #include "config.h"
 

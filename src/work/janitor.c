@@ -69,8 +69,8 @@ report(const char *pass, enum rc rc)
 		    LOG_S("why", rc_text(rc)));
 }
 
-/* What the sweeper does by turns, so that a backlog of one pass does not hold up
- * the others. */
+/* What the sweeper does by turns, so that a backlog of one pass does not hold
+ * up the others. */
 struct turns {
 	struct pass sweep, reap, expire;
 	int64_t swept, reaped; /* mono: when these passes last ended */

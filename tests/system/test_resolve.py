@@ -246,7 +246,8 @@ def test_who_resolves_second_is_told_the_state(t):
     wait_until(lambda: any('-wal' in x for x in proc_files(slow.pid)),
                'it has opened the database')
     lock.say("UPDATE once_key SET state = 'completed', status = 204, "
-             "expires_at = 1 << 60;\nCOMMIT;\nBEGIN;\n")
+             "expires_at = 1 << 40, reconcile_after = NULL;\n"
+             "COMMIT;\nBEGIN;\n")
     lock.release()
     out, err = slow.communicate(timeout=base.WAIT)
     eq((slow.returncode, out), (1, b''), err)

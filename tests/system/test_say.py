@@ -279,7 +279,8 @@ LATE = ('escape', 'gate=old', 'order')
 
 
 def escaped(t, **defaults):
-    """A handler's process that outlived its daemon, asleep at a gate."""
+    """A handler's process that outlived its daemon, asleep at a gate.  It has
+    shed all that tells whose it is."""
     old = t.gate('old')
     once = shared(t, *LATE, handler='order.py', **defaults)
     once.begin('k')
@@ -292,8 +293,8 @@ def escaped(t, **defaults):
 
 
 def released(once):
-    """Who lives on has let go of the attempt's lock, and whoever has not will
-    be gone at once: then a sweep releases."""
+    """The process that lives on is not found, and the others are gone at once:
+    then a sweep releases."""
     wait_until(lambda: once.ctl('sweep') and
                once.state('k') == 'failed_retryable', 'k is released')
 

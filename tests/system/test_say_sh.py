@@ -139,13 +139,15 @@ def test_a_handler_that_was_superseded_says_nothing_more(t):
     once = shared(t, '''
 [ "$ONCE_ATTEMPT" = 1 ] || { status 201; exit; }
 export PATH="%s:$PATH"
-setsid sh -c '
+setsid env -i PATH="$PATH" sh -c '
     echo $$ > "$0/old.here"; read -r _ < "$0/old.open"
+    export ONCE_TOKEN="$1" ONCE_DATABASE="$2"
     for what in "checkpoint late" "emit mail" respond
     do  printf "Status: 200\\n\\nlate" | oncectl $what 2>> "$0/said"
         echo $? >> "$0/said"
     done
-    echo end > "$0/ended"' "$D" 3>&- >/dev/null 2>&1 &
+    echo end > "$0/ended"' "$D" "$ONCE_TOKEN" "$ONCE_DATABASE" \
+    3>&- >/dev/null 2>&1 &
 exec sleep 1000''' % base.BUILDDIR, on_crash='resume')
     once.begin('k')
     pid = old.wait()

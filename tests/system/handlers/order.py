@@ -7,6 +7,10 @@ import sys
 import time
 
 folder, words = sys.argv[1], sys.argv[2:]
+for word in words:
+    if word.startswith('env='):
+        name, _, value = word[4:].partition('=')
+        os.environ[name] = value
 token = os.environ['ONCE_TOKEN']
 size = 0
 
@@ -50,7 +54,22 @@ def order(end):
     db.close()
 
 
-for word in words:
+def escape(rest):
+    """What goes on is a process that nothing ties to the attempt: without its
+    lock, its session and its environment, which come back as arguments."""
+    if os.fork() != 0:
+        time.sleep(1000)
+    os.setsid()
+    os.closerange(0, 64)
+    for _ in range(3):
+        os.open('/dev/null', os.O_RDWR)
+    kept = ['env=%s=%s' % (name, os.environ[name])
+            for name in os.environ if name.startswith('ONCE_')]
+    os.execve(sys.executable, [sys.executable, '-ISB', __file__, folder] +
+              kept + rest, {})
+
+
+for i, word in enumerate(words):
     word, _, value = word.partition('=')
     if word == 'order':
         order('COMMIT')
@@ -61,12 +80,7 @@ for word in words:
     elif word == 'size':
         size = int(value)
     elif word == 'escape':
-        # What goes on is a process of its own, without the attempt's lock.
-        if os.fork() != 0:
-            time.sleep(1000)
-        os.setsid()
-        os.closerange(0, 64)
-        os.open('/dev/null', os.O_RDWR)
+        escape(words[i + 1:])
     elif word == 'print':
         out(b'Status: %s\r\nX-Printed: yes\r\n\r\nprinted\n' % value.encode())
     elif word == 'flood':
