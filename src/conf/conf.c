@@ -140,7 +140,8 @@ conf_check(const struct conf *conf, struct conf_error *err)
 		return conf_error_at(
 		    conf->allow_peers_line > 0 ? conf->file : NULL,
 		    conf->allow_peers_line,
-		    "allow_peers: does not work with a tcp socket", err);
+		    "allow_peers: needs a unix socket: a tcp peer has no user",
+		    err);
 	return true;
 }
 

@@ -71,7 +71,8 @@ check_route(const struct conf *conf, const struct conf_route *route,
 		report_route(clash, "key_min_length is above key_max_length",
 		    at, "key_min_length", "key_max_length");
 	if (route->scope_required && route->scope.n == 0)
-		report_route(clash, "scope_required needs a scope", at,
+		report_route(clash,
+		    "scope_required needs a scope other than none", at,
 		    "scope_required", "scope");
 	if (route->async != CONF_ASYNC_NEVER && conf->status_path == NULL)
 		report_route(clash, "async needs a status_path in [server]", at,
@@ -113,7 +114,9 @@ check_server(const struct conf *conf, const struct conf_origin *origin,
 		return;
 	x = line_in(origin, CONF_SERVER, "admin_path");
 	y = line_in(origin, CONF_SERVER, "status_path");
-	report(clash, "admin_path and status_path are one path, or within it",
+	report(clash,
+	    "admin_path and status_path must not be equal, or one below the "
+	    "other",
 	    x > y ? x : y);
 }
 
@@ -133,7 +136,7 @@ conf_clash(
 	check_route(conf, &conf->defaults, &at, &clash);
 	for (size_t i = 0; i < conf->neffects; i++)
 		if (conf->effects[i].program.n == 0)
-			report(&clash, "the effect has no program",
+			report(&clash, "the effect needs a program",
 			    conf->effects[i].line);
 	*where = clash.line;
 	return clash.text;

@@ -206,7 +206,10 @@ open_section(struct parser *p, char *line)
 		return open_route(p, argument);
 	if (is_word(name, "effect", &argument))
 		return open_effect(p, argument);
-	return fail(p, "unknown section [%.200s]", name);
+	return fail(p,
+	    "unknown section [%.200s]: there are [server], [defaults], "
+	    "[route /path] and [effect name]",
+	    name);
 }
 
 /* ---- options ---------------------------------------------------------- */
@@ -233,13 +236,19 @@ section_name(enum section section)
 static bool
 no_such_option(struct parser *p, const char *name)
 {
-	static const enum conf_place places[] = { CONF_SERVER, CONF_ROUTE,
-		CONF_EFFECT };
+	static const struct {
+		enum conf_place place;
+		const char *sections;
+	} homes[] = {
+		{ CONF_SERVER, "[server]" },
+		{ CONF_ROUTE, "[defaults] or [route]" },
+		{ CONF_EFFECT, "[effect]" },
+	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (conf_option_find(places[i], name) != NULL)
-			return fail(p, "option \"%s\" does not belong in %s",
-			    name, section_name(p->section));
+	for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++)
+		if (conf_option_find(homes[i].place, name) != NULL)
+			return fail(p, "option \"%s\" belongs in %s, not in %s",
+			    name, homes[i].sections, section_name(p->section));
 	return fail(p, "unknown option \"%.200s\" in %s", name,
 	    section_name(p->section));
 }

@@ -166,7 +166,7 @@ conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
 
 	if (!conf_value_made_of(text, "01234567"))
 		return conf_value_fail(
-		    why, "\"%.200s\" is not a mode in octal", text);
+		    why, "\"%.200s\" is not a mode in octal, 0 to 0777", text);
 	for (const char *s = text; *s != '\0'; s++)
 		if ((value = value * 8 + (unsigned)(*s - '0')) > 0777)
 			return conf_value_fail(why,

@@ -91,13 +91,18 @@ static const struct option options[] = {
 static int
 usage(FILE *file)
 {
-	fputs("usage: oncectl [-V] [-d database | -f config] [--json] "
+	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
 	      "command [argument ...]\n",
 	    file);
+	if (file != stdout) {
+		/* Not the whole list: it would hide what was wrong. */
+		fputs("       oncectl --help lists the commands\n", file);
+		return ONCECTL_USAGE;
+	}
 	for (size_t i = 0; i < NCOMMANDS; i++)
-		fprintf(file, "       oncectl %s%s%s\n", commands[i].name,
+		printf("       oncectl %s%s%s\n", commands[i].name,
 		    commands[i].usage[0] != '\0' ? " " : "", commands[i].usage);
-	return file == stdout ? ONCECTL_DONE : ONCECTL_USAGE;
+	return ONCECTL_DONE;
 }
 
 int
@@ -198,7 +203,7 @@ take_options(struct oncectl *ctl, int argc, char **argv)
 
 	/* getopt_long() moves arguments behind the options, wherever those
 	 * stand; "--" ends them. */
-	while ((c = getopt_long(argc, argv, "Vd:f:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "hVd:f:", options, NULL)) != -1) {
 		switch (c) {
 		case 'V':
 			puts(PACKAGE_STRING);
@@ -212,6 +217,7 @@ take_options(struct oncectl *ctl, int argc, char **argv)
 		case OPT_JSON:
 			ctl->json = true;
 			break;
+		case 'h':
 		case OPT_HELP:
 			return usage(stdout);
 		case '?':

@@ -127,6 +127,9 @@ oncectl_answer_parse(
 	if (bytes == NULL)
 		return false;
 	verdict = cgihead_parse(bytes, kept, true, r, head);
+	if (verdict == CGIHEAD_EMPTY)
+		return oncectl_answer_bad(
+		    "empty: give a CGI response, head and body");
 	if (verdict != CGIHEAD_OK)
 		return oncectl_answer_bad(cgihead_verdict_text(verdict));
 	if (!agrees(head, in->length - head->body_start))

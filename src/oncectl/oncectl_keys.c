@@ -46,7 +46,10 @@ oncectl_ls(struct oncectl *ctl)
 	if (ctl->state != NULL &&
 	    (!record_state_parse(ctl->state, &filter.state) ||
 		filter.state == RECORD_NONE)) {
-		warnx("--state: %s: no such state of a key", ctl->state);
+		warnx("--state: \"%s\" is not a state of a key: pending, "
+		      "in_progress, completed, failed_retryable, unknown, "
+		      "dead_letter or expired",
+		    ctl->state);
 		return ONCECTL_USAGE;
 	}
 	filter.scope = ctl->scope;

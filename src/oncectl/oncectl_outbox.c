@@ -236,7 +236,9 @@ outbox_ls(struct oncectl *ctl)
 	}
 	if (ctl->state != NULL &&
 	    !store_effect_state_parse(ctl->state, &filter.state)) {
-		warnx("--state: %s: no such state of an effect", ctl->state);
+		warnx("--state: \"%s\" is not a state of an effect: pending, "
+		      "delivered or dead_letter",
+		    ctl->state);
 		return ONCECTL_USAGE;
 	}
 	return print_all(ctl, &filter);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +18,33 @@
 /* Exit status, as the manual says. */
 #define EXIT_USAGE 2
 
+static int
+usage(FILE *file)
+{
+	fputs("usage: oncewrap [-htV] [-f config] [-s socket] [-d database]\n"
+	      "                [-w workers] [-- handler [arg ...]]\n",
+	    file);
+	return file == stdout ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
 int
 settings_usage(void)
 {
-	fputs("usage: oncewrap [-tV] [-f config] [-s socket] [-d database]\n"
-	      "                [-w workers] [-- handler [arg ...]]\n",
-	    stderr);
-	return EXIT_USAGE;
+	return usage(stderr);
 }
 
 bool
 settings_parse(int argc, char **argv, struct settings *opt, int *status)
 {
+	static const struct option help[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
 	int c;
 
 	memset(opt, 0, sizeof(*opt));
-	while ((c = getopt(argc, argv, "+Vd:f:s:tw:")) != -1) {
+	while (
+	    (c = getopt_long(argc, argv, "+Vd:f:hs:tw:", help, NULL)) != -1) {
 		switch (c) {
 		case 'V':
 			puts(PACKAGE_STRING);
@@ -44,6 +56,9 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 		case 'f':
 			opt->file = optarg;
 			break;
+		case 'h':
+			*status = usage(stdout);
+			return false;
 		case 's':
 			opt->socket = optarg;
 			break;

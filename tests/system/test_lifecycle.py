@@ -128,6 +128,13 @@ def test_unknown_flag_is_a_usage_error(t):
         assert 'usage' in run.stderr.lower(), run.stderr
 
 
+def test_help(t):
+    for flag in ('-h', '--help'):
+        run = wrap(t, flag)
+        eq((run.returncode, run.stderr), (0, ''), run)
+        assert run.stdout.startswith('usage: oncewrap '), run.stdout
+
+
 def test_flag_with_a_bad_value(t):
     for args, text in ((['-w', '0'], 'w'), (['-w', 'x'], 'w'),
                        (['-s', 'tcp:x'], 's'), (['-s', ''], 's'),

@@ -384,6 +384,29 @@ def test_usage_errors(t):
         assert run.stderr, args
 
 
+def test_help(t):
+    for flag in ('-h', '--help'):
+        run = tool(t, flag)
+        eq((run.returncode, run.stderr), (0, b''), run)
+        assert b'oncectl resolve KEY' in run.stdout, run.stdout
+
+
+def test_a_usage_error_is_not_hidden_by_a_list(t):
+    run = tool(t, 'nonsense')
+    lines = run.stderr.decode().splitlines()
+    eq(lines[0], 'oncectl: nonsense: no such command')
+    assert len(lines) <= 4 and '--help' in lines[-1], lines
+
+
+def test_an_unknown_state_is_named_with_those_there_are(t):
+    once = t.once(handler=t.sh('status 201'))
+    for args, state in ((['ls'], 'failed_retryable'),
+                        (['outbox', 'ls'], 'delivered')):
+        run = tool(t, '-d', once.database, *args, '--state', 'unkown')
+        assert '"unkown"' in run.stderr.decode(), run
+        assert state in run.stderr.decode(), run
+
+
 def test_it_reads_while_oncewrap_is_busy(t):
     once = t.once(handler=t.sh('status 201'))
     for i in range(20):

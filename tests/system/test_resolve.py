@@ -125,7 +125,7 @@ def test_completed_with_a_local_redirect(t):
 def test_completed_refuses_what_is_no_response(t):
     once = unknown(t)
     for given, says in (
-            (b'', 'no output'),
+            (b'', 'empty: give a CGI response'),
             (b'Status: 201\r\n', 'malformed'),
             (b'just text\n\n', 'malformed'),
             (b'X-Other: 1\n\nbody', 'neither Content-Type'),

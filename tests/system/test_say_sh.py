@@ -193,7 +193,7 @@ def test_bad_values(t):
 def test_heads_that_are_none(t):
     running = Running(t)
     for head, message in (
-            (b'', 'no output'),
+            (b'', 'empty: give a CGI response'),
             (b'Status: 200\n', 'head is malformed'),
             (b'Status 200\n\n', 'head is malformed'),
             (b'X-A: b\n\n', 'neither Content-Type, Location nor Status'),

@@ -584,6 +584,10 @@ struct bad {
 	const char *message; /* after the option's name */
 };
 
+#define SECTIONS \
+	"there are [server], [defaults], [route /path] and [effect name]"
+#define PATHS_CLASH \
+	"admin_path and status_path must not be equal, or one below the other"
 #define SOCKETS " is not unix:/path, /path, tcp:host:port or fd:N"
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
 #define SIZES   " is not a size: a number, or one and K, M or G"
@@ -622,8 +626,8 @@ static const struct bad server_bad[] = {
 	{ "socket_mode = 1000", "\"1000\" is out of range (0 to 0777)" },
 	{ "socket_mode = 77777777777777777777",
 	    "\"77777777777777777777\" is out of range (0 to 0777)" },
-	{ "socket_mode = 0680", "\"0680\" is not a mode in octal" },
-	{ "socket_mode = rw", "\"rw\" is not a mode in octal" },
+	{ "socket_mode = 0680", "\"0680\" is not a mode in octal, 0 to 0777" },
+	{ "socket_mode = rw", "\"rw\" is not a mode in octal, 0 to 0777" },
 	{ "socket_user = -x", "\"-x\" is not a name or an id" },
 	{ "socket_user = a:b", "\"a:b\" is not a name or an id" },
 	{ "socket_user = a b", "\"a b\" is not a name or an id" },
@@ -803,7 +807,7 @@ static const struct bad route_bad[] = {
 	{ "on_expired = reject", "\"reject\" is not one of run, gone" },
 	{ "directory = .", "\".\" is not an absolute path" },
 	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
-	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal" },
+	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal, 0 to 0777" },
 	{ "user = /root", "\"/root\" is not a name or an id" },
 	{ "group =", "the value is empty" },
 	{ "environment = A=B",
@@ -859,13 +863,13 @@ every_value_that_is_refused(void **state)
 
 static const struct bad files[] = {
 	/* sections */
-	{ "[sever]\nworkers = 1", "f:1: unknown section [sever]" },
-	{ "[]", "f:1: unknown section []" },
-	{ "[ ]", "f:1: unknown section []" },
-	{ "[Server]", "f:1: unknown section [Server]" },
-	{ "[server x]", "f:1: unknown section [server x]" },
-	{ "[routes /a]", "f:1: unknown section [routes /a]" },
-	{ "[route/a]", "f:1: unknown section [route/a]" },
+	{ "[sever]\nworkers = 1", "f:1: unknown section [sever]: " SECTIONS },
+	{ "[]", "f:1: unknown section []: " SECTIONS },
+	{ "[ ]", "f:1: unknown section []: " SECTIONS },
+	{ "[Server]", "f:1: unknown section [Server]: " SECTIONS },
+	{ "[server x]", "f:1: unknown section [server x]: " SECTIONS },
+	{ "[routes /a]", "f:1: unknown section [routes /a]: " SECTIONS },
+	{ "[route/a]", "f:1: unknown section [route/a]: " SECTIONS },
 	{ "[server", "f:1: expected \"[section]\"" },
 	{ "[", "f:1: expected \"[section]\"" },
 	{ "[server] x", "f:1: expected \"[section]\"" },
@@ -877,7 +881,7 @@ static const struct bad files[] = {
 	    "f:3: section [defaults] is repeated, first on line 1" },
 	{ "[effect]", "f:1: an effect needs a name: [effect name]" },
 	{ "[effect ]", "f:1: an effect needs a name: [effect name]" },
-	{ "[effects mail]", "f:1: unknown section [effects mail]" },
+	{ "[effects mail]", "f:1: unknown section [effects mail]: " SECTIONS },
 	{ "[effect a b]", "f:1: effect \"a b\" is not a token, such as mail" },
 	{ "[effect a/b]", "f:1: effect \"a/b\" is not a token, such as mail" },
 	{ "[effect p\xc3\xb6st]",
@@ -919,24 +923,29 @@ static const struct bad files[] = {
 	{ "[route /a]\nkey = required\n[route /b]\nkey = ignore\nkey = ignore",
 	    "f:5: option \"key\" is repeated, first on line 4" },
 	{ "[server]\ntimeout = 1s",
-	    "f:2: option \"timeout\" does not belong in [server]" },
+	    "f:2: option \"timeout\" belongs in [defaults] or [route], not in "
+	    "[server]" },
 	{ "[server]\nasync = prefer",
-	    "f:2: option \"async\" does not belong in [server]" },
+	    "f:2: option \"async\" belongs in [defaults] or [route], not in "
+	    "[server]" },
 	{ "[defaults]\nworkers = 1",
-	    "f:2: option \"workers\" does not belong in [defaults]" },
+	    "f:2: option \"workers\" belongs in [server], not in [defaults]" },
 	{ "[route /a]\nsocket = /x",
-	    "f:2: option \"socket\" does not belong in [route]" },
+	    "f:2: option \"socket\" belongs in [server], not in [route]" },
 	{ "[route /a]\nadmin_path = /x",
-	    "f:2: option \"admin_path\" does not belong in [route]" },
+	    "f:2: option \"admin_path\" belongs in [server], not in [route]" },
 	{ "[route /a]\nfoo = 1", "f:2: unknown option \"foo\" in [route]" },
 	{ "[route /a]\nprogram = /bin/a",
-	    "f:2: option \"program\" does not belong in [route]" },
+	    "f:2: option \"program\" belongs in [effect], not in [route]" },
 	{ "[effect a]\nhandler = /bin/a",
-	    "f:2: option \"handler\" does not belong in [effect]" },
+	    "f:2: option \"handler\" belongs in [defaults] or [route], not in "
+	    "[effect]" },
 	{ "[effect a]\nstatus_path = /a",
-	    "f:2: option \"status_path\" does not belong in [effect]" },
+	    "f:2: option \"status_path\" belongs in [server], not in "
+	    "[effect]" },
 	{ "[effect a]\nkey_rate = 1",
-	    "f:2: option \"key_rate\" does not belong in [effect]" },
+	    "f:2: option \"key_rate\" belongs in [defaults] or [route], not in "
+	    "[effect]" },
 	{ "[effect a]\nfoo = 1", "f:2: unknown option \"foo\" in [effect]" },
 	{ "[effect a]\nprogram = /bin/a\n[effect b]\nprogram = /bin/b\n"
 	  "program = /bin/c",
@@ -957,7 +966,7 @@ static const struct bad files[] = {
 	{ "[server]\nworkers = 0\n[server]\nx\n",
 	    "f:2: workers: \"0\" is out of range (1 to 1024)" },
 	{ "[server]\nx\nworkers = 0", "f:2: expected \"name = value\"" },
-	{ "[a]\n[b]", "f:1: unknown section [a]" },
+	{ "[a]\n[b]", "f:1: unknown section [a]: " SECTIONS },
 	{ "\r\n; a\r\n[server]\r\n\r\n  workers = 0\r\n",
 	    "f:5: workers: \"0\" is out of range (1 to 1024)" },
 	/* between options */
@@ -975,7 +984,7 @@ static const struct bad files[] = {
 	  "scope_required = yes\n",
 	    "f:2: key_min_length is above key_max_length" },
 	{ "[defaults]\nscope_required = yes\n[route /a]\nscope = none",
-	    "f:4: scope_required needs a scope" },
+	    "f:4: scope_required needs a scope other than none" },
 	{ "[route /a]\nkey = required\nasync = prefer",
 	    "f:3: async needs a status_path in [server]" },
 	{ "[route /a]\n[defaults]\nasync = always",
@@ -989,16 +998,15 @@ static const struct bad files[] = {
 	{ "[defaults]\nmax_request_age = 0\nrequest_timestamp = Date\n"
 	  "[route /a]\nmax_request_age = 1h\n[route /b]\nfoo = 1",
 	    "f:7: unknown option \"foo\" in [route]" },
-	{ "[server]\nadmin_path = /a\nstatus_path = /a",
-	    "f:3: admin_path and status_path are one path, or within it" },
+	{ "[server]\nadmin_path = /a\nstatus_path = /a", "f:3: " PATHS_CLASH },
 	{ "[server]\nstatus_path = /a\nadmin_path = /a/b",
-	    "f:3: admin_path and status_path are one path, or within it" },
+	    "f:3: " PATHS_CLASH },
 	{ "[server]\nstatus_path = /a/b\n\nadmin_path = /a/",
-	    "f:4: admin_path and status_path are one path, or within it" },
+	    "f:4: " PATHS_CLASH },
 	{ "[effect a]\nprogram = /bin/a\n[effect c]\n[effect b]",
-	    "f:3: the effect has no program" },
+	    "f:3: the effect needs a program" },
 	{ "[effect a]\n[route /a]\nasync = always",
-	    "f:1: the effect has no program" },
+	    "f:1: the effect needs a program" },
 };
 
 static void
@@ -1287,12 +1295,12 @@ allow_peers_with_a_tcp_socket_is_refused(void **state)
 
 	(void)state;
 	assert_false(conf_check(conf, &err));
-	assert_string_equal(
-	    err.text, "f:2: allow_peers: does not work with a tcp socket");
+	assert_string_equal(err.text,
+	    "f:2: allow_peers: needs a unix socket: a tcp peer has no user");
 	assert_true(conf_set(conf, "allow_peers", "root", &err));
 	assert_false(conf_check(conf, &err));
-	assert_string_equal(
-	    err.text, "allow_peers: does not work with a tcp socket");
+	assert_string_equal(err.text,
+	    "allow_peers: needs a unix socket: a tcp peer has no user");
 	assert_true(conf_set(conf, "allow_peers", "", &err));
 	assert_true(conf_check(conf, &err));
 	conf_unref(conf);
