@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says who asked, and which attempt this is.  A new answer at each run, so that
+# Names the caller and the attempt.  A new answer at each run, so that
 # a replay can be told from a second run.
 printf 'Content-Type: text/plain\r\n\r\n'
 printf 'Hello %s, this is attempt %s of key %s.\n' \

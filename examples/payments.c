@@ -10,7 +10,7 @@
  *
  * {"test": "busy"}  the first attempt is refused with 503, nothing charged
  * {"test": "down"}  every attempt is
- * {"test": "slow"}  waits until somebody opens the FIFO "gate" in the working
+ * {"test": "slow"}  waits until a process opens the FIFO "gate" in the working
  *                   directory for writing; without one, 5 seconds
  */
 #define _POSIX_C_SOURCE 200809L

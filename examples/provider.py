@@ -34,7 +34,7 @@ MOODS = ("fail", "decline", "hang", "lost", "twice")
 
 
 class Book:
-    """Who was charged, in memory and line by line in the ledger."""
+    """The charges, in memory and line by line in the ledger."""
 
     def __init__(self, ledger):
         self.lock = threading.Lock()

@@ -2,8 +2,8 @@
 # Sends a receipt: the program of [effect receipt].  The payload comes on stdin;
 # "sending" is a line in the file "receipts" in this folder.
 #
-# It can be run again after it has done its work, when nobody could record that
-# it had.  ONCE_EFFECT_KEY is then the same, and a second line is not written.
+# It can be run again after it has done its work, when that could not be
+# recorded.  ONCE_EFFECT_KEY is then the same, and a second line is not written.
 # (A mail would have it in its Message-ID, a web hook in an Idempotency-Key.)
 set -eu
 
@@ -15,7 +15,7 @@ if ! grep -qF " effect=$ONCE_EFFECT_KEY " receipts; then
 	sync receipts
 fi
 
-# For demonstrations: waits here while somebody has made these two FIFOs.
+# For demonstrations: waits here if these two FIFOs are there.
 if [ -p receipt.here ]; then
 	echo $$ >receipt.here
 	read -r _ <receipt.open

@@ -87,7 +87,7 @@ def ask_provider(amount):
     except urllib.error.HTTPError as error:
         return error.code, None
     except (OSError, ValueError) as error:
-        # It may have been charged.  Nobody need know: we ask again.
+        # It may have been charged.  The next attempt asks again.
         raise TryAgain(f"provider: {error}")
 
 
@@ -145,7 +145,7 @@ def order_ride(order):
 
 def pause(where):
     """For demonstrations: {"test": "charged"} waits there in the first
-    attempt, if somebody has made these two FIFOs."""
+    attempt, if these two FIFOs are there."""
     if (order.get("test") == where and os.environ["ONCE_ATTEMPT"] == "1"
             and os.path.exists("gate.here")):
         with open("gate.here", "w", encoding="ascii") as here:
@@ -155,7 +155,7 @@ def pause(where):
 
 
 def answer(status, data):
-    """As any CGI program; behind a once_response nobody looks at it."""
+    """As any CGI program; after a once_response it is not read."""
     print(f"Status: {status}\r\nContent-Type: application/json\r\n\r\n"
           + json.dumps(data))
 

@@ -38,7 +38,7 @@ quote()
 	printf "'%s'" "$(printf '%s' "$1" | sed "s/'/''/g")"
 }
 
-# On stdin, for ps(1) shows arguments to everybody.
+# On stdin, for ps(1) shows arguments to every user.
 sql()
 {
 	printf '%s;\n' "$1" | sqlite3 -init /dev/null -batch -bail \
@@ -46,7 +46,7 @@ sql()
 }
 
 # For demonstrations: {"test": "charged"} waits there in the first attempt, if
-# somebody has made these two FIFOs.
+# these two FIFOs are there.
 pause()
 {
 	if [ "$test" = "$1" ] && [ "$ONCE_ATTEMPT" = 1 ] &&
