@@ -51,6 +51,10 @@ SELECT reason, kind, headers, body, body_length, response_version, status, id
 FROM once_key WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
     AND state = 'completed' AND kept = 1;
 
+-- name: pieces
+SELECT id FROM once_piece
+WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535 ORDER BY id;
+
 -- Reserving ---------------------------------------------------------------
 
 -- name: recipe_find
@@ -212,8 +216,20 @@ UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
     reconcile_after = ?5 + max(0, min(reconcile_delay, 1000000000000000))
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- name: body_new
-INSERT INTO once_body(key_id, body) VALUES (?1, zeroblob(?2));
+-- Pieces of a large body: see migrate-004.sql.
+-- name: piece_new
+INSERT OR REPLACE INTO once_piece(id, body) VALUES (65536 * ?1 + ?2, ?3);
+
+-- name: piece_sum
+SELECT count(*), sum(length(body)) FROM once_piece
+WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
+
+-- name: delete_pieces
+DELETE FROM once_piece
+WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
+
+-- name: leased
+SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Finding out what happened ------------------------------------------------
 
@@ -429,7 +445,9 @@ ORDER BY expires_at LIMIT ?2;
 -- name: reap_ahead
 SELECT (SELECT i.id FROM once_key i
 	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
-    (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id)
+    (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
+    (SELECT count(*) FROM once_piece p
+	WHERE p.id BETWEEN 65536 * k.id AND 65536 * k.id + 65535)
 FROM once_key k
 WHERE k.state IN ('completed', 'failed_retryable', 'expired')
     AND k.expires_at <= ?1 AND k.token IS NULL
@@ -499,13 +517,25 @@ SELECT integrity_check FROM pragma_integrity_check(1);
 -- name: orphan_bodies
 -- scan: looks at every large body, when an operator asks
 SELECT count(*) FROM once_body b
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id);
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
+    AND k.kept = 1 AND k.response_version = 2);
+
+-- Those that are there while their key has a lease are not.
+-- name: orphan_pieces
+-- scan: looks at every piece, when an operator asks
+SELECT count(DISTINCT p.id / 65536) FROM once_piece p
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
+    AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL));
 
 -- name: missing_bodies
 -- scan: looks at every key, when an operator asks
 SELECT count(*) FROM once_key k
 WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
-    AND NOT EXISTS (SELECT 1 FROM once_body b WHERE b.key_id = k.id);
+    AND k.body_length IS NOT CASE k.response_version
+	WHEN 2 THEN (SELECT length(b.body) FROM once_body b
+	    WHERE b.key_id = k.id)
+	ELSE (SELECT sum(length(p.body)) FROM once_piece p
+	    WHERE p.id BETWEEN 65536 * k.id AND 65536 * k.id + 65535) END;
 
 -- name: orphan_requests
 -- scan: looks at every request that is kept, when an operator asks
@@ -586,10 +616,11 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
 	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
-	'once_topic', 'once_effect', 'once_payload', 'once_effect_of_key',
-	'once_effect_open', 'once_effect_owner', 'once_checkpoint',
-	'once_outbox', 'once_response', 'once_checkpoint_insert',
-	'once_outbox_insert', 'once_response_insert');
+	'once_piece', 'once_topic', 'once_effect', 'once_payload',
+	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
+	'once_checkpoint', 'once_outbox', 'once_response',
+	'once_checkpoint_insert', 'once_outbox_insert',
+	'once_response_insert');
 
 -- Tables, indexes, views and triggers that are not there.
 -- name: missing_parts
@@ -597,7 +628,8 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 SELECT count(*), group_concat(column1, ' ')
 FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
-    ('once_key_downstream'), ('once_body'), ('once_recipe'), ('once_meta'),
+    ('once_key_downstream'), ('once_body'), ('once_piece'),
+    ('once_recipe'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_topic'), ('once_effect'),
     ('once_payload'),

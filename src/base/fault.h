@@ -55,8 +55,11 @@
 	 * committed stands */ \
 	X(CHECKPOINT_BEFORE) \
 	X(CHECKPOINT_AFTER) \
-	/* a large answer has its row, and no bytes yet: in_progress */ \
-	X(BODY_MADE) \
+	/* a piece of a large answer is written, its transaction is open:
+	 * in_progress */ \
+	X(PIECE_WRITTEN) \
+	/* a piece of a large answer is durable, others are not: likewise */ \
+	X(PIECE_STORED) \
 	/* the reservation is durable and known here, nothing ran */ \
 	X(RESERVED) \
 	/* a request is durably queued, its client does not know: it is run */ \

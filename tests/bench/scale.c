@@ -176,8 +176,8 @@ make(const char *file, long long keys, int body)
 	run(raw, sql);
 	if (body > STORE_INLINE) {
 		snprintf(sql, sizeof(sql),
-		    "INSERT INTO once_body(key_id, body) "
-		    "SELECT id, randomblob(%d) FROM once_key",
+		    "INSERT INTO once_piece(id, body) "
+		    "SELECT 65536 * id + 1, randomblob(%d) FROM once_key",
 		    body);
 		run(raw, sql);
 	}

@@ -75,7 +75,9 @@ TABLE = {
     'COMMIT_TOLD': OPERATION,
     'CHECKPOINT_BEFORE': [('large', 1)],
     'CHECKPOINT_AFTER': [('large', 1)],
-    'BODY_MADE': [('large', 1)],
+    # 39 pieces, the last of which is in the transaction of the outcome
+    'PIECE_WRITTEN': [('large', n) for n in (1, 20, 39)],
+    'PIECE_STORED': [('large', n) for n in (1, 38)],
     'RESERVED': WAY,
     'ACCEPTED': LATER,
     'JOB_CLAIMED': LATER_LOST,
@@ -116,8 +118,9 @@ TABLE = {
     'EFFECT_RECORDED': [('effects', n) for n in (1, 2, 4, 6)],
     'SWEEP_EFFECTS': [('freed', 1)],
     'MIGRATE_FILE': [('fresh', 1)],
-    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18, 30)] +
-    [('upgrade', n) for n in (1, 2, 5, 9, 10, 11, 12, 17, 22, 28, 29)],
+    'MIGRATE_STEP': [('fresh', n) for n in (1, 2, 9, 18, 30, 42, 43)] +
+    [('upgrade', n) for n in (1, 2, 5, 9, 10, 11, 12, 17, 22, 28, 31, 33,
+                               34)],
     'MIGRATE_READY': [('fresh', 1), ('upgrade', 1)],
     'MIGRATE_DONE': [('fresh', 1), ('upgrade', 1)],
     'STOP_BEGUN': [('stopping', 1), ('stopping_late', 1),

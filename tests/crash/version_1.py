@@ -22,6 +22,8 @@ def make(database):
             'PRAGMA main.table_info(%s)' % table))
         db.execute('INSERT INTO main.%s(%s) SELECT %s FROM new.%s' % (
             table, names, names, table))
+    db.execute('''INSERT INTO main.once_body(key_id, body)
+        SELECT id / 65536, body FROM new.once_piece''')
     db.execute("UPDATE main.once_key SET on_crash = 'unknown'")
     application_id, = db.execute('PRAGMA new.application_id').fetchone()
     db.commit()

@@ -784,6 +784,9 @@ look_for_orphans(struct life *l)
 		("SELECT count(*) FROM once_body b "
 		 "LEFT JOIN once_key k ON k.id = b.key_id "
 		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
+		("SELECT count(*) FROM once_piece p "
+		 "LEFT JOIN once_key k ON k.id = p.id / 65536 "
+		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
 		("SELECT count(*) FROM once_key WHERE recipe NOT IN "
 		 "(SELECT id FROM once_recipe)"),
 		("SELECT count(*) FROM once_payload p "

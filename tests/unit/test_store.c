@@ -328,7 +328,8 @@ bodies_come_back_byte_for_byte(void **state)
 	/* large ones are not in the row of their key */
 	assert_int_equal(
 	    raw_number("SELECT max(length(body)) FROM once_key"), 2048);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 6);
+	assert_int_equal(
+	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"), 6);
 }
 
 static void

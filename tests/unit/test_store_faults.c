@@ -925,7 +925,11 @@ a_broken_answer_is_an_error(void **state)
 		    RC_CORRUPT },
 		{ "another length in the row",
 		    "UPDATE once_key SET body = x'0000'", RC_CORRUPT },
-		{ "no body", "DELETE FROM once_body", RC_CORRUPT },
+		{ "no body", "DELETE FROM once_piece", RC_CORRUPT },
+		{ "more of a body",
+		    "INSERT INTO once_piece(id, body) SELECT id + 1, x'00' "
+		    "FROM once_piece",
+		    RC_CORRUPT },
 	};
 	struct store_settlement *s;
 	struct store_lease lease;
@@ -935,7 +939,7 @@ a_broken_answer_is_an_error(void **state)
 
 	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
-		raw("DELETE FROM once_key; DELETE FROM once_body");
+		raw("DELETE FROM once_key; DELETE FROM once_piece");
 		lease = reserve("k");
 		s = settlement(&lease, RECORD_COMPLETED);
 		give_body(s, 5000);

@@ -5,7 +5,8 @@
  * little for more of them before that.
  *
  * One operation's failure stays its own: a group that failed is rolled back
- * and tried again singly; a large answer is a group of its own.
+ * and tried again singly.  Of large answers there is one piece in a group; it
+ * is queued again for the next one.  A large request is a group of its own.
  */
 #ifndef COMMITTER_H
 #define COMMITTER_H

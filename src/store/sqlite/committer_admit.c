@@ -69,3 +69,48 @@ committer_patience(const struct committer *c, const struct op *op)
 	    ? GRACE
 	    : c->busy_timeout;
 }
+
+void
+committer_take_group(struct committer *c, struct committer_list *group)
+{
+	bool piece = false, alone = false;
+	struct committer_list keep;
+	struct op *op;
+
+	committer_list_init(group);
+	committer_list_init(&keep);
+	pthread_mutex_lock(&c->mutex);
+	while ((op = committer_list_take(&c->queue)) != NULL) {
+		if (alone || (store_op_is_piece(op) && piece) ||
+		    (store_op_is_large(op) &&
+			(group->first != NULL || keep.first != NULL))) {
+			committer_list_add(&keep, op);
+			continue;
+		}
+		piece |= store_op_is_piece(op);
+		alone = store_op_is_large(op);
+		op->stage = OP_BEGUN;
+		committer_list_add(group, op);
+	}
+	while ((op = committer_list_take(&keep)) != NULL)
+		committer_list_add(&c->queue, op);
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void
+committer_put_back(struct committer *c, struct committer_list *group)
+{
+	struct committer_list ended;
+	struct op *op;
+
+	committer_list_init(&ended);
+	while ((op = committer_list_take(group)) != NULL) {
+		if (store_op_goes_on(op)) {
+			op->stage = OP_QUEUED;
+			committer_list_add(&c->queue, op);
+		} else
+			committer_list_add(&ended, op);
+	}
+	while ((op = committer_list_take(&ended)) != NULL)
+		committer_list_add(group, op);
+}

@@ -72,6 +72,17 @@ bool committer_gave_up(const struct committer *);
 enum rc committer_refusal(const struct committer *, const struct op *);
 int64_t committer_patience(const struct committer *, const struct op *);
 
+/*
+ * Takes from the queue what goes into the next transaction: all of it, but one
+ * piece of a large answer at most, so that the rest need not wait for many.  A
+ * large request goes alone, once it is the first.
+ */
+void committer_take_group(struct committer *, struct committer_list *group);
+
+/* Moves those of a group that was committed, and of which a piece was stored,
+ * back to the end of the queue.  Under the lock. */
+void committer_put_back(struct committer *, struct committer_list *group);
+
 /* Cuts a log that is too long, for us or for the disk, if nobody reads it.
  * RC_OK, or why there may be no reservations: see committer_health. */
 enum rc committer_watch_log(struct committer *);

@@ -59,6 +59,7 @@ tell(struct committer *c, struct committer_list *group)
 	struct op *op;
 
 	pthread_mutex_lock(&c->mutex);
+	committer_put_back(c, group);
 	for (op = group->first; op != NULL; op = op->next) {
 		op->stage = OP_DONE;
 		if (op->rc == RC_OK && store_op_has_settled(op)) {
@@ -301,26 +302,6 @@ run_group(struct committer *c, struct committer_list *group)
 		(void)db_checkpoint(c->db, true);
 }
 
-/* Whatever is queued, up to a large one, which goes alone. */
-static void
-take_group(struct committer *c, struct committer_list *group)
-{
-	struct op *op;
-
-	committer_list_init(group);
-	pthread_mutex_lock(&c->mutex);
-	while ((op = c->queue.first) != NULL) {
-		if (store_op_is_large(op) && group->first != NULL)
-			break;
-		committer_list_take(&c->queue);
-		op->stage = OP_BEGUN;
-		committer_list_add(group, op);
-		if (store_op_is_large(op))
-			break;
-	}
-	pthread_mutex_unlock(&c->mutex);
-}
-
 /* Which queued operations fail. */
 enum victims { ALL, NEW, CROWD };
 
@@ -473,7 +454,7 @@ committer_thread(void *arg)
 		}
 		FAULT(COMMIT_BEGUN);
 		store_share_locked(c->share);
-		take_group(c, &group);
+		committer_take_group(c, &group);
 		if (group.first == NULL)
 			db_rollback(c->db);
 		else

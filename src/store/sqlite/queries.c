@@ -19,6 +19,7 @@ static const struct {
 static const char *const version_1[] = { SCHEMA(X) };
 static const char *const version_2[] = { MIGRATE_002(X) };
 static const char *const version_3[] = { MIGRATE_003(X) };
+static const char *const version_4[] = { MIGRATE_004(X) };
 #undef X
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -30,6 +31,7 @@ static const struct {
 	{ version_1, COUNT(version_1) },
 	{ version_2, COUNT(version_2) },
 	{ version_3, COUNT(version_3) },
+	{ version_4, COUNT(version_4) },
 };
 
 const char *

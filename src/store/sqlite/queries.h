@@ -22,7 +22,7 @@ const char *queries_text(enum query);
 const char *queries_scan_reason(enum query);
 
 /* The newest version of the schema. */
-#define QUERIES_VERSION 3
+#define QUERIES_VERSION 4
 
 /* The statements that bring a database from the version before to that one
  * (version 1: an empty one), and the checks: n texts, in order. */

@@ -170,16 +170,17 @@ check_integrity(struct db *db, struct findings *f)
 static void
 check_bodies(struct db *db, struct findings *f)
 {
-	int64_t orphans, missing;
+	int64_t orphans, pieces, missing;
 
 	if (number(db, QUERY_ORPHAN_BODIES, &orphans) != RC_OK ||
+	    number(db, QUERY_ORPHAN_PIECES, &pieces) != RC_OK ||
 	    number(db, QUERY_MISSING_BODIES, &missing) != RC_OK)
 		found(f, "bodies", false, "cannot be counted");
-	else if (orphans != 0 || missing != 0)
+	else if (orphans + pieces != 0 || missing != 0)
 		found(f, "bodies", false,
 		    "%" PRId64 " without a key, %" PRId64
 		    " keys without their body",
-		    orphans, missing);
+		    orphans + pieces, missing);
 	else
 		found(f, "bodies", true, "each belongs to its key");
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "uuid.h"
 #include "store_row.h"
@@ -63,8 +64,30 @@ store_op_is_large(const struct op *op)
 		return op->reserve.what->body_len >= STORE_LARGE;
 	if (op->kind == OP_ACCEPT)
 		return op->accept.what->body_len >= STORE_LARGE;
-	return op->kind == OP_SETTLE && op->settle.settlement.keep &&
+	return op->kind == OP_SETTLE &&
+	    op->settle.settlement.token[0] == '\0' &&
+	    op->settle.settlement.keep &&
 	    op->settle.settlement.response.body_len >= STORE_LARGE;
+}
+
+bool
+store_op_is_piece(const struct op *op)
+{
+	return op->kind == OP_SETTLE && !store_op_is_large(op) &&
+	    op->settle.settlement.keep &&
+	    op->settle.settlement.response.body_len >= STORE_LARGE;
+}
+
+bool
+store_op_goes_on(struct op *op)
+{
+	if (op->kind != OP_SETTLE || op->rc != RC_OK || !op->settle.more)
+		return false;
+	op->settle.stored = op->settle.written;
+	op->settle.more = false;
+	op->pause = 0;
+	FAULT(PIECE_STORED);
+	return true;
 }
 
 bool
@@ -262,12 +285,23 @@ store_ops_change_one(struct db_stmt *s, enum rc lost)
 }
 
 enum rc
-store_ops_delete_body(struct db *db, int64_t id)
+store_ops_delete_pieces(struct db *db, int64_t id)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_DELETE_BODY);
+	struct db_stmt *s = db_stmt(db, QUERY_DELETE_PIECES);
 
 	db_bind_int(s, 1, id);
 	return db_step_done(s);
+}
+
+static enum rc
+delete_body(struct db *db, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_DELETE_BODY);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	rc = db_step_done(s);
+	return rc == RC_OK ? store_ops_delete_pieces(db, id) : rc;
 }
 
 enum rc
@@ -297,7 +331,7 @@ store_ops_delete_kept(struct db *db, int64_t id)
 	db_bind_int(s, 1, id);
 	rc = db_step_done(s);
 	if (rc == RC_OK)
-		rc = store_ops_delete_body(db, id);
+		rc = delete_body(db, id);
 	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
 }
 

@@ -7,7 +7,7 @@
  * behind by its caller; it owns all it has.
  *
  * Where the body of an answer is: up to STORE_INLINE bytes in the row of its
- * key, larger ones in once_body.
+ * key, larger ones in once_piece, or once_body (see migrate-004.sql).
  */
 #ifndef STORE_OPS_H
 #define STORE_OPS_H
@@ -21,8 +21,12 @@
 /* Two pages or so: one commit, no more pages than a row apart would cost. */
 #define STORE_INLINE 2048
 
-/* Answers of this size are written alone, and only where the disk has room. */
+/* Bodies of this size are written only where the disk has room. */
 #define STORE_LARGE (64 * 1024)
+
+/* Bytes of a large answer that are written in one transaction, which others
+ * wait for. */
+#define STORE_PIECE (128 * 1024)
 
 /* Bytes that outcomes have left on a disk that is full but for them. */
 #define STORE_ROOM (256 * 1024)
@@ -90,6 +94,9 @@ struct op_start {
 struct op_settle {
 	struct store_settlement settlement;
 	int64_t expires_at;
+	/* of the body: in the database, and as the last run would have it */
+	size_t stored, written;
+	bool more; /* the last run has written a piece, and was not all */
 };
 
 struct op_sweep {
@@ -191,8 +198,13 @@ void store_op_release(struct op *);
  */
 enum rc store_op_run(struct op *, struct db *, int64_t now);
 
-/* Whether it is written alone. */
+/* Whether it is written alone; or writes a piece of a large answer, of which
+ * there is one in a transaction. */
 bool store_op_is_large(const struct op *);
+bool store_op_is_piece(const struct op *);
+
+/* Whether a run that was committed was not all of it: it is to be run again. */
+bool store_op_goes_on(struct op *);
 
 /* Whether it begins something: not while the log is too long, or outcomes
  * cannot be recorded. */
@@ -255,17 +267,13 @@ enum rc store_ops_seal(struct db *, int64_t id, const char *token, int64_t now,
 /* RC_FULL: a body of that size must not even be begun with. */
 enum rc store_ops_room(struct db *, size_t body);
 
-/* Writes bytes into a blob of that many that is there already. */
-enum rc store_ops_write(struct db *, const char *table, const char *column,
-    int64_t id, const void *, size_t);
-
 /* Deletes a key past its retention, its body, and its request. */
 enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
 
 /* Deletes what is kept with a key: the body, the request, the effects that
  * were delivered; or one of these. */
 enum rc store_ops_delete_kept(struct db *, int64_t id);
-enum rc store_ops_delete_body(struct db *, int64_t id);
+enum rc store_ops_delete_pieces(struct db *, int64_t id);
 enum rc store_ops_delete_request(struct db *, int64_t id);
 
 /* Effects that a dead owner was trying are due again; adds their number. */

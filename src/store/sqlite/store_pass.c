@@ -127,15 +127,18 @@ settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
     struct store_change *c, int64_t now)
 {
 	int64_t unused;
+	enum rc rc;
 
 	switch (c->to) {
 	case RECORD_COMPLETED:
 		op->sealed = true;
 		return store_ops_seal(db, c->id, lost->token, now, &unused);
 	case RECORD_FAILED_RETRYABLE:
-		return release(db, c->id, lost, now);
+		rc = release(db, c->id, lost, now);
+		return rc == RC_OK ? store_ops_delete_pieces(db, c->id) : rc;
 	case RECORD_UNKNOWN:
-		return become_unknown(db, c->id, lost, now);
+		rc = become_unknown(db, c->id, lost, now);
+		return rc == RC_OK ? store_ops_delete_pieces(db, c->id) : rc;
 	case RECORD_NONE:
 	case RECORD_PENDING:
 	case RECORD_IN_PROGRESS:

@@ -197,28 +197,59 @@ store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
 	return s;
 }
 
-enum rc
-store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
+/* All of one row, of which there may be *left bytes; it is less then. */
+static enum rc
+read_part(struct db *db, const char *table, int64_t id, size_t *left,
     struct spool *body)
 {
 	struct db_blob *blob;
 	char buffer[16384];
-	size_t done, n;
+	size_t size, done, n;
 	enum rc rc;
 
 	rc = db_blob_open(db, table, "body", id, false, &blob);
 	if (rc != RC_OK)
 		return rc;
-	if (db_blob_size(blob) != length)
+	size = db_blob_size(blob);
+	if (size > *left)
 		rc = RC_CORRUPT;
-	for (done = 0; done < length && rc == RC_OK; done += n) {
-		n = length - done < sizeof(buffer) ? length - done
-						   : sizeof(buffer);
+	for (done = 0; done < size && rc == RC_OK; done += n) {
+		n = size - done < sizeof(buffer) ? size - done : sizeof(buffer);
 		rc = db_blob_read(blob, buffer, n, done);
 		if (rc == RC_OK)
 			rc = spool_write(body, buffer, n);
 	}
 	db_blob_close(blob);
+	if (rc == RC_OK)
+		*left -= size;
+	return rc;
+}
+
+enum rc
+store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
+    struct spool *body)
+{
+	enum rc rc = read_part(db, table, id, &length, body);
+
+	return rc == RC_OK && length != 0 ? RC_CORRUPT : rc;
+}
+
+static enum rc
+read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PIECES);
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	while ((rc = db_step_row(s)) == RC_OK) {
+		rc = read_part(
+		    db, "once_piece", db_column_int(s, 0), &length, body);
+		if (rc != RC_OK)
+			break;
+	}
+	db_reset(s);
+	if (rc == RC_NOTFOUND)
+		rc = length == 0 ? RC_OK : RC_CORRUPT;
 	return rc;
 }
 
@@ -315,9 +346,11 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 			rc = RC_NOMEM;
 		else if (inlined != NULL)
 			rc = spool_write(*body, inlined, length);
-		else
+		else if (db_column_int(s, 5) == STORE_RESPONSE_LINES)
 			rc =
 			    store_read_blob(db, "once_body", id, length, *body);
+		else
+			rc = read_pieces(db, id, length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)

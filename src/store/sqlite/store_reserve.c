@@ -81,6 +81,7 @@ static enum rc
 write_request(struct db *db, int64_t id, const struct store_reservation *w)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_NEW);
+	struct db_blob *blob = NULL;
 	enum rc rc;
 
 	if ((rc = store_ops_room(db, w->body_len)) != RC_OK)
@@ -91,8 +92,12 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	rc = db_step_done(s);
 	if (rc != RC_OK || w->body_len == 0)
 		return rc;
-	return store_ops_write(
-	    db, "once_request", "body", id, w->body, w->body_len);
+	rc = db_blob_open(db, "once_request", "body", id, true, &blob);
+	/* A page at a time: what is mapped is not whole in memory. */
+	if (rc == RC_OK)
+		rc = db_blob_write(blob, w->body, w->body_len, 0);
+	db_blob_close(blob);
+	return rc;
 }
 
 /* Whether the scope has as many keys in progress as it may.  What is already

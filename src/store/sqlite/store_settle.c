@@ -33,36 +33,100 @@ store_ops_room(struct db *db, size_t body)
 	return RC_FULL;
 }
 
-enum rc
-store_ops_write(struct db *db, const char *table, const char *column,
-    int64_t id, const void *bytes, size_t n)
-{
-	struct db_blob *blob = NULL;
-	enum rc rc;
+/* --- large answers ------------------------------------------------------ */
 
-	rc = db_blob_open(db, table, column, id, true, &blob);
-	if (rc == RC_OK)
-		rc = db_blob_write(blob, bytes, n, 0);
-	db_blob_close(blob);
-	return rc;
+static bool
+is_apart(const struct store_settlement *w)
+{
+	return w->state == RECORD_COMPLETED && w->keep &&
+	    w->response.body_len > STORE_INLINE &&
+	    w->response.body_len <= STORE_MAX_BODY;
 }
 
+/* The next piece; RC_FULL if the disk has no room for the rest. */
 static enum rc
-store_body(struct db *db, int64_t id, const void *body, size_t n)
+write_piece(struct op_settle *op, struct db *db)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_BODY_NEW);
+	const struct store_settlement *w = &op->settlement;
+	const struct response *r = &w->response;
+	size_t n = r->body_len - op->written;
+	struct db_stmt *s;
 	enum rc rc;
 
 	if ((rc = store_ops_room(db, n)) != RC_OK)
 		return rc;
-	db_bind_int(s, 1, id);
-	db_bind_int(s, 2, (int64_t)n);
+	if (n > STORE_PIECE)
+		n = STORE_PIECE;
+	s = db_stmt(db, QUERY_PIECE_NEW);
+	db_bind_int(s, 1, w->id);
+	db_bind_int(s, 2, 1 + (int64_t)(op->written / STORE_PIECE));
+	db_bind_blob(s, 3, (const char *)r->body + op->written, n);
 	rc = db_step_done(s);
-	FAULT(BODY_MADE);
-	if (rc == RC_OK)
-		rc = store_ops_write(db, "once_body", "body", id, body, n);
+	op->written += n;
+	FAULT(PIECE_WRITTEN);
 	return rc;
 }
+
+/* Writes what is left, and looks whether all of it is there. */
+static enum rc
+finish_pieces(struct op_settle *op, struct db *db)
+{
+	const struct store_settlement *w = &op->settlement;
+	const size_t all = w->response.body_len;
+	struct db_stmt *s;
+	enum rc rc = RC_OK;
+
+	if (op->written == 0)
+		rc = store_ops_delete_pieces(db, w->id);
+	while (op->written < all && rc == RC_OK)
+		rc = write_piece(op, db);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_PIECE_SUM);
+	db_bind_int(s, 1, w->id);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc;
+	if (db_column_int(s, 0) !=
+		(int64_t)((all + STORE_PIECE - 1) / STORE_PIECE) ||
+	    db_column_int(s, 1) != (int64_t)all) {
+		/* Begin again. */
+		op->stored = 0;
+		rc = RC_CORRUPT;
+	}
+	db_reset(s);
+	return rc;
+}
+
+/*
+ * A large answer is not written in the one transaction that completes its key,
+ * for which all others would wait, but a piece at a time, each in a transaction
+ * that has others' operations too.  The last piece is written by the one that
+ * completes the key: what was committed before is as durable as that.  RC_LOST:
+ * the attempt has no lease any more.
+ */
+static enum rc
+stage(struct op_settle *op, struct db *db)
+{
+	const struct store_settlement *w = &op->settlement;
+	struct db_stmt *s = db_stmt(db, QUERY_LEASED);
+	enum rc rc;
+
+	db_bind_int(s, 1, w->id);
+	db_bind_text(s, 2, w->token);
+	rc = db_step_row(s);
+	db_reset(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	if (op->written == 0)
+		rc = store_ops_delete_pieces(db, w->id);
+	if (rc == RC_OK)
+		rc = write_piece(op, db);
+	op->more = rc == RC_OK;
+	return rc;
+}
+
+/* --- settlements -------------------------------------------------------- */
 
 /* The tries of a key without a lease, as parameters 2 and i. */
 static void
@@ -84,9 +148,9 @@ from_state(const struct store_settlement *w)
 
 /* expiry: when it expires, or, of a key without a lease, now. */
 static enum rc
-settle_completed(
-    const struct store_settlement *w, struct db *db, int64_t expiry)
+settle_completed(struct op_settle *op, struct db *db, int64_t expiry)
 {
+	const struct store_settlement *w = &op->settlement;
 	const struct response *r = &w->response;
 	bool leased = w->token[0] != '\0';
 	struct db_stmt *s = db_stmt(db,
@@ -94,7 +158,7 @@ settle_completed(
 		: w->abandon ? QUERY_SETTLE_ABANDONED
 			     : QUERY_RESOLVE_COMPLETED);
 	bool keep = w->keep && r->body_len <= STORE_MAX_BODY;
-	bool apart = keep && r->body_len > STORE_INLINE;
+	bool apart = is_apart(w);
 	enum rc rc;
 
 	db_bind_int(s, 1, w->id);
@@ -121,7 +185,9 @@ settle_completed(
 	}
 	rc = store_ops_change_state(s, from_state(w), w->state, RC_LOST);
 	if (rc == RC_OK && apart)
-		rc = store_body(db, w->id, r->body, r->body_len);
+		rc = finish_pieces(op, db);
+	else if (rc == RC_OK && op->stored > 0)
+		rc = store_ops_delete_pieces(db, w->id);
 	return rc;
 }
 
@@ -191,7 +257,8 @@ store_ops_seal(struct db *db, int64_t id, const char *token, int64_t now,
 		return rc == RC_NOTFOUND ? RC_LOST : rc;
 	*expires_at = db_column_int(s, 0);
 	db_reset(s);
-	return store_ops_delete_request(db, id);
+	rc = store_ops_delete_pieces(db, id);
+	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
 }
 
 /* As it was judged. */
@@ -218,7 +285,7 @@ settle(struct op_settle *op, struct db *db, int64_t now)
 		rc = settle_released(w, db, expiry, now);
 		return rc == RC_OK ? store_ops_released(db, w->id) : rc;
 	}
-	rc = settle_completed(w, db, expiry);
+	rc = settle_completed(op, db, expiry);
 	return rc == RC_OK ? store_ops_delete_request(db, w->id) : rc;
 }
 
@@ -229,6 +296,12 @@ store_ops_settle(struct op_settle *op, struct db *db, int64_t now)
 	enum rc rc;
 
 	w->answered = false;
+	op->more = false;
+	op->written = op->stored;
+	if (w->token[0] != '\0' && is_apart(w) &&
+	    w->response.body_len - op->stored > STORE_PIECE &&
+	    (rc = stage(op, db)) != RC_LOST)
+		return rc;
 	rc = settle(op, db, now);
 	if (rc != RC_LOST || w->token[0] == '\0')
 		return rc;

@@ -1,0 +1,169 @@
+/*
+ * What others wait for beside large answers.
+ *
+ *	beside DIRECTORY STREAMS BYTES SECONDS
+ *
+ * STREAMS threads store answers of that many BYTES, one after the other, in a
+ * database in DIRECTORY.  Another one reserves keys and stores small answers
+ * meanwhile; the time that each such write took is what is printed, in ms, and
+ * how many large answers there were.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "spool.h"
+#include "store.h"
+
+#define MOST 200000
+
+static struct store *store;
+static size_t bytes;
+static atomic_bool over;
+static atomic_int large;
+static double took[MOST];
+static int key[64]; /* tells the streams apart */
+
+static void
+must(enum rc rc, const char *what)
+{
+	if (rc == RC_OK)
+		return;
+	fprintf(stderr, "beside: %s: %s\n", what, rc_text(rc));
+	exit(1);
+}
+
+static void
+reserve(const char *name, struct store_lease *lease)
+{
+	struct store_reservation w;
+	enum decision decision;
+	struct record found;
+
+	memset(&w, 0, sizeof(w));
+	w.identity.key = name;
+	w.identity.path = "/payments";
+	w.identity.scope = "customer";
+	w.recipe = "1";
+	w.lease = 60000;
+	w.retention = 86400000;
+	must(store_reserve(store, &w, lease, &decision, &found), "reserve");
+	record_free(&found);
+}
+
+static void
+settle(const struct store_lease *lease, size_t n)
+{
+	struct store_settlement *s = store_settlement_new();
+	static const char block[65536];
+	int64_t expires_at;
+	enum rc rc;
+	size_t i;
+
+	s->id = lease->id;
+	memcpy(s->token, lease->token, sizeof(s->token));
+	s->state = RECORD_COMPLETED;
+	s->retention = 86400000;
+	s->keep = true;
+	s->response.status = 200;
+	s->body = spool_new();
+	for (i = 0; i < n; i += sizeof(block))
+		must(spool_write(s->body, block,
+			 n - i < sizeof(block) ? n - i : sizeof(block)),
+		    "spool");
+	s->response.body = spool_bytes(s->body, &rc);
+	s->response.body_len = n;
+	must(store_settle(store, &s, &expires_at), "settle");
+	store_settlement_free(s);
+}
+
+static void *
+stream(void *arg)
+{
+	struct store_lease lease;
+	char name[64];
+	int i;
+
+	for (i = 0; !atomic_load(&over); i++) {
+		snprintf(name, sizeof(name), "large-%p-%d", arg, i);
+		reserve(name, &lease);
+		settle(&lease, bytes);
+		atomic_fetch_add(&large, 1);
+	}
+	return NULL;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int
+small_ones(int64_t until)
+{
+	struct store_lease lease;
+	int64_t begun;
+	char name[32];
+	int n;
+
+	for (n = 0; n + 1 < MOST && clock_mono() < until; n += 2) {
+		snprintf(name, sizeof(name), "small-%d", n);
+		begun = clock_mono_us();
+		reserve(name, &lease);
+		took[n] = (double)(clock_mono_us() - begun) / 1e3;
+		begun = clock_mono_us();
+		settle(&lease, 100);
+		took[n + 1] = (double)(clock_mono_us() - begun) / 1e3;
+	}
+	return n;
+}
+
+int
+main(int argc, char **argv)
+{
+	pthread_t thread[64];
+	struct store_options o;
+	char file[4096], err[256];
+	int i, n, streams;
+
+	if (argc != 5 || (streams = atoi(argv[2])) < 0 || streams > 64) {
+		fprintf(
+		    stderr, "usage: beside directory streams bytes seconds\n");
+		return 2;
+	}
+	bytes = (size_t)atoll(argv[3]);
+	memset(&o, 0, sizeof(o));
+	snprintf(file, sizeof(file), "%s/beside.db", argv[1]);
+	o.database = file;
+	o.mode = 0600;
+	o.create = true;
+	o.durability = CONF_DURABILITY_FULL;
+	o.busy_timeout = 60000;
+	o.max_wal = 1024 * 1024 * 1024;
+	must(spool_setup(argv[1], UINT64_MAX), "spool");
+	must(store_open(&store, &o, err, sizeof(err)), file);
+	for (i = 0; i < streams; i++)
+		if (pthread_create(&thread[i], NULL, stream, &key[i]) != 0)
+			return 1;
+	n = small_ones(clock_mono() + 1000 * atoll(argv[4]));
+	atomic_store(&over, true);
+	for (i = 0; i < streams; i++)
+		pthread_join(thread[i], NULL);
+	store_close(store);
+	if (n == 0)
+		return 1;
+	qsort(took, (size_t)n, sizeof(took[0]), by_size);
+	printf("small %d  median %.2f  p99 %.2f  most %.2f  large %d\n", n,
+	    took[n / 2], took[n - 1 - n / 100], took[n - 1],
+	    atomic_load(&large));
+	return 0;
+}
