@@ -28,7 +28,7 @@
 struct entry {
 	pid_t pid, session;
 	uint64_t started;
-	bool ended; /* a zombie */
+	bool ended; /* a zombie, of which no thread is left */
 	char token[PROCESS_TOKEN_LEN + 1];
 };
 
@@ -56,7 +56,7 @@ open_of(pid_t pid, const char *what)
 }
 
 /* Of the fields of stat, counted from the one after the program's name. */
-enum { STAT_STATE, STAT_SESSION = 3, STAT_STARTED = 19 };
+enum { STAT_STATE, STAT_SESSION = 3, STAT_THREADS = 17, STAT_STARTED = 19 };
 
 /* The name of the program may contain anything; what follows is numbers. */
 static bool
@@ -73,29 +73,50 @@ parse_stat(char *text, struct entry *e)
 			e->ended = *field == 'Z' || *field == 'X';
 		else if (i == STAT_SESSION)
 			e->session = (pid_t)strtol(field, NULL, 10);
+		else if (i == STAT_THREADS && strtol(field, NULL, 10) > 1)
+			e->ended = false; /* only its first thread has */
 		else if (i == STAT_STARTED)
 			e->started = strtoull(field, NULL, 10);
 	}
 	return i > STAT_STARTED;
 }
 
-static bool
+/* What errno says of a process: it has ended, or /proc does not show it to this
+ * user.  Anything else, as too many open files, says nothing of it. */
+static enum rc
+hidden(void)
+{
+	switch (errno) {
+	case ENOENT:
+	case ESRCH:
+	case EACCES:
+	case EPERM:
+	case EIO: /* where an environment was, there is none */
+		return RC_NOTFOUND;
+	default:
+		return RC_IO;
+	}
+}
+
+static enum rc
 read_stat(pid_t pid, struct entry *e)
 {
 	char text[1024];
+	enum rc rc = RC_OK;
 	ssize_t n;
 	int fd;
 
 	memset(e, 0, sizeof(*e));
 	e->pid = pid;
 	if ((fd = open_of(pid, "stat")) == -1)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
+		return hidden();
+	if ((n = read(fd, text, sizeof(text) - 1)) == -1)
+		rc = hidden();
 	close(fd);
-	if (n <= 0)
-		return false;
+	if (rc != RC_OK)
+		return rc;
 	text[n] = '\0';
-	return parse_stat(text, e);
+	return parse_stat(text, e) ? RC_OK : RC_NOTFOUND;
 }
 
 bool
@@ -104,7 +125,7 @@ process_session(pid_t pid, struct process_session *session)
 	struct entry e;
 
 	memset(session, 0, sizeof(*session));
-	if (!read_stat(pid, &e))
+	if (read_stat(pid, &e) != RC_OK)
 		return false;
 	session->id = pid;
 	session->started = e.started;
@@ -164,9 +185,13 @@ read_environ(struct process_list *list, struct entry *e)
 	ssize_t n;
 
 	if ((fd = open_of(e->pid, "environ")) == -1)
-		return RC_OK;
+		return hidden();
 	while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
-	    (n = read(fd, bytes + have, sizeof(bytes) - have)) > 0) {
+	    (n = read(fd, bytes + have, sizeof(bytes) - have)) != 0) {
+		if (n == -1) {
+			rc = hidden();
+			break;
+		}
 		total += (size_t)n;
 		have += (size_t)n;
 		rc = add_tokens(list, e, bytes, have, &left);
@@ -185,10 +210,10 @@ add_process(struct process_list *list, pid_t pid)
 	struct entry e;
 	enum rc rc;
 
-	if (!read_stat(pid, &e))
-		return RC_OK; /* it has ended */
-	rc = add(list, &e);
-	return rc == RC_OK && !e.ended ? read_environ(list, &e) : rc;
+	if ((rc = read_stat(pid, &e)) == RC_OK &&
+	    (rc = add(list, &e)) == RC_OK && !e.ended)
+		rc = read_environ(list, &e);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 static enum rc

@@ -40,7 +40,7 @@ struct process_list;
 /*
  * All processes that have not ended.  Reads /proc twice, because a process
  * that forks and ends while it is read may be missed once.  RC_IO, which is
- * logged: /proc cannot be read.
+ * logged: /proc cannot be read, or a process that it shows cannot.
  */
 enum rc process_list(struct process_list **);
 void process_list_free(struct process_list *);

@@ -6,9 +6,12 @@
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -86,6 +89,26 @@ lives(int64_t name)
 	is = tree_lives(database, name, list);
 	process_list_free(list);
 	return is;
+}
+
+/* In place of the C library's: this name cannot be opened. */
+static const char *cannot_open = "";
+
+int
+open(const char *name, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list args;
+
+	if (strcmp(name, cannot_open) == 0) {
+		errno = EMFILE;
+		return -1;
+	}
+	va_start(args, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	return openat(AT_FDCWD, name, flags, mode);
 }
 
 static bool
@@ -241,6 +264,78 @@ a_session_without_its_leader_is_found(void **state)
 		continue;
 	close(ready[0]);
 	close(hold[0]);
+}
+
+/* Too many open files: others are read before and after. */
+static void
+a_process_that_cannot_be_read_is_not_taken_for_ended(void **state)
+{
+	pid_t pid = start(SHED_SESSION, TOKEN);
+	struct process_list *list;
+	char name[64];
+
+	(void)state;
+	cannot_open = name;
+	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
+	assert_int_equal(process_list(&list), RC_IO);
+	snprintf(name, sizeof(name), "/proc/%ld/environ", (long)pid);
+	assert_int_equal(process_list(&list), RC_IO);
+	end(pid);
+	assert_int_equal(process_list(&list), RC_OK);
+	process_list_free(list);
+	cannot_open = "";
+}
+
+static bool
+is_zombie(pid_t pid)
+{
+	char name[64], text[512] = "";
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
+	assert_true((fd = open(name, O_RDONLY | O_CLOEXEC)) != -1);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strstr(text, ") Z ") != NULL;
+}
+
+static void *
+outlive(void *arg)
+{
+	(void)arg;
+	pause();
+	return NULL;
+}
+
+/* To /proc a process whose first thread has ended is a zombie. */
+static void
+a_process_without_its_first_thread_is_found(void **state)
+{
+	struct process_session session;
+	pthread_t thread;
+	char c = 0;
+	int fd[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	if ((pid = fork()) == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setsid();
+		if (pthread_create(&thread, NULL, outlive, NULL) != 0)
+			_exit(1);
+		(void)!write(fd[1], &c, 1);
+		syscall(SYS_exit, 0); /* this thread's alone */
+	}
+	assert_int_equal(read(fd[0], &c, 1), 1);
+	assert_true(process_session(pid, &session));
+	while (!is_zombie(pid))
+		continue;
+	assert_true(has(&session, TOKEN));
+	end(pid);
+	assert_false(has(&session, TOKEN));
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static void
@@ -418,6 +513,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_found_by_its_environment),
 		cmocka_unit_test(a_token_is_found_wherever_it_stands),
+		cmocka_unit_test(
+		    a_process_that_cannot_be_read_is_not_taken_for_ended),
+		cmocka_unit_test(a_process_without_its_first_thread_is_found),
 		cmocka_unit_test(a_process_is_found_by_its_session),
 		cmocka_unit_test(a_session_without_its_leader_is_found),
 		cmocka_unit_test(an_attempt_lives_until_nothing_of_it_is_left),
