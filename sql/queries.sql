@@ -68,6 +68,18 @@ INSERT INTO once_recipe(text) VALUES (?1) RETURNING id;
 SELECT 1 FROM once_key
 WHERE owner >= 0 AND state = 'in_progress' AND scope = ?1 LIMIT 1 OFFSET ?2;
 
+-- Whether a scope has more keys than that whose outcome is open.
+-- name: open_beyond
+SELECT 1 FROM once_key
+WHERE (state = 'unknown' OR state = 'dead_letter') AND scope = ?1
+LIMIT 1 OFFSET ?2;
+
+-- name: kept_bytes
+SELECT kept_bytes FROM once_meta WHERE id = 1;
+
+-- name: kept_add
+UPDATE once_meta SET kept_bytes = kept_bytes + ?1 WHERE id = 1;
+
 -- A number that no key has had: the row that an answer is fetched by must not
 -- become another caller's row in between.
 -- name: new_id
@@ -103,21 +115,27 @@ DELETE FROM once_body WHERE key_id = ?1;
 INSERT OR REPLACE INTO once_request(key_id, environment, body)
 VALUES (?1, ?2, zeroblob(?3));
 
+-- name: request_bytes
+SELECT length(environment) + length(body) FROM once_request
+WHERE key_id = ?1;
+
+-- Of a key that was released: it is run again with it if it was accepted.
+-- name: request_bytes_unless_accepted
+SELECT length(environment) + length(body) FROM once_request
+WHERE key_id = ?1
+    AND NOT EXISTS (SELECT 1 FROM once_key WHERE id = ?1 AND accepted = 1);
+
 -- name: delete_request
 DELETE FROM once_request WHERE key_id = ?1;
 
--- Of a key that was released: it is run again with it if it was accepted.
--- name: delete_request_unless_accepted
-DELETE FROM once_request WHERE key_id = ?1
-    AND NOT EXISTS (SELECT 1 FROM once_key WHERE id = ?1 AND accepted = 1);
-
 -- Accepting, and the queue -------------------------------------------------
 
--- Whether more wait than that.  What is put off until later, because it was
--- lost or could not be started, does not: it could be put off for ever.
--- name: queue_beyond
-SELECT 1 FROM once_key WHERE queued_at >= 0 AND queued_at <= ?2
-LIMIT 1 OFFSET ?1;
+-- How many wait, and how many of them are of that scope.  What is put off until
+-- later, because it was lost or could not be started, does not count: it could
+-- be put off for ever.
+-- name: queue_length
+SELECT count(*), sum(scope = ?2) FROM once_key
+WHERE queued_at >= 0 AND queued_at <= ?1;
 
 -- name: accept_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
@@ -263,12 +281,18 @@ UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
 WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
+-- Whether any is due.
+-- name: reconcile_any
+SELECT 1 FROM once_key INDEXED BY once_key_reconcile
+WHERE state = 'unknown' AND reconcile_after <= ?1 LIMIT 1;
+
+-- The one of the next scope that has been due longest.
 -- name: reconcile_due
 SELECT id, scope, path, key, attempt, recovery_point, downstream,
     reconcile_attempts, attempt_lock, lock_file, retention
-FROM once_key INDEXED BY once_key_reconcile
-WHERE state = 'unknown' AND reconcile_after <= ?1
-ORDER BY reconcile_after;
+FROM once_key INDEXED BY once_key_scope
+WHERE state = 'unknown' AND reconcile_after <= ?1 AND scope >= ?2
+ORDER BY scope, reconcile_after;
 
 -- name: reconcile_claim
 UPDATE once_key SET reconcile_attempts = reconcile_attempts + ?3,
@@ -545,6 +569,13 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
 	OR (k.state = 'failed_retryable' AND k.accepted = 1)
 	OR k.token IS NOT NULL));
 
+-- By how much the count of the kept bytes is wrong.
+-- name: kept_error
+-- scan: looks at every request that is kept, when an operator asks
+SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + length(body)),
+    0) FROM once_request)
+FROM once_meta WHERE id = 1;
+
 -- Accepted, and there is no request to run.
 -- name: missing_requests
 SELECT count(*) FROM once_key k
@@ -616,7 +647,8 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
 	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
-	'once_piece', 'once_topic', 'once_effect', 'once_payload',
+	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
+	'once_payload',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
 	'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
@@ -631,7 +663,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_downstream'), ('once_body'), ('once_piece'),
     ('once_recipe'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
-    ('once_key_queue'), ('once_topic'), ('once_effect'),
+    ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
     ('once_payload'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_checkpoint'), ('once_outbox'),

@@ -51,6 +51,10 @@
 /* Requests accepted and not begun: counted at each, some 0.1 us apiece. */
 #define LIMIT_ASYNC_QUEUE 10000
 #define LIMIT_KEYS        1000000 /* of one scope: at once, a second */
+#define LIMIT_OPEN_KEYS   100000  /* of one scope: counted at each new key */
+
+/* The body of a request that is kept: it is one value in the store. */
+#define LIMIT_KEPT_BODY (16 * 1024 * 1024)
 
 /* Environment of a handler: variables, and bytes in all. */
 #define LIMIT_ENV_COUNT (LIMIT_PARAM_COUNT + 64)

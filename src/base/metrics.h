@@ -72,6 +72,8 @@
 	    "Effects in the outbox, by state.") \
 	S(IN_OUTBOX_DELIVERED, "outbox", "state=\"delivered\"", "") \
 	S(IN_OUTBOX_DEAD_LETTER, "outbox", "state=\"dead_letter\"", "") \
+	S(KEPT_BYTES, "kept_bytes", "", \
+	    "Bytes of requests that are kept to be run or reconciled.") \
 	S(OLDEST_UNKNOWN, "oldest_unknown_seconds", "", \
 	    "For how long the oldest unknown key has been so; 0: none.")
 /* clang-format on */

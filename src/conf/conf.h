@@ -69,11 +69,11 @@ struct conf_route {
 	unsigned reconcile_attempts;
 	enum conf_async async;
 	bool share_database;
-	unsigned max_active_keys, key_rate; /* 0: any number */
-	int64_t max_request_age;            /* 0: any age */
-	const char *request_timestamp;      /* field name */
-	const char *directory;              /* NULL: the handler's own folder */
-	int umask;                          /* -1: inherited */
+	unsigned max_active_keys, max_open_keys, key_rate; /* 0: any number */
+	int64_t max_request_age;                           /* 0: any age */
+	const char *request_timestamp;                     /* field name */
+	const char *directory; /* NULL: the handler's own folder */
+	int umask;             /* -1: inherited */
 	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
@@ -119,7 +119,8 @@ struct conf {
 	enum conf_dialect dialect;
 	const char *admin_path;  /* NULL: none */
 	const char *status_path; /* NULL: none */
-	unsigned async_workers, async_queue;
+	unsigned async_workers, async_queue, reconcile_workers;
+	uint64_t max_kept; /* bytes; 0: any number */
 	int64_t sweep_interval, reap_interval;
 
 	/* [defaults], and [route PATH] with the defaults filled in,

@@ -106,6 +106,8 @@ static const struct conf_option server_options[] = {
 	{ S(status_path), TEXT(PATH) },
 	{ S(async_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("4") },
 	{ S(async_queue), NUMBER(1, LIMIT_ASYNC_QUEUE), IS("1000") },
+	{ S(reconcile_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("2") },
+	{ S(max_kept), SIZE(0, 1024 * GIB), IS("256M") },
 	{ S(sweep_interval), TIME(10, DAY), IS("60s") },
 	{ S(reap_interval), TIME(10, DAY), IS("60s") },
 };
@@ -144,6 +146,7 @@ static const struct conf_option route_options[] = {
 	{ R(async), WORD("never", "prefer", "always"), IS("never") },
 	{ R(share_database), SWITCH, IS("no") },
 	{ R(max_active_keys), NUMBER(0, LIMIT_KEYS), IS("0") },
+	{ R(max_open_keys), NUMBER(0, LIMIT_OPEN_KEYS), IS("1000") },
 	{ R(key_rate), NUMBER(0, LIMIT_KEYS), IS("0") },
 	{ R(max_request_age), TIME(0, 3650 * DAY), IS("0") },
 	{ R(request_timestamp), TEXT(FIELD) },

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "record.h"
-#include "store.h"
+#include "store_operator.h"
 
 /* Exit statuses. */
 #define ONCECTL_DONE    0

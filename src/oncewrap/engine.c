@@ -110,6 +110,17 @@ refuse_twin(struct job *job)
 	return engine_refuse(job, PROBLEM_REQUEST_INVALID, detail);
 }
 
+/* A body that is to be kept in the store is bounded by what that can hold. */
+static bool
+is_keepable(struct job *job)
+{
+	return (!job->later && job->rule->reconcile.n == 0) ||
+	    job->rq->body_len <= LIMIT_KEPT_BODY ||
+	    engine_refuse(job, PROBLEM_BODY_TOO_LARGE,
+		"The request body is longer than one that has to be kept "
+		"may be.");
+}
+
 /* Exactly one well-formed key, and a caller that it belongs to. */
 static bool
 identify(struct job *job)
@@ -314,8 +325,9 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		stream = pass_through(&job);
 		goto out;
 	}
-	if (!receive(&job) || !identify(&job) || !is_recent(&job) ||
-	    !take_fingerprint(&job) || !engine_reserve(&job, &decision))
+	if (!receive(&job) || !is_keepable(&job) || !identify(&job) ||
+	    !is_recent(&job) || !take_fingerprint(&job) ||
+	    !engine_reserve(&job, &decision))
 		goto out;
 
 	switch (decision) {
@@ -347,6 +359,8 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		    "This key was used, and its answer has expired.");
 		break;
 	case DECIDE_CROWDED:
+	case DECIDE_OPEN:
+	case DECIDE_NO_ROOM:
 		assert(!"engine_reserve() has refused it");
 		break;
 	}

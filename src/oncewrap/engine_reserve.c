@@ -75,6 +75,7 @@ take(struct job *job, enum decision *decision)
 	enum rc rc = RC_OK;
 
 	record_free(&job->record);
+	rv->max_kept = job->conf->max_kept;
 	if (job->later || rv->reconcile_delay != 0)
 		rc = attempt_keep_request(&job->attempt, rv);
 	if (rc == RC_OK && job->later)
@@ -165,7 +166,7 @@ look_and_take(struct job *job, enum decision *decision)
 		crew_pass(job->engine->crew);
 		rc = take(job, decision);
 		if (rc != RC_OK || *decision == DECIDE_RUN ||
-		    *decision == DECIDE_CROWDED)
+		    decide_is_limit(*decision))
 			return rc;
 	}
 	return RC_BUSY;
@@ -241,6 +242,13 @@ engine_reserve(struct job *job, enum decision *decision)
 		return engine_refuse(job, PROBLEM_OVERLOADED,
 		    "Too many requests wait to be run; "
 		    "this one was not accepted.");
+	if (*decision == DECIDE_NO_ROOM)
+		return engine_refuse(job, PROBLEM_OVERLOADED,
+		    "Too many requests are kept; this one was not begun.");
+	if (*decision == DECIDE_OPEN)
+		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
+		    "Too many requests of this caller have an outcome that "
+		    "is not known.");
 	if (*decision == DECIDE_CROWDED)
 		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
 		    job->too_fast

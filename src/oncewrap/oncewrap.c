@@ -84,12 +84,14 @@ reload(
 	    !same_text(old->socket, new->socket) ||
 	    old->workers != new->workers ||
 	    old->async_workers != new->async_workers ||
+	    old->reconcile_workers != new->reconcile_workers ||
 	    old->durability != new->durability ||
 	    old->busy_timeout != new->busy_timeout ||
 	    old->max_wal != new->max_wal)
 		log_event(LOG_WARN, "reload", NULL,
 		    LOG_S("note",
 			"database, socket, workers, async_workers, "
+			"reconcile_workers, "
 			"durability, busy_timeout and max_wal take effect at "
 			"the next start"));
 	conf_unref(old);

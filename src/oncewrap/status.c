@@ -302,6 +302,8 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_UNKNOWN:
 	case DECIDE_MISMATCH:
 	case DECIDE_CROWDED:
+	case DECIDE_OPEN:
+	case DECIDE_NO_ROOM:
 		break;
 	}
 	return RC_NOTFOUND;

@@ -39,6 +39,13 @@ decide_is_past(const struct record *r, int64_t now)
 	return !r->gone || r->expires_at + r->expired_retention <= now;
 }
 
+bool
+decide_is_limit(enum decision decision)
+{
+	return decision == DECIDE_CROWDED || decision == DECIDE_OPEN ||
+	    decision == DECIDE_NO_ROOM;
+}
+
 int64_t
 decide_requeue(int attempt, uint32_t random)
 {

@@ -17,9 +17,15 @@ enum decision {
 	DECIDE_MISMATCH, /* another fingerprint */
 	DECIDE_UNKNOWN,  /* it may or may not have happened */
 	DECIDE_GONE,     /* expired, kept as a marker */
-	DECIDE_CROWDED   /* it could run, but too many of its scope do; decide()
-			  * sees one record and never says so */
+	/* It could run, but for a limit; decide() sees one record and never
+	 * says so. */
+	DECIDE_CROWDED, /* too many keys of its scope are in progress */
+	DECIDE_OPEN,    /* too many keys of its scope have an open outcome */
+	DECIDE_NO_ROOM  /* too many bytes of requests are kept */
 };
+
+/* Whether a limit keeps it from running. */
+bool decide_is_limit(enum decision);
 
 /*
  * record may be NULL: there is none.  same: the fingerprint, made by the

@@ -138,8 +138,11 @@ struct store_reservation {
 	/* ms from becoming unknown to the first try to find out; 0: nobody
 	 * will, and the request is not kept */
 	int64_t reconcile_delay;
-	bool resource;       /* the key is to have a status resource */
-	unsigned max_active; /* keys in progress of its scope; 0: any number */
+	bool resource; /* the key is to have a status resource */
+	/* of its scope: keys in progress; unknown keys and dead letters, for a
+	 * new key; 0: any number */
+	unsigned max_active, max_open;
+	uint64_t max_kept;       /* bytes of all requests kept; 0: any number */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
 	const void *body;
@@ -163,8 +166,8 @@ struct store_lease {
  * fingerprint can therefore not be compared here comes back as DECIDE_BUSY
  * with found filled in: the caller compares, and tries again with that recipe.
  *
- * DECIDE_CROWDED: it could run, but max_active keys of its scope are in
- * progress; there may be no record then, and found->id is 0.
+ * decide_is_limit(): it could run, but for max_active, max_open or max_kept;
+ * there may be no record then, and found->id is 0.
  *
  * RC_OK: durable.  RC_BUSY: another process held the write lock for
  * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
@@ -381,8 +384,13 @@ struct store_due {
 };
 void store_due_free(struct store_due *);
 
-/* The key that has been waiting longest for a try; RC_NOTFOUND: none now. */
-enum rc store_due(struct store *, struct store_due *);
+/*
+ * A key whose turn it is to be tried: of the scope next after that one, the key
+ * due longest.  Scopes with due keys stand in a circle, in the order of their
+ * bytes: after the last one comes the first, and a scope that is alone comes
+ * after itself.  NULL: starts at the first.  RC_NOTFOUND: none is due.
+ */
+enum rc store_due(struct store *, const char *after, struct store_due *);
 
 /*
  * Puts the next try off to after ms from now; count: it begins now, and is
@@ -421,79 +429,5 @@ enum rc store_tally(struct store *, bool *done);
  * where the last write failed; may then take busy_timeout.
  */
 bool store_health(struct store *, char *why, size_t size);
-
-/* --- for operators: oncectl ------------------------------------------- */
-
-struct store_row {
-	int64_t id;
-	char *scope, *path, *key, *recovery_point, *last_error;
-	enum record_state state;
-	int attempt, status;
-	char downstream[RECORD_UUID_LEN + 1];
-	/* wall clock, ms; 0 for none.  Deadlines are shown as the wall time at
-	 * which they will be reached if the clock is right now. */
-	int64_t created_at, updated_at, locked_until, expires_at;
-	int64_t reconcile_after;
-};
-void store_row_free(struct store_row *);
-
-struct store_filter {
-	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
-	enum record_state state;        /* RECORD_NONE: any */
-	int64_t older_ms;               /* created that long ago; 0: any */
-	int64_t since; /* changed at that wall time, ms, or later */
-	int64_t id;    /* 0: any */
-};
-
-/* The key with that downstream key; RC_NOTFOUND. */
-enum rc
-store_find_downstream(struct store *, const char *downstream, int64_t *id);
-
-/* Whether a key is leased by a process that is gone; false where that
- * cannot be told. */
-enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
-
-/* Deletes a key and all that is kept with it.  RC_LOST: it is leased, or not
- * there. */
-enum rc store_forget(struct store *, int64_t id);
-
-struct store_cursor;
-enum rc
-store_list(struct store *, const struct store_filter *, struct store_cursor **);
-enum rc store_list_next(struct store_cursor *, struct store_row *);
-/* RC_NOTFOUND: that was the last */
-void store_list_free(struct store_cursor *);
-
-struct store_counts {
-	int64_t keys[RECORD_NSTATES];
-	int64_t oldest_unknown_wall; /* 0: none */
-	int64_t answer_bytes;        /* of the stored bodies */
-	int64_t database_bytes, wal_bytes;
-};
-enum rc store_stats(struct store *, struct store_counts *);
-
-/* How many keys of one scope are in which state. */
-struct store_scope {
-	char *scope;
-	int64_t keys[RECORD_NSTATES];
-};
-
-/*
- * The next scopes after that one (NULL: from the first), in the order of their
- * bytes, at most max; *n 0: there are no more.  One read of all keys.
- */
-enum rc store_scopes(struct store *, const char *after,
-    struct store_scope *scopes, size_t max, size_t *n);
-void store_scopes_free(struct store_scope *, size_t n);
-
-/* One finding of doctor; ok: nothing to do about it. */
-struct store_finding {
-	bool ok;
-	char name[32];
-	char text[256];
-};
-/* conf: what is configured, or NULL if that is not known here. */
-enum rc store_doctor(struct store *, const struct conf *,
-    struct store_finding *findings, size_t max, size_t *n);
 
 #endif

@@ -56,6 +56,7 @@ attempt_terms(const struct conf_route *rule, struct store_reservation *rv)
 	rv->expired_retention = rule->expired_retention;
 	rv->resource = rule->concurrent == CONF_CONCURRENT_ACCEPT;
 	rv->max_active = rule->max_active_keys;
+	rv->max_open = rule->max_open_keys;
 	if (rule->reconcile.n > 0)
 		rv->reconcile_delay = rule->reconcile_after;
 }

@@ -37,6 +37,7 @@ struct janitor {
 	struct store *store;
 	struct pending *pending;
 	struct outbox *outbox;
+	struct reconciler reconciler;
 	pthread_mutex_t lookout; /* of the one thread that takes effects */
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
@@ -132,15 +133,18 @@ reconciler_main(void *arg)
 {
 	struct janitor *janitor = arg;
 	struct conf *conf;
-	int n;
+	enum rc rc;
 
 	while (!atomic_load(&janitor->stop)) {
 		conf = confbox_get(janitor->confbox);
+		rc = RC_NOTFOUND;
 		if (anybody_reconciles(conf))
-			report("reconcile",
-			    reconcile_pass(
-				janitor->store, conf, &janitor->stop, &n));
+			rc = reconcile_next(&janitor->reconciler, conf);
 		conf_unref(conf);
+		if (rc == RC_OK)
+			continue;
+		if (rc != RC_NOTFOUND)
+			report("reconcile", rc);
 		sleep_until(janitor, clock_mono() + RECONCILE_INTERVAL);
 	}
 	return leave(janitor);
@@ -260,6 +264,7 @@ janitor_start(
 {
 	struct conf *conf = confbox_get(confbox);
 	const unsigned runners = conf->async_workers;
+	const unsigned reconcilers = conf->reconcile_workers;
 	struct janitor *janitor;
 	pthread_condattr_t attr;
 
@@ -267,11 +272,13 @@ janitor_start(
 	*out = NULL;
 	janitor = calloc(1,
 	    sizeof(*janitor) +
-		(2 + runners + OUTBOX_THREADS) * sizeof(janitor->thread[0]));
+		(1 + reconcilers + runners + OUTBOX_THREADS) *
+		    sizeof(janitor->thread[0]));
 	if (janitor == NULL)
 		return RC_NOMEM;
 	janitor->confbox = confbox;
 	janitor->store = store;
+	reconcile_init(&janitor->reconciler, store);
 	pthread_mutex_init(&janitor->lookout, NULL);
 	pthread_mutex_init(&janitor->mutex, NULL);
 	pthread_condattr_init(&attr);
@@ -282,7 +289,7 @@ janitor_start(
 	janitor->outbox = outbox_new(store, &janitor->stop);
 	if (janitor->pending == NULL || janitor->outbox == NULL ||
 	    !start(janitor, 1, sweeper_main) ||
-	    !start(janitor, 1, reconciler_main) ||
+	    !start(janitor, reconcilers, reconciler_main) ||
 	    !start(janitor, runners, runner_main) ||
 	    !start(janitor, OUTBOX_THREADS, deliverer_main)) {
 		janitor_stop(janitor);
@@ -322,6 +329,7 @@ janitor_stop(struct janitor *janitor)
 		pthread_join(janitor->thread[--janitor->threads], NULL);
 	pending_free(janitor->pending);
 	outbox_free(janitor->outbox);
+	reconcile_release(&janitor->reconciler);
 	pthread_cond_destroy(&janitor->stopping);
 	pthread_mutex_destroy(&janitor->mutex);
 	pthread_mutex_destroy(&janitor->lookout);

@@ -1,6 +1,6 @@
 /*
  * When which pass runs: one thread sweeps and reaps, by sweep_interval and
- * reap_interval, and has the store count its keys; another reconciles;
+ * reap_interval, and has the store count its keys; reconcile_workers reconcile,
  * async_workers run what was accepted, and a few deliver effects: all these
  * wait for programs.
  */

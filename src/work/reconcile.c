@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ verdict(struct attempt *at, struct store_due *due)
 	return fail(at, due, "the reconciler's answer is no verdict");
 }
 
-/* The try itself: counted, run, judged. */
+/* The try itself, which was counted: run, judged. */
 static enum rc
 try_it(struct attempt *at, struct store_due *due)
 {
@@ -128,11 +129,6 @@ try_it(struct attempt *at, struct store_due *due)
 	struct kept kept;
 	enum rc rc;
 
-	/* If we die in it, it is tried again after this. */
-	rc = store_claim(at->store, due->id, &due->tries, true,
-	    rule->timeout + rule->kill_after + backoff(rule, due->tries.tries));
-	if (rc != RC_OK)
-		return rc == RC_LOST ? RC_OK : rc;
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
 	rc = kept_load(at->store, &who, due->id, &kept);
@@ -160,60 +156,115 @@ wait_for_tree(
 	    backoff(rule, due->tries.tries));
 }
 
+/* Counts a try at the key; *try: it is to be made.  Else its outcome, or when
+ * it is looked at again, is settled. */
 static enum rc
-reconcile_one(
-    struct store *store, const struct conf *conf, struct store_due *due)
+begin(struct attempt *at, struct store_due *due, bool *try)
 {
+	const struct conf_route *rule = at->rule;
+	enum rc rc;
+
+	*try = false;
+	if (rule->reconcile.n == 0) {
+		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
+		return store_claim(
+		    at->store, due->id, &due->tries, false, NOBODY_PAUSE);
+	}
+	if (!attempt_alloc(at))
+		return RC_NOMEM;
+	if (due->attempt.lock != 0 &&
+	    !store_attempt_gone(at->store, &due->attempt))
+		return wait_for_tree(rule, at->store, due);
+	if (due->tries.tries >= (int)rule->reconcile_attempts)
+		return settle(at, due, RECORD_DEAD_LETTER,
+		    "the last try to find out came to no end");
+	/* If we die in it, it is tried again after this. */
+	rc = store_claim(at->store, due->id, &due->tries, true,
+	    rule->timeout + rule->kill_after + backoff(rule, due->tries.tries));
+	*try = rc == RC_OK;
+	return rc;
+}
+
+static void
+prepare(struct attempt *at, struct store *store, const struct conf *conf,
+    const struct store_due *due)
+{
+	at->store = store;
+	at->conf = conf;
+	at->rule = route_find(conf, due->path);
+	at->key = due->key;
+	at->scope = due->scope;
+	at->lease.attempt = due->tries.attempt;
+	memcpy(at->lease.downstream, due->downstream, sizeof(due->downstream));
+	snprintf(at->lease.recovery_point, sizeof(at->lease.recovery_point),
+	    "%s", due->recovery_point);
+}
+
+/* The next key, by turns of the scopes; its try is begun when the turn is
+ * another's. */
+static enum rc
+take(struct reconciler *r, const struct conf *conf, struct attempt *at,
+    struct store_due *due, bool *try)
+{
+	enum rc rc;
+
+	pthread_mutex_lock(&r->lookout);
+	rc = store_due(r->store, r->scope, due);
+	if (rc == RC_OK) {
+		free(r->scope);
+		r->scope = strdup(due->scope); /* NULL: from the first again */
+		prepare(at, r->store, conf, due);
+		rc = begin(at, due, try);
+		if (rc == RC_LOST) /* another process was faster */
+			rc = RC_OK;
+	}
+	pthread_mutex_unlock(&r->lookout);
+	return rc;
+}
+
+enum rc
+reconcile_next(struct reconciler *r, const struct conf *conf)
+{
+	struct store_due due;
 	struct attempt at;
+	bool try = false;
 	enum rc rc;
 
 	attempt_init(&at);
-	at.store = store;
-	at.conf = conf;
-	at.rule = route_find(conf, due->path);
-	at.key = due->key;
-	at.scope = due->scope;
-	at.lease.attempt = due->tries.attempt;
-	memcpy(at.lease.downstream, due->downstream, sizeof(due->downstream));
-	snprintf(at.lease.recovery_point, sizeof(at.lease.recovery_point), "%s",
-	    due->recovery_point);
-	if (at.rule->reconcile.n == 0) {
-		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
-		rc = store_claim(
-		    store, due->id, &due->tries, false, NOBODY_PAUSE);
-	} else if (!attempt_alloc(&at))
-		rc = RC_NOMEM;
-	else if (due->attempt.lock != 0 &&
-	    !store_attempt_gone(store, &due->attempt))
-		rc = wait_for_tree(at.rule, store, due);
-	else if (due->tries.tries >= (int)at.rule->reconcile_attempts)
-		rc = settle(&at, due, RECORD_DEAD_LETTER,
-		    "the last try to find out came to no end");
-	else
-		rc = try_it(&at, due);
+	memset(&due, 0, sizeof(due));
+	rc = take(r, conf, &at, &due, &try);
+	if (rc == RC_OK && try)
+		rc = try_it(&at, &due);
 	attempt_free(&at);
+	store_due_free(&due);
 	return rc == RC_LOST ? RC_OK : rc;
+}
+
+void
+reconcile_init(struct reconciler *r, struct store *store)
+{
+	r->store = store;
+	r->scope = NULL;
+	pthread_mutex_init(&r->lookout, NULL);
+}
+
+void
+reconcile_release(struct reconciler *r)
+{
+	pthread_mutex_destroy(&r->lookout);
+	free(r->scope);
 }
 
 enum rc
 reconcile_pass(struct store *store, const struct conf *conf,
     const atomic_bool *stop, int *n)
 {
-	struct store_due due;
-	enum rc rc;
+	struct reconciler r;
+	enum rc rc = RC_OK;
 
-	*n = 0;
-	while (!atomic_load(stop)) {
-		rc = store_due(store, &due);
-		if (rc == RC_NOTFOUND)
-			return RC_OK;
-		if (rc != RC_OK)
-			return rc;
-		rc = reconcile_one(store, conf, &due);
-		store_due_free(&due);
-		if (rc != RC_OK)
-			return rc;
-		(*n)++;
-	}
-	return RC_OK;
+	reconcile_init(&r, store);
+	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK)
+		rc = reconcile_next(&r, conf);
+	reconcile_release(&r);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store_operator.h"
 #include "store_outbox.h"
 
 enum life_verb {

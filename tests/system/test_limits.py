@@ -1,6 +1,7 @@
 """How much one caller may ask for: keys at once, new keys a second, and how
 old a request may be."""
 import email.utils
+import re
 import time
 
 from answer import eq, first, problem, replay, stripe
@@ -172,3 +173,103 @@ def test_accepted_requests_are_limited_where_they_are_accepted(t):
     eq(once.post('l').status, 202)
     once.wait_state('l', 'completed')
     eq(sorted(t.ledger()), ['1 k', '1 l'])
+
+
+# --- what one caller may leave open, and what is kept for all ---
+
+
+def test_new_key_of_a_caller_with_many_open_outcomes_is_turned_away(t):
+    once = t.once(handler=t.sh('ledger; exit 1'),
+                  defaults={'max_open_keys': '2'},
+                  routes={'/free': {'max_open_keys': '0'}})
+    for key in ('a', 'b'):
+        once.post(key, user='ann')
+        eq(once.state(key), 'unknown')
+    answer = once.post('c', user='ann')
+    problem(answer, 'too-many-keys')
+    assert int(answer.get('Retry-After')) > 0, str(answer)
+    eq((once.row('c'), len(t.ledger())), (None, 2))
+    problem(once.post('a', user='ann'), 'outcome-unknown')
+    once.post('c', user='bob')
+    once.post('d', user='ann', path='/free')
+    eq(len(t.ledger()), 4)
+    for key in ('a', 'b', 'd'):
+        once.ctl('resolve', key, '--not-executed')
+    once.post('c', user='ann')
+    eq(len(t.ledger()), 5)
+
+
+def test_request_that_cannot_be_kept_is_not_begun(t):
+    once = t.once(handler=t.sh('ledger; exit 1'),
+                  server={'max_kept': '100K', 'status_path': '/jobs'},
+                  defaults={'reconcile': '/bin/false',
+                            'reconcile_after': '1h'},
+                  routes={'/job': {'async': 'always'},
+                          '/plain': {'reconcile_attempts': '1'}})
+    body = b'x' * 60_000
+    once.post('a', body)
+    eq(once.state('a'), 'unknown')
+    kept = int(re.search(r'^oncewrap_kept_bytes (\d+)$',
+                         once.ctl('metrics'), re.M).group(1))
+    assert 60_000 < kept < 70_000, kept
+    problem(once.post('b', body), 'overloaded')
+    problem(once.post('b', body, path='/job'), 'overloaded')
+    eq((once.row('b'), len(t.ledger())), (None, 1))
+    once.ctl('resolve', 'a', '--not-executed')
+    once.post('b', body)
+    eq((once.state('b'), len(t.ledger())), ('unknown', 2))
+
+
+def test_body_to_be_kept_is_at_most_16m(t):
+    once = t.once(handler=t.sh('ledger; status 201'),
+                  server={'status_path': '/jobs'},
+                  defaults={'max_request_body': '64M'},
+                  routes={'/job': {'async': 'prefer'},
+                          '/find': {'reconcile': '/bin/false'}})
+    body = b'x' * (16 * 1024 * 1024 + 1)
+    problem(once.post('a', body, path='/find'), 'body-too-large')
+    problem(once.post('b', body, path='/job',
+                      headers={'Prefer': 'respond-async'}), 'body-too-large')
+    eq((once.ls(), t.ledger()), ([], []))
+    first(once.post('b', body, path='/job'), 201)
+    first(once.post('a', body[1:], path='/find'), 201)
+
+
+def test_one_caller_fills_half_of_the_queue(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'),
+                  server={'async_workers': '1', 'async_queue': '4',
+                          'status_path': '/jobs'},
+                  defaults={'async': 'always'})
+    eq(once.post('run', user='ann').status, 202)
+    gate.wait()
+    for key in ('a', 'b'):
+        eq(once.post(key, user='ann').status, 202)
+    problem(once.post('c', user='ann'), 'overloaded')
+    for key in ('c', 'd'):
+        eq(once.post(key, user='bob').status, 202)
+    problem(once.post('e', user='eve'), 'overloaded')
+    gate.open(5)
+    wait_until(lambda: all(row['state'] == 'completed' for row in once.ls()),
+               'all have run')
+
+
+def test_keys_of_one_caller_do_not_hold_up_anothers_reconciliation(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('exit 1'), server={'reconcile_workers': '2'},
+                  defaults={
+                      'reconcile': t.sh(
+                          '[ "$ONCE_SCOPE" = ann ] && gate gate; '
+                          'echo Idempotency-Outcome: completed; status 201',
+                          'reconciler'),
+                      'reconcile_after': '1s'})
+    for i in range(20):
+        once.post('k%d' % i, user='ann')
+    once.post('mine', user='bob')
+    gate.wait()
+    gate.wait()
+    gate.open(1)
+    once.wait_state('mine', 'completed')
+    done = [row for row in once.ls() if row['state'] == 'completed']
+    assert len(done) <= 3, done
+    gate.open(25)

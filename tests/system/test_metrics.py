@@ -258,7 +258,7 @@ def test_oncectl_prints_what_the_store_knows(t):
     values = parse(once.ctl('metrics'))
     values = {k[len('oncewrap_'):]: v for k, v in values.items()}
     eq(set(re.sub('{.*', '', k) for k in values),
-       {'keys', 'outbox', 'oldest_unknown_seconds'})
+       {'keys', 'outbox', 'kept_bytes', 'oldest_unknown_seconds'})
     eq([values['keys{state="%s"}' % s] for s in STATES],
        [0, 0, 3, 1, 1, 0, 0])
 

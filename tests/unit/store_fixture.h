@@ -23,7 +23,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "store.h"
+#include "store_operator.h"
 
 #define UNUSED __attribute__((unused))
 

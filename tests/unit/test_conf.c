@@ -133,6 +133,7 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->async, CONF_ASYNC_NEVER);
 	assert_false(r->share_database);
 	assert_int_equal(r->max_active_keys, 0);
+	assert_int_equal(r->max_open_keys, 1000);
 	assert_int_equal(r->key_rate, 0);
 	assert_int_equal(r->max_request_age, 0);
 	assert_null(r->request_timestamp);
@@ -175,6 +176,8 @@ builtin(const struct conf *c)
 	assert_null(c->status_path);
 	assert_int_equal(c->async_workers, 4);
 	assert_int_equal(c->async_queue, 1000);
+	assert_int_equal(c->reconcile_workers, 2);
+	assert_int_equal(c->max_kept, 256 * MIB);
 	assert_int_equal(c->sweep_interval, 60 * SECOND);
 	assert_int_equal(c->reap_interval, 60 * SECOND);
 	assert_string_equal(c->defaults.path, "");
@@ -328,6 +331,9 @@ static const struct good server_good[] = {
 	{ "async_workers = 64", S(async_workers), N(NUMBER, 64) },
 	{ "async_queue = 1", S(async_queue), N(NUMBER, 1) },
 	{ "async_queue = 10000", S(async_queue), N(NUMBER, 10000) },
+	{ "reconcile_workers = 64", S(reconcile_workers), N(NUMBER, 64) },
+	{ "max_kept = 0", S(max_kept), N(SIZE, 0) },
+	{ "max_kept = 64K", S(max_kept), N(SIZE, 65536) },
 	{ "sweep_interval = 10ms", S(sweep_interval), N(INT64, 10) },
 	{ "sweep_interval = 1d", S(sweep_interval), N(INT64, DAY) },
 	{ "reap_interval = 10ms", S(reap_interval), N(INT64, 10) },
@@ -418,6 +424,8 @@ static const struct good route_good[] = {
 	{ "share_database = yes", R(share_database), N(SWITCH, true) },
 	{ "max_active_keys = 0", R(max_active_keys), N(NUMBER, 0) },
 	{ "max_active_keys = 1000000", R(max_active_keys), N(NUMBER, 1000000) },
+	{ "max_open_keys = 100000", R(max_open_keys), N(NUMBER, 100000) },
+	{ "max_open_keys = 0", R(max_open_keys), N(NUMBER, 0) },
 	{ "key_rate = 0", R(key_rate), N(NUMBER, 0) },
 	{ "key_rate = 1000000", R(key_rate), N(NUMBER, 1000000) },
 	{ "max_request_age = 0", R(max_request_age), N(INT64, 0) },
@@ -711,6 +719,7 @@ static const struct bad server_bad[] = {
 	{ "async_workers = 65", "\"65\" is out of range (1 to 64)" },
 	{ "async_queue = 0", "\"0\" is out of range (1 to 10000)" },
 	{ "async_queue = 10001", "\"10001\" is out of range (1 to 10000)" },
+	{ "reconcile_workers = 0", "\"0\" is out of range (1 to 64)" },
 	{ "sweep_interval = 9ms", "\"9ms\" is out of range (10ms to 1d)" },
 	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
 };
@@ -778,6 +787,8 @@ static const struct bad route_bad[] = {
 	    "\"block\" is not one of reject, wait, accept" },
 	{ "async = yes", "\"yes\" is not one of never, prefer, always" },
 	{ "share_database = 1", "\"1\" is not one of no, yes" },
+	{ "max_open_keys = 100001",
+	    "\"100001\" is out of range (0 to 100000)" },
 	{ "max_active_keys = 1000001",
 	    "\"1000001\" is out of range (0 to 1000000)" },
 	{ "key_rate = 1.5", "\"1.5\" is not a number" },

@@ -1079,9 +1079,13 @@ doctor_finds(void **state)
 	raw("DELETE FROM once_body");
 	assert_int_equal(doctor_says("bodies"), '+');
 	raw("INSERT INTO once_request VALUES (999, x'00', x'00')");
+	raw("UPDATE once_meta SET kept_bytes = 2");
 	assert_int_equal(doctor_says("requests"), '-');
 	raw("UPDATE once_request SET key_id = (SELECT id FROM once_key)");
 	assert_int_equal(doctor_says("requests"), '+');
+	raw("UPDATE once_meta SET kept_bytes = 3");
+	assert_int_equal(doctor_says("requests"), '-');
+	raw("UPDATE once_meta SET kept_bytes = 2");
 	raw("UPDATE once_key SET owner = 12345");
 	assert_int_equal(doctor_says("leases"), '-');
 	settle(&lease, RECORD_UNKNOWN);

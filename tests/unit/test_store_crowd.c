@@ -1,5 +1,6 @@
 /*
- * store: how many keys of a scope may be in progress at once.
+ * store: how much one scope may take: keys in progress, keys with an open
+ * outcome, places in the queue; and how much is kept for all.
  */
 #include "config.h"
 
@@ -125,6 +126,174 @@ nothing_above_the_limit_is_accepted(void **state)
 	assert_int_equal(try_reserve(store, "alice", "b", 2, NULL), DECIDE_RUN);
 }
 
+static enum decision
+try_new(const struct store_reservation *r)
+{
+	struct store_lease lease;
+	struct record found;
+	enum decision d = DECIDE_GONE;
+
+	assert_int_equal(store_reserve(store, r, &lease, &d, &found), RC_OK);
+	record_free(&found);
+	return d;
+}
+
+static void
+new_key_of_a_scope_with_many_open_outcomes_does_not_run(void **state)
+{
+	struct store_reservation r = reservation("new");
+	struct store_lease lease, released;
+
+	(void)state;
+	released = reserve("released");
+	settle(&released, RECORD_FAILED_RETRYABLE);
+	lease = reserve("one");
+	settle(&lease, RECORD_UNKNOWN);
+	lease = reserve("two");
+	settle(&lease, RECORD_UNKNOWN);
+	r.max_open = 3;
+	r.identity.key = "below";
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+	raw("UPDATE once_key SET state = 'dead_letter' WHERE key = 'two'");
+	r.max_open = 2;
+	r.identity.key = "new";
+	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	r.identity.path = "/other";
+	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	r.identity.path = "/payments";
+	/* those known are answered and run as ever */
+	r.identity.key = "one";
+	assert_int_equal(try_new(&r), DECIDE_UNKNOWN);
+	r.identity.key = "released";
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+	r.identity.key = "new";
+	r.identity.scope = "bob";
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+}
+
+static int64_t
+kept(void)
+{
+	int64_t n = raw_number("SELECT kept_bytes FROM once_meta");
+
+	assert_int_equal(n,
+	    raw_number("SELECT coalesce(sum(length(environment)"
+		       " + length(body)), 0)"
+		       " FROM once_request"));
+	return n;
+}
+
+static void
+request_above_max_kept_is_not_begun(void **state)
+{
+	struct store_reservation r = reservation("a");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.body = "12345678901234567890";
+	r.body_len = 20;
+	r.reconcile_delay = 1;
+	r.max_kept = 50;
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	assert_int_equal(kept(), 24);
+	r.identity.key = "b";
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	assert_int_equal(kept(), 48);
+	r.identity.key = "c";
+	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_NO_ROOM);
+	assert_int_equal(kept(), 48);
+	/* what keeps nothing is not held up */
+	reserve("d");
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(kept(), 24);
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+	assert_int_equal(kept(), 48);
+}
+
+/* A key that was accepted and released keeps its request. */
+static void
+request_may_take_the_place_of_the_same_keys(void **state)
+{
+	struct store_reservation r = reservation("a");
+	struct store_settlement *s;
+	struct store_ticket ticket;
+	struct store_lease lease;
+	struct store_job job;
+	struct record found;
+	enum decision d;
+
+	(void)state;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.max_kept = 6;
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(store_job_next(store, &job), RC_OK);
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	store_job_free(&job);
+	s = settlement(&lease, RECORD_FAILED_RETRYABLE);
+	s->requeue = -1;
+	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(kept(), 4);
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	assert_false(ticket.full);
+	assert_int_equal(kept(), 4);
+}
+
+#define QUEUE 5
+
+static bool
+accepts(const char *scope, const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+
+	r.identity.scope = scope;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	assert_int_equal(
+	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_RUN);
+	return !ticket.full;
+}
+
+static void
+one_scope_fills_half_of_the_queue(void **state)
+{
+	(void)state;
+	assert_true(accepts("ann", "1"));
+	assert_true(accepts("ann", "2"));
+	assert_false(accepts("ann", "3"));
+	assert_true(accepts("bob", "3"));
+	assert_true(accepts("bob", "4"));
+	assert_true(accepts("", "5"));
+	assert_false(accepts("eve", "6"));
+}
+
+static void
+scope_without_a_name_fills_all_of_the_queue(void **state)
+{
+	(void)state;
+	for (char key[] = "1"; key[0] <= '5'; key[0]++)
+		assert_true(accepts("", key));
+	assert_false(accepts("", "6"));
+}
+
 /* --- at the same time ---------------------------------------------------- */
 
 #define THREADS 8
@@ -156,6 +325,8 @@ crowd(void *arg)
 		case DECIDE_MISMATCH:
 		case DECIDE_UNKNOWN:
 		case DECIDE_GONE:
+		case DECIDE_OPEN:
+		case DECIDE_NO_ROOM:
 			break;
 		}
 	}
@@ -191,6 +362,11 @@ main(void)
 		TEST(only_keys_in_progress_count),
 		TEST(released_key_runs_again_only_within_the_limit),
 		TEST(nothing_above_the_limit_is_accepted),
+		TEST(new_key_of_a_scope_with_many_open_outcomes_does_not_run),
+		TEST(request_above_max_kept_is_not_begun),
+		TEST(request_may_take_the_place_of_the_same_keys),
+		TEST(one_scope_fills_half_of_the_queue),
+		TEST(scope_without_a_name_fills_all_of_the_queue),
 		TEST(limit_holds_among_threads_and_stores),
 	};
 

@@ -11,7 +11,7 @@
 #include "metrics.h"
 #include "store_fixture.h"
 
-#define QUEUE 100
+#define QUEUE 1000
 
 static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
 
@@ -299,26 +299,26 @@ a_full_queue_keeps_nothing(void **state)
 	assert_true(ticket.full);
 	accept_job("a");
 	accept_job("b");
-	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_RUN);
 	assert_true(ticket.full);
 	assert_int_equal(state_of("c"), RECORD_NONE);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 2);
 	/* who waits already is none too many */
 	r = job_for("a");
-	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_BUSY);
+	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_BUSY);
 	/* nor does who runs wait */
 	lease = start_job();
 	r = job_for("c");
-	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_RUN);
 	assert_false(ticket.full);
 	/* a key that was released needs a place too, unless it has one */
 	release_job(&lease, -1);
 	r = job_for("a");
-	assert_int_equal(accept_by(store, &r, 2, &ticket), DECIDE_RUN);
+	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_RUN);
 	assert_true(ticket.full);
 	assert_int_equal(state_of("a"), RECORD_FAILED_RETRYABLE);
 	assert_string_equal(next_key(), "b");
-	assert_int_equal(accept_by(store, &r, 3, &ticket), DECIDE_RUN);
+	assert_int_equal(accept_by(store, &r, 6, &ticket), DECIDE_RUN);
 	assert_false(ticket.full);
 	assert_int_equal(accept_by(store, &r, 1, &ticket), DECIDE_RUN);
 	assert_false(ticket.full);

@@ -115,7 +115,7 @@ where_nobody_reconciles_no_request_is_kept(void **state)
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	assert_true(no_request(lease.id));
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 }
 
 static void
@@ -231,7 +231,7 @@ due_key(struct store *s, struct store_tries *tries)
 {
 	static char key[64];
 	struct store_due due;
-	enum rc rc = store_due(s, &due);
+	enum rc rc = store_due(s, NULL, &due);
 
 	if (rc == RC_NOTFOUND)
 		return "";
@@ -250,6 +250,48 @@ make_due(void)
 	    "WHERE reconcile_after IS NOT NULL");
 }
 
+/* What is due after that scope's turn. */
+static const char *
+due_after(const char *scope)
+{
+	static char text[64];
+	struct store_due due;
+
+	assert_int_equal(store_due(store, scope, &due), RC_OK);
+	snprintf(text, sizeof(text), "%s/%s", due.scope, due.key);
+	store_due_free(&due);
+	return text;
+}
+
+static void
+scopes_take_turns(void **state)
+{
+	static const char *const scopes[] = { "ann", "ann", "ann", "bob", "bo",
+		"" };
+	struct store_reservation r;
+	struct store_lease lease;
+	char key[8];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(scopes); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		r = kept(key, 0);
+		r.identity.scope = scopes[i];
+		r.reconcile_delay = HOUR;
+		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		settle(&lease, RECORD_UNKNOWN);
+	}
+	make_due();
+	assert_string_equal(due_after(NULL), "/5");
+	assert_string_equal(due_after(""), "ann/0");
+	assert_string_equal(due_after("ann"), "bo/4");
+	assert_string_equal(due_after("bo"), "bob/3");
+	assert_string_equal(due_after("bob"), "/5");
+	raw("UPDATE once_key SET reconcile_after = 9e15 WHERE scope <> 'ann'");
+	assert_string_equal(due_after("ann"), "ann/0");
+	assert_string_equal(due_after("bob"), "ann/0");
+}
+
 static void
 an_unknown_key_is_due_after_its_delay(void **state)
 {
@@ -263,9 +305,9 @@ an_unknown_key_is_due_after_its_delay(void **state)
 	(void)state;
 	r.reconcile_delay = HOUR;
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
-	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_true(row.reconcile_after > clock_wall() + HOUR - 10000);
@@ -275,7 +317,7 @@ an_unknown_key_is_due_after_its_delay(void **state)
 
 	raw("UPDATE once_key SET reconcile_after = 1, "
 	    "recovery_point = 'charged'");
-	assert_int_equal(store_due(store, &due), RC_OK);
+	assert_int_equal(store_due(store, NULL, &due), RC_OK);
 	assert_int_equal(due.id, lease.id);
 	assert_int_equal(due.tries.attempt, 1);
 	assert_int_equal(due.tries.tries, 0);
@@ -648,6 +690,7 @@ main(void)
 		TEST(where_nobody_reconciles_no_request_is_kept),
 		TEST(the_next_attempt_keeps_its_own_request),
 		TEST(a_request_is_erased_with_the_outcome),
+		TEST(scopes_take_turns),
 		TEST(an_unknown_key_is_due_after_its_delay),
 		TEST(who_waits_longest_comes_first),
 		TEST(of_two_stores_one_claims),

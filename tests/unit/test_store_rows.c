@@ -109,7 +109,7 @@ a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
 		make("good");
 		raw("UPDATE once_key SET reconcile_after = 2 "
 		    "WHERE key = 'good'");
-		if (store_due(store, &due) != RC_OK)
+		if (store_due(store, NULL, &due) != RC_OK)
 			fail_msg("%s", rows[i].name);
 		assert_string_equal(due.key, "good");
 		store_due_free(&due);
@@ -129,9 +129,9 @@ a_bad_row_is_counted_once(void **state)
 	raw("UPDATE once_key SET id = 987654, reconcile_after = 1, "
 	    "path = 'payments'");
 	before = counted();
-	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 	assert_int_equal(counted(), before + 1);
-	assert_int_equal(store_due(store, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 	assert_int_equal(counted(), before + 1);
 	assert_doctor_names("once_key 987654");
 }

@@ -345,7 +345,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 		*decision = op.reserve.decision;
 		*found = op.reserve.found;
 		memset(&op.reserve.found, 0, sizeof(op.reserve.found));
-		if (*decision != DECIDE_RUN && *decision != DECIDE_CROWDED)
+		if (*decision != DECIDE_RUN && !decide_is_limit(*decision))
 			record_check(found);
 	}
 	store_op_release(&op);

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
 

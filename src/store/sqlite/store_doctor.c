@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "migrate.h"
+#include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
 
@@ -189,9 +190,10 @@ check_bodies(struct db *db, struct findings *f)
 static void
 check_requests(struct db *db, struct findings *f)
 {
-	int64_t orphans, missing;
+	int64_t orphans, missing, wrong;
 
 	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK ||
+	    number(db, QUERY_KEPT_ERROR, &wrong) != RC_OK ||
 	    number(db, QUERY_MISSING_REQUESTS, &missing) != RC_OK)
 		found(f, "requests", false, "cannot be counted");
 	else if (missing != 0)
@@ -201,6 +203,9 @@ check_requests(struct db *db, struct findings *f)
 		found(f, "requests", false,
 		    "%" PRId64 " kept for keys that are settled or gone",
 		    orphans);
+	else if (wrong != 0)
+		found(f, "requests", false,
+		    "their bytes are counted wrong, by %" PRId64, wrong);
 	else
 		found(f, "requests", true,
 		    "none is kept for longer than it is needed");

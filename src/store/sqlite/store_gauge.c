@@ -126,6 +126,8 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 		rc = count_open(reader->db, g);
 	if (rc == RC_OK)
 		rc = count_outbox(reader->db, g);
+	if (rc == RC_OK)
+		rc = store_ops_kept(reader->db, &g->value[METRICS_KEPT_BYTES]);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		unknown_gauges(g);

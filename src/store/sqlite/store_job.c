@@ -34,7 +34,7 @@ store_accept(struct store *store, const struct store_reservation *what,
 		*decision = op.accept.decision;
 		*found = op.accept.found;
 		memset(&op.accept.found, 0, sizeof(op.accept.found));
-		if (*decision != DECIDE_RUN && *decision != DECIDE_CROWDED)
+		if (*decision != DECIDE_RUN && !decide_is_limit(*decision))
 			record_check(found);
 	}
 	store_op_release(&op);

@@ -305,21 +305,81 @@ delete_body(struct db *db, int64_t id)
 }
 
 enum rc
-store_ops_delete_request(struct db *db, int64_t id)
+store_ops_kept(struct db *db, int64_t *bytes)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_DELETE_REQUEST);
+	struct db_stmt *s = db_stmt(db, QUERY_KEPT_BYTES);
+	enum rc rc;
+
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	*bytes = db_column_int(s, 0);
+	db_reset(s);
+	return RC_OK;
+}
+
+enum rc
+store_ops_add_kept(struct db *db, int64_t bytes)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_KEPT_ADD);
+
+	db_bind_int(s, 1, bytes);
+	return db_step_done(s);
+}
+
+/* Bytes of the request that the query finds; RC_NOTFOUND: none. */
+static enum rc
+request_bytes(struct db *db, int64_t id, enum query find, int64_t *bytes)
+{
+	struct db_stmt *s = db_stmt(db, find);
+	enum rc rc;
 
 	db_bind_int(s, 1, id);
-	return db_step_done(s);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc;
+	*bytes = db_column_int(s, 0);
+	db_reset(s);
+	return RC_OK;
+}
+
+enum rc
+store_ops_kept_with(struct db *db, int64_t id, int64_t *bytes)
+{
+	enum rc rc = request_bytes(db, id, QUERY_REQUEST_BYTES, bytes);
+
+	if (rc == RC_NOTFOUND)
+		*bytes = 0;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Deletes the request that the query finds, if it does, and counts that. */
+static enum rc
+delete_request(struct db *db, int64_t id, enum query find)
+{
+	struct db_stmt *s;
+	int64_t bytes;
+	enum rc rc;
+
+	rc = request_bytes(db, id, find, &bytes);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	s = db_stmt(db, QUERY_DELETE_REQUEST);
+	db_bind_int(s, 1, id);
+	rc = db_step_done(s);
+	return rc == RC_OK ? store_ops_add_kept(db, -bytes) : rc;
+}
+
+enum rc
+store_ops_delete_request(struct db *db, int64_t id)
+{
+	return delete_request(db, id, QUERY_REQUEST_BYTES);
 }
 
 enum rc
 store_ops_released(struct db *db, int64_t id)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_DELETE_REQUEST_UNLESS_ACCEPTED);
-
-	db_bind_int(s, 1, id);
-	return db_step_done(s);
+	return delete_request(db, id, QUERY_REQUEST_BYTES_UNLESS_ACCEPTED);
 }
 
 enum rc

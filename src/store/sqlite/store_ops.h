@@ -276,6 +276,12 @@ enum rc store_ops_delete_kept(struct db *, int64_t id);
 enum rc store_ops_delete_pieces(struct db *, int64_t id);
 enum rc store_ops_delete_request(struct db *, int64_t id);
 
+/* Bytes of all requests that are kept, of the one kept with that key (0: none
+ * is), and a change of the first number. */
+enum rc store_ops_kept(struct db *, int64_t *bytes);
+enum rc store_ops_kept_with(struct db *, int64_t id, int64_t *bytes);
+enum rc store_ops_add_kept(struct db *, int64_t bytes);
+
 /* Effects that a dead owner was trying are due again; adds their number. */
 enum rc store_ops_free_effects(struct db *, int64_t owner, int64_t now, int *n);
 

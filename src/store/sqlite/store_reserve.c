@@ -84,7 +84,10 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	struct db_blob *blob = NULL;
 	enum rc rc;
 
-	if ((rc = store_ops_room(db, w->body_len)) != RC_OK)
+	if ((rc = store_ops_room(db, w->body_len)) != RC_OK ||
+	    (rc = store_ops_delete_request(db, id)) != RC_OK ||
+	    (rc = store_ops_add_kept(
+		 db, (int64_t)(w->environment_len + w->body_len))) != RC_OK)
 		return rc;
 	db_bind_int(s, 1, id);
 	db_bind_blob(s, 2, w->environment, w->environment_len);
@@ -100,26 +103,81 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	return rc;
 }
 
-/* Whether the scope has as many keys in progress as it may.  What is already
- * waiting for a worker is not held up. */
+/* Whether the scope has as many keys of a kind as it may; 0: any number. */
 static enum rc
-check_crowd(struct db *db, const struct store_reservation *w,
-    const struct record *found, int64_t now, enum decision *decision)
+check_scope(struct db *db, enum query query, const char *scope, unsigned max,
+    bool *crowded)
 {
 	struct db_stmt *s;
 	enum rc rc;
 
-	if (*decision != DECIDE_RUN || w->max_active == 0 ||
-	    (found->queued && !decide_is_past(found, now)))
+	*crowded = false;
+	if (max == 0)
 		return RC_OK;
-	s = db_stmt(db, QUERY_ACTIVE_BEYOND);
-	db_bind_text(s, 1, w->identity.scope);
-	db_bind_int(s, 2, w->max_active - 1);
+	s = db_stmt(db, query);
+	db_bind_text(s, 1, scope);
+	db_bind_int(s, 2, max - 1);
 	rc = db_step_row(s);
 	db_reset(s);
-	if (rc == RC_OK)
-		*decision = DECIDE_CROWDED;
+	*crowded = rc == RC_OK;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Whether there is no place for its request, if that is to be kept; it takes
+ * the place of one that is kept with the same key. */
+static enum rc
+check_kept(
+    struct db *db, const struct store_reservation *w, int64_t id, bool *crowded)
+{
+	const uint64_t more = (uint64_t)w->environment_len + w->body_len;
+	int64_t kept, own = 0;
+	enum rc rc;
+
+	*crowded = false;
+	if (w->environment == NULL || w->max_kept == 0)
+		return RC_OK;
+	rc = store_ops_kept(db, &kept);
+	if (rc == RC_OK && id != 0)
+		rc = store_ops_kept_with(db, id, &own);
+	*crowded = rc == RC_OK && (uint64_t)(kept - own) + more > w->max_kept;
+	return rc;
+}
+
+static bool
+is_new(const struct record *found, int64_t now)
+{
+	return found->id == 0 || decide_is_past(found, now);
+}
+
+/* Whether a limit keeps it from running.  What is already waiting for a worker
+ * is not held up. */
+static enum rc
+check_crowd(struct db *db, const struct store_reservation *w,
+    const struct record *found, int64_t now, enum decision *decision)
+{
+	const char *scope = w->identity.scope;
+	bool crowded;
+	enum rc rc;
+
+	if (*decision != DECIDE_RUN || (found->queued && !is_new(found, now)))
+		return RC_OK;
+	rc = check_scope(
+	    db, QUERY_ACTIVE_BEYOND, scope, w->max_active, &crowded);
+	if (crowded)
+		*decision = DECIDE_CROWDED;
+	if (rc != RC_OK || crowded)
+		return rc;
+	if (is_new(found, now))
+		rc = check_scope(
+		    db, QUERY_OPEN_BEYOND, scope, w->max_open, &crowded);
+	if (crowded)
+		*decision = DECIDE_OPEN;
+	if (rc != RC_OK || crowded)
+		return rc;
+	rc = check_kept(db, w, found->id, &crowded);
+	if (crowded)
+		*decision = DECIDE_NO_ROOM;
+	return rc;
 }
 
 /*
@@ -174,12 +232,6 @@ make_place(struct db *db, const struct record *old, const char *text,
 	    (rc = store_ops_delete_past(db, old->id, now)) != RC_OK)
 		return rc;
 	return recipe_id(db, text, recipe);
-}
-
-static bool
-is_new(const struct record *found, int64_t now)
-{
-	return found->id == 0 || decide_is_past(found, now);
 }
 
 /* A name for the key's status resource, if it is to have one; bound as
@@ -351,22 +403,23 @@ accept_again(struct op_accept *op, struct db *db, int64_t now)
 	return rc == RC_OK ? write_request(db, op->found.id, w) : rc;
 }
 
+/* One scope fills at most half of it, unless all callers have that one. */
 static enum rc
-queue_is_full(struct db *db, unsigned max, int64_t now, bool *full)
+queue_is_full(
+    struct db *db, unsigned max, const char *scope, int64_t now, bool *full)
 {
-	struct db_stmt *s;
+	struct db_stmt *s = db_stmt(db, QUERY_QUEUE_LENGTH);
 	enum rc rc;
 
-	*full = max == 0;
-	if (*full)
-		return RC_OK;
-	s = db_stmt(db, QUERY_QUEUE_BEYOND);
-	db_bind_int(s, 1, max - 1);
-	db_bind_int(s, 2, now);
+	db_bind_int(s, 1, now);
+	db_bind_text(s, 2, scope);
 	rc = db_step_row(s);
-	*full = rc == RC_OK;
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	*full = db_column_int(s, 0) >= max ||
+	    (*scope != '\0' && max > 1 && db_column_int(s, 1) >= max / 2);
 	db_reset(s);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	return RC_OK;
 }
 
 enum rc
@@ -387,8 +440,8 @@ store_ops_accept(struct op_accept *op, struct db *db, int64_t now)
 	if (found->queued && !is_new(found, now)) /* it waits already */
 		memcpy(ticket->resource, found->resource,
 		    sizeof(ticket->resource));
-	else if ((rc = queue_is_full(db, op->max_queue, now, &ticket->full)) !=
-		RC_OK ||
+	else if ((rc = queue_is_full(db, op->max_queue,
+		      op->what->identity.scope, now, &ticket->full)) != RC_OK ||
 	    ticket->full)
 		ticket->resource[0] = '\0';
 	else

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
 
@@ -45,26 +46,53 @@ read_due(struct db_stmt *s, struct store_due *due)
 	return rc;
 }
 
-enum rc
-store_due(struct store *store, struct store_due *due)
+/* That of the first scope from there on. */
+static enum rc
+due_from(struct db *db, int64_t now, const char *from, struct store_due *due)
 {
-	struct store_reader *reader;
-	struct db_stmt *s;
+	struct db_stmt *s = db_stmt(db, QUERY_RECONCILE_DUE);
 	enum rc rc;
 
-	memset(due, 0, sizeof(*due));
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	s = db_stmt(reader->db, QUERY_RECONCILE_DUE);
-	db_bind_int(s, 1, store_now(store));
+	db_bind_int(s, 1, now);
+	db_bind_text(s, 2, from);
 	while ((rc = db_step_row(s)) == RC_OK &&
 	    (rc = read_due(s, due)) == RC_CORRUPT) {
-		store_row_bad(reader->db, "once_key", due->id);
+		store_row_bad(db, "once_key", due->id);
 		store_due_free(due);
 	}
 	db_reset(s);
+	return rc;
+}
+
+enum rc
+store_due(struct store *store, const char *after, struct store_due *due)
+{
+	const int64_t now = store_now(store);
+	struct store_reader *reader;
+	struct db_stmt *s;
+	char *from = NULL;
+	enum rc rc;
+
+	memset(due, 0, sizeof(*due));
+	/* No scope has a NUL, so that none lies between. */
+	if (after != NULL && asprintf(&from, "%s\001", after) == -1)
+		return RC_NOMEM;
+	rc = store_reader_take(store, &reader);
+	if (rc != RC_OK) {
+		free(from);
+		return rc;
+	}
+	s = db_stmt(reader->db, QUERY_RECONCILE_ANY);
+	db_bind_int(s, 1, now);
+	rc = db_step_row(s);
+	db_reset(s);
+	if (rc == RC_OK) {
+		rc = due_from(reader->db, now, from != NULL ? from : "", due);
+		if (rc == RC_NOTFOUND && from != NULL)
+			rc = due_from(reader->db, now, "", due);
+	}
 	store_reader_give(store, reader);
+	free(from);
 	if (rc != RC_OK)
 		store_due_free(due);
 	return rc;
