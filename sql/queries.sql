@@ -489,6 +489,10 @@ WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
 WHERE id = 1 AND last_id < (SELECT max(id) FROM once_key);
 
+-- Another number after each commit of another connection.
+-- name: data_version
+PRAGMA data_version;
+
 -- name: free_pages
 PRAGMA freelist_count;
 

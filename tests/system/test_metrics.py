@@ -392,7 +392,7 @@ def test_health_while_a_stranger_holds_the_lock(t):
     lock = Lock(t, once.database)
     health(once, 200)           # nobody has been told no
     problem(once.post('k'), 'store-unavailable')
-    health(once, 503, 'cannot be written')
+    health(once, 503, 'another process holds the write lock')
     once.wait_log('level=warn event=unhealthy why=')
     assert metrics(once)['store_errors_total'] > 0
     replay(once.post('done'), done)

@@ -2,6 +2,7 @@
 import os
 import sqlite3
 import subprocess
+import threading
 
 import base
 from answer import eq, first, problem, replay
@@ -322,6 +323,34 @@ def test_lock_of_another_process_leaves_half_of_the_workers(t):
         first(post.result(), 201)
     eq(len(t.ledger()), 1 + len(late))
     wait_until(lambda: once.get('/admin/health').status == 200, 'it is well')
+
+
+def take_turns(database, stop):
+    """Transactions of another process, as long as a slow disk makes them."""
+    db = sqlite3.connect(database, isolation_level=None, timeout=60)
+    db.execute('CREATE TABLE others(n)')
+    while not stop.is_set():
+        db.execute('BEGIN IMMEDIATE')
+        db.execute('INSERT INTO others VALUES (1)')
+        stop.wait(0.15)
+        db.execute('COMMIT')
+        stop.wait(0.02)
+    db.close()
+
+
+def test_lock_that_another_process_takes_by_turns_refuses_nothing(t):
+    once = once_with(t, server={'busy_timeout': '120s', 'workers': '8'})
+    stop = threading.Event()
+    other = Background(lambda: take_turns(once.database, stop))
+    try:
+        for n in range(3):
+            for answer in parallel([lambda i=i: once.post(
+                    'k%d-%d' % (n, i), timeout=60) for i in range(7)]):
+                first(answer, 201)
+    finally:
+        stop.set()
+        other.result()
+    eq(len(t.ledger()), 21)
 
 
 def test_lock_not_had_for_busy_timeout_refuses_at_once_until_it_is(t):

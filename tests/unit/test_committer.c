@@ -1,6 +1,8 @@
 /*
- * committer_gather: for whom the committer waits, and for whom not.  A sync of
- * an hour makes it certain: a wait that should not be does not end.
+ * For whom the committer waits, and for whom not (committer_gather.c); and what
+ * it takes while another process has the write lock (committer_admit.c).  A
+ * sync, or a lock, of an hour makes it certain: a wait that should not be does
+ * not end.
  */
 #include "config.h"
 
@@ -13,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "committer_impl.h"
 
 #define HOUR ((int64_t)3600 * 1000000)
@@ -45,6 +48,30 @@ teardown(void **state)
 	pthread_cond_destroy(&c.work);
 	pthread_mutex_destroy(&c.mutex);
 	return 0;
+}
+
+static const int64_t hour = (int64_t)3600 * 1000;
+static const int64_t minute = (int64_t)60 * 1000;
+
+/* Two requests wait, as many as may; all of it lasts for hours. */
+static int
+setup_lock(void **state)
+{
+	setup(state);
+	c.busy_timeout = hour;
+	c.max_waiting = 2;
+	for (size_t i = 0; i < 3; i++)
+		store_op_init(&op[i], OP_RESERVE);
+	committer_list_add(&c.queue, &op[1]);
+	return 0;
+}
+
+static int
+teardown_lock(void **state)
+{
+	for (size_t i = 0; i < 3; i++)
+		store_op_release(&op[i]);
+	return teardown(state);
 }
 
 /* Gathers, while another thread does what it is given; how many are queued. */
@@ -142,6 +169,78 @@ closing_ends_the_wait(void **state)
 	assert_int_equal(gather(close_it), 1);
 }
 
+static void
+a_lock_that_was_missed_just_now_refuses_nothing(void **state)
+{
+	(void)state;
+	c.locked_at = c.still_at = clock_mono();
+	assert_false(committer_is_held(&c));
+	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
+	assert_int_equal(committer_patience(&c, &op[2]), hour);
+}
+
+static void
+a_lock_that_others_take_by_turns_refuses_nothing(void **state)
+{
+	(void)state;
+	c.locked_at = clock_mono() - hour + minute;
+	c.still_at = clock_mono();
+	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
+	assert_int_equal(committer_patience(&c, &op[2]), hour);
+}
+
+static void
+a_lock_that_one_holds_refuses_more_requests_than_may_wait(void **state)
+{
+	(void)state;
+	c.locked_at = c.still_at = clock_mono() - minute;
+	assert_int_equal(committer_refusal(&c, &op[2]), RC_BUSY);
+	assert_int_equal(committer_patience(&c, &op[2]), hour);
+	committer_list_take(&c.queue);
+	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
+}
+
+static void
+a_lock_not_had_for_busy_timeout_is_hardly_waited_for(void **state)
+{
+	(void)state;
+	c.locked_at = clock_mono() - hour;
+	c.still_at = clock_mono();
+	assert_int_equal(committer_refusal(&c, &op[2]), RC_BUSY);
+	assert_true(committer_patience(&c, &op[2]) < minute);
+}
+
+/* The time is up of a caller for which there is no thread; others had the lock
+ * at first_missed. */
+static void
+time_is_up(int64_t had_at, int64_t first_missed)
+{
+	c.busy_timeout = 10;
+	c.had_at = had_at;
+	c.locked_at = c.still_at = first_missed;
+	assert_int_equal(committer_do(&c, &op[2]), RC_BUSY);
+	assert_int_equal(c.queue.n, 2);
+}
+
+static void
+time_that_is_up_says_nothing_of_a_lock_that_was_had(void **state)
+{
+	(void)state;
+	time_is_up(clock_mono() + hour, clock_mono() + hour);
+	assert_false(committer_gave_up(&c));
+	assert_int_equal(committer_refusal(&c, &op[0]), RC_OK);
+}
+
+static void
+time_that_is_up_without_the_lock_spares_others_theirs(void **state)
+{
+	(void)state;
+	time_is_up(clock_mono() - hour, clock_mono() + minute);
+	assert_true(committer_gave_up(&c));
+}
+
+#define LOCK(f) cmocka_unit_test_setup_teardown(f, setup_lock, teardown_lock)
+
 int
 main(void)
 {
@@ -158,6 +257,12 @@ main(void)
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    closing_ends_the_wait, setup, teardown),
+		LOCK(a_lock_that_was_missed_just_now_refuses_nothing),
+		LOCK(a_lock_that_others_take_by_turns_refuses_nothing),
+		LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait),
+		LOCK(a_lock_not_had_for_busy_timeout_is_hardly_waited_for),
+		LOCK(time_that_is_up_says_nothing_of_a_lock_that_was_had),
+		LOCK(time_that_is_up_without_the_lock_spares_others_theirs),
 	};
 
 	alarm(300);

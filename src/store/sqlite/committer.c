@@ -174,9 +174,9 @@ wait_told(struct op *op)
 	return op->rc;
 }
 
-/* Its caller's time is up. */
+/* Its caller's time is up; it was queued then (mono). */
 static enum rc
-withdraw(struct committer *c, struct op *op)
+withdraw(struct committer *c, struct op *op, int64_t queued_at)
 {
 	enum rc rc = RC_OK;
 	bool begun = false;
@@ -191,9 +191,9 @@ withdraw(struct committer *c, struct op *op)
 		rc = committer_tell(c, RC_PENDING);
 	} else if (op->stage == OP_QUEUED) {
 		committer_list_remove(&c->queue, op);
-		/* Others would wait in vain, too. */
-		if (c->locked_at != 0)
-			c->locked_at = clock_mono() - c->busy_timeout;
+		/* The thread's first try came a little later. */
+		if (c->had_at < queued_at && c->locked_at > queued_at)
+			c->locked_at = queued_at;
 		rc = op->rc = committer_tell(c, RC_BUSY);
 	} else
 		begun = true;
@@ -204,7 +204,7 @@ withdraw(struct committer *c, struct op *op)
 enum rc
 committer_do(struct committer *c, struct op *op)
 {
-	int64_t until;
+	int64_t now, until;
 	enum rc rc;
 
 	FAULT(OP_ASKED);
@@ -215,7 +215,8 @@ committer_do(struct committer *c, struct op *op)
 		pthread_mutex_unlock(&c->mutex);
 		return rc;
 	}
-	until = clock_mono() + committer_patience(c, op);
+	now = clock_mono();
+	until = now + committer_patience(c, op);
 	op->stage = OP_QUEUED;
 	committer_list_add(&c->queue, op);
 	pthread_mutex_unlock(&c->mutex);
@@ -223,7 +224,7 @@ committer_do(struct committer *c, struct op *op)
 	FAULT(OP_IN_QUEUE);
 	if (clock_wait_mono(&op->wake, until) && atomic_load(&op->told))
 		return op->rc;
-	return withdraw(c, op);
+	return withdraw(c, op, now);
 }
 
 bool

@@ -29,7 +29,7 @@ struct committer_options {
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
 	/* callers that may wait for the write lock while another process holds
-	 * it; 0: any number */
+	 * it and does not commit; 0: any number */
 	unsigned max_waiting;
 };
 
@@ -43,7 +43,8 @@ void committer_stop(struct committer *);
  * Queues an operation and waits until it is durable, or has failed and will
  * not appear; op->rc is returned.  RC_BUSY: no lock within busy_timeout; at
  * once, for an operation that a request waits for, if max_waiting callers wait
- * for the lock already; almost at once if it was not had for busy_timeout.
+ * already and the process that has the lock has not committed for a second;
+ * almost at once if the lock was not had for busy_timeout.
  * RC_REPLACED, RC_WENT_BACK: the database is not what was opened.
  * RC_LIMIT: a reservation, and the write-ahead log is too long.
  * RC_UNRECORDED: a reservation, and outcomes cannot be recorded.  RC_CLOSED:

@@ -1,5 +1,6 @@
 /*
- * Which operations the committer takes, and for how long their callers wait.
+ * Which operations the committer takes, and for how long their callers wait,
+ * while another process has the write lock.
  */
 #include "config.h"
 
@@ -9,6 +10,11 @@
 /* After the lock could not be had for busy_timeout: time for the thread to see
  * that it is free again (ms). */
 #define GRACE 50
+
+/* Another oncewrap takes turns with us, and a commit of it takes up to a second
+ * on a slow disk.  A lock that is held for longer without a commit is not
+ * waited for by more than max_waiting requests (ms). */
+#define STILL 1000
 
 bool
 committer_is_stuck(const struct committer *c)
@@ -30,6 +36,13 @@ committer_gave_up(const struct committer *c)
 {
 	return c->locked_at != 0 &&
 	    clock_mono() - c->locked_at >= c->busy_timeout;
+}
+
+bool
+committer_is_held(const struct committer *c)
+{
+	return c->still_at != 0 &&
+	    (committer_gave_up(c) || clock_mono() - c->still_at >= STILL);
 }
 
 /* Requests that wait for an operation in the queue. */
@@ -55,7 +68,7 @@ committer_refusal(const struct committer *c, const struct op *op)
 		return RC_CLOSED;
 	if (store_op_is_new(op) && committer_is_stuck(c))
 		return RC_UNRECORDED;
-	if (c->locked_at != 0 && c->max_waiting != 0 &&
+	if (c->max_waiting != 0 && committer_is_held(c) &&
 	    store_op_may_be_refused(op) && waiting(c) >= c->max_waiting)
 		return RC_BUSY;
 	return RC_OK;
@@ -113,4 +126,41 @@ committer_put_back(struct committer *c, struct committer_list *group)
 	}
 	while ((op = committer_list_take(&ended)) != NULL)
 		committer_list_add(group, op);
+}
+
+/* Whether others have changed the database since this was asked last. */
+static bool
+others_commit(struct committer *c)
+{
+	struct db_stmt *s = db_stmt(c->db, QUERY_DATA_VERSION);
+	int64_t before = c->version;
+
+	if (db_step_row(s) == RC_OK)
+		c->version = db_column_int(s, 0);
+	db_reset(s);
+	return c->version != before;
+}
+
+bool
+committer_missed_lock(struct committer *c, int64_t since)
+{
+	bool commit = others_commit(c), held;
+
+	pthread_mutex_lock(&c->mutex);
+	if (c->locked_at == 0)
+		c->locked_at = since;
+	if (c->still_at == 0 || commit)
+		c->still_at = since;
+	held = committer_is_held(c);
+	pthread_mutex_unlock(&c->mutex);
+	return held;
+}
+
+void
+committer_had_lock(struct committer *c)
+{
+	pthread_mutex_lock(&c->mutex);
+	c->had_at = clock_mono();
+	c->locked_at = c->still_at = 0;
+	pthread_mutex_unlock(&c->mutex);
 }

@@ -36,7 +36,10 @@ struct committer {
 	uint64_t generation, work_generation;
 	struct committer_health health;
 	unsigned expected; /* who may ask soon: see committer_gather.c */
-	int64_t locked_at; /* mono: since when others hold the lock, or 0 */
+	/* mono: the last try that had the lock; the first that had it not
+	 * since then, or 0; and since when the same change is the last one in
+	 * the database, or 0 */
+	int64_t had_at, locked_at, still_at;
 
 	/* the thread's own */
 	bool tainted;
@@ -44,6 +47,7 @@ struct committer {
 	int64_t cut_at;    /* mono: when to try again */
 	int64_t closed_at; /* mono: when closing was noticed, or 0 */
 	int64_t took[2];   /* us: the last commits */
+	int64_t version;   /* of the database, when others held the lock */
 };
 
 /* For waiting on a condition until then, ms of clock_mono(). */
@@ -66,6 +70,15 @@ void committer_is_late(struct committer *, struct op *);
 /* Whether the lock was held by others for busy_timeout, so that it is not
  * waited for any more; under the lock. */
 bool committer_gave_up(const struct committer *);
+
+/* Whether another process holds the lock and does not get on; processes that
+ * take turns with us commit now and then.  Under the lock. */
+bool committer_is_held(const struct committer *);
+
+/* The thread did not get the lock, for which it tried since then (mono);
+ * whether committer_is_held().  And: it got it.  Without the lock. */
+bool committer_missed_lock(struct committer *, int64_t since);
+void committer_had_lock(struct committer *);
 
 /* Why an operation is not even queued, or RC_OK; and how long its caller waits
  * (ms).  Under the lock. */

@@ -350,24 +350,14 @@ watch(struct committer *c)
 		fail_queue(c, closed, NEW);
 }
 
-/* Another process holds the write lock, at least since then; or not any more.
- */
+/* Another process has held the write lock since then (mono). */
 static void
-set_locked(struct committer *c, bool locked, int64_t since)
+wait_for_lock(struct committer *c, int64_t since)
 {
-	bool first;
+	bool held = committer_missed_lock(c, since);
 
-	pthread_mutex_lock(&c->mutex);
-	first = locked && c->locked_at == 0;
-	if (first)
-		c->locked_at = since;
-	else if (!locked)
-		c->locked_at = 0;
-	pthread_mutex_unlock(&c->mutex);
-	if (!locked)
-		return;
 	store_share_blocked(c->share);
-	if (first && c->max_waiting != 0)
+	if (held && c->max_waiting != 0)
 		fail_queue(c, RC_BUSY, CROWD);
 }
 
@@ -444,10 +434,10 @@ committer_thread(void *arg)
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {
-			set_locked(c, true, since);
+			wait_for_lock(c, since);
 			continue;
 		}
-		set_locked(c, false, since);
+		committer_had_lock(c);
 		if (rc != RC_OK) {
 			fail_queue(c, rc, ALL);
 			continue;
