@@ -396,14 +396,15 @@ store_ops_delete_kept(struct db *db, int64_t id)
 }
 
 enum rc
-store_ops_delete_past(struct db *db, int64_t id, int64_t now)
+store_ops_delete_past(
+    struct db *db, int64_t id, enum record_state from, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_DELETE_PAST);
 	enum rc rc;
 
 	db_bind_int(s, 1, id);
 	db_bind_int(s, 2, now);
-	rc = store_ops_change_one(s, RC_CORRUPT);
+	rc = store_ops_change_state(s, from, RECORD_NONE, RC_CORRUPT);
 	return rc == RC_OK ? store_ops_delete_kept(db, id) : rc;
 }
 

@@ -40,8 +40,8 @@
  * is not kept. */
 #define STORE_MAX_BODY (768 * 1024 * 1024)
 
-/* At most so many dead owners are dealt with in one sweep, and so many bytes
- * of large bodies are deleted in one transaction: that takes some 5 ms. */
+/* At most so many dead owners are dealt with in one transaction, or so many
+ * bytes of large bodies are deleted: that takes some 5 ms. */
 #define STORE_SWEEP_OWNERS 64
 #define STORE_REAP_BYTES   (8 * 1024 * 1024)
 
@@ -267,8 +267,10 @@ enum rc store_ops_seal(struct db *, int64_t id, const char *token, int64_t now,
 /* RC_FULL: a body of that size must not even be begun with. */
 enum rc store_ops_room(struct db *, size_t body);
 
-/* Deletes a key past its retention, its body, and its request. */
-enum rc store_ops_delete_past(struct db *, int64_t id, int64_t now);
+/* Deletes a key past its retention, which is in state from, its body, and its
+ * request. */
+enum rc store_ops_delete_past(
+    struct db *, int64_t id, enum record_state from, int64_t now);
 
 /* Deletes what is kept with a key: the body, the request, the effects that
  * were delivered; or one of these. */
@@ -292,7 +294,8 @@ enum rc store_ops_released(struct db *, int64_t id);
 enum rc store_ops_change_one(struct db_stmt *, enum rc lost);
 
 /* The same for a change of state, which record.c's table must allow;
- * RC_INVALID: it does not. */
+ * RC_INVALID: it does not.  RECORD_NONE is what is before an insertion, and
+ * after a deletion. */
 enum rc store_ops_change_state(struct db_stmt *, enum record_state from,
     enum record_state to, enum rc lost);
 

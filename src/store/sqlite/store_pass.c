@@ -247,10 +247,8 @@ reap_one(struct db *db, const struct store_change *c, int64_t now)
 	struct db_stmt *s;
 	enum rc rc;
 
-	if (!record_may_change(c->from, c->to, false))
-		return RC_INVALID;
 	if (c->to == RECORD_NONE)
-		return store_ops_delete_past(db, c->id, now);
+		return store_ops_delete_past(db, c->id, c->from, now);
 	s = db_stmt(db, QUERY_EXPIRE);
 	db_bind_int(s, 1, c->id);
 	db_bind_int(s, 2, now);
@@ -331,10 +329,31 @@ store_ops_claim(struct op_claim *op, struct db *db, int64_t now)
 	return store_ops_change_one(s, RC_LOST);
 }
 
+/* RC_INVALID, or RC_CORRUPT: it is gone all the same, until the rollback. */
+static enum rc
+forget_key(struct db *db, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_FORGET);
+	enum record_state from;
+	const char *state;
+	enum rc rc;
+
+	db_bind_int(s, 1, id);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	state = db_column_text(s, 0);
+	if (state == NULL || !record_state_parse(state, &from))
+		rc = RC_CORRUPT;
+	else if (!record_may_change(from, RECORD_NONE, true))
+		rc = RC_INVALID;
+	db_reset(s);
+	return rc;
+}
+
 enum rc
 store_ops_forget(const struct op_forget *op, struct db *db)
 {
-	struct db_stmt *s;
 	enum rc rc;
 
 #ifdef RECORD_CHECKS
@@ -343,11 +362,8 @@ store_ops_forget(const struct op_forget *op, struct db *db)
 		return rc;
 #endif
 	rc = db_step_done(db_stmt(db, QUERY_REAP_MARK));
-	if (rc == RC_OK) {
-		s = db_stmt(db, QUERY_FORGET);
-		db_bind_int(s, 1, op->id);
-		rc = store_ops_change_one(s, RC_LOST);
-	}
+	if (rc == RC_OK)
+		rc = forget_key(db, op->id);
 	if (rc == RC_OK)
 		rc = store_ops_delete_kept(db, op->id);
 #ifdef RECORD_CHECKS

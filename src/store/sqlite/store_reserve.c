@@ -226,10 +226,8 @@ make_place(struct db *db, const struct record *old, const char *text,
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	*id = db_column_int(s, 0);
 	db_reset(s);
-	if (old->id != 0 && !record_may_change(old->state, RECORD_NONE, false))
-		return RC_INVALID;
 	if (old->id != 0 &&
-	    (rc = store_ops_delete_past(db, old->id, now)) != RC_OK)
+	    (rc = store_ops_delete_past(db, old->id, old->state, now)) != RC_OK)
 		return rc;
 	return recipe_id(db, text, recipe);
 }
@@ -283,7 +281,8 @@ reserve_new(struct op_reserve *op, struct db *db, int64_t now)
 	bind_after(s, 14, w);
 	if (!bind_resource(s, 19, w, resource))
 		return RC_IO;
-	rc = db_step_done(s);
+	rc = store_ops_change_state(
+	    s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK || w->reconcile_delay == 0)
 		return rc;
 	return write_request(db, lease->id, w);
@@ -373,7 +372,7 @@ accept_new(struct op_accept *op, struct db *db, int64_t now)
 		db_bind_int(s, 13, w->reconcile_delay);
 	db_bind_int(s, 14, now);
 	db_bind_text(s, 15, op->ticket->resource);
-	rc = db_step_done(s);
+	rc = store_ops_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
 	return rc == RC_OK ? write_request(db, id, w) : rc;
 }
 
@@ -459,9 +458,13 @@ store_ops_start(const struct op_start *op, struct db *db, int64_t now)
 {
 	const struct store_reservation *w = op->what;
 	struct store_lease *lease = op->lease;
+	const enum record_state from =
+	    op->job->attempt == 0 ? RECORD_PENDING : RECORD_FAILED_RETRYABLE;
 	struct db_stmt *s;
 	enum rc rc;
 
+	if (!record_may_change(from, RECORD_IN_PROGRESS, false))
+		return RC_INVALID;
 	if (!store_ops_token(lease->token))
 		return RC_IO;
 	lease->id = op->job->id;

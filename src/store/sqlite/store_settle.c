@@ -146,6 +146,16 @@ from_state(const struct store_settlement *w)
 	return w->abandon ? RECORD_PENDING : RECORD_UNKNOWN;
 }
 
+/* Where an operator settles it, it may have been given up. */
+static enum rc
+change(struct db_stmt *s, const struct store_settlement *w)
+{
+	if (w->token[0] == '\0' && !w->abandon && w->tries.tries < 0 &&
+	    !record_may_change(RECORD_DEAD_LETTER, w->state, false))
+		return RC_INVALID;
+	return store_ops_change_state(s, from_state(w), w->state, RC_LOST);
+}
+
 /* expiry: when it expires, or, of a key without a lease, now. */
 static enum rc
 settle_completed(struct op_settle *op, struct db *db, int64_t expiry)
@@ -183,7 +193,7 @@ settle_completed(struct op_settle *op, struct db *db, int64_t expiry)
 		if (r->body_len > 0 && !apart)
 			db_bind_blob(s, 13, r->body, r->body_len);
 	}
-	rc = store_ops_change_state(s, from_state(w), w->state, RC_LOST);
+	rc = change(s, w);
 	if (rc == RC_OK && apart)
 		rc = finish_pieces(op, db);
 	else if (rc == RC_OK && op->stored > 0)
@@ -226,7 +236,7 @@ settle_released(const struct store_settlement *w, struct db *db, int64_t expiry,
 		db_bind_text(s, 5, w->last_error);
 	if (w->requeue >= 0)
 		db_bind_int(s, leased ? 6 : 7, now + w->requeue);
-	return store_ops_change_state(s, from_state(w), w->state, RC_LOST);
+	return change(s, w);
 }
 
 static enum rc

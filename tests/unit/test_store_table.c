@@ -1,0 +1,288 @@
+/*
+ * store: record.c's table is asked of each change of state, as it is made.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#include "record.h"
+#include "store_fixture.h"
+
+/* Which changes were asked for, [by an operator][from][to]; and the one that
+ * the table does not allow this time. */
+static atomic_bool asked[2][RECORD_NSTATES][RECORD_NSTATES];
+static enum record_state no_from, no_to;
+
+bool __real_record_may_change(
+    enum record_state from, enum record_state to, bool by_operator);
+bool __wrap_record_may_change(
+    enum record_state from, enum record_state to, bool by_operator);
+
+bool
+__wrap_record_may_change(
+    enum record_state from, enum record_state to, bool by_operator)
+{
+	atomic_store(&asked[by_operator][from][to], true);
+	return (from != no_from || to != no_to) &&
+	    __real_record_may_change(from, to, by_operator);
+}
+
+static int
+setup_table(void **state)
+{
+	memset(asked, 0, sizeof(asked));
+	no_from = no_to = RECORD_NONE;
+	return setup(state);
+}
+
+static struct store_reservation
+job(const char *key)
+{
+	struct store_reservation r = reservation(key);
+
+	r.environment = "A=b";
+	r.environment_len = 4;
+	return r;
+}
+
+static enum rc
+accept_fails(const char *key)
+{
+	struct store_reservation r = job(key);
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+	enum rc rc = store_accept(store, &r, 10, &ticket, &d, &found);
+
+	record_free(&found);
+	return rc;
+}
+
+static enum rc
+start_fails(void)
+{
+	struct store_reservation r = job("");
+	struct store_lease lease;
+	struct store_job next;
+	enum rc rc;
+
+	assert_int_equal(store_job_next(store, &next), RC_OK);
+	rc = store_job_start(store, &next, &r, &lease);
+	store_job_free(&next);
+	return rc;
+}
+
+static enum rc
+forget(const char *key)
+{
+	struct record r = find(key);
+	enum rc rc = store_forget(store, r.id);
+
+	record_free(&r);
+	return rc;
+}
+
+/* A key in that state. */
+static struct store_lease
+put(const char *key, enum record_state state)
+{
+	struct store_lease lease = reserve(key);
+
+	if (state != RECORD_IN_PROGRESS)
+		settle(&lease, state);
+	return lease;
+}
+
+/* By who finds out, after so many tries, or by an operator. */
+static void
+resolve(const struct store_lease *lease, int tries, enum record_state to)
+{
+	struct store_settlement *s = settlement(lease, to);
+
+	s->token[0] = '\0';
+	s->tries.attempt = 1;
+	s->tries.tries = tries;
+	snprintf(s->last_error, sizeof(s->last_error), "found out");
+	assert_int_equal(commit(s), RC_OK);
+}
+
+static enum rc
+reap(void)
+{
+	struct store_change changes[32];
+	enum rc rc;
+	int n;
+
+	raw("UPDATE once_key SET expires_at = 2 WHERE expires_at > 0");
+	rc = store_reap(store, COUNT(changes), changes, &n);
+	store_changes_free(changes, n);
+	return rc;
+}
+
+/* --- each change --------------------------------------------------------- */
+
+static void
+forget_each(void)
+{
+	struct store_lease lease;
+
+	assert_int_equal(accept_fails("p"), RC_OK);
+	assert_int_equal(forget("p"), RC_OK);
+	put("c", RECORD_COMPLETED);
+	assert_int_equal(forget("c"), RC_OK);
+	put("f", RECORD_FAILED_RETRYABLE);
+	assert_int_equal(forget("f"), RC_OK);
+	put("u", RECORD_UNKNOWN);
+	assert_int_equal(forget("u"), RC_OK);
+	lease = put("d", RECORD_UNKNOWN);
+	resolve(&lease, 0, RECORD_DEAD_LETTER);
+	assert_int_equal(forget("d"), RC_OK);
+	put("e", RECORD_COMPLETED);
+	raw("UPDATE once_key SET on_expired = 'gone',"
+	    " expired_retention = 1000000000000");
+	assert_int_equal(reap(), RC_OK);
+	assert_int_equal(state_of("e"), RECORD_EXPIRED);
+	assert_int_equal(forget("e"), RC_OK);
+}
+
+static void
+find_out_each(void)
+{
+	static const enum record_state to[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE };
+	struct store_lease lease;
+	char key[8];
+
+	for (size_t i = 0; i < COUNT(to); i++) {
+		snprintf(key, sizeof(key), "u%zu", i);
+		lease = put(key, RECORD_UNKNOWN);
+		resolve(&lease, 0, to[i]);
+		snprintf(key, sizeof(key), "d%zu", i);
+		lease = put(key, RECORD_UNKNOWN);
+		resolve(&lease, 0, RECORD_DEAD_LETTER);
+		resolve(&lease, -1, to[i]);
+	}
+}
+
+static void
+work_off_each(void)
+{
+	struct store_settlement *s;
+	struct store_job old;
+
+	assert_int_equal(accept_fails("job"), RC_OK);
+	assert_int_equal(start_fails(), RC_OK);
+	assert_int_equal(state_of("job"), RECORD_IN_PROGRESS);
+	assert_int_equal(accept_fails("old"), RC_OK);
+	raw("UPDATE once_key SET expires_at = 2 WHERE key = 'old'");
+	assert_int_equal(store_job_abandoned(store, &old), RC_OK);
+	s = store_settlement_new();
+	s->id = old.id;
+	s->abandon = true;
+	s->state = RECORD_COMPLETED;
+	s->response.status = 408;
+	assert_int_equal(commit(s), RC_OK);
+	store_job_free(&old);
+}
+
+static void
+age_each(void)
+{
+	put("c", RECORD_COMPLETED);
+	put("f", RECORD_FAILED_RETRYABLE);
+	raw("UPDATE once_key SET on_expired = 'gone',"
+	    " expired_retention = 1000000000000 WHERE expires_at > 0");
+	assert_int_equal(reap(), RC_OK);
+	assert_int_equal(state_of("f"), RECORD_EXPIRED);
+	raw("UPDATE once_key SET expired_retention = 0, on_expired = 'run'");
+	put("c2", RECORD_COMPLETED);
+	put("f2", RECORD_FAILED_RETRYABLE);
+	assert_int_equal(reap(), RC_OK);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"
+				    " WHERE expires_at > 0"),
+	    0);
+}
+
+static void
+each_change_of_the_table_is_asked_when_it_is_made(void **state)
+{
+	int by, from, to;
+
+	(void)state;
+	forget_each();
+	find_out_each();
+	work_off_each();
+	put("again", RECORD_FAILED_RETRYABLE);
+	reserve("again");
+	age_each();
+	for (by = 0; by < 2; by++)
+		for (from = 0; from < RECORD_NSTATES; from++)
+			for (to = 0; to < RECORD_NSTATES; to++)
+				if (__real_record_may_change(
+					(enum record_state)from,
+					(enum record_state)to, by != 0) !=
+				    atomic_load(&asked[by][from][to]))
+					fail_msg("%s to %s, by an operator: %d",
+					    record_state_name(
+						(enum record_state)from),
+					    record_state_name(
+						(enum record_state)to),
+					    by);
+}
+
+/* --- what it does not allow ---------------------------------------------- */
+
+static void
+deny(enum record_state from, enum record_state to)
+{
+	no_from = from;
+	no_to = to;
+}
+
+static void
+a_change_that_the_table_does_not_allow_is_not_made(void **state)
+{
+	(void)state;
+	deny(RECORD_NONE, RECORD_IN_PROGRESS);
+	assert_int_equal(reserve_fails("k"), RC_INVALID);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+
+	deny(RECORD_NONE, RECORD_PENDING);
+	assert_int_equal(accept_fails("job"), RC_INVALID);
+	assert_int_equal(state_of("job"), RECORD_NONE);
+
+	deny(RECORD_PENDING, RECORD_IN_PROGRESS);
+	assert_int_equal(accept_fails("job"), RC_OK);
+	assert_int_equal(start_fails(), RC_INVALID);
+	assert_int_equal(state_of("job"), RECORD_PENDING);
+
+	deny(RECORD_PENDING, RECORD_NONE);
+	assert_int_equal(forget("job"), RC_INVALID);
+	assert_int_equal(state_of("job"), RECORD_PENDING);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+
+	put("f", RECORD_FAILED_RETRYABLE);
+	deny(RECORD_FAILED_RETRYABLE, RECORD_IN_PROGRESS);
+	assert_int_equal(reserve_fails("f"), RC_INVALID);
+	deny(RECORD_FAILED_RETRYABLE, RECORD_NONE);
+	raw("UPDATE once_key SET expires_at = 2 WHERE key = 'f'");
+	assert_int_equal(reserve_fails("f"), RC_INVALID);
+	assert_int_equal(reap(), RC_INVALID);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_key"
+		       " WHERE key = 'f' AND state = 'failed_retryable'"),
+	    1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_table, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_change_of_the_table_is_asked_when_it_is_made),
+		TEST(a_change_that_the_table_does_not_allow_is_not_made),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
