@@ -157,6 +157,38 @@ a_sweep_settles_what_is_beside_a_bad_one(void **state)
 }
 
 static void
+a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
+{
+	struct store_change changes[4];
+	char key[16];
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 3 * 64 + 1; i++) {
+		snprintf(key, sizeof(key), "bad%d", i);
+		reserve(key);
+	}
+	raw("UPDATE once_key SET owner = id, path = 'payments'");
+	for (i = 0; i < 6; i++) {
+		snprintf(key, sizeof(key), "good%d", i);
+		reserve(key);
+	}
+	raw("UPDATE once_key SET owner = 1000000 + id WHERE path <> "
+	    "'payments'");
+	assert_doctor_names("once_key ");
+	assert_int_equal(
+	    store_sweep(store, COUNT(changes), changes, &n), RC_OK);
+	assert_int_equal(n, 4);
+	store_changes_free(changes, n);
+	assert_int_equal(state_of("good3"), RECORD_UNKNOWN);
+	assert_int_equal(state_of("good4"), RECORD_IN_PROGRESS);
+	assert_int_equal(
+	    store_sweep(store, COUNT(changes), changes, &n), RC_OK);
+	assert_int_equal(n, 2);
+	store_changes_free(changes, n);
+}
+
+static void
 reaping_and_lists_pass_by_bad_ones(void **state)
 {
 	struct store_change changes[STORE_REAP_MAX];
@@ -265,6 +297,7 @@ main(void)
 		TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one),
 		TEST(a_bad_row_is_counted_once),
 		TEST(a_sweep_settles_what_is_beside_a_bad_one),
+		TEST(a_sweep_gets_past_many_owners_with_bad_rows_only),
 		TEST(reaping_and_lists_pass_by_bad_ones),
 		TEST(a_bad_row_that_is_asked_for_is_no_answer),
 		TEST(fields_of_an_answer_that_are_none_are_not_sent),

@@ -172,11 +172,12 @@ next_owner(struct db *db, int64_t *owner)
 /* A dead one stays dead, so this need not be done within the transaction that
  * settles its attempts. */
 enum rc
-store_dead_owners(struct store *store, int64_t *dead, size_t max, size_t *n)
+store_dead_owners(
+    struct store *store, int64_t after, int64_t *dead, size_t max, size_t *n)
 {
 	struct liveness *liveness;
 	struct store_reader *reader;
-	int64_t owner = 0;
+	int64_t owner = after;
 	enum rc rc;
 	bool alive;
 
@@ -225,7 +226,7 @@ sweep_dead(struct store *store, struct op *op, int *n)
 	op->sweep.database = store->file;
 	rc = committer_do(store->committer, op);
 	if (rc == RC_OK) {
-		*n = op->sweep.n;
+		*n += op->sweep.n;
 		op->sweep.n = 0; /* they are the caller's now */
 		if (op->sweep.effects > 0)
 			log_event(LOG_WARN, "effects-freed", NULL,
@@ -235,14 +236,41 @@ sweep_dead(struct store *store, struct op *op, int *n)
 	return rc;
 }
 
+/* Some owners at a time.  Of those whose rows make no sense, or have to wait,
+ * nothing is settled: they stay, and others come after them. */
+static enum rc
+sweep_all(struct store *store, int limit, struct store_change *changes, int *n)
+{
+	int64_t dead[STORE_SWEEP_OWNERS], after = 0;
+	size_t ndead = STORE_SWEEP_OWNERS;
+	struct op op;
+	enum rc rc;
+
+	while (*n < limit && ndead == STORE_SWEEP_OWNERS) {
+		rc = store_dead_owners(
+		    store, after, dead, STORE_SWEEP_OWNERS, &ndead);
+		if (rc != RC_OK || ndead == 0)
+			return rc;
+		after = dead[ndead - 1];
+		store_op_init(&op, OP_SWEEP);
+		op.sweep.dead = dead;
+		op.sweep.ndead = ndead;
+		op.sweep.limit = limit - *n;
+		op.sweep.changes = changes + *n;
+		rc = sweep_dead(store, &op, n);
+		store_op_release(&op);
+		if (rc != RC_OK)
+			return rc;
+	}
+	return RC_OK;
+}
+
 enum rc
 store_sweep(
     struct store *store, int limit, struct store_change *changes, int *n)
 {
-	int64_t dead[STORE_SWEEP_OWNERS];
 	enum rc rc, clock;
 	struct op op;
-	size_t ndead;
 
 	*n = 0;
 	store_op_init(&op, OP_CLOCK);
@@ -250,21 +278,12 @@ store_sweep(
 	clock = committer_do(store->committer, &op);
 	store_op_release(&op);
 
-	rc = store_dead_owners(store, dead, STORE_SWEEP_OWNERS, &ndead);
+	rc = sweep_all(store, limit, changes, n);
 	if (rc != RC_OK)
 		return rc;
-	if (ndead > 0 && limit > 0) {
-		store_op_init(&op, OP_SWEEP);
-		op.sweep.dead = dead;
-		op.sweep.ndead = ndead;
-		op.sweep.limit = limit;
-		op.sweep.changes = changes;
-		clock = sweep_dead(store, &op, n);
-		store_op_release(&op);
-	}
 	/* What was settled above names its attempt no more. */
 	rc = remove_leftovers(store);
-	return clock != RC_OK || *n > 0 ? clock : rc;
+	return rc != RC_OK ? rc : clock;
 }
 
 enum rc

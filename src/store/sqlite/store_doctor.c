@@ -295,15 +295,15 @@ check_journal(struct db *db, struct findings *f)
 static void
 check_owners(struct store *store, struct db *db, struct findings *f)
 {
-	int64_t dead[STORE_SWEEP_OWNERS], sum = 0, rows;
+	int64_t dead = 0, sum = 0, rows;
 	struct db_stmt *s;
-	size_t n, i;
+	size_t n = 1;
 	enum rc rc;
 
-	rc = store_dead_owners(store, dead, STORE_SWEEP_OWNERS, &n);
-	for (i = 0; i < n && rc == RC_OK; i++) {
+	while ((rc = store_dead_owners(store, dead, &dead, 1, &n)) == RC_OK &&
+	    n > 0) {
 		s = db_stmt(db, QUERY_OWNER_COUNT);
-		db_bind_int(s, 1, dead[i]);
+		db_bind_int(s, 1, dead);
 		rc = db_step_row(s);
 		rows = rc == RC_OK ? db_column_int(s, 0) : 0;
 		db_reset(s);

@@ -88,7 +88,9 @@ enum rc store_may_lease(
 /* Whether it makes sense; leased: there is to be an attempt now. */
 bool store_reservation_is_sound(const struct store_reservation *, bool leased);
 
-/* Owners of leases that are gone, at most max. */
-enum rc store_dead_owners(struct store *, int64_t *dead, size_t max, size_t *n);
+/* Owners of leases that are gone: the next max in the order of their names,
+ * after that one (0: the first). */
+enum rc store_dead_owners(
+    struct store *, int64_t after, int64_t *dead, size_t max, size_t *n);
 
 #endif
