@@ -95,6 +95,8 @@
 	X(ANSWER_SENT) \
 	/* a key was found completed, its answer is not read yet */ \
 	X(REPLAY_FOUND) \
+	/* a status resource was found, its key's record is not read yet */ \
+	X(STATUS_FOUND) \
 	/* a stored answer was read */ \
 	X(REPLAY_READ) \
 	/* before and after each batch: what was committed stands, the rest is

@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "decide.h"
+#include "fault.h"
 #include "limit.h"
 #include "log.h"
 #include "prefer.h"
@@ -231,6 +232,7 @@ look(struct store *store, const struct conf *conf, const struct request *rq,
 	if ((rc = read_status(store, resource, s)) != RC_OK ||
 	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
 		return rc;
+	FAULT(STATUS_FOUND);
 	who.scope = s->scope;
 	who.path = s->path;
 	who.key = s->key;
@@ -240,6 +242,7 @@ look(struct store *store, const struct conf *conf, const struct request *rq,
 	view->now = store_now(store);
 	/* Or the key was deleted, and is another one by now. */
 	if (view->record.id != s->id ||
+	    strcmp(view->record.resource, resource) != 0 ||
 	    decide_is_past(&view->record, view->now))
 		return RC_NOTFOUND;
 	view->decision = decide(&view->record, true, view->now);

@@ -101,6 +101,7 @@ TABLE = {
                      ('answered_early', 1)],
     'REPLAY_READ': [('replay', 1), ('duplicates', 1), ('accepted', 1),
                     ('answered_early', 1)],
+    'STATUS_FOUND': [('accepted', 1)],
     'SWEEP_BEFORE': [('swept', 1), ('upgrade', 1)],
     'SWEEP_AFTER': [('swept', 1)],
     'SWEEP_KEY': [('swept', 1), ('swept', 2), ('swept', 3),
@@ -190,6 +191,10 @@ def cases():
                           case(scenario.continued, fate, name, 1)))
         found.append(('%s.forgotten.REPLAY_FOUND.1' % fate,
                       case(scenario.forgotten, fate, 'REPLAY_FOUND', 1)))
+        for how in ('forgotten', 'renamed'):
+            found.append(('%s.resource_%s.STATUS_FOUND.1' % (fate, how), case(
+                getattr(scenario, 'resource_' + how), fate, 'STATUS_FOUND',
+                1)))
         for name in STAYS if fate == 'resume' else ():
             found.append(('%s.child_stays.%s.1' % (fate, name),
                           case(scenario.child_stays, fate, name, 1)))

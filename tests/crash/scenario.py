@@ -4,7 +4,9 @@ A scenario lives three times: as it comes to be, without a fault (perhaps not
 at all); with the fault, until it is dead; and without again, where life.Life
 checks what must hold.
 """
+import contextlib
 import signal
+import sqlite3
 
 import base
 import proc
@@ -337,7 +339,7 @@ def answered_swept(t, *point):
 def later(t, point, *words, **more):
     return Life(t, point, *words, server={
         'status_path': '/jobs', 'async_workers': '1', **more.pop('server', {})
-    }, defaults={'async': 'always', **more})
+    }, stop=more.pop('stop', False), defaults={'async': 'always', **more})
 
 
 def accepted(t, *point):
@@ -348,9 +350,52 @@ def accepted(t, *point):
     if point[1].startswith('REPLAY'):
         life.once.wait_state('k', 'completed')
         life.post('k')
+    if point[1] == 'STATUS_FOUND':
+        life.once.wait_state('k', 'completed')
+        Background(lambda: life.once.get(resource(life, 'k')))
     life.dies()
     life.start()
     life.check_accepted(['k'])
+
+
+def sql(life, *statement):
+    with contextlib.closing(sqlite3.connect(life.once.database)) as db, db:
+        return db.execute(*statement).fetchone()
+
+
+def resource(life, key):
+    """The path of its stored answer."""
+    return '/jobs/%s/result' % sql(
+        life, 'SELECT resource FROM once_key WHERE key = ?', (key,))
+
+
+def asked(t, point, meanwhile):
+    """Who asks for a stored answer gets it, or that there is none, whatever
+    happens when its key has been found."""
+    life = later(t, point, stop=True)
+    life.arm()
+    life.post('k')
+    life.once.wait_state('k', 'completed')
+    path = resource(life, 'k')
+    get = Background(lambda: life.once.get(path))
+    wait_until(lambda: proc.state(life.once.pid) == 'T', 'it is stopped')
+    meanwhile(life)
+    life.once.process.send_signal(signal.SIGCONT)
+    problem(get.result(), 'not-found')
+    problem(life.once.get(path), 'not-found')
+    return life
+
+
+def resource_forgotten(t, *point):
+    """The key is gone by then."""
+    asked(t, point, lambda life: life.once.ctl('forget', 'k'))
+
+
+def resource_renamed(t, *point):
+    """The database was put back to where the key has another resource."""
+    life = asked(t, point, lambda life: sql(
+        life, 'UPDATE once_key SET resource = ?', (32 * 'a',)))
+    eq(life.once.get(resource(life, 'k')).status, 201)
 
 
 def accepted_many(t, *point):
