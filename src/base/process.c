@@ -1,9 +1,13 @@
 /*
  * /proc/PID/stat is there for everybody; /proc/PID/environ for the process's
- * own user and for a process with CAP_SYS_PTRACE.
+ * own user and for a process with CAP_SYS_PTRACE.  A daemon that only has
+ * CAP_SETUID and CAP_SETGID, to start handlers as other users, opens it as that
+ * user.
  */
 #include "config.h"
 
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <ctype.h>
@@ -173,6 +177,45 @@ add_tokens(struct process_list *list, struct entry *e, const char *bytes,
 	return rc;
 }
 
+/*
+ * setfsuid() changes the calling thread alone, and does not let that user send
+ * signals to it.  Like any change of a user it makes the process one that
+ * cannot be traced and leaves no core, which is undone.  The environment of a
+ * process of root is for root alone.
+ */
+static int
+open_as_owner(pid_t pid, const char *what)
+{
+	const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	char name[32];
+	struct stat st;
+	int fd, user, group, error;
+
+	snprintf(name, sizeof(name), "/proc/%ld", (long)pid);
+	if (stat(name, &st) == -1 || st.st_uid == 0)
+		return -1;
+	group = setfsgid(st.st_gid);
+	user = setfsuid(st.st_uid);
+	fd = open_of(pid, what);
+	error = errno;
+	(void)setfsuid((uid_t)user);
+	(void)setfsgid((gid_t)group);
+	if (dumpable == 1)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	errno = error;
+	return fd;
+}
+
+static int
+open_environ(pid_t pid)
+{
+	int fd = open_of(pid, "environ");
+
+	if (fd == -1 && (errno == EACCES || errno == EPERM))
+		fd = open_as_owner(pid, "environ");
+	return fd;
+}
+
 /* Reads the environment in pieces, which overlap by what a token needs. */
 static enum rc
 read_environ(struct process_list *list, struct entry *e)
@@ -184,7 +227,7 @@ read_environ(struct process_list *list, struct entry *e)
 	enum rc rc = RC_OK;
 	ssize_t n;
 
-	if ((fd = open_of(e->pid, "environ")) == -1)
+	if ((fd = open_environ(e->pid)) == -1)
 		return hidden();
 	while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
 	    (n = read(fd, bytes + have, sizeof(bytes) - have)) != 0) {

@@ -114,7 +114,7 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 {
 	struct timespec pause = { 0, TREE_LOOK * 1000000 };
 	int64_t now;
-	bool hurry = false;
+	bool hurry = false, told = false;
 
 	/* What could not be ended is not gone, however it hides. */
 	if (at->tree.fd == -1 || at->facts.run.left)
@@ -122,6 +122,11 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 	store_attempt_release(&at->tree);
 	while (!store_attempt_gone(at->store, &at->tree)) {
 		now = clock_mono();
+		if (!told)
+			log_event(LOG_INFO, "children-left", at->rq->instance,
+			    LOG_S("path", at->rq->path), LOG_S("key", at->key),
+			    LOG_I("attempt", at->lease.attempt));
+		told = true;
 		if (!hurry && run_is_draining()) {
 			hurry = true;
 			if (deadline > now + TREE_GRACE)

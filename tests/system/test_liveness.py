@@ -29,13 +29,14 @@ out(b"Status: 201\r\n\r\ndone")
 class Lost:
     """A first attempt that stands at its gate, and its child at another."""
 
-    def __init__(self, t, more='', server=None, **defaults):
+    def __init__(self, t, more='', server=None, prefix=None, **defaults):
         self.t = t
         self.gate, self.at_child = t.gate(), t.gate('child')
         self.once = t.once(
             handler=t.py(LEAVES.replace(' MORE', more)),
             defaults={'on_crash': 'resume', 'timeout': '10m', **defaults},
-            server={'sweep_interval': '1h', **(server or {})})
+            server={'sweep_interval': '1h', **(server or {})},
+            **({'prefix': prefix} if prefix else {}))
         self.conn = self.once.begin('k')
         self.handler = self.gate.wait()
         self.child = self.at_child.wait()
@@ -86,12 +87,16 @@ def test_a_child_of_another_user_holds_up_the_next_attempt(t):
         t, ', start_new_session=True, user=%d' % APP)
 
 
-def test_a_lost_handler_is_answered_when_its_child_has_ended(t):
-    lost = Lost(t)
+def lose_handler(lost):
+    """The handler is killed, and its child is waited for."""
     proc.kill(lost.handler, signal.SIGKILL)
-    wait_until(lambda: proc.state(lost.handler) != 'S', 'the handler ends')
+    lost.once.wait_log('event=children-left .*key=k ')
+    eq(proc.state(lost.handler), None)
+
+
+def is_answered_after_its_child(t, lost):
+    lose_handler(lost)
     problem(lost.once.post('k'), 'key-in-progress')
-    assert lost.conn.silent()
     eq(t.exists('ledger'), False)
     lost.end_child()
     problem(lost.conn.answer(), 'handler-failed')
@@ -99,11 +104,43 @@ def test_a_lost_handler_is_answered_when_its_child_has_ended(t):
     eq(t.ledger(), ['acted', '2'])
 
 
+def test_a_lost_handler_is_answered_when_its_child_has_ended(t):
+    is_answered_after_its_child(t, Lost(t))
+
+
+def test_a_child_of_another_user_is_found_without_root(t):
+    base.need_root()
+    os.chmod(t.dir, 0o777)
+    may = '+setuid,+setgid,+kill'
+    lost = Lost(t, ', start_new_session=True', user=str(APP), group='games',
+                prefix=[base.need('setpriv'), '--reuid', str(OTHER),
+                        '--regid', str(OTHER), '--clear-groups',
+                        '--inh-caps', may, '--ambient-caps', may])
+    is_answered_after_its_child(t, lost)
+    # No thread has remained another user.
+    for task in os.listdir('/proc/%d/task' % lost.once.pid):
+        with open('/proc/%d/task/%s/status' % (lost.once.pid, task)) as f:
+            ids = {line.partition(':')[0]: line.split()[1:] for line in f}
+        eq((ids['Uid'], ids['Gid']), ([str(OTHER)] * 4,) * 2)
+
+
 def test_past_its_deadline_a_key_with_a_living_child_is_unknown(t):
-    lost = Lost(t, timeout='3s', kill_after='1ms',
+    lost = Lost(t, timeout='%ds' % (4 * base.SLOW), kill_after='1ms',
+                more=', start_new_session=True')
+    lose_handler(lost)
+    problem(lost.once.post('k'), 'key-in-progress')
+    problem(lost.conn.answer(), 'handler-failed', unknown=True)
+    assert proc.alive(lost.child)
+    problem(lost.once.post('k'), 'outcome-unknown')
+    lost.end_child()
+    problem(lost.once.post('k'), 'outcome-unknown')
+
+
+def test_after_a_timeout_a_living_child_makes_the_key_unknown(t):
+    lost = Lost(t, timeout='%ds' % (3 * base.SLOW), kill_after='1ms',
                 more=', start_new_session=True')
     problem(lost.conn.answer(), 'handler-timeout', unknown=True)
-    problem(lost.once.post('k'), 'outcome-unknown')
+    assert proc.alive(lost.child)
     lost.end_child()
     problem(lost.once.post('k'), 'outcome-unknown')
 
