@@ -1,0 +1,103 @@
+/*
+ * Locks that know their place in the order.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lock.h"
+
+static void
+must(int error)
+{
+	if (error != 0)
+		abort();
+}
+
+#ifdef LOCK_CHECKS
+/* The ranks that this thread holds, a bit each. */
+static _Thread_local unsigned held;
+
+static void
+note_take(const struct lock *lock)
+{
+	/* A lock of this rank or of a later one is held: wrong order. */
+	assert(held >> lock->rank == 0);
+	held |= 1U << lock->rank;
+}
+
+static void
+note_give(const struct lock *lock)
+{
+	assert((held & 1U << lock->rank) != 0);
+	held &= ~(1U << lock->rank);
+}
+#else
+#define note_take(lock) ((void)(lock))
+#define note_give(lock) ((void)(lock))
+#endif
+
+void
+lock_init(struct lock *lock, enum lock_rank rank)
+{
+	must(pthread_mutex_init(&lock->mutex, NULL));
+	lock->rank = rank;
+}
+
+void
+lock_destroy(struct lock *lock)
+{
+	must(pthread_mutex_destroy(&lock->mutex));
+}
+
+void
+lock_take(struct lock *lock)
+{
+	note_take(lock);
+	must(pthread_mutex_lock(&lock->mutex));
+}
+
+void
+lock_give(struct lock *lock)
+{
+	note_give(lock);
+	must(pthread_mutex_unlock(&lock->mutex));
+}
+
+void
+lock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	must(pthread_condattr_init(&attr));
+	must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+	must(pthread_cond_init(cond, &attr));
+	must(pthread_condattr_destroy(&attr));
+}
+
+bool
+lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
+{
+	struct timespec ts;
+	int error;
+
+	/* A thread that waits for others holds nothing that they may need. */
+	note_give(lock);
+#ifdef LOCK_CHECKS
+	assert(held == 0);
+#endif
+	if (until == LOCK_FOREVER)
+		error = pthread_cond_wait(cond, &lock->mutex);
+	else {
+		ts.tv_sec = (time_t)(until / 1000);
+		ts.tv_nsec = (long)(until % 1000) * 1000000;
+		error = pthread_cond_timedwait(cond, &lock->mutex, &ts);
+	}
+	note_take(lock);
+	if (error != ETIMEDOUT)
+		must(error);
+	return error == 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * Locks that know their place in the order.
+ *
+ * A thread takes locks in the order of enum lock_rank and holds no two of the
+ * same rank.  Test builds (--enable-record-checks) assert that at each
+ * lock_take(); src/README says what each lock guards.  No function here fails:
+ * an error of pthreads is a bug, and ends the process.
+ */
+#ifndef LOCK_H
+#define LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The order, from the first lock that a thread may take to the last. */
+enum lock_rank {
+	LOCK_SCHEDULER,
+	LOCK_CONNECTIONS,
+	LOCK_LEADER,
+	LOCK_CONF,
+	LOCK_RATE,
+	LOCK_STORE,
+	LOCK_COMMITTER,
+	LOCK_LOG
+};
+
+struct lock {
+	pthread_mutex_t mutex;
+	enum lock_rank rank;
+};
+
+void lock_init(struct lock *, enum lock_rank);
+void lock_destroy(struct lock *); /* no thread holds it */
+void lock_take(struct lock *);
+void lock_give(struct lock *);
+
+/* A condition whose waits end by the monotonic clock. */
+void lock_cond_init(pthread_cond_t *);
+
+#define LOCK_FOREVER INT64_MAX
+
+/*
+ * Gives the lock, which the caller holds, waits for the condition, and takes
+ * the lock again.  until is a reading of clock_mono() (ms) or LOCK_FOREVER.
+ * False: it is past that time.  May return early.
+ */
+bool lock_wait(struct lock *, pthread_cond_t *, int64_t until);
+
+#endif
