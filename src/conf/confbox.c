@@ -5,31 +5,15 @@
 #include "config.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "lock.h"
 #include "confbox.h"
 
 struct confbox {
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct conf *conf; /* one reference is the box's */
 };
-
-static void
-lock(struct confbox *box)
-{
-	int error = pthread_mutex_lock(&box->lock);
-
-	assert(error == 0);
-}
-
-static void
-unlock(struct confbox *box)
-{
-	int error = pthread_mutex_unlock(&box->lock);
-
-	assert(error == 0);
-}
 
 struct confbox *
 confbox_new(struct conf *conf)
@@ -39,10 +23,7 @@ confbox_new(struct conf *conf)
 	assert(conf != NULL);
 	if ((box = malloc(sizeof(*box))) == NULL)
 		return NULL;
-	if (pthread_mutex_init(&box->lock, NULL) != 0) {
-		free(box);
-		return NULL;
-	}
+	lock_init(&box->lock, LOCK_CONF);
 	box->conf = conf;
 	return box;
 }
@@ -53,7 +34,7 @@ confbox_free(struct confbox *box)
 	if (box == NULL)
 		return;
 	conf_unref(box->conf);
-	(void)pthread_mutex_destroy(&box->lock);
+	lock_destroy(&box->lock);
 	free(box);
 }
 
@@ -62,9 +43,9 @@ confbox_get(struct confbox *box)
 {
 	struct conf *conf;
 
-	lock(box);
+	lock_take(&box->lock);
 	conf = conf_ref(box->conf);
-	unlock(box);
+	lock_give(&box->lock);
 	return conf;
 }
 
@@ -74,9 +55,9 @@ confbox_set(struct confbox *box, struct conf *conf)
 	struct conf *old;
 
 	assert(conf != NULL);
-	lock(box);
+	lock_take(&box->lock);
 	old = box->conf;
 	box->conf = conf;
-	unlock(box);
+	lock_give(&box->lock);
 	conf_unref(old);
 }
