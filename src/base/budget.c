@@ -5,14 +5,16 @@
 #include "config.h"
 
 #include <assert.h>
-#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "leader.h"
+#include "lock.h"
 #include "budget.h"
 
 struct budget {
-	pthread_mutex_t mutex; /* guards what follows */
+	struct lock lock; /* guards what follows */
 	pthread_cond_t changed;
 	size_t total, used;
 	uint64_t asked, served; /* waiting threads, by number */
@@ -26,8 +28,8 @@ budget_new(size_t total)
 	if (b == NULL)
 		return NULL;
 	b->total = total;
-	pthread_mutex_init(&b->mutex, NULL);
-	pthread_cond_init(&b->changed, NULL);
+	lock_init(&b->lock, LOCK_BUDGET);
+	lock_cond_init(&b->changed);
 	return b;
 }
 
@@ -38,7 +40,7 @@ budget_free(struct budget *b)
 		return;
 	assert(b->used == 0 && b->asked == b->served);
 	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->mutex);
+	lock_destroy(&b->lock);
 	free(b);
 }
 
@@ -49,40 +51,32 @@ fits(const struct budget *b, size_t n)
 	return n <= b->total - b->used;
 }
 
-bool
-budget_try(struct budget *b, size_t n)
-{
-	bool taken;
-
-	pthread_mutex_lock(&b->mutex);
-	taken = b->asked == b->served && fits(b, n);
-	if (taken)
-		b->used += n;
-	pthread_mutex_unlock(&b->mutex);
-	return taken;
-}
-
 void
 budget_take(struct budget *b, size_t n)
 {
 	uint64_t turn;
 
-	pthread_mutex_lock(&b->mutex);
+	lock_take(&b->lock);
 	turn = b->asked++;
+	if (turn != b->served || !fits(b, n)) {
+		lock_give(&b->lock);
+		leader_yield();
+		lock_take(&b->lock);
+	}
 	while (turn != b->served || !fits(b, n))
-		pthread_cond_wait(&b->changed, &b->mutex);
+		lock_wait(&b->lock, &b->changed, LOCK_FOREVER);
 	b->used += n;
 	b->served++;
 	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	lock_give(&b->lock);
 }
 
 void
 budget_give(struct budget *b, size_t n)
 {
-	pthread_mutex_lock(&b->mutex);
+	lock_take(&b->lock);
 	assert(n <= b->used);
 	b->used -= n;
 	pthread_cond_broadcast(&b->changed);
-	pthread_mutex_unlock(&b->mutex);
+	lock_give(&b->lock);
 }

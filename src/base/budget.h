@@ -5,7 +5,6 @@
 #ifndef BUDGET_H
 #define BUDGET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "rc.h"
@@ -16,12 +15,8 @@ struct budget;
 struct budget *budget_new(size_t total);
 void budget_free(struct budget *); /* all was given back */
 
-/* Takes n bytes, at most the total, if they are to be had at once and no other
- * thread waits for any. */
-bool budget_try(struct budget *, size_t n);
-
 /* Takes n bytes, at most the total, once the threads that asked before have
- * theirs. */
+ * theirs.  A thread that has to wait hands the lead on first. */
 void budget_take(struct budget *, size_t n);
 
 void budget_give(struct budget *, size_t n);

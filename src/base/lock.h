@@ -20,9 +20,9 @@ enum lock_rank {
 	LOCK_LEADER,
 	LOCK_CONF,
 	LOCK_RATE,
+	LOCK_BUDGET,
 	LOCK_STORE,
-	LOCK_COMMITTER,
-	LOCK_LOG
+	LOCK_COMMITTER
 };
 
 struct lock {

@@ -13,7 +13,6 @@
 
 #include <sys/random.h>
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "lock.h"
 #include "rate.h"
 
 #define SETS   512
@@ -39,7 +39,7 @@ struct bucket {
 
 struct rate {
 	unsigned char secret[32]; /* random */
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct bucket buckets[SETS][WAYS];
 };
 
@@ -48,13 +48,14 @@ rate_new(void)
 {
 	struct rate *rate = calloc(1, sizeof(*rate));
 
-	if (rate != NULL &&
-	    (getrandom(rate->secret, sizeof(rate->secret), 0) !=
-		    sizeof(rate->secret) ||
-		pthread_mutex_init(&rate->lock, NULL) != 0)) {
+	if (rate == NULL)
+		return NULL;
+	if (getrandom(rate->secret, sizeof(rate->secret), 0) !=
+	    sizeof(rate->secret)) {
 		free(rate);
-		rate = NULL;
+		return NULL;
 	}
+	lock_init(&rate->lock, LOCK_RATE);
 	return rate;
 }
 
@@ -63,7 +64,7 @@ rate_free(struct rate *rate)
 {
 	if (rate == NULL)
 		return;
-	pthread_mutex_destroy(&rate->lock);
+	lock_destroy(&rate->lock);
 	free(rate);
 }
 
@@ -134,13 +135,13 @@ rate_take(struct rate *rate, const char *group, const char *name,
 	/* Who cannot be told from others is not held up. */
 	if (!digest(rate, group, name, key))
 		return 0;
-	pthread_mutex_lock(&rate->lock);
+	lock_take(&rate->lock);
 	bucket = find(rate, key, (int64_t)per_second * TOKEN, now);
 	fill(bucket, per_second, now);
 	if (bucket->level >= TOKEN)
 		bucket->level -= TOKEN;
 	else
 		wait = (TOKEN - bucket->level + per_second - 1) / per_second;
-	pthread_mutex_unlock(&rate->lock);
+	lock_give(&rate->lock);
 	return wait;
 }

@@ -21,15 +21,13 @@
 void
 conn_lock(struct mux *m)
 {
-	if (pthread_mutex_lock(&m->lock) != 0)
-		abort();
+	lock_take(&m->lock);
 }
 
 void
 conn_unlock(struct mux *m)
 {
-	if (pthread_mutex_unlock(&m->lock) != 0)
-		abort();
+	lock_give(&m->lock);
 }
 
 void
@@ -202,13 +200,13 @@ conn_park(struct conn *c, enum conn_state state)
 			c->deadline = clock_mono() +
 			    (state == CONN_LINGERING ? CONN_LINGER
 						     : m->io_timeout);
-		/* Who has the turn may sleep and know of no deadline. */
+		/* The leader may sleep and know of no deadline. */
 		wake = TAILQ_EMPTY(c->list);
 	}
 	if (!dead)
 		TAILQ_INSERT_TAIL(c->list, c, link);
 	conn_unlock(m);
-	if (wake && !crew_has_turn(m->crew))
+	if (wake && !leader_leads(m->leader))
 		conn_wake(m);
 	if (dead)
 		conn_close(c);
@@ -242,7 +240,7 @@ conn_queue(struct conn *c)
 		return;
 	}
 	m->whole++;
-	crew_post(m->crew);
+	leader_post(m->leader);
 }
 
 void

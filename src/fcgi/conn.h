@@ -3,9 +3,9 @@
  *
  *  1. A connection is either parked - on exactly one list of struct mux,
  *     guarded by mux->lock - or held by one thread, which alone touches it:
- *     the one that has the turn (crew.h) while it reads, or a worker (or the
+ *     the leader (leader.h) while it reads, or a worker (or the
  *     queue to the workers) while a whole request is with it.
- *  2. Only who has the turn takes a parked connection.  It may be closed by
+ *  2. Only the leader takes a parked connection.  It may be closed by
  *     the thread that holds it.
  *  3. epoll watches a parked connection once (EPOLLONESHOT): one that is held
  *     gives no events, not even a hangup, and parking arms it again.
@@ -24,8 +24,9 @@
 #include "answer.h"
 #include "buf.h"
 #include "confbox.h"
-#include "crew.h"
 #include "fcgi.h"
+#include "leader.h"
+#include "lock.h"
 #include "peers.h"
 #include "request.h"
 #include "spool.h"
@@ -86,10 +87,10 @@ struct mux {
 	int hurry; /* readable once nobody waits for a peer any more */
 	bool tcp;
 	struct confbox *confbox;
-	struct crew *crew;
-	pthread_t thread; /* the spare one of crew */
+	struct leader *leader;
+	pthread_t thread; /* the standby thread */
 
-	/* of whoever has the turn */
+	/* the leader's */
 	unsigned whole;    /* requests that became whole in this round */
 	unsigned taken;    /* connections accepted since mux_refuse() */
 	unsigned streak;   /* rounds that looked at the listening socket only */
@@ -102,7 +103,7 @@ struct mux {
 	char input[CONN_INPUT];
 
 	atomic_uint nconns;
-	pthread_mutex_t lock; /* guards all below */
+	struct lock lock; /* guards all below */
 	pthread_cond_t refused_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
@@ -154,7 +155,7 @@ void conn_next(struct conn *);
  * plain close() would reset the connection and destroy them. */
 void conn_finish(struct conn *);
 
-/* Wakes who has the turn. */
+/* Wakes the leader. */
 void conn_wake(struct mux *);
 
 void conn_lock(struct mux *);

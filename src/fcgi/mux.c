@@ -1,5 +1,5 @@
 /*
- * What who has the turn does: watches all connections, accepts, has those read
+ * What the leader does: it watches all connections, accepts, has those read
  * or written that are ready, ends those whose time is up; in rounds, each of
  * which ends when there is a request to handle.  conn.h says who holds a
  * connection when; acceptor.c takes it in, intake.c reads, exchange.c writes.
@@ -11,7 +11,7 @@
  * connections in the order of parking, so the first is the next.
  *
  * What an event of epoll points to is still there when its turn comes: a
- * parked connection is ended only by who has the turn, and only after the
+ * parked connection is ended only by the leader, and only after the
  * events of one epoll_wait() have all been served.
  */
 #include "config.h"
@@ -222,7 +222,7 @@ watch_all(struct mux *m)
 		(void)acceptor_run(m);
 }
 
-/* One round of who has the turn. */
+/* One round of the leader. */
 static void
 receive(struct mux *m)
 {
@@ -246,7 +246,7 @@ run(void *arg)
 	struct mux *m = arg;
 
 	do {
-		crew_spare(m->crew);
+		leader_stand_by(m->leader);
 		receive(m);
 	} while (!ended(m));
 	mux_close_all(m, &m->active, true);
@@ -281,11 +281,11 @@ free_mux(struct mux *m)
 		close(m->wake);
 	if (m->hurry != -1)
 		close(m->hurry);
-	crew_close(m->crew);
+	leader_close(m->leader);
 	conf_unref(m->conf);
 	peers_free(&m->peers);
 	pthread_cond_destroy(&m->refused_cond);
-	pthread_mutex_destroy(&m->lock);
+	lock_destroy(&m->lock);
 	free(m);
 }
 
@@ -298,9 +298,8 @@ new_mux(struct confbox *confbox, int listen_fd)
 
 	if (m == NULL)
 		return NULL;
-	if (pthread_mutex_init(&m->lock, NULL) != 0 ||
-	    pthread_cond_init(&m->refused_cond, NULL) != 0)
-		abort(); /* on Linux they only set memory */
+	lock_init(&m->lock, LOCK_CONNECTIONS);
+	lock_cond_init(&m->refused_cond);
 	TAILQ_INIT(&m->queue);
 	TAILQ_INIT(&m->idle);
 	TAILQ_INIT(&m->active);
@@ -331,7 +330,7 @@ mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
 		return RC_NOMEM;
 	wake.data.ptr = &m->wake;
 	listener.data.ptr = m;
-	if ((rc = crew_open(&m->crew)) != RC_OK)
+	if ((rc = leader_open(&m->leader)) != RC_OK)
 		goto out;
 	rc = RC_IO;
 	if (m->epoll == -1 || m->wake == -1 || m->hurry == -1 ||
@@ -380,12 +379,6 @@ mux_close(struct mux *m, int64_t until_mono)
 	free_mux(m);
 }
 
-struct crew *
-mux_crew(struct mux *m)
-{
-	return m->crew;
-}
-
 static struct exchange *
 take_queued(struct mux *m)
 {
@@ -397,7 +390,7 @@ take_queued(struct mux *m)
 	conn_take(c);
 	conn_unlock(m);
 	if (c->exchange.request.body_len >= LONG_BODY)
-		crew_pass(m->crew);
+		leader_yield();
 	return &c->exchange;
 }
 
@@ -405,13 +398,13 @@ struct exchange *
 mux_next(struct mux *m)
 {
 	for (;;) {
-		switch (crew_next(m->crew)) {
-		case CREW_RECEIVE:
+		switch (leader_next(m->leader)) {
+		case LEADER_RECEIVE:
 			receive(m);
 			break;
-		case CREW_HANDLE:
+		case LEADER_HANDLE:
 			return take_queued(m);
-		case CREW_STOP:
+		case LEADER_STOP:
 			return NULL;
 		}
 	}

@@ -2,11 +2,11 @@
  * All connections to web servers: accepts, reads requests without ever
  * waiting for one peer, hands whole requests to workers, and sends answers.
  *
- * One thread at a time does it, the one that has the turn: see crew.h.  Any
- * worker may get it, within mux_next(), and passes it by mux_crew() before it
- * waits.  A peer that is silent, stalls, trickles or keeps its connection
- * costs a descriptor and no thread; one that stalls for io_timeout in
- * mid-request, or does not take its answer, is dropped.
+ * One thread at a time does it, the leader (leader.h).  Any worker may
+ * become leader, within mux_next(), and hands the lead on before it waits.
+ * A peer that is silent, stalls, trickles or keeps its connection costs a
+ * descriptor and no thread; one that stalls for io_timeout in mid-request, or
+ * does not take its answer, is dropped.
  */
 #ifndef MUX_H
 #define MUX_H
@@ -15,15 +15,11 @@
 #include "confbox.h"
 #include "request.h"
 
-struct crew;
 struct mux;
 struct exchange; /* one request and the way back */
 
 /* Starts the spare thread.  The listening socket stays the caller's. */
 enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
-
-/* Its workers. */
-struct crew *mux_crew(struct mux *);
 
 /*
  * No more connections; returns when the listening socket is not used any more.

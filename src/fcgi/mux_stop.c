@@ -115,7 +115,7 @@ stop(struct mux *m)
 	mux_close_all(m, &m->idle, true);
 	mux_close_all(m, &m->ready, true);
 	mux_close_all(m, &m->active, false);
-	crew_stop(m->crew);
+	leader_stop(m->leader);
 }
 
 bool
@@ -160,7 +160,7 @@ mux_refuse(struct mux *m, bool take_waiting)
 	conn_wake(m);
 	conn_lock(m);
 	while (!m->refused)
-		pthread_cond_wait(&m->refused_cond, &m->lock);
+		lock_wait(&m->lock, &m->refused_cond, LOCK_FOREVER);
 	conn_unlock(m);
 }
 

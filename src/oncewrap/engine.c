@@ -1,212 +1,33 @@
 /*
- * The request path.  engine_handle() is the product; every stage below it
- * takes what the stages before have found out, in struct job, and adds one
- * thing, or refuses the request and with that ends it.
+ * The request path, from top to bottom.  engine_handle() is the product: it
+ * tells what kind of request there is, and a guarded one passes the checks
+ * (engine_check.c) and the reservation (engine_reserve.c), each of which adds
+ * one thing to struct job or refuses the request.  respond() has one response
+ * for each decision.
  *
  *  1. Nothing runs before its reservation is durable.
  *  2. No byte of an answer leaves before its outcome is durable.
  *  3. Whatever goes wrong between the two leaves the key taken, never free.
- *  4. Whatever may wait - for a commit, a program, another request - or take
- *     long, passes the turn first: see crew.h.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin.h"
-#include "age.h"
-#include "clock.h"
-#include "crew.h"
 #include "fault.h"
-#include "fingerprint.h"
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
 #include "prefer.h"
-#include "problem.h"
 #include "replay.h"
 #include "respond.h"
 #include "route.h"
-#include "scope.h"
-#include "spool.h"
 #include "status.h"
 #include "engine_impl.h"
 
 #include "engine.h"
-
-/* A comparison that needs so much memory (bytes) takes some milliseconds. */
-#define LONG_COMPARISON (1024 * 1024)
-
-/* --- refusing ----------------------------------------------------------- */
-
-bool
-engine_refuse(struct job *job, enum problem_code code, const char *detail)
-{
-	respond_refuse(job->answer, code, detail, job->conf, job->rq);
-	return false;
-}
-
-bool
-engine_refuse_store(struct job *job, enum rc rc)
-{
-	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
-	    LOG_S("why", rc_text(rc)));
-	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
-	    rc == RC_WENT_BACK
-		? "The key store has gone back in time (store-went-back), and "
-		  "must be looked at; this request ran nothing."
-		: "The key store is not usable now; this request ran nothing.");
-}
-
-/* --- what was asked ----------------------------------------------------- */
-
-static const char no_room[] =
-    "The bodies of the requests under way take all of spool_total; "
-    "nothing ran.";
-
-static const struct {
-	enum problem_code code;
-	const char *detail;
-} bodies[] = {
-	[BODY_WHOLE] = { PROBLEM_NONE, NULL },
-	[BODY_TOO_LARGE] = { PROBLEM_BODY_TOO_LARGE,
-	    "The request body is longer than this resource allows." },
-	[BODY_MISMATCH] = { PROBLEM_BODY_INCOMPLETE,
-	    "The request body is not as long as CONTENT_LENGTH says." },
-	[BODY_BAD_LENGTH] = { PROBLEM_BODY_INCOMPLETE,
-	    "CONTENT_LENGTH is not a number, or came twice with two "
-	    "values." },
-	[BODY_ABORTED] = { PROBLEM_BODY_INCOMPLETE,
-	    "The request was cut off." },
-	[BODY_NO_ROOM] = { PROBLEM_OVERLOADED, no_room },
-	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
-	    "There is no room for the request body; nothing ran." },
-};
-
-static bool
-receive(struct job *job)
-{
-	enum body_state state = job->rq->body_state;
-
-	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
-	if (state == BODY_WHOLE && !spool_has_room(0))
-		state = BODY_NO_ROOM;
-	return state == BODY_WHOLE ||
-	    engine_refuse(job, bodies[state].code, bodies[state].detail);
-}
-
-static bool
-refuse_twin(struct job *job)
-{
-	const char *name = scope_twin(job->rq, &job->rule->scope);
-	char detail[320];
-
-	snprintf(detail, sizeof(detail),
-	    "The variable %.200s, which names the caller, came more than once.",
-	    name);
-	return engine_refuse(job, PROBLEM_REQUEST_INVALID, detail);
-}
-
-/* A body that is to be kept in the store is bounded by what that can hold. */
-static bool
-is_keepable(struct job *job)
-{
-	return (!job->later && job->rule->reconcile.n == 0) ||
-	    job->rq->body_len <= LIMIT_KEPT_BODY ||
-	    engine_refuse(job, PROBLEM_BODY_TOO_LARGE,
-		"The request body is longer than one that has to be kept "
-		"may be.");
-}
-
-/* Exactly one well-formed key, and a caller that it belongs to. */
-static bool
-identify(struct job *job)
-{
-	const char *name = job->conf->key_variable;
-	enum key_verdict verdict;
-	enum rc rc;
-	bool empty;
-
-	switch (request_count(job->rq, name)) {
-	case 0:
-		return engine_refuse(job, PROBLEM_KEY_MISSING,
-		    "This resource needs an idempotency key.");
-	case 1:
-		break;
-	default:
-		return engine_refuse(job, PROBLEM_KEY_INVALID,
-		    "The request has more than one idempotency key.");
-	}
-	verdict = key_parse(request_param(job->rq, name), job->rule, &job->key);
-	if (verdict != KEY_OK)
-		return engine_refuse(
-		    job, PROBLEM_KEY_INVALID, key_verdict_text(verdict));
-
-	rc = scope_make(job->rq, &job->rule->scope,
-	    store_secret(job->engine->store), &job->scope, &empty);
-	if (rc == RC_NOMEM)
-		return engine_refuse_store(job, rc);
-	if (rc == RC_INVALID)
-		return refuse_twin(job);
-	if (rc != RC_OK)
-		return engine_refuse(job, PROBLEM_KEY_INVALID,
-		    "The values that name the caller are too long.");
-	if (empty && job->rule->scope_required)
-		return engine_refuse(job, PROBLEM_SCOPE_REQUIRED,
-		    "This resource needs an authenticated caller.");
-	job->reservation.identity.scope = job->scope.data;
-	job->reservation.identity.path = job->rq->path;
-	job->reservation.identity.key = job->key.text;
-	job->attempt.key = job->key.text;
-	job->attempt.scope = job->scope.data;
-	return true;
-}
-
-/* Not a retry of long ago, whose key may have been deleted since. */
-static bool
-is_recent(struct job *job)
-{
-	enum age age = age_judge(job->rule, job->rq, clock_wall());
-
-	return age == AGE_GOOD ||
-	    engine_refuse(job, PROBLEM_REQUEST_TOO_OLD, age_text(age));
-}
-
-enum rc
-engine_fingerprint(struct job *job, const char *recipe)
-{
-	struct budget *budget = job->engine->comparisons;
-	const size_t cost = fingerprint_cost(job->rq, recipe);
-	enum rc rc;
-
-	if (cost > LONG_COMPARISON || !budget_try(budget, cost)) {
-		crew_pass(job->engine->crew);
-		budget_take(budget, cost);
-	}
-	rc = fingerprint_make(job->rq, recipe, job->reservation.fingerprint);
-	budget_give(budget, cost);
-	return rc;
-}
-
-static bool
-take_fingerprint(struct job *job)
-{
-	struct store_reservation *rv = &job->reservation;
-	enum rc rc;
-
-	if ((rc = fingerprint_recipe(job->rule, &job->recipe)) != RC_OK ||
-	    (rc = engine_fingerprint(job, job->recipe.data)) != RC_OK)
-		return engine_refuse_store(job, rc);
-	rv->recipe = job->recipe.data;
-	attempt_terms(job->rule, rv);
-	FAULT(FINGERPRINTED);
-	return true;
-}
-
-/* --- requests that are not guarded -------------------------------------- */
 
 static struct run *
 pass_through(struct job *job)
@@ -214,18 +35,14 @@ pass_through(struct job *job)
 	struct run_facts facts;
 	struct run *run;
 
-	if (!receive(job))
+	if (!engine_check_body(job))
 		return NULL;
-	crew_pass(job->engine->crew);
 	run = handler_start(
 	    job->rule, &job->rule->handler, job->rq, NULL, -1, &facts);
 	if (run == NULL)
-		(void)engine_refuse(job, PROBLEM_HANDLER_NOT_STARTED,
-		    "The program could not be started.");
+		(void)engine_refuse(job, PROBLEM_HANDLER_NOT_STARTED, NULL);
 	return run;
 }
-
-/* --- requests that are accepted, and those under way -------------------- */
 
 static void
 accepted(struct job *job)
@@ -255,16 +72,12 @@ busy(struct job *job)
 	if (!record->accepted &&
 	    (job->rule->concurrent != CONF_CONCURRENT_ACCEPT ||
 		record->resource[0] == '\0')) {
-		(void)engine_refuse(job, PROBLEM_KEY_IN_PROGRESS,
-		    "A request with this key is being handled.");
+		(void)engine_refuse(job, PROBLEM_KEY_IN_PROGRESS, NULL);
 		return;
 	}
-	crew_pass(job->engine->crew);
 	status_accepted(job->engine->store, job->conf, job->rq,
 	    record->resource, job->answer);
 }
-
-/* --- the path ----------------------------------------------------------- */
 
 static void
 job_init(struct job *job, struct engine *engine, const struct conf *conf,
@@ -298,6 +111,67 @@ job_free(struct job *job)
 	attempt_free(&job->attempt);
 }
 
+/* --- the path ----------------------------------------------------------- */
+
+enum kind {
+	KIND_INVALID,
+	KIND_ADMIN,
+	KIND_STATUS,
+	KIND_UNGUARDED,
+	KIND_GUARDED
+};
+
+static enum kind
+kind_of(const struct job *job)
+{
+	if (job->rq->invalid != NULL)
+		return KIND_INVALID;
+	if (route_is_admin(job->conf, job->rq->path))
+		return KIND_ADMIN;
+	if (route_is_status(job->conf, job->rq->path))
+		return KIND_STATUS;
+	return route_guards(job->conf, job->rule, job->rq) ? KIND_GUARDED
+							   : KIND_UNGUARDED;
+}
+
+/* The response to a guarded request, by what its reservation found. */
+static void
+respond(struct job *job, enum decision decision)
+{
+	switch (decision) {
+	case DECIDE_RUN:
+		if (job->later)
+			accepted(job);
+		else
+			run(job);
+		break;
+	case DECIDE_REPLAY:
+		replay_mark(
+		    job->engine->store, job->rule, &job->record, job->answer);
+		break;
+	case DECIDE_NOT_KEPT:
+		replay_not_kept(&job->record, job->conf, job->rq, job->answer);
+		break;
+	case DECIDE_BUSY:
+		busy(job);
+		break;
+	case DECIDE_MISMATCH:
+		(void)engine_refuse(job, PROBLEM_KEY_REUSED, NULL);
+		break;
+	case DECIDE_UNKNOWN:
+		(void)engine_refuse(job, PROBLEM_OUTCOME_UNKNOWN, NULL);
+		break;
+	case DECIDE_GONE:
+		(void)engine_refuse(job, PROBLEM_KEY_EXPIRED, NULL);
+		break;
+	case DECIDE_CROWDED:
+	case DECIDE_OPEN:
+	case DECIDE_NO_ROOM:
+		assert(!"engine_reserve() has refused it");
+		break;
+	}
+}
+
 struct run *
 engine_handle(struct engine *engine, const struct conf *conf,
     const struct request *rq, struct answer *answer)
@@ -307,64 +181,27 @@ engine_handle(struct engine *engine, const struct conf *conf,
 	struct job job;
 
 	job_init(&job, engine, conf, rq, answer);
-	if (rq->invalid != NULL) {
+	switch (kind_of(&job)) {
+	case KIND_INVALID:
 		(void)engine_refuse(&job, PROBLEM_REQUEST_INVALID, rq->invalid);
-		goto out;
-	}
-	if (route_is_admin(conf, rq->path)) {
-		crew_pass(engine->crew);
+		break;
+	case KIND_ADMIN:
 		admin_handle(engine->store, conf, rq, answer);
-		goto out;
-	}
-	if (route_is_status(conf, rq->path)) {
-		crew_pass(engine->crew);
+		break;
+	case KIND_STATUS:
 		status_handle(engine->store, conf, rq, answer);
-		goto out;
-	}
-	if (!route_guards(conf, job.rule, rq)) {
+		break;
+	case KIND_UNGUARDED:
 		stream = pass_through(&job);
-		goto out;
-	}
-	if (!receive(&job) || !is_keepable(&job) || !identify(&job) ||
-	    !is_recent(&job) || !take_fingerprint(&job) ||
-	    !engine_reserve(&job, &decision))
-		goto out;
-
-	switch (decision) {
-	case DECIDE_RUN:
-		if (job.later)
-			accepted(&job);
-		else
-			run(&job);
 		break;
-	case DECIDE_REPLAY:
-		replay_mark(engine->store, job.rule, &job.record, answer);
-		break;
-	case DECIDE_NOT_KEPT:
-		replay_not_kept(&job.record, conf, rq, answer);
-		break;
-	case DECIDE_BUSY:
-		busy(&job);
-		break;
-	case DECIDE_MISMATCH:
-		(void)engine_refuse(&job, PROBLEM_KEY_REUSED,
-		    "This key was used for a different request.");
-		break;
-	case DECIDE_UNKNOWN:
-		(void)engine_refuse(&job, PROBLEM_OUTCOME_UNKNOWN,
-		    "It is not known whether this request took effect.");
-		break;
-	case DECIDE_GONE:
-		(void)engine_refuse(&job, PROBLEM_KEY_EXPIRED,
-		    "This key was used, and its answer has expired.");
-		break;
-	case DECIDE_CROWDED:
-	case DECIDE_OPEN:
-	case DECIDE_NO_ROOM:
-		assert(!"engine_reserve() has refused it");
+	case KIND_GUARDED:
+		if (engine_check_body(&job) && engine_check_kept_body(&job) &&
+		    engine_check_key(&job) && engine_check_scope(&job) &&
+		    engine_check_age(&job) && engine_take_fingerprint(&job) &&
+		    engine_reserve(&job, &decision))
+			respond(&job, decision);
 		break;
 	}
-out:
 	job_free(&job);
 	return stream;
 }
@@ -372,14 +209,13 @@ out:
 /* --- beginning and end -------------------------------------------------- */
 
 struct engine *
-engine_new(struct store *store, struct crew *crew, unsigned workers)
+engine_new(struct store *store, unsigned workers)
 {
 	struct engine *engine;
 
 	if ((engine = calloc(1, sizeof(*engine))) == NULL)
 		return NULL;
 	engine->store = store;
-	engine->crew = crew;
 	engine->max_waiting = workers / 2;
 	engine->rate = rate_new();
 	engine->comparisons = budget_new(LIMIT_JSON_MEMORY);

@@ -14,13 +14,11 @@
 #include "request.h"
 #include "store.h"
 
-struct crew;
 struct engine;
 struct run;
 
-/* The store must outlive it; crew is of the threads that handle requests, and
- * passes the turn before a request waits.  NULL: no memory. */
-struct engine *engine_new(struct store *, struct crew *, unsigned workers);
+/* The store must outlive it.  NULL: no memory. */
+struct engine *engine_new(struct store *, unsigned workers);
 void engine_free(struct engine *);
 
 /* From now on no request waits for another one that runs. */

@@ -8,7 +8,6 @@
 
 #include "attempt.h"
 #include "budget.h"
-#include "crew.h"
 #include "key.h"
 #include "rate.h"
 #include "engine.h"
@@ -22,7 +21,6 @@ struct engine_recovery {
 
 struct engine {
 	struct store *store;
-	struct crew *crew;
 	struct rate *rate;          /* of new keys, by route and scope */
 	struct budget *comparisons; /* memory that fingerprints need */
 	atomic_uint waiting; /* requests that hold a worker for another one */
@@ -53,9 +51,25 @@ struct job {
 	struct store_ticket ticket;
 };
 
-/* For use as `return engine_refuse(...)`: a stage that refuses is false. */
+/* For use as `return engine_refuse(...)`: a step that refuses is false.  detail
+ * NULL: the sentence of the code. */
 bool engine_refuse(struct job *, enum problem_code, const char *detail);
 bool engine_refuse_store(struct job *, enum rc);
+
+/*
+ * The steps of a guarded request, in this order; false: it was refused.
+ *
+ * body: all of it arrived, and there is room for it.  kept_body: it fits into
+ * the store, where it has to be kept.  key: exactly one that is
+ * well-formed.  scope: the caller.  age: not a retry of long ago, whose key
+ * may have been deleted since.
+ */
+bool engine_check_body(struct job *);
+bool engine_check_kept_body(struct job *);
+bool engine_check_key(struct job *);
+bool engine_check_scope(struct job *);
+bool engine_check_age(struct job *);
+bool engine_take_fingerprint(struct job *);
 
 /* Makes the reservation's fingerprint by that recipe; waits while others need
  * the memory. */

@@ -108,7 +108,6 @@ recover(struct job *job)
 	    (atomic_load(&last->id) == record->id &&
 		clock_mono() < atomic_load(&last->again_mono)))
 		return false;
-	crew_pass(engine->crew);
 	if (sweep_key(engine->store, record, &n) != RC_OK || n == 0) {
 		atomic_store(&last->again_mono, clock_mono() + RECOVER_PAUSE);
 		atomic_store(&last->id, record->id);
@@ -147,8 +146,6 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
-			if (!job->small.is || job->record.unsealed)
-				crew_pass(job->engine->crew);
 			rc = replay_fetch(job->engine->store, &rv->identity,
 			    &job->record, &job->small, job->answer);
 			if (rc != RC_NOTFOUND)
@@ -163,7 +160,6 @@ look_and_take(struct job *job, enum decision *decision)
 			*decision = DECIDE_CROWDED;
 			return RC_OK;
 		}
-		crew_pass(job->engine->crew);
 		rc = take(job, decision);
 		if (rc != RC_OK || *decision == DECIDE_RUN ||
 		    decide_is_limit(*decision))
@@ -226,7 +222,6 @@ engine_reserve(struct job *job, enum decision *decision)
 
 	rc = look_and_take(job, decision);
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
-		crew_pass(job->engine->crew);
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
 		    !atomic_load(&job->engine->hurry) &&
@@ -239,9 +234,7 @@ engine_reserve(struct job *job, enum decision *decision)
 	if (rc != RC_OK)
 		return engine_refuse_store(job, rc);
 	if (job->ticket.full)
-		return engine_refuse(job, PROBLEM_OVERLOADED,
-		    "Too many requests wait to be run; "
-		    "this one was not accepted.");
+		return engine_refuse(job, PROBLEM_OVERLOADED, NULL);
 	if (*decision == DECIDE_NO_ROOM)
 		return engine_refuse(job, PROBLEM_OVERLOADED,
 		    "Too many requests are kept; this one was not begun.");
@@ -251,9 +244,8 @@ engine_reserve(struct job *job, enum decision *decision)
 		    "is not known.");
 	if (*decision == DECIDE_CROWDED)
 		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
-		    job->too_fast
-			? "This caller uses new keys too fast."
-			: "This caller has too many requests in progress.");
+		    job->too_fast ? "This caller uses new keys too fast."
+				  : NULL);
 	metrics_count(*decision == DECIDE_RUN && job->again
 		? METRICS_RESERVE_FAILED_RETRY
 		: counted[*decision]);

@@ -185,8 +185,7 @@ start(struct daemon *d, struct conf *conf)
 	if (!open_store(d, conf))
 		return EXIT_FAILURE;
 	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
-	    (d->engine = engine_new(d->store, mux_crew(d->mux), workers)) ==
-		NULL ||
+	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
 		log_fatal("oncewrap: cannot start: no memory or threads");

@@ -88,8 +88,6 @@ replay_not_kept(const struct record *record, const struct conf *conf,
 
 	memset(&problem, 0, sizeof(problem));
 	problem.code = PROBLEM_RESPONSE_NOT_KEPT;
-	problem.detail = "The request was completed, "
-			 "but its answer was not kept.";
 	problem.original_status = record->status;
 	problem.completed_at = record->updated_at;
 	respond_problem(answer, &problem, conf, rq);

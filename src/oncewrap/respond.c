@@ -18,7 +18,7 @@ respond_problem(struct answer *answer, struct problem *problem,
 	problem->instance = rq->instance;
 	log_event(LOG_INFO, "problem", rq->instance,
 	    LOG_S("code", problem_name(problem->code)), LOG_S("path", rq->path),
-	    LOG_S("detail", problem->detail));
+	    LOG_S("detail", problem_detail(problem)));
 	if (problem_make(problem, conf->link, conf->dialect, response,
 		&answer->text) == RC_OK)
 		return;
@@ -85,9 +85,7 @@ void
 respond_attempt(struct attempt *at, struct answer *answer)
 {
 	if (at->recorded != RC_OK) {
-		respond_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
-		    "The request ran, "
-		    "but its outcome could not be recorded yet.",
+		respond_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED, NULL,
 		    at->conf, at->rq);
 		return;
 	}

@@ -16,7 +16,8 @@
 void respond_problem(struct answer *, struct problem *, const struct conf *,
     const struct request *);
 
-/* The same for a code that needs no more than a sentence. */
+/* The same for a code that needs no more than a sentence; detail NULL: the
+ * code's own. */
 void respond_refuse(struct answer *, enum problem_code, const char *detail,
     const struct conf *, const struct request *);
 

@@ -297,8 +297,7 @@ show_result(struct store *store, const struct conf *conf,
 		replay_not_kept(record, conf, rq, answer);
 		return RC_OK;
 	case DECIDE_GONE:
-		respond_refuse(answer, PROBLEM_KEY_EXPIRED,
-		    "This key was used, and its answer has expired.", conf, rq);
+		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);
 		return RC_OK;
 	case DECIDE_RUN:
 	case DECIDE_BUSY:

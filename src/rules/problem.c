@@ -26,60 +26,77 @@ static const struct row {
 	const char *name, *title;
 	int status, stripe_status;
 	const char *stripe_type;
-	bool retryable; /* send the same key again */
-	int retry_after;
+	bool retryable;     /* send the same key again */
+	int retry_after;    /* seconds; 0: none */
+	const char *detail; /* where a problem has none of its own; or NULL */
 } rows[] = {
 	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
-	    "The request is not valid", 400, 400, INVALID, false, 0 },
+	    "The request is not valid", 400, 400, INVALID, false, 0, NULL },
 	[PROBLEM_KEY_MISSING] = { "key-missing",
-	    "An idempotency key is required", 400, 400, INVALID, false, 0 },
+	    "An idempotency key is required", 400, 400, INVALID, false, 0,
+	    "This resource needs an idempotency key." },
 	[PROBLEM_KEY_INVALID] = { "key-invalid",
-	    "The idempotency key is not valid", 400, 400, INVALID, false, 0 },
+	    "The idempotency key is not valid", 400, 400, INVALID, false, 0,
+	    NULL },
 	[PROBLEM_KEY_REUSED] = { "key-reused",
 	    "The idempotency key was used for another request", 422, 400,
-	    IDEMPOTENCY, false, 0 },
+	    IDEMPOTENCY, false, 0,
+	    "This key was used for a different request." },
 	[PROBLEM_KEY_IN_PROGRESS] = { "key-in-progress",
 	    "A request with this idempotency key is in progress", 409, 409,
-	    IDEMPOTENCY, true, RETRY_AFTER_BUSY },
+	    IDEMPOTENCY, true, RETRY_AFTER_BUSY,
+	    "A request with this key is being handled." },
 	[PROBLEM_OUTCOME_UNKNOWN] = { "outcome-unknown",
 	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
-	    true, RETRY_AFTER_UNKNOWN },
+	    true, RETRY_AFTER_UNKNOWN,
+	    "It is not known whether this request took effect." },
 	[PROBLEM_KEY_EXPIRED] = { "key-expired",
-	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
-	    0 },
+	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false, 0,
+	    "This key was used, and its answer has expired." },
 	[PROBLEM_RESPONSE_NOT_KEPT] = { "response-not-kept",
 	    "The request was completed, but its response was not kept", 410,
-	    410, IDEMPOTENCY, false, 0 },
+	    410, IDEMPOTENCY, false, 0,
+	    "The request was completed, but its answer was not kept." },
 	[PROBLEM_SCOPE_REQUIRED] = { "scope-required",
-	    "The caller must be known", 403, 401, INVALID, false, 0 },
+	    "The caller must be known", 403, 401, INVALID, false, 0,
+	    "This resource needs an authenticated caller." },
 	[PROBLEM_BODY_TOO_LARGE] = { "body-too-large",
-	    "The request body is too large", 413, 413, INVALID, false, 0 },
+	    "The request body is too large", 413, 413, INVALID, false, 0,
+	    "The request body is longer than this resource allows." },
 	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
-	    "The request body is incomplete", 400, 400, INVALID, true, 0 },
+	    "The request body is incomplete", 400, 400, INVALID, true, 0,
+	    NULL },
 	[PROBLEM_TOO_MANY_KEYS] = { "too-many-keys",
 	    "The caller uses too many idempotency keys", 429, 429, API, true,
-	    RETRY_AFTER_BUSY },
+	    RETRY_AFTER_BUSY,
+	    "This caller has too many requests in progress." },
 	[PROBLEM_REQUEST_TOO_OLD] = { "request-too-old",
-	    "The request is too old", 412, 400, INVALID, false, 0 },
+	    "The request is too old", 412, 400, INVALID, false, 0, NULL },
 	[PROBLEM_STORE_UNAVAILABLE] = { "store-unavailable",
 	    "The key store is not available", 503, 503, API, true,
-	    RETRY_AFTER_STORE },
+	    RETRY_AFTER_STORE,
+	    "The key store is not usable now; this request ran nothing." },
 	[PROBLEM_OVERLOADED] = { "overloaded", "Too many requests are waiting",
-	    503, 503, API, true, RETRY_AFTER_BUSY },
+	    503, 503, API, true, RETRY_AFTER_BUSY,
+	    "Too many requests wait to be run; this one was not accepted." },
 	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",
-	    "The program could not be started", 502, 502, API, true, 0 },
+	    "The program could not be started", 502, 502, API, true, 0,
+	    "The program could not be started." },
 	[PROBLEM_HANDLER_FAILED] = { "handler-failed", "The program failed",
-	    502, 502, API, true, 0 },
+	    502, 502, API, true, 0, NULL },
 	[PROBLEM_HANDLER_TIMEOUT] = { "handler-timeout",
-	    "The program did not end in time", 504, 504, API, true, 0 },
+	    "The program did not end in time", 504, 504, API, true, 0, NULL },
 	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
-	    "The outcome could not be recorded", 500, 500, API, true, 0 },
+	    "The outcome could not be recorded", 500, 500, API, true, 0,
+	    "The request ran, but its outcome could not be recorded yet." },
 	[PROBLEM_REQUEST_EXPIRED] = { "request-expired",
-	    "The request was not begun in time", 408, 408, API, false, 0 },
+	    "The request was not begun in time", 408, 408, API, false, 0,
+	    NULL },
 	[PROBLEM_NOT_FOUND] = { "not-found", "There is no such resource", 404,
-	    404, INVALID, false, 0 },
+	    404, INVALID, false, 0, NULL },
 	[PROBLEM_METHOD_NOT_ALLOWED] = { "method-not-allowed",
-	    "The method is not allowed here", 405, 405, INVALID, false, 0 },
+	    "The method is not allowed here", 405, 405, INVALID, false, 0,
+	    NULL },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -94,6 +111,12 @@ const char *
 problem_name(enum problem_code code)
 {
 	return code == PROBLEM_NONE ? "none" : find(code)->name;
+}
+
+const char *
+problem_detail(const struct problem *p)
+{
+	return p->detail != NULL ? p->detail : find(p->code)->detail;
 }
 
 /* "2024-02-29T12:00:00.000Z".  The C library's own would read TZ. */
@@ -220,8 +243,8 @@ fill_ietf(struct object *o, const struct problem *p, const struct row *w,
 	add_text(o, "type", type);
 	add_text(o, "title", w->title);
 	add_number(o, "status", p->status != 0 ? p->status : w->status);
-	if (p->detail != NULL)
-		add_text(o, "detail", p->detail);
+	if (problem_detail(p) != NULL)
+		add_text(o, "detail", problem_detail(p));
 	if (p->instance != NULL)
 		add_text(o, "instance", p->instance);
 	add_text(o, "code", w->name);
@@ -236,7 +259,8 @@ fill_stripe(struct object *o, const struct problem *p, const struct row *w)
 	put(o, "{");
 	add_text(o, "type", w->stripe_type);
 	add_text(o, "code", w->name);
-	add_text(o, "message", p->detail != NULL ? p->detail : w->title);
+	add_text(o, "message",
+	    problem_detail(p) != NULL ? problem_detail(p) : w->title);
 	add_facts(o, p);
 	put(o, "}");
 }

@@ -40,7 +40,7 @@ enum problem_code {
 struct problem {
 	enum problem_code code;
 	int status;           /* instead of the table's; 0: the table's */
-	const char *detail;   /* a sentence; NULL: the title says it all */
+	const char *detail;   /* a sentence; NULL: the code's own */
 	const char *instance; /* urn:uuid:... */
 	bool unknown;         /* it leaves the key unknown: say so */
 	int original_status;  /* response-not-kept */
@@ -56,5 +56,8 @@ enum rc problem_make(const struct problem *, const char *link,
 
 /* "key-missing", ... */
 const char *problem_name(enum problem_code);
+
+/* The sentence that says what is wrong; NULL: the title says it all. */
+const char *problem_detail(const struct problem *);
 
 #endif

@@ -30,6 +30,7 @@
 #include "clock.h"
 #include "errlog.h"
 #include "fault.h"
+#include "leader.h"
 #include "log.h"
 #include "plumb.h"
 #include "run.h"
@@ -160,6 +161,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int error = 0;
 
+	leader_yield();
 	memset(facts, 0, sizeof(*facts));
 	memset(&cs, 0, sizeof(cs));
 	cs.fd[0] = cs.held = -1;

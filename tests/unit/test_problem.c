@@ -214,9 +214,28 @@ retry_after_by_code(void **state)
 }
 
 static void
-without_detail_the_title_says_it_all(void **state)
+a_code_has_a_sentence_of_its_own(void **state)
 {
 	struct problem p = { .code = PROBLEM_KEY_MISSING };
+	struct response r;
+	struct buf body;
+	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
+
+	(void)state;
+	assert_string_equal(text(json, "detail"), problem_detail(&p));
+	assert_string_equal(
+	    problem_detail(&p), "This resource needs an idempotency key.");
+	cJSON_Delete(json);
+	response_free(&r);
+	buf_free(&body);
+	p.detail = "Another.";
+	assert_string_equal(problem_detail(&p), "Another.");
+}
+
+static void
+without_detail_the_title_says_it_all(void **state)
+{
+	struct problem p = { .code = PROBLEM_KEY_INVALID };
 	struct response r;
 	struct buf body;
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
@@ -414,6 +433,7 @@ main(void)
 		cmocka_unit_test(every_code_ietf),
 		cmocka_unit_test(every_code_stripe),
 		cmocka_unit_test(retry_after_by_code),
+		cmocka_unit_test(a_code_has_a_sentence_of_its_own),
 		cmocka_unit_test(without_detail_the_title_says_it_all),
 		cmocka_unit_test(a_status_of_the_callers_own),
 		cmocka_unit_test(outcome_unknown_is_said_where_it_is_so),

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "fault.h"
+#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "committer_impl.h"
@@ -207,6 +208,7 @@ committer_do(struct committer *c, struct op *op)
 	int64_t now, until;
 	enum rc rc;
 
+	leader_yield();
 	FAULT(OP_ASKED);
 	pthread_mutex_lock(&c->mutex);
 	if ((rc = committer_refusal(c, op)) != RC_OK) {
@@ -262,6 +264,7 @@ committer_wait(struct committer *c, uint64_t *generation, int64_t until)
 
 	if (now >= until)
 		return false;
+	leader_yield();
 	ts = committer_timespec(look < until ? look : until);
 	pthread_mutex_lock(&c->mutex);
 	while (c->generation == *generation)

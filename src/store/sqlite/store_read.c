@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "store_impl.h"
@@ -100,6 +101,7 @@ take(struct store *store, bool look, struct store_reader **out)
 enum rc
 store_reader_take(struct store *store, struct store_reader **out)
 {
+	leader_yield();
 	return take(store, false, out);
 }
 

@@ -1,6 +1,7 @@
 /*
- * crew: who gets the turn, who a request, and when.  A thread of the test is a
- * worker or the spare one; what it was told is read from it one by one.
+ * leader: which thread leads, which gets a request, and when.  A thread of the
+ * test is a worker or the standby thread; the test reads from it what it was
+ * told, one by one.
  */
 #include "config.h"
 
@@ -18,11 +19,11 @@
 
 #include <cmocka.h>
 
-#include "crew.h"
+#include "leader.h"
 
 #define SPARE 100 /* instead of a task: the spare thread has the turn */
 
-static struct crew *crew;
+static struct leader *leader;
 static atomic_bool enough; /* of LOOP */
 static int file = -1;      /* for READ */
 
@@ -31,7 +32,7 @@ struct thread {
 	pthread_t id;
 	sem_t go, told;
 	enum { NEXT, COME, LOOP, POST, PASS, READ, QUIT } order;
-	int task; /* what crew_next() said, or SPARE */
+	int task; /* what leader_next() said, or SPARE */
 	bool has_turn;
 };
 
@@ -58,15 +59,15 @@ run(void *arg)
 		sem_wait(&t->go);
 		switch (t->order) {
 		case NEXT:
-			t->task = crew_next(crew);
+			t->task = leader_next(leader);
 			break;
 		case COME:
-			crew_spare(crew);
+			leader_stand_by(leader);
 			t->task = SPARE;
 			break;
 		case LOOP:
 			do
-				crew_spare(crew);
+				leader_stand_by(leader);
 			while (!atomic_load(&enough));
 			t->task = SPARE;
 			break;
@@ -74,15 +75,15 @@ run(void *arg)
 			t->task = read_block();
 			break;
 		case POST:
-			crew_post(crew);
+			leader_post(leader);
 			break;
 		case PASS:
-			crew_pass(crew);
+			leader_yield();
 			break;
 		case QUIT:
 			return NULL;
 		}
-		t->has_turn = crew_has_turn(crew);
+		t->has_turn = leader_leads(leader);
 		sem_post(&t->told);
 	}
 }
@@ -137,7 +138,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	assert_int_equal(crew_open(&crew), RC_OK);
+	assert_int_equal(leader_open(&leader), RC_OK);
 	atomic_store(&enough, false);
 	begin(&one);
 	begin(&two);
@@ -152,7 +153,7 @@ teardown(void **state)
 	end(&one);
 	end(&two);
 	end(&spare);
-	crew_close(crew);
+	leader_close(leader);
 	return 0;
 }
 
@@ -161,10 +162,10 @@ static void
 handle_one(void)
 {
 	let(&one, NEXT);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 	let(&one, POST);
 	let(&one, NEXT);
-	expect(&one, CREW_HANDLE, true);
+	expect(&one, LEADER_HANDLE, true);
 }
 
 static void
@@ -173,7 +174,7 @@ who_has_the_turn_handles_a_request_and_keeps_it(void **state)
 	(void)state;
 	handle_one();
 	let(&one, NEXT);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 }
 
 static void
@@ -185,14 +186,14 @@ who_passes_the_turn_gives_it_to_a_worker_that_waits(void **state)
 	let(&one, PASS);
 	assert_false(one.has_turn);
 	wait_for(&two);
-	expect(&two, CREW_RECEIVE, true);
+	expect(&two, LEADER_RECEIVE, true);
 	let(&two, POST);
 	let(&two, NEXT);
-	expect(&two, CREW_HANDLE, true);
+	expect(&two, LEADER_HANDLE, true);
 	order(&one, NEXT);
 	let(&two, PASS);
 	wait_for(&one);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 }
 
 static void
@@ -200,16 +201,16 @@ who_comes_while_another_receives_is_given_what_was_posted(void **state)
 {
 	(void)state;
 	let(&one, NEXT);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 	let(&one, POST);
 	let(&one, POST);
 	let(&two, NEXT);
-	expect(&two, CREW_HANDLE, false);
+	expect(&two, LEADER_HANDLE, false);
 	let(&one, NEXT);
-	expect(&one, CREW_HANDLE, true);
+	expect(&one, LEADER_HANDLE, true);
 	let(&two, PASS); /* has none: nothing happens */
 	let(&one, NEXT);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 }
 
 static void
@@ -234,7 +235,7 @@ a_worker_that_waits_is_called_by_the_spare_thread(void **state)
 	order(&one, NEXT);
 	let(&spare, POST);
 	wait_for(&one);
-	expect(&one, CREW_HANDLE, false);
+	expect(&one, LEADER_HANDLE, false);
 }
 
 static void
@@ -245,10 +246,10 @@ the_spare_thread_leaves_the_turn_to_a_worker_that_is_free(void **state)
 	order(&spare, LOOP);
 	order(&one, NEXT);
 	wait_for(&one);
-	expect(&one, CREW_RECEIVE, true);
+	expect(&one, LEADER_RECEIVE, true);
 	let(&one, POST);
 	let(&one, NEXT);
-	expect(&one, CREW_HANDLE, true);
+	expect(&one, LEADER_HANDLE, true);
 	atomic_store(&enough, true);
 	let(&one, PASS);
 	wait_for(&spare);
@@ -268,7 +269,7 @@ the_turn_is_taken_from_who_does_not_come_back(void **state)
 	expect(&spare, SPARE, true);
 	let(&spare, POST);
 	let(&one, NEXT);
-	expect(&one, CREW_HANDLE, false);
+	expect(&one, LEADER_HANDLE, false);
 }
 
 static void
@@ -278,15 +279,15 @@ what_was_posted_is_handled_before_the_end(void **state)
 	let(&one, NEXT);
 	let(&one, POST);
 	order(&spare, COME);
-	crew_stop(crew);
+	leader_stop(leader);
 	let(&one, NEXT);
-	expect(&one, CREW_HANDLE, true);
+	expect(&one, LEADER_HANDLE, true);
 	let(&one, NEXT);
-	expect(&one, CREW_STOP, false);
+	expect(&one, LEADER_STOP, false);
 	wait_for(&spare);
 	expect(&spare, SPARE, true);
 	let(&two, NEXT);
-	expect(&two, CREW_STOP, false);
+	expect(&two, LEADER_STOP, false);
 }
 
 static void
@@ -295,11 +296,11 @@ a_worker_that_waits_is_called_at_the_end(void **state)
 	(void)state;
 	let(&one, NEXT);
 	order(&two, NEXT);
-	crew_stop(crew);
+	leader_stop(leader);
 	wait_for(&two);
-	expect(&two, CREW_STOP, false);
+	expect(&two, LEADER_STOP, false);
 	let(&one, NEXT);
-	expect(&one, CREW_STOP, false);
+	expect(&one, LEADER_STOP, false);
 }
 
 /* Passes through so many requests; whether the turn was kept throughout. */
@@ -310,11 +311,11 @@ keeps_it_for(int requests)
 
 	while (requests-- > 0) {
 		let(&one, NEXT);
-		if (one.task == CREW_RECEIVE) {
+		if (one.task == LEADER_RECEIVE) {
 			let(&one, POST);
 			let(&one, NEXT);
 		}
-		assert_int_equal(one.task, CREW_HANDLE);
+		assert_int_equal(one.task, LEADER_HANDLE);
 		kept = kept && one.has_turn;
 	}
 	return kept;
@@ -323,7 +324,7 @@ keeps_it_for(int requests)
 static void
 after_a_read_from_the_disk_the_turn_is_passed_for_a_while(void **state)
 {
-	char name[] = "crew-XXXXXX", block[4096] = { 1 };
+	char name[] = "leader-XXXXXX", block[4096] = { 1 };
 	bool counted;
 
 	(void)state;
@@ -364,5 +365,5 @@ main(void)
 		TEST(after_a_read_from_the_disk_the_turn_is_passed_for_a_while),
 	};
 
-	return cmocka_run_group_tests_name("crew", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("leader", tests, NULL, NULL);
 }

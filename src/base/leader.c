@@ -1,0 +1,308 @@
+/*
+ * Which thread leads.
+ *
+ *  1. At most one thread leads.  While none does, a thread is on its way to
+ *     lead: a worker that was called, or the standby thread.
+ *  2. A thread that takes a request while none leads becomes leader too.
+ *  3. Workers that wait are called one by one, the last to come first: what it
+ *     touches is still in the caches, and the others need no memory.
+ *  4. The lead is taken only from a thread that handles a request, never from
+ *     one that receives: so what the leader alone may touch has one user.
+ *
+ * No clock measures how long a worker handles a request: the standby thread
+ * looks every PATIENCE ms whether it is still the same request, and sleeps
+ * without end once there was none in between.
+ *
+ * A lookup in a file that is not in memory waits for the disk, and other
+ * lookups could wait at the same time.  Once that was seen, the lead is handed
+ * on before each of the next requests, which costs a wake-up more.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <sys/resource.h>
+
+#include "clock.h"
+#include "lock.h"
+#include "leader.h"
+
+/* (ms) A thread may have to wait that long for a processor. */
+#define PATIENCE 5
+/* Of how many requests one is asked whether it read from the disk, and for how
+ * many requests that counts. */
+#define LOOK_EVERY  32
+#define DISK_COUNTS 64
+
+struct waiter {
+	SLIST_ENTRY(waiter) link;
+	pthread_cond_t cond;
+	bool called;
+};
+
+struct leader {
+	struct lock lock;
+	SLIST_HEAD(, waiter) free;
+	unsigned coming; /* called, and not here yet */
+	unsigned posted;
+	bool held; /* holder leads: it receives or handles */
+	pthread_t holder;
+	bool handling;
+	uint64_t handled; /* requests by leaders */
+	unsigned disk;    /* requests before which the lead is handed on */
+	bool stopping;
+	pthread_cond_t standby;
+	bool standby_leads; /* while held */
+	bool asleep;        /* the standby thread, without end */
+};
+
+/* Set while this thread handles a request that it took as leader.  The standby
+ * thread may have taken the lead since. */
+static _Thread_local struct leader *handling;
+
+static bool
+leads(const struct leader *l)
+{
+	return l->held && pthread_equal(l->holder, pthread_self());
+}
+
+static void
+take(struct leader *l)
+{
+	assert(!l->held);
+	l->held = true;
+	l->holder = pthread_self();
+	l->handling = l->standby_leads = false;
+}
+
+static void
+call(struct leader *l, struct waiter *w)
+{
+	SLIST_REMOVE_HEAD(&l->free, link);
+	w->called = true;
+	l->coming++;
+	pthread_cond_signal(&w->cond);
+}
+
+/* The lead goes to the worker that is coming, to one that is free, or else to
+ * the standby thread. */
+static void
+let_go(struct leader *l)
+{
+	struct waiter *w = SLIST_FIRST(&l->free);
+
+	l->held = false;
+	if (l->stopping || (l->coming == 0 && w == NULL))
+		pthread_cond_signal(&l->standby);
+	else if (l->coming == 0)
+		call(l, w);
+}
+
+/* The leader goes to handle a request. */
+static void
+handle(struct leader *l)
+{
+	l->handling = true;
+	handling = l;
+	l->handled++;
+	if (l->disk > 0) {
+		l->disk--;
+		let_go(l);
+	} else if (l->asleep) {
+		l->asleep = false;
+		pthread_cond_signal(&l->standby);
+	}
+}
+
+static void
+wait_to_be_called(struct leader *l)
+{
+	struct waiter w = { .cond = PTHREAD_COND_INITIALIZER };
+
+	SLIST_INSERT_HEAD(&l->free, &w, link);
+	while (!w.called)
+		lock_wait(&l->lock, &w.cond, LOCK_FOREVER);
+	l->coming--;
+	pthread_cond_destroy(&w.cond);
+}
+
+/* Whether this thread has read from a disk since the last time that was asked.
+ * Asking is a system call, so it is rare unless ask says so. */
+static bool
+read_from_disk(bool ask)
+{
+	static _Thread_local unsigned requests;
+	static _Thread_local long blocks;
+	struct rusage usage;
+	bool yes;
+
+	if ((!ask && requests++ % LOOK_EVERY != 0) ||
+	    getrusage(RUSAGE_THREAD, &usage) == -1)
+		return false;
+	yes = usage.ru_inblock != blocks;
+	blocks = usage.ru_inblock;
+	return yes;
+}
+
+enum leader_task
+leader_next(struct leader *l)
+{
+	enum leader_task task;
+
+	handling = NULL;
+	lock_take(&l->lock);
+	if (l->handling && leads(l))
+		l->handling = false;
+	for (;;) {
+		if (l->posted > 0) {
+			l->posted--;
+			task = LEADER_HANDLE;
+			if (!l->held)
+				take(l);
+			if (leads(l)) {
+				if (read_from_disk(l->disk > 0))
+					l->disk = DISK_COUNTS;
+				handle(l);
+			}
+			break;
+		}
+		if (l->stopping) {
+			task = LEADER_STOP;
+			if (leads(l))
+				let_go(l);
+			break;
+		}
+		if (!l->held)
+			take(l);
+		if (leads(l)) {
+			task = LEADER_RECEIVE;
+			break;
+		}
+		wait_to_be_called(l);
+	}
+	lock_give(&l->lock);
+	return task;
+}
+
+void
+leader_post(struct leader *l)
+{
+	struct waiter *w;
+
+	lock_take(&l->lock);
+	assert(leads(l));
+	l->posted++;
+	/* A worker handles it itself; only the standby thread needs one. */
+	if (l->standby_leads && (w = SLIST_FIRST(&l->free)) != NULL)
+		call(l, w);
+	lock_give(&l->lock);
+}
+
+void
+leader_yield(void)
+{
+	struct leader *l = handling;
+
+	if (l == NULL)
+		return;
+	handling = NULL;
+	lock_take(&l->lock);
+	if (l->handling && leads(l))
+		let_go(l);
+	lock_give(&l->lock);
+}
+
+bool
+leader_leads(struct leader *l)
+{
+	bool yes;
+
+	lock_take(&l->lock);
+	yes = leads(l);
+	lock_give(&l->lock);
+	return yes;
+}
+
+/* --- the standby thread ------------------------------------------------- */
+
+/* Waits a little; takes the lead from a worker that is still at the request
+ * that it was at before. */
+static void
+watch(struct leader *l)
+{
+	uint64_t seen = l->handled;
+
+	(void)lock_wait(&l->lock, &l->standby, clock_mono() + PATIENCE);
+	if (l->held && l->handling && l->handled == seen)
+		let_go(l);
+}
+
+void
+leader_stand_by(struct leader *l)
+{
+	uint64_t seen = 0;
+
+	lock_take(&l->lock);
+	if (leads(l) && !l->stopping &&
+	    (l->coming > 0 || !SLIST_EMPTY(&l->free)))
+		let_go(l);
+	while (!leads(l)) {
+		if (!l->held &&
+		    (l->stopping ||
+			(SLIST_EMPTY(&l->free) && l->coming == 0))) {
+			take(l);
+			l->standby_leads = true;
+		} else if (l->held && (l->handling || l->handled != seen)) {
+			seen = l->handled;
+			watch(l);
+		} else {
+			l->asleep = true;
+			lock_wait(&l->lock, &l->standby, LOCK_FOREVER);
+			l->asleep = false;
+		}
+	}
+	lock_give(&l->lock);
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+void
+leader_stop(struct leader *l)
+{
+	struct waiter *w;
+
+	lock_take(&l->lock);
+	l->stopping = true;
+	while ((w = SLIST_FIRST(&l->free)) != NULL)
+		call(l, w);
+	pthread_cond_signal(&l->standby);
+	lock_give(&l->lock);
+}
+
+enum rc
+leader_open(struct leader **out)
+{
+	struct leader *l = calloc(1, sizeof(*l));
+
+	*out = l;
+	if (l == NULL)
+		return RC_NOMEM;
+	lock_init(&l->lock, LOCK_LEADER);
+	lock_cond_init(&l->standby);
+	SLIST_INIT(&l->free);
+	return RC_OK;
+}
+
+void
+leader_close(struct leader *l)
+{
+	if (l == NULL)
+		return;
+	assert(SLIST_EMPTY(&l->free));
+	pthread_cond_destroy(&l->standby);
+	lock_destroy(&l->lock);
+	free(l);
+}

@@ -1,0 +1,177 @@
+/*
+ * The checks of a guarded request, in the order of engine.c.  Each adds one
+ * thing to the job, or refuses the request and returns false.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "age.h"
+#include "clock.h"
+#include "fault.h"
+#include "fingerprint.h"
+#include "limit.h"
+#include "log.h"
+#include "respond.h"
+#include "scope.h"
+#include "spool.h"
+#include "engine_impl.h"
+
+bool
+engine_refuse(struct job *job, enum problem_code code, const char *detail)
+{
+	respond_refuse(job->answer, code, detail, job->conf, job->rq);
+	return false;
+}
+
+bool
+engine_refuse_store(struct job *job, enum rc rc)
+{
+	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
+	    LOG_S("why", rc_text(rc)));
+	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
+	    rc == RC_WENT_BACK
+		? "The key store has gone back in time (store-went-back), and "
+		  "must be looked at; this request ran nothing."
+		: "The key store is not usable now; this request ran nothing.");
+}
+
+static const char no_room[] =
+    "The bodies of the requests under way take all of spool_total; "
+    "nothing ran.";
+
+static const struct {
+	enum problem_code code;
+	const char *detail;
+} bodies[] = {
+	[BODY_WHOLE] = { PROBLEM_NONE, NULL },
+	[BODY_TOO_LARGE] = { PROBLEM_BODY_TOO_LARGE, NULL },
+	[BODY_MISMATCH] = { PROBLEM_BODY_INCOMPLETE,
+	    "The request body is not as long as CONTENT_LENGTH says." },
+	[BODY_BAD_LENGTH] = { PROBLEM_BODY_INCOMPLETE,
+	    "CONTENT_LENGTH is not a number, or came twice with two "
+	    "values." },
+	[BODY_ABORTED] = { PROBLEM_BODY_INCOMPLETE,
+	    "The request was cut off." },
+	[BODY_NO_ROOM] = { PROBLEM_OVERLOADED, no_room },
+	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
+	    "There is no room for the request body; nothing ran." },
+};
+
+bool
+engine_check_body(struct job *job)
+{
+	enum body_state state = job->rq->body_state;
+
+	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
+	if (state == BODY_WHOLE && !spool_has_room(0))
+		state = BODY_NO_ROOM;
+	return state == BODY_WHOLE ||
+	    engine_refuse(job, bodies[state].code, bodies[state].detail);
+}
+
+bool
+engine_check_kept_body(struct job *job)
+{
+	return (!job->later && job->rule->reconcile.n == 0) ||
+	    job->rq->body_len <= LIMIT_KEPT_BODY ||
+	    engine_refuse(job, PROBLEM_BODY_TOO_LARGE,
+		"The request body is longer than one that has to be kept "
+		"may be.");
+}
+
+static bool
+refuse_twin(struct job *job)
+{
+	const char *name = scope_twin(job->rq, &job->rule->scope);
+	char detail[320];
+
+	snprintf(detail, sizeof(detail),
+	    "The variable %.200s, which names the caller, came more than once.",
+	    name);
+	return engine_refuse(job, PROBLEM_REQUEST_INVALID, detail);
+}
+
+bool
+engine_check_key(struct job *job)
+{
+	const char *name = job->conf->key_variable;
+	enum key_verdict verdict;
+
+	switch (request_count(job->rq, name)) {
+	case 0:
+		return engine_refuse(job, PROBLEM_KEY_MISSING, NULL);
+	case 1:
+		break;
+	default:
+		return engine_refuse(job, PROBLEM_KEY_INVALID,
+		    "The request has more than one idempotency key.");
+	}
+	verdict = key_parse(request_param(job->rq, name), job->rule, &job->key);
+	if (verdict != KEY_OK)
+		return engine_refuse(
+		    job, PROBLEM_KEY_INVALID, key_verdict_text(verdict));
+	job->reservation.identity.key = job->attempt.key = job->key.text;
+	return true;
+}
+
+bool
+engine_check_scope(struct job *job)
+{
+	enum rc rc;
+	bool empty;
+
+	rc = scope_make(job->rq, &job->rule->scope,
+	    store_secret(job->engine->store), &job->scope, &empty);
+	if (rc == RC_NOMEM)
+		return engine_refuse_store(job, rc);
+	if (rc == RC_INVALID)
+		return refuse_twin(job);
+	if (rc != RC_OK)
+		return engine_refuse(job, PROBLEM_KEY_INVALID,
+		    "The values that name the caller are too long.");
+	if (empty && job->rule->scope_required)
+		return engine_refuse(job, PROBLEM_SCOPE_REQUIRED, NULL);
+	job->reservation.identity.scope = job->attempt.scope = job->scope.data;
+	job->reservation.identity.path = job->rq->path;
+	return true;
+}
+
+bool
+engine_check_age(struct job *job)
+{
+	enum age age = age_judge(job->rule, job->rq, clock_wall());
+
+	return age == AGE_GOOD ||
+	    engine_refuse(job, PROBLEM_REQUEST_TOO_OLD, age_text(age));
+}
+
+enum rc
+engine_fingerprint(struct job *job, const char *recipe)
+{
+	struct budget *budget = job->engine->comparisons;
+	const size_t cost = fingerprint_cost(job->rq, recipe);
+	enum rc rc;
+
+	budget_take(budget, cost);
+	rc = fingerprint_make(job->rq, recipe, job->reservation.fingerprint);
+	budget_give(budget, cost);
+	return rc;
+}
+
+bool
+engine_take_fingerprint(struct job *job)
+{
+	struct store_reservation *rv = &job->reservation;
+	enum rc rc;
+
+	assert(rv->identity.key != NULL && rv->identity.scope != NULL);
+	if ((rc = fingerprint_recipe(job->rule, &job->recipe)) != RC_OK ||
+	    (rc = engine_fingerprint(job, job->recipe.data)) != RC_OK)
+		return engine_refuse_store(job, rc);
+	rv->recipe = job->recipe.data;
+	attempt_terms(job->rule, rv);
+	FAULT(FINGERPRINTED);
+	return true;
+}
