@@ -82,9 +82,14 @@ UPDATE once_meta SET kept_bytes = kept_bytes + ?1 WHERE id = 1;
 
 -- A number that no key has had: the row that an answer is fetched by must not
 -- become another caller's row in between.
+-- Numbers end at RECORD_ID_MAX, 2^46.  Only a number that was planted gets past
+-- the half of it: from there on they are random, or one row would leave no
+-- number for new keys.
 -- name: new_id
-SELECT 1 + max(last_id, (SELECT coalesce(max(id), 0) FROM once_key))
-FROM once_meta WHERE id = 1;
+SELECT CASE WHEN m < 35184372088832 THEN m + 1
+    ELSE 35184372088832 + (random() & 35184372088831) END
+FROM (SELECT max(last_id, (SELECT coalesce(max(id), 0) FROM once_key)) AS m
+    FROM once_meta WHERE id = 1);
 
 -- name: reserve_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,

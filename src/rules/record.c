@@ -4,8 +4,9 @@
  *
  * Invariants, checked by record_is_sound():
  *
- *   1. A record has an identity (id > 0), a recipe for its fingerprint and a
- *      downstream key, and its state is none of "there is no record".
+ *   1. A record has an identity (0 < id <= RECORD_ID_MAX), a recipe for its
+ *      fingerprint and a downstream key, and its state is none of "there is no
+ *      record".
  *   2. It has been attempted at least once, unless it is pending, or nobody
  *      took it up and its retention completed it, and made it a marker then.
  *   3. It has a token exactly while it is in_progress, or unsealed: so an
@@ -156,7 +157,7 @@ record_is_sound(const struct record *r)
 	const size_t resource = strnlen(r->resource, sizeof(r->resource));
 
 	/* 1 */
-	if (r->id <= 0 || r->state == RECORD_NONE ||
+	if (r->id <= 0 || r->id > RECORD_ID_MAX || r->state == RECORD_NONE ||
 	    (unsigned)r->state >= RECORD_NSTATES || r->recipe == NULL ||
 	    strnlen(r->downstream, sizeof(r->downstream)) != RECORD_UUID_LEN)
 		return false;

@@ -22,6 +22,10 @@ enum record_state {
 };
 #define RECORD_NSTATES 8
 
+/* The largest number of a record: 65536 times that is a number too, and the
+ * pieces of its response have such numbers. */
+#define RECORD_ID_MAX (INT64_C(1) << 46)
+
 #define RECORD_TOKEN_LEN    32 /* hexadecimal digits: 128 random bits */
 #define RECORD_RESOURCE_LEN 32 /* the same */
 #define RECORD_UUID_LEN     36

@@ -118,6 +118,33 @@ a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
 	assert_true(counted() > 0);
 }
 
+/* A row, or the mark of the highest number, leaves no number for the next. */
+static void
+a_planted_number_keeps_no_new_key_out(void **state)
+{
+	static const char *const planted[] = {
+		"UPDATE once_key SET id = 9223372036854775807 WHERE key = 'x'",
+		"UPDATE once_meta SET last_id = 9223372036854775807",
+		"UPDATE once_key SET id = 35184372088831 WHERE key = 'x'",
+		"UPDATE once_meta SET last_id = 70368744177664",
+	};
+	char key[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(planted); i++) {
+		raw("DELETE FROM once_key");
+		raw("UPDATE once_meta SET last_id = 0");
+		complete("x");
+		raw(planted[i]);
+		for (int n = 0; n < 5; n++) {
+			snprintf(key, sizeof(key), "%zu.%d", i, n);
+			complete(key);
+		}
+		if (i == 0)
+			assert_doctor_names("9223372036854775807");
+	}
+}
+
 static void
 a_bad_row_is_counted_once(void **state)
 {
@@ -295,6 +322,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one),
+		TEST(a_planted_number_keeps_no_new_key_out),
 		TEST(a_bad_row_is_counted_once),
 		TEST(a_sweep_settles_what_is_beside_a_bad_one),
 		TEST(a_sweep_gets_past_many_owners_with_bad_rows_only),

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "metrics.h"
 #include "store_impl.h"
+#include "store_row.h"
 
 /* Rows of an index that one part of a tally walks: about 2 ms. */
 #define TALLY_ROWS 10000
@@ -70,8 +71,11 @@ count_open(struct db *db, struct metrics_gauges *g)
 		*gauge_of(g, state) = db_column_int(s, 1);
 		if (state != RECORD_UNKNOWN)
 			continue;
-		/* The wall clock may have been set back since. */
-		age = clock_wall() - db_column_int(s, 2);
+		/* The wall clock may have been set back since, and a row may
+		 * say anything. */
+		age = store_row_is_time(s, 2)
+		    ? clock_wall() - db_column_int(s, 2)
+		    : 0;
 		g->value[METRICS_OLDEST_UNKNOWN] = age > 0 ? age / 1000 : 0;
 	}
 	return rc == RC_NOTFOUND ? RC_OK : rc;
