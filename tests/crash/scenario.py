@@ -306,8 +306,9 @@ def answered(t, *point):
 
 
 def answered_early(t, *point):
-    """It has answered, and runs on; somebody asks meanwhile."""
+    """It has answered, and runs on; a second request comes meanwhile."""
     life = answering(t, point, 'late')
+    life.early = True
     gate = life.gate()
     life.arm()
     run = Background(lambda: life.post('k'))
