@@ -1,5 +1,6 @@
 /*
- * A change of an outcome that no request asked for is in the log, key by key.
+ * Writes one line to the log for each outcome that a pass changed, because no
+ * request logs it.
  */
 #include "config.h"
 

@@ -1,5 +1,6 @@
 /*
- * What all passes have in common: they take turns, and log what they did.
+ * What all passes share: they take turns, and they log each change of an
+ * outcome.
  */
 #ifndef PASS_H
 #define PASS_H
@@ -10,25 +11,26 @@
 #include "log.h"
 #include "store.h"
 
-/* How long one pass may keep the others waiting (ms). */
+/* The longest turn of a pass (ms) while other passes wait. */
 #define PASS_TURN 200
 
-/* A pass, which may take several turns. */
+/* One pass; it may take several turns. */
 struct pass {
-	const atomic_bool *stop; /* ends it between two batches; or NULL */
+	const atomic_bool *stop; /* ends it after a batch; or NULL */
 	int64_t until;           /* mono: the end of this turn */
 	int n;                   /* keys changed, in all turns so far */
-	bool more;               /* the turn ended before the pass did */
+	bool more;               /* the turn ended, the pass did not */
 };
 
-/* Begins a turn that ends then (mono; INT64_MAX: with the pass).  If the pass
- * before it has ended this begins a new one. */
+/* Begins a turn that ends at `until` (mono; INT64_MAX: when the pass ends).  If
+ * the previous pass is complete, this call begins a new pass. */
 void pass_turn(struct pass *, int64_t until);
 
-/* After a batch: whether there may be another one in this turn; sets more. */
+/* Called after each batch: returns whether the turn has time for another batch,
+ * and sets more. */
 bool pass_goes_on(struct pass *);
 
-/* One line for each of n keys whose outcome changed. */
+/* Logs one line for each of the n changes of an outcome. */
 void
 pass_log(enum log_level, const char *event, const struct store_change *, int n);
 

@@ -1,7 +1,8 @@
 /*
- * Oldest first, in batches.  Between two of them is a pause, for other
- * processes that wait for the write lock look for it only every 2 ms.  One line
- * in the log for all of them: a backlog may be of hundreds of thousands.
+ * Deletes the oldest keys first, in batches.  The pass sleeps between two
+ * batches, because other processes that wait for the write lock try it only
+ * every 2 ms.  It logs one line for all keys: a backlog may have hundreds of
+ * thousands.
  */
 #include "config.h"
 

@@ -6,8 +6,8 @@
 
 #include "pass.h"
 
-/* A turn of it, or until none is left, or a batch fails.  Logs how many keys
- * it were when it ends. */
+/* Runs one turn, which ends early if no key is left or a batch fails.  When the
+ * pass ends it logs the number of keys. */
 enum rc reap_pass(struct store *, struct pass *);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * What a handler without SQL of its own says to a key store that it shares: a
- * recovery point, an effect, its answer; and effects that are not to come apart
- * from either.
+ * Writes for a handler that shares the key store and has no SQL of its own: a
+ * recovery point, an effect, its response, or effects that must be committed
+ * together with one of these.
  *
- * Each is one transaction through the view that SQL would use, so the same
- * rules hold, in the same words.  Nothing is made, upgraded or locked for
- * longer than that, and no more is needed than to read and write the database.
+ * Each call is one transaction through the view that SQL would use, so the same
+ * rules and messages apply.  No call creates or upgrades the database, or keeps
+ * a lock after its transaction.  The process needs only the right to read and
+ * write the database.
  */
 #ifndef SAY_H
 #define SAY_H
@@ -15,7 +16,7 @@
 
 #include "rc.h"
 
-/* What the views take at most of a payload or a body: bytes. */
+/* The views refuse a payload or a body that is larger than this (bytes). */
 #define SAY_MAX 16777216
 
 struct say;
@@ -26,7 +27,7 @@ struct say_effect {
 	size_t len;
 };
 
-/* patience (ms) is how long each waits for the write lock.  On failure err (of
+/* Each call waits at most patience (ms) for the write lock.  On failure err (of
  * errsize bytes) gets a sentence that names the file. */
 enum rc say_open(struct say **, const char *database, int64_t patience,
     char *err, size_t errsize);
@@ -35,19 +36,19 @@ void say_close(struct say *);
 /*
  * token is the handler's ONCE_TOKEN.
  *
- * RC_OK: it is in the database, and durable.  RC_INVALID: the view refused it.
- * RC_BUSY, RC_FULL, RC_NOMEM: nothing was written, and it may be tried again.
- * Others: it failed.  say_why() says more.
+ * RC_OK: the change is committed and durable.  RC_INVALID: the view refused it.
+ * RC_BUSY, RC_FULL, RC_NOMEM: nothing was written, and the caller may try
+ * again.  Any other value: the write failed.  say_why() returns the reason.
  */
 enum rc say_emit(struct say *, const char *token, const struct say_effect *);
 enum rc say_checkpoint(struct say *, const char *token, const char *point,
     const struct say_effect *, size_t neffects);
-/* headers: "Name: value" lines, each with its end. */
+/* headers: "Name: value" lines, each with its line end. */
 enum rc
 say_respond(struct say *, const char *token, int status, const char *headers,
     const void *body, size_t len, const struct say_effect *, size_t neffects);
 
-/* Why the last one did not succeed. */
+/* The reason why the last call failed. */
 const char *say_why(const struct say *);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The key store, in the words of its users: what is kept, not how.  Another
- * kind of store must be able to stand behind this header.
+ * The key store's interface.  It says what is stored, not how, so that another
+ * kind of store can implement it.
  *
- * All functions may be called from any thread.  Writing ones return when the
- * change is durable (see durability), or has failed and will not appear.
- * Times are store time unless a name says wall.
+ * Any thread may call these functions.  A function that writes returns when the
+ * change is durable (see durability), or when the change has failed and will
+ * not appear.  Times are store time unless a name says wall.
  */
 #ifndef STORE_H
 #define STORE_H
@@ -31,31 +31,31 @@ struct store_options {
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
 	unsigned workers;     /* threads that handle requests; 0: not known */
-	bool create;          /* make and migrate it; else RC_NOTFOUND */
+	bool create;          /* create or migrate the file; else RC_NOTFOUND */
 };
 
 /*
- * Opens, creates or migrates; err (of errsize bytes) gets a sentence that
- * names the file.  RC_VERSION: written by a newer release.  RC_CORRUPT: not a
- * database, or not ours.
+ * Opens, creates or migrates the database; err (of errsize bytes) gets a
+ * sentence that names the file.  RC_VERSION: a newer release wrote it.
+ * RC_CORRUPT: not a database, or the database of another program.
  */
 enum rc store_open(
     struct store **, const struct store_options *, char *err, size_t errsize);
 
-/* Waits for writes under way; operations given up by their callers are tried
- * once more. */
+/* Waits for the writes under way.  Operations that their callers have given up
+ * are tried once more. */
 void store_close(struct store *);
 
-/* The database's own secret, for scope_make(). */
+/* The secret of this database, for scope_make(). */
 const unsigned char *store_secret(const struct store *);
 
 /* Store time now. */
 int64_t store_now(const struct store *);
 
 /*
- * The wall clock's reading, ms, at that store time, if the clock is right now.
- * Both clocks are read to the nanosecond, so that the same store time gives
- * the same second again unless the wall clock was changed.
+ * The reading of the wall clock (ms) at that store time, if the clock is right
+ * now.  Both clocks are read to the nanosecond, so that the same store time
+ * gives the same second again unless the wall clock was changed.
  */
 int64_t store_wall(const struct store *, int64_t store_time);
 
@@ -64,41 +64,45 @@ struct store_identity {
 };
 
 /*
- * The record of an identity, by one read without a lock.  RC_OK (free it with
- * record_free()), RC_NOTFOUND, or the store is not usable: RC_IO, RC_CORRUPT,
- * RC_NOMEM, RC_BUSY.
+ * Reads the record of an identity, without a lock.  RC_OK (the caller frees it
+ * with record_free()), RC_NOTFOUND, or the store is not usable: RC_IO,
+ * RC_CORRUPT, RC_NOMEM, RC_BUSY.
  */
 enum rc
 store_find(struct store *, const struct store_identity *, struct record *);
 
-/* An answer that is kept with its key, as most are; otherwise .is is false,
- * and store_answer() reads it. */
+/* A small response, which is stored in the row of its key.  If .is is false the
+ * response is elsewhere, and store_answer() reads it. */
 struct store_small {
 	bool is;
-	struct response response; /* its body is that of .body */
+	struct response response; /* response.body points into .body */
 	struct buf body;
 };
 void store_small_init(struct store_small *);
 void store_small_free(struct store_small *); /* leaves it initialised */
 
-/* store_find(), and, of a completed key and by the same read, the answer if it
- * is small.  *small is initialised; a failure leaves it so. */
+/*
+ * Like store_find(), but the same read also gets the response of a completed
+ * key, if it is small.  The caller initialises *small; on failure it stays so.
+ */
 enum rc store_look(struct store *, const struct store_identity *,
     struct record *, struct store_small *);
 
 /*
- * The stored answer of that completed key, which has that number: response
- * (initialised) gets status, reason, kind and fields; *body a spool that holds
- * the body and that response->body points into (NULL for an empty body; the
- * caller frees it).  RC_NOTFOUND: no longer there, or not completed.
+ * Reads the stored response of a completed key; the row must have that identity
+ * and that number.  response (initialised by the caller) gets status, reason,
+ * kind and fields.  *body gets a spool with the body, into which response->body
+ * points (NULL for an empty body; the caller frees it).  RC_NOTFOUND: the key
+ * was deleted, or is not completed.
  */
 enum rc store_answer(struct store *, const struct store_identity *, int64_t id,
     struct response *, struct spool **body);
 
 /*
- * What finds the processes of an attempt: a lock that the handler inherits, and
- * what it starts in turn; the attempt's token in their environment; and their
- * session.  The handler can keep its own attempt alive by it, and no other.
+ * What identifies the processes of an attempt: a lock, which the handler and
+ * its children inherit; the attempt's token in their environment; and their
+ * session.  A handler can keep its own attempt alive with the lock, but no
+ * other.
  */
 struct store_attempt {
 	int fd;   /* for the handler to inherit; -1 for none */
@@ -108,41 +112,41 @@ struct store_attempt {
 
 enum rc store_attempt_lock(struct store *, struct store_attempt *);
 
-/* Before the handler is started: writes down what the attempt is called. */
+/* Before the handler is started: records the attempt's token and key. */
 enum rc
 store_attempt_begin(struct store_attempt *, const char *token, int64_t key_id);
 
-/* After: writes down its session. */
+/* After the handler was started: records its session. */
 void store_attempt_started(struct store_attempt *, pid_t);
 
-/* Closes the descriptor: from now on only the processes hold it. */
+/* Closes the descriptor, so that only the attempt's processes still hold it. */
 void store_attempt_release(struct store_attempt *);
-/* Whether no process of it is left; it was released. */
+/* Whether every process of a released attempt has exited. */
 bool store_attempt_gone(struct store *, const struct store_attempt *);
 
-/* Removes what was kept of a released attempt that no record names any more. */
+/* Removes the file of a released attempt that no record names any more. */
 void store_attempt_forget(struct store *, const struct store_attempt *);
 
 struct store_reservation {
 	struct store_identity identity;
 	const char *recipe; /* how fingerprint was made */
 	unsigned char fingerprint[FINGERPRINT_LEN];
-	int64_t lease;     /* ms from now to the deadline */
+	int64_t lease;     /* ms from now to the deadline of the attempt */
 	int64_t retention; /* ms */
 	enum conf_on_crash on_crash;
 	enum conf_on_expired on_expired;
 	int64_t expired_retention; /* ms */
-	/* what store_attempt_lock() gave, for CRASH_RESUME and where there is
-	 * a reconcile_delay; else NULL */
+	/* the result of store_attempt_lock(), for CRASH_RESUME or where there
+	 * is a reconcile_delay; else NULL */
 	const struct store_attempt *attempt;
-	/* ms from becoming unknown to the first try to find out; 0: nobody
-	 * will, and the request is not kept */
+	/* ms from becoming unknown to the first try to reconcile; 0: the key
+	 * has no reconciler, and the request is not stored */
 	int64_t reconcile_delay;
-	bool resource; /* the key is to have a status resource */
-	/* of its scope: keys in progress; unknown keys and dead letters, for a
-	 * new key; 0: any number */
+	bool resource; /* the key gets a status resource */
+	/* limits for one scope: keys in progress; unknown keys and dead
+	 * letters, checked for a new key; 0: no limit */
 	unsigned max_active, max_open;
-	uint64_t max_kept;       /* bytes of all requests kept; 0: any number */
+	uint64_t max_kept;       /* of stored requests (bytes); 0: no limit */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
 	const void *body;
@@ -158,16 +162,18 @@ struct store_lease {
 };
 
 /*
- * In one write transaction: look again, decide(), and where the decision is
- * DECIDE_RUN take the lease.  *decision says what was found there; for
- * anything but DECIDE_RUN, found is that record (record_free()).
+ * One write transaction reads the record again, calls decide(), and takes the
+ * lease if the decision is DECIDE_RUN.  *decision is the decision made there.
+ * Unless it is DECIDE_RUN, found is the record (the caller frees it with
+ * record_free()).
  *
- * A record made by another recipe than the reservation's and whose
- * fingerprint can therefore not be compared here comes back as DECIDE_BUSY
- * with found filled in: the caller compares, and tries again with that recipe.
+ * If the record has another recipe than the reservation, and its fingerprint
+ * can therefore not be compared here, *decision is DECIDE_BUSY and found is
+ * filled in.  The caller compares the fingerprints, and tries again with that
+ * recipe.
  *
- * decide_is_limit(): it could run, but for max_active, max_open or max_kept;
- * there may be no record then, and found->id is 0.
+ * decide_is_limit(): max_active, max_open or max_kept keeps the request from
+ * running.  If there is no record then, found->id is 0.
  *
  * RC_OK: durable.  RC_BUSY: another process held the write lock for
  * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
@@ -175,24 +181,25 @@ struct store_lease {
 enum rc store_reserve(struct store *, const struct store_reservation *,
     struct store_lease *, enum decision *decision, struct record *found);
 
-/* Tells the tries to reconcile a key apart, over its attempts. */
+/* Identifies one try to reconcile a key, over all attempts of the key. */
 struct store_tries {
 	int attempt;
-	int tries; /* begun when it was looked at; -1: an operator */
+	int tries; /* tries begun when the key was read; -1: an operator */
 };
 
 /*
- * What becomes of a key, with the answer to keep if it completed.
+ * The outcome of a key, with the response to store if the key completed.
  *
- * Of a leased key, by its token: COMPLETED FAILED_RETRYABLE UNKNOWN.  If the
- * attempt has answered itself, in a transaction of its own, that stands, and
- * this is forgotten: answered says so.
+ * For a leased key, identified by its token: COMPLETED FAILED_RETRYABLE
+ * UNKNOWN.  If the handler has stored its response in a transaction of its own,
+ * that response stands, this one is dropped, and answered is set.
  *
- * Of a pending key past its retention, by abandon: COMPLETED.
+ * For a pending key past its retention, with abandon set: COMPLETED.
  *
- * Without a token, of a key whose outcome is open: COMPLETED FAILED_RETRYABLE
- * DEAD_LETTER.  tries says when the reconciler looked; an operator may settle
- * dead letters too.  The retention is that of the reservation.
+ * Without a token, for a key with an open outcome: COMPLETED FAILED_RETRYABLE
+ * DEAD_LETTER.  tries says at which try the reconciler read the key; an
+ * operator may settle dead letters too.  The retention is that of the
+ * reservation.
  */
 struct store_settlement {
 	int64_t id;
@@ -201,13 +208,13 @@ struct store_settlement {
 	enum record_state state;
 	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
 	int64_t retention;                 /* ms from now; not for UNKNOWN */
-	/* FAILED_RETRYABLE, an accepted key: ms until a worker takes it up
-	 * again; -1, as it is made: none does until somebody asks */
+	/* FAILED_RETRYABLE, an accepted key: ms until a worker runs it again;
+	 * -1, the initial value: no worker does until a client retries */
 	int64_t requeue;
 	bool abandon;
 	bool answered;            /* out: see store_answer() */
-	bool keep;                /* the answer can be replayed */
-	struct response response; /* COMPLETED: at least its status */
+	bool keep;                /* the response can be replayed */
+	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
 };
 
@@ -215,29 +222,30 @@ struct store_settlement *store_settlement_new(void);
 void store_settlement_free(struct store_settlement *);
 
 /*
- * Commits the outcome.  RC_OK: durable, *expires_at is set (0 for UNKNOWN).
- * With answered, what store_answer() gives is the answer, and durable too.
- * RC_LOST: the lease is gone, or the outcome is no longer open; nothing
+ * Commits the outcome.  RC_OK: durable, and *expires_at is set (0 for UNKNOWN).
+ * If answered is set, store_answer() returns the response, which is durable
+ * too.  RC_LOST: the lease is gone, or the outcome is no longer open; nothing
  * changed.
  *
- * It is tried again as long as the process lives.  After busy_timeout without
- * success the call returns RC_PENDING and the store keeps *settlement, which
- * becomes NULL; in all other cases it stays the caller's.
+ * The store repeats the commit as long as the process lives.  After
+ * busy_timeout without success the call returns RC_PENDING, and the store takes
+ * *settlement, which becomes NULL.  In all other cases *settlement still
+ * belongs to the caller.
  */
 enum rc store_settle(
     struct store *, struct store_settlement **settlement, int64_t *expires_at);
 
 /*
- * Makes durable what other connections have committed by now, however little
- * they did for that: whoever answers from a record that is unsealed needs it
- * first.  Without durability = full there is nothing to do.
+ * Makes durable all changes that other connections have committed by now, even
+ * with synchronous = OFF.  A caller that answers from an unsealed record must
+ * call this first.  Without durability = full it does nothing.
  */
 enum rc store_harden(struct store *);
 
 /*
- * Waits until some key has been settled since *generation was read (0 at
- * first), or until_mono.  False: time is up.  Other processes' settlements are
- * noticed within 100 ms.
+ * Waits until a key has been settled since *generation was read (0 at first),
+ * or until until_mono.  False: until_mono has passed.  Settlements by other
+ * processes are noticed within 100 ms.
  */
 bool store_wait(struct store *, uint64_t *generation, int64_t until_mono);
 
@@ -249,27 +257,29 @@ struct store_change {
 };
 
 /*
- * Settles the attempts of dead owners, by their on_crash: unknown, or, once
- * the whole process tree of the attempt is gone, released, and queued again if
- * the key was accepted; an attempt whose tree lives past its deadline becomes
- * unknown.  An attempt that has answered itself stays completed.  limit bounds
- * one call; *n says how many were changed.  Effects that they were trying are
- * due again.  RC_OK, or why not.
+ * Recovers the attempts of dead owners.  By its on_crash a key becomes unknown;
+ * or it is released once every process of the attempt has exited, and queued
+ * again if it was accepted.  If processes of the attempt live past its
+ * deadline, the key becomes unknown.  If the attempt has stored its own
+ * response, the key stays completed.  One call changes at most limit keys; *n
+ * is their number.  Effects that a dead owner was trying are due again.  RC_OK,
+ * or the reason of the failure.
  */
 enum rc
 store_sweep(struct store *, int limit, struct store_change *changes, int *n);
 void store_changes_free(struct store_change *, int n);
 
-/* Whether the owner of a lease is gone; false if it cannot be told.  Cheap. */
+/* Whether the owner of a lease is dead; false if that cannot be determined.
+ * Cheap. */
 bool store_owner_is_dead(struct store *, int64_t owner);
 
-/* As store_sweep(), of one attempt of an owner that is gone.  *n is 0 where
- * its processes live, or its lease has ended meanwhile. */
+/* Like store_sweep(), for one attempt of a dead owner.  *n is 0 if the
+ * attempt's processes live, or if its lease has ended meanwhile. */
 enum rc store_recover(struct store *, int64_t id, int64_t owner,
     struct store_change *change, int *n);
 
 /* Deletes at most limit keys past their retention, oldest first, or makes them
- * markers; fewer if they are large.  A change to NONE is a deletion. */
+ * markers; fewer keys if they are large.  A change to NONE is a deletion. */
 #define STORE_REAP_MAX 100
 enum rc
 store_reap(struct store *, int limit, struct store_change *changes, int *n);
@@ -278,13 +288,13 @@ store_reap(struct store *, int limit, struct store_change *changes, int *n);
 
 struct store_ticket {
 	char resource[RECORD_RESOURCE_LEN + 1];
-	bool full; /* as many wait as may: nothing was kept */
+	bool full; /* the queue is full: nothing was stored */
 };
 
 /*
- * As store_reserve(), but where the decision is DECIDE_RUN the request is kept
- * and queued, and nobody has a lease.  The reservation must have environment
- * and body.  A key that waits already is left as it is: accepted.
+ * Like store_reserve(), but if the decision is DECIDE_RUN, the request is
+ * stored and queued, and no lease is taken.  The reservation must have
+ * environment and body.  A key that is already queued stays as it is: accepted.
  */
 enum rc store_accept(struct store *, const struct store_reservation *,
     unsigned max_queue, struct store_ticket *, enum decision *decision,
@@ -292,28 +302,28 @@ enum rc store_accept(struct store *, const struct store_reservation *,
 
 struct store_job {
 	int64_t id;
-	int attempt; /* made so far */
+	int attempt; /* attempts begun so far */
 	char *scope, *path, *key;
 	char resource[RECORD_RESOURCE_LEN + 1];
 };
 void store_job_free(struct store_job *);
 
-/* The job that has been due longest; RC_NOTFOUND: none is. */
+/* The job that has been due longest; RC_NOTFOUND: no job is due. */
 enum rc store_job_next(struct store *, struct store_job *);
 
 /*
- * Takes the lease for the job's next attempt.  Of the reservation only what is
- * to become of the attempt counts: not identity, fingerprint and request.
- * RC_LOST: somebody was faster.
+ * Takes the lease for the job's next attempt.  The reservation needs only the
+ * terms of the attempt: identity, fingerprint and request are not read.
+ * RC_LOST: another worker or process has taken the job.
  */
 enum rc store_job_start(struct store *, const struct store_job *,
     const struct store_reservation *, struct store_lease *);
 
-/* A key that was accepted, and not taken up within its retention; RC_NOTFOUND.
- * See store_settlement.abandon. */
+/* An accepted key that no worker has run within its retention; RC_NOTFOUND:
+ * there is none.  See store_settlement.abandon. */
 enum rc store_job_abandoned(struct store *, struct store_job *);
 
-/* What a status resource tells. */
+/* The data of a status resource. */
 struct store_status {
 	int64_t id;
 	char *scope, *path, *key, *recovery_point;
@@ -331,22 +341,22 @@ store_status(struct store *, const char *resource, struct store_status *);
 
 /*
  * Waits until this process has made work since *generation was read (0 at
- * first): accepted a key or queued one again, ended an attempt whose handler
- * may have put effects into the outbox, freed or moved effects, or changed
- * topics; or until store_wake(), or until_mono.  False: time is up.  What
- * other processes do is not noticed.
+ * first), until store_wake() is called, or until until_mono.  Work is: a key is
+ * accepted or queued again; an attempt ends, and its handler may have put
+ * effects into the outbox; effects are freed or moved; topics change.  False:
+ * until_mono has passed.  Changes by other processes are not noticed.
  */
 bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
 
-/* Ends what is waited for in store_wait_work(), by everybody. */
+/* Wakes all waiters in store_wait_work(). */
 void store_wake(struct store *);
 
-/* Which topics a handler may name from now on, and which not any more. */
+/* Adds and removes topics that a handler may name. */
 enum rc store_topics(struct store *, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop);
 
-/* The same for a process that starts: if no other uses the store, nobody is
- * left who would deliver any others. */
+/* The same at the start of a process.  If no other process uses the store, all
+ * other topics are removed too: no process is left to deliver them. */
 enum rc store_topics_first(struct store *, char *const *add, size_t nadd);
 
 /* --- handlers that share the database ------------------------------------ */
@@ -354,17 +364,18 @@ enum rc store_topics_first(struct store *, char *const *add, size_t nadd);
 /* The database's absolute file name. */
 const char *store_database(const struct store *);
 
-/* Lets the database's group write it and the files beside it.  What cannot be
- * given is logged. */
+/* Lets the database's group write the database and the files beside it.  The
+ * store logs a file if it cannot change the group or the mode. */
 void store_share_files(struct store *);
 
 /*
- * A handler that may write the database, while it runs: the store leaves it
- * gaps to do so, and names it in the log if it keeps everybody else out.  The
- * caller's, and what it points to, until store_share_end().
+ * A handler that may write the database while it runs.  The store leaves gaps
+ * between its commits for the handler, and names it in the log if it keeps the
+ * write lock.  The struct, and what it points to, belongs to the caller, which
+ * must keep it until store_share_end().
  */
 struct store_sharer {
-	pid_t pid; /* and process group */
+	pid_t pid; /* the handler's process and process group */
 	const char *path, *key, *instance;
 	struct store_sharer *next; /* the store's */
 };
@@ -378,55 +389,58 @@ struct store_due {
 	struct store_tries tries;
 	char *scope, *path, *key, *recovery_point;
 	char downstream[RECORD_UUID_LEN + 1];
-	/* of the attempt, whose processes may still be there; .lock is 0 once
-	 * they are known not to be */
+	/* of the lost attempt; its processes may still live.  .lock is 0 once
+	 * they are known to have exited */
 	struct store_attempt attempt;
 };
 void store_due_free(struct store_due *);
 
 /*
- * A key whose turn it is to be tried: of the scope next after that one, the key
- * due longest.  Scopes with due keys stand in a circle, in the order of their
- * bytes: after the last one comes the first, and a scope that is alone comes
- * after itself.  NULL: starts at the first.  RC_NOTFOUND: none is due.
+ * The next key to reconcile: the longest due key of the next scope after
+ * `after`.  Scopes with due keys form a circle, ordered by their bytes: the
+ * first scope comes after the last one, and a single scope comes after itself.
+ * NULL: starts at the first scope.  RC_NOTFOUND: no key is due.
  */
 enum rc store_due(struct store *, const char *after, struct store_due *);
 
 /*
- * Puts the next try off to after ms from now; count: it begins now, and is
- * counted though whoever makes it should die; the attempt's processes are
- * known to be gone.  RC_LOST: somebody was faster.  On success *tries is up to
- * date.
+ * Sets the next try to `after` ms from now.  count: a try begins now; it is
+ * counted even if this process dies during it, and the attempt's processes are
+ * known to have exited.  RC_LOST: another process was faster, or the key is
+ * settled.  On success *tries is up to date.
  */
 enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
     bool count, int64_t after);
 
-/* The request kept with a key, to run, or to find out with: NAME=VALUE strings,
- * each with a NUL, and the body, NULL if it is empty; the caller frees both.
- * RC_NOTFOUND: none. */
+/*
+ * The stored request of a key, to run it or to reconcile it: NAME=VALUE
+ * strings, each with a NUL, and the body (NULL if it is empty).  The caller
+ * frees both.  RC_NOTFOUND: the key has no stored request.
+ */
 enum rc store_request(struct store *, const struct store_identity *, int64_t id,
     struct buf *environment, struct spool **body);
 
-/* --- for who watches it ------------------------------------------------ */
+/* --- metrics and health ------------------------------------------------ */
 
 struct metrics_gauges;
 
 /*
- * How many keys are in which state, as of now, or for states that end by age
- * (completed, failed_retryable, expired) as of the last whole tally; not known
- * before the first.  On failure nothing is known.
+ * The number of keys in each state.  States that end by age (completed,
+ * failed_retryable, expired) are as of the last complete tally, and unknown
+ * before the first one; all others are current.  On failure no number is known.
  */
 enum rc store_gauges(struct store *, struct metrics_gauges *);
 
 /*
- * Counts a part of the keys that end by age, by a read of a few milliseconds;
- * *done says that it was the last.  One thread at a time.
+ * Counts some of the keys in states that end by age, in one read of a few
+ * milliseconds; *done: the tally is complete.  One thread at a time may call
+ * this.
  */
 enum rc store_tally(struct store *, bool *done);
 
 /*
- * Whether the store can do its work, or a few words why not.  Writes only
- * where the last write failed; may then take busy_timeout.
+ * Whether the store works; if not, why gets a few words.  It writes only if the
+ * last write failed; the call may then take busy_timeout.
  */
 bool store_health(struct store *, char *why, size_t size);
 

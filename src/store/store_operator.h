@@ -1,7 +1,7 @@
 /*
- * The key store, in the words of operators: what oncectl shows of keys, finds
- * and deletes.  All that store.h says of functions, times and failures holds
- * here.
+ * The key store's interface for operators: what oncectl lists, finds and
+ * deletes.  Everything that store.h says of functions, times and failures
+ * applies here.
  */
 #ifndef STORE_OPERATOR_H
 #define STORE_OPERATOR_H
@@ -14,8 +14,8 @@ struct store_row {
 	enum record_state state;
 	int attempt, status;
 	char downstream[RECORD_UUID_LEN + 1];
-	/* wall clock, ms; 0 for none.  Deadlines are shown as the wall time at
-	 * which they will be reached if the clock is right now. */
+	/* wall clock (ms); 0 for none.  A deadline is shown as the wall time at
+	 * which it will be reached if the clock is right now. */
 	int64_t created_at, updated_at, locked_until, expires_at;
 	int64_t reconcile_after;
 };
@@ -24,8 +24,8 @@ void store_row_free(struct store_row *);
 struct store_filter {
 	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
 	enum record_state state;        /* RECORD_NONE: any */
-	int64_t older_ms;               /* created that long ago; 0: any */
-	int64_t since; /* changed at that wall time, ms, or later */
+	int64_t older_ms;               /* minimum age (ms); 0: any */
+	int64_t since; /* changed at that wall time (ms) or later */
 	int64_t id;    /* 0: any */
 };
 
@@ -33,50 +33,50 @@ struct store_filter {
 enum rc
 store_find_downstream(struct store *, const char *downstream, int64_t *id);
 
-/* Whether a key is leased by a process that is gone; false where that
- * cannot be told. */
+/* Sets *gone if the key is leased by a dead process; false if that cannot be
+ * determined. */
 enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
 
-/* Deletes a key and all that is kept with it.  RC_LOST: it is leased, or not
- * there. */
+/* Deletes a key and everything stored with it.  RC_LOST: the key is leased, or
+ * does not exist. */
 enum rc store_forget(struct store *, int64_t id);
 
 struct store_cursor;
 enum rc
 store_list(struct store *, const struct store_filter *, struct store_cursor **);
 enum rc store_list_next(struct store_cursor *, struct store_row *);
-/* RC_NOTFOUND: that was the last */
+/* RC_NOTFOUND: the list has no more rows */
 void store_list_free(struct store_cursor *);
 
 struct store_counts {
 	int64_t keys[RECORD_NSTATES];
 	int64_t oldest_unknown_wall; /* 0: none */
-	int64_t answer_bytes;        /* of the stored bodies */
+	int64_t answer_bytes;        /* bytes of the stored bodies */
 	int64_t database_bytes, wal_bytes;
 };
 enum rc store_stats(struct store *, struct store_counts *);
 
-/* How many keys of one scope are in which state. */
+/* The number of keys of one scope in each state. */
 struct store_scope {
 	char *scope;
 	int64_t keys[RECORD_NSTATES];
 };
 
 /*
- * The next scopes after that one (NULL: from the first), in the order of their
- * bytes, at most max; *n 0: there are no more.  One read of all keys.
+ * The next scopes after `after` (NULL: from the first), at most max, ordered by
+ * their bytes.  *n is 0 if there are no more.  Each call reads all keys.
  */
 enum rc store_scopes(struct store *, const char *after,
     struct store_scope *scopes, size_t max, size_t *n);
 void store_scopes_free(struct store_scope *, size_t n);
 
-/* One finding of doctor; ok: nothing to do about it. */
+/* One finding of doctor; ok: the operator need not act. */
 struct store_finding {
 	bool ok;
 	char name[32];
 	char text[256];
 };
-/* conf: what is configured, or NULL if that is not known here. */
+/* conf: the configuration, or NULL if the caller has none. */
 enum rc store_doctor(struct store *, const struct conf *,
     struct store_finding *findings, size_t max, size_t *n);
 

@@ -1,7 +1,7 @@
 /*
- * The key store's outbox: effects that handlers put there, in the words of who
- * delivers them and of operators.  All that store.h says of functions, times
- * and failures holds here.
+ * The key store's outbox, for the threads that deliver effects and for
+ * operators.  Everything that store.h says of functions, times and failures
+ * applies here.
  */
 #ifndef STORE_OUTBOX_H
 #define STORE_OUTBOX_H
@@ -20,7 +20,7 @@ enum store_effect_state {
 const char *store_effect_state_name(enum store_effect_state);
 bool store_effect_state_parse(const char *, enum store_effect_state *);
 
-/* One that is to be tried, or is being tried. */
+/* An effect that is due, or is being tried. */
 struct store_effect {
 	int64_t id, key_id;
 	int attempts; /* tries begun */
@@ -30,27 +30,28 @@ struct store_effect {
 void store_effect_free(struct store_effect *);
 
 /*
- * Which effect of that topic is to be tried next, and from when on.  Those of
- * one key are tried one after the other, in the order in which they were put
- * there.  RC_NOTFOUND: there is none, or each waits for another one.
+ * The effect of that topic that is due next, and its time.  The effects of one
+ * key are tried one after the other, in the order of their insertion.
+ * RC_NOTFOUND: there is none, or each waits for an earlier effect.
  */
 enum rc store_effect_next(
     struct store *, const char *topic, struct store_effect *, int64_t *at);
 
 /*
- * Takes it for a try, which counts though we should die in it; whatever was
- * committed together with the effect is durable then, too.  RC_LOST: somebody
- * was faster.  Until store_effect_end() nobody else tries it while this
- * process lives.
+ * Takes the effect for a try.  The try is counted even if this process dies
+ * during it.  Everything that was committed together with the effect is durable
+ * when this returns.  RC_LOST: another thread or process has taken the effect.
+ * While this process lives, no other tries it before store_effect_end().
  */
 enum rc store_effect_begin(struct store *, struct store_effect *);
 
-/* What its program gets to read; NULL if that is empty; the caller frees. */
+/* The standard input of the effect's program; NULL if it is empty.  The caller
+ * frees it. */
 enum rc store_effect_payload(
     struct store *, const struct store_effect *, struct spool **payload);
 
 struct store_effect_end {
-	/* PENDING: to be tried again, after ms from now */
+	/* PENDING: to be tried again, `after` ms from now */
 	enum store_effect_state state;
 	int64_t after;
 	const void *reference; /* DELIVERED; may be any bytes */
@@ -58,7 +59,8 @@ struct store_effect_end {
 	char last_error[LIMIT_LAST_ERROR];
 };
 
-/* The try is over.  RC_LOST: it is no longer ours; nothing was changed. */
+/* Ends the try.  RC_LOST: this process no longer owns the effect; nothing was
+ * changed. */
 enum rc store_effect_end(struct store *, const struct store_effect *,
     const struct store_effect_end *);
 
@@ -89,13 +91,13 @@ struct store_outbox;
 enum rc store_outbox_list(
     struct store *, const struct store_effect_filter *, struct store_outbox **);
 enum rc store_outbox_next(struct store_outbox *, struct store_effect_row *);
-/* RC_NOTFOUND: that was the last */
+/* RC_NOTFOUND: the list has no more rows */
 void store_outbox_free(struct store_outbox *);
 
 /*
- * Has a pending effect tried now, and one that was given up with all its tries
- * anew; or deletes one.  RC_LOST: it is being tried, is not there, or (retry)
- * is delivered.
+ * Makes a pending effect due now, and restarts the tries of an effect that was
+ * given up; or deletes an effect.  RC_LOST: the effect is being tried, does not
+ * exist, or (retry) is delivered.
  */
 enum rc store_effect_retry(struct store *, int64_t id);
 enum rc store_effect_drop(struct store *, int64_t id);

@@ -1,8 +1,8 @@
 /*
  * A lease belongs to a process, and is dead when the kernel has dropped that
- * process's lock.  A lease that merely ran out on the clock frees nothing.
+ * process's lock.  A deadline in the past alone frees nothing.
  *
- * In batches, so that no write transaction is long.
+ * The pass works in batches, so that no write transaction is long.
  */
 #include "config.h"
 

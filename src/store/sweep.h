@@ -1,17 +1,18 @@
 /*
- * The pass that settles what dead owners left in progress.
+ * The pass that recovers the keys that dead owners left in progress.
  */
 #ifndef SWEEP_H
 #define SWEEP_H
 
 #include "pass.h"
 
-/* A turn of it, or until there is nothing left to settle; logs each key. */
+/* Runs one turn, which ends early if nothing is left to recover.  Logs each
+ * key. */
 enum rc sweep_pass(struct store *, struct pass *);
 
 /*
- * The same for a key that a request found in progress, if the owner of its
- * lease is gone.  *n is 0 where there is nothing to settle yet.
+ * The same for one key that a request found in progress, if the owner of its
+ * lease is dead.  *n is 0 if the key cannot be recovered yet.
  */
 enum rc sweep_key(struct store *, const struct record *, int *n);
 
