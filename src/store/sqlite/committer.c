@@ -1,5 +1,5 @@
 /*
- * The committer, as its callers see it.  The invariants are those of
+ * The committer's interface for its callers.  The invariants are those of
  * committer_thread.c.
  */
 #include "config.h"
@@ -108,7 +108,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	pthread_cond_init(&c->news, &attr);
 	pthread_condattr_destroy(&attr);
 
-	/* Signals are somebody else's. */
+	/* The main thread handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&c->thread, NULL, committer_thread, c);
@@ -175,7 +175,8 @@ wait_told(struct op *op)
 	return op->rc;
 }
 
-/* Its caller's time is up; it was queued then (mono). */
+/* Handles a caller that has waited long enough; queued_at (mono) is when it
+ * queued the operation. */
 static enum rc
 withdraw(struct committer *c, struct op *op, int64_t queued_at)
 {
@@ -192,7 +193,8 @@ withdraw(struct committer *c, struct op *op, int64_t queued_at)
 		rc = committer_tell(c, RC_PENDING);
 	} else if (op->stage == OP_QUEUED) {
 		committer_list_remove(&c->queue, op);
-		/* The thread's first try came a little later. */
+		/* The committer first tried for the lock a little after
+		 * that. */
 		if (c->had_at < queued_at && c->locked_at > queued_at)
 			c->locked_at = queued_at;
 		rc = op->rc = committer_tell(c, RC_BUSY);
@@ -258,7 +260,7 @@ committer_wake(struct committer *c)
 bool
 committer_wait(struct committer *c, uint64_t *generation, int64_t until)
 {
-	/* Other processes' settlements are seen by looking again. */
+	/* Settlements by other processes are found by polling. */
 	int64_t now = clock_mono(), look = now + 100;
 	struct timespec ts;
 

@@ -1,19 +1,24 @@
 /*
- * Which operations the committer takes, and for how long their callers wait,
- * while another process has the write lock.
+ * Which operations the committer accepts, and how long their callers wait,
+ * while another process holds the write lock.
  */
 #include "config.h"
 
 #include "clock.h"
 #include "committer_impl.h"
 
-/* After the lock could not be had for busy_timeout: time for the thread to see
- * that it is free again (ms). */
+/*
+ * How long a caller waits (ms) once the lock could not be taken for
+ * busy_timeout: the thread needs this time to notice that the lock is free
+ * again.
+ */
 #define GRACE 50
 
-/* Another oncewrap takes turns with us, and a commit of it takes up to a second
- * on a slow disk.  A lock that is held for longer without a commit is not
- * waited for by more than max_waiting requests (ms). */
+/*
+ * Other oncewrap processes take turns with this one, and one of their commits
+ * takes up to a second on a slow disk.  If the lock is held for longer (ms)
+ * without a commit, at most max_waiting requests wait for it.
+ */
 #define STILL 1000
 
 bool
@@ -45,7 +50,7 @@ committer_is_held(const struct committer *c)
 	    (committer_gave_up(c) || clock_mono() - c->still_at >= STILL);
 }
 
-/* Requests that wait for an operation in the queue. */
+/* Counts the requests that wait for an operation in the queue. */
 static unsigned
 waiting(const struct committer *c)
 {
@@ -58,8 +63,8 @@ waiting(const struct committer *c)
 }
 
 /*
- * A request that waits for the lock of another process holds a worker, which
- * replays and health need too.
+ * A request that waits for the lock of another process holds a worker.  Replays
+ * and health checks need workers too.
  */
 enum rc
 committer_refusal(const struct committer *c, const struct op *op)
@@ -128,7 +133,7 @@ committer_put_back(struct committer *c, struct committer_list *group)
 		committer_list_add(group, op);
 }
 
-/* Whether others have changed the database since this was asked last. */
+/* Whether other connections have changed the database since the last call. */
 static bool
 others_commit(struct committer *c)
 {

@@ -1,18 +1,19 @@
 /*
- * When the committer begins.  A sync takes as long for one operation as for
- * many, and who comes when it has just begun waits for the rest of it and then
- * for his own: on a slow disk the callers fall into two halves, each waiting
- * while the other's sync goes on, and a request that needs two syncs waits for
- * four.
+ * When the committer begins a transaction.  A sync takes as long for one
+ * operation as for many.  An operation that arrives just after a sync has begun
+ * waits for the rest of that sync and then for its own.  So on a slow disk the
+ * callers fall into two halves, each waiting during the other's sync, and a
+ * request that needs two syncs waits for four.
  *
- * So the committer waits for those it has just told, who tend to come back,
- * and for one more at a time: that costs each of the n that are queued the
- * time it takes, and spares one a sync.  It is worth it for the length of a
- * sync divided by n, and to be wrong costs no more than that.  Where so many
- * come during a sync that the next one is full anyway, the pause is shorter
- * than the time between two of them, and nobody waits.
+ * So the committer waits for the callers that it has just woken, because they
+ * tend to come back, and for one more operation at a time.  The wait costs each
+ * of the n queued operations that time, and saves one operation a sync.  It
+ * pays for up to the length of a sync divided by n, and a wait in vain costs no
+ * more than that.  If so many operations arrive during a sync that the next
+ * group is full anyway, this pause is shorter than the time between two
+ * arrivals, and the committer does not wait.
  *
- * Nothing is locked meanwhile.
+ * No database lock is held meanwhile.
  */
 #include "config.h"
 
@@ -21,7 +22,7 @@
 #include "clock.h"
 #include "committer_impl.h"
 
-/* A disk that is faster than this is not waited for: us. */
+/* The committer does not wait if a sync is faster than this (us). */
 #define SLOW 2000
 
 void
@@ -31,14 +32,15 @@ committer_took(struct committer *c, int64_t us)
 	c->took[0] = us;
 }
 
-/* How long a sync takes; one that happened to be slow does not count. */
+/* The length of a sync (us): the shorter one of two, so that one slow sync does
+ * not count. */
 static int64_t
 cost(const struct committer *c)
 {
 	return c->took[0] < c->took[1] ? c->took[0] : c->took[1];
 }
 
-/* False: nobody has come for so long. */
+/* Waits for one more operation.  False: none arrived in time. */
 static bool
 one_more(struct committer *c, int64_t until_us)
 {

@@ -1,5 +1,5 @@
 /*
- * What the committer's callers and its thread share; nobody else includes it.
+ * Private to the committer's files: what its callers and its thread share.
  */
 #ifndef COMMITTER_IMPL_H
 #define COMMITTER_IMPL_H
@@ -9,8 +9,8 @@
 
 #include "committer.h"
 
-/* n operations in order, linked by .next; take gives NULL when it is empty, and
- * remove says whether it was there. */
+/* n operations in order, linked by .next.  take returns NULL if the list is
+ * empty; remove returns whether the operation was in it. */
 struct committer_list {
 	struct op *first, **last;
 	unsigned n;
@@ -35,13 +35,15 @@ struct committer {
 	bool closing;
 	uint64_t generation, work_generation;
 	struct committer_health health;
-	unsigned expected; /* who may ask soon: see committer_gather.c */
-	/* mono: the last try that had the lock; the first that had it not
-	 * since then, or 0; and since when the same change is the last one in
-	 * the database, or 0 */
+	unsigned expected; /* callers that may return: committer_gather.c */
+	/*
+	 * mono: the last successful try for the lock; the first failed try
+	 * since then, or 0; since when the database has not changed while the
+	 * lock was held, or 0
+	 */
 	int64_t had_at, locked_at, still_at;
 
-	/* the thread's own */
+	/* used by the thread only */
 	bool tainted;
 	uint64_t checkpoint_at;
 	int64_t cut_at;    /* mono: when to try again */
@@ -50,64 +52,70 @@ struct committer {
 	int64_t version;   /* of the database, when others held the lock */
 };
 
-/* For waiting on a condition until then, ms of clock_mono(). */
+/* The absolute time for a timed wait on a condition; mono in ms of
+ * clock_mono(). */
 struct timespec committer_timespec(int64_t mono);
 
-/* What a caller is told, as who watches sees it; under the lock. */
+/* Records a result for health reporting, and returns it; under the lock. */
 enum rc committer_tell(struct committer *, enum rc);
 
-/* So many outcomes that could not be recorded may be an accident; more of them
- * are a disk that takes no more. */
+/* Up to this many unrecorded outcomes may be an accident; more of them mean
+ * that the disk accepts no more writes. */
 #define COMMITTER_UNRECORDED 8
 
-/* Whether nothing new may begin before outcomes are recorded; under the lock.
- */
+/* Whether nothing new may begin until outcomes are recorded; under the lock. */
 bool committer_is_stuck(const struct committer *);
 
-/* A settlement could not be recorded at once; under the lock. */
+/* Counts a settlement that could not be recorded at once; under the lock. */
 void committer_is_late(struct committer *, struct op *);
 
-/* Whether the lock was held by others for busy_timeout, so that it is not
- * waited for any more; under the lock. */
+/* Whether other processes have held the lock for busy_timeout, so that no
+ * caller waits for it any more; under the lock. */
 bool committer_gave_up(const struct committer *);
 
-/* Whether another process holds the lock and does not get on; processes that
- * take turns with us commit now and then.  Under the lock. */
+/* Whether another process holds the lock and makes no progress.  Processes that
+ * take turns with this one commit now and then.  Under the lock. */
 bool committer_is_held(const struct committer *);
 
-/* The thread did not get the lock, for which it tried since then (mono);
- * whether committer_is_held().  And: it got it.  Without the lock. */
+/*
+ * The thread reports that it has tried for the write lock in vain since then
+ * (mono), and gets committer_is_held(); or that it has the lock.  Called
+ * without the committer's lock.
+ */
 bool committer_missed_lock(struct committer *, int64_t since);
 void committer_had_lock(struct committer *);
 
-/* Why an operation is not even queued, or RC_OK; and how long its caller waits
- * (ms).  Under the lock. */
+/* The reason why an operation is not even queued, or RC_OK; and how long its
+ * caller waits (ms).  Under the lock. */
 enum rc committer_refusal(const struct committer *, const struct op *);
 int64_t committer_patience(const struct committer *, const struct op *);
 
 /*
- * Takes from the queue what goes into the next transaction: all of it, but one
- * piece of a large answer at most, so that the rest need not wait for many.  A
- * large request goes alone, once it is the first.
+ * Takes the operations of the next transaction from the queue: all of them, but
+ * at most one piece of a large response, so that the others do not wait for
+ * several pieces.  A large request goes alone, once it is the first.
  */
 void committer_take_group(struct committer *, struct committer_list *group);
 
-/* Moves those of a group that was committed, and of which a piece was stored,
- * back to the end of the queue.  Under the lock. */
+/* After a commit: moves the operations that stored a piece, and have more to
+ * write, back to the end of the queue.  Under the lock. */
 void committer_put_back(struct committer *, struct committer_list *group);
 
-/* Cuts a log that is too long, for us or for the disk, if nobody reads it.
- * RC_OK, or why there may be no reservations: see committer_health. */
+/*
+ * Truncates a log that is too long for max_wal or for the disk, unless a
+ * connection is reading it.  RC_OK, or why there may be no reservations: see
+ * committer_health.
+ */
 enum rc committer_watch_log(struct committer *);
 
-/* Moves the log into the database now and then; never while a caller waits for
- * what was just committed, and no operation fails by it. */
+/* Moves the log into the database now and then.  It never does so while a
+ * caller waits for the last commit, and a failure affects no operation. */
 void committer_checkpoint(struct committer *);
 
-/* Waits for more operations, where that is worth it; under the lock. */
+/* Waits for more operations, if that saves syncs; under the lock. */
 void committer_gather(struct committer *);
 
-/* A commit took that long. */
+/* Records how long a commit took (us). */
 void committer_took(struct committer *, int64_t us);
 
 void *committer_thread(void *);

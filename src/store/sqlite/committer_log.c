@@ -1,6 +1,6 @@
 /*
- * The write-ahead log, as the committer sees it: when it is moved into the
- * database, and when it is too long for new keys.
+ * The committer's care of the write-ahead log: when it moves the log into the
+ * database, and when the log is too long for new keys.
  */
 #include "config.h"
 
@@ -8,16 +8,16 @@
 #include "fault.h"
 #include "committer_impl.h"
 
-/* Bytes of log at which it is moved into the database, and how many more
- * until the next try if readers hold it back. */
+/* The length of the log (bytes) at which it is moved into the database.  If
+ * readers hold that back, the next try is after as many bytes more. */
 #define CHECKPOINT       (4 * 1024 * 1024)
 #define CHECKPOINT_AGAIN (1024 * 1024)
 
-/* Between two tries to cut a log that is too long: ms. */
+/* Pause (ms) between two tries to truncate a log that is too long. */
 #define CUT_PAUSE 100
 
-/* Whether there may be reservations: not while the disk could come to hold no
- * outcome any more, nor take the log into the database. */
+/* Whether there may be reservations.  There are none while the disk may soon
+ * lack the room for an outcome, or for moving the log into the database. */
 static enum rc
 look_at_log(const struct committer *c)
 {

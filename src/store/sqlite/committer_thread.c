@@ -1,20 +1,21 @@
 /*
  * The committer's thread.  Invariants:
  *
- *   1. An operation is on one list at most, and under the lock its stage says
+ *   1. An operation is on at most one list.  Under the lock its stage says
  *      which: queued (queue, or later), begun (the thread's), done (none).
- *   2. Only a queued operation is withdrawn by its caller.  The thread takes
- *      operations after it has the write lock of the database, so a caller
- *      whose time is up has usually not begun.
+ *   2. A caller withdraws only a queued operation.  The thread takes
+ *      operations after it has the write lock of the database, so an operation
+ *      that its caller withdraws has usually not begun.
  *   3. A COMMIT that failed may leave its frames in the write-ahead log, whole
- *      and unsynced, to come back when the log is read after a crash.  While
- *      that may be (`tainted`) nobody is told that nothing was written: a
- *      good commit writes over them.  If none succeeds within busy_timeout,
- *      what may come back is a lease of a process that is then dead, which
- *      makes its key unknown: never free.
+ *      and unsynced, and they may come back when the log is read after a
+ *      crash.  While that is possible (`tainted`) no caller is told that
+ *      nothing was written: first a good commit must write over the frames.
+ *      If none succeeds within busy_timeout, the lease that may come back is
+ *      one of a dead process, which makes its key unknown: never free.
  *   4. A settlement fails only by RC_LOST, or because the process ends.
  *   5. While another process holds the write lock, the thread goes on trying
- *      for it though nothing is queued: locked_at says what callers are told.
+ *      for it even if nothing is queued: the results of callers depend on
+ *      locked_at.
  */
 #include "config.h"
 
@@ -29,13 +30,13 @@
 #include "metrics.h"
 #include "committer_impl.h"
 
-/* How long one try for the lock takes, and the pauses between tries of a
- * settlement that failed: ms. */
+/* The length of one try for the lock, and the pauses between tries of a
+ * settlement that failed (ms). */
 #define SLICE       50
 #define PAUSE_FIRST 50
 #define PAUSE_LAST  1000
 
-/* Nobody waits for it any more. */
+/* Frees an operation that its caller has left. */
 static void
 end_left(struct op *op)
 {
@@ -47,13 +48,14 @@ end_left(struct op *op)
 }
 
 /*
- * Their callers learn, without the lock: each would only wait for it.  Once
- * told an operation is its caller's again.
+ * Wakes the callers of these operations, without the lock: each of them would
+ * only wait for it.  From then on the operation belongs to its caller again.
  */
 static void
 tell(struct committer *c, struct committer_list *group)
 {
-	/* What a handler has said may be work too, and its run is over. */
+	/* The handler's run is over, and it may have made work in the
+	 * outbox. */
 	bool said = atomic_load(&c->share->used);
 	bool settled = false, news = false;
 	struct op *op;
@@ -102,7 +104,7 @@ finish(struct committer *c, struct op *op, enum rc rc)
 	tell(c, &one);
 }
 
-/* A settlement is tried again later. */
+/* Queues a failed settlement for a later try. */
 static void
 postpone(struct committer *c, struct op *op)
 {
@@ -134,7 +136,8 @@ store_time(const struct committer *c)
 	return clock_boot() + c->shift;
 }
 
-/* Within a transaction.  RC_LOST is an answer, and no reason to roll back. */
+/* Runs the operations in a transaction.  RC_LOST is a result, and no reason to
+ * roll back. */
 static enum rc
 run_one(struct committer *c, struct op *op)
 {
@@ -143,7 +146,7 @@ run_one(struct committer *c, struct op *op)
 	return op->rc == RC_LOST ? RC_OK : op->rc;
 }
 
-/* COMMIT, or ROLLBACK if rc says so or it fails. */
+/* Commits; rolls back if rc is not RC_OK or the COMMIT fails. */
 static enum rc
 end(struct committer *c, enum rc rc)
 {
@@ -168,9 +171,9 @@ end(struct committer *c, enum rc rc)
 }
 
 /*
- * Before COMMIT, where what it tells of is not ours alone: whoever sees that
- * it is sealed takes it to be durable, and a try of an effect that is begun
- * without being durable would be nobody's.
+ * Before a COMMIT that depends on changes by other connections, makes those
+ * durable.  A reader of a sealed record takes it to be durable; and if the row
+ * of an effect were lost, so would be the record of its try.
  */
 static enum rc
 harden(struct committer *c, const struct op *op)
@@ -188,7 +191,7 @@ harden(struct committer *c, const struct op *op)
 	return rc;
 }
 
-/* A transaction, on the database that was opened. */
+/* Runs a transaction, if the database is still the one that was opened. */
 static enum rc
 begin(struct committer *c)
 {
@@ -203,7 +206,7 @@ begin(struct committer *c)
 	return rc;
 }
 
-/* Waits for the lock until then, or for a slice. */
+/* Waits for the lock until then (mono), at most for one slice. */
 static enum rc
 begin_until(struct committer *c, int64_t until)
 {
@@ -216,7 +219,7 @@ begin_until(struct committer *c, int64_t until)
 	return rc;
 }
 
-/* Invariant 3: writes over what a failed COMMIT may have left. */
+/* Invariant 3: commits, to write over the frames of a failed COMMIT. */
 static void
 clean(struct committer *c)
 {
@@ -237,7 +240,7 @@ clean(struct committer *c)
 	store_op_release(&op);
 }
 
-/* Each alone; who fails now fails closed. */
+/* Runs each operation alone.  One that fails now fails closed. */
 static void
 run_singly(struct committer *c, struct committer_list *group)
 {
@@ -273,7 +276,7 @@ run_singly(struct committer *c, struct committer_list *group)
 		fail(c, op, op->rc);
 }
 
-/* The lock is held; runs a group and commits it. */
+/* Runs a group and commits it.  The write lock is held. */
 static void
 run_group(struct committer *c, struct committer_list *group)
 {
@@ -298,15 +301,15 @@ run_group(struct committer *c, struct committer_list *group)
 		op = committer_list_take(group);
 		fail(c, op, rc);
 	}
-	if (rc == RC_FULL) /* gives back what the log grew to */
+	if (rc == RC_FULL) /* truncates the log that it grew */
 		(void)db_checkpoint(c->db, true);
 }
 
 /* Which queued operations fail. */
 enum victims { ALL, NEW, CROWD };
 
-/* Fails what is queued: all, new operations, or those that requests wait for
- * above max_waiting. */
+/* Fails queued operations: all; or new ones; or those that requests wait for
+ * beyond max_waiting. */
 static void
 fail_queue(struct committer *c, enum rc rc, enum victims victims)
 {
@@ -350,7 +353,7 @@ watch(struct committer *c)
 		fail_queue(c, closed, NEW);
 }
 
-/* Another process has held the write lock since then (mono). */
+/* Records that another process has held the write lock since then (mono). */
 static void
 wait_for_lock(struct committer *c, int64_t since)
 {
@@ -361,8 +364,8 @@ wait_for_lock(struct committer *c, int64_t since)
 		fail_queue(c, RC_BUSY, CROWD);
 }
 
-/* Puts settlements whose pause is over back into the queue; *wake is when the
- * next one's will be, or 0.  Under the lock. */
+/* Puts settlements back into the queue if their pause is over.  *wake is the
+ * end of the next pause (mono), or 0.  Under the lock. */
 static void
 requeue(struct committer *c, int64_t *wake)
 {
@@ -385,7 +388,7 @@ requeue(struct committer *c, int64_t *wake)
 		committer_list_add(&c->later, op);
 }
 
-/* Waits for work.  False: there is none, and there will be none. */
+/* Waits for work.  False: there is none, and the committer is stopping. */
 static bool
 wait_for_work(struct committer *c)
 {
@@ -452,7 +455,7 @@ committer_thread(void *arg)
 		store_share_unlocked(c->share);
 		committer_checkpoint(c);
 	}
-	/* What failed once more. */
+	/* The settlements that failed once more. */
 	while ((op = committer_list_take(&c->later)) != NULL)
 		finish(c, op, RC_IO);
 	return NULL;

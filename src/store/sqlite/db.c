@@ -1,7 +1,6 @@
 /*
- * SQLite: connections, transactions, and the write-ahead log.
- *
- * It must not know what the tables mean.
+ * SQLite: connections, transactions, and the write-ahead log.  Code here does
+ * not know what the tables mean.
  */
 #include "config.h"
 
@@ -44,9 +43,9 @@ map_code(int code)
 		return RC_BUSY;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-	case SQLITE_CONSTRAINT: /* only a broken rule can break one */
+	case SQLITE_CONSTRAINT: /* a bug here, or a foreign writer */
 	case SQLITE_MISMATCH:
-	case SQLITE_ERROR: /* no such table, in a file of ours */
+	case SQLITE_ERROR: /* no such table, in a store of ours */
 		return RC_CORRUPT;
 	case SQLITE_TOOBIG:
 		return RC_LIMIT;
@@ -70,8 +69,8 @@ db_fail(struct db *db, int code, const char *what)
 }
 
 /*
- * SQLite's own handler sleeps up to 100 ms between two looks, and a writer
- * that is always busy leaves gaps of less than one.
+ * SQLite's own busy handler sleeps up to 100 ms between two tries, but a busy
+ * writer leaves gaps of less than 1 ms.
  */
 static int
 on_busy(void *arg, int n)
@@ -103,8 +102,9 @@ on_commit(void *arg, sqlite3 *handle, const char *name, int frames)
 }
 
 /*
- * SQLite's count of the memory it uses is a lock around each allocation, for
- * all connections, and nobody asks for it.  Too late, or refused: it counts.
+ * SQLite counts its memory under a lock around each allocation, for all
+ * connections, and this program never reads the count.  If SQLite is already
+ * initialised, or refuses, it goes on counting.
  */
 static void
 configure(void)
@@ -132,7 +132,7 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 		free(db);
 		return RC_NOMEM;
 	}
-	*out = db; /* also on failure: it has the message */
+	*out = db; /* also on failure: it holds the message */
 	if (code != SQLITE_OK) {
 		db->quiet = true;
 		return db_fail(db, code, "open");
@@ -155,7 +155,7 @@ db_close(struct db *db)
 	for (i = 0; i < DB_NTX; i++)
 		sqlite3_finalize(db->tx[i]);
 	code = sqlite3_close(db->handle);
-	assert(code == SQLITE_OK); /* no statement or blob is left open */
+	assert(code == SQLITE_OK); /* all statements and blobs are closed */
 	(void)code;
 	free(db);
 }
@@ -195,10 +195,11 @@ db_exec(struct db *db, const char *sql)
 }
 
 /*
- * secure_delete is off on purpose: where it is compiled in (Debian), deleting
- * an answer of 16 MB writes 16 MB of zeros, which on flash is wear; whoever
- * can read the file's free pages can read its keys too.  Views and triggers
- * that someone else put into the file get no functions of side effect.
+ * secure_delete is off on purpose.  Where it is compiled in (Debian), deleting
+ * a response of 16 MB writes 16 MB of zeros, which wears flash.  A process that
+ * can read the file's free pages can read its keys too.  trusted_schema is off:
+ * foreign views and triggers in the file cannot call functions with side
+ * effects.
  */
 #define SETTINGS                       \
 	"PRAGMA secure_delete = OFF;"  \
@@ -207,7 +208,8 @@ db_exec(struct db *db, const char *sql)
 	"PRAGMA cell_size_check = ON;" \
 	"PRAGMA recursive_triggers = ON;"
 
-/* Once a connection; after a change of the schema SQLite makes it anew. */
+/* Prepared once for each connection; after a change of the schema SQLite
+ * prepares the statement again. */
 static enum rc
 prepare_tx(struct db *db, enum db_tx tx)
 {
@@ -222,7 +224,7 @@ prepare_tx(struct db *db, enum db_tx tx)
 	return code == SQLITE_OK ? RC_OK : db_fail(db, code, text[tx]);
 }
 
-/* Anew, for the schema may have been made since. */
+/* Prepared for each use: the schema may have been created since. */
 static enum rc
 prepare_rollback(struct db *db)
 {
@@ -243,9 +245,9 @@ db_setup_reader(struct db *db, int cache)
 }
 
 /*
- * The CHECK of a state is for others who write to the file: our statements
- * have their states as literals, and each check of such a list makes a table
- * of it and throws it away, which is a tenth of the work of a first request.
+ * The CHECK of a state guards against other programs that write the file.  Our
+ * statements have their states as literals.  Each check of such a list builds a
+ * temporary table, which is a tenth of the work of a first request.
  */
 enum rc
 db_setup_writer(struct db *db, bool full)
@@ -256,7 +258,8 @@ db_setup_writer(struct db *db, bool full)
 	    SETTINGS "PRAGMA ignore_check_constraints = ON;"
 		     "PRAGMA cache_size = -4096;"
 		     "PRAGMA journal_size_limit = 8388608;");
-	/* EXTRA: as FULL; outside of WAL mode a commit syncs the folder too. */
+	/* EXTRA is like FULL, but outside of WAL mode a commit syncs the folder
+	 * too. */
 	if (rc == RC_OK)
 		rc = db_exec(db,
 		    full ? "PRAGMA synchronous = EXTRA;"
@@ -284,9 +287,10 @@ db_load_checks(struct db *db)
 }
 
 /*
- * A commit writes whole pages, and few bytes change: of 512 bytes to 4 KiB, a
- * lone request wrote 11, 13, 16 and 21 KB.  Below 1 KiB a row with a few long
- * names needs overflow pages.  Free pages can be given back in small steps.
+ * A commit writes whole pages, though few bytes change.  With pages of 512
+ * bytes to 4 KiB, a single request wrote 11, 13, 16 and 21 KB.  Below 1 KiB a
+ * row with a few long names needs overflow pages.  auto_vacuum is incremental,
+ * so that free pages can be given back in small steps.
  */
 enum rc
 db_setup_new(struct db *db)
@@ -350,8 +354,8 @@ run_tx(struct db *db, enum db_tx tx)
 	return rc;
 }
 
-/* A transaction may still be open: after a change of the schema the rollback
- * has to be prepared again, and for that there may have been no memory. */
+/* A transaction may still be open.  After a change of the schema SQLite has to
+ * prepare the rollback again, and there may have been no memory for that. */
 enum rc
 db_begin(struct db *db)
 {
@@ -431,7 +435,7 @@ db_log_fits(const struct db *db, uint64_t more)
 	const uint64_t room = db_room(db), used = db_wal_bytes(db);
 	const char *log =
 	    sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
-	uint64_t spare = 0; /* of the file, from when it was longer */
+	uint64_t spare = 0; /* left in the file from a longer log */
 	struct stat st;
 
 	if (room >= used + more)

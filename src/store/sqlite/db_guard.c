@@ -1,5 +1,5 @@
 /*
- * SQLite: what keeps a connection apart from what others may do to its file.
+ * SQLite: protects a connection from foreign parts in its file.
  */
 #include "config.h"
 
@@ -17,8 +17,8 @@ set(struct db *db, int option, int on)
 
 /*
  * Triggers and views of the file run with the rights of the connection that
- * meets them, and every program that may write the file may make some.  (TEMP
- * triggers, as in checks.sql, are the connection's own and still run.)
+ * meets them, and every program that may write the file may create some.  (TEMP
+ * triggers, as in checks.sql, belong to the connection and still run.)
  */
 enum rc
 db_protect(struct db *db)
@@ -47,13 +47,13 @@ db_has_moved(const struct db *db)
 {
 	int moved = 0;
 
-	/* Another VFS need not know. */
+	/* Another VFS may not know this file control. */
 	(void)sqlite3_file_control(
 	    db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
 	return moved != 0;
 }
 
-/* Runs a statement about the journal's mode, which gives that as a row. */
+/* Runs a statement about the journal mode, which returns the mode as a row. */
 static enum rc
 journal_mode(struct db *db, const char *sql, bool *wal)
 {
@@ -87,6 +87,6 @@ db_use_wal(struct db *db)
 	bool wal;
 
 	rc = journal_mode(db, "PRAGMA journal_mode = WAL", &wal);
-	/* Else there is no shared memory on that file system. */
+	/* If it stays off, that file system has no shared memory. */
 	return rc == RC_OK && !wal ? RC_IO : rc;
 }

@@ -1,5 +1,5 @@
 /*
- * What the files of db share; nobody else includes it.
+ * Private to the db files.
  */
 #ifndef DB_IMPL_H
 #define DB_IMPL_H
@@ -24,8 +24,8 @@ enum db_tx { DB_BEGIN, DB_BEGIN_READ, DB_COMMIT, DB_ROLLBACK, DB_NTX };
 
 struct db {
 	sqlite3 *handle;
-	/* The rollback is made beforehand: what ends a transaction that failed
-	 * for want of memory must need none. */
+	/* Rollback is prepared beforehand, because ending a transaction that
+	 * failed for lack of memory must need none. */
 	sqlite3_stmt *tx[DB_NTX];
 	bool quiet;
 	bool full; /* commits are synced */
@@ -36,10 +36,11 @@ struct db {
 	struct db_stmt stmt[QUERY_COUNT];
 };
 
-/* Turns off what others may have put into the file to be run. */
+/* Turns off triggers and views that other programs may have put into the
+ * file. */
 enum rc db_protect(struct db *);
 
-/* Logs what failed and gives its rc; code is not SQLITE_OK. */
+/* Logs the failure and returns its rc; code is not SQLITE_OK. */
 enum rc db_fail(struct db *, int code, const char *what);
 
 #endif

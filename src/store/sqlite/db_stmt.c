@@ -146,7 +146,7 @@ db_column_length(struct db_stmt *s, int i)
 	return n < 0 || (uint64_t)n > LIMIT_SIZE ? SIZE_MAX : (size_t)n;
 }
 
-/* A text with a NUL in it would be read as another one. */
+/* Refuses a text with a NUL: C code would read it as a shorter text. */
 const char *
 db_column_text(struct db_stmt *s, int i)
 {
@@ -210,7 +210,7 @@ db_blob_close(struct db_blob *b)
 {
 	if (b == NULL)
 		return;
-	(void)sqlite3_blob_close(b->blob); /* repeats an error of the write */
+	(void)sqlite3_blob_close(b->blob); /* the write reported its error */
 	free(b);
 }
 

@@ -1,9 +1,9 @@
 /*
- * Locks that the kernel drops with the process.  They are open file
- * description locks (fcntl(2)): closing another descriptor of the same file
- * does not drop them, and they show between two stores of one process too.
+ * Locks that the kernel drops with the process.  They are open file description
+ * locks (fcntl(2)): closing another descriptor of the same file does not drop
+ * them, and two stores of one process see each other's.
  *
- * It must not know what is owned.
+ * Code here does not know what is owned.
  */
 #include "config.h"
 
@@ -21,7 +21,8 @@
 #include "log.h"
 #include "liveness.h"
 
-/* Bytes that are tried before the file counts as locked by others. */
+/* After this many bytes were tried in vain, the file counts as locked by
+ * others. */
 #define TAKE_TRIES 64
 
 struct liveness {
@@ -40,8 +41,10 @@ failed(const char *file, const char *what)
 	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
 }
 
-/* A new file belongs to the database's owner, as SQLite does for its own: an
- * operator who looks first must not lock the daemon out. */
+/*
+ * A new file gets the database's owner, as SQLite does for its own files.
+ * Otherwise an operator that opens the store first would lock the daemon out.
+ */
 static int
 open_file(const char *file, const char *database, unsigned mode)
 {
@@ -62,7 +65,7 @@ open_file(const char *file, const char *database, unsigned mode)
 	return fd;
 }
 
-/* Whether the name still stands for the file that is open. */
+/* Whether the name still leads to the open file. */
 static bool
 same_file(const struct liveness *l)
 {
@@ -72,8 +75,7 @@ same_file(const struct liveness *l)
 	    by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
-/* One of 2^62 bytes at random is free, unless a process has locked many of
- * them. */
+/* A random byte of 2^62 is free, unless a process has locked many of them. */
 static enum rc
 take_byte(const struct liveness *l, int fd, int64_t *name)
 {
@@ -119,7 +121,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 		l->file = NULL;
 		goto out;
 	}
-	/* Again if somebody removed the file before it was locked. */
+	/* Repeats if another process removed the file before it was locked. */
 	for (tries = 0; tries < 10; tries++) {
 		l->fd = open_file(l->file, database, mode);
 		if (l->fd == -1) {
@@ -180,7 +182,7 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 	struct flock lock;
 
 	*alive = true;
-	if (owner == l->self) /* one's own lock does not show */
+	if (owner == l->self) /* a process does not see its own lock */
 		return RC_OK;
 	if (owner <= 0)
 		return RC_INVALID;
@@ -208,7 +210,7 @@ liveness_is_alone(const struct liveness *l)
 		return false;
 	memset(&lock, 0, sizeof(lock));
 	lock.l_type = F_WRLCK;
-	lock.l_whence = SEEK_SET; /* and to the end */
+	lock.l_whence = SEEK_SET; /* to the end of the file */
 	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1) {
 		(void)failed(l->file, "test");
 		return false;

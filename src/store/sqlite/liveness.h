@@ -1,12 +1,13 @@
 /*
- * Who is alive: locks that the kernel drops with the process.
+ * Which processes are alive: locks that the kernel drops with the process.
  *
- * A process that owns leases holds an OFD write lock on one byte of a lock
- * file beside the database.  Which byte is 62 random bits, drawn anew by each
- * process, and is its name in the store: no byte is ever taken over, so a dead
- * owner never looks alive again.  Locks are not bytes: the file stays empty.
- * A process that can open the file could lock all of it, so it is for the
- * daemon's own user, and no handler inherits a descriptor of it.
+ * A process that owns leases holds an OFD write lock on one byte of a lock file
+ * beside the database.  The byte's offset is 62 random bits, drawn anew by each
+ * process, and is its name in the store.  No byte is ever taken over, so a dead
+ * owner never looks alive again.  A lock needs no byte in the file, so the file
+ * stays empty.  A process that can open the file could lock all of it.  So only
+ * the daemon's own user may open it, and no handler inherits a descriptor of
+ * it.
  */
 #ifndef LIVENESS_H
 #define LIVENESS_H
@@ -18,30 +19,30 @@
 
 struct liveness;
 
-/* Opens "<database>-lock" (made with mode if it is not there) and takes a
+/* Opens "<database>-lock" (created with mode if it does not exist) and locks a
  * byte.  Errors are logged and name the file. */
 enum rc liveness_open(struct liveness **, const char *database, unsigned mode);
 
-/* Drops the lock: from now on this process's leases are dead ones. */
+/* Drops the lock: from now on the leases of this process are dead. */
 void liveness_close(struct liveness *);
 
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *);
 
-/* Whether the lock file is still there by its name: if not, others cannot see
- * our lock, and take us for dead. */
+/* Whether the lock file still has its name.  If not, other processes cannot see
+ * this process's lock and take it for dead. */
 bool liveness_in_place(const struct liveness *);
 
 /* This process's name, > 0. */
 int64_t liveness_self(const struct liveness *);
 
 /*
- * Whether that owner lives.  RC_IO when it cannot be told (the lock file was
- * removed or replaced): the caller then treats every owner as alive.
+ * Whether that owner lives.  RC_IO if that cannot be determined (the lock file
+ * was removed or replaced); the caller then treats every owner as alive.
  */
 enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
 
-/* Whether no other process lives.  False if it cannot be told. */
+/* Whether no other process lives.  False if that cannot be determined. */
 bool liveness_is_alone(const struct liveness *);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Makes a database, or checks that one is ours and of a version we know.  An
+ * Creates a database, or checks that it is ours and of a known version.  An
  * unknown version is refused, never guessed; a foreign file is only read.
  *
- * Several processes may do this at once: what is there is looked at again
- * within the transaction that makes it.
+ * Several processes may do this at once.  So the transaction that creates the
+ * schema reads the version again.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@
 
 enum content { EMPTY, OURS, OLDER, NEWER, FOREIGN };
 
-/* What is in it; *version is 0 where nothing is. */
+/* Reads the kind of the file; *version is 0 if it is empty. */
 static enum rc
 look(struct db *db, enum content *content, int64_t *version)
 {
@@ -49,8 +49,8 @@ look(struct db *db, enum content *content, int64_t *version)
 	return RC_OK;
 }
 
-/* The same from outside of a transaction: of one state of the file, while
- * others may be making it. */
+/* The same outside of a transaction.  It reads one state of the file, though
+ * other processes may be creating it. */
 static enum rc
 look_once(struct db *db, enum content *content, int64_t *version)
 {
@@ -58,7 +58,7 @@ look_once(struct db *db, enum content *content, int64_t *version)
 
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = look(db, content, version);
-	if (rc == RC_OK) /* else its message is still wanted */
+	if (rc == RC_OK) /* otherwise the caller needs its message */
 		db_rollback(db);
 	return rc;
 }
@@ -103,8 +103,8 @@ step(struct db *db, int version)
 	return rc;
 }
 
-/* An operator who restored nothing, or elsewhere, must learn that all keys are
- * new. */
+/* After a failed restore, or one to another place, the operator must learn that
+ * all keys are new. */
 static void
 log_created(const struct db *db, bool made)
 {
@@ -115,7 +115,7 @@ log_created(const struct db *db, bool made)
 		     : "the file was empty; all keys are new"));
 }
 
-/* All versions that are missing, in one transaction. */
+/* Applies all missing versions, in one transaction. */
 static enum rc
 make_tables(struct db *db, bool made)
 {
@@ -128,7 +128,7 @@ make_tables(struct db *db, bool made)
 	if (rc == RC_OK)
 		rc = look(db, &content, &version);
 	if (rc == RC_OK && content != EMPTY && content != OLDER) {
-		db_rollback(db); /* someone else made them */
+		db_rollback(db); /* another process applied them */
 		return RC_OK;
 	}
 	created = rc == RC_OK && content == EMPTY;
@@ -149,8 +149,8 @@ make_tables(struct db *db, bool made)
 }
 
 /*
- * A change of journal mode does not wait for other processes that try the
- * same, SQLite's busy handler or not.
+ * A change of the journal mode does not wait for other processes that try the
+ * same, with or without SQLite's busy handler.
  */
 static enum rc
 make(struct db *db, bool is_new, bool made, int64_t patience)
@@ -175,8 +175,8 @@ make(struct db *db, bool is_new, bool made, int64_t patience)
 	}
 }
 
-/* A copy that VACUUM INTO has made is not in WAL mode, and all that is promised
- * of commits, readers and max_wal is promised of that. */
+/* A copy made by VACUUM INTO is not in WAL mode, and all guarantees about
+ * commits, readers and max_wal need that mode. */
 static enum rc
 put_into_wal(
     struct db *db, const struct migrate_options *o, char *err, size_t errsize)
@@ -234,7 +234,7 @@ refuse(enum content content, const struct migrate_options *o, char *err,
 	return RC_CORRUPT;
 }
 
-/* made: the file is our own, just made. */
+/* made: this process has just created the file. */
 static enum rc
 check(struct db *db, const struct migrate_options *o, bool made, char *err,
     size_t errsize)
@@ -259,7 +259,7 @@ check(struct db *db, const struct migrate_options *o, bool made, char *err,
 	return rc;
 }
 
-/* The file, below its folder, if it is one that may be opened. */
+/* Opens the file in its folder, after checking that it may be opened. */
 static enum rc
 open_file(struct db **db, const struct migrate_options *o, const char *file,
     char *err, size_t errsize)
@@ -271,7 +271,8 @@ open_file(struct db **db, const struct migrate_options *o, const char *file,
 		return rc;
 	if ((rc = db_open(db, file, o->busy_timeout)) != RC_OK)
 		return rc;
-	/* What was opened is what stands there; and that is still good. */
+	/* The name must lead to the opened file, which must still pass the
+	 * checks. */
 	if (db_has_moved(*db)) {
 		snprintf(err, errsize,
 		    "database %s: was replaced while it was opened", o->file);

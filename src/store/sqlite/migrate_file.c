@@ -1,9 +1,9 @@
 /*
- * See migrate_file.h.  SQLite itself opens what it opens with O_NOFOLLOW; what
- * is checked here is what that does not refuse.
+ * See migrate_file.h.  SQLite opens files with O_NOFOLLOW; the checks here
+ * cover what that flag does not refuse.
  *
- * Nothing here opens a file that is there: to close it again would drop the
- * locks that this process has on it.
+ * Nothing here opens an existing file: closing it again would drop the locks
+ * that this process has on it.
  */
 #include "config.h"
 
@@ -60,7 +60,7 @@ migrate_file_make(const char *file, unsigned mode, bool create, bool *made,
 		    err, errsize, "database %s: %s", file, strerror(errno));
 		return RC_NOTFOUND;
 	}
-	/* O_EXCL follows no link, and opens nothing that is there. */
+	/* O_EXCL follows no link and opens no existing file. */
 	fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd == -1 && errno == EEXIST)
 		return RC_OK;
@@ -79,8 +79,8 @@ migrate_file_make(const char *file, unsigned mode, bool create, bool *made,
 	return RC_OK;
 }
 
-/* Whether a file that it may stand for is one's own doing.  Root may be
- * trusted, and the folder's owner can put there what it likes. */
+/* Whether that owner of a file is trusted.  Root is, and the folder's owner can
+ * put any file there anyway. */
 static bool
 may_own(uid_t owner, const char *file)
 {
@@ -132,13 +132,13 @@ check_one(const char *file, bool owned, char *err, size_t errsize)
 }
 
 /* SQLite's file format, "The Locking Protocol": every connection in WAL mode
- * has the first of the shared bytes locked. */
+ * locks the first of the shared bytes. */
 #define SHARED_BYTE 0x40000002
 
-/* How long another process may take to make or remove its log (ms). */
+/* How long (ms) another process may take to create or remove its log. */
 #define PATIENCE 1000
 
-/* The file of that name and suffix is not there. */
+/* Whether the file with that name and suffix does not exist. */
 static bool
 is_missing(const char *file, const char *suffix)
 {
@@ -162,7 +162,7 @@ migrate_file_check_log(const char *file, char *err, size_t errsize)
 	pid_t pid = 0;
 
 	if (stat(file, &st) == -1)
-		return RC_OK; /* it will be made */
+		return RC_OK; /* it will be created */
 	lock.ino = st.st_ino;
 	lock.dev = st.st_dev;
 	for (int waited = 0; waited <= PATIENCE; waited += 20) {

@@ -1,9 +1,9 @@
 /*
- * The files of a database, before they are opened.
+ * Checks on the files of a database, before they are opened.
  *
- * The folder may be one that handlers may write, too, and then a name in it
- * can stand for anything: a link to a file of the system, which a daemon with
- * root's rights would write.
+ * Handlers may be able to write the folder, too.  Then a name in it can be
+ * anything, such as a link to a system file, which a daemon with root's rights
+ * would write.
  */
 #ifndef MIGRATE_FILE_H
 #define MIGRATE_FILE_H
@@ -13,30 +13,32 @@
 
 #include "rc.h"
 
-/* The same name below the folder's own, without symbolic links on the way
- * there; the caller frees it.  NULL: err says why. */
+/* The same name below its resolved folder, so that no symbolic link is on the
+ * way; the caller frees it.  NULL: err says why. */
 char *migrate_file_resolve(const char *name, char *err, size_t errsize);
 
 /*
- * Makes the file with that mode if it is not there, before SQLite opens it:
- * the log and its index take after it.  *made says that it did.  create: if
- * false, RC_NOTFOUND.
+ * Creates the file with that mode if it does not exist, before SQLite opens it:
+ * the log and its index copy the mode and the owner.  *made: it was created.
+ * create: if false, RC_NOTFOUND.
  */
 enum rc migrate_file_make(const char *file, unsigned mode, bool create,
     bool *made, char *err, size_t errsize);
 
 /*
- * Whether the files that there are may be opened: regular files with one link
- * (name).  For a daemon the database and its rollback journal must also belong
- * to root, to the daemon's user, or to the folder's owner; the write-ahead log
- * and its index may be those of a handler that was first to open the database.
+ * Whether the existing files may be opened: each must be a regular file with
+ * one link (name).  For a daemon the database and its rollback journal must
+ * also belong to root, to the daemon's user, or to the folder's owner.  The
+ * write-ahead log and its index may belong to a handler that opened the
+ * database first.
  */
 enum rc
 migrate_file_check(const char *file, bool daemon, char *err, size_t errsize);
 
 /*
- * Whether the log and its index are there if a process uses them: without them
- * new ones would be made, keys forgotten, and the file be spoilt by the two.
+ * Whether the log and its index exist if a process uses them.  If they did not,
+ * SQLite would create new ones, keys would be forgotten, and two logs would
+ * corrupt the file.
  */
 enum rc migrate_file_check_log(const char *file, char *err, size_t errsize);
 

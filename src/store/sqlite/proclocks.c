@@ -12,8 +12,11 @@
 
 #include "proclocks.h"
 
-/* The kernel gives a page at a time, and what it has shown by then is passed by
- * their number: a lock may be left out when others go meanwhile. */
+/*
+ * The kernel gives the list a page at a time and continues by the number of
+ * locks shown so far.  If locks vanish meanwhile, a lock may be left out, so
+ * the list is read more than once.
+ */
 #define LOOKS 5
 
 /* A line: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120". */

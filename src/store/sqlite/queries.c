@@ -1,5 +1,5 @@
 /*
- * The SQL of sql/.  It must not know what runs it.
+ * The SQL of sql/, as text.  Code here does not know what runs it.
  */
 #include "config.h"
 

@@ -16,7 +16,8 @@ enum query {
 	    QUERY_COUNT
 };
 
-/* "FIND"; its text; why its plan may scan a table, or NULL. */
+/* The name, such as "FIND"; the text; and the reason why the plan may scan a
+ * table, or NULL. */
 const char *queries_name(enum query);
 const char *queries_text(enum query);
 const char *queries_scan_reason(enum query);
@@ -25,11 +26,11 @@ const char *queries_scan_reason(enum query);
 #define QUERIES_VERSION 4
 
 /* The statements that bring a database from the version before to that one
- * (version 1: an empty one), and the checks: n texts, in order. */
+ * (version 1: from an empty database), and the checks: n texts, in order. */
 const char *const *queries_step(int version, size_t *n);
 const char *const *queries_checks(size_t *n);
 
-/* With the checks loaded: an operator begins, or is done. */
+/* With the checks loaded: an operator begins to work, or has finished. */
 const char *queries_checks_operator(bool begins);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The SQL of sql/checks.sql and sql/operator.sql: apart, for only builds with
- * checks have it.
+ * The SQL of sql/checks.sql and sql/operator.sql.  It is a separate file
+ * because only builds with checks contain it.
  */
 #include "config.h"
 

@@ -1,7 +1,6 @@
 /*
- * The handler's side of a key store, without SQL.
- *
- * It must not know what a token is: the views decide.
+ * The handler's side of a key store, without SQL.  Code here does not know what
+ * a token is: the views decide.
  */
 #include "config.h"
 
@@ -62,7 +61,8 @@ say_why(const struct say *say)
 	return say->why;
 }
 
-/* Commits if rc is RC_OK; what a view refuses it has rolled back. */
+/* Commits if rc is RC_OK; if a view refused the change, it is already rolled
+ * back. */
 static enum rc
 finish(struct say *say, enum rc rc)
 {
@@ -73,7 +73,8 @@ finish(struct say *say, enum rc rc)
 		rc = db_commit(say->db);
 		if (rc == RC_OK)
 			return RC_OK;
-		/* What could not be synced may be there all the same. */
+		/* A change that could not be synced may be in the database all
+		 * the same. */
 		if (rc != RC_BUSY && rc != RC_FULL) {
 			doubt = "; it may have been recorded";
 			rc = RC_IO;
@@ -85,7 +86,7 @@ finish(struct say *say, enum rc rc)
 	return rc;
 }
 
-/* Within a transaction; a failure has ended it, or finish() does. */
+/* Runs in a transaction.  On failure it has ended that, or finish() does. */
 static enum rc
 add_effects(struct say *say, const char *token,
     const struct say_effect *effects, size_t n)

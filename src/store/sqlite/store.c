@@ -1,8 +1,8 @@
 /*
- * The key store on SQLite: opening it, and its writes, which are operations
- * for the committer.
+ * The key store on SQLite: opening it, and its writes, which are operations for
+ * the committer.
  *
- * It must not know HTTP, handlers, or why a key is what it is.
+ * Code here does not know HTTP, handlers, or why a key has its state.
  */
 #include "config.h"
 
@@ -63,12 +63,13 @@ read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 }
 
 /*
- * Whether that row's shift holds now.  Not after a reboot; nor where the time
- * since boot went back under the same name, as in a restored virtual machine.
+ * Whether the row's shift still holds.  It does not after a reboot, nor if the
+ * time since boot went back although the boot's name is the same, as in a
+ * restored virtual machine.
  *
- * Where boots have no name ("": it cannot be read) the second rule alone is
- * enough for no key to end early: if the host has been up for longer than it
- * was when last seen, more time has gone by than the difference.
+ * If the boot's name cannot be read (""), the second rule alone ensures that no
+ * key ends early: if the host has been up for longer than when it was last
+ * seen, more time has passed than the difference.
  */
 static bool
 clock_holds(const struct clock_row *row)
@@ -76,7 +77,7 @@ clock_holds(const struct clock_row *row)
 	return row->same_boot && clock_boot() + row->shift >= row->last;
 }
 
-/* Store time goes on from where it was last seen. */
+/* Continues store time from where it was last seen. */
 static enum rc
 set_clock(struct store *store)
 {
@@ -108,9 +109,9 @@ set_clock(struct store *store)
 }
 
 /*
- * Writes what no earlier copy of the database has, so that one which is put in
- * its place shows.  If the disk is full, or another process keeps the lock,
- * what has been seen in it by then has to do.
+ * Writes the time, so that this database differs from every earlier copy of
+ * itself and a copy put in its place is noticed.  If the disk is full, or
+ * another process keeps the lock, the guard relies on what it has read so far.
  */
 static void
 leave_mark(struct store *store)
@@ -167,10 +168,12 @@ start(struct store *store, const struct store_options *o)
 		return rc;
 	if ((rc = start_guard(store, o->create)) != RC_OK)
 		return rc;
-	/* Of what a handler moved into it, and a predecessor did not see. */
+	/* For changes that a handler moved into the file unsynced, and that an
+	 * earlier process did not see. */
 	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
 		return rc;
-	/* Who may create it is going to hold leases: better told now. */
+	/* A process that may create the store will hold leases: report a
+	 * failure now. */
 	if (o->create && (rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	store->share.file = store->file;
@@ -181,8 +184,8 @@ start(struct store *store, const struct store_options *o)
 	co.shift = store->shift;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
-	/* Fewer than half: half of them may wait for other requests, and one
-	 * worker is to be left for replays. */
+	/* Fewer than half: half of the workers may wait for other requests, and
+	 * one worker must be left for replays. */
 	if (o->workers != 0)
 		co.max_waiting = o->workers > 4 ? (o->workers - 1) / 2 : 1;
 	return committer_start(&store->committer, &co);
@@ -233,7 +236,7 @@ store_close(struct store *store)
 
 	if (store == NULL)
 		return;
-	/* Who only looks leaves no trace. */
+	/* An operator's process, which only reads, leaves no trace. */
 	if (store->committer != NULL && store->keeper) {
 		store_op_init(&op, OP_CLOCK);
 		(void)committer_do(store->committer, &op);
@@ -281,7 +284,8 @@ store_liveness(struct store *store, struct liveness **out)
 
 	pthread_mutex_lock(&store->mutex);
 	if (store->liveness == NULL) {
-		/* What can open it can lock it, so it is not shared. */
+		/* A process that can open the file can lock it, so only its
+		 * owner may. */
 		rc = liveness_open(&store->liveness, store->file, 0600);
 		if (rc == RC_OK)
 			store_guard_add_lock(&store->guard);
@@ -319,8 +323,11 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 	rc = store_liveness(store, liveness);
 	if (rc != RC_OK)
 		return rc;
-	/* What is written to a file without a name is gone with us; and a
-	 * lease that nobody sees is held would be swept from under us. */
+	/*
+	 * Writes to a file without a name are lost when this process ends; and
+	 * if other processes do not see its lock, they recover its leases while
+	 * it lives.
+	 */
 	return store_guard_check(&store->guard);
 }
 
@@ -352,8 +359,8 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	return rc;
 }
 
-/* A settlement is part of its operation, so that to queue it needs no memory:
- * it must not fail for want of that. */
+/* The operation contains its settlement, so that queueing it needs no memory: a
+ * settlement must not fail for lack of that. */
 static struct op *
 op_of(struct store_settlement *s)
 {

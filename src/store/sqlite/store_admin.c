@@ -1,7 +1,7 @@
 /*
  * The key store, for passes and operators: sweep, reap, list.
  *
- * Reads are short: who lists a million keys into a pager holds no transaction
+ * Reads are short: a list of a million keys into a pager holds no transaction
  * open meanwhile.
  */
 #include "config.h"
@@ -16,7 +16,7 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-/* Rows read at a time by a list. */
+/* Rows that a list reads at a time. */
 #define LIST_PAGE 64
 
 /* --- passes ------------------------------------------------------------- */
@@ -35,9 +35,9 @@ store_changes_free(struct store_change *changes, int n)
 }
 
 /*
- * Where memory is short, what a batch deletes comes from the disk, page by
- * page: that is waited for here, and not with the lock held.  In ten million
- * keys that was 20 ms of the 25 that a batch of 100 took.
+ * If memory is short, the rows that a batch deletes come from the disk, page by
+ * page.  This read waits for them before the lock is taken, not under it.  In
+ * ten million keys that was 20 ms of the 25 ms that a batch of 100 took.
  */
 static enum rc
 read_ahead(struct store *store, int limit)
@@ -80,7 +80,7 @@ store_reap(struct store *store, int limit, struct store_change *changes, int *n)
 	rc = committer_do(store->committer, &op);
 	if (rc == RC_OK) {
 		*n = op.reap.n;
-		op.reap.n = 0; /* they are the caller's now */
+		op.reap.n = 0; /* the caller owns them now */
 	}
 	store_op_release(&op);
 	return rc;

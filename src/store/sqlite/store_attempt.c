@@ -1,6 +1,6 @@
 /*
- * The key store, for attempts: what finds their processes, and what becomes of
- * them once their owner is gone.
+ * The key store, for attempts: what identifies their processes, and how
+ * attempts of dead owners are recovered.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include "store_impl.h"
 #include "tree.h"
 
-/* The time last seen is written down at a sweep, but not more often: ms. */
+/* A sweep writes down the time last seen, but not more often than this (ms). */
 #define CLOCK_GRAIN 30000
 
 /* --- the processes of an attempt ----------------------------------------- */
@@ -73,7 +73,7 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 	struct process_list *list;
 	bool gone;
 
-	/* Most often a process holds the lock: that is cheap to see. */
+	/* Usually a process still holds the lock, and that is a cheap test. */
 	if (!tree_is_past(at->lock) && tree_is_held(store->file, at->lock))
 		return false;
 	if (process_list(&list) != RC_OK)
@@ -94,8 +94,8 @@ struct leftover {
 	struct db *db;
 };
 
-/* Removes a file that no record names.  One whose handler was not started may
- * be about to be named, as long as its owner lives. */
+/* Removes a file that no record names.  A file of an attempt without a started
+ * handler may be about to be named as long as its owner lives. */
 static enum rc
 remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 {
@@ -154,8 +154,8 @@ owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
 	return rc;
 }
 
-/* The next owner of leases, or of effects that are being tried, after that
- * one, in the order of their names. */
+/* The next owner of leases, or of effects that are being tried, after that one;
+ * owners are ordered by their names. */
 static enum rc
 next_owner(struct db *db, int64_t *owner)
 {
@@ -171,8 +171,8 @@ next_owner(struct db *db, int64_t *owner)
 	return *owner != INT64_MAX ? RC_OK : RC_NOTFOUND;
 }
 
-/* A dead one stays dead, so this need not be done within the transaction that
- * settles its attempts. */
+/* A dead owner stays dead, so this test need not be in the transaction that
+ * recovers its attempts. */
 enum rc
 store_dead_owners(
     struct store *store, int64_t after, int64_t *dead, size_t max, size_t *n)
@@ -211,8 +211,8 @@ store_owner_is_dead(struct store *store, int64_t owner)
 	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
 }
 
-/* The sweep of those owners, which are known to be dead: only after that it is
- * looked what processes there are. */
+/* Recovers the attempts of those owners.  The owners are dead before the list
+ * of processes is read, so none of them can start another process. */
 static enum rc
 sweep_dead(struct store *store, struct op *op, int *n)
 {
@@ -229,7 +229,7 @@ sweep_dead(struct store *store, struct op *op, int *n)
 	rc = committer_do(store->committer, op);
 	if (rc == RC_OK) {
 		*n += op->sweep.n;
-		op->sweep.n = 0; /* they are the caller's now */
+		op->sweep.n = 0; /* the caller owns them now */
 		if (op->sweep.effects > 0)
 			log_event(LOG_WARN, "effects-freed", NULL,
 			    LOG_I("n", op->sweep.effects));
@@ -238,8 +238,8 @@ sweep_dead(struct store *store, struct op *op, int *n)
 	return rc;
 }
 
-/* Some owners at a time.  Of those whose rows make no sense, or have to wait,
- * nothing is settled: they stay, and others come after them. */
+/* Recovers some owners at a time.  Rows that make no sense, or that have to
+ * wait, stay; their owners do not hold up the owners after them. */
 static enum rc
 sweep_all(struct store *store, int limit, struct store_change *changes, int *n)
 {
@@ -283,7 +283,7 @@ store_sweep(
 	rc = sweep_all(store, limit, changes, n);
 	if (rc != RC_OK)
 		return rc;
-	/* What was settled above names its attempt no more. */
+	/* Keys recovered above no longer name their attempts. */
 	rc = remove_leftovers(store);
 	return rc != RC_OK ? rc : clock;
 }

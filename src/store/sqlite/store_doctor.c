@@ -139,7 +139,7 @@ found(struct findings *f, const char *name, bool ok, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The one number that a statement gives. */
+/* The one number that a statement returns. */
 static enum rc
 number(struct db *db, enum query q, int64_t *value)
 {
@@ -186,7 +186,7 @@ check_bodies(struct db *db, struct findings *f)
 		found(f, "bodies", true, "each belongs to its key");
 }
 
-/* What belongs to a request is erased when its outcome is known. */
+/* The stored request must be erased once the outcome is known. */
 static void
 check_requests(struct db *db, struct findings *f)
 {
@@ -355,7 +355,7 @@ check_states(struct db *db, struct findings *f)
 		found(f, "dead_letter", true, "none");
 }
 
-/* Effects that were given up, and how many are on their way. */
+/* Effects that were given up, and the number that are on their way. */
 static void
 check_outbox(struct db *db, struct findings *f)
 {
@@ -385,7 +385,7 @@ check_outbox(struct db *db, struct findings *f)
 		    pending);
 }
 
-/* Effects, payloads and turns belong together: see store_effect.c. */
+/* Effects, payloads and turns must match: see store_effect.c. */
 static void
 check_effects(struct db *db, struct findings *f)
 {
@@ -407,7 +407,7 @@ check_effects(struct db *db, struct findings *f)
 		    "each has what belongs to it, and its turn");
 }
 
-/* Nobody delivers what there is no section for. */
+/* Effects of a topic without a section are not delivered. */
 static void
 check_topics(struct db *db, const struct conf *conf, struct findings *f)
 {

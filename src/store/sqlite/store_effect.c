@@ -1,17 +1,17 @@
 /*
- * The outbox, within a transaction: an effect is taken for a try, and what
- * comes of that is written down.
+ * The outbox, within a transaction: takes an effect for a try, and records the
+ * result of the try.
  *
  * Invariants, beside what migrate-003.sql says of the columns:
  *
  *   1. If a key has pending effects, exactly one of them has the turn: it has
- *      either an owner or a time.  Whoever takes the turn from one gives it to
- *      the lowest number that is pending, in the same transaction.
- *   2. A try that is over names the one that began it, by its number and its
- *      owner: what was freed meanwhile, because its owner seemed to be dead,
- *      is not changed.
+ *      either an owner or a time.  A statement that takes the turn from one
+ *      gives it to the lowest pending number, in the same transaction.
+ *   2. The end of a try names that try, by its number and its owner.  If the
+ *      effect was freed meanwhile, because its owner seemed to be dead, the
+ *      end changes nothing.
  *   3. An effect outlives its key until it is delivered, or an operator drops
- *      it; a delivered one goes with its key.
+ *      it; a delivered one is deleted with its key.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ pass_turn(struct db *db, int64_t key_id, int64_t now)
 	return rc == RC_NOTFOUND ? RC_OK : rc; /* it was the last */
 }
 
-/* Steps a statement that has one parameter, and gives no row. */
+/* Steps a statement that has one parameter and returns no row. */
 static enum rc
 step_with(struct db *db, enum query query, int64_t id)
 {
@@ -56,7 +56,8 @@ begin(const struct op_effect *op, struct db *db, int64_t now)
 	return store_ops_change_one(s, RC_LOST);
 }
 
-/* The statement that ends a try so, its first four parameters bound. */
+/* The statement that ends a try in that way, with its first four parameters
+ * bound. */
 static struct db_stmt *
 end_stmt(const struct op_effect *op, struct db *db, enum query query)
 {
@@ -97,7 +98,7 @@ dead(const struct op_effect *op, struct db *db, int64_t now)
 	return rc == RC_OK ? pass_turn(db, op->key_id, now) : rc;
 }
 
-/* It keeps its turn, unless an earlier one has been taken up again. */
+/* The effect keeps its turn, unless an earlier effect is pending again. */
 static enum rc
 again(const struct op_effect *op, struct db *db, int64_t now)
 {
@@ -137,7 +138,7 @@ end(const struct op_effect *op, struct db *db, int64_t now)
 	return RC_INVALID;
 }
 
-/* The row of a statement that changes one and returns it; RC_LOST: none. */
+/* Steps a statement that changes one row and returns it; RC_LOST: none. */
 static enum rc
 changed_row(struct db_stmt *s)
 {
@@ -146,7 +147,7 @@ changed_row(struct db_stmt *s)
 	return rc == RC_NOTFOUND ? RC_LOST : rc;
 }
 
-/* It is due now, or whichever of its key comes before it. */
+/* This effect is due now, or the effect of its key that comes before it. */
 static enum rc
 retry(const struct op_effect *op, struct db *db, int64_t now)
 {
@@ -166,7 +167,7 @@ retry(const struct op_effect *op, struct db *db, int64_t now)
 	rc = db_step_row(s);
 	db_reset(s);
 	if (rc != RC_NOTFOUND)
-		return rc; /* the turn is passed on when that try is over */
+		return rc; /* the end of that try passes the turn on */
 	rc = step_with(db, QUERY_EFFECT_HALT, key_id);
 	return rc == RC_OK ? pass_turn(db, key_id, now) : rc;
 }

@@ -1,9 +1,9 @@
 /*
- * The key store, for who watches it: how many keys are in which state, and
- * whether it can do its work.
+ * Metrics and health of the key store: the number of keys in each state, and
+ * whether the store can do its work.
  *
- * Asking is cheap on a store of any size.  States that a healthy store has few
- * keys in are counted when asked, by an index that holds no others.  Those
+ * Asking is cheap on a store of any size.  States with few keys in a healthy
+ * store are counted at each call, in an index that holds no others.  States
  * that end by age are counted now and then (store_tally), in parts, so that no
  * long read keeps the write-ahead log from being reset.
  */
@@ -20,10 +20,10 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-/* Rows of an index that one part of a tally walks: about 2 ms. */
+/* Index rows that one part of a tally reads: about 2 ms. */
 #define TALLY_ROWS 10000
 
-/* The states of a key and its gauges come in the same order. */
+/* The gauges have the order of the key states. */
 _Static_assert(METRICS_KEYS_EXPIRED - METRICS_KEYS_PENDING ==
 	RECORD_EXPIRED - RECORD_PENDING,
     "a gauge for each state");
@@ -48,7 +48,7 @@ count_running(struct db *db, struct metrics_gauges *g)
 	return rc;
 }
 
-/* Whom time does not help: pending, unknown, dead_letter. */
+/* States that do not end by age: pending, unknown, dead_letter. */
 static enum rc
 count_open(struct db *db, struct metrics_gauges *g)
 {
@@ -71,8 +71,8 @@ count_open(struct db *db, struct metrics_gauges *g)
 		*gauge_of(g, state) = db_column_int(s, 1);
 		if (state != RECORD_UNKNOWN)
 			continue;
-		/* The wall clock may have been set back since, and a row may
-		 * say anything. */
+		/* The wall clock may have been set back meanwhile, and the
+		 * row may be corrupt. */
 		age = store_row_is_time(s, 2)
 		    ? clock_wall() - db_column_int(s, 2)
 		    : 0;
@@ -81,7 +81,7 @@ count_open(struct db *db, struct metrics_gauges *g)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* Effects that somebody has to deal with. */
+/* Effects that are not delivered. */
 static enum rc
 count_outbox(struct db *db, struct metrics_gauges *g)
 {
@@ -151,7 +151,7 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 
 /* --- tally -------------------------------------------------------------- */
 
-/* The next part; RC_NOTFOUND: that was the last. */
+/* Counts the next part; RC_NOTFOUND: that was the last. */
 static enum rc
 tally_part(struct store_tally *t, struct db *db)
 {
@@ -179,7 +179,7 @@ tally_part(struct store_tally *t, struct db *db)
 	return rc;
 }
 
-/* The same of the outbox. */
+/* The same for the outbox. */
 static enum rc
 tally_effects(struct store_tally *t, struct db *db)
 {
@@ -209,7 +209,7 @@ tally_effects(struct store_tally *t, struct db *db)
 	return rc;
 }
 
-/* All of it has been walked through. */
+/* The tally is complete: its numbers become the current ones. */
 static void
 tally_ends(struct store *store)
 {
@@ -284,8 +284,8 @@ can_read(struct store *store, char *why, size_t size)
 }
 
 /*
- * A write is tried only where the last one failed: watching costs a healthy
- * store no write, and an idle one is found to be well again.
+ * A write is tried only if the last one failed.  So health checks cost a
+ * healthy store no write, and an idle store is found healthy again.
  */
 static bool
 can_write(struct store *store, char *why, size_t size)

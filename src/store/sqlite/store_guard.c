@@ -1,10 +1,10 @@
 /*
  * See store_guard.h.
  *
- * Names: a change of any name in a folder changes the folder's own time of
- * change, which nobody can set, so one stat(2) of the folder stands for one of
- * each file.  That time has the kernel's coarse grain: it is trusted only once
- * it is old enough that a later change must show.
+ * Names: a change of any name in a folder changes the folder's ctime, which no
+ * program can set, so one stat(2) of the folder replaces one of each file.  The
+ * ctime has the kernel's coarse grain: it is trusted only once it is so old
+ * that a later change must show.
  *
  * Content: a store has a secret of its own, and the time at which it was last
  * seen never goes back; each start and each sweep writes it.
@@ -19,7 +19,7 @@
 #include "log.h"
 #include "store_guard.h"
 
-/* The grain of a file system's times is at most that: 2 s of FAT (ms). */
+/* Upper limit for the grain of a file system's times (ms): FAT has 2 s. */
 #define GRAIN 3000
 
 static void
@@ -80,7 +80,7 @@ store_guard_add_lock(struct store_guard *g)
 
 /* --- names --------------------------------------------------------------- */
 
-/* The first file that is not in place, or -1. */
+/* The index of the first file that is not in place, or -1. */
 static int
 find_bad(const struct store_guard *g)
 {

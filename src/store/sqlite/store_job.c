@@ -1,6 +1,6 @@
 /*
- * The key store, for work that is accepted now and done later: the queue, and
- * what a caller is told of it meanwhile.
+ * The key store, for requests that are accepted now and run later: the queue,
+ * and the status resource.
  */
 #include "config.h"
 
@@ -154,7 +154,7 @@ store_topics(struct store *store, char *const *add, size_t nadd,
 	return rc;
 }
 
-/* Who has no effects need not write at each start.  RC_NOTFOUND: none. */
+/* Skips the write at a start without effects.  RC_NOTFOUND: no topics. */
 static enum rc
 any_topic(struct store *store)
 {

@@ -1,5 +1,5 @@
 /*
- * What the store writes: operations in general, and what they share.  Nothing
+ * The writes of the store: operations in general, and what they share.  Nothing
  * here begins or ends a transaction, waits, or knows of threads.
  */
 #include "config.h"
@@ -353,7 +353,7 @@ store_ops_kept_with(struct db *db, int64_t id, int64_t *bytes)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* Deletes the request that the query finds, if it does, and counts that. */
+/* Deletes the request that the query finds, if any, and subtracts its bytes. */
 static enum rc
 delete_request(struct db *db, int64_t id, enum query find)
 {

@@ -1,6 +1,6 @@
 /*
  * The key store's outbox: effects that are due, the tries that deliver them,
- * and what an operator sees and says of them.
+ * and operators' reads and changes.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "store_row.h"
 #include "store_outbox.h"
 
-/* Rows read at a time by a list. */
+/* Rows that a list reads at a time. */
 #define LIST_PAGE 64
 
 static const char *const names[STORE_EFFECT_NSTATES] = {
@@ -119,7 +119,7 @@ do_effect(struct store *store, struct op_effect *effect)
 	return rc;
 }
 
-/* A try by this process, of that effect. */
+/* An operation for this process's try of that effect. */
 static enum rc
 op_of(struct store *store, enum op_effect_verb verb,
     const struct store_effect *e, struct op_effect *op)
@@ -128,7 +128,8 @@ op_of(struct store *store, enum op_effect_verb verb,
 	enum rc rc;
 
 	memset(op, 0, sizeof(*op));
-	/* As with a lease: what nobody sees is held would be tried twice. */
+	/* As for a lease: if no process sees the owner's lock, the effect would
+	 * be tried twice. */
 	rc = verb == OP_EFFECT_BEGIN ? store_may_lease(store, NULL, &liveness)
 				     : store_liveness(store, &liveness);
 	if (rc != RC_OK)
@@ -170,7 +171,7 @@ store_effect_end(struct store *store, const struct store_effect *e,
 	return do_effect(store, &op);
 }
 
-/* With a read transaction open. */
+/* The caller holds a read transaction open. */
 static enum rc
 read_payload(
     struct db *db, const struct store_effect *e, struct spool **payload)
@@ -306,7 +307,7 @@ store_outbox_free(struct store_outbox *o)
 	free(o);
 }
 
-/* Bytes that may be anything, with a NUL behind them. */
+/* Copies bytes of any value, with a NUL added. */
 static enum rc
 copy_reference(struct db_stmt *s, int i, struct store_effect_row *row)
 {
@@ -334,7 +335,7 @@ read_row(struct store *store, struct db_stmt *s, struct store_effect_row *row)
 	row->attempts = (int)db_column_int(s, 6);
 	row->created_at = db_column_int(s, 11);
 	row->updated_at = db_column_int(s, 12);
-	/* 0 is what a handler wrote: as soon as it is there. */
+	/* A handler's insert has 0: due at once. */
 	if (!db_column_null(s, 7))
 		row->next_at = db_column_int(s, 7) == 0
 		    ? row->created_at

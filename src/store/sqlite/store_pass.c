@@ -1,6 +1,6 @@
 /*
- * What passes write: leases of the dead, keys past their retention, time.
- * Each is bounded, for others wait for the lock meanwhile.
+ * The writes of passes: leases of dead owners, keys past their retention, time.
+ * Each is bounded, because other operations wait for the lock meanwhile.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include "store_ops.h"
 #include "tree.h"
 
-/* scope, path and key, from column i on, copied. */
+/* Copies scope, path and key, from column i on. */
 static enum rc
 read_identity(struct db_stmt *s, int i, struct store_change *c)
 {
@@ -59,8 +59,10 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	return rc == RC_OK ? store_ops_released(db, id) : rc;
 }
 
-/* Whether its process tree may still act.  What cannot be told, may; where the
- * lock file is another one, its owner may be alive after all. */
+/*
+ * Whether processes of the attempt may still act; true if that cannot be
+ * determined.  If the lock file was replaced, the owner may be alive after all.
+ */
 static bool
 tree_may_live(const struct op_sweep *op, const struct lost *lost)
 {
@@ -68,7 +70,7 @@ tree_may_live(const struct op_sweep *op, const struct lost *lost)
 	    tree_lives(op->database, lost->lock, op->processes);
 }
 
-/* The next attempt of that owner after *id, if there is one. */
+/* The next attempt of that owner after *id; RC_NOTFOUND: none. */
 static enum rc
 next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
     struct store_change *c)
@@ -121,7 +123,7 @@ become_unknown(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 	return db_step_done(s);
 }
 
-/* What becomes of it. */
+/* Changes the key of one lost attempt by its on_crash. */
 static enum rc
 settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
     struct store_change *c, int64_t now)
@@ -150,8 +152,8 @@ settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
 	return RC_INVALID;
 }
 
-/* One attempt at a time: the row that is read changes the index that it is
- * found by. */
+/* Reads one attempt at a time, because the change of a row changes the index by
+ * which it was found. */
 static enum rc
 sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 {
@@ -238,7 +240,7 @@ give_back(struct db *db)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* Bad rows that a batch looks past, at most. */
+/* At most this many bad rows are skipped by a batch. */
 #define REAP_BAD 1000
 
 static enum rc
@@ -257,7 +259,7 @@ reap_one(struct db *db, const struct store_change *c, int64_t now)
 	return rc == RC_OK ? store_ops_delete_kept(db, c->id) : rc;
 }
 
-/* What is due, oldest first, until it is enough for one transaction. */
+/* Reads what is due, oldest first, up to the limits of one transaction. */
 static enum rc
 reap_list(struct op_reap *op, struct db *db, int64_t now)
 {
@@ -329,7 +331,8 @@ store_ops_claim(struct op_claim *op, struct db *db, int64_t now)
 	return store_ops_change_one(s, RC_LOST);
 }
 
-/* RC_INVALID, or RC_CORRUPT: it is gone all the same, until the rollback. */
+/* RC_INVALID, or RC_CORRUPT: the key is deleted all the same, until the
+ * rollback. */
 static enum rc
 forget_key(struct db *db, int64_t id)
 {
@@ -387,7 +390,8 @@ store_ops_topics(const struct op_topics *op, struct db *db)
 	enum rc rc = RC_OK;
 	size_t i;
 
-	/* Who starts meanwhile has his lock already, or adds his own later. */
+	/* A process that starts meanwhile has its lock already, or adds its
+	 * topics later. */
 	if (op->liveness != NULL && liveness_is_alone(op->liveness))
 		rc = db_step_done(db_stmt(db, QUERY_TOPIC_CLEAR));
 	for (i = 0; i < op->ndrop && rc == RC_OK; i++)

@@ -1,8 +1,9 @@
 /*
- * Reading the key store: one of a pool of connections, no lock, no write.
+ * Reads of the key store.  A read uses a connection of the pool, takes no lock
+ * and writes nothing.
  *
- * What is read is copied and the read ended before anybody else can wait for
- * it: a read that is left open keeps the write-ahead log from being reset.
+ * Its data is copied, and the read ended, before the function waits or returns:
+ * an open read keeps the write-ahead log from being reset.
  */
 #include "config.h"
 
@@ -14,18 +15,20 @@
 #include "metrics.h"
 #include "store_impl.h"
 
-/* Caches, KiB.  Keys are looked up by one thread at a time as a rule, and so by
- * one reader, whose cache holds the inner pages for 100,000 keys or so.  The
- * others, as many as workers, are for passes and for the crowd. */
+/*
+ * Caches (KiB).  Usually one thread at a time looks up keys, and so one reader,
+ * and its cache holds the inner pages for 100,000 keys or so.  The other
+ * readers, as many as workers, serve passes and requests beyond the first.
+ */
 #define LARGE_CACHE 1536
 #define SMALL_CACHE 64
 
-/* The column of QUERY_FIND where an answer begins. */
+/* The column of QUERY_FIND where a response begins. */
 #define FIND_ANSWER 18
 
 /*
- * A connection opens files by name: it is of use only if they were in place
- * throughout.  The log is opened by the first read.
+ * A connection opens files by name, so it may be used only if they were in
+ * place throughout.  The log is opened by the first read.
  */
 static enum rc
 is_the_same(struct store *store, struct db *db)
@@ -199,7 +202,8 @@ store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
 	return s;
 }
 
-/* All of one row, of which there may be *left bytes; it is less then. */
+/* Reads all of one row, at most *left bytes, and subtracts its bytes from
+ * *left. */
 static enum rc
 read_part(struct db *db, const char *table, int64_t id, size_t *left,
     struct spool *body)
@@ -255,7 +259,7 @@ read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 	return rc;
 }
 
-/* The fields that an attempt gave in a transaction of its own. */
+/* The fields of a response that a handler stored in its own transaction. */
 static enum rc
 read_lines(const char *text, size_t n, struct response *r)
 {
@@ -270,9 +274,9 @@ read_lines(const char *text, size_t n, struct response *r)
 }
 
 /*
- * The head of an answer, from the current row, where its columns begin with
- * that one: see QUERY_ANSWER.  *inlined is the body if the row has it, or
- * NULL; *length is that of the body.
+ * Reads the head of a response from the current row, from that column on: see
+ * QUERY_ANSWER.  *inlined is the body if the row has it, or NULL; *length is
+ * the length of the body.
  */
 static enum rc
 read_head(struct db_stmt *s, int column, int status, struct response *r,
@@ -327,7 +331,7 @@ store_read_small(struct db_stmt *s, int status, struct store_small *small)
 	small->is = true;
 }
 
-/* s: of QUERY_ANSWER. */
+/* s: a statement of QUERY_ANSWER. */
 static enum rc
 read_answer(struct store *store, struct db *db, struct db_stmt *s,
     struct response *r, struct spool **body)
@@ -373,7 +377,7 @@ store_answer(struct store *store, const struct store_identity *who, int64_t id,
 	*body = NULL;
 	rc = store_reader_take(store, &reader);
 	if (rc == RC_OK) {
-		/* One transaction: key and body are of one state. */
+		/* One transaction, so that key and body are of one state. */
 		rc = db_begin_read(reader->db);
 		if (rc == RC_OK)
 			rc = read_answer(store, reader->db,

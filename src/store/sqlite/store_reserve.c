@@ -1,7 +1,7 @@
 /*
- * How a key comes to its lease: reserved by who runs it at once; or accepted,
- * and taken up by a worker.  Each looks again within its transaction at what
- * is there, and changes only that.
+ * How a key gets its lease: the request that runs it reserves it at once, or
+ * the key is accepted and a worker takes it up.  Each operation reads the key
+ * again within its transaction, and changes only that state.
  */
 #include "config.h"
 
@@ -60,8 +60,8 @@ on_expired_name(enum conf_on_expired on_expired)
 	return "run";
 }
 
-/* What both kinds of reservation say of the time after the attempt: columns
- * from on_expired to reconcile_delay, bound from parameter i on. */
+/* Binds the terms of the time after the attempt, for both kinds of reservation:
+ * columns from on_expired to reconcile_delay, as parameters i and up. */
 static void
 bind_after(struct db_stmt *s, int i, const struct store_reservation *w)
 {
@@ -75,8 +75,7 @@ bind_after(struct db_stmt *s, int i, const struct store_reservation *w)
 		db_bind_int(s, i + 4, w->reconcile_delay);
 }
 
-/* The request, for a worker, or for who may have to find out what became of
- * it. */
+/* Stores the request, for a worker or a reconciler. */
 static enum rc
 write_request(struct db *db, int64_t id, const struct store_reservation *w)
 {
@@ -96,14 +95,15 @@ write_request(struct db *db, int64_t id, const struct store_reservation *w)
 	if (rc != RC_OK || w->body_len == 0)
 		return rc;
 	rc = db_blob_open(db, "once_request", "body", id, true, &blob);
-	/* A page at a time: what is mapped is not whole in memory. */
+	/* SQLite copies a page at a time, so a mapped body is never whole in
+	 * memory. */
 	if (rc == RC_OK)
 		rc = db_blob_write(blob, w->body, w->body_len, 0);
 	db_blob_close(blob);
 	return rc;
 }
 
-/* Whether the scope has as many keys of a kind as it may; 0: any number. */
+/* Whether the scope has reached max for a kind of keys; 0: no limit. */
 static enum rc
 check_scope(struct db *db, enum query query, const char *scope, unsigned max,
     bool *crowded)
@@ -123,8 +123,8 @@ check_scope(struct db *db, enum query query, const char *scope, unsigned max,
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* Whether there is no place for its request, if that is to be kept; it takes
- * the place of one that is kept with the same key. */
+/* Whether max_kept leaves no room for the request, if it is to be stored.  It
+ * replaces the request stored with the same key. */
 static enum rc
 check_kept(
     struct db *db, const struct store_reservation *w, int64_t id, bool *crowded)
@@ -149,8 +149,8 @@ is_new(const struct record *found, int64_t now)
 	return found->id == 0 || decide_is_past(found, now);
 }
 
-/* Whether a limit keeps it from running.  What is already waiting for a worker
- * is not held up. */
+/* Whether a limit keeps the request from running.  Limits do not hold up a key
+ * that already waits for a worker. */
 static enum rc
 check_crowd(struct db *db, const struct store_reservation *w,
     const struct record *found, int64_t now, enum decision *decision)
@@ -181,9 +181,8 @@ check_crowd(struct db *db, const struct store_reservation *w,
 }
 
 /*
- * What stands there for that identity, and what is to be done.  DECIDE_RUN:
- * found is past its retention, or to be run again; or there is none, and its
- * id is 0.
+ * Reads the record of that identity and decides.  DECIDE_RUN: found is past its
+ * retention or may run again; or there is no record, and found->id is 0.
  */
 static enum rc
 look(struct db *db, const struct store_reservation *w, int64_t now,
@@ -213,7 +212,7 @@ look(struct db *db, const struct store_reservation *w, int64_t now,
 	return check_crowd(db, w, found, now, decision);
 }
 
-/* Clears the place for a new key: what is past its retention goes. */
+/* Makes place for a new key: deletes the old one, past its retention. */
 static enum rc
 make_place(struct db *db, const struct record *old, const char *text,
     int64_t now, int64_t *id, int64_t *recipe)
@@ -232,8 +231,8 @@ make_place(struct db *db, const struct record *old, const char *text,
 	return recipe_id(db, text, recipe);
 }
 
-/* A name for the key's status resource, if it is to have one; bound as
- * parameter i, it must live until the statement is run. */
+/* Makes a name for the key's status resource, if it gets one, and binds it as
+ * parameter i.  The name must live until the statement is run. */
 static bool
 bind_resource(struct db_stmt *s, int i, const struct store_reservation *w,
     char name[RECORD_RESOURCE_LEN + 1])
@@ -326,7 +325,8 @@ store_ops_reserve(struct op_reserve *op, struct db *db, int64_t now)
 	struct record *found = &op->found;
 	enum rc rc;
 
-	/* A downstream key of an earlier run of this must not stay. */
+	/* The downstream key of an earlier run of this operation must not
+	 * stay. */
 	if (!store_ops_token(op->lease->token))
 		return RC_IO;
 	uuid_random(op->lease->downstream);
@@ -402,7 +402,7 @@ accept_again(struct op_accept *op, struct db *db, int64_t now)
 	return rc == RC_OK ? write_request(db, op->found.id, w) : rc;
 }
 
-/* One scope fills at most half of it, unless all callers have that one. */
+/* One scope fills at most half of the queue; the empty scope may fill it. */
 static enum rc
 queue_is_full(
     struct db *db, unsigned max, const char *scope, int64_t now, bool *full)
@@ -436,7 +436,7 @@ store_ops_accept(struct op_accept *op, struct db *db, int64_t now)
 		ticket->resource[0] = '\0';
 		return rc;
 	}
-	if (found->queued && !is_new(found, now)) /* it waits already */
+	if (found->queued && !is_new(found, now)) /* it is queued already */
 		memcpy(ticket->resource, found->resource,
 		    sizeof(ticket->resource));
 	else if ((rc = queue_is_full(db, op->max_queue,

@@ -1,6 +1,6 @@
 /*
- * The key store, for those who find out what happened: reconcilers, webhooks,
- * operators.
+ * The key store, for reconcilers, webhooks and operators, which find out what a
+ * lost attempt did.
  */
 #include "config.h"
 
@@ -46,7 +46,7 @@ read_due(struct db_stmt *s, struct store_due *due)
 	return rc;
 }
 
-/* That of the first scope from there on. */
+/* The longest due key of the first scope from that one on. */
 static enum rc
 due_from(struct db *db, int64_t now, const char *from, struct store_due *due)
 {
@@ -74,7 +74,7 @@ store_due(struct store *store, const char *after, struct store_due *due)
 	enum rc rc;
 
 	memset(due, 0, sizeof(*due));
-	/* No scope has a NUL, so that none lies between. */
+	/* No scope has a NUL, so no scope lies between. */
 	if (after != NULL && asprintf(&from, "%s\001", after) == -1)
 		return RC_NOMEM;
 	rc = store_reader_take(store, &reader);
@@ -224,7 +224,7 @@ store_request(struct store *store, const struct store_identity *who, int64_t id,
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	/* Both from one state of the database. */
+	/* One transaction, so that both are of one state of the database. */
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
 		rc = read_request(reader->db,

@@ -15,7 +15,7 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-/* So many bad rows are remembered as having been logged. */
+/* Number of bad rows that are remembered as logged. */
 #define REMEMBERED 64
 
 static bool
@@ -95,7 +95,7 @@ add_bad(struct bad *bad, const char *table, int64_t id)
 	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
 	    bad->len > 0 ? ", " : "", table, id);
 	if (bad->len + (size_t)n >= bad->size)
-		return; /* the first of them will do */
+		return; /* the first one is enough */
 	memcpy(bad->names + bad->len, name, (size_t)n + 1);
 	bad->len += (size_t)n;
 }

@@ -1,5 +1,6 @@
 /*
- * Rows are input: whoever may write the file can have put anything into them.
+ * Checks on rows.  Rows are untrusted input: any program that can write the
+ * file may have changed them.
  */
 #ifndef STORE_ROW_H
 #define STORE_ROW_H
@@ -13,16 +14,17 @@
 bool store_row_is_identity(struct db_stmt *, int scope, int path, int key);
 
 /* Whether the column is NULL, or a number that is neither negative nor so large
- * that a sum of it overflows. */
+ * that a sum with it overflows. */
 bool store_row_is_time(struct db_stmt *, int);
 
 /* A count that fits an int. */
 bool store_row_is_count(struct db_stmt *, int);
 
-/* A row is skipped.  It is logged and counted, once as long as few are. */
+/* Logs and counts a row that is skipped.  Each row is logged once, as long as
+ * there are few. */
 void store_row_bad(const struct db *, const char *table, int64_t id);
 
-/* How many rows of the database are bad; the first of them by table and
+/* The number of bad rows in the database; the first of them by table and
  * number. */
 enum rc store_row_find_bad(struct db *, int64_t *n, char *names, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * What becomes of a leased key, and where its answer is kept.  Every change
+ * The outcome of a leased key, and where its response is stored.  Every change
  * here names the attempt's token: an attempt that lost its lease changes
  * nothing.
  */
@@ -15,9 +15,9 @@
 #include "store_ops.h"
 
 /*
- * A large transaction that fails for want of space leaves the log as long as
- * it grew, and then small ones fail too.  It will be in the log and in the
- * database, and what is in the log already will be in the database as well.
+ * A large transaction that fails for lack of space leaves the log as long as it
+ * grew, and then small ones fail too.  The body needs room in the log and again
+ * in the database, and so does what is in the log already, in the database.
  */
 enum rc
 store_ops_room(struct db *db, size_t body)
@@ -43,7 +43,7 @@ is_apart(const struct store_settlement *w)
 	    w->response.body_len <= STORE_MAX_BODY;
 }
 
-/* The next piece; RC_FULL if the disk has no room for the rest. */
+/* Writes the next piece; RC_FULL if the disk has no room for the rest. */
 static enum rc
 write_piece(struct op_settle *op, struct db *db)
 {
@@ -67,7 +67,7 @@ write_piece(struct op_settle *op, struct db *db)
 	return rc;
 }
 
-/* Writes what is left, and looks whether all of it is there. */
+/* Writes the rest, and checks that all pieces are there. */
 static enum rc
 finish_pieces(struct op_settle *op, struct db *db)
 {
@@ -99,11 +99,11 @@ finish_pieces(struct op_settle *op, struct db *db)
 }
 
 /*
- * A large answer is not written in the one transaction that completes its key,
- * for which all others would wait, but a piece at a time, each in a transaction
- * that has others' operations too.  The last piece is written by the one that
- * completes the key: what was committed before is as durable as that.  RC_LOST:
- * the attempt has no lease any more.
+ * Writes one piece of a large response.  If the transaction that completes the
+ * key wrote all of it, every other operation would wait for it.  So each piece
+ * is written in a transaction together with other operations.  The transaction
+ * that completes the key writes the last piece, and its sync makes the earlier
+ * commits durable too.  RC_LOST: the attempt no longer has a lease.
  */
 static enum rc
 stage(struct op_settle *op, struct db *db)
@@ -128,7 +128,7 @@ stage(struct op_settle *op, struct db *db)
 
 /* --- settlements -------------------------------------------------------- */
 
-/* The tries of a key without a lease, as parameters 2 and i. */
+/* Binds the tries of a key without a lease as parameters 2 and i. */
 static void
 bind_tries(struct db_stmt *s, int i, const struct store_settlement *w)
 {
@@ -136,8 +136,8 @@ bind_tries(struct db_stmt *s, int i, const struct store_settlement *w)
 	db_bind_int(s, i, w->tries.attempt);
 }
 
-/* The state that a settlement changes: a lease is of a key in progress; without
- * one its outcome is open, or a worker never came. */
+/* The state that a settlement changes.  A leased key is in progress.  Without a
+ * lease the outcome is open, or no worker ran the key. */
 static enum record_state
 from_state(const struct store_settlement *w)
 {
@@ -146,7 +146,7 @@ from_state(const struct store_settlement *w)
 	return w->abandon ? RECORD_PENDING : RECORD_UNKNOWN;
 }
 
-/* Where an operator settles it, it may have been given up. */
+/* An operator may settle a key that was given up. */
 static enum rc
 change(struct db_stmt *s, const struct store_settlement *w)
 {
@@ -156,7 +156,7 @@ change(struct db_stmt *s, const struct store_settlement *w)
 	return store_ops_change_state(s, from_state(w), w->state, RC_LOST);
 }
 
-/* expiry: when it expires, or, of a key without a lease, now. */
+/* expiry: when the key expires; for a key without a lease, now. */
 static enum rc
 settle_completed(struct op_settle *op, struct db *db, int64_t expiry)
 {
@@ -271,7 +271,7 @@ store_ops_seal(struct db *db, int64_t id, const char *token, int64_t now,
 	return rc == RC_OK ? store_ops_delete_request(db, id) : rc;
 }
 
-/* As it was judged. */
+/* Writes the outcome of the settlement. */
 static enum rc
 settle(struct op_settle *op, struct db *db, int64_t now)
 {
@@ -285,11 +285,12 @@ settle(struct op_settle *op, struct db *db, int64_t now)
 		    db, w->id, w->token, w->last_error, now);
 	if (w->state == RECORD_DEAD_LETTER)
 		return settle_dead(w, db);
-	/* Without a lease the retention is added where it is kept. */
+	/* Without a lease the SQL adds the retention, which is in the row. */
 	if (w->token[0] != '\0')
 		op->expires_at = expiry = now + w->retention;
 	if (w->state == RECORD_FAILED_RETRYABLE) {
-		/* The pause before the next attempt is not part of it. */
+		/* The pause before the next attempt is not part of the
+		 * retention. */
 		if (w->requeue > 0)
 			expiry += w->requeue;
 		rc = settle_released(w, db, expiry, now);

@@ -1,12 +1,14 @@
 /*
  * The key store, where handlers write the same database.
  *
- * SQLite's lock has no queue: who writes in a loop has it nearly always, for
- * the others look only now and then.  So while handlers share the database,
- * the committer leaves it free for as long as it has just held it.
+ * SQLite's lock has no queue.  A process that writes in a loop holds it nearly
+ * always, because the others try it only now and then.  So while handlers share
+ * the database, the committer leaves it free for as long as it has just held
+ * it.
  *
- * Who holds the lock in the other direction is named in the log: nothing else
- * tells why all requests are refused.  The kernel knows (proc(5), locks).
+ * If another process keeps the lock, the log names that process: nothing else
+ * would tell why all requests are refused.  The kernel knows it (proc(5),
+ * locks).
  */
 #include "config.h"
 
@@ -24,18 +26,18 @@
 #include "store_impl.h"
 #include "store_share.h"
 
-/* A gap is at least and at most that long: ms. */
+/* Shortest and longest gap (ms). */
 #define GAP_MIN 1
 #define GAP_MAX 50
 
-/* Who holds the lock for that long is reported: ms. */
+/* A process that holds the lock for this long (ms) is logged. */
 #define HELD_LONG 1000
 
-/* SQLite's file format, section 4.1 of "WAL-mode File Format": the byte of the
- * log's index that a writer locks. */
+/* SQLite's file format, section 4.1 of "WAL-mode File Format": a writer locks
+ * this byte of the log's index. */
 #define WRITE_LOCK 120
 
-/* What the group gets: read and write. */
+/* Rights of the group: read and write. */
 #define GROUP 0060
 
 void
@@ -51,7 +53,7 @@ store_share_free(struct store_share *share)
 	pthread_mutex_destroy(&share->mutex);
 }
 
-/* --- who shares --------------------------------------------------------- */
+/* --- sharers ------------------------------------------------------------- */
 
 void
 store_share_begin(struct store *store, struct store_sharer *sharer)
@@ -106,7 +108,7 @@ store_share_unlocked(struct store_share *share)
 	nanosleep(&gap, NULL);
 }
 
-/* --- who holds the lock ------------------------------------------------- */
+/* --- the holder of the lock ---------------------------------------------- */
 
 /* The process that holds the write lock, or 0 if the kernel does not say. */
 static pid_t
@@ -139,7 +141,8 @@ find_command(pid_t pid, char *comm, int size)
 	fclose(file);
 }
 
-/* By name: the handler's request, if it is one of ours or of its group. */
+/* Logs the holder of the lock, with the handler's request if the holder is a
+ * handler of ours or in its process group. */
 static void
 report(struct store_share *share, int64_t held)
 {
@@ -180,13 +183,13 @@ store_share_blocked(struct store_share *share)
 	}
 }
 
-/* --- whose files they are ----------------------------------------------- */
+/* --- the owner of the files ----------------------------------------------- */
 
 /*
- * Gives its group a file of the store.  The folder may be the group's to write
- * too, so that a name in it may stand for anything: only a file that has one
- * name, there, and is our own is touched.  A descriptor of O_PATH has no part
- * in SQLite's locks: closing it drops none (as of Linux 2.6.39).
+ * Gives a file of the store to the database's group.  The group may be able to
+ * write the folder too, so a name in it can be anything.  Only a file with one
+ * name, in place, and owned by this user is changed.  An O_PATH descriptor has
+ * no part in SQLite's locks: closing it drops none (as of Linux 2.6.39).
  */
 static void
 give_to_group(const char *file, const char *suffix)
@@ -200,7 +203,7 @@ give_to_group(const char *file, const char *suffix)
 		return;
 	fd = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
-		return; /* not there yet: it will take after the database */
+		return; /* not there yet: it copies the database's mode */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (fstat(fd, &st) == -1)
 		goto failed;

@@ -1,6 +1,7 @@
 /*
- * Handlers that write the database of a running store themselves: who they
- * are, gaps for them between our own commits, and who holds the write lock.
+ * Handlers that write the database of a running store themselves: the list of
+ * them, gaps for them between this process's commits, and the process that
+ * holds the write lock.
  */
 #ifndef STORE_SHARE_H
 #define STORE_SHARE_H
@@ -20,18 +21,21 @@ struct store_share {
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_sharer *first;
 
-	/* the committer's thread alone */
-	int64_t begun; /* mono: since when it has the lock; 0: nobody shares */
-	pid_t holder;  /* who has it instead, as of the last look; 0: unknown */
-	int64_t since; /* mono: of the first look that saw him; 0: nobody has */
+	/* used by the committer's thread only */
+	int64_t begun; /* mono: when it took the lock; 0: no sharers */
+	pid_t holder;  /* the process that has the lock; 0: unknown */
+	int64_t since; /* mono: when that was first seen; 0: never */
 	bool reported;
 };
 
 void store_share_init(struct store_share *);
 void store_share_free(struct store_share *);
 
-/* For the committer.  The lock could not be had for a while; it is ours; it
- * was ours, and is no longer: here, if anybody shares, a pause is made. */
+/*
+ * The committer calls these: when the write lock is contended; when it has
+ * acquired the lock; and when it has released it, which sleeps if handlers
+ * share the database.
+ */
 void store_share_blocked(struct store_share *);
 void store_share_locked(struct store_share *);
 void store_share_unlocked(struct store_share *);

@@ -1,10 +1,10 @@
 /*
  * The file has up to three lines: the owner's name; token and number of the
- * key; the session, its leader's start and the PID namespace.  A line counts
- * when its end is there.
+ * key; the session, its leader's start time and the PID namespace.  A line
+ * without its end is ignored.
  *
- * The folder is opened anew each time, and must be what it was made as: it
- * stands beside the database, where handlers that share that may write.
+ * The folder is opened for each call, and its owner and mode are checked: it is
+ * beside the database, in a folder that handlers may be able to write.
  */
 #include "config.h"
 
@@ -24,10 +24,10 @@
 #include "log.h"
 #include "tree.h"
 
-/* Names are drawn at random; a second try is needed about never. */
+/* Names are drawn at random; a second try is almost never needed. */
 #define NEW_TRIES 8
 
-/* A name is 62 bits: those of the boot, then random ones. */
+/* A name has 62 bits: those of the boot, then random ones. */
 #define NAME_BITS 40
 #define BOOT_BITS 22
 #define NAME_LEN  16 /* hexadecimal digits */
@@ -45,7 +45,8 @@ failed(const char *database, const char *what)
 	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
 }
 
-/* Whether the folder can be believed: ours alone, by our own hand. */
+/* Whether the folder can be trusted: its owner is this user or the database's
+ * owner, and no other user may use it. */
 static bool
 is_ours(int folder, const struct stat *database)
 {
@@ -60,7 +61,7 @@ is_ours(int folder, const struct stat *database)
 	return false;
 }
 
-/* The folder, made if it is not there; -1 and errno. */
+/* Opens the folder, and creates it if asked; -1 and errno. */
 static int
 open_folder(const char *database, bool make)
 {
@@ -97,7 +98,7 @@ text_of(int64_t name, char text[NAME_LEN + 1])
 	snprintf(text, NAME_LEN + 1, "%016" PRIx64, (uint64_t)name);
 }
 
-/* The bits of this boot, > 0; 0: it has no name. */
+/* The bits of this boot, > 0; 0: the boot has no name. */
 static int64_t
 boot_bits(void)
 {
@@ -126,12 +127,12 @@ set_lock(int fd, int command, short type, struct flock *lock)
 {
 	memset(lock, 0, sizeof(*lock));
 	lock->l_type = type;
-	lock->l_whence = SEEK_SET; /* and to the end */
+	lock->l_whence = SEEK_SET; /* to the end of the file */
 	return fcntl(fd, command, lock);
 }
 
-/* One try: EEXIST, if the name is taken, or the file was removed before it was
- * locked. */
+/* One try to create a file.  EEXIST: the name is taken, or the file was removed
+ * before it was locked. */
 static int
 make_file(int folder, const char *text, int *held, int *note)
 {
@@ -232,7 +233,7 @@ tree_started(int note, pid_t pid)
 		return;
 	n = snprintf(line, sizeof(line), "%ld %" PRIu64 " %" PRIu64 "\n",
 	    (long)s.id, s.started, s.space);
-	/* Without it there are the lock and the token. */
+	/* Without the line, the lock and the token are left. */
 	if (write(note, line, (size_t)n) != n)
 		log_event(LOG_WARN, "liveness-error", NULL,
 		    LOG_S("doing", "write"), LOG_S("message", strerror(errno)));
@@ -263,7 +264,7 @@ is_held(int fd)
 	    lock.l_type != F_UNLCK;
 }
 
-/* The next line, whose end is there; NULL: none. */
+/* The next complete line; NULL: none. */
 static char *
 next_line(char **rest)
 {
@@ -353,7 +354,7 @@ tree_remove(const char *database, int64_t name)
 	close(folder);
 }
 
-/* Of what is no file of ours the name is none. */
+/* The name that a file name stands for; none if the file is not ours. */
 static int64_t
 name_of(const char *text)
 {
@@ -374,7 +375,8 @@ visit_file(const char *database, int64_t name,
 	enum rc rc;
 
 	rc = tree_read(database, name, &note);
-	/* Not yet locked, or its maker died before it wrote a line. */
+	/* Its maker died before it wrote a line; or it has not locked the file
+	 * yet, and then makes another one. */
 	if (rc == RC_NOTFOUND && !tree_is_held(database, name))
 		tree_remove(database, name);
 	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;

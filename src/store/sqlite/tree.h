@@ -2,16 +2,16 @@
  * The processes that an attempt has started: a file for each attempt, in the
  * folder "<database>-attempts".
  *
- * The handler inherits a read-only descriptor of it, with an OFD read lock;
- * what it starts inherits that in turn, so the lock is there as long as one of
- * them is.  The folder is ours alone: with its descriptor a handler can keep
- * its own attempt alive, and nothing else.  Not every process keeps that
- * descriptor.  So the file also says what the attempt is called in
- * environments, and what session it runs in (see process.h).
+ * The handler inherits a read-only descriptor of the file, with an OFD read
+ * lock.  Its children inherit that in turn, so the lock lasts as long as one of
+ * them holds the descriptor.  Only the daemon's user may use the folder, so a
+ * handler can keep its own attempt alive with the descriptor, and nothing else.
+ * Some processes close the descriptor.  So the file also has the attempt's
+ * token, which is in their environment, and its session (see process.h).
  *
- * The file's name is in the store (attempt_lock).  Part of it is the boot that
- * it was made in: nothing of an attempt outlives a boot.  A file that is
- * missing says nothing, and its attempt counts as alive.
+ * The file's name is in the store (attempt_lock).  Part of the name is the boot
+ * in which the file was made: no process outlives a boot.  If the file is
+ * missing, the attempt counts as alive.
  */
 #ifndef TREE_H
 #define TREE_H
@@ -27,44 +27,44 @@ struct tree_note {
 	int64_t owner;                    /* the process that made it */
 	char token[RECORD_TOKEN_LEN + 1]; /* "": its handler was not started */
 	int64_t key;
-	struct process_session session; /* .id is 0 if it is not known */
+	struct process_session session; /* .id 0: not known */
 };
 
 /*
- * Makes the file: *held is the descriptor for the handler, *note another one
- * for the functions below, both close-on-exec and the caller's; *name is what
- * the file is called.  Errors are logged and name the file; RC_BUSY: no name
- * was free.
+ * Creates the file.  *held is the descriptor for the handler, *note another one
+ * for the functions below; both are close-on-exec, and the caller closes them.
+ * *name is the file's name as a number.  Errors are logged and name the file;
+ * RC_BUSY: no free name was found.
  */
 enum rc tree_new(
     const char *database, int64_t owner, int *held, int *note, int64_t *name);
 
-/* Adds what the attempt is called; before its handler is started. */
+/* Before the handler is started: adds the attempt's token and key. */
 enum rc tree_begin(int note, const char *token, int64_t key);
 
-/* Adds the session; after. */
+/* After the handler was started: adds its session. */
 void tree_started(int note, pid_t);
 
-/* What the file says.  RC_NOTFOUND: there is none, or it says less than the
- * owner's name. */
+/* Reads the file.  RC_NOTFOUND: it does not exist, or lacks the owner's
+ * name. */
 enum rc tree_read(const char *database, int64_t name, struct tree_note *);
 
 /* Whether the file was made in another boot of this host. */
 bool tree_is_past(int64_t name);
 
-/* Whether a process holds the descriptor; true if it cannot be told. */
+/* Whether a process holds the descriptor; true if that cannot be determined. */
 bool tree_is_held(const char *database, int64_t name);
 
 /*
- * Whether a process of that attempt may still be there.  list: what
- * process_list() gave after the attempt was lost; NULL: it cannot be told.
+ * Whether a process of that attempt may still live.  list: the result of
+ * process_list() after the attempt was lost; NULL: not known.
  */
 bool
 tree_lives(const char *database, int64_t name, const struct process_list *list);
 
 void tree_remove(const char *database, int64_t name);
 
-/* Calls visit for each file, until it returns something else than RC_OK. */
+/* Calls visit for each file, until visit returns a value other than RC_OK. */
 enum rc tree_each(const char *database,
     enum rc (*visit)(void *, int64_t name, const struct tree_note *), void *);
 
