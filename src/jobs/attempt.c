@@ -1,5 +1,5 @@
 /*
- * From a lease to an outcome that is durable.
+ * Runs an attempt from its lease to a durable outcome.
  */
 #include "config.h"
 
@@ -17,14 +17,14 @@
 #include "metrics.h"
 #include "attempt.h"
 
-/* Ours to say: a handler that sends them would be believed. */
+/* Only oncewrap sends these fields: clients would believe a handler's. */
 static const char *const own_fields[] = { "Idempotent-Replayed",
 	"Idempotency-Expires" };
 
-/* How long, after a handler's end and at most until its deadline, what it left
- * behind may take to be gone: ms between two looks. */
+/* Pauses (ms) between two looks for processes that a handler left behind.  The
+ * attempt waits for their end until its deadline at most. */
 #define TREE_LOOK     5  /* doubled after each */
-#define TREE_LOOK_MAX 80 /* to look through all processes takes some */
+#define TREE_LOOK_MAX 80 /* reading all processes takes a while */
 #define TREE_GRACE    200
 
 void
@@ -105,9 +105,9 @@ attempt_free(struct attempt *at)
 }
 
 /*
- * Whether nothing that the attempt started is left.  A handler that was lost
- * may leave processes behind; they have until its deadline to end, or until
- * all handlers are being ended.
+ * Whether every process that the attempt started has exited.  A lost handler
+ * may leave processes behind; the attempt waits for them until its deadline, or
+ * until all handlers are being ended.
  */
 static bool
 tree_is_gone(struct attempt *at, int64_t deadline)
@@ -116,7 +116,8 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 	int64_t now;
 	bool hurry = false, told = false;
 
-	/* What could not be ended is not gone, however it hides. */
+	/* A process that could not be ended still lives, even if no mark shows
+	 * it. */
 	if (at->tree.fd == -1 || at->facts.run.left)
 		return false;
 	store_attempt_release(&at->tree);
@@ -190,7 +191,7 @@ attempt_run(struct attempt *at)
 	assert(at->lease.token[0] != '\0');
 	at->tree_named = at->tree.lock != 0;
 	FAULT(HANDLER_START);
-	/* SIGKILL needs a moment to end what a timeout leaves. */
+	/* After a timeout, processes need a moment to die of SIGKILL. */
 	deadline = clock_mono() + at->rule->timeout + at->rule->kill_after +
 	    TREE_GRACE;
 	if (!attempt_start(at, &at->rule->handler))
@@ -283,8 +284,8 @@ log_run(const struct attempt *at)
 }
 
 /*
- * The settlement owns the output while the store has it, since the store goes
- * on trying after we gave up waiting.
+ * Gives the output to the settlement, because the store may go on trying after
+ * the attempt has given up waiting.
  */
 void
 attempt_complete(struct attempt *at)

@@ -1,5 +1,6 @@
 /*
- * The intervals are read anew each time, so that a reload is heeded.
+ * Reads the intervals from the current configuration each time, so that a
+ * reload changes them.
  */
 #include "config.h"
 
@@ -20,16 +21,15 @@
 #include "sweep.h"
 #include "janitor.h"
 
-/* Keys are counted for the metrics at most so often, ms; and where there are
- * many, so that it is done for a hundredth of the time. */
+/* Shortest time (ms) between two tallies for the metrics.  A long tally makes
+ * the next one later, so that tallies take a hundredth of the time. */
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
-/* After the store failed to say what is to be delivered, and where nothing
- * ever is until a reload: ms. */
+/* Pause (ms) after a store error, or while no effect is configured. */
 #define OUTBOX_PAUSE 500
 
-/* How often it is looked whether a key is due to be reconciled: ms. */
+/* Poll interval (ms) for keys that are due to be reconciled. */
 #define RECONCILE_INTERVAL 500
 
 struct janitor {
@@ -38,16 +38,16 @@ struct janitor {
 	struct pending *pending;
 	struct outbox *outbox;
 	struct reconciler reconciler;
-	pthread_mutex_t lookout; /* of the one thread that takes effects */
+	pthread_mutex_t lookout; /* held by the thread that takes effects */
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
 	atomic_bool stop;
-	atomic_uint running; /* of the threads */
-	unsigned threads;    /* running */
+	atomic_uint running; /* number of threads that have not ended */
+	unsigned threads;    /* number of threads started */
 	pthread_t thread[];
 };
 
-/* Waits until then, on the monotonic clock, or until we are to stop. */
+/* Waits until then (clock_mono()), or until the janitor is stopped. */
 static void
 sleep_until(struct janitor *janitor, int64_t until_mono)
 {
@@ -70,8 +70,8 @@ report(const char *pass, enum rc rc)
 		    LOG_S("why", rc_text(rc)));
 }
 
-/* What the sweeper does by turns, so that a backlog of one pass does not hold
- * up the others. */
+/* The passes of the sweeper.  They take turns, so that a backlog of one does
+ * not hold up the others. */
 struct turns {
 	struct pass sweep, reap, expire;
 	int64_t swept, reaped; /* mono: when these passes last ended */
@@ -118,7 +118,7 @@ anybody_reconciles(const struct conf *conf)
 	return conf->defaults.reconcile.n > 0;
 }
 
-/* The last of the threads says that it ends to the main thread, which waits for
+/* The last thread to end sends a signal to the main thread, which waits for
  * signals only. */
 static void *
 leave(struct janitor *janitor)
@@ -159,7 +159,8 @@ take_turn_sweep(struct janitor *janitor, struct turns *t)
 		t->swept = clock_mono();
 }
 
-/* What is past its retention: answered and to be deleted, or never begun. */
+/* Deletes keys past their retention, and completes accepted keys that no worker
+ * ran within theirs. */
 static void
 take_turn_reap(struct janitor *janitor, struct turns *t)
 {
@@ -191,7 +192,7 @@ sweeper_main(void *arg)
 	struct conf *conf;
 	int64_t now, sweep_at, reap_at;
 
-	/* The sweep of the start has been done before the first request. */
+	/* The start has swept before the first request. */
 	memset(&t, 0, sizeof(t));
 	t.sweep.stop = t.reap.stop = t.expire.stop = &janitor->stop;
 	t.swept = t.reaped = t.tally_at = clock_mono();
@@ -213,8 +214,8 @@ sweeper_main(void *arg)
 	return leave(janitor);
 }
 
-/* One of several.  Whoever has the lookout waits for an effect; then the next
- * has it, while he tries that. */
+/* Runs in several threads.  The thread that holds the lookout waits for an
+ * effect.  It releases the lookout before it tries the effect. */
 static void *
 deliverer_main(void *arg)
 {

@@ -1,5 +1,5 @@
 /*
- * NAME=VALUE strings and a body -> struct request.
+ * Makes a struct request from NAME=VALUE strings and a body.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /*
- * A request as it was kept with its key, for a program that runs without a
- * client: without credentials, and named anew in the log.
+ * A stored request, for a program that runs without a client.  It has no
+ * credentials, and it gets a new name in the log.
  */
 #ifndef KEPT_H
 #define KEPT_H
@@ -9,17 +9,17 @@
 #include "store.h"
 
 struct kept {
-	struct request rq; /* lives as long as this */
+	struct request rq; /* valid until kept_free() */
 	struct buf text;   /* names and values */
 	struct param *params;
 	struct spool *body;
 };
 
 /*
- * Reads the request of that key, which has that number; its path is borrowed.
- * RC_NOTFOUND: it has none.
- * RC_CORRUPT: not a request.  Or the store failed.  Then rq has its path and
- * its name in the log, and no more.  kept_free() in any case.
+ * Reads the stored request of the key with that identity and number; the path
+ * is borrowed.  RC_NOTFOUND: the key has none.  RC_CORRUPT: it is not a
+ * request.  Other values: the store failed.  On failure rq has only its path
+ * and its name in the log.  The caller calls kept_free() in any case.
  */
 enum rc kept_load(
     struct store *, const struct store_identity *, int64_t id, struct kept *);

@@ -1,12 +1,14 @@
 /*
- * A try is counted, and durable, before its program runs; its end is written
- * down after.  Whoever dies in between has the effect tried again, with the
- * same key: at least once, and in order for each key, for the next effect of a
- * key is due only when this one is out of the way.
+ * A try is counted, and the count durable, before its program runs; its result
+ * is recorded after.  If the process dies in between, the effect is tried
+ * again, with the same effect key: delivery is at least once.  It is in order
+ * for each key, because the next effect of a key is due only when this one is
+ * delivered or given up.
  *
- * A program that hangs holds one thread until its timeout.  So that it holds
- * nobody else up, a topic never has all threads while there are others; and
- * topics take turns, so that one with much to do does not starve the rest.
+ * A program that hangs holds one thread until its timeout.  So that it does not
+ * hold up other topics, no topic gets all threads if the configuration
+ * has others.  Topics take turns, so that a topic with many effects does not
+ * starve the rest.
  */
 #include "config.h"
 
@@ -27,25 +29,29 @@
 #include "uuid.h"
 #include "outbox.h"
 
-/* How often it is looked what others have put there, or put off: ms.  What a
- * handler of ours put there is seen when its run is settled. */
+/*
+ * Poll interval (ms) for effects that other processes inserted, and for delayed
+ * ones.  Effects from this process's handlers are noticed when their runs are
+ * settled.
+ */
 #define LOOK_INTERVAL 500
 
-/* Between two looks that found nothing: under load keys are settled all the
- * time, and most of them have no effects. */
+/* Pause (ms) after a look that found nothing: under load keys are settled all
+ * the time, and most of them have no effects. */
 #define LOOK_PAUSE 5
 
-/* The longest pause between two tries, ms. */
+/* The longest pause (ms) between two tries. */
 #define BACKOFF_MAX INT64_C(3600000)
 
-/* Until the end of a try that could not be written down is tried again, ms. */
+/* Pause (ms) before the end of a try that could not be recorded is recorded
+ * again. */
 #define RECORD_PAUSE 1000
 
 struct outbox {
 	struct store *store;
 	const atomic_bool *stop;
 
-	/* of who takes */
+	/* used by the thread that takes effects */
 	uint64_t generation;
 	size_t turn; /* the topic to begin with */
 
@@ -53,7 +59,7 @@ struct outbox {
 	const struct store_effect *running[OUTBOX_THREADS];
 };
 
-/* How a try went. */
+/* The result of a try. */
 struct
 try {
 	const struct conf_effect *conf;
@@ -88,8 +94,8 @@ outbox_free(struct outbox *box)
 
 /* --- topics ------------------------------------------------------------- */
 
-/* The names of the effects of that configuration, but for those of the other,
- * which may be NULL; the caller frees the list, not the names. */
+/* The names of the effects in conf, without those that are in but; but may be
+ * NULL.  The caller frees the list, not the names. */
 static char **
 names_of(const struct conf *conf, const struct conf *but, size_t *n)
 {
@@ -130,7 +136,7 @@ outbox_topics(
 
 /* --- taking ------------------------------------------------------------- */
 
-/* Puts one among those that run, or takes it off. */
+/* Replaces one entry of the list of running effects; NULL is a free entry. */
 static void
 note(struct outbox *box, const struct store_effect *was,
     const struct store_effect *is)
@@ -161,8 +167,8 @@ count_running(struct outbox *box, const char *topic)
 	return n;
 }
 
-/* The effect of the first topic, from the one whose turn it is, that has one
- * due; RC_NOTFOUND, and *wake is then no later than the next one's time. */
+/* Takes the first due effect, beginning with the topic that has the turn.
+ * RC_NOTFOUND: none is due, and *wake is at most the time of the next one. */
 static enum rc
 look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
     int64_t now, int64_t *wake)
@@ -192,7 +198,7 @@ look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
 	return RC_NOTFOUND;
 }
 
-/* At most so many ms. */
+/* Waits for work for at most that long (ms). */
 static void
 wait_for_work(struct outbox *box, int64_t most)
 {
@@ -233,8 +239,8 @@ outbox_take(
 
 /* --- trying ------------------------------------------------------------- */
 
-/* Reads all that the program prints and keeps what a reference may have; a
- * newline at its end is the shell's. */
+/* Reads all that the program prints, and keeps up to the length of a reference.
+ * A newline at its end is dropped: the shell adds it. */
 static void
 read_reference(struct run *run, struct try *try)
 {
@@ -288,7 +294,8 @@ run_it(struct outbox *box, struct try *try)
 	return rc == RC_OK;
 }
 
-/* Whether the program ended because we do: that is no fault of the effect. */
+/* Whether the program ended because this process stops: that is not the
+ * effect's fault. */
 static bool
 is_drained(const struct run_facts *facts)
 {
@@ -333,7 +340,7 @@ say_why(struct try *try)
 	}
 }
 
-/* What becomes of the effect; ran: the facts are known. */
+/* Decides the effect's next state; ran: the facts are known. */
 static void
 judge(struct try *try, bool ran)
 {
@@ -360,9 +367,9 @@ judge(struct try *try, bool ran)
 }
 
 /*
- * Until its end is written down the effect is ours, and stays as it is while we
- * live: so it is tried for as long as that.  If we end first, the next sweep
- * finds it, and it is delivered once more.
+ * Until the end of the try is recorded, this process owns the effect.  So it
+ * repeats the write as long as it lives.  If it dies first, the next sweep
+ * frees the effect, and it is delivered once more.
  */
 static void
 record(struct outbox *box, struct try *try)

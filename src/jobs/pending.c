@@ -1,12 +1,13 @@
 /*
  * A request is claimed by compare-and-set, so several processes may share the
- * queue, and then is an attempt like any other.  One that was lost, or could
- * not be started, is queued again if its key was released: nobody else would
- * come for it.  One that was answered is not, whatever the answer: who sent it
- * sees that, and may send it again.
+ * queue.  It is then an attempt like any other.  If the attempt is lost, or its
+ * handler cannot be started, and its key is released, the request is queued
+ * again: no client would retry it.  A request that got a response from its
+ * handler is not queued again, whatever the response: its client reads the
+ * response, and may retry.
  *
- * One thread at a time looks out for work, and the others wait for its place:
- * it leaves that with a lease in hand.
+ * One thread at a time holds the lookout, that is, looks for work; the others
+ * wait for the lookout.  The thread leaves the lookout with a lease.
  */
 #include "config.h"
 
@@ -25,19 +26,18 @@
 #include "uuid.h"
 #include "pending.h"
 
-/* How often it is looked for what other processes have accepted, and for what
- * is due again after a pause: ms. */
+/* Poll interval (ms) for other processes' jobs and delayed retries. */
 #define LOOK 500
 
 struct pending {
 	struct store *store;
 	struct confbox *confbox;
 	atomic_bool stop;
-	pthread_mutex_t lookout; /* held by who looks out */
-	uint64_t generation;     /* the lookout's */
+	pthread_mutex_t lookout; /* held by the thread that looks for work */
+	uint64_t generation;     /* used under the lookout */
 };
 
-/* A request that was claimed. */
+/* A claimed request. */
 struct work {
 	struct store_job job;
 	struct conf *conf;
@@ -64,7 +64,7 @@ work_free(struct work *w)
 
 /* --- claiming ----------------------------------------------------------- */
 
-/* RC_NOTFOUND: nothing is due.  RC_LOST: somebody was faster. */
+/* RC_NOTFOUND: nothing is due.  RC_LOST: another process claimed it. */
 static enum rc
 claim(struct work *w)
 {
@@ -92,7 +92,7 @@ report(enum rc rc)
 		    LOG_S("pass", "pending"), LOG_S("why", rc_text(rc)));
 }
 
-/* Waits for work.  False: there is to be no more. */
+/* Waits for work.  False: the threads are to end. */
 static bool
 look_out(struct pending *p, struct work *w)
 {
@@ -113,7 +113,7 @@ look_out(struct pending *p, struct work *w)
 
 /* --- running ------------------------------------------------------------ */
 
-/* Whether the attempt ended without a word of the program. */
+/* Whether the attempt ended without a response from the program. */
 static bool
 was_cut_off(const struct attempt *at)
 {
@@ -146,7 +146,7 @@ work(struct work *w)
 		at->settlement->requeue =
 		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
-	at->rq = NULL; /* it was lent */
+	at->rq = NULL; /* it was borrowed */
 	kept_free(&kept);
 }
 
@@ -167,9 +167,10 @@ pending_run(struct pending *p)
 	}
 }
 
-/* --- requests that nobody began ----------------------------------------- */
+/* --- requests that expired in the queue ---------------------------------- */
 
-/* The answer that such a request has, as one that is kept. */
+/* Makes the response to a request that expired in the queue, as it is
+ * stored. */
 static enum rc
 make_answer(struct store_settlement *st, const struct conf *conf)
 {
@@ -217,7 +218,7 @@ expire_one(
 	if (rc == RC_OK)
 		rc = store_settle(store, &st, &expires_at);
 	store_settlement_free(st);
-	if (rc != RC_OK) /* RC_LOST: somebody has begun it, or done this */
+	if (rc != RC_OK) /* RC_LOST: claimed, or completed meanwhile */
 		return rc == RC_LOST ? RC_OK : rc;
 	change.id = job->id;
 	change.scope = job->scope;

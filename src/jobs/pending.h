@@ -1,5 +1,5 @@
 /*
- * Accepted requests: kept with their keys, answered with 202, and run here.
+ * Accepted requests: stored with their keys, answered with 202, and run here.
  */
 #ifndef PENDING_H
 #define PENDING_H
@@ -12,22 +12,22 @@
 
 struct pending;
 
-/* Both must outlive it.  NULL: no memory. */
+/* The store and the configuration must outlive it.  NULL: no memory. */
 struct pending *pending_new(struct store *, struct confbox *);
 void pending_free(struct pending *);
 
 /*
- * Runs one request after the other, as they come due, until pending_halt().
- * For any number of threads; the programs die with the thread.
+ * Runs due requests, one after the other, until pending_halt().  Any number of
+ * threads may call this; the programs die with the thread.
  */
 void pending_run(struct pending *);
 
-/* Nothing is begun any more; does not wait for what is under way. */
+/* Begins no more requests; does not wait for those under way. */
 void pending_halt(struct pending *);
 
 /*
- * The pass over requests that nobody has begun within their retention: each is
- * completed, with a problem as its answer.  One turn of it; logs each key.
+ * The pass over requests that no worker has begun within their retention: each
+ * is completed, with a problem as its response.  Runs one turn; logs each key.
  */
 enum rc pending_expire(struct store *, const struct conf *, struct pass *);
 

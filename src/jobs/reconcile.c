@@ -1,14 +1,13 @@
 /*
- * A try is counted before its program runs: one that kills us counts too, and
- * two processes never try the same key at once.  The verdict names the try, so
- * that one which comes late, when an operator or a webhook has settled the key,
- * changes nothing.
+ * A try is counted before its program runs, so that a program which kills this
+ * process counts too, and two processes never try the same key at once.  The
+ * verdict names the try.  So a late verdict changes nothing if an operator or a
+ * webhook has settled the key.
  *
- * The program gets the original request, without its credentials, and answers
- * with a CGI response whose Idempotency-Outcome says what it found: completed,
- * and that response is the stored answer; not-executed, and the key is
- * released.  Anything else is a failed try; after the last of them the key is
- * a dead letter.
+ * The program gets the original request, without its credentials, and prints a
+ * CGI response with the verdict in Idempotency-Outcome.  completed: that
+ * response is stored.  not-executed: the key is released.  Anything else is a
+ * failed try; after the last try the key becomes a dead letter.
  */
 #include "config.h"
 
@@ -28,13 +27,13 @@
 #include "uuid.h"
 #include "reconcile.h"
 
-/* The longest pause between two tries: a day, and half of it at random: ms. */
+/* The longest pause (ms) between two tries: a day, and half of it at random. */
 #define BACKOFF_MAX INT64_C(129600000)
 
-/* A key whose route has no program any more is looked at again after: ms. */
+/* Pause (ms) before a key without a program in its route is tried again. */
 #define NOBODY_PAUSE INT64_C(3600000)
 
-/* ms until the next try. */
+/* The pause (ms) before the next try. */
 static int64_t
 backoff(const struct conf_route *rule, int tries)
 {
@@ -51,7 +50,7 @@ log_verdict(const struct store_due *due, enum record_state to, const char *why)
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 
-/* Commits the verdict; the key may have been settled by others meanwhile. */
+/* Commits the verdict.  Another process may have settled the key meanwhile. */
 static enum rc
 settle(struct attempt *at, const struct store_due *due, enum record_state state,
     const char *why)
@@ -63,7 +62,7 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 	st->id = due->id;
 	st->tries = due->tries;
 	st->state = state;
-	st->requeue = 0; /* if it was accepted, it is ours to run again */
+	st->requeue = 0; /* an accepted key is queued again */
 	snprintf(st->last_error, sizeof(st->last_error), "%s", why);
 	if (state == RECORD_COMPLETED)
 		attempt_keep(at);
@@ -77,7 +76,7 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
 }
 
-/* A try that found nothing out. */
+/* Records a try without a verdict. */
 static enum rc
 fail(struct attempt *at, struct store_due *due, const char *why)
 {
@@ -120,7 +119,7 @@ verdict(struct attempt *at, struct store_due *due)
 	return fail(at, due, "the reconciler's answer is no verdict");
 }
 
-/* The try itself, which was counted: run, judged. */
+/* Runs the try, which is already counted, and judges it. */
 static enum rc
 try_it(struct attempt *at, struct store_due *due)
 {
@@ -139,13 +138,13 @@ try_it(struct attempt *at, struct store_due *due)
 		rc = fail(at, due, "the reconciler could not be started");
 	else if (rc == RC_OK)
 		rc = verdict(at, due);
-	at->rq = NULL; /* it was lent */
+	at->rq = NULL; /* it was borrowed */
 	kept_free(&kept);
 	return rc;
 }
 
-/* What the attempt started may still act: nothing that a program finds out now
- * would hold.  That is no try. */
+/* Postpones the key while processes of its attempt may still act, because a
+ * verdict could become wrong.  That is not counted as a try. */
 static enum rc
 wait_for_tree(
     const struct conf_route *rule, struct store *store, struct store_due *due)
@@ -156,8 +155,8 @@ wait_for_tree(
 	    backoff(rule, due->tries.tries));
 }
 
-/* Counts a try at the key; *try: it is to be made.  Else its outcome, or when
- * it is looked at again, is settled. */
+/* Counts a try at the key; *try: the program is to run.  Otherwise the key is
+ * settled or postponed. */
 static enum rc
 begin(struct attempt *at, struct store_due *due, bool *try)
 {
@@ -178,7 +177,7 @@ begin(struct attempt *at, struct store_due *due, bool *try)
 	if (due->tries.tries >= (int)rule->reconcile_attempts)
 		return settle(at, due, RECORD_DEAD_LETTER,
 		    "the last try to find out came to no end");
-	/* If we die in it, it is tried again after this. */
+	/* The pause also applies if this process dies during the try. */
 	rc = store_claim(at->store, due->id, &due->tries, true,
 	    rule->timeout + rule->kill_after + backoff(rule, due->tries.tries));
 	*try = rc == RC_OK;
@@ -200,8 +199,8 @@ prepare(struct attempt *at, struct store *store, const struct conf *conf,
 	    "%s", due->recovery_point);
 }
 
-/* The next key, by turns of the scopes; its try is begun when the turn is
- * another's. */
+/* The next key, from the next scope.  Its try begins before another thread gets
+ * the turn. */
 static enum rc
 take(struct reconciler *r, const struct conf *conf, struct attempt *at,
     struct store_due *due, bool *try)
@@ -215,7 +214,7 @@ take(struct reconciler *r, const struct conf *conf, struct attempt *at,
 		r->scope = strdup(due->scope); /* NULL: from the first again */
 		prepare(at, r->store, conf, due);
 		rc = begin(at, due, try);
-		if (rc == RC_LOST) /* another process was faster */
+		if (rc == RC_LOST) /* another process claimed it */
 			rc = RC_OK;
 	}
 	pthread_mutex_unlock(&r->lookout);
