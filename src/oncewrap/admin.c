@@ -1,8 +1,8 @@
 /*
- * Metrics and health, by one table of names.  Nothing here runs a program, and
- * nothing is answered by one.
+ * Metrics and health, in one table of names.  Nothing here runs a program, and
+ * no program answers.
  *
- * Who may ask is the web server's to say.
+ * The web server decides which clients may ask.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 #define TEXT "text/plain; charset=utf-8"
 
-/* An answer without a body yet; the text is what a GET gets. */
+/* Makes a response without a body; text is the body for a GET. */
 static void
 begin(struct answer *answer, int status, const char *type)
 {
@@ -35,7 +35,7 @@ say(struct answer *answer, int status, const char *text)
 	(void)buf_addf(&answer->text, "%s\n", text);
 }
 
-/* Without a store there is still what this process has counted. */
+/* If the store cannot be read, the counters of this process are still shown. */
 static void
 metrics(struct store *store, struct answer *answer)
 {

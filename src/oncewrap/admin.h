@@ -1,5 +1,5 @@
 /*
- * What operators ask over HTTP, below admin_path: metrics and health.
+ * The resources for operators below admin_path: metrics and health.
  */
 #ifndef ADMIN_H
 #define ADMIN_H
@@ -9,7 +9,7 @@
 #include "request.h"
 #include "store.h"
 
-/* Always leaves an answer.  The path is below conf->admin_path. */
+/* Always fills in the answer.  The path is below conf->admin_path. */
 void admin_handle(struct store *, const struct conf *, const struct request *,
     struct answer *);
 

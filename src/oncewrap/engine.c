@@ -1,13 +1,13 @@
 /*
- * The request path, from top to bottom.  engine_handle() is the product: it
- * tells what kind of request there is, and a guarded one passes the checks
- * (engine_check.c) and the reservation (engine_reserve.c), each of which adds
- * one thing to struct job or refuses the request.  respond() has one response
+ * The request path, from top to bottom.  engine_handle() is the product.  It
+ * finds the kind of the request.  A guarded request passes the checks
+ * (engine_check.c) and the reservation (engine_reserve.c); each of them adds
+ * one thing to struct job, or refuses the request.  respond() has one response
  * for each decision.
  *
  *  1. Nothing runs before its reservation is durable.
  *  2. No byte of an answer leaves before its outcome is durable.
- *  3. Whatever goes wrong between the two leaves the key taken, never free.
+ *  3. A failure between the two leaves the key taken, never free.
  */
 #include "config.h"
 
@@ -134,7 +134,7 @@ kind_of(const struct job *job)
 							   : KIND_UNGUARDED;
 }
 
-/* The response to a guarded request, by what its reservation found. */
+/* The response to a guarded request, by the decision of its reservation. */
 static void
 respond(struct job *job, enum decision decision)
 {
@@ -229,7 +229,7 @@ engine_new(struct store *store, unsigned workers)
 void
 engine_hurry(struct engine *engine)
 {
-	/* They look at it at least as often as at the store. */
+	/* Waiting requests poll this flag at least as often as the store. */
 	atomic_store(&engine->hurry, true);
 }
 

@@ -17,17 +17,17 @@
 struct engine;
 struct run;
 
-/* The store must outlive it.  NULL: no memory. */
+/* The store must outlive the engine.  NULL: no memory. */
 struct engine *engine_new(struct store *, unsigned workers);
 void engine_free(struct engine *);
 
-/* From now on no request waits for another one that runs. */
+/* From now on no request waits for another request to finish. */
 void engine_hurry(struct engine *);
 
 /*
- * Handles one request, from any thread.  NULL: answer, which the caller has
- * initialised, is whole.  Otherwise the caller sends what this run writes, and
- * calls run_finish().
+ * Handles one request; any thread may call it.  NULL: answer, which the caller
+ * has initialised, is complete.  Otherwise the caller sends what this run
+ * writes, and calls run_finish().
  */
 struct run *engine_handle(struct engine *, const struct conf *,
     const struct request *, struct answer *);

@@ -1,6 +1,6 @@
 /*
- * The checks of a guarded request, in the order of engine.c.  Each adds one
- * thing to the job, or refuses the request and returns false.
+ * The checks of a guarded request, in the order of engine.c.  Each check adds
+ * one thing to the job, or refuses the request and returns false.
  */
 #include "config.h"
 

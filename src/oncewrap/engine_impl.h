@@ -1,5 +1,5 @@
 /*
- * What the files of the request path share; nobody else includes it.
+ * Private to the files of the request path.
  */
 #ifndef ENGINE_IMPL_H
 #define ENGINE_IMPL_H
@@ -12,8 +12,8 @@
 #include "rate.h"
 #include "engine.h"
 
-/* A key that was found in progress, its owner gone, and could not be settled
- * yet: it is not tried again before that time. */
+/* A key in progress with a dead owner that could not be recovered yet, and the
+ * time of the next try. */
 struct engine_recovery {
 	_Atomic int64_t id, again_mono;
 };
@@ -26,7 +26,7 @@ struct engine {
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	struct engine_recovery recovery[ENGINE_RECOVERIES];
-	atomic_bool hurry; /* nobody waits any more */
+	atomic_bool hurry; /* requests stop waiting */
 };
 
 struct job {
@@ -35,34 +35,34 @@ struct job {
 	const struct request *rq;
 	const struct conf_route *rule;
 	struct answer *answer;
-	bool later; /* to be accepted now, and run later */
+	bool later; /* accepted now, run later */
 	/* from identify() and take_fingerprint() */
 	struct key key;
 	struct buf scope, recipe;
 	struct store_reservation reservation;
-	/* from reserve(): what stands in the way; or the attempt's lease, or a
-	 * place in the queue */
+	/* from reserve(): the record that keeps the request from running; or
+	 * the attempt's lease, or a place in the queue */
 	struct record record;
 	struct store_small small;
-	bool again;    /* it was released before */
-	bool counted;  /* as a new key of its scope */
-	bool too_fast; /* DECIDE_CROWDED: too many of them in a second */
+	bool again;    /* the key was released before */
+	bool counted;  /* counted as a new key of its scope */
+	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */
 	struct attempt attempt;
 	struct store_ticket ticket;
 };
 
-/* For use as `return engine_refuse(...)`: a step that refuses is false.  detail
- * NULL: the sentence of the code. */
+/* For use as `return engine_refuse(...)`: it returns false, the result of a
+ * failed check.  detail NULL: the sentence of the code. */
 bool engine_refuse(struct job *, enum problem_code, const char *detail);
 bool engine_refuse_store(struct job *, enum rc);
 
 /*
- * The steps of a guarded request, in this order; false: it was refused.
+ * The checks of a guarded request, in this order; false: it was refused.
  *
- * body: all of it arrived, and there is room for it.  kept_body: it fits into
- * the store, where it has to be kept.  key: exactly one that is
- * well-formed.  scope: the caller.  age: not a retry of long ago, whose key
- * may have been deleted since.
+ * body: the whole body arrived, and there is room for it.  kept_body: the body
+ * fits into the store, if it must be stored.  key: there is exactly one, and it
+ * is well-formed.  scope: identifies the caller.  age: the request is not a
+ * retry that is so old that its key may have been deleted.
  */
 bool engine_check_body(struct job *);
 bool engine_check_kept_body(struct job *);
@@ -71,14 +71,14 @@ bool engine_check_scope(struct job *);
 bool engine_check_age(struct job *);
 bool engine_take_fingerprint(struct job *);
 
-/* Makes the reservation's fingerprint by that recipe; waits while others need
- * the memory. */
+/* Makes the reservation's fingerprint by that recipe; waits while other
+ * requests use the memory. */
 enum rc engine_fingerprint(struct job *, const char *recipe);
 
 /*
- * Wins the reservation, or finds what stands in its way; waits for a run under
- * way if the route says so.  False: the store failed, its queue is full, or the
- * caller has too many keys, and that is answered.
+ * Wins the reservation, or finds the decision against it.  Waits for a run
+ * under way if the route says so.  False: the store failed, its queue is full,
+ * or the caller has too many keys; the refusal is in the answer.
  */
 bool engine_reserve(struct job *, enum decision *);
 

@@ -1,6 +1,6 @@
 /*
- * The reservation: reads the record, decides, and takes what is to be had.
- * What was read is looked at again within the transaction that takes it.
+ * The reservation: reads the record, decides, and takes the lease or a place in
+ * the queue.  The transaction that takes either reads the record again.
  */
 #include "config.h"
 
@@ -15,20 +15,20 @@
 
 #include "engine_impl.h"
 
-/* A record that keeps changing under us would be a bug. */
+/* A record that changes at every try would be a bug. */
 #define RESERVE_TRIES 8
 
-/* Between two tries to settle a key whose owner is gone: ms. */
+/* Pause (ms) between two tries to recover a key with a dead owner. */
 #define RECOVER_PAUSE 250
 
-/* A request that waits looks so often whether the owner of what it waits for
- * is gone: ms. */
+/* Interval (ms) at which a waiting request checks whether the owner of its key
+ * is dead. */
 #define WAIT_LOOK 1000
 
 /*
- * Reads the record.  If it was made by another recipe than the route's, the
- * fingerprint is taken again by that one, and stays so: this request is now
- * compared, and reserved if it may, in the way of the first.
+ * Reads the record.  If the record has another recipe than the route's, the
+ * fingerprint is made again by that recipe, which the reservation then keeps:
+ * this request is compared, and reserved, in the way of the first request.
  */
 static enum rc
 look(struct job *job, enum decision *decision)
@@ -66,7 +66,7 @@ look(struct job *job, enum decision *decision)
 	return RC_OK;
 }
 
-/* Takes the lease, or a place in the queue, or learns what is in the way. */
+/* Takes the lease or a place in the queue, or reads the record in the way. */
 static enum rc
 take(struct job *job, enum decision *decision)
 {
@@ -90,10 +90,10 @@ take(struct job *job, enum decision *decision)
 }
 
 /*
- * Settles what stands in the way, if the process that had its lease is gone.
- * True: look again.  Where its processes live on it is not settled; that is
- * asked for each key now and then only, for it means to look through all
- * processes.
+ * Recovers the key if the process that has its lease is dead.  True: read the
+ * record again.  If processes of the attempt still live, the key is not
+ * recovered.  Each key is tried only now and then, because a try reads the list
+ * of all processes.
  */
 static bool
 recover(struct job *job)
@@ -115,8 +115,8 @@ recover(struct job *job)
 	return true;
 }
 
-/* Whether the scope uses new keys faster than it may; each request counts
- * once, however often it looks. */
+/* Whether the scope exceeds the rate of new keys.  A request is counted once,
+ * even if it reads the record several times. */
 static bool
 is_too_fast(struct job *job)
 {
@@ -131,9 +131,8 @@ is_too_fast(struct job *job)
 }
 
 /*
- * Looks, and gets what there is to be had: the stored answer, the lease, or a
- * place in the queue.  Where somebody was faster, what they left is looked at
- * again.
+ * Reads the record, and gets the stored response, the lease, or a place in the
+ * queue.  If another request was faster, reads the record again.
  */
 static enum rc
 look_and_take(struct job *job, enum decision *decision)
@@ -191,8 +190,8 @@ stop_waiting(struct job *job)
 	atomic_fetch_sub(&job->engine->waiting, 1);
 }
 
-/* Waits until a key has been settled, or it is time to look again.  False:
- * time is up. */
+/* Waits until a key has been settled, or it is time to read again.  False: the
+ * request's time is up. */
 static bool
 wait_for_news(struct store *store, uint64_t *generation, int64_t until)
 {
@@ -202,7 +201,8 @@ wait_for_news(struct store *store, uint64_t *generation, int64_t until)
 	    clock_mono() < until;
 }
 
-/* As what a request counts; a released key that runs again is the exception. */
+/* The metric of each decision; a released key that runs again is the
+ * exception. */
 static const enum metrics_id counted[] = {
 	[DECIDE_RUN] = METRICS_RESERVE_CREATED,
 	[DECIDE_REPLAY] = METRICS_RESERVE_REPLAY,

@@ -1,6 +1,6 @@
 /*
- * oncewrap: the daemon.  main() reads as a checklist; what it starts it stops
- * in the opposite order.
+ * oncewrap: the daemon.  main() reads as a checklist; it stops its parts in the
+ * opposite order of their start.
  */
 #include "config.h"
 
@@ -35,14 +35,14 @@
 #include "systemd.h"
 #include "worker.h"
 
-/* Descriptors wanted: connections, and for each worker pipes, files, a
- * connection to read with. */
+/* Descriptors needed: connections, and for each worker pipes, files and a
+ * database connection. */
 #define DESCRIPTORS (LIMIT_CONNECTIONS + 8 * LIMIT_WORKERS)
 
-/* How long a request that is arriving at the stop may take (ms). */
+/* How long (ms) a request that is arriving at the stop may take. */
 #define ARRIVING 1000
 
-/* After drain_timeout: what handlers need to die, and answers to leave. */
+/* Time (ms) after drain_timeout for handlers to die and responses to leave. */
 #define DRAIN_GRACE 2000
 
 static bool
@@ -51,7 +51,7 @@ same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* The old configuration stays. */
+/* Logs the error; the old configuration stays. */
 static void
 reload_failed(const char *why)
 {
@@ -109,18 +109,18 @@ struct daemon {
 	struct settings settings;
 	struct confbox *box;
 	int listener;
-	bool own_listener; /* no other process has it */
-	char *socket_path; /* ours to remove, if it is still this file: */
+	bool own_listener; /* this process opened the socket */
+	char *socket_path; /* to remove, if it is still this file: */
 	struct stat socket_file;
 	struct store *store;
-	bool topics; /* the store has those of the configuration */
+	bool topics; /* the store has the configured topics */
 	struct engine *engine;
 	struct mux *mux;
 	struct worker_pool *workers;
 	struct janitor *janitor;
 };
 
-/* Without them handlers cannot emit. */
+/* Without topics in the store, handlers cannot emit effects. */
 static void
 put_topics(struct daemon *d)
 {
@@ -164,7 +164,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	return true;
 }
 
-/* 0, or the exit status that says why not. */
+/* Returns 0, or the exit status after a failure. */
 static int
 start(struct daemon *d, struct conf *conf)
 {
@@ -174,7 +174,7 @@ start(struct daemon *d, struct conf *conf)
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
 		log_fatal("oncewrap: %s", err.text);
-		/* Nobody said where to listen: that is wrong usage. */
+		/* No socket was given at all: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
 	d->own_listener =
@@ -200,8 +200,8 @@ start(struct daemon *d, struct conf *conf)
 /* --- the end ------------------------------------------------------------ */
 
 /*
- * Waits for the requests under way.  What has not ended by drain_timeout is
- * ended; upon another signal to stop, this process ends at once, and its
+ * Waits for the requests under way.  After drain_timeout it ends their
+ * handlers.  On another signal to stop, this process ends at once, and its
  * handlers with it.
  */
 static void
@@ -212,7 +212,7 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	bool ending = false;
 	int sig;
 
-	/* These start programs; the last thread of each sends SIGUSR1. */
+	/* Both start programs; the last thread of each sends SIGUSR1. */
 	while (!worker_ended(d->workers) || !janitor_ended(d->janitor)) {
 		left = until - clock_mono();
 		if (left <= 0 && !ending) {
@@ -239,7 +239,8 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	FAULT(STOP_DRAINED);
 }
 
-/* Another process may have put a socket of its own into the place of ours. */
+/* Removes the socket, unless another process has put its own socket in its
+ * place. */
 static void
 remove_socket(struct daemon *d)
 {
@@ -256,7 +257,8 @@ remove_socket(struct daemon *d)
 static void
 close_listener(struct daemon *d)
 {
-	/* As long as the socket is open, no other file gets its number. */
+	/* The name is removed before the socket is closed: after that another
+	 * file could get its inode number. */
 	remove_socket(d);
 	if (d->listener != -1)
 		close(d->listener);
@@ -264,10 +266,11 @@ close_listener(struct daemon *d)
 }
 
 /*
- * No request that a web server has sent, or is about to send on a connection
- * that it has, is lost: those that wait to be accepted are, and what is
- * arriving is read.  Without its name no more come; then a connection is
- * refused, and not kept waiting, and a successor may take the name.
+ * Stops accepting without losing a request that a web server has sent, or is
+ * about to send on a connection that it has: waiting connections are accepted,
+ * and arriving requests are read.  The socket's name is removed first.  From
+ * then on a new connection is refused instead of kept waiting, and a successor
+ * may take the name.
  */
 static void
 stop_receiving(struct daemon *d, int64_t drain_timeout)
@@ -303,8 +306,8 @@ stop(struct daemon *d, const sigset_t *signals)
 	confbox_free(d->box);
 }
 
-/* A connection is a descriptor, a run some more; the usual soft limit of 1024
- * is for programs that use select(2). */
+/* A connection needs a descriptor, a run needs several; the usual soft limit of
+ * 1024 is for programs that use select(2). */
 static void
 raise_descriptors(void)
 {
@@ -320,8 +323,8 @@ raise_descriptors(void)
 		    LOG_S("error", strerror(errno)));
 }
 
-/* A signal, or -1 now and then while the store has not got the topics: it may
- * have been locked when we started. */
+/* Waits for a signal.  It returns -1 now and then while the store has not got
+ * the topics, because the database may have been locked at the start. */
 static int
 next_signal(struct daemon *d, const sigset_t *signals)
 {
@@ -352,8 +355,8 @@ serve(struct daemon *d, const sigset_t *signals)
 	systemd_notify("STOPPING=1");
 }
 
-/* All threads inherit the mask; sigwaitinfo() is the one place that takes
- * signals.  A write to a closed pipe is an error, not a death. */
+/* All threads inherit the mask; only sigwaitinfo() takes signals.  A write to a
+ * closed pipe is an error, and does not end the process. */
 static void
 block_signals(sigset_t *taken)
 {
@@ -417,11 +420,11 @@ main(int argc, char **argv)
 		return status;
 
 #ifdef M_ARENA_MAX
-	/* The GNU C library would keep free memory apart for each of up to 8
-	 * threads a processor; most requests are handled by one of them. */
+	/* By default the GNU C library keeps free memory apart for each of up
+	 * to 8 threads a processor, but one thread handles most requests. */
 	(void)mallopt(M_ARENA_MAX, 2);
-	/* Nor may it keep large blocks: by default the size from which a block
-	 * goes back to the system grows up to 32 MiB with what is freed. */
+	/* By default the size from which a block goes back to the system grows
+	 * up to 32 MiB with the blocks that are freed. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
 #endif
 

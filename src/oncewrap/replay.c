@@ -1,6 +1,6 @@
 /*
- * Stored answers.  A local redirect is for the web server and has no field but
- * its Location (RFC 3875, section 6.2.2), so nothing is added to one.
+ * Stored responses.  A local redirect is for the web server and has no field
+ * but its Location (RFC 3875, section 6.2.2), so no field is added to it.
  */
 #include "config.h"
 
@@ -49,8 +49,8 @@ replay_add_expires(
 }
 
 /*
- * Of an unsealed key nobody knows yet: its retention begins when it is sealed,
- * and so no earlier than now.
+ * The expiry of an unsealed key is not known yet: its retention begins when it
+ * is sealed, so no earlier than now.
  */
 static int64_t
 expiry(struct store *store, const struct conf_route *rule,

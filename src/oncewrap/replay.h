@@ -1,5 +1,5 @@
 /*
- * Answers from the record of a completed key, as every retry gets them.
+ * Responses from the record of a completed key, the same for every retry.
  */
 #ifndef REPLAY_H
 #define REPLAY_H
@@ -10,19 +10,20 @@
 #include "store.h"
 
 /*
- * Gets the stored answer of a key into an initialised one, which a failure
- * leaves so.  small is what store_look() found with the record: if the answer
- * is there, it is taken; otherwise, or with NULL, it is read now.  Of an
- * unsealed record it is made durable first.  RC_NOTFOUND: it was deleted since.
+ * Gets the stored response of a key into answer, which the caller has
+ * initialised; a failure leaves it so.  small is the result of store_look():
+ * its response is taken if it has one.  Otherwise, or with NULL, the response
+ * is read now.  For an unsealed record, its changes are made durable first.
+ * RC_NOTFOUND: the key was deleted since.
  */
 enum rc replay_fetch(struct store *, const struct store_identity *,
     const struct record *, struct store_small *small, struct answer *);
 
-/* Makes a replay of what replay_fetch() has read. */
+/* Adds the fields of a replay to the response from replay_fetch(). */
 void replay_mark(struct store *, const struct conf_route *,
     const struct record *, struct answer *);
 
-/* The answer of a key that completed without one that was kept. */
+/* Answers for a key that completed without a stored response. */
 void replay_not_kept(const struct record *, const struct conf *,
     const struct request *, struct answer *);
 

@@ -1,5 +1,5 @@
 /*
- * Outcomes and refusals as responses.
+ * Makes responses from outcomes and refusals.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ respond_problem(struct answer *answer, struct problem *problem,
 	if (problem_make(problem, conf->link, conf->dialect, response,
 		&answer->text) == RC_OK)
 		return;
-	/* No memory for a few hundred bytes: a status needs none. */
+	/* No memory for a few hundred bytes: send the status without a body. */
 	response_free(response);
 	response_init(response);
 	response->status = 503;
@@ -63,7 +63,8 @@ problem_of(struct attempt *at, struct answer *answer)
 	respond_problem(answer, &problem, at->conf, at->rq);
 }
 
-/* The handler's own answer, which is durable; false: it cannot be read. */
+/* Reads the response that the handler stored itself, which is durable; false:
+ * it cannot be read. */
 static bool
 fetch(struct attempt *at, struct answer *answer)
 {

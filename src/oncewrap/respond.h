@@ -1,6 +1,6 @@
 /*
- * The response to a request that was refused, or ran.  The answer is an
- * initialised one.
+ * The response to a request that was refused, or ran.  The caller initialises
+ * the answer.
  */
 #ifndef RESPOND_H
 #define RESPOND_H
@@ -12,12 +12,12 @@
 #include "request.h"
 #include "run.h"
 
-/* A problem, logged.  Fills in problem->instance. */
+/* Makes a problem response, and logs it.  Fills in problem->instance. */
 void respond_problem(struct answer *, struct problem *, const struct conf *,
     const struct request *);
 
-/* The same for a code that needs no more than a sentence; detail NULL: the
- * code's own. */
+/* The same for a code that needs only a sentence; detail NULL: the code's own
+ * sentence. */
 void respond_refuse(struct answer *, enum problem_code, const char *detail,
     const struct conf *, const struct request *);
 
@@ -25,7 +25,7 @@ void respond_refuse(struct answer *, enum problem_code, const char *detail,
 void respond_stream_failed(struct answer *, const struct run_facts *,
     const struct conf *, const struct request *);
 
-/* For an attempt that attempt_complete() has ended; takes its output. */
+/* For an attempt after attempt_complete(); takes its output. */
 void respond_attempt(struct attempt *, struct answer *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The flags, the file, and what neither can tell: whether users and groups
- * that they name exist.
+ * Reads the flags and the file, and checks that the users and groups in them
+ * exist.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "user.h"
 #include "settings.h"
 
-/* Exit status, as the manual says. */
+/* Exit status, see oncewrap(8). */
 #define EXIT_USAGE 2
 
 static int
@@ -74,7 +74,8 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 		}
 	}
 	if (optind < argc) {
-		/* A stray word is no handler: "--" says that it is one. */
+		/* A handler must follow "--", so that a stray word is not taken
+		 * for one. */
 		if (strcmp(argv[optind - 1], "--") != 0) {
 			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
 			    argv[optind]);
@@ -97,7 +98,7 @@ fail(const struct conf *conf, conf_line line, const char *option,
 	return false;
 }
 
-/* As whom a program runs; NULL: as we do. */
+/* Finds the user that a program runs as; NULL: the daemon's own. */
 static bool
 check_account(const struct conf *conf, const char *name, conf_line user_line,
     const char *group, conf_line group_line, struct conf_error *err)
@@ -112,7 +113,7 @@ check_account(const struct conf *conf, const char *name, conf_line user_line,
 	return true;
 }
 
-/* What only the system can tell: whether users and groups exist. */
+/* Asks the system whether users and groups exist. */
 static bool
 check_users(const struct conf *conf, struct conf_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * What oncewrap was started with, and the configuration that follows from it,
- * at the start and at each reload.
+ * The flags of oncewrap, and the configuration made from them and the file, at
+ * the start and at each reload.
  */
 #ifndef SETTINGS_H
 #define SETTINGS_H
@@ -15,13 +15,14 @@ struct settings {
 	bool test;
 };
 
-/* The command line; false: exit with *status. */
+/* Parses the command line; false: exit with *status. */
 bool settings_parse(int argc, char **argv, struct settings *, int *status);
 
-/* Says on stderr how it is used, and returns the exit status of that. */
+/* Prints the usage on stderr, and returns the exit status for wrong usage. */
 int settings_usage(void);
 
-/* File, then flags, then the checks between them; NULL with the error. */
+/* Reads the file, then the flags, then checks both together; NULL: see the
+ * error. */
 struct conf *settings_load(const struct settings *, struct conf_error *);
 
 #endif

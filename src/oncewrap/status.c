@@ -1,7 +1,7 @@
 /*
- * Who may see it is who may use the key: the scope of the request that asks is
- * made by the rule of the key's own route.  To all others there is no such
- * resource, as there is none of a key past its retention.
+ * The callers that may use a key may see its status: the scope of the asking
+ * request is made by the rule of the key's own route.  For all other
+ * callers there is no such resource, as for a key past its retention.
  *
  * Nothing here changes a key.
  */
@@ -33,7 +33,7 @@ struct view {
 	struct store_status status;
 	struct record record;
 	struct store_small small;
-	enum decision decision; /* what a retry would get */
+	enum decision decision; /* the decision for a retry */
 	int64_t now;            /* store time */
 };
 
@@ -45,7 +45,8 @@ view_free(struct view *view)
 	store_small_free(&view->small);
 }
 
-/* What is told must be so after a crash. */
+/* Makes the record durable: what a client reads must still be true after a
+ * crash. */
 static enum rc
 read_status(struct store *store, const char *resource, struct store_status *s)
 {
@@ -113,7 +114,7 @@ add_document(struct answer *answer, const char *resource,
 	return rc;
 }
 
-/* For a key that has no end yet: when to ask again. */
+/* Adds Retry-After for a key without a final outcome. */
 static void
 add_retry_after(struct response *response, enum record_state state)
 {
@@ -180,7 +181,8 @@ status_accepted(struct store *store, const struct conf *conf,
 	enum rc rc;
 
 	response->status = 202;
-	/* None any more after a reload: then a retry is what is left. */
+	/* A reload may have removed status_path: then the client can only
+	 * retry. */
 	if (conf->status_path != NULL)
 		add_location(response, conf->status_path, resource);
 	add_retry_after(response, RECORD_PENDING);
@@ -199,7 +201,7 @@ status_accepted(struct store *store, const struct conf *conf,
 
 /* --- the resource ------------------------------------------------------- */
 
-/* Whether who asks is whom the key belongs to. */
+/* Whether the asking request has the scope of the key. */
 static enum rc
 check_scope(struct store *store, const struct conf *conf,
     const struct request *rq, const struct store_status *s)
@@ -218,7 +220,7 @@ check_scope(struct store *store, const struct conf *conf,
 	return rc;
 }
 
-/* RC_OK, RC_NOTFOUND: not for who asks, or the store failed. */
+/* RC_OK; RC_NOTFOUND: no such resource for this caller; or the store failed. */
 static enum rc
 look(struct store *store, const struct conf *conf, const struct request *rq,
     const char *resource, struct view *view)
@@ -240,7 +242,8 @@ look(struct store *store, const struct conf *conf, const struct request *rq,
 	if (rc != RC_OK)
 		return rc;
 	view->now = store_now(store);
-	/* Or the key was deleted, and is another one by now. */
+	/* The key may have been deleted, and made again, between the two
+	 * reads. */
 	if (view->record.id != s->id ||
 	    strcmp(view->record.resource, resource) != 0 ||
 	    decide_is_past(&view->record, view->now))
@@ -268,7 +271,7 @@ show(const struct view *view, const char *resource, struct answer *answer)
 {
 	enum record_state state = view->status.state;
 
-	/* A marker already, though no pass has made it one yet. */
+	/* The key counts as a marker, even before a pass has made it one. */
 	if (view->decision == DECIDE_GONE)
 		state = RECORD_EXPIRED;
 	(void)response_add(&answer->response, "Cache-Control", "no-store");
@@ -276,7 +279,7 @@ show(const struct view *view, const char *resource, struct answer *answer)
 	(void)add_document(answer, resource, state, &view->status);
 }
 
-/* What a retry of the request gets, or that there is none yet. */
+/* Gets the response for a retry, or reports that there is none yet. */
 static enum rc
 show_result(struct store *store, const struct conf *conf,
     const struct request *rq, struct view *view, struct answer *answer)

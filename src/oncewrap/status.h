@@ -1,6 +1,6 @@
 /*
- * The status resource of a key, below status_path: how far a request is that
- * was answered with 202, and its answer.
+ * The status resource of a key, below status_path: the progress of a request
+ * that was answered with 202, and its response.
  */
 #ifndef STATUS_H
 #define STATUS_H
@@ -11,13 +11,13 @@
 #include "store.h"
 
 /*
- * 202, with the resource's place and its document.  Always leaves an answer:
- * without a document, if the store cannot be read.
+ * Makes the 202 response, with the resource's location and its document.
+ * Always fills in the answer: without a document, if the store cannot be read.
  */
 void status_accepted(struct store *, const struct conf *,
     const struct request *, const char *resource, struct answer *);
 
-/* Always leaves an answer.  The path is below conf->status_path. */
+/* Always fills in the answer.  The path is below conf->status_path. */
 void status_handle(struct store *, const struct conf *, const struct request *,
     struct answer *);
 

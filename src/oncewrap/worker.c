@@ -1,9 +1,9 @@
 /*
- * Workers: request in, answer out.
+ * Workers: each takes a request and sends its answer.
  *
  * A handler dies with the thread that started it (PR_SET_PDEATHSIG), so a
- * worker ends only when there are no more requests.  Signals are the main
- * thread's: workers have all of them blocked.
+ * worker ends only when there are no more requests.  The main thread takes all
+ * signals; workers have them blocked.
  */
 #include "config.h"
 
@@ -21,8 +21,8 @@
 #include "run.h"
 #include "worker.h"
 
-/* Enough for one buffer of output and the calls below; 1024 workers may be
- * asked for. */
+/* Stack (bytes): enough for one buffer of output and the calls below, for up to
+ * 1024 workers. */
 #define STACK_SIZE  (256 * 1024)
 #define OUTPUT_SIZE (32 * 1024)
 
@@ -30,13 +30,13 @@ struct worker_pool {
 	struct mux *mux;
 	struct engine *engine;
 	unsigned n;
-	atomic_uint running; /* of them */
+	atomic_uint running; /* workers that have not ended */
 	pthread_t thread[];
 };
 
 /*
- * Hands on what the handler writes.  It runs to its end even if nobody reads:
- * the client's going away changes nothing.
+ * Sends the handler's output to the client.  The handler runs to its end even
+ * if the client has gone.
  */
 static void
 stream(struct exchange *x, struct run *run, struct answer *answer)
@@ -90,7 +90,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* 0, or the error of the first thread that could not be started. */
+/* Returns 0, or the error of the first thread that could not be started. */
 static int
 start_threads(struct worker_pool *pool, unsigned n)
 {
