@@ -1,6 +1,6 @@
 -- Refuses every change of state that record.c does not allow, and every row
--- that breaks its invariants.  Loaded into writing connections of builds with
--- --enable-record-checks; one test compares it with record.c pair by pair.
+-- that breaks its invariants.  Builds with --enable-record-checks load it into
+-- writing connections; one test compares it with record.c pair by pair.
 
 -- A row in it means that an operator is at work.
 -- name: check_operator

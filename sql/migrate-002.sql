@@ -1,15 +1,16 @@
--- Version 2: what becomes of a key after its retention, whose process tree
--- belongs to an attempt, and finding out what happened.
+-- Version 2: the state of a key after its retention, the processes of an
+-- attempt, and reconciling.
 --
 --   on_expired expired_retention  'gone': past its retention the key stays as
---                   'expired' for that many ms
---   attempt_lock lock_file  the name of the file that the attempt's process
---                   tree holds (see tree.h), and the inode of the lock file in
---                   which its owner has a lock; only where a key whose handler
---                   was lost may be resumed or reconciled, while in_progress,
---                   and while unknown until the tree is known to be gone
---   reconcile_delay ms from becoming unknown to the first try to find out;
---                   NULL: nobody tries
+--                   'expired' for expired_retention (ms)
+--   attempt_lock lock_file  the name of the file that the attempt's processes
+--                   hold open (see tree.h), and the inode of the lock file in
+--                   which its owner has a lock; only if the key may be resumed
+--                   or reconciled after the loss of its handler, while
+--                   in_progress, and while unknown until all processes of the
+--                   attempt are known to have exited
+--   reconcile_delay ms from becoming unknown to the first try to reconcile;
+--                   NULL: the key has no reconciler
 --   reconcile_after store time of the next try; only while unknown
 --   reconcile_attempts  tries begun
 
@@ -38,14 +39,14 @@ ALTER TABLE once_key ADD COLUMN reconcile_attempts INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX once_key_reconcile ON once_key(reconcile_after)
     WHERE state = 'unknown' AND reconcile_after IS NOT NULL;
 
--- Few keys are ever in it: those that somebody must still be told about.
+-- The keys that an operator or a reconciler must still settle.  They are few.
 -- name: v2_open_index
 CREATE INDEX once_key_downstream ON once_key(downstream)
     WHERE state IN ('unknown', 'dead_letter');
 
--- The request of a key that may have to be reconciled: NAME=VALUE strings,
--- each with a NUL, and the body.  Without credentials; erased when the outcome
--- is known.
+-- The stored request of a key that may have to be reconciled: NAME=VALUE
+-- strings, each with a NUL, and the body.  It has no credentials, and is erased
+-- when the outcome is known.
 -- name: v2_request
 CREATE TABLE once_request(
 	key_id INTEGER PRIMARY KEY,

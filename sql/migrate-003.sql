@@ -1,25 +1,24 @@
--- Version 3: what a handler can say in a transaction of its own, work that is
--- accepted and done later, and the outbox.
+-- Version 3: the writes of a handler in a transaction of its own, requests that
+-- are accepted and run later, and the outbox.
 --
 --   resource        32 hexadecimal digits that name the key's status resource;
 --                   NULL: it has none
---   accepted        the request is kept, and answered with 202: it is ours to
---                   run, whoever asks
---   queued_at       store time: not before this one of our workers runs it;
---                   only while pending or failed_retryable, and accepted
+--   accepted        the request is stored, and was answered with 202: oncewrap
+--                   runs it without a retry
+--   queued_at       store time: no worker runs it before this time; only while
+--                   pending or failed_retryable, and accepted
 --
 -- A handler that shares the database writes through three views.  Its token is
 -- the attempt's lease and the number of the row: 32 hexadecimal digits, "-",
--- and the number, so that no index on tokens has to be written.  Its own
--- answer makes the key completed at once; token and owner stay until oncewrap
--- has made that durable and seals it.  Until then expires_at is as late as the
--- attempt could have ended.
+-- and the number, so that no index on tokens has to be written.  The response
+-- that it stores completes the key at once.  token and owner stay until
+-- oncewrap has made that durable and seals the key.  Until then expires_at is
+-- counted from the latest time at which the attempt could have ended.
 --
--- The triggers run in the handler's connection, with whatever settings that
--- has: they use no function but SQLite's own, and no LIKE; many languages bind
--- a number as text, so a status may be either.  RAISE(ROLLBACK)
--- ends the whole transaction, so that a handler which ignores the error has
--- not committed the rest.
+-- The triggers run in the handler's connection, with its settings.  So they use
+-- no function but SQLite's own, and no LIKE.  Many languages bind a number as
+-- text, so a status may be either.  RAISE(ROLLBACK) ends the whole transaction,
+-- so that a handler which ignores the error has not committed the rest.
 
 -- name: v3_resource
 ALTER TABLE once_key ADD COLUMN resource TEXT;
@@ -45,8 +44,8 @@ DROP INDEX once_key_running;
 -- name: v3_running_index
 CREATE INDEX once_key_running ON once_key(owner) WHERE owner IS NOT NULL;
 
--- Whether a row belongs to an index is asked at each change of it, and SQLite
--- makes a table of a list of more than two constants each time it is asked.
+-- SQLite tests whether a row belongs to an index at each change of the row, and
+-- builds a table from a list of more than two constants for each test.
 -- name: v3_open_drop
 DROP INDEX once_key_open;
 
@@ -54,28 +53,28 @@ DROP INDEX once_key_open;
 CREATE INDEX once_key_open ON once_key(state, updated_at)
     WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 
--- What the configuration has an [effect] section for.
+-- The topics for which the configuration has an [effect] section.
 -- name: v3_topic
 CREATE TABLE once_topic(
 	name TEXT PRIMARY KEY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row an effect; scope, path and key are copies, for an effect may outlive
--- its key.
+-- One row for each effect; scope, path and key are copies, because an effect
+-- may outlive its key.
 --
 --   id              the order within a key; never used twice
 --   effect_key      UUID, the same at each try
---   next_at         store time: not before this it is tried
+--   next_at         store time: it is not tried before this time
 --   owner           the process that is trying it now
 --   attempts        tries begun
---   reference       what the program that delivered it had to say
+--   reference       the output of the program that delivered it
 --   created_at updated_at  wall clock, ms: for people only
---   payload         up to 2048 bytes; longer ones are in once_payload.  NULL,
---                   and there is none, once it is delivered
+--   payload         up to 2048 bytes; longer ones are in once_payload.  A
+--                   delivered effect has NULL, and no row in once_payload
 --
--- Of the pending effects of a key one has its turn: it has next_at, or owner.
--- The others have neither, so that what waits for its turn is not in the way
--- of what does not.  A turn is passed on to the lowest number.
+-- One of the pending effects of a key has the turn: it has next_at, or owner.
+-- The others have neither, so that a search for due effects does not step over
+-- them.  The turn passes to the lowest number.
 -- name: v3_effect
 CREATE TABLE once_effect(
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -97,19 +96,19 @@ CREATE TABLE once_effect(
 	payload BLOB
 ) STRICT;
 
--- Large payloads are apart: a change of any column of a row writes the whole
--- row again.
+-- Large payloads have rows of their own, because a change of any column of a
+-- row writes the whole row again.
 -- name: v3_payload
 CREATE TABLE once_payload(
 	effect_id INTEGER PRIMARY KEY,
 	body BLOB NOT NULL
 ) STRICT;
 
--- Of one key, in order.
+-- The effects of one key, in order.
 -- name: v3_effect_key
 CREATE INDEX once_effect_of_key ON once_effect(key_id, state);
 
--- What somebody has to deal with: of a topic, in the order of its time.
+-- The effects that are not delivered, for each topic in the order of next_at.
 -- name: v3_effect_open
 CREATE INDEX once_effect_open ON once_effect(state, topic, next_at)
     WHERE state <> 'delivered';
@@ -187,9 +186,9 @@ BEGIN
 	WHERE length(CAST(NEW.payload AS BLOB)) > 2048;
 END;
 
--- The fields are lines as in a CGI response, each ended by LF or CRLF, the last
--- one perhaps not ended.  A line "a:b" is sent as "a: b" and CRLF: three bytes
--- more at most.
+-- The fields are lines as in a CGI response, each with LF or CRLF at its end;
+-- the last line may lack it.  A line "a:b" is sent as "a: b" and CRLF: at most
+-- three bytes more.
 -- name: v3_response_insert
 CREATE TRIGGER once_response_insert INSTEAD OF INSERT ON once_response
 BEGIN

@@ -1,15 +1,17 @@
--- Version 4: a large body that oncewrap stores is in pieces, so that each can
--- be written in a transaction of its own, and none is long; and what bounds the
--- share of one caller, and what is kept for all, is counted.
+-- Version 4: oncewrap stores a large body in pieces, so that it can write each
+-- in a transaction of its own, and none is long.  The keys of one caller, and
+-- the bytes of all stored requests, are counted for their limits.
 --
 --   id              65536 * the number of the key + the number of the piece,
 --                   from 1 on: pieces of one key are neighbours
 --   body            STORE_PIECE bytes, the last one fewer
 --
--- Pieces may be there before their key is completed: while it has a lease.
--- What ends the lease otherwise deletes them.
+-- A key that is not completed has pieces only while it has a lease.  A
+-- statement that ends the lease without completing the key also deletes the
+-- pieces.
 --
--- once_body has what a handler wrote itself, by once_response, in one piece.
+-- once_body has the bodies that handlers wrote into once_response, in one
+-- piece.
 
 -- name: v4_piece
 CREATE TABLE once_piece(
@@ -27,8 +29,8 @@ WHERE k.response_version = 1;
 DELETE FROM once_body
 WHERE key_id NOT IN (SELECT id FROM once_key WHERE response_version = 2);
 
--- Keys whose outcome is open, by caller: how many one has, and whose turn it is
--- to be reconciled.
+-- Keys with an open outcome, by scope: to count them, and to reconcile the
+-- scopes in turn.
 -- name: v4_scope_index
 CREATE INDEX once_key_scope ON once_key(scope, reconcile_after, state)
     WHERE state = 'unknown' OR state = 'dead_letter';
@@ -40,8 +42,8 @@ DROP INDEX once_key_queue;
 CREATE INDEX once_key_queue ON once_key(queued_at, scope)
     WHERE queued_at IS NOT NULL;
 
--- Bytes in once_request: counted here, for a sum over it would be a scan at
--- each request that is kept, and several processes share the database.
+-- The bytes in once_request.  A sum would be a scan for each stored request,
+-- and several processes share the database, so the count is a column.
 -- name: v4_kept_bytes
 ALTER TABLE once_meta ADD COLUMN kept_bytes INTEGER NOT NULL DEFAULT 0;
 

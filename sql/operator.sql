@@ -1,5 +1,5 @@
--- Tells the checks of sql/checks.sql that an operator is at work, and that he
--- is done.
+-- Tells the checks of sql/checks.sql that an operator begins to work, or has
+-- finished.
 
 -- name: operator_begins
 INSERT INTO temp.once_check_operator VALUES (1);

@@ -4,8 +4,8 @@
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
 #
-# Comments and line breaks are dropped.  A statement ends where the next one
-# begins, so that a trigger may hold semicolons.
+# The output has no comments and no line breaks.  A statement ends where the
+# next one begins, so that a trigger may contain semicolons.
 
 function flush()
 {

@@ -1,5 +1,5 @@
--- Every statement that the store makes.  States stand as literals, so that
--- the partial indexes serve; a change of state names the state it expects.
+-- Every statement of the store.  States are literals, so that SQLite can use
+-- the partial indexes.  A change of state names the state it expects.
 
 -- A new database, and store time ------------------------------------------
 
@@ -18,24 +18,25 @@ SELECT boot_id, shift, last FROM once_clock WHERE id = 1;
 -- name: clock_shift
 UPDATE once_clock SET boot_id = ?1, shift = ?2 WHERE id = 1;
 
--- Time never goes back, and a commit is made for it only now and then.
+-- The time never goes back.  It is written if the last one is over ?2 ms old.
 -- name: clock_last
 UPDATE once_clock SET last = ?1 WHERE id = 1 AND last < ?1 - ?2;
 
--- A commit that is only there to have been made: see committer.c.  It must
--- change something, or no page is written.
+-- For a commit that writes over the frames of a failed one: see
+-- committer_thread.c.  It must change something, or no page is written.
 -- name: clock_touch
 UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 
--- What tells a store from any other, and from an earlier copy of itself.
+-- The values that distinguish a store from any other, and from an earlier copy
+-- of itself.
 -- name: past
 SELECT m.secret, c.last FROM once_meta m, once_clock c
 WHERE m.id = 1 AND c.id = 1;
 
 -- Reading -----------------------------------------------------------------
 
--- From reason on, find gives what answer gives: a small answer is read with
--- its key.
+-- From reason on, find has the columns of answer, so that a small response is
+-- read with its key.
 -- name: find
 SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
     k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
@@ -63,12 +64,12 @@ SELECT id FROM once_recipe WHERE text = ?1;
 -- name: recipe_new
 INSERT INTO once_recipe(text) VALUES (?1) RETURNING id;
 
--- Whether a scope has more than that in progress.  Few rows have an owner.
+-- Whether a scope has more than ?2 keys in progress.  Few rows have an owner.
 -- name: active_beyond
 SELECT 1 FROM once_key
 WHERE owner >= 0 AND state = 'in_progress' AND scope = ?1 LIMIT 1 OFFSET ?2;
 
--- Whether a scope has more keys than that whose outcome is open.
+-- Whether a scope has more than ?2 keys with an open outcome.
 -- name: open_beyond
 SELECT 1 FROM once_key
 WHERE (state = 'unknown' OR state = 'dead_letter') AND scope = ?1
@@ -80,10 +81,10 @@ SELECT kept_bytes FROM once_meta WHERE id = 1;
 -- name: kept_add
 UPDATE once_meta SET kept_bytes = kept_bytes + ?1 WHERE id = 1;
 
--- A number that no key has had: the row that an answer is fetched by must not
--- become another caller's row in between.
--- Numbers end at RECORD_ID_MAX, 2^46.  Only a number that was planted gets past
--- the half of it: from there on they are random, or one row would leave no
+-- A number that no key has had: a response is read by the number of its row,
+-- which must not become another caller's row in between.  Numbers end at
+-- RECORD_ID_MAX, 2^46.  Only a planted number exceeds half of that.  From there
+-- on new numbers are random, because otherwise one planted row would leave no
 -- number for new keys.
 -- name: new_id
 SELECT CASE WHEN m < 35184372088832 THEN m + 1
@@ -124,7 +125,8 @@ VALUES (?1, ?2, zeroblob(?3));
 SELECT length(environment) + length(body) FROM once_request
 WHERE key_id = ?1;
 
--- Of a key that was released: it is run again with it if it was accepted.
+-- The request of a released key; none if the key is accepted, because it needs
+-- the request to run again.
 -- name: request_bytes_unless_accepted
 SELECT length(environment) + length(body) FROM once_request
 WHERE key_id = ?1
@@ -135,9 +137,9 @@ DELETE FROM once_request WHERE key_id = ?1;
 
 -- Accepting, and the queue -------------------------------------------------
 
--- How many wait, and how many of them are of that scope.  What is put off until
--- later, because it was lost or could not be started, does not count: it could
--- be put off for ever.
+-- How many keys wait, and how many of them have that scope.  A key that is put
+-- off, because it was lost or could not be started, does not count: it could be
+-- put off for ever.
 -- name: queue_length
 SELECT count(*), sum(scope = ?2) FROM once_key
 WHERE queued_at >= 0 AND queued_at <= ?1;
@@ -150,7 +152,7 @@ INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
 VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
     ?13, ?14 + ?9, ?14, 1, ?15);
 
--- Released before; it stays so until a worker takes it up.
+-- A released key; it stays released until a worker claims it.
 -- name: accept_again
 UPDATE once_key SET accepted = 1, queued_at = ?3, updated_at = ?4,
     expires_at = ?3 + ?5, retention = ?5, resource = coalesce(resource, ?6)
@@ -172,8 +174,8 @@ WHERE id = ?1 AND state IN ('pending', 'failed_retryable') AND attempt = ?2
     AND queued_at <= ?14 AND expires_at > ?14
 RETURNING downstream, recovery_point;
 
--- Accepted, and not taken up within its retention.  By age: all that waits may
--- be much, and what is past its retention and not pending has been reaped.
+-- An accepted key that no worker claimed within its retention.  It is found by
+-- age, because the queue may be long; other keys of that age have been reaped.
 -- name: job_abandoned
 SELECT id, attempt, scope, path, key, resource, retention FROM once_key
     INDEXED BY once_key_expiry
@@ -214,7 +216,8 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- The attempt has answered itself (see migrate-003.sql): it can say no more.
+-- Seals the key of an attempt that stored its own response (see
+-- migrate-003.sql): from then on the attempt can write nothing.
 -- name: seal
 UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
     attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
@@ -256,9 +259,10 @@ SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Finding out what happened ------------------------------------------------
 
--- Nobody holds a lease on these.  Whoever settles one names the attempt, and
--- how many tries were begun, when he looked (less than 0: an operator, who may
--- settle what was given up too): he changes nothing if somebody was faster.
+-- These keys have no lease.  A settlement names the attempt, and the number of
+-- tries begun, as its reconciler read them (less than 0: an operator, which may
+-- settle dead letters too).  It changes nothing if the key was settled, or
+-- another try was begun, since that read.
 
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
@@ -286,12 +290,12 @@ UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
 WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
--- Whether any is due.
+-- Whether any key is due.
 -- name: reconcile_any
 SELECT 1 FROM once_key INDEXED BY once_key_reconcile
 WHERE state = 'unknown' AND reconcile_after <= ?1 LIMIT 1;
 
--- The one of the next scope that has been due longest.
+-- The longest due key of the next scope.
 -- name: reconcile_due
 SELECT id, scope, path, key, attempt, recovery_point, downstream,
     reconcile_attempts, attempt_lock, lock_file, retention
@@ -329,8 +333,8 @@ VALUES (?1, ?2, ?3, ?4);
 
 -- The outbox ---------------------------------------------------------------
 
--- The words are those of migrate-003.sql: of a key's pending effects one has
--- its turn, by next_at, or by owner while it is tried.
+-- One of a key's pending effects has the turn: it has next_at, or owner while
+-- it is tried (see migrate-003.sql).
 
 -- name: effect_next
 SELECT id, next_at, key_id, attempts, effect_key, topic, scope, path, key
@@ -364,13 +368,14 @@ UPDATE once_effect SET owner = NULL, next_at = ?6, last_error = ?5,
     updated_at = ?4
 WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
 
--- Passes the turn on; no other has it.
+-- Gives the turn to the first pending effect.  No other effect of the key may
+-- have it.
 -- name: effect_turn
 UPDATE once_effect SET next_at = ?2
 WHERE id = (SELECT min(id) FROM once_effect
     WHERE key_id = ?1 AND state = 'pending');
 
--- Whether an earlier one, that had been given up, is pending again.
+-- Whether an earlier effect, which had been given up, is pending again.
 -- name: effect_earlier
 SELECT 1 FROM once_effect
 WHERE key_id = ?1 AND state = 'pending' AND id < ?2 LIMIT 1;
@@ -378,7 +383,7 @@ WHERE key_id = ?1 AND state = 'pending' AND id < ?2 LIMIT 1;
 -- name: effect_yield
 UPDATE once_effect SET next_at = NULL WHERE id = ?1 AND state = 'pending';
 
--- Its key is gone: nobody asks for it any more.
+-- Deletes a delivered effect if its key is deleted, or is a marker.
 -- name: effect_gone
 DELETE FROM once_effect
 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM once_key k
@@ -404,7 +409,7 @@ UPDATE once_effect SET next_at = NULL, updated_at = ?2, state = 'pending',
 WHERE id = ?1 AND state IN ('pending', 'dead_letter') AND owner IS NULL
 RETURNING key_id;
 
--- Whether one of the key is being tried.
+-- Whether an effect of the key is being tried.
 -- name: effect_busy
 SELECT 1 FROM once_effect WHERE +key_id = ?1 AND owner > 0 LIMIT 1;
 
@@ -429,7 +434,7 @@ ORDER BY id LIMIT ?6;
 -- name: sweep_owner
 SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
--- In progress, or not sealed.
+-- The keys of an owner: in progress, or not sealed.
 -- name: sweep_row
 SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
     lock_file, locked_until, attempt, state, retention, reconcile_delay
@@ -437,14 +442,15 @@ FROM once_key
 WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
 
--- Whether a record names that attempt: of its key, or of its owner.
+-- Whether the record of the key, or any record of the owner, may name an
+-- attempt.
 -- name: attempt_of_key
 SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
 
 -- name: attempt_of_owner
 SELECT 1 FROM once_key WHERE owner = ?1 LIMIT 1;
 
--- None of its processes is left, so it may be found out what they did.
+-- All processes of the attempt have exited, so the key may be reconciled.
 -- name: attempt_gone
 UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
 WHERE id = ?1 AND state = 'unknown';
@@ -469,8 +475,8 @@ WHERE state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?1 AND token IS NULL
 ORDER BY expires_at LIMIT ?2;
 
--- Reads what deleting those rows will read: their entries in the index of
--- identities are anywhere in it.
+-- Reads the pages that deleting those rows will read.  Their entries in the
+-- index of identities are scattered.
 -- name: reap_ahead
 SELECT (SELECT i.id FROM once_key i
 	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
@@ -482,7 +488,7 @@ WHERE k.state IN ('completed', 'failed_retryable', 'expired')
     AND k.expires_at <= ?1 AND k.token IS NULL
 ORDER BY k.expires_at LIMIT ?2;
 
--- The marker stays, the answer goes.
+-- Makes the key a marker, without its response.
 -- name: expire
 UPDATE once_key SET state = 'expired', updated_at = ?3,
     expires_at = expires_at + expired_retention, kept = 0, headers = NULL,
@@ -494,7 +500,7 @@ WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
 WHERE id = 1 AND last_id < (SELECT max(id) FROM once_key);
 
--- Another number after each commit of another connection.
+-- A number that changes after each commit of another connection.
 -- name: data_version
 PRAGMA data_version;
 
@@ -529,8 +535,8 @@ WHERE key = ?8 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND created_at <= ?5 AND updated_at >= ?7
 ORDER BY id LIMIT ?6;
 
--- By downstream key: at once where the outcome is open, which is what a
--- provider's callback asks about.
+-- The key with that downstream key.  find_open uses an index, because the
+-- callback of a provider asks for a key with an open outcome.
 -- name: find_open
 SELECT id FROM once_key
 WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
@@ -553,7 +559,7 @@ SELECT count(*) FROM once_body b
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
     AND k.kept = 1 AND k.response_version = 2);
 
--- Those that are there while their key has a lease are not.
+-- Pieces of a key with a lease are not orphans.
 -- name: orphan_pieces
 -- scan: looks at every piece, when an operator asks
 SELECT count(DISTINCT p.id / 65536) FROM once_piece p
@@ -578,21 +584,22 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
 	OR (k.state = 'failed_retryable' AND k.accepted = 1)
 	OR k.token IS NOT NULL));
 
--- By how much the count of the kept bytes is wrong.
+-- The error of kept_bytes.
 -- name: kept_error
 -- scan: looks at every request that is kept, when an operator asks
 SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + length(body)),
     0) FROM once_request)
 FROM once_meta WHERE id = 1;
 
--- Accepted, and there is no request to run.
+-- Accepted keys without a stored request.
 -- name: missing_requests
 SELECT count(*) FROM once_key k
 WHERE k.queued_at >= 0
     AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id);
 
--- Effects: delivered, and of a key that is gone; pending, and none of the key
--- has its turn; and payloads of no effect, or of one that needs none.
+-- Delivered effects of deleted keys; pending effects of keys that have not
+-- exactly one turn; and payloads without an effect, or of an effect that needs
+-- none.
 -- name: orphan_effects
 -- scan: looks at every effect, when an operator asks
 SELECT count(*) FROM once_effect e
@@ -619,7 +626,7 @@ WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
     AND e.payload IS NULL
     AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id);
 
--- What is pending, by topic, and whether that is configured.
+-- The pending effects of each topic, and whether the topic is configured.
 -- name: pending_topics
 SELECT e.topic, count(*),
     EXISTS (SELECT 1 FROM once_topic t WHERE t.name = e.topic)
@@ -627,7 +634,7 @@ FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
 GROUP BY e.topic;
 
--- The columns of find, and then others of which sums are made.
+-- The columns of find, and then others that are checked for overflow.
 -- name: rows
 -- scan: looks at every key, when an operator asks
 SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
@@ -646,8 +653,8 @@ SELECT id, scope, path, key, attempts, next_at,
     AND state IN ('pending', 'delivered', 'dead_letter')
 FROM once_effect ORDER BY id;
 
--- What others have put to our tables and views: it makes our statements do
--- something else.
+-- Foreign parts of the schema with our names, or on our tables and views: these
+-- would change the effect of our statements.
 -- name: foreign_parts
 -- scan: reads the schema, when an operator asks
 SELECT count(*), group_concat(name, ' ') FROM sqlite_schema
@@ -663,7 +670,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_checkpoint_insert', 'once_outbox_insert',
 	'once_response_insert');
 
--- Tables, indexes, views and triggers that are not there.
+-- Missing tables, indexes, views and triggers.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
 SELECT count(*), group_concat(column1, ' ')
@@ -680,7 +687,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_response_insert'))
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 
--- Unknown for good, unless an operator resolves them; and the others.
+-- Unknown keys that only an operator can resolve; and the other open keys.
 -- name: count_open
 SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
     count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
@@ -700,12 +707,12 @@ GROUP BY scope ORDER BY scope LIMIT ?2;
 -- name: owner
 SELECT owner FROM once_key WHERE id = ?1 AND owner IS NOT NULL;
 
--- Leases, and effects that are being tried.
+-- The leases of an owner, and the effects that it is trying.
 -- name: owner_count
 SELECT (SELECT count(*) FROM once_key WHERE owner = ?1)
     + (SELECT count(*) FROM once_effect WHERE owner = ?1);
 
--- For who watches it -------------------------------------------------------
+-- Metrics and health -------------------------------------------------------
 
 -- name: gauge_running
 SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
@@ -720,7 +727,7 @@ SELECT state, count(*) FROM once_effect
 WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
 GROUP BY state;
 
--- Walks an index, from one row that was seen to the next.
+-- Walks an index, from the last row of the part before.
 -- name: tally
 SELECT expires_at, state, id FROM once_key
 WHERE expires_at IS NOT NULL AND (expires_at, state, id) > (?1, ?2, ?3)

@@ -1,8 +1,9 @@
--- The key store, version 1.  All names begin with once_, for a handler may
+-- The key store, version 1.  All names begin with once_, because a handler may
 -- keep tables of its own in the same file.
 
--- One row a key.  The unique index is its identity; the row's number tells the
--- order of creation and is never used twice (see new_id in queries.sql).
+-- One row for each key.  The unique index is its identity; the row's number
+-- tells the order of creation and is never used twice (see new_id in
+-- queries.sql).
 --
 --   key path scope  identity
 --   state           see record.c; all names are here from the start, so that
@@ -10,7 +11,7 @@
 --   token owner     the lease: 32 hexadecimal digits, and the process that
 --                   holds it (see liveness.h); only while in_progress
 --   locked_until    store time, ms: the deadline of the attempt
---   fingerprint recipe  what was asked, and how that was made
+--   fingerprint recipe  of the request, and the way it was made
 --   downstream      UUID, the same for all attempts
 --   created_at updated_at  wall clock, ms: for people only
 --   expires_at      store time, ms: past it the key counts as deleted
@@ -56,22 +57,23 @@ CREATE TABLE once_key(
 -- name: schema_key_identity
 CREATE UNIQUE INDEX once_key_identity ON once_key(key, path, scope);
 
--- Whose leases there are: read at every sweep, and small.
+-- The owners of leases.  Each sweep reads this index; it is small.
 -- name: schema_key_running
 CREATE INDEX once_key_running ON once_key(owner) WHERE state = 'in_progress';
 
--- What ends by age, oldest first.  The state is there to be counted.
+-- Keys that end by age, oldest first.  The state is in the index for tallies.
 -- name: schema_key_expiry
 CREATE INDEX once_key_expiry ON once_key(expires_at, state)
     WHERE expires_at IS NOT NULL;
 
--- What somebody has to deal with, oldest first; a healthy store has few.
+-- Keys that wait, or have an open outcome, oldest first; a healthy store has
+-- few.
 -- name: schema_key_open
 CREATE INDEX once_key_open ON once_key(state, updated_at)
     WHERE state IN ('pending', 'unknown', 'dead_letter');
 
--- Large bodies are apart: a change of any column of a row writes the whole row
--- again.
+-- Large bodies have rows of their own, because a change of any column of a row
+-- writes the whole row again.
 -- name: schema_body
 CREATE TABLE once_body(
 	key_id INTEGER PRIMARY KEY,
@@ -94,8 +96,8 @@ CREATE TABLE once_meta(
 	last_id INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- One row: store time is the time since boot plus shift, on the boot of that
--- name; last is when it was last looked at.  See clock.h.
+-- One row.  Store time is the time since boot plus shift, during the boot named
+-- boot_id; last is the store time that was written last.  See clock.h.
 -- name: schema_clock
 CREATE TABLE once_clock(
 	id INTEGER PRIMARY KEY CHECK(id = 1),
