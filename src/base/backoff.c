@@ -1,5 +1,5 @@
 /*
- * Who waits, and where the random bits come from, is not known here.
+ * Pure: the caller waits, and the caller supplies the random bits.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 int64_t
 backoff_pause(int64_t first, int failures, int64_t most, uint32_t random)
 {
-	const int64_t doubled = most - most / 3; /* and half of it more */
+	const int64_t doubled = most - most / 3; /* half of it is added */
 	int64_t pause = first;
 
 	assert(first >= 0 && most >= 0 && most <= INT64_MAX / 4);
@@ -20,7 +20,7 @@ backoff_pause(int64_t first, int failures, int64_t most, uint32_t random)
 		pause = first > doubled ? first : doubled;
 	if (pause >= most)
 		return pause;
-	/* 16 bits are enough, and the product is no larger than it must be. */
+	/* 16 bits are enough, and keep the product within an int64_t. */
 	pause += pause / 2 * (int64_t)(random >> 16) / 65536;
 	return pause < most ? pause : most;
 }

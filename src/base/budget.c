@@ -1,6 +1,6 @@
 /*
- * Shared bytes, first come, first served: a large demand is not passed over by
- * small ones for ever.
+ * Shared bytes, first come, first served: small demands cannot keep a large
+ * one waiting for ever.
  */
 #include "config.h"
 
@@ -14,10 +14,10 @@
 #include "budget.h"
 
 struct budget {
-	struct lock lock; /* guards what follows */
+	struct lock lock; /* guards the members below */
 	pthread_cond_t changed;
 	size_t total, used;
-	uint64_t asked, served; /* waiting threads, by number */
+	uint64_t asked, served; /* numbers of waiting threads */
 };
 
 struct budget *

@@ -1,6 +1,6 @@
 /*
- * A number of bytes that threads share: each takes what it is going to need,
- * and waits in turn while others have it.
+ * A number of bytes that threads share.  A thread takes the bytes that it is
+ * going to need; while too few are left, it waits, in order of arrival.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -11,11 +11,11 @@
 
 struct budget;
 
-/* NULL when there is no memory. */
+/* budget_new() returns NULL when there is no memory. */
 struct budget *budget_new(size_t total);
-void budget_free(struct budget *); /* all was given back */
+void budget_free(struct budget *); /* all bytes are given back */
 
-/* Takes n bytes, at most the total, once the threads that asked before have
+/* Takes n bytes, at most the total, after the threads that asked earlier have
  * theirs.  A thread that has to wait hands the lead on first. */
 void budget_take(struct budget *, size_t n);
 

@@ -106,7 +106,7 @@ buf_add(struct buf *b, const void *bytes, size_t n)
 
 	if (n == 0)
 		return RC_OK;
-	if (n >= b->cap - b->len) { /* else there is room, and a NUL's */
+	if (n >= b->cap - b->len) { /* else there is room for n and the NUL */
 		rc = buf_reserve(b, n);
 		if (rc != RC_OK)
 			return rc;

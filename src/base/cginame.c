@@ -1,5 +1,5 @@
 /*
- * Names as CGI has them: the path of a request, the variable of a field.
+ * Names as CGI has them: the path of a request, the CGI variable of a field.
  */
 #include "config.h"
 
@@ -12,8 +12,8 @@
 /*
  * Resolves path, which begins with a slash, in place and returns its new
  * length.  w always stands behind a slash until the last segment is copied.
- * 0: a ".." that has bytes at info or behind it leads above the segments that
- * end before.
+ * Returns 0 if a ".." with bytes at info or behind it leads above the segments
+ * that end before info.
  */
 static size_t
 resolve(char *path, size_t len, size_t info)

@@ -1,6 +1,6 @@
 /*
- * Names as CGI (RFC 3875) has them: the path of a request, and the variable of
- * a header field.
+ * Names as CGI (RFC 3875) has them: the path of a request, and the CGI
+ * variable of a header field.
  */
 #ifndef CGINAME_H
 #define CGINAME_H
@@ -8,20 +8,23 @@
 #include "buf.h"
 
 /*
- * The path that routes and identities go by: SCRIPT_NAME + PATH_INFO, with
- * repeated slashes made one and "." and ".." segments resolved as the file
- * system would, so that no spelling of a path gets around its guard.  A
- * trailing slash stays.  Always begins with a slash.  Never REQUEST_URI.
- * Either may be NULL.  out is cleared first, and stays so on failure: RC_LIMIT
- * (the spelling is longer than out may be), RC_INVALID (PATH_INFO leads out of
- * SCRIPT_NAME, on its way at least) or RC_NOMEM.
+ * Makes the path that routes and identities are compared by: SCRIPT_NAME +
+ * PATH_INFO, never REQUEST_URI.  Repeated slashes become one; "." and ".."
+ * segments are resolved as the file system would resolve them, so that no
+ * spelling of a path gets around its guard.  A trailing slash stays.  The
+ * result always begins with a slash.
+ *
+ * Either argument may be NULL.  out is cleared first, and stays empty on
+ * failure: RC_LIMIT (the spelling is longer than the maximum of out),
+ * RC_INVALID (PATH_INFO leads out of SCRIPT_NAME, even if it returns later) or
+ * RC_NOMEM.
  */
 enum rc
 cginame_path(const char *script_name, const char *path_info, struct buf *out);
 
-/* A field name as its CGI variable: Content-Type -> CONTENT_TYPE,
- * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY; all but letters and digits becomes
- * '_', as web servers do it.  RC_LIMIT if out is too small. */
+/* Makes the CGI variable of a field name: Content-Type -> CONTENT_TYPE,
+ * Idempotency-Key -> HTTP_IDEMPOTENCY_KEY.  Each byte that is no letter or
+ * digit becomes '_', as in web servers.  RC_LIMIT if out is too small. */
 enum rc cginame_variable(const char *field, char *out, size_t outsize);
 
 #endif

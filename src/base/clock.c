@@ -1,5 +1,5 @@
 /*
- * Time.  No other room calls clock_gettime() or its like.
+ * Time.  No other file calls clock_gettime() or its like.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 
 #include "clock.h"
 
-/* configure asks for it: a clock past 2038 is no error. */
+/* configure requires it, so that times after 2038 work. */
 _Static_assert(sizeof(time_t) >= sizeof(int64_t), "time_t");
 
 static int64_t
@@ -57,8 +57,8 @@ wait_semaphore(sem_t *sem, int64_t mono)
 	return sem_clockwait(sem, CLOCK_MONOTONIC, &until);
 }
 #else
-/* Without it (musl) a wait is by the wall clock: a short one, for somebody may
- * set that clock meanwhile. */
+/* Without sem_clockwait() (musl) the wait uses the wall clock.  Each wait is
+ * short, because the wall clock may be set meanwhile. */
 static int
 wait_semaphore(sem_t *sem, int64_t mono)
 {
@@ -98,8 +98,7 @@ clock_boot(void)
 	return read_clock(CLOCK_BOOTTIME);
 }
 
-/* The two readings are of one moment, or this thread was stopped between them:
- * then again. */
+/* Repeats the two readings if this thread was interrupted between them. */
 int64_t
 clock_wall_at_boot(void)
 {
@@ -160,8 +159,8 @@ put_number(char *p, int n, int digits)
 	return p + digits;
 }
 
-/* By hand, for every replay has a date; not strftime(): its names of days and
- * months follow the locale. */
+/* Not strftime(): its names of days and months follow the locale.  Every
+ * replay has a date, so this is also fast. */
 void
 clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
 {

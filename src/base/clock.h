@@ -1,16 +1,17 @@
 /*
- * The only room that reads time.  Every name says which time:
+ * The only file that reads time.  Every name says which time:
  *
  *   mono   milliseconds since some point; only differences mean anything
- *          (mono_us: microseconds, to time something short)
+ *          (mono_us: microseconds, to time short operations)
  *   wall   milliseconds since 1970; jumps; for people, never for deadlines
  *   store  milliseconds counted by a key store: clock_boot() plus the offset
- *          that the store keeps for this boot.  All deadlines in the store are
- *          in it.  It counts while the host is up (suspended or not), the
- *          same for every process; no change of the wall clock moves it; over
- *          a reboot it goes on from where it was last seen.  So a key may live
- *          longer than its retention by the time the host was off, and never
- *          shorter.
+ *          that the store keeps for this boot
+ *
+ * All deadlines in the store are in store time.  It counts while the host is
+ * up, suspended or not, and is the same for every process.  No change of the
+ * wall clock moves it.  After a reboot it goes on from the last value that was
+ * stored.  So a key may live longer than its retention by the time that the
+ * host was off, and never shorter.
  */
 #ifndef CLOCK_H
 #define CLOCK_H
@@ -23,20 +24,21 @@ int64_t clock_mono(void);
 int64_t clock_mono_us(void);
 int64_t clock_wall(void);
 
-/* Waits for the semaphore until a time of clock_mono(); false: in vain. */
+/* Waits for the semaphore until a time of clock_mono() (ms).  False: the time
+ * is past. */
 _Bool clock_wait_mono(sem_t *, int64_t mono);
 
-/* Milliseconds since boot, suspended time included: CLOCK_BOOTTIME. */
+/* Milliseconds since boot, including suspended time: CLOCK_BOOTTIME. */
 int64_t clock_boot(void);
 
 /*
- * What the wall clock would have shown at boot, ms: clock_wall() less
- * clock_boot(), but taken to the nanosecond and then rounded, so that it is
- * the same each time unless the wall clock was changed.
+ * The wall clock's time at boot (ms): clock_wall() less clock_boot().  The
+ * difference is taken in nanoseconds and then rounded, so it is the same each
+ * time unless the wall clock was changed.
  */
 int64_t clock_wall_at_boot(void);
 
-/* The kernel's name of this boot, 36 characters; false if it cannot be read. */
+/* The kernel's id of this boot, 36 characters; false if it cannot be read. */
 #define CLOCK_BOOT_ID_LEN 36
 _Bool clock_boot_id(char out[CLOCK_BOOT_ID_LEN + 1]);
 

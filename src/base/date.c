@@ -2,7 +2,7 @@
  * RFC 3339, section 5.6, and RFC 9110, section 5.6.7, as their grammars have
  * it: no blanks, no other case of letters than they allow, no obsolete forms.
  *
- * It must not know: what time it is.
+ * This file reads no clock.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 
 #define DAY INT64_C(86400000)
 
-/* Takes n digits off the text. */
+/* Takes a number of n digits off the front of the text. */
 static bool
 take_number(const char **p, int n, int min, int max, int *out)
 {
@@ -43,7 +43,7 @@ is_leap(int year)
 	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-/* Days from 1970 to a date; false: there is no such day. */
+/* The days from 1970 to a date; false: there is no such day. */
 static bool
 count_days(int year, int month, int day, int64_t *days)
 {
@@ -125,7 +125,7 @@ date_rfc3339(const char *text, int64_t *wall)
 	return true;
 }
 
-/* One of n names of three letters: *which is its number. */
+/* Takes one of n names of three letters; *which is its index. */
 static bool
 take_name(const char **p, const char *names, int n, int *which)
 {

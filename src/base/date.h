@@ -1,5 +1,5 @@
 /*
- * A point in time that somebody wrote.
+ * Dates in text -> milliseconds since 1970.
  */
 #ifndef DATE_H
 #define DATE_H
@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 /*
- * Of the years 1970 to 9999; *wall gets ms since 1970, and stays as it was
- * where the text is none (false).  Digits beyond those of a millisecond are cut
- * off; a leap second is the one after it.
+ * The years 1970 to 9999 are accepted.  *wall gets ms since 1970; it stays
+ * unchanged if the text is no date (false).  Digits after the milliseconds are
+ * cut off.  A leap second counts as the next second.
  */
 
 /* date-time, RFC 3339, section 5.6. */
 bool date_rfc3339(const char *, int64_t *wall);
 
-/* IMF-fixdate, RFC 9110, section 5.6.7, whose day of the week is right. */
+/* IMF-fixdate, RFC 9110, section 5.6.7.  The day of the week must be right. */
 bool date_imf(const char *, int64_t *wall);
 
-/* Either of them. */
+/* Either format. */
 bool date_parse(const char *, int64_t *wall);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Fault points: see fault.h.  Which is armed is read once, at the first
- * passage of any; a value that makes no sense ends the process, for a test
- * that waits for a death must not wait in vain.
+ * Fault points: see fault.h.  The environment is read once, at the first
+ * passage of any point.  An invalid value ends the process, because a test
+ * that waits for a death must not wait for ever.
  */
 #include "config.h"
 
@@ -64,7 +64,8 @@ fault_pass(enum fault_point point)
 	if ((int)point != armed || atomic_load(&left) == 0 ||
 	    atomic_fetch_sub(&left, 1) != 1)
 		return;
-	/* Sent to this very thread, or it might run on for a while. */
+	/* The signal goes to this thread: another thread could take it
+	 * later. */
 	(void)raise(sig);
 	while (sig == SIGKILL) /* this thread goes no further */
 		(void)pause();

@@ -1,21 +1,22 @@
 /*
  * Which thread leads.
  *
- *  1. At most one thread leads.  While none does, a thread is on its way to
- *     lead: a worker that was called, or the standby thread.
- *  2. A thread that takes a request while none leads becomes leader too.
- *  3. Workers that wait are called one by one, the last to come first: what it
- *     touches is still in the caches, and the others need no memory.
+ *  1. At most one thread leads.  While none does, a thread is about to lead: a
+ *     worker that was called, or the standby thread.
+ *  2. A thread that takes a request while no thread leads becomes leader too.
+ *  3. Waiting workers are called one by one, the last to wait first: its
+ *     memory is still in the caches, and the memory of the others stays
+ *     unused.
  *  4. The lead is taken only from a thread that handles a request, never from
- *     one that receives: so what the leader alone may touch has one user.
+ *     one that receives.  So data for the leader alone has one user.
  *
- * No clock measures how long a worker handles a request: the standby thread
- * looks every PATIENCE ms whether it is still the same request, and sleeps
- * without end once there was none in between.
+ * No clock measures how long a worker handles a request.  Every PATIENCE ms
+ * the standby thread checks whether it is still the same request.  If no
+ * request was handled in between, the standby thread sleeps until it is woken.
  *
  * A lookup in a file that is not in memory waits for the disk, and other
- * lookups could wait at the same time.  Once that was seen, the lead is handed
- * on before each of the next requests, which costs a wake-up more.
+ * lookups could wait at the same time.  After such a wait the lead is handed
+ * on before each of the next requests, which costs one more wake-up for each.
  */
 #include "config.h"
 
@@ -30,10 +31,10 @@
 #include "lock.h"
 #include "leader.h"
 
-/* (ms) A thread may have to wait that long for a processor. */
+/* A thread may have to wait that long for a processor (ms). */
 #define PATIENCE 5
-/* Of how many requests one is asked whether it read from the disk, and for how
- * many requests that counts. */
+/* One request in LOOK_EVERY is checked for a read from the disk.  After such a
+ * read the lead is handed on before each of the next DISK_COUNTS requests. */
 #define LOOK_EVERY  32
 #define DISK_COUNTS 64
 
@@ -46,21 +47,21 @@ struct waiter {
 struct leader {
 	struct lock lock;
 	SLIST_HEAD(, waiter) free;
-	unsigned coming; /* called, and not here yet */
+	unsigned coming; /* called, and not yet running */
 	unsigned posted;
 	bool held; /* holder leads: it receives or handles */
 	pthread_t holder;
 	bool handling;
-	uint64_t handled; /* requests by leaders */
+	uint64_t handled; /* requests that leaders handled */
 	unsigned disk;    /* requests before which the lead is handed on */
 	bool stopping;
 	pthread_cond_t standby;
 	bool standby_leads; /* while held */
-	bool asleep;        /* the standby thread, without end */
+	bool asleep;        /* the standby thread sleeps without a timeout */
 };
 
 /* Set while this thread handles a request that it took as leader.  The standby
- * thread may have taken the lead since. */
+ * thread may have taken the lead since then. */
 static _Thread_local struct leader *handling;
 
 static bool
@@ -87,7 +88,7 @@ call(struct leader *l, struct waiter *w)
 	pthread_cond_signal(&w->cond);
 }
 
-/* The lead goes to the worker that is coming, to one that is free, or else to
+/* Hands the lead to the worker that was called, to a free worker, or else to
  * the standby thread. */
 static void
 let_go(struct leader *l)
@@ -101,7 +102,7 @@ let_go(struct leader *l)
 		call(l, w);
 }
 
-/* The leader goes to handle a request. */
+/* The leader begins to handle a request. */
 static void
 handle(struct leader *l)
 {
@@ -129,8 +130,8 @@ wait_to_be_called(struct leader *l)
 	pthread_cond_destroy(&w.cond);
 }
 
-/* Whether this thread has read from a disk since the last time that was asked.
- * Asking is a system call, so it is rare unless ask says so. */
+/* Whether this thread has read from a disk since the last check.  A check is a
+ * system call, so it is rare unless ask is true. */
 static bool
 read_from_disk(bool ask)
 {
@@ -195,7 +196,8 @@ leader_post(struct leader *l)
 	lock_take(&l->lock);
 	assert(leads(l));
 	l->posted++;
-	/* A worker handles it itself; only the standby thread needs one. */
+	/* A leading worker handles the request itself; the standby thread
+	 * calls a worker. */
 	if (l->standby_leads && (w = SLIST_FIRST(&l->free)) != NULL)
 		call(l, w);
 	lock_give(&l->lock);
@@ -228,8 +230,8 @@ leader_leads(struct leader *l)
 
 /* --- the standby thread ------------------------------------------------- */
 
-/* Waits a little; takes the lead from a worker that is still at the request
- * that it was at before. */
+/* Waits a little, then takes the lead from a worker that is still at the same
+ * request as before the wait. */
 static void
 watch(struct leader *l)
 {

@@ -18,13 +18,13 @@ must(int error)
 }
 
 #ifdef LOCK_CHECKS
-/* The ranks that this thread holds, a bit each. */
+/* The ranks that this thread holds, one bit each. */
 static _Thread_local unsigned held;
 
 static void
 note_take(const struct lock *lock)
 {
-	/* A lock of this rank or of a later one is held: wrong order. */
+	/* A held lock of this rank or of a later one means a wrong order. */
 	assert(held >> lock->rank == 0);
 	held |= 1U << lock->rank;
 }
@@ -84,7 +84,7 @@ lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
 	struct timespec ts;
 	int error;
 
-	/* A thread that waits for others holds nothing that they may need. */
+	/* A waiting thread must hold no lock that other threads may need. */
 	note_give(lock);
 #ifdef LOCK_CHECKS
 	assert(held == 0);

@@ -3,8 +3,8 @@
  *
  * A thread takes locks in the order of enum lock_rank and holds no two of the
  * same rank.  Test builds (--enable-record-checks) assert that at each
- * lock_take(); src/README says what each lock guards.  No function here fails:
- * an error of pthreads is a bug, and ends the process.
+ * lock_take().  src/README says what each lock guards.  No function here
+ * fails: an error of pthreads is a bug, and ends the process.
  */
 #ifndef LOCK_H
 #define LOCK_H
@@ -35,7 +35,7 @@ void lock_destroy(struct lock *); /* no thread holds it */
 void lock_take(struct lock *);
 void lock_give(struct lock *);
 
-/* A condition whose waits end by the monotonic clock. */
+/* Makes a condition that uses the monotonic clock for its waits. */
 void lock_cond_init(pthread_cond_t *);
 
 #define LOCK_FOREVER INT64_MAX
@@ -43,7 +43,7 @@ void lock_cond_init(pthread_cond_t *);
 /*
  * Gives the lock, which the caller holds, waits for the condition, and takes
  * the lock again.  until is a reading of clock_mono() (ms) or LOCK_FOREVER.
- * False: it is past that time.  May return early.
+ * False: until is past.  May return early.
  */
 bool lock_wait(struct lock *, pthread_cond_t *, int64_t until);
 

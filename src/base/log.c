@@ -1,7 +1,7 @@
 /*
- * The log, one logfmt line an event.  A line is built on the stack and goes
- * out in one write(2), so lines of several threads and processes never mix.
- * It takes no lock and allocates nothing.
+ * The log, one logfmt line for each event.  A line is built on the stack and
+ * goes out in one write(2), so lines of several threads and processes never
+ * mix.  This file takes no lock and allocates nothing.
  */
 #include "config.h"
 
@@ -24,17 +24,17 @@ struct line {
 	bool cut;
 };
 
-/* Room kept for what ends a cut line: three dots, a quote, a newline. */
+/* Room for the end of a cut line (bytes): three dots, a quote, a newline. */
 #define LINE_TAIL 5
 
 static atomic_int lowest = LOG_INFO;
 
-/* Lines that were dropped since one last said how many. */
+/* Lines that were dropped since the last report. */
 static atomic_int_least64_t dropped;
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
-/* All of it or nothing, so that an escape is never cut in two. */
+/* Appends all of s or nothing, so that an escape is never cut in two. */
 static void
 put(struct line *l, const char *s, size_t n)
 {
@@ -53,8 +53,8 @@ put_text(struct line *l, const char *s)
 }
 
 /*
- * Length of the UTF-8 sequence (RFC 3629, section 4) at s if it can be shown
- * as it is: well formed, and not a C1 control.  Else 0.
+ * The length of the UTF-8 sequence (RFC 3629, section 4) at s if it can be
+ * shown unchanged: it is well formed and no C1 control.  Else 0.
  */
 static size_t
 utf8_length(const unsigned char *s)
@@ -172,7 +172,8 @@ log_sink_dropped(void)
 	metrics_count(METRICS_LOG_DROPPED);
 }
 
-/* Says how many lines were dropped, if any were; false: not now. */
+/* Reports the number of dropped lines, if there are any.  False: the report
+ * could not be written. */
 static bool
 report_dropped(void)
 {

@@ -1,13 +1,13 @@
 /*
- * Where log lines go, and what is done if nothing reads them there.
+ * Where log lines go, and what happens if no process reads them there.
  *
  * A reader of stderr that has stopped reading must not stop a thread.  Other
- * processes may share the open file description of stderr, so O_NONBLOCK is
- * not for us to set there.  A socket has MSG_DONTWAIT.  A pipe or a terminal is
- * opened once more, with O_NONBLOCK, which gives a description of our own.
- * Where that is not allowed (a pipe of another user), lines go into a pipe of
- * our own, and a thread copies them to stderr.  Writes to a regular file do not
- * wait for a reader.
+ * processes may share the open file description of stderr, so this process
+ * must not set O_NONBLOCK on it.  A socket has MSG_DONTWAIT.  A pipe or a
+ * terminal is opened once more, with O_NONBLOCK, which gives a description of
+ * our own.  Where that is not allowed (a pipe of another user), lines go into
+ * a pipe of our own, and a thread copies them to stderr.  Writes to a regular
+ * file do not wait for a reader.
  */
 #include "config.h"
 
@@ -33,12 +33,15 @@
 
 #include "log_sink.h"
 
-/* Up to PIPE_BUF bytes a pipe takes whole or not at all. */
+/* A pipe takes up to PIPE_BUF bytes as a whole or not at all. */
 _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write to a pipe");
 
-/* How long a line waits for a slow reader (ms), and how long no line waits
- * after one has waited in vain (ms): a burst is not lost, and a reader that has
- * stopped costs at most a hundredth of a thread's time. */
+/*
+ * READER_WAIT (ms): how long a line waits for a slow reader.  READER_PAUSE
+ * (ms): how long no line waits after one has waited in vain.  So a burst is
+ * not lost, and a reader that has stopped costs at most a hundredth of a
+ * thread's time.
+ */
 #define READER_WAIT  100
 #define READER_PAUSE 10000
 
@@ -48,20 +51,20 @@ _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write to a pipe");
 static struct sink {
 	int fd;
 	bool is_socket;
-	bool journal; /* it takes "<3>" in front of a line as its priority */
-	bool relayed; /* fd is a pipe to the thread relay */
+	bool journal; /* it takes "<3>" in front of a line as the priority */
+	bool relayed; /* fd is a pipe to the relay thread */
 	pthread_t relay;
 	int relay_from;
 	atomic_bool relay_done;
 } sink = { .fd = STDERR_FILENO };
 
-/* The last line that was written is a part of one. */
+/* Only a part of the last line was written. */
 static atomic_bool torn;
 
 /* No line waits for the reader before this time (ms, mono). */
 static atomic_int_least64_t no_wait_before;
 
-/* Waits until the reader has made room; false: no longer than this. */
+/* Waits until the reader has made room.  False: until is past. */
 static bool
 wait_for_reader(int64_t until)
 {
@@ -71,12 +74,13 @@ wait_for_reader(int64_t until)
 	if (now < atomic_load(&no_wait_before))
 		return false;
 	if (now < until && poll(&p, 1, (int)(until - now)) != 0)
-		return true; /* interrupted, too: the next write tells */
+		return true; /* EINTR, too: the next write shows it */
 	atomic_store(&no_wait_before, clock_mono() + READER_PAUSE);
 	return false;
 }
 
-/* All of it; false: nothing, or a part, and torn says so. */
+/* Writes all of the text.  False: nothing was written, or a part, and torn is
+ * set. */
 static bool
 write_text(const char *text, size_t len)
 {
@@ -104,7 +108,7 @@ write_text(const char *text, size_t len)
 	return done == len;
 }
 
-/* Writes a line of its own, even after one that was cut short. */
+/* Writes a whole line, on a new line even if the last one was cut short. */
 bool
 log_sink_write(const char *text, size_t len)
 {
@@ -121,8 +125,9 @@ log_sink_journal(void)
 
 /* --- the beginning and the end ------------------------------------------ */
 
-/* JOURNAL_STREAM is "device:inode" of the stream that systemd made.  It is in
- * the environment of a stderr that was redirected since, too. */
+/* JOURNAL_STREAM is "device:inode" of the stream that systemd made.  It stays
+ * in the environment when stderr is redirected, so the numbers are
+ * compared. */
 static bool
 is_journal(const struct stat *st)
 {
@@ -134,7 +139,8 @@ is_journal(const struct stat *st)
 	return text != NULL && strcmp(text, ours) == 0;
 }
 
-/* Another description of the file that stderr is; -1: not allowed. */
+/* Opens the file of stderr again, for a description of its own; -1: not
+ * allowed. */
 static int
 open_again(const struct stat *st)
 {
@@ -152,7 +158,7 @@ open_again(const struct stat *st)
 	return -1;
 }
 
-/* Writes to the real stderr, as long as that takes. */
+/* Writes to the real stderr, however long it takes. */
 static bool
 relay_line(const char *text, size_t len)
 {
@@ -207,7 +213,7 @@ start_relay(void)
 		return errno;
 	sink.relay_from = ends[0];
 	(void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
-	sigfillset(&all); /* signals are for other threads */
+	sigfillset(&all); /* other threads handle signals */
 	pthread_sigmask(SIG_SETMASK, &all, &saved);
 	error = pthread_create(&sink.relay, NULL, relay_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
@@ -228,7 +234,7 @@ log_start(void)
 	int fd;
 
 	if (fstat(STDERR_FILENO, &st) == -1)
-		return 0; /* there is none: each line is dropped */
+		return 0; /* there is no stderr: each line is dropped */
 	sink.journal = is_journal(&st);
 	sink.is_socket = S_ISSOCK(st.st_mode);
 	if (sink.is_socket || S_ISREG(st.st_mode))
@@ -247,12 +253,13 @@ log_stop(void)
 	if (sink.fd == STDERR_FILENO)
 		return;
 	close(sink.fd);
-	sink.fd = -1; /* a line from now on is dropped */
+	sink.fd = -1; /* later lines are dropped */
 	if (!sink.relayed)
 		return;
 	while (!atomic_load(&sink.relay_done) && clock_mono() < until)
 		usleep(5000);
-	/* If it still waits for the reader, it ends with the process. */
+	/* If the relay still waits for the reader, it ends with the
+	 * process. */
 	if (atomic_load(&sink.relay_done)) {
 		pthread_join(sink.relay, NULL);
 		close(sink.relay_from);

@@ -1,5 +1,5 @@
 /*
- * The inside of log: where lines go.
+ * Inner header of log: where lines go.
  */
 #ifndef LOG_SINK_H
 #define LOG_SINK_H
@@ -7,14 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes a line, with its newline, at most LOG_LINE_MAX bytes.  False: it was
- * not written, or not whole; what follows begins a line all the same. */
+/* Writes a line with its newline, at most LOG_LINE_MAX bytes.  False: the line
+ * was not written, or only a part of it.  The next line begins a new line in
+ * either case. */
 bool log_sink_write(const char *line, size_t len);
 
-/* Lines go to the journal, which takes "<3>" in front as the priority. */
+/* Whether lines go to the journal, which takes "<3>" in front as the
+ * priority. */
 bool log_sink_journal(void);
 
-/* Counts a line that is lost. */
+/* Counts a lost line. */
 void log_sink_dropped(void);
 
 #endif

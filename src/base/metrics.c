@@ -1,8 +1,8 @@
 /*
- * Counters are atomic and unordered: they tell about the past, and nothing is
- * decided by them.
+ * Counters are atomic and unordered: they describe the past, and no decision
+ * depends on them.
  *
- * It must not know who counts, or where the text goes.
+ * This file does not know its callers, or where the text goes.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #define MAX_BOUNDS 16
 
 struct histogram {
-	const int64_t *bound; /* ascending; bucket n is for what is above */
+	const int64_t *bound; /* ascending; bucket n is for larger values */
 	unsigned n;
 	int64_t scale;
 	_Atomic int64_t bucket[MAX_BOUNDS + 1], sum;
@@ -113,7 +113,7 @@ decimal(int64_t value, int64_t scale, char *out, size_t size)
 		out[len - 1] = '\0';
 }
 
-/* The number of observations is the sum of the buckets as they were read. */
+/* The count is the sum of the buckets as they were read. */
 static enum rc
 histogram_text(const char *family, struct histogram *h, struct buf *out)
 {

@@ -1,7 +1,8 @@
 /*
- * What is counted, and its text for Prometheus (exposition format 0.0.4).  All
- * names begin with oncewrap_.  One list says what there is; families stand
- * together in it, and the help of a family is that of its first sample.
+ * Counters and gauges, and their text for Prometheus (exposition format
+ * 0.0.4).  All names begin with oncewrap_.  One list defines all of them.  The
+ * samples of a family stand together in it, and the help of a family is that
+ * of its first sample.
  *
  * Any thread may count at any time, without a lock.  A text that is made
  * meanwhile may have one number and not yet the next, but within a histogram
@@ -17,9 +18,9 @@
 
 /*
  *	C(ID, family, labels, help)		counter of this process
- *	H(ID, family, help, scale, bounds...)	histogram of it; observed in
- *						units of 1/scale
- *	G(ID, family, labels, help)		gauge of it
+ *	H(ID, family, help, scale, bounds...)	histogram of this process,
+ *						observed in units of 1/scale
+ *	G(ID, family, labels, help)		gauge of this process
  *	S(ID, family, labels, help)		gauge that the store knows
  */
 /* clang-format off */
@@ -85,23 +86,24 @@ enum metrics_id {
 	    METRICS_N
 };
 
-/* One more of a counter. */
+/* Adds one to a counter. */
 void metrics_count(enum metrics_id);
 
-/* So many more of a counter, or more or less of a gauge of this process. */
+/* Adds to a counter, or to a gauge of this process; for a gauge it may be
+ * negative. */
 void metrics_add(enum metrics_id, int64_t);
 
-/* One observation for a histogram. */
+/* Adds one observation to a histogram. */
 void metrics_observe(enum metrics_id, int64_t);
 
-/* What the store knows.  Only the store's gauges are looked at. */
+/* The values that the store knows.  Only the store's gauges are used. */
 struct metrics_gauges {
 	int64_t value[METRICS_N]; /* < 0: not known; the sample is left out */
 };
 
 /*
- * Appends the text.  stored: the store's gauges alone, for a process that
- * handles no requests.  RC_OK, RC_LIMIT or RC_NOMEM.
+ * Appends the text.  stored: appends the store's gauges only, for a process
+ * that handles no requests.  RC_OK, RC_LIMIT or RC_NOMEM.
  */
 enum rc
 metrics_text(const struct metrics_gauges *, bool stored, struct buf *out);

@@ -1,8 +1,8 @@
 /*
- * /proc/PID/stat is there for everybody; /proc/PID/environ for the process's
- * own user and for a process with CAP_SYS_PTRACE.  A daemon that only has
- * CAP_SETUID and CAP_SETGID, to start handlers as other users, opens it as that
- * user.
+ * Any user can read /proc/PID/stat.  Only the process's own user, or a process
+ * with CAP_SYS_PTRACE, can read /proc/PID/environ.  A daemon that only has
+ * CAP_SETUID and CAP_SETGID, to start handlers as other users, opens it as the
+ * user of the process.
  */
 #include "config.h"
 
@@ -22,17 +22,17 @@
 #include "log.h"
 #include "process.h"
 
-/* A program's environment is shorter: the kernel's limit for a stack of the
- * usual size is 2 MiB. */
+/* Larger than any program's environment: with a stack of the usual size the
+ * kernel's limit is 2 MiB. */
 #define ENVIRON_MAX (8 << 20)
 
-/* How many tokens of one process are kept: its own is the first. */
+/* The tokens of one process that are kept; its own is the first. */
 #define TOKENS_MAX 8
 
 struct entry {
 	pid_t pid, session;
 	uint64_t started;
-	bool ended; /* a zombie, of which no thread is left */
+	bool ended; /* it is a zombie without other threads */
 	char token[PROCESS_TOKEN_LEN + 1];
 };
 
@@ -59,10 +59,11 @@ open_of(pid_t pid, const char *what)
 	return open(name, O_RDONLY | O_CLOEXEC);
 }
 
-/* Of the fields of stat, counted from the one after the program's name. */
+/* Indexes of the fields of stat, counted from the field after the program's
+ * name. */
 enum { STAT_STATE, STAT_SESSION = 3, STAT_THREADS = 17, STAT_STARTED = 19 };
 
-/* The name of the program may contain anything; what follows is numbers. */
+/* The name of the program may contain any byte; only numbers follow it. */
 static bool
 parse_stat(char *text, struct entry *e)
 {
@@ -78,15 +79,16 @@ parse_stat(char *text, struct entry *e)
 		else if (i == STAT_SESSION)
 			e->session = (pid_t)strtol(field, NULL, 10);
 		else if (i == STAT_THREADS && strtol(field, NULL, 10) > 1)
-			e->ended = false; /* only its first thread has */
+			e->ended = false; /* only its first thread has ended */
 		else if (i == STAT_STARTED)
 			e->started = strtoull(field, NULL, 10);
 	}
 	return i > STAT_STARTED;
 }
 
-/* What errno says of a process: it has ended, or /proc does not show it to this
- * user.  Anything else, as too many open files, says nothing of it. */
+/* The meaning of errno for a process.  RC_NOTFOUND: it has ended, or /proc
+ * does not show it to this user.  Any other error, as too many open files,
+ * says nothing about the process. */
 static enum rc
 hidden(void)
 {
@@ -95,7 +97,7 @@ hidden(void)
 	case ESRCH:
 	case EACCES:
 	case EPERM:
-	case EIO: /* where an environment was, there is none */
+	case EIO: /* the environment does not exist any more */
 		return RC_NOTFOUND;
 	default:
 		return RC_IO;
@@ -154,8 +156,8 @@ add(struct process_list *list, const struct entry *e)
 	return RC_OK;
 }
 
-/* Adds an entry for each token in len bytes of an environment; *left is how
- * many more may be. */
+/* Adds an entry for each token in len bytes of an environment, at most *left
+ * of them. */
 static enum rc
 add_tokens(struct process_list *list, struct entry *e, const char *bytes,
     size_t len, int *left)
@@ -178,10 +180,11 @@ add_tokens(struct process_list *list, struct entry *e, const char *bytes,
 }
 
 /*
- * setfsuid() changes the calling thread alone, and does not let that user send
- * signals to it.  Like any change of a user it makes the process one that
- * cannot be traced and leaves no core, which is undone.  The environment of a
- * process of root is for root alone.
+ * Opens a file of the process as the process's user.  setfsuid() changes the
+ * calling thread alone, and does not let that user send signals to it.  Like
+ * any change of a user it makes this process untraceable and without core
+ * dumps, which is undone.  Only root may read the environment of root's
+ * processes.
  */
 static int
 open_as_owner(pid_t pid, const char *what)
@@ -216,7 +219,7 @@ open_environ(pid_t pid)
 	return fd;
 }
 
-/* Reads the environment in pieces, which overlap by what a token needs. */
+/* Reads the environment in pieces, which overlap by the length of a token. */
 static enum rc
 read_environ(struct process_list *list, struct entry *e)
 {
@@ -291,7 +294,7 @@ process_list(struct process_list **out)
 	list->space = own_space();
 	if ((rc = read_all(list)) == RC_OK)
 		rc = read_all(list);
-	/* This process at least is there, if anything is shown. */
+	/* If /proc shows anything, it shows at least this process. */
 	if (rc == RC_OK && list->n == 0)
 		rc = RC_IO;
 	if (rc == RC_OK) {
@@ -313,8 +316,8 @@ process_list_free(struct process_list *list)
 	free(list);
 }
 
-/* Whether the number stands for another session by now: the process of that
- * number is not the one that began it. */
+/* Whether the session's number was reused: the process of that number is not
+ * the session's leader. */
 static bool
 is_reused(const struct process_list *list, const struct process_session *s)
 {

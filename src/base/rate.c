@@ -1,13 +1,13 @@
 /*
  * Buckets of tokens.
  *
- * A bucket that nobody took from for a second is full, as one that is not
- * there; so what is forgotten is never missed unless there are thousands of
- * names within a second.
+ * An idle bucket refills within one second, so evicting it changes nothing.  A
+ * bucket in use is evicted only if there are thousands of names within a
+ * second.
  *
- * Names are kept as digests: they are as long as their owners like.  The
- * digests are made with a secret of this process, or callers could choose names
- * that drive each other out of the few buckets of one set.
+ * Names are kept as digests, because names may be of any length.  The digests
+ * are made with a secret of this process.  Without it clients could choose
+ * names that evict each other from the few buckets of one set.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 #define WAYS   8
 #define DIGEST 16
 
-/* Of a token, so that a millisecond's share is a whole number. */
+/* Parts of a token, so that the share of a millisecond is a whole number. */
 #define TOKEN  1000
 #define SECOND 1000 /* ms */
 
@@ -86,8 +86,8 @@ digest(const struct rate *rate, const char *group, const char *name,
 	return true;
 }
 
-/* The bucket of that name; if there is none, a full one in place of the one
- * that was not seen for longest. */
+/* Finds the bucket of that name.  If there is none, a full one replaces the
+ * bucket that was not used for longest. */
 static struct bucket *
 find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
     int64_t now)
@@ -107,7 +107,7 @@ find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
 	return oldest;
 }
 
-/* What has come in since; no more than there is room for. */
+/* Adds the tokens of the time since the last call, up to the maximum. */
 static void
 fill(struct bucket *bucket, unsigned per_second, int64_t now)
 {
@@ -132,7 +132,7 @@ rate_take(struct rate *rate, const char *group, const char *name,
 	struct bucket *bucket;
 	int64_t wait = 0;
 
-	/* Who cannot be told from others is not held up. */
+	/* Without a digest the name has no bucket, and is not limited. */
 	if (!digest(rate, group, name, key))
 		return 0;
 	lock_take(&rate->lock);

@@ -1,10 +1,9 @@
 /*
- * How often somebody may do something: buckets of tokens, one a name, that
- * fill up again as time passes.
+ * Rate limits: one bucket of tokens for each name, which refills with time.
  *
- * In memory, of this process, and of bounded size: of many names at the same
- * time the one that was not seen for longest is forgotten, which fills its
- * bucket.
+ * The buckets are in the memory of this process, and their number is bounded.
+ * When too many names are in use, the name that was not used for longest is
+ * forgotten, which fills its bucket.
  */
 #ifndef RATE_H
 #define RATE_H
@@ -17,9 +16,10 @@ struct rate *rate_new(void); /* NULL: no memory, or no random bytes */
 void rate_free(struct rate *);
 
 /*
- * Takes a token out of the bucket that group and name have together, which
- * holds per_second (not 0) and gets as many each second.  0, or if there was
- * none, how long until there is one: ms.  From any thread.
+ * Takes a token from the bucket of group and name.  The bucket holds
+ * per_second tokens (not 0) and gains as many each second.  Returns 0, or, if
+ * there was no token, the time until there is one (ms).  Any thread may call
+ * it.
  */
 int64_t rate_take(struct rate *, const char *group, const char *name,
     unsigned per_second, int64_t now_mono);

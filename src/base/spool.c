@@ -4,8 +4,8 @@
  * The directory belongs to this file, not to a spool: a spool may outlive the
  * configuration that it was made under, and opens its file late.
  *
- * Invariant: the bytes are in .memory while .fd is -1, else all in the file;
- * .map is either NULL or a mapping of all of the file.
+ * Invariant: while .fd is -1, the bytes are in .memory; else all of them are
+ * in the file.  .map is either NULL or a mapping of the whole file.
  */
 #include "config.h"
 
@@ -26,7 +26,8 @@
 #include "log.h"
 #include "spool.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards: */
+/* Guards the variables below. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *directory; /* NULL: the default one */
 
 static _Atomic uint64_t total = UINT64_MAX, used;
@@ -65,7 +66,7 @@ spool_has_room(uint64_t more)
 	return now <= most && more <= most - now;
 }
 
-/* A copy, or NULL when there is no memory. */
+/* Returns a copy that the caller frees, or NULL when there is no memory. */
 static char *
 current_directory(void)
 {
@@ -133,7 +134,7 @@ unlinked_file(const char *dir)
 	if (fd != -1 ||
 	    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 		return fd;
-	/* A file system, or kernel, without O_TMPFILE. */
+	/* The file system or the kernel has no O_TMPFILE. */
 	if (asprintf(&name, "%s/oncewrap-XXXXXX", dir) == -1) {
 		errno = ENOMEM;
 		return -1;

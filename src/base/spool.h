@@ -1,7 +1,7 @@
 /*
  * Bytes in memory up to LIMIT_SPOOL_MEMORY, then in an unlinked file of the
- * process's spool directory.  Written once, from front to back; then read as
- * often as needed.
+ * process's spool directory.  They are written once, from front to back, and
+ * then read as often as needed.
  */
 #ifndef SPOOL_H
 #define SPOOL_H
@@ -16,29 +16,31 @@ struct spool;
 
 /*
  * Sets the directory of the files that are made from now on (NULL:
- * spool_default_dir()), and the bytes that all spools together may take.  dir
- * is copied, so that it may belong to a configuration that ends.  RC_OK, or
- * RC_NOMEM: nothing has changed.  Before the first call the directory is the
- * default one and the bytes are unlimited.
+ * spool_default_dir()), and the maximum of all spools together (bytes).  dir
+ * is copied, so the caller may free its configuration.  RC_OK, or RC_NOMEM:
+ * nothing has changed.  Before the first call the directory is the default one
+ * and the bytes are unlimited.
  */
 enum rc spool_setup(const char *dir, uint64_t total);
 
-/* Whether all spools together may take so many bytes more.  spool_write() does
- * not ask: the output of a handler that runs must be read to its end. */
+/* Whether all spools together may take that many bytes more.  spool_write()
+ * does not check: the output of a running handler must be read to its end. */
 bool spool_has_room(uint64_t more);
 
 /* NULL when there is no memory. */
 struct spool *spool_new(void);
 void spool_free(struct spool *);
 
-/* RC_OK, RC_NOMEM, RC_FULL or RC_IO; after a failure only spool_free(). */
+/* RC_OK, RC_NOMEM, RC_FULL or RC_IO.  After a failure only spool_free() may be
+ * called. */
 enum rc spool_write(struct spool *, const void *, size_t);
 
 uint64_t spool_length(const struct spool *);
 
 /*
- * All bytes, contiguous; valid until spool_free() or the next spool_write().
- * NULL if there are none, or with *rc set if a file could not be mapped.
+ * Returns all bytes, contiguous; valid until spool_free() or the next
+ * spool_write().  NULL if there are none, or with *rc set if a file could not
+ * be mapped.
  */
 const void *spool_bytes(struct spool *, enum rc *rc);
 

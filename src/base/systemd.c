@@ -1,7 +1,7 @@
 /*
- * The protocol between systemd and a service: variables in the environment, and
- * datagrams to a socket.  It knows neither sockets that listen nor what the
- * daemon does.
+ * The protocol between systemd and a service: variables in the environment,
+ * and datagrams to a socket.  This file knows no listening socket and nothing
+ * of the daemon.
  */
 #include "config.h"
 
@@ -20,7 +20,8 @@
 
 #define MESSAGE_MAX 1024
 
-/* All of the text, a decimal number without a sign; -1: it is none. */
+/* Reads a decimal number without a sign, which is all of the text; -1: it is
+ * none. */
 static long
 number(const char *text)
 {
@@ -40,7 +41,8 @@ systemd_descriptors(void)
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
 	long n = 0;
 
-	/* A parent may have been meant, and left them to us. */
+	/* If LISTEN_PID is another process, the variables were inherited by
+	 * mistake. */
 	if (pid != NULL && fds != NULL && number(pid) == (long)getpid())
 		n = number(fds);
 	unsetenv("LISTEN_PID");

@@ -1,30 +1,32 @@
 /*
- * What systemd hands over and wants to be told: sd_listen_fds(3) and
- * sd_notify(3), by hand.
+ * The interface to systemd: sd_listen_fds(3) and sd_notify(3), without
+ * libsystemd.
  */
 #ifndef SYSTEMD_H
 #define SYSTEMD_H
 
 #include <stdint.h>
 
-/* The first descriptor that is handed over. */
+/* The first descriptor that systemd passes. */
 #define SYSTEMD_FIRST 3
 
 /*
- * How many descriptors were handed over to this process, from SYSTEMD_FIRST
- * on; 0: none, -1: LISTEN_FDS is no number.  The variables are gone afterwards.
+ * Returns the number of descriptors that systemd passed to this process, from
+ * SYSTEMD_FIRST on.  0: none.  -1: LISTEN_FDS is no number.  Removes the
+ * variables from the environment.
  */
 int systemd_descriptors(void);
 
 /*
  * Sends assignments, "READY=1\nSTATUS=...", if systemd asked for them
- * (Type=notify).  It does not wait, and an error changes nothing: systemd acts
- * on what it was not told.
+ * (Type=notify).  It does not wait, and ignores errors: systemd itself acts on
+ * a message that is missing.
  */
 void
 systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, before the configuration is read again at a time (us, mono). */
+/* Sends RELOADING=1 with the time at which the configuration is read again
+ * (us, mono). */
 void systemd_notify_reloading(int64_t now_us);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Names and numbers of the system's user database.  Reads it anew each time:
- * a user that was added since needs no restart.
+ * Names and numbers of the system's user database.  It is read anew each time,
+ * so a user that was added later needs no restart.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /*
- * Whose rights a handler gets: `user` and `group` of the configuration, as
- * names or numbers.
+ * The user and group that a handler runs as: `user` and `group` of the
+ * configuration, as names or numbers.
  */
 #ifndef USER_H
 #define USER_H
@@ -12,20 +12,21 @@
 #define USER_GROUPS_MAX 64
 
 struct user {
-	bool change; /* it is not who we are */
+	bool change; /* it differs from this process */
 	uid_t uid;
 	gid_t gid;
 	gid_t groups[USER_GROUPS_MAX];
 	size_t ngroups;
 };
 
-/* A user's or group's number, which need not be in the user database; false if
- * the text is none, or one that stands for no user. */
+/* Finds the number of a user or group, which need not be in the user database.
+ * False if the text is no number, or a number that stands for no user. */
 bool user_id(const char *text, id_t *id);
 
 /*
- * A NULL user or group stays what it is; a user brings the groups it is in.
- * False with a sentence in err if there is no such user or group.
+ * A NULL user or group means this process's own.  A user also brings its
+ * supplementary groups.  False with a sentence in err if there is no such user
+ * or group.
  */
 bool user_find(const char *user, const char *group, struct user *out, char *err,
     size_t errsize);

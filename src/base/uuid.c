@@ -1,5 +1,5 @@
 /*
- * The kernel gives the bytes; nothing is kept between two calls.
+ * The kernel gives the bytes; no state is kept between two calls.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@ uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
 	*out = '\0';
 }
 
-/* Not arc4random(): musl has none, nor has glibc before 2.36. */
+/* Not arc4random(): musl does not have it, nor glibc before 2.36. */
 static void
 fill(void *bytes, size_t n)
 {

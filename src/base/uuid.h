@@ -8,7 +8,7 @@
 
 #define UUID_LEN 36
 
-/* Of 16 random bytes, in which version and variant are set. */
+/* Formats 16 random bytes as a UUID, and sets version and variant in them. */
 void uuid_format(unsigned char bytes[16], char out[UUID_LEN + 1]);
 
 void uuid_random(char out[UUID_LEN + 1]);
