@@ -2,8 +2,8 @@
  * Configuration: how a struct conf is made, changed until it is shared,
  * counted and freed.  It never changes once two threads can see it.
  *
- * Files are read in conf_parse.c; what an option is and may be is in
- * conf_option.c.
+ * conf_parse.c reads files; conf_option.c defines the options and their
+ * values.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 
 #include "conf_build.h"
 
-/* What a struct conf is allocated as: struct conf is its first member. */
+/* The allocated struct; struct conf is its first member. */
 struct owner {
 	struct conf conf;
 	atomic_uint references;

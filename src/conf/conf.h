@@ -1,9 +1,9 @@
 /*
  * Configuration: text -> struct conf, by one table of options.
  *
- * A struct conf never changes once made; requests in flight keep the one they
- * began with by its reference count.  Everything it points to lives and dies
- * with it.  Durations are milliseconds, sizes bytes.
+ * A struct conf never changes once it is made.  A request keeps the one that
+ * it began with, by a reference count.  All data that it points to is freed
+ * with it.  Durations are in milliseconds, sizes in bytes.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -14,7 +14,8 @@
 
 #include "rc.h"
 
-/* Where an option was set: 0 means it was not, the default holds. */
+/* The line at which an option was set; 0: it was not set, and the default
+ * holds. */
 typedef unsigned conf_line;
 
 struct conf_list {
@@ -43,7 +44,7 @@ enum conf_durability { CONF_DURABILITY_FULL, CONF_DURABILITY_NORMAL };
 
 struct conf_route {
 	const char *path;         /* "/payments"; "" for the defaults */
-	conf_line line;           /* of its section */
+	conf_line line;           /* the line of its section */
 	struct conf_list handler; /* empty: SCRIPT_FILENAME */
 	struct conf_list methods;
 	enum conf_key key;
@@ -64,7 +65,7 @@ struct conf_route {
 	int64_t retention;
 	enum conf_on_expired on_expired;
 	int64_t expired_retention;
-	struct conf_list reconcile; /* empty: nobody finds out */
+	struct conf_list reconcile; /* empty: no program is asked */
 	int64_t reconcile_after;
 	unsigned reconcile_attempts;
 	enum conf_async async;
@@ -77,13 +78,13 @@ struct conf_route {
 	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
-	struct conf_list environment; /* names of the daemon's variables */
+	struct conf_list environment; /* names of variables of the daemon */
 };
 
-/* What is done with the rows that handlers put into the outbox. */
+/* An effect: the program for the rows that handlers put into the outbox. */
 struct conf_effect {
 	const char *name;         /* the topic */
-	conf_line line;           /* of its section */
+	conf_line line;           /* the line of its section */
 	struct conf_list program; /* never empty */
 	int64_t timeout, kill_after, backoff;
 	unsigned attempts;
@@ -93,11 +94,11 @@ struct conf_effect {
 	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
-	struct conf_list environment; /* names of the daemon's variables */
+	struct conf_list environment; /* names of variables of the daemon */
 };
 
 struct conf {
-	const char *file; /* its name, for messages; may be NULL */
+	const char *file; /* the file's name, for messages; may be NULL */
 
 	/* [server] */
 	const char *database;
@@ -123,8 +124,8 @@ struct conf {
 	uint64_t max_kept; /* bytes; 0: any number */
 	int64_t sweep_interval, reap_interval;
 
-	/* [defaults], and [route PATH] with the defaults filled in,
-	 * longest path first */
+	/* [defaults], and [route PATH] with the defaults filled in, longest
+	 * path first */
 	struct conf_route defaults;
 	struct conf_route *routes;
 	size_t nroutes;
@@ -147,27 +148,28 @@ struct conf_error {
 struct conf *conf_parse(
     const char *name, const char *text, size_t len, struct conf_error *err);
 
-/* What holds without a file. */
+/* Makes the configuration without a file: all defaults. */
 struct conf *conf_default(struct conf_error *err);
 
 /*
- * The command line's part: sets a [server] option (or, for "handler", that of
- * every route, argv joined by the caller into conf_set_handler) before the
- * configuration is shared.  False with a message that names the option.
+ * Sets an option of the command line, before the configuration is shared.
+ * conf_set() sets an option of [server]; conf_set_handler() sets the handler
+ * of every route.  False with a message that names the option.
  */
 bool conf_set(struct conf *, const char *option, const char *value,
     struct conf_error *err);
 bool conf_set_handler(struct conf *, char *const *argv, struct conf_error *err);
 
-/* Checks between options that the command line may set too (allow_peers with
- * tcp); conf_parse has made all others.  Call it once all is set. */
+/* Checks the rules between options that the command line may set too
+ * (allow_peers with tcp).  conf_parse() has checked all other rules.  Call it
+ * after all options are set. */
 bool conf_check(const struct conf *, struct conf_error *err);
 
-/* Reference count, safe between threads. */
+/* The reference count; any thread may call these. */
 struct conf *conf_ref(struct conf *);
 void conf_unref(struct conf *);
 
-/* The effect of that name, or NULL. */
+/* Finds the effect of that name, or NULL. */
 const struct conf_effect *
 conf_effect_find(const struct conf *, const char *name);
 

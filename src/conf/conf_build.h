@@ -1,35 +1,35 @@
 /*
- * What conf.c and conf_clash.c offer to conf_parse.c, and to nobody else.
+ * Functions of conf.c and conf_clash.c for conf_parse.c alone.
  */
 #ifndef CONF_BUILD_H
 #define CONF_BUILD_H
 
 #include "conf_option.h"
 
-/* With what holds without a file; name may be NULL. */
+/* Makes a configuration with all defaults; name may be NULL. */
 struct conf *conf_new(const char *name, struct conf_error *err);
 
-/* What lives as long as the configuration. */
+/* The arena for data that lives as long as the configuration. */
 struct conf_arena *conf_arena(struct conf *);
 
-/* Brings up to date what follows from options: key_variable. */
+/* Updates the members that follow from options: key_variable. */
 void conf_derive(struct conf *);
 
 /*
- * Puts "file:line: " before a text, which may be err's own.  No file: the text
- * alone; line 0: the file alone.  Always false.
+ * Puts "file:line: " before a text, which may be err's own.  Without a file:
+ * the text alone; line 0: only the file before it.  Always returns false.
  */
 bool conf_error_at(
     const char *file, conf_line, const char *text, struct conf_error *err);
 
-/* Where the options of a file were set. */
+/* The lines at which the options of a file were set. */
 struct conf_lines {
 	struct conf_origin server, defaults;
-	struct conf_origin *routes; /* of conf->routes, in their order */
+	struct conf_origin *routes; /* in the order of conf->routes */
 };
 
-/* The first thing, by its line, that does not hold between options; NULL: all
- * does. */
+/* Returns the message of the first broken rule between options, by its line;
+ * NULL: no rule is broken. */
 const char *
 conf_clash(const struct conf *, const struct conf_lines *, conf_line *where);
 

@@ -1,9 +1,9 @@
 /*
- * Configuration: what must hold between two options of a file.
+ * Configuration: the rules between two options of a file.
  *
- * Each rule names the options that it is about.  A clash is where the later of
- * them stands; of several clashes the one that stands first is reported.  What
- * the command line can change is checked in conf.c.
+ * Each rule names its options.  The line of a clash is that of the later
+ * option.  Of several clashes the one with the smallest line is reported.
+ * conf.c checks the rules for options that the command line can change.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ report(struct clash *clash, const char *text, conf_line line)
 	clash->line = line;
 }
 
-/* Where an option of a section was set; 0: it was not. */
+/* The line at which an option of a section was set; 0: it was not set. */
 static conf_line
 line_in(
     const struct conf_origin *origin, enum conf_place place, const char *name)
@@ -40,7 +40,7 @@ line_in(
 	return origin->line[conf_option_index(option)];
 }
 
-/* The route's own, or the default that holds for it. */
+/* A route's own options, and the defaults that hold for it. */
 struct at {
 	const struct conf_origin *route, *defaults;
 };
@@ -53,7 +53,7 @@ line_of(const struct at *at, const char *name)
 	return line != 0 ? line : line_in(at->defaults, CONF_ROUTE, name);
 }
 
-/* b may be NULL: the clash is with what is missing. */
+/* b may be NULL: the clash is with an option that is missing. */
 static void
 report_route(struct clash *clash, const char *text, const struct at *at,
     const char *a, const char *b)
@@ -85,14 +85,14 @@ check_route(const struct conf *conf, const struct conf_route *route,
 	if (route->max_request_age > 0 && route->request_timestamp == NULL)
 		report_route(clash, "max_request_age needs a request_timestamp",
 		    at, "max_request_age", NULL);
-	/* An age of 0 lets a route do without. */
+	/* An age of 0 lets a route do without a timestamp. */
 	if (route->request_timestamp != NULL &&
 	    line_of(at, "max_request_age") == 0)
 		report_route(clash, "request_timestamp needs a max_request_age",
 		    at, "request_timestamp", NULL);
 }
 
-/* Whether a path is another, or above it. */
+/* Whether upper is lower, or above it. */
 static bool
 is_above(const char *upper, const char *lower)
 {

@@ -1,9 +1,9 @@
 /*
- * Configuration values: one item of a list, or a name that stands alone.
+ * Configuration values: one item of a list, or a single name.
  *
- * What would be accepted and then match nothing is refused here, with what to
- * write instead: a guard that a spelling has switched off is not noticed until
- * a request runs twice.
+ * A value that would be accepted and then match nothing is refused here, with
+ * what to write instead.  Otherwise a guard that a spelling has switched off
+ * is not noticed until a request runs twice.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 /* RFC 9110, section 5.6.2. */
 #define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
 
-/* A field name becomes a CGI variable, which is longer by "HTTP_". */
+/* The length of a field name.  Its CGI variable is longer by "HTTP_". */
 #define FIELD_MAX 200
 
 static bool
@@ -33,7 +33,7 @@ made_of(const char *s, const char *bytes)
 	return conf_value_made_of(s, bytes);
 }
 
-/* Ids end before (uid_t)-1, which means "no user" to the kernel. */
+/* Ids end before (uid_t)-1, which the kernel takes for "no user". */
 static bool
 is_account(const char *s)
 {
@@ -58,8 +58,8 @@ is_name(const char *s)
 }
 
 /*
- * ONCE_* and HTTP_* speak of the request, and LD_* of the daemon's own start;
- * none of them may come from outside it.
+ * ONCE_* and HTTP_* describe the request, and LD_* belongs to the daemon's own
+ * start; none of them may be handed on from the daemon's environment.
  */
 static bool
 check_environment(const char *s, struct conf_error *why)
@@ -79,8 +79,8 @@ check_environment(const char *s, struct conf_error *why)
 	return true;
 }
 
-/* Methods are case-sensitive, RFC 9110, section 9.1: "post" is one that no
- * client sends, and would leave POST without a guard. */
+/* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",
+ * and it would leave POST without a guard. */
 static bool
 check_method(const char *s, struct conf_error *why)
 {
@@ -101,7 +101,7 @@ check_method(const char *s, struct conf_error *why)
 	    s, upper);
 }
 
-/* The CGI variable of a field would be taken for the name of another field,
+/* The CGI variable of such a field would be taken for that of another field,
  * which never comes. */
 static bool
 check_field(const char *s, struct conf_error *why)
@@ -117,8 +117,8 @@ check_field(const char *s, struct conf_error *why)
 }
 
 /*
- * A variable that is never there makes one caller of all.  So what can only be
- * meant as the name of a field is refused.
+ * A variable that never exists puts all clients into one scope.  So a text
+ * that can only be meant as the name of a field is refused.
  */
 static bool
 check_variable(const char *s, struct conf_error *why)

@@ -1,12 +1,12 @@
 /*
  * The one table of options.
  *
- * A default is written as in a file and read by the same parser, so that what
- * holds without a file can also be written into one.  Maxima of durations
- * fit an int of milliseconds (24 days) wherever poll(2) and SQLite get them.
+ * A default is written as in a file and read by the same parser, so every
+ * default can also be written into a file.  Maxima of durations fit an int of
+ * milliseconds (24 days) wherever poll(2) and SQLite get them.
  *
- * Knows no section, no file and no other option: what must hold between
- * options is checked in conf.c.
+ * This file knows no section, no file and no rule between options:
+ * conf_clash.c and conf.c check those.
  */
 #include "config.h"
 
@@ -50,7 +50,7 @@ struct conf_option {
 	const char *const *words;  /* KIND_WORD */
 	enum conf_text_kind text;  /* KIND_TEXT */
 	enum conf_text_item items; /* KIND_LIST */
-	bool empty;                /* an empty value means something */
+	bool empty;                /* an empty value is allowed */
 	size_t line;               /* offset of a conf_line; 0: none */
 };
 
@@ -125,7 +125,8 @@ static const struct conf_option route_options[] = {
 	{ R(fingerprint_headers), LIST(FIELD), EMPTY, IS("") },
 	{ R(fingerprint_ignore), LIST(POINTER), EMPTY, IS("") },
 	{ R(max_request_body), SIZE(0, 1024 * GIB), IS("16M") },
-	/* An answer is one value in SQLite, which holds 10^9 bytes at most. */
+	/* A response is one value in SQLite, which holds 10^9 bytes at
+	 * most. */
 	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
 	{ R(max_output), SIZE(1, 1024 * GIB), IS("1G") },
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
@@ -224,7 +225,7 @@ conf_option_index(const struct conf_option *option)
 	return (size_t)(option - route_options);
 }
 
-/* Reads the value into the option's member, at to. */
+/* Parses the value into the option's member, at to. */
 static bool
 set(const struct conf_option *option, void *to, const char *value,
     struct conf_arena *arena, struct conf_error *why)

@@ -1,6 +1,5 @@
 /*
- * The one table of options: which there are, what they may be, what holds
- * without them.
+ * The one table of options: their names, their allowed values, their defaults.
  */
 #ifndef CONF_OPTION_H
 #define CONF_OPTION_H
@@ -13,12 +12,13 @@ enum conf_place {
 	CONF_EFFECT  /* options of a struct conf_effect */
 };
 
-/* A place has fewer options than this. */
+/* No place has as many options as this. */
 #define CONF_OPTION_MAX 64
 
 struct conf_option;
 
-/* Where each option of a section was set, by conf_option_index(). */
+/* The line at which each option of a section was set, by
+ * conf_option_index(). */
 struct conf_origin {
 	conf_line line[CONF_OPTION_MAX];
 };
@@ -29,17 +29,17 @@ const struct conf_option *conf_option_find(enum conf_place, const char *name);
 size_t conf_option_index(const struct conf_option *);
 
 /*
- * Sets an option of base, a struct conf, route or effect.  False with a message
- * that begins with the option's name; base is then as it was.
+ * Sets an option of base, a struct conf, route or effect.  False with a
+ * message that begins with the option's name; base is then unchanged.
  */
 bool conf_option_set(const struct conf_option *, void *base, const char *value,
     conf_line, struct conf_arena *, struct conf_error *why);
 
-/* Sets all options of a zeroed base to what holds without a file. */
+/* Sets all options of a zeroed base to their defaults. */
 bool conf_option_defaults(
     enum conf_place, void *base, struct conf_arena *, struct conf_error *why);
 
-/* Copies the options of a route that are not in origin. */
+/* Copies the options of a route that origin does not have as set. */
 void conf_option_inherit(struct conf_route *, const struct conf_origin *,
     const struct conf_route *from);
 

@@ -1,10 +1,10 @@
 /*
  * Configuration: sections and options of a file into a struct conf.
  *
- * A line is a section or an option; the first error ends the reading.
+ * A line is a section or an option; the first error ends the parsing.
  *
- * What an option is and may be is in conf_option.c, what must hold between two
- * of them in conf_clash.c.
+ * conf_option.c defines the options and their values, conf_clash.c the rules
+ * between two of them.
  */
 #include "config.h"
 
@@ -34,17 +34,17 @@ struct parser {
 	struct conf *conf;
 	struct conf_error *err;
 	const char *name;
-	const char *text; /* what has not been read yet */
+	const char *text; /* the text that has not been read yet */
 	size_t len;
-	conf_line line; /* the last one read, 1 and on */
+	conf_line line; /* the last one read, from 1 on */
 	enum section section;
 	conf_line server_line, defaults_line;
 	struct conf_lines lines;
-	size_t room;               /* for routes, and their lines */
-	struct conf_origin effect; /* the last one's */
+	size_t room;               /* for routes and for their lines */
+	struct conf_origin effect; /* of the last effect */
 };
 
-/* An error on the current line; always false. */
+/* Reports an error on the current line; always returns false. */
 static bool __attribute__((format(printf, 2, 3)))
 fail(struct parser *p, const char *format, ...)
 {
@@ -57,7 +57,7 @@ fail(struct parser *p, const char *format, ...)
 	return conf_error_at(p->name, p->line, text, p->err);
 }
 
-/* Without the blanks around it; changes the text. */
+/* Removes the blanks around a text; changes the text. */
 static char *
 trim(char *s)
 {
@@ -72,7 +72,7 @@ trim(char *s)
 
 /* ---- sections --------------------------------------------------------- */
 
-/* Room for one more route; the new one is zeroed. */
+/* Makes room for one more route; the new one is zeroed. */
 static bool
 grow(struct parser *p)
 {
@@ -172,7 +172,8 @@ open_single(
 	return true;
 }
 
-/* Whether text is word, or word and an argument, which *argument is. */
+/* Whether text is word, or word and an argument, to which *argument then
+ * points. */
 static bool
 is_word(const char *text, const char *word, const char **argument)
 {
@@ -300,7 +301,8 @@ set_option(struct parser *p, const char *name, const char *value)
 
 /* ---- lines ------------------------------------------------------------ */
 
-/* Where a comment begins: ';' or '#' in front, or after a blank. */
+/* The length of a line up to its comment: ';' or '#' in front, or after a
+ * blank. */
 static size_t
 without_comment(const char *s, size_t n)
 {
@@ -311,7 +313,7 @@ without_comment(const char *s, size_t n)
 	return n;
 }
 
-/* The next line of the text into out, without its comment. */
+/* Copies the next line of the text into out, without its comment. */
 static bool
 next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
 {
@@ -342,7 +344,7 @@ next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
 	return true;
 }
 
-/* A line without blanks around it. */
+/* Handles a line, which has no blanks around it. */
 static bool
 take_line(struct parser *p, char *line)
 {
@@ -360,7 +362,7 @@ take_line(struct parser *p, char *line)
 
 /* ---- the whole -------------------------------------------------------- */
 
-/* Longest path first, so that the first that matches is the one. */
+/* The longest path first, so that the first match is the longest prefix. */
 static int
 by_length(const void *a, const void *b)
 {

@@ -2,8 +2,9 @@
  * Configuration values that stay text: names, paths, addresses, and lists of
  * them.
  *
- * Checked for their form only: whether a user, a host or a file exists is not
- * for pure code to say.  Knows no option, no section and no line.
+ * Only their form is checked: whether a user, a host or a file exists is not
+ * for pure code to find out.  This file knows no option, no section and no
+ * line.
  */
 #include "config.h"
 
@@ -77,7 +78,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 
 /*
  * Takes one word off the front of *text and appends it to out, which has room
- * for all of it.  POSIX, Shell Command Language, section 2.2.
+ * for the whole text.  POSIX, Shell Command Language, section 2.2.
  */
 static bool
 shell_word(const char **text, char **out, struct conf_error *why)
@@ -97,7 +98,8 @@ shell_word(const char **text, char **out, struct conf_error *why)
 			if (s[1] == '\0')
 				return conf_value_fail(
 				    why, "a backslash at the end");
-			/* Within "..." it is itself before most bytes. */
+			/* Within "..." a backslash stands for itself before
+			 * most bytes. */
 			if (quote == '"' && strchr("\"\\$`", s[1]) == NULL)
 				*to++ = *s;
 			*to++ = *++s;
@@ -121,7 +123,7 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 	size_t n = 0;
 	char *to;
 
-	/* Words and their NULs are no longer than the text and its own. */
+	/* Words and their NULs are no longer than the text and its NUL. */
 	if ((to = conf_value_alloc(arena, strlen(text) + 1)) == NULL)
 		return no_memory(why);
 	for (text += strspn(text, BLANKS); *text != '\0';
@@ -147,7 +149,8 @@ conf_text_words(char *const *argv, struct conf_arena *arena,
 		n++;
 	if (n == 0)
 		return conf_value_fail(why, "the value is empty");
-	/* Relative to what?  The daemon's directory is not the handler's. */
+	/* A relative path has no base: the daemon's folder is not the
+	 * handler's. */
 	if (argv[0][0] != '/')
 		return conf_value_fail(why,
 		    "the program \"%.200s\" is not an absolute path", argv[0]);
@@ -234,7 +237,7 @@ check_uri(const char *s, struct conf_error *why)
 	return true;
 }
 
-/* A path of our own; what is below it is for no handler. */
+/* A path of oncewrap's own: no request below it goes to a handler. */
 static bool
 own_path(const char *text, struct conf_arena *arena, const char **out,
     struct conf_error *why)
@@ -259,8 +262,8 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		return conf_value_fail(why, "the value is empty");
 	switch (kind) {
 	case CONF_TEXT_FILE:
-		/* SQLite keeps the first in memory, and takes the second for
-		 * a URI, which could say the same, or "no locks". */
+		/* SQLite keeps ":memory:" in memory, and takes "file:" for a
+		 * URI, which could mean the same, or "no locks". */
 		good = (strcmp(text, ":memory:") != 0 &&
 			   strncmp(text, "file:", 5) != 0) ||
 		    conf_value_fail(why, "\"%.200s\" is not a file", text);
@@ -299,7 +302,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	return true;
 }
 
-/* "%2F", which a user may have copied from an address. */
+/* Finds "%2F" and the like, which a user may have copied from an address. */
 static bool
 is_encoded(const char *s)
 {
@@ -328,7 +331,7 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 		    "\"%.200s\" is percent-encoded; paths are compared "
 		    "decoded",
 		    text);
-	/* No path of a request has them but in "%3F" and "%23". */
+	/* A request's path has these only as "%3F" and "%23". */
 	if (strpbrk(text, "?#") != NULL)
 		return conf_value_fail(why,
 		    "\"%.200s\" has a query or fragment, which is no part of "

@@ -16,18 +16,19 @@ enum conf_text_item {
 	CONF_TEXT_ITEM_ACCOUNT      /* user name or id */
 };
 
-/* Items separated by blanks or commas; none where empty is true. */
+/* Reads items separated by blanks or commas.  empty: no item at all is
+ * allowed. */
 bool conf_text_list(const char *, enum conf_text_item, bool empty,
     struct conf_arena *, struct conf_list *out, struct conf_error *why);
 
 /*
- * Program and arguments.  Quotes and backslashes as in sh(1), but nothing is
- * expanded.  The program must be an absolute path.
+ * Reads a program and its arguments.  Quotes and backslashes are as in sh(1),
+ * but nothing is expanded.  The program must be an absolute path.
  */
 bool conf_text_argv(const char *, struct conf_arena *, struct conf_list *out,
     struct conf_error *why);
 
-/* The same from words that are split already. */
+/* The same from words that are already split. */
 bool conf_text_words(char *const *argv, struct conf_arena *,
     struct conf_list *out, struct conf_error *why);
 
@@ -39,15 +40,16 @@ enum conf_text_kind {
 	CONF_TEXT_FIELD,   /* the name of a field */
 	CONF_TEXT_TOPIC,   /* the name of an effect: a token */
 	CONF_TEXT_URI,     /* absolute-URI, RFC 3986, section 4.3 */
-	CONF_TEXT_PATH     /* as conf_text_path(), but not all paths: "/" */
+	CONF_TEXT_PATH     /* as conf_text_path(), except "/": all paths */
 };
 
 bool conf_text_single(const char *, enum conf_text_kind, struct conf_arena *,
     const char **out, struct conf_error *why);
 
 /*
- * The path of a route, in the form of cginame_path(), without a slash at its
- * end.  Percent-encoded ones are refused: no request's path would match.
+ * Reads the path of a route, in the form of cginame_path(), without a slash at
+ * its end.  Percent-encoded paths are refused: no request's path would match
+ * them.
  */
 bool conf_text_path(const char *, struct conf_arena *, const char **out,
     struct conf_error *why);

@@ -1,8 +1,9 @@
 /*
  * Configuration values: text -> C.
  *
- * Strict: what is doubtful is refused and the sentence says what would do.
- * ASCII only, whatever the locale.  Knows no option, no section and no line.
+ * Strict: a doubtful value is refused, and the sentence says what is accepted.
+ * ASCII only, in every locale.  This file knows no option, no section and no
+ * line.
  */
 #include "config.h"
 
@@ -26,7 +27,7 @@ struct unit {
 	int64_t factor;
 };
 
-/* Ascending: texts of limits use the largest that divides them. */
+/* Ascending: messages about limits use the largest unit that divides them. */
 static const struct unit durations[UNIT_MAX] = {
 	{ "ms", 1 },
 	{ "s", 1000 },
@@ -100,7 +101,7 @@ conf_value_made_of(const char *s, const char *bytes)
 	return *s != '\0' && s[strspn(s, bytes)] == '\0';
 }
 
-/* What is above INT64_MAX becomes INT64_MAX: above every limit. */
+/* A value above INT64_MAX becomes INT64_MAX, which is above every limit. */
 static int64_t
 decimal(const char *digits, size_t n)
 {
@@ -175,7 +176,7 @@ conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
 	return true;
 }
 
-/* A number with a unit; -1 when it is none, INT64_MAX when it is too much. */
+/* A number with a unit.  -1: it is none; INT64_MAX: it is too large. */
 static int64_t
 scaled(const char *text, const struct unit *units)
 {

@@ -1,37 +1,38 @@
 /*
  * Configuration values: text -> C.  Each parser takes the text of one value,
- * without blanks around it, and either sets *out and returns true, or leaves
- * *out as it was and returns false with a sentence in why that names neither
- * option nor line; the caller, who knows them, puts them in front.
+ * without blanks around it.  It either sets *out and returns true, or leaves
+ * *out unchanged and returns false with a sentence in why.  The sentence names
+ * neither option nor line; the caller knows them and puts them in front.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
 
 #include "conf.h"
 
-/* Memory that is freed all at once.  Zeroed is empty. */
+/* Memory that is freed all at once.  A zeroed struct is an empty arena. */
 struct conf_arena {
 	struct conf_chunk *newest;
 };
 
-/* n zeroed bytes that live as long as the arena; NULL: no memory. */
+/* Returns n zeroed bytes that live as long as the arena; NULL: no memory. */
 void *conf_value_alloc(struct conf_arena *, size_t n);
 
-/* A copy of n bytes, and a NUL. */
+/* Returns a copy of n bytes, and a NUL, in the arena; NULL: no memory. */
 char *conf_value_copy(struct conf_arena *, const char *, size_t n);
 
 void conf_value_free(struct conf_arena *);
 
-/* Fills in why, cut to its size, and returns false. */
+/* Sets why, cut to its size, and returns false. */
 bool conf_value_fail(struct conf_error *why, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Whether a text is not empty and made of these bytes alone. */
+/* Whether a text is not empty and consists of these bytes only. */
 bool conf_value_made_of(const char *, const char *bytes);
 
 /*
- * Copies the next item of a list, whose items blanks or commas separate, and
- * moves *text behind it: 1; 0 at the end; -1 if it does not fit.
+ * Copies the next item of a list, in which blanks or commas separate the
+ * items, and moves *text behind it.  Returns 1; 0 at the end; -1 if the item
+ * does not fit.
  */
 int conf_value_item(const char **text, char *out, size_t size);
 
@@ -42,27 +43,27 @@ bool conf_value_number(const char *, int64_t min, int64_t max, unsigned *out,
 /* A file mode: octal digits, with or without a leading 0; at most 0777. */
 bool conf_value_octal(const char *, unsigned *out, struct conf_error *why);
 
-/* 250ms, 30s, 5m, 24h, 7d, or 0; in milliseconds. */
+/* A duration: 250ms, 30s, 5m, 24h, 7d, or 0; in milliseconds. */
 bool conf_value_duration(const char *, int64_t min, int64_t max, int64_t *out,
     struct conf_error *why);
 
-/* 4096, 64K, 16M, 1G; in bytes. */
+/* A size: 4096, 64K, 16M, 1G; in bytes. */
 bool conf_value_size(const char *, int64_t min, int64_t max, uint64_t *out,
     struct conf_error *why);
 
 /* yes or no. */
 bool conf_value_switch(const char *, bool *out, struct conf_error *why);
 
-/* One of words, a NULL-terminated list: *out is its index. */
+/* One of words, a NULL-terminated list; *out is its index. */
 bool conf_value_word(const char *, const char *const *words, unsigned *out,
     struct conf_error *why);
 
-/* Statuses and classes of them: 425 429 5xx.  May be empty. */
+/* Statuses and classes of statuses: 425 429 5xx.  May be empty. */
 bool conf_value_statuses(
     const char *, struct conf_statuses *out, struct conf_error *why);
 
-/* Whether that is a JSON Pointer, RFC 6901, section 3, to something inside a
- * text: the empty one, which names the whole, is not. */
+/* Whether the text is a JSON Pointer, RFC 6901, section 3, to a value inside a
+ * text.  The empty pointer, which names the whole text, is not. */
 bool conf_value_is_pointer(const char *);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The current configuration, behind a lock: taking a reference and dropping
- * the box's own must not cross.  The lock is held for a few instructions.
+ * The current configuration, behind a lock: taking a reference must not
+ * overlap with dropping the box's own.  The lock is held for a few
+ * instructions.
  */
 #include "config.h"
 

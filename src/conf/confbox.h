@@ -1,5 +1,5 @@
 /*
- * The current configuration: replaced by SIGHUP, while requests under way
+ * The current configuration.  SIGHUP replaces it, while requests under way
  * keep the one that they began with.
  */
 #ifndef CONFBOX_H
@@ -9,14 +9,15 @@
 
 struct confbox;
 
-/* Takes over one reference. */
+/* Takes over one reference; NULL: no memory. */
 struct confbox *confbox_new(struct conf *);
 void confbox_free(struct confbox *);
 
-/* A reference to the current one; the caller drops it with conf_unref(). */
+/* Returns a reference to the current configuration; the caller drops it with
+ * conf_unref(). */
 struct conf *confbox_get(struct confbox *);
 
-/* Replaces it; takes over the reference. */
+/* Replaces the current configuration; takes over the reference. */
 void confbox_set(struct confbox *, struct conf *);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * conf.c parses text and touches no file; this is where the text comes from.
+ * A configuration from a file.  conf_parse.c parses the text and opens no
+ * file.
  */
 #include "config.h"
 

@@ -6,7 +6,8 @@
 
 #include "conf.h"
 
-/* Reads and parses it; NULL with "file: why" or "file:line: why" in err. */
+/* Reads and parses the file; NULL with "file: why" or "file:line: why" in
+ * err. */
 struct conf *conffile_load(const char *name, struct conf_error *err);
 
 #endif
