@@ -1,10 +1,11 @@
 /*
  * The age of a request, by a field that its client fills in.
  *
- * A retry that comes after its key was deleted would run again.  With a date
- * in it that does not change from try to try it is refused instead, provided
- * that keys are kept for longer than requests may be old.  A date far ahead
- * would make a request immortal, so it may be no further ahead than behind.
+ * A retry that comes after its key was deleted would run again.  If requests
+ * carry a date that does not change from try to try, such a retry is refused
+ * instead, provided that keys are kept for longer than requests may be old.  A
+ * date far ahead would make a request immortal, so it may be no further ahead
+ * than behind.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /*
- * How old a request says it is, and whether that is too old.
+ * The age that a request claims, and whether it is too old.
  */
 #ifndef AGE_H
 #define AGE_H
@@ -10,19 +10,19 @@
 #include "request.h"
 
 enum age {
-	AGE_GOOD, /* or nobody asks */
+	AGE_GOOD, /* or the route has no limit */
 	AGE_UNTOLD,
 	AGE_UNREADABLE, /* no date, or more than one */
 	AGE_OLD,
-	AGE_AHEAD /* further ahead than it may be old */
+	AGE_AHEAD /* further ahead than the oldest may be behind */
 };
 
-/* By the route's request_timestamp and max_request_age; wall is the clock's
- * reading, ms. */
+/* Judges by the route's request_timestamp and max_request_age.  wall is the
+ * clock's reading (ms). */
 enum age
 age_judge(const struct conf_route *, const struct request *, int64_t wall);
 
-/* A sentence for the client; not of AGE_GOOD. */
+/* A sentence for the client; not for AGE_GOOD. */
 const char *age_text(enum age);
 
 #endif

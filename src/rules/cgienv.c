@@ -4,14 +4,16 @@
  * Variables are gathered in order of growing authority, and of those with one
  * name the last one counts:
  *
- *   1. what the web server sent, but for the names that would let a client
- *      reach the loader, the program's own clients, or our variables;
- *   2. what we know better: the length of the body, the program's name;
- *   3. the daemon's variables that the operator named, and PATH;
- *   4. ONCE_*.
+ *  1. the web server's variables, except the names that would let a client
+ *     reach the loader, the program's own HTTP clients, or the ONCE_*
+ *     variables;
+ *  2. values that oncewrap knows better: the length of the body, the program's
+ *     name;
+ *  3. the daemon's variables that the operator named, and PATH;
+ *  4. ONCE_*.
  *
- * It must not know: files, the daemon's real environment, or whether a request
- * is guarded.
+ * This file knows no files, not the daemon's real environment, and not whether
+ * a request is guarded.
  */
 #include "config.h"
 
@@ -25,7 +27,7 @@
 #include "record.h"
 #include "cgienv.h"
 
-/* Where the daemon has no PATH: what Debian gives a user's processes. */
+/* The PATH where the daemon has none: Debian's PATH for a user's processes. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* --- the program ------------------------------------------------------- */
@@ -34,7 +36,7 @@ void
 cgienv_script_init(struct cgienv_script *s)
 {
 	buf_init(&s->filename, LIMIT_PATH);
-	/* Either may take over what the others hold. */
+	/* Each may take over the bytes of the others. */
 	buf_init(&s->script_name, (size_t)2 * LIMIT_PATH);
 	buf_init(&s->path_info, (size_t)2 * LIMIT_PATH);
 	s->is_shortened = false;
@@ -51,9 +53,10 @@ cgienv_script_free(struct cgienv_script *s)
 }
 
 /*
- * Apache's mod_proxy_fcgi sends "proxy:fcgi://host:port/path",
- * "proxy:balancer://name/path" or "proxy:unix:/socket|fcgi://host/path".
- * Anything that is not of that form is a file name already.
+ * Removes the prefix of Apache's mod_proxy_fcgi, which sends
+ * "proxy:fcgi://host:port/path", "proxy:balancer://name/path" or
+ * "proxy:unix:/socket|fcgi://host/path".  Any other text is a file name
+ * already.
  */
 static const char *
 without_proxy(const char *filename)
@@ -76,7 +79,7 @@ without_proxy(const char *filename)
 	return path != NULL ? path : filename;
 }
 
-/* A parameter that is there and not empty, or NULL. */
+/* Returns a parameter that exists and is not empty, or NULL. */
 static const char *
 param(const struct request *rq, const char *name)
 {
@@ -130,8 +133,8 @@ prepend(struct buf *b, const char *bytes, size_t n)
 }
 
 /*
- * A web server that splits PATH_INFO off the URL but leaves it in the file
- * name would otherwise have it counted twice: put it back first.
+ * A web server may split PATH_INFO off the URL and leave it in the file name,
+ * where it would count twice.  It is put back first.
  */
 static enum rc
 unsplit(struct cgienv_script *s)
@@ -179,8 +182,8 @@ struct var {
 	uint32_t hash;
 };
 
-/* Each name once.  slot is a table of what is in var, by hash: 0, or one more
- * than the place; at least half of it is free. */
+/* Each name is in var once.  slot is a hash table: a slot is 0, or the index
+ * in var plus one.  At least half of the slots are free. */
 struct vars {
 	struct var *var;
 	size_t n, cap;
@@ -188,7 +191,7 @@ struct vars {
 	size_t mask;
 };
 
-/* Numbers as text; as long-lived as the vars that point to them. */
+/* Numbers as text; they live as long as the vars that point to them. */
 struct numbers {
 	char length[24], attempt[24];
 	char token[RECORD_TOKEN_LEN + 24];
@@ -207,7 +210,7 @@ hash_of(const char *name, size_t *len)
 	return hash;
 }
 
-/* In place of one of that name that is there. */
+/* Adds a variable, in place of the one of that name if there is one. */
 static void
 add(struct vars *vs, const char *name, const char *value)
 {
@@ -235,9 +238,9 @@ has_prefix(const char *s, const char *prefix)
 }
 
 /*
- * HTTP_PROXY is a client's `Proxy` field, and would send the handler's own
- * requests anywhere; LD_* are the loader's; ONCE_* are ours to say; PATH is
- * the web server's and of no meaning here.
+ * Left out: HTTP_PROXY is a client's `Proxy` field, and would send the
+ * handler's own requests anywhere.  LD_* are the loader's.  ONCE_* are set by
+ * oncewrap alone.  PATH is the web server's and of no meaning here.
  */
 static bool
 is_passed_on(const char *name)
@@ -254,7 +257,8 @@ add_request(struct vars *vs, const struct request *rq, struct numbers *numbers)
 	for (size_t i = 0; i < rq->nparams; i++)
 		if (is_passed_on(rq->params[i].name))
 			add(vs, rq->params[i].name, rq->params[i].value);
-	/* RFC 3875, section 4.1.2; some servers leave it out or empty. */
+	/* RFC 3875, section 4.1.2; some servers leave it out or send it
+	 * empty. */
 	if (rq->body_len > 0 || request_param(rq, "CONTENT_LENGTH") != NULL) {
 		snprintf(numbers->length, sizeof(numbers->length), "%zu",
 		    rq->body_len);
@@ -262,7 +266,8 @@ add_request(struct vars *vs, const struct request *rq, struct numbers *numbers)
 	}
 }
 
-/* An empty value replaces one that was sent, but is not made up. */
+/* An empty value replaces a parameter that was sent, but is not added without
+ * one. */
 static void
 add_replaced(struct vars *vs, const struct request *rq, const char *name,
     const char *value)
@@ -286,7 +291,7 @@ add_program(struct vars *vs, const struct request *rq,
 	}
 }
 
-/* The value of one of the daemon's variables, or NULL. */
+/* Returns the value of one of the daemon's variables, or NULL. */
 static const char *
 daemon_value(char *const *env, const char *name)
 {
@@ -344,7 +349,8 @@ write_out(const struct vars *vs, struct cgienv *out)
 		return RC_LIMIT;
 	for (v = vs->var; v < vs->var + vs->n; v++)
 		size += v->name_len + strlen(v->value) + 2;
-	/* All at once: envp points into it, so it must not move. */
+	/* Reserved all at once: envp points into the text, so it must not
+	 * move. */
 	if ((rc = buf_reserve(&out->text, size)) != RC_OK)
 		return rc;
 	out->envp = calloc(vs->n + 1, sizeof(out->envp[0]));
@@ -407,7 +413,7 @@ cgienv_make(const struct request *rq, const struct conf_route *rt,
 	struct vars vs;
 	enum rc rc;
 
-	/* CONTENT_LENGTH, three of the program, PATH, eight of ours. */
+	/* CONTENT_LENGTH, three of the program, PATH, eight ONCE_*. */
 	rc = begin(&vs, rq->nparams + rt->environment.n + 13, out);
 	if (rc != RC_OK)
 		return rc;
@@ -426,7 +432,7 @@ cgienv_make_effect(const struct conf_effect *conf,
 	struct vars vs;
 	enum rc rc;
 
-	/* PATH, four of ours. */
+	/* PATH, four ONCE_*. */
 	rc = begin(&vs, conf->environment.n + 5, out);
 	if (rc != RC_OK)
 		return rc;

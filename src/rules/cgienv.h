@@ -2,10 +2,12 @@
  * Request -> the handler's environment and program (RFC 3875); effect -> its
  * program's environment.
  *
- * Every FastCGI parameter but HTTP_PROXY, LD_*, ONCE_*, PATH, and names that
- * are no environment names; of a repeated name the last.  CONTENT_LENGTH is
- * filled in.  From the daemon PATH and what `environment` names, which wins
- * over a parameter of that name: the operator said so.  ONCE_* at the end.
+ * The environment has every FastCGI parameter but HTTP_PROXY, LD_*, ONCE_*,
+ * PATH, and names that are no environment names.  Of a repeated name the last
+ * one counts.  CONTENT_LENGTH is filled in.  From the daemon's environment
+ * come PATH and the variables that `environment` names.  These replace
+ * parameters of the same name, because the operator chose them.  ONCE_* are
+ * added last.
  */
 #ifndef CGIENV_H
 #define CGIENV_H
@@ -13,8 +15,8 @@
 #include "conf.h"
 #include "request.h"
 
-/* The ONCE_* variables of an attempt.  What a handler calls its token is the
- * lease's and the number of the key: "<token>-<id>". */
+/* The ONCE_* variables of an attempt.  The handler's token is made of the
+ * lease's token and the id of the key: "<token>-<id>". */
 struct cgienv_once {
 	const char *key, *scope, *path;
 	int attempt;
@@ -24,27 +26,28 @@ struct cgienv_once {
 	const char *database; /* NULL: not shared */
 };
 
-/* The program that SCRIPT_FILENAME names, PATH_INFO split off. */
+/* The program that SCRIPT_FILENAME names, with PATH_INFO split off. */
 struct cgienv_script {
 	struct buf filename;
 	struct buf script_name;
 	struct buf path_info;
-	bool is_shortened; /* cgienv_script_shorten()'s own */
+	bool is_shortened; /* for cgienv_script_shorten() alone */
 };
 
 void cgienv_script_init(struct cgienv_script *);
 void cgienv_script_free(struct cgienv_script *);
 
 /*
- * SCRIPT_FILENAME, or DOCUMENT_ROOT + SCRIPT_NAME, without Apache's
- * "proxy:fcgi://host" prefix; not split yet.  RC_NOTFOUND if neither is there.
+ * Makes the name of the script: SCRIPT_FILENAME, or DOCUMENT_ROOT +
+ * SCRIPT_NAME, without Apache's "proxy:fcgi://host" prefix, and not split yet.
+ * RC_NOTFOUND if neither exists.
  */
 enum rc cgienv_script_name(const struct request *, struct cgienv_script *);
 
 /*
  * Moves the last segment of filename to the front of path_info, and takes it
- * off the end of script_name.  False when there is no segment left, or no room
- * for it.  The caller, who may look at files, calls it until filename is one.
+ * off the end of script_name.  False when no segment is left, or no room for
+ * it.  The caller looks at files, and calls this until filename is one.
  */
 bool cgienv_script_shorten(struct cgienv_script *);
 
@@ -54,9 +57,10 @@ struct cgienv {
 };
 
 /*
- * script and once may be NULL (handler named by the configuration; request
- * that is not guarded).  daemon_env is where `environment` and PATH are looked
- * up.  RC_LIMIT when the environment would exceed LIMIT_ENV.
+ * Makes the environment.  script is NULL if the configuration names the
+ * handler; once is NULL if the request is not guarded.  `environment` and PATH
+ * are looked up in daemon_env.  RC_LIMIT when the environment would exceed
+ * LIMIT_ENV.
  */
 enum rc cgienv_make(const struct request *, const struct conf_route *,
     const struct cgienv_script *script, const struct cgienv_once *once,
@@ -67,16 +71,16 @@ struct cgienv_effect {
 	const char *effect_key, *topic, *key, *scope;
 };
 
-/* The same for the program of an effect, which has no request: those, PATH,
- * and what its `environment` names. */
+/* The same for the program of an effect, which has no request: the variables
+ * of struct cgienv_effect, PATH, and those that its `environment` names. */
 enum rc cgienv_make_effect(const struct conf_effect *,
     const struct cgienv_effect *, char *const *daemon_env, struct cgienv *out);
 void cgienv_free(struct cgienv *);
 
 /*
- * The request's variables to be kept with its key: NAME=VALUE strings, each
- * with a NUL, appended to out.  Without HTTP_AUTHORIZATION,
- * HTTP_PROXY_AUTHORIZATION and HTTP_COOKIE.
+ * Appends the request's variables that are stored with its key to out:
+ * NAME=VALUE strings, each with a NUL.  HTTP_AUTHORIZATION,
+ * HTTP_PROXY_AUTHORIZATION and HTTP_COOKIE are left out.
  */
 enum rc cgienv_keep(const struct request *, struct buf *out);
 

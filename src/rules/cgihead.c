@@ -1,26 +1,26 @@
 /*
- * A handler's output -> status, fields, where the body starts (RFC 3875,
- * section 6), strictly: what is doubtful is refused, not guessed, for what is
- * accepted here is stored and sent again and again.
+ * A handler's output -> status, fields, start of the body (RFC 3875, section
+ * 6), strictly: doubtful output is refused, not guessed, because accepted
+ * output is stored and sent again and again.
  *
  *  -  A line ends in LF or CRLF; the head ends in an empty line.  Output that
- *     ends before it is broken, for nobody knows what else was to come.
- *  -  At least one of Content-Type, Location and Status; each of these, and
- *     Content-Length, at most once.  A first line "HTTP/1.x 200 OK" is a
- *     Status.
- *  -  A Status is 200-599: an interim one is no answer to keep.  Its reason is
- *     kept if it is short enough, and left out if not: nobody acts on it (RFC
- *     9112, section 4), and it is no ground to call an answer broken.
+ *     ends before it is broken, because its missing part is not known.
+ *  -  At least one of Content-Type, Location and Status is required.  Each of
+ *     these, and Content-Length, may come once.  A first line "HTTP/1.x 200
+ *     OK" is a Status.
+ *  -  A Status is 200-599: an interim one is no final response.  Its reason is
+ *     kept if it is short enough, and else left out: clients ignore it (RFC
+ *     9112, section 4), so it is no ground to call a response broken.
  *  -  Location without Status is 302, or a local redirect if it begins with a
- *     slash (RFC 3875, section 6.2.2): the web server finds the status of that
- *     one; 200 stands for it here.
+ *     slash (RFC 3875, section 6.2.2).  The web server finds the status of a
+ *     local redirect; 200 stands for it here.
  *  -  Fields stay in order with repeats, byte for byte but for the blanks
- *     around their values.  Those that speak to the web server or to us alone
- *     are left out.
+ *     around their values.  Fields that are only for the web server or for
+ *     oncewrap are left out.
  *
- * Each call makes one pass over the head, whatever follows it.
+ * Each call makes one pass over the head, and does not read the body.
  *
- * It must not know: bodies, exit statuses, or what becomes of a key.
+ * This file knows no bodies, no exit statuses and no keys.
  */
 #include "config.h"
 
@@ -104,7 +104,7 @@ trim(struct text t)
 	return t;
 }
 
-/* Takes one line off the front; false if there is no whole one. */
+/* Takes one line off the front; false if there is no whole line. */
 static bool
 next_line(struct text *rest, struct text *line)
 {
@@ -149,8 +149,8 @@ take_status(struct parse *ps, struct text v)
 	return CGIHEAD_OK;
 }
 
-/* "HTTP/1.1 201 Created", as a program writes that takes its output to go to
- * the client unparsed. */
+/* "HTTP/1.1 201 Created": some programs write it because they expect their
+ * output to reach the client unparsed. */
 static enum cgihead_verdict
 take_status_line(struct parse *ps, struct text line)
 {
@@ -205,7 +205,7 @@ take_content_length(struct parse *ps, struct text v)
 	return CGIHEAD_OK;
 }
 
-/* Two of them contradict or repeat each other: doubtful is unknown. */
+/* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
 take_outcome(struct parse *ps, struct text v)
 {
@@ -222,7 +222,7 @@ take_outcome(struct parse *ps, struct text v)
 	return CGIHEAD_OK;
 }
 
-/* The file that it names may change between one answer and the next. */
+/* The named file may change between one response and the next. */
 static enum cgihead_verdict
 take_sendfile(struct parse *ps, struct text v)
 {
@@ -234,7 +234,7 @@ take_sendfile(struct parse *ps, struct text v)
 static const struct meaning {
 	const char *name;
 	field_fn *take;
-	bool keep; /* it goes on to the client */
+	bool keep; /* it is sent to the client */
 } meanings[] = {
 	{ "Content-Type", take_content_type, true },
 	{ "Location", take_location, true },
@@ -273,7 +273,8 @@ take_field(struct parse *ps, struct text line)
 	struct text name, value;
 	bool keep = true;
 
-	/* A folded line begins with a blank: no token, so refused here too. */
+	/* A folded line begins with a blank, which is in no token; so it is
+	 * refused here too. */
 	if (colon == NULL)
 		return CGIHEAD_MALFORMED;
 	name.p = line.p;
@@ -300,7 +301,7 @@ take_field(struct parse *ps, struct text line)
 	return keep ? keep_field(ps, name, value) : CGIHEAD_OK;
 }
 
-/* head ends with its empty line, or a line after which there is none. */
+/* head ends with its empty line, or with a line that no other line follows. */
 static enum cgihead_verdict
 take_lines(struct parse *ps, struct text head)
 {
@@ -318,7 +319,8 @@ take_lines(struct parse *ps, struct text head)
 	return verdict;
 }
 
-/* A Connection that names what the answer is made of is no head. */
+/* Removes the hop-by-hop fields.  Refuses a Connection field that names
+ * Content-Type or Location. */
 static enum cgihead_verdict
 drop_hop_by_hop(struct parse *ps)
 {
@@ -332,7 +334,8 @@ drop_hop_by_hop(struct parse *ps)
 	return CGIHEAD_OK;
 }
 
-/* The offset after the empty line; 0 if there is none in these bytes. */
+/* Returns the offset after the empty line; 0 if there is none in these
+ * bytes. */
 static size_t
 find_end(const char *output, size_t len)
 {

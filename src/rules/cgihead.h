@@ -1,6 +1,6 @@
 /*
- * A handler's output -> status, fields, where the body starts (RFC 3875,
- * section 6), strictly: what is doubtful is refused, not guessed.
+ * A handler's output -> status, fields, start of the body (RFC 3875, section
+ * 6), strictly: doubtful output is refused, not guessed.
  */
 #ifndef CGIHEAD_H
 #define CGIHEAD_H
@@ -22,12 +22,12 @@ enum cgihead_verdict {
 	CGIHEAD_NO_MEMORY
 };
 
-/* What a handler says of the outcome itself, in Idempotency-Outcome. */
+/* The outcome as the handler states it, in Idempotency-Outcome. */
 enum cgihead_outcome {
 	CGIHEAD_SAYS_NOTHING,
 	CGIHEAD_SAYS_COMPLETED,
 	CGIHEAD_SAYS_NOT_EXECUTED,
-	CGIHEAD_SAYS_UNKNOWN /* or something we do not understand */
+	CGIHEAD_SAYS_UNKNOWN /* or an unknown value */
 };
 
 struct cgihead {
@@ -38,10 +38,10 @@ struct cgihead {
 };
 
 /*
- * output holds the first len bytes; eof: there are no more.  On CGIHEAD_OK
- * response (initialised by the caller) has kind, status, reason and fields:
- * without Status, Idempotency-Outcome, hop-by-hop fields and X-CGI-*.  On
- * anything else it has no fields, and out says nothing.
+ * Parses the first len bytes of the output; eof: there are no more.  On
+ * CGIHEAD_OK response (initialised by the caller) has kind, status, reason and
+ * fields, without Status, Idempotency-Outcome, hop-by-hop fields and X-CGI-*.
+ * On any other verdict it has no fields, and out is meaningless.
  */
 enum cgihead_verdict cgihead_parse(const char *output, size_t len, bool eof,
     struct response *, struct cgihead *out);

@@ -1,11 +1,12 @@
 /*
- * What a request with a key gets, by the record that the key has.
+ * The decision on a request with a key, by the record of the key.
  *
- * The order is the rule: a record past its retention counts as deleted, so it
- * is nobody's; another fingerprint is answered as such in every state, for a
- * caller must not learn of a request that is not its own; then the state.
+ * The order is the rule.  A record past its retention counts as deleted, so it
+ * belongs to no request.  Then the fingerprint: a mismatch is reported in
+ * every state, because a caller must not learn of a request that is not its
+ * own.  Then the state.
  *
- * It must not know: how a fingerprint is made, clocks, or the store.
+ * This file knows no clock and no store, and not how a fingerprint is made.
  */
 #include "config.h"
 
@@ -15,12 +16,12 @@
 #include "backoff.h"
 #include "decide.h"
 
-/* Between lost attempts of an accepted key: ms. */
+/* Limits of the pause (ms) between lost attempts of an accepted key. */
 #define REQUEUE_FIRST   1000
 #define REQUEUE_LONGEST 3600000
 
-/* Past its retention, whatever that makes of it.  That begins when the answer
- * is sealed. */
+/* Whether the record is past its retention, which begins when the answer is
+ * confirmed. */
 static bool
 is_over(const struct record *r, int64_t now)
 {
@@ -64,7 +65,8 @@ decide(const struct record *r, bool same, int64_t now)
 		return DECIDE_RUN;
 	if (!same)
 		return DECIDE_MISMATCH;
-	/* A marker already, though no pass has made it one yet. */
+	/* It counts as a marker, even before a maintenance pass has made it
+	 * one. */
 	if (is_over(r, now))
 		return DECIDE_GONE;
 

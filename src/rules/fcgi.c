@@ -1,19 +1,18 @@
 /*
  * The FastCGI record layer: bytes in, events out.
  *
- * A record passes through four steps, each of which may be cut anywhere by the
- * end of the input: its header is gathered, begin_record() decides where its
+ * A record passes through four steps, and the end of the input may interrupt
+ * each of them: its header is gathered, begin_record() decides where its
  * content goes, the content goes there, its padding is skipped, and
- * end_record() says what it means.  An event about a whole record comes only
- * after its padding, so that nothing of it is left unread on the socket.
+ * end_record() handles the whole record.  An event about a whole record comes
+ * only after its padding, so that no byte of it is left unread on the socket.
  *
  *  1. stage is IDLE exactly while id is 0.
- *  2. text holds raw name-value pairs in stage PARAMS; from FCGI_EV_HEAD on
- *     the strings that params point to, and does not move any more.
- *  3. Nothing is kept but what text, record and reply hold, and these are
- *     bounded.
+ *  2. text holds raw name-value pairs in stage PARAMS.  From FCGI_EV_HEAD on
+ *     it holds the strings that params point to, and does not move.
+ *  3. Only text, record and reply hold data, and these are bounded.
  *
- * It knows no socket, no clock and no configuration.
+ * This file knows no socket, no clock and no configuration.
  */
 #include "config.h"
 
@@ -28,9 +27,11 @@
 
 #include "fcgi.h"
 
-/* Replies not yet fetched by the caller; one is at most about 100 bytes. */
+/* Replies that the caller has not fetched yet (bytes); one is at most about
+ * 100 bytes. */
 #define REPLY_MAX 4096
-/* Parameter memory kept for the next request on the connection. */
+/* Memory for parameters (bytes) that is kept for the next request on the
+ * connection. */
 #define TEXT_KEEP (16 * 1024)
 
 enum stage {
@@ -104,7 +105,7 @@ reply(struct fcgi *f, const unsigned char *record, size_t len)
 	return FCGI_EV_REPLY;
 }
 
-/* One length of a name-value pair (section 3.4): one byte, or four. */
+/* Reads one length of a name-value pair (section 3.4): one byte, or four. */
 static bool
 take_length(const unsigned char **p, size_t *left, size_t *out)
 {
@@ -126,7 +127,7 @@ take_length(const unsigned char **p, size_t *left, size_t *out)
 	return true;
 }
 
-/* A name-value pair; false if it is longer than what there is. */
+/* Reads a name-value pair; false if it is longer than the input. */
 static bool
 take_pair(const unsigned char **p, size_t *left, const unsigned char **name,
     size_t *name_len, size_t *value_len)
@@ -142,9 +143,9 @@ take_pair(const unsigned char **p, size_t *left, const unsigned char **name,
 }
 
 /*
- * Raw pairs in text -> params.  A pair's lengths take at least two bytes, the
- * NULs after its strings two: so strings are moved towards the front and never
- * reach a pair that was not read yet.
+ * Raw pairs in text -> params.  A pair's lengths take at least two bytes, and
+ * so do the NULs after its strings.  So strings are moved towards the front
+ * and never reach a pair that was not read yet.
  */
 static enum fcgi_event
 decode_params(struct fcgi *f)
@@ -189,7 +190,7 @@ decode_params(struct fcgi *f)
 	return FCGI_EV_HEAD;
 }
 
-/* FCGI_GET_VALUES (section 4.1): each name that is known, once. */
+/* FCGI_GET_VALUES (section 4.1): answers each known name once. */
 static enum fcgi_event
 answer_values(struct fcgi *f)
 {
@@ -260,7 +261,7 @@ begin_request(struct fcgi *f)
 	return FCGI_EV_MORE;
 }
 
-/* The header is there: where does the content go? */
+/* The header is complete: decides where the content goes. */
 static enum fcgi_event
 begin_record(struct fcgi *f)
 {
@@ -334,7 +335,7 @@ content(struct fcgi *f, const unsigned char *p, size_t n)
 	return FCGI_EV_MORE;
 }
 
-/* Content and padding are through: what does the record say? */
+/* Content and padding are complete: handles the whole record. */
 static enum fcgi_event
 end_record(struct fcgi *f)
 {

@@ -1,10 +1,10 @@
 /*
  * The FastCGI record layer (FastCGI Specification 1.0), without a socket:
- * bytes in, events out; and the bytes of answers.
+ * bytes in, events out; and the bytes of responses.
  *
- * One request at a time on a connection: a second one that begins before the
- * first is answered is refused with FCGI_CANT_MPX_CONN.  No input, however
- * wrong, makes it read or keep more than its limits.
+ * A connection carries one request at a time: a second one that begins before
+ * the first is answered is refused with FCGI_CANT_MPX_CONN.  No input makes it
+ * read or keep more than its limits.
  */
 #ifndef FCGI_H
 #define FCGI_H
@@ -21,7 +21,7 @@ enum fcgi_event {
 	FCGI_EV_HEAD,  /* the parameters are complete */
 	FCGI_EV_BODY,  /* some bytes of the body: .body, .body_len */
 	FCGI_EV_END,   /* the body is complete */
-	FCGI_EV_ABORT, /* the web server gave up this request */
+	FCGI_EV_ABORT, /* the web server aborted this request */
 	FCGI_EV_REPLY, /* .reply holds bytes to send at once */
 	FCGI_EV_ERROR  /* not FastCGI, or above a limit: .why */
 };
@@ -32,8 +32,8 @@ struct fcgi {
 	const unsigned char *body; /* FCGI_EV_BODY: points into the input */
 	size_t body_len;
 	struct buf reply; /* FCGI_EV_REPLY: the caller clears it */
-	/* of the request that has begun */
-	uint16_t id; /* 0: none has */
+	/* of the request under way */
+	uint16_t id; /* 0: there is no request */
 	bool keep_conn;
 	struct param *params; /* FCGI_EV_HEAD and later */
 	size_t nparams;
@@ -48,34 +48,34 @@ struct fcgi {
 	size_t content_left, padding_left;
 	struct buf record; /* a small record gathered whole */
 	int stage;
-	int content_goes;   /* where the content of the record belongs */
-	unsigned max_conns; /* told to FCGI_GET_VALUES */
+	int content_goes;   /* the destination of the record's content */
+	unsigned max_conns; /* the value for FCGI_GET_VALUES */
 };
 
 void fcgi_init(struct fcgi *, unsigned max_conns);
 void fcgi_free(struct fcgi *);
 
 /*
- * Takes up to len bytes, stops after the first event; *used says how many were
- * taken.  Call again with the rest.  After FCGI_EV_END nothing may be fed
- * until fcgi_next().
+ * Takes up to len bytes and stops after the first event; *used is the number
+ * of bytes that were taken.  Call it again with the rest.  After FCGI_EV_END
+ * nothing may be fed until fcgi_next().
  */
 enum fcgi_event
 fcgi_feed(struct fcgi *, const void *, size_t len, size_t *used);
 
-/* Forgets the request, ready for the next one on the connection. */
+/* Forgets the request and expects the next one on the connection. */
 void fcgi_next(struct fcgi *);
 
-/* Whether it is between requests and between records: nothing is owed. */
+/* Whether it is between requests and between records. */
 bool fcgi_idle(const struct fcgi *);
 
-/* The header of a STDOUT record with n bytes of content (n <= 65535) and how
- * many bytes of padding must follow it. */
+/* Writes the header of a STDOUT record with n bytes of content (n <= 65535).
+ * Returns how many bytes of padding must follow the content. */
 #define FCGI_HEADER_SIZE 8
 #define FCGI_CONTENT_MAX 65528
 size_t fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8]);
 
-/* The end of STDOUT and the END_REQUEST record: 24 bytes. */
+/* Writes the end of STDOUT and the END_REQUEST record: 24 bytes. */
 #define FCGI_END_SIZE 24
 void
 fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE]);

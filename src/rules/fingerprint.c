@@ -1,19 +1,20 @@
 /*
- * Request -> SHA-256 over what was asked.
+ * Request -> SHA-256 over its content.
  *
  * A recipe is lines of text, the first of which names its version:
  *
  *	1 json			or "1 exact": how the body counts
  *	h content-language	a field that counts
- *	i /meta/time		a JSON Pointer to what does not
+ *	i /meta/time		a JSON Pointer to a value that does not count
  *
- * each ended by a line feed, h before i, sorted, none twice: the order of the
- * configuration does not matter.  A recipe of version 1 means the same for
- * ever, as keys that live have been made by it; what is hashed may change
- * only with a new version.
+ * Each line ends with a line feed.  The lines with h come before those with i.
+ * They are sorted, and none comes twice, so the order of the configuration
+ * does not matter.  A recipe of version 1 means the same for ever, because
+ * living keys have been made by it; a change of the hashed content needs a new
+ * version.
  *
- * Invariant: what is hashed can be read back in one way only.  Each part is
- * preceded by its length, and the recipe says how many there are.
+ * Invariant: the hashed bytes can be read back in one way only.  Each part is
+ * preceded by its length, and the recipe determines the number of parts.
  */
 #include "config.h"
 
@@ -33,7 +34,7 @@
 #include "json.h"
 #include "fingerprint.h"
 
-/* A field name's CGI variable; longer names are refused in the recipe. */
+/* The size of a field name's CGI variable; a recipe refuses longer names. */
 #define VARIABLE_SIZE 1024
 
 static char
@@ -68,7 +69,7 @@ add_line(struct buf *out, char kind, const char *text, bool fold)
 	return rc == RC_OK ? buf_addc(out, '\n') : rc;
 }
 
-/* A line for each item, sorted, none twice. */
+/* Adds a line for each item, sorted, none twice. */
 static enum rc
 add_lines(struct buf *out, char kind, const struct conf_list *list, bool fold)
 {
@@ -108,7 +109,7 @@ fingerprint_recipe(const struct conf_route *route, struct buf *out)
 		rc = buf_adds(out, json ? "1 json\n" : "1 exact\n");
 	if (rc == RC_OK)
 		rc = add_lines(out, 'h', &route->fingerprint_headers, true);
-	/* What is ignored makes no difference to exact bytes. */
+	/* Ignored values make no difference to exact bytes. */
 	if (rc == RC_OK && json)
 		rc = add_lines(out, 'i', &route->fingerprint_ignore, false);
 	if (rc != RC_OK)
@@ -197,7 +198,7 @@ recipe_read(struct recipe *r, const char *text)
 
 /* --- what is hashed --------------------------------------------------- */
 
-/* Looked up once: EVP_sha256() makes libcrypto look it up at each use. */
+/* Fetched once: EVP_sha256() makes libcrypto fetch it at each use. */
 static const EVP_MD *
 sha256(void)
 {
@@ -221,7 +222,7 @@ hash_count(EVP_MD_CTX *md, uint64_t n)
 
 	for (i = 0; i < sizeof(be); i++)
 		be[i] = (unsigned char)(n >> (56 - 8 * i));
-	/* libcrypto's digests fail for want of memory only. */
+	/* libcrypto's digests fail only when there is no memory. */
 	return EVP_DigestUpdate(md, be, sizeof(be)) == 1 ? RC_OK : RC_NOMEM;
 }
 
@@ -241,7 +242,7 @@ hash_text(EVP_MD_CTX *md, const char *s)
 	return hash_part(md, s, strlen(s));
 }
 
-/* A field: its name, how often it is there, each value. */
+/* Hashes a field: its name, the number of its values, each value. */
 static enum rc
 hash_field(EVP_MD_CTX *md, const struct request *req, const char *name)
 {
@@ -260,7 +261,7 @@ hash_field(EVP_MD_CTX *md, const struct request *req, const char *name)
 	return rc;
 }
 
-/* CONTENT_TYPE in lower case, without parameters and blanks around it. */
+/* CONTENT_TYPE in lower case, without parameters and outer blanks. */
 static enum rc
 media_type(const struct request *req, struct buf *out)
 {

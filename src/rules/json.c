@@ -3,18 +3,18 @@
  *
  * One pass of recursive descent writes the canonical text straight into the
  * output.  An object's members are noted on a stack as they are written, and
- * put in order when the object ends; so memory is the output, one copy of the
- * object being sorted, and two notes of 4 bytes for each member of the objects
- * that are open.  Output and stack are allocated once, for the most that the
- * input can need: what is not used costs no page, and nothing is moved.
+ * sorted when the object ends.  So the memory is the output, one copy of the
+ * object being sorted, and two notes of 4 bytes for each member of the open
+ * objects.  Output and stack are allocated once, for the most that the input
+ * can need: unused parts cost no page, and nothing is moved.
  *
  * Invariants:
- *  1. The output never gets longer than the input that was read for it.
+ *  1. The output is never longer than the input that was read for it.
  *  2. At the end of a value the stack of members is as high as at its start.
  *  3. Time is O(n log n) for n bytes, plus n for each level of nesting at
  *     which members were out of order or left out; levels are bounded.
  *
- * It must not know what the values mean.
+ * This file does not know the meaning of the values.
  */
 #include "config.h"
 
@@ -30,14 +30,14 @@
 #include "json.h"
 
 /*
- * A member of an object: where its name begins in the output.  The rest of it
- * is read from there again when members are put in order, for notes are what
- * many small members cost.
+ * A member of an object: the offset of its name in the output.  The rest of
+ * the member is read from the output again when members are sorted, because
+ * the notes are the main cost of many small members.
  */
 typedef uint32_t member;
 _Static_assert(LIMIT_JSON < UINT32_MAX / 2, "offsets have 32 bits");
 
-/* The shortest member and what separates it: ,"":0 */
+/* The length of the shortest member with its separator: ,"":0 */
 #define MEMBER_MIN 5
 
 struct parser {
@@ -50,7 +50,7 @@ struct parser {
 
 static enum rc parse_value(struct parser *, int depth, struct json_span);
 
-/* Skips blanks; the next byte, or -1 at the end. */
+/* Skips blanks; returns the next byte, or -1 at the end. */
 static int
 peek(struct parser *ps)
 {
@@ -72,7 +72,7 @@ take(struct parser *ps, char c)
 	return true;
 }
 
-/* Reads a value that is left out: it must be well formed all the same. */
+/* Reads a value that is left out: it must still be well formed. */
 static enum rc
 parse_ignored(struct parser *ps, int depth)
 {
@@ -87,7 +87,7 @@ parse_ignored(struct parser *ps, int depth)
 
 /* --- canonical text, read again ---------------------------------------- */
 
-/* The end of the string that begins at p. */
+/* Returns the end of the string that begins at p. */
 static const char *
 string_end(const char *p)
 {
@@ -97,7 +97,7 @@ string_end(const char *p)
 	return p + 1;
 }
 
-/* The end of the member that begins at p; no further than end. */
+/* Returns the end of the member that begins at p; no further than end. */
 static const char *
 member_end(const char *p, const char *end)
 {
@@ -119,7 +119,8 @@ member_end(const char *p, const char *end)
 	return p;
 }
 
-/* Of a member that is left out only the name is there, to find duplicates. */
+/* Whether a member is left out.  Only its name is there, to find
+ * duplicates. */
 static bool
 is_ignored(const char *p, const char *end)
 {
@@ -153,7 +154,7 @@ merge(const struct parser *ps, const member *from, size_t mid, size_t n,
 
 /*
  * Merge sort, from runs of one member up.  qsort(3) promises no bound on its
- * steps, and the members come from a stranger; heapsort needs no second array,
+ * steps, and the members come from strangers.  Heapsort needs no second array,
  * but four times as long.
  */
 static enum rc
@@ -182,7 +183,7 @@ sort(const struct parser *ps, member *m, size_t n)
 	return RC_OK;
 }
 
-/* Writes the object that begins at start again, in the members' order and
+/* Writes the object that begins at start again, with its members in order and
  * without the ignored ones. */
 static enum rc
 rewrite(struct parser *ps, size_t start, const member *m, size_t n)

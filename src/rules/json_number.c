@@ -4,7 +4,7 @@
  * A number is a sign, digits D that neither begin nor end with 0, and an
  * exponent E: the value is D * 10^E.  These three are the same for every
  * spelling of a value, and the text is made of them alone.  E may have more
- * digits than any integer type holds, as many as the text has room for.
+ * digits than any integer type holds, up to the length of the text.
  */
 #include "config.h"
 
@@ -17,20 +17,20 @@
 
 #include "json_number.h"
 
-/* From here on an exponent is kept as text, and always written out. */
+/* An exponent from here on is kept as text, and always written out. */
 #define EXPONENT_BIG    INT64_C(1000000000000000000)
 #define EXPONENT_DIGITS 18
 
 struct number {
 	bool negative;
-	/* D, without the point: n digits in all, a first */
+	/* D, without the point: n digits in all, na of them from a */
 	const char *a, *b;
 	size_t na, n;
 	/* exponent as written */
 	bool exp_negative;
 	const char *exp;
 	size_t nexp;
-	int64_t shift; /* what D without point and zeros adds to it */
+	int64_t shift; /* the exponent that the point and the zeros of D add */
 };
 
 static const char *
@@ -53,7 +53,7 @@ take(struct json_input *in, char c)
 	return true;
 }
 
-/* RFC 8259, section 6.  nb: digits behind the point. */
+/* RFC 8259, section 6.  nb: the number of digits after the point. */
 static bool
 read_number(struct json_input *in, struct number *num, size_t *nb)
 {
@@ -109,7 +109,7 @@ normalise(struct number *num, size_t nb)
 	}
 }
 
-/* Digits from to to - 1 of D. */
+/* Appends the digits from to to - 1 of D. */
 static enum rc
 put_digits(struct buf *out, const struct number *num, size_t from, size_t to)
 {
@@ -151,10 +151,10 @@ static enum rc
 put_plain(struct buf *out, const struct number *num, int64_t e)
 {
 	static const char zeros[] = "000000000000000000000000";
-	int64_t point = (int64_t)num->n + e; /* digits before it */
+	int64_t point = (int64_t)num->n + e; /* digits before the point */
 	enum rc rc;
 
-	/* It would not be the shortest form with more of them. */
+	/* With more digits it would not be the shortest form. */
 	assert(e < 3 && point > -(int64_t)sizeof(zeros));
 	if (point <= 0) {
 		rc = buf_add(out, "0.", 2);
@@ -222,7 +222,7 @@ small_exponent(const char *digits, size_t n, bool negative)
 }
 
 /*
- * An exponent of more digits than an integer holds: shift is added to the
+ * An exponent with more digits than an integer holds: shift is added to the
  * text.  The shift is below the length of the input, so the sign stays.  With
  * so large an exponent D * 10^E is the shortest form: the others save one
  * digit at most, and cost the point.
@@ -275,7 +275,7 @@ json_number(struct json_input *in, struct buf *out)
 	if (!read_number(in, &num, &nb))
 		return RC_INVALID;
 	normalise(&num, nb);
-	if (num.n == 0) /* -0 is 0, whatever the exponent */
+	if (num.n == 0) /* -0 is 0, with any exponent */
 		return buf_addc(out, '0');
 	if (num.negative && buf_addc(out, '-') != RC_OK)
 		return RC_NOMEM;

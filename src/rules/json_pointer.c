@@ -1,9 +1,9 @@
 /*
- * JSON Pointers, followed all at once.
+ * JSON Pointers, all followed at once.
  *
- * A pointer is kept as its reference tokens, each followed by NUL, which they
- * cannot hold (a name in a text can).  So the order of the bytes is the order
- * of the tokens, and pointers that begin alike stand side by side.
+ * A pointer is kept as its reference tokens, each followed by NUL.  A token
+ * cannot hold NUL (a name in a text can).  So the order of the bytes is the
+ * order of the tokens, and pointers that begin alike stand side by side.
  */
 #include "config.h"
 
@@ -25,8 +25,8 @@ order(const void *a, const void *b)
 	return c != 0 ? c : (x->len > y->len) - (x->len < y->len);
 }
 
-/* "/a~1b/c" -> "a/b", "c".  Returns the end of what was written, as many
- * bytes as the pointer has. */
+/* Writes the tokens of a pointer: "/a~1b/c" -> "a/b", "c".  Returns the end of
+ * the written bytes, which are as many as the pointer has. */
 static char *
 unescape(const char *s, char *w)
 {

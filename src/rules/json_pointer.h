@@ -1,6 +1,6 @@
 /*
- * JSON Pointers (RFC 6901): a set of them, followed all at once while a text
- * is read from its outside to its inside.
+ * JSON Pointers (RFC 6901): a set of them, all followed at once while a text
+ * is read from the outside to the inside.
  */
 #ifndef JSON_POINTER_H
 #define JSON_POINTER_H
@@ -18,28 +18,28 @@ struct json_pointer {
 struct json_pointers {
 	struct json_pointer *item; /* sorted */
 	size_t n;
-	char *tokens; /* of all of them */
+	char *tokens; /* the tokens of all pointers */
 };
 
 /*
- * The pointers whose first tokens are the path of the value at hand.  They
- * are sorted, so these stand side by side: [lo, hi); off is how many bytes of
- * each are used up.
+ * The pointers that begin with the path of the current value.  They are
+ * sorted, so these stand side by side: [lo, hi).  off is the number of bytes
+ * of each that are used up.
  */
 struct json_span {
 	size_t lo, hi, off;
 };
 
-/* All of list must be valid.  RC_OK or RC_NOMEM; json_pointer_free() is due
- * in either case. */
+/* Makes the set.  All pointers of list must be valid.  RC_OK or RC_NOMEM; in
+ * both cases the caller calls json_pointer_free(). */
 enum rc json_pointer_init(struct json_pointers *, const struct conf_list *list);
 void json_pointer_free(struct json_pointers *);
 
-/* All of them: the path of the whole text. */
+/* All pointers: the path of the whole text. */
 struct json_span json_pointer_all(const struct json_pointers *);
 
-/* Those of the span whose next token is name, a canonical string.  None of
- * the span may end where it stands. */
+/* The pointers of the span with name, a canonical string, as the next token.
+ * No pointer of the span may end at the current value. */
 struct json_span json_pointer_descend(
     const struct json_pointers *, struct json_span, const char *name);
 
@@ -47,7 +47,7 @@ struct json_span json_pointer_descend(
 struct json_span json_pointer_descend_index(
     const struct json_pointers *, struct json_span, size_t index);
 
-/* Whether one of the span ends where it stands. */
+/* Whether a pointer of the span ends at the current value. */
 bool json_pointer_ends(const struct json_pointers *, struct json_span);
 
 #endif

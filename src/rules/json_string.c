@@ -2,7 +2,7 @@
  * Canonical strings: strict UTF-8, the fewest escapes (RFC 8785, section
  * 3.2.2.2), and their order.
  *
- * It must not know where in a text a string stands.
+ * This file does not know where in a text a string stands.
  */
 #include "config.h"
 
@@ -22,8 +22,8 @@ is_forbidden(uint32_t cp)
 	    (cp >= 0xfdd0 && cp <= 0xfdef) || (cp & 0xfffe) == 0xfffe;
 }
 
-/* The length of the UTF-8 sequence at p (RFC 3629) that is more than one
- * byte, or 0. */
+/* Returns the length of the UTF-8 sequence at p (RFC 3629) if it is more than
+ * one byte and valid, or 0. */
 static size_t
 utf8_sequence(const unsigned char *p, size_t left)
 {
@@ -169,8 +169,8 @@ json_string(struct json_input *in, struct buf *out)
 	return RC_INVALID;
 }
 
-/* The next byte that a canonical string stands for, or -1 at its end.  All
- * that is escaped there is ASCII. */
+/* Returns the next byte that a canonical string stands for, or -1 at its end.
+ * Only ASCII is escaped there. */
 static int
 next_byte(const char **p)
 {
@@ -211,9 +211,9 @@ json_string_order(const char *a, const char *b)
 		y = next_byte(&b);
 		if (x == y)
 			continue;
-		/* Bytes of UTF-8 are in the order of code points.  That of
-		 * UTF-16 puts those from U+10000 on (0xf0 and up), written
-		 * with surrogates, before U+E000 to U+FFFF (0xee, 0xef). */
+		/* Bytes of UTF-8 are in the order of code points.  UTF-16 uses
+		 * surrogates for code points from U+10000 on (0xf0 and up),
+		 * and so puts them before U+E000 to U+FFFF (0xee, 0xef). */
 		if (x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0))
 			return y - x;
 		return x - y;

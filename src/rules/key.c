@@ -1,10 +1,10 @@
 /*
- * Idempotency-Key field value -> key, or why not.
+ * Idempotency-Key field value -> key, or the error in it.
  *
  * The String and its parameters are parsed by the algorithms of RFC 9651,
  * section 4.2, which fail on the first character that does not fit: a field
- * that two programs could read differently must not become a key.  It must
- * not know where the value came from.
+ * that two programs could read differently must not become a key.  This file
+ * does not know where the value came from.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@
 /* tchar, RFC 9110, section 5.6.2. */
 #define TCHAR "!#$%&'*+-.^_`|~" DIGIT ALPHA
 
-/* What is left to be read. */
+/* The rest of the input. */
 struct input {
 	const char *p, *end;
 };
@@ -48,7 +48,7 @@ is_one_of(int c, const char *set)
 	return c > 0 && strchr(set, c) != NULL;
 }
 
-/* How many characters of set come next; takes them. */
+/* Takes the characters of set that come next; returns their number. */
 static size_t
 take_all(struct input *in, const char *set)
 {
@@ -65,7 +65,7 @@ is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Counts every character, keeps those that fit. */
+/* Counts every character, and stores those that fit. */
 static void
 append(struct key *key, char c)
 {
@@ -99,7 +99,7 @@ parse_string(struct input *in, struct key *out)
 	return false;
 }
 
-/* Section 4.2.4; *integer says which of the two it was. */
+/* Section 4.2.4; *integer: it is an Integer, not a Decimal. */
 static bool
 parse_number(struct input *in, bool *integer)
 {
@@ -116,7 +116,7 @@ parse_number(struct input *in, bool *integer)
 	return n >= 1 && n <= 3;
 }
 
-/* Section 4.2.7.  Padding may be missing, but not be wrong. */
+/* Section 4.2.7.  Padding may be missing, but must not be wrong. */
 static bool
 parse_bytes(struct input *in)
 {
@@ -133,8 +133,8 @@ parse_bytes(struct input *in)
 
 /* Whether bytes are UTF-8 (RFC 3629), fed one by one. */
 struct utf8 {
-	int left;     /* continuation bytes still to come */
-	int min, max; /* of the next one */
+	int left;     /* continuation bytes that must follow */
+	int min, max; /* of the next byte */
 };
 
 static bool
@@ -148,8 +148,8 @@ utf8_feed(struct utf8 *u, int c)
 		u->max = 0xbf;
 		return true;
 	}
-	/* The second byte of four lead bytes excludes overlong forms,
-	 * surrogates, and what is above U+10FFFF. */
+	/* The second byte is restricted after four of the lead bytes: this
+	 * excludes overlong forms, surrogates, and what is above U+10FFFF. */
 	u->min = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
 	u->max = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
 	if (c < 0x80)
@@ -246,7 +246,7 @@ parse_parameters(struct input *in)
 	return true;
 }
 
-/* What follows the item: nothing, or a comma that makes it a list. */
+/* Checks the end after the item: a comma makes it a list. */
 static enum key_verdict
 parse_end(struct input *in)
 {

@@ -1,7 +1,7 @@
 /*
- * Idempotency-Key field value -> key, or why not.  An RFC 9651 String
- * (section 3.3.3), whose parameters are ignored, or a bare token: visible
- * ASCII without '"', ',', ';' and '\'.
+ * Idempotency-Key field value -> key, or the error in it.  The value is an RFC
+ * 9651 String (section 3.3.3), with parameters that are ignored, or a bare
+ * token: visible ASCII without '"', ',', ';' and '\'.
  */
 #ifndef KEY_H
 #define KEY_H
@@ -24,7 +24,7 @@ struct key {
 	size_t len;
 };
 
-/* On anything but KEY_OK, *out is empty. */
+/* On any verdict but KEY_OK, *out is empty. */
 enum key_verdict
 key_parse(const char *value, const struct conf_route *, struct key *out);
 

@@ -1,17 +1,17 @@
 /*
- * What happened to a handler -> what becomes of its key, and what is answered.
+ * The end of a handler -> the new state of its key, and the response.
  *
  * The first condition that holds decides, so their order is the rule:
  *
- *  -  How the program was lost comes before anything it printed: an answer
- *     whose program was killed may be half of one.
- *  -  A response that is none, or broken, can neither be sent nor kept.
+ *  -  A lost program comes before its output: a response may be incomplete if
+ *     its program was killed.
+ *  -  A response that is missing or broken can neither be sent nor stored.
  *  -  Then the exit status, which the program sets last; then the field
- *     Idempotency-Outcome; then what the status of the response implies.
+ *     Idempotency-Outcome; then the meaning of the response's status.
  *
- * Whatever is not known to have left nothing behind is unknown: a key is
- * released only where the program, or the system that could not start it,
- * says so.
+ * A run is unknown unless it is known to have left nothing behind: a key is
+ * released only if the program, or the system that could not start it, says
+ * so.
  */
 #include "config.h"
 
@@ -28,15 +28,15 @@ problem(enum record_state state, enum problem_code code, const char *why)
 	return (struct outcome){ state, code, 0, why };
 }
 
-/* The response itself is sent. */
+/* The handler's own response is sent. */
 static struct outcome
 response(enum record_state state, const char *why)
 {
 	return (struct outcome){ state, PROBLEM_NONE, 0, why };
 }
 
-/* A handler that was lost did something, or nothing.  It may go on from its
- * last recovery point once nothing that it started can still act. */
+/* A lost handler may have acted or not.  It may go on from its last recovery
+ * point once every process that it started has ended. */
 static struct outcome
 lost(const struct outcome_facts *f, const struct conf_route *rt,
     enum problem_code code, const char *why)
@@ -48,7 +48,8 @@ lost(const struct outcome_facts *f, const struct conf_route *rt,
 }
 
 /* The program exited with EX_TEMPFAIL: it did nothing, or undid it.  That
- * counts whatever exit_status says, for no program exits so by chance. */
+ * counts for every setting of exit_status, because no program exits so by
+ * chance. */
 static struct outcome
 tempfail(bool has_response)
 {
@@ -114,7 +115,7 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
 		    "handler did not end within drain_timeout");
 	case RUN_CAPTURE_FAILED:
-		/* What was captured is not what was written. */
+		/* The captured output is not the whole output. */
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
 		    "handler's output could not be kept");
 	case RUN_EXITED:

@@ -1,5 +1,5 @@
 /*
- * Facts of a run -> what becomes of the key and what is answered: ordered
+ * Facts of a run -> the new state of the key and the response: ordered
  * conditions, in outcome.c.
  */
 #ifndef OUTCOME_H
@@ -19,7 +19,7 @@ enum run_end {
 	RUN_TIMEOUT,
 	RUN_OUTPUT_LIMIT,   /* wrote more than max_output */
 	RUN_DRAINED,        /* did not end within drain_timeout */
-	RUN_CAPTURE_FAILED, /* its output could not be kept: disk full */
+	RUN_CAPTURE_FAILED, /* its output could not be stored: disk full */
 	RUN_NOT_STARTED
 };
 
@@ -48,7 +48,7 @@ struct outcome {
 	const char *why;           /* for last_error and the log; static */
 };
 
-/* Whether the program was lost, so that on_crash says what becomes of it. */
+/* Whether the program was lost, so that on_crash decides about the key. */
 bool outcome_is_lost(const struct run_facts *);
 
 struct outcome

@@ -6,8 +6,8 @@
  *   parameter  = token [ BWS "=" BWS word ]
  *   word       = token / quoted-string
  *
- * A server may ignore any of it, so what is malformed is no error: it is as if
- * the field were not there.
+ * A server may ignore any of it, so a malformed field is no error: it is
+ * treated as missing.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@ skip_blanks(const char *s)
 	return s + strspn(s, BLANKS);
 }
 
-/* RFC 9110, section 5.6.4: behind it, or NULL.  *empty: it is "". */
+/* RFC 9110, section 5.6.4.  Returns the end of the string, or NULL.  *empty:
+ * it is "". */
 static const char *
 quoted_string(const char *s, bool *empty)
 {
@@ -42,8 +43,8 @@ quoted_string(const char *s, bool *empty)
 	return s + 1;
 }
 
-/* token [ BWS "=" BWS word ]: behind it, or NULL.  *plain: it has no value,
- * or an empty one, which is the same. */
+/* token [ BWS "=" BWS word ].  Returns its end, or NULL.  *plain: it has no
+ * value, or an empty one, which means the same. */
 static const char *
 pair(const char *s, size_t *name, bool *plain)
 {
@@ -66,7 +67,7 @@ pair(const char *s, size_t *name, bool *plain)
 	return value + n;
 }
 
-/* Takes a preference off the front: behind it, or NULL. */
+/* Takes a preference off the front; returns its end, or NULL. */
 static const char *
 preference(const char *s, size_t *name, bool *plain)
 {
@@ -87,7 +88,7 @@ preference(const char *s, size_t *name, bool *plain)
 
 enum verdict { SILENT, ASKS, DECLINES };
 
-/* One field: does it ask?  A value that we do not know declines. */
+/* Judges one field.  A value that is not known declines. */
 static enum verdict
 judge(const char *s)
 {
@@ -116,7 +117,8 @@ prefer_respond_async(const struct request *request)
 {
 	enum verdict verdict = SILENT;
 
-	/* Some web servers hand on each line of a repeated field. */
+	/* Some web servers pass each line of a repeated field as a
+	 * parameter. */
 	for (size_t i = 0; i < request->nparams && verdict == SILENT; i++)
 		if (strcmp(request->params[i].name, "HTTP_PREFER") == 0)
 			verdict = judge(request->params[i].value);

@@ -1,5 +1,5 @@
 /*
- * What a client would rather have: the Prefer field, RFC 7240.
+ * The preferences of a client: the Prefer field, RFC 7240.
  */
 #ifndef PREFER_H
 #define PREFER_H
@@ -9,10 +9,10 @@
 #include "request.h"
 
 /*
- * Whether it prefers an answer at once to the answer itself: respond-async
- * (section 4.1), without a value.  Of several preferences of one name the
- * first counts, and their parameters do not.  A field that is no list of
- * preferences asks for nothing.
+ * Whether the client prefers an immediate response to the final one:
+ * respond-async (section 4.1), without a value.  Of several preferences of one
+ * name the first counts; their parameters are ignored.  A field that is no
+ * list of preferences is ignored.
  */
 bool prefer_respond_async(const struct request *);
 

@@ -1,12 +1,12 @@
 /*
- * Verdict -> an answer of our own: RFC 9457 problem details, or the Stripe
- * dialect.  One table of codes.
+ * Verdict -> a response of oncewrap's own: RFC 9457 problem details, or the
+ * Stripe dialect.  One table of codes.
  *
- * Every problem carries Cache-Control: no-store: it says how things stand now,
- * and some of its statuses may be cached unless it says so (RFC 9111, section
- * 4.2.2).
+ * Every problem carries Cache-Control: no-store: it describes the current
+ * state, and without that field some of its statuses may be cached (RFC 9111,
+ * section 4.2.2).
  *
- * It must not know: what led to a problem, or clocks.
+ * This file does not know the cause of a problem, and reads no clock.
  */
 #include "config.h"
 
@@ -26,9 +26,9 @@ static const struct row {
 	const char *name, *title;
 	int status, stripe_status;
 	const char *stripe_type;
-	bool retryable;     /* send the same key again */
+	bool retryable;     /* the client may send the same key again */
 	int retry_after;    /* seconds; 0: none */
-	const char *detail; /* where a problem has none of its own; or NULL */
+	const char *detail; /* if a problem has none of its own; or NULL */
 } rows[] = {
 	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
 	    "The request is not valid", 400, 400, INVALID, false, 0, NULL },
@@ -119,7 +119,7 @@ problem_detail(const struct problem *p)
 	return p->detail != NULL ? p->detail : find(p->code)->detail;
 }
 
-/* "2024-02-29T12:00:00.000Z".  The C library's own would read TZ. */
+/* "2024-02-29T12:00:00.000Z".  The C library's own functions would read TZ. */
 #define TIME_LEN 48
 
 static void
@@ -130,8 +130,9 @@ format_time(int64_t ms, char out[TIME_LEN])
 
 	if (left < 0)
 		left += 86400000, day--;
-	/* Years begin in March here, so that a leap day ends one; 719468 days
-	 * lie between 0000-03-01 and 1970-01-01, 146097 are 400 years. */
+	/* Years begin in March here, so that a leap day ends a year.  719468
+	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
+	 * days. */
 	day += 719468;
 	era = (day >= 0 ? day : day - 146096) / 146097;
 	day -= era * 146097;
@@ -147,8 +148,9 @@ format_time(int64_t ms, char out[TIME_LEN])
 	    (int)(left % 1000));
 }
 
-/* A JSON object on its way: the first failure stays.  Every duplicate of a
- * request gets one, and a tree of cJSON's took longer than the key's lookup. */
+/* A JSON object that is being written; the first failure stays.  cJSON is not
+ * used: every duplicate of a request gets a problem, and a tree of cJSON's
+ * took longer than the lookup of the key. */
 struct object {
 	struct buf *out;
 	enum rc rc;
@@ -161,8 +163,8 @@ put(struct object *o, const char *text)
 		o->rc = buf_adds(o->out, text);
 }
 
-/* RFC 8259, section 7.  Bytes that are no UTF-8 have no place here: what is
- * said is ours, or from the configuration. */
+/* RFC 8259, section 7.  No input here can be invalid UTF-8: all texts are
+ * oncewrap's, or from the configuration. */
 static void
 put_string(struct object *o, const char *s)
 {
@@ -187,7 +189,7 @@ put_string(struct object *o, const char *s)
 	put(o, "\"");
 }
 
-/* The name of a member, after a comma if it is not the first. */
+/* Writes the name of a member, after a comma if it is not the first. */
 static void
 put_name(struct object *o, const char *name)
 {
@@ -220,7 +222,7 @@ add_bool(struct object *o, const char *name, bool value)
 	put(o, value ? "true" : "false");
 }
 
-/* What either dialect says besides, where there is something to say. */
+/* Adds the members that both dialects have, where they have a value. */
 static void
 add_facts(struct object *o, const struct problem *p)
 {

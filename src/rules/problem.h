@@ -1,6 +1,6 @@
 /*
- * Verdict -> an answer of our own: RFC 9457 problem details, or the Stripe
- * dialect.  One table of codes in problem.c.
+ * Verdict -> a response of oncewrap's own: RFC 9457 problem details, or the
+ * Stripe dialect.  problem.c has one table of codes.
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H
@@ -32,8 +32,8 @@ enum problem_code {
 	PROBLEM_HANDLER_FAILED,
 	PROBLEM_HANDLER_TIMEOUT,
 	PROBLEM_OUTCOME_NOT_RECORDED,
-	PROBLEM_REQUEST_EXPIRED,   /* accepted, and begun by nobody in time */
-	PROBLEM_NOT_FOUND,         /* no such status resource, or not yours */
+	PROBLEM_REQUEST_EXPIRED, /* accepted, and not begun in time */
+	PROBLEM_NOT_FOUND, /* no such status resource, or another scope's */
 	PROBLEM_METHOD_NOT_ALLOWED /* of a status resource */
 };
 
@@ -42,22 +42,22 @@ struct problem {
 	int status;           /* instead of the table's; 0: the table's */
 	const char *detail;   /* a sentence; NULL: the code's own */
 	const char *instance; /* urn:uuid:... */
-	bool unknown;         /* it leaves the key unknown: say so */
+	bool unknown;         /* it leaves the key unknown, and says so */
 	int original_status;  /* response-not-kept */
 	int64_t completed_at; /* response-not-kept; wall clock, ms */
 };
 
 /*
  * Makes status, fields and body.  The bytes of the body are appended to body,
- * which response->body then points to; it must outlive the response.
+ * to which response->body then points; body must outlive the response.
  */
 enum rc problem_make(const struct problem *, const char *link,
     enum conf_dialect, struct response *, struct buf *body);
 
-/* "key-missing", ... */
+/* The name of a code: "key-missing", ... */
 const char *problem_name(enum problem_code);
 
-/* The sentence that says what is wrong; NULL: the title says it all. */
+/* The sentence that explains the problem; NULL: the title is enough. */
 const char *problem_detail(const struct problem *);
 
 #endif

@@ -1,26 +1,26 @@
 /*
- * The record of a key: its states, the one table of changes, and what holds
- * of every record that is read or about to be written.
+ * The record of a key: its states, the one table of changes, and the
+ * invariants of every record that is read or about to be written.
  *
  * Invariants, checked by record_is_sound():
  *
- *   1. A record has an identity (0 < id <= RECORD_ID_MAX), a recipe for its
- *      fingerprint and a downstream key, and its state is none of "there is no
- *      record".
- *   2. It has been attempted at least once, unless it is pending, or nobody
- *      took it up and its retention completed it, and made it a marker then.
- *   3. It has a token exactly while it is in_progress, or unsealed: so an
- *      attempt that lost its lease names a token that no record has.
- *   4. A completed record has the status of a final answer.  Only a completed
- *      record has an answer to replay, or is unsealed.
- *   5. in_progress, unknown and dead_letter never end by age.
- *   6. expires_at is no time before store time began.
- *   7. Only an accepted record that is pending or failed_retryable waits for
- *      a worker.
- *   8. A marker's time is not negative, and the name of a status resource is
- *      whole, if it has one.
+ *  1. A record has an identity (0 < id <= RECORD_ID_MAX), a recipe for its
+ *     fingerprint and a downstream key, and its state is not RECORD_NONE.
+ *  2. It has been attempted at least once, with two exceptions: it is pending;
+ *     or it was never taken up, and its retention completed it, and perhaps
+ *     made it a marker later.
+ *  3. It has a token exactly while it is in_progress, or unsealed: so an
+ *     attempt that lost its lease names a token that no record has.
+ *  4. A completed record has the status of a final answer.  Only a completed
+ *     record has an answer to replay, or is unsealed.
+ *  5. in_progress, unknown and dead_letter never end by age.
+ *  6. expires_at is no time before store time began.
+ *  7. Only an accepted record that is pending or failed_retryable waits for a
+ *     worker.
+ *  8. A marker's time is not negative, and the name of a status resource is
+ *     whole, if it has one.
  *
- * It must not know: SQL, fingerprints' contents, or what a request is told.
+ * This file knows no SQL, no content of fingerprints and no response.
  */
 #include "config.h"
 
@@ -42,13 +42,13 @@ static const char *const names[RECORD_NSTATES] = {
 	[RECORD_EXPIRED] = "expired",
 };
 
-/* Who may make a change. */
+/* The causes of a change. */
 enum by {
 	BY_RULE = 1,    /* a request, a sweep, reconciliation, or age */
 	BY_OPERATOR = 2 /* oncectl forget */
 };
 
-/* What is not here is not allowed. */
+/* A change that is not in this table is not allowed. */
 static const struct change {
 	enum record_state from, to;
 	unsigned by;
@@ -56,10 +56,10 @@ static const struct change {
 	/* reserved, or accepted with 202 */
 	{ RECORD_NONE, RECORD_PENDING, BY_RULE },
 	{ RECORD_NONE, RECORD_IN_PROGRESS, BY_RULE },
-	/* taken up; or past its retention before it was: 408 */
+	/* taken up; or not taken up within its retention: 408 */
 	{ RECORD_PENDING, RECORD_IN_PROGRESS, BY_RULE },
 	{ RECORD_PENDING, RECORD_COMPLETED, BY_RULE },
-	/* what became of the handler */
+	/* the end of an attempt */
 	{ RECORD_IN_PROGRESS, RECORD_COMPLETED, BY_RULE },
 	{ RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, BY_RULE },
 	{ RECORD_IN_PROGRESS, RECORD_UNKNOWN, BY_RULE },
@@ -68,7 +68,7 @@ static const struct change {
 	/* kept as a marker */
 	{ RECORD_FAILED_RETRYABLE, RECORD_EXPIRED, BY_RULE },
 	{ RECORD_COMPLETED, RECORD_EXPIRED, BY_RULE },
-	/* found out, or given up */
+	/* reconciled, or given up */
 	{ RECORD_UNKNOWN, RECORD_COMPLETED, BY_RULE },
 	{ RECORD_UNKNOWN, RECORD_FAILED_RETRYABLE, BY_RULE },
 	{ RECORD_UNKNOWN, RECORD_DEAD_LETTER, BY_RULE },

@@ -1,5 +1,5 @@
 /*
- * What was asked: looking parameters up.
+ * Lookups in the parameters of a request.
  */
 #include "config.h"
 
@@ -7,8 +7,8 @@
 
 #include "request.h"
 
-/* strcmp() == 0; most names differ at once, and every request looks through
- * some thirty of them a dozen times. */
+/* strcmp() == 0.  Most names differ in the first byte, and every request looks
+ * through some thirty of them a dozen times. */
 static inline bool
 same(const char *a, const char *b)
 {

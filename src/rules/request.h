@@ -1,9 +1,10 @@
 /*
- * What was asked: the CGI meta-variables (RFC 3875, section 4.1) as the web
- * server sent them, in order, repeats included, and the body.
+ * A request: the CGI meta-variables (RFC 3875, section 4.1) as the web server
+ * sent them, in order, repeats included, and the body.
  *
- * Plain data.  Whoever fills it in owns what it points to; all names and
- * values are NUL-terminated and hold no NUL (mux refuses such a request).
+ * Plain data.  The code that fills in the struct owns the data that it points
+ * to.  All names and values are NUL-terminated and hold no NUL (mux refuses
+ * such a request).
  */
 #ifndef REQUEST_H
 #define REQUEST_H
@@ -21,7 +22,7 @@ struct param {
 
 /* How the body arrived, compared with CONTENT_LENGTH and the limit. */
 enum body_state {
-	BODY_WHOLE,      /* all of it */
+	BODY_WHOLE,      /* the whole body */
 	BODY_TOO_LARGE,  /* above the route's max_request_body */
 	BODY_MISMATCH,   /* not as long as CONTENT_LENGTH says */
 	BODY_BAD_LENGTH, /* CONTENT_LENGTH is no number */
@@ -33,21 +34,22 @@ enum body_state {
 struct request {
 	const struct param *params;
 	size_t nparams;
-	const char *invalid; /* why it is no request to be handled, or NULL */
+	const char *invalid; /* why it cannot be handled, or NULL */
 	const char *method;  /* REQUEST_METHOD, never NULL */
 	const char *path;    /* see cginame_path(), never NULL */
 	const char *query;   /* QUERY_STRING, never NULL */
 	enum body_state body_state;
 	const void *body; /* body_len bytes; NULL if there are none */
 	size_t body_len;
-	int body_fd;       /* file that holds the body, or -1: memory */
-	char instance[46]; /* urn:uuid:..., names it in answers and log */
+	int body_fd; /* the file that holds the body, or -1: it is in memory */
+	char instance[46]; /* urn:uuid:..., its name in responses and log */
 };
 
-/* The last parameter of that name, as the handler gets it, or NULL. */
+/* The value of the last parameter of that name, which is the one for the
+ * handler; NULL: there is none. */
 const char *request_param(const struct request *, const char *name);
 
-/* How many parameters have that name. */
+/* The number of parameters of that name. */
 size_t request_count(const struct request *, const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * An answer's status and header fields.
+ * A response's status and header fields.
  *
- * The fields are one block of text, so that what is stored, replayed and sent
- * is the same bytes.  It must not know what the fields are good for, besides
- * the hop-by-hop ones.
+ * The fields are one block of text, so that the same bytes are stored,
+ * replayed and sent.  This file does not know the meaning of the fields,
+ * except for the hop-by-hop ones.
  */
 #include "config.h"
 
@@ -13,8 +13,8 @@
 
 #include "response.h"
 
-/* RFC 9110, section 7.6.1, and what RFC 2616, section 13.5.1 counted too:
- * they speak of one connection, or of a coding that ends at the web server. */
+/* RFC 9110, section 7.6.1, and the fields that RFC 2616, section 13.5.1 added:
+ * they apply to one connection, or to a coding that ends at the web server. */
 static const char *const hop_by_hop[] = {
 	"Connection",
 	"Keep-Alive",
@@ -28,7 +28,7 @@ static const char *const hop_by_hop[] = {
 };
 #define NHOP (sizeof(hop_by_hop) / sizeof(hop_by_hop[0]))
 
-/* The first character of the name of a field about to be removed. */
+/* Replaces the first character of the name of a field that will be removed. */
 #define MARK '\0'
 
 static bool
@@ -93,7 +93,7 @@ response_add(struct response *r, const char *name, const char *value)
 	return rc;
 }
 
-/* One line, without its end. */
+/* Adds one line, which is without its line end. */
 static enum rc
 add_line(struct response *r, const char *line, size_t len)
 {
@@ -217,8 +217,8 @@ mark_names(struct buf *fields, const char *const *names, size_t n)
 			}
 }
 
-/* Marks every field of that name.  Connection itself is left alone: its
- * other lines have still to be read. */
+/* Marks every field of that name.  Connection itself is left alone: its other
+ * lines have still to be read. */
 static void
 mark_option(struct buf *fields, const char *name, size_t len)
 {
@@ -231,7 +231,7 @@ mark_option(struct buf *fields, const char *name, size_t len)
 			mark(fields, &f);
 }
 
-/* Marks what the options of one Connection field name. */
+/* Marks the fields that the options of one Connection field name. */
 static void
 mark_options(struct buf *fields, const struct field *connection)
 {
@@ -249,7 +249,7 @@ mark_options(struct buf *fields, const struct field *connection)
 	}
 }
 
-/* Closes the gaps that marked fields leave. */
+/* Closes the gaps of the marked fields. */
 static void
 sweep(struct buf *fields)
 {

@@ -1,8 +1,8 @@
 /*
- * An answer: status, header fields in order with repeats, body.
+ * A response: status, header fields in order with repeats, body.
  *
  * Fields are kept as they will be sent: "Name: value\r\n" for each, one after
- * the other.  The body is borrowed; whoever set it keeps it alive.
+ * the other.  The body is borrowed; its owner must keep it alive.
  */
 #ifndef RESPONSE_H
 #define RESPONSE_H
@@ -31,52 +31,54 @@ struct response {
 struct field {
 	const char *name; /* not NUL-terminated: name_len bytes */
 	size_t name_len;
-	const char *value; /* no blanks around it */
+	const char *value; /* without blanks around it */
 	size_t value_len;
 };
 
-/* An empty 200. */
+/* Makes an empty response with status 200. */
 void response_init(struct response *);
 void response_free(struct response *); /* does not free the body */
 
-/* Adds "name: value\r\n".  RC_INVALID if name is no token, or value holds CR
- * or LF. */
+/* Adds "name: value\r\n".  RC_INVALID if name is no token, or if value holds
+ * CR or LF. */
 enum rc response_add(struct response *, const char *name, const char *value);
 
 /*
- * Adds fields as a program writes them: lines that end in LF or CRLF, the last
- * one perhaps in nothing.  RC_INVALID: a line is no field; some may have been
- * added.
+ * Adds fields as a program writes them: lines that end in LF or CRLF; the last
+ * one may have no end.  RC_INVALID: a line is no field; some fields may have
+ * been added.
  */
 enum rc response_add_lines(struct response *, const char *text, size_t len);
 
-/* Whether a block is fields as they will be sent, and nothing else. */
+/* Whether a block consists of fields as they will be sent, and nothing
+ * else. */
 bool response_is_block(const char *, size_t);
 
 /*
- * Walks a block of fields: set *pos to 0 before the first call.  False at the
- * end.  The block must be well formed (response_add or cghead made it).
+ * Steps through a block of fields: set *pos to 0 before the first call.  False
+ * at the end.  The block must be well formed (response_add() or
+ * cgihead_parse() made it).
  */
 bool response_next(const struct buf *fields, size_t *pos, struct field *out);
 
-/* Whether a field's name is that, in any case of letters. */
+/* Whether the field has that name, in any case of letters. */
 bool response_field_is(const struct field *, const char *name);
 
-/* The first field of that name; false if there is none. */
+/* Finds the first field of that name; false if there is none. */
 bool
 response_find(const struct buf *fields, const char *name, struct field *out);
 
-/* Removes every field whose name is in names (n of them). */
+/* Removes every field with one of n names. */
 void response_remove(struct response *, const char *const *names, size_t n);
 
-/* Removes hop-by-hop fields (RFC 9110, section 7.6.1), those that a
- * Connection field names included. */
+/* Removes hop-by-hop fields (RFC 9110, section 7.6.1), and the fields that a
+ * Connection field names. */
 void response_remove_hop_by_hop(struct response *);
 
 /*
- * The CGI head (RFC 3875, section 6.3) for the web server: "Status: 201
- * Created\r\n", the fields, an empty line.  A local redirect has no Status.
- * Appended to out, which a failure leaves as it was.
+ * Appends the CGI head (RFC 3875, section 6.3) for the web server to out:
+ * "Status: 201 Created\r\n", the fields, an empty line.  A local redirect has
+ * no Status.  On failure out is unchanged.
  */
 enum rc response_head(const struct response *, struct buf *out);
 

@@ -1,6 +1,6 @@
 /*
- * Path -> rules.  conf.c has sorted the routes, longest path first, so that
- * the first match is the longest prefix.
+ * Path -> route.  conf_parse.c has sorted the routes, longest path first, so
+ * that the first match is the longest prefix.
  */
 #include "config.h"
 

@@ -1,10 +1,11 @@
 /*
- * Who asks, as one text.
+ * The scope of a request, as one text.
  *
  * Invariant: two requests get the same text only if the web server sent the
  * same values, one of each, in all variables of the scope (but for a collision
  * of HMAC-SHA-256).
- * It must not know who is allowed to ask.
+ *
+ * This file does not know which callers are allowed.
  */
 #include "config.h"
 
@@ -31,7 +32,7 @@ add_hmac(struct buf *out, const char *value,
 	unsigned int len = 0, i;
 	enum rc rc = RC_OK;
 
-	/* It fails for want of memory only. */
+	/* It fails only when there is no memory. */
 	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN,
 		(const unsigned char *)value, strlen(value), md, &len) == NULL)
 		return RC_NOMEM;
@@ -57,7 +58,8 @@ add_escaped(struct buf *out, const char *value)
 	return rc;
 }
 
-/* The index of the first that came more than once; variables->n: none. */
+/* Returns the index of the first variable that came more than once;
+ * variables->n: there is none. */
 static size_t
 find_twin(const struct request *req, const struct conf_list *variables)
 {
