@@ -1,12 +1,13 @@
 /*
- * New connections: who may connect, and how many.
+ * New connections: which may connect, and how many.
  *
- * When there is no descriptor or no room left, the connection that has been
- * idle for longest makes way, and if none is idle, the one whose parameters
- * have been arriving for longest.  A connection whose request has arrived, or
- * whose body is arriving, never does: new ones wait in the socket's backlog
- * until something ends.  They lose nothing by it, and closing them would make
- * the web server report an error at once.
+ * When no descriptor or no room is left, a connection is closed for the new
+ * one: the one that has been idle for longest or, if none is idle, the one
+ * that has been sending its parameters for longest.  A connection is never
+ * closed while its body arrives or after its request has arrived.  New
+ * connections then wait in the socket's backlog until another one ends.  They
+ * lose nothing by it, and closing them would make the web server report an
+ * error at once.
  */
 #include "config.h"
 
@@ -28,13 +29,13 @@
 
 #include "acceptor.h"
 
-/* Connections accepted before the others get their turn. */
+/* Connections accepted in a row before the others are served. */
 #define ACCEPTS 64
-/* How long to leave new connections waiting, ms. */
+/* How long new connections are left waiting (ms). */
 #define PAUSE 100
-/* A head that is older may make way for another connection (ms). */
+/* A connection may make way for another one if its head is older (ms). */
 #define HEAD_GRACE 1000
-/* How often to say so, ms. */
+/* The interval of warnings (ms). */
 #define WARN_INTERVAL 10000
 
 static void
@@ -47,7 +48,7 @@ watch_listener(struct mux *m, int op, uint32_t events)
 		    LOG_S("why", strerror(errno)));
 }
 
-/* No room: those who connect wait in the socket's backlog. */
+/* No room: new connections wait in the socket's backlog. */
 static void
 pause_accepting(struct mux *m, const char *why)
 {
@@ -63,9 +64,9 @@ pause_accepting(struct mux *m, const char *why)
 }
 
 /*
- * The connection that has been idle for longest: what a peer sends on it from
- * now on it can send again on another one.  But not one on which a request has
- * just arrived: closing would reset it.
+ * Finds the connection that has been idle for longest.  A peer can send its
+ * next request on another connection.  But a connection on which a request has
+ * just arrived is left out, because closing would reset it.
  */
 static struct conn *
 find_idle(struct mux *m)
@@ -79,8 +80,8 @@ find_idle(struct mux *m)
 	return NULL;
 }
 
-/* The one whose parameters have been arriving for longest, if that is too
- * long for a web server, which sends them at once. */
+/* Finds the connection that has been sending its parameters for longest, if
+ * that is too long for a web server, which sends them at once. */
 static struct conn *
 find_slow(struct mux *m)
 {
@@ -90,7 +91,7 @@ find_slow(struct mux *m)
 								       : NULL;
 }
 
-/* Closes a connection that holds no request, for another one. */
+/* Closes a connection that holds no request, to make room for another one. */
 static bool
 make_room(struct mux *m)
 {
@@ -155,8 +156,8 @@ welcome(struct mux *m, int fd)
 	intake(c); /* most have a request to read by now */
 }
 
-/* Whether accept4() may simply be tried again: accept(2) on errors that belong
- * to the new connection. */
+/* Whether accept4() may be tried again at once: accept(2) about errors that
+ * belong to the new connection. */
 static bool
 transient(int error)
 {
@@ -177,7 +178,8 @@ transient(int error)
 	}
 }
 
-/* accept4() fails for want of a descriptor before it looks. */
+/* Without a free descriptor accept4() fails before it looks into the
+ * backlog. */
 bool
 acceptor_waits(const struct mux *m)
 {

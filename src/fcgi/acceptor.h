@@ -1,5 +1,5 @@
 /*
- * Takes in new connections.  Inner header of mux; only its thread calls it.
+ * Accepts new connections.  Inner header of mux; only the leader calls it.
  */
 #ifndef ACCEPTOR_H
 #define ACCEPTOR_H
@@ -9,14 +9,15 @@
 /* Whether a connection waits to be accepted. */
 bool acceptor_waits(const struct mux *);
 
-/* Accepts some of those that wait, and has them read; how many.  When there is
- * no room it stops watching the socket for a while: mux->resume_at. */
+/* Accepts some of the waiting connections and reads from them; returns their
+ * number.  When there is no room it stops watching the socket until
+ * mux->resume_at. */
 unsigned acceptor_run(struct mux *);
 
 /* Watches the socket again. */
 void acceptor_resume(struct mux *);
 
-/* For good: the socket may be closed afterwards. */
+/* Stops watching for good: the socket may be closed afterwards. */
 void acceptor_stop(struct mux *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A response and the bytes that it points into: what goes back to the web
+ * A response and the bytes that it points into: what is sent to the web
  * server.
  */
 #ifndef ANSWER_H
@@ -11,13 +11,13 @@
 
 struct answer {
 	struct response response;
-	struct spool *spool; /* what response.body points into, or NULL */
-	struct buf text;     /* or this: a problem, a small stored body */
+	struct spool *spool; /* the bytes of response.body, or NULL */
+	struct buf text;     /* or these: a problem, a small stored body */
 };
 
 void answer_init(struct answer *);
 
-/* Leaves an empty answer. */
+/* Frees the bytes and leaves an empty answer. */
 void answer_free(struct answer *);
 
 #endif

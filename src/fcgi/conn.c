@@ -1,6 +1,7 @@
 /*
  * Connections: made, parked, taken, handed on, ended.  See conn.h for the
- * invariants.  It knows no request and no answer but to free them.
+ * invariants.  This file only frees requests and answers, and looks at nothing
+ * in them.
  */
 #include "config.h"
 
@@ -35,7 +36,7 @@ conn_wake(struct mux *m)
 {
 	static const uint64_t one = 1;
 
-	/* EAGAIN: the counter is full, so it is awake. */
+	/* EAGAIN: the counter is full, so the leader is awake. */
 	while (write(m->wake, &one, sizeof(one)) == -1 && errno == EINTR)
 		continue;
 }
@@ -79,8 +80,8 @@ reset(struct exchange *x)
 }
 
 /*
- * The time for head and parameters runs from their first byte, however the
- * rest arrives: no parking begins it anew.  mux->lock is held.
+ * The time limit of head and parameters runs from their first byte; parking
+ * does not start it again.  mux->lock is held.
  */
 static void
 time_head(struct conn *c, bool in_head)
@@ -115,7 +116,7 @@ conn_close(struct conn *c)
 	time_head(c, false);
 	conn_unlock(m);
 	/* A child that is just being started may still hold a copy of the
-	 * descriptor, and then close() does not end epoll's interest. */
+	 * descriptor.  Then close() does not end epoll's interest. */
 	conn_unwatch(c);
 	close(c->fd);
 	reset(&c->exchange);
@@ -154,10 +155,10 @@ watch(struct conn *c)
 }
 
 /*
- * Whether a request has arrived on a connection that is to be closed.  From now
- * on the peer cannot send one: on a unix socket its write fails, so it knows
- * that nothing was read.  A request that had been sent before, and not read,
- * would be lost by a reset.
+ * Whether a request has arrived on a connection that is about to be closed.
+ * After this call the peer cannot send one: on a unix socket its write fails,
+ * so it knows that no byte was read.  A request that was sent earlier, and not
+ * read, would be lost by a reset.
  */
 static bool
 hang_up(const struct conn *c)
@@ -200,7 +201,7 @@ conn_park(struct conn *c, enum conn_state state)
 			c->deadline = clock_mono() +
 			    (state == CONN_LINGERING ? CONN_LINGER
 						     : m->io_timeout);
-		/* The leader may sleep and know of no deadline. */
+		/* The leader may sleep without knowing this deadline. */
 		wake = TAILQ_EMPTY(c->list);
 	}
 	if (!dead)
@@ -263,8 +264,8 @@ conn_finish(struct conn *c)
 {
 	int unread = 0;
 
-	/* On a unix socket, what was not read by now is all there is to lose;
-	 * with tcp more may be on its way. */
+	/* On a unix socket only the unread bytes can be lost; with TCP more
+	 * may be on the way. */
 	if (!c->mux->tcp &&
 	    (ioctl(c->fd, FIONREAD, &unread) == -1 || unread == 0)) {
 		conn_close(c);

@@ -1,14 +1,15 @@
 /*
- * A connection to a web server, and who holds it.  Inner header of mux.
+ * A connection to a web server, and the thread that holds it.  Inner header of
+ * mux.
  *
  *  1. A connection is either parked - on exactly one list of struct mux,
  *     guarded by mux->lock - or held by one thread, which alone touches it:
- *     the leader (leader.h) while it reads, or a worker (or the
- *     queue to the workers) while a whole request is with it.
- *  2. Only the leader takes a parked connection.  It may be closed by
- *     the thread that holds it.
- *  3. epoll watches a parked connection once (EPOLLONESHOT): one that is held
- *     gives no events, not even a hangup, and parking arms it again.
+ *     the leader (leader.h) while it reads, or a worker (or the queue to the
+ *     workers) while a whole request is with it.
+ *  2. Only the leader takes a parked connection.  The thread that holds a
+ *     connection may close it.
+ *  3. epoll watches a parked connection once (EPOLLONESHOT).  A held
+ *     connection gives no events, not even a hangup; parking arms it again.
  *  4. A request goes to a worker only when its last byte has been read, so no
  *     byte of a body can be taken for the next request.
  */
@@ -31,19 +32,19 @@
 #include "request.h"
 #include "spool.h"
 
-/* Bytes read at once; also what may be read ahead of an answer. */
+/* Bytes of one read; also the most that may be read ahead of an answer. */
 #define CONN_INPUT (32 * 1024)
-/* How long a peer may take to close after we have, ms. */
+/* How long (ms) a peer may take to close after this process has closed. */
 #define CONN_LINGER 2000
 
 enum conn_state {
 	CONN_READING,  /* waits for input */
 	CONN_REPLYING, /* fcgi.reply did not fit; no reading until it did */
 	CONN_SENDING,  /* the answer did not fit */
-	CONN_LINGERING /* all is said; waits for the peer to close */
+	CONN_LINGERING /* all is sent; waits for the peer to close */
 };
 
-/* One request and the way back. */
+/* One request and its answer. */
 struct exchange {
 	struct conn *conn;
 	struct conf *conf; /* NULL: no request has begun */
@@ -53,13 +54,13 @@ struct exchange {
 	struct spool *body;
 	uint64_t limit, declared, received;
 	bool has_length; /* declared holds CONTENT_LENGTH */
-	bool discard;    /* drained, not kept */
+	bool discard;    /* the body is read and dropped */
 	/* the answer */
 	struct answer answer;
 	struct buf head;
-	size_t body_len; /* of the answer: none for HEAD */
+	size_t body_len; /* bytes of the answer's body: none for HEAD */
 	int app_status;
-	uint64_t sent; /* bytes of records that the peer took */
+	uint64_t sent; /* bytes of records that the peer has taken */
 	bool broken;   /* a write failed */
 };
 
@@ -71,10 +72,10 @@ struct conn {
 	bool watched; /* epoll knows the descriptor */
 	bool served;  /* an answer was sent: the peer may close or go on */
 	enum conn_state state;
-	struct conn_list *list; /* that it is parked on, or NULL */
+	struct conn_list *list; /* the list that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
 	int64_t deadline;   /* mono; only on lists that have one */
-	bool in_head;       /* of a request whose parameters are not complete */
+	bool in_head;       /* the parameters of its request are not complete */
 	int64_t head_since; /* mono */
 	TAILQ_ENTRY(conn) head_link;
 	struct fcgi fcgi;
@@ -84,71 +85,71 @@ struct conn {
 
 struct mux {
 	int epoll, wake, listen_fd;
-	int hurry; /* readable once nobody waits for a peer any more */
+	int hurry; /* readable once no thread may wait for a peer */
 	bool tcp;
 	struct confbox *confbox;
 	struct leader *leader;
 	pthread_t thread; /* the standby thread */
 
-	/* the leader's */
+	/* for the leader alone */
 	unsigned whole;    /* requests that became whole in this round */
 	unsigned taken;    /* connections accepted since mux_refuse() */
 	unsigned streak;   /* rounds that looked at the listening socket only */
-	struct conf *conf; /* that peers was made from */
+	struct conf *conf; /* the configuration that peers was made from */
 	struct peers peers;
 	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
-	int64_t warned_at; /* mono; when lack of descriptors was logged */
+	int64_t warned_at; /* mono; when a lack of descriptors was logged */
 	unsigned char random[256];
 	size_t random_left;
 	char input[CONN_INPUT];
 
 	atomic_uint nconns;
-	struct lock lock; /* guards all below */
+	struct lock lock; /* guards the members below */
 	pthread_cond_t refused_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
-	struct conn_list active; /* in mid-request or answer; by deadline */
+	struct conn_list active; /* in mid-request or mid-answer; by deadline */
 	struct conn_list linger; /* by deadline */
 	struct conn_list ready;  /* have input left, to be fed */
-	/* by head_link, besides the list that each is parked on: in_head,
-	 * longest first */
+	/* by head_link, besides the list that each is parked on: the
+	 * connections with in_head, longest first */
 	struct conn_list heads;
 	int64_t io_timeout;
-	bool refusing, refused; /* new connections: asked to, and done */
-	bool take_waiting;      /* but those in the backlog */
-	bool stopping;          /* only requests that are arriving are begun */
-	bool looked;            /* ... each connection was looked at for them */
-	bool stopped;           /* none is begun any more */
+	bool refusing, refused; /* new connections: asked for, and done */
+	bool take_waiting;      /* but accept the connections in the backlog */
+	bool stopping;          /* only requests that are arriving begin */
+	bool looked;  /* ... each connection was checked for such requests */
+	bool stopped; /* no request begins any more */
 	bool closing;
 	int64_t arrive_until; /* mono; when stopping */
 	int64_t until;        /* mono; when closing */
 };
 
-/* Takes over fd; NULL when there is no memory. */
+/* Makes a connection of fd and takes fd over; NULL when there is no memory. */
 struct conn *conn_new(struct mux *, int fd);
 
-/* Ends it, whatever its state.  Not while it is parked. */
+/* Ends a connection in any state.  It must not be parked. */
 void conn_close(struct conn *);
 
-/* No event comes of it until it is parked again: for one that was taken before
- * its event came. */
+/* Stops the events of a connection until it is parked again: needed if it was
+ * taken before its event came. */
 void conn_unwatch(struct conn *);
 
 /*
- * Lets go of it: it is served again when its descriptor is ready, or, if it
- * has input left, at once.  While mux stops, one that has been served and has
- * no further request is closed instead; once it has stopped, every one that
- * reads.
+ * Parks a connection: it is served again when its descriptor is ready, or at
+ * once if it has input left.  While mux stops, a connection that has been
+ * served and has no further request is closed instead.  Once mux has stopped,
+ * every connection that reads is closed.
  */
 void conn_park(struct conn *, enum conn_state);
 
-/* Takes a parked one off its list.  mux->lock is held. */
+/* Takes a parked connection off its list.  mux->lock is held. */
 void conn_take(struct conn *);
 
 /* Hands a whole request to the workers, or drops it once mux has stopped. */
 void conn_queue(struct conn *);
 
-/* The answer is out: on to the next request, or to the end. */
+/* The answer is sent: goes on to the next request, or closes. */
 void conn_next(struct conn *);
 
 /* Closes so that the last bytes sent reach the peer: with input unread, a

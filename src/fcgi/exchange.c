@@ -1,11 +1,11 @@
 /*
- * The way back: an answer as FastCGI records, sent by the worker as far as the
- * peer takes it at once, and by who has the turn from there on; or a handler's
- * output as it comes.  Declared in mux.h; exchange.h is for mux.c.
+ * Sends an answer as FastCGI records: the worker sends as much as the peer
+ * takes at once, and the leader sends the rest.  Or sends a handler's output
+ * as it comes.  Declared in mux.h; exchange.h is for mux.c.
  *
  * An answer is never copied.  A full STDOUT record is FCGI_CONTENT_MAX bytes
- * and its header, 64 KiB without padding, so that the place in the records
- * follows from the number of bytes sent, and nothing else is remembered.
+ * and its header, 64 KiB without padding.  So the position in the records
+ * follows from the number of bytes sent, and no other state is needed.
  */
 #include "config.h"
 
@@ -28,16 +28,16 @@ _Static_assert(RECORD_SIZE % 8 == 0, "a full record needs no padding");
 
 /* Records of one sendmsg(2): more than a socket's buffer takes at once. */
 #define BATCH 8
-/* Header, head, body, padding. */
+/* Parts of a record: header, head, body, padding. */
 #define PIECES 4
 
 static const unsigned char padding[8];
 
-/* A stretch of the records: what sendmsg() gets. */
+/* A stretch of the records, as sendmsg() takes it. */
 struct batch {
 	struct iovec iov[BATCH * PIECES + 1];
 	size_t n;
-	size_t skip; /* bytes of what follows that were already sent */
+	size_t skip; /* bytes of the next pieces that were already sent */
 	unsigned char header[BATCH][FCGI_HEADER_SIZE];
 	unsigned char end[FCGI_END_SIZE];
 };
@@ -50,7 +50,7 @@ batch_add(struct batch *b, const void *data, size_t len)
 		return;
 	}
 	assert(b->n < sizeof(b->iov) / sizeof(b->iov[0]));
-	/* sendmsg() only reads, but its type cannot say so */
+	/* sendmsg() only reads, but the type of iov_base is not const */
 	memcpy(&b->iov[b->n].iov_base, &data, sizeof(data));
 	b->iov[b->n].iov_base = (char *)b->iov[b->n].iov_base + b->skip;
 	b->iov[b->n].iov_len = len - b->skip;
@@ -58,7 +58,8 @@ batch_add(struct batch *b, const void *data, size_t len)
 	b->n++;
 }
 
-/* Bytes [from, from + len) of head and body, which follow each other. */
+/* Adds the bytes [from, from + len) of head and body, which follow each
+ * other. */
 static void
 batch_content(
     struct batch *b, const struct exchange *x, uint64_t from, size_t len)
@@ -78,7 +79,7 @@ batch_content(
 		    len - n);
 }
 
-/* What comes after x->sent; nothing if that was all. */
+/* Makes the batch that follows x->sent; it is empty if all was sent. */
 static void
 batch_make(struct batch *b, const struct exchange *x)
 {
@@ -186,14 +187,14 @@ exchange_answer(struct exchange *x, struct answer *answer)
 		conn_close(x->conn);
 		return;
 	}
-	/* RFC 3875, section 4.3.3: no body to HEAD. */
+	/* RFC 3875, section 4.3.3: the response to HEAD has no body. */
 	if (strcmp(x->request.method, "HEAD") != 0)
 		x->body_len = x->answer.response.body_len;
 	exchange_send(x);
 }
 
 /* Sends all, waiting for the peer at most io_timeout at a time, and not at all
- * any more after mux_hurry(). */
+ * after mux_hurry(). */
 static enum rc
 send_waiting(struct exchange *x, struct iovec *iov, size_t n)
 {

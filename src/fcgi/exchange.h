@@ -1,13 +1,13 @@
 /*
- * The way back, for the mux thread.  Inner header of mux.
+ * Sends answers, for the leader.  Inner header of mux.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
 #include "conn.h"
 
-/* Sends on an answer that the peer did not take at once: the connection is
- * parked, on to its next request, or ended. */
+/* Sends the rest of an answer that the peer did not take at once.  Afterwards
+ * the connection is parked, at its next request, or ended. */
 void exchange_send(struct exchange *);
 
 #endif

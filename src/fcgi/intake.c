@@ -1,14 +1,14 @@
 /*
  * From bytes to a whole request: feeds the record layer, keeps the body within
- * the limit of its route, compares it with CONTENT_LENGTH.
+ * the limit of its route, compares its length with CONTENT_LENGTH.
  *
- *  1. Whatever is wrong with a body, it is read to its end before anything is
- *     answered; what cannot be kept is discarded.
+ *  1. A body is always read to its end before the request is answered, even if
+ *     the body is wrong.  Bytes that cannot be kept are discarded.
  *  2. Nothing here waits for a peer.  Input that is read while a reply cannot
- *     be sent, or after the end of a request, stays in conn->left, and no more
- *     is read until it was fed.
+ *     be sent, or after the end of a request, stays in conn->left.  No more is
+ *     read until it was fed.
  *
- * Only who has the turn runs it.
+ * Only the leader runs this.
  */
 #include "config.h"
 
@@ -28,15 +28,15 @@
 #include "uuid.h"
 #include "intake.h"
 
-/* Reads in a row from one connection, before others get their turn. */
+/* Reads in a row from one connection, before the others are served. */
 #define TURNS 8
 
 enum step {
 	STEP_MORE,    /* all input is used up */
 	STEP_WHOLE,   /* a request is complete */
 	STEP_BLOCKED, /* a reply waits for the peer */
-	STEP_FINISH,  /* all is said: close */
-	STEP_DROP     /* close at once; logged if that is worth it */
+	STEP_FINISH,  /* all is sent: close */
+	STEP_DROP     /* close at once; an unexpected end is logged */
 };
 
 struct conf *
@@ -63,14 +63,14 @@ intake_conf(struct mux *m, const char **unknown)
 	return conf;
 }
 
-/* A version 4 UUID, RFC 9562, section 5.4. */
+/* Makes a version 4 UUID, RFC 9562, section 5.4. */
 static void
 make_instance(struct mux *m, char out[46])
 {
 	unsigned char *r;
 
 	if (m->random_left < 16) {
-		/* Up to 256 bytes it cannot fail. */
+		/* getentropy() cannot fail for up to 256 bytes. */
 		if (getentropy(m->random, sizeof(m->random)) == -1)
 			assert(!"getentropy");
 		m->random_left = sizeof(m->random);
@@ -98,8 +98,8 @@ parse_length(const char *text, uint64_t *out)
 }
 
 /*
- * CONTENT_LENGTH; an empty one counts as absent (RFC 3875, section 4.1.2).  A
- * web server may send it twice, then both must say the same.
+ * Reads CONTENT_LENGTH; an empty one counts as absent (RFC 3875, section
+ * 4.1.2).  A web server may send it twice; then both must be equal.
  */
 static enum body_state
 declared_length(struct exchange *x)
@@ -128,7 +128,7 @@ param_or_empty(const struct request *rq, const char *name)
 	return value != NULL ? value : "";
 }
 
-/* Whether all parameters of that name say the same. */
+/* Whether all parameters of that name have that value. */
 static bool
 says_one_thing(const struct request *rq, const char *name, const char *value)
 {
@@ -139,8 +139,8 @@ says_one_thing(const struct request *rq, const char *name, const char *value)
 	return true;
 }
 
-/* Why the parameters are no request to be handled; NULL: they are.  path: what
- * cginame_path() said. */
+/* Returns why the parameters are no request to be handled; NULL: they are.
+ * path: the result of cginame_path(). */
 static const char *
 invalid(const struct conn *c, const struct request *rq, enum rc path)
 {
@@ -148,9 +148,12 @@ invalid(const struct conn *c, const struct request *rq, enum rc path)
 		return "A CGI variable has a NUL in its name or value.";
 	if (*rq->method == '\0')
 		return "The web server sent no REQUEST_METHOD.";
-	/* Whether a request is guarded rests on its method.  Of other
-	 * variables the last counts, for the handler too: web servers have
-	 * such twins where a configuration overrides what it includes. */
+	/*
+	 * The method decides whether a request is guarded, so it must be
+	 * unique.  Of other variables the last one counts, for the handler
+	 * too: web servers send such duplicates where a configuration
+	 * overrides an included one.
+	 */
 	if (!says_one_thing(rq, "REQUEST_METHOD", rq->method))
 		return "REQUEST_METHOD came twice, with two values.";
 	if (path == RC_INVALID)
@@ -160,7 +163,7 @@ invalid(const struct conn *c, const struct request *rq, enum rc path)
 	return NULL;
 }
 
-/* The parameters are there: what is asked, and how much body may follow. */
+/* The parameters are complete: finds the route, and the limit of the body. */
 static bool
 begin(struct conn *c)
 {
@@ -200,7 +203,7 @@ begin(struct conn *c)
 	return true;
 }
 
-/* What is wrong with the body; the rest is only drained. */
+/* Records what is wrong with the body; the rest is only drained. */
 static void
 spoil(struct exchange *x, enum body_state state)
 {
@@ -265,8 +268,8 @@ end_body(struct exchange *x)
 	rq->body_fd = spool_fd(x->body);
 }
 
-/* The peer gave up.  Before the parameters were complete there is nothing
- * that could be answered but the end. */
+/* The peer aborted the request.  Before the parameters were complete, the only
+ * answer is FCGI_END_REQUEST. */
 static enum step
 aborted(struct conn *c)
 {
@@ -303,7 +306,8 @@ flush_reply(struct conn *c)
 	return c->fcgi.closing ? STEP_FINISH : STEP_MORE;
 }
 
-/* Feeds until something needs attention; *taken says how far it came. */
+/* Feeds input until an event needs attention; *taken is the number of bytes
+ * that were fed. */
 static enum step
 feed(struct conn *c, const char *data, size_t len, size_t *taken)
 {
@@ -347,7 +351,7 @@ feed(struct conn *c, const char *data, size_t len, size_t *taken)
 	return step;
 }
 
-/* The end of input, or an error; nothing that was begun is run. */
+/* Logs the end of input, or an error.  A request that was begun is not run. */
 static void
 log_gone(const struct conn *c, const char *why)
 {
@@ -358,7 +362,7 @@ log_gone(const struct conn *c, const char *why)
 	    LOG_S("why", why), LOG_I("received", c->exchange.received));
 }
 
-/* One read.  *again: there may be more. */
+/* Reads once.  *again: there may be more. */
 static enum step
 read_some(struct conn *c, bool *again)
 {

@@ -7,13 +7,15 @@
 #include "conn.h"
 
 /*
- * Reads what there is, and parks the connection, hands it to the workers, or
- * ends it.  The caller, who has the turn, must hold it and does so no longer.
+ * Reads the available input, and parks the connection, hands it to the
+ * workers, or ends it.  The caller leads and holds the connection, and no
+ * longer holds it afterwards.
  */
 void intake(struct conn *);
 
-/* The current configuration, as a reference; what is derived from it is made
- * anew when it has changed.  *unknown: see peers_make(). */
+/* Returns a reference to the current configuration; the caller drops it with
+ * conf_unref().  If it has changed, the data derived from it is made anew.
+ * *unknown: see peers_make(). */
 struct conf *intake_conf(struct mux *, const char **unknown);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * The listening socket: made by us, or inherited.
+ * The listening socket: made here, or inherited.
  *
  * A unix socket is made with its mode, and gets its owner before anything
- * listens on it, so at no moment can a wrong user connect.  What is inherited
- * is taken as it is, but it must listen.
+ * listens on it, so a wrong user can connect at no moment.  An inherited
+ * socket is used unchanged, but it must listen.
  *
- * It runs once, before there are threads: umask(2) belongs to the process.
+ * This runs once, before there are threads: umask(2) belongs to the process.
  */
 #include "config.h"
 
@@ -28,8 +28,8 @@
 
 #include "listen.h"
 
-/* "file:line: socket: text", as far as file and line are known.  Returns -1,
- * and leaves errno as it was. */
+/* Makes "file:line: socket: text", as far as file and line are known.  Returns
+ * -1, and leaves errno unchanged. */
 static int __attribute__((format(printf, 4, 5))) fail(const struct conf *conf,
     conf_line line, struct conf_error *err, const char *format, ...)
 {
@@ -61,7 +61,7 @@ listens(int fd)
 }
 
 /*
- * Makes an inherited socket ours: nonblocking, close-on-exec, above the
+ * Prepares an inherited socket: nonblocking, close-on-exec, and above the
  * standard descriptors, which then are /dev/null.
  */
 static int
@@ -90,7 +90,8 @@ adopt(int fd)
 	return moved;
 }
 
-/* 0 if somebody listens there, else why that is not known to be so. */
+/* Returns 0 if a process listens there, else the errno value of the attempt to
+ * connect. */
 static int
 knock(const struct sockaddr_un *addr)
 {
@@ -102,13 +103,13 @@ knock(const struct sockaddr_un *addr)
 	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == -1)
 		error = errno;
 	close(fd);
-	/* EAGAIN: somebody listens, but does not accept fast enough. */
+	/* EAGAIN: a process listens, but does not accept fast enough. */
 	return error == EAGAIN ? 0 : error;
 }
 
 /*
- * What stands at the path of a unix socket: makes way if it is the socket of
- * a process that is gone.
+ * Checks the file at the path of a unix socket, and removes it if it is the
+ * socket of a process that is gone.
  */
 static int
 make_way(const struct conf *conf, const struct sockaddr_un *addr,
@@ -130,7 +131,7 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 		    "%s: exists and is not a socket", path);
 	/*
 	 * A handler that was just being started when its oncewrap was killed
-	 * holds the socket until it notices: ask more than once.
+	 * holds the socket until it notices: try more than once.
 	 */
 	for (wait = 10; (error = knock(addr)) == 0 && wait < 320; wait *= 2)
 		usleep(wait * 1000);
@@ -146,7 +147,7 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	return 0;
 }
 
-/* What socket_user and socket_group say; -1 where they say nothing. */
+/* Resolves socket_user and socket_group; -1 where they are not set. */
 static int
 find_owner(
     const struct conf *conf, uid_t *uid, gid_t *gid, struct conf_error *err)
@@ -175,9 +176,9 @@ find_owner(
 }
 
 /*
- * Gives the socket's file its owner.  By now the name may stand for anything
- * if others may write the folder: what has it is held on to, and changed only
- * if it is a socket, and has no other name.
+ * Gives the socket's file its owner.  If other users may write the folder, the
+ * name may stand for another file by now.  So the file is opened first, and is
+ * changed only if it is a socket and has no other name.
  */
 static int
 give(const struct conf *conf, const char *path, struct conf_error *err)
@@ -286,7 +287,7 @@ listen_on(const struct addrinfo *ai)
 	return fd;
 }
 
-/* host:port, or [host]:port for the colons of IPv6. */
+/* Opens host:port, or [host]:port for the colons of IPv6. */
 static int
 open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 {
@@ -324,7 +325,7 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 	return fd;
 }
 
-/* A small number, all of the text. */
+/* Reads a small number, which is all of the text. */
 static bool
 number(const char *text, long max, long *out)
 {
@@ -351,7 +352,7 @@ open_fd(
 	return fd;
 }
 
-/* The one socket that systemd handed over. */
+/* Returns the one socket that systemd passed. */
 static int
 open_systemd(const struct conf *conf, int fds, struct conf_error *err)
 {
@@ -365,8 +366,8 @@ open_systemd(const struct conf *conf, int fds, struct conf_error *err)
 	return open_fd(conf, SYSTEMD_FIRST, "LISTEN_FDS", err);
 }
 
-/* Those that were handed over and are not asked for (-1: none of them is): a
- * socket that is open and accepts nothing keeps its callers waiting. */
+/* Closes the passed descriptors other than wanted (-1: all of them).  A socket
+ * that is open and accepts nothing would keep its clients waiting. */
 static void
 close_others(int fds, long wanted)
 {
@@ -374,13 +375,13 @@ close_others(int fds, long wanted)
 
 	for (i = SYSTEMD_FIRST; i < SYSTEMD_FIRST + fds; i++) {
 		if (fcntl(i, F_GETFD) == -1)
-			break; /* LISTEN_FDS says too much */
+			break; /* LISTEN_FDS is too large */
 		if (i != wanted && listens(i))
 			close(i);
 	}
 }
 
-/* SO_PEERCRED tells who a peer is on unix sockets only. */
+/* SO_PEERCRED names the peer on unix sockets only. */
 static bool
 peers_can_be_told(int fd)
 {

@@ -1,18 +1,19 @@
 /*
- * What the leader does: it watches all connections, accepts, has those read
- * or written that are ready, ends those whose time is up; in rounds, each of
- * which ends when there is a request to handle.  conn.h says who holds a
- * connection when; acceptor.c takes it in, intake.c reads, exchange.c writes.
+ * What the leader does: it watches all connections, accepts new ones, reads
+ * from and writes to the ready ones, and ends the expired ones.  It does this
+ * in rounds, each of which ends when there is a request to handle.  conn.h
+ * says which thread holds a connection; acceptor.c accepts it, intake.c reads,
+ * exchange.c writes.
  *
  * New connections are tried first, and without epoll: most bring their request
  * along, and are answered and closed within one round.
  *
- * Deadlines need no timer and no scan: each list that has them holds its
- * connections in the order of parking, so the first is the next.
+ * Deadlines need no timer and no scan: each list with deadlines holds its
+ * connections in the order of parking, so the first one expires first.
  *
- * What an event of epoll points to is still there when its turn comes: a
- * parked connection is ended only by the leader, and only after the
- * events of one epoll_wait() have all been served.
+ * The connection that an event of epoll points to still exists when the event
+ * is served: only the leader ends a parked connection, and only after all
+ * events of one epoll_wait() have been served.
  */
 #include "config.h"
 
@@ -37,12 +38,12 @@
 #include "mux.h"
 
 #define EVENTS 64
-/* Rounds in a row that may try new connections only. */
+/* The most rounds in a row that try new connections only. */
 #define STREAK 64
-/* A body of that many bytes is not fingerprinted while others wait. */
+/* While other requests wait, no body of that many bytes is fingerprinted. */
 #define LONG_BODY 4096
 
-/* A connection is ready for what it was parked for. */
+/* Serves a connection that is ready for what it was parked for. */
 static void
 serve(struct conn *c)
 {
@@ -70,7 +71,7 @@ serve(struct conn *c)
 		conn_close(c);
 }
 
-/* Connections with input left: after an answer was sent. */
+/* Serves the connections that had input left after an answer was sent. */
 static void
 serve_ready(struct mux *m)
 {
@@ -88,7 +89,7 @@ serve_ready(struct mux *m)
 	}
 }
 
-/* The first of a list with deadlines, if its time is up, taken. */
+/* Takes the first connection of a list with deadlines if it has expired. */
 static struct conn *
 take_expired(struct mux *m, struct conn_list *list, int64_t now)
 {
@@ -104,7 +105,7 @@ take_expired(struct mux *m, struct conn_list *list, int64_t now)
 	return c;
 }
 
-/* The connection whose head has taken too long, taken. */
+/* Takes a connection if its head has taken too long. */
 static struct conn *
 take_slow_head(struct mux *m, int64_t now)
 {
@@ -153,7 +154,7 @@ earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* For epoll_wait(): until something is to be done without an event. */
+/* The timeout for epoll_wait(): until the next action that needs no event. */
 static int
 next_timeout(struct mux *m)
 {
@@ -182,7 +183,7 @@ next_timeout(struct mux *m)
 	return left < 0 ? 0 : (int)earlier(left, INT32_MAX);
 }
 
-/* Nothing is left to be sent, or there is no time left for it. */
+/* Whether nothing is left to be sent, or there is no time left for it. */
 static bool
 ended(struct mux *m)
 {
@@ -196,7 +197,7 @@ ended(struct mux *m)
 	return yes;
 }
 
-/* Looks at all connections, and waits until there is something to do. */
+/* Waits for an event of any connection, and serves all ready connections. */
 static void
 watch_all(struct mux *m)
 {
@@ -359,7 +360,8 @@ mux_hurry(struct mux *m)
 {
 	static const uint64_t one = 1;
 
-	/* Never read, so it stays readable for all workers. */
+	/* The descriptor is never read, so it stays readable for all
+	 * workers. */
 	if (write(m->hurry, &one, sizeof(one)) != sizeof(one))
 		assert(errno == EAGAIN);
 }

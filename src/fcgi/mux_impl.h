@@ -1,6 +1,5 @@
 /*
- * What mux_stop.c offers to mux.c, and to nobody else: only the thread that
- * leads calls it.
+ * Functions of mux_stop.c for mux.c alone.  Only the leader calls them.
  */
 #ifndef MUX_IMPL_H
 #define MUX_IMPL_H
@@ -11,8 +10,8 @@
 /* Whether mux_refuse() or mux_stop() was called. */
 bool mux_is_refusing(struct mux *);
 
-/* One step towards the end.  Whether it made one: the round is over, for there
- * may be no more to wait for. */
+/* Makes one step towards the end.  True: it made one, so the round is over, as
+ * there may be nothing more to wait for. */
 bool mux_advance(struct mux *);
 
 /* Closes the parked connections of a list: all, or those that wait for a

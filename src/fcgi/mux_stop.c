@@ -1,14 +1,16 @@
 /*
- * How mux ends, step by step, each taken by the thread that leads:
+ * How mux ends.  The leader takes each step:
  *
- *  1. mux_refuse(): what waits in the backlog is accepted, if no other process
- *     will; then the listening socket is not used any more.
+ *  1. mux_refuse(): the connections in the backlog are accepted, if no other
+ *     process will accept them.  Then the listening socket is not used any
+ *     more.
  *  2. mux_stop(): each connection between two requests is read once more, and
- *     closed if nothing came.  What is arriving may go on until arrive_until.
- *  3. No request is begun any more: the workers handle what is queued, and end.
+ *     closed if no byte came.  Requests that are arriving may go on until
+ *     arrive_until.
+ *  3. No request begins any more: the workers handle the queue, and end.
  *
- * A web server that has sent a request gets its answer; one whose connection
- * was closed knows that nothing was read.
+ * A web server that has sent a request gets its answer.  A web server finds
+ * its connection closed only if no byte of its request was read.
  */
 #include "config.h"
 
@@ -45,8 +47,8 @@ mux_close_all(struct mux *m, struct conn_list *list, bool all)
 	}
 }
 
-/* One step of mux_refuse(): takes in what waits in the backlog, unless that is
- * another process's too; then takes in nothing any more. */
+/* One step of mux_refuse(): accepts the connections in the backlog, unless
+ * another process accepts from it too; then accepts no more. */
 static void
 refuse(struct mux *m, bool take_waiting)
 {
@@ -63,9 +65,9 @@ refuse(struct mux *m, bool take_waiting)
 }
 
 /*
- * mux_stop() was called: each connection between two requests is looked at
- * once more, and closed if no request has come.  One that was never used has
- * been opened for a request, which is on its way.
+ * One step of mux_stop(): each connection between two requests is checked once
+ * more, and closed if no request has come.  A connection that was never used
+ * has been opened for a request, which is on its way.
  */
 static void
 look_again(struct mux *m)
@@ -84,7 +86,7 @@ look_again(struct mux *m)
 	conn_unlock(m);
 	while ((c = TAILQ_FIRST(&found)) != NULL) {
 		conn_take(c);
-		/* No event may find it once it is held. */
+		/* A held connection must give no event. */
 		conn_unwatch(c);
 		intake(c);
 	}
@@ -104,8 +106,8 @@ is_arriving(struct mux *m)
 	return false;
 }
 
-/* From now on no request is begun.  conn_park() and conn_queue() see to it that
- * none comes later. */
+/* From now on no request begins.  conn_park() and conn_queue() ensure that
+ * none is added later. */
 static void
 stop(struct mux *m)
 {

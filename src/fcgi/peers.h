@@ -1,5 +1,5 @@
 /*
- * Who may connect: the users that allow_peers names.
+ * The users that may connect: those that allow_peers names.
  */
 #ifndef PEERS_H
 #define PEERS_H
@@ -17,9 +17,10 @@ struct peers {
 };
 
 /*
- * Resolves names and numbers; an empty list means anyone.  A name that cannot
- * be resolved allows nobody, and the first such name is in *unknown (NULL if
- * there is none).  False when there is no memory; then nobody may connect.
+ * Resolves names and numbers; an empty list allows any user.  A name that
+ * cannot be resolved allows no user, and the first such name is in *unknown
+ * (NULL if there is none).  False when there is no memory; then no user may
+ * connect.
  */
 bool peers_make(const struct conf_list *, struct peers *, const char **unknown);
 void peers_free(struct peers *);
