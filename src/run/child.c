@@ -1,13 +1,13 @@
 /*
  * Children are made by clone(CLONE_VM | CLONE_VFORK), as posix_spawn() does:
- * its cost does not grow with our memory, and the error of a failed exec
- * arrives in a variable.  posix_spawn() itself cannot ask for a death signal,
- * and CLONE_PIDFD leaves no moment at which the pid could be another's.
+ * the cost does not grow with the parent's memory, and the error of a failed
+ * exec arrives in a variable.  posix_spawn() itself cannot set a death signal.
+ * CLONE_PIDFD leaves no moment at which the pid could be another process's.
  *
- * Between clone and exec the child shares our memory and runs on a stack of
- * its own: only system calls there, and by number those that glibc would
- * broadcast to all threads (setuid and its kin), or that ThreadSanitizer would
- * take for the parent's (dup2).
+ * Between clone and exec the child shares the parent's memory and runs on a
+ * stack of its own, so it makes only system calls.  Two kinds are made by
+ * number: those that glibc would broadcast to all threads (setuid and its
+ * kin), and those that ThreadSanitizer would take for the parent's (dup2).
  */
 #include "config.h"
 
@@ -55,8 +55,8 @@
 #endif
 
 /*
- * To ThreadSanitizer clone() is fork(): it resets what it knows of our threads,
- * in memory that is still ours.
+ * ThreadSanitizer takes clone() for fork(): it resets its data about our
+ * threads, in memory that the child still shares.
  */
 #if defined(__SANITIZE_THREAD__)
 #define CHILD_TSAN
@@ -78,7 +78,7 @@ struct birth {
 	const char *volatile step;
 };
 
-/* The soft RLIMIT_NOFILE as we found it: programs that use select(2) rely on
+/* The soft RLIMIT_NOFILE at the start: programs that use select(2) rely on
  * it. */
 static rlim_t descriptors;
 
@@ -102,7 +102,7 @@ child_init(void)
 		CLOSE_RANGE_CLOEXEC) == -1)
 		return errno;
 
-	/* exec resets handlers, but what is ignored stays ignored. */
+	/* exec resets handled signals, but ignored ones stay ignored. */
 	for (sig = 1; sig <= SIGRTMAX; sig++) {
 		if (sigaction(sig, NULL, &sa) == -1 || sa.sa_handler != SIG_IGN)
 			continue;
@@ -125,11 +125,11 @@ become(const struct user *user)
 }
 
 /*
- * Takes away what the daemon was given: ambient capabilities outlive an exec,
- * inheritable ones turn effective in a program whose file asks for them.  A
- * change from one user to another, with CAP_SETUID and without root, clears
- * none of the sets.  What root may do, exec gives it anew, so of root's own
- * only the inheritable set is emptied: it must still get into its folder.
+ * Drops the daemon's capabilities: ambient ones outlive an exec, and
+ * inheritable ones turn effective in a program with a file that asks for them.
+ * A change from one user to another, with CAP_SETUID and without root, clears
+ * none of the sets.  exec gives root its rights anew, so of root's own only
+ * the inheritable set is emptied: root must still be able to enter its folder.
  */
 CHILD_SIDE static int
 drop_capabilities(void)
@@ -151,12 +151,12 @@ drop_capabilities(void)
 		if (!root)
 			sets[i].permitted = sets[i].effective = 0;
 	}
-	/* A filter of system calls may refuse capset(2); without
-	 * capabilities it is not needed. */
+	/* A filter of system calls may refuse capset(2); without capabilities
+	 * it is not needed. */
 	return any ? (int)syscall(SYS_capset, &head, sets) : 0;
 }
 
-/* The child's side: returns only if a step failed. */
+/* The child's side: it returns only if a step failed. */
 CHILD_SIDE static int
 child_side(void *arg)
 {
@@ -177,7 +177,7 @@ child_side(void *arg)
 	if (spec->held != -1 && dup2(spec->held, CHILD_HELD) == -1)
 		goto fail;
 	birth->step = "setrlimit";
-	/* Somebody may have lowered the hard limit meanwhile. */
+	/* The hard limit may have been lowered meanwhile. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
 		goto fail;
 	if (limit.rlim_cur > descriptors) {
@@ -194,13 +194,13 @@ child_side(void *arg)
 	birth->step = "capset";
 	if (drop_capabilities() == -1)
 		goto fail;
-	/* By now as the handler's user, who must be able to enter it. */
+	/* This runs as the handler's user, which must be able to enter it. */
 	birth->step = "chdir";
 	if (spec->directory != NULL && chdir(spec->directory) == -1)
 		goto fail;
 
-	/* A change of ids clears the death signal: set it after.  A parent
-	 * that died before could not send it any more. */
+	/* A change of ids clears the death signal, so it is set after that.  A
+	 * parent that died earlier could not send it any more. */
 	birth->step = "prctl";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		goto fail;
@@ -220,9 +220,9 @@ fail:
 	_exit(127);
 }
 
-/* --- those that could not be ended ---------------------------------------- */
+/* --- children that could not be ended ----------------------------------- */
 
-/* Each holds a descriptor until it has ended. */
+/* Each holds a descriptor until its process has ended. */
 static struct abandoned {
 	int pidfd;
 	struct abandoned *next;
@@ -265,7 +265,7 @@ child_abandon(struct child *child)
 
 	reap_abandoned();
 	if (a == NULL) {
-		/* It stays a zombie until this process ends. */
+		/* The child stays a zombie until this process ends. */
 		close(child->pidfd);
 	} else {
 		a->pidfd = child->pidfd;
@@ -288,7 +288,8 @@ child_start(
 	int error, i, pidfd;
 	pid_t pid;
 
-	/* None is overwritten before it is used, nor left close-on-exec. */
+	/* No descriptor is overwritten before it is used, nor left
+	 * close-on-exec. */
 	for (i = 0; i < 3; i++)
 		assert(spec->fd[i] > STDERR_FILENO);
 	assert(spec->held == -1 || spec->held > CHILD_HELD);
@@ -298,7 +299,8 @@ child_start(
 	birth.error = 0;
 	birth.step = "clone";
 
-	/* No handler of ours may run in the child while it shares memory. */
+	/* No signal handler of ours may run in the child while it shares
+	 * memory. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &saved);
 	pidfd = -1;

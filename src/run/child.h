@@ -1,6 +1,6 @@
 /*
- * One process: started with nothing of ours but what it is given, watched by
- * a pidfd, signalled as a group, reaped once.
+ * One process: started with nothing of this process but what its spec gives
+ * it, watched by a pidfd, signalled as a group, reaped once.
  */
 #ifndef CHILD_H
 #define CHILD_H
@@ -10,7 +10,7 @@
 
 #include "user.h"
 
-/* The descriptor whose lock an attempt's process tree holds. */
+/* The descriptor with the lock that an attempt's process tree holds. */
 #define CHILD_HELD 3
 
 struct child_spec {
@@ -19,8 +19,8 @@ struct child_spec {
 	const char *directory;
 	int umask;               /* -1: inherited */
 	const struct user *user; /* NULL: unchanged */
-	bool no_new_privs;       /* setuid programs give it nothing */
-	int fd[3];               /* become 0, 1, 2; each above 2 */
+	bool no_new_privs;       /* setuid programs give it no privileges */
+	int fd[3];               /* become 0, 1, 2; each is above 2 */
 	int held;                /* becomes CHILD_HELD; above that, or -1 */
 };
 
@@ -30,36 +30,37 @@ struct child {
 };
 
 /*
- * Once, before the first thread: descriptors 0-2 are open, all others are
- * close-on-exec, no signal is ignored.  Children get the limit of descriptors
- * that holds now, whatever we raise ours to.  0 or an errno.
+ * Call it once, before the first thread: opens descriptors 0-2, makes all
+ * others close-on-exec, and ignores no signal.  Children get the descriptor
+ * limit that holds now, even if this process raises its own later.  0 or an
+ * errno value.
  */
 int child_init(void);
 
 /*
- * Starts it in a session and process group of its own, with default signals
- * and without capabilities of ours, to be killed when the calling thread ends.
- * 0, or the errno of the step that failed, which *step then names: "clone",
- * "chdir", "exec", ...
+ * Starts a process in a session and process group of its own, with default
+ * signals and without capabilities of the daemon.  It is killed when the
+ * calling thread ends.  0, or the errno value of the failed step, which *step
+ * then names: "clone", "chdir", "exec", ...
  */
 int child_start(struct child *, const struct child_spec *, const char **step);
 
-/* Signals the whole group.  Not after child_reap(). */
+/* Signals the whole group.  Not allowed after child_reap(). */
 void child_signal(const struct child *, int sig);
 
-/* Whether it has exited; does not reap it. */
+/* Whether the process has exited; does not reap it. */
 bool child_exited(const struct child *);
 
 /*
- * Gives up one that cannot be ended: it became another user's, or the kernel
- * does not let it die.  A later child_start() or child_abandon() reaps it, when
- * it has ended.
+ * Gives up a process that cannot be ended: it runs as another user now, or the
+ * kernel does not let it die.  A later child_start() or child_abandon() reaps
+ * it when it has ended.
  */
 void child_abandon(struct child *);
 
 /*
- * Waits for its end, frees the descriptor.  The exit status, or minus the
- * signal that ended it.
+ * Waits for the end of the process and frees the descriptor.  Returns the exit
+ * status, or minus the signal that ended the process.
  */
 int child_reap(struct child *);
 

@@ -1,5 +1,5 @@
 /*
- * Knows no process and no descriptor.
+ * Lines of a handler's stderr.  This file knows no process and no descriptor.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /*
  * A handler's stderr -> lines of the log, each with the request's instance.
- * Lines are cut at LIMIT_STDERR_LINE, not split: there are never more lines in
- * the log than the handler wrote.
+ * Lines are cut at LIMIT_STDERR_LINE, not split, so the log never has more
+ * lines than the handler wrote.
  */
 #ifndef ERRLOG_H
 #define ERRLOG_H
@@ -12,8 +12,8 @@
 #include "buf.h"
 
 struct errlog {
-	const char *instance; /* must outlive it */
-	struct buf line;      /* not ended yet */
+	const char *instance; /* must outlive the errlog */
+	struct buf line;      /* the current line */
 	bool cut;             /* the rest of the line is dropped */
 };
 
@@ -21,7 +21,7 @@ void errlog_init(struct errlog *, const char *instance);
 void errlog_free(struct errlog *);
 void errlog_add(struct errlog *, const char *, size_t);
 
-/* There is no more; logs a last line that has no end. */
+/* Ends the input; logs a last line that has no newline. */
 void errlog_end(struct errlog *);
 
 #endif

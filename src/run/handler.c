@@ -1,6 +1,6 @@
 /*
- * The one place that knows both the configuration's words about a handler and
- * what a run needs.
+ * The only file that knows both the configuration of a handler and the needs
+ * of a run.
  */
 #include "config.h"
 
@@ -12,8 +12,8 @@
 #include "user.h"
 #include "handler.h"
 
-/* What SCRIPT_FILENAME names, split off from PATH_INFO by looking which part
- * of it is a file. */
+/* Finds the program that SCRIPT_FILENAME names, and splits it off from
+ * PATH_INFO by checking which part of it is a file. */
 static enum rc
 find_script(const struct request *rq, struct cgienv_script *script)
 {
@@ -39,7 +39,8 @@ not_started(const char *instance, struct log_value what,
 	facts->end = RUN_NOT_STARTED;
 }
 
-/* Starts what the spec says in that name, or as we are if there is none. */
+/* Starts the program of spec as that user and group, or as this process's own
+ * where they are NULL. */
 static struct run *
 start_as(const char *name, const char *group, struct run_spec *spec,
     struct log_value what, struct run_facts *facts)

@@ -1,6 +1,6 @@
 /*
- * Route and request -> a running handler: which program, in whose name, with
- * what environment; and the same for an effect.
+ * Route and request -> a running handler: with which program, user and
+ * environment.  The same for the program of an effect.
  */
 #ifndef HANDLER_H
 #define HANDLER_H
@@ -11,19 +11,20 @@
 #include "run.h"
 
 /*
- * Starts the handler of a request: program, as the configuration names it, or
- * what SCRIPT_FILENAME names if that is empty.  once: the attempt's variables,
- * or NULL for a request that is not guarded, whose output is streamed.  held:
- * a descriptor to be inherited by its process tree, or -1.
+ * Starts the handler of a request.  program: as the configuration names it; if
+ * it is empty, SCRIPT_FILENAME names the program.  once: the attempt's
+ * variables, or NULL for an unguarded request, for which the output is
+ * streamed.  held: a descriptor that the handler's process tree inherits, or
+ * -1.
  *
- * NULL with facts->end == RUN_NOT_STARTED if it could not be started; that is
- * logged.
+ * Returns NULL with facts->end == RUN_NOT_STARTED if the handler could not be
+ * started; that is logged.
  */
 struct run *handler_start(const struct conf_route *,
     const struct conf_list *program, const struct request *,
     const struct cgienv_once *once, int held, struct run_facts *facts);
 
-/* What a program reads on its standard input. */
+/* The standard input of a program. */
 struct handler_input {
 	const void *bytes;
 	size_t len;

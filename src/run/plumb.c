@@ -1,5 +1,5 @@
 /*
- * Knows no process.
+ * Files and pipes for handlers.  This file knows no process.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@ plumb_body(const void *body, size_t len, int fd)
 	if ((fd = memfd_create("request-body", MFD_CLOEXEC)) == -1)
 		return -1;
 	for (; left > 0; p += n, left -= (size_t)n) {
-		/* The offset stays where the handler begins to read. */
+		/* pwrite() leaves the offset at the start, where the handler
+		 * begins to read. */
 		n = pwrite(fd, p, left, (off_t)(len - left));
 		if (n == -1) {
 			close(fd);

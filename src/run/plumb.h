@@ -1,6 +1,6 @@
 /*
- * The descriptors between us and a handler.  All are close-on-exec; -1 and
- * errno on failure.
+ * The descriptors between this process and a handler.  All are close-on-exec.
+ * On failure the result is -1, with errno set.
  */
 #ifndef PLUMB_H
 #define PLUMB_H
@@ -8,16 +8,16 @@
 #include <stddef.h>
 
 /*
- * The body as a file at its beginning, which is the caller's to close.  fd is
- * the file that holds it already, or -1; it is opened again, to be read only:
- * what the handler does to its stdin must not reach ours.
+ * Returns a file with the body, at its beginning; the caller closes it.  fd is
+ * the file that holds the body already, or -1.  That file is opened again for
+ * reading only: the handler's use of its stdin must not change our descriptor.
  */
 int plumb_body(const void *body, size_t len, int fd);
 
-/* A pipe whose reading end, fds[0], does not block. */
+/* Makes a pipe.  Its reading end, fds[0], does not block. */
 int plumb_pipe(int fds[2]);
 
-/* Closes those of n that are not -1. */
+/* Closes the descriptors that are not -1, of n. */
 void plumb_close(const int *fds, size_t n);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * One thread runs one handler: it waits in poll(2) for output, stderr, exit,
- * deadline and drain together, so none of them can hold up another.
+ * deadline and drain together, so none of them can delay another.
  *
- * A run is over when the program has exited and what was in its pipes at that
- * moment has been read.  A process that it left behind may hold the pipes for
- * as long as it likes.
+ * A run is over when the program has exited and the bytes in its pipes at that
+ * moment have been read.  A process that the program left behind may hold the
+ * pipes without end.
  *
- * The first reason to end a run is the one that counts: a handler that exits 0
- * upon the SIGTERM of its timeout has timed out.
+ * The first reason to end a run counts: a handler that exits 0 upon the
+ * SIGTERM of its timeout has timed out.
  */
 #include "config.h"
 
@@ -35,11 +35,11 @@
 #include "plumb.h"
 #include "run.h"
 
-/* Two eyes on the same stop: the flag for reading, the descriptor for poll. */
+/* The same stop twice: the flag for readers, the descriptor for poll(2). */
 static atomic_bool draining;
 static int drain_fd = -1;
 
-/* How often to look at all but output, while there is output, ms. */
+/* While there is output, the interval (ms) of checks for all other events. */
 #define LOOK 100
 
 enum run_stage {
@@ -50,9 +50,9 @@ enum run_stage {
 
 struct run {
 	struct child child;
-	int out, err;              /* our ends; -1: at their end */
-	bool out_ready, err_ready; /* as poll last saw it */
-	bool exited;               /* the program; not reaped yet */
+	int out, err;              /* our ends of the pipes; -1: at their end */
+	bool out_ready, err_ready; /* result of the last poll */
+	bool exited;               /* the program has, and is not reaped yet */
 	bool over;
 	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
@@ -91,7 +91,7 @@ run_drain(void)
 	const uint64_t one = 1;
 
 	atomic_store(&draining, true);
-	/* Never read again, so it stays readable for everybody. */
+	/* The descriptor is never read, so it stays readable for all runs. */
 	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
 		assert(errno == EAGAIN);
 }
@@ -112,7 +112,8 @@ run_is_file(const char *path)
 
 /* --- start -------------------------------------------------------------- */
 
-/* The folder of a program's path, "/" at least; NULL: no memory. */
+/* Returns the folder of a program's path, at least "/"; the caller frees it.
+ * NULL: no memory. */
 static char *
 folder_of(const char *path)
 {
@@ -167,7 +168,8 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	cs.fd[0] = cs.held = -1;
 	if ((run = run_new(spec)) == NULL)
 		goto fail;
-	/* What has not begun can still be said not to have happened. */
+	/* A run that has not begun can still be reported as one that did not
+	 * happen. */
 	if (atomic_load(&draining)) {
 		step = "drain";
 		error = ESHUTDOWN;
@@ -220,7 +222,7 @@ fail:
 
 /* --- stderr ------------------------------------------------------------- */
 
-/* Reads once; at most max bytes.  Closes it at its end. */
+/* Reads at most max bytes, once.  At the end of the pipe, closes it. */
 static size_t
 read_stderr(struct run *run, size_t max)
 {
@@ -253,7 +255,7 @@ left_in(int fd)
 
 /* --- while it runs ------------------------------------------------------ */
 
-/* The first reason stays. */
+/* Ends the run.  The first reason stays. */
 static void
 end_it(struct run *run, enum run_end why)
 {
@@ -284,9 +286,9 @@ on_deadline(struct run *run)
 }
 
 /*
- * What is in the pipes now is the last of it.  Where the program's own exit is
- * the end, it was just seen by a poll that looked at the pipes after it: one
- * that was not ready then is empty.
+ * The bytes that are in the pipes now are the last ones.  If the program
+ * exited by itself, the poll that saw the exit looked at the pipes after it: a
+ * pipe that was not ready then is empty.
  */
 static void
 conclude(struct run *run)
@@ -301,15 +303,15 @@ conclude(struct run *run)
 		if ((n = read_stderr(run, left)) == 0)
 			break;
 	}
-	/* Of a handler that had to be ended, nothing of its group goes on. */
+	/* No process of a terminated handler's group may go on. */
 	if (run->stage != STAGE_RUNNING)
 		child_signal(&run->child, SIGKILL);
 }
 
 /*
- * A program that exits by itself ends its run.  Of a group that is being ended,
- * others may still be at it: they have until the second deadline, unless
- * nobody holds our pipes any more.
+ * A program that exits by itself ends its run.  In a group that is being
+ * terminated, other processes may still work: they have until the second
+ * deadline, unless no process holds our pipes any more.
  */
 static bool
 conclude_if_over(struct run *run)
@@ -331,8 +333,8 @@ wait_ms(const struct run *run)
 	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/* Waits until something has happened, at most max ms (-1: no matter how long),
- * and deals with all but output. */
+/* Waits for an event, at most max ms (-1: without limit), and handles all
+ * events but output. */
 static void
 wait_event(struct run *run, int max)
 {
@@ -367,7 +369,7 @@ wait_event(struct run *run, int max)
 	conclude_if_over(run);
 }
 
-/* One read of output, counted.  0: nothing there now, or its end. */
+/* Reads output once and counts it.  0: there is none now, or it has ended. */
 static size_t
 read_output(struct run *run, void *p, size_t size)
 {
@@ -411,7 +413,8 @@ run_read(struct run *run, void *p, size_t size)
 			if (run->streaming && !run->discarding &&
 			    run->stage == STAGE_RUNNING)
 				run->deadline = clock_mono() + run->timeout;
-			/* One that writes all the time is not waited for. */
+			/* Output that never stops must not delay other
+			 * events. */
 			if (!run->over && clock_mono() - run->looked >= LOOK)
 				wait_event(run, 0);
 			return n;
@@ -438,7 +441,8 @@ run_finish(struct run *run, struct run_facts *facts)
 	int status = 0;
 
 	if (run->out != -1) {
-		/* The caller has read enough: a full pipe must not stop it. */
+		/* The caller has read enough: a full pipe must not stop the
+		 * handler. */
 		char bytes[4096];
 
 		while (run_read(run, bytes, sizeof(bytes)) > 0)

@@ -1,13 +1,13 @@
 /*
- * A run of the handler: start it, read what it writes, learn how it ended.
- * run.h says how a handler ended, not what it was.
+ * A run of the handler: start it, read its output, learn how it ended.  run.h
+ * says how a handler ended, not what its outcome was.
  *
  * The program gets its own session and process group, the body as a file on
  * stdin, only descriptors 0-2, default signals, and dies with this process.
- * Its stderr goes to the log, line by line.  It is over when the program
- * exits, whoever else still holds its pipes.  At its deadline the group gets
- * SIGTERM, after kill_after SIGKILL.  One that is still there RUN_GRACE later
- * is given up: its facts say so.
+ * Its stderr goes to the log, line by line.  The run is over when the program
+ * exits, even if other processes still hold its pipes.  At its deadline the
+ * group gets SIGTERM, and SIGKILL after kill_after.  A process that still
+ * exists RUN_GRACE later is given up, and its facts say so.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -23,7 +23,7 @@
 
 struct run;
 
-/* After SIGKILL, ms: time enough for the kernel to end a large process. */
+/* Time after SIGKILL (ms): enough for the kernel to end a large process. */
 #define RUN_GRACE 2000
 
 struct run_spec {
@@ -31,11 +31,11 @@ struct run_spec {
 	char *const *envp;
 	const char *directory;   /* NULL: the program's own folder */
 	int umask;               /* -1: inherited */
-	const struct user *user; /* NULL: unchanged */
+	const struct user *user; /* setuid programs give it no privileges */
 	bool no_new_privs;       /* setuid programs give it nothing */
 	const void *body;
 	size_t body_len;
-	int body_fd;                 /* holds the body, or -1: memory */
+	int body_fd; /* holds the body, or -1: it is in memory */
 	int64_t timeout, kill_after; /* ms */
 	uint64_t max_output;         /* bytes; UINT64_MAX: no limit */
 	int held;       /* inherited as descriptor 3, see child.h; or -1 */
@@ -43,13 +43,13 @@ struct run_spec {
 	const char *instance; /* for the log */
 };
 
-/* Once, before the first thread: see child_init(). */
+/* Call it once, before the first thread: see child_init(). */
 enum rc run_init(void);
 
-/* Whether that names a regular file. */
+/* Whether path names a regular file. */
 bool run_is_file(const char *path);
 
-/* All runs under way count as RUN_DRAINED and are ended; later ones are not
+/* All runs under way count as RUN_DRAINED and are ended; later runs are not
  * started. */
 void run_drain(void);
 
@@ -57,29 +57,29 @@ void run_drain(void);
 bool run_is_draining(void);
 
 /*
- * Starts it.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
+ * Starts a run.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
  * it could not be started: missing, not executable, no process or descriptor.
  */
 struct run *run_start(const struct run_spec *, struct run_facts *);
 
-/* The process, which is also its process group. */
+/* The program's process, which is also its process group. */
 pid_t run_pid(const struct run *);
 
 /*
- * The next bytes of its output: > 0.  0: there are no more.  Blocks; deals
- * with stderr, deadline and drain meanwhile.
+ * Reads the next bytes of the output: > 0.  0: there are no more.  Blocks;
+ * meanwhile handles stderr, deadline and drain.
  */
 size_t run_read(struct run *, void *, size_t);
 
-/* The reader is gone: what remains is discarded, and the timeout counts from
- * now. */
+/* The client is gone: the remaining output is discarded, and the timeout
+ * counts from now. */
 void run_discard(struct run *);
 
-/* Waits for its end and frees it. */
+/* Waits for the end of the run and frees it. */
 void run_finish(struct run *, struct run_facts *);
 
-/* run_read() until the end into a spool, then run_finish().  The facts tell
- * if the spool failed: RUN_CAPTURE_FAILED. */
+/* run_read() until the end into a spool, then run_finish().  If the spool
+ * failed, the facts say so: RUN_CAPTURE_FAILED. */
 void run_capture(struct run *, struct spool *, struct run_facts *);
 
 #endif
