@@ -1,7 +1,7 @@
 /*
- * oncectl: for operators.  One table of subcommands; each gets an open store
- * and returns an exit status.  It never makes a database: a wrong name is an
- * error, not a new and empty store.
+ * oncectl: for operators.  There is one table of subcommands; each gets an
+ * open store and returns an exit status.  oncectl never makes a database: a
+ * wrong name is an error, not a new and empty store.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@ static const struct command {
 	const char *name;
 	const char *usage; /* its arguments and options */
 	int max_args;
-	unsigned options; /* that it takes, of enum oncectl_option */
+	unsigned options; /* the ones it takes, of enum oncectl_option */
 	int (*run)(struct oncectl *);
 } commands[] = {
 	{ "ls", "[--state S] [--scope S] [--path P] [--older D]", 0,
@@ -59,10 +59,10 @@ static const struct command {
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* How long a handler waits for others to be done with the database: ms. */
+/* How long a handler's command waits for a lock of the database (ms). */
 #define HANDLER_WAIT 5000
 
-/* Long options without a letter: above all letters. */
+/* Long options without a letter have numbers above all letters. */
 enum {
 	OPT_JSON = 256,
 	OPT_HELP,
@@ -95,7 +95,7 @@ usage(FILE *file)
 	      "command [argument ...]\n",
 	    file);
 	if (file != stdout) {
-		/* Not the whole list: it would hide what was wrong. */
+		/* The whole list would hide the error. */
 		fputs("       oncectl --help lists the commands\n", file);
 		return ONCECTL_USAGE;
 	}
@@ -114,7 +114,7 @@ oncectl_fail(const struct oncectl *ctl, enum rc rc)
 
 /* --- the command line -------------------------------------------------- */
 
-/* A time, or for how long until now. */
+/* Reads a time, or a duration before now. */
 static bool
 take_since(struct oncectl *ctl, const char *value)
 {
@@ -133,7 +133,7 @@ take_since(struct oncectl *ctl, const char *value)
 	return true;
 }
 
-/* TOPIC=FILE; a topic may be any token, and so has no "=". */
+/* Reads TOPIC=FILE.  A topic may be any token, and so has no "=". */
 static bool
 take_emit(struct oncectl *ctl, char *value)
 {
@@ -195,14 +195,14 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 	return false;
 }
 
-/* -1, or the status to exit with at once. */
+/* Returns -1, or the status to exit with at once. */
 static int
 take_options(struct oncectl *ctl, int argc, char **argv)
 {
 	int c;
 
-	/* getopt_long() moves arguments behind the options, wherever those
-	 * stand; "--" ends them. */
+	/* getopt_long() moves arguments behind the options, in any order of
+	 * the command line; "--" ends the options. */
 	while ((c = getopt_long(argc, argv, "hVd:f:", options, NULL)) != -1) {
 		switch (c) {
 		case 'V':
@@ -234,7 +234,8 @@ take_options(struct oncectl *ctl, int argc, char **argv)
 	return -1;
 }
 
-/* The subcommand that is named first, taken off the arguments; or NULL. */
+/* Takes the name of the subcommand off the arguments; NULL: there is no such
+ * subcommand. */
 static const struct command *
 find_command(struct oncectl *ctl)
 {
@@ -272,7 +273,7 @@ is_handlers(const struct command *command)
 	return (command->options & ONCECTL_WAIT) != 0;
 }
 
-/* The database that -d, the configuration or ONCE_DATABASE names. */
+/* Names the database: by -d, by the configuration, or by ONCE_DATABASE. */
 static bool
 name_database(struct oncectl *ctl, const struct conf *conf)
 {
@@ -328,7 +329,7 @@ main(int argc, char **argv)
 	command = find_command(&ctl);
 	if (command == NULL)
 		return usage(stderr);
-	if (run_init() != RC_OK) /* of reconcilers */
+	if (run_init() != RC_OK) /* for reconcilers */
 		return ONCECTL_REFUSED;
 	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
 				  : conf_default(&why);

@@ -1,6 +1,5 @@
 /*
- * oncectl, between its files: what was asked on the command line, and the
- * subcommands.
+ * Shared by the files of oncectl: the command line, and the subcommands.
  */
 #ifndef ONCECTL_H
 #define ONCECTL_H
@@ -32,10 +31,10 @@ enum oncectl_option {
 	ONCECTL_EMIT = 1024
 };
 
-/* How often --emit may stand. */
+/* The most --emit options of a command line. */
 #define ONCECTL_EMITS 16
 
-/* Those that say which key is meant, besides its name. */
+/* The options that, besides its name, say which key is meant. */
 #define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
 
 struct oncectl {
@@ -44,21 +43,21 @@ struct oncectl {
 	bool json;            /* --json */
 	const char *state;    /* --state, of a key or an effect; NULL: any */
 	const char *scope, *path;
-	int64_t older;          /* --older, ms; 0: any */
-	int64_t since;          /* --since, wall clock, ms; 0: any */
+	int64_t older;          /* --older (ms); 0: any */
+	int64_t since;          /* --since, wall clock (ms); 0: any */
 	const char *downstream; /* --downstream */
-	int64_t wait;           /* --wait, ms */
+	int64_t wait;           /* --wait (ms) */
 	struct {
 		const char *topic, *file;
 	} emits[ONCECTL_EMITS]; /* --emit */
 	size_t nemits;
 	unsigned given;      /* bits of enum oncectl_option */
 	const char *command; /* the subcommand's name */
-	char **arg;          /* and its arguments */
+	char **arg;          /* its arguments */
 	int nargs;
 	/* while a subcommand runs */
 	struct store *store;
-	const struct conf *conf; /* of -f, or what holds without a file */
+	const struct conf *conf; /* of -f, or the defaults */
 };
 
 /* Subcommands; each returns an exit status. */
@@ -78,12 +77,12 @@ int oncectl_outbox(struct oncectl *);
 /* Prints the effects that --since lets through, as export does. */
 enum rc oncectl_outbox_export(struct oncectl *);
 
-/* A handler's; there is no store. */
+/* Subcommands for handlers; they open no store. */
 int oncectl_checkpoint(struct oncectl *);
 int oncectl_emit(struct oncectl *);
 int oncectl_respond(struct oncectl *);
 
-/* "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
+/* Prints "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *, enum rc);
 
 #endif

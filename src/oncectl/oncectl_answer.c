@@ -1,5 +1,5 @@
 /*
- * oncectl's standard input, and files.
+ * The input of oncectl: standard input, and files.
  */
 #include "config.h"
 
@@ -117,7 +117,7 @@ bool
 oncectl_answer_parse(
     const struct oncectl_input *in, struct response *r, struct cgihead *head)
 {
-	/* Ours to say, as in a handler's answer. */
+	/* Only oncewrap sets these, as in a handler's response. */
 	static const char *const own[] = { "Idempotent-Replayed",
 		"Idempotency-Expires" };
 	const size_t kept = (size_t)spool_length(in->spool);

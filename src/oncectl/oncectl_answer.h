@@ -1,6 +1,6 @@
 /*
- * What is given to oncectl on standard input or in a file: an answer, or
- * anything else.
+ * The input of oncectl, from standard input or a file: a response, or other
+ * data.
  */
 #ifndef ONCECTL_ANSWER_H
 #define ONCECTL_ANSWER_H
@@ -13,26 +13,27 @@
 
 struct oncectl_input {
 	struct spool *spool; /* the first max bytes */
-	uint64_t length;     /* of all of it */
-	const char *name;    /* of the file; NULL: standard input */
+	uint64_t length;     /* of the whole input */
+	const char *name;    /* the file's name; NULL: standard input */
 };
 
-/* "oncectl: standard input: why" on stderr; false. */
+/* Prints "oncectl: standard input: why" on stderr; returns false. */
 bool oncectl_answer_bad(const char *why);
 
-/* Reads all of standard input, or of the file that is named, and keeps max
- * bytes; temporary files are made in dir.  False: it could not, which is
- * said. */
+/* Reads all of standard input, or of the named file, and keeps max bytes.
+ * Temporary files are made in dir.  False: reading failed; the reason was
+ * printed. */
 bool oncectl_answer_read(struct oncectl_input *, uint64_t max);
-/* What was kept; NULL: it could not be read again, which is said. */
+/* Returns the kept bytes.  NULL: they could not be read again; the reason was
+ * printed. */
 const void *oncectl_answer_bytes(const struct oncectl_input *);
 void oncectl_answer_free(struct oncectl_input *);
 
 /*
- * A CGI response, by the rules that hold for a handler's: response
- * (initialised) gets its head without what is ours to say, and its body, which
- * lies in the input.  False: it is none, or says that it did not complete
- * anything, which is said.
+ * Parses a CGI response, by the rules for a handler's.  response (initialised
+ * by the caller) gets its head, without the fields that only oncewrap sets,
+ * and its body, which stays in the input.  False: it is no response, or its
+ * Idempotency-Outcome says that nothing was completed; the reason was printed.
  */
 bool oncectl_answer_parse(
     const struct oncectl_input *, struct response *, struct cgihead *);

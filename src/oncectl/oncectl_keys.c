@@ -1,6 +1,6 @@
 /*
- * oncectl ls, show and export: what is known of keys; export has the outbox
- * too.
+ * oncectl ls, show and export: the records of keys.  export also prints the
+ * outbox.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /*
- * oncectl metrics: what the store knows, as text for Prometheus, where no
- * oncewrap is running or can be asked.
+ * oncectl metrics: the store's gauges as text for Prometheus, for when no
+ * oncewrap runs or can be asked.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /*
- * oncectl outbox: effects, and what an operator says of them.
+ * oncectl outbox: lists effects, and retries or drops them.
  *
- * A refusal names the state that forbids it.  What is decided is decided by
- * the store; looking is only for better words.
+ * A refusal names the state that forbids the change.  The store alone decides;
+ * the lookup before it only makes better messages.
  */
 #include "config.h"
 
@@ -37,7 +37,7 @@ static const struct oncectl_column columns[] = {
 	{ "next_at", "NEXT", AT(next_at), ONCECTL_TIME, NULL },
 	{ "reference", NULL, AT(reference), ONCECTL_TEXT, NULL },
 	{ "last_error", "LAST ERROR", AT(last_error), ONCECTL_TEXT, NULL },
-	/* from here on in exports only */
+	/* the columns from here on are in exports only */
 	{ "effect_key", NULL, AT(effect_key), ONCECTL_ARRAY, NULL },
 	{ "created_at", NULL, AT(created_at), ONCECTL_TIME, NULL },
 	{ "updated_at", NULL, AT(updated_at), ONCECTL_TIME, NULL },
@@ -46,11 +46,11 @@ static const struct oncectl_column columns[] = {
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define NLISTED  10
 
-/* In a table: what may be long stands on the right. */
+/* The order in a table: columns that may be long stand on the right. */
 static const unsigned char order[] = { 0, 5, 6, 7, 4, 2, 3, 1, 9 };
 
-/* The next effect.  What its program printed is bytes: a NUL, which would end
- * the text, becomes a byte that is no UTF-8 either. */
+/* Reads the next effect.  The output of its program may hold any byte.  A NUL,
+ * which would end the text, becomes another byte that is no UTF-8. */
 static enum rc
 next(struct store_outbox *outbox, struct store_effect_row *row)
 {
@@ -118,7 +118,7 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 /* --- retry, drop -------------------------------------------------------- */
 
-/* The effect of that number; RC_NOTFOUND. */
+/* Finds the effect of that number; RC_NOTFOUND. */
 static enum rc
 find(struct oncectl *ctl, int64_t id, struct store_effect_row *row)
 {
@@ -133,7 +133,7 @@ find(struct oncectl *ctl, int64_t id, struct store_effect_row *row)
 	return rc;
 }
 
-/* Why it cannot be done to that effect. */
+/* Prints why the change is refused for that effect. */
 static int
 refuse(struct oncectl *ctl, int64_t id)
 {

@@ -1,7 +1,6 @@
 /*
- * oncectl sweep, reap and reconcile: a pass now, by this process instead of
- * oncewrap's.
- * What it changes is in the log, which is stderr.
+ * oncectl sweep, reap and reconcile: one pass now, by this process instead of
+ * oncewrap.  The changes are in the log, which is stderr.
  */
 #include "config.h"
 
@@ -17,7 +16,8 @@
 #include "sweep.h"
 #include "oncectl.h"
 
-/* Set by SIGINT and SIGTERM: a pass ends between two batches, or tries. */
+/* Set by SIGINT and SIGTERM: a pass ends between two batches, or between two
+ * tries. */
 static atomic_bool stop;
 
 static void
@@ -82,7 +82,7 @@ oncectl_reap(struct oncectl *ctl)
 	return end_pass(ctl, rc, "past their retention", pass.n);
 }
 
-/* Which programs there are, only the configuration says. */
+/* Only the configuration names the programs. */
 int
 oncectl_reconcile(struct oncectl *ctl)
 {

@@ -1,8 +1,8 @@
 /*
- * How oncectl prints.  Scopes, paths and keys are what strangers sent: no byte
- * of them reaches a terminal as a control, or makes a line no JSON.
+ * How oncectl prints.  Strangers chose the scopes, paths and keys: no byte of
+ * them reaches a terminal as a control, or makes a line invalid as JSON.
  *
- * It must not know: the store, or what the columns mean.
+ * This file does not know the store, or what the columns mean.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "oncectl_print.h"
 
-/* Rows that are kept back to find out how wide they are. */
+/* Rows that are held back until their widths are known. */
 #define BATCH 1000
 
 struct oncectl_table {
@@ -30,7 +30,7 @@ struct oncectl_table {
 	bool has_rows; /* besides the titles */
 };
 
-/* Memory, or the end. */
+/* Returns p; if it is NULL, there is no memory, and the process ends. */
 static void *
 must(void *p)
 {
@@ -63,7 +63,7 @@ oncectl_print_escaped(const char *s)
 		} else if (wcwidth(wide) > 0) {
 			memcpy(p, s, n);
 			p += n;
-		} else { /* controls, and what hides or joins others */
+		} else { /* controls, and characters that hide or join others */
 			for (size_t i = 0; i < n; i++)
 				p += snprintf(
 				    p, 5, "\\x%02x", (unsigned char)s[i]);
@@ -75,7 +75,7 @@ oncectl_print_escaped(const char *s)
 	return out;
 }
 
-/* Columns that printable text takes. */
+/* The number of columns that printable text takes. */
 static size_t
 width_of(const char *s)
 {
@@ -107,11 +107,11 @@ oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME])
 
 /* --- cells ------------------------------------------------------------- */
 
-/* Where a cell that is no text is written. */
+/* Room for the text of a cell that is no text. */
 #define CELL 32
 _Static_assert(CELL >= ONCECTL_PRINT_TIME, "a time fits");
 
-/* The member as text; NULL for null. */
+/* Returns the member as text; NULL for null. */
 static const char *
 cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
 {
@@ -245,8 +245,8 @@ oncectl_print_table_free(struct oncectl_table *t)
 
 /* --- JSON -------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character (RFC 3629, section 4) that s begins with; 0 if
- * it begins with none. */
+/* The length (bytes) of the UTF-8 character (RFC 3629, section 4) that s
+ * begins with; 0 if it begins with none. */
 static size_t
 utf8_length(const unsigned char *s)
 {
@@ -258,7 +258,7 @@ utf8_length(const unsigned char *s)
 	if (s[0] < 0xc2 || s[0] > 0xf4)
 		return 0;
 	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	/* no longer than need be, no surrogate, nothing above U+10FFFF */
+	/* the shortest form, no surrogate, nothing above U+10FFFF */
 	if (s[0] == 0xe0)
 		low = 0xa0;
 	else if (s[0] == 0xed)
@@ -275,7 +275,7 @@ utf8_length(const unsigned char *s)
 	return n;
 }
 
-/* The caller frees it. */
+/* Returns a copy in which all bytes are UTF-8.  The caller frees it. */
 static char *
 as_utf8(const char *s)
 {

@@ -1,7 +1,8 @@
 /*
- * How oncectl prints: tables for people, one JSON object a line for programs.
- * A row is any struct, and an array of columns describes it once for both.
- * When there is no memory left, oncectl says so and exits with status 1.
+ * How oncectl prints: tables for people, and one JSON object on each line for
+ * programs.  A row is any struct, and one array of columns describes it for
+ * both.  When there is no memory left, oncectl prints that and exits with
+ * status 1.
  */
 #ifndef ONCECTL_PRINT_H
 #define ONCECTL_PRINT_H
@@ -19,37 +20,38 @@ enum oncectl_kind {
 	ONCECTL_NUMBER,      /* int64_t */
 	ONCECTL_TIME,        /* int64_t, wall clock (ms); 0 is null */
 	ONCECTL_BOOL,        /* bool; JSON only */
-	ONCECTL_NAMED        /* an enum; name() has the word for a value */
+	ONCECTL_NAMED        /* an enum; name() gives the word for a value */
 };
 
 struct oncectl_column {
-	const char *member; /* its name in JSON and in lines */
-	const char *title;  /* its title in tables; NULL: not in tables */
+	const char *member; /* the name in JSON and in lines */
+	const char *title;  /* the title in tables; NULL: not in tables */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
-	const char *(*name)(int); /* ONCECTL_NAMED */
+	const char *(*name)(int); /* for ONCECTL_NAMED */
 };
 
 /*
- * Text for a terminal: what is not printable in the locale becomes \xNN, a
- * backslash two.  The caller frees it.
+ * Makes text for a terminal: each byte that is not printable in the locale
+ * becomes \xNN, and a backslash becomes two.  The caller frees it.
  */
 char *oncectl_print_escaped(const char *);
 
-/* A time of the wall clock (ms) as RFC 3339 to the second; "-" for 0. */
+/* Formats a time of the wall clock (ms) as RFC 3339 to the second; "-" for
+ * 0. */
 #define ONCECTL_PRINT_TIME 32
 const char *oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME]);
 
-/* One row as lines "member: value" on stdout; "-" is null. */
+/* Prints one row as lines "member: value" on stdout; "-" is null. */
 void
 oncectl_print_lines(const struct oncectl_column *, size_t n, const void *row);
 
 /*
  * Rows in columns that are as wide as their widest cell so far.  order has the
- * indexes of the columns from left to right, norder of them; columns and order
- * must outlive the table.  A text that is empty is "-" here.  Memory is bounded
- * however many rows there are.  free prints what is left; a table without rows
- * prints nothing.
+ * indexes of the columns from left to right, norder of them.  columns and
+ * order must outlive the table.  An empty text is printed as "-".  Memory is
+ * bounded for any number of rows.  oncectl_print_table_free() prints the
+ * remaining rows; a table without rows prints nothing.
  */
 struct oncectl_table;
 struct oncectl_table *oncectl_print_table(FILE *, const struct oncectl_column *,
@@ -57,8 +59,8 @@ struct oncectl_table *oncectl_print_table(FILE *, const struct oncectl_column *,
 void oncectl_print_row(struct oncectl_table *, const void *row);
 void oncectl_print_table_free(struct oncectl_table *);
 
-/* Members of an object.  text NULL and time 0 are null; bytes that are no
- * UTF-8 become U+FFFD. */
+/* Adds members to an object.  A text that is NULL and a time that is 0 become
+ * null.  Bytes that are no UTF-8 become U+FFFD. */
 cJSON *oncectl_print_object(void);
 void oncectl_print_members(
     cJSON *, const struct oncectl_column *, size_t n, const void *row);
@@ -67,7 +69,7 @@ void oncectl_print_json_number(cJSON *, const char *name, int64_t);
 void oncectl_print_json_time(cJSON *, const char *name, int64_t wall);
 void oncectl_print_json_object(cJSON *, const char *name, cJSON *member);
 
-/* Prints it on a line of stdout, and deletes it. */
+/* Prints the object on a line of stdout, and deletes it. */
 void oncectl_print_json(cJSON *);
 
 #endif

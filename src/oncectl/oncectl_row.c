@@ -38,7 +38,8 @@ static const struct oncectl_column columns[] = {
 #undef AT
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* In a table: state, attempt, status, times, then what may be long. */
+/* The order in a table: state, attempt, status, times, then the columns that
+ * may be long. */
 static const unsigned char order[] = { 3, 4, 5, 8, 11, 0, 1, 2 };
 
 void
@@ -62,7 +63,7 @@ oncectl_row_table(FILE *file)
 	return oncectl_print_table(file, columns, order, sizeof(order));
 }
 
-/* --- the one that is meant --------------------------------------------- */
+/* --- the one key -------------------------------------------------------- */
 
 char *
 oncectl_row_name(const struct store_row *r)
@@ -83,7 +84,7 @@ oncectl_row_name(const struct store_row *r)
 	return name;
 }
 
-/* What the command line says of the key that is meant. */
+/* Makes the filter for the key that the command line describes. */
 static enum rc
 make_filter(const struct oncectl *ctl, struct store_filter *f)
 {
@@ -99,13 +100,14 @@ make_filter(const struct oncectl *ctl, struct store_filter *f)
 	}
 	if (strlen(ctl->downstream) != RECORD_UUID_LEN)
 		return RC_NOTFOUND;
-	/* RFC 9562, section 4: written in lower case, read in either. */
+	/* RFC 9562, section 4: UUIDs are written in lower case and read in
+	 * either. */
 	for (i = 0; i <= RECORD_UUID_LEN; i++)
 		uuid[i] = (char)tolower((unsigned char)ctl->downstream[i]);
 	return store_find_downstream(ctl->store, uuid, &f->id);
 }
 
-/* Lists first and what follows it, for the user to choose from. */
+/* Lists first and the rows after it, for the user to choose from. */
 static enum rc
 refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
     const struct store_row *first, struct store_row *second)
@@ -126,7 +128,7 @@ refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
 	return rc;
 }
 
-/* The only row of a list; status says why there is none. */
+/* Reads the only row of a list; status says why there is none. */
 static bool
 only_row(const struct oncectl *ctl, const struct store_filter *filter,
     struct store_row *row, enum rc *status)

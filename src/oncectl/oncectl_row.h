@@ -8,11 +8,11 @@
 
 #include "oncectl.h"
 
-/* One row: as a line of JSON, as lines of text. */
+/* Print one row: as a line of JSON, or as lines of text. */
 void oncectl_row_json(const struct store_row *);
 void oncectl_row_lines(const struct store_row *);
 
-/* A table for rows of that kind: see oncectl_print_row(). */
+/* Makes a table for such rows: see oncectl_print_row(). */
 struct oncectl_table;
 struct oncectl_table *oncectl_row_table(FILE *);
 
@@ -20,13 +20,13 @@ struct oncectl_table *oncectl_row_table(FILE *);
 char *oncectl_row_name(const struct store_row *);
 
 /*
- * The one key that the arguments and options name: -1 and *row, which the
- * caller frees; or the exit status, once it has been said why there is none
- * or that there are several.
+ * Finds the one key that the arguments and options name.  Returns -1 and *row,
+ * which the caller frees, or the exit status, after printing that there is no
+ * such key or that there are several.
  */
 int oncectl_row_find(struct oncectl *, struct store_row *row);
 
-/* The same key as it is now; RC_NOTFOUND: it is gone.  On failure *row is
+/* Reads the same key again.  RC_NOTFOUND: it is gone.  On failure *row is
  * empty. */
 enum rc oncectl_row_again(struct oncectl *, struct store_row *row);
 

@@ -1,9 +1,9 @@
 /*
- * oncectl checkpoint, emit and respond: what a handler says of its own run, in
- * a language that has no SQLite.
+ * oncectl checkpoint, emit and respond: for handlers in a language without
+ * SQLite.
  *
  * They know the database and the handler's token, and open no store: a handler
- * may write the database and no more.
+ * may write the database only.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include "say.h"
 #include "oncectl.h"
 
-/* The token, before anything is read; NULL: there is none. */
+/* Finds the token, before any input is read; NULL: there is none. */
 static const char *
 find_token(const struct oncectl *ctl)
 {
@@ -28,7 +28,7 @@ find_token(const struct oncectl *ctl)
 	return token;
 }
 
-/* Opens the database; -1, or the exit status. */
+/* Opens the database; returns -1, or the exit status. */
 static int
 begin(const struct oncectl *ctl, struct say **say)
 {
@@ -43,7 +43,7 @@ begin(const struct oncectl *ctl, struct say **say)
 					       : ONCECTL_REFUSED;
 }
 
-/* The exit status for how it ended. */
+/* Returns the exit status for the result rc. */
 static int
 end(const struct oncectl *ctl, struct say *say, enum rc rc)
 {
@@ -78,7 +78,7 @@ end(const struct oncectl *ctl, struct say *say, enum rc rc)
 
 /* --- effects ------------------------------------------------------------ */
 
-/* A payload, and what it is for. */
+/* The payloads of effects, and their topics. */
 struct effects {
 	struct oncectl_input in[ONCECTL_EMITS];
 	struct say_effect effect[ONCECTL_EMITS];
@@ -92,7 +92,7 @@ effects_free(struct effects *e)
 		oncectl_answer_free(&e->in[i]);
 }
 
-/* Reads one more; file NULL: standard input. */
+/* Reads one more payload; file NULL: standard input. */
 static bool
 effects_add(struct effects *e, const char *topic, const char *file)
 {
@@ -103,7 +103,7 @@ effects_add(struct effects *e, const char *topic, const char *file)
 	in->name = file;
 	effect->topic = topic;
 	e->n++;
-	/* One byte too many, for the view to see. */
+	/* One byte more than the limit, so that the database refuses it. */
 	if (!oncectl_answer_read(in, SAY_MAX + 1) ||
 	    (effect->payload = oncectl_answer_bytes(in)) == NULL)
 		return false;
@@ -111,7 +111,7 @@ effects_add(struct effects *e, const char *topic, const char *file)
 	return true;
 }
 
-/* Those of --emit. */
+/* Reads the effects of the --emit options. */
 static bool
 effects_read(struct effects *e, const struct oncectl *ctl)
 {
@@ -167,8 +167,8 @@ oncectl_emit(struct oncectl *ctl)
 	return status;
 }
 
-/* Whether it can be an answer of its own, and without what the web server
- * makes. */
+/* Whether it can be a response of the handler's own; removes the fields that
+ * the web server makes. */
 static bool
 is_document(struct response *r, const struct cgihead *head)
 {

@@ -1,10 +1,10 @@
 /*
- * oncectl resolve and forget: what an operator, or a webhook's program, knows
- * of a key whose outcome nobody else does.
+ * oncectl resolve and forget: an operator, or the program of a webhook,
+ * settles a key with an outcome that oncewrap does not know.
  *
- * A refusal names the state that forbids it.  What is decided is decided by
- * the store, in the transaction that makes the change; looking first is only
- * for better words.
+ * A refusal names the state that forbids the change.  The store alone decides,
+ * in the transaction that makes the change; the lookup before it only makes
+ * better messages.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #include "route.h"
 #include "oncectl.h"
 
-/* "key K of scope S: was -> is", where text names what it is. */
+/* Prints "key K of scope S: was -> is", where text names the new state. */
 static void
 print_change(const struct oncectl *ctl, const struct store_row *row,
     const char *text, enum record_state to)
@@ -44,8 +44,8 @@ print_change(const struct oncectl *ctl, const struct store_row *row,
 	oncectl_print_json(o);
 }
 
-/* The settlement's response, and whether it can be replayed, by the rules that
- * hold for a handler's. */
+/* Fills in the settlement's response, and whether it can be replayed, by the
+ * rules for a handler's. */
 static bool
 parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
     struct store_settlement *st)
@@ -79,7 +79,7 @@ refuse_resolve(const struct store_row *row)
 	return ONCECTL_REFUSED;
 }
 
-/* Somebody was faster: says what it has become. */
+/* Another process changed the key first: prints its new state. */
 static int
 refuse_lost(struct oncectl *ctl, struct store_row *row,
     int (*refuse)(const struct store_row *))
@@ -98,7 +98,7 @@ refuse_lost(struct oncectl *ctl, struct store_row *row,
 	return status;
 }
 
-/* Takes *settlement. */
+/* Takes over *settlement. */
 static int
 settle(struct oncectl *ctl, struct store_row *row,
     struct store_settlement **settlement)
@@ -154,7 +154,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 		given.spool = NULL;
 	} else {
 		st->state = RECORD_FAILED_RETRYABLE;
-		st->requeue = 0; /* what was accepted is run again */
+		st->requeue = 0; /* an accepted request runs again */
 		snprintf(st->last_error, sizeof(st->last_error),
 		    "resolved: it was not executed");
 	}

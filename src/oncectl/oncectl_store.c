@@ -1,5 +1,5 @@
 /*
- * oncectl stats and doctor: how the store as a whole is doing.
+ * oncectl stats and doctor: the state of the store as a whole.
  */
 #include "config.h"
 
@@ -11,11 +11,11 @@
 #include "oncectl.h"
 #include "oncectl_print.h"
 
-/* Findings of one visit; the store has a dozen at most. */
+/* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64
 
-/* The numbers of keys by state, as columns of struct store_scope; then the
- * scope. */
+/* The numbers of keys by state, as columns of struct store_scope; the last
+ * column is the scope. */
 #define NCOLUMNS RECORD_NSTATES
 #define NSTATES  (NCOLUMNS - 1)
 static struct oncectl_column columns[NCOLUMNS];
@@ -80,7 +80,7 @@ print_stats(const struct store_counts *c)
 	printf("%-16s  %" PRId64 " bytes\n", "write-ahead log", c->wal_bytes);
 }
 
-/* Scopes read at a time; each time all keys are counted. */
+/* Scopes read at a time; each reading counts all keys. */
 #define SCOPES 1000
 
 static void
@@ -158,7 +158,8 @@ static const struct oncectl_column findings_columns[] = {
 };
 #undef AT
 
-/* One line for an operator: whether anything is to be done, and where. */
+/* Makes one line for an operator: whether there is something to do, and
+ * where. */
 static void
 summarize(const struct store_finding *findings, size_t n,
     struct store_finding *summary)
