@@ -164,6 +164,7 @@ end(pid_t pid)
 static void
 a_process_is_found_by_its_environment(void **state)
 {
+	siginfo_t info;
 	pid_t pid = start(SHED_SESSION, TOKEN);
 
 	(void)state;
@@ -171,7 +172,7 @@ a_process_is_found_by_its_environment(void **state)
 	assert_false(has(NULL, OTHER));
 	kill(pid, SIGKILL);
 	/* dead, though not reaped */
-	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	assert_false(has(NULL, TOKEN));
 	end(pid);
 	assert_false(has(NULL, TOKEN));
