@@ -1,8 +1,9 @@
 -- The key store, version 1.  All names begin with once_, because a handler may
 -- keep tables of its own in the same file.
 
--- One row for each key.  The unique index is its identity; the row's number
--- tells the order of creation and is never used twice (see new_id in
+-- One row for each key.  The unique index is its identity.  The row's number
+-- tells the order of creation and is never used twice, unless a number above
+-- 2^45 was planted: from then on numbers are random (see new_id in
 -- queries.sql).
 --
 --   key path scope  identity
