@@ -84,6 +84,23 @@ void db_bind_int(struct db_stmt *, int, int64_t);
 void db_bind_text(struct db_stmt *, int, const char *);
 void db_bind_blob(struct db_stmt *, int, const void *, size_t);
 
+/*
+ * Binds all parameters of the statement, in their order: one letter each.  A
+ * format that has more or fewer letters than the statement has parameters is a
+ * mistake in the program: the step returns RC_INVALID, and a build with checks
+ * aborts.
+ *
+ *	i	int64_t
+ *	z	int64_t; 0 binds NULL
+ *	d	int
+ *	s	const char *; NULL binds NULL
+ *	t	const char *; NULL and "" bind NULL
+ *	b	const void *, size_t
+ *	o	const void *, size_t; 0 bytes bind NULL
+ *	n	(no argument) NULL
+ */
+void db_bindf(struct db_stmt *, const char *format, ...);
+
 /* The next row; or RC_NOTFOUND: there is none, and the statement is reset.
  * After RC_OK the caller resets the statement when it has read the row. */
 enum rc db_step_row(struct db_stmt *);
@@ -92,6 +109,33 @@ enum rc db_step_done(struct db_stmt *);
 /* Runs the statement to its end; *changed is the number of rows changed. */
 enum rc db_update(struct db_stmt *, int *changed);
 void db_reset(struct db_stmt *);
+
+/*
+ * Reads all columns of the current row, in their order: one letter each, as for
+ * db_bindf().  RC_CORRUPT: a value is out of the range of its letter; RC_NOMEM.
+ * On failure the columns before that one are set, the others are not.  Pointers
+ * into the row live until the next step or reset.
+ *
+ *	i	int64_t *; NULL is 0
+ *	m	int64_t *; a time or a duration (ms): NULL is 0, and a number is
+ *		neither negative nor so large that a sum with it overflows
+ *	d	int *; a count: neither negative nor INT_MAX; NULL is 0
+ *	?	bool *; NULL is false
+ *	v	bool *; whether there is a value
+ *	s	char **; a copy, which the caller frees; NULL is NULL
+ *	f	char *, size_t; a text for a field of that size; NULL is ""
+ *	p	const char **; in the row; NULL is NULL
+ *	b	const void **, size_t *; in the row
+ *	-	(no argument) the column is not read
+ */
+enum rc db_rowf(struct db_stmt *, const char *format, ...);
+
+/* The same for a statement of at most one row: steps, reads and resets.
+ * RC_NOTFOUND: there is no row.  It has no letter that points into the row. */
+enum rc db_onef(struct db_stmt *, const char *format, ...);
+
+/* The largest time (ms, some 30,000 years). */
+#define DB_TIME_MAX 1000000000000000
 
 /* Columns of the current row; pointers live until the next step or reset. */
 bool db_column_null(struct db_stmt *, int);

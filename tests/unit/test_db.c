@@ -1,0 +1,285 @@
+/*
+ * db: values of each letter go into a row and come out of it again; a format
+ * that does not fit its statement is refused.
+ */
+#include "config.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "db.h"
+#include "log.h"
+
+static char file[64];
+static struct db *db;
+
+/* A table with the columns of once_clock, which take any value: CLOCK_NEW
+ * binds three parameters, and CLOCK_GET reads them. */
+static int
+setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(file, "/tmp/test_db.XXXXXX");
+	fd = mkstemp(file);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(db_open(&db, file, 1000), RC_OK);
+	assert_int_equal(
+	    db_exec(db, "CREATE TABLE once_clock(id, boot_id, shift, last)"),
+	    RC_OK);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	db_close(db);
+	unlink(file);
+	return 0;
+}
+
+#define BIND(...)                                                  \
+	do {                                                       \
+		struct db_stmt *s_ = db_stmt(db, QUERY_CLOCK_NEW); \
+		assert_int_equal(                                  \
+		    db_exec(db, "DELETE FROM once_clock"), RC_OK); \
+		db_bindf(s_, __VA_ARGS__);                         \
+		assert_int_equal(db_step_done(s_), RC_OK);         \
+	} while (0)
+
+#define READ(...) db_onef(db_stmt(db, QUERY_CLOCK_GET), __VA_ARGS__)
+
+static void
+numbers_and_texts(void **state)
+{
+	char *text = NULL, field[6];
+	int64_t number = 0;
+	int count = 0;
+
+	(void)state;
+	BIND("sid", "hello", INT64_MIN, -7);
+	assert_int_equal(READ("sii", &text, &number, &number), RC_OK);
+	assert_string_equal(text, "hello");
+	assert_int_equal(number, -7);
+	free(text);
+	assert_int_equal(READ("fi-", field, sizeof(field), &number), RC_OK);
+	assert_string_equal(field, "hello");
+	assert_true(number == INT64_MIN);
+	BIND("sid", "", DB_TIME_MAX, INT_MAX - 1);
+	assert_int_equal(
+	    READ("fmd", field, sizeof(field), &number, &count), RC_OK);
+	assert_string_equal(field, "");
+	assert_true(number == DB_TIME_MAX);
+	assert_int_equal(count, INT_MAX - 1);
+}
+
+static void
+blobs_and_pointers_into_the_row(void **state)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
+	const void *blob, *empty;
+	const char *text;
+	size_t n, none;
+
+	(void)state;
+	BIND("bbs", "a\0b", (size_t)3, NULL, (size_t)0, "here");
+	assert_int_equal(db_step_row(s), RC_OK);
+	assert_int_equal(
+	    db_rowf(s, "bbp", &blob, &n, &empty, &none, &text), RC_OK);
+	assert_int_equal(n, 3);
+	assert_memory_equal(blob, "a\0b", 3);
+	assert_int_equal(none, 0);
+	assert_string_equal(text, "here");
+	db_reset(s);
+}
+
+static void
+nothing_is_null(void **state)
+{
+	bool a = true, b = true, c = true;
+	char *text = file, field[2] = "x";
+	int64_t number = 1;
+
+	(void)state;
+	BIND("ztn", INT64_C(0), "");
+	assert_int_equal(READ("vvv", &a, &b, &c), RC_OK);
+	assert_true(!a && !b && !c);
+	BIND("sto", NULL, NULL, "", (size_t)0);
+	assert_int_equal(READ("vvv", &a, &b, &c), RC_OK);
+	assert_true(!a && !b && !c);
+	assert_int_equal(READ("smf", &text, &number, field, (size_t)2), RC_OK);
+	assert_null(text);
+	assert_int_equal(number, 0);
+	assert_string_equal(field, "");
+	/* An empty blob and an empty text are values, and so is a number that
+	 * is not 0. */
+	BIND("bsz", NULL, (size_t)0, "", INT64_C(1));
+	assert_int_equal(READ("vv?", &a, &b, &c), RC_OK);
+	assert_true(a && b && c);
+	BIND("tod", "x", "y", (size_t)1, 0);
+	assert_int_equal(READ("vv?", &a, &b, &c), RC_OK);
+	assert_true(a && b && !c);
+}
+
+static void
+a_value_out_of_range_is_corrupt(void **state)
+{
+	char field[4], *text = NULL;
+	int64_t number;
+	int count = 5;
+
+	(void)state;
+	BIND("iis", INT64_C(-1), (int64_t)DB_TIME_MAX + 1, "four");
+	assert_int_equal(READ("m--", &number), RC_CORRUPT);
+	assert_int_equal(READ("-m-", &number), RC_CORRUPT);
+	assert_int_equal(READ("d--", &count), RC_CORRUPT);
+	assert_int_equal(count, 0);
+	assert_int_equal(READ("--f", field, sizeof(field)), RC_CORRUPT);
+	BIND("iin", (int64_t)INT_MAX, INT64_C(1) << 32);
+	assert_int_equal(READ("d--", &count), RC_CORRUPT);
+	assert_int_equal(READ("-d-", &count), RC_CORRUPT);
+	/* C code would read this as a shorter text. */
+	assert_int_equal(
+	    db_exec(
+		db, "UPDATE once_clock SET boot_id = 'a' || char(0) || 'b'"),
+	    RC_OK);
+	assert_int_equal(READ("s--", &text), RC_CORRUPT);
+	assert_null(text);
+	assert_int_equal(READ("f--", field, sizeof(field)), RC_CORRUPT);
+}
+
+static void
+no_row_is_not_found(void **state)
+{
+	int64_t number = 3;
+
+	(void)state;
+	assert_int_equal(db_exec(db, "DELETE FROM once_clock"), RC_OK);
+	assert_int_equal(READ("--i", &number), RC_NOTFOUND);
+	assert_int_equal(number, 3);
+}
+
+/* --- mistakes ------------------------------------------------------------- */
+
+static enum rc
+too_few_parameters(void)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
+
+	db_bindf(s, "si", "x", INT64_C(1));
+	return db_step_done(s);
+}
+
+static enum rc
+too_many_parameters(void)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
+
+	db_bindf(s, "siin", "x", INT64_C(1), INT64_C(1));
+	return db_step_done(s);
+}
+
+static enum rc
+no_such_parameter(void)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
+
+	db_bindf(s, "siq", "x", INT64_C(1));
+	return db_step_done(s);
+}
+
+static enum rc
+too_few_columns(void)
+{
+	return READ("--");
+}
+
+static enum rc
+too_many_columns(void)
+{
+	return READ("----");
+}
+
+static enum rc
+no_such_column(void)
+{
+	return READ("--q");
+}
+
+static enum rc
+a_pointer_that_would_dangle(void)
+{
+	const char *text;
+
+	return READ("p--", &text);
+}
+
+/* A build with checks aborts; any other returns RC_INVALID. */
+static void refused(enum rc (*mistake)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct rlimit none = { 0, 0 };
+
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)close(STDERR_FILENO);
+		_exit(mistake() == RC_INVALID ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+#ifdef RECORD_CHECKS
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+#else
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+#endif
+}
+
+static void
+a_format_that_does_not_fit_is_refused(void **state)
+{
+	(void)state;
+	BIND("sid", "x", INT64_C(1), 1);
+	refused(too_few_parameters);
+	refused(too_many_parameters);
+	refused(no_such_parameter);
+	refused(too_few_columns);
+	refused(too_many_columns);
+	refused(no_such_column);
+	refused(a_pointer_that_would_dangle);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_and_texts),
+		cmocka_unit_test(blobs_and_pointers_into_the_row),
+		cmocka_unit_test(nothing_is_null),
+		cmocka_unit_test(a_value_out_of_range_is_corrupt),
+		cmocka_unit_test(no_row_is_not_found),
+		cmocka_unit_test(a_format_that_does_not_fit_is_refused),
+	};
+
+	log_set_level(LOG_ERROR + 1);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
