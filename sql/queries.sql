@@ -464,16 +464,18 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
+-- Continues after the place (?3, ?4, ?5) of a batch before.
 -- name: reap_rows
 SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
     AND expires_at + expired_retention > ?1, state, scope, path, key,
     (SELECT count(*) FROM once_effect e
 	WHERE e.key_id = once_key.id AND e.state = 'delivered'),
-    expired_retention
+    expired_retention, expires_at
 FROM once_key
 WHERE state IN ('completed', 'failed_retryable', 'expired')
-    AND expires_at <= ?1 AND token IS NULL
-ORDER BY expires_at LIMIT ?2;
+    AND expires_at <= ?1 AND (expires_at, state, id) > (?3, ?4, ?5)
+    AND token IS NULL
+ORDER BY expires_at, state, id LIMIT ?2;
 
 -- Reads the pages that deleting those rows will read.  Their entries in the
 -- index of identities are scattered.
@@ -485,8 +487,9 @@ SELECT (SELECT i.id FROM once_key i
 	WHERE p.id BETWEEN 65536 * k.id AND 65536 * k.id + 65535)
 FROM once_key k
 WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-    AND k.expires_at <= ?1 AND k.token IS NULL
-ORDER BY k.expires_at LIMIT ?2;
+    AND k.expires_at <= ?1 AND (k.expires_at, k.state, k.id) > (?3, ?4, ?5)
+    AND k.token IS NULL
+ORDER BY k.expires_at, k.state, k.id LIMIT ?2;
 
 -- Makes the key a marker, without its response.
 -- name: expire

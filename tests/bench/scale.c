@@ -276,6 +276,7 @@ read_ahead(struct db *db, int rows)
 
 	db_bind_int(s, 1, INT64_MAX / 2);
 	db_bind_int(s, 2, rows);
+	store_ops_bind_place(s, &(struct store_place){ .is = false });
 	while ((rc = db_step_row(s)) == RC_OK)
 		;
 	if (rc != RC_NOTFOUND)

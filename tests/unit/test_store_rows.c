@@ -78,7 +78,7 @@ assert_doctor_names(const char *what)
 }
 
 static int64_t
-counted(void)
+metric(const char *name)
 {
 	struct metrics_gauges none;
 	struct buf text;
@@ -88,11 +88,24 @@ counted(void)
 	memset(&none, 0xff, sizeof(none));
 	buf_init(&text, LIMIT_METRICS);
 	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
-	at = strstr(text.data, "\noncewrap_bad_rows_total ");
+	at = strstr(text.data, name);
 	assert_non_null(at);
-	n = strtoll(at + strlen("\noncewrap_bad_rows_total "), NULL, 10);
+	n = strtoll(at + strlen(name), NULL, 10);
 	buf_free(&text);
 	return n;
+}
+
+static int64_t
+counted(void)
+{
+	return metric("\noncewrap_bad_rows_total ");
+}
+
+/* Transactions so far. */
+static int64_t
+batches(void)
+{
+	return metric("\noncewrap_commit_batch_count ");
 }
 
 static void
@@ -242,6 +255,102 @@ reaping_and_lists_pass_by_bad_ones(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
 }
 
+/* That many copies of the bad row of that key, with numbers before others. */
+static void
+multiply(const char *key, int n)
+{
+	static const char columns[] =
+	    "path, scope, state, attempt, token, owner, locked_until, "
+	    "fingerprint, recipe, downstream, on_crash, retention, created_at, "
+	    "updated_at, expires_at, kept, status";
+	char sql[1000];
+
+	snprintf(sql, sizeof(sql),
+	    "PRAGMA ignore_check_constraints = ON;"
+	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	    "WHERE i < %d) INSERT INTO once_key(key, %s) "
+	    "SELECT '%s' || i, %s FROM n, once_key WHERE key = '%s'",
+	    n, columns, key, columns, key);
+	raw(sql);
+}
+
+/* More bad rows than any transaction skips. */
+static void
+a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	char key[16];
+	int n;
+
+	(void)state;
+	complete("bad");
+	spoil("bad", "path = 'payments', expires_at = 1");
+	multiply("bad", 3500);
+	for (int i = 0; i < 5; i++) {
+		snprintf(key, sizeof(key), "good%d", i);
+		complete(key);
+	}
+	raw("UPDATE once_key SET expires_at = 2 WHERE path <> 'payments'");
+	assert_int_equal(store_reap(store, 2, changes, &n), RC_OK);
+	assert_int_equal(n, 2);
+	store_changes_free(changes, n);
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 3);
+	store_changes_free(changes, n);
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 0);
+	/* An operator mends one. */
+	raw("UPDATE once_key SET path = '/payments' WHERE key = 'bad7'");
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(changes[0].key, "bad7");
+	store_changes_free(changes, n);
+}
+
+/* One that is mended is found by the next call even after another call had
+ * gone past it. */
+static void
+a_bad_row_that_is_mended_is_reaped_at_once(void **state)
+{
+	struct store_change changes[STORE_REAP_MAX];
+	int n;
+
+	(void)state;
+	complete("bad");
+	complete("good");
+	raw("UPDATE once_key SET expires_at = id");
+	spoil("bad", "path = 'payments'");
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	store_changes_free(changes, n);
+	spoil("bad", "path = '/payments'");
+	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	store_changes_free(changes, n);
+}
+
+/* Other callers wait for each transaction of a sweep, so many bad rows of one
+ * owner are skipped in several. */
+static void
+a_sweep_takes_a_crowd_of_bad_rows_in_parts(void **state)
+{
+	int64_t commits;
+
+	(void)state;
+	reserve("bad");
+	spoil("bad", "path = 'payments', owner = 4711");
+	multiply("bad", 3500);
+	reserve("good");
+	reserve("other");
+	raw("UPDATE once_key SET owner = 4711 WHERE key = 'good'");
+	raw("UPDATE once_key SET owner = 4712 WHERE key = 'other'");
+	commits = batches();
+	assert_int_equal(sweep(store), 2);
+	assert_true(batches() >= commits + 4);
+	assert_int_equal(state_of("good"), RECORD_UNKNOWN);
+	assert_int_equal(state_of("other"), RECORD_UNKNOWN);
+}
+
 static void
 a_bad_row_that_is_asked_for_is_no_answer(void **state)
 {
@@ -326,6 +435,9 @@ main(void)
 		TEST(a_sweep_settles_what_is_beside_a_bad_one),
 		TEST(a_sweep_gets_past_many_owners_with_bad_rows_only),
 		TEST(reaping_and_lists_pass_by_bad_ones),
+		TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped),
+		TEST(a_bad_row_that_is_mended_is_reaped_at_once),
+		TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts),
 		TEST(a_bad_row_that_is_asked_for_is_no_answer),
 		TEST(fields_of_an_answer_that_are_none_are_not_sent),
 	};

@@ -40,7 +40,7 @@ store_changes_free(struct store_change *changes, int n)
  * ten million keys that was 20 ms of the 25 ms that a batch of 100 took.
  */
 static enum rc
-read_ahead(struct store *store, int limit)
+read_ahead(struct store *store, const struct store_place *after, int limit)
 {
 	struct store_reader *reader;
 	struct db_stmt *s;
@@ -52,6 +52,7 @@ read_ahead(struct store *store, int limit)
 	s = db_stmt(reader->db, QUERY_REAP_AHEAD);
 	db_bind_int(s, 1, store_now(store));
 	db_bind_int(s, 2, limit);
+	store_ops_bind_place(s, after);
 	do
 		rc = db_step_row(s);
 	while (rc == RC_OK);
@@ -60,29 +61,64 @@ read_ahead(struct store *store, int limit)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-enum rc
-store_reap(struct store *store, int limit, struct store_change *changes, int *n)
+/* Deletes or expires the keys that follow *place, which moves on past bad rows.
+ * *more: there were so many of these that the list did not end. */
+static enum rc
+reap_after(struct store *store, struct store_place *place, bool *more,
+    struct op_reap *reap)
 {
 	struct op op;
 	enum rc rc;
 
-	*n = 0;
-	if (limit > STORE_REAP_MAX)
-		limit = STORE_REAP_MAX;
-	if (limit < 0)
-		return RC_INVALID;
-	rc = read_ahead(store, limit);
+	*more = false;
+	rc = read_ahead(store, place, reap->limit);
 	if (rc != RC_OK)
 		return rc;
 	store_op_init(&op, OP_REAP);
-	op.reap.limit = limit;
-	op.reap.changes = changes;
+	op.reap = *reap;
+	op.reap.after = *place;
 	rc = committer_do(store->committer, &op);
 	if (rc == RC_OK) {
-		*n = op.reap.n;
+		reap->n = op.reap.n;
 		op.reap.n = 0; /* the caller owns them now */
+		*more = op.reap.more;
+		if (op.reap.bad > 0)
+			*place = op.reap.last;
 	}
 	store_op_release(&op);
+	return rc;
+}
+
+enum rc
+store_reap(struct store *store, int limit, struct store_change *changes, int *n)
+{
+	struct op_reap reap = { .limit = limit, .changes = changes };
+	struct store_place place;
+	enum rc rc = RC_OK;
+	bool more = true, first;
+
+	*n = 0;
+	if (limit > STORE_REAP_MAX)
+		reap.limit = STORE_REAP_MAX;
+	if (limit < 0)
+		return RC_INVALID;
+	pthread_mutex_lock(&store->mutex);
+	place = store->reaped;
+	pthread_mutex_unlock(&store->mutex);
+	first = !place.is;
+	while (rc == RC_OK && more && reap.n == 0) {
+		rc = reap_after(store, &place, &more, &reap);
+		if (rc != RC_OK || more || reap.n > 0)
+			continue;
+		/* The end of the list.  A bad row may have been mended. */
+		memset(&place, 0, sizeof(place));
+		more = !first;
+		first = true;
+	}
+	pthread_mutex_lock(&store->mutex);
+	store->reaped = place;
+	pthread_mutex_unlock(&store->mutex);
+	*n = reap.n;
 	return rc;
 }
 

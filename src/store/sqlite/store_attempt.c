@@ -238,6 +238,28 @@ sweep_dead(struct store *store, struct op *op, int *n)
 	return rc;
 }
 
+/* Recovers the attempts of those owners, in several transactions if many rows
+ * are skipped. */
+static enum rc
+sweep_owners(struct store *store, struct op_sweep *sweep, int *n)
+{
+	const int limit = sweep->limit;
+	struct op op;
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && *n < limit && sweep->from < sweep->ndead) {
+		store_op_init(&op, OP_SWEEP);
+		op.sweep = *sweep;
+		op.sweep.limit = limit - *n;
+		op.sweep.changes = sweep->changes + *n;
+		rc = sweep_dead(store, &op, n);
+		sweep->from = op.sweep.at;
+		sweep->from_id = op.sweep.after;
+		store_op_release(&op);
+	}
+	return rc;
+}
+
 /* Recovers some owners at a time.  Rows that make no sense, or that have to
  * wait, stay; their owners do not hold up the owners after them. */
 static enum rc
@@ -245,7 +267,7 @@ sweep_all(struct store *store, int limit, struct store_change *changes, int *n)
 {
 	int64_t dead[STORE_SWEEP_OWNERS], after = 0;
 	size_t ndead = STORE_SWEEP_OWNERS;
-	struct op op;
+	struct op_sweep sweep;
 	enum rc rc;
 
 	while (*n < limit && ndead == STORE_SWEEP_OWNERS) {
@@ -254,14 +276,12 @@ sweep_all(struct store *store, int limit, struct store_change *changes, int *n)
 		if (rc != RC_OK || ndead == 0)
 			return rc;
 		after = dead[ndead - 1];
-		store_op_init(&op, OP_SWEEP);
-		op.sweep.dead = dead;
-		op.sweep.ndead = ndead;
-		op.sweep.limit = limit - *n;
-		op.sweep.changes = changes + *n;
-		rc = sweep_dead(store, &op, n);
-		store_op_release(&op);
-		if (rc != RC_OK)
+		memset(&sweep, 0, sizeof(sweep));
+		sweep.dead = dead;
+		sweep.ndead = ndead;
+		sweep.limit = limit;
+		sweep.changes = changes;
+		if ((rc = sweep_owners(store, &sweep, n)) != RC_OK)
 			return rc;
 	}
 	return RC_OK;

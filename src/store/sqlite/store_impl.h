@@ -56,6 +56,8 @@ struct store {
 	bool has_looker;             /* a large reader exists */
 	struct liveness *liveness;   /* NULL until it is needed */
 	struct store_tally tally;
+	/* where the next batch of a reaping begins: after bad rows */
+	struct store_place reaped;
 };
 
 /*

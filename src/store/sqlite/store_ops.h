@@ -47,6 +47,10 @@
 #define STORE_SWEEP_OWNERS 64
 #define STORE_REAP_BYTES   (8 * 1024 * 1024)
 
+/* Rows that make no sense, or have to wait, and that one transaction skips:
+ * their number must not decide how long it takes. */
+#define STORE_BAD_ROWS 1000
+
 /* Deleting a delivered effect takes as long as this many of those bytes. */
 #define STORE_REAP_EFFECT 8192
 
@@ -112,16 +116,34 @@ struct op_sweep {
 	int64_t only; /* one attempt; 0: all */
 	const int64_t *dead;
 	size_t ndead;
+	size_t from; /* begins at dead[from], after that row */
+	int64_t from_id;
+	size_t at; /* ended at dead[at], after that row; ndead: at the end */
+	int64_t after;
 	int limit, n;
 	struct store_change *changes; /* room for limit */
 	bool sealed;
 	int effects; /* number freed, and due again */
 };
 
+/* A key's place in the index of keys that end by age. */
+struct store_place {
+	bool is; /* false: before the first key */
+	int64_t expires_at, id;
+	enum record_state state;
+};
+
 struct op_reap {
+	struct store_place after; /* begins after this row */
 	int limit, n;
 	struct store_change *changes; /* room for limit */
+	int bad;                      /* number of rows that were skipped */
+	bool more;                    /* it ended at the limit of bad rows */
+	struct store_place last;      /* the last row that was read */
 };
+
+/* Binds the parameters ?3 to ?5 of QUERY_REAP_ROWS and QUERY_REAP_AHEAD. */
+void store_ops_bind_place(struct db_stmt *, const struct store_place *);
 
 struct op_claim {
 	int64_t id, after;

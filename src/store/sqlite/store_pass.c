@@ -152,27 +152,33 @@ settle_lost(struct op_sweep *op, struct db *db, const struct lost *lost,
 	return RC_INVALID;
 }
 
-/* Reads one attempt at a time, because the change of a row changes the index by
- * which it was found. */
+/*
+ * Recovers the attempts of an owner after op->after.  Reads one attempt at a
+ * time, because the change of a row changes the index by which it was found.
+ * *skipped counts the rows that stay as they are.  Returns RC_PENDING if the
+ * transaction has to end before the owner's last attempt.
+ */
 static enum rc
-sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
+sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int *skipped,
+    int64_t now)
 {
 	struct store_change *c;
 	struct lost lost;
-	int64_t id = op->only > 0 ? op->only - 1 : 0, before;
+	int64_t *id = &op->after, before;
 	enum rc rc;
 
-	while (op->n < op->limit) {
+	while (op->n < op->limit && *skipped < STORE_BAD_ROWS) {
 		c = &op->changes[op->n];
-		before = id;
-		rc = next_lost(db, owner, &id, &lost, c);
-		if (rc == RC_CORRUPT && id != before) {
-			store_row_bad(db, "once_key", id);
+		before = *id;
+		rc = next_lost(db, owner, id, &lost, c);
+		if (rc == RC_CORRUPT && *id != before) {
+			store_row_bad(db, "once_key", *id);
+			++*skipped;
 			continue;
 		}
 		if (rc != RC_OK)
 			return rc == RC_NOTFOUND ? RC_OK : rc;
-		if (op->only > 0 && id != op->only) {
+		if (op->only > 0 && *id != op->only) {
 			store_changes_free(c, 1);
 			return RC_OK;
 		}
@@ -181,6 +187,7 @@ sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 		if (lost.resume && lost.lives && now < lost.locked_until) {
 			store_changes_free(c, 1); /* later */
 			op->n--;
+			++*skipped;
 			continue;
 		}
 		c->to = lost.answered            ? RECORD_COMPLETED
@@ -191,21 +198,29 @@ sweep_owner(struct op_sweep *op, struct db *db, int64_t owner, int64_t now)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
 		FAULT(SWEEP_KEY);
 	}
-	return RC_OK;
+	return RC_PENDING;
 }
 
 enum rc
 store_ops_sweep(struct op_sweep *op, struct db *db, int64_t now)
 {
 	enum rc rc = RC_OK;
+	int skipped = 0;
 	size_t i;
 
 	store_changes_free(op->changes, op->n);
 	op->n = 0;
 	op->sealed = false;
 	op->effects = 0;
-	for (i = 0; i < op->ndead && rc == RC_OK; i++)
-		rc = sweep_owner(op, db, op->dead[i], now);
+	op->after = op->only > 0 ? op->only - 1 : op->from_id;
+	for (op->at = op->from; op->at < op->ndead; op->at++) {
+		rc = sweep_owner(op, db, op->dead[op->at], &skipped, now);
+		if (rc != RC_OK)
+			break;
+		op->after = 0;
+	}
+	if (rc == RC_PENDING)
+		rc = RC_OK;
 	for (i = 0; i < op->ndead && rc == RC_OK && op->only == 0; i++)
 		rc = store_ops_free_effects(db, op->dead[i], now, &op->effects);
 	return rc;
@@ -240,8 +255,13 @@ give_back(struct db *db)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* At most this many bad rows are skipped by a batch. */
-#define REAP_BAD 1000
+void
+store_ops_bind_place(struct db_stmt *s, const struct store_place *place)
+{
+	db_bind_int(s, 3, place->is ? place->expires_at : INT64_MIN);
+	db_bind_text(s, 4, record_state_name(place->state));
+	db_bind_int(s, 5, place->id);
+}
 
 static enum rc
 reap_one(struct db *db, const struct store_change *c, int64_t now)
@@ -259,40 +279,56 @@ reap_one(struct db *db, const struct store_change *c, int64_t now)
 	return rc == RC_OK ? store_ops_delete_kept(db, c->id) : rc;
 }
 
+/* Reads one row of the list.  RC_CORRUPT: it makes no sense. */
+static enum rc
+reap_row(struct db_stmt *s, struct store_change *c, struct store_place *place)
+{
+	const char *state = db_column_text(s, 3);
+
+	memset(c, 0, sizeof(*c));
+	c->id = db_column_int(s, 0);
+	if (state == NULL || !record_state_parse(state, &c->from))
+		return RC_CORRUPT;
+	place->is = true;
+	place->expires_at = db_column_int(s, 9);
+	place->state = c->from;
+	place->id = c->id;
+	if (!store_row_is_identity(s, 4, 5, 6) || !store_row_is_time(s, 1) ||
+	    !store_row_is_time(s, 8))
+		return RC_CORRUPT;
+	c->to = db_column_int(s, 2) != 0 ? RECORD_EXPIRED : RECORD_NONE;
+	return read_identity(s, 4, c);
+}
+
 /* Reads what is due, oldest first, up to the limits of one transaction. */
 static enum rc
 reap_list(struct op_reap *op, struct db *db, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_REAP_ROWS);
 	struct store_change *c;
-	const char *state;
 	int64_t bytes = 0;
 	enum rc rc = RC_OK;
 
 	db_bind_int(s, 1, now);
-	db_bind_int(s, 2, op->limit + REAP_BAD);
-	while (op->n < op->limit && bytes < STORE_REAP_BYTES &&
-	    (rc = db_step_row(s)) == RC_OK) {
+	db_bind_int(s, 2, op->limit + STORE_BAD_ROWS);
+	store_ops_bind_place(s, &op->after);
+	while (op->n < op->limit && op->bad < STORE_BAD_ROWS &&
+	    bytes < STORE_REAP_BYTES && (rc = db_step_row(s)) == RC_OK) {
 		c = &op->changes[op->n];
-		memset(c, 0, sizeof(*c));
-		c->id = db_column_int(s, 0);
-		if (!store_row_is_identity(s, 4, 5, 6) ||
-		    !store_row_is_time(s, 1) || !store_row_is_time(s, 8)) {
+		rc = reap_row(s, c, &op->last);
+		if (rc == RC_CORRUPT) {
 			store_row_bad(db, "once_key", c->id);
+			op->bad++;
+			rc = RC_OK;
 			continue;
 		}
 		op->n++;
-		bytes += db_column_int(s, 1) +
-		    db_column_int(s, 7) * STORE_REAP_EFFECT;
-		c->to = db_column_int(s, 2) != 0 ? RECORD_EXPIRED : RECORD_NONE;
-		state = db_column_text(s, 3);
-		if (state == NULL || !record_state_parse(state, &c->from))
-			rc = RC_CORRUPT;
-		else
-			rc = read_identity(s, 4, c);
 		if (rc != RC_OK)
 			break;
+		bytes += db_column_int(s, 1) +
+		    db_column_int(s, 7) * STORE_REAP_EFFECT;
 	}
+	op->more = op->bad == STORE_BAD_ROWS;
 	db_reset(s);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
@@ -304,7 +340,8 @@ store_ops_reap(struct op_reap *op, struct db *db, int64_t now)
 	int i;
 
 	store_changes_free(op->changes, op->n);
-	op->n = 0;
+	op->n = op->bad = 0;
+	op->last = op->after;
 	rc = reap_list(op, db, now);
 	if (rc == RC_OK && op->n > 0)
 		rc = db_step_done(db_stmt(db, QUERY_REAP_MARK));

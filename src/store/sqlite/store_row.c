@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "store_impl.h"
 #include "store_row.h"
 
-/* Number of bad rows that are remembered as logged. */
+/* Number of bad rows that are remembered as logged, and the most lines about
+ * bad rows in one period (ms): a pass may skip any number of them. */
 #define REMEMBERED 64
+#define PERIOD     60000
 
 static bool
 is_text(struct db_stmt *s, int i, size_t min, size_t max)
@@ -48,6 +51,29 @@ store_row_is_count(struct db_stmt *s, int i)
 	return db_column_int(s, i) >= 0 && db_column_int(s, i) < INT_MAX;
 }
 
+/* Whether there may be one more line in this period, and whether it is the last
+ * one. */
+static bool
+may_log(bool *last)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static int64_t since;
+	static unsigned lines;
+	const int64_t now = clock_mono();
+	bool may;
+
+	pthread_mutex_lock(&mutex);
+	if (lines == 0 || now - since >= PERIOD) {
+		since = now;
+		lines = 0;
+	}
+	may = lines < REMEMBERED;
+	lines += may;
+	*last = lines == REMEMBERED;
+	pthread_mutex_unlock(&mutex);
+	return may;
+}
+
 void
 store_row_bad(const struct db *db, const char *table, int64_t id)
 {
@@ -57,7 +83,7 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 		int64_t id;
 	} seen[REMEMBERED];
 	static unsigned next;
-	bool known = false;
+	bool known = false, last;
 
 	pthread_mutex_lock(&mutex);
 	for (unsigned i = 0; i < REMEMBERED && !known; i++)
@@ -72,9 +98,14 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 	if (known)
 		return;
 	metrics_count(METRICS_BAD_ROWS);
+	if (!may_log(&last))
+		return;
 	log_event(LOG_ERROR, "bad-row", NULL, LOG_S("database", db_file(db)),
 	    LOG_S("table", table), LOG_I("id", id),
-	    LOG_S("message", "it makes no sense, and is skipped"));
+	    LOG_S("message",
+		last ? "it makes no sense, and is skipped; so may be more "
+		       "rows: oncectl doctor counts them"
+		     : "it makes no sense, and is skipped"));
 }
 
 /* --- all of them ---------------------------------------------------------- */

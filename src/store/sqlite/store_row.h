@@ -20,8 +20,8 @@ bool store_row_is_time(struct db_stmt *, int);
 /* A count that fits an int. */
 bool store_row_is_count(struct db_stmt *, int);
 
-/* Logs and counts a row that is skipped.  Each row is logged once, as long as
- * there are few. */
+/* Counts a row that is skipped, and logs it.  Each row is logged once, as long
+ * as there are few; of many only some are logged. */
 void store_row_bad(const struct db *, const char *table, int64_t id);
 
 /* The number of bad rows in the database; the first of them by table and
