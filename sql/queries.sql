@@ -217,7 +217,7 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Seals the key of an attempt that stored its own response (see
--- migrate-003.sql): from then on the attempt can write nothing.
+-- schema.sql): from then on the attempt can write nothing.
 -- name: seal
 UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
     attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
@@ -242,7 +242,7 @@ UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
     reconcile_after = ?5 + max(0, min(reconcile_delay, 1000000000000000))
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- Pieces of a large body: see migrate-004.sql.
+-- Pieces of a large body: see schema.sql.
 -- name: piece_new
 INSERT OR REPLACE INTO once_piece(id, body) VALUES (65536 * ?1 + ?2, ?3);
 
@@ -334,7 +334,7 @@ VALUES (?1, ?2, ?3, ?4);
 -- The outbox ---------------------------------------------------------------
 
 -- One of a key's pending effects has the turn: it has next_at, or owner while
--- it is tried (see migrate-003.sql).
+-- it is tried (see schema.sql).
 
 -- name: effect_next
 SELECT id, next_at, key_id, attempts, effect_key, topic, scope, path, key

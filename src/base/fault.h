@@ -136,12 +136,12 @@
 	/* effects of a dead process are due again: all of them, or none */ \
 	X(SWEEP_EFFECTS) \
 	/* the file exists and is empty: the next start makes the tables */ \
-	X(MIGRATE_FILE) \
+	X(SCHEMA_FILE) \
 	/* after each statement: all tables exist, or none */ \
-	X(MIGRATE_STEP) \
+	X(SCHEMA_STEP) \
 	/* before and after COMMIT */ \
-	X(MIGRATE_READY) \
-	X(MIGRATE_DONE) \
+	X(SCHEMA_READY) \
+	X(SCHEMA_DONE) \
 	/* the store is open, and no sweep has run */ \
 	X(STORE_OPENED) \
 	/* no request begins any more; handlers run */ \

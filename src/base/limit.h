@@ -76,7 +76,7 @@
 
 /* What a handler writes in a transaction of its own: the body of a response or
  * the payload of an effect, and a recovery point.  The triggers of
- * sql/migrate-003.sql have these numbers too. */
+ * sql/schema.sql have these numbers too. */
 #define LIMIT_SAID           (16 * 1024 * 1024)
 #define LIMIT_RECOVERY_POINT 63
 

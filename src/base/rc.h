@@ -16,7 +16,7 @@ enum rc {
 	RC_CORRUPT,    /* the data read cannot be the data that was written */
 	RC_REPLACED,   /* a file of the store is not the one that was opened */
 	RC_WENT_BACK,  /* the store lacks what this process has seen in it */
-	RC_VERSION,    /* written by a newer release */
+	RC_VERSION,    /* written by another release */
 	RC_NOTFOUND,   /* there is no such thing */
 	RC_EXISTS,     /* it exists already */
 	RC_LOST,       /* the lease named is no longer the current one */

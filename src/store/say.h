@@ -4,7 +4,7 @@
  * together with one of these.
  *
  * Each call is one transaction through the view that SQL would use, so the same
- * rules and messages apply.  No call creates or upgrades the database, or keeps
+ * rules and messages apply.  No call creates the database, or keeps
  * a lock after its transaction.  The process needs only the right to read and
  * write the database.
  */

@@ -31,12 +31,12 @@ struct store_options {
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
 	unsigned workers;     /* threads that handle requests; 0: not known */
-	bool create;          /* create or migrate the file; else RC_NOTFOUND */
+	bool create;          /* create the file; else RC_NOTFOUND */
 };
 
 /*
- * Opens, creates or migrates the database; err (of errsize bytes) gets a
- * sentence that names the file.  RC_VERSION: a newer release wrote it.
+ * Opens or creates the database; err (of errsize bytes) gets a
+ * sentence that names the file.  RC_VERSION: another release wrote it.
  * RC_CORRUPT: not a database, or the database of another program.
  */
 enum rc store_open(

@@ -32,7 +32,7 @@
 #include <sqlite3.h>
 
 #include "keyname.h"
-#include "migrate.h"
+#include "schema.h"
 #include "store_ops.h"
 
 #define CHECKPOINT (4 * 1024 * 1024) /* as in committer_thread.c */
@@ -70,10 +70,10 @@ run(sqlite3 *db, const char *sql)
 	exit(1);
 }
 
-static struct migrate_options
+static struct schema_options
 options(const char *file)
 {
-	struct migrate_options o;
+	struct schema_options o;
 
 	memset(&o, 0, sizeof(o));
 	o.file = file;
@@ -160,13 +160,13 @@ end_rows(sqlite3 *db, char *indexes)
 static void
 make(const char *file, long long keys, int body)
 {
-	struct migrate_options o = options(file);
+	struct schema_options o = options(file);
 	char err[256], sql[2048], bytes[64], *indexes;
 	struct db *db;
 	sqlite3 *raw;
 	double begin = now_ms();
 
-	must(migrate_open(&db, &o, err, sizeof(err)), "make");
+	must(schema_open(&db, &o, err, sizeof(err)), "make");
 	db_close(db);
 	indexes = begin_rows(file, &raw);
 	run(raw, "INSERT INTO once_recipe(id, text) VALUES (1, '1 json')");
@@ -287,7 +287,7 @@ read_ahead(struct db *db, int rows)
 static void
 reap(const char *file, int rows, int batches, bool cold)
 {
-	struct migrate_options o = options(file);
+	struct schema_options o = options(file);
 	double *ahead, *held, *cpu, *moved, begin, all = 0;
 	int i, nheld = 0, nmoved = 0, keys = 0;
 	struct store_change *changes;
@@ -296,7 +296,7 @@ reap(const char *file, int rows, int batches, bool cold)
 	struct op op;
 	enum rc rc;
 
-	must(migrate_open(&db, &o, err, sizeof(err)), "open");
+	must(schema_open(&db, &o, err, sizeof(err)), "open");
 	must(db_open(&reader, file, 60000), "open");
 	must(db_setup_reader(reader, 512), "open");
 	ahead = calloc((size_t)batches, sizeof(*ahead));

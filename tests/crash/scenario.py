@@ -14,7 +14,6 @@ from answer import eq, problem
 from base import wait_until
 from once import Background, Lock, parallel
 
-import version_1
 from outbox import effects, freed, said     # noqa: F401
 from life import Life
 
@@ -222,16 +221,6 @@ def lost_keys(t, point):
 def swept(t, *point):
     """Attempts of a dead process are found at the start."""
     life, gate = lost_keys(t, point)
-    life.arm()
-    life.dies()
-    gate.open(SOME)
-    life.over(KEYS[:3] + ['done'])
-
-
-def upgrade(t, *point):
-    """The same in a database of the first release."""
-    life, gate = lost_keys(t, point)
-    version_1.make(life.once.database)
     life.arm()
     life.dies()
     gate.open(SOME)

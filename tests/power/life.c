@@ -13,7 +13,6 @@
 
 #include "clock.h"
 #include "life_impl.h"
-#include "migrate.h"
 #include "vfs.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -117,14 +116,6 @@ const struct life_step life_after[] = {
 	{ .verb = LIFE_CLOSE },
 };
 const size_t life_nafter = COUNT(life_after);
-
-const struct life_step life_upgrade[] = {
-	{ .verb = LIFE_OPEN },
-	{ .verb = LIFE_RESERVE, .key = "new" },
-	{ .verb = LIFE_COMPLETE, .key = "new", .size = 3000 },
-	{ .verb = LIFE_CLOSE },
-};
-const size_t life_nupgrade = COUNT(life_upgrade);
 
 void
 life_wrong(struct life *l, const char *fmt, ...)
@@ -966,44 +957,4 @@ life_snapshot(const char *file, uint64_t *hash, bool *no_keys)
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return code == SQLITE_OK;
-}
-
-void
-life_make_old(struct life *l)
-{
-	struct life_key *k = key_of(l, "from before");
-	const char *const *text;
-	sqlite3 *db = NULL;
-	char sql[1024];
-	size_t n, i;
-	int code;
-
-	text = queries_step(1, &n);
-	code = sqlite3_open(l->file, &db);
-	if (code == SQLITE_OK)
-		code = sqlite3_exec(db,
-		    "PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL;"
-		    "PRAGMA journal_mode = WAL; BEGIN",
-		    NULL, NULL, NULL);
-	for (i = 0; i < n && code == SQLITE_OK; i++)
-		code = sqlite3_exec(db, text[i], NULL, NULL, NULL);
-	snprintf(sql, sizeof(sql),
-	    "INSERT INTO once_meta(id, secret) VALUES (1, zeroblob(%d));"
-	    "INSERT INTO once_clock VALUES (1, '', 0, 86400000);"
-	    "INSERT INTO once_recipe VALUES (1, '1 json');"
-	    "INSERT INTO once_key(id, key, path, scope, state, attempt,"
-	    " fingerprint, recipe, downstream, on_crash, retention,"
-	    " created_at, updated_at) VALUES (1, '%s', '/payments', 'alice',"
-	    " 'unknown', 1, x'a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5"
-	    "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5', 1,"
-	    " '00000000-0000-4000-8000-000000000000', 'unknown', 3600000,"
-	    " 1, 1);"
-	    "PRAGMA application_id = %d; PRAGMA user_version = 1; COMMIT",
-	    SCOPE_SECRET_LEN, k->name, MIGRATE_APPLICATION_ID);
-	if (code == SQLITE_OK)
-		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-	if (code != SQLITE_OK)
-		life_wrong(l, "version 1: %s", sqlite3_errmsg(db));
-	sqlite3_close(db);
-	k->may = LIFE_IS(RECORD_UNKNOWN);
 }

@@ -78,12 +78,6 @@ extern const size_t life_nsaid, life_nsaid_short, life_ncareless;
 
 struct life;
 
-/* A database of version 1 with an unknown key, in an empty directory; and the
- * life after that. */
-void life_make_old(struct life *);
-extern const struct life_step life_upgrade[];
-extern const size_t life_nupgrade;
-
 #define LIFE_KEYS 24
 
 /* Sets of states; nothing there is RECORD_NONE. */

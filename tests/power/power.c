@@ -457,7 +457,7 @@ past_free(struct past *p)
 struct promise {
 	const char *text;
 	enum conf_durability durability, promised;
-	enum { WHOLE, UPGRADE, SAID, CARELESS, CARELESS_ALL } life;
+	enum { WHOLE, SAID, CARELESS, CARELESS_ALL } life;
 	bool holds;
 	size_t budget;
 };
@@ -468,8 +468,6 @@ past_of(const struct promise *p)
 	switch (p->life) {
 	case WHOLE:
 		break;
-	case UPGRADE: /* a database of version 1 is opened */
-		return past_new(life_upgrade, life_nupgrade);
 	case SAID:
 		return past_new(life_said, life_nsaid);
 	case CARELESS:
@@ -507,12 +505,8 @@ cut_a_life(const struct promise *p)
 	life_init(&l, dir, p->durability);
 	r.careless = p->life == CARELESS;
 	r.past = past_of(p);
-	if (p->life == UPGRADE)
-		life_make_old(&l);
-	r.past->nothing = p->life != UPGRADE;
+	r.past->nothing = true;
 	ok = live(r.past, &l, 0, dir);
-	if (p->life == UPGRADE) /* who looks has upgraded it */
-		r.past->rows[0] = r.past->rows[1];
 	if (ok)
 		explore(&r, p->budget / SLOWER);
 	printf("# %s: %zu cuts; %zu of %zu survivors were looked at, %zu were "
@@ -546,9 +540,6 @@ main(int argc, char **argv)
 		{ "full: after any cut there is all that was said to be done",
 		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, WHOLE, true,
 		    800 },
-		{ "full: an upgrade is begun again after any cut",
-		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, UPGRADE, true,
-		    200 },
 		{ "normal: after any cut there is a state that was",
 		    CONF_DURABILITY_NORMAL, CONF_DURABILITY_NORMAL, WHOLE, true,
 		    400 },

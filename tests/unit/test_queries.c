@@ -33,15 +33,12 @@ new_database(void)
 	const char *const *text;
 	sqlite3 *db;
 	size_t n, i;
-	int version;
 
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-	for (version = 1; version <= QUERIES_VERSION; version++) {
-		text = queries_step(version, &n);
-		assert_true(n >= 3);
-		for (i = 0; i < n; i++)
-			run(db, text[i]);
-	}
+	text = queries_schema(&n);
+	assert_true(n >= 20);
+	for (i = 0; i < n; i++)
+		run(db, text[i]);
 	return db;
 }
 

@@ -738,9 +738,13 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
 		    "PRAGMA user_version = 99; CREATE TABLE once_new(x)'",
 		    RC_VERSION },
+		{ "an older release's",
+		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
+		    "PRAGMA user_version = 1; CREATE TABLE once_old(x)'",
+		    RC_VERSION },
 		{ "ours without tables",
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
-		    "PRAGMA user_version = 1'",
+		    "PRAGMA user_version = 5'",
 		    RC_CORRUPT },
 	};
 	size_t i;

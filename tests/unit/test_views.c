@@ -540,7 +540,7 @@ occurrences(const char *number)
 	int found = 0;
 	size_t n, i;
 
-	text = queries_step(3, &n);
+	text = queries_schema(&n);
 	for (i = 0; i < n; i++)
 		for (p = text[i]; (p = strstr(p, number)) != NULL; p++)
 			found++;

@@ -15,23 +15,10 @@ static const struct {
 #undef X
 };
 
+static const char *const schema[] = {
 #define X(name, text, reason) text,
-static const char *const version_1[] = { SCHEMA(X) };
-static const char *const version_2[] = { MIGRATE_002(X) };
-static const char *const version_3[] = { MIGRATE_003(X) };
-static const char *const version_4[] = { MIGRATE_004(X) };
+	SCHEMA(X)
 #undef X
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static const struct {
-	const char *const *text;
-	size_t n;
-} steps[QUERIES_VERSION] = {
-	{ version_1, COUNT(version_1) },
-	{ version_2, COUNT(version_2) },
-	{ version_3, COUNT(version_3) },
-	{ version_4, COUNT(version_4) },
 };
 
 const char *
@@ -56,9 +43,8 @@ queries_scan_reason(enum query q)
 }
 
 const char *const *
-queries_step(int version, size_t *n)
+queries_schema(size_t *n)
 {
-	assert(version >= 1 && version <= QUERIES_VERSION);
-	*n = steps[version - 1].n;
-	return steps[version - 1].text;
+	*n = sizeof(schema) / sizeof(schema[0]);
+	return schema;
 }

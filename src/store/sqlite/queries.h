@@ -22,12 +22,12 @@ const char *queries_name(enum query);
 const char *queries_text(enum query);
 const char *queries_scan_reason(enum query);
 
-/* The newest version of the schema. */
-#define QUERIES_VERSION 4
+/* The version of sql/schema.sql.  Versions 1 to 4 were never released. */
+#define QUERIES_VERSION 5
 
-/* The statements that bring a database from the version before to that one
- * (version 1: from an empty database), and the checks: n texts, in order. */
-const char *const *queries_step(int version, size_t *n);
+/* The statements that make the schema in an empty database, and the checks: n
+ * texts, in order. */
+const char *const *queries_schema(size_t *n);
 const char *const *queries_checks(size_t *n);
 
 /* With the checks loaded: an operator begins to work, or has finished. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "migrate.h"
+#include "schema.h"
 #include "say.h"
 
 struct say {
@@ -20,7 +20,7 @@ enum rc
 say_open(struct say **out, const char *database, int64_t patience, char *err,
     size_t errsize)
 {
-	struct migrate_options mo;
+	struct schema_options mo;
 	struct say *say;
 	enum rc rc;
 
@@ -36,7 +36,7 @@ say_open(struct say **out, const char *database, int64_t patience, char *err,
 	mo.full = true;
 	mo.views = true;
 	mo.busy_timeout = patience;
-	rc = migrate_open(&say->db, &mo, err, errsize);
+	rc = schema_open(&say->db, &mo, err, errsize);
 	if (rc != RC_OK) {
 		free(say);
 		return rc;

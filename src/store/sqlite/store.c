@@ -14,7 +14,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "migrate.h"
+#include "schema.h"
 #include "store_impl.h"
 
 /* --- opening ------------------------------------------------------------ */
@@ -195,7 +195,7 @@ enum rc
 store_open(struct store **out, const struct store_options *o, char *err,
     size_t errsize)
 {
-	struct migrate_options mo;
+	struct schema_options mo;
 	struct store *store;
 	enum rc rc;
 
@@ -214,7 +214,7 @@ store_open(struct store **out, const struct store_options *o, char *err,
 	mo.create = o->create;
 	mo.full = o->durability == CONF_DURABILITY_FULL;
 	mo.busy_timeout = o->busy_timeout;
-	rc = migrate_open(&store->writer, &mo, err, errsize);
+	rc = schema_open(&store->writer, &mo, err, errsize);
 	if (rc == RC_OK) {
 		rc = start(store, o);
 		if (rc != RC_OK)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "migrate.h"
+#include "schema.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
@@ -223,10 +223,10 @@ check_schema(struct db *db, struct findings *f)
 		return;
 	}
 	s = db_stmt(db, QUERY_MISSING_PARTS);
-	if (version != MIGRATE_VERSION)
+	if (version != SCHEMA_VERSION)
 		found(f, "schema", false,
 		    "version %" PRId64 ", and this is for version %d", version,
-		    MIGRATE_VERSION);
+		    SCHEMA_VERSION);
 	else if (db_step_row(s) != RC_OK)
 		found(f, "schema", false, "cannot be read");
 	else if (db_column_int(s, 0) != 0) {

@@ -2,7 +2,7 @@
  * The outbox, within a transaction: takes an effect for a try, and records the
  * result of the try.
  *
- * Invariants, beside what migrate-003.sql says of the columns:
+ * Invariants, beside what schema.sql says of the columns:
  *
  *   1. If a key has pending effects, exactly one of them has the turn: it has
  *      either an owner or a time.  A statement that takes the turn from one

@@ -7,7 +7,7 @@
  * settlement owns all its memory.
  *
  * The body of a response is in the row of its key up to STORE_INLINE bytes.
- * Larger ones are in once_piece, or in once_body (see migrate-004.sql).
+ * Larger ones are in once_piece, or in once_body (see schema.sql).
  */
 #ifndef STORE_OPS_H
 #define STORE_OPS_H
@@ -34,7 +34,7 @@
 #define STORE_ROOM (256 * 1024)
 
 /* How headers are stored: as they are sent, or as the lines that a handler
- * wrote (see migrate-003.sql). */
+ * wrote (see schema.sql). */
 #define STORE_RESPONSE_VERSION 1
 #define STORE_RESPONSE_LINES   2
 

@@ -1,5 +1,5 @@
 /*
- * See migrate_file.h.  SQLite opens files with O_NOFOLLOW; the checks here
+ * See dbfile.h.  SQLite opens files with O_NOFOLLOW; the checks here
  * cover what that flag does not refuse.
  *
  * Nothing here opens an existing file: closing it again would drop the locks
@@ -19,10 +19,10 @@
 
 #include "fault.h"
 #include "proclocks.h"
-#include "migrate_file.h"
+#include "dbfile.h"
 
 char *
-migrate_file_resolve(const char *name, char *err, size_t errsize)
+dbfile_resolve(const char *name, char *err, size_t errsize)
 {
 	const char *slash = strrchr(name, '/');
 	char *folder, *real = NULL, *file = NULL;
@@ -46,7 +46,7 @@ migrate_file_resolve(const char *name, char *err, size_t errsize)
 }
 
 enum rc
-migrate_file_make(const char *file, unsigned mode, bool create, bool *made,
+dbfile_make(const char *file, unsigned mode, bool create, bool *made,
     char *err, size_t errsize)
 {
 	struct stat st;
@@ -75,7 +75,7 @@ migrate_file_make(const char *file, unsigned mode, bool create, bool *made,
 	(void)fchmod(fd, mode); /* whatever the umask */
 	close(fd);
 	*made = true;
-	FAULT(MIGRATE_FILE);
+	FAULT(SCHEMA_FILE);
 	return RC_OK;
 }
 
@@ -154,7 +154,7 @@ is_missing(const char *file, const char *suffix)
 }
 
 enum rc
-migrate_file_check_log(const char *file, char *err, size_t errsize)
+dbfile_check_log(const char *file, char *err, size_t errsize)
 {
 	struct proclocks lock = { .byte = SHARED_BYTE };
 	const char *gone = NULL;
@@ -181,7 +181,7 @@ migrate_file_check_log(const char *file, char *err, size_t errsize)
 }
 
 enum rc
-migrate_file_check(const char *file, bool daemon, char *err, size_t errsize)
+dbfile_check(const char *file, bool daemon, char *err, size_t errsize)
 {
 	static const struct {
 		const char *suffix;

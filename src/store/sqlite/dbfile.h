@@ -5,8 +5,8 @@
  * anything, such as a link to a system file, which a daemon with root's rights
  * would write.
  */
-#ifndef MIGRATE_FILE_H
-#define MIGRATE_FILE_H
+#ifndef DBFILE_H
+#define DBFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@
 
 /* The same name below its resolved folder, so that no symbolic link is on the
  * way; the caller frees it.  NULL: err says why. */
-char *migrate_file_resolve(const char *name, char *err, size_t errsize);
+char *dbfile_resolve(const char *name, char *err, size_t errsize);
 
 /*
  * Creates the file with that mode if it does not exist, before SQLite opens it:
  * the log and its index copy the mode and the owner.  *made: it was created.
  * create: if false, RC_NOTFOUND.
  */
-enum rc migrate_file_make(const char *file, unsigned mode, bool create,
+enum rc dbfile_make(const char *file, unsigned mode, bool create,
     bool *made, char *err, size_t errsize);
 
 /*
@@ -33,13 +33,13 @@ enum rc migrate_file_make(const char *file, unsigned mode, bool create,
  * database first.
  */
 enum rc
-migrate_file_check(const char *file, bool daemon, char *err, size_t errsize);
+dbfile_check(const char *file, bool daemon, char *err, size_t errsize);
 
 /*
  * Whether the log and its index exist if a process uses them.  If they did not,
  * SQLite would create new ones, keys would be forgotten, and two logs would
  * corrupt the file.
  */
-enum rc migrate_file_check_log(const char *file, char *err, size_t errsize);
+enum rc dbfile_check_log(const char *file, char *err, size_t errsize);
 
 #endif

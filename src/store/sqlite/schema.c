@@ -9,6 +9,7 @@
 
 #include <sys/random.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@
 #include "clock.h"
 #include "fault.h"
 #include "log.h"
-#include "migrate_file.h"
+#include "dbfile.h"
 #include "scope.h"
-#include "migrate.h"
+#include "schema.h"
 
 /* Store time begins with 1970-01-02, so that no deadline is 0. */
 #define FIRST_TIME 86400000
@@ -37,11 +38,11 @@ look(struct db *db, enum content *content, int64_t *version)
 	    (rc = db_pragma(db, "user_version", version)) != RC_OK ||
 	    (rc = db_pragma(db, "schema_version", &schema)) != RC_OK)
 		return rc;
-	if (id == MIGRATE_APPLICATION_ID)
-		*content = *version > MIGRATE_VERSION ? NEWER
-		    : *version == MIGRATE_VERSION     ? OURS
-		    : *version >= 1                   ? OLDER
-						      : FOREIGN;
+	if (id == SCHEMA_APPLICATION_ID)
+		*content = *version > SCHEMA_VERSION ? NEWER
+		    : *version == SCHEMA_VERSION     ? OURS
+		    : *version >= 1                  ? OLDER
+						     : FOREIGN;
 	else if (id == 0 && *version == 0 && schema == 0)
 		*content = EMPTY;
 	else
@@ -74,32 +75,30 @@ first_rows(struct db *db)
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return RC_IO;
 	s = db_stmt(db, QUERY_META_NEW);
-	db_bind_blob(s, 1, secret, sizeof(secret));
+	db_bindf(s, "b", secret, sizeof(secret));
 	rc = db_step_done(s);
 	if (rc != RC_OK)
 		return rc;
 	(void)clock_boot_id(boot_id);
 	s = db_stmt(db, QUERY_CLOCK_NEW);
-	db_bind_text(s, 1, boot_id);
-	db_bind_int(s, 2, FIRST_TIME - clock_boot());
-	db_bind_int(s, 3, FIRST_TIME);
+	db_bindf(
+	    s, "sii", boot_id, FIRST_TIME - clock_boot(), (int64_t)FIRST_TIME);
 	return db_step_done(s);
 }
 
+/* Runs the statements of schema.sql. */
 static enum rc
-step(struct db *db, int version)
+tables(struct db *db)
 {
 	const char *const *text;
 	enum rc rc = RC_OK;
 	size_t n, i;
 
-	text = queries_step(version, &n);
+	text = queries_schema(&n);
 	for (i = 0; i < n && rc == RC_OK; i++) {
 		rc = db_exec(db, text[i]);
-		FAULT(MIGRATE_STEP);
+		FAULT(SCHEMA_STEP);
 	}
-	if (rc == RC_OK && version == 1)
-		rc = first_rows(db);
 	return rc;
 }
 
@@ -115,35 +114,34 @@ log_created(const struct db *db, bool made)
 		     : "the file was empty; all keys are new"));
 }
 
-/* Applies all missing versions, in one transaction. */
+/* Makes the schema and the first rows, in one transaction. */
 static enum rc
-make_tables(struct db *db, bool made)
+make_schema(struct db *db, bool made)
 {
 	enum content content;
 	int64_t version;
-	bool created;
 	enum rc rc;
 
 	rc = db_begin(db);
 	if (rc == RC_OK)
 		rc = look(db, &content, &version);
-	if (rc == RC_OK && content != EMPTY && content != OLDER) {
-		db_rollback(db); /* another process applied them */
+	if (rc == RC_OK && content != EMPTY) {
+		db_rollback(db); /* another process has made it */
 		return RC_OK;
 	}
-	created = rc == RC_OK && content == EMPTY;
-	while (rc == RC_OK && version < MIGRATE_VERSION)
-		rc = step(db, (int)++version);
 	if (rc == RC_OK)
-		rc =
-		    db_set_pragma(db, "application_id", MIGRATE_APPLICATION_ID);
+		rc = tables(db);
 	if (rc == RC_OK)
-		rc = db_set_pragma(db, "user_version", MIGRATE_VERSION);
-	FAULT(MIGRATE_READY);
+		rc = first_rows(db);
+	if (rc == RC_OK)
+		rc = db_set_pragma(db, "application_id", SCHEMA_APPLICATION_ID);
+	if (rc == RC_OK)
+		rc = db_set_pragma(db, "user_version", SCHEMA_VERSION);
+	FAULT(SCHEMA_READY);
 	if (rc == RC_OK)
 		rc = db_commit(db);
-	FAULT(MIGRATE_DONE);
-	if (rc == RC_OK && created)
+	FAULT(SCHEMA_DONE);
+	if (rc == RC_OK)
 		log_created(db, made);
 	return rc;
 }
@@ -153,7 +151,7 @@ make_tables(struct db *db, bool made)
  * same, with or without SQLite's busy handler.
  */
 static enum rc
-make(struct db *db, bool is_new, bool made, int64_t patience)
+make(struct db *db, bool made, int64_t patience)
 {
 	int64_t until = clock_mono() + patience;
 	enum content content;
@@ -161,9 +159,9 @@ make(struct db *db, bool is_new, bool made, int64_t patience)
 	enum rc rc;
 
 	for (;;) {
-		rc = is_new ? db_setup_new(db) : RC_OK;
+		rc = db_setup_new(db);
 		if (rc == RC_OK)
-			rc = make_tables(db, made);
+			rc = make_schema(db, made);
 		if (rc != RC_BUSY || clock_mono() >= until)
 			return rc;
 		db_rollback(db);
@@ -179,7 +177,7 @@ make(struct db *db, bool is_new, bool made, int64_t patience)
  * commits, readers and max_wal need that mode. */
 static enum rc
 put_into_wal(
-    struct db *db, const struct migrate_options *o, char *err, size_t errsize)
+    struct db *db, const struct schema_options *o, char *err, size_t errsize)
 {
 	int64_t until = clock_mono() + o->busy_timeout;
 	enum rc rc;
@@ -206,37 +204,46 @@ put_into_wal(
 }
 
 static enum rc
-refuse(enum content content, const struct migrate_options *o, char *err,
-    size_t errsize)
+refuse(enum content content, int64_t version, const struct schema_options *o,
+    char *err, size_t errsize)
 {
 	switch (content) {
 	case OURS:
 		return RC_OK;
 	case NEWER:
-		snprintf(err, errsize,
-		    "database %s: written by a newer release", o->file);
-		return RC_VERSION;
 	case OLDER:
 		snprintf(err, errsize,
-		    "database %s: written by an older release; oncewrap "
-		    "upgrades it when it starts",
-		    o->file);
+		    "database %s: schema version %" PRId64 " is of %s release, "
+		    "and this one has version %d: run the release that wrote "
+		    "it, or name another file",
+		    o->file, version, content == NEWER ? "a newer" : "an older",
+		    SCHEMA_VERSION);
 		return RC_VERSION;
 	case EMPTY:
-		snprintf(err, errsize, "database %s: no key store, but empty",
+		snprintf(err, errsize,
+		    "database %s: an empty file, not a key store; oncewrap "
+		    "makes it one when it starts",
 		    o->file);
 		return RC_CORRUPT;
 	case FOREIGN:
 		break;
 	}
-	snprintf(
-	    err, errsize, "database %s: belongs to another program", o->file);
+	snprintf(err, errsize,
+	    "database %s: belongs to another program; name another file",
+	    o->file);
 	return RC_CORRUPT;
+}
+
+/* Fails before anything is changed in a file that only claims to be ours. */
+static enum rc
+has_tables(struct db *db)
+{
+	return db_onef(db_stmt(db, QUERY_META_SECRET), "-");
 }
 
 /* made: this process has just created the file. */
 static enum rc
-check(struct db *db, const struct migrate_options *o, bool made, char *err,
+check(struct db *db, const struct schema_options *o, bool made, char *err,
     size_t errsize)
 {
 	enum content content;
@@ -244,16 +251,17 @@ check(struct db *db, const struct migrate_options *o, bool made, char *err,
 	enum rc rc;
 
 	rc = look_once(db, &content, &version);
-	if (rc == RC_OK && (content == EMPTY || content == OLDER) &&
-	    o->create) {
+	if (rc == RC_OK && content == EMPTY && o->create) {
 		rc = db_setup_writer(db, o->full);
 		if (rc == RC_OK)
-			rc = make(db, content == EMPTY, made, o->busy_timeout);
+			rc = make(db, made, o->busy_timeout);
 		if (rc == RC_OK)
 			rc = look_once(db, &content, &version);
 	}
 	if (rc == RC_OK)
-		rc = refuse(content, o, err, errsize);
+		rc = refuse(content, version, o, err, errsize);
+	if (rc == RC_OK)
+		rc = has_tables(db);
 	if (rc == RC_OK && o->create)
 		rc = put_into_wal(db, o, err, errsize);
 	return rc;
@@ -261,13 +269,13 @@ check(struct db *db, const struct migrate_options *o, bool made, char *err,
 
 /* Opens the file in its folder, after checking that it may be opened. */
 static enum rc
-open_file(struct db **db, const struct migrate_options *o, const char *file,
+open_file(struct db **db, const struct schema_options *o, const char *file,
     char *err, size_t errsize)
 {
 	enum rc rc;
 
-	if ((rc = migrate_file_check(file, o->create, err, errsize)) != RC_OK ||
-	    (rc = migrate_file_check_log(file, err, errsize)) != RC_OK)
+	if ((rc = dbfile_check(file, o->create, err, errsize)) != RC_OK ||
+	    (rc = dbfile_check_log(file, err, errsize)) != RC_OK)
 		return rc;
 	if ((rc = db_open(db, file, o->busy_timeout)) != RC_OK)
 		return rc;
@@ -278,13 +286,13 @@ open_file(struct db **db, const struct migrate_options *o, const char *file,
 		    "database %s: was replaced while it was opened", o->file);
 		return RC_REPLACED;
 	}
-	rc = migrate_file_check(file, o->create, err, errsize);
+	rc = dbfile_check(file, o->create, err, errsize);
 	return rc == RC_OK && o->views ? db_use_views(*db) : rc;
 }
 
 enum rc
-migrate_open(
-    struct db **out, const struct migrate_options *o, char *err, size_t errsize)
+schema_open(
+    struct db **out, const struct schema_options *o, char *err, size_t errsize)
 {
 	struct db *db = NULL;
 	bool made;
@@ -293,10 +301,10 @@ migrate_open(
 
 	*out = NULL;
 	err[0] = '\0';
-	file = migrate_file_resolve(o->file, err, errsize);
+	file = dbfile_resolve(o->file, err, errsize);
 	if (file == NULL)
 		return RC_IO;
-	rc = migrate_file_make(file, o->mode, o->create, &made, err, errsize);
+	rc = dbfile_make(file, o->mode, o->create, &made, err, errsize);
 	if (rc == RC_OK)
 		rc = open_file(&db, o, file, err, errsize);
 	if (rc != RC_OK)

@@ -1,8 +1,9 @@
 /*
- * Opens a writing connection on a database file and brings it to this version.
+ * Opens a writing connection on a database file, which has this version of the
+ * schema or is empty and gets it.
  */
-#ifndef MIGRATE_H
-#define MIGRATE_H
+#ifndef SCHEMA_H
+#define SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,13 +11,13 @@
 
 #include "db.h"
 
-#define MIGRATE_APPLICATION_ID 0x6f6e6365 /* "once" */
-#define MIGRATE_VERSION        QUERIES_VERSION
+#define SCHEMA_APPLICATION_ID 0x6f6e6365 /* "once" */
+#define SCHEMA_VERSION        QUERIES_VERSION
 
-struct migrate_options {
+struct schema_options {
 	const char *file;
 	unsigned mode; /* of a new file */
-	bool create;   /* create and upgrade; else RC_NOTFOUND, RC_VERSION */
+	bool create;   /* create a database; else RC_NOTFOUND */
 	bool full;     /* a commit is synced */
 	bool views;    /* triggers and views on, for a handler's side */
 	int64_t busy_timeout;
@@ -27,12 +28,12 @@ struct migrate_options {
  * symbolic link, and neither has the file's own name.  create: a database that
  * is not in WAL mode is put into it, and the creation of a database is logged.
  *
- * RC_VERSION: a newer release wrote the file; or an older one did, and create
- * is false.  RC_CORRUPT: not a database, or another program's, which is left
+ * RC_VERSION: another release wrote the file, which is left unchanged.
+ * RC_CORRUPT: not a database, or another program's, which is left
  * unchanged.  On failure *db is NULL, and err has a sentence that names the
  * file.
  */
-enum rc migrate_open(
-    struct db **, const struct migrate_options *, char *err, size_t errsize);
+enum rc schema_open(
+    struct db **, const struct schema_options *, char *err, size_t errsize);
 
 #endif
