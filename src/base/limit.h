@@ -71,8 +71,8 @@
 /* The text of all metrics. */
 #define LIMIT_METRICS (64 * 1024)
 
-/* A problem document. */
-#define LIMIT_PROBLEM 4096
+/* A problem document: a page may have a link of 4096 bytes that are escaped. */
+#define LIMIT_PROBLEM (32 * 1024)
 
 /* What a handler writes in a transaction of its own: the body of a response or
  * the payload of an effect, and a recovery point.  The triggers of

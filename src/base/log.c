@@ -15,6 +15,7 @@
 
 #include "log_sink.h"
 #include "metrics.h"
+#include "utf8.h"
 
 #include "log.h"
 
@@ -50,40 +51,6 @@ static void
 put_text(struct line *l, const char *s)
 {
 	put(l, s, strlen(s));
-}
-
-/*
- * The length of the UTF-8 sequence (RFC 3629, section 4) at s if it can be
- * shown unchanged: it is well formed and no C1 control.  Else 0.
- */
-static size_t
-utf8_length(const unsigned char *s)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n, i;
-
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		n = 2;
-	else if (s[0] >= 0xe0 && s[0] <= 0xef)
-		n = 3;
-	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (s[0] == 0xc2 || s[0] == 0xe0) /* C1 controls; overlong */
-		low = 0xa0;
-	else if (s[0] == 0xed) /* surrogates */
-		high = 0x9f;
-	else if (s[0] == 0xf0) /* overlong */
-		low = 0x90;
-	else if (s[0] == 0xf4) /* above U+10FFFF */
-		high = 0x8f;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (i = 2; i < n; i++)
-		if (s[i] < 0x80 || s[i] > 0xbf)
-			return 0;
-	return n;
 }
 
 static bool
@@ -124,7 +91,7 @@ put_value(struct line *l, const char *s)
 			put_text(l, "\\t");
 		else if (*p >= ' ' && *p < 0x7f)
 			put(l, (const char *)p, 1);
-		else if ((n = utf8_length(p)) != 0)
+		else if ((n = utf8_length((const char *)p)) != 0)
 			put(l, (const char *)p, n);
 		else {
 			snprintf(hex, sizeof(hex), "\\x%02x", *p);

@@ -18,9 +18,10 @@
 
 #include "conf_option.h"
 
-#ifndef PACKAGE_URL
-#define PACKAGE_URL "https://oncewrap.org/"
-#endif
+/* The page of draft-ietf-httpapi-idempotency-key-header. */
+#define DRAFT                               \
+	"https://datatracker.ietf.org/doc/" \
+	"draft-ietf-httpapi-idempotency-key-header/"
 
 #define SECOND INT64_C(1000)
 #define DAY    (24 * 60 * 60 * SECOND)
@@ -100,7 +101,7 @@ static const struct conf_option server_options[] = {
 	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
 	{ S(key_header), TEXT(FIELD), IS("Idempotency-Key") },
-	{ S(link), TEXT(URI), IS(PACKAGE_URL) },
+	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
 	{ S(status_path), TEXT(PATH) },

@@ -5,6 +5,8 @@
 #include "config.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "age.h"
@@ -23,6 +25,18 @@ engine_refuse(struct job *job, enum problem_code code, const char *detail)
 {
 	respond_refuse(job->answer, code, detail, job->conf, job->rq);
 	return false;
+}
+
+bool
+engine_refusef(struct job *job, enum problem_code code, const char *format, ...)
+{
+	char detail[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(detail, sizeof(detail), format, ap);
+	va_end(ap);
+	return engine_refuse(job, code, detail);
 }
 
 bool
@@ -47,8 +61,7 @@ static const struct {
 } bodies[] = {
 	[BODY_WHOLE] = { PROBLEM_NONE, NULL },
 	[BODY_TOO_LARGE] = { PROBLEM_BODY_TOO_LARGE, NULL },
-	[BODY_MISMATCH] = { PROBLEM_BODY_INCOMPLETE,
-	    "The request body is not as long as CONTENT_LENGTH says." },
+	[BODY_MISMATCH] = { PROBLEM_BODY_INCOMPLETE, NULL },
 	[BODY_BAD_LENGTH] = { PROBLEM_BODY_INCOMPLETE,
 	    "CONTENT_LENGTH is not a number, or came twice with two "
 	    "values." },
@@ -67,6 +80,16 @@ engine_check_body(struct job *job)
 	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
 	if (state == BODY_WHOLE && !spool_has_room(0))
 		state = BODY_NO_ROOM;
+	if (state == BODY_TOO_LARGE)
+		return engine_refusef(job, bodies[state].code,
+		    "The request body is longer than this resource allows: "
+		    "max_request_body is %" PRIu64 " bytes.",
+		    job->rule->max_request_body);
+	if (state == BODY_MISMATCH)
+		return engine_refusef(job, bodies[state].code,
+		    "The request body is not as long as CONTENT_LENGTH says, "
+		    "%.40s bytes.",
+		    request_param(job->rq, "CONTENT_LENGTH"));
 	return state == BODY_WHOLE ||
 	    engine_refuse(job, bodies[state].code, bodies[state].detail);
 }
@@ -76,21 +99,35 @@ engine_check_kept_body(struct job *job)
 {
 	return (!job->later && job->rule->reconcile.n == 0) ||
 	    job->rq->body_len <= LIMIT_KEPT_BODY ||
-	    engine_refuse(job, PROBLEM_BODY_TOO_LARGE,
-		"The request body is longer than one that has to be kept "
-		"may be.");
+	    engine_refusef(job, PROBLEM_BODY_TOO_LARGE,
+		"The request has to be kept, and its body is longer than "
+		"%d bytes.",
+		LIMIT_KEPT_BODY);
 }
 
 static bool
 refuse_twin(struct job *job)
 {
-	const char *name = scope_twin(job->rq, &job->rule->scope);
-	char detail[320];
-
-	snprintf(detail, sizeof(detail),
+	return engine_refusef(job, PROBLEM_REQUEST_INVALID,
 	    "The variable %.200s, which names the caller, came more than once.",
-	    name);
-	return engine_refuse(job, PROBLEM_REQUEST_INVALID, detail);
+	    scope_twin(job->rq, &job->rule->scope));
+}
+
+/* text: about the variables of the scope, whose names follow it. */
+static bool
+refuse_scope(struct job *job, enum problem_code code, const char *text)
+{
+	const struct conf_list *scope = &job->rule->scope;
+	struct buf names;
+	bool refused;
+
+	buf_init(&names, 512);
+	for (size_t i = 0; i < scope->n; i++)
+		(void)buf_addf(
+		    &names, "%s%s", i > 0 ? ", " : "", scope->item[i]);
+	refused = engine_refusef(job, code, "%s: %s.", text, names.data);
+	buf_free(&names);
+	return refused;
 }
 
 bool
@@ -129,10 +166,12 @@ engine_check_scope(struct job *job)
 	if (rc == RC_INVALID)
 		return refuse_twin(job);
 	if (rc != RC_OK)
-		return engine_refuse(job, PROBLEM_KEY_INVALID,
-		    "The values that name the caller are too long.");
+		return refuse_scope(job, PROBLEM_KEY_INVALID,
+		    "The values that name the caller are too long");
 	if (empty && job->rule->scope_required)
-		return engine_refuse(job, PROBLEM_SCOPE_REQUIRED, NULL);
+		return refuse_scope(job, PROBLEM_SCOPE_REQUIRED,
+		    "This resource needs an authenticated caller, but what "
+		    "names the caller is missing or empty");
 	job->reservation.identity.scope = job->attempt.scope = job->scope.data;
 	job->reservation.identity.path = job->rq->path;
 	return true;
@@ -144,7 +183,8 @@ engine_check_age(struct job *job)
 	enum age age = age_judge(job->rule, job->rq, clock_wall());
 
 	return age == AGE_GOOD ||
-	    engine_refuse(job, PROBLEM_REQUEST_TOO_OLD, age_text(age));
+	    engine_refusef(job, PROBLEM_REQUEST_TOO_OLD, "The field %s %s.",
+		job->rule->request_timestamp, age_text(age));
 }
 
 enum rc

@@ -54,6 +54,8 @@ struct job {
 /* For use as `return engine_refuse(...)`: it returns false, the result of a
  * failed check.  detail NULL: the sentence of the code. */
 bool engine_refuse(struct job *, enum problem_code, const char *detail);
+bool engine_refusef(struct job *, enum problem_code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool engine_refuse_store(struct job *, enum rc);
 
 /*

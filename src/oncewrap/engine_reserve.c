@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "clock.h"
@@ -234,18 +235,30 @@ engine_reserve(struct job *job, enum decision *decision)
 	if (rc != RC_OK)
 		return engine_refuse_store(job, rc);
 	if (job->ticket.full)
-		return engine_refuse(job, PROBLEM_OVERLOADED, NULL);
+		return engine_refusef(job, PROBLEM_OVERLOADED,
+		    "Too many accepted requests wait to be run: async_queue is "
+		    "%u, and one caller may fill half of it.",
+		    job->conf->async_queue);
 	if (*decision == DECIDE_NO_ROOM)
-		return engine_refuse(job, PROBLEM_OVERLOADED,
-		    "Too many requests are kept; this one was not begun.");
+		return engine_refusef(job, PROBLEM_OVERLOADED,
+		    "Too many requests are kept; this one was not begun: "
+		    "max_kept is %" PRIu64 " bytes.",
+		    job->conf->max_kept);
 	if (*decision == DECIDE_OPEN)
-		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
+		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
 		    "Too many requests of this caller have an outcome that "
-		    "is not known.");
+		    "is not known: max_open_keys is %u.",
+		    job->rule->max_open_keys);
+	if (*decision == DECIDE_CROWDED && job->too_fast)
+		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
+		    "This caller uses new keys too fast: key_rate is %u a "
+		    "second.",
+		    job->rule->key_rate);
 	if (*decision == DECIDE_CROWDED)
-		return engine_refuse(job, PROBLEM_TOO_MANY_KEYS,
-		    job->too_fast ? "This caller uses new keys too fast."
-				  : NULL);
+		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
+		    "This caller has too many requests in progress: "
+		    "max_active_keys is %u.",
+		    job->rule->max_active_keys);
 	metrics_count(*decision == DECIDE_RUN && job->again
 		? METRICS_RESERVE_FAILED_RETRY
 		: counted[*decision]);

@@ -3,9 +3,12 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
+#include "prefer.h"
 #include "replay.h"
 #include "respond.h"
 
@@ -16,6 +19,7 @@ respond_problem(struct answer *answer, struct problem *problem,
 	struct response *response = &answer->response;
 
 	problem->instance = rq->instance;
+	problem->html = prefer_html(rq);
 	log_event(LOG_INFO, "problem", rq->instance,
 	    LOG_S("code", problem_name(problem->code)), LOG_S("path", rq->path),
 	    LOG_S("detail", problem_detail(problem)));
@@ -50,15 +54,49 @@ respond_stream_failed(struct answer *answer, const struct run_facts *facts,
 	    "The program ended without an answer.", conf, rq);
 }
 
+/* Why there is no response of the handler's; the numbers are for those who
+ * wrote it. */
+static void
+describe(const struct attempt *at, char *out, size_t size)
+{
+	const struct run_facts *run = &at->facts.run;
+	const char *why = at->outcome.why;
+
+	switch (run->end) {
+	case RUN_TIMEOUT:
+		(void)snprintf(
+		    out, size, "%s, %" PRId64 " ms", why, at->rule->timeout);
+		break;
+	case RUN_OUTPUT_LIMIT:
+		(void)snprintf(out, size, "%s, %" PRIu64 " bytes", why,
+		    at->rule->max_output);
+		break;
+	case RUN_SIGNALED:
+		(void)snprintf(out, size, "%s, %d", why, run->signal);
+		break;
+	case RUN_EXITED:
+		(void)snprintf(
+		    out, size, "%s (exit status %d)", why, run->exit_status);
+		break;
+	case RUN_DRAINED:
+	case RUN_CAPTURE_FAILED:
+	case RUN_NOT_STARTED:
+		(void)snprintf(out, size, "%s", why);
+		break;
+	}
+}
+
 static void
 problem_of(struct attempt *at, struct answer *answer)
 {
 	struct problem problem;
+	char detail[256];
 
+	describe(at, detail, sizeof(detail));
 	memset(&problem, 0, sizeof(problem));
 	problem.code = at->outcome.problem;
 	problem.status = at->outcome.status;
-	problem.detail = at->outcome.why;
+	problem.detail = detail;
 	problem.unknown = at->outcome.state == RECORD_UNKNOWN;
 	respond_problem(answer, &problem, at->conf, at->rq);
 }
@@ -69,6 +107,7 @@ static bool
 fetch(struct attempt *at, struct answer *answer)
 {
 	const struct store_identity who = { at->scope, at->rq->path, at->key };
+	struct problem problem;
 	enum rc rc = store_answer(
 	    at->store, &who, at->lease.id, &answer->response, &answer->spool);
 
@@ -76,9 +115,12 @@ fetch(struct attempt *at, struct answer *answer)
 		return true;
 	log_event(LOG_ERROR, "store-unavailable", at->rq->instance,
 	    LOG_S("why", rc_text(rc)));
-	respond_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
-	    "The request was answered, but its answer cannot be read now.",
-	    at->conf, at->rq);
+	memset(&problem, 0, sizeof(problem));
+	problem.code = PROBLEM_STORE_UNAVAILABLE;
+	problem.acted = true;
+	problem.detail =
+	    "The request was answered, but its answer cannot be read now.";
+	respond_problem(answer, &problem, at->conf, at->rq);
 	return false;
 }
 

@@ -55,14 +55,13 @@ age_text(enum age age)
 	case AGE_GOOD:
 		break;
 	case AGE_UNTOLD:
-		return "This resource needs to know when the request was made.";
+		return "is missing: it has to say when the request was made";
 	case AGE_UNREADABLE:
-		return "The time at which the request was made is not one "
-		       "IMF-fixdate or RFC 3339 date.";
+		return "is not one IMF-fixdate or RFC 3339 date";
 	case AGE_OLD:
-		return "The request was made too long ago.";
+		return "is older than max_request_age allows";
 	case AGE_AHEAD:
-		return "The request is dated too far ahead.";
+		return "is further ahead than max_request_age allows";
 	}
 	assert(!"no text for a good age");
 	return NULL;

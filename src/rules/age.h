@@ -22,7 +22,8 @@ enum age {
 enum age
 age_judge(const struct conf_route *, const struct request *, int64_t wall);
 
-/* A sentence for the client; not for AGE_GOOD. */
+/* What is wrong with the field, for the client: the end of a sentence that
+ * begins with the name of the field.  Not for AGE_GOOD. */
 const char *age_text(enum age);
 
 #endif

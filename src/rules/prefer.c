@@ -1,10 +1,19 @@
 /*
+ * The fields Prefer and Accept.
+ *
  * The Prefer field, RFC 7240, section 2:
  *
  *   Prefer     = 1#preference
  *   preference = token [ BWS "=" BWS word ] *( OWS ";" [ OWS parameter ] )
  *   parameter  = token [ BWS "=" BWS word ]
  *   word       = token / quoted-string
+ *
+ * The Accept field, RFC 9110, section 12.5.1:
+ *
+ *   Accept      = #( media-range [ weight ] )
+ *   media-range = ( "*" "/" "*" / token "/" "*" / token "/" token ) parameters
+ *   parameters  = *( OWS ";" OWS [ token "=" ( token / quoted-string ) ] )
+ *   weight      = OWS ";" OWS "q=" qvalue
  *
  * A server may ignore any of it, so a malformed field is no error: it is
  * treated as missing.
@@ -123,4 +132,166 @@ prefer_respond_async(const struct request *request)
 		if (strcmp(request->params[i].name, "HTTP_PREFER") == 0)
 			verdict = judge(request->params[i].value);
 	return verdict == ASKS;
+}
+
+/* --- Accept ------------------------------------------------------------- */
+
+#define WEIGHT_MAX 1000
+
+/* One element of the field. */
+struct range {
+	const char *type, *subtype; /* in the field, not terminated */
+	size_t type_len, subtype_len;
+	bool other;   /* a parameter that no document of ours has */
+	bool charset; /* charset=utf-8 */
+	unsigned weight;
+};
+
+/* A media type that we can send, and the weight that the client gives it. */
+struct offer {
+	const char *type, *subtype;
+	unsigned precision; /* of the range that gave the weight; 0: none */
+	unsigned weight;
+};
+
+static bool
+is_word(const char *s, size_t n, const char *word)
+{
+	return n == strlen(word) && strncasecmp(s, word, n) == 0;
+}
+
+/* qvalue: RFC 9110, section 12.4.2.  False: it is none. */
+static bool
+parse_weight(const char *s, size_t n, unsigned *weight)
+{
+	unsigned unit = WEIGHT_MAX;
+
+	if (n == 0 || n > 5 || (*s != '0' && *s != '1') ||
+	    (n > 1 && s[1] != '.'))
+		return false;
+	*weight = *s == '1' ? WEIGHT_MAX : 0;
+	for (size_t i = 2; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		unit /= 10;
+		*weight += (unsigned)(s[i] - '0') * unit;
+	}
+	return *weight <= WEIGHT_MAX;
+}
+
+/* Takes a parameter.  Returns its end, or NULL. */
+static const char *
+parameter(const char *s, struct range *range)
+{
+	size_t name = strspn(s, TOKEN), n;
+	const char *value = s + name + 1, *end;
+	bool empty, quoted;
+
+	if (name == 0 || s[name] != '=')
+		return NULL;
+	quoted = *value == '"';
+	end = quoted ? quoted_string(value, &empty)
+		     : value + strspn(value, TOKEN);
+	if (end == NULL || end == value)
+		return NULL;
+	n = (size_t)(end - value);
+	if (is_word(s, name, "q"))
+		return parse_weight(value, n, &range->weight) ? end : NULL;
+	if (is_word(s, name, "charset") &&
+	    (is_word(value, n, "utf-8") || is_word(value, n, "\"utf-8\"")))
+		range->charset = true;
+	else
+		range->other = true;
+	return end;
+}
+
+/* Takes an element off the front; returns its end, or NULL. */
+static const char *
+media_range(const char *s, struct range *range)
+{
+	memset(range, 0, sizeof(*range));
+	range->weight = WEIGHT_MAX;
+	range->type = s;
+	range->type_len = strspn(s, TOKEN);
+	s += range->type_len;
+	if (range->type_len == 0 || *s++ != '/')
+		return NULL;
+	range->subtype = s;
+	range->subtype_len = strspn(s, TOKEN);
+	s += range->subtype_len;
+	if (range->subtype_len == 0 ||
+	    (is_word(range->type, range->type_len, "*") &&
+		!is_word(range->subtype, range->subtype_len, "*")))
+		return NULL;
+	while (*(s = skip_blanks(s)) == ';') {
+		s = skip_blanks(s + 1);
+		if (*s == '\0' || *s == ',' || *s == ';')
+			continue;
+		if ((s = parameter(s, range)) == NULL)
+			return NULL;
+	}
+	return *s == '\0' || *s == ',' ? s : NULL;
+}
+
+/* The most precise range decides; of several the first. */
+static void
+weigh(struct offer *offer, const struct range *range)
+{
+	unsigned precision = 1;
+
+	if (range->other)
+		return;
+	if (!is_word(range->type, range->type_len, "*")) {
+		if (!is_word(range->type, range->type_len, offer->type))
+			return;
+		precision = 2;
+	}
+	if (!is_word(range->subtype, range->subtype_len, "*")) {
+		if (!is_word(
+			range->subtype, range->subtype_len, offer->subtype))
+			return;
+		precision = 3;
+	}
+	if (range->charset)
+		precision += 3;
+	if (precision <= offer->precision)
+		return;
+	offer->precision = precision;
+	offer->weight = range->weight;
+}
+
+enum { OFFER_HTML, OFFER_PROBLEM, OFFER_JSON, OFFERS };
+
+/* False: the field is malformed. */
+static bool
+accept(const char *s, struct offer offers[OFFERS])
+{
+	struct range range;
+
+	for (;;) {
+		s += strspn(s, BLANKS ",");
+		if (*s == '\0')
+			return true;
+		if ((s = media_range(s, &range)) == NULL)
+			return false;
+		for (size_t i = 0; i < OFFERS; i++)
+			weigh(&offers[i], &range);
+	}
+}
+
+bool
+prefer_html(const struct request *request)
+{
+	struct offer offers[OFFERS] = {
+		[OFFER_HTML] = { "text", "html", 0, 0 },
+		[OFFER_PROBLEM] = { "application", "problem+json", 0, 0 },
+		[OFFER_JSON] = { "application", "json", 0, 0 },
+	};
+
+	for (size_t i = 0; i < request->nparams; i++)
+		if (strcmp(request->params[i].name, "HTTP_ACCEPT") == 0 &&
+		    !accept(request->params[i].value, offers))
+			return false;
+	return offers[OFFER_HTML].weight > offers[OFFER_PROBLEM].weight &&
+	    offers[OFFER_HTML].weight > offers[OFFER_JSON].weight;
 }

@@ -1,5 +1,6 @@
 /*
- * The preferences of a client: the Prefer field, RFC 7240.
+ * The preferences of a client: the Prefer field, RFC 7240, and the Accept
+ * field, RFC 9110, section 12.5.1.
  */
 #ifndef PREFER_H
 #define PREFER_H
@@ -15,5 +16,12 @@
  * list of preferences is ignored.
  */
 bool prefer_respond_async(const struct request *);
+
+/*
+ * Whether the client prefers text/html to JSON: to both application/json and
+ * application/problem+json.  A client that has no preference, or no Accept
+ * field, does not; nor does one whose field is malformed.
+ */
+bool prefer_html(const struct request *);
 
 #endif

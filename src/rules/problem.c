@@ -1,6 +1,6 @@
 /*
- * Verdict -> a response of oncewrap's own: RFC 9457 problem details, or the
- * Stripe dialect.  One table of codes.
+ * Verdict -> a response of oncewrap's own: RFC 9457 problem details, the
+ * Stripe dialect, or a page (problem_page.c).  One table of codes.
  *
  * Every problem carries Cache-Control: no-store: it describes the current
  * state, and without that field some of its statuses may be cached (RFC 9111,
@@ -14,89 +14,127 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "limit.h"
+#include "problem_page.h"
+#include "utf8.h"
+
 #include "problem.h"
 
 #define API         "api_error"
 #define INVALID     "invalid_request_error"
 #define IDEMPOTENCY "idempotency_error"
 
+/* Advice that several codes give. */
+#define SUBMIT_ANEW                                                         \
+	"Nothing was done.  Open the form again and submit it from there; " \
+	"reloading this page does not help."
+#define RELOAD_SOON                                                          \
+	"Nothing was done.  Wait a moment and reload this page: that sends " \
+	"the same request again."
+#define RELOAD_NOT_NEW                                                         \
+	"Reload this page in a moment to see what became of it.  Do not send " \
+	"it as a new request: it may have been carried out."
+
 static const struct row {
 	const char *name, *title;
 	int status, stripe_status;
 	const char *stripe_type;
 	bool retryable;     /* the client may send the same key again */
+	bool safe_new_key;  /* it did nothing: a new key makes no double */
 	int retry_after;    /* seconds; 0: none */
 	const char *detail; /* if a problem has none of its own; or NULL */
+	const char *advice; /* of a page, for the person who reads it */
 } rows[] = {
 	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
-	    "The request is not valid", 400, 400, INVALID, false, 0, NULL },
+	    "The request is not valid", 400, 400, INVALID, false, true, 0, NULL,
+	    "Nothing was done.  What sent this request has to be corrected." },
 	[PROBLEM_KEY_MISSING] = { "key-missing",
-	    "An idempotency key is required", 400, 400, INVALID, false, 0,
-	    "This resource needs an idempotency key." },
+	    "An idempotency key is required", 400, 400, INVALID, false, true, 0,
+	    "This resource needs an idempotency key.", SUBMIT_ANEW },
 	[PROBLEM_KEY_INVALID] = { "key-invalid",
-	    "The idempotency key is not valid", 400, 400, INVALID, false, 0,
-	    NULL },
+	    "The idempotency key is not valid", 400, 400, INVALID, false, true,
+	    0, NULL, SUBMIT_ANEW },
 	[PROBLEM_KEY_REUSED] = { "key-reused",
 	    "The idempotency key was used for another request", 422, 400,
-	    IDEMPOTENCY, false, 0,
-	    "This key was used for a different request." },
+	    IDEMPOTENCY, false, true, 0,
+	    "This key was used for a different request: another method, query "
+	    "or body.",
+	    "What was sent the first time stands, and nothing was done now.  "
+	    "To send the changed request as well, open the form again and "
+	    "submit it from there." },
 	[PROBLEM_KEY_IN_PROGRESS] = { "key-in-progress",
 	    "A request with this idempotency key is in progress", 409, 409,
-	    IDEMPOTENCY, true, RETRY_AFTER_BUSY,
-	    "A request with this key is being handled." },
+	    IDEMPOTENCY, true, false, RETRY_AFTER_BUSY,
+	    "A request with this key is being handled.",
+	    "Wait a moment and reload this page: it is not carried out "
+	    "twice." },
 	[PROBLEM_OUTCOME_UNKNOWN] = { "outcome-unknown",
 	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
-	    true, RETRY_AFTER_UNKNOWN,
-	    "It is not known whether this request took effect." },
+	    true, false, RETRY_AFTER_UNKNOWN,
+	    "It is not known whether this request took effect.",
+	    "Do not send it as a new request: it may have been carried out.  "
+	    "Reload this page later, or ask those who run this site and tell "
+	    "them the reference below." },
 	[PROBLEM_KEY_EXPIRED] = { "key-expired",
-	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false, 0,
-	    "This key was used, and its answer has expired." },
+	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
+	    false, 0, "This key was used, and its answer has expired.",
+	    "It was sent some time ago.  Look whether it took effect before "
+	    "you send it as a new request." },
 	[PROBLEM_RESPONSE_NOT_KEPT] = { "response-not-kept",
 	    "The request was completed, but its response was not kept", 410,
-	    410, IDEMPOTENCY, false, 0,
-	    "The request was completed, but its answer was not kept." },
+	    410, IDEMPOTENCY, false, false, 0,
+	    "The request was completed, but its answer was not kept.",
+	    "It is done.  Do not send it again." },
 	[PROBLEM_SCOPE_REQUIRED] = { "scope-required",
-	    "The caller must be known", 403, 401, INVALID, false, 0,
-	    "This resource needs an authenticated caller." },
+	    "The caller must be known", 403, 401, INVALID, false, true, 0,
+	    "This resource needs an authenticated caller.",
+	    "Nothing was done.  Log in, and submit it again." },
 	[PROBLEM_BODY_TOO_LARGE] = { "body-too-large",
-	    "The request body is too large", 413, 413, INVALID, false, 0,
-	    "The request body is longer than this resource allows." },
+	    "The request body is too large", 413, 413, INVALID, false, true, 0,
+	    "The request body is longer than this resource allows.",
+	    "Nothing was done.  Go back and send less, or smaller files." },
 	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
-	    "The request body is incomplete", 400, 400, INVALID, true, 0,
-	    NULL },
+	    "The request body is incomplete", 400, 400, INVALID, true, true, 0,
+	    NULL, "Nothing was done.  Reload this page to send it again." },
 	[PROBLEM_TOO_MANY_KEYS] = { "too-many-keys",
 	    "The caller uses too many idempotency keys", 429, 429, API, true,
-	    RETRY_AFTER_BUSY,
-	    "This caller has too many requests in progress." },
+	    true, RETRY_AFTER_BUSY,
+	    "This caller has too many requests in progress.", RELOAD_SOON },
 	[PROBLEM_REQUEST_TOO_OLD] = { "request-too-old",
-	    "The request is too old", 412, 400, INVALID, false, 0, NULL },
+	    "The request is too old", 412, 400, INVALID, false, true, 0, NULL,
+	    SUBMIT_ANEW },
 	[PROBLEM_STORE_UNAVAILABLE] = { "store-unavailable",
-	    "The key store is not available", 503, 503, API, true,
+	    "The key store is not available", 503, 503, API, true, true,
 	    RETRY_AFTER_STORE,
-	    "The key store is not usable now; this request ran nothing." },
+	    "The key store is not usable now; this request ran nothing.",
+	    "Wait a moment and reload this page: that sends the same request "
+	    "again." },
 	[PROBLEM_OVERLOADED] = { "overloaded", "Too many requests are waiting",
-	    503, 503, API, true, RETRY_AFTER_BUSY,
-	    "Too many requests wait to be run; this one was not accepted." },
+	    503, 503, API, true, true, RETRY_AFTER_BUSY,
+	    "Too many requests wait to be run; this one was not accepted.",
+	    RELOAD_SOON },
 	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",
-	    "The program could not be started", 502, 502, API, true, 0,
-	    "The program could not be started." },
+	    "The program could not be started", 502, 502, API, true, true, 0,
+	    "The program could not be started; nothing ran.", RELOAD_SOON },
 	[PROBLEM_HANDLER_FAILED] = { "handler-failed", "The program failed",
-	    502, 502, API, true, 0, NULL },
+	    502, 502, API, true, false, 0, NULL, RELOAD_NOT_NEW },
 	[PROBLEM_HANDLER_TIMEOUT] = { "handler-timeout",
-	    "The program did not end in time", 504, 504, API, true, 0, NULL },
+	    "The program did not end in time", 504, 504, API, true, false, 0,
+	    NULL, RELOAD_NOT_NEW },
 	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
-	    "The outcome could not be recorded", 500, 500, API, true, 0,
-	    "The request ran, but its outcome could not be recorded yet." },
+	    "The outcome could not be recorded", 500, 500, API, true, false, 0,
+	    "The request ran, but its outcome could not be recorded yet.",
+	    RELOAD_NOT_NEW },
 	[PROBLEM_REQUEST_EXPIRED] = { "request-expired",
-	    "The request was not begun in time", 408, 408, API, false, 0,
-	    NULL },
+	    "The request was not begun in time", 408, 408, API, false, true, 0,
+	    NULL, SUBMIT_ANEW },
 	[PROBLEM_NOT_FOUND] = { "not-found", "There is no such resource", 404,
-	    404, INVALID, false, 0, NULL },
+	    404, INVALID, false, true, 0, NULL, NULL },
 	[PROBLEM_METHOD_NOT_ALLOWED] = { "method-not-allowed",
-	    "The method is not allowed here", 405, 405, INVALID, false, 0,
-	    NULL },
+	    "The method is not allowed here", 405, 405, INVALID, false, true, 0,
+	    NULL, NULL },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -119,11 +157,19 @@ problem_detail(const struct problem *p)
 	return p->detail != NULL ? p->detail : find(p->code)->detail;
 }
 
-/* "2024-02-29T12:00:00.000Z".  The C library's own functions would read TZ. */
-#define TIME_LEN 48
+int
+problem_status(const struct problem *p, enum conf_dialect dialect)
+{
+	const struct row *w = find(p->code);
 
+	if (p->status != 0)
+		return p->status;
+	return dialect == CONF_DIALECT_STRIPE ? w->stripe_status : w->status;
+}
+
+/* The C library's own functions would read TZ. */
 static void
-format_time(int64_t ms, char out[TIME_LEN])
+format_time(int64_t ms, char out[PROBLEM_TIME_LEN])
 {
 	int64_t day = ms / 86400000, left = ms % 86400000;
 	int64_t era, of_era, year, month;
@@ -142,10 +188,10 @@ format_time(int64_t ms, char out[TIME_LEN])
 	day -= (153 * month + 2) / 5;
 	month += month < 10 ? 3 : -9;
 	year = era * 400 + of_era + (month <= 2);
-	snprintf(out, TIME_LEN, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ",
-	    year, (int)month, (int)day + 1, (int)(left / 3600000),
-	    (int)(left / 60000 % 60), (int)(left / 1000 % 60),
-	    (int)(left % 1000));
+	snprintf(out, PROBLEM_TIME_LEN,
+	    "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ", year, (int)month,
+	    (int)day + 1, (int)(left / 3600000), (int)(left / 60000 % 60),
+	    (int)(left / 1000 % 60), (int)(left % 1000));
 }
 
 /* A JSON object that is being written; the first failure stays.  cJSON is not
@@ -163,8 +209,23 @@ put(struct object *o, const char *text)
 		o->rc = buf_adds(o->out, text);
 }
 
-/* RFC 8259, section 7.  No input here can be invalid UTF-8: all texts are
- * oncewrap's, or from the configuration. */
+/* How many bytes at s a JSON string holds unchanged (RFC 8259, section 7). */
+static size_t
+plain_length(const char *s)
+{
+	size_t n = 0, more;
+
+	for (;;) {
+		if ((s[n] >= ' ' && s[n] < 0x7f) && s[n] != '"' && s[n] != '\\')
+			n++;
+		else if ((more = utf8_length(s + n)) != 0)
+			n += more;
+		else
+			return n;
+	}
+}
+
+/* A byte that is no UTF-8 becomes U+FFFD. */
 static void
 put_string(struct object *o, const char *s)
 {
@@ -173,16 +234,17 @@ put_string(struct object *o, const char *s)
 
 	put(o, "\"");
 	while (*s != '\0' && o->rc == RC_OK) {
-		for (n = 0;
-		     (unsigned char)s[n] >= ' ' && s[n] != '"' && s[n] != '\\';)
-			n++;
+		n = plain_length(s);
 		o->rc = buf_add(o->out, s, n);
 		s += n;
 		if (*s == '\0')
 			break;
-		snprintf(escape, sizeof(escape),
-		    *s == '"' || *s == '\\' ? "\\%c" : "\\u%04x",
-		    (unsigned char)*s);
+		if (*s == '"' || *s == '\\')
+			snprintf(escape, sizeof(escape), "\\%c", *s);
+		else
+			snprintf(escape, sizeof(escape), "\\u%04x",
+			    (unsigned char)*s < 0x80 ? (unsigned char)*s
+						     : 0xfffdU);
 		s++;
 		put(o, escape);
 	}
@@ -224,76 +286,114 @@ add_bool(struct object *o, const char *name, bool value)
 
 /* Adds the members that both dialects have, where they have a value. */
 static void
-add_facts(struct object *o, const struct problem *p)
+add_facts(struct object *o, const struct problem_view *v)
 {
-	char time[TIME_LEN];
-
-	if (p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN)
+	if (v->unknown)
 		add_text(o, "outcome", "unknown");
-	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
+	if (v->original_status == 0)
 		return;
-	format_time(p->completed_at, time);
-	add_number(o, "original_status", p->original_status);
-	add_text(o, "completed_at", time);
+	add_number(o, "original_status", v->original_status);
+	add_text(o, "completed_at", v->completed_at);
 }
 
 /* RFC 9457, section 3. */
 static void
-fill_ietf(struct object *o, const struct problem *p, const struct row *w,
-    const char *type)
+fill_ietf(struct object *o, const struct problem_view *v)
 {
-	add_text(o, "type", type);
-	add_text(o, "title", w->title);
-	add_number(o, "status", p->status != 0 ? p->status : w->status);
-	if (problem_detail(p) != NULL)
-		add_text(o, "detail", problem_detail(p));
-	if (p->instance != NULL)
-		add_text(o, "instance", p->instance);
-	add_text(o, "code", w->name);
-	add_bool(o, "retryable", w->retryable);
-	add_facts(o, p);
+	struct buf type;
+
+	buf_init(&type, o->out->max);
+	if (o->rc == RC_OK)
+		o->rc = buf_addf(&type, "%s#%s", v->link, v->name);
+	add_text(o, "type", type.data);
+	buf_free(&type);
+	add_text(o, "title", v->title);
+	add_number(o, "status", v->status);
+	if (v->detail != NULL)
+		add_text(o, "detail", v->detail);
+	if (v->instance != NULL)
+		add_text(o, "instance", v->instance);
+	add_text(o, "code", v->name);
+	add_bool(o, "retryable", v->retryable);
+	add_bool(o, "safe_new_key", v->safe_new_key);
+	add_facts(o, v);
 }
 
 static void
-fill_stripe(struct object *o, const struct problem *p, const struct row *w)
+fill_stripe(struct object *o, const struct problem_view *v, const char *type)
 {
 	put_name(o, "error");
 	put(o, "{");
-	add_text(o, "type", w->stripe_type);
-	add_text(o, "code", w->name);
-	add_text(o, "message",
-	    problem_detail(p) != NULL ? problem_detail(p) : w->title);
-	add_facts(o, p);
+	add_text(o, "type", type);
+	add_text(o, "code", v->name);
+	add_text(o, "message", v->detail != NULL ? v->detail : v->title);
+	add_facts(o, v);
 	put(o, "}");
 }
 
 static enum rc
-make_body(const struct problem *p, const char *link, enum conf_dialect dialect,
-    struct buf *body)
+make_json(const struct problem_view *v, const char *stripe_type,
+    enum conf_dialect dialect, struct buf *body)
 {
-	const struct row *w = find(p->code);
 	struct object o = { body, RC_OK };
-	struct buf type;
 
-	buf_init(&type, body->max);
 	put(&o, "{");
 	switch (dialect) {
 	case CONF_DIALECT_IETF:
-		if (o.rc == RC_OK)
-			o.rc = buf_adds(&type, link);
-		if (o.rc == RC_OK)
-			o.rc = buf_addc(&type, '#');
-		if (o.rc == RC_OK)
-			o.rc = buf_adds(&type, w->name);
-		fill_ietf(&o, p, w, type.data);
+		fill_ietf(&o, v);
 		break;
 	case CONF_DIALECT_STRIPE:
-		fill_stripe(&o, p, w);
+		fill_stripe(&o, v, stripe_type);
 		break;
 	}
 	put(&o, "}");
-	buf_free(&type);
 	return o.rc;
+}
+
+static void
+make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
+    struct problem_view *v)
+{
+	const struct row *w = find(p->code);
+
+	memset(v, 0, sizeof(*v));
+	v->name = w->name;
+	v->title = w->title;
+	v->detail = problem_detail(p);
+	v->advice = w->advice;
+	v->instance = p->instance;
+	v->link = link;
+	v->status = problem_status(p, dialect);
+	v->retryable = w->retryable;
+	v->unknown = p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN;
+	v->safe_new_key = w->safe_new_key && !v->unknown && !p->acted;
+	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
+		return;
+	v->original_status = p->original_status;
+	format_time(p->completed_at, v->completed_at);
+}
+
+static const char *
+media_type(const struct problem *p, enum conf_dialect dialect)
+{
+	if (p->html)
+		return "text/html; charset=utf-8";
+	return dialect == CONF_DIALECT_STRIPE ? "application/json"
+					      : "application/problem+json";
+}
+
+/* The fields of a page besides: nothing in it is loaded, run or framed. */
+static enum rc
+add_page_fields(struct response *r)
+{
+	enum rc rc;
+
+	rc = response_add(r, "Content-Security-Policy",
+	    "default-src 'none'; style-src 'unsafe-inline'; "
+	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+	if (rc == RC_OK)
+		rc = response_add(r, "X-Content-Type-Options", "nosniff");
+	return rc;
 }
 
 static enum rc
@@ -309,16 +409,17 @@ make_fields(const struct problem *p, const char *link,
 	snprintf(retry_after, sizeof(retry_after), "%d", w->retry_after);
 	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", link);
 	if (rc == RC_OK)
-		rc = response_add(r, "Content-Type",
-		    dialect == CONF_DIALECT_STRIPE
-			? "application/json"
-			: "application/problem+json");
+		rc = response_add(r, "Content-Type", media_type(p, dialect));
 	if (rc == RC_OK)
 		rc = response_add(r, "Cache-Control", "no-store");
+	if (rc == RC_OK)
+		rc = response_add(r, "Vary", "Accept");
 	if (rc == RC_OK)
 		rc = response_add(r, "Link", described.data);
 	if (rc == RC_OK && w->retry_after > 0)
 		rc = response_add(r, "Retry-After", retry_after);
+	if (rc == RC_OK && p->html)
+		rc = add_page_fields(r);
 	buf_free(&described);
 	return rc;
 }
@@ -327,12 +428,15 @@ enum rc
 problem_make(const struct problem *p, const char *link,
     enum conf_dialect dialect, struct response *response, struct buf *body)
 {
-	const struct row *w = find(p->code);
+	struct problem_view view;
 	size_t before = body->len;
 	enum rc rc;
 
 	buf_clear(&response->fields);
-	rc = make_body(p, link, dialect, body);
+	make_view(p, link, dialect, &view);
+	rc = p->html
+	    ? problem_page(&view, body)
+	    : make_json(&view, find(p->code)->stripe_type, dialect, body);
 	if (rc == RC_OK)
 		rc = make_fields(p, link, dialect, response);
 	if (rc != RC_OK) {
@@ -342,11 +446,7 @@ problem_make(const struct problem *p, const char *link,
 	}
 	response->kind = RESPONSE_DOCUMENT;
 	response->reason[0] = '\0';
-	response->status = w->status;
-	if (dialect == CONF_DIALECT_STRIPE)
-		response->status = w->stripe_status;
-	if (p->status != 0)
-		response->status = p->status;
+	response->status = view.status;
 	response->body = body->data + before;
 	response->body_len = body->len - before;
 	return RC_OK;

@@ -1,6 +1,7 @@
 /*
- * Verdict -> a response of oncewrap's own: RFC 9457 problem details, or the
- * Stripe dialect.  problem.c has one table of codes.
+ * Verdict -> a response of oncewrap's own: RFC 9457 problem details, the
+ * Stripe dialect, or a page that says the same.  problem.c has one table of
+ * codes.
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H
@@ -42,7 +43,9 @@ struct problem {
 	int status;           /* instead of the table's; 0: the table's */
 	const char *detail;   /* a sentence; NULL: the code's own */
 	const char *instance; /* urn:uuid:... */
+	bool html;            /* as a page: prefer_html() */
 	bool unknown;         /* it leaves the key unknown, and says so */
+	bool acted;           /* the request ran, whatever its code says */
 	int original_status;  /* response-not-kept */
 	int64_t completed_at; /* response-not-kept; wall clock, ms */
 };
@@ -56,6 +59,9 @@ enum rc problem_make(const struct problem *, const char *link,
 
 /* The name of a code: "key-missing", ... */
 const char *problem_name(enum problem_code);
+
+/* The status of the response. */
+int problem_status(const struct problem *, enum conf_dialect);
 
 /* The sentence that explains the problem; NULL: the title is enough. */
 const char *problem_detail(const struct problem *);

@@ -1,6 +1,7 @@
 /*
  * prefer: no bytes end the process, and other preferences before and behind a
- * field change nothing.
+ * field change nothing.  A field that is read as Accept: nor do types that we
+ * cannot send.
  */
 #include "config.h"
 
@@ -26,15 +27,29 @@ asks(const char *field)
 	return prefer_respond_async(&request);
 }
 
+static bool
+wants_html(const char *field)
+{
+	struct param param = { "HTTP_ACCEPT", field };
+	struct request request;
+
+	memset(&request, 0, sizeof(request));
+	request.params = &param;
+	request.nparams = 1;
+	return prefer_html(&request);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *const types[][2] = { { "", ", image/png;q=0.5" },
+		{ "x/y; a=\"b,c\"; q=1, ", "" }, { ",", "," } };
 	static const char *const around[][2] = { { "", ", wait=1" },
 		{ "a=\"b,c\"; d, ", "" }, { ",", "," } };
 	size_t room = size + 32;
 	char *field = malloc(room);
 	char *other = malloc(room);
-	bool answer;
+	bool answer, html;
 
 	if (field == NULL || other == NULL)
 		goto out;
@@ -42,10 +57,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(field, data, size);
 	field[size] = '\0';
 	answer = asks(field);
+	html = wants_html(field);
 	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
 		(void)snprintf(
 		    other, room, "%s%s%s", around[i][0], field, around[i][1]);
 		assert(asks(other) == answer);
+		(void)snprintf(
+		    other, room, "%s%s%s", types[i][0], field, types[i][1]);
+		assert(wants_html(other) == html);
 	}
 out:
 	free(field);

@@ -12,7 +12,7 @@ import urllib.request
 import base
 import proc
 import servers
-from answer import eq, first, problem
+from answer import DRAFT, eq, first, problem
 from case import Gate
 from once import Background
 
@@ -137,7 +137,7 @@ def handler_killed(t, program):
         if point == 'answered':
             first(answer, 201)
         else:
-            problem(answer, 'handler-failed', link='https://oncewrap.org/')
+            problem(answer, 'handler-failed', link=DRAFT)
             eq(rides.once.state(point), 'failed_retryable', point)
             answer = rides.post(point, test=point)
         rides.there_is_one_of_each(point, answer, test=point)
@@ -241,7 +241,7 @@ def timeout(t, program):
         ('[route /cgi-bin/%s]\n' % program,
          '[route /cgi-bin/%s]\ntimeout = 5s\nkill_after = 5s\n' % program),))
     rides.mood('hang')
-    problem(rides.post('k'), 'handler-timeout', link='https://oncewrap.org/')
+    problem(rides.post('k'), 'handler-timeout', link=DRAFT)
     eq(rides.once.state('k'), 'failed_retryable')
     rides.once.write_conf(
         t.read('once.conf').decode().replace('timeout = 5s\n', ''))
@@ -273,7 +273,7 @@ def test_next_attempt_waits_for_what_a_killed_script_left_behind(t):
     eq(rides.once.state('k'), 'in_progress')
     eq(rides.post('k').status, 409)
     rides.ask('/wake', b'')
-    problem(waiting.result(), 'handler-failed', link='https://oncewrap.org/')
+    problem(waiting.result(), 'handler-failed', link=DRAFT)
     rides.there_is_one_of_each('k', rides.post('k'), asked=2)
     rides.there_is_nothing_else(1)
 

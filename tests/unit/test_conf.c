@@ -170,7 +170,9 @@ builtin(const struct conf *c)
 	assert_int_equal(c->max_wal, 64 * MIB);
 	assert_string_equal(c->key_header, "Idempotency-Key");
 	assert_string_equal(c->key_variable, "HTTP_IDEMPOTENCY_KEY");
-	assert_string_equal(c->link, "https://oncewrap.org/");
+	assert_string_equal(c->link,
+	    "https://datatracker.ietf.org/doc/"
+	    "draft-ietf-httpapi-idempotency-key-header/");
 	assert_int_equal(c->dialect, CONF_DIALECT_IETF);
 	assert_null(c->admin_path);
 	assert_null(c->status_path);

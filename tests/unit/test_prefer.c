@@ -1,6 +1,6 @@
 /*
  * prefer: fields that ask for respond-async, fields that do not, and fields
- * that are no list of preferences.
+ * that are no list of preferences; and the same of Accept and text/html.
  */
 #include "config.h"
 
@@ -126,6 +126,127 @@ lines_of_a_repeated_field_are_one_list(void **state)
 	assert_false(asks(first, NITEMS(first)));
 }
 
+static const struct {
+	const char *field;
+	bool html;
+} accepts[] = {
+	/* browsers: Firefox, Chromium, Safari, lynx, w3m */
+	{ "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+	    true },
+	{ "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,"
+	  "image/webp,image/apng,*/*;q=0.8,"
+	  "application/signed-exchange;v=b3;q=0.7",
+	    true },
+	{ "text/html, text/plain, text/sgml, text/css, */*;q=0.01", true },
+	{ "text/html, text/*;q=0.5, image/*, */*", false },
+	{ "text/html", true },
+	{ "TEXT/HTML", true },
+	{ "text/*", true },
+	{ "text/html;q=0.001", true },
+	{ "text/html;q=1.000, application/json;q=0.999", true },
+	{ "text/html;charset=utf-8", true },
+	{ "text/html; Charset=\"UTF-8\"; q=0.5", true },
+	{ "text/html;;q=0.5;", true },
+	{ " , text/html\t;\tq=0.5 ,", true },
+	{ "application/json;version=2, text/html;q=0.5", true },
+	{ "*/*;q=0.1, text/html", true },
+	{ "application/*;q=0.1, text/html;q=0.2", true },
+	{ "text/html, application/json;q=0", true },
+	/* the more precise range decides, wherever it stands */
+	{ "text/*, text/html;q=0, application/json;q=0.1", false },
+	{ "text/html;q=0, text/*", false },
+	{ "text/html;q=0.2, text/*;q=0.9, */*;q=0.5", false },
+	{ "text/html;charset=utf-8;q=0.1, text/html, */*;q=0.5", false },
+	{ "application/json, */*;q=0, text/html;q=0.9", false },
+	/* programs */
+	{ "*/*", false },
+	{ "application/json", false },
+	{ "application/problem+json", false },
+	{ "application/problem+json;q=0.5, text/html;q=0.4", false },
+	{ "application/json, text/html;q=0.9", false },
+	{ "application/json;charset=utf-8, text/html;q=0.9", false },
+	{ "application/json, text/html", false },
+	{ "text/html, application/json", false },
+	{ "text/html, application/*", false },
+	{ "text/html;q=0", false },
+	{ "text/html;q=0.000", false },
+	{ "text/plain", false },
+	{ "text/htmlx", false },
+	{ "xtext/html", false },
+	{ "text/html;level=1", false },
+	{ "", false },
+	{ ",", false },
+	/* Java's HttpURLConnection, which is no browser: "*" is no range */
+	{ "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", false },
+	/* malformed */
+	{ "text/html;q=", false },
+	{ "text/html;q=2", false },
+	{ "text/html;q=1.001", false },
+	{ "text/html;q=0.1234", false },
+	{ "text/html;q=0,5", false },
+	{ "text/html;q=-1", false },
+	{ "text/html;q=.5", false },
+	{ "text/html;q=1e0", false },
+	{ "text/html;q", false },
+	{ "text/html;=1", false },
+	{ "text/html;a=\"", false },
+	{ "text/html;a=\"\\", false },
+	{ "text/html;a =1", false },
+	{ "text/html, */html", false },
+	{ "text/html, text", false },
+	{ "text/html, /html", false },
+	{ "text/html, text/", false },
+	{ "text/html x", false },
+	{ "text/html, <script>", false },
+	{ "text/html\x01", false },
+	{ "text/html, \xff", false },
+};
+
+static bool
+wants_html(const struct param *params, size_t n)
+{
+	struct request request;
+
+	memset(&request, 0, sizeof(request));
+	request.params = params;
+	request.nparams = n;
+	return prefer_html(&request);
+}
+
+static void
+html_only_where_it_is_preferred(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NITEMS(accepts); i++) {
+		const struct param params[] = {
+			{ "HTTP_X_ACCEPT", "application/json" },
+			{ "HTTP_ACCEPT", accepts[i].field },
+			{ "ACCEPT", "text/html" },
+		};
+
+		if (wants_html(params, NITEMS(params)) != accepts[i].html)
+			fail_msg("\"%s\"", accepts[i].field);
+	}
+	assert_false(wants_html(NULL, 0));
+}
+
+static void
+lines_of_a_repeated_accept_are_one_list(void **state)
+{
+	static const struct param json[] = { { "HTTP_ACCEPT", "text/html" },
+		{ "HTTP_ACCEPT", "application/json" } };
+	static const struct param html[] = { { "HTTP_ACCEPT",
+						 "application/json;q=0.5" },
+		{ "HTTP_ACCEPT", "text/html" } };
+	static const struct param bad[] = { { "HTTP_ACCEPT", "text/html" },
+		{ "HTTP_ACCEPT", "text/html;q=x" } };
+
+	(void)state;
+	assert_false(wants_html(json, NITEMS(json)));
+	assert_true(wants_html(html, NITEMS(html)));
+	assert_false(wants_html(bad, NITEMS(bad)));
+}
+
 int
 main(void)
 {
@@ -133,6 +254,8 @@ main(void)
 		cmocka_unit_test(every_field),
 		cmocka_unit_test(request_without_the_field_does_not_ask),
 		cmocka_unit_test(lines_of_a_repeated_field_are_one_list),
+		cmocka_unit_test(html_only_where_it_is_preferred),
+		cmocka_unit_test(lines_of_a_repeated_accept_are_one_list),
 	};
 
 	return cmocka_run_group_tests_name("prefer", tests, NULL, NULL);

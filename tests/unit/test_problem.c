@@ -111,6 +111,21 @@ assert_field(const struct response *r, const char *name, const char *value)
 	assert_memory_equal(f.value, value, f.value_len);
 }
 
+/* Whether a request that got this code did nothing. */
+static bool
+is_safe(enum problem_code code)
+{
+	static const enum problem_code unsafe[] = { PROBLEM_KEY_IN_PROGRESS,
+		PROBLEM_OUTCOME_UNKNOWN, PROBLEM_KEY_EXPIRED,
+		PROBLEM_RESPONSE_NOT_KEPT, PROBLEM_HANDLER_FAILED,
+		PROBLEM_HANDLER_TIMEOUT, PROBLEM_OUTCOME_NOT_RECORDED };
+
+	for (size_t i = 0; i < COUNT(unsafe); i++)
+		if (unsafe[i] == code)
+			return false;
+	return true;
+}
+
 static void
 every_code_ietf(void **state)
 {
@@ -147,6 +162,14 @@ every_code_ietf(void **state)
 		assert_int_equal(response_find(&r.fields, "Retry-After", &f),
 		    w->retry_after);
 		assert_string_equal(problem_name(w->code), w->name);
+		assert_int_equal(
+		    problem_status(&p, CONF_DIALECT_IETF), w->status);
+		assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(
+				     json, "safe_new_key")),
+		    is_safe(w->code));
+		assert_true(cJSON_IsBool(
+		    cJSON_GetObjectItemCaseSensitive(json, "safe_new_key")));
+		assert_field(&r, "Vary", "Accept");
 		cJSON_Delete(json);
 		response_free(&r);
 		buf_free(&body);
@@ -350,6 +373,225 @@ not_kept_names_status_and_time(void **state)
 	}
 }
 
+/* The page as text; the caller frees r and body. */
+static const char *
+make_page(struct problem *p, const char *link, enum conf_dialect dialect,
+    struct response *r, struct buf *body)
+{
+	response_init(r);
+	buf_init(body, LIMIT_PROBLEM);
+	p->html = true;
+	assert_int_equal(problem_make(p, link, dialect, r, body), RC_OK);
+	assert_ptr_equal(r->body, body->data);
+	assert_int_equal(r->body_len, body->len);
+	return body->data;
+}
+
+static void
+assert_says(const char *page, const char *part)
+{
+	if (strstr(page, part) == NULL)
+		fail_msg("\"%s\" is not in: %s", part, page);
+}
+
+static void
+a_page_says_the_same(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+		const struct row *w = &rows[i / 2];
+		const bool stripe = i % 2 == 1;
+		struct problem p = { .code = w->code,
+			.detail = "Because.",
+			.instance = INSTANCE };
+		struct response r;
+		struct field f;
+		struct buf body;
+		char part[128];
+		const char *page = make_page(&p, LINK,
+		    stripe ? CONF_DIALECT_STRIPE : CONF_DIALECT_IETF, &r,
+		    &body);
+
+		print_message("%s\n", w->name);
+		assert_int_equal(
+		    r.status, stripe ? w->stripe_status : w->status);
+		assert_field(&r, "Content-Type", "text/html; charset=utf-8");
+		assert_field(&r, "Cache-Control", "no-store");
+		assert_field(&r, "Vary", "Accept");
+		assert_field(&r, "X-Content-Type-Options", "nosniff");
+		assert_field(&r, "Content-Security-Policy",
+		    "default-src 'none'; style-src 'unsafe-inline'; base-uri "
+		    "'none'; form-action 'none'; frame-ancestors 'none'");
+		assert_field(&r, "Link", "<" LINK ">; rel=\"describedby\"");
+		assert_int_equal(response_find(&r.fields, "Retry-After", &f),
+		    w->retry_after);
+		assert_memory_equal(page, "<!DOCTYPE html>\n", 16);
+		snprintf(
+		    part, sizeof(part), "<dt>Code</dt><dd>%s</dd>", w->name);
+		assert_says(page, part);
+		snprintf(
+		    part, sizeof(part), "<dt>Status</dt><dd>%d</dd>", r.status);
+		assert_says(page, part);
+		snprintf(part, sizeof(part), "same key</dt><dd>%s</dd>",
+		    w->retryable ? "yes" : "no");
+		assert_says(page, part);
+		snprintf(part, sizeof(part), "new key</dt><dd>%s</dd>",
+		    is_safe(w->code) ? "yes" : "no");
+		assert_says(page, part);
+		assert_says(page, "<p>Because.</p>");
+		assert_says(page, "<dd>" INSTANCE "</dd>");
+		assert_says(page, "<a href=\"" LINK "\">");
+		assert_says(page, "</html>\n");
+		response_free(&r);
+		buf_free(&body);
+	}
+}
+
+static void
+a_page_says_what_to_do(void **state)
+{
+	static const struct {
+		enum problem_code code;
+		const char *advice;
+	} said[] = {
+		{ PROBLEM_KEY_REUSED,
+		    "open the form again and submit it from there" },
+		{ PROBLEM_KEY_IN_PROGRESS, "reload this page" },
+		{ PROBLEM_OUTCOME_UNKNOWN, "Do not send it as a new request" },
+		{ PROBLEM_RESPONSE_NOT_KEPT, "Do not send it again" },
+		{ PROBLEM_OVERLOADED, "reload this page" },
+		{ PROBLEM_KEY_MISSING, "Open the form again" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(said); i++) {
+		struct problem p = { .code = said[i].code };
+		struct response r;
+		struct buf body;
+
+		assert_says(make_page(&p, LINK, CONF_DIALECT_IETF, &r, &body),
+		    said[i].advice);
+		response_free(&r);
+		buf_free(&body);
+	}
+}
+
+static void
+a_page_has_the_facts_of_its_code(void **state)
+{
+	struct problem unknown = { .code = PROBLEM_HANDLER_FAILED,
+		.unknown = true };
+	struct problem gone = { .code = PROBLEM_RESPONSE_NOT_KEPT,
+		.original_status = 201,
+		.completed_at = 951782400000 };
+	struct response r;
+	struct buf body;
+	const char *page;
+
+	(void)state;
+	page = make_page(&unknown, LINK, CONF_DIALECT_IETF, &r, &body);
+	assert_says(page, "<dt>Outcome</dt><dd>unknown</dd>");
+	assert_null(strstr(page, "Original status"));
+	assert_null(strstr(page, "Reference"));
+	response_free(&r);
+	buf_free(&body);
+	page = make_page(&gone, LINK, CONF_DIALECT_IETF, &r, &body);
+	assert_says(page, "<dt>Original status</dt><dd>201</dd>");
+	assert_says(page, "<dd>2000-02-29T00:00:00.000Z</dd>");
+	assert_null(strstr(page, "Outcome"));
+	response_free(&r);
+	buf_free(&body);
+}
+
+static void
+hostile_texts_are_no_markup(void **state)
+{
+	struct problem p = { .code = PROBLEM_KEY_INVALID,
+		.detail = "</p><script>\"'&\001\377\302\233",
+		.instance = "<b>" };
+	struct response r;
+	struct buf body;
+	const char *page = make_page(
+	    &p, "javascript:alert('1')", CONF_DIALECT_IETF, &r, &body);
+
+	(void)state;
+	assert_says(page,
+	    "<p>&lt;/p&gt;&lt;script&gt;&quot;&#39;&amp;"
+	    "\\x01\\xff\\xc2\\x9b</p>");
+	assert_says(page, "<dd>&lt;b&gt;</dd>");
+	assert_says(page, "javascript:alert(&#39;1&#39;)</p>");
+	assert_null(strstr(page, "<a "));
+	assert_null(strstr(page, "<script"));
+	response_free(&r);
+	buf_free(&body);
+}
+
+/* As where the answer that a handler stored cannot be read. */
+static void
+a_request_that_ran_is_never_safe_with_a_new_key(void **state)
+{
+	static const struct problem acted[] = {
+		{ .code = PROBLEM_STORE_UNAVAILABLE, .acted = true },
+		{ .code = PROBLEM_HANDLER_NOT_STARTED, .unknown = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(acted); i++) {
+		struct response r;
+		struct buf body;
+		cJSON *json = make(&acted[i], CONF_DIALECT_IETF, &r, &body);
+
+		assert_true(cJSON_IsFalse(
+		    cJSON_GetObjectItemCaseSensitive(json, "safe_new_key")));
+		cJSON_Delete(json);
+		response_free(&r);
+		buf_free(&body);
+	}
+}
+
+/* JSON has no bytes but UTF-8. */
+static void
+bytes_that_are_no_utf8_are_replaced(void **state)
+{
+	struct problem p = { .code = PROBLEM_KEY_INVALID,
+		.detail = "Z\303\274rich \377 \342\202" };
+	struct response r;
+	struct buf body;
+	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
+
+	(void)state;
+	assert_string_equal(text(json, "detail"),
+	    "Z\303\274rich \357\277\275 \357\277\275\357\277\275");
+	cJSON_Delete(json);
+	response_free(&r);
+	buf_free(&body);
+}
+
+static void
+the_longest_link_has_room(void **state)
+{
+	char link[4097];
+	struct problem p = { .code = PROBLEM_KEY_MISSING };
+
+	(void)state;
+	memset(link, '&', sizeof(link) - 1);
+	memcpy(link, "https://a/", 10);
+	link[sizeof(link) - 1] = '\0';
+	for (int html = 0; html < 2; html++) {
+		struct response r;
+		struct buf body;
+
+		response_init(&r);
+		buf_init(&body, LIMIT_PROBLEM);
+		p.html = html == 1;
+		assert_int_equal(
+		    problem_make(&p, link, CONF_DIALECT_IETF, &r, &body),
+		    RC_OK);
+		response_free(&r);
+		buf_free(&body);
+	}
+}
+
 static void
 text_is_escaped(void **state)
 {
@@ -438,6 +680,14 @@ main(void)
 		cmocka_unit_test(a_status_of_the_callers_own),
 		cmocka_unit_test(outcome_unknown_is_said_where_it_is_so),
 		cmocka_unit_test(not_kept_names_status_and_time),
+		cmocka_unit_test(a_page_says_the_same),
+		cmocka_unit_test(a_page_says_what_to_do),
+		cmocka_unit_test(a_page_has_the_facts_of_its_code),
+		cmocka_unit_test(hostile_texts_are_no_markup),
+		cmocka_unit_test(
+		    a_request_that_ran_is_never_safe_with_a_new_key),
+		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
+		cmocka_unit_test(the_longest_link_has_room),
 		cmocka_unit_test(text_is_escaped),
 		cmocka_unit_test(body_is_appended),
 		cmocka_unit_test(failure_leaves_nothing_behind),

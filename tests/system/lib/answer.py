@@ -96,9 +96,16 @@ CODES = {
 }
 
 LINK = 'https://api.example/idempotency'
+# The link of a configuration that names none.
+DRAFT = 'https://datatracker.ietf.org/doc/' \
+        'draft-ietf-httpapi-idempotency-key-header/'
 UUID = r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 MEMBERS = {'type', 'title', 'status', 'detail', 'instance', 'code',
-           'retryable'}
+           'retryable', 'safe_new_key'}
+# Sending these with a new key may do it twice.
+NO_NEW_KEY = {'key-in-progress', 'outcome-unknown', 'key-expired',
+              'response-not-kept', 'handler-failed', 'handler-timeout',
+              'outcome-not-recorded'}
 
 
 def common(answer, code, link):
@@ -125,6 +132,8 @@ def problem(answer, code, status=None, unknown=False, link=LINK, more=()):
     eq(document['type'], '%s#%s' % (link, code), answer)
     eq(document['status'], status, answer)
     assert document['retryable'] is retryable, str(answer)
+    eq(document['safe_new_key'], code not in NO_NEW_KEY and not unknown,
+       answer)
     for text in ('title', 'detail'):
         assert isinstance(document[text], str) and document[text], str(answer)
     assert re.fullmatch('urn:uuid:' + UUID, document['instance']), str(answer)

@@ -1,0 +1,108 @@
+/*
+ * html: no text becomes markup, and no URI but http's a link.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "html.h"
+
+#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+	const char *text, *html;
+} texts[] = {
+	{ "", "" },
+	{ "plain", "plain" },
+	{ "<script>alert('1')</script>",
+	    "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;" },
+	{ "\"><img src=x>", "&quot;&gt;&lt;img src=x&gt;" },
+	{ "a&amp;b", "a&amp;amp;b" },
+	{ "two\nlines\tand", "two\nlines\tand" },
+	{ "\001\033[2J\177\r", "\\x01\\x1b[2J\\x7f\\x0d" },
+	{ "Z\303\274rich \342\202\254 \360\237\230\200",
+	    "Z\303\274rich \342\202\254 \360\237\230\200" },
+	{ "\377\300\274script", "\\xff\\xc0\\xbcscript" },
+	{ "\302\233", "\\xc2\\x9b" },
+	{ "cut \342\202", "cut \\xe2\\x82" },
+};
+
+static void
+text_is_never_markup(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NITEMS(texts); i++) {
+		struct buf out;
+
+		buf_init(&out, 256);
+		assert_int_equal(html_text(&out, texts[i].text), RC_OK);
+		assert_string_equal(out.data, texts[i].html);
+		buf_free(&out);
+	}
+}
+
+static void
+only_the_web_is_a_link(void **state)
+{
+	static const struct {
+		const char *uri, *html;
+	} links[] = {
+		{ "https://example.org/a?b=1&c='2'",
+		    "<a href=\"https://example.org/a?b=1&amp;c=&#39;2&#39;\">"
+		    "A&amp;B</a>" },
+		{ "HTTP://example.org/",
+		    "<a href=\"HTTP://example.org/\">A&amp;B</a>" },
+		{ "javascript:alert(1)", "A&amp;B: javascript:alert(1)" },
+		{ "data:text/html,<b>", "A&amp;B: data:text/html,&lt;b&gt;" },
+		{ "urn:x", "A&amp;B: urn:x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(links); i++) {
+		struct buf out;
+
+		buf_init(&out, 256);
+		assert_int_equal(html_link(&out, links[i].uri, "A&B"), RC_OK);
+		assert_string_equal(out.data, links[i].html);
+		buf_free(&out);
+	}
+}
+
+static void
+a_full_buffer_is_reported(void **state)
+{
+	static const char *const long_texts[] = { "123456789", "1234567<",
+		"1234567\303\274", "1234567\001" };
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(long_texts); i++) {
+		buf_init(&out, 8);
+		assert_int_equal(html_text(&out, long_texts[i]), RC_LIMIT);
+		assert_true(out.len <= 8);
+		buf_free(&out);
+	}
+	for (size_t max = 0; max < 30; max++) {
+		buf_init(&out, max);
+		assert_int_equal(
+		    html_link(&out, "https://example.org/", "A"), RC_LIMIT);
+		buf_free(&out);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_never_markup),
+		cmocka_unit_test(only_the_web_is_a_link),
+		cmocka_unit_test(a_full_buffer_is_reported),
+	};
+
+	return cmocka_run_group_tests_name("html", tests, NULL, NULL);
+}
