@@ -3,9 +3,9 @@
  *
  * When no descriptor or no room is left, a connection is closed for the new
  * one: the one that has been idle for longest or, if none is idle, the one
- * that has been sending its parameters for longest.  A connection is never
- * closed while its body arrives or after its request has arrived.  New
- * connections then wait in the socket's backlog until another one ends.  They
+ * that has been sending its parameters for longest, or its body for longer than
+ * io_timeout.  No other connection is closed while its body arrives, and none
+ * after its request has arrived.  New connections then wait in the socket's backlog until another one ends.  They
  * lose nothing by it, and closing them would make the web server report an
  * error at once.
  */
@@ -91,27 +91,39 @@ find_slow(struct mux *m)
 								       : NULL;
 }
 
-/* Closes a connection that holds no request, to make room for another one. */
+/* Finds the connection whose body has been arriving for longest, if that is too
+ * long. */
+static struct conn *
+find_slow_body(struct mux *m)
+{
+	struct conn *c = TAILQ_FIRST(&m->bodies);
+
+	/* One that is being read now is on no other list. */
+	return c != NULL && c->list != NULL && conn_is_slow_body(c) ? c : NULL;
+}
+
+/* Closes a connection that holds no whole request, to make room for another
+ * one. */
 static bool
 make_room(struct mux *m)
 {
+	const char *slow = NULL;
 	struct conn *c;
-	bool slow = false;
 
 	conn_lock(m);
-	if ((c = find_idle(m)) == NULL) {
-		c = find_slow(m);
-		slow = c != NULL;
-	}
+	if ((c = find_idle(m)) == NULL && (c = find_slow(m)) != NULL)
+		slow = "reading the parameters";
+	if (c == NULL && (c = find_slow_body(m)) != NULL)
+		slow = "reading the body";
 	if (c != NULL)
 		conn_take(c);
 	conn_unlock(m);
 	if (c == NULL)
 		return false;
-	if (slow)
-		log_event(LOG_INFO, "peer-stalled", NULL,
-		    LOG_S("while", "reading the parameters"),
-		    LOG_S("note", "its place is needed"));
+	if (slow != NULL)
+		log_event(LOG_INFO, "peer-stalled",
+		    c->in_body ? c->exchange.request.instance : NULL,
+		    LOG_S("while", slow), LOG_S("note", "its place is needed"));
 	conn_close(c);
 	return true;
 }

@@ -97,6 +97,31 @@ time_head(struct conn *c, bool in_head)
 	TAILQ_INSERT_TAIL(&c->mux->heads, c, head_link);
 }
 
+/*
+ * The time of a body runs from when the rest of it was first waited for.  The
+ * list is the leader's, and so is each connection on it.
+ */
+static void
+time_body(struct conn *c, bool in_body)
+{
+	if (in_body == c->in_body)
+		return;
+	c->in_body = in_body;
+	if (!in_body) {
+		TAILQ_REMOVE(&c->mux->bodies, c, body_link);
+		return;
+	}
+	c->body_since = clock_mono();
+	TAILQ_INSERT_TAIL(&c->mux->bodies, c, body_link);
+}
+
+bool
+conn_is_slow_body(const struct conn *c)
+{
+	return c->in_body &&
+	    clock_mono() - c->body_since >= c->exchange.conf->io_timeout;
+}
+
 void
 conn_unwatch(struct conn *c)
 {
@@ -115,6 +140,7 @@ conn_close(struct conn *c)
 	conn_lock(m);
 	time_head(c, false);
 	conn_unlock(m);
+	time_body(c, false);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor.  Then close() does not end epoll's interest. */
 	conn_unwatch(c);
@@ -181,6 +207,8 @@ conn_park(struct conn *c, enum conn_state state)
 
 	assert(c->list == NULL);
 	c->state = state;
+	if (request && c->exchange.conf != NULL)
+		time_body(c, true);
 	conn_lock(m);
 	time_head(
 	    c, request && c->exchange.conf == NULL && !fcgi_idle(&c->fcgi));
@@ -228,6 +256,7 @@ conn_queue(struct conn *c)
 	bool stopped;
 
 	assert(c->list == NULL);
+	time_body(c, false);
 	conn_lock(m);
 	time_head(c, false);
 	stopped = m->stopped;

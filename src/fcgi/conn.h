@@ -78,6 +78,9 @@ struct conn {
 	bool in_head;       /* the parameters of its request are not complete */
 	int64_t head_since; /* mono */
 	TAILQ_ENTRY(conn) head_link;
+	bool in_body;       /* the parameters are complete, the body is not */
+	int64_t body_since; /* mono */
+	TAILQ_ENTRY(conn) body_link;
 	struct fcgi fcgi;
 	struct buf left; /* input that was read and not fed yet */
 	struct exchange exchange;
@@ -102,6 +105,8 @@ struct mux {
 	unsigned char random[256];
 	size_t random_left;
 	char input[CONN_INPUT];
+	/* by body_link: the connections with in_body, longest first */
+	struct conn_list bodies;
 
 	atomic_uint nconns;
 	struct lock lock; /* guards the members below */
@@ -142,6 +147,10 @@ void conn_unwatch(struct conn *);
  * every connection that reads is closed.
  */
 void conn_park(struct conn *, enum conn_state);
+
+/* Whether its body has been arriving for longer than io_timeout: what it holds
+ * may then be given to other requests that need it.  Called by the leader. */
+bool conn_is_slow_body(const struct conn *);
 
 /* Takes a parked connection off its list.  mux->lock is held. */
 void conn_take(struct conn *);

@@ -220,6 +220,34 @@ unstorable(struct exchange *x, enum rc rc)
 	spoil(x, BODY_UNSTORABLE);
 }
 
+/*
+ * Whether all spools have room for that many bytes more of this body.  If not,
+ * the room of bodies that have been arriving for too long is taken, the longest
+ * first: a peer that trickles must not keep others out.
+ */
+static bool
+make_room(struct exchange *x, size_t len)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &x->conn->mux->bodies, body_link)
+	{
+		if (spool_has_room(len))
+			return true;
+		if (c == x->conn || !conn_is_slow_body(c))
+			break;
+		if (c->exchange.body == NULL)
+			continue;
+		log_event(LOG_WARN, "peer-stalled",
+		    c->exchange.request.instance,
+		    LOG_S("while", "reading the body"),
+		    LOG_I("received", c->exchange.received),
+		    LOG_S("note", "its room is needed"));
+		spoil(&c->exchange, BODY_NO_ROOM);
+	}
+	return spool_has_room(len);
+}
+
 static void
 take_body(struct exchange *x, const void *data, size_t len)
 {
@@ -236,7 +264,7 @@ take_body(struct exchange *x, const void *data, size_t len)
 		spoil(x, BODY_MISMATCH);
 		return;
 	}
-	if (!spool_has_room(len)) {
+	if (!make_room(x, len)) {
 		spoil(x, BODY_NO_ROOM);
 		return;
 	}
@@ -254,6 +282,7 @@ end_body(struct exchange *x)
 	struct request *rq = &x->request;
 	enum rc rc = RC_OK;
 
+	(void)make_room(x, 0); /* the engine asks whether there is any */
 	if (rq->body_state == BODY_WHOLE && !x->discard && x->has_length &&
 	    x->received != x->declared)
 		spoil(x, BODY_MISMATCH);

@@ -307,6 +307,7 @@ new_mux(struct confbox *confbox, int listen_fd)
 	TAILQ_INIT(&m->linger);
 	TAILQ_INIT(&m->ready);
 	TAILQ_INIT(&m->heads);
+	TAILQ_INIT(&m->bodies);
 	m->confbox = confbox;
 	m->listen_fd = listen_fd;
 	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);

@@ -5,6 +5,8 @@ import threading
 import base
 from answer import eq, first, problem, replay
 from base import wait_until
+from fcgi import (PARAMS, STDIN, begin, pairs, record, request_params,
+                  stream)
 from once import Background
 
 MIB = 1024 * 1024
@@ -92,6 +94,48 @@ def test_output_above_spool_total_is_kept_and_new_requests_wait(t):
     eq(len(answer.body), 2000000)
     wait_until(lambda: once.post('k').replayed, 'there is room again')
     replay(once.post('k'), answer)
+
+
+class Trickle:
+    """Keeps bodies arriving, a byte at a time, while this is open."""
+
+    def __init__(self, conns):
+        self.conns, self.over = conns, threading.Event()
+        self.thread = threading.Thread(target=self.send)
+
+    def send(self):
+        while not self.over.wait(0.1):
+            for conn in self.conns:
+                conn.try_send(record(STDIN, 1, b'x'))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def test_bodies_that_never_end_do_not_keep_others_out(t):
+    once = t.once(handler=t.sh('ledger; status 201; echo done'),
+                  server={'spool_total': '1M', 'io_timeout': '1s'})
+    conns = []
+    for n in range(8):
+        conns.append(once.connect())
+        conns[-1].send(begin() + stream(PARAMS, 1, pairs(request_params(
+            'POST', '/pay', key='slow%d' % n, length=False))),
+            stream(STDIN, 1, b'x' * 130000, end=False))
+    with Trickle(conns):
+        wait_until(lambda: once.post('k', b'x' * 200000).status == 201,
+                   'a request with a body is answered')
+    eq(len(t.ledger()), 1)
+    # What the oldest had sent is gone; it may send it again.
+    conns[0].send(record(STDIN, 1))
+    problem(conns[0].answer(), 'overloaded')
+    eq((once.row('slow0'), len(t.ledger())), (None, 1))
+    conns[-1].send(record(STDIN, 1))
+    first(conns[-1].answer(), 201)
 
 
 # SQLite's page cache is 4 MiB of it.  Mapped spools are not private memory.

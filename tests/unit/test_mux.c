@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1484,6 +1485,135 @@ slow_peers_beyond_the_limit_keep_no_others_out(void **state)
 	finish();
 }
 
+/* Sends a byte of each body now and then, until it is told to stop. */
+struct trickler {
+	const int *fds;
+	int n;
+	atomic_bool stop;
+	pthread_t thread;
+};
+
+static void *
+trickle_all(void *arg)
+{
+	static const unsigned char byte[9] = { 1, FCGI_STDIN, 0, 1, 0, 1, 0, 0,
+		'x' };
+	const struct timespec pause = { 0, 50000000 };
+	struct trickler *t = arg;
+
+	while (!atomic_load(&t->stop)) {
+		for (int i = 0; i < t->n; i++)
+			(void)!send(t->fds[i], byte, sizeof(byte),
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void
+start_trickling(struct trickler *t, const int *fds, int n)
+{
+	t->fds = fds;
+	t->n = n;
+	atomic_init(&t->stop, false);
+	assert_int_equal(pthread_create(&t->thread, NULL, trickle_all, t), 0);
+}
+
+static void
+stop_trickling(struct trickler *t)
+{
+	atomic_store(&t->stop, true);
+	assert_int_equal(pthread_join(t->thread, NULL), 0);
+}
+
+/* All that spools may take is taken by bodies that never end. */
+static void
+trickled_bodies_give_their_room_to_others(void **state)
+{
+	enum { PEERS = 4, SIZE = 100000 };
+	static char bytes[SIZE];
+	const int64_t until = clock_mono() + 30000;
+	enum body_state got;
+	struct trickler t;
+	struct exchange *x;
+	int fds[PEERS], fd;
+	struct buf b;
+
+	(void)state;
+	assert_int_equal(spool_setup(NULL, PEERS * SIZE + SIZE / 2), RC_OK);
+	start("[server]\nio_timeout = 1s\n");
+	for (int i = 0; i < PEERS; i++) {
+		fds[i] = dial();
+		open_request(
+		    &b, true, "POST", i == 0 ? "oldest" : "slow", NULL);
+		add_body(&b, bytes, SIZE);
+		put(fds[i], &b);
+		buf_free(&b);
+	}
+	start_trickling(&t, fds, PEERS);
+	fd = dial();
+	do {
+		open_request(&b, true, "POST", "q", "100000");
+		add_body(&b, bytes, SIZE);
+		add_record(&b, FCGI_STDIN, 1, "", 0);
+		put(fd, &b);
+		buf_free(&b);
+		x = next("q");
+		got = exchange_request(x)->body_state;
+		answer_text(x, "");
+		expect(fd, HEAD_200);
+	} while (got == BODY_NO_ROOM && clock_mono() < until);
+	assert_int_equal(got, BODY_WHOLE);
+	stop_trickling(&t);
+	/* The room of one was enough. */
+	buf_init(&b, 64);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	for (int i = 0; i < PEERS; i++) {
+		put(fds[i], &b);
+		x = next(i == 0 ? "oldest" : "slow");
+		assert_int_equal(exchange_request(x)->body_state,
+		    i == 0 ? BODY_NO_ROOM : BODY_WHOLE);
+		answer_text(x, "");
+		expect(fds[i], HEAD_200);
+		close(fds[i]);
+	}
+	buf_free(&b);
+	close(fd);
+	finish();
+	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
+}
+
+/* A byte now and then keeps a connection alive for ever; its place goes to
+ * others all the same. */
+static void
+trickled_bodies_beyond_the_limit_keep_no_others_out(void **state)
+{
+	int *fds = room_for_connections();
+	struct trickler t;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	if (fds == NULL)
+		skip();
+	start("[server]\nio_timeout = 2s\n");
+	open_request(&b, false, "POST", "slow", NULL);
+	for (int i = 0; i < LIMIT_CONNECTIONS; i++) {
+		fds[i] = dial();
+		put(fds[i], &b);
+	}
+	buf_free(&b);
+	start_trickling(&t, fds, LIMIT_CONNECTIONS);
+	fd = dial();
+	round_trip(fd, false, "others");
+	expect_closed(fd);
+	stop_trickling(&t);
+	for (int i = 0; i < LIMIT_CONNECTIONS; i++)
+		close(fds[i]);
+	free(fds);
+	finish();
+}
+
 /* Nothing is idle and there is no descriptor left: those who connect wait, mux
  * does not spin, and goes on when there is one. */
 static void
@@ -1851,6 +1981,9 @@ main(void)
 		cmocka_unit_test(beyond_the_limit_the_longest_idle_makes_way),
 		cmocka_unit_test(
 		    slow_peers_beyond_the_limit_keep_no_others_out),
+		cmocka_unit_test(trickled_bodies_give_their_room_to_others),
+		cmocka_unit_test(
+		    trickled_bodies_beyond_the_limit_keep_no_others_out),
 		cmocka_unit_test(without_descriptors_it_waits),
 		cmocka_unit_test(without_descriptors_the_idle_make_way),
 		cmocka_unit_test(without_descriptors_no_request_makes_way),
