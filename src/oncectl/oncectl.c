@@ -1,7 +1,7 @@
 /*
- * oncectl: for operators.  There is one table of subcommands; each gets an
- * open store and returns an exit status.  oncectl never makes a database: a
- * wrong name is an error, not a new and empty store.
+ * oncectl: for operators.  The command line, and what a subcommand needs before
+ * it runs.  oncectl never makes a database: a wrong name is an error, not a new
+ * and empty store.
  */
 #include "config.h"
 
@@ -20,44 +20,8 @@
 #include "log.h"
 #include "run.h"
 #include "spool.h"
+#include "oncectl_command.h"
 #include "oncectl.h"
-
-static const struct command {
-	const char *name;
-	const char *usage; /* its arguments and options */
-	int max_args;
-	unsigned options; /* the ones it takes, of enum oncectl_option */
-	int (*run)(struct oncectl *);
-} commands[] = {
-	{ "ls", "[--state S] [--scope S] [--path P] [--older D]", 0,
-	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER,
-	    oncectl_ls },
-	{ "show", "KEY [--scope S] [--path P] | --downstream UUID", 1,
-	    ONCECTL_WHICH, oncectl_show },
-	{ "resolve",
-	    "KEY [--scope S] [--path P] | --downstream UUID\n"
-	    "               --completed < response | --not-executed",
-	    1, ONCECTL_WHICH | ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED,
-	    oncectl_resolve },
-	{ "forget", "KEY [--scope S] [--path P] | --downstream UUID", 1,
-	    ONCECTL_WHICH, oncectl_forget },
-	{ "sweep", "", 0, 0, oncectl_sweep },
-	{ "reap", "", 0, 0, oncectl_reap },
-	{ "reconcile", "", 0, 0, oncectl_reconcile },
-	{ "outbox",
-	    "ls [--state S] [--scope S] [--path P] | retry ID | drop ID", 2,
-	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH, oncectl_outbox },
-	{ "export", "[--since T]", 0, ONCECTL_SINCE, oncectl_export },
-	{ "stats", "[--by-scope]", 0, ONCECTL_BY_SCOPE, oncectl_stats },
-	{ "doctor", "", 0, 0, oncectl_doctor },
-	{ "metrics", "", 0, 0, oncectl_metrics },
-	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]", 1,
-	    ONCECTL_WAIT | ONCECTL_EMIT, oncectl_checkpoint },
-	{ "emit", "TOPIC [--wait D] < payload", 1, ONCECTL_WAIT, oncectl_emit },
-	{ "respond", "[--emit TOPIC=FILE]... [--wait D] < response", 0,
-	    ONCECTL_WAIT | ONCECTL_EMIT, oncectl_respond },
-};
-#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* How long a handler's command waits for a lock of the database (ms). */
 #define HANDLER_WAIT 5000
@@ -83,26 +47,22 @@ static const struct option options[] = {
 	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
 	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
 	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
+	{ "response", no_argument, NULL, OPT_FILTER + ONCECTL_RESPONSE },
+	{ "yes", no_argument, NULL, OPT_FILTER + ONCECTL_YES },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
 };
 
 static int
-usage(FILE *file)
+refuse_usage(void)
 {
+	/* The whole list would hide the error. */
 	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
-	      "command [argument ...]\n",
-	    file);
-	if (file != stdout) {
-		/* The whole list would hide the error. */
-		fputs("       oncectl --help lists the commands\n", file);
-		return ONCECTL_USAGE;
-	}
-	for (size_t i = 0; i < NCOMMANDS; i++)
-		printf("       oncectl %s%s%s\n", commands[i].name,
-		    commands[i].usage[0] != '\0' ? " " : "", commands[i].usage);
-	return ONCECTL_DONE;
+	      "command [argument ...]\n"
+	      "       oncectl --help lists the commands\n",
+	    stderr);
+	return ONCECTL_USAGE;
 }
 
 int
@@ -189,18 +149,21 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 	case ONCECTL_COMPLETED:
 	case ONCECTL_NOT_EXECUTED:
 	case ONCECTL_BY_SCOPE:
+	case ONCECTL_RESPONSE:
+	case ONCECTL_YES:
 		return true;
 	}
 	assert(!"an option that is in no table");
 	return false;
 }
 
-/* Returns -1, or the status to exit with at once. */
+/* Returns -1, or the status to exit with at once; *help: -h was given. */
 static int
-take_options(struct oncectl *ctl, int argc, char **argv)
+take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 {
 	int c;
 
+	*help = false;
 	/* getopt_long() moves arguments behind the options, in any order of
 	 * the command line; "--" ends the options. */
 	while ((c = getopt_long(argc, argv, "hVd:f:", options, NULL)) != -1) {
@@ -219,9 +182,10 @@ take_options(struct oncectl *ctl, int argc, char **argv)
 			break;
 		case 'h':
 		case OPT_HELP:
-			return usage(stdout);
+			*help = true;
+			break;
 		case '?':
-			return usage(stderr);
+			return refuse_usage();
 		default:
 			assert(c > OPT_FILTER);
 			if (!take_filter(
@@ -236,42 +200,56 @@ take_options(struct oncectl *ctl, int argc, char **argv)
 
 /* Takes the name of the subcommand off the arguments; NULL: there is no such
  * subcommand. */
-static const struct command *
+static const struct oncectl_command *
 find_command(struct oncectl *ctl)
 {
-	const struct command *c;
+	const struct oncectl_command *c;
 
 	if (ctl->nargs == 0)
 		return NULL;
-	for (c = commands; c < commands + NCOMMANDS; c++)
-		if (strcmp(c->name, ctl->arg[0]) == 0)
-			break;
-	if (c == commands + NCOMMANDS) {
+	c = oncectl_command_find(ctl->arg[0]);
+	if (c == NULL) {
 		warnx("%s: no such command", ctl->arg[0]);
 		return NULL;
 	}
 	ctl->command = c->name;
 	ctl->arg++;
 	ctl->nargs--;
-	if (ctl->nargs > c->max_args) {
-		warnx("%s: too many arguments", c->name);
-		return NULL;
-	}
-	if ((ctl->given & ~c->options) != 0) {
-		warnx("%s: takes no such option", c->name);
-		return NULL;
-	}
 	return c;
 }
 
-/* --- the store --------------------------------------------------------- */
-
-/* A handler's command needs no more than the database. */
 static bool
-is_handlers(const struct command *command)
+fits(const struct oncectl *ctl, const struct oncectl_command *c)
 {
-	return (command->options & ONCECTL_WAIT) != 0;
+	if (ctl->nargs > c->max_args) {
+		warnx("%s: too many arguments", c->name);
+		return false;
+	}
+	if ((ctl->given & ~c->options) != 0) {
+		warnx("%s: takes no such option", c->name);
+		return false;
+	}
+	return true;
 }
+
+/* Prints the help for the command that the arguments name, or the list. */
+static int
+help(struct oncectl *ctl)
+{
+	const struct oncectl_command *command;
+
+	if (ctl->nargs == 0) {
+		oncectl_command_list();
+		return ONCECTL_DONE;
+	}
+	command = find_command(ctl);
+	if (command == NULL)
+		return refuse_usage();
+	oncectl_command_help(command);
+	return ONCECTL_DONE;
+}
+
+/* --- the store --------------------------------------------------------- */
 
 /* Names the database: by -d, by the configuration, or by ONCE_DATABASE. */
 static bool
@@ -312,23 +290,54 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 	return false;
 }
 
+/* Runs the command with what it needs, and returns the exit status. */
+static int
+run(struct oncectl *ctl, const struct oncectl_command *command)
+{
+	int status;
+
+	if (command->needs == ONCECTL_NEEDS_CONFIG)
+		return command->run(ctl);
+	if (!name_database(ctl, ctl->conf))
+		return ONCECTL_USAGE;
+	if (command->needs == ONCECTL_NEEDS_NAME)
+		return command->run(ctl);
+	if (!open_store(ctl, ctl->conf))
+		return ONCECTL_REFUSED;
+	status = command->run(ctl);
+	store_close(ctl->store);
+	return status;
+}
+
+static int
+flush(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	warn("standard output");
+	return ONCECTL_REFUSED;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct oncectl ctl = { .wait = HANDLER_WAIT };
-	const struct command *command;
+	const struct oncectl_command *command;
 	struct conf *conf;
 	struct conf_error why;
+	bool helps;
 	int status;
 
 	setlocale(LC_CTYPE, "");
 	log_set_level(LOG_ERROR);
-	status = take_options(&ctl, argc, argv);
+	status = take_options(&ctl, argc, argv, &helps);
 	if (status != -1)
 		return status;
+	if (helps)
+		return flush(help(&ctl));
 	command = find_command(&ctl);
-	if (command == NULL)
-		return usage(stderr);
+	if (command == NULL || !fits(&ctl, command))
+		return refuse_usage();
 	if (run_init() != RC_OK) /* for reconcilers */
 		return ONCECTL_REFUSED;
 	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
@@ -338,18 +347,7 @@ main(int argc, char **argv)
 		return ONCECTL_REFUSED;
 	}
 	ctl.conf = conf;
-	if (!name_database(&ctl, conf))
-		status = ONCECTL_USAGE;
-	else if (!is_handlers(command) && !open_store(&ctl, conf))
-		status = ONCECTL_REFUSED;
-	else {
-		status = command->run(&ctl);
-		store_close(ctl.store);
-	}
+	status = run(&ctl, command);
 	conf_unref(conf);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		warn("standard output");
-		status = ONCECTL_REFUSED;
-	}
-	return status;
+	return flush(status);
 }

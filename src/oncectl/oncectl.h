@@ -28,7 +28,9 @@ enum oncectl_option {
 	ONCECTL_SINCE = 128,
 	ONCECTL_BY_SCOPE = 256,
 	ONCECTL_WAIT = 512,
-	ONCECTL_EMIT = 1024
+	ONCECTL_EMIT = 1024,
+	ONCECTL_RESPONSE = 2048,
+	ONCECTL_YES = 4096
 };
 
 /* The most --emit options of a command line. */
@@ -73,6 +75,10 @@ int oncectl_stats(struct oncectl *);
 int oncectl_doctor(struct oncectl *);
 int oncectl_metrics(struct oncectl *);
 int oncectl_outbox(struct oncectl *);
+
+/* Fills in the filter for --state, --scope, --path and --older; false, with a
+ * message: there is no such state. */
+bool oncectl_filter(const struct oncectl *, struct store_filter *);
 
 /* Prints the effects that --since lets through, as export does. */
 enum rc oncectl_outbox_export(struct oncectl *);

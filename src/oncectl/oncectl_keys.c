@@ -9,6 +9,7 @@
 
 #include "oncectl.h"
 #include "oncectl_print.h"
+#include "oncectl_response.h"
 #include "oncectl_row.h"
 
 /* Prints all keys that the filter lets through: JSON, or a table. */
@@ -37,24 +38,32 @@ print_all(struct oncectl *ctl, const struct store_filter *filter, bool as_json)
 	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
+bool
+oncectl_filter(const struct oncectl *ctl, struct store_filter *filter)
+{
+	memset(filter, 0, sizeof(*filter));
+	if (ctl->state != NULL &&
+	    (!record_state_parse(ctl->state, &filter->state) ||
+		filter->state == RECORD_NONE)) {
+		warnx("--state: \"%s\" is not a state of a key: pending, "
+		      "in_progress, completed, failed_retryable, unknown, "
+		      "dead_letter or expired",
+		    ctl->state);
+		return false;
+	}
+	filter->scope = ctl->scope;
+	filter->path = ctl->path;
+	filter->older_ms = ctl->older;
+	return true;
+}
+
 int
 oncectl_ls(struct oncectl *ctl)
 {
 	struct store_filter filter;
 
-	memset(&filter, 0, sizeof(filter));
-	if (ctl->state != NULL &&
-	    (!record_state_parse(ctl->state, &filter.state) ||
-		filter.state == RECORD_NONE)) {
-		warnx("--state: \"%s\" is not a state of a key: pending, "
-		      "in_progress, completed, failed_retryable, unknown, "
-		      "dead_letter or expired",
-		    ctl->state);
+	if (!oncectl_filter(ctl, &filter))
 		return ONCECTL_USAGE;
-	}
-	filter.scope = ctl->scope;
-	filter.path = ctl->path;
-	filter.older_ms = ctl->older;
 	return print_all(ctl, &filter, ctl->json);
 }
 
@@ -82,10 +91,13 @@ oncectl_show(struct oncectl *ctl)
 
 	if (status != -1)
 		return status;
-	if (ctl->json)
+	status = ONCECTL_DONE;
+	if ((ctl->given & ONCECTL_RESPONSE) != 0)
+		status = oncectl_response_print(ctl, &row);
+	else if (ctl->json)
 		oncectl_row_json(&row);
 	else
 		oncectl_row_lines(&row);
 	store_row_free(&row);
-	return ONCECTL_DONE;
+	return status;
 }

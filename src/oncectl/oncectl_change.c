@@ -1,0 +1,53 @@
+/*
+ * See oncectl_change.h.
+ */
+#include "config.h"
+
+#include <err.h>
+#include <stdlib.h>
+
+#include "oncectl_print.h"
+#include "oncectl_row.h"
+#include "oncectl_change.h"
+
+void
+oncectl_change_print(const struct oncectl *ctl, const struct store_row *row,
+    const char *text, enum record_state to)
+{
+	char *name;
+	cJSON *o;
+
+	if (!ctl->json) {
+		name = oncectl_row_name(row);
+		printf("%s: %s -> %s\n", name, record_state_name(row->state),
+		    text);
+		free(name);
+		return;
+	}
+	o = oncectl_print_object();
+	oncectl_print_json_text(o, "scope", row->scope);
+	oncectl_print_json_text(o, "path", row->path);
+	oncectl_print_json_text(o, "key", row->key);
+	oncectl_print_json_text(o, "from", record_state_name(row->state));
+	oncectl_print_json_text(
+	    o, "to", to != RECORD_NONE ? record_state_name(to) : NULL);
+	oncectl_print_json(o);
+}
+
+int
+oncectl_change_lost(struct oncectl *ctl, struct store_row *row,
+    int (*refuse)(const struct store_row *))
+{
+	char *name = oncectl_row_name(row);
+	enum rc rc = oncectl_row_again(ctl, row);
+	int status = ONCECTL_REFUSED;
+
+	if (rc == RC_OK)
+		status = refuse(row);
+	else if (rc == RC_NOTFOUND)
+		warnx("%s is gone", name);
+	else
+		status = oncectl_fail(ctl, rc);
+	free(name);
+	return status;
+}

@@ -1,0 +1,19 @@
+/*
+ * What an operator's change of a key did, and why it was refused.
+ */
+#ifndef ONCECTL_CHANGE_H
+#define ONCECTL_CHANGE_H
+
+#include "oncectl.h"
+
+/* Prints "key K of scope S: was -> text", or an object; to is the new state,
+ * RECORD_NONE for a key that is deleted. */
+void oncectl_change_print(const struct oncectl *, const struct store_row *,
+    const char *text, enum record_state to);
+
+/* Another process changed the key first.  Reads the row again and calls
+ * refuse() with it, which says why not; returns the exit status. */
+int oncectl_change_lost(struct oncectl *, struct store_row *,
+    int (*refuse)(const struct store_row *));
+
+#endif

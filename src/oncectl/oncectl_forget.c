@@ -1,0 +1,233 @@
+/*
+ * oncectl forget: deletes one key, or all that the options choose.
+ *
+ * Many keys are counted first, and the operator is asked.  What was counted is
+ * what is deleted: the numbers of the rows are kept, and each row is read again
+ * before it goes, because a key may have changed while the question waited.
+ */
+#include "config.h"
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "oncectl_change.h"
+#include "oncectl_row.h"
+#include "oncectl.h"
+
+/* --- one key ------------------------------------------------------------ */
+
+static int
+refuse_forget(const struct store_row *row)
+{
+	char *name = oncectl_row_name(row);
+
+	warnx("%s is %s: it cannot be forgotten while it runs", name,
+	    record_state_name(row->state));
+	free(name);
+	return ONCECTL_REFUSED;
+}
+
+static int
+forget_one(struct oncectl *ctl, struct store_row *row)
+{
+	char *name;
+	enum rc rc;
+	bool gone;
+
+	if (row->state == RECORD_IN_PROGRESS) {
+		rc = store_owner_gone(ctl->store, row->id, &gone);
+		if (rc != RC_OK || !gone)
+			return refuse_forget(row);
+		name = oncectl_row_name(row);
+		warnx("%s is in_progress, by a process that is gone: "
+		      "\"oncectl sweep\" settles it, then it can be forgotten",
+		    name);
+		free(name);
+		return ONCECTL_REFUSED;
+	}
+	rc = store_forget(ctl->store, row->id);
+	if (rc == RC_LOST)
+		return oncectl_change_lost(ctl, row, refuse_forget);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	oncectl_change_print(ctl, row, "forgotten", RECORD_NONE);
+	return ONCECTL_DONE;
+}
+
+/* --- many keys ---------------------------------------------------------- */
+
+struct chosen {
+	struct store_filter filter;
+	int64_t *ids;
+	size_t n, room;
+	size_t runs;        /* in progress: they stay */
+	int64_t counted_at; /* monotonic clock (ms) */
+};
+
+static enum rc
+add(struct chosen *c, int64_t id)
+{
+	const size_t room = c->room != 0 ? 2 * c->room : 1024;
+	int64_t *more;
+
+	if (c->n == c->room) {
+		more = realloc(c->ids, room * sizeof(*more));
+		if (more == NULL)
+			return RC_NOMEM;
+		c->ids = more;
+		c->room = room;
+	}
+	c->ids[c->n++] = id;
+	return RC_OK;
+}
+
+static enum rc
+count(struct oncectl *ctl, struct chosen *c)
+{
+	struct store_cursor *cursor = NULL;
+	struct store_row row;
+	enum rc rc;
+
+	c->counted_at = clock_mono();
+	rc = store_list(ctl->store, &c->filter, &cursor);
+	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
+		if (row.state == RECORD_IN_PROGRESS)
+			c->runs++;
+		else
+			rc = add(c, row.id);
+		store_row_free(&row);
+	}
+	store_list_free(cursor);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Whether the operator answers with a line that begins with y or Y. */
+static bool
+ask(const struct chosen *c)
+{
+	int first, next;
+
+	fflush(stdout);
+	fprintf(stderr, "forget %zu %s", c->n, c->n == 1 ? "key" : "keys");
+	if (c->runs > 0)
+		fprintf(stderr, " (%zu in progress stay)", c->runs);
+	fputs("? [y/N] ", stderr);
+	first = next = getchar();
+	while (next != '\n' && next != EOF)
+		next = getchar();
+	/* An answer without a line's end is none: the input broke off. */
+	if (next == EOF)
+		fputc('\n', stderr);
+	return next == '\n' && (first == 'y' || first == 'Y');
+}
+
+/* Deletes the key if it is still one of those chosen; *done: it is gone. */
+static enum rc
+forget_again(struct oncectl *ctl, struct chosen *c, int64_t id, bool *done)
+{
+	struct store_filter filter = c->filter;
+	struct store_cursor *cursor = NULL;
+	struct store_row row;
+	enum rc rc;
+
+	*done = false;
+	filter.id = id;
+	if (filter.older_ms > 0) /* as old as it had to be then */
+		filter.older_ms += clock_mono() - c->counted_at;
+	rc = store_list(ctl->store, &filter, &cursor);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_list_next(cursor, &row);
+	if (rc == RC_OK) {
+		if (row.state != RECORD_IN_PROGRESS)
+			rc = store_forget(ctl->store, id);
+		*done = rc == RC_OK && row.state != RECORD_IN_PROGRESS;
+		if (*done && ctl->json)
+			oncectl_change_print(
+			    ctl, &row, "forgotten", RECORD_NONE);
+		store_row_free(&row);
+	}
+	store_list_free(cursor);
+	return rc == RC_NOTFOUND || rc == RC_LOST ? RC_OK : rc;
+}
+
+static int
+forget_chosen(struct oncectl *ctl, struct chosen *c)
+{
+	size_t forgotten = 0;
+	enum rc rc = RC_OK;
+	bool done;
+
+	for (size_t i = 0; i < c->n && rc == RC_OK; i++) {
+		rc = forget_again(ctl, c, c->ids[i], &done);
+		forgotten += done;
+	}
+	if (!ctl->json)
+		printf("%zu %s forgotten\n", forgotten,
+		    forgotten == 1 ? "key" : "keys");
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	if (forgotten < c->n)
+		warnx("%zu changed meanwhile, and stay", c->n - forgotten);
+	if (c->runs > 0)
+		warnx("%zu in progress stay", c->runs);
+	return ONCECTL_DONE;
+}
+
+static int
+forget_many(struct oncectl *ctl)
+{
+	struct chosen chosen;
+	int status = ONCECTL_DONE;
+	enum rc rc;
+
+	memset(&chosen, 0, sizeof(chosen));
+	if (!oncectl_filter(ctl, &chosen.filter))
+		return ONCECTL_USAGE;
+	if (chosen.filter.state == RECORD_IN_PROGRESS) {
+		warnx("forget: a key that is in_progress cannot be forgotten "
+		      "while it runs");
+		return ONCECTL_REFUSED;
+	}
+	rc = count(ctl, &chosen);
+	if (rc != RC_OK)
+		status = oncectl_fail(ctl, rc);
+	else if (chosen.n > 0 && (ctl->given & ONCECTL_YES) == 0 &&
+	    !ask(&chosen)) {
+		warnx("forget: nothing was forgotten");
+		status = ONCECTL_REFUSED;
+	} else
+		status = forget_chosen(ctl, &chosen);
+	free(chosen.ids);
+	return status;
+}
+
+int
+oncectl_forget(struct oncectl *ctl)
+{
+	const unsigned many =
+	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER;
+	struct store_row row;
+	int status;
+
+	if (ctl->nargs == 0 && ctl->downstream == NULL) {
+		if ((ctl->given & many) != 0)
+			return forget_many(ctl);
+		warnx("forget: name a KEY, --downstream, or which keys by "
+		      "--state, --scope, --path and --older");
+		return ONCECTL_USAGE;
+	}
+	if ((ctl->given & (ONCECTL_STATE | ONCECTL_OLDER)) != 0) {
+		warnx("forget: --state and --older choose many keys, not one "
+		      "that is named");
+		return ONCECTL_USAGE;
+	}
+	status = oncectl_row_find(ctl, &row);
+	if (status != -1)
+		return status;
+	status = forget_one(ctl, &row);
+	store_row_free(&row);
+	return status;
+}

@@ -1,0 +1,244 @@
+"""oncectl for the people who run it: the stored answer, many keys to forget,
+and help."""
+import base64
+import json
+import os
+import pty
+import re
+
+import base
+from answer import eq, first, problem
+from once import Background
+from test_resolve import ANSWER, ctl, refused, unknown
+
+COMMANDS = ('ls show resolve forget sweep reap reconcile outbox export stats '
+            'doctor metrics checkpoint emit respond').split()
+
+
+# --- show --response ------------------------------------------------------
+
+def test_show_response_is_what_resolve_reads(t):
+    """The answer of one key, given to another one, is the same answer."""
+    once = unknown(t, handler='case $QUERY_STRING in 201) status 201 "As Told";'
+                   ' printf "a\\0b\\377";; *) kill -9 $$;; esac')
+    first(once.post('done', query='201'), 201)
+    shown = ctl(t, once, 'show', 'done', '--response')
+    eq((shown.returncode, shown.stderr), (0, b''), shown)
+    eq(shown.stdout, b'Status: 201 As Told\r\nContent-Type: text/plain\r\n'
+       b'\r\na\0b\377')
+    once.ctl('resolve', 'k', '--completed', input=shown.stdout)
+    eq(ctl(t, once, 'show', 'k', '--response').stdout, shown.stdout)
+    answer = once.post('k')
+    eq((answer.status, answer.body, answer.replayed),
+       (201, b'a\0b\377', 'true'), answer)
+
+
+def test_show_response_of_a_large_answer(t):
+    once = t.once(handler=t.py('out(b"Content-Type: a/b\\n\\n" + '
+                               'bytes(range(256)) * 20000)'))
+    body = once.post('k').body
+    eq(len(body), 5120000)
+    shown = ctl(t, once, 'show', 'k', '--response').stdout
+    eq(shown, b'Status: 200 OK\r\nContent-Type: a/b\r\n\r\n' + body)
+    told = json.loads(once.ctl('show', 'k', '--response', '--json'))
+    assert base64.b64decode(told['body_base64']) == body
+
+
+def test_show_response_as_json(t):
+    once = unknown(t)
+    once.ctl('resolve', 'k', '--completed', input=ANSWER)
+    told = json.loads(once.ctl('--json', 'show', '--response', 'k'))
+    eq(told, {'scope': '', 'path': '/pay', 'key': 'k', 'status': 201,
+              'fields': [{'name': 'Content-Type', 'value': 'text/plain'},
+                         {'name': 'X-Twice', 'value': 'a'},
+                         {'name': 'X-Twice', 'value': 'b'}],
+              'body_base64': base64.b64encode(
+                  b'given by hand\x00\xff\n').decode()})
+
+
+def test_show_response_of_a_redirect(t):
+    once = t.once(handler=t.sh(r'printf "Location: /there\n\n"'))
+    once.post('k')
+    eq(ctl(t, once, 'show', 'k', '--response').stdout,
+       b'Location: /there\r\n\r\n')
+
+
+def test_show_response_leaves_out_what_a_replay_does(t):
+    """An answer that the handler committed itself has all its fields."""
+    once = t.once(handler=t.py(
+        'import sqlite3\n'
+        'db = sqlite3.connect(os.environ["ONCE_DATABASE"])\n'
+        'db.execute("INSERT INTO once_response VALUES (?, 201, ?, ?)",'
+        ' (os.environ["ONCE_TOKEN"], "Set-Cookie: a\\nX-Not: b\\nX-Yes: c",'
+        ' "hello"))\ndb.commit()'),
+        defaults={'share_database': 'yes', 'replay_drop': 'X-Not'})
+    eq(once.post('k').status, 201)
+    shown = t.run([base.ONCECTL, '-f', once.file, 'show', 'k', '--response'])
+    eq(shown.stdout, b'Status: 201 Created\r\nSet-Cookie: a\r\n'
+       b'X-Yes: c\r\n\r\nhello', shown)
+    replayed = once.post('k')
+    eq((replayed.get('Set-Cookie'), replayed.get('X-Not')), ('a', None))
+
+
+def test_show_response_where_there_is_none(t):
+    once = unknown(t, handler='case $QUERY_STRING in big) status 200; '
+                   'echo large;; free) status 503;; *) kill -9 $$;; esac',
+                   defaults={'max_response': '3'})
+    once.post('free', query='free')
+    first(once.post('big', query='big'), 200)
+    eq(once.post('big', query='big').code, 'response-not-kept')
+    for key, says in (('k', 'is unknown: it has no stored answer'),
+                      ('free', 'is failed_retryable: it has no stored answer'),
+                      ('big', 'is completed: its answer was not kept'),
+                      ('none', 'no such key')):
+        refused(t, once, 'show', key, '--response', says=says)
+
+
+def test_an_answer_does_not_act_on_a_terminal(t):
+    once = t.once(handler=t.sh(r'status 200; printf "\033[2Ja\\\\\0b\tc\r\nd"'))
+    first(once.post('k'), 200)
+    leader, follower = pty.openpty()
+    t.defer(lambda: os.close(leader))
+    done = Background(lambda: t.run(['sh', '-c', 'exec "$@" >&%d' % follower,
+                                     'sh', base.ONCECTL, '-d', once.database,
+                                     'show', 'k', '--response'],
+                                    pass_fds=[follower]))
+    eq(done.result().returncode, 0)
+    os.close(follower)
+    seen = os.read(leader, 65536)
+    assert seen.endswith(b'\r\n\r\n\\x1b[2Ja\\\\\\x00b\tc\r\nd'), seen
+
+
+# --- forget, many ---------------------------------------------------------
+
+MANY = ('case $QUERY_STRING in kill) kill -9 $$;; gate) gate gate;; '
+        '503) status 503; exit;; esac; status 200')
+
+
+def many(t):
+    """Seven keys: two unknown, two completed, one released, one of ann's and
+    one on another path."""
+    once = t.once(handler=t.sh(MANY))
+    for key in ('lost1', 'lost2'):
+        once.post(key, query='kill')
+    for key in ('done1', 'done2'):
+        first(once.post(key), 200)
+    once.post('free', query='503')
+    first(once.post('done1', user='ann'), 200)
+    first(once.post('done1', path='/other'), 200)
+    return once
+
+
+def left(once):
+    return sorted((r['scope'], r['path'], r['key']) for r in once.ls())
+
+
+def test_forget_many_asks_with_the_count(t):
+    once = many(t)
+    for input in (b'', b'n\n', b'\n', b'y', b'  y\n', b'no\n'):
+        run = ctl(t, once, 'forget', '--state', 'unknown', input=input)
+        eq((run.returncode, run.stdout), (1, b''), (input, run))
+        assert b'forget 2 keys? [y/N] ' in run.stderr, run
+        assert b'nothing was forgotten' in run.stderr, run
+        eq(len(left(once)), 7)
+    run = ctl(t, once, 'forget', '--state', 'unknown', input=b'yes\n')
+    eq((run.returncode, run.stdout), (0, b'2 keys forgotten\n'), run)
+    eq(left(once), [('', '/other', 'done1'), ('', '/pay', 'done1'),
+                    ('', '/pay', 'done2'), ('', '/pay', 'free'),
+                    ('ann', '/pay', 'done1')])
+    once.ctl('doctor')
+
+
+def test_forget_many_by_each_option(t):
+    once = many(t)
+    for args, n in ((['--scope', 'ann'], 1), (['--path', '/other'], 1),
+                    (['--older', '1d'], 0), (['--state', 'expired'], 0),
+                    (['--scope', '', '--state', 'completed'], 2),
+                    (['--scope', 'ann'], 0), (['--older', '1ms'], 3)):
+        run = ctl(t, once, 'forget', '--yes', *args)
+        eq((run.returncode, run.stdout.decode(), run.stderr),
+           (0, '%d key%s forgotten\n' % (n, '' if n == 1 else 's'), b''),
+           (args, run))
+    eq(left(once), [])
+    # A forgotten key is new.
+    first(once.post('lost1'), 200)
+
+
+def test_forget_many_as_json_names_each_key(t):
+    once = many(t)
+    lines = once.ctl('forget', '--state', 'unknown', '--yes', '--json')
+    eq([json.loads(line) for line in lines.splitlines()],
+       [{'scope': '', 'path': '/pay', 'key': key, 'from': 'unknown',
+         'to': None} for key in ('lost1', 'lost2')])
+
+
+def test_forget_many_leaves_what_runs(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(MANY))
+    first(once.post('done'), 200)
+    conn = once.begin('runs', query='gate')
+    gate.wait()
+    run = ctl(t, once, 'forget', '--scope', '', input=b'y\n')
+    eq((run.returncode, run.stdout), (0, b'1 key forgotten\n'), run)
+    assert b'forget 1 key (1 in progress stay)? ' in run.stderr, run
+    eq(left(once), [('', '/pay', 'runs')])
+    refused(t, once, 'forget', '--state', 'in_progress', '--yes',
+            says='in_progress')
+    gate.open()
+    eq(conn.answer().status, 200)
+    eq(once.state('runs'), 'completed')
+
+
+def test_forget_many_forgets_what_it_counted(t):
+    """A key that comes, and one that is settled, while the question waits."""
+    once = many(t)
+    process = t.popen([base.ONCECTL, '-d', once.database, 'forget', '--state',
+                       'unknown'], stdin=-1, stdout=-1, stderr=-1)
+    asked = b''
+    while not asked.endswith(b'? [y/N] '):
+        asked += os.read(process.stderr.fileno(), 1000)
+    eq(asked, b'forget 2 keys? [y/N] ')
+    once.post('lost3', query='kill')
+    once.ctl('resolve', 'lost1', '--not-executed')
+    out, said = process.communicate(b'y\n', base.WAIT)
+    eq((process.returncode, out), (0, b'1 key forgotten\n'), said)
+    assert b'1 changed meanwhile, and stay' in said, said
+    eq([(r['key'], r['state']) for r in once.ls() if 'lost' in r['key']],
+       [('lost1', 'failed_retryable'), ('lost3', 'unknown')])
+
+
+def test_forget_of_everything_has_to_be_said(t):
+    once = many(t)
+    for args in ([], ['--yes'], ['done2', '--state', 'completed'],
+                 ['done2', '--older', '1ms'], ['--state', 'nonsense']):
+        run = ctl(t, once, 'forget', *args, input=b'y\n')
+        eq((run.returncode, run.stdout), (2, b''), (args, run))
+        assert run.stderr, args
+    eq(len(left(once)), 7)
+    # --yes changes nothing where nothing is asked.
+    eq(once.ctl('forget', 'done2', '--yes'),
+       'key done2 of no scope: completed -> forgotten\n')
+
+
+# --- help -----------------------------------------------------------------
+
+def test_each_command_has_help(t):
+    """It needs no database, wherever it stands, and exits with 0."""
+    listed = t.run([base.ONCECTL, '--help']).stdout.decode()
+    eq(re.findall(r'^       oncectl ([a-z]+)', listed, re.M), COMMANDS)
+    for command in COMMANDS:
+        for args in ([command, '--help'], ['-h', command],
+                     ['--json', command, 'some', 'thing', '-h']):
+            run = t.run([base.ONCECTL] + args, env={'PATH': '/bin'})
+            eq((run.returncode, run.stderr), (0, b''), (args, run))
+            text = run.stdout.decode()
+            assert text.startswith('usage: oncectl ') and \
+                command in text.split('\n')[0], text
+            assert 'oncectl(1)' in text and text.count('\n') > 3, text
+            assert max(map(len, text.split('\n'))) <= 80, text
+
+
+def test_help_for_what_is_no_command(t):
+    run = t.run([base.ONCECTL, 'nonsense', '--help'])
+    eq((run.returncode, run.stdout), (2, b''), run)
+    assert b'nonsense: no such command' in run.stderr, run
