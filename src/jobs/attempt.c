@@ -14,6 +14,7 @@
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
+#include "mended.h"
 #include "metrics.h"
 #include "attempt.h"
 
@@ -202,6 +203,34 @@ attempt_run(struct attempt *at)
 		at->facts.tree_gone = tree_is_gone(at, deadline);
 }
 
+/* Cuts a body that is longer than its Content-Length: a client would read no
+ * more of it. */
+static void
+measure_body(struct attempt *at)
+{
+	struct response *response = &at->response;
+	const int64_t length = at->head.content_length;
+
+	if (length == -1)
+		return;
+	at->facts.body_broken = response->body_len < (uint64_t)length;
+	if (response->body_len > (uint64_t)length) {
+		response->body_len = (size_t)length;
+		at->head.mended |= 1U << CGIHEAD_MENDED_BODY;
+	}
+}
+
+/* The name of the program for the log. */
+static const char *
+program_of(const struct attempt *at)
+{
+	const char *script = request_param(at->rq, "SCRIPT_FILENAME");
+
+	if (at->rule->handler.n > 0)
+		return at->rule->handler.item[0];
+	return script != NULL ? script : at->rq->path;
+}
+
 void
 attempt_read(struct attempt *at)
 {
@@ -229,8 +258,8 @@ attempt_read(struct attempt *at)
 	response->body_len = len;
 	if (strcmp(at->rq->method, "HEAD") == 0)
 		response->body_len = 0;
-	else if (at->head.content_length != -1)
-		facts->body_broken = (uint64_t)at->head.content_length != len;
+	else
+		measure_body(at);
 	facts->status = response->status;
 	facts->says = at->head.outcome;
 }
@@ -239,6 +268,8 @@ void
 attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
+	if (at->facts.head == CGIHEAD_OK)
+		mended_log(program_of(at), at->rq, at->key, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 

@@ -1,13 +1,17 @@
 /*
  * A handler's output -> status, fields, start of the body (RFC 3875, section
- * 6), strictly: doubtful output is refused, not guessed, because accepted
- * output is stored and sent again and again.
+ * 6), as kindly as web servers read it: the program has worked for years.  What
+ * has no single reading is refused, not guessed, because an accepted response
+ * is stored and sent again and again.
  *
  *  -  A line ends in LF or CRLF; the head ends in an empty line.  Output that
  *     ends before it is broken, because its missing part is not known.
  *  -  At least one of Content-Type, Location and Status is required.  Each of
- *     these, and Content-Length, may come once.  A first line "HTTP/1.x 200
- *     OK" is a Status.
+ *     these, and Content-Length, may be repeated with the same value, which
+ *     counts once; with another value it contradicts itself.
+ *  -  A first line "HTTP/1.x 200 OK" is a status, unless there is a Status
+ *     field as well: programs that expect their output to reach the client
+ *     unparsed write both.
  *  -  A Status is 200-599: an interim one is no final response.  Its reason is
  *     kept if it is short enough, and else left out: clients ignore it (RFC
  *     9112, section 4), so it is no ground to call a response broken.
@@ -15,8 +19,9 @@
  *     slash (RFC 3875, section 6.2.2).  The web server finds the status of a
  *     local redirect; 200 stands for it here.
  *  -  Fields stay in order with repeats, byte for byte but for the blanks
- *     around their values.  Fields that are only for the web server or for
- *     oncewrap are left out.
+ *     around their values and for folds.  Fields that are only for the web
+ *     server or for oncewrap are left out.
+ *  -  Each kind of mending is noted, for the log.
  *
  * Each call makes one pass over the head, and does not read the body.
  *
@@ -28,194 +33,170 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cgihead.h"
+#include "cgihead_text.h"
 
-/* A piece of the output. */
-struct text {
-	const char *p;
-	size_t n;
-};
+#include "cgihead.h"
 
 struct parse {
 	struct response *response;
 	struct cgihead *out;
+	struct buf joined; /* a folded field, on one line */
 	bool content_type, location, status;
-	bool is_local; /* Location begins with a slash */
+	bool status_line; /* response has its status, until there is a Status */
+	bool is_local;    /* Location begins with a slash */
+	bool again;       /* the field repeats an earlier one */
 	unsigned nfields;
 };
 
-typedef enum cgihead_verdict field_fn(struct parse *, struct text value);
+typedef enum cgihead_verdict field_fn(struct parse *, struct cgihead_text);
 
-static bool
-is_digit(char c)
+static void
+mended(struct parse *ps, enum cgihead_mending what)
 {
-	return c >= '0' && c <= '9';
+	ps->out->mended |= 1U << what;
 }
 
-static bool
-is_blank(char c)
+/* "201 Created": RFC 3875, section 6.3.3.  Returns the status; 0: it is none.
+ * *reason is what follows, after blanks. */
+static int
+read_status(
+    struct parse *ps, struct cgihead_text v, struct cgihead_text *reason)
 {
-	return c == ' ' || c == '\t';
-}
+	int status = 0;
 
-/* tchar, RFC 9110, section 5.6.2. */
-static bool
-is_token_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    is_digit(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static bool
-is_token(struct text t)
-{
-	for (size_t i = 0; i < t.n; i++)
-		if (!is_token_char(t.p[i]))
-			return false;
-	return t.n > 0;
-}
-
-/* VCHAR, obs-text, SP and HTAB, RFC 9110, section 5.5: no NUL, no CR. */
-static bool
-is_field_text(struct text t)
-{
-	for (size_t i = 0; i < t.n; i++) {
-		unsigned char c = (unsigned char)t.p[i];
-
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
+	for (size_t i = 0; i < 3; i++) {
+		if (i >= v.n || !cgihead_text_is_digit(v.p[i]))
+			return 0;
+		status = status * 10 + (v.p[i] - '0');
 	}
-	return true;
-}
-
-static bool
-is_word(struct text t, const char *word)
-{
-	return t.n == strlen(word) && strncasecmp(t.p, word, t.n) == 0;
-}
-
-static struct text
-trim(struct text t)
-{
-	while (t.n > 0 && is_blank(t.p[0]))
-		t.p++, t.n--;
-	while (t.n > 0 && is_blank(t.p[t.n - 1]))
-		t.n--;
-	return t;
-}
-
-/* Takes one line off the front; false if there is no whole line. */
-static bool
-next_line(struct text *rest, struct text *line)
-{
-	const char *end = memchr(rest->p, '\n', rest->n);
-
-	if (end == NULL)
-		return false;
-	line->p = rest->p;
-	line->n = (size_t)(end - rest->p);
-	rest->p = end + 1;
-	rest->n -= line->n + 1;
-	if (line->n > 0 && line->p[line->n - 1] == '\r')
-		line->n--;
-	return true;
-}
-
-/* "201 Created": RFC 3875, section 6.3.3. */
-static enum cgihead_verdict
-take_status(struct parse *ps, struct text v)
-{
-	struct response *r = ps->response;
-	int status;
-
-	if (ps->status || v.n < 3 || (v.n > 3 && v.p[3] != ' '))
-		return CGIHEAD_STATUS;
-	if (!is_digit(v.p[0]) || !is_digit(v.p[1]) || !is_digit(v.p[2]))
-		return CGIHEAD_STATUS;
-	status = (v.p[0] - '0') * 100 + (v.p[1] - '0') * 10 + (v.p[2] - '0');
 	if (status < 200 || status > 599)
-		return CGIHEAD_STATUS;
-	v.p += 3;
-	v.n -= 3;
-	v = trim(v);
-	if (memchr(v.p, '\t', v.n) != NULL)
-		return CGIHEAD_STATUS;
-	if (v.n < sizeof(r->reason)) {
-		memcpy(r->reason, v.p, v.n);
-		r->reason[v.n] = '\0';
-	}
+		return 0;
+	reason->p = v.p + 3;
+	reason->n = v.n - 3;
+	if (reason->n > 0 && cgihead_text_is_digit(reason->p[0]))
+		return 0;
+	if (reason->n > 0 && reason->p[0] != ' ')
+		mended(ps, CGIHEAD_MENDED_STATUS);
+	*reason = cgihead_text_trim(*reason);
+	return status;
+}
+
+static void
+keep_status(struct response *r, int status, struct cgihead_text reason)
+{
 	r->status = status;
+	if (reason.n >= sizeof(r->reason))
+		reason.n = 0;
+	memcpy(r->reason, reason.p, reason.n);
+	r->reason[reason.n] = '\0';
+}
+
+static enum cgihead_verdict
+take_status(struct parse *ps, struct cgihead_text v)
+{
+	struct cgihead_text reason;
+	int status = read_status(ps, v, &reason);
+
+	if (status == 0)
+		return CGIHEAD_STATUS;
+	if (ps->status) {
+		ps->again = true;
+		return status == ps->response->status ? CGIHEAD_OK
+						      : CGIHEAD_DIFFER;
+	}
+	keep_status(ps->response, status, reason);
 	ps->status = true;
 	return CGIHEAD_OK;
 }
 
-/* "HTTP/1.1 201 Created": some programs write it because they expect their
- * output to reach the client unparsed. */
+/* "HTTP/1.1 201 Created". */
 static enum cgihead_verdict
-take_status_line(struct parse *ps, struct text line)
+take_status_line(struct parse *ps, struct cgihead_text line)
 {
 	static const char version[] = "HTTP/1.";
 	const size_t n = sizeof(version) - 1;
+	struct cgihead_text reason;
+	int status;
 
-	if (!is_field_text(line))
+	if (!cgihead_text_is_value(line))
 		return CGIHEAD_MALFORMED;
 	if (line.n < n + 2 || memcmp(line.p, version, n) != 0 ||
-	    !is_digit(line.p[n]) || line.p[n + 1] != ' ')
+	    !cgihead_text_is_digit(line.p[n]) || line.p[n + 1] != ' ')
 		return CGIHEAD_STATUS;
 	line.p += n + 2;
 	line.n -= n + 2;
-	return take_status(ps, trim(line));
+	status = read_status(ps, cgihead_text_trim(line), &reason);
+	if (status == 0)
+		return CGIHEAD_STATUS;
+	mended(ps, CGIHEAD_MENDED_STATUS_LINE);
+	keep_status(ps->response, status, reason);
+	ps->status_line = true;
+	return CGIHEAD_OK;
+}
+
+/* Compares a field that may be there once with the one before it. */
+static enum cgihead_verdict
+compare(struct parse *ps, const char *name, struct cgihead_text v)
+{
+	struct field first;
+
+	ps->again = true;
+	if (response_find(&ps->response->fields, name, &first) &&
+	    first.value_len == v.n && memcmp(first.value, v.p, v.n) == 0)
+		return CGIHEAD_OK;
+	return CGIHEAD_DIFFER;
 }
 
 static enum cgihead_verdict
-take_content_type(struct parse *ps, struct text v)
+take_content_type(struct parse *ps, struct cgihead_text v)
 {
-	(void)v;
 	if (ps->content_type)
-		return CGIHEAD_REPEATED;
+		return compare(ps, "Content-Type", v);
 	ps->content_type = true;
 	return CGIHEAD_OK;
 }
 
 static enum cgihead_verdict
-take_location(struct parse *ps, struct text v)
+take_location(struct parse *ps, struct cgihead_text v)
 {
 	if (ps->location)
-		return CGIHEAD_REPEATED;
+		return compare(ps, "Location", v);
 	ps->location = true;
 	ps->is_local = v.n > 0 && v.p[0] == '/';
 	return CGIHEAD_OK;
 }
 
 static enum cgihead_verdict
-take_content_length(struct parse *ps, struct text v)
+take_content_length(struct parse *ps, struct cgihead_text v)
 {
+	int64_t *length = &ps->out->content_length;
 	int64_t n = 0;
 
-	if (ps->out->content_length != -1)
-		return CGIHEAD_REPEATED;
 	if (v.n == 0)
 		return CGIHEAD_LENGTH;
 	for (size_t i = 0; i < v.n; i++) {
-		if (!is_digit(v.p[i]) || n > (INT64_MAX - 9) / 10)
+		if (!cgihead_text_is_digit(v.p[i]) || n > (INT64_MAX - 9) / 10)
 			return CGIHEAD_LENGTH;
 		n = n * 10 + (v.p[i] - '0');
 	}
-	ps->out->content_length = n;
+	ps->again = *length != -1;
+	if (ps->again && *length != n)
+		return CGIHEAD_DIFFER;
+	*length = n;
 	return CGIHEAD_OK;
 }
 
 /* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
-take_outcome(struct parse *ps, struct text v)
+take_outcome(struct parse *ps, struct cgihead_text v)
 {
 	enum cgihead_outcome *says = &ps->out->outcome;
 
 	if (*says != CGIHEAD_SAYS_NOTHING)
 		*says = CGIHEAD_SAYS_UNKNOWN;
-	else if (is_word(v, "completed"))
+	else if (cgihead_text_is(v, "completed"))
 		*says = CGIHEAD_SAYS_COMPLETED;
-	else if (is_word(v, "not-executed"))
+	else if (cgihead_text_is(v, "not-executed"))
 		*says = CGIHEAD_SAYS_NOT_EXECUTED;
 	else
 		*says = CGIHEAD_SAYS_UNKNOWN;
@@ -224,7 +205,7 @@ take_outcome(struct parse *ps, struct text v)
 
 /* The named file may change between one response and the next. */
 static enum cgihead_verdict
-take_sendfile(struct parse *ps, struct text v)
+take_sendfile(struct parse *ps, struct cgihead_text v)
 {
 	(void)v;
 	ps->out->not_replayable = true;
@@ -248,7 +229,8 @@ static const struct meaning {
 };
 
 static enum cgihead_verdict
-keep_field(struct parse *ps, struct text name, struct text value)
+keep_field(
+    struct parse *ps, struct cgihead_text name, struct cgihead_text value)
 {
 	struct buf *fields = &ps->response->fields;
 	enum rc rc = buf_add(fields, name.p, name.n);
@@ -265,56 +247,75 @@ keep_field(struct parse *ps, struct text name, struct text value)
 }
 
 static enum cgihead_verdict
-take_field(struct parse *ps, struct text line)
+take_field(struct parse *ps, struct cgihead_text line)
 {
 	static const char extension[] = "X-CGI-";
 	const char *colon = memchr(line.p, ':', line.n);
 	enum cgihead_verdict verdict;
-	struct text name, value;
+	struct cgihead_text name, value;
 	bool keep = true;
 
-	/* A folded line begins with a blank, which is in no token; so it is
-	 * refused here too. */
 	if (colon == NULL)
 		return CGIHEAD_MALFORMED;
-	name.p = line.p;
-	name.n = (size_t)(colon - line.p);
 	value.p = colon + 1;
-	value.n = line.n - name.n - 1;
-	if (!is_token(name) || !is_field_text(value))
+	value.n = (size_t)(line.p + line.n - value.p);
+	line.n = (size_t)(colon - line.p);
+	name = cgihead_text_trim_end(line);
+	if (name.n < line.n)
+		mended(ps, CGIHEAD_MENDED_BLANK);
+	if (!cgihead_text_is_token(name) || !cgihead_text_is_value(value))
 		return CGIHEAD_MALFORMED;
 	if (++ps->nfields > LIMIT_FIELDS)
 		return CGIHEAD_TOO_LONG;
-	value = trim(value);
+	value = cgihead_text_trim(value);
 
+	ps->again = false;
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		if (!is_word(name, meanings[i].name))
+		if (!cgihead_text_is(name, meanings[i].name))
 			continue;
 		verdict = meanings[i].take(ps, value);
 		if (verdict != CGIHEAD_OK)
 			return verdict;
 		keep = meanings[i].keep;
 	}
+	if (ps->again)
+		mended(ps, CGIHEAD_MENDED_TWICE);
 	if (name.n >= sizeof(extension) - 1 &&
 	    strncasecmp(name.p, extension, sizeof(extension) - 1) == 0)
 		keep = false;
-	return keep ? keep_field(ps, name, value) : CGIHEAD_OK;
+	return keep && !ps->again ? keep_field(ps, name, value) : CGIHEAD_OK;
 }
 
-/* head ends with its empty line, or with a line that no other line follows. */
+/* Takes one field, which may be folded, off the front of the head. */
 static enum cgihead_verdict
-take_lines(struct parse *ps, struct text head)
+take_lines(
+    struct parse *ps, struct cgihead_text *head, struct cgihead_text line)
+{
+	const char *first = line.p;
+	enum rc rc = cgihead_text_unfold(head, &line, &ps->joined);
+
+	if (rc != RC_OK)
+		return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;
+	if (line.p != first)
+		mended(ps, CGIHEAD_MENDED_FOLDED);
+	return take_field(ps, line);
+}
+
+/* head ends with its empty line. */
+static enum cgihead_verdict
+take_head(struct parse *ps, struct cgihead_text head)
 {
 	enum cgihead_verdict verdict = CGIHEAD_OK;
-	struct text line;
+	struct cgihead_text line;
 
 	if (head.n >= 5 && memcmp(head.p, "HTTP/", 5) == 0 &&
-	    next_line(&head, &line))
+	    cgihead_text_line(&head, &line))
 		verdict = take_status_line(ps, line);
-	while (verdict == CGIHEAD_OK && next_line(&head, &line) && line.n > 0)
-		verdict = take_field(ps, line);
+	while (verdict == CGIHEAD_OK && cgihead_text_line(&head, &line) &&
+	    line.n > 0)
+		verdict = take_lines(ps, &head, line);
 	if (verdict == CGIHEAD_OK && !ps->content_type && !ps->location &&
-	    !ps->status)
+	    !ps->status && !ps->status_line)
 		verdict = CGIHEAD_MISSING;
 	return verdict;
 }
@@ -334,19 +335,6 @@ drop_hop_by_hop(struct parse *ps)
 	return CGIHEAD_OK;
 }
 
-/* Returns the offset after the empty line; 0 if there is none in these
- * bytes. */
-static size_t
-find_end(const char *output, size_t len)
-{
-	struct text rest = { output, len }, line;
-
-	while (next_line(&rest, &line))
-		if (line.n == 0)
-			return len - rest.n;
-	return 0;
-}
-
 static void
 reset(struct response *response, struct cgihead *out)
 {
@@ -363,18 +351,24 @@ cgihead_parse(const char *output, size_t len, bool eof,
 {
 	struct parse ps = { .response = response, .out = out };
 	enum cgihead_verdict verdict;
-	size_t end;
+	size_t start, end;
 
 	reset(response, out);
 	if (len == 0)
 		return eof ? CGIHEAD_EMPTY : CGIHEAD_MORE;
-	end = find_end(output, len < LIMIT_HEAD ? len : LIMIT_HEAD);
+	end = cgihead_text_find(
+	    output, len < LIMIT_HEAD ? len : LIMIT_HEAD, &start);
 	if (end == 0 && len >= LIMIT_HEAD)
 		return CGIHEAD_TOO_LONG;
 	if (end == 0)
-		return eof ? CGIHEAD_MALFORMED : CGIHEAD_MORE;
+		return eof ? CGIHEAD_NO_END : CGIHEAD_MORE;
 
-	verdict = take_lines(&ps, (struct text){ output, end });
+	buf_init(&ps.joined, LIMIT_HEAD);
+	if (start > 0)
+		mended(&ps, CGIHEAD_MENDED_EMPTY_LINE);
+	verdict = take_head(
+	    &ps, (struct cgihead_text){ output + start, end - start });
+	buf_free(&ps.joined);
 	if (verdict == CGIHEAD_OK)
 		verdict = drop_hop_by_hop(&ps);
 	if (verdict != CGIHEAD_OK) {
@@ -382,7 +376,7 @@ cgihead_parse(const char *output, size_t len, bool eof,
 		return verdict;
 	}
 	out->body_start = end;
-	if (ps.location && !ps.status) {
+	if (ps.location && !ps.status && !ps.status_line) {
 		if (ps.is_local)
 			response->kind = RESPONSE_LOCAL_REDIRECT;
 		else
@@ -398,17 +392,20 @@ cgihead_verdict_text(enum cgihead_verdict verdict)
 	case CGIHEAD_OK:
 		return "ok";
 	case CGIHEAD_MORE:
-		return "head has no end";
+		return "head is not whole yet";
 	case CGIHEAD_EMPTY:
 		return "no output";
+	case CGIHEAD_NO_END:
+		return "head has no end: no empty line after it";
 	case CGIHEAD_TOO_LONG:
 		return "head is too long";
 	case CGIHEAD_MALFORMED:
-		return "head is malformed";
+		return "head has a line that is no field";
 	case CGIHEAD_STATUS:
-		return "Status is no final status, or given twice";
-	case CGIHEAD_REPEATED:
-		return "Content-Type, Location or Content-Length given twice";
+		return "Status is no final status";
+	case CGIHEAD_DIFFER:
+		return "two different values of Status, Content-Type, "
+		       "Content-Length or Location";
 	case CGIHEAD_MISSING:
 		return "neither Content-Type, Location nor Status";
 	case CGIHEAD_LENGTH:
@@ -417,5 +414,30 @@ cgihead_verdict_text(enum cgihead_verdict verdict)
 		return "no memory for the head";
 	}
 	assert(!"a verdict without a text");
+	return "";
+}
+
+const char *
+cgihead_mending_text(enum cgihead_mending mending)
+{
+	switch (mending) {
+	case CGIHEAD_MENDED_EMPTY_LINE:
+		return "empty line before the head";
+	case CGIHEAD_MENDED_STATUS_LINE:
+		return "first line is a status line";
+	case CGIHEAD_MENDED_BLANK:
+		return "blank before a colon";
+	case CGIHEAD_MENDED_FOLDED:
+		return "folded line";
+	case CGIHEAD_MENDED_STATUS:
+		return "no space after the digits of a Status";
+	case CGIHEAD_MENDED_TWICE:
+		return "field given twice";
+	case CGIHEAD_MENDED_BODY:
+		return "body longer than its Content-Length";
+	case CGIHEAD_MENDINGS:
+		break;
+	}
+	assert(!"a mending without a text");
 	return "";
 }

@@ -1,6 +1,6 @@
 /*
  * A handler's output -> status, fields, start of the body (RFC 3875, section
- * 6), strictly: doubtful output is refused, not guessed.
+ * 6), as kindly as web servers read it.  What has no single reading is refused.
  */
 #ifndef CGIHEAD_H
 #define CGIHEAD_H
@@ -13,13 +13,26 @@ enum cgihead_verdict {
 	CGIHEAD_OK,
 	CGIHEAD_MORE,      /* no empty line yet */
 	CGIHEAD_EMPTY,     /* no output at all */
+	CGIHEAD_NO_END,    /* no empty line, and no more output */
 	CGIHEAD_TOO_LONG,  /* above LIMIT_HEAD or LIMIT_FIELDS */
-	CGIHEAD_MALFORMED, /* a line that is no field; NUL; folded line */
-	CGIHEAD_STATUS,    /* a Status that is no status, or two */
-	CGIHEAD_REPEATED,  /* two Content-Type, Location, Content-Length */
+	CGIHEAD_MALFORMED, /* a line that is no field; a control character */
+	CGIHEAD_STATUS,    /* a Status that is no final status */
+	CGIHEAD_DIFFER,    /* two different Status, Content-Type, ... */
 	CGIHEAD_MISSING,   /* neither Content-Type, Location nor Status */
 	CGIHEAD_LENGTH,    /* a Content-Length that is no number */
 	CGIHEAD_NO_MEMORY
+};
+
+/* What was mended: the numbers of the bits in cgihead.mended. */
+enum cgihead_mending {
+	CGIHEAD_MENDED_EMPTY_LINE,  /* in front of the head */
+	CGIHEAD_MENDED_STATUS_LINE, /* "HTTP/1.1 200 OK" */
+	CGIHEAD_MENDED_BLANK,       /* before a colon */
+	CGIHEAD_MENDED_FOLDED,      /* a field on several lines */
+	CGIHEAD_MENDED_STATUS,      /* "200OK" */
+	CGIHEAD_MENDED_TWICE,       /* the same field with the same value */
+	CGIHEAD_MENDED_BODY,        /* longer than its Content-Length: cut */
+	CGIHEAD_MENDINGS
 };
 
 /* The outcome as the handler states it, in Idempotency-Outcome. */
@@ -35,6 +48,7 @@ struct cgihead {
 	enum cgihead_outcome outcome;
 	int64_t content_length; /* -1: not given */
 	bool not_replayable;    /* X-Sendfile and its kin */
+	unsigned mended;        /* bits; the body's is the caller's */
 };
 
 /*
@@ -47,5 +61,8 @@ enum cgihead_verdict cgihead_parse(const char *output, size_t len, bool eof,
     struct response *, struct cgihead *out);
 
 const char *cgihead_verdict_text(enum cgihead_verdict);
+
+/* What was mended, in words. */
+const char *cgihead_mending_text(enum cgihead_mending);
 
 #endif

@@ -126,13 +126,13 @@ def test_completed_refuses_what_is_no_response(t):
     once = unknown(t)
     for given, says in (
             (b'', 'empty: give a CGI response'),
-            (b'Status: 201\r\n', 'malformed'),
-            (b'just text\n\n', 'malformed'),
+            (b'Status: 201\r\n', 'no end'),
+            (b'just text\n\n', 'no field'),
             (b'X-Other: 1\n\nbody', 'neither Content-Type'),
             (b'Status: 99\n\n', 'Status'),
             (b'Status: 200\nContent-Length: x\n\n', 'Content-Length'),
             (b'Status: 200\nContent-Type: a/b\nContent-Type: a/c\n\n',
-             'twice'),
+             'two different'),
             (b'Status: 200\nX: %s\n\n' % (b'x' * 70000), 'too long'),
             (b'Status: 200\nContent-Length: 5\n\nabc', ['5', '3 bytes']),
             (b'Status: 200\nIdempotency-Outcome: not-executed\n\n',

@@ -146,13 +146,11 @@ BROKEN = {
     'status_99': 'Status: 99\r\n\r\n',
     'status_600': 'Status: 600\r\n\r\n',
     'status_1000': 'Status: 1000\r\n\r\n',
-    'two_content_types': 'Content-Type: a/b\r\nContent-Type: a/b\r\n\r\n',
+    'two_content_types': 'Content-Type: a/b\r\nContent-Type: a/c\r\n\r\n',
     'two_locations': 'Location: /a\r\nLocation: /b\r\n\r\n',
     'two_lengths': 'Status: 200\r\nContent-Length: 1\r\n'
-                   'Content-Length: 1\r\n\r\nx',
-    'folded_line': 'Content-Type: text/plain\r\nX-A: a\r\n b\r\n\r\nbody',
+                   'Content-Length: 2\r\n\r\nx',
     'no_colon': 'Content-Type: text/plain\r\nwrong line\r\n\r\nbody',
-    'blank_before_colon': 'Content-Type : text/plain\r\n\r\nbody',
     'empty_name': 'Content-Type: text/plain\r\n: a\r\n\r\nbody',
     'nul_in_head': 'Content-Type: text/plain\r\nX-A: a\0b\r\n\r\nbody',
     'bare_cr': 'Content-Type: text/plain\r\nX-A: a\rb\r\n\r\nbody',
@@ -161,8 +159,6 @@ BROKEN = {
         'Content-Type: text/plain\r\nContent-Length: -1\r\n\r\nbody',
     'body_too_short':
         'Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nbody',
-    'body_too_long':
-        'Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nbody',
     'head_too_long':
         'Content-Type: text/plain\r\n' + ('X-A: ' + 'a' * 1000 + '\r\n') * 70
         + '\r\nbody',
@@ -188,6 +184,61 @@ def make_broken(name):
 
 for _name in BROKEN:
     globals()['test_broken_%s_is_unknown' % _name] = make_broken(_name)
+
+
+# Outputs that are mended, the response that they are, and what the log says.
+MENDED = {
+    'status_line': ('HTTP/1.1 201 Made\r\nContent-Type: a/b\r\n\r\nbody',
+                    201, 'Made', b'body', 'status line'),
+    'status_line_and_status':
+        ('HTTP/1.0 202 Accepted\nStatus: 202 Accepted\n'
+         'Content-Type: a/b\n\nbody', 202, 'Accepted', b'body',
+         'status line'),
+    'status_before_a_status_line':
+        ('HTTP/1.0 200 OK\nStatus: 404 No\nContent-Type: a/b\n\nbody',
+         404, 'No', b'body', 'status line'),
+    'two_equal_status': ('Status: 201\nContent-Type: a/b\nStatus: 201\n\n',
+                         201, 'Created', b'', 'given twice'),
+    'two_equal_types': ('Content-Type: a/b\nContent-type: a/b\n\nbody', 200,
+                        'OK', b'body', 'given twice'),
+    'two_equal_lengths': ('Content-Length: 4\nContent-Type: a/b\n'
+                          'Content-Length: 4\n\nbody', 200, 'OK', b'body',
+                          'given twice'),
+    'blank_before_colon': ('Content-Type : a/b\n\nbody', 200, 'OK', b'body',
+                           'blank before'),
+    'folded_line': ('Content-Type:\r\n a/b\r\n\r\nbody', 200, 'OK',
+                    b'body', 'folded'),
+    'empty_line_in_front': ('\nContent-Type: a/b\n\nbody', 200, 'OK',
+                            b'body', 'empty line'),
+    'status_and_reason_run_together':
+        ('Status: 201Made\nContent-Type: a/b\n\nbody', 201, 'Made',
+         b'body', 'no space'),
+    'body_too_long': ('Content-Type: a/b\nContent-Length: 3\n\nbody', 200,
+                      'OK', b'bod', 'longer than'),
+}
+
+
+def make_mended(name):
+    def completed(t):
+        output, status, reason, body, says = MENDED[name]
+        t.write('output', output)
+        once = once_with(t, 'ledger; cat "$D/output"')
+        answer = once.post('k')
+        first(answer, status, body)
+        eq((answer.reason, answer.all('Content-Type')), (reason, ['a/b']))
+        replay(once.post('k'), answer)
+        eq((once.state('k'), len(t.ledger())), (COMPLETED, 1))
+        # Each kind is said once a program.
+        first(once.post('l'), status, body)
+        lines = once.log_lines('event=head-mended')
+        eq(len(lines), 1, lines)
+        assert says in lines[0] and '/handler' in lines[0], lines
+    completed.__name__ = 'test_mended_%s_is_completed' % name
+    return completed
+
+
+for _name in MENDED:
+    globals()['test_mended_%s_is_completed' % _name] = make_mended(_name)
 
 
 def test_no_response_with_exit_75_is_released(t):

@@ -85,7 +85,7 @@ static const struct row {
 	    CHECK, UNKNOWN, FAILED, 0 },
 	{ "malformed head, exit 75", RUN_EXITED, 75, CGIHEAD_MALFORMED, false,
 	    0, NOTHING, CHECK, FREE, FAILED, 503 },
-	{ "head without end", RUN_EXITED, 0, CGIHEAD_MORE, false, 0, NOTHING,
+	{ "head without end", RUN_EXITED, 0, CGIHEAD_NO_END, false, 0, NOTHING,
 	    CHECK, UNKNOWN, FAILED, 0 },
 	{ "short body", RUN_EXITED, 0, OK, true, 200, NOTHING, CHECK, UNKNOWN,
 	    FAILED, 0 },
@@ -179,7 +179,7 @@ no_combination_releases_by_mistake(void **state)
 	static const int exits[] = { 0, 1, 75, 255 };
 
 	(void)state;
-	for (int n = 0; n < 7 * 4 * 10 * 2 * 6 * 4 * 2; n++) {
+	for (int n = 0; n < 7 * 4 * 11 * 2 * 6 * 4 * 2; n++) {
 		int k = n;
 		struct outcome_facts f = { 0 };
 		struct conf_route rt;
@@ -188,7 +188,7 @@ no_combination_releases_by_mistake(void **state)
 
 		f.run.end = (enum run_end)(k % 7), k /= 7;
 		f.run.exit_status = exits[k % 4], k /= 4;
-		f.head = (enum cgihead_verdict)(k % 10), k /= 10;
+		f.head = (enum cgihead_verdict)(k % 11), k /= 11;
 		f.body_broken = k % 2 != 0, k /= 2;
 		f.status = statuses[k % 6], k /= 6;
 		f.says = (enum cgihead_outcome)(k % 4), k /= 4;
