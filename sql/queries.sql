@@ -160,9 +160,10 @@ WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2
     AND queued_at IS NULL
 RETURNING resource;
 
+-- The job that is due first; it may not be due yet.
 -- name: job_next
-SELECT id, attempt, scope, path, key, resource, retention FROM once_key
-WHERE queued_at <= ?1 AND expires_at > ?1 ORDER BY queued_at;
+SELECT id, attempt, scope, path, key, resource, retention, queued_at
+FROM once_key WHERE queued_at >= 0 AND expires_at > ?1 ORDER BY queued_at;
 
 -- name: job_start
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
@@ -177,8 +178,8 @@ RETURNING downstream, recovery_point;
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.
 -- name: job_abandoned
-SELECT id, attempt, scope, path, key, resource, retention FROM once_key
-    INDEXED BY once_key_expiry
+SELECT id, attempt, scope, path, key, resource, retention, expires_at
+FROM once_key INDEXED BY once_key_expiry
 WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at;
 
 -- name: status

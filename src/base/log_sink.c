@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +29,7 @@
 #include "clock.h"
 
 #include "log.h"
+#include "thread.h"
 
 #include "log_sink.h"
 
@@ -206,17 +206,14 @@ relay_main(void *arg)
 static int
 start_relay(void)
 {
-	sigset_t all, saved;
 	int ends[2], error;
 
 	if (pipe2(ends, O_CLOEXEC) == -1)
 		return errno;
 	sink.relay_from = ends[0];
 	(void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
-	sigfillset(&all); /* other threads handle signals */
-	pthread_sigmask(SIG_SETMASK, &all, &saved);
-	error = pthread_create(&sink.relay, NULL, relay_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	error =
+	    thread_start(&sink.relay, "log", THREAD_STACK, relay_main, NULL);
 	if (error != 0) {
 		close(ends[0]);
 		close(ends[1]);

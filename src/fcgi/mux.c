@@ -19,7 +19,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +28,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "thread.h"
 
 #include "acceptor.h"
 #include "conn.h"
@@ -260,13 +260,8 @@ run(void *arg)
 static bool
 start_thread(struct mux *m)
 {
-	sigset_t all, old;
-	int error;
+	int error = thread_start(&m->thread, "standby", THREAD_STACK, run, m);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&m->thread, NULL, run, m);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error != 0)
 		log_event(LOG_ERROR, "thread-not-started", NULL,
 		    LOG_S("why", strerror(error)));

@@ -5,19 +5,17 @@
  * for each key, because the next effect of a key is due only when this one is
  * delivered or given up.
  *
- * A program that hangs holds one thread until its timeout.  So that it does not
- * hold up other topics, no topic gets all threads if the configuration
- * has others.  Topics take turns, so that a topic with many effects does not
- * starve the rest.
+ * A program that hangs runs until its timeout.  So that it does not hold up
+ * other topics, no topic gets all of OUTBOX_PROGRAMS if the configuration has
+ * others.  Topics take turns, so that a topic with many effects does not starve
+ * the rest.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "backoff.h"
 #include "clock.h"
@@ -29,16 +27,9 @@
 #include "uuid.h"
 #include "outbox.h"
 
-/*
- * Poll interval (ms) for effects that other processes inserted, and for delayed
- * ones.  Effects from this process's handlers are noticed when their runs are
- * settled.
- */
-#define LOOK_INTERVAL 500
-
-/* Pause (ms) after a look that found nothing: under load keys are settled all
+/* Rest (ms) after a look that found nothing: under load keys are settled all
  * the time, and most of them have no effects. */
-#define LOOK_PAUSE 5
+#define LOOK_REST 5
 
 /* The longest pause (ms) between two tries. */
 #define BACKOFF_MAX INT64_C(3600000)
@@ -47,23 +38,26 @@
  * again. */
 #define RECORD_PAUSE 1000
 
+/* A program's place.  The lookout fills it in; the thread that has run the
+ * program frees the effect, and then the place. */
+struct place {
+	struct store_effect effect; /* the item */
+	char *topic;                /* used by the lookout */
+	atomic_bool taken;
+};
+
 struct outbox {
 	struct store *store;
 	const atomic_bool *stop;
-
-	/* used by the thread that takes effects */
-	uint64_t generation;
+	/* used by the lookout */
 	size_t turn; /* the topic to begin with */
-
-	pthread_mutex_t mutex; /* guards what follows */
-	const struct store_effect *running[OUTBOX_THREADS];
+	struct place place[OUTBOX_PROGRAMS];
 };
 
-/* The result of a try. */
-struct
-try {
+/* A try and its result. */
+struct delivery {
 	const struct conf_effect *conf;
-	struct store_effect *effect;
+	const struct store_effect *effect;
 	struct run_facts facts;
 	struct store_effect_end end;
 	char instance[48];
@@ -79,16 +73,18 @@ outbox_new(struct store *store, const atomic_bool *stop)
 		return NULL;
 	box->store = store;
 	box->stop = stop;
-	pthread_mutex_init(&box->mutex, NULL);
 	return box;
 }
 
 void
 outbox_free(struct outbox *box)
 {
+	int i;
+
 	if (box == NULL)
 		return;
-	pthread_mutex_destroy(&box->mutex);
+	for (i = 0; i < OUTBOX_PROGRAMS; i++)
+		free(box->place[i].topic);
 	free(box);
 }
 
@@ -136,45 +132,26 @@ outbox_topics(
 
 /* --- taking ------------------------------------------------------------- */
 
-/* Replaces one entry of the list of running effects; NULL is a free entry. */
-static void
-note(struct outbox *box, const struct store_effect *was,
-    const struct store_effect *is)
-{
-	int i;
-
-	pthread_mutex_lock(&box->mutex);
-	for (i = 0; i < OUTBOX_THREADS && box->running[i] != was; i++)
-		continue;
-	assert(i < OUTBOX_THREADS);
-	box->running[i] = is;
-	pthread_mutex_unlock(&box->mutex);
-}
-
 static unsigned
-count_running(struct outbox *box, const char *topic)
+count_running(const struct outbox *box, const char *topic)
 {
+	const struct place *p;
 	unsigned n = 0;
-	int i;
 
-	pthread_mutex_lock(&box->mutex);
-	for (i = 0; i < OUTBOX_THREADS; i++) {
-		if (box->running[i] != NULL &&
-		    strcmp(box->running[i]->topic, topic) == 0)
-			n++;
-	}
-	pthread_mutex_unlock(&box->mutex);
+	for (p = box->place; p < box->place + OUTBOX_PROGRAMS; p++)
+		n += atomic_load(&p->taken) && strcmp(p->topic, topic) == 0;
 	return n;
 }
 
-/* Takes the first due effect, beginning with the topic that has the turn.
+/* Finds the first due effect, beginning with the topic that has the turn.
  * RC_NOTFOUND: none is due, and *wake is at most the time of the next one. */
 static enum rc
 look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
-    int64_t now, int64_t *wake)
+    int64_t *wake)
 {
 	const unsigned most =
-	    conf->neffects > 1 ? OUTBOX_THREADS - 1 : OUTBOX_THREADS;
+	    conf->neffects > 1 ? OUTBOX_PROGRAMS - 1 : OUTBOX_PROGRAMS;
+	const int64_t now = store_now(box->store);
 	const char *topic;
 	int64_t at;
 	size_t i;
@@ -189,8 +166,8 @@ look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
 			box->turn = (box->turn + i + 1) % conf->neffects;
 			return RC_OK;
 		}
-		if (rc == RC_OK && at < *wake)
-			*wake = at;
+		if (rc == RC_OK)
+			*wake = work_wake(box->store, at, *wake);
 		store_effect_free(effect);
 		if (rc != RC_OK && rc != RC_NOTFOUND)
 			return rc;
@@ -198,43 +175,54 @@ look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
 	return RC_NOTFOUND;
 }
 
-/* Waits for work for at most that long (ms). */
-static void
-wait_for_work(struct outbox *box, int64_t most)
+static struct place *
+free_place(struct outbox *box)
 {
-	const struct timespec pause = { 0, LOOK_PAUSE * 1000000 };
-	const int64_t until = clock_mono() + most;
+	struct place *p = box->place;
 
-	if (atomic_load(box->stop))
-		return;
-	if (most > LOOK_PAUSE)
-		nanosleep(&pause, NULL);
-	(void)store_wait_work(box->store, &box->generation, until);
+	while (p < box->place + OUTBOX_PROGRAMS && atomic_load(&p->taken))
+		p++;
+	assert(p < box->place + OUTBOX_PROGRAMS);
+	return p;
 }
 
-enum rc
-outbox_take(
-    struct outbox *box, const struct conf *conf, struct store_effect *effect)
+/* Claims the effect; the place is taken on success. */
+static enum rc
+begin(struct outbox *box, struct place *p)
 {
-	const int64_t now = store_now(box->store);
-	int64_t wake = now + LOOK_INTERVAL;
+	char *topic = strdup(p->effect.topic);
 	enum rc rc;
 
-	if (atomic_load(box->stop))
-		return RC_NOTFOUND;
-	rc = look(box, conf, effect, now, &wake);
-	if (rc == RC_NOTFOUND)
-		wait_for_work(box, wake - now);
-	if (rc != RC_OK)
+	if (topic == NULL)
+		return RC_NOMEM;
+	rc = store_effect_begin(box->store, &p->effect);
+	if (rc != RC_OK) {
+		free(topic);
 		return rc;
-	rc = store_effect_begin(box->store, effect);
-	if (rc == RC_OK) {
-		FAULT(EFFECT_BEGUN);
-		note(box, NULL, effect);
-		return RC_OK;
 	}
-	store_effect_free(effect);
-	return rc == RC_LOST ? RC_NOTFOUND : rc;
+	free(p->topic);
+	p->topic = topic;
+	atomic_store(&p->taken, true);
+	return RC_OK;
+}
+
+static enum rc
+next(void *self, const struct conf *conf, void **item, int64_t *wake)
+{
+	struct outbox *box = self;
+	struct place *p = free_place(box);
+	enum rc rc;
+
+	*wake = clock_mono() + WORK_POLL;
+	if ((rc = look(box, conf, &p->effect, wake)) != RC_OK)
+		return rc;
+	if ((rc = begin(box, p)) != RC_OK) {
+		store_effect_free(&p->effect);
+		return rc;
+	}
+	FAULT(EFFECT_BEGUN);
+	*item = &p->effect;
+	return RC_OK;
 }
 
 /* --- trying ------------------------------------------------------------- */
@@ -242,7 +230,7 @@ outbox_take(
 /* Reads all that the program prints, and keeps up to the length of a reference.
  * A newline at its end is dropped: the shell adds it. */
 static void
-read_reference(struct run *run, struct try *try)
+read_reference(struct run *run, struct delivery *try)
 {
 	char bytes[LIMIT_REFERENCE];
 	size_t n, room, len = 0;
@@ -264,7 +252,7 @@ read_reference(struct run *run, struct try *try)
 
 /* Runs the program to its end; false: the payload cannot be read. */
 static bool
-run_it(struct outbox *box, struct try *try)
+run_it(struct outbox *box, struct delivery *try)
 {
 	const struct store_effect *e = try->effect;
 	const struct cgienv_effect env = { e->effect_key, e->topic, e->key,
@@ -304,7 +292,7 @@ is_drained(const struct run_facts *facts)
 }
 
 static void
-say_why(struct try *try)
+say_why(struct delivery *try)
 {
 	const struct run_facts *facts = &try->facts;
 	char *text = try->end.last_error;
@@ -342,7 +330,7 @@ say_why(struct try *try)
 
 /* Decides the effect's next state; ran: the facts are known. */
 static void
-judge(struct try *try, bool ran)
+judge(struct delivery *try, bool ran)
 {
 	const struct conf_effect *conf = try->conf;
 	const int attempts = try->effect->attempts;
@@ -372,7 +360,7 @@ judge(struct try *try, bool ran)
  * frees the effect, and it is delivered once more.
  */
 static void
-record(struct outbox *box, struct try *try)
+record(struct outbox *box, struct delivery *try)
 {
 	uint64_t generation = 0;
 	enum rc rc;
@@ -392,7 +380,7 @@ record(struct outbox *box, struct try *try)
 }
 
 static void
-log_try(const struct try *try, const struct store_effect *e)
+log_try(const struct delivery *try, const struct store_effect *e)
 {
 	static const struct {
 		enum log_level level;
@@ -416,15 +404,16 @@ log_try(const struct try *try, const struct store_effect *e)
 	    LOG_I("ms", try->facts.milliseconds));
 }
 
-void
-outbox_try(
-    struct outbox *box, const struct conf *conf, struct store_effect *effect)
+static void
+run(void *self, const struct conf *conf, void *item)
 {
-	struct try try;
+	struct outbox *box = self;
+	struct place *p = item;
+	struct delivery try;
 
 	memset(&try, 0, sizeof(try));
-	try.effect = effect;
-	try.conf = conf_effect_find(conf, effect->topic);
+	try.effect = &p->effect;
+	try.conf = conf_effect_find(conf, p->effect.topic);
 	assert(try.conf != NULL);
 	memcpy(try.instance, "urn:uuid:", sizeof("urn:uuid:"));
 	uuid_random(try.instance + sizeof("urn:uuid:") - 1);
@@ -432,7 +421,28 @@ outbox_try(
 	FAULT(EFFECT_RAN);
 	record(box, &try);
 	FAULT(EFFECT_RECORDED);
-	log_try(&try, effect);
-	note(box, effect, NULL);
-	store_effect_free(effect);
+	log_try(&try, &p->effect);
+	store_effect_free(&p->effect);
+	atomic_store(&p->taken, false);
 }
+
+static bool
+expected(const struct conf *conf)
+{
+	return conf->neffects > 0;
+}
+
+static unsigned
+limit(const struct conf *conf)
+{
+	return expected(conf) ? OUTBOX_PROGRAMS : 0;
+}
+
+const struct work_kind outbox_kind = {
+	.name = "outbox",
+	.rest = LOOK_REST,
+	.limit = limit,
+	.expected = expected,
+	.next = next,
+	.run = run,
+};

@@ -6,10 +6,9 @@
 #define OUTBOX_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
-#include "conf.h"
 #include "store_outbox.h"
+#include "work.h"
 
 /*
  * Number of programs that run at once.  Most of the time they wait for another
@@ -17,7 +16,7 @@
  * program that hangs, or one slow topic, does not stop the others; and four are
  * few enough for a small machine's memory and for a provider's limits.
  */
-#define OUTBOX_THREADS 4
+#define OUTBOX_PROGRAMS 4
 
 /*
  * Lets handlers name the topics that the new configuration has a section for,
@@ -29,21 +28,12 @@ outbox_topics(struct store *, const struct conf *old, const struct conf *new);
 
 struct outbox;
 
-/* The store and *stop must outlive the outbox.  Once *stop is set, and
- * store_wake() called, the outbox takes no more effects and waits for none. */
-struct outbox *outbox_new(struct store *, const atomic_bool *stop);
-void outbox_free(struct outbox *);
+/* The store and *stop must outlive the outbox.  Once *stop is set, the end of a
+ * try that cannot be recorded is not recorded again.  NULL: no memory. */
+struct outbox *outbox_new(struct store *store, const atomic_bool *stop);
+void outbox_free(struct outbox *box);
 
-/*
- * Takes a due effect, for outbox_try(); if there is none, waits for a while.
- * One thread at a time may call this.  RC_OK; RC_NOTFOUND: none is due yet; or
- * the reason why the store cannot tell.
- */
-enum rc
-outbox_take(struct outbox *, const struct conf *, struct store_effect *);
-
-/* Tries the effect, with the configuration with which it was taken, and frees
- * what it holds.  At most OUTBOX_THREADS threads may call this at once. */
-void outbox_try(struct outbox *, const struct conf *, struct store_effect *);
+/* An item is a struct store_effect. */
+extern const struct work_kind outbox_kind;
 
 #endif

@@ -12,13 +12,13 @@
 #include "config.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attempt.h"
 #include "backoff.h"
+#include "clock.h"
 #include "fault.h"
 #include "kept.h"
 #include "log.h"
@@ -199,71 +199,146 @@ prepare(struct attempt *at, struct store *store, const struct conf *conf,
 	    "%s", due->recovery_point);
 }
 
-/* The next key, from the next scope.  Its try begins before another thread gets
- * the turn. */
-static enum rc
-take(struct reconciler *r, const struct conf *conf, struct attempt *at,
-    struct store_due *due, bool *try)
+/* --- the kind of work ----------------------------------------------------- */
+
+/* Each turn takes a key of the next scope, so that no scope waits for another's
+ * backlog. */
+struct reconcile {
+	struct store *store;
+	char *scope; /* the last scope; or NULL */
+};
+
+/* A key whose try is counted. */
+struct inquiry {
+	struct store_due due;
+	struct attempt attempt;
+};
+
+struct reconcile *
+reconcile_new(struct store *store)
 {
+	struct reconcile *r = calloc(1, sizeof(*r));
+
+	if (r != NULL)
+		r->store = store;
+	return r;
+}
+
+void
+reconcile_free(struct reconcile *r)
+{
+	if (r == NULL)
+		return;
+	free(r->scope);
+	free(r);
+}
+
+static void
+inquiry_free(struct inquiry *q)
+{
+	attempt_free(&q->attempt);
+	store_due_free(&q->due);
+	free(q);
+}
+
+static bool
+expected(const struct conf *conf)
+{
+	size_t i;
+
+	for (i = 0; i < conf->nroutes; i++) {
+		if (conf->routes[i].reconcile.n > 0)
+			return true;
+	}
+	return conf->defaults.reconcile.n > 0;
+}
+
+static unsigned
+limit(const struct conf *conf)
+{
+	return expected(conf) ? conf->reconcile_workers : 0;
+}
+
+/* Takes the next key, from the next scope.  RC_LOST: there is nothing to run
+ * for it. */
+static enum rc
+take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
+{
+	bool counted = false;
 	enum rc rc;
 
-	pthread_mutex_lock(&r->lookout);
-	rc = store_due(r->store, r->scope, due);
-	if (rc == RC_OK) {
-		free(r->scope);
-		r->scope = strdup(due->scope); /* NULL: from the first again */
-		prepare(at, r->store, conf, due);
-		rc = begin(at, due, try);
-		if (rc == RC_LOST) /* another process claimed it */
-			rc = RC_OK;
-	}
-	pthread_mutex_unlock(&r->lookout);
+	if ((rc = store_due(r->store, r->scope, &q->due)) != RC_OK)
+		return rc;
+	free(r->scope);
+	r->scope = strdup(q->due.scope); /* NULL: from the first again */
+	prepare(&q->attempt, r->store, conf, &q->due);
+	rc = begin(&q->attempt, &q->due, &counted);
+	return rc == RC_OK && !counted ? RC_LOST : rc;
+}
+
+static enum rc
+next(void *self, const struct conf *conf, void **item, int64_t *wake)
+{
+	struct inquiry *q = calloc(1, sizeof(*q));
+	enum rc rc;
+
+	if (q == NULL)
+		return RC_NOMEM;
+	*wake = clock_mono() + WORK_POLL;
+	attempt_init(&q->attempt);
+	if ((rc = take(self, conf, q)) == RC_OK)
+		*item = q;
+	else
+		inquiry_free(q);
 	return rc;
 }
 
-enum rc
-reconcile_next(struct reconciler *r, const struct conf *conf)
+/* Runs the try and judges it. */
+static enum rc
+run_inquiry(struct inquiry *q)
 {
-	struct store_due due;
-	struct attempt at;
-	bool try = false;
-	enum rc rc;
+	const enum rc rc = try_it(&q->attempt, &q->due);
 
-	attempt_init(&at);
-	memset(&due, 0, sizeof(due));
-	rc = take(r, conf, &at, &due, &try);
-	if (rc == RC_OK && try)
-		rc = try_it(&at, &due);
-	attempt_free(&at);
-	store_due_free(&due);
+	inquiry_free(q);
 	return rc == RC_LOST ? RC_OK : rc;
 }
 
-void
-reconcile_init(struct reconciler *r, struct store *store)
+static void
+run(void *self, const struct conf *conf, void *item)
 {
-	r->store = store;
-	r->scope = NULL;
-	pthread_mutex_init(&r->lookout, NULL);
+	const enum rc rc = run_inquiry(item);
+
+	(void)self;
+	(void)conf;
+	if (rc != RC_OK)
+		log_event(LOG_ERROR, "pass-failed", NULL,
+		    LOG_S("pass", "reconcile"), LOG_S("why", rc_text(rc)));
 }
 
-void
-reconcile_release(struct reconciler *r)
-{
-	pthread_mutex_destroy(&r->lookout);
-	free(r->scope);
-}
+const struct work_kind reconcile_kind = {
+	.name = "reconcile",
+	.limit = limit,
+	.expected = expected,
+	.next = next,
+	.run = run,
+};
 
 enum rc
-reconcile_pass(struct store *store, const struct conf *conf,
+reconcile_all(struct store *store, const struct conf *conf,
     const atomic_bool *stop, int *n)
 {
-	struct reconciler r;
-	enum rc rc = RC_OK;
+	struct reconcile *r = reconcile_new(store);
+	void *item;
+	int64_t wake;
+	enum rc rc = r != NULL ? RC_OK : RC_NOMEM;
 
-	reconcile_init(&r, store);
-	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK)
-		rc = reconcile_next(&r, conf);
-	reconcile_release(&r);
+	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK) {
+		rc = next(r, conf, &item, &wake);
+		if (rc == RC_OK)
+			rc = run_inquiry(item);
+		else if (rc == RC_LOST)
+			rc = RC_OK;
+	}
+	reconcile_free(r);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }

@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "log.h"
+#include "maintenance.h"
 #include "oncectl_print.h"
-#include "reap.h"
 #include "reconcile.h"
-#include "sweep.h"
 #include "oncectl.h"
 
 /* Set by SIGINT and SIGTERM: a pass ends between two batches, or between two
@@ -63,22 +62,22 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 int
 oncectl_sweep(struct oncectl *ctl)
 {
-	struct pass pass = { .until = INT64_MAX };
+	struct maintenance_pass pass = { .until = INT64_MAX };
 	enum rc rc;
 
 	log_set_level(LOG_INFO);
-	rc = sweep_pass(ctl->store, &pass);
+	rc = maintenance_recover(ctl->store, &pass);
 	return end_pass(ctl, rc, "settled", pass.n);
 }
 
 int
 oncectl_reap(struct oncectl *ctl)
 {
-	struct pass pass = { .stop = &stop, .until = INT64_MAX };
+	struct maintenance_pass pass = { .stop = &stop, .until = INT64_MAX };
 	enum rc rc;
 
 	begin_pass();
-	rc = reap_pass(ctl->store, &pass);
+	rc = maintenance_expire(ctl->store, &pass);
 	return end_pass(ctl, rc, "past their retention", pass.n);
 }
 
@@ -94,6 +93,6 @@ oncectl_reconcile(struct oncectl *ctl)
 		return ONCECTL_USAGE;
 	}
 	begin_pass();
-	rc = reconcile_pass(ctl->store, ctl->conf, &stop, &n);
+	rc = reconcile_all(ctl->store, ctl->conf, &stop, &n);
 	return end_pass(ctl, rc, "tried", n);
 }

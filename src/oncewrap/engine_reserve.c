@@ -10,9 +10,9 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
+#include "maintenance.h"
 #include "metrics.h"
 #include "replay.h"
-#include "sweep.h"
 
 #include "engine_impl.h"
 
@@ -109,7 +109,8 @@ recover(struct job *job)
 	    (atomic_load(&last->id) == record->id &&
 		clock_mono() < atomic_load(&last->again_mono)))
 		return false;
-	if (sweep_key(engine->store, record, &n) != RC_OK || n == 0) {
+	if (maintenance_recover_key(engine->store, record, &n) != RC_OK ||
+	    n == 0) {
 		atomic_store(&last->again_mono, clock_mono() + RECOVER_PAUSE);
 		atomic_store(&last->id, record->id);
 	}

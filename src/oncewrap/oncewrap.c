@@ -21,17 +21,17 @@
 #include "confbox.h"
 #include "engine.h"
 #include "fault.h"
-#include "janitor.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
+#include "maintenance.h"
 #include "mux.h"
 #include "outbox.h"
 #include "run.h"
+#include "scheduler.h"
 #include "settings.h"
 #include "spool.h"
 #include "store.h"
-#include "sweep.h"
 #include "systemd.h"
 #include "worker.h"
 
@@ -44,6 +44,23 @@
 
 /* Time (ms) after drain_timeout for handlers to die and responses to leave. */
 #define DRAIN_GRACE 2000
+
+struct daemon {
+	struct settings settings;
+	struct confbox *box;
+	int listener;
+	bool own_listener; /* this process opened the socket */
+	char *socket_path; /* to remove, if it is still this file: */
+	struct stat socket_file;
+	struct store *store;
+	bool topics; /* the store has the configured topics */
+	struct engine *engine;
+	struct mux *mux;
+	struct worker_pool *workers;
+	struct scheduler *scheduler;
+};
+
+/* --- reloading ---------------------------------------------------------- */
 
 static bool
 same_text(const char *a, const char *b)
@@ -60,20 +77,19 @@ reload_failed(const char *why)
 }
 
 static void
-reload(
-    const struct settings *settings, struct confbox *box, struct store *store)
+reload(struct daemon *d)
 {
 	struct conf *old, *new;
 	struct conf_error err;
 	enum rc rc;
 
 	systemd_notify_reloading(clock_mono_us());
-	if ((new = settings_load(settings, &err)) == NULL) {
+	if ((new = settings_load(&d->settings, &err)) == NULL) {
 		reload_failed(err.text);
 		return;
 	}
-	old = confbox_get(box);
-	if ((rc = outbox_topics(store, old, new)) != RC_OK ||
+	old = confbox_get(d->box);
+	if ((rc = outbox_topics(d->store, old, new)) != RC_OK ||
 	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK) {
 		reload_failed(rc_text(rc));
 		conf_unref(old);
@@ -83,42 +99,25 @@ reload(
 	if (!same_text(old->database, new->database) ||
 	    !same_text(old->socket, new->socket) ||
 	    old->workers != new->workers ||
-	    old->async_workers != new->async_workers ||
-	    old->reconcile_workers != new->reconcile_workers ||
 	    old->durability != new->durability ||
 	    old->busy_timeout != new->busy_timeout ||
 	    old->max_wal != new->max_wal)
 		log_event(LOG_WARN, "reload", NULL,
 		    LOG_S("note",
-			"database, socket, workers, async_workers, "
-			"reconcile_workers, "
-			"durability, busy_timeout and max_wal take effect at "
-			"the next start"));
+			"database, socket, workers, durability, "
+			"busy_timeout and max_wal take effect at the next "
+			"start"));
 	conf_unref(old);
 	if (conf_shares_database(new))
-		store_share_files(store);
-	confbox_set(box, new);
+		store_share_files(d->store);
+	confbox_set(d->box, new);
+	scheduler_reload(d->scheduler);
 	log_event(LOG_INFO, "reloaded", NULL,
-	    LOG_S("file", settings->file != NULL ? settings->file : ""));
+	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
 	systemd_notify("READY=1\nSTATUS=");
 }
 
 /* --- the parts ---------------------------------------------------------- */
-
-struct daemon {
-	struct settings settings;
-	struct confbox *box;
-	int listener;
-	bool own_listener; /* this process opened the socket */
-	char *socket_path; /* to remove, if it is still this file: */
-	struct stat socket_file;
-	struct store *store;
-	bool topics; /* the store has the configured topics */
-	struct engine *engine;
-	struct mux *mux;
-	struct worker_pool *workers;
-	struct janitor *janitor;
-};
 
 /* Without topics in the store, handlers cannot emit effects. */
 static void
@@ -139,7 +138,7 @@ open_store(struct daemon *d, const struct conf *conf)
 {
 	struct store_options so;
 	char err[512];
-	struct pass pass = { .until = INT64_MAX };
+	struct maintenance_pass pass = { .until = INT64_MAX };
 	enum rc rc;
 
 	memset(&so, 0, sizeof(so));
@@ -158,7 +157,7 @@ open_store(struct daemon *d, const struct conf *conf)
 		store_share_files(d->store);
 	FAULT(STORE_OPENED);
 	put_topics(d);
-	if ((rc = sweep_pass(d->store, &pass)) != RC_OK)
+	if ((rc = maintenance_recover(d->store, &pass)) != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL,
 		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
 	return true;
@@ -187,7 +186,7 @@ start(struct daemon *d, struct conf *conf)
 	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
-	    janitor_start(&d->janitor, d->box, d->store) != RC_OK) {
+	    scheduler_start(&d->scheduler, d->box, d->store) != RC_OK) {
 		log_fatal("oncewrap: cannot start: no memory or threads");
 		return EXIT_FAILURE;
 	}
@@ -213,7 +212,7 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	int sig;
 
 	/* Both start programs; the last thread of each sends SIGUSR1. */
-	while (!worker_ended(d->workers) || !janitor_ended(d->janitor)) {
+	while (!worker_ended(d->workers) || !scheduler_ended(d->scheduler)) {
 		left = until - clock_mono();
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
@@ -234,8 +233,8 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 	}
 	worker_join(d->workers);
 	d->workers = NULL;
-	janitor_stop(d->janitor);
-	d->janitor = NULL;
+	scheduler_stop(d->scheduler);
+	d->scheduler = NULL;
 	FAULT(STOP_DRAINED);
 }
 
@@ -290,13 +289,13 @@ stop(struct daemon *d, const sigset_t *signals)
 
 	if (d->mux != NULL) {
 		stop_receiving(d, conf->drain_timeout);
-		janitor_halt(d->janitor);
+		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
 		if (d->workers != NULL)
 			drain(d, signals, conf->drain_timeout);
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
-	janitor_stop(d->janitor);
+	scheduler_stop(d->scheduler);
 	engine_free(d->engine);
 	FAULT(STOP_STORE);
 	store_close(d->store);
@@ -347,7 +346,7 @@ serve(struct daemon *d, const sigset_t *signals)
 		if ((sig = next_signal(d, signals)) == -1)
 			continue;
 		if (sig == SIGHUP)
-			reload(&d->settings, d->box, d->store);
+			reload(d);
 		else if (sig == SIGTERM || sig == SIGINT)
 			break;
 	}

@@ -19,6 +19,7 @@
 #include "metrics.h"
 #include "respond.h"
 #include "run.h"
+#include "thread.h"
 #include "worker.h"
 
 /* Stack (bytes): enough for one buffer of output and the calls below, for up to
@@ -94,26 +95,17 @@ work(void *arg)
 static int
 start_threads(struct worker_pool *pool, unsigned n)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int error;
+	int error = 0;
 
-	if ((error = pthread_attr_init(&attr)) != 0)
-		return error;
-	error = pthread_attr_setstacksize(&attr, STACK_SIZE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (error == 0 && pool->n < n) {
 		atomic_fetch_add(&pool->running, 1);
-		error =
-		    pthread_create(&pool->thread[pool->n], &attr, work, pool);
+		error = thread_start(
+		    &pool->thread[pool->n], "worker", STACK_SIZE, work, pool);
 		if (error == 0)
 			pool->n++;
 		else
 			atomic_fetch_sub(&pool->running, 1);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
 	return error;
 }
 

@@ -305,10 +305,12 @@ struct store_job {
 	int attempt; /* attempts begun so far */
 	char *scope, *path, *key;
 	char resource[RECORD_RESOURCE_LEN + 1];
+	int64_t due_at; /* store time */
 };
 void store_job_free(struct store_job *);
 
-/* The job that has been due longest; RC_NOTFOUND: no job is due. */
+/* The job that has been due longest.  RC_NOTFOUND: no job is due, and due_at is
+ * the time of the next one; 0: none is queued. */
 enum rc store_job_next(struct store *, struct store_job *);
 
 /*

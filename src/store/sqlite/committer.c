@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,6 +15,7 @@
 #include "leader.h"
 #include "log.h"
 #include "metrics.h"
+#include "thread.h"
 #include "committer_impl.h"
 
 void
@@ -82,7 +82,6 @@ committer_start(struct committer **out, const struct committer_options *o)
 {
 	pthread_condattr_t attr;
 	struct committer *c;
-	sigset_t all, old;
 	int error;
 
 	*out = NULL;
@@ -108,11 +107,8 @@ committer_start(struct committer **out, const struct committer_options *o)
 	pthread_cond_init(&c->news, &attr);
 	pthread_condattr_destroy(&attr);
 
-	/* The main thread handles all signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&c->thread, NULL, committer_thread, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	error = thread_start(
+	    &c->thread, "committer", THREAD_STACK, committer_thread, c);
 	if (error != 0) {
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("message", "no thread"), LOG_I("errno", error));

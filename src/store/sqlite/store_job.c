@@ -59,7 +59,7 @@ read_job(struct db_stmt *s, struct store_job *job)
 	job->attempt = (int)db_column_int(s, 1);
 	if (!store_ops_copy(s, 5, job->resource, sizeof(job->resource)) ||
 	    !store_row_is_count(s, 1) || !store_row_is_identity(s, 2, 3, 4) ||
-	    !store_row_is_time(s, 6))
+	    !store_row_is_time(s, 6) || !store_row_is_time(s, 7))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 2, &job->scope)) == RC_OK &&
 	    (rc = db_column_strdup(s, 3, &job->path)) == RC_OK)
@@ -70,8 +70,10 @@ read_job(struct db_stmt *s, struct store_job *job)
 static enum rc
 next_job(struct store *store, enum query query, struct store_job *job)
 {
+	const int64_t now = store_now(store);
 	struct store_reader *reader;
 	struct db_stmt *s;
+	int64_t due_at = 0;
 	enum rc rc;
 
 	memset(job, 0, sizeof(*job));
@@ -79,16 +81,19 @@ next_job(struct store *store, enum query query, struct store_job *job)
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(reader->db, query);
-	db_bind_int(s, 1, store_now(store));
+	db_bind_int(s, 1, now);
 	while ((rc = db_step_row(s)) == RC_OK &&
 	    (rc = read_job(s, job)) == RC_CORRUPT) {
 		store_row_bad(reader->db, "once_key", job->id);
 		store_job_free(job);
 	}
+	if (rc == RC_OK && (due_at = db_column_int(s, 7)) > now)
+		rc = RC_NOTFOUND;
 	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)
 		store_job_free(job);
+	job->due_at = due_at;
 	return rc;
 }
 

@@ -112,3 +112,32 @@ def wait_for_child(seconds):
         pass
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+# --- threads ---
+
+def threads(pid):
+    """{thread: (its name, how often it was taken off a processor)}"""
+    found = {}
+    for task in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/status' % (pid, task)) as f:
+            fields = dict(line.split(':', 1) for line in f)
+        found[int(task)] = (fields['Name'].strip(), sum(
+            int(fields[name + 'voluntary_ctxt_switches'])
+            for name in ('', 'non')))
+    return found
+
+
+def thread_names(pid):
+    """{name: number of threads}"""
+    names = [name for name, _ in threads(pid).values()]
+    return {name: names.count(name) for name in names}
+
+
+def stirs(pid, seconds):
+    """The threads that run within that time, by name."""
+    before = threads(pid)
+    time.sleep(seconds)
+    after = threads(pid)
+    return sorted(after[task][0] for task in after
+                  if after[task] != before.get(task))

@@ -1,0 +1,345 @@
+/*
+ * The passes over the store, and when they run.
+ *
+ * A lease belongs to a process, and is dead when the kernel has dropped that
+ * process's lock.  A deadline in the past alone frees nothing.
+ *
+ * Keys are deleted oldest first.  That pass sleeps between two batches, because
+ * other processes that wait for the write lock try it only every 2 ms.  It logs
+ * one line for all keys: a backlog may have hundreds of thousands.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "fault.h"
+#include "limit.h"
+#include "log.h"
+#include "metrics.h"
+#include "problem.h"
+#include "uuid.h"
+#include "maintenance.h"
+
+/* The longest turn of a pass (ms) while other work waits. */
+#define TURN 200
+
+#define RECOVER_BATCH 64
+
+/* Shortest time (ms) between two tallies for the metrics.  A long tally makes
+ * the next one later, so that tallies take a hundredth of the time. */
+#define TALLY_INTERVAL 60000
+#define TALLY_REST     100
+
+/* Begins a turn.  If the previous pass is complete, this begins a new pass. */
+static void
+begin_turn(struct maintenance_pass *pass)
+{
+	if (!pass->more)
+		pass->n = 0;
+	pass->more = false;
+	pass->until = clock_mono() + TURN;
+}
+
+/* After each batch: whether the turn has time for another batch; sets more. */
+static bool
+goes_on(struct maintenance_pass *pass)
+{
+	if (pass->stop != NULL && atomic_load(pass->stop))
+		return false;
+	pass->more = clock_mono() >= pass->until;
+	return !pass->more;
+}
+
+/* Logs one line for each of the n changes of an outcome. */
+static void
+log_changes(enum log_level level, const char *event,
+    const struct store_change *changes, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		log_event(level, event, NULL, LOG_S("scope", changes[i].scope),
+		    LOG_S("path", changes[i].path),
+		    LOG_S("key", changes[i].key),
+		    LOG_S("from", record_state_name(changes[i].from)),
+		    LOG_S("to", record_state_name(changes[i].to)));
+}
+
+/* --- recovering and expiring -------------------------------------------- */
+
+enum rc
+maintenance_recover(struct store *store, struct maintenance_pass *pass)
+{
+	struct store_change changes[RECOVER_BATCH];
+	enum rc rc;
+	int changed;
+
+	do {
+		memset(changes, 0, sizeof(changes));
+		changed = 0;
+		FAULT(SWEEP_BEFORE);
+		rc = store_sweep(store, RECOVER_BATCH, changes, &changed);
+		FAULT(SWEEP_AFTER);
+		log_changes(LOG_WARN, "swept", changes, changed);
+		store_changes_free(changes, changed);
+		metrics_add(METRICS_SWEPT, changed);
+		pass->n += changed;
+	} while (rc == RC_OK && changed == RECOVER_BATCH && goes_on(pass));
+	return rc;
+}
+
+enum rc
+maintenance_recover_key(
+    struct store *store, const struct record *record, int *n)
+{
+	struct store_change change;
+	enum rc rc;
+
+	memset(&change, 0, sizeof(change));
+	rc = store_recover(store, record->id, record->owner, &change, n);
+	log_changes(LOG_WARN, "swept", &change, *n);
+	store_changes_free(&change, *n);
+	metrics_add(METRICS_SWEPT, *n);
+	return rc;
+}
+
+enum rc
+maintenance_expire(struct store *store, struct maintenance_pass *pass)
+{
+	const struct timespec pause = { 0, 5000000 };
+	struct store_change changes[STORE_REAP_MAX];
+	enum rc rc;
+	int reaped;
+
+	do {
+		nanosleep(&pause, NULL);
+		FAULT(REAP_BEFORE);
+		rc = store_reap(store, STORE_REAP_MAX, changes, &reaped);
+		FAULT(REAP_AFTER);
+		store_changes_free(changes, reaped);
+		metrics_add(METRICS_EXPIRED, reaped);
+		pass->n += reaped;
+	} while (rc == RC_OK && reaped > 0 && goes_on(pass));
+	if (pass->n > 0 && !pass->more)
+		log_event(LOG_INFO, "reaped", NULL, LOG_I("keys", pass->n));
+	return rc;
+}
+
+/* --- accepted requests that expired in the queue ------------------------- */
+
+/* Makes the response to a request that expired in the queue, as it is
+ * stored. */
+static enum rc
+make_answer(struct store_settlement *st, const struct conf *conf)
+{
+	struct problem problem;
+	char instance[] = "urn:uuid:01234567-89ab-cdef-0123-456789abcdef";
+	struct buf text;
+	enum rc rc;
+
+	uuid_random(instance + strlen(instance) - UUID_LEN);
+	memset(&problem, 0, sizeof(problem));
+	problem.code = PROBLEM_REQUEST_EXPIRED;
+	problem.detail = "The request was accepted, "
+			 "but not begun within its retention; it never ran.";
+	problem.instance = instance;
+	buf_init(&text, LIMIT_PROBLEM);
+	rc = problem_make(
+	    &problem, conf->link, conf->dialect, &st->response, &text);
+	st->response.body = NULL;
+	if (rc == RC_OK && (st->body = spool_new()) == NULL)
+		rc = RC_NOMEM;
+	if (rc == RC_OK)
+		rc = spool_write(st->body, text.data, text.len);
+	if (rc == RC_OK)
+		st->response.body = spool_bytes(st->body, &rc);
+	buf_free(&text);
+	return rc;
+}
+
+static enum rc
+abandon(
+    struct store *store, const struct conf *conf, const struct store_job *job)
+{
+	struct store_settlement *st;
+	struct store_change change;
+	int64_t expires_at;
+	enum rc rc;
+
+	if ((st = store_settlement_new()) == NULL)
+		return RC_NOMEM;
+	st->id = job->id;
+	st->abandon = true;
+	st->state = RECORD_COMPLETED;
+	st->keep = true;
+	rc = make_answer(st, conf);
+	if (rc == RC_OK)
+		rc = store_settle(store, &st, &expires_at);
+	store_settlement_free(st);
+	if (rc != RC_OK) /* RC_LOST: claimed, or completed meanwhile */
+		return rc == RC_LOST ? RC_OK : rc;
+	change.id = job->id;
+	change.scope = job->scope;
+	change.path = job->path;
+	change.key = job->key;
+	change.from = RECORD_PENDING;
+	change.to = RECORD_COMPLETED;
+	log_changes(LOG_WARN, "abandoned", &change, 1);
+	return RC_OK;
+}
+
+/* Completes accepted requests that no worker has begun within their
+ * retention. */
+static enum rc
+abandon_all(
+    struct store *store, const struct conf *conf, struct maintenance_pass *pass)
+{
+	struct store_job job;
+	enum rc rc;
+
+	do {
+		rc = store_job_abandoned(store, &job);
+		if (rc == RC_OK) {
+			rc = abandon(store, conf, &job);
+			store_job_free(&job);
+			pass->n++;
+		}
+	} while (rc == RC_OK && goes_on(pass));
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* --- the passes of a daemon ---------------------------------------------- */
+
+/* The passes take turns, so that a backlog of one does not hold up the
+ * others. */
+struct maintenance {
+	struct store *store;
+	const atomic_bool *stop;
+	struct maintenance_pass recover, expire, abandon;
+	int64_t recovered, expired; /* mono: when these passes last ended */
+	int64_t tally_at, tally_took;
+};
+
+struct maintenance *
+maintenance_new(struct store *store, const atomic_bool *stop)
+{
+	struct maintenance *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return NULL;
+	m->store = store;
+	m->stop = m->recover.stop = m->expire.stop = m->abandon.stop = stop;
+	/* The start has recovered keys before the first request. */
+	m->recovered = m->expired = m->tally_at = clock_mono();
+	return m;
+}
+
+void
+maintenance_free(struct maintenance *m)
+{
+	free(m);
+}
+
+static void
+report(const char *pass, enum rc rc)
+{
+	if (rc != RC_OK)
+		log_event(LOG_ERROR, "pass-failed", NULL, LOG_S("pass", pass),
+		    LOG_S("why", rc_text(rc)));
+}
+
+static void
+take_turn_tally(struct maintenance *m)
+{
+	int64_t began = clock_mono(), rest;
+	bool done = false;
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && !done && !atomic_load(m->stop) &&
+	    clock_mono() - began < TURN)
+		rc = store_tally(m->store, &done);
+	report("tally", rc);
+	m->tally_at = clock_mono();
+	m->tally_took += m->tally_at - began;
+	if (rc == RC_OK && !done)
+		return;
+	rest = m->tally_took * TALLY_REST;
+	m->tally_at += rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL;
+	m->tally_took = 0;
+}
+
+static void
+take_turn_recover(struct maintenance *m)
+{
+	begin_turn(&m->recover);
+	report("sweep", maintenance_recover(m->store, &m->recover));
+	if (!m->recover.more)
+		m->recovered = clock_mono();
+}
+
+static void
+take_turn_expire(struct maintenance *m, const struct conf *conf)
+{
+	begin_turn(&m->expire);
+	report("reap", maintenance_expire(m->store, &m->expire));
+	begin_turn(&m->abandon);
+	report("pending", abandon_all(m->store, conf, &m->abandon));
+	if (!m->expire.more && !m->abandon.more)
+		m->expired = clock_mono();
+}
+
+static unsigned
+limit(const struct conf *conf)
+{
+	(void)conf;
+	return 1;
+}
+
+static bool
+expected(const struct conf *conf)
+{
+	(void)conf;
+	return true;
+}
+
+static enum rc
+next(void *self, const struct conf *conf, void **item, int64_t *wake)
+{
+	const struct maintenance *m = self;
+	const int64_t recover_at = m->recovered + conf->sweep_interval;
+	const int64_t expire_at = m->expired + conf->reap_interval;
+
+	*wake = m->tally_at;
+	if (recover_at < *wake)
+		*wake = recover_at;
+	if (expire_at < *wake)
+		*wake = expire_at;
+	*item = self;
+	return clock_mono() >= *wake ? RC_OK : RC_NOTFOUND;
+}
+
+static void
+run(void *self, const struct conf *conf, void *item)
+{
+	struct maintenance *m = item;
+	const int64_t now = clock_mono();
+
+	(void)self;
+	if (now >= m->recovered + conf->sweep_interval)
+		take_turn_recover(m);
+	if (now >= m->expired + conf->reap_interval && !atomic_load(m->stop))
+		take_turn_expire(m, conf);
+	if (now >= m->tally_at)
+		take_turn_tally(m);
+}
+
+const struct work_kind maintenance_kind = {
+	.name = "maintenance",
+	.limit = limit,
+	.expected = expected,
+	.next = next,
+	.run = run,
+};

@@ -1,0 +1,165 @@
+/*
+ * A request is claimed by compare-and-set, so several processes may share the
+ * queue.  It is then an attempt like any other.  If the attempt is lost, or its
+ * handler cannot be started, and its key is released, the request is queued
+ * again: no client would retry it.  A request that got a response from its
+ * handler is not queued again, whatever the response: its client reads the
+ * response, and may retry.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "attempt.h"
+#include "clock.h"
+#include "decide.h"
+#include "fault.h"
+#include "kept.h"
+#include "limit.h"
+#include "log.h"
+#include "route.h"
+#include "uuid.h"
+#include "runner.h"
+
+/* A claimed request. */
+struct job {
+	struct store_job stored;
+	struct attempt attempt;
+};
+
+static void
+job_free(struct job *job)
+{
+	attempt_free(&job->attempt);
+	store_job_free(&job->stored);
+	free(job);
+}
+
+/* --- claiming ----------------------------------------------------------- */
+
+static bool
+is_async(const struct conf_route *route)
+{
+	return route->async != CONF_ASYNC_NEVER ||
+	    route->concurrent == CONF_CONCURRENT_ACCEPT;
+}
+
+static bool
+expected(const struct conf *conf)
+{
+	size_t i;
+
+	for (i = 0; i < conf->nroutes; i++) {
+		if (is_async(&conf->routes[i]))
+			return true;
+	}
+	return is_async(&conf->defaults);
+}
+
+/* Even without an asynchronous route, requests may be left in the queue. */
+static unsigned
+limit(const struct conf *conf)
+{
+	return conf->async_workers;
+}
+
+/* RC_LOST: another process claimed it. */
+static enum rc
+claim(struct attempt *at, const struct store_job *job)
+{
+	struct store_reservation rv;
+	enum rc rc;
+
+	at->rule = route_find(at->conf, job->path);
+	at->key = job->key;
+	at->scope = job->scope;
+	memset(&rv, 0, sizeof(rv));
+	attempt_terms(at->rule, &rv);
+	if ((rc = attempt_prepare(at, &rv)) != RC_OK)
+		return rc;
+	return store_job_start(at->store, job, &rv, &at->lease);
+}
+
+static enum rc
+next(void *self, const struct conf *conf, void **item, int64_t *wake)
+{
+	struct store *store = self;
+	struct store_job stored;
+	struct job *job;
+	int64_t poll;
+	enum rc rc;
+
+	poll = expected(conf) ? WORK_POLL : conf->sweep_interval;
+	*wake = clock_mono() + poll;
+	if ((rc = store_job_next(store, &stored)) != RC_OK) {
+		if (rc == RC_NOTFOUND && stored.due_at != 0)
+			*wake = work_wake(store, stored.due_at, *wake);
+		return rc;
+	}
+	if ((job = calloc(1, sizeof(*job))) == NULL) {
+		store_job_free(&stored);
+		return RC_NOMEM;
+	}
+	job->stored = stored;
+	attempt_init(&job->attempt);
+	job->attempt.store = store;
+	job->attempt.conf = conf;
+	rc = claim(&job->attempt, &job->stored);
+	if (rc == RC_OK)
+		*item = job;
+	else
+		job_free(job);
+	return rc;
+}
+
+/* --- running ------------------------------------------------------------ */
+
+/* Whether the attempt ended without a response from the program. */
+static bool
+was_cut_off(const struct attempt *at)
+{
+	return at->facts.run.end == RUN_NOT_STARTED ||
+	    outcome_is_lost(&at->facts.run);
+}
+
+static void
+run(void *self, const struct conf *conf, void *item)
+{
+	struct job *job = item;
+	struct attempt *at = &job->attempt;
+	const struct store_identity who = { job->stored.scope, job->stored.path,
+		job->stored.key };
+	struct kept kept;
+	enum rc rc;
+
+	(void)self;
+	(void)conf;
+	FAULT(JOB_CLAIMED);
+	rc = kept_load(at->store, &who, job->stored.id, &kept);
+	at->rq = &kept.rq;
+	if (rc == RC_OK)
+		attempt_run(at);
+	else {
+		log_event(LOG_ERROR, "handler-not-started", kept.rq.instance,
+		    LOG_S("path", job->stored.path),
+		    LOG_S("key", job->stored.key), LOG_S("why", rc_text(rc)));
+		at->facts.run.end = RUN_NOT_STARTED;
+	}
+	attempt_judge(at);
+	if (was_cut_off(at))
+		at->settlement->requeue =
+		    decide_requeue(at->lease.attempt, uuid_bits());
+	attempt_complete(at);
+	at->rq = NULL; /* it was borrowed */
+	kept_free(&kept);
+	job_free(job);
+}
+
+const struct work_kind runner_kind = {
+	.name = "pending",
+	.limit = limit,
+	.expected = expected,
+	.next = next,
+	.run = run,
+};

@@ -1,0 +1,362 @@
+/*
+ * One pool of threads for all kinds of work.
+ *
+ *  1. At most one thread is the lookout: it sleeps until work may be due, and
+ *     claims one item.  Then it hands the lookout on, and runs the item.
+ *  2. The lookout is handed to a thread that waits.  If none waits, a thread is
+ *     started, but only where more work can be expected and may begin.  So a
+ *     daemon without such work has one thread here, which runs maintenance.
+ *  3. A program dies with the thread that started it (PR_SET_PDEATHSIG).  So a
+ *     thread ends only after scheduler_halt(), and after its item has run.
+ *  4. The kinds take turns.  Each look begins with the next kind.
+ *
+ * The lookout sleeps in store_wait_work(), which ends with news from this
+ * process: work that the store has got, an item that has ended, a new
+ * configuration, or the stop.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "limit.h"
+#include "lock.h"
+#include "log.h"
+#include "maintenance.h"
+#include "outbox.h"
+#include "reconcile.h"
+#include "runner.h"
+#include "thread.h"
+#include "work.h"
+#include "scheduler.h"
+
+/* Pause (ms) after a look that failed. */
+#define FAILURE_PAUSE 500
+
+enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, KINDS };
+
+#define THREADS (1 + 2 * LIMIT_ASYNC_WORKERS + OUTBOX_PROGRAMS)
+
+struct queue {
+	const struct work_kind *kind;
+	void *self;
+	/* used by the lookout */
+	int64_t look_at;  /* mono: the next look, if no news comes before */
+	int64_t rests_to; /* mono: no look before that, whatever comes */
+	bool found;       /* the last look found an item */
+	unsigned running; /* items; under the lock */
+};
+
+struct scheduler {
+	struct confbox *confbox;
+	struct store *store;
+	struct queue queue[KINDS];
+	atomic_bool stop;
+	atomic_uint alive; /* threads that have not ended */
+	/* used by the lookout */
+	uint64_t generation;
+	unsigned turn; /* the kind to begin with */
+
+	struct lock lock; /* guards the members below */
+	pthread_cond_t vacant;
+	bool taken;    /* a thread is the lookout */
+	unsigned idle; /* threads that wait for the lookout */
+	unsigned threads;
+	pthread_t thread[THREADS];
+};
+
+/* An item that was claimed. */
+struct task {
+	struct queue *queue;
+	struct conf *conf; /* the one with which it was claimed */
+	void *item;
+};
+
+/* --- looking for work --------------------------------------------------- */
+
+static bool
+has_room(struct scheduler *s, struct queue *q, const struct conf *conf)
+{
+	const unsigned limit = q->kind->limit(conf);
+	bool room;
+
+	lock_take(&s->lock);
+	room = q->running < limit;
+	lock_give(&s->lock);
+	return room;
+}
+
+/* Claims the next item of one kind. */
+static bool
+claim(struct scheduler *s, struct queue *q, struct task *task)
+{
+	enum rc rc;
+
+	do {
+		q->look_at = LOCK_FOREVER;
+		rc = q->kind->next(
+		    q->self, task->conf, &task->item, &q->look_at);
+	} while (rc == RC_LOST && !atomic_load(&s->stop));
+	q->found = rc == RC_OK;
+	q->rests_to = clock_mono();
+	if (q->found) {
+		q->look_at = q->rests_to;
+		task->queue = q;
+		return true;
+	}
+	q->rests_to += q->kind->rest;
+	if (rc != RC_NOTFOUND && rc != RC_LOST) {
+		log_event(LOG_ERROR, "pass-failed", NULL,
+		    LOG_S("pass", q->kind->name), LOG_S("why", rc_text(rc)));
+		q->rests_to = clock_mono() + FAILURE_PAUSE;
+		q->look_at = q->rests_to;
+	}
+	return false;
+}
+
+/* Claims an item of the kinds that may be due.  False: no item is due; *wake
+ * becomes the time of the next look (mono). */
+static bool
+look(struct scheduler *s, struct task *task, int64_t *wake)
+{
+	struct queue *q;
+	unsigned i;
+
+	*wake = LOCK_FOREVER;
+	for (i = 0; i < KINDS; i++) {
+		q = &s->queue[(s->turn + i) % KINDS];
+		if (!has_room(s, q, task->conf))
+			continue;
+		if (clock_mono() >= q->look_at && claim(s, q, task)) {
+			s->turn = (s->turn + i + 1) % KINDS;
+			return true;
+		}
+		if (q->look_at < *wake)
+			*wake = q->look_at;
+	}
+	return false;
+}
+
+/* News may concern each kind. */
+static void
+note_news(struct scheduler *s)
+{
+	struct queue *q;
+
+	for (q = s->queue; q < s->queue + KINDS; q++) {
+		if (q->look_at > q->rests_to)
+			q->look_at = q->rests_to;
+	}
+}
+
+/* Waits for an item.  False: the scheduler is being stopped. */
+static bool
+look_out(struct scheduler *s, struct task *task)
+{
+	int64_t wake;
+
+	while (!atomic_load(&s->stop)) {
+		task->conf = confbox_get(s->confbox);
+		if (look(s, task, &wake))
+			return true;
+		conf_unref(task->conf);
+		if (store_wait_work(s->store, &s->generation, wake))
+			note_news(s);
+	}
+	return false;
+}
+
+/* --- threads ------------------------------------------------------------ */
+
+static void *thread_main(void *arg);
+
+/* Starts one more thread; under the lock.  Returns 0, or an errno value. */
+static int
+start_thread(struct scheduler *s)
+{
+	int error;
+
+	if (s->threads == THREADS)
+		return EAGAIN;
+	atomic_fetch_add(&s->alive, 1);
+	error = thread_start(
+	    &s->thread[s->threads], "scheduler", THREAD_STACK, thread_main, s);
+	if (error == 0)
+		s->threads++;
+	else
+		atomic_fetch_sub(&s->alive, 1);
+	return error;
+}
+
+/* Whether more work can be expected that may begin now; under the lock. */
+static bool
+expects_more(const struct scheduler *s, const struct conf *conf)
+{
+	const struct queue *q;
+
+	for (q = s->queue; q < s->queue + KINDS; q++) {
+		if (q->running < q->kind->limit(conf) &&
+		    (q->found || q->kind->expected(conf)))
+			return true;
+	}
+	return false;
+}
+
+/* Waits to become the lookout.  False: the scheduler is being stopped. */
+static bool
+take_lookout(struct scheduler *s)
+{
+	bool taken;
+
+	lock_take(&s->lock);
+	s->idle++;
+	while (s->taken && !atomic_load(&s->stop))
+		lock_wait(&s->lock, &s->vacant, LOCK_FOREVER);
+	s->idle--;
+	taken = !atomic_load(&s->stop);
+	s->taken = s->taken || taken;
+	lock_give(&s->lock);
+	return taken;
+}
+
+/* Before the item is run.  If no thread can be started, this thread looks out
+ * again after it has run the item. */
+static void
+hand_on(struct scheduler *s, const struct task *task)
+{
+	int error = 0;
+
+	lock_take(&s->lock);
+	task->queue->running++;
+	s->taken = false;
+	if (s->idle > 0)
+		pthread_cond_signal(&s->vacant);
+	else if (!atomic_load(&s->stop) && expects_more(s, task->conf))
+		error = start_thread(s);
+	lock_give(&s->lock);
+	if (error != 0)
+		log_event(LOG_ERROR, "thread-not-started", NULL,
+		    LOG_S("why", strerror(error)));
+}
+
+static void
+run(struct scheduler *s, struct task *task)
+{
+	struct queue *q = task->queue;
+
+	q->kind->run(q->self, task->conf, task->item);
+	conf_unref(task->conf);
+	lock_take(&s->lock);
+	q->running--;
+	lock_give(&s->lock);
+	/* The kind may have been at its limit, or a topic of the outbox. */
+	store_wake(s->store);
+}
+
+/* The last thread to end sends a signal to the main thread, which waits for
+ * signals only. */
+static void *
+thread_main(void *arg)
+{
+	struct scheduler *s = arg;
+	struct task task;
+
+	while (take_lookout(s)) {
+		if (!look_out(s, &task))
+			break;
+		hand_on(s, &task);
+		run(s, &task);
+	}
+	if (atomic_fetch_sub(&s->alive, 1) == 1)
+		(void)kill(getpid(), SIGUSR1);
+	return NULL;
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+static void
+set_kind(struct queue *q, const struct work_kind *kind, void *self)
+{
+	q->kind = kind;
+	q->self = self;
+}
+
+enum rc
+scheduler_start(
+    struct scheduler **out, struct confbox *confbox, struct store *store)
+{
+	struct scheduler *s = calloc(1, sizeof(*s));
+	struct queue *q;
+	bool started;
+
+	*out = NULL;
+	if (s == NULL)
+		return RC_NOMEM;
+	s->confbox = confbox;
+	s->store = store;
+	lock_init(&s->lock, LOCK_SCHEDULER);
+	lock_cond_init(&s->vacant);
+	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
+	    maintenance_new(store, &s->stop));
+	set_kind(&s->queue[RUNNER], &runner_kind, store);
+	set_kind(&s->queue[RECONCILE], &reconcile_kind, reconcile_new(store));
+	set_kind(&s->queue[OUTBOX], &outbox_kind, outbox_new(store, &s->stop));
+	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
+		q++;
+	lock_take(&s->lock);
+	started = q == s->queue + KINDS && start_thread(s) == 0;
+	lock_give(&s->lock);
+	if (!started) {
+		scheduler_stop(s);
+		return RC_NOMEM;
+	}
+	*out = s;
+	return RC_OK;
+}
+
+void
+scheduler_reload(struct scheduler *s)
+{
+	store_wake(s->store);
+}
+
+void
+scheduler_halt(struct scheduler *s)
+{
+	if (s == NULL)
+		return;
+	lock_take(&s->lock);
+	atomic_store(&s->stop, true);
+	pthread_cond_broadcast(&s->vacant);
+	lock_give(&s->lock);
+	store_wake(s->store);
+}
+
+bool
+scheduler_ended(const struct scheduler *s)
+{
+	return s == NULL || atomic_load(&s->alive) == 0;
+}
+
+void
+scheduler_stop(struct scheduler *s)
+{
+	if (s == NULL)
+		return;
+	/* From then on no thread is started. */
+	scheduler_halt(s);
+	while (s->threads > 0)
+		pthread_join(s->thread[--s->threads], NULL);
+	maintenance_free(s->queue[MAINTENANCE].self);
+	reconcile_free(s->queue[RECONCILE].self);
+	outbox_free(s->queue[OUTBOX].self);
+	pthread_cond_destroy(&s->vacant);
+	lock_destroy(&s->lock);
+	free(s);
+}

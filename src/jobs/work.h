@@ -1,0 +1,56 @@
+/*
+ * A kind of work: what the scheduler must know of it.
+ *
+ * One thread at a time looks for work, so next() needs no lock.  run() may be
+ * called by several threads at once, each with an item of its own.
+ */
+#ifndef WORK_H
+#define WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "conf.h"
+#include "store.h"
+
+/* Poll interval (ms) for work that other processes have made, where such work
+ * is configured. */
+#define WORK_POLL 500
+
+struct work_kind {
+	const char *name; /* for the log */
+	int64_t rest;     /* the shortest time between two vain looks (ms) */
+
+	/* The number of items that may run at once; 0: no look is made. */
+	unsigned (*limit)(const struct conf *conf);
+
+	/* Whether work of this kind can be expected.  If not, the scheduler
+	 * still looks for what is left, but keeps no thread ready for it. */
+	bool (*expected)(const struct conf *conf);
+
+	/*
+	 * Claims the next item that is due.  RC_OK: run() is called with *item,
+	 * exactly once.  RC_LOST: nothing is left to run, and the next item may
+	 * be due.  RC_NOTFOUND: no item is due; *wake, at first LOCK_FOREVER,
+	 * becomes the time of the next look (mono) if no news comes before.
+	 * Other values: the look failed.
+	 */
+	enum rc (*next)(
+	    void *self, const struct conf *conf, void **item, int64_t *wake);
+
+	/* Runs the item to its end, records the result, and frees it. */
+	void (*run)(void *self, const struct conf *conf, void *item);
+};
+
+/* The monotonic clock at that store time, or most if that is earlier. */
+static inline int64_t
+work_wake(const struct store *store, int64_t store_time, int64_t most)
+{
+	const int64_t left = store_time - store_now(store);
+	const int64_t now = clock_mono();
+
+	return left < most - now ? now + left : most;
+}
+
+#endif
