@@ -53,6 +53,16 @@ conf_error_at(
 	return conf_value_fail(err, "%.160s:%u: %s", file, line, why.text);
 }
 
+/* The reconciler runs as the handler does. */
+static void
+derive_reconcile(struct conf_route *route)
+{
+	const struct conf_list argv = route->reconcile.argv;
+
+	route->reconcile = route->handler;
+	route->reconcile.argv = argv;
+}
+
 void
 conf_derive(struct conf *conf)
 {
@@ -60,6 +70,9 @@ conf_derive(struct conf *conf)
 	    conf->key_header, conf->key_variable, sizeof(conf->key_variable));
 
 	assert(rc == RC_OK);
+	derive_reconcile(&conf->defaults);
+	for (size_t i = 0; i < conf->nroutes; i++)
+		derive_reconcile(&conf->routes[i]);
 }
 
 struct conf *
@@ -125,9 +138,9 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 
 	if (!conf_text_words(argv, conf_arena(conf), &handler, &why))
 		return conf_value_fail(err, "handler: %s", why.text);
-	conf->defaults.handler = handler;
+	conf->defaults.handler.argv = handler;
 	for (size_t i = 0; i < conf->nroutes; i++)
-		conf->routes[i].handler = handler;
+		conf->routes[i].handler.argv = handler;
 	return true;
 }
 

@@ -42,10 +42,25 @@ enum conf_on_expired { CONF_EXPIRED_RUN, CONF_EXPIRED_GONE };
 enum conf_dialect { CONF_DIALECT_IETF, CONF_DIALECT_STRIPE };
 enum conf_durability { CONF_DURABILITY_FULL, CONF_DURABILITY_NORMAL };
 
+/* A program: what it is, where and as whom it runs, and for how long. */
+struct conf_program {
+	struct conf_list argv;
+	int64_t timeout, kill_after;
+	uint64_t max_output;
+	const char *directory; /* NULL: the program's own folder */
+	int umask;             /* -1: inherited */
+	bool no_new_privs;
+	const char *user, *group; /* NULL: inherited */
+	conf_line user_line, group_line;
+	struct conf_list environment; /* names of variables of the daemon */
+};
+
 struct conf_route {
-	const char *path;         /* "/payments"; "" for the defaults */
-	conf_line line;           /* the line of its section */
-	struct conf_list handler; /* empty: SCRIPT_FILENAME */
+	const char *path; /* "/payments"; "" for the defaults */
+	conf_line line;   /* the line of its section */
+	/* Two programs that differ in argv alone.  No handler: SCRIPT_FILENAME
+	 * names it; no reconcile: no program is asked. */
+	struct conf_program handler, reconcile;
 	struct conf_list methods;
 	enum conf_key key;
 	enum conf_key_syntax key_syntax;
@@ -55,17 +70,16 @@ struct conf_route {
 	enum conf_fingerprint fingerprint;
 	struct conf_list fingerprint_headers; /* field names */
 	struct conf_list fingerprint_ignore;  /* JSON Pointers, RFC 6901 */
-	uint64_t max_request_body, max_response, max_output;
+	uint64_t max_request_body, max_response;
 	struct conf_list replay_drop; /* field names */
 	enum conf_concurrent concurrent;
-	int64_t wait_time, timeout, kill_after;
+	int64_t wait_time;
 	struct conf_statuses release, ambiguous;
 	enum conf_exit_status exit_status;
 	enum conf_on_crash on_crash;
 	int64_t retention;
 	enum conf_on_expired on_expired;
 	int64_t expired_retention;
-	struct conf_list reconcile; /* empty: no program is asked */
 	int64_t reconcile_after;
 	unsigned reconcile_attempts;
 	enum conf_async async;
@@ -73,28 +87,15 @@ struct conf_route {
 	unsigned max_active_keys, max_open_keys, key_rate; /* 0: any number */
 	int64_t max_request_age;                           /* 0: any age */
 	const char *request_timestamp;                     /* field name */
-	const char *directory; /* NULL: the handler's own folder */
-	int umask;             /* -1: inherited */
-	bool no_new_privs;
-	const char *user, *group; /* NULL: inherited */
-	conf_line user_line, group_line;
-	struct conf_list environment; /* names of variables of the daemon */
 };
 
 /* An effect: the program for the rows that handlers put into the outbox. */
 struct conf_effect {
-	const char *name;         /* the topic */
-	conf_line line;           /* the line of its section */
-	struct conf_list program; /* never empty */
-	int64_t timeout, kill_after, backoff;
+	const char *name;            /* the topic */
+	conf_line line;              /* the line of its section */
+	struct conf_program program; /* its argv is never empty */
+	int64_t backoff;
 	unsigned attempts;
-	uint64_t max_output;
-	const char *directory; /* NULL: the program's own folder */
-	int umask;             /* -1: inherited */
-	bool no_new_privs;
-	const char *user, *group; /* NULL: inherited */
-	conf_line user_line, group_line;
-	struct conf_list environment; /* names of variables of the daemon */
 };
 
 struct conf {

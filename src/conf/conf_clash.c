@@ -135,7 +135,7 @@ conf_clash(
 	at.route = &lines->defaults;
 	check_route(conf, &conf->defaults, &at, &clash);
 	for (size_t i = 0; i < conf->neffects; i++)
-		if (conf->effects[i].program.n == 0)
+		if (conf->effects[i].program.argv.n == 0)
 			report(&clash, "the effect needs a program",
 			    conf->effects[i].line);
 	*where = clash.line;

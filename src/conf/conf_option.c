@@ -69,8 +69,6 @@ struct conf_option {
 #define R(member)    AT(conf_route, member)
 #define SLINE(l)     .line = offsetof(struct conf, l)
 #define E(member)    AT(conf_effect, member)
-#define RLINE(l)     .line = offsetof(struct conf_route, l)
-#define ELINE(l)     .line = offsetof(struct conf_effect, l)
 #define NUMBER(a, b) .kind = KIND_NUMBER, .min = (a), .max = (b)
 #define TIME(a, b)   .kind = KIND_DURATION, .min = (a), .max = (b)
 #define SIZE(a, b)   .kind = KIND_SIZE, .min = (a), .max = (b)
@@ -80,11 +78,30 @@ struct conf_option {
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
-#define ARGV         .kind = KIND_ARGV
 #define EMPTY        .empty = true
 #define IS(d)        .builtin = (d)
 
+/* A member of the struct conf_program p in that type. */
+#define P(type, p, member)                                          \
+	.name = #member, .offset = offsetof(struct type, p.member), \
+	.size = sizeof(((struct type *)NULL)->p.member)
+#define PLINE(type, p, l) .line = offsetof(struct type, p.l)
+
 /* clang-format off */
+#define ARGV(n, type, p) \
+	.name = n, .offset = offsetof(struct type, p.argv), \
+	.size = sizeof(struct conf_list), .kind = KIND_ARGV
+#define PROGRAM(type, p) \
+	{ P(type, p, timeout), TIME(1, 7 * DAY), IS("60s") }, \
+	{ P(type, p, kill_after), TIME(0, DAY), IS("5s") }, \
+	{ P(type, p, max_output), SIZE(1, 1024 * GIB), IS("1G") }, \
+	{ P(type, p, directory), TEXT(DIRECTORY) }, \
+	{ P(type, p, umask), MODE }, \
+	{ P(type, p, no_new_privs), SWITCH, IS("no") }, \
+	{ P(type, p, user), TEXT(ACCOUNT), PLINE(type, p, user_line) }, \
+	{ P(type, p, group), TEXT(ACCOUNT), PLINE(type, p, group_line) }, \
+	{ P(type, p, environment), LIST(ENVIRONMENT), EMPTY, IS("") }
+
 static const struct conf_option server_options[] = {
 	{ S(database), TEXT(FILE), IS("oncewrap.db") },
 	{ S(socket), TEXT(SOCKET), SLINE(socket_line) },
@@ -114,7 +131,9 @@ static const struct conf_option server_options[] = {
 };
 
 static const struct conf_option route_options[] = {
-	{ R(handler), ARGV },
+	{ ARGV("handler", conf_route, handler) },
+	{ ARGV("reconcile", conf_route, reconcile) },
+	PROGRAM(conf_route, handler),
 	{ R(methods), LIST(METHOD), IS("POST PATCH") },
 	{ R(key), WORD("optional", "required", "ignore"), IS("optional") },
 	{ R(key_syntax), WORD("any", "string"), IS("any") },
@@ -129,12 +148,9 @@ static const struct conf_option route_options[] = {
 	/* A response is one value in SQLite, which holds 10^9 bytes at
 	 * most. */
 	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
-	{ R(max_output), SIZE(1, 1024 * GIB), IS("1G") },
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
 	{ R(concurrent), WORD("reject", "wait", "accept"), IS("reject") },
 	{ R(wait_time), TIME(1, DAY), IS("10s") },
-	{ R(timeout), TIME(1, 7 * DAY), IS("60s") },
-	{ R(kill_after), TIME(0, DAY), IS("5s") },
 	{ R(release), STATUSES, IS("425 429 5xx") },
 	{ R(ambiguous), STATUSES, IS("502 504") },
 	{ R(exit_status), WORD("check", "ignore"), IS("check") },
@@ -142,7 +158,6 @@ static const struct conf_option route_options[] = {
 	{ R(retention), TIME(1, 3650 * DAY), IS("24h") },
 	{ R(on_expired), WORD("run", "gone"), IS("run") },
 	{ R(expired_retention), TIME(1, 3650 * DAY), IS("30d") },
-	{ R(reconcile), ARGV },
 	{ R(reconcile_after), TIME(1, 24 * DAY), IS("30s") },
 	{ R(reconcile_attempts), NUMBER(1, 1000), IS("8") },
 	{ R(async), WORD("never", "prefer", "always"), IS("never") },
@@ -152,27 +167,13 @@ static const struct conf_option route_options[] = {
 	{ R(key_rate), NUMBER(0, LIMIT_KEYS), IS("0") },
 	{ R(max_request_age), TIME(0, 3650 * DAY), IS("0") },
 	{ R(request_timestamp), TEXT(FIELD) },
-	{ R(directory), TEXT(DIRECTORY) },
-	{ R(umask), MODE },
-	{ R(no_new_privs), SWITCH, IS("no") },
-	{ R(user), TEXT(ACCOUNT), RLINE(user_line) },
-	{ R(group), TEXT(ACCOUNT), RLINE(group_line) },
-	{ R(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
 };
 
 static const struct conf_option effect_options[] = {
-	{ E(program), ARGV },
-	{ E(timeout), TIME(1, 7 * DAY), IS("60s") },
-	{ E(kill_after), TIME(0, DAY), IS("5s") },
+	{ ARGV("program", conf_effect, program) },
+	PROGRAM(conf_effect, program),
 	{ E(attempts), NUMBER(1, 1000), IS("8") },
 	{ E(backoff), TIME(1, DAY), IS("1s") },
-	{ E(max_output), SIZE(1, 1024 * GIB), IS("1G") },
-	{ E(directory), TEXT(DIRECTORY) },
-	{ E(umask), MODE },
-	{ E(no_new_privs), SWITCH, IS("no") },
-	{ E(user), TEXT(ACCOUNT), ELINE(user_line) },
-	{ E(group), TEXT(ACCOUNT), ELINE(group_line) },
-	{ E(environment), LIST(ENVIRONMENT), EMPTY, IS("") },
 };
 /* clang-format on */
 
@@ -292,9 +293,9 @@ conf_option_defaults(enum conf_place place, void *base,
 			&options[i], base, options[i].builtin, 0, arena, why))
 			return false;
 	if (place == CONF_ROUTE)
-		((struct conf_route *)base)->umask = -1;
+		((struct conf_route *)base)->handler.umask = -1;
 	if (place == CONF_EFFECT)
-		((struct conf_effect *)base)->umask = -1;
+		((struct conf_effect *)base)->program.umask = -1;
 	return true;
 }
 

@@ -50,7 +50,7 @@ attempt_alloc(struct attempt *at)
 void
 attempt_terms(const struct conf_route *rule, struct store_reservation *rv)
 {
-	rv->lease = rule->timeout + rule->kill_after;
+	rv->lease = rule->handler.timeout + rule->handler.kill_after;
 	rv->retention = rule->retention;
 	rv->on_crash = rule->on_crash;
 	rv->on_expired = rule->on_expired;
@@ -58,7 +58,7 @@ attempt_terms(const struct conf_route *rule, struct store_reservation *rv)
 	rv->resource = rule->concurrent == CONF_CONCURRENT_ACCEPT;
 	rv->max_active = rule->max_active_keys;
 	rv->max_open = rule->max_open_keys;
-	if (rule->reconcile.n > 0)
+	if (rule->reconcile.argv.n > 0)
 		rv->reconcile_delay = rule->reconcile_after;
 }
 
@@ -144,7 +144,7 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 }
 
 bool
-attempt_start(struct attempt *at, const struct conf_list *program)
+attempt_start(struct attempt *at, const struct conf_program *program)
 {
 	struct cgienv_once once;
 	struct store_sharer sharer;
@@ -165,8 +165,7 @@ attempt_start(struct attempt *at, const struct conf_list *program)
 		facts->end = RUN_NOT_STARTED;
 		return false;
 	}
-	run =
-	    handler_start(at->rule, program, at->rq, &once, at->tree.fd, facts);
+	run = handler_start(program, at->rq, &once, at->tree.fd, facts);
 	if (run == NULL)
 		return false;
 	store_attempt_started(&at->tree, run_pid(run));
@@ -193,8 +192,8 @@ attempt_run(struct attempt *at)
 	at->tree_named = at->tree.lock != 0;
 	FAULT(HANDLER_START);
 	/* After a timeout, processes need a moment to die of SIGKILL. */
-	deadline = clock_mono() + at->rule->timeout + at->rule->kill_after +
-	    TREE_GRACE;
+	deadline = clock_mono() + at->rule->handler.timeout +
+	    at->rule->handler.kill_after + TREE_GRACE;
 	if (!attempt_start(at, &at->rule->handler))
 		return;
 	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
@@ -226,8 +225,8 @@ program_of(const struct attempt *at)
 {
 	const char *script = request_param(at->rq, "SCRIPT_FILENAME");
 
-	if (at->rule->handler.n > 0)
-		return at->rule->handler.item[0];
+	if (at->rule->handler.argv.n > 0)
+		return at->rule->handler.argv.item[0];
 	return script != NULL ? script : at->rq->path;
 }
 
@@ -349,7 +348,7 @@ attempt_complete(struct attempt *at)
 	if (at->recorded == RC_OK) {
 		at->tree_named = at->tree.lock != 0 &&
 		    at->outcome.state == RECORD_UNKNOWN &&
-		    at->rule->reconcile.n > 0;
+		    at->rule->reconcile.argv.n > 0;
 		FAULT(SETTLED);
 		return;
 	}

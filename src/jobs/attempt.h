@@ -68,7 +68,7 @@ bool attempt_alloc(struct attempt *);
 
 /* Runs a program with the attempt's variables to its end, and captures its
  * output.  False: the program was not started. */
-bool attempt_start(struct attempt *, const struct conf_list *program);
+bool attempt_start(struct attempt *at, const struct conf_program *program);
 
 /* Reads the program's output: head, response, and the facts about it. */
 void attempt_read(struct attempt *);

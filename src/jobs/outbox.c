@@ -257,29 +257,24 @@ run_it(struct outbox *box, struct delivery *try)
 	const struct store_effect *e = try->effect;
 	const struct cgienv_effect env = { e->effect_key, e->topic, e->key,
 		e->scope };
-	struct handler_input input = { NULL, 0, -1 };
 	struct spool *payload = NULL;
 	struct run *run;
 	enum rc rc;
 
 	rc = store_effect_payload(box->store, e, &payload);
-	if (rc == RC_OK && payload != NULL) {
-		input.bytes = spool_bytes(payload, &rc);
-		input.len = (size_t)spool_length(payload);
-		input.fd = spool_fd(payload);
-	}
-	if (rc == RC_OK) {
-		run = handler_start_effect(
-		    try->conf, &env, &input, try->instance, &try->facts);
-		if (run != NULL) {
-			read_reference(run, try);
-			run_finish(run, &try->facts);
-		}
-	} else
+	if (rc != RC_OK) {
 		snprintf(try->end.last_error, sizeof(try->end.last_error),
 		    "its payload cannot be read: %s", rc_text(rc));
+		return false;
+	}
+	run = handler_start_effect(
+	    &try->conf->program, &env, payload, try->instance, &try->facts);
+	if (run != NULL) {
+		read_reference(run, try);
+		run_finish(run, &try->facts);
+	}
 	spool_free(payload);
-	return rc == RC_OK;
+	return true;
 }
 
 /* Whether the program ended because this process stops: that is not the

@@ -164,7 +164,7 @@ begin(struct attempt *at, struct store_due *due, bool *try)
 	enum rc rc;
 
 	*try = false;
-	if (rule->reconcile.n == 0) {
+	if (rule->reconcile.argv.n == 0) {
 		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
 		return store_claim(
 		    at->store, due->id, &due->tries, false, NOBODY_PAUSE);
@@ -179,7 +179,8 @@ begin(struct attempt *at, struct store_due *due, bool *try)
 		    "the last try to find out came to no end");
 	/* The pause also applies if this process dies during the try. */
 	rc = store_claim(at->store, due->id, &due->tries, true,
-	    rule->timeout + rule->kill_after + backoff(rule, due->tries.tries));
+	    rule->reconcile.timeout + rule->reconcile.kill_after +
+		backoff(rule, due->tries.tries));
 	*try = rc == RC_OK;
 	return rc;
 }
@@ -247,10 +248,10 @@ expected(const struct conf *conf)
 	size_t i;
 
 	for (i = 0; i < conf->nroutes; i++) {
-		if (conf->routes[i].reconcile.n > 0)
+		if (conf->routes[i].reconcile.argv.n > 0)
 			return true;
 	}
-	return conf->defaults.reconcile.n > 0;
+	return conf->defaults.reconcile.argv.n > 0;
 }
 
 static unsigned

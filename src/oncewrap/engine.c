@@ -37,8 +37,7 @@ pass_through(struct job *job)
 
 	if (!engine_check_body(job))
 		return NULL;
-	run = handler_start(
-	    job->rule, &job->rule->handler, job->rq, NULL, -1, &facts);
+	run = handler_start(&job->rule->handler, job->rq, NULL, -1, &facts);
 	if (run == NULL)
 		(void)engine_refuse(job, PROBLEM_HANDLER_NOT_STARTED, NULL);
 	return run;

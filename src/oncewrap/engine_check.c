@@ -97,7 +97,7 @@ engine_check_body(struct job *job)
 bool
 engine_check_kept_body(struct job *job)
 {
-	return (!job->later && job->rule->reconcile.n == 0) ||
+	return (!job->later && job->rule->reconcile.argv.n == 0) ||
 	    job->rq->body_len <= LIMIT_KEPT_BODY ||
 	    engine_refusef(job, PROBLEM_BODY_TOO_LARGE,
 		"The request has to be kept, and its body is longer than "

@@ -64,12 +64,12 @@ describe(const struct attempt *at, char *out, size_t size)
 
 	switch (run->end) {
 	case RUN_TIMEOUT:
-		(void)snprintf(
-		    out, size, "%s, %" PRId64 " ms", why, at->rule->timeout);
+		(void)snprintf(out, size, "%s, %" PRId64 " ms", why,
+		    at->rule->handler.timeout);
 		break;
 	case RUN_OUTPUT_LIMIT:
 		(void)snprintf(out, size, "%s, %" PRIu64 " bytes", why,
-		    at->rule->max_output);
+		    at->rule->handler.max_output);
 		break;
 	case RUN_SIGNALED:
 		(void)snprintf(out, size, "%s, %d", why, run->signal);

@@ -98,18 +98,19 @@ fail(const struct conf *conf, conf_line line, const char *option,
 	return false;
 }
 
-/* Finds the user that a program runs as; NULL: the daemon's own. */
+/* Finds the user and the group that a program runs as; NULL: the daemon's
+ * own. */
 static bool
-check_account(const struct conf *conf, const char *name, conf_line user_line,
-    const char *group, conf_line group_line, struct conf_error *err)
+check_account(const struct conf *conf, const struct conf_program *program,
+    struct conf_error *err)
 {
 	struct user user;
 	char text[256];
 
-	if (!user_find(name, NULL, &user, text, sizeof(text)))
-		return fail(conf, user_line, "user", text, err);
-	if (!user_find(NULL, group, &user, text, sizeof(text)))
-		return fail(conf, group_line, "group", text, err);
+	if (!user_find(program->user, NULL, &user, text, sizeof(text)))
+		return fail(conf, program->user_line, "user", text, err);
+	if (!user_find(NULL, program->group, &user, text, sizeof(text)))
+		return fail(conf, program->group_line, "group", text, err);
 	return true;
 }
 
@@ -118,21 +119,17 @@ static bool
 check_users(const struct conf *conf, struct conf_error *err)
 {
 	const struct conf_route *route;
-	const struct conf_effect *effect;
 	struct user user;
 	char text[256];
 	size_t i;
 
 	for (i = 0; i <= conf->nroutes; i++) {
 		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
-		if (!check_account(conf, route->user, route->user_line,
-			route->group, route->group_line, err))
+		if (!check_account(conf, &route->handler, err))
 			return false;
 	}
 	for (i = 0; i < conf->neffects; i++) {
-		effect = &conf->effects[i];
-		if (!check_account(conf, effect->user, effect->user_line,
-			effect->group, effect->group_line, err))
+		if (!check_account(conf, &conf->effects[i].program, err))
 			return false;
 	}
 	/* A number need not be in the user database. */

@@ -405,7 +405,7 @@ end(struct vars *vs, struct cgienv *out)
 }
 
 enum rc
-cgienv_make(const struct request *rq, const struct conf_route *rt,
+cgienv_make(const struct request *rq, const struct conf_program *program,
     const struct cgienv_script *script, const struct cgienv_once *once,
     char *const *daemon_env, struct cgienv *out)
 {
@@ -414,18 +414,18 @@ cgienv_make(const struct request *rq, const struct conf_route *rt,
 	enum rc rc;
 
 	/* CONTENT_LENGTH, three of the program, PATH, eight ONCE_*. */
-	rc = begin(&vs, rq->nparams + rt->environment.n + 13, out);
+	rc = begin(&vs, rq->nparams + program->environment.n + 13, out);
 	if (rc != RC_OK)
 		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
-	add_daemon(&vs, daemon_env, &rt->environment);
+	add_daemon(&vs, daemon_env, &program->environment);
 	add_once(&vs, once, &numbers);
 	return end(&vs, out);
 }
 
 enum rc
-cgienv_make_effect(const struct conf_effect *conf,
+cgienv_make_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, char *const *daemon_env,
     struct cgienv *out)
 {
@@ -433,10 +433,10 @@ cgienv_make_effect(const struct conf_effect *conf,
 	enum rc rc;
 
 	/* PATH, four ONCE_*. */
-	rc = begin(&vs, conf->environment.n + 5, out);
+	rc = begin(&vs, program->environment.n + 5, out);
 	if (rc != RC_OK)
 		return rc;
-	add_daemon(&vs, daemon_env, &conf->environment);
+	add_daemon(&vs, daemon_env, &program->environment);
 	add(&vs, "ONCE_EFFECT_KEY", effect->effect_key);
 	add(&vs, "ONCE_TOPIC", effect->topic);
 	add(&vs, "ONCE_KEY", effect->key);

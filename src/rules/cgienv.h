@@ -62,7 +62,8 @@ struct cgienv {
  * are looked up in daemon_env.  RC_LIMIT when the environment would exceed
  * LIMIT_ENV.
  */
-enum rc cgienv_make(const struct request *, const struct conf_route *,
+enum rc
+cgienv_make(const struct request *rq, const struct conf_program *program,
     const struct cgienv_script *script, const struct cgienv_once *once,
     char *const *daemon_env, struct cgienv *out);
 
@@ -73,8 +74,9 @@ struct cgienv_effect {
 
 /* The same for the program of an effect, which has no request: the variables
  * of struct cgienv_effect, PATH, and those that its `environment` names. */
-enum rc cgienv_make_effect(const struct conf_effect *,
-    const struct cgienv_effect *, char *const *daemon_env, struct cgienv *out);
+enum rc cgienv_make_effect(const struct conf_program *program,
+    const struct cgienv_effect *effect, char *const *daemon_env,
+    struct cgienv *out);
 void cgienv_free(struct cgienv *);
 
 /*

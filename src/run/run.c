@@ -13,27 +13,20 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "errlog.h"
 #include "fault.h"
-#include "leader.h"
 #include "log.h"
-#include "plumb.h"
-#include "run.h"
+#include "run_impl.h"
 
 /* The same stop twice: the flag for readers, the descriptor for poll(2). */
 static atomic_bool draining;
@@ -41,30 +34,6 @@ static int drain_fd = -1;
 
 /* While there is output, the interval (ms) of checks for all other events. */
 #define LOOK 100
-
-enum run_stage {
-	STAGE_RUNNING,    /* until the deadline */
-	STAGE_TERMINATED, /* SIGTERM was sent; until the second deadline */
-	STAGE_KILLED      /* SIGKILL was sent; until the last deadline */
-};
-
-struct run {
-	struct child child;
-	int out, err;              /* our ends of the pipes; -1: at their end */
-	bool out_ready, err_ready; /* result of the last poll */
-	bool exited;               /* the program has, and is not reaped yet */
-	bool over;
-	size_t out_left; /* once over: bytes still in the pipe */
-	bool streaming;
-	bool discarding;
-	enum run_stage stage;
-	struct run_facts facts; /* .end is RUN_EXITED until a reason comes */
-	int64_t started, deadline, looked;
-	int64_t timeout, kill_after;
-	uint64_t output, max_output;
-	char instance[48];
-	struct errlog errlog;
-};
 
 enum rc
 run_init(void)
@@ -102,122 +71,15 @@ run_is_draining(void)
 	return atomic_load(&draining);
 }
 
-bool
-run_is_file(const char *path)
+void
+run_close(const int *fds, size_t n)
 {
-	struct stat st;
+	size_t i;
 
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* --- start -------------------------------------------------------------- */
-
-/* Returns the folder of a program's path, at least "/"; the caller frees it.
- * NULL: no memory. */
-static char *
-folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (slash == NULL)
-		return strdup(".");
-	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static struct run *
-run_new(const struct run_spec *spec)
-{
-	struct run *run;
-
-	if ((run = calloc(1, sizeof(*run))) == NULL)
-		return NULL;
-	run->child.pid = -1;
-	run->out = run->err = -1;
-	run->streaming = spec->streaming;
-	run->facts.end = RUN_EXITED;
-	run->timeout = spec->timeout;
-	run->kill_after = spec->kill_after;
-	run->max_output = spec->max_output;
-	snprintf(run->instance, sizeof(run->instance), "%s", spec->instance);
-	errlog_init(&run->errlog, run->instance);
-	return run;
-}
-
-static void
-run_free(struct run *run)
-{
-	if (run == NULL)
-		return;
-	errlog_free(&run->errlog);
-	free(run);
-}
-
-struct run *
-run_start(const struct run_spec *spec, struct run_facts *facts)
-{
-	struct child_spec cs;
-	struct run *run;
-	const char *step = "open";
-	char *folder = NULL;
-	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
-	int error = 0;
-
-	leader_yield();
-	memset(facts, 0, sizeof(*facts));
-	memset(&cs, 0, sizeof(cs));
-	cs.fd[0] = cs.held = -1;
-	if ((run = run_new(spec)) == NULL)
-		goto fail;
-	/* A run that has not begun can still be reported as one that did not
-	 * happen. */
-	if (atomic_load(&draining)) {
-		step = "drain";
-		error = ESHUTDOWN;
-		goto fail;
+	for (i = 0; i < n; i++) {
+		if (fds[i] != -1)
+			close(fds[i]);
 	}
-	if (spec->directory == NULL &&
-	    (folder = folder_of(spec->argv[0])) == NULL)
-		goto fail;
-	if (spec->held != -1 &&
-	    (cs.held = fcntl(spec->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) ==
-		-1)
-		goto fail;
-	if ((cs.fd[0] = plumb_body(
-		 spec->body, spec->body_len, spec->body_fd)) == -1 ||
-	    plumb_pipe(out) == -1 || plumb_pipe(err) == -1)
-		goto fail;
-	cs.argv = spec->argv;
-	cs.envp = spec->envp;
-	cs.directory = folder != NULL ? folder : spec->directory;
-	cs.umask = spec->umask;
-	cs.user = spec->user;
-	cs.no_new_privs = spec->no_new_privs;
-	cs.fd[1] = out[1];
-	cs.fd[2] = err[1];
-	run->started = run->looked = clock_mono();
-	run->deadline = run->started + run->timeout;
-	if ((error = child_start(&run->child, &cs, &step)) != 0)
-		goto fail;
-
-	plumb_close((const int[]){ cs.fd[0], cs.held, out[1], err[1] }, 4);
-	free(folder);
-	run->out = out[0];
-	run->err = err[0];
-	return run;
-fail:
-	if (error == 0)
-		error = errno;
-	log_event(LOG_ERROR, "handler-not-started", spec->instance,
-	    LOG_S("program", spec->argv[0]), LOG_S("step", step),
-	    LOG_S("error", strerror(error)));
-	plumb_close((const int[]){ cs.fd[0], cs.held }, 2);
-	plumb_close(out, 2);
-	plumb_close(err, 2);
-	free(folder);
-	run_free(run);
-	facts->end = RUN_NOT_STARTED;
-	facts->error = error;
-	return NULL;
 }
 
 /* --- stderr ------------------------------------------------------------- */
@@ -465,8 +327,9 @@ run_finish(struct run *run, struct run_facts *facts)
 		facts->signal = -status;
 	} else if (facts->end == RUN_EXITED)
 		facts->exit_status = status;
-	plumb_close((const int[]){ run->out, run->err }, 2);
-	run_free(run);
+	run_close((const int[]){ run->out, run->err }, 2);
+	errlog_free(&run->errlog);
+	free(run);
 }
 
 void

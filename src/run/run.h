@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "child.h"
+#include "conf.h"
 #include "outcome.h"
 #include "rc.h"
 #include "spool.h"
@@ -27,19 +28,14 @@ struct run;
 #define RUN_GRACE 2000
 
 struct run_spec {
-	char *const *argv; /* argv[0] is the program's path */
+	struct conf_program program; /* argv[0] is the program's path */
 	char *const *envp;
-	const char *directory;   /* NULL: the program's own folder */
-	int umask;               /* -1: inherited */
-	const struct user *user; /* setuid programs give it no privileges */
-	bool no_new_privs;       /* setuid programs give it nothing */
 	const void *body;
 	size_t body_len;
-	int body_fd; /* holds the body, or -1: it is in memory */
-	int64_t timeout, kill_after; /* ms */
-	uint64_t max_output;         /* bytes; UINT64_MAX: no limit */
+	int body_fd;    /* holds the body, or -1: it is in memory */
 	int held;       /* inherited as descriptor 3, see child.h; or -1 */
-	bool streaming; /* timeout counts from the last output */
+	bool streaming; /* timeout counts from the last output, which has no
+	                   limit */
 	const char *instance; /* for the log */
 };
 
@@ -58,7 +54,8 @@ bool run_is_draining(void);
 
 /*
  * Starts a run.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
- * it could not be started: missing, not executable, no process or descriptor.
+ * it could not be started, which is logged: missing, not executable, no such
+ * user, no process or descriptor.
  */
 struct run *run_start(const struct run_spec *, struct run_facts *);
 

@@ -26,15 +26,31 @@ check_list(const struct conf_list *list)
 }
 
 static void
+check_program(const struct conf_program *p)
+{
+	check_list(&p->argv);
+	check_list(&p->environment);
+	assert(p->argv.n == 0 || p->argv.item[0][0] == '/');
+	assert(p->timeout > 0 && p->timeout <= INT32_MAX);
+	assert(p->kill_after >= 0 && p->kill_after <= INT32_MAX);
+	assert(p->max_output > 0);
+	assert(p->umask >= -1 && p->umask <= 0777);
+	assert(p->directory == NULL || p->directory[0] == '/');
+	assert((p->user == NULL) == (p->user_line == 0));
+	assert((p->group == NULL) == (p->group_line == 0));
+}
+
+static void
 check_route(const struct conf_route *r)
 {
-	const struct conf_list *lists[] = { &r->handler, &r->methods, &r->scope,
+	const struct conf_list *lists[] = { &r->methods, &r->scope,
 		&r->fingerprint_headers, &r->fingerprint_ignore,
-		&r->replay_drop, &r->environment };
+		&r->replay_drop };
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		check_list(lists[i]);
-	assert(r->handler.n == 0 || r->handler.item[0][0] == '/');
+	check_program(&r->handler);
+	check_program(&r->reconcile);
 	assert(r->methods.n > 0);
 	assert(r->key <= CONF_KEY_IGNORE);
 	assert(r->key_min_length >= 1);
@@ -44,29 +60,17 @@ check_route(const struct conf_route *r)
 	assert(r->concurrent <= CONF_CONCURRENT_ACCEPT);
 	assert(r->async <= CONF_ASYNC_ALWAYS);
 	assert(r->max_request_age == 0 || r->request_timestamp != NULL);
-	assert(r->timeout > 0 && r->timeout <= INT32_MAX);
 	assert(r->wait_time > 0 && r->wait_time <= INT32_MAX);
-	assert(r->kill_after >= 0 && r->kill_after <= INT32_MAX);
 	assert(r->retention > 0);
-	assert(r->umask >= -1 && r->umask <= 0777);
-	assert(r->directory == NULL || r->directory[0] == '/');
-	assert((r->user == NULL) == (r->user_line == 0));
-	assert((r->group == NULL) == (r->group_line == 0));
 }
 
 static void
 check_effect(const struct conf *c, const struct conf_effect *e)
 {
-	check_list(&e->program);
-	check_list(&e->environment);
+	check_program(&e->program);
 	assert(e->line > 0);
-	assert(e->program.n > 0 && e->program.item[0][0] == '/');
-	assert(e->timeout > 0 && e->timeout <= INT32_MAX);
-	assert(e->kill_after >= 0 && e->kill_after <= INT32_MAX);
-	assert(e->attempts > 0 && e->backoff > 0 && e->max_output > 0);
-	assert(e->umask >= -1 && e->umask <= 0777);
-	assert((e->user == NULL) == (e->user_line == 0));
-	assert((e->group == NULL) == (e->group_line == 0));
+	assert(e->program.argv.n > 0);
+	assert(e->attempts > 0 && e->backoff > 0);
 	assert(conf_effect_find(c, e->name) == e);
 	assert(e == c->effects || strcmp(e[-1].name, e->name) < 0);
 }

@@ -136,7 +136,7 @@ check_row(const struct row *w)
 {
 	struct param params[NPARAMS];
 	struct request rq = request(w->params, params, w->body_len);
-	struct conf_route rt = { 0 };
+	struct conf_program rt = { 0 };
 	struct cgienv env;
 	char *names[NENV + 1], *daemon[NENV + 1];
 	size_t n = 0, i;
@@ -183,7 +183,7 @@ once_variables_cannot_be_forged(void **state)
 		"123e4567-e89b-12d3-a456-426614174000", "feed", 42, NULL };
 	char *daemon[] = { strdup("ONCE_TOKEN=daemon"), NULL };
 	char *names[] = { strdup("ONCE_TOKEN"), NULL };
-	struct conf_route rt = { .environment = { names, 1 } };
+	struct conf_program rt = { .environment = { names, 1 } };
 	struct param params[NPARAMS];
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
@@ -213,7 +213,7 @@ the_database_is_named_where_it_is_shared(void **state)
 	static const char token[] = "0123456789abcdef0123456789abcdef";
 	struct cgienv_once once = { "k", "", "/", 1, "started", "u", token,
 		INT64_MAX, "/var/lib/once.db" };
-	struct conf_route rt = { 0 };
+	struct conf_program rt = { 0 };
 	struct param params[NPARAMS];
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
@@ -235,7 +235,7 @@ static void
 no_daemon_environment_at_all(void **state)
 {
 	static const char *const text[] = { NULL };
-	struct conf_route rt = { 0 };
+	struct conf_program rt = { 0 };
 	struct param params[NPARAMS];
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
@@ -311,7 +311,7 @@ set(const char **text, size_t *n, const char *name, const char *value)
 static void
 script_is_split(void **state)
 {
-	const struct conf_route rt = { 0 };
+	const struct conf_program rt = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(splits); i++) {
@@ -426,7 +426,7 @@ environment_limits(void **state)
 	char *value = malloc(LIMIT_ENV),
 	     *daemon[] = { strdup("PATH=/p"), NULL };
 	const char *text[] = { "A", value, NULL };
-	const struct conf_route rt = { 0 };
+	const struct conf_program rt = { 0 };
 	struct param params[NPARAMS];
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
@@ -454,7 +454,7 @@ environment_count_limit(void **state)
 {
 	static char names[LIMIT_ENV_COUNT][8];
 	static struct param params[LIMIT_ENV_COUNT];
-	const struct conf_route rt = { 0 };
+	const struct conf_program rt = { 0 };
 	struct request rq = { .params = params };
 	struct cgienv env;
 
@@ -507,7 +507,7 @@ an_effect_gets_its_own_variables(void **state)
 	char *daemon[] = { path, tz, key, NULL };
 	char first[] = "TZ", second[] = "ONCE_KEY", third[] = "LANG";
 	char *names[] = { first, second, third, NULL };
-	struct conf_effect conf = { .environment = { names, 3 } };
+	struct conf_program conf = { .environment = { names, 3 } };
 	struct cgienv_effect effect = { "uuid", "mail", "a=b \" c", "" };
 	struct cgienv env;
 
@@ -532,7 +532,7 @@ of_many_repeated_ones_the_last(void **state)
 	struct param params[LIMIT_PARAM_COUNT];
 	struct request rq = { .params = params, .body_fd = -1 };
 	const size_t n = sizeof(names) / sizeof(names[0]);
-	struct conf_route rt = { 0 };
+	struct conf_program rt = { 0 };
 	struct cgienv env;
 	size_t i;
 

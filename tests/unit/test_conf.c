@@ -105,7 +105,7 @@ statuses_are(const struct conf_statuses *set, const char *expected)
 static void
 builtin_route(const struct conf_route *r)
 {
-	list_is(&r->handler, "");
+	list_is(&r->handler.argv, "");
 	list_is(&r->methods, "POST|PATCH");
 	assert_int_equal(r->key, CONF_KEY_OPTIONAL);
 	assert_int_equal(r->key_syntax, CONF_SYNTAX_ANY);
@@ -118,12 +118,12 @@ builtin_route(const struct conf_route *r)
 	list_is(&r->fingerprint_ignore, "");
 	assert_int_equal(r->max_request_body, 16 * MIB);
 	assert_int_equal(r->max_response, 16 * MIB);
-	assert_int_equal(r->max_output, GIB);
+	assert_int_equal(r->handler.max_output, GIB);
 	list_is(&r->replay_drop, "Set-Cookie|Date");
 	assert_int_equal(r->concurrent, CONF_CONCURRENT_REJECT);
 	assert_int_equal(r->wait_time, 10 * SECOND);
-	assert_int_equal(r->timeout, 60 * SECOND);
-	assert_int_equal(r->kill_after, 5 * SECOND);
+	assert_int_equal(r->handler.timeout, 60 * SECOND);
+	assert_int_equal(r->handler.kill_after, 5 * SECOND);
 	statuses_are(&r->release, "425 429 500-599");
 	statuses_are(&r->ambiguous, "502 504");
 	assert_int_equal(r->exit_status, CONF_EXIT_CHECK);
@@ -137,14 +137,14 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->key_rate, 0);
 	assert_int_equal(r->max_request_age, 0);
 	assert_null(r->request_timestamp);
-	assert_null(r->directory);
-	assert_int_equal(r->umask, -1);
-	assert_false(r->no_new_privs);
-	assert_null(r->user);
-	assert_null(r->group);
-	assert_int_equal(r->user_line, 0);
-	assert_int_equal(r->group_line, 0);
-	list_is(&r->environment, "");
+	assert_null(r->handler.directory);
+	assert_int_equal(r->handler.umask, -1);
+	assert_false(r->handler.no_new_privs);
+	assert_null(r->handler.user);
+	assert_null(r->handler.group);
+	assert_int_equal(r->handler.user_line, 0);
+	assert_int_equal(r->handler.group_line, 0);
+	list_is(&r->handler.environment, "");
 }
 
 static void
@@ -343,18 +343,20 @@ static const struct good server_good[] = {
 };
 
 static const struct good route_good[] = {
-	{ "handler = /usr/lib/cgi-bin/pay", R(handler),
+	{ "handler = /usr/lib/cgi-bin/pay", R(handler.argv),
 	    T(LIST, "/usr/lib/cgi-bin/pay") },
-	{ "handler = /bin/a  b\tc", R(handler), T(LIST, "/bin/a|b|c") },
-	{ "handler = /bin/a 'b c' \"d e\" f\\ g", R(handler),
+	{ "handler = /bin/a  b\tc", R(handler.argv), T(LIST, "/bin/a|b|c") },
+	{ "handler = /bin/a 'b c' \"d e\" f\\ g", R(handler.argv),
 	    T(LIST, "/bin/a|b c|d e|f g") },
-	{ "handler = \"/bin/a b\" \"\" ''", R(handler), T(LIST, "/bin/a b||") },
-	{ "handler = /bin/a \"\\\"\\\\\\$\\`\\n\" '\\n'", R(handler),
+	{ "handler = \"/bin/a b\" \"\" ''", R(handler.argv),
+	    T(LIST, "/bin/a b||") },
+	{ "handler = /bin/a \"\\\"\\\\\\$\\`\\n\" '\\n'", R(handler.argv),
 	    T(LIST, "/bin/a|\"\\$`\\n|\\n") },
-	{ "handler = /bin/a $HOME ~ * `id` |x >y", R(handler),
+	{ "handler = /bin/a $HOME ~ * `id` |x >y", R(handler.argv),
 	    T(LIST, "/bin/a|$HOME|~|*|`id`||x|>y") },
-	{ "handler = /bin/a a'b'\"c\"d", R(handler), T(LIST, "/bin/a|abcd") },
-	{ "handler = /bin/a x;y x#y a=b ; no", R(handler),
+	{ "handler = /bin/a a'b'\"c\"d", R(handler.argv),
+	    T(LIST, "/bin/a|abcd") },
+	{ "handler = /bin/a x;y x#y a=b ; no", R(handler.argv),
 	    T(LIST, "/bin/a|x;y|x#y|a=b") },
 	{ "methods = POST", R(methods), T(LIST, "POST") },
 	{ "methods = PUT,DELETE , M-SEARCH", R(methods),
@@ -390,8 +392,8 @@ static const struct good route_good[] = {
 	{ "max_request_body = " MOST_TEXT, R(max_request_body), N(SIZE, MOST) },
 	{ "max_response = 0", R(max_response), N(SIZE, 0) },
 	{ "max_response = 512M", R(max_response), N(SIZE, 512 * MIB) },
-	{ "max_output = 1", R(max_output), N(SIZE, 1) },
-	{ "max_output = " MOST_TEXT, R(max_output), N(SIZE, MOST) },
+	{ "max_output = 1", R(handler.max_output), N(SIZE, 1) },
+	{ "max_output = " MOST_TEXT, R(handler.max_output), N(SIZE, MOST) },
 	{ "replay_drop = Set-Cookie", R(replay_drop), T(LIST, "Set-Cookie") },
 	{ "replay_drop =", R(replay_drop), T(LIST, "") },
 	{ "concurrent = reject", R(concurrent),
@@ -401,11 +403,11 @@ static const struct good route_good[] = {
 	    N(NUMBER, CONF_CONCURRENT_ACCEPT) },
 	{ "wait_time = 1ms", R(wait_time), N(INT64, 1) },
 	{ "wait_time = 1d", R(wait_time), N(INT64, DAY) },
-	{ "timeout = 1ms", R(timeout), N(INT64, 1) },
-	{ "timeout = 7d", R(timeout), N(INT64, 7 * DAY) },
-	{ "timeout = 90m", R(timeout), N(INT64, 5400 * SECOND) },
-	{ "kill_after = 0", R(kill_after), N(INT64, 0) },
-	{ "kill_after = 1d", R(kill_after), N(INT64, DAY) },
+	{ "timeout = 1ms", R(handler.timeout), N(INT64, 1) },
+	{ "timeout = 7d", R(handler.timeout), N(INT64, 7 * DAY) },
+	{ "timeout = 90m", R(handler.timeout), N(INT64, 5400 * SECOND) },
+	{ "kill_after = 0", R(handler.kill_after), N(INT64, 0) },
+	{ "kill_after = 1d", R(handler.kill_after), N(INT64, DAY) },
 	{ "release = 425,429,5xx", R(release), T(STATUSES, "425 429 500-599") },
 	{ "release = 100 599", R(release), T(STATUSES, "100 599") },
 	{ "release = 1xx 2xx 3xx 4xx 5xx", R(release), T(STATUSES, "100-599") },
@@ -435,38 +437,38 @@ static const struct good route_good[] = {
 	    R(max_request_age), N(INT64, 3650 * DAY) },
 	{ "request_timestamp = Date\nmax_request_age = 0", R(request_timestamp),
 	    T(TEXT, "Date") },
-	{ "directory = /srv", R(directory), T(TEXT, "/srv") },
-	{ "umask = 027", R(umask), N(MODE, 027) },
-	{ "umask = 0", R(umask), N(MODE, 0) },
-	{ "umask = 0777", R(umask), N(MODE, 0777) },
-	{ "no_new_privs = yes", R(no_new_privs), N(SWITCH, true) },
-	{ "user = nobody", R(user), T(TEXT, "nobody") },
-	{ "group = 65534", R(group), T(TEXT, "65534") },
-	{ "environment = LANG, TZ http_proxy _x1", R(environment),
+	{ "directory = /srv", R(handler.directory), T(TEXT, "/srv") },
+	{ "umask = 027", R(handler.umask), N(MODE, 027) },
+	{ "umask = 0", R(handler.umask), N(MODE, 0) },
+	{ "umask = 0777", R(handler.umask), N(MODE, 0777) },
+	{ "no_new_privs = yes", R(handler.no_new_privs), N(SWITCH, true) },
+	{ "user = nobody", R(handler.user), T(TEXT, "nobody") },
+	{ "group = 65534", R(handler.group), T(TEXT, "65534") },
+	{ "environment = LANG, TZ http_proxy _x1", R(handler.environment),
 	    T(LIST, "LANG|TZ|http_proxy|_x1") },
-	{ "environment =", R(environment), T(LIST, "") },
+	{ "environment =", R(handler.environment), T(LIST, "") },
 };
 
 static const struct good effect_good[] = {
-	{ "timeout = 1ms", E(timeout), N(INT64, 1) },
-	{ "timeout = 7d", E(timeout), N(INT64, 7 * DAY) },
-	{ "kill_after = 0", E(kill_after), N(INT64, 0) },
-	{ "kill_after = 1d", E(kill_after), N(INT64, DAY) },
+	{ "timeout = 1ms", E(program.timeout), N(INT64, 1) },
+	{ "timeout = 7d", E(program.timeout), N(INT64, 7 * DAY) },
+	{ "kill_after = 0", E(program.kill_after), N(INT64, 0) },
+	{ "kill_after = 1d", E(program.kill_after), N(INT64, DAY) },
 	{ "attempts = 1", E(attempts), N(NUMBER, 1) },
 	{ "attempts = 1000", E(attempts), N(NUMBER, 1000) },
 	{ "backoff = 1ms", E(backoff), N(INT64, 1) },
 	{ "backoff = 1d", E(backoff), N(INT64, DAY) },
-	{ "max_output = 1", E(max_output), N(SIZE, 1) },
-	{ "max_output = " MOST_TEXT, E(max_output), N(SIZE, MOST) },
-	{ "directory = /srv", E(directory), T(TEXT, "/srv") },
-	{ "umask = 027", E(umask), N(MODE, 027) },
-	{ "no_new_privs = yes", E(no_new_privs), N(SWITCH, true) },
-	{ "user = nobody", E(user), T(TEXT, "nobody") },
-	{ "user = nobody", E(user_line), N(NUMBER, 3) },
-	{ "group = 65534", E(group), T(TEXT, "65534") },
-	{ "group = 65534", E(group_line), N(NUMBER, 3) },
-	{ "environment = LANG TZ", E(environment), T(LIST, "LANG|TZ") },
-	{ "environment =", E(environment), T(LIST, "") },
+	{ "max_output = 1", E(program.max_output), N(SIZE, 1) },
+	{ "max_output = " MOST_TEXT, E(program.max_output), N(SIZE, MOST) },
+	{ "directory = /srv", E(program.directory), T(TEXT, "/srv") },
+	{ "umask = 027", E(program.umask), N(MODE, 027) },
+	{ "no_new_privs = yes", E(program.no_new_privs), N(SWITCH, true) },
+	{ "user = nobody", E(program.user), T(TEXT, "nobody") },
+	{ "user = nobody", E(program.user_line), N(NUMBER, 3) },
+	{ "group = 65534", E(program.group), T(TEXT, "65534") },
+	{ "group = 65534", E(program.group_line), N(NUMBER, 3) },
+	{ "environment = LANG TZ", E(program.environment), T(LIST, "LANG|TZ") },
+	{ "environment =", E(program.environment), T(LIST, "") },
 };
 
 static void
@@ -531,17 +533,17 @@ every_effect_option_and_its_limits(void **state)
 static void
 builtin_effect(const struct conf_effect *e)
 {
-	assert_int_equal(e->timeout, 60 * SECOND);
-	assert_int_equal(e->kill_after, 5 * SECOND);
+	assert_int_equal(e->program.timeout, 60 * SECOND);
+	assert_int_equal(e->program.kill_after, 5 * SECOND);
 	assert_int_equal(e->attempts, 8);
 	assert_int_equal(e->backoff, SECOND);
-	assert_int_equal(e->max_output, GIB);
-	assert_null(e->directory);
-	assert_int_equal(e->umask, -1);
-	assert_false(e->no_new_privs);
-	assert_null(e->user);
-	assert_null(e->group);
-	list_is(&e->environment, "");
+	assert_int_equal(e->program.max_output, GIB);
+	assert_null(e->program.directory);
+	assert_int_equal(e->program.umask, -1);
+	assert_false(e->program.no_new_privs);
+	assert_null(e->program.user);
+	assert_null(e->program.group);
+	list_is(&e->program.environment, "");
 }
 
 static void
@@ -564,8 +566,8 @@ effects_are_sorted_by_name_and_take_no_defaults(void **state)
 	assert_null(conf_effect_find(conf, "MAIL"));
 	assert_null(conf_effect_find(conf, ""));
 	assert_int_equal(conf->effects[1].line, 6);
-	list_is(&conf->effects[0].program, "/bin/n");
-	list_is(&conf->effects[2].program, "/bin/w|a b");
+	list_is(&conf->effects[0].program.argv, "/bin/n");
+	list_is(&conf->effects[2].program.argv, "/bin/w|a b");
 	conf_unref(conf);
 }
 
@@ -1125,7 +1127,7 @@ lines_as_people_write_them(void **state)
 	assert_string_equal(conf->routes[0].path, "/My Path");
 	assert_int_equal(conf->routes[0].line, 7);
 	assert_int_equal(conf->routes[0].key, CONF_KEY_REQUIRED);
-	assert_int_equal(conf->routes[0].timeout, 5000);
+	assert_int_equal(conf->routes[0].handler.timeout, 5000);
 	conf_unref(conf);
 }
 
@@ -1143,11 +1145,11 @@ lines_of_options_are_kept(void **state)
 	assert_int_equal(conf->socket_user_line, 4);
 	assert_int_equal(conf->socket_group_line, 5);
 	assert_int_equal(conf->routes[0].line, 6);
-	assert_string_equal(conf->routes[0].user, "d");
-	assert_int_equal(conf->routes[0].user_line, 7);
-	assert_string_equal(conf->routes[0].group, "f");
-	assert_int_equal(conf->routes[0].group_line, 10);
-	assert_int_equal(conf->defaults.user_line, 9);
+	assert_string_equal(conf->routes[0].handler.user, "d");
+	assert_int_equal(conf->routes[0].handler.user_line, 7);
+	assert_string_equal(conf->routes[0].handler.group, "f");
+	assert_int_equal(conf->routes[0].handler.group_line, 10);
+	assert_int_equal(conf->defaults.handler.user_line, 9);
 	conf_unref(conf);
 }
 
@@ -1167,17 +1169,17 @@ routes_take_defaults_in_any_order_and_are_sorted(void **state)
 	for (size_t i = 0; i < COUNT(paths); i++)
 		assert_string_equal(conf->routes[i].path, paths[i]);
 	assert_int_equal(conf->routes[0].key, CONF_KEY_REQUIRED);
-	assert_int_equal(conf->routes[0].umask, 0);
+	assert_int_equal(conf->routes[0].handler.umask, 0);
 	list_is(&conf->routes[0].scope, "");
-	assert_int_equal(conf->routes[1].timeout, 1000);
-	assert_int_equal(conf->routes[1].umask, 022);
+	assert_int_equal(conf->routes[1].handler.timeout, 1000);
+	assert_int_equal(conf->routes[1].handler.umask, 022);
 	list_is(&conf->routes[1].scope, "REMOTE_USER");
 	assert_int_equal(conf->routes[2].key, CONF_KEY_IGNORE);
 	statuses_are(&conf->routes[2].release, "");
 	statuses_are(&conf->routes[3].release, "500");
-	assert_int_equal(conf->routes[3].timeout, 60000);
+	assert_int_equal(conf->routes[3].handler.timeout, 60000);
 	assert_string_equal(conf->defaults.path, "");
-	assert_int_equal(conf->defaults.umask, 022);
+	assert_int_equal(conf->defaults.handler.umask, 022);
 	conf_unref(conf);
 }
 
@@ -1220,8 +1222,8 @@ command_line_overrides_the_file(void **state)
 	assert_string_equal(conf->key_variable, "HTTP_X_KEY");
 	assert_true(conf_set_handler(conf, argv, &err));
 	program[0] = 'x';
-	list_is(&conf->routes[0].handler, "/bin/b|x y");
-	list_is(&conf->defaults.handler, "/bin/b|x y");
+	list_is(&conf->routes[0].handler.argv, "/bin/b|x y");
+	list_is(&conf->defaults.handler.argv, "/bin/b|x y");
 	conf_unref(conf);
 }
 
@@ -1374,7 +1376,7 @@ last_reference_frees(void **state)
 	(void)state;
 	assert_ptr_equal(conf_ref(conf), conf);
 	conf_unref(conf);
-	assert_string_equal(conf->routes[0].handler.item[2], "c");
+	assert_string_equal(conf->routes[0].handler.argv.item[2], "c");
 	conf_unref(conf);
 	conf_unref(NULL);
 }

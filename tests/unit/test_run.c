@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "run.h"
+#include "user.h"
 #include "spool.h"
 
 #define FAR 60000 /* ms: a deadline that no test reaches */
@@ -40,14 +41,14 @@ static void
 spec_init(struct run_spec *spec, char *const *argv)
 {
 	memset(spec, 0, sizeof(*spec));
-	spec->argv = argv;
+	spec->program.argv.item = (char **)(uintptr_t)argv;
 	spec->envp = no_env;
-	spec->umask = -1;
+	spec->program.umask = -1;
 	spec->body_fd = -1;
 	spec->held = -1;
-	spec->timeout = FAR;
-	spec->kill_after = FAR;
-	spec->max_output = UINT64_MAX;
+	spec->program.timeout = FAR;
+	spec->program.kill_after = FAR;
+	spec->program.max_output = UINT64_MAX;
 	spec->instance = "urn:uuid:test";
 }
 
@@ -81,7 +82,7 @@ sh(const char *script, struct run_spec *spec, struct result *result)
 	argv[1] = (char *)(uintptr_t) "-c";
 	argv[2] = (char *)(uintptr_t)script;
 	argv[3] = NULL;
-	spec->argv = argv;
+	spec->program.argv.item = (char **)(uintptr_t)argv;
 	capture(spec, result);
 }
 
@@ -209,7 +210,7 @@ test_missing_directory_is_not_started(void **state)
 
 	(void)state;
 	spec_init(&spec, argv);
-	spec.directory = "/nonexistent";
+	spec.program.directory = "/nonexistent";
 	capture(&spec, &result);
 	assert_int_equal(result.facts.end, RUN_NOT_STARTED);
 	assert_int_equal(result.facts.error, ENOENT);
@@ -223,8 +224,8 @@ test_directory_and_umask_are_set(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.directory = "/usr";
-	spec.umask = 027;
+	spec.program.directory = "/usr";
+	spec.program.umask = 027;
 	sh("pwd; umask", &spec, &result);
 	assert_string_equal(result.out, "/usr\n0027\n");
 	free(result.out);
@@ -310,7 +311,7 @@ test_timeout_ends_by_sigterm(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.timeout = 50;
+	spec.program.timeout = 50;
 	sh("trap 'echo term; exit 0' TERM; echo on; while :; do sleep 0.01; "
 	   "done",
 	    &spec, &result);
@@ -327,7 +328,7 @@ test_group_has_its_grace_though_the_program_is_gone(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.timeout = 50;
+	spec.program.timeout = 50;
 	/* The shell dies of SIGTERM at once, its child takes a moment. */
 	sh("sh -c 'trap \"i=0; while [ \\$i -lt 99999 ]; do i=\\$((i+1)); "
 	   "done; echo clean; exit 0\" TERM; echo on; while :; do :; done' & "
@@ -348,8 +349,8 @@ test_timeout_ends_the_whole_group_by_sigkill(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.timeout = 50;
-	spec.kill_after = 50;
+	spec.program.timeout = 50;
+	spec.program.kill_after = 50;
 	sh("trap '' TERM; sh -c 'echo $$; exec sleep 1001' & wait; wait", &spec,
 	    &result);
 	assert_int_equal(result.facts.end, RUN_TIMEOUT);
@@ -370,7 +371,7 @@ test_too_much_output_ends_it(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.max_output = 100000;
+	spec.program.max_output = 100000;
 	sh("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", &spec,
 	    &result);
 	assert_int_equal(result.facts.end, RUN_OUTPUT_LIMIT);
@@ -386,7 +387,7 @@ test_output_as_long_as_the_limit_is_allowed(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.max_output = 6;
+	spec.program.max_output = 6;
 	sh("echo hello", &spec, &result);
 	assert_int_equal(result.facts.end, RUN_EXITED);
 	assert_int_equal(result.len, 6);
@@ -493,16 +494,13 @@ test_user_is_changed(void **state)
 {
 	struct run_spec spec;
 	struct result result;
-	struct user user;
-	char err[128];
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_true(user_find("nobody", NULL, &user, err, sizeof(err)));
 	spec_init(&spec, NULL);
-	spec.user = &user;
-	spec.directory = "/";
+	spec.program.user = "nobody";
+	spec.program.directory = "/";
 	sh("id -un; id -Gn; kill -0 $PPID 2>/dev/null && echo may", &spec,
 	    &result);
 	assert_string_equal(result.out, "nobody\nnogroup\n");
@@ -524,7 +522,7 @@ test_unknown_user_is_named(void **state)
 
 /* Kills the process that started a handler; the handler must go with it. */
 static void
-dies_with_its_parent(const struct user *user)
+dies_with_its_parent(const char *user)
 {
 	char *argv[] = { (char *)(uintptr_t) "/bin/sleep",
 		(char *)(uintptr_t) "1003", NULL };
@@ -540,8 +538,8 @@ dies_with_its_parent(const struct user *user)
 		/* The handler's stdout is the pipe's only other end. */
 		close(fds[0]);
 		spec_init(&spec, argv);
-		spec.user = user;
-		spec.directory = "/";
+		spec.program.user = user;
+		spec.program.directory = "/";
 		spec.body = "x";
 		spec.body_len = 1;
 		/* As its stdin it inherits the pipe, through /proc. */
@@ -568,15 +566,11 @@ dies_with_its_parent(const struct user *user)
 static void
 test_handler_dies_with_its_parent(void **state)
 {
-	struct user user;
-	char err[128];
-
 	(void)state;
 	dies_with_its_parent(NULL);
 	if (geteuid() != 0)
 		return;
-	assert_true(user_find("nobody", NULL, &user, err, sizeof(err)));
-	dies_with_its_parent(&user);
+	dies_with_its_parent("nobody");
 }
 
 /* The last: from here on nothing is started. */
@@ -591,7 +585,7 @@ test_drain_ends_it_and_starts_no_more(void **state)
 
 	(void)state;
 	spec_init(&spec, NULL);
-	spec.argv = argv;
+	spec.program.argv.item = (char **)(uintptr_t)argv;
 	run = run_start(&spec, &facts);
 	assert_non_null(run);
 	run_drain();
