@@ -231,3 +231,77 @@ def test_a_planted_trigger_does_not_run_in_the_daemon(t):
     eq(db.execute('SELECT count(*) FROM seen').fetchone()[0], 0)
     db.close()
     assert 'planted' in once.ctl('doctor', status=1)
+
+
+# --- a folder that others may write ---
+
+def test_a_folder_in_which_others_can_rename_is_named_with_the_cure(t):
+    path = t.path('store')
+    os.mkdir(path)
+    for mode, safe in ((0o770, False), (0o1770, True), (0o757, False),
+                       (0o750, True)):
+        os.chmod(path, mode)
+        once = start(t, name='once%o' % mode, database=path + '/once.db')
+        found = once.log_lines('event=store-folder .*%s' % path)
+        eq(len(found), 0 if safe else 1)
+        assert safe or 'chmod +t' in found[0], found
+        report = once.ctl('doctor', status=0 if safe else 1)
+        eq('chmod +t' in report, not safe)
+        once.stop()
+
+
+# --- damaged rows that there is one of ---
+
+def sql(once, text):
+    db = sqlite3.connect(once.database)
+    db.execute(text)
+    db.commit()
+    db.close()
+
+
+def manual_cure(database):
+    """The command that oncewrap(8) shows, for that database."""
+    with open(os.path.join(base.TOP, 'src', 'oncewrap.8')) as f:
+        page = f.read()
+    start = page.index('$ sqlite3 ') + 2
+    end = page.index('.Ed', start)
+    command = page[start:end].replace('\n', ' ')
+    name = '/var/lib/oncewrap/oncewrap.db'
+    assert name in command, command
+    return command.replace(name, database)
+
+
+def test_a_damaged_clock_is_named_and_mended_as_the_manual_says(t):
+    once = start(t)
+    done = once.post('done')
+    first(done, 201)
+    for damage in ('DELETE FROM once_clock',
+                   'UPDATE once_clock SET last = 9223372036854775807',
+                   'UPDATE once_clock SET shift = -9223372036854775808',
+                   'UPDATE once_clock SET last = -1'):
+        once.stop()
+        sql(once, damage)
+        before = len(once.log())
+        once.start(wait=False)
+        eq(once.wait(), 1)
+        said = once.log()[before:]
+        for word in (once.database, 'table once_clock', 'backup',
+                     'oncewrap(8)'):
+            assert word in said, said
+        run = t.run(['sh', '-c', manual_cure(once.database)])
+        eq((run.returncode, run.stderr), (0, b''))
+        once.start()
+        again = once.post('done')       # it ends a little later
+        eq((again.replayed, again.body), ('true', done.body))
+    eq(len(t.ledger()), 1)
+
+
+def test_a_damaged_secret_is_named(t):
+    once = start(t)
+    once.stop()
+    sql(once, "UPDATE once_meta SET secret = x'00'")
+    before = len(once.log())
+    once.start(wait=False)
+    eq(once.wait(), 1)
+    assert 'table once_meta' in once.log()[before:], once.log()
+    once.process = None

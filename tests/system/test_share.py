@@ -313,7 +313,7 @@ def folder(t):
     path = t.path('store')
     os.mkdir(path)
     os.chown(path, 0, GROUP)
-    os.chmod(path, 0o2770)
+    os.chmod(path, 0o3770)
     return path
 
 

@@ -1045,7 +1045,7 @@ stats_count(void **state)
 static char
 doctor_says(const char *name)
 {
-	struct store_finding f[16];
+	struct store_finding f[32];
 	size_t n, i;
 
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);

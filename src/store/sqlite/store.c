@@ -39,6 +39,10 @@ read_secret(struct store *store)
 	return rc;
 }
 
+/* Store time is not further away than this (ms), so that sums with it do not
+ * overflow. */
+#define FARTHEST (STORE_LONGEST / 2)
+
 struct clock_row {
 	bool same_boot;
 	int64_t shift, last;
@@ -59,7 +63,10 @@ read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 	row->shift = db_column_int(s, 1);
 	row->last = db_column_int(s, 2);
 	db_reset(s);
-	return RC_OK;
+	return row->last >= 0 && row->last <= FARTHEST &&
+		row->shift >= -FARTHEST && row->shift <= FARTHEST
+	    ? RC_OK
+	    : RC_CORRUPT;
 }
 
 /*
@@ -150,8 +157,36 @@ start_guard(struct store *store, bool keeper)
 	return rc;
 }
 
+/* Logs a folder in which the files of the store are not safe. */
+static void
+warn_of_folder(const struct store *store)
+{
+	char text[256];
+
+	if (store_folder_is_loose(store, text, sizeof(text)))
+		log_event(LOG_WARN, "store-folder", NULL,
+		    LOG_S("database", store->file), LOG_S("message", text));
+}
+
+/* A sentence about a failure of start(); table is NULL unless its only row is
+ * the reason. */
+static void
+say_why(
+    char *err, size_t errsize, const char *file, const char *table, enum rc rc)
+{
+	if (table == NULL || rc != RC_CORRUPT)
+		snprintf(err, errsize, "database %s: %s", file, rc_text(rc));
+	else
+		snprintf(err, errsize,
+		    "database %s: the row of table %s is missing or makes no "
+		    "sense: put a backup in its place, or see \"A damaged "
+		    "row\" "
+		    "in oncewrap(8)",
+		    file, table);
+}
+
 static enum rc
-start(struct store *store, const struct store_options *o)
+start(struct store *store, const struct store_options *o, const char **table)
 {
 	struct committer_options co;
 	struct liveness *liveness;
@@ -164,10 +199,15 @@ start(struct store *store, const struct store_options *o)
 	store->keeper = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
+	*table = "once_meta";
 	if ((rc = read_secret(store)) != RC_OK)
 		return rc;
+	*table = "once_clock";
 	if ((rc = start_guard(store, o->create)) != RC_OK)
 		return rc;
+	*table = NULL;
+	if (o->create)
+		warn_of_folder(store);
 	/* For changes that a handler moved into the file unsynced, and that an
 	 * earlier process did not see. */
 	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
@@ -195,6 +235,7 @@ enum rc
 store_open(struct store **out, const struct store_options *o, char *err,
     size_t errsize)
 {
+	const char *table = NULL;
 	struct schema_options mo;
 	struct store *store;
 	enum rc rc;
@@ -216,10 +257,9 @@ store_open(struct store **out, const struct store_options *o, char *err,
 	mo.busy_timeout = o->busy_timeout;
 	rc = schema_open(&store->writer, &mo, err, errsize);
 	if (rc == RC_OK) {
-		rc = start(store, o);
+		rc = start(store, o, &table);
 		if (rc != RC_OK)
-			snprintf(err, errsize, "database %s: %s", o->database,
-			    rc_text(rc));
+			say_why(err, errsize, o->database, table, rc);
 	}
 	if (rc != RC_OK) {
 		store_close(store);

@@ -458,6 +458,34 @@ check_mode(struct store *store, struct findings *f)
 		    f, "file", true, "mode %04o", (unsigned)st.st_mode & 07777);
 }
 
+bool
+store_folder_is_loose(const struct store *store, char *text, size_t size)
+{
+	const char *folder = store->guard.folder;
+	struct stat st;
+
+	if (stat(folder, &st) == -1 || (st.st_mode & 022) == 0 ||
+	    (st.st_mode & S_ISVTX) != 0)
+		return false;
+	snprintf(text, size,
+	    "mode %04o of %s lets other users rename and remove the database, "
+	    "its log and the files of attempts: chmod +t",
+	    (unsigned)st.st_mode & 07777, folder);
+	return true;
+}
+
+static void
+check_folder(struct store *store, struct findings *f)
+{
+	char text[256];
+
+	if (store_folder_is_loose(store, text, sizeof(text)))
+		found(f, "folder", false, "%s", text);
+	else
+		found(f, "folder", true,
+		    "no other user can rename or remove files in it");
+}
+
 enum rc
 store_doctor(struct store *store, const struct conf *conf,
     struct store_finding *items, size_t max, size_t *n)
@@ -484,6 +512,7 @@ store_doctor(struct store *store, const struct conf *conf,
 	check_topics(reader->db, conf, &f);
 	store_reader_give(store, reader);
 	check_mode(store, &f);
+	check_folder(store, &f);
 	found(&f, "log", true, "%" PRId64 " bytes in the write-ahead log",
 	    file_size(store->file, "-wal"));
 	*n = f.n;

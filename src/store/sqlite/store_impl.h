@@ -92,6 +92,13 @@ enum rc store_may_lease(
 /* Whether the reservation is valid; leased: an attempt begins now. */
 bool store_reservation_is_sound(const struct store_reservation *, bool leased);
 
+/*
+ * Whether other users can rename or remove the store's files: they may write
+ * the folder, and its sticky bit is not set.  text (of size bytes) gets the
+ * cure.
+ */
+bool store_folder_is_loose(const struct store *, char *text, size_t size);
+
 /* The next dead owners of leases, at most max, after that one (0: from the
  * first), ordered by their names. */
 enum rc store_dead_owners(
