@@ -5,9 +5,9 @@
  * one: the one that has been idle for longest or, if none is idle, the one
  * that has been sending its parameters for longest, or its body for longer than
  * io_timeout.  No other connection is closed while its body arrives, and none
- * after its request has arrived.  New connections then wait in the socket's backlog until another one ends.  They
- * lose nothing by it, and closing them would make the web server report an
- * error at once.
+ * after its request has arrived.  New connections then wait in the socket's
+ * backlog until another one ends.  They lose nothing by it, and closing them
+ * would make the web server report an error at once.
  */
 #include "config.h"
 

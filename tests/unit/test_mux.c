@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1489,7 +1488,7 @@ slow_peers_beyond_the_limit_keep_no_others_out(void **state)
 struct trickler {
 	const int *fds;
 	int n;
-	atomic_bool stop;
+	sem_t stop;
 	pthread_t thread;
 };
 
@@ -1498,15 +1497,12 @@ trickle_all(void *arg)
 {
 	static const unsigned char byte[9] = { 1, FCGI_STDIN, 0, 1, 0, 1, 0, 0,
 		'x' };
-	const struct timespec pause = { 0, 50000000 };
 	struct trickler *t = arg;
 
-	while (!atomic_load(&t->stop)) {
+	while (!clock_wait_mono(&t->stop, clock_mono() + 50))
 		for (int i = 0; i < t->n; i++)
 			(void)!send(t->fds[i], byte, sizeof(byte),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
-		nanosleep(&pause, NULL);
-	}
 	return NULL;
 }
 
@@ -1515,15 +1511,16 @@ start_trickling(struct trickler *t, const int *fds, int n)
 {
 	t->fds = fds;
 	t->n = n;
-	atomic_init(&t->stop, false);
+	assert_int_equal(sem_init(&t->stop, 0, 0), 0);
 	assert_int_equal(pthread_create(&t->thread, NULL, trickle_all, t), 0);
 }
 
 static void
 stop_trickling(struct trickler *t)
 {
-	atomic_store(&t->stop, true);
+	sem_post(&t->stop);
 	assert_int_equal(pthread_join(t->thread, NULL), 0);
+	sem_destroy(&t->stop);
 }
 
 /* All that spools may take is taken by bodies that never end. */

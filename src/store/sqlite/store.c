@@ -157,17 +157,6 @@ start_guard(struct store *store, bool keeper)
 	return rc;
 }
 
-/* Logs a folder in which the files of the store are not safe. */
-static void
-warn_of_folder(const struct store *store)
-{
-	char text[256];
-
-	if (store_folder_is_loose(store, text, sizeof(text)))
-		log_event(LOG_WARN, "store-folder", NULL,
-		    LOG_S("database", store->file), LOG_S("message", text));
-}
-
 /* A sentence about a failure of start(); table is NULL unless its only row is
  * the reason. */
 static void
@@ -207,7 +196,7 @@ start(struct store *store, const struct store_options *o, const char **table)
 		return rc;
 	*table = NULL;
 	if (o->create)
-		warn_of_folder(store);
+		store_warn_of_folder(store);
 	/* For changes that a handler moved into the file unsynced, and that an
 	 * earlier process did not see. */
 	if (o->create && (rc = db_harden(store->writer)) != RC_OK)

@@ -1,5 +1,5 @@
 /*
- * The key store's health: counts, and findings for an operator.
+ * Findings about the key store, for an operator.
  */
 #include "config.h"
 
@@ -11,112 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "schema.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
-
-static int64_t
-file_size(const char *file, const char *suffix)
-{
-	struct stat st;
-	char *name;
-	int64_t size = 0;
-
-	if (asprintf(&name, "%s%s", file, suffix) == -1)
-		return 0;
-	if (stat(name, &st) == 0)
-		size = st.st_size;
-	free(name);
-	return size;
-}
-
-static enum rc
-count(struct db *db, struct store_counts *c)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_COUNTS);
-	enum record_state state;
-	const char *name;
-	enum rc rc;
-
-	while ((rc = db_step_row(s)) == RC_OK) {
-		name = db_column_text(s, 0);
-		if (name == NULL || !record_state_parse(name, &state))
-			continue; /* doctor names it */
-		c->keys[state] = db_column_int(s, 1);
-		if (state == RECORD_UNKNOWN)
-			c->oldest_unknown_wall = db_column_int(s, 2);
-		c->answer_bytes += db_column_int(s, 3);
-	}
-	db_reset(s);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
-}
-
-enum rc
-store_stats(struct store *store, struct store_counts *c)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	memset(c, 0, sizeof(*c));
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = count(reader->db, c);
-	store_reader_give(store, reader);
-	c->database_bytes = file_size(store->file, "");
-	c->wal_bytes = file_size(store->file, "-wal");
-	return rc;
-}
-
-/* --- by scope ----------------------------------------------------------- */
-
-void
-store_scopes_free(struct store_scope *scopes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		free(scopes[i].scope);
-		scopes[i].scope = NULL;
-	}
-}
-
-enum rc
-store_scopes(struct store *store, const char *after, struct store_scope *scopes,
-    size_t max, size_t *n)
-{
-	struct store_reader *reader;
-	struct store_scope *sc;
-	struct db_stmt *s;
-	enum rc rc;
-
-	*n = 0;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	s = db_stmt(reader->db, QUERY_SCOPES);
-	if (after != NULL)
-		db_bind_text(s, 1, after);
-	db_bind_int(s, 2, (int64_t)max);
-	while (*n < max && (rc = db_step_row(s)) == RC_OK) {
-		sc = &scopes[*n];
-		memset(sc, 0, sizeof(*sc));
-		rc = db_column_strdup(s, 0, &sc->scope);
-		if (rc != RC_OK)
-			break;
-		for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-			sc->keys[i] = db_column_int(s, i);
-		(*n)++;
-	}
-	db_reset(s);
-	store_reader_give(store, reader);
-	if (rc == RC_OK || rc == RC_NOTFOUND)
-		return RC_OK;
-	store_scopes_free(scopes, *n);
-	*n = 0;
-	return rc;
-}
-
-/* --- doctor ------------------------------------------------------------- */
 
 struct findings {
 	struct store_finding *item;
@@ -458,8 +357,10 @@ check_mode(struct store *store, struct findings *f)
 		    f, "file", true, "mode %04o", (unsigned)st.st_mode & 07777);
 }
 
-bool
-store_folder_is_loose(const struct store *store, char *text, size_t size)
+/* Whether other users can rename or remove the store's files: they may write
+ * the folder, and its sticky bit is not set.  text gets the cure. */
+static bool
+folder_is_loose(const struct store *store, char *text, size_t size)
 {
 	const char *folder = store->guard.folder;
 	struct stat st;
@@ -479,11 +380,21 @@ check_folder(struct store *store, struct findings *f)
 {
 	char text[256];
 
-	if (store_folder_is_loose(store, text, sizeof(text)))
+	if (folder_is_loose(store, text, sizeof(text)))
 		found(f, "folder", false, "%s", text);
 	else
 		found(f, "folder", true,
 		    "no other user can rename or remove files in it");
+}
+
+void
+store_warn_of_folder(const struct store *store)
+{
+	char text[256];
+
+	if (folder_is_loose(store, text, sizeof(text)))
+		log_event(LOG_WARN, "store-folder", NULL,
+		    LOG_S("database", store->file), LOG_S("message", text));
 }
 
 enum rc
@@ -514,7 +425,7 @@ store_doctor(struct store *store, const struct conf *conf,
 	check_mode(store, &f);
 	check_folder(store, &f);
 	found(&f, "log", true, "%" PRId64 " bytes in the write-ahead log",
-	    file_size(store->file, "-wal"));
+	    store_file_size(store, "-wal"));
 	*n = f.n;
 	return RC_OK;
 }

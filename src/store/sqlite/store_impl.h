@@ -92,12 +92,12 @@ enum rc store_may_lease(
 /* Whether the reservation is valid; leased: an attempt begins now. */
 bool store_reservation_is_sound(const struct store_reservation *, bool leased);
 
-/*
- * Whether other users can rename or remove the store's files: they may write
- * the folder, and its sticky bit is not set.  text (of size bytes) gets the
- * cure.
- */
-bool store_folder_is_loose(const struct store *, char *text, size_t size);
+/* Logs a folder in which other users can rename or remove the store's files,
+ * with the cure. */
+void store_warn_of_folder(const struct store *);
+
+/* The size of the file with that suffix (bytes); 0 if there is none. */
+int64_t store_file_size(const struct store *, const char *suffix);
 
 /* The next dead owners of leases, at most max, after that one (0: from the
  * first), ordered by their names. */
