@@ -53,7 +53,7 @@ metrics(struct store *store, struct answer *answer)
 static void
 health(struct store *store, struct answer *answer)
 {
-	char why[128];
+	char why[512];
 
 	if (store_health(store, why, sizeof(why))) {
 		say(answer, 200, "ok");

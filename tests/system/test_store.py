@@ -460,3 +460,24 @@ def test_a_full_spool_dir_loses_a_run_and_no_promise(t):
     first(once.post('small', query='100000'), 200, b'x' * 100000)
     eq(len(t.ledger()), 2)
     assert 'No space left' in once.log(), once.log()
+
+
+def test_without_room_for_the_file_of_an_attempt_health_says_so(t):
+    once = once_with(t, server={'admin_path': '/admin'},
+                     routes={'/resume': {'on_crash': 'resume'}})
+    first(once.post('a', path='/resume'), 201)
+    eq(once.get('/admin/health').status, 200)
+    # One inode: the folder's own.
+    path = once.database + '-attempts'
+    mount(t, path, 'mode=0700,nr_inodes=1')
+    problem(once.post('b', path='/resume'), 'store-unavailable')
+    health = once.get('/admin/health')
+    eq(health.status, 503)
+    assert path in health.body.decode(), health
+    # Other routes need no such file.
+    first(once.post('c'), 201)
+    eq(once.get('/admin/health').status, 503)
+    subprocess.run(['mount', '-o', 'remount,nr_inodes=10', path], check=True)
+    eq(once.get('/admin/health').status, 200)
+    first(once.post('b', path='/resume'), 201)
+    eq((len(t.ledger()), os.listdir(path)), (3, []))

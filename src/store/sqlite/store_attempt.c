@@ -19,6 +19,34 @@
 
 /* --- the processes of an attempt ----------------------------------------- */
 
+/* Remembers the result for health. */
+static enum rc
+made(struct store *store, enum rc rc)
+{
+	pthread_mutex_lock(&store->mutex);
+	store->attempts = rc;
+	pthread_mutex_unlock(&store->mutex);
+	return rc;
+}
+
+enum rc
+store_attempt_check(struct store *store)
+{
+	struct store_attempt at;
+	enum rc rc;
+
+	pthread_mutex_lock(&store->mutex);
+	rc = store->attempts;
+	pthread_mutex_unlock(&store->mutex);
+	if (rc == RC_OK)
+		return rc;
+	memset(&at, 0, sizeof(at));
+	if ((rc = store_attempt_lock(store, &at)) == RC_OK)
+		tree_remove(store->file, at.lock);
+	store_attempt_release(&at);
+	return rc;
+}
+
 enum rc
 store_attempt_lock(struct store *store, struct store_attempt *at)
 {
@@ -33,7 +61,7 @@ store_attempt_lock(struct store *store, struct store_attempt *at)
 	rc = tree_new(store->file, liveness_self(liveness), &at->fd, &at->note,
 	    &at->lock);
 	FAULT(ATTEMPT_MADE);
-	return rc;
+	return made(store, rc);
 }
 
 enum rc

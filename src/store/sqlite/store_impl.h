@@ -54,6 +54,7 @@ struct store {
 	struct store_reader *idle;
 	struct store_reader *looker; /* the large reader, while it is free */
 	bool has_looker;             /* a large reader exists */
+	enum rc attempts;            /* of the last store_attempt_lock() */
 	struct liveness *liveness;   /* NULL until it is needed */
 	struct store_tally tally;
 	/* where the next batch of a reaping begins: after bad rows */
@@ -91,6 +92,9 @@ enum rc store_may_lease(
 
 /* Whether the reservation is valid; leased: an attempt begins now. */
 bool store_reservation_is_sound(const struct store_reservation *, bool leased);
+
+/* Whether files for attempts can be made, if the last one could not. */
+enum rc store_attempt_check(struct store *);
 
 /* Logs a folder in which other users can rename or remove the store's files,
  * with the cure. */
