@@ -78,10 +78,11 @@ lock_cond_init(pthread_cond_t *cond)
 	must(pthread_condattr_destroy(&attr));
 }
 
-bool
-lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
+/* until is NULL: without end. */
+static bool
+wait_until(
+    struct lock *lock, pthread_cond_t *cond, const struct timespec *until)
 {
-	struct timespec ts;
 	int error;
 
 	/* A waiting thread must hold no lock that other threads may need. */
@@ -89,15 +90,30 @@ lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
 #ifdef LOCK_CHECKS
 	assert(held == 0);
 #endif
-	if (until == LOCK_FOREVER)
+	if (until == NULL)
 		error = pthread_cond_wait(cond, &lock->mutex);
-	else {
-		ts.tv_sec = (time_t)(until / 1000);
-		ts.tv_nsec = (long)(until % 1000) * 1000000;
-		error = pthread_cond_timedwait(cond, &lock->mutex, &ts);
-	}
+	else
+		error = pthread_cond_timedwait(cond, &lock->mutex, until);
 	note_take(lock);
 	if (error != ETIMEDOUT)
 		must(error);
 	return error == 0;
+}
+
+bool
+lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
+{
+	const struct timespec ts = { .tv_sec = (time_t)(until / 1000),
+		.tv_nsec = (long)(until % 1000) * 1000000 };
+
+	return wait_until(lock, cond, until != LOCK_FOREVER ? &ts : NULL);
+}
+
+bool
+lock_wait_us(struct lock *lock, pthread_cond_t *cond, int64_t until_us)
+{
+	const struct timespec ts = { .tv_sec = (time_t)(until_us / 1000000),
+		.tv_nsec = (long)(until_us % 1000000) * 1000 };
+
+	return wait_until(lock, cond, &ts);
 }

@@ -30,13 +30,13 @@ struct lock {
 	enum lock_rank rank;
 };
 
-void lock_init(struct lock *, enum lock_rank);
-void lock_destroy(struct lock *); /* no thread holds it */
-void lock_take(struct lock *);
-void lock_give(struct lock *);
+void lock_init(struct lock *lock, enum lock_rank rank);
+void lock_destroy(struct lock *lock); /* no thread holds it */
+void lock_take(struct lock *lock);
+void lock_give(struct lock *lock);
 
 /* Makes a condition that uses the monotonic clock for its waits. */
-void lock_cond_init(pthread_cond_t *);
+void lock_cond_init(pthread_cond_t *cond);
 
 #define LOCK_FOREVER INT64_MAX
 
@@ -45,6 +45,9 @@ void lock_cond_init(pthread_cond_t *);
  * the lock again.  until is a reading of clock_mono() (ms) or LOCK_FOREVER.
  * False: until is past.  May return early.
  */
-bool lock_wait(struct lock *, pthread_cond_t *, int64_t until);
+bool lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until);
+
+/* The same; until_us is a reading of clock_mono_us(). */
+bool lock_wait_us(struct lock *lock, pthread_cond_t *cond, int64_t until_us);
 
 #endif

@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +25,14 @@
 #include "log.h"
 #include "spool.h"
 
-/* Guards the variables below. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static char *directory; /* NULL: the default one */
+/* A directory for spools.  It is never freed, because another thread may be
+ * reading its name. */
+struct directory {
+	struct directory *next; /* of all that were used */
+	char name[];
+};
+static struct directory *_Atomic directory; /* NULL: the default one */
+static struct directory *directories;       /* used by spool_setup() */
 
 static _Atomic uint64_t total = UINT64_MAX, used;
 
@@ -45,15 +49,19 @@ struct spool {
 enum rc
 spool_setup(const char *dir, uint64_t bytes)
 {
-	char *copy = strdup(dir != NULL ? dir : spool_default_dir()), *old;
+	const char *name = dir != NULL ? dir : spool_default_dir();
+	struct directory *d = directories;
 
-	if (copy == NULL)
-		return RC_NOMEM;
-	pthread_mutex_lock(&mutex);
-	old = directory;
-	directory = copy;
-	pthread_mutex_unlock(&mutex);
-	free(old);
+	while (d != NULL && strcmp(d->name, name) != 0)
+		d = d->next;
+	if (d == NULL) {
+		if ((d = malloc(sizeof(*d) + strlen(name) + 1)) == NULL)
+			return RC_NOMEM;
+		memcpy(d->name, name, strlen(name) + 1);
+		d->next = directories;
+		directories = d;
+	}
+	atomic_store(&directory, d);
 	atomic_store(&total, bytes);
 	return RC_OK;
 }
@@ -66,28 +74,22 @@ spool_has_room(uint64_t more)
 	return now <= most && more <= most - now;
 }
 
-/* Returns a copy that the caller frees, or NULL when there is no memory. */
-static char *
+static const char *
 current_directory(void)
 {
-	char *copy;
+	const struct directory *d = atomic_load(&directory);
 
-	pthread_mutex_lock(&mutex);
-	copy = strdup(directory != NULL ? directory : spool_default_dir());
-	pthread_mutex_unlock(&mutex);
-	return copy;
+	return d != NULL ? d->name : spool_default_dir();
 }
 
 static enum rc
 failed(const char *what)
 {
 	int error = errno;
-	char *dir = current_directory();
 
 	log_event(LOG_ERROR, "spool-error", NULL,
-	    LOG_S("dir", dir != NULL ? dir : ""), LOG_S("doing", what),
+	    LOG_S("dir", current_directory()), LOG_S("doing", what),
 	    LOG_S("message", strerror(error)));
-	free(dir);
 	return error == ENOSPC || error == EDQUOT || error == EFBIG ? RC_FULL
 								    : RC_IO;
 }
@@ -185,13 +187,9 @@ grow(struct spool *s, size_t need)
 static enum rc
 move_to_file(struct spool *s)
 {
-	char *dir = current_directory();
 	enum rc rc;
 
-	if (dir == NULL)
-		return RC_NOMEM;
-	s->fd = unlinked_file(dir);
-	free(dir);
+	s->fd = unlinked_file(current_directory());
 	if (s->fd == -1)
 		return failed("open");
 	rc = write_file(s, s->memory, (size_t)s->length);

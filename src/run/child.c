@@ -17,7 +17,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,11 +223,19 @@ fail:
 /* --- children that could not be ended ----------------------------------- */
 
 /* Each holds a descriptor until its process has ended. */
-static struct abandoned {
+struct abandoned {
 	int pidfd;
 	struct abandoned *next;
-} * abandoned;
-static pthread_mutex_t abandoned_mutex = PTHREAD_MUTEX_INITIALIZER;
+};
+static struct abandoned *_Atomic abandoned;
+
+static void
+add_abandoned(struct abandoned *a)
+{
+	a->next = atomic_load(&abandoned);
+	while (!atomic_compare_exchange_weak(&abandoned, &a->next, a))
+		continue;
+}
 
 static bool
 is_reaped(int pidfd)
@@ -243,19 +251,20 @@ is_reaped(int pidfd)
 static void
 reap_abandoned(void)
 {
-	struct abandoned **link, *a;
+	struct abandoned *a, *next;
 
-	pthread_mutex_lock(&abandoned_mutex);
-	for (link = &abandoned; (a = *link) != NULL;) {
+	if (atomic_load(&abandoned) == NULL)
+		return;
+	/* The whole list is this thread's, until it puts back the rest. */
+	for (a = atomic_exchange(&abandoned, NULL); a != NULL; a = next) {
+		next = a->next;
 		if (!is_reaped(a->pidfd)) {
-			link = &a->next;
+			add_abandoned(a);
 			continue;
 		}
-		*link = a->next;
 		close(a->pidfd);
 		free(a);
 	}
-	pthread_mutex_unlock(&abandoned_mutex);
 }
 
 void
@@ -269,10 +278,7 @@ child_abandon(struct child *child)
 		close(child->pidfd);
 	} else {
 		a->pidfd = child->pidfd;
-		pthread_mutex_lock(&abandoned_mutex);
-		a->next = abandoned;
-		abandoned = a;
-		pthread_mutex_unlock(&abandoned_mutex);
+		add_abandoned(a);
 	}
 	child->pidfd = -1;
 	child->pid = -1;
