@@ -200,9 +200,9 @@ SELECT min(name) FROM once_topic;
 -- name: topic_clear
 DELETE FROM once_topic;
 
--- Settling ----------------------------------------------------------------
+-- Finishing ---------------------------------------------------------------
 
--- name: settle_completed
+-- name: finish_completed
 UPDATE once_key SET state = 'completed', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, expires_at = ?4, kept = ?5,
@@ -210,7 +210,7 @@ UPDATE once_key SET state = 'completed', token = NULL, owner = NULL,
     last_error = ?10, reason = ?11, headers = ?12, body = ?13
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- name: settle_released
+-- name: finish_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, expires_at = ?4, last_error = ?5,
@@ -219,21 +219,21 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Seals the key of an attempt that stored its own response (see
 -- schema.sql): from then on the attempt can write nothing.
--- name: seal
+-- name: confirm
 UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
     attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
     expires_at = ?4 + max(0, min(retention, 1000000000000000))
 WHERE id = ?1 AND state = 'completed' AND token = ?2
 RETURNING expires_at;
 
--- name: settle_abandoned
+-- name: abandon
 UPDATE once_key SET state = 'completed', queued_at = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
-    kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
-    reason = ?11, headers = ?12, body = ?13
-WHERE id = ?1 AND state = 'pending' AND expires_at <= ?4;
+    updated_at = ?2, expires_at = ?3 + retention, kept = ?4, status = ?5,
+    kind = ?6, response_version = ?7, body_length = ?8, last_error = ?9,
+    reason = ?10, headers = ?11, body = ?12
+WHERE id = ?1 AND state = 'pending' AND expires_at <= ?3;
 
--- name: settle_unknown
+-- name: finish_unknown
 UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
     locked_until = NULL,
     attempt_lock = CASE WHEN reconcile_delay > 0 THEN attempt_lock END,
@@ -260,36 +260,36 @@ SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Finding out what happened ------------------------------------------------
 
--- These keys have no lease.  A settlement names the attempt, and the number of
--- tries begun, as its reconciler read them (less than 0: an operator, which may
--- settle dead letters too).  It changes nothing if the key was settled, or
--- another try was begun, since that read.
+-- These keys have no lease.  The change names the attempt (?2), and the number
+-- of tries begun (?3), as a reconciler read them.  It changes nothing if the
+-- key was settled, or another try was begun, since that read.  An operator (?4)
+-- may resolve a key after any number of tries, and dead letters too.
 
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, kept = ?5, status = ?6,
-    kind = ?7, response_version = ?8, body_length = ?9, last_error = ?10,
-    reason = ?11, headers = ?12, body = ?13
-WHERE id = ?1 AND attempt = ?14
-    AND ((state = 'unknown' AND reconcile_attempts = ?2)
-	OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+    updated_at = ?5, expires_at = ?6 + retention, kept = ?7, status = ?8,
+    kind = ?9, response_version = ?10, body_length = ?11, last_error = ?12,
+    reason = ?13, headers = ?14, body = ?15
+WHERE id = ?1 AND attempt = ?2
+    AND ((state = 'unknown' AND reconcile_attempts = ?3)
+	OR (state IN ('unknown', 'dead_letter') AND ?4));
 
 -- name: resolve_released
 UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4 + retention, last_error = ?5,
-    queued_at = CASE accepted WHEN 1 THEN ?7 END
-WHERE id = ?1 AND attempt = ?6
-    AND ((state = 'unknown' AND reconcile_attempts = ?2)
-	OR (state IN ('unknown', 'dead_letter') AND ?2 < 0));
+    updated_at = ?5, expires_at = ?6 + retention, last_error = ?7,
+    queued_at = CASE accepted WHEN 1 THEN ?8 END
+WHERE id = ?1 AND attempt = ?2
+    AND ((state = 'unknown' AND reconcile_attempts = ?3)
+	OR (state IN ('unknown', 'dead_letter') AND ?4));
 
 -- name: resolve_dead
 UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, last_error = ?4
-WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
-    AND attempt = ?5;
+    updated_at = ?4, last_error = ?5
+WHERE id = ?1 AND attempt = ?2 AND state = 'unknown'
+    AND reconcile_attempts = ?3;
 
 -- Whether any key is due.
 -- name: reconcile_any
@@ -432,11 +432,11 @@ ORDER BY id LIMIT ?6;
 
 -- Passes ------------------------------------------------------------------
 
--- name: sweep_owner
+-- name: recover_owner
 SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
 -- The keys of an owner: in progress, or not sealed.
--- name: sweep_row
+-- name: recover_row
 SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
     lock_file, locked_until, attempt, state, retention, reconcile_delay
 FROM once_key
@@ -457,7 +457,7 @@ UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
 WHERE id = ?1 AND state = 'unknown';
 
 -- The pause before the next attempt is not part of the retention.
--- name: sweep_released
+-- name: recover_released
 UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, last_error = ?5,
@@ -466,7 +466,7 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Continues after the place (?3, ?4, ?5) of a batch before.
--- name: reap_rows
+-- name: expire_rows
 SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
     AND expires_at + expired_retention > ?1, state, scope, path, key,
     (SELECT count(*) FROM once_effect e
@@ -480,7 +480,7 @@ ORDER BY expires_at, state, id LIMIT ?2;
 
 -- Reads the pages that deleting those rows will read.  Their entries in the
 -- index of identities are scattered.
--- name: reap_ahead
+-- name: expire_ahead
 SELECT (SELECT i.id FROM once_key i
 	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
     (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
@@ -500,7 +500,7 @@ UPDATE once_key SET state = 'expired', updated_at = ?3,
 WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
     AND expires_at <= ?2 AND token IS NULL;
 
--- name: reap_mark
+-- name: mark_last_id
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
 WHERE id = 1 AND last_id < (SELECT max(id) FROM once_key);
 

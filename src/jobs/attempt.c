@@ -40,11 +40,11 @@ attempt_init(struct attempt *at)
 bool
 attempt_alloc(struct attempt *at)
 {
-	if (at->settlement == NULL)
-		at->settlement = store_settlement_new();
+	if (at->record == NULL)
+		at->record = store_outcome_new();
 	if (at->output == NULL)
 		at->output = spool_new();
-	return at->settlement != NULL && at->output != NULL;
+	return at->record != NULL && at->output != NULL;
 }
 
 void
@@ -97,7 +97,7 @@ void
 attempt_free(struct attempt *at)
 {
 	response_free(&at->response);
-	store_settlement_free(at->settlement);
+	store_outcome_free(at->record);
 	spool_free(at->output);
 	buf_free(&at->environment);
 	store_attempt_release(&at->tree);
@@ -277,7 +277,7 @@ attempt_judge(struct attempt *at)
 void
 attempt_keep(struct attempt *at)
 {
-	struct store_settlement *st = at->settlement;
+	struct store_outcome *st = at->record;
 	const struct response *from = &at->response;
 	const struct conf_list *drop = &at->rule->replay_drop;
 
@@ -314,30 +314,29 @@ log_run(const struct attempt *at)
 }
 
 /*
- * Gives the output to the settlement, because the store may go on trying after
+ * Gives the output to the record, because the store may go on trying after
  * the attempt has given up waiting.
  */
 void
 attempt_complete(struct attempt *at)
 {
-	struct store_settlement *st = at->settlement;
+	struct store_outcome *st = at->record;
+	struct store_finished done;
 
 	FAULT(JUDGED);
-	st->id = at->lease.id;
-	memcpy(st->token, at->lease.token, sizeof(st->token));
 	st->state = at->outcome.state;
-	st->retention = at->rule->retention;
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
-	at->recorded =
-	    store_settle(at->store, &at->settlement, &at->expires_at);
-	if (at->settlement != NULL) {
-		at->output = at->settlement->body;
-		at->settlement->body = NULL;
-		at->answered = at->settlement->answered;
+	at->recorded = store_finish(at->store, &at->lease, at->rule->retention,
+	    &at->record, &done);
+	at->expires_at = done.expires_at;
+	at->answered = done.answered;
+	if (at->record != NULL) {
+		at->output = at->record->body;
+		at->record->body = NULL;
 	}
 	if (at->answered) {
 		memset(&at->outcome, 0, sizeof(at->outcome));

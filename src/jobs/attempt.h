@@ -27,7 +27,7 @@ struct attempt {
 	/* .lock is 0 unless on_crash = resume, or there is a reconciler */
 	struct store_attempt tree;
 	struct buf environment; /* of the request, if it is to be stored */
-	struct store_settlement *settlement;
+	struct store_outcome *record; /* what attempt_complete() writes */
 	struct spool *output;
 	/* from attempt_run() */
 	struct outcome_facts facts;
@@ -62,7 +62,7 @@ enum rc attempt_keep_request(struct attempt *, struct store_reservation *);
 
 void attempt_free(struct attempt *);
 
-/* The part of attempt_prepare() that needs no reservation: settlement and
+/* The part of attempt_prepare() that needs no reservation: record and
  * output.  False: no memory. */
 bool attempt_alloc(struct attempt *);
 
@@ -74,7 +74,7 @@ bool attempt_start(struct attempt *at, const struct conf_program *program);
 void attempt_read(struct attempt *);
 
 /*
- * Puts the response for retries into the settlement, without the fields that
+ * Puts the response for retries into the record, without the fields that
  * are not replayed.  If there is no memory for a copy of its head, the response
  * is not stored, but the key still completes.
  */

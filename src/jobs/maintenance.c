@@ -81,7 +81,7 @@ maintenance_recover(struct store *store, struct maintenance_pass *pass)
 		memset(changes, 0, sizeof(changes));
 		changed = 0;
 		FAULT(SWEEP_BEFORE);
-		rc = store_sweep(store, RECOVER_BATCH, changes, &changed);
+		rc = store_recover(store, RECOVER_BATCH, changes, &changed);
 		FAULT(SWEEP_AFTER);
 		log_changes(LOG_WARN, "swept", changes, changed);
 		store_changes_free(changes, changed);
@@ -99,7 +99,7 @@ maintenance_recover_key(
 	enum rc rc;
 
 	memset(&change, 0, sizeof(change));
-	rc = store_recover(store, record->id, record->owner, &change, n);
+	rc = store_recover_key(store, record->id, record->owner, &change, n);
 	log_changes(LOG_WARN, "swept", &change, *n);
 	store_changes_free(&change, *n);
 	metrics_add(METRICS_SWEPT, *n);
@@ -110,14 +110,14 @@ enum rc
 maintenance_expire(struct store *store, struct maintenance_pass *pass)
 {
 	const struct timespec pause = { 0, 5000000 };
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	enum rc rc;
 	int reaped;
 
 	do {
 		nanosleep(&pause, NULL);
 		FAULT(REAP_BEFORE);
-		rc = store_reap(store, STORE_REAP_MAX, changes, &reaped);
+		rc = store_expire(store, STORE_EXPIRE_MAX, changes, &reaped);
 		FAULT(REAP_AFTER);
 		store_changes_free(changes, reaped);
 		metrics_add(METRICS_EXPIRED, reaped);
@@ -133,7 +133,7 @@ maintenance_expire(struct store *store, struct maintenance_pass *pass)
 /* Makes the response to a request that expired in the queue, as it is
  * stored. */
 static enum rc
-make_answer(struct store_settlement *st, const struct conf *conf)
+make_answer(struct store_outcome *st, const struct conf *conf)
 {
 	struct problem problem;
 	char instance[] = "urn:uuid:01234567-89ab-cdef-0123-456789abcdef";
@@ -164,21 +164,18 @@ static enum rc
 abandon(
     struct store *store, const struct conf *conf, const struct store_job *job)
 {
-	struct store_settlement *st;
+	struct store_outcome *st;
 	struct store_change change;
-	int64_t expires_at;
 	enum rc rc;
 
-	if ((st = store_settlement_new()) == NULL)
+	if ((st = store_outcome_new()) == NULL)
 		return RC_NOMEM;
-	st->id = job->id;
-	st->abandon = true;
 	st->state = RECORD_COMPLETED;
 	st->keep = true;
 	rc = make_answer(st, conf);
 	if (rc == RC_OK)
-		rc = store_settle(store, &st, &expires_at);
-	store_settlement_free(st);
+		rc = store_abandon(store, job->id, &st);
+	store_outcome_free(st);
 	if (rc != RC_OK) /* RC_LOST: claimed, or completed meanwhile */
 		return rc == RC_LOST ? RC_OK : rc;
 	change.id = job->id;

@@ -55,12 +55,9 @@ static enum rc
 settle(struct attempt *at, const struct store_due *due, enum record_state state,
     const char *why)
 {
-	struct store_settlement *st = at->settlement;
-	int64_t expires_at;
+	struct store_outcome *st = at->record;
 	enum rc rc;
 
-	st->id = due->id;
-	st->tries = due->tries;
 	st->state = state;
 	st->requeue = 0; /* an accepted key is queued again */
 	snprintf(st->last_error, sizeof(st->last_error), "%s", why);
@@ -68,7 +65,7 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
-	rc = store_settle(at->store, &at->settlement, &expires_at);
+	rc = store_resolve(at->store, due->id, &due->tries, &at->record);
 	metrics_add(state == RECORD_DEAD_LETTER ? METRICS_RECONCILE_FAILED
 						: METRICS_RECONCILE_RESOLVED,
 	    1);

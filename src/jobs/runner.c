@@ -148,7 +148,7 @@ run(void *self, const struct conf *conf, void *item)
 	}
 	attempt_judge(at);
 	if (was_cut_off(at))
-		at->settlement->requeue =
+		at->record->requeue =
 		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
 	at->rq = NULL; /* it was borrowed */

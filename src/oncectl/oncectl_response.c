@@ -188,7 +188,7 @@ oncectl_response_print(struct oncectl *ctl, const struct store_row *row)
 	rc = store_find(ctl->store, &who, &record);
 	/* As before a replay: what is shown is durable. */
 	if (rc == RC_OK && record.unsealed)
-		rc = store_harden(ctl->store);
+		rc = store_sync_foreign_commits(ctl->store);
 	if (rc == RC_OK && record.kept)
 		rc =
 		    store_answer(ctl->store, &who, record.id, &response, &body);

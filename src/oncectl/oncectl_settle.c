@@ -19,11 +19,11 @@
 #include "route.h"
 #include "oncectl.h"
 
-/* Fills in the settlement's response, and whether it can be replayed, by the
+/* Fills in the outcome's response, and whether it can be replayed, by the
  * rules for a handler's. */
 static bool
 parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
-    struct store_settlement *st)
+    struct store_outcome *st)
 {
 	const struct conf_list *drop = &rule->replay_drop;
 	struct response *r = &st->response;
@@ -52,17 +52,16 @@ refuse_resolve(const struct store_row *row)
 	return ONCECTL_REFUSED;
 }
 
-/* Takes over *settlement. */
 static int
-settle(struct oncectl *ctl, struct store_row *row,
-    struct store_settlement **settlement)
+settle(
+    struct oncectl *ctl, struct store_row *row, struct store_outcome **outcome)
 {
-	const enum record_state to = (*settlement)->state;
-	const bool keep = (*settlement)->keep;
-	int64_t expires_at;
+	const enum record_state to = (*outcome)->state;
+	const bool keep = (*outcome)->keep;
 	enum rc rc;
 
-	rc = store_settle(ctl->store, settlement, &expires_at);
+	rc = store_resolve_by_operator(
+	    ctl->store, row->id, row->attempt, outcome);
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_resolve);
 	if (rc == RC_PENDING) {
@@ -84,20 +83,17 @@ static int
 resolve(struct oncectl *ctl, struct store_row *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
-	struct store_settlement *st = NULL;
+	struct store_outcome *st = NULL;
 	struct oncectl_input given = { NULL, 0, NULL };
 	int status = ONCECTL_REFUSED;
 
 	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)
 		return refuse_resolve(row);
-	st = store_settlement_new();
+	st = store_outcome_new();
 	if (st == NULL) {
 		oncectl_fail(ctl, RC_NOMEM);
 		goto out;
 	}
-	st->id = row->id;
-	st->tries.tries = -1;
-	st->tries.attempt = row->attempt;
 	if ((ctl->given & ONCECTL_COMPLETED) != 0) {
 		st->state = RECORD_COMPLETED;
 		if (!oncectl_answer_read(
@@ -114,7 +110,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 	}
 	status = settle(ctl, row, &st);
 out:
-	store_settlement_free(st);
+	store_outcome_free(st);
 	oncectl_answer_free(&given);
 	return status;
 }

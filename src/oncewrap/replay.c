@@ -19,7 +19,8 @@ replay_fetch(struct store *store, const struct store_identity *who,
 	enum rc rc = RC_OK;
 
 	FAULT(REPLAY_FOUND);
-	if (record->unsealed && (rc = store_harden(store)) != RC_OK)
+	if (record->unsealed &&
+	    (rc = store_sync_foreign_commits(store)) != RC_OK)
 		return rc;
 	if (small != NULL && small->is) {
 		answer->response = small->response;

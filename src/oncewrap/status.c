@@ -53,7 +53,7 @@ read_status(struct store *store, const char *resource, struct store_status *s)
 	enum rc rc = store_status(store, resource, s);
 
 	if (rc == RC_OK && s->unsealed)
-		rc = store_harden(store);
+		rc = store_sync_foreign_commits(store);
 	return rc;
 }
 

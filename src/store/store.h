@@ -184,63 +184,76 @@ enum rc store_reserve(struct store *, const struct store_reservation *,
 /* Identifies one try to reconcile a key, over all attempts of the key. */
 struct store_tries {
 	int attempt;
-	int tries; /* tries begun when the key was read; -1: an operator */
+	int tries; /* tries begun when the key was read */
 };
 
 /*
- * The outcome of a key, with the response to store if the key completed.
- *
- * For a leased key, identified by its token: COMPLETED FAILED_RETRYABLE
- * UNKNOWN.  If the handler has stored its response in a transaction of its own,
- * that response stands, this one is dropped, and answered is set.
- *
- * For a pending key past its retention, with abandon set: COMPLETED.
- *
- * Without a token, for a key with an open outcome: COMPLETED FAILED_RETRYABLE
- * DEAD_LETTER.  tries says at which try the reconciler read the key; an
- * operator may settle dead letters too.  The retention is that of the
- * reservation.
+ * The outcome of a key, with the response to store if the key completed.  It is
+ * allocated before it is known, so that recording it needs no memory.
  */
-struct store_settlement {
-	int64_t id;
-	char token[RECORD_TOKEN_LEN + 1];
-	struct store_tries tries;
+struct store_outcome {
 	enum record_state state;
 	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
-	int64_t retention;                 /* ms from now; not for UNKNOWN */
 	/* FAILED_RETRYABLE, an accepted key: ms until a worker runs it again;
 	 * -1, the initial value: no worker does until a client retries */
 	int64_t requeue;
-	bool abandon;
-	bool answered;            /* out: see store_answer() */
 	bool keep;                /* the response can be replayed */
 	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
 };
-
-struct store_settlement *store_settlement_new(void);
-void store_settlement_free(struct store_settlement *);
+struct store_outcome *store_outcome_new(void);
+void store_outcome_free(struct store_outcome *);
 
 /*
- * Commits the outcome.  RC_OK: durable, and *expires_at is set (0 for UNKNOWN).
- * If answered is set, store_answer() returns the response, which is durable
- * too.  RC_LOST: the lease is gone, or the outcome is no longer open; nothing
- * changed.
+ * The next functions record an outcome.  RC_OK: it is durable.  RC_LOST:
+ * nothing changed.  RC_INVALID: the key cannot end so.
  *
  * The store repeats the commit as long as the process lives.  After
  * busy_timeout without success the call returns RC_PENDING, and the store takes
- * *settlement, which becomes NULL.  In all other cases *settlement still
- * belongs to the caller.
+ * *outcome, which becomes NULL.  In all other cases *outcome still belongs to
+ * the caller.
  */
-enum rc store_settle(
-    struct store *, struct store_settlement **settlement, int64_t *expires_at);
+
+struct store_finished {
+	int64_t expires_at; /* 0: it does not expire */
+	/* the handler has stored its response in a transaction of its own: that
+	 * response stands (see store_answer()), and *outcome was dropped */
+	bool answered;
+};
+
+/*
+ * Finishes the attempt that holds the lease: COMPLETED FAILED_RETRYABLE
+ * UNKNOWN.  The key expires in `retention` ms, unless it is unknown.  RC_LOST:
+ * the lease is gone.
+ */
+enum rc store_finish(struct store *, const struct store_lease *,
+    int64_t retention, struct store_outcome **outcome, struct store_finished *);
+
+/*
+ * Resolves a key whose outcome is open: COMPLETED FAILED_RETRYABLE DEAD_LETTER.
+ * tries says at which try the reconciler read the key.  The retention is that
+ * of the reservation.  RC_LOST: another try has begun, or the outcome is no
+ * longer open.
+ */
+enum rc store_resolve(struct store *, int64_t id, const struct store_tries *,
+    struct store_outcome **outcome);
+
+/* The same for an operator, after any number of tries to reconcile that
+ * attempt, and for a dead letter too: COMPLETED FAILED_RETRYABLE. */
+enum rc store_resolve_by_operator(
+    struct store *, int64_t id, int attempt, struct store_outcome **outcome);
+
+/* Completes an accepted key that no worker has run within its retention.
+ * RC_LOST: a worker has claimed it, or it is not past its retention. */
+enum rc
+store_abandon(struct store *, int64_t id, struct store_outcome **outcome);
 
 /*
  * Makes durable all changes that other connections have committed by now, even
  * with synchronous = OFF.  A caller that answers from an unsealed record must
  * call this first.  Without durability = full it does nothing.
  */
-enum rc store_harden(struct store *);
+enum rc store_sync_foreign_commits(struct store *);
 
 /*
  * Waits until a key has been settled since *generation was read (0 at first),
@@ -266,23 +279,23 @@ struct store_change {
  * or the reason of the failure.
  */
 enum rc
-store_sweep(struct store *, int limit, struct store_change *changes, int *n);
+store_recover(struct store *, int limit, struct store_change *changes, int *n);
 void store_changes_free(struct store_change *, int n);
 
 /* Whether the owner of a lease is dead; false if that cannot be determined.
  * Cheap. */
 bool store_owner_is_dead(struct store *, int64_t owner);
 
-/* Like store_sweep(), for one attempt of a dead owner.  *n is 0 if the
+/* Like store_recover(), for one attempt of a dead owner.  *n is 0 if the
  * attempt's processes live, or if its lease has ended meanwhile. */
-enum rc store_recover(struct store *, int64_t id, int64_t owner,
+enum rc store_recover_key(struct store *, int64_t id, int64_t owner,
     struct store_change *change, int *n);
 
 /* Deletes at most limit keys past their retention, oldest first, or makes them
  * markers; fewer keys if they are large.  A change to NONE is a deletion. */
-#define STORE_REAP_MAX 100
+#define STORE_EXPIRE_MAX 100
 enum rc
-store_reap(struct store *, int limit, struct store_change *changes, int *n);
+store_expire(struct store *, int limit, struct store_change *changes, int *n);
 
 /* --- accepted work ----------------------------------------------------- */
 
@@ -322,7 +335,7 @@ enum rc store_job_start(struct store *, const struct store_job *,
     const struct store_reservation *, struct store_lease *);
 
 /* An accepted key that no worker has run within its retention; RC_NOTFOUND:
- * there is none.  See store_settlement.abandon. */
+ * there is none.  See store_abandon(). */
 enum rc store_job_abandoned(struct store *, struct store_job *);
 
 /* The data of a status resource. */

@@ -60,16 +60,13 @@ reserve(const char *name, struct store_lease *lease)
 static void
 settle(const struct store_lease *lease, size_t n)
 {
-	struct store_settlement *s = store_settlement_new();
+	struct store_outcome *s = store_outcome_new();
 	static const char block[65536];
-	int64_t expires_at;
+	struct store_finished done;
 	enum rc rc;
 	size_t i;
 
-	s->id = lease->id;
-	memcpy(s->token, lease->token, sizeof(s->token));
 	s->state = RECORD_COMPLETED;
-	s->retention = 86400000;
 	s->keep = true;
 	s->response.status = 200;
 	s->body = spool_new();
@@ -79,8 +76,8 @@ settle(const struct store_lease *lease, size_t n)
 		    "spool");
 	s->response.body = spool_bytes(s->body, &rc);
 	s->response.body_len = n;
-	must(store_settle(store, &s, &expires_at), "settle");
-	store_settlement_free(s);
+	must(store_finish(store, lease, 86400000, &s, &done), "settle");
+	store_outcome_free(s);
 }
 
 static void *

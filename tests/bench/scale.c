@@ -33,7 +33,7 @@
 
 #include "keyname.h"
 #include "schema.h"
-#include "store_ops.h"
+#include "store_impl.h"
 
 #define CHECKPOINT (4 * 1024 * 1024) /* as in committer_thread.c */
 
@@ -266,21 +266,14 @@ show(const char *what, double *ms, int n)
 	    what, ms[n / 2], ms[n * 99 / 100], ms[n - 1], sum / n, n);
 }
 
-/* As store_reap() does before it asks for the lock. */
+/* As store_expire() does before it asks for the lock. */
 static double
 read_ahead(struct db *db, int rows)
 {
+	const struct expire_place first = { .is = false };
 	double begin = now_ms();
-	struct db_stmt *s = db_stmt(db, QUERY_REAP_AHEAD);
-	enum rc rc;
 
-	db_bind_int(s, 1, INT64_MAX / 2);
-	db_bind_int(s, 2, rows);
-	store_ops_bind_place(s, &(struct store_place){ .is = false });
-	while ((rc = db_step_row(s)) == RC_OK)
-		;
-	if (rc != RC_NOTFOUND)
-		must(rc, "read ahead");
+	must(store_expire_ahead(db, &first, rows, INT64_MAX / 2), "read ahead");
 	return now_ms() - begin;
 }
 
@@ -291,9 +284,9 @@ reap(const char *file, int rows, int batches, bool cold)
 	double *ahead, *held, *cpu, *moved, begin, all = 0;
 	int i, nheld = 0, nmoved = 0, keys = 0;
 	struct store_change *changes;
+	struct expire_batch batch;
 	char err[256], command[600];
 	struct db *db, *reader;
-	struct op op;
 	enum rc rc;
 
 	must(schema_open(&db, &o, err, sizeof(err)), "open");
@@ -316,22 +309,21 @@ reap(const char *file, int rows, int batches, bool cold)
 		if (cold && system(command) != 0)
 			exit(1);
 		all += ahead[i] = read_ahead(reader, rows);
-		store_op_init(&op, OP_REAP);
-		op.reap.limit = rows;
-		op.reap.changes = changes;
 		begin = now_ms();
 		must(db_begin(db), "begin");
 		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID);
-		rc = store_op_run(&op, db, INT64_MAX / 2);
+		memset(&batch, 0, sizeof(batch));
+		batch.limit = rows;
+		batch.changes = changes;
+		rc = store_expire_batch(&batch, db, INT64_MAX / 2);
 		must(rc, "reap");
 		must(db_commit(db), "commit");
 		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID) - cpu[i];
 		held[nheld++] = now_ms() - begin;
 		all += held[nheld - 1];
-		keys += op.reap.n;
-		rc = op.reap.n == 0 ? RC_NOTFOUND : RC_OK;
-		store_op_release(&op);
-		if (rc == RC_NOTFOUND)
+		keys += batch.n;
+		store_changes_free(changes, batch.n);
+		if (batch.n == 0)
 			break;
 		if (db_wal_bytes(db) < CHECKPOINT)
 			continue;

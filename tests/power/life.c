@@ -315,7 +315,7 @@ life_byte(const struct life_key *k, size_t i)
 }
 
 static void
-give_body(struct store_settlement *s, const struct life_key *k, size_t size)
+give_body(struct store_outcome *s, const struct life_key *k, size_t size)
 {
 	unsigned char *data = malloc(size + 1);
 	enum rc rc;
@@ -401,7 +401,7 @@ step_reserve(struct life *l, struct life_key *k)
 	life_committed(l);
 	k->leased = true;
 	k->tries.attempt = lease.attempt;
-	k->tries.tries = -1;
+	k->claimed = false;
 	k->dead = false;
 	k->lease = lease;
 	k->past = false;
@@ -409,21 +409,37 @@ step_reserve(struct life *l, struct life_key *k)
 	return RC_OK;
 }
 
+enum rc
+life_finish(struct life *l, struct life_key *k, const struct life_step *what,
+    struct store_outcome **outcome, bool *answered)
+{
+	struct store_finished done = { 0, false };
+	enum rc rc;
+
+	vfs_within(true);
+	if (k->leased)
+		rc = store_finish(l->store, &k->lease, what->at_once ? 0 : HOUR,
+		    outcome, &done);
+	else if (k->claimed)
+		rc = store_resolve(l->store, k->lease.id, &k->tries, outcome);
+	else
+		rc = store_resolve_by_operator(
+		    l->store, k->lease.id, k->tries.attempt, outcome);
+	vfs_within(false);
+	*answered = done.answered;
+	return rc;
+}
+
 /* The lease's end, or without one what was found out. */
-struct store_settlement *
-life_settlement(
+struct store_outcome *
+life_outcome(
     struct life_key *k, const struct life_step *what, enum record_state state)
 {
-	struct store_settlement *s = store_settlement_new();
+	struct store_outcome *s = store_outcome_new();
 
 	if (s == NULL)
 		abort();
-	s->id = k->lease.id;
-	if (k->leased)
-		memcpy(s->token, k->lease.token, sizeof(s->token));
-	s->tries = k->tries;
 	s->state = state;
-	s->retention = what->at_once ? 0 : HOUR;
 	k->past = what->at_once;
 	if (state == RECORD_COMPLETED) {
 		k->size = what->size;
@@ -441,20 +457,18 @@ static enum rc
 step_settle(struct life *l, struct life_key *k, const struct life_step *what,
     enum record_state state, bool leased)
 {
-	struct store_settlement *s;
-	int64_t expires_at;
+	struct store_outcome *s;
+	bool answered;
 	enum rc rc;
 
 	if (k->leased != leased)
 		return RC_INVALID;
-	s = life_settlement(k, what, state);
-	vfs_within(true);
-	rc = store_settle(l->store, &s, &expires_at);
-	vfs_within(false);
+	s = life_outcome(k, what, state);
+	rc = life_finish(l, k, what, &s, &answered);
 	if ((s == NULL) != (rc == RC_PENDING))
 		life_wrong(
 		    l, "settle %s: %s, and who owns it?", k->name, rc_text(rc));
-	store_settlement_free(s);
+	store_outcome_free(s);
 	if (rc == RC_OK) {
 		life_committed(l);
 		k->may = LIFE_IS(state);
@@ -464,7 +478,7 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 	} else
 		life_wrong(l, "settle %s: %s", k->name, rc_text(rc));
 	k->leased = false;
-	k->tries.tries = -1; /* the next to settle it is an operator */
+	k->claimed = false; /* the next to settle it is an operator */
 	return rc;
 }
 
@@ -478,7 +492,7 @@ step_sweep(struct life *l)
 	int n;
 
 	vfs_within(true);
-	rc = store_sweep(l->store, LIFE_KEYS, changes, &n);
+	rc = store_recover(l->store, LIFE_KEYS, changes, &n);
 	store_changes_free(changes, n);
 	vfs_within(false);
 	if (rc == RC_OK && n > 0)
@@ -497,14 +511,14 @@ step_sweep(struct life *l)
 static enum rc
 step_reap(struct life *l)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	struct life_key *k;
 	unsigned after;
 	enum rc rc;
 	int n;
 
 	vfs_within(true);
-	rc = store_reap(l->store, STORE_REAP_MAX, changes, &n);
+	rc = store_expire(l->store, STORE_EXPIRE_MAX, changes, &n);
 	store_changes_free(changes, n);
 	vfs_within(false);
 	if (rc == RC_OK && n > 0)
@@ -536,6 +550,7 @@ step_claim(struct life *l, struct life_key *k)
 	if (due.id != k->lease.id)
 		life_wrong(l, "%s is due, and not %s", due.key, k->name);
 	k->tries = due.tries;
+	k->claimed = true;
 	store_due_free(&due);
 	vfs_within(true);
 	rc = store_claim(l->store, k->lease.id, &k->tries, true, HOUR);

@@ -96,6 +96,7 @@ struct life_key {
 	bool kept;
 	bool asked, marker;
 	struct store_tries tries;
+	bool claimed; /* the next to settle it is a reconciler */
 	bool accepted;
 	/* Transactions of its handlers: that are there, and how many of them
 	 * no commit of the store's has made durable; and that may be there

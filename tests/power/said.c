@@ -289,21 +289,19 @@ step_say(struct life *l, struct life_key *k, const struct life_step *what)
 static enum rc
 step_seal(struct life *l, struct life_key *k, const struct life_step *what)
 {
-	struct store_settlement *s;
-	int64_t expires_at;
+	struct store_outcome *s;
+	bool answered;
 	enum rc rc;
 
 	if (!k->leased)
 		return RC_INVALID;
-	s = life_settlement(k, what, RECORD_UNKNOWN);
-	vfs_within(true);
-	rc = store_settle(l->store, &s, &expires_at);
-	vfs_within(false);
+	s = life_outcome(k, what, RECORD_UNKNOWN);
+	rc = life_finish(l, k, what, &s, &answered);
 	if (rc != RC_OK && rc != RC_PENDING)
 		life_wrong(l, "seal %s: %s", k->name, rc_text(rc));
-	if (rc == RC_OK && (s == NULL || !s->answered))
+	if (rc == RC_OK && !answered)
 		life_wrong(l, "%s: its own answer was not seen", k->name);
-	store_settlement_free(s);
+	store_outcome_free(s);
 	if (rc == RC_OK)
 		life_committed(l);
 	k->leased = false;
@@ -316,7 +314,7 @@ step_harden(struct life *l)
 	enum rc rc;
 
 	vfs_within(true);
-	rc = store_harden(l->store);
+	rc = store_sync_foreign_commits(l->store);
 	vfs_within(false);
 	if (rc == RC_OK)
 		life_committed(l);
@@ -399,16 +397,8 @@ step_start(struct life *l, struct life_key *k)
 }
 
 static enum rc
-settle(struct life *l, struct life_key *k, struct store_settlement *s)
+settled(struct life *l, struct life_key *k, enum record_state state, enum rc rc)
 {
-	enum record_state state = s->state;
-	int64_t expires_at;
-	enum rc rc;
-
-	vfs_within(true);
-	rc = store_settle(l->store, &s, &expires_at);
-	vfs_within(false);
-	store_settlement_free(s);
 	if (rc == RC_OK) {
 		life_committed(l);
 		k->may = LIFE_IS(state);
@@ -424,19 +414,23 @@ settle(struct life *l, struct life_key *k, struct store_settlement *s)
 static enum rc
 step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
+	bool answered;
+	enum rc rc;
 
 	if (!k->leased)
 		return RC_INVALID;
-	s = life_settlement(k, what, RECORD_FAILED_RETRYABLE);
+	s = life_outcome(k, what, RECORD_FAILED_RETRYABLE);
 	s->requeue = 0;
-	return settle(l, k, s);
+	rc = life_finish(l, k, what, &s, &answered);
+	store_outcome_free(s);
+	return settled(l, k, RECORD_FAILED_RETRYABLE, rc);
 }
 
 static enum rc
 step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_job job;
 	enum rc rc;
 
@@ -447,12 +441,14 @@ step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 		return rc;
 	if (strcmp(job.key, k->name) != 0)
 		life_wrong(l, "%s is past, and not %s", job.key, k->name);
-	s = life_settlement(k, what, RECORD_COMPLETED);
-	s->id = job.id;
-	s->abandon = true;
+	s = life_outcome(k, what, RECORD_COMPLETED);
+	vfs_within(true);
+	rc = store_abandon(l->store, job.id, &s);
+	vfs_within(false);
+	store_outcome_free(s);
 	store_job_free(&job);
 	k->past = true;
-	return settle(l, k, s);
+	return settled(l, k, RECORD_COMPLETED, rc);
 }
 
 /* --- the outbox ----------------------------------------------------------- */

@@ -268,23 +268,20 @@ state_of(const char *key)
 	return state;
 }
 
-/* --- settlements -------------------------------------------------------- */
+/* --- outcomes ----------------------------------------------------------- */
 
-static UNUSED struct store_settlement *
-settlement(const struct store_lease *lease, enum record_state state)
+static UNUSED struct store_outcome *
+outcome(enum record_state state)
 {
-	struct store_settlement *s = store_settlement_new();
+	struct store_outcome *o = store_outcome_new();
 
-	assert_non_null(s);
-	s->id = lease->id;
-	memcpy(s->token, lease->token, sizeof(s->token));
-	s->state = state;
-	s->retention = HOUR;
+	assert_non_null(o);
+	o->state = state;
 	if (state == RECORD_COMPLETED) {
-		s->keep = true;
-		s->response.status = 201;
+		o->keep = true;
+		o->response.status = 201;
 	}
-	return s;
+	return o;
 }
 
 static UNUSED unsigned char
@@ -293,9 +290,9 @@ byte_at(size_t i)
 	return (unsigned char)(i * 31 + i / 251);
 }
 
-/* A body of that many bytes, in a spool that the settlement owns. */
+/* A body of that many bytes, in a spool that the outcome owns. */
 static UNUSED void
-give_body(struct store_settlement *s, size_t length)
+give_body(struct store_outcome *o, size_t length)
 {
 	unsigned char *data = malloc(length + 1);
 	enum rc rc;
@@ -304,25 +301,56 @@ give_body(struct store_settlement *s, size_t length)
 	assert_non_null(data);
 	for (i = 0; i < length; i++)
 		data[i] = byte_at(i);
-	s->body = spool_new();
-	assert_non_null(s->body);
-	assert_int_equal(spool_write(s->body, data, length), RC_OK);
+	o->body = spool_new();
+	assert_non_null(o->body);
+	assert_int_equal(spool_write(o->body, data, length), RC_OK);
 	free(data);
-	s->response.body = spool_bytes(s->body, &rc);
+	o->response.body = spool_bytes(o->body, &rc);
 	assert_int_equal(rc, RC_OK);
-	s->response.body_len = length;
+	o->response.body_len = length;
 }
 
-/* Settles and frees it; what store_settle() says. */
+/* What store_finish() returns; frees the outcome. */
 static UNUSED enum rc
-commit(struct store_settlement *s)
+finish_for(
+    const struct store_lease *lease, int64_t retention, struct store_outcome *o)
 {
-	int64_t expires_at;
+	struct store_finished done;
 	enum rc rc;
 
-	rc = store_settle(store, &s, &expires_at);
-	assert_true((s == NULL) == (rc == RC_PENDING));
-	store_settlement_free(s);
+	rc = store_finish(store, lease, retention, &o, &done);
+	assert_true((o == NULL) == (rc == RC_PENDING));
+	store_outcome_free(o);
+	return rc;
+}
+
+static UNUSED enum rc
+finish(const struct store_lease *lease, struct store_outcome *o)
+{
+	return finish_for(lease, HOUR, o);
+}
+
+/* The same for an outcome that is found out; tries < 0: by an operator. */
+static UNUSED enum rc
+resolve_with(int64_t id, struct store_tries tries, struct store_outcome *o)
+{
+	enum rc rc;
+
+	rc = tries.tries < 0
+	    ? store_resolve_by_operator(store, id, tries.attempt, &o)
+	    : store_resolve(store, id, &tries, &o);
+	assert_true((o == NULL) == (rc == RC_PENDING));
+	store_outcome_free(o);
+	return rc;
+}
+
+static UNUSED enum rc
+abandon(int64_t id, struct store_outcome *o)
+{
+	enum rc rc = store_abandon(store, id, &o);
+
+	assert_true((o == NULL) == (rc == RC_PENDING));
+	store_outcome_free(o);
 	return rc;
 }
 
@@ -330,10 +358,7 @@ static UNUSED void
 settle_for(
     const struct store_lease *lease, enum record_state state, int64_t retention)
 {
-	struct store_settlement *s = settlement(lease, state);
-
-	s->retention = retention;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish_for(lease, retention, outcome(state)), RC_OK);
 }
 
 static UNUSED void
@@ -395,7 +420,7 @@ sweep(struct store *s)
 	struct store_change changes[8];
 	int n = -1;
 
-	assert_int_equal(store_sweep(s, 8, changes, &n), RC_OK);
+	assert_int_equal(store_recover(s, 8, changes, &n), RC_OK);
 	store_changes_free(changes, n);
 	return n;
 }

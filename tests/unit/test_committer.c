@@ -21,7 +21,7 @@
 #define HOUR ((int64_t)3600 * 1000000)
 
 static struct committer c;
-static struct op op[3];
+static struct write w[3];
 
 static int
 setup(void **state)
@@ -30,14 +30,14 @@ setup(void **state)
 
 	(void)state;
 	memset(&c, 0, sizeof(c));
-	memset(op, 0, sizeof(op));
-	committer_list_init(&c.queue);
+	memset(w, 0, sizeof(w));
+	write_list_init(&c.queue);
 	pthread_mutex_init(&c.mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c.work, &attr);
 	pthread_condattr_destroy(&attr);
-	committer_list_add(&c.queue, &op[0]);
+	write_list_add(&c.queue, &w[0]);
 	return 0;
 }
 
@@ -61,17 +61,9 @@ setup_lock(void **state)
 	c.busy_timeout = hour;
 	c.max_waiting = 2;
 	for (size_t i = 0; i < 3; i++)
-		store_op_init(&op[i], OP_RESERVE);
-	committer_list_add(&c.queue, &op[1]);
+		w[i].flags = WRITE_NEW | WRITE_REFUSABLE;
+	write_list_add(&c.queue, &w[1]);
 	return 0;
-}
-
-static int
-teardown_lock(void **state)
-{
-	for (size_t i = 0; i < 3; i++)
-		store_op_release(&op[i]);
-	return teardown(state);
 }
 
 /* Gathers, while another thread does what it is given; how many are queued. */
@@ -104,7 +96,7 @@ two_come(void *arg)
 	(void)arg;
 	for (int i = 1; i < 3; i++) {
 		pthread_mutex_lock(&c.mutex);
-		committer_list_add(&c.queue, &op[i]);
+		write_list_add(&c.queue, &w[i]);
 		pthread_mutex_unlock(&c.mutex);
 		pthread_cond_signal(&c.work);
 	}
@@ -175,8 +167,8 @@ a_lock_that_was_missed_just_now_refuses_nothing(void **state)
 	(void)state;
 	c.locked_at = c.still_at = clock_mono();
 	assert_false(committer_is_held(&c));
-	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
-	assert_int_equal(committer_patience(&c, &op[2]), hour);
+	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
 static void
@@ -185,8 +177,8 @@ a_lock_that_others_take_by_turns_refuses_nothing(void **state)
 	(void)state;
 	c.locked_at = clock_mono() - hour + minute;
 	c.still_at = clock_mono();
-	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
-	assert_int_equal(committer_patience(&c, &op[2]), hour);
+	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
 static void
@@ -194,10 +186,10 @@ a_lock_that_one_holds_refuses_more_requests_than_may_wait(void **state)
 {
 	(void)state;
 	c.locked_at = c.still_at = clock_mono() - minute;
-	assert_int_equal(committer_refusal(&c, &op[2]), RC_BUSY);
-	assert_int_equal(committer_patience(&c, &op[2]), hour);
-	committer_list_take(&c.queue);
-	assert_int_equal(committer_refusal(&c, &op[2]), RC_OK);
+	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
+	write_list_take(&c.queue);
+	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 }
 
 static void
@@ -206,8 +198,8 @@ a_lock_not_had_for_busy_timeout_is_hardly_waited_for(void **state)
 	(void)state;
 	c.locked_at = clock_mono() - hour;
 	c.still_at = clock_mono();
-	assert_int_equal(committer_refusal(&c, &op[2]), RC_BUSY);
-	assert_true(committer_patience(&c, &op[2]) < minute);
+	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
+	assert_true(committer_patience(&c, &w[2]) < minute);
 }
 
 /* The time is up of a caller for which there is no thread; others had the lock
@@ -218,7 +210,7 @@ time_is_up(int64_t had_at, int64_t first_missed)
 	c.busy_timeout = 10;
 	c.had_at = had_at;
 	c.locked_at = c.still_at = first_missed;
-	assert_int_equal(committer_do(&c, &op[2]), RC_BUSY);
+	assert_int_equal(committer_do(&c, &w[2]), RC_BUSY);
 	assert_int_equal(c.queue.n, 2);
 }
 
@@ -228,7 +220,7 @@ time_that_is_up_says_nothing_of_a_lock_that_was_had(void **state)
 	(void)state;
 	time_is_up(clock_mono() + hour, clock_mono() + hour);
 	assert_false(committer_gave_up(&c));
-	assert_int_equal(committer_refusal(&c, &op[0]), RC_OK);
+	assert_int_equal(committer_refusal(&c, &w[0]), RC_OK);
 }
 
 static void
@@ -239,7 +231,7 @@ time_that_is_up_without_the_lock_spares_others_theirs(void **state)
 	assert_true(committer_gave_up(&c));
 }
 
-#define LOCK(f) cmocka_unit_test_setup_teardown(f, setup_lock, teardown_lock)
+#define LOCK(f) cmocka_unit_test_setup_teardown(f, setup_lock, teardown)
 
 int
 main(void)

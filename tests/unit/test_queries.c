@@ -135,10 +135,10 @@ passes_use_the_partial_indexes(void **state)
 		enum query query;
 		const char *index;
 	} rows[] = {
-		{ QUERY_SWEEP_OWNER, "once_key_running" },
-		{ QUERY_SWEEP_ROW, "once_key_running" },
+		{ QUERY_RECOVER_OWNER, "once_key_running" },
+		{ QUERY_RECOVER_ROW, "once_key_running" },
 		{ QUERY_OWNER_COUNT, "once_key_running" },
-		{ QUERY_REAP_ROWS, "once_key_expiry" },
+		{ QUERY_EXPIRE_ROWS, "once_key_expiry" },
 		{ QUERY_FIND, "once_key_identity" },
 		{ QUERY_GAUGE_RUNNING, "once_key_running" },
 		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
@@ -189,8 +189,8 @@ statements_of_a_request_make_no_table(void **state)
 {
 	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
 		QUERY_RECIPE_FIND, QUERY_RESERVE_NEW, QUERY_RESERVE_AGAIN,
-		QUERY_SETTLE_COMPLETED, QUERY_SETTLE_RELEASED,
-		QUERY_SETTLE_UNKNOWN, QUERY_DELETE_REQUEST };
+		QUERY_FINISH_COMPLETED, QUERY_FINISH_RELEASED,
+		QUERY_FINISH_UNKNOWN, QUERY_DELETE_REQUEST };
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
 	int steps;
@@ -421,26 +421,26 @@ static const struct change {
 	{ QUERY_JOB_START, IN(PENDING) | IN(FAILED_RETRYABLE),
 	    "accepted = 1, queued_at = 3",
 	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 14, "i4", "i5" } } },
-	{ QUERY_SETTLE_COMPLETED, IN(IN_PROGRESS), NULL,
+	{ QUERY_FINISH_COMPLETED, IN(IN_PROGRESS), NULL,
 	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_SETTLE_RELEASED, IN(IN_PROGRESS), NULL,
+	{ QUERY_FINISH_RELEASED, IN(IN_PROGRESS), NULL,
 	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_SETTLE_UNKNOWN, IN(IN_PROGRESS), NULL,
+	{ QUERY_FINISH_UNKNOWN, IN(IN_PROGRESS), NULL,
 	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_SWEEP_RELEASED, IN(IN_PROGRESS), NULL,
+	{ QUERY_RECOVER_RELEASED, IN(IN_PROGRESS), NULL,
 	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_SETTLE_ABANDONED, IN(PENDING), NULL,
-	    { { 1, "i1", "i2" }, { 4, "i5", "i4" } } },
+	{ QUERY_ABANDON, IN(PENDING), NULL,
+	    { { 1, "i1", "i2" }, { 3, "i5", "i4" } } },
 	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 14, "i1", "i2" } } },
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
 	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i-1", "i1" }, { 14, "i1", "i0" } } },
+	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 4, "i1", "i0" } } },
 	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 6, "i1", "i2" } } },
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
 	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i-1", "i1" }, { 6, "i1", "i0" } } },
+	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 4, "i1", "i0" } } },
 	{ QUERY_RESOLVE_DEAD, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 5, "i1", "i2" } } },
+	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
 	{ QUERY_RECONCILE_CLAIM, IN(UNKNOWN), NULL,
 	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 5, "i1", "i2" } } },
 	{ QUERY_EXPIRE, IN(COMPLETED) | IN(FAILED_RETRYABLE), NULL,

@@ -14,8 +14,8 @@
 static enum rc
 reap(struct store *st, int limit, int *n)
 {
-	struct store_change changes[STORE_REAP_MAX];
-	enum rc rc = store_reap(st, limit, changes, n);
+	struct store_change changes[STORE_EXPIRE_MAX];
+	enum rc rc = store_expire(st, limit, changes, n);
 
 	store_changes_free(changes, *n);
 	return rc;
@@ -105,7 +105,7 @@ a_retry_gets_what_the_state_says(void **state)
 		{ "released", RECORD_FAILED_RETRYABLE, false, DECIDE_RUN },
 	};
 	struct store_reservation r;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	size_t i;
 
@@ -113,9 +113,9 @@ a_retry_gets_what_the_state_says(void **state)
 	for (i = 0; i < COUNT(rows); i++) {
 		lease = reserve(rows[i].name);
 		if (rows[i].state != RECORD_IN_PROGRESS) {
-			s = settlement(&lease, rows[i].state);
+			s = outcome(rows[i].state);
 			s->keep = rows[i].keep;
-			assert_int_equal(commit(s), RC_OK);
+			assert_int_equal(finish(&lease, s), RC_OK);
 		}
 		r = reservation(rows[i].name);
 		r.fingerprint[0] ^= 1;
@@ -193,7 +193,7 @@ static void
 a_released_key_runs_again(void **state)
 {
 	struct store_lease first = reserve("k"), second, third;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct record r;
 
 	(void)state;
@@ -206,8 +206,8 @@ a_released_key_runs_again(void **state)
 	assert_string_not_equal(second.token, first.token);
 
 	/* the first attempt lost its lease: it changes nothing */
-	s = settlement(&first, RECORD_COMPLETED);
-	assert_int_equal(commit(s), RC_LOST);
+	s = outcome(RECORD_COMPLETED);
+	assert_int_equal(finish(&first, s), RC_LOST);
 	r = find("k");
 	assert_int_equal(r.state, RECORD_IN_PROGRESS);
 	assert_string_equal(r.token, second.token);
@@ -237,16 +237,15 @@ only_the_lease_settles_and_only_once(void **state)
 		wrong.token[5] = wrong.token[5] == '0' ? '1' : '0';
 		for (j = 0; j < COUNT(states); j++)
 			assert_int_equal(
-			    commit(settlement(&wrong, states[j])), RC_LOST);
+			    finish(&wrong, outcome(states[j])), RC_LOST);
 		wrong = lease;
 		wrong.id++;
-		assert_int_equal(
-		    commit(settlement(&wrong, states[i])), RC_LOST);
+		assert_int_equal(finish(&wrong, outcome(states[i])), RC_LOST);
 		assert_int_equal(state_of(key), RECORD_IN_PROGRESS);
 		settle(&lease, states[i]);
 		for (j = 0; j < COUNT(states); j++)
 			assert_int_equal(
-			    commit(settlement(&lease, states[j])), RC_LOST);
+			    finish(&lease, outcome(states[j])), RC_LOST);
 		assert_int_equal(state_of(key), states[i]);
 	}
 }
@@ -255,26 +254,28 @@ static void
 a_settlement_says_when_it_ends(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
-	int64_t before = store_now(store), expires_at;
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	const int64_t before = store_now(store);
+	struct store_finished done;
 	struct record r;
 
 	(void)state;
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
-	store_settlement_free(s);
-	assert_true(expires_at >= before + HOUR);
-	assert_true(expires_at <= store_now(store) + HOUR);
+	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
+	store_outcome_free(s);
+	assert_true(done.expires_at >= before + HOUR);
+	assert_true(done.expires_at <= store_now(store) + HOUR);
+	assert_false(done.answered);
 	r = find("k");
-	assert_int_equal(r.expires_at, expires_at);
+	assert_int_equal(r.expires_at, done.expires_at);
 	assert_int_equal(r.status, 201);
 	assert_true(r.kept);
 	record_free(&r);
 
 	lease = reserve("u");
-	s = settlement(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
-	assert_int_equal(expires_at, 0);
-	store_settlement_free(s);
+	s = outcome(RECORD_UNKNOWN);
+	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
+	assert_int_equal(done.expires_at, 0);
+	store_outcome_free(s);
 }
 
 static void
@@ -283,23 +284,22 @@ an_unsound_settlement_is_refused(void **state)
 	static const enum record_state states[] = { RECORD_NONE, RECORD_PENDING,
 		RECORD_IN_PROGRESS, RECORD_DEAD_LETTER, RECORD_EXPIRED };
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s;
+	struct store_outcome *s;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < COUNT(states); i++)
 		assert_int_equal(
-		    commit(settlement(&lease, states[i])), RC_INVALID);
-	s = settlement(&lease, RECORD_COMPLETED);
+		    finish(&lease, outcome(states[i])), RC_INVALID);
+	s = outcome(RECORD_COMPLETED);
 	s->response.status = 100;
-	assert_int_equal(commit(s), RC_INVALID);
-	s = settlement(&lease, RECORD_COMPLETED);
-	s->retention = -1;
-	assert_int_equal(commit(s), RC_INVALID);
-	s = settlement(&lease, RECORD_UNKNOWN);
-	s->token[0] = '\0';
-	assert_int_equal(commit(s), RC_INVALID);
-	store_settlement_free(NULL);
+	assert_int_equal(finish(&lease, s), RC_INVALID);
+	s = outcome(RECORD_COMPLETED);
+	assert_int_equal(finish_for(&lease, -1, s), RC_INVALID);
+	s = outcome(RECORD_UNKNOWN);
+	lease.token[0] = '\0';
+	assert_int_equal(finish(&lease, s), RC_INVALID);
+	store_outcome_free(NULL);
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 }
 
@@ -310,7 +310,7 @@ bodies_come_back_byte_for_byte(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 1000, 2047, 2048, 2049, 65535,
 		65536, 65537, 1000000, 16 * 1024 * 1024 };
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	size_t i;
@@ -319,9 +319,9 @@ bodies_come_back_byte_for_byte(void **state)
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve(key);
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, lengths[i]);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		if (!answer_is(lease.id, lengths[i]))
 			fail_msg("%zu bytes", lengths[i]);
 	}
@@ -336,7 +336,7 @@ static void
 a_head_comes_back_as_it_was(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct response r;
 	struct spool *body;
 
@@ -347,7 +347,7 @@ a_head_comes_back_as_it_was(void **state)
 	response_add(&s->response, "Link", "<a>; rel=\"x\"");
 	response_add(&s->response, "X-Bytes", "\xe4\xff'");
 	response_add(&s->response, "Link", "<b>");
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	response_init(&r);
 	assert_int_equal(
 	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
@@ -395,7 +395,7 @@ static void
 a_small_answer_comes_with_its_record(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 2048, 2049 };
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	size_t i;
@@ -405,9 +405,9 @@ a_small_answer_comes_with_its_record(void **state)
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve(key);
 		assert_false(look_gives(key, 0));
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, lengths[i]);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		assert_int_equal(
 		    look_gives(key, lengths[i]), lengths[i] <= 2048);
 	}
@@ -421,16 +421,16 @@ a_small_answer_that_makes_no_sense_is_not_given(void **state)
 		"reason = hex(zeroblob(100))" };
 	char sql[128], key[16];
 	struct store_lease lease;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < COUNT(damage); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = reserve(key);
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, 3);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		assert_true(look_gives(key, 3));
 		snprintf(sql, sizeof(sql),
 		    "UPDATE once_key SET %s WHERE key = '%s'", damage[i], key);
@@ -443,7 +443,7 @@ static void
 only_a_kept_answer_is_given(void **state)
 {
 	struct store_lease lease = reserve("k"), other = reserve("o");
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct response r;
 	struct spool *body;
 
@@ -452,10 +452,10 @@ only_a_kept_answer_is_given(void **state)
 	assert_int_equal(
 	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
 	    RC_NOTFOUND);
-	s = settlement(&lease, RECORD_COMPLETED);
+	s = outcome(RECORD_COMPLETED);
 	s->keep = false;
 	give_body(s, 5000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_int_equal(
 	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
 	    RC_NOTFOUND);
@@ -479,7 +479,7 @@ past_its_retention_a_key_is_new(void **state)
 		RECORD_FAILED_RETRYABLE };
 	struct store_reservation r;
 	struct store_lease first, second;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct response answer;
 	struct spool *body;
 	size_t i;
@@ -488,11 +488,10 @@ past_its_retention_a_key_is_new(void **state)
 	for (i = 0; i < COUNT(states); i++) {
 		r = reservation(record_state_name(states[i]));
 		assert_int_equal(try_reserve_in(store, &r, &first), DECIDE_RUN);
-		s = settlement(&first, states[i]);
-		s->retention = 0;
+		s = outcome(states[i]);
 		if (states[i] == RECORD_COMPLETED)
 			give_body(s, 3000);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish_for(&first, 0, s), RC_OK);
 
 		/* whatever it was, and however it was compared */
 		r.fingerprint[7] ^= 1;
@@ -536,7 +535,7 @@ neither_lease_nor_unknown_ends_by_age(void **state)
 static void
 reaping_is_bounded_and_oldest_first(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	int i, n;
@@ -545,12 +544,12 @@ reaping_is_bounded_and_oldest_first(void **state)
 	for (i = 0; i < 250; i++) {
 		snprintf(key, sizeof(key), "%03d", i);
 		lease = reserve(key);
-		s = settlement(&lease, RECORD_COMPLETED);
-		/* the later ones end first */
-		s->retention = i < 240 ? 0 : HOUR;
+		s = outcome(RECORD_COMPLETED);
 		if (i < 10)
 			give_body(s, 4000);
-		assert_int_equal(commit(s), RC_OK);
+		/* the later ones end first */
+		assert_int_equal(
+		    finish_for(&lease, i < 240 ? 0 : HOUR, s), RC_OK);
 	}
 	raw("UPDATE once_key SET expires_at = 1000 - id WHERE id <= 240");
 	assert_int_equal(reap(store, 7, &n), RC_OK);
@@ -560,7 +559,7 @@ reaping_is_bounded_and_oldest_first(void **state)
 	    233);
 	assert_int_equal(reap(store, 0, &n), RC_OK);
 	assert_int_equal(n, 0);
-	/* a batch is no larger than STORE_REAP_MAX */
+	/* a batch is no larger than STORE_EXPIRE_MAX */
 	assert_int_equal(reap(store, 1000, &n), RC_OK);
 	assert_int_equal(n, 100);
 	assert_int_equal(reap(store, 1000, &n), RC_OK);
@@ -597,7 +596,7 @@ no_row_number_is_used_twice(void **state)
 static void
 what_reaping_frees_is_given_back(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	int64_t before;
 	char key[16];
@@ -607,10 +606,9 @@ what_reaping_frees_is_given_back(void **state)
 	for (i = 0; i < 3; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
-		s = settlement(&lease, RECORD_COMPLETED);
-		s->retention = 0;
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, 5 * 1024 * 1024);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish_for(&lease, 0, s), RC_OK);
 	}
 	before = raw_number("PRAGMA page_count");
 	/* two are enough bytes for a batch */
@@ -810,11 +808,11 @@ static void *
 settle_soon(void *arg)
 {
 	struct store_lease *lease = arg;
-	struct store_settlement *s = settlement(lease, RECORD_COMPLETED);
-	int64_t expires_at;
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	struct store_finished done;
 
-	(void)store_settle(store, &s, &expires_at);
-	store_settlement_free(s);
+	(void)store_finish(store, lease, HOUR, &s, &done);
+	store_outcome_free(s);
 	return NULL;
 }
 
@@ -934,8 +932,7 @@ static void
 a_row_tells_all_of_a_key(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s =
-	    settlement(&lease, RECORD_FAILED_RETRYABLE);
+	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
 	struct store_filter f = { .key = "k" };
 	struct store_cursor *c;
 	struct store_row row;
@@ -952,7 +949,7 @@ a_row_tells_all_of_a_key(void **state)
 	store_list_free(c);
 
 	snprintf(s->last_error, sizeof(s->last_error), "exit status 75");
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_int_equal(row.id, lease.id);
@@ -1009,7 +1006,7 @@ long_lists_come_in_pages(void **state)
 static void
 stats_count(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_counts c;
 	struct store_lease lease;
 
@@ -1022,9 +1019,9 @@ stats_count(void **state)
 	reserve("a");
 	reserve("b");
 	lease = reserve("c");
-	s = settlement(&lease, RECORD_COMPLETED);
+	s = outcome(RECORD_COMPLETED);
 	give_body(s, 5000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	lease = reserve("d");
 	settle(&lease, RECORD_UNKNOWN);
 	lease = reserve("e");

@@ -226,7 +226,7 @@ static void
 request_may_take_the_place_of_the_same_keys(void **state)
 {
 	struct store_reservation r = reservation("a");
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_ticket ticket;
 	struct store_lease lease;
 	struct store_job job;
@@ -242,9 +242,9 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	assert_int_equal(store_job_next(store, &job), RC_OK);
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
 	store_job_free(&job);
-	s = settlement(&lease, RECORD_FAILED_RETRYABLE);
+	s = outcome(RECORD_FAILED_RETRYABLE);
 	s->requeue = -1;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_int_equal(kept(), 4);
 	assert_int_equal(
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);

@@ -116,7 +116,7 @@ a_killed_process_leaves_unknown(void **state)
 	kill_and_wait(pid);
 	assert_int_equal(decision_for("a0"), DECIDE_BUSY); /* not yet swept */
 
-	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(change.id, lease.id);
 	assert_string_equal(change.scope, "alice");
@@ -127,7 +127,7 @@ a_killed_process_leaves_unknown(void **state)
 	store_changes_free(&change, n);
 
 	assert_int_equal(decision_for("a0"), DECIDE_UNKNOWN);
-	assert_int_equal(commit(settlement(&lease, RECORD_COMPLETED)), RC_LOST);
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_LOST);
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_string_equal(row.last_error, "oncewrap was lost");
@@ -153,10 +153,10 @@ a_sweep_is_bounded_and_spares_the_living(void **state)
 	kill_and_wait(dead2);
 	store = open_store();
 	reserve("own");
-	assert_int_equal(store_sweep(store, 4, changes, &n), RC_OK);
+	assert_int_equal(store_recover(store, 4, changes, &n), RC_OK);
 	assert_int_equal(n, 4);
 	store_changes_free(changes, n);
-	assert_int_equal(store_sweep(store, 4, changes, &n), RC_OK);
+	assert_int_equal(store_recover(store, 4, changes, &n), RC_OK);
 	assert_int_equal(n, 2);
 	store_changes_free(changes, n);
 	assert_int_equal(sweep(store), 0);
@@ -184,7 +184,7 @@ without_the_lock_file_nobody_is_settled(void **state)
 	snprintf(lock, sizeof(lock), "%s-lock", file);
 	assert_int_equal(unlink(lock), 0);
 	kill_and_wait(pid);
-	assert_int_equal(store_sweep(store, 4, changes, &n), RC_REPLACED);
+	assert_int_equal(store_recover(store, 4, changes, &n), RC_REPLACED);
 	assert_int_equal(n, 0);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
 				    "WHERE state = 'in_progress'"),
@@ -332,13 +332,13 @@ static void
 a_settlement_does_not_give_up(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	sqlite3 *other = raw_open(file);
 
 	(void)state;
 	give_body(s, 100000);
 	raw_run(other, "BEGIN IMMEDIATE");
-	assert_int_equal(commit(s), RC_PENDING);
+	assert_int_equal(finish(&lease, s), RC_PENDING);
 	nothing_settles();
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 	raw_run(other, "ROLLBACK");
@@ -355,14 +355,14 @@ a_settlement_is_tried_once_more_at_the_end(void **state)
 
 	(void)state;
 	raw_run(other, "BEGIN IMMEDIATE");
-	assert_int_equal(commit(settlement(&a, RECORD_COMPLETED)), RC_PENDING);
+	assert_int_equal(finish(&a, outcome(RECORD_COMPLETED)), RC_PENDING);
 	raw_run(other, "ROLLBACK");
 	store_close(store);
 	store = open_store();
 	assert_int_equal(state_of("a"), RECORD_COMPLETED);
 
 	raw_run(other, "BEGIN IMMEDIATE");
-	assert_int_equal(commit(settlement(&b, RECORD_COMPLETED)), RC_PENDING);
+	assert_int_equal(finish(&b, outcome(RECORD_COMPLETED)), RC_PENDING);
 	store_close(store); /* comes to an end all the same */
 	raw_run(other, "ROLLBACK");
 	sqlite3_close(other);
@@ -472,13 +472,13 @@ static void
 a_settlement_outlasts_a_failing_disk(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	int seen;
 
 	(void)state;
 	give_body(s, 70000);
 	atomic_store(&faulty_syncs, -1);
-	assert_int_equal(commit(s), RC_PENDING);
+	assert_int_equal(finish(&lease, s), RC_PENDING);
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 	assert_int_equal(reserve_fails("other"), RC_UNRECORDED);
 	seen = atomic_load(&faulty_syncs_seen);
@@ -519,7 +519,8 @@ on_a_full_disk_nothing_is_reserved(void **state)
 struct neighbour {
 	pthread_t thread;
 	const char *key; /* to reserve, or */
-	struct store_settlement *settlement;
+	const struct store_lease *lease;
+	struct store_outcome *outcome;
 	enum rc rc;
 };
 
@@ -530,12 +531,13 @@ be_neighbour(void *arg)
 	struct store_reservation r;
 	struct store_lease lease;
 	struct record found;
-	int64_t expires_at;
+	struct store_finished done;
 	enum decision d;
 
-	if (me->settlement != NULL) {
-		me->rc = store_settle(store, &me->settlement, &expires_at);
-		store_settlement_free(me->settlement);
+	if (me->outcome != NULL) {
+		me->rc =
+		    store_finish(store, me->lease, HOUR, &me->outcome, &done);
+		store_outcome_free(me->outcome);
 		return NULL;
 	}
 	r = reservation(me->key);
@@ -565,8 +567,9 @@ one_s_failure_stays_its_own(void **state)
 	for (i = 0; i < COUNT(keys); i++) {
 		n[i].key = keys[i];
 		if (keys[i] == NULL) {
-			n[i].settlement = settlement(&lease, RECORD_COMPLETED);
-			give_body(n[i].settlement, 60000);
+			n[i].lease = &lease;
+			n[i].outcome = outcome(RECORD_COMPLETED);
+			give_body(n[i].outcome, 60000);
 		}
 		assert_int_equal(
 		    pthread_create(&n[i].thread, NULL, be_neighbour, &n[i]), 0);
@@ -588,7 +591,7 @@ one_s_failure_stays_its_own(void **state)
 static void
 a_large_answer_leaves_room_for_small_ones(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease large, small;
 	char place[80];
 
@@ -604,12 +607,12 @@ a_large_answer_leaves_room_for_small_ones(void **state)
 	store = open_store();
 	large = reserve("large");
 	small = reserve("small");
-	s = settlement(&large, RECORD_COMPLETED);
+	s = outcome(RECORD_COMPLETED);
 	give_body(s, 16 * 1024 * 1024);
-	assert_int_equal(commit(s), RC_OK); /* its caller is answered */
-	s = settlement(&small, RECORD_COMPLETED);
+	assert_int_equal(finish(&large, s), RC_OK); /* its caller is answered */
+	s = outcome(RECORD_COMPLETED);
 	give_body(s, 1000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&small, s), RC_OK);
 	assert_true(answer_is(small.id, 1000));
 	assert_int_equal(decision_for("new"), DECIDE_RUN);
 	assert_int_equal(decision_for("large"), DECIDE_NOT_KEPT);
@@ -672,7 +675,7 @@ a_log_too_long_stops_reservations_only(void **state)
 static void
 the_log_does_not_grow(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	int i;
@@ -681,9 +684,9 @@ the_log_does_not_grow(void **state)
 	for (i = 0; i < 400; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, 50000);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		if (i % 10 == 0)
 			assert_true(answer_is(lease.id, 50000));
 	}
@@ -935,7 +938,7 @@ a_broken_answer_is_an_error(void **state)
 		    "FROM once_piece",
 		    RC_CORRUPT },
 	};
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	struct response r;
 	struct spool *body;
@@ -945,9 +948,9 @@ a_broken_answer_is_an_error(void **state)
 	for (i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key; DELETE FROM once_piece");
 		lease = reserve("k");
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, 5000);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		assert_true(answer_is(lease.id, 5000));
 		raw(rows[i].sql);
 		response_init(&r);

@@ -79,10 +79,10 @@ static void
 complete(const char *key, size_t length)
 {
 	struct store_lease lease = reserve(key);
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
 	give_body(s, length);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -277,13 +277,14 @@ static void
 an_outcome_is_not_recorded_in_a_file_that_nobody_finds(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	struct store_finished done;
 	uint64_t generation = 0;
-	int64_t expires_at;
 
 	(void)state;
 	assert_int_equal(rename(file, beside("-aside")), 0);
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	assert_int_equal(
+	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
 	assert_null(s);
 	assert_int_equal(rename(beside("-aside"), file), 0);
 	while (look_for("k") != RC_OK || state_of("k") != RECORD_COMPLETED)
@@ -378,13 +379,13 @@ an_answer_belongs_to_its_key_and_not_to_a_number(void **state)
 		{ "alice", "/payments", "other" },
 	};
 	struct store_lease lease = reserve("done");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct response r;
 	struct spool *body;
 
 	(void)state;
 	give_body(s, 5000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_true(answer_is(lease.id, 5000));
 	for (size_t i = 0; i < COUNT(others); i++) {
 		response_init(&r);

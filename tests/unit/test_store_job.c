@@ -102,10 +102,10 @@ start_job(void)
 static void
 release_job(const struct store_lease *lease, int64_t requeue)
 {
-	struct store_settlement *s = settlement(lease, RECORD_FAILED_RETRYABLE);
+	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
 
 	s->requeue = requeue;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(lease, s), RC_OK);
 }
 
 static bool
@@ -387,7 +387,7 @@ a_job_is_started_once_and_ends_as_any_key(void **state)
 	struct store_ticket ticket = accept_job("k");
 	struct store_job job = next_job();
 	struct store_lease lease, second;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_status st;
 	struct record record;
 
@@ -412,9 +412,9 @@ a_job_is_started_once_and_ends_as_any_key(void **state)
 	assert_false(st.queued);
 	store_status_free(&st);
 
-	s = settlement(&lease, RECORD_COMPLETED);
+	s = outcome(RECORD_COMPLETED);
 	give_body(s, 10);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_true(answer_is(lease.id, 10));
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(lease.id));
@@ -511,7 +511,7 @@ a_released_key_that_was_not_accepted_can_be(void **state)
 static void
 found_not_executed_a_job_is_run_again(void **state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 
 	(void)state;
@@ -520,32 +520,28 @@ found_not_executed_a_job_is_run_again(void **state)
 	settle(&lease, RECORD_UNKNOWN);
 	assert_string_equal(next_key(), "");
 	assert_true(request_is_kept(lease.id));
-	s = settlement(&lease, RECORD_FAILED_RETRYABLE);
-	s->token[0] = '\0';
-	s->tries.attempt = 1;
-	s->tries.tries = -1;
+	s = outcome(RECORD_FAILED_RETRYABLE);
 	s->requeue = 0;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(
+	    resolve_with(lease.id, (struct store_tries){ 1, -1 }, s), RC_OK);
 	assert_true(request_is_kept(lease.id));
 	assert_int_equal(start_job().attempt, 2);
 }
 
 /* --- age ----------------------------------------------------------------- */
 
-static struct store_settlement *
-abandonment(int64_t id)
+static enum rc
+give_up(int64_t id)
 {
-	struct store_settlement *s = store_settlement_new();
+	struct store_outcome *s = store_outcome_new();
 
 	assert_non_null(s);
-	s->id = id;
-	s->abandon = true;
 	s->state = RECORD_COMPLETED;
 	s->keep = true;
 	s->response.status = 408;
 	assert_int_equal(
 	    response_add(&s->response, "Content-Type", "text/plain"), RC_OK);
-	return s;
+	return abandon(id, s);
 }
 
 static void
@@ -562,21 +558,21 @@ past_its_retention_a_pending_job_is_given_up(void **state)
 	(void)state;
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
 	old = next_job();
-	assert_int_equal(commit(abandonment(old.id)), RC_LOST); /* not yet */
+	assert_int_equal(give_up(old.id), RC_LOST); /* not yet */
 	raw("UPDATE once_key SET expires_at = 1");
 	/* nobody takes it up, nor deletes it */
 	assert_string_equal(next_key(), "");
 	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
 	store_job_free(&old);
-	assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+	assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
 
 	assert_int_equal(store_job_abandoned(store, &job), RC_OK);
 	assert_string_equal(job.key, "k");
 	assert_string_equal(job.resource, ticket.resource);
-	assert_int_equal(commit(abandonment(job.id)), RC_OK);
-	assert_int_equal(commit(abandonment(job.id)), RC_LOST);
+	assert_int_equal(give_up(job.id), RC_OK);
+	assert_int_equal(give_up(job.id), RC_LOST);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(job.id));
 	store_job_free(&job);
@@ -598,9 +594,9 @@ taken_up_a_job_is_not_given_up(void **state)
 	(void)state;
 	accept_job("k");
 	lease = start_job();
-	assert_int_equal(commit(abandonment(lease.id)), RC_LOST);
+	assert_int_equal(give_up(lease.id), RC_LOST);
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(commit(abandonment(lease.id)), RC_LOST);
+	assert_int_equal(give_up(lease.id), RC_LOST);
 }
 
 static void
@@ -633,7 +629,7 @@ past_its_retention_a_released_job_is_gone(void **state)
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_LOST);
 		store_job_free(&job);
-		assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
 		assert_int_equal(n, 1);
 		assert_int_equal(
 		    changes[0].to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);

@@ -567,7 +567,7 @@ key_goes(const struct store_lease *lease, enum leaves how)
 	switch (how) {
 	case BY_AGE:
 	case TO_MARKER:
-		assert_int_equal(store_reap(store, 4, changes, &n), RC_OK);
+		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
 		assert_int_equal(n, 1);
 		store_changes_free(changes, n);
 		break;
@@ -619,7 +619,7 @@ delivered_ones_go_with_their_key_and_pending_ones_stay(void **state)
 static void
 keys_with_many_effects_are_reaped_a_few_at_a_time(void **state)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_lease lease;
 	int i, n, sum = 0, rounds = 0;
 	char key[8];
@@ -637,7 +637,7 @@ keys_with_many_effects_are_reaped_a_few_at_a_time(void **state)
 	    "0, 0 FROM once_key k, n");
 	do {
 		assert_int_equal(
-		    store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+		    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 		store_changes_free(changes, n);
 		sum += n;
 		rounds += n > 0;

@@ -37,7 +37,7 @@ teardown_heal(void **state)
 struct settler {
 	pthread_t thread;
 	struct store_lease lease;
-	struct store_settlement *settlement;
+	struct store_outcome *outcome;
 	enum rc rc;
 };
 
@@ -46,7 +46,7 @@ settle_it(void *arg)
 {
 	struct settler *me = arg;
 
-	me->rc = commit(me->settlement);
+	me->rc = finish(&me->lease, me->outcome);
 	return NULL;
 }
 
@@ -54,8 +54,8 @@ static void
 begin(struct settler *me, const char *key, size_t length)
 {
 	me->lease = reserve(key);
-	me->settlement = settlement(&me->lease, RECORD_COMPLETED);
-	give_body(me->settlement, length);
+	me->outcome = outcome(RECORD_COMPLETED);
+	give_body(me->outcome, length);
 	assert_int_equal(pthread_create(&me->thread, NULL, settle_it, me), 0);
 }
 
@@ -139,7 +139,7 @@ static void
 a_later_attempt_replaces_what_an_earlier_one_left(void **state)
 {
 	static const size_t lengths[] = { 5000, SOME };
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 	size_t i;
 
@@ -148,9 +148,9 @@ a_later_attempt_replaces_what_an_earlier_one_left(void **state)
 		lease = reserve(i == 0 ? "a" : "b");
 		leave_pieces(i == 0 ? "a" : "b");
 		assert_true(bodies_are_well());
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, lengths[i]);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		assert_true(answer_is(lease.id, lengths[i]));
 		assert_true(bodies_are_well());
 	}
@@ -194,12 +194,12 @@ static void
 an_attempt_that_lost_its_lease_stores_no_piece(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
 	(void)state;
 	give_body(s, SOME);
 	raw("UPDATE once_key SET token = '0123456789abcdef0123456789abcdef'");
-	assert_int_equal(commit(s), RC_LOST);
+	assert_int_equal(finish(&lease, s), RC_LOST);
 	assert_int_equal(pieces(), 0);
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 }
@@ -221,7 +221,7 @@ static void
 an_answer_whose_last_pieces_find_no_room_is_not_kept(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	sqlite3 *reader = raw_open(file);
 	char wal[128];
 	struct stat st;
@@ -233,7 +233,7 @@ an_answer_whose_last_pieces_find_no_room_is_not_kept(void **state)
 	assert_int_equal(stat(wal, &st), 0);
 	/* three pieces, and half a one */
 	atomic_store(&faulty_size, st.st_size + 480000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_int_equal(pieces(), 0);
 	assert_int_equal(decision_for("k"), DECIDE_NOT_KEPT);
 	assert_true(bodies_are_well());

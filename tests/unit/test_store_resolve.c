@@ -156,10 +156,11 @@ tried(int tries)
 static int
 reap(void)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	int n;
 
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	store_changes_free(changes, n);
 	return n;
 }
@@ -471,14 +472,12 @@ static enum rc
 resolve(const struct store_lease *lease, struct store_tries tries,
     enum record_state state, size_t body)
 {
-	struct store_settlement *s = settlement(lease, state);
+	struct store_outcome *s = outcome(state);
 
-	s->token[0] = '\0';
-	s->tries = tries;
 	snprintf(s->last_error, sizeof(s->last_error), "found out");
 	if (body > 0)
 		give_body(s, body);
-	return commit(s);
+	return resolve_with(lease->id, tries, s);
 }
 
 static void
@@ -618,11 +617,10 @@ any_key_but_a_running_one_is_forgotten(void **state)
 		assert_int_equal(store_forget(store, lease.id), RC_LOST);
 		assert_true(request_is(lease.id, 70000));
 		if (states[i] == RECORD_COMPLETED) {
-			struct store_settlement *s =
-			    settlement(&lease, states[i]);
+			struct store_outcome *s = outcome(states[i]);
 
 			give_body(s, 70000);
-			assert_int_equal(commit(s), RC_OK);
+			assert_int_equal(finish(&lease, s), RC_OK);
 		} else {
 			settle(&lease, RECORD_UNKNOWN);
 			snprintf(sql, sizeof(sql),

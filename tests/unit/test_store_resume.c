@@ -9,7 +9,7 @@
 #include <fcntl.h>
 
 #include "store_fixture.h"
-#include "store_ops.h"
+#include "store_kept.h"
 
 /* --- attempts ----------------------------------------------------------- */
 
@@ -149,7 +149,7 @@ its_tree_gone_a_key_is_released(void **state)
 	raw("UPDATE once_key SET recovery_point = 'charged'");
 	assert_int_equal(sweep(store), 0); /* its owner lives */
 	kill_and_wait(tree.owner);
-	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(change.id, tree.lease.id);
 	assert_string_equal(change.key, "k");
@@ -162,7 +162,7 @@ its_tree_gone_a_key_is_released(void **state)
 	    1);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
 	assert_int_equal(
-	    commit(settlement(&tree.lease, RECORD_COMPLETED)), RC_LOST);
+	    finish(&tree.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 
 	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 	r = resumable("k", &at);
@@ -244,7 +244,7 @@ a_held_key_does_not_hold_up_others(void **state)
 	kill_and_wait(held.owner);
 	kill_and_wait(free_one.owner);
 	store = open_store();
-	assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(change.key, "free");
 	store_changes_free(&change, n);
@@ -369,15 +369,14 @@ marked(const char *key, int64_t expired_retention)
 static struct store_lease
 over(const struct store_reservation *r, enum record_state state)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
 
 	assert_int_equal(try_reserve_in(store, r, &lease), DECIDE_RUN);
-	s = settlement(&lease, state);
-	s->retention = 0;
+	s = outcome(state);
 	if (state == RECORD_COMPLETED)
 		give_body(s, 5000);
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(finish_for(&lease, 0, s), RC_OK);
 	return lease;
 }
 
@@ -385,10 +384,11 @@ over(const struct store_reservation *r, enum record_state state)
 static int
 reap(enum record_state *to)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	int n;
 
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	if (n > 0)
 		*to = changes[n - 1].to;
 	store_changes_free(changes, n);
@@ -504,7 +504,7 @@ a_batch_is_bounded_in_bytes(void **state)
 		settle_for(&lease, RECORD_COMPLETED, 0);
 	}
 	snprintf(sql, sizeof(sql), "UPDATE once_key SET body_length = %d",
-	    STORE_REAP_BYTES - 1);
+	    STORE_EXPIRE_BYTES - 1);
 	raw(sql);
 	/* until it is enough, the one that makes it so included */
 	assert_int_equal(reap(&to), 2);

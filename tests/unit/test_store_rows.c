@@ -217,13 +217,13 @@ a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
 	    "'payments'");
 	assert_doctor_names("once_key ");
 	assert_int_equal(
-	    store_sweep(store, COUNT(changes), changes, &n), RC_OK);
+	    store_recover(store, COUNT(changes), changes, &n), RC_OK);
 	assert_int_equal(n, 4);
 	store_changes_free(changes, n);
 	assert_int_equal(state_of("good3"), RECORD_UNKNOWN);
 	assert_int_equal(state_of("good4"), RECORD_IN_PROGRESS);
 	assert_int_equal(
-	    store_sweep(store, COUNT(changes), changes, &n), RC_OK);
+	    store_recover(store, COUNT(changes), changes, &n), RC_OK);
 	assert_int_equal(n, 2);
 	store_changes_free(changes, n);
 }
@@ -231,7 +231,7 @@ a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
 static void
 reaping_and_lists_pass_by_bad_ones(void **state)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_filter all = { 0 };
 	struct store_cursor *list;
 	struct store_row row;
@@ -248,7 +248,8 @@ reaping_and_lists_pass_by_bad_ones(void **state)
 	store_row_free(&row);
 	assert_int_equal(store_list_next(list, &row), RC_NOTFOUND);
 	store_list_free(list);
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(changes[0].key, "good");
 	store_changes_free(changes, n);
@@ -278,7 +279,7 @@ multiply(const char *key, int n)
 static void
 a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	char key[16];
 	int n;
 
@@ -291,17 +292,20 @@ a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
 		complete(key);
 	}
 	raw("UPDATE once_key SET expires_at = 2 WHERE path <> 'payments'");
-	assert_int_equal(store_reap(store, 2, changes, &n), RC_OK);
+	assert_int_equal(store_expire(store, 2, changes, &n), RC_OK);
 	assert_int_equal(n, 2);
 	store_changes_free(changes, n);
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 3);
 	store_changes_free(changes, n);
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 0);
 	/* An operator mends one. */
 	raw("UPDATE once_key SET path = '/payments' WHERE key = 'bad7'");
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 1);
 	assert_string_equal(changes[0].key, "bad7");
 	store_changes_free(changes, n);
@@ -312,7 +316,7 @@ a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
 static void
 a_bad_row_that_is_mended_is_reaped_at_once(void **state)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	int n;
 
 	(void)state;
@@ -320,11 +324,13 @@ a_bad_row_that_is_mended_is_reaped_at_once(void **state)
 	complete("good");
 	raw("UPDATE once_key SET expires_at = id");
 	spoil("bad", "path = 'payments'");
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 1);
 	store_changes_free(changes, n);
 	spoil("bad", "path = '/payments'");
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 1);
 	store_changes_free(changes, n);
 }
@@ -402,7 +408,7 @@ fields_of_an_answer_that_are_none_are_not_sent(void **state)
 		"headers = CAST('A: b' || char(13, 10, 13, 10) AS BLOB)",
 	};
 	struct store_lease lease;
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct response r;
 	struct spool *body;
 
@@ -410,9 +416,9 @@ fields_of_an_answer_that_are_none_are_not_sent(void **state)
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		raw("DELETE FROM once_key");
 		lease = reserve("k");
-		s = settlement(&lease, RECORD_COMPLETED);
+		s = outcome(RECORD_COMPLETED);
 		give_body(s, 10);
-		assert_int_equal(commit(s), RC_OK);
+		assert_int_equal(finish(&lease, s), RC_OK);
 		assert_true(answer_is(lease.id, 10));
 		spoil("k", sets[i]);
 		response_init(&r);

@@ -82,10 +82,11 @@ leases(void)
 static int
 reap(void)
 {
-	struct store_change changes[STORE_REAP_MAX];
+	struct store_change changes[STORE_EXPIRE_MAX];
 	int n;
 
-	assert_int_equal(store_reap(store, STORE_REAP_MAX, changes, &n), RC_OK);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	store_changes_free(changes, n);
 	return n;
 }
@@ -97,9 +98,10 @@ whatever_end_the_run_had_its_own_answer_stands(void **state)
 {
 	static const enum record_state ends[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
-	int64_t expires_at, now;
+	struct store_finished done;
+	int64_t now;
 	char key[8];
 	size_t i;
 
@@ -108,23 +110,25 @@ whatever_end_the_run_had_its_own_answer_stands(void **state)
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = reserve(key);
 		say(handler, &lease, OWN);
-		s = settlement(&lease, ends[i]);
+		s = outcome(ends[i]);
 		if (ends[i] == RECORD_COMPLETED)
 			give_body(s, 5000);
 		snprintf(s->last_error, sizeof(s->last_error), "it died");
 		now = store_now(store);
-		assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
-		assert_true(s->answered);
-		assert_in_range(expires_at, now + HOUR, now + HOUR + 60000);
+		assert_int_equal(
+		    store_finish(store, &lease, HOUR, &s, &done), RC_OK);
+		assert_true(done.answered);
+		assert_in_range(
+		    done.expires_at, now + HOUR, now + HOUR + 60000);
 		assert_int_equal(
 		    raw_number("SELECT max(expires_at) FROM once_key"),
-		    expires_at);
-		store_settlement_free(s);
+		    done.expires_at);
+		store_outcome_free(s);
 		assert_int_equal(decision_for(key), DECIDE_REPLAY);
 		assert_true(own_answer_is_given(lease.id));
 		assert_int_equal(leases(), 0);
 		/* and there is no second end */
-		assert_int_equal(commit(settlement(&lease, ends[i])), RC_LOST);
+		assert_int_equal(finish(&lease, outcome(ends[i])), RC_LOST);
 	}
 	assert_int_equal(
 	    raw_number("SELECT count(last_error) FROM once_key"), 0);
@@ -135,14 +139,14 @@ static void
 without_an_own_answer_nothing_is_answered(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_COMPLETED);
-	int64_t expires_at;
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	struct store_finished done;
 
 	(void)state;
 	say(handler, &lease, CHECKPOINT "'charged')");
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_OK);
-	assert_false(s->answered);
-	store_settlement_free(s);
+	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
+	assert_false(done.answered);
+	store_outcome_free(s);
 }
 
 /* It answered while its end waited for the lock that it held. */
@@ -150,14 +154,16 @@ static void
 an_answer_in_the_last_moment_counts(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_UNKNOWN);
+	struct store_outcome *s = outcome(RECORD_UNKNOWN);
 	uint64_t generation = 0;
-	int64_t expires_at, until = clock_mono() + 20000;
+	struct store_finished done;
+	int64_t until = clock_mono() + 20000;
 
 	(void)state;
 	raw_run(handler, "BEGIN IMMEDIATE");
 	assert_null(try_say(handler, token_of(&lease), OWN));
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	assert_int_equal(
+	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
 	raw_run(handler, "COMMIT");
 	while (leases() != 0)
 		assert_true(store_wait(store, &generation, until));
@@ -192,7 +198,7 @@ unsealed_a_key_is_answered_from_and_does_not_age(void **state)
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(reap(), 0);
 	assert_int_equal(store_forget(store, lease.id), RC_LOST);
-	assert_int_equal(store_sweep(store, 1, &change, &swept), RC_OK);
+	assert_int_equal(store_recover(store, 1, &change, &swept), RC_OK);
 	assert_int_equal(swept, 0); /* we live */
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
 	for (i = 0; i < n; i++)
@@ -368,7 +374,7 @@ of_a_dead_process_an_own_answer_is_sealed(void **state)
 		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
 		store = open_store();
 		assert_int_equal(leases(), i == 0 ? 3 : 5);
-		assert_int_equal(store_sweep(store, 1, &change, &n), RC_OK);
+		assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
 		assert_int_equal(n, 1);
 		assert_int_equal(change.id, lost.lease.id);
 		assert_string_equal(change.key, "k");
@@ -384,7 +390,7 @@ of_a_dead_process_an_own_answer_is_sealed(void **state)
 		assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 		assert_true(own_answer_is_given(lost.lease.id));
 		assert_int_equal(
-		    commit(settlement(&lost.lease, RECORD_COMPLETED)), RC_LOST);
+		    finish(&lost.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 		if (i == 2)
 			close(heir);
 		store_close(store);
@@ -418,11 +424,9 @@ static const struct store_tries operator_ = { 1, -1 };
 static void
 resolve(const struct store_lease *lease, enum record_state to)
 {
-	struct store_settlement *s = settlement(lease, to);
+	struct store_outcome *s = outcome(to);
 
-	s->token[0] = '\0';
-	s->tries = operator_;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(resolve_with(lease->id, operator_, s), RC_OK);
 }
 
 static void
@@ -657,15 +661,15 @@ hardening_syncs_both_or_fails(void **state)
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(store_harden(store), RC_OK);
+	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
 	assert_true(atomic_load(&faulty_syncs_seen) > log);
 	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
 	atomic_store(&faulty_base_syncs, 1);
-	assert_int_equal(store_harden(store), RC_IO);
-	assert_int_equal(store_harden(store), RC_OK);
+	assert_int_equal(store_sync_foreign_commits(store), RC_IO);
+	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
 	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(store_harden(store), RC_IO);
-	assert_int_equal(store_harden(store), RC_OK);
+	assert_int_equal(store_sync_foreign_commits(store), RC_IO);
+	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
 	/* the key is where it was */
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
 	assert_int_equal(leases(), 3);
@@ -681,7 +685,7 @@ where_commits_are_not_synced_hardening_syncs_nothing(void **state)
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(store_harden(store), RC_OK);
+	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
 	settle(&lease, RECORD_UNKNOWN);
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
@@ -693,9 +697,10 @@ static void
 a_disk_that_fails_then_delays_an_own_answer(void **state)
 {
 	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_lease lease;
-	int64_t expires_at, stored;
+	struct store_finished done;
+	int64_t stored;
 	char key[8];
 	size_t i;
 	int times;
@@ -706,16 +711,17 @@ a_disk_that_fails_then_delays_an_own_answer(void **state)
 			snprintf(key, sizeof(key), "%zu.%d", i, times);
 			lease = reserve(key);
 			say_carelessly(&lease, true);
-			s = settlement(&lease, RECORD_UNKNOWN);
+			s = outcome(RECORD_UNKNOWN);
 			atomic_store(faults[i], times);
 			assert_int_equal(
-			    store_settle(store, &s, &expires_at), RC_OK);
-			assert_true(s->answered);
+			    store_finish(store, &lease, HOUR, &s, &done),
+			    RC_OK);
+			assert_true(done.answered);
 			assert_int_equal(atomic_load(faults[i]), 0);
-			store_settlement_free(s);
+			store_outcome_free(s);
 			stored =
 			    raw_number("SELECT max(expires_at) FROM once_key");
-			assert_int_equal(expires_at, stored);
+			assert_int_equal(done.expires_at, stored);
 			assert_true(own_answer_is_given(lease.id));
 		}
 }
@@ -724,15 +730,17 @@ static void
 a_disk_that_fails_for_good_leaves_it_pending(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_settlement *s = settlement(&lease, RECORD_UNKNOWN);
+	struct store_outcome *s = outcome(RECORD_UNKNOWN);
 	uint64_t generation = 0;
-	int64_t expires_at, until;
+	struct store_finished done;
+	int64_t until;
 	char why[100];
 
 	(void)state;
 	say_carelessly(&lease, true);
 	atomic_store(&faulty_base_syncs, -1);
-	assert_int_equal(store_settle(store, &s, &expires_at), RC_PENDING);
+	assert_int_equal(
+	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
 	assert_null(s);
 	assert_false(store_health(store, why, sizeof(why)));
 	faulty_heal();
@@ -758,7 +766,7 @@ a_sweep_makes_durable_what_it_seals(void **state)
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 	base = atomic_load(&faulty_base_syncs_seen);
 	atomic_store(&faulty_base_syncs, 1);
-	assert_int_equal(store_sweep(store, 1, &change, &n), RC_IO);
+	assert_int_equal(store_recover(store, 1, &change, &n), RC_IO);
 	assert_int_equal(n, 0);
 	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base + 1);
 	assert_true(decision_for("k") == DECIDE_REPLAY);

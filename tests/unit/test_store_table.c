@@ -97,13 +97,12 @@ put(const char *key, enum record_state state)
 static void
 resolve(const struct store_lease *lease, int tries, enum record_state to)
 {
-	struct store_settlement *s = settlement(lease, to);
+	struct store_outcome *s = outcome(to);
 
-	s->token[0] = '\0';
-	s->tries.attempt = 1;
-	s->tries.tries = tries;
 	snprintf(s->last_error, sizeof(s->last_error), "found out");
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(
+	    resolve_with(lease->id, (struct store_tries){ 1, tries }, s),
+	    RC_OK);
 }
 
 static enum rc
@@ -114,7 +113,7 @@ reap(void)
 	int n;
 
 	raw("UPDATE once_key SET expires_at = 2 WHERE expires_at > 0");
-	rc = store_reap(store, COUNT(changes), changes, &n);
+	rc = store_expire(store, COUNT(changes), changes, &n);
 	store_changes_free(changes, n);
 	return rc;
 }
@@ -167,7 +166,7 @@ find_out_each(void)
 static void
 work_off_each(void)
 {
-	struct store_settlement *s;
+	struct store_outcome *s;
 	struct store_job old;
 
 	assert_int_equal(accept_fails("job"), RC_OK);
@@ -176,12 +175,10 @@ work_off_each(void)
 	assert_int_equal(accept_fails("old"), RC_OK);
 	raw("UPDATE once_key SET expires_at = 2 WHERE key = 'old'");
 	assert_int_equal(store_job_abandoned(store, &old), RC_OK);
-	s = store_settlement_new();
-	s->id = old.id;
-	s->abandon = true;
+	s = store_outcome_new();
 	s->state = RECORD_COMPLETED;
 	s->response.status = 408;
-	assert_int_equal(commit(s), RC_OK);
+	assert_int_equal(abandon(old.id, s), RC_OK);
 	store_job_free(&old);
 }
 

@@ -8,7 +8,7 @@
 #include "limit.h"
 #include "queries.h"
 #include "store_fixture.h"
-#include "store_ops.h"
+#include "store_kept.h"
 #include "say.h"
 
 static const char *const settings[] = {

@@ -18,55 +18,6 @@
 #include "thread.h"
 #include "committer_impl.h"
 
-void
-committer_list_init(struct committer_list *l)
-{
-	l->first = NULL;
-	l->last = &l->first;
-	l->n = 0;
-}
-
-void
-committer_list_add(struct committer_list *l, struct op *op)
-{
-	op->next = NULL;
-	*l->last = op;
-	l->last = &op->next;
-	l->n++;
-}
-
-struct op *
-committer_list_take(struct committer_list *l)
-{
-	struct op *op = l->first;
-
-	if (op == NULL)
-		return NULL;
-	l->n--;
-	l->first = op->next;
-	if (l->first == NULL)
-		l->last = &l->first;
-	op->next = NULL;
-	return op;
-}
-
-bool
-committer_list_remove(struct committer_list *l, struct op *op)
-{
-	struct op **p;
-
-	for (p = &l->first; *p != NULL; p = &(*p)->next) {
-		if (*p != op)
-			continue;
-		l->n--;
-		*p = op->next;
-		if (l->last == &op->next)
-			l->last = p;
-		return true;
-	}
-	return false;
-}
-
 struct timespec
 committer_timespec(int64_t mono)
 {
@@ -97,8 +48,8 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->max_waiting = o->max_waiting;
 	c->generation = 1;
 	c->work_generation = 1;
-	committer_list_init(&c->queue);
-	committer_list_init(&c->later);
+	write_list_init(&c->queue);
+	write_list_init(&c->later);
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -163,68 +114,84 @@ committer_health(struct committer *c, struct committer_health *health)
 }
 
 static enum rc
-wait_told(struct op *op)
+wait_told(struct write *w)
 {
-	while (sem_wait(&op->wake) == -1)
+	while (sem_wait(&w->wake) == -1)
 		assert(errno == EINTR);
-	assert(atomic_load(&op->told));
-	return op->rc;
+	assert(atomic_load(&w->told));
+	return w->rc;
 }
 
 /* Handles a caller that has waited long enough; queued_at (mono) is when it
  * queued the operation. */
 static enum rc
-withdraw(struct committer *c, struct op *op, int64_t queued_at)
+withdraw(struct committer *c, struct write *w, int64_t queued_at)
 {
 	enum rc rc = RC_OK;
 	bool begun = false;
 
 	pthread_mutex_lock(&c->mutex);
-	if (op->stage == OP_DONE)
+	if (w->stage == WRITE_DONE)
 		begun = true;
-	else if (op->kind == OP_SETTLE) {
-		op->left = true;
+	else if ((w->flags & WRITE_FINISHES) != 0) {
+		w->is_left = true;
 		c->health.overdue++;
-		committer_is_late(c, op);
+		committer_is_late(c, w);
 		rc = committer_tell(c, RC_PENDING);
-	} else if (op->stage == OP_QUEUED) {
-		committer_list_remove(&c->queue, op);
+	} else if (w->stage == WRITE_QUEUED) {
+		write_list_remove(&c->queue, w);
 		/* The committer first tried for the lock a little after
 		 * that. */
 		if (c->had_at < queued_at && c->locked_at > queued_at)
 			c->locked_at = queued_at;
-		rc = op->rc = committer_tell(c, RC_BUSY);
+		rc = w->rc = committer_tell(c, RC_BUSY);
 	} else
 		begun = true;
 	pthread_mutex_unlock(&c->mutex);
-	return begun ? wait_told(op) : rc;
+	return begun ? wait_told(w) : rc;
 }
 
-enum rc
-committer_do(struct committer *c, struct op *op)
+static enum rc
+ask(struct committer *c, struct write *w)
 {
 	int64_t now, until;
 	enum rc rc;
 
-	leader_yield();
 	FAULT(OP_ASKED);
 	pthread_mutex_lock(&c->mutex);
-	if ((rc = committer_refusal(c, op)) != RC_OK) {
+	if ((rc = committer_refusal(c, w)) != RC_OK) {
 		if (rc != RC_CLOSED)
 			(void)committer_tell(c, rc);
 		pthread_mutex_unlock(&c->mutex);
 		return rc;
 	}
 	now = clock_mono();
-	until = now + committer_patience(c, op);
-	op->stage = OP_QUEUED;
-	committer_list_add(&c->queue, op);
+	until = now + committer_patience(c, w);
+	w->stage = WRITE_QUEUED;
+	write_list_add(&c->queue, w);
 	pthread_mutex_unlock(&c->mutex);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
-	if (clock_wait_mono(&op->wake, until) && atomic_load(&op->told))
-		return op->rc;
-	return withdraw(c, op, now);
+	if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
+		return w->rc;
+	return withdraw(c, w, now);
+}
+
+enum rc
+committer_do(struct committer *c, struct write *w)
+{
+	enum rc rc;
+
+	assert(((w->flags & WRITE_FINISHES) != 0) == (w->left != NULL));
+	leader_yield();
+	sem_init(&w->wake, 0, 0);
+	atomic_store(&w->told, false);
+	w->is_left = w->late = false;
+	w->retry_at = w->pause = 0;
+	rc = ask(c, w);
+	if (rc != RC_PENDING)
+		sem_destroy(&w->wake);
+	return rc;
 }
 
 bool

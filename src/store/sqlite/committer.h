@@ -17,14 +17,14 @@
 
 #include "db.h"
 #include "store_guard.h"
-#include "store_ops.h"
-#include "store_share.h"
+#include "share.h"
+#include "write.h"
 
 struct committer;
 
 struct committer_options {
 	struct db *db; /* db, share and guard stay the caller's */
-	struct store_share *share;
+	struct share *share;
 	struct store_guard *guard;
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
@@ -42,7 +42,7 @@ void committer_stop(struct committer *);
 
 /*
  * Queues an operation and waits until it is durable, or has failed and will not
- * appear; returns op->rc.  RC_BUSY has three cases.  The lock was not free
+ * appear; returns w->rc.  RC_BUSY has three cases.  The lock was not free
  * within busy_timeout.  Or a request waits for the operation, max_waiting
  * callers wait already, and the process that holds the lock has not committed
  * for a second: then the call returns at once.  Or the lock has not been free
@@ -52,10 +52,10 @@ void committer_stop(struct committer *);
  * cannot be recorded.  RC_CLOSED: committer_stop() was called.
  *
  * A settlement is not given up: after busy_timeout the call returns RC_PENDING,
- * and the committer owns the operation.  It will call store_op_release() and
+ * and the committer owns the write: see WRITE_FINISHES.
  * free() for it.
  */
-enum rc committer_do(struct committer *, struct op *);
+enum rc committer_do(struct committer *, struct write *);
 
 /* The health of writing, from the results that callers got. */
 struct committer_health {

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "clock.h"
+#include "fault.h"
 #include "committer_impl.h"
 
 /*
@@ -29,11 +30,11 @@ committer_is_stuck(const struct committer *c)
 }
 
 void
-committer_is_late(struct committer *c, struct op *op)
+committer_is_late(struct committer *c, struct write *w)
 {
-	if (!op->late)
+	if (!w->late)
 		c->health.unrecorded++;
-	op->late = true;
+	w->late = true;
 }
 
 bool
@@ -50,15 +51,22 @@ committer_is_held(const struct committer *c)
 	    (committer_gave_up(c) || clock_mono() - c->still_at >= STILL);
 }
 
+bool
+committer_holds_request(const struct write *w)
+{
+	return (w->flags & WRITE_REFUSABLE) != 0 ||
+	    ((w->flags & WRITE_FINISHES) != 0 && !w->is_left);
+}
+
 /* Counts the requests that wait for an operation in the queue. */
 static unsigned
 waiting(const struct committer *c)
 {
-	const struct op *op;
+	const struct write *w;
 	unsigned n = 0;
 
-	for (op = c->queue.first; op != NULL; op = op->next)
-		n += store_op_holds_request(op);
+	for (w = c->queue.first; w != NULL; w = w->next)
+		n += committer_holds_request(w);
 	return n;
 }
 
@@ -67,70 +75,73 @@ waiting(const struct committer *c)
  * and health checks need workers too.
  */
 enum rc
-committer_refusal(const struct committer *c, const struct op *op)
+committer_refusal(const struct committer *c, const struct write *w)
 {
 	if (c->closing)
 		return RC_CLOSED;
-	if (store_op_is_new(op) && committer_is_stuck(c))
+	if ((w->flags & WRITE_NEW) != 0 && committer_is_stuck(c))
 		return RC_UNRECORDED;
 	if (c->max_waiting != 0 && committer_is_held(c) &&
-	    store_op_may_be_refused(op) && waiting(c) >= c->max_waiting)
+	    (w->flags & WRITE_REFUSABLE) != 0 && waiting(c) >= c->max_waiting)
 		return RC_BUSY;
 	return RC_OK;
 }
 
 int64_t
-committer_patience(const struct committer *c, const struct op *op)
+committer_patience(const struct committer *c, const struct write *w)
 {
-	return store_op_may_be_refused(op) && committer_gave_up(c) &&
+	return (w->flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
 		c->busy_timeout > GRACE
 	    ? GRACE
 	    : c->busy_timeout;
 }
 
 void
-committer_take_group(struct committer *c, struct committer_list *group)
+committer_take_group(struct committer *c, struct write_list *group)
 {
-	bool piece = false, alone = false;
-	struct committer_list keep;
-	struct op *op;
+	bool large = false, alone = false;
+	struct write_list keep;
+	struct write *w;
 
-	committer_list_init(group);
-	committer_list_init(&keep);
+	write_list_init(group);
+	write_list_init(&keep);
 	pthread_mutex_lock(&c->mutex);
-	while ((op = committer_list_take(&c->queue)) != NULL) {
-		if (alone || (store_op_is_piece(op) && piece) ||
-		    (store_op_is_large(op) &&
+	while ((w = write_list_take(&c->queue)) != NULL) {
+		if (alone || ((w->flags & WRITE_LARGE) != 0 && large) ||
+		    ((w->flags & WRITE_ALONE) != 0 &&
 			(group->first != NULL || keep.first != NULL))) {
-			committer_list_add(&keep, op);
+			write_list_add(&keep, w);
 			continue;
 		}
-		piece |= store_op_is_piece(op);
-		alone = store_op_is_large(op);
-		op->stage = OP_BEGUN;
-		committer_list_add(group, op);
+		large |= (w->flags & WRITE_LARGE) != 0;
+		alone = (w->flags & WRITE_ALONE) != 0;
+		w->stage = WRITE_BEGUN;
+		write_list_add(group, w);
 	}
-	while ((op = committer_list_take(&keep)) != NULL)
-		committer_list_add(&c->queue, op);
+	while ((w = write_list_take(&keep)) != NULL)
+		write_list_add(&c->queue, w);
 	pthread_mutex_unlock(&c->mutex);
 }
 
 void
-committer_put_back(struct committer *c, struct committer_list *group)
+committer_put_back(struct committer *c, struct write_list *group)
 {
-	struct committer_list ended;
-	struct op *op;
+	struct write_list ended;
+	struct write *w;
 
-	committer_list_init(&ended);
-	while ((op = committer_list_take(group)) != NULL) {
-		if (store_op_goes_on(op)) {
-			op->stage = OP_QUEUED;
-			committer_list_add(&c->queue, op);
+	write_list_init(&ended);
+	while ((w = write_list_take(group)) != NULL) {
+		if (w->rc == RC_OK && (w->flags & WRITE_MORE) != 0) {
+			FAULT(PIECE_STORED);
+			w->flags |= WRITE_GOES_ON;
+			w->pause = 0;
+			w->stage = WRITE_QUEUED;
+			write_list_add(&c->queue, w);
 		} else
-			committer_list_add(&ended, op);
+			write_list_add(&ended, w);
 	}
-	while ((op = committer_list_take(&ended)) != NULL)
-		committer_list_add(group, op);
+	while ((w = write_list_take(&ended)) != NULL)
+		write_list_add(group, w);
 }
 
 /* Whether other connections have changed the database since the last call. */

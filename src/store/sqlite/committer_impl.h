@@ -9,20 +9,9 @@
 
 #include "committer.h"
 
-/* n operations in order, linked by .next.  take returns NULL if the list is
- * empty; remove returns whether the operation was in it. */
-struct committer_list {
-	struct op *first, **last;
-	unsigned n;
-};
-void committer_list_init(struct committer_list *);
-void committer_list_add(struct committer_list *, struct op *);
-struct op *committer_list_take(struct committer_list *);
-bool committer_list_remove(struct committer_list *, struct op *);
-
 struct committer {
 	struct db *db;
-	struct store_share *share;
+	struct share *share;
 	struct store_guard *guard;
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
@@ -31,7 +20,7 @@ struct committer {
 
 	pthread_mutex_t mutex;              /* guards what follows */
 	pthread_cond_t work, settled, news; /* news: of work_generation */
-	struct committer_list queue, later;
+	struct write_list queue, later;
 	bool closing;
 	uint64_t generation, work_generation;
 	struct committer_health health;
@@ -67,7 +56,7 @@ enum rc committer_tell(struct committer *, enum rc);
 bool committer_is_stuck(const struct committer *);
 
 /* Counts a settlement that could not be recorded at once; under the lock. */
-void committer_is_late(struct committer *, struct op *);
+void committer_is_late(struct committer *, struct write *);
 
 /* Whether other processes have held the lock for busy_timeout, so that no
  * caller waits for it any more; under the lock. */
@@ -85,21 +74,24 @@ bool committer_is_held(const struct committer *);
 bool committer_missed_lock(struct committer *, int64_t since);
 void committer_had_lock(struct committer *);
 
+/* Whether a request waits for the write and holds a worker. */
+bool committer_holds_request(const struct write *);
+
 /* The reason why an operation is not even queued, or RC_OK; and how long its
  * caller waits (ms).  Under the lock. */
-enum rc committer_refusal(const struct committer *, const struct op *);
-int64_t committer_patience(const struct committer *, const struct op *);
+enum rc committer_refusal(const struct committer *, const struct write *);
+int64_t committer_patience(const struct committer *, const struct write *);
 
 /*
  * Takes the operations of the next transaction from the queue: all of them, but
  * at most one piece of a large response, so that the others do not wait for
  * several pieces.  A large request goes alone, once it is the first.
  */
-void committer_take_group(struct committer *, struct committer_list *group);
+void committer_take_group(struct committer *, struct write_list *group);
 
 /* After a commit: moves the operations that stored a piece, and have more to
  * write, back to the end of the queue.  Under the lock. */
-void committer_put_back(struct committer *, struct committer_list *group);
+void committer_put_back(struct committer *, struct write_list *group);
 
 /*
  * Truncates a log that is too long for max_wal or for the disk, unless a

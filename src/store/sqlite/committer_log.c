@@ -23,7 +23,7 @@ look_at_log(const struct committer *c)
 {
 	if (db_wal_bytes(c->db) > c->max_wal)
 		return RC_LIMIT;
-	return db_log_fits(c->db, STORE_ROOM) ? RC_OK : RC_FULL;
+	return db_log_fits(c->db, WRITE_ROOM) ? RC_OK : RC_FULL;
 }
 
 enum rc

@@ -36,98 +36,91 @@
 #define PAUSE_FIRST 50
 #define PAUSE_LAST  1000
 
-/* Frees an operation that its caller has left. */
-static void
-end_left(struct op *op)
-{
-	log_event(op->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
-	    NULL, LOG_I("id", op->settle.settlement.id),
-	    LOG_S("result", rc_text(op->rc)));
-	store_op_release(op);
-	free(op);
-}
-
 /*
  * Wakes the callers of these operations, without the lock: each of them would
  * only wait for it.  From then on the operation belongs to its caller again.
  */
 static void
-tell(struct committer *c, struct committer_list *group)
+tell(struct committer *c, struct write_list *group)
 {
 	/* The handler's run is over, and it may have made work in the
 	 * outbox. */
 	bool said = atomic_load(&c->share->used);
-	bool settled = false, news = false;
-	struct op *op;
+	bool ended = false, news = false;
+	struct write *w;
 
 	pthread_mutex_lock(&c->mutex);
 	committer_put_back(c, group);
-	for (op = group->first; op != NULL; op = op->next) {
-		op->stage = OP_DONE;
-		if (op->rc == RC_OK && store_op_has_settled(op)) {
-			settled = true;
-			news |= said;
+	for (w = group->first; w != NULL; w = w->next) {
+		w->stage = WRITE_DONE;
+		if (w->rc == RC_OK) {
+			ended |= (w->flags & WRITE_ENDED_KEY) != 0;
+			news |= (w->flags & WRITE_MADE_WORK) != 0;
 		}
-		news |= op->rc == RC_OK && store_op_makes_work(op);
-		c->health.unrecorded -= op->late;
-		c->health.overdue -= op->left;
-		if (!op->left)
-			(void)committer_tell(c, op->rc);
+		c->health.unrecorded -= w->late;
+		c->health.overdue -= w->is_left;
+		if (!w->is_left)
+			(void)committer_tell(c, w->rc);
 	}
 	c->expected = group->n + c->queue.n;
-	c->generation += settled;
+	news |= ended && said;
+	c->generation += ended;
 	c->work_generation += news;
-	if (settled)
+	if (ended)
 		pthread_cond_broadcast(&c->settled);
 	if (news)
 		pthread_cond_broadcast(&c->news);
 	pthread_mutex_unlock(&c->mutex);
-	while ((op = committer_list_take(group)) != NULL) {
-		if (op->left)
-			end_left(op);
-		else {
-			atomic_store(&op->told, true);
-			sem_post(&op->wake);
+	while ((w = write_list_take(group)) != NULL) {
+		if (w->is_left) {
+			sem_destroy(&w->wake);
+			w->left(w);
+		} else {
+			atomic_store(&w->told, true);
+			sem_post(&w->wake);
 		}
 		FAULT(COMMIT_TOLD);
 	}
 }
 
 static void
-finish(struct committer *c, struct op *op, enum rc rc)
+finish(struct committer *c, struct write *w, enum rc rc)
 {
-	struct committer_list one;
+	struct write_list one;
 
-	op->rc = rc;
-	committer_list_init(&one);
-	committer_list_add(&one, op);
+	w->rc = rc;
+	write_list_init(&one);
+	write_list_add(&one, w);
 	tell(c, &one);
 }
 
 /* Queues a failed settlement for a later try. */
 static void
-postpone(struct committer *c, struct op *op)
+postpone(struct committer *c, struct write *w)
 {
-	op->pause = op->pause == 0 ? PAUSE_FIRST : op->pause * 2;
-	if (op->pause > PAUSE_LAST)
-		op->pause = PAUSE_LAST;
+	w->pause = w->pause == 0 ? PAUSE_FIRST : w->pause * 2;
+	if (w->pause > PAUSE_LAST)
+		w->pause = PAUSE_LAST;
 	pthread_mutex_lock(&c->mutex);
-	op->retry_at = clock_mono() + op->pause;
-	op->stage = OP_QUEUED;
-	committer_is_late(c, op);
-	committer_list_add(&c->later, op);
+	w->retry_at = clock_mono() + w->pause;
+	w->stage = WRITE_QUEUED;
+	committer_is_late(c, w);
+	write_list_add(&c->later, w);
 	pthread_mutex_unlock(&c->mutex);
 }
 
 static void
-fail(struct committer *c, struct op *op, enum rc rc)
+fail(struct committer *c, struct write *w, enum rc rc)
 {
-	if (op->kind == OP_SETTLE) {
-		if (rc == RC_FULL && op->pause != 0 && store_op_drop_answer(op))
-			op->pause = 0;
-		postpone(c, op);
-	} else
-		finish(c, op, rc);
+	if ((w->flags & WRITE_FINISHES) == 0 || rc == RC_LOST) {
+		finish(c, w, rc);
+		return;
+	}
+	if (rc == RC_FULL && w->pause != 0 && (w->flags & WRITE_NO_ROOM) == 0) {
+		w->flags |= WRITE_NO_ROOM;
+		w->pause = 0;
+	}
+	postpone(c, w);
 }
 
 static int64_t
@@ -136,14 +129,18 @@ store_time(const struct committer *c)
 	return clock_boot() + c->shift;
 }
 
-/* Runs the operations in a transaction.  RC_LOST is a result, and no reason to
- * roll back. */
+/* Runs a write in a transaction.  RC_LOST is a result, and no reason to roll
+ * back unless the run has changed something. */
 static enum rc
-run_one(struct committer *c, struct op *op)
+run_one(struct committer *c, struct write *w)
 {
-	op->rc = store_op_run(op, c->db, store_time(c));
+	const int64_t before = db_changes(c->db);
+
+	w->flags &= ~(unsigned)WRITE_DID;
+	w->rc = w->run(w, c->db, store_time(c));
+	w->flags &= ~(unsigned)WRITE_GOES_ON;
 	FAULT(COMMIT_OP);
-	return op->rc == RC_LOST ? RC_OK : op->rc;
+	return w->rc == RC_LOST && db_changes(c->db) == before ? RC_OK : w->rc;
 }
 
 /* Commits; rolls back if rc is not RC_OK or the COMMIT fails. */
@@ -176,14 +173,14 @@ end(struct committer *c, enum rc rc)
  * of an effect were lost, so would be the record of its try.
  */
 static enum rc
-harden(struct committer *c, const struct op *op)
+harden(struct committer *c, const struct write *w)
 {
 	enum rc rc;
 
-	for (; op != NULL; op = op->next)
-		if (store_op_hardens(op))
+	for (; w != NULL; w = w->next)
+		if ((w->flags & WRITE_SYNC_FIRST) != 0)
 			break;
-	if (op == NULL)
+	if (w == NULL)
 		return RC_OK;
 	FAULT(HARDEN_BEFORE);
 	rc = db_harden(c->db);
@@ -224,39 +221,38 @@ static void
 clean(struct committer *c)
 {
 	int64_t until = clock_mono() + c->busy_timeout;
-	struct op op;
+	struct db_stmt *s;
 	enum rc rc;
 
-	store_op_init(&op, OP_CLOCK);
-	op.clock.touch = true;
 	while (c->tainted) {
-		rc = begin(c);
-		if (rc == RC_OK)
-			rc = end(c, run_one(c, &op));
+		if ((rc = begin(c)) == RC_OK) {
+			s = db_stmt(c->db, QUERY_CLOCK_TOUCH);
+			db_bindf(s, "i", store_time(c));
+			rc = end(c, db_step_done(s));
+		}
 		if (rc == RC_OK || clock_mono() >= until)
 			break;
 		usleep(20000);
 	}
-	store_op_release(&op);
 }
 
 /* Runs each operation alone.  One that fails now fails closed. */
 static void
-run_singly(struct committer *c, struct committer_list *group)
+run_singly(struct committer *c, struct write_list *group)
 {
-	struct committer_list failed, one;
-	struct op *op;
+	struct write_list failed, one;
+	struct write *w;
 	int64_t until;
 	enum rc rc;
 
 	until = clock_mono() + c->busy_timeout;
-	committer_list_init(&failed);
-	while ((op = committer_list_take(group)) != NULL) {
+	write_list_init(&failed);
+	while ((w = write_list_take(group)) != NULL) {
 		rc = begin_until(c, until);
 		if (rc == RC_OK) {
-			committer_list_init(&one);
-			committer_list_add(&one, op);
-			rc = run_one(c, op);
+			write_list_init(&one);
+			write_list_add(&one, w);
+			rc = run_one(c, w);
 			if (rc == RC_OK)
 				rc = harden(c, one.first);
 			rc = end(c, rc);
@@ -265,27 +261,27 @@ run_singly(struct committer *c, struct committer_list *group)
 			metrics_observe(METRICS_COMMIT_BATCH, 1);
 			tell(c, &one);
 		} else {
-			op->rc = rc;
-			committer_list_add(&failed, op);
+			w->rc = rc;
+			write_list_add(&failed, w);
 		}
 	}
 	if (failed.first == NULL)
 		return;
 	clean(c);
-	while ((op = committer_list_take(&failed)) != NULL)
-		fail(c, op, op->rc);
+	while ((w = write_list_take(&failed)) != NULL)
+		fail(c, w, w->rc);
 }
 
 /* Runs a group and commits it.  The write lock is held. */
 static void
-run_group(struct committer *c, struct committer_list *group)
+run_group(struct committer *c, struct write_list *group)
 {
-	struct op *op;
+	struct write *w;
 	enum rc rc = RC_OK;
 	int n = 0;
 
-	for (op = group->first; op != NULL && rc == RC_OK; op = op->next, n++)
-		rc = run_one(c, op);
+	for (w = group->first; w != NULL && rc == RC_OK; w = w->next, n++)
+		rc = run_one(c, w);
 	if (rc == RC_OK)
 		rc = harden(c, group->first);
 	rc = end(c, rc);
@@ -298,8 +294,8 @@ run_group(struct committer *c, struct committer_list *group)
 		run_singly(c, group);
 	else {
 		clean(c);
-		op = committer_list_take(group);
-		fail(c, op, rc);
+		w = write_list_take(group);
+		fail(c, w, rc);
 	}
 	if (rc == RC_FULL) /* truncates the log that it grew */
 		(void)db_checkpoint(c->db, true);
@@ -313,29 +309,30 @@ enum victims { ALL, NEW, CROWD };
 static void
 fail_queue(struct committer *c, enum rc rc, enum victims victims)
 {
-	struct committer_list all, keep;
-	struct op *op;
+	struct write_list all, keep;
+	struct write *w;
 	unsigned n = 0;
 
-	committer_list_init(&keep);
+	write_list_init(&keep);
 	pthread_mutex_lock(&c->mutex);
-	committer_list_init(&all);
-	while ((op = committer_list_take(&c->queue)) != NULL) {
-		n += store_op_holds_request(op);
-		if ((victims == NEW && !store_op_is_new(op)) ||
+	write_list_init(&all);
+	while ((w = write_list_take(&c->queue)) != NULL) {
+		n += committer_holds_request(w);
+		if ((victims == NEW && (w->flags & WRITE_NEW) == 0) ||
 		    (victims == CROWD &&
-			(n <= c->max_waiting || !store_op_may_be_refused(op))))
-			committer_list_add(&keep, op);
+			(n <= c->max_waiting ||
+			    (w->flags & WRITE_REFUSABLE) == 0)))
+			write_list_add(&keep, w);
 		else {
-			op->stage = OP_BEGUN;
-			committer_list_add(&all, op);
+			w->stage = WRITE_BEGUN;
+			write_list_add(&all, w);
 		}
 	}
-	while ((op = committer_list_take(&keep)) != NULL)
-		committer_list_add(&c->queue, op);
+	while ((w = write_list_take(&keep)) != NULL)
+		write_list_add(&c->queue, w);
 	pthread_mutex_unlock(&c->mutex);
-	while ((op = committer_list_take(&all)) != NULL)
-		fail(c, op, rc);
+	while ((w = write_list_take(&all)) != NULL)
+		fail(c, w, rc);
 }
 
 /* Whether there may be reservations. */
@@ -359,7 +356,7 @@ wait_for_lock(struct committer *c, int64_t since)
 {
 	bool held = committer_missed_lock(c, since);
 
-	store_share_blocked(c->share);
+	share_blocked(c->share);
 	if (held && c->max_waiting != 0)
 		fail_queue(c, RC_BUSY, CROWD);
 }
@@ -369,23 +366,23 @@ wait_for_lock(struct committer *c, int64_t since)
 static void
 requeue(struct committer *c, int64_t *wake)
 {
-	struct committer_list waiting;
-	struct op *op;
+	struct write_list waiting;
+	struct write *w;
 	int64_t now = clock_mono();
 
 	*wake = 0;
-	committer_list_init(&waiting);
-	while ((op = committer_list_take(&c->later)) != NULL) {
-		if (c->closing || op->retry_at <= now) {
-			committer_list_add(&c->queue, op);
+	write_list_init(&waiting);
+	while ((w = write_list_take(&c->later)) != NULL) {
+		if (c->closing || w->retry_at <= now) {
+			write_list_add(&c->queue, w);
 			continue;
 		}
-		if (*wake == 0 || op->retry_at < *wake)
-			*wake = op->retry_at;
-		committer_list_add(&waiting, op);
+		if (*wake == 0 || w->retry_at < *wake)
+			*wake = w->retry_at;
+		write_list_add(&waiting, w);
 	}
-	while ((op = committer_list_take(&waiting)) != NULL)
-		committer_list_add(&c->later, op);
+	while ((w = write_list_take(&waiting)) != NULL)
+		write_list_add(&c->later, w);
 }
 
 /* Waits for work.  False: there is none, and the committer is stopping. */
@@ -423,8 +420,8 @@ void *
 committer_thread(void *arg)
 {
 	struct committer *c = arg;
-	struct committer_list group;
-	struct op *op;
+	struct write_list group;
+	struct write *w;
 	int64_t since;
 	enum rc rc;
 
@@ -446,17 +443,17 @@ committer_thread(void *arg)
 			continue;
 		}
 		FAULT(COMMIT_BEGUN);
-		store_share_locked(c->share);
+		share_locked(c->share);
 		committer_take_group(c, &group);
 		if (group.first == NULL)
 			db_rollback(c->db);
 		else
 			run_group(c, &group);
-		store_share_unlocked(c->share);
+		share_unlocked(c->share);
 		committer_checkpoint(c);
 	}
 	/* The settlements that failed once more. */
-	while ((op = committer_list_take(&c->later)) != NULL)
-		finish(c, op, RC_IO);
+	while ((w = write_list_take(&c->later)) != NULL)
+		finish(c, w, RC_IO);
 	return NULL;
 }

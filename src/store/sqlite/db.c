@@ -445,6 +445,12 @@ db_log_fits(const struct db *db, uint64_t more)
 	return room >= used && room + spare >= used + more;
 }
 
+int64_t
+db_changes(const struct db *db)
+{
+	return sqlite3_total_changes(db->handle);
+}
+
 uint64_t
 db_commits(const struct db *db)
 {

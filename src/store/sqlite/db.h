@@ -179,6 +179,9 @@ uint64_t db_room(const struct db *);
  */
 bool db_log_fits(const struct db *, uint64_t more);
 
+/* The number of rows that this connection has changed, triggers included. */
+int64_t db_changes(const struct db *);
+
 /* The number of this connection's commits that wrote something. */
 uint64_t db_commits(const struct db *);
 

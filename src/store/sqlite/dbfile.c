@@ -46,8 +46,8 @@ dbfile_resolve(const char *name, char *err, size_t errsize)
 }
 
 enum rc
-dbfile_make(const char *file, unsigned mode, bool create, bool *made,
-    char *err, size_t errsize)
+dbfile_make(const char *file, unsigned mode, bool create, bool *made, char *err,
+    size_t errsize)
 {
 	struct stat st;
 	int fd;

@@ -22,8 +22,8 @@ char *dbfile_resolve(const char *name, char *err, size_t errsize);
  * the log and its index copy the mode and the owner.  *made: it was created.
  * create: if false, RC_NOTFOUND.
  */
-enum rc dbfile_make(const char *file, unsigned mode, bool create,
-    bool *made, char *err, size_t errsize);
+enum rc dbfile_make(const char *file, unsigned mode, bool create, bool *made,
+    char *err, size_t errsize);
 
 /*
  * Whether the existing files may be opened: each must be a regular file with
@@ -32,8 +32,7 @@ enum rc dbfile_make(const char *file, unsigned mode, bool create,
  * write-ahead log and its index may belong to a handler that opened the
  * database first.
  */
-enum rc
-dbfile_check(const char *file, bool daemon, char *err, size_t errsize);
+enum rc dbfile_check(const char *file, bool daemon, char *err, size_t errsize);
 
 /*
  * Whether the log and its index exist if a process uses them.  If they did not,

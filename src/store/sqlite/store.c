@@ -237,7 +237,7 @@ store_open(struct store **out, const struct store_options *o, char *err,
 		return RC_NOMEM;
 	}
 	pthread_mutex_init(&store->mutex, NULL);
-	store_share_init(&store->share);
+	share_init(&store->share);
 	memset(&mo, 0, sizeof(mo));
 	mo.file = o->database;
 	mo.mode = o->mode;
@@ -261,21 +261,16 @@ store_open(struct store **out, const struct store_options *o, char *err,
 void
 store_close(struct store *store)
 {
-	struct op op;
-
 	if (store == NULL)
 		return;
 	/* An operator's process, which only reads, leaves no trace. */
-	if (store->committer != NULL && store->keeper) {
-		store_op_init(&op, OP_CLOCK);
-		(void)committer_do(store->committer, &op);
-		store_op_release(&op);
-	}
+	if (store->committer != NULL && store->keeper)
+		(void)store_clock_note(store, 0);
 	committer_stop(store->committer);
 	store_reader_close_all(store);
 	liveness_close(store->liveness);
 	db_close(store->writer);
-	store_share_free(&store->share);
+	share_free(&store->share);
 	store_guard_free(&store->guard);
 	pthread_mutex_destroy(&store->mutex);
 	free(store->file);
@@ -324,7 +319,7 @@ store_liveness(struct store *store, struct liveness **out)
 	return rc;
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- leases and waiting --------------------------------------------------- */
 
 bool
 store_reservation_is_sound(const struct store_reservation *what, bool leased)
@@ -360,132 +355,28 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 	return store_guard_check(&store->guard);
 }
 
-enum rc
-store_reserve(struct store *store, const struct store_reservation *what,
-    struct store_lease *lease, enum decision *decision, struct record *found)
-{
-	struct liveness *liveness;
-	struct op op;
-	enum rc rc;
-
-	memset(found, 0, sizeof(*found));
-	memset(lease, 0, sizeof(*lease));
-	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
-		return rc;
-	store_op_init(&op, OP_RESERVE);
-	op.reserve.what = what;
-	op.reserve.owner = liveness_self(liveness);
-	op.reserve.lease = lease;
-	rc = committer_do(store->committer, &op);
-	if (rc == RC_OK) {
-		*decision = op.reserve.decision;
-		*found = op.reserve.found;
-		memset(&op.reserve.found, 0, sizeof(op.reserve.found));
-		if (*decision != DECIDE_RUN && !decide_is_limit(*decision))
-			record_check(found);
-	}
-	store_op_release(&op);
-	return rc;
-}
-
-/* The operation contains its settlement, so that queueing it needs no memory: a
- * settlement must not fail for lack of that. */
-static struct op *
-op_of(struct store_settlement *s)
-{
-	return (struct op *)(void *)((char *)s -
-	    offsetof(struct op, settle.settlement));
-}
-
-struct store_settlement *
-store_settlement_new(void)
-{
-	struct op *op = malloc(sizeof(*op));
-
-	if (op == NULL)
-		return NULL;
-	store_op_init(op, OP_SETTLE);
-	response_init(&op->settle.settlement.response);
-	op->settle.settlement.requeue = -1;
-	return &op->settle.settlement;
-}
-
-void
-store_settlement_free(struct store_settlement *s)
-{
-	struct op *op;
-
-	if (s == NULL)
-		return;
-	op = op_of(s);
-	store_op_release(op);
-	free(op);
-}
-
-static bool
-settlement_is_sound(const struct store_settlement *s)
-{
-	bool leased = strlen(s->token) == RECORD_TOKEN_LEN;
-
-	if (s->id <= 0 || (!leased && s->token[0] != '\0') ||
-	    s->requeue > STORE_LONGEST ||
-	    (s->abandon && (leased || s->state != RECORD_COMPLETED)))
-		return false;
-	switch (s->state) {
-	case RECORD_COMPLETED:
-		return s->retention >= 0 && s->retention <= STORE_LONGEST &&
-		    s->response.status >= 200 && s->response.status <= 599;
-	case RECORD_FAILED_RETRYABLE:
-		return s->retention >= 0 && s->retention <= STORE_LONGEST;
-	case RECORD_UNKNOWN:
-		return leased;
-	case RECORD_DEAD_LETTER:
-		return !leased && s->tries.tries >= 0;
-	case RECORD_NONE:
-	case RECORD_PENDING:
-	case RECORD_IN_PROGRESS:
-	case RECORD_EXPIRED:
-		break;
-	}
-	return false;
-}
-
-enum rc
-store_settle(struct store *store, struct store_settlement **settlement,
-    int64_t *expires_at)
-{
-	struct op *op = op_of(*settlement);
-	enum rc rc;
-
-	*expires_at = 0;
-	if (!settlement_is_sound(*settlement))
-		return RC_INVALID;
-	rc = committer_do(store->committer, op);
-	if (rc == RC_PENDING)
-		*settlement = NULL;
-	else if (rc == RC_OK)
-		*expires_at = op->settle.expires_at;
-	return rc;
-}
-
-enum rc
-store_harden(struct store *store)
-{
-	struct op op;
-	enum rc rc;
-
-	if (!store->full)
-		return RC_OK;
-	store_op_init(&op, OP_CLOCK);
-	op.clock.touch = true;
-	op.clock.harden = true;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
-}
-
 bool
 store_wait(struct store *store, uint64_t *generation, int64_t until_mono)
 {
 	return committer_wait(store->committer, generation, until_mono);
+}
+
+/* --- handlers that share the database ------------------------------------- */
+
+void
+store_share_begin(struct store *store, struct store_sharer *sharer)
+{
+	share_add(&store->share, sharer);
+}
+
+void
+store_share_end(struct store *store, struct store_sharer *sharer)
+{
+	share_remove(&store->share, sharer);
+}
+
+void
+store_share_files(struct store *store)
+{
+	share_files(store->file);
 }

@@ -1,6 +1,6 @@
 /*
- * The key store, for attempts: what identifies their processes, and how
- * attempts of dead owners are recovered.
+ * The key store, for attempts: what identifies their processes, and which of
+ * their owners are dead.
  */
 #include "config.h"
 
@@ -13,9 +13,6 @@
 #include "log.h"
 #include "store_impl.h"
 #include "tree.h"
-
-/* A sweep writes down the time last seen, but not more often than this (ms). */
-#define CLOCK_GRAIN 30000
 
 /* --- the processes of an attempt ----------------------------------------- */
 
@@ -150,8 +147,8 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 	return RC_OK;
 }
 
-static enum rc
-remove_leftovers(struct store *store)
+enum rc
+store_attempt_clean(struct store *store)
 {
 	struct store_reader *reader;
 	struct leftover left;
@@ -190,7 +187,7 @@ next_owner(struct db *db, int64_t *owner)
 	int64_t of_key = INT64_MAX, of_effect = INT64_MAX;
 	enum rc rc;
 
-	rc = owner_after(db, QUERY_SWEEP_OWNER, *owner, &of_key);
+	rc = owner_after(db, QUERY_RECOVER_OWNER, *owner, &of_key);
 	if (rc == RC_OK || rc == RC_NOTFOUND)
 		rc = owner_after(db, QUERY_EFFECT_OWNER, *owner, &of_effect);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
@@ -237,122 +234,4 @@ store_owner_is_dead(struct store *store, int64_t owner)
 
 	return owner > 0 && store_liveness(store, &liveness) == RC_OK &&
 	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
-}
-
-/* Recovers the attempts of those owners.  The owners are dead before the list
- * of processes is read, so none of them can start another process. */
-static enum rc
-sweep_dead(struct store *store, struct op *op, int *n)
-{
-	struct process_list *processes = NULL;
-	struct liveness *liveness;
-	enum rc rc;
-
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
-		return rc;
-	if (process_list(&processes) == RC_OK)
-		op->sweep.processes = processes;
-	op->sweep.liveness = liveness;
-	op->sweep.database = store->file;
-	rc = committer_do(store->committer, op);
-	if (rc == RC_OK) {
-		*n += op->sweep.n;
-		op->sweep.n = 0; /* the caller owns them now */
-		if (op->sweep.effects > 0)
-			log_event(LOG_WARN, "effects-freed", NULL,
-			    LOG_I("n", op->sweep.effects));
-	}
-	process_list_free(processes);
-	return rc;
-}
-
-/* Recovers the attempts of those owners, in several transactions if many rows
- * are skipped. */
-static enum rc
-sweep_owners(struct store *store, struct op_sweep *sweep, int *n)
-{
-	const int limit = sweep->limit;
-	struct op op;
-	enum rc rc = RC_OK;
-
-	while (rc == RC_OK && *n < limit && sweep->from < sweep->ndead) {
-		store_op_init(&op, OP_SWEEP);
-		op.sweep = *sweep;
-		op.sweep.limit = limit - *n;
-		op.sweep.changes = sweep->changes + *n;
-		rc = sweep_dead(store, &op, n);
-		sweep->from = op.sweep.at;
-		sweep->from_id = op.sweep.after;
-		store_op_release(&op);
-	}
-	return rc;
-}
-
-/* Recovers some owners at a time.  Rows that make no sense, or that have to
- * wait, stay; their owners do not hold up the owners after them. */
-static enum rc
-sweep_all(struct store *store, int limit, struct store_change *changes, int *n)
-{
-	int64_t dead[STORE_SWEEP_OWNERS], after = 0;
-	size_t ndead = STORE_SWEEP_OWNERS;
-	struct op_sweep sweep;
-	enum rc rc;
-
-	while (*n < limit && ndead == STORE_SWEEP_OWNERS) {
-		rc = store_dead_owners(
-		    store, after, dead, STORE_SWEEP_OWNERS, &ndead);
-		if (rc != RC_OK || ndead == 0)
-			return rc;
-		after = dead[ndead - 1];
-		memset(&sweep, 0, sizeof(sweep));
-		sweep.dead = dead;
-		sweep.ndead = ndead;
-		sweep.limit = limit;
-		sweep.changes = changes;
-		if ((rc = sweep_owners(store, &sweep, n)) != RC_OK)
-			return rc;
-	}
-	return RC_OK;
-}
-
-enum rc
-store_sweep(
-    struct store *store, int limit, struct store_change *changes, int *n)
-{
-	enum rc rc, clock;
-	struct op op;
-
-	*n = 0;
-	store_op_init(&op, OP_CLOCK);
-	op.clock.grain = CLOCK_GRAIN;
-	clock = committer_do(store->committer, &op);
-	store_op_release(&op);
-
-	rc = sweep_all(store, limit, changes, n);
-	if (rc != RC_OK)
-		return rc;
-	/* Keys recovered above no longer name their attempts. */
-	rc = remove_leftovers(store);
-	return rc != RC_OK ? rc : clock;
-}
-
-enum rc
-store_recover(struct store *store, int64_t id, int64_t owner,
-    struct store_change *change, int *n)
-{
-	struct op op;
-	enum rc rc;
-
-	*n = 0;
-	if (id <= 0 || !store_owner_is_dead(store, owner))
-		return RC_OK;
-	store_op_init(&op, OP_SWEEP);
-	op.sweep.dead = &owner;
-	op.sweep.ndead = 1;
-	op.sweep.only = id;
-	op.sweep.limit = 1;
-	op.sweep.changes = change;
-	rc = sweep_dead(store, &op, n);
-	store_op_release(&op);
-	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * The outbox, within a transaction: takes an effect for a try, and records the
- * result of the try.
+ * Effects in the outbox: takes one for a try, records the result of the try,
+ * and makes the changes that operators ask for.
  *
  * Invariants, beside what schema.sql says of the columns:
  *
@@ -19,7 +19,19 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "store_ops.h"
+#include "store_impl.h"
+#include "store_outbox.h"
+#include "verb.h"
+#include "store_effect.h"
+
+struct effect_write {
+	struct write w;
+	int64_t id;
+	/* of this process's try */
+	int64_t key_id, owner;
+	int attempts; /* begun; at the beginning of a try, before that one */
+	const struct store_effect_end *end;
+};
 
 static enum rc
 pass_turn(struct db *db, int64_t key_id, int64_t now)
@@ -27,9 +39,8 @@ pass_turn(struct db *db, int64_t key_id, int64_t now)
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_TURN);
 	enum rc rc;
 
-	db_bind_int(s, 1, key_id);
-	db_bind_int(s, 2, now);
-	rc = store_ops_change_one(s, RC_NOTFOUND);
+	db_bindf(s, "ii", key_id, now);
+	rc = verb_change_one(s, RC_NOTFOUND);
 	return rc == RC_NOTFOUND ? RC_OK : rc; /* it was the last */
 }
 
@@ -39,98 +50,87 @@ step_with(struct db *db, enum query query, int64_t id)
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bind_int(s, 1, id);
+	db_bindf(s, "i", id);
 	return db_step_done(s);
 }
 
+/* --- a try ---------------------------------------------------------------- */
+
 static enum rc
-begin(const struct op_effect *op, struct db *db, int64_t now)
+begin_run(struct write *w, struct db *db, int64_t now)
 {
+	const struct effect_write *e = (struct effect_write *)w;
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_BEGIN);
 
-	db_bind_int(s, 1, op->id);
-	db_bind_int(s, 2, op->attempts);
-	db_bind_int(s, 3, op->owner);
-	db_bind_int(s, 4, clock_wall());
-	db_bind_int(s, 5, now);
-	return store_ops_change_one(s, RC_LOST);
-}
-
-/* The statement that ends a try in that way, with its first four parameters
- * bound. */
-static struct db_stmt *
-end_stmt(const struct op_effect *op, struct db *db, enum query query)
-{
-	struct db_stmt *s = db_stmt(db, query);
-
-	db_bind_int(s, 1, op->id);
-	db_bind_int(s, 2, op->attempts);
-	db_bind_int(s, 3, op->owner);
-	db_bind_int(s, 4, clock_wall());
-	return s;
+	/* If the effect's row were lost, so would be the record of its try. */
+	w->flags |= WRITE_SYNC_FIRST;
+	db_bindf(s, "idiii", e->id, e->attempts, e->owner, clock_wall(), now);
+	return verb_change_one(s, RC_LOST);
 }
 
 static enum rc
-delivered(const struct op_effect *op, struct db *db, int64_t now)
+delivered(const struct effect_write *e, struct db *db, int64_t now)
 {
-	const struct store_effect_end *end = op->end;
-	struct db_stmt *s = end_stmt(op, db, QUERY_EFFECT_DELIVERED);
+	const struct store_effect_end *end = e->end;
+	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_DELIVERED);
 	enum rc rc;
 
-	if (end->reference_len > 0)
-		db_bind_blob(s, 5, end->reference, end->reference_len);
-	rc = store_ops_change_one(s, RC_LOST);
+	db_bindf(s, "idiio", e->id, e->attempts, e->owner, clock_wall(),
+	    end->reference, end->reference_len);
+	rc = verb_change_one(s, RC_LOST);
 	if (rc == RC_OK)
-		rc = step_with(db, QUERY_DELETE_PAYLOAD, op->id);
+		rc = step_with(db, QUERY_DELETE_PAYLOAD, e->id);
 	if (rc == RC_OK)
-		rc = step_with(db, QUERY_EFFECT_GONE, op->id);
-	return rc == RC_OK ? pass_turn(db, op->key_id, now) : rc;
+		rc = step_with(db, QUERY_EFFECT_GONE, e->id);
+	return rc == RC_OK ? pass_turn(db, e->key_id, now) : rc;
 }
 
 static enum rc
-dead(const struct op_effect *op, struct db *db, int64_t now)
+dead(const struct effect_write *e, struct db *db, int64_t now)
 {
-	struct db_stmt *s = end_stmt(op, db, QUERY_EFFECT_DEAD);
+	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_DEAD);
 	enum rc rc;
 
-	db_bind_text(s, 5, op->end->last_error);
-	rc = store_ops_change_one(s, RC_LOST);
-	return rc == RC_OK ? pass_turn(db, op->key_id, now) : rc;
+	db_bindf(s, "idiis", e->id, e->attempts, e->owner, clock_wall(),
+	    e->end->last_error);
+	rc = verb_change_one(s, RC_LOST);
+	return rc == RC_OK ? pass_turn(db, e->key_id, now) : rc;
 }
 
 /* The effect keeps its turn, unless an earlier effect is pending again. */
 static enum rc
-again(const struct op_effect *op, struct db *db, int64_t now)
+again(const struct effect_write *e, struct db *db, int64_t now)
 {
-	struct db_stmt *s = end_stmt(op, db, QUERY_EFFECT_AGAIN);
+	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_AGAIN);
 	enum rc rc;
 
-	db_bind_text(s, 5, op->end->last_error);
-	db_bind_int(s, 6, now + op->end->after);
-	rc = store_ops_change_one(s, RC_LOST);
+	db_bindf(s, "idiisi", e->id, e->attempts, e->owner, clock_wall(),
+	    e->end->last_error, now + e->end->after);
+	rc = verb_change_one(s, RC_LOST);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_EFFECT_EARLIER);
-	db_bind_int(s, 1, op->key_id);
-	db_bind_int(s, 2, op->id);
-	rc = db_step_row(s);
-	db_reset(s);
+	db_bindf(s, "ii", e->key_id, e->id);
+	rc = db_onef(s, "-");
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	rc = step_with(db, QUERY_EFFECT_YIELD, op->id);
-	return rc == RC_OK ? pass_turn(db, op->key_id, now) : rc;
+	rc = step_with(db, QUERY_EFFECT_YIELD, e->id);
+	return rc == RC_OK ? pass_turn(db, e->key_id, now) : rc;
 }
 
 static enum rc
-end(const struct op_effect *op, struct db *db, int64_t now)
+end_run(struct write *w, struct db *db, int64_t now)
 {
-	switch (op->end->state) {
+	const struct effect_write *e = (struct effect_write *)w;
+
+	w->flags |= WRITE_MADE_WORK;
+	switch (e->end->state) {
 	case STORE_EFFECT_PENDING:
-		return again(op, db, now);
+		return again(e, db, now);
 	case STORE_EFFECT_DELIVERED:
-		return delivered(op, db, now);
+		return delivered(e, db, now);
 	case STORE_EFFECT_DEAD_LETTER:
-		return dead(op, db, now);
+		return dead(e, db, now);
 	case STORE_EFFECT_NONE:
 		break;
 	}
@@ -138,34 +138,88 @@ end(const struct op_effect *op, struct db *db, int64_t now)
 	return RC_INVALID;
 }
 
-/* Steps a statement that changes one row and returns it; RC_LOST: none. */
-static enum rc
-changed_row(struct db_stmt *s)
+enum rc
+store_effect_begin(struct store *store, struct store_effect *effect)
 {
-	enum rc rc = db_step_row(s);
+	struct effect_write e = {
+		.w.run = begin_run,
+		.w.flags = WRITE_NEW,
+		.id = effect->id,
+		.attempts = effect->attempts,
+	};
+	struct liveness *liveness;
+	enum rc rc;
 
-	return rc == RC_NOTFOUND ? RC_LOST : rc;
+	/* As for a lease: if no process sees the owner's lock, the effect would
+	 * be tried twice. */
+	if ((rc = store_may_lease(store, NULL, &liveness)) != RC_OK)
+		return rc;
+	e.owner = liveness_self(liveness);
+	rc = committer_do(store->committer, &e.w);
+	if (rc == RC_OK)
+		effect->attempts++;
+	return rc;
 }
+
+enum rc
+store_effect_end(struct store *store, const struct store_effect *effect,
+    const struct store_effect_end *end)
+{
+	struct effect_write e = {
+		.w.run = end_run,
+		.id = effect->id,
+		.key_id = effect->key_id,
+		.attempts = effect->attempts,
+		.end = end,
+	};
+	struct liveness *liveness;
+	enum rc rc;
+
+	if (end->state == STORE_EFFECT_NONE || end->after < 0 ||
+	    end->after > STORE_LONGEST)
+		return RC_INVALID;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	e.owner = liveness_self(liveness);
+	return committer_do(store->committer, &e.w);
+}
+
+enum rc
+store_effect_release(struct db *db, int64_t owner, int64_t now, int *n)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_FREE);
+	enum rc rc;
+	int freed;
+
+	db_bindf(s, "iiis", owner, now, clock_wall(),
+	    "oncewrap was lost while it was tried");
+	rc = db_update(s, &freed);
+	if (rc == RC_OK && freed > 0) {
+		*n += freed;
+		FAULT(SWEEP_EFFECTS);
+	}
+	return rc;
+}
+
+/* --- for operators -------------------------------------------------------- */
 
 /* This effect is due now, or the effect of its key that comes before it. */
 static enum rc
-retry(const struct op_effect *op, struct db *db, int64_t now)
+retry_run(struct write *w, struct db *db, int64_t now)
 {
+	const struct effect_write *e = (struct effect_write *)w;
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_RETRY);
 	int64_t key_id;
 	enum rc rc;
 
-	db_bind_int(s, 1, op->id);
-	db_bind_int(s, 2, clock_wall());
-	if ((rc = changed_row(s)) != RC_OK)
-		return rc;
-	key_id = db_column_int(s, 0);
-	db_reset(s);
-
+	w->flags |= WRITE_MADE_WORK;
+	db_bindf(s, "ii", e->id, clock_wall());
+	rc = db_onef(s, "i", &key_id);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
 	s = db_stmt(db, QUERY_EFFECT_BUSY);
-	db_bind_int(s, 1, key_id);
-	rc = db_step_row(s);
-	db_reset(s);
+	db_bindf(s, "i", key_id);
+	rc = db_onef(s, "-");
 	if (rc != RC_NOTFOUND)
 		return rc; /* the end of that try passes the turn on */
 	rc = step_with(db, QUERY_EFFECT_HALT, key_id);
@@ -173,55 +227,35 @@ retry(const struct op_effect *op, struct db *db, int64_t now)
 }
 
 static enum rc
-drop(const struct op_effect *op, struct db *db, int64_t now)
+drop_run(struct write *w, struct db *db, int64_t now)
 {
+	const struct effect_write *e = (struct effect_write *)w;
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_DROP);
 	int64_t key_id;
 	bool had_turn;
 	enum rc rc;
 
-	db_bind_int(s, 1, op->id);
-	if ((rc = changed_row(s)) != RC_OK)
-		return rc;
-	key_id = db_column_int(s, 0);
-	had_turn = !db_column_null(s, 1);
-	db_reset(s);
-	rc = step_with(db, QUERY_DELETE_PAYLOAD, op->id);
+	w->flags |= WRITE_MADE_WORK;
+	db_bindf(s, "i", e->id);
+	rc = db_onef(s, "iv", &key_id, &had_turn);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	rc = step_with(db, QUERY_DELETE_PAYLOAD, e->id);
 	return rc == RC_OK && had_turn ? pass_turn(db, key_id, now) : rc;
 }
 
 enum rc
-store_ops_effect(const struct op_effect *op, struct db *db, int64_t now)
+store_effect_retry(struct store *store, int64_t id)
 {
-	switch (op->verb) {
-	case OP_EFFECT_BEGIN:
-		return begin(op, db, now);
-	case OP_EFFECT_END:
-		return end(op, db, now);
-	case OP_EFFECT_RETRY:
-		return retry(op, db, now);
-	case OP_EFFECT_DROP:
-		return drop(op, db, now);
-	}
-	assert(!"no such verb");
-	return RC_INVALID;
+	struct effect_write e = { .w.run = retry_run, .id = id };
+
+	return committer_do(store->committer, &e.w);
 }
 
 enum rc
-store_ops_free_effects(struct db *db, int64_t owner, int64_t now, int *n)
+store_effect_drop(struct store *store, int64_t id)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_FREE);
-	enum rc rc;
-	int freed;
+	struct effect_write e = { .w.run = drop_run, .id = id };
 
-	db_bind_int(s, 1, owner);
-	db_bind_int(s, 2, now);
-	db_bind_int(s, 3, clock_wall());
-	db_bind_text(s, 4, "oncewrap was lost while it was tried");
-	rc = db_update(s, &freed);
-	if (rc == RC_OK && freed > 0) {
-		*n += freed;
-		FAULT(SWEEP_EFFECTS);
-	}
-	return rc;
+	return committer_do(store->committer, &e.w);
 }

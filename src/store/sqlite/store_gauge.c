@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "metrics.h"
 #include "store_impl.h"
+#include "store_kept.h"
 #include "store_row.h"
 
 /* Index rows that one part of a tally reads: about 2 ms. */
@@ -131,7 +132,8 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 	if (rc == RC_OK)
 		rc = count_outbox(reader->db, g);
 	if (rc == RC_OK)
-		rc = store_ops_kept(reader->db, &g->value[METRICS_KEPT_BYTES]);
+		rc =
+		    store_kept_bytes(reader->db, &g->value[METRICS_KEPT_BYTES]);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		unknown_gauges(g);
@@ -291,14 +293,10 @@ static bool
 can_write(struct store *store, char *why, size_t size)
 {
 	struct committer_health h;
-	struct op op;
 
 	committer_health(store->committer, &h);
 	if (!h.locked && (h.last != RC_OK || h.closed != RC_OK)) {
-		store_op_init(&op, OP_CLOCK);
-		op.clock.touch = true;
-		(void)committer_do(store->committer, &op);
-		store_op_release(&op);
+		(void)store_clock_touch(store);
 		committer_health(store->committer, &h);
 	}
 	if (h.last == RC_WENT_BACK || h.last == RC_REPLACED)

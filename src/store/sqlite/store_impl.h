@@ -10,7 +10,8 @@
 #include "liveness.h"
 #include "store.h"
 #include "store_guard.h"
-#include "store_share.h"
+#include "store_outbox.h"
+#include "share.h"
 
 /* No deadline is further away (ms, some 30,000 years), so that sums do not
  * overflow. */
@@ -37,6 +38,23 @@ struct store_tally {
 	bool counted;
 };
 
+/* A key's place in the index of keys that end by age. */
+struct expire_place {
+	bool is; /* false: before the first key */
+	int64_t expires_at, id;
+	enum record_state state;
+};
+
+/* A batch of keys to expire. */
+struct expire_batch {
+	struct expire_place after; /* begins after this row */
+	int limit, n;
+	struct store_change *changes; /* room for limit */
+	int bad;                      /* number of rows that were skipped */
+	bool more;                    /* it ended at the limit of bad rows */
+	struct expire_place last;     /* the last row that was read */
+};
+
 struct store {
 	char *file; /* the resolved name of the database */
 	struct store_guard guard;
@@ -48,7 +66,7 @@ struct store {
 	int64_t shift; /* store time is clock_boot() + shift */
 	struct db *writer;
 	struct committer *committer;
-	struct store_share share;
+	struct share share;
 
 	pthread_mutex_t mutex; /* guards what follows */
 	struct store_reader *idle;
@@ -57,8 +75,8 @@ struct store {
 	enum rc attempts;            /* of the last store_attempt_lock() */
 	struct liveness *liveness;   /* NULL until it is needed */
 	struct store_tally tally;
-	/* where the next batch of a reaping begins: after bad rows */
-	struct store_place reaped;
+	/* where the next batch of keys to expire begins: after bad rows */
+	struct expire_place expired;
 };
 
 /*
@@ -102,6 +120,23 @@ void store_warn_of_folder(const struct store *);
 
 /* The size of the file with that suffix (bytes); 0 if there is none. */
 int64_t store_file_size(const struct store *, const char *suffix);
+
+/* Writes down the time, unless that was done less than grain (ms) ago. */
+enum rc store_clock_note(struct store *, int64_t grain);
+
+/* Writes down the time in any case, to see whether a commit succeeds. */
+enum rc store_clock_touch(struct store *);
+
+/* Expires a batch of keys, in the open transaction; changes and n are those of
+ * an earlier run that was rolled back, or empty. */
+enum rc store_expire_batch(struct expire_batch *, struct db *, int64_t now);
+
+/* Reads, without a lock, what that will read. */
+enum rc store_expire_ahead(
+    struct db *, const struct expire_place *after, int limit, int64_t now);
+
+/* Removes the files of attempts that no record names. */
+enum rc store_attempt_clean(struct store *);
 
 /* The next dead owners of leases, at most max, after that one (0: from the
  * first), ordered by their names. */

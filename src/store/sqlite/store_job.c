@@ -10,37 +10,6 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-enum rc
-store_accept(struct store *store, const struct store_reservation *what,
-    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
-    struct record *found)
-{
-	struct op op;
-	enum rc rc;
-
-	memset(found, 0, sizeof(*found));
-	memset(ticket, 0, sizeof(*ticket));
-	if (!store_reservation_is_sound(what, false) ||
-	    what->environment == NULL)
-		return RC_INVALID;
-	if ((rc = store_guard_check(&store->guard)) != RC_OK)
-		return rc;
-	store_op_init(&op, OP_ACCEPT);
-	op.accept.what = what;
-	op.accept.max_queue = max_queue;
-	op.accept.ticket = ticket;
-	rc = committer_do(store->committer, &op);
-	if (rc == RC_OK) {
-		*decision = op.accept.decision;
-		*found = op.accept.found;
-		memset(&op.accept.found, 0, sizeof(op.accept.found));
-		if (*decision != DECIDE_RUN && !decide_is_limit(*decision))
-			record_check(found);
-	}
-	store_op_release(&op);
-	return rc;
-}
-
 void
 store_job_free(struct store_job *job)
 {
@@ -57,7 +26,7 @@ read_job(struct db_stmt *s, struct store_job *job)
 
 	job->id = db_column_int(s, 0);
 	job->attempt = (int)db_column_int(s, 1);
-	if (!store_ops_copy(s, 5, job->resource, sizeof(job->resource)) ||
+	if (!store_row_copy(s, 5, job->resource, sizeof(job->resource)) ||
 	    !store_row_is_count(s, 1) || !store_row_is_identity(s, 2, 3, 4) ||
 	    !store_row_is_time(s, 6) || !store_row_is_time(s, 7))
 		return RC_CORRUPT;
@@ -109,27 +78,6 @@ store_job_abandoned(struct store *store, struct store_job *job)
 	return next_job(store, QUERY_JOB_ABANDONED, job);
 }
 
-enum rc
-store_job_start(struct store *store, const struct store_job *job,
-    const struct store_reservation *what, struct store_lease *lease)
-{
-	struct liveness *liveness;
-	struct op op;
-	enum rc rc;
-
-	memset(lease, 0, sizeof(*lease));
-	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
-		return rc;
-	store_op_init(&op, OP_START);
-	op.start.job = job;
-	op.start.what = what;
-	op.start.owner = liveness_self(liveness);
-	op.start.lease = lease;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
-}
-
 bool
 store_wait_work(struct store *store, uint64_t *generation, int64_t until_mono)
 {
@@ -140,63 +88,6 @@ void
 store_wake(struct store *store)
 {
 	committer_wake(store->committer);
-}
-
-enum rc
-store_topics(struct store *store, char *const *add, size_t nadd,
-    char *const *drop, size_t ndrop)
-{
-	struct op op;
-	enum rc rc;
-
-	store_op_init(&op, OP_TOPICS);
-	op.topics.add = add;
-	op.topics.nadd = nadd;
-	op.topics.drop = drop;
-	op.topics.ndrop = ndrop;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
-}
-
-/* Skips the write at a start without effects.  RC_NOTFOUND: no topics. */
-static enum rc
-any_topic(struct store *store)
-{
-	struct store_reader *reader;
-	struct db_stmt *s;
-	enum rc rc;
-
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	s = db_stmt(reader->db, QUERY_TOPIC_FIRST);
-	rc = db_step_row(s);
-	if (rc == RC_OK && db_column_null(s, 0))
-		rc = RC_NOTFOUND;
-	db_reset(s);
-	store_reader_give(store, reader);
-	return rc;
-}
-
-enum rc
-store_topics_first(struct store *store, char *const *add, size_t nadd)
-{
-	struct liveness *liveness;
-	struct op op;
-	enum rc rc;
-
-	if (nadd == 0 && (rc = any_topic(store)) != RC_OK)
-		return rc == RC_NOTFOUND ? RC_OK : rc;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
-		return rc;
-	store_op_init(&op, OP_TOPICS);
-	op.topics.add = add;
-	op.topics.nadd = nadd;
-	op.topics.liveness = liveness;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
 }
 
 /* --- the status resource -------------------------------------------------- */

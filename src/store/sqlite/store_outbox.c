@@ -66,7 +66,7 @@ read_effect(struct db_stmt *s, struct store_effect *e)
 	e->id = db_column_int(s, 0);
 	e->key_id = db_column_int(s, 2);
 	e->attempts = (int)db_column_int(s, 3);
-	if (!store_ops_copy(s, 4, e->effect_key, sizeof(e->effect_key)) ||
+	if (!store_row_copy(s, 4, e->effect_key, sizeof(e->effect_key)) ||
 	    strlen(e->effect_key) != RECORD_UUID_LEN ||
 	    !store_row_is_time(s, 1) || !store_row_is_count(s, 3) ||
 	    db_column_text(s, 5) == NULL || !store_row_is_identity(s, 6, 7, 8))
@@ -104,71 +104,6 @@ store_effect_next(
 	if (rc != RC_OK)
 		store_effect_free(e);
 	return rc;
-}
-
-static enum rc
-do_effect(struct store *store, struct op_effect *effect)
-{
-	struct op op;
-	enum rc rc;
-
-	store_op_init(&op, OP_EFFECT);
-	op.effect = *effect;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
-}
-
-/* An operation for this process's try of that effect. */
-static enum rc
-op_of(struct store *store, enum op_effect_verb verb,
-    const struct store_effect *e, struct op_effect *op)
-{
-	struct liveness *liveness;
-	enum rc rc;
-
-	memset(op, 0, sizeof(*op));
-	/* As for a lease: if no process sees the owner's lock, the effect would
-	 * be tried twice. */
-	rc = verb == OP_EFFECT_BEGIN ? store_may_lease(store, NULL, &liveness)
-				     : store_liveness(store, &liveness);
-	if (rc != RC_OK)
-		return rc;
-	op->verb = verb;
-	op->id = e->id;
-	op->key_id = e->key_id;
-	op->attempts = e->attempts;
-	op->owner = liveness_self(liveness);
-	return RC_OK;
-}
-
-enum rc
-store_effect_begin(struct store *store, struct store_effect *e)
-{
-	struct op_effect op;
-	enum rc rc;
-
-	if ((rc = op_of(store, OP_EFFECT_BEGIN, e, &op)) != RC_OK ||
-	    (rc = do_effect(store, &op)) != RC_OK)
-		return rc;
-	e->attempts++;
-	return RC_OK;
-}
-
-enum rc
-store_effect_end(struct store *store, const struct store_effect *e,
-    const struct store_effect_end *end)
-{
-	struct op_effect op;
-	enum rc rc;
-
-	if (end->state == STORE_EFFECT_NONE || end->after < 0 ||
-	    end->after > STORE_LONGEST)
-		return RC_INVALID;
-	if ((rc = op_of(store, OP_EFFECT_END, e, &op)) != RC_OK)
-		return rc;
-	op.end = end;
-	return do_effect(store, &op);
 }
 
 /* The caller holds a read transaction open. */
@@ -229,22 +164,6 @@ store_effect_payload(
 }
 
 /* --- for operators ------------------------------------------------------ */
-
-enum rc
-store_effect_retry(struct store *store, int64_t id)
-{
-	struct op_effect op = { .verb = OP_EFFECT_RETRY, .id = id };
-
-	return do_effect(store, &op);
-}
-
-enum rc
-store_effect_drop(struct store *store, int64_t id)
-{
-	struct op_effect op = { .verb = OP_EFFECT_DROP, .id = id };
-
-	return do_effect(store, &op);
-}
 
 struct store_outbox {
 	struct store *store;
@@ -347,7 +266,7 @@ read_row(struct store *store, struct db_stmt *s, struct store_effect_row *row)
 	if (state == NULL || !store_effect_state_parse(state, &row->state) ||
 	    !store_row_is_identity(s, 2, 3, 1) || !store_row_is_count(s, 6) ||
 	    !store_row_is_time(s, 7) || db_column_text(s, 4) == NULL ||
-	    !store_ops_copy(s, 10, row->effect_key, sizeof(row->effect_key)))
+	    !store_row_copy(s, 10, row->effect_key, sizeof(row->effect_key)))
 		return RC_CORRUPT;
 	if ((rc = db_column_strdup(s, 1, &row->key)) == RC_OK &&
 	    (rc = db_column_strdup(s, 2, &row->scope)) == RC_OK &&

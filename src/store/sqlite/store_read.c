@@ -14,6 +14,8 @@
 #include "log.h"
 #include "metrics.h"
 #include "store_impl.h"
+#include "store_kept.h"
+#include "store_row.h"
 
 /*
  * Caches (KiB).  Usually one thread at a time looks up keys, and so one reader,
@@ -161,34 +163,6 @@ store_small_free(struct store_small *small)
 	store_small_init(small);
 }
 
-enum rc
-store_look(struct store *store, const struct store_identity *who,
-    struct record *r, struct store_small *small)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	memset(r, 0, sizeof(*r));
-	rc = take(store, true, &reader);
-	if (rc == RC_OK) {
-		rc = store_ops_find(reader->db, who, r, NULL, small);
-		store_reader_give(store, reader);
-	}
-	count_failure(rc);
-	if (rc == RC_OK)
-		record_check(r);
-	else
-		record_free(r);
-	return rc;
-}
-
-enum rc
-store_find(
-    struct store *store, const struct store_identity *who, struct record *r)
-{
-	return store_look(store, who, r, NULL);
-}
-
 struct db_stmt *
 store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
     int64_t id)
@@ -313,8 +287,8 @@ read_head(struct db_stmt *s, int column, int status, struct response *r,
 	return buf_add(&r->fields, fields, n);
 }
 
-void
-store_read_small(struct db_stmt *s, int status, struct store_small *small)
+static void
+read_small(struct db_stmt *s, int status, struct store_small *small)
 {
 	const void *body;
 	size_t n;
@@ -329,6 +303,38 @@ store_read_small(struct db_stmt *s, int status, struct store_small *small)
 	small->response.body = small->body.data;
 	small->response.body_len = n;
 	small->is = true;
+}
+
+enum rc
+store_look(struct store *store, const struct store_identity *who,
+    struct record *r, struct store_small *small)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = take(store, true, &reader);
+	if (rc == RC_OK) {
+		rc = store_row_step(reader->db, who, r, NULL, &s);
+		if (rc == RC_OK && small != NULL && r->kept)
+			read_small(s, r->status, small);
+		db_reset(s);
+		store_reader_give(store, reader);
+	}
+	count_failure(rc);
+	if (rc == RC_OK)
+		record_check(r);
+	else
+		record_free(r);
+	return rc;
+}
+
+enum rc
+store_find(
+    struct store *store, const struct store_identity *who, struct record *r)
+{
+	return store_look(store, who, r, NULL);
 }
 
 /* s: a statement of QUERY_ANSWER. */

@@ -1,241 +1,117 @@
 /*
- * The key store, for reconcilers, webhooks and operators, which find out what a
- * lost attempt did.
+ * Resolve: a reconciler, a webhook or an operator has found out what a lost
+ * attempt did.  The key has no lease.  The change names the attempt, and a
+ * reconciler's also the number of tries begun when it read the key: if another
+ * try was begun since then, or the key was settled, nothing changes.  An
+ * operator may resolve dead letters, too.
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "store_operator.h"
+#include "clock.h"
 #include "store_impl.h"
-#include "store_row.h"
+#include "store_kept.h"
+#include "store_outcome.h"
+#include "verb.h"
 
-void
-store_due_free(struct store_due *due)
+static enum rc
+change(const struct outcome_write *o, struct db_stmt *s)
 {
-	free(due->scope);
-	free(due->path);
-	free(due->key);
-	free(due->recovery_point);
-	memset(due, 0, sizeof(*due));
+	const enum record_state to = o->outcome.state;
+
+	if (o->by_operator && !record_may_change(RECORD_DEAD_LETTER, to, false))
+		return RC_INVALID;
+	return verb_change_state(s, RECORD_UNKNOWN, to, RC_LOST);
 }
 
 static enum rc
-read_due(struct db_stmt *s, struct store_due *due)
+completed(struct outcome_write *o, struct db *db, int64_t now)
 {
+	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_COMPLETED);
+	struct outcome_columns c;
 	enum rc rc;
 
-	due->id = db_column_int(s, 0);
-	due->tries.attempt = (int)db_column_int(s, 4);
-	due->tries.tries = (int)db_column_int(s, 7);
-	due->attempt.fd = due->attempt.note = -1;
-	due->attempt.lock = db_column_int(s, 8);
-	due->attempt.file = db_column_int(s, 9);
-	if (!store_ops_copy(s, 6, due->downstream, sizeof(due->downstream)) ||
-	    strlen(due->downstream) != RECORD_UUID_LEN ||
-	    !store_row_is_identity(s, 1, 2, 3) || !store_row_is_count(s, 4) ||
-	    db_column_text(s, 5) == NULL || !store_row_is_count(s, 7) ||
-	    !store_row_is_time(s, 10))
-		return RC_CORRUPT;
-	if ((rc = db_column_strdup(s, 1, &due->scope)) == RC_OK &&
-	    (rc = db_column_strdup(s, 2, &due->path)) == RC_OK &&
-	    (rc = db_column_strdup(s, 3, &due->key)) == RC_OK)
-		rc = db_column_strdup(s, 5, &due->recovery_point);
-	return rc;
-}
-
-/* The longest due key of the first scope from that one on. */
-static enum rc
-due_from(struct db *db, int64_t now, const char *from, struct store_due *due)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_RECONCILE_DUE);
-	enum rc rc;
-
-	db_bind_int(s, 1, now);
-	db_bind_text(s, 2, from);
-	while ((rc = db_step_row(s)) == RC_OK &&
-	    (rc = read_due(s, due)) == RC_CORRUPT) {
-		store_row_bad(db, "once_key", due->id);
-		store_due_free(due);
-	}
-	db_reset(s);
-	return rc;
-}
-
-enum rc
-store_due(struct store *store, const char *after, struct store_due *due)
-{
-	const int64_t now = store_now(store);
-	struct store_reader *reader;
-	struct db_stmt *s;
-	char *from = NULL;
-	enum rc rc;
-
-	memset(due, 0, sizeof(*due));
-	/* No scope has a NUL, so no scope lies between. */
-	if (after != NULL && asprintf(&from, "%s\001", after) == -1)
-		return RC_NOMEM;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK) {
-		free(from);
-		return rc;
-	}
-	s = db_stmt(reader->db, QUERY_RECONCILE_ANY);
-	db_bind_int(s, 1, now);
-	rc = db_step_row(s);
-	db_reset(s);
-	if (rc == RC_OK) {
-		rc = due_from(reader->db, now, from != NULL ? from : "", due);
-		if (rc == RC_NOTFOUND && from != NULL)
-			rc = due_from(reader->db, now, "", due);
-	}
-	store_reader_give(store, reader);
-	free(from);
-	if (rc != RC_OK)
-		store_due_free(due);
-	return rc;
-}
-
-enum rc
-store_claim(struct store *store, int64_t id, struct store_tries *tries,
-    bool count, int64_t after)
-{
-	struct op op;
-	enum rc rc;
-
-	store_op_init(&op, OP_CLAIM);
-	op.claim.id = id;
-	op.claim.tries = *tries;
-	op.claim.count = count;
-	op.claim.after = after;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	if (rc == RC_OK && count)
-		tries->tries++;
-	return rc;
-}
-
-enum rc
-store_forget(struct store *store, int64_t id)
-{
-	struct op op;
-	enum rc rc;
-
-	store_op_init(&op, OP_FORGET);
-	op.forget.id = id;
-	rc = committer_do(store->committer, &op);
-	store_op_release(&op);
-	return rc;
-}
-
-enum rc
-store_owner_gone(struct store *store, int64_t id, bool *gone)
-{
-	struct store_reader *reader;
-	struct liveness *liveness;
-	struct db_stmt *s;
-	int64_t owner = 0;
-	bool alive = true;
-	enum rc rc;
-
-	*gone = false;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK ||
-	    (rc = store_reader_take(store, &reader)) != RC_OK)
-		return rc;
-	s = db_stmt(reader->db, QUERY_OWNER);
-	db_bind_int(s, 1, id);
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		owner = db_column_int(s, 0);
-	db_reset(s);
-	store_reader_give(store, reader);
-	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_OK : rc;
-	rc = liveness_alive(liveness, owner, &alive);
-	if (rc == RC_OK)
-		*gone = !alive;
-	return rc;
+	store_outcome_columns(o, &c);
+	db_bindf(s, "idddiiddddittoo", o->id, o->tries.attempt, o->tries.tries,
+	    o->by_operator, clock_wall(), now, c.keep, c.status, c.kind,
+	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
+	    c.fields, c.nfields, c.body, c.nbody);
+	rc = change(o, s);
+	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
 }
 
 static enum rc
-find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
+released(struct outcome_write *o, struct db *db, int64_t now)
 {
-	struct db_stmt *s = db_stmt(db, query);
+	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_RELEASED);
+	const int64_t requeue = o->outcome.requeue;
 	enum rc rc;
 
-	db_bind_text(s, 1, downstream);
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		*id = db_column_int(s, 0);
-	db_reset(s);
-	return rc;
-}
-
-enum rc
-store_find_downstream(struct store *store, const char *downstream, int64_t *id)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = find_by(reader->db, QUERY_FIND_OPEN, downstream, id);
-	if (rc == RC_NOTFOUND)
-		rc = find_by(reader->db, QUERY_FIND_DOWNSTREAM, downstream, id);
-	store_reader_give(store, reader);
-	return rc;
+	db_bindf(s, "idddiitz", o->id, o->tries.attempt, o->tries.tries,
+	    o->by_operator, clock_wall(), now, o->outcome.last_error,
+	    requeue >= 0 ? now + requeue : 0);
+	rc = change(o, s);
+	return rc == RC_OK ? store_kept_released(db, o->id) : rc;
 }
 
 static enum rc
-read_request(struct db *db, struct db_stmt *s, struct buf *environment,
-    struct spool **body)
+given_up(const struct outcome_write *o, struct db *db)
 {
-	const void *text;
-	size_t n, length;
-	int64_t id;
-	enum rc rc;
+	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_DEAD);
 
-	rc = db_step_row(s);
-	if (rc != RC_OK)
-		return rc;
-	id = db_column_int(s, 2);
-	text = db_column_blob(s, 0, &n);
-	length = db_column_length(s, 1);
-	rc = buf_add(environment, text, n);
-	db_reset(s);
-	if (rc != RC_OK || length == 0)
-		return rc;
-	if ((*body = spool_new()) == NULL)
-		return RC_NOMEM;
-	return store_read_blob(db, "once_request", id, length, *body);
+	db_bindf(s, "iddis", o->id, o->tries.attempt, o->tries.tries,
+	    clock_wall(), o->outcome.last_error);
+	return verb_change_state(
+	    s, RECORD_UNKNOWN, RECORD_DEAD_LETTER, RC_LOST);
+}
+
+static enum rc
+resolve_run(struct write *w, struct db *db, int64_t now)
+{
+	struct outcome_write *o = (struct outcome_write *)w;
+
+	store_outcome_begin_run(o);
+	w->flags |= WRITE_ENDED_KEY;
+	if (o->outcome.requeue >= 0)
+		w->flags |= WRITE_MADE_WORK;
+	if (o->outcome.state == RECORD_DEAD_LETTER)
+		return given_up(o, db);
+	return o->outcome.state == RECORD_COMPLETED ? completed(o, db, now)
+						    : released(o, db, now);
+}
+
+static enum rc
+resolve(struct store *store, int64_t id, const struct store_tries *tries,
+    bool by_operator, struct store_outcome **outcome)
+{
+	const enum record_state to = (*outcome)->state;
+	struct outcome_write *o;
+
+	if (id <= 0 || !store_outcome_is_sound(*outcome) ||
+	    (to != RECORD_COMPLETED && to != RECORD_FAILED_RETRYABLE &&
+		(to != RECORD_DEAD_LETTER || by_operator)))
+		return RC_INVALID;
+	o = store_outcome_write(*outcome, resolve_run, id);
+	o->tries = *tries;
+	o->by_operator = by_operator;
+	if ((*outcome)->keep && (*outcome)->response.body_len >= STORE_LARGE)
+		o->w.flags |= WRITE_ALONE;
+	return store_outcome_do(store->committer, o, outcome);
 }
 
 enum rc
-store_request(struct store *store, const struct store_identity *who, int64_t id,
-    struct buf *environment, struct spool **body)
+store_resolve(struct store *store, int64_t id, const struct store_tries *tries,
+    struct store_outcome **outcome)
 {
-	struct store_reader *reader;
-	enum rc rc;
+	return resolve(store, id, tries, false, outcome);
+}
 
-	*body = NULL;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	/* One transaction, so that both are of one state of the database. */
-	rc = db_begin_read(reader->db);
-	if (rc == RC_OK)
-		rc = read_request(reader->db,
-		    store_stmt_of(reader->db, QUERY_REQUEST, who, id),
-		    environment, body);
-	db_rollback(reader->db);
-	store_reader_give(store, reader);
-	if (rc != RC_OK) {
-		spool_free(*body);
-		*body = NULL;
-		buf_clear(environment);
-	}
-	return rc;
+enum rc
+store_resolve_by_operator(struct store *store, int64_t id, int attempt,
+    struct store_outcome **outcome)
+{
+	const struct store_tries tries = { .attempt = attempt };
+
+	return resolve(store, id, &tries, true, outcome);
 }

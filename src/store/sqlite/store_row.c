@@ -108,6 +108,92 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 		     : "it makes no sense, and is skipped"));
 }
 
+/* --- records -------------------------------------------------------------- */
+
+bool
+store_row_copy(struct db_stmt *s, int i, char *out, size_t size)
+{
+	const char *text = db_column_text(s, i);
+	size_t n = text != NULL ? strlen(text) : 0;
+
+	if (n >= size)
+		return false;
+	memcpy(out, text != NULL ? text : "", n + 1);
+	return true;
+}
+
+enum rc
+store_row_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
+{
+	const void *fingerprint;
+	const char *state;
+	enum rc rc;
+	size_t n;
+
+	memset(r, 0, sizeof(*r));
+	r->id = db_column_int(s, 0);
+	state = db_column_text(s, 1);
+	r->attempt = (int)db_column_int(s, 2);
+	fingerprint = db_column_blob(s, 4, &n);
+	r->expires_at = db_column_int(s, 7);
+	r->updated_at = db_column_int(s, 8);
+	r->status = (int)db_column_int(s, 9);
+	r->kept = db_column_int(s, 10) != 0;
+	r->gone = db_column_int(s, 12) != 0;
+	r->expired_retention = db_column_int(s, 13);
+	r->accepted = db_column_int(s, 14) != 0;
+	r->queued = db_column_int(s, 16) != 0;
+	r->owner = db_column_int(s, 17);
+	if (state == NULL || !record_state_parse(state, &r->state) ||
+	    n != FINGERPRINT_LEN || !store_row_is_count(s, 2) ||
+	    !store_row_is_time(s, 7) || !store_row_is_time(s, 13) ||
+	    !store_row_is_count(s, 9) || db_column_text(s, 5) == NULL ||
+	    !store_row_copy(s, 3, r->token, sizeof(r->token)) ||
+	    !store_row_copy(s, 6, r->downstream, sizeof(r->downstream)) ||
+	    !store_row_copy(s, 15, r->resource, sizeof(r->resource)))
+		return RC_CORRUPT;
+	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
+	if (lease != NULL &&
+	    !store_row_copy(
+		s, 11, lease->recovery_point, sizeof(lease->recovery_point)))
+		return RC_CORRUPT;
+	memcpy(r->fingerprint, fingerprint, n);
+	if ((rc = db_column_strdup(s, 5, &r->recipe)) != RC_OK)
+		return rc;
+	if (record_is_sound(r))
+		return RC_OK;
+	record_free(r);
+	return RC_CORRUPT;
+}
+
+enum rc
+store_row_step(struct db *db, const struct store_identity *who,
+    struct record *r, struct store_lease *lease, struct db_stmt **s)
+{
+	enum rc rc;
+
+	*s = db_stmt(db, QUERY_FIND);
+	db_bindf(*s, "sss", who->key, who->path, who->scope);
+	rc = db_step_row(*s);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_row_record(*s, r, lease);
+	if (rc == RC_CORRUPT)
+		store_row_bad(db, "once_key", r->id);
+	return rc;
+}
+
+enum rc
+store_row_find(struct db *db, const struct store_identity *who,
+    struct record *r, struct store_lease *lease)
+{
+	struct db_stmt *s;
+	enum rc rc = store_row_step(db, who, r, lease, &s);
+
+	db_reset(s);
+	return rc;
+}
+
 /* --- all of them ---------------------------------------------------------- */
 
 struct bad {
@@ -139,7 +225,7 @@ key_is_sound(struct db_stmt *s)
 	bool sound;
 
 	memset(&r, 0, sizeof(r));
-	sound = store_ops_read_record(s, &r, &lease) == RC_OK &&
+	sound = store_row_record(s, &r, &lease) == RC_OK &&
 	    store_row_is_identity(s, 17, 18, 19) && store_row_is_time(s, 20) &&
 	    store_row_is_time(s, 21) && store_row_is_count(s, 22) &&
 	    store_row_is_time(s, 23);

@@ -3,8 +3,8 @@
  * them, gaps for them between this process's commits, and the process that
  * holds the write lock.
  */
-#ifndef STORE_SHARE_H
-#define STORE_SHARE_H
+#ifndef SHARE_H
+#define SHARE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "store.h"
 
-struct store_share {
+struct share {
 	const char *file; /* the database; set before the committer starts */
 	atomic_uint n;
 	atomic_bool used;      /* n was ever more than 0 */
@@ -28,16 +28,23 @@ struct store_share {
 	bool reported;
 };
 
-void store_share_init(struct store_share *);
-void store_share_free(struct store_share *);
+void share_init(struct share *);
+void share_free(struct share *);
+
+/* A handler begins to share the database, and ends: see store_share_begin(). */
+void share_add(struct share *, struct store_sharer *);
+void share_remove(struct share *, struct store_sharer *);
+
+/* Gives the database and the files beside it to the database's group. */
+void share_files(const char *file);
 
 /*
  * The committer calls these: when the write lock is contended; when it has
  * acquired the lock; and when it has released it, which sleeps if handlers
  * share the database.
  */
-void store_share_blocked(struct store_share *);
-void store_share_locked(struct store_share *);
-void store_share_unlocked(struct store_share *);
+void share_blocked(struct share *);
+void share_locked(struct share *);
+void share_unlocked(struct share *);
 
 #endif

@@ -12,6 +12,8 @@
  */
 #include "config.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,8 +25,7 @@
 #include "clock.h"
 #include "log.h"
 #include "proclocks.h"
-#include "store_impl.h"
-#include "store_share.h"
+#include "share.h"
 
 /* Shortest and longest gap (ms). */
 #define GAP_MIN 1
@@ -41,14 +42,14 @@
 #define GROUP 0060
 
 void
-store_share_init(struct store_share *share)
+share_init(struct share *share)
 {
 	memset(share, 0, sizeof(*share));
 	pthread_mutex_init(&share->mutex, NULL);
 }
 
 void
-store_share_free(struct store_share *share)
+share_free(struct share *share)
 {
 	pthread_mutex_destroy(&share->mutex);
 }
@@ -56,10 +57,8 @@ store_share_free(struct store_share *share)
 /* --- sharers ------------------------------------------------------------- */
 
 void
-store_share_begin(struct store *store, struct store_sharer *sharer)
+share_add(struct share *share, struct store_sharer *sharer)
 {
-	struct store_share *share = &store->share;
-
 	pthread_mutex_lock(&share->mutex);
 	sharer->next = share->first;
 	share->first = sharer;
@@ -69,9 +68,8 @@ store_share_begin(struct store *store, struct store_sharer *sharer)
 }
 
 void
-store_share_end(struct store *store, struct store_sharer *sharer)
+share_remove(struct share *share, struct store_sharer *sharer)
 {
-	struct store_share *share = &store->share;
 	struct store_sharer **p;
 
 	pthread_mutex_lock(&share->mutex);
@@ -85,14 +83,14 @@ store_share_end(struct store *store, struct store_sharer *sharer)
 /* --- gaps --------------------------------------------------------------- */
 
 void
-store_share_locked(struct store_share *share)
+share_locked(struct share *share)
 {
 	share->since = 0;
 	share->begun = atomic_load(&share->n) > 0 ? clock_mono() : 0;
 }
 
 void
-store_share_unlocked(struct store_share *share)
+share_unlocked(struct share *share)
 {
 	struct timespec gap = { 0, 0 };
 	int64_t ms;
@@ -144,7 +142,7 @@ find_command(pid_t pid, char *comm, int size)
 /* Logs the holder of the lock, with the handler's request if the holder is a
  * handler of ours or in its process group. */
 static void
-report(struct store_share *share, int64_t held)
+report(struct share *share, int64_t held)
 {
 	const pid_t group = share->holder > 0 ? getpgid(share->holder) : -1;
 	const struct store_sharer *s;
@@ -168,7 +166,7 @@ report(struct store_share *share, int64_t held)
 }
 
 void
-store_share_blocked(struct store_share *share)
+share_blocked(struct share *share)
 {
 	const int64_t now = clock_mono();
 	const pid_t holder = find_holder(share->file);
@@ -223,10 +221,10 @@ out:
 }
 
 void
-store_share_files(struct store *store)
+share_files(const char *file)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		give_to_group(store->file, suffixes[i]);
+		give_to_group(file, suffixes[i]);
 }

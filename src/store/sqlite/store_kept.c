@@ -1,0 +1,170 @@
+/*
+ * See store_kept.h.
+ */
+#include "config.h"
+
+#include "log.h"
+#include "verb.h"
+#include "write.h"
+#include "store_kept.h"
+
+/*
+ * A large transaction that fails for lack of space leaves the log as long as it
+ * grew, and then small ones fail too.  The body needs room in the log and again
+ * in the database, and so does what is in the log already, in the database.
+ */
+enum rc
+store_kept_room(struct db *db, size_t body)
+{
+	const uint64_t more = 2 * ((uint64_t)body + body / 8) + WRITE_ROOM;
+
+	if (body < STORE_LARGE || db_log_fits(db, more))
+		return RC_OK;
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", db_file(db)),
+	    LOG_S("message", "no room for a large body"), LOG_I("bytes", body),
+	    LOG_I("free", db_room(db)));
+	return RC_FULL;
+}
+
+/* Runs a statement whose parameter is the number of a key. */
+static enum rc
+run_with(struct db *db, enum query query, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, query);
+
+	db_bindf(s, "i", id);
+	return db_step_done(s);
+}
+
+enum rc
+store_kept_delete_pieces(struct db *db, int64_t id)
+{
+	return run_with(db, QUERY_DELETE_PIECES, id);
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+static enum rc
+add_bytes(struct db *db, int64_t bytes)
+{
+	return run_with(db, QUERY_KEPT_ADD, bytes);
+}
+
+/* Bytes of the request that the query finds; RC_NOTFOUND: none. */
+static enum rc
+request_bytes(struct db *db, int64_t id, enum query find, int64_t *bytes)
+{
+	struct db_stmt *s = db_stmt(db, find);
+
+	db_bindf(s, "i", id);
+	return db_onef(s, "i", bytes);
+}
+
+/* Deletes the request that the query finds, if any, and subtracts its bytes. */
+static enum rc
+delete_request(struct db *db, int64_t id, enum query find)
+{
+	int64_t bytes;
+	enum rc rc;
+
+	rc = request_bytes(db, id, find, &bytes);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	rc = run_with(db, QUERY_DELETE_REQUEST, id);
+	return rc == RC_OK ? add_bytes(db, -bytes) : rc;
+}
+
+enum rc
+store_kept_delete_request(struct db *db, int64_t id)
+{
+	return delete_request(db, id, QUERY_REQUEST_BYTES);
+}
+
+enum rc
+store_kept_released(struct db *db, int64_t id)
+{
+	return delete_request(db, id, QUERY_REQUEST_BYTES_UNLESS_ACCEPTED);
+}
+
+enum rc
+store_kept_request(
+    struct db *db, int64_t id, const struct store_reservation *what)
+{
+	struct db_blob *blob = NULL;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = store_kept_room(db, what->body_len)) != RC_OK ||
+	    (rc = store_kept_delete_request(db, id)) != RC_OK ||
+	    (rc = add_bytes(db,
+		 (int64_t)(what->environment_len + what->body_len))) != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_REQUEST_NEW);
+	db_bindf(s, "ibi", id, what->environment, what->environment_len,
+	    (int64_t)what->body_len);
+	rc = db_step_done(s);
+	if (rc != RC_OK || what->body_len == 0)
+		return rc;
+	rc = db_blob_open(db, "once_request", "body", id, true, &blob);
+	/* SQLite copies a page at a time, so a mapped body is never whole in
+	 * memory. */
+	if (rc == RC_OK)
+		rc = db_blob_write(blob, what->body, what->body_len, 0);
+	db_blob_close(blob);
+	return rc;
+}
+
+enum rc
+store_kept_bytes(struct db *db, int64_t *bytes)
+{
+	enum rc rc = db_onef(db_stmt(db, QUERY_KEPT_BYTES), "i", bytes);
+
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+enum rc
+store_kept_is_full(
+    struct db *db, const struct store_reservation *what, int64_t id, bool *full)
+{
+	const uint64_t more = (uint64_t)what->environment_len + what->body_len;
+	int64_t kept, own = 0;
+	enum rc rc;
+
+	*full = false;
+	if (what->environment == NULL || what->max_kept == 0)
+		return RC_OK;
+	if ((rc = store_kept_bytes(db, &kept)) != RC_OK)
+		return rc;
+	rc = request_bytes(db, id, QUERY_REQUEST_BYTES, &own);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	*full = (uint64_t)(kept - own) + more > what->max_kept;
+	return RC_OK;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+enum rc
+store_kept_delete(struct db *db, int64_t id)
+{
+	enum rc rc;
+
+	if ((rc = run_with(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
+	    (rc = run_with(db, QUERY_DELETE_BODY, id)) != RC_OK ||
+	    (rc = store_kept_delete_pieces(db, id)) != RC_OK)
+		return rc;
+	return store_kept_delete_request(db, id);
+}
+
+enum rc
+store_kept_delete_key(
+    struct db *db, int64_t id, enum record_state from, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_DELETE_PAST);
+	enum rc rc;
+
+	db_bindf(s, "ii", id, now);
+	rc = verb_change_state(s, from, RECORD_NONE, RC_CORRUPT);
+	return rc == RC_OK ? store_kept_delete(db, id) : rc;
+}

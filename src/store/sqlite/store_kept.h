@@ -1,0 +1,71 @@
+/*
+ * What is stored with a key, in tables beside its row: the body of its response
+ * and its request.
+ *
+ * The body of a response is in the row of its key up to STORE_INLINE bytes.
+ * Larger ones are in once_piece, or in once_body (see schema.sql).
+ *
+ * All functions run in the committer's transaction.
+ */
+#ifndef STORE_KEPT_H
+#define STORE_KEPT_H
+
+#include "db.h"
+#include "record.h"
+#include "store.h"
+
+/* About two pages (bytes): one commit then writes no more pages than it would
+ * for a separate row. */
+#define STORE_INLINE 2048
+
+/* A body of this size (bytes) is written only if the disk has room. */
+#define STORE_LARGE (64 * 1024)
+
+/* Bytes of a large response written in one transaction.  Other writes wait for
+ * that transaction. */
+#define STORE_PIECE (128 * 1024)
+
+/* Upper limits for one transaction: bytes of large bodies deleted, which takes
+ * some 5 ms; and rows that are skipped, because they make no sense or have to
+ * wait. */
+#define STORE_EXPIRE_BYTES (8 * 1024 * 1024)
+#define STORE_BAD_ROWS     1000
+
+/* How headers are stored: as they are sent, or as the lines that a handler
+ * wrote (see schema.sql). */
+#define STORE_RESPONSE_VERSION 1
+#define STORE_RESPONSE_LINES   2
+
+/* SQLite may refuse a larger body (bytes) for good: the key then completes
+ * without a stored response. */
+#define STORE_MAX_BODY (768 * 1024 * 1024)
+
+/* RC_FULL: the disk has no room for a body of that size. */
+enum rc store_kept_room(struct db *, size_t body);
+
+/* Deletes what is stored with a key: the bodies, the request and the delivered
+ * effects; or one of these; or the request of a released key, unless a worker
+ * will need it. */
+enum rc store_kept_delete(struct db *, int64_t id);
+enum rc store_kept_delete_pieces(struct db *, int64_t id);
+enum rc store_kept_delete_request(struct db *, int64_t id);
+enum rc store_kept_released(struct db *, int64_t id);
+
+/* Deletes a key in state `from` that is past its retention, and what is stored
+ * with it. */
+enum rc store_kept_delete_key(
+    struct db *, int64_t id, enum record_state from, int64_t now);
+
+/* Stores the request of a key, for a worker or a reconciler. */
+enum rc
+store_kept_request(struct db *, int64_t id, const struct store_reservation *);
+
+/* Bytes of all stored requests. */
+enum rc store_kept_bytes(struct db *, int64_t *bytes);
+
+/* Whether max_kept leaves no room for the request, if it is to be stored.  It
+ * replaces the request stored with the key of that number (0: none). */
+enum rc store_kept_is_full(
+    struct db *, const struct store_reservation *, int64_t id, bool *full);
+
+#endif

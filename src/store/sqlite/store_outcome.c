@@ -1,0 +1,253 @@
+/*
+ * See store_outcome.h.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "committer.h"
+#include "fault.h"
+#include "log.h"
+#include "store_kept.h"
+#include "verb.h"
+#include "store_outcome.h"
+
+static struct outcome_write *
+write_of(struct store_outcome *outcome)
+{
+	return (struct outcome_write *)(void *)((char *)outcome -
+	    offsetof(struct outcome_write, outcome));
+}
+
+struct store_outcome *
+store_outcome_new(void)
+{
+	struct outcome_write *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return NULL;
+	response_init(&o->outcome.response);
+	o->outcome.requeue = -1;
+	return &o->outcome;
+}
+
+void
+store_outcome_free(struct store_outcome *outcome)
+{
+	if (outcome == NULL)
+		return;
+	response_free(&outcome->response);
+	spool_free(outcome->body);
+	free(write_of(outcome));
+}
+
+static void
+left(struct write *w)
+{
+	struct outcome_write *o = (struct outcome_write *)w;
+
+	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
+	    NULL, LOG_I("id", o->id), LOG_S("result", rc_text(w->rc)));
+	store_outcome_free(&o->outcome);
+}
+
+struct outcome_write *
+store_outcome_write(struct store_outcome *outcome,
+    enum rc (*run)(struct write *, struct db *, int64_t now), int64_t id)
+{
+	struct outcome_write *o = write_of(outcome);
+
+	o->w.run = run;
+	o->w.left = left;
+	o->w.flags = WRITE_FINISHES;
+	o->id = id;
+	o->stored = o->written = 0;
+	return o;
+}
+
+bool
+store_outcome_is_sound(const struct store_outcome *outcome)
+{
+	return outcome->requeue <= DB_TIME_MAX &&
+	    (outcome->state != RECORD_COMPLETED ||
+		(outcome->response.status >= 200 &&
+		    outcome->response.status <= 599));
+}
+
+enum rc
+store_outcome_do(struct committer *committer, struct outcome_write *o,
+    struct store_outcome **outcome)
+{
+	enum rc rc = committer_do(committer, &o->w);
+
+	if (rc == RC_PENDING)
+		*outcome = NULL;
+	return rc;
+}
+
+/*
+ * There is no room for the outcome: drops its response, unless that is so small
+ * that this would gain nothing.  The key is safe without it, and the caller
+ * gets the response.
+ */
+static void
+drop_response(struct outcome_write *o)
+{
+	struct store_outcome *outcome = &o->outcome;
+
+	if (!outcome->keep || outcome->response.body_len <= STORE_INLINE)
+		return;
+	log_event(LOG_ERROR, "answer-not-kept", NULL, LOG_I("id", o->id),
+	    LOG_I("bytes", outcome->response.body_len),
+	    LOG_S("why", rc_text(RC_FULL)));
+	outcome->keep = false;
+	o->w.flags &= ~(unsigned)(WRITE_LARGE | WRITE_ALONE);
+}
+
+void
+store_outcome_begin_run(struct outcome_write *o)
+{
+	if ((o->w.flags & WRITE_NO_ROOM) != 0)
+		drop_response(o);
+	if ((o->w.flags & WRITE_GOES_ON) != 0)
+		o->stored = o->written;
+	o->written = o->stored;
+}
+
+void
+store_outcome_columns(const struct outcome_write *o, struct outcome_columns *c)
+{
+	const struct response *r = &o->outcome.response;
+
+	memset(c, 0, sizeof(*c));
+	c->status = r->status;
+	c->keep = o->outcome.state == RECORD_COMPLETED && o->outcome.keep &&
+	    r->body_len <= STORE_MAX_BODY;
+	if (!c->keep)
+		return;
+	c->kind = r->kind;
+	c->length = (int64_t)r->body_len;
+	c->reason = r->reason;
+	c->fields = r->fields.data;
+	c->nfields = r->fields.len;
+	c->apart = r->body_len > STORE_INLINE;
+	if (!c->apart) {
+		c->body = r->body;
+		c->nbody = r->body_len;
+	}
+}
+
+/* --- large responses ------------------------------------------------------ */
+
+/* Writes the next piece; RC_FULL if the disk has no room for the rest. */
+static enum rc
+write_piece(struct outcome_write *o, struct db *db)
+{
+	const struct response *r = &o->outcome.response;
+	size_t n = r->body_len - o->written;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (o->written == 0 &&
+	    (rc = store_kept_delete_pieces(db, o->id)) != RC_OK)
+		return rc;
+	if ((rc = store_kept_room(db, n)) != RC_OK)
+		return rc;
+	if (n > STORE_PIECE)
+		n = STORE_PIECE;
+	s = db_stmt(db, QUERY_PIECE_NEW);
+	db_bindf(s, "iib", o->id, 1 + (int64_t)(o->written / STORE_PIECE),
+	    (const char *)r->body + o->written, n);
+	rc = db_step_done(s);
+	o->written += n;
+	FAULT(PIECE_WRITTEN);
+	return rc;
+}
+
+bool
+store_outcome_has_more(const struct outcome_write *o)
+{
+	struct outcome_columns c;
+
+	store_outcome_columns(o, &c);
+	return c.apart && (size_t)c.length - o->stored > STORE_PIECE;
+}
+
+enum rc
+store_outcome_piece(struct outcome_write *o, struct db *db)
+{
+	enum rc rc = write_piece(o, db);
+
+	if (rc == RC_OK)
+		o->w.flags |= WRITE_MORE;
+	return rc;
+}
+
+/* Writes the rest, and checks that all pieces are there. */
+static enum rc
+write_rest(struct outcome_write *o, struct db *db)
+{
+	const size_t all = o->outcome.response.body_len;
+	struct db_stmt *s;
+	int64_t n, bytes;
+	enum rc rc = RC_OK;
+
+	while (o->written < all && rc == RC_OK)
+		rc = write_piece(o, db);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_PIECE_SUM);
+	db_bindf(s, "i", o->id);
+	rc = db_onef(s, "ii", &n, &bytes);
+	if (rc == RC_OK &&
+	    (n != (int64_t)((all + STORE_PIECE - 1) / STORE_PIECE) ||
+		bytes != (int64_t)all)) {
+		o->stored = 0; /* begin again */
+		rc = RC_CORRUPT;
+	}
+	return rc;
+}
+
+enum rc
+store_outcome_completed(
+    struct outcome_write *o, struct db *db, const struct outcome_columns *c)
+{
+	enum rc rc = RC_OK;
+
+	if (c->apart)
+		rc = write_rest(o, db);
+	else if (o->stored > 0)
+		rc = store_kept_delete_pieces(db, o->id);
+	return rc == RC_OK ? store_kept_delete_request(db, o->id) : rc;
+}
+
+/* --- for finish and recover ----------------------------------------------- */
+
+enum rc
+store_outcome_unknown(struct db *db, int64_t id, const char *token,
+    const char *last_error, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_FINISH_UNKNOWN);
+
+	db_bindf(s, "isiti", id, token, clock_wall(), last_error, now);
+	return verb_change_state(
+	    s, RECORD_IN_PROGRESS, RECORD_UNKNOWN, RC_LOST);
+}
+
+enum rc
+store_outcome_confirm(struct db *db, int64_t id, const char *token, int64_t now,
+    int64_t *expires_at)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CONFIRM);
+	enum rc rc;
+
+	db_bindf(s, "isii", id, token, clock_wall(), now);
+	rc = db_onef(s, "i", expires_at);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	rc = store_kept_delete_pieces(db, id);
+	return rc == RC_OK ? store_kept_delete_request(db, id) : rc;
+}

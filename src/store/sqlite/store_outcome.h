@@ -1,0 +1,83 @@
+/*
+ * What the verbs that write an outcome share: finish, for a key with a lease;
+ * resolve, for a key whose outcome is open; abandon, for a key that no worker
+ * ran.
+ *
+ * The caller allocates the outcome early, together with the write, so that
+ * writing it needs no memory.  The write owns all that it points to, because
+ * its caller may leave it behind.
+ */
+#ifndef STORE_OUTCOME_H
+#define STORE_OUTCOME_H
+
+#include "db.h"
+#include "store.h"
+#include "write.h"
+
+struct outcome_write {
+	struct write w;
+	struct store_outcome outcome;
+	int64_t id;
+	/* finish */
+	char token[RECORD_TOKEN_LEN + 1];
+	int64_t retention;
+	struct store_finished done;
+	/* resolve */
+	struct store_tries tries;
+	bool by_operator;
+	/* bytes of the body in pieces: committed; including the last run */
+	size_t stored, written;
+};
+
+/* The write of an outcome from store_outcome_new(), ready for the committer. */
+struct outcome_write *store_outcome_write(struct store_outcome *,
+    enum rc (*run)(struct write *, struct db *, int64_t now), int64_t id);
+
+/* Whether the outcome, of that state, can be stored. */
+bool store_outcome_is_sound(const struct store_outcome *);
+
+/* Queues the write and waits; *outcome becomes NULL if the committer keeps
+ * it. */
+struct committer;
+enum rc store_outcome_do(
+    struct committer *, struct outcome_write *, struct store_outcome **outcome);
+
+/* At the start of each run: prepares for what the runs before it have done. */
+void store_outcome_begin_run(struct outcome_write *);
+
+/* The columns of a response, NULL or 0 where it is not kept.  apart: the body
+ * goes into pieces. */
+struct outcome_columns {
+	bool keep, apart;
+	int status, kind;
+	int64_t length;
+	const char *reason;
+	const void *fields, *body;
+	size_t nfields, nbody;
+};
+void
+store_outcome_columns(const struct outcome_write *, struct outcome_columns *);
+
+/* Whether a run must not yet write the outcome, but only a piece of it; and
+ * that run. */
+bool store_outcome_has_more(const struct outcome_write *);
+enum rc store_outcome_piece(struct outcome_write *, struct db *);
+
+/* After the change of a key's row: writes the rest of the body, and deletes
+ * what the key no longer needs. */
+enum rc store_outcome_completed(
+    struct outcome_write *, struct db *, const struct outcome_columns *);
+
+/* Makes the key of an attempt unknown; RC_LOST: the attempt has no lease. */
+enum rc store_outcome_unknown(struct db *, int64_t id, const char *token,
+    const char *last_error, int64_t now);
+
+/*
+ * Confirms the response that an attempt has stored itself, which ends its
+ * lease: the response stands until *expires_at.  RC_LOST: it has stored none,
+ * or has no lease.
+ */
+enum rc store_outcome_confirm(struct db *, int64_t id, const char *token,
+    int64_t now, int64_t *expires_at);
+
+#endif

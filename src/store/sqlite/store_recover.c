@@ -1,0 +1,363 @@
+/*
+ * Recover: ends the leases of dead owners, by the on_crash of each key, and
+ * their tries of effects.  Each run is bounded, because other writes wait for
+ * the lock meanwhile.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "decide.h"
+#include "fault.h"
+#include "liveness.h"
+#include "log.h"
+#include "uuid.h"
+#include "store_effect.h"
+#include "store_impl.h"
+#include "store_kept.h"
+#include "store_outcome.h"
+#include "store_row.h"
+#include "tree.h"
+#include "verb.h"
+
+/* A pass writes down the time last seen, but not more often than this (ms). */
+#define CLOCK_GRAIN 30000
+
+/* Dead owners recovered by one transaction, which takes some 5 ms. */
+#define MAX_OWNERS 64
+
+struct recover_write {
+	struct write w;
+	const struct liveness *liveness;
+	const char *database;
+	/* read after the owners died; NULL: it is not known which processes
+	 * live */
+	const struct process_list *processes;
+	int64_t only; /* one attempt; 0: all */
+	const int64_t *dead;
+	size_t ndead;
+	size_t from; /* begins at dead[from], after that row */
+	int64_t from_id;
+	size_t at; /* ended at dead[at], after that row; ndead: at the end */
+	int64_t after;
+	int limit, n;
+	struct store_change *changes; /* room for limit */
+	int effects;                  /* number freed, and due again */
+};
+
+/* An attempt of a dead owner. */
+struct lost {
+	char token[RECORD_TOKEN_LEN + 1];
+	int attempt;
+	bool resume, answered, lives;
+	int64_t lock, file, locked_until;
+};
+
+static enum rc
+release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+{
+	const int64_t pause = decide_requeue(lost->attempt, uuid_bits());
+	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_RELEASED);
+	enum rc rc;
+
+	db_bindf(s, "isiisz", id, lost->token, clock_wall(), now,
+	    "oncewrap was lost; it may be resumed",
+	    pause >= 0 ? now + pause : 0);
+	rc = verb_change_state(
+	    s, RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, RC_CORRUPT);
+	return rc == RC_OK ? store_kept_released(db, id) : rc;
+}
+
+/*
+ * Whether processes of the attempt may still act; true if that cannot be
+ * determined.  If the lock file was replaced, the owner may be alive after all.
+ */
+static bool
+tree_may_live(const struct recover_write *r, const struct lost *lost)
+{
+	return lost->file != liveness_file(r->liveness) ||
+	    tree_lives(r->database, lost->lock, r->processes);
+}
+
+/* Reads the attempt in the current row.  Its number is set in any case. */
+static enum rc
+read_lost(struct db_stmt *s, struct lost *lost, struct store_change *c)
+{
+	char *scope = NULL, *path = NULL, *key = NULL;
+	int64_t retention, delay;
+	const char *state;
+	enum rc rc;
+
+	memset(c, 0, sizeof(*c));
+	rc = db_rowf(s, "ifsss?iimdpmm", &c->id, lost->token,
+	    sizeof(lost->token), &scope, &path, &key, &lost->resume,
+	    &lost->lock, &lost->file, &lost->locked_until, &lost->attempt,
+	    &state, &retention, &delay);
+	c->scope = scope;
+	c->path = path;
+	c->key = key;
+	if (rc == RC_OK &&
+	    (strlen(lost->token) != RECORD_TOKEN_LEN || state == NULL ||
+		!record_state_parse(state, &c->from) ||
+		(c->from != RECORD_IN_PROGRESS &&
+		    c->from != RECORD_COMPLETED) ||
+		!store_row_is_identity(s, 2, 3, 4)))
+		rc = RC_CORRUPT;
+	lost->answered = c->from == RECORD_COMPLETED;
+	return rc;
+}
+
+/* The next attempt of that owner after *id; RC_NOTFOUND: none. */
+static enum rc
+next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
+    struct store_change *c)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_ROW);
+	enum rc rc;
+
+	db_bindf(s, "ii", owner, *id);
+	rc = db_step_row(s);
+	if (rc != RC_OK)
+		return rc;
+	rc = read_lost(s, lost, c);
+	*id = c->id;
+	db_reset(s);
+	if (rc != RC_OK)
+		store_changes_free(c, 1);
+	return rc;
+}
+
+static enum rc
+become_unknown(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_outcome_unknown(
+	    db, id, lost->token, "oncewrap was lost", now);
+	if (rc != RC_OK || lost->lives)
+		return rc;
+	s = db_stmt(db, QUERY_ATTEMPT_GONE);
+	db_bindf(s, "i", id);
+	return db_step_done(s);
+}
+
+/* Changes the key of one lost attempt by its on_crash. */
+static enum rc
+settle_lost(struct recover_write *r, struct db *db, const struct lost *lost,
+    struct store_change *c, int64_t now)
+{
+	int64_t unused;
+	enum rc rc;
+
+	switch (c->to) {
+	case RECORD_COMPLETED:
+		r->w.flags |= WRITE_SYNC_FIRST;
+		return store_outcome_confirm(
+		    db, c->id, lost->token, now, &unused);
+	case RECORD_FAILED_RETRYABLE:
+		rc = release(db, c->id, lost, now);
+		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
+	case RECORD_UNKNOWN:
+		rc = become_unknown(db, c->id, lost, now);
+		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
+	case RECORD_NONE:
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+	case RECORD_DEAD_LETTER:
+	case RECORD_EXPIRED:
+		break;
+	}
+	assert(!"a lost attempt does not become that");
+	return RC_INVALID;
+}
+
+/*
+ * Recovers the attempts of an owner after r->after.  Reads one attempt at a
+ * time, because the change of a row changes the index by which it was found.
+ * *skipped counts the rows that stay as they are.  Returns RC_PENDING if the
+ * transaction has to end before the owner's last attempt.
+ */
+static enum rc
+recover_owner(struct recover_write *r, struct db *db, int64_t owner,
+    int *skipped, int64_t now)
+{
+	struct store_change *c;
+	struct lost lost;
+	int64_t *id = &r->after, before;
+	enum rc rc;
+
+	while (r->n < r->limit && *skipped < STORE_BAD_ROWS) {
+		c = &r->changes[r->n];
+		before = *id;
+		rc = next_lost(db, owner, id, &lost, c);
+		if (rc == RC_CORRUPT && *id != before) {
+			store_row_bad(db, "once_key", *id);
+			++*skipped;
+			continue;
+		}
+		if (rc != RC_OK)
+			return rc == RC_NOTFOUND ? RC_OK : rc;
+		if (r->only > 0 && *id != r->only) {
+			store_changes_free(c, 1);
+			return RC_OK;
+		}
+		r->n++;
+		lost.lives = !lost.answered && tree_may_live(r, &lost);
+		if (lost.resume && lost.lives && now < lost.locked_until) {
+			store_changes_free(c, 1); /* later */
+			r->n--;
+			++*skipped;
+			continue;
+		}
+		c->to = lost.answered            ? RECORD_COMPLETED
+		    : lost.resume && !lost.lives ? RECORD_FAILED_RETRYABLE
+						 : RECORD_UNKNOWN;
+		rc = settle_lost(r, db, &lost, c, now);
+		if (rc != RC_OK)
+			return rc == RC_LOST ? RC_CORRUPT : rc;
+		FAULT(SWEEP_KEY);
+	}
+	return RC_PENDING;
+}
+
+static enum rc
+recover_run(struct write *w, struct db *db, int64_t now)
+{
+	struct recover_write *r = (struct recover_write *)w;
+	enum rc rc = RC_OK;
+	int skipped = 0;
+	size_t i;
+
+	store_changes_free(r->changes, r->n);
+	r->n = 0;
+	r->effects = 0;
+	r->after = r->only > 0 ? r->only - 1 : r->from_id;
+	for (r->at = r->from; r->at < r->ndead; r->at++) {
+		rc = recover_owner(r, db, r->dead[r->at], &skipped, now);
+		if (rc != RC_OK)
+			break;
+		r->after = 0;
+	}
+	if (rc == RC_PENDING)
+		rc = RC_OK;
+	for (i = 0; i < r->ndead && rc == RC_OK && r->only == 0; i++)
+		rc = store_effect_release(db, r->dead[i], now, &r->effects);
+	if (r->n > 0)
+		w->flags |= WRITE_ENDED_KEY;
+	if (r->n > 0 || r->effects > 0)
+		w->flags |= WRITE_MADE_WORK;
+	return rc;
+}
+
+/* Recovers the attempts of those owners.  The owners are dead before the list
+ * of processes is read, so none of them can start another process. */
+static enum rc
+recover_dead(struct store *store, struct recover_write *r, int *n)
+{
+	struct process_list *processes = NULL;
+	struct liveness *liveness;
+	enum rc rc;
+
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	if (process_list(&processes) == RC_OK)
+		r->processes = processes;
+	r->liveness = liveness;
+	r->database = store->file;
+	rc = committer_do(store->committer, &r->w);
+	if (rc == RC_OK) {
+		*n += r->n; /* the caller owns them now */
+		if (r->effects > 0)
+			log_event(LOG_WARN, "effects-freed", NULL,
+			    LOG_I("n", r->effects));
+	} else
+		store_changes_free(r->changes, r->n);
+	r->processes = NULL;
+	process_list_free(processes);
+	return rc;
+}
+
+/* Recovers the attempts of those owners, in several transactions if many rows
+ * are skipped. */
+static enum rc
+recover_owners(struct store *store, const int64_t *dead, size_t ndead,
+    int limit, struct store_change *changes, int *n)
+{
+	struct recover_write r = {
+		.w.run = recover_run,
+		.dead = dead,
+		.ndead = ndead,
+	};
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && *n < limit && r.from < ndead) {
+		r.limit = limit - *n;
+		r.changes = changes + *n;
+		r.n = 0;
+		rc = recover_dead(store, &r, n);
+		r.from = r.at;
+		r.from_id = r.after;
+	}
+	return rc;
+}
+
+/* Recovers some owners at a time.  Rows that make no sense, or that have to
+ * wait, stay; their owners do not hold up the owners after them. */
+static enum rc
+recover_all(
+    struct store *store, int limit, struct store_change *changes, int *n)
+{
+	int64_t dead[MAX_OWNERS], after = 0;
+	size_t ndead = MAX_OWNERS;
+	enum rc rc;
+
+	while (*n < limit && ndead == MAX_OWNERS) {
+		rc = store_dead_owners(store, after, dead, MAX_OWNERS, &ndead);
+		if (rc != RC_OK || ndead == 0)
+			return rc;
+		after = dead[ndead - 1];
+		rc = recover_owners(store, dead, ndead, limit, changes, n);
+		if (rc != RC_OK)
+			return rc;
+	}
+	return RC_OK;
+}
+
+enum rc
+store_recover(
+    struct store *store, int limit, struct store_change *changes, int *n)
+{
+	enum rc rc, clock;
+
+	*n = 0;
+	clock = store_clock_note(store, CLOCK_GRAIN);
+	rc = recover_all(store, limit, changes, n);
+	if (rc != RC_OK)
+		return rc;
+	/* Keys recovered above no longer name their attempts. */
+	rc = store_attempt_clean(store);
+	return rc != RC_OK ? rc : clock;
+}
+
+enum rc
+store_recover_key(struct store *store, int64_t id, int64_t owner,
+    struct store_change *change, int *n)
+{
+	struct recover_write r = {
+		.w.run = recover_run,
+		.dead = &owner,
+		.ndead = 1,
+		.only = id,
+		.limit = 1,
+		.changes = change,
+	};
+
+	*n = 0;
+	if (id <= 0 || !store_owner_is_dead(store, owner))
+		return RC_OK;
+	return recover_dead(store, &r, n);
+}

@@ -1,0 +1,99 @@
+/*
+ * What the verbs that write share.
+ */
+#include "config.h"
+
+#include <sys/random.h>
+
+#include <assert.h>
+#include <errno.h>
+#include "verb.h"
+
+enum rc
+verb_change_one(struct db_stmt *s, enum rc lost)
+{
+	enum rc rc;
+	int changed;
+
+	rc = db_update(s, &changed);
+	if (rc != RC_OK)
+		return rc;
+	if (changed > 1) /* the table is not ours */
+		return RC_CORRUPT;
+	return changed == 1 ? RC_OK : lost;
+}
+
+enum rc
+verb_change_state(struct db_stmt *s, enum record_state from,
+    enum record_state to, enum rc lost)
+{
+	if (!record_may_change(from, to, false))
+		return RC_INVALID;
+	return verb_change_one(s, lost);
+}
+
+static bool
+random_bytes(unsigned char *p, size_t n)
+{
+	ssize_t r;
+
+	do
+		r = getrandom(p, n, 0);
+	while (r == -1 && errno == EINTR);
+	return r == (ssize_t)n;
+}
+
+bool
+verb_token(char out[RECORD_TOKEN_LEN + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char b[RECORD_TOKEN_LEN / 2];
+	size_t i;
+
+	if (!random_bytes(b, sizeof(b)))
+		return false;
+	for (i = 0; i < sizeof(b); i++) {
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 0x0f];
+	}
+	*out = '\0';
+	return true;
+}
+
+const char *
+verb_on_crash(enum conf_on_crash on_crash)
+{
+	switch (on_crash) {
+	case CONF_CRASH_UNKNOWN:
+		return "unknown";
+	case CONF_CRASH_RESUME:
+		return "resume";
+	}
+	assert(!"no such on_crash");
+	return "unknown";
+}
+
+const char *
+verb_on_expired(enum conf_on_expired on_expired)
+{
+	switch (on_expired) {
+	case CONF_EXPIRED_RUN:
+		return "run";
+	case CONF_EXPIRED_GONE:
+		return "gone";
+	}
+	assert(!"no such on_expired");
+	return "run";
+}
+
+int64_t
+verb_lock(const struct store_attempt *at)
+{
+	return at != NULL ? at->lock : 0;
+}
+
+int64_t
+verb_lock_file(const struct store_attempt *at)
+{
+	return at != NULL ? at->file : 0;
+}

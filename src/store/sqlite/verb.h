@@ -1,0 +1,36 @@
+/*
+ * What the verbs that write share: changes of exactly one row, and the words
+ * and numbers that they write.
+ */
+#ifndef VERB_H
+#define VERB_H
+
+#include "conf.h"
+#include "db.h"
+#include "record.h"
+#include "store.h"
+
+/* Steps a statement that changes one row; returns lost if it changed none. */
+enum rc verb_change_one(struct db_stmt *, enum rc lost);
+
+/*
+ * The same for a change of state, which record.c's table must allow;
+ * RC_INVALID: it does not.  RECORD_NONE is the state before an insertion, and
+ * after a deletion.
+ */
+enum rc verb_change_state(struct db_stmt *, enum record_state from,
+    enum record_state to, enum rc lost);
+
+/* Makes 32 random hexadecimal digits, for a token or a resource. */
+bool verb_token(char out[RECORD_TOKEN_LEN + 1]);
+_Static_assert(RECORD_RESOURCE_LEN == RECORD_TOKEN_LEN, "both are random");
+
+/* The words in the columns of these names. */
+const char *verb_on_crash(enum conf_on_crash);
+const char *verb_on_expired(enum conf_on_expired);
+
+/* The columns that name an attempt's processes; 0 for NULL. */
+int64_t verb_lock(const struct store_attempt *);
+int64_t verb_lock_file(const struct store_attempt *);
+
+#endif
