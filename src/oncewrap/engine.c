@@ -20,6 +20,7 @@
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
+#include "plain.h"
 #include "prefer.h"
 #include "replay.h"
 #include "respond.h"
@@ -39,7 +40,7 @@ pass_through(struct job *job)
 		return NULL;
 	run = handler_start(&job->rule->handler, job->rq, NULL, -1, &facts);
 	if (run == NULL)
-		(void)engine_refuse(job, PROBLEM_HANDLER_NOT_STARTED, NULL);
+		plain_not_started(job->answer, &facts, job->rq);
 	return run;
 }
 

@@ -44,16 +44,6 @@ respond_refuse(struct answer *answer, enum problem_code code,
 	respond_problem(answer, &problem, conf, rq);
 }
 
-void
-respond_stream_failed(struct answer *answer, const struct run_facts *facts,
-    const struct conf *conf, const struct request *rq)
-{
-	respond_refuse(answer,
-	    facts->end == RUN_TIMEOUT ? PROBLEM_HANDLER_TIMEOUT
-				      : PROBLEM_HANDLER_FAILED,
-	    "The program ended without an answer.", conf, rq);
-}
-
 /* Why there is no response of the handler's; the numbers are for those who
  * wrote it. */
 static void

@@ -21,10 +21,6 @@ void respond_problem(struct answer *, struct problem *, const struct conf *,
 void respond_refuse(struct answer *, enum problem_code, const char *detail,
     const struct conf *, const struct request *);
 
-/* For a stream that ended before its first byte. */
-void respond_stream_failed(struct answer *, const struct run_facts *,
-    const struct conf *, const struct request *);
-
 /* For an attempt after attempt_complete(); takes its output. */
 void respond_attempt(struct attempt *, struct answer *);
 

@@ -14,16 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cgicrlf.h"
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
-#include "respond.h"
+#include "plain.h"
 #include "run.h"
 #include "thread.h"
 #include "worker.h"
 
-/* Stack (bytes): enough for one buffer of output and the calls below, for up to
- * 1024 workers. */
+/* Stack (bytes): enough for the buffers of output and the calls below, for up
+ * to 1024 workers. */
 #define STACK_SIZE  (256 * 1024)
 #define OUTPUT_SIZE (32 * 1024)
 
@@ -35,6 +36,19 @@ struct worker_pool {
 	pthread_t thread[];
 };
 
+/* Sends a piece of the output, in which the head may end. */
+static enum rc
+send_piece(
+    struct exchange *x, struct cgicrlf *head, const char *piece, size_t len)
+{
+	char out[2 * OUTPUT_SIZE];
+
+	if (cgicrlf_is_body(head))
+		return exchange_write(x, piece, len);
+	len = cgicrlf_pass(head, piece, len, out);
+	return len > 0 ? exchange_write(x, out, len) : RC_OK;
+}
+
 /*
  * Sends the handler's output to the client.  The handler runs to its end even
  * if the client has gone.
@@ -42,6 +56,7 @@ struct worker_pool {
 static void
 stream(struct exchange *x, struct run *run, struct answer *answer)
 {
+	struct cgicrlf head = { 0 };
 	struct run_facts facts;
 	char output[OUTPUT_SIZE];
 	bool any = false, gone = false;
@@ -49,18 +64,19 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 
 	while ((n = run_read(run, output, sizeof(output))) > 0) {
 		any = true;
-		if (gone || exchange_write(x, output, n) == RC_OK)
+		if (gone ||
+		    (send_piece(x, &head, output, n) == RC_OK &&
+			head.state != CGICRLF_REFUSED))
 			continue;
 		gone = true;
 		run_discard(run);
 	}
 	run_finish(run, &facts);
-	if (any) {
+	if (any && head.state != CGICRLF_REFUSED) {
 		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
 		return;
 	}
-	respond_stream_failed(
-	    answer, &facts, exchange_conf(x), exchange_request(x));
+	plain_failed(answer, &facts, exchange_request(x));
 	exchange_answer(x, answer);
 }
 

@@ -3,21 +3,37 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "handler.h"
 
+/* Why the file of that name is no program: an errno value. */
+static int
+why_no_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return errno;
+	return S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+}
+
 /* Finds the program that SCRIPT_FILENAME names, and splits it off from
- * PATH_INFO by checking which part of it is a file. */
+ * PATH_INFO by checking which part of it is a file.  *error: why there is
+ * none. */
 static enum rc
-find_script(const struct request *rq, struct cgienv_script *script)
+find_script(const struct request *rq, struct cgienv_script *script, int *error)
 {
 	enum rc rc;
 
+	*error = ENOENT;
 	if ((rc = cgienv_script_name(rq, script)) != RC_OK)
 		return rc;
+	*error = why_no_program(script->filename.data);
 	while (!run_is_file(script->filename.data)) {
 		if (!cgienv_script_shorten(script))
 			return RC_NOTFOUND;
@@ -54,14 +70,16 @@ handler_start(const struct conf_program *program, const struct request *rq,
 	};
 	struct run *run = NULL;
 	char *argv[2] = { NULL, NULL };
+	int error;
 	enum rc rc;
 
 	cgienv_script_init(&script);
-	if (is_script && find_script(rq, &script) != RC_OK)
+	if (is_script && find_script(rq, &script, &error) != RC_OK) {
 		not_started(rq->instance, LOG_S("path", rq->path), facts,
 		    "SCRIPT_FILENAME names no file");
-	else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
-		      once, environ, &env)) != RC_OK)
+		facts->error = error;
+	} else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
+			once, environ, &env)) != RC_OK)
 		not_started(
 		    rq->instance, LOG_S("path", rq->path), facts, rc_text(rc));
 	else {
@@ -70,6 +88,10 @@ handler_start(const struct conf_program *program, const struct request *rq,
 			spec.program.argv.item = argv;
 		spec.envp = env.envp;
 		run = run_start(&spec, facts);
+		/* The program is there, its interpreter or folder is not. */
+		if (run == NULL && facts->error == ENOENT &&
+		    run_is_file(spec.program.argv.item[0]))
+			facts->error = ENOEXEC;
 	}
 	cgienv_free(&env);
 	cgienv_script_free(&script);
