@@ -27,9 +27,11 @@
 #define LIMIT_SPOOL_MEMORY (64 * 1024)
 
 /* Keys and identities. */
-#define LIMIT_KEY   4096
-#define LIMIT_PATH  (16 * 1024)
-#define LIMIT_SCOPE (16 * 1024)
+#define LIMIT_KEY 4096
+/* Alternatives of key_from. */
+#define LIMIT_KEY_FROM 16
+#define LIMIT_PATH     (16 * 1024)
+#define LIMIT_SCOPE    (16 * 1024)
 
 /* JSON: the nesting depth of objects and arrays (at most 128). */
 #define LIMIT_JSON_DEPTH 128
@@ -37,6 +39,12 @@
  * bounds the memory of all comparisons together, besides the texts. */
 #define LIMIT_JSON        (16 * 1024 * 1024)
 #define LIMIT_JSON_MEMORY (64 * 1024 * 1024)
+
+/* Forms: a name, as it is sent; the head of a part; the boundary (RFC 2046,
+ * section 5.1.1 has 70). */
+#define LIMIT_FORM_NAME     (3 * LIMIT_CONF_LINE)
+#define LIMIT_FORM_HEAD     (16 * 1024)
+#define LIMIT_FORM_BOUNDARY 200
 
 /* The recipe of a fingerprint, as text. */
 #define LIMIT_RECIPE (64 * 1024)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cginame.h"
 #include "conf_option.h"
 #include "conf_text.h"
 
@@ -55,24 +54,23 @@ conf_error_at(
 
 /* The reconciler runs as the handler does. */
 static void
-derive_reconcile(struct conf_route *route)
+derive_programs(struct conf_route *route)
 {
 	const struct conf_list argv = route->reconcile.argv;
 
 	route->reconcile = route->handler;
 	route->reconcile.argv = argv;
+	route->handler.form_key = conf_key_is_from(route, CONF_FROM_FORM) ||
+	    conf_key_is_from(route, CONF_FROM_QUERY) ||
+	    conf_key_is_from(route, CONF_FROM_COOKIE);
 }
 
 void
 conf_derive(struct conf *conf)
 {
-	enum rc rc = cginame_variable(
-	    conf->key_header, conf->key_variable, sizeof(conf->key_variable));
-
-	assert(rc == RC_OK);
-	derive_reconcile(&conf->defaults);
+	derive_programs(&conf->defaults);
 	for (size_t i = 0; i < conf->nroutes; i++)
-		derive_reconcile(&conf->routes[i]);
+		derive_programs(&conf->routes[i]);
 }
 
 struct conf *
@@ -124,10 +122,7 @@ conf_set(struct conf *conf, const char *name, const char *value,
 			return conf_value_fail(err,
 			    "%s: byte 0x%02x is not allowed", name,
 			    (unsigned char)*s);
-	if (!conf_option_set(option, conf, value, 0, conf_arena(conf), err))
-		return false;
-	conf_derive(conf);
-	return true;
+	return conf_option_set(option, conf, value, 0, conf_arena(conf), err);
 }
 
 bool
@@ -201,6 +196,18 @@ conf_shares_database(const struct conf *conf)
 	for (size_t i = 0; i < conf->nroutes; i++)
 		if (conf->routes[i].share_database)
 			return true;
+	return false;
+}
+
+bool
+conf_key_is_from(const struct conf_route *route, enum conf_source_kind kind)
+{
+	const struct conf_key_from *from = &route->key_from;
+
+	for (size_t i = 0; i < from->n; i++)
+		for (unsigned j = 0; j < from->item[i].n; j++)
+			if (from->item[i].part[j].kind == kind)
+				return true;
 	return false;
 }
 

@@ -27,9 +27,17 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 	uint64_t bits[10];
 };
 
+/* Of methods: all but GET, HEAD, OPTIONS and TRACE. */
+#define CONF_UNSAFE "unsafe"
+
 enum conf_key { CONF_KEY_OPTIONAL, CONF_KEY_REQUIRED, CONF_KEY_IGNORE };
 enum conf_key_syntax { CONF_SYNTAX_ANY, CONF_SYNTAX_STRING };
-enum conf_fingerprint { CONF_FINGERPRINT_JSON, CONF_FINGERPRINT_EXACT };
+enum conf_fingerprint {
+	CONF_FINGERPRINT_VALUE,
+	CONF_FINGERPRINT_EXACT,
+	CONF_FINGERPRINT_NONE
+};
+enum conf_preset { CONF_PRESET_NONE, CONF_PRESET_FORM, CONF_PRESET_WEBHOOK };
 enum conf_concurrent {
 	CONF_CONCURRENT_REJECT,
 	CONF_CONCURRENT_WAIT,
@@ -53,6 +61,33 @@ struct conf_program {
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
 	struct conf_list environment; /* names of variables of the daemon */
+	bool form_key;                /* derived: it gets ONCE_FORM_KEY */
+};
+
+enum conf_source_kind {
+	CONF_FROM_HEADER,
+	CONF_FROM_QUERY,
+	CONF_FROM_FORM,
+	CONF_FROM_JSON,
+	CONF_FROM_COOKIE
+};
+
+struct conf_source { /* a place where a key can be */
+	enum conf_source_kind kind;
+	const char *name;     /* of the field, parameter or cookie; a JSON
+				 Pointer */
+	const char *variable; /* CONF_FROM_HEADER: its CGI variable */
+};
+
+struct conf_alternative { /* one source, or two that make a key together */
+	struct conf_source part[2];
+	unsigned n;
+	const char *text; /* as in the file */
+};
+
+struct conf_key_from { /* the first alternative that is there counts */
+	const struct conf_alternative *item;
+	size_t n;
 };
 
 struct conf_route {
@@ -61,11 +96,15 @@ struct conf_route {
 	/* Two programs that differ in argv alone.  No handler: SCRIPT_FILENAME
 	 * names it; no reconcile: no program is asked. */
 	struct conf_program handler, reconcile;
+	enum conf_preset preset;
+	/* CONF_UNSAFE alone: all unsafe methods. */
 	struct conf_list methods;
+	struct conf_key_from key_from;
 	enum conf_key key;
 	enum conf_key_syntax key_syntax;
 	unsigned key_min_length, key_max_length;
-	struct conf_list scope; /* CGI variables; empty: one scope */
+	struct conf_list scope; /* CGI variables, and cookie:NAME; empty: one
+				   scope */
 	bool scope_required;
 	enum conf_fingerprint fingerprint;
 	struct conf_list fingerprint_headers; /* field names */
@@ -115,8 +154,6 @@ struct conf {
 	const char *spool_dir; /* NULL: TMPDIR or /tmp */
 	uint64_t spool_total;  /* bytes of all spools together */
 	uint64_t max_wal;
-	const char *key_header; /* field name */
-	char key_variable[264]; /* its CGI variable */
 	const char *link;
 	enum conf_dialect dialect;
 	const char *admin_path;  /* NULL: none */
@@ -176,6 +213,9 @@ conf_effect_find(const struct conf *, const char *name);
 
 /* Whether any route lets handlers write the database. */
 bool conf_shares_database(const struct conf *);
+
+/* Whether key_from has a source of that kind. */
+bool conf_key_is_from(const struct conf_route *, enum conf_source_kind);
 
 bool conf_list_has(const struct conf_list *, const char *);
 bool conf_status_in(const struct conf_statuses *, int status);

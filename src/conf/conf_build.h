@@ -12,8 +12,8 @@ struct conf *conf_new(const char *name, struct conf_error *err);
 /* The arena for data that lives as long as the configuration. */
 struct conf_arena *conf_arena(struct conf *);
 
-/* Updates the members that follow from options: key_variable, and how a
- * reconciler runs. */
+/* Updates the members that follow from options: how a reconciler runs, and
+ * form_key. */
 void conf_derive(struct conf *);
 
 /*

@@ -74,6 +74,12 @@ check_route(const struct conf *conf, const struct conf_route *route,
 		report_route(clash,
 		    "scope_required needs a scope other than none", at,
 		    "scope_required", "scope");
+	if (route->preset == CONF_PRESET_WEBHOOK &&
+	    line_of(at, "key_from") == 0)
+		report_route(clash,
+		    "preset = webhook needs a key_from that names the sender's "
+		    "id, such as header:X-GitHub-Delivery or json:/id",
+		    at, "preset", NULL);
 	if (route->async != CONF_ASYNC_NEVER && conf->status_path == NULL)
 		report_route(clash, "async needs a status_path in [server]", at,
 		    "async", NULL);

@@ -116,6 +116,15 @@ check_field(const char *s, struct conf_error *why)
 	return true;
 }
 
+/* A cookie's name is a token, RFC 6265, section 4.1.1. */
+static bool
+check_cookie(const char *s, struct conf_error *why)
+{
+	return made_of(s, TOKEN) ||
+	    conf_value_fail(why,
+		"\"%.200s\" is not the name of a cookie: write cookie:NAME", s);
+}
+
 /*
  * A variable that never exists puts all clients into one scope.  So a text
  * that can only be meant as the name of a field is refused.
@@ -138,6 +147,8 @@ check_variable(const char *s, struct conf_error *why)
 			    "\"%.200s\" is a field: write its CGI variable, "
 			    "HTTP_%s",
 			    s, fields[i]);
+	if (strncmp(s, "cookie:", 7) == 0)
+		return check_cookie(s + 7, why);
 	if (made_of(s, UPPER DIGITS "_") && strchr(UPPER, *s) != NULL)
 		return true;
 	if (strchr(LETTERS, *s) == NULL || !made_of(s, WORD "-.") ||
@@ -162,7 +173,9 @@ conf_item_check(const char *s, enum conf_text_item kind, struct conf_error *why)
 		return check_method(s, why);
 	case CONF_TEXT_ITEM_FIELD:
 		return check_field(s, why);
-	case CONF_TEXT_ITEM_VARIABLE:
+	case CONF_TEXT_ITEM_COOKIE:
+		return check_cookie(s, why);
+	case CONF_TEXT_ITEM_SCOPE:
 		return check_variable(s, why);
 	case CONF_TEXT_ITEM_ENVIRONMENT:
 		return check_environment(s, why);

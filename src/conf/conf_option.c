@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "limit.h"
+#include "conf_source.h"
 #include "conf_text.h"
 
 #include "conf_option.h"
@@ -39,6 +40,7 @@ enum kind {
 	KIND_STATUSES,
 	KIND_TEXT,
 	KIND_LIST,
+	KIND_SOURCES,
 	KIND_ARGV
 };
 
@@ -78,6 +80,7 @@ struct conf_option {
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
+#define SOURCES      .kind = KIND_SOURCES
 #define EMPTY        .empty = true
 #define IS(d)        .builtin = (d)
 
@@ -117,7 +120,6 @@ static const struct conf_option server_options[] = {
 	{ S(spool_dir), TEXT(DIRECTORY) },
 	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
-	{ S(key_header), TEXT(FIELD), IS("Idempotency-Key") },
 	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
@@ -131,27 +133,29 @@ static const struct conf_option server_options[] = {
 };
 
 static const struct conf_option route_options[] = {
+	{ R(preset), WORD("none", "form", "webhook"), IS("none") },
 	{ ARGV("handler", conf_route, handler) },
 	{ ARGV("reconcile", conf_route, reconcile) },
 	PROGRAM(conf_route, handler),
 	{ R(methods), LIST(METHOD), IS("POST PATCH") },
+	{ R(key_from), SOURCES, IS("header:Idempotency-Key") },
 	{ R(key), WORD("optional", "required", "ignore"), IS("optional") },
 	{ R(key_syntax), WORD("any", "string"), IS("any") },
 	{ R(key_min_length), NUMBER(1, LIMIT_KEY), IS("1") },
 	{ R(key_max_length), NUMBER(1, LIMIT_KEY), IS("255") },
-	{ R(scope), LIST(VARIABLE), IS("REMOTE_USER") },
+	{ R(scope), LIST(SCOPE), IS("REMOTE_USER") },
 	{ R(scope_required), SWITCH, IS("no") },
-	{ R(fingerprint), WORD("json", "exact"), IS("json") },
+	{ R(fingerprint), WORD("value", "exact", "none"), IS("value") },
 	{ R(fingerprint_headers), LIST(FIELD), EMPTY, IS("") },
 	{ R(fingerprint_ignore), LIST(POINTER), EMPTY, IS("") },
-	{ R(max_request_body), SIZE(0, 1024 * GIB), IS("16M") },
+	{ R(max_request_body), SIZE(0, 1024 * GIB), IS("256M") },
 	/* A response is one value in SQLite, which holds 10^9 bytes at
 	 * most. */
 	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
 	{ R(concurrent), WORD("reject", "wait", "accept"), IS("reject") },
 	{ R(wait_time), TIME(1, DAY), IS("10s") },
-	{ R(release), STATUSES, IS("425 429 5xx") },
+	{ R(release), STATUSES, IS("401 407 408 425 429 5xx") },
 	{ R(ambiguous), STATUSES, IS("502 504") },
 	{ R(exit_status), WORD("check", "ignore"), IS("check") },
 	{ R(on_crash), WORD("unknown", "resume"), IS("unknown") },
@@ -255,6 +259,8 @@ set(const struct conf_option *option, void *to, const char *value,
 	case KIND_LIST:
 		return conf_text_list(
 		    value, option->items, option->empty, arena, to, why);
+	case KIND_SOURCES:
+		return conf_source_list(value, arena, to, why);
 	case KIND_ARGV:
 		return conf_text_argv(value, arena, to, why);
 	}
@@ -296,6 +302,50 @@ conf_option_defaults(enum conf_place place, void *base,
 		((struct conf_route *)base)->handler.umask = -1;
 	if (place == CONF_EFFECT)
 		((struct conf_effect *)base)->program.umask = -1;
+	return true;
+}
+
+/* What a preset says, as in a file. */
+static const struct {
+	enum conf_preset preset;
+	const char *name, *value;
+} presets[] = {
+	{ CONF_PRESET_FORM, "key_from",
+	    "header:Idempotency-Key form:once_key query:once_key" },
+	{ CONF_PRESET_FORM, "concurrent", "wait" },
+	/* The browser threw the first response away, with the session's cookie
+	 * in it: the replay must bring that. */
+	{ CONF_PRESET_FORM, "replay_drop", "Date" },
+	{ CONF_PRESET_WEBHOOK, "methods", "POST" },
+	{ CONF_PRESET_WEBHOOK, "key", "required" },
+	/* A forged call must not occupy the id of a genuine one. */
+	{ CONF_PRESET_WEBHOOK, "release", "400 401 403 407 408 425 429 5xx" },
+	{ CONF_PRESET_WEBHOOK, "fingerprint", "none" },
+};
+
+bool
+conf_option_preset(struct conf_route *route, struct conf_origin *origin,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	const struct conf_option *option =
+	    conf_option_find(CONF_ROUTE, "preset");
+	const conf_line at = origin->line[conf_option_index(option)];
+	conf_line *line;
+
+	if (at == 0)
+		return true;
+	for (size_t i = 0; i < COUNT(presets); i++) {
+		if (presets[i].preset != route->preset)
+			continue;
+		option = conf_option_find(CONF_ROUTE, presets[i].name);
+		line = &origin->line[conf_option_index(option)];
+		if (*line != 0)
+			continue;
+		if (!conf_option_set(
+			option, route, presets[i].value, at, arena, why))
+			return false;
+		*line = at;
+	}
 	return true;
 }
 

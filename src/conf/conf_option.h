@@ -39,6 +39,13 @@ bool conf_option_set(const struct conf_option *, void *base, const char *value,
 bool conf_option_defaults(
     enum conf_place, void *base, struct conf_arena *, struct conf_error *why);
 
+/*
+ * Sets the options of the route's preset that origin does not have as set, and
+ * gives them the line of the preset in origin.
+ */
+bool conf_option_preset(struct conf_route *, struct conf_origin *,
+    struct conf_arena *, struct conf_error *why);
+
 /* Copies the options of a route that origin does not have as set. */
 void conf_option_inherit(struct conf_route *, const struct conf_origin *,
     const struct conf_route *from);

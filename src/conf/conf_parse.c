@@ -250,6 +250,10 @@ no_such_option(struct parser *p, const char *name)
 		if (conf_option_find(homes[i].place, name) != NULL)
 			return fail(p, "option \"%s\" belongs in %s, not in %s",
 			    name, homes[i].sections, section_name(p->section));
+	if (strcmp(name, "key_header") == 0)
+		return fail(p,
+		    "option \"key_header\" is gone: write \"key_from = "
+		    "header:NAME\" in [defaults] or [route]");
 	return fail(p, "unknown option \"%.200s\" in %s", name,
 	    section_name(p->section));
 }
@@ -382,6 +386,18 @@ by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Sets the options of a section's preset that the section does not set
+ * itself. */
+static bool
+apply_preset(
+    struct parser *p, struct conf_route *route, struct conf_origin *origin)
+{
+	struct conf_error why;
+
+	return conf_option_preset(route, origin, conf_arena(p->conf), &why) ||
+	    fail(p, "%s", why.text);
+}
+
 static bool
 parse(struct parser *p)
 {
@@ -398,9 +414,14 @@ parse(struct parser *p)
 	while (p->len > 0)
 		if (!next_line(p, line) || !take_line(p, line))
 			return false;
-	for (size_t i = 0; i < conf->nroutes; i++)
+	if (!apply_preset(p, &conf->defaults, &p->lines.defaults))
+		return false;
+	for (size_t i = 0; i < conf->nroutes; i++) {
+		if (!apply_preset(p, &conf->routes[i], &p->lines.routes[i]))
+			return false;
 		conf_option_inherit(
 		    &conf->routes[i], &p->lines.routes[i], &conf->defaults);
+	}
 	if ((clash = conf_clash(conf, &p->lines, &p->line)) != NULL)
 		return fail(p, "%s", clash);
 	if (conf->nroutes > 0)

@@ -54,7 +54,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 	    conf_value_alloc(arena, (LIMIT_CONF_LIST + 1) * sizeof(*list.item));
 	if (list.item == NULL)
 		return no_memory(why);
-	if (kind == CONF_TEXT_ITEM_VARIABLE && strcmp(text, "none") == 0) {
+	if (kind == CONF_TEXT_ITEM_SCOPE && strcmp(text, "none") == 0) {
 		*out = list;
 		return true;
 	}
@@ -64,7 +64,13 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 		if (list.n == LIMIT_CONF_LIST)
 			return conf_value_fail(
 			    why, "more than %d items", LIMIT_CONF_LIST);
-		if (!conf_item_check(item, kind, why))
+		if (kind == CONF_TEXT_ITEM_METHOD &&
+		    strcmp(item, CONF_UNSAFE) == 0) {
+			if (list.n > 0 ||
+			    *(text + strspn(text, " \t,")) != '\0')
+				return conf_value_fail(
+				    why, "\"" CONF_UNSAFE "\" stands alone");
+		} else if (!conf_item_check(item, kind, why))
 			return false;
 		list.item[list.n] = conf_value_copy(arena, item, strlen(item));
 		if (list.item[list.n++] == NULL)

@@ -8,12 +8,15 @@
 #include "conf_value.h"
 
 enum conf_text_item {
-	CONF_TEXT_ITEM_METHOD,   /* token, RFC 9110, section 5.6.2 */
-	CONF_TEXT_ITEM_FIELD,    /* token: the name of a field */
-	CONF_TEXT_ITEM_VARIABLE, /* CGI variable; the one word none: no item */
+	CONF_TEXT_ITEM_METHOD, /* token, RFC 9110, section 5.6.2; the one
+				    word CONF_UNSAFE */
+	CONF_TEXT_ITEM_FIELD,  /* token: the name of a field */
+	CONF_TEXT_ITEM_SCOPE,  /* CGI variable, or cookie:NAME; the one word
+				    none: no item */
 	CONF_TEXT_ITEM_ENVIRONMENT, /* environment variable to be handed on */
 	CONF_TEXT_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
-	CONF_TEXT_ITEM_ACCOUNT      /* user name or id */
+	CONF_TEXT_ITEM_ACCOUNT,     /* user name or id */
+	CONF_TEXT_ITEM_COOKIE       /* the name of a cookie */
 };
 
 /* Reads items separated by blanks or commas.  empty: no item at all is

@@ -122,7 +122,7 @@ enum kind {
 };
 
 static enum kind
-kind_of(const struct job *job)
+kind_of(struct job *job)
 {
 	if (job->rq->invalid != NULL)
 		return KIND_INVALID;
@@ -130,8 +130,21 @@ kind_of(const struct job *job)
 		return KIND_ADMIN;
 	if (route_is_status(job->conf, job->rq->path))
 		return KIND_STATUS;
-	return route_guards(job->conf, job->rule, job->rq) ? KIND_GUARDED
-							   : KIND_UNGUARDED;
+	switch (route_guards(job->rule, job->rq)) {
+	case ROUTE_UNGUARDED:
+		return KIND_UNGUARDED;
+	case ROUTE_GUARDED:
+		return KIND_GUARDED;
+	case ROUTE_BY_KEY:
+		break;
+	}
+	/* A body that is not whole is refused as well without a guard.  If the
+	 * search fails, the checks fail: never unguarded. */
+	if (job->rq->body_state != BODY_WHOLE)
+		return KIND_UNGUARDED;
+	return engine_find_key(job) == RC_OK && job->verdict == KEY_ABSENT
+	    ? KIND_UNGUARDED
+	    : KIND_GUARDED;
 }
 
 /* The response to a guarded request, by the decision of its reservation. */
@@ -195,7 +208,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		stream = pass_through(&job);
 		break;
 	case KIND_GUARDED:
-		if (engine_check_body(&job) && engine_check_kept_body(&job) &&
+		if (engine_check_body(&job) && engine_check_size(&job) &&
 		    engine_check_key(&job) && engine_check_scope(&job) &&
 		    engine_check_age(&job) && engine_take_fingerprint(&job) &&
 		    engine_reserve(&job, &decision))

@@ -8,8 +8,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "age.h"
+#include "body.h"
 #include "clock.h"
 #include "fault.h"
 #include "fingerprint.h"
@@ -95,8 +97,12 @@ engine_check_body(struct job *job)
 }
 
 bool
-engine_check_kept_body(struct job *job)
+engine_check_size(struct job *job)
 {
+	/* Where only the body said that the request is guarded, it was read
+	 * without a limit. */
+	if (job->rq->body_len > job->rule->max_request_body)
+		return engine_refuse(job, PROBLEM_BODY_TOO_LARGE, NULL);
 	return (!job->later && job->rule->reconcile.argv.n == 0) ||
 	    job->rq->body_len <= LIMIT_KEPT_BODY ||
 	    engine_refusef(job, PROBLEM_BODY_TOO_LARGE,
@@ -108,9 +114,11 @@ engine_check_kept_body(struct job *job)
 static bool
 refuse_twin(struct job *job)
 {
+	const char *name = scope_twin(job->rq, &job->rule->scope);
+
 	return engine_refusef(job, PROBLEM_REQUEST_INVALID,
-	    "The variable %.200s, which names the caller, came more than once.",
-	    scope_twin(job->rq, &job->rule->scope));
+	    "The %s%.200s, which names the caller, came more than once.",
+	    strncmp(name, "cookie:", 7) == 0 ? "" : "variable ", name);
 }
 
 /* text: about the variables of the scope, whose names follow it. */
@@ -128,29 +136,6 @@ refuse_scope(struct job *job, enum problem_code code, const char *text)
 	refused = engine_refusef(job, code, "%s: %s.", text, names.data);
 	buf_free(&names);
 	return refused;
-}
-
-bool
-engine_check_key(struct job *job)
-{
-	const char *name = job->conf->key_variable;
-	enum key_verdict verdict;
-
-	switch (request_count(job->rq, name)) {
-	case 0:
-		return engine_refuse(job, PROBLEM_KEY_MISSING, NULL);
-	case 1:
-		break;
-	default:
-		return engine_refuse(job, PROBLEM_KEY_INVALID,
-		    "The request has more than one idempotency key.");
-	}
-	verdict = key_parse(request_param(job->rq, name), job->rule, &job->key);
-	if (verdict != KEY_OK)
-		return engine_refuse(
-		    job, PROBLEM_KEY_INVALID, key_verdict_text(verdict));
-	job->reservation.identity.key = job->attempt.key = job->key.text;
-	return true;
 }
 
 bool
@@ -192,10 +177,24 @@ engine_fingerprint(struct job *job, const char *recipe)
 {
 	struct budget *budget = job->engine->comparisons;
 	const size_t cost = fingerprint_cost(job->rq, recipe);
+	struct fingerprint *fp;
+	struct body body;
 	enum rc rc;
 
 	budget_take(budget, cost);
-	rc = fingerprint_make(job->rq, recipe, job->reservation.fingerprint);
+	rc = fingerprint_new(&fp, job->rq, recipe, job->key.text);
+	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
+		rc = RC_OK;
+		body_open(&body, job->rq);
+		while (rc == RC_OK && body_next(&body))
+			rc = fingerprint_feed(fp, body.bytes, body.n);
+		if (rc == RC_OK)
+			rc = body.rc;
+		body_close(&body);
+	}
+	if (rc == RC_OK)
+		rc = fingerprint_end(fp, job->reservation.fingerprint);
+	fingerprint_free(fp);
 	budget_give(budget, cost);
 	return rc;
 }
@@ -207,7 +206,7 @@ engine_take_fingerprint(struct job *job)
 	enum rc rc;
 
 	assert(rv->identity.key != NULL && rv->identity.scope != NULL);
-	if ((rc = fingerprint_recipe(job->rule, &job->recipe)) != RC_OK ||
+	if ((rc = fingerprint_spec_write(job->rule, &job->recipe)) != RC_OK ||
 	    (rc = engine_fingerprint(job, job->recipe.data)) != RC_OK)
 		return engine_refuse_store(job, rc);
 	rv->recipe = job->recipe.data;

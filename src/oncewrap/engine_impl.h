@@ -37,6 +37,10 @@ struct job {
 	struct answer *answer;
 	bool later; /* accepted now, run later */
 	/* from identify() and take_fingerprint() */
+	bool searched; /* for the key, with this result: */
+	enum rc search_rc;
+	enum key_verdict verdict;
+	const struct conf_source *source; /* where it is, or NULL: a pair */
 	struct key key;
 	struct buf scope, recipe;
 	struct store_reservation reservation;
@@ -58,16 +62,21 @@ bool engine_refusef(struct job *, enum problem_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool engine_refuse_store(struct job *, enum rc);
 
+/* Looks for the key, once.  RC_OK, with the result in the job; RC_NOMEM or
+ * RC_IO. */
+enum rc engine_find_key(struct job *);
+
 /*
  * The checks of a guarded request, in this order; false: it was refused.
  *
- * body: the whole body arrived, and there is room for it.  kept_body: the body
- * fits into the store, if it must be stored.  key: there is exactly one, and it
- * is well-formed.  scope: identifies the caller.  age: the request is not a
- * retry that is so old that its key may have been deleted.
+ * body: the whole body arrived, and there is room for it.  size: it is not
+ * longer than allowed, and fits into the store, if it must be stored.  key:
+ * there is exactly one, and it is well-formed.  scope: identifies the caller.
+ * age: the request is not a retry that is so old that its key may have been
+ * deleted.
  */
 bool engine_check_body(struct job *);
-bool engine_check_kept_body(struct job *);
+bool engine_check_size(struct job *);
 bool engine_check_key(struct job *);
 bool engine_check_scope(struct job *);
 bool engine_check_age(struct job *);

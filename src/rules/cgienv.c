@@ -407,19 +407,21 @@ end(struct vars *vs, struct cgienv *out)
 enum rc
 cgienv_make(const struct request *rq, const struct conf_program *program,
     const struct cgienv_script *script, const struct cgienv_once *once,
-    char *const *daemon_env, struct cgienv *out)
+    const struct cgienv_daemon *daemon, struct cgienv *out)
 {
 	struct numbers numbers;
 	struct vars vs;
 	enum rc rc;
 
-	/* CONTENT_LENGTH, three of the program, PATH, eight ONCE_*. */
-	rc = begin(&vs, rq->nparams + program->environment.n + 13, out);
+	/* CONTENT_LENGTH, three of the program, PATH, nine ONCE_*. */
+	rc = begin(&vs, rq->nparams + program->environment.n + 14, out);
 	if (rc != RC_OK)
 		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
-	add_daemon(&vs, daemon_env, &program->environment);
+	add_daemon(&vs, daemon->env, &program->environment);
+	if (daemon->form_key != NULL)
+		add(&vs, "ONCE_FORM_KEY", daemon->form_key);
 	add_once(&vs, once, &numbers);
 	return end(&vs, out);
 }

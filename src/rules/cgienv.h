@@ -56,16 +56,22 @@ struct cgienv {
 	struct buf text;
 };
 
+/* What the daemon adds to the environment of a handler. */
+struct cgienv_daemon {
+	char *const *env;     /* its own environment */
+	const char *form_key; /* ONCE_FORM_KEY, or NULL */
+};
+
 /*
  * Makes the environment.  script is NULL if the configuration names the
  * handler; once is NULL if the request is not guarded.  `environment` and PATH
- * are looked up in daemon_env.  RC_LIMIT when the environment would exceed
+ * are looked up in the daemon's.  RC_LIMIT when the environment would exceed
  * LIMIT_ENV.
  */
 enum rc
 cgienv_make(const struct request *rq, const struct conf_program *program,
     const struct cgienv_script *script, const struct cgienv_once *once,
-    char *const *daemon_env, struct cgienv *out);
+    const struct cgienv_daemon *, struct cgienv *out);
 
 /* The ONCE_* variables of an effect. */
 struct cgienv_effect {

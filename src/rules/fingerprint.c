@@ -1,394 +1,483 @@
 /*
  * Request -> SHA-256 over its content.
  *
- * A recipe is lines of text, the first of which names its version:
- *
- *	1 json			or "1 exact": how the body counts
- *	h content-language	a field that counts
- *	i /meta/time		a JSON Pointer to a value that does not count
- *
- * Each line ends with a line feed.  The lines with h come before those with i.
- * They are sorted, and none comes twice, so the order of the configuration
- * does not matter.  A recipe of version 1 means the same for ever, because
- * living keys have been made by it; a change of the hashed content needs a new
- * version.
- *
  * Invariant: the hashed bytes can be read back in one way only.  Each part is
- * preceded by its length, and the recipe determines the number of parts.
+ * preceded by its length or is a digest, and the recipe determines the number
+ * of parts.
+ *
+ * This file reads a body that is in a file only as it is fed, so its memory is
+ * bounded, but for JSON: fingerprint_cost().
  */
 #include "config.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include <openssl/evp.h>
 
 #include "cginame.h"
-#include "conf_value.h"
-#include "limit.h"
+#include "digest.h"
+#include "form.h"
+#include "fingerprint_spec.h"
 #include "json.h"
+#include "key_search.h"
+#include "limit.h"
+#include "media.h"
+#include "query.h"
 #include "fingerprint.h"
 
-/* The size of a field name's CGI variable; a recipe refuses longer names. */
-#define VARIABLE_SIZE 1024
-
-static char
-lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* --- the recipe: written ---------------------------------------------- */
-
-static int
-order_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int
-order_name(const void *a, const void *b)
-{
-	return strcasecmp(*(char *const *)a, *(char *const *)b);
-}
-
-static enum rc
-add_line(struct buf *out, char kind, const char *text, bool fold)
-{
-	enum rc rc = buf_addf(out, "%c ", kind);
-
-	if (*text == '\0' || strchr(text, '\n') != NULL)
-		return RC_INVALID;
-	for (; rc == RC_OK && *text != '\0'; text++)
-		rc = buf_addc(out, fold ? lower(*text) : *text);
-	return rc == RC_OK ? buf_addc(out, '\n') : rc;
-}
-
-/* Adds a line for each item, sorted, none twice. */
-static enum rc
-add_lines(struct buf *out, char kind, const struct conf_list *list, bool fold)
-{
-	int (*order)(const void *, const void *) =
-	    fold ? order_name : order_text;
-	enum rc rc = RC_OK;
-	char **item;
-	size_t i;
-
-	if (list->n == 0)
-		return RC_OK;
-	item = calloc(list->n, sizeof(*item));
-	if (item == NULL)
-		return RC_NOMEM;
-	memcpy(item, list->item, list->n * sizeof(*item));
-	qsort(item, list->n, sizeof(*item), order);
-	for (i = 0; i < list->n && rc == RC_OK; i++)
-		if (i == 0 || order(&item[i - 1], &item[i]) != 0)
-			rc = add_line(out, kind, item[i], fold);
-	free(item);
-	return rc;
-}
-
-enum rc
-fingerprint_recipe(const struct conf_route *route, struct buf *out)
-{
-	bool json = route->fingerprint == CONF_FINGERPRINT_JSON;
-	char variable[VARIABLE_SIZE];
-	enum rc rc = RC_OK;
-	size_t i;
-
-	buf_clear(out);
-	for (i = 0; i < route->fingerprint_headers.n && rc == RC_OK; i++)
-		rc = cginame_variable(route->fingerprint_headers.item[i],
-		    variable, sizeof(variable));
-	if (rc == RC_OK)
-		rc = buf_adds(out, json ? "1 json\n" : "1 exact\n");
-	if (rc == RC_OK)
-		rc = add_lines(out, 'h', &route->fingerprint_headers, true);
-	/* Ignored values make no difference to exact bytes. */
-	if (rc == RC_OK && json)
-		rc = add_lines(out, 'i', &route->fingerprint_ignore, false);
-	if (rc != RC_OK)
-		buf_clear(out);
-	return rc;
-}
-
-/* --- the recipe: read ------------------------------------------------- */
-
-struct recipe {
-	bool json;
-	struct conf_list headers, ignore; /* items point into text */
-	char *text;
+enum stage {
+	STAGE_BEGIN,
+	STAGE_SEARCH, /* the body is fed to find members that are the key */
+	STAGE_FORM,   /* the body is fed as a form */
+	STAGE_EXACT,  /* the body is fed as bytes */
+	STAGE_DONE
 };
 
-static void
-recipe_free(struct recipe *r)
-{
-	free(r->headers.item);
-	free(r->ignore.item);
-	free(r->text);
-}
+struct fingerprint {
+	const struct request *req;
+	const char *key;
+	struct fingerprint_spec spec;
+	enum stage stage;
+	EVP_MD_CTX *md;
+	struct buf type; /* media type of the body */
+	uint64_t fed;    /* bytes, in this stage */
 
-/* Cuts the next line off *p; NULL if it has no end. */
-static char *
-next_line(char **p)
-{
-	char *line = *p, *end = strchr(line, '\n');
+	struct key_search search;
+	bool searching;
+	/* The parts of alternatives that are the key. */
+	const struct conf_source *is_key[2 * LIMIT_KEY_FROM];
+	size_t nkeys;
 
-	if (end == NULL)
-		return NULL;
-	*end = '\0';
-	*p = end + 1;
-	return line;
-}
-
-static bool
-read_line(struct recipe *r, char *line)
-{
-	struct conf_list *list;
-
-	if (strncmp(line, "h ", 2) == 0 && line[2] != '\0')
-		list = &r->headers;
-	else if (strncmp(line, "i ", 2) == 0 && conf_value_is_pointer(line + 2))
-		list = &r->ignore;
-	else
-		return false;
-	if (list->n == LIMIT_CONF_LIST)
-		return false;
-	assert(list->item != NULL); /* recipe_read() has counted this line */
-	list->item[list->n++] = line + 2;
-	return true;
-}
-
-static enum rc
-recipe_read(struct recipe *r, const char *text)
-{
-	char *p, *line;
-	size_t n = 0;
-
-	*r = (struct recipe){ .text = strdup(text) };
-	if (r->text == NULL)
-		return RC_NOMEM;
-	for (p = r->text; (p = strchr(p, '\n')) != NULL; p++)
-		n++;
-	if (n > 1) { /* the first line is no item */
-		r->headers.item = calloc(n, sizeof(char *));
-		r->ignore.item = calloc(n, sizeof(char *));
-		if (r->headers.item == NULL || r->ignore.item == NULL)
-			return RC_NOMEM;
-	}
-	p = r->text;
-	line = next_line(&p);
-	if (line == NULL)
-		return RC_VERSION;
-	r->json = strcmp(line, "1 json") == 0;
-	if (!r->json && strcmp(line, "1 exact") != 0)
-		return RC_VERSION;
-	while (*p != '\0') {
-		line = next_line(&p);
-		if (line == NULL || !read_line(r, line))
-			return RC_VERSION;
-	}
-	return RC_OK;
-}
+	struct form form;
+	EVP_MD_CTX *form_md, *part_md;
+	bool skipping; /* the current field is the key */
+	uint64_t fields;
+};
 
 /* --- what is hashed --------------------------------------------------- */
-
-/* Fetched once: EVP_sha256() makes libcrypto fetch it at each use. */
-static const EVP_MD *
-sha256(void)
-{
-	static _Atomic(EVP_MD *) kept;
-	EVP_MD *md = atomic_load(&kept), *other = NULL;
-
-	if (md != NULL)
-		return md;
-	md = EVP_MD_fetch(NULL, "SHA256", NULL);
-	if (md == NULL || atomic_compare_exchange_strong(&kept, &other, md))
-		return md;
-	EVP_MD_free(md);
-	return other;
-}
-
-static enum rc
-hash_count(EVP_MD_CTX *md, uint64_t n)
-{
-	unsigned char be[8];
-	size_t i;
-
-	for (i = 0; i < sizeof(be); i++)
-		be[i] = (unsigned char)(n >> (56 - 8 * i));
-	/* libcrypto's digests fail only when there is no memory. */
-	return EVP_DigestUpdate(md, be, sizeof(be)) == 1 ? RC_OK : RC_NOMEM;
-}
-
-static enum rc
-hash_part(EVP_MD_CTX *md, const void *bytes, size_t n)
-{
-	enum rc rc = hash_count(md, n);
-
-	if (rc == RC_OK && n > 0 && EVP_DigestUpdate(md, bytes, n) != 1)
-		rc = RC_NOMEM;
-	return rc;
-}
-
-static enum rc
-hash_text(EVP_MD_CTX *md, const char *s)
-{
-	return hash_part(md, s, strlen(s));
-}
 
 /* Hashes a field: its name, the number of its values, each value. */
 static enum rc
 hash_field(EVP_MD_CTX *md, const struct request *req, const char *name)
 {
-	char variable[VARIABLE_SIZE];
+	char variable[FINGERPRINT_VARIABLE];
 	enum rc rc;
 	size_t i;
 
 	if (cginame_variable(name, variable, sizeof(variable)) != RC_OK)
 		return RC_VERSION;
-	rc = hash_text(md, name);
+	rc = digest_text(md, name);
 	if (rc == RC_OK)
-		rc = hash_count(md, request_count(req, variable));
+		rc = digest_count(md, request_count(req, variable));
 	for (i = 0; i < req->nparams && rc == RC_OK; i++)
 		if (strcmp(req->params[i].name, variable) == 0)
-			rc = hash_text(md, req->params[i].value);
+			rc = digest_text(md, req->params[i].value);
 	return rc;
 }
 
-/* CONTENT_TYPE in lower case, without parameters and outer blanks. */
-static enum rc
-media_type(const struct request *req, struct buf *out)
-{
-	const char *s = request_param(req, "CONTENT_TYPE");
-	enum rc rc = RC_OK;
-	size_t i, n;
-
-	if (s == NULL)
-		return RC_OK;
-	s += strspn(s, " \t");
-	n = strcspn(s, ";");
-	while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
-		n--;
-	for (i = 0; i < n && rc == RC_OK; i++)
-		rc = buf_addc(out, lower(s[i]));
-	return rc;
-}
+/* --- what is left out -------------------------------------------------- */
 
 static bool
-is_json(const struct buf *type)
+is_key(const struct fingerprint *fp, enum conf_source_kind kind,
+    const struct form *form)
 {
-	static const char suffix[] = "+json"; /* RFC 6839, section 3.1 */
-	size_t n = sizeof(suffix) - 1;
+	size_t i;
 
-	return strcmp(type->data, "application/json") == 0 ||
-	    (type->len > n && strcmp(type->data + type->len - n, suffix) == 0);
+	for (i = 0; i < fp->nkeys && form->is_named; i++)
+		if (fp->is_key[i]->kind == kind &&
+		    strlen(fp->is_key[i]->name) == form->name.len &&
+		    memcmp(fp->is_key[i]->name, form->name.data,
+			form->name.len) == 0)
+			return true;
+	return false;
 }
 
+/* The search is complete: notes the members that are the key. */
+static void
+note_keys(struct fingerprint *fp)
+{
+	const struct conf_key_from *keys = &fp->spec.keys;
+	unsigned j;
+	size_t i;
+
+	for (i = 0; i < keys->n; i++) {
+		if (!key_search_has(&fp->search, i, fp->key))
+			continue;
+		for (j = 0; j < keys->item[i].n; j++)
+			fp->is_key[fp->nkeys++] = &keys->item[i].part[j];
+	}
+}
+
+static enum rc
+hash_query(struct fingerprint *fp)
+{
+	const char *name[2 * LIMIT_KEY_FROM];
+	size_t i, n = 0;
+	struct buf out;
+	enum rc rc;
+
+	for (i = 0; i < fp->nkeys; i++)
+		if (fp->is_key[i]->kind == CONF_FROM_QUERY)
+			name[n++] = fp->is_key[i]->name;
+	buf_init(&out, strlen(fp->req->query));
+	rc = query_without(fp->req->query, name, n, &out);
+	if (rc == RC_OK)
+		rc = digest_part(fp->md, out.data, out.len);
+	buf_free(&out);
+	return rc;
+}
+
+/* --- the body ---------------------------------------------------------- */
+
 size_t
-fingerprint_cost(const struct request *req, const char *text)
+fingerprint_cost(const struct request *req, const char *recipe)
 {
 	struct buf type;
 	size_t cost = 0;
 
-	if (strncmp(text, "1 json\n", 7) != 0 || req->body_len == 0)
+	if (req->body_len == 0 ||
+	    (strncmp(recipe, "1 json\n", 7) != 0 &&
+		strncmp(recipe, "2 ", 2) != 0))
 		return 0;
 	buf_init(&type, LIMIT_PARAMS);
-	if (media_type(req, &type) != RC_OK || is_json(&type))
+	if (media_type_of(req, &type) != RC_OK || media_is_json(type.data) ||
+	    strstr(recipe, "json:") != NULL)
 		cost = json_cost(req->body_len);
 	buf_free(&type);
 	assert(cost <= LIMIT_JSON_MEMORY);
 	return cost;
 }
 
+/* The pointers that the recipe ignores, and those to a key. */
 static enum rc
-hash_body(EVP_MD_CTX *md, const struct request *req, const struct recipe *r,
-    const struct buf *type)
+all_ignored(struct fingerprint *fp, struct conf_list *out)
 {
+	const struct conf_list *ignore = &fp->spec.ignore;
+	size_t i;
+
+	*out = (struct conf_list){ .item = calloc(ignore->n + fp->nkeys + 1,
+				       sizeof(*out->item)) };
+	if (out->item == NULL)
+		return RC_NOMEM;
+	for (i = 0; i < ignore->n; i++)
+		out->item[out->n++] = ignore->item[i];
+	for (i = 0; i < fp->nkeys; i++)
+		if (fp->is_key[i]->kind == CONF_FROM_JSON)
+			memcpy(&out->item[out->n++], &fp->is_key[i]->name,
+			    sizeof(*out->item));
+	return RC_OK;
+}
+
+/* RC_NOTFOUND: it is not I-JSON, and counts as bytes. */
+static enum rc
+hash_json(struct fingerprint *fp)
+{
+	const struct request *req = fp->req;
+	struct conf_list ignore;
 	struct buf canonical;
-	enum json_verdict v = JSON_NOT_IJSON;
-	enum rc rc = RC_OK;
+	enum rc rc;
 
 	if (req->body_len > 0 && req->body == NULL)
 		return RC_IO;
+	if ((rc = all_ignored(fp, &ignore)) != RC_OK)
+		return rc;
 	buf_init(&canonical, req->body_len);
-	if (r->json && is_json(type))
-		v = json_canonical(
-		    req->body, req->body_len, &r->ignore, &canonical);
-	switch (v) {
+	switch (json_canonical(req->body, req->body_len, &ignore, &canonical)) {
 	case JSON_OK:
-		rc = hash_text(md, "json");
+		rc = digest_text(fp->md, "json");
 		if (rc == RC_OK)
-			rc = hash_part(md, canonical.data, canonical.len);
+			rc = digest_part(fp->md, canonical.data, canonical.len);
 		break;
 	case JSON_NOT_IJSON:
-		rc = hash_text(md, "exact");
-		if (rc == RC_OK)
-			rc = hash_part(md, req->body, req->body_len);
+		rc = RC_NOTFOUND;
 		break;
 	case JSON_NO_MEMORY:
 		rc = RC_NOMEM;
 		break;
 	}
+	free(ignore.item);
 	buf_free(&canonical);
 	return rc;
 }
 
+/* An urlencoded form counts as its bytes, a part of a multipart body by what
+ * its head means. */
 static enum rc
-hash_request(EVP_MD_CTX *md, const struct request *req, const struct recipe *r)
+hash_field_head(struct fingerprint *fp)
 {
-	struct buf type;
-	enum rc rc;
-	size_t i;
+	const struct form *f = &fp->form;
+	EVP_MD_CTX *md = fp->form_md;
+	enum rc rc = RC_OK;
 
-	buf_init(&type, LIMIT_PARAMS);
-	rc = media_type(req, &type);
+	if (fp->form.kind == FORM_URLENCODED) {
+		if (fp->fields > 0)
+			rc = digest_bytes(md, "&", 1);
+		return rc == RC_OK ? digest_bytes(md, f->raw.data, f->raw.len)
+				   : rc;
+	}
+	rc = digest_count(md, f->is_named);
 	if (rc == RC_OK)
-		rc = hash_text(md, req->method);
+		rc = digest_part(md, f->name.data, f->name.len);
 	if (rc == RC_OK)
-		rc = hash_text(md, req->path);
+		rc = digest_count(md, f->has_file_name);
 	if (rc == RC_OK)
-		rc = hash_text(md, req->query);
+		rc = digest_part(md, f->file_name.data, f->file_name.len);
 	if (rc == RC_OK)
-		rc = hash_part(md, type.data, type.len);
-	for (i = 0; i < r->headers.n && rc == RC_OK; i++)
-		rc = hash_field(md, req, r->headers.item[i]);
-	if (rc == RC_OK)
-		rc = hash_body(md, req, r, &type);
-	buf_free(&type);
+		rc = digest_part(md, f->type.data, f->type.len);
+	return rc == RC_OK ? digest_begin(&fp->part_md) : rc;
+}
+
+/* RC_OK, RC_NOMEM, or RC_NOTFOUND: it is no form. */
+static enum rc
+hash_fields(struct fingerprint *fp)
+{
+	const bool parts = fp->form.kind == FORM_MULTIPART;
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK) {
+		switch (form_next(&fp->form)) {
+		case FORM_FIELD:
+			fp->skipping = is_key(fp, CONF_FROM_FORM, &fp->form);
+			if (fp->skipping)
+				break;
+			rc = hash_field_head(fp);
+			fp->fields++;
+			break;
+		case FORM_DATA:
+			if (!fp->skipping)
+				rc = digest_bytes(
+				    parts ? fp->part_md : fp->form_md,
+				    fp->form.data, fp->form.len);
+			break;
+		case FORM_FIELD_END:
+			if (!fp->skipping && parts)
+				rc = digest_nested(fp->form_md, fp->part_md);
+			break;
+		case FORM_NEED:
+		case FORM_END:
+			return RC_OK;
+		case FORM_BAD:
+			return RC_NOTFOUND;
+		case FORM_NO_MEMORY:
+			return RC_NOMEM;
+		}
+	}
 	return rc;
 }
 
-enum rc
-fingerprint_make(const struct request *req, const char *text,
-    unsigned char out[FINGERPRINT_LEN])
+static enum rc
+end_form(struct fingerprint *fp)
 {
-	struct recipe recipe;
-	const EVP_MD *type;
-	EVP_MD_CTX *md = NULL;
 	enum rc rc;
 
-	rc = recipe_read(&recipe, text);
-	if (rc != RC_OK)
-		goto out;
-	type = sha256();
-	md = EVP_MD_CTX_new();
-	if (type == NULL || md == NULL ||
-	    EVP_DigestInit_ex(md, type, NULL) != 1) {
-		rc = RC_NOMEM;
-		goto out;
+	form_finish(&fp->form);
+	rc = hash_fields(fp);
+	if (rc == RC_OK)
+		rc = digest_text(fp->md,
+		    fp->form.kind == FORM_MULTIPART ? "parts" : "fields");
+	if (rc == RC_OK)
+		rc = digest_count(fp->md, fp->fields);
+	return rc == RC_OK ? digest_nested(fp->md, fp->form_md) : rc;
+}
+
+/* --- the stages -------------------------------------------------------- */
+
+static enum rc
+begin_exact(struct fingerprint *fp)
+{
+	enum rc rc = digest_text(fp->md, "exact");
+
+	fp->stage = STAGE_EXACT;
+	fp->fed = 0;
+	if (rc == RC_OK)
+		rc = digest_count(fp->md, fp->req->body_len);
+	return rc == RC_OK ? RC_PENDING : rc;
+}
+
+/* Whether the body counts as a form.  An urlencoded one counts as bytes where
+ * no field of it can be the key. */
+static enum form_kind
+counts_as(const struct fingerprint *fp)
+{
+	const struct conf_key_from *keys = &fp->spec.keys;
+	const char *type = request_param(fp->req, "CONTENT_TYPE");
+	enum form_kind kind = form_kind_of(type);
+	unsigned j;
+	size_t i;
+
+	if (!fp->spec.multipart || kind != FORM_URLENCODED)
+		return fp->spec.multipart ? kind : FORM_NONE;
+	for (i = 0; i < keys->n; i++)
+		for (j = 0; j < keys->item[i].n; j++)
+			if (keys->item[i].part[j].kind == CONF_FROM_FORM)
+				return kind;
+	return FORM_NONE;
+}
+
+static enum rc
+begin_body(struct fingerprint *fp)
+{
+	enum form_kind kind = counts_as(fp);
+	enum rc rc;
+
+	fp->stage = STAGE_DONE;
+	if (fp->spec.how == CONF_FINGERPRINT_NONE)
+		return RC_OK;
+	if (fp->spec.how == CONF_FINGERPRINT_VALUE &&
+	    media_is_json(fp->type.data)) {
+		rc = hash_json(fp);
+		return rc == RC_NOTFOUND ? begin_exact(fp) : rc;
 	}
-	assert(EVP_MD_CTX_get_size(md) == FINGERPRINT_LEN);
-	rc = hash_request(md, req, &recipe);
-	if (rc == RC_OK && EVP_DigestFinal_ex(md, out, NULL) != 1)
-		rc = RC_NOMEM;
-out:
-	EVP_MD_CTX_free(md);
-	recipe_free(&recipe);
-	return rc;
+	if (kind == FORM_NONE)
+		return begin_exact(fp);
+	form_init(&fp->form, kind, request_param(fp->req, "CONTENT_TYPE"));
+	fp->stage = STAGE_FORM;
+	fp->fields = fp->fed = 0;
+	rc = digest_begin(&fp->form_md);
+	return rc == RC_OK ? RC_PENDING : rc;
+}
+
+static enum rc
+hash_head(struct fingerprint *fp)
+{
+	const struct conf_list *headers = &fp->spec.headers;
+	enum rc rc = digest_text(fp->md, fp->req->method);
+	size_t i;
+
+	if (rc == RC_OK)
+		rc = digest_text(fp->md, fp->req->path);
+	if (rc == RC_OK)
+		rc = hash_query(fp);
+	if (rc == RC_OK && fp->spec.how != CONF_FINGERPRINT_NONE)
+		rc = digest_part(fp->md, fp->type.data, fp->type.len);
+	for (i = 0; i < headers->n && rc == RC_OK; i++)
+		rc = hash_field(fp->md, fp->req, headers->item[i]);
+	return rc == RC_OK ? begin_body(fp) : rc;
+}
+
+static enum rc
+begin_search(struct fingerprint *fp)
+{
+	const struct request *req = fp->req;
+	enum rc rc;
+
+	if (fp->spec.keys.n == 0)
+		return hash_head(fp);
+	fp->searching = true;
+	rc = key_search_init(&fp->search, &fp->spec.keys, CONF_SYNTAX_ANY, req);
+	if (rc != RC_OK)
+		return rc;
+	switch (key_search_needs(&fp->search, true)) {
+	case KEY_NEEDS_FORM:
+		fp->stage = STAGE_SEARCH;
+		fp->fed = 0;
+		return RC_PENDING;
+	case KEY_NEEDS_JSON:
+		if (req->body == NULL)
+			return RC_IO;
+		rc = key_search_json(&fp->search, req->body, req->body_len);
+		break;
+	case KEY_NEEDS_NOTHING:
+		break;
+	}
+	note_keys(fp);
+	return rc == RC_OK ? hash_head(fp) : rc;
+}
+
+enum rc
+fingerprint_new(struct fingerprint **out, const struct request *req,
+    const char *recipe, const char *key)
+{
+	struct fingerprint *fp = calloc(1, sizeof(*fp));
+	enum rc rc;
+
+	*out = fp;
+	if (fp == NULL)
+		return RC_NOMEM;
+	fp->req = req;
+	fp->key = key;
+	buf_init(&fp->type, LIMIT_PARAMS);
+	form_init(&fp->form, FORM_NONE, NULL);
+	rc = fingerprint_spec_read(recipe, &fp->spec);
+	if (rc == RC_OK)
+		rc = media_type_of(req, &fp->type);
+	return rc == RC_OK ? digest_begin(&fp->md) : rc;
+}
+
+void
+fingerprint_free(struct fingerprint *fp)
+{
+	if (fp == NULL)
+		return;
+	fingerprint_spec_free(&fp->spec);
+	if (fp->searching)
+		key_search_free(&fp->search);
+	form_free(&fp->form);
+	buf_free(&fp->type);
+	EVP_MD_CTX_free(fp->md);
+	EVP_MD_CTX_free(fp->form_md);
+	EVP_MD_CTX_free(fp->part_md);
+	free(fp);
+}
+
+enum rc
+fingerprint_next(struct fingerprint *fp)
+{
+	enum rc rc;
+
+	/* The body was read whole. */
+	if (fp->stage != STAGE_BEGIN && fp->stage != STAGE_DONE &&
+	    fp->fed != fp->req->body_len)
+		return RC_IO;
+	switch (fp->stage) {
+	case STAGE_BEGIN:
+		return begin_search(fp);
+	case STAGE_SEARCH:
+		rc = key_search_end(&fp->search);
+		note_keys(fp);
+		return rc == RC_OK ? hash_head(fp) : rc;
+	case STAGE_FORM:
+		rc = end_form(fp);
+		fp->stage = STAGE_DONE;
+		return rc == RC_NOTFOUND ? begin_exact(fp) : rc;
+	case STAGE_EXACT:
+		fp->stage = STAGE_DONE;
+		return RC_OK;
+	case STAGE_DONE:
+		return RC_OK;
+	}
+	assert(!"a stage");
+	return RC_INVALID;
+}
+
+enum rc
+fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
+{
+	enum rc rc;
+
+	fp->fed += n;
+	switch (fp->stage) {
+	case STAGE_SEARCH:
+		return key_search_feed(&fp->search, bytes, n);
+	case STAGE_FORM:
+		form_feed(&fp->form, bytes, n);
+		rc = hash_fields(fp);
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	case STAGE_EXACT:
+		return digest_bytes(fp->md, bytes, n);
+	case STAGE_BEGIN:
+	case STAGE_DONE:
+		break;
+	}
+	assert(!"fingerprint_next() has asked for the body");
+	return RC_INVALID;
+}
+
+enum rc
+fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN])
+{
+	assert(fp->stage == STAGE_DONE);
+	return digest_end(fp->md, out);
 }

@@ -278,7 +278,7 @@ parse_bare(struct input *in, struct key *out)
 }
 
 static enum key_verdict
-parse(const char *value, const struct conf_route *route, struct key *out)
+parse(const char *value, enum conf_key_syntax syntax, struct key *out)
 {
 	struct input in = { value, value + strlen(value) };
 	enum key_verdict verdict;
@@ -293,19 +293,59 @@ parse(const char *value, const struct conf_route *route, struct key *out)
 		verdict = parse_item(&in, out);
 	} else {
 		verdict = parse_bare(&in, out);
-		if (verdict != KEY_LIST &&
-		    route->key_syntax == CONF_SYNTAX_STRING)
+		if (verdict != KEY_LIST && syntax == CONF_SYNTAX_STRING)
 			verdict = KEY_NOT_STRING;
 	}
 	if (verdict != KEY_OK)
 		return verdict;
-	if (out->len == 0)
+	return out->len == 0       ? KEY_EMPTY
+	    : out->len > LIMIT_KEY ? KEY_TOO_LONG
+				   : KEY_OK;
+}
+
+enum key_verdict
+key_read(const char *value, enum conf_key_syntax syntax, struct key *out)
+{
+	enum key_verdict verdict;
+
+	out->len = 0;
+	verdict = parse(value, syntax, out);
+	if (verdict != KEY_OK)
+		out->len = 0;
+	out->text[out->len] = '\0';
+	return verdict;
+}
+
+enum key_verdict
+key_check_length(const struct conf_route *route, size_t len)
+{
+	if (len == 0)
 		return KEY_EMPTY;
-	if (out->len > route->key_max_length || out->len > LIMIT_KEY)
+	if (len > route->key_max_length || len > LIMIT_KEY)
 		return KEY_TOO_LONG;
-	if (out->len < route->key_min_length)
+	if (len < route->key_min_length)
 		return KEY_TOO_SHORT;
 	return KEY_OK;
+}
+
+enum key_verdict
+key_check_text(const char *s, size_t len)
+{
+	struct utf8 u = { 0, 0, 0 };
+	unsigned char c, last = 0;
+	size_t i;
+
+	if (len == 0)
+		return KEY_EMPTY;
+	for (i = 0; i < len; i++) {
+		c = (unsigned char)s[i];
+		/* C0, DEL, and C1: U+0080 to U+009F are C2 80 to C2 9F. */
+		if (c < 0x20 || c == 0x7f || !utf8_feed(&u, c) ||
+		    (last == 0xc2 && c < 0xa0))
+			return KEY_NOT_TEXT;
+		last = c;
+	}
+	return u.left == 0 ? KEY_OK : KEY_NOT_TEXT;
 }
 
 enum key_verdict
@@ -313,11 +353,13 @@ key_parse(const char *value, const struct conf_route *route, struct key *out)
 {
 	enum key_verdict verdict;
 
-	out->len = 0;
-	verdict = parse(value, route, out);
-	if (verdict != KEY_OK)
+	verdict = key_read(value, route->key_syntax, out);
+	if (verdict == KEY_OK)
+		verdict = key_check_length(route, out->len);
+	if (verdict != KEY_OK) {
 		out->len = 0;
-	out->text[out->len] = '\0';
+		out->text[0] = '\0';
+	}
 	return verdict;
 }
 
@@ -327,6 +369,8 @@ key_verdict_text(enum key_verdict verdict)
 	switch (verdict) {
 	case KEY_OK:
 		return "The key is well-formed.";
+	case KEY_ABSENT:
+		return "There is no key.";
 	case KEY_EMPTY:
 		return "The key is empty.";
 	case KEY_TOO_SHORT:
@@ -340,6 +384,17 @@ key_verdict_text(enum key_verdict verdict)
 	case KEY_MALFORMED:
 		return "The key is neither a quoted String (RFC 9651) nor a "
 		       "token of visible ASCII characters.";
+	case KEY_TWICE:
+		return "It is there more than once.";
+	case KEY_NOT_TEXT:
+		return "The key is not UTF-8 text, or has control characters.";
+	case KEY_NOT_A_KEY:
+		return "The value is neither a string nor an integer.";
+	case KEY_BAD_FORM:
+		return "The body is not a complete multipart/form-data.";
+	case KEY_BAD_JSON:
+		return "The body is not valid JSON (I-JSON, RFC 7493), or "
+		       "longer than 16M.";
 	}
 	assert(!"a verdict");
 	return "";

@@ -11,12 +11,19 @@
 
 enum key_verdict {
 	KEY_OK,
+	KEY_ABSENT, /* there is none */
 	KEY_EMPTY,
 	KEY_TOO_SHORT,
 	KEY_TOO_LONG,
 	KEY_LIST,       /* a joined value: more than one item */
 	KEY_NOT_STRING, /* a bare token where key_syntax = string */
-	KEY_MALFORMED
+	KEY_MALFORMED,
+	/* of a key from elsewhere than a header */
+	KEY_TWICE,     /* two members of that name */
+	KEY_NOT_TEXT,  /* not UTF-8, or with control characters */
+	KEY_NOT_A_KEY, /* JSON: neither a string nor an integer */
+	KEY_BAD_FORM,  /* the body is no multipart/form-data */
+	KEY_BAD_JSON   /* the body is not I-JSON */
 };
 
 struct key {
@@ -27,6 +34,19 @@ struct key {
 /* On any verdict but KEY_OK, *out is empty. */
 enum key_verdict
 key_parse(const char *value, const struct conf_route *, struct key *out);
+
+/* The same of any length from 1 to LIMIT_KEY. */
+enum key_verdict
+key_read(const char *value, enum conf_key_syntax, struct key *out);
+
+/*
+ * Checks a key, or a part of one, from elsewhere than a header, which is taken
+ * as it is: UTF-8 without control characters, and not empty.
+ */
+enum key_verdict key_check_text(const char *, size_t len);
+
+/* Checks the length of a key. */
+enum key_verdict key_check_length(const struct conf_route *, size_t len);
 
 /* A sentence for the problem's detail; static storage. */
 const char *key_verdict_text(enum key_verdict);

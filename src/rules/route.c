@@ -9,6 +9,7 @@
 
 #include "limit.h"
 
+#include "key_search.h"
 #include "route.h"
 
 /* Whether prefix is path, or whole segments at its front. */
@@ -45,21 +46,58 @@ route_is_status(const struct conf *conf, const char *path)
 	return conf->status_path != NULL && is_prefix(conf->status_path, path);
 }
 
-bool
-route_guards(const struct conf *conf, const struct conf_route *route,
-    const struct request *request)
+static bool
+takes_method(const struct conf_route *route, const char *method)
 {
-	if (!conf_list_has(&route->methods, request->method))
-		return false;
+	/* RFC 9110, section 9.2.1: the safe ones. */
+	static const char *const safe[] = { "GET", "HEAD", "OPTIONS", "TRACE" };
+
+	if (!conf_list_has(&route->methods, CONF_UNSAFE))
+		return conf_list_has(&route->methods, method);
+	for (size_t i = 0; i < sizeof(safe) / sizeof(safe[0]); i++)
+		if (strcmp(method, safe[i]) == 0)
+			return false;
+	return true;
+}
+
+/* Whether an alternative of key_from is there. */
+static enum route_guard
+has_key(const struct conf_alternative *a, const struct request *request)
+{
+	enum route_guard guard = ROUTE_GUARDED;
+
+	for (unsigned j = 0; j < a->n; j++) {
+		if (!key_search_may_have(&a->part[j], request))
+			return ROUTE_UNGUARDED;
+		if (a->part[j].kind != CONF_FROM_HEADER)
+			guard = ROUTE_BY_KEY;
+	}
+	return guard;
+}
+
+enum route_guard
+route_guards(const struct conf_route *route, const struct request *request)
+{
+	enum route_guard guard = ROUTE_UNGUARDED, one;
+
+	if (!takes_method(route, request->method))
+		return ROUTE_UNGUARDED;
 	switch (route->key) {
 	case CONF_KEY_IGNORE:
-		return false;
+		return ROUTE_UNGUARDED;
 	case CONF_KEY_REQUIRED:
-		return true;
+		return ROUTE_GUARDED;
 	case CONF_KEY_OPTIONAL:
 		break;
 	}
-	return request_count(request, conf->key_variable) > 0;
+	for (size_t i = 0; i < route->key_from.n; i++) {
+		one = has_key(&route->key_from.item[i], request);
+		if (one == ROUTE_GUARDED)
+			return ROUTE_GUARDED;
+		if (one == ROUTE_BY_KEY)
+			guard = ROUTE_BY_KEY;
+	}
+	return guard;
 }
 
 uint64_t
@@ -69,6 +107,7 @@ route_body_limit(const struct conf *conf, const struct conf_route *route,
 	if (route_is_admin(conf, request->path) ||
 	    route_is_status(conf, request->path))
 		return 0;
-	return route_guards(conf, route, request) ? route->max_request_body
-						  : LIMIT_SIZE;
+	return route_guards(route, request) == ROUTE_GUARDED
+	    ? route->max_request_body
+	    : LIMIT_SIZE;
 }

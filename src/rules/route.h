@@ -18,15 +18,19 @@ const struct conf_route *route_find(const struct conf *, const char *path);
 bool route_is_admin(const struct conf *, const char *path);
 bool route_is_status(const struct conf *, const char *path);
 
-/*
- * Whether a request is guarded: its method is in methods, key is not ignore,
- * and it brings a key field or needs one.
- */
-bool route_guards(
-    const struct conf *, const struct conf_route *, const struct request *);
+enum route_guard {
+	ROUTE_UNGUARDED,
+	ROUTE_GUARDED,
+	ROUTE_BY_KEY /* guarded if the key is there: key_search.h finds out */
+};
+
+/* Whether a request is guarded: its method is in methods, key is not ignore,
+ * and it brings a key or needs one.  Looks at names only. */
+enum route_guard
+route_guards(const struct conf_route *, const struct request *);
 
 /* The longest request body allowed (bytes): LIMIT_SIZE if the request is not
- * guarded, 0 if it is for oncewrap itself. */
+ * or perhaps not guarded, 0 if it is for oncewrap itself. */
 uint64_t route_body_limit(
     const struct conf *, const struct conf_route *, const struct request *);
 

@@ -15,17 +15,22 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "cookie.h"
 #include "scope.h"
+
+static const char cookie[] = "cookie:";
+#define COOKIE_LEN (sizeof(cookie) - 1)
 
 static bool
 is_credential(const char *name)
 {
 	return strcmp(name, "HTTP_AUTHORIZATION") == 0 ||
-	    strcmp(name, "HTTP_COOKIE") == 0;
+	    strcmp(name, "HTTP_COOKIE") == 0 ||
+	    strncmp(name, cookie, COOKIE_LEN) == 0;
 }
 
 static enum rc
-add_hmac(struct buf *out, const char *value,
+add_hmac(struct buf *out, const char *value, size_t value_len,
     const unsigned char secret[SCOPE_SECRET_LEN])
 {
 	unsigned char md[EVP_MAX_MD_SIZE];
@@ -34,7 +39,7 @@ add_hmac(struct buf *out, const char *value,
 
 	/* It fails only when there is no memory. */
 	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN,
-		(const unsigned char *)value, strlen(value), md, &len) == NULL)
+		(const unsigned char *)value, value_len, md, &len) == NULL)
 		return RC_NOMEM;
 	assert(len == 32);
 	for (i = 0; i < len && rc == RC_OK; i++)
@@ -58,15 +63,30 @@ add_escaped(struct buf *out, const char *value)
 	return rc;
 }
 
+/* Returns how often an item of the scope is there, and sets its value. */
+static size_t
+find(const struct request *req, const char *item, const char **value,
+    size_t *len)
+{
+	*value = NULL;
+	*len = 0;
+	if (strncmp(item, cookie, COOKIE_LEN) == 0)
+		return cookie_find(req, item + COOKIE_LEN, value, len);
+	*value = request_param(req, item);
+	*len = *value != NULL ? strlen(*value) : 0;
+	return request_count(req, item);
+}
+
 /* Returns the index of the first variable that came more than once;
  * variables->n: there is none. */
 static size_t
 find_twin(const struct request *req, const struct conf_list *variables)
 {
-	size_t i;
+	const char *value;
+	size_t i, len;
 
 	for (i = 0; i < variables->n; i++)
-		if (request_count(req, variables->item[i]) > 1)
+		if (find(req, variables->item[i], &value, &len) > 1)
 			break;
 	return i;
 }
@@ -85,7 +105,7 @@ scope_make(const struct request *req, const struct conf_list *variables,
 {
 	const char *value;
 	enum rc rc = RC_OK;
-	size_t i;
+	size_t i, len;
 
 	buf_clear(out);
 	*empty = true;
@@ -94,12 +114,12 @@ scope_make(const struct request *req, const struct conf_list *variables,
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
 			rc = buf_addc(out, '|');
-		value = request_param(req, variables->item[i]);
-		if (rc != RC_OK || value == NULL || *value == '\0')
+		(void)find(req, variables->item[i], &value, &len);
+		if (rc != RC_OK || value == NULL || len == 0)
 			continue;
 		*empty = false;
 		if (is_credential(variables->item[i]))
-			rc = add_hmac(out, value, secret);
+			rc = add_hmac(out, value, len, secret);
 		else if (variables->n == 1)
 			rc = buf_adds(out, value);
 		else

@@ -2,9 +2,10 @@
  * The scope of a request: the values of the CGI variables that `scope` names,
  * as one text.
  *
+ * An item of `scope` is a CGI variable, or cookie:NAME.
  * The value of a single variable is unchanged.  Several values are joined by
  * '|', with '|' and '%' in them percent-encoded, so that two callers never
- * share a scope.  Values of HTTP_AUTHORIZATION and HTTP_COOKIE appear only as
+ * share a scope.  Values of HTTP_AUTHORIZATION and of cookies appear only as
  * HMAC-SHA-256 under the store's secret, 64 hexadecimal digits.
  */
 #ifndef SCOPE_H

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "uuid.h"
 #include "handler.h"
 
 /* Why the file of that name is no program: an errno value. */
@@ -58,6 +59,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 {
 	const bool is_script = program->argv.n == 0;
 	struct cgienv_script script;
+	struct cgienv_daemon daemon = { environ, NULL };
 	struct cgienv env = { 0 };
 	struct run_spec spec = {
 		.program = *program,
@@ -69,17 +71,22 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		.instance = rq->instance,
 	};
 	struct run *run = NULL;
+	char form_key[UUID_LEN + 1];
 	char *argv[2] = { NULL, NULL };
 	int error;
 	enum rc rc;
 
+	if (program->form_key) {
+		uuid_random(form_key);
+		daemon.form_key = form_key;
+	}
 	cgienv_script_init(&script);
 	if (is_script && find_script(rq, &script, &error) != RC_OK) {
 		not_started(rq->instance, LOG_S("path", rq->path), facts,
 		    "SCRIPT_FILENAME names no file");
 		facts->error = error;
 	} else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
-			once, environ, &env)) != RC_OK)
+			once, &daemon, &env)) != RC_OK)
 		not_started(
 		    rq->instance, LOG_S("path", rq->path), facts, rc_text(rc));
 	else {

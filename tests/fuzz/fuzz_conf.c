@@ -91,7 +91,6 @@ check_conf(const struct conf *c)
 	assert(c->workers >= 1 && c->workers <= LIMIT_WORKERS);
 	assert(c->io_timeout > 0 && c->io_timeout <= INT32_MAX);
 	assert(c->busy_timeout >= 0 && c->busy_timeout <= INT32_MAX);
-	assert(c->key_variable[0] != '\0');
 	assert((c->socket == NULL) == (c->socket_line == 0));
 	check_list(&c->allow_peers);
 	check_route(&c->defaults);

@@ -144,9 +144,8 @@ def test_keys_are_case_sensitive(t):
     eq(len(t.ledger()), 2)
 
 
-def test_key_header_option(t):
-    once = t.once(handler=t.sh(OK), server={'key_header': 'X-Request-Key'},
-                  defaults={'key': 'required'})
+def test_key_from_another_header(t):
+    once = once_with(t, key_from='header:X-Request-Key', key='required')
     answer = once.post(headers={'X-Request-Key': 'k'})
     first(answer, 201, b'k\n')
     replay(once.post(headers={'X-Request-Key': '"k"'}), answer)
@@ -315,7 +314,7 @@ def test_path_info_that_leads_out_of_script_name_is_refused(t):
 
 
 def test_a_retry_is_compared_in_the_way_its_key_was_made(t):
-    once = once_with(t, fingerprint='json')
+    once = once_with(t, fingerprint='value')
     json = dict(type='application/json')
     answer = once.post('k', '{"a":1,"b":2}', **json)
     first(answer, 201)

@@ -355,7 +355,7 @@ STATUS = 'ledger; status $QUERY_STRING; echo text'
 
 def test_statuses_that_complete(t):
     once = once_with(t, STATUS)
-    for n, status in enumerate((200, 201, 204, 301, 400, 401, 403, 404, 409,
+    for n, status in enumerate((200, 201, 204, 301, 400, 402, 403, 404, 409,
                                 410, 418, 422, 428, 499)):
         key = 'k%d' % status
         answer = once.post(key, query=str(status))
@@ -368,7 +368,7 @@ def test_statuses_that_complete(t):
 def test_statuses_that_release(t):
     once = once_with(t, STATUS)
     runs = 0
-    for status in (425, 429, 500, 501, 503, 505, 599):
+    for status in (401, 407, 408, 425, 429, 500, 501, 503, 505, 599):
         key = 'k%d' % status
         first(once.post(key, query=str(status)), status, b'text\n')
         runs += 2

@@ -131,6 +131,8 @@ static const struct row {
 	    { NULL }, { "SCRIPT_FILENAME", "/srv/x" } },
 };
 
+static const struct cgienv_daemon alone;
+
 static void
 check_row(const struct row *w)
 {
@@ -139,6 +141,7 @@ check_row(const struct row *w)
 	struct conf_program rt = { 0 };
 	struct cgienv env;
 	char *names[NENV + 1], *daemon[NENV + 1];
+	const struct cgienv_daemon with = { daemon, NULL };
 	size_t n = 0, i;
 	bool path = false;
 
@@ -149,8 +152,7 @@ check_row(const struct row *w)
 		daemon[i] = strdup(w->daemon[i]);
 	daemon[i] = NULL;
 	print_message("%s\n", w->name);
-	assert_int_equal(
-	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_OK);
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, &with, &env), RC_OK);
 	for (i = 0; w->want[i] != NULL; i += 2, n++) {
 		assert_non_null(get(&env, w->want[i]));
 		assert_string_equal(get(&env, w->want[i]), w->want[i + 1]);
@@ -182,6 +184,7 @@ once_variables_cannot_be_forged(void **state)
 	const struct cgienv_once once = { "k\"1", "alice", "/pay", 3, "started",
 		"123e4567-e89b-12d3-a456-426614174000", "feed", 42, NULL };
 	char *daemon[] = { strdup("ONCE_TOKEN=daemon"), NULL };
+	const struct cgienv_daemon with = { daemon, NULL };
 	char *names[] = { strdup("ONCE_TOKEN"), NULL };
 	struct conf_program rt = { .environment = { names, 1 } };
 	struct param params[NPARAMS];
@@ -190,7 +193,7 @@ once_variables_cannot_be_forged(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    cgienv_make(&rq, &rt, NULL, &once, daemon, &env), RC_OK);
+	    cgienv_make(&rq, &rt, NULL, &once, &with, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_KEY"), "k\"1");
 	assert_string_equal(get(&env, "ONCE_SCOPE"), "alice");
 	assert_string_equal(get(&env, "ONCE_PATH"), "/pay");
@@ -219,14 +222,16 @@ the_database_is_named_where_it_is_shared(void **state)
 	struct cgienv env;
 
 	(void)state;
-	assert_int_equal(cgienv_make(&rq, &rt, NULL, &once, NULL, &env), RC_OK);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, &once, &alone, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_DATABASE"), "/var/lib/once.db");
 	assert_string_equal(get(&env, "ONCE_TOKEN"),
 	    "0123456789abcdef0123456789abcdef-9223372036854775807");
 	cgienv_free(&env);
 	/* Who only finds out what happened has no lease. */
 	once.token = "";
-	assert_int_equal(cgienv_make(&rq, &rt, NULL, &once, NULL, &env), RC_OK);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, &once, &alone, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_TOKEN"), "");
 	cgienv_free(&env);
 }
@@ -241,7 +246,8 @@ no_daemon_environment_at_all(void **state)
 	struct cgienv env;
 
 	(void)state;
-	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_OK);
 	assert_int_equal(count(&env), 1);
 	cgienv_free(&env);
 }
@@ -339,7 +345,7 @@ script_is_split(void **state)
 
 		/* The handler is told so, and not what was sent. */
 		assert_int_equal(
-		    cgienv_make(&rq, &rt, &s, NULL, NULL, &env), RC_OK);
+		    cgienv_make(&rq, &rt, &s, NULL, &alone, &env), RC_OK);
 		assert_string_equal(
 		    get(&env, "SCRIPT_FILENAME"), w->want_filename);
 		assert_string_equal(get(&env, "SCRIPT_NAME"), w->want_name);
@@ -419,12 +425,33 @@ script_that_is_too_long(void **state)
 }
 
 static void
+form_key_is_given_and_cannot_be_forged(void **state)
+{
+	static const char *const text[] = { "ONCE_FORM_KEY", "forged", NULL };
+	const struct cgienv_daemon with = { NULL, "a-uuid" };
+	const struct conf_program rt = { 0 };
+	struct param params[NPARAMS];
+	struct request rq = request(text, params, 0);
+	struct cgienv env;
+
+	(void)state;
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, &with, &env), RC_OK);
+	assert_string_equal(get(&env, "ONCE_FORM_KEY"), "a-uuid");
+	cgienv_free(&env);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_OK);
+	assert_null(get(&env, "ONCE_FORM_KEY"));
+	cgienv_free(&env);
+}
+
+static void
 environment_limits(void **state)
 {
 	/* "A=...", "PATH=/p", each with its NUL */
 	const size_t room = LIMIT_ENV - 3 - 8;
 	char *value = malloc(LIMIT_ENV),
 	     *daemon[] = { strdup("PATH=/p"), NULL };
+	const struct cgienv_daemon with = { daemon, NULL };
 	const char *text[] = { "A", value, NULL };
 	const struct conf_program rt = { 0 };
 	struct param params[NPARAMS];
@@ -435,14 +462,13 @@ environment_limits(void **state)
 	assert_non_null(value);
 	memset(value, 'x', room + 1);
 	value[room] = '\0';
-	assert_int_equal(
-	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_OK);
+	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, &with, &env), RC_OK);
 	assert_int_equal(env.text.len, LIMIT_ENV);
 	cgienv_free(&env);
 	value[room] = 'x';
 	value[room + 1] = '\0';
 	assert_int_equal(
-	    cgienv_make(&rq, &rt, NULL, NULL, daemon, &env), RC_LIMIT);
+	    cgienv_make(&rq, &rt, NULL, NULL, &with, &env), RC_LIMIT);
 	assert_null(env.envp);
 	cgienv_free(&env);
 	free(value);
@@ -464,12 +490,13 @@ environment_count_limit(void **state)
 		params[i] = (struct param){ names[i], "" };
 	}
 	rq.nparams = LIMIT_ENV_COUNT - 1;
-	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_OK);
 	assert_int_equal(count(&env), LIMIT_ENV_COUNT);
 	cgienv_free(&env);
 	rq.nparams = LIMIT_ENV_COUNT;
 	assert_int_equal(
-	    cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_LIMIT);
+	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_LIMIT);
 }
 
 /* Everything but credentials, byte for byte. */
@@ -544,7 +571,8 @@ of_many_repeated_ones_the_last(void **state)
 	for (; i < LIMIT_PARAM_COUNT; i++)
 		params[i] = (struct param){ names[i - n], "last" };
 	rq.nparams = i;
-	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, NULL, &env), RC_OK);
+	assert_int_equal(
+	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_OK);
 	assert_int_equal(count(&env), n + 1);
 	for (i = 0; i < n; i++)
 		assert_string_equal(get(&env, names[i]),
@@ -565,6 +593,7 @@ main(void)
 		cmocka_unit_test(script_runs_out_of_segments),
 		cmocka_unit_test(script_that_nobody_names),
 		cmocka_unit_test(script_that_is_too_long),
+		cmocka_unit_test(form_key_is_given_and_cannot_be_forged),
 		cmocka_unit_test(environment_limits),
 		cmocka_unit_test(environment_count_limit),
 		cmocka_unit_test(what_is_kept_of_a_request),

@@ -78,7 +78,7 @@ list_is(const struct conf_list *list, const char *expected)
 		assert_null(list->item[list->n]);
 }
 
-/* A text of statuses, such as "425 429 500-599". */
+/* A text of statuses, such as "401 407-408 425 429 500-599". */
 static void
 statuses_are(const struct conf_statuses *set, const char *expected)
 {
@@ -102,21 +102,36 @@ statuses_are(const struct conf_statuses *set, const char *expected)
 	assert_string_equal(all, expected);
 }
 
+/* expected: the texts of the alternatives, '|' between them. */
+static void
+sources_are(const struct conf_key_from *from, const char *expected)
+{
+	char all[1024] = "";
+
+	for (size_t i = 0; i < from->n; i++) {
+		strcat(all, i > 0 ? "|" : "");
+		strcat(all, from->item[i].text);
+	}
+	assert_string_equal(all, expected);
+}
+
 static void
 builtin_route(const struct conf_route *r)
 {
 	list_is(&r->handler.argv, "");
+	assert_int_equal(r->preset, CONF_PRESET_NONE);
 	list_is(&r->methods, "POST|PATCH");
+	sources_are(&r->key_from, "header:Idempotency-Key");
 	assert_int_equal(r->key, CONF_KEY_OPTIONAL);
 	assert_int_equal(r->key_syntax, CONF_SYNTAX_ANY);
 	assert_int_equal(r->key_min_length, 1);
 	assert_int_equal(r->key_max_length, 255);
 	list_is(&r->scope, "REMOTE_USER");
 	assert_false(r->scope_required);
-	assert_int_equal(r->fingerprint, CONF_FINGERPRINT_JSON);
+	assert_int_equal(r->fingerprint, CONF_FINGERPRINT_VALUE);
 	list_is(&r->fingerprint_headers, "");
 	list_is(&r->fingerprint_ignore, "");
-	assert_int_equal(r->max_request_body, 16 * MIB);
+	assert_int_equal(r->max_request_body, 256 * MIB);
 	assert_int_equal(r->max_response, 16 * MIB);
 	assert_int_equal(r->handler.max_output, GIB);
 	list_is(&r->replay_drop, "Set-Cookie|Date");
@@ -124,7 +139,7 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->wait_time, 10 * SECOND);
 	assert_int_equal(r->handler.timeout, 60 * SECOND);
 	assert_int_equal(r->handler.kill_after, 5 * SECOND);
-	statuses_are(&r->release, "425 429 500-599");
+	statuses_are(&r->release, "401 407-408 425 429 500-599");
 	statuses_are(&r->ambiguous, "502 504");
 	assert_int_equal(r->exit_status, CONF_EXIT_CHECK);
 	assert_int_equal(r->on_crash, CONF_CRASH_UNKNOWN);
@@ -168,8 +183,6 @@ builtin(const struct conf *c)
 	assert_null(c->spool_dir);
 	assert_int_equal(c->spool_total, 1024 * MIB);
 	assert_int_equal(c->max_wal, 64 * MIB);
-	assert_string_equal(c->key_header, "Idempotency-Key");
-	assert_string_equal(c->key_variable, "HTTP_IDEMPOTENCY_KEY");
 	assert_string_equal(c->link,
 	    "https://datatracker.ietf.org/doc/"
 	    "draft-ietf-httpapi-idempotency-key-header/");
@@ -318,9 +331,6 @@ static const struct good server_good[] = {
 	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = " MOST_TEXT, S(max_wal), N(SIZE, MOST) },
-	{ "key_header = X-Request-Id", S(key_header), T(TEXT, "X-Request-Id") },
-	{ "key_header = X-Request-Id", S(key_variable[0]),
-	    N(NUMBER, 'H' | 'T' << 8 | 'T' << 16 | 'P' << 24) },
 	{ "link = https://example.org/doc?a=b&c=%20", S(link),
 	    T(TEXT, "https://example.org/doc?a=b&c=%20") },
 	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
@@ -377,10 +387,18 @@ static const struct good route_good[] = {
 	{ "scope = TENANT2", R(scope), T(LIST, "TENANT2") },
 	{ "scope_required = yes", R(scope_required), N(SWITCH, true) },
 	{ "scope_required = no", R(scope_required), N(SWITCH, false) },
-	{ "fingerprint = json", R(fingerprint),
-	    N(NUMBER, CONF_FINGERPRINT_JSON) },
+	{ "fingerprint = value", R(fingerprint),
+	    N(NUMBER, CONF_FINGERPRINT_VALUE) },
 	{ "fingerprint = exact", R(fingerprint),
 	    N(NUMBER, CONF_FINGERPRINT_EXACT) },
+	{ "fingerprint = none", R(fingerprint),
+	    N(NUMBER, CONF_FINGERPRINT_NONE) },
+	{ "preset = none", R(preset), N(NUMBER, CONF_PRESET_NONE) },
+	{ "preset = form", R(preset), N(NUMBER, CONF_PRESET_FORM) },
+	{ "methods = unsafe", R(methods), T(LIST, "unsafe") },
+	{ "scope = cookie:sid", R(scope), T(LIST, "cookie:sid") },
+	{ "scope = REMOTE_USER, cookie:a+b", R(scope),
+	    T(LIST, "REMOTE_USER|cookie:a+b") },
 	{ "fingerprint_headers = X-Api-Version, Accept", R(fingerprint_headers),
 	    T(LIST, "X-Api-Version|Accept") },
 	{ "fingerprint_headers =", R(fingerprint_headers), T(LIST, "") },
@@ -692,11 +710,6 @@ static const struct bad server_bad[] = {
 	{ "max_wal = 1T", "\"1T\"" SIZES },
 	{ "max_wal = M", "\"M\"" SIZES },
 	{ "max_wal = -1", "\"-1\"" SIZES },
-	{ "key_header = Key:", "\"Key:\" is not the name of a field" },
-	{ "key_header = HTTP_IDEMPOTENCY_KEY",
-	    "\"HTTP_IDEMPOTENCY_KEY\"" VARIABLE },
-	{ "key_header = A B", "\"A B\" is not the name of a field" },
-	{ "key_header =", "the value is empty" },
 	{ "link = /rules",
 	    "\"/rules\" is not an absolute URI without a fragment" },
 	{ "link = https:",
@@ -728,6 +741,10 @@ static const struct bad server_bad[] = {
 	{ "reap_interval = 25h", "\"25h\" is out of range (10ms to 1d)" },
 };
 
+#define PLACES \
+	"header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME"
+#define PLUS "; a plus within a name is written as %2B"
+
 static const struct bad route_bad[] = {
 	{ "handler =", "the value is empty" },
 	{ "handler = pay", "the program \"pay\" is not an absolute path" },
@@ -740,6 +757,49 @@ static const struct bad route_bad[] = {
 	{ "methods =", "the value is empty" },
 	{ "methods = ,", "the value is empty" },
 	{ "methods = POST;PUT", "\"POST;PUT\" is not a method" },
+	{ "methods = unsafe POST", "\"unsafe\" stands alone" },
+	{ "methods = POST, unsafe", "\"unsafe\" stands alone" },
+	{ "methods = Unsafe", "\"Unsafe\"" UPPER_CASE "\"UNSAFE\"" },
+	{ "preset = forms", "\"forms\" is not one of none, form, webhook" },
+	{ "key_from =", "the value is empty" },
+	{ "key_from = ,", "the value is empty" },
+	{ "key_from = Idempotency-Key",
+	    "\"Idempotency-Key\" does not say where the key is: "
+	    "write " PLACES },
+	{ "key_from = header:A once_key",
+	    "\"once_key\" does not say where the key is: write " PLACES },
+	{ "key_from = headers:X-Key",
+	    "\"headers:X-Key\" is no place for a key: there are " PLACES },
+	{ "key_from = Header:X-Key",
+	    "\"Header:X-Key\" is no place for a key: there are " PLACES },
+	{ "key_from = body:id",
+	    "\"body:id\" is no place for a key: there are " PLACES },
+	{ "key_from = header:HTTP_X_KEY", "\"HTTP_X_KEY\"" VARIABLE },
+	{ "key_from = header:X@Key", "\"X@Key\" is not the name of a field" },
+	{ "key_from = header:", "\"header:\" needs a name after the colon" },
+	{ "key_from = form: once_key",
+	    "\"form:\" needs a name after the colon" },
+	{ "key_from = json:id",
+	    "\"id\" is not a JSON Pointer, such as json:/id" },
+	{ "key_from = json:$.id",
+	    "\"$.id\" is not a JSON Pointer, such as json:/id" },
+	{ "key_from = cookie:a=b",
+	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
+	{ "key_from = header:A + header:B", "\"+\" has an empty part" PLUS },
+	{ "key_from = header:A+", "\"header:A+\" has an empty part" PLUS },
+	{ "key_from = +header:A", "\"+header:A\" has an empty part" PLUS },
+	{ "key_from = query:a+query:b+query:c",
+	    "\"query:a+query:b+query:c\" has more than two parts" PLUS },
+	{ "key_from = query:c++", "\"query:c++\" has an empty part" PLUS },
+	{ "key_from = query:1 query:2 query:3 query:4 query:5 query:6 query:7 "
+	  "query:8 query:9 query:10 query:11 query:12 query:13 query:14 "
+	  "query:15 query:16 query:17",
+	    "more than 16 items" },
+	{ "scope = cookie:",
+	    "\"\" is not the name of a cookie: write cookie:NAME" },
+	{ "scope = cookie:a=b",
+	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
+	{ "fingerprint = json", "\"json\" is not one of value, exact, none" },
 	{ "methods = post", "\"post\"" UPPER_CASE "\"POST\"" },
 	{ "methods = PUT m-Search", "\"m-Search\"" UPPER_CASE "\"M-SEARCH\"" },
 	{ "key = yes", "\"yes\" is not one of optional, required, ignore" },
@@ -772,7 +832,7 @@ static const struct bad route_bad[] = {
 	{ "scope = 1A", "\"1A\" is not the name of a CGI variable" },
 	{ "scope = REMOTE_USER none", "\"none\" stands alone" },
 	{ "scope_required = true", "\"true\" is not one of no, yes" },
-	{ "fingerprint = bytes", "\"bytes\" is not one of json, exact" },
+	{ "fingerprint = bytes", "\"bytes\" is not one of value, exact, none" },
 	{ "fingerprint_headers = X-A http_x_b", "\"http_x_b\"" VARIABLE },
 	{ "request_timestamp = HTTP_DATE", "\"HTTP_DATE\"" VARIABLE },
 	{ "fingerprint_headers = A:", "\"A:\" is not the name of a field" },
@@ -1199,6 +1259,102 @@ status_outside_of_100_to_599_is_in_no_set(void **state)
 }
 
 static void
+key_from_has_sources_in_their_order(void **state)
+{
+	struct conf *conf = parse("[route /a]\nkey_from = header:X-A, "
+				  "query:b%2Bc%2c%20d+form:100%25%41 "
+				  "json:/a~1b/0 cookie:sid\n");
+	const struct conf_key_from *from = &conf->routes[0].key_from;
+
+	(void)state;
+	assert_int_equal(from->n, 4);
+	assert_int_equal(from->item[0].n, 1);
+	assert_int_equal(from->item[0].part[0].kind, CONF_FROM_HEADER);
+	assert_string_equal(from->item[0].part[0].name, "X-A");
+	assert_string_equal(from->item[0].part[0].variable, "HTTP_X_A");
+	assert_int_equal(from->item[1].n, 2);
+	assert_int_equal(from->item[1].part[0].kind, CONF_FROM_QUERY);
+	assert_string_equal(from->item[1].part[0].name, "b+c, d");
+	assert_int_equal(from->item[1].part[1].kind, CONF_FROM_FORM);
+	assert_string_equal(from->item[1].part[1].name, "100%%41");
+	assert_string_equal(
+	    from->item[1].text, "query:b%2Bc%2c%20d+form:100%25%41");
+	assert_int_equal(from->item[2].part[0].kind, CONF_FROM_JSON);
+	assert_string_equal(from->item[2].part[0].name, "/a~1b/0");
+	assert_int_equal(from->item[3].part[0].kind, CONF_FROM_COOKIE);
+	assert_string_equal(from->item[3].part[0].name, "sid");
+	assert_true(conf_key_is_from(&conf->routes[0], CONF_FROM_FORM));
+	assert_false(conf_key_is_from(&conf->defaults, CONF_FROM_FORM));
+	conf_unref(conf);
+}
+
+static void
+key_header_is_gone_and_the_message_says_what_to_write(void **state)
+{
+	(void)state;
+	refused("[server]\nkey_header = X-Key\n",
+	    "f:2: option \"key_header\" is gone: write \"key_from = "
+	    "header:NAME\" in [defaults] or [route]");
+}
+
+static void
+route_wins_over_preset_and_preset_over_defaults(void **state)
+{
+	struct conf *conf =
+	    parse("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
+		  "key = required\n"
+		  "[server]\nstatus_path = /s\n"
+		  "[route /form]\nreplay_drop = X-R\npreset = form\n"
+		  "[route /hook]\npreset = webhook\nkey_from = json:/id\n"
+		  "release = 503\n"
+		  "[route /other]\n");
+	const struct conf_route *form = &conf->routes[1],
+				*hook = &conf->routes[2],
+				*other = &conf->routes[0];
+
+	(void)state;
+	assert_string_equal(form->path, "/form");
+	sources_are(&form->key_from,
+	    "header:Idempotency-Key|form:once_key|query:once_key");
+	assert_int_equal(form->concurrent, CONF_CONCURRENT_WAIT);
+	list_is(&form->replay_drop, "X-R");
+	assert_int_equal(form->key, CONF_KEY_REQUIRED);
+
+	assert_string_equal(hook->path, "/hook");
+	sources_are(&hook->key_from, "json:/id");
+	list_is(&hook->methods, "POST");
+	assert_int_equal(hook->key, CONF_KEY_REQUIRED);
+	statuses_are(&hook->release, "503");
+	assert_int_equal(hook->fingerprint, CONF_FINGERPRINT_NONE);
+	assert_int_equal(hook->concurrent, CONF_CONCURRENT_ACCEPT);
+
+	assert_int_equal(other->preset, CONF_PRESET_NONE);
+	list_is(&other->replay_drop, "X-D");
+	conf_unref(conf);
+
+	conf = parse("[route /hook]\npreset = webhook\n"
+		     "[defaults]\nkey_from = header:X-Id\n");
+	sources_are(&conf->routes[0].key_from, "header:X-Id");
+	statuses_are(
+	    &conf->routes[0].release, "400-401 403 407-408 425 429 500-599");
+	conf_unref(conf);
+
+	conf = parse("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
+	assert_int_equal(conf->routes[0].concurrent, CONF_CONCURRENT_WAIT);
+	list_is(&conf->routes[0].replay_drop, "Date");
+	conf_unref(conf);
+}
+
+static void
+webhook_needs_a_key_from(void **state)
+{
+	(void)state;
+	refused("[route /hook]\nmethods = POST\npreset = webhook\n",
+	    "f:3: preset = webhook needs a key_from that names the "
+	    "sender's id, such as header:X-GitHub-Delivery or json:/id");
+}
+
+static void
 command_line_overrides_the_file(void **state)
 {
 	struct conf *conf = parse("[server]\nsocket = tcp:h:1\nworkers = 2\n"
@@ -1218,8 +1374,6 @@ command_line_overrides_the_file(void **state)
 	assert_int_equal(conf->workers, 4);
 	assert_true(conf_set(conf, "database", "/d", &err));
 	assert_string_equal(conf->database, "/d");
-	assert_true(conf_set(conf, "key_header", "X-Key", &err));
-	assert_string_equal(conf->key_variable, "HTTP_X_KEY");
 	assert_true(conf_set_handler(conf, argv, &err));
 	program[0] = 'x';
 	list_is(&conf->routes[0].handler.argv, "/bin/b|x y");
@@ -1404,6 +1558,12 @@ main(void)
 		cmocka_unit_test(
 		    routes_take_defaults_in_any_order_and_are_sorted),
 		cmocka_unit_test(status_outside_of_100_to_599_is_in_no_set),
+		cmocka_unit_test(key_from_has_sources_in_their_order),
+		cmocka_unit_test(
+		    key_header_is_gone_and_the_message_says_what_to_write),
+		cmocka_unit_test(
+		    route_wins_over_preset_and_preset_over_defaults),
+		cmocka_unit_test(webhook_needs_a_key_from),
 		cmocka_unit_test(command_line_overrides_the_file),
 		cmocka_unit_test(command_line_errors_name_the_option),
 		cmocka_unit_test(list_above_the_limit_is_refused),

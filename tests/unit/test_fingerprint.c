@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,28 +50,30 @@ static const struct {
 	enum rc rc;
 	const char *recipe;
 } recipes[] = {
-	{ "json", CONF_FINGERPRINT_JSON, { NULL }, { NULL }, RC_OK,
-	    "1 json\n" },
+	{ "json", CONF_FINGERPRINT_VALUE, { NULL }, { NULL }, RC_OK,
+	    "2 value\n" },
 	{ "exact", CONF_FINGERPRINT_EXACT, { NULL }, { NULL }, RC_OK,
 	    "1 exact\n" },
 	{ "fields in lower case and sorted", CONF_FINGERPRINT_EXACT,
 	    { "X-B", "Content-Language", "x-a" }, { NULL }, RC_OK,
 	    "1 exact\nh content-language\nh x-a\nh x-b\n" },
-	{ "the same field twice", CONF_FINGERPRINT_JSON,
+	{ "the same field twice", CONF_FINGERPRINT_VALUE,
 	    { "X-A", "X-B", "x-a", "X-A" }, { NULL }, RC_OK,
-	    "1 json\nh x-a\nh x-b\n" },
-	{ "pointers sorted, case kept, none twice", CONF_FINGERPRINT_JSON,
+	    "2 value\nh x-a\nh x-b\n" },
+	{ "pointers sorted, case kept, none twice", CONF_FINGERPRINT_VALUE,
 	    { NULL }, { "/b", "/a/B", "/b", "/a" }, RC_OK,
-	    "1 json\ni /a\ni /a/B\ni /b\n" },
-	{ "fields before pointers", CONF_FINGERPRINT_JSON, { "X-A" },
-	    { "/a b" }, RC_OK, "1 json\nh x-a\ni /a b\n" },
+	    "2 value\ni /a\ni /a/B\ni /b\n" },
+	{ "fields before pointers", CONF_FINGERPRINT_VALUE, { "X-A" },
+	    { "/a b" }, RC_OK, "2 value\nh x-a\ni /a b\n" },
 	{ "pointers mean nothing to exact bytes", CONF_FINGERPRINT_EXACT,
 	    { "X-A" }, { "/a" }, RC_OK, "1 exact\nh x-a\n" },
-	{ "line feed in a pointer", CONF_FINGERPRINT_JSON, { NULL },
+	{ "none", CONF_FINGERPRINT_NONE, { "X-A" }, { "/a" }, RC_OK,
+	    "2 none\nh x-a\n" },
+	{ "line feed in a pointer", CONF_FINGERPRINT_VALUE, { NULL },
 	    { "/a\nh x" }, RC_INVALID, "" },
-	{ "line feed in a name", CONF_FINGERPRINT_JSON, { "a\nb" }, { NULL },
+	{ "line feed in a name", CONF_FINGERPRINT_VALUE, { "a\nb" }, { NULL },
 	    RC_INVALID, "" },
-	{ "empty name", CONF_FINGERPRINT_JSON, { "" }, { NULL }, RC_INVALID,
+	{ "empty name", CONF_FINGERPRINT_VALUE, { "" }, { NULL }, RC_INVALID,
 	    "" },
 };
 
@@ -90,7 +93,7 @@ recipe_of_a_route(void **state)
 		route.fingerprint_ignore = list_of(recipes[i].ignore);
 		buf_init(&out, 1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
-		rc = fingerprint_recipe(&route, &out);
+		rc = fingerprint_spec_write(&route, &out);
 		if (rc != recipes[i].rc)
 			fail_msg("%s: %s", recipes[i].name, rc_text(rc));
 		if (strcmp(out.data, recipes[i].recipe) != 0)
@@ -102,12 +105,55 @@ recipe_of_a_route(void **state)
 }
 
 static void
+recipe_names_the_places_of_a_key_that_could_count(void **state)
+{
+	static const struct {
+		const char *options, *recipe;
+	} places[] = {
+		{ "key_from = header:X cookie:Y header:A+cookie:B",
+		    "2 value\n" },
+		{ "key_from = header:X query:b form:a",
+		    "2 value\nk form:a\nk query:b\n" },
+		{ "key_from = form:a query:b form:a header:X",
+		    "2 value\nk form:a\nk query:b\n" },
+		{ "key_from = header:A+json:/a%20b",
+		    "2 value\nk header:A+json:/a%20b\n" },
+		{ "key_from = query:a\nfingerprint = exact",
+		    "2 exact\nk query:a\n" },
+		{ "key_from = header:a\nfingerprint = exact", "1 exact\n" },
+		{ "key_from = query:a\nfingerprint = none\n"
+		  "fingerprint_headers = X-A",
+		    "2 none\nh x-a\nk query:a\n" },
+	};
+	struct conf_error err;
+	struct conf *conf;
+	struct buf out;
+	char text[256];
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < NITEMS(places); i++) {
+		n = snprintf(
+		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
+		conf = conf_parse("f", text, (size_t)n, &err);
+		assert_non_null(conf);
+		buf_init(&out, 1000);
+		assert_int_equal(
+		    fingerprint_spec_write(&conf->defaults, &out), RC_OK);
+		assert_string_equal(out.data, places[i].recipe);
+		buf_free(&out);
+		conf_unref(conf);
+	}
+}
+
+static void
 recipe_that_does_not_fit(void **state)
 {
 	char name[2000];
 	char *item[] = { name, NULL };
 	struct conf_route route = {
-		.fingerprint = CONF_FINGERPRINT_JSON,
+		.fingerprint = CONF_FINGERPRINT_VALUE,
 		.fingerprint_headers = { item, 1 },
 	};
 	struct buf out;
@@ -115,16 +161,17 @@ recipe_that_does_not_fit(void **state)
 
 	(void)state;
 	strcpy(name, "X-A");
-	for (max = 0; max < sizeof("1 json\nh x-a\n") - 1; max++) {
+	for (max = 0; max < sizeof("2 value\nh x-a\n") - 1; max++) {
 		buf_init(&out, max);
-		assert_int_equal(fingerprint_recipe(&route, &out), RC_LIMIT);
+		assert_int_equal(
+		    fingerprint_spec_write(&route, &out), RC_LIMIT);
 		assert_int_equal(out.len, 0);
 		buf_free(&out);
 	}
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	buf_init(&out, 10000);
-	assert_int_equal(fingerprint_recipe(&route, &out), RC_LIMIT);
+	assert_int_equal(fingerprint_spec_write(&route, &out), RC_LIMIT);
 	assert_int_equal(out.len, 0);
 	buf_free(&out);
 }
@@ -136,6 +183,37 @@ struct spec {
 	struct param params[3];
 	const char *body;
 };
+
+/* How much of the body is fed at a time. */
+static size_t piece = SIZE_MAX;
+
+static const char *key = "k";
+
+static enum rc
+fingerprint_make(
+    const struct request *req, const char *recipe, unsigned char *out)
+{
+	struct fingerprint *fp;
+	size_t at, n;
+	enum rc rc;
+
+	rc = fingerprint_new(&fp, req, recipe, key);
+	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
+		rc = RC_OK;
+		for (at = 0;
+		     rc == RC_OK && at < req->body_len && req->body != NULL;
+		     at += n) {
+			n = req->body_len - at < piece ? req->body_len - at
+						       : piece;
+			rc = fingerprint_feed(
+			    fp, (const char *)req->body + at, n);
+		}
+	}
+	if (rc == RC_OK)
+		rc = fingerprint_end(fp, out);
+	fingerprint_free(fp);
+	return rc;
+}
 
 /* A whole request of a spec, its body in memory of its exact size. */
 static enum rc
@@ -212,11 +290,22 @@ hashes_made_by_other_means(void **state)
 	}
 }
 
-#define JSON  "application/json"
-#define BASE  "POST", "/pay", "a=1"
-#define RJSON "1 json\n"
-#define REXCT "1 exact\n"
-#define RHEAD "1 json\nh x-a\nh x-b\n"
+#define JSON     "application/json"
+#define BASE     "POST", "/pay", "a=1"
+#define RJSON    "1 json\n"
+#define REXCT    "1 exact\n"
+#define RHEAD    "1 json\nh x-a\nh x-b\n"
+#define RVAL     "2 value\n"
+#define RFORM    "2 value\nk form:k\n"
+#define RQUERY   "2 value\nk query:k\n"
+#define URL      "application/x-www-form-urlencoded"
+#define MULTI(b) "multipart/form-data; boundary=" b
+#define FORM     "Content-Disposition: form-data; "
+#define FILE1(b, head, data) \
+	"--" b "\r\n" FORM head "\r\n\r\n" data "\r\n--" b "--\r\n"
+#define FILE2(one, two)                                    \
+	"--B\r\n" FORM one "\r\n\r\nk\r\n--B\r\n" FORM two \
+	"\r\n\r\nk\r\n--B--\r\n"
 #define RIGNO "1 json\ni /meta/ts\n"
 
 static const struct {
@@ -315,6 +404,115 @@ static const struct {
 	{ "nothing is left out of exact bytes", RIGNO, false,
 	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":1}}" },
 	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":2}}" } },
+	/* version 2 */
+	{ "multipart, another boundary", RVAL, true,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("xyz"), { { 0 } }, FILE1("xyz", "name=a", "1") } },
+	{ "multipart of version 1, another boundary", RJSON, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("C"), { { 0 } }, FILE1("C", "name=a", "1") } },
+	{ "multipart, exact, another boundary", "2 exact\n", false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("C"), { { 0 } }, FILE1("C", "name=a", "1") } },
+	{ "multipart, other spelling of the head", RVAL, true,
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B", "name=a;filename=f", "1") },
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B",
+		    "filename=\"f\"; name=\"a\"\r\nX-Y: z\r\n"
+		    "content-type: Text/Plain; charset=utf-8",
+		    "1") } },
+	{ "multipart, other bytes", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "2") } },
+	{ "multipart, other name", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=b", "1") } },
+	{ "multipart, other file name", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B", "name=a;filename=f", "1") },
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B", "name=a;filename=g", "1") } },
+	{ "multipart, empty file name and none", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B", "name=a;filename=\"\"", "1") },
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") } },
+	{ "multipart, other media type", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
+	    { BASE, MULTI("B"), { { 0 } },
+		FILE1("B", "name=a\r\nContent-Type: image/png", "1") } },
+	{ "multipart, other order", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=a", "name=b") },
+	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=b", "name=a") } },
+	{ "multipart, bytes moved to the next part", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } },
+		"--B\r\n" FORM "name=a\r\n\r\n12\r\n--B\r\n" FORM
+		"name=b\r\n\r\n3\r\n--B--" },
+	    { BASE, MULTI("B"), { { 0 } },
+		"--B\r\n" FORM "name=a\r\n\r\n1\r\n--B\r\n" FORM
+		"name=b\r\n\r\n23\r\n--B--" } },
+	{ "multipart that cannot be parsed, another boundary", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, "--B\r\nx" },
+	    { BASE, MULTI("C"), { { 0 } }, "--C\r\nx" } },
+	{ "multipart that cannot be parsed, the same bytes", RVAL, true,
+	    { BASE, MULTI("B"), { { 0 } }, "--B\r\nx" },
+	    { BASE, MULTI("C"), { { 0 } }, "--B\r\nx" } },
+	{ "multipart and urlencoded", RVAL, false,
+	    { BASE, MULTI("B"), { { 0 } }, "--B--" },
+	    { BASE, URL, { { 0 } }, "" } },
+	{ "the part that is the key", RFORM, true,
+	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=a", "name=k") },
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "k") } },
+	{ "the part that could be the key, and is not", RFORM, false,
+	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=k", "x") },
+	    { BASE, MULTI("B"), { { 0 } }, "--B--" } },
+	{ "the field that is the key", RFORM, true,
+	    { BASE, URL, { { 0 } }, "a=1&%6b=k&b=2" },
+	    { BASE, URL, { { 0 } }, "a=1&b=2" } },
+	{ "the field that is the key, alone", RFORM, true,
+	    { BASE, URL, { { 0 } }, "k=%6b" }, { BASE, URL, { { 0 } }, "" } },
+	{ "the field that is the key, first and last", RFORM, true,
+	    { BASE, URL, { { 0 } }, "k=k&a=1" },
+	    { BASE, URL, { { 0 } }, "a=1&k=k" } },
+	{ "the field that could be the key, and is not", RFORM, false,
+	    { BASE, URL, { { 0 } }, "a=1&k=x" },
+	    { BASE, URL, { { 0 } }, "a=1&k=y" } },
+	{ "two such fields are no key", RFORM, false,
+	    { BASE, URL, { { 0 } }, "k=k&k=k" }, { BASE, URL, { { 0 } }, "" } },
+	{ "urlencoded bytes count exactly", RFORM, false,
+	    { BASE, URL, { { 0 } }, "a=%41" },
+	    { BASE, URL, { { 0 } }, "a=A" } },
+	{ "the field that is the key, exact", "2 exact\nk form:k\n", false,
+	    { BASE, URL, { { 0 } }, "k=k&a=1" },
+	    { BASE, URL, { { 0 } }, "a=1&k=k" } },
+	{ "the parameter that is the key", RQUERY, true,
+	    { "POST", "/", "a=1&k=k&b", NULL, { { 0 } }, "" },
+	    { "POST", "/", "a=1&b", NULL, { { 0 } }, "" } },
+	{ "the parameter that is not the key", RQUERY, false,
+	    { "POST", "/", "a=1&k=x", NULL, { { 0 } }, "" },
+	    { "POST", "/", "a=1", NULL, { { 0 } }, "" } },
+	{ "the parameter that is the key, exact", "2 exact\nk query:k\n", true,
+	    { "POST", "/", "k=k", NULL, { { 0 } }, "" },
+	    { "POST", "/", "", NULL, { { 0 } }, "" } },
+	{ "the parameter that is the key, none", "2 none\nk query:k\n", true,
+	    { "POST", "/", "k=k", NULL, { { 0 } }, "" },
+	    { "POST", "/", "", NULL, { { 0 } }, "" } },
+	{ "the member that is the key, as number and string",
+	    "2 value\n"
+	    "k json:/id\n",
+	    true, { BASE, JSON, { { 0 } }, "{\"id\":\"k\",\"a\":1}" },
+	    { BASE, JSON, { { 0 } }, "{\"a\":1}" } },
+	{ "two that are the key together", "2 value\nk query:a+query:b\n",
+	    false, { "POST", "/", "a=k&b=k", NULL, { { 0 } }, "" },
+	    { "POST", "/", "", NULL, { { 0 } }, "" } },
+	{ "none: neither body nor media type", "2 none\n", true,
+	    { BASE, JSON, { { 0 } }, "{}" }, { BASE, URL, { { 0 } }, "a=1" } },
+	{ "none: the query counts", "2 none\n", false,
+	    { "POST", "/", "a", NULL, { { 0 } }, "" },
+	    { "POST", "/", "b", NULL, { { 0 } }, "" } },
+	{ "none: fields count", "2 none\nh x-a\n", false,
+	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "" },
+	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "" } },
 };
 
 static void
@@ -329,6 +527,13 @@ what_makes_a_difference(void **state)
 		assert_int_equal(make(&pairs[i].b, pairs[i].recipe, b), RC_OK);
 		if ((memcmp(a, b, sizeof(a)) == 0) != pairs[i].same)
 			fail_msg("%s", pairs[i].name);
+		/* However the body comes. */
+		for (piece = 1; piece < 10; piece += 3) {
+			assert_int_equal(
+			    make(&pairs[i].a, pairs[i].recipe, b), RC_OK);
+			assert_memory_equal(a, b, sizeof(a));
+		}
+		piece = SIZE_MAX;
 	}
 }
 
@@ -395,7 +600,12 @@ static const struct {
 } unknown[] = {
 	{ "empty", "" },
 	{ "line without end", "1 json" },
-	{ "later version", "2 json\n" },
+	{ "later version", "3 value\n" },
+	{ "version 2 with a word of version 1", "2 json\n" },
+	{ "version 1 with a word of version 2", "1 none\n" },
+	{ "version 1 with a place of the key", "1 json\nk query:a\n" },
+	{ "place that is none", "2 value\nk body:a\n" },
+	{ "place without a name", "2 value\nk query:\n" },
 	{ "version of two digits", "11 json\n" },
 	{ "other way", "1 xml\n" },
 	{ "blank at the end", "1 json \n" },
@@ -444,6 +654,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recipe_of_a_route),
+		cmocka_unit_test(
+		    recipe_names_the_places_of_a_key_that_could_count),
 		cmocka_unit_test(recipe_that_does_not_fit),
 		cmocka_unit_test(hashes_made_by_other_means),
 		cmocka_unit_test(what_makes_a_difference),

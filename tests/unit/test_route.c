@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -92,22 +93,44 @@ guard_needs_method_and_key(void **state)
 	static const struct {
 		const char *name, *options, *method;
 		int keys; /* how many key fields it brings */
-		bool guarded;
+		enum route_guard guarded;
 	} rows[] = {
-		{ "optional, with a key", "key = optional", "POST", 1, true },
-		{ "optional, with two", "key = optional", "POST", 2, true },
-		{ "optional, without", "key = optional", "POST", 0, false },
-		{ "required, with a key", "key = required", "PATCH", 1, true },
-		{ "required, without", "key = required", "PATCH", 0, true },
-		{ "ignore, with a key", "key = ignore", "POST", 1, false },
-		{ "ignore, without", "key = ignore", "POST", 0, false },
-		{ "other method", "key = required", "GET", 1, false },
-		{ "method in other case", "key = required", "post", 1, false },
-		{ "method's prefix", "key = required", "POS", 1, false },
-		{ "no method", "key = required", "", 1, false },
-		{ "method of its own", "methods = DELETE", "DELETE", 1, true },
+		{ "optional, with a key", "key = optional", "POST", 1,
+		    ROUTE_GUARDED },
+		{ "optional, with two", "key = optional", "POST", 2,
+		    ROUTE_GUARDED },
+		{ "optional, without", "key = optional", "POST", 0,
+		    ROUTE_UNGUARDED },
+		{ "required, with a key", "key = required", "PATCH", 1,
+		    ROUTE_GUARDED },
+		{ "required, without", "key = required", "PATCH", 0,
+		    ROUTE_GUARDED },
+		{ "ignore, with a key", "key = ignore", "POST", 1,
+		    ROUTE_UNGUARDED },
+		{ "ignore, without", "key = ignore", "POST", 0,
+		    ROUTE_UNGUARDED },
+		{ "other method", "key = required", "GET", 1, ROUTE_UNGUARDED },
+		{ "method in other case", "key = required", "post", 1,
+		    ROUTE_UNGUARDED },
+		{ "method's prefix", "key = required", "POS", 1,
+		    ROUTE_UNGUARDED },
+		{ "no method", "key = required", "", 1, ROUTE_UNGUARDED },
+		{ "method of its own", "methods = DELETE", "DELETE", 1,
+		    ROUTE_GUARDED },
+		{ "unsafe method", "methods = unsafe", "DELETE", 1,
+		    ROUTE_GUARDED },
+		{ "unsafe method that nobody knows", "methods = unsafe", "BREW",
+		    1, ROUTE_GUARDED },
+		{ "GET is safe", "methods = unsafe", "GET", 1,
+		    ROUTE_UNGUARDED },
+		{ "HEAD is safe", "methods = unsafe", "HEAD", 1,
+		    ROUTE_UNGUARDED },
+		{ "OPTIONS is safe", "methods = unsafe", "OPTIONS", 1,
+		    ROUTE_UNGUARDED },
+		{ "TRACE is safe", "methods = unsafe", "TRACE", 1,
+		    ROUTE_UNGUARDED },
 		{ "method not of its own", "methods = DELETE", "POST", 1,
-		    false },
+		    ROUTE_UNGUARDED },
 	};
 	const struct param params[] = {
 		{ "REQUEST_METHOD", "POST" },
@@ -128,30 +151,67 @@ guard_needs_method_and_key(void **state)
 		struct conf *conf = parse(strcat(text, rows[i].options));
 		const struct conf_route *route = route_find(conf, "/a");
 
-		if (route_guards(conf, route, &request) != rows[i].guarded)
+		if (route_guards(route, &request) != rows[i].guarded)
 			fail_msg("%s", rows[i].name);
 		assert_int_equal(route_body_limit(conf, route, &request),
-		    rows[i].guarded ? 7 : LIMIT_SIZE);
+		    rows[i].guarded == ROUTE_GUARDED ? 7 : LIMIT_SIZE);
 		conf_unref(conf);
 	}
 }
 
+#define URLENCODED "application/x-www-form-urlencoded"
+
 static void
-guard_goes_by_the_key_header_configured(void **state)
+guard_goes_by_the_places_configured(void **state)
 {
-	static const struct param params[] = { { "HTTP_X_KEY", "a" } };
-	struct request request = {
-		.params = params, .nparams = 1, .method = "POST", .path = "/"
+	static const struct {
+		const char *key_from, *query, *name, *value;
+		enum route_guard guard;
+	} rows[] = {
+		{ "header:X-Key", "", "HTTP_X_KEY", "a", ROUTE_GUARDED },
+		{ "header:X-Key", "", "HTTP_IDEMPOTENCY_KEY", "a",
+		    ROUTE_UNGUARDED },
+		{ "header:X-Key+header:X-B", "", "HTTP_X_KEY", "a",
+		    ROUTE_UNGUARDED },
+		{ "query:a header:X-Key", "", "HTTP_X_KEY", "a",
+		    ROUTE_GUARDED },
+		{ "query:a header:X-Key", "b", "HTTP_X_KEY", "a",
+		    ROUTE_GUARDED },
+		{ "query:a", "b", "HTTP_X_KEY", "a", ROUTE_BY_KEY },
+		{ "query:a", "", "HTTP_X_KEY", "a", ROUTE_UNGUARDED },
+		{ "cookie:a", "", "HTTP_COOKIE", "b=c", ROUTE_BY_KEY },
+		{ "cookie:a", "", "HTTP_X_KEY", "a", ROUTE_UNGUARDED },
+		{ "form:a", "", "CONTENT_TYPE", URLENCODED, ROUTE_BY_KEY },
+		{ "form:a", "", "CONTENT_TYPE", "Multipart/Form-Data;x",
+		    ROUTE_BY_KEY },
+		{ "form:a", "", "CONTENT_TYPE", "text/plain", ROUTE_UNGUARDED },
+		{ "json:/a", "", "CONTENT_TYPE", "application/json",
+		    ROUTE_BY_KEY },
+		{ "json:/a", "", "CONTENT_TYPE", URLENCODED, ROUTE_UNGUARDED },
+		{ "form:a+header:X-Key", "", "CONTENT_TYPE", URLENCODED,
+		    ROUTE_UNGUARDED },
 	};
-	struct conf_error err;
-	struct conf *conf = conf_default(&err);
 
 	(void)state;
-	assert_non_null(conf);
-	assert_false(route_guards(conf, &conf->defaults, &request));
-	assert_true(conf_set(conf, "key_header", "X-Key", &err));
-	assert_true(route_guards(conf, &conf->defaults, &request));
-	conf_unref(conf);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct param param = { rows[i].name, rows[i].value };
+		struct request request = {
+			.params = &param,
+			.nparams = 1,
+			.method = "POST",
+			.path = "/",
+			.query = rows[i].query,
+		};
+		char text[128];
+		struct conf *conf;
+
+		snprintf(text, sizeof(text), "[defaults]\nkey_from = %s\n",
+		    rows[i].key_from);
+		conf = parse(text);
+		if (route_guards(&conf->defaults, &request) != rows[i].guard)
+			fail_msg("%s, %s", rows[i].key_from, rows[i].value);
+		conf_unref(conf);
+	}
 }
 
 static void
@@ -236,7 +296,7 @@ main(void)
 		cmocka_unit_test(root_is_the_prefix_of_every_path),
 		cmocka_unit_test(defaults_alone_apply_without_routes),
 		cmocka_unit_test(guard_needs_method_and_key),
-		cmocka_unit_test(guard_goes_by_the_key_header_configured),
+		cmocka_unit_test(guard_goes_by_the_places_configured),
 		cmocka_unit_test(what_is_below_admin_path_is_for_no_handler),
 		cmocka_unit_test(what_is_below_status_path_is_for_no_handler),
 	};

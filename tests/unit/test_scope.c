@@ -65,6 +65,15 @@ static const struct {
 	    { { "HTTP_AUTHORIZATION", "Bearer abc" } }, HMAC_BEARER, false },
 	{ "cookie", { "HTTP_COOKIE" }, { { "HTTP_COOKIE", "s=1" } },
 	    HMAC_COOKIE, false },
+	{ "one cookie of several", { "cookie:c" },
+	    { { "HTTP_COOKIE", "a=2; c=s=1 ;b=3" } }, HMAC_COOKIE, false },
+	{ "cookie that is not there", { "cookie:c" },
+	    { { "HTTP_COOKIE", "cc=s=1; C=1; c" } }, "", true },
+	{ "cookie without a value", { "cookie:c" },
+	    { { "HTTP_COOKIE", "a=1; c=" } }, "", true },
+	{ "cookie among others", { "REMOTE_USER", "cookie:c" },
+	    { { "HTTP_COOKIE", "c=s=1" }, { "REMOTE_USER", "ann" } },
+	    "ann|" HMAC_COOKIE, false },
 	{ "credential, missing", { "HTTP_AUTHORIZATION" },
 	    { { "HTTP_COOKIE", "s=1" } }, "", true },
 	{ "credential, empty", { "HTTP_AUTHORIZATION" },
@@ -158,6 +167,27 @@ a_variable_that_comes_twice_is_refused(void **state)
 	}
 }
 
+static void
+a_cookie_that_comes_twice_is_refused(void **state)
+{
+	const char *const variables[MAX_ROW] = { "cookie:c" };
+	const struct param twice[MAX_ROW] = {
+		{ "HTTP_COOKIE", "c=1; a=2; c=1" },
+	};
+	const struct param fields[MAX_ROW] = {
+		{ "HTTP_COOKIE", "c=1" },
+		{ "HTTP_COOKIE", "a=2" },
+	};
+	struct buf out;
+	bool empty;
+
+	(void)state;
+	buf_init(&out, 100);
+	make(variables, twice, 0x0b, &out, &empty, RC_INVALID);
+	make(variables, fields, 0x0b, &out, &empty, RC_INVALID);
+	buf_free(&out);
+}
+
 /* Different values of two variables must never be the same text. */
 static void
 no_two_callers_share_a_scope(void **state)
@@ -212,6 +242,7 @@ main(void)
 		cmocka_unit_test(every_kind_of_variable),
 		cmocka_unit_test(credential_under_another_secret),
 		cmocka_unit_test(a_variable_that_comes_twice_is_refused),
+		cmocka_unit_test(a_cookie_that_comes_twice_is_refused),
 		cmocka_unit_test(no_two_callers_share_a_scope),
 		cmocka_unit_test(scope_above_the_limit_is_refused),
 	};

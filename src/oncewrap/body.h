@@ -1,0 +1,32 @@
+/*
+ * The body of a request, piece by piece: a body in a file is read from the
+ * file, so that it takes no memory.
+ */
+#ifndef BODY_H
+#define BODY_H
+
+#include <stdbool.h>
+
+#include "rc.h"
+#include "request.h"
+
+struct body {
+	const void *bytes; /* the piece: n bytes, until the next call */
+	size_t n;
+	enum rc rc; /* why body_next() returned false: RC_OK is the end */
+
+	/* private */
+	const struct request *rq;
+	uint64_t at;
+	char *room;
+};
+
+/* Hands the lead on if the body is in a file.  The caller calls
+ * body_close(). */
+void body_open(struct body *, const struct request *);
+void body_close(struct body *);
+
+/* Gets the next piece. */
+bool body_next(struct body *);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * The key of a guarded request, and whether a request has one.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "body.h"
+#include "json.h"
+#include "key_search.h"
+#include "limit.h"
+#include "engine_impl.h"
+
+/* The usual case: one header field. */
+static void
+read_header(struct job *job, const struct conf_source *source)
+{
+	job->source = source;
+	switch (request_count(job->rq, source->variable)) {
+	case 0:
+		job->verdict = KEY_ABSENT;
+		break;
+	case 1:
+		job->verdict =
+		    key_parse(request_param(job->rq, source->variable),
+			job->rule, &job->key);
+		break;
+	default:
+		job->verdict = KEY_LIST;
+		break;
+	}
+}
+
+static enum rc
+search_form(struct job *job, struct key_search *search)
+{
+	struct body body;
+	enum rc rc = RC_OK;
+
+	body_open(&body, job->rq);
+	while (rc == RC_OK && body_next(&body))
+		rc = key_search_feed(search, body.bytes, body.n);
+	if (rc == RC_OK)
+		rc = body.rc;
+	body_close(&body);
+	return rc == RC_OK ? key_search_end(search) : rc;
+}
+
+static enum rc
+search_json(struct job *job, struct key_search *search)
+{
+	struct budget *budget = job->engine->comparisons;
+	const size_t cost = json_cost(job->rq->body_len);
+	enum rc rc;
+
+	budget_take(budget, cost);
+	rc = key_search_json(search, job->rq->body, job->rq->body_len);
+	budget_give(budget, cost);
+	return rc;
+}
+
+static enum rc
+search(struct job *job, struct key_search *search)
+{
+	const struct conf_route *rule = job->rule;
+	enum rc rc;
+
+	rc =
+	    key_search_init(search, &rule->key_from, rule->key_syntax, job->rq);
+	if (rc != RC_OK)
+		return rc;
+	switch (key_search_needs(search, false)) {
+	case KEY_NEEDS_NOTHING:
+		break;
+	case KEY_NEEDS_FORM:
+		rc = search_form(job, search);
+		break;
+	case KEY_NEEDS_JSON:
+		rc = search_json(job, search);
+		break;
+	}
+	if (rc == RC_OK)
+		job->verdict =
+		    key_search_find(search, rule, &job->key, &job->source);
+	return rc;
+}
+
+enum rc
+engine_find_key(struct job *job)
+{
+	const struct conf_key_from *from = &job->rule->key_from;
+	struct key_search found;
+
+	if (job->searched)
+		return job->search_rc;
+	job->searched = true;
+	if (from->n == 1 && from->item[0].n == 1 &&
+	    from->item[0].part[0].kind == CONF_FROM_HEADER) {
+		read_header(job, &from->item[0].part[0]);
+		return RC_OK;
+	}
+	job->search_rc = search(job, &found);
+	key_search_free(&found);
+	return job->search_rc;
+}
+
+/* --- refusals ---------------------------------------------------------- */
+
+/* Appends what fits. */
+static void __attribute__((format(printf, 3, 4)))
+add(char *out, size_t size, const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(out + n, size - n, format, ap);
+	va_end(ap);
+}
+
+static bool
+refuse_missing(struct job *job)
+{
+	const struct conf_key_from *from = &job->rule->key_from;
+	const struct conf_alternative *a;
+	char detail[512] = "This resource needs an idempotency key, in the ";
+	unsigned j;
+
+	for (a = from->item; a < from->item + from->n; a++)
+		for (j = 0; j < a->n; j++)
+			add(detail, sizeof(detail), "%s%s %.100s",
+			    j > 0                ? " with the "
+				: a > from->item ? " or the "
+						 : "",
+			    key_search_kind(a->part[j].kind), a->part[j].name);
+	add(detail, sizeof(detail), ".");
+	return engine_refuse(job, PROBLEM_KEY_MISSING, detail);
+}
+
+bool
+engine_check_key(struct job *job)
+{
+	char detail[512] = "";
+	enum rc rc;
+
+	if ((rc = engine_find_key(job)) != RC_OK)
+		return engine_refuse_store(job, rc);
+	if (job->verdict == KEY_ABSENT)
+		return refuse_missing(job);
+	if (job->verdict != KEY_OK) {
+		if (job->source != NULL)
+			add(detail, sizeof(detail), "The %s %.200s: ",
+			    key_search_kind(job->source->kind),
+			    job->source->name);
+		add(detail, sizeof(detail), "%s",
+		    key_verdict_text(job->verdict));
+		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
+	}
+	job->reservation.identity.key = job->attempt.key = job->key.text;
+	return true;
+}

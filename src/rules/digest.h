@@ -1,0 +1,38 @@
+/*
+ * SHA-256 over parts.
+ *
+ * What is hashed can be read back in one way only: each part is preceded by
+ * its length, or has a fixed length.  Every function returns RC_OK or RC_NOMEM:
+ * libcrypto's digests fail only when there is no memory.
+ */
+#ifndef DIGEST_H
+#define DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <openssl/evp.h>
+
+#include "rc.h"
+
+#define DIGEST_LEN 32
+
+/* Begins a digest; makes *md first if it is NULL.  The caller calls
+ * EVP_MD_CTX_free(). */
+enum rc digest_begin(EVP_MD_CTX **md);
+enum rc digest_end(EVP_MD_CTX *md, unsigned char out[DIGEST_LEN]);
+
+/* A number, in eight bytes. */
+enum rc digest_count(EVP_MD_CTX *, uint64_t);
+
+/* Bytes, preceded by their length. */
+enum rc digest_part(EVP_MD_CTX *, const void *, size_t);
+enum rc digest_text(EVP_MD_CTX *, const char *);
+
+/* Bytes alone. */
+enum rc digest_bytes(EVP_MD_CTX *, const void *, size_t);
+
+/* Ends a digest, and adds it to md. */
+enum rc digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested);
+
+#endif

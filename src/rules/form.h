@@ -1,0 +1,79 @@
+/*
+ * The fields of a form, read as its bytes come: a body of type
+ * application/x-www-form-urlencoded or multipart/form-data (RFC 7578), or a
+ * query string.
+ *
+ * The memory is bounded by LIMIT_FORM_*, however long the body is.
+ *
+ *	form_feed(f, bytes, n);
+ *	while ((event = form_next(f)) != FORM_NEED) ...
+ *	...
+ *	form_finish(f);
+ *	while ((event = form_next(f)) != FORM_END && event != FORM_BAD) ...
+ */
+#ifndef FORM_H
+#define FORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+
+enum form_kind { FORM_NONE, FORM_URLENCODED, FORM_MULTIPART };
+
+enum form_event {
+	FORM_NEED,      /* more bytes, or form_finish() */
+	FORM_FIELD,     /* a field begins: name ... type */
+	FORM_DATA,      /* bytes of its value: data, len; never empty */
+	FORM_FIELD_END, /* the value is complete */
+	FORM_END,       /* the form is complete */
+	FORM_BAD,       /* it is no form: why; and so at each later call */
+	FORM_NO_MEMORY  /* the same */
+};
+
+/*
+ * Callers read the first part, as the last event says, until the next call.
+ * Values of an urlencoded form come as they were sent; see form_decode().
+ */
+struct form {
+	struct buf name;    /* decoded */
+	bool is_named;      /* a whole name is there */
+	struct buf raw;     /* urlencoded: the name as sent, '=' included */
+	bool has_file_name; /* multipart */
+	struct buf file_name;
+	struct buf type; /* multipart: the part's media type */
+	const char *data;
+	size_t len;
+	const char *why; /* a sentence, static storage */
+
+	/* private */
+	enum form_kind kind;
+	int state;
+	const char *p, *end; /* the bytes that were not read yet */
+	bool finished;
+	struct buf head;
+	char delimiter[4 + 200 + 1]; /* CRLF, "--", boundary */
+	size_t delimiter_len, matched;
+	size_t assumed; /* matched bytes that are no data of the part */
+};
+
+/* The kind of a body with that CONTENT_TYPE, which may be NULL. */
+enum form_kind form_kind_of(const char *content_type);
+
+/* content_type: of a multipart body, else unused.  A bad one is FORM_BAD at
+ * the first form_next().  The caller calls form_free(). */
+void form_init(struct form *, enum form_kind, const char *content_type);
+void form_free(struct form *);
+
+/* Gives the next bytes; they must stay until form_next() returns FORM_NEED. */
+void form_feed(struct form *, const void *, size_t);
+
+/* No more bytes come. */
+void form_finish(struct form *);
+
+enum form_event form_next(struct form *);
+
+/* Decodes '+' and "%XX" in place; other '%' stay.  Returns the length. */
+size_t form_decode(char *, size_t);
+
+#endif

@@ -1,0 +1,300 @@
+/*
+ * The parts of a multipart/form-data body (RFC 7578; RFC 2046, section 5.1),
+ * read as its bytes come.
+ *
+ * A delimiter is CRLF, "--" and the boundary.  It has no CR but its first byte,
+ * so where a match ends early, only the byte that ended it can begin another
+ * one.  The bytes that had matched then are data, and are taken from the
+ * delimiter itself: nothing of the body is kept.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "limit.h"
+#include "media.h"
+#include "form_impl.h"
+
+_Static_assert(
+    sizeof(((struct form *)NULL)->delimiter) == 4 + LIMIT_FORM_BOUNDARY + 1,
+    "room for a boundary");
+
+static const char no_boundary[] =
+    "The multipart body has no usable boundary in its Content-Type.";
+
+void
+form_multipart_init(struct form *f, const char *content_type)
+{
+	struct buf boundary;
+	enum rc rc;
+
+	buf_init(&boundary, LIMIT_FORM_BOUNDARY);
+	rc = media_parameter(
+	    content_type, strlen(content_type), "boundary", &boundary);
+	if (rc == RC_NOMEM) {
+		f->state = STATE_NO_MEMORY;
+	} else if (rc != RC_OK || boundary.len == 0 ||
+	    strpbrk(boundary.data, "\r\n") != NULL) {
+		(void)form_bad(f, no_boundary);
+	} else {
+		memcpy(f->delimiter, "\r\n--", 4);
+		memcpy(f->delimiter + 4, boundary.data, boundary.len);
+		f->delimiter_len = 4 + boundary.len;
+		/* The body begins behind a line end, as it were. */
+		f->matched = f->assumed = 2;
+		f->state = STATE_PREAMBLE;
+	}
+	buf_free(&boundary);
+}
+
+/* --- multipart: a part's head ------------------------------------------ */
+
+/* Whether a line is the field of that name; *value is then its value. */
+static bool
+is_field(const char *line, size_t len, const char *name, const char **value,
+    size_t *value_len)
+{
+	const size_t n = strlen(name);
+
+	if (len <= n || line[n] != ':' || strncasecmp(line, name, n) != 0)
+		return false;
+	*value = line + n + 1;
+	*value_len = len - n - 1;
+	return true;
+}
+
+static enum form_event
+read_disposition(struct form *f, const char *value, size_t len)
+{
+	struct buf type;
+	enum rc rc;
+	bool good;
+
+	buf_init(&type, LIMIT_FORM_HEAD);
+	rc = media_type(value, len, &type);
+	good = strcmp(type.data, "form-data") == 0;
+	buf_free(&type);
+	if (rc == RC_OK && !good)
+		return form_bad(
+		    f, "A part of the multipart body is not form-data.");
+	if (rc == RC_OK)
+		rc = media_parameter(value, len, "name", &f->name);
+	if (rc == RC_OK)
+		f->is_named = true;
+	if (rc == RC_OK || rc == RC_NOTFOUND)
+		rc = media_parameter(value, len, "filename", &f->file_name);
+	if (rc == RC_OK)
+		f->has_file_name = true;
+	if (rc == RC_NOMEM)
+		return form_no_memory(f);
+	if (rc == RC_INVALID || rc == RC_LIMIT)
+		return form_bad(f,
+		    "A part of the multipart body has a Content-Disposition "
+		    "that cannot be read.");
+	return FORM_FIELD;
+}
+
+/* f->head has the lines, each with its CRLF. */
+static enum form_event
+read_head(struct form *f)
+{
+	const char *line = f->head.data, *end = line + f->head.len, *value;
+	bool disposed = false, typed = false;
+	enum form_event event;
+	size_t len, n;
+
+	form_begin_field(f);
+	for (; line < end; line += len + 2) {
+		len = (size_t)((const char *)memchr(
+				   line, '\r', (size_t)(end - line)) -
+		    line);
+		if (len == 0)
+			break;
+		if (is_field(line, len, "Content-Disposition", &value, &n)) {
+			if (disposed)
+				return form_bad(f,
+				    "A part of the multipart body has two "
+				    "Content-Disposition fields.");
+			disposed = true;
+			event = read_disposition(f, value, n);
+			if (event != FORM_FIELD)
+				return event;
+		}
+		if (is_field(line, len, "Content-Type", &value, &n) && !typed) {
+			typed = true;
+			if (media_type(value, n, &f->type) != RC_OK)
+				return form_no_memory(f);
+		}
+	}
+	if (!disposed)
+		return form_bad(f,
+		    "A part of the multipart body has no Content-Disposition.");
+	/* RFC 7578, section 4.4: the default. */
+	if (!typed && buf_adds(&f->type, "text/plain") != RC_OK)
+		return form_no_memory(f);
+	f->state = STATE_DATA;
+	/* The CRLF that ends the head may be the delimiter's, if the part has
+	 * no data. */
+	f->matched = f->assumed = 2;
+	return FORM_FIELD;
+}
+
+/* Gathers the head up to its empty line. */
+static enum form_event
+take_head(struct form *f)
+{
+	struct buf *head = &f->head;
+	enum rc rc;
+	char c;
+
+	while (f->p < f->end) {
+		c = *f->p++;
+		if (c == '\n' &&
+		    (head->len == 0 || head->data[head->len - 1] != '\r'))
+			return form_bad(
+			    f, "A line of the multipart body ends without CR.");
+		if (c != '\n' && head->len > 0 &&
+		    head->data[head->len - 1] == '\r')
+			return form_bad(f,
+			    "A part of the multipart body has a CR in its "
+			    "head.");
+		if ((rc = buf_addc(head, c)) == RC_LIMIT)
+			return form_bad(f,
+			    "A part of the multipart body has too long a "
+			    "head.");
+		if (rc != RC_OK)
+			return form_no_memory(f);
+		if (c != '\n')
+			continue;
+		if (head->len == 2 ||
+		    memcmp(head->data + head->len - 4, "\r\n", 2) == 0)
+			return read_head(f);
+	}
+	return FORM_NEED;
+}
+
+/* --- multipart: delimiters --------------------------------------------- */
+
+/*
+ * Reads up to the end of a delimiter.  FORM_DATA: some data.  FORM_FIELD_END:
+ * the delimiter is complete.  FORM_NEED: there are no more bytes.
+ */
+static enum form_event
+scan(struct form *f)
+{
+	const char *s;
+
+	while (f->p < f->end) {
+		if (f->matched == 0) {
+			s = memchr(f->p, '\r', (size_t)(f->end - f->p));
+			if (s == NULL)
+				return form_give_data(f, f->end);
+			f->matched = 1;
+			if (s > f->p) {
+				(void)form_give_data(f, s);
+				f->p++;
+				return FORM_DATA;
+			}
+			f->p++;
+			continue;
+		}
+		if (*f->p != f->delimiter[f->matched]) {
+			f->data = f->delimiter + f->assumed;
+			f->len = f->matched - f->assumed;
+			f->matched = f->assumed = 0;
+			if (f->len > 0)
+				return FORM_DATA;
+			continue;
+		}
+		f->p++;
+		if (++f->matched == f->delimiter_len) {
+			f->matched = f->assumed = 0;
+			return FORM_FIELD_END;
+		}
+	}
+	return FORM_NEED;
+}
+
+static enum form_event
+next_part(struct form *f)
+{
+	const char c = *f->p;
+
+	switch (f->state) {
+	case STATE_DELIMITED:
+		if (c == '-') {
+			f->p++;
+			f->state = STATE_DASH;
+			return FORM_NEED;
+		}
+		f->state = STATE_PADDING;
+		return FORM_NEED;
+	case STATE_DASH:
+		if (c != '-')
+			break;
+		f->p++;
+		f->state = STATE_EPILOGUE;
+		return FORM_NEED;
+	case STATE_PADDING:
+		if (c == '\r')
+			f->state = STATE_LINE_END;
+		else if (c != ' ' && c != '\t')
+			break;
+		f->p++;
+		return FORM_NEED;
+	case STATE_LINE_END:
+		if (c != '\n')
+			break;
+		f->p++;
+		f->state = STATE_HEAD;
+		buf_clear(&f->head);
+		return FORM_NEED;
+	default:
+		assert(!"a state between two parts");
+	}
+	return form_bad(f,
+	    "A line of the multipart body only begins as its "
+	    "boundary.");
+}
+
+enum form_event
+form_multipart_next(struct form *f)
+{
+	enum form_event event = FORM_NEED;
+
+	while (event == FORM_NEED && f->p < f->end) {
+		switch (f->state) {
+		case STATE_PREAMBLE:
+			event = scan(f);
+			if (event == FORM_FIELD_END)
+				f->state = STATE_DELIMITED;
+			if (event != FORM_NEED)
+				event = FORM_NEED; /* its data is no part's */
+			break;
+		case STATE_HEAD:
+			event = take_head(f);
+			break;
+		case STATE_DATA:
+			event = scan(f);
+			if (event == FORM_FIELD_END)
+				f->state = STATE_DELIMITED;
+			break;
+		case STATE_EPILOGUE:
+			f->p = f->end;
+			break;
+		default:
+			event = next_part(f);
+			break;
+		}
+	}
+	if (event != FORM_NEED || !f->finished)
+		return event;
+	if (f->state != STATE_EPILOGUE)
+		return form_bad(f,
+		    "The multipart body ends before its last "
+		    "boundary.");
+	f->state = STATE_END;
+	return FORM_END;
+}

@@ -1,0 +1,23 @@
+/*
+ * The key that a JSON Pointer (RFC 6901) names in a JSON text.
+ */
+#ifndef JSON_FIND_H
+#define JSON_FIND_H
+
+#include "buf.h"
+
+enum json_found {
+	JSON_ABSENT, /* the pointer leads nowhere */
+	JSON_FOUND,
+	JSON_NO_KEY,  /* it leads to neither a string nor an integer */
+	JSON_TOO_LONG /* an integer longer than out may become */
+};
+
+/*
+ * Appends a string as it is, or an integer in its decimal form (1, 1.0 and
+ * 10e-1 are the integer 1).  canonical: the result of json_canonical().
+ */
+enum json_found json_find(
+    const char *canonical, const char *pointer, struct buf *out, enum rc *rc);
+
+#endif

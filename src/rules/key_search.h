@@ -1,0 +1,73 @@
+/*
+ * Looks for the key of a request in the places that key_from names.
+ *
+ * The head is searched by key_search_init().  The body is searched only where
+ * key_search_needs() says so:
+ *
+ *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in pieces, then
+ *			key_search_end() is called
+ *	KEY_NEEDS_JSON	key_search_json() gets the whole body
+ *
+ * The memory is bounded, but for that of key_search_json(): json_cost().
+ */
+#ifndef KEY_SEARCH_H
+#define KEY_SEARCH_H
+
+#include <stdbool.h>
+
+#include "conf.h"
+#include "form.h"
+#include "key.h"
+#include "request.h"
+
+enum key_needs { KEY_NEEDS_NOTHING, KEY_NEEDS_FORM, KEY_NEEDS_JSON };
+
+struct key_value;
+
+struct key_search {
+	/* private */
+	const struct conf_key_from *from;
+	struct key_value *value; /* one for each source */
+	size_t n;
+	enum form_kind kind; /* of the body */
+	bool may_be_json;
+	struct form form;
+	struct buf field; /* the value of the current field */
+	bool too_long;
+};
+
+/* RC_OK or RC_NOMEM; the caller calls key_search_free() in both cases.  from
+ * must outlive the search. */
+enum rc key_search_init(struct key_search *, const struct conf_key_from *,
+    enum conf_key_syntax, const struct request *);
+void key_search_free(struct key_search *);
+
+/* Whether the body can have the key.  all: also where an earlier alternative
+ * is there already. */
+enum key_needs key_search_needs(const struct key_search *, bool all);
+
+/* RC_OK or RC_NOMEM. */
+enum rc key_search_feed(struct key_search *, const void *, size_t);
+enum rc key_search_end(struct key_search *);
+enum rc key_search_json(struct key_search *, const void *body, size_t len);
+
+/*
+ * The key of the first alternative that is there; KEY_ABSENT: none is.
+ * *source: where it is, or what is wrong; NULL if that is the whole key.  On
+ * any verdict but KEY_OK, *out is empty.
+ */
+enum key_verdict
+key_search_find(const struct key_search *, const struct conf_route *,
+    struct key *out, const struct conf_source **source);
+
+/* Whether the alternative of that index has that key. */
+bool key_search_has(const struct key_search *, size_t index, const char *key);
+
+/* Whether a source may be in a request, as far as that is known without
+ * looking into query, cookies and body. */
+bool key_search_may_have(const struct conf_source *, const struct request *);
+
+/* What a source is called: "form field", "header field", ... */
+const char *key_search_kind(enum conf_source_kind);
+
+#endif
