@@ -272,6 +272,13 @@ name_database(struct oncectl *ctl, const struct conf *conf)
 }
 
 static bool
+is_postgresql(const char *database)
+{
+	return strncmp(database, "postgresql://", 13) == 0 ||
+	    strncmp(database, "postgres://", 11) == 0;
+}
+
+static bool
 open_store(struct oncectl *ctl, const struct conf *conf)
 {
 	struct store_options so;
@@ -302,6 +309,10 @@ run(struct oncectl *ctl, const struct oncectl_command *command)
 		return ONCECTL_USAGE;
 	if (command->needs == ONCECTL_NEEDS_NAME)
 		return command->run(ctl);
+	if (command->run == oncectl_backup && is_postgresql(ctl->database)) {
+		warnx("backup: a PostgreSQL database is saved by pg_dump(1)");
+		return ONCECTL_REFUSED;
+	}
 	if (!open_store(ctl, ctl->conf))
 		return ONCECTL_REFUSED;
 	status = command->run(ctl);

@@ -68,6 +68,7 @@ int oncectl_show(struct oncectl *);
 int oncectl_export(struct oncectl *);
 int oncectl_resolve(struct oncectl *);
 int oncectl_forget(struct oncectl *);
+int oncectl_backup(struct oncectl *);
 int oncectl_sweep(struct oncectl *);
 int oncectl_reap(struct oncectl *);
 int oncectl_reconcile(struct oncectl *);

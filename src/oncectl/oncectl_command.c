@@ -60,6 +60,13 @@ static const struct oncectl_command commands[] = {
 	    1, ONCECTL_NEEDS_STORE,
 	    ONCECTL_WHICH | ONCECTL_STATE | ONCECTL_OLDER | ONCECTL_YES,
 	    oncectl_forget },
+	{ "backup", "FILE [--yes]",
+	    "Copies the whole store into FILE while it is in use.  FILE is\n"
+	    "there when it is whole and on disk, and not before.\n"
+	    "oncectl(1) says how to restore it, and what it forgets.\n"
+	    "\n"
+	    "  --yes   replaces FILE if it exists\n",
+	    1, ONCECTL_NEEDS_STORE, ONCECTL_YES, oncectl_backup },
 	{ "sweep", "",
 	    "Settles what processes that are gone left in progress.\n",
 	    0, ONCECTL_NEEDS_STORE, 0, oncectl_sweep },

@@ -6,6 +6,8 @@
 #ifndef STORE_OPERATOR_H
 #define STORE_OPERATOR_H
 
+#include <stdatomic.h>
+
 #include "store.h"
 
 struct store_row {
@@ -47,6 +49,31 @@ store_list(struct store *, const struct store_filter *, struct store_cursor **);
 enum rc store_list_next(struct store_cursor *, struct store_row *);
 /* RC_NOTFOUND: the list has no more rows */
 void store_list_free(struct store_cursor *);
+
+/* A copy of the whole store while it is in use. */
+struct store_backup {
+	const char *file; /* its name; it is made 0600, for root with the
+			   * owner of the database */
+	bool replace;     /* a plain file of that name may be replaced */
+	/* gives up when the write-ahead log, which cannot be reset meanwhile,
+	 * becomes longer (bytes) */
+	uint64_t max_log;
+	atomic_bool *stop; /* gives up when it is set; NULL: never */
+};
+
+struct store_copied {
+	/* wall clock (ms): the copy has all that was durable then, and may
+	 * have some of what came later */
+	int64_t at_wall;
+	uint64_t bytes;
+};
+
+/*
+ * Makes the copy.  RC_OK: the file is whole and durable.  Otherwise there is no
+ * file of that name, or the old one, and why (of size bytes) gets a sentence.
+ */
+enum rc store_backup(struct store *, const struct store_backup *,
+    struct store_copied *, char *why, size_t size);
 
 struct store_counts {
 	int64_t keys[RECORD_NSTATES];

@@ -11,8 +11,8 @@ from answer import eq, first, problem
 from once import Background
 from test_resolve import ANSWER, ctl, refused, unknown
 
-COMMANDS = ('ls show resolve forget sweep reap reconcile outbox export stats '
-            'doctor metrics checkpoint emit respond').split()
+COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
+            'stats doctor metrics checkpoint emit respond').split()
 
 
 # --- show --response ------------------------------------------------------
