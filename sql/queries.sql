@@ -28,9 +28,12 @@ UPDATE once_clock SET last = ?1 WHERE id = 1 AND last < ?1 - ?2;
 UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 
 -- The values that distinguish a store from any other, and from an earlier copy
--- of itself.
+-- of itself: its secret, the store time written last, and the highest number
+-- that a key has had.  The latter two never go down.
 -- name: past
-SELECT m.secret, c.last FROM once_meta m, once_clock c
+SELECT m.secret, c.last,
+    max(m.last_id, (SELECT coalesce(max(id), 0) FROM once_key))
+FROM once_meta m, once_clock c
 WHERE m.id = 1 AND c.id = 1;
 
 -- Reading -----------------------------------------------------------------
@@ -670,7 +673,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
 	'once_payload',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
-	'once_checkpoint', 'once_outbox', 'once_response',
+	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
 	'once_response_insert');
 
@@ -686,7 +689,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
     ('once_payload'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
-    ('once_checkpoint'), ('once_outbox'),
+    ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
     ('once_response_insert'))
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);

@@ -191,6 +191,15 @@ CREATE TABLE once_meta(
 	kept_bytes INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- Row numbers are never used twice, and the highest one never goes down, even
+-- if an operator deletes rows with sqlite3(1): see store_guard.h.
+-- name: schema_key_deleted
+CREATE TRIGGER once_key_deleted AFTER DELETE ON once_key
+WHEN OLD.id > (SELECT last_id FROM once_meta WHERE id = 1)
+BEGIN
+	UPDATE once_meta SET last_id = OLD.id WHERE id = 1;
+END;
+
 -- One row.  Store time is the time since boot plus shift, during the boot named
 -- boot_id; last is the store time that was written last.  See clock.h.
 -- name: schema_clock

@@ -74,6 +74,34 @@ def overwrite(copy, database):
     target.close()
 
 
+def shell(once, *commands):
+    subprocess.run(['sqlite3', once.database, *commands], check=True,
+                   capture_output=True)
+
+
+def test_a_copy_of_this_life_that_is_restored_in_place_is_noticed(t):
+    for name, restore in (
+            ('shell', lambda once: shell(once, '.restore ' + t.path('shell'))),
+            ('cp', lambda once: shutil.copyfile(t.path('cp'),
+                                                once.database))):
+        once = start(t, name='once-' + name)
+        first(once.post('a'), 201)
+        shell(once, '.backup ' + t.path(name))
+        first(once.post('b'), 201)
+        # So that no part of the present content is in the log.
+        shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+        restore(once)
+        ran = len(t.ledger())
+        problem(once.post('c'), 'store-unavailable')
+        problem(once.post('b'), 'store-unavailable')
+        eq(len(t.ledger()), ran)
+        once.wait_log('event=store-went-back')
+        status, text = health(once)
+        eq(status, 503)
+        assert 'store-went-back' in text, text
+        once.stop()
+
+
 def test_a_restore_in_place_is_noticed_until_a_restart(t):
     once = start(t)
     first(once.post('before'), 201)

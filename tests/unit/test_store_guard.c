@@ -343,6 +343,58 @@ an_older_copy_in_its_place_is_noticed_by_the_next_write(void **state)
 	reserve("k");
 }
 
+/* Nothing but keys was written since. */
+static void
+a_copy_of_this_life_is_noticed_by_the_next_write(void **state)
+{
+	(void)state;
+	complete("before", 10);
+	save_as(beside("-copy"));
+	complete("done", 10);
+	overwrite_with(beside("-copy"));
+	assert_went_back();
+}
+
+static void
+a_copy_from_before_the_last_reservation_is_noticed(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	save_as(beside("-copy"));
+	lease = reserve("k");
+	overwrite_with(beside("-copy"));
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
+	assert_int_equal(reserve_fails("l"), RC_WENT_BACK);
+}
+
+/* Each of them takes the newest key, and the number of a new key is higher. */
+static void
+deleting_keys_is_not_going_back(void **state)
+{
+	struct store_change changes[STORE_EXPIRE_MAX];
+	struct store_lease before = reserve("a"), after;
+	int n;
+
+	(void)state;
+	settle_for(&before, RECORD_COMPLETED, 0);
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	store_changes_free(changes, n);
+	after = reserve("a");
+	assert_true(after.id > before.id);
+	settle(&after, RECORD_UNKNOWN);
+	assert_int_equal(store_forget(store, after.id), RC_OK);
+	before = after;
+	after = reserve("a");
+	assert_true(after.id > before.id);
+	before = after;
+	raw("DELETE FROM once_key");
+	after = reserve("a");
+	assert_true(after.id > before.id);
+}
+
 static void
 another_stores_content_in_its_place_is_noticed(void **state)
 {
@@ -447,6 +499,9 @@ main(void)
 		TEST(an_outcome_is_not_recorded_in_a_file_that_nobody_finds),
 		TEST_DIR(
 		    an_older_copy_in_its_place_is_noticed_by_the_next_write),
+		TEST(a_copy_of_this_life_is_noticed_by_the_next_write),
+		TEST(a_copy_from_before_the_last_reservation_is_noticed),
+		TEST(deleting_keys_is_not_going_back),
 		TEST_DIR(another_stores_content_in_its_place_is_noticed),
 		TEST(an_empty_file_in_its_place_runs_nothing),
 		TEST(an_answer_belongs_to_its_key_and_not_to_a_number),

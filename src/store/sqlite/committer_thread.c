@@ -150,11 +150,15 @@ end(struct committer *c, enum rc rc)
 	uint64_t before = db_commits(c->db);
 	int64_t begun;
 
+	if (rc == RC_OK)
+		rc = store_guard_note(c->guard, c->db);
 	if (rc == RC_OK) {
 		FAULT(COMMIT_READY);
 		begun = clock_mono_us();
 		rc = db_commit(c->db);
 		FAULT(COMMIT_DONE);
+		if (rc == RC_OK)
+			store_guard_commit(c->guard);
 		if (rc != RC_OK)
 			c->tainted = true;
 		else if (db_commits(c->db) != before) {

@@ -6,8 +6,10 @@
  * ctime has the kernel's coarse grain: it is trusted only once it is so old
  * that a later change must show.
  *
- * Content: a store has a secret of its own, and the time at which it was last
- * seen never goes back; each start and each sweep writes it.
+ * Content: a store has a secret of its own.  The highest number of a key never
+ * goes down, so each key that was made since a copy gives that copy away.  So
+ * does the time at which the store was last seen, which never goes back: each
+ * start and each sweep writes it.  Neither costs a commit another page.
  */
 #include "config.h"
 
@@ -154,7 +156,7 @@ store_guard_past(struct store_guard *g, struct db *db)
 	struct db_stmt *s = db_stmt(db, QUERY_PAST);
 	const char *what = NULL;
 	const void *secret;
-	int64_t last;
+	int64_t last, id;
 	enum rc rc;
 	size_t n;
 
@@ -165,13 +167,14 @@ store_guard_past(struct store_guard *g, struct db *db)
 		return rc;
 	secret = db_column_blob(s, 0, &n);
 	last = db_column_int(s, 1);
+	id = db_column_int(s, 2);
 	if (n != sizeof(g->secret))
 		what = "it has no secret";
 	else if (!g->seen)
 		memcpy(g->secret, secret, n);
 	else if (memcmp(secret, g->secret, n) != 0)
 		what = "it is another store's content";
-	else if (last < g->last)
+	else if (last < g->last || id < g->id)
 		what = "it lacks what was written to it: an older copy was "
 		       "put in its place; restart oncewrap to go on with that";
 	db_reset(s);
@@ -179,7 +182,26 @@ store_guard_past(struct store_guard *g, struct db *db)
 		return went_back(g, what);
 	g->seen = true;
 	g->last = last;
+	g->id = g->new_id = id;
 	return RC_OK;
+}
+
+enum rc
+store_guard_note(struct store_guard *g, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PAST);
+	enum rc rc = db_step_row(s);
+
+	if (rc == RC_OK)
+		g->new_id = db_column_int(s, 2);
+	db_reset(s);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+void
+store_guard_commit(struct store_guard *g)
+{
+	g->id = g->new_id;
 }
 
 void

@@ -40,7 +40,9 @@ struct store_guard {
 	/* used by the writing thread only: the past that it has read */
 	bool seen;
 	unsigned char secret[SCOPE_SECRET_LEN];
-	int64_t last; /* store time */
+	int64_t last;   /* store time */
+	int64_t id;     /* the highest number that a key has had */
+	int64_t new_id; /* the same in the open transaction */
 };
 
 /* For an open database and the files that are beside it now.
@@ -59,10 +61,17 @@ void store_guard_add_lock(struct store_guard *);
 enum rc store_guard_check(struct store_guard *);
 
 /*
- * Called by the writing thread in its transaction.  RC_WENT_BACK, also from all
- * later calls, if the store lacks what was read in it before.
+ * Called by the writing thread at the beginning of its transaction.
+ * RC_WENT_BACK, also from all later calls, if the store lacks what was read in
+ * it before, or was committed by this process.
  */
 enum rc store_guard_past(struct store_guard *, struct db *);
+
+/* Called before the COMMIT, and after one that succeeded: the next call of
+ * store_guard_past() misses the new keys of this transaction if they are not
+ * there. */
+enum rc store_guard_note(struct store_guard *, struct db *);
+void store_guard_commit(struct store_guard *);
 
 /* Writes a few words for RC_REPLACED and RC_WENT_BACK into why. */
 void store_guard_why(const struct store_guard *, char *why, size_t size);
