@@ -294,10 +294,11 @@ UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
 WHERE id = ?1 AND attempt = ?2 AND state = 'unknown'
     AND reconcile_attempts = ?3;
 
--- Whether any key is due.
--- name: reconcile_any
-SELECT 1 FROM once_key INDEXED BY once_key_reconcile
-WHERE state = 'unknown' AND reconcile_after <= ?1 LIMIT 1;
+-- When a key is due first.
+-- name: reconcile_first
+SELECT reconcile_after FROM once_key INDEXED BY once_key_reconcile
+WHERE state = 'unknown' AND reconcile_after >= 0
+ORDER BY reconcile_after LIMIT 1;
 
 -- The longest due key of the next scope.
 -- name: reconcile_due

@@ -309,7 +309,8 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	const int64_t recover_at = m->recovered + conf->sweep_interval;
 	const int64_t expire_at = m->expired + conf->reap_interval;
 
-	*wake = m->tally_at;
+	if (m->tally_at < *wake)
+		*wake = m->tally_at;
 	if (recover_at < *wake)
 		*wake = recover_at;
 	if (expire_at < *wake)

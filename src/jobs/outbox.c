@@ -213,7 +213,6 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	struct place *p = free_place(box);
 	enum rc rc;
 
-	*wake = clock_mono() + WORK_POLL;
 	if ((rc = look(box, conf, &p->effect, wake)) != RC_OK)
 		return rc;
 	if ((rc = begin(box, p)) != RC_OK) {

@@ -30,6 +30,9 @@
 /* The longest pause (ms) between two tries: a day, and half of it at random. */
 #define BACKOFF_MAX INT64_C(129600000)
 
+/* The shortest pause (ms) after a vain look. */
+#define SKIP_PAUSE 500
+
 /* Pause (ms) before a key without a program in its route is tried again. */
 #define NOBODY_PAUSE INT64_C(3600000)
 
@@ -278,13 +281,20 @@ static enum rc
 next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct inquiry *q = calloc(1, sizeof(*q));
+	struct reconcile *r = self;
 	enum rc rc;
 
 	if (q == NULL)
 		return RC_NOMEM;
-	*wake = clock_mono() + WORK_POLL;
 	attempt_init(&q->attempt);
-	if ((rc = take(self, conf, q)) == RC_OK)
+	rc = take(r, conf, q);
+	if (rc == RC_NOTFOUND && q->due.due_at != 0) {
+		*wake = work_wake(r->store, q->due.due_at, *wake);
+		/* A damaged row, which is skipped, may be due for ever. */
+		if (*wake < clock_mono() + SKIP_PAUSE)
+			*wake = clock_mono() + SKIP_PAUSE;
+	}
+	if (rc == RC_OK)
 		*item = q;
 	else
 		inquiry_free(q);
@@ -327,7 +337,7 @@ reconcile_all(struct store *store, const struct conf *conf,
 {
 	struct reconcile *r = reconcile_new(store);
 	void *item;
-	int64_t wake;
+	int64_t wake = INT64_MAX;
 	enum rc rc = r != NULL ? RC_OK : RC_NOMEM;
 
 	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK) {

@@ -87,11 +87,8 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	struct store *store = self;
 	struct store_job stored;
 	struct job *job;
-	int64_t poll;
 	enum rc rc;
 
-	poll = expected(conf) ? WORK_POLL : conf->sweep_interval;
-	*wake = clock_mono() + poll;
 	if ((rc = store_job_next(store, &stored)) != RC_OK) {
 		if (rc == RC_NOTFOUND && stored.due_at != 0)
 			*wake = work_wake(store, stored.due_at, *wake);

@@ -10,18 +10,24 @@
  *     thread ends only after scheduler_halt(), and after its item has run.
  *  4. The kinds take turns.  Each look begins with the next kind.
  *
- * The lookout sleeps in store_wait_work(), which ends with news from this
- * process: work that the store has got, an item that has ended, a new
- * configuration, or the stop.
+ * The lookout sleeps until the time when something is due, or until there is
+ * news: work that the store has got, an item that has ended, a new
+ * configuration, or the stop.  Work of other processes makes no news.  Where
+ * the configuration has such work, the lookout polls the store for as long as
+ * the database is being written.  Then it sleeps until it is written again.
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -38,6 +44,11 @@
 
 /* Pause (ms) after a look that failed. */
 #define FAILURE_PAUSE 500
+
+/* Poll interval (ms), and how long after the last write (ms) polling goes on: a
+ * commit is visible a sync later than its write. */
+#define POLL_INTERVAL 500
+#define POLL_AFTER    5000
 
 enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, KINDS };
 
@@ -61,7 +72,12 @@ struct scheduler {
 	atomic_uint alive; /* threads that have not ended */
 	/* used by the lookout */
 	uint64_t generation;
-	unsigned turn; /* the kind to begin with */
+	unsigned turn;      /* the kind to begin with */
+	bool watched;       /* watch has been opened */
+	int watch;          /* of the database, or -1 */
+	int64_t written_at; /* mono: when it was last seen to be written */
+
+	int wake; /* readable after wake_lookout() */
 
 	struct lock lock; /* guards the members below */
 	pthread_cond_t vacant;
@@ -99,7 +115,7 @@ claim(struct scheduler *s, struct queue *q, struct task *task)
 	enum rc rc;
 
 	do {
-		q->look_at = LOCK_FOREVER;
+		q->look_at = clock_mono() + task->conf->sweep_interval;
 		rc = q->kind->next(
 		    q->self, task->conf, &task->item, &q->look_at);
 	} while (rc == RC_LOST && !atomic_load(&s->stop));
@@ -155,19 +171,98 @@ note_news(struct scheduler *s)
 	}
 }
 
+/* Whether other processes may make work for this one. */
+static bool
+shares_work(const struct scheduler *s, const struct conf *conf)
+{
+	const struct queue *q;
+
+	for (q = s->queue; q < s->queue + KINDS; q++) {
+		if (q->kind != &maintenance_kind && q->kind->expected(conf))
+			return true;
+	}
+	return false;
+}
+
+static void
+read_watch(struct scheduler *s)
+{
+	enum rc rc = s->watch != -1 ? store_watch_read(s->watch) : RC_NOTFOUND;
+
+	if (rc == RC_LOST) {
+		close(s->watch);
+		s->watch = -1;
+	} else if (rc == RC_OK)
+		s->written_at = clock_mono();
+}
+
+/* Sleeps until the database is written, until wake_lookout(), or until then
+ * (mono). */
+static void
+sleep_quietly(struct scheduler *s, int64_t until)
+{
+	struct pollfd fds[2] = { { .fd = s->watch, .events = POLLIN },
+		{ .fd = s->wake, .events = POLLIN } };
+	const int64_t left = until - clock_mono();
+	uint64_t n;
+
+	if (left > 0)
+		(void)poll(fds, 2, left < INT_MAX ? (int)left : INT_MAX);
+	if (read(s->wake, &n, sizeof(n)) == -1)
+		assert(errno == EAGAIN);
+}
+
+/* Waits for news, or until then (mono). */
+static void
+wait_for_news(struct scheduler *s, bool shares, int64_t until)
+{
+	const int64_t now = clock_mono();
+
+	if (!shares) {
+		if (store_wait_work(s->store, &s->generation, until))
+			note_news(s);
+		return;
+	}
+	if (!s->watched) {
+		s->watched = true;
+		s->watch = store_watch(s->store);
+		s->written_at = now;
+	}
+	if (s->watch != -1 && now >= s->written_at + POLL_AFTER)
+		sleep_quietly(s, until);
+	else {
+		if (until > now + POLL_INTERVAL)
+			until = now + POLL_INTERVAL;
+		(void)store_wait_work(s->store, &s->generation, until);
+	}
+	read_watch(s);
+	note_news(s);
+}
+
+static void
+wake_lookout(struct scheduler *s)
+{
+	const uint64_t one = 1;
+
+	if (write(s->wake, &one, sizeof(one)) != sizeof(one))
+		assert(errno == EAGAIN);
+	store_wake(s->store);
+}
+
 /* Waits for an item.  False: the scheduler is being stopped. */
 static bool
 look_out(struct scheduler *s, struct task *task)
 {
 	int64_t wake;
+	bool shares;
 
 	while (!atomic_load(&s->stop)) {
 		task->conf = confbox_get(s->confbox);
 		if (look(s, task, &wake))
 			return true;
+		shares = shares_work(s, task->conf);
 		conf_unref(task->conf);
-		if (store_wait_work(s->store, &s->generation, wake))
-			note_news(s);
+		wait_for_news(s, shares, wake);
 	}
 	return false;
 }
@@ -256,7 +351,7 @@ run(struct scheduler *s, struct task *task)
 	q->running--;
 	lock_give(&s->lock);
 	/* The kind may have been at its limit, or a topic of the outbox. */
-	store_wake(s->store);
+	wake_lookout(s);
 }
 
 /* The last thread to end sends a signal to the main thread, which waits for
@@ -300,6 +395,8 @@ scheduler_start(
 		return RC_NOMEM;
 	s->confbox = confbox;
 	s->store = store;
+	s->watch = -1;
+	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	lock_init(&s->lock, LOCK_SCHEDULER);
 	lock_cond_init(&s->vacant);
 	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
@@ -310,7 +407,8 @@ scheduler_start(
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
 		q++;
 	lock_take(&s->lock);
-	started = q == s->queue + KINDS && start_thread(s) == 0;
+	started =
+	    q == s->queue + KINDS && s->wake != -1 && start_thread(s) == 0;
 	lock_give(&s->lock);
 	if (!started) {
 		scheduler_stop(s);
@@ -323,7 +421,7 @@ scheduler_start(
 void
 scheduler_reload(struct scheduler *s)
 {
-	store_wake(s->store);
+	wake_lookout(s);
 }
 
 void
@@ -335,7 +433,8 @@ scheduler_halt(struct scheduler *s)
 	atomic_store(&s->stop, true);
 	pthread_cond_broadcast(&s->vacant);
 	lock_give(&s->lock);
-	store_wake(s->store);
+	if (s->wake != -1)
+		wake_lookout(s);
 }
 
 bool
@@ -356,6 +455,10 @@ scheduler_stop(struct scheduler *s)
 	maintenance_free(s->queue[MAINTENANCE].self);
 	reconcile_free(s->queue[RECONCILE].self);
 	outbox_free(s->queue[OUTBOX].self);
+	if (s->watch != -1)
+		close(s->watch);
+	if (s->wake != -1)
+		close(s->wake);
 	pthread_cond_destroy(&s->vacant);
 	lock_destroy(&s->lock);
 	free(s);

@@ -14,10 +14,6 @@
 #include "conf.h"
 #include "store.h"
 
-/* Poll interval (ms) for work that other processes have made, where such work
- * is configured. */
-#define WORK_POLL 500
-
 struct work_kind {
 	const char *name; /* for the log */
 	int64_t rest;     /* the shortest time between two vain looks (ms) */
@@ -25,16 +21,16 @@ struct work_kind {
 	/* The number of items that may run at once; 0: no look is made. */
 	unsigned (*limit)(const struct conf *conf);
 
-	/* Whether work of this kind can be expected.  If not, the scheduler
-	 * still looks for what is left, but keeps no thread ready for it. */
+	/* Whether work of this kind can be expected, from other processes too.
+	 * If not, the scheduler still looks for what is left, but keeps no
+	 * thread ready for it. */
 	bool (*expected)(const struct conf *conf);
 
 	/*
 	 * Claims the next item that is due.  RC_OK: run() is called with *item,
 	 * exactly once.  RC_LOST: nothing is left to run, and the next item may
-	 * be due.  RC_NOTFOUND: no item is due; *wake, at first LOCK_FOREVER,
-	 * becomes the time of the next look (mono) if no news comes before.
-	 * Other values: the look failed.
+	 * be due.  RC_NOTFOUND: no item is due; *wake (mono) becomes the time
+	 * when one is, if that is earlier.  Other values: the look failed.
 	 */
 	enum rc (*next)(
 	    void *self, const struct conf *conf, void **item, int64_t *wake);

@@ -366,6 +366,16 @@ bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
 /* Wakes all waiters in store_wait_work(). */
 void store_wake(struct store *);
 
+/*
+ * Opens a descriptor that is readable once any process has written the
+ * database, perhaps before its commit is visible.  The caller closes it.  -1:
+ * the system cannot tell.  store_watch_read() makes it unreadable again: RC_OK,
+ * the database was written; RC_NOTFOUND, it was not; RC_LOST, the descriptor
+ * tells nothing any more.
+ */
+int store_watch(const struct store *store);
+enum rc store_watch_read(int fd);
+
 /* Adds and removes topics that a handler may name. */
 enum rc store_topics(struct store *, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop);
@@ -407,6 +417,7 @@ struct store_due {
 	/* of the lost attempt; its processes may still live.  .lock is 0 once
 	 * they are known to have exited */
 	struct store_attempt attempt;
+	int64_t due_at; /* store time, of the longest due key */
 };
 void store_due_free(struct store_due *);
 
@@ -414,7 +425,8 @@ void store_due_free(struct store_due *);
  * The next key to reconcile: the longest due key of the next scope after
  * `after`.  Scopes with due keys form a circle, ordered by their bytes: the
  * first scope comes after the last one, and a single scope comes after itself.
- * NULL: starts at the first scope.  RC_NOTFOUND: no key is due.
+ * NULL: starts at the first scope.  RC_NOTFOUND: no key is due, and due_at is
+ * the time of the next one; 0: there is none.
  */
 enum rc store_due(struct store *, const char *after, struct store_due *);
 

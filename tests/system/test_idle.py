@@ -6,6 +6,7 @@ and so has made no system call.
 import proc
 from answer import eq
 from base import wait_until
+from test_outbox import EMITTER
 
 SERVER = {'admin_path': '/once', 'workers': '3'}
 ALWAYS = {'oncewrap': 1, 'worker': 3, 'standby': 1, 'committer': 1,
@@ -26,11 +27,62 @@ def test_a_daemon_has_32_workers_and_four_threads_more(t):
     eq(proc.thread_names(once.pid), dict(ALWAYS, worker=32))
 
 
-def test_work_that_is_configured_is_polled(t):
-    """Else the test above would see nothing."""
-    once = t.once(handler='/bin/true', server=SERVER,
-                  conf='[effect mail]\nprogram = /bin/true\n')
+def with_work(t, program='/bin/true', attempts=1):
+    """A daemon with work of all kinds, which maintenance does not wake."""
+    return t.once(
+        handler=t.py(EMITTER),
+        server=dict(SERVER, status_path='/jobs', sweep_interval='1h',
+                    reap_interval='1h'),
+        defaults={'async': 'prefer', 'share_database': 'yes',
+                  'reconcile': '/bin/true'},
+        conf='[effect mail]\nprogram = %s\nattempts = %d\nbackoff = 14s\n'
+        % (program, attempts))
+
+
+def wait_sleep(once):
+    wait_until(lambda: proc.stirs(once.pid, 2) == [], 'it sleeps')
+
+
+def given_up(once):
+    return once.ctl('outbox', 'ls', '--json', '--state', 'dead_letter')
+
+
+def test_work_that_is_configured_is_polled_until_nothing_is_written(t):
+    once = with_work(t)
     wait_until(lambda: proc.stirs(once.pid, 1) == ['scheduler'], 'it looks')
+    wait_sleep(once)
+
+
+def test_what_another_process_writes_wakes_it(t):
+    once = with_work(t, program=t.sh('exit 1', 'mail'))
+    eq(once.post('k', body='mail x').status, 201)
+    wait_until(lambda: given_up(once), 'it is given up')
+    wait_sleep(once)
+    t.sh('cat > "$D/mailed"', 'mail')
+    once.ctl('outbox', 'retry', '1')
+    t.wait_file('mailed')
+
+
+def test_what_is_due_later_wakes_it(t):
+    """The second try is due when nothing was written for a while."""
+    once = with_work(t, program=t.sh('exit 1', 'mail'), attempts=2)
+    eq(once.post('k', body='mail x').status, 201)
+    wait_sleep(once)
+    assert not given_up(once)
+    wait_until(lambda: given_up(once), 'it is given up')
+
+
+def test_a_key_that_is_due_to_be_reconciled_wakes_it(t):
+    once = t.once(
+        handler=t.sh('kill -9 $$'),
+        server=dict(SERVER, sweep_interval='1h', reap_interval='1h'),
+        defaults={'reconcile_after': '14s', 'reconcile': t.sh(
+            'echo Idempotency-Outcome: completed; status 201; echo it did')})
+    once.post('k')
+    eq(once.state('k'), 'unknown')
+    wait_sleep(once)
+    eq(once.state('k'), 'unknown')
+    once.wait_state('k', 'completed')
 
 
 def test_maintenance_needs_no_second_thread(t):

@@ -71,6 +71,7 @@ store_due(struct store *store, const char *after, struct store_due *due)
 	struct store_reader *reader;
 	struct db_stmt *s;
 	char *from = NULL;
+	int64_t due_at = 0;
 	enum rc rc;
 
 	memset(due, 0, sizeof(*due));
@@ -82,9 +83,10 @@ store_due(struct store *store, const char *after, struct store_due *due)
 		free(from);
 		return rc;
 	}
-	s = db_stmt(reader->db, QUERY_RECONCILE_ANY);
-	db_bind_int(s, 1, now);
+	s = db_stmt(reader->db, QUERY_RECONCILE_FIRST);
 	rc = db_step_row(s);
+	if (rc == RC_OK && (due_at = db_column_int(s, 0)) > now)
+		rc = RC_NOTFOUND;
 	db_reset(s);
 	if (rc == RC_OK) {
 		rc = due_from(reader->db, now, from != NULL ? from : "", due);
@@ -95,6 +97,7 @@ store_due(struct store *store, const char *after, struct store_due *due)
 	free(from);
 	if (rc != RC_OK)
 		store_due_free(due);
+	due->due_at = due_at;
 	return rc;
 }
 
