@@ -5,6 +5,7 @@ at all); with the fault, until it is dead; and without again, where life.Life
 checks what must hold.
 """
 import contextlib
+import os
 import signal
 import sqlite3
 
@@ -248,6 +249,58 @@ def reaped(t, *point, **more):
 def marked(t, *point):
     """The same, and a marker stays of those that are."""
     reaped(t, *point, on_expired='gone')
+
+
+# Keys past their retention, as many as a busy week leaves; --all has more.
+BACKLOG = int(os.environ.get('CRASH_BACKLOG', 20_000))
+OLD = "SELECT count(*) FROM once_key WHERE key GLOB 'old*'"
+
+
+def plant(life, rows):
+    """Copies of a completed key, past their retention."""
+    sql(life, """
+        WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL
+            SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO once_key(id, key, path, scope, state, attempt,
+            fingerprint, recipe, downstream, on_crash, retention,
+            created_at, updated_at, expires_at, status)
+        SELECT k.id + n.i, 'old' || n.i, '/pay', '', 'completed', 1,
+            k.fingerprint, k.recipe, k.downstream, 'unknown', 1, 0, 0, 1, 200
+        FROM once_key k, n WHERE k.key = 'done'""", (rows,))
+
+
+def backlog(t, *point):
+    """A process with a run dies while it deletes very many keys.  Its key is
+    recovered before the rest of them is deleted."""
+    life = Life(t, point, 'gate', server={'sweep_interval': '50ms'})
+    gate = life.gate()
+    life.start()
+    gate.open()
+    life.post('done')
+    gate.wait()
+    life.once.stop()
+    plant(life, BACKLOG)
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    life.server['reap_interval'] = '10ms'
+    life.once.server.update(life.server)
+    life.once.write_conf()
+    life.once.hup()
+    life.dies()
+    run.result()
+    assert 0 < sql(life, OLD)[0] < BACKLOG
+    life.other()
+    lost = 'failed_retryable' if life.fate == 'resume' else 'unknown'
+    left = wait_until(lambda: (lambda state, n: (n,) if state == lost else 0)(
+        *sql(life, "SELECT state, (%s) FROM once_key WHERE key = 'k'" % OLD)),
+        'the key is recovered')
+    assert left[0] > 0, 'after the backlog'
+    wait_until(lambda: sql(life, OLD)[0] == 0, 'all are deleted', 120)
+    wait_until(lambda: life.once.log_lines('event=reaped'), 'it is logged')
+    eq(len(life.once.log_lines('event=reaped')), 1)
+    gate.open(SOME)
+    life.check(['k', 'done'])
 
 
 def fresh(t, *point):
