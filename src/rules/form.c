@@ -31,6 +31,7 @@ enum form_event
 form_bad(struct form *f, const char *why)
 {
 	f->state = STATE_BAD;
+	f->p = f->end; /* the rest is of no use */
 	f->why = why;
 	return FORM_BAD;
 }
@@ -39,6 +40,7 @@ enum form_event
 form_no_memory(struct form *f)
 {
 	f->state = STATE_NO_MEMORY;
+	f->p = f->end;
 	return FORM_NO_MEMORY;
 }
 

@@ -14,8 +14,8 @@ URL = 'application/x-www-form-urlencoded'
 JSON = 'application/json'
 
 
-def once_with(t, key_from, handler=SAY, **defaults):
-    return t.once(handler=t.sh(handler),
+def once_with(t, key_from, handler=SAY, name='once', **defaults):
+    return t.once(handler=t.sh(handler), name=name,
                   defaults=dict({'key_from': key_from}, **defaults))
 
 
@@ -318,6 +318,72 @@ def test_keys_made_before_multipart_counted_are_compared_as_before(t):
     answer = once.post('new', body, type=kind)
     first(answer, 201)
     replay(once.post('new', other, type=other_kind), answer)
+
+
+def bad_bodies():
+    """(media type, body) of all that a stranger may send."""
+    multi = 'multipart/form-data; boundary=B'
+    part = b'--B\r\nContent-Disposition: form-data; name='
+    last = b'\r\n--B--\r\n'
+    for body in (
+            b'x', b'--B', b'--B\r\n', b'--B--', b'--B--' * 1000,
+            b'--B\r\n\r\n1' + last, b'--BB' + last,
+            b'--B\nContent-Disposition: form-data; name=k\n\n1\n--B--\n',
+            part + b'k', part + b'k\r\n\r\n', part + b'k\r\n\r\n1',
+            part + b'k; name=k\r\n\r\n1' + last + b'x' * 100000,
+            part + b'"k\r\n\r\n1' + last,
+            part + b'k\r\n\r\n1\r\n--BC' + b'x' * 200000,
+            part + b'k\r\n\r\n' + b'\r\n--' * 100000 + last,
+            part + b'k\r\n\r\n' + b'k' * 2000000 + last,
+            part + b'k' * 100000 + b'\r\n\r\n1' + last,
+            part + b'a\r\n' + b'X: y\r\n' * 10000 + b'\r\n1' + last,
+            (part + b'k\r\n\r\n1\r\n') * 20000 + last,
+            part + b'\0\r\n\r\n\0' + last):
+        yield multi, body
+    for kind in ('multipart/form-data', multi + multi[19:],
+                 'multipart/form-data; boundary=',
+                 'multipart/form-data; boundary="B',
+                 'multipart/form-data; boundary=' + 'B' * 1000,
+                 'multipart/form-data;' * 1000):
+        yield kind, part + b'k\r\n\r\n1' + last
+    for body in (b'k', b'k=', b'&' * 100000, b'=' * 100000, b'%' * 100000,
+                 b'k=' + b'%41' * 1000000, b'k=%', b'k=1&' * 100000,
+                 b'k' * 1000000 + b'=1', b'k=%00', b'\0', b'k=\xff'):
+        yield URL, body
+    for body in (b'', b' ', b'{', b'[' * 100000, b'{"id":' * 1000,
+                 b'{"id":"' + b'a' * 1000000 + b'"}', b'{"id":1e999999999}',
+                 b'{"id":-}', b'{"id":"\\ud800"}', b'{"id":1,"id":1}',
+                 b'{"id":' + b'9' * 100000 + b'}', b'{"id":null}',
+                 b'\xff\xfe', b'{"id":"\0"}',
+                 b'[' + b'{},' * 300000 + b'{}]', b'"' * 100000):
+        yield JSON, body
+
+
+def test_no_body_ends_anything_and_memory_is_bounded(t):
+    once = once_with(t, 'form:k json:/id', key='required',
+                     handler='cat >/dev/null; status 201')
+    before = peak(once)
+    refused = 0
+    for kind, body in bad_bodies():
+        answer = once.post(body=body, type=kind)
+        what = '%r, %r: %s' % (kind[:60], body[:60], answer)
+        if answer.status != 201:
+            assert answer.code in ('key-missing', 'key-invalid'), what
+            refused += 1
+    assert refused > 40, refused
+    first(once.post(body='k=1', type=URL), 201)
+    # And so it is where only the fingerprint reads the body.
+    other = once_with(t, 'header:Idempotency-Key form:k', name='other',
+                      handler='cat >/dev/null; status 201')
+    for n, (kind, body) in enumerate(bad_bodies()):
+        answer = other.post('n%d' % n, body, type=kind)
+        first(answer, 201)
+        replay(other.post('n%d' % n, body, type=kind), answer)
+    for daemon in (once, other):
+        assert daemon.alive()
+        if 'san' not in os.path.basename(base.BUILDDIR):
+            more = peak(daemon) - before
+            assert more < 40 << 20, '%d bytes more' % more
 
 
 def peak(once):

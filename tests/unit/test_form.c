@@ -179,7 +179,16 @@ read_all(const char *type, const char *body, size_t len, size_t piece,
 		memcpy(copy, body + at, n);
 		form_feed(&f, copy, n);
 		more = drain(&f, out);
+		/* A caller need not stop at a bad form. */
+		if (!more && at + n < len) {
+			form_feed(&f, "rest", 4);
+			assert_int_equal(form_next(&f), FORM_BAD);
+		}
 		free(copy);
+	}
+	if (!more) {
+		form_finish(&f);
+		assert_int_equal(form_next(&f), FORM_BAD);
 	}
 	if (more) {
 		form_finish(&f);
