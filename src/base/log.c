@@ -1,25 +1,28 @@
 /*
  * The log, one logfmt line for each event.  A line is built on the stack and
  * goes out in one write(2), so lines of several threads and processes never
- * mix.  This file takes no lock and allocates nothing.
+ * mix.  No line takes a lock or allocates memory.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "log_sink.h"
+#include "log_target.h"
 #include "metrics.h"
 #include "utf8.h"
 
 #include "log.h"
 
 struct line {
+	enum log_level level;
 	char text[LOG_LINE_MAX];
 	size_t len;
 	bool cut;
@@ -29,6 +32,8 @@ struct line {
 #define LINE_TAIL 5
 
 static atomic_int lowest = LOG_INFO;
+
+static atomic_bool echo;
 
 /* Lines that were dropped since the last report. */
 static atomic_int_least64_t dropped;
@@ -118,18 +123,51 @@ put_pair(struct line *l, const char *name, const char *text)
 		put_value(l, text);
 }
 
+static void
+put_number(struct line *l, const char *name, int64_t value)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRId64, value);
+	put_pair(l, name, number);
+}
+
 /* --- lines -------------------------------------------------------------- */
 
 static void
 line_begin(struct line *l, enum log_level level)
 {
-	/* sd-daemon(3) */
-	static const char *const priority[] = { "<7>", "<6>", "<4>", "<3>" };
-
+	l->level = level;
 	l->len = 0;
 	l->cut = false;
-	if (log_sink_journal())
-		put_text(l, priority[level]);
+}
+
+static void
+put_priority(struct line *l)
+{
+	char prefix[8];
+
+	snprintf(prefix, sizeof(prefix), "<%d>", log_target_priority(l->level));
+	put_text(l, prefix);
+}
+
+static void
+line_begin_event(struct line *l, enum log_level level, const char *event)
+{
+	char now[CLOCK_RFC3339_LEN + 1];
+
+	line_begin(l, level);
+	if (!log_target_has_time()) {
+		clock_rfc3339(clock_wall(), now);
+		put_text(l, "ts=");
+		put_text(l, now);
+		put_text(l, " ");
+	} else if (log_target_is_stderr()) {
+		put_priority(l);
+	}
+	put_text(l, "level=");
+	put_text(l, level_names[level]);
+	put_pair(l, "event", event);
 }
 
 void
@@ -145,18 +183,14 @@ static bool
 report_dropped(void)
 {
 	int64_t n = atomic_exchange(&dropped, 0);
-	char number[24];
 	struct line l;
 
 	if (n == 0)
 		return true;
-	snprintf(number, sizeof(number), "%" PRId64, n);
-	line_begin(&l, LOG_WARN);
-	put_text(&l, "level=warn");
-	put_pair(&l, "event", "log-dropped");
-	put_pair(&l, "lines", number);
+	line_begin_event(&l, LOG_WARN, "log-dropped");
+	put_number(&l, "lines", n);
 	put_text(&l, "\n");
-	if (log_sink_write(l.text, l.len))
+	if (log_target_write(l.level, l.text, l.len))
 		return true;
 	atomic_fetch_add(&dropped, n);
 	return false;
@@ -168,48 +202,81 @@ line_end(struct line *l)
 	int saved = errno;
 
 	l->text[l->len++] = '\n';
-	if (!report_dropped() || !log_sink_write(l->text, l->len))
+	if (!report_dropped() || !log_target_write(l->level, l->text, l->len))
 		log_sink_dropped();
+	if (l->level == LOG_ERROR && atomic_load(&echo) &&
+	    !log_target_is_stderr())
+		(void)log_sink_write(l->text, l->len);
 	errno = saved;
 }
 
+static void
+put_request(struct line *l, const struct log_request *rq)
+{
+	if (rq->instance != NULL)
+		put_pair(l, "instance", rq->instance);
+	put_pair(l, "path", rq->path != NULL ? rq->path : "-");
+	put_pair(l, "key", rq->key != NULL ? rq->key : "");
+	put_pair(l, "scope", rq->scope[0] != '\0' ? rq->scope : "-");
+	if (rq->status != 0)
+		put_number(l, "status", rq->status);
+	else if (rq->instance != NULL)
+		put_pair(l, "status", "-");
+}
+
 void
-log_values(enum log_level level, const char *event, const char *instance,
-    const struct log_value *values, size_t n)
+log_values(enum log_level level, const char *event,
+    const struct log_request *rq, const struct log_value *values, size_t n)
 {
 	struct line l;
-	char number[24];
 	size_t i;
 
 	if ((int)level < atomic_load(&lowest))
 		return;
-	line_begin(&l, level);
-	put_text(&l, "level=");
-	put_text(&l, level_names[level]);
-	put_pair(&l, "event", event);
-	if (instance != NULL)
-		put_pair(&l, "instance", instance);
+	line_begin_event(&l, level, event);
+	if (rq != NULL)
+		put_request(&l, rq);
 	for (i = 0; i < n && !l.cut; i++) {
-		snprintf(number, sizeof(number), "%" PRId64, values[i].number);
-		put_pair(&l, values[i].name,
-		    values[i].text != NULL ? values[i].text : number);
+		if (values[i].text != NULL)
+			put_pair(&l, values[i].name, values[i].text);
+		else
+			put_number(&l, values[i].name, values[i].number);
 	}
 	line_end(&l);
 }
 
 void
-log_fatal(const char *format, ...)
+log_text(enum log_level level, const char *text)
 {
-	char text[LOG_LINE_MAX - 8];
 	struct line l;
-	va_list ap;
 
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	line_begin(&l, LOG_ERROR);
-	put_text(&l, text);
-	line_end(&l);
+	line_begin(&l, level);
+	if (log_sink_journal())
+		put_priority(&l);
+	put(&l, text, strnlen(text, LOG_LINE_MAX / 2));
+	put_text(&l, "\n");
+	if (!log_sink_write(l.text, l.len))
+		log_sink_dropped();
+}
+
+void
+log_request_key(struct log_request *rq, const char *key)
+{
+	free(rq->own_key);
+	rq->key = rq->own_key = strdup(key);
+}
+
+void
+log_request_clear(struct log_request *rq)
+{
+	free(rq->own_key);
+	memset(rq, 0, sizeof(*rq));
+}
+
+void
+log_echo(bool on)
+{
+	atomic_store(&echo, on);
 }
 
 void

@@ -1,12 +1,17 @@
 /*
- * The log: each event is one logfmt line on stderr, in one write(2).  If
- * stderr is systemd's stream to the journal, each line begins with its
- * priority, as "<3>" (sd-daemon(3)).
+ * The log: each event is one logfmt line, in one write(2).  Lines go to stderr
+ * until log_open() names another target.
  *
- *   log_event(LOG_WARN, "handler-failed", rq->instance,
+ *   log_event(LOG_WARN, "handler-failed", rq->log,
  *       LOG_S("why", text), LOG_I("exit", 3));
  *
- * gives  level=warn event=handler-failed instance=urn:uuid:... why="..." exit=3
+ * gives  ts=2026-02-09T07:04:38.123Z level=warn event=handler-failed
+ * instance=urn:uuid:... path=/pay key=k scope=2bd806c9 status=502 why="..."
+ * exit=3
+ *
+ * Where the target has the time of each line itself, there is no ts: syslog,
+ * and systemd's stream to the journal.  There each line begins with its
+ * priority, as "<3>" (sd-daemon(3)).
  *
  * Values are quoted where logfmt needs it.  Control bytes are escaped.  A line
  * longer than LOG_LINE_MAX is cut.  The log never holds a body or a
@@ -15,6 +20,7 @@
 #ifndef LOG_H
 #define LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,19 +37,41 @@ struct log_value {
 #define LOG_S(n, s) ((struct log_value){ (n), (s) != NULL ? (s) : "", 0 })
 #define LOG_I(n, i) ((struct log_value){ (n), NULL, (int64_t)(i) })
 
-/* instance may be NULL. */
-void log_values(enum log_level, const char *event, const char *instance,
+/*
+ * The request that an event is about.  Each of its lines has all of these, so
+ * that a search for a key or an instance finds its whole life.  A part that is
+ * not known, or not yet, is shown as "-", and a missing key as "", for "-" may
+ * be a key.
+ */
+#define LOG_SCOPE_LEN 8
+struct log_request {
+	const char *instance; /* urn:uuid:...; NULL: of no request, but a key */
+	const char *path;     /* NULL: not known */
+	const char *key;      /* NULL: none */
+	char *own_key;        /* from log_request_key() */
+	char scope[LOG_SCOPE_LEN + 1]; /* see scope_tag(); "": not known */
+	int status;                    /* of the answer; 0: there is none yet */
+};
+
+/* Stores a copy of the key; without memory the request has none in the log. */
+void log_request_key(struct log_request *, const char *key);
+
+/* Frees the copy and leaves a request of which nothing is known. */
+void log_request_clear(struct log_request *);
+
+/* The request may be NULL: the event is about none. */
+void log_values(enum log_level, const char *event, const struct log_request *,
     const struct log_value *, size_t n);
 
-#define log_event(level, event, instance, ...)                  \
-	log_values((level), (event), (instance),                \
+#define log_event(level, event, request, ...)                   \
+	log_values((level), (event), (request),                 \
 	    (const struct log_value[]){ __VA_ARGS__ },          \
 	    sizeof((const struct log_value[]){ __VA_ARGS__ }) / \
 		sizeof(struct log_value))
 
-/* Reports an error that ends the program at its start: text for people, not
- * logfmt. */
-void log_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Writes a line for people to stderr, without logfmt: the findings of -t.  The
+ * journal gets the priority in front of it. */
+void log_text(enum log_level, const char *text);
 
 /*
  * After this call no line waits for a reader of stderr that has stopped
@@ -53,6 +81,18 @@ void log_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * lines still wait.
  */
 int log_start(void);
+
+/*
+ * Sends lines to "stderr", to "syslog", or to a file, which is created with
+ * mode 0640 if it is missing.  A later call opens the file anew.  One thread at
+ * a time may call it.  Returns 0, or an errno value; then lines go where they
+ * went before.
+ */
+int log_open(const char *target);
+
+/* While set, errors go to stderr as well: a person who starts the program by
+ * hand looks there. */
+void log_echo(bool);
 
 /* Waits up to half a second for the last lines to leave; no line may
  * follow. */

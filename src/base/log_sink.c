@@ -1,5 +1,5 @@
 /*
- * Where log lines go, and what happens if no process reads them there.
+ * Lines on standard error, and what happens if no process reads them there.
  *
  * A reader of stderr that has stopped reading must not stop a thread.  Other
  * processes may share the open file description of stderr, so this process
@@ -29,6 +29,7 @@
 #include "clock.h"
 
 #include "log.h"
+#include "log_target.h"
 #include "thread.h"
 
 #include "log_sink.h"
@@ -247,6 +248,7 @@ log_stop(void)
 {
 	int64_t until = clock_mono() + RELAY_GRACE;
 
+	log_target_close();
 	if (sink.fd == STDERR_FILENO)
 		return;
 	close(sink.fd);

@@ -1,5 +1,5 @@
 /*
- * Inner header of log: where lines go.
+ * Inner header of log: lines on standard error.
  */
 #ifndef LOG_SINK_H
 #define LOG_SINK_H

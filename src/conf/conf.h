@@ -151,6 +151,7 @@ struct conf {
 	conf_line socket_user_line, socket_group_line;
 	int64_t io_timeout, drain_timeout, busy_timeout;
 	enum conf_durability durability;
+	const char *log;       /* "stderr", "syslog", or a file */
 	const char *spool_dir; /* NULL: TMPDIR or /tmp */
 	uint64_t spool_total;  /* bytes of all spools together */
 	uint64_t max_wal;

@@ -117,6 +117,7 @@ static const struct conf_option server_options[] = {
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
 	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
 	{ S(durability), WORD("full", "normal"), IS("full") },
+	{ S(log), TEXT(LOG), IS("stderr") },
 	{ S(spool_dir), TEXT(DIRECTORY) },
 	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },

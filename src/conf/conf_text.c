@@ -279,6 +279,13 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		    conf_value_fail(
 			why, "\"%.200s\" is not an absolute path", text);
 		break;
+	case CONF_TEXT_LOG:
+		good = text[0] == '/' || strcmp(text, "stderr") == 0 ||
+		    strcmp(text, "syslog") == 0 ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not stderr, syslog or an absolute path",
+			text);
+		break;
 	case CONF_TEXT_SOCKET:
 		return socket_text(text, arena, out, why);
 	case CONF_TEXT_ACCOUNT:

@@ -38,6 +38,7 @@ bool conf_text_words(char *const *argv, struct conf_arena *,
 enum conf_text_kind {
 	CONF_TEXT_FILE,      /* a file name, absolute or not */
 	CONF_TEXT_DIRECTORY, /* absolute */
+	CONF_TEXT_LOG,       /* stderr, syslog, or an absolute path */
 	CONF_TEXT_SOCKET, /* unix:/path tcp:host:port fd:N; /path gains unix: */
 	CONF_TEXT_ACCOUNT, /* user or group, name or id */
 	CONF_TEXT_FIELD,   /* the name of a field */

@@ -121,8 +121,7 @@ make_room(struct mux *m)
 	if (c == NULL)
 		return false;
 	if (slow != NULL)
-		log_event(LOG_INFO, "peer-stalled",
-		    c->in_body ? c->exchange.request.instance : NULL,
+		log_event(LOG_INFO, "peer-stalled", conn_log(c),
 		    LOG_S("while", slow), LOG_S("note", "its place is needed"));
 	conn_close(c);
 	return true;

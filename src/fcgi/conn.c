@@ -60,6 +60,12 @@ conn_new(struct mux *m, int fd)
 	return c;
 }
 
+const struct log_request *
+conn_log(const struct conn *c)
+{
+	return c->exchange.conf != NULL ? &c->exchange.log : NULL;
+}
+
 /* Forgets the request and the answer. */
 static void
 reset(struct exchange *x)
@@ -72,6 +78,7 @@ reset(struct exchange *x)
 	buf_free(&x->path);
 	buf_free(&x->head);
 	x->request = (struct request){ .params = NULL };
+	log_request_clear(&x->log);
 	x->limit = x->declared = x->received = 0;
 	x->has_length = x->discard = x->broken = false;
 	x->body_len = 0;

@@ -49,6 +49,7 @@ struct exchange {
 	struct conn *conn;
 	struct conf *conf; /* NULL: no request has begun */
 	struct request request;
+	struct log_request log; /* what the log says of the request */
 	struct buf path;
 	/* the body as it arrives */
 	struct spool *body;
@@ -164,6 +165,9 @@ void conn_next(struct conn *);
 /* Closes so that the last bytes sent reach the peer: with input unread, a
  * plain close() would reset the connection and destroy them. */
 void conn_finish(struct conn *);
+
+/* The request in the log; NULL: none has begun. */
+const struct log_request *conn_log(const struct conn *);
 
 /* Wakes the leader. */
 void conn_wake(struct mux *);

@@ -154,7 +154,7 @@ exchange_send(struct exchange *x)
 		conn_park(x->conn, CONN_SENDING);
 		return;
 	default:
-		log_event(LOG_INFO, "answer-not-taken", x->request.instance,
+		log_event(LOG_INFO, "answer-not-taken", &x->log,
 		    LOG_S("why", strerror(errno)));
 		conn_close(x->conn);
 	}
@@ -182,7 +182,7 @@ exchange_answer(struct exchange *x, struct answer *answer)
 	answer_init(answer);
 	rc = response_head(&x->answer.response, &x->head);
 	if (rc != RC_OK) {
-		log_event(LOG_ERROR, "answer-dropped", x->request.instance,
+		log_event(LOG_ERROR, "answer-dropped", &x->log,
 		    LOG_S("why", rc_text(rc)));
 		conn_close(x->conn);
 		return;
@@ -252,7 +252,7 @@ exchange_write(struct exchange *x, const void *data, size_t len)
 	}
 	if (rc != RC_OK && !x->broken) {
 		x->broken = true;
-		log_event(LOG_INFO, "answer-not-taken", x->request.instance,
+		log_event(LOG_INFO, "answer-not-taken", &x->log,
 		    LOG_S("why", rc_text(rc)));
 	}
 	return rc;

@@ -175,6 +175,8 @@ begin(struct conn *c)
 
 	x->conf = intake_conf(c->mux, &unknown);
 	make_instance(c->mux, rq->instance);
+	x->log.instance = rq->instance;
+	rq->log = &x->log;
 	rq->params = c->fcgi.params;
 	rq->nparams = c->fcgi.nparams;
 	rq->method = param_or_empty(rq, "REQUEST_METHOD");
@@ -183,13 +185,14 @@ begin(struct conn *c)
 	rc = cginame_path(param_or_empty(rq, "SCRIPT_NAME"),
 	    param_or_empty(rq, "PATH_INFO"), &x->path);
 	if (rc == RC_NOMEM) {
-		log_event(LOG_ERROR, "request-dropped", rq->instance,
+		log_event(LOG_ERROR, "request-dropped", &x->log,
 		    LOG_S("why", "no memory"));
 		return false;
 	}
-	rq->path = x->path.data;
+	rq->path = x->log.path = x->path.data;
 	if ((rq->invalid = invalid(c, rq, rc)) != NULL) {
 		rq->path = "/";
+		x->log.path = NULL;
 		rq->body_state = BODY_WHOLE;
 		x->discard = true;
 		return true;
@@ -215,8 +218,8 @@ spoil(struct exchange *x, enum body_state state)
 static void
 unstorable(struct exchange *x, enum rc rc)
 {
-	log_event(LOG_ERROR, "body-unstorable", x->request.instance,
-	    LOG_S("why", rc_text(rc)));
+	log_event(
+	    LOG_ERROR, "body-unstorable", &x->log, LOG_S("why", rc_text(rc)));
 	spoil(x, BODY_UNSTORABLE);
 }
 
@@ -238,8 +241,7 @@ make_room(struct exchange *x, size_t len)
 			break;
 		if (c->exchange.body == NULL)
 			continue;
-		log_event(LOG_WARN, "peer-stalled",
-		    c->exchange.request.instance,
+		log_event(LOG_WARN, "peer-stalled", &c->exchange.log,
 		    LOG_S("while", "reading the body"),
 		    LOG_I("received", c->exchange.received),
 		    LOG_S("note", "its room is needed"));
@@ -365,10 +367,7 @@ feed(struct conn *c, const char *data, size_t len, size_t *taken)
 			step = aborted(c);
 			break;
 		case FCGI_EV_ERROR:
-			log_event(LOG_WARN, "protocol-error",
-			    c->exchange.conf != NULL
-				? c->exchange.request.instance
-				: NULL,
+			log_event(LOG_WARN, "protocol-error", conn_log(c),
 			    LOG_S("why", c->fcgi.why));
 			step = STEP_DROP;
 			break;
@@ -386,9 +385,8 @@ log_gone(const struct conn *c, const char *why)
 {
 	if (fcgi_idle(&c->fcgi))
 		return;
-	log_event(LOG_INFO, "request-dropped",
-	    c->exchange.conf != NULL ? c->exchange.request.instance : NULL,
-	    LOG_S("why", why), LOG_I("received", c->exchange.received));
+	log_event(LOG_INFO, "request-dropped", conn_log(c), LOG_S("why", why),
+	    LOG_I("received", c->exchange.received));
 }
 
 /* Reads once.  *again: there may be more. */

@@ -133,9 +133,7 @@ expire(struct mux *m)
 		conn_close(c);
 	}
 	while ((c = take_expired(m, &m->active, now)) != NULL) {
-		log_event(LOG_INFO, "peer-stalled",
-		    c->exchange.conf != NULL ? c->exchange.request.instance
-					     : NULL,
+		log_event(LOG_INFO, "peer-stalled", conn_log(c),
 		    LOG_S("while",
 			c->state == CONN_SENDING ? "sending" : "reading"));
 		conn_close(c);

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "handler.h"
+#include "kept.h"
 #include "limit.h"
 #include "log.h"
 #include "mended.h"
@@ -84,7 +85,10 @@ attempt_keep_request(struct attempt *at, struct store_reservation *rv)
 	enum rc rc;
 
 	if (at->environment.len == 0 &&
-	    (rc = cgienv_keep(at->rq, &at->environment)) != RC_OK)
+	    ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK ||
+		(rc = buf_addf(&at->environment, KEPT_INSTANCE "=%s",
+		     at->rq->instance)) != RC_OK ||
+		(rc = buf_addc(&at->environment, '\0')) != RC_OK))
 		return rc;
 	rv->environment = at->environment.data;
 	rv->environment_len = at->environment.len;
@@ -125,8 +129,7 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 	while (!store_attempt_gone(at->store, &at->tree)) {
 		now = clock_mono();
 		if (!told)
-			log_event(LOG_INFO, "children-left", at->rq->instance,
-			    LOG_S("path", at->rq->path), LOG_S("key", at->key),
+			log_event(LOG_INFO, "children-left", at->rq->log,
 			    LOG_I("attempt", at->lease.attempt));
 		told = true;
 		if (!hurry && run_is_draining()) {
@@ -171,9 +174,7 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 	store_attempt_started(&at->tree, run_pid(run));
 	if (at->rule->share_database) {
 		sharer.pid = run_pid(run);
-		sharer.path = at->rq->path;
-		sharer.key = at->key;
-		sharer.instance = at->rq->instance;
+		sharer.log = at->rq->log;
 		store_share_begin(at->store, &sharer);
 	}
 	run_capture(run, at->output, facts);
@@ -268,7 +269,7 @@ attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
 	if (at->facts.head == CGIHEAD_OK)
-		mended_log(program_of(at), at->rq, at->key, at->head.mended);
+		mended_log(program_of(at), at->rq, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 
@@ -296,18 +297,33 @@ attempt_keep(struct attempt *at)
 	st->response.body_len = from->body_len;
 }
 
+/* The status of the answer to the request that made the attempt. */
+static int
+answer_status(const struct attempt *at)
+{
+	const struct problem problem = { .status = at->outcome.status,
+		.code = at->recorded == RC_OK ? at->outcome.problem
+					      : PROBLEM_OUTCOME_NOT_RECORDED };
+
+	return problem.code == PROBLEM_NONE
+	    ? at->facts.status
+	    : problem_status(&problem, at->conf->dialect);
+}
+
 static void
 log_run(const struct attempt *at)
 {
 	const struct outcome_facts *facts = &at->facts;
 
-	log_event(LOG_INFO, "run", at->rq->instance,
-	    LOG_S("path", at->rq->path), LOG_S("key", at->key),
+	/* A handler that stored its answer: respond.c logs that one's. */
+	if (at->rq->log != NULL && !at->answered)
+		at->rq->log->status = answer_status(at);
+	log_event(LOG_INFO, "run", at->rq->log,
 	    LOG_I("attempt", at->lease.attempt),
 	    LOG_S("state", record_state_name(at->outcome.state)),
 	    LOG_S("why", at->outcome.why),
 	    LOG_S("head", cgihead_verdict_text(facts->head)),
-	    LOG_I("status", facts->status),
+	    LOG_I("handler_status", facts->status),
 	    LOG_I("exit", facts->run.exit_status),
 	    LOG_I("signal", facts->run.signal),
 	    LOG_I("ms", facts->run.milliseconds));
@@ -352,6 +368,6 @@ attempt_complete(struct attempt *at)
 		return;
 	}
 	FAULT(SETTLE_LEFT);
-	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->instance,
-	    LOG_S("key", at->key), LOG_S("why", rc_text(at->recorded)));
+	log_event(LOG_ERROR, "outcome-not-recorded", at->rq->log,
+	    LOG_S("why", rc_text(at->recorded)));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "limit.h"
+#include "scope.h"
 #include "uuid.h"
 #include "kept.h"
 
@@ -48,6 +49,7 @@ kept_load(struct store *store, const struct store_identity *who, int64_t id,
     struct kept *kept)
 {
 	struct request *rq = &kept->rq;
+	const char *instance;
 	enum rc rc;
 
 	memset(kept, 0, sizeof(*kept));
@@ -58,12 +60,20 @@ kept_load(struct store *store, const struct store_identity *who, int64_t id,
 	rq->body_fd = -1;
 	memcpy(rq->instance, URN, sizeof(URN));
 	uuid_random(rq->instance + strlen(URN));
+	rq->log = &kept->log;
+	kept->log.instance = rq->instance;
+	kept->log.path = who->path;
+	log_request_key(&kept->log, who->key);
+	scope_tag(who->scope, kept->log.scope);
 	if ((rc = store_request(store, who, id, &kept->text, &kept->body)) !=
 		RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;
 	rq->method = param_or_empty(rq, "REQUEST_METHOD");
 	rq->query = param_or_empty(rq, "QUERY_STRING");
+	instance = request_param(rq, KEPT_INSTANCE);
+	if (instance != NULL && strlen(instance) < sizeof(rq->instance))
+		memcpy(rq->instance, instance, strlen(instance) + 1);
 	if (kept->body != NULL) {
 		rq->body = spool_bytes(kept->body, &rc);
 		rq->body_len = (size_t)spool_length(kept->body);
@@ -75,6 +85,7 @@ kept_load(struct store *store, const struct store_identity *who, int64_t id,
 void
 kept_free(struct kept *kept)
 {
+	log_request_clear(&kept->log);
 	buf_free(&kept->text);
 	free(kept->params);
 	spool_free(kept->body);

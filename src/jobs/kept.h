@@ -1,6 +1,6 @@
 /*
  * A stored request, for a program that runs without a client.  It has no
- * credentials, and it gets a new name in the log.
+ * credentials, and the name in the log that it had when it came.
  */
 #ifndef KEPT_H
 #define KEPT_H
@@ -8,9 +8,14 @@
 #include "request.h"
 #include "store.h"
 
+/* The variable with the name in the log, the last one of that name.  No program
+ * gets it, as all of ONCE_*. */
+#define KEPT_INSTANCE "ONCE_INSTANCE"
+
 struct kept {
 	struct request rq; /* valid until kept_free() */
-	struct buf text;   /* names and values */
+	struct log_request log;
+	struct buf text; /* names and values */
 	struct param *params;
 	struct spool *body;
 };

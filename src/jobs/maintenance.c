@@ -20,6 +20,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "problem.h"
+#include "scope.h"
 #include "uuid.h"
 #include "maintenance.h"
 
@@ -58,14 +59,16 @@ static void
 log_changes(enum log_level level, const char *event,
     const struct store_change *changes, int n)
 {
-	int i;
+	struct log_request log = { .path = NULL };
 
-	for (i = 0; i < n; i++)
-		log_event(level, event, NULL, LOG_S("scope", changes[i].scope),
-		    LOG_S("path", changes[i].path),
-		    LOG_S("key", changes[i].key),
+	for (int i = 0; i < n; i++) {
+		log.path = changes[i].path;
+		log.key = changes[i].key;
+		scope_tag(changes[i].scope, log.scope);
+		log_event(level, event, &log,
 		    LOG_S("from", record_state_name(changes[i].from)),
 		    LOG_S("to", record_state_name(changes[i].to)));
+	}
 }
 
 /* --- recovering and expiring -------------------------------------------- */

@@ -52,15 +52,13 @@ add(const char *program, unsigned bits)
 }
 
 void
-mended_log(const char *program, const struct request *rq, const char *key,
-    unsigned bits)
+mended_log(const char *program, const struct request *rq, unsigned bits)
 {
 	if (bits == 0 || (bits = add(program, bits)) == 0)
 		return;
 	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
 		if ((bits & 1U << i) != 0)
-			log_event(LOG_WARN, "head-mended", rq->instance,
-			    LOG_S("path", rq->path), LOG_S("key", key),
+			log_event(LOG_WARN, "head-mended", rq->log,
 			    LOG_S("program", program),
 			    LOG_S("what",
 				cgihead_mending_text((enum cgihead_mending)i)));

@@ -24,6 +24,7 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "scope.h"
 #include "uuid.h"
 #include "outbox.h"
 
@@ -61,6 +62,7 @@ struct delivery {
 	struct run_facts facts;
 	struct store_effect_end end;
 	char instance[48];
+	struct log_request log;
 	char reference[LIMIT_REFERENCE + 1];
 };
 
@@ -267,7 +269,7 @@ run_it(struct outbox *box, struct delivery *try)
 		return false;
 	}
 	run = handler_start_effect(
-	    &try->conf->program, &env, payload, try->instance, &try->facts);
+	    &try->conf->program, &env, payload, &try->log, &try->facts);
 	if (run != NULL) {
 		read_reference(run, try);
 		run_finish(run, &try->facts);
@@ -363,7 +365,7 @@ record(struct outbox *box, struct delivery *try)
 		rc = store_effect_end(box->store, try->effect, &try->end);
 		if (rc == RC_OK)
 			return;
-		log_event(LOG_ERROR, "effect-not-recorded", try->instance,
+		log_event(LOG_ERROR, "effect-not-recorded", &try->log,
 		    LOG_S("effect_key", try->effect->effect_key),
 		    LOG_S("why", rc_text(rc)));
 		if (rc == RC_LOST || rc == RC_CLOSED || atomic_load(box->stop))
@@ -387,10 +389,9 @@ log_try(const struct delivery *try, const struct store_effect *e)
 	};
 
 	metrics_count(kinds[try->end.state].metric);
-	log_event(kinds[try->end.state].level, "effect", try->instance,
+	log_event(kinds[try->end.state].level, "effect", &try->log,
 	    LOG_S("effect_key", e->effect_key), LOG_S("topic", e->topic),
-	    LOG_S("scope", e->scope), LOG_S("path", e->path),
-	    LOG_S("key", e->key), LOG_I("try", e->attempts),
+	    LOG_I("try", e->attempts),
 	    LOG_S("state", store_effect_state_name(try->end.state)),
 	    LOG_S("why", try->end.last_error),
 	    LOG_I("exit", try->facts.exit_status),
@@ -411,6 +412,10 @@ run(void *self, const struct conf *conf, void *item)
 	assert(try.conf != NULL);
 	memcpy(try.instance, "urn:uuid:", sizeof("urn:uuid:"));
 	uuid_random(try.instance + sizeof("urn:uuid:") - 1);
+	try.log.instance = try.instance;
+	try.log.path = p->effect.path;
+	try.log.key = p->effect.key;
+	scope_tag(p->effect.scope, try.log.scope);
 	judge(&try, run_it(box, &try));
 	FAULT(EFFECT_RAN);
 	record(box, &try);

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "route.h"
+#include "scope.h"
 #include "uuid.h"
 #include "reconcile.h"
 
@@ -47,9 +48,11 @@ backoff(const struct conf_route *rule, int tries)
 static void
 log_verdict(const struct store_due *due, enum record_state to, const char *why)
 {
+	struct log_request log = { .path = due->path, .key = due->key };
+
+	scope_tag(due->scope, log.scope);
 	log_event(to == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO, "reconciled",
-	    NULL, LOG_S("scope", due->scope), LOG_S("path", due->path),
-	    LOG_S("key", due->key), LOG_I("try", due->tries.tries),
+	    &log, LOG_I("try", due->tries.tries),
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 

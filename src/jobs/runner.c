@@ -138,9 +138,8 @@ run(void *self, const struct conf *conf, void *item)
 	if (rc == RC_OK)
 		attempt_run(at);
 	else {
-		log_event(LOG_ERROR, "handler-not-started", kept.rq.instance,
-		    LOG_S("path", job->stored.path),
-		    LOG_S("key", job->stored.key), LOG_S("why", rc_text(rc)));
+		log_event(LOG_ERROR, "handler-not-started", &kept.log,
+		    LOG_S("why", rc_text(rc)));
 		at->facts.run.end = RUN_NOT_STARTED;
 	}
 	attempt_judge(at);

@@ -56,7 +56,7 @@ body_next(struct body *b)
 		    left < PIECE ? (size_t)left : PIECE, (off_t)b->at);
 	while (n == -1 && errno == EINTR);
 	if (n <= 0) {
-		log_event(LOG_ERROR, "body-unreadable", rq->instance,
+		log_event(LOG_ERROR, "body-unreadable", rq->log,
 		    LOG_S("why", n == 0 ? "too short" : strerror(errno)));
 		b->rc = RC_IO;
 		return false;

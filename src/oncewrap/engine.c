@@ -48,8 +48,7 @@ static void
 accepted(struct job *job)
 {
 	FAULT(ACCEPTED);
-	log_event(LOG_INFO, "accepted", job->rq->instance,
-	    LOG_S("path", job->rq->path), LOG_S("key", job->key.text));
+	respond_log(job->rq, "accepted", 202);
 	status_accepted(job->engine->store, job->conf, job->rq,
 	    job->ticket.resource, job->answer);
 }
@@ -75,6 +74,7 @@ busy(struct job *job)
 		(void)engine_refuse(job, PROBLEM_KEY_IN_PROGRESS, NULL);
 		return;
 	}
+	respond_log(job->rq, "in-progress", 202);
 	status_accepted(job->engine->store, job->conf, job->rq,
 	    record->resource, job->answer);
 }
@@ -161,6 +161,7 @@ respond(struct job *job, enum decision decision)
 	case DECIDE_REPLAY:
 		replay_mark(
 		    job->engine->store, job->rule, &job->record, job->answer);
+		respond_log(job->rq, "replay", job->answer->response.status);
 		break;
 	case DECIDE_NOT_KEPT:
 		replay_not_kept(&job->record, job->conf, job->rq, job->answer);

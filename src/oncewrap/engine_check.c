@@ -44,7 +44,7 @@ engine_refusef(struct job *job, enum problem_code code, const char *format, ...)
 bool
 engine_refuse_store(struct job *job, enum rc rc)
 {
-	log_event(LOG_ERROR, "store-unavailable", job->rq->instance,
+	log_event(LOG_ERROR, "store-unavailable", job->rq->log,
 	    LOG_S("why", rc_text(rc)));
 	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
 	    rc == RC_WENT_BACK
@@ -159,6 +159,8 @@ engine_check_scope(struct job *job)
 		    "names the caller is missing or empty");
 	job->reservation.identity.scope = job->attempt.scope = job->scope.data;
 	job->reservation.identity.path = job->rq->path;
+	if (job->rq->log != NULL)
+		scope_tag(job->scope.data, job->rq->log->scope);
 	return true;
 }
 

@@ -159,5 +159,7 @@ engine_check_key(struct job *job)
 		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
 	}
 	job->reservation.identity.key = job->attempt.key = job->key.text;
+	if (job->rq->log != NULL)
+		log_request_key(job->rq->log, job->key.text);
 	return true;
 }

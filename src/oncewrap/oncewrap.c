@@ -60,6 +60,13 @@ struct daemon {
 	struct scheduler *scheduler;
 };
 
+/* Logs why there is no daemon. */
+static void
+not_started(const char *why)
+{
+	log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", why));
+}
+
 /* --- reloading ---------------------------------------------------------- */
 
 static bool
@@ -76,6 +83,18 @@ reload_failed(const char *why)
 	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
 }
 
+/* Opens the log, anew if it is a file; where that fails it stays what it
+ * was. */
+static void
+reopen_log(const char *target)
+{
+	int error = log_open(target);
+
+	if (error != 0)
+		log_event(LOG_ERROR, "log-not-opened", NULL,
+		    LOG_S("file", target), LOG_S("error", strerror(error)));
+}
+
 static void
 reload(struct daemon *d)
 {
@@ -84,6 +103,10 @@ reload(struct daemon *d)
 	enum rc rc;
 
 	systemd_notify_reloading(clock_mono_us());
+	/* Before anything can fail: logrotate(8) has moved the file. */
+	old = confbox_get(d->box);
+	reopen_log(old->log);
+	conf_unref(old);
 	if ((new = settings_load(&d->settings, &err)) == NULL) {
 		reload_failed(err.text);
 		return;
@@ -107,6 +130,8 @@ reload(struct daemon *d)
 			"database, socket, workers, durability, "
 			"busy_timeout and max_wal take effect at the next "
 			"start"));
+	if (!same_text(old->log, new->log))
+		reopen_log(new->log);
 	conf_unref(old);
 	if (conf_shares_database(new))
 		store_share_files(d->store);
@@ -150,7 +175,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.workers = conf->workers;
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
-		log_fatal("oncewrap: %s", err);
+		not_started(err);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -172,7 +197,7 @@ start(struct daemon *d, struct conf *conf)
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
-		log_fatal("oncewrap: %s", err.text);
+		not_started(err.text);
 		/* No socket was given at all: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
@@ -187,7 +212,7 @@ start(struct daemon *d, struct conf *conf)
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    scheduler_start(&d->scheduler, d->box, d->store) != RC_OK) {
-		log_fatal("oncewrap: cannot start: no memory or threads");
+		not_started("no memory or threads");
 		return EXIT_FAILURE;
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
@@ -376,20 +401,30 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 {
 	struct conf *conf;
 	struct conf_error err;
-	int status;
+	int status, error;
 
+	log_echo(true);
 	if ((conf = settings_load(&d->settings, &err)) == NULL) {
-		log_fatal("%s", err.text);
+		not_started(err.text);
+		return EXIT_FAILURE;
+	}
+	if ((error = log_open(conf->log)) != 0) {
+		snprintf(err.text, sizeof(err.text), "log %.300s: %s",
+		    conf->log, strerror(error));
+		not_started(err.text);
+		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
 	if ((d->box = confbox_new(conf)) == NULL ||
 	    spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
-		log_fatal("oncewrap: cannot start: no memory");
+		not_started("no memory");
 		return EXIT_FAILURE;
 	}
 	raise_descriptors();
-	if ((status = start(d, conf)) == 0)
+	if ((status = start(d, conf)) == 0) {
+		log_echo(false);
 		serve(d, signals);
+	}
 	stop(d, signals);
 	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
 	return status;
@@ -403,7 +438,7 @@ check(const struct settings *settings)
 	struct conf *conf = settings_load(settings, &err);
 
 	if (conf == NULL)
-		log_fatal("%s", err.text);
+		log_text(LOG_ERROR, err.text);
 	conf_unref(conf);
 	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -428,7 +463,7 @@ main(int argc, char **argv)
 #endif
 
 	if (run_init() != RC_OK || log_start() != 0) {
-		log_fatal("oncewrap: cannot start: no descriptors or threads");
+		not_started("no descriptors or threads");
 		return EXIT_FAILURE;
 	}
 	if (d.settings.test)

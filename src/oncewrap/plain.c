@@ -49,6 +49,15 @@ make(struct answer *answer, int status, const char *sentence, bool html)
 	response->body_len = text->len;
 }
 
+static void
+tell(const struct request *rq, int status, const char *code, const char *why)
+{
+	if (rq->log != NULL)
+		rq->log->status = status;
+	log_event(LOG_INFO, "problem", rq->log, LOG_S("code", code),
+	    LOG_S("detail", why));
+}
+
 void
 plain_not_started(struct answer *answer, const struct run_facts *facts,
     const struct request *rq)
@@ -68,6 +77,8 @@ plain_not_started(struct answer *answer, const struct run_facts *facts,
 		make(answer, 502, "The program could not be started.", false);
 		break;
 	}
+	tell(rq, answer->response.status, "handler-not-started",
+	    "The program could not be started.");
 }
 
 void
@@ -79,8 +90,7 @@ plain_failed(struct answer *answer, const struct run_facts *facts,
 	    ? "The program did not answer in time."
 	    : "The program ended without an answer that can be read.";
 
-	log_event(LOG_INFO, "problem", rq->instance,
-	    LOG_S("code", late ? "handler-timeout" : "handler-failed"),
-	    LOG_S("path", rq->path), LOG_S("detail", sentence));
 	make(answer, late ? 504 : 502, sentence, false);
+	tell(rq, answer->response.status,
+	    late ? "handler-timeout" : "handler-failed", sentence);
 }

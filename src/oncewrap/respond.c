@@ -20,8 +20,10 @@ respond_problem(struct answer *answer, struct problem *problem,
 
 	problem->instance = rq->instance;
 	problem->html = prefer_html(rq);
-	log_event(LOG_INFO, "problem", rq->instance,
-	    LOG_S("code", problem_name(problem->code)), LOG_S("path", rq->path),
+	if (rq->log != NULL)
+		rq->log->status = problem_status(problem, conf->dialect);
+	log_event(LOG_INFO, "problem", rq->log,
+	    LOG_S("code", problem_name(problem->code)),
 	    LOG_S("detail", problem_detail(problem)));
 	if (problem_make(problem, conf->link, conf->dialect, response,
 		&answer->text) == RC_OK)
@@ -30,6 +32,14 @@ respond_problem(struct answer *answer, struct problem *problem,
 	response_free(response);
 	response_init(response);
 	response->status = 503;
+}
+
+void
+respond_log(const struct request *rq, const char *event, int status)
+{
+	if (rq->log != NULL)
+		rq->log->status = status;
+	log_values(LOG_INFO, event, rq->log, NULL, 0);
 }
 
 void
@@ -103,7 +113,7 @@ fetch(struct attempt *at, struct answer *answer)
 
 	if (rc == RC_OK)
 		return true;
-	log_event(LOG_ERROR, "store-unavailable", at->rq->instance,
+	log_event(LOG_ERROR, "store-unavailable", at->rq->log,
 	    LOG_S("why", rc_text(rc)));
 	memset(&problem, 0, sizeof(problem));
 	problem.code = PROBLEM_STORE_UNAVAILABLE;
@@ -128,6 +138,8 @@ respond_attempt(struct attempt *at, struct answer *answer)
 	}
 	if (at->answered && !fetch(at, answer))
 		return;
+	if (at->answered)
+		respond_log(at->rq, "answered", answer->response.status);
 	if (!at->answered) {
 		response_free(&answer->response);
 		answer->response = at->response;

@@ -21,6 +21,9 @@ void respond_problem(struct answer *, struct problem *, const struct conf *,
 void respond_refuse(struct answer *, enum problem_code, const char *detail,
     const struct conf *, const struct request *);
 
+/* Logs that the request is answered with that status. */
+void respond_log(const struct request *, const char *event, int status);
+
 /* For an attempt after attempt_complete(); takes its output. */
 void respond_attempt(struct attempt *, struct answer *);
 

@@ -194,7 +194,7 @@ status_accepted(struct store *store, const struct conf *conf,
 	if (rc == RC_OK)
 		rc = add_document(answer, resource, s.state, &s);
 	if (rc != RC_OK)
-		log_event(LOG_WARN, "status-not-read", rq->instance,
+		log_event(LOG_WARN, "status-not-read", rq->log,
 		    LOG_S("why", rc_text(rc)));
 	store_status_free(&s);
 }
@@ -356,8 +356,8 @@ status_handle(struct store *store, const struct conf *conf,
 		    "There is no such resource, or no answer yet.", conf, rq);
 		return;
 	}
-	log_event(LOG_ERROR, "store-unavailable", rq->instance,
-	    LOG_S("why", rc_text(rc)));
+	log_event(
+	    LOG_ERROR, "store-unavailable", rq->log, LOG_S("why", rc_text(rc)));
 	respond_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
 	    "The key store is not usable now.", conf, rq);
 }

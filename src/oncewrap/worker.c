@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cgicrlf.h"
+#include "cgistatus.h"
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
@@ -49,6 +50,23 @@ send_piece(
 	return len > 0 ? exchange_write(x, out, len) : RC_OK;
 }
 
+/* Logs the end of a program whose output was streamed. */
+static void
+log_end(const struct request *rq, const struct run_facts *facts)
+{
+	static const char *const ends[] = { [RUN_EXITED] = "exited",
+		[RUN_SIGNALED] = "signaled",
+		[RUN_TIMEOUT] = "timeout",
+		[RUN_OUTPUT_LIMIT] = "output-limit",
+		[RUN_DRAINED] = "drained",
+		[RUN_CAPTURE_FAILED] = "capture-failed",
+		[RUN_NOT_STARTED] = "not-started" };
+
+	log_event(LOG_INFO, "unguarded", rq->log,
+	    LOG_S("end", ends[facts->end]), LOG_I("exit", facts->exit_status),
+	    LOG_I("signal", facts->signal), LOG_I("ms", facts->milliseconds));
+}
+
 /*
  * Sends the handler's output to the client.  The handler runs to its end even
  * if the client has gone.
@@ -56,6 +74,7 @@ send_piece(
 static void
 stream(struct exchange *x, struct run *run, struct answer *answer)
 {
+	const struct request *rq = exchange_request(x);
 	struct cgicrlf head = { 0 };
 	struct run_facts facts;
 	char output[OUTPUT_SIZE];
@@ -63,6 +82,8 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 	size_t n;
 
 	while ((n = run_read(run, output, sizeof(output))) > 0) {
+		if (!any)
+			rq->log->status = cgistatus_peek(output, n);
 		any = true;
 		if (gone ||
 		    (send_piece(x, &head, output, n) == RC_OK &&
@@ -73,10 +94,12 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 	}
 	run_finish(run, &facts);
 	if (any && head.state != CGICRLF_REFUSED) {
+		log_end(rq, &facts);
 		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
 		return;
 	}
-	plain_failed(answer, &facts, exchange_request(x));
+	plain_failed(answer, &facts, rq);
+	log_end(rq, &facts);
 	exchange_answer(x, answer);
 }
 

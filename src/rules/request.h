@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "log.h"
 
 struct param {
 	const char *name;
@@ -43,6 +44,9 @@ struct request {
 	size_t body_len;
 	int body_fd; /* the file that holds the body, or -1: it is in memory */
 	char instance[46]; /* urn:uuid:..., its name in responses and log */
+	/* What the log says of it.  The code that finds out key, scope and
+	 * status adds them.  NULL: it is not logged. */
+	struct log_request *log;
 };
 
 /* The value of the last parameter of that name, which is the one for the

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -128,4 +129,22 @@ scope_make(const struct request *req, const struct conf_list *variables,
 	if (rc != RC_OK)
 		buf_clear(out);
 	return rc;
+}
+
+void
+scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1])
+{
+	unsigned char md[EVP_MAX_MD_SIZE];
+	size_t len = 0;
+
+	/* add_escaped() leaves a bar between variables only. */
+	if (scope[strspn(scope, "|")] == '\0' ||
+	    EVP_Q_digest(
+		NULL, "SHA256", NULL, scope, strlen(scope), md, &len) != 1) {
+		memcpy(out, "-", 2);
+		return;
+	}
+	assert(len == 32);
+	for (size_t i = 0; i < LOG_SCOPE_LEN / 2; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", md[i]);
 }

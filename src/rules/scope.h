@@ -28,6 +28,12 @@ enum rc scope_make(const struct request *, const struct conf_list *variables,
     const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty);
 
 /*
+ * Makes the name of a scope in the log: the first 8 hexadecimal digits of its
+ * SHA-256, and "-" for the empty scope, of however many variables.
+ */
+void scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1]);
+
+/*
  * Finds the first of the variables that came more than once, or NULL.  It is
  * not known which of its values the web server has verified: one may come from
  * a client's field with another spelling (X.User beside X-User).

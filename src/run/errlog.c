@@ -4,13 +4,12 @@
 #include "config.h"
 
 #include "limit.h"
-#include "log.h"
 #include "errlog.h"
 
 void
-errlog_init(struct errlog *e, const char *instance)
+errlog_init(struct errlog *e, const struct log_request *log)
 {
-	e->instance = instance;
+	e->log = log;
 	e->cut = false;
 	buf_init(&e->line, LIMIT_STDERR_LINE);
 }
@@ -25,7 +24,7 @@ void
 errlog_end(struct errlog *e)
 {
 	if (e->line.len > 0)
-		log_event(LOG_WARN, "handler-stderr", e->instance,
+		log_event(LOG_WARN, "handler-stderr", e->log,
 		    LOG_S("line", e->line.data));
 	buf_clear(&e->line);
 }

@@ -1,5 +1,5 @@
 /*
- * A handler's stderr -> lines of the log, each with the request's instance.
+ * A handler's stderr -> lines of the log, each with the request.
  * Lines are cut at LIMIT_STDERR_LINE, not split, so the log never has more
  * lines than the handler wrote.
  */
@@ -10,14 +10,15 @@
 #include <stddef.h>
 
 #include "buf.h"
+#include "log.h"
 
 struct errlog {
-	const char *instance; /* must outlive the errlog */
-	struct buf line;      /* the current line */
-	bool cut;             /* the rest of the line is dropped */
+	const struct log_request *log; /* must outlive the errlog */
+	struct buf line;               /* the current line */
+	bool cut;                      /* the rest of the line is dropped */
 };
 
-void errlog_init(struct errlog *, const char *instance);
+void errlog_init(struct errlog *, const struct log_request *);
 void errlog_free(struct errlog *);
 void errlog_add(struct errlog *, const char *, size_t);
 

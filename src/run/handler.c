@@ -42,13 +42,12 @@ find_script(const struct request *rq, struct cgienv_script *script, int *error)
 	return RC_OK;
 }
 
-/* what: the request's path, or the effect's topic. */
 static void
-not_started(const char *instance, struct log_value what,
+not_started(const struct log_request *log, const char *program,
     struct run_facts *facts, const char *why)
 {
-	log_event(LOG_ERROR, "handler-not-started", instance, what,
-	    LOG_S("why", why));
+	log_event(LOG_ERROR, "handler-not-started", log,
+	    LOG_S("program", program), LOG_S("why", why));
 	memset(facts, 0, sizeof(*facts));
 	facts->end = RUN_NOT_STARTED;
 }
@@ -68,7 +67,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		.body_fd = rq->body_fd,
 		.held = held,
 		.streaming = once == NULL,
-		.instance = rq->instance,
+		.log = rq->log,
 	};
 	struct run *run = NULL;
 	char form_key[UUID_LEN + 1];
@@ -82,13 +81,14 @@ handler_start(const struct conf_program *program, const struct request *rq,
 	}
 	cgienv_script_init(&script);
 	if (is_script && find_script(rq, &script, &error) != RC_OK) {
-		not_started(rq->instance, LOG_S("path", rq->path), facts,
-		    "SCRIPT_FILENAME names no file");
+		not_started(rq->log, request_param(rq, "SCRIPT_FILENAME"),
+		    facts, "SCRIPT_FILENAME names no file");
 		facts->error = error;
 	} else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
 			once, &daemon, &env)) != RC_OK)
-		not_started(
-		    rq->instance, LOG_S("path", rq->path), facts, rc_text(rc));
+		not_started(rq->log,
+		    is_script ? script.filename.data : program->argv.item[0],
+		    facts, rc_text(rc));
 	else {
 		argv[0] = script.filename.data;
 		if (is_script)
@@ -108,14 +108,14 @@ handler_start(const struct conf_program *program, const struct request *rq,
 struct run *
 handler_start_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, struct spool *payload,
-    const char *instance, struct run_facts *facts)
+    const struct log_request *log, struct run_facts *facts)
 {
 	struct cgienv env = { 0 };
 	struct run_spec spec = {
 		.program = *program,
 		.body_fd = -1,
 		.held = -1,
-		.instance = instance,
+		.log = log,
 	};
 	struct run *run = NULL;
 	enum rc rc = RC_OK;
@@ -128,8 +128,7 @@ handler_start_effect(const struct conf_program *program,
 	if (rc == RC_OK)
 		rc = cgienv_make_effect(program, effect, environ, &env);
 	if (rc != RC_OK)
-		not_started(instance, LOG_S("topic", effect->topic), facts,
-		    rc_text(rc));
+		not_started(log, program->argv.item[0], facts, rc_text(rc));
 	else {
 		spec.envp = env.envp;
 		run = run_start(&spec, facts);

@@ -26,6 +26,6 @@ handler_start(const struct conf_program *program, const struct request *rq,
  * NULL: it is empty. */
 struct run *handler_start_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, struct spool *payload,
-    const char *instance, struct run_facts *facts);
+    const struct log_request *log, struct run_facts *facts);
 
 #endif

@@ -314,7 +314,7 @@ run_finish(struct run *run, struct run_facts *facts)
 		wait_event(run, -1);
 	errlog_end(&run->errlog);
 	if (run->facts.left) {
-		log_event(LOG_ERROR, "handler-left", run->instance,
+		log_event(LOG_ERROR, "handler-left", run->log,
 		    LOG_I("pid", run->child.pid),
 		    LOG_S("why", "SIGKILL did not end it"));
 		child_abandon(&run->child);

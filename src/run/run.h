@@ -36,7 +36,7 @@ struct run_spec {
 	int held;       /* inherited as descriptor 3, see child.h; or -1 */
 	bool streaming; /* timeout counts from the last output, which has no
 	                   limit */
-	const char *instance; /* for the log */
+	const struct log_request *log; /* must outlive the run */
 };
 
 /* Call it once, before the first thread: see child_init(). */

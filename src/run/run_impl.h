@@ -28,7 +28,7 @@ struct run {
 	int64_t started, deadline, looked;
 	int64_t timeout, kill_after;
 	uint64_t output, max_output;
-	char instance[48];
+	const struct log_request *log;
 	struct errlog errlog;
 };
 

@@ -100,8 +100,8 @@ run_new(const struct run_spec *spec)
 	run->kill_after = spec->program.kill_after;
 	run->max_output =
 	    spec->streaming ? UINT64_MAX : spec->program.max_output;
-	snprintf(run->instance, sizeof(run->instance), "%s", spec->instance);
-	errlog_init(&run->errlog, run->instance);
+	run->log = spec->log;
+	errlog_init(&run->errlog, spec->log);
 	return run;
 }
 
@@ -181,7 +181,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 fail:
 	if (error == 0)
 		error = errno;
-	log_event(LOG_ERROR, "handler-not-started", spec->instance,
+	log_event(LOG_ERROR, "handler-not-started", spec->log,
 	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
 	    LOG_S("error", why[0] != '\0' ? why : strerror(error)));
 	run_close((const int[]){ cs.fd[0], cs.held }, 2);

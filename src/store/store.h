@@ -401,7 +401,7 @@ void store_share_files(struct store *);
  */
 struct store_sharer {
 	pid_t pid; /* the handler's process and process group */
-	const char *path, *key, *instance;
+	const struct log_request *log;
 	struct store_sharer *next; /* the store's */
 };
 void store_share_begin(struct store *, struct store_sharer *);

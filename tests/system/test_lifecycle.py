@@ -763,6 +763,6 @@ def test_log_is_one_logfmt_line_an_event_without_credentials(t):
                                           'Cookie': 'sid=4713'})
     once.stop()
     for line in once.log().splitlines():
-        assert re.match(r'level=\S+ event=\S+', line), line
+        assert re.match(r'ts=\S+ level=\S+ event=\S+', line), line
     for secret in ('4711', '4712', '4713'):
         assert secret not in once.log()

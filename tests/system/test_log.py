@@ -152,7 +152,8 @@ def came_back(t, **kw):
         return sum(map(int, told)) == metrics(once)['log_dropped_total']
     wait_until(said, 'how much was dropped')
     for line in text.decode().splitlines():
-        assert re.match(r'level=\w+ event=[a-z-]+( |$)', line), repr(line)
+        assert re.match(r'ts=\S+ level=\w+ event=[a-z-]+( |$)', line), \
+            repr(line)
     once.term()
     eq(once.wait(), 0)
 

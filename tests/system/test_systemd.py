@@ -265,7 +265,7 @@ def test_no_priorities_where_stderr_is_not_the_journal(t):
     """JOURNAL_STREAM stays in the environment of what is redirected."""
     (argv,) = command(t, 'ExecStart', conf(t))
     lines = journal(t, argv, ours=False)
-    assert lines and all(line.startswith('level=') for line in lines), lines
+    assert lines and all(line.startswith('ts=') for line in lines), lines
 
 
 def test_a_start_that_fails_is_an_error_in_the_journal(t):

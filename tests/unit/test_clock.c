@@ -202,6 +202,23 @@ the_boot_has_one_name(void **state)
 	assert_int_equal(one[8], '-');
 }
 
+static void
+local_time_for_syslog(void **state)
+{
+	char text[CLOCK_SYSLOG_LEN + 1];
+
+	(void)state;
+	setenv("TZ", "UTC-2", 1);
+	/* two hours east of Greenwich */
+	tzset();
+	clock_syslog(INT64_C(951782399000), text);
+	assert_string_equal(text, "Feb 29 01:59:59");
+	clock_syslog(INT64_C(1704671999000), text);
+	assert_string_equal(text, "Jan  8 01:59:59");
+	unsetenv("TZ");
+	tzset();
+}
+
 int
 main(void)
 {
@@ -214,6 +231,7 @@ main(void)
 		cmocka_unit_test(
 		    a_semaphore_is_waited_for_by_the_monotonic_clock),
 		cmocka_unit_test(the_boot_has_one_name),
+		cmocka_unit_test(local_time_for_syslog),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,7 @@ builtin(const struct conf *c)
 	assert_string_equal(c->link,
 	    "https://datatracker.ietf.org/doc/"
 	    "draft-ietf-httpapi-idempotency-key-header/");
+	assert_string_equal(c->log, "stderr");
 	assert_int_equal(c->dialect, CONF_DIALECT_IETF);
 	assert_null(c->admin_path);
 	assert_null(c->status_path);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,6 +40,31 @@ end(void)
 	assert_true(n >= 0);
 	output[n] = '\0';
 	close(out[0]);
+	return output;
+}
+
+/* Takes the time off the front of each line. */
+static const char *
+without_times(void)
+{
+	char *from = output, *to = output, *end;
+	int length;
+
+	while (*from != '\0') {
+		length = 0;
+		assert_int_equal(sscanf(from,
+				     "ts=%*4d-%*2d-%*2dT%*2d:%*2d:%*2d.%*3dZ "
+				     "%nlevel",
+				     &length),
+		    0);
+		assert_int_equal(length, 28);
+		from += length;
+		assert_non_null(end = strchr(from, '\n'));
+		memmove(to, from, (size_t)(end - from) + 1);
+		to += end - from + 1;
+		from = end + 1;
+	}
+	*to = '\0';
 	return output;
 }
 
@@ -81,6 +107,7 @@ values(void **state)
 		begin();
 		log_event(LOG_INFO, "test", NULL, LOG_S("v", rows[i].value));
 		end();
+		without_times();
 		snprintf(expected, sizeof(expected),
 		    "level=info event=test %s\n", rows[i].line);
 		if (strcmp(output, expected) != 0)
@@ -93,11 +120,38 @@ a_whole_line(void **state)
 {
 	(void)state;
 	begin();
-	log_event(LOG_WARN, "handler-failed", "urn:uuid:1", LOG_S("why", "x"),
+	log_event(LOG_WARN, "handler-failed", NULL, LOG_S("why", "x"),
 	    LOG_I("exit", -3), LOG_I("n", INT64_MAX));
-	assert_string_equal(end(),
-	    "level=warn event=handler-failed instance=urn:uuid:1 why=x "
+	end();
+	assert_string_equal(without_times(),
+	    "level=warn event=handler-failed why=x "
 	    "exit=-3 n=9223372036854775807\n");
+}
+
+static void
+a_request_is_named_in_full(void **state)
+{
+	struct log_request rq = { .instance = "urn:uuid:1", .path = "/a b" };
+
+	(void)state;
+	begin();
+	log_values(LOG_INFO, "test", &rq, NULL, 0);
+	log_request_key(&rq, "k=1");
+	memcpy(rq.scope, "01234567", 9);
+	rq.status = 201;
+	log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
+	rq.instance = rq.path = NULL;
+	rq.status = 0;
+	log_event(LOG_INFO, "test", &rq, LOG_I("n", 2));
+	log_request_clear(&rq);
+	assert_null(rq.key);
+	end();
+	assert_string_equal(without_times(),
+	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" key=\"\" "
+	    "scope=- status=-\n"
+	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" "
+	    "key=\"k=1\" scope=01234567 status=201 n=1\n"
+	    "level=info event=test path=- key=\"k=1\" scope=01234567 n=2\n");
 }
 
 static void
@@ -112,8 +166,9 @@ levels_below_are_dropped(void **state)
 	log_set_level(LOG_DEBUG);
 	log_event(LOG_DEBUG, "too", NULL, LOG_I("n", 2));
 	log_set_level(LOG_INFO);
-	assert_string_equal(
-	    end(), "level=error event=seen n=1\nlevel=debug event=too n=2\n");
+	end();
+	assert_string_equal(without_times(),
+	    "level=error event=seen n=1\nlevel=debug event=too n=2\n");
 }
 
 /* Of every length around the limit: one line, closed quotes, whole escapes. */
@@ -164,16 +219,119 @@ errno_stays(void **state)
 	end();
 }
 
+/* The bytes of a file, as output. */
+static void
+read_file(const char *name)
+{
+	FILE *file = fopen(name, "r");
+	size_t n;
+
+	assert_non_null(file);
+	n = fread(output, 1, sizeof(output) - 1, file);
+	output[n] = '\0';
+	fclose(file);
+}
+
+static char folder[] = "/tmp/test-log-XXXXXX";
+static char name[64], moved[64];
+
+static int
+make_folder(void **state)
+{
+	(void)state;
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	snprintf(name, sizeof(name), "%s/log", folder);
+	snprintf(moved, sizeof(moved), "%s/log.1", folder);
+	return 0;
+}
+
+static int
+remove_folder(void **state)
+{
+	(void)state;
+	unlink(name);
+	unlink(moved);
+	return rmdir(folder);
+}
+
+static void
+lines_go_to_a_file_that_is_opened_anew(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	begin();
+	assert_int_equal(log_open(name), 0);
+	log_event(LOG_INFO, "first", NULL, LOG_I("n", 1));
+	assert_int_equal(rename(name, moved), 0);
+	log_event(LOG_INFO, "second", NULL, LOG_I("n", 2));
+	assert_int_equal(log_open(name), 0);
+	log_event(LOG_INFO, "third", NULL, LOG_I("n", 3));
+	assert_int_equal(log_open("stderr"), 0);
+	log_event(LOG_INFO, "fourth", NULL, LOG_I("n", 4));
+	end();
+	assert_string_equal(without_times(), "level=info event=fourth n=4\n");
+	read_file(moved);
+	assert_string_equal(without_times(),
+	    "level=info event=first n=1\nlevel=info event=second n=2\n");
+	read_file(name);
+	assert_string_equal(without_times(), "level=info event=third n=3\n");
+	assert_int_equal(stat(name, &st), 0);
+	assert_int_equal(st.st_mode & 0137, 0);
+}
+
+static void
+a_file_that_cannot_be_opened_changes_nothing(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(log_open("/nowhere/log"), ENOENT);
+	assert_int_equal(log_open(folder), EISDIR);
+	log_event(LOG_INFO, "test", NULL, LOG_I("n", 1));
+	end();
+	assert_string_equal(without_times(), "level=info event=test n=1\n");
+}
+
+static void
+errors_are_echoed_while_it_is_asked_for(void **state)
+{
+	(void)state;
+	begin();
+	unlink(name);
+	assert_int_equal(log_open(name), 0);
+	log_echo(true);
+	log_event(LOG_WARN, "warn", NULL, LOG_I("n", 1));
+	log_event(LOG_ERROR, "error", NULL, LOG_I("n", 2));
+	log_echo(false);
+	log_event(LOG_ERROR, "later", NULL, LOG_I("n", 3));
+	assert_int_equal(log_open("stderr"), 0);
+	log_echo(true);
+	log_event(LOG_ERROR, "once", NULL, LOG_I("n", 4));
+	log_echo(false);
+	end();
+	assert_string_equal(without_times(),
+	    "level=error event=error n=2\nlevel=error event=once n=4\n");
+	read_file(name);
+	assert_string_equal(without_times(),
+	    "level=warn event=warn n=1\nlevel=error event=error n=2\n"
+	    "level=error event=later n=3\n");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values),
 		cmocka_unit_test(a_whole_line),
+		cmocka_unit_test(a_request_is_named_in_full),
+		cmocka_unit_test(lines_go_to_a_file_that_is_opened_anew),
+		cmocka_unit_test(a_file_that_cannot_be_opened_changes_nothing),
+		cmocka_unit_test(errors_are_echoed_while_it_is_asked_for),
 		cmocka_unit_test(levels_below_are_dropped),
 		cmocka_unit_test(long_lines_are_cut),
 		cmocka_unit_test(errno_stays),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -37,6 +37,8 @@ struct result {
 
 static char *const no_env[] = { (char *)(uintptr_t) "A=1", NULL };
 
+static const struct log_request request_log = { .instance = "urn:uuid:test" };
+
 static void
 spec_init(struct run_spec *spec, char *const *argv)
 {
@@ -49,7 +51,7 @@ spec_init(struct run_spec *spec, char *const *argv)
 	spec->program.timeout = FAR;
 	spec->program.kill_after = FAR;
 	spec->program.max_output = UINT64_MAX;
-	spec->instance = "urn:uuid:test";
+	spec->log = &request_log;
 }
 
 static void

@@ -235,6 +235,29 @@ scope_above_the_limit_is_refused(void **state)
 	}
 }
 
+static void
+a_scope_in_the_log_is_a_part_of_its_hash(void **state)
+{
+	static const struct {
+		const char *scope, *tag;
+	} tags[] = {
+		/* printf %s alice | sha256sum */
+		{ "alice", "2bd806c9" },
+		{ "a|b", "0eab8a0a" },
+		{ "|b", "e8d868e6" },
+		{ "", "-" },
+		{ "|", "-" },
+		{ "||", "-" },
+	};
+	char tag[LOG_SCOPE_LEN + 1];
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(tags); i++) {
+		scope_tag(tags[i].scope, tag);
+		assert_string_equal(tag, tags[i].tag);
+	}
+}
+
 int
 main(void)
 {
@@ -245,6 +268,7 @@ main(void)
 		cmocka_unit_test(a_cookie_that_comes_twice_is_refused),
 		cmocka_unit_test(no_two_callers_share_a_scope),
 		cmocka_unit_test(scope_above_the_limit_is_refused),
+		cmocka_unit_test(a_scope_in_the_log_is_a_part_of_its_hash),
 	};
 
 	return cmocka_run_group_tests_name("scope", tests, NULL, NULL);

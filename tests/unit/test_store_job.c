@@ -716,7 +716,7 @@ no_news(uint64_t *generation)
 static void
 who_waits_for_work_hears_of_it(void **state)
 {
-	struct store_sharer sharer = { .pid = getpid(), .path = "/p" };
+	struct store_sharer sharer = { .pid = getpid() };
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket;
 	struct store_lease lease;

@@ -145,6 +145,7 @@ static void
 report(struct share *share, int64_t held)
 {
 	const pid_t group = share->holder > 0 ? getpgid(share->holder) : -1;
+	const struct log_request *log = NULL;
 	const struct store_sharer *s;
 	char comm[32] = "";
 
@@ -154,14 +155,9 @@ report(struct share *share, int64_t held)
 	for (s = share->first; s != NULL && s->pid != group; s = s->next)
 		continue;
 	if (s != NULL)
-		log_event(LOG_WARN, "write-lock-held", s->instance,
-		    LOG_I("pid", share->holder), LOG_S("comm", comm),
-		    LOG_I("ms", held), LOG_S("path", s->path),
-		    LOG_S("key", s->key));
-	else
-		log_event(LOG_WARN, "write-lock-held", NULL,
-		    LOG_I("pid", share->holder), LOG_S("comm", comm),
-		    LOG_I("ms", held));
+		log = s->log;
+	log_event(LOG_WARN, "write-lock-held", log, LOG_I("pid", share->holder),
+	    LOG_S("comm", comm), LOG_I("ms", held));
 	pthread_mutex_unlock(&share->mutex);
 }
 
