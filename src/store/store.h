@@ -250,14 +250,14 @@ store_abandon(struct store *, int64_t id, struct store_outcome **outcome);
 
 /*
  * Makes durable all changes that other connections have committed by now, even
- * with synchronous = OFF.  A caller that answers from an unsealed record must
- * call this first.  Without durability = full it does nothing.
+ * with synchronous = OFF.  A caller that answers from an unconfirmed record
+ * must call this first.  Without durability = full it does nothing.
  */
 enum rc store_sync_foreign_commits(struct store *);
 
 /*
- * Waits until a key has been settled since *generation was read (0 at first),
- * or until until_mono.  False: until_mono has passed.  Settlements by other
+ * Waits until the run of a key has ended since *generation was read (0 at
+ * first), or until until_mono.  False: until_mono has passed.  Runs of other
  * processes are noticed within 100 ms.
  */
 bool store_wait(struct store *, uint64_t *generation, int64_t until_mono);
@@ -434,7 +434,7 @@ enum rc store_due(struct store *, const char *after, struct store_due *);
  * Sets the next try to `after` ms from now.  count: a try begins now; it is
  * counted even if this process dies during it, and the attempt's processes are
  * known to have exited.  RC_LOST: another process was faster, or the key is
- * settled.  On success *tries is up to date.
+ * resolved.  On success *tries is up to date.
  */
 enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
     bool count, int64_t after);

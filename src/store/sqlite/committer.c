@@ -54,7 +54,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->work, &attr);
-	pthread_cond_init(&c->settled, &attr);
+	pthread_cond_init(&c->ended, &attr);
 	pthread_cond_init(&c->news, &attr);
 	pthread_condattr_destroy(&attr);
 
@@ -64,7 +64,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("message", "no thread"), LOG_I("errno", error));
 		pthread_cond_destroy(&c->work);
-		pthread_cond_destroy(&c->settled);
+		pthread_cond_destroy(&c->ended);
 		pthread_cond_destroy(&c->news);
 		pthread_mutex_destroy(&c->mutex);
 		free(c);
@@ -86,14 +86,14 @@ committer_stop(struct committer *c)
 	pthread_join(c->thread, NULL);
 	assert(c->queue.first == NULL && c->later.first == NULL);
 	pthread_cond_destroy(&c->work);
-	pthread_cond_destroy(&c->settled);
+	pthread_cond_destroy(&c->ended);
 	pthread_cond_destroy(&c->news);
 	pthread_mutex_destroy(&c->mutex);
 	free(c);
 }
 
 enum rc
-committer_tell(struct committer *c, enum rc rc)
+committer_note(struct committer *c, enum rc rc)
 {
 	c->health.last = rc == RC_LOST ? RC_OK : rc;
 	if (c->health.last != RC_OK)
@@ -123,7 +123,7 @@ wait_told(struct write *w)
 }
 
 /* Handles a caller that has waited long enough; queued_at (mono) is when it
- * queued the operation. */
+ * queued the write. */
 static enum rc
 withdraw(struct committer *c, struct write *w, int64_t queued_at)
 {
@@ -137,14 +137,14 @@ withdraw(struct committer *c, struct write *w, int64_t queued_at)
 		w->is_left = true;
 		c->health.overdue++;
 		committer_is_late(c, w);
-		rc = committer_tell(c, RC_PENDING);
+		rc = committer_note(c, RC_PENDING);
 	} else if (w->stage == WRITE_QUEUED) {
 		write_list_remove(&c->queue, w);
 		/* The committer first tried for the lock a little after
 		 * that. */
 		if (c->had_at < queued_at && c->locked_at > queued_at)
 			c->locked_at = queued_at;
-		rc = w->rc = committer_tell(c, RC_BUSY);
+		rc = w->rc = committer_note(c, RC_BUSY);
 	} else
 		begun = true;
 	pthread_mutex_unlock(&c->mutex);
@@ -161,7 +161,7 @@ ask(struct committer *c, struct write *w)
 	pthread_mutex_lock(&c->mutex);
 	if ((rc = committer_refusal(c, w)) != RC_OK) {
 		if (rc != RC_CLOSED)
-			(void)committer_tell(c, rc);
+			(void)committer_note(c, rc);
 		pthread_mutex_unlock(&c->mutex);
 		return rc;
 	}
@@ -223,7 +223,7 @@ committer_wake(struct committer *c)
 bool
 committer_wait(struct committer *c, uint64_t *generation, int64_t until)
 {
-	/* Settlements by other processes are found by polling. */
+	/* Ends of runs by other processes are found by polling. */
 	int64_t now = clock_mono(), look = now + 100;
 	struct timespec ts;
 
@@ -233,7 +233,7 @@ committer_wait(struct committer *c, uint64_t *generation, int64_t until)
 	ts = committer_timespec(look < until ? look : until);
 	pthread_mutex_lock(&c->mutex);
 	while (c->generation == *generation)
-		if (pthread_cond_timedwait(&c->settled, &c->mutex, &ts) ==
+		if (pthread_cond_timedwait(&c->ended, &c->mutex, &ts) ==
 		    ETIMEDOUT)
 			break;
 	*generation = c->generation;

@@ -1,12 +1,12 @@
 /*
  * All writes of a store go through the committer: one thread with the only
  * connection that writes.  The thread takes the write lock, runs all queued
- * operations one after the other, commits them together, and wakes their
- * callers.  Where syncs are slow it first waits a little for more operations.
+ * writes one after the other, commits them together, and wakes their
+ * callers.  Where syncs are slow it first waits a little for more writes.
  *
- * The failure of one operation does not affect the others: a group that failed
- * is rolled back, and its operations are tried again singly.  A group has at
- * most one piece of a large response; that operation is queued again for its
+ * The failure of one write does not affect the others: a group that failed
+ * is rolled back, and its writes are tried again singly.  A group has at
+ * most one piece of a large response; that write is queued again for its
  * next piece.  A large request is a group of its own.
  */
 #ifndef COMMITTER_H
@@ -36,37 +36,36 @@ struct committer_options {
 
 enum rc committer_start(struct committer **, const struct committer_options *);
 
-/* Runs the queued operations, tries settlements that failed once more, gives up
+/* Runs the queued writes, tries outcomes that failed once more, gives up
  * the rest, and frees the committer. */
 void committer_stop(struct committer *);
 
 /*
- * Queues an operation and waits until it is durable, or has failed and will not
- * appear; returns w->rc.  RC_BUSY has three cases.  The lock was not free
- * within busy_timeout.  Or a request waits for the operation, max_waiting
- * callers wait already, and the process that holds the lock has not committed
- * for a second: then the call returns at once.  Or the lock has not been free
- * for busy_timeout: then it returns almost at once.  RC_REPLACED, RC_WENT_BACK:
- * the database is not the one that was opened.  RC_LIMIT: a reservation, and
- * the write-ahead log is too long.  RC_UNRECORDED: a reservation, and outcomes
+ * Queues a write and waits until it is durable, or has failed and will not
+ * appear; returns what its run returned.  RC_BUSY has three cases.  The lock
+ * was not free within busy_timeout.  Or the write is WRITE_REFUSABLE,
+ * max_waiting callers wait already, and the process that holds the lock has not
+ * committed for a second: then the call returns at once.  Or the lock has not
+ * been free for busy_timeout: then it returns almost at once.  RC_REPLACED,
+ * RC_WENT_BACK: the database is not the one that was opened.  For WRITE_NEW
+ * also RC_LIMIT: the write-ahead log is too long; and RC_UNRECORDED: outcomes
  * cannot be recorded.  RC_CLOSED: committer_stop() was called.
  *
- * A settlement is not given up: after busy_timeout the call returns RC_PENDING,
+ * An outcome is not given up: after busy_timeout the call returns RC_PENDING,
  * and the committer owns the write: see WRITE_FINISHES.
- * free() for it.
  */
 enum rc committer_do(struct committer *, struct write *);
 
 /* The health of writing, from the results that callers got. */
 struct committer_health {
-	enum rc last; /* the last operation */
+	enum rc last; /* the last write */
 	/*
 	 * why there are no reservations: RC_LIMIT, the log is longer than
 	 * max_wal; RC_FULL, the disk has no room to move the log into the
 	 * database; RC_UNRECORDED, outcomes cannot be recorded; else RC_OK
 	 */
 	enum rc closed;
-	unsigned unrecorded; /* settlements that failed, or took too long */
+	unsigned unrecorded; /* outcomes that failed, or took too long */
 	unsigned overdue;    /* of these: took longer than busy_timeout */
 	bool locked;         /* another process holds the write lock */
 };

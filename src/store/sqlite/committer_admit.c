@@ -1,5 +1,5 @@
 /*
- * Which operations the committer accepts, and how long their callers wait,
+ * Which writes the committer accepts, and how long their callers wait,
  * while another process holds the write lock.
  */
 #include "config.h"
@@ -58,7 +58,7 @@ committer_holds_request(const struct write *w)
 	    ((w->flags & WRITE_FINISHES) != 0 && !w->is_left);
 }
 
-/* Counts the requests that wait for an operation in the queue. */
+/* Counts the requests that wait for a write in the queue. */
 static unsigned
 waiting(const struct committer *c)
 {

@@ -1,15 +1,15 @@
 /*
  * When the committer begins a transaction.  A sync takes as long for one
- * operation as for many.  An operation that arrives just after a sync has begun
+ * write as for many.  A write that arrives just after a sync has begun
  * waits for the rest of that sync and then for its own.  So on a slow disk the
  * callers fall into two halves, each waiting during the other's sync, and a
  * request that needs two syncs waits for four.
  *
  * So the committer waits for the callers that it has just woken, because they
- * tend to come back, and for one more operation at a time.  The wait costs each
- * of the n queued operations that time, and saves one operation a sync.  It
+ * tend to come back, and for one more write at a time.  The wait costs each
+ * of the n queued writes that time, and saves one write a sync.  It
  * pays for up to the length of a sync divided by n, and a wait in vain costs no
- * more than that.  If so many operations arrive during a sync that the next
+ * more than that.  If so many writes arrive during a sync that the next
  * group is full anyway, this pause is shorter than the time between two
  * arrivals, and the committer does not wait.
  *
@@ -40,7 +40,7 @@ cost(const struct committer *c)
 	return c->took[0] < c->took[1] ? c->took[0] : c->took[1];
 }
 
-/* Waits for one more operation.  False: none arrived in time. */
+/* Waits for one more write.  False: none arrived in time. */
 static bool
 one_more(struct committer *c, int64_t until_us)
 {

@@ -18,8 +18,8 @@ struct committer {
 	unsigned max_waiting;
 	pthread_t thread;
 
-	pthread_mutex_t mutex;              /* guards what follows */
-	pthread_cond_t work, settled, news; /* news: of work_generation */
+	pthread_mutex_t mutex;            /* guards what follows */
+	pthread_cond_t work, ended, news; /* news: of work_generation */
 	struct write_list queue, later;
 	bool closing;
 	uint64_t generation, work_generation;
@@ -46,7 +46,7 @@ struct committer {
 struct timespec committer_timespec(int64_t mono);
 
 /* Records a result for health reporting, and returns it; under the lock. */
-enum rc committer_tell(struct committer *, enum rc);
+enum rc committer_note(struct committer *, enum rc);
 
 /* Up to this many unrecorded outcomes may be an accident; more of them mean
  * that the disk accepts no more writes. */
@@ -55,7 +55,7 @@ enum rc committer_tell(struct committer *, enum rc);
 /* Whether nothing new may begin until outcomes are recorded; under the lock. */
 bool committer_is_stuck(const struct committer *);
 
-/* Counts a settlement that could not be recorded at once; under the lock. */
+/* Counts an outcome that could not be recorded at once; under the lock. */
 void committer_is_late(struct committer *, struct write *);
 
 /* Whether other processes have held the lock for busy_timeout, so that no
@@ -77,19 +77,19 @@ void committer_had_lock(struct committer *);
 /* Whether a request waits for the write and holds a worker. */
 bool committer_holds_request(const struct write *);
 
-/* The reason why an operation is not even queued, or RC_OK; and how long its
+/* The reason why a write is not even queued, or RC_OK; and how long its
  * caller waits (ms).  Under the lock. */
 enum rc committer_refusal(const struct committer *, const struct write *);
 int64_t committer_patience(const struct committer *, const struct write *);
 
 /*
- * Takes the operations of the next transaction from the queue: all of them, but
+ * Takes the writes of the next transaction from the queue: all of them, but
  * at most one piece of a large response, so that the others do not wait for
  * several pieces.  A large request goes alone, once it is the first.
  */
 void committer_take_group(struct committer *, struct write_list *group);
 
-/* After a commit: moves the operations that stored a piece, and have more to
+/* After a commit: moves the writes that stored a piece, and have more to
  * write, back to the end of the queue.  Under the lock. */
 void committer_put_back(struct committer *, struct write_list *group);
 
@@ -101,10 +101,10 @@ void committer_put_back(struct committer *, struct write_list *group);
 enum rc committer_watch_log(struct committer *);
 
 /* Moves the log into the database now and then.  It never does so while a
- * caller waits for the last commit, and a failure affects no operation. */
+ * caller waits for the last commit, and a failure affects no write. */
 void committer_checkpoint(struct committer *);
 
-/* Waits for more operations, if that saves syncs; under the lock. */
+/* Waits for more writes, if that saves syncs; under the lock. */
 void committer_gather(struct committer *);
 
 /* Records how long a commit took (us). */

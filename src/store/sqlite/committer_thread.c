@@ -1,18 +1,18 @@
 /*
  * The committer's thread.  Invariants:
  *
- *   1. An operation is on at most one list.  Under the lock its stage says
- *      which: queued (queue, or later), begun (the thread's), done (none).
- *   2. A caller withdraws only a queued operation.  The thread takes
- *      operations after it has the write lock of the database, so an operation
- *      that its caller withdraws has usually not begun.
+ *   1. A write is on at most one list.  Under the lock its stage says which:
+ *      queued (queue, or later), begun (the thread's), done (none).
+ *   2. A caller withdraws only a queued write.  The thread takes writes after
+ *      it has the write lock of the database, so a write that its caller
+ *      withdraws has usually not begun.
  *   3. A COMMIT that failed may leave its frames in the write-ahead log, whole
  *      and unsynced, and they may come back when the log is read after a
  *      crash.  While that is possible (`tainted`) no caller is told that
  *      nothing was written: first a good commit must write over the frames.
  *      If none succeeds within busy_timeout, the lease that may come back is
  *      one of a dead process, which makes its key unknown: never free.
- *   4. A settlement fails only by RC_LOST, or because the process ends.
+ *   4. An outcome fails only by RC_LOST, or because the process ends.
  *   5. While another process holds the write lock, the thread goes on trying
  *      for it even if nothing is queued: the results of callers depend on
  *      locked_at.
@@ -30,18 +30,18 @@
 #include "metrics.h"
 #include "committer_impl.h"
 
-/* The length of one try for the lock, and the pauses between tries of a
- * settlement that failed (ms). */
+/* The length of one try for the lock, and the pauses between tries of an
+ * outcome that failed (ms). */
 #define SLICE       50
 #define PAUSE_FIRST 50
 #define PAUSE_LAST  1000
 
 /*
- * Wakes the callers of these operations, without the lock: each of them would
- * only wait for it.  From then on the operation belongs to its caller again.
+ * Wakes the callers of these writes, without the lock: each of them would
+ * only wait for it.  From then on the write belongs to its caller again.
  */
 static void
-tell(struct committer *c, struct write_list *group)
+notify(struct committer *c, struct write_list *group)
 {
 	/* The handler's run is over, and it may have made work in the
 	 * outbox. */
@@ -60,14 +60,14 @@ tell(struct committer *c, struct write_list *group)
 		c->health.unrecorded -= w->late;
 		c->health.overdue -= w->is_left;
 		if (!w->is_left)
-			(void)committer_tell(c, w->rc);
+			(void)committer_note(c, w->rc);
 	}
 	c->expected = group->n + c->queue.n;
 	news |= ended && said;
 	c->generation += ended;
 	c->work_generation += news;
 	if (ended)
-		pthread_cond_broadcast(&c->settled);
+		pthread_cond_broadcast(&c->ended);
 	if (news)
 		pthread_cond_broadcast(&c->news);
 	pthread_mutex_unlock(&c->mutex);
@@ -91,10 +91,10 @@ finish(struct committer *c, struct write *w, enum rc rc)
 	w->rc = rc;
 	write_list_init(&one);
 	write_list_add(&one, w);
-	tell(c, &one);
+	notify(c, &one);
 }
 
-/* Queues a failed settlement for a later try. */
+/* Queues a failed outcome for a later try. */
 static void
 postpone(struct committer *c, struct write *w)
 {
@@ -173,11 +173,10 @@ end(struct committer *c, enum rc rc)
 
 /*
  * Before a COMMIT that depends on changes by other connections, makes those
- * durable.  A reader of a sealed record takes it to be durable; and if the row
- * of an effect were lost, so would be the record of its try.
+ * durable.  A reader of a confirmed record takes it to be durable.
  */
 static enum rc
-harden(struct committer *c, const struct write *w)
+sync_foreign_commits(struct committer *c, const struct write *w)
 {
 	enum rc rc;
 
@@ -187,7 +186,7 @@ harden(struct committer *c, const struct write *w)
 	if (w == NULL)
 		return RC_OK;
 	FAULT(HARDEN_BEFORE);
-	rc = db_harden(c->db);
+	rc = db_sync_foreign_commits(c->db);
 	FAULT(HARDEN_AFTER);
 	return rc;
 }
@@ -240,7 +239,7 @@ clean(struct committer *c)
 	}
 }
 
-/* Runs each operation alone.  One that fails now fails closed. */
+/* Runs each write alone.  One that fails now fails closed. */
 static void
 run_singly(struct committer *c, struct write_list *group)
 {
@@ -258,12 +257,12 @@ run_singly(struct committer *c, struct write_list *group)
 			write_list_add(&one, w);
 			rc = run_one(c, w);
 			if (rc == RC_OK)
-				rc = harden(c, one.first);
+				rc = sync_foreign_commits(c, one.first);
 			rc = end(c, rc);
 		}
 		if (rc == RC_OK) {
 			metrics_observe(METRICS_COMMIT_BATCH, 1);
-			tell(c, &one);
+			notify(c, &one);
 		} else {
 			w->rc = rc;
 			write_list_add(&failed, w);
@@ -287,11 +286,11 @@ run_group(struct committer *c, struct write_list *group)
 	for (w = group->first; w != NULL && rc == RC_OK; w = w->next, n++)
 		rc = run_one(c, w);
 	if (rc == RC_OK)
-		rc = harden(c, group->first);
+		rc = sync_foreign_commits(c, group->first);
 	rc = end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, n);
-		tell(c, group);
+		notify(c, group);
 		return;
 	}
 	if (group->first->next != NULL)
@@ -305,10 +304,10 @@ run_group(struct committer *c, struct write_list *group)
 		(void)db_checkpoint(c->db, true);
 }
 
-/* Which queued operations fail. */
+/* Which queued writes fail. */
 enum victims { ALL, NEW, CROWD };
 
-/* Fails queued operations: all; or new ones; or those that requests wait for
+/* Fails queued writes: all; or new ones; or those that requests wait for
  * beyond max_waiting. */
 static void
 fail_queue(struct committer *c, enum rc rc, enum victims victims)
@@ -365,7 +364,7 @@ wait_for_lock(struct committer *c, int64_t since)
 		fail_queue(c, RC_BUSY, CROWD);
 }
 
-/* Puts settlements back into the queue if their pause is over.  *wake is the
+/* Puts outcomes back into the queue if their pause is over.  *wake is the
  * end of the next pause (mono), or 0.  Under the lock. */
 static void
 requeue(struct committer *c, int64_t *wake)
@@ -456,7 +455,7 @@ committer_thread(void *arg)
 		share_unlocked(c->share);
 		committer_checkpoint(c);
 	}
-	/* The settlements that failed once more. */
+	/* The outcomes that failed once more. */
 	while ((w = write_list_take(&c->later)) != NULL)
 		finish(c, w, RC_IO);
 	return NULL;

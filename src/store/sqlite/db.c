@@ -395,7 +395,7 @@ db_rollback(struct db *db)
 }
 
 enum rc
-db_harden(struct db *db)
+db_sync_foreign_commits(struct db *db)
 {
 	sqlite3_file *file = NULL;
 	int code;

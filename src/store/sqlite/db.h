@@ -162,7 +162,7 @@ enum rc db_blob_write(struct db_blob *, const void *, size_t, size_t offset);
  * a sync.  An earlier commit of this connection has synced the log.  Does
  * nothing where commits are not synced.
  */
-enum rc db_harden(struct db *);
+enum rc db_sync_foreign_commits(struct db *);
 
 /* The length in use (bytes) of the write-ahead log, as of this connection's
  * last commit or checkpoint. */

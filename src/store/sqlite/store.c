@@ -1,6 +1,5 @@
 /*
- * The key store on SQLite: opening it, and its writes, which are operations for
- * the committer.
+ * The key store on SQLite: opening it, and its leases.
  *
  * Code here does not know HTTP, handlers, or why a key has its state.
  */
@@ -199,7 +198,7 @@ start(struct store *store, const struct store_options *o, const char **table)
 		store_warn_of_folder(store);
 	/* For changes that a handler moved into the file unsynced, and that an
 	 * earlier process did not see. */
-	if (o->create && (rc = db_harden(store->writer)) != RC_OK)
+	if (o->create && (rc = db_sync_foreign_commits(store->writer)) != RC_OK)
 		return rc;
 	/* A process that may create the store will hold leases: report a
 	 * failure now. */

@@ -1,0 +1,176 @@
+/*
+ * What the committer makes of a write's flags and results.
+ */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "store_fixture.h"
+#include "committer_impl.h"
+#include "store_impl.h"
+
+struct topic_write {
+	struct write w;
+	const char *topic;
+	enum rc rc; /* what each run returns */
+	int more;   /* this many runs say that there is more to write */
+	int runs, went_on;
+	enum rc done; /* what committer_do() returned */
+	pthread_t thread;
+};
+
+/* Adds a topic in each run. */
+static enum rc
+topic_run(struct write *w, struct db *db, int64_t now)
+{
+	struct topic_write *t = (struct topic_write *)w;
+	struct db_stmt *s = db_stmt(db, QUERY_TOPIC_ADD);
+	char name[32];
+
+	(void)now;
+	t->went_on += (w->flags & WRITE_GOES_ON) != 0;
+	snprintf(name, sizeof(name), "%s%d", t->topic, t->runs);
+	if (t->runs++ < t->more)
+		w->flags |= WRITE_MORE;
+	db_bindf(s, "s", name);
+	assert_int_equal(db_step_done(s), RC_OK);
+	return t->rc;
+}
+
+static void *
+do_it(void *arg)
+{
+	struct topic_write *t = arg;
+
+	t->done = committer_do(store->committer, &t->w);
+	return NULL;
+}
+
+static unsigned
+queued(void)
+{
+	struct committer *c = store->committer;
+	unsigned n;
+
+	pthread_mutex_lock(&c->mutex);
+	n = c->queue.n;
+	pthread_mutex_unlock(&c->mutex);
+	return n;
+}
+
+/* Runs the writes in one group: all are queued before the lock is free. */
+static void
+run_together(struct topic_write *t, unsigned n)
+{
+	sqlite3 *other = raw_open(file);
+	unsigned i;
+
+	raw_run(other, "BEGIN IMMEDIATE");
+	for (i = 0; i < n; i++) {
+		t[i].w.run = topic_run;
+		assert_int_equal(
+		    pthread_create(&t[i].thread, NULL, do_it, &t[i]), 0);
+		while (queued() <= i)
+			sched_yield();
+	}
+	raw_run(other, "ROLLBACK");
+	for (i = 0; i < n; i++)
+		pthread_join(t[i].thread, NULL);
+	sqlite3_close(other);
+}
+
+static int64_t
+topics(const char *like)
+{
+	char sql[100];
+
+	snprintf(sql, sizeof(sql),
+	    "SELECT count(*) FROM once_topic WHERE name LIKE '%s'", like);
+	return raw_number(sql);
+}
+
+static void
+lost_after_a_change_it_leaves_nothing_nor_hurts_others(void **state)
+{
+	struct topic_write t[3] = {
+		{ .topic = "first" },
+		{ .topic = "lost", .rc = RC_LOST },
+		{ .topic = "last" },
+	};
+
+	(void)state;
+	run_together(t, COUNT(t));
+	assert_int_equal(t[0].done, RC_OK);
+	assert_int_equal(t[1].done, RC_LOST);
+	assert_int_equal(t[2].done, RC_OK);
+	assert_int_equal(topics("lost%"), 0);
+	assert_int_equal(topics("first%"), 1);
+	assert_int_equal(topics("last%"), 1);
+	assert_true(store_health(store, (char[100]){ 0 }, 100));
+}
+
+static void
+failed_it_leaves_nothing_nor_hurts_others(void **state)
+{
+	struct topic_write t[2] = {
+		{ .topic = "failed", .rc = RC_INVALID },
+		{ .topic = "other" },
+	};
+
+	(void)state;
+	run_together(t, COUNT(t));
+	assert_int_equal(t[0].done, RC_INVALID);
+	assert_int_equal(t[1].done, RC_OK);
+	assert_int_equal(topics("failed%"), 0);
+	assert_int_equal(topics("other%"), 1);
+}
+
+static void
+with_more_to_write_it_goes_on_in_a_later_commit(void **state)
+{
+	struct topic_write t[1] = { { .topic = "piece", .more = 2 } };
+	int64_t before;
+
+	(void)state;
+	before = (int64_t)db_commits(store->writer);
+	run_together(t, COUNT(t));
+	assert_int_equal(t[0].done, RC_OK);
+	assert_int_equal(t[0].runs, 3);
+	assert_int_equal(t[0].went_on, 2);
+	assert_int_equal(topics("piece%"), 3);
+	assert_int_equal((int64_t)db_commits(store->writer) - before, 3);
+}
+
+/* Its piece was rolled back with its neighbour, and is written once more. */
+static void
+rolled_back_it_does_not_go_on(void **state)
+{
+	struct topic_write t[2] = {
+		{ .topic = "piece", .more = 1 },
+		{ .topic = "failed", .rc = RC_INVALID },
+	};
+
+	(void)state;
+	run_together(t, COUNT(t));
+	assert_int_equal(t[0].done, RC_OK);
+	/* once in the group, once alone: that run has no more to write */
+	assert_int_equal(t[0].runs, 2);
+	assert_int_equal(t[0].went_on, 0);
+	assert_int_equal(topics("piece%"), 1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lost_after_a_change_it_leaves_nothing_nor_hurts_others),
+		TEST(failed_it_leaves_nothing_nor_hurts_others),
+		TEST(with_more_to_write_it_goes_on_in_a_later_commit),
+		TEST(rolled_back_it_does_not_go_on),
+	};
+
+	alarm(300);
+	return cmocka_run_group_tests_name("write", tests, NULL, NULL);
+}
