@@ -322,7 +322,9 @@ FROM once_request r JOIN once_key k ON k.id = r.key_id
 WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
 
 -- name: forget
-DELETE FROM once_key WHERE id = ?1 AND token IS NULL RETURNING state;
+DELETE FROM once_key
+WHERE id = ?1 AND token IS NULL AND state = ifnull(?2, state)
+RETURNING state;
 
 -- What a handler says without SQL -------------------------------------------
 

@@ -36,14 +36,15 @@ oncectl_change_print(const struct oncectl *ctl, const struct store_row *row,
 
 int
 oncectl_change_lost(struct oncectl *ctl, struct store_row *row,
-    int (*refuse)(const struct store_row *))
+    int (*refuse)(const struct store_row *, enum record_state before))
 {
+	const enum record_state before = row->state;
 	char *name = oncectl_row_name(row);
 	enum rc rc = oncectl_row_again(ctl, row);
 	int status = ONCECTL_REFUSED;
 
 	if (rc == RC_OK)
-		status = refuse(row);
+		status = refuse(row, before);
 	else if (rc == RC_NOTFOUND)
 		warnx("%s is gone", name);
 	else

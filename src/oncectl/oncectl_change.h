@@ -11,9 +11,12 @@
 void oncectl_change_print(const struct oncectl *, const struct store_row *,
     const char *text, enum record_state to);
 
-/* Another process changed the key first.  Reads the row again and calls
- * refuse() with it, which says why not; returns the exit status. */
+/*
+ * The store refused a change: another process has changed the key first, or a
+ * lease holds it.  Reads the row again and calls refuse() with it and with its
+ * state before, to say why not; returns the exit status.
+ */
 int oncectl_change_lost(struct oncectl *, struct store_row *,
-    int (*refuse)(const struct store_row *));
+    int (*refuse)(const struct store_row *, enum record_state before));
 
 #endif

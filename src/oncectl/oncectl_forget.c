@@ -19,12 +19,16 @@
 /* --- one key ------------------------------------------------------------ */
 
 static int
-refuse_forget(const struct store_row *row)
+refuse_forget(const struct store_row *row, enum record_state before)
 {
 	char *name = oncectl_row_name(row);
 
-	warnx("%s is %s: it cannot be forgotten while it runs", name,
-	    record_state_name(row->state));
+	if (row->state == RECORD_IN_PROGRESS || row->state == before)
+		warnx("%s is %s: it cannot be forgotten while it runs", name,
+		    record_state_name(row->state));
+	else
+		warnx("%s has become %s: say it again if it shall be forgotten",
+		    name, record_state_name(row->state));
 	free(name);
 	return ONCECTL_REFUSED;
 }
@@ -39,7 +43,7 @@ forget_one(struct oncectl *ctl, struct store_row *row)
 	if (row->state == RECORD_IN_PROGRESS) {
 		rc = store_owner_gone(ctl->store, row->id, &gone);
 		if (rc != RC_OK || !gone)
-			return refuse_forget(row);
+			return refuse_forget(row, row->state);
 		name = oncectl_row_name(row);
 		warnx("%s is in_progress, by a process that is gone: "
 		      "\"oncectl sweep\" settles it, then it can be forgotten",
@@ -47,7 +51,7 @@ forget_one(struct oncectl *ctl, struct store_row *row)
 		free(name);
 		return ONCECTL_REFUSED;
 	}
-	rc = store_forget(ctl->store, row->id);
+	rc = store_forget(ctl->store, row->id, row->state);
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_forget);
 	if (rc != RC_OK)
@@ -142,7 +146,7 @@ forget_again(struct oncectl *ctl, struct chosen *c, int64_t id, bool *done)
 	rc = store_list_next(cursor, &row);
 	if (rc == RC_OK) {
 		if (row.state != RECORD_IN_PROGRESS)
-			rc = store_forget(ctl->store, id);
+			rc = store_forget(ctl->store, id, row.state);
 		*done = rc == RC_OK && row.state != RECORD_IN_PROGRESS;
 		if (*done && ctl->json)
 			oncectl_change_print(

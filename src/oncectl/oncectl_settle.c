@@ -42,10 +42,11 @@ parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
 }
 
 static int
-refuse_resolve(const struct store_row *row)
+refuse_resolve(const struct store_row *row, enum record_state before)
 {
 	char *name = oncectl_row_name(row);
 
+	(void)before;
 	warnx("%s is %s: only unknown and dead_letter can be resolved", name,
 	    record_state_name(row->state));
 	free(name);
@@ -88,7 +89,7 @@ resolve(struct oncectl *ctl, struct store_row *row)
 	int status = ONCECTL_REFUSED;
 
 	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)
-		return refuse_resolve(row);
+		return refuse_resolve(row, row->state);
 	st = store_outcome_new();
 	if (st == NULL) {
 		oncectl_fail(ctl, RC_NOMEM);

@@ -39,9 +39,9 @@ store_find_downstream(struct store *, const char *downstream, int64_t *id);
  * determined. */
 enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
 
-/* Deletes a key and everything stored with it.  RC_LOST: the key is leased, or
- * does not exist. */
-enum rc store_forget(struct store *, int64_t id);
+/* Deletes a key in that state (RECORD_NONE: in any) and everything stored with
+ * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
+enum rc store_forget(struct store *, int64_t id, enum record_state from);
 
 struct store_cursor;
 enum rc

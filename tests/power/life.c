@@ -566,7 +566,7 @@ step_forget(struct life *l, struct life_key *k)
 	enum rc rc;
 
 	vfs_within(true);
-	rc = store_forget(l->store, k->lease.id);
+	rc = store_forget(l->store, k->lease.id, RECORD_NONE);
 	vfs_within(false);
 	if (rc == RC_OK) {
 		life_committed(l);

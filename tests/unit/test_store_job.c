@@ -650,14 +650,15 @@ an_operator_may_forget_what_waits(void **state)
 	(void)state;
 	accept_job("k");
 	job = next_job();
-	assert_int_equal(store_forget(store, job.id), RC_OK);
+	assert_int_equal(store_forget(store, job.id, RECORD_NONE), RC_OK);
 	store_job_free(&job);
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	assert_string_equal(next_key(), "");
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
 	/* what runs he may not */
 	accept_job("k");
-	assert_int_equal(store_forget(store, start_job().id), RC_LOST);
+	assert_int_equal(
+	    store_forget(store, start_job().id, RECORD_NONE), RC_LOST);
 }
 
 /* --- for who watches it -------------------------------------------------- */

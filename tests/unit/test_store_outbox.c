@@ -572,7 +572,8 @@ key_goes(const struct store_lease *lease, enum leaves how)
 		store_changes_free(changes, n);
 		break;
 	case FORGOTTEN:
-		assert_int_equal(store_forget(store, lease->id), RC_OK);
+		assert_int_equal(
+		    store_forget(store, lease->id, RECORD_NONE), RC_OK);
 		break;
 	case USED_AGAIN:
 		reserve("k");

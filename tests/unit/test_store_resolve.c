@@ -203,7 +203,8 @@ a_request_is_erased_with_the_outcome(void **state)
 					     RECORD_FAILED_RETRYABLE, 0),
 			    RC_OK);
 		if (i == 5)
-			assert_int_equal(store_forget(store, lease.id), RC_OK);
+			assert_int_equal(
+			    store_forget(store, lease.id, RECORD_NONE), RC_OK);
 		if (i == 6) {
 			raw("UPDATE once_key SET state = 'failed_retryable', "
 			    "reconcile_after = NULL, expires_at = 1 "
@@ -614,7 +615,8 @@ any_key_but_a_running_one_is_forgotten(void **state)
 	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		lease = reserve_kept("k", 70000);
-		assert_int_equal(store_forget(store, lease.id), RC_LOST);
+		assert_int_equal(
+		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 		assert_true(request_is(lease.id, 70000));
 		if (states[i] == RECORD_COMPLETED) {
 			struct store_outcome *s = outcome(states[i]);
@@ -629,19 +631,26 @@ any_key_but_a_running_one_is_forgotten(void **state)
 			    record_state_name(states[i]));
 			raw(sql);
 		}
-		assert_int_equal(store_forget(store, lease.id), RC_OK);
+		/* An operator who saw another state meant another key. */
+		assert_int_equal(
+		    store_forget(store, lease.id, RECORD_IN_PROGRESS), RC_LOST);
+		assert_int_equal(state_of("k"), states[i]);
+		assert_int_equal(
+		    store_forget(store, lease.id, states[i]), RC_OK);
 		assert_int_equal(state_of("k"), RECORD_NONE);
 		assert_int_equal(raw_number("SELECT (SELECT count(*) FROM "
 					    "once_body) + (SELECT count(*) "
 					    "FROM once_request)"),
 		    0);
-		assert_int_equal(store_forget(store, lease.id), RC_LOST);
+		assert_int_equal(
+		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 		again = reserve("k");
 		assert_true(again.id > lease.id);
 		assert_int_equal(again.attempt, 1);
 		assert_string_not_equal(again.downstream, lease.downstream);
 		settle(&again, RECORD_UNKNOWN);
-		assert_int_equal(store_forget(store, again.id), RC_OK);
+		assert_int_equal(
+		    store_forget(store, again.id, RECORD_NONE), RC_OK);
 	}
 }
 

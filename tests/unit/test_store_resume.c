@@ -288,7 +288,8 @@ by_another_lock_file_nothing_is_released(void **state)
 		raw("UPDATE once_key SET locked_until = 1");
 		assert_int_equal(sweep(store), 1);
 		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-		assert_int_equal(store_forget(store, tree.lease.id), RC_OK);
+		assert_int_equal(
+		    store_forget(store, tree.lease.id, RECORD_NONE), RC_OK);
 		store_close(store);
 		store = NULL;
 	}

@@ -197,7 +197,7 @@ unsealed_a_key_is_answered_from_and_does_not_age(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(reap(), 0);
-	assert_int_equal(store_forget(store, lease.id), RC_LOST);
+	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 	assert_int_equal(store_recover(store, 1, &change, &swept), RC_OK);
 	assert_int_equal(swept, 0); /* we live */
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
@@ -490,7 +490,7 @@ static void
 end_forgotten(const struct store_lease *lease)
 {
 	end_unknown(lease);
-	assert_int_equal(store_forget(store, lease->id), RC_OK);
+	assert_int_equal(store_forget(store, lease->id, RECORD_NONE), RC_OK);
 }
 
 static void

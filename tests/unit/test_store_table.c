@@ -76,7 +76,7 @@ static enum rc
 forget(const char *key)
 {
 	struct record r = find(key);
-	enum rc rc = store_forget(store, r.id);
+	enum rc rc = store_forget(store, r.id, RECORD_NONE);
 
 	record_free(&r);
 	return rc;

@@ -11,19 +11,21 @@
 struct forget_write {
 	struct write w;
 	int64_t id;
+	enum record_state from; /* RECORD_NONE: any */
 };
 
 /* RC_INVALID, or RC_CORRUPT: the key is deleted all the same, until the
  * rollback. */
 static enum rc
-forget_key(struct db *db, int64_t id)
+forget_key(struct db *db, const struct forget_write *f)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FORGET);
 	enum record_state from;
 	const char *state;
 	enum rc rc;
 
-	db_bindf(s, "i", id);
+	db_bindf(s, "is", f->id,
+	    f->from != RECORD_NONE ? record_state_name(f->from) : NULL);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_LOST : rc;
@@ -50,7 +52,7 @@ forget_run(struct write *w, struct db *db, int64_t now)
 #endif
 	rc = db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));
 	if (rc == RC_OK)
-		rc = forget_key(db, f->id);
+		rc = forget_key(db, f);
 	if (rc == RC_OK)
 		rc = store_kept_delete(db, f->id);
 #ifdef RECORD_CHECKS
@@ -60,9 +62,9 @@ forget_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_forget(struct store *store, int64_t id)
+store_forget(struct store *store, int64_t id, enum record_state from)
 {
-	struct forget_write f = { .w.run = forget_run, .id = id };
+	struct forget_write f = { .w.run = forget_run, .id = id, .from = from };
 
 	return committer_do(store->committer, &f.w);
 }
