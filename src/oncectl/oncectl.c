@@ -48,6 +48,7 @@ static const struct option options[] = {
 	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
 	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
 	{ "response", no_argument, NULL, OPT_FILTER + ONCECTL_RESPONSE },
+	{ "docroot", required_argument, NULL, OPT_FILTER + ONCECTL_DOCROOT },
 	{ "yes", no_argument, NULL, OPT_FILTER + ONCECTL_YES },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -144,6 +145,13 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 		return false;
 	case ONCECTL_EMIT:
 		return take_emit(ctl, value);
+	case ONCECTL_DOCROOT:
+		if (ctl->ndocroots == ONCECTL_DOCROOTS) {
+			warnx("--docroot: more than %d", ONCECTL_DOCROOTS);
+			return false;
+		}
+		ctl->docroots[ctl->ndocroots++] = value;
+		return true;
 	case ONCECTL_SINCE:
 		return take_since(ctl, value);
 	case ONCECTL_COMPLETED:

@@ -30,11 +30,15 @@ enum oncectl_option {
 	ONCECTL_WAIT = 512,
 	ONCECTL_EMIT = 1024,
 	ONCECTL_RESPONSE = 2048,
-	ONCECTL_YES = 4096
+	ONCECTL_YES = 4096,
+	ONCECTL_DOCROOT = 8192
 };
 
 /* The most --emit options of a command line. */
 #define ONCECTL_EMITS 16
+
+/* The most --docroot options of a command line. */
+#define ONCECTL_DOCROOTS 16
 
 /* The options that, besides its name, say which key is meant. */
 #define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
@@ -53,6 +57,8 @@ struct oncectl {
 		const char *topic, *file;
 	} emits[ONCECTL_EMITS]; /* --emit */
 	size_t nemits;
+	const char *docroots[ONCECTL_DOCROOTS]; /* --docroot */
+	size_t ndocroots;
 	unsigned given;      /* bits of enum oncectl_option */
 	const char *command; /* the subcommand's name */
 	char **arg;          /* its arguments */
@@ -68,6 +74,7 @@ int oncectl_show(struct oncectl *);
 int oncectl_export(struct oncectl *);
 int oncectl_resolve(struct oncectl *);
 int oncectl_forget(struct oncectl *);
+int oncectl_audit(struct oncectl *);
 int oncectl_backup(struct oncectl *);
 int oncectl_sweep(struct oncectl *);
 int oncectl_reap(struct oncectl *);

@@ -102,6 +102,15 @@ static const struct oncectl_command commands[] = {
 	{ "metrics", "",
 	    "Prints the gauges that the store knows, for Prometheus.\n",
 	    0, ONCECTL_NEEDS_STORE, 0, oncectl_metrics },
+	{ "audit", "-f config [--docroot [PREFIX=]DIR]...",
+	    "Prints every route, and every CGI program under DIR, that\n"
+	    "takes unsafe methods without key = required; exits with 1 if\n"
+	    "there is any.  It needs no database.\n"
+	    "\n"
+	    "  --docroot DIR          the web server's document root\n"
+	    "  --docroot PREFIX=DIR   a folder that has the path PREFIX, as\n"
+	    "                         in /cgi-bin=/usr/lib/cgi-bin\n",
+	    0, ONCECTL_NEEDS_CONFIG, ONCECTL_DOCROOT, oncectl_audit },
 	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]",
 	    "For a handler: records how far this attempt is.\n"
 	    "\n"

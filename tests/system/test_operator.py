@@ -1,5 +1,5 @@
 """oncectl for the people who run it: the stored answer, many keys to forget,
-and help."""
+what needs no key, and help."""
 import base64
 import json
 import os
@@ -12,7 +12,7 @@ from once import Background
 from test_resolve import ANSWER, ctl, refused, unknown
 
 COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
-            'stats doctor metrics checkpoint emit respond').split()
+            'stats doctor metrics audit checkpoint emit respond').split()
 
 
 # --- show --response ------------------------------------------------------
@@ -218,6 +218,122 @@ def test_forget_of_everything_has_to_be_said(t):
     # --yes changes nothing where nothing is asked.
     eq(once.ctl('forget', 'done2', '--yes'),
        'key done2 of no scope: completed -> forgotten\n')
+
+
+# --- audit ----------------------------------------------------------------
+
+CONF = """[server]
+database = nowhere.db
+status_path = /jobs
+[defaults]
+%s
+[route /strict]
+key = required
+[route /old]
+key = ignore
+[route /loose]
+[route /strict/form]
+preset = form
+[route /hook]
+preset = webhook
+key_from = header:X-Id
+[route /odd]
+key = required
+methods = PATCH
+"""
+
+
+def audit(t, text, *args, status=1):
+    """Its findings, (kind, path, where, key, why), and what it warns of."""
+    run = t.run([base.ONCECTL, '--json', 'audit', '-f',
+                 t.write('audit.conf', text)] + list(args))
+    eq(run.returncode, status, run)
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    for line in lines:
+        eq(list(line), ['kind', 'path', 'where', 'key', 'why'])
+    return ([tuple(line.values()) for line in lines], run.stderr.decode())
+
+
+def test_audit_names_each_route_that_needs_no_key(t):
+    found, said = audit(t, CONF % '')
+    file = t.path('audit.conf')
+    eq(found, [
+        ('route', '/old', file + ':8', 'ignore', 'key = ignore'),
+        ('route', '/loose', file + ':10', 'optional', 'key = optional'),
+        ('route', '/strict/form', file + ':11', 'optional', 'key = optional'),
+        ('route', '/odd', file + ':16', 'required',
+         'POST is not in methods')])
+    assert '--docroot' in said and '[defaults]' in said, said
+    found, said = audit(t, CONF % 'handler = /bin/true')
+    eq((found[0][:2], said), (('defaults', '/'), ''))
+    eq(audit(t, '[server]\ndatabase = x\n')[0],
+       [('defaults', '/', file, 'optional', 'key = optional')])
+
+
+def test_audit_is_content_where_a_key_is_required(t):
+    for text in ('[defaults]\nkey = required\n',
+                 '[defaults]\nkey = required\n[route /a]\n',
+                 '[defaults]\nkey = required\nmethods = unsafe\n'):
+        eq(audit(t, text, status=0), ([], ''))
+    run = t.run([base.ONCECTL, 'audit', '-f', t.path('audit.conf')])
+    eq((run.returncode, run.stderr), (0, b''), run)
+    assert b'a key is required' in run.stdout, run
+
+
+def test_audit_finds_programs(t):
+    def program(name, mode=0o755):
+        os.makedirs(os.path.dirname(t.path(name)), exist_ok=True)
+        return t.write(name, '#!/bin/sh\n', mode)
+    files = [program('www/' + name) for name in (
+        'a b', 'deep/er/pay.pl', 'loose/one', 'old/one')]
+    program('www/strict/one')
+    program('www/jobs/never')
+    program('www/page.html', 0o644)
+    program('www/pay.php', 0o644)
+    program('bin/paid')
+    os.symlink(t.path('bin/paid'), t.path('www/link'))
+    os.symlink('/nowhere', t.path('www/dangling'))
+    os.symlink(t.path('www'), t.path('www/deep/loop'))
+    found, said = audit(t, CONF % '', '--docroot', t.path('www'))
+    eq([(path, where, key) for kind, path, where, key, _ in found
+        if kind == 'program'],
+       [('/a b', files[0], 'optional'),
+        ('/deep/er/pay.pl', files[1], 'optional'),
+        ('/link', t.path('www/link'), 'optional'),
+        ('/loose/one', files[2], 'optional'),
+        ('/old/one', files[3], 'ignore')])
+    assert 'deep/loop: a link to a folder' in said, said
+    assert '[defaults]' not in said, said
+    # A handler runs what is not executable, too.
+    found, _ = audit(t, '[defaults]\nhandler = /usr/bin/php-cgi\n',
+                     '--docroot', t.path('www'))
+    assert '/pay.php' in [f[1] for f in found], found
+    assert '/page.html' not in [f[1] for f in found], found
+
+
+def test_audit_of_a_folder_with_another_path(t):
+    os.mkdir(t.path('bin'))
+    for name in ('pay', 'list'):
+        t.write('bin/' + name, '', 0o755)
+    text = '[route /cgi-bin/pay]\nkey = required\n'
+    for prefix in ('/cgi-bin=', '/cgi-bin/='):
+        found, said = audit(t, text, '--docroot', prefix + t.path('bin'))
+        eq([f[1:3] for f in found], [('/cgi-bin/list', t.path('bin/list'))])
+        eq(said, '')
+    # Several folders; what cannot be read is no clean bill.
+    found, said = audit(t, '[defaults]\nkey = required\n', '--docroot',
+                        t.path('bin'), '--docroot', t.path('gone'))
+    eq(found, [])
+    assert 'gone: No such file' in said, said
+
+
+def test_audit_needs_a_configuration(t):
+    run = t.run([base.ONCECTL, 'audit', '-d', t.path('once.db')])
+    eq((run.returncode, run.stdout), (2, b''), run)
+    assert b'needs a configuration: -f' in run.stderr, run
+    run = t.run([base.ONCECTL, 'audit', '-f', t.write('bad.conf', 'x\n')])
+    eq((run.returncode, run.stdout), (1, b''), run)
+    assert b'bad.conf:1:' in run.stderr, run
 
 
 # --- help -----------------------------------------------------------------

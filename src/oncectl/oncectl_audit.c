@@ -1,0 +1,304 @@
+/*
+ * oncectl audit: what takes unsafe methods and does not require a key.
+ *
+ * A route is judged by the same function as a request, with the method that
+ * every CGI program may be asked by, POST.  PUT and DELETE are idempotent (RFC
+ * 9110, section 9.2.2), and which program takes PATCH nobody can see from
+ * outside.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oncectl_print.h"
+#include "route.h"
+#include "oncectl.h"
+
+/* Folders below the document root. */
+#define DEPTH 64
+
+struct finding {
+	const char *kind; /* "route", "defaults" or "program" */
+	const char *path; /* of requests */
+	char *where;      /* file:line, or the program */
+	const char *key;  /* the route's option */
+	const char *why;
+};
+
+#define AT(member) offsetof(struct finding, member)
+static const struct oncectl_column columns[] = {
+	{ "kind", "KIND", AT(kind), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
+	{ "where", "WHERE", AT(where), ONCECTL_TEXT, NULL },
+	{ "key", NULL, AT(key), ONCECTL_TEXT, NULL },
+	{ "why", "WHY", AT(why), ONCECTL_TEXT, NULL },
+};
+#undef AT
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+static const unsigned char order[NCOLUMNS - 1] = { 0, 1, 4, 2 };
+
+struct audit {
+	struct oncectl *ctl;
+	struct oncectl_table *table; /* NULL: JSON */
+	size_t found;
+	bool failed; /* something could not be looked at */
+	bool open;   /* there may be programs that were not looked for */
+};
+
+/* --- findings ----------------------------------------------------------- */
+
+static const char *
+key_word(const struct conf_route *route)
+{
+	switch (route->key) {
+	case CONF_KEY_OPTIONAL:
+		return "optional";
+	case CONF_KEY_REQUIRED:
+		return "required";
+	case CONF_KEY_IGNORE:
+		return "ignore";
+	}
+	return NULL;
+}
+
+/* Why a POST without a key runs there; NULL: it does not. */
+static const char *
+why_open(const struct conf_route *route)
+{
+	const struct request post = {
+		.method = "POST", .path = "/", .query = "", .body_fd = -1
+	};
+
+	if (route_guards(route, &post) == ROUTE_GUARDED)
+		return NULL;
+	if (route->key == CONF_KEY_REQUIRED)
+		return "POST is not in methods";
+	return route->key == CONF_KEY_IGNORE ? "key = ignore"
+					     : "key = optional";
+}
+
+static void
+report(struct audit *a, const struct finding *f)
+{
+	cJSON *o;
+
+	a->found++;
+	if (a->table != NULL) {
+		oncectl_print_row(a->table, f);
+		return;
+	}
+	o = oncectl_print_object();
+	oncectl_print_members(o, columns, NCOLUMNS, f);
+	oncectl_print_json(o);
+}
+
+/* Looks at a route, or at the defaults. */
+static void
+look_at_route(struct audit *a, const char *kind, const struct conf_route *route)
+{
+	const char *path = route->path[0] != '\0' ? route->path : "/";
+	struct finding f = { kind, path, NULL, key_word(route),
+		why_open(route) };
+
+	if (f.why == NULL)
+		return;
+	if (route->line == 0)
+		f.where = strdup(a->ctl->config);
+	else if (asprintf(&f.where, "%s:%u", a->ctl->config, route->line) == -1)
+		f.where = NULL;
+	if (f.where == NULL)
+		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+	report(a, &f);
+	free(f.where);
+}
+
+/* --- programs under a document root ------------------------------------- */
+
+/* Interpreters that a route names need no executable file. */
+static bool
+is_script(const char *name)
+{
+	static const char *const suffixes[] = { ".php", ".pl", ".py", ".cgi",
+		".fcgi", ".rb", ".sh", ".lua", ".tcl" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0;
+	     dot != NULL && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (strcmp(dot, suffixes[i]) == 0)
+			return true;
+	return false;
+}
+
+static void
+look_at_file(struct audit *a, const char *path, char *file, unsigned mode)
+{
+	const struct conf *conf = a->ctl->conf;
+	const struct conf_route *route = route_find(conf, path);
+	struct finding f = { "program", path, file, key_word(route),
+		why_open(route) };
+
+	if (f.why == NULL || route_is_admin(conf, path) ||
+	    route_is_status(conf, path))
+		return;
+	if ((mode & 0111) != 0 ||
+	    (route->handler.argv.n > 0 && is_script(file)))
+		report(a, &f);
+}
+
+static void
+cannot(struct audit *a, const char *file)
+{
+	warn("%s", file);
+	a->failed = true;
+}
+
+static void look_at_folder(
+    struct audit *a, const char *path, const char *folder, int depth);
+
+/* A link to a file is followed, one to a folder is not: it may lead to a folder
+ * above, or out of the document root. */
+static void
+look_at_entry(struct audit *a, const char *path, char *file, int depth)
+{
+	struct stat st, target;
+
+	if (lstat(file, &st) == -1) {
+		cannot(a, file);
+	} else if (S_ISDIR(st.st_mode)) {
+		look_at_folder(a, path, file, depth + 1);
+	} else if (S_ISREG(st.st_mode)) {
+		look_at_file(a, path, file, st.st_mode);
+	} else if (S_ISLNK(st.st_mode) && stat(file, &target) == 0) {
+		if (S_ISREG(target.st_mode))
+			look_at_file(a, path, file, target.st_mode);
+		else if (S_ISDIR(target.st_mode))
+			warnx("%s: a link to a folder, which is not followed; "
+			      "--docroot %s=%s looks there",
+			    file, path, file);
+	}
+}
+
+static bool
+is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* path is the folder's path in requests, without a slash at its end. */
+static void
+look_at_folder(struct audit *a, const char *path, const char *folder, int depth)
+{
+	struct dirent **entries = NULL;
+	char *below, *file;
+	int n;
+
+	if (depth > DEPTH) {
+		errno = ELOOP;
+		cannot(a, folder);
+		return;
+	}
+	n = scandir(folder, &entries, NULL, alphasort);
+	if (n == -1)
+		cannot(a, folder);
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (!is_dots(name)) {
+			if (asprintf(&below, "%s/%s", path, name) == -1 ||
+			    asprintf(&file, "%s/%s", folder, name) == -1)
+				errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+			look_at_entry(a, below, file, depth);
+			free(file);
+			free(below);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* "DIR", or "/prefix=DIR" for a folder that the web server has elsewhere. */
+static void
+look_at_root(struct audit *a, const char *root)
+{
+	const char *equals = strchr(root, '=');
+	struct stat st;
+	char *prefix;
+	size_t n;
+
+	if (root[0] != '/' || equals == NULL || stat(root, &st) == 0) {
+		look_at_folder(a, "", root, 0);
+		return;
+	}
+	prefix = strndup(root, (size_t)(equals - root));
+	if (prefix == NULL)
+		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+	for (n = strlen(prefix); n > 0 && prefix[n - 1] == '/'; n--)
+		prefix[n - 1] = '\0';
+	look_at_folder(a, prefix, equals + 1, 0);
+	free(prefix);
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* Routes are kept with the longest path first; a person reads the file. */
+static int
+by_line(const void *left, const void *right)
+{
+	const struct conf_route *const *l = left, *const *r = right;
+
+	return ((*l)->line > (*r)->line) - ((*l)->line < (*r)->line);
+}
+
+static void
+look_at_routes(struct audit *a)
+{
+	const struct conf *conf = a->ctl->conf;
+	const struct conf_route **routes;
+
+	routes = calloc(conf->nroutes + 1, sizeof(routes[0]));
+	if (routes == NULL)
+		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+	for (size_t i = 0; i < conf->nroutes; i++)
+		routes[i] = &conf->routes[i];
+	qsort(routes, conf->nroutes, sizeof(routes[0]), by_line);
+	/* With a handler, or alone, the defaults are a route for all paths. */
+	if (conf->defaults.handler.argv.n > 0 || conf->nroutes == 0)
+		look_at_route(a, "defaults", &conf->defaults);
+	else
+		a->open =
+		    a->ctl->ndocroots == 0 && why_open(&conf->defaults) != NULL;
+	for (size_t i = 0; i < conf->nroutes; i++)
+		look_at_route(a, "route", routes[i]);
+	free(routes);
+}
+
+int
+oncectl_audit(struct oncectl *ctl)
+{
+	struct audit a = { .ctl = ctl };
+
+	if (ctl->config == NULL) {
+		warnx("audit: needs a configuration: -f");
+		return ONCECTL_USAGE;
+	}
+	if (!ctl->json)
+		a.table =
+		    oncectl_print_table(stdout, columns, order, sizeof(order));
+	look_at_routes(&a);
+	for (size_t i = 0; i < ctl->ndocroots; i++)
+		look_at_root(&a, ctl->docroots[i]);
+	oncectl_print_table_free(a.table);
+	if (a.open)
+		warnx("audit: paths without a route run programs without a "
+		      "key, too (%s in [defaults]); --docroot finds them",
+		    why_open(&ctl->conf->defaults));
+	else if (a.found == 0 && !a.failed && !ctl->json)
+		puts("a key is required wherever unsafe methods are taken");
+	return a.found > 0 || a.failed ? ONCECTL_REFUSED : ONCECTL_DONE;
+}
