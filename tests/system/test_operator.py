@@ -358,3 +358,71 @@ def test_help_for_what_is_no_command(t):
     run = t.run([base.ONCECTL, 'nonsense', '--help'])
     eq((run.returncode, run.stdout), (2, b''), run)
     assert b'nonsense: no such command' in run.stderr, run
+
+
+# --- completion -----------------------------------------------------------
+
+COMPLETE = r'''
+source "$0" || exit 1
+complete -p oncectl >&2 || exit 1
+program=$1
+shift
+COMP_WORDS=("$program" "$@") COMP_CWORD=$#
+_oncectl "$program" "${COMP_WORDS[COMP_CWORD]}" \
+    "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+'''
+
+
+def completed(t, *words):
+    """What bash offers for the last word."""
+    run = t.run([base.need('bash'), '--norc', '-c', COMPLETE,
+                 os.path.join(base.TOP, 'packaging', 'bash-completion',
+                              'oncectl'), base.ONCECTL] + list(words),
+                cwd=t.dir)
+    eq((run.returncode, run.stderr),
+       (0, b'complete -F _oncectl oncectl\n'), run)
+    return run.stdout.decode().split()
+
+
+def test_completion_of_commands(t):
+    eq(sorted(completed(t, '')), sorted(COMMANDS))
+    eq(completed(t, 're'), ['reap', 'reconcile', 'resolve', 'respond'])
+    eq(completed(t, '-d', 'once.db', '--json', 'sh'), ['show'])
+    eq(completed(t, 'outbox', ''), ['drop', 'ls', 'retry'])
+    eq(completed(t, '-d', 'ls', 'outbox', 're'), ['retry'])
+    eq(completed(t, 'nonsense', 'x'), [])
+    eq(completed(t, 'show', 'so'), [])
+
+
+def test_completion_of_options_is_what_a_command_takes(t):
+    always = ['--help', '--json', '-V', '-d', '-f', '-h']
+    for command, options in {
+            'show': ['--downstream', '--path', '--response', '--scope'],
+            'forget': ['--downstream', '--older', '--path', '--scope',
+                       '--state', '--yes'],
+            'resolve': ['--completed', '--downstream', '--not-executed',
+                        '--path', '--scope'],
+            'backup': ['--yes'], 'audit': ['--docroot'], 'sweep': []}.items():
+        eq(sorted(completed(t, command, '-')), sorted(always + options))
+        for option in options:
+            run = t.run([base.ONCECTL, command, option, 'x', '--help'])
+            assert run.returncode in (0, 2) and \
+                b'unrecognized' not in run.stderr, run
+    eq(completed(t, 'ls', '--st'), ['--state'])
+
+
+def test_completion_of_values(t):
+    eq(completed(t, 'ls', '--state', 'p'), ['pending'])
+    eq(len(completed(t, 'ls', '--state', '')), 7)
+    for state in completed(t, 'ls', '--state', ''):
+        run = t.run([base.ONCECTL, '-d', 'nowhere', 'ls', '--state', state])
+        assert b'not a state' not in run.stderr, run
+    eq(completed(t, 'outbox', 'ls', '--state', 'd'),
+       ['delivered', 'dead_letter'])
+    t.write('here.conf')
+    eq(completed(t, '-f', 'he'), ['here.conf'])
+    eq(completed(t, 'backup', 'he'), ['here.conf'])
+    os.mkdir(t.path('root'))
+    eq(completed(t, 'audit', '--docroot', 'ro'), ['root'])
+    eq(completed(t, 'ls', '--scope', ''), [])
