@@ -26,17 +26,12 @@ static struct write w[3];
 static int
 setup(void **state)
 {
-	pthread_condattr_t attr;
-
 	(void)state;
 	memset(&c, 0, sizeof(c));
 	memset(w, 0, sizeof(w));
 	write_list_init(&c.queue);
-	pthread_mutex_init(&c.mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c.work, &attr);
-	pthread_condattr_destroy(&attr);
+	lock_init(&c.lock, LOCK_COMMITTER);
+	lock_cond_init(&c.work);
 	write_list_add(&c.queue, &w[0]);
 	return 0;
 }
@@ -46,7 +41,7 @@ teardown(void **state)
 {
 	(void)state;
 	pthread_cond_destroy(&c.work);
-	pthread_mutex_destroy(&c.mutex);
+	lock_destroy(&c.lock);
 	return 0;
 }
 
@@ -72,11 +67,11 @@ gather(void *(*other)(void *))
 {
 	pthread_t thread;
 
-	pthread_mutex_lock(&c.mutex);
+	lock_take(&c.lock);
 	if (other != NULL)
 		assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
 	committer_gather(&c);
-	pthread_mutex_unlock(&c.mutex);
+	lock_give(&c.lock);
 	if (other != NULL)
 		pthread_join(thread, NULL);
 	return c.queue.n;
@@ -95,9 +90,9 @@ two_come(void *arg)
 {
 	(void)arg;
 	for (int i = 1; i < 3; i++) {
-		pthread_mutex_lock(&c.mutex);
+		lock_take(&c.lock);
 		write_list_add(&c.queue, &w[i]);
-		pthread_mutex_unlock(&c.mutex);
+		lock_give(&c.lock);
 		pthread_cond_signal(&c.work);
 	}
 	return NULL;
@@ -107,9 +102,9 @@ static void *
 close_it(void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&c.mutex);
+	lock_take(&c.lock);
 	c.closing = true;
-	pthread_mutex_unlock(&c.mutex);
+	lock_give(&c.lock);
 	pthread_cond_signal(&c.work);
 	return NULL;
 }

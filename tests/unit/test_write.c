@@ -52,9 +52,9 @@ queued(void)
 	struct committer *c = store->committer;
 	unsigned n;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	n = c->queue.n;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return n;
 }
 

@@ -18,20 +18,9 @@
 #include "thread.h"
 #include "committer_impl.h"
 
-struct timespec
-committer_timespec(int64_t mono)
-{
-	struct timespec ts;
-
-	ts.tv_sec = (time_t)(mono / 1000);
-	ts.tv_nsec = (long)(mono % 1000) * 1000000;
-	return ts;
-}
-
 enum rc
 committer_start(struct committer **out, const struct committer_options *o)
 {
-	pthread_condattr_t attr;
 	struct committer *c;
 	int error;
 
@@ -50,13 +39,10 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->work_generation = 1;
 	write_list_init(&c->queue);
 	write_list_init(&c->later);
-	pthread_mutex_init(&c->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->work, &attr);
-	pthread_cond_init(&c->ended, &attr);
-	pthread_cond_init(&c->news, &attr);
-	pthread_condattr_destroy(&attr);
+	lock_init(&c->lock, LOCK_COMMITTER);
+	lock_cond_init(&c->work);
+	lock_cond_init(&c->ended);
+	lock_cond_init(&c->news);
 
 	error = thread_start(
 	    &c->thread, "committer", THREAD_STACK, committer_thread, c);
@@ -66,7 +52,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 		pthread_cond_destroy(&c->work);
 		pthread_cond_destroy(&c->ended);
 		pthread_cond_destroy(&c->news);
-		pthread_mutex_destroy(&c->mutex);
+		lock_destroy(&c->lock);
 		free(c);
 		return RC_NOMEM;
 	}
@@ -79,16 +65,16 @@ committer_stop(struct committer *c)
 {
 	if (c == NULL)
 		return;
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	c->closing = true;
 	pthread_cond_signal(&c->work);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	pthread_join(c->thread, NULL);
 	assert(c->queue.first == NULL && c->later.first == NULL);
 	pthread_cond_destroy(&c->work);
 	pthread_cond_destroy(&c->ended);
 	pthread_cond_destroy(&c->news);
-	pthread_mutex_destroy(&c->mutex);
+	lock_destroy(&c->lock);
 	free(c);
 }
 
@@ -104,13 +90,13 @@ committer_note(struct committer *c, enum rc rc)
 void
 committer_health(struct committer *c, struct committer_health *health)
 {
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	*health = c->health;
 	if (committer_is_stuck(c))
 		health->closed = RC_UNRECORDED;
 	health->locked = c->locked_at != 0 &&
 	    (committer_gave_up(c) || c->health.last == RC_BUSY);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 }
 
 static enum rc
@@ -130,7 +116,7 @@ withdraw(struct committer *c, struct write *w, int64_t queued_at)
 	enum rc rc = RC_OK;
 	bool begun = false;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	if (w->stage == WRITE_DONE)
 		begun = true;
 	else if ((w->flags & WRITE_FINISHES) != 0) {
@@ -147,7 +133,7 @@ withdraw(struct committer *c, struct write *w, int64_t queued_at)
 		rc = w->rc = committer_note(c, RC_BUSY);
 	} else
 		begun = true;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return begun ? wait_told(w) : rc;
 }
 
@@ -158,18 +144,18 @@ ask(struct committer *c, struct write *w)
 	enum rc rc;
 
 	FAULT(OP_ASKED);
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	if ((rc = committer_refusal(c, w)) != RC_OK) {
 		if (rc != RC_CLOSED)
 			(void)committer_note(c, rc);
-		pthread_mutex_unlock(&c->mutex);
+		lock_give(&c->lock);
 		return rc;
 	}
 	now = clock_mono();
 	until = now + committer_patience(c, w);
 	w->stage = WRITE_QUEUED;
 	write_list_add(&c->queue, w);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
 	if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
@@ -197,27 +183,25 @@ committer_do(struct committer *c, struct write *w)
 bool
 committer_wait_work(struct committer *c, uint64_t *generation, int64_t until)
 {
-	struct timespec ts = committer_timespec(until);
 	bool news;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	while (c->work_generation == *generation)
-		if (pthread_cond_timedwait(&c->news, &c->mutex, &ts) ==
-		    ETIMEDOUT)
+		if (!lock_wait(&c->lock, &c->news, until))
 			break;
 	news = c->work_generation != *generation;
 	*generation = c->work_generation;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return news;
 }
 
 void
 committer_wake(struct committer *c)
 {
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	c->work_generation++;
 	pthread_cond_broadcast(&c->news);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 }
 
 bool
@@ -225,18 +209,16 @@ committer_wait(struct committer *c, uint64_t *generation, int64_t until)
 {
 	/* Ends of runs by other processes are found by polling. */
 	int64_t now = clock_mono(), look = now + 100;
-	struct timespec ts;
 
 	if (now >= until)
 		return false;
 	leader_yield();
-	ts = committer_timespec(look < until ? look : until);
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	while (c->generation == *generation)
-		if (pthread_cond_timedwait(&c->ended, &c->mutex, &ts) ==
-		    ETIMEDOUT)
+		if (!lock_wait(
+			&c->lock, &c->ended, look < until ? look : until))
 			break;
 	*generation = c->generation;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return true;
 }

@@ -105,7 +105,7 @@ committer_take_group(struct committer *c, struct write_list *group)
 
 	write_list_init(group);
 	write_list_init(&keep);
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	while ((w = write_list_take(&c->queue)) != NULL) {
 		if (alone || ((w->flags & WRITE_LARGE) != 0 && large) ||
 		    ((w->flags & WRITE_ALONE) != 0 &&
@@ -120,7 +120,7 @@ committer_take_group(struct committer *c, struct write_list *group)
 	}
 	while ((w = write_list_take(&keep)) != NULL)
 		write_list_add(&c->queue, w);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 }
 
 void
@@ -162,21 +162,21 @@ committer_missed_lock(struct committer *c, int64_t since)
 {
 	bool commit = others_commit(c), held;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	if (c->locked_at == 0)
 		c->locked_at = since;
 	if (c->still_at == 0 || commit)
 		c->still_at = since;
 	held = committer_is_held(c);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return held;
 }
 
 void
 committer_had_lock(struct committer *c)
 {
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	c->had_at = clock_mono();
 	c->locked_at = c->still_at = 0;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 }

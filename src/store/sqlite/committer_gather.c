@@ -17,8 +17,6 @@
  */
 #include "config.h"
 
-#include <time.h>
-
 #include "clock.h"
 #include "committer_impl.h"
 
@@ -44,13 +42,10 @@ cost(const struct committer *c)
 static bool
 one_more(struct committer *c, int64_t until_us)
 {
-	struct timespec ts;
 	unsigned n = c->queue.n;
 
-	ts.tv_sec = (time_t)(until_us / 1000000);
-	ts.tv_nsec = (long)(until_us % 1000000) * 1000;
 	while (c->queue.n <= n && !c->closing)
-		if (pthread_cond_timedwait(&c->work, &c->mutex, &ts) != 0)
+		if (!lock_wait_us(&c->lock, &c->work, until_us))
 			break;
 	return c->queue.n > n;
 }

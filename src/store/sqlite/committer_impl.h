@@ -5,8 +5,8 @@
 #define COMMITTER_IMPL_H
 
 #include <pthread.h>
-#include <time.h>
 
+#include "lock.h"
 #include "committer.h"
 
 struct committer {
@@ -18,7 +18,7 @@ struct committer {
 	unsigned max_waiting;
 	pthread_t thread;
 
-	pthread_mutex_t mutex;            /* guards what follows */
+	struct lock lock;                 /* guards what follows */
 	pthread_cond_t work, ended, news; /* news: of work_generation */
 	struct write_list queue, later;
 	bool closing;
@@ -40,10 +40,6 @@ struct committer {
 	int64_t took[2];   /* us: the last commits */
 	int64_t version;   /* of the database, when others held the lock */
 };
-
-/* The absolute time for a timed wait on a condition; mono in ms of
- * clock_mono(). */
-struct timespec committer_timespec(int64_t mono);
 
 /* Records a result for health reporting, and returns it; under the lock. */
 enum rc committer_note(struct committer *, enum rc);

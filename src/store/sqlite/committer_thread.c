@@ -49,7 +49,7 @@ notify(struct committer *c, struct write_list *group)
 	bool ended = false, news = false;
 	struct write *w;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	committer_put_back(c, group);
 	for (w = group->first; w != NULL; w = w->next) {
 		w->stage = WRITE_DONE;
@@ -70,7 +70,7 @@ notify(struct committer *c, struct write_list *group)
 		pthread_cond_broadcast(&c->ended);
 	if (news)
 		pthread_cond_broadcast(&c->news);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	while ((w = write_list_take(group)) != NULL) {
 		if (w->is_left) {
 			sem_destroy(&w->wake);
@@ -101,12 +101,12 @@ postpone(struct committer *c, struct write *w)
 	w->pause = w->pause == 0 ? PAUSE_FIRST : w->pause * 2;
 	if (w->pause > PAUSE_LAST)
 		w->pause = PAUSE_LAST;
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	w->retry_at = clock_mono() + w->pause;
 	w->stage = WRITE_QUEUED;
 	committer_is_late(c, w);
 	write_list_add(&c->later, w);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 }
 
 static void
@@ -317,7 +317,7 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 	unsigned n = 0;
 
 	write_list_init(&keep);
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	write_list_init(&all);
 	while ((w = write_list_take(&c->queue)) != NULL) {
 		n += committer_holds_request(w);
@@ -333,7 +333,7 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 	}
 	while ((w = write_list_take(&keep)) != NULL)
 		write_list_add(&c->queue, w);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	while ((w = write_list_take(&all)) != NULL)
 		fail(c, w, rc);
 }
@@ -344,11 +344,11 @@ watch(struct committer *c)
 {
 	enum rc closed = committer_watch_log(c);
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	c->health.closed = closed;
 	if (committer_is_stuck(c))
 		closed = RC_UNRECORDED;
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	if (closed != RC_OK)
 		fail_queue(c, closed, NEW);
 }
@@ -392,11 +392,10 @@ requeue(struct committer *c, int64_t *wake)
 static bool
 wait_for_work(struct committer *c)
 {
-	struct timespec ts;
 	int64_t wake;
 	bool more;
 
-	pthread_mutex_lock(&c->mutex);
+	lock_take(&c->lock);
 	for (;;) {
 		if (c->closing && c->closed_at == 0) {
 			c->closed_at = clock_mono();
@@ -405,17 +404,12 @@ wait_for_work(struct committer *c)
 			requeue(c, &wake);
 		if (c->queue.first != NULL || c->closing || c->locked_at != 0)
 			break;
-		if (wake == 0)
-			pthread_cond_wait(&c->work, &c->mutex);
-		else {
-			ts = committer_timespec(wake);
-			pthread_cond_timedwait(&c->work, &c->mutex, &ts);
-		}
+		lock_wait(&c->lock, &c->work, wake != 0 ? wake : LOCK_FOREVER);
 	}
 	more = c->queue.first != NULL || !c->closing;
 	if (c->queue.first != NULL)
 		committer_gather(c);
-	pthread_mutex_unlock(&c->mutex);
+	lock_give(&c->lock);
 	return more;
 }
 

@@ -42,16 +42,10 @@
 #define GROUP 0060
 
 void
-share_init(struct share *share)
+share_init(struct share *share, struct lock *lock)
 {
 	memset(share, 0, sizeof(*share));
-	pthread_mutex_init(&share->mutex, NULL);
-}
-
-void
-share_free(struct share *share)
-{
-	pthread_mutex_destroy(&share->mutex);
+	share->lock = lock;
 }
 
 /* --- sharers ------------------------------------------------------------- */
@@ -59,12 +53,12 @@ share_free(struct share *share)
 void
 share_add(struct share *share, struct store_sharer *sharer)
 {
-	pthread_mutex_lock(&share->mutex);
+	lock_take(share->lock);
 	sharer->next = share->first;
 	share->first = sharer;
 	atomic_store(&share->used, true);
 	atomic_fetch_add(&share->n, 1);
-	pthread_mutex_unlock(&share->mutex);
+	lock_give(share->lock);
 }
 
 void
@@ -72,12 +66,12 @@ share_remove(struct share *share, struct store_sharer *sharer)
 {
 	struct store_sharer **p;
 
-	pthread_mutex_lock(&share->mutex);
+	lock_take(share->lock);
 	for (p = &share->first; *p != sharer; p = &(*p)->next)
 		continue;
 	*p = sharer->next;
 	atomic_fetch_sub(&share->n, 1);
-	pthread_mutex_unlock(&share->mutex);
+	lock_give(share->lock);
 }
 
 /* --- gaps --------------------------------------------------------------- */
@@ -151,14 +145,14 @@ report(struct share *share, int64_t held)
 
 	if (share->holder > 0)
 		find_command(share->holder, comm, sizeof(comm));
-	pthread_mutex_lock(&share->mutex);
+	lock_take(share->lock);
 	for (s = share->first; s != NULL && s->pid != group; s = s->next)
 		continue;
 	if (s != NULL)
 		log = s->log;
 	log_event(LOG_WARN, "write-lock-held", log, LOG_I("pid", share->holder),
 	    LOG_S("comm", comm), LOG_I("ms", held));
-	pthread_mutex_unlock(&share->mutex);
+	lock_give(share->lock);
 }
 
 void

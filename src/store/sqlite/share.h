@@ -10,15 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <pthread.h>
-
+#include "lock.h"
 #include "store.h"
 
 struct share {
 	const char *file; /* the database; set before the committer starts */
 	atomic_uint n;
-	atomic_bool used;      /* n was ever more than 0 */
-	pthread_mutex_t mutex; /* guards what follows */
+	atomic_bool used;  /* n was ever more than 0 */
+	struct lock *lock; /* guards what follows */
 	struct store_sharer *first;
 
 	/* used by the committer's thread only */
@@ -28,8 +27,8 @@ struct share {
 	bool reported;
 };
 
-void share_init(struct share *);
-void share_free(struct share *);
+/* The lock stays the caller's. */
+void share_init(struct share *share, struct lock *lock);
 
 /* A handler begins to share the database, and ends: see store_share_begin(). */
 void share_add(struct share *, struct store_sharer *);

@@ -235,8 +235,8 @@ store_open(struct store **out, const struct store_options *o, char *err,
 		    rc_text(RC_NOMEM));
 		return RC_NOMEM;
 	}
-	pthread_mutex_init(&store->mutex, NULL);
-	share_init(&store->share);
+	lock_init(&store->lock, LOCK_STORE);
+	share_init(&store->share, &store->lock);
 	memset(&mo, 0, sizeof(mo));
 	mo.file = o->database;
 	mo.mode = o->mode;
@@ -269,9 +269,8 @@ store_close(struct store *store)
 	store_reader_close_all(store);
 	liveness_close(store->liveness);
 	db_close(store->writer);
-	share_free(&store->share);
 	store_guard_free(&store->guard);
-	pthread_mutex_destroy(&store->mutex);
+	lock_destroy(&store->lock);
 	free(store->file);
 	free(store);
 }
@@ -305,7 +304,7 @@ store_liveness(struct store *store, struct liveness **out)
 {
 	enum rc rc = RC_OK;
 
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	if (store->liveness == NULL) {
 		/* A process that can open the file can lock it, so only its
 		 * owner may. */
@@ -314,7 +313,7 @@ store_liveness(struct store *store, struct liveness **out)
 			store_guard_add_lock(&store->guard);
 	}
 	*out = store->liveness;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	return rc;
 }
 

@@ -20,9 +20,9 @@
 static enum rc
 made(struct store *store, enum rc rc)
 {
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	store->attempts = rc;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	return rc;
 }
 
@@ -32,9 +32,9 @@ store_attempt_check(struct store *store)
 	struct store_attempt at;
 	enum rc rc;
 
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	rc = store->attempts;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	if (rc == RC_OK)
 		return rc;
 	memset(&at, 0, sizeof(at));

@@ -230,9 +230,9 @@ store_expire(
 	e.b.limit = limit < STORE_EXPIRE_MAX ? limit : STORE_EXPIRE_MAX;
 	if (limit < 0)
 		return RC_INVALID;
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	place = store->expired;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	first = !place.is;
 	while (rc == RC_OK && more && e.b.n == 0) {
 		rc = expire_after(store, &place, &e);
@@ -244,9 +244,9 @@ store_expire(
 		more = !first;
 		first = true;
 	}
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	store->expired = place;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	if (rc == RC_OK)
 		*n = e.b.n; /* the caller owns them now */
 	else

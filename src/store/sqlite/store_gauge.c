@@ -139,7 +139,7 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 		unknown_gauges(g);
 		return rc;
 	}
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	if (t->counted) {
 		*gauge_of(g, RECORD_COMPLETED) = t->keys[RECORD_COMPLETED];
 		*gauge_of(g, RECORD_FAILED_RETRYABLE) =
@@ -147,7 +147,7 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 		*gauge_of(g, RECORD_EXPIRED) = t->keys[RECORD_EXPIRED];
 		g->value[METRICS_IN_OUTBOX_DELIVERED] = t->delivered;
 	}
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	return RC_OK;
 }
 
@@ -217,11 +217,11 @@ tally_ends(struct store *store)
 {
 	struct store_tally *t = &store->tally;
 
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	memcpy(t->keys, t->sum, sizeof(t->keys));
 	t->delivered = t->delivered_sum;
 	t->counted = true;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	memset(t->sum, 0, sizeof(t->sum));
 	t->expires_at = t->id = 0;
 	t->state = RECORD_NONE;

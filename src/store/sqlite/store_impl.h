@@ -4,10 +4,9 @@
 #ifndef STORE_IMPL_H
 #define STORE_IMPL_H
 
-#include <pthread.h>
-
 #include "committer.h"
 #include "liveness.h"
+#include "lock.h"
 #include "store.h"
 #include "store_guard.h"
 #include "store_outbox.h"
@@ -68,7 +67,7 @@ struct store {
 	struct committer *committer;
 	struct share share;
 
-	pthread_mutex_t mutex; /* guards what follows */
+	struct lock lock; /* guards what follows, and share */
 	struct store_reader *idle;
 	struct store_reader *looker; /* the large reader, while it is free */
 	bool has_looker;             /* a large reader exists */

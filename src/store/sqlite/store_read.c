@@ -81,7 +81,7 @@ take(struct store *store, bool look, struct store_reader **out)
 
 	if ((rc = store_guard_check(&store->guard)) != RC_OK)
 		return rc;
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	if (look && store->looker != NULL) {
 		r = store->looker;
 		store->looker = NULL;
@@ -90,16 +90,16 @@ take(struct store *store, bool look, struct store_reader **out)
 	} else if ((r = store->idle) != NULL) {
 		store->idle = r->next;
 	}
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	*out = r;
 	if (r != NULL)
 		return RC_OK;
 	rc = open_reader(store, large, out);
 	if (rc == RC_OK || !large)
 		return rc;
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	store->has_looker = false;
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 	return rc;
 }
 
@@ -113,14 +113,14 @@ store_reader_take(struct store *store, struct store_reader **out)
 void
 store_reader_give(struct store *store, struct store_reader *r)
 {
-	pthread_mutex_lock(&store->mutex);
+	lock_take(&store->lock);
 	if (r->large) {
 		store->looker = r;
 	} else {
 		r->next = store->idle;
 		store->idle = r;
 	}
-	pthread_mutex_unlock(&store->mutex);
+	lock_give(&store->lock);
 }
 
 void

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,47 +56,45 @@ store_row_is_count(struct db_stmt *s, int i)
 static bool
 may_log(bool *last)
 {
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static int64_t since;
-	static unsigned lines;
+	static _Atomic int64_t since;
+	static atomic_uint lines;
 	const int64_t now = clock_mono();
-	bool may;
+	int64_t began = atomic_load(&since);
+	unsigned line;
 
-	pthread_mutex_lock(&mutex);
-	if (lines == 0 || now - since >= PERIOD) {
-		since = now;
-		lines = 0;
-	}
-	may = lines < REMEMBERED;
-	lines += may;
-	*last = lines == REMEMBERED;
-	pthread_mutex_unlock(&mutex);
-	return may;
+	/* One thread begins the next period. */
+	if ((began == 0 || now - began >= PERIOD) &&
+	    atomic_compare_exchange_strong(&since, &began, now))
+		atomic_store(&lines, 0);
+	line = atomic_fetch_add(&lines, 1) + 1;
+	*last = line == REMEMBERED;
+	return line <= REMEMBERED;
+}
+
+/* A number that stands for the row, and is not 0. */
+static uint64_t
+mark_of(const char *table, int64_t id)
+{
+	uint64_t mark = (uint64_t)id;
+
+	for (; *table != '\0'; table++)
+		mark = mark * 31 + (unsigned char)*table;
+	return mark != 0 ? mark : 1;
 }
 
 void
 store_row_bad(const struct db *db, const char *table, int64_t id)
 {
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static struct {
-		const char *table;
-		int64_t id;
-	} seen[REMEMBERED];
-	static unsigned next;
-	bool known = false, last;
+	static _Atomic uint64_t seen[REMEMBERED];
+	static atomic_uint next;
+	const uint64_t mark = mark_of(table, id);
+	bool last;
 
-	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i < REMEMBERED && !known; i++)
-		known = seen[i].id == id && seen[i].table != NULL &&
-		    strcmp(seen[i].table, table) == 0;
-	if (!known) {
-		seen[next].table = table;
-		seen[next].id = id;
-		next = (next + 1) % REMEMBERED;
+	for (unsigned i = 0; i < REMEMBERED; i++) {
+		if (atomic_load(&seen[i]) == mark)
+			return;
 	}
-	pthread_mutex_unlock(&mutex);
-	if (known)
-		return;
+	atomic_store(&seen[atomic_fetch_add(&next, 1) % REMEMBERED], mark);
 	metrics_count(METRICS_BAD_ROWS);
 	if (!may_log(&last))
 		return;
