@@ -385,7 +385,7 @@ deleting_keys_is_not_going_back(void **state)
 	after = reserve("a");
 	assert_true(after.id > before.id);
 	settle(&after, RECORD_UNKNOWN);
-	assert_int_equal(store_forget(store, after.id), RC_OK);
+	assert_int_equal(store_forget(store, after.id, RECORD_NONE), RC_OK);
 	before = after;
 	after = reserve("a");
 	assert_true(after.id > before.id);
