@@ -8,6 +8,11 @@
  * our own.  Where that is not allowed (a pipe of another user), lines go into
  * a pipe of our own, and a thread copies them to stderr.  Writes to a regular
  * file do not wait for a reader.
+ *
+ * The C library writes to descriptor 2 itself, for a failed assertion or a
+ * corrupt heap, before it ends the process.  A process that hung there would
+ * keep its leases.  So descriptor 2 is replaced by the one that does not wait;
+ * systemd's socket, which is no other program's, gets a time limit.
  */
 #include "config.h"
 
@@ -55,7 +60,7 @@ static struct sink {
 	bool journal; /* it takes "<3>" in front of a line as the priority */
 	bool relayed; /* fd is a pipe to the relay thread */
 	pthread_t relay;
-	int relay_from;
+	int relay_from, relay_to; /* relay_to is the real stderr */
 	atomic_bool relay_done;
 } sink = { .fd = STDERR_FILENO };
 
@@ -163,11 +168,11 @@ open_again(const struct stat *st)
 static bool
 relay_line(const char *text, size_t len)
 {
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	struct pollfd p = { .fd = sink.relay_to, .events = POLLOUT };
 	ssize_t n;
 
 	while (len > 0) {
-		n = write(STDERR_FILENO, text, len);
+		n = write(sink.relay_to, text, len);
 		if (n >= 0) {
 			text += n;
 			len -= (size_t)n;
@@ -213,13 +218,22 @@ start_relay(void)
 		return errno;
 	sink.relay_from = ends[0];
 	(void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	sink.relay_to = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (sink.relay_to == -1) {
+		error = errno;
+		close(ends[0]);
+		close(ends[1]);
+		return error;
+	}
 	error =
 	    thread_start(&sink.relay, "log", THREAD_STACK, relay_main, NULL);
 	if (error != 0) {
 		close(ends[0]);
 		close(ends[1]);
+		close(sink.relay_to);
 		return error;
 	}
+	(void)dup2(ends[1], STDERR_FILENO);
 	sink.fd = ends[1];
 	sink.relayed = true;
 	return 0;
@@ -228,6 +242,7 @@ start_relay(void)
 int
 log_start(void)
 {
+	const struct timeval wait = { .tv_usec = READER_WAIT * 1000 };
 	struct stat st;
 	int fd;
 
@@ -235,10 +250,14 @@ log_start(void)
 		return 0; /* there is no stderr: each line is dropped */
 	sink.journal = is_journal(&st);
 	sink.is_socket = S_ISSOCK(st.st_mode);
+	if (sink.is_socket && sink.journal)
+		(void)setsockopt(STDERR_FILENO, SOL_SOCKET, SO_SNDTIMEO, &wait,
+		    sizeof(wait));
 	if (sink.is_socket || S_ISREG(st.st_mode))
 		return 0;
 	if ((fd = open_again(&st)) == -1)
 		return start_relay();
+	(void)dup2(fd, STDERR_FILENO);
 	sink.fd = fd;
 	return 0;
 }
@@ -255,6 +274,8 @@ log_stop(void)
 	sink.fd = -1; /* later lines are dropped */
 	if (!sink.relayed)
 		return;
+	/* The relay ends when no descriptor of the pipe is left. */
+	(void)dup2(sink.relay_to, STDERR_FILENO);
 	while (!atomic_load(&sink.relay_done) && clock_mono() < until)
 		usleep(5000);
 	/* If the relay still waits for the reader, it ends with the
@@ -262,5 +283,6 @@ log_stop(void)
 	if (atomic_load(&sink.relay_done)) {
 		pthread_join(sink.relay, NULL);
 		close(sink.relay_from);
+		close(sink.relay_to);
 	}
 }

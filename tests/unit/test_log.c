@@ -4,13 +4,18 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -318,6 +323,72 @@ errors_are_echoed_while_it_is_asked_for(void **state)
 	    "level=error event=later n=3\n");
 }
 
+/* A process that ends by an assertion, with that as its stderr. */
+static void
+assert_dies(int fd)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_int_not_equal(pid, -1);
+	if (pid == 0) {
+		alarm(20);
+		dup2(fd, STDERR_FILENO);
+		if (log_start() != 0)
+			_exit(1);
+		/* What glibc does for a failed assertion. */
+		fprintf(stderr, "Assertion `%s' failed.\n", output);
+		(void)signal(SIGABRT, SIG_DFL);
+		abort();
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
+/* Until not a byte more fits. */
+static void
+fill(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	assert_int_equal(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+	memset(output, 'x', sizeof(output) - 1);
+	while (write(fd, output, sizeof(output) - 1) > 0)
+		;
+	while (write(fd, output, 1) > 0)
+		;
+	assert_int_equal(fcntl(fd, F_SETFL, flags), 0);
+}
+
+static void
+an_assertion_whose_message_nobody_reads_ends_the_process(void **state)
+{
+	char stream[64];
+	struct stat st;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	fill(ends[1]);
+	assert_dies(ends[1]);
+	/* The description that other processes may share is as it was. */
+	assert_int_equal(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
+	close(ends[0]);
+	close(ends[1]);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	assert_int_equal(fstat(ends[1], &st), 0);
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev,
+	    (uintmax_t)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	fill(ends[1]);
+	assert_dies(ends[1]);
+	unsetenv("JOURNAL_STREAM");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int
 main(void)
 {
@@ -331,6 +402,8 @@ main(void)
 		cmocka_unit_test(levels_below_are_dropped),
 		cmocka_unit_test(long_lines_are_cut),
 		cmocka_unit_test(errno_stays),
+		cmocka_unit_test(
+		    an_assertion_whose_message_nobody_reads_ends_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
