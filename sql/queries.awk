@@ -3,15 +3,40 @@
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
+#	-- list: foo		begins a list of columns, for later statements:
+#				$foo stands for it
 #
 # The output has no comments and no line breaks.  A statement ends where the
 # next one begins, so that a trigger may contain semicolons.
+
+# The text with its lists.
+function expanded(text,	  list)
+{
+	while (match(text, /\$[a-z_]+/)) {
+		list = substr(text, RSTART + 1, RLENGTH - 1)
+		if (!(list in lists)) {
+			print FILENAME ": " name ": no list " list \
+			    > "/dev/stderr"
+			failed = 1
+			return text
+		}
+		text = substr(text, 1, RSTART - 1) lists[list] \
+		    substr(text, RSTART + RLENGTH)
+	}
+	return text
+}
 
 function flush()
 {
 	if (name == "")
 		return
+	if (is_list) {
+		lists[name] = text
+		name = ""
+		return
+	}
 	sub(/;[ ]*$/, "", text)
+	text = expanded(text)
 	if (text == "") {
 		print FILENAME ": " name " is empty" > "/dev/stderr"
 		failed = 1
@@ -35,9 +60,10 @@ FNR == 1 {
 	printf "\n\n#define %s(X)", toupper(list)
 }
 
-/^-- name: / {
+/^-- (name|list): / {
 	flush()
 	name = $3
+	is_list = $2 == "list:"
 	text = ""
 	reason = "NULL"
 	if (seen[name]++) {

@@ -38,21 +38,34 @@ WHERE m.id = 1 AND c.id = 1;
 
 -- Reading -----------------------------------------------------------------
 
--- From reason on, find has the columns of answer, so that a small response is
--- read with its key.
+-- All columns of a key but its response: see store_row.c.
+-- list: row
+id, key, path, scope, state, attempt, token, owner, locked_until, fingerprint,
+(SELECT r.text FROM once_recipe r WHERE r.id = recipe) AS recipe,
+downstream, recovery_point, on_crash = 'resume' AS resume, retention,
+created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
+expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
+reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
+queued_at, kept, status, body_length, last_error
+
+-- The response of a key: see store_read.c.
+-- list: response
+reason, kind, headers, body, response_version
+
+-- All columns of an effect but its payload: see store_row.c.
+-- list: effect
+id, key_id, effect_key, scope, path, key, topic, state, attempts,
+next_at IS NOT NULL AS has_turn, next_at, owner, reference, last_error,
+created_at, updated_at
+
+-- A small response is read with its key.
 -- name: find
-SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
-    k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
-    k.recovery_point, k.on_expired = 'gone', k.expired_retention,
-    k.accepted, k.resource, k.queued_at IS NOT NULL,
-    k.owner,
-    k.reason, k.kind, k.headers, k.body, k.body_length, k.response_version
-FROM once_key k JOIN once_recipe r ON r.id = k.recipe
-WHERE k.key = ?1 AND k.path = ?2 AND k.scope = ?3;
+SELECT $row, $response FROM once_key
+WHERE key = ?1 AND path = ?2 AND scope = ?3;
 
 -- name: answer
-SELECT reason, kind, headers, body, body_length, response_version, status, id
-FROM once_key WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
+SELECT $row, $response FROM once_key
+WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
     AND state = 'completed' AND kept = 1;
 
 -- name: pieces
@@ -165,8 +178,8 @@ RETURNING resource;
 
 -- The job that is due first; it may not be due yet.
 -- name: job_next
-SELECT id, attempt, scope, path, key, resource, retention, queued_at
-FROM once_key WHERE queued_at >= 0 AND expires_at > ?1 ORDER BY queued_at;
+SELECT $row FROM once_key
+WHERE queued_at >= 0 AND expires_at > ?1 ORDER BY queued_at;
 
 -- name: job_start
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
@@ -181,15 +194,11 @@ RETURNING downstream, recovery_point;
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.
 -- name: job_abandoned
-SELECT id, attempt, scope, path, key, resource, retention, expires_at
-FROM once_key INDEXED BY once_key_expiry
+SELECT $row FROM once_key INDEXED BY once_key_expiry
 WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at;
 
 -- name: status
-SELECT id, scope, path, key, recovery_point, state, attempt,
-    queued_at IS NOT NULL, kept, token IS NOT NULL, expires_at, created_at,
-    updated_at
-FROM once_key WHERE resource = ?1;
+SELECT $row FROM once_key WHERE resource = ?1;
 
 -- name: topic_add
 INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
@@ -302,9 +311,7 @@ ORDER BY reconcile_after LIMIT 1;
 
 -- The longest due key of the next scope.
 -- name: reconcile_due
-SELECT id, scope, path, key, attempt, recovery_point, downstream,
-    reconcile_attempts, attempt_lock, lock_file, retention
-FROM once_key INDEXED BY once_key_scope
+SELECT $row FROM once_key INDEXED BY once_key_scope
 WHERE state = 'unknown' AND reconcile_after <= ?1 AND scope >= ?2
 ORDER BY scope, reconcile_after;
 
@@ -344,8 +351,7 @@ VALUES (?1, ?2, ?3, ?4);
 -- it is tried (see schema.sql).
 
 -- name: effect_next
-SELECT id, next_at, key_id, attempts, effect_key, topic, scope, path, key
-FROM once_effect
+SELECT $effect FROM once_effect
 WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
     AND next_at >= 0
 ORDER BY next_at;
@@ -356,9 +362,9 @@ UPDATE once_effect SET owner = ?3, next_at = NULL, attempts = attempts + 1,
 WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND next_at <= ?5;
 
 -- name: effect_payload
-SELECT e.payload, (SELECT length(p.body) FROM once_payload p
-    WHERE p.effect_id = e.id)
-FROM once_effect e WHERE e.id = ?1 AND e.effect_key = ?2;
+SELECT e.payload IS NOT NULL, e.payload, p.body IS NOT NULL, length(p.body)
+FROM once_effect e LEFT JOIN once_payload p ON p.effect_id = e.id
+WHERE e.id = ?1 AND e.effect_key = ?2;
 
 -- name: effect_delivered
 UPDATE once_effect SET state = 'delivered', owner = NULL, reference = ?5,
@@ -429,12 +435,10 @@ DELETE FROM once_effect WHERE id = ?1 AND owner IS NULL
 RETURNING key_id, next_at;
 
 -- name: effect_list
-SELECT id, key, scope, path, topic, state, attempts, next_at, reference,
-    last_error, effect_key, created_at, updated_at, owner
-FROM once_effect
+SELECT $effect FROM once_effect
 WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
     AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5
-ORDER BY id LIMIT ?6;
+ORDER BY id;
 
 -- Passes ------------------------------------------------------------------
 
@@ -443,9 +447,7 @@ SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
 -- The keys of an owner: in progress, or not sealed.
 -- name: recover_row
-SELECT id, token, scope, path, key, on_crash = 'resume', attempt_lock,
-    lock_file, locked_until, attempt, state, retention, reconcile_delay
-FROM once_key
+SELECT $row FROM once_key
 WHERE owner = ?1 AND id > ?2
 ORDER BY id LIMIT 1;
 
@@ -473,11 +475,9 @@ WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Continues after the place (?3, ?4, ?5) of a batch before.
 -- name: expire_rows
-SELECT id, body_length, on_expired = 'gone' AND state <> 'expired'
-    AND expires_at + expired_retention > ?1, state, scope, path, key,
+SELECT $row, expires_at AS last_at, state AS last_state, id AS last_id,
     (SELECT count(*) FROM once_effect e
-	WHERE e.key_id = once_key.id AND e.state = 'delivered'),
-    expired_retention, expires_at
+	WHERE e.key_id = once_key.id AND e.state = 'delivered') AS effects
 FROM once_key
 WHERE state IN ('completed', 'failed_retryable', 'expired')
     AND expires_at <= ?1 AND (expires_at, state, id) > (?3, ?4, ?5)
@@ -526,24 +526,18 @@ PRAGMA incremental_vacuum(512);
 -- For operators -----------------------------------------------------------
 
 -- name: list
-SELECT id, scope, path, key, state, attempt, status, recovery_point,
-    downstream, created_at, updated_at, locked_until, expires_at, last_error,
-    reconcile_after
-FROM once_key
+SELECT $row FROM once_key
 WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
-    AND (?4 IS NULL OR state = ?4) AND created_at <= ?5 AND updated_at >= ?7
-ORDER BY id LIMIT ?6;
+    AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5 AND created_at <= ?6
+ORDER BY id;
 
 -- name: list_key
 -- scan: sorts the few keys of one name
-SELECT id, scope, path, key, state, attempt, status, recovery_point,
-    downstream, created_at, updated_at, locked_until, expires_at, last_error,
-    reconcile_after
-FROM once_key
-WHERE key = ?8 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
+SELECT $row FROM once_key
+WHERE key = ?7 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND (?3 IS NULL OR path = ?3) AND (?4 IS NULL OR state = ?4)
-    AND created_at <= ?5 AND updated_at >= ?7
-ORDER BY id LIMIT ?6;
+    AND updated_at >= ?5 AND created_at <= ?6
+ORDER BY id;
 
 -- The key with that downstream key.  find_open uses an index, because the
 -- callback of a provider asks for a key with an open outcome.
@@ -557,7 +551,7 @@ SELECT id FROM once_key WHERE downstream = ?1;
 
 -- name: counts
 -- scan: counts every key, when an operator asks
-SELECT state, count(*), min(updated_at), sum(body_length)
+SELECT state, count(*), min(updated_at), total(body_length)
 FROM once_key GROUP BY state;
 
 -- name: integrity
@@ -644,24 +638,13 @@ FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
 GROUP BY e.topic;
 
--- The columns of find, and then others that are checked for overflow.
 -- name: rows
 -- scan: looks at every key, when an operator asks
-SELECT k.id, k.state, k.attempt, k.token, k.fingerprint, r.text,
-    k.downstream, k.expires_at, k.updated_at, k.status, k.kept,
-    k.recovery_point, k.on_expired = 'gone', k.expired_retention,
-    k.accepted, k.resource, k.queued_at IS NOT NULL,
-    k.scope, k.path, k.key, k.retention, k.reconcile_delay,
-    k.reconcile_attempts, k.locked_until
-FROM once_key k LEFT JOIN once_recipe r ON r.id = k.recipe
-ORDER BY k.id;
+SELECT $row FROM once_key ORDER BY id;
 
 -- name: effect_rows
 -- scan: looks at every effect, when an operator asks
-SELECT id, scope, path, key, attempts, next_at,
-    length(effect_key) = 36 AND typeof(topic) = 'text'
-    AND state IN ('pending', 'delivered', 'dead_letter')
-FROM once_effect ORDER BY id;
+SELECT $effect FROM once_effect ORDER BY id;
 
 -- Foreign parts of the schema with our names, or on our tables and views: these
 -- would change the effect of our statements.
@@ -707,15 +690,15 @@ WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 
 -- name: scopes
 -- scan: counts every key, when an operator asks
-SELECT scope, sum(state = 'pending'), sum(state = 'in_progress'),
-    sum(state = 'completed'), sum(state = 'failed_retryable'),
-    sum(state = 'unknown'), sum(state = 'dead_letter'),
-    sum(state = 'expired')
+SELECT scope, sum(state = 'pending') AS pending,
+    sum(state = 'in_progress') AS in_progress,
+    sum(state = 'completed') AS completed,
+    sum(state = 'failed_retryable') AS failed_retryable,
+    sum(state = 'unknown') AS unknown,
+    sum(state = 'dead_letter') AS dead_letter,
+    sum(state = 'expired') AS expired
 FROM once_key WHERE ?1 IS NULL OR scope > ?1
 GROUP BY scope ORDER BY scope LIMIT ?2;
-
--- name: owner
-SELECT owner FROM once_key WHERE id = ?1 AND owner IS NOT NULL;
 
 -- The leases of an owner, and the effects that it is trying.
 -- name: owner_count
@@ -728,12 +711,12 @@ SELECT (SELECT count(*) FROM once_key WHERE owner = ?1)
 SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
 
 -- name: gauge_open
-SELECT state, count(*), min(updated_at) FROM once_key
+SELECT state, count(*), min(updated_at), 0 FROM once_key
 WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter'
 GROUP BY state;
 
 -- name: gauge_outbox
-SELECT state, count(*) FROM once_effect
+SELECT state, count(*), 0, 0 FROM once_effect
 WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
 GROUP BY state;
 

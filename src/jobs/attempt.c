@@ -346,8 +346,8 @@ attempt_complete(struct attempt *at)
 		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
-	at->recorded = store_finish(at->store, &at->lease, at->rule->retention,
-	    &at->record, &done);
+	at->recorded = store_finish(
+	    at->store, &at->lease, at->rule->retention, &at->record, &done);
 	at->expires_at = done.expires_at;
 	at->answered = done.answered;
 	if (at->record != NULL) {

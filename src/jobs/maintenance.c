@@ -164,8 +164,7 @@ make_answer(struct store_outcome *st, const struct conf *conf)
 }
 
 static enum rc
-abandon(
-    struct store *store, const struct conf *conf, const struct store_job *job)
+abandon(struct store *store, const struct conf *conf, const struct record *job)
 {
 	struct store_outcome *st;
 	struct store_change change;
@@ -197,14 +196,14 @@ static enum rc
 abandon_all(
     struct store *store, const struct conf *conf, struct maintenance_pass *pass)
 {
-	struct store_job job;
+	struct record job;
 	enum rc rc;
 
 	do {
 		rc = store_job_abandoned(store, &job);
 		if (rc == RC_OK) {
 			rc = abandon(store, conf, &job);
-			store_job_free(&job);
+			record_free(&job);
 			pass->n++;
 		}
 	} while (rc == RC_OK && goes_on(pass));

@@ -46,21 +46,23 @@ backoff(const struct conf_route *rule, int tries)
 }
 
 static void
-log_verdict(const struct store_due *due, enum record_state to, const char *why)
+log_verdict(const struct record *due, enum record_state to, const char *why)
 {
 	struct log_request log = { .path = due->path, .key = due->key };
 
 	scope_tag(due->scope, log.scope);
 	log_event(to == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO, "reconciled",
-	    &log, LOG_I("try", due->tries.tries),
+	    &log, LOG_I("try", due->reconcile_attempts),
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 
 /* Commits the verdict.  Another process may have settled the key meanwhile. */
 static enum rc
-settle(struct attempt *at, const struct store_due *due, enum record_state state,
+settle(struct attempt *at, const struct record *due, enum record_state state,
     const char *why)
 {
+	const struct store_tries tries = { due->attempt,
+		due->reconcile_attempts };
 	struct store_outcome *st = at->record;
 	enum rc rc;
 
@@ -71,7 +73,7 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 		attempt_keep(at);
 	st->body = at->output;
 	at->output = NULL;
-	rc = store_resolve(at->store, due->id, &due->tries, &at->record);
+	rc = store_resolve(at->store, due->id, &tries, &at->record);
 	metrics_add(state == RECORD_DEAD_LETTER ? METRICS_RECONCILE_FAILED
 						: METRICS_RECONCILE_RESOLVED,
 	    1);
@@ -79,23 +81,34 @@ settle(struct attempt *at, const struct store_due *due, enum record_state state,
 	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
 }
 
+/* Sets the next try: see store_claim(). */
+static enum rc
+claim(struct store *store, struct record *due, bool count, int64_t after)
+{
+	struct store_tries tries = { due->attempt, due->reconcile_attempts };
+	enum rc rc = store_claim(store, due->id, &tries, count, after);
+
+	due->reconcile_attempts = tries.tries;
+	return rc;
+}
+
 /* Records a try without a verdict. */
 static enum rc
-fail(struct attempt *at, struct store_due *due, const char *why)
+fail(struct attempt *at, struct record *due, const char *why)
 {
 	enum rc rc;
 
-	if (due->tries.tries >= (int)at->rule->reconcile_attempts)
+	if (due->reconcile_attempts >= (int)at->rule->reconcile_attempts)
 		return settle(at, due, RECORD_DEAD_LETTER, why);
 	metrics_add(METRICS_RECONCILE_FAILED, 1);
 	log_verdict(due, RECORD_UNKNOWN, why);
-	rc = store_claim(at->store, due->id, &due->tries, false,
-	    backoff(at->rule, due->tries.tries));
+	rc = claim(
+	    at->store, due, false, backoff(at->rule, due->reconcile_attempts));
 	return rc == RC_LOST ? RC_OK : rc;
 }
 
 static enum rc
-verdict(struct attempt *at, struct store_due *due)
+verdict(struct attempt *at, struct record *due)
 {
 	const struct outcome_facts *facts = &at->facts;
 
@@ -124,7 +137,7 @@ verdict(struct attempt *at, struct store_due *due)
 
 /* Runs the try, which is already counted, and judges it. */
 static enum rc
-try_it(struct attempt *at, struct store_due *due)
+try_it(struct attempt *at, struct record *due)
 {
 	const struct store_identity who = { due->scope, due->path, due->key };
 	const struct conf_route *rule = at->rule;
@@ -150,18 +163,27 @@ try_it(struct attempt *at, struct store_due *due)
  * verdict could become wrong.  That is not counted as a try. */
 static enum rc
 wait_for_tree(
-    const struct conf_route *rule, struct store *store, struct store_due *due)
+    const struct conf_route *rule, struct store *store, struct record *due)
 {
 	log_verdict(
 	    due, RECORD_UNKNOWN, "processes of the attempt are still running");
-	return store_claim(store, due->id, &due->tries, false,
-	    backoff(rule, due->tries.tries));
+	return claim(store, due, false, backoff(rule, due->reconcile_attempts));
+}
+
+/* Whether processes of the lost attempt may still act. */
+static bool
+processes_may_live(struct store *store, const struct record *due)
+{
+	const struct store_attempt lost = { -1, -1, due->attempt_lock,
+		due->lock_file };
+
+	return lost.lock != 0 && !store_attempt_gone(store, &lost);
 }
 
 /* Counts a try at the key; *try: the program is to run.  Otherwise the key is
  * settled or postponed. */
 static enum rc
-begin(struct attempt *at, struct store_due *due, bool *try)
+begin(struct attempt *at, struct record *due, bool *try)
 {
 	const struct conf_route *rule = at->rule;
 	enum rc rc;
@@ -169,38 +191,36 @@ begin(struct attempt *at, struct store_due *due, bool *try)
 	*try = false;
 	if (rule->reconcile.argv.n == 0) {
 		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
-		return store_claim(
-		    at->store, due->id, &due->tries, false, NOBODY_PAUSE);
+		return claim(at->store, due, false, NOBODY_PAUSE);
 	}
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
-	if (due->attempt.lock != 0 &&
-	    !store_attempt_gone(at->store, &due->attempt))
+	if (processes_may_live(at->store, due))
 		return wait_for_tree(rule, at->store, due);
-	if (due->tries.tries >= (int)rule->reconcile_attempts)
+	if (due->reconcile_attempts >= (int)rule->reconcile_attempts)
 		return settle(at, due, RECORD_DEAD_LETTER,
 		    "the last try to find out came to no end");
 	/* The pause also applies if this process dies during the try. */
-	rc = store_claim(at->store, due->id, &due->tries, true,
+	rc = claim(at->store, due, true,
 	    rule->reconcile.timeout + rule->reconcile.kill_after +
-		backoff(rule, due->tries.tries));
+		backoff(rule, due->reconcile_attempts));
 	*try = rc == RC_OK;
 	return rc;
 }
 
 static void
 prepare(struct attempt *at, struct store *store, const struct conf *conf,
-    const struct store_due *due)
+    const struct record *due)
 {
 	at->store = store;
 	at->conf = conf;
 	at->rule = route_find(conf, due->path);
 	at->key = due->key;
 	at->scope = due->scope;
-	at->lease.attempt = due->tries.attempt;
+	at->lease.attempt = due->attempt;
 	memcpy(at->lease.downstream, due->downstream, sizeof(due->downstream));
-	snprintf(at->lease.recovery_point, sizeof(at->lease.recovery_point),
-	    "%s", due->recovery_point);
+	memcpy(at->lease.recovery_point, due->recovery_point,
+	    sizeof(due->recovery_point));
 }
 
 /* --- the kind of work ----------------------------------------------------- */
@@ -214,7 +234,7 @@ struct reconcile {
 
 /* A key whose try is counted. */
 struct inquiry {
-	struct store_due due;
+	struct record due;
 	struct attempt attempt;
 };
 
@@ -241,7 +261,7 @@ static void
 inquiry_free(struct inquiry *q)
 {
 	attempt_free(&q->attempt);
-	store_due_free(&q->due);
+	record_free(&q->due);
 	free(q);
 }
 
@@ -291,8 +311,8 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 		return RC_NOMEM;
 	attempt_init(&q->attempt);
 	rc = take(r, conf, q);
-	if (rc == RC_NOTFOUND && q->due.due_at != 0) {
-		*wake = work_wake(r->store, q->due.due_at, *wake);
+	if (rc == RC_NOTFOUND && q->due.reconcile_after != 0) {
+		*wake = work_wake(r->store, q->due.reconcile_after, *wake);
 		/* A damaged row, which is skipped, may be due for ever. */
 		if (*wake < clock_mono() + SKIP_PAUSE)
 			*wake = clock_mono() + SKIP_PAUSE;

@@ -24,7 +24,7 @@
 
 /* A claimed request. */
 struct job {
-	struct store_job stored;
+	struct record stored;
 	struct attempt attempt;
 };
 
@@ -32,7 +32,7 @@ static void
 job_free(struct job *job)
 {
 	attempt_free(&job->attempt);
-	store_job_free(&job->stored);
+	record_free(&job->stored);
 	free(job);
 }
 
@@ -66,7 +66,7 @@ limit(const struct conf *conf)
 
 /* RC_LOST: another process claimed it. */
 static enum rc
-claim(struct attempt *at, const struct store_job *job)
+claim(struct attempt *at, const struct record *job)
 {
 	struct store_reservation rv;
 	enum rc rc;
@@ -85,17 +85,17 @@ static enum rc
 next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct store *store = self;
-	struct store_job stored;
+	struct record stored;
 	struct job *job;
 	enum rc rc;
 
 	if ((rc = store_job_next(store, &stored)) != RC_OK) {
-		if (rc == RC_NOTFOUND && stored.due_at != 0)
-			*wake = work_wake(store, stored.due_at, *wake);
+		if (rc == RC_NOTFOUND && stored.queued_at != 0)
+			*wake = work_wake(store, stored.queued_at, *wake);
 		return rc;
 	}
 	if ((job = calloc(1, sizeof(*job))) == NULL) {
-		store_job_free(&stored);
+		record_free(&stored);
 		return RC_NOMEM;
 	}
 	job->stored = stored;

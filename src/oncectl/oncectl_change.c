@@ -11,7 +11,7 @@
 #include "oncectl_change.h"
 
 void
-oncectl_change_print(const struct oncectl *ctl, const struct store_row *row,
+oncectl_change_print(const struct oncectl *ctl, const struct record *row,
     const char *text, enum record_state to)
 {
 	char *name;
@@ -35,8 +35,8 @@ oncectl_change_print(const struct oncectl *ctl, const struct store_row *row,
 }
 
 int
-oncectl_change_lost(struct oncectl *ctl, struct store_row *row,
-    int (*refuse)(const struct store_row *, enum record_state before))
+oncectl_change_lost(struct oncectl *ctl, struct record *row,
+    int (*refuse)(const struct record *, enum record_state before))
 {
 	const enum record_state before = row->state;
 	char *name = oncectl_row_name(row);

@@ -19,7 +19,7 @@
 /* --- one key ------------------------------------------------------------ */
 
 static int
-refuse_forget(const struct store_row *row, enum record_state before)
+refuse_forget(const struct record *row, enum record_state before)
 {
 	char *name = oncectl_row_name(row);
 
@@ -34,15 +34,13 @@ refuse_forget(const struct store_row *row, enum record_state before)
 }
 
 static int
-forget_one(struct oncectl *ctl, struct store_row *row)
+forget_one(struct oncectl *ctl, struct record *row)
 {
 	char *name;
 	enum rc rc;
-	bool gone;
 
 	if (row->state == RECORD_IN_PROGRESS) {
-		rc = store_owner_gone(ctl->store, row->id, &gone);
-		if (rc != RC_OK || !gone)
+		if (!store_owner_is_dead(ctl->store, row->owner))
 			return refuse_forget(row, row->state);
 		name = oncectl_row_name(row);
 		warnx("%s is in_progress, by a process that is gone: "
@@ -91,7 +89,7 @@ static enum rc
 count(struct oncectl *ctl, struct chosen *c)
 {
 	struct store_cursor *cursor = NULL;
-	struct store_row row;
+	struct record row;
 	enum rc rc;
 
 	c->counted_at = clock_mono();
@@ -101,7 +99,7 @@ count(struct oncectl *ctl, struct chosen *c)
 			c->runs++;
 		else
 			rc = add(c, row.id);
-		store_row_free(&row);
+		record_free(&row);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
@@ -133,7 +131,7 @@ forget_again(struct oncectl *ctl, struct chosen *c, int64_t id, bool *done)
 {
 	struct store_filter filter = c->filter;
 	struct store_cursor *cursor = NULL;
-	struct store_row row;
+	struct record row;
 	enum rc rc;
 
 	*done = false;
@@ -151,7 +149,7 @@ forget_again(struct oncectl *ctl, struct chosen *c, int64_t id, bool *done)
 		if (*done && ctl->json)
 			oncectl_change_print(
 			    ctl, &row, "forgotten", RECORD_NONE);
-		store_row_free(&row);
+		record_free(&row);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND || rc == RC_LOST ? RC_OK : rc;
@@ -213,7 +211,7 @@ oncectl_forget(struct oncectl *ctl)
 {
 	const unsigned many =
 	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER;
-	struct store_row row;
+	struct record row;
 	int status;
 
 	if (ctl->nargs == 0 && ctl->downstream == NULL) {
@@ -232,6 +230,6 @@ oncectl_forget(struct oncectl *ctl)
 	if (status != -1)
 		return status;
 	status = forget_one(ctl, &row);
-	store_row_free(&row);
+	record_free(&row);
 	return status;
 }

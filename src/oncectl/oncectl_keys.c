@@ -18,7 +18,7 @@ print_all(struct oncectl *ctl, const struct store_filter *filter, bool as_json)
 {
 	struct oncectl_table *table = NULL;
 	struct store_cursor *cursor = NULL;
-	struct store_row row;
+	struct record row;
 	enum rc rc;
 
 	rc = store_list(ctl->store, filter, &cursor);
@@ -28,10 +28,10 @@ print_all(struct oncectl *ctl, const struct store_filter *filter, bool as_json)
 		table = oncectl_row_table(stdout);
 	while ((rc = store_list_next(cursor, &row)) == RC_OK) {
 		if (as_json)
-			oncectl_row_json(&row);
+			oncectl_row_json(ctl, &row);
 		else
-			oncectl_print_row(table, &row);
-		store_row_free(&row);
+			oncectl_row_print(ctl, table, &row);
+		record_free(&row);
 	}
 	oncectl_print_table_free(table);
 	store_list_free(cursor);
@@ -86,7 +86,7 @@ oncectl_export(struct oncectl *ctl)
 int
 oncectl_show(struct oncectl *ctl)
 {
-	struct store_row row;
+	struct record row;
 	int status = oncectl_row_find(ctl, &row);
 
 	if (status != -1)
@@ -95,9 +95,9 @@ oncectl_show(struct oncectl *ctl)
 	if ((ctl->given & ONCECTL_RESPONSE) != 0)
 		status = oncectl_response_print(ctl, &row);
 	else if (ctl->json)
-		oncectl_row_json(&row);
+		oncectl_row_json(ctl, &row);
 	else
-		oncectl_row_lines(&row);
-	store_row_free(&row);
+		oncectl_row_lines(ctl, &row);
+	record_free(&row);
 	return status;
 }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "oncectl_print.h"
-#include "store_outbox.h"
 #include "oncectl.h"
 
 /* --- one effect --------------------------------------------------------- */
@@ -25,43 +24,60 @@ state_name(int state)
 	return store_effect_state_name((enum store_effect_state)state);
 }
 
-#define AT(member) offsetof(struct store_effect_row, member)
+/* An effect as it is shown. */
+struct shown {
+	struct store_effect e;
+	const char *reference;
+	int64_t next_at; /* wall clock */
+};
+
+#define IN(member) offsetof(struct shown, e.member)
+#define AT(member) offsetof(struct shown, member)
 static const struct oncectl_column columns[] = {
-	{ "id", "ID", AT(id), ONCECTL_NUMBER, NULL },
-	{ "key", "KEY", AT(key), ONCECTL_TEXT, NULL },
-	{ "scope", "SCOPE", AT(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
-	{ "topic", "TOPIC", AT(topic), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", AT(state), ONCECTL_NAMED, state_name },
-	{ "attempts", "ATTEMPTS", AT(attempts), ONCECTL_INT, NULL },
+	{ "id", "ID", IN(id), ONCECTL_NUMBER, NULL },
+	{ "key", "KEY", IN(key), ONCECTL_TEXT, NULL },
+	{ "scope", "SCOPE", IN(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", IN(path), ONCECTL_TEXT, NULL },
+	{ "topic", "TOPIC", IN(topic), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", IN(state), ONCECTL_NAMED, state_name },
+	{ "attempts", "ATTEMPTS", IN(attempts), ONCECTL_INT, NULL },
 	{ "next_at", "NEXT", AT(next_at), ONCECTL_TIME, NULL },
 	{ "reference", NULL, AT(reference), ONCECTL_TEXT, NULL },
-	{ "last_error", "LAST ERROR", AT(last_error), ONCECTL_TEXT, NULL },
+	{ "last_error", "LAST ERROR", IN(last_error), ONCECTL_TEXT, NULL },
 	/* the columns from here on are in exports only */
-	{ "effect_key", NULL, AT(effect_key), ONCECTL_ARRAY, NULL },
-	{ "created_at", NULL, AT(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, AT(updated_at), ONCECTL_TIME, NULL },
+	{ "effect_key", NULL, IN(effect_key), ONCECTL_ARRAY, NULL },
+	{ "created_at", NULL, IN(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, IN(updated_at), ONCECTL_TIME, NULL },
 };
 #undef AT
+#undef IN
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define NLISTED  10
 
 /* The order in a table: columns that may be long stand on the right. */
 static const unsigned char order[] = { 0, 5, 6, 7, 4, 2, 3, 1, 9 };
 
-/* Reads the next effect.  The output of its program may hold any byte.  A NUL,
- * which would end the text, becomes another byte that is no UTF-8. */
-static enum rc
-next(struct store_outbox *outbox, struct store_effect_row *row)
+/*
+ * The output of the program may hold any byte.  A NUL, which would end the
+ * text, becomes another byte that is no UTF-8.  What is shown borrows what the
+ * effect owns.
+ */
+static struct shown
+shown(const struct oncectl *ctl, struct store_effect *e)
 {
-	enum rc rc = store_outbox_next(outbox, row);
+	struct shown s = { *e, NULL, 0 };
 
-	if (rc != RC_OK || row->reference == NULL)
-		return rc;
-	for (size_t i = 0; i < row->reference_len; i++)
-		if (row->reference[i] == '\0')
-			row->reference[i] = '\xff';
-	return RC_OK;
+	for (size_t i = 0; i < e->reference.len; i++)
+		if (e->reference.data[i] == '\0')
+			e->reference.data[i] = '\xff';
+	if (e->reference.len > 0)
+		s.reference = e->reference.data;
+	/* A handler's insert has 0: due at once. */
+	if (e->has_turn)
+		s.next_at = e->next_at == 0
+		    ? e->created_at
+		    : store_wall(ctl->store, e->next_at);
+	return s;
 }
 
 /* --- ls, export --------------------------------------------------------- */
@@ -70,8 +86,9 @@ static int
 print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 {
 	struct oncectl_table *table = NULL;
-	struct store_outbox *outbox = NULL;
-	struct store_effect_row row;
+	struct store_cursor *outbox = NULL;
+	struct store_effect row;
+	struct shown s;
 	cJSON *o;
 	enum rc rc;
 
@@ -81,17 +98,18 @@ print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 	if (!ctl->json)
 		table =
 		    oncectl_print_table(stdout, columns, order, sizeof(order));
-	while ((rc = next(outbox, &row)) == RC_OK) {
+	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
+		s = shown(ctl, &row);
 		if (ctl->json) {
 			o = oncectl_print_object();
-			oncectl_print_members(o, columns, NLISTED, &row);
+			oncectl_print_members(o, columns, NLISTED, &s);
 			oncectl_print_json(o);
 		} else
-			oncectl_print_row(table, &row);
-		store_effect_row_free(&row);
+			oncectl_print_row(table, &s);
+		store_effect_free(&row);
 	}
 	oncectl_print_table_free(table);
-	store_outbox_free(outbox);
+	store_list_free(outbox);
 	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
@@ -99,20 +117,22 @@ enum rc
 oncectl_outbox_export(struct oncectl *ctl)
 {
 	struct store_effect_filter filter = { .since = ctl->since };
-	struct store_outbox *outbox = NULL;
-	struct store_effect_row row;
+	struct store_cursor *outbox = NULL;
+	struct store_effect row;
+	struct shown s;
 	cJSON *o;
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, &filter, &outbox);
-	while (rc == RC_OK && (rc = next(outbox, &row)) == RC_OK) {
+	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
+		s = shown(ctl, &row);
 		o = oncectl_print_object();
 		oncectl_print_json_text(o, "type", "effect");
-		oncectl_print_members(o, columns, NCOLUMNS, &row);
+		oncectl_print_members(o, columns, NCOLUMNS, &s);
 		oncectl_print_json(o);
-		store_effect_row_free(&row);
+		store_effect_free(&row);
 	}
-	store_outbox_free(outbox);
+	store_list_free(outbox);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -120,16 +140,16 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 /* Finds the effect of that number; RC_NOTFOUND. */
 static enum rc
-find(struct oncectl *ctl, int64_t id, struct store_effect_row *row)
+find(struct oncectl *ctl, int64_t id, struct store_effect *row)
 {
 	struct store_effect_filter filter = { .id = id };
-	struct store_outbox *outbox = NULL;
+	struct store_cursor *outbox = NULL;
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, &filter, &outbox);
 	if (rc == RC_OK)
 		rc = store_outbox_next(outbox, row);
-	store_outbox_free(outbox);
+	store_list_free(outbox);
 	return rc;
 }
 
@@ -137,7 +157,7 @@ find(struct oncectl *ctl, int64_t id, struct store_effect_row *row)
 static int
 refuse(struct oncectl *ctl, int64_t id)
 {
-	struct store_effect_row row;
+	struct store_effect row;
 	enum rc rc = find(ctl, id, &row);
 
 	if (rc == RC_NOTFOUND) {
@@ -147,22 +167,22 @@ refuse(struct oncectl *ctl, int64_t id)
 	}
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	if (row.lost)
+	if (store_owner_is_dead(ctl->store, row.owner))
 		warnx("effect %" PRId64 " is being tried, by a process that is "
 		      "gone: \"oncectl sweep\" frees it",
 		    id);
-	else if (row.claimed)
+	else if (row.owner != 0)
 		warnx("effect %" PRId64 " is being tried now", id);
 	else
 		warnx("effect %" PRId64 " is %s: only pending and dead_letter "
 		      "can be tried again",
 		    id, store_effect_state_name(row.state));
-	store_effect_row_free(&row);
+	store_effect_free(&row);
 	return ONCECTL_REFUSED;
 }
 
 static void
-print_change(const struct oncectl *ctl, const struct store_effect_row *row,
+print_change(const struct oncectl *ctl, const struct store_effect *row,
     const char *text, const char *to)
 {
 	const char *from = store_effect_state_name(row->state);
@@ -189,7 +209,7 @@ static int
 change(struct oncectl *ctl, int64_t id, bool drop)
 {
 	const char *pending = store_effect_state_name(STORE_EFFECT_PENDING);
-	struct store_effect_row row;
+	struct store_effect row;
 	int status = ONCECTL_DONE;
 	enum rc rc;
 
@@ -207,7 +227,7 @@ change(struct oncectl *ctl, int64_t id, bool drop)
 	else
 		print_change(ctl, &row, drop ? "dropped" : pending,
 		    drop ? NULL : pending);
-	store_effect_row_free(&row);
+	store_effect_free(&row);
 	return status;
 }
 

@@ -125,7 +125,7 @@ json_fields(const struct response *r)
 }
 
 static enum rc
-print_json(const struct store_row *row, const struct response *r)
+print_json(const struct record *row, const struct response *r)
 {
 	cJSON *o = oncectl_print_object();
 	char *body = base64(r->body, r->body_len);
@@ -148,7 +148,7 @@ print_json(const struct store_row *row, const struct response *r)
 /* --- the answer --------------------------------------------------------- */
 
 static int
-refuse(const struct store_row *row, const char *why)
+refuse(const struct record *row, const char *why)
 {
 	char *name = oncectl_row_name(row);
 
@@ -160,8 +160,7 @@ refuse(const struct store_row *row, const char *why)
 /* Prints what a retry gets: without the fields of replay_drop, which an answer
  * of the handler's own transaction still has. */
 static enum rc
-print(
-    const struct oncectl *ctl, const struct store_row *row, struct response *r)
+print(const struct oncectl *ctl, const struct record *row, struct response *r)
 {
 	const struct conf_list *drop =
 	    &route_find(ctl->conf, row->path)->replay_drop;
@@ -172,7 +171,7 @@ print(
 }
 
 int
-oncectl_response_print(struct oncectl *ctl, const struct store_row *row)
+oncectl_response_print(struct oncectl *ctl, const struct record *row)
 {
 	const struct store_identity who = { row->scope, row->path, row->key };
 	struct spool *body = NULL;

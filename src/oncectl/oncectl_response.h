@@ -7,6 +7,6 @@
 #include "oncectl.h"
 
 /* Prints the answer that a retry of this key gets.  Returns the exit status. */
-int oncectl_response_print(struct oncectl *, const struct store_row *);
+int oncectl_response_print(struct oncectl *, const struct record *);
 
 #endif

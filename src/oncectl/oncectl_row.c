@@ -18,43 +18,69 @@ state_name(int state)
 	return record_state_name((enum record_state)state);
 }
 
-#define AT(member) offsetof(struct store_row, member)
+/* A key as it is shown.  A deadline is shown as the wall time at which it will
+ * be reached if the clock is right now. */
+struct shown {
+	struct record r;
+	int64_t locked_until, expires_at, reconcile_after;
+};
+
+#define IN(member) offsetof(struct shown, r.member)
+#define AT(member) offsetof(struct shown, member)
 static const struct oncectl_column columns[] = {
-	{ "scope", "SCOPE", AT(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
-	{ "key", "KEY", AT(key), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", AT(state), ONCECTL_NAMED, state_name },
-	{ "attempt", "ATTEMPT", AT(attempt), ONCECTL_INT, NULL },
-	{ "status", "STATUS", AT(status), ONCECTL_INT_OR_NULL, NULL },
-	{ "recovery_point", NULL, AT(recovery_point), ONCECTL_TEXT, NULL },
-	{ "downstream", NULL, AT(downstream), ONCECTL_ARRAY, NULL },
-	{ "created_at", "CREATED", AT(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, AT(updated_at), ONCECTL_TIME, NULL },
+	{ "scope", "SCOPE", IN(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", IN(path), ONCECTL_TEXT, NULL },
+	{ "key", "KEY", IN(key), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", IN(state), ONCECTL_NAMED, state_name },
+	{ "attempt", "ATTEMPT", IN(attempt), ONCECTL_INT, NULL },
+	{ "status", "STATUS", IN(status), ONCECTL_INT_OR_NULL, NULL },
+	{ "recovery_point", NULL, IN(recovery_point), ONCECTL_ARRAY, NULL },
+	{ "downstream", NULL, IN(downstream), ONCECTL_ARRAY, NULL },
+	{ "created_at", "CREATED", IN(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, IN(updated_at), ONCECTL_TIME, NULL },
 	{ "locked_until", NULL, AT(locked_until), ONCECTL_TIME, NULL },
 	{ "expires_at", "EXPIRES", AT(expires_at), ONCECTL_TIME, NULL },
 	{ "reconcile_after", NULL, AT(reconcile_after), ONCECTL_TIME, NULL },
-	{ "last_error", NULL, AT(last_error), ONCECTL_TEXT, NULL },
+	{ "last_error", NULL, IN(last_error), ONCECTL_TEXT, NULL },
 };
 #undef AT
+#undef IN
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* The order in a table: state, attempt, status, times, then the columns that
  * may be long. */
 static const unsigned char order[] = { 3, 4, 5, 8, 11, 0, 1, 2 };
 
-void
-oncectl_row_json(const struct store_row *row)
+static int64_t
+wall(const struct oncectl *ctl, int64_t store_time)
 {
+	return store_time != 0 ? store_wall(ctl->store, store_time) : 0;
+}
+
+/* It borrows what the record owns. */
+static struct shown
+shown(const struct oncectl *ctl, const struct record *r)
+{
+	return (struct shown){ *r, wall(ctl, r->locked_until),
+		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
+}
+
+void
+oncectl_row_json(const struct oncectl *ctl, const struct record *r)
+{
+	const struct shown s = shown(ctl, r);
 	cJSON *o = oncectl_print_object();
 
-	oncectl_print_members(o, columns, NCOLUMNS, row);
+	oncectl_print_members(o, columns, NCOLUMNS, &s);
 	oncectl_print_json(o);
 }
 
 void
-oncectl_row_lines(const struct store_row *row)
+oncectl_row_lines(const struct oncectl *ctl, const struct record *r)
 {
-	oncectl_print_lines(columns, NCOLUMNS, row);
+	const struct shown s = shown(ctl, r);
+
+	oncectl_print_lines(columns, NCOLUMNS, &s);
 }
 
 struct oncectl_table *
@@ -63,10 +89,19 @@ oncectl_row_table(FILE *file)
 	return oncectl_print_table(file, columns, order, sizeof(order));
 }
 
+void
+oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
+    const struct record *r)
+{
+	const struct shown s = shown(ctl, r);
+
+	oncectl_print_row(table, &s);
+}
+
 /* --- the one key -------------------------------------------------------- */
 
 char *
-oncectl_row_name(const struct store_row *r)
+oncectl_row_name(const struct record *r)
 {
 	char *key = oncectl_print_escaped(r->key), *scope, *name;
 	int n;
@@ -110,19 +145,19 @@ make_filter(const struct oncectl *ctl, struct store_filter *f)
 /* Lists first and the rows after it, for the user to choose from. */
 static enum rc
 refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
-    const struct store_row *first, struct store_row *second)
+    const struct record *first, struct record *second)
 {
 	struct oncectl_table *table;
-	struct store_row *row = second;
+	struct record *row = second;
 	enum rc rc = RC_OK;
 
 	warnx("%s: several keys are named so; --scope and --path narrow it:",
 	    ctl->database);
 	table = oncectl_row_table(stderr);
-	oncectl_print_row(table, first);
+	oncectl_row_print(ctl, table, first);
 	for (; rc == RC_OK; rc = store_list_next(cursor, row)) {
-		oncectl_print_row(table, row);
-		store_row_free(row);
+		oncectl_row_print(ctl, table, row);
+		record_free(row);
 	}
 	oncectl_print_table_free(table);
 	return rc;
@@ -131,10 +166,10 @@ refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
 /* Reads the only row of a list; status says why there is none. */
 static bool
 only_row(const struct oncectl *ctl, const struct store_filter *filter,
-    struct store_row *row, enum rc *status)
+    struct record *row, enum rc *status)
 {
 	struct store_cursor *cursor = NULL;
-	struct store_row second;
+	struct record second;
 	enum rc rc;
 	bool only = false;
 
@@ -145,7 +180,7 @@ only_row(const struct oncectl *ctl, const struct store_filter *filter,
 		if (rc == RC_OK)
 			rc = refuse_many(ctl, cursor, row, &second);
 		if (!only)
-			store_row_free(row);
+			record_free(row);
 		if (rc == RC_NOTFOUND)
 			rc = RC_OK;
 	}
@@ -155,7 +190,7 @@ only_row(const struct oncectl *ctl, const struct store_filter *filter,
 }
 
 int
-oncectl_row_find(struct oncectl *ctl, struct store_row *row)
+oncectl_row_find(struct oncectl *ctl, struct record *row)
 {
 	struct store_filter filter;
 	char *name;
@@ -179,7 +214,7 @@ oncectl_row_find(struct oncectl *ctl, struct store_row *row)
 }
 
 enum rc
-oncectl_row_again(struct oncectl *ctl, struct store_row *row)
+oncectl_row_again(struct oncectl *ctl, struct record *row)
 {
 	struct store_filter filter;
 	struct store_cursor *cursor = NULL;
@@ -187,7 +222,7 @@ oncectl_row_again(struct oncectl *ctl, struct store_row *row)
 
 	memset(&filter, 0, sizeof(filter));
 	filter.id = row->id;
-	store_row_free(row);
+	record_free(row);
 	rc = store_list(ctl->store, &filter, &cursor);
 	if (rc == RC_OK)
 		rc = store_list_next(cursor, row);

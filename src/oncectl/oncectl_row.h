@@ -9,25 +9,27 @@
 #include "oncectl.h"
 
 /* Print one row: as a line of JSON, or as lines of text. */
-void oncectl_row_json(const struct store_row *);
-void oncectl_row_lines(const struct store_row *);
+void oncectl_row_json(const struct oncectl *, const struct record *);
+void oncectl_row_lines(const struct oncectl *, const struct record *);
 
-/* Makes a table for such rows: see oncectl_print_row(). */
+/* Makes a table for such rows, and prints one: see oncectl_print_table(). */
 struct oncectl_table;
 struct oncectl_table *oncectl_row_table(FILE *);
+void oncectl_row_print(
+    const struct oncectl *, struct oncectl_table *, const struct record *);
 
 /* "key K of scope S", for a terminal; the caller frees it. */
-char *oncectl_row_name(const struct store_row *);
+char *oncectl_row_name(const struct record *);
 
 /*
  * Finds the one key that the arguments and options name.  Returns -1 and *row,
  * which the caller frees, or the exit status, after printing that there is no
  * such key or that there are several.
  */
-int oncectl_row_find(struct oncectl *, struct store_row *row);
+int oncectl_row_find(struct oncectl *, struct record *row);
 
 /* Reads the same key again.  RC_NOTFOUND: it is gone.  On failure *row is
  * empty. */
-enum rc oncectl_row_again(struct oncectl *, struct store_row *row);
+enum rc oncectl_row_again(struct oncectl *, struct record *row);
 
 #endif

@@ -42,7 +42,7 @@ parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
 }
 
 static int
-refuse_resolve(const struct store_row *row, enum record_state before)
+refuse_resolve(const struct record *row, enum record_state before)
 {
 	char *name = oncectl_row_name(row);
 
@@ -54,8 +54,7 @@ refuse_resolve(const struct store_row *row, enum record_state before)
 }
 
 static int
-settle(
-    struct oncectl *ctl, struct store_row *row, struct store_outcome **outcome)
+settle(struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
 {
 	const enum record_state to = (*outcome)->state;
 	const bool keep = (*outcome)->keep;
@@ -81,7 +80,7 @@ settle(
 }
 
 static int
-resolve(struct oncectl *ctl, struct store_row *row)
+resolve(struct oncectl *ctl, struct record *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
 	struct store_outcome *st = NULL;
@@ -120,7 +119,7 @@ int
 oncectl_resolve(struct oncectl *ctl)
 {
 	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
-	struct store_row row;
+	struct record row;
 	int status;
 
 	if ((ctl->given & both) == 0 || (ctl->given & both) == both) {
@@ -131,6 +130,6 @@ oncectl_resolve(struct oncectl *ctl)
 	if (status != -1)
 		return status;
 	status = resolve(ctl, &row);
-	store_row_free(&row);
+	record_free(&row);
 	return status;
 }

@@ -30,7 +30,7 @@
 
 /* A key, as two reads found it. */
 struct view {
-	struct store_status status;
+	struct record status;
 	struct record record;
 	struct store_small small;
 	enum decision decision; /* the decision for a retry */
@@ -40,7 +40,7 @@ struct view {
 static void
 view_free(struct view *view)
 {
-	store_status_free(&view->status);
+	record_free(&view->status);
 	record_free(&view->record);
 	store_small_free(&view->small);
 }
@@ -48,7 +48,7 @@ view_free(struct view *view)
 /* Makes the record durable: what a client reads must still be true after a
  * crash. */
 static enum rc
-read_status(struct store *store, const char *resource, struct store_status *s)
+read_status(struct store *store, const char *resource, struct record *s)
 {
 	enum rc rc = store_status(store, resource, s);
 
@@ -80,7 +80,7 @@ add_time(cJSON *object, const char *name, int64_t wall)
 
 static bool
 fill(cJSON *top, const char *resource, enum record_state state,
-    const struct store_status *s)
+    const struct record *s, int64_t expires_wall)
 {
 	return add_text(top, "id", resource) &&
 	    add_text(top, "state", record_state_name(state)) &&
@@ -88,18 +88,20 @@ fill(cJSON *top, const char *resource, enum record_state state,
 	    add_text(top, "recovery_point", s->recovery_point) &&
 	    add_time(top, "created_at", s->created_at) &&
 	    add_time(top, "updated_at", s->updated_at) &&
-	    add_time(top, "expires_at", s->expires_at);
+	    add_time(top, "expires_at", expires_wall);
 }
 
 static enum rc
-add_document(struct answer *answer, const char *resource,
-    enum record_state state, const struct store_status *s)
+add_document(const struct store *store, struct answer *answer,
+    const char *resource, enum record_state state, const struct record *s)
 {
+	const int64_t expires =
+	    s->expires_at != 0 ? store_wall(store, s->expires_at) : 0;
 	cJSON *top = cJSON_CreateObject();
 	char *text = NULL;
 	enum rc rc = RC_NOMEM;
 
-	if (top != NULL && fill(top, resource, state, s) &&
+	if (top != NULL && fill(top, resource, state, s, expires) &&
 	    (text = cJSON_PrintUnformatted(top)) != NULL)
 		rc = buf_adds(&answer->text, text);
 	cJSON_free(text);
@@ -177,7 +179,7 @@ status_accepted(struct store *store, const struct conf *conf,
     const struct request *rq, const char *resource, struct answer *answer)
 {
 	struct response *response = &answer->response;
-	struct store_status s;
+	struct record s;
 	enum rc rc;
 
 	response->status = 202;
@@ -192,11 +194,11 @@ status_accepted(struct store *store, const struct conf *conf,
 	(void)response_add(response, "Cache-Control", "no-store");
 	rc = read_status(store, resource, &s);
 	if (rc == RC_OK)
-		rc = add_document(answer, resource, s.state, &s);
+		rc = add_document(store, answer, resource, s.state, &s);
 	if (rc != RC_OK)
 		log_event(LOG_WARN, "status-not-read", rq->log,
 		    LOG_S("why", rc_text(rc)));
-	store_status_free(&s);
+	record_free(&s);
 }
 
 /* --- the resource ------------------------------------------------------- */
@@ -204,7 +206,7 @@ status_accepted(struct store *store, const struct conf *conf,
 /* Whether the asking request has the scope of the key. */
 static enum rc
 check_scope(struct store *store, const struct conf *conf,
-    const struct request *rq, const struct store_status *s)
+    const struct request *rq, const struct record *s)
 {
 	const struct conf_route *rule = route_find(conf, s->path);
 	struct buf scope;
@@ -225,7 +227,7 @@ static enum rc
 look(struct store *store, const struct conf *conf, const struct request *rq,
     const char *resource, struct view *view)
 {
-	struct store_status *s = &view->status;
+	struct record *s = &view->status;
 	struct store_identity who;
 	enum rc rc;
 
@@ -267,7 +269,8 @@ parse(const char *path, char resource[RECORD_RESOURCE_LEN + 1], bool *result)
 }
 
 static void
-show(const struct view *view, const char *resource, struct answer *answer)
+show(const struct store *store, const struct view *view, const char *resource,
+    struct answer *answer)
 {
 	enum record_state state = view->status.state;
 
@@ -276,7 +279,7 @@ show(const struct view *view, const char *resource, struct answer *answer)
 		state = RECORD_EXPIRED;
 	(void)response_add(&answer->response, "Cache-Control", "no-store");
 	add_retry_after(&answer->response, state);
-	(void)add_document(answer, resource, state, &view->status);
+	(void)add_document(store, answer, resource, state, &view->status);
 }
 
 /* Gets the response for a retry, or reports that there is none yet. */
@@ -284,7 +287,7 @@ static enum rc
 show_result(struct store *store, const struct conf *conf,
     const struct request *rq, struct view *view, struct answer *answer)
 {
-	const struct store_status *s = &view->status;
+	const struct record *s = &view->status;
 	const struct store_identity who = { s->scope, s->path, s->key };
 	const struct record *record = &view->record;
 	enum rc rc;
@@ -330,7 +333,7 @@ get(struct store *store, const struct conf *conf, const struct request *rq,
 	if (rc == RC_OK && result)
 		rc = show_result(store, conf, rq, &view, answer);
 	else if (rc == RC_OK)
-		show(&view, resource, answer);
+		show(store, &view, resource, answer);
 	view_free(&view);
 	return rc;
 }

@@ -88,8 +88,12 @@ record_free(struct record *r)
 {
 	if (r == NULL)
 		return;
+	free(r->scope);
+	free(r->path);
+	free(r->key);
 	free(r->recipe);
-	r->recipe = NULL;
+	free(r->last_error);
+	r->scope = r->path = r->key = r->recipe = r->last_error = NULL;
 }
 
 const char *

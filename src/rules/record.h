@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "fingerprint.h"
+#include "limit.h"
 
 enum record_state {
 	RECORD_NONE, /* there is no record */
@@ -30,35 +31,54 @@ enum record_state {
 #define RECORD_RESOURCE_LEN 32 /* the same */
 #define RECORD_UUID_LEN     36
 
-/* The part of a record that a request needs; plain data. */
+/*
+ * The row of a key without its response: the one struct for requests, jobs,
+ * reconcilers and operators.  Times are store time (ms), and 0 is none, unless
+ * wall is said.
+ */
 struct record {
 	int64_t id;
+	/* the identity; owned, NULL only before the record is stored */
+	char *scope, *path, *key;
 	enum record_state state;
 	int attempt; /* 1, 2, ...; 0 if none has begun */
-	unsigned char fingerprint[FINGERPRINT_LEN];
-	char *recipe; /* owned; see fingerprint.h */
-	char downstream[RECORD_UUID_LEN + 1];
 	/* "" without a lease: neither in_progress nor unsealed */
 	char token[RECORD_TOKEN_LEN + 1];
 	int64_t owner; /* the process that has the lease, 0: none */
+	int64_t locked_until;
 	/* the attempt itself has completed the key, in a transaction of its
 	 * own, and the process that runs it has not confirmed that yet */
 	bool unsealed;
-	bool accepted; /* the request is stored, and this store runs it: 202 */
-	bool queued;   /* accepted, and waits for a worker */
-	/* the name of its status resource, or "" */
-	char resource[RECORD_RESOURCE_LEN + 1];
-	int64_t expires_at; /* store time, ms; 0: never by age */
-	int64_t updated_at; /* wall clock, ms since 1970 */
-	int status;         /* of the stored response, 0: none */
-	bool kept;          /* completed: the response can be replayed */
+	unsigned char fingerprint[FINGERPRINT_LEN];
+	char *recipe; /* owned; see fingerprint.h */
+	char downstream[RECORD_UUID_LEN + 1];
+	char recovery_point[LIMIT_RECOVERY_POINT + 1];
+	bool resume;                    /* on_crash = resume */
+	int64_t created_at, updated_at; /* wall clock */
+	int64_t expires_at;             /* 0: never by age */
+	int64_t retention;              /* ms */
 	/* on_expired = gone: past its retention the record is a marker, for
 	 * expired_retention */
 	bool gone;
 	int64_t expired_retention; /* ms */
+	/* the processes of the attempt: see store_attempt_lock() */
+	int64_t attempt_lock, lock_file;
+	int64_t reconcile_delay; /* ms; 0: the key has no reconciler */
+	int64_t reconcile_after;
+	int reconcile_attempts;
+	/* the name of its status resource, or "" */
+	char resource[RECORD_RESOURCE_LEN + 1];
+	bool accepted; /* the request is stored, and this store runs it: 202 */
+	bool queued;   /* accepted, and waits for a worker */
+	int64_t queued_at;
+	bool kept;           /* completed: the response can be replayed */
+	int status;          /* of the stored response, 0: none */
+	int64_t body_length; /* of its body (bytes) */
+	char *last_error;    /* owned; NULL: none */
 };
 
-void record_free(struct record *); /* frees its members, not the struct */
+/* Frees its members, which become NULL; not the struct. */
+void record_free(struct record *);
 
 /* The name of a state: "in_progress", ...; RECORD_NONE is "none". */
 const char *record_state_name(enum record_state);

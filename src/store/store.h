@@ -313,46 +313,25 @@ enum rc store_accept(struct store *, const struct store_reservation *,
     unsigned max_queue, struct store_ticket *, enum decision *decision,
     struct record *found);
 
-struct store_job {
-	int64_t id;
-	int attempt; /* attempts begun so far */
-	char *scope, *path, *key;
-	char resource[RECORD_RESOURCE_LEN + 1];
-	int64_t due_at; /* store time */
-};
-void store_job_free(struct store_job *);
-
-/* The job that has been due longest.  RC_NOTFOUND: no job is due, and due_at is
- * the time of the next one; 0: none is queued. */
-enum rc store_job_next(struct store *, struct store_job *);
+/* The job that has been due longest, which the caller frees.  RC_NOTFOUND: no
+ * job is due, and job->queued_at is the time of the next one; 0: none is
+ * queued. */
+enum rc store_job_next(struct store *, struct record *job);
 
 /*
  * Takes the lease for the job's next attempt.  The reservation needs only the
  * terms of the attempt: identity, fingerprint and request are not read.
  * RC_LOST: another worker or process has taken the job.
  */
-enum rc store_job_start(struct store *, const struct store_job *,
+enum rc store_job_start(struct store *, const struct record *,
     const struct store_reservation *, struct store_lease *);
 
 /* An accepted key that no worker has run within its retention; RC_NOTFOUND:
  * there is none.  See store_abandon(). */
-enum rc store_job_abandoned(struct store *, struct store_job *);
+enum rc store_job_abandoned(struct store *, struct record *);
 
-/* The data of a status resource. */
-struct store_status {
-	int64_t id;
-	char *scope, *path, *key, *recovery_point;
-	enum record_state state;
-	int attempt;
-	bool queued, kept, unsealed;                /* as in struct record */
-	int64_t expires_store;                      /* store time; 0: none */
-	int64_t created_at, updated_at, expires_at; /* wall; 0: none */
-};
-void store_status_free(struct store_status *);
-
-/* RC_NOTFOUND: no key has that resource. */
-enum rc
-store_status(struct store *, const char *resource, struct store_status *);
+/* The key with that status resource; RC_NOTFOUND. */
+enum rc store_status(struct store *, const char *resource, struct record *);
 
 /*
  * Waits until this process has made work since *generation was read (0 at
@@ -409,26 +388,14 @@ void store_share_end(struct store *, struct store_sharer *);
 
 /* --- finding out what happened ----------------------------------------- */
 
-struct store_due {
-	int64_t id;
-	struct store_tries tries;
-	char *scope, *path, *key, *recovery_point;
-	char downstream[RECORD_UUID_LEN + 1];
-	/* of the lost attempt; its processes may still live.  .lock is 0 once
-	 * they are known to have exited */
-	struct store_attempt attempt;
-	int64_t due_at; /* store time, of the longest due key */
-};
-void store_due_free(struct store_due *);
-
 /*
  * The next key to reconcile: the longest due key of the next scope after
  * `after`.  Scopes with due keys form a circle, ordered by their bytes: the
  * first scope comes after the last one, and a single scope comes after itself.
- * NULL: starts at the first scope.  RC_NOTFOUND: no key is due, and due_at is
- * the time of the next one; 0: there is none.
+ * NULL: starts at the first scope.  RC_NOTFOUND: no key is due, and
+ * due->reconcile_after is the time of the next one; 0: there is none.
  */
-enum rc store_due(struct store *, const char *after, struct store_due *);
+enum rc store_due(struct store *, const char *after, struct record *);
 
 /*
  * Sets the next try to `after` ms from now.  count: a try begins now; it is

@@ -8,20 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "store.h"
-
-struct store_row {
-	int64_t id;
-	char *scope, *path, *key, *recovery_point, *last_error;
-	enum record_state state;
-	int attempt, status;
-	char downstream[RECORD_UUID_LEN + 1];
-	/* wall clock (ms); 0 for none.  A deadline is shown as the wall time at
-	 * which it will be reached if the clock is right now. */
-	int64_t created_at, updated_at, locked_until, expires_at;
-	int64_t reconcile_after;
-};
-void store_row_free(struct store_row *);
+#include "store_outbox.h"
 
 struct store_filter {
 	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
@@ -35,20 +22,36 @@ struct store_filter {
 enum rc
 store_find_downstream(struct store *, const char *downstream, int64_t *id);
 
-/* Sets *gone if the key is leased by a dead process; false if that cannot be
- * determined. */
-enum rc store_owner_gone(struct store *, int64_t id, bool *gone);
-
 /* Deletes a key in that state (RECORD_NONE: in any) and everything stored with
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
 enum rc store_forget(struct store *, int64_t id, enum record_state from);
 
+/* A list ends with RC_NOTFOUND.  The caller frees each record. */
 struct store_cursor;
 enum rc
 store_list(struct store *, const struct store_filter *, struct store_cursor **);
-enum rc store_list_next(struct store_cursor *, struct store_row *);
-/* RC_NOTFOUND: the list has no more rows */
+enum rc store_list_next(struct store_cursor *, struct record *);
 void store_list_free(struct store_cursor *);
+
+struct store_effect_filter {
+	const char *scope, *path;      /* NULL: any */
+	enum store_effect_state state; /* NONE: any */
+	int64_t since;                 /* changed at that wall time or later */
+	int64_t id;                    /* 0: any */
+};
+
+/* The same for effects: store_list_free() frees the cursor. */
+enum rc store_outbox_list(
+    struct store *, const struct store_effect_filter *, struct store_cursor **);
+enum rc store_outbox_next(struct store_cursor *, struct store_effect *);
+
+/*
+ * Makes a pending effect due now, and restarts the tries of an effect that was
+ * given up; or deletes an effect.  RC_LOST: the effect is being tried, does not
+ * exist, or (retry) is delivered.
+ */
+enum rc store_effect_retry(struct store *, int64_t id);
+enum rc store_effect_drop(struct store *, int64_t id);
 
 /* A copy of the whole store while it is in use. */
 struct store_backup {

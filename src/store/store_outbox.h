@@ -1,11 +1,11 @@
 /*
- * The key store's outbox, for the threads that deliver effects and for
- * operators.  Everything that store.h says of functions, times and failures
- * applies here.
+ * The key store's outbox, for the threads that deliver effects.  Everything
+ * that store.h says of functions, times and failures applies here.
  */
 #ifndef STORE_OUTBOX_H
 #define STORE_OUTBOX_H
 
+#include "buf.h"
 #include "store.h"
 
 enum store_effect_state {
@@ -20,12 +20,21 @@ enum store_effect_state {
 const char *store_effect_state_name(enum store_effect_state);
 bool store_effect_state_parse(const char *, enum store_effect_state *);
 
-/* An effect that is due, or is being tried. */
+/* The row of an effect, without its payload. */
 struct store_effect {
 	int64_t id, key_id;
-	int attempts; /* tries begun */
 	char effect_key[RECORD_UUID_LEN + 1];
 	char *topic, *scope, *path, *key;
+	enum store_effect_state state;
+	int attempts; /* tries begun */
+	/* one pending effect of a key has the turn: it has a time, or it is
+	 * being tried */
+	bool has_turn;
+	int64_t next_at;      /* store time; 0: at once */
+	int64_t owner;        /* the process that is trying it; 0: none */
+	struct buf reference; /* what its program printed: any bytes */
+	char *last_error;
+	int64_t created_at, updated_at; /* wall clock (ms) */
 };
 void store_effect_free(struct store_effect *);
 
@@ -63,43 +72,5 @@ struct store_effect_end {
  * changed. */
 enum rc store_effect_end(struct store *, const struct store_effect *,
     const struct store_effect_end *);
-
-/* --- for operators: oncectl ------------------------------------------- */
-
-struct store_effect_row {
-	int64_t id;
-	char *key, *scope, *path, *topic, *last_error;
-	char *reference; /* NULL: none; a NUL follows it */
-	size_t reference_len;
-	enum store_effect_state state;
-	int attempts;
-	bool claimed; /* it is being tried */
-	bool lost;    /* by a process that is gone */
-	char effect_key[RECORD_UUID_LEN + 1];
-	int64_t next_at, created_at, updated_at; /* wall clock, ms; 0: none */
-};
-void store_effect_row_free(struct store_effect_row *);
-
-struct store_effect_filter {
-	const char *scope, *path;      /* NULL: any */
-	enum store_effect_state state; /* NONE: any */
-	int64_t since;                 /* changed at that wall time or later */
-	int64_t id;                    /* 0: any */
-};
-
-struct store_outbox;
-enum rc store_outbox_list(
-    struct store *, const struct store_effect_filter *, struct store_outbox **);
-enum rc store_outbox_next(struct store_outbox *, struct store_effect_row *);
-/* RC_NOTFOUND: the list has no more rows */
-void store_outbox_free(struct store_outbox *);
-
-/*
- * Makes a pending effect due now, and restarts the tries of an effect that was
- * given up; or deletes an effect.  RC_LOST: the effect is being tried, does not
- * exist, or (retry) is delivered.
- */
-enum rc store_effect_retry(struct store *, int64_t id);
-enum rc store_effect_drop(struct store *, int64_t id);
 
 #endif

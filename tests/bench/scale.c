@@ -34,6 +34,7 @@
 #include "keyname.h"
 #include "schema.h"
 #include "store_impl.h"
+#include "store_kept.h"
 
 #define CHECKPOINT (4 * 1024 * 1024) /* as in committer_thread.c */
 

@@ -537,7 +537,7 @@ static enum rc
 step_claim(struct life *l, struct life_key *k)
 {
 	int64_t until = clock_mono() + 1000;
-	struct store_due due;
+	struct record due;
 	enum rc rc;
 
 	do {
@@ -549,9 +549,10 @@ step_claim(struct life *l, struct life_key *k)
 		return rc;
 	if (due.id != k->lease.id)
 		life_wrong(l, "%s is due, and not %s", due.key, k->name);
-	k->tries = due.tries;
+	k->tries.attempt = due.attempt;
+	k->tries.tries = due.reconcile_attempts;
 	k->claimed = true;
-	store_due_free(&due);
+	record_free(&due);
 	vfs_within(true);
 	rc = store_claim(l->store, k->lease.id, &k->tries, true, HOUR);
 	vfs_within(false);
@@ -855,7 +856,7 @@ look_at_rows(struct life *l)
 	struct store_identity who;
 	struct store_filter all;
 	struct store_cursor *c;
-	struct store_row row;
+	struct record row;
 	struct record r;
 	enum rc rc;
 
@@ -870,7 +871,7 @@ look_at_rows(struct life *l)
 			record_free(&r);
 		else
 			life_wrong(l, "%s: its row: %s", row.key, rc_text(rc));
-		store_row_free(&row);
+		record_free(&row);
 	}
 	store_list_free(c);
 	if (rc != RC_NOTFOUND)

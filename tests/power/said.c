@@ -369,7 +369,7 @@ step_start(struct life *l, struct life_key *k)
 {
 	struct store_reservation r = life_reservation(k);
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	enum rc rc;
 
 	vfs_within(true);
@@ -382,7 +382,7 @@ step_start(struct life *l, struct life_key *k)
 	vfs_within(true);
 	rc = store_job_start(l->store, &job, &r, &lease);
 	vfs_within(false);
-	store_job_free(&job);
+	record_free(&job);
 	if (rc != RC_OK) {
 		k->ghost |= LIFE_IS(RECORD_IN_PROGRESS);
 		return rc;
@@ -431,7 +431,7 @@ static enum rc
 step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_outcome *s;
-	struct store_job job;
+	struct record job;
 	enum rc rc;
 
 	vfs_within(true);
@@ -446,7 +446,7 @@ step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 	rc = store_abandon(l->store, job.id, &s);
 	vfs_within(false);
 	store_outcome_free(s);
-	store_job_free(&job);
+	record_free(&job);
 	k->past = true;
 	return settled(l, k, RECORD_COMPLETED, rc);
 }

@@ -174,6 +174,94 @@ no_row_is_not_found(void **state)
 	assert_int_equal(number, 3);
 }
 
+/* --- rows as structs ------------------------------------------------------ */
+
+struct thing {
+	char boot_id[8];
+	int64_t shift;
+	int last;
+};
+
+static const struct db_member thing[] = {
+	DB_MEMBER('f', thing, boot_id),
+	DB_MEMBER('m', thing, shift),
+	DB_MEMBER('d', thing, last),
+};
+
+static enum rc
+read_thing(const struct db_member *members, size_t n, void *out)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
+	enum rc rc;
+
+	assert_int_equal(db_step_row(s), RC_OK);
+	rc = db_members(s, members, n, out);
+	db_reset(s);
+	return rc;
+}
+
+static void
+columns_become_members(void **state)
+{
+	struct thing t;
+
+	(void)state;
+	BIND("sid", "hello", INT64_C(12), 7);
+	for (int i = 0; i < 2; i++) {
+		memset(&t, 0, sizeof(t));
+		assert_int_equal(read_thing(thing, 3, &t), RC_OK);
+		assert_string_equal(t.boot_id, "hello");
+		assert_int_equal(t.shift, 12);
+		assert_int_equal(t.last, 7);
+	}
+	/* some of the columns, wherever they are */
+	memset(&t, 0, sizeof(t));
+	assert_int_equal(read_thing(thing + 1, 2, &t), RC_OK);
+	assert_int_equal(t.last, 7);
+	BIND("sid", "hello", INT64_C(-12), 7);
+	assert_int_equal(read_thing(thing, 3, &t), RC_CORRUPT);
+	BIND("sid", "too long", INT64_C(12), 7);
+	assert_int_equal(read_thing(thing, 3, &t), RC_CORRUPT);
+}
+
+static bool
+parse_word(const char *word, int *value)
+{
+	*value = strcmp(word, "one") == 0;
+	return *value == 1;
+}
+
+static void
+words_arrays_and_bytes_become_members(void **state)
+{
+	struct some {
+		enum { NO, ONE } boot_id;
+		unsigned char shift[3];
+		struct buf last;
+	} some;
+	const struct db_member members[] = {
+		{ "boot_id", 'e', offsetof(struct some, boot_id),
+		    sizeof(some.boot_id), parse_word },
+		DB_MEMBER('x', some, shift),
+		DB_MEMBER('a', some, last),
+	};
+
+	(void)state;
+	BIND("sbb", "one", "a\0b", (size_t)3, "\0c", (size_t)2);
+	assert_int_equal(read_thing(members, 3, &some), RC_OK);
+	assert_int_equal(some.boot_id, ONE);
+	assert_memory_equal(some.shift, "a\0b", 3);
+	assert_int_equal(some.last.len, 2);
+	assert_memory_equal(some.last.data, "\0c", 3);
+	buf_free(&some.last);
+	BIND("sbn", "two", "abc", (size_t)3);
+	assert_int_equal(read_thing(members, 1, &some), RC_CORRUPT);
+	BIND("nbn", "abc", (size_t)3);
+	assert_int_equal(read_thing(members, 1, &some), RC_CORRUPT);
+	BIND("sbn", "one", "abcd", (size_t)4);
+	assert_int_equal(read_thing(members, 2, &some), RC_CORRUPT);
+}
+
 /* --- mistakes ------------------------------------------------------------- */
 
 static enum rc
@@ -229,6 +317,32 @@ a_pointer_that_would_dangle(void)
 	return READ("p--", &text);
 }
 
+static const struct db_member other[] = {
+	{ "boot_id", 'f', 0, 8, NULL },
+	{ "last", 'd', 8, sizeof(int), NULL },
+};
+
+static enum rc
+other_columns(void)
+{
+	char out[16];
+
+	return read_thing(other, 2, out);
+}
+
+static const struct db_member more[] = {
+	{ "last", 'd', 0, sizeof(int), NULL },
+	{ "more", 'd', 0, sizeof(int), NULL },
+};
+
+static enum rc
+more_columns(void)
+{
+	int out;
+
+	return read_thing(more, 2, &out);
+}
+
 /* A build with checks aborts; any other returns RC_INVALID. */
 static void refused(enum rc (*mistake)(void))
 {
@@ -266,6 +380,8 @@ a_format_that_does_not_fit_is_refused(void **state)
 	refused(too_many_columns);
 	refused(no_such_column);
 	refused(a_pointer_that_would_dangle);
+	refused(other_columns);
+	refused(more_columns);
 }
 
 int
@@ -277,6 +393,8 @@ main(void)
 		cmocka_unit_test(nothing_is_null),
 		cmocka_unit_test(a_value_out_of_range_is_corrupt),
 		cmocka_unit_test(no_row_is_not_found),
+		cmocka_unit_test(columns_become_members),
+		cmocka_unit_test(words_arrays_and_bytes_become_members),
 		cmocka_unit_test(a_format_that_does_not_fit_is_refused),
 	};
 

@@ -75,6 +75,58 @@ each_statement_is_one_and_prepares(void **state)
 	sqlite3_close(db);
 }
 
+static bool
+has_word(const char *text, const char *word)
+{
+	static const char in_word[] = "abcdefghijklmnopqrstuvwxyz_";
+	const size_t n = strlen(word);
+	const char *p;
+
+	for (p = strstr(text, word); p != NULL; p = strstr(p + 1, word))
+		if ((p == text || strchr(in_word, p[-1]) == NULL) &&
+		    strchr(in_word, p[n]) == NULL)
+			return true;
+	return false;
+}
+
+/* A column that is added to a table must be added to the list of its reader,
+ * which compares the list with the members of its struct. */
+static void
+readers_have_all_columns_of_their_tables(void **state)
+{
+	static const struct {
+		const char *table, *but;
+		enum query query;
+	} rows[] = {
+		{ "once_key", "", QUERY_FIND },
+		{ "once_effect", "payload", QUERY_EFFECT_LIST },
+	};
+	sqlite3 *db = new_database();
+	const char *column;
+	sqlite3_stmt *s;
+	size_t i, n;
+
+	(void)state;
+	assert_int_equal(
+	    sqlite3_prepare_v2(
+		db, "SELECT name FROM pragma_table_info(?)", -1, &s, NULL),
+	    SQLITE_OK);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		sqlite3_reset(s);
+		sqlite3_bind_text(s, 1, rows[i].table, -1, SQLITE_STATIC);
+		for (n = 0; sqlite3_step(s) == SQLITE_ROW; n++) {
+			column = (const char *)sqlite3_column_text(s, 0);
+			if (strcmp(column, rows[i].but) != 0 &&
+			    !has_word(queries_text(rows[i].query), column))
+				fail_msg("%s: %s has no %s", rows[i].table,
+				    queries_name(rows[i].query), column);
+		}
+		assert_true(n >= 16);
+	}
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+}
+
 /* Whether its plan walks through a whole table or index, or sorts, and so
  * reads all to find the first; detail says where. */
 static int
@@ -645,6 +697,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_statement_is_one_and_prepares),
+		cmocka_unit_test(readers_have_all_columns_of_their_tables),
 		cmocka_unit_test(no_statement_scans_without_a_reason),
 		cmocka_unit_test(passes_use_the_partial_indexes),
 		cmocka_unit_test(statements_of_a_request_make_no_table),

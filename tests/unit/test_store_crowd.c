@@ -229,7 +229,7 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	struct store_outcome *s;
 	struct store_ticket ticket;
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	struct record found;
 	enum decision d;
 
@@ -241,7 +241,7 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
 	assert_int_equal(store_job_next(store, &job), RC_OK);
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
-	store_job_free(&job);
+	record_free(&job);
 	s = outcome(RECORD_FAILED_RETRYABLE);
 	s->requeue = -1;
 	assert_int_equal(finish(&lease, s), RC_OK);

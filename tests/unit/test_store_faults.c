@@ -120,7 +120,7 @@ a_killed_process_leaves_unknown(void **state)
 	struct store_lease lease;
 	struct store_cursor *c;
 	struct store_filter f = { .key = "a0" };
-	struct store_row row;
+	struct record row;
 	pid_t pid;
 	int n;
 
@@ -149,7 +149,7 @@ a_killed_process_leaves_unknown(void **state)
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_string_equal(row.last_error, "oncewrap was lost");
 	assert_int_equal(row.locked_until, 0);
-	store_row_free(&row);
+	record_free(&row);
 	store_list_free(c);
 	assert_int_equal(sweep(store), 0);
 }

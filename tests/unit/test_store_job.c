@@ -63,21 +63,21 @@ static const char *
 next_key(void)
 {
 	static char key[64];
-	struct store_job job;
+	struct record job;
 	enum rc rc;
 
 	rc = store_job_next(store, &job);
 	if (rc != RC_OK)
 		assert_int_equal(rc, RC_NOTFOUND);
 	snprintf(key, sizeof(key), "%s", rc == RC_OK ? job.key : "");
-	store_job_free(&job);
+	record_free(&job);
 	return key;
 }
 
-static struct store_job
+static struct record
 next_job(void)
 {
-	struct store_job job;
+	struct record job;
 
 	assert_int_equal(store_job_next(store, &job), RC_OK);
 	return job;
@@ -88,13 +88,13 @@ static struct store_lease
 start_job(void)
 {
 	struct store_reservation r = reservation("not looked at");
-	struct store_job job = next_job();
+	struct record job = next_job();
 	struct store_lease lease;
 
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
 	assert_int_equal(lease.id, job.id);
 	assert_int_equal(lease.attempt, job.attempt + 1);
-	store_job_free(&job);
+	record_free(&job);
 	return lease;
 }
 
@@ -128,10 +128,10 @@ request_is_kept(int64_t id)
 	return same;
 }
 
-static struct store_status
+static struct record
 status_of(const struct store_ticket *ticket)
 {
-	struct store_status st;
+	struct record st;
 
 	assert_int_equal(store_status(store, ticket->resource, &st), RC_OK);
 	assert_string_equal(st.scope, "alice");
@@ -159,8 +159,8 @@ what_is_accepted_is_kept_and_waits(void **state)
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket = accept_job("k"), second;
 	struct record record = find("k");
-	struct store_status st;
-	struct store_job job;
+	struct record st;
+	struct record job;
 
 	(void)state;
 	assert_int_equal(record.state, RECORD_PENDING);
@@ -185,18 +185,16 @@ what_is_accepted_is_kept_and_waits(void **state)
 	assert_string_equal(job.path, "/payments");
 	assert_string_equal(job.key, "k");
 	assert_string_equal(job.resource, ticket.resource);
-	store_job_free(&job);
+	record_free(&job);
 	st = status_of(&ticket);
 	assert_int_equal(st.id, record.id);
 	assert_int_equal(st.state, RECORD_PENDING);
 	assert_int_equal(st.attempt, 0);
 	assert_true(st.queued && !st.kept && !st.unsealed);
 	assert_string_equal(st.recovery_point, "started");
-	assert_int_equal(st.expires_store, record.expires_at);
+	assert_int_equal(st.expires_at, record.expires_at);
 	assert_in_range(st.created_at, clock_wall() - 60000, clock_wall());
-	assert_in_range(st.expires_at, clock_wall() + HOUR - 60000,
-	    clock_wall() + HOUR + 1000);
-	store_status_free(&st);
+	record_free(&st);
 	record_free(&record);
 }
 
@@ -330,7 +328,7 @@ a_synchronous_key_can_have_a_resource(void **state)
 	struct store_reservation r = reservation("k");
 	struct store_ticket ticket;
 	struct store_lease lease;
-	struct store_status st;
+	struct record st;
 	struct record record;
 
 	(void)state;
@@ -352,7 +350,7 @@ a_synchronous_key_can_have_a_resource(void **state)
 	assert_int_equal(st.state, RECORD_IN_PROGRESS);
 	assert_int_equal(st.attempt, 3);
 	assert_int_equal(st.expires_at, 0);
-	store_status_free(&st);
+	record_free(&st);
 	/* each key has its own */
 	r = reservation("other");
 	r.resource = true;
@@ -366,7 +364,7 @@ nobody_has_that_resource(void **state)
 {
 	static const char *const names[] = { "", "x",
 		"0123456789abcdef0123456789abcdef" };
-	struct store_status st;
+	struct record st;
 	size_t i;
 
 	(void)state;
@@ -385,17 +383,17 @@ a_job_is_started_once_and_ends_as_any_key(void **state)
 {
 	struct store_reservation r = reservation("k");
 	struct store_ticket ticket = accept_job("k");
-	struct store_job job = next_job();
+	struct record job = next_job();
 	struct store_lease lease, second;
 	struct store_outcome *s;
-	struct store_status st;
+	struct record st;
 	struct record record;
 
 	(void)state;
 	r.lease = 5000;
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
 	assert_int_equal(store_job_start(store, &job, &r, &second), RC_LOST);
-	store_job_free(&job);
+	record_free(&job);
 	assert_int_equal(lease.attempt, 1);
 	assert_int_equal(strlen(lease.token), RECORD_TOKEN_LEN);
 	assert_string_equal(lease.recovery_point, "started");
@@ -410,7 +408,7 @@ a_job_is_started_once_and_ends_as_any_key(void **state)
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_IN_PROGRESS);
 	assert_false(st.queued);
-	store_status_free(&st);
+	record_free(&st);
 
 	s = outcome(RECORD_COMPLETED);
 	give_body(s, 10);
@@ -421,7 +419,7 @@ a_job_is_started_once_and_ends_as_any_key(void **state)
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_COMPLETED);
 	assert_true(st.kept);
-	store_status_free(&st);
+	record_free(&st);
 	doctor_finds_nothing();
 }
 
@@ -550,9 +548,9 @@ past_its_retention_a_pending_job_is_given_up(void **state)
 	struct store_reservation r = reservation("k");
 	struct store_ticket ticket = accept_job("k");
 	struct store_change changes[4];
-	struct store_job job, old;
+	struct record job, old;
 	struct store_lease lease;
-	struct store_status st;
+	struct record st;
 	int n;
 
 	(void)state;
@@ -563,7 +561,7 @@ past_its_retention_a_pending_job_is_given_up(void **state)
 	/* nobody takes it up, nor deletes it */
 	assert_string_equal(next_key(), "");
 	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
-	store_job_free(&old);
+	record_free(&old);
 	assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
@@ -575,14 +573,14 @@ past_its_retention_a_pending_job_is_given_up(void **state)
 	assert_int_equal(give_up(job.id), RC_LOST);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(job.id));
-	store_job_free(&job);
+	record_free(&job);
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_COMPLETED);
 	assert_true(st.kept && !st.queued);
-	assert_in_range(st.expires_store, store_now(store) + HOUR - 60000,
+	assert_in_range(st.expires_at, store_now(store) + HOUR - 60000,
 	    store_now(store) + HOUR); /* its answer's */
-	store_status_free(&st);
+	record_free(&st);
 	assert_int_equal(raw_number("SELECT status FROM once_key"), 408);
 }
 
@@ -607,7 +605,7 @@ past_its_retention_a_released_job_is_gone(void **state)
 	struct store_change changes[4];
 	struct store_reservation r;
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	size_t i;
 	int n;
 
@@ -620,7 +618,7 @@ past_its_retention_a_released_job_is_gone(void **state)
 		r.expired_retention = HOUR;
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_OK);
-		store_job_free(&job);
+		record_free(&job);
 		release_job(&lease, 0);
 		job = next_job();
 		raw("UPDATE once_key SET expires_at = "
@@ -628,7 +626,7 @@ past_its_retention_a_released_job_is_gone(void **state)
 		assert_string_equal(next_key(), "");
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_LOST);
-		store_job_free(&job);
+		record_free(&job);
 		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
 		assert_int_equal(n, 1);
 		assert_int_equal(
@@ -645,13 +643,13 @@ past_its_retention_a_released_job_is_gone(void **state)
 static void
 an_operator_may_forget_what_waits(void **state)
 {
-	struct store_job job;
+	struct record job;
 
 	(void)state;
 	accept_job("k");
 	job = next_job();
 	assert_int_equal(store_forget(store, job.id, RECORD_NONE), RC_OK);
-	store_job_free(&job);
+	record_free(&job);
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	assert_string_equal(next_key(), "");
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
@@ -798,7 +796,7 @@ work(struct store *s)
 {
 	struct store_reservation r = reservation("any");
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	int n = 0;
 	enum rc rc;
 
@@ -806,7 +804,7 @@ work(struct store *s)
 		rc = store_job_start(s, &job, &r, &lease);
 		assert_true(rc == RC_OK || rc == RC_LOST);
 		n += rc == RC_OK;
-		store_job_free(&job);
+		record_free(&job);
 	}
 	return n;
 }
@@ -898,7 +896,7 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 	struct store_attempt at = { .fd = -1 };
 	struct store_reservation r;
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	char sql[100];
 	int out[2];
 	pid_t pid;
@@ -1002,7 +1000,7 @@ static void
 the_queue_outlives_the_process(void **state)
 {
 	struct store_ticket ticket = accept_job("k");
-	struct store_status st;
+	struct record st;
 
 	(void)state;
 	store_close(store);
@@ -1010,7 +1008,7 @@ the_queue_outlives_the_process(void **state)
 	assert_int_equal(sweep(store), 0); /* nobody had begun */
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_PENDING);
-	store_status_free(&st);
+	record_free(&st);
 	assert_int_equal(start_job().attempt, 1);
 }
 
@@ -1086,7 +1084,7 @@ a_start_that_fails_leaves_the_job_in_the_queue(void **state)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 
 	(void)state;
 	accept_job("k");
@@ -1095,7 +1093,7 @@ a_start_that_fails_leaves_the_job_in_the_queue(void **state)
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_IO);
 	assert_string_equal(next_key(), "k");
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
-	store_job_free(&job);
+	record_free(&job);
 	r.lease = -1;
 	job.id = lease.id;
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_INVALID);
@@ -1122,7 +1120,7 @@ while_the_log_is_too_long_nothing_is_begun(void **state)
 	struct store_reservation r = reservation("k");
 	struct store_options o = options();
 	struct store_lease lease;
-	struct store_job job;
+	struct record job;
 	uint64_t generation = 0;
 	int64_t until;
 	sqlite3 *reader;
@@ -1146,7 +1144,7 @@ while_the_log_is_too_long_nothing_is_begun(void **state)
 	do {
 		job = next_job();
 		rc = store_job_start(store, &job, &r, &lease);
-		store_job_free(&job);
+		record_free(&job);
 	} while (rc == RC_OK);
 	assert_int_equal(rc, RC_LIMIT);
 	sqlite3_close(reader);
@@ -1157,7 +1155,7 @@ while_the_log_is_too_long_nothing_is_begun(void **state)
 		rc = store_job_start(store, &job, &r, &lease);
 	} while (rc == RC_LIMIT && clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
-	store_job_free(&job);
+	record_free(&job);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

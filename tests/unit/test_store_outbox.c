@@ -10,7 +10,7 @@
 
 #include "metrics.h"
 #include "store_fixture.h"
-#include "store_outbox.h"
+#include "store_operator.h"
 
 #define UUID_PATTERN                                                  \
 	"[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]"    \
@@ -142,31 +142,31 @@ goes(const char *topic, enum store_effect_state state)
 
 /* The row of that number, or false. */
 static bool
-row_of(int64_t id, struct store_effect_row *row)
+row_of(int64_t id, struct store_effect *row)
 {
 	struct store_effect_filter filter = { .id = id };
-	struct store_outbox *o;
+	struct store_cursor *o;
 	enum rc rc;
 
 	assert_int_equal(store_outbox_list(store, &filter, &o), RC_OK);
 	rc = store_outbox_next(o, row);
 	if (rc == RC_OK)
 		assert_int_equal(
-		    store_outbox_next(o, &(struct store_effect_row){ 0 }),
+		    store_outbox_next(o, &(struct store_effect){ 0 }),
 		    RC_NOTFOUND);
-	store_outbox_free(o);
+	store_list_free(o);
 	return rc == RC_OK;
 }
 
 static enum store_effect_state
 effect_state(int64_t id)
 {
-	struct store_effect_row row;
+	struct store_effect row;
 	enum store_effect_state state = STORE_EFFECT_NONE;
 
 	if (row_of(id, &row)) {
 		state = row.state;
-		store_effect_row_free(&row);
+		store_effect_free(&row);
 	}
 	return state;
 }
@@ -266,7 +266,7 @@ a_try_counts_and_nobody_else_has_it(void **state)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e, same;
-	struct store_effect_row row;
+	struct store_effect row;
 
 	(void)state;
 	emit(&lease, "mail");
@@ -279,8 +279,8 @@ a_try_counts_and_nobody_else_has_it(void **state)
 	assert_true(row_of(e.id, &row));
 	assert_int_equal(row.attempts, 1);
 	assert_int_equal(row.next_at, 0);
-	assert_true(row.claimed && !row.lost);
-	store_effect_row_free(&row);
+	assert_true(row.owner != 0 && !store_owner_is_dead(store, row.owner));
+	store_effect_free(&row);
 	check_store();
 	end(&e, STORE_EFFECT_DELIVERED);
 	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
@@ -295,7 +295,7 @@ a_delivered_one_keeps_its_reference_and_no_payload(void **state)
 		.reference = bytes,
 		.reference_len = 5 };
 	struct store_lease lease = reserve("k");
-	struct store_effect_row row;
+	struct store_effect row;
 	struct store_effect e;
 
 	(void)state;
@@ -308,13 +308,13 @@ a_delivered_one_keeps_its_reference_and_no_payload(void **state)
 	assert_true(row_of(e.id, &row));
 	assert_int_equal(row.state, STORE_EFFECT_DELIVERED);
 	assert_int_equal(row.attempts, 2);
-	assert_int_equal(row.reference_len, 5);
-	assert_memory_equal(row.reference, bytes, 6);
+	assert_int_equal(row.reference.len, 5);
+	assert_memory_equal(row.reference.data, bytes, 6);
 	assert_null(row.last_error);
 	assert_int_equal(row.next_at, 0);
 	assert_string_equal(row.effect_key, e.effect_key);
-	assert_false(row.claimed);
-	store_effect_row_free(&row);
+	assert_int_equal(row.owner, 0);
+	store_effect_free(&row);
 	store_effect_free(&e);
 	assert_true(nothing_is_due("mail"));
 	check_store();
@@ -324,7 +324,7 @@ static void
 a_failed_try_is_put_off(void **state)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect_row row;
+	struct store_effect row;
 	struct store_effect e, again;
 	int64_t at;
 
@@ -341,9 +341,9 @@ a_failed_try_is_put_off(void **state)
 	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
 	assert_true(row_of(e.id, &row));
 	assert_string_equal(row.last_error, "no luck");
-	assert_in_range(row.next_at - clock_wall(), HOUR - 60000, HOUR);
-	assert_null(row.reference);
-	store_effect_row_free(&row);
+	assert_in_range(row.next_at - store_now(store), HOUR - 60000, HOUR);
+	assert_int_equal(row.reference.len, 0);
+	store_effect_free(&row);
 	store_effect_free(&e);
 	store_effect_free(&again);
 	check_store();
@@ -513,7 +513,7 @@ what_a_dead_process_tried_is_due_again(void **state)
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
 	struct store_effect e, again;
-	struct store_effect_row row;
+	struct store_effect row;
 
 	(void)state;
 	emit(&lease, "mail");
@@ -523,8 +523,8 @@ what_a_dead_process_tried_is_due_again(void **state)
 	assert_true(nothing_is_due("mail"));
 	store_close(other);
 	assert_true(row_of(e.id, &row));
-	assert_true(row.claimed && row.lost);
-	store_effect_row_free(&row);
+	assert_true(store_owner_is_dead(store, row.owner));
+	store_effect_free(&row);
 	assert_int_equal(sweep(store), 0); /* no key has changed */
 	check_store();
 	again = begin("mail");
@@ -755,8 +755,8 @@ drop_passes_the_turn_on(void **state)
 static int
 listed(const struct store_effect_filter *filter)
 {
-	struct store_effect_row row;
-	struct store_outbox *o;
+	struct store_effect row;
+	struct store_cursor *o;
 	int64_t last = 0;
 	enum rc rc;
 	int n = 0;
@@ -765,11 +765,11 @@ listed(const struct store_effect_filter *filter)
 	while ((rc = store_outbox_next(o, &row)) == RC_OK) {
 		assert_true(row.id > last);
 		last = row.id;
-		store_effect_row_free(&row);
+		store_effect_free(&row);
 		n++;
 	}
 	assert_int_equal(rc, RC_NOTFOUND);
-	store_outbox_free(o);
+	store_list_free(o);
 	return n;
 }
 

@@ -108,7 +108,7 @@ where_nobody_reconciles_no_request_is_kept(void **state)
 {
 	struct store_reservation r = kept("k", 100);
 	struct store_lease lease;
-	struct store_due due;
+	struct record due;
 
 	(void)state;
 	r.reconcile_delay = 0;
@@ -232,7 +232,7 @@ static const char *
 due_key(struct store *s, struct store_tries *tries)
 {
 	static char key[64];
-	struct store_due due;
+	struct record due;
 	enum rc rc = store_due(s, NULL, &due);
 
 	if (rc == RC_NOTFOUND)
@@ -240,8 +240,9 @@ due_key(struct store *s, struct store_tries *tries)
 	assert_int_equal(rc, RC_OK);
 	snprintf(key, sizeof(key), "%s", due.key);
 	if (tries != NULL)
-		*tries = due.tries;
-	store_due_free(&due);
+		*tries =
+		    (struct store_tries){ due.attempt, due.reconcile_attempts };
+	record_free(&due);
 	return key;
 }
 
@@ -257,11 +258,11 @@ static const char *
 due_after(const char *scope)
 {
 	static char text[64];
-	struct store_due due;
+	struct record due;
 
 	assert_int_equal(store_due(store, scope, &due), RC_OK);
 	snprintf(text, sizeof(text), "%s/%s", due.scope, due.key);
-	store_due_free(&due);
+	record_free(&due);
 	return text;
 }
 
@@ -299,8 +300,8 @@ an_unknown_key_is_due_after_its_delay(void **state)
 {
 	struct store_reservation r = kept("k", 0);
 	struct store_lease lease;
-	struct store_due due;
-	struct store_row row;
+	struct record due;
+	struct record row;
 	struct store_cursor *c;
 	struct store_filter f = { .key = "k" };
 
@@ -312,24 +313,24 @@ an_unknown_key_is_due_after_its_delay(void **state)
 	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
-	assert_true(row.reconcile_after > clock_wall() + HOUR - 10000);
-	assert_true(row.reconcile_after < clock_wall() + HOUR + 10000);
-	store_row_free(&row);
+	assert_true(row.reconcile_after > store_now(store) + HOUR - 10000);
+	assert_true(row.reconcile_after < store_now(store) + HOUR + 10000);
+	record_free(&row);
 	store_list_free(c);
 
 	raw("UPDATE once_key SET reconcile_after = 1, "
 	    "recovery_point = 'charged'");
 	assert_int_equal(store_due(store, NULL, &due), RC_OK);
 	assert_int_equal(due.id, lease.id);
-	assert_int_equal(due.tries.attempt, 1);
-	assert_int_equal(due.tries.tries, 0);
+	assert_int_equal(due.attempt, 1);
+	assert_int_equal(due.reconcile_attempts, 0);
 	assert_string_equal(due.scope, "alice");
 	assert_string_equal(due.path, "/payments");
 	assert_string_equal(due.key, "k");
 	assert_string_equal(due.recovery_point, "charged");
 	assert_string_equal(due.downstream, lease.downstream);
-	store_due_free(&due);
-	store_due_free(&due); /* is empty now */
+	record_free(&due);
+	record_free(&due); /* is empty now */
 }
 
 static void

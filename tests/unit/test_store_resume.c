@@ -198,7 +198,7 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 {
 	struct tree tree = start_tree("k", 0, true);
 	int64_t until = clock_mono() + 10000;
-	struct store_due due;
+	struct record due;
 	enum rc rc;
 
 	(void)state;
@@ -211,7 +211,7 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 		assert_true(clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
 	assert_int_equal(due.id, tree.lease.id);
-	store_due_free(&due);
+	record_free(&due);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
 	end_heir(&tree); /* too late */
 	assert_int_equal(sweep(store), 0);

@@ -111,7 +111,7 @@ batches(void)
 static void
 a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
 {
-	struct store_due due;
+	struct record due;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -125,7 +125,7 @@ a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
 		if (store_due(store, NULL, &due) != RC_OK)
 			fail_msg("%s", rows[i].name);
 		assert_string_equal(due.key, "good");
-		store_due_free(&due);
+		record_free(&due);
 		assert_doctor_names("once_key ");
 	}
 	assert_true(counted() > 0);
@@ -163,7 +163,7 @@ a_planted_number_keeps_no_new_key_out(void **state)
 static void
 a_bad_row_is_counted_once(void **state)
 {
-	struct store_due due;
+	struct record due;
 	int64_t before;
 
 	(void)state;
@@ -236,7 +236,7 @@ reaping_and_lists_pass_by_bad_ones(void **state)
 	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_filter all = { 0 };
 	struct store_cursor *list;
-	struct store_row row;
+	struct record row;
 	int n;
 
 	(void)state;
@@ -247,7 +247,7 @@ reaping_and_lists_pass_by_bad_ones(void **state)
 	assert_int_equal(store_list(store, &all, &list), RC_OK);
 	assert_int_equal(store_list_next(list, &row), RC_OK);
 	assert_string_equal(row.key, "good");
-	store_row_free(&row);
+	record_free(&row);
 	assert_int_equal(store_list_next(list, &row), RC_NOTFOUND);
 	store_list_free(list);
 	assert_int_equal(

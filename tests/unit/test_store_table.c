@@ -63,12 +63,12 @@ start_fails(void)
 {
 	struct store_reservation r = job("");
 	struct store_lease lease;
-	struct store_job next;
+	struct record next;
 	enum rc rc;
 
 	assert_int_equal(store_job_next(store, &next), RC_OK);
 	rc = store_job_start(store, &next, &r, &lease);
-	store_job_free(&next);
+	record_free(&next);
 	return rc;
 }
 
@@ -167,7 +167,7 @@ static void
 work_off_each(void)
 {
 	struct store_outcome *s;
-	struct store_job old;
+	struct record old;
 
 	assert_int_equal(accept_fails("job"), RC_OK);
 	assert_int_equal(start_fails(), RC_OK);
@@ -179,7 +179,7 @@ work_off_each(void)
 	s->state = RECORD_COMPLETED;
 	s->response.status = 408;
 	assert_int_equal(abandon(old.id, s), RC_OK);
-	store_job_free(&old);
+	record_free(&old);
 }
 
 static void

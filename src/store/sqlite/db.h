@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "queries.h"
 #include "rc.h"
 
@@ -136,6 +137,42 @@ enum rc db_onef(struct db_stmt *, const char *format, ...);
 
 /* The largest time (ms, some 30,000 years). */
 #define DB_TIME_MAX 1000000000000000
+
+/*
+ * Neighbouring columns of a row as members of a struct: one entry for each, in
+ * their order.  The letters are those of db_rowf(), and
+ *
+ *	x	unsigned char[]; a blob of exactly that size
+ *	e	an enum; parse() gives the value of a word, or false
+ *	a	struct buf, which the caller frees: a copy of any bytes
+ *
+ * b has a struct db_bytes.
+ */
+struct db_member {
+	const char *name; /* of the column */
+	char letter;
+	size_t offset, size; /* of the member */
+	bool (*parse)(const char *, int *);
+};
+
+struct db_bytes {
+	const void *data; /* in the row */
+	size_t n;
+};
+
+#define DB_MEMBER(letter, type, member)                         \
+	{                                                       \
+#member, letter, offsetof(struct type, member), \
+		    sizeof(((struct type *)0)->member), NULL    \
+	}
+
+/*
+ * Reads the columns with those names from the current row into *out.  A
+ * statement without them, in that order, is a mistake as for db_rowf().
+ * Failures are those of db_rowf().
+ */
+enum rc
+db_members(struct db_stmt *, const struct db_member *, size_t n, void *out);
 
 /* Columns of the current row; pointers live until the next step or reset. */
 bool db_column_null(struct db_stmt *, int);

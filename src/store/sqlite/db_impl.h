@@ -13,6 +13,12 @@ struct db_stmt {
 	sqlite3_stmt *stmt;
 	enum query name;
 	enum rc error; /* of preparing or binding */
+	/* the structs that its columns were compared with, and the first column
+	 * of each */
+	struct {
+		const struct db_member *members;
+		int first;
+	} known[2];
 };
 
 struct db_blob {
@@ -39,6 +45,10 @@ struct db {
 /* Turns off triggers and views that other programs may have put into the
  * file. */
 enum rc db_protect(struct db *);
+
+/* Reports a mistake in the program.  It is no assert in production: that
+ * statement fails, and others still work.  Returns RC_INVALID. */
+enum rc db_misused(struct db_stmt *, const char *message);
 
 /* Logs the failure and returns its rc; code is not SQLITE_OK. */
 enum rc db_fail(struct db *, int code, const char *what);

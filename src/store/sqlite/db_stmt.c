@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +64,8 @@ db_bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
 			SQLITE_STATIC));
 }
 
-/*
- * A mistake in the program.  It is not an assert in production: the statement
- * fails, and others still work.
- */
-static enum rc
-misused(struct db_stmt *s, const char *message)
+enum rc
+db_misused(struct db_stmt *s, const char *message)
 {
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", db_file(s->db)),
@@ -130,7 +125,7 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 	case 'n':
 		break;
 	default:
-		s->error = misused(s, "an unknown letter for a parameter");
+		s->error = db_misused(s, "an unknown letter for a parameter");
 	}
 }
 
@@ -143,7 +138,7 @@ db_bindf(struct db_stmt *s, const char *format, ...)
 	if (s->error != RC_OK)
 		return;
 	if (strlen(format) != (size_t)sqlite3_bind_parameter_count(s->stmt)) {
-		s->error = misused(s, "a letter for each parameter");
+		s->error = db_misused(s, "a letter for each parameter");
 		return;
 	}
 	va_start(ap, format);
@@ -271,160 +266,6 @@ db_column_strdup(struct db_stmt *s, int i, char **out)
 	if (text != NULL)
 		*out = strdup(text);
 	return *out != NULL ? RC_OK : RC_NOMEM;
-}
-
-/* --- rows ----------------------------------------------------------------- */
-
-static enum rc
-read_number(struct db_stmt *s, int i, int64_t min, int64_t max, int64_t *out)
-{
-	*out = sqlite3_column_int64(s->stmt, i);
-	return *out >= min && *out <= max ? RC_OK : RC_CORRUPT;
-}
-
-/* The text in the row; RC_CORRUPT if a NUL is in it. */
-static enum rc
-read_text(struct db_stmt *s, int i, const char **out)
-{
-	*out = NULL;
-	if (sqlite3_column_type(s->stmt, i) == SQLITE_NULL)
-		return RC_OK;
-	*out = (const char *)sqlite3_column_text(s->stmt, i);
-	if (*out == NULL)
-		return RC_NOMEM;
-	/* C code would read it as a shorter text. */
-	if (strlen(*out) == (size_t)sqlite3_column_bytes(s->stmt, i))
-		return RC_OK;
-	*out = NULL;
-	return RC_CORRUPT;
-}
-
-static enum rc
-read_copy(struct db_stmt *s, int i, char **out)
-{
-	const char *text;
-	enum rc rc;
-
-	*out = NULL;
-	rc = read_text(s, i, &text);
-	if (rc != RC_OK || text == NULL)
-		return rc;
-	*out = strdup(text);
-	return *out != NULL ? RC_OK : RC_NOMEM;
-}
-
-static enum rc
-read_field(struct db_stmt *s, int i, char *out, size_t size)
-{
-	const char *text;
-	size_t n;
-	enum rc rc;
-
-	*out = '\0';
-	rc = read_text(s, i, &text);
-	if (rc != RC_OK || text == NULL)
-		return rc;
-	n = strlen(text);
-	if (n >= size)
-		return RC_CORRUPT;
-	memcpy(out, text, n + 1);
-	return RC_OK;
-}
-
-static void
-read_blob(struct db_stmt *s, int i, const void **out, size_t *n)
-{
-	*out = sqlite3_column_blob(s->stmt, i);
-	*n = (size_t)sqlite3_column_bytes(s->stmt, i);
-}
-
-static enum rc
-read_letter(struct db_stmt *s, int i, char letter, va_list *ap)
-{
-	const void **blob;
-	int64_t number;
-	char *field;
-	bool *flag;
-	enum rc rc;
-
-	switch (letter) {
-	case '-':
-		return RC_OK;
-	case 'i':
-		return read_number(
-		    s, i, INT64_MIN, INT64_MAX, va_arg(*ap, int64_t *));
-	case 'm':
-		return read_number(
-		    s, i, 0, DB_TIME_MAX, va_arg(*ap, int64_t *));
-	case 'd':
-		rc = read_number(s, i, 0, INT_MAX - 1, &number);
-		*va_arg(*ap, int *) = rc == RC_OK ? (int)number : 0;
-		return rc;
-	case '?':
-		*va_arg(*ap, bool *) = sqlite3_column_int64(s->stmt, i) != 0;
-		return RC_OK;
-	case 'v':
-		flag = va_arg(*ap, bool *);
-		*flag = sqlite3_column_type(s->stmt, i) != SQLITE_NULL;
-		return RC_OK;
-	case 's':
-		return read_copy(s, i, va_arg(*ap, char **));
-	case 'f':
-		field = va_arg(*ap, char *);
-		return read_field(s, i, field, va_arg(*ap, size_t));
-	case 'p':
-		return read_text(s, i, va_arg(*ap, const char **));
-	case 'b':
-		blob = va_arg(*ap, const void **);
-		read_blob(s, i, blob, va_arg(*ap, size_t *));
-		return RC_OK;
-	default:
-		return misused(s, "an unknown letter for a column");
-	}
-}
-
-static enum rc
-read_row(struct db_stmt *s, const char *format, va_list *ap)
-{
-	enum rc rc = RC_OK;
-	int i;
-
-	if (strlen(format) != (size_t)sqlite3_column_count(s->stmt))
-		return misused(s, "a letter for each column");
-	for (i = 0; format[i] != '\0' && rc == RC_OK; i++)
-		rc = read_letter(s, i, format[i], ap);
-	return rc;
-}
-
-enum rc
-db_rowf(struct db_stmt *s, const char *format, ...)
-{
-	va_list ap;
-	enum rc rc;
-
-	va_start(ap, format);
-	rc = read_row(s, format, &ap);
-	va_end(ap);
-	return rc;
-}
-
-enum rc
-db_onef(struct db_stmt *s, const char *format, ...)
-{
-	va_list ap;
-	enum rc rc;
-
-	rc = db_step_row(s);
-	if (rc != RC_OK)
-		return rc;
-	if (strpbrk(format, "pb") != NULL)
-		rc = misused(s, "a letter that points into the row");
-	va_start(ap, format);
-	if (rc == RC_OK)
-		rc = read_row(s, format, &ap);
-	va_end(ap);
-	db_reset(s);
-	return rc;
 }
 
 /* --- blobs ---------------------------------------------------------------- */

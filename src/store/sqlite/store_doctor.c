@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,29 +43,25 @@ found(struct findings *f, const char *name, bool ok, const char *fmt, ...)
 static enum rc
 number(struct db *db, enum query q, int64_t *value)
 {
-	struct db_stmt *s = db_stmt(db, q);
-	enum rc rc = db_step_row(s);
+	enum rc rc = db_onef(db_stmt(db, q), "i", value);
 
-	if (rc == RC_OK)
-		*value = db_column_int(s, 0);
-	db_reset(s);
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
 static void
 check_integrity(struct db *db, struct findings *f)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_INTEGRITY);
-	const char *text;
-	enum rc rc = db_step_row(s);
+	char *text = NULL;
+	enum rc rc = db_onef(db_stmt(db, QUERY_INTEGRITY), "s", &text);
 
-	text = rc == RC_OK ? db_column_text(s, 0) : rc_text(rc);
 	if (text != NULL && strcmp(text, "ok") == 0)
 		found(f, "integrity", true, "pages, rows and indexes agree");
 	else
 		found(f, "integrity", false, "%s",
-		    text != NULL ? text : "no answer");
-	db_reset(s);
+		    text != NULL      ? text
+			: rc != RC_OK ? rc_text(rc)
+				      : "no answer");
+	free(text);
 }
 
 static void
@@ -113,49 +110,44 @@ check_requests(struct db *db, struct findings *f)
 static void
 check_schema(struct db *db, struct findings *f)
 {
-	struct db_stmt *s;
-	int64_t version;
-	const char *names;
+	int64_t version, missing;
+	char *names = NULL;
 
-	if (db_pragma(db, "user_version", &version) != RC_OK) {
+	if (db_pragma(db, "user_version", &version) != RC_OK)
 		found(f, "schema", false, "cannot be read");
-		return;
-	}
-	s = db_stmt(db, QUERY_MISSING_PARTS);
-	if (version != SCHEMA_VERSION)
+	else if (version != SCHEMA_VERSION)
 		found(f, "schema", false,
 		    "version %" PRId64 ", and this is for version %d", version,
 		    SCHEMA_VERSION);
-	else if (db_step_row(s) != RC_OK)
+	else if (db_onef(db_stmt(db, QUERY_MISSING_PARTS), "is", &missing,
+		     &names) != RC_OK)
 		found(f, "schema", false, "cannot be read");
-	else if (db_column_int(s, 0) != 0) {
-		names = db_column_text(s, 1);
+	else if (missing != 0)
 		found(f, "schema", false, "version %" PRId64 ", without %s",
 		    version, names != NULL ? names : "some of it");
-	} else
+	else
 		found(f, "schema", true, "version %" PRId64 ", complete",
 		    version);
-	db_reset(s);
+	free(names);
 }
 
 static void
 check_foreign(struct db *db, struct findings *f)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_FOREIGN_PARTS);
-	const char *names;
+	char *names = NULL;
+	int64_t n;
 
-	if (db_step_row(s) != RC_OK)
+	if (db_onef(db_stmt(db, QUERY_FOREIGN_PARTS), "is", &n, &names) !=
+	    RC_OK)
 		found(f, "foreign", false, "the schema cannot be read");
-	else if (db_column_int(s, 0) == 0)
+	else if (n == 0)
 		found(f, "foreign", true, "nothing of others is on our tables");
-	else {
-		names = db_column_text(s, 1);
+	else
 		found(f, "foreign", false,
 		    "of others, on our tables: %s; triggers do not run in "
 		    "oncewrap",
 		    names != NULL ? names : "something");
-	}
-	db_reset(s);
+	free(names);
 }
 
 static void
@@ -202,10 +194,9 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 	while ((rc = store_dead_owners(store, dead, &dead, 1, &n)) == RC_OK &&
 	    n > 0) {
 		s = db_stmt(db, QUERY_OWNER_COUNT);
-		db_bind_int(s, 1, dead);
-		rc = db_step_row(s);
-		rows = rc == RC_OK ? db_column_int(s, 0) : 0;
-		db_reset(s);
+		db_bindf(s, "i", dead);
+		if ((rc = db_onef(s, "i", &rows)) != RC_OK)
+			break;
 		sum += rows;
 	}
 	if (rc != RC_OK)
@@ -224,18 +215,12 @@ static void
 check_states(struct db *db, struct findings *f)
 {
 	int64_t nobody, somebody, dead;
-	struct db_stmt *s;
 
-	s = db_stmt(db, QUERY_COUNT_OPEN);
-	if (db_step_row(s) != RC_OK) {
-		db_reset(s);
+	if (db_onef(db_stmt(db, QUERY_COUNT_OPEN), "iii", &nobody, &somebody,
+		&dead) != RC_OK) {
 		found(f, "unknown", false, "keys cannot be counted");
 		return;
 	}
-	nobody = db_column_int(s, 0);
-	somebody = db_column_int(s, 1);
-	dead = db_column_int(s, 2);
-	db_reset(s);
 	if (nobody > 0)
 		found(f, "unknown", false,
 		    "%" PRId64 " keys that nobody reconciles: \"oncectl ls "
@@ -258,19 +243,13 @@ check_states(struct db *db, struct findings *f)
 static void
 check_outbox(struct db *db, struct findings *f)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OUTBOX);
-	int64_t pending = 0, dead = 0;
-	const char *state;
+	struct store_count effects[STORE_EFFECT_NSTATES];
+	int64_t dead;
 	enum rc rc;
 
-	while ((rc = db_step_row(s)) == RC_OK) {
-		state = db_column_text(s, 0);
-		if (state != NULL && strcmp(state, "pending") == 0)
-			pending = db_column_int(s, 1);
-		else
-			dead = db_column_int(s, 1);
-	}
-	if (rc != RC_NOTFOUND)
+	rc = store_count_effects(db, QUERY_GAUGE_OUTBOX, effects);
+	dead = effects[STORE_EFFECT_DEAD_LETTER].n;
+	if (rc != RC_OK)
 		found(f, "outbox", false, "cannot be counted");
 	else if (dead > 0)
 		found(f, "outbox", false,
@@ -281,7 +260,7 @@ check_outbox(struct db *db, struct findings *f)
 	else
 		found(f, "outbox", true,
 		    "%" PRId64 " effects to be delivered, none given up",
-		    pending);
+		    effects[STORE_EFFECT_PENDING].n);
 }
 
 /* Effects, payloads and turns must match: see store_effect.c. */
@@ -312,23 +291,27 @@ check_topics(struct db *db, const struct conf *conf, struct findings *f)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PENDING_TOPICS);
 	char names[128] = "";
-	int64_t effects = 0;
+	int64_t effects = 0, n;
 	const char *name;
+	bool configured;
 	size_t len = 0;
 	enum rc rc;
 
 	while ((rc = db_step_row(s)) == RC_OK) {
-		name = db_column_text(s, 0);
+		rc = db_rowf(s, "pi?", &name, &n, &configured);
+		if (rc != RC_OK)
+			break;
 		if (name == NULL ||
 		    (conf != NULL ? conf_effect_find(conf, name) != NULL
-				  : db_column_int(s, 2) != 0))
+				  : configured))
 			continue;
-		effects += db_column_int(s, 1);
+		effects += n;
 		if (len < sizeof(names))
 			len +=
 			    (size_t)snprintf(names + len, sizeof(names) - len,
 				"%s%s", len > 0 ? " " : "", name);
 	}
+	db_reset(s);
 	if (rc != RC_NOTFOUND)
 		found(f, "topics", false, "cannot be counted");
 	else if (effects > 0)

@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "store_impl.h"
-#include "store_outbox.h"
+#include "store_operator.h"
 #include "verb.h"
 #include "store_effect.h"
 

@@ -68,39 +68,51 @@ expire_one(struct db *db, const struct store_change *c, int64_t now)
 	return rc == RC_OK ? store_kept_delete(db, c->id) : rc;
 }
 
+/* The columns of QUERY_EXPIRE_ROWS after $row: the place of the row in the
+ * list, even if the row makes no sense. */
+struct also {
+	int64_t last_at, last_id, effects;
+	const char *last_state;
+};
+
+static const struct db_member also[] = {
+	DB_MEMBER('i', also, last_at),
+	DB_MEMBER('p', also, last_state),
+	DB_MEMBER('i', also, last_id),
+	DB_MEMBER('i', also, effects),
+};
+
 /* Reads the current row, and its place and bytes.  RC_CORRUPT: it makes no
  * sense. */
 static enum rc
-read_due(struct db_stmt *s, struct store_change *c, struct expire_place *place,
-    int64_t *bytes)
+read_due(struct db_stmt *s, int64_t now, struct store_change *c,
+    struct expire_place *place, int64_t *bytes)
 {
-	char *scope = NULL, *path = NULL, *key = NULL;
-	int64_t body, effects, retention, expires_at = 0;
-	const char *state = NULL;
-	bool marker = false;
+	struct also a;
+	struct record r;
 	enum rc rc;
 
 	memset(c, 0, sizeof(*c));
-	rc = db_rowf(s, "i-?p-----i", &c->id, &marker, &state, &expires_at);
+	rc = db_members(s, also, sizeof(also) / sizeof(also[0]), &a);
 	if (rc != RC_OK)
 		return rc;
-	if (state == NULL || !record_state_parse(state, &c->from))
+	c->id = a.last_id;
+	if (a.last_state == NULL ||
+	    !record_state_parse(a.last_state, &place->state))
 		return RC_CORRUPT;
 	place->is = true;
-	place->expires_at = expires_at;
-	place->state = c->from;
-	place->id = c->id;
-	c->to = marker ? RECORD_EXPIRED : RECORD_NONE;
-	rc = db_rowf(
-	    s, "-m--sssim-", &body, &scope, &path, &key, &effects, &retention);
-	c->scope = scope;
-	c->path = path;
-	c->key = key;
-	if (rc == RC_OK && !store_row_is_identity(s, 4, 5, 6))
-		rc = RC_CORRUPT;
-	if (rc == RC_OK)
-		*bytes += body + effects * EFFECT_BYTES;
-	return rc;
+	place->expires_at = a.last_at;
+	place->id = a.last_id;
+	if ((rc = store_row_read(s, &r)) != RC_OK)
+		return rc;
+	*bytes += r.body_length + a.effects * EFFECT_BYTES;
+	store_row_change(&r, c);
+	c->to = r.gone && r.state != RECORD_EXPIRED &&
+		r.expires_at + r.expired_retention > now
+	    ? RECORD_EXPIRED
+	    : RECORD_NONE;
+	record_free(&r);
+	return RC_OK;
 }
 
 static struct db_stmt *
@@ -128,7 +140,7 @@ list_due(struct expire_batch *b, struct db *db, int64_t now)
 	while (b->n < b->limit && b->bad < STORE_BAD_ROWS &&
 	    bytes < STORE_EXPIRE_BYTES && (rc = db_step_row(s)) == RC_OK) {
 		c = &b->changes[b->n];
-		rc = read_due(s, c, &b->last, &bytes);
+		rc = read_due(s, now, c, &b->last, &bytes);
 		if (rc == RC_OK) {
 			b->n++;
 			continue;

@@ -19,7 +19,6 @@
 #include "metrics.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "store_row.h"
 
 /* Index rows that one part of a tally reads: about 2 ms. */
 #define TALLY_ROWS 10000
@@ -37,73 +36,52 @@ gauge_of(struct metrics_gauges *g, enum record_state state)
 
 /* --- gauges ------------------------------------------------------------- */
 
-static enum rc
-count_running(struct db *db, struct metrics_gauges *g)
+/* The wall clock may have been set back meanwhile, and the row may be
+ * corrupt. */
+static int64_t
+age_of(int64_t wall)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_RUNNING);
-	enum rc rc = db_step_row(s);
+	int64_t age = wall > 0 && wall < DB_TIME_MAX ? clock_wall() - wall : 0;
 
-	if (rc == RC_OK)
-		*gauge_of(g, RECORD_IN_PROGRESS) = db_column_int(s, 0);
-	db_reset(s);
-	return rc;
+	return age > 0 ? age : 0;
 }
 
-/* States that do not end by age: pending, unknown, dead_letter. */
+/* Keys that do not end by age: in_progress, pending, unknown, dead_letter. */
 static enum rc
 count_open(struct db *db, struct metrics_gauges *g)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OPEN);
-	enum record_state state;
-	const char *name;
-	int64_t age;
+	static const enum record_state open[] = { RECORD_PENDING,
+		RECORD_UNKNOWN, RECORD_DEAD_LETTER };
+	struct store_count keys[RECORD_NSTATES];
 	enum rc rc;
 
-	*gauge_of(g, RECORD_PENDING) = 0;
-	*gauge_of(g, RECORD_UNKNOWN) = 0;
-	*gauge_of(g, RECORD_DEAD_LETTER) = 0;
-	g->value[METRICS_OLDEST_UNKNOWN] = 0;
-	while ((rc = db_step_row(s)) == RC_OK) {
-		name = db_column_text(s, 0);
-		if (name == NULL || !record_state_parse(name, &state)) {
-			db_reset(s);
-			return RC_CORRUPT;
-		}
-		*gauge_of(g, state) = db_column_int(s, 1);
-		if (state != RECORD_UNKNOWN)
-			continue;
-		/* The wall clock may have been set back meanwhile, and the
-		 * row may be corrupt. */
-		age = store_row_is_time(s, 2)
-		    ? clock_wall() - db_column_int(s, 2)
-		    : 0;
-		g->value[METRICS_OLDEST_UNKNOWN] = age > 0 ? age / 1000 : 0;
-	}
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	rc = db_onef(db_stmt(db, QUERY_GAUGE_RUNNING), "i",
+	    gauge_of(g, RECORD_IN_PROGRESS));
+	if (rc == RC_OK)
+		rc = store_count_keys(db, QUERY_GAUGE_OPEN, keys);
+	if (rc != RC_OK)
+		return rc;
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		*gauge_of(g, open[i]) = keys[open[i]].n;
+	g->value[METRICS_OLDEST_UNKNOWN] =
+	    age_of(keys[RECORD_UNKNOWN].oldest) / 1000;
+	return RC_OK;
 }
 
 /* Effects that are not delivered. */
 static enum rc
 count_outbox(struct db *db, struct metrics_gauges *g)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_GAUGE_OUTBOX);
-	enum store_effect_state state;
-	const char *name;
+	struct store_count effects[STORE_EFFECT_NSTATES];
 	enum rc rc;
 
-	g->value[METRICS_IN_OUTBOX_PENDING] = 0;
-	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] = 0;
-	while ((rc = db_step_row(s)) == RC_OK) {
-		name = db_column_text(s, 0);
-		if (name == NULL || !store_effect_state_parse(name, &state)) {
-			db_reset(s);
-			return RC_CORRUPT;
-		}
-		g->value[state == STORE_EFFECT_PENDING
-			? METRICS_IN_OUTBOX_PENDING
-			: METRICS_IN_OUTBOX_DEAD_LETTER] = db_column_int(s, 1);
-	}
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	rc = store_count_effects(db, QUERY_GAUGE_OUTBOX, effects);
+	if (rc != RC_OK)
+		return rc;
+	g->value[METRICS_IN_OUTBOX_PENDING] = effects[STORE_EFFECT_PENDING].n;
+	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
+	    effects[STORE_EFFECT_DEAD_LETTER].n;
+	return RC_OK;
 }
 
 static void
@@ -126,9 +104,7 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = count_running(reader->db, g);
-	if (rc == RC_OK)
-		rc = count_open(reader->db, g);
+	rc = count_open(reader->db, g);
 	if (rc == RC_OK)
 		rc = count_outbox(reader->db, g);
 	if (rc == RC_OK)
@@ -141,10 +117,10 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 	}
 	lock_take(&store->lock);
 	if (t->counted) {
-		*gauge_of(g, RECORD_COMPLETED) = t->keys[RECORD_COMPLETED];
+		*gauge_of(g, RECORD_COMPLETED) = t->key[RECORD_COMPLETED];
 		*gauge_of(g, RECORD_FAILED_RETRYABLE) =
-		    t->keys[RECORD_FAILED_RETRYABLE];
-		*gauge_of(g, RECORD_EXPIRED) = t->keys[RECORD_EXPIRED];
+		    t->key[RECORD_FAILED_RETRYABLE];
+		*gauge_of(g, RECORD_EXPIRED) = t->key[RECORD_EXPIRED];
 		g->value[METRICS_IN_OUTBOX_DELIVERED] = t->delivered;
 	}
 	lock_give(&store->lock);
@@ -153,64 +129,6 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 
 /* --- tally -------------------------------------------------------------- */
 
-/* Counts the next part; RC_NOTFOUND: that was the last. */
-static enum rc
-tally_part(struct store_tally *t, struct db *db)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_TALLY);
-	const char *name;
-	enum rc rc;
-	int n = 0;
-
-	db_bind_int(s, 1, t->expires_at);
-	db_bind_text(s, 2, record_state_name(t->state));
-	db_bind_int(s, 3, t->id);
-	db_bind_int(s, 4, TALLY_ROWS);
-	while (n < TALLY_ROWS && (rc = db_step_row(s)) == RC_OK) {
-		n++;
-		t->expires_at = db_column_int(s, 0);
-		name = db_column_text(s, 1);
-		t->id = db_column_int(s, 2);
-		if (name == NULL || !record_state_parse(name, &t->state)) {
-			rc = RC_CORRUPT;
-			break;
-		}
-		t->sum[t->state]++;
-	}
-	db_reset(s);
-	return rc;
-}
-
-/* The same for the outbox. */
-static enum rc
-tally_effects(struct store_tally *t, struct db *db)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_TALLY_EFFECTS);
-	const char *name;
-	enum rc rc;
-	int n = 0;
-
-	db_bind_int(s, 1, t->key_id);
-	db_bind_text(s, 2, store_effect_state_name(t->effect_state));
-	db_bind_int(s, 3, t->effect_id);
-	db_bind_int(s, 4, TALLY_ROWS);
-	while (n < TALLY_ROWS && (rc = db_step_row(s)) == RC_OK) {
-		n++;
-		t->key_id = db_column_int(s, 0);
-		name = db_column_text(s, 1);
-		t->effect_id = db_column_int(s, 2);
-		if (name == NULL ||
-		    !store_effect_state_parse(name, &t->effect_state)) {
-			rc = RC_CORRUPT;
-			break;
-		}
-		if (t->effect_state == STORE_EFFECT_DELIVERED)
-			t->delivered_sum++;
-	}
-	db_reset(s);
-	return rc;
-}
-
 /* The tally is complete: its numbers become the current ones. */
 static void
 tally_ends(struct store *store)
@@ -218,16 +136,13 @@ tally_ends(struct store *store)
 	struct store_tally *t = &store->tally;
 
 	lock_take(&store->lock);
-	memcpy(t->keys, t->sum, sizeof(t->keys));
-	t->delivered = t->delivered_sum;
+	memcpy(t->key, t->keys.sum, sizeof(t->key));
+	t->delivered = t->effects.sum[STORE_EFFECT_DELIVERED];
 	t->counted = true;
 	lock_give(&store->lock);
-	memset(t->sum, 0, sizeof(t->sum));
-	t->expires_at = t->id = 0;
-	t->state = RECORD_NONE;
-	t->effects = false;
-	t->key_id = t->effect_id = t->delivered_sum = 0;
-	t->effect_state = STORE_EFFECT_NONE;
+	memset(&t->keys, 0, sizeof(t->keys));
+	memset(&t->effects, 0, sizeof(t->effects));
+	t->keys_done = false;
 }
 
 enum rc
@@ -241,16 +156,17 @@ store_tally(struct store *store, bool *done)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = t->effects ? tally_effects(t, reader->db)
-			: tally_part(t, reader->db);
+	rc = t->keys_done
+	    ? store_walk_effects(reader->db, &t->effects, TALLY_ROWS)
+	    : store_walk_keys(reader->db, &t->keys, TALLY_ROWS);
 	store_reader_give(store, reader);
 	if (rc != RC_NOTFOUND)
 		return rc;
-	*done = t->effects;
-	if (t->effects)
+	*done = t->keys_done;
+	if (t->keys_done)
 		tally_ends(store);
 	else
-		t->effects = true;
+		t->keys_done = true;
 	return RC_OK;
 }
 
@@ -269,14 +185,11 @@ static bool
 can_read(struct store *store, char *why, size_t size)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	rc = store_reader_take(store, &reader);
 	if (rc == RC_OK) {
-		s = db_stmt(reader->db, QUERY_META_SECRET);
-		rc = db_step_row(s);
-		db_reset(s);
+		rc = db_onef(db_stmt(reader->db, QUERY_META_SECRET), "-");
 		store_reader_give(store, reader);
 	}
 	if (rc != RC_OK)

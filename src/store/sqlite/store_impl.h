@@ -8,6 +8,7 @@
 #include "liveness.h"
 #include "lock.h"
 #include "store.h"
+#include "store_count.h"
 #include "store_guard.h"
 #include "store_outbox.h"
 #include "share.h"
@@ -22,18 +23,13 @@ struct store_reader {
 	struct store_reader *next;
 };
 
-/* A tally under way of the keys that end by age: see store_gauge.c. */
+/* A tally under way of the keys that end by age, and then of the outbox: see
+ * store_gauge.c. */
 struct store_tally {
-	int64_t expires_at, id; /* the last row that was counted */
-	enum record_state state;
-	int64_t sum[RECORD_NSTATES];
-	/* the keys are done, the outbox is next */
-	bool effects;
-	int64_t key_id, effect_id;
-	enum store_effect_state effect_state;
-	int64_t delivered_sum;
+	struct store_walk keys, effects;
+	bool keys_done;
 	/* the last complete tally; under the lock */
-	int64_t keys[RECORD_NSTATES], delivered;
+	int64_t key[RECORD_NSTATES], delivered;
 	bool counted;
 };
 

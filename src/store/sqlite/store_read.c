@@ -25,9 +25,6 @@
 #define LARGE_CACHE 1536
 #define SMALL_CACHE 64
 
-/* The column of QUERY_FIND where a response begins. */
-#define FIND_ANSWER 18
-
 /*
  * A connection opens files by name, so it may be used only if they were in
  * place throughout.  The log is opened by the first read.
@@ -169,10 +166,7 @@ store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bind_int(s, 1, id);
-	db_bind_text(s, 2, who->key);
-	db_bind_text(s, 3, who->path);
-	db_bind_text(s, 4, who->scope);
+	db_bindf(s, "isss", id, who->key, who->path, who->scope);
 	return s;
 }
 
@@ -218,12 +212,14 @@ static enum rc
 read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PIECES);
+	int64_t piece;
 	enum rc rc;
 
-	db_bind_int(s, 1, id);
+	db_bindf(s, "i", id);
 	while ((rc = db_step_row(s)) == RC_OK) {
-		rc = read_part(
-		    db, "once_piece", db_column_int(s, 0), &length, body);
+		rc = db_rowf(s, "i", &piece);
+		if (rc == RC_OK)
+			rc = read_part(db, "once_piece", piece, &length, body);
 		if (rc != RC_OK)
 			break;
 	}
@@ -247,61 +243,69 @@ read_lines(const char *text, size_t n, struct response *r)
 	return rc == RC_INVALID || rc == RC_LIMIT ? RC_CORRUPT : rc;
 }
 
-/*
- * Reads the head of a response from the current row, from that column on: see
- * QUERY_ANSWER.  *inlined is the body if the row has it, or NULL; *length is
- * the length of the body.
- */
-static enum rc
-read_head(struct db_stmt *s, int column, int status, struct response *r,
-    const void **inlined, size_t *length)
-{
-	const char *reason = db_column_text(s, column);
-	int64_t kind = db_column_int(s, column + 1);
-	int64_t version = db_column_int(s, column + 5);
-	const void *fields;
-	size_t n;
+/* The columns of $response, in their order; all in the row. */
+struct head {
+	const char *reason;
+	int64_t kind, response_version;
+	struct db_bytes headers, body;
+};
 
-	if (version != STORE_RESPONSE_VERSION &&
-	    version != STORE_RESPONSE_LINES)
+static const struct db_member columns[] = {
+	DB_MEMBER('p', head, reason),
+	DB_MEMBER('i', head, kind),
+	DB_MEMBER('b', head, headers),
+	DB_MEMBER('b', head, body),
+	DB_MEMBER('i', head, response_version),
+};
+
+/* Reads the head of the response of a key that is kept.  RC_CORRUPT, or
+ * RC_VERSION: it makes no sense. */
+static enum rc
+read_head(struct db_stmt *s, const struct record *key, struct head *h,
+    struct response *r)
+{
+	enum rc rc;
+
+	rc = db_members(s, columns, sizeof(columns) / sizeof(columns[0]), h);
+	if (rc != RC_OK)
+		return rc;
+	if (h->response_version != STORE_RESPONSE_VERSION &&
+	    h->response_version != STORE_RESPONSE_LINES)
 		return RC_VERSION;
-	*length = db_column_length(s, column + 4);
-	if (status < 200 || status > 599 || *length == SIZE_MAX ||
-	    (kind != RESPONSE_DOCUMENT && kind != RESPONSE_LOCAL_REDIRECT) ||
-	    (reason != NULL && strlen(reason) >= sizeof(r->reason)))
+	if (key->status < 200 || key->status > 599 || key->body_length < 0 ||
+	    (uint64_t)key->body_length > LIMIT_SIZE ||
+	    (h->kind != RESPONSE_DOCUMENT &&
+		h->kind != RESPONSE_LOCAL_REDIRECT) ||
+	    (h->reason != NULL && strlen(h->reason) >= sizeof(r->reason)) ||
+	    (h->body.n > 0 && h->body.n != (size_t)key->body_length))
 		return RC_CORRUPT;
-	*inlined = db_column_blob(s, column + 3, &n);
-	if (n == 0)
-		*inlined = NULL;
-	else if (n != *length)
+	r->status = key->status;
+	r->kind = (enum response_kind)h->kind;
+	if (h->reason != NULL)
+		memcpy(r->reason, h->reason, strlen(h->reason) + 1);
+	if (h->response_version == STORE_RESPONSE_LINES)
+		return read_lines(h->headers.data, h->headers.n, r);
+	if (!response_is_block(h->headers.data, h->headers.n))
 		return RC_CORRUPT;
-	r->status = status;
-	r->kind = (enum response_kind)kind;
-	if (reason != NULL)
-		memcpy(r->reason, reason, strlen(reason) + 1);
-	fields = db_column_blob(s, column + 2, &n);
-	if (version == STORE_RESPONSE_LINES)
-		return read_lines(fields, n, r);
-	if (!response_is_block(fields, n))
-		return RC_CORRUPT;
-	return buf_add(&r->fields, fields, n);
+	return buf_add(&r->fields, h->headers.data, h->headers.n);
 }
 
+/* Reads the response of the current row, if it is small.  If it makes no sense,
+ * store_answer() will say so. */
 static void
-read_small(struct db_stmt *s, int status, struct store_small *small)
+read_small(
+    struct db_stmt *s, const struct record *key, struct store_small *small)
 {
-	const void *body;
-	size_t n;
+	struct head h;
 
-	if (read_head(s, FIND_ANSWER, status, &small->response, &body, &n) !=
-		RC_OK ||
-	    (body == NULL && n > 0) ||
-	    buf_add(&small->body, body, n) != RC_OK) {
+	if (read_head(s, key, &h, &small->response) != RC_OK ||
+	    (h.body.n == 0 && key->body_length > 0) ||
+	    buf_add(&small->body, h.body.data, h.body.n) != RC_OK) {
 		store_small_free(small);
 		return;
 	}
 	small->response.body = small->body.data;
-	small->response.body_len = n;
+	small->response.body_len = h.body.n;
 	small->is = true;
 }
 
@@ -318,7 +322,7 @@ store_look(struct store *store, const struct store_identity *who,
 	if (rc == RC_OK) {
 		rc = store_row_step(reader->db, who, r, NULL, &s);
 		if (rc == RC_OK && small != NULL && r->kept)
-			read_small(s, r->status, small);
+			read_small(s, r, small);
 		db_reset(s);
 		store_reader_give(store, reader);
 	}
@@ -342,34 +346,37 @@ static enum rc
 read_answer(struct store *store, struct db *db, struct db_stmt *s,
     struct response *r, struct spool **body)
 {
-	const void *inlined;
+	struct record key;
+	struct head h;
 	size_t length;
-	int64_t id;
 	enum rc rc;
 
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
-	id = db_column_int(s, 7);
-	rc = read_head(s, 0, (int)db_column_int(s, 6), r, &inlined, &length);
+	rc = store_row_read(s, &key);
+	if (rc == RC_OK)
+		rc = read_head(s, &key, &h, r);
+	length = (size_t)key.body_length;
 	if (rc == RC_OK && length > 0) {
 		*body = spool_new();
 		if (*body == NULL)
 			rc = RC_NOMEM;
-		else if (inlined != NULL)
-			rc = spool_write(*body, inlined, length);
-		else if (db_column_int(s, 5) == STORE_RESPONSE_LINES)
-			rc =
-			    store_read_blob(db, "once_body", id, length, *body);
+		else if (h.body.n > 0)
+			rc = spool_write(*body, h.body.data, length);
+		else if (h.response_version == STORE_RESPONSE_LINES)
+			rc = store_read_blob(
+			    db, "once_body", key.id, length, *body);
 		else
-			rc = read_pieces(db, id, length, *body);
+			rc = read_pieces(db, key.id, length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("database", store->file),
 		    LOG_S("message", "a stored answer makes no sense"),
-		    LOG_I("id", id));
+		    LOG_I("id", key.id));
+	record_free(&key);
 	return rc;
 }
 

@@ -48,16 +48,8 @@ struct recover_write {
 	int effects;                  /* number freed, and due again */
 };
 
-/* An attempt of a dead owner. */
-struct lost {
-	char token[RECORD_TOKEN_LEN + 1];
-	int attempt;
-	bool resume, answered, lives;
-	int64_t lock, file, locked_until;
-};
-
 static enum rc
-release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+release(struct db *db, int64_t id, const struct record *lost, int64_t now)
 {
 	const int64_t pause = decide_requeue(lost->attempt, uuid_bits());
 	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_RELEASED);
@@ -76,43 +68,15 @@ release(struct db *db, int64_t id, const struct lost *lost, int64_t now)
  * determined.  If the lock file was replaced, the owner may be alive after all.
  */
 static bool
-tree_may_live(const struct recover_write *r, const struct lost *lost)
+tree_may_live(const struct recover_write *r, const struct record *lost)
 {
-	return lost->file != liveness_file(r->liveness) ||
-	    tree_lives(r->database, lost->lock, r->processes);
-}
-
-/* Reads the attempt in the current row.  Its number is set in any case. */
-static enum rc
-read_lost(struct db_stmt *s, struct lost *lost, struct store_change *c)
-{
-	char *scope = NULL, *path = NULL, *key = NULL;
-	int64_t retention, delay;
-	const char *state;
-	enum rc rc;
-
-	memset(c, 0, sizeof(*c));
-	rc = db_rowf(s, "ifsss?iimdpmm", &c->id, lost->token,
-	    sizeof(lost->token), &scope, &path, &key, &lost->resume,
-	    &lost->lock, &lost->file, &lost->locked_until, &lost->attempt,
-	    &state, &retention, &delay);
-	c->scope = scope;
-	c->path = path;
-	c->key = key;
-	if (rc == RC_OK &&
-	    (strlen(lost->token) != RECORD_TOKEN_LEN || state == NULL ||
-		!record_state_parse(state, &c->from) ||
-		(c->from != RECORD_IN_PROGRESS &&
-		    c->from != RECORD_COMPLETED) ||
-		!store_row_is_identity(s, 2, 3, 4)))
-		rc = RC_CORRUPT;
-	lost->answered = c->from == RECORD_COMPLETED;
-	return rc;
+	return lost->lock_file != liveness_file(r->liveness) ||
+	    tree_lives(r->database, lost->attempt_lock, r->processes);
 }
 
 /* The next attempt of that owner after *id; RC_NOTFOUND: none. */
 static enum rc
-next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
+next_lost(struct db *db, int64_t owner, int64_t *id, struct record *lost,
     struct store_change *c)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_ROW);
@@ -122,23 +86,25 @@ next_lost(struct db *db, int64_t owner, int64_t *id, struct lost *lost,
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
-	rc = read_lost(s, lost, c);
-	*id = c->id;
+	rc = store_row_read(s, lost);
+	*id = lost->id;
 	db_reset(s);
-	if (rc != RC_OK)
-		store_changes_free(c, 1);
+	if (rc == RC_OK)
+		store_row_change(lost, c);
+	record_free(lost);
 	return rc;
 }
 
 static enum rc
-become_unknown(struct db *db, int64_t id, const struct lost *lost, int64_t now)
+become_unknown(struct db *db, int64_t id, const struct record *lost, bool lives,
+    int64_t now)
 {
 	struct db_stmt *s;
 	enum rc rc;
 
 	rc = store_outcome_unknown(
 	    db, id, lost->token, "oncewrap was lost", now);
-	if (rc != RC_OK || lost->lives)
+	if (rc != RC_OK || lives)
 		return rc;
 	s = db_stmt(db, QUERY_ATTEMPT_GONE);
 	db_bindf(s, "i", id);
@@ -147,8 +113,8 @@ become_unknown(struct db *db, int64_t id, const struct lost *lost, int64_t now)
 
 /* Changes the key of one lost attempt by its on_crash. */
 static enum rc
-settle_lost(struct recover_write *r, struct db *db, const struct lost *lost,
-    struct store_change *c, int64_t now)
+settle_lost(struct recover_write *r, struct db *db, const struct record *lost,
+    bool lives, struct store_change *c, int64_t now)
 {
 	int64_t unused;
 	enum rc rc;
@@ -162,7 +128,7 @@ settle_lost(struct recover_write *r, struct db *db, const struct lost *lost,
 		rc = release(db, c->id, lost, now);
 		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
 	case RECORD_UNKNOWN:
-		rc = become_unknown(db, c->id, lost, now);
+		rc = become_unknown(db, c->id, lost, lives, now);
 		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
 	case RECORD_NONE:
 	case RECORD_PENDING:
@@ -186,8 +152,9 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
     int *skipped, int64_t now)
 {
 	struct store_change *c;
-	struct lost lost;
+	struct record lost;
 	int64_t *id = &r->after, before;
+	bool answered, lives;
 	enum rc rc;
 
 	while (r->n < r->limit && *skipped < STORE_BAD_ROWS) {
@@ -206,17 +173,18 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 			return RC_OK;
 		}
 		r->n++;
-		lost.lives = !lost.answered && tree_may_live(r, &lost);
-		if (lost.resume && lost.lives && now < lost.locked_until) {
+		answered = lost.state == RECORD_COMPLETED;
+		lives = !answered && tree_may_live(r, &lost);
+		if (lost.resume && lives && now < lost.locked_until) {
 			store_changes_free(c, 1); /* later */
 			r->n--;
 			++*skipped;
 			continue;
 		}
-		c->to = lost.answered            ? RECORD_COMPLETED
-		    : lost.resume && !lost.lives ? RECORD_FAILED_RETRYABLE
-						 : RECORD_UNKNOWN;
-		rc = settle_lost(r, db, &lost, c, now);
+		c->to = answered            ? RECORD_COMPLETED
+		    : lost.resume && !lives ? RECORD_FAILED_RETRYABLE
+					    : RECORD_UNKNOWN;
+		rc = settle_lost(r, db, &lost, lives, c, now);
 		if (rc != RC_OK)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
 		FAULT(SWEEP_KEY);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
@@ -22,34 +23,228 @@
 #define PERIOD     60000
 
 static bool
-is_text(struct db_stmt *s, int i, size_t min, size_t max)
+has_length(const char *text, size_t min, size_t max)
 {
-	const char *text = db_column_text(s, i);
 	size_t n = text != NULL ? strlen(text) : 0;
 
 	return text != NULL && n >= min && n <= max;
 }
 
-bool
-store_row_is_identity(struct db_stmt *s, int scope, int path, int key)
+static bool
+is_identity(const char *scope, const char *path, const char *key)
 {
-	return is_text(s, scope, 0, LIMIT_SCOPE) &&
-	    is_text(s, path, 1, LIMIT_PATH) &&
-	    *db_column_text(s, path) == '/' && is_text(s, key, 1, LIMIT_KEY);
+	return has_length(scope, 0, LIMIT_SCOPE) &&
+	    has_length(path, 1, LIMIT_PATH) && *path == '/' &&
+	    has_length(key, 1, LIMIT_KEY);
 }
 
-bool
-store_row_is_time(struct db_stmt *s, int i)
+/* --- the readers ---------------------------------------------------------- */
+
+static bool
+parse_state(const char *word, int *value)
 {
-	return db_column_null(s, i) ||
-	    (db_column_int(s, i) >= 0 && db_column_int(s, i) <= STORE_LONGEST);
+	enum record_state state;
+	bool found = record_state_parse(word, &state);
+
+	*value = found ? (int)state : 0;
+	return found;
 }
 
-bool
-store_row_is_count(struct db_stmt *s, int i)
+static bool
+parse_effect_state(const char *word, int *value)
 {
-	return db_column_int(s, i) >= 0 && db_column_int(s, i) < INT_MAX;
+	enum store_effect_state state;
+	bool found = store_effect_state_parse(word, &state);
+
+	*value = found ? (int)state : 0;
+	return found;
 }
+
+#define WORD(type, member, parse)                                \
+	{                                                        \
+#member, 'e', offsetof(struct type, member),     \
+		    sizeof(((struct type *)NULL)->member), parse \
+	}
+
+/* The columns of $row, in their order. */
+static const struct db_member row[] = {
+	DB_MEMBER('i', record, id),
+	DB_MEMBER('s', record, key),
+	DB_MEMBER('s', record, path),
+	DB_MEMBER('s', record, scope),
+	WORD(record, state, parse_state),
+	DB_MEMBER('d', record, attempt),
+	DB_MEMBER('f', record, token),
+	DB_MEMBER('i', record, owner),
+	DB_MEMBER('m', record, locked_until),
+	DB_MEMBER('x', record, fingerprint),
+	DB_MEMBER('s', record, recipe),
+	DB_MEMBER('f', record, downstream),
+	DB_MEMBER('f', record, recovery_point),
+	DB_MEMBER('?', record, resume),
+	DB_MEMBER('m', record, retention),
+	DB_MEMBER('i', record, created_at),
+	DB_MEMBER('i', record, updated_at),
+	DB_MEMBER('m', record, expires_at),
+	DB_MEMBER('?', record, gone),
+	DB_MEMBER('m', record, expired_retention),
+	DB_MEMBER('i', record, attempt_lock),
+	DB_MEMBER('i', record, lock_file),
+	DB_MEMBER('m', record, reconcile_delay),
+	DB_MEMBER('m', record, reconcile_after),
+	DB_MEMBER('d', record, reconcile_attempts),
+	DB_MEMBER('f', record, resource),
+	DB_MEMBER('?', record, accepted),
+	DB_MEMBER('?', record, queued),
+	DB_MEMBER('m', record, queued_at),
+	DB_MEMBER('?', record, kept),
+	DB_MEMBER('d', record, status),
+	DB_MEMBER('i', record, body_length),
+	DB_MEMBER('s', record, last_error),
+};
+
+/* Those of $effect. */
+static const struct db_member effect[] = {
+	DB_MEMBER('i', store_effect, id),
+	DB_MEMBER('i', store_effect, key_id),
+	DB_MEMBER('f', store_effect, effect_key),
+	DB_MEMBER('s', store_effect, scope),
+	DB_MEMBER('s', store_effect, path),
+	DB_MEMBER('s', store_effect, key),
+	DB_MEMBER('s', store_effect, topic),
+	WORD(store_effect, state, parse_effect_state),
+	DB_MEMBER('d', store_effect, attempts),
+	DB_MEMBER('?', store_effect, has_turn),
+	DB_MEMBER('m', store_effect, next_at),
+	DB_MEMBER('i', store_effect, owner),
+	DB_MEMBER('a', store_effect, reference),
+	DB_MEMBER('s', store_effect, last_error),
+	DB_MEMBER('i', store_effect, created_at),
+	DB_MEMBER('i', store_effect, updated_at),
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum rc
+store_row_read(struct db_stmt *s, struct record *r)
+{
+	int64_t id;
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = db_members(s, row, COUNT(row), r);
+	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
+	if (rc == RC_OK &&
+	    (!record_is_sound(r) || !is_identity(r->scope, r->path, r->key)))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK)
+		return rc;
+	id = r->id;
+	record_free(r);
+	memset(r, 0, sizeof(*r));
+	r->id = id;
+	return rc;
+}
+
+enum rc
+store_row_read_effect(struct db_stmt *s, struct store_effect *e)
+{
+	int64_t id;
+	enum rc rc;
+
+	memset(e, 0, sizeof(*e));
+	rc = db_members(s, effect, COUNT(effect), e);
+	if (rc == RC_OK &&
+	    (!is_identity(e->scope, e->path, e->key) ||
+		strlen(e->effect_key) != RECORD_UUID_LEN || e->topic == NULL))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK)
+		return rc;
+	id = e->id;
+	store_effect_free(e);
+	e->id = id;
+	return rc;
+}
+
+enum rc
+store_row_next(struct db *db, struct db_stmt *s, struct record *r)
+{
+	enum rc rc;
+
+	while ((rc = db_step_row(s)) == RC_OK &&
+	    (rc = store_row_read(s, r)) == RC_CORRUPT)
+		store_row_bad(db, "once_key", r->id);
+	return rc;
+}
+
+enum rc
+store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
+{
+	enum rc rc;
+
+	while ((rc = db_step_row(s)) == RC_OK &&
+	    (rc = store_row_read_effect(s, e)) == RC_CORRUPT)
+		store_row_bad(db, "once_effect", e->id);
+	return rc;
+}
+
+enum rc
+store_row_step(struct db *db, const struct store_identity *who,
+    struct record *r, struct store_lease *lease, struct db_stmt **s)
+{
+	enum rc rc;
+
+	*s = db_stmt(db, QUERY_FIND);
+	db_bindf(*s, "sss", who->key, who->path, who->scope);
+	rc = db_step_row(*s);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_row_read(*s, r);
+	if (rc == RC_CORRUPT)
+		store_row_bad(db, "once_key", r->id);
+	if (rc == RC_OK && lease != NULL)
+		memcpy(lease->recovery_point, r->recovery_point,
+		    sizeof(lease->recovery_point));
+	return rc;
+}
+
+enum rc
+store_row_find(struct db *db, const struct store_identity *who,
+    struct record *r, struct store_lease *lease)
+{
+	struct db_stmt *s;
+	enum rc rc = store_row_step(db, who, r, lease, &s);
+
+	db_reset(s);
+	return rc;
+}
+
+/* --- changes -------------------------------------------------------------- */
+
+void
+store_row_change(struct record *r, struct store_change *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->id = r->id;
+	c->from = r->state;
+	c->scope = r->scope;
+	c->path = r->path;
+	c->key = r->key;
+	r->scope = r->path = r->key = NULL;
+}
+
+void
+store_changes_free(struct store_change *changes, int n)
+{
+	for (int i = 0; i < n; i++) {
+		free((void *)(uintptr_t)changes[i].scope);
+		free((void *)(uintptr_t)changes[i].path);
+		free((void *)(uintptr_t)changes[i].key);
+		memset(&changes[i], 0, sizeof(changes[i]));
+	}
+}
+
+/* --- bad rows ------------------------------------------------------------- */
 
 /* Whether there may be one more line in this period, and whether it is the last
  * one. */
@@ -106,92 +301,6 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 		     : "it makes no sense, and is skipped"));
 }
 
-/* --- records -------------------------------------------------------------- */
-
-bool
-store_row_copy(struct db_stmt *s, int i, char *out, size_t size)
-{
-	const char *text = db_column_text(s, i);
-	size_t n = text != NULL ? strlen(text) : 0;
-
-	if (n >= size)
-		return false;
-	memcpy(out, text != NULL ? text : "", n + 1);
-	return true;
-}
-
-enum rc
-store_row_record(struct db_stmt *s, struct record *r, struct store_lease *lease)
-{
-	const void *fingerprint;
-	const char *state;
-	enum rc rc;
-	size_t n;
-
-	memset(r, 0, sizeof(*r));
-	r->id = db_column_int(s, 0);
-	state = db_column_text(s, 1);
-	r->attempt = (int)db_column_int(s, 2);
-	fingerprint = db_column_blob(s, 4, &n);
-	r->expires_at = db_column_int(s, 7);
-	r->updated_at = db_column_int(s, 8);
-	r->status = (int)db_column_int(s, 9);
-	r->kept = db_column_int(s, 10) != 0;
-	r->gone = db_column_int(s, 12) != 0;
-	r->expired_retention = db_column_int(s, 13);
-	r->accepted = db_column_int(s, 14) != 0;
-	r->queued = db_column_int(s, 16) != 0;
-	r->owner = db_column_int(s, 17);
-	if (state == NULL || !record_state_parse(state, &r->state) ||
-	    n != FINGERPRINT_LEN || !store_row_is_count(s, 2) ||
-	    !store_row_is_time(s, 7) || !store_row_is_time(s, 13) ||
-	    !store_row_is_count(s, 9) || db_column_text(s, 5) == NULL ||
-	    !store_row_copy(s, 3, r->token, sizeof(r->token)) ||
-	    !store_row_copy(s, 6, r->downstream, sizeof(r->downstream)) ||
-	    !store_row_copy(s, 15, r->resource, sizeof(r->resource)))
-		return RC_CORRUPT;
-	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
-	if (lease != NULL &&
-	    !store_row_copy(
-		s, 11, lease->recovery_point, sizeof(lease->recovery_point)))
-		return RC_CORRUPT;
-	memcpy(r->fingerprint, fingerprint, n);
-	if ((rc = db_column_strdup(s, 5, &r->recipe)) != RC_OK)
-		return rc;
-	if (record_is_sound(r))
-		return RC_OK;
-	record_free(r);
-	return RC_CORRUPT;
-}
-
-enum rc
-store_row_step(struct db *db, const struct store_identity *who,
-    struct record *r, struct store_lease *lease, struct db_stmt **s)
-{
-	enum rc rc;
-
-	*s = db_stmt(db, QUERY_FIND);
-	db_bindf(*s, "sss", who->key, who->path, who->scope);
-	rc = db_step_row(*s);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_row_record(*s, r, lease);
-	if (rc == RC_CORRUPT)
-		store_row_bad(db, "once_key", r->id);
-	return rc;
-}
-
-enum rc
-store_row_find(struct db *db, const struct store_identity *who,
-    struct record *r, struct store_lease *lease)
-{
-	struct db_stmt *s;
-	enum rc rc = store_row_step(db, who, r, lease, &s);
-
-	db_reset(s);
-	return rc;
-}
-
 /* --- all of them ---------------------------------------------------------- */
 
 struct bad {
@@ -215,46 +324,37 @@ add_bad(struct bad *bad, const char *table, int64_t id)
 	bad->len += (size_t)n;
 }
 
-static bool
-key_is_sound(struct db_stmt *s)
-{
-	struct store_lease lease;
-	struct record r;
-	bool sound;
-
-	memset(&r, 0, sizeof(r));
-	sound = store_row_record(s, &r, &lease) == RC_OK &&
-	    store_row_is_identity(s, 17, 18, 19) && store_row_is_time(s, 20) &&
-	    store_row_is_time(s, 21) && store_row_is_count(s, 22) &&
-	    store_row_is_time(s, 23);
-	record_free(&r);
-	return sound;
-}
-
-static bool
-effect_is_sound(struct db_stmt *s)
-{
-	return store_row_is_identity(s, 1, 2, 3) && store_row_is_count(s, 4) &&
-	    store_row_is_time(s, 5) && db_column_int(s, 6) == 1;
-}
-
 enum rc
 store_row_find_bad(struct db *db, int64_t *n, char *names, size_t size)
 {
 	struct bad bad = { .names = names, .size = size };
 	struct db_stmt *s = db_stmt(db, QUERY_ROWS);
+	struct store_effect e;
+	struct record r;
 	enum rc rc;
 
 	names[0] = '\0';
-	while ((rc = db_step_row(s)) == RC_OK)
-		if (!key_is_sound(s))
-			add_bad(&bad, "once_key", db_column_int(s, 0));
+	while ((rc = db_step_row(s)) == RC_OK) {
+		if ((rc = store_row_read(s, &r)) == RC_OK)
+			record_free(&r);
+		else if (rc == RC_CORRUPT)
+			add_bad(&bad, "once_key", r.id);
+		else
+			goto out;
+	}
 	if (rc != RC_NOTFOUND)
 		return rc;
 	s = db_stmt(db, QUERY_EFFECT_ROWS);
-	while ((rc = db_step_row(s)) == RC_OK)
-		if (!effect_is_sound(s))
-			add_bad(&bad, "once_effect", db_column_int(s, 0));
+	while ((rc = db_step_row(s)) == RC_OK) {
+		if ((rc = store_row_read_effect(s, &e)) == RC_OK)
+			store_effect_free(&e);
+		else if (rc == RC_CORRUPT)
+			add_bad(&bad, "once_effect", e.id);
+		else
+			goto out;
+	}
 	*n = bad.n;
+out:
+	db_reset(s);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }

@@ -11,7 +11,7 @@
 
 struct start_write {
 	struct write w;
-	const struct store_job *job;
+	const struct record *job;
 	const struct store_reservation *what;
 	int64_t owner;
 	struct store_lease *lease;
@@ -46,7 +46,7 @@ start_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_job_start(struct store *store, const struct store_job *job,
+store_job_start(struct store *store, const struct record *job,
     const struct store_reservation *what, struct store_lease *lease)
 {
 	struct start_write st = {

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,22 +31,16 @@ store_file_size(const struct store *store, const char *suffix)
 static enum rc
 count(struct db *db, struct store_counts *c)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_COUNTS);
-	enum record_state state;
-	const char *name;
-	enum rc rc;
+	struct store_count keys[RECORD_NSTATES];
+	enum rc rc = store_count_keys(db, QUERY_COUNTS, keys);
 
-	while ((rc = db_step_row(s)) == RC_OK) {
-		name = db_column_text(s, 0);
-		if (name == NULL || !record_state_parse(name, &state))
-			continue; /* doctor names it */
-		c->keys[state] = db_column_int(s, 1);
-		if (state == RECORD_UNKNOWN)
-			c->oldest_unknown_wall = db_column_int(s, 2);
-		c->answer_bytes += db_column_int(s, 3);
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES && rc == RC_OK; i++) {
+		c->keys[i] = keys[i].n;
+		c->answer_bytes += keys[i].bytes;
 	}
-	db_reset(s);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	if (rc == RC_OK)
+		c->oldest_unknown_wall = keys[RECORD_UNKNOWN].oldest;
+	return rc;
 }
 
 enum rc
@@ -76,6 +71,28 @@ store_scopes_free(struct store_scope *scopes, size_t n)
 	}
 }
 
+#define STATE(name, state)                               \
+	{                                                \
+		name, 'i',                               \
+		    offsetof(struct store_scope, keys) + \
+		    (state) * sizeof(int64_t),           \
+		    sizeof(int64_t), NULL                \
+	}
+
+static const struct db_member scope_columns[] = {
+	DB_MEMBER('s', store_scope, scope),
+	STATE("pending", RECORD_PENDING),
+	STATE("in_progress", RECORD_IN_PROGRESS),
+	STATE("completed", RECORD_COMPLETED),
+	STATE("failed_retryable", RECORD_FAILED_RETRYABLE),
+	STATE("unknown", RECORD_UNKNOWN),
+	STATE("dead_letter", RECORD_DEAD_LETTER),
+	STATE("expired", RECORD_EXPIRED),
+};
+#define NSCOPE (sizeof(scope_columns) / sizeof(scope_columns[0]))
+_Static_assert(
+    NSCOPE == RECORD_NSTATES, "a scope, and a column for each state");
+
 enum rc
 store_scopes(struct store *store, const char *after, struct store_scope *scopes,
     size_t max, size_t *n)
@@ -90,17 +107,13 @@ store_scopes(struct store *store, const char *after, struct store_scope *scopes,
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(reader->db, QUERY_SCOPES);
-	if (after != NULL)
-		db_bind_text(s, 1, after);
-	db_bind_int(s, 2, (int64_t)max);
+	db_bindf(s, "si", after, (int64_t)max);
 	while (*n < max && (rc = db_step_row(s)) == RC_OK) {
 		sc = &scopes[*n];
 		memset(sc, 0, sizeof(*sc));
-		rc = db_column_strdup(s, 0, &sc->scope);
+		rc = db_members(s, scope_columns, NSCOPE, sc);
 		if (rc != RC_OK)
 			break;
-		for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-			sc->keys[i] = db_column_int(s, i);
 		(*n)++;
 	}
 	db_reset(s);

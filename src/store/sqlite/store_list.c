@@ -1,0 +1,218 @@
+/*
+ * Lists of keys and of effects, for operators.
+ *
+ * Reads are short: a list of a million keys into a pager holds no transaction
+ * open meanwhile.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "store_operator.h"
+#include "store_impl.h"
+#include "store_row.h"
+
+/* Rows that a list reads at a time. */
+#define PAGE 64
+
+struct store_cursor {
+	struct store *store;
+	enum query query;
+	char *key, *scope, *path;
+	const char *state;
+	int64_t created_before, since, last_id, until_id;
+	union {
+		struct record key[PAGE];
+		struct store_effect effect[PAGE];
+	} rows;
+	size_t next, n;
+	bool end;
+};
+
+/* Copies the text; false: no memory. */
+static bool
+copy(const char *text, char **out)
+{
+	*out = text != NULL ? strdup(text) : NULL;
+	return *out != NULL || text == NULL;
+}
+
+static enum rc
+new_cursor(struct store *store, enum query query, int64_t id, int64_t since,
+    struct store_cursor **out)
+{
+	struct store_cursor *c;
+
+	*out = c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return RC_NOMEM;
+	c->store = store;
+	c->query = query;
+	c->since = since;
+	c->last_id = id != 0 ? id - 1 : 0;
+	c->until_id = id != 0 ? id : INT64_MAX;
+	return RC_OK;
+}
+
+enum rc
+store_list(struct store *store, const struct store_filter *f,
+    struct store_cursor **out)
+{
+	struct store_cursor *c;
+	enum rc rc;
+
+	rc = new_cursor(store, f->key != NULL ? QUERY_LIST_KEY : QUERY_LIST,
+	    f->id, f->since, out);
+	if (rc != RC_OK)
+		return rc;
+	c = *out;
+	if (f->state != RECORD_NONE)
+		c->state = record_state_name(f->state);
+	c->created_before =
+	    f->older_ms > 0 ? clock_wall() - f->older_ms : INT64_MAX;
+	if (copy(f->key, &c->key) && copy(f->scope, &c->scope) &&
+	    copy(f->path, &c->path))
+		return RC_OK;
+	store_list_free(c);
+	*out = NULL;
+	return RC_NOMEM;
+}
+
+enum rc
+store_outbox_list(struct store *store, const struct store_effect_filter *f,
+    struct store_cursor **out)
+{
+	struct store_cursor *c;
+	enum rc rc;
+
+	rc = new_cursor(store, QUERY_EFFECT_LIST, f->id, f->since, out);
+	if (rc != RC_OK)
+		return rc;
+	c = *out;
+	if (f->state != STORE_EFFECT_NONE)
+		c->state = store_effect_state_name(f->state);
+	if (copy(f->scope, &c->scope) && copy(f->path, &c->path))
+		return RC_OK;
+	store_list_free(c);
+	*out = NULL;
+	return RC_NOMEM;
+}
+
+static bool
+is_of_effects(const struct store_cursor *c)
+{
+	return c->query == QUERY_EFFECT_LIST;
+}
+
+void
+store_list_free(struct store_cursor *c)
+{
+	if (c == NULL)
+		return;
+	for (; c->next < c->n; c->next++) {
+		if (is_of_effects(c))
+			store_effect_free(&c->rows.effect[c->next]);
+		else
+			record_free(&c->rows.key[c->next]);
+	}
+	free(c->key);
+	free(c->scope);
+	free(c->path);
+	free(c);
+}
+
+static struct db_stmt *
+bind(const struct store_cursor *c, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, c->query);
+
+	if (is_of_effects(c))
+		db_bindf(s, "isssi", c->last_id, c->scope, c->path, c->state,
+		    c->since);
+	else if (c->query == QUERY_LIST)
+		db_bindf(s, "isssii", c->last_id, c->scope, c->path, c->state,
+		    c->since, c->created_before);
+	else
+		db_bindf(s, "isssiis", c->last_id, c->scope, c->path, c->state,
+		    c->since, c->created_before, c->key);
+	return s;
+}
+
+/* Reads the next row into the page. */
+static enum rc
+read_next(struct store_cursor *c, struct db *db, struct db_stmt *s)
+{
+	struct store_effect *e = &c->rows.effect[c->n];
+	struct record *r = &c->rows.key[c->n];
+	enum rc rc;
+
+	rc = is_of_effects(c) ? store_row_next_effect(db, s, e)
+			      : store_row_next(db, s, r);
+	if (rc != RC_OK)
+		return rc;
+	c->n++;
+	c->last_id = is_of_effects(c) ? e->id : r->id;
+	if (c->last_id <= c->until_id)
+		return RC_OK;
+	c->n--;
+	if (is_of_effects(c))
+		store_effect_free(e);
+	else
+		record_free(r);
+	return RC_NOTFOUND;
+}
+
+static enum rc
+read_page(struct store_cursor *c)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	c->next = c->n = 0;
+	rc = store_reader_take(c->store, &reader);
+	if (rc != RC_OK)
+		return rc;
+	s = bind(c, reader->db);
+	while (c->n < PAGE && c->last_id < c->until_id && rc == RC_OK)
+		rc = read_next(c, reader->db, s);
+	db_reset(s);
+	store_reader_give(c->store, reader);
+	c->end = rc == RC_NOTFOUND || c->last_id >= c->until_id;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* RC_OK: the row at c->next is there. */
+static enum rc
+advance(struct store_cursor *c)
+{
+	enum rc rc = RC_OK;
+
+	if (c->next == c->n && !c->end)
+		rc = read_page(c);
+	if (rc == RC_OK && c->next == c->n)
+		rc = RC_NOTFOUND;
+	return rc;
+}
+
+enum rc
+store_list_next(struct store_cursor *c, struct record *r)
+{
+	enum rc rc = advance(c);
+
+	if (rc == RC_OK)
+		*r = c->rows.key[c->next++];
+	return rc;
+}
+
+enum rc
+store_outbox_next(struct store_cursor *c, struct store_effect *e)
+{
+	enum rc rc = advance(c);
+
+	if (rc == RC_OK)
+		*e = c->rows.effect[c->next++];
+	return rc;
+}
