@@ -1,0 +1,205 @@
+/*
+ * scheduler: what it does where the system helps less, and at the stop.
+ *
+ * The kinds of work have tests of their own; that threads sleep is for the
+ * system tests.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "confbox.h"
+#include "outbox.h"
+#include "run.h"
+#include "scheduler.h"
+#include "store_fixture.h"
+#include "thread.h"
+
+static struct confbox *box;
+static struct scheduler *scheduler;
+static atomic_int may_start; /* threads */
+static atomic_int refused;
+static atomic_bool may_watch;
+
+int __real_thread_start(pthread_t *thread, const char *name, size_t stack,
+    void *(*thread_main)(void *arg), void *arg);
+int __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
+    void *(*thread_main)(void *arg), void *arg);
+int __real_store_watch(const struct store *watched);
+int __wrap_store_watch(const struct store *watched);
+
+int
+__wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
+    void *(*thread_main)(void *arg), void *arg)
+{
+	if (strcmp(name, "scheduler") == 0 &&
+	    atomic_fetch_sub(&may_start, 1) <= 0) {
+		atomic_fetch_add(&refused, 1);
+		return EAGAIN;
+	}
+	return __real_thread_start(thread, name, stack, thread_main, arg);
+}
+
+int
+__wrap_store_watch(const struct store *watched)
+{
+	return atomic_load(&may_watch) ? __real_store_watch(watched) : -1;
+}
+
+static int
+setup_store(void **state)
+{
+	struct store_options o;
+	char err[256];
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	if (store_open(&store, &o, err, sizeof(err)) != RC_OK)
+		return -1;
+	box = NULL;
+	scheduler = NULL;
+	atomic_store(&may_start, 1000);
+	atomic_store(&refused, 0);
+	atomic_store(&may_watch, true);
+	return 0;
+}
+
+static int
+teardown_store(void **state)
+{
+	scheduler_stop(scheduler);
+	confbox_free(box);
+	return teardown(state);
+}
+
+/* --- the words ---------------------------------------------------------- */
+
+static enum rc
+start(const char *text)
+{
+	struct conf_error why;
+	struct conf *conf = conf_parse("test", text, strlen(text), &why);
+
+	if (conf == NULL)
+		fail_msg("%s", why.text);
+	assert_int_equal(outbox_topics(store, NULL, conf), RC_OK);
+	box = confbox_new(conf);
+	assert_non_null(box);
+	return scheduler_start(&scheduler, box, store);
+}
+
+/* The handler of a key of its own emits one effect.  No write of this process
+ * makes news of it. */
+static void
+emit(void)
+{
+	static int keys;
+	struct store_lease lease;
+	char key[16], sql[256];
+
+	snprintf(key, sizeof(key), "k%d", keys++);
+	lease = reserve(key);
+	snprintf(sql, sizeof(sql),
+	    "INSERT INTO once_outbox VALUES ('%s-%" PRId64 "', 'mail', 'x')",
+	    lease.token, lease.id);
+	raw(sql);
+}
+
+static void
+wait_delivered(int64_t n)
+{
+	while (raw_number("SELECT count(*) FROM once_effect "
+			  "WHERE state = 'delivered'") != n)
+		(void)poll(NULL, 0, 10);
+}
+
+#define MAIL "[effect mail]\nprogram = /bin/true\n"
+
+/* --- the cases ---------------------------------------------------------- */
+
+static void
+without_a_first_thread_it_does_not_start(void **state)
+{
+	(void)state;
+	atomic_store(&may_start, 0);
+	assert_int_equal(start(MAIL), RC_NOMEM);
+	assert_null(scheduler);
+}
+
+static void
+without_another_thread_one_does_all_work(void **state)
+{
+	int i;
+
+	(void)state;
+	atomic_store(&may_start, 1);
+	assert_int_equal(start(MAIL), RC_OK);
+	for (i = 0; i < 3; i++)
+		emit();
+	wait_delivered(3);
+	assert_true(atomic_load(&refused) >= 1);
+}
+
+static void
+without_a_watch_it_polls(void **state)
+{
+	(void)state;
+	atomic_store(&may_watch, false);
+	assert_int_equal(start(MAIL), RC_OK);
+	emit();
+	wait_delivered(1);
+	emit();
+	wait_delivered(2);
+}
+
+static void
+once_halted_it_begins_nothing_and_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(start(MAIL), RC_OK);
+	assert_false(scheduler_ended(scheduler));
+	scheduler_halt(scheduler);
+	while (!scheduler_ended(scheduler))
+		(void)poll(NULL, 0, 10);
+	emit();
+	scheduler_reload(scheduler);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_effect WHERE attempts = 0"),
+	    1);
+}
+
+static void
+nothing_is_stopped_twice(void **state)
+{
+	(void)state;
+	assert_true(scheduler_ended(NULL));
+	scheduler_halt(NULL);
+	scheduler_stop(NULL);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_store, teardown_store)
+	const struct CMUnitTest tests[] = {
+		TEST(without_a_first_thread_it_does_not_start),
+		TEST(without_another_thread_one_does_all_work),
+		TEST(without_a_watch_it_polls),
+		TEST(once_halted_it_begins_nothing_and_ends),
+		TEST(nothing_is_stopped_twice),
+	};
+#undef TEST
+	sigset_t set;
+
+	/* The last thread of a scheduler sends it to this process. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (run_init() != RC_OK)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
