@@ -17,8 +17,8 @@ VOLATILE = ('date',)
 class Beside(servers.Server):
     """A lighttpd with both; .once is the oncewrap, .wrap fcgiwrap's socket."""
 
-    def __init__(self, t, once, before='', inside='', children=1):
-        self.wrap = servers.fcgiwrap(t, children=children)
+    def __init__(self, t, once, before='', inside=''):
+        self.wrap = servers.fcgiwrap(t)
         super().__init__(t, 'lighttpd', once, before=before, inside=inside)
 
     def lighttpd(self):
@@ -56,15 +56,18 @@ $SERVER["socket"] == "%s:%d" {
                     return out
                 out += more
 
-    def both(self, path, method='GET', body=b'', headers=(), version='1.1',
-             volatile=VOLATILE):
-        """(ours, theirs): the answers as bytes, volatile fields left out."""
-        lines = ['%s %s HTTP/%s' % (method, path, version),
+    def ask(self, address, path, method='GET', body=b'', headers=()):
+        """An answer as bytes, without what is volatile."""
+        lines = ['%s %s HTTP/1.1' % (method, path),
                  'Host: www.example', 'Connection: close'] + list(headers)
         if body or method in ('POST', 'PUT', 'PATCH'):
             lines.append('Content-Length: %d' % len(body))
         data = '\r\n'.join(lines + ['', '']).encode('latin-1') + body
-        return tuple(without(self.raw_to(address, data), volatile)
+        return without(self.raw_to(address, data), VOLATILE)
+
+    def both(self, *request):
+        """(ours, theirs): both answers to a request, see ask()."""
+        return tuple(self.ask(address, *request)
                      for address in (OURS, THEIRS))
 
 

@@ -284,10 +284,10 @@ def start(t, kind, once, **kw):
     return Server(t, kind, once, **kw)
 
 
-def fcgiwrap(t, name='fcgiwrap.sock', children=1):
+def fcgiwrap(t, name='fcgiwrap.sock'):
     """fcgiwrap on a unix socket, to compare with; the socket's path."""
     path = t.path(name)
-    t.popen([base.need('fcgiwrap'), '-c', str(children), '-s', 'unix:' + path],
+    t.popen([base.need('fcgiwrap'), '-s', 'unix:' + path],
             'fcgiwrap.log', stdin=subprocess.DEVNULL)
 
     def listening():
