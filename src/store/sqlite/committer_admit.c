@@ -148,12 +148,9 @@ committer_put_back(struct committer *c, struct write_list *group)
 static bool
 others_commit(struct committer *c)
 {
-	struct db_stmt *s = db_stmt(c->db, QUERY_DATA_VERSION);
-	int64_t before = c->version;
+	const int64_t before = c->version;
 
-	if (db_step_row(s) == RC_OK)
-		c->version = db_column_int(s, 0);
-	db_reset(s);
+	(void)db_onef(db_stmt(c->db, QUERY_DATA_VERSION), "i", &c->version);
 	return c->version != before;
 }
 

@@ -76,14 +76,11 @@ enum rc db_commit(struct db *);
 void db_rollback(struct db *); /* legal without a transaction */
 
 /*
- * The statement, reset and without bindings.  Never NULL: an error here or in a
- * db_bind function is returned by the step.  Bound texts and blobs must live
- * until the step.  NULL text binds NULL.
+ * The statement, reset and without bindings.  Never NULL: an error here or in
+ * db_bindf() is returned by the step.  Bound texts and blobs must live until the
+ * step.
  */
 struct db_stmt *db_stmt(struct db *, enum query);
-void db_bind_int(struct db_stmt *, int, int64_t);
-void db_bind_text(struct db_stmt *, int, const char *);
-void db_bind_blob(struct db_stmt *, int, const void *, size_t);
 
 /*
  * Binds all parameters of the statement, in their order: one letter each.  A
@@ -173,17 +170,6 @@ struct db_bytes {
  */
 enum rc
 db_members(struct db_stmt *, const struct db_member *, size_t n, void *out);
-
-/* Columns of the current row; pointers live until the next step or reset. */
-bool db_column_null(struct db_stmt *, int);
-int64_t db_column_int(struct db_stmt *, int);
-/* The stored length of a value; SIZE_MAX if no value can be that long. */
-size_t db_column_length(struct db_stmt *, int);
-/* NULL for NULL, and for a text with a NUL in it. */
-const char *db_column_text(struct db_stmt *, int);
-const void *db_column_blob(struct db_stmt *, int, size_t *);
-/* RC_OK and a copy (NULL for NULL), RC_CORRUPT (a NUL in it), or RC_NOMEM. */
-enum rc db_column_strdup(struct db_stmt *, int, char **);
 
 /* Reads a stored blob in place, in a transaction that the caller holds open. */
 struct db_blob;

@@ -40,30 +40,6 @@ bound(struct db_stmt *s, int code)
 		s->error = db_fail(s->db, code, queries_name(s->name));
 }
 
-void
-db_bind_int(struct db_stmt *s, int i, int64_t value)
-{
-	if (s->error == RC_OK)
-		bound(s, sqlite3_bind_int64(s->stmt, i, value));
-}
-
-void
-db_bind_text(struct db_stmt *s, int i, const char *text)
-{
-	if (s->error == RC_OK)
-		bound(
-		    s, sqlite3_bind_text(s->stmt, i, text, -1, SQLITE_STATIC));
-}
-
-void
-db_bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
-{
-	if (s->error == RC_OK)
-		bound(s,
-		    sqlite3_bind_blob64(s->stmt, i, data != NULL ? data : "", n,
-			SQLITE_STATIC));
-}
-
 enum rc
 db_misused(struct db_stmt *s, const char *message)
 {
@@ -209,63 +185,6 @@ db_reset(struct db_stmt *s)
 {
 	if (s->stmt != NULL)
 		sqlite3_reset(s->stmt);
-}
-
-bool
-db_column_null(struct db_stmt *s, int i)
-{
-	return sqlite3_column_type(s->stmt, i) == SQLITE_NULL;
-}
-
-int64_t
-db_column_int(struct db_stmt *s, int i)
-{
-	return sqlite3_column_int64(s->stmt, i);
-}
-
-size_t
-db_column_length(struct db_stmt *s, int i)
-{
-	int64_t n = db_column_int(s, i);
-
-	return n < 0 || (uint64_t)n > LIMIT_SIZE ? SIZE_MAX : (size_t)n;
-}
-
-/* Refuses a text with a NUL: C code would read it as a shorter text. */
-const char *
-db_column_text(struct db_stmt *s, int i)
-{
-	const char *text = (const char *)sqlite3_column_text(s->stmt, i);
-
-	if (text != NULL &&
-	    strlen(text) != (size_t)sqlite3_column_bytes(s->stmt, i))
-		return NULL;
-	return text;
-}
-
-const void *
-db_column_blob(struct db_stmt *s, int i, size_t *n)
-{
-	const void *p = sqlite3_column_blob(s->stmt, i);
-
-	*n = (size_t)sqlite3_column_bytes(s->stmt, i);
-	return p;
-}
-
-enum rc
-db_column_strdup(struct db_stmt *s, int i, char **out)
-{
-	const char *text;
-
-	*out = NULL;
-	if (db_column_null(s, i))
-		return RC_OK;
-	text = db_column_text(s, i);
-	if (text == NULL && sqlite3_column_text(s->stmt, i) != NULL)
-		return RC_CORRUPT;
-	if (text != NULL)
-		*out = strdup(text);
-	return *out != NULL ? RC_OK : RC_NOMEM;
 }
 
 /* --- blobs ---------------------------------------------------------------- */

@@ -96,9 +96,8 @@ add_effects(struct say *say, const char *token,
 
 	for (size_t i = 0; i < n && rc == RC_OK; i++) {
 		s = db_stmt(say->db, QUERY_SAY_EMIT);
-		db_bind_text(s, 1, token);
-		db_bind_text(s, 2, effects[i].topic);
-		db_bind_blob(s, 3, effects[i].payload, effects[i].len);
+		db_bindf(s, "ssb", token, effects[i].topic, effects[i].payload,
+		    effects[i].len);
 		rc = db_step_done(s);
 	}
 	return rc;
@@ -123,8 +122,7 @@ say_checkpoint(struct say *say, const char *token, const char *point,
 
 	if ((rc = db_begin(say->db)) == RC_OK) {
 		s = db_stmt(say->db, QUERY_SAY_CHECKPOINT);
-		db_bind_text(s, 1, token);
-		db_bind_text(s, 2, point);
+		db_bindf(s, "ss", token, point);
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK)
@@ -142,10 +140,7 @@ say_respond(struct say *say, const char *token, int status, const char *headers,
 
 	if ((rc = db_begin(say->db)) == RC_OK) {
 		s = db_stmt(say->db, QUERY_SAY_RESPOND);
-		db_bind_text(s, 1, token);
-		db_bind_int(s, 2, status);
-		db_bind_text(s, 3, headers);
-		db_bind_blob(s, 4, body, len);
+		db_bindf(s, "sdsb", token, status, headers, body, len);
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK)

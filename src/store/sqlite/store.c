@@ -29,10 +29,10 @@ read_secret(struct store *store)
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	secret = db_column_blob(s, 0, &n);
-	if (n == sizeof(store->secret))
+	rc = db_rowf(s, "b", &secret, &n);
+	if (rc == RC_OK && n == sizeof(store->secret))
 		memcpy(store->secret, secret, n);
-	else
+	else if (rc == RC_OK)
 		rc = RC_CORRUPT;
 	db_reset(s);
 	return rc;
@@ -51,17 +51,17 @@ static enum rc
 read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
-	const char *text;
+	const char *text = NULL;
 	enum rc rc;
 
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	text = db_column_text(s, 0);
+	rc = db_rowf(s, "pim", &text, &row->shift, &row->last);
 	row->same_boot = text != NULL && strcmp(text, boot_id) == 0;
-	row->shift = db_column_int(s, 1);
-	row->last = db_column_int(s, 2);
 	db_reset(s);
+	if (rc != RC_OK)
+		return rc;
 	return row->last >= 0 && row->last <= FARTHEST &&
 		row->shift >= -FARTHEST && row->shift <= FARTHEST
 	    ? RC_OK
@@ -101,8 +101,7 @@ set_clock(struct store *store)
 		if (rc == RC_OK && !clock_holds(&row)) {
 			row.shift = row.last - clock_boot();
 			s = db_stmt(db, QUERY_CLOCK_SHIFT);
-			db_bind_text(s, 1, boot_id);
-			db_bind_int(s, 2, row.shift);
+			db_bindf(s, "si", boot_id, row.shift);
 			rc = db_step_done(s);
 		}
 		if (rc == RC_OK)
@@ -128,7 +127,7 @@ leave_mark(struct store *store)
 
 	if ((rc = db_begin(db)) == RC_OK) {
 		s = db_stmt(db, QUERY_CLOCK_TOUCH);
-		db_bind_int(s, 1, store_now(store));
+		db_bindf(s, "i", store_now(store));
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK)

@@ -130,16 +130,14 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 
 	if (note->token[0] != '\0') {
 		s = db_stmt(left->db, QUERY_ATTEMPT_OF_KEY);
-		db_bind_int(s, 1, note->key);
-		db_bind_int(s, 2, name);
+		db_bindf(s, "ii", note->key, name);
 	} else {
 		if (!store_owner_is_dead(left->store, note->owner))
 			return RC_OK;
 		s = db_stmt(left->db, QUERY_ATTEMPT_OF_OWNER);
-		db_bind_int(s, 1, note->owner);
+		db_bindf(s, "i", note->owner);
 	}
-	rc = db_step_row(s);
-	db_reset(s);
+	rc = db_onef(s, "-");
 	if (rc != RC_NOTFOUND)
 		return rc;
 	tree_remove(left->store->file, name);
@@ -169,14 +167,9 @@ static enum rc
 owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
 {
 	struct db_stmt *s = db_stmt(db, query);
-	enum rc rc;
 
-	db_bind_int(s, 1, after);
-	rc = db_step_row(s);
-	if (rc == RC_OK)
-		*owner = db_column_int(s, 0);
-	db_reset(s);
-	return rc;
+	db_bindf(s, "i", after);
+	return db_onef(s, "i", owner);
 }
 
 /* The next owner of leases, or of effects that are being tried, after that one;

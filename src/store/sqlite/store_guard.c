@@ -165,9 +165,10 @@ store_guard_past(struct store_guard *g, struct db *db)
 		return went_back(g, "its first rows are gone");
 	if (rc != RC_OK)
 		return rc;
-	secret = db_column_blob(s, 0, &n);
-	last = db_column_int(s, 1);
-	id = db_column_int(s, 2);
+	if ((rc = db_rowf(s, "bii", &secret, &n, &last, &id)) != RC_OK) {
+		db_reset(s);
+		return rc;
+	}
 	if (n != sizeof(g->secret))
 		what = "it has no secret";
 	else if (!g->seen)
@@ -189,12 +190,8 @@ store_guard_past(struct store_guard *g, struct db *db)
 enum rc
 store_guard_note(struct store_guard *g, struct db *db)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_PAST);
-	enum rc rc = db_step_row(s);
+	enum rc rc = db_onef(db_stmt(db, QUERY_PAST), "--i", &g->new_id);
 
-	if (rc == RC_OK)
-		g->new_id = db_column_int(s, 2);
-	db_reset(s);
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 

@@ -15,7 +15,7 @@
 
 /* No deadline is further away (ms, some 30,000 years), so that sums do not
  * overflow. */
-#define STORE_LONGEST 1000000000000000
+#define STORE_LONGEST DB_TIME_MAX
 
 struct store_reader {
 	struct db *db;

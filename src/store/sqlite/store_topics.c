@@ -61,17 +61,15 @@ static enum rc
 any_topic(struct store *store)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
+	bool any;
 
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_TOPIC_FIRST);
-	rc = db_step_row(s);
-	if (rc == RC_OK && db_column_null(s, 0))
+	rc = db_onef(db_stmt(reader->db, QUERY_TOPIC_FIRST), "v", &any);
+	if (rc == RC_OK && !any)
 		rc = RC_NOTFOUND;
-	db_reset(s);
 	store_reader_give(store, reader);
 	return rc;
 }
