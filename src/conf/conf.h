@@ -60,8 +60,9 @@ struct conf_program {
 	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
 	conf_line user_line, group_line;
-	struct conf_list environment; /* names of variables of the daemon */
-	bool form_key;                /* derived: it gets ONCE_FORM_KEY */
+	/* NAME: the daemon's variable is handed on; NAME=value: set so */
+	struct conf_list environment;
+	bool form_key; /* derived: it gets ONCE_FORM_KEY */
 };
 
 enum conf_source_kind {

@@ -51,24 +51,22 @@ is_account(const char *s)
 	return true;
 }
 
-static bool
-is_name(const char *s)
-{
-	return made_of(s, WORD) && (*s < '0' || *s > '9');
-}
-
 /*
+ * NAME, which is handed on from the daemon's environment, or NAME=value.
  * ONCE_* and HTTP_* describe the request, and LD_* belongs to the daemon's own
- * start; none of them may be handed on from the daemon's environment.
+ * start: none of them is for the operator to give.
  */
 static bool
 check_environment(const char *s, struct conf_error *why)
 {
 	static const char *const ours[] = { "ONCE_", "HTTP_", "LD_" };
+	const size_t n = strcspn(s, "=");
 
-	if (!is_name(s))
+	if (n == 0 || strspn(s, WORD) != n || (*s >= '0' && *s <= '9'))
 		return conf_value_fail(why,
-		    "\"%.200s\" is not the name of an environment variable", s);
+		    "\"%.200s\" is neither the name of an environment variable "
+		    "nor NAME=value",
+		    s);
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (strncmp(s, ours[i], strlen(ours[i])) == 0)
 			return conf_value_fail(why,

@@ -13,7 +13,7 @@ enum conf_text_item {
 	CONF_TEXT_ITEM_FIELD,  /* token: the name of a field */
 	CONF_TEXT_ITEM_SCOPE,  /* CGI variable, or cookie:NAME; the one word
 				    none: no item */
-	CONF_TEXT_ITEM_ENVIRONMENT, /* environment variable to be handed on */
+	CONF_TEXT_ITEM_ENVIRONMENT, /* NAME, to be handed on, or NAME=value */
 	CONF_TEXT_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
 	CONF_TEXT_ITEM_ACCOUNT,     /* user name or id */
 	CONF_TEXT_ITEM_COOKIE       /* the name of a cookie */

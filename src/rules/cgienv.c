@@ -197,14 +197,14 @@ struct numbers {
 	char token[RECORD_TOKEN_LEN + 24];
 };
 
-/* FNV-1a, 32 bits. */
+/* FNV-1a, 32 bits.  A name ends at its NUL, or before "=". */
 static uint32_t
 hash_of(const char *name, size_t *len)
 {
 	const unsigned char *p = (const unsigned char *)name;
 	uint32_t hash = 2166136261U;
 
-	for (; *p != '\0'; p++)
+	for (; *p != '\0' && *p != '='; p++)
 		hash = (hash ^ *p) * 16777619U;
 	*len = (size_t)(p - (const unsigned char *)name);
 	return hash;
@@ -304,15 +304,17 @@ daemon_value(char *const *env, const char *name)
 }
 
 static void
-add_daemon(struct vars *vs, char *const *env, const struct conf_list *names)
+add_daemon(struct vars *vs, char *const *env, const struct conf_list *given)
 {
-	const char *value = daemon_value(env, "PATH");
+	const char *value = daemon_value(env, "PATH"), *equals;
 
 	add(vs, "PATH", value != NULL ? value : DEFAULT_PATH);
-	for (size_t i = 0; i < names->n; i++) {
-		value = daemon_value(env, names->item[i]);
+	for (size_t i = 0; i < given->n; i++) {
+		equals = strchr(given->item[i], '=');
+		value = equals != NULL ? equals + 1
+				       : daemon_value(env, given->item[i]);
 		if (value != NULL)
-			add(vs, names->item[i], value);
+			add(vs, given->item[i], value);
 	}
 }
 

@@ -74,6 +74,15 @@ def test_requests_that_are_not_guarded_have_no_once_variables(t):
     eq([n for n in seen['environment'] if n.startswith('ONCE_')], [])
 
 
+def test_variables_that_the_configuration_sets(t):
+    """php-cgi wants REDIRECT_STATUS, which not every web server sends."""
+    _, seen = probe(t, env={'PATH': '/usr/bin:/bin', 'TZ': 'daemon'},
+                    environment='REDIRECT_STATUS=200 TZ=UTC EMPTY= PATH=/bin')
+    mine = seen['environment']
+    eq([mine.get(n) for n in ('REDIRECT_STATUS', 'TZ', 'EMPTY', 'PATH')],
+       ['200', 'UTC', '', '/bin'])
+
+
 def test_nothing_else_of_the_daemons_environment(t):
     env = {'PATH': '/usr/bin:/bin', 'SECRET': '1', 'KEEP_ME': 'yes',
            'LISTEN_PID': '1', 'HOME': '/root'}

@@ -17,7 +17,7 @@
 #include "limit.h"
 
 #define NPARAMS  8
-#define NENV     4
+#define NENV     6
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A request with these parameters: "NAME", "value", ..., NULL. */
@@ -110,6 +110,13 @@ static const struct row {
 	    { "LANG", "daemon" } },
 	{ "unless the daemon has no such variable", { "LANG", "request" }, 0,
 	    { "LANGUAGE=x" }, { "LANG" }, { "LANG", "request" } },
+	{ "set by the operator, whoever else has it",
+	    { "TZ", "request", "HTTP_A", "1" }, 0, { "TZ=daemon", "X=daemon" },
+	    { "TZ=UTC", "REDIRECT_STATUS=200", "E=", "X", "Y=a=b", "X=set" },
+	    { "TZ", "UTC", "HTTP_A", "1", "REDIRECT_STATUS", "200", "E", "",
+		"X", "set", "Y", "a=b" } },
+	{ "PATH set by the operator", { NULL }, 0, { "PATH=/daemon" },
+	    { "PATH=/opt/bin" }, { "PATH", "/opt/bin" } },
 	{ "LD_* may be named by the operator", { "LD_A", "evil" }, 0,
 	    { "LD_A=good" }, { "LD_A" }, { "LD_A", "good" } },
 	{ "no body, no CONTENT_LENGTH", { "A", "b" }, 0, { NULL }, { NULL },

@@ -465,6 +465,9 @@ static const struct good route_good[] = {
 	{ "group = 65534", R(handler.group), T(TEXT, "65534") },
 	{ "environment = LANG, TZ http_proxy _x1", R(handler.environment),
 	    T(LIST, "LANG|TZ|http_proxy|_x1") },
+	{ "environment = TZ=UTC LANG, E= Y=a=b;c PATH=/a:/b",
+	    R(handler.environment),
+	    T(LIST, "TZ=UTC|LANG|E=|Y=a=b;c|PATH=/a:/b") },
 	{ "environment =", R(handler.environment), T(LIST, "") },
 };
 
@@ -623,6 +626,9 @@ struct bad {
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
 #define SIZES   " is not a size: a number, or one and K, M or G"
 
+#define NO_VARIABLE                                        \
+	" is neither the name of an environment variable " \
+	"nor NAME=value"
 #define NOT_HANDED " variables are never handed on"
 #define UPPER_CASE " is not in upper case, as methods are: write "
 #define VARIABLE   " is a CGI variable: write the name of the field"
@@ -886,8 +892,11 @@ static const struct bad route_bad[] = {
 	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal, 0 to 0777" },
 	{ "user = /root", "\"/root\" is not a name or an id" },
 	{ "group =", "the value is empty" },
-	{ "environment = A=B",
-	    "\"A=B\" is not the name of an environment variable" },
+	{ "environment = =B", "\"=B\"" NO_VARIABLE },
+	{ "environment = A-B=C", "\"A-B=C\"" NO_VARIABLE },
+	{ "environment = 1A", "\"1A\"" NO_VARIABLE },
+	{ "environment = ONCE_KEY=x", "\"ONCE_KEY=x\": ONCE_*" NOT_HANDED },
+	{ "environment = LD_PRELOAD=/x", "\"LD_PRELOAD=/x\": LD_*" NOT_HANDED },
 	{ "environment = ONCE_KEY", "\"ONCE_KEY\": ONCE_*" NOT_HANDED },
 	{ "environment = A LD_PRELOAD", "\"LD_PRELOAD\": LD_*" NOT_HANDED },
 	{ "environment = HTTP_PROXY", "\"HTTP_PROXY\": HTTP_*" NOT_HANDED },
