@@ -122,7 +122,20 @@ conf_set(struct conf *conf, const char *name, const char *value,
 			return conf_value_fail(err,
 			    "%s: byte 0x%02x is not allowed", name,
 			    (unsigned char)*s);
-	return conf_option_set(option, conf, value, 0, conf_arena(conf), err);
+	if (!conf_option_set(option, conf, value, 0, conf_arena(conf), err))
+		return false;
+	if (conf->origin != NULL)
+		conf->origin->line[conf_option_index(option)] = 0;
+	return true;
+}
+
+static void
+forget_line(struct conf_origin *origin, const char *name)
+{
+	const struct conf_option *option = conf_option_find(CONF_ROUTE, name);
+
+	if (origin != NULL)
+		origin->line[conf_option_index(option)] = 0;
 }
 
 bool
@@ -134,8 +147,11 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 	if (!conf_text_words(argv, conf_arena(conf), &handler, &why))
 		return conf_value_fail(err, "handler: %s", why.text);
 	conf->defaults.handler.argv = handler;
-	for (size_t i = 0; i < conf->nroutes; i++)
+	forget_line(conf->defaults.origin, "handler");
+	for (size_t i = 0; i < conf->nroutes; i++) {
 		conf->routes[i].handler.argv = handler;
+		forget_line(conf->routes[i].origin, "handler");
+	}
 	return true;
 }
 
@@ -151,6 +167,38 @@ conf_check(const struct conf *conf, struct conf_error *err)
 		    "allow_peers: needs a unix socket: a tcp peer has no user",
 		    err);
 	return true;
+}
+
+static conf_line
+line_of(
+    const struct conf_origin *origin, enum conf_place place, const char *name)
+{
+	const struct conf_option *option = conf_option_find(place, name);
+
+	assert(option != NULL);
+	return origin != NULL ? origin->line[conf_option_index(option)] : 0;
+}
+
+conf_line
+conf_line_of_server(const struct conf *conf, const char *option)
+{
+	return line_of(conf->origin, CONF_SERVER, option);
+}
+
+conf_line
+conf_line_of_route(
+    const struct conf *conf, const struct conf_route *route, const char *option)
+{
+	const conf_line line = line_of(route->origin, CONF_ROUTE, option);
+
+	return line != 0 ? line
+			 : line_of(conf->defaults.origin, CONF_ROUTE, option);
+}
+
+conf_line
+conf_line_of_effect(const struct conf_effect *effect, const char *option)
+{
+	return line_of(effect->origin, CONF_EFFECT, option);
 }
 
 struct conf *

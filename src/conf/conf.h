@@ -18,6 +18,8 @@
  * holds. */
 typedef unsigned conf_line;
 
+struct conf_origin;
+
 struct conf_list {
 	char **item; /* n strings, then NULL */
 	size_t n;
@@ -94,6 +96,7 @@ struct conf_key_from { /* the first alternative that is there counts */
 struct conf_route {
 	const char *path; /* "/payments"; "" for the defaults */
 	conf_line line;   /* the line of its section */
+	struct conf_origin *origin;
 	/* Two programs that differ in argv alone.  No handler: SCRIPT_FILENAME
 	 * names it; no reconcile: no program is asked. */
 	struct conf_program handler, reconcile;
@@ -131,8 +134,9 @@ struct conf_route {
 
 /* An effect: the program for the rows that handlers put into the outbox. */
 struct conf_effect {
-	const char *name;            /* the topic */
-	conf_line line;              /* the line of its section */
+	const char *name; /* the topic */
+	conf_line line;   /* the line of its section */
+	struct conf_origin *origin;
 	struct conf_program program; /* its argv is never empty */
 	int64_t backoff;
 	unsigned attempts;
@@ -140,6 +144,7 @@ struct conf_effect {
 
 struct conf {
 	const char *file; /* the file's name, for messages; may be NULL */
+	struct conf_origin *origin; /* conf_line_of_*() */
 
 	/* [server] */
 	const char *database;
@@ -204,6 +209,13 @@ bool conf_set_handler(struct conf *, char *const *argv, struct conf_error *err);
  * (allow_peers with tcp).  conf_parse() has checked all other rules.  Call it
  * after all options are set. */
 bool conf_check(const struct conf *, struct conf_error *err);
+
+/* The line at which an option was set, for a route by itself or by [defaults];
+ * 0: by neither, or on the command line. */
+conf_line conf_line_of_server(const struct conf *, const char *option);
+conf_line conf_line_of_route(
+    const struct conf *, const struct conf_route *, const char *option);
+conf_line conf_line_of_effect(const struct conf_effect *, const char *option);
 
 /* The reference count; any thread may call these. */
 struct conf *conf_ref(struct conf *);

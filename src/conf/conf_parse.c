@@ -40,8 +40,7 @@ struct parser {
 	enum section section;
 	conf_line server_line, defaults_line;
 	struct conf_lines lines;
-	size_t room;               /* for routes and for their lines */
-	struct conf_origin effect; /* of the last effect */
+	size_t room; /* for routes and for their lines */
 };
 
 /* Reports an error on the current line; always returns false. */
@@ -151,9 +150,12 @@ open_effect(struct parser *p, const char *text)
 	conf->effects = effects;
 	effects += conf->neffects++;
 	memset(effects, 0, sizeof(*effects));
-	memset(&p->effect, 0, sizeof(p->effect));
 	effects->name = name;
 	effects->line = p->line;
+	effects->origin =
+	    conf_value_alloc(conf_arena(conf), sizeof(*effects->origin));
+	if (effects->origin == NULL)
+		return fail(p, "no memory");
 	p->section = SECTION_EFFECT;
 	if (!conf_option_defaults(CONF_EFFECT, effects, conf_arena(conf), &why))
 		return fail(p, "%s", why.text);
@@ -287,7 +289,7 @@ set_option(struct parser *p, const char *name, const char *value)
 	case SECTION_EFFECT:
 		place = CONF_EFFECT;
 		base = &p->conf->effects[p->conf->neffects - 1];
-		origin = &p->effect;
+		origin = p->conf->effects[p->conf->neffects - 1].origin;
 		break;
 	}
 	if ((option = conf_option_find(place, name)) == NULL)
@@ -399,6 +401,29 @@ apply_preset(
 }
 
 static bool
+keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
+{
+	*to = conf_value_alloc(conf_arena(p->conf), sizeof(**to));
+	if (*to == NULL)
+		return fail(p, "no memory");
+	**to = *from;
+	return true;
+}
+
+/* The lines live as long as the configuration: the world is checked later. */
+static bool
+keep_lines(struct parser *p)
+{
+	struct conf *conf = p->conf;
+
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (!keep(p, &p->lines.routes[i], &conf->routes[i].origin))
+			return false;
+	return keep(p, &p->lines.server, &conf->origin) &&
+	    keep(p, &p->lines.defaults, &conf->defaults.origin);
+}
+
+static bool
 parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
@@ -414,7 +439,8 @@ parse(struct parser *p)
 	while (p->len > 0)
 		if (!next_line(p, line) || !take_line(p, line))
 			return false;
-	if (!apply_preset(p, &conf->defaults, &p->lines.defaults))
+	if (!keep_lines(p) ||
+	    !apply_preset(p, &conf->defaults, &p->lines.defaults))
 		return false;
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		if (!apply_preset(p, &conf->routes[i], &p->lines.routes[i]))

@@ -26,6 +26,7 @@
 #include "log.h"
 #include "maintenance.h"
 #include "mux.h"
+#include "notstarted.h"
 #include "outbox.h"
 #include "run.h"
 #include "scheduler.h"
@@ -34,6 +35,7 @@
 #include "store.h"
 #include "systemd.h"
 #include "worker.h"
+#include "world.h"
 
 /* Descriptors needed: connections, and for each worker pipes, files and a
  * database connection. */
@@ -59,13 +61,6 @@ struct daemon {
 	struct worker_pool *workers;
 	struct scheduler *scheduler;
 };
-
-/* Logs why there is no daemon. */
-static void
-not_started(const char *why)
-{
-	log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", why));
-}
 
 /* --- reloading ---------------------------------------------------------- */
 
@@ -175,7 +170,7 @@ open_store(struct daemon *d, const struct conf *conf)
 	so.workers = conf->workers;
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
-		not_started(err);
+		notstarted_explain(err, world_database, conf->database);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -197,7 +192,7 @@ start(struct daemon *d, struct conf *conf)
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
-		not_started(err.text);
+		notstarted_explain(err.text, world_socket, conf->socket);
 		/* No socket was given at all: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
@@ -212,7 +207,7 @@ start(struct daemon *d, struct conf *conf)
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    scheduler_start(&d->scheduler, d->box, d->store) != RC_OK) {
-		not_started("no memory or threads");
+		notstarted_say("no memory or threads");
 		return EXIT_FAILURE;
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
@@ -405,19 +400,19 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 
 	log_echo(true);
 	if ((conf = settings_load(&d->settings, &err)) == NULL) {
-		not_started(err.text);
+		notstarted_say(err.text);
 		return EXIT_FAILURE;
 	}
 	if ((error = log_open(conf->log)) != 0) {
 		snprintf(err.text, sizeof(err.text), "log %.300s: %s",
 		    conf->log, strerror(error));
-		not_started(err.text);
+		notstarted_explain(err.text, world_log, conf->log);
 		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
 	if ((d->box = confbox_new(conf)) == NULL ||
 	    spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
-		not_started("no memory");
+		notstarted_say("no memory");
 		return EXIT_FAILURE;
 	}
 	raise_descriptors();
@@ -439,6 +434,8 @@ check(const struct settings *settings)
 
 	if (conf == NULL)
 		log_text(LOG_ERROR, err.text);
+	else
+		(void)world_check(conf);
 	conf_unref(conf);
 	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -447,6 +444,7 @@ int
 main(int argc, char **argv)
 {
 	struct daemon d = { .listener = -1 };
+	struct conf_error err;
 	sigset_t signals;
 	int status;
 
@@ -463,10 +461,13 @@ main(int argc, char **argv)
 #endif
 
 	if (run_init() != RC_OK || log_start() != 0) {
-		not_started("no descriptors or threads");
+		notstarted_say("no descriptors or threads");
 		return EXIT_FAILURE;
 	}
-	if (d.settings.test)
+	if (!settings_check_flags(&d.settings, &err)) {
+		log_text(LOG_ERROR, err.text);
+		status = EXIT_FAILURE;
+	} else if (d.settings.test)
 		status = check(&d.settings);
 	else {
 		block_signals(&signals);

@@ -93,8 +93,12 @@ static bool
 fail(const struct conf *conf, conf_line line, const char *option,
     const char *text, struct conf_error *err)
 {
-	snprintf(err->text, sizeof(err->text), "%s:%u: %s: %s",
-	    conf->file != NULL ? conf->file : "oncewrap", line, option, text);
+	if (line == 0)
+		snprintf(err->text, sizeof(err->text), "%.160s: %s: %s",
+		    conf->file != NULL ? conf->file : "oncewrap", option, text);
+	else
+		snprintf(err->text, sizeof(err->text), "%.160s:%u: %s: %s",
+		    conf->file, line, option, text);
 	return false;
 }
 
@@ -160,6 +164,45 @@ check_peers(const struct conf *conf, struct conf_error *err)
 	return fail(conf, conf->allow_peers_line, "allow_peers", text, err);
 }
 
+/* Sets the options that are given as flags. */
+static bool
+set_flags(struct conf *conf, const struct settings *opt, struct conf_error *err)
+{
+	const struct flag {
+		const char *flag, *option, *value;
+	} flags[] = {
+		{ "-s", "socket", opt->socket },
+		{ "-d", "database", opt->database },
+		{ "-w", "workers", opt->workers },
+	};
+	struct conf_error why;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (flags[i].value == NULL ||
+		    conf_set(conf, flags[i].option, flags[i].value, &why))
+			continue;
+		/* The message begins with the name of the option. */
+		snprintf(err->text, sizeof(err->text), "oncewrap: %s%.480s",
+		    flags[i].flag, why.text + strlen(flags[i].option));
+		return false;
+	}
+	if (opt->handler == NULL || conf_set_handler(conf, opt->handler, &why))
+		return true;
+	snprintf(err->text, sizeof(err->text), "oncewrap: --%.480s",
+	    why.text + strlen("handler"));
+	return false;
+}
+
+bool
+settings_check_flags(const struct settings *opt, struct conf_error *err)
+{
+	struct conf *conf = conf_default(err);
+	bool good = conf != NULL && set_flags(conf, opt, err);
+
+	conf_unref(conf);
+	return good;
+}
+
 struct conf *
 settings_load(const struct settings *opt, struct conf_error *err)
 {
@@ -169,16 +212,8 @@ settings_load(const struct settings *opt, struct conf_error *err)
 				 : conf_default(err);
 	if (conf == NULL)
 		return NULL;
-	if ((opt->socket != NULL &&
-		!conf_set(conf, "socket", opt->socket, err)) ||
-	    (opt->database != NULL &&
-		!conf_set(conf, "database", opt->database, err)) ||
-	    (opt->workers != NULL &&
-		!conf_set(conf, "workers", opt->workers, err)) ||
-	    (opt->handler != NULL &&
-		!conf_set_handler(conf, opt->handler, err)) ||
-	    !conf_check(conf, err) || !check_users(conf, err) ||
-	    !check_peers(conf, err)) {
+	if (!set_flags(conf, opt, err) || !conf_check(conf, err) ||
+	    !check_users(conf, err) || !check_peers(conf, err)) {
 		conf_unref(conf);
 		return NULL;
 	}

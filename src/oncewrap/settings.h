@@ -18,6 +18,10 @@ struct settings {
 /* Parses the command line; false: exit with *status. */
 bool settings_parse(int argc, char **argv, struct settings *, int *status);
 
+/* Checks the values of the flags.  False: see the error, which begins with
+ * "oncewrap:" and names the flag. */
+bool settings_check_flags(const struct settings *, struct conf_error *);
+
 /* Prints the usage on stderr, and returns the exit status for wrong usage. */
 int settings_usage(void);
 

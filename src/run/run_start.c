@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "leader.h"
 #include "log.h"
+#include "progcheck.h"
 #include "user.h"
 #include "run_impl.h"
 
@@ -126,7 +127,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	struct run *run;
 	struct user user;
 	const char *step = "open";
-	char *folder = NULL, why[128] = "";
+	char *folder = NULL, why[1024] = "";
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int error = 0;
 
@@ -181,9 +182,13 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 fail:
 	if (error == 0)
 		error = errno;
+	/* ENOENT of a file that is there: its interpreter is not. */
+	if (strcmp(step, "exec") == 0)
+		(void)progcheck(
+		    program->argv.item[0], cs.user, why, sizeof(why));
 	log_event(LOG_ERROR, "handler-not-started", spec->log,
 	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
-	    LOG_S("error", why[0] != '\0' ? why : strerror(error)));
+	    LOG_S("error", strerror(error)), LOG_S("why", why));
 	run_close((const int[]){ cs.fd[0], cs.held }, 2);
 	run_close(out, 2);
 	run_close(err, 2);

@@ -92,7 +92,7 @@ BAD = (
     ('[route /x]\nmax_request_age = 1h\n', 2, 'request_timestamp'),
     ('[route /x]\nmethods = post\n', 2, 'POST'),
     ('[route /x]\nscope = Authorization\n', 2, 'HTTP_AUTHORIZATION'),
-    ('[server]\nkey_header = HTTP_IDEMPOTENCY_KEY\n', 2, 'name of the field'),
+    ('[defaults]\nkey_from = header:HTTP_KEY\n', 2, 'name of the field'),
     ('[server]\njust words\n', 2, ''),
     ('words = 1\n', 1, ''),
     ('[server\n', 1, ''),

@@ -1,0 +1,359 @@
+/*
+ * Each check reports the first thing that is wrong with one option.  The user
+ * is that of this process: a check as root finds what a daemon that runs as
+ * root would meet.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "progcheck.h"
+#include "user.h"
+
+#include "world.h"
+
+#define WHY 2048
+
+static bool __attribute__((format(printf, 3, 4)))
+fail(char *why, size_t size, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(why, size, format, ap);
+	va_end(ap);
+	return false;
+}
+
+/* "www-data", or "user 1234". */
+static void
+user_name(uid_t uid, char out[64])
+{
+	struct passwd pw, *found = NULL;
+	char scratch[4096];
+
+	(void)getpwuid_r(uid, &pw, scratch, sizeof(scratch), &found);
+	if (found != NULL)
+		(void)snprintf(out, 64, "%s", pw.pw_name);
+	else
+		(void)snprintf(out, 64, "user %ld", (long)uid);
+}
+
+/* A folder in which files are made. */
+static bool
+folder(const char *path, const struct stat *st, char *why, size_t size)
+{
+	char owner[64], self[64];
+
+	if (!S_ISDIR(st->st_mode))
+		return fail(why, size, "%s: is not a folder", path);
+	if (progcheck_may(path, NULL, W_OK | X_OK))
+		return true;
+	if (errno == EROFS)
+		return fail(why, size,
+		    "%s: is on a file system that is mounted read-only: "
+		    "remount it, or name a folder elsewhere",
+		    path);
+	user_name(st->st_uid, owner);
+	user_name(geteuid(), self);
+	return fail(why, size,
+	    "%s: %s may not write this folder, which belongs to %s, mode "
+	    "%04o: chown it, or run oncewrap as %s",
+	    path, self, owner, st->st_mode & 07777, owner);
+}
+
+static bool
+check_folder(const char *path, char *why, size_t size)
+{
+	struct stat st;
+	char self[64];
+
+	if (stat(path, &st) == 0)
+		return folder(path, &st, why, size);
+	if (errno != ENOENT)
+		return fail(why, size, "%s: %s", path, strerror(errno));
+	user_name(geteuid(), self);
+	return fail(why, size, "%s: there is no such folder: create it for %s",
+	    path, self);
+}
+
+/* Copies the folder of a file; a name without a slash is in ".". */
+static void
+folder_of(const char *file, char *out, size_t size)
+{
+	const char *slash = strrchr(file, '/');
+
+	if (slash == NULL)
+		(void)snprintf(out, size, ".");
+	else
+		(void)snprintf(out, size, "%.*s",
+		    slash == file ? 1 : (int)(slash - file), file);
+}
+
+/* The folder of a file that will be made. */
+static bool
+check_folder_of(const char *file, char *why, size_t size)
+{
+	char path[4097];
+
+	folder_of(file, path, sizeof(path));
+	return check_folder(path, why, size);
+}
+
+bool
+world_database(const char *file, char *why, size_t size)
+{
+	struct stat st, home;
+	char path[4097], owner[64], self[64];
+
+	if (strncmp(file, "postgresql:", 11) == 0)
+		return true;
+	if (!check_folder_of(file, why, size))
+		return false;
+	if (lstat(file, &st) == -1)
+		return errno == ENOENT ||
+		    fail(why, size, "%s: %s", file, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return fail(
+		    why, size, "%s: is not a regular file with one name", file);
+	folder_of(file, path, sizeof(path));
+	user_name(st.st_uid, owner);
+	user_name(geteuid(), self);
+	if (st.st_uid != 0 && st.st_uid != geteuid() &&
+	    (stat(path, &home) == -1 || st.st_uid != home.st_uid))
+		return fail(why, size,
+		    "%s: belongs to %s, not to root, to %s or to the owner of "
+		    "its folder: chown it if it is yours",
+		    file, owner, self);
+	if (!progcheck_may(file, NULL, R_OK | W_OK))
+		return fail(why, size,
+		    "%s: %s may not read and write it: it belongs to %s, mode "
+		    "%04o: chown it, or run oncewrap as %s",
+		    file, self, owner, st.st_mode & 07777, owner);
+	return true;
+}
+
+bool
+world_socket(const char *address, char *why, size_t size)
+{
+	const char *path = address;
+	struct stat st;
+
+	if (strncmp(address, "unix:", 5) == 0)
+		path += 5;
+	if (*path != '/')
+		return true;
+	if (!check_folder_of(path, why, size))
+		return false;
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return fail(why, size,
+		    "%s: is there and is no socket: remove it", path);
+	return true;
+}
+
+bool
+world_log(const char *log, char *why, size_t size)
+{
+	struct stat st;
+
+	if (strcmp(log, "stderr") == 0)
+		return true;
+	if (strcmp(log, "syslog") == 0)
+		return stat("/dev/log", &st) == 0 ||
+		    fail(why, size,
+			"/dev/log: there is no such socket: no syslog runs");
+	if (stat(log, &st) == -1)
+		return check_folder_of(log, why, size);
+	if (S_ISDIR(st.st_mode))
+		return fail(why, size, "%s: is a folder", log);
+	return progcheck_may(log, NULL, W_OK) ||
+	    fail(why, size, "%s: %s", log, strerror(errno));
+}
+
+/* --- warnings ----------------------------------------------------------- */
+
+struct report {
+	const struct conf *conf;
+	unsigned n;
+};
+
+static void
+warn(struct report *r, conf_line line, const char *option, const char *why)
+{
+	char text[WHY + 512], where[256];
+
+	if (r->conf->file == NULL)
+		(void)snprintf(where, sizeof(where), "oncewrap");
+	else if (line == 0)
+		(void)snprintf(where, sizeof(where), "%.200s", r->conf->file);
+	else
+		(void)snprintf(
+		    where, sizeof(where), "%.200s:%u", r->conf->file, line);
+	(void)snprintf(
+	    text, sizeof(text), "%s: warning: %s: %s", where, option, why);
+	log_text(LOG_WARN, text);
+	r->n++;
+}
+
+/* No option is a pattern.  False: it was reported. */
+static bool
+check_star(
+    struct report *r, conf_line line, const char *option, const char *path)
+{
+	char why[WHY];
+
+	if (strchr(path, '*') == NULL)
+		return true;
+	(void)snprintf(why, sizeof(why),
+	    "\"%.1000s\": a * stands for itself here, and not for other names",
+	    path);
+	warn(r, line, option, why);
+	return false;
+}
+
+static void
+check_path(struct report *r, const char *option, const char *path,
+    bool (*check)(const char *, char *, size_t))
+{
+	const conf_line line = conf_line_of_server(r->conf, option);
+	char why[WHY];
+
+	if (path != NULL && check_star(r, line, option, path) &&
+	    !check(path, why, sizeof(why)))
+		warn(r, line, option, why);
+}
+
+static void
+check_server(struct report *r)
+{
+	const struct conf *conf = r->conf;
+	const char *tmp = getenv("TMPDIR");
+
+	check_path(r, "database", conf->database, world_database);
+	check_path(r, "socket", conf->socket, world_socket);
+	check_path(r, "log", conf->log, world_log);
+	if (conf->spool_dir != NULL)
+		tmp = conf->spool_dir;
+	else if (tmp == NULL || *tmp == '\0')
+		tmp = "/tmp";
+	check_path(r, "spool_dir", tmp, check_folder);
+	if (conf->status_path != NULL)
+		(void)check_star(r, conf_line_of_server(conf, "status_path"),
+		    "status_path", conf->status_path);
+	if (conf->admin_path != NULL)
+		(void)check_star(r, conf_line_of_server(conf, "admin_path"),
+		    "admin_path", conf->admin_path);
+}
+
+static void
+check_directory(
+    struct report *r, const struct conf_program *program, conf_line line)
+{
+	const char *path = program->directory;
+	struct user as;
+	char why[WHY];
+	struct stat st;
+
+	if (path == NULL || !check_star(r, line, "directory", path) ||
+	    !user_find(program->user, program->group, &as, why, sizeof(why)))
+		return;
+	if (stat(path, &st) == -1)
+		(void)snprintf(
+		    why, sizeof(why), "%s: %s", path, strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		(void)snprintf(why, sizeof(why), "%s: is not a folder", path);
+	else if (!progcheck_may(path, &as, X_OK))
+		(void)snprintf(why, sizeof(why),
+		    "%s: the program's user may not enter it, mode %04o", path,
+		    st.st_mode & 07777);
+	else
+		return;
+	warn(r, line, "directory", why);
+}
+
+/* argv: the line of the option that names the program. */
+static void
+check_program(struct report *r, const char *option,
+    const struct conf_program *program, conf_line argv)
+{
+	const char *path = program->argv.n > 0 ? program->argv.item[0] : NULL;
+	struct user as;
+	char why[WHY];
+
+	/* settings.c has found the user and the group. */
+	if (path == NULL || *path != '/' ||
+	    !check_star(r, argv, option, path) ||
+	    !user_find(program->user, program->group, &as, why, sizeof(why)) ||
+	    progcheck(path, &as, why, sizeof(why)))
+		return;
+	warn(r, argv, option, why);
+}
+
+/* A route's own programs; those of [defaults] are checked once. */
+static void
+check_route(struct report *r, const struct conf_route *route)
+{
+	const struct conf *conf = r->conf;
+	const struct conf_route *defaults = &conf->defaults;
+	const bool is_route = route != defaults;
+
+	if (is_route && !check_star(r, route->line, "route", route->path))
+		return;
+	if (!is_route ||
+	    route->handler.argv.item != defaults->handler.argv.item)
+		check_program(r, "handler", &route->handler,
+		    conf_line_of_route(conf, route, "handler"));
+	if (!is_route ||
+	    route->reconcile.argv.item != defaults->reconcile.argv.item)
+		check_program(r, "reconcile", &route->reconcile,
+		    conf_line_of_route(conf, route, "reconcile"));
+	if (!is_route ||
+	    route->handler.directory != defaults->handler.directory)
+		check_directory(r, &route->handler,
+		    conf_line_of_route(conf, route, "directory"));
+}
+
+/* In the order of the file. */
+static int
+by_line(const void *a, const void *b)
+{
+	const struct conf_route *const *x = a, *const *y = b;
+
+	return ((*x)->line > (*y)->line) - ((*x)->line < (*y)->line);
+}
+
+unsigned
+world_check(const struct conf *conf)
+{
+	const struct conf_route **routes;
+	struct report r = { conf, 0 };
+
+	check_server(&r);
+	check_route(&r, &conf->defaults);
+	routes = calloc(conf->nroutes + 1, sizeof(*routes));
+	if (routes == NULL)
+		return r.n;
+	for (size_t i = 0; i < conf->nroutes; i++)
+		routes[i] = &conf->routes[i];
+	qsort(routes, conf->nroutes, sizeof(*routes), by_line);
+	for (size_t i = 0; i < conf->nroutes; i++)
+		check_route(&r, routes[i]);
+	free(routes);
+	for (size_t i = 0; i < conf->neffects; i++) {
+		const struct conf_effect *effect = &conf->effects[i];
+
+		check_program(&r, "program", &effect->program,
+		    conf_line_of_effect(effect, "program"));
+		check_directory(&r, &effect->program,
+		    conf_line_of_effect(effect, "directory"));
+	}
+	return r.n;
+}

@@ -1,0 +1,263 @@
+"""What -t and the log say of a world that does not fit the configuration."""
+import os
+import pwd
+import re
+import subprocess
+
+import base
+from answer import eq, problem
+
+SERVER = '[server]\ndatabase = %(dir)s/once.db\nsocket = unix:%(dir)s/sock\n'
+
+
+def check(t, text, *args, **kw):
+    """The warnings of -t, as (line, option, sentence)."""
+    path = t.write('world.conf', text % {'dir': t.dir})
+    run = t.run([base.ONCEWRAP, '-t', '-f', path] + list(args), **kw)
+    eq((run.returncode, run.stdout), (0, b''), run)
+    found = []
+    for line in run.stderr.decode().splitlines():
+        match = re.fullmatch(r'%s:(\d+): warning: ([a-z_]+): (.*)'
+                             % re.escape(path), line)
+        assert match, line
+        found.append((int(match.group(1)), match.group(2),
+                      match.group(3).replace(t.dir, 'D')))
+    return found
+
+
+def test_a_world_that_fits_is_no_warning(t):
+    handler = t.sh('status 200')
+    eq(check(t, SERVER + 'spool_dir = %(dir)s\nlog = %(dir)s/log\n'
+             '[defaults]\nhandler = ' + handler + '\n'
+             'directory = %(dir)s\n[effect mail]\nprogram = /bin/true\n'), [])
+    assert not t.exists('once.db') and not t.exists('log')
+
+
+PROGRAMS = (
+    ('nothing', None, 0, 'D/nothing: there is no such program'),
+    ('plain', '#!/bin/sh\n', 0o644, 'D/plain: is not executable: chmod +x it'),
+    ('crlf', '#!/bin/sh\r\necho\r\n', 0o755,
+     'D/crlf: its first line ends in CR LF, so the kernel looks for an '
+     'interpreter with CR in its name: write LF alone'),
+    ('gone', '#! /usr/bin/perll -w\n', 0o755,
+     'D/gone: its interpreter cannot be run: /usr/bin/perll: there is no such '
+     'program'),
+    ('folder', '#!/usr\n', 0o755,
+     'D/folder: its interpreter cannot be run: /usr: is a folder, not a '
+     'program'),
+    ('env', '#!/usr/bin/env no-such-python\n', 0o755,
+     'D/env: its interpreter "no-such-python" is in no folder of PATH'),
+    ('none', '#!\n', 0o755, 'D/none: names no interpreter after #!'),
+    ('text', 'echo hello\n', 0o755,
+     'D/text: is neither a program nor begins with #!'),
+    ('empty', '', 0o755, 'D/empty: is neither a program nor begins with #!'),
+    ('mark', b'\xef\xbb\xbf#!/bin/sh\n', 0o755,
+     'D/mark: begins with a byte order mark, which hides its #!: save it '
+     'without'),
+)
+
+
+def test_programs_that_cannot_run(t):
+    for option, place in (('handler', '[defaults]'), ('handler', '[route /a]'),
+                          ('reconcile', '[route /a]'),
+                          ('program', '[effect mail]')):
+        for name, content, mode, sentence in PROGRAMS:
+            if content is not None:
+                t.write(name, content, mode)
+            eq(check(t, SERVER + '%s\n%s = %%(dir)s/%s arg\n'
+                     % (place, option, name)), [(5, option, sentence)])
+
+
+def test_a_folder_as_a_program(t):
+    eq(check(t, SERVER + '[defaults]\nhandler = %(dir)s\n'),
+       [(5, 'handler', 'D: is a folder, not a program')])
+
+
+def test_programs_that_run_are_no_warning(t):
+    t.write('env', '#!/usr/bin/env sh\n', 0o755)
+    t.write('blank', '#! \t/bin/sh\n', 0o755)
+    t.write('last', '#!/bin/sh', 0o755)
+    for program in ('env', 'blank', 'last'):
+        eq(check(t, SERVER + '[defaults]\nhandler = %%(dir)s/%s\n' % program),
+           [])
+
+
+def test_a_program_that_its_user_may_not_run(t):
+    base.need_root()
+    t.write('private', '#!/bin/sh\n', 0o700)
+    os.chmod(t.dir, 0o755)
+    eq(check(t, SERVER + '[defaults]\nhandler = %(dir)s/private\n'), [])
+    uid = pwd.getpwnam('nobody').pw_uid
+    eq(check(t, SERVER + '[defaults]\nuser = nobody\n'
+             'handler = %(dir)s/private\n'),
+       [(6, 'handler', 'D/private: user %d may not execute it: it belongs to '
+         'user 0, mode 0700' % uid)])
+
+
+def test_stars_are_no_patterns(t):
+    star = '"%s": a * stands for itself here, and not for other names'
+    eq(check(t, SERVER + 'status_path = /jobs*\nadmin_path = /once/*\n'
+             'spool_dir = /tmp/*\n'
+             '[route /pay/*]\nhandler = /bin/true\n'
+             '[route /b]\nhandler = /usr/lib/cgi-bin/*\n'
+             'directory = /srv/*\n'),
+       [(6, 'spool_dir', star % '/tmp/*'),
+        (4, 'status_path', star % '/jobs*'),
+        (5, 'admin_path', star % '/once/*'),
+        (7, 'route', star % '/pay/*'),
+        (10, 'handler', star % '/usr/lib/cgi-bin/*'),
+        (11, 'directory', star % '/srv/*')])
+
+
+def test_folders_that_are_missing(t):
+    none = 'there is no such folder: create it for ' + \
+        pwd.getpwuid(os.geteuid()).pw_name
+    eq(check(t, '[server]\ndatabase = %(dir)s/a/once.db\n'
+             'socket = unix:%(dir)s/b/sock\nlog = %(dir)s/c/log\n'
+             'spool_dir = %(dir)s/d\n[defaults]\ndirectory = %(dir)s/e\n'),
+       [(2, 'database', 'D/a: ' + none), (3, 'socket', 'D/b: ' + none),
+        (4, 'log', 'D/c: ' + none), (5, 'spool_dir', 'D/d: ' + none),
+        (7, 'directory', 'D/e: No such file or directory')])
+
+
+def test_files_in_the_way(t):
+    t.write('file')
+    os.symlink(t.path('file'), t.path('link'))
+    eq(check(t, '[server]\ndatabase = %(dir)s/link\n'
+             'socket = unix:%(dir)s/file\nlog = %(dir)s\n'
+             'spool_dir = %(dir)s/file\n[defaults]\n'
+             'directory = %(dir)s/file\n'),
+       [(2, 'database', 'D/link: is not a regular file with one name'),
+        (3, 'socket', 'D/file: is there and is no socket: remove it'),
+        (4, 'log', 'D: is a folder'),
+        (5, 'spool_dir', 'D/file: is not a folder'),
+        (7, 'directory', 'D/file: is not a folder')])
+
+
+def test_a_database_of_another_user(t):
+    base.need_root()
+    t.write('once.db', '', 0o600)
+    os.chown(t.path('once.db'), 12345, 12345)
+    (found,) = check(t, SERVER)
+    eq(found, (2, 'database', 'D/once.db: belongs to user 12345, not to root, '
+               'to root or to the owner of its folder: chown it if it is '
+               'yours'))
+    os.chown(t.dir, 12345, 12345)
+    eq(check(t, SERVER), [])
+
+
+def as_nobody(t):
+    user = pwd.getpwnam('nobody')
+    os.chmod(t.dir, 0o755)
+    return {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
+
+
+NOT_MINE = ('D: nobody may not write this folder, which belongs to root, mode '
+            '0755: chown it, or run oncewrap as root')
+
+
+def test_folders_of_another_user(t):
+    base.need_root()
+    eq(check(t, SERVER + 'spool_dir = %(dir)s\n', **as_nobody(t)),
+       [(2, 'database', NOT_MINE), (3, 'socket', NOT_MINE),
+        (4, 'spool_dir', NOT_MINE)])
+
+
+def test_what_a_flag_names_has_no_line(t):
+    path = t.write('world.conf', SERVER % {'dir': t.dir})
+    run = t.run([base.ONCEWRAP, '-t', '-f', path, '-d', t.path('no', 'db')])
+    eq(run.returncode, 0)
+    eq(run.stderr.decode(), '%s: warning: database: %s: there is no such '
+       'folder: create it for %s\n'
+       % (path, t.path('no'), pwd.getpwuid(os.geteuid()).pw_name))
+    run = t.run([base.ONCEWRAP, '-t', '--', t.path('none')])
+    eq((run.returncode, run.stderr.decode()),
+       (0, 'oncewrap: warning: handler: %s: there is no such program\n'
+        % t.path('none')))
+
+
+# --- starts and runs ---
+
+def start(t, *args, **kw):
+    """(error, cure) of a start that fails."""
+    run = t.run([base.ONCEWRAP] + list(args), stdin=subprocess.DEVNULL, **kw)
+    eq(run.returncode, 1, run)
+    lines = run.stderr.decode().splitlines()
+    for line in lines:
+        assert re.match(r'ts=\S+Z level=\w+ event=[a-z-]+', line), line
+    (line,) = [x for x in lines if 'event=not-started' in x]
+    match = re.search(r' error="?(.*?)"?(?: cure="(.*)")?$', line)
+    return [x and x.replace(t.dir, 'D') for x in match.groups()]
+
+
+def test_a_start_names_cause_and_cure(t):
+    base.need_root()
+    sock = 'unix:' + t.path('sock')
+    eq(start(t, '-s', sock, '-d', t.path('no', 'once.db')),
+       ['database D/no/once.db: No such file or directory',
+        'D/no: there is no such folder: create it for root'])
+    nobody = as_nobody(t)
+    os.mkdir(t.path('mine'))
+    os.chown(t.path('mine'), nobody['user'], nobody['group'])
+    mine = 'unix:' + t.path('mine', 'sock')
+    eq(start(t, '-s', mine, '-d', t.path('once.db'), **nobody),
+       ['database D/once.db: Permission denied', NOT_MINE])
+    eq(start(t, '-s', sock, '-d', t.path('mine', 'once.db'), **nobody),
+       ['D/sock: Permission denied', NOT_MINE])
+    t.write('mine/root.db', '', 0o600)
+    error, cure = start(t, '-s', mine, '-d', t.path('mine', 'root.db'),
+                        **nobody)
+    assert error.startswith('database D/mine/root.db: '), error
+    eq(cure, 'D/mine/root.db: nobody may not read and write it: it belongs to '
+       'root, mode 0600: chown it, or run oncewrap as root')
+
+
+def test_a_start_on_a_read_only_disk(t):
+    base.need_root()
+    os.mkdir(t.path('disk'))
+    mount = base.need('mount')
+    subprocess.run([mount, '-t', 'tmpfs', '-o', 'ro', 'none', t.path('disk')],
+                   check=True)
+    t.defer(lambda: subprocess.run([base.need('umount'), t.path('disk')],
+                                   check=True))
+    cure = ('D/disk: is on a file system that is mounted read-only: remount '
+            'it, or name a folder elsewhere')
+    eq(start(t, '-s', 'unix:' + t.path('sock'), '-d',
+             t.path('disk', 'once.db')),
+       ['database D/disk/once.db: Read-only file system', cure])
+    eq(check(t, '[server]\ndatabase = %(dir)s/disk/once.db\n'),
+       [(2, 'database', cure)])
+
+
+def test_a_run_that_cannot_start_is_explained_in_the_log(t):
+    once = t.once(handler=t.path('handler'))
+    for name, content, mode, sentence in PROGRAMS:
+        if name in ('text', 'empty', 'env', 'none', 'folder'):
+            continue
+        if content is not None:
+            t.write('handler', content, mode)
+        problem(once.post(name), 'handler-not-started')
+        (line,) = once.log_lines('event=handler-not-started .* key=%s '
+                                 % name)
+        want = sentence.replace('D/' + name, t.path('handler'))
+        assert 'why="%s"' % want in line, line
+        assert ' step=exec ' in line, line
+
+
+def test_flags_are_named_with_their_range(t):
+    for args, text in (
+            (('-w', '0'), '-w: "0" is out of range (1 to 1024)'),
+            (('-w', '1025'), '-w: "1025" is out of range (1 to 1024)'),
+            (('-w', 'x'), '-w: "x" is not a number'),
+            (('-w', ''), '-w: the value is empty'),
+            (('-s', 'tcp:x'), '-s: "tcp:x" is not unix:/path, /path, '
+             'tcp:host:port or fd:N'),
+            (('-d', 'file:x'), '-d: "file:x" is not a file'),
+            (('-d', 'a\nb'), '-d: byte 0x0a is not allowed'),
+            (('--', 'bin/x'), '--: the program "bin/x" is not an absolute '
+             'path')):
+        for first in ((), ('-t',)):
+            run = t.run([base.ONCEWRAP, *first, *args],
+                        stdin=subprocess.DEVNULL)
+            eq((run.returncode, run.stdout, run.stderr.decode()),
+               (1, b'', 'oncewrap: %s\n' % text))
