@@ -94,8 +94,20 @@ LIMIT 1 OFFSET ?2;
 -- name: kept_bytes
 SELECT kept_bytes FROM once_meta WHERE id = 1;
 
+-- The count may have been planted: a sum that overflowed would keep an outcome
+-- from being recorded.
 -- name: kept_add
-UPDATE once_meta SET kept_bytes = kept_bytes + ?1 WHERE id = 1;
+UPDATE once_meta
+SET kept_bytes = max(0, max(0, min(kept_bytes, 1000000000000000)) + ?1)
+WHERE id = 1;
+
+-- Once at each start.
+-- name: kept_mend
+-- scan: counts the requests that are kept, of which max_kept bounds the bytes
+UPDATE once_meta SET kept_bytes = r.bytes
+FROM (SELECT coalesce(sum(length(environment) + length(body)), 0) AS bytes
+    FROM once_request) AS r
+WHERE id = 1 AND kept_bytes <> r.bytes;
 
 -- A number that no key has had: a response is read by the number of its row,
 -- which must not become another caller's row in between.  Numbers end at

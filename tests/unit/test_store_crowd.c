@@ -221,6 +221,43 @@ request_above_max_kept_is_not_begun(void **state)
 	assert_int_equal(kept(), 48);
 }
 
+/* kept() fails if the count and the requests differ. */
+static void
+a_planted_count_of_kept_bytes_holds_up_no_outcome(void **state)
+{
+	static const char *const planted[] = { "-9223372036854775808", "-1",
+		"9223372036854775807" };
+	struct store_reservation r = reservation("a");
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+	char sql[100];
+
+	(void)state;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.body = "12345678901234567890";
+	r.body_len = 20;
+	r.reconcile_delay = 1;
+	r.max_kept = 50;
+	for (size_t i = 0; i < COUNT(planted); i++) {
+		assert_int_equal(
+		    store_reserve(store, &r, &lease, &d, &found), RC_OK);
+		assert_int_equal(d, DECIDE_RUN);
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_meta SET kept_bytes = %s", planted[i]);
+		raw(sql);
+		settle(&lease, RECORD_COMPLETED);
+		assert_true(
+		    raw_number("SELECT kept_bytes FROM once_meta") >= 0);
+		/* A start counts them anew. */
+		store_close(store);
+		store = open_store();
+		assert_int_equal(kept(), 0);
+		raw("DELETE FROM once_key");
+	}
+}
+
 /* A key that was accepted and released keeps its request. */
 static void
 request_may_take_the_place_of_the_same_keys(void **state)
@@ -364,6 +401,7 @@ main(void)
 		TEST(nothing_above_the_limit_is_accepted),
 		TEST(new_key_of_a_scope_with_many_open_outcomes_does_not_run),
 		TEST(request_above_max_kept_is_not_begun),
+		TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome),
 		TEST(request_may_take_the_place_of_the_same_keys),
 		TEST(one_scope_fills_half_of_the_queue),
 		TEST(scope_without_a_name_fills_all_of_the_queue),

@@ -115,8 +115,9 @@ set_clock(struct store *store)
 
 /*
  * Writes the time, so that this database differs from every earlier copy of
- * itself and a copy put in its place is noticed.  If the disk is full, or
- * another process keeps the lock, the guard relies on what it has read so far.
+ * itself and a copy put in its place is noticed.  Mends the count of kept
+ * bytes, which may have been planted.  If the disk is full, or another process
+ * keeps the lock, the guard relies on what it has read so far.
  */
 static void
 leave_mark(struct store *store)
@@ -130,6 +131,8 @@ leave_mark(struct store *store)
 		db_bindf(s, "i", store_now(store));
 		rc = db_step_done(s);
 	}
+	if (rc == RC_OK)
+		rc = db_step_done(db_stmt(db, QUERY_KEPT_MEND));
 	if (rc == RC_OK)
 		rc = db_commit(db);
 	if (rc != RC_OK)
