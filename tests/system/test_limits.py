@@ -273,3 +273,66 @@ def test_keys_of_one_caller_do_not_hold_up_anothers_reconciliation(t):
     done = [row for row in once.ls() if row['state'] == 'completed']
     assert len(done) <= 3, done
     gate.open(25)
+
+
+LIMITS = ('max_open_keys', 'max_active_keys')
+
+
+def test_limits_that_a_reload_lowers_hold_at_once(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; exit 1'),
+                  server={'max_kept': '1M', 'status_path': '/jobs'},
+                  defaults=dict.fromkeys(LIMITS, '10'),
+                  routes={'/later': {'async': 'always'}})
+    for key in ('a', 'b'):
+        run = Background(lambda key=key: once.post(key, user='ann'))
+        gate.wait()
+        gate.open()
+        run.result()
+    runs = [Background(lambda i=i: once.post('r%d' % i, user='bob'))
+            for i in range(2)]
+    for _ in runs:
+        gate.wait()
+    for limit in LIMITS:
+        once.defaults[limit] = '2'
+    once.server['max_kept'] = '1K'
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=reloaded')
+    problem(once.post('c', user='ann'), 'too-many-keys')
+    problem(once.post('c', user='bob'), 'too-many-keys')
+    problem(once.post('c', b'x' * 2000, path='/later', user='eve'),
+            'overloaded')
+    eq((once.row('c'), len(t.ledger())), (None, 4))
+    gate.open(2)
+    for run in runs:
+        run.result()
+
+
+def test_open_keys_exceed_their_limit_by_no_more_than_what_ran_at_once(t):
+    """32 clients of one caller and two processes; other callers are free."""
+    workers = 8
+    handler = t.sh('ledger; exit 1')
+    nodes = []
+    for name in ('one', 'two'):
+        nodes.append(t.once(handler=handler, name=name,
+                            database=t.path('once.db'),
+                            server={'workers': str(workers)},
+                            defaults={'max_open_keys': '3'}))
+
+    def client(i):
+        for n in range(4):
+            nodes[(i + n) % 2].post('k%d.%d' % (i, n), user='ann')
+    parallel([lambda i=i: client(i) for i in range(32)])
+    open_keys = len([r for r in nodes[0].ls() if r['state'] == 'unknown'])
+    assert 3 <= open_keys <= 3 + 2 * workers, open_keys
+    eq(len(t.ledger()), open_keys)
+    problem(nodes[1].post('more', user='ann'), 'too-many-keys')
+    for i in range(3):
+        eq(nodes[i % 2].post('k%d' % i, user='bob').code, 'handler-failed')
+    # After a restart, too.
+    for node in nodes:
+        node.stop()
+        node.start()
+        problem(node.post('more', user='ann'), 'too-many-keys')
+        problem(node.post('more', user='bob'), 'too-many-keys')
