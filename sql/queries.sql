@@ -252,7 +252,8 @@ RETURNING expires_at;
 
 -- name: abandon
 UPDATE once_key SET state = 'completed', queued_at = NULL,
-    updated_at = ?2, expires_at = ?3 + retention, kept = ?4, status = ?5,
+    updated_at = ?2, expires_at = ?3 + max(0, min(retention, 1000000000000000)),
+    kept = ?4, status = ?5,
     kind = ?6, response_version = ?7, body_length = ?8, last_error = ?9,
     reason = ?10, headers = ?11, body = ?12
 WHERE id = ?1 AND state = 'pending' AND expires_at <= ?3;
@@ -292,7 +293,8 @@ SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?5, expires_at = ?6 + retention, kept = ?7, status = ?8,
+    updated_at = ?5, expires_at = ?6 + max(0, min(retention, 1000000000000000)),
+    kept = ?7, status = ?8,
     kind = ?9, response_version = ?10, body_length = ?11, last_error = ?12,
     reason = ?13, headers = ?14, body = ?15
 WHERE id = ?1 AND attempt = ?2
@@ -302,7 +304,8 @@ WHERE id = ?1 AND attempt = ?2
 -- name: resolve_released
 UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?5, expires_at = ?6 + retention, last_error = ?7,
+    updated_at = ?5, expires_at = ?6 + max(0, min(retention, 1000000000000000)),
+    last_error = ?7,
     queued_at = CASE accepted WHEN 1 THEN ?8 END
 WHERE id = ?1 AND attempt = ?2
     AND ((state = 'unknown' AND reconcile_attempts = ?3)

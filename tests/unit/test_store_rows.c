@@ -230,6 +230,36 @@ a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
 	store_changes_free(changes, n);
 }
 
+/* An outcome that could never be recorded would stop all new runs. */
+static void
+a_planted_retention_holds_up_no_outcome(void **state)
+{
+	static const char *const planted[] = {
+		"retention = 9223372036854775807",
+		"retention = -9223372036854775807",
+	};
+	const struct store_tries operator= { 1, -1 };
+	int64_t id;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(planted); i++) {
+		raw("DELETE FROM once_key");
+		make("a");
+		make("b");
+		spoil("a", planted[i]);
+		spoil("b", planted[i]);
+		id = raw_number("SELECT id FROM once_key WHERE key = 'a'");
+		assert_int_equal(
+		    resolve_with(id, operator, outcome(RECORD_COMPLETED)),
+		    RC_OK);
+		id = raw_number("SELECT id FROM once_key WHERE key = 'b'");
+		assert_int_equal(resolve_with(id, operator,
+				     outcome(RECORD_FAILED_RETRYABLE)),
+		    RC_OK);
+		reserve("new");
+	}
+}
+
 static void
 reaping_and_lists_pass_by_bad_ones(void **state)
 {
@@ -442,6 +472,7 @@ main(void)
 		TEST(a_bad_row_is_counted_once),
 		TEST(a_sweep_settles_what_is_beside_a_bad_one),
 		TEST(a_sweep_gets_past_many_owners_with_bad_rows_only),
+		TEST(a_planted_retention_holds_up_no_outcome),
 		TEST(reaping_and_lists_pass_by_bad_ones),
 		TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped),
 		TEST(a_bad_row_that_is_mended_is_reaped_at_once),
