@@ -38,7 +38,7 @@ static atomic_bool echo;
 /* Lines that were dropped since the last report. */
 static atomic_int_least64_t dropped;
 
-static const char *const level_names[] = { "debug", "info", "warn", "error" };
+static const char *const level_names[] = { LOG_LEVELS(WORDS_WORD) };
 
 /* Appends all of s or nothing, so that an escape is never cut in two. */
 static void

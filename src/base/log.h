@@ -24,9 +24,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "words.h"
+
 #define LOG_LINE_MAX 4096
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+/* See words.h. */
+/* clang-format off */
+#define LOG_LEVELS(X) \
+	X(LOG_DEBUG, "debug") \
+	X(LOG_INFO, "info") \
+	X(LOG_WARN, "warn") \
+	X(LOG_ERROR, "error")
+/* clang-format on */
+enum log_level { LOG_LEVELS(WORDS_ENUMERATOR) };
 
 struct log_value {
 	const char *name;

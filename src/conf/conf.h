@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "rc.h"
+#include "words.h"
 
 /* The line at which an option was set; 0: it was not set, and the default
  * holds. */
@@ -32,25 +33,66 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 /* Of methods: all but GET, HEAD, OPTIONS and TRACE. */
 #define CONF_UNSAFE "unsafe"
 
-enum conf_key { CONF_KEY_OPTIONAL, CONF_KEY_REQUIRED, CONF_KEY_IGNORE };
-enum conf_key_syntax { CONF_SYNTAX_ANY, CONF_SYNTAX_STRING };
-enum conf_fingerprint {
-	CONF_FINGERPRINT_VALUE,
-	CONF_FINGERPRINT_EXACT,
-	CONF_FINGERPRINT_NONE
-};
-enum conf_preset { CONF_PRESET_NONE, CONF_PRESET_FORM, CONF_PRESET_WEBHOOK };
-enum conf_concurrent {
-	CONF_CONCURRENT_REJECT,
-	CONF_CONCURRENT_WAIT,
-	CONF_CONCURRENT_ACCEPT
-};
-enum conf_async { CONF_ASYNC_NEVER, CONF_ASYNC_PREFER, CONF_ASYNC_ALWAYS };
-enum conf_exit_status { CONF_EXIT_CHECK, CONF_EXIT_IGNORE };
-enum conf_on_crash { CONF_CRASH_UNKNOWN, CONF_CRASH_RESUME };
-enum conf_on_expired { CONF_EXPIRED_RUN, CONF_EXPIRED_GONE };
-enum conf_dialect { CONF_DIALECT_IETF, CONF_DIALECT_STRIPE };
-enum conf_durability { CONF_DURABILITY_FULL, CONF_DURABILITY_NORMAL };
+/* Values that are words in a file: see words.h. */
+/* clang-format off */
+#define CONF_KEYS(X) \
+	X(CONF_KEY_OPTIONAL, "optional") \
+	X(CONF_KEY_REQUIRED, "required") \
+	X(CONF_KEY_IGNORE, "ignore")
+#define CONF_SYNTAXES(X) \
+	X(CONF_SYNTAX_ANY, "any") \
+	X(CONF_SYNTAX_STRING, "string")
+#define CONF_FINGERPRINTS(X) \
+	X(CONF_FINGERPRINT_VALUE, "value") \
+	X(CONF_FINGERPRINT_EXACT, "exact") \
+	X(CONF_FINGERPRINT_NONE, "none")
+#define CONF_PRESETS(X) \
+	X(CONF_PRESET_NONE, "none") \
+	X(CONF_PRESET_FORM, "form") \
+	X(CONF_PRESET_WEBHOOK, "webhook")
+#define CONF_CONCURRENTS(X) \
+	X(CONF_CONCURRENT_REJECT, "reject") \
+	X(CONF_CONCURRENT_WAIT, "wait") \
+	X(CONF_CONCURRENT_ACCEPT, "accept")
+#define CONF_ASYNCS(X) \
+	X(CONF_ASYNC_NEVER, "never") \
+	X(CONF_ASYNC_PREFER, "prefer") \
+	X(CONF_ASYNC_ALWAYS, "always")
+#define CONF_EXITS(X) \
+	X(CONF_EXIT_CHECK, "check") \
+	X(CONF_EXIT_IGNORE, "ignore")
+#define CONF_CRASHES(X) \
+	X(CONF_CRASH_UNKNOWN, "unknown") \
+	X(CONF_CRASH_RESUME, "resume")
+#define CONF_EXPIREDS(X) \
+	X(CONF_EXPIRED_RUN, "run") \
+	X(CONF_EXPIRED_GONE, "gone")
+#define CONF_DIALECTS(X) \
+	X(CONF_DIALECT_IETF, "ietf") \
+	X(CONF_DIALECT_STRIPE, "stripe")
+#define CONF_DURABILITIES(X) \
+	X(CONF_DURABILITY_FULL, "full") \
+	X(CONF_DURABILITY_NORMAL, "normal")
+#define CONF_SOURCES(X) \
+	X(CONF_FROM_HEADER, "header") \
+	X(CONF_FROM_QUERY, "query") \
+	X(CONF_FROM_FORM, "form") \
+	X(CONF_FROM_JSON, "json") \
+	X(CONF_FROM_COOKIE, "cookie")
+/* clang-format on */
+
+enum conf_key { CONF_KEYS(WORDS_ENUMERATOR) };
+enum conf_key_syntax { CONF_SYNTAXES(WORDS_ENUMERATOR) };
+enum conf_fingerprint { CONF_FINGERPRINTS(WORDS_ENUMERATOR) };
+enum conf_preset { CONF_PRESETS(WORDS_ENUMERATOR) };
+enum conf_concurrent { CONF_CONCURRENTS(WORDS_ENUMERATOR) };
+enum conf_async { CONF_ASYNCS(WORDS_ENUMERATOR) };
+enum conf_exit_status { CONF_EXITS(WORDS_ENUMERATOR) };
+enum conf_on_crash { CONF_CRASHES(WORDS_ENUMERATOR) };
+enum conf_on_expired { CONF_EXPIREDS(WORDS_ENUMERATOR) };
+enum conf_dialect { CONF_DIALECTS(WORDS_ENUMERATOR) };
+enum conf_durability { CONF_DURABILITIES(WORDS_ENUMERATOR) };
+enum conf_source_kind { CONF_SOURCES(WORDS_ENUMERATOR) };
 
 /* A program: what it is, where and as whom it runs, and for how long. */
 struct conf_program {
@@ -65,14 +107,6 @@ struct conf_program {
 	/* NAME: the daemon's variable is handed on; NAME=value: set so */
 	struct conf_list environment;
 	bool form_key; /* derived: it gets ONCE_FORM_KEY */
-};
-
-enum conf_source_kind {
-	CONF_FROM_HEADER,
-	CONF_FROM_QUERY,
-	CONF_FROM_FORM,
-	CONF_FROM_JSON,
-	CONF_FROM_COOKIE
 };
 
 struct conf_source { /* a place where a key can be */

@@ -57,11 +57,11 @@ struct conf_option {
 	size_t line;               /* offset of a conf_line; 0: none */
 };
 
-/* In the order of the enums in conf.h. */
-#define WORDS(...)                \
-	(const char *const[])     \
-	{                         \
-		__VA_ARGS__, NULL \
+/* The words of a list in conf.h. */
+#define WORDS(list)                   \
+	(const char *const[])         \
+	{                             \
+		list(WORDS_WORD) NULL \
 	}
 
 #define AT(type, member)                                          \
@@ -76,7 +76,7 @@ struct conf_option {
 #define SIZE(a, b)   .kind = KIND_SIZE, .min = (a), .max = (b)
 #define MODE         .kind = KIND_MODE
 #define SWITCH       .kind = KIND_SWITCH
-#define WORD(...)    .kind = KIND_WORD, .words = WORDS(__VA_ARGS__)
+#define WORD(list)   .kind = KIND_WORD, .words = WORDS(list)
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
@@ -116,13 +116,13 @@ static const struct conf_option server_options[] = {
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
 	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
-	{ S(durability), WORD("full", "normal"), IS("full") },
+	{ S(durability), WORD(CONF_DURABILITIES), IS("full") },
 	{ S(log), TEXT(LOG), IS("stderr") },
 	{ S(spool_dir), TEXT(DIRECTORY) },
 	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
 	{ S(link), TEXT(URI), IS(DRAFT) },
-	{ S(dialect), WORD("ietf", "stripe"), IS("ietf") },
+	{ S(dialect), WORD(CONF_DIALECTS), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
 	{ S(status_path), TEXT(PATH) },
 	{ S(async_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("4") },
@@ -134,19 +134,19 @@ static const struct conf_option server_options[] = {
 };
 
 static const struct conf_option route_options[] = {
-	{ R(preset), WORD("none", "form", "webhook"), IS("none") },
+	{ R(preset), WORD(CONF_PRESETS), IS("none") },
 	{ ARGV("handler", conf_route, handler) },
 	{ ARGV("reconcile", conf_route, reconcile) },
 	PROGRAM(conf_route, handler),
 	{ R(methods), LIST(METHOD), IS("POST PATCH") },
 	{ R(key_from), SOURCES, IS("header:Idempotency-Key") },
-	{ R(key), WORD("optional", "required", "ignore"), IS("optional") },
-	{ R(key_syntax), WORD("any", "string"), IS("any") },
+	{ R(key), WORD(CONF_KEYS), IS("optional") },
+	{ R(key_syntax), WORD(CONF_SYNTAXES), IS("any") },
 	{ R(key_min_length), NUMBER(1, LIMIT_KEY), IS("1") },
 	{ R(key_max_length), NUMBER(1, LIMIT_KEY), IS("255") },
 	{ R(scope), LIST(SCOPE), IS("REMOTE_USER") },
 	{ R(scope_required), SWITCH, IS("no") },
-	{ R(fingerprint), WORD("value", "exact", "none"), IS("value") },
+	{ R(fingerprint), WORD(CONF_FINGERPRINTS), IS("value") },
 	{ R(fingerprint_headers), LIST(FIELD), EMPTY, IS("") },
 	{ R(fingerprint_ignore), LIST(POINTER), EMPTY, IS("") },
 	{ R(max_request_body), SIZE(0, 1024 * GIB), IS("256M") },
@@ -154,18 +154,18 @@ static const struct conf_option route_options[] = {
 	 * most. */
 	{ R(max_response), SIZE(0, 512 * MIB), IS("16M") },
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
-	{ R(concurrent), WORD("reject", "wait", "accept"), IS("reject") },
+	{ R(concurrent), WORD(CONF_CONCURRENTS), IS("reject") },
 	{ R(wait_time), TIME(1, DAY), IS("10s") },
 	{ R(release), STATUSES, IS("401 407 408 425 429 5xx") },
 	{ R(ambiguous), STATUSES, IS("502 504") },
-	{ R(exit_status), WORD("check", "ignore"), IS("check") },
-	{ R(on_crash), WORD("unknown", "resume"), IS("unknown") },
+	{ R(exit_status), WORD(CONF_EXITS), IS("check") },
+	{ R(on_crash), WORD(CONF_CRASHES), IS("unknown") },
 	{ R(retention), TIME(1, 3650 * DAY), IS("24h") },
-	{ R(on_expired), WORD("run", "gone"), IS("run") },
+	{ R(on_expired), WORD(CONF_EXPIREDS), IS("run") },
 	{ R(expired_retention), TIME(1, 3650 * DAY), IS("30d") },
 	{ R(reconcile_after), TIME(1, 24 * DAY), IS("30s") },
 	{ R(reconcile_attempts), NUMBER(1, 1000), IS("8") },
-	{ R(async), WORD("never", "prefer", "always"), IS("never") },
+	{ R(async), WORD(CONF_ASYNCS), IS("never") },
 	{ R(share_database), SWITCH, IS("no") },
 	{ R(max_active_keys), NUMBER(0, LIMIT_KEYS), IS("0") },
 	{ R(max_open_keys), NUMBER(0, LIMIT_OPEN_KEYS), IS("1000") },

@@ -16,9 +16,7 @@
 
 #include "conf_source.h"
 
-/* In the order of enum conf_source_kind. */
-static const char *const kinds[] = { "header", "query", "form", "json",
-	"cookie" };
+static const char *const kinds[] = { CONF_SOURCES(WORDS_WORD) };
 #define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static const char all_kinds[] =

@@ -33,15 +33,14 @@ struct finding {
 
 #define AT(member) offsetof(struct finding, member)
 static const struct oncectl_column columns[] = {
-	{ "kind", "KIND", AT(kind), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", AT(path), ONCECTL_TEXT, NULL },
-	{ "where", "WHERE", AT(where), ONCECTL_TEXT, NULL },
-	{ "key", NULL, AT(key), ONCECTL_TEXT, NULL },
-	{ "why", "WHY", AT(why), ONCECTL_TEXT, NULL },
+	{ "kind", "KIND", 1, AT(kind), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", 2, AT(path), ONCECTL_TEXT, NULL },
+	{ "where", "WHERE", 4, AT(where), ONCECTL_TEXT, NULL },
+	{ "key", NULL, 0, AT(key), ONCECTL_TEXT, NULL },
+	{ "why", "WHY", 3, AT(why), ONCECTL_TEXT, NULL },
 };
 #undef AT
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
-static const unsigned char order[NCOLUMNS - 1] = { 0, 1, 4, 2 };
 
 struct audit {
 	struct oncectl *ctl;
@@ -288,8 +287,7 @@ oncectl_audit(struct oncectl *ctl)
 		return ONCECTL_USAGE;
 	}
 	if (!ctl->json)
-		a.table =
-		    oncectl_print_table(stdout, columns, order, sizeof(order));
+		a.table = oncectl_print_table(stdout, columns, NCOLUMNS);
 	look_at_routes(&a);
 	for (size_t i = 0; i < ctl->ndocroots; i++)
 		look_at_root(&a, ctl->docroots[i]);

@@ -33,29 +33,27 @@ struct shown {
 
 #define IN(member) offsetof(struct shown, e.member)
 #define AT(member) offsetof(struct shown, member)
+/* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
-	{ "id", "ID", IN(id), ONCECTL_NUMBER, NULL },
-	{ "key", "KEY", IN(key), ONCECTL_TEXT, NULL },
-	{ "scope", "SCOPE", IN(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", IN(path), ONCECTL_TEXT, NULL },
-	{ "topic", "TOPIC", IN(topic), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", IN(state), ONCECTL_NAMED, state_name },
-	{ "attempts", "ATTEMPTS", IN(attempts), ONCECTL_INT, NULL },
-	{ "next_at", "NEXT", AT(next_at), ONCECTL_TIME, NULL },
-	{ "reference", NULL, AT(reference), ONCECTL_TEXT, NULL },
-	{ "last_error", "LAST ERROR", IN(last_error), ONCECTL_TEXT, NULL },
+	{ "id", "ID", 1, IN(id), ONCECTL_NUMBER, NULL },
+	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT, NULL },
+	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
+	{ "topic", "TOPIC", 5, IN(topic), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", 2, IN(state), ONCECTL_NAMED, state_name },
+	{ "attempts", "ATTEMPTS", 3, IN(attempts), ONCECTL_INT, NULL },
+	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME, NULL },
+	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT, NULL },
+	{ "last_error", "LAST ERROR", 9, IN(last_error), ONCECTL_TEXT, NULL },
 	/* the columns from here on are in exports only */
-	{ "effect_key", NULL, IN(effect_key), ONCECTL_ARRAY, NULL },
-	{ "created_at", NULL, IN(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, IN(updated_at), ONCECTL_TIME, NULL },
+	{ "effect_key", NULL, 0, IN(effect_key), ONCECTL_ARRAY, NULL },
+	{ "created_at", NULL, 0, IN(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME, NULL },
 };
 #undef AT
 #undef IN
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define NLISTED  10
-
-/* The order in a table: columns that may be long stand on the right. */
-static const unsigned char order[] = { 0, 5, 6, 7, 4, 2, 3, 1, 9 };
 
 /*
  * The output of the program may hold any byte.  A NUL, which would end the
@@ -96,8 +94,7 @@ print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (!ctl->json)
-		table =
-		    oncectl_print_table(stdout, columns, order, sizeof(order));
+		table = oncectl_print_table(stdout, columns, NCOLUMNS);
 	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
 		s = shown(ctl, &row);
 		if (ctl->json) {

@@ -22,8 +22,7 @@
 
 struct oncectl_table {
 	FILE *file;
-	const struct oncectl_column *column;
-	const unsigned char *order;
+	const struct oncectl_column **column; /* from the left */
 	size_t columns, rows;
 	size_t *width;
 	char **cell;   /* BATCH rows, escaped */
@@ -199,20 +198,35 @@ cell_copy(const char *cell)
 	    cell != NULL && cell[0] != '\0' ? cell : "-");
 }
 
+/* The columns that stand in tables, by their places. */
+static void
+place_columns(
+    struct oncectl_table *t, const struct oncectl_column *columns, size_t n)
+{
+	t->column = must(calloc(n, sizeof(t->column[0])));
+	for (size_t i = 0; i < n; i++) {
+		if (columns[i].place == 0)
+			continue;
+		assert(columns[i].place <= n && columns[i].title != NULL &&
+		    t->column[columns[i].place - 1] == NULL);
+		t->column[columns[i].place - 1] = &columns[i];
+		t->columns++;
+	}
+}
+
 struct oncectl_table *
-oncectl_print_table(FILE *file, const struct oncectl_column *columns,
-    const unsigned char *order, size_t norder)
+oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 {
 	struct oncectl_table *t = must(calloc(1, sizeof(*t)));
 
 	t->file = file;
-	t->column = columns;
-	t->order = order;
-	t->columns = norder;
-	t->width = must(calloc(norder, sizeof(t->width[0])));
-	t->cell = must(calloc(norder * BATCH, sizeof(t->cell[0])));
-	for (size_t i = 0; i < norder; i++)
-		t->cell[i] = oncectl_print_escaped(columns[order[i]].title);
+	place_columns(t, columns, n);
+	t->width = must(calloc(t->columns, sizeof(t->width[0])));
+	t->cell = must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
+	for (size_t i = 0; i < t->columns; i++) {
+		assert(t->column[i] != NULL);
+		t->cell[i] = oncectl_print_escaped(t->column[i]->title);
+	}
 	t->rows = 1;
 	return t;
 }
@@ -226,8 +240,7 @@ oncectl_print_row(struct oncectl_table *t, const void *row)
 		flush(t);
 	cells = t->cell + t->rows * t->columns;
 	for (size_t i = 0; i < t->columns; i++)
-		cells[i] =
-		    cell_copy(cell_of(&t->column[t->order[i]], row, room));
+		cells[i] = cell_copy(cell_of(t->column[i], row, room));
 	t->rows++;
 	t->has_rows = true;
 }
@@ -240,6 +253,7 @@ oncectl_print_table_free(struct oncectl_table *t)
 	flush(t);
 	free(t->cell);
 	free(t->width);
+	free(t->column);
 	free(t);
 }
 

@@ -26,6 +26,7 @@ enum oncectl_kind {
 struct oncectl_column {
 	const char *member; /* the name in JSON and in lines */
 	const char *title;  /* the title in tables; NULL: not in tables */
+	unsigned place;     /* in tables, from the left: 1, 2, ...; 0: none */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
 	const char *(*name)(int); /* for ONCECTL_NAMED */
@@ -47,15 +48,14 @@ void
 oncectl_print_lines(const struct oncectl_column *, size_t n, const void *row);
 
 /*
- * Rows in columns that are as wide as their widest cell so far.  order has the
- * indexes of the columns from left to right, norder of them.  columns and
- * order must outlive the table.  An empty text is printed as "-".  Memory is
+ * Rows in columns that are as wide as their widest cell so far.  The array of n
+ * columns must outlive the table.  An empty text is printed as "-".  Memory is
  * bounded for any number of rows.  oncectl_print_table_free() prints the
  * remaining rows; a table without rows prints nothing.
  */
 struct oncectl_table;
-struct oncectl_table *oncectl_print_table(FILE *, const struct oncectl_column *,
-    const unsigned char *order, size_t norder);
+struct oncectl_table *
+oncectl_print_table(FILE *, const struct oncectl_column *, size_t n);
 void oncectl_print_row(struct oncectl_table *, const void *row);
 void oncectl_print_table_free(struct oncectl_table *);
 

@@ -27,29 +27,26 @@ struct shown {
 
 #define IN(member) offsetof(struct shown, r.member)
 #define AT(member) offsetof(struct shown, member)
+/* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
-	{ "scope", "SCOPE", IN(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", IN(path), ONCECTL_TEXT, NULL },
-	{ "key", "KEY", IN(key), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", IN(state), ONCECTL_NAMED, state_name },
-	{ "attempt", "ATTEMPT", IN(attempt), ONCECTL_INT, NULL },
-	{ "status", "STATUS", IN(status), ONCECTL_INT_OR_NULL, NULL },
-	{ "recovery_point", NULL, IN(recovery_point), ONCECTL_ARRAY, NULL },
-	{ "downstream", NULL, IN(downstream), ONCECTL_ARRAY, NULL },
-	{ "created_at", "CREATED", IN(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, IN(updated_at), ONCECTL_TIME, NULL },
-	{ "locked_until", NULL, AT(locked_until), ONCECTL_TIME, NULL },
-	{ "expires_at", "EXPIRES", AT(expires_at), ONCECTL_TIME, NULL },
-	{ "reconcile_after", NULL, AT(reconcile_after), ONCECTL_TIME, NULL },
-	{ "last_error", NULL, IN(last_error), ONCECTL_TEXT, NULL },
+	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
+	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
+	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT, NULL },
+	{ "state", "STATE", 1, IN(state), ONCECTL_NAMED, state_name },
+	{ "attempt", "ATTEMPT", 2, IN(attempt), ONCECTL_INT, NULL },
+	{ "status", "STATUS", 3, IN(status), ONCECTL_INT_OR_NULL, NULL },
+	{ "recovery_point", NULL, 0, IN(recovery_point), ONCECTL_ARRAY, NULL },
+	{ "downstream", NULL, 0, IN(downstream), ONCECTL_ARRAY, NULL },
+	{ "created_at", "CREATED", 4, IN(created_at), ONCECTL_TIME, NULL },
+	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME, NULL },
+	{ "locked_until", NULL, 0, AT(locked_until), ONCECTL_TIME, NULL },
+	{ "expires_at", "EXPIRES", 5, AT(expires_at), ONCECTL_TIME, NULL },
+	{ "reconcile_after", NULL, 0, AT(reconcile_after), ONCECTL_TIME, NULL },
+	{ "last_error", NULL, 0, IN(last_error), ONCECTL_TEXT, NULL },
 };
 #undef AT
 #undef IN
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* The order in a table: state, attempt, status, times, then the columns that
- * may be long. */
-static const unsigned char order[] = { 3, 4, 5, 8, 11, 0, 1, 2 };
 
 static int64_t
 wall(const struct oncectl *ctl, int64_t store_time)
@@ -86,7 +83,7 @@ oncectl_row_lines(const struct oncectl *ctl, const struct record *r)
 struct oncectl_table *
 oncectl_row_table(FILE *file)
 {
-	return oncectl_print_table(file, columns, order, sizeof(order));
+	return oncectl_print_table(file, columns, NCOLUMNS);
 }
 
 void

@@ -19,13 +19,12 @@
 #define NCOLUMNS RECORD_NSTATES
 #define NSTATES  (NCOLUMNS - 1)
 static struct oncectl_column columns[NCOLUMNS];
-static unsigned char order[NCOLUMNS];
 
 static void
 make_columns(void)
 {
-	for (unsigned char i = 0; i < NCOLUMNS; i++)
-		order[i] = i;
+	for (unsigned i = 0; i < NCOLUMNS; i++)
+		columns[i].place = i + 1;
 	for (size_t i = 0; i < NSTATES; i++) {
 		const size_t state = i + 1; /* RECORD_NONE is no state */
 
@@ -111,7 +110,7 @@ stats_by_scope(struct oncectl *ctl)
 	if (scopes == NULL)
 		return oncectl_fail(ctl, RC_NOMEM);
 	if (!ctl->json)
-		table = oncectl_print_table(stdout, columns, order, NCOLUMNS);
+		table = oncectl_print_table(stdout, columns, NCOLUMNS);
 	do {
 		rc = store_scopes(ctl->store, last, scopes, SCOPES, &n);
 		free(last);
@@ -152,9 +151,9 @@ oncectl_stats(struct oncectl *ctl)
 
 #define AT(member) offsetof(struct store_finding, member)
 static const struct oncectl_column findings_columns[] = {
-	{ "ok", "", AT(ok), ONCECTL_BOOL, NULL },
-	{ "name", "CHECK", AT(name), ONCECTL_ARRAY, NULL },
-	{ "text", "FOUND", AT(text), ONCECTL_ARRAY, NULL },
+	{ "ok", "", 1, AT(ok), ONCECTL_BOOL, NULL },
+	{ "name", "CHECK", 2, AT(name), ONCECTL_ARRAY, NULL },
+	{ "text", "FOUND", 3, AT(text), ONCECTL_ARRAY, NULL },
 };
 #undef AT
 
@@ -185,7 +184,6 @@ summarize(const struct store_finding *findings, size_t n,
 int
 oncectl_doctor(struct oncectl *ctl)
 {
-	static const unsigned char as_they_are[] = { 0, 1, 2 };
 	struct store_finding findings[MAX_FINDINGS];
 	struct oncectl_table *table = NULL;
 	int status = ONCECTL_DONE;
@@ -200,8 +198,7 @@ oncectl_doctor(struct oncectl *ctl)
 	summarize(findings, n, &findings[n]);
 	n++;
 	if (!ctl->json)
-		table = oncectl_print_table(
-		    stdout, findings_columns, as_they_are, 3);
+		table = oncectl_print_table(stdout, findings_columns, 3);
 	for (size_t i = 0; i < n; i++) {
 		const struct store_finding *f = &findings[i];
 

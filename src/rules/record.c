@@ -31,16 +31,7 @@
 
 #include "record.h"
 
-static const char *const names[RECORD_NSTATES] = {
-	[RECORD_NONE] = "none",
-	[RECORD_PENDING] = "pending",
-	[RECORD_IN_PROGRESS] = "in_progress",
-	[RECORD_COMPLETED] = "completed",
-	[RECORD_FAILED_RETRYABLE] = "failed_retryable",
-	[RECORD_UNKNOWN] = "unknown",
-	[RECORD_DEAD_LETTER] = "dead_letter",
-	[RECORD_EXPIRED] = "expired",
-};
+static const char *const names[] = { RECORD_STATES(WORDS_WORD) };
 
 /* The causes of a change. */
 enum by {

@@ -10,18 +10,22 @@
 
 #include "fingerprint.h"
 #include "limit.h"
+#include "words.h"
 
-enum record_state {
-	RECORD_NONE, /* there is no record */
-	RECORD_PENDING,
-	RECORD_IN_PROGRESS,
-	RECORD_COMPLETED,
-	RECORD_FAILED_RETRYABLE,
-	RECORD_UNKNOWN,
-	RECORD_DEAD_LETTER,
-	RECORD_EXPIRED
-};
-#define RECORD_NSTATES 8
+/* See words.h.  RECORD_NONE: there is no record. */
+/* clang-format off */
+#define RECORD_STATES(X) \
+	X(RECORD_NONE, "none") \
+	X(RECORD_PENDING, "pending") \
+	X(RECORD_IN_PROGRESS, "in_progress") \
+	X(RECORD_COMPLETED, "completed") \
+	X(RECORD_FAILED_RETRYABLE, "failed_retryable") \
+	X(RECORD_UNKNOWN, "unknown") \
+	X(RECORD_DEAD_LETTER, "dead_letter") \
+	X(RECORD_EXPIRED, "expired")
+/* clang-format on */
+enum record_state { RECORD_STATES(WORDS_ENUMERATOR) };
+#define RECORD_NSTATES WORDS_COUNT(RECORD_STATES)
 
 /* The largest number of a record: 65536 times that is a number too, and the
  * pieces of its response have such numbers. */

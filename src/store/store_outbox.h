@@ -7,14 +7,18 @@
 
 #include "buf.h"
 #include "store.h"
+#include "words.h"
 
-enum store_effect_state {
-	STORE_EFFECT_NONE,
-	STORE_EFFECT_PENDING,
-	STORE_EFFECT_DELIVERED,
-	STORE_EFFECT_DEAD_LETTER
-};
-#define STORE_EFFECT_NSTATES 4
+/* See words.h. */
+/* clang-format off */
+#define STORE_EFFECT_STATES(X) \
+	X(STORE_EFFECT_NONE, "none") \
+	X(STORE_EFFECT_PENDING, "pending") \
+	X(STORE_EFFECT_DELIVERED, "delivered") \
+	X(STORE_EFFECT_DEAD_LETTER, "dead_letter")
+/* clang-format on */
+enum store_effect_state { STORE_EFFECT_STATES(WORDS_ENUMERATOR) };
+#define STORE_EFFECT_NSTATES WORDS_COUNT(STORE_EFFECT_STATES)
 
 /* "pending", ...; parse is false if no state has that name. */
 const char *store_effect_state_name(enum store_effect_state);

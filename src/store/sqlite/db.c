@@ -213,8 +213,7 @@ db_exec(struct db *db, const char *sql)
 static enum rc
 prepare_tx(struct db *db, enum db_tx tx)
 {
-	static const char *const text[DB_NTX] = { "BEGIN IMMEDIATE", "BEGIN",
-		"COMMIT", "ROLLBACK" };
+	static const char *const text[] = { DB_TX(WORDS_WORD) };
 	int code;
 
 	if (db->tx[tx] != NULL)

@@ -77,8 +77,8 @@ void db_rollback(struct db *); /* legal without a transaction */
 
 /*
  * The statement, reset and without bindings.  Never NULL: an error here or in
- * db_bindf() is returned by the step.  Bound texts and blobs must live until the
- * step.
+ * db_bindf() is returned by the step.  Bound texts and blobs must live until
+ * the step.
  */
 struct db_stmt *db_stmt(struct db *, enum query);
 

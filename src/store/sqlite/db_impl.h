@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "words.h"
 #include "db.h"
 
 struct db_stmt {
@@ -26,7 +27,15 @@ struct db_blob {
 	sqlite3_blob *blob;
 };
 
-enum db_tx { DB_BEGIN, DB_BEGIN_READ, DB_COMMIT, DB_ROLLBACK, DB_NTX };
+/* clang-format off */
+#define DB_TX(X) \
+	X(DB_BEGIN, "BEGIN IMMEDIATE") \
+	X(DB_BEGIN_READ, "BEGIN") \
+	X(DB_COMMIT, "COMMIT") \
+	X(DB_ROLLBACK, "ROLLBACK")
+/* clang-format on */
+enum db_tx { DB_TX(WORDS_ENUMERATOR) };
+#define DB_NTX WORDS_COUNT(DB_TX)
 
 struct db {
 	sqlite3 *handle;

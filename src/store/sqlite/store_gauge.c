@@ -11,6 +11,7 @@
 
 #include <sys/stat.h>
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,15 +24,29 @@
 /* Index rows that one part of a tally reads: about 2 ms. */
 #define TALLY_ROWS 10000
 
-/* The gauges have the order of the key states. */
-_Static_assert(METRICS_KEYS_EXPIRED - METRICS_KEYS_PENDING ==
-	RECORD_EXPIRED - RECORD_PENDING,
-    "a gauge for each state");
-
 static int64_t *
 gauge_of(struct metrics_gauges *g, enum record_state state)
 {
-	return &g->value[METRICS_KEYS_PENDING + (int)state - RECORD_PENDING];
+	switch (state) {
+	case RECORD_PENDING:
+		return &g->value[METRICS_KEYS_PENDING];
+	case RECORD_IN_PROGRESS:
+		return &g->value[METRICS_KEYS_IN_PROGRESS];
+	case RECORD_COMPLETED:
+		return &g->value[METRICS_KEYS_COMPLETED];
+	case RECORD_FAILED_RETRYABLE:
+		return &g->value[METRICS_KEYS_FAILED_RETRYABLE];
+	case RECORD_UNKNOWN:
+		return &g->value[METRICS_KEYS_UNKNOWN];
+	case RECORD_DEAD_LETTER:
+		return &g->value[METRICS_KEYS_DEAD_LETTER];
+	case RECORD_EXPIRED:
+		return &g->value[METRICS_KEYS_EXPIRED];
+	case RECORD_NONE:
+		break;
+	}
+	assert(!"a state without a gauge");
+	return NULL;
 }
 
 /* --- gauges ------------------------------------------------------------- */

@@ -39,8 +39,7 @@ know(struct store_guard *g, int i)
 enum rc
 store_guard_init(struct store_guard *g, const char *file)
 {
-	static const char *const suffix[GUARD_FILES] = { "", "-wal", "-shm",
-		"-lock" };
+	static const char *const suffix[] = { GUARD_NAMES(WORDS_WORD) };
 	const char *slash = strrchr(file, '/');
 	struct stat st;
 

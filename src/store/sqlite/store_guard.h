@@ -18,8 +18,18 @@
 
 #include "db.h"
 #include "scope.h"
+#include "words.h"
 
-enum { GUARD_DATABASE, GUARD_WAL, GUARD_SHM, GUARD_LOCK, GUARD_FILES };
+/* The files of a store, and what their names end with. */
+/* clang-format off */
+#define GUARD_NAMES(X) \
+	X(GUARD_DATABASE, "") \
+	X(GUARD_WAL, "-wal") \
+	X(GUARD_SHM, "-shm") \
+	X(GUARD_LOCK, "-lock")
+/* clang-format on */
+enum { GUARD_NAMES(WORDS_ENUMERATOR) };
+#define GUARD_FILES WORDS_COUNT(GUARD_NAMES)
 
 struct store_guard {
 	char *folder;

@@ -15,12 +15,7 @@
 #include "store_row.h"
 #include "store_outbox.h"
 
-static const char *const names[STORE_EFFECT_NSTATES] = {
-	[STORE_EFFECT_NONE] = "none",
-	[STORE_EFFECT_PENDING] = "pending",
-	[STORE_EFFECT_DELIVERED] = "delivered",
-	[STORE_EFFECT_DEAD_LETTER] = "dead_letter",
-};
+static const char *const names[] = { STORE_EFFECT_STATES(WORDS_WORD) };
 
 const char *
 store_effect_state_name(enum store_effect_state state)

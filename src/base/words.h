@@ -1,0 +1,18 @@
+/*
+ * An enum and its words as one list, so that they cannot disagree:
+ *
+ *	#define COLORS(X) X(COLOR_RED, "red") X(COLOR_BLUE, "blue")
+ *	enum color { COLORS(WORDS_ENUMERATOR) };
+ *	static const char *const names[] = { COLORS(WORDS_WORD) };
+ */
+#ifndef WORDS_H
+#define WORDS_H
+
+#define WORDS_ENUMERATOR(name, word) name,
+#define WORDS_WORD(name, word)       word,
+#define WORDS_ONE(name, word)        +1
+
+/* The number of values, as a constant expression. */
+#define WORDS_COUNT(list) (0 list(WORDS_ONE))
+
+#endif
