@@ -85,8 +85,13 @@ check_method(const char *s, struct conf_error *why)
 	char upper[256];
 	size_t n;
 
-	if (!made_of(s, TOKEN))
-		return conf_value_fail(why, "\"%.200s\" is not a method", s);
+	/* A token (RFC 9110, section 9.1) may hold more, as in "GET|POST": no
+	 * such method is registered, and it would guard nothing. */
+	if (!made_of(s, LETTERS DIGITS "-_"))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not a method: write methods with blanks "
+		    "between them",
+		    s);
 	if (s[strcspn(s, LOWER)] == '\0')
 		return true;
 	for (n = 0; s[n] != '\0' && n < sizeof(upper) - 1; n++)

@@ -15,6 +15,7 @@
 
 #include "limit.h"
 #include "conf_source.h"
+#include "conf_near.h"
 #include "conf_text.h"
 
 #include "conf_option.h"
@@ -220,6 +221,24 @@ conf_option_find(enum conf_place place, const char *name)
 	return NULL;
 }
 
+const char *
+conf_option_near(enum conf_place place, const char *name)
+{
+	/* Two mistakes at most, and not half of the name. */
+	size_t n, distance, best = strlen(name) < 5 ? 2 : 3;
+	const struct conf_option *options = table(place, &n);
+	const char *near = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		distance = conf_near_distance(name, options[i].name);
+		if (distance < best) {
+			best = distance;
+			near = options[i].name;
+		}
+	}
+	return near;
+}
+
 size_t
 conf_option_index(const struct conf_option *option)
 {
@@ -269,6 +288,14 @@ set(const struct conf_option *option, void *to, const char *value,
 	return false;
 }
 
+static bool
+is_quoted(const char *s)
+{
+	const size_t n = strlen(s);
+
+	return n > 1 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0];
+}
+
 bool
 conf_option_set(const struct conf_option *option, void *base, const char *value,
     conf_line line, struct conf_arena *arena, struct conf_error *why)
@@ -279,6 +306,11 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 	if (*value == '\0' && !option->empty)
 		return conf_value_fail(
 		    why, "%s: the value is empty", option->name);
+	/* Only the words of a program may be in quotes. */
+	if (option->kind != KIND_ARGV && is_quoted(value))
+		return conf_value_fail(why,
+		    "%s: the value is in quotes: write it without",
+		    option->name);
 	if (!set(option, at + option->offset, value, arena, &reason))
 		return conf_value_fail(
 		    why, "%s: %s", option->name, reason.text);

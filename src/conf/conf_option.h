@@ -26,6 +26,9 @@ struct conf_origin {
 /* NULL if there is none. */
 const struct conf_option *conf_option_find(enum conf_place, const char *name);
 
+/* The name of the option that a misspelled name was meant to be, or NULL. */
+const char *conf_option_near(enum conf_place, const char *name);
+
 size_t conf_option_index(const struct conf_option *);
 
 /*

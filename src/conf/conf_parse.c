@@ -237,8 +237,9 @@ section_name(enum section section)
 }
 
 static bool
-no_such_option(struct parser *p, const char *name)
+no_such_option(struct parser *p, enum conf_place place, const char *name)
 {
+	const char *near;
 	static const struct {
 		enum conf_place place;
 		const char *sections;
@@ -256,6 +257,10 @@ no_such_option(struct parser *p, const char *name)
 		return fail(p,
 		    "option \"key_header\" is gone: write \"key_from = "
 		    "header:NAME\" in [defaults] or [route]");
+	if ((near = conf_option_near(place, name)) != NULL)
+		return fail(p,
+		    "unknown option \"%.200s\" in %s: did you mean \"%s\"?",
+		    name, section_name(p->section), near);
 	return fail(p, "unknown option \"%.200s\" in %s", name,
 	    section_name(p->section));
 }
@@ -293,7 +298,7 @@ set_option(struct parser *p, const char *name, const char *value)
 		break;
 	}
 	if ((option = conf_option_find(place, name)) == NULL)
-		return no_such_option(p, name);
+		return no_such_option(p, place, name);
 	line = &origin->line[conf_option_index(option)];
 	if (*line != 0)
 		return fail(p, "option \"%s\" is repeated, first on line %u",
@@ -361,7 +366,8 @@ take_line(struct parser *p, char *line)
 	if (*line == '[')
 		return open_section(p, line);
 	if (end == line || *end != '=')
-		return fail(p, "expected \"name = value\"");
+		return fail(p, "expected \"name = value\"%s",
+		    *end == ':' ? ", with \"=\" and not \":\"" : "");
 	*end = '\0';
 	return set_option(p, trim(line), trim(end + 1));
 }

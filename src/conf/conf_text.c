@@ -271,7 +271,9 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		/* SQLite keeps ":memory:" in memory, and takes "file:" for a
 		 * URI, which could mean the same, or "no locks". */
 		good = (strcmp(text, ":memory:") != 0 &&
-			   strncmp(text, "file:", 5) != 0) ||
+			   strncmp(text, "file:", 5) != 0 &&
+			   (strstr(text, "://") == NULL ||
+			       strncmp(text, "postgres", 8) == 0)) ||
 		    conf_value_fail(why, "\"%.200s\" is not a file", text);
 		break;
 	case CONF_TEXT_DIRECTORY:

@@ -287,21 +287,44 @@ conf_value_item(const char **text, char *out, size_t size)
 	return 1;
 }
 
+/* "5xx" */
 static bool
-add_status(const char *item, struct conf_statuses *set)
+add_class(const char *item, struct conf_statuses *set)
+{
+	unsigned first;
+
+	if (strlen(item) != 3 || item[0] < '1' || item[0] > '5' ||
+	    strcmp(item + 1, "xx") != 0)
+		return false;
+	first = (unsigned)(item[0] - '1') * 100;
+	for (unsigned i = first; i < first + 100; i++)
+		set->bits[i / 64] |= UINT64_C(1) << i % 64;
+	return true;
+}
+
+/* Whether the first three bytes are a status from 100 to 599. */
+static bool
+is_status(const char *s)
+{
+	return s[0] >= '1' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' &&
+	    s[2] >= '0' && s[2] <= '9';
+}
+
+/* "409" or "505-599" */
+static bool
+add_statuses(const char *item, struct conf_statuses *set)
 {
 	unsigned first, last;
 
-	if (strlen(item) != 3 || item[0] < '1' || item[0] > '5')
+	if (strlen(item) < 3 || !is_status(item))
 		return false;
-	if (strcmp(item + 1, "xx") == 0) {
-		first = (unsigned)(item[0] - '0') * 100;
-		last = first + 99;
-	} else if (conf_value_made_of(item, DIGITS)) {
-		first = last = (unsigned)decimal(item, 3);
-	} else {
+	first = last = (unsigned)decimal(item, 3);
+	if (item[3] == '-' && strlen(item) == 7 && is_status(item + 4))
+		last = (unsigned)decimal(item + 4, 3);
+	else if (item[3] != '\0')
 		return false;
-	}
+	if (last < first)
+		return false;
 	for (unsigned i = first - 100; i <= last - 100; i++)
 		set->bits[i / 64] |= UINT64_C(1) << i % 64;
 	return true;
@@ -318,10 +341,10 @@ conf_value_statuses(
 	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
 		if (more < 0)
 			return conf_value_fail(why, "an item is too long");
-		if (!add_status(item, &set))
+		if (!add_class(item, &set) && !add_statuses(item, &set))
 			return conf_value_fail(why,
-			    "\"%.200s\" is not a status: 100 to 599, or 1xx to "
-			    "5xx",
+			    "\"%.200s\" is not a status, such as 409, 505-599 "
+			    "or 5xx",
 			    item);
 	}
 	*out = set;

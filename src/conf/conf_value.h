@@ -58,7 +58,7 @@ bool conf_value_switch(const char *, bool *out, struct conf_error *why);
 bool conf_value_word(const char *, const char *const *words, unsigned *out,
     struct conf_error *why);
 
-/* Statuses and classes of statuses: 425 429 5xx.  May be empty. */
+/* Statuses, ranges and classes of them: 425 505-599 5xx.  May be empty. */
 bool conf_value_statuses(
     const char *, struct conf_statuses *out, struct conf_error *why);
 

@@ -429,6 +429,10 @@ static const struct good route_good[] = {
 	{ "kill_after = 1d", R(handler.kill_after), N(INT64, DAY) },
 	{ "release = 425,429,5xx", R(release), T(STATUSES, "425 429 500-599") },
 	{ "release = 100 599", R(release), T(STATUSES, "100 599") },
+	{ "release = 505-599", R(release), T(STATUSES, "505-599") },
+	{ "release = 401, 500-500 503-510", R(release),
+	    T(STATUSES, "401 500 503-510") },
+	{ "release = 100-599", R(release), T(STATUSES, "100-599") },
 	{ "release = 1xx 2xx 3xx 4xx 5xx", R(release), T(STATUSES, "100-599") },
 	{ "release =", R(release), T(STATUSES, "") },
 	{ "ambiguous = 504", R(ambiguous), T(STATUSES, "504") },
@@ -635,7 +639,8 @@ struct bad {
 #define FIELD_OR                                                           \
 	" is not the name of a CGI variable, which is in upper case: for " \
 	"the field write "
-#define STATUS " is not a status: 100 to 599, or 1xx to 5xx"
+#define NO_METHOD " is not a method: write methods with blanks between them"
+#define STATUS    " is not a status, such as 409, 505-599 or 5xx"
 
 static const struct bad server_bad[] = {
 	{ "database =", "the value is empty" },
@@ -763,7 +768,7 @@ static const struct bad route_bad[] = {
 	{ "handler = /bin/a \\", "a backslash at the end" },
 	{ "methods =", "the value is empty" },
 	{ "methods = ,", "the value is empty" },
-	{ "methods = POST;PUT", "\"POST;PUT\" is not a method" },
+	{ "methods = POST;PUT", "\"POST;PUT\"" NO_METHOD },
 	{ "methods = unsafe POST", "\"unsafe\" stands alone" },
 	{ "methods = POST, unsafe", "\"unsafe\" stands alone" },
 	{ "methods = Unsafe", "\"Unsafe\"" UPPER_CASE "\"UNSAFE\"" },
@@ -872,6 +877,15 @@ static const struct bad route_bad[] = {
 	{ "kill_after = 25h", "\"25h\" is out of range (0 to 1d)" },
 	{ "release = 600", "\"600\"" STATUS },
 	{ "release = 099", "\"099\"" STATUS },
+	{ "release = 599-505", "\"599-505\"" STATUS },
+	{ "release = 505-", "\"505-\"" STATUS },
+	{ "release = -505", "\"-505\"" STATUS },
+	{ "release = 505-600", "\"505-600\"" STATUS },
+	{ "release = 505-5xx", "\"505-5xx\"" STATUS },
+	{ "release = 505 - 599", "\"-\"" STATUS },
+	{ "release = 5055-599", "\"5055-599\"" STATUS },
+	{ "release = \"5xx\"", "the value is in quotes: write it without" },
+	{ "methods = GET|POST", "\"GET|POST\"" NO_METHOD },
 	{ "release = 6xx", "\"6xx\"" STATUS },
 	{ "release = 5XX", "\"5XX\"" STATUS },
 	{ "release = 50x", "\"50x\"" STATUS },
@@ -998,9 +1012,11 @@ static const struct bad files[] = {
 	/* options */
 	{ "workers = 1", "f:1: option \"workers\" before any section" },
 	{ "[server]\nworker = 1",
-	    "f:2: unknown option \"worker\" in [server]" },
+	    "f:2: unknown option \"worker\" in [server]: did you mean "
+	    "\"workers\"?" },
 	{ "[server]\nWorkers = 1",
-	    "f:2: unknown option \"Workers\" in [server]" },
+	    "f:2: unknown option \"Workers\" in [server]: did you mean "
+	    "\"workers\"?" },
 	{ "[server]\nsocket unix = 1",
 	    "f:2: unknown option \"socket unix\" in [server]" },
 	{ "[server]\nworkers = 1\nworkers = 1",
@@ -1038,8 +1054,10 @@ static const struct bad files[] = {
 	/* lines */
 	{ "[server]\nworkers", "f:2: expected \"name = value\"" },
 	{ "[server]\n= 1", "f:2: expected \"name = value\"" },
-	{ "[server]\nworkers: 1", "f:2: expected \"name = value\"" },
-	{ "[server]\nsocket unix:/a=b", "f:2: expected \"name = value\"" },
+	{ "[server]\nworkers: 1",
+	    "f:2: expected \"name = value\", with \"=\" and not \":\"" },
+	{ "[server]\nsocket unix:/a=b",
+	    "f:2: expected \"name = value\", with \"=\" and not \":\"" },
 	{ "[server]\nworkers ; = 1", "f:2: expected \"name = value\"" },
 	{ "[server]\nworkers # = 1", "f:2: expected \"name = value\"" },
 	{ "[server]\nworkers = 1\v", "f:2: byte 0x0b is not allowed" },

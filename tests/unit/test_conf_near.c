@@ -1,0 +1,58 @@
+/*
+ * conf_near: how far a misspelled name is from what it was meant to be.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conf_near.h"
+
+static const struct {
+	const char *a, *b;
+	size_t distance;
+} rows[] = {
+	{ "", "", 0 },
+	{ "workers", "workers", 0 },
+	{ "worker", "workers", 1 },
+	{ "wokrers", "workers", 1 },
+	{ "Workers", "workers", 0 },
+	{ "busy-timeout", "busy_timeout", 0 },
+	{ "timout", "timeout", 1 },
+	{ "time_out", "timeout", 1 },
+	{ "realease", "release", 1 },
+	{ "ab", "ba", 1 },
+	{ "abc", "", 3 },
+	{ "", "abc", 3 },
+	{ "kitten", "sitting", 3 },
+	{ "abcdefghijabcdefghijabcdefghijabcdefghij", "x", 40 },
+	{ "abcdefghijabcdefghijabcdefghijabcdefghijk", "x", SIZE_MAX },
+};
+
+static void
+every_pair_both_ways(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (conf_near_distance(rows[i].a, rows[i].b) !=
+			rows[i].distance ||
+		    conf_near_distance(rows[i].b, rows[i].a) !=
+			rows[i].distance)
+			fail_msg("%s %s", rows[i].a, rows[i].b);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_both_ways),
+	};
+
+	return cmocka_run_group_tests_name("conf_near", tests, NULL, NULL);
+}
