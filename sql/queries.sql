@@ -283,6 +283,19 @@ WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
 -- name: leased
 SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
+-- Answers that were not accepted.
+-- name: refused_new
+INSERT OR REPLACE INTO once_refused(key_id, attempt, exit_status, signal,
+    length, output)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: delete_refused
+DELETE FROM once_refused WHERE key_id = ?1;
+
+-- name: refused
+SELECT attempt, exit_status, signal, length, output FROM once_refused
+WHERE key_id = ?1;
+
 -- Finding out what happened ------------------------------------------------
 
 -- These keys have no lease.  The change names the attempt (?2), and the number
@@ -672,7 +685,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
 	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
-	'once_payload',
+	'once_payload', 'once_refused',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
 	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
@@ -688,7 +701,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_recipe'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
-    ('once_payload'),
+    ('once_payload'), ('once_refused'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),

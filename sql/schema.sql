@@ -172,6 +172,22 @@ CREATE TABLE once_body(
 	body BLOB NOT NULL
 ) STRICT;
 
+-- The last attempt of a key with an answer that was not accepted: for people
+-- only.  It is there until a later attempt ends, or the key is deleted.
+--
+--   exit_status signal  how the program ended by itself; -1 and 0: it did not
+--   length          bytes of the whole output
+--   output          its first bytes
+-- name: schema_refused
+CREATE TABLE once_refused(
+	key_id INTEGER PRIMARY KEY,
+	attempt INTEGER NOT NULL,
+	exit_status INTEGER NOT NULL,
+	signal INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	output BLOB NOT NULL
+) STRICT;
+
 -- Recipes are long, few, and the same for many keys.
 -- name: schema_recipe
 CREATE TABLE once_recipe(

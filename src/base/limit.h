@@ -88,6 +88,9 @@
 #define LIMIT_SAID           (16 * 1024 * 1024)
 #define LIMIT_RECOVERY_POINT 63
 
+/* The bytes that are stored of an answer that was not accepted. */
+#define LIMIT_REFUSED 4096
+
 /* The text of an error that is stored with a key. */
 #define LIMIT_LAST_ERROR 256
 

@@ -297,6 +297,25 @@ attempt_keep(struct attempt *at)
 	st->response.body_len = from->body_len;
 }
 
+/* Puts what the program printed into the record, for people, if its client got
+ * a problem instead. */
+static void
+keep_refused(struct attempt *at)
+{
+	const struct run_facts *run = &at->facts.run;
+	struct store_refused *r = &at->record->refused;
+	enum rc rc = RC_OK;
+
+	if (at->outcome.problem == PROBLEM_NONE || run->end == RUN_NOT_STARTED)
+		return;
+	r->is = true;
+	r->exit_status = run->end == RUN_EXITED ? run->exit_status : -1;
+	r->signal = run->signal;
+	r->bytes = spool_bytes(at->output, &rc);
+	if (rc == RC_OK)
+		r->length = (uint64_t)spool_length(at->output);
+}
+
 /* The status of the answer to the request that made the attempt. */
 static int
 answer_status(const struct attempt *at)
@@ -344,6 +363,7 @@ attempt_complete(struct attempt *at)
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);
+	keep_refused(at);
 	st->body = at->output;
 	at->output = NULL;
 	at->recorded = store_finish(

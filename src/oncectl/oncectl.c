@@ -48,6 +48,7 @@ static const struct option options[] = {
 	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
 	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
 	{ "response", no_argument, NULL, OPT_FILTER + ONCECTL_RESPONSE },
+	{ "output", no_argument, NULL, OPT_FILTER + ONCECTL_OUTPUT },
 	{ "docroot", required_argument, NULL, OPT_FILTER + ONCECTL_DOCROOT },
 	{ "yes", no_argument, NULL, OPT_FILTER + ONCECTL_YES },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -158,6 +159,7 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 	case ONCECTL_NOT_EXECUTED:
 	case ONCECTL_BY_SCOPE:
 	case ONCECTL_RESPONSE:
+	case ONCECTL_OUTPUT:
 	case ONCECTL_YES:
 		return true;
 	}

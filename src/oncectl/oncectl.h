@@ -31,7 +31,8 @@ enum oncectl_option {
 	ONCECTL_EMIT = 1024,
 	ONCECTL_RESPONSE = 2048,
 	ONCECTL_YES = 4096,
-	ONCECTL_DOCROOT = 8192
+	ONCECTL_DOCROOT = 8192,
+	ONCECTL_OUTPUT = 16384
 };
 
 /* The most --emit options of a command line. */

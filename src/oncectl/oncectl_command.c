@@ -24,14 +24,18 @@ static const struct oncectl_command commands[] = {
 	    0, ONCECTL_NEEDS_STORE,
 	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER,
 	    oncectl_ls },
-	{ "show", KEY_OR_UUID "\n               [--response]",
-	    "Prints what is known of one key, or the stored answer.\n"
+	{ "show", KEY_OR_UUID "\n               [--response | --output]",
+	    "Prints what is known of one key, or the stored answer, or what\n"
+	    "its program printed instead of one.\n"
 	    "\n"
 	    "  --scope S, --path P   where several keys are named so\n"
 	    "  --downstream UUID     the key's ONCE_DOWNSTREAM_KEY\n"
 	    "  --response            the stored answer as a CGI response,\n"
-	    "                        as resolve --completed reads it\n",
-	    1, ONCECTL_NEEDS_STORE, ONCECTL_WHICH | ONCECTL_RESPONSE,
+	    "                        as resolve --completed reads it\n"
+	    "  --output              the beginning of an answer that was\n"
+	    "                        not accepted, and how its program ended\n",
+	    1, ONCECTL_NEEDS_STORE,
+	    ONCECTL_WHICH | ONCECTL_RESPONSE | ONCECTL_OUTPUT,
 	    oncectl_show },
 	{ "resolve",
 	    KEY_OR_UUID "\n"

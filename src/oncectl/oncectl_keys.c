@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "oncectl.h"
+#include "oncectl_output.h"
 #include "oncectl_print.h"
 #include "oncectl_response.h"
 #include "oncectl_row.h"
@@ -86,14 +87,21 @@ oncectl_export(struct oncectl *ctl)
 int
 oncectl_show(struct oncectl *ctl)
 {
+	const unsigned both = ONCECTL_RESPONSE | ONCECTL_OUTPUT;
 	struct record row;
-	int status = oncectl_row_find(ctl, &row);
+	int status;
 
-	if (status != -1)
+	if ((ctl->given & both) == both) {
+		warnx("show: either --response or --output");
+		return ONCECTL_USAGE;
+	}
+	if ((status = oncectl_row_find(ctl, &row)) != -1)
 		return status;
 	status = ONCECTL_DONE;
 	if ((ctl->given & ONCECTL_RESPONSE) != 0)
 		status = oncectl_response_print(ctl, &row);
+	else if ((ctl->given & ONCECTL_OUTPUT) != 0)
+		status = oncectl_output_print(ctl, &row);
 	else if (ctl->json)
 		oncectl_row_json(ctl, &row);
 	else

@@ -54,8 +54,8 @@ print_tame(const char *p, size_t n)
 	}
 }
 
-static void
-print_bytes(const char *p, size_t n)
+void
+oncectl_response_bytes(const char *p, size_t n)
 {
 	if (isatty(STDOUT_FILENO) == 1)
 		print_tame(p, n);
@@ -72,9 +72,9 @@ print_text(const struct response *r)
 	buf_init(&head, SIZE_MAX);
 	rc = response_head(r, &head);
 	if (rc == RC_OK) {
-		print_bytes(head.data, head.len);
+		oncectl_response_bytes(head.data, head.len);
 		if (r->body_len > 0)
-			print_bytes(r->body, r->body_len);
+			oncectl_response_bytes(r->body, r->body_len);
 	}
 	buf_free(&head);
 	return rc;
@@ -82,10 +82,10 @@ print_text(const struct response *r)
 
 /* --- for programs ------------------------------------------------------- */
 
-/* RFC 4648, section 4; NULL: no memory. */
-static char *
-base64(const unsigned char *p, size_t n)
+char *
+oncectl_response_base64(const void *bytes, size_t n)
 {
+	const unsigned char *p = bytes;
 	char *text = malloc((n + 2) / 3 * 4 + 1), *to = text;
 
 	if (text == NULL)
@@ -128,7 +128,7 @@ static enum rc
 print_json(const struct record *row, const struct response *r)
 {
 	cJSON *o = oncectl_print_object();
-	char *body = base64(r->body, r->body_len);
+	char *body = oncectl_response_base64(r->body, r->body_len);
 
 	if (body == NULL) {
 		cJSON_Delete(o);

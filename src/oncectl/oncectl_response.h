@@ -6,6 +6,12 @@
 
 #include "oncectl.h"
 
+/* Writes bytes as they are; on a terminal, control characters as \xNN. */
+void oncectl_response_bytes(const char *, size_t);
+
+/* RFC 4648, section 4; the caller frees it.  NULL: no memory. */
+char *oncectl_response_base64(const void *, size_t);
+
 /* Prints the answer that a retry of this key gets.  Returns the exit status. */
 int oncectl_response_print(struct oncectl *, const struct record *);
 

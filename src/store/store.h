@@ -187,6 +187,15 @@ struct store_tries {
 	int tries; /* tries begun when the key was read */
 };
 
+/* A run with an answer that was not accepted: for people only. */
+struct store_refused {
+	bool is;
+	int exit_status;   /* -1: the program did not exit by itself */
+	int signal;        /* that ended it; 0: none */
+	const void *bytes; /* the output, of which LIMIT_REFUSED are stored */
+	uint64_t length;
+};
+
 /*
  * The outcome of a key, with the response to store if the key completed.  It is
  * allocated before it is known, so that recording it needs no memory.
@@ -200,6 +209,7 @@ struct store_outcome {
 	bool keep;                /* the response can be replayed */
 	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
+	struct store_refused refused; /* its bytes are in .body too */
 };
 struct store_outcome *store_outcome_new(void);
 void store_outcome_free(struct store_outcome *);

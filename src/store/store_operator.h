@@ -22,6 +22,18 @@ struct store_filter {
 enum rc
 store_find_downstream(struct store *, const char *downstream, int64_t *id);
 
+/* The last answer of a key that was not accepted. */
+struct store_output {
+	int attempt;
+	int exit_status;  /* -1: the program did not exit by itself */
+	int signal;       /* that ended it; 0: none */
+	int64_t length;   /* of the whole output */
+	struct buf bytes; /* its beginning */
+};
+
+/* Reads it; the caller frees the bytes.  RC_NOTFOUND: there is none. */
+enum rc store_output(struct store *, int64_t id, struct store_output *);
+
 /* Deletes a key in that state (RECORD_NONE: in any) and everything stored with
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
 enum rc store_forget(struct store *, int64_t id, enum record_state from);

@@ -78,6 +78,25 @@ finish(struct outcome_write *o, struct db *db, int64_t now)
 						    : released(o, db, now);
 }
 
+/* Stores the answer that was not accepted, or deletes that of an earlier
+ * attempt. */
+static enum rc
+refused(const struct outcome_write *o, struct db *db)
+{
+	const struct store_refused *r = &o->outcome.refused;
+	struct db_stmt *s;
+	uint64_t n;
+
+	if (!r->is)
+		return o->attempt > 1 ? store_kept_delete_refused(db, o->id)
+				      : RC_OK;
+	s = db_stmt(db, QUERY_REFUSED_NEW);
+	n = r->length < LIMIT_REFUSED ? r->length : LIMIT_REFUSED;
+	db_bindf(s, "idddib", o->id, o->attempt, r->exit_status, r->signal,
+	    (int64_t)r->length, r->length > 0 ? r->bytes : "", (size_t)n);
+	return db_step_done(s);
+}
+
 /* The attempt may have stored its own response, which stands whatever its end
  * is.  What its handler has committed must be durable first. */
 static enum rc
@@ -104,7 +123,9 @@ finish_run(struct write *w, struct db *db, int64_t now)
 	if (store_outcome_has_more(o) && (rc = piece(o, db)) != RC_LOST)
 		return rc;
 	rc = finish(o, db, now);
-	if (rc == RC_LOST)
+	if (rc == RC_OK)
+		rc = refused(o, db);
+	else if (rc == RC_LOST)
 		rc = confirm(o, db, now);
 	w->flags |= WRITE_ENDED_KEY;
 	if (o->outcome.requeue >= 0)
@@ -148,6 +169,7 @@ store_finish(struct store *store, const struct store_lease *lease,
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, finish_run, lease->id);
 	memcpy(o->token, lease->token, sizeof(o->token));
+	o->attempt = lease->attempt;
 	o->retention = retention;
 	if ((*outcome)->keep && (*outcome)->response.body_len >= STORE_LARGE)
 		o->w.flags |= WRITE_LARGE;

@@ -43,6 +43,12 @@ store_kept_delete_pieces(struct db *db, int64_t id)
 	return run_with(db, QUERY_DELETE_PIECES, id);
 }
 
+enum rc
+store_kept_delete_refused(struct db *db, int64_t id)
+{
+	return run_with(db, QUERY_DELETE_REFUSED, id);
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 static enum rc
@@ -152,6 +158,7 @@ store_kept_delete(struct db *db, int64_t id)
 
 	if ((rc = run_with(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
 	    (rc = run_with(db, QUERY_DELETE_BODY, id)) != RC_OK ||
+	    (rc = store_kept_delete_refused(db, id)) != RC_OK ||
 	    (rc = store_kept_delete_pieces(db, id)) != RC_OK)
 		return rc;
 	return store_kept_delete_request(db, id);

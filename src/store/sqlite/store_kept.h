@@ -43,11 +43,12 @@
 /* RC_FULL: the disk has no room for a body of that size. */
 enum rc store_kept_room(struct db *, size_t body);
 
-/* Deletes what is stored with a key: the bodies, the request and the delivered
- * effects; or one of these; or the request of a released key, unless a worker
- * will need it. */
+/* Deletes what is stored with a key: the bodies, the request, the answer that
+ * was not accepted and the delivered effects; or one of these; or the request
+ * of a released key, unless a worker will need it. */
 enum rc store_kept_delete(struct db *, int64_t id);
 enum rc store_kept_delete_pieces(struct db *, int64_t id);
+enum rc store_kept_delete_refused(struct db *, int64_t id);
 enum rc store_kept_delete_request(struct db *, int64_t id);
 enum rc store_kept_released(struct db *, int64_t id);
 

@@ -98,6 +98,7 @@ drop_response(struct outcome_write *o)
 {
 	struct store_outcome *outcome = &o->outcome;
 
+	outcome->refused.length = 0;
 	if (!outcome->keep || outcome->response.body_len <= STORE_INLINE)
 		return;
 	log_event(LOG_ERROR, "answer-not-kept", NULL, LOG_I("id", o->id),

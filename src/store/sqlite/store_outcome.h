@@ -20,6 +20,7 @@ struct outcome_write {
 	int64_t id;
 	/* finish */
 	char token[RECORD_TOKEN_LEN + 1];
+	int attempt;
 	int64_t retention;
 	struct store_finished done;
 	/* resolve */

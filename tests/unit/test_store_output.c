@@ -1,0 +1,196 @@
+/*
+ * store: the beginning of an answer that was not accepted, from the end of its
+ * attempt until a later attempt ends or the key is deleted.
+ */
+#include "config.h"
+
+#include "store_fixture.h"
+
+/* Finishes with the first n bytes of byte_at() as what was refused. */
+static void
+refuse(const struct store_lease *lease, enum record_state state,
+    int exit_status, int signal, size_t n)
+{
+	struct store_outcome *o = outcome(state);
+
+	if (n > 0)
+		give_body(o, n);
+	o->refused.is = true;
+	o->refused.exit_status = exit_status;
+	o->refused.signal = signal;
+	o->refused.bytes = o->response.body;
+	o->refused.length = n;
+	assert_int_equal(finish(lease, o), RC_OK);
+}
+
+/* Whether that is what is kept of the key. */
+static bool
+is_kept(int64_t id, int attempt, int exit_status, int signal, size_t length)
+{
+	const size_t n = length < LIMIT_REFUSED ? length : LIMIT_REFUSED;
+	struct store_output o;
+	bool same;
+
+	if (store_output(store, id, &o) != RC_OK)
+		return false;
+	same = o.attempt == attempt && o.exit_status == exit_status &&
+	    o.signal == signal && o.length == (int64_t)length &&
+	    o.bytes.len == n;
+	for (size_t i = 0; same && i < n; i++)
+		same = (unsigned char)o.bytes.data[i] == byte_at(i);
+	buf_free(&o.bytes);
+	return same;
+}
+
+static enum rc
+output_of(int64_t id)
+{
+	struct store_output o;
+	enum rc rc = store_output(store, id, &o);
+
+	if (rc == RC_OK)
+		buf_free(&o.bytes);
+	return rc;
+}
+
+static void
+any_length_and_end(void **state)
+{
+	static const struct {
+		const char *key;
+		enum record_state state;
+		int exit_status, signal;
+		size_t length;
+	} rows[] = {
+		{ "no output", RECORD_UNKNOWN, 0, 0, 0 },
+		{ "a byte", RECORD_UNKNOWN, 255, 0, 1 },
+		{ "released", RECORD_FAILED_RETRYABLE, 75, 0, 100 },
+		{ "signal", RECORD_UNKNOWN, -1, 11, LIMIT_REFUSED - 1 },
+		{ "ended", RECORD_UNKNOWN, -1, 0, LIMIT_REFUSED },
+		{ "more", RECORD_UNKNOWN, 0, 0, LIMIT_REFUSED + 1 },
+		{ "a lot", RECORD_UNKNOWN, 0, 0, 1000000 },
+	};
+	int64_t id[COUNT(rows)];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct store_lease lease = reserve(rows[i].key);
+
+		id[i] = lease.id;
+		assert_int_equal(output_of(lease.id), RC_NOTFOUND);
+		refuse(&lease, rows[i].state, rows[i].exit_status,
+		    rows[i].signal, rows[i].length);
+		assert_int_equal(state_of(rows[i].key), rows[i].state);
+	}
+	store_close(store);
+	store = open_store();
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_true(is_kept(id[i], 1, rows[i].exit_status,
+		    rows[i].signal, rows[i].length));
+}
+
+static void
+a_later_attempt_replaces_or_deletes_it(void **state)
+{
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 10);
+	lease = reserve("k");
+	assert_true(is_kept(lease.id, 1, 75, 0, 10));
+	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 20);
+	assert_true(is_kept(lease.id, 2, 75, 0, 20));
+	lease = reserve("k");
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(output_of(lease.id), RC_NOTFOUND);
+}
+
+static void
+an_attempt_without_its_lease_stores_none(void **state)
+{
+	struct store_lease lease = reserve("k"), stale = lease;
+	struct store_outcome *o = outcome(RECORD_UNKNOWN);
+
+	(void)state;
+	settle(&lease, RECORD_UNKNOWN);
+	memset(stale.token, 'a', sizeof(stale.token) - 1);
+	o->refused.is = true;
+	assert_int_equal(finish(&stale, o), RC_LOST);
+	assert_int_equal(output_of(lease.id), RC_NOTFOUND);
+}
+
+static void
+it_outlives_the_resolution_and_goes_with_the_key(void **state)
+{
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
+	assert_int_equal(resolve_with(lease.id, (struct store_tries){ 1, -1 },
+			     outcome(RECORD_COMPLETED)),
+	    RC_OK);
+	assert_true(is_kept(lease.id, 1, 1, 0, 30));
+	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_OK);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
+}
+
+static void
+it_goes_when_the_key_expires(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_change changes[8];
+	int n;
+
+	(void)state;
+	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 30);
+	raw("UPDATE once_key SET expires_at = 1");
+	assert_int_equal(store_expire(store, 8, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	store_changes_free(changes, n);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
+}
+
+static void
+a_row_that_makes_no_sense_is_refused(void **state)
+{
+	static const char *const planted[] = {
+		"attempt = -1",
+		"signal = -1",
+		"exit_status = -2",
+		"exit_status = 99999999999",
+		"length = -1",
+		"length = 5",
+		"output = zeroblob(5000), length = 5000",
+	};
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
+	for (size_t i = 0; i < COUNT(planted); i++) {
+		char sql[128];
+
+		snprintf(
+		    sql, sizeof(sql), "UPDATE once_refused SET %s", planted[i]);
+		raw(sql);
+		assert_int_equal(output_of(lease.id), RC_CORRUPT);
+		raw("UPDATE once_refused SET attempt = 1, signal = 0, "
+		    "exit_status = 1, length = 30, output = zeroblob(30)");
+		assert_int_equal(output_of(lease.id), RC_OK);
+	}
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(any_length_and_end),
+		TEST(a_later_attempt_replaces_or_deletes_it),
+		TEST(an_attempt_without_its_lease_stores_none),
+		TEST(it_outlives_the_resolution_and_goes_with_the_key),
+		TEST(it_goes_when_the_key_expires),
+		TEST(a_row_that_makes_no_sense_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("store_output", tests, NULL, NULL);
+}
