@@ -262,14 +262,48 @@ log_text(enum log_level level, const char *text)
 void
 log_request_key(struct log_request *rq, const char *key)
 {
-	free(rq->own_key);
-	rq->key = rq->own_key = strdup(key);
+	free(rq->own);
+	rq->key = rq->own = strdup(key);
+}
+
+/* Appends a copy to *to, and returns it. */
+static const char *
+copy(char **to, const char *s)
+{
+	char *begin = *to;
+
+	if (s == NULL)
+		return NULL;
+	*to = stpcpy(begin, s) + 1;
+	return begin;
+}
+
+static size_t
+size(const char *s)
+{
+	return s != NULL ? strlen(s) + 1 : 0;
+}
+
+void
+log_request_copy(struct log_request *to, const struct log_request *from)
+{
+	char *p = malloc(
+	    size(from->instance) + size(from->path) + size(from->key) + 1);
+
+	log_request_clear(to);
+	memcpy(to->scope, from->scope, sizeof(to->scope));
+	to->status = from->status;
+	if ((to->own = p) == NULL)
+		return;
+	to->instance = copy(&p, from->instance);
+	to->path = copy(&p, from->path);
+	to->key = copy(&p, from->key);
 }
 
 void
 log_request_clear(struct log_request *rq)
 {
-	free(rq->own_key);
+	free(rq->own);
 	memset(rq, 0, sizeof(*rq));
 }
 

@@ -58,7 +58,7 @@ struct log_request {
 	const char *instance; /* urn:uuid:...; NULL: of no request, but a key */
 	const char *path;     /* NULL: not known */
 	const char *key;      /* NULL: none */
-	char *own_key;        /* from log_request_key() */
+	char *own;            /* memory of log_request_key(), _copy() */
 	char scope[LOG_SCOPE_LEN + 1]; /* see scope_tag(); "": not known */
 	int status;                    /* of the answer; 0: there is none yet */
 };
@@ -66,7 +66,11 @@ struct log_request {
 /* Stores a copy of the key; without memory the request has none in the log. */
 void log_request_key(struct log_request *, const char *key);
 
-/* Frees the copy and leaves a request of which nothing is known. */
+/* Copies all that is known, for a line that is written after the request;
+ * without memory, what needs none. */
+void log_request_copy(struct log_request *to, const struct log_request *from);
+
+/* Frees the copies and leaves a request of which nothing is known. */
 void log_request_clear(struct log_request *);
 
 /* The request may be NULL: the event is about none. */

@@ -360,6 +360,8 @@ attempt_complete(struct attempt *at)
 
 	FAULT(JUDGED);
 	st->state = at->outcome.state;
+	if (at->rq->log != NULL)
+		log_request_copy(&st->log, at->rq->log);
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);

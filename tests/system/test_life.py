@@ -10,7 +10,7 @@ import proc
 import servers
 from answer import UUID, eq, first, problem, replay
 from base import wait_until
-from once import Background
+from once import Background, Lock
 
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
 LINE = re.compile(r'ts=%s level=\w+ event=([a-z-]+)(?: (.*))?$' % TIME)
@@ -120,6 +120,25 @@ def test_an_accepted_request_keeps_its_instance(t):
     eq([event for event, _ in lines], ['accepted', 'run'])
     eq(lines[0][1]['instance'], lines[1][1]['instance'])
     eq([pairs['status'] for _, pairs in lines], ['202', '201'])
+
+
+def test_an_outcome_that_is_recorded_late_names_its_key(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'),
+                  server={'busy_timeout': '200ms'})
+    running = Background(lambda: once.post('k', user='ann'))
+    gate.wait()
+    lock = Lock(t, once.database)
+    gate.open()
+    problem(running.result(), 'outcome-not-recorded')
+    lock.release()
+    once.wait_log('event=late-settlement')
+    lines = grep(once, 'key=k ')
+    eq([event for event, _ in lines],
+       ['run', 'outcome-not-recorded', 'problem', 'late-settlement'])
+    eq([pairs['status'] for _, pairs in lines], ['500', '500', '500', '-'])
+    eq(len({pairs['instance'] for _, pairs in lines}), 1)
+    complete(lines, '/pay', tag('ann'))
 
 
 def test_an_answer_of_the_handlers_own_is_logged_with_its_status(t):

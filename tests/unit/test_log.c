@@ -137,6 +137,7 @@ static void
 a_request_is_named_in_full(void **state)
 {
 	struct log_request rq = { .instance = "urn:uuid:1", .path = "/a b" };
+	struct log_request copy = { .instance = NULL };
 
 	(void)state;
 	begin();
@@ -148,15 +149,25 @@ a_request_is_named_in_full(void **state)
 	rq.instance = rq.path = NULL;
 	rq.status = 0;
 	log_event(LOG_INFO, "test", &rq, LOG_I("n", 2));
+	log_request_copy(&copy, &rq);
 	log_request_clear(&rq);
 	assert_null(rq.key);
+	copy.status = 500;
+	log_values(LOG_INFO, "test", &copy, NULL, 0);
+	log_request_clear(&copy);
+	log_request_copy(&copy, &rq);
+	log_values(LOG_INFO, "test", &copy, NULL, 0);
+	log_request_clear(&copy);
 	end();
 	assert_string_equal(without_times(),
 	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" key=\"\" "
 	    "scope=- status=-\n"
 	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" "
 	    "key=\"k=1\" scope=01234567 status=201 n=1\n"
-	    "level=info event=test path=- key=\"k=1\" scope=01234567 n=2\n");
+	    "level=info event=test path=- key=\"k=1\" scope=01234567 n=2\n"
+	    "level=info event=test path=- key=\"k=1\" scope=01234567 "
+	    "status=500\n"
+	    "level=info event=test path=- key=\"\" scope=-\n");
 }
 
 static void

@@ -41,6 +41,7 @@ store_outcome_free(struct store_outcome *outcome)
 		return;
 	response_free(&outcome->response);
 	spool_free(outcome->body);
+	log_request_clear(&outcome->log);
 	free(write_of(outcome));
 }
 
@@ -50,7 +51,8 @@ left(struct write *w)
 	struct outcome_write *o = (struct outcome_write *)w;
 
 	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
-	    NULL, LOG_I("id", o->id), LOG_S("result", rc_text(w->rc)));
+	    &o->outcome.log, LOG_I("id", o->id),
+	    LOG_S("result", rc_text(w->rc)));
 	store_outcome_free(&o->outcome);
 }
 
@@ -101,8 +103,8 @@ drop_response(struct outcome_write *o)
 	outcome->refused.length = 0;
 	if (!outcome->keep || outcome->response.body_len <= STORE_INLINE)
 		return;
-	log_event(LOG_ERROR, "answer-not-kept", NULL, LOG_I("id", o->id),
-	    LOG_I("bytes", outcome->response.body_len),
+	log_event(LOG_ERROR, "answer-not-kept", &outcome->log,
+	    LOG_I("id", o->id), LOG_I("bytes", outcome->response.body_len),
 	    LOG_S("why", rc_text(RC_FULL)));
 	outcome->keep = false;
 	o->w.flags &= ~(unsigned)(WRITE_LARGE | WRITE_ALONE);
