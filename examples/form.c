@@ -24,7 +24,8 @@ print_form(void)
 	const char *key = getenv("ONCE_FORM_KEY");
 
 	head("200 OK");
-	printf("<form method=\"post\">\n");
+	/* Not to the page's own address, see form.conf. */
+	printf("<form method=\"post\" action=\"?order\">\n");
 	if (key != NULL)
 		printf("<input type=\"hidden\" name=\"once_key\" "
 		       "value=\"%s\">\n",

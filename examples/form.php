@@ -16,7 +16,7 @@ $hidden = $key === false ? ''
     : "<input type=\"hidden\" name=\"once_key\" value=\"$key\">\n";
 
 if ($_SERVER['REQUEST_METHOD'] !== 'POST')
-	page(200, "<form method=\"post\">\n$hidden" .
+	page(200, "<form method=\"post\" action=\"?order\">\n$hidden" .
 	    "<input name=\"item\" value=\"tea\">\n<button>Order</button>\n" .
 	    '</form>');
 

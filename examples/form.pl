@@ -27,7 +27,7 @@ sub html {
 if (($ENV{REQUEST_METHOD} // 'GET') ne 'POST') {
 	# Not there without oncewrap: then the form works as it always did.
 	my $key = $ENV{ONCE_FORM_KEY};
-	page('200 OK', "<form method=\"post\">\n" . (defined $key ?
+	page('200 OK', "<form method=\"post\" action=\"?order\">\n" . (defined $key ?
 	    "<input type=\"hidden\" name=\"once_key\" value=\"$key\">\n" : '') .
 	    "<input name=\"item\" value=\"tea\">\n<button>Order</button>\n" .
 	    '</form>');

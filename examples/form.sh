@@ -11,7 +11,7 @@ page()
 
 form()
 {
-	echo '<form method="post">'
+	echo '<form method="post" action="?order">'
 	# Not there without oncewrap: then the form works as it always did.
 	[ -z "${ONCE_FORM_KEY:-}" ] ||
 	    echo "<input type=\"hidden\" name=\"once_key\"" \

@@ -132,7 +132,8 @@ def test_what_has_no_id_is_refused(t):
 
 def test_slack_can_verify_the_address(t):
     server, _ = setup(t)
-    body = '{"token":"x","challenge":"3eZbrw1aBm2rZg","type":"url_verification"}'
+    body = '{"token":"x","challenge":"3eZbrw1aBm2rZg",' \
+        '"type":"url_verification"}'
     at = int(time.time())
     answer = server.curl(
         '/cgi-bin/webhook.py/slack', method='POST', body=body, headers=[

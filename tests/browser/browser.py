@@ -1,0 +1,144 @@
+"""A headless Chromium, by the WebDriver protocol (W3C) and no library."""
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+
+import base
+import proc
+import servers
+
+# The name of an element's id in WebDriver, section 12.
+ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
+
+
+class Browser:
+    """One window.  Clicks return at once; wait_text() waits for a page."""
+
+    def __init__(self, t, javascript=True):
+        self.t = t
+        self.session = None
+        self.url = 'http://127.0.0.1:%d' % servers.free_port()
+        driver = base.need('chromedriver')
+        self.process = t.popen(
+            [driver, '--port=' + self.url.rpartition(':')[2]],
+            'chromedriver.log', stdout=open(t.path('chromedriver.out'), 'wb'),
+            env=dict(os.environ, HOME=t.dir, TMPDIR=t.dir))
+        t.deferred.pop()
+        t.defer(self.close)
+        base.wait_until(self.ready, 'chromedriver is ready')
+        options = {
+            'binary': base.need('chromium'),
+            'args': ['--headless=new', '--no-sandbox', '--disable-gpu',
+                     '--disable-dev-shm-usage', '--disable-breakpad',
+                     '--disable-background-networking', '--no-first-run',
+                     '--disable-extensions', '--no-proxy-server',
+                     '--user-data-dir=' + t.path('profile')]}
+        if not javascript:
+            options['prefs'] = {
+                'profile.managed_default_content_settings.javascript': 2}
+        self.session = self.call('POST', '/session', {
+            'capabilities': {'alwaysMatch': {
+                'browserName': 'chrome', 'pageLoadStrategy': 'none',
+                'goog:chromeOptions': options}}})['sessionId']
+
+    def call(self, method, path, data=None):
+        request = urllib.request.Request(
+            self.url + path, method=method,
+            data=None if data is None else json.dumps(data).encode(),
+            headers={'Content-Type': 'application/json'})
+        try:
+            with urllib.request.urlopen(
+                    request, timeout=base.WAIT * base.SLOW) as reply:
+                return json.load(reply)['value']
+        except urllib.error.HTTPError as error:
+            value = json.load(error)['value']
+            raise LookupError('%s: %s' % (
+                value['error'], value['message'].split('\n')[0])) from None
+
+    def do(self, method, path, data=None):
+        return self.call(method, '/session/%s%s' % (self.session, path), data)
+
+    def ready(self):
+        try:
+            return self.call('GET', '/status')['ready']
+        except OSError:
+            return False
+
+    def close(self):
+        if self.session:
+            self.do('DELETE', '')
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(base.WAIT * base.SLOW)
+        # What Chromium leaves behind ends soon, by itself.
+        base.wait_until(lambda: not [
+            line for line in proc.leftovers() if 'chrom' in line],
+            'Chromium is gone')
+
+    # --- pages ---
+
+    def get(self, url):
+        self.do('POST', '/url', {'url': url})
+
+    def back(self):
+        self.do('POST', '/back', {})
+
+    def reload(self):
+        self.do('POST', '/refresh', {})
+
+    def find(self, css):
+        return self.do('POST', '/element', {
+            'using': 'css selector', 'value': css})[ELEMENT]
+
+    def text(self, css='body'):
+        return self.do('GET', '/element/%s/text' % self.find(css))
+
+    def value(self, css):
+        return self.do('GET', '/element/%s/property/value' % self.find(css))
+
+    def click(self, css='button'):
+        self.do('POST', '/element/%s/click' % self.find(css), {})
+
+    def place(self, css='button'):
+        """The middle of an element, in pixels of the window."""
+        rect = self.do('GET', '/element/%s/rect' % self.find(css))
+        return (int(rect['x'] + rect['width'] / 2),
+                int(rect['y'] + rect['height'] / 2))
+
+    def click_at(self, place):
+        """A click by the mouse alone: chromedriver looks into no page while
+        one is on its way."""
+        for kind in ('mousePressed', 'mouseReleased'):
+            self.do('POST', '/goog/cdp/execute', {
+                'cmd': 'Input.dispatchMouseEvent', 'params': {
+                    'type': kind, 'x': place[0], 'y': place[1],
+                    'button': 'left', 'clickCount': 1}})
+
+    def type(self, css, text, clear=True):
+        element = self.find(css)
+        if clear:
+            self.do('POST', '/element/%s/clear' % element, {})
+        self.do('POST', '/element/%s/value' % element, {'text': text})
+
+    def cookies(self):
+        return {c['name']: c['value'] for c in self.do('GET', '/cookie')}
+
+    def wait_text(self, wanted):
+        """Until the page has that text; the whole text."""
+        def there():
+            try:
+                text = self.text()
+            except LookupError:     # between two pages
+                return None
+            return text if wanted in text else None
+        return base.wait_until(there, 'a page that says %r' % wanted)
+
+    def wait_form(self):
+        """Until the page has a form; its key."""
+        def there():
+            try:
+                return self.value('input[name=once_key]')
+            except LookupError:
+                return None
+        return base.wait_until(there, 'a page with a form')
