@@ -354,6 +354,21 @@ def test_each_command_has_help(t):
             assert max(map(len, text.split('\n'))) <= 80, text
 
 
+def test_the_manual_has_what_help_has(t):
+    """Each command and each of its options, in that command's part."""
+    with open(os.path.join(base.TOP, 'src', 'oncectl.1')) as f:
+        page = f.read()
+    for command in COMMANDS:
+        usage = t.run([base.ONCECTL, command, '--help']).stdout.decode()
+        usage = usage.split('\n\n')[0].replace('[--json]', '')
+        parts = re.findall(r'^\.(?:It )?Cm %s\b.*?(?=^\.El|^\.It (?:Xo$|Cm '
+                           r'(?!%s)))' % (command, command), page, re.M | re.S)
+        assert parts, '%s is not in oncectl(1)' % command
+        for option in re.findall(r'--([a-z-]+)', usage):
+            assert any(re.search(r'Fl -%s\b' % option, part)
+                       for part in parts), (command, option)
+
+
 def test_help_for_what_is_no_command(t):
     run = t.run([base.ONCECTL, 'nonsense', '--help'])
     eq((run.returncode, run.stdout), (2, b''), run)
@@ -398,7 +413,8 @@ def test_completion_of_commands(t):
 def test_completion_of_options_is_what_a_command_takes(t):
     always = ['--help', '--json', '-V', '-d', '-f', '-h']
     for command, options in {
-            'show': ['--downstream', '--path', '--response', '--scope'],
+            'show': ['--downstream', '--output', '--path', '--response',
+                     '--scope'],
             'forget': ['--downstream', '--older', '--path', '--scope',
                        '--state', '--yes'],
             'resolve': ['--completed', '--downstream', '--not-executed',
