@@ -31,7 +31,7 @@ function flush()
 	if (name == "")
 		return
 	if (is_list) {
-		lists[name] = text
+		lists[name] = expanded(text)
 		name = ""
 		return
 	}

@@ -38,15 +38,19 @@ WHERE m.id = 1 AND c.id = 1;
 
 -- Reading -----------------------------------------------------------------
 
--- All columns of a key but its response: see store_row.c.
--- list: row
-id, key, path, scope, state, attempt, token, owner, locked_until, fingerprint,
+-- All columns of a key but its identity and its response; and all but its
+-- response: see store_row.c.
+-- list: record
+state, attempt, token, owner, locked_until, fingerprint,
 (SELECT r.text FROM once_recipe r WHERE r.id = recipe) AS recipe,
 downstream, recovery_point, on_crash = 'resume' AS resume, retention,
 created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
 expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
 reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
 queued_at, kept, status, body_length, last_error
+
+-- list: row
+id, key, path, scope, $record
 
 -- The response of a key: see store_read.c.
 -- list: response
@@ -58,10 +62,11 @@ id, key_id, effect_key, scope, path, key, topic, state, attempts,
 next_at IS NOT NULL AS has_turn, next_at, owner, reference, last_error,
 created_at, updated_at
 
--- A small response is read with its key.
+-- A small response is read with its key.  The identity is not: it is copied for
+-- nothing, because the caller has it.
 -- name: find
-SELECT $row, $response FROM once_key
-WHERE key = ?1 AND path = ?2 AND scope = ?3;
+SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
+FROM once_key WHERE key = ?1 AND path = ?2 AND scope = ?3;
 
 -- name: answer
 SELECT $row, $response FROM once_key

@@ -42,7 +42,7 @@ enum record_state { RECORD_STATES(WORDS_ENUMERATOR) };
  */
 struct record {
 	int64_t id;
-	/* the identity; owned, NULL only before the record is stored */
+	/* the identity; owned; NULL if the record was found by it */
 	char *scope, *path, *key;
 	enum record_state state;
 	int attempt; /* 1, 2, ...; 0 if none has begun */

@@ -64,9 +64,9 @@ struct store_identity {
 };
 
 /*
- * Reads the record of an identity, without a lock.  RC_OK (the caller frees it
- * with record_free()), RC_NOTFOUND, or the store is not usable: RC_IO,
- * RC_CORRUPT, RC_NOMEM, RC_BUSY.
+ * Reads the record of an identity, without a lock and without a copy of the
+ * identity.  RC_OK (the caller frees it with record_free()), RC_NOTFOUND, or
+ * the store is not usable: RC_IO, RC_CORRUPT, RC_NOMEM, RC_BUSY.
  */
 enum rc
 store_find(struct store *, const struct store_identity *, struct record *);

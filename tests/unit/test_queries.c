@@ -98,7 +98,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		const char *table, *but;
 		enum query query;
 	} rows[] = {
-		{ "once_key", "", QUERY_FIND },
+		{ "once_key", "", QUERY_ANSWER },
 		{ "once_effect", "payload", QUERY_EFFECT_LIST },
 	};
 	sqlite3 *db = new_database();

@@ -22,12 +22,11 @@ read_number(struct db_stmt *s, int i, int64_t min, int64_t max, int64_t *out)
 static enum rc
 read_text(struct db_stmt *s, int i, const char **out)
 {
-	*out = NULL;
-	if (sqlite3_column_type(s->stmt, i) == SQLITE_NULL)
-		return RC_OK;
 	*out = (const char *)sqlite3_column_text(s->stmt, i);
 	if (*out == NULL)
-		return RC_NOMEM;
+		return sqlite3_column_type(s->stmt, i) == SQLITE_NULL
+		    ? RC_OK
+		    : RC_NOMEM;
 	/* C code would read it as a shorter text. */
 	if (strlen(*out) == (size_t)sqlite3_column_bytes(s->stmt, i))
 		return RC_OK;

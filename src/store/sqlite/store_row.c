@@ -125,8 +125,9 @@ static const struct db_member effect[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-enum rc
-store_row_read(struct db_stmt *s, struct record *r)
+/* identified: the columns have the identity. */
+static enum rc
+read_key(struct db_stmt *s, bool identified, struct record *r)
 {
 	int64_t id;
 	enum rc rc;
@@ -135,7 +136,8 @@ store_row_read(struct db_stmt *s, struct record *r)
 	rc = db_members(s, row, COUNT(row), r);
 	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
 	if (rc == RC_OK &&
-	    (!record_is_sound(r) || !is_identity(r->scope, r->path, r->key)))
+	    (!record_is_sound(r) ||
+		(identified && !is_identity(r->scope, r->path, r->key))))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
 		return rc;
@@ -144,6 +146,12 @@ store_row_read(struct db_stmt *s, struct record *r)
 	memset(r, 0, sizeof(*r));
 	r->id = id;
 	return rc;
+}
+
+enum rc
+store_row_read(struct db_stmt *s, struct record *r)
+{
+	return read_key(s, true, r);
 }
 
 enum rc
@@ -199,7 +207,7 @@ store_row_step(struct db *db, const struct store_identity *who,
 	rc = db_step_row(*s);
 	if (rc != RC_OK)
 		return rc;
-	rc = store_row_read(*s, r);
+	rc = read_key(*s, false, r);
 	if (rc == RC_CORRUPT)
 		store_row_bad(db, "once_key", r->id);
 	if (rc == RC_OK && lease != NULL)

@@ -31,8 +31,9 @@ store_row_next_effect(struct db *, struct db_stmt *, struct store_effect *);
 
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
- * record cannot be read.  lease may be NULL: it gets the recovery point.  step
- * leaves the statement at the row; the caller resets it in any case.
+ * record cannot be read.  The record has no copy of the identity.  lease may be
+ * NULL: it gets the recovery point.  step leaves the statement at the row; the
+ * caller resets it in any case.
  */
 enum rc store_row_find(struct db *, const struct store_identity *,
     struct record *, struct store_lease *);
