@@ -156,6 +156,12 @@ engine_check_key(struct job *job)
 			    job->source->name);
 		add(detail, sizeof(detail), "%s",
 		    key_verdict_text(job->verdict));
+		if (job->verdict == KEY_TOO_SHORT)
+			add(detail, sizeof(detail), " key_min_length is %u.",
+			    job->rule->key_min_length);
+		if (job->verdict == KEY_TOO_LONG)
+			add(detail, sizeof(detail), " key_max_length is %u.",
+			    job->rule->key_max_length);
 		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
 	}
 	job->reservation.identity.key = job->attempt.key = job->key.text;

@@ -321,19 +321,25 @@ check_route(struct report *r, const struct conf_route *route)
 		    conf_line_of_route(conf, route, "directory"));
 }
 
+/* A route, to be sorted. */
+struct place {
+	const struct conf_route *route;
+};
+
 /* In the order of the file. */
 static int
 by_line(const void *a, const void *b)
 {
-	const struct conf_route *const *x = a, *const *y = b;
+	const struct place *x = a, *y = b;
 
-	return ((*x)->line > (*y)->line) - ((*x)->line < (*y)->line);
+	return (x->route->line > y->route->line) -
+	    (x->route->line < y->route->line);
 }
 
 unsigned
 world_check(const struct conf *conf)
 {
-	const struct conf_route **routes;
+	struct place *routes;
 	struct report r = { conf, 0 };
 
 	check_server(&r);
@@ -342,10 +348,10 @@ world_check(const struct conf *conf)
 	if (routes == NULL)
 		return r.n;
 	for (size_t i = 0; i < conf->nroutes; i++)
-		routes[i] = &conf->routes[i];
+		routes[i].route = &conf->routes[i];
 	qsort(routes, conf->nroutes, sizeof(*routes), by_line);
 	for (size_t i = 0; i < conf->nroutes; i++)
-		check_route(&r, routes[i]);
+		check_route(&r, routes[i].route);
 	free(routes);
 	for (size_t i = 0; i < conf->neffects; i++) {
 		const struct conf_effect *effect = &conf->effects[i];

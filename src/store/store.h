@@ -210,7 +210,7 @@ struct store_outcome {
 	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
 	struct store_refused refused; /* its bytes are in .body too */
-	struct log_request log;   /* owned: log_request_copy() */
+	struct log_request log;       /* owned: log_request_copy() */
 };
 struct store_outcome *store_outcome_new(void);
 void store_outcome_free(struct store_outcome *);

@@ -150,11 +150,18 @@ def test_details_name_what_is_wrong_and_its_limit(t):
 
 
 def test_details_name_limits_of_keys_and_of_runs(t):
-    once = t.once(handler=t.sh('exit 3'), defaults={'key_rate': '1'}, routes={
+    once = t.once(handler=t.sh('exit 3'), defaults={
+        'key_rate': '1', 'key_max_length': '9'}, routes={
+        '/min': {'key_min_length': '2'},
         '/slow': {'handler': t.sh('sleep 60'), 'timeout': '100ms'},
         '/open': {'max_open_keys': '1'}})
     got = problem(once.post('a'), 'handler-failed', unknown=True)['detail']
     assert 'exit status 3' in got, got
+    got = problem(once.post('long' * 9), 'key-invalid')['detail']
+    assert got.endswith('longer than this resource allows. '
+                        'key_max_length is 9.'), got
+    got = problem(once.post('a', path='/min'), 'key-invalid')['detail']
+    assert got.endswith('key_min_length is 2.'), got
     got = problem(once.post('b'), 'too-many-keys')['detail']
     assert 'key_rate is 1 ' in got, got
     got = problem(once.post('c', path='/slow'), 'handler-timeout',
