@@ -110,8 +110,10 @@ WHERE id = 1;
 -- name: kept_mend
 -- scan: counts the requests that are kept, of which max_kept bounds the bytes
 UPDATE once_meta SET kept_bytes = r.bytes
-FROM (SELECT coalesce(sum(length(environment) + length(body)), 0) AS bytes
-    FROM once_request) AS r
+FROM (SELECT (SELECT coalesce(sum(length(environment)
+	+ max(0, min(body_length, 1000000000000))), 0) FROM once_request)
+    + (SELECT coalesce(sum(max(0, min(bytes, 1000000000000))), 0)
+	FROM once_stage) AS bytes) AS r
 WHERE id = 1 AND kept_bytes <> r.bytes;
 
 -- A number that no key has had: a response is read by the number of its row,
@@ -151,22 +153,38 @@ WHERE id = ?1 AND state IN ('completed', 'failed_retryable', 'expired')
 DELETE FROM once_body WHERE key_id = ?1;
 
 -- name: request_new
-INSERT OR REPLACE INTO once_request(key_id, environment, body)
-VALUES (?1, ?2, zeroblob(?3));
+INSERT OR REPLACE INTO once_request(key_id, environment, body, body_length,
+    pieces)
+VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: request_bytes
-SELECT length(environment) + length(body) FROM once_request
+SELECT length(environment) + body_length, pieces FROM once_request
 WHERE key_id = ?1;
 
 -- The request of a released key; none if the key is accepted, because it needs
 -- the request to run again.
 -- name: request_bytes_unless_accepted
-SELECT length(environment) + length(body) FROM once_request
+SELECT length(environment) + body_length, pieces FROM once_request
 WHERE key_id = ?1
     AND NOT EXISTS (SELECT 1 FROM once_key WHERE id = ?1 AND accepted = 1);
 
 -- name: delete_request
 DELETE FROM once_request WHERE key_id = ?1;
+
+-- name: stage_new
+INSERT INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
+
+-- name: stage_find
+SELECT bytes FROM once_stage WHERE id = ?1;
+
+-- name: stage_of_owner
+SELECT id, bytes FROM once_stage WHERE owner = ?1 LIMIT 1;
+
+-- name: stage_owner
+SELECT owner FROM once_stage WHERE owner > ?1 ORDER BY owner LIMIT 1;
+
+-- name: stage_delete
+DELETE FROM once_stage WHERE id = ?1;
 
 -- Accepting, and the queue -------------------------------------------------
 
@@ -357,7 +375,7 @@ WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
     AND attempt = ?5;
 
 -- name: request
-SELECT r.environment, length(r.body), r.key_id
+SELECT r.environment, r.body_length, r.key_id, r.pieces
 FROM once_request r JOIN once_key k ON k.id = r.key_id
 WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
 
@@ -598,10 +616,27 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
 
 -- Pieces of a key with a lease are not orphans.
 -- name: orphan_pieces
--- scan: looks at every piece, when an operator asks
 SELECT count(DISTINCT p.id / 65536) FROM once_piece p
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
-    AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL));
+WHERE p.id > 0
+    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
+	AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL));
+
+-- Pieces that belong to no request.
+-- name: orphan_request_pieces
+-- scan: looks at every piece, when an operator asks
+SELECT count(DISTINCT (p.id - 65535) / 65536) FROM once_piece p
+WHERE p.id < 0
+    AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_request)
+    AND (p.id - 65535) / 65536 NOT IN (SELECT id FROM once_stage);
+
+-- Requests without all of their body.
+-- name: missing_request_bodies
+-- scan: looks at every request, when an operator asks
+SELECT count(*) FROM once_request r
+WHERE r.body_length <> CASE r.pieces WHEN 0 THEN length(r.body)
+	ELSE (SELECT coalesce(sum(length(p.body)), 0) FROM once_piece p
+	    WHERE p.id BETWEEN 65536 * r.pieces AND 65536 * r.pieces + 65535)
+	END;
 
 -- name: missing_bodies
 -- scan: looks at every key, when an operator asks
@@ -624,8 +659,8 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
 -- The error of kept_bytes.
 -- name: kept_error
 -- scan: looks at every request that is kept, when an operator asks
-SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + length(body)),
-    0) FROM once_request)
+SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + body_length), 0)
+    FROM once_request) - (SELECT coalesce(sum(bytes), 0) FROM once_stage)
 FROM once_meta WHERE id = 1;
 
 -- Accepted keys without a stored request.
@@ -690,7 +725,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
 	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
-	'once_payload', 'once_refused',
+	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
 	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
@@ -706,7 +741,8 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_recipe'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
-    ('once_payload'), ('once_refused'),
+    ('once_payload'), ('once_refused'), ('once_stage'),
+    ('once_stage_owner'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),

@@ -139,19 +139,37 @@ CREATE INDEX once_key_queue ON once_key(queued_at, scope)
 
 -- The stored request of a key that may have to be reconciled: NAME=VALUE
 -- strings, each with a NUL, and the body.  It has no credentials, and is erased
--- when the outcome is known.
+-- when the outcome is known.  A large body is in once_piece.
+--
+--   body_length     bytes of the whole body
+--   pieces          the number of its pieces; 0: it is in this row
 -- name: schema_request
 CREATE TABLE once_request(
 	key_id INTEGER PRIMARY KEY,
 	environment BLOB NOT NULL,
-	body BLOB NOT NULL
+	body BLOB NOT NULL,
+	body_length INTEGER NOT NULL DEFAULT 0,
+	pieces INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The pieces of requests whose keys do not exist yet: their number, the process
+-- that writes them, and the bytes of the whole request.
+-- name: schema_stage
+CREATE TABLE once_stage(
+	id INTEGER PRIMARY KEY,
+	owner INTEGER NOT NULL,
+	bytes INTEGER NOT NULL
+) STRICT;
+
+-- name: schema_stage_owner
+CREATE INDEX once_stage_owner ON once_stage(owner);
 
 -- A large body is stored in pieces, so that each can be written in a
 -- transaction of its own, and none is long.
 --
---   id              65536 * the number of the key + the number of the piece,
---                   from 1 on: pieces of one key are neighbours
+--   id              65536 * N + the number of the piece, from 1 on: pieces of
+--                   one body are neighbours.  For a response, N is the number
+--                   of its key; for a request, a negative number
 --   body            STORE_PIECE bytes, the last one fewer
 --
 -- A key that is not completed has pieces only while it has a lease.  A
@@ -196,7 +214,7 @@ CREATE TABLE once_recipe(
 ) STRICT;
 
 -- One row: the secret for scopes; the highest row number of a key that was
--- deleted; and the bytes in once_request.  A sum of these would be a scan for
+-- deleted; and the bytes of all requests.  A sum of these would be a scan for
 -- each stored request, and several processes share the database, so the count
 -- is a column.
 -- name: schema_meta

@@ -61,11 +61,10 @@
 	 * stands */ \
 	X(CHECKPOINT_BEFORE) \
 	X(CHECKPOINT_AFTER) \
-	/* a piece of a large answer is written, its transaction is open: the
-	 * key is in_progress */ \
+	/* a piece of a large body is written, its transaction is open: the
+	 * key of an answer is in_progress, that of a request is as it was */ \
 	X(PIECE_WRITTEN) \
-	/* a piece of a large answer is durable, others are not: the key is
-	 * in_progress */ \
+	/* a piece of a large body is durable, others are not: the same */ \
 	X(PIECE_STORED) \
 	/* the reservation is durable and known to the worker, nothing ran */ \
 	X(RESERVED) \

@@ -1,12 +1,12 @@
 /*
- * What others wait for beside large answers.
+ * How long small writes wait beside large ones.
  *
- *	beside DIRECTORY STREAMS BYTES SECONDS
+ *	beside DIRECTORY STREAMS BYTES SECONDS [requests]
  *
- * STREAMS threads store answers of that many BYTES, one after the other, in a
- * database in DIRECTORY.  Another one reserves keys and stores small answers
- * meanwhile; the time that each such write took is what is printed, in ms, and
- * how many large answers there were.
+ * STREAMS threads store answers of that many BYTES, or requests of that many,
+ * one after the other, in a database in DIRECTORY.  Another thread reserves
+ * keys and stores small answers meanwhile.  The program prints how long each
+ * such write took (ms), and the number of large bodies.
  */
 #include "config.h"
 
@@ -27,6 +27,7 @@ static struct store *store;
 static size_t bytes;
 static atomic_bool over;
 static atomic_int large;
+static bool requests; /* they are large, not the answers */
 static double took[MOST];
 static int key[64]; /* tells the streams apart */
 
@@ -39,9 +40,12 @@ must(enum rc rc, const char *what)
 	exit(1);
 }
 
+/* length: of the request that is kept; 0: none is kept. */
 static void
-reserve(const char *name, struct store_lease *lease)
+reserve(const char *name, const void *body, size_t length,
+    struct store_lease *lease)
 {
+	struct store_attempt attempt = { .fd = -1, .note = -1, .lock = 1 };
 	struct store_reservation w;
 	enum decision decision;
 	struct record found;
@@ -53,6 +57,14 @@ reserve(const char *name, struct store_lease *lease)
 	w.recipe = "1";
 	w.lease = 60000;
 	w.retention = 86400000;
+	if (length > 0) {
+		w.attempt = &attempt;
+		w.reconcile_delay = 60000;
+		w.environment = "A=b";
+		w.environment_len = 4;
+		w.body = body;
+		w.body_len = length;
+	}
 	must(store_reserve(store, &w, lease, &decision, &found), "reserve");
 	record_free(&found);
 }
@@ -83,16 +95,18 @@ settle(const struct store_lease *lease, size_t n)
 static void *
 stream(void *arg)
 {
+	char *body = requests ? calloc(1, bytes) : NULL;
 	struct store_lease lease;
 	char name[64];
 	int i;
 
 	for (i = 0; !atomic_load(&over); i++) {
 		snprintf(name, sizeof(name), "large-%p-%d", arg, i);
-		reserve(name, &lease);
-		settle(&lease, bytes);
+		reserve(name, body, body != NULL ? bytes : 0, &lease);
+		settle(&lease, requests ? 100 : bytes);
 		atomic_fetch_add(&large, 1);
 	}
+	free(body);
 	return NULL;
 }
 
@@ -115,7 +129,7 @@ small_ones(int64_t until)
 	for (n = 0; n + 1 < MOST && clock_mono() < until; n += 2) {
 		snprintf(name, sizeof(name), "small-%d", n);
 		begun = clock_mono_us();
-		reserve(name, &lease);
+		reserve(name, NULL, 0, &lease);
 		took[n] = (double)(clock_mono_us() - begun) / 1e3;
 		begun = clock_mono_us();
 		settle(&lease, 100);
@@ -132,9 +146,12 @@ main(int argc, char **argv)
 	char file[4096], err[256];
 	int i, n, streams;
 
-	if (argc != 5 || (streams = atoi(argv[2])) < 0 || streams > 64) {
-		fprintf(
-		    stderr, "usage: beside directory streams bytes seconds\n");
+	requests = argc == 6 && strcmp(argv[5], "requests") == 0;
+	if ((argc != 5 && !requests) || (streams = atoi(argv[2])) < 0 ||
+	    streams > 64) {
+		fprintf(stderr,
+		    "usage: beside directory streams bytes seconds "
+		    "[requests]\n");
 		return 2;
 	}
 	bytes = (size_t)atoll(argv[3]);

@@ -76,8 +76,11 @@ TABLE = {
     'CHECKPOINT_BEFORE': [('large', 1)],
     'CHECKPOINT_AFTER': [('large', 1)],
     # 39 pieces, the last of which is in the transaction of the outcome
-    'PIECE_WRITTEN': [('large', n) for n in (1, 20, 39)],
-    'PIECE_STORED': [('large', n) for n in (1, 38)],
+    # Of a request there are four.
+    'PIECE_WRITTEN': [('large', n) for n in (1, 20, 39)] +
+    [(s, n) for s in ('accepted_large', 'kept_large') for n in (1, 2, 4)],
+    'PIECE_STORED': [('large', n) for n in (1, 38)] +
+    [(s, n) for s in ('accepted_large', 'kept_large') for n in (1, 3)],
     'RESERVED': WAY,
     'ACCEPTED': LATER,
     'JOB_CLAIMED': LATER_LOST,

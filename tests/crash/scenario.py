@@ -445,6 +445,40 @@ def resource_renamed(t, *point):
     eq(life.once.get(resource(life, 'k')).status, 201)
 
 
+def large_request(life):
+    """Every request has a body that is stored in four pieces."""
+    post = life.once.post
+    life.once.post = lambda key, **kw: post(key, body=400000 * 'b', **kw)
+
+
+def nothing_is_staged(life):
+    life.once.ctl('sweep')
+    eq(sql(life, 'SELECT count(*) FROM once_stage'), (0,))
+
+
+def accepted_large(t, *point):
+    """A large request is answered 202 and run later."""
+    life = later(t, point)
+    large_request(life)
+    life.arm()
+    life.post('k')
+    life.dies()
+    life.start()
+    life.check_accepted(['k'])
+    nothing_is_staged(life)
+
+
+def kept_large(t, *point):
+    """A large request is stored for a reconciler, and run at once."""
+    life = Life(t, point, defaults={'reconcile': t.sh(FINDS_OUT),
+                                    'reconcile_after': '1h'})
+    large_request(life)
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+    nothing_is_staged(life)
+
+
 def accepted_many(t, *point):
     """The same of several, with one worker for them."""
     life = later(t, point, server={'workers': '8'})

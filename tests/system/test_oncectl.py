@@ -288,8 +288,8 @@ def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
     once.post('k')
     id_of_k = 1
     db = sqlite3.connect(once.database)
-    for sql in ('INSERT INTO once_request VALUES (77, x\'\', x\'\')',
-                'INSERT INTO once_request VALUES (%d, x\'\', x\'\')' %
+    for sql in ('INSERT INTO once_request VALUES (77, x\'\', x\'\', 0, 0)',
+                'INSERT INTO once_request VALUES (%d, x\'\', x\'\', 0, 0)' %
                 id_of_k, 'INSERT INTO once_body VALUES (77, x\'00\')'):
         db.execute(sql)
     db.commit()

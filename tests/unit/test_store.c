@@ -1096,7 +1096,7 @@ doctor_finds(void **state)
 	assert_int_equal(doctor_says("bodies"), '-');
 	raw("DELETE FROM once_body");
 	assert_int_equal(doctor_says("bodies"), '+');
-	raw("INSERT INTO once_request VALUES (999, x'00', x'00')");
+	raw("INSERT INTO once_request VALUES (999, x'00', x'00', 1, 0)");
 	raw("UPDATE once_meta SET kept_bytes = 2");
 	assert_int_equal(doctor_says("requests"), '-');
 	raw("UPDATE once_request SET key_id = (SELECT id FROM once_key)");

@@ -1,5 +1,5 @@
 /*
- * store: large answers, which are stored in pieces.
+ * store: large answers and requests, which are stored in pieces.
  */
 #include "config.h"
 
@@ -66,17 +66,23 @@ pieces(void)
 }
 
 static bool
-bodies_are_well(void)
+finding_is_well(const char *name)
 {
 	struct store_finding f[24];
 	size_t i, n;
 
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
 	for (i = 0; i < n; i++)
-		if (strcmp(f[i].name, "bodies") == 0)
+		if (strcmp(f[i].name, name) == 0)
 			return f[i].ok;
-	fail_msg("doctor says nothing of bodies");
+	fail_msg("doctor says nothing of %s", name);
 	return false;
+}
+
+static bool
+bodies_are_well(void)
+{
+	return finding_is_well("bodies") && finding_is_well("requests");
 }
 
 /* Pieces that an attempt of that key has left. */
@@ -241,6 +247,300 @@ an_answer_whose_last_pieces_find_no_room_is_not_kept(void **state)
 	sqlite3_close(reader);
 }
 
+/* --- requests ------------------------------------------------------------- */
+
+struct requester {
+	pthread_t thread;
+	const char *key;
+	unsigned char *body;
+	size_t length;
+	bool accept;
+	/* what became of it */
+	enum rc rc;
+	enum decision decision;
+	struct store_lease lease;
+};
+
+static void *
+request_it(void *arg)
+{
+	static const struct store_attempt attempt = { -1, -1, 1, 1 };
+	struct store_reservation r;
+	struct requester *me = arg;
+	struct store_ticket ticket;
+	struct record found;
+
+	r = reservation(me->key);
+	r.environment = "A=b";
+	r.environment_len = 4;
+	r.body = me->body;
+	r.body_len = me->length;
+	r.max_kept = 40 * 1024 * 1024;
+	if (!me->accept) {
+		r.attempt = &attempt;
+		r.reconcile_delay = HOUR;
+	}
+	me->rc = me->accept
+	    ? store_accept(store, &r, 10, &ticket, &me->decision, &found)
+	    : store_reserve(store, &r, &me->lease, &me->decision, &found);
+	record_free(&found);
+	return NULL;
+}
+
+static void
+send_request(struct requester *me, const char *key, size_t length, bool accept)
+{
+	size_t i;
+
+	memset(me, 0, sizeof(*me));
+	me->key = key;
+	me->length = length;
+	me->accept = accept;
+	me->body = malloc(length);
+	assert_non_null(me->body);
+	for (i = 0; i < length; i++)
+		me->body[i] = byte_at(i);
+	assert_int_equal(pthread_create(&me->thread, NULL, request_it, me), 0);
+}
+
+static void
+answered(struct requester *me)
+{
+	pthread_join(me->thread, NULL);
+	free(me->body);
+}
+
+static bool
+request_is(const char *key, size_t length)
+{
+	struct store_reservation r = reservation(key);
+	struct record record = find(key);
+	struct buf environment;
+	struct spool *body;
+	const unsigned char *p;
+	bool same;
+	enum rc rc;
+	size_t i;
+
+	buf_init(&environment, 100);
+	assert_int_equal(
+	    store_request(store, &r.identity, record.id, &environment, &body),
+	    RC_OK);
+	same = environment.len == 4 && (size_t)spool_length(body) == length;
+	p = spool_bytes(body, &rc);
+	for (i = 0; same && i < length; i++)
+		same = p[i] == byte_at(i);
+	spool_free(body);
+	buf_free(&environment);
+	record_free(&record);
+	return same;
+}
+
+static int64_t
+staged(void)
+{
+	return raw_number("SELECT count(*) FROM once_stage");
+}
+
+static void
+others_commit_while_a_large_request_is_stored(void **state)
+{
+	struct requester large;
+	struct store_lease small;
+	const char *key;
+
+	(void)state;
+	for (int accept = 0; accept < 2; accept++) {
+		key = accept ? "accepted" : "reserved";
+		send_request(&large, key, LONG, accept != 0);
+		while (pieces() == 0)
+			assert_int_equal(state_of(key), RECORD_NONE);
+		small = reserve("small");
+		settle_for(&small, RECORD_COMPLETED, 0);
+		/* both are durable, and it is not: nothing may run */
+		assert_int_equal(state_of(key), RECORD_NONE);
+		assert_int_equal(staged(), 1);
+		assert_true(bodies_are_well());
+		answered(&large);
+		assert_int_equal(large.rc, RC_OK);
+		assert_int_equal(large.decision, DECIDE_RUN);
+		assert_int_equal(state_of(key),
+		    accept ? RECORD_PENDING : RECORD_IN_PROGRESS);
+		assert_int_equal(staged(), 0);
+		assert_true(request_is(key, LONG));
+		assert_true(bodies_are_well());
+		if (!accept) {
+			settle_for(&large.lease, RECORD_COMPLETED, 0);
+			assert_int_equal(pieces(), 0);
+			assert_true(bodies_are_well());
+		}
+	}
+}
+
+static void
+requests_around_the_length_of_a_piece_come_back(void **state)
+{
+	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
+		262144, 262145 };
+	struct requester r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(lengths); i++) {
+		send_request(&r, "k", lengths[i], false);
+		answered(&r);
+		assert_int_equal(r.rc, RC_OK);
+		assert_int_equal(r.decision, DECIDE_RUN);
+		assert_true(request_is("k", lengths[i]));
+		assert_true(bodies_are_well());
+		settle_for(&r.lease, RECORD_COMPLETED, 0);
+		assert_int_equal(pieces(), 0);
+		assert_true(bodies_are_well());
+	}
+}
+
+static void
+of_two_requests_with_one_key_one_leaves_nothing(void **state)
+{
+	struct requester r[2];
+
+	(void)state;
+	send_request(&r[0], "k", SOME, false);
+	send_request(&r[1], "k", SOME, false);
+	answered(&r[0]);
+	answered(&r[1]);
+	assert_int_equal(r[0].rc, RC_OK);
+	assert_int_equal(r[1].rc, RC_OK);
+	assert_true(
+	    (r[0].decision == DECIDE_RUN) != (r[1].decision == DECIDE_RUN));
+	assert_int_equal(staged(), 0);
+	assert_int_equal(pieces(), (SOME + 131071) / 131072);
+	assert_true(request_is("k", SOME));
+	assert_true(bodies_are_well());
+}
+
+/* Both fit alone, but not together. */
+static void
+a_request_that_is_being_stored_counts(void **state)
+{
+	struct requester r[2];
+
+	(void)state;
+	send_request(&r[0], "a", LONG, false);
+	while (pieces() == 0)
+		sched_yield();
+	send_request(&r[1], "b", LONG, true);
+	answered(&r[1]);
+	assert_int_equal(r[1].rc, RC_OK);
+	assert_int_equal(r[1].decision, DECIDE_NO_ROOM);
+	answered(&r[0]);
+	assert_int_equal(r[0].decision, DECIDE_RUN);
+	assert_int_equal(staged(), 0);
+	assert_true(bodies_are_well());
+}
+
+static void
+what_a_dead_process_has_staged_is_recovered(void **state)
+{
+	(void)state;
+	raw("INSERT INTO once_stage VALUES (-77, 4242, 300), "
+	    "(-78, 4242, 500), (-79, 1000000, 900);"
+	    "INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100)), "
+	    "(65536 * -77 + 2, zeroblob(100)), "
+	    "(65536 * -78 + 65535, zeroblob(100));"
+	    "UPDATE once_meta SET kept_bytes = 1700");
+	assert_true(bodies_are_well());
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(staged(), 0);
+	assert_int_equal(pieces(), 0);
+	assert_int_equal(raw_number("SELECT kept_bytes FROM once_meta"), 0);
+}
+
+static void
+what_a_living_process_has_staged_stays(void **state)
+{
+	struct store *other;
+	struct requester r;
+
+	(void)state;
+	other = open_store();
+	send_request(&r, "k", LONG, false);
+	while (pieces() == 0)
+		sched_yield();
+	assert_int_equal(sweep(other), 0);
+	answered(&r);
+	assert_int_equal(r.rc, RC_OK);
+	assert_true(request_is("k", LONG));
+	store_close(other);
+}
+
+static void
+doctor_finds_pieces_and_requests_that_do_not_match(void **state)
+{
+	struct requester r;
+
+	(void)state;
+	raw("INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100))");
+	assert_false(bodies_are_well());
+	raw("DELETE FROM once_piece");
+	assert_true(bodies_are_well());
+	send_request(&r, "k", SOME, false);
+	answered(&r);
+	assert_true(bodies_are_well());
+	raw("DELETE FROM once_piece WHERE id = "
+	    "(SELECT max(id) FROM once_piece)");
+	assert_false(bodies_are_well());
+}
+
+static void
+a_request_for_which_there_is_no_room_leaves_nothing(void **state)
+{
+	sqlite3 *reader = raw_open(file);
+	struct requester r;
+	char wal[128];
+	struct stat st;
+
+	(void)state;
+	reserve("other");
+	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	snprintf(wal, sizeof(wal), "%s-wal", file);
+	assert_int_equal(stat(wal, &st), 0);
+	atomic_store(&faulty_size, st.st_size + 480000);
+	send_request(&r, "k", SOME, false);
+	answered(&r);
+	assert_int_equal(r.rc, RC_FULL);
+	faulty_heal();
+	sqlite3_close(reader);
+	assert_int_equal(state_of("k"), RECORD_NONE);
+	assert_int_equal(pieces(), 0);
+	assert_int_equal(staged(), 0);
+	assert_true(bodies_are_well());
+}
+
+/* A reader keeps the log from being truncated. */
+static void
+a_request_that_has_begun_is_not_refused_for_a_long_log(void **state)
+{
+	struct store_options o = options();
+	char err[256] = "";
+	struct requester r;
+	sqlite3 *reader;
+
+	(void)state;
+	store_close(store);
+	o.max_wal = 300 * 1024;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	reserve("other");
+	reader = raw_open(file);
+	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	send_request(&r, "k", SOME, false);
+	answered(&r);
+	assert_int_equal(r.rc, RC_OK);
+	assert_int_equal(reserve_fails("new"), RC_LIMIT);
+	sqlite3_close(reader);
+	assert_true(request_is("k", SOME));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define TEST_DISK(f) \
 	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
@@ -257,6 +557,15 @@ main(void)
 		TEST(an_attempt_that_lost_its_lease_stores_no_piece),
 		TEST(doctor_finds_pieces_that_no_attempt_needs),
 		TEST_DISK(an_answer_whose_last_pieces_find_no_room_is_not_kept),
+		TEST(others_commit_while_a_large_request_is_stored),
+		TEST(requests_around_the_length_of_a_piece_come_back),
+		TEST(of_two_requests_with_one_key_one_leaves_nothing),
+		TEST(a_request_that_is_being_stored_counts),
+		TEST(what_a_dead_process_has_staged_is_recovered),
+		TEST(what_a_living_process_has_staged_stays),
+		TEST(doctor_finds_pieces_and_requests_that_do_not_match),
+		TEST_DISK(a_request_for_which_there_is_no_room_leaves_nothing),
+		TEST(a_request_that_has_begun_is_not_refused_for_a_long_log),
 	};
 
 	if (faulty_register() != 0)

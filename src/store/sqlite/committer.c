@@ -18,6 +18,9 @@
 #include "thread.h"
 #include "committer_impl.h"
 
+/* How often (ms) a caller looks whether a write that was begun has ended. */
+#define LOOK 1000
+
 enum rc
 committer_start(struct committer **out, const struct committer_options *o)
 {
@@ -99,48 +102,46 @@ committer_health(struct committer *c, struct committer_health *health)
 	lock_give(&c->lock);
 }
 
-static enum rc
-wait_told(struct write *w)
+/*
+ * Handles a caller that has waited until then (mono).  Returns whether it still
+ * has to wait, until the new *until: the write is being run, or was run since
+ * and has more to write.
+ */
+static bool
+withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 {
-	while (sem_wait(&w->wake) == -1)
-		assert(errno == EINTR);
-	assert(atomic_load(&w->told));
-	return w->rc;
-}
-
-/* Handles a caller that has waited long enough; queued_at (mono) is when it
- * queued the write. */
-static enum rc
-withdraw(struct committer *c, struct write *w, int64_t queued_at)
-{
-	enum rc rc = RC_OK;
-	bool begun = false;
+	const int64_t now = clock_mono();
+	int64_t patience;
+	bool wait = true;
 
 	lock_take(&c->lock);
-	if (w->stage == WRITE_DONE)
-		begun = true;
-	else if ((w->flags & WRITE_FINISHES) != 0) {
+	patience = committer_patience(c, w);
+	if (w->stage != WRITE_DONE && w->queued_at + patience > now)
+		*until = w->queued_at + patience;
+	else if (w->stage != WRITE_DONE && (w->flags & WRITE_FINISHES) != 0) {
 		w->is_left = true;
 		c->health.overdue++;
 		committer_is_late(c, w);
-		rc = committer_note(c, RC_PENDING);
+		*rc = committer_note(c, RC_PENDING);
+		wait = false;
 	} else if (w->stage == WRITE_QUEUED) {
 		write_list_remove(&c->queue, w);
 		/* The committer first tried for the lock a little after
 		 * that. */
-		if (c->had_at < queued_at && c->locked_at > queued_at)
-			c->locked_at = queued_at;
-		rc = w->rc = committer_note(c, RC_BUSY);
+		if (c->had_at < w->queued_at && c->locked_at > w->queued_at)
+			c->locked_at = w->queued_at;
+		*rc = w->rc = committer_note(c, RC_BUSY);
+		wait = false;
 	} else
-		begun = true;
+		*until = now + LOOK;
 	lock_give(&c->lock);
-	return begun ? wait_told(w) : rc;
+	return wait;
 }
 
 static enum rc
 ask(struct committer *c, struct write *w)
 {
-	int64_t now, until;
+	int64_t until;
 	enum rc rc;
 
 	FAULT(OP_ASKED);
@@ -151,16 +152,18 @@ ask(struct committer *c, struct write *w)
 		lock_give(&c->lock);
 		return rc;
 	}
-	now = clock_mono();
-	until = now + committer_patience(c, w);
+	w->queued_at = clock_mono();
+	until = w->queued_at + committer_patience(c, w);
 	w->stage = WRITE_QUEUED;
 	write_list_add(&c->queue, w);
 	lock_give(&c->lock);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
-	if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
-		return w->rc;
-	return withdraw(c, w, now);
+	do {
+		if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
+			return w->rc;
+	} while (withdraw(c, w, &until, &rc));
+	return rc;
 }
 
 enum rc

@@ -135,6 +135,7 @@ committer_put_back(struct committer *c, struct write_list *group)
 			FAULT(PIECE_STORED);
 			w->flags |= WRITE_GOES_ON;
 			w->pause = 0;
+			w->queued_at = clock_mono();
 			w->stage = WRITE_QUEUED;
 			write_list_add(&c->queue, w);
 		} else

@@ -307,6 +307,13 @@ run_group(struct committer *c, struct write_list *group)
 /* Which queued writes fail. */
 enum victims { ALL, NEW, CROWD };
 
+/* A write that goes on was admitted when it was new. */
+static bool
+is_new(const struct write *w)
+{
+	return (w->flags & (WRITE_NEW | WRITE_GOES_ON)) == WRITE_NEW;
+}
+
 /* Fails queued writes: all; or new ones; or those that requests wait for
  * beyond max_waiting. */
 static void
@@ -321,7 +328,7 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 	write_list_init(&all);
 	while ((w = write_list_take(&c->queue)) != NULL) {
 		n += committer_holds_request(w);
-		if ((victims == NEW && (w->flags & WRITE_NEW) == 0) ||
+		if ((victims == NEW && !is_new(w)) ||
 		    (victims == CROWD &&
 			(n <= c->max_waiting ||
 			    (w->flags & WRITE_REFUSABLE) == 0)))

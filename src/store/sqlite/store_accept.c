@@ -15,6 +15,7 @@
 struct accept_write {
 	struct write w;
 	const struct store_reservation *what;
+	struct stage stage;
 	unsigned max_queue;
 	struct store_ticket *ticket;
 	enum decision decision;
@@ -42,7 +43,7 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	    verb_on_expired(what->on_expired), what->expired_retention,
 	    what->reconcile_delay, now, a->ticket->resource);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
-	return rc == RC_OK ? store_kept_request(db, id, what) : rc;
+	return rc == RC_OK ? store_kept_request(db, id, &a->stage) : rc;
 }
 
 static enum rc
@@ -61,7 +62,7 @@ accept_again(struct accept_write *a, struct db *db, int64_t now)
 	rc = db_onef(s, "f", resource, sizeof(offered));
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	return store_kept_request(db, a->found.id, what);
+	return store_kept_request(db, a->found.id, &a->stage);
 }
 
 /* One scope fills at most half of the queue; the empty scope may fill it. */
@@ -101,6 +102,8 @@ accept_decided(struct accept_write *a, struct db *db, int64_t now)
 		ticket->resource[0] = '\0';
 		return rc;
 	}
+	if (store_stage_has_more(&a->stage))
+		return store_stage_piece(&a->stage, &a->w, db);
 	return is_new ? accept_new(a, db, now) : accept_again(a, db, now);
 }
 
@@ -111,10 +114,12 @@ accept_run(struct write *w, struct db *db, int64_t now)
 	struct store_ticket *ticket = a->ticket;
 	enum rc rc;
 
+	store_stage_begin_run(&a->stage, w);
 	ticket->full = false;
 	if (!verb_token(ticket->resource))
 		return RC_IO;
-	rc = store_place_find(db, a->what, now, &a->found, NULL, &a->decision);
+	rc =
+	    store_place_find(db, &a->stage, now, &a->found, NULL, &a->decision);
 	if (rc != RC_OK || a->decision != DECIDE_RUN) {
 		ticket->resource[0] = '\0';
 		return rc;
@@ -148,9 +153,11 @@ store_accept(struct store *store, const struct store_reservation *what,
 		return RC_INVALID;
 	if ((rc = store_guard_check(&store->guard)) != RC_OK)
 		return rc;
-	if (what->body_len >= STORE_LARGE)
-		a.w.flags |= WRITE_ALONE;
-	rc = committer_do(store->committer, &a.w);
+	rc = store_stage_init(&a.stage, store, what, true);
+	a.w.flags |= store_stage_flags(&a.stage);
+	if (rc == RC_OK)
+		rc = committer_do(store->committer, &a.w);
+	store_stage_end(&a.stage, store, rc);
 	if (rc == RC_OK) {
 		*decision = a.decision;
 		store_place_found(a.decision, &a.found, found);

@@ -86,9 +86,11 @@ check_bodies(struct db *db, struct findings *f)
 static void
 check_requests(struct db *db, struct findings *f)
 {
-	int64_t orphans, missing, wrong;
+	int64_t orphans, pieces, cut, missing, wrong;
 
 	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK ||
+	    number(db, QUERY_ORPHAN_REQUEST_PIECES, &pieces) != RC_OK ||
+	    number(db, QUERY_MISSING_REQUEST_BODIES, &cut) != RC_OK ||
 	    number(db, QUERY_KEPT_ERROR, &wrong) != RC_OK ||
 	    number(db, QUERY_MISSING_REQUESTS, &missing) != RC_OK)
 		found(f, "requests", false, "cannot be counted");
@@ -99,6 +101,11 @@ check_requests(struct db *db, struct findings *f)
 		found(f, "requests", false,
 		    "%" PRId64 " kept for keys that are settled or gone",
 		    orphans);
+	else if (pieces + cut != 0)
+		found(f, "requests", false,
+		    "%" PRId64 " bodies without a request, %" PRId64
+		    " requests without all of their body",
+		    pieces, cut);
 	else if (wrong != 0)
 		found(f, "requests", false,
 		    "their bytes are counted wrong, by %" PRId64, wrong);

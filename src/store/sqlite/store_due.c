@@ -88,14 +88,14 @@ read_request(struct db *db, struct db_stmt *s, struct buf *environment,
     struct spool **body)
 {
 	const void *text;
-	int64_t id, length;
+	int64_t id, length, pieces;
 	size_t n;
 	enum rc rc;
 
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
-	rc = db_rowf(s, "bmi", &text, &n, &length, &id);
+	rc = db_rowf(s, "bmii", &text, &n, &length, &id, &pieces);
 	if (rc == RC_OK)
 		rc = buf_add(environment, text, n);
 	db_reset(s);
@@ -103,7 +103,9 @@ read_request(struct db *db, struct db_stmt *s, struct buf *environment,
 		return rc;
 	if ((*body = spool_new()) == NULL)
 		return RC_NOMEM;
-	return store_read_blob(db, "once_request", id, (size_t)length, *body);
+	return pieces != 0
+	    ? store_read_pieces(db, pieces, (size_t)length, *body)
+	    : store_read_blob(db, "once_request", id, (size_t)length, *body);
 }
 
 enum rc

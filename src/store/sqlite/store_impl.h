@@ -95,6 +95,10 @@ struct db_stmt *store_stmt_of(
 enum rc store_read_blob(
     struct db *, const char *table, int64_t id, size_t length, struct spool *);
 
+/* The same for the pieces of that number. */
+enum rc
+store_read_pieces(struct db *, int64_t id, size_t length, struct spool *);
+
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *, struct liveness **);
 

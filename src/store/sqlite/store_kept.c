@@ -27,9 +27,8 @@ store_kept_room(struct db *db, size_t body)
 	return RC_FULL;
 }
 
-/* Runs a statement whose parameter is the number of a key. */
-static enum rc
-run_with(struct db *db, enum query query, int64_t id)
+enum rc
+store_kept_run(struct db *db, enum query query, int64_t id)
 {
 	struct db_stmt *s = db_stmt(db, query);
 
@@ -40,45 +39,42 @@ run_with(struct db *db, enum query query, int64_t id)
 enum rc
 store_kept_delete_pieces(struct db *db, int64_t id)
 {
-	return run_with(db, QUERY_DELETE_PIECES, id);
+	return store_kept_run(db, QUERY_DELETE_PIECES, id);
 }
 
 enum rc
 store_kept_delete_refused(struct db *db, int64_t id)
 {
-	return run_with(db, QUERY_DELETE_REFUSED, id);
+	return store_kept_run(db, QUERY_DELETE_REFUSED, id);
 }
 
 /* --- requests ------------------------------------------------------------- */
 
+/* Bytes and pieces of the request that the query finds; RC_NOTFOUND: none. */
 static enum rc
-add_bytes(struct db *db, int64_t bytes)
-{
-	return run_with(db, QUERY_KEPT_ADD, bytes);
-}
-
-/* Bytes of the request that the query finds; RC_NOTFOUND: none. */
-static enum rc
-request_bytes(struct db *db, int64_t id, enum query find, int64_t *bytes)
+find_request(
+    struct db *db, int64_t id, enum query find, int64_t *bytes, int64_t *pieces)
 {
 	struct db_stmt *s = db_stmt(db, find);
 
 	db_bindf(s, "i", id);
-	return db_onef(s, "i", bytes);
+	return db_onef(s, "ii", bytes, pieces);
 }
 
 /* Deletes the request that the query finds, if any, and subtracts its bytes. */
 static enum rc
 delete_request(struct db *db, int64_t id, enum query find)
 {
-	int64_t bytes;
+	int64_t bytes, pieces;
 	enum rc rc;
 
-	rc = request_bytes(db, id, find, &bytes);
+	rc = find_request(db, id, find, &bytes, &pieces);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	rc = run_with(db, QUERY_DELETE_REQUEST, id);
-	return rc == RC_OK ? add_bytes(db, -bytes) : rc;
+	rc = store_kept_run(db, QUERY_DELETE_REQUEST, id);
+	if (rc == RC_OK && pieces != 0)
+		rc = store_kept_delete_pieces(db, pieces);
+	return rc == RC_OK ? store_kept_run(db, QUERY_KEPT_ADD, -bytes) : rc;
 }
 
 enum rc
@@ -94,31 +90,21 @@ store_kept_released(struct db *db, int64_t id)
 }
 
 enum rc
-store_kept_request(
-    struct db *db, int64_t id, const struct store_reservation *what)
+store_kept_request(struct db *db, int64_t id, struct stage *st)
 {
-	struct db_blob *blob = NULL;
+	const struct store_reservation *what = st->what;
 	struct db_stmt *s;
+	int64_t pieces;
 	enum rc rc;
 
-	if ((rc = store_kept_room(db, what->body_len)) != RC_OK ||
-	    (rc = store_kept_delete_request(db, id)) != RC_OK ||
-	    (rc = add_bytes(db,
-		 (int64_t)(what->environment_len + what->body_len))) != RC_OK)
+	if ((rc = store_kept_delete_request(db, id)) != RC_OK ||
+	    (rc = store_stage_use(st, db, &pieces)) != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_REQUEST_NEW);
-	db_bindf(s, "ibi", id, what->environment, what->environment_len,
-	    (int64_t)what->body_len);
-	rc = db_step_done(s);
-	if (rc != RC_OK || what->body_len == 0)
-		return rc;
-	rc = db_blob_open(db, "once_request", "body", id, true, &blob);
-	/* SQLite copies a page at a time, so a mapped body is never whole in
-	 * memory. */
-	if (rc == RC_OK)
-		rc = db_blob_write(blob, what->body, what->body_len, 0);
-	db_blob_close(blob);
-	return rc;
+	db_bindf(s, "ibbii", id, what->environment, what->environment_len,
+	    what->body, pieces == 0 ? what->body_len : 0,
+	    (int64_t)what->body_len, pieces);
+	return db_step_done(s);
 }
 
 enum rc
@@ -131,21 +117,21 @@ store_kept_bytes(struct db *db, int64_t *bytes)
 
 enum rc
 store_kept_is_full(
-    struct db *db, const struct store_reservation *what, int64_t id, bool *full)
+    struct db *db, const struct stage *st, int64_t id, bool *full)
 {
-	const uint64_t more = (uint64_t)what->environment_len + what->body_len;
-	int64_t kept, own = 0;
+	int64_t kept, own = 0, pieces;
 	enum rc rc;
 
 	*full = false;
-	if (what->environment == NULL || what->max_kept == 0)
+	if (!st->keep || st->what->max_kept == 0)
 		return RC_OK;
 	if ((rc = store_kept_bytes(db, &kept)) != RC_OK)
 		return rc;
-	rc = request_bytes(db, id, QUERY_REQUEST_BYTES, &own);
+	rc = find_request(db, id, QUERY_REQUEST_BYTES, &own, &pieces);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return rc;
-	*full = (uint64_t)(kept - own) + more > what->max_kept;
+	*full =
+	    (uint64_t)(kept - own) + store_stage_bytes(st) > st->what->max_kept;
 	return RC_OK;
 }
 
@@ -156,8 +142,8 @@ store_kept_delete(struct db *db, int64_t id)
 {
 	enum rc rc;
 
-	if ((rc = run_with(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
-	    (rc = run_with(db, QUERY_DELETE_BODY, id)) != RC_OK ||
+	if ((rc = store_kept_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
+	    (rc = store_kept_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
 	    (rc = store_kept_delete_refused(db, id)) != RC_OK ||
 	    (rc = store_kept_delete_pieces(db, id)) != RC_OK)
 		return rc;

@@ -13,6 +13,7 @@
 #include "db.h"
 #include "record.h"
 #include "store.h"
+#include "store_stage.h"
 
 /* About two pages (bytes): one commit then writes no more pages than it would
  * for a separate row. */
@@ -21,7 +22,7 @@
 /* A body of this size (bytes) is written only if the disk has room. */
 #define STORE_LARGE (64 * 1024)
 
-/* Bytes of a large response written in one transaction.  Other writes wait for
+/* Bytes of a large body written in one transaction.  Other writes wait for
  * that transaction. */
 #define STORE_PIECE (128 * 1024)
 
@@ -58,15 +59,17 @@ enum rc store_kept_delete_key(
     struct db *, int64_t id, enum record_state from, int64_t now);
 
 /* Stores the request of a key, for a worker or a reconciler. */
-enum rc
-store_kept_request(struct db *, int64_t id, const struct store_reservation *);
+enum rc store_kept_request(struct db *, int64_t id, struct stage *);
+
+/* Runs a statement with one number as its parameter. */
+enum rc store_kept_run(struct db *, enum query, int64_t);
 
 /* Bytes of all stored requests. */
 enum rc store_kept_bytes(struct db *, int64_t *bytes);
 
 /* Whether max_kept leaves no room for the request, if it is to be stored.  It
  * replaces the request stored with the key of that number (0: none). */
-enum rc store_kept_is_full(
-    struct db *, const struct store_reservation *, int64_t id, bool *full);
+enum rc
+store_kept_is_full(struct db *, const struct stage *, int64_t id, bool *full);
 
 #endif

@@ -47,9 +47,10 @@ is_beyond(struct db *db, enum query query, const char *scope, unsigned max,
 /* Whether a limit keeps the request from running.  Limits do not hold up a key
  * that already waits for a worker. */
 static enum rc
-check_limits(struct db *db, const struct store_reservation *what,
-    const struct record *found, int64_t now, enum decision *decision)
+check_limits(struct db *db, const struct stage *st, const struct record *found,
+    int64_t now, enum decision *decision)
 {
+	const struct store_reservation *what = st->what;
 	const char *scope = what->identity.scope;
 	const bool is_new = store_place_is_new(found, now);
 	bool beyond;
@@ -70,7 +71,7 @@ check_limits(struct db *db, const struct store_reservation *what,
 		*decision = DECIDE_OPEN;
 	if (rc != RC_OK || beyond)
 		return rc;
-	rc = store_kept_is_full(db, what, found->id, &beyond);
+	rc = store_kept_is_full(db, st, found->id, &beyond);
 	if (rc == RC_OK && beyond)
 		*decision = DECIDE_NO_ROOM;
 	return rc;
@@ -83,10 +84,10 @@ store_place_is_new(const struct record *found, int64_t now)
 }
 
 enum rc
-store_place_find(struct db *db, const struct store_reservation *what,
-    int64_t now, struct record *found, struct store_lease *lease,
-    enum decision *decision)
+store_place_find(struct db *db, const struct stage *st, int64_t now,
+    struct record *found, struct store_lease *lease, enum decision *decision)
 {
+	const struct store_reservation *what = st->what;
 	enum rc rc;
 	bool same;
 
@@ -96,7 +97,7 @@ store_place_find(struct db *db, const struct store_reservation *what,
 	if (rc == RC_NOTFOUND) {
 		*decision = decide(NULL, true, now);
 		assert(*decision == DECIDE_RUN);
-		return check_limits(db, what, found, now, decision);
+		return check_limits(db, st, found, now, decision);
 	}
 	if (rc != RC_OK)
 		return rc;
@@ -109,7 +110,7 @@ store_place_find(struct db *db, const struct store_reservation *what,
 	same =
 	    memcmp(found->fingerprint, what->fingerprint, FINGERPRINT_LEN) == 0;
 	*decision = decide(found, same, now);
-	return check_limits(db, what, found, now, decision);
+	return check_limits(db, st, found, now, decision);
 }
 
 enum rc

@@ -7,6 +7,7 @@
 
 #include "db.h"
 #include "store.h"
+#include "store_stage.h"
 
 /*
  * Reads the record of the reservation's identity into found, which is freed
@@ -14,8 +15,7 @@
  * again; or there is no record, and found->id is 0.  The lease (it may be NULL)
  * gets the recovery point.
  */
-enum rc
-store_place_find(struct db *, const struct store_reservation *, int64_t now,
+enum rc store_place_find(struct db *, const struct stage *, int64_t now,
     struct record *found, struct store_lease *, enum decision *decision);
 
 /* Whether a record that was found does not count: there is none, or it is past

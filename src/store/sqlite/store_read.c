@@ -208,8 +208,8 @@ store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
 	return rc == RC_OK && length != 0 ? RC_CORRUPT : rc;
 }
 
-static enum rc
-read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
+enum rc
+store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PIECES);
 	int64_t piece;
@@ -368,7 +368,7 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 			rc = store_read_blob(
 			    db, "once_body", key.id, length, *body);
 		else
-			rc = read_pieces(db, key.id, length, *body);
+			rc = store_read_pieces(db, key.id, length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)

@@ -20,6 +20,7 @@
 #include "store_kept.h"
 #include "store_outcome.h"
 #include "store_row.h"
+#include "store_stage.h"
 #include "tree.h"
 #include "verb.h"
 
@@ -305,6 +306,8 @@ store_recover(
 	clock = store_clock_note(store, CLOCK_GRAIN);
 	rc = recover_all(store, limit, changes, n);
 	if (rc != RC_OK)
+		return rc;
+	if ((rc = store_stage_recover(store)) != RC_OK)
 		return rc;
 	/* Keys recovered above no longer name their attempts. */
 	rc = store_attempt_clean(store);

@@ -16,6 +16,7 @@
 struct reserve_write {
 	struct write w;
 	const struct store_reservation *what;
+	struct stage stage;
 	int64_t owner;
 	struct store_lease *lease; /* token and a new downstream filled in */
 	char resource[RECORD_RESOURCE_LEN + 1];
@@ -50,9 +51,9 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	    verb_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
-	if (rc != RC_OK || what->reconcile_delay == 0)
+	if (rc != RC_OK || !r->stage.keep)
 		return rc;
-	return store_kept_request(db, lease->id, what);
+	return store_kept_request(db, lease->id, &r->stage);
 }
 
 static enum rc
@@ -76,9 +77,8 @@ reserve_again(struct reserve_write *r, struct db *db, int64_t now)
 	rc = verb_change_state(s, old->state, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK)
 		return rc;
-	return what->reconcile_delay == 0
-	    ? store_kept_delete_request(db, old->id)
-	    : store_kept_request(db, old->id, what);
+	return r->stage.keep ? store_kept_request(db, old->id, &r->stage)
+			     : store_kept_delete_request(db, old->id);
 }
 
 static enum rc
@@ -88,13 +88,17 @@ reserve_run(struct write *w, struct db *db, int64_t now)
 	struct record *found = &r->found;
 	enum rc rc;
 
+	store_stage_begin_run(&r->stage, w);
 	/* The downstream key of an earlier run must not stay. */
 	if (!verb_token(r->lease->token) || !verb_token(r->resource))
 		return RC_IO;
 	uuid_random(r->lease->downstream);
-	rc = store_place_find(db, r->what, now, found, r->lease, &r->decision);
+	rc =
+	    store_place_find(db, &r->stage, now, found, r->lease, &r->decision);
 	if (rc != RC_OK || r->decision != DECIDE_RUN)
 		return rc;
+	if (store_stage_has_more(&r->stage))
+		return store_stage_piece(&r->stage, w, db);
 	rc = store_place_is_new(found, now) ? reserve_new(r, db, now)
 					    : reserve_again(r, db, now);
 	record_free(found);
@@ -120,9 +124,12 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
 		return rc;
 	r.owner = liveness_self(liveness);
-	if (what->body_len >= STORE_LARGE)
-		r.w.flags |= WRITE_ALONE;
-	rc = committer_do(store->committer, &r.w);
+	rc =
+	    store_stage_init(&r.stage, store, what, what->reconcile_delay != 0);
+	r.w.flags |= store_stage_flags(&r.stage);
+	if (rc == RC_OK)
+		rc = committer_do(store->committer, &r.w);
+	store_stage_end(&r.stage, store, rc);
 	if (rc == RC_OK) {
 		*decision = r.decision;
 		store_place_found(r.decision, &r.found, found);

@@ -94,7 +94,8 @@ struct write {
 	enum rc rc; /* of the last run */
 	enum write_stage stage;
 	bool is_left;
-	bool late; /* it counts as unrecorded */
+	bool late;         /* it counts as unrecorded */
+	int64_t queued_at; /* mono: when it was queued last */
 	int64_t retry_at, pause;
 	/*
 	 * The thread sets told, then posts wake, without the lock: a caller

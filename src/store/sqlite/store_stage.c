@@ -1,0 +1,256 @@
+/*
+ * See store_stage.h.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+#include "uuid.h"
+#include "store_impl.h"
+#include "store_kept.h"
+#include "verb.h"
+#include "store_stage.h"
+
+/* Deletes staged pieces.  It is never given up, because what a living process
+ * leaves behind stays until that process ends. */
+struct drop_write {
+	struct write w;
+	int64_t id;
+};
+
+static bool
+is_large(const struct stage *st)
+{
+	return st->keep && st->what->body_len > STORE_PIECE;
+}
+
+static uint64_t
+all_bytes(const struct stage *st)
+{
+	return (uint64_t)st->what->environment_len + st->what->body_len;
+}
+
+/* --- dropping ------------------------------------------------------------- */
+
+static enum rc
+drop(struct db *db, int64_t id, int64_t bytes)
+{
+	enum rc rc = store_kept_delete_pieces(db, id);
+
+	if (rc == RC_OK)
+		rc = store_kept_run(db, QUERY_STAGE_DELETE, id);
+	return rc == RC_OK ? store_kept_run(db, QUERY_KEPT_ADD, -bytes) : rc;
+}
+
+static enum rc
+drop_run(struct write *w, struct db *db, int64_t now)
+{
+	const int64_t id = ((struct drop_write *)w)->id;
+	struct db_stmt *s = db_stmt(db, QUERY_STAGE_FIND);
+	int64_t bytes;
+	enum rc rc;
+
+	(void)now;
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "i", &bytes);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	return drop(db, id, bytes);
+}
+
+static void
+drop_left(struct write *w)
+{
+	free(w);
+}
+
+/* --- staging -------------------------------------------------------------- */
+
+enum rc
+store_stage_init(struct stage *st, struct store *store,
+    const struct store_reservation *what, bool keep)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	memset(st, 0, sizeof(*st));
+	st->what = what;
+	st->keep = keep;
+	if (!is_large(st))
+		return RC_OK;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	st->owner = liveness_self(liveness);
+	st->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
+	if ((st->drop = calloc(1, sizeof(*st->drop))) == NULL)
+		return RC_NOMEM;
+	st->drop->w.run = drop_run;
+	st->drop->w.left = drop_left;
+	st->drop->w.flags = WRITE_FINISHES;
+	st->drop->id = st->id;
+	return RC_OK;
+}
+
+void
+store_stage_end(struct stage *st, struct store *store, enum rc rc)
+{
+	if (st->written > 0 && (rc != RC_OK || !st->used) &&
+	    committer_do(store->committer, &st->drop->w) == RC_PENDING)
+		st->drop = NULL;
+	free(st->drop);
+	st->drop = NULL;
+}
+
+unsigned
+store_stage_flags(const struct stage *st)
+{
+	return st->keep && st->what->body_len >= STORE_LARGE ? WRITE_LARGE : 0;
+}
+
+void
+store_stage_begin_run(struct stage *st, const struct write *w)
+{
+	if ((w->flags & WRITE_GOES_ON) != 0)
+		st->stored = st->written;
+	st->written = st->stored;
+	st->used = false;
+}
+
+bool
+store_stage_has_more(const struct stage *st)
+{
+	return is_large(st) && st->what->body_len - st->stored > STORE_PIECE;
+}
+
+static enum rc
+write_piece(struct stage *st, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PIECE_NEW);
+	size_t n = st->what->body_len - st->written;
+	enum rc rc;
+
+	if (n > STORE_PIECE)
+		n = STORE_PIECE;
+	db_bindf(s, "iib", st->id, 1 + (int64_t)(st->written / STORE_PIECE),
+	    (const char *)st->what->body + st->written, n);
+	rc = db_step_done(s);
+	st->written += n;
+	FAULT(PIECE_WRITTEN);
+	return rc;
+}
+
+enum rc
+store_stage_piece(struct stage *st, struct write *w, struct db *db)
+{
+	struct db_stmt *s;
+	enum rc rc;
+
+	rc = store_kept_room(db, st->what->body_len - st->stored);
+	if (rc == RC_OK && st->stored == 0) {
+		s = db_stmt(db, QUERY_STAGE_NEW);
+		db_bindf(s, "iii", st->id, st->owner, (int64_t)all_bytes(st));
+		rc = db_step_done(s);
+		if (rc == RC_OK)
+			rc = store_kept_run(
+			    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
+	}
+	if (rc == RC_OK)
+		rc = write_piece(st, db);
+	w->flags |= WRITE_MORE;
+	return rc;
+}
+
+uint64_t
+store_stage_bytes(const struct stage *st)
+{
+	return st->keep && st->stored == 0 ? all_bytes(st) : 0;
+}
+
+enum rc
+store_stage_use(struct stage *st, struct db *db, int64_t *pieces)
+{
+	const size_t all = st->what->body_len;
+	struct db_stmt *s;
+	int64_t n, bytes;
+	enum rc rc;
+
+	*pieces = 0;
+	st->used = true;
+	if ((rc = store_kept_room(db, all - st->stored)) != RC_OK)
+		return rc;
+	if (!is_large(st))
+		return store_kept_run(
+		    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
+	*pieces = st->id;
+	rc = write_piece(st, db);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_PIECE_SUM);
+	db_bindf(s, "i", st->id);
+	rc = db_onef(s, "ii", &n, &bytes);
+	if (rc == RC_OK &&
+	    (n != (int64_t)((all + STORE_PIECE - 1) / STORE_PIECE) ||
+		bytes != (int64_t)all))
+		rc = RC_CORRUPT;
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_STAGE_DELETE);
+	db_bindf(s, "i", st->id);
+	return verb_change_one(s, RC_CORRUPT);
+}
+
+/* --- recovering ----------------------------------------------------------- */
+
+struct recover_stage_write {
+	struct write w;
+	int64_t owner; /* dead */
+};
+
+/* Deletes the pieces of one body in each run. */
+static enum rc
+recover_stage_run(struct write *w, struct db *db, int64_t now)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_STAGE_OF_OWNER);
+	int64_t id, bytes;
+	enum rc rc;
+
+	(void)now;
+	db_bindf(s, "i", ((struct recover_stage_write *)w)->owner);
+	rc = db_onef(s, "ii", &id, &bytes);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	w->flags |= WRITE_MORE;
+	return drop(db, id, bytes);
+}
+
+/* The next owner in once_stage after *owner. */
+static enum rc
+next_owner(struct store *store, int64_t *owner)
+{
+	struct store_reader *reader;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if ((rc = store_reader_take(store, &reader)) != RC_OK)
+		return rc;
+	s = db_stmt(reader->db, QUERY_STAGE_OWNER);
+	db_bindf(s, "i", *owner);
+	rc = db_onef(s, "i", owner);
+	store_reader_give(store, reader);
+	return rc;
+}
+
+enum rc
+store_stage_recover(struct store *store)
+{
+	struct recover_stage_write r = { .w.run = recover_stage_run };
+	enum rc rc;
+
+	while ((rc = next_owner(store, &r.owner)) == RC_OK)
+		if (store_owner_is_dead(store, r.owner) &&
+		    (rc = committer_do(store->committer, &r.w)) != RC_OK)
+			return rc;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}

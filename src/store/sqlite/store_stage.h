@@ -1,0 +1,59 @@
+/*
+ * The body of a request that is stored with its key.  A large one is stored in
+ * pieces before the key exists, each in a transaction together with other
+ * writes, so that these do not wait for all of it.  The transaction that makes
+ * the key writes the last piece and names the others.  No handler runs before
+ * that.
+ *
+ * once_stage names the pieces that no key names yet, and the process that
+ * writes them.  If that process dies, store_recover() deletes them.
+ */
+#ifndef STORE_STAGE_H
+#define STORE_STAGE_H
+
+#include "db.h"
+#include "store.h"
+#include "write.h"
+
+struct stage {
+	const struct store_reservation *what;
+	bool keep;     /* the request is stored at all */
+	int64_t id;    /* the number of the pieces: negative, no key has it */
+	int64_t owner; /* this process */
+	/* bytes in pieces: committed; including the last run */
+	size_t stored, written;
+	bool used; /* the last run made a key that names them */
+	struct drop_write *drop;
+};
+
+/* Prepares for storing the request of that reservation; keep: it is stored at
+ * all.  RC_OK, RC_NOMEM, or why this process has no lock.  store_stage_end() is
+ * legal in any case. */
+enum rc store_stage_init(struct stage *, struct store *,
+    const struct store_reservation *, bool keep);
+
+/* After the last run, whose result was rc: deletes pieces that no key names. */
+void store_stage_end(struct stage *, struct store *, enum rc);
+
+/* The flags of a write that stores the request. */
+unsigned store_stage_flags(const struct stage *);
+
+/* At the start of each run: prepares for what the runs before it have done. */
+void store_stage_begin_run(struct stage *, const struct write *);
+
+/* Whether a run must not yet make the key, but only write a piece; and that
+ * run. */
+bool store_stage_has_more(const struct stage *);
+enum rc store_stage_piece(struct stage *, struct write *, struct db *);
+
+/* Bytes that the request still adds to those of all stored requests. */
+uint64_t store_stage_bytes(const struct stage *);
+
+/* Writes the rest of the body, for a row that names the pieces from then on.
+ * *pieces is their number, or 0: the row has the whole body. */
+enum rc store_stage_use(struct stage *, struct db *, int64_t *pieces);
+
+/* Deletes what dead processes have staged. */
+enum rc store_stage_recover(struct store *);
+
+#endif
