@@ -154,8 +154,11 @@ exchange_send(struct exchange *x)
 		conn_park(x->conn, CONN_SENDING);
 		return;
 	default:
-		log_event(LOG_INFO, "answer-not-taken", &x->log,
-		    LOG_S("why", strerror(errno)));
+		/* After a stream there is only the end to send.  lighttpd
+		 * closes before that if it has read Content-Length bytes. */
+		if (x->head.len + x->body_len > 0)
+			log_event(LOG_INFO, "answer-not-taken", &x->log,
+			    LOG_S("why", strerror(errno)));
 		conn_close(x->conn);
 	}
 }

@@ -511,19 +511,27 @@ def test_nagios_cmd_cgi(t):
     os.mkfifo(t.path('nagios.cmd'))
     commands = os.open(t.path('nagios.cmd'), os.O_RDWR | os.O_NONBLOCK)
     t.defer(lambda: os.close(commands))
-    for name in 'cmd', 'status', 'extinfo':
+    for name in 'cmd', 'status', 'extinfo', 'statusjson':
         install(t, 'nagios-' + name,
                 '/usr/lib/cgi-bin/nagios4/%s.cgi' % name, [
                     ('NAGIOS_CGI_CONFIG', t.path('cgi.cfg')),
                     ('REMOTE_USER', 'ann'), ('TZ', 'UTC')])
-    web = Programs(t)
+    web = Programs(t, routes={'/cgi-bin/nagios-statusjson': {
+        'exit_status': 'ignore'}})
     # Made of the time: the form's number, and when it was drawn.
     web.masks = [rb'NagFormId=\w+', rb"'nagFormId' VALUE='\w+'",
-                 rb'Last Updated: [\w :]+<']
+                 rb'Last Updated: [\w :]+<', rb'"query_time": \d+']
     form = '/cgi-bin/nagios-cmd'
     web.same(form + '?cmd_typ=1&host=router', says=b'add a host comment')
     web.same('/cgi-bin/nagios-extinfo?type=1&host=router', says=b'router')
     web.same('/cgi-bin/nagios-status?host=all', says=b'Current Network')
+
+    # Of a query that it does not know it says so, and exits with 254.
+    json = '/cgi-bin/nagios-statusjson'
+    web.same(json + '?query=hostlist', says=b'"type_code"')
+    web.same(json + '?query=nothing', says=b'"type_code"')
+    web.once_only(json, 'json', b'query=nothing')
+    assert web.once.log_lines('key=json .*exit=254 '), web.once.log()
 
     def written():
         try:

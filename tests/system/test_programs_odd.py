@@ -182,3 +182,13 @@ def test_a_program_that_cannot_be_started_is_404_403_or_502(t):
                 type = 'text/plain'
             eq(ours.get('Content-Type').partition(';')[0], type, ours)
             eq(ours.raw.count(b'</html>'), type.count('html'), ours)
+
+
+def test_an_answer_with_its_length_is_taken_whole(t):
+    t.write('cgi-bin/length', '#!/bin/sh\n' + ODD['content_length'], 0o755)
+    web = beside.Beside(t, t.once())
+    for _ in range(20):
+        ours, theirs = web.both('/cgi-bin/length')
+        eq(ours, theirs)
+    web.once.stop()
+    eq(web.once.log_lines('answer-not-taken'), [])
