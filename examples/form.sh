@@ -30,10 +30,10 @@ fi
 body=$(head -c "${CONTENT_LENGTH:-0}")
 # No value that is taken needs to be decoded.
 case "&$body&" in
-*'&item=tea&'*)		item=tea ;;
+*'&item=tea&'*)	item=tea ;;
 *'&item=coffee&'*)	item=coffee ;;
-*)			echo '<p>There is no such item.' | page '400 Bad Request'
-			exit 0 ;;
+*)	echo '<p>There is no such item.' | page '400 Bad Request'
+	exit 0 ;;
 esac
 echo "${ONCE_KEY:--} $item" >>orders
 echo "<p>Your order of $item is number $(wc -l <orders)." | page '200 OK'

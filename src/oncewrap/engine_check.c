@@ -74,6 +74,15 @@ static const struct {
 	    "There is no room for the request body; nothing ran." },
 };
 
+static bool
+refuse_too_large(struct job *job)
+{
+	return engine_refusef(job, PROBLEM_BODY_TOO_LARGE,
+	    "The request body is longer than this resource allows: "
+	    "max_request_body is %" PRIu64 " bytes.",
+	    job->rule->max_request_body);
+}
+
 bool
 engine_check_body(struct job *job)
 {
@@ -83,10 +92,7 @@ engine_check_body(struct job *job)
 	if (state == BODY_WHOLE && !spool_has_room(0))
 		state = BODY_NO_ROOM;
 	if (state == BODY_TOO_LARGE)
-		return engine_refusef(job, bodies[state].code,
-		    "The request body is longer than this resource allows: "
-		    "max_request_body is %" PRIu64 " bytes.",
-		    job->rule->max_request_body);
+		return refuse_too_large(job);
 	if (state == BODY_MISMATCH)
 		return engine_refusef(job, bodies[state].code,
 		    "The request body is not as long as CONTENT_LENGTH says, "
@@ -102,7 +108,7 @@ engine_check_size(struct job *job)
 	/* Where only the body said that the request is guarded, it was read
 	 * without a limit. */
 	if (job->rq->body_len > job->rule->max_request_body)
-		return engine_refuse(job, PROBLEM_BODY_TOO_LARGE, NULL);
+		return refuse_too_large(job);
 	return (!job->later && job->rule->reconcile.argv.n == 0) ||
 	    job->rq->body_len <= LIMIT_KEPT_BODY ||
 	    engine_refusef(job, PROBLEM_BODY_TOO_LARGE,
