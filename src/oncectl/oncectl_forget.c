@@ -125,46 +125,72 @@ ask(const struct chosen *c)
 	return next == '\n' && (first == 'y' || first == 'Y');
 }
 
-/* Deletes the key if it is still one of those chosen; *done: it is gone. */
+/* Reads the row if it is still one of those chosen; else RC_NOTFOUND. */
 static enum rc
-forget_again(struct oncectl *ctl, struct chosen *c, int64_t id, bool *done)
+read_again(
+    struct oncectl *ctl, const struct chosen *c, int64_t id, struct record *row)
 {
 	struct store_filter filter = c->filter;
 	struct store_cursor *cursor = NULL;
-	struct record row;
 	enum rc rc;
 
-	*done = false;
 	filter.id = id;
 	if (filter.older_ms > 0) /* as old as it had to be then */
 		filter.older_ms += clock_mono() - c->counted_at;
 	rc = store_list(ctl->store, &filter, &cursor);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_list_next(cursor, &row);
-	if (rc == RC_OK) {
-		if (row.state != RECORD_IN_PROGRESS)
-			rc = store_forget(ctl->store, id, row.state);
-		*done = rc == RC_OK && row.state != RECORD_IN_PROGRESS;
-		if (*done && ctl->json)
-			oncectl_change_print(
-			    ctl, &row, "forgotten", RECORD_NONE);
-		record_free(&row);
-	}
+	if (rc == RC_OK)
+		rc = store_list_next(cursor, row);
 	store_list_free(cursor);
-	return rc == RC_NOTFOUND || rc == RC_LOST ? RC_OK : rc;
+	if (rc == RC_OK && row->state == RECORD_IN_PROGRESS) {
+		record_free(row);
+		rc = RC_NOTFOUND;
+	}
+	return rc;
+}
+
+/* Deletes n of the keys, from that one on, as far as they are still chosen, and
+ * adds their number to *forgotten. */
+static enum rc
+forget_some(struct oncectl *ctl, const struct chosen *c, size_t first, size_t n,
+    size_t *forgotten)
+{
+	struct store_forgotten keys[STORE_FORGET_MAX];
+	struct record rows[STORE_FORGET_MAX];
+	size_t m = 0;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		rc = read_again(ctl, c, c->ids[first + i], &rows[m]);
+		if (rc == RC_OK) {
+			keys[m].id = c->ids[first + i];
+			keys[m].from = rows[m].state;
+			m++;
+		} else if (rc == RC_NOTFOUND)
+			rc = RC_OK;
+	}
+	if (rc == RC_OK && m > 0)
+		rc = store_forget_some(ctl->store, keys, m);
+	for (size_t i = 0; i < m; i++) {
+		if (rc == RC_OK && keys[i].done) {
+			(*forgotten)++;
+			if (ctl->json)
+				oncectl_change_print(
+				    ctl, &rows[i], "forgotten", RECORD_NONE);
+		}
+		record_free(&rows[i]);
+	}
+	return rc;
 }
 
 static int
 forget_chosen(struct oncectl *ctl, struct chosen *c)
 {
-	size_t forgotten = 0;
+	size_t forgotten = 0, n;
 	enum rc rc = RC_OK;
-	bool done;
 
-	for (size_t i = 0; i < c->n && rc == RC_OK; i++) {
-		rc = forget_again(ctl, c, c->ids[i], &done);
-		forgotten += done;
+	for (size_t i = 0; i < c->n && rc == RC_OK; i += n) {
+		n = c->n - i < STORE_FORGET_MAX ? c->n - i : STORE_FORGET_MAX;
+		rc = forget_some(ctl, c, i, n, &forgotten);
 	}
 	if (!ctl->json)
 		printf("%zu %s forgotten\n", forgotten,

@@ -38,6 +38,16 @@ enum rc store_output(struct store *, int64_t id, struct store_output *);
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
 enum rc store_forget(struct store *, int64_t id, enum record_state from);
 
+/* The same for some keys, STORE_FORGET_MAX at most, in one transaction: .done
+ * says which were deleted.  On failure none was. */
+#define STORE_FORGET_MAX 20
+struct store_forgotten {
+	int64_t id;
+	enum record_state from;
+	bool done;
+};
+enum rc store_forget_some(struct store *, struct store_forgotten *, size_t n);
+
 /* A list ends with RC_NOTFOUND.  The caller frees each record. */
 struct store_cursor;
 enum rc

@@ -164,6 +164,15 @@ def test_forget_many_by_each_option(t):
     first(once.post('lost1'), 200)
 
 
+def test_forget_of_more_keys_than_a_transaction_takes(t):
+    once = t.once(handler=t.sh('status 200'))
+    for i in range(45):
+        first(once.post('k%d' % i), 200)
+    eq(once.ctl('forget', '--path', '/pay', '--yes'), '45 keys forgotten\n')
+    eq(left(once), [])
+    once.ctl('doctor')
+
+
 def test_forget_many_as_json_names_each_key(t):
     once = many(t)
     lines = once.ctl('forget', '--state', 'unknown', '--yes', '--json')

@@ -690,6 +690,34 @@ a_downstream_key_names_its_key(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* One transaction deletes what may be deleted, and says which. */
+static void
+of_some_keys_those_that_may_be_are_forgotten(void **state)
+{
+	struct store_lease unknown = reserve("unknown"), runs, other;
+	struct store_forgotten keys[STORE_FORGET_MAX + 1] = { { 0, 0, false } };
+
+	(void)state;
+	settle(&unknown, RECORD_UNKNOWN);
+	runs = reserve("runs");
+	other = reserve("other");
+	settle(&other, RECORD_UNKNOWN);
+	keys[0].id = runs.id;
+	keys[1].id = unknown.id;
+	keys[1].from = RECORD_UNKNOWN;
+	keys[2].id = other.id;
+	keys[2].from = RECORD_COMPLETED;
+	keys[3].id = other.id + 1000;
+	assert_int_equal(store_forget_some(store, keys, 4), RC_OK);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(keys[i].done, i == 1);
+	assert_int_equal(state_of("unknown"), RECORD_NONE);
+	assert_int_equal(state_of("runs"), RECORD_IN_PROGRESS);
+	assert_int_equal(state_of("other"), RECORD_UNKNOWN);
+	assert_int_equal(
+	    store_forget_some(store, keys, STORE_FORGET_MAX + 1), RC_INVALID);
+}
+
 int
 main(void)
 {
@@ -709,6 +737,7 @@ main(void)
 		TEST(a_resolved_key_is_as_if_it_had_settled_itself),
 		TEST(only_an_open_outcome_is_resolved),
 		TEST(any_key_but_a_running_one_is_forgotten),
+		TEST(of_some_keys_those_that_may_be_are_forgotten),
 		TEST(a_downstream_key_names_its_key),
 	};
 

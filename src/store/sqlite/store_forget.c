@@ -10,22 +10,22 @@
 
 struct forget_write {
 	struct write w;
-	int64_t id;
-	enum record_state from; /* RECORD_NONE: any */
+	struct store_forgotten *keys;
+	size_t n;
 };
 
 /* RC_INVALID, or RC_CORRUPT: the key is deleted all the same, until the
  * rollback. */
 static enum rc
-forget_key(struct db *db, const struct forget_write *f)
+forget_key(struct db *db, const struct store_forgotten *key)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FORGET);
 	enum record_state from;
 	const char *state;
 	enum rc rc;
 
-	db_bindf(s, "is", f->id,
-	    f->from != RECORD_NONE ? record_state_name(f->from) : NULL);
+	db_bindf(s, "is", key->id,
+	    key->from != RECORD_NONE ? record_state_name(key->from) : NULL);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_LOST : rc;
@@ -36,6 +36,28 @@ forget_key(struct db *db, const struct forget_write *f)
 		rc = RC_INVALID;
 	db_reset(s);
 	return rc;
+}
+
+/* RC_LOST: none of the keys could be deleted. */
+static enum rc
+forget_keys(struct db *db, const struct forget_write *f)
+{
+	enum rc rc = RC_OK;
+	bool any = false;
+
+	/* The transaction may be the second one, after the first one failed. */
+	for (size_t i = 0; i < f->n; i++)
+		f->keys[i].done = false;
+	for (size_t i = 0; i < f->n && rc == RC_OK; i++) {
+		rc = forget_key(db, &f->keys[i]);
+		if (rc == RC_OK)
+			rc = store_kept_delete(db, f->keys[i].id);
+		if (rc == RC_OK)
+			any = f->keys[i].done = true;
+		else if (rc == RC_LOST)
+			rc = RC_OK;
+	}
+	return rc == RC_OK && !any ? RC_LOST : rc;
 }
 
 static enum rc
@@ -52,9 +74,7 @@ forget_run(struct write *w, struct db *db, int64_t now)
 #endif
 	rc = db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));
 	if (rc == RC_OK)
-		rc = forget_key(db, f);
-	if (rc == RC_OK)
-		rc = store_kept_delete(db, f->id);
+		rc = forget_keys(db, f);
 #ifdef RECORD_CHECKS
 	(void)db_exec(db, queries_checks_operator(false));
 #endif
@@ -62,9 +82,24 @@ forget_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
+store_forget_some(struct store *store, struct store_forgotten *keys, size_t n)
+{
+	struct forget_write f = { .w.run = forget_run, .keys = keys, .n = n };
+	enum rc rc;
+
+	if (n > STORE_FORGET_MAX)
+		return RC_INVALID;
+	rc = committer_do(store->committer, &f.w);
+	for (size_t i = 0; i < n && rc != RC_OK; i++)
+		keys[i].done = false;
+	return rc == RC_LOST ? RC_OK : rc;
+}
+
+enum rc
 store_forget(struct store *store, int64_t id, enum record_state from)
 {
-	struct forget_write f = { .w.run = forget_run, .id = id, .from = from };
+	struct store_forgotten key = { .id = id, .from = from };
+	enum rc rc = store_forget_some(store, &key, 1);
 
-	return committer_do(store->committer, &f.w);
+	return rc == RC_OK && !key.done ? RC_LOST : rc;
 }
