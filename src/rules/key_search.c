@@ -159,6 +159,7 @@ read_head(
 	size_t i;
 
 	for (i = 0; i < s->n && rc == RC_OK; i++) {
+		assert(s->value[i].source != NULL);
 		switch (s->value[i].source->kind) {
 		case CONF_FROM_HEADER:
 			rc = key_value_header(&s->value[i], syntax, rq);
