@@ -45,7 +45,7 @@ budget_free(struct budget *b)
 }
 
 static bool
-fits(const struct budget *b, size_t n)
+budget_fits(const struct budget *b, size_t n)
 {
 	assert(n <= b->total);
 	return n <= b->total - b->used;
@@ -58,12 +58,12 @@ budget_take(struct budget *b, size_t n)
 
 	lock_take(&b->lock);
 	turn = b->asked++;
-	if (turn != b->served || !fits(b, n)) {
+	if (turn != b->served || !budget_fits(b, n)) {
 		lock_give(&b->lock);
 		leader_yield();
 		lock_take(&b->lock);
 	}
-	while (turn != b->served || !fits(b, n))
+	while (turn != b->served || !budget_fits(b, n))
 		lock_wait(&b->lock, &b->changed, LOCK_FOREVER);
 	b->used += n;
 	b->served++;

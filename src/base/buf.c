@@ -23,7 +23,7 @@
 static char empty[1];
 
 static void
-check(const struct buf *b)
+buf_check(const struct buf *b)
 {
 	assert(b->data != NULL);
 	assert(b->len <= b->max);
@@ -61,7 +61,7 @@ buf_reserve(struct buf *b, size_t n)
 	size_t cap, need;
 	char *data;
 
-	check(b);
+	buf_check(b);
 	if (n > b->max - b->len)
 		return RC_LIMIT;
 	if (n >= SIZE_MAX / 2 - b->len)
@@ -92,7 +92,7 @@ buf_commit(struct buf *b, size_t n)
 {
 	if (n == 0)
 		return;
-	check(b);
+	buf_check(b);
 	assert(n <= b->max - b->len);
 	assert(b->cap - b->len > n);
 	b->len += n;
@@ -153,7 +153,7 @@ buf_addf(struct buf *b, const char *fmt, ...)
 void
 buf_consume(struct buf *b, size_t n)
 {
-	check(b);
+	buf_check(b);
 	assert(n <= b->len);
 	if (n == 0)
 		return;
@@ -164,7 +164,7 @@ buf_consume(struct buf *b, size_t n)
 void
 buf_truncate(struct buf *b, size_t n)
 {
-	check(b);
+	buf_check(b);
 	assert(n <= b->len);
 	b->len = n;
 	if (b->cap != 0)

@@ -16,7 +16,7 @@
  * that end before info.
  */
 static size_t
-resolve(char *path, size_t len, size_t info)
+cginame_resolve(char *path, size_t len, size_t info)
 {
 	size_t r, w, n, floor = 0;
 	const char *end;
@@ -61,7 +61,8 @@ cginame_path(const char *script_name, const char *path_info, struct buf *out)
 	info = out->len;
 	if (rc == RC_OK && path_info != NULL)
 		rc = buf_adds(out, path_info);
-	if (rc == RC_OK && (len = resolve(out->data, out->len, info)) == 0)
+	if (rc == RC_OK &&
+	    (len = cginame_resolve(out->data, out->len, info)) == 0)
 		rc = RC_INVALID;
 	if (rc != RC_OK) {
 		buf_clear(out);

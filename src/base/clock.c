@@ -30,7 +30,7 @@ read_nanoseconds(clockid_t id)
 }
 
 static int64_t
-read_clock(clockid_t id)
+clock_read_clock(clockid_t id)
 {
 	return read_nanoseconds(id) / 1000000;
 }
@@ -38,7 +38,7 @@ read_clock(clockid_t id)
 int64_t
 clock_mono(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return clock_read_clock(CLOCK_MONOTONIC);
 }
 
 int64_t
@@ -89,13 +89,13 @@ clock_wait_mono(sem_t *sem, int64_t mono)
 int64_t
 clock_wall(void)
 {
-	return read_clock(CLOCK_REALTIME);
+	return clock_read_clock(CLOCK_REALTIME);
 }
 
 int64_t
 clock_boot(void)
 {
-	return read_clock(CLOCK_BOOTTIME);
+	return clock_read_clock(CLOCK_BOOTTIME);
 }
 
 /* Repeats the two readings if this thread was interrupted between them. */
@@ -155,7 +155,7 @@ split(int64_t wall, struct tm *tm, int *ms)
 }
 
 static char *
-put_number(char *p, int n, int digits)
+clock_put_number(char *p, int n, int digits)
 {
 	for (int i = digits; i-- > 0; n /= 10)
 		p[i] = (char)('0' + n % 10);
@@ -176,17 +176,17 @@ clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
 	split(wall, &tm, &ms);
 	p = stpcpy(p, days[tm.tm_wday]);
 	p = stpcpy(p, ", ");
-	p = put_number(p, tm.tm_mday, 2);
+	p = clock_put_number(p, tm.tm_mday, 2);
 	p = stpcpy(p, " ");
 	p = stpcpy(p, months[tm.tm_mon]);
 	p = stpcpy(p, " ");
-	p = put_number(p, tm.tm_year + 1900, 4);
+	p = clock_put_number(p, tm.tm_year + 1900, 4);
 	p = stpcpy(p, " ");
-	p = put_number(p, tm.tm_hour, 2);
+	p = clock_put_number(p, tm.tm_hour, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_min, 2);
+	p = clock_put_number(p, tm.tm_min, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_sec, 2);
+	p = clock_put_number(p, tm.tm_sec, 2);
 	p = stpcpy(p, " GMT");
 	assert(p == out + CLOCK_HTTP_LEN);
 	*p = '\0';
@@ -201,19 +201,19 @@ clock_rfc3339(int64_t wall, char out[CLOCK_RFC3339_LEN + 1])
 	int ms;
 
 	split(wall, &tm, &ms);
-	p = put_number(p, tm.tm_year + 1900, 4);
+	p = clock_put_number(p, tm.tm_year + 1900, 4);
 	p = stpcpy(p, "-");
-	p = put_number(p, tm.tm_mon + 1, 2);
+	p = clock_put_number(p, tm.tm_mon + 1, 2);
 	p = stpcpy(p, "-");
-	p = put_number(p, tm.tm_mday, 2);
+	p = clock_put_number(p, tm.tm_mday, 2);
 	p = stpcpy(p, "T");
-	p = put_number(p, tm.tm_hour, 2);
+	p = clock_put_number(p, tm.tm_hour, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_min, 2);
+	p = clock_put_number(p, tm.tm_min, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_sec, 2);
+	p = clock_put_number(p, tm.tm_sec, 2);
 	p = stpcpy(p, ".");
-	p = put_number(p, ms, 3);
+	p = clock_put_number(p, ms, 3);
 	p = stpcpy(p, "Z");
 	assert(p == out + CLOCK_RFC3339_LEN);
 }
@@ -228,15 +228,15 @@ clock_syslog(int64_t wall, char out[CLOCK_SYSLOG_LEN + 1])
 	localtime_r(&t, &tm);
 	p = stpcpy(p, months[tm.tm_mon]);
 	p = stpcpy(p, " ");
-	p = put_number(p, tm.tm_mday, 2);
+	p = clock_put_number(p, tm.tm_mday, 2);
 	if (p[-2] == '0')
 		p[-2] = ' ';
 	p = stpcpy(p, " ");
-	p = put_number(p, tm.tm_hour, 2);
+	p = clock_put_number(p, tm.tm_hour, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_min, 2);
+	p = clock_put_number(p, tm.tm_min, 2);
 	p = stpcpy(p, ":");
-	p = put_number(p, tm.tm_sec, 2);
+	p = clock_put_number(p, tm.tm_sec, 2);
 	assert(p == out + CLOCK_SYSLOG_LEN);
 	*p = '\0';
 }

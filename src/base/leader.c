@@ -71,7 +71,7 @@ leads(const struct leader *l)
 }
 
 static void
-take(struct leader *l)
+leader_take(struct leader *l)
 {
 	assert(!l->held);
 	l->held = true;
@@ -162,7 +162,7 @@ leader_next(struct leader *l)
 			l->posted--;
 			task = LEADER_HANDLE;
 			if (!l->held)
-				take(l);
+				leader_take(l);
 			if (leads(l)) {
 				if (read_from_disk(l->disk > 0))
 					l->disk = DISK_COUNTS;
@@ -177,7 +177,7 @@ leader_next(struct leader *l)
 			break;
 		}
 		if (!l->held)
-			take(l);
+			leader_take(l);
 		if (leads(l)) {
 			task = LEADER_RECEIVE;
 			break;
@@ -233,7 +233,7 @@ leader_leads(struct leader *l)
 /* Waits a little, then takes the lead from a worker that is still at the same
  * request as before the wait. */
 static void
-watch(struct leader *l)
+leader_watch(struct leader *l)
 {
 	uint64_t seen = l->handled;
 
@@ -255,11 +255,11 @@ leader_stand_by(struct leader *l)
 		if (!l->held &&
 		    (l->stopping ||
 			(SLIST_EMPTY(&l->free) && l->coming == 0))) {
-			take(l);
+			leader_take(l);
 			l->standby_leads = true;
 		} else if (l->held && (l->handling || l->handled != seen)) {
 			seen = l->handled;
-			watch(l);
+			leader_watch(l);
 		} else {
 			l->asleep = true;
 			lock_wait(&l->lock, &l->standby, LOCK_FOREVER);

@@ -11,7 +11,7 @@
 #include "lock.h"
 
 static void
-must(int error)
+lock_must(int error)
 {
 	if (error != 0)
 		abort();
@@ -43,28 +43,28 @@ note_give(const struct lock *lock)
 void
 lock_init(struct lock *lock, enum lock_rank rank)
 {
-	must(pthread_mutex_init(&lock->mutex, NULL));
+	lock_must(pthread_mutex_init(&lock->mutex, NULL));
 	lock->rank = rank;
 }
 
 void
 lock_destroy(struct lock *lock)
 {
-	must(pthread_mutex_destroy(&lock->mutex));
+	lock_must(pthread_mutex_destroy(&lock->mutex));
 }
 
 void
 lock_take(struct lock *lock)
 {
 	note_take(lock);
-	must(pthread_mutex_lock(&lock->mutex));
+	lock_must(pthread_mutex_lock(&lock->mutex));
 }
 
 void
 lock_give(struct lock *lock)
 {
 	note_give(lock);
-	must(pthread_mutex_unlock(&lock->mutex));
+	lock_must(pthread_mutex_unlock(&lock->mutex));
 }
 
 void
@@ -72,10 +72,10 @@ lock_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 
-	must(pthread_condattr_init(&attr));
-	must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-	must(pthread_cond_init(cond, &attr));
-	must(pthread_condattr_destroy(&attr));
+	lock_must(pthread_condattr_init(&attr));
+	lock_must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+	lock_must(pthread_cond_init(cond, &attr));
+	lock_must(pthread_condattr_destroy(&attr));
 }
 
 /* until is NULL: without end. */
@@ -96,7 +96,7 @@ wait_until(
 		error = pthread_cond_timedwait(cond, &lock->mutex, until);
 	note_take(lock);
 	if (error != ETIMEDOUT)
-		must(error);
+		lock_must(error);
 	return error == 0;
 }
 

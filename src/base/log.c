@@ -42,7 +42,7 @@ static const char *const level_names[] = { LOG_LEVELS(WORDS_WORD) };
 
 /* Appends all of s or nothing, so that an escape is never cut in two. */
 static void
-put(struct line *l, const char *s, size_t n)
+log_put(struct line *l, const char *s, size_t n)
 {
 	if (l->cut || n > sizeof(l->text) - LINE_TAIL - l->len) {
 		l->cut = true;
@@ -53,9 +53,9 @@ put(struct line *l, const char *s, size_t n)
 }
 
 static void
-put_text(struct line *l, const char *s)
+log_put_text(struct line *l, const char *s)
 {
-	put(l, s, strlen(s));
+	log_put(l, s, strlen(s));
 }
 
 static bool
@@ -80,27 +80,27 @@ put_value(struct line *l, const char *s)
 	size_t n;
 
 	if (is_plain(s) && strlen(s) < sizeof(l->text) - LINE_TAIL - l->len) {
-		put_text(l, s);
+		log_put_text(l, s);
 		return;
 	}
-	put_text(l, "\"");
+	log_put_text(l, "\"");
 	while (*p != '\0' && !l->cut) {
 		n = 1;
 		if (*p == '"')
-			put_text(l, "\\\"");
+			log_put_text(l, "\\\"");
 		else if (*p == '\\')
-			put_text(l, "\\\\");
+			log_put_text(l, "\\\\");
 		else if (*p == '\n')
-			put_text(l, "\\n");
+			log_put_text(l, "\\n");
 		else if (*p == '\t')
-			put_text(l, "\\t");
+			log_put_text(l, "\\t");
 		else if (*p >= ' ' && *p < 0x7f)
-			put(l, (const char *)p, 1);
+			log_put(l, (const char *)p, 1);
 		else if ((n = utf8_length((const char *)p)) != 0)
-			put(l, (const char *)p, n);
+			log_put(l, (const char *)p, n);
 		else {
 			snprintf(hex, sizeof(hex), "\\x%02x", *p);
-			put_text(l, hex);
+			log_put_text(l, hex);
 			n = 1;
 		}
 		p += n;
@@ -109,22 +109,22 @@ put_value(struct line *l, const char *s)
 		memcpy(l->text + l->len, "...\"", 4);
 		l->len += 4;
 	} else
-		put_text(l, "\"");
+		log_put_text(l, "\"");
 }
 
 static void
 put_pair(struct line *l, const char *name, const char *text)
 {
 	if (l->len > 0)
-		put_text(l, " ");
-	put_text(l, name);
-	put_text(l, "=");
+		log_put_text(l, " ");
+	log_put_text(l, name);
+	log_put_text(l, "=");
 	if (!l->cut)
 		put_value(l, text);
 }
 
 static void
-put_number(struct line *l, const char *name, int64_t value)
+log_put_number(struct line *l, const char *name, int64_t value)
 {
 	char number[24];
 
@@ -148,7 +148,7 @@ put_priority(struct line *l)
 	char prefix[8];
 
 	snprintf(prefix, sizeof(prefix), "<%d>", log_target_priority(l->level));
-	put_text(l, prefix);
+	log_put_text(l, prefix);
 }
 
 static void
@@ -159,14 +159,14 @@ line_begin_event(struct line *l, enum log_level level, const char *event)
 	line_begin(l, level);
 	if (!log_target_has_time()) {
 		clock_rfc3339(clock_wall(), now);
-		put_text(l, "ts=");
-		put_text(l, now);
-		put_text(l, " ");
+		log_put_text(l, "ts=");
+		log_put_text(l, now);
+		log_put_text(l, " ");
 	} else if (log_target_is_stderr()) {
 		put_priority(l);
 	}
-	put_text(l, "level=");
-	put_text(l, level_names[level]);
+	log_put_text(l, "level=");
+	log_put_text(l, level_names[level]);
 	put_pair(l, "event", event);
 }
 
@@ -188,8 +188,8 @@ report_dropped(void)
 	if (n == 0)
 		return true;
 	line_begin_event(&l, LOG_WARN, "log-dropped");
-	put_number(&l, "lines", n);
-	put_text(&l, "\n");
+	log_put_number(&l, "lines", n);
+	log_put_text(&l, "\n");
 	if (log_target_write(l.level, l.text, l.len))
 		return true;
 	atomic_fetch_add(&dropped, n);
@@ -219,7 +219,7 @@ put_request(struct line *l, const struct log_request *rq)
 	put_pair(l, "key", rq->key != NULL ? rq->key : "");
 	put_pair(l, "scope", rq->scope[0] != '\0' ? rq->scope : "-");
 	if (rq->status != 0)
-		put_number(l, "status", rq->status);
+		log_put_number(l, "status", rq->status);
 	else if (rq->instance != NULL)
 		put_pair(l, "status", "-");
 }
@@ -240,7 +240,7 @@ log_values(enum log_level level, const char *event,
 		if (values[i].text != NULL)
 			put_pair(&l, values[i].name, values[i].text);
 		else
-			put_number(&l, values[i].name, values[i].number);
+			log_put_number(&l, values[i].name, values[i].number);
 	}
 	line_end(&l);
 }
@@ -253,8 +253,8 @@ log_text(enum log_level level, const char *text)
 	line_begin(&l, level);
 	if (log_sink_journal())
 		put_priority(&l);
-	put(&l, text, strnlen(text, LOG_LINE_MAX / 2));
-	put_text(&l, "\n");
+	log_put(&l, text, strnlen(text, LOG_LINE_MAX / 2));
+	log_put_text(&l, "\n");
 	if (!log_sink_write(l.text, l.len))
 		log_sink_dropped();
 }
@@ -268,7 +268,7 @@ log_request_key(struct log_request *rq, const char *key)
 
 /* Appends a copy to *to, and returns it. */
 static const char *
-copy(char **to, const char *s)
+log_copy(char **to, const char *s)
 {
 	char *begin = *to;
 
@@ -295,9 +295,9 @@ log_request_copy(struct log_request *to, const struct log_request *from)
 	to->status = from->status;
 	if ((to->own = p) == NULL)
 		return;
-	to->instance = copy(&p, from->instance);
-	to->path = copy(&p, from->path);
-	to->key = copy(&p, from->key);
+	to->instance = log_copy(&p, from->instance);
+	to->path = log_copy(&p, from->path);
+	to->key = log_copy(&p, from->key);
 }
 
 void

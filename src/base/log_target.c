@@ -52,7 +52,7 @@ static atomic_bool torn;
 static atomic_int_least64_t no_wait_before;
 
 static bool
-write_file(const char *text, size_t len)
+target_write_file(const char *text, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
@@ -109,9 +109,9 @@ log_target_write(enum log_level level, const char *line, size_t len)
 	case KIND_SYSLOG:
 		return write_syslog(level, line, len);
 	case KIND_FILE:
-		if (atomic_load(&torn) && !write_file("\n", 1))
+		if (atomic_load(&torn) && !target_write_file("\n", 1))
 			return false;
-		return write_file(line, len);
+		return target_write_file(line, len);
 	}
 	return log_sink_write(line, len);
 }
@@ -174,7 +174,7 @@ open_syslog(void)
 
 /* O_NONBLOCK: a FIFO without a reader is an error, not a wait. */
 static bool
-open_file(const char *name)
+target_open_file(const char *name)
 {
 	int fd = open(name,
 	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
@@ -196,7 +196,7 @@ log_open(const char *target)
 	else if (strcmp(target, "syslog") == 0)
 		to = KIND_SYSLOG;
 	if ((to == KIND_SYSLOG && !open_syslog()) ||
-	    (to == KIND_FILE && !open_file(target)))
+	    (to == KIND_FILE && !target_open_file(target)))
 		return errno;
 	atomic_store(&kind, to);
 	return 0;

@@ -98,7 +98,7 @@ type_name(enum kind kind)
 
 /* value / scale as a decimal without zeros at its end. */
 static void
-decimal(int64_t value, int64_t scale, char *out, size_t size)
+metrics_decimal(int64_t value, int64_t scale, char *out, size_t size)
 {
 	size_t len;
 
@@ -125,7 +125,8 @@ histogram_text(const char *family, struct histogram *h, struct buf *out)
 	for (i = 0; i <= h->n && rc == RC_OK; i++) {
 		n += atomic_load_explicit(&h->bucket[i], memory_order_relaxed);
 		if (i < h->n)
-			decimal(h->bound[i], h->scale, text, sizeof(text));
+			metrics_decimal(
+			    h->bound[i], h->scale, text, sizeof(text));
 		else
 			snprintf(text, sizeof(text), "+Inf");
 		rc =
@@ -134,8 +135,8 @@ histogram_text(const char *family, struct histogram *h, struct buf *out)
 	}
 	if (rc != RC_OK)
 		return rc;
-	decimal(atomic_load_explicit(&h->sum, memory_order_relaxed), h->scale,
-	    text, sizeof(text));
+	metrics_decimal(atomic_load_explicit(&h->sum, memory_order_relaxed),
+	    h->scale, text, sizeof(text));
 	return buf_addf(out,
 	    "oncewrap_%s_sum %s\noncewrap_%s_count %" PRId64 "\n", family, text,
 	    family, n);

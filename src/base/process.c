@@ -140,7 +140,7 @@ process_session(pid_t pid, struct process_session *session)
 }
 
 static enum rc
-add(struct process_list *list, const struct entry *e)
+process_add(struct process_list *list, const struct entry *e)
 {
 	size_t room = list->room > 0 ? 2 * list->room : 256;
 	struct entry *more;
@@ -173,7 +173,7 @@ add_tokens(struct process_list *list, struct entry *e, const char *bytes,
 		if ((size_t)(end - p) < PROCESS_TOKEN_LEN)
 			break;
 		memcpy(e->token, p, PROCESS_TOKEN_LEN);
-		rc = add(list, e);
+		rc = process_add(list, e);
 		(*left)--;
 	}
 	return rc;
@@ -257,13 +257,13 @@ add_process(struct process_list *list, pid_t pid)
 	enum rc rc;
 
 	if ((rc = read_stat(pid, &e)) == RC_OK &&
-	    (rc = add(list, &e)) == RC_OK && !e.ended)
+	    (rc = process_add(list, &e)) == RC_OK && !e.ended)
 		rc = read_environ(list, &e);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 static enum rc
-read_all(struct process_list *list)
+process_read_all(struct process_list *list)
 {
 	struct dirent *d;
 	enum rc rc = RC_OK;
@@ -292,8 +292,8 @@ process_list(struct process_list **out)
 	if ((list = calloc(1, sizeof(*list))) == NULL)
 		return RC_NOMEM;
 	list->space = own_space();
-	if ((rc = read_all(list)) == RC_OK)
-		rc = read_all(list);
+	if ((rc = process_read_all(list)) == RC_OK)
+		rc = process_read_all(list);
 	/* If /proc shows anything, it shows at least this process. */
 	if (rc == RC_OK && list->n == 0)
 		rc = RC_IO;

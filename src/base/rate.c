@@ -89,7 +89,7 @@ digest(const struct rate *rate, const char *group, const char *name,
 /* Finds the bucket of that name.  If there is none, a full one replaces the
  * bucket that was not used for longest. */
 static struct bucket *
-find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
+rate_find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
     int64_t now)
 {
 	struct bucket *set = rate->buckets[(name[0] << 8 | name[1]) % SETS];
@@ -109,7 +109,7 @@ find(struct rate *rate, const unsigned char name[DIGEST], int64_t full,
 
 /* Adds the tokens of the time since the last call, up to the maximum. */
 static void
-fill(struct bucket *bucket, unsigned per_second, int64_t now)
+rate_fill(struct bucket *bucket, unsigned per_second, int64_t now)
 {
 	int64_t full = (int64_t)per_second * TOKEN;
 	int64_t passed = now - bucket->seen;
@@ -136,8 +136,8 @@ rate_take(struct rate *rate, const char *group, const char *name,
 	if (!digest(rate, group, name, key))
 		return 0;
 	lock_take(&rate->lock);
-	bucket = find(rate, key, (int64_t)per_second * TOKEN, now);
-	fill(bucket, per_second, now);
+	bucket = rate_find(rate, key, (int64_t)per_second * TOKEN, now);
+	rate_fill(bucket, per_second, now);
 	if (bucket->level >= TOKEN)
 		bucket->level -= TOKEN;
 	else

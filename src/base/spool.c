@@ -83,7 +83,7 @@ current_directory(void)
 }
 
 static enum rc
-failed(const char *what)
+spool_failed(const char *what)
 {
 	int error = errno;
 
@@ -149,7 +149,7 @@ unlinked_file(const char *dir)
 }
 
 static enum rc
-write_file(struct spool *s, const char *data, size_t n)
+spool_write_file(struct spool *s, const char *data, size_t n)
 {
 	ssize_t w;
 
@@ -158,7 +158,7 @@ write_file(struct spool *s, const char *data, size_t n)
 		if (w == -1 && errno == EINTR)
 			continue;
 		if (w == -1)
-			return failed("write");
+			return spool_failed("write");
 		data += w;
 		n -= (size_t)w;
 	}
@@ -166,7 +166,7 @@ write_file(struct spool *s, const char *data, size_t n)
 }
 
 static enum rc
-grow(struct spool *s, size_t need)
+spool_grow(struct spool *s, size_t need)
 {
 	size_t size = s->size > 0 ? s->size : SPOOL_FIRST;
 	char *p;
@@ -191,8 +191,8 @@ move_to_file(struct spool *s)
 
 	s->fd = unlinked_file(current_directory());
 	if (s->fd == -1)
-		return failed("open");
-	rc = write_file(s, s->memory, (size_t)s->length);
+		return spool_failed("open");
+	rc = spool_write_file(s, s->memory, (size_t)s->length);
 	free(s->memory);
 	s->memory = NULL;
 	s->size = 0;
@@ -207,7 +207,7 @@ spool_write(struct spool *s, const void *data, size_t n)
 	if (n == 0)
 		return RC_OK;
 	if (s->fd == -1 && n <= LIMIT_SPOOL_MEMORY - s->length) {
-		rc = grow(s, (size_t)s->length + n);
+		rc = spool_grow(s, (size_t)s->length + n);
 		if (rc != RC_OK)
 			return rc;
 		memcpy(s->memory + s->length, data, n);
@@ -218,14 +218,14 @@ spool_write(struct spool *s, const void *data, size_t n)
 	unmap(s);
 	if (n > LIMIT_SIZE - s->length) {
 		errno = EFBIG;
-		return failed("write");
+		return spool_failed("write");
 	}
 	if (s->fd == -1) {
 		rc = move_to_file(s);
 		if (rc != RC_OK)
 			return rc;
 	}
-	rc = write_file(s, data, n);
+	rc = spool_write_file(s, data, n);
 	if (rc == RC_OK) {
 		s->length += n;
 		atomic_fetch_add(&used, n);
@@ -252,7 +252,7 @@ spool_bytes(struct spool *s, enum rc *rc)
 		    NULL, (size_t)s->length, PROT_READ, MAP_SHARED, s->fd, 0);
 		if (p == MAP_FAILED) {
 			*rc = errno == ENOMEM ? RC_NOMEM : RC_IO;
-			(void)failed("mmap");
+			(void)spool_failed("mmap");
 			return NULL;
 		}
 		s->map = p;

@@ -23,7 +23,7 @@
 /* Reads a decimal number without a sign, which is all of the text; -1: it is
  * none. */
 static long
-number(const char *text)
+systemd_number(const char *text)
 {
 	char *end;
 	long n;
@@ -43,8 +43,8 @@ systemd_descriptors(void)
 
 	/* If LISTEN_PID is another process, the variables were inherited by
 	 * mistake. */
-	if (pid != NULL && fds != NULL && number(pid) == (long)getpid())
-		n = number(fds);
+	if (pid != NULL && fds != NULL && systemd_number(pid) == (long)getpid())
+		n = systemd_number(fds);
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");

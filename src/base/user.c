@@ -30,7 +30,7 @@ user_id(const char *text, id_t *id)
 }
 
 static bool
-find_user(const char *name, struct user *user, char *scratch, size_t size)
+user_find_user(const char *name, struct user *user, char *scratch, size_t size)
 {
 	struct passwd pw, *found = NULL;
 	id_t id;
@@ -76,7 +76,8 @@ user_find(const char *user, const char *group, struct user *out, char *err,
 	memset(out, 0, sizeof(*out));
 	out->uid = geteuid();
 	out->gid = getegid();
-	if (user != NULL && !find_user(user, out, scratch, sizeof(scratch))) {
+	if (user != NULL &&
+	    !user_find_user(user, out, scratch, sizeof(scratch))) {
 		snprintf(err, errsize, "no such user: %s", user);
 		return false;
 	}

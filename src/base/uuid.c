@@ -27,7 +27,7 @@ uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
 
 /* Not arc4random(): musl does not have it, nor glibc before 2.36. */
 static void
-fill(void *bytes, size_t n)
+uuid_fill(void *bytes, size_t n)
 {
 	/* It cannot fail for up to 256 bytes. */
 	if (getentropy(bytes, n) == -1)
@@ -39,7 +39,7 @@ uuid_random(char out[UUID_LEN + 1])
 {
 	unsigned char bytes[16];
 
-	fill(bytes, sizeof(bytes));
+	uuid_fill(bytes, sizeof(bytes));
 	uuid_format(bytes, out);
 }
 
@@ -48,6 +48,6 @@ uuid_bits(void)
 {
 	uint32_t bits;
 
-	fill(&bits, sizeof(bits));
+	uuid_fill(&bits, sizeof(bits));
 	return bits;
 }

@@ -21,7 +21,7 @@ struct clash {
 };
 
 static void
-report(struct clash *clash, const char *text, conf_line line)
+clash_report(struct clash *clash, const char *text, conf_line line)
 {
 	if (clash->text != NULL && clash->line <= line)
 		return;
@@ -46,7 +46,7 @@ struct at {
 };
 
 static conf_line
-line_of(const struct at *at, const char *name)
+clash_line_of(const struct at *at, const char *name)
 {
 	conf_line line = line_in(at->route, CONF_ROUTE, name);
 
@@ -58,13 +58,14 @@ static void
 report_route(struct clash *clash, const char *text, const struct at *at,
     const char *a, const char *b)
 {
-	conf_line x = line_of(at, a), y = b != NULL ? line_of(at, b) : 0;
+	conf_line x = clash_line_of(at, a),
+		  y = b != NULL ? clash_line_of(at, b) : 0;
 
-	report(clash, text, x > y ? x : y);
+	clash_report(clash, text, x > y ? x : y);
 }
 
 static void
-check_route(const struct conf *conf, const struct conf_route *route,
+clash_check_route(const struct conf *conf, const struct conf_route *route,
     const struct at *at, struct clash *clash)
 {
 	if (route->key_min_length > route->key_max_length)
@@ -75,7 +76,7 @@ check_route(const struct conf *conf, const struct conf_route *route,
 		    "scope_required needs a scope other than none", at,
 		    "scope_required", "scope");
 	if (route->preset == CONF_PRESET_WEBHOOK &&
-	    line_of(at, "key_from") == 0)
+	    clash_line_of(at, "key_from") == 0)
 		report_route(clash,
 		    "preset = webhook needs a key_from that names the sender's "
 		    "id, such as header:X-GitHub-Delivery or json:/id",
@@ -93,7 +94,7 @@ check_route(const struct conf *conf, const struct conf_route *route,
 		    at, "max_request_age", NULL);
 	/* An age of 0 lets a route do without a timestamp. */
 	if (route->request_timestamp != NULL &&
-	    line_of(at, "max_request_age") == 0)
+	    clash_line_of(at, "max_request_age") == 0)
 		report_route(clash, "request_timestamp needs a max_request_age",
 		    at, "request_timestamp", NULL);
 }
@@ -109,7 +110,7 @@ is_above(const char *upper, const char *lower)
 }
 
 static void
-check_server(const struct conf *conf, const struct conf_origin *origin,
+clash_check_server(const struct conf *conf, const struct conf_origin *origin,
     struct clash *clash)
 {
 	const char *admin = conf->admin_path, *status = conf->status_path;
@@ -120,7 +121,7 @@ check_server(const struct conf *conf, const struct conf_origin *origin,
 		return;
 	x = line_in(origin, CONF_SERVER, "admin_path");
 	y = line_in(origin, CONF_SERVER, "status_path");
-	report(clash,
+	clash_report(clash,
 	    "admin_path and status_path must not be equal, or one below the "
 	    "other",
 	    x > y ? x : y);
@@ -133,16 +134,16 @@ conf_clash(
 	struct clash clash = { NULL, 0 };
 	struct at at = { NULL, &lines->defaults };
 
-	check_server(conf, &lines->server, &clash);
+	clash_check_server(conf, &lines->server, &clash);
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		at.route = &lines->routes[i];
-		check_route(conf, &conf->routes[i], &at, &clash);
+		clash_check_route(conf, &conf->routes[i], &at, &clash);
 	}
 	at.route = &lines->defaults;
-	check_route(conf, &conf->defaults, &at, &clash);
+	clash_check_route(conf, &conf->defaults, &at, &clash);
 	for (size_t i = 0; i < conf->neffects; i++)
 		if (conf->effects[i].program.argv.n == 0)
-			report(&clash, "the effect needs a program",
+			clash_report(&clash, "the effect needs a program",
 			    conf->effects[i].line);
 	*where = clash.line;
 	return clash.text;

@@ -28,7 +28,7 @@
 #define FIELD_MAX 200
 
 static bool
-made_of(const char *s, const char *bytes)
+item_made_of(const char *s, const char *bytes)
 {
 	return conf_value_made_of(s, bytes);
 }
@@ -40,7 +40,7 @@ is_account(const char *s)
 	struct conf_error why;
 	unsigned id;
 
-	if (made_of(s, DIGITS))
+	if (item_made_of(s, DIGITS))
 		return conf_value_number(s, 0, UINT32_MAX - 1, &id, &why);
 	if (*s == '\0' || *s == '-')
 		return false;
@@ -87,7 +87,7 @@ check_method(const char *s, struct conf_error *why)
 
 	/* A token (RFC 9110, section 9.1) may hold more, as in "GET|POST": no
 	 * such method is registered, and it would guard nothing. */
-	if (!made_of(s, LETTERS DIGITS "-_"))
+	if (!item_made_of(s, LETTERS DIGITS "-_"))
 		return conf_value_fail(why,
 		    "\"%.200s\" is not a method: write methods with blanks "
 		    "between them",
@@ -109,7 +109,7 @@ check_method(const char *s, struct conf_error *why)
 static bool
 check_field(const char *s, struct conf_error *why)
 {
-	if (!made_of(s, TOKEN) || strlen(s) > FIELD_MAX)
+	if (!item_made_of(s, TOKEN) || strlen(s) > FIELD_MAX)
 		return conf_value_fail(
 		    why, "\"%.200s\" is not the name of a field", s);
 	if (strncasecmp(s, "HTTP_", 5) == 0)
@@ -123,7 +123,7 @@ check_field(const char *s, struct conf_error *why)
 static bool
 check_cookie(const char *s, struct conf_error *why)
 {
-	return made_of(s, TOKEN) ||
+	return item_made_of(s, TOKEN) ||
 	    conf_value_fail(why,
 		"\"%.200s\" is not the name of a cookie: write cookie:NAME", s);
 }
@@ -152,9 +152,9 @@ check_variable(const char *s, struct conf_error *why)
 			    s, fields[i]);
 	if (strncmp(s, "cookie:", 7) == 0)
 		return check_cookie(s + 7, why);
-	if (made_of(s, UPPER DIGITS "_") && strchr(UPPER, *s) != NULL)
+	if (item_made_of(s, UPPER DIGITS "_") && strchr(UPPER, *s) != NULL)
 		return true;
-	if (strchr(LETTERS, *s) == NULL || !made_of(s, WORD "-.") ||
+	if (strchr(LETTERS, *s) == NULL || !item_made_of(s, WORD "-.") ||
 	    strlen(s) > FIELD_MAX)
 		return conf_value_fail(
 		    why, "\"%.200s\" is not the name of a CGI variable", s);

@@ -73,7 +73,7 @@ trim(char *s)
 
 /* Makes room for one more route; the new one is zeroed. */
 static bool
-grow(struct parser *p)
+parse_grow(struct parser *p)
 {
 	size_t n = p->room == 0 ? 16 : p->room * 2;
 	void *routes, *lines;
@@ -110,7 +110,7 @@ open_route(struct parser *p, const char *text)
 			return fail(p,
 			    "route \"%.200s\" is repeated, first on line %u",
 			    text, p->conf->routes[i].line);
-	if (!grow(p))
+	if (!parse_grow(p))
 		return false;
 	route = &p->conf->routes[p->conf->nroutes];
 	memset(route, 0, sizeof(*route));
@@ -177,7 +177,7 @@ open_single(
 /* Whether text is word, or word and an argument, to which *argument then
  * points. */
 static bool
-is_word(const char *text, const char *word, const char **argument)
+parse_is_word(const char *text, const char *word, const char **argument)
 {
 	size_t n = strlen(word);
 
@@ -205,9 +205,9 @@ open_section(struct parser *p, char *line)
 	if (strcmp(name, "defaults") == 0)
 		return open_single(
 		    p, name, SECTION_DEFAULTS, &p->defaults_line);
-	if (is_word(name, "route", &argument))
+	if (parse_is_word(name, "route", &argument))
 		return open_route(p, argument);
-	if (is_word(name, "effect", &argument))
+	if (parse_is_word(name, "effect", &argument))
 		return open_effect(p, argument);
 	return fail(p,
 	    "unknown section [%.200s]: there are [server], [defaults], "
@@ -326,7 +326,7 @@ without_comment(const char *s, size_t n)
 
 /* Copies the next line of the text into out, without its comment. */
 static bool
-next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
+parse_next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
 {
 	const char *s = p->text, *end = memchr(s, '\n', p->len);
 	size_t n = end != NULL ? (size_t)(end - s) : p->len;
@@ -430,7 +430,7 @@ keep_lines(struct parser *p)
 }
 
 static bool
-parse(struct parser *p)
+parse_parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
 	char line[LIMIT_CONF_LINE + 1] = "";
@@ -443,7 +443,7 @@ parse(struct parser *p)
 		p->len -= 3;
 	}
 	while (p->len > 0)
-		if (!next_line(p, line) || !take_line(p, line))
+		if (!parse_next_line(p, line) || !take_line(p, line))
 			return false;
 	if (!keep_lines(p) ||
 	    !apply_preset(p, &conf->defaults, &p->lines.defaults))
@@ -477,7 +477,7 @@ conf_parse(
 	assert(name != NULL);
 	if ((parser.conf = conf_new(name, err)) == NULL)
 		return NULL;
-	if (!parse(&parser)) {
+	if (!parse_parse(&parser)) {
 		conf_unref(parser.conf);
 		parser.conf = NULL;
 	}

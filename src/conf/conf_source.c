@@ -23,7 +23,7 @@ static const char all_kinds[] =
     "header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME";
 
 static bool
-no_memory(struct conf_error *why)
+source_no_memory(struct conf_error *why)
 {
 	return conf_value_fail(why, "no memory");
 }
@@ -60,7 +60,7 @@ decoded(struct conf_arena *arena, const char *s, size_t n)
 }
 
 static bool
-read_header(struct conf_source *source, struct conf_arena *arena,
+source_read_header(struct conf_source *source, struct conf_arena *arena,
     struct conf_error *why)
 {
 	char variable[264];
@@ -70,7 +70,7 @@ read_header(struct conf_source *source, struct conf_arena *arena,
 	if (cginame_variable(source->name, variable, sizeof(variable)) != RC_OK)
 		assert(!"conf_item_check() bounds the name");
 	source->variable = conf_value_copy(arena, variable, strlen(variable));
-	return source->variable != NULL || no_memory(why);
+	return source->variable != NULL || source_no_memory(why);
 }
 
 static bool
@@ -84,7 +84,7 @@ check_name(struct conf_source *source, struct conf_arena *arena,
 		    why, "\"%s:\" needs a name after the colon", kind);
 	switch (source->kind) {
 	case CONF_FROM_HEADER:
-		return read_header(source, arena, why);
+		return source_read_header(source, arena, why);
 	case CONF_FROM_JSON:
 		return conf_value_is_pointer(source->name) ||
 		    conf_value_fail(why,
@@ -126,7 +126,7 @@ read_source(const char *text, size_t n, struct conf_arena *arena,
 	out->variable = NULL;
 	out->name = decoded(arena, colon + 1, n - len - 1);
 	if (out->name == NULL)
-		return no_memory(why);
+		return source_no_memory(why);
 	return check_name(out, arena, why);
 }
 
@@ -158,7 +158,7 @@ conf_source_read(const char *text, struct conf_arena *arena,
 		part += n + 1;
 	}
 	out->text = conf_value_copy(arena, text, strlen(text));
-	return out->text != NULL || no_memory(why);
+	return out->text != NULL || source_no_memory(why);
 }
 
 bool
@@ -172,7 +172,7 @@ conf_source_list(const char *text, struct conf_arena *arena,
 
 	list = conf_value_alloc(arena, LIMIT_KEY_FROM * sizeof(*list));
 	if (list == NULL)
-		return no_memory(why);
+		return source_no_memory(why);
 	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
 		if (more < 0)
 			return conf_value_fail(why, "an item is too long");

@@ -30,13 +30,13 @@
 #define URI LETTERS DIGITS "-._~:/?[]@!$&'()*+,;=%"
 
 static bool
-no_memory(struct conf_error *why)
+text_no_memory(struct conf_error *why)
 {
 	return conf_value_fail(why, "no memory");
 }
 
 static bool
-made_of(const char *s, const char *bytes)
+text_made_of(const char *s, const char *bytes)
 {
 	return conf_value_made_of(s, bytes);
 }
@@ -53,7 +53,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 	list.item =
 	    conf_value_alloc(arena, (LIMIT_CONF_LIST + 1) * sizeof(*list.item));
 	if (list.item == NULL)
-		return no_memory(why);
+		return text_no_memory(why);
 	if (kind == CONF_TEXT_ITEM_SCOPE && strcmp(text, "none") == 0) {
 		*out = list;
 		return true;
@@ -74,7 +74,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 			return false;
 		list.item[list.n] = conf_value_copy(arena, item, strlen(item));
 		if (list.item[list.n++] == NULL)
-			return no_memory(why);
+			return text_no_memory(why);
 	}
 	if (list.n == 0 && !empty)
 		return conf_value_fail(why, "the value is empty");
@@ -131,7 +131,7 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 
 	/* Words and their NULs are no longer than the text and its NUL. */
 	if ((to = conf_value_alloc(arena, strlen(text) + 1)) == NULL)
-		return no_memory(why);
+		return text_no_memory(why);
 	for (text += strspn(text, BLANKS); *text != '\0';
 	     text += strspn(text, BLANKS)) {
 		if (n == LIMIT_CONF_LIST)
@@ -162,12 +162,12 @@ conf_text_words(char *const *argv, struct conf_arena *arena,
 		    "the program \"%.200s\" is not an absolute path", argv[0]);
 	list.item = conf_value_alloc(arena, (n + 1) * sizeof(*list.item));
 	if (list.item == NULL)
-		return no_memory(why);
+		return text_no_memory(why);
 	for (; list.n < n; list.n++) {
 		list.item[list.n] =
 		    conf_value_copy(arena, argv[list.n], strlen(argv[list.n]));
 		if (list.item[list.n] == NULL)
-			return no_memory(why);
+			return text_no_memory(why);
 	}
 	*out = list;
 	return true;
@@ -191,9 +191,9 @@ is_tcp(const char *s)
 	if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
 		host[n - 1] = '\0';
 		return strchr(host, ':') != NULL &&
-		    made_of(host + 1, WORD ".:%-");
+		    text_made_of(host + 1, WORD ".:%-");
 	}
-	return made_of(host, WORD ".-") && host[0] != '-';
+	return text_made_of(host, WORD ".-") && host[0] != '-';
 }
 
 static bool
@@ -224,7 +224,7 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	if (path == NULL)
 		path = text;
 	if ((copy = conf_value_alloc(arena, strlen(path) + 6)) == NULL)
-		return no_memory(why);
+		return text_no_memory(why);
 	(void)snprintf(copy, strlen(path) + 6, "%s%s",
 	    path[0] == '/' ? "unix:" : "", path);
 	*out = copy;
@@ -237,7 +237,7 @@ check_uri(const char *s, struct conf_error *why)
 	size_t scheme = strspn(s, LETTERS DIGITS "+-.");
 
 	if (strchr(LETTERS, *s) == NULL || *s == '\0' || s[scheme] != ':' ||
-	    s[scheme + 1] == '\0' || !made_of(s, URI))
+	    s[scheme + 1] == '\0' || !text_made_of(s, URI))
 		return conf_value_fail(why,
 		    "\"%.200s\" is not an absolute URI without a fragment", s);
 	return true;
@@ -299,7 +299,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		good = conf_item_check(text, CONF_TEXT_ITEM_FIELD, why);
 		break;
 	case CONF_TEXT_TOPIC:
-		good = made_of(text, TOKEN) ||
+		good = text_made_of(text, TOKEN) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not a token, such as mail", text);
 		break;
@@ -312,7 +312,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	if (!good)
 		return false;
 	if ((copy = conf_value_copy(arena, text, strlen(text))) == NULL)
-		return no_memory(why);
+		return text_no_memory(why);
 	*out = copy;
 	return true;
 }
@@ -360,7 +360,7 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 	if (buf.len > 1 && buf.data[buf.len - 1] == '/')
 		buf_truncate(&buf, buf.len - 1);
 	if ((path = conf_value_copy(arena, buf.data, buf.len)) == NULL) {
-		(void)no_memory(why);
+		(void)text_no_memory(why);
 		goto out;
 	}
 	*out = path;

@@ -103,7 +103,7 @@ conf_value_made_of(const char *s, const char *bytes)
 
 /* A value above INT64_MAX becomes INT64_MAX, which is above every limit. */
 static int64_t
-decimal(const char *digits, size_t n)
+value_decimal(const char *digits, size_t n)
 {
 	int64_t value = 0;
 
@@ -151,7 +151,7 @@ conf_value_number(const char *text, int64_t min, int64_t max, unsigned *out,
 	assert(min >= 0 && max <= UINT32_MAX);
 	if (!conf_value_made_of(text, DIGITS))
 		return conf_value_fail(why, "\"%.200s\" is not a number", text);
-	value = decimal(text, strlen(text));
+	value = value_decimal(text, strlen(text));
 	if (value < min || value > max)
 		return conf_value_fail(why,
 		    "\"%.200s\" is out of range (%lld to %lld)", text,
@@ -181,7 +181,7 @@ static int64_t
 scaled(const char *text, const struct unit *units)
 {
 	size_t n = strspn(text, DIGITS);
-	int64_t value = decimal(text, n);
+	int64_t value = value_decimal(text, n);
 
 	if (n == 0)
 		return -1;
@@ -318,9 +318,9 @@ add_statuses(const char *item, struct conf_statuses *set)
 
 	if (strlen(item) < 3 || !is_status(item))
 		return false;
-	first = last = (unsigned)decimal(item, 3);
+	first = last = (unsigned)value_decimal(item, 3);
 	if (item[3] == '-' && strlen(item) == 7 && is_status(item + 4))
-		last = (unsigned)decimal(item + 4, 3);
+		last = (unsigned)value_decimal(item + 4, 3);
 	else if (item[3] != '\0')
 		return false;
 	if (last < first)

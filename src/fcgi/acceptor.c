@@ -105,7 +105,7 @@ find_slow_body(struct mux *m)
 /* Closes a connection that holds no whole request, to make room for another
  * one. */
 static bool
-make_room(struct mux *m)
+acceptor_make_room(struct mux *m)
 {
 	const char *slow = NULL;
 	struct conn *c;
@@ -209,7 +209,7 @@ acceptor_run(struct mux *m)
 		if (atomic_load(&m->nconns) >= LIMIT_CONNECTIONS) {
 			if (!acceptor_waits(m))
 				return accepted;
-			if (!make_room(m)) {
+			if (!acceptor_make_room(m)) {
 				pause_accepting(m, "too many connections");
 				return accepted;
 			}
@@ -229,7 +229,7 @@ acceptor_run(struct mux *m)
 		if (error == EMFILE || error == ENFILE) {
 			if (!acceptor_waits(m))
 				return accepted;
-			if (make_room(m))
+			if (acceptor_make_room(m))
 				continue;
 		}
 		pause_accepting(m, strerror(error));

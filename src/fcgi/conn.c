@@ -68,7 +68,7 @@ conn_log(const struct conn *c)
 
 /* Forgets the request and the answer. */
 static void
-reset(struct exchange *x)
+conn_reset(struct exchange *x)
 {
 	answer_free(&x->answer);
 	spool_free(x->body);
@@ -152,7 +152,7 @@ conn_close(struct conn *c)
 	 * descriptor.  Then close() does not end epoll's interest. */
 	conn_unwatch(c);
 	close(c->fd);
-	reset(&c->exchange);
+	conn_reset(&c->exchange);
 	buf_free(&c->left);
 	fcgi_free(&c->fcgi);
 	free(c);
@@ -162,7 +162,7 @@ conn_close(struct conn *c)
 }
 
 static bool
-watch(struct conn *c)
+conn_watch(struct conn *c)
 {
 	struct epoll_event event = { .events = EPOLLONESHOT,
 		.data = { .ptr = c } };
@@ -226,7 +226,7 @@ conn_park(struct conn *c, enum conn_state state)
 	} else if (state == CONN_READING && (c->left.len > 0 || arrived)) {
 		c->list = &m->ready;
 		wake = true;
-	} else if (!watch(c)) {
+	} else if (!conn_watch(c)) {
 		dead = true;
 	} else if (idle) {
 		c->list = &m->idle;
@@ -285,7 +285,7 @@ conn_next(struct conn *c)
 {
 	bool keep = c->fcgi.keep_conn;
 
-	reset(&c->exchange);
+	conn_reset(&c->exchange);
 	if (!keep) {
 		conn_finish(c);
 		return;

@@ -121,7 +121,7 @@ declared_length(struct exchange *x)
 }
 
 static const char *
-param_or_empty(const struct request *rq, const char *name)
+intake_param_or_empty(const struct request *rq, const char *name)
 {
 	const char *value = request_param(rq, name);
 
@@ -165,7 +165,7 @@ invalid(const struct conn *c, const struct request *rq, enum rc path)
 
 /* The parameters are complete: finds the route, and the limit of the body. */
 static bool
-begin(struct conn *c)
+intake_begin(struct conn *c)
 {
 	struct exchange *x = &c->exchange;
 	struct request *rq = &x->request;
@@ -179,11 +179,11 @@ begin(struct conn *c)
 	rq->log = &x->log;
 	rq->params = c->fcgi.params;
 	rq->nparams = c->fcgi.nparams;
-	rq->method = param_or_empty(rq, "REQUEST_METHOD");
-	rq->query = param_or_empty(rq, "QUERY_STRING");
+	rq->method = intake_param_or_empty(rq, "REQUEST_METHOD");
+	rq->query = intake_param_or_empty(rq, "QUERY_STRING");
 	rq->body_fd = -1;
-	rc = cginame_path(param_or_empty(rq, "SCRIPT_NAME"),
-	    param_or_empty(rq, "PATH_INFO"), &x->path);
+	rc = cginame_path(intake_param_or_empty(rq, "SCRIPT_NAME"),
+	    intake_param_or_empty(rq, "PATH_INFO"), &x->path);
 	if (rc == RC_NOMEM) {
 		log_event(LOG_ERROR, "request-dropped", &x->log,
 		    LOG_S("why", "no memory"));
@@ -229,7 +229,7 @@ unstorable(struct exchange *x, enum rc rc)
  * first: a peer that trickles must not keep others out.
  */
 static bool
-make_room(struct exchange *x, size_t len)
+intake_make_room(struct exchange *x, size_t len)
 {
 	struct conn *c;
 
@@ -266,7 +266,7 @@ take_body(struct exchange *x, const void *data, size_t len)
 		spoil(x, BODY_MISMATCH);
 		return;
 	}
-	if (!make_room(x, len)) {
+	if (!intake_make_room(x, len)) {
 		spoil(x, BODY_NO_ROOM);
 		return;
 	}
@@ -284,7 +284,7 @@ end_body(struct exchange *x)
 	struct request *rq = &x->request;
 	enum rc rc = RC_OK;
 
-	(void)make_room(x, 0); /* the engine asks whether there is any */
+	(void)intake_make_room(x, 0); /* the engine asks whether there is any */
 	if (rq->body_state == BODY_WHOLE && !x->discard && x->has_length &&
 	    x->received != x->declared)
 		spoil(x, BODY_MISMATCH);
@@ -353,7 +353,7 @@ feed(struct conn *c, const char *data, size_t len, size_t *taken)
 		case FCGI_EV_REPLY:
 			break;
 		case FCGI_EV_HEAD:
-			if (!begin(c))
+			if (!intake_begin(c))
 				step = STEP_DROP;
 			break;
 		case FCGI_EV_BODY:

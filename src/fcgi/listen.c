@@ -327,7 +327,7 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 
 /* Reads a small number, which is all of the text. */
 static bool
-number(const char *text, long max, long *out)
+listen_number(const char *text, long max, long *out)
 {
 	char *end;
 
@@ -409,7 +409,8 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		    "configuration, or have the web server start oncewrap "
 		    "with one as descriptor 0");
 	}
-	if (strncmp(name, "fd:", 3) == 0 && !number(name + 3, INT32_MAX, &n))
+	if (strncmp(name, "fd:", 3) == 0 &&
+	    !listen_number(name + 3, INT32_MAX, &n))
 		n = -1;
 	close_others(fds, n);
 	if (n != -1)

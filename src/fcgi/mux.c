@@ -45,7 +45,7 @@
 
 /* Serves a connection that is ready for what it was parked for. */
 static void
-serve(struct conn *c)
+mux_serve(struct conn *c)
 {
 	char waste[4096];
 	ssize_t n;
@@ -213,7 +213,7 @@ watch_all(struct mux *m)
 		else if (events[i].data.ptr == &m->wake)
 			(void)!read(m->wake, &count, sizeof(count));
 		else
-			serve(events[i].data.ptr);
+			mux_serve(events[i].data.ptr);
 	}
 	serve_ready(m);
 	expire(m);
@@ -240,7 +240,7 @@ receive(struct mux *m)
 }
 
 static void *
-run(void *arg)
+mux_run(void *arg)
 {
 	struct mux *m = arg;
 
@@ -256,9 +256,10 @@ run(void *arg)
 }
 
 static bool
-start_thread(struct mux *m)
+mux_start_thread(struct mux *m)
 {
-	int error = thread_start(&m->thread, "standby", THREAD_STACK, run, m);
+	int error =
+	    thread_start(&m->thread, "standby", THREAD_STACK, mux_run, m);
 
 	if (error != 0)
 		log_event(LOG_ERROR, "thread-not-started", NULL,
@@ -340,7 +341,7 @@ mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
 		rc = RC_INVALID;
 		goto out;
 	}
-	if (!start_thread(m))
+	if (!mux_start_thread(m))
 		goto out;
 	*out = m;
 	return RC_OK;

@@ -50,7 +50,7 @@ mux_close_all(struct mux *m, struct conn_list *list, bool all)
 /* One step of mux_refuse(): accepts the connections in the backlog, unless
  * another process accepts from it too; then accepts no more. */
 static void
-refuse(struct mux *m, bool take_waiting)
+stop_refuse(struct mux *m, bool take_waiting)
 {
 	if (take_waiting && m->taken < LIMIT_CONNECTIONS && m->resume_at == 0 &&
 	    acceptor_waits(m)) {
@@ -109,7 +109,7 @@ is_arriving(struct mux *m)
 /* From now on no request begins.  conn_park() and conn_queue() ensure that
  * none is added later. */
 static void
-stop(struct mux *m)
+stop_stop(struct mux *m)
 {
 	conn_lock(m);
 	m->stopped = true;
@@ -133,11 +133,11 @@ mux_advance(struct mux *m)
 	    (m->closing || !is_arriving(m) || clock_mono() >= m->arrive_until);
 	conn_unlock(m);
 	if (refuse_now)
-		refuse(m, take);
+		stop_refuse(m, take);
 	else if (look_now)
 		look_again(m);
 	else if (stop_now)
-		stop(m);
+		stop_stop(m);
 	return refuse_now || look_now || stop_now;
 }
 

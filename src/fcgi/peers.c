@@ -11,7 +11,7 @@
 #include "peers.h"
 
 static bool
-resolve(const char *name, uid_t *uid)
+peers_resolve(const char *name, uid_t *uid)
 {
 	struct user user;
 	char why[256];
@@ -40,7 +40,7 @@ peers_make(
 	if (peers->uid == NULL)
 		return false;
 	for (i = 0; i < list->n; i++) {
-		if (resolve(list->item[i], &peers->uid[peers->n]))
+		if (peers_resolve(list->item[i], &peers->uid[peers->n]))
 			peers->n++;
 		else if (*unknown == NULL)
 			*unknown = list->item[i];

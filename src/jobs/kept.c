@@ -37,7 +37,7 @@ cut(struct kept *kept)
 }
 
 static const char *
-param_or_empty(const struct request *rq, const char *name)
+kept_param_or_empty(const struct request *rq, const char *name)
 {
 	const char *value = request_param(rq, name);
 
@@ -69,8 +69,8 @@ kept_load(struct store *store, const struct store_identity *who, int64_t id,
 		RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;
-	rq->method = param_or_empty(rq, "REQUEST_METHOD");
-	rq->query = param_or_empty(rq, "QUERY_STRING");
+	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");
+	rq->query = kept_param_or_empty(rq, "QUERY_STRING");
 	instance = request_param(rq, KEPT_INSTANCE);
 	if (instance != NULL && strlen(instance) < sizeof(rq->instance))
 		memcpy(rq->instance, instance, strlen(instance) + 1);

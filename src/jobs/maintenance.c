@@ -243,7 +243,7 @@ maintenance_free(struct maintenance *m)
 }
 
 static void
-report(const char *pass, enum rc rc)
+maintenance_report(const char *pass, enum rc rc)
 {
 	if (rc != RC_OK)
 		log_event(LOG_ERROR, "pass-failed", NULL, LOG_S("pass", pass),
@@ -260,7 +260,7 @@ take_turn_tally(struct maintenance *m)
 	while (rc == RC_OK && !done && !atomic_load(m->stop) &&
 	    clock_mono() - began < TURN)
 		rc = store_tally(m->store, &done);
-	report("tally", rc);
+	maintenance_report("tally", rc);
 	m->tally_at = clock_mono();
 	m->tally_took += m->tally_at - began;
 	if (rc == RC_OK && !done)
@@ -274,7 +274,7 @@ static void
 take_turn_recover(struct maintenance *m)
 {
 	begin_turn(&m->recover);
-	report("sweep", maintenance_recover(m->store, &m->recover));
+	maintenance_report("sweep", maintenance_recover(m->store, &m->recover));
 	if (!m->recover.more)
 		m->recovered = clock_mono();
 }
@@ -283,29 +283,30 @@ static void
 take_turn_expire(struct maintenance *m, const struct conf *conf)
 {
 	begin_turn(&m->expire);
-	report("reap", maintenance_expire(m->store, &m->expire));
+	maintenance_report("reap", maintenance_expire(m->store, &m->expire));
 	begin_turn(&m->abandon);
-	report("pending", abandon_all(m->store, conf, &m->abandon));
+	maintenance_report("pending", abandon_all(m->store, conf, &m->abandon));
 	if (!m->expire.more && !m->abandon.more)
 		m->expired = clock_mono();
 }
 
 static unsigned
-limit(const struct conf *conf)
+maintenance_limit(const struct conf *conf)
 {
 	(void)conf;
 	return 1;
 }
 
 static bool
-expected(const struct conf *conf)
+maintenance_expected(const struct conf *conf)
 {
 	(void)conf;
 	return true;
 }
 
 static enum rc
-next(void *self, const struct conf *conf, void **item, int64_t *wake)
+maintenance_next(
+    void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	const struct maintenance *m = self;
 	const int64_t recover_at = m->recovered + conf->sweep_interval;
@@ -322,7 +323,7 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 }
 
 static void
-run(void *self, const struct conf *conf, void *item)
+maintenance_run(void *self, const struct conf *conf, void *item)
 {
 	struct maintenance *m = item;
 	const int64_t now = clock_mono();
@@ -338,8 +339,8 @@ run(void *self, const struct conf *conf, void *item)
 
 const struct work_kind maintenance_kind = {
 	.name = "maintenance",
-	.limit = limit,
-	.expected = expected,
-	.next = next,
-	.run = run,
+	.limit = maintenance_limit,
+	.expected = maintenance_expected,
+	.next = maintenance_next,
+	.run = maintenance_run,
 };

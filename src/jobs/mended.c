@@ -35,7 +35,7 @@ hash(const char *s)
 
 /* Adds the bits to the program's word, and returns those that are new. */
 static unsigned
-add(const char *program, unsigned bits)
+mended_add(const char *program, unsigned bits)
 {
 	const uint64_t h = hash(program);
 	_Atomic uint64_t *place = &told[h % PLACES];
@@ -54,7 +54,7 @@ add(const char *program, unsigned bits)
 void
 mended_log(const char *program, const struct request *rq, unsigned bits)
 {
-	if (bits == 0 || (bits = add(program, bits)) == 0)
+	if (bits == 0 || (bits = mended_add(program, bits)) == 0)
 		return;
 	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
 		if ((bits & 1U << i) != 0)

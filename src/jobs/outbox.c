@@ -148,8 +148,8 @@ count_running(const struct outbox *box, const char *topic)
 /* Finds the first due effect, beginning with the topic that has the turn.
  * RC_NOTFOUND: none is due, and *wake is at most the time of the next one. */
 static enum rc
-look(struct outbox *box, const struct conf *conf, struct store_effect *effect,
-    int64_t *wake)
+outbox_look(struct outbox *box, const struct conf *conf,
+    struct store_effect *effect, int64_t *wake)
 {
 	const unsigned most =
 	    conf->neffects > 1 ? OUTBOX_PROGRAMS - 1 : OUTBOX_PROGRAMS;
@@ -190,7 +190,7 @@ free_place(struct outbox *box)
 
 /* Claims the effect; the place is taken on success. */
 static enum rc
-begin(struct outbox *box, struct place *p)
+outbox_begin(struct outbox *box, struct place *p)
 {
 	char *topic = strdup(p->effect.topic);
 	enum rc rc;
@@ -209,15 +209,15 @@ begin(struct outbox *box, struct place *p)
 }
 
 static enum rc
-next(void *self, const struct conf *conf, void **item, int64_t *wake)
+outbox_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct outbox *box = self;
 	struct place *p = free_place(box);
 	enum rc rc;
 
-	if ((rc = look(box, conf, &p->effect, wake)) != RC_OK)
+	if ((rc = outbox_look(box, conf, &p->effect, wake)) != RC_OK)
 		return rc;
-	if ((rc = begin(box, p)) != RC_OK) {
+	if ((rc = outbox_begin(box, p)) != RC_OK) {
 		store_effect_free(&p->effect);
 		return rc;
 	}
@@ -288,7 +288,7 @@ is_drained(const struct run_facts *facts)
 }
 
 static void
-say_why(struct delivery *try)
+outbox_say_why(struct delivery *try)
 {
 	const struct run_facts *facts = &try->facts;
 	char *text = try->end.last_error;
@@ -326,14 +326,14 @@ say_why(struct delivery *try)
 
 /* Decides the effect's next state; ran: the facts are known. */
 static void
-judge(struct delivery *try, bool ran)
+outbox_judge(struct delivery *try, bool ran)
 {
 	const struct conf_effect *conf = try->conf;
 	const int attempts = try->effect->attempts;
 	struct store_effect_end *end = &try->end;
 
 	if (ran)
-		say_why(try);
+		outbox_say_why(try);
 	if (ran && try->facts.end == RUN_EXITED &&
 	    try->facts.exit_status == 0) {
 		end->state = STORE_EFFECT_DELIVERED;
@@ -400,7 +400,7 @@ log_try(const struct delivery *try, const struct store_effect *e)
 }
 
 static void
-run(void *self, const struct conf *conf, void *item)
+outbox_run(void *self, const struct conf *conf, void *item)
 {
 	struct outbox *box = self;
 	struct place *p = item;
@@ -416,7 +416,7 @@ run(void *self, const struct conf *conf, void *item)
 	try.log.path = p->effect.path;
 	try.log.key = p->effect.key;
 	scope_tag(p->effect.scope, try.log.scope);
-	judge(&try, run_it(box, &try));
+	outbox_judge(&try, run_it(box, &try));
 	FAULT(EFFECT_RAN);
 	record(box, &try);
 	FAULT(EFFECT_RECORDED);
@@ -426,22 +426,22 @@ run(void *self, const struct conf *conf, void *item)
 }
 
 static bool
-expected(const struct conf *conf)
+outbox_expected(const struct conf *conf)
 {
 	return conf->neffects > 0;
 }
 
 static unsigned
-limit(const struct conf *conf)
+outbox_limit(const struct conf *conf)
 {
-	return expected(conf) ? OUTBOX_PROGRAMS : 0;
+	return outbox_expected(conf) ? OUTBOX_PROGRAMS : 0;
 }
 
 const struct work_kind outbox_kind = {
 	.name = "outbox",
 	.rest = LOOK_REST,
-	.limit = limit,
-	.expected = expected,
-	.next = next,
-	.run = run,
+	.limit = outbox_limit,
+	.expected = outbox_expected,
+	.next = outbox_next,
+	.run = outbox_run,
 };

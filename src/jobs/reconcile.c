@@ -58,8 +58,8 @@ log_verdict(const struct record *due, enum record_state to, const char *why)
 
 /* Commits the verdict.  Another process may have settled the key meanwhile. */
 static enum rc
-settle(struct attempt *at, const struct record *due, enum record_state state,
-    const char *why)
+reconcile_settle(struct attempt *at, const struct record *due,
+    enum record_state state, const char *why)
 {
 	const struct store_tries tries = { due->attempt,
 		due->reconcile_attempts };
@@ -83,7 +83,8 @@ settle(struct attempt *at, const struct record *due, enum record_state state,
 
 /* Sets the next try: see store_claim(). */
 static enum rc
-claim(struct store *store, struct record *due, bool count, int64_t after)
+reconcile_claim(
+    struct store *store, struct record *due, bool count, int64_t after)
 {
 	struct store_tries tries = { due->attempt, due->reconcile_attempts };
 	enum rc rc = store_claim(store, due->id, &tries, count, after);
@@ -94,15 +95,15 @@ claim(struct store *store, struct record *due, bool count, int64_t after)
 
 /* Records a try without a verdict. */
 static enum rc
-fail(struct attempt *at, struct record *due, const char *why)
+reconcile_fail(struct attempt *at, struct record *due, const char *why)
 {
 	enum rc rc;
 
 	if (due->reconcile_attempts >= (int)at->rule->reconcile_attempts)
-		return settle(at, due, RECORD_DEAD_LETTER, why);
+		return reconcile_settle(at, due, RECORD_DEAD_LETTER, why);
 	metrics_add(METRICS_RECONCILE_FAILED, 1);
 	log_verdict(due, RECORD_UNKNOWN, why);
-	rc = claim(
+	rc = reconcile_claim(
 	    at->store, due, false, backoff(at->rule, due->reconcile_attempts));
 	return rc == RC_LOST ? RC_OK : rc;
 }
@@ -115,24 +116,25 @@ verdict(struct attempt *at, struct record *due)
 	attempt_read(at);
 	FAULT(RECONCILE_RAN);
 	if (facts->run.end != RUN_EXITED || facts->run.exit_status != 0)
-		return fail(at, due, "the reconciler failed");
+		return reconcile_fail(at, due, "the reconciler failed");
 	if (facts->head != CGIHEAD_OK)
-		return fail(at, due, cgihead_verdict_text(facts->head));
+		return reconcile_fail(
+		    at, due, cgihead_verdict_text(facts->head));
 	switch (facts->says) {
 	case CGIHEAD_SAYS_COMPLETED:
 		if (facts->body_broken)
 			break;
-		return settle(
+		return reconcile_settle(
 		    at, due, RECORD_COMPLETED, "the reconciler says completed");
 	case CGIHEAD_SAYS_NOT_EXECUTED:
-		return settle(at, due, RECORD_FAILED_RETRYABLE,
+		return reconcile_settle(at, due, RECORD_FAILED_RETRYABLE,
 		    "the reconciler says not-executed");
 	case CGIHEAD_SAYS_UNKNOWN:
-		return fail(at, due, "the reconciler says unknown");
+		return reconcile_fail(at, due, "the reconciler says unknown");
 	case CGIHEAD_SAYS_NOTHING:
 		break;
 	}
-	return fail(at, due, "the reconciler's answer is no verdict");
+	return reconcile_fail(at, due, "the reconciler's answer is no verdict");
 }
 
 /* Runs the try, which is already counted, and judges it. */
@@ -149,9 +151,10 @@ try_it(struct attempt *at, struct record *due)
 	rc = kept_load(at->store, &who, due->id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
-		rc = fail(at, due, "its request was not kept");
+		rc = reconcile_fail(at, due, "its request was not kept");
 	else if (rc == RC_OK && !attempt_start(at, &rule->reconcile))
-		rc = fail(at, due, "the reconciler could not be started");
+		rc = reconcile_fail(
+		    at, due, "the reconciler could not be started");
 	else if (rc == RC_OK)
 		rc = verdict(at, due);
 	at->rq = NULL; /* it was borrowed */
@@ -167,7 +170,8 @@ wait_for_tree(
 {
 	log_verdict(
 	    due, RECORD_UNKNOWN, "processes of the attempt are still running");
-	return claim(store, due, false, backoff(rule, due->reconcile_attempts));
+	return reconcile_claim(
+	    store, due, false, backoff(rule, due->reconcile_attempts));
 }
 
 /* Whether processes of the lost attempt may still act. */
@@ -183,7 +187,7 @@ processes_may_live(struct store *store, const struct record *due)
 /* Counts a try at the key; *try: the program is to run.  Otherwise the key is
  * settled or postponed. */
 static enum rc
-begin(struct attempt *at, struct record *due, bool *try)
+reconcile_begin(struct attempt *at, struct record *due, bool *try)
 {
 	const struct conf_route *rule = at->rule;
 	enum rc rc;
@@ -191,17 +195,17 @@ begin(struct attempt *at, struct record *due, bool *try)
 	*try = false;
 	if (rule->reconcile.argv.n == 0) {
 		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
-		return claim(at->store, due, false, NOBODY_PAUSE);
+		return reconcile_claim(at->store, due, false, NOBODY_PAUSE);
 	}
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
 	if (processes_may_live(at->store, due))
 		return wait_for_tree(rule, at->store, due);
 	if (due->reconcile_attempts >= (int)rule->reconcile_attempts)
-		return settle(at, due, RECORD_DEAD_LETTER,
+		return reconcile_settle(at, due, RECORD_DEAD_LETTER,
 		    "the last try to find out came to no end");
 	/* The pause also applies if this process dies during the try. */
-	rc = claim(at->store, due, true,
+	rc = reconcile_claim(at->store, due, true,
 	    rule->reconcile.timeout + rule->reconcile.kill_after +
 		backoff(rule, due->reconcile_attempts));
 	*try = rc == RC_OK;
@@ -266,7 +270,7 @@ inquiry_free(struct inquiry *q)
 }
 
 static bool
-expected(const struct conf *conf)
+reconcile_expected(const struct conf *conf)
 {
 	size_t i;
 
@@ -278,15 +282,15 @@ expected(const struct conf *conf)
 }
 
 static unsigned
-limit(const struct conf *conf)
+reconcile_limit(const struct conf *conf)
 {
-	return expected(conf) ? conf->reconcile_workers : 0;
+	return reconcile_expected(conf) ? conf->reconcile_workers : 0;
 }
 
 /* Takes the next key, from the next scope.  RC_LOST: there is nothing to run
  * for it. */
 static enum rc
-take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
+reconcile_take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
 {
 	bool counted = false;
 	enum rc rc;
@@ -296,12 +300,12 @@ take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
 	free(r->scope);
 	r->scope = strdup(q->due.scope); /* NULL: from the first again */
 	prepare(&q->attempt, r->store, conf, &q->due);
-	rc = begin(&q->attempt, &q->due, &counted);
+	rc = reconcile_begin(&q->attempt, &q->due, &counted);
 	return rc == RC_OK && !counted ? RC_LOST : rc;
 }
 
 static enum rc
-next(void *self, const struct conf *conf, void **item, int64_t *wake)
+reconcile_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct inquiry *q = calloc(1, sizeof(*q));
 	struct reconcile *r = self;
@@ -310,7 +314,7 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	if (q == NULL)
 		return RC_NOMEM;
 	attempt_init(&q->attempt);
-	rc = take(r, conf, q);
+	rc = reconcile_take(r, conf, q);
 	if (rc == RC_NOTFOUND && q->due.reconcile_after != 0) {
 		*wake = work_wake(r->store, q->due.reconcile_after, *wake);
 		/* A damaged row, which is skipped, may be due for ever. */
@@ -335,7 +339,7 @@ run_inquiry(struct inquiry *q)
 }
 
 static void
-run(void *self, const struct conf *conf, void *item)
+reconcile_run(void *self, const struct conf *conf, void *item)
 {
 	const enum rc rc = run_inquiry(item);
 
@@ -348,10 +352,10 @@ run(void *self, const struct conf *conf, void *item)
 
 const struct work_kind reconcile_kind = {
 	.name = "reconcile",
-	.limit = limit,
-	.expected = expected,
-	.next = next,
-	.run = run,
+	.limit = reconcile_limit,
+	.expected = reconcile_expected,
+	.next = reconcile_next,
+	.run = reconcile_run,
 };
 
 enum rc
@@ -364,7 +368,7 @@ reconcile_all(struct store *store, const struct conf *conf,
 	enum rc rc = r != NULL ? RC_OK : RC_NOMEM;
 
 	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK) {
-		rc = next(r, conf, &item, &wake);
+		rc = reconcile_next(r, conf, &item, &wake);
 		if (rc == RC_OK)
 			rc = run_inquiry(item);
 		else if (rc == RC_LOST)

@@ -29,7 +29,7 @@ struct job {
 };
 
 static void
-job_free(struct job *job)
+runner_job_free(struct job *job)
 {
 	attempt_free(&job->attempt);
 	record_free(&job->stored);
@@ -46,7 +46,7 @@ is_async(const struct conf_route *route)
 }
 
 static bool
-expected(const struct conf *conf)
+runner_expected(const struct conf *conf)
 {
 	size_t i;
 
@@ -59,14 +59,14 @@ expected(const struct conf *conf)
 
 /* Even without an asynchronous route, requests may be left in the queue. */
 static unsigned
-limit(const struct conf *conf)
+runner_limit(const struct conf *conf)
 {
 	return conf->async_workers;
 }
 
 /* RC_LOST: another process claimed it. */
 static enum rc
-claim(struct attempt *at, const struct record *job)
+runner_claim(struct attempt *at, const struct record *job)
 {
 	struct store_reservation rv;
 	enum rc rc;
@@ -82,7 +82,7 @@ claim(struct attempt *at, const struct record *job)
 }
 
 static enum rc
-next(void *self, const struct conf *conf, void **item, int64_t *wake)
+runner_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct store *store = self;
 	struct record stored;
@@ -102,11 +102,11 @@ next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	attempt_init(&job->attempt);
 	job->attempt.store = store;
 	job->attempt.conf = conf;
-	rc = claim(&job->attempt, &job->stored);
+	rc = runner_claim(&job->attempt, &job->stored);
 	if (rc == RC_OK)
 		*item = job;
 	else
-		job_free(job);
+		runner_job_free(job);
 	return rc;
 }
 
@@ -121,7 +121,7 @@ was_cut_off(const struct attempt *at)
 }
 
 static void
-run(void *self, const struct conf *conf, void *item)
+runner_run(void *self, const struct conf *conf, void *item)
 {
 	struct job *job = item;
 	struct attempt *at = &job->attempt;
@@ -149,13 +149,13 @@ run(void *self, const struct conf *conf, void *item)
 	attempt_complete(at);
 	at->rq = NULL; /* it was borrowed */
 	kept_free(&kept);
-	job_free(job);
+	runner_job_free(job);
 }
 
 const struct work_kind runner_kind = {
 	.name = "pending",
-	.limit = limit,
-	.expected = expected,
-	.next = next,
-	.run = run,
+	.limit = runner_limit,
+	.expected = runner_expected,
+	.next = runner_next,
+	.run = runner_run,
 };

@@ -110,7 +110,7 @@ has_room(struct scheduler *s, struct queue *q, const struct conf *conf)
 
 /* Claims the next item of one kind. */
 static bool
-claim(struct scheduler *s, struct queue *q, struct task *task)
+scheduler_claim(struct scheduler *s, struct queue *q, struct task *task)
 {
 	enum rc rc;
 
@@ -137,9 +137,9 @@ claim(struct scheduler *s, struct queue *q, struct task *task)
 }
 
 /* Claims an item of the kinds that may be due.  False: no item is due; *wake
- * becomes the time of the next look (mono). */
+ * becomes the time of the next scheduler_look (mono). */
 static bool
-look(struct scheduler *s, struct task *task, int64_t *wake)
+scheduler_look(struct scheduler *s, struct task *task, int64_t *wake)
 {
 	struct queue *q;
 	unsigned i;
@@ -149,7 +149,7 @@ look(struct scheduler *s, struct task *task, int64_t *wake)
 		q = &s->queue[(s->turn + i) % KINDS];
 		if (!has_room(s, q, task->conf))
 			continue;
-		if (clock_mono() >= q->look_at && claim(s, q, task)) {
+		if (clock_mono() >= q->look_at && scheduler_claim(s, q, task)) {
 			s->turn = (s->turn + i + 1) % KINDS;
 			return true;
 		}
@@ -214,7 +214,7 @@ sleep_quietly(struct scheduler *s, int64_t until)
 
 /* Waits for news, or until then (mono). */
 static void
-wait_for_news(struct scheduler *s, bool shares, int64_t until)
+scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
 {
 	const int64_t now = clock_mono();
 
@@ -258,11 +258,11 @@ look_out(struct scheduler *s, struct task *task)
 
 	while (!atomic_load(&s->stop)) {
 		task->conf = confbox_get(s->confbox);
-		if (look(s, task, &wake))
+		if (scheduler_look(s, task, &wake))
 			return true;
 		shares = shares_work(s, task->conf);
 		conf_unref(task->conf);
-		wait_for_news(s, shares, wake);
+		scheduler_wait_for_news(s, shares, wake);
 	}
 	return false;
 }
@@ -273,7 +273,7 @@ static void *thread_main(void *arg);
 
 /* Starts one more thread; under the lock.  Returns 0, or an errno value. */
 static int
-start_thread(struct scheduler *s)
+scheduler_start_thread(struct scheduler *s)
 {
 	int error;
 
@@ -333,7 +333,7 @@ hand_on(struct scheduler *s, const struct task *task)
 	if (s->idle > 0)
 		pthread_cond_signal(&s->vacant);
 	else if (!atomic_load(&s->stop) && expects_more(s, task->conf))
-		error = start_thread(s);
+		error = scheduler_start_thread(s);
 	lock_give(&s->lock);
 	if (error != 0)
 		log_event(LOG_ERROR, "thread-not-started", NULL,
@@ -341,7 +341,7 @@ hand_on(struct scheduler *s, const struct task *task)
 }
 
 static void
-run(struct scheduler *s, struct task *task)
+scheduler_run(struct scheduler *s, struct task *task)
 {
 	struct queue *q = task->queue;
 
@@ -366,7 +366,7 @@ thread_main(void *arg)
 		if (!look_out(s, &task))
 			break;
 		hand_on(s, &task);
-		run(s, &task);
+		scheduler_run(s, &task);
 	}
 	if (atomic_fetch_sub(&s->alive, 1) == 1)
 		(void)kill(getpid(), SIGUSR1);
@@ -407,8 +407,8 @@ scheduler_start(
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
 		q++;
 	lock_take(&s->lock);
-	started =
-	    q == s->queue + KINDS && s->wake != -1 && start_thread(s) == 0;
+	started = q == s->queue + KINDS && s->wake != -1 &&
+	    scheduler_start_thread(s) == 0;
 	lock_give(&s->lock);
 	if (!started) {
 		scheduler_stop(s);

@@ -211,7 +211,7 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 /* Takes the name of the subcommand off the arguments; NULL: there is no such
  * subcommand. */
 static const struct oncectl_command *
-find_command(struct oncectl *ctl)
+oncectl_find_command(struct oncectl *ctl)
 {
 	const struct oncectl_command *c;
 
@@ -229,7 +229,7 @@ find_command(struct oncectl *ctl)
 }
 
 static bool
-fits(const struct oncectl *ctl, const struct oncectl_command *c)
+oncectl_fits(const struct oncectl *ctl, const struct oncectl_command *c)
 {
 	if (ctl->nargs > c->max_args) {
 		warnx("%s: too many arguments", c->name);
@@ -252,7 +252,7 @@ help(struct oncectl *ctl)
 		oncectl_command_list();
 		return ONCECTL_DONE;
 	}
-	command = find_command(ctl);
+	command = oncectl_find_command(ctl);
 	if (command == NULL)
 		return refuse_usage();
 	oncectl_command_help(command);
@@ -289,7 +289,7 @@ is_postgresql(const char *database)
 }
 
 static bool
-open_store(struct oncectl *ctl, const struct conf *conf)
+oncectl_open_store(struct oncectl *ctl, const struct conf *conf)
 {
 	struct store_options so;
 	char why[512];
@@ -309,7 +309,7 @@ open_store(struct oncectl *ctl, const struct conf *conf)
 
 /* Runs the command with what it needs, and returns the exit status. */
 static int
-run(struct oncectl *ctl, const struct oncectl_command *command)
+oncectl_run(struct oncectl *ctl, const struct oncectl_command *command)
 {
 	int status;
 
@@ -323,7 +323,7 @@ run(struct oncectl *ctl, const struct oncectl_command *command)
 		warnx("backup: a PostgreSQL database is saved by pg_dump(1)");
 		return ONCECTL_REFUSED;
 	}
-	if (!open_store(ctl, ctl->conf))
+	if (!oncectl_open_store(ctl, ctl->conf))
 		return ONCECTL_REFUSED;
 	status = command->run(ctl);
 	store_close(ctl->store);
@@ -331,7 +331,7 @@ run(struct oncectl *ctl, const struct oncectl_command *command)
 }
 
 static int
-flush(int status)
+oncectl_flush(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
@@ -355,9 +355,9 @@ main(int argc, char **argv)
 	if (status != -1)
 		return status;
 	if (helps)
-		return flush(help(&ctl));
-	command = find_command(&ctl);
-	if (command == NULL || !fits(&ctl, command))
+		return oncectl_flush(help(&ctl));
+	command = oncectl_find_command(&ctl);
+	if (command == NULL || !oncectl_fits(&ctl, command))
 		return refuse_usage();
 	if (run_init() != RC_OK) /* for reconcilers */
 		return ONCECTL_REFUSED;
@@ -368,7 +368,7 @@ main(int argc, char **argv)
 		return ONCECTL_REFUSED;
 	}
 	ctl.conf = conf;
-	status = run(&ctl, command);
+	status = oncectl_run(&ctl, command);
 	conf_unref(conf);
-	return flush(status);
+	return oncectl_flush(status);
 }

@@ -30,7 +30,7 @@ oncectl_answer_bad(const char *why)
 }
 
 static bool
-read_all(int fd, struct oncectl_input *in, uint64_t max)
+answer_read_all(int fd, struct oncectl_input *in, uint64_t max)
 {
 	char bytes[READ_SIZE];
 	uint64_t room;
@@ -65,10 +65,10 @@ oncectl_answer_read(struct oncectl_input *in, uint64_t max)
 	int fd;
 
 	if (in->name == NULL)
-		return read_all(STDIN_FILENO, in, max);
+		return answer_read_all(STDIN_FILENO, in, max);
 	if ((fd = open(in->name, O_RDONLY | O_CLOEXEC)) == -1)
 		return bad(in, strerror(errno));
-	good = read_all(fd, in, max);
+	good = answer_read_all(fd, in, max);
 	close(fd);
 	return good;
 }

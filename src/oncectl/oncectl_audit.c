@@ -83,7 +83,7 @@ why_open(const struct conf_route *route)
 }
 
 static void
-report(struct audit *a, const struct finding *f)
+audit_report(struct audit *a, const struct finding *f)
 {
 	cJSON *o;
 
@@ -113,7 +113,7 @@ look_at_route(struct audit *a, const char *kind, const struct conf_route *route)
 		f.where = NULL;
 	if (f.where == NULL)
 		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
-	report(a, &f);
+	audit_report(a, &f);
 	free(f.where);
 }
 
@@ -147,7 +147,7 @@ look_at_file(struct audit *a, const char *path, char *file, unsigned mode)
 		return;
 	if ((mode & 0111) != 0 ||
 	    (route->handler.argv.n > 0 && is_script(file)))
-		report(a, &f);
+		audit_report(a, &f);
 }
 
 static void
@@ -247,7 +247,7 @@ look_at_root(struct audit *a, const char *root)
 
 /* Routes are kept with the longest path first; a person reads the file. */
 static int
-by_line(const void *left, const void *right)
+audit_by_line(const void *left, const void *right)
 {
 	const struct conf_route *const *l = left, *const *r = right;
 
@@ -265,7 +265,7 @@ look_at_routes(struct audit *a)
 		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
 	for (size_t i = 0; i < conf->nroutes; i++)
 		routes[i] = &conf->routes[i];
-	qsort(routes, conf->nroutes, sizeof(routes[0]), by_line);
+	qsort(routes, conf->nroutes, sizeof(routes[0]), audit_by_line);
 	/* With a handler, or alone, the defaults are a route for all paths. */
 	if (conf->defaults.handler.argv.n > 0 || conf->nroutes == 0)
 		look_at_route(a, "defaults", &conf->defaults);

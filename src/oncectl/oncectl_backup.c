@@ -15,7 +15,7 @@
 static atomic_bool stop;
 
 static void
-on_signal(int number)
+backup_on_signal(int number)
 {
 	(void)number;
 	atomic_store(&stop, true);
@@ -28,7 +28,7 @@ catch_signals(void)
 	struct sigaction sa;
 
 	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_signal;
+	sa.sa_handler = backup_on_signal;
 	sa.sa_flags = SA_RESTART;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &sa, NULL);

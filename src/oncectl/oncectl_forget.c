@@ -69,7 +69,7 @@ struct chosen {
 };
 
 static enum rc
-add(struct chosen *c, int64_t id)
+forget_add(struct chosen *c, int64_t id)
 {
 	const size_t room = c->room != 0 ? 2 * c->room : 1024;
 	int64_t *more;
@@ -86,7 +86,7 @@ add(struct chosen *c, int64_t id)
 }
 
 static enum rc
-count(struct oncectl *ctl, struct chosen *c)
+forget_count(struct oncectl *ctl, struct chosen *c)
 {
 	struct store_cursor *cursor = NULL;
 	struct record row;
@@ -98,7 +98,7 @@ count(struct oncectl *ctl, struct chosen *c)
 		if (row.state == RECORD_IN_PROGRESS)
 			c->runs++;
 		else
-			rc = add(c, row.id);
+			rc = forget_add(c, row.id);
 		record_free(&row);
 	}
 	store_list_free(cursor);
@@ -107,7 +107,7 @@ count(struct oncectl *ctl, struct chosen *c)
 
 /* Whether the operator answers with a line that begins with y or Y. */
 static bool
-ask(const struct chosen *c)
+forget_ask(const struct chosen *c)
 {
 	int first, next;
 
@@ -219,11 +219,11 @@ forget_many(struct oncectl *ctl)
 		      "while it runs");
 		return ONCECTL_REFUSED;
 	}
-	rc = count(ctl, &chosen);
+	rc = forget_count(ctl, &chosen);
 	if (rc != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	else if (chosen.n > 0 && (ctl->given & ONCECTL_YES) == 0 &&
-	    !ask(&chosen)) {
+	    !forget_ask(&chosen)) {
 		warnx("forget: nothing was forgotten");
 		status = ONCECTL_REFUSED;
 	} else

@@ -15,7 +15,8 @@
 
 /* Prints all keys that the filter lets through: JSON, or a table. */
 static int
-print_all(struct oncectl *ctl, const struct store_filter *filter, bool as_json)
+keys_print_all(
+    struct oncectl *ctl, const struct store_filter *filter, bool as_json)
 {
 	struct oncectl_table *table = NULL;
 	struct store_cursor *cursor = NULL;
@@ -65,7 +66,7 @@ oncectl_ls(struct oncectl *ctl)
 
 	if (!oncectl_filter(ctl, &filter))
 		return ONCECTL_USAGE;
-	return print_all(ctl, &filter, ctl->json);
+	return keys_print_all(ctl, &filter, ctl->json);
 }
 
 int
@@ -77,7 +78,7 @@ oncectl_export(struct oncectl *ctl)
 
 	memset(&filter, 0, sizeof(filter));
 	filter.since = ctl->since;
-	status = print_all(ctl, &filter, true);
+	status = keys_print_all(ctl, &filter, true);
 	if (status != ONCECTL_DONE)
 		return status;
 	rc = oncectl_outbox_export(ctl);

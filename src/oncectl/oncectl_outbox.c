@@ -19,7 +19,7 @@
 /* --- one effect --------------------------------------------------------- */
 
 static const char *
-state_name(int state)
+outbox_state_name(int state)
 {
 	return store_effect_state_name((enum store_effect_state)state);
 }
@@ -40,7 +40,7 @@ static const struct oncectl_column columns[] = {
 	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
 	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
 	{ "topic", "TOPIC", 5, IN(topic), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", 2, IN(state), ONCECTL_NAMED, state_name },
+	{ "state", "STATE", 2, IN(state), ONCECTL_NAMED, outbox_state_name },
 	{ "attempts", "ATTEMPTS", 3, IN(attempts), ONCECTL_INT, NULL },
 	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME, NULL },
 	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT, NULL },
@@ -61,7 +61,7 @@ static const struct oncectl_column columns[] = {
  * effect owns.
  */
 static struct shown
-shown(const struct oncectl *ctl, struct store_effect *e)
+outbox_shown(const struct oncectl *ctl, struct store_effect *e)
 {
 	struct shown s = { *e, NULL, 0 };
 
@@ -81,7 +81,7 @@ shown(const struct oncectl *ctl, struct store_effect *e)
 /* --- ls, export --------------------------------------------------------- */
 
 static int
-print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
+outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 {
 	struct oncectl_table *table = NULL;
 	struct store_cursor *outbox = NULL;
@@ -96,7 +96,7 @@ print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 	if (!ctl->json)
 		table = oncectl_print_table(stdout, columns, NCOLUMNS);
 	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
-		s = shown(ctl, &row);
+		s = outbox_shown(ctl, &row);
 		if (ctl->json) {
 			o = oncectl_print_object();
 			oncectl_print_members(o, columns, NLISTED, &s);
@@ -122,7 +122,7 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 	rc = store_outbox_list(ctl->store, &filter, &outbox);
 	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
-		s = shown(ctl, &row);
+		s = outbox_shown(ctl, &row);
 		o = oncectl_print_object();
 		oncectl_print_json_text(o, "type", "effect");
 		oncectl_print_members(o, columns, NCOLUMNS, &s);
@@ -137,7 +137,7 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 /* Finds the effect of that number; RC_NOTFOUND. */
 static enum rc
-find(struct oncectl *ctl, int64_t id, struct store_effect *row)
+outbox_find(struct oncectl *ctl, int64_t id, struct store_effect *row)
 {
 	struct store_effect_filter filter = { .id = id };
 	struct store_cursor *outbox = NULL;
@@ -152,10 +152,10 @@ find(struct oncectl *ctl, int64_t id, struct store_effect *row)
 
 /* Prints why the change is refused for that effect. */
 static int
-refuse(struct oncectl *ctl, int64_t id)
+outbox_refuse(struct oncectl *ctl, int64_t id)
 {
 	struct store_effect row;
-	enum rc rc = find(ctl, id, &row);
+	enum rc rc = outbox_find(ctl, id, &row);
 
 	if (rc == RC_NOTFOUND) {
 		warnx("%s: effect %" PRId64 ": no such effect", ctl->database,
@@ -203,22 +203,22 @@ print_change(const struct oncectl *ctl, const struct store_effect *row,
 }
 
 static int
-change(struct oncectl *ctl, int64_t id, bool drop)
+outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 {
 	const char *pending = store_effect_state_name(STORE_EFFECT_PENDING);
 	struct store_effect row;
 	int status = ONCECTL_DONE;
 	enum rc rc;
 
-	rc = find(ctl, id, &row);
+	rc = outbox_find(ctl, id, &row);
 	if (rc == RC_NOTFOUND)
-		return refuse(ctl, id);
+		return outbox_refuse(ctl, id);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	rc = drop ? store_effect_drop(ctl->store, id)
 		  : store_effect_retry(ctl->store, id);
 	if (rc == RC_LOST)
-		status = refuse(ctl, id);
+		status = outbox_refuse(ctl, id);
 	else if (rc != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	else
@@ -258,7 +258,7 @@ outbox_ls(struct oncectl *ctl)
 		    ctl->state);
 		return ONCECTL_USAGE;
 	}
-	return print_all(ctl, &filter);
+	return outbox_print_all(ctl, &filter);
 }
 
 int
@@ -284,5 +284,5 @@ oncectl_outbox(struct oncectl *ctl)
 		    verb);
 		return ONCECTL_USAGE;
 	}
-	return change(ctl, id, drop);
+	return outbox_change(ctl, id, drop);
 }

@@ -15,7 +15,7 @@
 #include "oncectl_output.h"
 
 static void
-print_text(const struct store_output *o)
+output_print_text(const struct store_output *o)
 {
 	printf("attempt: %d\n", o->attempt);
 	if (o->signal != 0)
@@ -41,7 +41,7 @@ add_number_or_null(cJSON *o, const char *name, int number, int none)
 }
 
 static enum rc
-print_json(const struct record *row, const struct store_output *output)
+output_print_json(const struct record *row, const struct store_output *output)
 {
 	char *bytes =
 	    oncectl_response_base64(output->bytes.data, output->bytes.len);
@@ -79,9 +79,9 @@ oncectl_output_print(struct oncectl *ctl, const struct record *row)
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (ctl->json)
-		rc = print_json(row, &output);
+		rc = output_print_json(row, &output);
 	else
-		print_text(&output);
+		output_print_text(&output);
 	buf_free(&output.bytes);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }

@@ -20,7 +20,7 @@
 static atomic_bool stop;
 
 static void
-on_signal(int number)
+pass_on_signal(int number)
 {
 	(void)number;
 	atomic_store(&stop, true);
@@ -32,7 +32,7 @@ begin_pass(void)
 	struct sigaction sa;
 
 	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_signal;
+	sa.sa_handler = pass_on_signal;
 	sa.sa_flags = SA_RESTART | SA_RESETHAND; /* the second one kills */
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);

@@ -31,7 +31,7 @@ struct oncectl_table {
 
 /* Returns p; if it is NULL, there is no memory, and the process ends. */
 static void *
-must(void *p)
+print_must(void *p)
 {
 	if (p == NULL)
 		errx(1, "out of memory");
@@ -44,7 +44,7 @@ char *
 oncectl_print_escaped(const char *s)
 {
 	size_t n, left = strlen(s);
-	char *out = must(malloc(4 * left + 1)), *p = out;
+	char *out = print_must(malloc(4 * left + 1)), *p = out;
 	mbstate_t shift;
 	wchar_t wide;
 
@@ -173,7 +173,7 @@ print_line(struct oncectl_table *t, const char *const *cells)
 }
 
 static void
-flush(struct oncectl_table *t)
+print_flush(struct oncectl_table *t)
 {
 	size_t i, n = t->rows * t->columns;
 
@@ -203,7 +203,7 @@ static void
 place_columns(
     struct oncectl_table *t, const struct oncectl_column *columns, size_t n)
 {
-	t->column = must(calloc(n, sizeof(t->column[0])));
+	t->column = print_must(calloc(n, sizeof(t->column[0])));
 	for (size_t i = 0; i < n; i++) {
 		if (columns[i].place == 0)
 			continue;
@@ -217,12 +217,12 @@ place_columns(
 struct oncectl_table *
 oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 {
-	struct oncectl_table *t = must(calloc(1, sizeof(*t)));
+	struct oncectl_table *t = print_must(calloc(1, sizeof(*t)));
 
 	t->file = file;
 	place_columns(t, columns, n);
-	t->width = must(calloc(t->columns, sizeof(t->width[0])));
-	t->cell = must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
+	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
+	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
 	for (size_t i = 0; i < t->columns; i++) {
 		assert(t->column[i] != NULL);
 		t->cell[i] = oncectl_print_escaped(t->column[i]->title);
@@ -237,7 +237,7 @@ oncectl_print_row(struct oncectl_table *t, const void *row)
 	char room[CELL], **cells;
 
 	if (t->rows == BATCH)
-		flush(t);
+		print_flush(t);
 	cells = t->cell + t->rows * t->columns;
 	for (size_t i = 0; i < t->columns; i++)
 		cells[i] = cell_copy(cell_of(t->column[i], row, room));
@@ -250,7 +250,7 @@ oncectl_print_table_free(struct oncectl_table *t)
 {
 	if (t == NULL)
 		return;
-	flush(t);
+	print_flush(t);
 	free(t->cell);
 	free(t->width);
 	free(t->column);
@@ -294,7 +294,7 @@ static char *
 as_utf8(const char *s)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
-	char *out = must(malloc(3 * strlen(s) + 1)), *p = out;
+	char *out = print_must(malloc(3 * strlen(s) + 1)), *p = out;
 	size_t n;
 
 	while (*s != '\0') {
@@ -316,7 +316,7 @@ as_utf8(const char *s)
 cJSON *
 oncectl_print_object(void)
 {
-	return must(cJSON_CreateObject());
+	return print_must(cJSON_CreateObject());
 }
 
 void
@@ -325,18 +325,18 @@ oncectl_print_json_text(cJSON *o, const char *name, const char *text)
 	char *utf8;
 
 	if (text == NULL) {
-		must(cJSON_AddNullToObject(o, name));
+		print_must(cJSON_AddNullToObject(o, name));
 		return;
 	}
 	utf8 = as_utf8(text);
-	must(cJSON_AddStringToObject(o, name, utf8));
+	print_must(cJSON_AddStringToObject(o, name, utf8));
 	free(utf8);
 }
 
 void
 oncectl_print_json_number(cJSON *o, const char *name, int64_t n)
 {
-	must(cJSON_AddNumberToObject(o, name, (double)n));
+	print_must(cJSON_AddNumberToObject(o, name, (double)n));
 }
 
 void
@@ -353,7 +353,7 @@ void
 oncectl_print_json_object(cJSON *o, const char *name, cJSON *member)
 {
 	if (!cJSON_AddItemToObject(o, name, member))
-		must(NULL);
+		print_must(NULL);
 }
 
 void
@@ -385,7 +385,7 @@ oncectl_print_members(
 			    o, c->member, *(const int64_t *)p);
 			break;
 		case ONCECTL_BOOL:
-			must(cJSON_AddBoolToObject(
+			print_must(cJSON_AddBoolToObject(
 			    o, c->member, *(const bool *)p));
 			break;
 		case ONCECTL_TEXT:
@@ -401,7 +401,7 @@ oncectl_print_members(
 void
 oncectl_print_json(cJSON *o)
 {
-	char *text = must(cJSON_PrintUnformatted(o));
+	char *text = print_must(cJSON_PrintUnformatted(o));
 
 	puts(text);
 	cJSON_free(text);

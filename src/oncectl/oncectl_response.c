@@ -64,7 +64,7 @@ oncectl_response_bytes(const char *p, size_t n)
 }
 
 static enum rc
-print_text(const struct response *r)
+response_print_text(const struct response *r)
 {
 	struct buf head;
 	enum rc rc;
@@ -125,7 +125,7 @@ json_fields(const struct response *r)
 }
 
 static enum rc
-print_json(const struct record *row, const struct response *r)
+response_print_json(const struct record *row, const struct response *r)
 {
 	cJSON *o = oncectl_print_object();
 	char *body = oncectl_response_base64(r->body, r->body_len);
@@ -148,7 +148,7 @@ print_json(const struct record *row, const struct response *r)
 /* --- the answer --------------------------------------------------------- */
 
 static int
-refuse(const struct record *row, const char *why)
+response_refuse(const struct record *row, const char *why)
 {
 	char *name = oncectl_row_name(row);
 
@@ -167,7 +167,7 @@ print(const struct oncectl *ctl, const struct record *row, struct response *r)
 
 	if (r->as_given)
 		response_remove(r, (const char *const *)drop->item, drop->n);
-	return ctl->json ? print_json(row, r) : print_text(r);
+	return ctl->json ? response_print_json(row, r) : response_print_text(r);
 }
 
 int
@@ -181,7 +181,7 @@ oncectl_response_print(struct oncectl *ctl, const struct record *row)
 	int status = ONCECTL_DONE;
 
 	if (row->state != RECORD_COMPLETED)
-		return refuse(row, "it has no stored answer");
+		return response_refuse(row, "it has no stored answer");
 	memset(&record, 0, sizeof(record));
 	response_init(&response);
 	rc = store_find(ctl->store, &who, &record);
@@ -192,10 +192,10 @@ oncectl_response_print(struct oncectl *ctl, const struct record *row)
 		rc =
 		    store_answer(ctl->store, &who, record.id, &response, &body);
 	if (rc == RC_NOTFOUND)
-		status = refuse(row, "but it changed meanwhile");
+		status = response_refuse(row, "but it changed meanwhile");
 	else if (rc == RC_OK && !record.kept)
-		status =
-		    refuse(row, "its answer was not kept, a retry is told so");
+		status = response_refuse(
+		    row, "its answer was not kept, a retry is told so");
 	else if (rc != RC_OK || (rc = print(ctl, row, &response)) != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	response_free(&response);

@@ -13,7 +13,7 @@
 #include "oncectl_row.h"
 
 static const char *
-state_name(int state)
+row_state_name(int state)
 {
 	return record_state_name((enum record_state)state);
 }
@@ -32,7 +32,7 @@ static const struct oncectl_column columns[] = {
 	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
 	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
 	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", 1, IN(state), ONCECTL_NAMED, state_name },
+	{ "state", "STATE", 1, IN(state), ONCECTL_NAMED, row_state_name },
 	{ "attempt", "ATTEMPT", 2, IN(attempt), ONCECTL_INT, NULL },
 	{ "status", "STATUS", 3, IN(status), ONCECTL_INT_OR_NULL, NULL },
 	{ "recovery_point", NULL, 0, IN(recovery_point), ONCECTL_ARRAY, NULL },
@@ -56,7 +56,7 @@ wall(const struct oncectl *ctl, int64_t store_time)
 
 /* It borrows what the record owns. */
 static struct shown
-shown(const struct oncectl *ctl, const struct record *r)
+row_shown(const struct oncectl *ctl, const struct record *r)
 {
 	return (struct shown){ *r, wall(ctl, r->locked_until),
 		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
@@ -65,7 +65,7 @@ shown(const struct oncectl *ctl, const struct record *r)
 void
 oncectl_row_json(const struct oncectl *ctl, const struct record *r)
 {
-	const struct shown s = shown(ctl, r);
+	const struct shown s = row_shown(ctl, r);
 	cJSON *o = oncectl_print_object();
 
 	oncectl_print_members(o, columns, NCOLUMNS, &s);
@@ -75,7 +75,7 @@ oncectl_row_json(const struct oncectl *ctl, const struct record *r)
 void
 oncectl_row_lines(const struct oncectl *ctl, const struct record *r)
 {
-	const struct shown s = shown(ctl, r);
+	const struct shown s = row_shown(ctl, r);
 
 	oncectl_print_lines(columns, NCOLUMNS, &s);
 }
@@ -90,7 +90,7 @@ void
 oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
     const struct record *r)
 {
-	const struct shown s = shown(ctl, r);
+	const struct shown s = row_shown(ctl, r);
 
 	oncectl_print_row(table, &s);
 }

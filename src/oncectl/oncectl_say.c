@@ -30,7 +30,7 @@ find_token(const struct oncectl *ctl)
 
 /* Opens the database; returns -1, or the exit status. */
 static int
-begin(const struct oncectl *ctl, struct say **say)
+say_begin(const struct oncectl *ctl, struct say **say)
 {
 	char why[512];
 	enum rc rc;
@@ -45,7 +45,7 @@ begin(const struct oncectl *ctl, struct say **say)
 
 /* Returns the exit status for the result rc. */
 static int
-end(const struct oncectl *ctl, struct say *say, enum rc rc)
+say_end(const struct oncectl *ctl, struct say *say, enum rc rc)
 {
 	if (rc != RC_OK)
 		warnx("%s: %s", ctl->command, say_why(say));
@@ -138,8 +138,9 @@ oncectl_checkpoint(struct oncectl *ctl)
 	}
 	if ((token = find_token(ctl)) == NULL)
 		return ONCECTL_USAGE;
-	if (effects_read(&effects, ctl) && (status = begin(ctl, &say)) == -1)
-		status = end(ctl, say,
+	if (effects_read(&effects, ctl) &&
+	    (status = say_begin(ctl, &say)) == -1)
+		status = say_end(ctl, say,
 		    say_checkpoint(
 			say, token, ctl->arg[0], effects.effect, effects.n));
 	effects_free(&effects);
@@ -161,8 +162,9 @@ oncectl_emit(struct oncectl *ctl)
 	if ((token = find_token(ctl)) == NULL)
 		return ONCECTL_USAGE;
 	if (effects_add(&effects, ctl->arg[0], NULL) &&
-	    (status = begin(ctl, &say)) == -1)
-		status = end(ctl, say, say_emit(say, token, effects.effect));
+	    (status = say_begin(ctl, &say)) == -1)
+		status =
+		    say_end(ctl, say, say_emit(say, token, effects.effect));
 	effects_free(&effects);
 	return status;
 }
@@ -202,8 +204,8 @@ oncectl_respond(struct oncectl *ctl)
 	    !oncectl_answer_read(&in, SAY_MAX + 1 + LIMIT_HEAD) ||
 	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
 		goto out;
-	if ((status = begin(ctl, &say)) == -1)
-		status = end(ctl, say,
+	if ((status = say_begin(ctl, &say)) == -1)
+		status = say_end(ctl, say,
 		    say_respond(say, token, r.status, r.fields.data, r.body,
 			r.body_len, effects.effect, effects.n));
 out:

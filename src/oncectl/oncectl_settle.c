@@ -54,7 +54,8 @@ refuse_resolve(const struct record *row, enum record_state before)
 }
 
 static int
-settle(struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
+settle_settle(
+    struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
 {
 	const enum record_state to = (*outcome)->state;
 	const bool keep = (*outcome)->keep;
@@ -80,7 +81,7 @@ settle(struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
 }
 
 static int
-resolve(struct oncectl *ctl, struct record *row)
+settle_resolve(struct oncectl *ctl, struct record *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
 	struct store_outcome *st = NULL;
@@ -108,7 +109,7 @@ resolve(struct oncectl *ctl, struct record *row)
 		snprintf(st->last_error, sizeof(st->last_error),
 		    "resolved: it was not executed");
 	}
-	status = settle(ctl, row, &st);
+	status = settle_settle(ctl, row, &st);
 out:
 	store_outcome_free(st);
 	oncectl_answer_free(&given);
@@ -129,7 +130,7 @@ oncectl_resolve(struct oncectl *ctl)
 	status = oncectl_row_find(ctl, &row);
 	if (status != -1)
 		return status;
-	status = resolve(ctl, &row);
+	status = settle_resolve(ctl, &row);
 	record_free(&row);
 	return status;
 }

@@ -19,7 +19,7 @@
 
 /* Makes a response without a body; text is the body for a GET. */
 static void
-begin(struct answer *answer, int status, const char *type)
+admin_begin(struct answer *answer, int status, const char *type)
 {
 	buf_free(&answer->text);
 	buf_init(&answer->text, LIMIT_METRICS);
@@ -31,7 +31,7 @@ begin(struct answer *answer, int status, const char *type)
 static void
 say(struct answer *answer, int status, const char *text)
 {
-	begin(answer, status, TEXT);
+	admin_begin(answer, status, TEXT);
 	(void)buf_addf(&answer->text, "%s\n", text);
 }
 
@@ -42,7 +42,7 @@ metrics(struct store *store, struct answer *answer)
 	struct metrics_gauges gauges;
 
 	(void)store_gauges(store, &gauges);
-	begin(answer, 200, "text/plain; version=0.0.4; charset=utf-8");
+	admin_begin(answer, 200, "text/plain; version=0.0.4; charset=utf-8");
 	if (metrics_text(&gauges, false, &answer->text) == RC_OK)
 		return;
 	response_free(&answer->response);

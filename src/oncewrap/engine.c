@@ -54,7 +54,7 @@ accepted(struct job *job)
 }
 
 static void
-run(struct job *job)
+engine_run(struct job *job)
 {
 	FAULT(RESERVED);
 	attempt_run(&job->attempt);
@@ -102,7 +102,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 }
 
 static void
-job_free(struct job *job)
+engine_job_free(struct job *job)
 {
 	buf_free(&job->scope);
 	buf_free(&job->recipe);
@@ -156,7 +156,7 @@ respond(struct job *job, enum decision decision)
 		if (job->later)
 			accepted(job);
 		else
-			run(job);
+			engine_run(job);
 		break;
 	case DECIDE_REPLAY:
 		replay_mark(
@@ -216,7 +216,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 			respond(&job, decision);
 		break;
 	}
-	job_free(&job);
+	engine_job_free(&job);
 	return stream;
 }
 

@@ -15,7 +15,7 @@
 
 /* The usual case: one header field. */
 static void
-read_header(struct job *job, const struct conf_source *source)
+key_read_header(struct job *job, const struct conf_source *source)
 {
 	job->source = source;
 	switch (request_count(job->rq, source->variable)) {
@@ -98,7 +98,7 @@ engine_find_key(struct job *job)
 	job->searched = true;
 	if (from->n == 1 && from->item[0].n == 1 &&
 	    from->item[0].part[0].kind == CONF_FROM_HEADER) {
-		read_header(job, &from->item[0].part[0]);
+		key_read_header(job, &from->item[0].part[0]);
 		return RC_OK;
 	}
 	job->search_rc = search(job, &found);

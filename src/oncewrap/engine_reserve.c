@@ -32,7 +32,7 @@
  * this request is compared, and reserved, in the way of the first request.
  */
 static enum rc
-look(struct job *job, enum decision *decision)
+reserve_look(struct job *job, enum decision *decision)
 {
 	struct store_reservation *rv = &job->reservation;
 	const int64_t now = store_now(job->engine->store);
@@ -69,7 +69,7 @@ look(struct job *job, enum decision *decision)
 
 /* Takes the lease or a place in the queue, or reads the record in the way. */
 static enum rc
-take(struct job *job, enum decision *decision)
+reserve_take(struct job *job, enum decision *decision)
 {
 	struct store_reservation *rv = &job->reservation;
 	struct store *store = job->engine->store;
@@ -144,7 +144,7 @@ look_and_take(struct job *job, enum decision *decision)
 	int tries;
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		if ((rc = look(job, decision)) != RC_OK)
+		if ((rc = reserve_look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
 			rc = replay_fetch(job->engine->store, &rv->identity,
@@ -161,7 +161,7 @@ look_and_take(struct job *job, enum decision *decision)
 			*decision = DECIDE_CROWDED;
 			return RC_OK;
 		}
-		rc = take(job, decision);
+		rc = reserve_take(job, decision);
 		if (rc != RC_OK || *decision == DECIDE_RUN ||
 		    decide_is_limit(*decision))
 			return rc;
@@ -195,7 +195,7 @@ stop_waiting(struct job *job)
 /* Waits until a key has been settled, or it is time to read again.  False: the
  * request's time is up. */
 static bool
-wait_for_news(struct store *store, uint64_t *generation, int64_t until)
+reserve_wait_for_news(struct store *store, uint64_t *generation, int64_t until)
 {
 	const int64_t look = clock_mono() + WAIT_LOOK;
 
@@ -227,7 +227,8 @@ engine_reserve(struct job *job, enum decision *decision)
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
 		    !atomic_load(&job->engine->hurry) &&
-		    wait_for_news(job->engine->store, &generation, until)) {
+		    reserve_wait_for_news(
+			job->engine->store, &generation, until)) {
 			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
 		}

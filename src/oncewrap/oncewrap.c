@@ -154,7 +154,7 @@ put_topics(struct daemon *d)
 }
 
 static bool
-open_store(struct daemon *d, const struct conf *conf)
+oncewrap_open_store(struct daemon *d, const struct conf *conf)
 {
 	struct store_options so;
 	char err[512];
@@ -185,7 +185,7 @@ open_store(struct daemon *d, const struct conf *conf)
 
 /* Returns 0, or the exit status after a failure. */
 static int
-start(struct daemon *d, struct conf *conf)
+oncewrap_start(struct daemon *d, struct conf *conf)
 {
 	const unsigned workers = conf->workers;
 	struct conf_error err;
@@ -201,7 +201,7 @@ start(struct daemon *d, struct conf *conf)
 	if (d->socket_path != NULL &&
 	    lstat(d->socket_path, &d->socket_file) == -1)
 		memset(&d->socket_file, 0, sizeof(d->socket_file));
-	if (!open_store(d, conf))
+	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
 	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
@@ -303,7 +303,7 @@ stop_receiving(struct daemon *d, int64_t drain_timeout)
 }
 
 static void
-stop(struct daemon *d, const sigset_t *signals)
+oncewrap_stop(struct daemon *d, const sigset_t *signals)
 {
 	struct conf *conf = confbox_get(d->box);
 
@@ -358,7 +358,7 @@ next_signal(struct daemon *d, const sigset_t *signals)
 }
 
 static void
-serve(struct daemon *d, const sigset_t *signals)
+oncewrap_serve(struct daemon *d, const sigset_t *signals)
 {
 	int sig;
 
@@ -416,18 +416,18 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		return EXIT_FAILURE;
 	}
 	raise_descriptors();
-	if ((status = start(d, conf)) == 0) {
+	if ((status = oncewrap_start(d, conf)) == 0) {
 		log_echo(false);
-		serve(d, signals);
+		oncewrap_serve(d, signals);
 	}
-	stop(d, signals);
+	oncewrap_stop(d, signals);
 	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
 	return status;
 }
 
 /* -t */
 static int
-check(const struct settings *settings)
+oncewrap_check(const struct settings *settings)
 {
 	struct conf_error err;
 	struct conf *conf = settings_load(settings, &err);
@@ -468,7 +468,7 @@ main(int argc, char **argv)
 		log_text(LOG_ERROR, err.text);
 		status = EXIT_FAILURE;
 	} else if (d.settings.test)
-		status = check(&d.settings);
+		status = oncewrap_check(&d.settings);
 	else {
 		block_signals(&signals);
 		status = run_daemon(&d, &signals);

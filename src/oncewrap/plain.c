@@ -29,7 +29,7 @@ add_page(struct buf *out, int status, const char *sentence)
 }
 
 static void
-make(struct answer *answer, int status, const char *sentence, bool html)
+plain_make(struct answer *answer, int status, const char *sentence, bool html)
 {
 	struct response *response = &answer->response;
 	struct buf *text = &answer->text;
@@ -65,16 +65,18 @@ plain_not_started(struct answer *answer, const struct run_facts *facts,
 	switch (facts->error) {
 	case ENOENT:
 	case ENOTDIR:
-		make(answer, 404, "There is no such program.", prefer_html(rq));
+		plain_make(
+		    answer, 404, "There is no such program.", prefer_html(rq));
 		break;
 	case EACCES:
 	case EPERM:
 	case EISDIR:
-		make(answer, 403, "This may not be run as a program.",
+		plain_make(answer, 403, "This may not be run as a program.",
 		    prefer_html(rq));
 		break;
 	default:
-		make(answer, 502, "The program could not be started.", false);
+		plain_make(
+		    answer, 502, "The program could not be started.", false);
 		break;
 	}
 	tell(rq, answer->response.status, "handler-not-started",
@@ -90,7 +92,7 @@ plain_failed(struct answer *answer, const struct run_facts *facts,
 	    ? "The program did not answer in time."
 	    : "The program ended without an answer that can be read.";
 
-	make(answer, late ? 504 : 502, sentence, false);
+	plain_make(answer, late ? 504 : 502, sentence, false);
 	tell(rq, answer->response.status,
 	    late ? "handler-timeout" : "handler-failed", sentence);
 }

@@ -90,7 +90,7 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 /* --- configuration ------------------------------------------------------ */
 
 static bool
-fail(const struct conf *conf, conf_line line, const char *option,
+settings_fail(const struct conf *conf, conf_line line, const char *option,
     const char *text, struct conf_error *err)
 {
 	if (line == 0)
@@ -112,9 +112,11 @@ check_account(const struct conf *conf, const struct conf_program *program,
 	char text[256];
 
 	if (!user_find(program->user, NULL, &user, text, sizeof(text)))
-		return fail(conf, program->user_line, "user", text, err);
+		return settings_fail(
+		    conf, program->user_line, "user", text, err);
 	if (!user_find(NULL, program->group, &user, text, sizeof(text)))
-		return fail(conf, program->group_line, "group", text, err);
+		return settings_fail(
+		    conf, program->group_line, "group", text, err);
 	return true;
 }
 
@@ -141,10 +143,10 @@ check_users(const struct conf *conf, struct conf_error *err)
 	    conf->socket_user[strspn(conf->socket_user, "0123456789")] !=
 		'\0' &&
 	    !user_find(conf->socket_user, NULL, &user, text, sizeof(text)))
-		return fail(
+		return settings_fail(
 		    conf, conf->socket_user_line, "socket_user", text, err);
 	if (!user_find(NULL, conf->socket_group, &user, text, sizeof(text)))
-		return fail(
+		return settings_fail(
 		    conf, conf->socket_group_line, "socket_group", text, err);
 	return true;
 }
@@ -161,7 +163,8 @@ check_peers(const struct conf *conf, struct conf_error *err)
 	if (unknown == NULL)
 		return true;
 	snprintf(text, sizeof(text), "no such user: %s", unknown);
-	return fail(conf, conf->allow_peers_line, "allow_peers", text, err);
+	return settings_fail(
+	    conf, conf->allow_peers_line, "allow_peers", text, err);
 }
 
 /* Sets the options that are given as flags. */

@@ -48,7 +48,7 @@ view_free(struct view *view)
 /* Makes the record durable: what a client reads must still be true after a
  * crash. */
 static enum rc
-read_status(struct store *store, const char *resource, struct record *s)
+status_read_status(struct store *store, const char *resource, struct record *s)
 {
 	enum rc rc = store_status(store, resource, s);
 
@@ -60,7 +60,7 @@ read_status(struct store *store, const char *resource, struct record *s)
 /* --- the document ------------------------------------------------------- */
 
 static bool
-add_text(cJSON *object, const char *name, const char *text)
+status_add_text(cJSON *object, const char *name, const char *text)
 {
 	if (text == NULL)
 		return cJSON_AddNullToObject(object, name) != NULL;
@@ -73,19 +73,19 @@ add_time(cJSON *object, const char *name, int64_t wall)
 	char text[CLOCK_RFC3339_LEN + 1];
 
 	if (wall == 0)
-		return add_text(object, name, NULL);
+		return status_add_text(object, name, NULL);
 	clock_rfc3339(wall, text);
-	return add_text(object, name, text);
+	return status_add_text(object, name, text);
 }
 
 static bool
-fill(cJSON *top, const char *resource, enum record_state state,
+status_fill(cJSON *top, const char *resource, enum record_state state,
     const struct record *s, int64_t expires_wall)
 {
-	return add_text(top, "id", resource) &&
-	    add_text(top, "state", record_state_name(state)) &&
+	return status_add_text(top, "id", resource) &&
+	    status_add_text(top, "state", record_state_name(state)) &&
 	    cJSON_AddNumberToObject(top, "attempt", s->attempt) != NULL &&
-	    add_text(top, "recovery_point", s->recovery_point) &&
+	    status_add_text(top, "recovery_point", s->recovery_point) &&
 	    add_time(top, "created_at", s->created_at) &&
 	    add_time(top, "updated_at", s->updated_at) &&
 	    add_time(top, "expires_at", expires_wall);
@@ -101,7 +101,7 @@ add_document(const struct store *store, struct answer *answer,
 	char *text = NULL;
 	enum rc rc = RC_NOMEM;
 
-	if (top != NULL && fill(top, resource, state, s, expires) &&
+	if (top != NULL && status_fill(top, resource, state, s, expires) &&
 	    (text = cJSON_PrintUnformatted(top)) != NULL)
 		rc = buf_adds(&answer->text, text);
 	cJSON_free(text);
@@ -192,7 +192,7 @@ status_accepted(struct store *store, const struct conf *conf,
 		(void)response_add(
 		    response, "Preference-Applied", "respond-async");
 	(void)response_add(response, "Cache-Control", "no-store");
-	rc = read_status(store, resource, &s);
+	rc = status_read_status(store, resource, &s);
 	if (rc == RC_OK)
 		rc = add_document(store, answer, resource, s.state, &s);
 	if (rc != RC_OK)
@@ -224,8 +224,8 @@ check_scope(struct store *store, const struct conf *conf,
 
 /* RC_OK; RC_NOTFOUND: no such resource for this caller; or the store failed. */
 static enum rc
-look(struct store *store, const struct conf *conf, const struct request *rq,
-    const char *resource, struct view *view)
+status_look(struct store *store, const struct conf *conf,
+    const struct request *rq, const char *resource, struct view *view)
 {
 	struct record *s = &view->status;
 	struct store_identity who;
@@ -233,7 +233,7 @@ look(struct store *store, const struct conf *conf, const struct request *rq,
 
 	memset(view, 0, sizeof(*view));
 	store_small_init(&view->small);
-	if ((rc = read_status(store, resource, s)) != RC_OK ||
+	if ((rc = status_read_status(store, resource, s)) != RC_OK ||
 	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
 		return rc;
 	FAULT(STATUS_FOUND);
@@ -256,7 +256,8 @@ look(struct store *store, const struct conf *conf, const struct request *rq,
 
 /* The path below status_path: "/<id>", or "/<id>/result". */
 static bool
-parse(const char *path, char resource[RECORD_RESOURCE_LEN + 1], bool *result)
+status_parse(
+    const char *path, char resource[RECORD_RESOURCE_LEN + 1], bool *result)
 {
 	const char *rest = path + 1 + RECORD_RESOURCE_LEN;
 
@@ -327,9 +328,9 @@ get(struct store *store, const struct conf *conf, const struct request *rq,
 	enum rc rc;
 	bool result;
 
-	if (!parse(below, resource, &result))
+	if (!status_parse(below, resource, &result))
 		return RC_NOTFOUND;
-	rc = look(store, conf, rq, resource, &view);
+	rc = status_look(store, conf, rq, resource, &view);
 	if (rc == RC_OK && result)
 		rc = show_result(store, conf, rq, &view, answer);
 	else if (rc == RC_OK)

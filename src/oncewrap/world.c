@@ -71,7 +71,7 @@ folder(const char *path, const struct stat *st, char *why, size_t size)
 }
 
 static bool
-check_folder(const char *path, char *why, size_t size)
+world_check_folder(const char *path, char *why, size_t size)
 {
 	struct stat st;
 	char self[64];
@@ -87,7 +87,7 @@ check_folder(const char *path, char *why, size_t size)
 
 /* Copies the folder of a file; a name without a slash is in ".". */
 static void
-folder_of(const char *file, char *out, size_t size)
+world_folder_of(const char *file, char *out, size_t size)
 {
 	const char *slash = strrchr(file, '/');
 
@@ -104,8 +104,8 @@ check_folder_of(const char *file, char *why, size_t size)
 {
 	char path[4097];
 
-	folder_of(file, path, sizeof(path));
-	return check_folder(path, why, size);
+	world_folder_of(file, path, sizeof(path));
+	return world_check_folder(path, why, size);
 }
 
 bool
@@ -124,7 +124,7 @@ world_database(const char *file, char *why, size_t size)
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return fail(
 		    why, size, "%s: is not a regular file with one name", file);
-	folder_of(file, path, sizeof(path));
+	world_folder_of(file, path, sizeof(path));
 	user_name(st.st_uid, owner);
 	user_name(geteuid(), self);
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
@@ -232,7 +232,7 @@ check_path(struct report *r, const char *option, const char *path,
 }
 
 static void
-check_server(struct report *r)
+world_check_server(struct report *r)
 {
 	const struct conf *conf = r->conf;
 	const char *tmp = getenv("TMPDIR");
@@ -244,7 +244,7 @@ check_server(struct report *r)
 		tmp = conf->spool_dir;
 	else if (tmp == NULL || *tmp == '\0')
 		tmp = "/tmp";
-	check_path(r, "spool_dir", tmp, check_folder);
+	check_path(r, "spool_dir", tmp, world_check_folder);
 	if (conf->status_path != NULL)
 		(void)check_star(r, conf_line_of_server(conf, "status_path"),
 		    "status_path", conf->status_path);
@@ -299,7 +299,7 @@ check_program(struct report *r, const char *option,
 
 /* A route's own programs; those of [defaults] are checked once. */
 static void
-check_route(struct report *r, const struct conf_route *route)
+world_check_route(struct report *r, const struct conf_route *route)
 {
 	const struct conf *conf = r->conf;
 	const struct conf_route *defaults = &conf->defaults;
@@ -328,7 +328,7 @@ struct place {
 
 /* In the order of the file. */
 static int
-by_line(const void *a, const void *b)
+world_by_line(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -342,16 +342,16 @@ world_check(const struct conf *conf)
 	struct place *routes;
 	struct report r = { conf, 0 };
 
-	check_server(&r);
-	check_route(&r, &conf->defaults);
+	world_check_server(&r);
+	world_check_route(&r, &conf->defaults);
 	routes = calloc(conf->nroutes + 1, sizeof(*routes));
 	if (routes == NULL)
 		return r.n;
 	for (size_t i = 0; i < conf->nroutes; i++)
 		routes[i].route = &conf->routes[i];
-	qsort(routes, conf->nroutes, sizeof(*routes), by_line);
+	qsort(routes, conf->nroutes, sizeof(*routes), world_by_line);
 	for (size_t i = 0; i < conf->nroutes; i++)
-		check_route(&r, routes[i].route);
+		world_check_route(&r, routes[i].route);
 	free(routes);
 	for (size_t i = 0; i < conf->neffects; i++) {
 		const struct conf_effect *effect = &conf->effects[i];

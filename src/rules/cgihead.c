@@ -59,7 +59,7 @@ mended(struct parse *ps, enum cgihead_mending what)
 /* "201 Created": RFC 3875, section 6.3.3.  Returns the status; 0: it is none.
  * *reason is what follows, after blanks. */
 static int
-read_status(
+cgihead_read_status(
     struct parse *ps, struct cgihead_text v, struct cgihead_text *reason)
 {
 	int status = 0;
@@ -95,7 +95,7 @@ static enum cgihead_verdict
 take_status(struct parse *ps, struct cgihead_text v)
 {
 	struct cgihead_text reason;
-	int status = read_status(ps, v, &reason);
+	int status = cgihead_read_status(ps, v, &reason);
 
 	if (status == 0)
 		return CGIHEAD_STATUS;
@@ -125,7 +125,7 @@ take_status_line(struct parse *ps, struct cgihead_text line)
 		return CGIHEAD_STATUS;
 	line.p += n + 2;
 	line.n -= n + 2;
-	status = read_status(ps, cgihead_text_trim(line), &reason);
+	status = cgihead_read_status(ps, cgihead_text_trim(line), &reason);
 	if (status == 0)
 		return CGIHEAD_STATUS;
 	mended(ps, CGIHEAD_MENDED_STATUS_LINE);
@@ -303,7 +303,7 @@ take_lines(
 
 /* head ends with its empty line. */
 static enum cgihead_verdict
-take_head(struct parse *ps, struct cgihead_text head)
+cgihead_take_head(struct parse *ps, struct cgihead_text head)
 {
 	enum cgihead_verdict verdict = CGIHEAD_OK;
 	struct cgihead_text line;
@@ -336,7 +336,7 @@ drop_hop_by_hop(struct parse *ps)
 }
 
 static void
-reset(struct response *response, struct cgihead *out)
+cgihead_reset(struct response *response, struct cgihead *out)
 {
 	*out = (struct cgihead){ .content_length = -1 };
 	response->kind = RESPONSE_DOCUMENT;
@@ -353,7 +353,7 @@ cgihead_parse(const char *output, size_t len, bool eof,
 	enum cgihead_verdict verdict;
 	size_t start, end;
 
-	reset(response, out);
+	cgihead_reset(response, out);
 	if (len == 0)
 		return eof ? CGIHEAD_EMPTY : CGIHEAD_MORE;
 	end = cgihead_text_find(
@@ -366,13 +366,13 @@ cgihead_parse(const char *output, size_t len, bool eof,
 	buf_init(&ps.joined, LIMIT_HEAD);
 	if (start > 0)
 		mended(&ps, CGIHEAD_MENDED_EMPTY_LINE);
-	verdict = take_head(
+	verdict = cgihead_take_head(
 	    &ps, (struct cgihead_text){ output + start, end - start });
 	buf_free(&ps.joined);
 	if (verdict == CGIHEAD_OK)
 		verdict = drop_hop_by_hop(&ps);
 	if (verdict != CGIHEAD_OK) {
-		reset(response, out);
+		cgihead_reset(response, out);
 		return verdict;
 	}
 	out->body_start = end;

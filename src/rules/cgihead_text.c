@@ -9,7 +9,7 @@
 #include "cgihead_text.h"
 
 static bool
-is_blank(char c)
+text_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -58,7 +58,7 @@ cgihead_text_is(struct cgihead_text t, const char *word)
 struct cgihead_text
 cgihead_text_trim_end(struct cgihead_text t)
 {
-	while (t.n > 0 && is_blank(t.p[t.n - 1]))
+	while (t.n > 0 && text_is_blank(t.p[t.n - 1]))
 		t.n--;
 	return t;
 }
@@ -66,7 +66,7 @@ cgihead_text_trim_end(struct cgihead_text t)
 struct cgihead_text
 cgihead_text_trim(struct cgihead_text t)
 {
-	while (t.n > 0 && is_blank(t.p[0]))
+	while (t.n > 0 && text_is_blank(t.p[0]))
 		t.p++, t.n--;
 	return cgihead_text_trim_end(t);
 }
@@ -104,11 +104,11 @@ cgihead_text_unfold(
 	struct cgihead_text more;
 	enum rc rc;
 
-	if (rest->n == 0 || !is_blank(rest->p[0]))
+	if (rest->n == 0 || !text_is_blank(rest->p[0]))
 		return RC_OK;
 	buf_clear(joined);
 	rc = join(joined, cgihead_text_trim_end(*line));
-	while (rc == RC_OK && rest->n > 0 && is_blank(rest->p[0]) &&
+	while (rc == RC_OK && rest->n > 0 && text_is_blank(rest->p[0]) &&
 	    cgihead_text_line(rest, &more))
 		rc = join(joined, cgihead_text_trim(more));
 	line->p = joined->data;

@@ -26,7 +26,7 @@
 #include "fingerprint_spec.h"
 
 static char
-lower(char c)
+spec_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -46,14 +46,14 @@ order_name(const void *a, const void *b)
 }
 
 static enum rc
-add_line(struct buf *out, char kind, const char *text, bool fold)
+spec_add_line(struct buf *out, char kind, const char *text, bool fold)
 {
 	enum rc rc = buf_addf(out, "%c ", kind);
 
 	if (*text == '\0' || strchr(text, '\n') != NULL)
 		return RC_INVALID;
 	for (; rc == RC_OK && *text != '\0'; text++)
-		rc = buf_addc(out, fold ? lower(*text) : *text);
+		rc = buf_addc(out, fold ? spec_lower(*text) : *text);
 	return rc == RC_OK ? buf_addc(out, '\n') : rc;
 }
 
@@ -76,7 +76,7 @@ add_lines(struct buf *out, char kind, const struct conf_list *list, bool fold)
 	qsort(item, list->n, sizeof(*item), order);
 	for (i = 0; i < list->n && rc == RC_OK; i++)
 		if (i == 0 || order(&item[i - 1], &item[i]) != 0)
-			rc = add_line(out, kind, item[i], fold);
+			rc = spec_add_line(out, kind, item[i], fold);
 	free(item);
 	return rc;
 }
@@ -160,7 +160,7 @@ fingerprint_spec_free(struct fingerprint_spec *spec)
 
 /* Cuts the next line off *p; NULL if it has no end. */
 static char *
-next_line(char **p)
+spec_next_line(char **p)
 {
 	char *line = *p, *end = strchr(line, '\n');
 
@@ -199,7 +199,7 @@ read_first(struct fingerprint_spec *spec, const char *line)
 }
 
 static bool
-read_key(struct fingerprint_spec *spec, const char *text)
+spec_read_key(struct fingerprint_spec *spec, const char *text)
 {
 	struct conf_error why;
 
@@ -214,7 +214,7 @@ read_line(struct fingerprint_spec *spec, char *line)
 	struct conf_list *list;
 
 	if (strncmp(line, "k ", 2) == 0)
-		return read_key(spec, line + 2);
+		return spec_read_key(spec, line + 2);
 	if (strncmp(line, "h ", 2) == 0 && line[2] != '\0')
 		list = &spec->headers;
 	else if (strncmp(line, "i ", 2) == 0 && conf_value_is_pointer(line + 2))
@@ -253,11 +253,11 @@ fingerprint_spec_read(const char *text, struct fingerprint_spec *spec)
 	}
 	spec->keys.item = spec->key;
 	p = copy;
-	line = next_line(&p);
+	line = spec_next_line(&p);
 	if (line == NULL || !read_first(spec, line))
 		return RC_VERSION;
 	while (*p != '\0') {
-		line = next_line(&p);
+		line = spec_next_line(&p);
 		if (line == NULL || !read_line(spec, line))
 			return RC_VERSION;
 	}

@@ -93,7 +93,7 @@ form_finish(struct form *f)
 }
 
 static int
-hex_value(char c)
+form_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -108,10 +108,10 @@ form_decode(char *s, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (s[i] == '%' && n - i > 2 && hex_value(s[i + 1]) >= 0 &&
-		    hex_value(s[i + 2]) >= 0) {
-			*to++ = (char)(hex_value(s[i + 1]) << 4 |
-			    hex_value(s[i + 2]));
+		if (s[i] == '%' && n - i > 2 && form_hex_value(s[i + 1]) >= 0 &&
+		    form_hex_value(s[i + 2]) >= 0) {
+			*to++ = (char)(form_hex_value(s[i + 1]) << 4 |
+			    form_hex_value(s[i + 2]));
 			i += 2;
 		} else {
 			*to++ = s[i] == '+' ? ' ' : s[i];
@@ -176,7 +176,7 @@ read_name(struct form *f)
 }
 
 static enum form_event
-read_value(struct form *f)
+form_read_value(struct form *f)
 {
 	const char *s;
 
@@ -215,7 +215,7 @@ next_urlencoded(struct form *f)
 	case STATE_NAME:
 		return read_name(f);
 	case STATE_VALUE:
-		return read_value(f);
+		return form_read_value(f);
 	default:
 		return FORM_END;
 	}

@@ -98,7 +98,7 @@ read_disposition(struct form *f, const char *value, size_t len)
 
 /* f->head has the lines, each with its CRLF. */
 static enum form_event
-read_head(struct form *f)
+multipart_read_head(struct form *f)
 {
 	const char *line = f->head.data, *end = line + f->head.len, *value;
 	bool disposed = false, typed = false;
@@ -143,7 +143,7 @@ read_head(struct form *f)
 
 /* Gathers the head up to its empty line. */
 static enum form_event
-take_head(struct form *f)
+multipart_take_head(struct form *f)
 {
 	struct buf *head = &f->head;
 	enum rc rc;
@@ -170,7 +170,7 @@ take_head(struct form *f)
 			continue;
 		if (head->len == 2 ||
 		    memcmp(head->data + head->len - 4, "\r\n", 2) == 0)
-			return read_head(f);
+			return multipart_read_head(f);
 	}
 	return FORM_NEED;
 }
@@ -274,7 +274,7 @@ form_multipart_next(struct form *f)
 				event = FORM_NEED; /* its data is no part's */
 			break;
 		case STATE_HEAD:
-			event = take_head(f);
+			event = multipart_take_head(f);
 			break;
 		case STATE_DATA:
 			event = scan(f);

@@ -52,7 +52,7 @@ static enum rc parse_value(struct parser *, int depth, struct json_span);
 
 /* Skips blanks; returns the next byte, or -1 at the end. */
 static int
-peek(struct parser *ps)
+json_peek(struct parser *ps)
 {
 	struct json_input *in = &ps->in;
 
@@ -64,9 +64,9 @@ peek(struct parser *ps)
 }
 
 static bool
-take(struct parser *ps, char c)
+json_take(struct parser *ps, char c)
 {
-	if (peek(ps) != c)
+	if (json_peek(ps) != c)
 		return false;
 	ps->in.p++;
 	return true;
@@ -89,7 +89,7 @@ parse_ignored(struct parser *ps, int depth)
 
 /* Returns the end of the string that begins at p. */
 static const char *
-string_end(const char *p)
+json_string_end(const char *p)
 {
 	for (p++; *p != '"'; p++)
 		if (*p == '\\')
@@ -103,9 +103,9 @@ member_end(const char *p, const char *end)
 {
 	size_t depth = 0;
 
-	for (p = string_end(p); p < end;) {
+	for (p = json_string_end(p); p < end;) {
 		if (*p == '"') {
-			p = string_end(p);
+			p = json_string_end(p);
 			continue;
 		}
 		if (depth == 0 && (*p == ',' || *p == '}'))
@@ -124,7 +124,7 @@ member_end(const char *p, const char *end)
 static bool
 is_ignored(const char *p, const char *end)
 {
-	p = string_end(p);
+	p = json_string_end(p);
 	return p == end || *p != ':';
 }
 
@@ -252,12 +252,12 @@ parse_member(struct parser *ps, int depth, struct json_span span)
 	const size_t start = ps->out->len;
 	enum rc rc;
 
-	if (peek(ps) != '"')
+	if (json_peek(ps) != '"')
 		return RC_INVALID;
 	rc = json_string(&ps->in, ps->out);
 	if (rc != RC_OK)
 		return rc;
-	if (!take(ps, ':'))
+	if (!json_take(ps, ':'))
 		return RC_INVALID;
 	span = json_pointer_descend(ps->ignore, span, ps->out->data + start);
 	if (json_pointer_ends(ps->ignore, span)) {
@@ -282,15 +282,15 @@ parse_object(struct parser *ps, int depth, struct json_span span)
 
 	ps->in.p++;
 	rc = buf_addc(ps->out, '{');
-	if (take(ps, '}'))
+	if (json_take(ps, '}'))
 		return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
 	while (rc == RC_OK) {
 		rc = parse_member(ps, depth, span);
 		if (rc != RC_OK)
 			break;
-		if (take(ps, '}'))
+		if (json_take(ps, '}'))
 			return finish_object(ps, start, first);
-		if (!take(ps, ','))
+		if (!json_take(ps, ','))
 			return RC_INVALID;
 		rc = buf_addc(ps->out, ',');
 	}
@@ -318,7 +318,7 @@ parse_array(struct parser *ps, int depth, struct json_span span)
 
 	ps->in.p++;
 	rc = buf_addc(ps->out, '[');
-	if (take(ps, ']'))
+	if (json_take(ps, ']'))
 		return rc == RC_OK ? buf_addc(ps->out, ']') : rc;
 	for (i = 0; rc == RC_OK; i++) {
 		rc = parse_element(ps, depth,
@@ -326,9 +326,9 @@ parse_array(struct parser *ps, int depth, struct json_span span)
 		    ps->out->len == start + 1);
 		if (rc != RC_OK)
 			break;
-		if (take(ps, ']'))
+		if (json_take(ps, ']'))
 			return buf_addc(ps->out, ']');
-		if (!take(ps, ','))
+		if (!json_take(ps, ','))
 			return RC_INVALID;
 	}
 	return rc;
@@ -349,7 +349,7 @@ parse_literal(struct parser *ps, const char *word)
 static enum rc
 parse_value(struct parser *ps, int depth, struct json_span span)
 {
-	int c = peek(ps);
+	int c = json_peek(ps);
 
 	if ((c == '{' || c == '[') && depth == LIMIT_JSON_DEPTH)
 		return RC_INVALID;
@@ -402,7 +402,7 @@ json_canonical(const void *text, size_t len, const struct conf_list *ignore,
 		rc = RC_NOMEM;
 	if (rc == RC_OK)
 		rc = parse_value(&ps, 0, json_pointer_all(&pointers));
-	if (rc == RC_OK && peek(&ps) != -1)
+	if (rc == RC_OK && json_peek(&ps) != -1)
 		rc = RC_INVALID;
 	if (rc == RC_OK)
 		assert(out->len - before <= len && ps.nmembers == 0);

@@ -15,7 +15,7 @@
 
 /* Returns the end of the string that begins at p. */
 static const char *
-string_end(const char *p)
+find_string_end(const char *p)
 {
 	for (p++; *p != '"'; p++)
 		if (*p == '\\')
@@ -31,7 +31,7 @@ value_end(const char *p)
 
 	for (; *p != '\0'; p++) {
 		while (*p == '"')
-			p = string_end(p);
+			p = find_string_end(p);
 		if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
 			break;
 		if (*p == '{' || *p == '[')
@@ -70,7 +70,7 @@ member(const char *p, const char *name)
 		if (*p == ',')
 			p++;
 		same = json_string_order_text(p, name) == 0;
-		p = string_end(p) + 1; /* the colon */
+		p = find_string_end(p) + 1; /* the colon */
 		if (same)
 			return p;
 	}

@@ -45,7 +45,7 @@ take_digits(struct json_input *in, size_t *n)
 }
 
 static bool
-take(struct json_input *in, char c)
+number_take(struct json_input *in, char c)
 {
 	if (in->p == in->end || *in->p != (unsigned char)c)
 		return false;
@@ -55,15 +55,15 @@ take(struct json_input *in, char c)
 
 /* RFC 8259, section 6.  nb: the number of digits after the point. */
 static bool
-read_number(struct json_input *in, struct number *num, size_t *nb)
+number_read_number(struct json_input *in, struct number *num, size_t *nb)
 {
-	num->negative = take(in, '-');
+	num->negative = number_take(in, '-');
 	num->a = take_digits(in, &num->na);
 	if (num->na == 0 || (num->na > 1 && num->a[0] == '0'))
 		return false;
 	num->b = num->a + num->na;
 	*nb = 0;
-	if (take(in, '.')) {
+	if (number_take(in, '.')) {
 		num->b = take_digits(in, nb);
 		if (*nb == 0)
 			return false;
@@ -71,10 +71,10 @@ read_number(struct json_input *in, struct number *num, size_t *nb)
 	num->exp_negative = false;
 	num->exp = "";
 	num->nexp = 0;
-	if (take(in, 'e') || take(in, 'E')) {
-		num->exp_negative = take(in, '-');
+	if (number_take(in, 'e') || number_take(in, 'E')) {
+		num->exp_negative = number_take(in, '-');
 		if (!num->exp_negative)
-			take(in, '+');
+			number_take(in, '+');
 		num->exp = take_digits(in, &num->nexp);
 		if (num->nexp == 0)
 			return false;
@@ -192,7 +192,7 @@ put_scientific(struct buf *out, const struct number *num, int64_t e)
 }
 
 static enum rc
-put_number(struct buf *out, const struct number *num, int64_t e)
+number_put_number(struct buf *out, const struct number *num, int64_t e)
 {
 	int64_t n = (int64_t)num->n, top = e + n - 1;
 	int64_t plain, integer, scientific;
@@ -251,7 +251,7 @@ put_big(struct buf *out, const struct number *num)
 	buf_consume(&text, zeros);
 
 	if (text.len <= EXPONENT_DIGITS) {
-		rc = put_number(out, num,
+		rc = number_put_number(out, num,
 		    small_exponent(text.data, text.len, num->exp_negative));
 		goto out;
 	}
@@ -272,7 +272,7 @@ json_number(struct json_input *in, struct buf *out)
 	int64_t e;
 	size_t nb;
 
-	if (!read_number(in, &num, &nb))
+	if (!number_read_number(in, &num, &nb))
 		return RC_INVALID;
 	normalise(&num, nb);
 	if (num.n == 0) /* -0 is 0, with any exponent */
@@ -282,5 +282,5 @@ json_number(struct json_input *in, struct buf *out)
 	if (num.nexp > EXPONENT_DIGITS)
 		return put_big(out, &num);
 	e = small_exponent(num.exp, num.nexp, num.exp_negative) + num.shift;
-	return put_number(out, &num, e);
+	return number_put_number(out, &num, e);
 }

@@ -28,13 +28,13 @@ struct input {
 };
 
 static int
-peek(const struct input *in)
+key_peek(const struct input *in)
 {
 	return in->p < in->end ? (unsigned char)*in->p : -1;
 }
 
 static bool
-take(struct input *in, char c)
+key_take(struct input *in, char c)
 {
 	if (in->p == in->end || *in->p != c)
 		return false;
@@ -43,7 +43,7 @@ take(struct input *in, char c)
 }
 
 static bool
-is_one_of(int c, const char *set)
+key_is_one_of(int c, const char *set)
 {
 	return c > 0 && strchr(set, c) != NULL;
 }
@@ -54,13 +54,13 @@ take_all(struct input *in, const char *set)
 {
 	const char *start = in->p;
 
-	while (is_one_of(peek(in), set))
+	while (key_is_one_of(key_peek(in), set))
 		in->p++;
 	return (size_t)(in->p - start);
 }
 
 static bool
-is_blank(char c)
+key_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -80,14 +80,14 @@ parse_string(struct input *in, struct key *out)
 {
 	char c;
 
-	if (!take(in, '"'))
+	if (!key_take(in, '"'))
 		return false;
 	while (in->p < in->end) {
 		c = *in->p++;
 		if (c == '"')
 			return true;
 		if (c == '\\') {
-			if (peek(in) != '"' && peek(in) != '\\')
+			if (key_peek(in) != '"' && key_peek(in) != '\\')
 				return false;
 			c = *in->p++;
 		} else if (c < 0x20 || c > 0x7e) {
@@ -105,9 +105,9 @@ parse_number(struct input *in, bool *integer)
 {
 	size_t n;
 
-	take(in, '-');
+	key_take(in, '-');
 	n = take_all(in, DIGIT);
-	*integer = !take(in, '.');
+	*integer = !key_take(in, '.');
 	if (*integer)
 		return n >= 1 && n <= 15;
 	if (n < 1 || n > 12)
@@ -122,13 +122,13 @@ parse_bytes(struct input *in)
 {
 	size_t n, pad;
 
-	if (!take(in, ':'))
+	if (!key_take(in, ':'))
 		return false;
 	n = take_all(in, ALPHA DIGIT "+/");
 	pad = take_all(in, "=");
 	if (n % 4 == 1 || (pad > 0 && (n + pad) % 4 != 0) || pad > 2)
 		return false;
-	return take(in, ':');
+	return key_take(in, ':');
 }
 
 /* Whether bytes are UTF-8 (RFC 3629), fed one by one. */
@@ -166,9 +166,9 @@ utf8_feed(struct utf8 *u, int c)
 }
 
 static int
-hex_value(int c)
+key_hex_value(int c)
 {
-	const char *p = is_one_of(c, LCHEX) ? strchr(LCHEX, c) : NULL;
+	const char *p = key_is_one_of(c, LCHEX) ? strchr(LCHEX, c) : NULL;
 
 	return p != NULL ? (int)(p - LCHEX) : -1;
 }
@@ -180,7 +180,7 @@ parse_display(struct input *in)
 	struct utf8 u = { 0, 0, 0 };
 	int c, high, low;
 
-	if (!take(in, '%') || !take(in, '"'))
+	if (!key_take(in, '%') || !key_take(in, '"'))
 		return false;
 	while (in->p < in->end) {
 		c = (unsigned char)*in->p++;
@@ -191,8 +191,8 @@ parse_display(struct input *in)
 		if (c == '%') {
 			if (in->end - in->p < 2)
 				return false;
-			high = hex_value((unsigned char)*in->p++);
-			low = hex_value((unsigned char)*in->p++);
+			high = key_hex_value((unsigned char)*in->p++);
+			low = key_hex_value((unsigned char)*in->p++);
 			if (high < 0 || low < 0)
 				return false;
 			c = high << 4 | low;
@@ -208,22 +208,22 @@ static bool
 parse_bare_item(struct input *in)
 {
 	bool integer;
-	int c = peek(in);
+	int c = key_peek(in);
 
-	if (c == '-' || is_one_of(c, DIGIT))
+	if (c == '-' || key_is_one_of(c, DIGIT))
 		return parse_number(in, &integer);
 	if (c == '"')
 		return parse_string(in, NULL);
-	if (c == '*' || is_one_of(c, ALPHA))
+	if (c == '*' || key_is_one_of(c, ALPHA))
 		return take_all(in, TCHAR ":/") > 0;
 	if (c == ':')
 		return parse_bytes(in);
 	if (c == '?') {
-		take(in, '?');
-		return take(in, '0') || take(in, '1');
+		key_take(in, '?');
+		return key_take(in, '0') || key_take(in, '1');
 	}
 	if (c == '@') {
-		take(in, '@');
+		key_take(in, '@');
 		return parse_number(in, &integer) && integer;
 	}
 	if (c == '%')
@@ -235,12 +235,12 @@ parse_bare_item(struct input *in)
 static bool
 parse_parameters(struct input *in)
 {
-	while (take(in, ';')) {
+	while (key_take(in, ';')) {
 		take_all(in, " ");
 		if (take_all(in, LCALPHA "*") == 0)
 			return false;
 		take_all(in, LCALPHA DIGIT "_-.*");
-		if (take(in, '=') && !parse_bare_item(in))
+		if (key_take(in, '=') && !parse_bare_item(in))
 			return false;
 	}
 	return true;
@@ -250,7 +250,7 @@ parse_parameters(struct input *in)
 static enum key_verdict
 parse_end(struct input *in)
 {
-	while (in->p < in->end && is_blank(*in->p))
+	while (in->p < in->end && key_is_blank(*in->p))
 		in->p++;
 	if (in->p == in->end)
 		return KEY_OK;
@@ -270,7 +270,8 @@ parse_bare(struct input *in, struct key *out)
 {
 	int c;
 
-	while ((c = peek(in)) > 0x20 && c < 0x7f && !is_one_of(c, "\",;\\")) {
+	while ((c = key_peek(in)) > 0x20 && c < 0x7f &&
+	    !key_is_one_of(c, "\",;\\")) {
 		append(out, (char)c);
 		in->p++;
 	}
@@ -278,14 +279,14 @@ parse_bare(struct input *in, struct key *out)
 }
 
 static enum key_verdict
-parse(const char *value, enum conf_key_syntax syntax, struct key *out)
+key_parse_as(const char *value, enum conf_key_syntax syntax, struct key *out)
 {
 	struct input in = { value, value + strlen(value) };
 	enum key_verdict verdict;
 
-	while (in.p < in.end && is_blank(*in.p))
+	while (in.p < in.end && key_is_blank(*in.p))
 		in.p++;
-	while (in.p < in.end && is_blank(in.end[-1]))
+	while (in.p < in.end && key_is_blank(in.end[-1]))
 		in.end--;
 	if (in.p == in.end)
 		return KEY_EMPTY;
@@ -309,7 +310,7 @@ key_read(const char *value, enum conf_key_syntax syntax, struct key *out)
 	enum key_verdict verdict;
 
 	out->len = 0;
-	verdict = parse(value, syntax, out);
+	verdict = key_parse_as(value, syntax, out);
 	if (verdict != KEY_OK)
 		out->len = 0;
 	out->text[out->len] = '\0';

@@ -151,7 +151,7 @@ count_sources(const struct conf_key_from *from)
 }
 
 static enum rc
-read_head(
+search_read_head(
     struct key_search *s, enum conf_key_syntax syntax, const struct request *rq)
 {
 	bool query = false;
@@ -201,7 +201,7 @@ key_search_init(struct key_search *s, const struct conf_key_from *from,
 			buf_init(&s->value[s->n].text, LIMIT_KEY);
 		}
 	}
-	if ((rc = read_head(s, syntax, rq)) != RC_OK)
+	if ((rc = search_read_head(s, syntax, rq)) != RC_OK)
 		return rc;
 	s->kind = rq->body_len > 0 ? form_kind_of(type) : FORM_NONE;
 	s->may_be_json = may_be_json(rq);

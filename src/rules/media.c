@@ -9,13 +9,13 @@
 #include "media.h"
 
 static bool
-is_blank(char c)
+media_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
 static char
-lower(char c)
+media_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -30,12 +30,12 @@ media_type(const char *value, size_t len, struct buf *out)
 		return RC_OK;
 	if ((end = memchr(value, ';', len)) == NULL)
 		end = value + len;
-	while (value < end && is_blank(*value))
+	while (value < end && media_is_blank(*value))
 		value++;
-	while (value < end && is_blank(end[-1]))
+	while (value < end && media_is_blank(end[-1]))
 		end--;
 	for (; value < end && rc == RC_OK; value++)
-		rc = buf_addc(out, lower(*value));
+		rc = buf_addc(out, media_lower(*value));
 	return rc;
 }
 
@@ -52,11 +52,11 @@ media_is(const char *value, const char *type)
 {
 	const size_t n = strlen(type);
 
-	while (is_blank(*value))
+	while (media_is_blank(*value))
 		value++;
 	if (strncasecmp(value, type, n) != 0)
 		return false;
-	for (value += n; is_blank(*value);)
+	for (value += n; media_is_blank(*value);)
 		value++;
 	return *value == '\0' || *value == ';';
 }
@@ -77,7 +77,7 @@ media_is_json(const char *type)
  * and backslashes, and nothing else (a path with backslashes is left alone).
  */
 static enum rc
-read_value(const char **p, const char *end, struct buf *out)
+media_read_value(const char **p, const char *end, struct buf *out)
 {
 	const char *s = *p;
 	enum rc rc = RC_OK;
@@ -94,7 +94,8 @@ read_value(const char **p, const char *end, struct buf *out)
 			rc = RC_INVALID;
 		s++;
 	} else {
-		while (s < end && *s != ';' && !is_blank(*s) && rc == RC_OK) {
+		while (s < end && *s != ';' && !media_is_blank(*s) &&
+		    rc == RC_OK) {
 			if (out != NULL)
 				rc = buf_addc(out, *s);
 			s++;
@@ -115,21 +116,22 @@ media_parameter(
 
 	while (p != NULL && p < end) {
 		p++;
-		while (p < end && is_blank(*p))
+		while (p < end && media_is_blank(*p))
 			p++;
 		for (start = p; p < end && *p != '=' && *p != ';'; p++)
 			;
-		for (n = (size_t)(p - start); n > 0 && is_blank(start[n - 1]);)
+		for (n = (size_t)(p - start);
+		     n > 0 && media_is_blank(start[n - 1]);)
 			n--;
 		if (p == end || *p == ';')
 			continue;
-		for (p++; p < end && is_blank(*p);)
+		for (p++; p < end && media_is_blank(*p);)
 			p++;
 		wanted = n == strlen(name) && strncasecmp(start, name, n) == 0;
 		if (wanted && found)
 			return RC_INVALID;
 		found = found || wanted;
-		rc = read_value(&p, end, wanted ? out : NULL);
+		rc = media_read_value(&p, end, wanted ? out : NULL);
 		if (rc != RC_OK)
 			return rc;
 		while (p < end && *p != ';')

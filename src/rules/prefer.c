@@ -99,7 +99,7 @@ enum verdict { SILENT, ASKS, DECLINES };
 
 /* Judges one field.  A value that is not known declines. */
 static enum verdict
-judge(const char *s)
+prefer_judge(const char *s)
 {
 	static const char wanted[] = "respond-async";
 	enum verdict verdict = SILENT;
@@ -130,7 +130,7 @@ prefer_respond_async(const struct request *request)
 	 * parameter. */
 	for (size_t i = 0; i < request->nparams && verdict == SILENT; i++)
 		if (strcmp(request->params[i].name, "HTTP_PREFER") == 0)
-			verdict = judge(request->params[i].value);
+			verdict = prefer_judge(request->params[i].value);
 	return verdict == ASKS;
 }
 
@@ -155,7 +155,7 @@ struct offer {
 };
 
 static bool
-is_word(const char *s, size_t n, const char *word)
+prefer_is_word(const char *s, size_t n, const char *word)
 {
 	return n == strlen(word) && strncasecmp(s, word, n) == 0;
 }
@@ -195,10 +195,11 @@ parameter(const char *s, struct range *range)
 	if (end == NULL || end == value)
 		return NULL;
 	n = (size_t)(end - value);
-	if (is_word(s, name, "q"))
+	if (prefer_is_word(s, name, "q"))
 		return parse_weight(value, n, &range->weight) ? end : NULL;
-	if (is_word(s, name, "charset") &&
-	    (is_word(value, n, "utf-8") || is_word(value, n, "\"utf-8\"")))
+	if (prefer_is_word(s, name, "charset") &&
+	    (prefer_is_word(value, n, "utf-8") ||
+		prefer_is_word(value, n, "\"utf-8\"")))
 		range->charset = true;
 	else
 		range->other = true;
@@ -220,8 +221,8 @@ media_range(const char *s, struct range *range)
 	range->subtype_len = strspn(s, TOKEN);
 	s += range->subtype_len;
 	if (range->subtype_len == 0 ||
-	    (is_word(range->type, range->type_len, "*") &&
-		!is_word(range->subtype, range->subtype_len, "*")))
+	    (prefer_is_word(range->type, range->type_len, "*") &&
+		!prefer_is_word(range->subtype, range->subtype_len, "*")))
 		return NULL;
 	while (*(s = skip_blanks(s)) == ';') {
 		s = skip_blanks(s + 1);
@@ -241,13 +242,13 @@ weigh(struct offer *offer, const struct range *range)
 
 	if (range->other)
 		return;
-	if (!is_word(range->type, range->type_len, "*")) {
-		if (!is_word(range->type, range->type_len, offer->type))
+	if (!prefer_is_word(range->type, range->type_len, "*")) {
+		if (!prefer_is_word(range->type, range->type_len, offer->type))
 			return;
 		precision = 2;
 	}
-	if (!is_word(range->subtype, range->subtype_len, "*")) {
-		if (!is_word(
+	if (!prefer_is_word(range->subtype, range->subtype_len, "*")) {
+		if (!prefer_is_word(
 			range->subtype, range->subtype_len, offer->subtype))
 			return;
 		precision = 3;

@@ -139,7 +139,7 @@ static const struct row {
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
 static const struct row *
-find(enum problem_code code)
+problem_find(enum problem_code code)
 {
 	assert(code != PROBLEM_NONE && (size_t)code < NROWS);
 	return &rows[code];
@@ -148,19 +148,19 @@ find(enum problem_code code)
 const char *
 problem_name(enum problem_code code)
 {
-	return code == PROBLEM_NONE ? "none" : find(code)->name;
+	return code == PROBLEM_NONE ? "none" : problem_find(code)->name;
 }
 
 const char *
 problem_detail(const struct problem *p)
 {
-	return p->detail != NULL ? p->detail : find(p->code)->detail;
+	return p->detail != NULL ? p->detail : problem_find(p->code)->detail;
 }
 
 int
 problem_status(const struct problem *p, enum conf_dialect dialect)
 {
-	const struct row *w = find(p->code);
+	const struct row *w = problem_find(p->code);
 
 	if (p->status != 0)
 		return p->status;
@@ -203,7 +203,7 @@ struct object {
 };
 
 static void
-put(struct object *o, const char *text)
+problem_put(struct object *o, const char *text)
 {
 	if (o->rc == RC_OK)
 		o->rc = buf_adds(o->out, text);
@@ -232,7 +232,7 @@ put_string(struct object *o, const char *s)
 	char escape[8];
 	size_t n;
 
-	put(o, "\"");
+	problem_put(o, "\"");
 	while (*s != '\0' && o->rc == RC_OK) {
 		n = plain_length(s);
 		o->rc = buf_add(o->out, s, n);
@@ -246,9 +246,9 @@ put_string(struct object *o, const char *s)
 			    (unsigned char)*s < 0x80 ? (unsigned char)*s
 						     : 0xfffdU);
 		s++;
-		put(o, escape);
+		problem_put(o, escape);
 	}
-	put(o, "\"");
+	problem_put(o, "\"");
 }
 
 /* Writes the name of a member, after a comma if it is not the first. */
@@ -257,13 +257,13 @@ put_name(struct object *o, const char *name)
 {
 	if (o->rc == RC_OK && o->out->len > 0 &&
 	    o->out->data[o->out->len - 1] != '{')
-		put(o, ",");
+		problem_put(o, ",");
 	put_string(o, name);
-	put(o, ":");
+	problem_put(o, ":");
 }
 
 static void
-add_text(struct object *o, const char *name, const char *value)
+problem_add_text(struct object *o, const char *name, const char *value)
 {
 	put_name(o, name);
 	put_string(o, value);
@@ -281,7 +281,7 @@ static void
 add_bool(struct object *o, const char *name, bool value)
 {
 	put_name(o, name);
-	put(o, value ? "true" : "false");
+	problem_put(o, value ? "true" : "false");
 }
 
 /* Adds the members that both dialects have, where they have a value. */
@@ -289,11 +289,11 @@ static void
 add_facts(struct object *o, const struct problem_view *v)
 {
 	if (v->unknown)
-		add_text(o, "outcome", "unknown");
+		problem_add_text(o, "outcome", "unknown");
 	if (v->original_status == 0)
 		return;
 	add_number(o, "original_status", v->original_status);
-	add_text(o, "completed_at", v->completed_at);
+	problem_add_text(o, "completed_at", v->completed_at);
 }
 
 /* RFC 9457, section 3. */
@@ -305,15 +305,15 @@ fill_ietf(struct object *o, const struct problem_view *v)
 	buf_init(&type, o->out->max);
 	if (o->rc == RC_OK)
 		o->rc = buf_addf(&type, "%s#%s", v->link, v->name);
-	add_text(o, "type", type.data);
+	problem_add_text(o, "type", type.data);
 	buf_free(&type);
-	add_text(o, "title", v->title);
+	problem_add_text(o, "title", v->title);
 	add_number(o, "status", v->status);
 	if (v->detail != NULL)
-		add_text(o, "detail", v->detail);
+		problem_add_text(o, "detail", v->detail);
 	if (v->instance != NULL)
-		add_text(o, "instance", v->instance);
-	add_text(o, "code", v->name);
+		problem_add_text(o, "instance", v->instance);
+	problem_add_text(o, "code", v->name);
 	add_bool(o, "retryable", v->retryable);
 	add_bool(o, "safe_new_key", v->safe_new_key);
 	add_facts(o, v);
@@ -323,12 +323,13 @@ static void
 fill_stripe(struct object *o, const struct problem_view *v, const char *type)
 {
 	put_name(o, "error");
-	put(o, "{");
-	add_text(o, "type", type);
-	add_text(o, "code", v->name);
-	add_text(o, "message", v->detail != NULL ? v->detail : v->title);
+	problem_put(o, "{");
+	problem_add_text(o, "type", type);
+	problem_add_text(o, "code", v->name);
+	problem_add_text(
+	    o, "message", v->detail != NULL ? v->detail : v->title);
 	add_facts(o, v);
-	put(o, "}");
+	problem_put(o, "}");
 }
 
 static enum rc
@@ -337,7 +338,7 @@ make_json(const struct problem_view *v, const char *stripe_type,
 {
 	struct object o = { body, RC_OK };
 
-	put(&o, "{");
+	problem_put(&o, "{");
 	switch (dialect) {
 	case CONF_DIALECT_IETF:
 		fill_ietf(&o, v);
@@ -346,7 +347,7 @@ make_json(const struct problem_view *v, const char *stripe_type,
 		fill_stripe(&o, v, stripe_type);
 		break;
 	}
-	put(&o, "}");
+	problem_put(&o, "}");
 	return o.rc;
 }
 
@@ -354,7 +355,7 @@ static void
 make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
     struct problem_view *v)
 {
-	const struct row *w = find(p->code);
+	const struct row *w = problem_find(p->code);
 
 	memset(v, 0, sizeof(*v));
 	v->name = w->name;
@@ -400,7 +401,7 @@ static enum rc
 make_fields(const struct problem *p, const char *link,
     enum conf_dialect dialect, struct response *r)
 {
-	const struct row *w = find(p->code);
+	const struct row *w = problem_find(p->code);
 	char retry_after[16];
 	struct buf described;
 	enum rc rc;
@@ -434,9 +435,9 @@ problem_make(const struct problem *p, const char *link,
 
 	buf_clear(&response->fields);
 	make_view(p, link, dialect, &view);
-	rc = p->html
-	    ? problem_page(&view, body)
-	    : make_json(&view, find(p->code)->stripe_type, dialect, body);
+	rc = p->html ? problem_page(&view, body)
+		     : make_json(&view, problem_find(p->code)->stripe_type,
+			   dialect, body);
 	if (rc == RC_OK)
 		rc = make_fields(p, link, dialect, response);
 	if (rc != RC_OK) {

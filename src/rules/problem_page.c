@@ -38,14 +38,14 @@ struct page {
 
 /* Markup of this file. */
 static void
-put(struct page *p, const char *markup)
+page_put(struct page *p, const char *markup)
 {
 	if (p->rc == RC_OK)
 		p->rc = buf_adds(p->out, markup);
 }
 
 static void
-put_text(struct page *p, const char *text)
+page_put_text(struct page *p, const char *text)
 {
 	if (p->rc == RC_OK)
 		p->rc = html_text(p->out, text);
@@ -55,9 +55,9 @@ static void
 put_element(
     struct page *p, const char *before, const char *text, const char *after)
 {
-	put(p, before);
-	put_text(p, text);
-	put(p, after);
+	page_put(p, before);
+	page_put_text(p, text);
+	page_put(p, after);
 }
 
 static void
@@ -72,7 +72,7 @@ put_facts(struct page *p, const struct problem_view *v)
 {
 	char number[16];
 
-	put(p, "<dl>\n");
+	page_put(p, "<dl>\n");
 	put_fact(p, "Code", v->name);
 	snprintf(number, sizeof(number), "%d", v->status);
 	put_fact(p, "Status", number);
@@ -89,7 +89,7 @@ put_facts(struct page *p, const struct problem_view *v)
 	    p, "Safe to send with a new key", v->safe_new_key ? "yes" : "no");
 	if (v->instance != NULL)
 		put_fact(p, "Reference", v->instance);
-	put(p, "</dl>\n");
+	page_put(p, "</dl>\n");
 }
 
 enum rc
@@ -97,7 +97,7 @@ problem_page(const struct problem_view *v, struct buf *out)
 {
 	struct page p = { out, RC_OK };
 
-	put(&p, begin);
+	page_put(&p, begin);
 	put_element(&p, "<title>", v->title, "</title>\n</head>\n<body>\n");
 	put_element(&p, "<main>\n<h1>", v->title, "</h1>\n");
 	if (v->detail != NULL)
@@ -105,9 +105,9 @@ problem_page(const struct problem_view *v, struct buf *out)
 	if (v->advice != NULL)
 		put_element(&p, "<p><strong>", v->advice, "</strong></p>\n");
 	put_facts(&p, v);
-	put(&p, "<p>");
+	page_put(&p, "<p>");
 	if (p.rc == RC_OK)
 		p.rc = html_link(p.out, v->link, "About idempotency keys");
-	put(&p, "</p>\n</main>\n</body>\n</html>\n");
+	page_put(&p, "</p>\n</main>\n</body>\n</html>\n");
 	return p.rc;
 }

@@ -10,7 +10,7 @@
 #include "query.h"
 
 static bool
-is_one_of(const struct form *form, const char *const *name, size_t n)
+query_is_one_of(const struct form *form, const char *const *name, size_t n)
 {
 	size_t i;
 
@@ -41,7 +41,7 @@ query_without(
 		} else if (event == FORM_NO_MEMORY) {
 			rc = RC_NOMEM;
 		} else if (event == FORM_FIELD) {
-			skipping = is_one_of(&form, name, n);
+			skipping = query_is_one_of(&form, name, n);
 			if (skipping)
 				continue;
 			if (!first)

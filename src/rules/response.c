@@ -32,7 +32,7 @@ static const char *const hop_by_hop[] = {
 #define MARK '\0'
 
 static bool
-is_blank(char c)
+response_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -95,16 +95,17 @@ response_add(struct response *r, const char *name, const char *value)
 
 /* Adds one line, which is without its line end. */
 static enum rc
-add_line(struct response *r, const char *line, size_t len)
+response_add_line(struct response *r, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *value, *end = line + len;
 
 	if (colon == NULL || !is_token(line, (size_t)(colon - line)) ||
 	    memchr(line, '\0', len) != NULL || memchr(line, '\r', len) != NULL)
 		return RC_INVALID;
-	for (value = colon + 1; value < end && is_blank(*value); value++)
+	for (value = colon + 1; value < end && response_is_blank(*value);
+	     value++)
 		;
-	while (end > value && is_blank(end[-1]))
+	while (end > value && response_is_blank(end[-1]))
 		end--;
 	return buf_addf(&r->fields, "%.*s: %.*s\r\n", (int)(colon - line), line,
 	    (int)(end - value), value);
@@ -123,7 +124,7 @@ response_add_lines(struct response *r, const char *text, size_t len)
 		next = end != NULL ? n + 1 : n;
 		if (end != NULL && n > 0 && text[n - 1] == '\r')
 			n--;
-		rc = add_line(r, text, n);
+		rc = response_add_line(r, text, n);
 	}
 	return rc;
 }
@@ -161,11 +162,12 @@ response_next(const struct buf *fields, size_t *pos, struct field *out)
 		return false;
 	*pos = (size_t)(end + 1 - fields->data);
 
-	for (value = colon + 1; value < end && is_blank(*value); value++)
+	for (value = colon + 1; value < end && response_is_blank(*value);
+	     value++)
 		;
 	if (end > value && end[-1] == '\r')
 		end--;
-	while (end > value && is_blank(end[-1]))
+	while (end > value && response_is_blank(end[-1]))
 		end--;
 	out->name = line;
 	out->name_len = (size_t)(colon - line);
@@ -239,12 +241,14 @@ mark_options(struct buf *fields, const struct field *connection)
 	size_t n;
 
 	while (p < end) {
-		for (n = 0; p + n < end && p[n] != ',' && !is_blank(p[n]); n++)
+		for (n = 0;
+		     p + n < end && p[n] != ',' && !response_is_blank(p[n]);
+		     n++)
 			;
 		if (n > 0)
 			mark_option(fields, p, n);
 		p += n;
-		while (p < end && (*p == ',' || is_blank(*p)))
+		while (p < end && (*p == ',' || response_is_blank(*p)))
 			p++;
 	}
 }

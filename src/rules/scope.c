@@ -66,7 +66,7 @@ add_escaped(struct buf *out, const char *value)
 
 /* Returns how often an item of the scope is there, and sets its value. */
 static size_t
-find(const struct request *req, const char *item, const char **value,
+scope_find(const struct request *req, const char *item, const char **value,
     size_t *len)
 {
 	*value = NULL;
@@ -87,7 +87,7 @@ find_twin(const struct request *req, const struct conf_list *variables)
 	size_t i, len;
 
 	for (i = 0; i < variables->n; i++)
-		if (find(req, variables->item[i], &value, &len) > 1)
+		if (scope_find(req, variables->item[i], &value, &len) > 1)
 			break;
 	return i;
 }
@@ -115,7 +115,7 @@ scope_make(const struct request *req, const struct conf_list *variables,
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
 			rc = buf_addc(out, '|');
-		(void)find(req, variables->item[i], &value, &len);
+		(void)scope_find(req, variables->item[i], &value, &len);
 		if (rc != RC_OK || value == NULL || len == 0)
 			continue;
 		*empty = false;

@@ -139,7 +139,7 @@ withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 }
 
 static enum rc
-ask(struct committer *c, struct write *w)
+committer_ask(struct committer *c, struct write *w)
 {
 	int64_t until;
 	enum rc rc;
@@ -177,7 +177,7 @@ committer_do(struct committer *c, struct write *w)
 	atomic_store(&w->told, false);
 	w->is_left = w->late = false;
 	w->retry_at = w->pause = 0;
-	rc = ask(c, w);
+	rc = committer_ask(c, w);
 	if (rc != RC_PENDING)
 		sem_destroy(&w->wake);
 	return rc;

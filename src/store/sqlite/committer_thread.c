@@ -84,7 +84,7 @@ notify(struct committer *c, struct write_list *group)
 }
 
 static void
-finish(struct committer *c, struct write *w, enum rc rc)
+thread_finish(struct committer *c, struct write *w, enum rc rc)
 {
 	struct write_list one;
 
@@ -110,10 +110,10 @@ postpone(struct committer *c, struct write *w)
 }
 
 static void
-fail(struct committer *c, struct write *w, enum rc rc)
+thread_fail(struct committer *c, struct write *w, enum rc rc)
 {
 	if ((w->flags & WRITE_FINISHES) == 0 || rc == RC_LOST) {
-		finish(c, w, rc);
+		thread_finish(c, w, rc);
 		return;
 	}
 	if (rc == RC_FULL && w->pause != 0 && (w->flags & WRITE_NO_ROOM) == 0) {
@@ -145,7 +145,7 @@ run_one(struct committer *c, struct write *w)
 
 /* Commits; rolls back if rc is not RC_OK or the COMMIT fails. */
 static enum rc
-end(struct committer *c, enum rc rc)
+thread_end(struct committer *c, enum rc rc)
 {
 	uint64_t before = db_commits(c->db);
 	int64_t begun;
@@ -193,7 +193,7 @@ sync_foreign_commits(struct committer *c, const struct write *w)
 
 /* Runs a transaction, if the database is still the one that was opened. */
 static enum rc
-begin(struct committer *c)
+thread_begin(struct committer *c)
 {
 	enum rc rc;
 
@@ -214,7 +214,7 @@ begin_until(struct committer *c, int64_t until)
 	enum rc rc;
 
 	db_set_busy_timeout(c->db, until - now > SLICE ? until - now : SLICE);
-	rc = begin(c);
+	rc = thread_begin(c);
 	db_set_busy_timeout(c->db, SLICE);
 	return rc;
 }
@@ -228,10 +228,10 @@ clean(struct committer *c)
 	enum rc rc;
 
 	while (c->tainted) {
-		if ((rc = begin(c)) == RC_OK) {
+		if ((rc = thread_begin(c)) == RC_OK) {
 			s = db_stmt(c->db, QUERY_CLOCK_TOUCH);
 			db_bindf(s, "i", store_time(c));
-			rc = end(c, db_step_done(s));
+			rc = thread_end(c, db_step_done(s));
 		}
 		if (rc == RC_OK || clock_mono() >= until)
 			break;
@@ -258,7 +258,7 @@ run_singly(struct committer *c, struct write_list *group)
 			rc = run_one(c, w);
 			if (rc == RC_OK)
 				rc = sync_foreign_commits(c, one.first);
-			rc = end(c, rc);
+			rc = thread_end(c, rc);
 		}
 		if (rc == RC_OK) {
 			metrics_observe(METRICS_COMMIT_BATCH, 1);
@@ -272,7 +272,7 @@ run_singly(struct committer *c, struct write_list *group)
 		return;
 	clean(c);
 	while ((w = write_list_take(&failed)) != NULL)
-		fail(c, w, w->rc);
+		thread_fail(c, w, w->rc);
 }
 
 /* Runs a group and commits it.  The write lock is held. */
@@ -287,7 +287,7 @@ run_group(struct committer *c, struct write_list *group)
 		rc = run_one(c, w);
 	if (rc == RC_OK)
 		rc = sync_foreign_commits(c, group->first);
-	rc = end(c, rc);
+	rc = thread_end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, n);
 		notify(c, group);
@@ -298,7 +298,7 @@ run_group(struct committer *c, struct write_list *group)
 	else {
 		clean(c);
 		w = write_list_take(group);
-		fail(c, w, rc);
+		thread_fail(c, w, rc);
 	}
 	if (rc == RC_FULL) /* truncates the log that it grew */
 		(void)db_checkpoint(c->db, true);
@@ -342,12 +342,12 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 		write_list_add(&c->queue, w);
 	lock_give(&c->lock);
 	while ((w = write_list_take(&all)) != NULL)
-		fail(c, w, rc);
+		thread_fail(c, w, rc);
 }
 
 /* Whether there may be reservations. */
 static void
-watch(struct committer *c)
+thread_watch(struct committer *c)
 {
 	enum rc closed = committer_watch_log(c);
 
@@ -432,9 +432,9 @@ committer_thread(void *arg)
 	db_set_busy_timeout(c->db, SLICE);
 	while (wait_for_work(c)) {
 		FAULT(COMMIT_IDLE);
-		watch(c);
+		thread_watch(c);
 		since = clock_mono();
-		rc = begin(c);
+		rc = thread_begin(c);
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {
@@ -458,6 +458,6 @@ committer_thread(void *arg)
 	}
 	/* The outcomes that failed once more. */
 	while ((w = write_list_take(&c->later)) != NULL)
-		finish(c, w, RC_IO);
+		thread_finish(c, w, RC_IO);
 	return NULL;
 }

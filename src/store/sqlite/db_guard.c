@@ -8,7 +8,7 @@
 #include "db_impl.h"
 
 static enum rc
-set(struct db *db, int option, int on)
+guard_set(struct db *db, int option, int on)
 {
 	int code = sqlite3_db_config(db->handle, option, on, NULL);
 
@@ -25,10 +25,10 @@ db_protect(struct db *db)
 {
 	enum rc rc;
 
-	if ((rc = set(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)) == RC_OK &&
-	    (rc = set(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0)) == RC_OK &&
-	    (rc = set(db, SQLITE_DBCONFIG_DEFENSIVE, 1)) == RC_OK)
-		rc = set(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
+	if ((rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)) == RC_OK &&
+	    (rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0)) == RC_OK &&
+	    (rc = guard_set(db, SQLITE_DBCONFIG_DEFENSIVE, 1)) == RC_OK)
+		rc = guard_set(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
 	return rc;
 }
 
@@ -37,8 +37,8 @@ db_use_views(struct db *db)
 {
 	enum rc rc;
 
-	if ((rc = set(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)) == RC_OK)
-		rc = set(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1);
+	if ((rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)) == RC_OK)
+		rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1);
 	return rc;
 }
 

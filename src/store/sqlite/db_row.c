@@ -12,7 +12,8 @@
 #include "db_impl.h"
 
 static enum rc
-read_number(struct db_stmt *s, int i, int64_t min, int64_t max, int64_t *out)
+row_read_number(
+    struct db_stmt *s, int i, int64_t min, int64_t max, int64_t *out)
 {
 	*out = sqlite3_column_int64(s->stmt, i);
 	return *out >= min && *out <= max ? RC_OK : RC_CORRUPT;
@@ -77,7 +78,7 @@ static enum rc
 read_count(struct db_stmt *s, int i, int *out)
 {
 	int64_t number;
-	enum rc rc = read_number(s, i, 0, INT_MAX - 1, &number);
+	enum rc rc = row_read_number(s, i, 0, INT_MAX - 1, &number);
 
 	*out = rc == RC_OK ? (int)number : 0;
 	return rc;
@@ -94,10 +95,10 @@ read_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 	case '-':
 		return RC_OK;
 	case 'i':
-		return read_number(
+		return row_read_number(
 		    s, i, INT64_MIN, INT64_MAX, va_arg(*ap, int64_t *));
 	case 'm':
-		return read_number(
+		return row_read_number(
 		    s, i, 0, DB_TIME_MAX, va_arg(*ap, int64_t *));
 	case 'd':
 		return read_count(s, i, va_arg(*ap, int *));
@@ -212,9 +213,9 @@ read_member(struct db_stmt *s, int i, const struct db_member *m, void *out)
 
 	switch (m->letter) {
 	case 'i':
-		return read_number(s, i, INT64_MIN, INT64_MAX, out);
+		return row_read_number(s, i, INT64_MIN, INT64_MAX, out);
 	case 'm':
-		return read_number(s, i, 0, DB_TIME_MAX, out);
+		return row_read_number(s, i, 0, DB_TIME_MAX, out);
 	case 'd':
 		return read_count(s, i, out);
 	case '?':

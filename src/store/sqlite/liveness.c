@@ -32,7 +32,7 @@ struct liveness {
 };
 
 static enum rc
-failed(const char *file, const char *what)
+liveness_failed(const char *file, const char *what)
 {
 	int error = errno;
 
@@ -46,7 +46,7 @@ failed(const char *file, const char *what)
  * Otherwise an operator that opens the store first would lock the daemon out.
  */
 static int
-open_file(const char *file, const char *database, unsigned mode)
+liveness_open_file(const char *file, const char *database, unsigned mode)
 {
 	struct stat st;
 	int fd;
@@ -85,7 +85,7 @@ take_byte(const struct liveness *l, int fd, int64_t *name)
 
 	for (tries = 0; tries < TAKE_TRIES; tries++) {
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
-			return failed(l->file, "getrandom");
+			return liveness_failed(l->file, "getrandom");
 		*name = (int64_t)(bits >> 2);
 		if (*name == 0)
 			continue;
@@ -97,7 +97,7 @@ take_byte(const struct liveness *l, int fd, int64_t *name)
 		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
 			return RC_OK;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-			return failed(l->file, "lock");
+			return liveness_failed(l->file, "lock");
 	}
 	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", l->file),
 	    LOG_S("doing", "lock"),
@@ -123,9 +123,9 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 	}
 	/* Repeats if another process removed the file before it was locked. */
 	for (tries = 0; tries < 10; tries++) {
-		l->fd = open_file(l->file, database, mode);
+		l->fd = liveness_open_file(l->file, database, mode);
 		if (l->fd == -1) {
-			rc = failed(l->file, "open");
+			rc = liveness_failed(l->file, "open");
 			goto out;
 		}
 		rc = take_byte(l, l->fd, &l->self);
@@ -139,7 +139,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 		l->fd = -1;
 	}
 	errno = ENOENT;
-	rc = failed(l->file, "open");
+	rc = liveness_failed(l->file, "open");
 out:
 	liveness_close(l);
 	return rc;
@@ -188,7 +188,7 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 		return RC_INVALID;
 	if (!same_file(l)) {
 		errno = ENOENT;
-		return failed(l->file, "test");
+		return liveness_failed(l->file, "test");
 	}
 	memset(&lock, 0, sizeof(lock));
 	lock.l_type = F_WRLCK;
@@ -196,7 +196,7 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 	lock.l_start = owner;
 	lock.l_len = 1;
 	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1)
-		return failed(l->file, "test");
+		return liveness_failed(l->file, "test");
 	*alive = lock.l_type != F_UNLCK;
 	return RC_OK;
 }
@@ -212,7 +212,7 @@ liveness_is_alone(const struct liveness *l)
 	lock.l_type = F_WRLCK;
 	lock.l_whence = SEEK_SET; /* to the end of the file */
 	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1) {
-		(void)failed(l->file, "test");
+		(void)liveness_failed(l->file, "test");
 		return false;
 	}
 	return lock.l_type == F_UNLCK;

@@ -48,7 +48,7 @@ is_it(char *line, const struct proclocks *what, pid_t *pid)
 }
 
 static pid_t
-look(const struct proclocks *what)
+proclocks_look(const struct proclocks *what)
 {
 	char line[256];
 	pid_t pid = 0;
@@ -71,6 +71,6 @@ proclocks_holder(const struct proclocks *what)
 	pid_t pid = 0;
 
 	for (int i = 0; i < LOOKS && pid == 0; i++)
-		pid = look(what);
+		pid = proclocks_look(what);
 	return pid;
 }

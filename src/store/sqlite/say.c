@@ -64,7 +64,7 @@ say_why(const struct say *say)
 /* Commits if rc is RC_OK; if a view refused the change, it is already rolled
  * back. */
 static enum rc
-finish(struct say *say, enum rc rc)
+say_finish(struct say *say, enum rc rc)
 {
 	const char *doubt = "";
 
@@ -86,7 +86,8 @@ finish(struct say *say, enum rc rc)
 	return rc;
 }
 
-/* Runs in a transaction.  On failure it has ended that, or finish() does. */
+/* Runs in a transaction.  On failure it has ended that, or say_finish()
+ * does. */
 static enum rc
 add_effects(struct say *say, const char *token,
     const struct say_effect *effects, size_t n)
@@ -110,7 +111,7 @@ say_emit(struct say *say, const char *token, const struct say_effect *effect)
 
 	if ((rc = db_begin(say->db)) == RC_OK)
 		rc = add_effects(say, token, effect, 1);
-	return finish(say, rc);
+	return say_finish(say, rc);
 }
 
 enum rc
@@ -127,7 +128,7 @@ say_checkpoint(struct say *say, const char *token, const char *point,
 	}
 	if (rc == RC_OK)
 		rc = add_effects(say, token, effects, neffects);
-	return finish(say, rc);
+	return say_finish(say, rc);
 }
 
 enum rc
@@ -145,5 +146,5 @@ say_respond(struct say *say, const char *token, int status, const char *headers,
 	}
 	if (rc == RC_OK)
 		rc = add_effects(say, token, effects, neffects);
-	return finish(say, rc);
+	return say_finish(say, rc);
 }

@@ -29,7 +29,7 @@ enum content { EMPTY, OURS, OLDER, NEWER, FOREIGN };
 
 /* Reads the kind of the file; *version is 0 if it is empty. */
 static enum rc
-look(struct db *db, enum content *content, int64_t *version)
+schema_look(struct db *db, enum content *content, int64_t *version)
 {
 	int64_t id, schema;
 	enum rc rc;
@@ -58,7 +58,7 @@ look_once(struct db *db, enum content *content, int64_t *version)
 	enum rc rc;
 
 	if ((rc = db_begin_read(db)) == RC_OK)
-		rc = look(db, content, version);
+		rc = schema_look(db, content, version);
 	if (rc == RC_OK) /* otherwise the caller needs its message */
 		db_rollback(db);
 	return rc;
@@ -124,7 +124,7 @@ make_schema(struct db *db, bool made)
 
 	rc = db_begin(db);
 	if (rc == RC_OK)
-		rc = look(db, &content, &version);
+		rc = schema_look(db, &content, &version);
 	if (rc == RC_OK && content != EMPTY) {
 		db_rollback(db); /* another process has made it */
 		return RC_OK;
@@ -151,7 +151,7 @@ make_schema(struct db *db, bool made)
  * same, with or without SQLite's busy handler.
  */
 static enum rc
-make(struct db *db, bool made, int64_t patience)
+schema_make(struct db *db, bool made, int64_t patience)
 {
 	int64_t until = clock_mono() + patience;
 	enum content content;
@@ -204,8 +204,8 @@ put_into_wal(
 }
 
 static enum rc
-refuse(enum content content, int64_t version, const struct schema_options *o,
-    char *err, size_t errsize)
+schema_refuse(enum content content, int64_t version,
+    const struct schema_options *o, char *err, size_t errsize)
 {
 	switch (content) {
 	case OURS:
@@ -243,8 +243,8 @@ has_tables(struct db *db)
 
 /* made: this process has just created the file. */
 static enum rc
-check(struct db *db, const struct schema_options *o, bool made, char *err,
-    size_t errsize)
+schema_check(struct db *db, const struct schema_options *o, bool made,
+    char *err, size_t errsize)
 {
 	enum content content;
 	int64_t version;
@@ -254,12 +254,12 @@ check(struct db *db, const struct schema_options *o, bool made, char *err,
 	if (rc == RC_OK && content == EMPTY && o->create) {
 		rc = db_setup_writer(db, o->full);
 		if (rc == RC_OK)
-			rc = make(db, made, o->busy_timeout);
+			rc = schema_make(db, made, o->busy_timeout);
 		if (rc == RC_OK)
 			rc = look_once(db, &content, &version);
 	}
 	if (rc == RC_OK)
-		rc = refuse(content, version, o, err, errsize);
+		rc = schema_refuse(content, version, o, err, errsize);
 	if (rc == RC_OK)
 		rc = has_tables(db);
 	if (rc == RC_OK && o->create)
@@ -269,8 +269,8 @@ check(struct db *db, const struct schema_options *o, bool made, char *err,
 
 /* Opens the file in its folder, after checking that it may be opened. */
 static enum rc
-open_file(struct db **db, const struct schema_options *o, const char *file,
-    char *err, size_t errsize)
+schema_open_file(struct db **db, const struct schema_options *o,
+    const char *file, char *err, size_t errsize)
 {
 	enum rc rc;
 
@@ -306,11 +306,11 @@ schema_open(
 		return RC_IO;
 	rc = dbfile_make(file, o->mode, o->create, &made, err, errsize);
 	if (rc == RC_OK)
-		rc = open_file(&db, o, file, err, errsize);
+		rc = schema_open_file(&db, o, file, err, errsize);
 	if (rc != RC_OK)
 		goto out;
 	db_set_quiet(db, true);
-	rc = check(db, o, made, err, errsize);
+	rc = schema_check(db, o, made, err, errsize);
 	if (rc == RC_OK)
 		rc = db_setup_writer(db, o->full);
 #ifdef RECORD_CHECKS

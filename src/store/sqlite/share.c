@@ -119,7 +119,7 @@ find_holder(const char *file)
 }
 
 static void
-find_command(pid_t pid, char *comm, int size)
+share_find_command(pid_t pid, char *comm, int size)
 {
 	char name[64];
 	FILE *file;
@@ -136,7 +136,7 @@ find_command(pid_t pid, char *comm, int size)
 /* Logs the holder of the lock, with the handler's request if the holder is a
  * handler of ours or in its process group. */
 static void
-report(struct share *share, int64_t held)
+share_report(struct share *share, int64_t held)
 {
 	const pid_t group = share->holder > 0 ? getpgid(share->holder) : -1;
 	const struct log_request *log = NULL;
@@ -144,7 +144,7 @@ report(struct share *share, int64_t held)
 	char comm[32] = "";
 
 	if (share->holder > 0)
-		find_command(share->holder, comm, sizeof(comm));
+		share_find_command(share->holder, comm, sizeof(comm));
 	lock_take(share->lock);
 	for (s = share->first; s != NULL && s->pid != group; s = s->next)
 		continue;
@@ -167,7 +167,7 @@ share_blocked(struct share *share)
 		share->reported = false;
 	} else if (!share->reported && now - share->since >= HELD_LONG) {
 		share->reported = true;
-		report(share, now - share->since);
+		share_report(share, now - share->since);
 	}
 }
 

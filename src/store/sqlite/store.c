@@ -48,7 +48,7 @@ struct clock_row {
 };
 
 static enum rc
-read_clock(struct db *db, const char *boot_id, struct clock_row *row)
+store_read_clock(struct db *db, const char *boot_id, struct clock_row *row)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
 	const char *text = NULL;
@@ -94,10 +94,10 @@ set_clock(struct store *store)
 	enum rc rc;
 
 	(void)clock_boot_id(boot_id);
-	rc = read_clock(db, boot_id, &row);
+	rc = store_read_clock(db, boot_id, &row);
 	if (rc == RC_OK && !clock_holds(&row)) {
 		if ((rc = db_begin(db)) == RC_OK)
-			rc = read_clock(db, boot_id, &row);
+			rc = store_read_clock(db, boot_id, &row);
 		if (rc == RC_OK && !clock_holds(&row)) {
 			row.shift = row.last - clock_boot();
 			s = db_stmt(db, QUERY_CLOCK_SHIFT);
@@ -158,10 +158,10 @@ start_guard(struct store *store, bool keeper)
 	return rc;
 }
 
-/* A sentence about a failure of start(); table is NULL unless its only row is
- * the reason. */
+/* A sentence about a failure of store_start(); table is NULL unless its only
+ * row is the reason. */
 static void
-say_why(
+store_say_why(
     char *err, size_t errsize, const char *file, const char *table, enum rc rc)
 {
 	if (table == NULL || rc != RC_CORRUPT)
@@ -176,7 +176,8 @@ say_why(
 }
 
 static enum rc
-start(struct store *store, const struct store_options *o, const char **table)
+store_start(
+    struct store *store, const struct store_options *o, const char **table)
 {
 	struct committer_options co;
 	struct liveness *liveness;
@@ -247,9 +248,9 @@ store_open(struct store **out, const struct store_options *o, char *err,
 	mo.busy_timeout = o->busy_timeout;
 	rc = schema_open(&store->writer, &mo, err, errsize);
 	if (rc == RC_OK) {
-		rc = start(store, o, &table);
+		rc = store_start(store, o, &table);
 		if (rc != RC_OK)
-			say_why(err, errsize, o->database, table, rc);
+			store_say_why(err, errsize, o->database, table, rc);
 	}
 	if (rc != RC_OK) {
 		store_close(store);

@@ -152,7 +152,7 @@ name_files(struct backup *b)
 
 /* Whether the open file is a plain one of ours that still has its name. */
 static bool
-is_ours(const struct backup *b)
+backup_is_ours(const struct backup *b)
 {
 	struct stat st, now;
 
@@ -178,7 +178,7 @@ make_partial(struct backup *b)
 	if (flock(b->fd, LOCK_EX | LOCK_NB) == -1)
 		return fail(
 		    b, RC_BUSY, "%s: another backup writes it", b->partial);
-	if (!is_ours(b))
+	if (!backup_is_ours(b))
 		return fail(b, RC_EXISTS,
 		    "%s: exists, and was not left by a backup of this user",
 		    b->partial);
@@ -298,7 +298,7 @@ copy_pages(struct backup *b, struct db *db, uint64_t *bytes)
 }
 
 static enum rc
-copy(struct backup *b, uint64_t *bytes)
+backup_copy(struct backup *b, uint64_t *bytes)
 {
 	struct store_reader *reader;
 	struct stat st;
@@ -329,7 +329,7 @@ store_backup(struct store *store, const struct store_backup *what,
 	why[0] = '\0';
 	copied->at_wall = clock_wall();
 	if ((rc = name_files(&b)) == RC_OK && (rc = make_partial(&b)) == RC_OK)
-		rc = copy(&b, &copied->bytes);
+		rc = backup_copy(&b, &copied->bytes);
 	if (rc == RC_OK && (rc = may_go_on(&b)) == RC_OK)
 		rc = publish(&b);
 	if (b.mine)

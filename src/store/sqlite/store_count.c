@@ -23,7 +23,7 @@ key_name(int state)
 }
 
 static bool
-key_parse(const char *word, int *state)
+count_parse_state(const char *word, int *state)
 {
 	enum record_state s;
 
@@ -50,11 +50,11 @@ effect_parse(const char *word, int *state)
 	return true;
 }
 
-static const struct words keys = { key_name, key_parse };
+static const struct words keys = { key_name, count_parse_state };
 static const struct words effects = { effect_name, effect_parse };
 
 static enum rc
-count(struct db *db, enum query query, const struct words *words,
+count_count(struct db *db, enum query query, const struct words *words,
     struct store_count *counts, size_t n)
 {
 	struct db_stmt *s = db_stmt(db, query);
@@ -79,14 +79,14 @@ enum rc
 store_count_keys(
     struct db *db, enum query query, struct store_count counts[RECORD_NSTATES])
 {
-	return count(db, query, &keys, counts, RECORD_NSTATES);
+	return count_count(db, query, &keys, counts, RECORD_NSTATES);
 }
 
 enum rc
 store_count_effects(struct db *db, enum query query,
     struct store_count counts[STORE_EFFECT_NSTATES])
 {
-	return count(db, query, &effects, counts, STORE_EFFECT_NSTATES);
+	return count_count(db, query, &effects, counts, STORE_EFFECT_NSTATES);
 }
 
 static enum rc

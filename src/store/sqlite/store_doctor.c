@@ -41,7 +41,7 @@ found(struct findings *f, const char *name, bool ok, const char *fmt, ...)
 
 /* The one number that a statement returns. */
 static enum rc
-number(struct db *db, enum query q, int64_t *value)
+doctor_number(struct db *db, enum query q, int64_t *value)
 {
 	enum rc rc = db_onef(db_stmt(db, q), "i", value);
 
@@ -69,9 +69,9 @@ check_bodies(struct db *db, struct findings *f)
 {
 	int64_t orphans, pieces, missing;
 
-	if (number(db, QUERY_ORPHAN_BODIES, &orphans) != RC_OK ||
-	    number(db, QUERY_ORPHAN_PIECES, &pieces) != RC_OK ||
-	    number(db, QUERY_MISSING_BODIES, &missing) != RC_OK)
+	if (doctor_number(db, QUERY_ORPHAN_BODIES, &orphans) != RC_OK ||
+	    doctor_number(db, QUERY_ORPHAN_PIECES, &pieces) != RC_OK ||
+	    doctor_number(db, QUERY_MISSING_BODIES, &missing) != RC_OK)
 		found(f, "bodies", false, "cannot be counted");
 	else if (orphans + pieces != 0 || missing != 0)
 		found(f, "bodies", false,
@@ -88,11 +88,11 @@ check_requests(struct db *db, struct findings *f)
 {
 	int64_t orphans, pieces, cut, missing, wrong;
 
-	if (number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK ||
-	    number(db, QUERY_ORPHAN_REQUEST_PIECES, &pieces) != RC_OK ||
-	    number(db, QUERY_MISSING_REQUEST_BODIES, &cut) != RC_OK ||
-	    number(db, QUERY_KEPT_ERROR, &wrong) != RC_OK ||
-	    number(db, QUERY_MISSING_REQUESTS, &missing) != RC_OK)
+	if (doctor_number(db, QUERY_ORPHAN_REQUESTS, &orphans) != RC_OK ||
+	    doctor_number(db, QUERY_ORPHAN_REQUEST_PIECES, &pieces) != RC_OK ||
+	    doctor_number(db, QUERY_MISSING_REQUEST_BODIES, &cut) != RC_OK ||
+	    doctor_number(db, QUERY_KEPT_ERROR, &wrong) != RC_OK ||
+	    doctor_number(db, QUERY_MISSING_REQUESTS, &missing) != RC_OK)
 		found(f, "requests", false, "cannot be counted");
 	else if (missing != 0)
 		found(f, "requests", false,
@@ -276,10 +276,10 @@ check_effects(struct db *db, struct findings *f)
 {
 	int64_t orphans, stalled, payloads, missing;
 
-	if (number(db, QUERY_ORPHAN_EFFECTS, &orphans) != RC_OK ||
-	    number(db, QUERY_STALLED_EFFECTS, &stalled) != RC_OK ||
-	    number(db, QUERY_ORPHAN_PAYLOADS, &payloads) != RC_OK ||
-	    number(db, QUERY_MISSING_PAYLOADS, &missing) != RC_OK)
+	if (doctor_number(db, QUERY_ORPHAN_EFFECTS, &orphans) != RC_OK ||
+	    doctor_number(db, QUERY_STALLED_EFFECTS, &stalled) != RC_OK ||
+	    doctor_number(db, QUERY_ORPHAN_PAYLOADS, &payloads) != RC_OK ||
+	    doctor_number(db, QUERY_MISSING_PAYLOADS, &missing) != RC_OK)
 		found(f, "effects", false, "cannot be counted");
 	else if (orphans + stalled + payloads + missing != 0)
 		found(f, "effects", false,
@@ -366,7 +366,7 @@ folder_is_loose(const struct store *store, char *text, size_t size)
 }
 
 static void
-check_folder(struct store *store, struct findings *f)
+doctor_check_folder(struct store *store, struct findings *f)
 {
 	char text[256];
 
@@ -413,7 +413,7 @@ store_doctor(struct store *store, const struct conf *conf,
 	check_topics(reader->db, conf, &f);
 	store_reader_give(store, reader);
 	check_mode(store, &f);
-	check_folder(store, &f);
+	doctor_check_folder(store, &f);
 	found(&f, "log", true, "%" PRId64 " bytes in the write-ahead log",
 	    store_file_size(store, "-wal"));
 	*n = f.n;

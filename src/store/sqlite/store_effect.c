@@ -227,7 +227,7 @@ retry_run(struct write *w, struct db *db, int64_t now)
 }
 
 static enum rc
-drop_run(struct write *w, struct db *db, int64_t now)
+effect_drop_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct effect_write *e = (struct effect_write *)w;
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_DROP);
@@ -255,7 +255,7 @@ store_effect_retry(struct store *store, int64_t id)
 enum rc
 store_effect_drop(struct store *store, int64_t id)
 {
-	struct effect_write e = { .w.run = drop_run, .id = id };
+	struct effect_write e = { .w.run = effect_drop_run, .id = id };
 
 	return committer_do(store->committer, &e.w);
 }

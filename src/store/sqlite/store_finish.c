@@ -33,7 +33,7 @@ piece(struct outcome_write *o, struct db *db)
 }
 
 static enum rc
-completed(struct outcome_write *o, struct db *db)
+finish_completed(struct outcome_write *o, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FINISH_COMPLETED);
 	struct outcome_columns c;
@@ -50,7 +50,7 @@ completed(struct outcome_write *o, struct db *db)
 }
 
 static enum rc
-released(struct outcome_write *o, struct db *db, int64_t now)
+finish_released(struct outcome_write *o, struct db *db, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FINISH_RELEASED);
 	const int64_t requeue = o->outcome.requeue;
@@ -67,15 +67,16 @@ released(struct outcome_write *o, struct db *db, int64_t now)
 }
 
 static enum rc
-finish(struct outcome_write *o, struct db *db, int64_t now)
+finish_finish(struct outcome_write *o, struct db *db, int64_t now)
 {
 	o->done.expires_at = 0;
 	if (o->outcome.state == RECORD_UNKNOWN)
 		return store_outcome_unknown(
 		    db, o->id, o->token, o->outcome.last_error, now);
 	o->done.expires_at = now + o->retention;
-	return o->outcome.state == RECORD_COMPLETED ? completed(o, db)
-						    : released(o, db, now);
+	return o->outcome.state == RECORD_COMPLETED
+	    ? finish_completed(o, db)
+	    : finish_released(o, db, now);
 }
 
 /* Stores the answer that was not accepted, or deletes that of an earlier
@@ -122,7 +123,7 @@ finish_run(struct write *w, struct db *db, int64_t now)
 	memset(&o->done, 0, sizeof(o->done));
 	if (store_outcome_has_more(o) && (rc = piece(o, db)) != RC_LOST)
 		return rc;
-	rc = finish(o, db, now);
+	rc = finish_finish(o, db, now);
 	if (rc == RC_OK)
 		rc = refused(o, db);
 	else if (rc == RC_LOST)
@@ -134,7 +135,7 @@ finish_run(struct write *w, struct db *db, int64_t now)
 }
 
 static bool
-is_sound(const struct store_lease *lease, int64_t retention,
+finish_is_sound(const struct store_lease *lease, int64_t retention,
     const struct store_outcome *outcome)
 {
 	if (lease->id <= 0 || strlen(lease->token) != RECORD_TOKEN_LEN ||
@@ -165,7 +166,7 @@ store_finish(struct store *store, const struct store_lease *lease,
 	enum rc rc;
 
 	memset(done, 0, sizeof(*done));
-	if (!is_sound(lease, retention, *outcome))
+	if (!finish_is_sound(lease, retention, *outcome))
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, finish_run, lease->id);
 	memcpy(o->token, lease->token, sizeof(o->token));

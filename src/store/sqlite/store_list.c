@@ -33,7 +33,7 @@ struct store_cursor {
 
 /* Copies the text; false: no memory. */
 static bool
-copy(const char *text, char **out)
+list_copy(const char *text, char **out)
 {
 	*out = text != NULL ? strdup(text) : NULL;
 	return *out != NULL || text == NULL;
@@ -72,8 +72,8 @@ store_list(struct store *store, const struct store_filter *f,
 		c->state = record_state_name(f->state);
 	c->created_before =
 	    f->older_ms > 0 ? clock_wall() - f->older_ms : INT64_MAX;
-	if (copy(f->key, &c->key) && copy(f->scope, &c->scope) &&
-	    copy(f->path, &c->path))
+	if (list_copy(f->key, &c->key) && list_copy(f->scope, &c->scope) &&
+	    list_copy(f->path, &c->path))
 		return RC_OK;
 	store_list_free(c);
 	*out = NULL;
@@ -93,7 +93,7 @@ store_outbox_list(struct store *store, const struct store_effect_filter *f,
 	c = *out;
 	if (f->state != STORE_EFFECT_NONE)
 		c->state = store_effect_state_name(f->state);
-	if (copy(f->scope, &c->scope) && copy(f->path, &c->path))
+	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
 		return RC_OK;
 	store_list_free(c);
 	*out = NULL;

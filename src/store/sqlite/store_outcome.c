@@ -147,7 +147,7 @@ store_outcome_columns(const struct outcome_write *o, struct outcome_columns *c)
 
 /* Writes the next piece; RC_FULL if the disk has no room for the rest. */
 static enum rc
-write_piece(struct outcome_write *o, struct db *db)
+outcome_write_piece(struct outcome_write *o, struct db *db)
 {
 	const struct response *r = &o->outcome.response;
 	size_t n = r->body_len - o->written;
@@ -182,7 +182,7 @@ store_outcome_has_more(const struct outcome_write *o)
 enum rc
 store_outcome_piece(struct outcome_write *o, struct db *db)
 {
-	enum rc rc = write_piece(o, db);
+	enum rc rc = outcome_write_piece(o, db);
 
 	if (rc == RC_OK)
 		o->w.flags |= WRITE_MORE;
@@ -199,7 +199,7 @@ write_rest(struct outcome_write *o, struct db *db)
 	enum rc rc = RC_OK;
 
 	while (o->written < all && rc == RC_OK)
-		rc = write_piece(o, db);
+		rc = outcome_write_piece(o, db);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_PIECE_SUM);

@@ -11,14 +11,14 @@
 
 /* Any program that can write the file may have written the row. */
 static bool
-is_sound(const struct store_output *o, int64_t exit_status)
+output_is_sound(const struct store_output *o, int64_t exit_status)
 {
 	return exit_status >= -1 && exit_status <= INT_MAX &&
 	    (uint64_t)o->length >= o->bytes.len;
 }
 
 static enum rc
-read_output(struct db_stmt *s, struct store_output *o)
+output_read_output(struct db_stmt *s, struct store_output *o)
 {
 	int64_t exit_status;
 	const void *bytes;
@@ -32,7 +32,7 @@ read_output(struct db_stmt *s, struct store_output *o)
 	    &o->length, &bytes, &n);
 	if (rc == RC_OK)
 		rc = buf_add(&o->bytes, bytes, n);
-	if (rc == RC_LIMIT || (rc == RC_OK && !is_sound(o, exit_status)))
+	if (rc == RC_LIMIT || (rc == RC_OK && !output_is_sound(o, exit_status)))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
 		o->exit_status = (int)exit_status;
@@ -53,7 +53,7 @@ store_output(struct store *store, int64_t id, struct store_output *o)
 		return rc;
 	s = db_stmt(reader->db, QUERY_REFUSED);
 	db_bindf(s, "i", id);
-	rc = read_output(s, o);
+	rc = output_read_output(s, o);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)
 		buf_free(&o->bytes);

@@ -16,7 +16,7 @@
 #include "verb.h"
 
 static enum rc
-change(const struct outcome_write *o, struct db_stmt *s)
+resolve_change(const struct outcome_write *o, struct db_stmt *s)
 {
 	const enum record_state to = o->outcome.state;
 
@@ -26,7 +26,7 @@ change(const struct outcome_write *o, struct db_stmt *s)
 }
 
 static enum rc
-completed(struct outcome_write *o, struct db *db, int64_t now)
+resolve_completed(struct outcome_write *o, struct db *db, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_COMPLETED);
 	struct outcome_columns c;
@@ -37,12 +37,12 @@ completed(struct outcome_write *o, struct db *db, int64_t now)
 	    o->by_operator, clock_wall(), now, c.keep, c.status, c.kind,
 	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
 	    c.fields, c.nfields, c.body, c.nbody);
-	rc = change(o, s);
+	rc = resolve_change(o, s);
 	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
 }
 
 static enum rc
-released(struct outcome_write *o, struct db *db, int64_t now)
+resolve_released(struct outcome_write *o, struct db *db, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_RELEASED);
 	const int64_t requeue = o->outcome.requeue;
@@ -51,7 +51,7 @@ released(struct outcome_write *o, struct db *db, int64_t now)
 	db_bindf(s, "idddiitz", o->id, o->tries.attempt, o->tries.tries,
 	    o->by_operator, clock_wall(), now, o->outcome.last_error,
 	    requeue >= 0 ? now + requeue : 0);
-	rc = change(o, s);
+	rc = resolve_change(o, s);
 	return rc == RC_OK ? store_kept_released(db, o->id) : rc;
 }
 
@@ -77,13 +77,15 @@ resolve_run(struct write *w, struct db *db, int64_t now)
 		w->flags |= WRITE_MADE_WORK;
 	if (o->outcome.state == RECORD_DEAD_LETTER)
 		return given_up(o, db);
-	return o->outcome.state == RECORD_COMPLETED ? completed(o, db, now)
-						    : released(o, db, now);
+	return o->outcome.state == RECORD_COMPLETED
+	    ? resolve_completed(o, db, now)
+	    : resolve_released(o, db, now);
 }
 
 static enum rc
-resolve(struct store *store, int64_t id, const struct store_tries *tries,
-    bool by_operator, struct store_outcome **outcome)
+resolve_resolve(struct store *store, int64_t id,
+    const struct store_tries *tries, bool by_operator,
+    struct store_outcome **outcome)
 {
 	const enum record_state to = (*outcome)->state;
 	struct outcome_write *o;
@@ -104,7 +106,7 @@ enum rc
 store_resolve(struct store *store, int64_t id, const struct store_tries *tries,
     struct store_outcome **outcome)
 {
-	return resolve(store, id, tries, false, outcome);
+	return resolve_resolve(store, id, tries, false, outcome);
 }
 
 enum rc
@@ -113,5 +115,5 @@ store_resolve_by_operator(struct store *store, int64_t id, int attempt,
 {
 	const struct store_tries tries = { .attempt = attempt };
 
-	return resolve(store, id, &tries, true, outcome);
+	return resolve_resolve(store, id, &tries, true, outcome);
 }

@@ -127,7 +127,7 @@ static const struct db_member effect[] = {
 
 /* identified: the columns have the identity. */
 static enum rc
-read_key(struct db_stmt *s, bool identified, struct record *r)
+row_read_key(struct db_stmt *s, bool identified, struct record *r)
 {
 	int64_t id;
 	enum rc rc;
@@ -151,7 +151,7 @@ read_key(struct db_stmt *s, bool identified, struct record *r)
 enum rc
 store_row_read(struct db_stmt *s, struct record *r)
 {
-	return read_key(s, true, r);
+	return row_read_key(s, true, r);
 }
 
 enum rc
@@ -207,7 +207,7 @@ store_row_step(struct db *db, const struct store_identity *who,
 	rc = db_step_row(*s);
 	if (rc != RC_OK)
 		return rc;
-	rc = read_key(*s, false, r);
+	rc = row_read_key(*s, false, r);
 	if (rc == RC_CORRUPT)
 		store_row_bad(db, "once_key", r->id);
 	if (rc == RC_OK && lease != NULL)

@@ -45,7 +45,7 @@ drop(struct db *db, int64_t id, int64_t bytes)
 }
 
 static enum rc
-drop_run(struct write *w, struct db *db, int64_t now)
+stage_drop_run(struct write *w, struct db *db, int64_t now)
 {
 	const int64_t id = ((struct drop_write *)w)->id;
 	struct db_stmt *s = db_stmt(db, QUERY_STAGE_FIND);
@@ -86,7 +86,7 @@ store_stage_init(struct stage *st, struct store *store,
 	st->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
 	if ((st->drop = calloc(1, sizeof(*st->drop))) == NULL)
 		return RC_NOMEM;
-	st->drop->w.run = drop_run;
+	st->drop->w.run = stage_drop_run;
 	st->drop->w.left = drop_left;
 	st->drop->w.flags = WRITE_FINISHES;
 	st->drop->id = st->id;
@@ -125,7 +125,7 @@ store_stage_has_more(const struct stage *st)
 }
 
 static enum rc
-write_piece(struct stage *st, struct db *db)
+stage_write_piece(struct stage *st, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PIECE_NEW);
 	size_t n = st->what->body_len - st->written;
@@ -157,7 +157,7 @@ store_stage_piece(struct stage *st, struct write *w, struct db *db)
 			    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
 	}
 	if (rc == RC_OK)
-		rc = write_piece(st, db);
+		rc = stage_write_piece(st, db);
 	w->flags |= WRITE_MORE;
 	return rc;
 }
@@ -184,7 +184,7 @@ store_stage_use(struct stage *st, struct db *db, int64_t *pieces)
 		return store_kept_run(
 		    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
 	*pieces = st->id;
-	rc = write_piece(st, db);
+	rc = stage_write_piece(st, db);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_PIECE_SUM);
@@ -227,7 +227,7 @@ recover_stage_run(struct write *w, struct db *db, int64_t now)
 
 /* The next owner in once_stage after *owner. */
 static enum rc
-next_owner(struct store *store, int64_t *owner)
+stage_next_owner(struct store *store, int64_t *owner)
 {
 	struct store_reader *reader;
 	struct db_stmt *s;
@@ -248,7 +248,7 @@ store_stage_recover(struct store *store)
 	struct recover_stage_write r = { .w.run = recover_stage_run };
 	enum rc rc;
 
-	while ((rc = next_owner(store, &r.owner)) == RC_OK)
+	while ((rc = stage_next_owner(store, &r.owner)) == RC_OK)
 		if (store_owner_is_dead(store, r.owner) &&
 		    (rc = committer_do(store->committer, &r.w)) != RC_OK)
 			return rc;

@@ -29,7 +29,7 @@ store_file_size(const struct store *store, const char *suffix)
 }
 
 static enum rc
-count(struct db *db, struct store_counts *c)
+stats_count(struct db *db, struct store_counts *c)
 {
 	struct store_count keys[RECORD_NSTATES];
 	enum rc rc = store_count_keys(db, QUERY_COUNTS, keys);
@@ -53,7 +53,7 @@ store_stats(struct store *store, struct store_counts *c)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = count(reader->db, c);
+	rc = stats_count(reader->db, c);
 	store_reader_give(store, reader);
 	c->database_bytes = store_file_size(store, "");
 	c->wal_bytes = store_file_size(store, "-wal");
