@@ -10,7 +10,8 @@
 
 #define WORDS_ENUMERATOR(name, word) name,
 #define WORDS_WORD(name, word)       word,
-#define WORDS_ONE(name, word)        +1
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): it is a sum of words */
+#define WORDS_ONE(name, word) +1
 
 /* The number of values, as a constant expression. */
 #define WORDS_COUNT(list) (0 list(WORDS_ONE))

@@ -227,7 +227,8 @@ def test_400_kb_echoed_while_it_is_sent(t):
 
 
 def test_body_of_16_mb(t):
-    once = t.once(handler=t.program('echo'))
+    once = t.once(handler=t.program('echo'),
+                  defaults={'max_request_body': '16M'})
     body = bytes(range(256)) * 65536
     answer = once.post('k', body)
     assert answer.body == body, len(answer.body)
