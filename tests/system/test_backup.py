@@ -211,6 +211,18 @@ def test_made_by_root_it_belongs_to_the_databases_owner(t):
     eq((st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)), (1, 2, 0o600))
 
 
+def test_root_writes_to_no_file_that_another_user_has_open(t):
+    base.need_root()
+    once = t.once(handler=t.sh('status 200'))
+    first(once.post('k'), 200)
+    partial = t.write('copy.partial')
+    os.chown(partial, 1, 1)
+    refused(t, once, 'backup', t.path('copy'), says='not left by a backup')
+    eq((t.read('copy.partial'), t.exists('copy')), (b'', False))
+    os.chown(partial, 0, 0)
+    once.ctl('backup', t.path('copy'))
+
+
 def test_it_replaces_nothing_unless_told(t):
     once = t.once(handler=t.sh('status 200'))
     first(once.post('k'), 200)

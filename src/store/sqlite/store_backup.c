@@ -150,6 +150,19 @@ name_files(struct backup *b)
 
 /* --- FILE.partial ------------------------------------------------------- */
 
+/* Whether a backup of this user may have made a file of that user.  A file of
+ * another user may be open there, and what is written to it would be read. */
+static bool
+is_owner(const struct backup *b, uid_t uid)
+{
+	struct stat st;
+
+	if (uid == geteuid())
+		return true;
+	return geteuid() == 0 && stat(b->store->file, &st) == 0 &&
+	    uid == st.st_uid;
+}
+
 /* Whether the open file is a plain one of ours that still has its name. */
 static bool
 backup_is_ours(const struct backup *b)
@@ -157,7 +170,7 @@ backup_is_ours(const struct backup *b)
 	struct stat st, now;
 
 	return fstat(b->fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_nlink == 1 && (st.st_uid == geteuid() || geteuid() == 0) &&
+	    st.st_nlink == 1 && is_owner(b, st.st_uid) &&
 	    lstat(b->partial, &now) == 0 && now.st_dev == st.st_dev &&
 	    now.st_ino == st.st_ino;
 }
