@@ -96,6 +96,21 @@ read_disposition(struct form *f, const char *value, size_t len)
 	return FORM_FIELD;
 }
 
+/* Makes one line of a field and its continuation lines (RFC 5322, section
+ * 2.2.3): blanks take the place of their CRLF. */
+static void
+unfold(struct buf *head)
+{
+	char *p = head->data, *end = p + head->len;
+
+	while (
+	    (p = memchr(p, '\r', (size_t)(end - p))) != NULL && end - p > 2) {
+		if (p[2] == ' ' || p[2] == '\t')
+			memset(p, ' ', 2);
+		p += 2;
+	}
+}
+
 /* f->head has the lines, each with its CRLF. */
 static enum form_event
 multipart_read_head(struct form *f)
@@ -106,6 +121,7 @@ multipart_read_head(struct form *f)
 	size_t len, n;
 
 	form_begin_field(f);
+	unfold(&f->head);
 	for (; line < end; line += len + 2) {
 		len = (size_t)((const char *)memchr(
 				   line, '\r', (size_t)(end - line)) -

@@ -76,6 +76,10 @@ static const struct {
 	    PART("name=\"a\\\"b;c\"; filename=\"C:\\new\\\\x\"") LAST,
 	    "[a\"b;c<C:\\new\\x>:]" },
 	{ "part without a name", MULTI, PART("x=y") "1" LAST, "[?:1]" },
+	{ "name and file name in continuation lines", MULTI,
+	    PART("\r\n name=a;\r\n\tfilename=x") "1" LAST, "[a<x>:1]" },
+	{ "two names, the second in a continuation line", MULTI,
+	    PART("name=a;\r\n name=b") LAST, BAD_AFTER },
 	{ "boundary in quotes", "multipart/form-data;BOUNDARY=\"a b\"",
 	    "--a b\r\nContent-Disposition: form-data; name=a\r\n\r\n1"
 	    "\r\n--a b--",
