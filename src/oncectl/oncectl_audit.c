@@ -153,8 +153,25 @@ look_at_file(struct audit *a, const char *path, char *file, unsigned mode)
 static void
 cannot(struct audit *a, const char *file)
 {
-	warn("%s", file);
+	const int error = errno;
+	char *name = oncectl_print_escaped(file);
+
+	warnx("%s: %s", name, strerror(error));
+	free(name);
 	a->failed = true;
+}
+
+static void
+not_followed(const char *path, const char *file)
+{
+	char *name = oncectl_print_escaped(file);
+	char *prefix = oncectl_print_escaped(path);
+
+	warnx("%s: a link to a folder, which is not followed; "
+	      "--docroot %s=%s looks there",
+	    name, prefix, name);
+	free(prefix);
+	free(name);
 }
 
 static void look_at_folder(
@@ -177,9 +194,7 @@ look_at_entry(struct audit *a, const char *path, char *file, int depth)
 		if (S_ISREG(target.st_mode))
 			look_at_file(a, path, file, target.st_mode);
 		else if (S_ISDIR(target.st_mode))
-			warnx("%s: a link to a folder, which is not followed; "
-			      "--docroot %s=%s looks there",
-			    file, path, file);
+			not_followed(path, file);
 	}
 }
 

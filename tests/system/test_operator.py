@@ -320,6 +320,18 @@ def test_audit_finds_programs(t):
     assert '/page.html' not in [f[1] for f in found], found
 
 
+def test_audit_writes_no_controls_of_file_names(t):
+    name = 'x\x1b]0;owned\x07'
+    os.makedirs(t.path('www'))
+    os.symlink(t.path('www'), t.path('www/' + name))
+    _, said = audit(t, CONF % '', '--docroot', t.path('www'))
+    assert 'x\\x1b]0;owned\\x07: a link' in said, said
+    assert '\x1b' not in said, said
+    _, said = audit(t, CONF % '', '--docroot', t.path('www/' + name + '/no'))
+    assert '\\x07/no: No such file' in said, said
+    assert '\x1b' not in said, said
+
+
 def test_audit_of_a_folder_with_another_path(t):
     os.mkdir(t.path('bin'))
     for name in ('pay', 'list'):
