@@ -361,7 +361,7 @@ make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
 	v->name = w->name;
 	v->title = w->title;
 	v->detail = problem_detail(p);
-	v->advice = w->advice;
+	v->advice = p->acted && w->safe_new_key ? RELOAD_NOT_NEW : w->advice;
 	v->instance = p->instance;
 	v->link = link;
 	v->status = problem_status(p, dialect);

@@ -1,4 +1,5 @@
 """What happened to the handler decides the answer and the key's state."""
+import os
 import signal
 
 import base
@@ -37,6 +38,18 @@ def retry_is_unknown(t, once, key, runs=1, **kw):
 
 
 # --- not started ---
+
+def test_not_started_after_an_attempt_that_was_lost_is_no_reason_for_a_new_key(t):
+    handler = t.sh('ledger "$ONCE_ATTEMPT"; kill -9 $$')
+    once = t.once(handler=handler, defaults={'on_crash': 'resume'})
+    problem(once.post('k'), 'handler-failed')
+    os.chmod(handler, 0o644)
+    problem(once.post('k'), 'handler-not-started', acted=True)
+    eq(t.ledger(), ['1 1'])
+    problem(once.post('new'), 'handler-not-started')
+    page = once.post('k', headers={'Accept': 'text/html'})
+    assert b'Do not send it as a new request' in page.body, str(page)
+
 
 def test_missing_handler_is_released(t):
     once = t.once(handler=t.path('missing'))
