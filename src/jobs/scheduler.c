@@ -77,7 +77,7 @@ struct scheduler {
 	int watch;          /* of the database, or -1 */
 	int64_t written_at; /* mono: when it was last seen to be written */
 
-	int wake; /* readable after wake_lookout() */
+	int news; /* an eventfd(2): store_news_to() */
 
 	struct lock lock; /* guards the members below */
 	pthread_cond_t vacant;
@@ -196,19 +196,21 @@ read_watch(struct scheduler *s)
 		s->written_at = clock_mono();
 }
 
-/* Sleeps until the database is written, until wake_lookout(), or until then
- * (mono). */
+/* Sleeps until the database is written, until there is news, or until then
+ * (mono).  Work of this process is news, because its commit may have been
+ * visible only long after it was written: a sync may take longer than
+ * POLL_AFTER. */
 static void
 sleep_quietly(struct scheduler *s, int64_t until)
 {
 	struct pollfd fds[2] = { { .fd = s->watch, .events = POLLIN },
-		{ .fd = s->wake, .events = POLLIN } };
+		{ .fd = s->news, .events = POLLIN } };
 	const int64_t left = until - clock_mono();
 	uint64_t n;
 
 	if (left > 0)
 		(void)poll(fds, 2, left < INT_MAX ? (int)left : INT_MAX);
-	if (read(s->wake, &n, sizeof(n)) == -1)
+	if (read(s->news, &n, sizeof(n)) == -1)
 		assert(errno == EAGAIN);
 }
 
@@ -237,16 +239,6 @@ scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
 	}
 	read_watch(s);
 	note_news(s);
-}
-
-static void
-wake_lookout(struct scheduler *s)
-{
-	const uint64_t one = 1;
-
-	if (write(s->wake, &one, sizeof(one)) != sizeof(one))
-		assert(errno == EAGAIN);
-	store_wake(s->store);
 }
 
 /* Waits for an item.  False: the scheduler is being stopped. */
@@ -351,7 +343,7 @@ scheduler_run(struct scheduler *s, struct task *task)
 	q->running--;
 	lock_give(&s->lock);
 	/* The kind may have been at its limit, or a topic of the outbox. */
-	wake_lookout(s);
+	store_wake(s->store);
 }
 
 /* The last thread to end sends a signal to the main thread, which waits for
@@ -396,7 +388,8 @@ scheduler_start(
 	s->confbox = confbox;
 	s->store = store;
 	s->watch = -1;
-	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	store_news_to(store, s->news);
 	lock_init(&s->lock, LOCK_SCHEDULER);
 	lock_cond_init(&s->vacant);
 	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
@@ -407,7 +400,7 @@ scheduler_start(
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
 		q++;
 	lock_take(&s->lock);
-	started = q == s->queue + KINDS && s->wake != -1 &&
+	started = q == s->queue + KINDS && s->news != -1 &&
 	    scheduler_start_thread(s) == 0;
 	lock_give(&s->lock);
 	if (!started) {
@@ -421,7 +414,7 @@ scheduler_start(
 void
 scheduler_reload(struct scheduler *s)
 {
-	wake_lookout(s);
+	store_wake(s->store);
 }
 
 void
@@ -433,8 +426,7 @@ scheduler_halt(struct scheduler *s)
 	atomic_store(&s->stop, true);
 	pthread_cond_broadcast(&s->vacant);
 	lock_give(&s->lock);
-	if (s->wake != -1)
-		wake_lookout(s);
+	store_wake(s->store);
 }
 
 bool
@@ -457,8 +449,9 @@ scheduler_stop(struct scheduler *s)
 	outbox_free(s->queue[OUTBOX].self);
 	if (s->watch != -1)
 		close(s->watch);
-	if (s->wake != -1)
-		close(s->wake);
+	store_news_to(s->store, -1);
+	if (s->news != -1)
+		close(s->news);
 	pthread_cond_destroy(&s->vacant);
 	lock_destroy(&s->lock);
 	free(s);

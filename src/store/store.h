@@ -356,6 +356,11 @@ bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
 /* Wakes all waiters in store_wait_work(). */
 void store_wake(struct store *);
 
+/* From now on whatever would end store_wait_work() makes this eventfd(2)
+ * readable, too; it must not block.  -1: none, the caller closes the old
+ * one. */
+void store_news_to(struct store *, int fd);
+
 /*
  * Opens a descriptor that is readable once any process has written the
  * database, perhaps before its commit is visible.  The caller closes it.  -1:

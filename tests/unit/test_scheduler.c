@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include "confbox.h"
 #include "outbox.h"
@@ -22,7 +23,9 @@ static struct confbox *box;
 static struct scheduler *scheduler;
 static atomic_int may_start; /* threads */
 static atomic_int refused;
-static atomic_bool may_watch;
+static atomic_bool may_watch, sees_nothing;
+static atomic_int
+    asleep; /* times a thread slept until the database is written */
 
 int __real_thread_start(pthread_t *thread, const char *name, size_t stack,
     void *(*thread_main)(void *arg), void *arg);
@@ -30,6 +33,8 @@ int __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
     void *(*thread_main)(void *arg), void *arg);
 int __real_store_watch(const struct store *watched);
 int __wrap_store_watch(const struct store *watched);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 
 int
 __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
@@ -46,7 +51,17 @@ __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
 int
 __wrap_store_watch(const struct store *watched)
 {
+	if (atomic_load(&sees_nothing))
+		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return atomic_load(&may_watch) ? __real_store_watch(watched) : -1;
+}
+
+int
+__wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (n == 2)
+		atomic_fetch_add(&asleep, 1);
+	return __real_poll(fds, n, timeout);
 }
 
 static int
@@ -65,6 +80,8 @@ setup_store(void **state)
 	atomic_store(&may_start, 1000);
 	atomic_store(&refused, 0);
 	atomic_store(&may_watch, true);
+	atomic_store(&sees_nothing, false);
+	atomic_store(&asleep, 0);
 	return 0;
 }
 
@@ -156,6 +173,21 @@ without_a_watch_it_polls(void **state)
 	wait_delivered(2);
 }
 
+/* As with a sync that takes longer than the lookout goes on polling: the commit
+ * becomes visible without another write. */
+static void
+work_of_this_process_wakes_it_though_it_sees_no_write(void **state)
+{
+	(void)state;
+	atomic_store(&sees_nothing, true);
+	assert_int_equal(start("[server]\nsweep_interval = 1d\n" MAIL), RC_OK);
+	while (atomic_load(&asleep) == 0)
+		(void)poll(NULL, 0, 10);
+	emit();
+	store_wake(store);
+	wait_delivered(1);
+}
+
 static void
 once_halted_it_begins_nothing_and_ends(void **state)
 {
@@ -189,6 +221,7 @@ main(void)
 		TEST(without_a_first_thread_it_does_not_start),
 		TEST(without_another_thread_one_does_all_work),
 		TEST(without_a_watch_it_polls),
+		TEST(work_of_this_process_wakes_it_though_it_sees_no_write),
 		TEST(once_halted_it_begins_nothing_and_ends),
 		TEST(nothing_is_stopped_twice),
 	};

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "fault.h"
@@ -40,6 +41,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->max_waiting = o->max_waiting;
 	c->generation = 1;
 	c->work_generation = 1;
+	c->news_fd = -1;
 	write_list_init(&c->queue);
 	write_list_init(&c->later);
 	lock_init(&c->lock, LOCK_COMMITTER);
@@ -199,11 +201,29 @@ committer_wait_work(struct committer *c, uint64_t *generation, int64_t until)
 }
 
 void
+committer_news(struct committer *c)
+{
+	const uint64_t one = 1;
+
+	c->work_generation++;
+	pthread_cond_broadcast(&c->news);
+	if (c->news_fd != -1 && write(c->news_fd, &one, sizeof(one)) == -1)
+		assert(errno == EAGAIN); /* it is readable already */
+}
+
+void
 committer_wake(struct committer *c)
 {
 	lock_take(&c->lock);
-	c->work_generation++;
-	pthread_cond_broadcast(&c->news);
+	committer_news(c);
+	lock_give(&c->lock);
+}
+
+void
+committer_news_to(struct committer *c, int fd)
+{
+	lock_take(&c->lock);
+	c->news_fd = fd;
 	lock_give(&c->lock);
 }
 

@@ -71,10 +71,11 @@ struct committer_health {
 };
 void committer_health(struct committer *, struct committer_health *);
 
-/* See store_wait(), store_wait_work() and store_wake(). */
+/* See store_wait(), store_wait_work(), store_wake() and store_news_to(). */
 bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
 bool
 committer_wait_work(struct committer *, uint64_t *generation, int64_t until);
 void committer_wake(struct committer *);
+void committer_news_to(struct committer *, int fd);
 
 #endif

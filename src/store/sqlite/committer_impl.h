@@ -23,6 +23,7 @@ struct committer {
 	struct write_list queue, later;
 	bool closing;
 	uint64_t generation, work_generation;
+	int news_fd; /* of an eventfd(2), for news too; -1: none */
 	struct committer_health health;
 	unsigned expected; /* callers that may return: committer_gather.c */
 	/*
@@ -50,6 +51,9 @@ enum rc committer_note(struct committer *, enum rc);
 
 /* Whether nothing new may begin until outcomes are recorded; under the lock. */
 bool committer_is_stuck(const struct committer *);
+
+/* Wakes those who wait for work; under the lock. */
+void committer_news(struct committer *);
 
 /* Counts an outcome that could not be recorded at once; under the lock. */
 void committer_is_late(struct committer *, struct write *);

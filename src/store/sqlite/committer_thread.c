@@ -65,11 +65,10 @@ notify(struct committer *c, struct write_list *group)
 	c->expected = group->n + c->queue.n;
 	news |= ended && said;
 	c->generation += ended;
-	c->work_generation += news;
 	if (ended)
 		pthread_cond_broadcast(&c->ended);
 	if (news)
-		pthread_cond_broadcast(&c->news);
+		committer_news(c);
 	lock_give(&c->lock);
 	while ((w = write_list_take(group)) != NULL) {
 		if (w->is_left) {

@@ -64,6 +64,12 @@ store_wake(struct store *store)
 	committer_wake(store->committer);
 }
 
+void
+store_news_to(struct store *store, int fd)
+{
+	committer_news_to(store->committer, fd);
+}
+
 /* --- the status resource -------------------------------------------------- */
 
 enum rc
