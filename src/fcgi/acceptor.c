@@ -25,7 +25,7 @@
 #include "limit.h"
 #include "log.h"
 
-#include "intake.h"
+#include "conn_read.h"
 
 #include "acceptor.h"
 
@@ -150,7 +150,7 @@ welcome(struct mux *m, int fd)
 	struct conn *c;
 	int on = 1;
 
-	conf_unref(intake_conf(m, &unknown));
+	conf_unref(conn_read_conf(m, &unknown));
 	if (!may_connect(m, fd)) {
 		close(fd);
 		return;
@@ -164,7 +164,7 @@ welcome(struct mux *m, int fd)
 		close(fd);
 		return;
 	}
-	intake(c); /* most have a request to read by now */
+	conn_read(c); /* most have a request to read by now */
 }
 
 /* Whether accept4() may be tried again at once: accept(2) about errors that

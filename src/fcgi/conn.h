@@ -24,7 +24,7 @@
 
 #include "answer.h"
 #include "buf.h"
-#include "confbox.h"
+#include "conf_current.h"
 #include "fcgi.h"
 #include "leader.h"
 #include "lock.h"
@@ -89,9 +89,9 @@ struct conn {
 
 struct mux {
 	int epoll, wake, listen_fd;
-	int hurry; /* readable once no thread may wait for a peer */
+	int stop_waiting; /* readable once no thread may wait for a peer */
 	bool tcp;
-	struct confbox *confbox;
+	struct conf_current *conf_current;
 	struct leader *leader;
 	pthread_t thread; /* the standby thread */
 

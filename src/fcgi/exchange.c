@@ -197,12 +197,12 @@ exchange_answer(struct exchange *x, struct answer *answer)
 }
 
 /* Sends all, waiting for the peer at most io_timeout at a time, and not at all
- * after mux_hurry(). */
+ * after mux_stop_waiting(). */
 static enum rc
 send_waiting(struct exchange *x, struct iovec *iov, size_t n)
 {
 	struct pollfd pfd[2] = { { .fd = x->conn->fd, .events = POLLOUT },
-		{ .fd = x->conn->mux->hurry, .events = POLLIN } };
+		{ .fd = x->conn->mux->stop_waiting, .events = POLLIN } };
 	int64_t timeout = x->conf->io_timeout;
 	ssize_t sent;
 	int ready;

@@ -2,8 +2,8 @@
  * What the leader does: it watches all connections, accepts new ones, reads
  * from and writes to the ready ones, and ends the expired ones.  It does this
  * in rounds, each of which ends when there is a request to handle.  conn.h
- * says which thread holds a connection; acceptor.c accepts it, intake.c reads,
- * exchange.c writes.
+ * says which thread holds a connection; acceptor.c accepts it, conn_read.c
+ * reads, exchange.c writes.
  *
  * New connections are tried first, and without epoll: most bring their request
  * along, and are answered and closed within one round.
@@ -33,7 +33,7 @@
 #include "acceptor.h"
 #include "conn.h"
 #include "exchange.h"
-#include "intake.h"
+#include "conn_read.h"
 #include "mux_impl.h"
 #include "mux.h"
 
@@ -56,7 +56,7 @@ mux_serve(struct conn *c)
 	switch (c->state) {
 	case CONN_READING:
 	case CONN_REPLYING:
-		intake(c);
+		conn_read(c);
 		return;
 	case CONN_SENDING:
 		exchange_send(&c->exchange);
@@ -85,7 +85,7 @@ serve_ready(struct mux *m)
 	conn_unlock(m);
 	while ((c = TAILQ_FIRST(&ready)) != NULL) {
 		conn_take(c);
-		intake(c);
+		conn_read(c);
 	}
 }
 
@@ -274,8 +274,8 @@ free_mux(struct mux *m)
 		close(m->epoll);
 	if (m->wake != -1)
 		close(m->wake);
-	if (m->hurry != -1)
-		close(m->hurry);
+	if (m->stop_waiting != -1)
+		close(m->stop_waiting);
 	leader_close(m->leader);
 	conf_unref(m->conf);
 	peers_free(&m->peers);
@@ -285,7 +285,7 @@ free_mux(struct mux *m)
 }
 
 static struct mux *
-new_mux(struct confbox *confbox, int listen_fd)
+new_mux(struct conf_current *conf_current, int listen_fd)
 {
 	struct mux *m = calloc(1, sizeof(*m));
 	int domain = AF_UNIX;
@@ -302,20 +302,20 @@ new_mux(struct confbox *confbox, int listen_fd)
 	TAILQ_INIT(&m->ready);
 	TAILQ_INIT(&m->heads);
 	TAILQ_INIT(&m->bodies);
-	m->confbox = confbox;
+	m->conf_current = conf_current;
 	m->listen_fd = listen_fd;
 	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	m->tcp = domain != AF_UNIX;
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
 	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	m->hurry = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	m->stop_waiting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return m;
 }
 
 enum rc
-mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
+mux_open(struct mux **out, struct conf_current *conf_current, int listen_fd)
 {
-	struct mux *m = new_mux(confbox, listen_fd);
+	struct mux *m = new_mux(conf_current, listen_fd);
 	struct epoll_event wake = { .events = EPOLLIN };
 	struct epoll_event listener = { .events = EPOLLIN };
 	const char *unknown;
@@ -329,14 +329,14 @@ mux_open(struct mux **out, struct confbox *confbox, int listen_fd)
 	if ((rc = leader_open(&m->leader)) != RC_OK)
 		goto out;
 	rc = RC_IO;
-	if (m->epoll == -1 || m->wake == -1 || m->hurry == -1 ||
+	if (m->epoll == -1 || m->wake == -1 || m->stop_waiting == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &wake) == -1 ||
 	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, listen_fd, &listener) == -1) {
 		log_event(LOG_ERROR, "mux-not-opened", NULL,
 		    LOG_S("why", strerror(errno)));
 		goto out;
 	}
-	conf_unref(intake_conf(m, &unknown));
+	conf_unref(conn_read_conf(m, &unknown));
 	if (unknown != NULL) {
 		rc = RC_INVALID;
 		goto out;
@@ -351,13 +351,13 @@ out:
 }
 
 void
-mux_hurry(struct mux *m)
+mux_stop_waiting(struct mux *m)
 {
 	static const uint64_t one = 1;
 
 	/* The descriptor is never read, so it stays readable for all
 	 * workers. */
-	if (write(m->hurry, &one, sizeof(one)) != sizeof(one))
+	if (write(m->stop_waiting, &one, sizeof(one)) != sizeof(one))
 		assert(errno == EAGAIN);
 }
 

@@ -12,14 +12,14 @@
 #define MUX_H
 
 #include "answer.h"
-#include "confbox.h"
+#include "conf_current.h"
 #include "request.h"
 
 struct mux;
 struct exchange; /* one request and its answer */
 
 /* Starts the standby thread.  The caller keeps the listening socket. */
-enum rc mux_open(struct mux **, struct confbox *, int listen_fd);
+enum rc mux_open(struct mux **, struct conf_current *, int listen_fd);
 
 /*
  * Accepts no more connections; returns when the listening socket is not used
@@ -38,7 +38,7 @@ void mux_refuse(struct mux *, bool take_waiting);
 void mux_stop(struct mux *, int64_t arrive_until_mono);
 
 /* From now on exchange_write() waits for no peer. */
-void mux_hurry(struct mux *);
+void mux_stop_waiting(struct mux *);
 
 /* To be called after the workers have ended: sends the remaining answers, at
  * most until until_mono, and ends the standby thread. */
@@ -58,7 +58,7 @@ const struct conf *exchange_conf(const struct exchange *);
 void exchange_answer(struct exchange *, struct answer *);
 
 /* Sends some output of a handler unchanged.  Blocks at most io_timeout without
- * progress, and not after mux_hurry().  RC_CLOSED: the peer is gone. */
+ * progress, and not after mux_stop_waiting().  RC_CLOSED: the peer is gone. */
 enum rc exchange_write(struct exchange *, const void *, size_t);
 
 /* Ends an exchange after exchange_write().  broken: the output is not whole,

@@ -21,7 +21,7 @@
 
 #include "acceptor.h"
 #include "conn.h"
-#include "intake.h"
+#include "conn_read.h"
 #include "mux.h"
 #include "mux_impl.h"
 
@@ -88,7 +88,7 @@ look_again(struct mux *m)
 		conn_take(c);
 		/* A held connection must give no event. */
 		conn_unwatch(c);
-		intake(c);
+		conn_read(c);
 	}
 }
 

@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "handler.h"
-#include "kept.h"
+#include "stored_request.h"
 #include "limit.h"
 #include "log.h"
 #include "mended.h"

@@ -20,7 +20,7 @@
 #include "backoff.h"
 #include "clock.h"
 #include "fault.h"
-#include "kept.h"
+#include "stored_request.h"
 #include "log.h"
 #include "metrics.h"
 #include "route.h"
@@ -143,12 +143,12 @@ try_it(struct attempt *at, struct record *due)
 {
 	const struct store_identity who = { due->scope, due->path, due->key };
 	const struct conf_route *rule = at->rule;
-	struct kept kept;
+	struct stored_request kept;
 	enum rc rc;
 
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = kept_load(at->store, &who, due->id, &kept);
+	rc = stored_request_load(at->store, &who, due->id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = reconcile_fail(at, due, "its request was not kept");
@@ -158,7 +158,7 @@ try_it(struct attempt *at, struct record *due)
 	else if (rc == RC_OK)
 		rc = verdict(at, due);
 	at->rq = NULL; /* it was borrowed */
-	kept_free(&kept);
+	stored_request_free(&kept);
 	return rc;
 }
 

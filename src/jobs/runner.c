@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
-#include "kept.h"
+#include "stored_request.h"
 #include "limit.h"
 #include "log.h"
 #include "route.h"
@@ -127,13 +127,13 @@ runner_run(void *self, const struct conf *conf, void *item)
 	struct attempt *at = &job->attempt;
 	const struct store_identity who = { job->stored.scope, job->stored.path,
 		job->stored.key };
-	struct kept kept;
+	struct stored_request kept;
 	enum rc rc;
 
 	(void)self;
 	(void)conf;
 	FAULT(JOB_CLAIMED);
-	rc = kept_load(at->store, &who, job->stored.id, &kept);
+	rc = stored_request_load(at->store, &who, job->stored.id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_OK)
 		attempt_run(at);
@@ -148,7 +148,7 @@ runner_run(void *self, const struct conf *conf, void *item)
 		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
 	at->rq = NULL; /* it was borrowed */
-	kept_free(&kept);
+	stored_request_free(&kept);
 	runner_job_free(job);
 }
 

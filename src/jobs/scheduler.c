@@ -65,7 +65,7 @@ struct queue {
 };
 
 struct scheduler {
-	struct confbox *confbox;
+	struct conf_current *conf_current;
 	struct store *store;
 	struct queue queue[KINDS];
 	atomic_bool stop;
@@ -249,7 +249,7 @@ look_out(struct scheduler *s, struct task *task)
 	bool shares;
 
 	while (!atomic_load(&s->stop)) {
-		task->conf = confbox_get(s->confbox);
+		task->conf = conf_current_get(s->conf_current);
 		if (scheduler_look(s, task, &wake))
 			return true;
 		shares = shares_work(s, task->conf);
@@ -375,8 +375,8 @@ set_kind(struct queue *q, const struct work_kind *kind, void *self)
 }
 
 enum rc
-scheduler_start(
-    struct scheduler **out, struct confbox *confbox, struct store *store)
+scheduler_start(struct scheduler **out, struct conf_current *conf_current,
+    struct store *store)
 {
 	struct scheduler *s = calloc(1, sizeof(*s));
 	struct queue *q;
@@ -385,7 +385,7 @@ scheduler_start(
 	*out = NULL;
 	if (s == NULL)
 		return RC_NOMEM;
-	s->confbox = confbox;
+	s->conf_current = conf_current;
 	s->store = store;
 	s->watch = -1;
 	s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

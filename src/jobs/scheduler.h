@@ -9,15 +9,15 @@
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
 
-#include "confbox.h"
+#include "conf_current.h"
 #include "store.h"
 
 struct scheduler;
 
 /* Starts the first thread.  The configuration and the store must outlive the
  * scheduler.  RC_NOMEM: no memory, or no thread. */
-enum rc scheduler_start(
-    struct scheduler **out, struct confbox *confbox, struct store *store);
+enum rc scheduler_start(struct scheduler **out,
+    struct conf_current *conf_current, struct store *store);
 
 /* Looks at the configuration again, which has changed. */
 void scheduler_reload(struct scheduler *s);

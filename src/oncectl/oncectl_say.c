@@ -13,7 +13,7 @@
 
 #include "limit.h"
 #include "oncectl_answer.h"
-#include "say.h"
+#include "handler_api.h"
 #include "oncectl.h"
 
 /* Finds the token, before any input is read; NULL: there is none. */
@@ -30,12 +30,12 @@ find_token(const struct oncectl *ctl)
 
 /* Opens the database; returns -1, or the exit status. */
 static int
-say_begin(const struct oncectl *ctl, struct say **say)
+handler_api_begin(const struct oncectl *ctl, struct handler_api **api)
 {
 	char why[512];
 	enum rc rc;
 
-	rc = say_open(say, ctl->database, ctl->wait, why, sizeof(why));
+	rc = handler_api_open(api, ctl->database, ctl->wait, why, sizeof(why));
 	if (rc == RC_OK)
 		return -1;
 	warnx("%s", why);
@@ -45,11 +45,11 @@ say_begin(const struct oncectl *ctl, struct say **say)
 
 /* Returns the exit status for the result rc. */
 static int
-say_end(const struct oncectl *ctl, struct say *say, enum rc rc)
+handler_api_end(const struct oncectl *ctl, struct handler_api *api, enum rc rc)
 {
 	if (rc != RC_OK)
-		warnx("%s: %s", ctl->command, say_why(say));
-	say_close(say);
+		warnx("%s: %s", ctl->command, handler_api_why(api));
+	handler_api_close(api);
 	switch (rc) {
 	case RC_OK:
 		return ONCECTL_DONE;
@@ -81,7 +81,7 @@ say_end(const struct oncectl *ctl, struct say *say, enum rc rc)
 /* The payloads of effects, and their topics. */
 struct effects {
 	struct oncectl_input in[ONCECTL_EMITS];
-	struct say_effect effect[ONCECTL_EMITS];
+	struct handler_api_effect effect[ONCECTL_EMITS];
 	size_t n;
 };
 
@@ -97,7 +97,7 @@ static bool
 effects_add(struct effects *e, const char *topic, const char *file)
 {
 	struct oncectl_input *in = &e->in[e->n];
-	struct say_effect *effect = &e->effect[e->n];
+	struct handler_api_effect *effect = &e->effect[e->n];
 
 	memset(in, 0, sizeof(*in));
 	in->name = file;
@@ -128,7 +128,7 @@ int
 oncectl_checkpoint(struct oncectl *ctl)
 {
 	struct effects effects;
-	struct say *say;
+	struct handler_api *api;
 	const char *token;
 	int status = ONCECTL_REFUSED;
 
@@ -139,10 +139,10 @@ oncectl_checkpoint(struct oncectl *ctl)
 	if ((token = find_token(ctl)) == NULL)
 		return ONCECTL_USAGE;
 	if (effects_read(&effects, ctl) &&
-	    (status = say_begin(ctl, &say)) == -1)
-		status = say_end(ctl, say,
-		    say_checkpoint(
-			say, token, ctl->arg[0], effects.effect, effects.n));
+	    (status = handler_api_begin(ctl, &api)) == -1)
+		status = handler_api_end(ctl, api,
+		    handler_api_checkpoint(
+			api, token, ctl->arg[0], effects.effect, effects.n));
 	effects_free(&effects);
 	return status;
 }
@@ -151,7 +151,7 @@ int
 oncectl_emit(struct oncectl *ctl)
 {
 	struct effects effects = { .n = 0 };
-	struct say *say;
+	struct handler_api *api;
 	const char *token;
 	int status = ONCECTL_REFUSED;
 
@@ -162,9 +162,9 @@ oncectl_emit(struct oncectl *ctl)
 	if ((token = find_token(ctl)) == NULL)
 		return ONCECTL_USAGE;
 	if (effects_add(&effects, ctl->arg[0], NULL) &&
-	    (status = say_begin(ctl, &say)) == -1)
-		status =
-		    say_end(ctl, say, say_emit(say, token, effects.effect));
+	    (status = handler_api_begin(ctl, &api)) == -1)
+		status = handler_api_end(
+		    ctl, api, handler_api_emit(api, token, effects.effect));
 	effects_free(&effects);
 	return status;
 }
@@ -194,7 +194,7 @@ oncectl_respond(struct oncectl *ctl)
 	struct effects effects;
 	struct response r;
 	struct cgihead head;
-	struct say *say;
+	struct handler_api *api;
 	const char *token = find_token(ctl);
 
 	if (token == NULL)
@@ -204,10 +204,10 @@ oncectl_respond(struct oncectl *ctl)
 	    !oncectl_answer_read(&in, SAY_MAX + 1 + LIMIT_HEAD) ||
 	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
 		goto out;
-	if ((status = say_begin(ctl, &say)) == -1)
-		status = say_end(ctl, say,
-		    say_respond(say, token, r.status, r.fields.data, r.body,
-			r.body_len, effects.effect, effects.n));
+	if ((status = handler_api_begin(ctl, &api)) == -1)
+		status = handler_api_end(ctl, api,
+		    handler_api_respond(api, token, r.status, r.fields.data,
+			r.body, r.body_len, effects.effect, effects.n));
 out:
 	response_free(&r);
 	effects_free(&effects);

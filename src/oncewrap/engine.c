@@ -93,7 +93,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 	job->answer = answer;
 	buf_init(&job->scope, LIMIT_SCOPE);
 	buf_init(&job->recipe, LIMIT_RECIPE);
-	store_small_init(&job->small);
+	store_inline_answer_init(&job->small);
 	attempt_init(&job->attempt);
 	job->attempt.store = engine->store;
 	job->attempt.conf = conf;
@@ -107,7 +107,7 @@ engine_job_free(struct job *job)
 	buf_free(&job->scope);
 	buf_free(&job->recipe);
 	record_free(&job->record);
-	store_small_free(&job->small);
+	store_inline_answer_free(&job->small);
 	attempt_free(&job->attempt);
 }
 
@@ -241,10 +241,10 @@ engine_new(struct store *store, unsigned workers)
 }
 
 void
-engine_hurry(struct engine *engine)
+engine_stop_waiting(struct engine *engine)
 {
 	/* Waiting requests poll this flag at least as often as the store. */
-	atomic_store(&engine->hurry, true);
+	atomic_store(&engine->stop_waiting, true);
 }
 
 void

@@ -22,7 +22,7 @@ struct engine *engine_new(struct store *, unsigned workers);
 void engine_free(struct engine *);
 
 /* From now on no request waits for another request to finish. */
-void engine_hurry(struct engine *);
+void engine_stop_waiting(struct engine *);
 
 /*
  * Handles one request; any thread may call it.  NULL: answer, which the caller

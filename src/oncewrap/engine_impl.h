@@ -26,7 +26,7 @@ struct engine {
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	struct engine_recovery recovery[ENGINE_RECOVERIES];
-	atomic_bool hurry; /* requests stop waiting */
+	atomic_bool stop_waiting; /* requests stop waiting */
 };
 
 struct job {
@@ -47,7 +47,7 @@ struct job {
 	/* from reserve(): the record that keeps the request from running; or
 	 * the attempt's lease, or a place in the queue */
 	struct record record;
-	struct store_small small;
+	struct store_inline_answer small;
 	bool again;    /* the key was released before */
 	bool counted;  /* counted as a new key of its scope */
 	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */

@@ -41,8 +41,9 @@ reserve_look(struct job *job, enum decision *decision)
 	bool same;
 
 	record_free(record);
-	store_small_free(&job->small);
-	rc = store_look(job->engine->store, &rv->identity, record, &job->small);
+	store_inline_answer_free(&job->small);
+	rc = store_lookup(
+	    job->engine->store, &rv->identity, record, &job->small);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
 		job->again = false;
 		*decision = DECIDE_RUN;
@@ -226,7 +227,7 @@ engine_reserve(struct job *job, enum decision *decision)
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
-		    !atomic_load(&job->engine->hurry) &&
+		    !atomic_load(&job->engine->stop_waiting) &&
 		    reserve_wait_for_news(
 			job->engine->store, &generation, until)) {
 			FAULT(WAIT_OVER);

@@ -18,7 +18,7 @@
 
 #include "clock.h"
 #include "conf.h"
-#include "confbox.h"
+#include "conf_current.h"
 #include "engine.h"
 #include "fault.h"
 #include "limit.h"
@@ -49,7 +49,7 @@
 
 struct daemon {
 	struct settings settings;
-	struct confbox *box;
+	struct conf_current *box;
 	int listener;
 	bool own_listener; /* this process opened the socket */
 	char *socket_path; /* to remove, if it is still this file: */
@@ -99,14 +99,14 @@ reload(struct daemon *d)
 
 	systemd_notify_reloading(clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	old = confbox_get(d->box);
+	old = conf_current_get(d->box);
 	reopen_log(old->log);
 	conf_unref(old);
 	if ((new = settings_load(&d->settings, &err)) == NULL) {
 		reload_failed(err.text);
 		return;
 	}
-	old = confbox_get(d->box);
+	old = conf_current_get(d->box);
 	if ((rc = outbox_topics(d->store, old, new)) != RC_OK ||
 	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK) {
 		reload_failed(rc_text(rc));
@@ -130,7 +130,7 @@ reload(struct daemon *d)
 	conf_unref(old);
 	if (conf_shares_database(new))
 		store_share_files(d->store);
-	confbox_set(d->box, new);
+	conf_current_set(d->box, new);
 	scheduler_reload(d->scheduler);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
@@ -143,7 +143,7 @@ reload(struct daemon *d)
 static void
 put_topics(struct daemon *d)
 {
-	struct conf *conf = confbox_get(d->box);
+	struct conf *conf = conf_current_get(d->box);
 	enum rc rc = outbox_topics(d->store, NULL, conf);
 
 	d->topics = rc == RC_OK;
@@ -239,8 +239,8 @@ drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
 			    LOG_S("note", "the handlers are being ended"));
 			FAULT(STOP_DRAIN);
 			run_drain();
-			mux_hurry(d->mux);
-			engine_hurry(d->engine);
+			mux_stop_waiting(d->mux);
+			engine_stop_waiting(d->engine);
 			ending = true;
 		}
 		if (ending)
@@ -305,7 +305,7 @@ stop_receiving(struct daemon *d, int64_t drain_timeout)
 static void
 oncewrap_stop(struct daemon *d, const sigset_t *signals)
 {
-	struct conf *conf = confbox_get(d->box);
+	struct conf *conf = conf_current_get(d->box);
 
 	if (d->mux != NULL) {
 		stop_receiving(d, conf->drain_timeout);
@@ -322,7 +322,7 @@ oncewrap_stop(struct daemon *d, const sigset_t *signals)
 	FAULT(STOP_CLOSED);
 	close_listener(d);
 	conf_unref(conf);
-	confbox_free(d->box);
+	conf_current_free(d->box);
 }
 
 /* A connection needs a descriptor, a run needs several; the usual soft limit of
@@ -410,7 +410,7 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
-	if ((d->box = confbox_new(conf)) == NULL ||
+	if ((d->box = conf_current_new(conf)) == NULL ||
 	    spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
 		notstarted_say("no memory");
 		return EXIT_FAILURE;

@@ -13,7 +13,7 @@
 
 enum rc
 replay_fetch(struct store *store, const struct store_identity *who,
-    const struct record *record, struct store_small *small,
+    const struct record *record, struct store_inline_answer *small,
     struct answer *answer)
 {
 	enum rc rc = RC_OK;
@@ -25,7 +25,7 @@ replay_fetch(struct store *store, const struct store_identity *who,
 	if (small != NULL && small->is) {
 		answer->response = small->response;
 		answer->text = small->body;
-		store_small_init(small);
+		store_inline_answer_init(small);
 		return RC_OK;
 	}
 	rc = store_answer(

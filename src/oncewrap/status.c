@@ -32,7 +32,7 @@
 struct view {
 	struct record status;
 	struct record record;
-	struct store_small small;
+	struct store_inline_answer small;
 	enum decision decision; /* the decision for a retry */
 	int64_t now;            /* store time */
 };
@@ -42,7 +42,7 @@ view_free(struct view *view)
 {
 	record_free(&view->status);
 	record_free(&view->record);
-	store_small_free(&view->small);
+	store_inline_answer_free(&view->small);
 }
 
 /* Makes the record durable: what a client reads must still be true after a
@@ -232,7 +232,7 @@ status_look(struct store *store, const struct conf *conf,
 	enum rc rc;
 
 	memset(view, 0, sizeof(*view));
-	store_small_init(&view->small);
+	store_inline_answer_init(&view->small);
 	if ((rc = status_read_status(store, resource, s)) != RC_OK ||
 	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
 		return rc;
@@ -240,7 +240,7 @@ status_look(struct store *store, const struct conf *conf,
 	who.scope = s->scope;
 	who.path = s->path;
 	who.key = s->key;
-	rc = store_look(store, &who, &view->record, &view->small);
+	rc = store_lookup(store, &who, &view->record, &view->small);
 	if (rc != RC_OK)
 		return rc;
 	view->now = store_now(store);

@@ -73,20 +73,21 @@ store_find(struct store *, const struct store_identity *, struct record *);
 
 /* A small response, which is stored in the row of its key.  If .is is false the
  * response is elsewhere, and store_answer() reads it. */
-struct store_small {
+struct store_inline_answer {
 	bool is;
 	struct response response; /* response.body points into .body */
 	struct buf body;
 };
-void store_small_init(struct store_small *);
-void store_small_free(struct store_small *); /* leaves it initialised */
+void store_inline_answer_init(struct store_inline_answer *);
+void store_inline_answer_free(
+    struct store_inline_answer *); /* leaves it initialised */
 
 /*
  * Like store_find(), but the same read also gets the response of a completed
  * key, if it is small.  The caller initialises *small; on failure it stays so.
  */
-enum rc store_look(struct store *, const struct store_identity *,
-    struct record *, struct store_small *);
+enum rc store_lookup(struct store *, const struct store_identity *,
+    struct record *, struct store_inline_answer *);
 
 /*
  * Reads the stored response of a completed key; the row must have that identity

@@ -158,10 +158,15 @@ class Life:
     def over(self, keys, stays=False):
         """It is dead; it is started again, and all must be well."""
         self.dies()
+        self.start_again()
+        self.check(keys, stays)
+
+    def start_again(self):
+        """A handler may outlive its oncewrap by a moment: the first sweep
+        then leaves its key to the next one."""
         self.server['sweep_interval'] = '50ms'
         self.once.server.update(self.server)
         self.start()
-        self.check(keys, stays)
 
     def check(self, keys, stays=False):
         if self.fate == 'resume':

@@ -400,7 +400,7 @@ def accepted(t, *point):
         life.once.wait_state('k', 'completed')
         Background(lambda: life.once.get(resource(life, 'k')))
     life.dies()
-    life.start()
+    life.start_again()
     life.check_accepted(['k'])
 
 
@@ -463,7 +463,7 @@ def accepted_large(t, *point):
     life.arm()
     life.post('k')
     life.dies()
-    life.start()
+    life.start_again()
     life.check_accepted(['k'])
     nothing_is_staged(life)
 
@@ -485,7 +485,7 @@ def accepted_many(t, *point):
     life.arm()
     parallel([lambda k=k: life.post(k) for k in KEYS])
     life.dies()
-    life.start()
+    life.start_again()
     life.check_accepted(KEYS)
 
 
@@ -495,7 +495,7 @@ def accepted_lost(t, *point):
     life.arm()
     life.post('k')
     life.dies()
-    life.start()
+    life.start_again()
     life.check_accepted(['k'])
 
 
@@ -510,7 +510,7 @@ def accepted_stopping(t, *point):
     life.once.term()
     life.dies()
     gate.open(SOME)
-    life.start()
+    life.start_again()
     life.check_accepted(['k', 'waits'])
 
 
@@ -531,7 +531,7 @@ def abandoned(t, *point):
     life.arm()
     life.dies()
     gate.open(SOME)
-    life.start()
+    life.start_again()
     life.check_accepted(['k'])
     life.once.wait_state('short', 'expired')
     problem(life.once.post('short', path='/short'), 'key-expired')

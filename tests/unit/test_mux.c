@@ -31,7 +31,7 @@
 #include "log.h"
 #include "mux.h"
 
-static struct confbox *confbox;
+static struct conf_current *conf_current;
 static struct mux *mux;
 static int listener;
 static struct sockaddr_storage address;
@@ -75,9 +75,9 @@ static void
 start_on(const char *conf, bool tcp)
 {
 	listen_somewhere(tcp);
-	confbox = confbox_new(conf_from(conf));
-	assert_non_null(confbox);
-	assert_int_equal(mux_open(&mux, confbox, listener), RC_OK);
+	conf_current = conf_current_new(conf_from(conf));
+	assert_non_null(conf_current);
+	assert_int_equal(mux_open(&mux, conf_current, listener), RC_OK);
 }
 
 static void
@@ -92,7 +92,7 @@ finish(void)
 	mux_close(mux, clock_mono() + 5000);
 	mux = NULL;
 	close(listener);
-	confbox_free(confbox);
+	conf_current_free(conf_current);
 }
 
 static void
@@ -1372,7 +1372,7 @@ static void
 peers_that_are_not_allowed_are_closed_at_once(void **state)
 {
 	char me[64], other[64];
-	struct confbox *box;
+	struct conf_current *box;
 	struct mux *none;
 	int fd;
 
@@ -1387,24 +1387,24 @@ peers_that_are_not_allowed_are_closed_at_once(void **state)
 	close(fd);
 
 	/* A new configuration counts from the next connection on. */
-	confbox_set(confbox, conf_from(other));
+	conf_current_set(conf_current, conf_from(other));
 	fd = dial();
 	expect_closed(fd);
-	confbox_set(
-	    confbox, conf_from("[server]\nallow_peers = no-such-user\n"));
+	conf_current_set(
+	    conf_current, conf_from("[server]\nallow_peers = no-such-user\n"));
 	fd = dial();
 	expect_closed(fd);
-	confbox_set(confbox, conf_from(""));
+	conf_current_set(conf_current, conf_from(""));
 	fd = dial();
 	round_trip(fd, false, "anyone");
 	expect_closed(fd);
 
 	/* At the start a name that means nobody is an error. */
-	box = confbox_new(
+	box = conf_current_new(
 	    conf_from("[server]\nallow_peers = root no-such-user\n"));
 	assert_int_equal(mux_open(&none, box, listener), RC_INVALID);
 	assert_null(none);
-	confbox_free(box);
+	conf_current_free(box);
 	finish();
 }
 
@@ -1859,7 +1859,7 @@ close_waits_no_longer_than_told(void **state)
 	assert_true(clock_mono() - began < 5000);
 	close(fd);
 	close(listener);
-	confbox_free(confbox);
+	conf_current_free(conf_current);
 	free(bytes);
 }
 

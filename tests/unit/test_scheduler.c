@@ -12,14 +12,14 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "confbox.h"
+#include "conf_current.h"
 #include "outbox.h"
 #include "run.h"
 #include "scheduler.h"
 #include "store_fixture.h"
 #include "thread.h"
 
-static struct confbox *box;
+static struct conf_current *box;
 static struct scheduler *scheduler;
 static atomic_int may_start; /* threads */
 static atomic_int refused;
@@ -89,7 +89,7 @@ static int
 teardown_store(void **state)
 {
 	scheduler_stop(scheduler);
-	confbox_free(box);
+	conf_current_free(box);
 	return teardown(state);
 }
 
@@ -104,7 +104,7 @@ start(const char *text)
 	if (conf == NULL)
 		fail_msg("%s", why.text);
 	assert_int_equal(outbox_topics(store, NULL, conf), RC_OK);
-	box = confbox_new(conf);
+	box = conf_current_new(conf);
 	assert_non_null(box);
 	return scheduler_start(&scheduler, box, store);
 }

@@ -362,18 +362,18 @@ a_head_comes_back_as_it_was(void **state)
 	response_free(&r);
 }
 
-/* Whether store_look() gives an answer of that length with the record. */
+/* Whether store_lookup() gives an answer of that length with the record. */
 static bool
 look_gives(const char *key, size_t length)
 {
 	struct store_reservation rv = reservation(key);
-	struct store_small small;
+	struct store_inline_answer small;
 	struct record r;
 	bool is;
 	size_t i;
 
-	store_small_init(&small);
-	assert_int_equal(store_look(store, &rv.identity, &r, &small), RC_OK);
+	store_inline_answer_init(&small);
+	assert_int_equal(store_lookup(store, &rv.identity, &r, &small), RC_OK);
 	is = small.is;
 	if (is) {
 		assert_int_equal(small.response.status, 201);
@@ -386,7 +386,7 @@ look_gives(const char *key, size_t length)
 		assert_int_equal(small.body.len, 0);
 		assert_int_equal(small.response.fields.len, 0);
 	}
-	store_small_free(&small);
+	store_inline_answer_free(&small);
 	record_free(&r);
 	return is;
 }

@@ -406,7 +406,7 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 		"recipe = 4711",
 		"recovery_point = hex(zeroblob(100))",
 	};
-	struct store_small small;
+	struct store_inline_answer small;
 	struct record r;
 	const struct store_identity who = { "alice", "/payments", "k" };
 
@@ -415,11 +415,11 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 		raw("DELETE FROM once_key");
 		complete("k");
 		spoil("k", sets[i]);
-		store_small_init(&small);
-		if (store_look(store, &who, &r, &small) == RC_OK &&
+		store_inline_answer_init(&small);
+		if (store_lookup(store, &who, &r, &small) == RC_OK &&
 		    strcmp(sets[i], "recovery_point = hex(zeroblob(100))") != 0)
 			fail_msg("%s", sets[i]);
-		store_small_free(&small);
+		store_inline_answer_free(&small);
 		record_free(&r);
 		if (strncmp(sets[i], "recipe", 6) != 0)
 			assert_int_equal(reserve_fails("k"), RC_CORRUPT);

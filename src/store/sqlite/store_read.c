@@ -145,7 +145,7 @@ count_failure(enum rc rc)
 }
 
 void
-store_small_init(struct store_small *small)
+store_inline_answer_init(struct store_inline_answer *small)
 {
 	small->is = false;
 	response_init(&small->response);
@@ -153,11 +153,11 @@ store_small_init(struct store_small *small)
 }
 
 void
-store_small_free(struct store_small *small)
+store_inline_answer_free(struct store_inline_answer *small)
 {
 	response_free(&small->response);
 	buf_free(&small->body);
-	store_small_init(small);
+	store_inline_answer_init(small);
 }
 
 struct db_stmt *
@@ -293,15 +293,15 @@ read_head(struct db_stmt *s, const struct record *key, struct head *h,
 /* Reads the response of the current row, if it is small.  If it makes no sense,
  * store_answer() will say so. */
 static void
-read_small(
-    struct db_stmt *s, const struct record *key, struct store_small *small)
+read_small(struct db_stmt *s, const struct record *key,
+    struct store_inline_answer *small)
 {
 	struct head h;
 
 	if (read_head(s, key, &h, &small->response) != RC_OK ||
 	    (h.body.n == 0 && key->body_length > 0) ||
 	    buf_add(&small->body, h.body.data, h.body.n) != RC_OK) {
-		store_small_free(small);
+		store_inline_answer_free(small);
 		return;
 	}
 	small->response.body = small->body.data;
@@ -310,8 +310,8 @@ read_small(
 }
 
 enum rc
-store_look(struct store *store, const struct store_identity *who,
-    struct record *r, struct store_small *small)
+store_lookup(struct store *store, const struct store_identity *who,
+    struct record *r, struct store_inline_answer *small)
 {
 	struct store_reader *reader;
 	struct db_stmt *s;
@@ -338,7 +338,7 @@ enum rc
 store_find(
     struct store *store, const struct store_identity *who, struct record *r)
 {
-	return store_look(store, who, r, NULL);
+	return store_lookup(store, who, r, NULL);
 }
 
 /* s: a statement of QUERY_ANSWER. */

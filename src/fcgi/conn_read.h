@@ -1,8 +1,8 @@
 /*
  * From bytes to a whole request.  Inner header of mux.
  */
-#ifndef INTAKE_H
-#define INTAKE_H
+#ifndef CONN_READ_H
+#define CONN_READ_H
 
 #include "conn.h"
 
@@ -11,11 +11,11 @@
  * workers, or ends it.  The caller leads and holds the connection, and no
  * longer holds it afterwards.
  */
-void intake(struct conn *);
+void conn_read(struct conn *);
 
 /* Returns a reference to the current configuration; the caller drops it with
  * conf_unref().  If it has changed, the data derived from it is made anew.
  * *unknown: see peers_make(). */
-struct conf *intake_conf(struct mux *, const char **unknown);
+struct conf *conn_read_conf(struct mux *, const char **unknown);
 
 #endif

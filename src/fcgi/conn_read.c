@@ -26,7 +26,7 @@
 #include "route.h"
 
 #include "uuid.h"
-#include "intake.h"
+#include "conn_read.h"
 
 /* Reads in a row from one connection, before the others are served. */
 #define TURNS 8
@@ -40,9 +40,9 @@ enum step {
 };
 
 struct conf *
-intake_conf(struct mux *m, const char **unknown)
+conn_read_conf(struct mux *m, const char **unknown)
 {
-	struct conf *conf = confbox_get(m->confbox);
+	struct conf *conf = conf_current_get(m->conf_current);
 
 	*unknown = NULL;
 	if (conf == m->conf)
@@ -121,7 +121,7 @@ declared_length(struct exchange *x)
 }
 
 static const char *
-intake_param_or_empty(const struct request *rq, const char *name)
+conn_read_param_or_empty(const struct request *rq, const char *name)
 {
 	const char *value = request_param(rq, name);
 
@@ -165,7 +165,7 @@ invalid(const struct conn *c, const struct request *rq, enum rc path)
 
 /* The parameters are complete: finds the route, and the limit of the body. */
 static bool
-intake_begin(struct conn *c)
+conn_read_begin(struct conn *c)
 {
 	struct exchange *x = &c->exchange;
 	struct request *rq = &x->request;
@@ -173,17 +173,17 @@ intake_begin(struct conn *c)
 	const char *unknown;
 	enum rc rc;
 
-	x->conf = intake_conf(c->mux, &unknown);
+	x->conf = conn_read_conf(c->mux, &unknown);
 	make_instance(c->mux, rq->instance);
 	x->log.instance = rq->instance;
 	rq->log = &x->log;
 	rq->params = c->fcgi.params;
 	rq->nparams = c->fcgi.nparams;
-	rq->method = intake_param_or_empty(rq, "REQUEST_METHOD");
-	rq->query = intake_param_or_empty(rq, "QUERY_STRING");
+	rq->method = conn_read_param_or_empty(rq, "REQUEST_METHOD");
+	rq->query = conn_read_param_or_empty(rq, "QUERY_STRING");
 	rq->body_fd = -1;
-	rc = cginame_path(intake_param_or_empty(rq, "SCRIPT_NAME"),
-	    intake_param_or_empty(rq, "PATH_INFO"), &x->path);
+	rc = cginame_path(conn_read_param_or_empty(rq, "SCRIPT_NAME"),
+	    conn_read_param_or_empty(rq, "PATH_INFO"), &x->path);
 	if (rc == RC_NOMEM) {
 		log_event(LOG_ERROR, "request-dropped", &x->log,
 		    LOG_S("why", "no memory"));
@@ -229,7 +229,7 @@ unstorable(struct exchange *x, enum rc rc)
  * first: a peer that trickles must not keep others out.
  */
 static bool
-intake_make_room(struct exchange *x, size_t len)
+conn_read_make_room(struct exchange *x, size_t len)
 {
 	struct conn *c;
 
@@ -266,7 +266,7 @@ take_body(struct exchange *x, const void *data, size_t len)
 		spoil(x, BODY_MISMATCH);
 		return;
 	}
-	if (!intake_make_room(x, len)) {
+	if (!conn_read_make_room(x, len)) {
 		spoil(x, BODY_NO_ROOM);
 		return;
 	}
@@ -284,7 +284,8 @@ end_body(struct exchange *x)
 	struct request *rq = &x->request;
 	enum rc rc = RC_OK;
 
-	(void)intake_make_room(x, 0); /* the engine asks whether there is any */
+	/* The engine asks whether there is any. */
+	(void)conn_read_make_room(x, 0);
 	if (rq->body_state == BODY_WHOLE && !x->discard && x->has_length &&
 	    x->received != x->declared)
 		spoil(x, BODY_MISMATCH);
@@ -353,7 +354,7 @@ feed(struct conn *c, const char *data, size_t len, size_t *taken)
 		case FCGI_EV_REPLY:
 			break;
 		case FCGI_EV_HEAD:
-			if (!intake_begin(c))
+			if (!conn_read_begin(c))
 				step = STEP_DROP;
 			break;
 		case FCGI_EV_BODY:
@@ -438,7 +439,7 @@ read_and_feed(struct conn *c)
 }
 
 void
-intake(struct conn *c)
+conn_read(struct conn *c)
 {
 	switch (read_and_feed(c)) {
 	case STEP_MORE:

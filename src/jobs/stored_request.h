@@ -2,8 +2,8 @@
  * A stored request, for a program that runs without a client.  It has no
  * credentials, and the name in the log that it had when it came.
  */
-#ifndef KEPT_H
-#define KEPT_H
+#ifndef STORED_REQUEST_H
+#define STORED_REQUEST_H
 
 #include "request.h"
 #include "store.h"
@@ -12,8 +12,8 @@
  * gets it, as all of ONCE_*. */
 #define KEPT_INSTANCE "ONCE_INSTANCE"
 
-struct kept {
-	struct request rq; /* valid until kept_free() */
+struct stored_request {
+	struct request rq; /* valid until stored_request_free() */
 	struct log_request log;
 	struct buf text; /* names and values */
 	struct param *params;
@@ -24,10 +24,10 @@ struct kept {
  * Reads the stored request of the key with that identity and number; the path
  * is borrowed.  RC_NOTFOUND: the key has none.  RC_CORRUPT: it is not a
  * request.  Other values: the store failed.  On failure rq has only its path
- * and its name in the log.  The caller calls kept_free() in any case.
+ * and its name in the log.  The caller calls stored_request_free() in any case.
  */
-enum rc kept_load(
-    struct store *, const struct store_identity *, int64_t id, struct kept *);
-void kept_free(struct kept *);
+enum rc stored_request_load(struct store *, const struct store_identity *,
+    int64_t id, struct stored_request *);
+void stored_request_free(struct stored_request *);
 
 #endif

@@ -9,13 +9,13 @@
 #include "limit.h"
 #include "scope.h"
 #include "uuid.h"
-#include "kept.h"
+#include "stored_request.h"
 
 #define URN "urn:uuid:"
 
 /* Cuts NAME=VALUE strings, in place, into params. */
 static enum rc
-cut(struct kept *kept)
+cut(struct stored_request *kept)
 {
 	char *p = kept->text.data, *end = p + kept->text.len, *equals;
 	size_t max = 0, n = 0;
@@ -45,8 +45,8 @@ kept_param_or_empty(const struct request *rq, const char *name)
 }
 
 enum rc
-kept_load(struct store *store, const struct store_identity *who, int64_t id,
-    struct kept *kept)
+stored_request_load(struct store *store, const struct store_identity *who,
+    int64_t id, struct stored_request *kept)
 {
 	struct request *rq = &kept->rq;
 	const char *instance;
@@ -83,7 +83,7 @@ kept_load(struct store *store, const struct store_identity *who, int64_t id,
 }
 
 void
-kept_free(struct kept *kept)
+stored_request_free(struct stored_request *kept)
 {
 	log_request_clear(&kept->log);
 	buf_free(&kept->text);

@@ -9,17 +9,17 @@
 #include <stdlib.h>
 
 #include "lock.h"
-#include "confbox.h"
+#include "conf_current.h"
 
-struct confbox {
+struct conf_current {
 	struct lock lock;
 	struct conf *conf; /* one reference is the box's */
 };
 
-struct confbox *
-confbox_new(struct conf *conf)
+struct conf_current *
+conf_current_new(struct conf *conf)
 {
-	struct confbox *box;
+	struct conf_current *box;
 
 	assert(conf != NULL);
 	if ((box = malloc(sizeof(*box))) == NULL)
@@ -30,7 +30,7 @@ confbox_new(struct conf *conf)
 }
 
 void
-confbox_free(struct confbox *box)
+conf_current_free(struct conf_current *box)
 {
 	if (box == NULL)
 		return;
@@ -40,7 +40,7 @@ confbox_free(struct confbox *box)
 }
 
 struct conf *
-confbox_get(struct confbox *box)
+conf_current_get(struct conf_current *box)
 {
 	struct conf *conf;
 
@@ -51,7 +51,7 @@ confbox_get(struct confbox *box)
 }
 
 void
-confbox_set(struct confbox *box, struct conf *conf)
+conf_current_set(struct conf_current *box, struct conf *conf)
 {
 	struct conf *old;
 

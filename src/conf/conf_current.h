@@ -2,22 +2,22 @@
  * The current configuration.  SIGHUP replaces it, while requests under way
  * keep the one that they began with.
  */
-#ifndef CONFBOX_H
-#define CONFBOX_H
+#ifndef CONF_CURRENT_H
+#define CONF_CURRENT_H
 
 #include "conf.h"
 
-struct confbox;
+struct conf_current;
 
 /* Takes over one reference; NULL: no memory. */
-struct confbox *confbox_new(struct conf *);
-void confbox_free(struct confbox *);
+struct conf_current *conf_current_new(struct conf *);
+void conf_current_free(struct conf_current *);
 
 /* Returns a reference to the current configuration; the caller drops it with
  * conf_unref(). */
-struct conf *confbox_get(struct confbox *);
+struct conf *conf_current_get(struct conf_current *);
 
 /* Replaces the current configuration; takes over the reference. */
-void confbox_set(struct confbox *, struct conf *);
+void conf_current_set(struct conf_current *, struct conf *);
 
 #endif

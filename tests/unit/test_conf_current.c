@@ -1,5 +1,6 @@
 /*
- * confbox: a configuration that is replaced lives as long as somebody uses it.
+ * conf_current: a configuration that is replaced lives while a request uses
+ * it.
  */
 #include "config.h"
 
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "confbox.h"
+#include "conf_current.h"
 
 #define READERS 4
 #define ROUNDS  2000
@@ -30,32 +31,33 @@ parse(const char *text)
 static void
 replaced_one_lives_while_it_is_used(void **state)
 {
-	struct confbox *box = confbox_new(parse("[server]\nworkers = 1\n"));
+	struct conf_current *box =
+	    conf_current_new(parse("[server]\nworkers = 1\n"));
 	struct conf *old, *new;
 
 	(void)state;
 	assert_non_null(box);
-	old = confbox_get(box);
-	confbox_set(box, parse("[server]\nworkers = 2\n"));
-	new = confbox_get(box);
+	old = conf_current_get(box);
+	conf_current_set(box, parse("[server]\nworkers = 2\n"));
+	new = conf_current_get(box);
 	assert_int_equal(old->workers, 1);
 	assert_int_equal(new->workers, 2);
 	conf_unref(old);
-	confbox_free(box);
+	conf_current_free(box);
 	assert_int_equal(new->workers, 2);
 	conf_unref(new);
-	confbox_free(NULL);
+	conf_current_free(NULL);
 }
 
 /* Counts the configurations that were not whole. */
 static void *
 read_all_the_time(void *arg)
 {
-	struct confbox *box = arg;
+	struct conf_current *box = arg;
 	uintptr_t wrong = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct conf *conf = confbox_get(box);
+		struct conf *conf = conf_current_get(box);
 
 		if (conf->nroutes != 1 ||
 		    conf->workers != conf->routes[0].key_max_length)
@@ -72,7 +74,7 @@ readers_see_whole_configurations_while_it_is_replaced(void **state)
 		"[server]\nworkers = 7\n[route /a]\nkey_max_length = 7\n",
 		"[server]\nworkers = 9\n[route /b]\nkey_max_length = 9\n",
 	};
-	struct confbox *box = confbox_new(parse(texts[0]));
+	struct conf_current *box = conf_current_new(parse(texts[0]));
 	pthread_t readers[READERS];
 
 	(void)state;
@@ -82,14 +84,14 @@ readers_see_whole_configurations_while_it_is_replaced(void **state)
 		    pthread_create(&readers[i], NULL, read_all_the_time, box),
 		    0);
 	for (int i = 0; i < ROUNDS / 10; i++)
-		confbox_set(box, parse(texts[i % 2]));
+		conf_current_set(box, parse(texts[i % 2]));
 	for (int i = 0; i < READERS; i++) {
 		void *wrong;
 
 		assert_int_equal(pthread_join(readers[i], &wrong), 0);
 		assert_null(wrong);
 	}
-	confbox_free(box);
+	conf_current_free(box);
 }
 
 int
@@ -101,5 +103,5 @@ main(void)
 		    readers_see_whole_configurations_while_it_is_replaced),
 	};
 
-	return cmocka_run_group_tests_name("confbox", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("conf_current", tests, NULL, NULL);
 }
