@@ -81,6 +81,15 @@
 	/* a queued request has its lease, and its handler has not run: by
 	 * its record it may have run */ \
 	X(JOB_CLAIMED) \
+	/* a process that is to stay has its file, and is not started: the
+	 * next sweep removes the file */ \
+	X(PROCESS_MARKED) \
+	/* a process that stays was started, no request has it: nothing is
+	 * stored */ \
+	X(PROCESS_STARTED) \
+	/* an attempt names the process that it was given to, nothing is sent:
+	 * by its record it may have run */ \
+	X(ATTEMPT_GIVEN) \
 	/* everything is ready for the handler, and it is not started: by its
 	 * record it may have run */ \
 	X(HANDLER_START) \

@@ -56,6 +56,7 @@
 #define LIMIT_CONF_EFFECTS  256
 #define LIMIT_CONF_LIST     256  /* items of one list */
 #define LIMIT_WORKERS       1024 /* threads */
+#define LIMIT_PROCESSES     1024 /* of one route */
 #define LIMIT_ASYNC_WORKERS 64   /* threads */
 /* Requests that are accepted and not begun.  Each new one counts them, at
  * about 0.1 us for each. */

@@ -60,6 +60,10 @@ derive_programs(struct conf_route *route)
 
 	route->reconcile = route->handler;
 	route->reconcile.argv = argv;
+	route->reconcile.protocol = CONF_PROTOCOL_CGI;
+	route->handler.route = route->path;
+	route->handler.tracked =
+	    route->on_crash == CONF_CRASH_RESUME || argv.n > 0;
 	route->handler.form_key = conf_key_is_from(route, CONF_FROM_FORM) ||
 	    conf_key_is_from(route, CONF_FROM_QUERY) ||
 	    conf_key_is_from(route, CONF_FROM_COOKIE);
@@ -155,9 +159,30 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 	return true;
 }
 
+/* Processes that stay need a program that the configuration names. */
+static bool
+check_protocol(const struct conf *conf, const struct conf_route *route,
+    struct conf_error *err)
+{
+	if (route->handler.protocol != CONF_PROTOCOL_FASTCGI ||
+	    route->handler.argv.n > 0)
+		return true;
+	return conf_error_at(conf->file,
+	    conf_line_of_route(conf, route, "protocol"),
+	    "protocol = fastcgi needs a handler: the program whose processes "
+	    "stay",
+	    err);
+}
+
 bool
 conf_check(const struct conf *conf, struct conf_error *err)
 {
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (!check_protocol(conf, &conf->routes[i], err))
+			return false;
+	/* Routes may bring the handlers. */
+	if (conf->nroutes == 0 && !check_protocol(conf, &conf->defaults, err))
+		return false;
 	/* SO_PEERCRED is for unix sockets only. */
 	if (conf->allow_peers.n > 0 && conf->socket != NULL &&
 	    strncmp(conf->socket, "tcp:", 4) == 0)
@@ -234,6 +259,41 @@ conf_effect_find(const struct conf *conf, const char *name)
 		if (strcmp(conf->effects[i].name, name) == 0)
 			return &conf->effects[i];
 	return NULL;
+}
+
+static bool
+is_same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool
+is_same_list(const struct conf_list *a, const struct conf_list *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->item[i], b->item[i]) != 0)
+			return false;
+	return true;
+}
+
+bool
+conf_program_same(const struct conf_program *a, const struct conf_program *b)
+{
+	return a == b ||
+	    (is_same_list(&a->argv, &b->argv) && a->timeout == b->timeout &&
+		a->kill_after == b->kill_after &&
+		a->max_output == b->max_output &&
+		is_same_text(a->directory, b->directory) &&
+		a->umask == b->umask && a->no_new_privs == b->no_new_privs &&
+		is_same_text(a->user, b->user) &&
+		is_same_text(a->group, b->group) &&
+		is_same_list(&a->environment, &b->environment) &&
+		a->protocol == b->protocol && a->processes == b->processes &&
+		a->max_requests == b->max_requests &&
+		a->form_key == b->form_key && a->tracked == b->tracked &&
+		is_same_text(a->route, b->route));
 }
 
 bool

@@ -46,6 +46,9 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 	X(CONF_FINGERPRINT_VALUE, "value") \
 	X(CONF_FINGERPRINT_EXACT, "exact") \
 	X(CONF_FINGERPRINT_NONE, "none")
+#define CONF_PROTOCOLS(X) \
+	X(CONF_PROTOCOL_CGI, "cgi") \
+	X(CONF_PROTOCOL_FASTCGI, "fastcgi")
 #define CONF_PRESETS(X) \
 	X(CONF_PRESET_NONE, "none") \
 	X(CONF_PRESET_FORM, "form") \
@@ -84,6 +87,7 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 enum conf_key { CONF_KEYS(WORDS_ENUMERATOR) };
 enum conf_key_syntax { CONF_SYNTAXES(WORDS_ENUMERATOR) };
 enum conf_fingerprint { CONF_FINGERPRINTS(WORDS_ENUMERATOR) };
+enum conf_protocol { CONF_PROTOCOLS(WORDS_ENUMERATOR) };
 enum conf_preset { CONF_PRESETS(WORDS_ENUMERATOR) };
 enum conf_concurrent { CONF_CONCURRENTS(WORDS_ENUMERATOR) };
 enum conf_async { CONF_ASYNCS(WORDS_ENUMERATOR) };
@@ -106,7 +110,14 @@ struct conf_program {
 	conf_line user_line, group_line;
 	/* NAME: the daemon's variable is handed on; NAME=value: set so */
 	struct conf_list environment;
-	bool form_key; /* derived: it gets ONCE_FORM_KEY */
+	/* handlers only, see workers.h; a reconciler or an effect is CGI */
+	enum conf_protocol protocol;
+	unsigned processes;
+	unsigned max_requests; /* 0: any number */
+	/* derived: */
+	bool form_key;     /* it gets ONCE_FORM_KEY */
+	const char *route; /* the path of its route */
+	bool tracked;      /* all processes of a lost attempt must be found */
 };
 
 struct conf_source { /* a place where a key can be */
@@ -131,8 +142,8 @@ struct conf_route {
 	const char *path; /* "/payments"; "" for the defaults */
 	conf_line line;   /* the line of its section */
 	struct conf_origin *origin;
-	/* Two programs that differ in argv alone.  No handler: SCRIPT_FILENAME
-	 * names it; no reconcile: no program is asked. */
+	/* Two programs that differ in argv and protocol.  No handler:
+	 * SCRIPT_FILENAME names it; no reconcile: no program is asked. */
 	struct conf_program handler, reconcile;
 	enum conf_preset preset;
 	/* CONF_UNSAFE alone: all unsafe methods. */
@@ -258,6 +269,11 @@ void conf_unref(struct conf *);
 /* Finds the effect of that name, or NULL. */
 const struct conf_effect *
 conf_effect_find(const struct conf *, const char *name);
+
+/* Whether two handlers are the same in every respect: route, arguments and
+ * settings. */
+bool
+conf_program_same(const struct conf_program *a, const struct conf_program *b);
 
 /* Whether any route lets handlers write the database. */
 bool conf_shares_database(const struct conf *);

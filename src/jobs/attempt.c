@@ -146,6 +146,24 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 	return true;
 }
 
+/* Says in the attempt's file which processes act for it. */
+static bool
+name_processes(struct attempt *at, const struct run *run)
+{
+	bool named = true;
+
+	if (!run_stays(run)) {
+		store_attempt_started(&at->tree, run_pid(run));
+		return true;
+	}
+	if (at->tree.lock != 0)
+		named = run_lock(run) != 0 &&
+		    store_attempt_by(at->store, &at->tree, run_lock(run)) ==
+			RC_OK;
+	FAULT(ATTEMPT_GIVEN);
+	return named;
+}
+
 bool
 attempt_start(struct attempt *at, const struct conf_program *program)
 {
@@ -171,7 +189,11 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 	run = handler_start(program, at->rq, &once, at->tree.fd, facts);
 	if (run == NULL)
 		return false;
-	store_attempt_started(&at->tree, run_pid(run));
+	if (!name_processes(at, run)) {
+		run_cancel(run);
+		facts->end = RUN_NOT_STARTED;
+		return false;
+	}
 	if (at->rule->share_database) {
 		sharer.pid = run_pid(run);
 		sharer.log = at->rq->log;
@@ -386,6 +408,10 @@ attempt_complete(struct attempt *at)
 		at->tree_named = at->tree.lock != 0 &&
 		    at->outcome.state == RECORD_UNKNOWN &&
 		    at->rule->reconcile.argv.n > 0;
+		/* A process that stays has answered, and goes on to the next
+		 * request. */
+		if (at->tree_named && at->facts.run.end == RUN_EXITED)
+			store_attempt_by_none(at->store, &at->tree);
 		FAULT(SETTLED);
 		return;
 	}

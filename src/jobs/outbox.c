@@ -307,6 +307,7 @@ outbox_say_why(struct delivery *try)
 	case RUN_TIMEOUT:
 		snprintf(text, size, "the program took too long");
 		break;
+	case RUN_CUT: /* no effect is FastCGI */
 	case RUN_OUTPUT_LIMIT:
 		snprintf(text, size, "the program printed too much");
 		break;

@@ -21,6 +21,7 @@
 #include "conf_current.h"
 #include "engine.h"
 #include "fault.h"
+#include "keeper.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
@@ -60,6 +61,7 @@ struct daemon {
 	struct mux *mux;
 	struct worker_pool *workers;
 	struct scheduler *scheduler;
+	struct keeper *keeper;
 };
 
 /* --- reloading ---------------------------------------------------------- */
@@ -108,7 +110,8 @@ reload(struct daemon *d)
 	}
 	old = conf_current_get(d->box);
 	if ((rc = outbox_topics(d->store, old, new)) != RC_OK ||
-	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK) {
+	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK ||
+	    (rc = keeper_reload(&d->keeper, d->store, new)) != RC_OK) {
 		reload_failed(rc_text(rc));
 		conf_unref(old);
 		conf_unref(new);
@@ -203,7 +206,8 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		memset(&d->socket_file, 0, sizeof(d->socket_file));
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
-	if (mux_open(&d->mux, d->box, d->listener) != RC_OK ||
+	if (keeper_start(&d->keeper, d->store, conf) != RC_OK ||
+	    mux_open(&d->mux, d->box, d->listener) != RC_OK ||
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    scheduler_start(&d->scheduler, d->box, d->store) != RC_OK) {
@@ -316,6 +320,7 @@ oncewrap_stop(struct daemon *d, const sigset_t *signals)
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
 	scheduler_stop(d->scheduler);
+	keeper_stop(d->keeper);
 	engine_free(d->engine);
 	FAULT(STOP_STORE);
 	store_close(d->store);

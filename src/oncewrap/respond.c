@@ -78,6 +78,7 @@ describe(const struct attempt *at, char *out, size_t size)
 		(void)snprintf(
 		    out, size, "%s (exit status %d)", why, run->exit_status);
 		break;
+	case RUN_CUT:
 	case RUN_DRAINED:
 	case RUN_CAPTURE_FAILED:
 	case RUN_NOT_STARTED:

@@ -58,6 +58,8 @@ end_name(enum run_end end)
 		return "exited";
 	case RUN_SIGNALED:
 		return "signaled";
+	case RUN_CUT:
+		return "cut";
 	case RUN_TIMEOUT:
 		return "timeout";
 	case RUN_OUTPUT_LIMIT:
@@ -113,7 +115,10 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
 		return;
 	}
-	plain_failed(answer, &facts, rq);
+	if (facts.end == RUN_NOT_STARTED)
+		plain_not_started(answer, &facts, rq);
+	else
+		plain_failed(answer, &facts, rq);
 	log_end(rq, &facts);
 	exchange_answer(x, answer);
 }

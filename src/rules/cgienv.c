@@ -448,6 +448,21 @@ cgienv_make_effect(const struct conf_program *program,
 	return end(&vs, out);
 }
 
+enum rc
+cgienv_make_worker(const struct conf_program *program, const char *token,
+    char *const *daemon_env, struct cgienv *out)
+{
+	struct vars vs;
+	enum rc rc;
+
+	if ((rc = begin(&vs, program->environment.n + 2, out)) != RC_OK)
+		return rc;
+	add_daemon(&vs, daemon_env, &program->environment);
+	if (token[0] != '\0')
+		add(&vs, "ONCE_TOKEN", token);
+	return end(&vs, out);
+}
+
 void
 cgienv_free(struct cgienv *env)
 {

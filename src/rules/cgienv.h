@@ -83,6 +83,12 @@ struct cgienv_effect {
 enum rc cgienv_make_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, char *const *daemon_env,
     struct cgienv *out);
+
+/* The same for a process that stays and gets its requests as FastCGI: PATH,
+ * what its `environment` names, and token as ONCE_TOKEN ("": none). */
+enum rc cgienv_make_worker(const struct conf_program *program,
+    const char *token, char *const *daemon_env, struct cgienv *out);
+
 void cgienv_free(struct cgienv *);
 
 /*

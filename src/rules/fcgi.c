@@ -70,8 +70,8 @@ broken(struct fcgi *f, const char *why)
 	return FCGI_EV_ERROR;
 }
 
-static void
-put_header(unsigned char *out, unsigned type, uint16_t id, size_t length,
+void
+fcgi_put_header(unsigned char out[8], unsigned type, uint16_t id, size_t length,
     size_t padding)
 {
 	out[0] = FCGI_VERSION_1;
@@ -88,7 +88,7 @@ static void
 put_end_request(unsigned char *out, uint16_t id, uint32_t app_status,
     unsigned protocol_status)
 {
-	put_header(out, FCGI_END_REQUEST, id, 8, 0);
+	fcgi_put_header(out, FCGI_END_REQUEST, id, 8, 0);
 	out[8] = (unsigned char)(app_status >> 24);
 	out[9] = (unsigned char)(app_status >> 16);
 	out[10] = (unsigned char)(app_status >> 8);
@@ -220,7 +220,7 @@ answer_values(struct fcgi *f)
 	}
 	buf_free(&f->record);
 	padding = -len & 7;
-	put_header(out, FCGI_GET_VALUES_RESULT, 0, len - 8, padding);
+	fcgi_put_header(out, FCGI_GET_VALUES_RESULT, 0, len - 8, padding);
 	memset(out + len, 0, padding);
 	return reply(f, out, len + padding);
 }
@@ -231,7 +231,7 @@ answer_unknown_type(struct fcgi *f)
 {
 	unsigned char out[16] = { 0 };
 
-	put_header(out, FCGI_UNKNOWN_TYPE, 0, 8, 0);
+	fcgi_put_header(out, FCGI_UNKNOWN_TYPE, 0, 8, 0);
 	out[8] = (unsigned char)record_type(f);
 	return reply(f, out, sizeof(out));
 }
@@ -464,13 +464,13 @@ fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8])
 	size_t padding = -n & 7;
 
 	assert(n <= FCGI_MAX_LENGTH);
-	put_header(out, FCGI_STDOUT, id, n, padding);
+	fcgi_put_header(out, FCGI_STDOUT, id, n, padding);
 	return padding;
 }
 
 void
 fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE])
 {
-	put_header(out, FCGI_STDOUT, id, 0, 0);
+	fcgi_put_header(out, FCGI_STDOUT, id, 0, 0);
 	put_end_request(out + 8, id, app_status, FCGI_REQUEST_COMPLETE);
 }

@@ -69,6 +69,10 @@ void fcgi_next(struct fcgi *);
 /* Whether it is between requests and between records. */
 bool fcgi_idle(const struct fcgi *);
 
+/* Writes the header of a record: section 3.3 of the specification. */
+void fcgi_put_header(unsigned char out[8], unsigned type, uint16_t id,
+    size_t length, size_t padding);
+
 /* Writes the header of a STDOUT record with n bytes of content (n <= 65535).
  * Returns how many bytes of padding must follow the content. */
 #define FCGI_HEADER_SIZE 8

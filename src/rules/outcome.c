@@ -108,6 +108,9 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 	case RUN_SIGNALED:
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
 		    "handler was killed by a signal");
+	case RUN_CUT:
+		return lost(f, rt, PROBLEM_HANDLER_FAILED,
+		    "handler ended without END_REQUEST");
 	case RUN_OUTPUT_LIMIT:
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
 		    "handler wrote more than max_output");

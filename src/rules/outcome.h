@@ -16,6 +16,7 @@
 enum run_end {
 	RUN_EXITED,
 	RUN_SIGNALED,
+	RUN_CUT, /* FastCGI: ended without END_REQUEST */
 	RUN_TIMEOUT,
 	RUN_OUTPUT_LIMIT,   /* wrote more than max_output */
 	RUN_DRAINED,        /* did not end within drain_timeout */

@@ -27,6 +27,7 @@
 #include "fault.h"
 #include "log.h"
 #include "run_impl.h"
+#include "workers.h"
 
 /* The same stop twice: the flag for readers, the descriptor for poll(2). */
 static atomic_bool draining;
@@ -60,6 +61,7 @@ run_drain(void)
 	const uint64_t one = 1;
 
 	atomic_store(&draining, true);
+	workers_drain();
 	/* The descriptor is never read, so it stays readable for all runs. */
 	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
 		assert(errno == EAGAIN);
@@ -69,6 +71,12 @@ bool
 run_is_draining(void)
 {
 	return atomic_load(&draining);
+}
+
+int
+run_drain_fd(void)
+{
+	return drain_fd;
 }
 
 void
@@ -117,9 +125,8 @@ left_in(int fd)
 
 /* --- while it runs ------------------------------------------------------ */
 
-/* Ends the run.  The first reason stays. */
-static void
-end_it(struct run *run, enum run_end why)
+void
+run_end(struct run *run, enum run_end why)
 {
 	if (run->exited || run->stage != STAGE_RUNNING)
 		return;
@@ -129,12 +136,12 @@ end_it(struct run *run, enum run_end why)
 	child_signal(&run->child, SIGTERM);
 }
 
-static void
-on_deadline(struct run *run)
+void
+run_late(struct run *run)
 {
 	switch (run->stage) {
 	case STAGE_RUNNING:
-		end_it(run, RUN_TIMEOUT);
+		run_end(run, RUN_TIMEOUT);
 		break;
 	case STAGE_TERMINATED:
 		run->stage = STAGE_KILLED;
@@ -187,8 +194,8 @@ conclude_if_over(struct run *run)
 	return run->over;
 }
 
-static int
-wait_ms(const struct run *run)
+int
+run_left(const struct run *run)
 {
 	int64_t left = run->deadline - clock_mono();
 
@@ -213,7 +220,7 @@ wait_event(struct run *run, int max)
 		pfd[n].events = POLLIN;
 		pfd[n].revents = 0;
 	}
-	if (poll(pfd, 4, max != -1 ? max : wait_ms(run)) == -1) {
+	if (poll(pfd, 4, max != -1 ? max : run_left(run)) == -1) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
 	}
@@ -225,9 +232,9 @@ wait_event(struct run *run, int max)
 	if (pfd[0].revents != 0)
 		run->exited = true;
 	else if (pfd[3].revents != 0)
-		end_it(run, RUN_DRAINED);
+		run_end(run, RUN_DRAINED);
 	else if (run->looked >= run->deadline)
-		on_deadline(run);
+		run_late(run);
 	conclude_if_over(run);
 }
 
@@ -254,7 +261,7 @@ read_output(struct run *run, void *p, size_t size)
 		run->out_left -= (size_t)n;
 	run->output += (uint64_t)n;
 	if (run->output > run->max_output)
-		end_it(run, RUN_OUTPUT_LIMIT);
+		run_end(run, RUN_OUTPUT_LIMIT);
 	return (size_t)n;
 }
 
@@ -264,11 +271,32 @@ run_pid(const struct run *run)
 	return run->child.pid;
 }
 
+bool
+run_stays(const struct run *run)
+{
+	return run->app != NULL;
+}
+
+int64_t
+run_lock(const struct run *run)
+{
+	return run->app != NULL ? run_app_lock(run) : 0;
+}
+
+void
+run_cancel(struct run *run)
+{
+	assert(run->app != NULL);
+	run_app_cancel(run);
+}
+
 size_t
 run_read(struct run *run, void *p, size_t size)
 {
 	size_t n;
 
+	if (run->app != NULL)
+		return run_app_read(run, p, size);
 	for (;;) {
 		n = run->out_ready || run->over ? read_output(run, p, size) : 0;
 		if (n > 0) {
@@ -302,6 +330,10 @@ run_finish(struct run *run, struct run_facts *facts)
 {
 	int status = 0;
 
+	if (run->app != NULL) {
+		run_app_finish(run, facts);
+		return;
+	}
 	if (run->out != -1) {
 		/* The caller has read enough: a full pipe must not stop the
 		 * handler. */
@@ -344,7 +376,7 @@ run_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 		if (rc == RC_OK && run->output <= run->max_output)
 			rc = spool_write(spool, bytes, n);
 		if (rc != RC_OK)
-			end_it(run, RUN_CAPTURE_FAILED);
+			run_end(run, RUN_CAPTURE_FAILED);
 	}
 	run_finish(run, facts);
 	if (rc != RC_OK)

@@ -59,8 +59,27 @@ bool run_is_draining(void);
  */
 struct run *run_start(const struct run_spec *, struct run_facts *);
 
+/*
+ * The same for a program with protocol = fastcgi: one of its processes that
+ * stay (workers.h) gets the request.  Nothing is sent to it before run_read().
+ * program is the configuration's own, not a copy.
+ */
+struct run *run_start_app(const struct run_spec *,
+    const struct conf_program *program, struct run_facts *);
+
 /* The program's process, which is also its process group. */
 pid_t run_pid(const struct run *);
+
+/* The lock of a process that stays and has one (store_process_lock()); 0: the
+ * process was started for this run, or has none. */
+int64_t run_lock(const struct run *);
+
+/* Whether the process stays after the run. */
+bool run_stays(const struct run *);
+
+/* Frees a run of a process that stays, before run_read(): it gets no request.
+ */
+void run_cancel(struct run *);
 
 /*
  * Reads the next bytes of the output: > 0.  0: there are no more.  Blocks;

@@ -1,5 +1,5 @@
 /*
- * A run, for run.c and run_start.c alone.
+ * A run, for the files of this room alone.
  */
 #ifndef RUN_IMPL_H
 #define RUN_IMPL_H
@@ -14,8 +14,11 @@ enum run_stage {
 	STAGE_KILLED      /* SIGKILL was sent; until the last deadline */
 };
 
+struct run_app;
+
 struct run {
-	struct child child;
+	struct run_app *app;       /* NULL: a CGI program of its own */
+	struct child child;        /* .pid -1: none of ours */
 	int out, err;              /* our ends of the pipes; -1: at their end */
 	bool out_ready, err_ready; /* result of the last poll */
 	bool exited;               /* the program has, and is not reaped yet */
@@ -31,6 +34,42 @@ struct run {
 	const struct log_request *log;
 	struct errlog errlog;
 };
+
+/* Makes a run that has not begun.  NULL: no memory. */
+struct run *run_new(const struct run_spec *);
+
+/* Ends the run.  The first reason stays. */
+void run_end(struct run *, enum run_end why);
+
+/* The deadline is past. */
+void run_late(struct run *);
+
+/* Milliseconds to the deadline, at least 0. */
+int run_left(const struct run *);
+
+/* Readable once all runs are to be ended. */
+int run_drain_fd(void);
+
+/* The same as run_read(), run_finish() and run_cancel(), for a run with an
+ * app. */
+size_t run_app_read(struct run *, void *, size_t);
+void run_app_finish(struct run *, struct run_facts *);
+void run_app_cancel(struct run *);
+
+/* The name of the lock of a process that stays, see workers.h; 0: none. */
+int64_t run_app_lock(const struct run *);
+
+/* Makes a pipe; its reading end, fds[0], does not block. */
+int run_open_pipe(int fds[2]);
+
+/* Returns the folder of a program's path, at least "/"; the caller frees it.
+ * NULL: no memory. */
+char *run_folder_of(const char *path);
+
+/* Finds the program's user.  NULL in *user: it is this process's own.  False:
+ * there is no such user, and why says so. */
+bool run_find_user(const struct conf_program *, struct user *found,
+    const struct user **user, char *why, size_t size);
 
 /* Closes the descriptors that are not -1, of n. */
 void run_close(const int *fds, size_t n);

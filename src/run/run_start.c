@@ -58,9 +58,8 @@ open_body(const void *body, size_t len, int fd)
 	return fd;
 }
 
-/* Its reading end, fds[0], does not block. */
-static int
-open_pipe(int fds[2])
+int
+run_open_pipe(int fds[2])
 {
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
@@ -74,10 +73,8 @@ open_pipe(int fds[2])
 	return 0;
 }
 
-/* Returns the folder of a program's path, at least "/"; the caller frees it.
- * NULL: no memory. */
-static char *
-folder_of(const char *path)
+char *
+run_folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -86,14 +83,14 @@ folder_of(const char *path)
 	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static struct run *
+struct run *
 run_new(const struct run_spec *spec)
 {
 	struct run *run;
 
 	if ((run = calloc(1, sizeof(*run))) == NULL)
 		return NULL;
-	run->child.pid = -1;
+	run->child.pid = run->child.pidfd = -1;
 	run->out = run->err = -1;
 	run->streaming = spec->streaming;
 	run->facts.end = RUN_EXITED;
@@ -106,10 +103,8 @@ run_new(const struct run_spec *spec)
 	return run;
 }
 
-/* Finds the program's user.  NULL in *user: it is this process's own.  False:
- * there is no such user, and why says so. */
-static bool
-find_user(const struct conf_program *program, struct user *found,
+bool
+run_find_user(const struct conf_program *program, struct user *found,
     const struct user **user, char *why, size_t size)
 {
 	*user = NULL;
@@ -144,13 +139,13 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 		error = ESHUTDOWN;
 		goto fail;
 	}
-	if (!find_user(program, &user, &cs.user, why, sizeof(why))) {
+	if (!run_find_user(program, &user, &cs.user, why, sizeof(why))) {
 		step = "user";
 		error = EINVAL;
 		goto fail;
 	}
 	if (program->directory == NULL &&
-	    (folder = folder_of(program->argv.item[0])) == NULL)
+	    (folder = run_folder_of(program->argv.item[0])) == NULL)
 		goto fail;
 	if (spec->held != -1 &&
 	    (cs.held = fcntl(spec->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) ==
@@ -158,7 +153,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 		goto fail;
 	if ((cs.fd[0] = open_body(spec->body, spec->body_len, spec->body_fd)) ==
 		-1 ||
-	    open_pipe(out) == -1 || open_pipe(err) == -1)
+	    run_open_pipe(out) == -1 || run_open_pipe(err) == -1)
 		goto fail;
 	cs.argv = program->argv.item;
 	cs.envp = spec->envp;

@@ -120,6 +120,21 @@ store_attempt_begin(struct store_attempt *, const char *token, int64_t key_id);
 /* After the handler was started: records its session. */
 void store_attempt_started(struct store_attempt *, pid_t);
 
+/*
+ * The same for a process that stays and handles one attempt after another.
+ * store_process_lock() makes a lock of its own, for it to inherit, and a token
+ * for its environment; store_attempt_started() and store_attempt_release()
+ * follow as for an attempt.  store_process_forget() comes when the process has
+ * ended.  store_attempt_by() comes before the attempt's request is sent to the
+ * process: from then on its processes count as the attempt's, until
+ * store_attempt_by_none().
+ */
+enum rc store_process_lock(
+    struct store *, struct store_attempt *, char token[RECORD_TOKEN_LEN + 1]);
+void store_process_forget(struct store *, int64_t lock);
+enum rc store_attempt_by(struct store *, struct store_attempt *, int64_t lock);
+void store_attempt_by_none(struct store *, const struct store_attempt *);
+
 /* Closes the descriptor, so that only the attempt's processes still hold it. */
 void store_attempt_release(struct store_attempt *);
 /* Whether every process of a released attempt has exited. */

@@ -21,6 +21,10 @@ FIRST_ONLY = {'set-cookie', 'date'}
 STORED_ONLY = {'idempotent-replayed'}
 
 
+# The handlers stay: each is FastCGI, and is given its requests.
+STAYS = False
+
+
 def fields(answer, but):
     return [f for f in answer.fields if f[0].lower() not in but]
 
@@ -65,6 +69,9 @@ class Life:
         self.defaults = {'on_crash': self.fate}
         self.defaults.update(defaults or {})
         self.handler = ' '.join((t.program('ledger'), t.dir) + words)
+        if STAYS:
+            self.handler = t.program('stays') + ' ' + self.handler
+            self.defaults.update(protocol='fastcgi', processes='2')
         self.once = t.once(self.handler, server=self.server,
                            defaults=self.defaults, start=False)
         self.seen = []      # (key, path, answer)
@@ -189,7 +196,11 @@ class Life:
         """Nothing is kept of attempts that have ended."""
         self.once.ctl('sweep')
         folder = self.once.database + '-attempts'
-        eq(os.listdir(folder) if os.path.exists(folder) else [], [])
+        names = os.listdir(folder) if os.path.exists(folder) else []
+        # Each process that stays has a file as long as it lives.
+        live = [name for name in names if name.endswith('.process')]
+        eq(sorted(names), sorted(live))
+        assert len(live) <= (2 if STAYS else 0), live
 
     def tree_goes(self, keys, stays):
         """While something of an attempt is left, its key is not released."""

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 import base
+import life
 import scenario
 
 ALL = ('alone', 'duplicates', 'many', 'child')
@@ -137,12 +138,26 @@ TABLE = {
                     ('accepted_stopping', 1)],
 }
 
+# With handlers that stay: what is theirs alone, and the way of a run.
+STAYS = {
+    'PROCESS_MARKED': [('alone', 1), ('alone', 2), ('child', 2)],
+    'PROCESS_STARTED': [('alone', 1), ('alone', 2), ('child', 2)],
+    'ATTEMPT_GIVEN': [(s, 1) for s in ALL] + [
+        ('many', 5), ('release', 2), ('child_sheds', 1), ('lost', 1)],
+}
+for _name in ('HANDLER_START', 'HANDLER_STARTED', 'HANDLER_OUTPUT', 'JUDGED',
+              'HANDLER_EXITED', 'SETTLED', 'ANSWER_SENT', 'STOP_BEGUN',
+              'STOP_DRAIN', 'STOP_DRAINED', 'STOP_STORE', 'STOP_CLOSED'):
+    STAYS[_name] = [play for play in TABLE[_name] if play[0] in (
+        'alone', 'many', 'child', 'release', 'large', 'lost', 'accepted',
+        'stopping', 'stopping_late')]
+
 # Where a process is stopped, not killed, while another one sweeps.
 STOPPED = ('RESERVED', 'HANDLER_STARTED', 'HANDLER_OUTPUT', 'HANDLER_EXITED',
            'JUDGED', 'SETTLED', 'ANSWER_READY')
 
 # Where its tree outlives an attempt, and stays beyond its deadline.
-STAYS = ('HANDLER_OUTPUT', 'HANDLER_EXITED', 'JUDGED')
+REMAINS = ('HANDLER_OUTPUT', 'HANDLER_EXITED', 'JUDGED')
 
 
 def listed():
@@ -168,6 +183,13 @@ def case(play, *args):
     return lambda t: play(t, *args)
 
 
+def stays(play, *args):
+    def run(t):
+        life.STAYS = True       # each case is a process of its own
+        play(t, *args)
+    return run
+
+
 def not_met(t):
     raise AssertionError('no scenario meets this point: add it to TABLE')
 
@@ -176,16 +198,22 @@ def cases():
     """[(name, function)], every point under every fate."""
     found = []
     names = listed()
-    for name in sorted((set(TABLE) | set(RESUMED)) - set(names)):
+    for name in sorted((set(TABLE) | set(RESUMED) | set(STAYS)) -
+                       set(names)):
         found.append(('list.%s.is_not_in_fault_h' % name, not_met))
     for fate in fates():
         for name in names:
-            if name not in TABLE and name not in RESUMED:
+            if name not in TABLE and name not in RESUMED and \
+                    name not in STAYS:
                 found.append(('%s.none.%s' % (fate, name), not_met))
             more = RESUMED.get(name, []) if fate == 'resume' else []
             for play, n in TABLE.get(name, []) + more:
                 found.append(('%s.%s.%s.%d' % (fate, play, name, n),
                               case(getattr(scenario, play), fate, name, n)))
+        for name, plays in STAYS.items():
+            for play, n in plays:
+                found.append(('%s.stays_%s.%s.%d' % (fate, play, name, n),
+                              stays(getattr(scenario, play), fate, name, n)))
         for name in STOPPED:
             found.append(('%s.stopped.%s.1' % (fate, name),
                           case(scenario.stopped, fate, name, 1)))
@@ -197,7 +225,7 @@ def cases():
             found.append(('%s.resource_%s.STATUS_FOUND.1' % (fate, how), case(
                 getattr(scenario, 'resource_' + how), fate, 'STATUS_FOUND',
                 1)))
-        for name in STAYS if fate == 'resume' else ():
+        for name in REMAINS if fate == 'resume' else ():
             found.append(('%s.child_stays.%s.1' % (fate, name),
                           case(scenario.child_stays, fate, name, 1)))
     return found

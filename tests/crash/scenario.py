@@ -30,9 +30,12 @@ def expected(fate, name, n):
     there: nothing is durable yet, the reservation is, or the outcome is."""
     step = {'REQUEST': 0, 'FINGERPRINTED': 0, 'ATTEMPT_MADE': 0,
             'RESERVED': 1, 'ATTEMPT_NAMED': 1, 'HANDLER': 1, 'JUDGED': 1,
-            'SETTLED': 2, 'ANSWER': 2}
+            'SETTLED': 2, 'ANSWER': 2,
+            'ATTEMPT_GIVEN': 1}
     if name == 'OP_IN_QUEUE' and n > 1:
         return []       # the committer may have it already
+    if name.startswith('PROCESS'):
+        return []       # its process does not wait for the request
     if name in ('COMMIT_DONE', 'COMMIT_TOLD'):
         durable = n - 1
     elif name.startswith('COMMIT') or name.startswith('OP'):

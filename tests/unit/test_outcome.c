@@ -67,6 +67,8 @@ static const struct row {
 	    false, 201, YES, IGNORE, UNKNOWN, FAILED, 0 },
 	{ "signal, stale exit status 75", RUN_SIGNALED, 75, OK, false, 503, NO,
 	    CHECK, UNKNOWN, FAILED, 0 },
+	{ "no END_REQUEST after a whole response", RUN_CUT, 0, OK, false, 201,
+	    YES, CHECK, UNKNOWN, FAILED, 0 },
 	{ "max_output", RUN_OUTPUT_LIMIT, 0, OK, false, 200, NOTHING, CHECK,
 	    UNKNOWN, FAILED, 0 },
 	{ "drain deadline", RUN_DRAINED, 0, OK, false, 200, NOTHING, CHECK,

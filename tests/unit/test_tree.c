@@ -508,10 +508,63 @@ a_file_without_a_line_is_removed_unless_it_is_held(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static enum rc
+remove_process(void *arg, int64_t name, const struct tree_note *note)
+{
+	int *n = arg;
+
+	assert_string_equal(note->token, OTHER);
+	(*n)++;
+	tree_process_remove(database, name);
+	return RC_OK;
+}
+
+static void
+an_attempt_lives_as_long_as_the_process_that_acts_for_it(void **state)
+{
+	int held, note, of_process, its_note, n = 0;
+	struct process_list *list;
+	int64_t name, process;
+
+	(void)state;
+	(void)remove_all();
+	assert_int_equal(process_list(&list), RC_OK);
+	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(tree_begin(note, TOKEN, 1), RC_OK);
+	assert_int_equal(tree_process_new(database, 5, OTHER, &of_process,
+			     &its_note, &process),
+	    RC_OK);
+	close(held);
+	assert_false(tree_lives(database, name, list));
+	assert_int_equal(tree_process_acts(database, name, process), RC_OK);
+	assert_true(tree_is_held(database, name));
+	assert_true(tree_lives(database, name, list));
+	/* It acts for one attempt after another. */
+	tree_process_acted(database, name);
+	assert_false(tree_lives(database, name, list));
+	assert_int_equal(tree_process_acts(database, name, process), RC_OK);
+	/* The end of the process's own file is not its end. */
+	assert_int_equal(
+	    tree_process_each(database, remove_process, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_true(tree_lives(database, name, list));
+	close(of_process);
+	assert_false(tree_lives(database, name, list));
+	assert_true(tree_lives(database, name, NULL));
+	/* The attempt's file takes the second name along. */
+	assert_int_equal(remove_all(), 1);
+	assert_int_equal(rmdir(folder), 0);
+	process_list_free(list);
+	close(note);
+	close(its_note);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    an_attempt_lives_as_long_as_the_process_that_acts_for_it),
 		cmocka_unit_test(a_process_is_found_by_its_environment),
 		cmocka_unit_test(a_token_is_found_wherever_it_stands),
 		cmocka_unit_test(

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "store_impl.h"
 #include "tree.h"
+#include "verb.h"
 
 /* --- the processes of an attempt ----------------------------------------- */
 
@@ -82,6 +83,47 @@ store_attempt_started(struct store_attempt *at, pid_t pid)
 	at->note = -1;
 }
 
+enum rc
+store_process_lock(struct store *store, struct store_attempt *at,
+    char token[RECORD_TOKEN_LEN + 1])
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	at->fd = at->note = -1;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	at->file = liveness_file(liveness);
+	if (!verb_token(token))
+		return RC_IO;
+	rc = tree_process_new(store->file, liveness_self(liveness), token,
+	    &at->fd, &at->note, &at->lock);
+	return made(store, rc);
+}
+
+void
+store_process_forget(struct store *store, int64_t lock)
+{
+	tree_process_remove(store->file, lock);
+}
+
+enum rc
+store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
+{
+	enum rc rc = tree_process_acts(store->file, at->lock, lock);
+
+	if (at->note != -1)
+		close(at->note);
+	at->note = -1;
+	return rc;
+}
+
+void
+store_attempt_by_none(struct store *store, const struct store_attempt *at)
+{
+	tree_process_acted(store->file, at->lock);
+}
+
 void
 store_attempt_release(struct store_attempt *at)
 {
@@ -145,6 +187,18 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 	return RC_OK;
 }
 
+/* Removes the file of a process that died with its owner.  An attempt that it
+ * acted for has a name of its own for the file. */
+static enum rc
+remove_process(void *arg, int64_t name, const struct tree_note *note)
+{
+	struct store *store = arg;
+
+	if (store_owner_is_dead(store, note->owner))
+		tree_process_remove(store->file, name);
+	return RC_OK;
+}
+
 enum rc
 store_attempt_clean(struct store *store)
 {
@@ -158,6 +212,8 @@ store_attempt_clean(struct store *store)
 	left.db = reader->db;
 	rc = tree_each(store->file, remove_leftover, &left);
 	store_reader_give(store, reader);
+	if (rc == RC_OK)
+		rc = tree_process_each(store->file, remove_process, store);
 	return rc;
 }
 

@@ -22,7 +22,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "tree.h"
+#include "tree_impl.h"
 
 /* Names are drawn at random; a second try is almost never needed. */
 #define NEW_TRIES 8
@@ -30,12 +30,11 @@
 /* A name has 62 bits: those of the boot, then random ones. */
 #define NAME_BITS 40
 #define BOOT_BITS 22
-#define NAME_LEN  16 /* hexadecimal digits */
 
 #define NOTE_MAX 256
 
-static enum rc
-failed(const char *database, const char *what)
+enum rc
+tree_failed(const char *database, const char *what)
 {
 	int error = errno;
 
@@ -48,7 +47,7 @@ failed(const char *database, const char *what)
 /* Whether the folder can be trusted: its owner is this user or the database's
  * owner, and no other user may use it. */
 static bool
-is_ours(int folder, const struct stat *database)
+folder_is_ours(int folder, const struct stat *database)
 {
 	struct stat st;
 
@@ -61,9 +60,8 @@ is_ours(int folder, const struct stat *database)
 	return false;
 }
 
-/* Opens the folder, and creates it if asked; -1 and errno. */
-static int
-open_folder(const char *database, bool make)
+int
+tree_open_folder(const char *database, bool make)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct stat st;
@@ -81,7 +79,7 @@ open_folder(const char *database, bool make)
 		close(fd);
 		fd = -1;
 	}
-	if (fd != -1 && !is_ours(fd, &st)) {
+	if (fd != -1 && !folder_is_ours(fd, &st)) {
 		close(fd);
 		errno = EPERM;
 		fd = -1;
@@ -92,10 +90,10 @@ open_folder(const char *database, bool make)
 	return fd;
 }
 
-static void
-text_of(int64_t name, char text[NAME_LEN + 1])
+void
+tree_text_of(int64_t name, const char *kind, char text[TREE_FILE_LEN])
 {
-	snprintf(text, NAME_LEN + 1, "%016" PRIx64, (uint64_t)name);
+	snprintf(text, TREE_FILE_LEN, "%016" PRIx64 "%s", (uint64_t)name, kind);
 }
 
 /* The bits of this boot, > 0; 0: the boot has no name. */
@@ -157,8 +155,8 @@ make_file(int folder, const char *text, int *held, int *note)
 	return 0;
 }
 
-static void
-close_both(int *held, int *note)
+void
+tree_close_both(int *held, int *note)
 {
 	if (*held != -1)
 		close(*held);
@@ -168,17 +166,17 @@ close_both(int *held, int *note)
 }
 
 enum rc
-tree_new(
-    const char *database, int64_t owner, int *held, int *note, int64_t *name)
+tree_new_file(const char *database, int64_t owner, const char *kind, int *held,
+    int *note, int64_t *name)
 {
-	char text[NAME_LEN + 1], line[NAME_LEN + 2];
+	char text[TREE_FILE_LEN], line[TREE_NAME_LEN + 2];
 	int folder, error = EEXIST, tries;
 	uint64_t bits;
 	enum rc rc = RC_OK;
 
 	*held = *note = -1;
-	if ((folder = open_folder(database, true)) == -1)
-		return failed(database, "open");
+	if ((folder = tree_open_folder(database, true)) == -1)
+		return tree_failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
 			error = errno;
@@ -186,26 +184,33 @@ tree_new(
 		}
 		*name = boot_bits() << NAME_BITS |
 		    (int64_t)(bits >> (64 - NAME_BITS)) | 1;
-		text_of(*name, text);
+		tree_text_of(*name, kind, text);
 		error = make_file(folder, text, held, note);
 		if (error != 0)
-			close_both(held, note);
+			tree_close_both(held, note);
 	}
 	if (error == 0) {
 		snprintf(
 		    line, sizeof(line), "%016" PRIx64 "\n", (uint64_t)owner);
 		if (write(*note, line, strlen(line)) != (ssize_t)strlen(line)) {
 			error = errno;
-			close_both(held, note);
+			tree_close_both(held, note);
 			(void)unlinkat(folder, text, 0);
 		}
 	}
 	if (error != 0) {
 		errno = error;
-		rc = failed(database, "make a file");
+		rc = tree_failed(database, "make a file");
 	}
 	close(folder);
 	return error == EEXIST ? RC_BUSY : rc;
+}
+
+enum rc
+tree_new(
+    const char *database, int64_t owner, int *held, int *note, int64_t *name)
+{
+	return tree_new_file(database, owner, "", held, note, name);
 }
 
 enum rc
@@ -242,14 +247,14 @@ tree_started(int note, pid_t pid)
 /* --- looking ------------------------------------------------------------ */
 
 static int
-open_file(const char *database, int64_t name)
+open_file(const char *database, int64_t name, const char *kind)
 {
-	char text[NAME_LEN + 1];
+	char text[TREE_FILE_LEN];
 	int folder, fd;
 
-	if (name <= 0 || (folder = open_folder(database, false)) == -1)
+	if (name <= 0 || (folder = tree_open_folder(database, false)) == -1)
 		return -1;
-	text_of(name, text);
+	tree_text_of(name, kind, text);
 	fd = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	close(folder);
 	return fd;
@@ -298,10 +303,11 @@ read_note(int fd, struct tree_note *note)
 	return RC_OK;
 }
 
-enum rc
-tree_read(const char *database, int64_t name, struct tree_note *note)
+static enum rc
+read_file(const char *database, int64_t name, const char *kind,
+    struct tree_note *note)
 {
-	int fd = open_file(database, name);
+	int fd = open_file(database, name, kind);
 	enum rc rc;
 
 	memset(note, 0, sizeof(*note));
@@ -312,21 +318,47 @@ tree_read(const char *database, int64_t name, struct tree_note *note)
 	return rc;
 }
 
+enum rc
+tree_read(const char *database, int64_t name, struct tree_note *note)
+{
+	return read_file(database, name, "", note);
+}
+
+/* Whether a process holds the lock of that file.  A file that is not there
+ * counts as missing says. */
+static bool
+file_is_held(const char *database, int64_t name, const char *kind, bool missing)
+{
+	int fd = open_file(database, name, kind);
+	bool held;
+
+	if (fd == -1)
+		return errno == ENOENT ? missing : true;
+	held = is_held(fd);
+	close(fd);
+	return held;
+}
+
 bool
 tree_is_held(const char *database, int64_t name)
 {
-	int fd = open_file(database, name);
-	bool held = fd == -1 || is_held(fd);
+	return file_is_held(database, name, "", true) ||
+	    file_is_held(database, name, TREE_OF_BY, false);
+}
 
-	if (fd != -1)
-		close(fd);
-	return held;
+/* Whether a process that the file's token or session marks may still live. */
+static bool
+note_lives(const struct tree_note *note, const struct process_list *list)
+{
+	return list == NULL ||
+	    process_list_has(list, &note->session, note->token);
 }
 
 bool
 tree_lives(const char *database, int64_t name, const struct process_list *list)
 {
 	struct tree_note note;
+	enum rc rc;
 
 	if (name <= 0)
 		return true;
@@ -337,53 +369,66 @@ tree_lives(const char *database, int64_t name, const struct process_list *list)
 		return true;
 	if (note.token[0] == '\0')
 		return false;
-	return list == NULL ||
-	    process_list_has(list, &note.session, note.token);
+	if (note_lives(&note, list))
+		return true;
+	rc = read_file(database, name, TREE_OF_BY, &note);
+	if (rc == RC_NOTFOUND && note.owner == 0)
+		return false; /* no process that stays */
+	return rc != RC_OK || note_lives(&note, list);
+}
+
+void
+tree_remove_file(const char *database, int64_t name, const char *kind)
+{
+	char text[TREE_FILE_LEN];
+	int folder;
+
+	if (name <= 0 || (folder = tree_open_folder(database, false)) == -1)
+		return;
+	tree_text_of(name, kind, text);
+	(void)unlinkat(folder, text, 0);
+	close(folder);
 }
 
 void
 tree_remove(const char *database, int64_t name)
 {
-	char text[NAME_LEN + 1];
-	int folder;
-
-	if (name <= 0 || (folder = open_folder(database, false)) == -1)
-		return;
-	text_of(name, text);
-	(void)unlinkat(folder, text, 0);
-	close(folder);
+	/* In this order: without the first file the second one is not found. */
+	tree_remove_file(database, name, TREE_OF_BY);
+	tree_remove_file(database, name, "");
 }
 
-/* The name that a file name stands for; none if the file is not ours. */
+/* The name that a file name of that kind stands for; none if the file is not
+ * ours. */
 static int64_t
-name_of(const char *text)
+name_of(const char *text, const char *kind)
 {
 	uint64_t name = strtoull(text, NULL, 16);
-	char again[NAME_LEN + 1];
+	char again[TREE_FILE_LEN];
 
 	if (name > INT64_MAX)
 		return 0;
-	text_of((int64_t)name, again);
+	tree_text_of((int64_t)name, kind, again);
 	return strcmp(again, text) == 0 ? (int64_t)name : 0;
 }
 
 static enum rc
-visit_file(const char *database, int64_t name,
+visit_file(const char *database, int64_t name, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
 {
 	struct tree_note note;
 	enum rc rc;
 
-	rc = tree_read(database, name, &note);
+	rc = read_file(database, name, kind, &note);
 	/* Its maker died before it wrote a line; or it has not locked the file
 	 * yet, and then makes another one. */
-	if (rc == RC_NOTFOUND && !tree_is_held(database, name))
-		tree_remove(database, name);
+	if (rc == RC_NOTFOUND && !file_is_held(database, name, kind, true))
+		tree_remove_file(database, name, kind);
 	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
 }
 
 enum rc
-tree_each(const char *database,
+tree_each_of(const char *database, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
 {
 	int64_t name;
@@ -392,16 +437,23 @@ tree_each(const char *database,
 	DIR *dir;
 	int fd;
 
-	if ((fd = open_folder(database, false)) == -1)
-		return errno == ENOENT ? RC_OK : failed(database, "open");
+	if ((fd = tree_open_folder(database, false)) == -1)
+		return errno == ENOENT ? RC_OK : tree_failed(database, "open");
 	if ((dir = fdopendir(fd)) == NULL) {
 		close(fd);
 		return RC_NOMEM;
 	}
 	while (rc == RC_OK && (d = readdir(dir)) != NULL) {
-		if ((name = name_of(d->d_name)) > 0)
-			rc = visit_file(database, name, visit, arg);
+		if ((name = name_of(d->d_name, kind)) > 0)
+			rc = visit_file(database, name, kind, visit, arg);
 	}
 	closedir(dir);
 	return rc;
+}
+
+enum rc
+tree_each(const char *database,
+    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+{
+	return tree_each_of(database, "", visit, arg);
 }

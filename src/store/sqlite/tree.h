@@ -64,6 +64,30 @@ tree_lives(const char *database, int64_t name, const struct process_list *list);
 
 void tree_remove(const char *database, int64_t name);
 
+/* --- processes that stay ------------------------------------------------- */
+
+/*
+ * A process that stays handles one attempt after another, so it cannot hold
+ * each attempt's lock.  It has a file of its own, "NAME.process", with its own
+ * token.  While it may act for an attempt, that attempt has a second name of
+ * the process's file: "NAME.by".  The attempt then lives as long as its own
+ * processes or those of the second file.
+ */
+
+/* Like tree_new() and then tree_begin() with key 0. */
+enum rc tree_process_new(const char *database, int64_t owner, const char *token,
+    int *held, int *note, int64_t *name);
+void tree_process_remove(const char *database, int64_t process);
+
+/* Says that the process may act for the attempt from now on, and no longer.
+ * Errors are logged. */
+enum rc tree_process_acts(const char *database, int64_t name, int64_t process);
+void tree_process_acted(const char *database, int64_t name);
+
+/* Calls visit for the file of each process, like tree_each(). */
+enum rc tree_process_each(const char *database,
+    enum rc (*visit)(void *, int64_t name, const struct tree_note *), void *);
+
 /* Calls visit for each file, until visit returns a value other than RC_OK. */
 enum rc tree_each(const char *database,
     enum rc (*visit)(void *, int64_t name, const struct tree_note *), void *);

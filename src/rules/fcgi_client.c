@@ -1,0 +1,222 @@
+/*
+ * The FastCGI record layer of a client.
+ *
+ * Nothing is gathered: output and errors are handed on as they arrive, and of
+ * all other records only the eight bytes of FCGI_END_REQUEST are looked at.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <fastcgi.h>
+
+#include "fcgi.h"
+#include "fcgi_client.h"
+
+/* A connection carries one request. */
+#define ID 1
+
+/* --- the request -------------------------------------------------------- */
+
+static enum rc
+add_record(struct buf *out, unsigned type, const void *bytes, size_t n)
+{
+	static const unsigned char zeros[8];
+	const size_t padding = -n & 7;
+	unsigned char header[8];
+	enum rc rc;
+
+	assert(n <= FCGI_CONTENT_MAX);
+	fcgi_put_header(header, type, ID, n, padding);
+	if ((rc = buf_add(out, header, sizeof(header))) != RC_OK ||
+	    (n > 0 && (rc = buf_add(out, bytes, n)) != RC_OK))
+		return rc;
+	return padding > 0 ? buf_add(out, zeros, padding) : RC_OK;
+}
+
+/* A length of a name-value pair (section 3.4): one byte, or four. */
+static enum rc
+add_length(struct buf *out, size_t n)
+{
+	const unsigned char bytes[4] = { (unsigned char)(n >> 24 | 0x80),
+		(unsigned char)(n >> 16), (unsigned char)(n >> 8),
+		(unsigned char)n };
+
+	return n < 0x80 ? buf_add(out, bytes + 3, 1) : buf_add(out, bytes, 4);
+}
+
+static enum rc
+add_pair(struct buf *out, const char *variable)
+{
+	const size_t name = strcspn(variable, "=");
+	const char *value = variable + name + (variable[name] == '=');
+	enum rc rc;
+
+	if ((rc = add_length(out, name)) != RC_OK ||
+	    (rc = add_length(out, strlen(value))) != RC_OK ||
+	    (rc = buf_add(out, variable, name)) != RC_OK)
+		return rc;
+	return buf_adds(out, value);
+}
+
+static bool
+is_named(const char *variable, const char *name)
+{
+	const size_t n = strlen(name);
+
+	return strncmp(variable, name, n) == 0 && variable[n] == '=';
+}
+
+enum rc
+fcgi_client_begin(struct buf *out, char *const *envp, const char *but)
+{
+	const unsigned char body[8] = { 0, FCGI_RESPONDER };
+	struct buf pairs;
+	size_t at, n;
+	enum rc rc;
+
+	buf_init(&pairs, out->max);
+	rc = add_record(out, FCGI_BEGIN_REQUEST, body, sizeof(body));
+	for (; rc == RC_OK && *envp != NULL; envp++)
+		if (but == NULL || !is_named(*envp, but))
+			rc = add_pair(&pairs, *envp);
+	for (at = 0; rc == RC_OK && at < pairs.len; at += n) {
+		n = pairs.len - at;
+		if (n > FCGI_CONTENT_MAX)
+			n = FCGI_CONTENT_MAX;
+		rc = add_record(out, FCGI_PARAMS, pairs.data + at, n);
+	}
+	if (rc == RC_OK)
+		rc = add_record(out, FCGI_PARAMS, NULL, 0);
+	buf_free(&pairs);
+	return rc;
+}
+
+enum rc
+fcgi_client_stdin(struct buf *out, const void *bytes, size_t n)
+{
+	return add_record(out, FCGI_STDIN, bytes, n);
+}
+
+/* --- the answer --------------------------------------------------------- */
+
+void
+fcgi_client_init(struct fcgi_client *c)
+{
+	memset(c, 0, sizeof(*c));
+}
+
+static enum fcgi_client_event
+no_answer(struct fcgi_client *c, const char *why)
+{
+	c->over = true;
+	c->why = why;
+	return FCGI_CLIENT_ERROR;
+}
+
+static unsigned
+type_of(const struct fcgi_client *c)
+{
+	return c->header[1];
+}
+
+static bool
+is_about_request(const struct fcgi_client *c)
+{
+	return (c->header[2] << 8 | c->header[3]) == ID;
+}
+
+/* The header is complete. */
+static enum fcgi_client_event
+begin_answer(struct fcgi_client *c)
+{
+	const unsigned type = type_of(c);
+
+	if (c->header[0] != FCGI_VERSION_1)
+		return no_answer(c, "not FastCGI 1");
+	c->content_left = (size_t)c->header[4] << 8 | c->header[5];
+	c->padding_left = c->header[6];
+	c->end_len = 0;
+	if (!is_about_request(
+		c)) /* about the connection, or about nothing we asked */
+		return FCGI_CLIENT_MORE;
+	if (type == FCGI_STDOUT || type == FCGI_STDERR)
+		return FCGI_CLIENT_MORE;
+	if (type != FCGI_END_REQUEST)
+		return no_answer(c, "a record that no application sends");
+	if (c->content_left != sizeof(c->end))
+		return no_answer(c, "FCGI_END_REQUEST of a wrong size");
+	return FCGI_CLIENT_MORE;
+}
+
+/* FCGI_END_REQUEST, section 5.5. */
+static enum fcgi_client_event
+end_request(struct fcgi_client *c)
+{
+	const unsigned char *body = c->end;
+
+	c->over = true;
+	c->status = (uint32_t)body[0] << 24 | (uint32_t)body[1] << 16 |
+	    (uint32_t)body[2] << 8 | body[3];
+	c->refused = body[4] != FCGI_REQUEST_COMPLETE;
+	return FCGI_CLIENT_END;
+}
+
+/* n bytes of content have come; none is left if the record is whole. */
+static enum fcgi_client_event
+add_content(struct fcgi_client *c, const unsigned char *p, size_t n)
+{
+	if (!is_about_request(c))
+		return FCGI_CLIENT_MORE;
+	if (type_of(c) == FCGI_END_REQUEST) {
+		memcpy(c->end + c->end_len, p, n);
+		c->end_len += n;
+		return c->end_len == sizeof(c->end) ? end_request(c)
+						    : FCGI_CLIENT_MORE;
+	}
+	c->bytes = p;
+	c->len = n;
+	return type_of(c) == FCGI_STDOUT ? FCGI_CLIENT_STDOUT
+					 : FCGI_CLIENT_STDERR;
+}
+
+static size_t
+lesser(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+enum fcgi_client_event
+fcgi_client_feed(
+    struct fcgi_client *c, const void *data, size_t len, size_t *used)
+{
+	const unsigned char *p = data, *end = p + len;
+	enum fcgi_client_event event = FCGI_CLIENT_MORE;
+	size_t n;
+
+	assert(!c->over);
+	while (event == FCGI_CLIENT_MORE && p < end) {
+		if (c->header_len < sizeof(c->header)) {
+			n = lesser(sizeof(c->header) - c->header_len,
+			    (size_t)(end - p));
+			memcpy(c->header + c->header_len, p, n);
+			c->header_len += n;
+			if (c->header_len == sizeof(c->header))
+				event = begin_answer(c);
+		} else if (c->content_left > 0) {
+			n = lesser(c->content_left, (size_t)(end - p));
+			c->content_left -= n;
+			event = add_content(c, p, n);
+		} else {
+			n = lesser(c->padding_left, (size_t)(end - p));
+			c->padding_left -= n;
+		}
+		p += n;
+		if (c->header_len == sizeof(c->header) &&
+		    c->content_left == 0 && c->padding_left == 0)
+			c->header_len = 0;
+	}
+	*used = len - (size_t)(end - p);
+	return event;
+}

@@ -1,0 +1,101 @@
+/*
+ * Pools and processes, for workers.c and workers_keep.c alone.
+ */
+#ifndef WORKERS_IMPL_H
+#define WORKERS_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "errlog.h"
+#include "lock.h"
+#include "workers.h"
+
+enum workers_state {
+	WORKERS_NEW,    /* to be started, or being started */
+	WORKERS_FREE,   /* in its pool's list of free ones */
+	WORKERS_BUSY,   /* a run has it */
+	WORKERS_SPENT,  /* gets no more requests: the keeper is to end it */
+	WORKERS_ENDING, /* SIGTERM was sent; SIGKILL follows at the deadline */
+	WORKERS_KILLED, /* SIGKILL was sent; it is given up at the deadline */
+	WORKERS_GONE    /* reaped or given up: only its lock is left */
+};
+
+struct workers_process {
+	struct workers_process *next;      /* of its pool */
+	struct workers_process *next_free; /* WORKERS_FREE */
+	struct workers_pool *pool;
+	struct conf *conf; /* a reference: owns *program */
+	const struct conf_program *program;
+	enum workers_state state;
+	struct child child;
+	int listener; /* this process's descriptor of its socket */
+	int address;  /* of the socket's file (O_PATH) */
+	int err;      /* the reading end of its descriptors 1 and 2 */
+	int64_t lock;
+	int64_t deadline;  /* WORKERS_ENDING, WORKERS_KILLED */
+	unsigned requests; /* that it got */
+	bool exited;       /* not reaped yet */
+	bool old;          /* is to end after its request */
+	struct errlog errlog;
+};
+
+/* A run that waits for a process. */
+struct workers_waiter {
+	struct workers_waiter *next;
+	pthread_cond_t cond;
+	struct workers_process *process;
+	int error; /* it gets none */
+};
+
+/* A file that a program was started from. */
+struct workers_stamp {
+	dev_t device;
+	ino_t number;
+	off_t size;
+	struct timespec changed;
+};
+
+struct workers_pool {
+	struct workers_pool *next;
+	struct conf *conf; /* a reference: owns *program */
+	const struct conf_program *program;
+	bool retired; /* no route has it any more */
+	struct workers_process *all, *free;
+	struct workers_waiter *waiters; /* the first has waited longest */
+	unsigned n;                     /* in .all, but for those that end */
+	unsigned failures;            /* starts in a row that came to nothing */
+	int64_t next_start;           /* clock_mono() ms; 0: at once */
+	int error;                    /* of the last failure: errno */
+	struct workers_stamp *stamps; /* one for each of argv */
+};
+
+struct workers_all {
+	struct lock lock;
+	atomic_bool open; /* runs may ask */
+	bool stopping, draining;
+	int epoll, wake;
+	struct workers_pool *pools;
+};
+extern struct workers_all workers_all;
+
+/* Wakes the keeper. */
+void workers_wake(void);
+
+/* With the lock: a start has come to nothing. */
+void workers_failed(struct workers_pool *, int error);
+
+/* With the lock: lets the next waiter have it, or makes it free. */
+void workers_offer(struct workers_process *);
+
+/* Frees a pool without processes. */
+void workers_free_pool(struct workers_pool *);
+
+/* Closes its descriptors. */
+void workers_close_all(struct workers_process *);
+
+/* With the lock: answers all waiters. */
+void workers_refuse(struct workers_pool *, int error);
+
+#endif

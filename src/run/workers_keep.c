@@ -1,0 +1,298 @@
+/*
+ * The keeper's side of the processes: which are started, and how each ends.
+ *
+ * A process that is not needed any more gets SIGTERM, kill_after later SIGKILL,
+ * and is given up RUN_GRACE after that, as a program that runs for one request.
+ * Only a free process is ended here; a run ends its own.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cgienv.h"
+#include "clock.h"
+#include "fault.h"
+#include "log.h"
+#include "progcheck.h"
+#include "run_impl.h"
+#include "spool.h"
+#include "workers_impl.h"
+
+/* Events that are taken at once. */
+#define EVENTS 32
+
+enum rc
+workers_open(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	lock_init(&workers_all.lock, LOCK_PROCESSES);
+	workers_all.epoll = epoll_create1(EPOLL_CLOEXEC);
+	workers_all.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (workers_all.epoll == -1 || workers_all.wake == -1 ||
+	    epoll_ctl(workers_all.epoll, EPOLL_CTL_ADD, workers_all.wake,
+		&event) == -1) {
+		log_event(LOG_ERROR, "run-init", NULL,
+		    LOG_S("error", strerror(errno)));
+		run_close(
+		    (const int[]){ workers_all.epoll, workers_all.wake }, 2);
+		return RC_IO;
+	}
+	workers_all.stopping = workers_all.draining = false;
+	workers_all.open = true;
+	return RC_OK;
+}
+
+void
+workers_close(void)
+{
+	assert(workers_all.pools == NULL);
+	workers_all.open = false;
+	close(workers_all.epoll);
+	close(workers_all.wake);
+	lock_destroy(&workers_all.lock);
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+static void
+log_process(const struct workers_process *p, int status, const char *why)
+{
+	log_event(LOG_INFO, "process-ended", NULL,
+	    LOG_S("program", p->program->argv.item[0]),
+	    LOG_I("pid", p->child.pid), LOG_I("exit", status >= 0 ? status : 0),
+	    LOG_I("signal", status < 0 ? -status : 0), LOG_S("why", why));
+}
+
+/* With the lock: it has exited by itself, or after SIGTERM. */
+static void
+reap(struct workers_process *p)
+{
+	const bool by_itself =
+	    p->state == WORKERS_FREE || p->state == WORKERS_SPENT;
+	struct workers_pool *pool = p->pool;
+	struct workers_process **at;
+	struct child child = p->child;
+	int status;
+
+	for (at = &pool->free; *at != NULL; at = &(*at)->next_free)
+		if (*at == p) {
+			*at = p->next_free;
+			break;
+		}
+	while (workers_read_stderr(p, &p->errlog))
+		continue;
+	/* No process of its group may go on. */
+	child_signal(&p->child, SIGKILL);
+	workers_unwatch(p);
+	status = child_reap(&p->child);
+	p->child.pid = child.pid;
+	log_process(p, status, by_itself ? "it ended by itself" : "");
+	p->state = WORKERS_GONE;
+	if (!by_itself)
+		return;
+	pool->n--;
+	/* One that has had no request has ended at its start. */
+	if (p->requests == 0)
+		workers_failed(pool, ECONNREFUSED);
+}
+
+/* With the lock: what is next for a process whose deadline is past. */
+static void
+end_harder(struct workers_process *p, int64_t now)
+{
+	if (p->state == WORKERS_ENDING) {
+		child_signal(&p->child, SIGKILL);
+		p->state = WORKERS_KILLED;
+		p->deadline = now + RUN_GRACE;
+		return;
+	}
+	log_event(LOG_ERROR, "handler-left", NULL, LOG_I("pid", p->child.pid),
+	    LOG_S("why", "SIGKILL did not end it"));
+	workers_unwatch(p);
+	child_abandon(&p->child);
+	p->state = WORKERS_GONE;
+}
+
+/* With the lock: moves it on.  Returns when to look again. */
+static int64_t
+look_at(struct workers_process *p, int64_t now)
+{
+	if (p->state == WORKERS_SPENT && !p->exited) {
+		child_signal(&p->child, SIGTERM);
+		p->pool->n--;
+		p->state = WORKERS_ENDING;
+		p->deadline = now + p->program->kill_after;
+	}
+	if (p->exited && p->state != WORKERS_BUSY && p->state != WORKERS_GONE &&
+	    p->state != WORKERS_NEW)
+		reap(p);
+	if (p->state != WORKERS_ENDING && p->state != WORKERS_KILLED)
+		return LOCK_FOREVER;
+	if (now >= p->deadline)
+		end_harder(p, now);
+	return p->state == WORKERS_GONE ? now : p->deadline;
+}
+
+/* --- the keeper's loop -------------------------------------------------- */
+
+static struct workers_process *
+new_process(struct workers_pool *pool)
+{
+	struct workers_process *p = calloc(1, sizeof(*p));
+
+	if (p == NULL) {
+		workers_failed(pool, ENOMEM);
+		return NULL;
+	}
+	p->pool = pool;
+	p->conf = conf_ref(pool->conf);
+	p->program = pool->program;
+	p->state = WORKERS_NEW;
+	p->listener = p->address = p->err = -1;
+	p->child.pid = p->child.pidfd = -1;
+	errlog_init(&p->errlog, NULL);
+	p->next = pool->all;
+	pool->all = p;
+	pool->n++;
+	return p;
+}
+
+/* Takes one that has ended out of its pool. */
+static bool
+forget_gone(struct workers_pool *pool, int64_t *lock)
+{
+	struct workers_process **at = &pool->all, *p;
+
+	while (*at != NULL && (*at)->state != WORKERS_GONE)
+		at = &(*at)->next;
+	if ((p = *at) == NULL)
+		return false;
+	*at = p->next;
+	*lock = p->lock;
+	workers_close_all(p);
+	errlog_end(&p->errlog);
+	errlog_free(&p->errlog);
+	conf_unref(p->conf);
+	free(p);
+	return true;
+}
+
+/* With the lock: what is to be done for that pool.  WORKERS_END: nothing, until
+ * *until at most. */
+static enum workers_task
+look_at_pool(struct workers_pool *pool, struct workers_job *job, int64_t *until)
+{
+	const int64_t now = clock_mono();
+	struct workers_process *p;
+	int64_t next;
+
+	for (p = pool->all; p != NULL; p = p->next) {
+		next = look_at(p, now);
+		if (next < *until)
+			*until = next;
+	}
+	if (forget_gone(pool, &job->lock))
+		return WORKERS_FORGET;
+	if (pool->retired || pool->n >= pool->program->processes)
+		return WORKERS_END;
+	if (pool->next_start > now) {
+		if (pool->next_start < *until)
+			*until = pool->next_start;
+		return WORKERS_END;
+	}
+	if ((job->process = new_process(pool)) == NULL)
+		return WORKERS_END;
+	job->tracked = pool->program->tracked;
+	return WORKERS_START;
+}
+
+/* With the lock: what is to be done, for any pool. */
+static enum workers_task
+look(struct workers_job *job, int64_t *until)
+{
+	struct workers_pool **at = &workers_all.pools, *pool;
+	enum workers_task task;
+
+	*until = LOCK_FOREVER;
+	while ((pool = *at) != NULL) {
+		task = look_at_pool(pool, job, until);
+		if (task != WORKERS_END)
+			return task;
+		if (pool->retired && pool->all == NULL &&
+		    pool->waiters == NULL) {
+			*at = pool->next;
+			workers_free_pool(pool);
+		} else
+			at = &pool->next;
+	}
+	return WORKERS_END;
+}
+
+/* With the lock: hears of its end, or of what it prints. */
+static void
+hear(struct workers_process *p)
+{
+	if (p->state == WORKERS_GONE)
+		return;
+	if (!p->exited && child_exited(&p->child))
+		p->exited = true;
+	if (p->state == WORKERS_BUSY)
+		return; /* its run reads */
+	while (workers_read_stderr(p, &p->errlog))
+		continue;
+}
+
+static void
+wait_for_events(int64_t until)
+{
+	struct epoll_event event[EVENTS];
+	int64_t left = until - clock_mono();
+	uint64_t count;
+	int i, n;
+
+	n = epoll_wait(workers_all.epoll, event, EVENTS,
+	    until == LOCK_FOREVER ? -1
+		: left <= 0       ? 0
+		: left > INT_MAX  ? INT_MAX
+				  : (int)left);
+	lock_take(&workers_all.lock);
+	for (i = 0; i < n; i++) {
+		if (event[i].data.ptr != NULL)
+			hear(event[i].data.ptr);
+		else if (read(workers_all.wake, &count, sizeof(count)) == -1)
+			assert(errno == EAGAIN);
+	}
+	lock_give(&workers_all.lock);
+}
+
+enum workers_task
+workers_wait(struct workers_job *job)
+{
+	enum workers_task task;
+	int64_t until;
+	bool end;
+
+	for (;;) {
+		memset(job, 0, sizeof(*job));
+		lock_take(&workers_all.lock);
+		task = look(job, &until);
+		end = workers_all.stopping && workers_all.pools == NULL;
+		lock_give(&workers_all.lock);
+		if (task != WORKERS_END || end)
+			return task;
+		wait_for_events(until);
+	}
+}

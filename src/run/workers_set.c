@@ -1,0 +1,212 @@
+/*
+ * Which handlers have processes: a pool for each, by the configuration.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "workers_impl.h"
+
+static void
+stamp(const char *path, struct workers_stamp *s)
+{
+	struct stat st;
+
+	memset(s, 0, sizeof(*s));
+	if (path[0] != '/' || stat(path, &st) == -1 || !S_ISREG(st.st_mode))
+		return;
+	s->device = st.st_dev;
+	s->number = st.st_ino;
+	s->size = st.st_size;
+	s->changed = st.st_mtim;
+}
+
+static bool
+same_stamp(const struct workers_stamp *a, const struct workers_stamp *b)
+{
+	return a->device == b->device && a->number == b->number &&
+	    a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+	    a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Looks at the program and at its arguments that are files: it may be an
+ * interpreter.  Whether one of them has changed since the last look. */
+static bool
+has_changed(struct workers_pool *pool)
+{
+	const struct conf_list *argv = &pool->program->argv;
+	struct workers_stamp now;
+	bool changed = false;
+
+	for (size_t i = 0; i < argv->n; i++) {
+		stamp(argv->item[i], &now);
+		changed = changed || !same_stamp(&now, &pool->stamps[i]);
+		pool->stamps[i] = now;
+	}
+	return changed;
+}
+
+static struct workers_pool *
+new_pool(struct conf *conf, const struct conf_program *program)
+{
+	struct workers_pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL)
+		return NULL;
+	pool->stamps = calloc(program->argv.n, sizeof(*pool->stamps));
+	if (pool->stamps == NULL) {
+		free(pool);
+		return NULL;
+	}
+	pool->conf = conf_ref(conf);
+	pool->program = program;
+	(void)has_changed(pool);
+	return pool;
+}
+
+void
+workers_free_pool(struct workers_pool *pool)
+{
+	conf_unref(pool->conf);
+	free(pool->stamps);
+	free(pool);
+}
+
+void
+workers_abort(void)
+{
+	struct workers_pool *pool;
+
+	while ((pool = workers_all.pools) != NULL) {
+		assert(pool->all == NULL);
+		workers_all.pools = pool->next;
+		workers_free_pool(pool);
+	}
+	workers_close();
+}
+
+/* No free process gets a request any more, and no busy one a second. */
+static void
+renew(struct workers_pool *pool)
+{
+	struct workers_process *p;
+
+	pool->free = NULL;
+	for (p = pool->all; p != NULL; p = p->next) {
+		p->old = true;
+		if (p->state == WORKERS_FREE)
+			p->state = WORKERS_SPENT;
+	}
+}
+
+/* Goes on with the pool under the new configuration. */
+static void
+adopt_pool(struct workers_pool *pool, struct conf *conf,
+    const struct conf_program *program)
+{
+	conf_unref(pool->conf);
+	pool->conf = conf_ref(conf);
+	pool->program = program;
+	pool->retired = false;
+	pool->next_start = 0;
+	if (has_changed(pool))
+		renew(pool);
+}
+
+static struct workers_pool *
+find_same(const struct conf_program *program)
+{
+	struct workers_pool *pool;
+
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
+		if (conf_program_same(pool->program, program))
+			return pool;
+	return NULL;
+}
+
+static bool
+is_kept(const struct conf_program *program)
+{
+	return program->protocol == CONF_PROTOCOL_FASTCGI &&
+	    program->argv.n > 0;
+}
+
+/* Adds to *fresh a pool for a handler that has none. */
+static bool
+add_pool(struct workers_pool **fresh, struct conf *conf,
+    const struct conf_program *program)
+{
+	struct workers_pool *pool;
+
+	if (!is_kept(program) || find_same(program) != NULL)
+		return true;
+	if ((pool = new_pool(conf, program)) == NULL)
+		return false;
+	pool->next = *fresh;
+	*fresh = pool;
+	return true;
+}
+
+static void
+keep_pool(struct conf *conf, const struct conf_program *program)
+{
+	struct workers_pool *pool =
+	    is_kept(program) ? find_same(program) : NULL;
+
+	if (pool != NULL && pool->conf != conf)
+		adopt_pool(pool, conf, program);
+}
+
+enum rc
+workers_set(struct conf *conf)
+{
+	struct workers_pool *pool, *fresh = NULL, **end;
+	bool done;
+
+	lock_take(&workers_all.lock);
+	done = add_pool(&fresh, conf, &conf->defaults.handler);
+	for (size_t i = 0; done && i < conf->nroutes; i++)
+		done = add_pool(&fresh, conf, &conf->routes[i].handler);
+	if (!done) {
+		lock_give(&workers_all.lock);
+		while ((pool = fresh) != NULL) {
+			fresh = pool->next;
+			workers_free_pool(pool);
+		}
+		return RC_NOMEM;
+	}
+	keep_pool(conf, &conf->defaults.handler);
+	for (size_t i = 0; i < conf->nroutes; i++)
+		keep_pool(conf, &conf->routes[i].handler);
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
+		if (pool->conf != conf && !pool->retired) {
+			pool->retired = true;
+			renew(pool);
+		}
+	for (end = &workers_all.pools; *end != NULL; end = &(*end)->next)
+		continue;
+	*end = fresh;
+	lock_give(&workers_all.lock);
+	workers_wake();
+	return RC_OK;
+}
+
+void
+workers_stop(void)
+{
+	struct workers_pool *pool;
+
+	lock_take(&workers_all.lock);
+	workers_all.stopping = true;
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next) {
+		pool->retired = true;
+		renew(pool);
+		workers_refuse(pool, ESHUTDOWN);
+	}
+	lock_give(&workers_all.lock);
+	workers_wake();
+}

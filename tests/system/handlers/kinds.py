@@ -1,0 +1,212 @@
+#!/usr/bin/python3 -ISB
+"""A handler that does what QUERY_STRING says, as CGI or as FastCGI.
+
+    kinds.py FOLDER
+
+It is FastCGI if descriptor 0 is a socket that listens.  Each run is a line of
+FOLDER/ledger.  Words of QUERY_STRING, joined by "+":
+
+    201          its status, and a whole answer
+    says=WORD    Idempotency-Outcome
+    exit=N       its exit status
+    none, headless, short, two    no answer; or one with no single reading
+    size=N       bytes of body more
+    gate, deaf   waits at FOLDER/gate; the same, and ignores SIGTERM
+    die=N        kills itself by that signal, after what came before
+    leave        ends without END_REQUEST; as CGI by SIGKILL
+    child=WORD   leaves a process behind: plain, shed (without descriptors),
+                 far (the same in a session of its own)
+    err=TEXT, log=TEXT    a line on descriptor 2, or as a record of errors
+    respond=ONCECTL       its answer is given by that program
+    quit         ends after the answer
+"""
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+D = sys.argv[1]
+BEGIN, END, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
+
+
+class Gone(Exception):
+    pass
+
+
+class Cgi:
+    def __init__(self):
+        self.env = dict(os.environ)
+        self.body = sys.stdin.buffer.read()
+
+    def out(self, data):
+        os.write(1, data)
+
+    def err(self, data):
+        os.write(2, data)
+
+    def end(self, status):
+        os._exit(status)
+
+    def leave(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class FastCgi:
+    def __init__(self, conn):
+        self.conn, self.data, self.body = conn, b'', b''
+        pairs = b''
+        ended = False
+        while not ended:
+            kind, content = self.record()
+            if kind == PARAMS:
+                pairs += content
+            elif kind == STDIN:
+                self.body += content
+                ended = not content
+        self.env = dict(self.split(pairs))
+
+    def read(self, n):
+        while len(self.data) < n:
+            more = self.conn.recv(65536)
+            if not more:
+                raise Gone()
+            self.data += more
+        out, self.data = self.data[:n], self.data[n:]
+        return out
+
+    def record(self):
+        _, kind, _, length, padding, _ = struct.unpack(
+            '>BBHHBB', self.read(8))
+        content = self.read(length)
+        self.read(padding)
+        return kind, content
+
+    @staticmethod
+    def split(data):
+        at = 0
+
+        def size():
+            nonlocal at
+            n = data[at]
+            at += 1
+            if n & 128:
+                n = struct.unpack('>I', data[at - 1:at + 3])[0] & 0x7fffffff
+                at += 3
+            return n
+        while at < len(data):
+            name, value = size(), size()
+            yield (data[at:at + name].decode('latin-1'),
+                   data[at + name:at + name + value].decode('latin-1'))
+            at += name + value
+
+    def send(self, kind, content):
+        self.conn.sendall(struct.pack('>BBHHBB', 1, kind, 1, len(content),
+                                      0, 0) + content)
+
+    def out(self, data):
+        for at in range(0, len(data), 65535):
+            self.send(STDOUT, data[at:at + 65535])
+
+    def err(self, data):
+        self.send(STDERR, data)
+
+    def end(self, status):
+        self.send(STDOUT, b'')
+        self.send(END, struct.pack('>IB3x', status, 0))
+        self.conn.close()
+
+    def leave(self):
+        os._exit(0)
+
+
+def ledger(run):
+    with open(D + '/ledger', 'a') as f:
+        f.write('%s %s\n' % (run.env.get('ONCE_ATTEMPT', ''), os.getpid()))
+
+
+def gate():
+    with open(D + '/gate.here', 'w') as f:
+        f.write('%d\n' % os.getpid())
+    with open(D + '/gate.open', 'rb', buffering=0) as f:
+        f.read(1)
+
+
+def child(how):
+    if os.fork():
+        return
+    if how != 'plain':
+        os.closerange(0, 64)
+    if how == 'far':
+        os.setsid()
+    signal.pause()
+
+
+def do(run):
+    ledger(run)
+    says, status = '', 0
+    for word in run.env.get('QUERY_STRING', '').split('+'):
+        name, _, value = word.partition('=')
+        if name.isdigit():
+            run.out(b'Status: %s\r\n%sContent-Type: text/plain\r\n\r\n'
+                    b'%d %s\n' % (name.encode(), says.encode(), os.getpid(),
+                                  run.env.get('ONCE_ATTEMPT', '').encode()))
+        elif name == 'echo':
+            run.out(run.body)
+        elif name == 'says':
+            says = 'Idempotency-Outcome: %s\r\n' % value
+        elif name == 'size':
+            run.out(b'x' * int(value))
+        elif name == 'headless':
+            run.out(b'no head at all')
+        elif name == 'short':
+            run.out(b'Status: 200\r\nContent-Length: 100\r\n\r\nshort')
+        elif name == 'two':
+            run.out(b'Status: 200\r\nStatus: 500\r\n\r\n')
+        elif name == 'exit':
+            status = int(value)
+        elif name == 'gate':
+            gate()
+        elif name == 'deaf':
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            gate()
+        elif name == 'die':
+            os.kill(os.getpid(), int(value))
+            signal.pause()
+        elif name == 'leave':
+            run.leave()
+        elif name == 'child':
+            child(value)
+        elif name == 'err':
+            os.write(2, value.encode() + b'\n')
+        elif name == 'log':
+            run.err(value.encode() + b'\n')
+        elif name == 'respond':
+            subprocess.run([value, 'respond'], env=run.env, check=True,
+                           input=b'Status: 203\n\nanswered')
+        elif name == 'quit':
+            run.end(status)
+            sys.exit(0)
+    run.end(status)
+
+
+def main():
+    try:
+        os.stat('/proc/self/fd/0')
+        listener = socket.socket(fileno=os.dup(0))
+        listens = listener.getsockopt(socket.SOL_SOCKET,
+                                      socket.SO_ACCEPTCONN)
+    except OSError:
+        listens = False
+    if not listens:
+        do(Cgi())
+    while True:
+        conn, _ = listener.accept()
+        try:
+            do(FastCgi(conn))
+        except Gone:
+            conn.close()
+
+
+main()

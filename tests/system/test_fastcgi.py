@@ -1,0 +1,399 @@
+"""Handlers that stay: oncewrap's own FastCGI processes."""
+import os
+import signal
+
+import base
+import proc
+from answer import eq, first, problem, replay
+from base import wait_until
+from once import Background, parallel
+
+RETRYABLE, UNKNOWN, COMPLETED = 'failed_retryable', 'unknown', 'completed'
+
+
+def stays(t, server=None, start=True, **defaults):
+    options = {'protocol': 'fastcgi', 'processes': '1'}
+    options.update(defaults)
+    return t.once(handler='%s %s' % (t.program('kinds.py'), t.dir),
+                  server=server, defaults=options, start=start)
+
+
+def pid_of(answer):
+    return int(answer.body.split()[0])
+
+
+def started(once):
+    return len(once.log_lines('event=process-started'))
+
+
+def test_one_process_answers_many_requests(t):
+    once = stays(t)
+    pids = set()
+    for n in range(20):
+        answer = once.post('k%d' % n, query='201')
+        first(answer, 201)
+        pids.add(pid_of(answer))
+        replay(once.post('k%d' % n, query='201'), answer)
+    eq((len(pids), len(t.ledger()), started(once)), (1, 20, 1))
+
+
+def test_each_process_has_one_request_at_a_time(t):
+    gate = t.gate()
+    once = stays(t, processes='2')
+    runs = [Background(lambda k=k: once.post(k, query='gate+201'))
+            for k in ('a', 'b', 'c')]
+    eq(len({gate.wait(), gate.wait()}), 2)
+    eq(gate.came(), False)
+    gate.open()
+    gate.wait()
+    gate.open(2)
+    pids = [pid_of(run.result()) for run in runs]
+    eq(len(set(pids)), 2)
+
+
+def test_a_request_waits_for_a_process_at_most_timeout(t):
+    gate = t.gate()
+    once = stays(t, timeout='1s')
+    busy = Background(lambda: once.post('a', query='gate+201'))
+    gate.wait()
+    late = Background(lambda: once.post('b', query='201'))
+    # The first is lost at its timeout; the second has waited as long, and
+    # gets the next process or none.
+    problem(busy.result(), 'handler-timeout', unknown=True)
+    answer = late.result()
+    if answer.status != 201:
+        problem(answer, 'handler-not-started')
+        eq(once.state('b'), RETRYABLE)
+        first(once.post('b', query='201'), 201)
+
+
+def test_waiting_is_no_part_of_the_runs_time(t):
+    gate = t.gate()
+    once = stays(t, timeout='2s')
+    one = Background(lambda: once.post('a', query='gate+201'))
+    gate.wait()
+    two = Background(lambda: once.post('b', query='gate+201'))
+    base.wait_until(lambda: once.state('b') == 'in_progress', 'it waits')
+    gate.open()
+    first(one.result(), 201)
+    gate.wait()
+    gate.open()
+    first(two.result(), 201)
+
+
+def test_large_bodies_both_ways(t):
+    once = stays(t)
+    body = os.urandom(3000000).hex().encode()
+    answer = once.post('k', body, query='201+echo')
+    first(answer, 201)
+    eq(answer.body.partition(b'\n')[2], body)
+    replay(once.post('k', body, query='201+echo'), answer)
+
+
+def test_unguarded_requests_stream(t):
+    gate = t.gate()
+    once = stays(t)
+    conn = once.begin(method='GET', query='201+gate+size=10')
+    gate.wait()
+    assert b'201' in conn.first_bytes(), 'the head came before the end'
+    gate.open()
+    assert conn.answer(read=b'Status: 201\r\n\r\n').body.endswith(b'x' * 10)
+
+
+def test_errors_go_to_the_log(t):
+    once = stays(t)
+    first(once.post('k', query='err=one+log=two+201'), 201)
+    for word in ('one', 'two'):
+        line, = once.wait_log('event=handler-stderr .*line=%s' % word)
+        assert ' key=k ' in line, line
+
+
+def test_max_requests_renews_the_process(t):
+    once = stays(t, max_requests='3')
+    pids = [pid_of(once.post('k%d' % n, query='201')) for n in range(9)]
+    eq([len(set(pids[i:i + 3])) for i in (0, 3, 6)], [1, 1, 1])
+    eq(len(set(pids)), 3)
+
+
+def test_a_process_that_dies_between_requests_is_replaced(t):
+    once = stays(t)
+    pid = pid_of(once.post('a', query='201'))
+    proc.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not proc.alive(pid), 'it is gone')
+    answer = once.post('b', query='201')
+    first(answer, 201)
+    assert pid_of(answer) != pid
+
+
+def test_one_that_ends_after_its_answer_has_answered(t):
+    """It may be about to end when it gets the next request, and reads none."""
+    once = stays(t)
+    for n in range(5):
+        key = 'k%d' % n
+        answer = once.post(key, query='201+quit')
+        while answer.status != 201:
+            problem(answer, 'handler-not-started')
+            eq(once.state(key), RETRYABLE)
+            answer = once.post(key, query='201+quit')
+        eq(once.state(key), COMPLETED)
+    eq(len({line.split()[1] for line in t.ledger()}), 5)
+
+
+def test_end_without_end_request_is_lost(t):
+    once = stays(t)
+    for query, state in (('201+leave', UNKNOWN), ('leave', UNKNOWN)):
+        problem(once.post(query, query=query), 'handler-failed', unknown=True)
+        eq(once.state(query), state)
+    first(once.post('k', query='201'), 201)
+
+
+def test_a_process_that_timed_out_is_not_used_again(t):
+    gate = t.gate()
+    once = stays(t, timeout='300ms', kill_after='100ms')
+    one = Background(lambda: once.post('a', query='deaf+201'))
+    pid = gate.wait()
+    problem(one.result(), 'handler-timeout', unknown=True)
+    eq(proc.alive(pid), False)
+    answer = once.post('b', query='201')
+    first(answer, 201)
+    assert pid_of(answer) != pid
+
+
+def test_a_program_that_is_missing_is_not_started(t):
+    once = t.once(handler=t.path('missing'), defaults={'protocol': 'fastcgi'})
+    problem(once.post('k'), 'handler-not-started')
+    eq(once.state('k'), RETRYABLE)
+    eq(once.get().status, 404)
+
+
+def test_a_program_that_ends_at_its_start_is_not_started(t):
+    once = t.once(handler=t.sh('exit 0'), defaults={'protocol': 'fastcgi'})
+    for key in ('a', 'b'):
+        problem(once.post(key), 'handler-not-started')
+        eq(once.state(key), RETRYABLE)
+
+
+def test_a_process_that_never_read_is_not_started(t):
+    """It has the connection in its queue when it is killed."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate'), defaults={
+        'protocol': 'fastcgi', 'processes': '1', 'timeout': '20s'})
+    pid = gate.wait()
+    run = Background(lambda: once.post('k'))
+    wait_until(lambda: once.state('k') == 'in_progress', 'it runs')
+    proc.kill(pid, signal.SIGKILL)
+    problem(run.result(), 'handler-not-started')
+    eq(once.state('k'), RETRYABLE)
+
+
+def test_sighup_starts_a_changed_program_anew(t):
+    program = t.sh('exec %s %s' % (t.program('kinds.py'), t.dir))
+    gate = t.gate()
+    once = t.once(handler=program, defaults={
+        'protocol': 'fastcgi', 'processes': '2'})
+    before = pid_of(once.post('a', query='201'))
+    once.hup()
+    once.wait_log('event=reloaded')
+    eq(pid_of(once.post('b', query='201')), before)
+    busy = Background(lambda: once.post('c', query='gate+201'))
+    old = gate.wait()
+    with open(program, 'a') as f:
+        f.write('# changed\n')
+    once.hup()
+    once.wait_log('event=reloaded', 2)
+    answers = [once.post('d%d' % n, query='201') for n in range(4)]
+    assert not {pid_of(a) for a in answers} & {before, old}, answers
+    gate.open()
+    eq(pid_of(busy.result()), old)
+    wait_until(lambda: not proc.alive(old), 'the old one has ended')
+
+
+def test_reload_changes_the_handlers(t):
+    once = stays(t)
+    old = pid_of(once.post('a', query='201'))
+    once.defaults['protocol'] = 'cgi'
+    once.write_conf()
+    once.hup()
+    wait_until(lambda: not proc.alive(old), 'it has ended')
+    first(once.post('b', query='201'), 201)
+    once.defaults.update(protocol='fastcgi', processes='3')
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=process-started', 4)
+    first(once.post('c', query='201'), 201)
+
+
+def test_stop_drains_and_ends_all(t):
+    gate = t.gate()
+    once = stays(t, processes='3')
+    run = Background(lambda: once.post('k', query='gate+201'))
+    gate.wait()
+    pids = once.handlers()
+    eq(len(pids), 3)
+    once.term()
+    once.wait_log('event=stopping')
+    gate.open()
+    first(run.result(), 201)
+    eq(once.wait(), 0)
+    eq([pid for pid in pids if proc.alive(pid)], [])
+
+
+def test_stop_ends_runs_at_drain_timeout(t):
+    gate = t.gate()
+    once = stays(t, server={'drain_timeout': '100ms'}, kill_after='100ms',
+                 processes='1')
+    run = Background(lambda: once.post('k', query='gate+201'))
+    gate.wait()
+    wait = Background(lambda: once.post('w', query='201'))
+    wait_until(lambda: once.state('w') == 'in_progress', 'it waits')
+    once.term()
+    problem(run.result(), 'handler-failed', unknown=True)
+    problem(wait.result(), 'handler-not-started')
+    eq(once.wait(), 0)
+    eq((once.state('k'), once.state('w')), (UNKNOWN, RETRYABLE))
+
+
+def test_resume_waits_for_what_the_process_left_behind(t):
+    """The attempt's lock is its process's; its children inherit that."""
+    for how in ('plain', 'shed', 'far'):
+        once = stays(t, on_crash='resume', timeout='300ms',
+                     kill_after='100ms')
+        answer = once.post(how, query='child=%s+die=9' % how)
+        # A child of its group may outlive it: then the key is unknown.
+        problem(answer, 'handler-failed', unknown=True)
+        eq(once.state(how), UNKNOWN, how)
+        once.stop()
+        for pid in proc.descendants(os.getpid()):
+            proc.kill(pid, signal.SIGKILL)
+
+
+def test_resume_releases_what_left_nothing_behind(t):
+    once = stays(t, on_crash='resume')
+    problem(once.post('k', query='die=9'), 'handler-failed')
+    eq(once.state('k'), RETRYABLE)
+    problem(once.post('k', query='die=9'), 'handler-failed')
+    eq([line.split()[0] for line in t.ledger()], ['1', '2'])
+
+
+def test_resume_after_the_daemon_died(t):
+    gate = t.gate()
+    once = stays(t, on_crash='resume', server={'sweep_interval': '50ms'})
+    conn = once.begin('k', query='child=far+gate+201')
+    pid = gate.wait()
+    left = [p for p in proc.descendants(pid)]
+    eq(len(left), 1)
+    once.kill()
+    conn.close()
+    wait_until(lambda: not proc.alive(pid), 'the process is gone')
+    once.start()
+    problem(once.post('k', query='child=far+gate+201'), 'key-in-progress')
+    proc.kill(left[0], signal.SIGKILL)
+    once.wait_state('k', RETRYABLE)
+    gate.open()
+    answer = once.post('k', query='child=far+gate+201')
+    first(answer, 201)
+    for left in proc.descendants(pid_of(answer)):
+        proc.kill(left, signal.SIGKILL)
+
+
+def test_a_process_acts_for_one_attempt_only(t):
+    """An unknown outcome is looked into while its process goes on."""
+    once = stays(t, reconcile=t.sh(
+        r'printf "Idempotency-Outcome: completed\nStatus: 202\n\n"'),
+        reconcile_after='1ms')
+    answer = once.post('k', query='504')
+    eq(answer.status, 504)
+    once.wait_state('k', COMPLETED)
+    eq(once.post('k', query='504').status, 202)
+    eq(pid_of(once.post('j', query='201')), int(t.ledger()[0].split()[1]))
+
+
+def test_it_shares_the_database(t):
+    once = stays(t, share_database='yes')
+    answer = once.post('k', query='respond=%s+die=9' % base.ONCECTL)
+    eq((answer.status, answer.body), (203, b'answered'))
+    eq(once.state('k'), COMPLETED)
+
+
+def test_no_socket_and_no_folder_is_left(t):
+    once = stays(t, start=False, on_crash='resume')
+    once.env['TMPDIR'] = t.path('tmp')
+    os.mkdir(t.path('tmp'))
+    once.start()
+    first(once.post('k', query='201'), 201)
+    eq(os.listdir(t.path('tmp')), [])
+    once.stop()
+    eq(os.listdir(once.database + '-attempts'), [])
+
+
+def test_many_at_once(t):
+    once = stays(t, processes='8', server={'workers': '32'})
+    answers = parallel([lambda k=k: once.post('k%d' % k, query='201')
+                        for k in range(64)])
+    eq({a.status for a in answers}, {201})
+    eq(len(t.ledger()), 64)
+
+
+# --- the table of CONTRACT 5, for both kinds that oncewrap starts ---
+
+# word of kinds.py, defaults: (status, code), state
+TABLE = (
+    ('201', {}, 201, COMPLETED),
+    ('gate', {'timeout': '300ms', 'kill_after': '100ms'}, 'handler-timeout',
+     UNKNOWN),
+    ('201+deaf', {'timeout': '300ms', 'kill_after': '100ms'},
+     'handler-timeout', UNKNOWN),
+    ('die=9', {}, 'handler-failed', UNKNOWN),
+    ('201+die=15', {}, 'handler-failed', UNKNOWN),
+    ('201+leave', {}, 'handler-failed', UNKNOWN),
+    ('201+size=100000', {'max_output': '50000'}, 'handler-failed', UNKNOWN),
+    ('none', {}, 'handler-failed', UNKNOWN),
+    ('headless', {}, 'handler-failed', UNKNOWN),
+    ('two', {}, 'handler-failed', UNKNOWN),
+    ('short', {}, 'handler-failed', UNKNOWN),
+    ('none+exit=75', {}, (503, 'handler-failed'), RETRYABLE),
+    ('201+exit=3', {}, 'handler-failed', UNKNOWN),
+    ('201+exit=3', {'exit_status': 'ignore'}, 201, COMPLETED),
+    ('201+exit=75', {}, 201, RETRYABLE),
+    ('says=not-executed+201', {}, 201, RETRYABLE),
+    ('says=unknown+201', {}, 201, UNKNOWN),
+    ('says=completed+503', {}, 503, COMPLETED),
+    ('504', {}, 504, UNKNOWN),
+    ('503', {}, 503, RETRYABLE),
+    ('404', {}, 404, COMPLETED),
+    ('die=9', {'on_crash': 'resume'}, 'handler-failed', RETRYABLE),
+    ('gate', {'timeout': '300ms', 'kill_after': '100ms',
+              'on_crash': 'resume'}, 'handler-timeout', RETRYABLE),
+    ('504', {'on_crash': 'resume'}, 504, UNKNOWN),
+)
+
+
+def row(t, once, n, query, want, state, key):
+    answer = once.post(key, query=query)
+    if isinstance(want, int):
+        first(answer, want)
+    else:
+        status, code = want if isinstance(want, tuple) else (None, want)
+        problem(answer, code, status=status, unknown=state == UNKNOWN)
+    eq(once.state(key), state, (n, query))
+    return answer
+
+
+def test_the_table_of_what_happened_is_one_for_both_kinds(t):
+    t.gate()
+    for protocol in ('cgi', 'fastcgi'):
+        for n, (query, options, want, state) in enumerate(TABLE):
+            path = '/%s%d' % (protocol, n)
+            once = t.once(name='once-%s-%d' % (protocol, n),
+                          handler='%s %s' % (t.program('kinds.py'), t.dir),
+                          defaults=dict(options, protocol=protocol,
+                                        processes='1'))
+            row(t, once, n, query, want, state, 'k')
+            # What came before does not touch the next one.
+            row(t, once, n, '201', 201, COMPLETED, 'next')
+            once.stop()
+        once = t.once(name='missing-' + protocol, handler=t.path('missing'),
+                      defaults={'protocol': protocol})
+        problem(once.post('k'), 'handler-not-started')
+        eq(once.state('k'), RETRYABLE)
+        once.stop()
