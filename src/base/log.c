@@ -25,11 +25,18 @@ struct line {
 	enum log_level level;
 	char text[LOG_LINE_MAX];
 	size_t len;
+	size_t end; /* where text must end, but for LINE_TAIL */
 	bool cut;
 };
 
 /* Room for the end of a cut line (bytes): three dots, a quote, a newline. */
 #define LINE_TAIL 5
+#define LINE_END  (LOG_LINE_MAX - LINE_TAIL)
+
+/* Room (bytes) for a path and for a key, which clients choose: a long one
+ * leaves room for what follows it. */
+#define PATH_ROOM 1400
+#define KEY_ROOM  1900
 
 static atomic_int lowest = LOG_INFO;
 
@@ -44,7 +51,7 @@ static const char *const level_names[] = { LOG_LEVELS(WORDS_WORD) };
 static void
 log_put(struct line *l, const char *s, size_t n)
 {
-	if (l->cut || n > sizeof(l->text) - LINE_TAIL - l->len) {
+	if (l->cut || n > l->end - l->len) {
 		l->cut = true;
 		return;
 	}
@@ -72,6 +79,19 @@ is_plain(const char *s)
 	return true;
 }
 
+/* Whether a character of n bytes separates lines, or changes the order of what
+ * is shown: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069. */
+static bool
+is_layout(const unsigned char *p, size_t n)
+{
+	if (n != 3 || p[0] != 0xe2)
+		return false;
+	if (p[1] == 0x81)
+		return p[2] >= 0xa6 && p[2] <= 0xa9;
+	return p[1] == 0x80 &&
+	    (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae));
+}
+
 static void
 put_value(struct line *l, const char *s)
 {
@@ -79,7 +99,7 @@ put_value(struct line *l, const char *s)
 	char hex[8];
 	size_t n;
 
-	if (is_plain(s) && strlen(s) < sizeof(l->text) - LINE_TAIL - l->len) {
+	if (is_plain(s) && strlen(s) < l->end - l->len) {
 		log_put_text(l, s);
 		return;
 	}
@@ -96,7 +116,8 @@ put_value(struct line *l, const char *s)
 			log_put_text(l, "\\t");
 		else if (*p >= ' ' && *p < 0x7f)
 			log_put(l, (const char *)p, 1);
-		else if ((n = utf8_length((const char *)p)) != 0)
+		else if ((n = utf8_length((const char *)p)) != 0 &&
+		    !is_layout(p, n))
 			log_put(l, (const char *)p, n);
 		else {
 			snprintf(hex, sizeof(hex), "\\x%02x", *p);
@@ -139,6 +160,7 @@ line_begin(struct line *l, enum log_level level)
 {
 	l->level = level;
 	l->len = 0;
+	l->end = LINE_END;
 	l->cut = false;
 }
 
@@ -210,13 +232,25 @@ line_end(struct line *l)
 	errno = saved;
 }
 
+/* A value that is cut where its room ends, and does not end the line. */
+static void
+put_short(struct line *l, const char *name, const char *text, size_t room)
+{
+	if (!l->cut && l->end - l->len > room)
+		l->end = l->len + room;
+	put_pair(l, name, text);
+	if (l->end != LINE_END)
+		l->cut = false;
+	l->end = LINE_END;
+}
+
 static void
 put_request(struct line *l, const struct log_request *rq)
 {
 	if (rq->instance != NULL)
 		put_pair(l, "instance", rq->instance);
-	put_pair(l, "path", rq->path != NULL ? rq->path : "-");
-	put_pair(l, "key", rq->key != NULL ? rq->key : "");
+	put_short(l, "path", rq->path != NULL ? rq->path : "-", PATH_ROOM);
+	put_short(l, "key", rq->key != NULL ? rq->key : "", KEY_ROOM);
 	put_pair(l, "scope", rq->scope[0] != '\0' ? rq->scope : "-");
 	if (rq->status != 0)
 		log_put_number(l, "status", rq->status);

@@ -92,6 +92,13 @@ static const struct row {
 	{ "UTF-8 of three and four bytes", "\342\202\254\360\237\230\200",
 	    "v=\"\342\202\254\360\237\230\200\"" },
 	{ "a C1 control", "\302\233", "v=\"\\xc2\\x9b\"" },
+	{ "separators of lines", "\342\200\250\342\200\251",
+	    "v=\"\\xe2\\x80\\xa8\\xe2\\x80\\xa9\"" },
+	{ "characters that change the order of others",
+	    "\342\200\256a\342\201\246\342\200\216",
+	    "v=\"\\xe2\\x80\\xaea\\xe2\\x81\\xa6\\xe2\\x80\\x8e\"" },
+	{ "their neighbours", "\342\200\247\342\200\257\342\201\252",
+	    "v=\"\342\200\247\342\200\257\342\201\252\"" },
 	{ "a byte that is no UTF-8", "\377", "v=\"\\xff\"" },
 	{ "a sequence that is cut", "\342\202", "v=\"\\xe2\\x82\"" },
 	{ "an overlong sequence", "\300\257", "v=\"\\xc0\\xaf\"" },
@@ -221,6 +228,40 @@ long_lines_are_cut(void **state)
 	assert_non_null(strstr(output, "v=\"aaaa"));
 	assert_memory_equal(output + LOG_LINE_MAX - 5, "...\"\n", 5);
 	free(value);
+}
+
+/* Path and key are the client's choice, and must not hide the rest. */
+static void
+a_long_path_and_a_long_key_hide_nothing(void **state)
+{
+	char path[8001], key[4097];
+	struct log_request rq = { .instance = "urn:uuid:1",
+		.path = path,
+		.key = key,
+		.scope = "01234567",
+		.status = 201 };
+	static const char fills[] = "a\001";
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		memset(path, fills[i], sizeof(path) - 1);
+		path[sizeof(path) - 1] = '\0';
+		memset(key, fills[i], sizeof(key) - 1);
+		key[sizeof(key) - 1] = '\0';
+		begin();
+		log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
+		end();
+		assert_non_null(strstr(output, "...\" key=\""));
+		assert_non_null(
+		    strstr(output, "...\" scope=01234567 status=201 n=1\n"));
+		assert_true(strlen(output) < LOG_LINE_MAX - 400);
+	}
+	/* The longest key of the default is whole. */
+	key[255] = '\0';
+	begin();
+	log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
+	end();
+	assert_non_null(strstr(output, "\\x01\" scope=01234567"));
 }
 
 static void
@@ -412,6 +453,7 @@ main(void)
 		cmocka_unit_test(errors_are_echoed_while_it_is_asked_for),
 		cmocka_unit_test(levels_below_are_dropped),
 		cmocka_unit_test(long_lines_are_cut),
+		cmocka_unit_test(a_long_path_and_a_long_key_hide_nothing),
 		cmocka_unit_test(errno_stays),
 		cmocka_unit_test(
 		    an_assertion_whose_message_nobody_reads_ends_the_process),
