@@ -21,9 +21,12 @@ cookie_find(const struct request *req, const char *name, const char **value,
 		return 2;
 	for (; p != NULL && *p != '\0'; p += *p == ';') {
 		p += strspn(p, BLANKS);
-		n = strcspn(p, "=;");
-		if (n == wanted && p[n] == '=' && strncmp(p, name, n) == 0) {
-			p += n + 1;
+		end = n = strcspn(p, "=;");
+		/* Some programs take blanks before '=' for no part of it. */
+		while (n > 0 && strchr(BLANKS, p[n - 1]) != NULL)
+			n--;
+		if (n == wanted && p[end] == '=' && strncmp(p, name, n) == 0) {
+			p += end + 1;
 			p += strspn(p, BLANKS);
 			end = strcspn(p, ";");
 			for (n = end; n > 0 && strchr(BLANKS, p[n - 1]);)

@@ -39,7 +39,7 @@ def retry_is_unknown(t, once, key, runs=1, **kw):
 
 # --- not started ---
 
-def test_not_started_after_an_attempt_that_was_lost_is_no_reason_for_a_new_key(t):
+def test_not_started_after_a_lost_attempt_makes_no_new_key_safe(t):
     handler = t.sh('ledger "$ONCE_ATTEMPT"; kill -9 $$')
     once = t.once(handler=handler, defaults={'on_crash': 'resume'})
     problem(once.post('k'), 'handler-failed')

@@ -67,6 +67,9 @@ static const struct {
 	    HMAC_COOKIE, false },
 	{ "one cookie of several", { "cookie:c" },
 	    { { "HTTP_COOKIE", "a=2; c=s=1 ;b=3" } }, HMAC_COOKIE, false },
+	{ "blanks around the name and the value of a cookie", { "cookie:c" },
+	    { { "HTTP_COOKIE", "a=2;  c \t=  s=1 ;b=3" } }, HMAC_COOKIE,
+	    false },
 	{ "cookie that is not there", { "cookie:c" },
 	    { { "HTTP_COOKIE", "cc=s=1; C=1; c" } }, "", true },
 	{ "cookie without a value", { "cookie:c" },
@@ -174,6 +177,9 @@ a_cookie_that_comes_twice_is_refused(void **state)
 	const struct param twice[MAX_ROW] = {
 		{ "HTTP_COOKIE", "c=1; a=2; c=1" },
 	};
+	const struct param blank[MAX_ROW] = {
+		{ "HTTP_COOKIE", "c=1; a=2; c =2" },
+	};
 	const struct param fields[MAX_ROW] = {
 		{ "HTTP_COOKIE", "c=1" },
 		{ "HTTP_COOKIE", "a=2" },
@@ -184,6 +190,7 @@ a_cookie_that_comes_twice_is_refused(void **state)
 	(void)state;
 	buf_init(&out, 100);
 	make(variables, twice, 0x0b, &out, &empty, RC_INVALID);
+	make(variables, blank, 0x0b, &out, &empty, RC_INVALID);
 	make(variables, fields, 0x0b, &out, &empty, RC_INVALID);
 	buf_free(&out);
 }
