@@ -774,6 +774,44 @@ GROUP BY scope ORDER BY scope LIMIT ?2;
 SELECT (SELECT count(*) FROM once_key WHERE owner = ?1)
     + (SELECT count(*) FROM once_effect WHERE owner = ?1);
 
+-- Pages -------------------------------------------------------------------
+
+-- Each of these walks at most as many entries of an index, or rows, as its last
+-- parameter says: see store_browse.c.
+
+-- name: browse_all
+SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
+    AND ifnull(downstream = ?4, 1)
+FROM once_key WHERE id < ?1 ORDER BY id DESC LIMIT ?5;
+
+-- name: browse_key
+SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
+    AND ifnull(downstream = ?4, 1)
+FROM once_key WHERE key = ?1 LIMIT ?5;
+
+-- name: browse_open
+SELECT id, ?2 IS NULL OR path = ?2 FROM once_key
+WHERE (state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
+    AND state = ?1
+ORDER BY updated_at LIMIT ?3;
+
+-- name: browse_running
+SELECT id, ?1 IS NULL OR path = ?1 FROM once_key
+WHERE owner > 0 AND state = 'in_progress' LIMIT ?2;
+
+-- name: browse_dead_effects
+SELECT id, 1 FROM once_effect
+WHERE state <> 'delivered' AND state = 'dead_letter' LIMIT ?1;
+
+-- name: browse_effects
+SELECT id, 1 FROM once_effect WHERE key_id = ?1 LIMIT ?2;
+
+-- name: browse_row
+SELECT $row, $response FROM once_key WHERE id = ?1;
+
+-- name: browse_effect
+SELECT $effect FROM once_effect WHERE id = ?1;
+
 -- Metrics and health -------------------------------------------------------
 
 -- name: gauge_running

@@ -77,6 +77,9 @@
 /* The bytes that are stored of the output of an effect's program. */
 #define LIMIT_REFERENCE 4096
 
+/* A form of the operator's page, with an answer that an operator gives. */
+#define LIMIT_ADMIN_BODY (4 * 1024 * 1024)
+
 /* The text of all metrics. */
 #define LIMIT_METRICS (64 * 1024)
 

@@ -208,8 +208,9 @@ struct conf {
 	uint64_t max_wal;
 	const char *link;
 	enum conf_dialect dialect;
-	const char *admin_path;  /* NULL: none */
-	const char *status_path; /* NULL: none */
+	const char *admin_path;       /* NULL: none */
+	struct conf_list admin_users; /* who may act on the page there */
+	const char *status_path;      /* NULL: none */
 	unsigned async_workers, async_queue, reconcile_workers;
 	uint64_t max_kept; /* bytes; 0: any number */
 	int64_t sweep_interval, reap_interval;

@@ -51,6 +51,18 @@ is_account(const char *s)
 	return true;
 }
 
+/* Web servers know users by any name, an address or a distinguished name. */
+static bool
+is_user(const char *s)
+{
+	if (*s == '\0' || strcmp(s, "*") == 0)
+		return false;
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s <= ' ' || *s == 0x7f)
+			return false;
+	return true;
+}
+
 /*
  * NAME, which is handed on from the daemon's environment, or NAME=value.
  * ONCE_* and HTTP_* describe the request, and LD_* belongs to the daemon's own
@@ -186,6 +198,10 @@ conf_item_check(const char *s, enum conf_text_item kind, struct conf_error *why)
 		return conf_value_is_pointer(s) ||
 		    conf_value_fail(why,
 			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
+	case CONF_TEXT_ITEM_USER:
+		return is_user(s) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not the name of a user", s);
 	case CONF_TEXT_ITEM_ACCOUNT:
 		return is_account(s) ||
 		    conf_value_fail(

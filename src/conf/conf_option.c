@@ -125,6 +125,7 @@ static const struct conf_option server_options[] = {
 	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD(CONF_DIALECTS), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
+	{ S(admin_users), LIST(USER), EMPTY },
 	{ S(status_path), TEXT(PATH) },
 	{ S(async_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("4") },
 	{ S(async_queue), NUMBER(1, LIMIT_ASYNC_QUEUE), IS("1000") },

@@ -16,6 +16,7 @@ enum conf_text_item {
 	CONF_TEXT_ITEM_ENVIRONMENT, /* NAME, to be handed on, or NAME=value */
 	CONF_TEXT_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
 	CONF_TEXT_ITEM_ACCOUNT,     /* user name or id */
+	CONF_TEXT_ITEM_USER,        /* REMOTE_USER: any name */
 	CONF_TEXT_ITEM_COOKIE       /* the name of a cookie */
 };
 

@@ -1,6 +1,6 @@
 /*
- * Metrics and health, in one table of names.  Nothing here runs a program, and
- * no program answers.
+ * Metrics and health, in one table of names; the rest is the operator's page.
+ * Nothing here runs a program, and no program answers.
  *
  * The web server decides which clients may ask.
  */
@@ -12,6 +12,7 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "page.h"
 #include "route.h"
 #include "admin.h"
 
@@ -86,7 +87,7 @@ admin_handle(struct store *store, const struct conf *conf,
 		if (strcmp(resources[i].name, name) == 0)
 			resource = &resources[i];
 	if (resource == NULL)
-		say(answer, 404, "no such resource");
+		page_handle(store, conf, rq, name, answer);
 	else if (!head && strcmp(rq->method, "GET") != 0) {
 		say(answer, 405, "only GET and HEAD");
 		(void)response_add(&answer->response, "Allow", "GET, HEAD");

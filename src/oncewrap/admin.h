@@ -1,5 +1,5 @@
 /*
- * The resources for operators below admin_path: metrics and health.
+ * The resources for operators below admin_path: metrics, health, page.
  */
 #ifndef ADMIN_H
 #define ADMIN_H

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
+#include "hour.h"
 #include "maintenance.h"
 #include "metrics.h"
 #include "replay.h"
@@ -262,6 +263,10 @@ engine_reserve(struct job *job, enum decision *decision)
 		    "This caller has too many requests in progress: "
 		    "max_active_keys is %u.",
 		    job->rule->max_active_keys);
+	if (*decision == DECIDE_RUN && !job->again)
+		hour_count(HOUR_FIRST);
+	else if (*decision == DECIDE_REPLAY)
+		hour_count(HOUR_REPLAY);
 	metrics_count(*decision == DECIDE_RUN && job->again
 		? METRICS_RESERVE_FAILED_RETRY
 		: counted[*decision]);

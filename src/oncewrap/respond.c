@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hour.h"
 #include "log.h"
 #include "prefer.h"
 #include "replay.h"
@@ -22,6 +23,9 @@ respond_problem(struct answer *answer, struct problem *problem,
 	problem->html = prefer_html(rq);
 	if (rq->log != NULL)
 		rq->log->status = problem_status(problem, conf->dialect);
+	hour_count(problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN
+		? HOUR_UNKNOWN
+		: HOUR_REFUSAL);
 	log_event(LOG_INFO, "problem", rq->log,
 	    LOG_S("code", problem_name(problem->code)),
 	    LOG_S("detail", problem_detail(problem)));

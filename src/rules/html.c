@@ -3,7 +3,10 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "utf8.h"
@@ -30,25 +33,80 @@ reference(char c)
 	}
 }
 
+/* Appends the character at s, and returns its length; keep: controls that stay
+ * as they are. */
+static size_t
+add_character(struct buf *out, const char *s, const char *keep, enum rc *rc)
+{
+	const char *as = reference(*s);
+	size_t n = 1;
+
+	if (as != NULL)
+		*rc = buf_adds(out, as);
+	else if ((*s >= ' ' && *s < 0x7f) ||
+	    (*s != '\0' && strchr(keep, *s) != NULL))
+		*rc = buf_addc(out, *s);
+	else if ((n = utf8_length(s)) != 0)
+		*rc = buf_add(out, s, n);
+	else {
+		*rc = buf_addf(out, "\\x%02x", (unsigned char)*s);
+		n = 1;
+	}
+	return n;
+}
+
+static enum rc
+add_text(struct buf *out, const char *s, const char *keep)
+{
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && *s != '\0')
+		s += add_character(out, s, keep, &rc);
+	return rc;
+}
+
 enum rc
 html_text(struct buf *out, const char *s)
 {
-	enum rc rc = RC_OK;
-	const char *as;
-	size_t n;
+	return add_text(out, s, "\n\t");
+}
 
-	for (; rc == RC_OK && *s != '\0'; s += n) {
-		n = 1;
-		if ((as = reference(*s)) != NULL)
-			rc = buf_adds(out, as);
-		else if ((*s >= ' ' && *s < 0x7f) || *s == '\n' || *s == '\t')
+enum rc
+html_value(struct buf *out, const char *s)
+{
+	return add_text(out, s, "");
+}
+
+enum rc
+html_lines(struct buf *out, const void *bytes, size_t n)
+{
+	enum rc rc = RC_OK;
+	char *copy;
+	size_t at;
+
+	/* A NUL at the end keeps a cut character from being read beyond it. */
+	if ((copy = malloc(n + 1)) == NULL)
+		return RC_NOMEM;
+	if (n > 0)
+		memcpy(copy, bytes, n);
+	copy[n] = '\0';
+	for (at = 0; rc == RC_OK && at < n;)
+		at += add_character(out, copy + at, "\n\t", &rc);
+	free(copy);
+	return rc;
+}
+
+enum rc
+html_query(struct buf *out, const char *s)
+{
+	enum rc rc = RC_OK;
+
+	for (; rc == RC_OK && *s != '\0'; s++) {
+		if ((*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') ||
+		    (*s >= 'a' && *s <= 'z') || strchr("-._~/", *s) != NULL)
 			rc = buf_addc(out, *s);
-		else if ((n = utf8_length(s)) != 0)
-			rc = buf_add(out, s, n);
-		else {
-			rc = buf_addf(out, "\\x%02x", (unsigned char)*s);
-			n = 1;
-		}
+		else
+			rc = buf_addf(out, "%%%02X", (unsigned char)*s);
 	}
 	return rc;
 }
@@ -77,4 +135,41 @@ html_link(struct buf *out, const char *uri, const char *text)
 		rc = i % 2 == 0 ? buf_adds(out, pieces[i])
 				: html_text(out, pieces[i]);
 	return rc;
+}
+
+/* --- templates ---------------------------------------------------------- */
+
+static enum rc
+add_value(struct buf *out, enum html_kind kind, const union html_value *v)
+{
+	const char *text = v->text != NULL ? v->text : "";
+
+	switch (kind) {
+	case HTML_NOTHING:
+		break;
+	case HTML_TEXT:
+		return html_value(out, text);
+	case HTML_QUERY:
+		return html_query(out, text);
+	case HTML_LINES:
+		return html_lines(out, text, v->len);
+	case HTML_NUMBER:
+		return buf_addf(out, "%" PRId64, v->number);
+	}
+	return RC_OK;
+}
+
+void
+html_render(struct html *html, const struct html_piece *p,
+    const union html_value *values)
+{
+	bool last = false;
+
+	for (; html->rc == RC_OK && !last; p++) {
+		last = p->kind == HTML_NOTHING;
+		html->rc = buf_adds(html->out, p->markup);
+		if (html->rc == RC_OK && !last)
+			html->rc =
+			    add_value(html->out, p->kind, &values[p->value]);
+	}
 }

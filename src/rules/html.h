@@ -5,6 +5,9 @@
 #ifndef HTML_H
 #define HTML_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "buf.h"
 
 /*
@@ -14,10 +17,62 @@
  */
 enum rc html_text(struct buf *out, const char *text);
 
+/* The same, but a line break or a tab is shown as \xNN too: for a value of one
+ * line, which must look like no other one. */
+enum rc html_value(struct buf *out, const char *text);
+
+/* As html_text(), for any bytes, a NUL included; a line break stays one. */
+enum rc html_lines(struct buf *out, const void *bytes, size_t n);
+
+/* Appends a text as a part of a query string, in a quoted attribute. */
+enum rc html_query(struct buf *out, const char *text);
+
 /*
  * Appends a link to the URI with that text.  Only http: and https: become a
  * link; of any other URI the text and the URI itself are shown.
  */
 enum rc html_link(struct buf *out, const char *uri, const char *text);
+
+/*
+ * A page that is being written; the first failure stays.
+ *
+ * A template is markup with values between.  The kind of a value says how it is
+ * escaped; there is none that is not.
+ */
+struct html {
+	struct buf *out;
+	enum rc rc;
+};
+
+enum html_kind {
+	HTML_NOTHING, /* the last piece */
+	HTML_TEXT,    /* html_value() */
+	HTML_QUERY,   /* html_query() */
+	HTML_LINES,   /* html_lines() */
+	HTML_NUMBER
+};
+
+struct html_piece {
+	const char *markup; /* before the value */
+	enum html_kind kind;
+	unsigned value; /* its number */
+};
+
+union html_value {
+	int64_t number;
+	struct {
+		const char *text; /* NULL: as "" */
+		size_t len;       /* LINES */
+	};
+};
+
+struct html_template {
+	const char *name;
+	const struct html_piece *pieces;
+	unsigned nvalues;
+};
+
+void html_render(struct html *, const struct html_piece *pieces,
+    const union html_value *values);
 
 #endif

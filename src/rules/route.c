@@ -104,8 +104,10 @@ uint64_t
 route_body_limit(const struct conf *conf, const struct conf_route *route,
     const struct request *request)
 {
-	if (route_is_admin(conf, request->path) ||
-	    route_is_status(conf, request->path))
+	if (route_is_admin(conf, request->path))
+		return strcmp(request->method, "POST") == 0 ? LIMIT_ADMIN_BODY
+							    : 0;
+	if (route_is_status(conf, request->path))
 		return 0;
 	return route_guards(route, request) == ROUTE_GUARDED
 	    ? route->max_request_body

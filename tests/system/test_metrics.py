@@ -296,7 +296,7 @@ def test_oncectl_refuses_what_is_no_store(t):
 def test_nothing_below_admin_path_reaches_a_handler(t):
     once = start(t, routes={ADMIN: {'key': 'required'},
                             ADMIN + '/metrics': {'key': 'required'}})
-    for path, status in ((ADMIN, 404), (ADMIN + '/', 404),
+    for path, status in ((ADMIN, 301), (ADMIN + '/', 200),
                          (ADMIN + '/metrics', 200), (ADMIN + '/health', 200),
                          (ADMIN + '/metrics/', 404),
                          (ADMIN + '/metrics/x', 404), (ADMIN + '/Metrics', 404),
@@ -304,7 +304,9 @@ def test_nothing_below_admin_path_reaches_a_handler(t):
                          ('/' + ADMIN + '//health', 200)):
         answer = once.get(path)
         eq(answer.status, status, path)
-        assert answer.get('Content-Type').startswith('text/plain;'), path
+        plain = path.endswith(('/metrics', '/health'))
+        assert answer.get('Content-Type').startswith(
+            'text/plain;' if plain else 'text/html;'), path
     eq(once.get(ADMIN, info='/health').status, 200)
     eq(t.ledger(), [])
     first(once.get(ADMIN + 'wrap'), 201)

@@ -46,6 +46,82 @@ text_is_never_markup(void **state)
 	}
 }
 
+/* A value looks like no other one: what text keeps is shown too. */
+static void
+value_is_one_line(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(texts); i++) {
+		buf_init(&out, 256);
+		assert_int_equal(html_value(&out, texts[i].text), RC_OK);
+		if (strpbrk(texts[i].text, "\n\t") == NULL)
+			assert_string_equal(out.data, texts[i].html);
+		else
+			assert_string_equal(out.data, "two\\x0alines\\x09and");
+		buf_free(&out);
+	}
+}
+
+static void
+lines_may_be_any_bytes(void **state)
+{
+	static const char bytes[] = "a\0<\n\303";
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 64);
+	assert_int_equal(html_lines(&out, bytes, 5), RC_OK);
+	assert_string_equal(out.data, "a\\x00&lt;\n\\xc3");
+	buf_clear(&out);
+	assert_int_equal(html_lines(&out, NULL, 0), RC_OK);
+	assert_int_equal(out.len, 0);
+	buf_free(&out);
+}
+
+static void
+query_needs_no_reference(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 64);
+	assert_int_equal(html_query(&out, "a/b-&=\"'<\n\377"), RC_OK);
+	assert_string_equal(out.data, "a/b-%26%3D%22%27%3C%0A%FF");
+	buf_free(&out);
+}
+
+static void
+template_escapes_by_the_kind(void **state)
+{
+	static const struct html_piece pieces[] = {
+		{ "<b>", HTML_TEXT, 1 },
+		{ "</b><a href=\"?", HTML_QUERY, 1 },
+		{ "\">", HTML_NUMBER, 0 },
+		{ "</a><pre>", HTML_LINES, 2 },
+		{ "</pre>", HTML_NOTHING, 0 },
+	};
+	const union html_value values[] = { { .number = -7 }, { .text = "<\n" },
+		{ .text = "x\0y", .len = 3 } };
+	struct buf out;
+	struct html html = { &out, RC_OK };
+
+	(void)state;
+	buf_init(&out, 128);
+	html_render(&html, pieces, values);
+	assert_int_equal(html.rc, RC_OK);
+	assert_string_equal(out.data,
+	    "<b>&lt;\\x0a</b><a href=\"?%3C%0A\">-7</a><pre>x\\x00y</pre>");
+	buf_free(&out);
+	buf_init(&out, 20);
+	html_render(&html, pieces, values);
+	assert_int_equal(html.rc, RC_LIMIT);
+	html_render(&html, pieces, values);
+	assert_true(out.len <= 20);
+	buf_free(&out);
+}
+
 static void
 only_the_web_is_a_link(void **state)
 {
@@ -100,6 +176,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_never_markup),
+		cmocka_unit_test(value_is_one_line),
+		cmocka_unit_test(lines_may_be_any_bytes),
+		cmocka_unit_test(query_needs_no_reference),
+		cmocka_unit_test(template_escapes_by_the_kind),
 		cmocka_unit_test(only_the_web_is_a_link),
 		cmocka_unit_test(a_full_buffer_is_reported),
 	};

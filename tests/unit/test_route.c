@@ -243,7 +243,12 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 			fail_msg("%s", rows[i].path);
 		assert_int_equal(route_body_limit(conf,
 				     route_find(conf, rows[i].path), &request),
+		    rows[i].admin ? LIMIT_ADMIN_BODY : LIMIT_SIZE);
+		request.method = "PUT";
+		assert_int_equal(route_body_limit(conf,
+				     route_find(conf, rows[i].path), &request),
 		    rows[i].admin ? 0 : LIMIT_SIZE);
+		request.method = "POST";
 	}
 	conf_unref(conf);
 	conf = conf_default(&err);

@@ -99,6 +99,12 @@ enum rc store_read_blob(
 enum rc
 store_read_pieces(struct db *, int64_t id, size_t length, struct spool *);
 
+/* The head of the response in the current row of a statement with $row and
+ * $response, of a key that is kept.  RC_CORRUPT or RC_VERSION: it makes no
+ * sense. */
+enum rc
+store_read_head(struct db_stmt *, const struct record *key, struct response *);
+
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *, struct liveness **);
 

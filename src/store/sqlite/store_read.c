@@ -290,6 +290,14 @@ read_head(struct db_stmt *s, const struct record *key, struct head *h,
 	return buf_add(&r->fields, h->headers.data, h->headers.n);
 }
 
+enum rc
+store_read_head(struct db_stmt *s, const struct record *key, struct response *r)
+{
+	struct head h;
+
+	return read_head(s, key, &h, r);
+}
+
 /* Reads the response of the current row, if it is small.  If it makes no sense,
  * store_answer() will say so. */
 static void

@@ -18,6 +18,8 @@ KINDS = ('lighttpd', 'lighttpd-bin-path', 'nginx', 'apache-proxy-fcgi',
 # Those that connect to a socket, and those that start oncewrap themselves.
 CONNECTING = ('lighttpd', 'nginx', 'apache-proxy-fcgi')
 SPAWNING = ('lighttpd-bin-path', 'apache-fcgid')
+# Those of the operator's page, with a password.
+PAGES = ('lighttpd-page', 'nginx-page', 'apache-page')
 
 APACHE_MODULES = '/usr/lib/apache2/modules'
 
@@ -66,7 +68,9 @@ class Server:
         make = {'lighttpd': self.lighttpd, 'nginx': self.nginx,
                 'lighttpd-bin-path': self.lighttpd,
                 'apache-proxy-fcgi': self.apache,
-                'apache-fcgid': self.apache}[self.kind]
+                'apache-fcgid': self.apache, 'lighttpd-page': self.lighttpd,
+                'nginx-page': self.nginx,
+                'apache-page': self.apache}[self.kind]
         argv = make()
         self.process = self.t.popen(argv, self.kind + '.log',
                                     stdin=subprocess.DEVNULL,
@@ -103,6 +107,10 @@ class Server:
                     base.check_log(f.read().decode('utf-8', 'replace'))
 
     def replacements(self, *more):
+        if self.kind in PAGES:
+            return [('/run/oncewrap/oncewrap.sock', self.once.socket),
+                    ('/etc/oncewrap.htpasswd', self.t.path('htpasswd'))] + \
+                list(more)
         out = [('/usr/lib/cgi-bin', self.cgi)] + list(more)
         if self.kind in CONNECTING:
             address = self.once if isinstance(self.once, str) else \
@@ -140,10 +148,10 @@ include "%(dir)s/example.conf"
                     before=self.before, inside=self.inside)
 
     def nginx(self):
-        self.t.write('nginx/example.conf', example('nginx.conf', (
-            self.replacements(
+        self.t.write('%s/example.conf' % self.kind, example(
+            self.kind + '.conf', self.replacements(
                 ('listen 80;', 'listen 127.0.0.1:%d;\n%s' %
-                 (self.port, self.inside))))))
+                 (self.port, self.inside)))))
         user = pwd.getpwuid(os.getuid()).pw_name
         path = self.file('''
 daemon off;
@@ -172,8 +180,10 @@ http {
                      example(self.kind + '.conf', self.replacements()))
         wanted = ['mpm_event', 'authz_core', 'alias', 'env', 'setenvif',
                   'headers']
-        wanted += ['proxy', 'proxy_fcgi'] if 'proxy' in self.kind else \
-            ['fcgid']
+        wanted += ['fcgid'] if 'fcgid' in self.kind else \
+            ['proxy', 'proxy_fcgi']
+        if self.kind in PAGES:
+            wanted += ['authn_core', 'authn_file', 'auth_basic', 'authz_user']
         load = ''.join('LoadModule %s_module %s/mod_%s.so\n' %
                        (m, APACHE_MODULES, m) for m in wanted)
         user = ''
@@ -183,7 +193,7 @@ http {
             www = pwd.getpwnam('www-data')
             for path in (self.t.dir, self.dir):
                 os.chown(path, www.pw_uid, www.pw_gid)
-        fcgid = '' if 'proxy' in self.kind else '''
+        fcgid = '' if 'fcgid' not in self.kind else '''
 FcgidIPCDir %s/tmp
 FcgidProcessTableFile %s/fcgid.shm
 ''' % (self.dir, self.dir)

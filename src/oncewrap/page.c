@@ -1,0 +1,240 @@
+/*
+ * Which page, and what all pages have: the fields of the answer, and the head.
+ *
+ * Addresses in the pages are relative, so that they hold behind a proxy that
+ * adds a prefix.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "digest.h"
+#include "hour.h"
+#include "log.h"
+#include "page_form.h"
+#include "page_impl.h"
+
+/* Of a style sheet in the page: CSP, level 3, section 8.3. */
+#define HASH_SIZE 64
+
+static enum rc
+style(struct html *html)
+{
+	page_html_style(html);
+	page_html_style_end(html);
+	return html->rc;
+}
+
+/* "sha256-...": the only style sheet that the browser may use. */
+static enum rc
+hash_style(char out[HASH_SIZE])
+{
+	unsigned char digest[DIGEST_LEN];
+	EVP_MD_CTX *md = NULL;
+	struct buf text;
+	struct html html = { &text, RC_OK };
+	enum rc rc;
+	int n;
+
+	buf_init(&text, PAGE_SIZE);
+	rc = style(&html);
+	if (rc == RC_OK)
+		rc = digest_begin(&md);
+	if (rc == RC_OK)
+		rc = digest_bytes(md, text.data, text.len);
+	if (rc == RC_OK)
+		rc = digest_end(md, digest);
+	EVP_MD_CTX_free(md);
+	buf_free(&text);
+	if (rc != RC_OK)
+		return rc;
+	n = snprintf(out, HASH_SIZE, "sha256-");
+	(void)EVP_EncodeBlock((unsigned char *)out + n, digest, DIGEST_LEN);
+	return RC_OK;
+}
+
+static void
+add_fields(struct response *r)
+{
+	char hash[HASH_SIZE], policy[256];
+
+	if (hash_style(hash) != RC_OK)
+		hash[0] = '\0';
+	snprintf(policy, sizeof(policy),
+	    "default-src 'none'; style-src '%s'; form-action 'self'; "
+	    "frame-ancestors 'none'; base-uri 'none'",
+	    hash[0] != '\0' ? hash : "none");
+	(void)response_add(r, "Content-Type", "text/html; charset=utf-8");
+	(void)response_add(r, "Content-Security-Policy", policy);
+	(void)response_add(r, "X-Frame-Options", "DENY");
+	(void)response_add(r, "X-Content-Type-Options", "nosniff");
+	(void)response_add(r, "Referrer-Policy", "no-referrer");
+	(void)response_add(r, "Cache-Control", "no-store");
+}
+
+void
+page_begin(struct page *p, int status, const char *title)
+{
+	struct response *r = &p->answer->response;
+	struct html *html = &p->html;
+
+	buf_free(&p->answer->text);
+	buf_init(&p->answer->text, PAGE_SIZE);
+	response_free(r);
+	response_init(r);
+	r->status = status;
+	if (p->rq->log != NULL)
+		p->rq->log->status = status;
+	add_fields(r);
+	html->out = &p->answer->text;
+	html->rc = RC_OK;
+	page_html_begin(html, title);
+	if (html->rc == RC_OK)
+		html->rc = buf_adds(html->out, "<style>");
+	(void)style(html);
+	if (html->rc == RC_OK)
+		html->rc = buf_adds(html->out, "</style>\n");
+	page_html_head(html);
+	if (p->admin)
+		page_html_admin(html, p->user);
+	else if (p->user[0] != '\0')
+		page_html_reader(html, p->user);
+	page_html_main(html);
+}
+
+void
+page_say(struct page *p, int status, const char *title, const char *text)
+{
+	page_begin(p, status, title);
+	page_html_h1(&p->html, title);
+	page_html_p(&p->html, text);
+	page_html_back(&p->html);
+}
+
+static void
+log_problem(struct page *p, const char *code, const char *detail)
+{
+	hour_count(HOUR_REFUSAL);
+	log_event(LOG_INFO, "problem", p->rq->log, LOG_S("code", code),
+	    LOG_S("detail", detail));
+}
+
+void
+page_not_found(struct page *p, const char *text)
+{
+	page_say(p, 404, "Not found", text);
+	log_problem(p, "not-found", text);
+}
+
+void
+page_store_failed(struct page *p, enum rc rc)
+{
+	page_say(p, 503, "The key store cannot be read", rc_text(rc));
+	(void)response_add(&p->answer->response, "Retry-After", "5");
+	log_problem(p, "store-unavailable", rc_text(rc));
+}
+
+static void
+not_allowed(struct page *p, const char *allowed)
+{
+	page_say(p, 405, "Not allowed", "This page has no such method.");
+	(void)response_add(&p->answer->response, "Allow", allowed);
+	log_problem(p, "method-not-allowed", p->rq->method);
+}
+
+int64_t
+page_id(const struct request *rq)
+{
+	struct buf text;
+	int64_t id = 0;
+
+	buf_init(&text, 32);
+	if (page_form_query(rq, "id", &text) == RC_OK)
+		id = page_form_number(text.data);
+	buf_free(&text);
+	return id;
+}
+
+/* Of two values it is not known which one the web server has verified. */
+static void
+find_operator(struct page *p)
+{
+	const char *user = request_param(p->rq, "REMOTE_USER");
+	const struct conf_list *admins = &p->conf->admin_users;
+
+	p->user = "";
+	if (user == NULL || request_count(p->rq, "REMOTE_USER") != 1)
+		return;
+	p->user = user;
+	for (size_t i = 0; i < admins->n; i++)
+		if (user[0] != '\0' && strcmp(admins->item[i], user) == 0)
+			p->admin = true;
+}
+
+/* admin_path itself: its addresses are relative to the folder. */
+static void
+to_folder(struct page *p)
+{
+	struct buf to;
+
+	buf_init(&to, 3 * LIMIT_PATH);
+	page_say(p, 301, "Moved", "The page is one level below.");
+	if (html_query(&to, p->conf->admin_path) == RC_OK &&
+	    buf_adds(&to, "/") == RC_OK)
+		(void)response_add(&p->answer->response, "Location", to.data);
+	buf_free(&to);
+}
+
+static const struct resource {
+	const char *name;
+	void (*get)(struct page *);
+	void (*post)(struct page *); /* NULL: not allowed */
+} resources[] = {
+	{ "", to_folder, NULL },
+	{ "/", page_overview, NULL },
+	{ "/find", page_find, NULL },
+	{ "/key", page_key, NULL },
+	{ "/effect", page_effect, NULL },
+	{ "/act", page_confirm, page_do },
+};
+
+static void
+dispatch_page(struct page *p, const struct resource *resource)
+{
+	const char *method = p->rq->method;
+
+	if (resource == NULL)
+		page_not_found(p, "There is no such page.");
+	else if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+		resource->get(p);
+	else if (resource->post != NULL && strcmp(method, "POST") == 0)
+		resource->post(p);
+	else
+		not_allowed(p,
+		    resource->post != NULL ? "GET, HEAD, POST" : "GET, HEAD");
+	page_html_end(&p->html);
+}
+
+void
+page_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, const char *name, struct answer *answer)
+{
+	struct page p = { .store = store,
+		.conf = conf,
+		.rq = rq,
+		.answer = answer,
+		.wall = clock_wall() };
+	const struct resource *resource = NULL;
+
+	find_operator(&p);
+	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
+		if (strcmp(resources[i].name, name) == 0)
+			resource = &resources[i];
+	dispatch_page(&p, resource);
+	if (p.html.rc == RC_OK)
+		return;
+	page_say(&p, 503, "No page", rc_text(p.html.rc));
+	page_html_end(&p.html);
+}

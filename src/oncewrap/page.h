@@ -1,0 +1,21 @@
+/*
+ * The operator's page, below admin_path: HTML without script.
+ *
+ * All users whom the web server lets in may read.  Those in admin_users may
+ * also resolve, forget, retry and drop: each act has a page that says what will
+ * happen, and a form with a token (page_token.h).
+ */
+#ifndef PAGE_H
+#define PAGE_H
+
+#include "answer.h"
+#include "conf.h"
+#include "request.h"
+#include "store.h"
+
+/* Always fills in the answer, which the caller has initialised.  name: the path
+ * after admin_path. */
+void page_handle(struct store *, const struct conf *, const struct request *,
+    const char *name, struct answer *);
+
+#endif

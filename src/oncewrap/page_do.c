@@ -1,0 +1,316 @@
+/*
+ * Acts.  Each has a token of the page that asked, or changes nothing.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgihead.h"
+#include "log.h"
+#include "page_form.h"
+#include "page_impl.h"
+#include "page_token.h"
+#include "route.h"
+
+/* What is logged of an act is about the key, not about the page's own path. */
+static void
+log_act(struct page *p, const struct page_target *t, const char *result)
+{
+	const char *scope = t->is_effect ? t->effect.scope : t->key.scope;
+	struct log_request about = { .instance = p->rq->instance,
+		.status = p->answer->response.status };
+
+	about.path = t->is_effect ? t->effect.path : t->key.path;
+	about.key = t->is_effect ? t->effect.key : t->key.key;
+	scope_tag(scope, about.scope);
+	if (t->is_effect)
+		log_event(LOG_INFO, "operator", &about, LOG_S("user", p->user),
+		    LOG_S("act", page_act_name(t->act)),
+		    LOG_S("result", result), LOG_I("effect", t->id));
+	else
+		log_event(LOG_INFO, "operator", &about, LOG_S("user", p->user),
+		    LOG_S("act", page_act_name(t->act)),
+		    LOG_S("result", result));
+}
+
+static void
+refuse(struct page *p, const char *why)
+{
+	page_say(p, 403, "Refused", why);
+	log_event(LOG_WARN, "operator-refused", p->rq->log,
+	    LOG_S("user", p->user), LOG_S("why", why));
+}
+
+/* --- the answer that an operator gives ------------------------------------ */
+
+/* A browser sends each line break as CRLF (HTML, section 4.10.22.4). */
+static void
+unix_lines(struct buf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		if (text->data[i] != '\r' || text->data[i + 1] != '\n')
+			text->data[n++] = text->data[i];
+	buf_truncate(text, n);
+}
+
+/* NULL: the head is good. */
+static const char *
+why_no_answer(
+    enum cgihead_verdict verdict, const struct cgihead *head, size_t body_len)
+{
+	if (verdict == CGIHEAD_EMPTY)
+		return "It is empty: give fields, an empty line, and the body.";
+	if (verdict != CGIHEAD_OK)
+		return cgihead_verdict_text(verdict);
+	if (head->outcome != CGIHEAD_SAYS_NOTHING &&
+	    head->outcome != CGIHEAD_SAYS_COMPLETED)
+		return "Its Idempotency-Outcome is not \"completed\".";
+	if (head->content_length != -1 &&
+	    (uint64_t)head->content_length != body_len)
+		return "Its Content-Length is not the length of its body.";
+	return NULL;
+}
+
+/* Reads the answer by the rules for a handler's; returns why it is none. */
+static const char *
+read_given_answer(struct page *p, const struct record *key,
+    const struct buf *text, struct store_outcome *st)
+{
+	/* Only oncewrap sets these. */
+	static const char *const own[] = { "Idempotent-Replayed",
+		"Idempotency-Expires" };
+	const struct conf_route *rule = route_find(p->conf, key->path);
+	const struct conf_list *drop = &rule->replay_drop;
+	struct response *r = &st->response;
+	struct cgihead head;
+	enum cgihead_verdict verdict;
+	const char *why;
+	size_t len = 0;
+	enum rc rc;
+
+	verdict = cgihead_parse(text->data, text->len, true, r, &head);
+	if (verdict == CGIHEAD_OK)
+		len = text->len - head.body_start;
+	why = why_no_answer(verdict, &head, len);
+	if (why != NULL)
+		return why;
+	response_remove(r, own, 2);
+	response_remove(r, (const char *const *)drop->item, drop->n);
+	st->keep = !head.not_replayable && len <= rule->max_response;
+	if (!st->keep || len == 0)
+		return NULL;
+	if ((st->body = spool_new()) == NULL)
+		return rc_text(RC_NOMEM);
+	rc = spool_write(st->body, text->data + head.body_start, len);
+	if (rc == RC_OK)
+		r->body = spool_bytes(st->body, &rc);
+	r->body_len = len;
+	return rc == RC_OK ? NULL : rc_text(rc);
+}
+
+/* --- acts --------------------------------------------------------------- */
+
+/* RC_INVALID: the operator was asked again. */
+static enum rc
+completed(struct page *p, const struct page_target *t, struct store_outcome *st)
+{
+	const char *why;
+	struct buf text;
+	enum rc rc;
+
+	buf_init(&text, LIMIT_ADMIN_BODY);
+	rc = page_form_body(p->rq, "response", &text);
+	if (rc == RC_OK)
+		unix_lines(&text);
+	if (rc == RC_OK || rc == RC_INVALID) {
+		why = rc == RC_OK ? read_given_answer(p, &t->key, &text, st)
+				  : "It has a byte that is no text.";
+		if (why != NULL) {
+			page_ask(p, t, why, text.data);
+			rc = RC_INVALID;
+		}
+	}
+	buf_free(&text);
+	return rc;
+}
+
+static enum rc
+resolve(struct page *p, const struct page_target *t)
+{
+	struct store_outcome *st = store_outcome_new();
+	enum rc rc = RC_OK;
+
+	if (st == NULL)
+		return RC_NOMEM;
+	if (t->act == PAGE_COMPLETED) {
+		st->state = RECORD_COMPLETED;
+		rc = completed(p, t, st);
+	} else {
+		st->state = RECORD_FAILED_RETRYABLE;
+		st->requeue = 0; /* an accepted request runs again */
+		snprintf(st->last_error, sizeof(st->last_error),
+		    "resolved: it was not executed");
+	}
+	if (rc == RC_OK)
+		rc = store_resolve_by_operator(
+		    p->store, t->id, t->key.attempt, &st);
+	store_outcome_free(st);
+	return rc;
+}
+
+static enum rc
+act(struct page *p, const struct page_target *t)
+{
+	switch (t->act) {
+	case PAGE_COMPLETED:
+	case PAGE_NOT_EXECUTED:
+		return resolve(p, t);
+	case PAGE_FORGET:
+		return store_forget(p->store, t->id, t->key.state);
+	case PAGE_RETRY:
+		return store_effect_retry(p->store, t->id);
+	case PAGE_DROP:
+		return store_effect_drop(p->store, t->id);
+	case PAGE_NACTS:
+		break;
+	}
+	assert(!"an act that nothing does");
+	return RC_INVALID;
+}
+
+static void
+say_done(struct page *p, const struct page_target *t)
+{
+	static const char *const done[PAGE_NACTS] = {
+		[PAGE_COMPLETED] = "The key is completed: retries get your "
+				   "answer.",
+		[PAGE_NOT_EXECUTED] = "The key is released: the next retry "
+				      "runs.",
+		[PAGE_FORGET] = "The key is forgotten.",
+		[PAGE_RETRY] = "The effect is due now.",
+		[PAGE_DROP] = "The effect is dropped.",
+	};
+
+	page_begin(p, 200, "Done");
+	page_html_h1(&p->html, "Done");
+	page_html_done(&p->html, done[t->act]);
+	if (t->act == PAGE_RETRY)
+		page_html_to_effect(&p->html, t->id);
+	else if (t->act != PAGE_FORGET && t->act != PAGE_DROP)
+		page_html_to_key(&p->html, t->id);
+	page_html_back(&p->html);
+}
+
+static void
+perform(struct page *p, const struct page_target *t)
+{
+	enum rc rc = act(p, t);
+
+	switch (rc) {
+	case RC_OK:
+		say_done(p, t);
+		log_act(p, t, "done");
+		break;
+	case RC_INVALID:
+		if (p->answer->response.status != 400)
+			refuse(p, "That cannot be done in its present state.");
+		log_act(p, t, "invalid");
+		break;
+	case RC_LOST:
+		refuse(p, "It has changed meanwhile; nothing was done.");
+		log_act(p, t, "lost");
+		break;
+	case RC_PENDING:
+		page_say(p, 503, "Not recorded yet",
+		    "The store is tried again. The key's page will tell "
+		    "whether it was recorded.");
+		log_act(p, t, "pending");
+		break;
+	default:
+		page_store_failed(p, rc);
+		log_act(p, t, rc_text(rc));
+		break;
+	}
+}
+
+/* --- who asks ----------------------------------------------------------- */
+
+/* What the form says, but its answer. */
+static bool
+read_form(struct page *p, struct page_target *t, struct buf *token)
+{
+	struct buf name, id;
+	bool good;
+
+	buf_init(&name, 32);
+	buf_init(&id, 32);
+	good = page_form_body(p->rq, "do", &name) == RC_OK &&
+	    page_form_body(p->rq, "id", &id) == RC_OK &&
+	    page_form_body(p->rq, "token", token) == RC_OK &&
+	    page_act_parse(name.data, &t->act) &&
+	    (t->id = page_form_number(id.data)) > 0;
+	buf_free(&name);
+	buf_free(&id);
+	return good;
+}
+
+static void
+try(struct page *p, struct page_target *t, const char *text)
+{
+	struct page_token bound;
+	enum rc rc = page_target_read(p, t);
+
+	if (rc == RC_NOTFOUND) {
+		refuse(p, "It is not there any more; nothing was done.");
+		return;
+	}
+	if (rc != RC_OK) {
+		page_store_failed(p, rc);
+		return;
+	}
+	page_target_bind(p, t, &bound);
+	if (page_token_is_good(
+		&bound, store_secret(p->store), store_now(p->store), text))
+		perform(p, t);
+	else {
+		refuse(p,
+		    "The form is not of a page that was shown to you within "
+		    "the last hour, or what it is about has changed since. "
+		    "Nothing was done: look again.");
+		log_act(p, t, "refused");
+	}
+	page_target_free(t);
+}
+
+void
+page_do(struct page *p)
+{
+	struct page_target t;
+	struct buf token;
+
+	if (!p->admin) {
+		refuse(p, "Only the users in admin_users may change anything.");
+		return;
+	}
+	if (p->rq->body_state == BODY_TOO_LARGE) {
+		page_say(p, 413, "Too large", "The answer is too large.");
+		return;
+	}
+	if (p->rq->body_state != BODY_WHOLE) {
+		page_say(
+		    p, 400, "Incomplete", "The form did not arrive whole.");
+		return;
+	}
+	memset(&t, 0, sizeof(t));
+	buf_init(&token, PAGE_TOKEN_SIZE);
+	if (read_form(p, &t, &token))
+		try(p, &t, token.data);
+	else
+		refuse(p, "That is no form of this page; nothing was done.");
+	buf_free(&token);
+}

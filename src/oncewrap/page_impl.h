@@ -1,0 +1,101 @@
+/*
+ * Private to the files of the operator's page.
+ */
+#ifndef PAGE_IMPL_H
+#define PAGE_IMPL_H
+
+#include "page.h"
+#include "page_html.h"
+#include "store_browse.h"
+
+/* The longest page: a key's, with all that belongs to it. */
+#define PAGE_SIZE ((size_t)8 * 1024 * 1024)
+
+/* Room for a value in a list; a key's own page shows the whole. */
+#define PAGE_CUT 160
+
+/* One request for a page. */
+struct page {
+	struct store *store;
+	const struct conf *conf;
+	const struct request *rq;
+	struct answer *answer;
+	struct html html;
+	const char *user; /* as the web server has verified it; "" */
+	bool admin;       /* may change keys */
+	int64_t wall;     /* now */
+};
+
+/* Begins a page: status, fields, head.  What was written before is dropped. */
+void page_begin(struct page *, int status, const char *title);
+
+/* A whole page with one sentence. */
+void page_say(struct page *, int status, const char *title, const char *text);
+void page_not_found(struct page *, const char *text);
+void page_store_failed(struct page *, enum rc);
+
+/* The pages.  Each begins and writes all but the end. */
+void page_overview(struct page *);
+void page_find(struct page *);
+void page_key(struct page *);
+void page_effect(struct page *);
+void page_confirm(struct page *);
+void page_do(struct page *);
+
+/* A picture and a table of the last hour. */
+void page_hour(struct page *);
+
+/* The table of the keys that were found; nothing if there are none.  RC_OK, or
+ * why a key could not be read. */
+enum rc
+page_keys(struct page *, const char *caption, const struct store_found *);
+enum rc
+page_effects(struct page *, const char *caption, const struct store_found *);
+
+/* The value of ?id=; 0: there is none. */
+int64_t page_id(const struct request *);
+
+/* --- acts --------------------------------------------------------------- */
+
+enum page_act {
+	PAGE_COMPLETED,
+	PAGE_NOT_EXECUTED,
+	PAGE_FORGET,
+	PAGE_RETRY,
+	PAGE_DROP,
+	PAGE_NACTS
+};
+
+/* What an act acts upon: a key, or an effect. */
+struct page_target {
+	enum page_act act;
+	int64_t id;
+	bool is_effect;
+	struct record key;
+	struct store_effect effect;
+};
+
+/* Finds the act of that name; false: there is none. */
+bool page_act_parse(const char *name, enum page_act *);
+const char *page_act_name(enum page_act);
+const char *page_act_label(enum page_act);
+
+/* Whether the act is possible now. */
+bool page_act_suits_key(enum page_act, const struct record *);
+bool page_act_suits_effect(enum page_act, const struct store_effect *);
+
+/* Reads what .id names; the caller frees it after RC_OK.  RC_NOTFOUND. */
+enum rc page_target_read(struct page *, struct page_target *);
+void page_target_free(struct page_target *);
+
+struct page_token;
+/* What the token of that act is bound to; it points into the target. */
+void page_target_bind(
+    const struct page *, const struct page_target *, struct page_token *);
+
+/* The page that asks.  why: the answer that was given is none; text: that
+ * answer; NULL: the first time. */
+void page_ask(struct page *, const struct page_target *, const char *why,
+    const char *text);
+
+#endif

@@ -1,0 +1,256 @@
+/*
+ * The page of one key, and that of one effect.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "page_impl.h"
+#include "page_write.h"
+
+static void
+write_time(struct page *p, const char *name, int64_t wall)
+{
+	char date[CLOCK_RFC3339_LEN + 1], age[PAGE_AGE_SIZE], text[64];
+
+	if (wall == 0)
+		return;
+	clock_rfc3339(wall, date);
+	page_write_age(wall > p->wall ? wall - p->wall : p->wall - wall, age);
+	snprintf(text, sizeof(text), wall > p->wall ? "in %s" : "%s ago", age);
+	page_html_fact_time(&p->html, name, date, text);
+}
+
+static void
+write_store_time(struct page *p, const char *name, int64_t at)
+{
+	if (at != 0)
+		write_time(p, name, store_wall(p->store, at));
+}
+
+/* --- a key -------------------------------------------------------------- */
+
+static void
+write_life(struct page *p, const struct record *r)
+{
+	struct html *html = &p->html;
+
+	page_html_facts(html);
+	page_html_fact(html, "State", record_state_name(r->state));
+	if (r->last_error != NULL)
+		page_html_fact_error(html, "Last error", r->last_error);
+	page_html_fact(html, "Path", r->path);
+	page_html_fact(
+	    html, "Caller", r->scope[0] != '\0' ? r->scope : "(none)");
+	page_html_fact_number(html, "Attempts", r->attempt);
+	page_html_fact(html, "Recovery point", r->recovery_point);
+	page_html_fact(html, "Downstream key", r->downstream);
+	write_time(p, "Made", r->created_at);
+	write_time(p, "Last change", r->updated_at);
+	if (r->state == RECORD_IN_PROGRESS)
+		write_store_time(p, "Deadline", r->locked_until);
+	if (r->queued)
+		write_store_time(p, "Runs from", r->queued_at);
+	if (r->state == RECORD_UNKNOWN && r->reconcile_after != 0)
+		write_store_time(
+		    p, "Next try to reconcile", r->reconcile_after);
+	if (r->reconcile_attempts > 0)
+		page_html_fact_number(
+		    html, "Tries to reconcile", r->reconcile_attempts);
+	write_store_time(p, "Expires", r->expires_at);
+	if (r->accepted)
+		page_html_fact(html, "Accepted", "with 202, and run later");
+	page_html_facts_end(html);
+}
+
+/* A cookie is a credential. */
+static void
+write_fields(struct html *html, const struct response *head)
+{
+	struct field field;
+	char name[256];
+	struct buf value;
+	size_t pos = 0;
+
+	while (response_next(&head->fields, &pos, &field)) {
+		snprintf(name, sizeof(name), "%.*s", (int)field.name_len,
+		    field.name);
+		buf_init(&value, LIMIT_HEAD);
+		if (response_field_is(&field, "Set-Cookie"))
+			(void)buf_adds(&value, "(not shown)");
+		else if (buf_add(&value, field.value, field.value_len) != RC_OK)
+			html->rc = RC_NOMEM;
+		page_html_field(html, name, value.data);
+		buf_free(&value);
+	}
+}
+
+static void
+write_answer(
+    struct page *p, const struct record *r, const struct response *head)
+{
+	struct html *html = &p->html;
+	char status[LIMIT_REASON + 16];
+
+	if (r->status == 0)
+		return;
+	page_html_h2(html, "Answer");
+	snprintf(status, sizeof(status), "%d %s", r->status,
+	    head->reason[0] != '\0' ? head->reason
+				    : response_reason(r->status));
+	page_html_facts(html);
+	page_html_fact(html, "Status", status);
+	write_fields(html, head);
+	page_html_fact_number(html, "Bytes of the body", r->body_length);
+	page_html_facts_end(html);
+	if (!r->kept)
+		page_html_p(html,
+		    "The answer is not kept: a retry is told so, and does not "
+		    "run again.");
+}
+
+/* What the program printed, if that was no answer. */
+static void
+write_output(struct page *p, const struct record *r)
+{
+	struct html *html = &p->html;
+	struct store_output o;
+	enum rc rc;
+
+	rc = store_output(p->store, r->id, &o);
+	if (rc == RC_NOTFOUND)
+		return;
+	page_html_h2(html, "What the program printed, which was refused");
+	if (rc != RC_OK) {
+		page_html_bad(html, rc_text(rc));
+		return;
+	}
+	page_html_facts(html);
+	page_html_fact_number(html, "Attempt", o.attempt);
+	if (o.exit_status >= 0)
+		page_html_fact_number(html, "Exit status", o.exit_status);
+	if (o.signal > 0)
+		page_html_fact_number(html, "Signal", o.signal);
+	page_html_fact_number(html, "Bytes in all", o.length);
+	page_html_facts_end(html);
+	page_html_lines(html, o.bytes.data, o.bytes.len);
+	buf_free(&o.bytes);
+}
+
+static void
+write_acts_of_key(struct page *p, const struct record *r)
+{
+	if (!p->admin)
+		return;
+	page_html_acts(&p->html, r->id);
+	for (int act = 0; act < PAGE_NACTS; act++)
+		if (page_act_suits_key((enum page_act)act, r))
+			page_html_act(&p->html,
+			    page_act_name((enum page_act)act),
+			    page_act_label((enum page_act)act));
+	page_html_acts_end(&p->html);
+}
+
+void
+page_key(struct page *p)
+{
+	struct store_found effects;
+	struct response head;
+	struct record r;
+	char key[PAGE_CUT];
+	enum rc rc;
+
+	response_init(&head);
+	rc = store_browse_key(p->store, page_id(p->rq), &r, &head);
+	if (rc != RC_OK) {
+		if (rc == RC_NOTFOUND)
+			page_not_found(p, "There is no such key.");
+		else
+			page_store_failed(p, rc);
+		response_free(&head);
+		return;
+	}
+	page_write_cut(r.key, key, sizeof(key));
+	page_begin(p, 200, key);
+	page_html_key_title(&p->html, r.key);
+	write_acts_of_key(p, &r);
+	write_life(p, &r);
+	write_answer(p, &r, &head);
+	write_output(p, &r);
+	rc = store_browse_effects(p->store, r.id, &effects);
+	if (rc == RC_OK)
+		rc = page_effects(p, "Effects of this key", &effects);
+	if (rc != RC_OK)
+		page_html_bad(&p->html, rc_text(rc));
+	record_free(&r);
+	response_free(&head);
+}
+
+/* --- an effect ---------------------------------------------------------- */
+
+static void
+write_effect(struct page *p, const struct store_effect *e)
+{
+	struct html *html = &p->html;
+
+	page_html_facts(html);
+	page_html_fact(html, "State", store_effect_state_name(e->state));
+	if (e->last_error != NULL)
+		page_html_fact_error(html, "Last error", e->last_error);
+	page_html_fact_key(html, "Key", e->key_id, e->key);
+	page_html_fact(html, "Path", e->path);
+	page_html_fact(
+	    html, "Caller", e->scope[0] != '\0' ? e->scope : "(none)");
+	page_html_fact_number(html, "Attempts", e->attempts);
+	page_html_fact(html, "Effect key", e->effect_key);
+	write_time(p, "Made", e->created_at);
+	write_time(p, "Last change", e->updated_at);
+	if (e->has_turn && e->next_at > 0)
+		write_store_time(p, "Next try", e->next_at);
+	if (e->owner != 0)
+		page_html_fact(html, "Now", "it is being tried");
+	page_html_facts_end(html);
+	if (e->reference.len > 0) {
+		page_html_h2(html, "Reference");
+		page_html_lines(html, e->reference.data, e->reference.len);
+	}
+}
+
+static void
+write_acts_of_effect(struct page *p, const struct store_effect *e)
+{
+	if (!p->admin)
+		return;
+	page_html_acts(&p->html, e->id);
+	for (int act = 0; act < PAGE_NACTS; act++)
+		if (page_act_suits_effect((enum page_act)act, e))
+			page_html_act(&p->html,
+			    page_act_name((enum page_act)act),
+			    page_act_label((enum page_act)act));
+	page_html_acts_end(&p->html);
+}
+
+void
+page_effect(struct page *p)
+{
+	struct store_effect e;
+	enum rc rc;
+
+	rc = store_browse_effect(p->store, page_id(p->rq), &e);
+	if (rc == RC_NOTFOUND) {
+		page_not_found(p, "There is no such effect.");
+		return;
+	}
+	if (rc != RC_OK) {
+		page_store_failed(p, rc);
+		return;
+	}
+	page_begin(p, 200, e.topic);
+	page_html_effect_title(&p->html, e.id, e.topic);
+	write_acts_of_effect(p, &e);
+	write_effect(p, &e);
+	store_effect_free(&e);
+}

@@ -1,0 +1,92 @@
+/*
+ * A token is the time when it was made, in hexadecimal, and an HMAC-SHA-256 of
+ * that time and of all that the token is bound to.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "digest.h"
+#include "page_token.h"
+
+/* No other HMAC under the store's secret begins so: see scope.c. */
+static const char purpose[] = "oncewrap: token of the operator's page\n";
+
+static enum rc
+digest_bound(
+    const struct page_token *t, int64_t made, unsigned char out[DIGEST_LEN])
+{
+	EVP_MD_CTX *md = NULL;
+	enum rc rc = digest_begin(&md);
+
+	if (rc == RC_OK)
+		rc = digest_text(md, t->user);
+	if (rc == RC_OK)
+		rc = digest_text(md, t->act);
+	if (rc == RC_OK)
+		rc = digest_text(md, t->state);
+	if (rc == RC_OK)
+		rc = digest_count(md, (uint64_t)t->id);
+	if (rc == RC_OK)
+		rc = digest_count(md, (uint64_t)t->life);
+	if (rc == RC_OK)
+		rc = digest_count(md, (uint64_t)t->changed);
+	if (rc == RC_OK)
+		rc = digest_count(md, (uint64_t)made);
+	if (rc == RC_OK)
+		rc = digest_end(md, out);
+	EVP_MD_CTX_free(md);
+	return rc;
+}
+
+enum rc
+page_token_make(const struct page_token *t,
+    const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
+    char out[PAGE_TOKEN_SIZE])
+{
+	unsigned char bytes[sizeof(purpose) - 1 + DIGEST_LEN], mac[DIGEST_LEN];
+	unsigned len = 0;
+	int n;
+	enum rc rc;
+
+	memcpy(bytes, purpose, sizeof(purpose) - 1);
+	rc = digest_bound(t, now, bytes + sizeof(purpose) - 1);
+	if (rc != RC_OK)
+		return rc;
+	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes),
+		mac, &len) == NULL)
+		return RC_NOMEM;
+	assert(len == sizeof(mac));
+	n = snprintf(out, PAGE_TOKEN_SIZE, "%" PRIx64 "-", (uint64_t)now);
+	for (unsigned i = 0; i < len; i++)
+		n += snprintf(
+		    out + n, PAGE_TOKEN_SIZE - (size_t)n, "%02x", mac[i]);
+	return RC_OK;
+}
+
+bool
+page_token_is_good(const struct page_token *t,
+    const unsigned char secret[SCOPE_SECRET_LEN], int64_t now, const char *text)
+{
+	char own[PAGE_TOKEN_SIZE], *end;
+	const size_t len = strlen(text);
+	int64_t made;
+
+	errno = 0;
+	made = strtoll(text, &end, 16);
+	if (errno != 0 || *end != '-' || made > now ||
+	    made < now - PAGE_TOKEN_AGE)
+		return false;
+	if (page_token_make(t, secret, made, own) != RC_OK)
+		return false;
+	return len == strlen(own) && CRYPTO_memcmp(own, text, len) == 0;
+}

@@ -1,0 +1,527 @@
+"""The operator's page: what it shows to whom, and what it does for whom."""
+import base64
+import hashlib
+import os
+import re
+import sqlite3
+import urllib.parse
+
+from answer import eq, first, problem
+from page import Page, encode, form_of
+from test_outbox import EMITTER, RECEIPT, section, wait_effect
+
+FORM = 'application/x-www-form-urlencoded'
+LOST = 'ledger "$ONCE_KEY"; kill -9 $$'
+
+# What people have put into names to break pages, logs and terminals.
+NASTY = [
+    b'<script>alert(1)</script>', b'"><script>alert(1)</script>',
+    b"'><img src=x onerror=alert(1)>", b'</td></tr></table>',
+    b'</title><h1>x', b'</style><style>*{display:none}', b'</textarea>x',
+    b'<!--', b'-->', b'<![CDATA[', b']]>', b'&lt;b&gt;', b'&#60;b>',
+    b'&amp;', b'&', b'javascript:alert(1)', b'data:text/html,<b>',
+    b'" onmouseover="alert(1)', b"' autofocus onfocus='alert(1)",
+    b'`onclick=alert(1)`', b'x" style="position:fixed',
+    b'{key}', b'%s%n%x', b'%3Cscript%3E', b'${7*7}', b'{{7*7}}',
+    b"' OR 1=1 --", b'"; DROP TABLE once_key; --', b'../../etc/passwd',
+    b'?id=1&do=forget', b'#', b'a\tb', b'a\nb', b'a\r\nSet-Cookie: x=1',
+    b'\x1b[2J\x1b]0;x\x07', b'\x01\x08\x7f', b'\xff\xfe', b'\xc0\xbcscript',
+    b'\xed\xa0\x80', b'\xc2\x9b31m', b'\xe2\x80\xaegnp.exe',
+    b'\xf0\x9f\x92\xa9 \xe6\xbc\xa2', b'e\xcc\x81' * 40,
+    b'x' * 3000, b' lead and trail ',
+]
+
+
+def shown(name):
+    """How the page shows these bytes."""
+    out, text = '', name.decode('utf-8', 'surrogateescape')
+    for c in text:
+        if 0xdc80 <= ord(c) <= 0xdcff:
+            out += '\\x%02x' % (ord(c) - 0xdc00)
+        elif ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0:
+            out += ''.join('\\x%02x' % b for b in c.encode())
+        else:
+            out += c
+    return out
+
+
+def start(t, handler=LOST, admins='ann bob', server=None, **kw):
+    if isinstance(handler, str) and '\n' not in handler:
+        handler = t.sh(handler)
+    server = dict({'admin_path': '/once', 'admin_users': admins},
+                  **(server or {}))
+    return t.once(handler=handler, server=server, **kw)
+
+
+def is_guarded(answer):
+    """The fields that every page has."""
+    policy = answer.get('Content-Security-Policy')
+    for part in ("default-src 'none'", "frame-ancestors 'none'",
+                 "form-action 'self'", "base-uri 'none'"):
+        assert part in policy, policy
+    assert 'unsafe' not in policy and 'script' not in policy, policy
+    eq(answer.get('X-Frame-Options'), 'DENY')
+    eq(answer.get('X-Content-Type-Options'), 'nosniff')
+    eq(answer.get('Cache-Control'), 'no-store')
+    eq(answer.get('Content-Type'), 'text/html; charset=utf-8')
+
+
+def get(once, name='', status=200, user='ann', **kw):
+    path, _, query = name.partition('?')
+    answer = once.get('/once/' + path, query=query, user=user, **kw)
+    eq(answer.status, status, answer)
+    is_guarded(answer)
+    return Page(answer)
+
+
+def post(once, fields, user='ann', type=FORM, **kw):
+    body = fields if isinstance(fields, bytes) else encode(fields)
+    answer = once.post(None, body, path='/once/act', user=user, type=type,
+                       **kw)
+    is_guarded(answer)
+    return answer
+
+
+def lost(once, key='k', **kw):
+    """A key that is unknown; its number."""
+    problem(once.post(key, **kw), 'handler-failed', unknown=True)
+    return get(once, 'find?' + urllib.parse.urlencode({'key': key})) \
+        .id_of('key')
+
+
+def confirm(once, do, id, user='ann'):
+    """The form of the page that asks."""
+    return form_of(get(once, 'act?do=%s&id=%d' % (do, id), user=user))
+
+
+def forbidden(answer):
+    eq(answer.status, 403, answer)
+    Page(answer)
+
+
+# --- what is shown ---------------------------------------------------------
+
+def test_overview_says_that_nothing_needs_attention(t):
+    once = start(t, 'status 201')
+    first(once.post('a'), 201)
+    page = get(once)
+    assert 'Nothing does.' in page.text and 'The store works.' in page.text
+    eq([tag for tag, _ in page.tags if tag == 'script'], [])
+
+
+def test_overview_shows_an_unknown_key_first(t):
+    once = start(t)
+    lost(once, 'k-1', user='carl')
+    page = get(once)
+    for text in ('k-1', '/pay', 'carl', 'unknown', 'Keys whose outcome'):
+        assert text in page.text, text
+    assert page.text.index('k-1') < page.text.index('Health')
+    assert page.text.index('Health') < page.text.index('Keys by state')
+    assert page.text.index('Keys by state') < page.text.index('last hour')
+
+
+def test_admin_path_alone_leads_to_the_page(t):
+    answer = start(t).get('/once')
+    eq((answer.status, answer.get('Location')), (301, '/once/'))
+    is_guarded(answer)
+
+
+def test_head_has_no_body(t):
+    once = start(t)
+    answer = once.request('HEAD', '/once/')
+    eq((answer.status, answer.body), (200, b''))
+    is_guarded(answer)
+
+
+def test_what_is_not_there_is_404(t):
+    once = start(t)
+    for name in ('none', 'key', 'key?id=1', 'key?id=x', 'key?id=-1',
+                 'key?id=99999999999999999999', 'effect?id=1',
+                 'act?do=forget&id=7', 'act?do=none&id=1', 'act'):
+        get(once, name, status=404)
+
+
+def test_other_methods_are_405(t):
+    once = start(t)
+    for method, name, allowed in (('POST', '/once/', 'GET, HEAD'),
+                                  ('PUT', '/once/act', 'GET, HEAD, POST'),
+                                  ('DELETE', '/once/key', 'GET, HEAD')):
+        answer = once.request(method, name, user='ann')
+        eq((answer.status, answer.get('Allow')), (405, allowed))
+        is_guarded(answer)
+
+
+def test_lists_show_100_and_how_many_more(t):
+    once = start(t)
+    for i in range(103):
+        once.post('k%d' % i)
+    page = get(once)
+    eq(len([link for link in page.links if link.startswith('key?')]), 100)
+    assert ' 3 more are not shown' in page.text, page.text
+
+
+def test_counts_by_state_are_those_of_now(t):
+    once = start(t, 'case $ONCE_KEY in l*) kill -9 $$;; r*) status 503;; '
+                 'esac; status 201')
+    for key in ('a', 'b', 'c', 'r1', 'r2', 'l'):
+        once.post(key)
+    text = get(once).text
+    for count in ('3 completed', '2 failed_retryable', '1 unknown',
+                  '0 pending', '0 expired'):
+        assert count in text, text
+
+
+def minutes(once):
+    """The sums of the table: first runs, replays, refusals, unknown."""
+    body = once.get('/once/').body.decode()
+    rows = re.findall(r'<tr><th scope="row">\d\d:\d\d</th>(.*?)</tr>', body)
+    eq(len(rows), 60)
+    numbers = [[int(n) for n in re.findall(r'>(\d+)<', row)] for row in rows]
+    return [sum(column) for column in zip(*numbers)]
+
+
+def test_last_hour_counts_what_happened(t):
+    once = start(t, 'case $ONCE_KEY in l*) kill -9 $$;; esac; status 201',
+                 defaults={'key': 'required'})
+    eq(minutes(once), [0, 0, 0, 0])
+    first(once.post('a'), 201)
+    for _ in range(3):
+        once.post('a')
+    problem(once.post(), 'key-missing')
+    problem(once.post('a', b'other'), 'key-reused')
+    problem(once.post('l'), 'handler-failed', unknown=True)
+    problem(once.post('l'), 'outcome-unknown')
+    eq(minutes(once), [2, 3, 2, 2])
+    body = once.get('/once/').body.decode()
+    for name in ('first', 'replay', 'refusal', 'unknown'):
+        assert '<rect class="%s" x=' % name in body
+
+
+def test_key_page_shows_life_and_answer(t):
+    once = start(t, 'printf "Status: 202 So Be It\\nX-A: <b>\\n'
+                 'Set-Cookie: s=secret\\n\\nbody"',
+                 defaults={'replay_drop': 'Date'})
+    once.post('k', user='carl')
+    page = get(once, 'key?id=%d' % get(once, 'find?key=k').id_of('key'))
+    for text in ('completed', '/pay', 'carl', '202 So Be It', 'X-A <b>',
+                 'Bytes of the body 4', once.row('k')['downstream']):
+        assert text in page.text, (text, page.text)
+    assert 'secret' not in page.text
+
+
+def test_key_page_shows_what_was_refused(t):
+    once = start(t, r'printf "no <answer>\nat\0all"; exit 3')
+    id = lost(once)
+    page = get(once, 'key?id=%d' % id)
+    assert 'no <answer> at\\x00all' in page.text, page.text
+    assert 'Exit status 3' in page.text
+
+
+def test_find_by_each(t):
+    once = start(t, 'case $ONCE_KEY in l*) kill -9 $$;; esac; status 201')
+    for key, path in (('a', '/pay'), ('b', '/pay/x'), ('l1', '/pay'),
+                      ('l2', '/other')):
+        once.post(key, path=path)
+
+    def found(**fields):
+        page = get(once, 'find?' + urllib.parse.urlencode(fields))
+        return {key for key in ('a', 'b', 'l1', 'l2')
+                if key in page.texts}
+    eq(found(key='a'), {'a'})
+    eq(found(path='/pay'), {'a', 'l1'})
+    eq(found(path='/pa'), set())
+    eq(found(state='unknown'), {'l1', 'l2'})
+    eq(found(state='completed'), {'a', 'b'})
+    eq(found(state='unknown', path='/pay'), {'l1'})
+    for key in ('a', 'l2'):
+        eq(found(downstream=once.row(key)['downstream']), {key})
+    eq(found(key='a', state='unknown'), set())
+    eq(found(key='none'), set())
+    get(once, 'find?state=none', status=400)
+
+
+def test_45_nastiest_names(t):
+    """Each is shown as text, whole on its key's page, and breaks nothing."""
+    eq(len(NASTY), 45)
+    once = start(t, defaults={'key_from': 'query:k header:Idempotency-Key',
+                              'key_max_length': '4096',
+                              'max_open_keys': '0'})
+    lost(once, 'plain', path='/pay/plain', user='plain')
+    tags = {}
+    for name in ('', 'find?key=plain', 'key?id=1', 'act?do=forget&id=1'):
+        tags[name] = get(once, name).tags
+    rows = len(get(once, 'find?state=unknown').links)
+    for n, name in enumerate(NASTY, 2):
+        # A key has no control characters; scopes and paths may.
+        try:
+            key = name if name.decode().isprintable() else b'k%d' % n
+        except UnicodeDecodeError:
+            key = b'k%d' % n
+        answer = once.post(None, query='k=' + urllib.parse.quote(key),
+                           params=[('SCRIPT_NAME', b'/pay/x' + name),
+                                   ('REMOTE_USER', name)])
+        eq(answer.status, 502, answer)
+        page = get(once, 'key?id=%d' % n)
+        eq(page.tags, tags['key?id=1'], name)
+        for value in (shown(key), shown(name)):
+            assert value in page.texts, (value, page.texts)
+        if b'/../' not in name:
+            assert '/pay/x' + shown(name) in page.texts, page.texts
+        page = get(once, 'act?do=forget&id=%d' % n)
+        eq(page.tags, tags['act?do=forget&id=1'], name)
+        query = 'find?key=' + urllib.parse.quote(key)
+        eq(get(once, query).tags, tags['find?key=plain'], name)
+        # The user's own name is one of them.
+        get(once, params=[('REMOTE_USER', name)])
+    page = get(once, 'find?state=unknown')
+    eq(len(page.links), rows + 45)
+    eq(set(tag for tag, _ in get(once).tags),
+       set(tag for tag, _ in tags['']))
+
+
+def passwords(t):
+    """ann and carl have the password "secret"."""
+    hashed = base64.b64encode(hashlib.sha1(b'secret').digest()).decode()
+    t.write('htpasswd', ''.join('%s:{SHA}%s\n' % (user, hashed)
+                                for user in ('ann', 'carl')))
+
+
+def behind(t, kind):
+    """With the example of that server: a password, a page and an act."""
+    once = start(t)
+    os.chmod(once.socket, 0o666)
+    id = lost(once)
+    passwords(t)
+    server = t.server(kind, once)
+
+    def curl(name, user='ann', method='GET', **kw):
+        return server.curl('/once/' + name, method,
+                           args=('-u', user + ':secret') if user else (),
+                           **kw)
+    eq(curl('', user=None).status, 401)
+    eq(curl('', user='bob').status, 401)
+    page = Page(curl(''))
+    assert 'ann may change keys' in page.text, page.text
+    eq(page.id_of('key'), id)
+    assert 'carl may read' in Page(curl('', user='carl')).text
+    to = server.curl('/once', 'GET', args=('-u', 'ann:secret'))
+    assert to.status in (200, 301), to
+    form = form_of(Page(curl('act?do=completed&id=%d' % id)))
+    form['response'] = 'Status: 201\r\n\r\nby hand'
+    body, line = encode(form), ['Content-Type: ' + FORM]
+    eq(curl('act', 'carl', 'POST', body=body, headers=line).status, 403)
+    answer = curl('act', 'ann', 'POST', body=body, headers=line)
+    eq(answer.status, 200)
+    is_guarded(answer)
+    answer = once.post('k')
+    eq((answer.status, answer.body), (201, b'by hand'))
+
+
+def test_behind_lighttpd(t):
+    behind(t, 'lighttpd-page')
+
+
+def test_behind_nginx(t):
+    behind(t, 'nginx-page')
+
+
+def test_behind_apache(t):
+    behind(t, 'apache-page')
+
+
+# --- who may act ------------------------------------------------------------
+
+def test_readers_see_no_buttons(t):
+    once = start(t)
+    id = lost(once)
+    for user in (None, '', 'carl', 'ANN', 'ann '):
+        page = get(once, 'key?id=%d' % id, user=user)
+        eq(page.acts, [])
+        assert 'button' not in [tag for tag, _ in page.tags]
+        get(once, 'act?do=forget&id=%d' % id, status=403, user=user)
+    eq(get(once, 'key?id=%d' % id).acts,
+       ['completed', 'not-executed', 'forget'])
+    eq(get(once, 'key?id=%d' % id, user='bob').acts,
+       ['completed', 'not-executed', 'forget'])
+
+
+def test_two_names_of_a_user_are_none(t):
+    once = start(t)
+    id = lost(once)
+    page = get(once, 'key?id=%d' % id, user='ann',
+               params=[('REMOTE_USER', 'ann'), ('REMOTE_USER', 'ann')])
+    eq(page.acts, [])
+
+
+def test_without_admin_users_nobody_acts(t):
+    once = t.once(handler=t.sh(LOST), server={'admin_path': '/once'})
+    id = lost(once)
+    eq(get(once, 'key?id=%d' % id).acts, [])
+    get(once, 'act?do=forget&id=%d' % id, status=403)
+    forbidden(post(once, {'do': 'forget', 'id': id, 'token': 'x'}))
+    eq(once.state('k'), 'unknown')
+
+
+def test_forged_post_changes_nothing(t):
+    once = start(t)
+    id, other = lost(once), lost(once, 'other')
+    good = confirm(once, 'forget', id)
+    eq(good['do'], 'forget')
+    for change in ({'token': ''}, {'token': 'x'}, {'do': 'not-executed'},
+                   {'do': 'none'}, {'id': other}, {'id': 99}, {'id': ''},
+                   {'token': good['token'][:-1]},
+                   {'token': good['token'] + '0'},
+                   {'token': '0' + good['token']},
+                   {'token': good['token'].upper()}):
+        forbidden(post(once, dict(good, **change)))
+    without = dict(good)
+    del without['token']
+    forbidden(post(once, without))
+    forbidden(post(once, b''))
+    forbidden(post(once, good, user='bob'))     # another admin's token
+    forbidden(post(once, good, user='carl'))
+    forbidden(post(once, good, user=None))
+    forbidden(post(once, good, type='text/plain'))
+    forbidden(post(once, b'', query=encode(good).decode()))
+    eq([once.state('k'), once.state('other')], ['unknown', 'unknown'])
+    assert once.log_lines('event=operator-refused.*user=bob')
+    # All the same, it was a good one.
+    eq(post(once, good).status, 200)
+    eq(once.state('k'), None)
+
+
+def test_token_ends_with_the_state_and_the_life(t):
+    once = start(t)
+    id = lost(once)
+    forget = confirm(once, 'forget', id)
+    release = confirm(once, 'not-executed', id)
+    eq(post(once, release).status, 200)
+    eq(once.state('k'), 'failed_retryable')
+    forbidden(post(once, release))
+    forbidden(post(once, forget))
+    problem(once.post('k'), 'handler-failed', unknown=True)
+    # Unknown again, but of another attempt.
+    forbidden(post(once, forget))
+    forbidden(post(once, release))
+    eq((once.state('k'), once.row('k')['attempt']), ('unknown', 2))
+    gone = confirm(once, 'forget', id)
+    eq(post(once, gone).status, 200)
+    forbidden(post(once, gone))
+    lost(once)
+    forbidden(post(once, gone))
+    eq(once.state('k'), 'unknown')
+
+
+def test_token_is_good_for_an_hour(t):
+    once = start(t)
+    id = lost(once)
+    form = confirm(once, 'forget', id)
+    once.stop()
+    # Store time goes on by a little more than an hour.
+    with sqlite3.connect(once.database) as db:
+        db.execute('UPDATE once_clock SET shift = shift + 3601000')
+    once.start()
+    forbidden(post(once, form))
+    eq(once.state('k'), 'unknown')
+    eq(post(once, confirm(once, 'forget', id)).status, 200)
+
+
+def test_token_holds_over_a_restart(t):
+    once = start(t)
+    form = confirm(once, 'forget', lost(once))
+    once.stop()
+    once.start()
+    eq(post(once, form).status, 200)
+
+
+# --- acts --------------------------------------------------------------------
+
+def test_completed_takes_an_answer(t):
+    once = start(t)
+    id = lost(once, user='carl')
+    form = confirm(once, 'completed', id)
+    given = 'Status: 201 Made Up\r\nContent-Type: text/plain\r\n\r\n' \
+        'one\r\ntwo <b> \u20ac\r\n'
+    eq(post(once, dict(form, response=given)).status, 200)
+    answer = once.post('k', user='carl')
+    eq((answer.status, answer.replayed), (201, 'true'), answer)
+    eq(answer.body, 'one\ntwo <b> \u20ac\n'.encode())
+    eq(t.ledger(), ['1 k'])
+    line, = once.log_lines('event=operator ')
+    for part in ('user=ann', 'key=k', 'act=completed', 'result=done',
+                 'path=/pay'):
+        assert part in line, line
+
+
+def test_completed_refuses_what_is_no_answer(t):
+    once = start(t)
+    form = confirm(once, 'completed', lost(once))
+    for given, why in (('', 'empty'), ('no head', 'end'),
+                       ('Content-Type: a/b\r\n: x\r\n\r\n', 'line'),
+                       ('Content-Type: a/b\r\nContent-Length: 9\r\n\r\nx',
+                        'Content-Length'),
+                       ('Status: 200\r\nIdempotency-Outcome: unknown\r\n\r\n',
+                        'Idempotency-Outcome')):
+        answer = post(once, dict(form, response=given))
+        eq(answer.status, 400, answer)
+        page = Page(answer)
+        assert why in page.text, page.text
+        assert given.replace('\r', '').strip() in ''.join(page.texts)
+    eq(once.state('k'), 'unknown')
+    # The page that was shown last has a form that works.
+    again = form_of(page)
+    eq(post(once, dict(again, response='Status: 204\r\n\r\n')).status, 200)
+    eq(once.post('k').status, 204)
+
+
+def test_not_executed_releases(t):
+    once = start(t, 'ledger; [ $ONCE_ATTEMPT != 1 ] || kill -9 $$; '
+                 'status 201')
+    eq(post(once, confirm(once, 'not-executed', lost(once))).status, 200)
+    eq(once.state('k'), 'failed_retryable')
+    first(once.post('k'), 201)
+    eq(len(t.ledger()), 2)
+
+
+def test_forget_is_not_offered_while_it_runs(t):
+    gate = t.gate()
+    once = start(t, 'gate gate; status 201')
+    conn = once.begin('k')
+    gate.wait()
+    id = get(once, 'find?state=in_progress').id_of('key')
+    eq(get(once, 'key?id=%d' % id).acts, [])
+    get(once, 'act?do=forget&id=%d' % id, status=409)
+    gate.open()
+    eq(conn.answer().status, 201)
+    eq(get(once, 'key?id=%d' % id).acts, ['forget'])
+
+
+def test_effect_is_retried_and_dropped(t):
+    once = start(t, t.py(EMITTER), defaults={'share_database': 'yes'},
+                 conf=section('mail', t.sh(RECEIPT + '[ -e "$D/up" ]',
+                                           name='mail'), attempts=1))
+    first(once.post('k', b'mail one\nmail two'), 201)
+    wait_effect(once, 'dead_letter', 1)
+    wait_effect(once, 'dead_letter', 2)
+    page = get(once)
+    assert 'Effects that could not be delivered' in page.text
+    id = page.id_of('effect')
+    eq(get(once, 'effect?id=%d' % id).acts, ['retry', 'drop'])
+    eq(get(once, 'effect?id=%d' % id, user='carl').acts, [])
+    eq(post(once, confirm(once, 'drop', 2)).status, 200)
+    t.write('up')
+    form = confirm(once, 'retry', 1)
+    eq(post(once, form).status, 200)
+    wait_effect(once, 'delivered', 1)
+    forbidden(post(once, form))
+    eq(get(once, 'effect?id=1').acts, ['drop'])
+    get(once, 'effect?id=2', status=404)
+    eq(len(once.log_lines('event=operator .*user=ann.*effect=')), 3)
+
+
+def test_body_too_large_is_413(t):
+    once = start(t)
+    id = lost(once)
+    form = confirm(once, 'completed', id)
+    eq(post(once, dict(form, response='x' * 5_000_000)).status, 413)
+    eq(once.state('k'), 'unknown')

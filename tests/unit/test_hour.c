@@ -1,0 +1,125 @@
+/*
+ * hour: what happened a minute ago, an hour ago, and no longer ago.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "hour.h"
+#include "thread.h"
+
+#define MINUTE INT64_C(60000)
+
+/* The clock of this test: see Makefile.am. */
+static int64_t now;
+int64_t __wrap_clock_boot(void);
+
+int64_t
+__wrap_clock_boot(void)
+{
+	return now;
+}
+
+static uint32_t
+all_of(enum hour_event event)
+{
+	struct hour hour;
+	uint32_t sum = 0;
+
+	hour_read(&hour);
+	for (int i = 0; i < HOUR_MINUTES; i++)
+		sum += hour.minute[i][event];
+	return sum;
+}
+
+static void
+nothing_has_happened_at_the_start(void **state)
+{
+	(void)state;
+	now = 0;
+	for (int e = 0; e < HOUR_EVENTS; e++)
+		assert_int_equal(all_of((enum hour_event)e), 0);
+}
+
+static void
+events_move_back_and_end_after_an_hour(void **state)
+{
+	struct hour hour;
+
+	(void)state;
+	now = 1000 * MINUTE + 59999;
+	hour_count(HOUR_FIRST);
+	hour_count(HOUR_FIRST);
+	hour_count(HOUR_REPLAY);
+	for (int age = 0; age < HOUR_MINUTES; age++) {
+		hour_read(&hour);
+		assert_int_equal(
+		    hour.minute[HOUR_MINUTES - 1 - age][HOUR_FIRST], 2);
+		assert_int_equal(all_of(HOUR_FIRST), 2);
+		assert_int_equal(all_of(HOUR_REPLAY), 1);
+		assert_int_equal(all_of(HOUR_UNKNOWN), 0);
+		now += MINUTE;
+	}
+	assert_int_equal(all_of(HOUR_FIRST), 0);
+}
+
+/* Cells are used again; those of many hours ago too. */
+static void
+a_cell_begins_anew(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		now += MINUTE;
+		hour_count(HOUR_REFUSAL);
+		assert_int_equal(all_of(HOUR_REFUSAL),
+		    i < HOUR_MINUTES ? i + 1 : HOUR_MINUTES);
+	}
+	now += 100000 * MINUTE;
+	assert_int_equal(all_of(HOUR_REFUSAL), 0);
+}
+
+#define THREADS 4
+#define EACH    20000
+
+static void *
+count_many(void *unused)
+{
+	for (int i = 0; i < EACH; i++)
+		hour_count(HOUR_UNKNOWN);
+	return unused;
+}
+
+static void
+no_count_of_several_threads_is_lost(void **state)
+{
+	pthread_t thread[THREADS];
+
+	(void)state;
+	now += 1000 * MINUTE;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(
+		    thread_start(&thread[i], "count", 65536, count_many, NULL),
+		    0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(all_of(HOUR_UNKNOWN), THREADS * EACH);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_has_happened_at_the_start),
+		cmocka_unit_test(events_move_back_and_end_after_an_hour),
+		cmocka_unit_test(a_cell_begins_anew),
+		cmocka_unit_test(no_count_of_several_threads_is_lost),
+	};
+
+	return cmocka_run_group_tests_name("hour", tests, NULL, NULL);
+}

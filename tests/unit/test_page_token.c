@@ -1,0 +1,142 @@
+/*
+ * page_token: a token is good for what it was made for, for an hour.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "page_token.h"
+#include "page_write.h"
+
+#define NOW INT64_C(1000000000)
+
+static const unsigned char secret[SCOPE_SECRET_LEN] = "a secret of a store";
+static const struct page_token forget = { "ann", "forget", 7, "unknown", 1,
+	1700000000000 };
+
+static void
+token_is_good_for_an_hour(void **state)
+{
+	static const struct {
+		int64_t after;
+		bool good;
+	} times[] = { { 0, true }, { 1, true }, { PAGE_TOKEN_AGE, true },
+		{ PAGE_TOKEN_AGE + 1, false }, { -1, false } };
+	char token[PAGE_TOKEN_SIZE];
+
+	(void)state;
+	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		assert_int_equal(page_token_is_good(&forget, secret,
+				     NOW + times[i].after, token),
+		    times[i].good);
+}
+
+static void
+token_is_bound_to_all_of_it(void **state)
+{
+	const struct page_token others[] = {
+		{ "bob", "forget", 7, "unknown", 1, 1700000000000 },
+		{ "annf", "orget", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "drop", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "forget", 8, "unknown", 1, 1700000000000 },
+		{ "ann", "forget", 7, "dead_letter", 1, 1700000000000 },
+		{ "ann", "forget", 7, "unknown", 2, 1700000000000 },
+		{ "ann", "forget", 7, "unknown", 1, 1700000000001 },
+	};
+	unsigned char other[SCOPE_SECRET_LEN];
+	char token[PAGE_TOKEN_SIZE];
+
+	(void)state;
+	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(
+		    page_token_is_good(&others[i], secret, NOW, token));
+	memcpy(other, secret, sizeof(other));
+	other[31] ^= 1;
+	assert_false(page_token_is_good(&forget, other, NOW, token));
+}
+
+static void
+no_other_text_is_the_token(void **state)
+{
+	static const char *const texts[] = { "", "-", "x", "0-", "3b9aca00",
+		"3b9aca00-", "99999999999999999999-0", " 3b9aca00-" };
+	char token[PAGE_TOKEN_SIZE], text[2 * PAGE_TOKEN_SIZE];
+
+	(void)state;
+	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_false(
+		    page_token_is_good(&forget, secret, NOW, texts[i]));
+	for (size_t i = 0; token[i] != '\0'; i++) {
+		strcpy(text, token);
+		text[i] = text[i] == '1' ? '2' : '1';
+		assert_false(page_token_is_good(&forget, secret, NOW, text));
+		text[i] = '\0';
+		assert_false(page_token_is_good(&forget, secret, NOW, text));
+	}
+	snprintf(text, sizeof(text), "%s0", token);
+	assert_false(page_token_is_good(&forget, secret, NOW, text));
+	snprintf(text, sizeof(text), "0%s", token);
+	assert_false(page_token_is_good(&forget, secret, NOW, text));
+	assert_true(page_token_is_good(&forget, secret, NOW, token));
+}
+
+static void
+ages_are_short(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} ages[] = { { -5, "0 s" }, { 59999, "59 s" }, { 60000, "1 min" },
+		{ 3599999, "59 min" }, { 7500000, "2 h 5 min" },
+		{ 90000000, "1 d 1 h" } };
+	char text[PAGE_AGE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+		page_write_age(ages[i].ms, text);
+		assert_string_equal(text, ages[i].text);
+	}
+}
+
+static void
+a_cut_text_ends_with_a_whole_character(void **state)
+{
+	static const struct {
+		const char *text, *cut;
+	} texts[] = { { NULL, "" }, { "123456789", "123456789" },
+		{ "1234567890", "123456..." },
+		{ "12345\303\2749012", "12345..." },
+		{ "1234\303\27490123", "1234\303\274..." },
+		{ "\377\377\377\377\377\377\377\377\377\377",
+		    "\377\377\377\377\377\377..." } };
+	char text[10];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		page_write_cut(texts[i].text, text, sizeof(text));
+		assert_string_equal(text, texts[i].cut);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(token_is_good_for_an_hour),
+		cmocka_unit_test(token_is_bound_to_all_of_it),
+		cmocka_unit_test(no_other_text_is_the_token),
+		cmocka_unit_test(ages_are_short),
+		cmocka_unit_test(a_cut_text_ends_with_a_whole_character),
+	};
+
+	return cmocka_run_group_tests_name("page_token", tests, NULL, NULL);
+}
