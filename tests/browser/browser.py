@@ -1,7 +1,9 @@
 """A headless Chromium, by the WebDriver protocol (W3C) and no library."""
+import base64
 import json
 import os
 import signal
+import subprocess
 import urllib.error
 import urllib.request
 
@@ -11,6 +13,17 @@ import servers
 
 # The name of an element's id in WebDriver, section 12.
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
+
+
+def axe_file():
+    """The script of axe-core, which npm installs into the build directory."""
+    folder = os.path.join(base.BUILDDIR, 'axe')
+    script = os.path.join(folder, 'node_modules', 'axe-core', 'axe.min.js')
+    if not os.path.exists(script):
+        subprocess.run([base.need('npm'), 'install', '--prefix', folder,
+                        '--no-audit', '--no-fund', 'axe-core@4'], check=True,
+                       stdout=subprocess.DEVNULL, timeout=50)
+    return script
 
 
 class Browser:
@@ -120,6 +133,62 @@ class Browser:
         if clear:
             self.do('POST', '/element/%s/clear' % element, {})
         self.do('POST', '/element/%s/value' % element, {'text': text})
+
+    # --- how a page looks, and who can use it ---
+
+    def cdp(self, command, **params):
+        """Chromium's own protocol."""
+        return self.do('POST', '/goog/cdp/execute',
+                       {'cmd': command, 'params': params})
+
+    def look(self, width, scheme, height=900):
+        """The width of the window (pixels); light or dark."""
+        self.cdp('Emulation.setDeviceMetricsOverride', width=width,
+                 height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.cdp('Emulation.setEmulatedMedia', features=[
+            {'name': 'prefers-color-scheme', 'value': scheme}])
+
+    def run(self, script, *args):
+        return self.do('POST', '/execute/sync',
+                       {'script': script, 'args': list(args)})
+
+    def screenshot(self, name):
+        """The whole page, as NAME.png in $SCREENSHOTS, if that is set."""
+        folder = os.environ.get('SCREENSHOTS')
+        if folder:
+            data = self.cdp('Page.captureScreenshot', format='png',
+                            captureBeyondViewport=True)['data']
+            with open(os.path.join(folder, name + '.png'), 'wb') as f:
+                f.write(base64.b64decode(data))
+
+    def axe(self):
+        """What axe finds: one line for each finding."""
+        with open(axe_file()) as f:
+            self.run(f.read())
+        found = self.do('POST', '/execute/async', {'args': [], 'script': """
+            const done = arguments[arguments.length - 1];
+            axe.run().then(r => done(r.violations.map(v => v.id + ': ' +
+                v.help + ': ' + v.nodes.map(n => n.html).join(' '))),
+                e => done(['' + e]));"""})
+        return found
+
+    def press(self, key, n=1):
+        """A key: Tab, Enter, Space."""
+        value = {'Tab': '\ue004', 'Enter': '\ue007', 'Space': ' '}[key]
+        for _ in range(n):
+            self.do('POST', '/actions', {'actions': [
+                {'type': 'key', 'id': 'keys', 'actions': [
+                    {'type': 'keyDown', 'value': value},
+                    {'type': 'keyUp', 'value': value}]}]})
+
+    def tab_to(self, css):
+        """Presses Tab until that element has the focus."""
+        for _ in range(60):
+            self.press('Tab')
+            if self.run('return document.activeElement.matches(arguments[0])',
+                        css):
+                return
+        raise AssertionError('Tab does not lead to %s' % css)
 
     def cookies(self):
         return {c['name']: c['value'] for c in self.do('GET', '/cookie')}
