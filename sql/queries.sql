@@ -77,6 +77,10 @@ WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
 SELECT id FROM once_piece
 WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535 ORDER BY id;
 
+-- The number of the pieces of a key's answer, if it is not the key's.
+-- name: answer_pieces
+SELECT pieces FROM once_answer WHERE key_id = ?1;
+
 -- Reserving ---------------------------------------------------------------
 
 -- name: recipe_find
@@ -152,6 +156,9 @@ WHERE id = ?1 AND state IN ('completed', 'failed_retryable', 'expired')
 -- name: delete_body
 DELETE FROM once_body WHERE key_id = ?1;
 
+-- name: delete_answer
+DELETE FROM once_answer WHERE key_id = ?1;
+
 -- name: request_new
 INSERT OR REPLACE INTO once_request(key_id, environment, body, body_length,
     pieces)
@@ -172,7 +179,7 @@ WHERE key_id = ?1
 DELETE FROM once_request WHERE key_id = ?1;
 
 -- name: stage_new
-INSERT INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
+INSERT OR REPLACE INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
 
 -- name: stage_find
 SELECT bytes FROM once_stage WHERE id = ?1;
@@ -325,6 +332,16 @@ WHERE key_id = ?1;
 -- of tries begun (?3), as a reconciler read them.  It changes nothing if the
 -- key was settled, or another try was begun, since that read.  An operator (?4)
 -- may resolve a key after any number of tries, and dead letters too.
+
+-- Whether one of the changes below would find the key.
+-- name: resolvable
+SELECT 1 FROM once_key
+WHERE id = ?1 AND attempt = ?2
+    AND ((state = 'unknown' AND reconcile_attempts = ?3)
+	OR (state IN ('unknown', 'dead_letter') AND ?4));
+
+-- name: answer_new
+INSERT INTO once_answer(key_id, pieces) VALUES (?1, ?2);
 
 -- name: resolve_completed
 UPDATE once_key SET state = 'completed', reconcile_after = NULL,
@@ -542,8 +559,9 @@ SELECT (SELECT i.id FROM once_key i
 	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
     (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
     (SELECT count(*) FROM once_piece p
-	WHERE p.id BETWEEN 65536 * k.id AND 65536 * k.id + 65535)
-FROM once_key k
+	WHERE p.id BETWEEN 65536 * n AND 65536 * n + 65535)
+FROM (SELECT *, coalesce((SELECT a.pieces FROM once_answer a
+	WHERE a.key_id = once_key.id), once_key.id) AS n FROM once_key) k
 WHERE k.state IN ('completed', 'failed_retryable', 'expired')
     AND k.expires_at <= ?1 AND (k.expires_at, k.state, k.id) > (?3, ?4, ?5)
     AND k.token IS NULL
@@ -610,9 +628,12 @@ SELECT integrity_check FROM pragma_integrity_check(1);
 
 -- name: orphan_bodies
 -- scan: looks at every large body, when an operator asks
-SELECT count(*) FROM once_body b
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
-    AND k.kept = 1 AND k.response_version = 2);
+SELECT (SELECT count(*) FROM once_body b
+    WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
+	AND k.kept = 1 AND k.response_version = 2))
+    + (SELECT count(*) FROM once_answer a
+    WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = a.key_id
+	AND k.kept = 1 AND k.response_version <> 2));
 
 -- Pieces of a key with a lease are not orphans.
 -- name: orphan_pieces
@@ -621,12 +642,13 @@ WHERE p.id > 0
     AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
 	AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL));
 
--- Pieces that belong to no request.
+-- Pieces with a number of their own that nothing names.
 -- name: orphan_request_pieces
 -- scan: looks at every piece, when an operator asks
 SELECT count(DISTINCT (p.id - 65535) / 65536) FROM once_piece p
 WHERE p.id < 0
     AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_request)
+    AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_answer)
     AND (p.id - 65535) / 65536 NOT IN (SELECT id FROM once_stage);
 
 -- Requests without all of their body.
@@ -640,13 +662,15 @@ WHERE r.body_length <> CASE r.pieces WHEN 0 THEN length(r.body)
 
 -- name: missing_bodies
 -- scan: looks at every key, when an operator asks
-SELECT count(*) FROM once_key k
+SELECT count(*)
+FROM (SELECT *, coalesce((SELECT a.pieces FROM once_answer a
+	WHERE a.key_id = once_key.id), once_key.id) AS n FROM once_key) k
 WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
     AND k.body_length IS NOT CASE k.response_version
 	WHEN 2 THEN (SELECT length(b.body) FROM once_body b
 	    WHERE b.key_id = k.id)
 	ELSE (SELECT sum(length(p.body)) FROM once_piece p
-	    WHERE p.id BETWEEN 65536 * k.id AND 65536 * k.id + 65535) END;
+	    WHERE p.id BETWEEN 65536 * k.n AND 65536 * k.n + 65535) END;
 
 -- name: orphan_requests
 -- scan: looks at every request that is kept, when an operator asks
@@ -726,6 +750,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
 	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
 	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
+	'once_answer',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
 	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
@@ -742,7 +767,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
     ('once_payload'), ('once_refused'), ('once_stage'),
-    ('once_stage_owner'),
+    ('once_stage_owner'), ('once_answer'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),

@@ -152,8 +152,9 @@ CREATE TABLE once_request(
 	pieces INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- The pieces of requests whose keys do not exist yet: their number, the process
--- that writes them, and the bytes of the whole request.
+-- The pieces of requests whose keys do not exist yet, and of answers whose keys
+-- are not settled yet and have no lease: their number, the process that writes
+-- them, and the bytes of the whole request (0: of an answer).
 -- name: schema_stage
 CREATE TABLE once_stage(
 	id INTEGER PRIMARY KEY,
@@ -169,7 +170,8 @@ CREATE INDEX once_stage_owner ON once_stage(owner);
 --
 --   id              65536 * N + the number of the piece, from 1 on: pieces of
 --                   one body are neighbours.  For a response, N is the number
---                   of its key; for a request, a negative number
+--                   of its key, unless once_answer names another; for a
+--                   request, a negative number
 --   body            STORE_PIECE bytes, the last one fewer
 --
 -- A key that is not completed has pieces only while it has a lease.  A
@@ -179,6 +181,15 @@ CREATE INDEX once_stage_owner ON once_stage(owner);
 CREATE TABLE once_piece(
 	id INTEGER PRIMARY KEY,
 	body BLOB NOT NULL
+) STRICT;
+
+-- The large answers that were stored while their keys had no lease, by a
+-- reconciler or an operator.  Two of them may store answers for one key at the
+-- same time; so their pieces have numbers of their own, which are negative.
+-- name: schema_answer
+CREATE TABLE once_answer(
+	key_id INTEGER PRIMARY KEY,
+	pieces INTEGER NOT NULL
 ) STRICT;
 
 -- The large bodies that handlers wrote into once_response, in one piece.  They

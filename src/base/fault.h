@@ -62,7 +62,7 @@
 	X(CHECKPOINT_BEFORE) \
 	X(CHECKPOINT_AFTER) \
 	/* a piece of a large body is written, its transaction is open: the
-	 * key of an answer is in_progress, that of a request is as it was */ \
+	 * key of a handler's answer is in_progress, any other is as it was */ \
 	X(PIECE_WRITTEN) \
 	/* a piece of a large body is durable, others are not: the same */ \
 	X(PIECE_STORED) \

@@ -1,10 +1,11 @@
 /*
  * How long small writes wait beside large ones.
  *
- *	beside DIRECTORY STREAMS BYTES SECONDS [requests]
+ *	beside DIRECTORY STREAMS BYTES SECONDS [requests|resolved]
  *
  * STREAMS threads store answers of that many BYTES, or requests of that many,
- * one after the other, in a database in DIRECTORY.  Another thread reserves
+ * or answers to keys whose outcome was unknown, one after the other, in a
+ * database in DIRECTORY.  Another thread reserves
  * keys and stores small answers meanwhile.  The program prints how long each
  * such write took (ms), and the number of large bodies.
  */
@@ -20,6 +21,7 @@
 #include "clock.h"
 #include "spool.h"
 #include "store.h"
+#include "store_operator.h"
 
 #define MOST 200000
 
@@ -28,6 +30,7 @@ static size_t bytes;
 static atomic_bool over;
 static atomic_int large;
 static bool requests; /* they are large, not the answers */
+static bool resolved; /* the answers are to keys without a lease */
 static double took[MOST];
 static int key[64]; /* tells the streams apart */
 
@@ -70,7 +73,18 @@ reserve(const char *name, const void *body, size_t length,
 }
 
 static void
-settle(const struct store_lease *lease, size_t n)
+leave_unknown(const struct store_lease *lease)
+{
+	struct store_outcome *s = store_outcome_new();
+	struct store_finished done;
+
+	s->state = RECORD_UNKNOWN;
+	must(store_finish(store, lease, 86400000, &s, &done), "leave unknown");
+	store_outcome_free(s);
+}
+
+static void
+settle(const struct store_lease *lease, size_t n, bool leased)
 {
 	struct store_outcome *s = store_outcome_new();
 	static const char block[65536];
@@ -88,7 +102,11 @@ settle(const struct store_lease *lease, size_t n)
 		    "spool");
 	s->response.body = spool_bytes(s->body, &rc);
 	s->response.body_len = n;
-	must(store_finish(store, lease, 86400000, &s, &done), "settle");
+	if (leased)
+		must(store_finish(store, lease, 86400000, &s, &done), "settle");
+	else
+		must(store_resolve_by_operator(store, lease->id, 1, &s),
+		    "resolve");
 	store_outcome_free(s);
 }
 
@@ -103,7 +121,9 @@ stream(void *arg)
 	for (i = 0; !atomic_load(&over); i++) {
 		snprintf(name, sizeof(name), "large-%p-%d", arg, i);
 		reserve(name, body, body != NULL ? bytes : 0, &lease);
-		settle(&lease, requests ? 100 : bytes);
+		if (resolved)
+			leave_unknown(&lease);
+		settle(&lease, requests ? 100 : bytes, !resolved);
 		atomic_fetch_add(&large, 1);
 	}
 	free(body);
@@ -132,7 +152,7 @@ small_ones(int64_t until)
 		reserve(name, NULL, 0, &lease);
 		took[n] = (double)(clock_mono_us() - begun) / 1e3;
 		begun = clock_mono_us();
-		settle(&lease, 100);
+		settle(&lease, 100, true);
 		took[n + 1] = (double)(clock_mono_us() - begun) / 1e3;
 	}
 	return n;
@@ -147,11 +167,12 @@ main(int argc, char **argv)
 	int i, n, streams;
 
 	requests = argc == 6 && strcmp(argv[5], "requests") == 0;
-	if ((argc != 5 && !requests) || (streams = atoi(argv[2])) < 0 ||
-	    streams > 64) {
+	resolved = argc == 6 && strcmp(argv[5], "resolved") == 0;
+	if ((argc != 5 && !requests && !resolved) ||
+	    (streams = atoi(argv[2])) < 0 || streams > 64) {
 		fprintf(stderr,
 		    "usage: beside directory streams bytes seconds "
-		    "[requests]\n");
+		    "[requests|resolved]\n");
 		return 2;
 	}
 	bytes = (size_t)atoll(argv[3]);

@@ -29,6 +29,8 @@ SEALED = [('answered', 2), ('answered', 3), ('answered_early', 3),
 # when it is taken up.
 HARDENED = [('answered', 1), ('answered_early', 1), ('answered_swept', 1)] + \
     [('effects', n) for n in (1, 2, 3, 5)]
+# Pieces are stored that no key names yet.
+STAGED = ('accepted_large', 'kept_large', 'settled_large')
 # The way of a request.  With the second passage a retry is on its way: after
 # a release, or to be answered from the store.
 WAY = [(s, 1) for s in ALL] + [('many', 5), ('release', 2)]
@@ -76,12 +78,12 @@ TABLE = {
     'COMMIT_TOLD': OPERATION,
     'CHECKPOINT_BEFORE': [('large', 1)],
     'CHECKPOINT_AFTER': [('large', 1)],
-    # 39 pieces, the last of which is in the transaction of the outcome
-    # Of a request there are four.
+    # 39 pieces, the last of which is in the transaction of the outcome.  Of
+    # a request, and of a reconciler's answer, there are four.
     'PIECE_WRITTEN': [('large', n) for n in (1, 20, 39)] +
-    [(s, n) for s in ('accepted_large', 'kept_large') for n in (1, 2, 4)],
+    [(s, n) for s in STAGED for n in (1, 2, 4)],
     'PIECE_STORED': [('large', n) for n in (1, 38)] +
-    [(s, n) for s in ('accepted_large', 'kept_large') for n in (1, 3)],
+    [(s, n) for s in STAGED for n in (1, 3)],
     'RESERVED': WAY,
     'ACCEPTED': LATER,
     'JOB_CLAIMED': LATER_LOST,

@@ -482,6 +482,31 @@ def kept_large(t, *point):
     nothing_is_staged(life)
 
 
+FINDS_LARGE = r"""echo try >> "$D/tries"
+printf 'Status: 201\r\nIdempotency-Outcome: completed\r\n\r\n'
+head -c 400000 /dev/zero | tr '\0' f"""
+
+
+def settled_large(t, *point):
+    """A reconciler has a large answer, which is stored in four pieces without
+    a lease."""
+    life = Life(t, point, 'die', defaults={
+        'on_crash': 'unknown', 'reconcile': t.sh(FINDS_LARGE),
+        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+    life.arm()
+    life.post('k')
+    life.dies()
+    eq(life.once.state('k'), 'unknown')
+    life.start()
+    life.once.wait_state('k', 'completed')
+    again = life.once.post('k')
+    eq((again.status, again.body, again.replayed),
+       (201, 400000 * b'f', 'true'))
+    eq(len([d for d in t.ledger() if d.startswith('started')]), 1)
+    nothing_is_staged(life)
+    eq(sql(life, 'SELECT count(*) FROM once_piece'), (4,))
+
+
 def accepted_many(t, *point):
     """The same of several, with one worker for them."""
     life = later(t, point, server={'workers': '8'})

@@ -9,6 +9,7 @@
 
 #include "faulty_vfs.h"
 #include "store_fixture.h"
+#include "store_kept.h"
 
 /* A body of so many pieces that it takes a while, and one of a few. */
 #define LONG (32 * 1024 * 1024)
@@ -541,6 +542,301 @@ a_request_that_has_begun_is_not_refused_for_a_long_log(void **state)
 	assert_true(request_is("k", SOME));
 }
 
+/* --- answers to keys without a lease -------------------------------------- */
+
+struct resolver {
+	pthread_t thread;
+	struct store *store;
+	int64_t id;
+	bool by_operator;
+	struct store_outcome *outcome;
+	enum rc rc;
+};
+
+static void *
+resolve_it(void *arg)
+{
+	const struct store_tries tries = { .attempt = 1 };
+	struct resolver *me = arg;
+
+	me->rc = me->by_operator
+	    ? store_resolve_by_operator(
+		  me->store, me->id, tries.attempt, &me->outcome)
+	    : store_resolve(me->store, me->id, &tries, &me->outcome);
+	store_outcome_free(me->outcome);
+	return NULL;
+}
+
+/* Begins to settle the key, with a body of that many bytes. */
+static void
+resolve(struct resolver *me, struct store *by, int64_t id, size_t length,
+    bool by_operator)
+{
+	memset(me, 0, sizeof(*me));
+	me->store = by;
+	me->id = id;
+	me->by_operator = by_operator;
+	me->outcome = outcome(RECORD_COMPLETED);
+	give_body(me->outcome, length);
+	assert_int_equal(pthread_create(&me->thread, NULL, resolve_it, me), 0);
+}
+
+static struct store_lease
+become_unknown(const char *key)
+{
+	struct store_lease lease = reserve(key);
+
+	settle(&lease, RECORD_UNKNOWN);
+	return lease;
+}
+
+static int64_t
+answers(void)
+{
+	return raw_number("SELECT count(*) FROM once_answer");
+}
+
+static void
+nothing_is_left(void)
+{
+	assert_int_equal(staged(), 0);
+	assert_int_equal(pieces(), 0);
+	assert_int_equal(answers(), 0);
+	assert_true(bodies_are_well());
+}
+
+static void
+others_commit_while_a_key_without_a_lease_is_settled(void **state)
+{
+	struct store_lease lease, small;
+	struct resolver r;
+
+	(void)state;
+	for (int by_operator = 0; by_operator < 2; by_operator++) {
+		lease = become_unknown("large");
+		resolve(&r, store, lease.id, LONG, by_operator != 0);
+		while (pieces() == 0)
+			assert_int_equal(state_of("large"), RECORD_UNKNOWN);
+		small = reserve("small");
+		settle_for(&small, RECORD_COMPLETED, 0);
+		/* both are durable, and it is not */
+		assert_int_equal(state_of("large"), RECORD_UNKNOWN);
+		assert_int_equal(staged(), 1);
+		assert_true(bodies_are_well());
+		pthread_join(r.thread, NULL);
+		assert_int_equal(r.rc, RC_OK);
+		assert_true(answer_is(lease.id, LONG));
+		assert_int_equal(staged(), 0);
+		assert_int_equal(answers(), 1);
+		assert_true(bodies_are_well());
+		assert_int_equal(
+		    store_forget(store, lease.id, RECORD_NONE), RC_OK);
+		nothing_is_left();
+	}
+}
+
+static void
+answers_around_the_length_of_a_piece_come_back(void **state)
+{
+	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
+		262144, 262145 };
+	struct store_lease lease;
+	struct resolver r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(lengths); i++) {
+		lease = become_unknown("k");
+		resolve(&r, store, lease.id, lengths[i], i % 2 == 0);
+		pthread_join(r.thread, NULL);
+		assert_int_equal(r.rc, RC_OK);
+		assert_true(answer_is(lease.id, lengths[i]));
+		assert_true(bodies_are_well());
+		assert_int_equal(
+		    store_forget(store, lease.id, RECORD_NONE), RC_OK);
+		nothing_is_left();
+	}
+}
+
+/* Of two processes: both have stored pieces when one of them wins. */
+static void
+two_answers_to_one_key_do_not_mix(void **state)
+{
+	struct store *other = open_store();
+	struct store_lease lease = become_unknown("k");
+	struct resolver r[2];
+	bool first;
+
+	(void)state;
+	resolve(&r[0], store, lease.id, LONG, false);
+	resolve(&r[1], other, lease.id, LONG - 1, true);
+	while (staged() < 2)
+		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+	assert_true(bodies_are_well());
+	pthread_join(r[0].thread, NULL);
+	pthread_join(r[1].thread, NULL);
+	first = r[0].rc == RC_OK;
+	assert_int_equal(r[first ? 0 : 1].rc, RC_OK);
+	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
+	assert_true(answer_is(lease.id, first ? LONG : LONG - 1));
+	assert_int_equal(staged(), 0);
+	assert_int_equal(pieces(), LONG / STORE_PIECE);
+	assert_int_equal(answers(), 1);
+	assert_true(bodies_are_well());
+	store_close(other);
+}
+
+/* What else may become of the key while its answer is stored. */
+static void
+forget_it(int64_t id)
+{
+	assert_int_equal(store_forget(store, id, RECORD_NONE), RC_OK);
+}
+
+static void
+release_it(int64_t id)
+{
+	struct store_outcome *o = outcome(RECORD_FAILED_RETRYABLE);
+
+	assert_int_equal(store_resolve_by_operator(store, id, 1, &o), RC_OK);
+	store_outcome_free(o);
+}
+
+static void
+run_it_again(int64_t id)
+{
+	struct store_lease lease;
+
+	release_it(id);
+	lease = reserve("k");
+	settle(&lease, RECORD_UNKNOWN);
+}
+
+static void
+settle_it_shortly(int64_t id)
+{
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+
+	give_body(o, 5000);
+	assert_int_equal(store_resolve_by_operator(store, id, 1, &o), RC_OK);
+	store_outcome_free(o);
+}
+
+static void
+an_answer_to_a_key_that_changed_meanwhile_leaves_nothing(void **state)
+{
+	static void (*const changes[])(int64_t) = { forget_it, release_it,
+		run_it_again, settle_it_shortly };
+	static const enum record_state after[] = { RECORD_NONE,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_COMPLETED };
+	struct store_lease lease;
+	struct resolver r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(changes); i++) {
+		lease = become_unknown("k");
+		resolve(&r, store, lease.id, LONG, i % 2 == 0);
+		while (staged() == 0)
+			sched_yield();
+		changes[i](lease.id);
+		pthread_join(r.thread, NULL);
+		assert_int_equal(r.rc, RC_LOST);
+		assert_int_equal(state_of("k"), after[i]);
+		if (after[i] == RECORD_COMPLETED)
+			assert_true(answer_is(lease.id, 5000));
+		if (after[i] != RECORD_NONE)
+			forget_it(lease.id);
+		nothing_is_left();
+	}
+}
+
+/* As if recovery had taken this process for dead. */
+static void
+pieces_of_an_answer_that_are_gone_are_stored_again(void **state)
+{
+	struct store_lease lease = become_unknown("k");
+	struct resolver r;
+
+	(void)state;
+	resolve(&r, store, lease.id, LONG, false);
+	while (pieces() < 2)
+		sched_yield();
+	raw("DELETE FROM once_stage; DELETE FROM once_piece");
+	pthread_join(r.thread, NULL);
+	assert_int_equal(r.rc, RC_OK);
+	assert_true(answer_is(lease.id, LONG));
+	assert_int_equal(staged(), 0);
+	assert_true(bodies_are_well());
+}
+
+static void
+a_settled_answer_without_room_is_not_kept(void **state)
+{
+	struct store_lease lease = become_unknown("k");
+	sqlite3 *reader = raw_open(file);
+	struct resolver r;
+	char wal[128];
+	struct stat st;
+
+	(void)state;
+	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	snprintf(wal, sizeof(wal), "%s-wal", file);
+	assert_int_equal(stat(wal, &st), 0);
+	atomic_store(&faulty_size, st.st_size + 480000);
+	resolve(&r, store, lease.id, SOME, false);
+	pthread_join(r.thread, NULL);
+	assert_int_equal(r.rc, RC_OK);
+	assert_int_equal(decision_for("k"), DECIDE_NOT_KEPT);
+	nothing_is_left();
+	faulty_heal();
+	sqlite3_close(reader);
+}
+
+static void
+a_settled_answer_expires_with_its_key(void **state)
+{
+	struct store_change changes[4];
+	struct store_lease lease;
+	struct resolver r;
+	int i, n;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		lease = become_unknown("k");
+		if (i == 1) /* a marker stays */
+			raw("UPDATE once_key SET on_expired = 'gone', "
+			    "expired_retention = 3600000");
+		resolve(&r, store, lease.id, SOME, true);
+		pthread_join(r.thread, NULL);
+		assert_int_equal(r.rc, RC_OK);
+		raw("UPDATE once_key SET expires_at = 1");
+		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
+		assert_int_equal(n, 1);
+		store_changes_free(changes, n);
+		nothing_is_left();
+	}
+}
+
+static void
+doctor_finds_settled_answers_that_are_not_whole(void **state)
+{
+	struct store_lease lease = become_unknown("k");
+	struct resolver r;
+
+	(void)state;
+	resolve(&r, store, lease.id, SOME, true);
+	pthread_join(r.thread, NULL);
+	assert_true(finding_is_well("bodies"));
+	raw("DELETE FROM once_piece WHERE id = "
+	    "(SELECT max(id) FROM once_piece)");
+	assert_false(finding_is_well("bodies"));
+	forget_it(lease.id);
+	nothing_is_left();
+	raw("INSERT INTO once_answer VALUES (4711, -77)");
+	assert_false(finding_is_well("bodies"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define TEST_DISK(f) \
 	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
@@ -566,6 +862,14 @@ main(void)
 		TEST(doctor_finds_pieces_and_requests_that_do_not_match),
 		TEST_DISK(a_request_for_which_there_is_no_room_leaves_nothing),
 		TEST(a_request_that_has_begun_is_not_refused_for_a_long_log),
+		TEST(others_commit_while_a_key_without_a_lease_is_settled),
+		TEST(answers_around_the_length_of_a_piece_come_back),
+		TEST(two_answers_to_one_key_do_not_mix),
+		TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing),
+		TEST(pieces_of_an_answer_that_are_gone_are_stored_again),
+		TEST_DISK(a_settled_answer_without_room_is_not_kept),
+		TEST(a_settled_answer_expires_with_its_key),
+		TEST(doctor_finds_settled_answers_that_are_not_whole),
 	};
 
 	if (faulty_register() != 0)

@@ -99,7 +99,7 @@ committer_patience(const struct committer *c, const struct write *w)
 void
 committer_take_group(struct committer *c, struct write_list *group)
 {
-	bool large = false, alone = false;
+	bool large = false;
 	struct write_list keep;
 	struct write *w;
 
@@ -107,14 +107,11 @@ committer_take_group(struct committer *c, struct write_list *group)
 	write_list_init(&keep);
 	lock_take(&c->lock);
 	while ((w = write_list_take(&c->queue)) != NULL) {
-		if (alone || ((w->flags & WRITE_LARGE) != 0 && large) ||
-		    ((w->flags & WRITE_ALONE) != 0 &&
-			(group->first != NULL || keep.first != NULL))) {
+		if ((w->flags & WRITE_LARGE) != 0 && large) {
 			write_list_add(&keep, w);
 			continue;
 		}
 		large |= (w->flags & WRITE_LARGE) != 0;
-		alone = (w->flags & WRITE_ALONE) != 0;
 		w->stage = WRITE_BEGUN;
 		write_list_add(group, w);
 	}

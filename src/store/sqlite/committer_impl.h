@@ -84,8 +84,8 @@ int64_t committer_patience(const struct committer *, const struct write *);
 
 /*
  * Takes the writes of the next transaction from the queue: all of them, but
- * at most one piece of a large response, so that the others do not wait for
- * several pieces.  A large request goes alone, once it is the first.
+ * at most one piece of a large body, so that the others do not wait for several
+ * pieces.
  */
 void committer_take_group(struct committer *, struct write_list *group);
 

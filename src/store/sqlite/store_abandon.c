@@ -1,6 +1,6 @@
 /*
  * Abandon: completes an accepted key that no worker has run within its
- * retention.
+ * retention.  The response is one that oncewrap makes, and short.
  */
 #include "config.h"
 
@@ -35,6 +35,7 @@ store_abandon(struct store *store, int64_t id, struct store_outcome **outcome)
 	struct outcome_write *o;
 
 	if (id <= 0 || (*outcome)->state != RECORD_COMPLETED ||
+	    (*outcome)->response.body_len > STORE_PIECE ||
 	    !store_outcome_is_sound(*outcome))
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, abandon_run, id);

@@ -43,6 +43,31 @@ store_kept_delete_pieces(struct db *db, int64_t id)
 }
 
 enum rc
+store_kept_answer(struct db *db, int64_t id, int64_t *pieces)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_ANSWER_PIECES);
+	enum rc rc;
+
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "i", pieces);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	*pieces = id;
+	return RC_OK;
+}
+
+enum rc
+store_kept_delete_answer(struct db *db, int64_t id)
+{
+	int64_t pieces;
+	enum rc rc = store_kept_answer(db, id, &pieces);
+
+	if (rc == RC_OK && pieces != id)
+		rc = store_kept_run(db, QUERY_DELETE_ANSWER, id);
+	return rc == RC_OK ? store_kept_delete_pieces(db, pieces) : rc;
+}
+
+enum rc
 store_kept_delete_refused(struct db *db, int64_t id)
 {
 	return store_kept_run(db, QUERY_DELETE_REFUSED, id);
@@ -145,7 +170,7 @@ store_kept_delete(struct db *db, int64_t id)
 	if ((rc = store_kept_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
 	    (rc = store_kept_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
 	    (rc = store_kept_delete_refused(db, id)) != RC_OK ||
-	    (rc = store_kept_delete_pieces(db, id)) != RC_OK)
+	    (rc = store_kept_delete_answer(db, id)) != RC_OK)
 		return rc;
 	return store_kept_delete_request(db, id);
 }

@@ -49,6 +49,7 @@ enum rc store_kept_room(struct db *, size_t body);
  * of a released key, unless a worker will need it. */
 enum rc store_kept_delete(struct db *, int64_t id);
 enum rc store_kept_delete_pieces(struct db *, int64_t id);
+enum rc store_kept_delete_answer(struct db *, int64_t id);
 enum rc store_kept_delete_refused(struct db *, int64_t id);
 enum rc store_kept_delete_request(struct db *, int64_t id);
 enum rc store_kept_released(struct db *, int64_t id);
@@ -57,6 +58,9 @@ enum rc store_kept_released(struct db *, int64_t id);
  * with it. */
 enum rc store_kept_delete_key(
     struct db *, int64_t id, enum record_state from, int64_t now);
+
+/* The number of the pieces of a key's answer. */
+enum rc store_kept_answer(struct db *, int64_t id, int64_t *pieces);
 
 /* Stores the request of a key, for a worker or a reconciler. */
 enum rc store_kept_request(struct db *, int64_t id, struct stage *);

@@ -52,7 +52,7 @@ left(struct write *w)
 
 	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
 	    &o->outcome.log, LOG_I("id", o->id),
-	    LOG_S("result", rc_text(w->rc)));
+	    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
 	store_outcome_free(&o->outcome);
 }
 
@@ -67,6 +67,8 @@ store_outcome_write(struct store_outcome *outcome,
 	o->w.flags = WRITE_FINISHES;
 	o->id = id;
 	o->stored = o->written = 0;
+	memset(&o->stage, 0, sizeof(o->stage));
+	o->lost = false;
 	return o;
 }
 
@@ -107,7 +109,7 @@ drop_response(struct outcome_write *o)
 	    LOG_I("id", o->id), LOG_I("bytes", outcome->response.body_len),
 	    LOG_S("why", rc_text(RC_FULL)));
 	outcome->keep = false;
-	o->w.flags &= ~(unsigned)(WRITE_LARGE | WRITE_ALONE);
+	o->w.flags &= ~(unsigned)WRITE_LARGE;
 }
 
 void
@@ -118,6 +120,8 @@ store_outcome_begin_run(struct outcome_write *o)
 	if ((o->w.flags & WRITE_GOES_ON) != 0)
 		o->stored = o->written;
 	o->written = o->stored;
+	store_stage_begin_run(&o->stage, &o->w);
+	o->lost = false;
 }
 
 void
@@ -176,14 +180,19 @@ store_outcome_has_more(const struct outcome_write *o)
 	struct outcome_columns c;
 
 	store_outcome_columns(o, &c);
+	if (store_stage_is_large(&o->stage))
+		return c.apart && store_stage_has_more(&o->stage);
 	return c.apart && (size_t)c.length - o->stored > STORE_PIECE;
 }
 
 enum rc
 store_outcome_piece(struct outcome_write *o, struct db *db)
 {
-	enum rc rc = outcome_write_piece(o, db);
+	enum rc rc;
 
+	if (store_stage_is_large(&o->stage))
+		return store_stage_piece(&o->stage, &o->w, db);
+	rc = outcome_write_piece(o, db);
 	if (rc == RC_OK)
 		o->w.flags |= WRITE_MORE;
 	return rc;
@@ -214,13 +223,33 @@ write_rest(struct outcome_write *o, struct db *db)
 	return rc;
 }
 
+/* The same of what is staged: the key names it from then on. */
+static enum rc
+outcome_use_stage(struct outcome_write *o, struct db *db)
+{
+	struct db_stmt *s;
+	int64_t pieces;
+	enum rc rc;
+
+	rc = store_stage_use(&o->stage, db, &pieces);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_ANSWER_NEW);
+	db_bindf(s, "ii", o->id, pieces);
+	return db_step_done(s);
+}
+
 enum rc
 store_outcome_completed(
     struct outcome_write *o, struct db *db, const struct outcome_columns *c)
 {
 	enum rc rc = RC_OK;
 
-	if (c->apart)
+	if (store_stage_is_large(&o->stage))
+		rc = c->apart             ? outcome_use_stage(o, db)
+		    : o->stage.stored > 0 ? store_stage_drop(&o->stage, db)
+					  : RC_OK;
+	else if (c->apart)
 		rc = write_rest(o, db);
 	else if (o->stored > 0)
 		rc = store_kept_delete_pieces(db, o->id);

@@ -12,6 +12,7 @@
 
 #include "db.h"
 #include "store.h"
+#include "store_stage.h"
 #include "write.h"
 
 struct outcome_write {
@@ -26,7 +27,10 @@ struct outcome_write {
 	/* resolve */
 	struct store_tries tries;
 	bool by_operator;
-	/* bytes of the body in pieces: committed; including the last run */
+	struct stage stage; /* of a large answer */
+	bool lost;          /* the last run lost, and deleted what was staged */
+	/* finish: bytes of the body in pieces: committed; including the last
+	 * run */
 	size_t stored, written;
 };
 
@@ -60,7 +64,7 @@ void
 store_outcome_columns(const struct outcome_write *, struct outcome_columns *);
 
 /* Whether a run must not yet write the outcome, but only a piece of it; and
- * that run. */
+ * that run.  The key must be one that the write may change. */
 bool store_outcome_has_more(const struct outcome_write *);
 enum rc store_outcome_piece(struct outcome_write *, struct db *);
 

@@ -356,6 +356,7 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 {
 	struct record key;
 	struct head h;
+	int64_t pieces;
 	size_t length;
 	enum rc rc;
 
@@ -375,8 +376,8 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 		else if (h.response_version == STORE_RESPONSE_LINES)
 			rc = store_read_blob(
 			    db, "once_body", key.id, length, *body);
-		else
-			rc = store_read_pieces(db, key.id, length, *body);
+		else if ((rc = store_kept_answer(db, key.id, &pieces)) == RC_OK)
+			rc = store_read_pieces(db, pieces, length, *body);
 	}
 	db_reset(s);
 	if (rc == RC_CORRUPT || rc == RC_VERSION)

@@ -13,6 +13,7 @@
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
+#include "store_stage.h"
 #include "verb.h"
 
 static enum rc
@@ -67,19 +68,55 @@ given_up(const struct outcome_write *o, struct db *db)
 }
 
 static enum rc
-resolve_run(struct write *w, struct db *db, int64_t now)
+resolve_settle(struct outcome_write *o, struct db *db, int64_t now)
 {
-	struct outcome_write *o = (struct outcome_write *)w;
-
-	store_outcome_begin_run(o);
-	w->flags |= WRITE_ENDED_KEY;
-	if (o->outcome.requeue >= 0)
-		w->flags |= WRITE_MADE_WORK;
 	if (o->outcome.state == RECORD_DEAD_LETTER)
 		return given_up(o, db);
 	return o->outcome.state == RECORD_COMPLETED
 	    ? resolve_completed(o, db, now)
 	    : resolve_released(o, db, now);
+}
+
+/*
+ * Writes one piece of a large answer, as for an attempt (store_finish.c).  No
+ * lease keeps others from settling the key meanwhile; the first one to settle
+ * it wins, however many pieces the others have stored.
+ */
+static enum rc
+resolve_piece(struct outcome_write *o, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_RESOLVABLE);
+	enum rc rc;
+
+	db_bindf(
+	    s, "iddd", o->id, o->tries.attempt, o->tries.tries, o->by_operator);
+	rc = db_onef(s, "-");
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	return store_outcome_piece(o, db);
+}
+
+static enum rc
+resolve_run(struct write *w, struct db *db, int64_t now)
+{
+	struct outcome_write *o = (struct outcome_write *)w;
+	enum rc rc;
+
+	store_outcome_begin_run(o);
+	if (store_outcome_has_more(o))
+		rc = resolve_piece(o, db);
+	else {
+		w->flags |= WRITE_ENDED_KEY;
+		if (o->outcome.requeue >= 0)
+			w->flags |= WRITE_MADE_WORK;
+		rc = resolve_settle(o, db, now);
+	}
+	/* What a lost run changes is rolled back.  So this one is not lost. */
+	if (rc == RC_LOST && o->stage.stored > 0) {
+		o->lost = true;
+		rc = store_stage_drop(&o->stage, db);
+	}
+	return rc;
 }
 
 static enum rc
@@ -88,7 +125,9 @@ resolve_resolve(struct store *store, int64_t id,
     struct store_outcome **outcome)
 {
 	const enum record_state to = (*outcome)->state;
+	const struct response *r = &(*outcome)->response;
 	struct outcome_write *o;
+	enum rc rc;
 
 	if (id <= 0 || !store_outcome_is_sound(*outcome) ||
 	    (to != RECORD_COMPLETED && to != RECORD_FAILED_RETRYABLE &&
@@ -97,9 +136,15 @@ resolve_resolve(struct store *store, int64_t id,
 	o = store_outcome_write(*outcome, resolve_run, id);
 	o->tries = *tries;
 	o->by_operator = by_operator;
-	if ((*outcome)->keep && (*outcome)->response.body_len >= STORE_LARGE)
-		o->w.flags |= WRITE_ALONE;
-	return store_outcome_do(store->committer, o, outcome);
+	if (to == RECORD_COMPLETED && (*outcome)->keep) {
+		rc = store_stage_init_answer(
+		    &o->stage, store, r->body, r->body_len);
+		if (rc != RC_OK)
+			return rc;
+		o->w.flags |= store_stage_flags(&o->stage);
+	}
+	rc = store_outcome_do(store->committer, o, outcome);
+	return rc == RC_OK && o->lost ? RC_LOST : rc;
 }
 
 enum rc

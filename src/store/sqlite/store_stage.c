@@ -20,16 +20,10 @@ struct drop_write {
 	int64_t id;
 };
 
-static bool
-is_large(const struct stage *st)
+bool
+store_stage_is_large(const struct stage *st)
 {
-	return st->keep && st->what->body_len > STORE_PIECE;
-}
-
-static uint64_t
-all_bytes(const struct stage *st)
-{
-	return (uint64_t)st->what->environment_len + st->what->body_len;
+	return st->keep && st->length > STORE_PIECE;
 }
 
 /* --- dropping ------------------------------------------------------------- */
@@ -60,6 +54,12 @@ stage_drop_run(struct write *w, struct db *db, int64_t now)
 	return drop(db, id, bytes);
 }
 
+enum rc
+store_stage_drop(struct stage *st, struct db *db)
+{
+	return drop(db, st->id, (int64_t)st->bytes);
+}
+
 static void
 drop_left(struct write *w)
 {
@@ -68,22 +68,46 @@ drop_left(struct write *w)
 
 /* --- staging -------------------------------------------------------------- */
 
+static enum rc
+stage_number(struct stage *st, struct store *store)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	st->owner = liveness_self(liveness);
+	st->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
+	return RC_OK;
+}
+
+enum rc
+store_stage_init_answer(
+    struct stage *st, struct store *store, const void *body, size_t length)
+{
+	memset(st, 0, sizeof(*st));
+	st->keep = true;
+	st->body = body;
+	st->length = length;
+	return store_stage_is_large(st) ? stage_number(st, store) : RC_OK;
+}
+
 enum rc
 store_stage_init(struct stage *st, struct store *store,
     const struct store_reservation *what, bool keep)
 {
-	struct liveness *liveness;
 	enum rc rc;
 
 	memset(st, 0, sizeof(*st));
 	st->what = what;
 	st->keep = keep;
-	if (!is_large(st))
+	st->body = what->body;
+	st->length = what->body_len;
+	st->bytes = (uint64_t)what->environment_len + what->body_len;
+	if (!store_stage_is_large(st))
 		return RC_OK;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+	if ((rc = stage_number(st, store)) != RC_OK)
 		return rc;
-	st->owner = liveness_self(liveness);
-	st->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
 	if ((st->drop = calloc(1, sizeof(*st->drop))) == NULL)
 		return RC_NOMEM;
 	st->drop->w.run = stage_drop_run;
@@ -106,7 +130,7 @@ store_stage_end(struct stage *st, struct store *store, enum rc rc)
 unsigned
 store_stage_flags(const struct stage *st)
 {
-	return st->keep && st->what->body_len >= STORE_LARGE ? WRITE_LARGE : 0;
+	return st->keep && st->length >= STORE_LARGE ? WRITE_LARGE : 0;
 }
 
 void
@@ -121,20 +145,21 @@ store_stage_begin_run(struct stage *st, const struct write *w)
 bool
 store_stage_has_more(const struct stage *st)
 {
-	return is_large(st) && st->what->body_len - st->stored > STORE_PIECE;
+	return store_stage_is_large(st) &&
+	    st->length - st->stored > STORE_PIECE;
 }
 
 static enum rc
 stage_write_piece(struct stage *st, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PIECE_NEW);
-	size_t n = st->what->body_len - st->written;
+	size_t n = st->length - st->written;
 	enum rc rc;
 
 	if (n > STORE_PIECE)
 		n = STORE_PIECE;
 	db_bindf(s, "iib", st->id, 1 + (int64_t)(st->written / STORE_PIECE),
-	    (const char *)st->what->body + st->written, n);
+	    (const char *)st->body + st->written, n);
 	rc = db_step_done(s);
 	st->written += n;
 	FAULT(PIECE_WRITTEN);
@@ -147,14 +172,16 @@ store_stage_piece(struct stage *st, struct write *w, struct db *db)
 	struct db_stmt *s;
 	enum rc rc;
 
-	rc = store_kept_room(db, st->what->body_len - st->stored);
+	rc = store_kept_room(db, st->length - st->stored);
 	if (rc == RC_OK && st->stored == 0) {
 		s = db_stmt(db, QUERY_STAGE_NEW);
-		db_bindf(s, "iii", st->id, st->owner, (int64_t)all_bytes(st));
+		db_bindf(s, "iii", st->id, st->owner, (int64_t)st->bytes);
 		rc = db_step_done(s);
 		if (rc == RC_OK)
+			rc = store_kept_delete_pieces(db, st->id);
+		if (rc == RC_OK && st->bytes > 0)
 			rc = store_kept_run(
-			    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
+			    db, QUERY_KEPT_ADD, (int64_t)st->bytes);
 	}
 	if (rc == RC_OK)
 		rc = stage_write_piece(st, db);
@@ -165,40 +192,50 @@ store_stage_piece(struct stage *st, struct write *w, struct db *db)
 uint64_t
 store_stage_bytes(const struct stage *st)
 {
-	return st->keep && st->stored == 0 ? all_bytes(st) : 0;
+	return st->keep && st->stored == 0 ? st->bytes : 0;
+}
+
+/* Whether all pieces are there, as many bytes as the body has. */
+static enum rc
+stage_check(const struct stage *st, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PIECE_SUM);
+	int64_t n, bytes;
+	enum rc rc;
+
+	db_bindf(s, "i", st->id);
+	rc = db_onef(s, "ii", &n, &bytes);
+	if (rc == RC_OK &&
+	    (n != (int64_t)((st->length + STORE_PIECE - 1) / STORE_PIECE) ||
+		bytes != (int64_t)st->length))
+		rc = RC_CORRUPT;
+	return rc;
 }
 
 enum rc
 store_stage_use(struct stage *st, struct db *db, int64_t *pieces)
 {
-	const size_t all = st->what->body_len;
 	struct db_stmt *s;
-	int64_t n, bytes;
 	enum rc rc;
 
 	*pieces = 0;
 	st->used = true;
-	if ((rc = store_kept_room(db, all - st->stored)) != RC_OK)
+	if ((rc = store_kept_room(db, st->length - st->stored)) != RC_OK)
 		return rc;
-	if (!is_large(st))
-		return store_kept_run(
-		    db, QUERY_KEPT_ADD, (int64_t)all_bytes(st));
+	if (!store_stage_is_large(st))
+		return store_kept_run(db, QUERY_KEPT_ADD, (int64_t)st->bytes);
 	*pieces = st->id;
 	rc = stage_write_piece(st, db);
-	if (rc != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_PIECE_SUM);
-	db_bindf(s, "i", st->id);
-	rc = db_onef(s, "ii", &n, &bytes);
-	if (rc == RC_OK &&
-	    (n != (int64_t)((all + STORE_PIECE - 1) / STORE_PIECE) ||
-		bytes != (int64_t)all))
-		rc = RC_CORRUPT;
-	if (rc != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_STAGE_DELETE);
-	db_bindf(s, "i", st->id);
-	return verb_change_one(s, RC_CORRUPT);
+	if (rc == RC_OK)
+		rc = stage_check(st, db);
+	if (rc == RC_OK) {
+		s = db_stmt(db, QUERY_STAGE_DELETE);
+		db_bindf(s, "i", st->id);
+		rc = verb_change_one(s, RC_CORRUPT);
+	}
+	if (rc == RC_CORRUPT)
+		st->stored = 0;
+	return rc;
 }
 
 /* --- recovering ----------------------------------------------------------- */

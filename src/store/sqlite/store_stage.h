@@ -1,12 +1,16 @@
 /*
- * The body of a request that is stored with its key.  A large one is stored in
- * pieces before the key exists, each in a transaction together with other
- * writes, so that these do not wait for all of it.  The transaction that makes
- * the key writes the last piece and names the others.  No handler runs before
- * that.
+ * A body that is stored before a key names it: that of a request, before its
+ * key exists; and that of an answer to a key without a lease, before the key is
+ * settled.  A large one is stored in pieces, each in a transaction together
+ * with other writes, so that these do not wait for all of it.  The transaction
+ * that makes or settles the key writes the last piece and names the others.  No
+ * handler runs before a request is complete, and no retry is answered before
+ * the answer is.
  *
  * once_stage names the pieces that no key names yet, and the process that
- * writes them.  If that process dies, store_recover() deletes them.
+ * writes them.  If that process dies, store_recover() deletes them.  The pieces
+ * of each write have a number of their own.  So two processes that settle one
+ * key at the same time do not mix their pieces.
  */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
@@ -16,10 +20,13 @@
 #include "write.h"
 
 struct stage {
-	const struct store_reservation *what;
-	bool keep;     /* the request is stored at all */
-	int64_t id;    /* the number of the pieces: negative, no key has it */
-	int64_t owner; /* this process */
+	const struct store_reservation *what; /* NULL: it is an answer */
+	bool keep;                            /* the body is stored at all */
+	const void *body;
+	size_t length;
+	uint64_t bytes; /* of the whole request, for max_kept */
+	int64_t id;     /* the number of the pieces: negative, no key has it */
+	int64_t owner;  /* this process */
 	/* bytes in pieces: committed; including the last run */
 	size_t stored, written;
 	bool used; /* the last run made a key that names them */
@@ -32,10 +39,21 @@ struct stage {
 enum rc store_stage_init(struct stage *, struct store *,
     const struct store_reservation *, bool keep);
 
+/* The same for an answer.  Whoever runs it to its end deletes its pieces by
+ * store_stage_drop(), if no key names them. */
+enum rc store_stage_init_answer(
+    struct stage *, struct store *, const void *body, size_t length);
+
+/* Whether the body is stored in pieces. */
+bool store_stage_is_large(const struct stage *);
+
+/* Deletes the pieces, and their row in once_stage. */
+enum rc store_stage_drop(struct stage *, struct db *);
+
 /* After the last run, whose result was rc: deletes pieces that no key names. */
 void store_stage_end(struct stage *, struct store *, enum rc);
 
-/* The flags of a write that stores the request. */
+/* The flags of a write that stores the body. */
 unsigned store_stage_flags(const struct stage *);
 
 /* At the start of each run: prepares for what the runs before it have done. */
@@ -50,7 +68,8 @@ enum rc store_stage_piece(struct stage *, struct write *, struct db *);
 uint64_t store_stage_bytes(const struct stage *);
 
 /* Writes the rest of the body, for a row that names the pieces from then on.
- * *pieces is their number, or 0: the row has the whole body. */
+ * *pieces is their number, or 0: the row has the whole body.  RC_CORRUPT: some
+ * pieces have gone, and the next run begins again. */
 enum rc store_stage_use(struct stage *, struct db *, int64_t *pieces);
 
 /* Deletes what dead processes have staged. */

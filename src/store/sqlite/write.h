@@ -39,24 +39,21 @@
  * most. */
 #define WRITE_LARGE 0x04
 
-/* Writes so much that it gets a transaction of its own. */
-#define WRITE_ALONE 0x08
-
 /*
  * Records an outcome, so the committer never gives it up.  After busy_timeout
  * its caller leaves it behind: then the committer owns it, and calls left()
  * when it is done.
  */
-#define WRITE_FINISHES 0x10
+#define WRITE_FINISHES 0x08
 
 /* --- set by the committer ------------------------------------------------- */
 
 /* The disk had no room for it, before and after the log was truncated.  A write
  * that can do with less must now do so. */
-#define WRITE_NO_ROOM 0x20
+#define WRITE_NO_ROOM 0x10
 
 /* The run before this one said WRITE_MORE, and is committed. */
-#define WRITE_GOES_ON 0x40
+#define WRITE_GOES_ON 0x20
 
 /* --- set by run(), about what this run did; cleared before each run ------- */
 
