@@ -19,6 +19,11 @@
 
 #define HOUR 3600000
 
+/* Bytes of requests. */
+#define REQUEST  3000
+#define KEPT     (150 * 1024)
+#define ACCEPTED (300 * 1024)
+
 const struct life_step life_whole[] = {
 	{ .verb = LIFE_OPEN },
 	{ .verb = LIFE_RESERVE, .key = "small" },
@@ -108,6 +113,25 @@ const struct life_step life_short[] = {
 };
 const size_t life_nshort = COUNT(life_short);
 
+const struct life_step life_pieces[] = {
+	{ .verb = LIFE_OPEN },
+	{ .verb = LIFE_RESERVE, .key = "kept", .asked = true, .request = KEPT },
+	{ .verb = LIFE_UNKNOWN, .key = "kept" },
+	{ .verb = LIFE_ACCEPT, .key = "later", .request = ACCEPTED },
+	{ .verb = LIFE_CHECKPOINT },
+	{ .verb = LIFE_START, .key = "later" },
+	{ .verb = LIFE_CLAIM, .key = "kept" },
+	{ .verb = LIFE_RESOLVE, .key = "kept", .size = KEPT },
+	{ .verb = LIFE_COMPLETE, .key = "later", .size = 140 * 1024 },
+	{ .verb = LIFE_TRUNCATE },
+	{ .verb = LIFE_RESERVE, .key = "lost", .asked = true, .request = KEPT },
+	{ .verb = LIFE_CLOSE },
+	{ .verb = LIFE_OPEN },
+	{ .verb = LIFE_SWEEP },
+	{ .verb = LIFE_CLOSE },
+};
+const size_t life_npieces = COUNT(life_pieces);
+
 const struct life_step life_after[] = {
 	{ .verb = LIFE_OPEN },
 	{ .verb = LIFE_SWEEP },
@@ -129,9 +153,24 @@ life_wrong(struct life *l, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* The request of keys that somebody asks about. */
+static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
+const size_t life_environment_len = sizeof(environment);
+static unsigned char request_body[ACCEPTED];
+
+unsigned char
+life_request_byte(size_t i)
+{
+	return (unsigned char)(i * 29 + i / 253);
+}
+
 void
 life_init(struct life *l, const char *dir, enum conf_durability durability)
 {
+	size_t i;
+
+	for (i = 0; i < sizeof(request_body); i++)
+		request_body[i] = life_request_byte(i);
 	memset(l, 0, sizeof(*l));
 	snprintf(l->dir, sizeof(l->dir), "%s", dir);
 	snprintf(l->file, sizeof(l->file), "%s/db", dir);
@@ -250,10 +289,6 @@ life_crashed(struct life *l)
 	}
 }
 
-/* The request of keys that somebody asks about. */
-static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
-static const char request_body[3000] = "a body of 3000 bytes";
-
 struct store_reservation
 life_reservation(const struct life_key *k)
 {
@@ -275,7 +310,7 @@ life_reservation(const struct life_key *k)
 		r.environment = environment;
 		r.environment_len = sizeof(environment);
 		r.body = request_body;
-		r.body_len = sizeof(request_body);
+		r.body_len = k->request;
 	}
 	return r;
 }
@@ -612,6 +647,8 @@ life_step(struct life *l, const struct life_step *s)
 	}
 	if (s->verb == LIFE_ACCEPT)
 		k->accepted = true;
+	if (s->verb == LIFE_RESERVE || s->verb == LIFE_ACCEPT)
+		k->request = s->request != 0 ? s->request : REQUEST;
 	if (s->verb == LIFE_OPEN)
 		return step_open(l);
 	if (l->store == NULL)
@@ -683,9 +720,8 @@ check_request(struct life *l, const struct life_key *k, int64_t id)
 		life_wrong(l, "%s: its request: %s", k->name, rc_text(rc));
 	else if (env.len != sizeof(environment) ||
 	    memcmp(env.data, environment, env.len) != 0 || body == NULL ||
-	    spool_length(body) != sizeof(request_body) ||
-	    memcmp(spool_bytes(body, &bytes), request_body,
-		sizeof(request_body)) != 0)
+	    (size_t)spool_length(body) != k->request ||
+	    memcmp(spool_bytes(body, &bytes), request_body, k->request) != 0)
 		life_wrong(l, "%s: another request", k->name);
 	buf_free(&env);
 	spool_free(body);
@@ -793,7 +829,12 @@ look_for_orphans(struct life *l)
 		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
 		("SELECT count(*) FROM once_piece p "
 		 "LEFT JOIN once_key k ON k.id = p.id / 65536 "
-		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
+		 "WHERE p.id > 0 AND (k.id IS NULL OR k.state <> 'completed')"),
+		("SELECT count(*) FROM once_piece p WHERE p.id < 0 AND "
+		 "(p.id - 65535) / 65536 NOT IN (SELECT pieces "
+		 "FROM once_request) AND (p.id - 65535) / 65536 NOT IN "
+		 "(SELECT pieces FROM once_answer)"),
+		"SELECT count(*) FROM once_stage",
 		("SELECT count(*) FROM once_key WHERE recipe NOT IN "
 		 "(SELECT id FROM once_recipe)"),
 		("SELECT count(*) FROM once_payload p "
@@ -923,16 +964,22 @@ static int
 add_table(sqlite3 *db, const char *table, uint64_t *hash)
 {
 	sqlite3_stmt *s = NULL;
-	char sql[128];
+	int64_t kept;
 	int code, i, type;
 
 	add(hash, table, strlen(table) + 1);
-	snprintf(sql, sizeof(sql), "SELECT * FROM %s ORDER BY 1", table);
-	code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+	code = life_part_select(db, table, &s);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		for (i = 0; i < sqlite3_column_count(s); i++) {
 			type = sqlite3_column_type(s, i);
 			add(hash, &type, sizeof(type));
+			if (strcmp(sqlite3_column_name(s, i), "kept_bytes") ==
+			    0) {
+				kept = sqlite3_column_int64(s, i) -
+				    life_part_kept(db);
+				add(hash, &kept, sizeof(kept));
+				continue;
+			}
 			add(hash, sqlite3_column_blob(s, i),
 			    (size_t)sqlite3_column_bytes(s, i));
 		}

@@ -57,9 +57,10 @@ struct life_step {
 	enum life_verb verb;
 	const char *key;
 	size_t size;
-	bool at_once; /* past its retention as soon as it is settled */
-	bool asked;   /* reserve: its request is kept, to find out with */
-	bool marker;  /* reserve: past its retention a marker is kept */
+	size_t request; /* bytes of a request that is kept; 0: 3000 */
+	bool at_once;   /* past its retention as soon as it is settled */
+	bool asked;     /* reserve: its request is kept, to find out with */
+	bool marker;    /* reserve: past its retention a marker is kept */
 	/* say, beside a row of its own: */
 	enum life_sync sync;
 	const char *point; /* a recovery point, or NULL */
@@ -70,6 +71,10 @@ struct life_step {
 /* Everything; a shorter one, for faults; what a new process does first. */
 extern const struct life_step life_whole[], life_short[], life_after[];
 extern const size_t life_nwhole, life_nshort, life_nafter;
+
+/* Answers and requests that are stored in pieces. */
+extern const struct life_step life_pieces[];
+extern const size_t life_npieces;
 
 /* Handlers that speak for themselves, accepted work, effects; the same for
  * faults; and with handlers that sync nothing and move the log. */
@@ -95,6 +100,7 @@ struct life_key {
 	size_t size;     /* of its body */
 	bool kept;
 	bool asked, marker;
+	size_t request; /* bytes of its request, if that is kept */
 	struct store_tries tries;
 	bool claimed; /* the next to settle it is a reconciler */
 	bool accepted;
@@ -153,7 +159,17 @@ void life_look(struct life *, bool crashed);
  */
 void life_autopsy(struct life *);
 
-/* The rows of all tables but the clock's, as a number. */
+/* The rows of all tables but the clock's, as a number; without a body that is
+ * there in part. */
 bool life_snapshot(const char *file, uint64_t *hash, bool *no_keys);
+
+/* Whether a body is there in part: pieces that belong to no request yet, or to
+ * a key that is not completed; or a row of once_stage. */
+bool life_has_part(const char *file);
+
+/* Whether what is there in part is what that step leaves before its end: the
+ * first pieces of its body, not all, and the row of once_stage for them. */
+bool
+life_part_fits(const char *file, const struct life *, const struct life_step *);
 
 #endif

@@ -6,6 +6,15 @@
 
 #include "life.h"
 
+struct sqlite3;
+struct sqlite3_stmt;
+
+/* The rows of that table that are no part of a body (see part.c), and bytes of
+ * once_meta.kept_bytes that are. */
+int
+life_part_select(struct sqlite3 *, const char *table, struct sqlite3_stmt **);
+int64_t life_part_kept(struct sqlite3 *);
+
 /* The first thing that must not be. */
 void life_wrong(struct life *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -22,8 +31,12 @@ life_outcome(struct life_key *, const struct life_step *, enum record_state);
 enum rc life_finish(struct life *, struct life_key *, const struct life_step *,
     struct store_outcome **, bool *answered);
 
-/* Of the body of that key's answer. */
+/* Of the body of that key's answer; and of any request. */
 unsigned char life_byte(const struct life_key *, size_t at);
+unsigned char life_request_byte(size_t at);
+
+/* The bytes of a request beside its body. */
+extern const size_t life_environment_len;
 
 /* --- said.c --------------------------------------------------------------- */
 

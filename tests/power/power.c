@@ -48,6 +48,7 @@
 #define NESTED      4   /* new processes cut again, at most */
 #define NESTED_EACH 20  /* survivors of each */
 #define NESTED_RARE 150 /* of so many survivors one */
+#define NESTED_PART 30  /* the same where a body is there in part */
 
 /* Sanitizers take their time. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -70,6 +71,9 @@ struct past {
 	bool nothing; /* there was no store before */
 	size_t began[STEPS_MAX + 1], ended[STEPS_MAX + 1];
 	size_t first; /* event: what comes before was there */
+	/* what was there in part at the start: of that step of that life */
+	const struct life_step *left;
+	const struct life *left_by;
 	struct disk_trace *trace;
 };
 
@@ -79,6 +83,7 @@ struct run {
 	struct past *past;
 	unsigned depth;
 	uint64_t share; /* of 2^32: survivors that are looked at */
+	size_t each;    /* cuts; one of so many where all survived, too */
 	bool quiet;
 	bool careless; /* handlers may be, and nothing is promised then */
 	bool counting; /* how many there are */
@@ -90,6 +95,7 @@ struct run {
 	bool anything;               /* may be left */
 	/* counted */
 	size_t cuts, possible, tried, failed;
+	size_t parts; /* with a body that is there in part */
 };
 
 static char base[200];
@@ -139,6 +145,18 @@ seen_before(struct seen *s, uint64_t hash)
 
 /* --- recording ---------------------------------------------------------- */
 
+/* The state after the first sweep, which leaves nothing in part. */
+static size_t
+swept(const struct past *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->nsteps; i++)
+		if (p->steps[i].verb == LIFE_SWEEP)
+			return i + 1;
+	return STEPS_MAX + 1;
+}
+
 /* Lives on in dir, from what is there; false if a step failed. */
 static bool
 live(struct past *p, const struct life *start, uint64_t rows, const char *dir)
@@ -168,7 +186,9 @@ live(struct past *p, const struct life *start, uint64_t rows, const char *dir)
 		/* To look while nobody has it open would change it. */
 		p->rows[i + 1] = p->rows[i];
 		if (l.store != NULL &&
-		    !life_snapshot(l.file, &p->rows[i + 1], &no_keys))
+		    (!life_snapshot(l.file, &p->rows[i + 1], &no_keys) ||
+			(life_has_part(l.file) &&
+			    (p->left == NULL || i + 1 >= swept(p)))))
 			ok = false;
 		p->ledger[i + 1] = l;
 		p->ledger[i + 1].store = NULL;
@@ -195,16 +215,33 @@ failed(struct run *r, const char *how, uint64_t choice, const char *why)
 		    r->name, r->cut, r->lowest, r->highest, how, choice, why);
 }
 
+/* Whether in that state there may be the part of a body that there is: of the
+ * step under way, or what was there at the start and is not swept. */
+static bool
+may_have_part(const struct run *r, size_t state, const char *file)
+{
+	const struct past *p = r->past;
+	const size_t sweep = swept(p);
+
+	if (state < r->highest &&
+	    life_part_fits(file, &p->ledger[state], &p->steps[state]))
+		return true;
+	return p->left != NULL && state <= sweep && r->lowest < sweep &&
+	    life_part_fits(file, p->left_by, p->left);
+}
+
 /* The state that these rows are, or -1. */
 static int
-state_of(const struct run *r, uint64_t rows, bool no_keys)
+state_of(const struct run *r, uint64_t rows, bool no_keys, const char *file)
 {
+	const bool part = life_has_part(file);
 	size_t i;
 
 	for (i = r->highest + 1; i-- > r->lowest;)
-		if (r->past->rows[i] == rows)
+		if (r->past->rows[i] == rows &&
+		    (!part || may_have_part(r, i, file)))
 			return (int)i;
-	if (r->lowest == 0 && r->past->nothing && no_keys)
+	if (r->lowest == 0 && r->past->nothing && no_keys && !part)
 		return 0;
 	return -1;
 }
@@ -212,7 +249,7 @@ state_of(const struct run *r, uint64_t rows, bool no_keys)
 /* The new process's own life, cut again. */
 static void
 nest(struct run *r, const unsigned char *keep, bool grow, int state,
-    uint64_t rows, const char *dir)
+    uint64_t rows, bool part, const char *dir)
 {
 	struct life start;
 	struct run n;
@@ -227,8 +264,13 @@ nest(struct run *r, const unsigned char *keep, bool grow, int state,
 	n.durability = r->durability;
 	n.depth = r->depth + 1;
 	n.quiet = r->quiet;
+	n.each = r->each;
 	n.past = past_new(life_after, life_nafter);
 	n.past->nothing = r->past->nothing && state == 0;
+	if (part) {
+		n.past->left = &r->past->steps[state];
+		n.past->left_by = &r->past->ledger[state];
+	}
 	start = r->past->ledger[state];
 	life_crashed(&start);
 	if (live(n.past, &start, rows, dir))
@@ -239,6 +281,7 @@ nest(struct run *r, const unsigned char *keep, bool grow, int state,
 	r->tried += n.tried;
 	r->possible += n.possible;
 	r->failed += n.failed;
+	r->parts += n.parts;
 	past_free(n.past);
 }
 
@@ -250,7 +293,7 @@ try(struct run *r, const unsigned char *keep, bool grow, const char *how,
 	struct store *store;
 	struct life l;
 	uint64_t rows;
-	bool no_keys;
+	bool no_keys, part = false;
 	int state = -1;
 
 	snprintf(dir, sizeof(dir), "%s/%u", base, r->depth);
@@ -258,14 +301,20 @@ try(struct run *r, const unsigned char *keep, bool grow, const char *how,
 		abort();
 	r->tried++;
 	life_init(&l, dir, r->durability);
+	l.max_wal = r->past->ledger[0].max_wal;
 	if (life_step(&l, &(const struct life_step){ .verb = LIFE_OPEN }) !=
 	    RC_OK)
 		failed(r, how, choice, "cannot be opened");
 	else if (!life_snapshot(l.file, &rows, &no_keys))
 		failed(r, how, choice, "cannot be read");
-	else if ((state = state_of(r, rows, no_keys)) == -1)
-		failed(r, how, choice, "the rows are of no state");
+	else if ((state = state_of(r, rows, no_keys, l.file)) == -1)
+		failed(r, how, choice,
+		    life_has_part(l.file)
+			? "the rows, or a body in part, are of no state"
+			: "the rows are of no state");
 	else {
+		part = life_has_part(l.file);
+		r->parts += part;
 		store = l.store;
 		l = r->past->ledger[state];
 		snprintf(l.dir, sizeof(l.dir), "%s", dir);
@@ -278,9 +327,9 @@ try(struct run *r, const unsigned char *keep, bool grow, const char *how,
 	store_close(l.store);
 	if (state >= 0 && r->depth + 1 < DEPTH && !r->quiet &&
 	    r->nested < (everything ? 20 * NESTED : NESTED) &&
-	    mix(r->tried) % NESTED_RARE == 0) {
+	    mix(r->tried) % (part ? NESTED_PART : NESTED_RARE) == 0) {
 		r->nested++;
-		nest(r, keep, grow, state, rows, dir);
+		nest(r, keep, grow, state, rows, part, dir);
 	}
 }
 
@@ -298,7 +347,7 @@ wanted(struct run *r, uint64_t set, bool always)
 	r->possible++;
 	if (r->counting)
 		return false;
-	return (always && !r->quiet && r->cut % (3 * SLOWER) == 0) ||
+	return (always && !r->quiet && r->cut % r->each == 0) ||
 	    (mix(hash) & 0xffffffff) < r->share;
 }
 
@@ -416,7 +465,7 @@ cut_everywhere(struct run *r)
 	r->disk = NULL;
 }
 
-/* Looks at about as many survivors as budget says, and at a third of those
+/* Looks at about as many survivors as budget says, and at some of those
  * where all survived; or at all of them. */
 static void
 explore(struct run *r, size_t budget)
@@ -457,7 +506,7 @@ past_free(struct past *p)
 struct promise {
 	const char *text;
 	enum conf_durability durability, promised;
-	enum { WHOLE, SAID, CARELESS, CARELESS_ALL } life;
+	enum { WHOLE, SAID, CARELESS, CARELESS_ALL, PIECES, LIES } life;
 	bool holds;
 	size_t budget;
 };
@@ -473,6 +522,10 @@ past_of(const struct promise *p)
 	case CARELESS:
 	case CARELESS_ALL: /* as if nothing had to be hardened */
 		return past_new(life_careless, life_ncareless);
+	case PIECES:
+		return past_new(life_pieces, life_npieces);
+	case LIES: /* the first half, with syncs that do nothing */
+		return past_new(life_pieces, life_npieces / 2);
 	}
 	return past_new(life_whole, life_nwhole);
 }
@@ -503,16 +556,22 @@ cut_a_life(const struct promise *p)
 	r.durability = p->promised;
 	r.quiet = !p->holds;
 	life_init(&l, dir, p->durability);
+	if (p->life == PIECES || p->life == LIES)
+		l.max_wal = 1024 * 1024; /* its steps follow at once */
 	r.careless = p->life == CARELESS;
+	r.each = (p->life == PIECES ? 12 : 3) * SLOWER;
 	r.past = past_of(p);
 	r.past->nothing = true;
+	vfs_set_lies(p->life == LIES);
 	ok = live(r.past, &l, 0, dir);
+	vfs_set_lies(false);
 	if (ok)
 		explore(&r, p->budget / SLOWER);
 	printf("# %s: %zu cuts; %zu of %zu survivors were looked at, %zu were "
-	       "cut again; %zu were wrong\n",
-	    r.name, r.cuts, r.tried, r.possible, r.nested, r.failed);
-	ok = ok && (r.failed == 0) == p->holds && is_sample(&r, p);
+	       "cut again; %zu had a body in part; %zu were wrong\n",
+	    r.name, r.cuts, r.tried, r.possible, r.nested, r.parts, r.failed);
+	ok = ok && (r.failed == 0) == p->holds && is_sample(&r, p) &&
+	    (p->life != PIECES || r.parts > 0);
 	past_free(r.past);
 	return ok;
 }
@@ -558,6 +617,13 @@ main(int argc, char **argv)
 		{ "full: and was not to be relied on before",
 		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, CARELESS_ALL,
 		    false, 300 },
+		{ "full: a body in pieces is there whole, or has no key",
+		    CONF_DURABILITY_FULL, CONF_DURABILITY_FULL, PIECES, true,
+		    250 },
+		{ "normal: the same", CONF_DURABILITY_NORMAL,
+		    CONF_DURABILITY_NORMAL, PIECES, true, 150 },
+		{ "normal: and not if syncs do nothing", CONF_DURABILITY_NORMAL,
+		    CONF_DURABILITY_NORMAL, LIES, false, 200 },
 	};
 	const char *all = getenv("POWER_ALL");
 	size_t i, n = sizeof(promises) / sizeof(promises[0]);

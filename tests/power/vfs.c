@@ -45,7 +45,7 @@ static struct vfs_fault fault;
 static bool armed, struck;
 static unsigned calls[VFS_NCALLS];
 
-static atomic_bool within, spared, short_calls;
+static atomic_bool within, spared, short_calls, lies;
 
 /* What the test itself allocates never fails. */
 static _Thread_local bool noting;
@@ -148,6 +148,12 @@ vfs_calls(enum vfs_call call)
 	n = calls[call];
 	pthread_mutex_unlock(&fault_mutex);
 	return n;
+}
+
+void
+vfs_set_lies(bool yes)
+{
+	atomic_store(&lies, yes);
 }
 
 void
@@ -377,7 +383,7 @@ file_sync(sqlite3_file *base, int flags)
 	struct file *f = file_of(base);
 	int code;
 
-	if (!f->recorded)
+	if (!f->recorded || atomic_load(&lies))
 		return SQLITE_OK;
 	pthread_mutex_lock(&mutex);
 	code = strikes(VFS_SYNC);

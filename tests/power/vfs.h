@@ -85,6 +85,9 @@ bool vfs_no_memory(enum vfs_call);
 /* Calls since vfs_record(). */
 unsigned vfs_calls(enum vfs_call);
 
+/* A sync does nothing, and says that it was done. */
+void vfs_set_lies(bool);
+
 /* The system reads and writes half of what it is asked for. */
 void vfs_set_short(bool);
 
