@@ -608,8 +608,12 @@ WHERE key = ?7 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND updated_at >= ?5 AND created_at <= ?6
 ORDER BY id;
 
--- The key with that downstream key.  find_open uses an index, because the
--- callback of a provider asks for a key with an open outcome.
+-- The key with that downstream key, which tells its number: see downstream.h.
+-- name: find_told
+SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
+
+-- For downstream keys that were made elsewhere.  find_open uses an index,
+-- because the callback of a provider asks for a key with an open outcome.
 -- name: find_open
 SELECT id FROM once_key
 WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');

@@ -240,6 +240,38 @@ def test_find_by_each(t):
     get(once, 'find?state=none', status=400)
 
 
+def test_downstream_key_is_found_behind_many_others(t):
+    """One that is settled, too: it tells the number of its row."""
+    once = start(t, 'status 201', database=t.path('many.db'))
+    first(once.post('old'), 201)
+    row = once.row('old')
+    with sqlite3.connect(once.database) as db:
+        db.execute("""
+            WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n
+                WHERE i < 60000)
+            INSERT INTO once_key(id, key, path, scope, state, attempt,
+                fingerprint, recipe, downstream, on_crash, retention,
+                created_at, updated_at, expires_at)
+            SELECT i, 'k' || i, path, scope, 'failed_retryable', 1,
+                fingerprint, recipe, 'd' || i, on_crash, retention,
+                created_at, updated_at, expires_at
+            FROM once_key, n WHERE id = 1""")
+    page = get(once, 'find?downstream=' + row['downstream'])
+    eq([text for text in page.texts if text == 'old'], ['old'])
+    eq(page.id_of('key'), 1)
+    assert 'Look further' not in page.text
+    # By its state it is behind a window of newer keys, or several.
+    name, seen = 'find?state=completed', 0
+    while True:
+        page = get(once, name)
+        further = [link for link in page.links if 'before=' in link]
+        if not further:
+            break
+        name, seen = further[0], seen + 1
+    assert seen >= 2, seen
+    eq(page.id_of('key'), 1)
+
+
 def test_45_nastiest_names(t):
     """Each is shown as text, whole on its key's page, and breaks nothing."""
     eq(len(NASTY), 45)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "downstream.h"
 #include "uuid.h"
 #include "store_impl.h"
 #include "store_kept.h"
@@ -18,6 +19,7 @@ struct accept_write {
 	struct stage stage;
 	unsigned max_queue;
 	struct store_ticket *ticket;
+	const unsigned char *secret;
 	enum decision decision;
 	struct record found;
 };
@@ -36,6 +38,8 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	if (rc != RC_OK)
 		return rc;
 	uuid_random(downstream);
+	if ((rc = downstream_bind(a->secret, id, downstream)) != RC_OK)
+		return rc;
 	s = db_stmt(db, QUERY_ACCEPT_NEW);
 	db_bindf(s, "isssbissiisizis", id, who->key, who->path, who->scope,
 	    what->fingerprint, (size_t)FINGERPRINT_LEN, recipe, downstream,
@@ -143,6 +147,7 @@ store_accept(struct store *store, const struct store_reservation *what,
 		.what = what,
 		.max_queue = max_queue,
 		.ticket = ticket,
+		.secret = store->secret,
 	};
 	enum rc rc;
 

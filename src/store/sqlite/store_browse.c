@@ -84,19 +84,17 @@ browse(struct db *db, const struct store_browse *b, struct store_found *found)
 	return rc;
 }
 
-/* The key with that downstream key, if its outcome is open: these have an
- * index. */
+/* The key with that downstream key, if it can be found at once. */
 static enum rc
-browse_downstream(
-    struct db *db, const struct store_browse *b, struct store_found *found)
+browse_downstream(struct store *store, struct db *db,
+    const struct store_browse *b, struct store_found *found)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_FIND_OPEN);
+	struct db_stmt *s;
 	struct record r;
 	enum rc rc;
 
 	memset(found, 0, sizeof(*found));
-	db_bindf(s, "s", b->downstream);
-	rc = db_onef(s, "i", &found->id[0]);
+	rc = store_find_told(store, db, b->downstream, &found->id[0]);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_BROWSE_ROW);
@@ -127,7 +125,7 @@ store_browse(struct store *store, const struct store_browse *b,
 		return rc;
 	rc = RC_NOTFOUND;
 	if (b->downstream != NULL && b->before == 0)
-		rc = browse_downstream(reader->db, b, found);
+		rc = browse_downstream(store, reader->db, b, found);
 	if (rc == RC_NOTFOUND)
 		rc = browse(reader->db, b, found);
 	store_reader_give(store, reader);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "downstream.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
@@ -68,6 +69,19 @@ find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
 }
 
 enum rc
+store_find_told(
+    struct store *store, struct db *db, const char *downstream, int64_t *id)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_FIND_TOLD);
+	enum rc rc;
+
+	db_bindf(s, "is", downstream_id(store->secret, downstream), downstream);
+	rc = db_onef(s, "i", id);
+	return rc == RC_NOTFOUND ? find_by(db, QUERY_FIND_OPEN, downstream, id)
+				 : rc;
+}
+
+enum rc
 store_find_downstream(struct store *store, const char *downstream, int64_t *id)
 {
 	struct store_reader *reader;
@@ -76,7 +90,7 @@ store_find_downstream(struct store *store, const char *downstream, int64_t *id)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = find_by(reader->db, QUERY_FIND_OPEN, downstream, id);
+	rc = store_find_told(store, reader->db, downstream, id);
 	if (rc == RC_NOTFOUND)
 		rc = find_by(reader->db, QUERY_FIND_DOWNSTREAM, downstream, id);
 	store_reader_give(store, reader);

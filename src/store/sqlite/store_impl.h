@@ -105,6 +105,11 @@ store_read_pieces(struct db *, int64_t id, size_t length, struct spool *);
 enum rc
 store_read_head(struct db_stmt *, const struct record *key, struct response *);
 
+/* The key with that downstream key, if that is told by the downstream key
+ * itself, or its outcome is open.  RC_NOTFOUND. */
+enum rc store_find_told(
+    struct store *, struct db *, const char *downstream, int64_t *id);
+
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *, struct liveness **);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "downstream.h"
 #include "uuid.h"
 #include "store_impl.h"
 #include "store_kept.h"
@@ -19,6 +20,7 @@ struct reserve_write {
 	struct stage stage;
 	int64_t owner;
 	struct store_lease *lease; /* token and a new downstream filled in */
+	const unsigned char *secret;
 	char resource[RECORD_RESOURCE_LEN + 1];
 	enum decision decision;
 	struct record found;
@@ -36,6 +38,8 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 
 	rc = store_place_make(
 	    db, &r->found, what->recipe, now, &lease->id, &recipe);
+	if (rc == RC_OK)
+		rc = downstream_bind(r->secret, lease->id, lease->downstream);
 	if (rc != RC_OK)
 		return rc;
 	lease->attempt = 1;
@@ -115,6 +119,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 		.w.flags = WRITE_NEW | WRITE_REFUSABLE,
 		.what = what,
 		.lease = lease,
+		.secret = store->secret,
 	};
 	struct liveness *liveness;
 	enum rc rc;
