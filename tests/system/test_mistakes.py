@@ -233,6 +233,8 @@ MISTAKES = (
      '2: admin_path: "once" does not begin with "/"'),
     ('[server]\nadmin_path = /\n',
      '2: admin_path: "/" leaves no path to the handlers'),
+    ('[server]\nadmin_users = ann *\n',
+     '2: admin_users: "*" is not the name of a user'),
     ('[server]\nadmin_path = /a\nstatus_path = /a\n',
      '3: admin_path and status_path must not be equal, or one below the '
      'other'),

@@ -204,8 +204,8 @@ store_browse_effect(struct store *store, int64_t id, struct store_effect *e)
 static const enum record_state aged[] = { RECORD_COMPLETED,
 	RECORD_FAILED_RETRYABLE, RECORD_EXPIRED };
 
-/* Counts the states that end by age now, if that takes one walk; else RC_OK:
- * there are more keys. */
+/* Counts the states that end by age now, if that takes one walk; else leaves
+ * *c. */
 static enum rc
 count_few(struct store *store, struct store_browse_counts *c)
 {
@@ -218,20 +218,29 @@ count_few(struct store *store, struct store_browse_counts *c)
 		return rc;
 	rc = store_walk_keys(reader->db, &walk, WINDOW);
 	store_reader_give(store, reader);
+	if (rc != RC_NOTFOUND)
+		return rc;
 	for (size_t i = 0; i < sizeof(aged) / sizeof(aged[0]); i++)
 		c->keys[aged[i]] = walk.sum[aged[i]];
-	return rc;
+	return RC_OK;
 }
 
-/* In a larger store these are as of the last tally. */
-static void
+/* In a larger store these are as of the last tally.  False: there is none, or
+ * it has found so few that they are counted now. */
+static bool
 count_tallied(struct store *store, struct store_browse_counts *c)
 {
+	int64_t sum = 0;
+	bool counted;
+
 	lock_take(&store->lock);
-	for (size_t i = 0; i < sizeof(aged) / sizeof(aged[0]); i++)
-		c->keys[aged[i]] =
-		    store->tally.counted ? store->tally.key[aged[i]] : -1;
+	counted = store->tally.counted;
+	for (size_t i = 0; i < sizeof(aged) / sizeof(aged[0]); i++) {
+		c->keys[aged[i]] = counted ? store->tally.key[aged[i]] : -1;
+		sum += c->keys[aged[i]];
+	}
 	lock_give(&store->lock);
+	return counted && sum > WINDOW;
 }
 
 enum rc
@@ -251,8 +260,5 @@ store_browse_count(struct store *store, struct store_browse_counts *c)
 		c->keys[open[i]] = found.count;
 		c->more[open[i]] = !found.all;
 	}
-	rc = count_few(store, c);
-	if (rc == RC_OK)
-		count_tallied(store, c);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	return count_tallied(store, c) ? RC_OK : count_few(store, c);
 }
