@@ -40,7 +40,7 @@ struct form {
 	bool is_named;      /* a whole name is there */
 	struct buf raw;     /* urlencoded: the name as sent, '=' included */
 	bool has_file_name; /* multipart */
-	struct buf file_name;
+	struct buf file_name; /* a NUL and that of filename* may follow */
 	struct buf type; /* multipart: the part's media type */
 	const char *data;
 	size_t len;

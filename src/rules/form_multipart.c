@@ -65,6 +65,31 @@ is_field(const char *line, size_t len, const char *name, const char **value,
 	return true;
 }
 
+/* The file name, with that of filename* (RFC 5987) behind a NUL: RFC 7578,
+ * section 4.2, forbids it, and programs differ in which of both they take. */
+static enum rc
+read_file_name(struct form *f, const char *value, size_t len)
+{
+	struct buf extended;
+	enum rc rc;
+
+	rc = media_parameter(value, len, "filename", &f->file_name);
+	f->has_file_name = rc == RC_OK;
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	buf_init(&extended, LIMIT_FORM_HEAD);
+	rc = media_parameter(value, len, "filename*", &extended);
+	if (rc == RC_OK) {
+		f->has_file_name = true;
+		rc = buf_addc(&f->file_name, '\0');
+		if (rc == RC_OK)
+			rc =
+			    buf_add(&f->file_name, extended.data, extended.len);
+	}
+	buf_free(&extended);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 static enum form_event
 read_disposition(struct form *f, const char *value, size_t len)
 {
@@ -84,9 +109,7 @@ read_disposition(struct form *f, const char *value, size_t len)
 	if (rc == RC_OK)
 		f->is_named = true;
 	if (rc == RC_OK || rc == RC_NOTFOUND)
-		rc = media_parameter(value, len, "filename", &f->file_name);
-	if (rc == RC_OK)
-		f->has_file_name = true;
+		rc = read_file_name(f, value, len);
 	if (rc == RC_NOMEM)
 		return form_no_memory(f);
 	if (rc == RC_INVALID || rc == RC_LIMIT)
