@@ -278,6 +278,14 @@ is_same_list(const struct conf_list *a, const struct conf_list *b)
 	return true;
 }
 
+const char *
+conf_program_address(const struct conf_program *program)
+{
+	const char *name = program->argv.n > 0 ? program->argv.item[0] : "/";
+
+	return name[0] == '/' ? NULL : name;
+}
+
 bool
 conf_program_same(const struct conf_program *a, const struct conf_program *b)
 {

@@ -49,6 +49,9 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 #define CONF_PROTOCOLS(X) \
 	X(CONF_PROTOCOL_CGI, "cgi") \
 	X(CONF_PROTOCOL_FASTCGI, "fastcgi")
+#define CONF_OUTCOMES(X) \
+	X(CONF_OUTCOME_STATUS, "status") \
+	X(CONF_OUTCOME_EXPLICIT, "explicit")
 #define CONF_PRESETS(X) \
 	X(CONF_PRESET_NONE, "none") \
 	X(CONF_PRESET_FORM, "form") \
@@ -88,6 +91,7 @@ enum conf_key { CONF_KEYS(WORDS_ENUMERATOR) };
 enum conf_key_syntax { CONF_SYNTAXES(WORDS_ENUMERATOR) };
 enum conf_fingerprint { CONF_FINGERPRINTS(WORDS_ENUMERATOR) };
 enum conf_protocol { CONF_PROTOCOLS(WORDS_ENUMERATOR) };
+enum conf_outcome { CONF_OUTCOMES(WORDS_ENUMERATOR) };
 enum conf_preset { CONF_PRESETS(WORDS_ENUMERATOR) };
 enum conf_concurrent { CONF_CONCURRENTS(WORDS_ENUMERATOR) };
 enum conf_async { CONF_ASYNCS(WORDS_ENUMERATOR) };
@@ -162,6 +166,7 @@ struct conf_route {
 	struct conf_list replay_drop; /* field names */
 	enum conf_concurrent concurrent;
 	int64_t wait_time;
+	enum conf_outcome outcome;
 	struct conf_statuses release, ambiguous;
 	enum conf_exit_status exit_status;
 	enum conf_on_crash on_crash;
@@ -270,6 +275,10 @@ void conf_unref(struct conf *);
 /* Finds the effect of that name, or NULL. */
 const struct conf_effect *
 conf_effect_find(const struct conf *, const char *name);
+
+/* The address of a FastCGI application that somebody else runs, "unix:/path" or
+ * "tcp:host:port"; NULL: a program. */
+const char *conf_program_address(const struct conf_program *);
 
 /* Whether two handlers are the same in every respect: route, arguments and
  * settings. */

@@ -64,10 +64,40 @@ report_route(struct clash *clash, const char *text, const struct at *at,
 	clash_report(clash, text, x > y ? x : y);
 }
 
+/* What an application that somebody else runs cannot promise: its processes are
+ * not known, and their end is not seen. */
+static void
+check_application(
+    const struct conf_route *route, const struct at *at, struct clash *clash)
+{
+	if (conf_program_address(&route->handler) == NULL)
+		return;
+	if (route->on_crash == CONF_CRASH_RESUME)
+		report_route(clash,
+		    "on_crash = resume needs a handler that oncewrap starts: "
+		    "nobody can tell when an application at a socket has ended "
+		    "a lost request; write on_crash = unknown, or name the "
+		    "program and protocol = fastcgi",
+		    at, "on_crash", "handler");
+	if (route->share_database)
+		report_route(clash,
+		    "share_database needs a handler that oncewrap starts: an "
+		    "application at a socket may write after its request was "
+		    "given up; take it out, or name the program and protocol = "
+		    "fastcgi",
+		    at, "share_database", "handler");
+	if (route->handler.protocol == CONF_PROTOCOL_FASTCGI)
+		report_route(clash,
+		    "protocol = fastcgi keeps processes of a program: take it "
+		    "out, for an application at a socket is FastCGI anyway",
+		    at, "protocol", "handler");
+}
+
 static void
 clash_check_route(const struct conf *conf, const struct conf_route *route,
     const struct at *at, struct clash *clash)
 {
+	check_application(route, at, clash);
 	if (route->key_min_length > route->key_max_length)
 		report_route(clash, "key_min_length is above key_max_length",
 		    at, "key_min_length", "key_max_length");

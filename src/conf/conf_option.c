@@ -42,7 +42,8 @@ enum kind {
 	KIND_TEXT,
 	KIND_LIST,
 	KIND_SOURCES,
-	KIND_ARGV
+	KIND_ARGV,
+	KIND_HANDLER
 };
 
 struct conf_option {
@@ -95,6 +96,9 @@ struct conf_option {
 #define ARGV(n, type, p) \
 	.name = n, .offset = offsetof(struct type, p.argv), \
 	.size = sizeof(struct conf_list), .kind = KIND_ARGV
+#define HANDLER(n, type, p) \
+	.name = n, .offset = offsetof(struct type, p.argv), \
+	.size = sizeof(struct conf_list), .kind = KIND_HANDLER
 #define PROGRAM(type, p) \
 	{ P(type, p, timeout), TIME(1, 7 * DAY), IS("60s") }, \
 	{ P(type, p, kill_after), TIME(0, DAY), IS("5s") }, \
@@ -137,7 +141,7 @@ static const struct conf_option server_options[] = {
 
 static const struct conf_option route_options[] = {
 	{ R(preset), WORD(CONF_PRESETS), IS("none") },
-	{ ARGV("handler", conf_route, handler) },
+	{ HANDLER("handler", conf_route, handler) },
 	{ ARGV("reconcile", conf_route, reconcile) },
 	PROGRAM(conf_route, handler),
 	{ P(conf_route, handler, protocol), WORD(CONF_PROTOCOLS), IS("cgi") },
@@ -163,6 +167,7 @@ static const struct conf_option route_options[] = {
 	{ R(replay_drop), LIST(FIELD), EMPTY, IS("Set-Cookie Date") },
 	{ R(concurrent), WORD(CONF_CONCURRENTS), IS("reject") },
 	{ R(wait_time), TIME(1, DAY), IS("10s") },
+	{ R(outcome), WORD(CONF_OUTCOMES), IS("status") },
 	{ R(release), STATUSES, IS("401 407 408 425 429 5xx") },
 	{ R(ambiguous), STATUSES, IS("502 504") },
 	{ R(exit_status), WORD(CONF_EXITS), IS("check") },
@@ -289,6 +294,8 @@ set(const struct conf_option *option, void *to, const char *value,
 		return conf_source_list(value, arena, to, why);
 	case KIND_ARGV:
 		return conf_text_argv(value, arena, to, why);
+	case KIND_HANDLER:
+		return conf_text_handler(value, arena, to, why);
 	}
 	assert(false);
 	return false;
@@ -313,7 +320,8 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 		return conf_value_fail(
 		    why, "%s: the value is empty", option->name);
 	/* Only the words of a program may be in quotes. */
-	if (option->kind != KIND_ARGV && is_quoted(value))
+	if (option->kind != KIND_ARGV && option->kind != KIND_HANDLER &&
+	    is_quoted(value))
 		return conf_value_fail(why,
 		    "%s: the value is in quotes: write it without",
 		    option->name);
@@ -384,6 +392,30 @@ conf_option_preset(struct conf_route *route, struct conf_origin *origin,
 			option, route, presets[i].value, at, arena, why))
 			return false;
 		*line = at;
+	}
+	return true;
+}
+
+bool
+conf_option_application(struct conf_route *route,
+    const struct conf_origin *origin, const struct conf_origin *defaults,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	static const char *const says[][2] = {
+		{ "ambiguous", "500-502 504-599" },
+		{ "release", "401 407 408 425 429 503" },
+	};
+	const struct conf_option *option;
+	size_t at;
+
+	if (conf_program_address(&route->handler) == NULL)
+		return true;
+	for (size_t i = 0; i < COUNT(says); i++) {
+		option = conf_option_find(CONF_ROUTE, says[i][0]);
+		at = conf_option_index(option);
+		if (origin->line[at] == 0 && defaults->line[at] == 0 &&
+		    !conf_option_set(option, route, says[i][1], 0, arena, why))
+			return false;
 	}
 	return true;
 }

@@ -49,6 +49,13 @@ bool conf_option_defaults(
 bool conf_option_preset(struct conf_route *, struct conf_origin *,
     struct conf_arena *, struct conf_error *why);
 
+/* Sets what a route says otherwise if its handler is an application that
+ * somebody else runs: a plain 500 may come of a script that died.  defaults:
+ * the lines of [defaults]. */
+bool conf_option_application(struct conf_route *route,
+    const struct conf_origin *origin, const struct conf_origin *defaults,
+    struct conf_arena *arena, struct conf_error *why);
+
 /* Copies the options of a route that origin does not have as set. */
 void conf_option_inherit(struct conf_route *, const struct conf_origin *,
     const struct conf_route *from);

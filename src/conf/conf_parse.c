@@ -407,6 +407,15 @@ apply_preset(
 }
 
 static bool
+apply_app(struct parser *p, struct conf_route *route,
+    const struct conf_origin *origin)
+{
+	return conf_option_application(route, origin, &p->lines.defaults,
+		   conf_arena(p->conf), p->err) ||
+	    fail(p, "%s", p->err->text);
+}
+
+static bool
 keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
 {
 	*to = conf_value_alloc(conf_arena(p->conf), sizeof(**to));
@@ -453,7 +462,12 @@ parse_parse(struct parser *p)
 			return false;
 		conf_option_inherit(
 		    &conf->routes[i], &p->lines.routes[i], &conf->defaults);
+		if (!apply_app(p, &conf->routes[i], &p->lines.routes[i]))
+			return false;
 	}
+	/* Last the defaults: no route inherits this. */
+	if (!apply_app(p, &conf->defaults, &p->lines.defaults))
+		return false;
 	if ((clash = conf_clash(conf, &p->lines, &p->line)) != NULL)
 		return fail(p, "%s", clash);
 	if (conf->nroutes > 0)

@@ -145,6 +145,26 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 }
 
 bool
+conf_text_handler(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why)
+{
+	const char *address;
+
+	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
+		return conf_text_argv(text, arena, out, why);
+	if (!conf_text_single(text, CONF_TEXT_SOCKET, arena, &address, why))
+		return false;
+	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
+	if (out->item == NULL)
+		return text_no_memory(why);
+	out->item[0] = conf_value_copy(arena, address, strlen(address));
+	if (out->item[0] == NULL)
+		return text_no_memory(why);
+	out->n = 1;
+	return true;
+}
+
+bool
 conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why)
 {

@@ -32,6 +32,11 @@ bool conf_text_list(const char *, enum conf_text_item, bool empty,
 bool conf_text_argv(const char *, struct conf_arena *, struct conf_list *out,
     struct conf_error *why);
 
+/* The same for a handler, which may also be an address: "unix:/path" or
+ * "tcp:host:port", as the only word. */
+bool conf_text_handler(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why);
+
 /* The same from words that are already split. */
 bool conf_text_words(char *const *argv, struct conf_arena *,
     struct conf_list *out, struct conf_error *why);

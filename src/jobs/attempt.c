@@ -156,7 +156,9 @@ name_processes(struct attempt *at, const struct run *run)
 		store_attempt_started(&at->tree, run_pid(run));
 		return true;
 	}
-	if (at->tree.lock != 0)
+	/* An application that somebody else runs has no processes that are
+	 * known. */
+	if (at->tree.lock != 0 && run_pid(run) != -1)
 		named = run_lock(run) != 0 &&
 		    store_attempt_by(at->store, &at->tree, run_lock(run)) ==
 			RC_OK;

@@ -86,6 +86,9 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 		return response(RECORD_UNKNOWN, "handler says unknown");
 	if (f->says == CGIHEAD_SAYS_COMPLETED)
 		return response(RECORD_COMPLETED, "");
+	if (rt->outcome == CONF_OUTCOME_EXPLICIT)
+		return response(
+		    RECORD_UNKNOWN, "handler does not say its outcome");
 	if (conf_status_in(&rt->ambiguous, f->status))
 		return response(RECORD_UNKNOWN, "status is ambiguous");
 	if (conf_status_in(&rt->release, f->status))

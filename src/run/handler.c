@@ -94,7 +94,9 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		if (is_script)
 			spec.program.argv.item = argv;
 		spec.envp = env.envp;
-		run = !is_script && program->protocol == CONF_PROTOCOL_FASTCGI
+		run = !is_script &&
+			(program->protocol == CONF_PROTOCOL_FASTCGI ||
+			    conf_program_address(program) != NULL)
 		    ? run_start_app(&spec, program, facts)
 		    : run_start(&spec, facts);
 		/* The program is there, its interpreter or folder is not. */

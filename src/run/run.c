@@ -128,10 +128,14 @@ left_in(int fd)
 void
 run_end(struct run *run, enum run_end why)
 {
-	if (run->exited || run->stage != STAGE_RUNNING)
+	if (run->exited || run->over || run->stage != STAGE_RUNNING)
 		return;
 	run->facts.end = why;
 	run->stage = STAGE_TERMINATED;
+	if (run->child.pid == -1) {
+		run->over = true; /* nothing of ours is to be ended */
+		return;
+	}
 	run->deadline = clock_mono() + run->kill_after;
 	child_signal(&run->child, SIGTERM);
 }

@@ -60,14 +60,16 @@ bool run_is_draining(void);
 struct run *run_start(const struct run_spec *, struct run_facts *);
 
 /*
- * The same for a program with protocol = fastcgi: one of its processes that
- * stay (workers.h) gets the request.  Nothing is sent to it before run_read().
+ * The same for a FastCGI application.  With protocol = fastcgi one of its
+ * processes that stay (workers.h) gets the request; if the program is an
+ * address, the application there.  Nothing is sent to it before run_read().
  * program is the configuration's own, not a copy.
  */
 struct run *run_start_app(const struct run_spec *,
     const struct conf_program *program, struct run_facts *);
 
-/* The program's process, which is also its process group. */
+/* The program's process, which is also its process group; -1: it is not this
+ * process's child. */
 pid_t run_pid(const struct run *);
 
 /* The lock of a process that stays and has one (store_process_lock()); 0: the

@@ -1,5 +1,6 @@
 /*
- * A run as a FastCGI request to a process that stays (workers.h).
+ * A run as a FastCGI request: to a process that stays (workers.h), or to an
+ * application that somebody else runs.
  *
  * One thread sends the request and reads the answer in turn, as either is
  * possible, so that neither side can wait for the other.  The run is over at
@@ -9,6 +10,10 @@
  * This process has a descriptor of the listening socket too.  If the process
  * is dead and its connection is still in the queue there, it has not read a
  * byte of the request: the run was not started.
+ *
+ * Of another's application less is known.  Its request was not started if none
+ * of it could be written.  After that, without FCGI_END_REQUEST, it may run to
+ * its end, or later.
  */
 #include "config.h"
 
@@ -22,142 +27,17 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "fault.h"
 #include "fcgi.h"
 #include "fcgi_client.h"
-#include "limit.h"
 #include "log.h"
-#include "run_impl.h"
 #include "workers.h"
+#include "run_app.h"
 
 /* Time (ms) for a process that has closed its connection to end by itself. */
 #define CLOSE_GRACE 200
 
 /* While there is output, the interval (ms) of checks for all other events. */
 #define LOOK 100
-
-#define INPUT (16 * 1024)
-
-struct run_app {
-	struct workers_process *process;
-	struct fcgi_client client;
-	int fd; /* -1: closed */
-	/* what is sent now, and the body that follows */
-	struct buf send;
-	size_t sent;
-	const char *body;
-	size_t body_left;
-	bool body_ended, all_sent;
-	/* what has come, and the output in it */
-	unsigned char in[INPUT];
-	size_t in_at, in_len;
-	const unsigned char *out;
-	size_t out_len;
-	bool any_output;
-	bool ended;   /* FCGI_END_REQUEST has come */
-	bool closing; /* the connection is closed; the process should end */
-};
-
-/* --- the start ---------------------------------------------------------- */
-
-static enum rc
-encode_request(struct run_app *app, const struct run_spec *spec)
-{
-	enum rc rc;
-
-	buf_init(&app->send, (size_t)2 * LIMIT_ENV + FCGI_CONTENT_MAX + 64);
-	fcgi_client_init(&app->client);
-	app->body = spec->body;
-	app->body_left = spec->body_len;
-	if ((rc = fcgi_client_begin(&app->send, spec->envp, NULL)) != RC_OK)
-		return rc;
-	/* A request with a short body, or none, is one write(2). */
-	if (app->body_left > 0 && app->body_left <= FCGI_CONTENT_MAX / 4) {
-		rc = fcgi_client_stdin(&app->send, app->body, app->body_left);
-		app->body_left = 0;
-	}
-	if (rc == RC_OK && app->body_left == 0) {
-		rc = fcgi_client_stdin(&app->send, NULL, 0);
-		app->body_ended = true;
-	}
-	return rc;
-}
-
-static void
-app_free(struct run *run)
-{
-	struct run_app *app = run->app;
-
-	if (app != NULL) {
-		buf_free(&app->send);
-		if (app->fd != -1)
-			close(app->fd);
-	}
-	free(app);
-	errlog_free(&run->errlog);
-	free(run);
-}
-
-struct run *
-run_start_app(const struct run_spec *spec, const struct conf_program *program,
-    struct run_facts *facts)
-{
-	struct workers_process *process = NULL;
-	struct run *run;
-	const char *why = "";
-	int error = ENOMEM;
-
-	memset(facts, 0, sizeof(*facts));
-	if ((run = run_new(spec)) == NULL)
-		goto fail;
-	if ((run->app = calloc(1, sizeof(*run->app))) == NULL)
-		goto fail;
-	run->app->fd = -1;
-	if (encode_request(run->app, spec) != RC_OK)
-		goto fail;
-	process = workers_take(
-	    program, clock_mono() + program->timeout, &error, &why);
-	if (process == NULL)
-		goto fail;
-	if ((run->app->fd = workers_connect(process)) == -1) {
-		error = errno;
-		why = "no connection to its socket";
-		goto fail;
-	}
-	run->app->process = process;
-	run->child = *workers_child(process);
-	run->started = run->looked = clock_mono();
-	run->deadline = run->started + run->timeout;
-	FAULT(HANDLER_STARTED);
-	return run;
-fail:
-	log_event(LOG_ERROR, "handler-not-started", spec->log,
-	    LOG_S("program", program->argv.item[0]), LOG_S("step", "process"),
-	    LOG_S("error", strerror(error)), LOG_S("why", why));
-	if (process != NULL)
-		workers_give(process);
-	if (run != NULL)
-		app_free(run);
-	facts->end = RUN_NOT_STARTED;
-	facts->error = error;
-	return NULL;
-}
-
-int64_t
-run_app_lock(const struct run *run)
-{
-	return workers_lock(run->app->process);
-}
-
-void
-run_app_cancel(struct run *run)
-{
-	struct workers_process *process = run->app->process;
-
-	assert(run->app->sent == 0);
-	app_free(run);
-	workers_give(process);
-}
 
 /* --- the request -------------------------------------------------------- */
 
@@ -203,6 +83,7 @@ send_some(struct run_app *app)
 			break;
 		}
 		app->sent += (size_t)n;
+		app->any_sent = true;
 	}
 }
 
@@ -288,7 +169,8 @@ app_is_over(struct run *run)
 		return true;
 	switch (run->stage) {
 	case STAGE_RUNNING:
-		run->over = app->ended || run->exited;
+		run->over = app->ended || run->exited ||
+		    (app->fd == -1 && app->process == NULL);
 		if (!run->over && app->fd == -1 && !app->closing) {
 			/* Its end, if it is dying, says more than the end of
 			 * its connection. */
@@ -319,7 +201,7 @@ wait_app(struct run *run, int max)
 	int n;
 
 	pfd[0].fd = run->exited ? -1 : run->child.pidfd;
-	pfd[1].fd = workers_stderr(app->process);
+	pfd[1].fd = app->process != NULL ? workers_stderr(app->process) : -1;
 	pfd[2].fd = app->fd;
 	pfd[3].fd = run->stage == STAGE_RUNNING ? run_drain_fd() : -1;
 	for (n = 0; n < 4; n++) {
@@ -478,15 +360,18 @@ run_app_finish(struct run *run, struct run_facts *facts)
 	close_connection(app);
 	if (app->ended && run->stage == STAGE_RUNNING) {
 		app_answered(run, facts);
-		if (run->exited) {
+		if (process != NULL && run->exited) {
 			(void)app_bury(run);
 			workers_lost(process, true);
-		} else
+		} else if (process != NULL)
 			workers_give(process);
-	} else {
+	} else if (process != NULL) {
 		status = app_bury(run);
 		app_lost(run, facts, status);
-	}
+	} else if (!app->any_sent)
+		app_not_started(run, facts, "nothing of it could be written");
+	else if (facts->end == RUN_EXITED)
+		facts->end = RUN_CUT;
 	errlog_end(&run->errlog);
-	app_free(run);
+	run_app_free(run);
 }

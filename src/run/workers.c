@@ -323,7 +323,8 @@ workers_lost(struct workers_process *p, bool heard)
 	assert(p->state == WORKERS_BUSY);
 	p->state = WORKERS_GONE;
 	pool->n--;
-	if (heard) {
+	/* One that has answered before did not end at its start. */
+	if (heard || p->requests > 1) {
 		pool->failures = 0;
 		pool->next_start = 0;
 	} else

@@ -1,6 +1,7 @@
 """Handlers that stay: oncewrap's own FastCGI processes."""
 import os
 import signal
+import socket
 
 import base
 import proc
@@ -132,7 +133,7 @@ def test_one_that_ends_after_its_answer_has_answered(t):
         key = 'k%d' % n
         answer = once.post(key, query='201+quit')
         while answer.status != 201:
-            problem(answer, 'handler-not-started')
+            eq(answer.code, 'handler-not-started', answer)
             eq(once.state(key), RETRYABLE)
             answer = once.post(key, query='201+quit')
         eq(once.state(key), COMPLETED)
@@ -334,7 +335,7 @@ def test_many_at_once(t):
     eq(len(t.ledger()), 64)
 
 
-# --- the table of CONTRACT 5, for both kinds that oncewrap starts ---
+# --- what happened to the handler: one table for all kinds ---
 
 # word of kinds.py, defaults: (status, code), state
 TABLE = (
@@ -379,21 +380,41 @@ def row(t, once, n, query, want, state, key):
     return answer
 
 
-def test_the_table_of_what_happened_is_one_for_both_kinds(t):
+def application(t, name):
+    """Two processes that somebody else started; the address of both."""
+    path = t.path(name)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        s.listen(8)
+        both = [t.popen([t.program('kinds.py'), t.dir], stdin=s)
+                for _ in range(2)]
+    return 'unix:' + path, both
+
+
+def test_the_table_of_what_happened_is_one_for_all_kinds(t):
     t.gate()
-    for protocol in ('cgi', 'fastcgi'):
+    for kind in ('cgi', 'fastcgi', 'application'):
         for n, (query, options, want, state) in enumerate(TABLE):
-            path = '/%s%d' % (protocol, n)
-            once = t.once(name='once-%s-%d' % (protocol, n),
-                          handler='%s %s' % (t.program('kinds.py'), t.dir),
-                          defaults=dict(options, protocol=protocol,
-                                        processes='1'))
+            if kind == 'application' and 'on_crash' in options:
+                continue        # that is refused
+            name = '%s-%d' % (kind, n)
+            handler, others = '%s %s' % (t.program('kinds.py'), t.dir), []
+            if kind == 'application':
+                handler, others = application(t, name)
+            else:
+                options = dict(options, protocol=kind, processes='1')
+            once = t.once(name='once-' + name, handler=handler,
+                          defaults=options)
             row(t, once, n, query, want, state, 'k')
             # What came before does not touch the next one.
             row(t, once, n, '201', 201, COMPLETED, 'next')
             once.stop()
-        once = t.once(name='missing-' + protocol, handler=t.path('missing'),
-                      defaults={'protocol': protocol})
+            for other in others:
+                base.end(other)
+        missing = t.path('missing')
+        once = t.once(name='missing-' + kind, defaults={
+            'handler': 'unix:' + missing} if kind == 'application' else {
+            'handler': missing, 'protocol': kind})
         problem(once.post('k'), 'handler-not-started')
         eq(once.state('k'), RETRYABLE)
         once.stop()

@@ -170,6 +170,37 @@ every_row(void **state)
 	}
 }
 
+static void
+an_explicit_outcome_is_what_the_handler_says(void **state)
+{
+	static const struct {
+		enum cgihead_outcome says;
+		int status;
+		enum record_state state;
+	} want[] = {
+		{ NOTHING, 200, UNKNOWN },
+		{ NOTHING, 503, UNKNOWN },
+		{ NOTHING, 504, UNKNOWN },
+		{ YES, 503, DONE },
+		{ NO, 200, FREE },
+		{ DUNNO, 200, UNKNOWN },
+	};
+	struct conf_route rt = route(CHECK);
+
+	(void)state;
+	rt.outcome = CONF_OUTCOME_EXPLICIT;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct outcome_facts f = { .run = { .end = RUN_EXITED },
+			.head = OK,
+			.status = want[i].status,
+			.says = want[i].says };
+		struct outcome o = outcome_judge(&f, &rt);
+
+		assert_int_equal(o.state, want[i].state);
+		assert_int_equal(o.problem, NONE);
+	}
+}
+
 /*
  * Every combination of facts: only what is known to have left nothing behind
  * releases, and a problem is never completed.
@@ -181,14 +212,14 @@ no_combination_releases_by_mistake(void **state)
 	static const int exits[] = { 0, 1, 75, 255 };
 
 	(void)state;
-	for (int n = 0; n < 7 * 4 * 11 * 2 * 6 * 4 * 2; n++) {
+	for (int n = 0; n < 8 * 4 * 11 * 2 * 6 * 4 * 2; n++) {
 		int k = n;
 		struct outcome_facts f = { 0 };
 		struct conf_route rt;
 		struct outcome o;
 		bool may_release;
 
-		f.run.end = (enum run_end)(k % 7), k /= 7;
+		f.run.end = (enum run_end)(k % 8), k /= 8;
 		f.run.exit_status = exits[k % 4], k /= 4;
 		f.head = (enum cgihead_verdict)(k % 11), k /= 11;
 		f.body_broken = k % 2 != 0, k /= 2;
@@ -238,6 +269,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row),
+		cmocka_unit_test(an_explicit_outcome_is_what_the_handler_says),
 		cmocka_unit_test(no_combination_releases_by_mistake),
 	};
 
