@@ -24,11 +24,10 @@ struct search {
 static enum rc
 read_events(struct form *form, struct search *s)
 {
-	enum form_event event;
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK) {
-		switch (event = form_next(form)) {
+		switch (form_next(form)) {
 		case FORM_FIELD:
 			s->inside = !s->found && form->is_named &&
 			    strcmp(form->name.data, s->name) == 0;
