@@ -5,6 +5,10 @@
  *
  *	cc -o payments payments.c
  *
+ * The same as a FastCGI program that stays (protocol = fastcgi), with libfcgi:
+ *
+ *	cc -DFASTCGI -o payments.fcgi payments.c -lfcgi
+ *
  * The ledger is the file that PAYMENTS_LEDGER names, else "ledger" in the
  * working directory, which oncewrap makes the program's own folder.
  *
@@ -21,6 +25,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef FASTCGI
+#include <fcgi_stdio.h> /* stdin, stdout and stderr are the request's */
+#endif
 
 #define BODY_MAX 4095
 
@@ -111,13 +119,15 @@ charge(int fd, const char *id, long amount)
 	len = snprintf(line, sizeof(line),
 	    "%s amount=%ld attempt=%s key=%.300s\n", id, amount,
 	    attempt != NULL ? attempt : "-", key != NULL ? key : "-");
-	if (write(fd, line, (size_t)len) != len || fsync(fd) != 0)
+	if (write(fd, line, (size_t)len) != len || fsync(fd) != 0) {
+		close(fd);
 		return -1;
+	}
 	return close(fd);
 }
 
-int
-main(void)
+static int
+handle(void)
 {
 	const char *attempt = getenv("ONCE_ATTEMPT"), *p;
 	char id[21], text[128], *end;
@@ -126,6 +136,7 @@ main(void)
 	int fd;
 
 	n = fread(body, 1, BODY_MAX, stdin);
+	body[n] = '\0'; /* the request before may have been longer */
 	if (ferror(stdin) || n == BODY_MAX)
 		return answer(
 		    "413 Content Too Large", "{\"error\": \"body too large\"}");
@@ -160,4 +171,17 @@ main(void)
 	snprintf(text, sizeof(text), "{\"payment\": \"%s\", \"amount\": %ld}",
 	    id, amount);
 	return answer("201 Created", text);
+}
+
+int
+main(void)
+{
+#ifdef FASTCGI
+	/* The environment is the request's until the next FCGI_Accept(). */
+	while (FCGI_Accept() >= 0)
+		FCGI_SetExitStatus(handle());
+	return 0;
+#else
+	return handle();
+#endif
 }

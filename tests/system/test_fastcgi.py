@@ -2,6 +2,7 @@
 import os
 import signal
 import socket
+import subprocess
 
 import base
 import proc
@@ -418,3 +419,39 @@ def test_the_table_of_what_happened_is_one_for_all_kinds(t):
         problem(once.post('k'), 'handler-not-started')
         eq(once.state('k'), RETRYABLE)
         once.stop()
+
+
+# --- the examples ---
+
+def test_payments_as_fastcgi(t):
+    program = t.path('payments.fcgi')
+    subprocess.run([os.environ.get('CC', 'cc'), '-DFASTCGI', '-o', program,
+                    os.path.join(base.EXAMPLES, 'payments.c'), '-lfcgi'],
+                   check=True)
+    once = t.once(handler=program, defaults={'protocol': 'fastcgi',
+                                             'processes': '1'})
+    answer = once.post('k', '{"amount": 4200}')
+    first(answer, 201)
+    eq(answer.json()['amount'], 4200)
+    replay(once.post('k', '{"amount": 4200}'), answer)
+    eq(once.post('bad', '{}').status, 400)
+    busy = '{"amount": 5, "test": "busy"}'
+    eq(once.post('busy', busy).status, 503)
+    eq(once.state('busy'), RETRYABLE)
+    first(once.post('busy', busy), 201)
+    lines = t.read('ledger').decode().splitlines()
+    eq([line.split(' ', 1)[1] for line in lines],
+       ['amount=4200 attempt=1 key=k', 'amount=5 attempt=2 key=busy'])
+    eq(started(once), 1)
+
+
+def test_a_perl_program_that_stays(t):
+    once = t.once(handler=os.path.join(base.EXAMPLES, 'stays.pl'),
+                  defaults={'protocol': 'fastcgi', 'processes': '1'})
+    for n in (1, 2):
+        answer = once.post('k%d' % n, 'body')
+        first(answer, 201)
+        text = answer.body.decode()
+        assert text.startswith('deed %d of process ' % n), text
+        assert text.endswith(': attempt 1, body\n'), text
+        replay(once.post('k%d' % n, 'body'), answer)
