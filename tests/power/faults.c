@@ -175,6 +175,7 @@ look_inside(struct trial *t, struct disk *d, const unsigned char *keep,
 		abort();
 	l.store = NULL;
 	l.busy_timeout = 5000;
+	l.max_wal = 1024 * 1024; /* the log may have a large body in it */
 	vfs_spare_memory(true);
 	life_autopsy(&l);
 	vfs_spare_memory(false);
