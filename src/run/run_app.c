@@ -292,7 +292,7 @@ app_bury(struct run *run)
 	/* No process of a terminated handler's group may go on. */
 	if (run->stage != STAGE_RUNNING && !run->facts.left)
 		child_signal(&run->child, SIGKILL);
-	workers_unwatch(process);
+	workers_leave(process);
 	if (!run->facts.left)
 		return child_reap(workers_child(process));
 	log_event(LOG_ERROR, "handler-left", run->log,

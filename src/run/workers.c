@@ -271,6 +271,16 @@ workers_was_deaf(const struct workers_process *p)
 	return true;
 }
 
+void
+workers_leave(struct workers_process *p)
+{
+	lock_take(&workers_all.lock);
+	assert(p->state == WORKERS_BUSY);
+	p->leaving = true;
+	lock_give(&workers_all.lock);
+	workers_unwatch(p);
+}
+
 bool
 workers_read_stderr(struct workers_process *p, struct errlog *log)
 {

@@ -37,9 +37,12 @@ struct workers_process;
 struct workers_process *workers_take(
     const struct conf_program *, int64_t until, int *error, const char **why);
 
-/* Its process, which the run may signal; and reap, between workers_unwatch()
+/* Its process, which the run may signal; and reap, between workers_leave()
  * and workers_lost(). */
 struct child *workers_child(struct workers_process *);
+void workers_leave(struct workers_process *);
+
+/* The same for the keeper, which has the lock. */
 void workers_unwatch(struct workers_process *);
 
 /* This end of its descriptors 1 and 2; -1: at their end. */

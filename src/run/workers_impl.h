@@ -36,6 +36,7 @@ struct workers_process {
 	int64_t lock;
 	int64_t deadline;  /* WORKERS_ENDING, WORKERS_KILLED */
 	unsigned requests; /* that it got */
+	bool leaving;      /* its run reaps it: .child is the run's alone */
 	bool exited;       /* not reaped yet */
 	bool old;          /* is to end after its request */
 	struct errlog errlog;

@@ -245,7 +245,7 @@ look(struct workers_job *job, int64_t *until)
 static void
 hear(struct workers_process *p)
 {
-	if (p->state == WORKERS_GONE)
+	if (p->state == WORKERS_GONE || p->leaving)
 		return;
 	if (!p->exited && child_exited(&p->child))
 		p->exited = true;

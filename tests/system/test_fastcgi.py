@@ -336,6 +336,19 @@ def test_many_at_once(t):
     eq(len(t.ledger()), 64)
 
 
+def test_bad_configurations_are_refused(t):
+    for lines, line, word in (
+            ('protocol = fastcgi', 2, 'needs a handler'),
+            ('handler = /bin/true\nprotocol = scgi', 3, 'protocol'),
+            ('handler = /bin/true\nprocesses = 0', 3, 'processes'),
+            ('handler = /bin/true\nmax_requests = -1', 3, 'max_requests')):
+        file = t.write('bad.conf', '[route /a]\n%s\n' % lines)
+        run = t.run([base.ONCEWRAP, '-t', '-f', file])
+        eq(run.returncode, 1, lines)
+        text = run.stderr.decode()
+        assert 'bad.conf:%d: ' % line in text and word in text, text
+
+
 # --- what happened to the handler: one table for all kinds ---
 
 # word of kinds.py, defaults: (status, code), state
