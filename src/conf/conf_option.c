@@ -86,7 +86,9 @@ struct conf_option {
 #define EMPTY        .empty = true
 #define IS(d)        .builtin = (d)
 
-/* A member of the struct conf_program p in that type. */
+/* A member of the struct conf_program p in that type.  offsetof takes no
+ * parentheses.
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
 #define P(type, p, member)                                          \
 	.name = #member, .offset = offsetof(struct type, p.member), \
 	.size = sizeof(((struct type *)NULL)->p.member)
@@ -99,6 +101,7 @@ struct conf_option {
 #define HANDLER(n, type, p) \
 	.name = n, .offset = offsetof(struct type, p.argv), \
 	.size = sizeof(struct conf_list), .kind = KIND_HANDLER
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define PROGRAM(type, p) \
 	{ P(type, p, timeout), TIME(1, 7 * DAY), IS("60s") }, \
 	{ P(type, p, kill_after), TIME(0, DAY), IS("5s") }, \

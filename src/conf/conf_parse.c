@@ -418,6 +418,7 @@ apply_app(struct parser *p, struct conf_route *route,
 static bool
 keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
 {
+	assert(from != NULL);
 	*to = conf_value_alloc(conf_arena(p->conf), sizeof(**to));
 	if (*to == NULL)
 		return fail(p, "no memory");

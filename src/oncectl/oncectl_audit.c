@@ -273,14 +273,15 @@ static void
 look_at_routes(struct audit *a)
 {
 	const struct conf *conf = a->ctl->conf;
+	const size_t size = sizeof(const struct conf_route *);
 	const struct conf_route **routes;
 
-	routes = calloc(conf->nroutes + 1, sizeof(routes[0]));
+	routes = calloc(conf->nroutes + 1, size);
 	if (routes == NULL)
 		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
 	for (size_t i = 0; i < conf->nroutes; i++)
 		routes[i] = &conf->routes[i];
-	qsort(routes, conf->nroutes, sizeof(routes[0]), audit_by_line);
+	qsort(routes, conf->nroutes, size, audit_by_line);
 	/* With a handler, or alone, the defaults are a route for all paths. */
 	if (conf->defaults.handler.argv.n > 0 || conf->nroutes == 0)
 		look_at_route(a, "defaults", &conf->defaults);

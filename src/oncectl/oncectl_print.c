@@ -203,7 +203,8 @@ static void
 place_columns(
     struct oncectl_table *t, const struct oncectl_column *columns, size_t n)
 {
-	t->column = print_must(calloc(n, sizeof(t->column[0])));
+	t->column =
+	    print_must(calloc(n, sizeof(const struct oncectl_column *)));
 	for (size_t i = 0; i < n; i++) {
 		if (columns[i].place == 0)
 			continue;
@@ -221,6 +222,7 @@ oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 
 	t->file = file;
 	place_columns(t, columns, n);
+	assert(t->columns > 0);
 	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
 	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
 	for (size_t i = 0; i < t->columns; i++) {
