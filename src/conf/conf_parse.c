@@ -420,10 +420,9 @@ keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
 {
 	assert(from != NULL);
 	*to = conf_value_alloc(conf_arena(p->conf), sizeof(**to));
-	if (*to == NULL)
-		return fail(p, "no memory");
-	**to = *from;
-	return true;
+	if (*to != NULL)
+		**to = *from;
+	return *to != NULL || fail(p, "no memory");
 }
 
 /* The lines live as long as the configuration: the world is checked later. */
