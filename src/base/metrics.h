@@ -33,6 +33,51 @@
 	C(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", \
 	    "") \
 	C(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
+	C(REFUSED_REQUEST_INVALID, "refused_total", \
+	    "code=\"request-invalid\"", \
+	    "Problems that were sent, by their code.") \
+	C(REFUSED_KEY_MISSING, "refused_total", \
+	    "code=\"key-missing\"", "") \
+	C(REFUSED_KEY_INVALID, "refused_total", \
+	    "code=\"key-invalid\"", "") \
+	C(REFUSED_KEY_REUSED, "refused_total", \
+	    "code=\"key-reused\"", "") \
+	C(REFUSED_KEY_IN_PROGRESS, "refused_total", \
+	    "code=\"key-in-progress\"", "") \
+	C(REFUSED_OUTCOME_UNKNOWN, "refused_total", \
+	    "code=\"outcome-unknown\"", "") \
+	C(REFUSED_KEY_EXPIRED, "refused_total", \
+	    "code=\"key-expired\"", "") \
+	C(REFUSED_RESPONSE_NOT_KEPT, "refused_total", \
+	    "code=\"response-not-kept\"", "") \
+	C(REFUSED_SCOPE_REQUIRED, "refused_total", \
+	    "code=\"scope-required\"", "") \
+	C(REFUSED_BODY_TOO_LARGE, "refused_total", \
+	    "code=\"body-too-large\"", "") \
+	C(REFUSED_BODY_INCOMPLETE, "refused_total", \
+	    "code=\"body-incomplete\"", "") \
+	C(REFUSED_TOO_MANY_KEYS, "refused_total", \
+	    "code=\"too-many-keys\"", "") \
+	C(REFUSED_REQUEST_TOO_OLD, "refused_total", \
+	    "code=\"request-too-old\"", "") \
+	C(REFUSED_STORE_UNAVAILABLE, "refused_total", \
+	    "code=\"store-unavailable\"", "") \
+	C(REFUSED_OVERLOADED, "refused_total", \
+	    "code=\"overloaded\"", "") \
+	C(REFUSED_HANDLER_NOT_STARTED, "refused_total", \
+	    "code=\"handler-not-started\"", "") \
+	C(REFUSED_HANDLER_FAILED, "refused_total", \
+	    "code=\"handler-failed\"", "") \
+	C(REFUSED_HANDLER_TIMEOUT, "refused_total", \
+	    "code=\"handler-timeout\"", "") \
+	C(REFUSED_OUTCOME_NOT_RECORDED, "refused_total", \
+	    "code=\"outcome-not-recorded\"", "") \
+	C(REFUSED_REQUEST_EXPIRED, "refused_total", \
+	    "code=\"request-expired\"", "") \
+	C(REFUSED_NOT_FOUND, "refused_total", \
+	    "code=\"not-found\"", "") \
+	C(REFUSED_METHOD_NOT_ALLOWED, "refused_total", \
+	    "code=\"method-not-allowed\"", "") \
 	C(STORE_ERRORS, "store_errors_total", "", \
 	    "Reads and writes that the store did not do, or not in time.") \
 	C(SWEPT, "swept_total", "", \

@@ -15,6 +15,14 @@ LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
 SAMPLE = re.compile(r'(%s)(?:\{(%s(?:,%s)*)\})? (\S+)' % (NAME, LABEL, LABEL))
 RESULTS = ('created', 'replay', 'in_progress', 'key_misuse', 'failed_retry',
            'unknown')
+CODES = ('request-invalid', 'key-missing', 'key-invalid',
+         'key-reused', 'key-in-progress', 'outcome-unknown',
+         'key-expired', 'response-not-kept', 'scope-required',
+         'body-too-large', 'body-incomplete', 'too-many-keys',
+         'request-too-old', 'store-unavailable', 'overloaded',
+         'handler-not-started', 'handler-failed', 'handler-timeout',
+         'outcome-not-recorded', 'request-expired', 'not-found',
+         'method-not-allowed')
 STATES = ('pending', 'in_progress', 'completed', 'failed_retryable',
           'unknown', 'dead_letter', 'expired')
 
@@ -133,6 +141,7 @@ def test_all_families_are_there_from_the_start(t):
                'the keys are counted')
     values = metrics(once)
     want = ['reserve_total{result="%s"}' % r for r in RESULTS]
+    want += ['refused_total{code="%s"}' % c for c in CODES]
     want += ['keys{state="%s"}' % s for s in STATES]
     want += ['reconcile_total{result="%s"}' % r
              for r in ('scheduled', 'resolved', 'failed')]
@@ -187,6 +196,24 @@ def test_every_result_of_a_reservation_is_counted(t):
     now = metrics(once)
     eq((now['handler_seconds_count'], keys(now).get('in_progress')),
        (5, None))
+
+
+def refused(values):
+    return {name[len('refused_total{code="'):-len('"}')]: value
+            for name, value in values.items()
+            if name.startswith('refused_total') and value}
+
+
+def test_problems_are_counted_by_their_code(t):
+    once = start(t, defaults={'key': 'required', 'max_request_body': '1K'})
+    problem(once.post(None), 'key-missing')
+    problem(once.post(None), 'key-missing')
+    problem(once.post('k' * 300), 'key-invalid')
+    problem(once.post('k', b'x' * 1025), 'body-too-large')
+    first(once.post('k'), 201)
+    problem(once.post('k', b'other'), 'key-reused')
+    eq(refused(metrics(once)), {'key-missing': 2, 'key-invalid': 1,
+                                'body-too-large': 1, 'key-reused': 1})
 
 
 def test_requests_that_are_not_guarded_are_not_counted(t):
