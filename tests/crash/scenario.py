@@ -243,7 +243,8 @@ def reaped(t, *point, **more):
         life.post(key, path='/short')
     life.once.kill()
     life.past.update(KEYS[:3])
-    life.once.server['reap_interval'] = '50ms'
+    life.server['reap_interval'] = '50ms'
+    life.once.server.update(life.server)
     life.arm()
     life.dies()
     life.over(KEYS[:3] + ['stays'])
@@ -555,7 +556,8 @@ def abandoned(t, *point):
     life.end_orphans()
     past = wait_until(lambda: life.is_past('short'), 'it is past')
     eq(past['state'], 'pending')
-    life.once.server['reap_interval'] = '50ms'
+    life.server['reap_interval'] = '50ms'
+    life.once.server.update(life.server)
     life.arm()
     life.dies()
     gate.open(SOME)
