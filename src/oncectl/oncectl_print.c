@@ -142,6 +142,14 @@ cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
 	return NULL;
 }
 
+/* Copies a cell; NULL and "" are "-". */
+static char *
+cell_copy(const char *cell)
+{
+	return oncectl_print_escaped(
+	    cell != NULL && cell[0] != '\0' ? cell : "-");
+}
+
 void
 oncectl_print_lines(
     const struct oncectl_column *columns, size_t n, const void *row)
@@ -151,7 +159,7 @@ oncectl_print_lines(
 
 	for (size_t i = 0; i < n; i++) {
 		cell = cell_of(&columns[i], row, room);
-		text = oncectl_print_escaped(cell != NULL ? cell : "-");
+		text = cell_copy(cell);
 		printf("%s: %s\n", columns[i].member, text);
 		free(text);
 	}
@@ -188,14 +196,6 @@ print_flush(struct oncectl_table *t)
 	for (i = 0; i < n; i++)
 		free(t->cell[i]);
 	t->rows = 0;
-}
-
-/* Copies a cell; NULL and "" are "-". */
-static char *
-cell_copy(const char *cell)
-{
-	return oncectl_print_escaped(
-	    cell != NULL && cell[0] != '\0' ? cell : "-");
 }
 
 /* The columns that stand in tables, by their places. */

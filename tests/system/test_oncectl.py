@@ -127,6 +127,13 @@ def test_show(t):
         assert part in text, text
 
 
+def test_show_of_a_key_without_a_scope(t):
+    once = t.once(handler=t.sh('status 201'))
+    first(once.post('k'), 201)
+    lines = once.ctl('show', 'k').splitlines()
+    assert 'scope: -' in lines, lines
+
+
 def test_show_of_no_such_key(t):
     once = filled(t)
     run = tool(t, '-d', once.database, 'show', 'missing')
