@@ -148,7 +148,7 @@ bool
 conf_text_handler(const char *text, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why)
 {
-	const char *address;
+	const char *address = NULL;
 
 	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
 		return conf_text_argv(text, arena, out, why);
@@ -157,6 +157,7 @@ conf_text_handler(const char *text, struct conf_arena *arena,
 	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
 	if (out->item == NULL)
 		return text_no_memory(why);
+	assert(address != NULL);
 	out->item[0] = conf_value_copy(arena, address, strlen(address));
 	if (out->item[0] == NULL)
 		return text_no_memory(why);

@@ -36,12 +36,12 @@ enum form_event {
  * Values of an urlencoded form come as they were sent; see form_decode().
  */
 struct form {
-	struct buf name;    /* decoded */
-	bool is_named;      /* a whole name is there */
-	struct buf raw;     /* urlencoded: the name as sent, '=' included */
-	bool has_file_name; /* multipart */
+	struct buf name;      /* decoded */
+	bool is_named;        /* a whole name is there */
+	struct buf raw;       /* urlencoded: the name as sent, '=' included */
+	bool has_file_name;   /* multipart */
 	struct buf file_name; /* a NUL and that of filename* may follow */
-	struct buf type; /* multipart: the part's media type */
+	struct buf type;      /* multipart: the part's media type */
 	const char *data;
 	size_t len;
 	const char *why; /* a sentence, static storage */
