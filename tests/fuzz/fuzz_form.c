@@ -121,9 +121,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (end == NULL)
 		return 0;
 	n = (size_t)(end - data);
-	type = strndup((const char *)data, n);
-	if (type == NULL)
+	/* strndup() may look behind the n bytes in a checked build. */
+	if ((type = malloc(n + 1)) == NULL)
 		return 0;
+	memcpy(type, data, n);
+	type[n] = '\0';
 	len = size - n - 1;
 	read_form(type, end + 1, len, SIZE_MAX, &whole);
 	if (form_kind_of(type) == FORM_URLENCODED) {

@@ -103,7 +103,11 @@ line(const uint8_t **data, size_t *size)
 
 	if (end == NULL)
 		return NULL;
-	copy = strndup((const char *)*data, (size_t)(end - *data));
+	/* strndup() may look behind the end in a checked build. */
+	if ((copy = malloc((size_t)(end + 1 - *data))) != NULL) {
+		memcpy(copy, *data, (size_t)(end - *data));
+		copy[end - *data] = '\0';
+	}
 	*size -= (size_t)(end + 1 - *data);
 	*data = end + 1;
 	return copy;
