@@ -38,7 +38,7 @@ hash_style(char out[HASH_SIZE])
 	enum rc rc;
 	int n;
 
-	buf_init(&text, PAGE_SIZE);
+	buf_init(&text, PAGE_BYTES);
 	rc = style(&html);
 	if (rc == RC_OK)
 		rc = digest_begin(&md);
@@ -81,7 +81,7 @@ page_begin(struct page *p, int status, const char *title)
 	struct html *html = &p->html;
 
 	buf_free(&p->answer->text);
-	buf_init(&p->answer->text, PAGE_SIZE);
+	buf_init(&p->answer->text, PAGE_BYTES);
 	response_free(r);
 	response_init(r);
 	r->status = status;

@@ -9,7 +9,7 @@
 #include "store_browse.h"
 
 /* The longest page: a key's, with all that belongs to it. */
-#define PAGE_SIZE ((size_t)8 * 1024 * 1024)
+#define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 
 /* Room for a value in a list; a key's own page shows the whole. */
 #define PAGE_CUT 160
