@@ -118,10 +118,11 @@ def test_a_child_of_another_user_is_found_without_root(t):
                         '--inh-caps', may, '--ambient-caps', may])
     is_answered_after_its_child(t, lost)
     # No thread has remained another user.
-    for task in os.listdir('/proc/%d/task' % lost.once.pid):
-        with open('/proc/%d/task/%s/status' % (lost.once.pid, task)) as f:
-            ids = {line.partition(':')[0]: line.split()[1:] for line in f}
-        eq((ids['Uid'], ids['Gid']), ([str(OTHER)] * 4,) * 2)
+    threads = proc.thread_status(lost.once.pid)
+    assert lost.once.pid in threads, threads
+    for thread in threads.values():
+        eq((thread['Uid'].split(), thread['Gid'].split()),
+           ([str(OTHER)] * 4,) * 2)
 
 
 def test_past_its_deadline_a_key_with_a_living_child_is_unknown(t):

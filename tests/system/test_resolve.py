@@ -243,7 +243,7 @@ def test_who_resolves_second_is_told_the_state(t):
     slow = t.popen([base.ONCECTL, '-f', conf, 'resolve', 'k',
                     '--not-executed'], stdin=-1, stdout=-1, stderr=-1)
     # It has looked, and waits for the lock.
-    wait_until(lambda: any('-wal' in x for x in proc_files(slow.pid)),
+    wait_until(lambda: any('-wal' in x for x in proc.open_files(slow.pid)),
                'it has opened the database')
     lock.say("UPDATE once_key SET state = 'completed', status = 204, "
              "expires_at = 1 << 40, reconcile_after = NULL;\n"
@@ -253,14 +253,6 @@ def test_who_resolves_second_is_told_the_state(t):
     eq((slow.returncode, out), (1, b''), err)
     assert b'is completed: only unknown' in err, err
     eq(once.row('k')['status'], 204)
-
-
-def proc_files(pid):
-    try:
-        return [os.readlink('/proc/%d/fd/%s' % (pid, fd))
-                for fd in os.listdir('/proc/%d/fd' % pid)]
-    except OSError:
-        return []
 
 
 def test_a_locked_database(t):

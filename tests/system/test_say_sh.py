@@ -320,10 +320,10 @@ def test_the_lock_is_waited_for(t):
     waiting = Background(lambda: running.say('respond', '--wait', '1h'))
     # It has the database open, so it waits.
     wait_until(lambda: any(
-        running.once.database in os.readlink('/proc/%d/fd/%s' % (pid, fd))
+        running.once.database in link
         for pid in proc.descendants(os.getpid())
-        if b'respond' in open('/proc/%d/cmdline' % pid, 'rb').read()
-        for fd in os.listdir('/proc/%d/fd' % pid)), 'it waits')
+        if 'respond' in proc.describe(pid)
+        for link in proc.open_files(pid)), 'it waits')
     lock.release()
     eq(waiting.result(), (0, ''))
     first(running.end(), 201, b'said\n')

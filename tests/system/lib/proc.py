@@ -14,15 +14,35 @@ def subreaper():
         raise OSError(ctypes.get_errno(), 'prctl')
 
 
-def children(pid):
-    found = []
+def read_each(folder, read):
+    """{name: read(path)} of what is in a folder of /proc while it changes."""
+    found = {}
     try:
-        for task in os.listdir('/proc/%d/task' % pid):
-            with open('/proc/%d/task/%s/children' % (pid, task)) as f:
-                found += [int(x) for x in f.read().split()]
+        names = os.listdir(folder)
     except OSError:
-        pass
+        return found
+    for name in names:
+        try:
+            found[name] = read(os.path.join(folder, name))
+        except OSError:         # it has ended, or was closed, meanwhile
+            pass
     return found
+
+
+def text(path):
+    with open(path) as f:
+        return f.read()
+
+
+def open_files(pid):
+    """What the descriptors of a process are."""
+    return list(read_each('/proc/%d/fd' % pid, os.readlink).values())
+
+
+def children(pid):
+    tasks = read_each('/proc/%d/task' % pid,
+                      lambda task: text(task + '/children'))
+    return [int(x) for found in tasks.values() for x in found.split()]
 
 
 def descendants(pid):
@@ -116,16 +136,21 @@ def wait_for_child(seconds):
 
 # --- threads ---
 
+def thread_status(pid):
+    """{thread: {field of its status: value}}"""
+    tasks = read_each('/proc/%d/task' % pid,
+                      lambda task: text(task + '/status'))
+    return {int(task): {name: value.strip() for name, _, value in
+                        (line.partition(':') for line in lines.splitlines())}
+            for task, lines in tasks.items()}
+
+
 def threads(pid):
     """{thread: (its name, how often it was taken off a processor)}"""
-    found = {}
-    for task in os.listdir('/proc/%d/task' % pid):
-        with open('/proc/%d/task/%s/status' % (pid, task)) as f:
-            fields = dict(line.split(':', 1) for line in f)
-        found[int(task)] = (fields['Name'].strip(), sum(
-            int(fields[name + 'voluntary_ctxt_switches'])
-            for name in ('', 'non')))
-    return found
+    return {task: (fields['Name'],
+                   sum(int(fields[name + 'voluntary_ctxt_switches'])
+                       for name in ('', 'non')))
+            for task, fields in thread_status(pid).items()}
 
 
 def thread_names(pid):
