@@ -61,6 +61,15 @@ AIMS = [
           'once_replay', 'bare_replay'),
     ratio('first', 'first run, durable / fcgiwrap, 32 children', 1.10,
           'once_first', 'wrap_first'),
+    ratio('stays-wrap', 'first run, durable, own FastCGI program, 128 '
+          'connections / fcgiwrap, the same as CGI', 5.0,
+          'once_stays', 'wrap_crowd'),
+    ratio('stays-direct', 'the same / the same program, no keys', 0.40,
+          'once_stays', 'stay_direct'),
+    ratio('stays-go', 'the same / Go net/http, lock in Redis, each write '
+          'synced', 1.0, 'once_stays', 'go_crowd'),
+    ratio('php', 'first run, durable, php-fpm / the same php-fpm, no keys',
+          0.60, 'fpm_once', 'fpm_direct'),
     ratio('pass', 'pass-through / fcgiwrap, 32 children', 1.15,
           'once_pass', 'wrap_pass'),
     ratio('slow32', 'first run, syncs take 10 ms more, 32 workers / '
@@ -98,6 +107,13 @@ SERVERS = [
                    ('lighttpd mod_cgi, not kept', 'cgi_first'),
                    ('Express, Redis', 'express_first'),
                    ('the same, no lighttpd', 'express_direct_first')]),
+    ('128 connections', [('oncewrap, program stays', 'once_stays'),
+                         ('the program, not kept', 'stay_direct'),
+                         ('fcgiwrap, not kept', 'wrap_crowd'),
+                         ('Go, Redis', 'go_crowd'),
+                         ('the same, no lighttpd', 'go_direct')]),
+    ('php-fpm', [('oncewrap', 'fpm_once'),
+                 ('php-fpm, not kept', 'fpm_direct')]),
     ('pass-through', [('oncewrap', 'once_pass'),
                       ('fcgiwrap', 'wrap_pass')]),
 ]

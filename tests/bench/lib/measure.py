@@ -20,6 +20,8 @@ MANY, FEW = 10000000, 1000
 CAP = 256               # MB
 SCALE_WARM = 8          # times as long: until the page cache is full
 CONNECTIONS = 32
+CROWD = 128             # connections, where programs stay
+PROCESSES = 8           # that stay, of each program
 DUPLICATES = 100        # connections that ask for a running key
 
 
@@ -56,9 +58,11 @@ class Bench:
         result['cpu'] = (programs.processor_us() - before) / result['all']
         return result
 
-    def first(self, name, connections=CONNECTIONS, warm=1):
-        return self.load('/%s/pay' % name, '-k', new_set(), '-s', 201, '-f',
-                         '-e', self.body, connections=connections, warm=warm)
+    def first(self, name, connections=CONNECTIONS, warm=1, page='pay',
+              port=None):
+        return self.load('/%s/%s' % (name, page), '-k', new_set(), '-s', 201,
+                         '-f', '-e', self.body, connections=connections,
+                         warm=warm, port=port)
 
     def passing(self, name):
         return self.load('/%s/pay' % name, '-s', 201, '-f', '-e', self.body)
@@ -196,6 +200,50 @@ def wrap_pass(b):
 
 def cgi_first(b):
     return b.first('cgi')
+
+
+# --- programs that stay -----------------------------------------------------
+
+def once_stays(b):
+    more = 'handler = %s\nprotocol = fastcgi\nprocesses = %d' % (
+        b.work.program('program.fcgi'), PROCESSES)
+    with programs.oncewrap(b.work, b.fresh(), CROWD, more=more) as server:
+        return with_memory(b.first('once', CROWD), server)
+
+
+def stay_direct(b):
+    argv = [b.work.program('program.fcgi')]
+    with programs.Group(b.work, 'stay', argv, PROCESSES) as group:
+        return with_memory(b.first('stay', CROWD), *group)
+
+
+def wrap_crowd(b):
+    return wrap(b, lambda name: b.first(name, CROWD))
+
+
+def go_crowd(b, direct=False):
+    with programs.redis(b.work, 'go-redis') as redis, \
+            programs.go(b.work, b.lighttpd.go, b.body) as server:
+        return with_memory(b.first(
+            'go', CROWD, port=b.lighttpd.go if direct else None),
+            redis, server)
+
+
+def go_direct(b):
+    """Without lighttpd, whose connections to it are not kept."""
+    return go_crowd(b, True)
+
+
+def fpm_once(b):
+    with programs.fpm(b.work, PROCESSES):
+        more = 'handler = unix:%s' % b.work.socket('fpm')
+        with programs.oncewrap(b.work, b.fresh(), more=more) as server:
+            return with_memory(b.first('once', page='pay.php'), server)
+
+
+def fpm_direct(b):
+    with programs.fpm(b.work, PROCESSES) as server:
+        return with_memory(b.first('fpm', page='pay.php'), server)
 
 
 # --- Express and Redis ------------------------------------------------------

@@ -1,4 +1,5 @@
 """The servers that are compared, and lighttpd in front of them all."""
+import glob
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 from work import HERE, Failed, Missing, command, find, wait_until
 
 # The paths under which lighttpd has them; each is the name of a socket too.
-FASTCGI = ('once', 'bare', 'wrap')
+FASTCGI = ('once', 'bare', 'wrap', 'stay', 'fpm')
 
 
 def command_output(program):
@@ -194,6 +195,73 @@ def fcgiwrap(work, children=32):
                                       '-s', 'unix:' + path], path)
 
 
+class Group:
+    """Processes of one program that accept on one socket, as spawn-fcgi -F."""
+
+    def __init__(self, work, name, argv, count):
+        path = work.socket(name)
+        unlink(path)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(1024)
+            with open(work.path('log', name), 'ab') as log:
+                self.processes = [subprocess.Popen(
+                    argv, stdin=listener, stdout=log, stderr=log)
+                    for _ in range(count)]
+
+    def __enter__(self):
+        return self.processes
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+
+
+FPM = '''[global]
+error_log = %(dir)s/log/fpm
+daemonize = no
+[www]
+listen = %(socket)s
+listen.backlog = 1024
+pm = static
+pm.max_children = %(children)d
+%(user)s
+'''
+
+
+def fpm(work, children):
+    """As Debian has it, with its opcode cache."""
+    found = sorted(glob.glob('/usr/sbin/php-fpm[0-9]*'))
+    if not found:
+        raise Missing('no php-fpm')
+    path = work.socket('fpm')
+    unlink(path)
+    root = os.geteuid() == 0
+    file = work.write('run/fpm.conf', FPM % dict(
+        dir=work.dir, socket=path, children=children,
+        user='user = root\ngroup = root' if root else ''))
+    return Process(work, 'fpm', [found[-1], '-F', '-y', file] +
+                   ['-R'] * root, path)
+
+
+def go(work, port, body):
+    """The server in Go, built with nothing but its standard library."""
+    compiler = find('go')
+    if compiler is None:
+        raise Missing('no go')
+    source = os.path.join(HERE, 'go', 'server.go')
+    out = work.path('bin', 'go-server')
+    if not (os.path.exists(out) and os.path.getmtime(out) >
+            os.path.getmtime(source)):
+        command([compiler, 'build', '-o', out, source],
+                env=dict(os.environ, GO111MODULE='off', GOFLAGS='',
+                         GOPROXY='off', GOCACHE=work.path('tmp', 'go')))
+    return Process(work, 'go', [out, str(port), work.socket('go-redis'), body],
+                   ('127.0.0.1', port))
+
+
 def install_express(work):
     """The folder with it, as npm has made it."""
     if not (find('node') and find('npm')):
@@ -219,14 +287,16 @@ def install_express(work):
     return folder
 
 
-def redis(work):
+def redis(work, name='redis'):
+    """An empty one, with a folder and a socket of that name."""
     if not find('redis-server'):
         raise Missing('no redis-server')
-    path = work.socket('redis')
-    os.mkdir(work.path('run', 'redis'))
-    return Process(work, 'redis', [
+    path = work.socket(name)
+    work.remove('run', name)
+    os.mkdir(work.path('run', name))
+    return Process(work, name, [
         find('redis-server'), '--port', '0', '--unixsocket', path, '--dir',
-        work.path('run', 'redis'), '--appendonly', 'yes', '--appendfsync',
+        work.path('run', name), '--appendonly', 'yes', '--appendfsync',
         'always', '--save', ''], path)
 
 
@@ -272,7 +342,8 @@ $HTTP["url"] =~ "^/cgi/" {
 }
 alias.url = ( "/cgi/" => "%(dir)s/cgi/" )
 proxy.server = ( "/express/" =>
-	(( "host" => "127.0.0.1", "port" => %(express)d )))
+	(( "host" => "127.0.0.1", "port" => %(express)d )),
+	"/go/" => (( "host" => "127.0.0.1", "port" => %(go)d )))
 '''
 RESPONDER = '''
 alias.url += ( "/%(name)s/" => "%(dir)s/cgi/" )
@@ -285,9 +356,9 @@ class Lighttpd(Process):
     """One for all."""
 
     def __init__(self, work):
-        self.port, self.express = free_port(), free_port()
-        values = dict(port=self.port, express=self.express, dir=work.dir,
-                      sockets=work.sockets)
+        self.port, self.express, self.go = (free_port() for _ in range(3))
+        values = dict(port=self.port, express=self.express, go=self.go,
+                      dir=work.dir, sockets=work.sockets)
         text = LIGHTTPD % values
         for name in FASTCGI:
             text += RESPONDER % dict(values, name=name)

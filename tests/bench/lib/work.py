@@ -21,6 +21,7 @@ PROGRAMS = {
     'bare': ['-lfcgi', '-pthread'],
     'pagecap': [],
     'program': [],
+    'program.fcgi': ['-DFASTCGI', '-lfcgi'],
     'slowsync.so': ['-shared', '-fPIC'],
 }
 DIRECTORY = os.path.join(os.environ.get('TMPDIR') or '/var/tmp',
@@ -143,6 +144,7 @@ class Work:
         for name, flags in PROGRAMS.items():
             self.compile(name, flags)
         shutil.copy(self.path('bin', 'program'), self.path('cgi', 'pay'))
+        shutil.copy(os.path.join(HERE, 'pay.php'), self.path('cgi'))
         # The running program must not be replaced by a build meanwhile.
         for name in ('oncewrap', 'oncectl'):
             self.remove('bin', name)
