@@ -162,6 +162,17 @@ clock_put_number(char *p, int n, int digits)
 	return p + digits;
 }
 
+/* "07:04:38" */
+static char *
+put_time_of_day(char *p, const struct tm *tm)
+{
+	p = clock_put_number(p, tm->tm_hour, 2);
+	p = stpcpy(p, ":");
+	p = clock_put_number(p, tm->tm_min, 2);
+	p = stpcpy(p, ":");
+	return clock_put_number(p, tm->tm_sec, 2);
+}
+
 /* Not strftime(): its names of days and months follow the locale.  Every
  * replay has a date, so this is also fast. */
 void
@@ -182,11 +193,7 @@ clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
 	p = stpcpy(p, " ");
 	p = clock_put_number(p, tm.tm_year + 1900, 4);
 	p = stpcpy(p, " ");
-	p = clock_put_number(p, tm.tm_hour, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_min, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_sec, 2);
+	p = put_time_of_day(p, &tm);
 	p = stpcpy(p, " GMT");
 	assert(p == out + CLOCK_HTTP_LEN);
 	*p = '\0';
@@ -207,11 +214,7 @@ clock_rfc3339(int64_t wall, char out[CLOCK_RFC3339_LEN + 1])
 	p = stpcpy(p, "-");
 	p = clock_put_number(p, tm.tm_mday, 2);
 	p = stpcpy(p, "T");
-	p = clock_put_number(p, tm.tm_hour, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_min, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_sec, 2);
+	p = put_time_of_day(p, &tm);
 	p = stpcpy(p, ".");
 	p = clock_put_number(p, ms, 3);
 	p = stpcpy(p, "Z");
@@ -232,11 +235,7 @@ clock_syslog(int64_t wall, char out[CLOCK_SYSLOG_LEN + 1])
 	if (p[-2] == '0')
 		p[-2] = ' ';
 	p = stpcpy(p, " ");
-	p = clock_put_number(p, tm.tm_hour, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_min, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm.tm_sec, 2);
+	p = put_time_of_day(p, &tm);
 	assert(p == out + CLOCK_SYSLOG_LEN);
 	*p = '\0';
 }
