@@ -62,13 +62,8 @@ static int
 cgihead_read_status(
     struct parse *ps, struct cgihead_text v, struct cgihead_text *reason)
 {
-	int status = 0;
+	const int status = cgihead_text_status(v);
 
-	for (size_t i = 0; i < 3; i++) {
-		if (i >= v.n || !cgihead_text_is_digit(v.p[i]))
-			return 0;
-		status = status * 10 + (v.p[i] - '0');
-	}
 	if (status < 200 || status > 599)
 		return 0;
 	reason->p = v.p + 3;
@@ -250,18 +245,14 @@ static enum cgihead_verdict
 take_field(struct parse *ps, struct cgihead_text line)
 {
 	static const char extension[] = "X-CGI-";
-	const char *colon = memchr(line.p, ':', line.n);
 	enum cgihead_verdict verdict;
-	struct cgihead_text name, value;
+	struct cgihead_text before, name, value;
 	bool keep = true;
 
-	if (colon == NULL)
+	if (!cgihead_text_split(line, &before, &value))
 		return CGIHEAD_MALFORMED;
-	value.p = colon + 1;
-	value.n = (size_t)(line.p + line.n - value.p);
-	line.n = (size_t)(colon - line.p);
-	name = cgihead_text_trim_end(line);
-	if (name.n < line.n)
+	name = cgihead_text_trim_end(before);
+	if (name.n < before.n)
 		mended(ps, CGIHEAD_MENDED_BLANK);
 	if (!cgihead_text_is_token(name) || !cgihead_text_is_value(value))
 		return CGIHEAD_MALFORMED;

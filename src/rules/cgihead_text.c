@@ -87,6 +87,36 @@ cgihead_text_line(struct cgihead_text *rest, struct cgihead_text *line)
 	return true;
 }
 
+bool
+cgihead_text_split(struct cgihead_text line, struct cgihead_text *name,
+    struct cgihead_text *value)
+{
+	const char *colon = memchr(line.p, ':', line.n);
+
+	if (colon == NULL)
+		return false;
+	name->p = line.p;
+	name->n = (size_t)(colon - line.p);
+	value->p = colon + 1;
+	value->n = line.n - name->n - 1;
+	return true;
+}
+
+int
+cgihead_text_status(struct cgihead_text t)
+{
+	int status = 0;
+
+	if (t.n < 3)
+		return 0;
+	for (size_t i = 0; i < 3; i++) {
+		if (!cgihead_text_is_digit(t.p[i]))
+			return 0;
+		status = status * 10 + (t.p[i] - '0');
+	}
+	return status;
+}
+
 static enum rc
 join(struct buf *joined, struct cgihead_text more)
 {

@@ -36,6 +36,14 @@ struct cgihead_text cgihead_text_trim(struct cgihead_text);
  * is no whole line. */
 bool cgihead_text_line(struct cgihead_text *rest, struct cgihead_text *line);
 
+/* Splits a line at its first colon, which neither part has; blanks stay.
+ * False: there is none. */
+bool cgihead_text_split(struct cgihead_text line, struct cgihead_text *name,
+    struct cgihead_text *value);
+
+/* The number that the text begins with, of three digits; 0: there is none. */
+int cgihead_text_status(struct cgihead_text);
+
 /*
  * Takes the lines that continue a field off the front of rest: they begin with
  * a blank (RFC 9112, section 5.2).  If there are any, joins them to line, with

@@ -5,82 +5,50 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
+
+#include "cgihead_text.h"
 
 #include "cgistatus.h"
 
-/* The value of the field if the line has that name; else NULL. */
-static const char *
-value_of(const char *line, const char *end, const char *name)
-{
-	size_t n = strlen(name);
-
-	if ((size_t)(end - line) <= n || strncasecmp(line, name, n) != 0 ||
-	    line[n] != ':')
-		return NULL;
-	for (line += n + 1; line < end && (*line == ' ' || *line == '\t');)
-		line++;
-	return line;
-}
-
-/* Three digits; 0: they are none. */
-static int
-digits(const char *s, const char *end)
-{
-	int status = 0;
-
-	if (end - s < 3)
-		return 0;
-	for (int i = 0; i < 3; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return 0;
-		status = status * 10 + s[i] - '0';
-	}
-	return status;
-}
-
 /* "HTTP/1.1 200 OK" */
 static int
-status_line(const char *line, const char *end)
+status_line(struct cgihead_text line)
 {
 	const char *blank;
 
-	if (end - line < 12 || strncmp(line, "HTTP/", 5) != 0)
+	if (line.n < 12 || strncmp(line.p, "HTTP/", 5) != 0 ||
+	    (blank = memchr(line.p, ' ', line.n)) == NULL)
 		return 0;
-	blank = memchr(line, ' ', (size_t)(end - line));
-	return blank != NULL ? digits(blank + 1, end) : 0;
+	line.n -= (size_t)(blank + 1 - line.p);
+	line.p = blank + 1;
+	return cgihead_text_status(line);
 }
 
 int
 cgistatus_peek(const char *output, size_t len)
 {
-	const char *p = output, *end = output + len, *newline, *line, *value;
+	struct cgihead_text rest = { output, len }, line, name, value;
 	int first = 0, status = 0;
 	bool redirects = false, any = false;
 
-	while ((newline = memchr(p, '\n', (size_t)(end - p))) != NULL) {
-		line = p;
-		p = newline + 1;
-		if (newline > line && newline[-1] == '\r')
-			newline--;
-		if (newline == line && any)
+	while (cgihead_text_line(&rest, &line)) {
+		if (line.n == 0 && any)
 			return status != 0 ? status
 			    : first != 0   ? first
 			    : redirects    ? 302
 					   : 200;
-		if (newline == line)
-			return 0;
-		if (!any && (first = status_line(line, newline)) != 0) {
+		if (!any && (first = status_line(line)) != 0) {
 			any = true;
 			continue;
 		}
-		if (memchr(line, ':', (size_t)(newline - line)) == NULL)
+		if (!cgihead_text_split(line, &name, &value))
 			return 0;
 		any = true;
-		if ((value = value_of(line, newline, "Status")) != NULL)
-			status = digits(value, newline);
-		value = value_of(line, newline, "Location");
-		if (value != NULL && value < newline && *value != '/')
+		value = cgihead_text_trim(value);
+		if (cgihead_text_is(name, "Status"))
+			status = cgihead_text_status(value);
+		if (cgihead_text_is(name, "Location") && value.n > 0 &&
+		    value.p[0] != '/')
 			redirects = true;
 	}
 	return 0;
