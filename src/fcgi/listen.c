@@ -30,8 +30,9 @@
 
 /* Makes "file:line: socket: text", as far as file and line are known.  Returns
  * -1, and leaves errno unchanged. */
-static int __attribute__((format(printf, 4, 5))) fail(const struct conf *conf,
-    conf_line line, struct conf_error *err, const char *format, ...)
+static int __attribute__((format(printf, 4, 5)))
+listen_fail(const struct conf *conf, conf_line line, struct conf_error *err,
+    const char *format, ...)
 {
 	int saved = errno;
 	size_t n = 0;
@@ -123,11 +124,11 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	if (lstat(path, &st) == -1) {
 		if (errno == ENOENT)
 			return 0;
-		return fail(conf, conf->socket_line, err, "%s: %s", path,
+		return listen_fail(conf, conf->socket_line, err, "%s: %s", path,
 		    strerror(errno));
 	}
 	if (!S_ISSOCK(st.st_mode))
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "%s: exists and is not a socket", path);
 	/*
 	 * A handler that was just being started when its oncewrap was killed
@@ -136,13 +137,13 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	for (wait = 10; (error = knock(addr)) == 0 && wait < 320; wait *= 2)
 		usleep(wait * 1000);
 	if (error == 0)
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "%s: already in use by another process", path);
 	if (error != ECONNREFUSED && error != ENOENT)
-		return fail(conf, conf->socket_line, err, "%s: %s", path,
+		return listen_fail(conf, conf->socket_line, err, "%s: %s", path,
 		    strerror(error));
 	if (unlink(path) == -1 && errno != ENOENT)
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "%s: cannot be replaced: %s", path, strerror(errno));
 	return 0;
 }
@@ -161,14 +162,14 @@ find_owner(
 		if (!user_id(conf->socket_user, &user.uid) &&
 		    !user_find(
 			conf->socket_user, NULL, &user, why, sizeof(why)))
-			return fail(conf, conf->socket_user_line, err,
+			return listen_fail(conf, conf->socket_user_line, err,
 			    "socket_user: %s", why);
 		*uid = user.uid;
 	}
 	if (conf->socket_group != NULL) {
 		if (!user_find(
 			NULL, conf->socket_group, &user, why, sizeof(why)))
-			return fail(conf, conf->socket_group_line, err,
+			return listen_fail(conf, conf->socket_group_line, err,
 			    "socket_group: %s", why);
 		*gid = user.gid;
 	}
@@ -201,7 +202,7 @@ give(const struct conf *conf, const char *path, struct conf_error *err)
 			return 0;
 		}
 	}
-	(void)fail(conf,
+	(void)listen_fail(conf,
 	    conf->socket_user_line != 0 ? conf->socket_user_line
 					: conf->socket_group_line,
 	    err, "%s: cannot change its owner: %s", path, strerror(errno));
@@ -220,19 +221,19 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	int fd = -1, rc;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "%s: path is longer than %zu bytes", path,
 		    sizeof(addr.sun_path) - 1);
 	memcpy(addr.sun_path, path, strlen(path) + 1);
 	if (make_way(conf, &addr, err) == -1)
 		return -1;
 	if ((*unlink_path = strdup(path)) == NULL) {
-		fail(conf, 0, err, "no memory");
+		listen_fail(conf, 0, err, "no memory");
 		goto out;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd == -1) {
-		fail(conf, conf->socket_line, err, "%s: %s", path,
+		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
 		    strerror(errno));
 		goto out;
 	}
@@ -244,7 +245,7 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 		rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
 	if (rc == -1) {
-		fail(conf, conf->socket_line, err, "%s: %s", path,
+		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
 		    strerror(errno));
 		goto out;
 	}
@@ -252,7 +253,7 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	if (give(conf, path, err) == -1)
 		goto out;
 	if (listen(fd, SOMAXCONN) == -1) {
-		fail(conf, conf->socket_line, err, "%s: %s", path,
+		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
 		    strerror(errno));
 		goto out;
 	}
@@ -308,18 +309,19 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 		colon = NULL; /* IPv6 without brackets */
 	if (colon == NULL || to == from || colon[1] == '\0' ||
 	    (size_t)(to - from) >= sizeof(host))
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "tcp:%s: not host:port or [address]:port", where);
 	memcpy(host, from, (size_t)(to - from));
 	host[to - from] = '\0';
 	rc = getaddrinfo(host, colon + 1, &hints, &found);
 	if (rc != 0)
-		return fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
+		return listen_fail(conf, conf->socket_line, err, "tcp:%s: %s",
+		    where,
 		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 	for (ai = found; ai != NULL && fd == -1; ai = ai->ai_next)
 		fd = listen_on(ai);
 	if (fd == -1)
-		fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
+		listen_fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
 		    strerror(errno));
 	freeaddrinfo(found);
 	return fd;
@@ -343,11 +345,11 @@ open_fd(
     const struct conf *conf, int fd, const char *name, struct conf_error *err)
 {
 	if (!listens(fd))
-		return fail(conf, conf->socket_line, err,
+		return listen_fail(conf, conf->socket_line, err,
 		    "%s: not a listening socket", name);
 	fd = adopt(fd);
 	if (fd == -1)
-		return fail(conf, conf->socket_line, err, "%s: %s", name,
+		return listen_fail(conf, conf->socket_line, err, "%s: %s", name,
 		    strerror(errno));
 	return fd;
 }
@@ -357,9 +359,9 @@ static int
 open_systemd(const struct conf *conf, int fds, struct conf_error *err)
 {
 	if (fds == -1)
-		return fail(conf, 0, err, "LISTEN_FDS: not a number");
+		return listen_fail(conf, 0, err, "LISTEN_FDS: not a number");
 	if (fds != 1)
-		return fail(conf, 0, err,
+		return listen_fail(conf, 0, err,
 		    "LISTEN_FDS: one socket is wanted, not %d; -s fd:N names "
 		    "one",
 		    fds);
@@ -404,7 +406,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 	if (name == NULL) {
 		if (listens(STDIN_FILENO))
 			return open_fd(conf, STDIN_FILENO, "descriptor 0", err);
-		return fail(conf, 0, err,
+		return listen_fail(conf, 0, err,
 		    "no socket to listen on: name one with -s or in the "
 		    "configuration, or have the web server start oncewrap "
 		    "with one as descriptor 0");
@@ -421,7 +423,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		return open_unix(conf, name, path, err);
 	if (strncmp(name, "tcp:", 4) == 0)
 		return open_tcp(conf, name + 4, err);
-	return fail(conf, conf->socket_line, err,
+	return listen_fail(conf, conf->socket_line, err,
 	    "%s: not unix:/path, /path, tcp:host:port or fd:N", name);
 }
 
@@ -436,7 +438,7 @@ listen_open(const struct conf *conf, char **path, struct conf_error *err)
 		return -1;
 	if (conf->allow_peers.n > 0 && !peers_can_be_told(fd)) {
 		close(fd);
-		return fail(conf, conf->allow_peers_line, err,
+		return listen_fail(conf, conf->allow_peers_line, err,
 		    "allow_peers: works with a unix socket only");
 	}
 	return fd;

@@ -110,7 +110,7 @@ engine_find_key(struct job *job)
 
 /* Appends what fits. */
 static void __attribute__((format(printf, 3, 4)))
-add(char *out, size_t size, const char *format, ...)
+key_append(char *out, size_t size, const char *format, ...)
 {
 	size_t n = strlen(out);
 	va_list ap;
@@ -130,12 +130,12 @@ refuse_missing(struct job *job)
 
 	for (a = from->item; a < from->item + from->n; a++)
 		for (j = 0; j < a->n; j++)
-			add(detail, sizeof(detail), "%s%s %.100s",
+			key_append(detail, sizeof(detail), "%s%s %.100s",
 			    j > 0                ? " with the "
 				: a > from->item ? " or the "
 						 : "",
 			    key_search_kind(a->part[j].kind), a->part[j].name);
-	add(detail, sizeof(detail), ".");
+	key_append(detail, sizeof(detail), ".");
 	return engine_refuse(job, PROBLEM_KEY_MISSING, detail);
 }
 
@@ -151,16 +151,18 @@ engine_check_key(struct job *job)
 		return refuse_missing(job);
 	if (job->verdict != KEY_OK) {
 		if (job->source != NULL)
-			add(detail, sizeof(detail), "The %s %.200s: ",
+			key_append(detail, sizeof(detail), "The %s %.200s: ",
 			    key_search_kind(job->source->kind),
 			    job->source->name);
-		add(detail, sizeof(detail), "%s",
+		key_append(detail, sizeof(detail), "%s",
 		    key_verdict_text(job->verdict));
 		if (job->verdict == KEY_TOO_SHORT)
-			add(detail, sizeof(detail), " key_min_length is %u.",
+			key_append(detail, sizeof(detail),
+			    " key_min_length is %u.",
 			    job->rule->key_min_length);
 		if (job->verdict == KEY_TOO_LONG)
-			add(detail, sizeof(detail), " key_max_length is %u.",
+			key_append(detail, sizeof(detail),
+			    " key_max_length is %u.",
 			    job->rule->key_max_length);
 		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
 	}

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +20,6 @@
 #include "world.h"
 
 #define WHY 2048
-
-static bool __attribute__((format(printf, 3, 4)))
-fail(char *why, size_t size, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(why, size, format, ap);
-	va_end(ap);
-	return false;
-}
 
 /* "www-data", or "user 1234". */
 static void
@@ -54,17 +42,17 @@ folder(const char *path, const struct stat *st, char *why, size_t size)
 	char owner[64], self[64];
 
 	if (!S_ISDIR(st->st_mode))
-		return fail(why, size, "%s: is not a folder", path);
+		return progcheck_fail(why, size, "%s: is not a folder", path);
 	if (progcheck_may(path, NULL, W_OK | X_OK))
 		return true;
 	if (errno == EROFS)
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: is on a file system that is mounted read-only: "
 		    "remount it, or name a folder elsewhere",
 		    path);
 	user_name(st->st_uid, owner);
 	user_name(geteuid(), self);
-	return fail(why, size,
+	return progcheck_fail(why, size,
 	    "%s: %s may not write this folder, which belongs to %s, mode "
 	    "%04o: chown it, or run oncewrap as %s",
 	    path, self, owner, st->st_mode & 07777, owner);
@@ -79,10 +67,11 @@ world_check_folder(const char *path, char *why, size_t size)
 	if (stat(path, &st) == 0)
 		return folder(path, &st, why, size);
 	if (errno != ENOENT)
-		return fail(why, size, "%s: %s", path, strerror(errno));
+		return progcheck_fail(
+		    why, size, "%s: %s", path, strerror(errno));
 	user_name(geteuid(), self);
-	return fail(why, size, "%s: there is no such folder: create it for %s",
-	    path, self);
+	return progcheck_fail(why, size,
+	    "%s: there is no such folder: create it for %s", path, self);
 }
 
 /* Copies the folder of a file; a name without a slash is in ".". */
@@ -120,21 +109,21 @@ world_database(const char *file, char *why, size_t size)
 		return false;
 	if (lstat(file, &st) == -1)
 		return errno == ENOENT ||
-		    fail(why, size, "%s: %s", file, strerror(errno));
+		    progcheck_fail(why, size, "%s: %s", file, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return fail(
+		return progcheck_fail(
 		    why, size, "%s: is not a regular file with one name", file);
 	world_folder_of(file, path, sizeof(path));
 	user_name(st.st_uid, owner);
 	user_name(geteuid(), self);
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    (stat(path, &home) == -1 || st.st_uid != home.st_uid))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: belongs to %s, not to root, to %s or to the owner of "
 		    "its folder: chown it if it is yours",
 		    file, owner, self);
 	if (!progcheck_may(file, NULL, R_OK | W_OK))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: %s may not read and write it: it belongs to %s, mode "
 		    "%04o: chown it, or run oncewrap as %s",
 		    file, self, owner, st.st_mode & 07777, owner);
@@ -154,7 +143,7 @@ world_socket(const char *address, char *why, size_t size)
 	if (!check_folder_of(path, why, size))
 		return false;
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: is there and is no socket: remove it", path);
 	return true;
 }
@@ -168,14 +157,14 @@ world_log(const char *log, char *why, size_t size)
 		return true;
 	if (strcmp(log, "syslog") == 0)
 		return stat("/dev/log", &st) == 0 ||
-		    fail(why, size,
+		    progcheck_fail(why, size,
 			"/dev/log: there is no such socket: no syslog runs");
 	if (stat(log, &st) == -1)
 		return check_folder_of(log, why, size);
 	if (S_ISDIR(st.st_mode))
-		return fail(why, size, "%s: is a folder", log);
+		return progcheck_fail(why, size, "%s: is a folder", log);
 	return progcheck_may(log, NULL, W_OK) ||
-	    fail(why, size, "%s: %s", log, strerror(errno));
+	    progcheck_fail(why, size, "%s: %s", log, strerror(errno));
 }
 
 /* --- warnings ----------------------------------------------------------- */

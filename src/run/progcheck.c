@@ -18,8 +18,8 @@
 /* The kernel reads no more of the first line: BINPRM_BUF_SIZE. */
 #define FIRST_LINE 256
 
-static bool __attribute__((format(printf, 3, 4)))
-fail(char *why, size_t size, const char *format, ...)
+bool
+progcheck_fail(char *why, size_t size, const char *format, ...)
 {
 	va_list ap;
 
@@ -69,18 +69,22 @@ check_file(const char *path, const struct user *as, char *why, size_t size)
 	struct stat st;
 
 	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
-		return fail(why, size, "%s: there is no such program", path);
+		return progcheck_fail(
+		    why, size, "%s: there is no such program", path);
 	if (stat(path, &st) == -1)
-		return fail(why, size, "%s: %s", path, strerror(errno));
+		return progcheck_fail(
+		    why, size, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return fail(why, size, "%s: is a folder, not a program", path);
+		return progcheck_fail(
+		    why, size, "%s: is a folder, not a program", path);
 	if (!S_ISREG(st.st_mode))
-		return fail(why, size, "%s: is no regular file", path);
+		return progcheck_fail(
+		    why, size, "%s: is no regular file", path);
 	if ((st.st_mode & 0111) == 0)
-		return fail(
+		return progcheck_fail(
 		    why, size, "%s: is not executable: chmod +x it", path);
 	if (!progcheck_may(path, as, X_OK))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: user %ld may not execute it: it belongs to user %ld, "
 		    "mode %04o",
 		    path, (long)(as != NULL ? as->uid : geteuid()),
@@ -120,11 +124,11 @@ check_interpreter(
 	if (*argument != '\0')
 		*argument++ = '\0';
 	if (*line == '\0')
-		return fail(
+		return progcheck_fail(
 		    why, size, "%s: names no interpreter after #!", path);
 	if (!check_file(line, as, reason, sizeof(reason)))
-		return fail(why, size, "%s: its interpreter cannot be run: %s",
-		    path, reason);
+		return progcheck_fail(why, size,
+		    "%s: its interpreter cannot be run: %s", path, reason);
 	argument += strspn(argument, " \t");
 	slash = strrchr(line, '/');
 	if (slash == NULL || strcmp(slash, "/env") != 0)
@@ -132,7 +136,7 @@ check_interpreter(
 	argument[strcspn(argument, " \t")] = '\0';
 	if (*argument != '\0' && *argument != '-' &&
 	    strchr(argument, '=') == NULL && !is_in_path(argument))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: its interpreter \"%.100s\" is in no folder of PATH",
 		    path, argument);
 	return true;
@@ -158,16 +162,16 @@ check_first_line(
 	if (n >= 4 && memcmp(line, "\177ELF", 4) == 0)
 		return true;
 	if (n >= 5 && memcmp(line, "\xef\xbb\xbf#!", 5) == 0)
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: begins with a byte order mark, which hides its #!: "
 		    "save it without",
 		    path);
 	if (n < 2 || memcmp(line, "#!", 2) != 0)
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: is neither a program nor begins with #!", path);
 	end = strcspn(line, "\n");
 	if (line[end] == '\n' && line[end - 1] == '\r')
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: its first line ends in CR LF, so the kernel looks for "
 		    "an interpreter with CR in its name: write LF alone",
 		    path);

@@ -22,4 +22,8 @@ bool progcheck(const char *path, const struct user *as, char *why, size_t size);
  * process's own user, for which the kernel is asked. */
 bool progcheck_may(const char *path, const struct user *as, int mode);
 
+/* Sets why, cut to its size, and returns false. */
+bool progcheck_fail(char *why, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -45,8 +45,8 @@ struct backup {
 	size_t size;
 };
 
-__attribute__((format(printf, 3, 4))) static enum rc
-fail(struct backup *b, enum rc rc, const char *format, ...)
+static enum rc __attribute__((format(printf, 3, 4)))
+backup_fail(struct backup *b, enum rc rc, const char *format, ...)
 {
 	va_list args;
 
@@ -61,8 +61,9 @@ fail_errno(struct backup *b, const char *name)
 {
 	const int error = errno;
 
-	return fail(b, error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO,
-	    "%s: %s", name, strerror(error));
+	return backup_fail(b,
+	    error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO, "%s: %s",
+	    name, strerror(error));
 }
 
 /* --- the names ---------------------------------------------------------- */
@@ -79,11 +80,11 @@ check_own(struct backup *b)
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (strncmp(b->file, b->store->file, n) == 0 &&
 		    strcmp(b->file + n, suffixes[i]) == 0)
-			return fail(b, RC_INVALID,
+			return backup_fail(b, RC_INVALID,
 			    "%s: is a file of the database itself", b->file);
 	if (stat(b->store->file, &own) == 0 && stat(b->file, &st) == 0 &&
 	    own.st_dev == st.st_dev && own.st_ino == st.st_ino)
-		return fail(
+		return backup_fail(
 		    b, RC_INVALID, "%s: is the database itself", b->file);
 	return RC_OK;
 }
@@ -97,10 +98,10 @@ check_there(struct backup *b)
 	if (lstat(b->file, &st) == -1)
 		return errno == ENOENT ? RC_OK : fail_errno(b, b->file);
 	if (!S_ISREG(st.st_mode))
-		return fail(
+		return backup_fail(
 		    b, RC_EXISTS, "%s: exists, and is no plain file", b->file);
 	if (!b->what->replace)
-		return fail(
+		return backup_fail(
 		    b, RC_EXISTS, "%s: exists; --yes replaces it", b->file);
 	return RC_OK;
 }
@@ -117,9 +118,10 @@ check_beside(struct backup *b)
 
 	for (size_t i = 0; i < 3 && rc == RC_OK; i++) {
 		if (asprintf(&name, "%s%s", b->file, suffixes[i]) == -1)
-			return fail(b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
+			return backup_fail(
+			    b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
 		if (lstat(name, &st) == 0)
-			rc = fail(b, RC_EXISTS,
+			rc = backup_fail(b, RC_EXISTS,
 			    "%s: exists, and would be taken for a part of the "
 			    "copy; %s is in use, or the file was left over",
 			    name, b->file);
@@ -137,11 +139,11 @@ name_files(struct backup *b)
 	if (b->file == NULL)
 		return RC_IO;
 	if (b->file[strlen(b->file) - 1] == '/')
-		return fail(b, RC_INVALID, "%s: is a folder; name a file",
-		    b->what->file);
+		return backup_fail(b, RC_INVALID,
+		    "%s: is a folder; name a file", b->what->file);
 	if (asprintf(&b->partial, "%s.partial", b->file) == -1) {
 		b->partial = NULL;
-		return fail(b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
+		return backup_fail(b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
 	}
 	if ((rc = check_own(b)) == RC_OK && (rc = check_there(b)) == RC_OK)
 		rc = check_beside(b);
@@ -189,10 +191,10 @@ make_partial(struct backup *b)
 	if (b->fd == -1)
 		return fail_errno(b, b->partial);
 	if (flock(b->fd, LOCK_EX | LOCK_NB) == -1)
-		return fail(
+		return backup_fail(
 		    b, RC_BUSY, "%s: another backup writes it", b->partial);
 	if (!backup_is_ours(b))
-		return fail(b, RC_EXISTS,
+		return backup_fail(b, RC_EXISTS,
 		    "%s: exists, and was not left by a backup of this user",
 		    b->partial);
 	b->mine = true;
@@ -212,7 +214,7 @@ sync_folder(struct backup *b)
 	int fd;
 
 	if (folder == NULL)
-		return fail(b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
+		return backup_fail(b, RC_NOMEM, "%s", rc_text(RC_NOMEM));
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1 || fsync(fd) == -1)
 		rc = fail_errno(b, folder);
@@ -277,10 +279,11 @@ may_go_on(struct backup *b)
 	const uint64_t log = log_bytes(b);
 
 	if (b->what->stop != NULL && atomic_load(b->what->stop))
-		return fail(b, RC_CLOSED, "interrupted; no copy was made");
+		return backup_fail(
+		    b, RC_CLOSED, "interrupted; no copy was made");
 	if (log <= b->what->max_log || log <= b->log_at_first)
 		return RC_OK;
-	return fail(b, RC_LIMIT,
+	return backup_fail(b, RC_LIMIT,
 	    "so much was written meanwhile that the log of the database comes "
 	    "near max_wal; no copy was made: try when less is written, or "
 	    "raise max_wal");
@@ -296,17 +299,19 @@ copy_pages(struct backup *b, struct db *db, uint64_t *bytes)
 
 	if ((rc = db_pragma(db, "page_size", &page_size)) != RC_OK ||
 	    (rc = db_copy_begin(&copy, db, b->partial)) != RC_OK)
-		return fail(b, rc, "%s: %s", b->partial, rc_text(rc));
+		return backup_fail(b, rc, "%s: %s", b->partial, rc_text(rc));
 	while (rc == RC_OK && !done) {
 		rc = db_copy_step(copy, (int)(STEP / page_size), &done);
 		if (rc != RC_OK)
-			(void)fail(b, rc, "%s: %s", b->partial, rc_text(rc));
+			(void)backup_fail(
+			    b, rc, "%s: %s", b->partial, rc_text(rc));
 		else if (!done)
 			rc = may_go_on(b);
 	}
 	ended = db_copy_end(copy, bytes);
 	if (rc == RC_OK && ended != RC_OK)
-		rc = fail(b, ended, "%s: %s", b->partial, rc_text(ended));
+		rc =
+		    backup_fail(b, ended, "%s: %s", b->partial, rc_text(ended));
 	return rc;
 }
 
@@ -319,13 +324,14 @@ backup_copy(struct backup *b, uint64_t *bytes)
 
 	rc = store_reader_take(b->store, &reader);
 	if (rc != RC_OK)
-		return fail(b, rc, "%s: %s", b->store->file, rc_text(rc));
+		return backup_fail(
+		    b, rc, "%s: %s", b->store->file, rc_text(rc));
 	b->log_at_first = log_bytes(b);
 	rc = copy_pages(b, reader->db, bytes);
 	store_reader_give(b->store, reader);
 	if (rc == RC_OK &&
 	    (fstat(b->fd, &st) == -1 || (uint64_t)st.st_size != *bytes))
-		rc = fail(
+		rc = backup_fail(
 		    b, RC_IO, "%s: is not as long as was written", b->partial);
 	return rc;
 }
