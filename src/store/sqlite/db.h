@@ -174,11 +174,10 @@ db_members(struct db_stmt *, const struct db_member *, size_t n, void *out);
 /* Reads a stored blob in place, in a transaction that the caller holds open. */
 struct db_blob;
 enum rc db_blob_open(struct db *, const char *table, const char *column,
-    int64_t id, bool writable, struct db_blob **);
+    int64_t id, struct db_blob **);
 void db_blob_close(struct db_blob *);
 size_t db_blob_size(const struct db_blob *);
 enum rc db_blob_read(struct db_blob *, void *, size_t, size_t offset);
-enum rc db_blob_write(struct db_blob *, const void *, size_t, size_t offset);
 
 /*
  * Syncs the database file, for checkpoints that other connections made without

@@ -191,7 +191,7 @@ db_reset(struct db_stmt *s)
 
 enum rc
 db_blob_open(struct db *db, const char *table, const char *column, int64_t id,
-    bool writable, struct db_blob **out)
+    struct db_blob **out)
 {
 	struct db_blob *b;
 	int code;
@@ -202,7 +202,7 @@ db_blob_open(struct db *db, const char *table, const char *column, int64_t id,
 		return RC_NOMEM;
 	b->db = db;
 	code = sqlite3_blob_open(
-	    db->handle, "main", table, column, id, writable, &b->blob);
+	    db->handle, "main", table, column, id, 0, &b->blob);
 	if (code != SQLITE_OK) {
 		free(b);
 		return db_fail(db, code, table);
@@ -230,14 +230,6 @@ enum rc
 db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset)
 {
 	int code = sqlite3_blob_read(b->blob, data, (int)n, (int)offset);
-
-	return code == SQLITE_OK ? RC_OK : db_fail(b->db, code, "blob");
-}
-
-enum rc
-db_blob_write(struct db_blob *b, const void *data, size_t n, size_t offset)
-{
-	int code = sqlite3_blob_write(b->blob, data, (int)n, (int)offset);
 
 	return code == SQLITE_OK ? RC_OK : db_fail(b->db, code, "blob");
 }

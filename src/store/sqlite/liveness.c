@@ -156,12 +156,6 @@ liveness_close(struct liveness *l)
 	free(l);
 }
 
-bool
-liveness_in_place(const struct liveness *l)
-{
-	return same_file(l);
-}
-
 int64_t
 liveness_file(const struct liveness *l)
 {

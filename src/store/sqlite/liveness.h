@@ -29,10 +29,6 @@ void liveness_close(struct liveness *);
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *);
 
-/* Whether the lock file still has its name.  If not, other processes cannot see
- * this process's lock and take it for dead. */
-bool liveness_in_place(const struct liveness *);
-
 /* This process's name, > 0. */
 int64_t liveness_self(const struct liveness *);
 

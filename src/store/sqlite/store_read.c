@@ -181,7 +181,7 @@ read_part(struct db *db, const char *table, int64_t id, size_t *left,
 	size_t size, done, n;
 	enum rc rc;
 
-	rc = db_blob_open(db, table, "body", id, false, &blob);
+	rc = db_blob_open(db, table, "body", id, &blob);
 	if (rc != RC_OK)
 		return rc;
 	size = db_blob_size(blob);
