@@ -141,14 +141,15 @@ verdict(struct attempt *at, struct record *due)
 static enum rc
 try_it(struct attempt *at, struct record *due)
 {
-	const struct store_identity who = { due->scope, due->path, due->key };
+	const struct store_identity identity = { due->scope, due->path,
+		due->key };
 	const struct conf_route *rule = at->rule;
 	struct stored_request kept;
 	enum rc rc;
 
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = stored_request_load(at->store, &who, due->id, &kept);
+	rc = stored_request_load(at->store, &identity, due->id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = reconcile_fail(at, due, "its request was not kept");

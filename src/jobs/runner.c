@@ -125,15 +125,15 @@ runner_run(void *self, const struct conf *conf, void *item)
 {
 	struct job *job = item;
 	struct attempt *at = &job->attempt;
-	const struct store_identity who = { job->stored.scope, job->stored.path,
-		job->stored.key };
+	const struct store_identity identity = { job->stored.scope,
+		job->stored.path, job->stored.key };
 	struct stored_request kept;
 	enum rc rc;
 
 	(void)self;
 	(void)conf;
 	FAULT(JOB_CLAIMED);
-	rc = stored_request_load(at->store, &who, job->stored.id, &kept);
+	rc = stored_request_load(at->store, &identity, job->stored.id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_OK)
 		attempt_run(at);

@@ -45,7 +45,7 @@ kept_param_or_empty(const struct request *rq, const char *name)
 }
 
 enum rc
-stored_request_load(struct store *store, const struct store_identity *who,
+stored_request_load(struct store *store, const struct store_identity *identity,
     int64_t id, struct stored_request *kept)
 {
 	struct request *rq = &kept->rq;
@@ -55,18 +55,18 @@ stored_request_load(struct store *store, const struct store_identity *who,
 	memset(kept, 0, sizeof(*kept));
 	buf_init(&kept->text, LIMIT_ENV);
 	rq->method = rq->query = "";
-	rq->path = who->path;
+	rq->path = identity->path;
 	rq->body_state = BODY_WHOLE;
 	rq->body_fd = -1;
 	memcpy(rq->instance, URN, sizeof(URN));
 	uuid_random(rq->instance + strlen(URN));
 	rq->log = &kept->log;
 	kept->log.instance = rq->instance;
-	kept->log.path = who->path;
-	log_request_key(&kept->log, who->key);
-	scope_tag(who->scope, kept->log.scope);
-	if ((rc = store_request(store, who, id, &kept->text, &kept->body)) !=
-		RC_OK ||
+	kept->log.path = identity->path;
+	log_request_key(&kept->log, identity->key);
+	scope_tag(identity->scope, kept->log.scope);
+	if ((rc = store_request(
+		 store, identity, id, &kept->text, &kept->body)) != RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;
 	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");

@@ -184,7 +184,8 @@ print(const struct oncectl *ctl, const struct record *row, struct response *r)
 int
 oncectl_response_print(struct oncectl *ctl, const struct record *row)
 {
-	const struct store_identity who = { row->scope, row->path, row->key };
+	const struct store_identity identity = { row->scope, row->path,
+		row->key };
 	struct spool *body = NULL;
 	struct response response;
 	struct record record;
@@ -195,13 +196,13 @@ oncectl_response_print(struct oncectl *ctl, const struct record *row)
 		return response_refuse(row, "it has no stored answer");
 	memset(&record, 0, sizeof(record));
 	response_init(&response);
-	rc = store_find(ctl->store, &who, &record);
+	rc = store_find(ctl->store, &identity, &record);
 	/* As before a replay: what is shown is durable. */
 	if (rc == RC_OK && record.unsealed)
 		rc = store_sync_foreign_commits(ctl->store);
 	if (rc == RC_OK && record.kept)
-		rc =
-		    store_answer(ctl->store, &who, record.id, &response, &body);
+		rc = store_answer(
+		    ctl->store, &identity, record.id, &response, &body);
 	if (rc == RC_NOTFOUND)
 		status = response_refuse(row, "but it changed meanwhile");
 	else if (rc == RC_OK && !record.kept)

@@ -12,7 +12,7 @@
 #include "replay.h"
 
 enum rc
-replay_fetch(struct store *store, const struct store_identity *who,
+replay_fetch(struct store *store, const struct store_identity *identity,
     const struct record *record, struct store_inline_answer *small,
     struct answer *answer)
 {
@@ -29,7 +29,7 @@ replay_fetch(struct store *store, const struct store_identity *who,
 		return RC_OK;
 	}
 	rc = store_answer(
-	    store, who, record->id, &answer->response, &answer->spool);
+	    store, identity, record->id, &answer->response, &answer->spool);
 	if (rc != RC_OK) {
 		response_free(&answer->response);
 		response_init(&answer->response);

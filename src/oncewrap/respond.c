@@ -121,10 +121,11 @@ problem_of(struct attempt *at, struct answer *answer)
 static bool
 fetch(struct attempt *at, struct answer *answer)
 {
-	const struct store_identity who = { at->scope, at->rq->path, at->key };
+	const struct store_identity identity = { at->scope, at->rq->path,
+		at->key };
 	struct problem problem;
-	enum rc rc = store_answer(
-	    at->store, &who, at->lease.id, &answer->response, &answer->spool);
+	enum rc rc = store_answer(at->store, &identity, at->lease.id,
+	    &answer->response, &answer->spool);
 
 	if (rc == RC_OK)
 		return true;

@@ -228,7 +228,7 @@ status_look(struct store *store, const struct conf *conf,
     const struct request *rq, const char *resource, struct view *view)
 {
 	struct record *s = &view->status;
-	struct store_identity who;
+	struct store_identity identity;
 	enum rc rc;
 
 	memset(view, 0, sizeof(*view));
@@ -237,10 +237,10 @@ status_look(struct store *store, const struct conf *conf,
 	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
 		return rc;
 	FAULT(STATUS_FOUND);
-	who.scope = s->scope;
-	who.path = s->path;
-	who.key = s->key;
-	rc = store_lookup(store, &who, &view->record, &view->small);
+	identity.scope = s->scope;
+	identity.path = s->path;
+	identity.key = s->key;
+	rc = store_lookup(store, &identity, &view->record, &view->small);
 	if (rc != RC_OK)
 		return rc;
 	view->now = store_now(store);
@@ -289,13 +289,14 @@ show_result(struct store *store, const struct conf *conf,
     const struct request *rq, struct view *view, struct answer *answer)
 {
 	const struct record *s = &view->status;
-	const struct store_identity who = { s->scope, s->path, s->key };
+	const struct store_identity identity = { s->scope, s->path, s->key };
 	const struct record *record = &view->record;
 	enum rc rc;
 
 	switch (view->decision) {
 	case DECIDE_REPLAY:
-		rc = replay_fetch(store, &who, record, &view->small, answer);
+		rc = replay_fetch(
+		    store, &identity, record, &view->small, answer);
 		if (rc == RC_OK)
 			replay_mark(store, route_find(conf, view->status.path),
 			    record, answer);

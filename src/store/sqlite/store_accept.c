@@ -28,7 +28,7 @@ static enum rc
 accept_new(struct accept_write *a, struct db *db, int64_t now)
 {
 	const struct store_reservation *what = a->what;
-	const struct store_identity *who = &what->identity;
+	const struct store_identity *identity = &what->identity;
 	char downstream[RECORD_UUID_LEN + 1];
 	struct db_stmt *s;
 	int64_t id, recipe;
@@ -41,11 +41,12 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	if ((rc = downstream_bind(a->secret, id, downstream)) != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_ACCEPT_NEW);
-	db_bindf(s, "isssbissiisizis", id, who->key, who->path, who->scope,
-	    what->fingerprint, (size_t)FINGERPRINT_LEN, recipe, downstream,
-	    verb_on_crash(what->on_crash), what->retention, clock_wall(),
-	    verb_on_expired(what->on_expired), what->expired_retention,
-	    what->reconcile_delay, now, a->ticket->resource);
+	db_bindf(s, "isssbissiisizis", id, identity->key, identity->path,
+	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN, recipe,
+	    downstream, verb_on_crash(what->on_crash), what->retention,
+	    clock_wall(), verb_on_expired(what->on_expired),
+	    what->expired_retention, what->reconcile_delay, now,
+	    a->ticket->resource);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
 	return rc == RC_OK ? store_kept_request(db, id, &a->stage) : rc;
 }

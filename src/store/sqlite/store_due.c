@@ -123,8 +123,8 @@ read_request(struct db *db, struct db_stmt *s, struct buf *environment,
 }
 
 enum rc
-store_request(struct store *store, const struct store_identity *who, int64_t id,
-    struct buf *environment, struct spool **body)
+store_request(struct store *store, const struct store_identity *identity,
+    int64_t id, struct buf *environment, struct spool **body)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -137,7 +137,7 @@ store_request(struct store *store, const struct store_identity *who, int64_t id,
 	rc = db_begin_read(reader->db);
 	if (rc == RC_OK)
 		rc = read_request(reader->db,
-		    store_stmt_of(reader->db, QUERY_REQUEST, who, id),
+		    store_stmt_of(reader->db, QUERY_REQUEST, identity, id),
 		    environment, body);
 	db_rollback(reader->db);
 	store_reader_give(store, reader);

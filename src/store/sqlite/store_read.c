@@ -161,12 +161,12 @@ store_inline_answer_free(struct store_inline_answer *small)
 }
 
 struct db_stmt *
-store_stmt_of(struct db *db, enum query query, const struct store_identity *who,
-    int64_t id)
+store_stmt_of(struct db *db, enum query query,
+    const struct store_identity *identity, int64_t id)
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bindf(s, "isss", id, who->key, who->path, who->scope);
+	db_bindf(s, "isss", id, identity->key, identity->path, identity->scope);
 	return s;
 }
 
@@ -318,7 +318,7 @@ read_small(struct db_stmt *s, const struct record *key,
 }
 
 enum rc
-store_lookup(struct store *store, const struct store_identity *who,
+store_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
 {
 	struct store_reader *reader;
@@ -328,7 +328,7 @@ store_lookup(struct store *store, const struct store_identity *who,
 	memset(r, 0, sizeof(*r));
 	rc = take(store, true, &reader);
 	if (rc == RC_OK) {
-		rc = store_row_step(reader->db, who, r, NULL, &s);
+		rc = store_row_step(reader->db, identity, r, NULL, &s);
 		if (rc == RC_OK && small != NULL && r->kept)
 			read_small(s, r, small);
 		db_reset(s);
@@ -343,10 +343,10 @@ store_lookup(struct store *store, const struct store_identity *who,
 }
 
 enum rc
-store_find(
-    struct store *store, const struct store_identity *who, struct record *r)
+store_find(struct store *store, const struct store_identity *identity,
+    struct record *r)
 {
-	return store_lookup(store, who, r, NULL);
+	return store_lookup(store, identity, r, NULL);
 }
 
 /* s: a statement of QUERY_ANSWER. */
@@ -390,8 +390,8 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 }
 
 enum rc
-store_answer(struct store *store, const struct store_identity *who, int64_t id,
-    struct response *r, struct spool **body)
+store_answer(struct store *store, const struct store_identity *identity,
+    int64_t id, struct response *r, struct spool **body)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -403,8 +403,9 @@ store_answer(struct store *store, const struct store_identity *who, int64_t id,
 		rc = db_begin_read(reader->db);
 		if (rc == RC_OK)
 			rc = read_answer(store, reader->db,
-			    store_stmt_of(reader->db, QUERY_ANSWER, who, id), r,
-			    body);
+			    store_stmt_of(
+				reader->db, QUERY_ANSWER, identity, id),
+			    r, body);
 		db_rollback(reader->db);
 		store_reader_give(store, reader);
 	}

@@ -30,7 +30,7 @@ static enum rc
 reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 {
 	const struct store_reservation *what = r->what;
-	const struct store_identity *who = &what->identity;
+	const struct store_identity *identity = &what->identity;
 	struct store_lease *lease = r->lease;
 	struct db_stmt *s;
 	int64_t recipe;
@@ -46,11 +46,11 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	snprintf(
 	    lease->recovery_point, sizeof(lease->recovery_point), "started");
 	s = db_stmt(db, QUERY_RESERVE_NEW);
-	db_bindf(s, "issssiibissiisizzzs", lease->id, who->key, who->path,
-	    who->scope, lease->token, r->owner, now + what->lease,
-	    what->fingerprint, (size_t)FINGERPRINT_LEN, recipe,
-	    lease->downstream, verb_on_crash(what->on_crash), what->retention,
-	    clock_wall(), verb_on_expired(what->on_expired),
+	db_bindf(s, "issssiibissiisizzzs", lease->id, identity->key,
+	    identity->path, identity->scope, lease->token, r->owner,
+	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    recipe, lease->downstream, verb_on_crash(what->on_crash),
+	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
 	    what->expired_retention, verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL);

@@ -197,13 +197,13 @@ store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
 }
 
 enum rc
-store_row_step(struct db *db, const struct store_identity *who,
+store_row_step(struct db *db, const struct store_identity *identity,
     struct record *r, struct store_lease *lease, struct db_stmt **s)
 {
 	enum rc rc;
 
 	*s = db_stmt(db, QUERY_FIND);
-	db_bindf(*s, "sss", who->key, who->path, who->scope);
+	db_bindf(*s, "sss", identity->key, identity->path, identity->scope);
 	rc = db_step_row(*s);
 	if (rc != RC_OK)
 		return rc;
@@ -217,11 +217,11 @@ store_row_step(struct db *db, const struct store_identity *who,
 }
 
 enum rc
-store_row_find(struct db *db, const struct store_identity *who,
+store_row_find(struct db *db, const struct store_identity *identity,
     struct record *r, struct store_lease *lease)
 {
 	struct db_stmt *s;
-	enum rc rc = store_row_step(db, who, r, lease, &s);
+	enum rc rc = store_row_step(db, identity, r, lease, &s);
 
 	db_reset(s);
 	return rc;
