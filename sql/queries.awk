@@ -3,8 +3,8 @@
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
-#	-- list: foo		begins a list of columns, for later statements:
-#				$foo stands for it
+#	-- list: foo		begins a part of later statements, mostly a list of
+#				columns: $foo stands for it
 #
 # The output has no comments and no line breaks.  A statement ends where the
 # next one begins, so that a trigger may contain semicolons.

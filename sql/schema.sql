@@ -335,6 +335,20 @@ CREATE INDEX once_effect_owner ON once_effect(owner)
 -- text, so a status may be either.  RAISE(ROLLBACK) ends the whole transaction,
 -- so that a handler which ignores the error has not committed the rest.
 
+-- The number in the handler's token.
+-- list: lease_id
+CAST(substr(NEW.token, 34) AS INTEGER)
+
+-- The key must have a lease with that token.
+-- list: lease
+SELECT RAISE(ROLLBACK, 'lease lost')
+WHERE NOT EXISTS (SELECT 1 FROM once_key
+    WHERE id = $lease_id AND NEW.token = token || '-' || id);
+
+-- The time now (ms).
+-- list: wall_clock
+CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)
+
 -- name: schema_checkpoint
 CREATE VIEW once_checkpoint(token, recovery_point) AS
 SELECT NULL, NULL WHERE 0;
@@ -350,10 +364,7 @@ SELECT NULL, NULL, NULL, NULL WHERE 0;
 -- name: schema_checkpoint_insert
 CREATE TRIGGER once_checkpoint_insert INSTEAD OF INSERT ON once_checkpoint
 BEGIN
-	SELECT RAISE(ROLLBACK, 'lease lost')
-	WHERE NOT EXISTS (SELECT 1 FROM once_key
-	    WHERE id = CAST(substr(NEW.token, 34) AS INTEGER)
-	    AND NEW.token = token || '-' || id);
+	$lease
 	SELECT RAISE(ROLLBACK,
 	    'once_checkpoint.recovery_point: not 1-63 printable ASCII bytes')
 	WHERE typeof(NEW.recovery_point) <> 'text'
@@ -362,18 +373,14 @@ BEGIN
 		<> length(NEW.recovery_point)
 	    OR NEW.recovery_point GLOB '*[^ -~]*';
 	UPDATE once_key SET recovery_point = NEW.recovery_point,
-	    updated_at = CAST((julianday('now') - 2440587.5) * 86400000
-		AS INTEGER)
-	WHERE id = CAST(substr(NEW.token, 34) AS INTEGER);
+	    updated_at = $wall_clock
+	WHERE id = $lease_id;
 END;
 
 -- name: schema_outbox_insert
 CREATE TRIGGER once_outbox_insert INSTEAD OF INSERT ON once_outbox
 BEGIN
-	SELECT RAISE(ROLLBACK, 'lease lost')
-	WHERE NOT EXISTS (SELECT 1 FROM once_key
-	    WHERE id = CAST(substr(NEW.token, 34) AS INTEGER)
-	    AND NEW.token = token || '-' || id);
+	$lease
 	SELECT RAISE(ROLLBACK,
 	    'once_outbox.topic: no effect of that name is configured')
 	WHERE NOT EXISTS (SELECT 1 FROM once_topic WHERE name = NEW.topic);
@@ -396,9 +403,8 @@ BEGIN
 	    CASE WHEN length(CAST(NEW.payload AS BLOB)) <= 2048
 		THEN CAST(NEW.payload AS BLOB) END
 	FROM once_key k, (SELECT hex(randomblob(16)) AS hex,
-	    CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)
-		AS now LIMIT 1) r
-	WHERE k.id = CAST(substr(NEW.token, 34) AS INTEGER);
+	    $wall_clock AS now LIMIT 1) r
+	WHERE k.id = $lease_id;
 	INSERT INTO once_payload(effect_id, body)
 	SELECT last_insert_rowid(), CAST(NEW.payload AS BLOB)
 	WHERE length(CAST(NEW.payload AS BLOB)) > 2048;
@@ -410,14 +416,11 @@ END;
 -- name: schema_response_insert
 CREATE TRIGGER once_response_insert INSTEAD OF INSERT ON once_response
 BEGIN
-	SELECT RAISE(ROLLBACK, 'lease lost')
-	WHERE NOT EXISTS (SELECT 1 FROM once_key
-	    WHERE id = CAST(substr(NEW.token, 34) AS INTEGER)
-	    AND NEW.token = token || '-' || id);
+	$lease
 	SELECT RAISE(ROLLBACK,
 	    'once_response: this attempt has answered already')
 	WHERE EXISTS (SELECT 1 FROM once_key
-	    WHERE id = CAST(substr(NEW.token, 34) AS INTEGER)
+	    WHERE id = $lease_id
 	    AND state = 'completed');
 	SELECT RAISE(ROLLBACK,
 	    'once_response.status: not an integer from 200 to 599')
@@ -483,10 +486,9 @@ BEGIN
 	    body = CASE WHEN length(CAST(NEW.body AS BLOB)) BETWEEN 1 AND 2048
 		THEN CAST(NEW.body AS BLOB) END,
 	    expires_at = locked_until + retention,
-	    updated_at = CAST((julianday('now') - 2440587.5) * 86400000
-		AS INTEGER)
-	WHERE id = CAST(substr(NEW.token, 34) AS INTEGER);
+	    updated_at = $wall_clock
+	WHERE id = $lease_id;
 	INSERT INTO once_body(key_id, body)
-	SELECT CAST(substr(NEW.token, 34) AS INTEGER), CAST(NEW.body AS BLOB)
+	SELECT $lease_id, CAST(NEW.body AS BLOB)
 	WHERE length(CAST(NEW.body AS BLOB)) > 2048;
 END;

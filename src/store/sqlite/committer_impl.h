@@ -52,7 +52,7 @@ enum rc committer_note(struct committer *, enum rc);
 /* Whether nothing new may begin until outcomes are recorded; under the lock. */
 bool committer_is_stuck(const struct committer *);
 
-/* Wakes those who wait for work; under the lock. */
+/* Wakes all waiters in committer_wait_work(); under the lock. */
 void committer_news(struct committer *);
 
 /* Counts an outcome that could not be recorded at once; under the lock. */

@@ -20,9 +20,9 @@
 struct db_copy;
 
 /*
- * Begins a copy into an existing, empty file that nobody else opens; no part
- * of its name may be a symbolic link.  The caller uses the source for nothing
- * else until db_copy_end().  On failure *out is NULL.
+ * Begins a copy into an existing, empty file, which the caller lets no other
+ * process open.  No part of its name may be a symbolic link.  The caller uses
+ * the source for nothing else until db_copy_end().  On failure *out is NULL.
  */
 enum rc db_copy_begin(struct db_copy **out, struct db *source, const char *to);
 

@@ -136,22 +136,20 @@ enum rc
 store_browse_effects(
     struct store *store, int64_t key_id, struct store_found *found)
 {
+	const enum query query =
+	    key_id == 0 ? QUERY_BROWSE_DEAD_EFFECTS : QUERY_BROWSE_EFFECTS;
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(found, 0, sizeof(*found));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, query, &reader);
 	if (rc != RC_OK)
 		return rc;
-	if (key_id == 0) {
-		s = db_stmt(reader->db, QUERY_BROWSE_DEAD_EFFECTS);
-		db_bindf(s, "i", (int64_t)WINDOW);
-	} else {
-		s = db_stmt(reader->db, QUERY_BROWSE_EFFECTS);
-		db_bindf(s, "ii", key_id, (int64_t)WINDOW);
-	}
-	rc = walk_window(s, found);
+	if (key_id == 0)
+		db_bindf(reader->s, "i", (int64_t)WINDOW);
+	else
+		db_bindf(reader->s, "ii", key_id, (int64_t)WINDOW);
+	rc = walk_window(reader->s, found);
 	found->next = 0;
 	store_reader_give(store, reader);
 	return rc;
@@ -162,22 +160,19 @@ store_browse_key(
     struct store *store, int64_t id, struct record *r, struct response *head)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(r, 0, sizeof(*r));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_BROWSE_ROW, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_BROWSE_ROW);
-	db_bindf(s, "i", id);
-	rc = store_row_next(reader->db, s, r);
+	db_bindf(reader->s, "i", id);
+	rc = store_row_next(reader->db, reader->s, r);
 	if (rc == RC_OK && head != NULL && r->kept &&
-	    store_read_head(s, r, head) != RC_OK) {
+	    store_read_head(reader->s, r, head) != RC_OK) {
 		response_free(head);
 		response_init(head);
 	}
-	db_reset(s);
 	store_reader_give(store, reader);
 	return rc;
 }
@@ -186,17 +181,14 @@ enum rc
 store_browse_effect(struct store *store, int64_t id, struct store_effect *e)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(e, 0, sizeof(*e));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_BROWSE_EFFECT, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_BROWSE_EFFECT);
-	db_bindf(s, "i", id);
-	rc = store_row_next_effect(reader->db, s, e);
-	db_reset(s);
+	db_bindf(reader->s, "i", id);
+	rc = store_row_next_effect(reader->db, reader->s, e);
 	store_reader_give(store, reader);
 	return rc;
 }

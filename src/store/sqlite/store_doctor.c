@@ -221,22 +221,22 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 static void
 check_states(struct db *db, struct findings *f)
 {
-	int64_t nobody, somebody, dead;
+	int64_t unattended, waiting, dead;
 
-	if (db_onef(db_stmt(db, QUERY_COUNT_OPEN), "iii", &nobody, &somebody,
+	if (db_onef(db_stmt(db, QUERY_COUNT_OPEN), "iii", &unattended, &waiting,
 		&dead) != RC_OK) {
 		found(f, "unknown", false, "keys cannot be counted");
 		return;
 	}
-	if (nobody > 0)
+	if (unattended > 0)
 		found(f, "unknown", false,
-		    "%" PRId64 " keys that nobody reconciles: \"oncectl ls "
+		    "%" PRId64 " keys that no program reconciles: \"oncectl ls "
 		    "--state unknown\" lists, \"oncectl resolve\" settles them",
-		    nobody);
+		    unattended);
 	else
-		found(f, "unknown", true, "none that nobody reconciles");
+		found(f, "unknown", true, "none without a reconciler");
 	found(f, "reconcile", true, "%" PRId64 " keys wait for a next try",
-	    somebody);
+	    waiting);
 	if (dead > 0)
 		found(f, "dead_letter", false,
 		    "%" PRId64 " keys that reconciliation gave up: \"oncectl "
@@ -284,7 +284,7 @@ check_effects(struct db *db, struct findings *f)
 	else if (orphans + stalled + payloads + missing != 0)
 		found(f, "effects", false,
 		    "%" PRId64 " without a key, %" PRId64
-		    " that nobody's turn is, %" PRId64
+		    " whose key has no turn, or two, %" PRId64
 		    " without a payload, %" PRId64 " payloads too many",
 		    orphans, stalled, missing, payloads);
 	else

@@ -130,16 +130,12 @@ store_request(struct store *store, const struct store_identity *identity,
 	enum rc rc;
 
 	*body = NULL;
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_begin(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	/* One transaction, so that both are of one state of the database. */
-	rc = db_begin_read(reader->db);
-	if (rc == RC_OK)
-		rc = read_request(reader->db,
-		    store_stmt_of(reader->db, QUERY_REQUEST, identity, id),
-		    environment, body);
-	db_rollback(reader->db);
+	rc = read_request(reader->db,
+	    store_stmt_of(reader->db, QUERY_REQUEST, identity, id), environment,
+	    body);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		spool_free(*body);

@@ -19,7 +19,9 @@
 
 struct store_reader {
 	struct db *db;
-	bool large; /* has the large cache, for looking up keys */
+	struct db_stmt *s; /* of store_reader_query() */
+	bool large;        /* has the large cache, for looking up keys */
+	bool begun;        /* by store_reader_begin() */
 	struct store_reader *next;
 };
 
@@ -80,6 +82,11 @@ struct store {
  * gives the connection back, so that the write-ahead log does not grow.
  */
 enum rc store_reader_take(struct store *, struct store_reader **);
+/* The same, with a statement in reader->s; give resets it. */
+enum rc store_reader_query(struct store *, enum query, struct store_reader **);
+/* The same in a transaction, so that all reads are of one state of the
+ * database; give ends it. */
+enum rc store_reader_begin(struct store *, struct store_reader **);
 void store_reader_give(struct store *, struct store_reader *);
 void store_reader_close_all(struct store *); /* all must be given back */
 

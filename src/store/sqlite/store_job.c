@@ -15,17 +15,14 @@ static enum rc
 next_job(struct store *store, enum query query, struct record *job)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(job, 0, sizeof(*job));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, query, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, query);
-	db_bindf(s, "i", store_now(store));
-	rc = store_row_next(reader->db, s, job);
-	db_reset(s);
+	db_bindf(reader->s, "i", store_now(store));
+	rc = store_row_next(reader->db, reader->s, job);
 	store_reader_give(store, reader);
 	return rc;
 }
@@ -76,21 +73,18 @@ enum rc
 store_status(struct store *store, const char *resource, struct record *r)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(r, 0, sizeof(*r));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_STATUS, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_STATUS);
-	db_bindf(s, "s", resource);
-	rc = db_step_row(s);
+	db_bindf(reader->s, "s", resource);
+	rc = db_step_row(reader->s);
 	if (rc == RC_OK)
-		rc = store_row_read(s, r);
+		rc = store_row_read(reader->s, r);
 	if (rc == RC_CORRUPT)
 		store_row_bad(reader->db, "once_key", r->id);
-	db_reset(s);
 	store_reader_give(store, reader);
 	return rc;
 }

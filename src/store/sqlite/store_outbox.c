@@ -57,17 +57,14 @@ store_effect_next(
     struct store *store, const char *topic, struct store_effect *e, int64_t *at)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	memset(e, 0, sizeof(*e));
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_EFFECT_NEXT, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_EFFECT_NEXT);
-	db_bindf(s, "s", topic);
-	rc = store_row_next_effect(reader->db, s, e);
-	db_reset(s);
+	db_bindf(reader->s, "s", topic);
+	rc = store_row_next_effect(reader->db, reader->s, e);
 	store_reader_give(store, reader);
 	*at = e->next_at;
 	return rc;
@@ -110,13 +107,10 @@ store_effect_payload(
 	enum rc rc;
 
 	*payload = NULL;
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_begin(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc = db_begin_read(reader->db);
-	if (rc == RC_OK)
-		rc = read_payload(reader->db, e, payload);
-	db_rollback(reader->db);
+	rc = read_payload(reader->db, e, payload);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		spool_free(*payload);

@@ -36,7 +36,6 @@ output_read_output(struct db_stmt *s, struct store_output *o)
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
 		o->exit_status = (int)exit_status;
-	db_reset(s);
 	return rc;
 }
 
@@ -44,16 +43,14 @@ enum rc
 store_output(struct store *store, int64_t id, struct store_output *o)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
 	buf_init(&o->bytes, LIMIT_REFUSED);
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_REFUSED, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_REFUSED);
-	db_bindf(s, "i", id);
-	rc = output_read_output(s, o);
+	db_bindf(reader->s, "i", id);
+	rc = output_read_output(reader->s, o);
 	store_reader_give(store, reader);
 	if (rc != RC_OK)
 		buf_free(&o->bytes);

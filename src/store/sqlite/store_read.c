@@ -107,9 +107,39 @@ store_reader_take(struct store *store, struct store_reader **out)
 	return take(store, false, out);
 }
 
+enum rc
+store_reader_query(
+    struct store *store, enum query query, struct store_reader **out)
+{
+	enum rc rc = store_reader_take(store, out);
+
+	if (rc == RC_OK)
+		(*out)->s = db_stmt((*out)->db, query);
+	return rc;
+}
+
+enum rc
+store_reader_begin(struct store *store, struct store_reader **out)
+{
+	enum rc rc = store_reader_take(store, out);
+
+	if (rc != RC_OK)
+		return rc;
+	(*out)->begun = true;
+	if ((rc = db_begin_read((*out)->db)) != RC_OK)
+		store_reader_give(store, *out);
+	return rc;
+}
+
 void
 store_reader_give(struct store *store, struct store_reader *r)
 {
+	if (r->begun)
+		db_rollback(r->db);
+	else if (r->s != NULL)
+		db_reset(r->s);
+	r->begun = false;
+	r->s = NULL;
 	lock_take(&store->lock);
 	if (r->large) {
 		store->looker = r;
@@ -397,16 +427,11 @@ store_answer(struct store *store, const struct store_identity *identity,
 	enum rc rc;
 
 	*body = NULL;
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_begin(store, &reader);
 	if (rc == RC_OK) {
-		/* One transaction, so that key and body are of one state. */
-		rc = db_begin_read(reader->db);
-		if (rc == RC_OK)
-			rc = read_answer(store, reader->db,
-			    store_stmt_of(
-				reader->db, QUERY_ANSWER, identity, id),
-			    r, body);
-		db_rollback(reader->db);
+		rc = read_answer(store, reader->db,
+		    store_stmt_of(reader->db, QUERY_ANSWER, identity, id), r,
+		    body);
 		store_reader_give(store, reader);
 	}
 	if (rc == RC_OK && *body != NULL) {

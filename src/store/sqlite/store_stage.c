@@ -267,14 +267,13 @@ static enum rc
 stage_next_owner(struct store *store, int64_t *owner)
 {
 	struct store_reader *reader;
-	struct db_stmt *s;
 	enum rc rc;
 
-	if ((rc = store_reader_take(store, &reader)) != RC_OK)
+	rc = store_reader_query(store, QUERY_STAGE_OWNER, &reader);
+	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_STAGE_OWNER);
-	db_bindf(s, "i", *owner);
-	rc = db_onef(s, "i", owner);
+	db_bindf(reader->s, "i", *owner);
+	rc = db_onef(reader->s, "i", owner);
 	store_reader_give(store, reader);
 	return rc;
 }

@@ -39,8 +39,8 @@ struct stage {
 enum rc store_stage_init(struct stage *, struct store *,
     const struct store_reservation *, bool keep);
 
-/* The same for an answer.  Whoever runs it to its end deletes its pieces by
- * store_stage_drop(), if no key names them. */
+/* The same for an answer.  If no key names its pieces in the end, the caller
+ * deletes them by store_stage_drop(). */
 enum rc store_stage_init_answer(
     struct stage *, struct store *, const void *body, size_t length);
 

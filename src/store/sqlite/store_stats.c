@@ -99,24 +99,21 @@ store_scopes(struct store *store, const char *after, struct store_scope *scopes,
 {
 	struct store_reader *reader;
 	struct store_scope *sc;
-	struct db_stmt *s;
 	enum rc rc;
 
 	*n = 0;
-	rc = store_reader_take(store, &reader);
+	rc = store_reader_query(store, QUERY_SCOPES, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_SCOPES);
-	db_bindf(s, "si", after, (int64_t)max);
-	while (*n < max && (rc = db_step_row(s)) == RC_OK) {
+	db_bindf(reader->s, "si", after, (int64_t)max);
+	while (*n < max && (rc = db_step_row(reader->s)) == RC_OK) {
 		sc = &scopes[*n];
 		memset(sc, 0, sizeof(*sc));
-		rc = db_members(s, scope_columns, NSCOPE, sc);
+		rc = db_members(reader->s, scope_columns, NSCOPE, sc);
 		if (rc != RC_OK)
 			break;
 		(*n)++;
 	}
-	db_reset(s);
 	store_reader_give(store, reader);
 	if (rc == RC_OK || rc == RC_NOTFOUND)
 		return RC_OK;

@@ -77,7 +77,7 @@ enum write_stage { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
 struct write {
 	/*
 	 * Makes the change in the open transaction; now is store time.  RC_OK;
-	 * or RC_LOST: somebody else has made another change first, which is a
+	 * or RC_LOST: another process has changed the record first, which is a
 	 * result too.  For any other value the transaction is rolled back.  So
 	 * it is for RC_LOST, if the run has changed something.  After a
 	 * rollback the write may be run again.
