@@ -3,7 +3,7 @@
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
-#	-- list: foo		begins a part of later statements, mostly a list of
+#	-- list: foo		begins a part of later statements, mostly
 #				columns: $foo stands for it
 #
 # The output has no comments and no line breaks.  A statement ends where the
