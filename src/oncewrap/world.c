@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -148,6 +150,60 @@ world_socket(const char *address, char *why, size_t size)
 	return true;
 }
 
+/* Connects, without a wait.  A full queue is a matter of time. */
+static bool
+takes_connections(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd, error = 0;
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1)
+		return false;
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == -1)
+		error = errno;
+	close(fd);
+	errno = error;
+	return error == 0 || error == EAGAIN;
+}
+
+/* The socket of an application that somebody else runs. */
+static bool
+world_application(const char *path, char *why, size_t size)
+{
+	struct stat st;
+	char owner[64], self[64];
+
+	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
+		return fail(why, size,
+		    "%s: there is no such socket: start the application, or "
+		    "name the socket that it listens on",
+		    path);
+	if (takes_connections(path))
+		return true;
+	if (errno == ECONNREFUSED && stat(path, &st) == 0 &&
+	    !S_ISSOCK(st.st_mode))
+		return fail(why, size, "%s: is no socket", path);
+	if (errno == ECONNREFUSED)
+		return fail(why, size,
+		    "%s: no process listens on this socket: start the "
+		    "application",
+		    path);
+	if (errno != EACCES)
+		return fail(why, size, "%s: %s", path, strerror(errno));
+	user_name(geteuid(), self);
+	if (stat(path, &st) == -1)
+		return fail(why, size,
+		    "%s: %s may not enter its folder: chmod the folder", path,
+		    self);
+	user_name(st.st_uid, owner);
+	return fail(why, size,
+	    "%s: %s may not connect to this socket, which belongs to %s, mode "
+	    "%04o: have the application make it for %s (php-fpm: listen.owner)",
+	    path, self, owner, st.st_mode & 07777, self);
+}
+
 bool
 world_log(const char *log, char *why, size_t size)
 {
@@ -268,7 +324,7 @@ check_directory(
 	warn(r, line, "directory", why);
 }
 
-/* argv: the line of the option that names the program. */
+/* argv: the line of the option that names the program, or the application. */
 static void
 check_program(struct report *r, const char *option,
     const struct conf_program *program, conf_line argv)
@@ -277,6 +333,10 @@ check_program(struct report *r, const char *option,
 	struct user as;
 	char why[WHY];
 
+	if (path != NULL && strncmp(path, "unix:", 5) == 0 &&
+	    check_star(r, argv, option, path) &&
+	    !world_application(path + 5, why, sizeof(why)))
+		warn(r, argv, option, why);
 	/* settings.c has found the user and the group. */
 	if (path == NULL || *path != '/' ||
 	    !check_star(r, argv, option, path) ||

@@ -2,6 +2,7 @@
 import os
 import pwd
 import re
+import socket
 import subprocess
 
 import base
@@ -174,6 +175,63 @@ def test_what_a_flag_names_has_no_line(t):
     eq((run.returncode, run.stderr.decode()),
        (0, 'oncewrap: warning: handler: %s: there is no such program\n'
         % t.path('none')))
+
+
+def listening(path, mode=0o666):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(path)
+    s.listen(0)
+    os.chmod(path, mode)
+    return s
+
+
+def test_an_application_that_is_not_there(t):
+    """Route by route; one that listens is no warning, were it ever so busy."""
+    t.write('file')
+    busy = listening(t.path('busy'))
+    waits = socket.socket(socket.AF_UNIX)
+    waits.connect(t.path('busy'))
+    listening(t.path('old')).close()
+    eq(check(t, SERVER + '[defaults]\nhandler = unix:%(dir)s/none\n'
+             '[route /file]\nhandler = unix:%(dir)s/file\n'
+             '[route /deep]\nhandler = unix:%(dir)s/file/sock\n'
+             '[route /old]\nhandler = unix:%(dir)s/old\n'
+             '[route /star]\nhandler = unix:%(dir)s/*\n'
+             '[route /busy]\nhandler = unix:%(dir)s/busy\n'
+             '[route /same]\n[route /tcp]\nhandler = tcp:127.0.0.1:1\n'),
+       [(5, 'handler', 'D/none: there is no such socket: start the '
+         'application, or name the socket that it listens on'),
+        (7, 'handler', 'D/file: is no socket'),
+        (9, 'handler', 'D/file/sock: there is no such socket: start the '
+         'application, or name the socket that it listens on'),
+        (11, 'handler', 'D/old: no process listens on this socket: start the '
+         'application'),
+        (13, 'handler', '"unix:D/*": a * stands for itself here, and not for '
+         'other names')])
+    waits.close()
+    busy.close()
+
+
+def test_an_application_that_takes_no_connection_of_this_user(t):
+    base.need_root()
+    nobody = as_nobody(t)
+    os.mkdir(t.path('closed'), 0o700)
+    sockets = [listening(t.path('app'), 0o660),
+               listening(t.path('open'), 0o666),
+               listening(t.path('closed', 'app'))]
+    text = '[route /a]\nhandler = unix:%(dir)s/app\n' \
+        '[route /b]\nhandler = unix:%(dir)s/open\n' \
+        '[route /c]\nhandler = unix:%(dir)s/closed/app\n'
+    server = '[server]\ndatabase = /tmp/once.db\n'
+    eq(check(t, server + text), [])
+    eq(check(t, server + text, **nobody),
+       [(4, 'handler', 'D/app: nobody may not connect to this socket, which '
+         'belongs to root, mode 0660: have the application make it for nobody '
+         '(php-fpm: listen.owner)'),
+        (8, 'handler', 'D/closed/app: nobody may not enter its folder: chmod '
+         'the folder')])
+    for s in sockets:
+        s.close()
 
 
 # --- starts and runs ---
