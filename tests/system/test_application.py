@@ -138,7 +138,7 @@ def test_php_fpm_request_terminate_timeout_is_unknown(t):
 
 def test_timeout_of_an_application_is_unknown_and_it_may_run_on(t):
     gate = t.gate()
-    once = php(t, Fpm(t), timeout='300ms')
+    once = php(t, Fpm(t), timeout='1s')
     problem(once.post('k', query='gate'), 'handler-timeout', unknown=True)
     pid = gate.wait()
     assert proc.alive(pid), 'it is not ours to end'

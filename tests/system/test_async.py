@@ -641,7 +641,7 @@ def test_what_did_not_happen_is_run_again(t):
 def test_timeout_is_resumed_by_itself(t):
     gate = t.gate()
     once = start(t, 'ledger; [ "$ONCE_ATTEMPT" = 2 ] || gate gate; '
-                 'status 201', on_crash='resume', timeout='100ms')
+                 'status 201', on_crash='resume', timeout='1s')
     place = accepted(once.post('k'))
     gate.wait()
     wait_status(once, place, 'completed')

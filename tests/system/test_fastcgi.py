@@ -151,7 +151,7 @@ def test_end_without_end_request_is_lost(t):
 
 def test_a_process_that_timed_out_is_not_used_again(t):
     gate = t.gate()
-    once = stays(t, timeout='300ms', kill_after='100ms')
+    once = stays(t, timeout='1s', kill_after='100ms')
     one = Background(lambda: once.post('a', query='deaf+201'))
     pid = gate.wait()
     problem(one.result(), 'handler-timeout', unknown=True)
@@ -258,7 +258,7 @@ def test_stop_ends_runs_at_drain_timeout(t):
 def test_resume_waits_for_what_the_process_left_behind(t):
     """The attempt's lock is its process's; its children inherit that."""
     for how in ('plain', 'shed', 'far'):
-        once = stays(t, on_crash='resume', timeout='300ms',
+        once = stays(t, on_crash='resume', timeout='1s',
                      kill_after='100ms')
         answer = once.post(how, query='child=%s+die=9' % how)
         # A child of its group may outlive it: then the key is unknown.
@@ -354,9 +354,9 @@ def test_bad_configurations_are_refused(t):
 # word of kinds.py, defaults: (status, code), state
 TABLE = (
     ('201', {}, 201, COMPLETED),
-    ('gate', {'timeout': '300ms', 'kill_after': '100ms'}, 'handler-timeout',
+    ('gate', {'timeout': '1s', 'kill_after': '100ms'}, 'handler-timeout',
      UNKNOWN),
-    ('201+deaf', {'timeout': '300ms', 'kill_after': '100ms'},
+    ('201+deaf', {'timeout': '1s', 'kill_after': '100ms'},
      'handler-timeout', UNKNOWN),
     ('die=9', {}, 'handler-failed', UNKNOWN),
     ('201+die=15', {}, 'handler-failed', UNKNOWN),
@@ -377,7 +377,7 @@ TABLE = (
     ('503', {}, 503, RETRYABLE),
     ('404', {}, 404, COMPLETED),
     ('die=9', {'on_crash': 'resume'}, 'handler-failed', RETRYABLE),
-    ('gate', {'timeout': '300ms', 'kill_after': '100ms',
+    ('gate', {'timeout': '1s', 'kill_after': '100ms',
               'on_crash': 'resume'}, 'handler-timeout', RETRYABLE),
     ('504', {'on_crash': 'resume'}, 504, UNKNOWN),
 )

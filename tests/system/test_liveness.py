@@ -294,7 +294,7 @@ def is_left(once, pid):
 
 def test_a_handler_that_cannot_be_ended_is_answered_for(t):
     gate, once = stubborn(t, server={'workers': '1'}, defaults={
-        'timeout': '100ms', 'kill_after': '100ms'})
+        'timeout': '1s', 'kill_after': '100ms'})
     conn = once.begin('k')
     pid = gate.wait()
     problem(conn.answer(), 'handler-timeout', unknown=True)
@@ -314,7 +314,7 @@ def test_a_handler_that_cannot_be_ended_is_answered_for(t):
 
 def test_with_resume_its_key_is_unknown(t):
     gate, once = stubborn(t, defaults={
-        'timeout': '100ms', 'kill_after': '100ms', 'on_crash': 'resume'})
+        'timeout': '1s', 'kill_after': '100ms', 'on_crash': 'resume'})
     conn = once.begin('k')
     pid = gate.wait()
     problem(conn.answer(), 'handler-timeout', unknown=True)

@@ -242,13 +242,13 @@ def test_signal_is_a_failure(t):
 
 
 def test_timeout_is_a_failure(t):
-    given_up(t, 'too long', 'exec sleep 1000', timeout='100ms',
+    given_up(t, 'too long', 'exec sleep 1000', timeout='1s',
              kill_after='1ms', tries=2)
 
 
 def test_timeout_ends_what_ignores_it(t):
     given_up(t, 'too long', 'trap "" TERM; sleep 1000 & wait; wait; wait',
-             timeout='50ms', kill_after='50ms', tries=1)
+             timeout='1s', kill_after='50ms', tries=1)
 
 
 def test_too_much_output_is_a_failure(t):

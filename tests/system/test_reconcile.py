@@ -158,7 +158,7 @@ def test_route_without_reconciler_keeps_no_request(t):
 def test_try_that_kills_oncewrap_counts(t):
     gate = t.gate()
     once = once_with(t, 'gate gate; ' + UNKNOWN, reconcile_attempts=1,
-                     timeout='100ms', kill_after='1ms')
+                     timeout='1s', kill_after='1ms')
     lost(once)
     pid = gate.wait()
     once.kill()

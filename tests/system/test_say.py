@@ -174,7 +174,7 @@ def test_its_answer_wins_over_a_kill(t):
 
 
 def test_its_answer_wins_over_a_timeout(t):
-    wins_over(t, 'sleep', timeout='300ms', kill_after='100ms')
+    wins_over(t, 'sleep', timeout='1s', kill_after='100ms')
 
 
 def test_its_answer_wins_over_ten_megabytes(t):
@@ -194,7 +194,7 @@ def test_its_answer_wins_with_resume(t):
 
 
 def test_its_answer_wins_over_a_timeout_with_resume(t):
-    wins_over(t, 'sleep', on_crash='resume', timeout='300ms',
+    wins_over(t, 'sleep', on_crash='resume', timeout='1s',
               kill_after='100ms')
 
 

@@ -88,7 +88,7 @@ def test_handler_that_is_no_program_is_released(t):
 
 def test_timeout_is_unknown(t):
     t.gate()
-    once = once_with(t, 'ledger; status 200; gate gate', timeout='200ms')
+    once = once_with(t, 'ledger; status 200; gate gate', timeout='1s')
     problem(once.post('k'), 'handler-timeout', unknown=True)
     retry_is_unknown(t, once, 'k')
 
@@ -96,7 +96,7 @@ def test_timeout_is_unknown(t):
 def test_timeout_after_which_it_ends_cleanly_is_unknown(t):
     t.gate()
     once = once_with(t, 'trap "status 200; exit 0" TERM; ledger; gate gate',
-                     timeout='200ms')
+                     timeout='1s')
     problem(once.post('k'), 'handler-timeout', unknown=True)
     retry_is_unknown(t, once, 'k')
 
