@@ -4,7 +4,9 @@ TABLE says which scenarios die at a point, and at which passages.  A point of
 src/base/fault.h that it does not name fails, and so does one that a scenario
 does not pass.
 """
+import collections
 import os
+import random
 import re
 import subprocess
 import tempfile
@@ -231,3 +233,18 @@ def cases():
             found.append(('%s.child_stays.%s.1' % (fate, name),
                           case(scenario.child_stays, fate, name, 1)))
     return found
+
+
+def sample(found, seed, times=2):
+    """Those in which each point and each scenario of each fate stands so many
+    times, or as often as it can; the seed says which."""
+    rest = list(found)
+    random.Random(seed).shuffle(rest)
+    met = collections.Counter()
+    taken = set()
+    for name, _ in rest:
+        fate, play, point, _ = name.split('.')
+        if met[fate, play] < times or met[fate, point] < times:
+            met.update([(fate, play), (fate, point)])
+            taken.add(name)
+    return [one for one in found if one[0] in taken]

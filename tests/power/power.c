@@ -25,9 +25,10 @@
  * The keys must answer as that state says (life_autopsy).  Of some
  * survivors the new process is cut again, in its recovery and first steps.
  *
- *	power [all|some [N]]	all survivors of the first cut, not a sample
- *				(half an hour or so), of the Nth promise only;
- *				also with POWER_ALL=1
+ *	power [all|more|some [N]]
+ *		all survivors of the first cut, not a sample (half an hour or
+ *		so), or a larger sample; of the Nth promise only.  POWER=all
+ *		and POWER=more say the same.
  */
 #include "config.h"
 
@@ -56,6 +57,7 @@
 #else
 #define SLOWER 1
 #endif
+#define FEWER 3 /* a small sample is so much smaller */
 
 struct seen {
 	uint64_t *slot;
@@ -99,7 +101,7 @@ struct run {
 };
 
 static char base[200];
-static bool everything;
+static bool everything, more;
 
 static uint64_t
 mix(uint64_t x)
@@ -530,11 +532,18 @@ past_of(const struct promise *p)
 	return past_new(life_whole, life_nwhole);
 }
 
+/* What does not hold is looked at until it shows. */
+static unsigned
+part_of(const struct promise *p)
+{
+	return SLOWER * (more || !p->holds ? 1 : FEWER);
+}
+
 /* Half of what was to be looked at is a sample; nothing is none. */
 static bool
 is_sample(const struct run *r, const struct promise *p)
 {
-	const size_t budget = p->budget / SLOWER;
+	const size_t budget = p->budget / part_of(p);
 	const size_t want = r->possible < budget ? r->possible : budget;
 
 	return r->cuts > 0 && r->tried > 0 && r->tried >= want / 2;
@@ -559,14 +568,14 @@ cut_a_life(const struct promise *p)
 	if (p->life == PIECES || p->life == LIES)
 		l.max_wal = 1024 * 1024; /* its steps follow at once */
 	r.careless = p->life == CARELESS;
-	r.each = (p->life == PIECES ? 12 : 3) * SLOWER;
+	r.each = (p->life == PIECES ? 12 : 3) * part_of(p);
 	r.past = past_of(p);
 	r.past->nothing = true;
 	vfs_set_lies(p->life == LIES);
 	ok = live(r.past, &l, 0, dir);
 	vfs_set_lies(false);
 	if (ok)
-		explore(&r, p->budget / SLOWER);
+		explore(&r, p->budget / part_of(p));
 	printf("# %s: %zu cuts; %zu of %zu survivors were looked at, %zu were "
 	       "cut again; %zu had a body in part; %zu were wrong\n",
 	    r.name, r.cuts, r.tried, r.possible, r.nested, r.parts, r.failed);
@@ -625,12 +634,12 @@ main(int argc, char **argv)
 		{ "normal: and not if syncs do nothing", CONF_DURABILITY_NORMAL,
 		    CONF_DURABILITY_NORMAL, LIES, false, 200 },
 	};
-	const char *all = getenv("POWER_ALL");
+	const char *how = argc > 1 ? argv[1] : getenv("POWER");
 	size_t i, n = sizeof(promises) / sizeof(promises[0]);
 	bool ok, every = true;
 
-	everything = (argc > 1 && strcmp(argv[1], "all") == 0) ||
-	    (all != NULL && strcmp(all, "1") == 0);
+	everything = how != NULL && strcmp(how, "all") == 0;
+	more = everything || (how != NULL && strcmp(how, "more") == 0);
 	log_set_level(LOG_ERROR + 1);
 	vfs_install();
 	vfs_base(base, sizeof(base));
