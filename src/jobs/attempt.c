@@ -19,10 +19,6 @@
 #include "metrics.h"
 #include "attempt.h"
 
-/* Only oncewrap sends these fields: clients would believe a handler's. */
-static const char *const own_fields[] = { "Idempotent-Replayed",
-	"Idempotency-Expires" };
-
 /* Pauses (ms) between two looks for processes that a handler left behind.  The
  * attempt waits for their end until its deadline at most. */
 #define TREE_LOOK     5  /* doubled after each */
@@ -276,7 +272,7 @@ attempt_read(struct attempt *at)
 	facts->head = cgihead_parse(bytes, len, true, response, &at->head);
 	if (facts->head != CGIHEAD_OK)
 		return;
-	response_remove(response, own_fields, 2);
+	response_remove_own(response);
 	len -= at->head.body_start;
 	response->body = len > 0 ? bytes + at->head.body_start : NULL;
 	response->body_len = len;

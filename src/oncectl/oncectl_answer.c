@@ -6,7 +6,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,52 +89,4 @@ oncectl_answer_free(struct oncectl_input *in)
 {
 	spool_free(in->spool);
 	in->spool = NULL;
-}
-
-static bool
-agrees(const struct cgihead *head, uint64_t body_len)
-{
-	switch (head->outcome) {
-	case CGIHEAD_SAYS_NOTHING:
-	case CGIHEAD_SAYS_COMPLETED:
-		break;
-	case CGIHEAD_SAYS_NOT_EXECUTED:
-	case CGIHEAD_SAYS_UNKNOWN:
-		return oncectl_answer_bad(
-		    "its Idempotency-Outcome is not \"completed\"");
-	}
-	if (head->content_length == -1 ||
-	    (uint64_t)head->content_length == body_len)
-		return true;
-	warnx("standard input: Content-Length says %" PRId64
-	      ", but the body has %" PRIu64 " bytes",
-	    head->content_length, body_len);
-	return false;
-}
-
-bool
-oncectl_answer_parse(
-    const struct oncectl_input *in, struct response *r, struct cgihead *head)
-{
-	/* Only oncewrap sets these, as in a handler's response. */
-	static const char *const own[] = { "Idempotent-Replayed",
-		"Idempotency-Expires" };
-	const size_t kept = (size_t)spool_length(in->spool);
-	enum cgihead_verdict verdict;
-	const char *bytes = oncectl_answer_bytes(in);
-
-	if (bytes == NULL)
-		return false;
-	verdict = cgihead_parse(bytes, kept, true, r, head);
-	if (verdict == CGIHEAD_EMPTY)
-		return oncectl_answer_bad(
-		    "empty: give a CGI response, head and body");
-	if (verdict != CGIHEAD_OK)
-		return oncectl_answer_bad(cgihead_verdict_text(verdict));
-	if (!agrees(head, in->length - head->body_start))
-		return false;
-	response_remove(r, own, 2);
-	r->body_len = kept - head->body_start;
-	r->body = r->body_len > 0 ? bytes + head->body_start : NULL;
-	return true;
 }

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cgihead.h"
 #include "spool.h"
 
 struct oncectl_input {
@@ -28,14 +27,5 @@ bool oncectl_answer_read(struct oncectl_input *, uint64_t max);
  * printed. */
 const void *oncectl_answer_bytes(const struct oncectl_input *);
 void oncectl_answer_free(struct oncectl_input *);
-
-/*
- * Parses a CGI response, by the rules for a handler's.  response (initialised
- * by the caller) gets its head, without the fields that only oncewrap sets,
- * and its body, which stays in the input.  False: it is no response, or its
- * Idempotency-Outcome says that nothing was completed; the reason was printed.
- */
-bool oncectl_answer_parse(
-    const struct oncectl_input *, struct response *, struct cgihead *);
 
 #endif

@@ -14,6 +14,7 @@
 #include "limit.h"
 #include "oncectl_answer.h"
 #include "handler_api.h"
+#include "resolve.h"
 #include "oncectl.h"
 
 /* Finds the token, before any input is read; NULL: there is none. */
@@ -186,6 +187,20 @@ is_document(struct response *r, const struct cgihead *head)
 	return true;
 }
 
+/* Reads a response from standard input. */
+static bool
+read_response(struct oncectl_input *in, struct response *r)
+{
+	char why[RESOLVE_WHY];
+	struct cgihead head;
+
+	if (!oncectl_answer_read(in, SAY_MAX + 1 + LIMIT_HEAD))
+		return false;
+	if (!resolve_parse(in->spool, in->length, r, &head, why))
+		return oncectl_answer_bad(why);
+	return is_document(r, &head);
+}
+
 int
 oncectl_respond(struct oncectl *ctl)
 {
@@ -193,16 +208,13 @@ oncectl_respond(struct oncectl *ctl)
 	int status = ONCECTL_REFUSED;
 	struct effects effects;
 	struct response r;
-	struct cgihead head;
 	struct handler_api *api;
 	const char *token = find_token(ctl);
 
 	if (token == NULL)
 		return ONCECTL_USAGE;
 	response_init(&r);
-	if (!effects_read(&effects, ctl) ||
-	    !oncectl_answer_read(&in, SAY_MAX + 1 + LIMIT_HEAD) ||
-	    !oncectl_answer_parse(&in, &r, &head) || !is_document(&r, &head))
+	if (!effects_read(&effects, ctl) || !read_response(&in, &r))
 		goto out;
 	if ((status = handler_api_begin(ctl, &api)) == -1)
 		status = handler_api_end(ctl, api,

@@ -16,45 +16,41 @@
 #include "oncectl_answer.h"
 #include "oncectl_change.h"
 #include "oncectl_row.h"
+#include "resolve.h"
 #include "route.h"
 #include "oncectl.h"
 
-/* Fills in the outcome's response, and whether it can be replayed, by the
- * rules for a handler's. */
+/* Fills in the outcome with the response on standard input. */
 static bool
-parse_answer(const struct oncectl_input *given, const struct conf_route *rule,
-    struct store_outcome *st)
+read_completed(const struct conf_route *rule, struct store_outcome *st)
 {
-	const struct conf_list *drop = &rule->replay_drop;
-	struct response *r = &st->response;
-	struct cgihead head;
+	struct oncectl_input given = { NULL, 0, NULL };
+	char why[RESOLVE_WHY];
+	bool good;
 
-	if (!oncectl_answer_parse(given, r, &head))
-		return false;
-	response_remove(r, (const char *const *)drop->item, drop->n);
-	st->keep = !head.not_replayable &&
-	    given->length - head.body_start <= rule->max_response;
-	if (!st->keep) {
-		r->body = NULL;
-		r->body_len = 0;
-	}
-	return true;
+	good = oncectl_answer_read(&given, rule->max_response + LIMIT_HEAD);
+	if (good &&
+	    !resolve_completed(rule, &given.spool, given.length, st, why))
+		good = oncectl_answer_bad(why);
+	oncectl_answer_free(&given);
+	return good;
 }
 
 static int
 refuse_resolve(const struct record *row, enum record_state before)
 {
+	const char *why = resolve_refusal(row->state);
 	char *name = oncectl_row_name(row);
 
 	(void)before;
-	warnx("%s is %s: only unknown and dead_letter can be resolved", name,
-	    record_state_name(row->state));
+	warnx("%s is %s: %s", name, record_state_name(row->state),
+	    why != NULL ? why : "it changed meanwhile; say it again");
 	free(name);
 	return ONCECTL_REFUSED;
 }
 
 static int
-settle_settle(
+settle_write(
     struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
 {
 	const enum record_state to = (*outcome)->state;
@@ -84,35 +80,19 @@ static int
 settle_resolve(struct oncectl *ctl, struct record *row)
 {
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
-	struct store_outcome *st = NULL;
-	struct oncectl_input given = { NULL, 0, NULL };
+	struct store_outcome *st;
 	int status = ONCECTL_REFUSED;
 
-	if (row->state != RECORD_UNKNOWN && row->state != RECORD_DEAD_LETTER)
+	if (resolve_refusal(row->state) != NULL)
 		return refuse_resolve(row, row->state);
 	st = store_outcome_new();
-	if (st == NULL) {
-		oncectl_fail(ctl, RC_NOMEM);
-		goto out;
-	}
-	if ((ctl->given & ONCECTL_COMPLETED) != 0) {
-		st->state = RECORD_COMPLETED;
-		if (!oncectl_answer_read(
-			&given, rule->max_response + LIMIT_HEAD) ||
-		    !parse_answer(&given, rule, st))
-			goto out;
-		st->body = given.spool;
-		given.spool = NULL;
-	} else {
-		st->state = RECORD_FAILED_RETRYABLE;
-		st->requeue = 0; /* an accepted request runs again */
-		snprintf(st->last_error, sizeof(st->last_error),
-		    "resolved: it was not executed");
-	}
-	status = settle_settle(ctl, row, &st);
-out:
+	if (st == NULL)
+		return oncectl_fail(ctl, RC_NOMEM);
+	if ((ctl->given & ONCECTL_COMPLETED) == 0)
+		resolve_not_executed(st);
+	if ((ctl->given & ONCECTL_COMPLETED) == 0 || read_completed(rule, st))
+		status = settle_write(ctl, row, &st);
 	store_outcome_free(st);
-	oncectl_answer_free(&given);
 	return status;
 }
 

@@ -14,6 +14,7 @@
 #include "page_form.h"
 #include "page_impl.h"
 #include "page_token.h"
+#include "resolve.h"
 
 static const struct {
 	const char *name, *label, *title, *yes;
@@ -83,10 +84,10 @@ page_act_suits_key(enum page_act act, const struct record *r)
 	switch (act) {
 	case PAGE_COMPLETED:
 	case PAGE_NOT_EXECUTED:
-		return r->state == RECORD_UNKNOWN ||
-		    r->state == RECORD_DEAD_LETTER;
+		return resolve_refusal(r->state) == NULL;
 	case PAGE_FORGET:
-		return r->state != RECORD_IN_PROGRESS && !r->unsealed;
+		return record_may_change(r->state, RECORD_NONE, true) &&
+		    !r->unsealed;
 	case PAGE_RETRY:
 	case PAGE_DROP:
 	case PAGE_NACTS:
@@ -191,7 +192,7 @@ page_ask(struct page *p, const struct page_target *t, const char *why,
 	page_begin(p, why != NULL ? 400 : 200, acts[t->act].title);
 	write_what(p, t);
 	if (why != NULL)
-		page_html_bad(html, why);
+		page_html_bad_response(html, why);
 	page_html_confirm(html, acts[t->act].name, t->id, token);
 	if (t->act == PAGE_COMPLETED)
 		page_html_response_area(html, text != NULL ? text : "",
@@ -205,6 +206,20 @@ suits(const struct page_target *t)
 {
 	return t->is_effect ? page_act_suits_effect(t->act, &t->effect)
 			    : page_act_suits_key(t->act, &t->key);
+}
+
+static void
+refuse_state(struct page *p, const struct page_target *t)
+{
+	const bool resolves =
+	    t->act == PAGE_COMPLETED || t->act == PAGE_NOT_EXECUTED;
+	const char *why = resolves ? resolve_refusal(t->key.state) : NULL;
+	char text[160];
+
+	snprintf(text, sizeof(text), "The key is %s: %s.",
+	    record_state_name(t->key.state), why != NULL ? why : "");
+	page_say(p, 409, acts[t->act].title,
+	    why != NULL ? text : "That cannot be done in its present state.");
 }
 
 static void
@@ -225,8 +240,7 @@ ask(struct page *p, struct page_target *t)
 	if (suits(t))
 		page_ask(p, t, NULL, NULL);
 	else
-		page_say(p, 409, acts[t->act].title,
-		    "That cannot be done in its present state.");
+		refuse_state(p, t);
 	page_target_free(t);
 }
 

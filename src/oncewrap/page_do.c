@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgihead.h"
 #include "log.h"
 #include "page_form.h"
 #include "page_impl.h"
 #include "page_token.h"
+#include "resolve.h"
 #include "route.h"
 
 /* What is logged of an act is about the key, not about the page's own path. */
@@ -58,104 +58,77 @@ unix_lines(struct buf *text)
 	buf_truncate(text, n);
 }
 
-/* NULL: the head is good. */
-static const char *
-why_no_answer(
-    enum cgihead_verdict verdict, const struct cgihead *head, size_t body_len)
+/* --- acts --------------------------------------------------------------- */
+
+/* Copies a text to a spool; NULL: *rc says why. */
+static struct spool *
+spool_text(const struct buf *text, enum rc *rc)
 {
-	if (verdict == CGIHEAD_EMPTY)
-		return "It is empty: give fields, an empty line, and the body.";
-	if (verdict != CGIHEAD_OK)
-		return cgihead_verdict_text(verdict);
-	if (head->outcome != CGIHEAD_SAYS_NOTHING &&
-	    head->outcome != CGIHEAD_SAYS_COMPLETED)
-		return "Its Idempotency-Outcome is not \"completed\".";
-	if (head->content_length != -1 &&
-	    (uint64_t)head->content_length != body_len)
-		return "Its Content-Length is not the length of its body.";
+	struct spool *spool = spool_new();
+
+	*rc = spool != NULL ? spool_write(spool, text->data, text->len)
+			    : RC_NOMEM;
+	if (*rc == RC_OK)
+		return spool;
+	spool_free(spool);
 	return NULL;
 }
 
-/* Reads the answer by the rules for a handler's; returns why it is none. */
-static const char *
-read_given_answer(struct page *p, const struct record *key,
+/* Fills in the outcome with the response that the form has.  RC_INVALID: it is
+ * none, and the operator was asked again. */
+static enum rc
+read_response(struct page *p, const struct page_target *t,
     const struct buf *text, struct store_outcome *st)
 {
-	/* Only oncewrap sets these. */
-	static const char *const own[] = { "Idempotent-Replayed",
-		"Idempotency-Expires" };
-	const struct conf_route *rule = route_find(p->conf, key->path);
-	const struct conf_list *drop = &rule->replay_drop;
-	struct response *r = &st->response;
-	struct cgihead head;
-	enum cgihead_verdict verdict;
-	const char *why;
-	size_t len = 0;
+	char why[RESOLVE_WHY];
+	struct spool *given;
 	enum rc rc;
 
-	verdict = cgihead_parse(text->data, text->len, true, r, &head);
-	if (verdict == CGIHEAD_OK)
-		len = text->len - head.body_start;
-	why = why_no_answer(verdict, &head, len);
-	if (why != NULL)
-		return why;
-	response_remove(r, own, 2);
-	response_remove(r, (const char *const *)drop->item, drop->n);
-	st->keep = !head.not_replayable && len <= rule->max_response;
-	if (!st->keep || len == 0)
-		return NULL;
-	if ((st->body = spool_new()) == NULL)
-		return rc_text(RC_NOMEM);
-	rc = spool_write(st->body, text->data + head.body_start, len);
-	if (rc == RC_OK)
-		r->body = spool_bytes(st->body, &rc);
-	r->body_len = len;
-	return rc == RC_OK ? NULL : rc_text(rc);
+	given = spool_text(text, &rc);
+	if (given == NULL)
+		return rc;
+	if (!resolve_completed(
+		route_find(p->conf, t->key.path), &given, text->len, st, why)) {
+		page_ask(p, t, why, text->data);
+		rc = RC_INVALID;
+	}
+	spool_free(given);
+	return rc;
 }
-
-/* --- acts --------------------------------------------------------------- */
 
 /* RC_INVALID: the operator was asked again. */
 static enum rc
 completed(struct page *p, const struct page_target *t, struct store_outcome *st)
 {
-	const char *why;
 	struct buf text;
 	enum rc rc;
 
 	buf_init(&text, LIMIT_ADMIN_BODY);
 	rc = page_form_body(p->rq, "response", &text);
-	if (rc == RC_OK)
+	if (rc == RC_INVALID)
+		page_ask(p, t, "it has a byte that is no text", text.data);
+	if (rc == RC_OK) {
 		unix_lines(&text);
-	if (rc == RC_OK || rc == RC_INVALID) {
-		why = rc == RC_OK ? read_given_answer(p, &t->key, &text, st)
-				  : "It has a byte that is no text.";
-		if (why != NULL) {
-			page_ask(p, t, why, text.data);
-			rc = RC_INVALID;
-		}
+		rc = read_response(p, t, &text, st);
 	}
 	buf_free(&text);
 	return rc;
 }
 
+/* *kept: retries get the response. */
 static enum rc
-resolve(struct page *p, const struct page_target *t)
+resolve(struct page *p, const struct page_target *t, bool *kept)
 {
 	struct store_outcome *st = store_outcome_new();
 	enum rc rc = RC_OK;
 
 	if (st == NULL)
 		return RC_NOMEM;
-	if (t->act == PAGE_COMPLETED) {
-		st->state = RECORD_COMPLETED;
+	if (t->act == PAGE_COMPLETED)
 		rc = completed(p, t, st);
-	} else {
-		st->state = RECORD_FAILED_RETRYABLE;
-		st->requeue = 0; /* an accepted request runs again */
-		snprintf(st->last_error, sizeof(st->last_error),
-		    "resolved: it was not executed");
-	}
+	else
+		resolve_not_executed(st);
+	*kept = st->keep;
 	if (rc == RC_OK)
 		rc = store_resolve_by_operator(
 		    p->store, t->id, t->key.attempt, &st);
@@ -164,12 +137,12 @@ resolve(struct page *p, const struct page_target *t)
 }
 
 static enum rc
-act(struct page *p, const struct page_target *t)
+act(struct page *p, const struct page_target *t, bool *kept)
 {
 	switch (t->act) {
 	case PAGE_COMPLETED:
 	case PAGE_NOT_EXECUTED:
-		return resolve(p, t);
+		return resolve(p, t, kept);
 	case PAGE_FORGET:
 		return store_forget(p->store, t->id, t->key.state);
 	case PAGE_RETRY:
@@ -184,7 +157,7 @@ act(struct page *p, const struct page_target *t)
 }
 
 static void
-say_done(struct page *p, const struct page_target *t)
+say_done(struct page *p, const struct page_target *t, bool kept)
 {
 	static const char *const done[PAGE_NACTS] = {
 		[PAGE_COMPLETED] = "The key is completed: retries get your "
@@ -198,7 +171,11 @@ say_done(struct page *p, const struct page_target *t)
 
 	page_begin(p, 200, "Done");
 	page_html_h1(&p->html, "Done");
-	page_html_done(&p->html, done[t->act]);
+	page_html_done(&p->html,
+	    t->act == PAGE_COMPLETED && !kept
+		? "The key is completed, but your answer cannot be kept for "
+		  "replay: a retry is told response-not-kept."
+		: done[t->act]);
 	if (t->act == PAGE_RETRY)
 		page_html_to_effect(&p->html, t->id);
 	else if (t->act != PAGE_FORGET && t->act != PAGE_DROP)
@@ -209,11 +186,12 @@ say_done(struct page *p, const struct page_target *t)
 static void
 perform(struct page *p, const struct page_target *t)
 {
-	enum rc rc = act(p, t);
+	bool kept = false;
+	enum rc rc = act(p, t, &kept);
 
 	switch (rc) {
 	case RC_OK:
-		say_done(p, t);
+		say_done(p, t, kept);
 		log_act(p, t, "done");
 		break;
 	case RC_INVALID:

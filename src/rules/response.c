@@ -279,6 +279,15 @@ response_remove(struct response *r, const char *const *names, size_t n)
 }
 
 void
+response_remove_own(struct response *r)
+{
+	static const char *const own[] = { "Idempotent-Replayed",
+		"Idempotency-Expires" };
+
+	response_remove(r, own, 2);
+}
+
+void
 response_remove_hop_by_hop(struct response *r)
 {
 	struct field f;

@@ -71,6 +71,10 @@ response_find(const struct buf *fields, const char *name, struct field *out);
 /* Removes every field with one of n names. */
 void response_remove(struct response *, const char *const *names, size_t n);
 
+/* Removes the fields that only oncewrap sends: clients would believe those of a
+ * program. */
+void response_remove_own(struct response *);
+
 /* Removes hop-by-hop fields (RFC 9110, section 7.6.1), and the fields that a
  * Connection field names. */
 void response_remove_hop_by_hop(struct response *);

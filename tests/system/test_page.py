@@ -484,13 +484,32 @@ def test_completed_takes_an_answer(t):
         assert part in line, line
 
 
+def test_completed_with_an_answer_that_cannot_be_replayed(t):
+    once = start(t, routes={'/pay': {'max_response': '4'}})
+    form = confirm(once, 'completed', lost(once))
+    page = Page(post(once, dict(form, response='Status: 200\n\nabcde')))
+    assert 'response-not-kept' in page.text, page.text
+    problem(once.post('k'), 'response-not-kept',
+            more=('original_status', 'completed_at'))
+
+
+def test_a_key_that_is_settled_is_not_resolved(t):
+    once = start(t, 'status 201')
+    first(once.post('a'), 201)
+    id = get(once, 'find?key=a').id_of('key')
+    for do in ('completed', 'not-executed'):
+        text = get(once, 'act?do=%s&id=%d' % (do, id), status=409).text
+        assert 'is completed: only unknown and dead_letter can be resolved' \
+            in text, text
+
+
 def test_completed_refuses_what_is_no_answer(t):
     once = start(t)
     form = confirm(once, 'completed', lost(once))
     for given, why in (('', 'empty'), ('no head', 'end'),
                        ('Content-Type: a/b\r\n: x\r\n\r\n', 'line'),
                        ('Content-Type: a/b\r\nContent-Length: 9\r\n\r\nx',
-                        'Content-Length'),
+                        'Content-Length says 9, but the body has 1 bytes'),
                        ('Status: 200\r\nIdempotency-Outcome: unknown\r\n\r\n',
                         'Idempotency-Outcome')):
         answer = post(once, dict(form, response=given))

@@ -1,0 +1,98 @@
+/*
+ * See resolve.h.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "resolve.h"
+
+const char *
+resolve_refusal(enum record_state state)
+{
+	return state == RECORD_UNKNOWN || state == RECORD_DEAD_LETTER
+	    ? NULL
+	    : "only unknown and dead_letter can be resolved";
+}
+
+/* Whether the head agrees with the act and with the body. */
+static bool
+agrees(const struct cgihead *head, uint64_t body_len, char why[RESOLVE_WHY])
+{
+	if (head->outcome != CGIHEAD_SAYS_NOTHING &&
+	    head->outcome != CGIHEAD_SAYS_COMPLETED) {
+		snprintf(why, RESOLVE_WHY,
+		    "its Idempotency-Outcome is not \"completed\"");
+		return false;
+	}
+	if (head->content_length == -1 ||
+	    (uint64_t)head->content_length == body_len)
+		return true;
+	snprintf(why, RESOLVE_WHY,
+	    "Content-Length says %" PRId64 ", but the body has %" PRIu64
+	    " bytes",
+	    head->content_length, body_len);
+	return false;
+}
+
+bool
+resolve_parse(struct spool *text, uint64_t length, struct response *r,
+    struct cgihead *head, char why[RESOLVE_WHY])
+{
+	enum rc rc = RC_OK;
+	const char *bytes = spool_bytes(text, &rc);
+	const size_t n = (size_t)spool_length(text);
+	enum cgihead_verdict verdict;
+
+	if (rc != RC_OK) {
+		snprintf(why, RESOLVE_WHY, "%s", rc_text(rc));
+		return false;
+	}
+	verdict = cgihead_parse(bytes, n, true, r, head);
+	if (verdict != CGIHEAD_OK) {
+		snprintf(why, RESOLVE_WHY, "%s",
+		    verdict == CGIHEAD_EMPTY
+			? "empty: give a CGI response, head and body"
+			: cgihead_verdict_text(verdict));
+		return false;
+	}
+	if (!agrees(head, length - head->body_start, why))
+		return false;
+	response_remove_own(r);
+	r->body_len = n - head->body_start;
+	r->body = r->body_len > 0 ? bytes + head->body_start : NULL;
+	return true;
+}
+
+bool
+resolve_completed(const struct conf_route *route, struct spool **text,
+    uint64_t length, struct store_outcome *outcome, char why[RESOLVE_WHY])
+{
+	const struct conf_list *drop = &route->replay_drop;
+	struct response *r = &outcome->response;
+	struct cgihead head;
+
+	if (!resolve_parse(*text, length, r, &head, why))
+		return false;
+	response_remove(r, (const char *const *)drop->item, drop->n);
+	outcome->state = RECORD_COMPLETED;
+	outcome->keep = !head.not_replayable &&
+	    length - head.body_start <= route->max_response;
+	if (!outcome->keep) {
+		r->body = NULL;
+		r->body_len = 0;
+	}
+	outcome->body = *text;
+	*text = NULL;
+	return true;
+}
+
+void
+resolve_not_executed(struct store_outcome *outcome)
+{
+	outcome->state = RECORD_FAILED_RETRYABLE;
+	outcome->requeue = 0;
+	snprintf(outcome->last_error, sizeof(outcome->last_error),
+	    "resolved: it was not executed");
+}

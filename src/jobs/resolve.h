@@ -1,0 +1,44 @@
+/*
+ * What an operator can say of a key whose outcome is open: the rules of oncectl
+ * and of the operator's page.  The store alone decides, in the transaction that
+ * makes the change.
+ */
+#ifndef RESOLVE_H
+#define RESOLVE_H
+
+#include "cgihead.h"
+#include "conf.h"
+#include "store.h"
+
+/* Room for the reason of a refusal. */
+#define RESOLVE_WHY 160
+
+/* Why a key in that state cannot be resolved; NULL: it can. */
+const char *resolve_refusal(enum record_state);
+
+/*
+ * Parses a CGI response that was given, by the rules for a handler's.  The
+ * input has length bytes, of which text has the first ones.  response
+ * (initialised by the caller) gets its head, without the fields that only
+ * oncewrap sets, and its body as far as text has it, where it stays.  False: it
+ * is no response, its Content-Length is not that of its body, or its
+ * Idempotency-Outcome says that nothing was completed; why says which.
+ */
+bool resolve_parse(struct spool *text, uint64_t length, struct response *,
+    struct cgihead *, char why[RESOLVE_WHY]);
+
+/*
+ * Fills in the outcome of a request that was carried out, with the response in
+ * *text, of which it has route->max_response + LIMIT_HEAD bytes at least, or
+ * all length bytes.  The outcome takes *text, which becomes NULL.  Its .keep
+ * says whether retries get the response.  False, for the reasons of
+ * resolve_parse(): *text still belongs to the caller.
+ */
+bool resolve_completed(const struct conf_route *route, struct spool **text,
+    uint64_t length, struct store_outcome *, char why[RESOLVE_WHY]);
+
+/* Fills in the outcome of a request that was not carried out: the key is
+ * released, and an accepted request runs again. */
+void resolve_not_executed(struct store_outcome *);
+
+#endif
