@@ -176,7 +176,7 @@ world_application(const char *path, char *why, size_t size)
 	char owner[64], self[64];
 
 	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: there is no such socket: start the application, or "
 		    "name the socket that it listens on",
 		    path);
@@ -184,21 +184,22 @@ world_application(const char *path, char *why, size_t size)
 		return true;
 	if (errno == ECONNREFUSED && stat(path, &st) == 0 &&
 	    !S_ISSOCK(st.st_mode))
-		return fail(why, size, "%s: is no socket", path);
+		return progcheck_fail(why, size, "%s: is no socket", path);
 	if (errno == ECONNREFUSED)
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: no process listens on this socket: start the "
 		    "application",
 		    path);
 	if (errno != EACCES)
-		return fail(why, size, "%s: %s", path, strerror(errno));
+		return progcheck_fail(
+		    why, size, "%s: %s", path, strerror(errno));
 	user_name(geteuid(), self);
 	if (stat(path, &st) == -1)
-		return fail(why, size,
+		return progcheck_fail(why, size,
 		    "%s: %s may not enter its folder: chmod the folder", path,
 		    self);
 	user_name(st.st_uid, owner);
-	return fail(why, size,
+	return progcheck_fail(why, size,
 	    "%s: %s may not connect to this socket, which belongs to %s, mode "
 	    "%04o: have the application make it for %s (php-fpm: listen.owner)",
 	    path, self, owner, st.st_mode & 07777, self);
