@@ -77,7 +77,7 @@ spool_text(const struct buf *text, enum rc *rc)
 /* Fills in the outcome with the response that the form has.  RC_INVALID: it is
  * none, and the operator was asked again. */
 static enum rc
-read_response(struct page *p, const struct page_target *t,
+read_given(struct page *p, const struct page_target *t,
     const struct buf *text, struct store_outcome *st)
 {
 	char why[RESOLVE_WHY];
@@ -109,7 +109,7 @@ completed(struct page *p, const struct page_target *t, struct store_outcome *st)
 		page_ask(p, t, "it has a byte that is no text", text.data);
 	if (rc == RC_OK) {
 		unix_lines(&text);
-		rc = read_response(p, t, &text, st);
+		rc = read_given(p, t, &text, st);
 	}
 	buf_free(&text);
 	return rc;
