@@ -77,8 +77,8 @@ spool_text(const struct buf *text, enum rc *rc)
 /* Fills in the outcome with the response that the form has.  RC_INVALID: it is
  * none, and the operator was asked again. */
 static enum rc
-read_given(struct page *p, const struct page_target *t,
-    const struct buf *text, struct store_outcome *st)
+read_given(struct page *p, const struct page_target *t, const struct buf *text,
+    struct store_outcome *st)
 {
 	char why[RESOLVE_WHY];
 	struct spool *given;
