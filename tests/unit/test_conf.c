@@ -119,6 +119,10 @@ static void
 builtin_route(const struct conf_route *r)
 {
 	list_is(&r->handler.argv, "");
+	assert_int_equal(r->handler.protocol, CONF_PROTOCOL_CGI);
+	assert_int_equal(r->handler.processes, 4);
+	assert_int_equal(r->handler.max_requests, 0);
+	assert_int_equal(r->outcome, CONF_OUTCOME_STATUS);
 	assert_int_equal(r->preset, CONF_PRESET_NONE);
 	list_is(&r->methods, "POST|PATCH");
 	sources_are(&r->key_from, "header:Idempotency-Key");
@@ -369,6 +373,26 @@ static const struct good route_good[] = {
 	    T(LIST, "/bin/a|abcd") },
 	{ "handler = /bin/a x;y x#y a=b ; no", R(handler.argv),
 	    T(LIST, "/bin/a|x;y|x#y|a=b") },
+	{ "handler = unix:/run/php.sock", R(handler.argv),
+	    T(LIST, "unix:/run/php.sock") },
+	{ "handler = unix:/run/a b", R(handler.argv),
+	    T(LIST, "unix:/run/a b") },
+	{ "handler = unix:" P100 "/aaaaaa", R(handler.argv),
+	    T(LIST, "unix:" P100 "/aaaaaa") },
+	{ "handler = tcp:app.local:9000", R(handler.argv),
+	    T(LIST, "tcp:app.local:9000") },
+	{ "handler = tcp:[::1]:65535", R(handler.argv),
+	    T(LIST, "tcp:[::1]:65535") },
+	{ "protocol = cgi", R(handler.protocol), N(NUMBER, CONF_PROTOCOL_CGI) },
+	{ "handler = /a\nprotocol = fastcgi", R(handler.protocol),
+	    N(NUMBER, CONF_PROTOCOL_FASTCGI) },
+	{ "processes = 1", R(handler.processes), N(NUMBER, 1) },
+	{ "processes = 1024", R(handler.processes), N(NUMBER, 1024) },
+	{ "max_requests = 0", R(handler.max_requests), N(NUMBER, 0) },
+	{ "max_requests = 1000000", R(handler.max_requests),
+	    N(NUMBER, 1000000) },
+	{ "outcome = status", R(outcome), N(NUMBER, CONF_OUTCOME_STATUS) },
+	{ "outcome = explicit", R(outcome), N(NUMBER, CONF_OUTCOME_EXPLICIT) },
 	{ "methods = POST", R(methods), T(LIST, "POST") },
 	{ "methods = PUT,DELETE , M-SEARCH", R(methods),
 	    T(LIST, "PUT|DELETE|M-SEARCH") },
@@ -766,6 +790,28 @@ static const struct bad route_bad[] = {
 	{ "handler = /bin/a 'b", "a quote ' is not closed" },
 	{ "handler = /bin/a \"b\\\"", "a quote \" is not closed" },
 	{ "handler = /bin/a \\", "a backslash at the end" },
+	{ "handler = unix:", "\"unix:\"" SOCKETS },
+	{ "handler = unix:run/php.sock", "\"unix:run/php.sock\"" SOCKETS },
+	{ "handler = unix:" P100 "/aaaaaaa",
+	    "the path of a unix socket is longer than 107 bytes" },
+	{ "handler = tcp:9000", "\"tcp:9000\"" SOCKETS },
+	{ "handler = tcp:app:0", "\"tcp:app:0\"" SOCKETS },
+	{ "handler = tcp:app:65536", "\"tcp:app:65536\"" SOCKETS },
+	{ "handler = tcp:::1:9000", "\"tcp:::1:9000\"" SOCKETS },
+	{ "handler = fd:3", "the program \"fd:3\" is not an absolute path" },
+	{ "handler = UNIX:/a",
+	    "the program \"UNIX:/a\" is not an absolute path" },
+	{ "reconcile = unix:/a",
+	    "the program \"unix:/a\" is not an absolute path" },
+	{ "protocol = scgi", "\"scgi\" is not one of cgi, fastcgi" },
+	{ "protocol = FastCGI", "\"FastCGI\" is not one of cgi, fastcgi" },
+	{ "processes = 0", "\"0\" is out of range (1 to 1024)" },
+	{ "processes = 1025", "\"1025\" is out of range (1 to 1024)" },
+	{ "processes = many", "\"many\" is not a number" },
+	{ "max_requests = -1", "\"-1\" is not a number" },
+	{ "max_requests = 1000001",
+	    "\"1000001\" is out of range (0 to 1000000)" },
+	{ "outcome = exit", "\"exit\" is not one of status, explicit" },
 	{ "methods =", "the value is empty" },
 	{ "methods = ,", "the value is empty" },
 	{ "methods = POST;PUT", "\"POST;PUT\"" NO_METHOD },
@@ -920,6 +966,8 @@ static const struct bad route_bad[] = {
 static const struct bad effect_bad[] = {
 	{ "program =", "the value is empty" },
 	{ "program = mail", "the program \"mail\" is not an absolute path" },
+	{ "program = unix:/a",
+	    "the program \"unix:/a\" is not an absolute path" },
 	{ "timeout = 0", "\"0\" is out of range (1ms to 7d)" },
 	{ "timeout = 8d", "\"8d\" is out of range (1ms to 7d)" },
 	{ "kill_after = 25h", "\"25h\" is out of range (0 to 1d)" },
@@ -959,6 +1007,19 @@ every_value_that_is_refused(void **state)
 	check_bad("[route /]", route_bad, COUNT(route_bad));
 	check_bad("[effect mail]", effect_bad, COUNT(effect_bad));
 }
+
+#define NO_RESUME                                                         \
+	"on_crash = resume needs a handler that oncewrap starts: nobody " \
+	"can tell when an application at a socket has ended a lost "      \
+	"request; write on_crash = unknown, or name the program and "     \
+	"protocol = fastcgi"
+#define NO_SHARING                                                       \
+	"share_database needs a handler that oncewrap starts: an "       \
+	"application at a socket may write after its request was given " \
+	"up; take it out, or name the program and protocol = fastcgi"
+#define NO_PROTOCOL                                                      \
+	"protocol = fastcgi keeps processes of a program: take it out, " \
+	"for an application at a socket is FastCGI anyway"
 
 static const struct bad files[] = {
 	/* sections */
@@ -1044,6 +1105,13 @@ static const struct bad files[] = {
 	{ "[effect a]\nstatus_path = /a",
 	    "f:2: option \"status_path\" belongs in [server], not in "
 	    "[effect]" },
+	{ "[effect a]\nprotocol = fastcgi",
+	    "f:2: option \"protocol\" belongs in [defaults] or [route], not in "
+	    "[effect]" },
+	{ "[server]\nprocesses = 4",
+	    "f:2: option \"processes\" belongs in [defaults] or [route], not "
+	    "in "
+	    "[server]" },
 	{ "[effect a]\nkey_rate = 1",
 	    "f:2: option \"key_rate\" belongs in [defaults] or [route], not in "
 	    "[effect]" },
@@ -1106,6 +1174,20 @@ static const struct bad files[] = {
 	    "f:3: " PATHS_CLASH },
 	{ "[server]\nstatus_path = /a/b\n\nadmin_path = /a/",
 	    "f:4: " PATHS_CLASH },
+	{ "[route /a]\nhandler = unix:/a\non_crash = resume",
+	    "f:3: " NO_RESUME },
+	{ "[defaults]\non_crash = resume\n[route /b]\nhandler = /a\n"
+	  "[route /a]\nhandler = tcp:a:1",
+	    "f:6: " NO_RESUME },
+	{ "[route /a]\nhandler = unix:/a\nshare_database = yes",
+	    "f:3: " NO_SHARING },
+	{ "[defaults]\nhandler = unix:/a\n[route /a]\n"
+	  "share_database = yes",
+	    "f:4: " NO_SHARING },
+	{ "[route /a]\nprotocol = fastcgi\nhandler = unix:/a",
+	    "f:3: " NO_PROTOCOL },
+	{ "[defaults]\nprotocol = fastcgi\n[route /a]\nhandler = tcp:a:1",
+	    "f:4: " NO_PROTOCOL },
 	{ "[effect a]\nprogram = /bin/a\n[effect c]\n[effect b]",
 	    "f:3: the effect needs a program" },
 	{ "[effect a]\n[route /a]\nasync = always",
@@ -1268,6 +1350,125 @@ routes_take_defaults_in_any_order_and_are_sorted(void **state)
 	assert_int_equal(conf->routes[3].handler.timeout, 60000);
 	assert_string_equal(conf->defaults.path, "");
 	assert_int_equal(conf->defaults.handler.umask, 022);
+	conf_unref(conf);
+}
+
+static void
+an_application_has_statuses_of_its_own_unless_they_are_set(void **state)
+{
+	static const struct {
+		const char *text, *ambiguous, *release;
+	} rows[] = {
+		{ "[route /a]\nhandler = unix:/a", "500-502 504-599",
+		    "401 407-408 425 429 503" },
+		{ "[defaults]\nhandler = tcp:a:1\n[route /a]",
+		    "500-502 504-599", "401 407-408 425 429 503" },
+		{ "[route /a]\nhandler = unix:/a\nambiguous = 504", "504",
+		    "401 407-408 425 429 503" },
+		{ "[route /a]\nrelease =\nhandler = unix:/a", "500-502 504-599",
+		    "" },
+		{ "[route /a]\nhandler = unix:/a\n"
+		  "[defaults]\nrelease = 409",
+		    "500-502 504-599", "409" },
+		{ "[defaults]\nhandler = unix:/a\n"
+		  "[route /a]\nhandler = /a",
+		    "502 504", "401 407-408 425 429 500-599" },
+		{ "[route /a]\nhandler = /a\nprotocol = fastcgi", "502 504",
+		    "401 407-408 425 429 500-599" },
+	};
+	struct conf *conf;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		conf = parse(rows[i].text);
+		statuses_are(&conf->routes[0].ambiguous, rows[i].ambiguous);
+		statuses_are(&conf->routes[0].release, rows[i].release);
+		conf_unref(conf);
+	}
+}
+
+/* A line of 0: it is no error. */
+static void
+processes_that_stay_need_a_program(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+	} rows[] = {
+		{ "[route /a]\nprotocol = fastcgi", 2 },
+		{ "[defaults]\n\nprotocol = fastcgi", 3 },
+		{ "[defaults]\nprotocol = fastcgi\n[route /a]\nkey = ignore",
+		    2 },
+		{ "[route /a]\nhandler = /a\n[route /b]\n"
+		  "protocol = fastcgi",
+		    4 },
+		{ "[defaults]\nprotocol = fastcgi\n[route /a]\n"
+		  "handler = /a",
+		    0 },
+		{ "[defaults]\nhandler = /a\n[route /a]\n"
+		  "protocol = fastcgi",
+		    0 },
+		{ "[defaults]\nprotocol = fastcgi\n[route /a]\n"
+		  "protocol = cgi",
+		    0 },
+	};
+	struct conf_error err;
+	struct conf *conf;
+	char expected[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		conf = parse(rows[i].text);
+		if (rows[i].line == 0) {
+			assert_true(conf_check(conf, &err));
+			conf_unref(conf);
+			continue;
+		}
+		(void)snprintf(expected, sizeof(expected),
+		    "f:%u: protocol = fastcgi needs a handler: the program "
+		    "whose processes stay",
+		    rows[i].line);
+		assert_false(conf_check(conf, &err));
+		assert_string_equal(err.text, expected);
+		conf_unref(conf);
+	}
+}
+
+/* A route, and all that a process has from its start, keep processes apart. */
+static void
+programs_are_the_same_by_all_that_their_processes_have(void **state)
+{
+	static const char *const differs[] = { "timeout = 1s",
+		"kill_after = 1s", "max_output = 1", "directory = /",
+		"umask = 7", "no_new_privs = yes", "user = a", "group = a",
+		"environment = A", "protocol = fastcgi", "processes = 1",
+		"max_requests = 1", "on_crash = resume" };
+	struct conf *conf, *other;
+	char text[256];
+
+	(void)state;
+	conf = parse("[route /a]\nhandler = /a b\n");
+	other = parse("[route /a]\nkey = required\nhandler = /a b\n");
+	assert_true(conf_program_same(
+	    &conf->routes[0].handler, &other->routes[0].handler));
+	conf_unref(other);
+	other = parse("[route /a]\nhandler = /a c\n");
+	assert_false(conf_program_same(
+	    &conf->routes[0].handler, &other->routes[0].handler));
+	conf_unref(other);
+	other = parse("[route /b]\nhandler = /a b\n");
+	assert_false(conf_program_same(
+	    &conf->routes[0].handler, &other->routes[0].handler));
+	conf_unref(other);
+	for (size_t i = 0; i < COUNT(differs); i++) {
+		(void)snprintf(text, sizeof(text),
+		    "[route /a]\nhandler = /a b\n%s\n", differs[i]);
+		other = parse(text);
+		if (conf_program_same(
+			&conf->routes[0].handler, &other->routes[0].handler))
+			fail_msg("%s makes no difference", differs[i]);
+		conf_unref(other);
+	}
 	conf_unref(conf);
 }
 
@@ -1585,6 +1786,11 @@ main(void)
 		cmocka_unit_test(lines_of_options_are_kept),
 		cmocka_unit_test(
 		    routes_take_defaults_in_any_order_and_are_sorted),
+		cmocka_unit_test(
+		    an_application_has_statuses_of_its_own_unless_they_are_set),
+		cmocka_unit_test(processes_that_stay_need_a_program),
+		cmocka_unit_test(
+		    programs_are_the_same_by_all_that_their_processes_have),
 		cmocka_unit_test(status_outside_of_100_to_599_is_in_no_set),
 		cmocka_unit_test(key_from_has_sources_in_their_order),
 		cmocka_unit_test(
