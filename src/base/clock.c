@@ -135,107 +135,19 @@ clock_boot_id(char out[CLOCK_BOOT_ID_LEN + 1])
 	return true;
 }
 
-static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
-	"Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-
-/* Both formats have four digits for the year, so time is kept within them. */
-static void
-split(int64_t wall, struct tm *tm, int *ms)
-{
-	const int64_t last = 253402300799999; /* 9999-12-31T23:59:59.999Z */
-	time_t t;
-
-	if (wall < 0)
-		wall = 0;
-	if (wall > last)
-		wall = last;
-	t = (time_t)(wall / 1000);
-	*ms = (int)(wall % 1000);
-	gmtime_r(&t, tm);
-}
-
-static char *
-clock_put_number(char *p, int n, int digits)
-{
-	for (int i = digits; i-- > 0; n /= 10)
-		p[i] = (char)('0' + n % 10);
-	return p + digits;
-}
-
-/* "07:04:38" */
-static char *
-put_time_of_day(char *p, const struct tm *tm)
-{
-	p = clock_put_number(p, tm->tm_hour, 2);
-	p = stpcpy(p, ":");
-	p = clock_put_number(p, tm->tm_min, 2);
-	p = stpcpy(p, ":");
-	return clock_put_number(p, tm->tm_sec, 2);
-}
-
-/* Not strftime(): its names of days and months follow the locale.  Every
- * replay has a date, so this is also fast. */
-void
-clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1])
-{
-	static const char days[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu",
-		"Fri", "Sat" };
-	struct tm tm;
-	char *p = out;
-	int ms;
-
-	split(wall, &tm, &ms);
-	p = stpcpy(p, days[tm.tm_wday]);
-	p = stpcpy(p, ", ");
-	p = clock_put_number(p, tm.tm_mday, 2);
-	p = stpcpy(p, " ");
-	p = stpcpy(p, months[tm.tm_mon]);
-	p = stpcpy(p, " ");
-	p = clock_put_number(p, tm.tm_year + 1900, 4);
-	p = stpcpy(p, " ");
-	p = put_time_of_day(p, &tm);
-	p = stpcpy(p, " GMT");
-	assert(p == out + CLOCK_HTTP_LEN);
-	*p = '\0';
-}
-
-/* Every line of the log has one, so this is fast too. */
-void
-clock_rfc3339(int64_t wall, char out[CLOCK_RFC3339_LEN + 1])
-{
-	struct tm tm;
-	char *p = out;
-	int ms;
-
-	split(wall, &tm, &ms);
-	p = clock_put_number(p, tm.tm_year + 1900, 4);
-	p = stpcpy(p, "-");
-	p = clock_put_number(p, tm.tm_mon + 1, 2);
-	p = stpcpy(p, "-");
-	p = clock_put_number(p, tm.tm_mday, 2);
-	p = stpcpy(p, "T");
-	p = put_time_of_day(p, &tm);
-	p = stpcpy(p, ".");
-	p = clock_put_number(p, ms, 3);
-	p = stpcpy(p, "Z");
-	assert(p == out + CLOCK_RFC3339_LEN);
-}
-
+/* Not strftime() for the month: its names follow the locale. */
 void
 clock_syslog(int64_t wall, char out[CLOCK_SYSLOG_LEN + 1])
 {
+	static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May",
+		"Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
 	const time_t t = (time_t)(wall / 1000);
 	struct tm tm;
-	char *p = out;
+	char *p;
+	size_t n;
 
 	localtime_r(&t, &tm);
-	p = stpcpy(p, months[tm.tm_mon]);
-	p = stpcpy(p, " ");
-	p = clock_put_number(p, tm.tm_mday, 2);
-	if (p[-2] == '0')
-		p[-2] = ' ';
-	p = stpcpy(p, " ");
-	p = put_time_of_day(p, &tm);
-	assert(p == out + CLOCK_SYSLOG_LEN);
-	*p = '\0';
+	p = stpcpy(out, months[tm.tm_mon]);
+	n = strftime(p, CLOCK_SYSLOG_LEN + 1 - 3, " %e %H:%M:%S", &tm);
+	assert(p + n == out + CLOCK_SYSLOG_LEN);
 }

@@ -42,15 +42,7 @@ int64_t clock_wall_at_boot(void);
 #define CLOCK_BOOT_ID_LEN 36
 _Bool clock_boot_id(char out[CLOCK_BOOT_ID_LEN + 1]);
 
-#define CLOCK_HTTP_LEN    29
-#define CLOCK_RFC3339_LEN 24
-#define CLOCK_SYSLOG_LEN  15
-
-/* IMF-fixdate, RFC 9110, section 5.6.7. */
-void clock_http(int64_t wall, char out[CLOCK_HTTP_LEN + 1]);
-
-/* RFC 3339, UTC, with milliseconds. */
-void clock_rfc3339(int64_t wall, char out[CLOCK_RFC3339_LEN + 1]);
+#define CLOCK_SYSLOG_LEN 15
 
 /* RFC 3164, section 4.1.2: "Feb  9 07:04:38", local time. */
 void clock_syslog(int64_t wall, char out[CLOCK_SYSLOG_LEN + 1]);

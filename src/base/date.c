@@ -6,12 +6,19 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "date.h"
 
 #define DAY INT64_C(86400000)
+
+/* 1970-01-01 was a Thursday. */
+#define WEEKDAYS "ThuFriSatSunMonTueWed"
+#define MONTHS   "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+/* --- reading ------------------------------------------------------------ */
 
 /* Takes a number of n digits off the front of the text. */
 static bool
@@ -144,13 +151,10 @@ date_imf(const char *text, int64_t *wall)
 	int64_t days, time;
 	int weekday, day, month, year;
 
-	/* 1970-01-01 was a Thursday. */
-	if (!take_name(&text, "ThuFriSatSunMonTueWed", 7, &weekday) ||
+	if (!take_name(&text, WEEKDAYS, 7, &weekday) ||
 	    !take_char(&text, ',') || !take_char(&text, ' ') ||
 	    !take_number(&text, 2, 1, 31, &day) || !take_char(&text, ' ') ||
-	    !take_name(
-		&text, "JanFebMarAprMayJunJulAugSepOctNovDec", 12, &month) ||
-	    !take_char(&text, ' ') ||
+	    !take_name(&text, MONTHS, 12, &month) || !take_char(&text, ' ') ||
 	    !take_number(&text, 4, 1970, 9999, &year) ||
 	    !take_char(&text, ' ') || !take_time(&text, &time) ||
 	    strcmp(text, " GMT") != 0 ||
@@ -164,4 +168,86 @@ bool
 date_parse(const char *text, int64_t *wall)
 {
 	return date_imf(text, wall) || date_rfc3339(text, wall);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+/* Every line of the log and every replay has a date, so this is fast.  The C
+ * library's own functions would read TZ. */
+struct parts {
+	int64_t days; /* since 1970 */
+	int year, month, day, hour, minute, second, ms;
+};
+
+static struct parts
+date_split(int64_t wall)
+{
+	const int64_t last = INT64_C(253402300799999);
+	const int64_t at = wall < 0 ? 0 : wall > last ? last : wall;
+	const int left = (int)(at % DAY);
+	struct parts t = { .days = at / DAY };
+	int day, era, of_era;
+
+	t.hour = left / 3600000;
+	t.minute = left / 60000 % 60;
+	t.second = left / 1000 % 60;
+	t.ms = left % 1000;
+	/* Years begin in March here, so that a leap day ends a year.  719468
+	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
+	 * days. */
+	day = (int)t.days + 719468;
+	era = day / 146097;
+	day %= 146097;
+	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+	day -= of_era * 365 + of_era / 4 - of_era / 100;
+	t.month = (5 * day + 2) / 153;
+	t.day = day - (153 * t.month + 2) / 5 + 1;
+	t.month += t.month < 10 ? 3 : -9;
+	t.year = era * 400 + of_era + (t.month <= 2);
+	return t;
+}
+
+/* Writes a number of that many digits, and what separates it from the next. */
+static char *
+put_number(char *p, int n, int digits, const char *after)
+{
+	for (int i = digits; i-- > 0; n /= 10)
+		p[i] = (char)('0' + n % 10);
+	return stpcpy(p + digits, after);
+}
+
+static char *
+put_time(char *p, const struct parts *t)
+{
+	p = put_number(p, t->hour, 2, ":");
+	p = put_number(p, t->minute, 2, ":");
+	return put_number(p, t->second, 2, "");
+}
+
+void
+date_put_rfc3339(int64_t wall, char out[DATE_RFC3339_LEN + 1])
+{
+	const struct parts t = date_split(wall);
+	char *p = out;
+
+	p = put_number(p, t.year, 4, "-");
+	p = put_number(p, t.month, 2, "-");
+	p = put_number(p, t.day, 2, "T");
+	p = put_time(p, &t);
+	p = put_number(stpcpy(p, "."), t.ms, 3, "Z");
+	assert(p == out + DATE_RFC3339_LEN);
+}
+
+void
+date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
+{
+	const struct parts t = date_split(wall);
+	char *p = out;
+
+	memcpy(p, WEEKDAYS + t.days % 7 * 3, 3);
+	p = put_number(stpcpy(p + 3, ", "), t.day, 2, " ");
+	memcpy(p, MONTHS + (ptrdiff_t)(t.month - 1) * 3, 3);
+	p = put_number(stpcpy(p + 3, " "), t.year, 4, " ");
+	p = stpcpy(put_time(p, &t), " GMT");
+	assert(p == out + DATE_IMF_LEN);
 }

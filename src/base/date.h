@@ -1,5 +1,5 @@
 /*
- * Dates in text -> milliseconds since 1970.
+ * Dates as text <-> milliseconds since 1970.
  */
 #ifndef DATE_H
 #define DATE_H
@@ -21,5 +21,14 @@ bool date_imf(const char *, int64_t *wall);
 
 /* Either format. */
 bool date_parse(const char *, int64_t *wall);
+
+/* Write a date.  An earlier one becomes the first moment of 1970, a later one
+ * the last of 9999, because both formats have four digits for the year. */
+#define DATE_RFC3339_LEN 24
+#define DATE_IMF_LEN     29
+
+/* In UTC, with milliseconds. */
+void date_put_rfc3339(int64_t wall, char out[DATE_RFC3339_LEN + 1]);
+void date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1]);
 
 #endif

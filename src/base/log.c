@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "date.h"
 #include "log_sink.h"
 #include "log_target.h"
 #include "metrics.h"
@@ -176,11 +177,11 @@ put_priority(struct line *l)
 static void
 line_begin_event(struct line *l, enum log_level level, const char *event)
 {
-	char now[CLOCK_RFC3339_LEN + 1];
+	char now[DATE_RFC3339_LEN + 1];
 
 	line_begin(l, level);
 	if (!log_target_has_time()) {
-		clock_rfc3339(clock_wall(), now);
+		date_put_rfc3339(clock_wall(), now);
 		log_put_text(l, "ts=");
 		log_put_text(l, now);
 		log_put_text(l, " ");

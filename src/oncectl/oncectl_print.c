@@ -14,7 +14,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "clock.h"
+#include "date.h"
 #include "oncectl_print.h"
 
 /* Rows that are held back until their widths are known. */
@@ -94,11 +94,11 @@ width_of(const char *s)
 const char *
 oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME])
 {
-	_Static_assert(CLOCK_RFC3339_LEN < ONCECTL_PRINT_TIME, "too small");
+	_Static_assert(DATE_RFC3339_LEN < ONCECTL_PRINT_TIME, "too small");
 
 	if (wall == 0)
 		return "-";
-	clock_rfc3339(wall, out);
+	date_put_rfc3339(wall, out);
 	out[strlen("2024-01-01T00:00:00")] = 'Z';
 	out[strlen("2024-01-01T00:00:00Z")] = '\0';
 	return out;
@@ -344,10 +344,10 @@ oncectl_print_json_number(cJSON *o, const char *name, int64_t n)
 void
 oncectl_print_json_time(cJSON *o, const char *name, int64_t wall)
 {
-	char text[CLOCK_RFC3339_LEN + 1];
+	char text[DATE_RFC3339_LEN + 1];
 
 	if (wall != 0)
-		clock_rfc3339(wall, text);
+		date_put_rfc3339(wall, text);
 	oncectl_print_json_text(o, name, wall != 0 ? text : NULL);
 }
 

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "clock.h"
+#include "date.h"
 #include "hour.h"
 #include "page_impl.h"
 
@@ -72,13 +72,13 @@ draw_legend(struct html *html, const struct hour *hour)
 static void
 write_table(struct page *p, const struct hour *hour)
 {
-	char date[CLOCK_RFC3339_LEN + 1];
+	char date[DATE_RFC3339_LEN + 1];
 	const uint32_t *m;
 
 	page_html_minutes(&p->html);
 	for (int i = HOUR_MINUTES - 1; i >= 0; i--) {
 		m = hour->minute[i];
-		clock_rfc3339(
+		date_put_rfc3339(
 		    p->wall - (HOUR_MINUTES - 1 - i) * INT64_C(60000), date);
 		date[16] = '\0';
 		page_html_minute(&p->html, date + 11, m[HOUR_FIRST],

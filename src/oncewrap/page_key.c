@@ -7,18 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "date.h"
 #include "page_impl.h"
 #include "page_write.h"
 
 static void
 write_time(struct page *p, const char *name, int64_t wall)
 {
-	char date[CLOCK_RFC3339_LEN + 1], age[PAGE_AGE_SIZE], text[64];
+	char date[DATE_RFC3339_LEN + 1], age[PAGE_AGE_SIZE], text[64];
 
 	if (wall == 0)
 		return;
-	clock_rfc3339(wall, date);
+	date_put_rfc3339(wall, date);
 	page_write_age(wall > p->wall ? wall - p->wall : p->wall - wall, age);
 	snprintf(text, sizeof(text), wall > p->wall ? "in %s" : "%s ago", age);
 	page_html_fact_time(&p->html, name, date, text);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "clock.h"
+#include "date.h"
 #include "fault.h"
 #include "respond.h"
 #include "replay.h"
@@ -41,11 +41,11 @@ void
 replay_add_expires(
     struct store *store, struct response *response, int64_t expires_at)
 {
-	char date[CLOCK_HTTP_LEN + 1];
+	char date[DATE_IMF_LEN + 1];
 
 	if (response->kind == RESPONSE_LOCAL_REDIRECT || expires_at == 0)
 		return;
-	clock_http(store_wall(store, expires_at), date);
+	date_put_imf(store_wall(store, expires_at), date);
 	(void)response_add(response, "Idempotency-Expires", date);
 }
 

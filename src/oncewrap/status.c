@@ -13,7 +13,7 @@
 
 #include <cJSON.h>
 
-#include "clock.h"
+#include "date.h"
 #include "decide.h"
 #include "fault.h"
 #include "limit.h"
@@ -70,11 +70,11 @@ status_add_text(cJSON *object, const char *name, const char *text)
 static bool
 add_time(cJSON *object, const char *name, int64_t wall)
 {
-	char text[CLOCK_RFC3339_LEN + 1];
+	char text[DATE_RFC3339_LEN + 1];
 
 	if (wall == 0)
 		return status_add_text(object, name, NULL);
-	clock_rfc3339(wall, text);
+	date_put_rfc3339(wall, text);
 	return status_add_text(object, name, text);
 }
 

@@ -11,7 +11,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,33 +164,6 @@ problem_status(const struct problem *p, enum conf_dialect dialect)
 	if (p->status != 0)
 		return p->status;
 	return dialect == CONF_DIALECT_STRIPE ? w->stripe_status : w->status;
-}
-
-/* The C library's own functions would read TZ. */
-static void
-format_time(int64_t ms, char out[PROBLEM_TIME_LEN])
-{
-	int64_t day = ms / 86400000, left = ms % 86400000;
-	int64_t era, of_era, year, month;
-
-	if (left < 0)
-		left += 86400000, day--;
-	/* Years begin in March here, so that a leap day ends a year.  719468
-	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
-	 * days. */
-	day += 719468;
-	era = (day >= 0 ? day : day - 146096) / 146097;
-	day -= era * 146097;
-	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	day -= of_era * 365 + of_era / 4 - of_era / 100;
-	month = (5 * day + 2) / 153;
-	day -= (153 * month + 2) / 5;
-	month += month < 10 ? 3 : -9;
-	year = era * 400 + of_era + (month <= 2);
-	snprintf(out, PROBLEM_TIME_LEN,
-	    "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ", year, (int)month,
-	    (int)day + 1, (int)(left / 3600000), (int)(left / 60000 % 60),
-	    (int)(left / 1000 % 60), (int)(left % 1000));
 }
 
 /* A JSON object that is being written; the first failure stays.  cJSON is not
@@ -371,7 +343,7 @@ make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
 	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
 		return;
 	v->original_status = p->original_status;
-	format_time(p->completed_at, v->completed_at);
+	date_put_rfc3339(p->completed_at, v->completed_at);
 }
 
 static const char *

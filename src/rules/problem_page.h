@@ -7,9 +7,7 @@
 #include <stdbool.h>
 
 #include "buf.h"
-
-/* "2024-02-29T12:00:00.000Z", and room for any number. */
-#define PROBLEM_TIME_LEN 48
+#include "date.h"
 
 /* What each form of a problem says. */
 struct problem_view {
@@ -21,7 +19,7 @@ struct problem_view {
 	int status;
 	bool retryable, safe_new_key, unknown;
 	int original_status; /* 0: none, nor a time */
-	char completed_at[PROBLEM_TIME_LEN];
+	char completed_at[DATE_RFC3339_LEN + 1];
 };
 
 /* Appends the page to out; on failure a part of it may be there. */

@@ -1,5 +1,5 @@
 /*
- * date: points in time in both forms, and what is neither.
+ * date: points in time in both forms, read and written, and what is neither.
  */
 #include "config.h"
 
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -136,7 +137,7 @@ days_follow_each_other(void **state)
 	static const char *const days[] = { "Thu", "Fri", "Sat", "Sun", "Mon",
 		"Tue", "Wed" };
 	int64_t n = 0, wall;
-	char text[64];
+	char text[64], written[DATE_IMF_LEN + 1];
 
 	(void)state;
 	for (int year = 1970; year < 2370; year++)
@@ -150,6 +151,8 @@ days_follow_each_other(void **state)
 					break;
 				}
 				assert_int_equal(wall, n * 86400000);
+				date_put_imf(wall, written);
+				assert_string_equal(written, text);
 				snprintf(text, sizeof(text),
 				    "%04d-%02d-%02dT00:00:00Z", year, month + 1,
 				    day);
@@ -161,6 +164,48 @@ days_follow_each_other(void **state)
 	assert_int_equal(n, 146097);
 }
 
+static const struct {
+	const char *name;
+	int64_t wall;
+	const char *http, *rfc3339;
+} dates[] = {
+	{ "the beginning", 0, "Thu, 01 Jan 1970 00:00:00 GMT",
+	    "1970-01-01T00:00:00.000Z" },
+	{ "the example of RFC 9110", 784111777000,
+	    "Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z" },
+	{ "milliseconds are cut, not rounded", 784111777999,
+	    "Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.999Z" },
+	{ "a leap day", 1709208000001, "Thu, 29 Feb 2024 12:00:00 GMT",
+	    "2024-02-29T12:00:00.001Z" },
+	{ "after 2038", 2147483648000, "Tue, 19 Jan 2038 03:14:08 GMT",
+	    "2038-01-19T03:14:08.000Z" },
+	{ "the last of four digits", 253402300799999,
+	    "Fri, 31 Dec 9999 23:59:59 GMT", "9999-12-31T23:59:59.999Z" },
+	{ "later than that", 253402300800000, "Fri, 31 Dec 9999 23:59:59 GMT",
+	    "9999-12-31T23:59:59.999Z" },
+	{ "the end of the type", INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT",
+	    "9999-12-31T23:59:59.999Z" },
+	{ "before the beginning", -1, "Thu, 01 Jan 1970 00:00:00 GMT",
+	    "1970-01-01T00:00:00.000Z" },
+	{ "the other end of the type", INT64_MIN,
+	    "Thu, 01 Jan 1970 00:00:00 GMT", "1970-01-01T00:00:00.000Z" },
+};
+
+static void
+is_written_in_both_forms(void **state)
+{
+	char http[DATE_IMF_LEN + 1], rfc3339[DATE_RFC3339_LEN + 1];
+
+	(void)state;
+	for (size_t i = 0; i < NITEMS(dates); i++) {
+		date_put_imf(dates[i].wall, http);
+		date_put_rfc3339(dates[i].wall, rfc3339);
+		if (strcmp(http, dates[i].http) != 0 ||
+		    strcmp(rfc3339, dates[i].rfc3339) != 0)
+			fail_msg("%s: %s, %s", dates[i].name, http, rfc3339);
+	}
+}
+
 int
 main(void)
 {
@@ -168,6 +213,7 @@ main(void)
 		cmocka_unit_test(every_date_in_its_form_only),
 		cmocka_unit_test(what_is_no_date_leaves_the_time_as_it_was),
 		cmocka_unit_test(days_follow_each_other),
+		cmocka_unit_test(is_written_in_both_forms),
 	};
 
 	return cmocka_run_group_tests_name("date", tests, NULL, NULL);
