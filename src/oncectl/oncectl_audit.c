@@ -33,11 +33,11 @@ struct finding {
 
 #define AT(member) offsetof(struct finding, member)
 static const struct oncectl_column columns[] = {
-	{ "kind", "KIND", 1, AT(kind), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", 2, AT(path), ONCECTL_TEXT, NULL },
-	{ "where", "WHERE", 4, AT(where), ONCECTL_TEXT, NULL },
-	{ "key", NULL, 0, AT(key), ONCECTL_TEXT, NULL },
-	{ "why", "WHY", 3, AT(why), ONCECTL_TEXT, NULL },
+	{ "kind", "KIND", 1, AT(kind), ONCECTL_TEXT },
+	{ "path", "PATH", 2, AT(path), ONCECTL_TEXT },
+	{ "where", "WHERE", 4, AT(where), ONCECTL_TEXT },
+	{ "key", NULL, 0, AT(key), ONCECTL_TEXT },
+	{ "why", "WHY", 3, AT(why), ONCECTL_TEXT },
 };
 #undef AT
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -18,12 +18,6 @@
 
 /* --- one effect --------------------------------------------------------- */
 
-static const char *
-outbox_state_name(int state)
-{
-	return store_effect_state_name((enum store_effect_state)state);
-}
-
 /* An effect as it is shown. */
 struct shown {
 	struct store_effect e;
@@ -35,20 +29,20 @@ struct shown {
 #define AT(member) offsetof(struct shown, member)
 /* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
-	{ "id", "ID", 1, IN(id), ONCECTL_NUMBER, NULL },
-	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT, NULL },
-	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
-	{ "topic", "TOPIC", 5, IN(topic), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", 2, IN(state), ONCECTL_NAMED, outbox_state_name },
-	{ "attempts", "ATTEMPTS", 3, IN(attempts), ONCECTL_INT, NULL },
-	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME, NULL },
-	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT, NULL },
-	{ "last_error", "LAST ERROR", 9, IN(last_error), ONCECTL_TEXT, NULL },
+	{ "id", "ID", 1, IN(id), ONCECTL_NUMBER },
+	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT },
+	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT },
+	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT },
+	{ "topic", "TOPIC", 5, IN(topic), ONCECTL_TEXT },
+	{ "state", "STATE", 2, IN(state), ONCECTL_EFFECT_STATE },
+	{ "attempts", "ATTEMPTS", 3, IN(attempts), ONCECTL_INT },
+	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME },
+	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT },
+	{ "last_error", "LAST ERROR", 9, IN(last_error), ONCECTL_TEXT },
 	/* the columns from here on are in exports only */
-	{ "effect_key", NULL, 0, IN(effect_key), ONCECTL_ARRAY, NULL },
-	{ "created_at", NULL, 0, IN(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME, NULL },
+	{ "effect_key", NULL, 0, IN(effect_key), ONCECTL_ARRAY },
+	{ "created_at", NULL, 0, IN(created_at), ONCECTL_TIME },
+	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME },
 };
 #undef AT
 #undef IN

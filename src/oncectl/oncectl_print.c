@@ -15,6 +15,7 @@
 #include <wchar.h>
 
 #include "date.h"
+#include "store_outbox.h"
 #include "oncectl_print.h"
 
 /* Rows that are held back until their widths are known. */
@@ -135,8 +136,11 @@ cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
 		return oncectl_print_time(*(const int64_t *)p, out);
 	case ONCECTL_BOOL:
 		return *(const bool *)p ? "ok" : "BAD";
-	case ONCECTL_NAMED:
-		return column->name(*(const int *)p);
+	case ONCECTL_KEY_STATE:
+		return record_state_name(*(const enum record_state *)p);
+	case ONCECTL_EFFECT_STATE:
+		return store_effect_state_name(
+		    *(const enum store_effect_state *)p);
 	}
 	assert(!"a kind of column that is in no table");
 	return NULL;
@@ -392,7 +396,8 @@ oncectl_print_members(
 			break;
 		case ONCECTL_TEXT:
 		case ONCECTL_ARRAY:
-		case ONCECTL_NAMED:
+		case ONCECTL_KEY_STATE:
+		case ONCECTL_EFFECT_STATE:
 			oncectl_print_json_text(
 			    o, c->member, cell_of(c, row, room));
 			break;

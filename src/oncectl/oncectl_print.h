@@ -20,7 +20,8 @@ enum oncectl_kind {
 	ONCECTL_NUMBER,      /* int64_t */
 	ONCECTL_TIME,        /* int64_t, wall clock (ms); 0 is null */
 	ONCECTL_BOOL,        /* bool; JSON only */
-	ONCECTL_NAMED        /* an enum; name() gives the word for a value */
+	ONCECTL_KEY_STATE,   /* enum record_state */
+	ONCECTL_EFFECT_STATE /* enum store_effect_state */
 };
 
 struct oncectl_column {
@@ -29,7 +30,6 @@ struct oncectl_column {
 	unsigned place;     /* in tables, from the left: 1, 2, ...; 0: none */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
-	const char *(*name)(int); /* for ONCECTL_NAMED */
 };
 
 /*

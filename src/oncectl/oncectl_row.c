@@ -12,12 +12,6 @@
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 
-static const char *
-row_state_name(int state)
-{
-	return record_state_name((enum record_state)state);
-}
-
 /* A key as it is shown.  A deadline is shown as the wall time at which it will
  * be reached if the clock is right now. */
 struct shown {
@@ -29,20 +23,20 @@ struct shown {
 #define AT(member) offsetof(struct shown, member)
 /* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
-	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT, NULL },
-	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT, NULL },
-	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT, NULL },
-	{ "state", "STATE", 1, IN(state), ONCECTL_NAMED, row_state_name },
-	{ "attempt", "ATTEMPT", 2, IN(attempt), ONCECTL_INT, NULL },
-	{ "status", "STATUS", 3, IN(status), ONCECTL_INT_OR_NULL, NULL },
-	{ "recovery_point", NULL, 0, IN(recovery_point), ONCECTL_ARRAY, NULL },
-	{ "downstream", NULL, 0, IN(downstream), ONCECTL_ARRAY, NULL },
-	{ "created_at", "CREATED", 4, IN(created_at), ONCECTL_TIME, NULL },
-	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME, NULL },
-	{ "locked_until", NULL, 0, AT(locked_until), ONCECTL_TIME, NULL },
-	{ "expires_at", "EXPIRES", 5, AT(expires_at), ONCECTL_TIME, NULL },
-	{ "reconcile_after", NULL, 0, AT(reconcile_after), ONCECTL_TIME, NULL },
-	{ "last_error", NULL, 0, IN(last_error), ONCECTL_TEXT, NULL },
+	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT },
+	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT },
+	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT },
+	{ "state", "STATE", 1, IN(state), ONCECTL_KEY_STATE },
+	{ "attempt", "ATTEMPT", 2, IN(attempt), ONCECTL_INT },
+	{ "status", "STATUS", 3, IN(status), ONCECTL_INT_OR_NULL },
+	{ "recovery_point", NULL, 0, IN(recovery_point), ONCECTL_ARRAY },
+	{ "downstream", NULL, 0, IN(downstream), ONCECTL_ARRAY },
+	{ "created_at", "CREATED", 4, IN(created_at), ONCECTL_TIME },
+	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME },
+	{ "locked_until", NULL, 0, AT(locked_until), ONCECTL_TIME },
+	{ "expires_at", "EXPIRES", 5, AT(expires_at), ONCECTL_TIME },
+	{ "reconcile_after", NULL, 0, AT(reconcile_after), ONCECTL_TIME },
+	{ "last_error", NULL, 0, IN(last_error), ONCECTL_TEXT },
 };
 #undef AT
 #undef IN

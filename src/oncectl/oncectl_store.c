@@ -151,9 +151,9 @@ oncectl_stats(struct oncectl *ctl)
 
 #define AT(member) offsetof(struct store_finding, member)
 static const struct oncectl_column findings_columns[] = {
-	{ "ok", "", 1, AT(ok), ONCECTL_BOOL, NULL },
-	{ "name", "CHECK", 2, AT(name), ONCECTL_ARRAY, NULL },
-	{ "text", "FOUND", 3, AT(text), ONCECTL_ARRAY, NULL },
+	{ "ok", "", 1, AT(ok), ONCECTL_BOOL },
+	{ "name", "CHECK", 2, AT(name), ONCECTL_ARRAY },
+	{ "text", "FOUND", 3, AT(text), ONCECTL_ARRAY },
 };
 #undef AT
 
