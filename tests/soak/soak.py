@@ -73,6 +73,53 @@ def small_disk(t, megabytes):
     return path
 
 
+def rows_of(database):
+    """All that is in a store, now that nobody else looks at it."""
+    db = sqlite3.connect(database)
+    try:
+        found = db.execute('PRAGMA integrity_check').fetchall()
+        assert found == [('ok',)], found
+        rows = db.execute('SELECT scope, path, key, state, attempt,'
+                          ' downstream FROM once_key').fetchall()
+    finally:
+        db.close()
+    return [history.Row((torment.user_of(scope), path, key), state,
+                        attempt, downstream)
+            for scope, path, key, state, attempt, downstream in rows]
+
+
+def said_in(database, deliveries):
+    """What handlers committed, and what was delivered."""
+    db = sqlite3.connect(database)
+    try:
+        rides = db.execute('SELECT run, downstream FROM ride').fetchall()
+        effects = db.execute('SELECT effect_key, downstream, e.state FROM'
+                             ' once_effect e LEFT JOIN once_key k'
+                             ' ON k.id = e.key_id').fetchall()
+    finally:
+        db.close()
+    return dict(rides=[history.Ride(*row) for row in rides],
+                effects=[history.Effect(*row) for row in effects],
+                deliveries={history.Delivery(*line.split(' '))
+                            for line in deliveries.splitlines()})
+
+
+def tell_history(lines, events, rows):
+    """What the clients and the store came to, for whom it interests."""
+    told = history.grouped(events, lambda e: e.code or e.what or 'none')
+    states = history.grouped(rows, lambda row: row.state)
+    for what, groups in (('requests', told), ('keys', states)):
+        print('# %s: %s' % (what, counted(
+            {k: len(v) for k, v in groups.items()})))
+    print('# %d runs, %d replays' % (
+        len([x for x in lines if x.deed == 'started']),
+        len([e for e in events if e.replayed])))
+
+
+def counted(counts):
+    return ' '.join('%s=%d' % pair for pair in sorted(counts.items()))
+
+
 class Soak:
     def __init__(self, t, seed, seconds, clients=16):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -156,34 +203,10 @@ class Soak:
     # --- the verdict ---
 
     def rows(self):
-        """All that is in the store, now that nobody else looks at it."""
-        db = sqlite3.connect(self.database)
-        try:
-            found = db.execute('PRAGMA integrity_check').fetchall()
-            assert found == [('ok',)], found
-            rows = db.execute('SELECT scope, path, key, state, attempt,'
-                              ' downstream FROM once_key').fetchall()
-        finally:
-            db.close()
-        return [history.Row((torment.user_of(scope), path, key), state,
-                            attempt, downstream)
-                for scope, path, key, state, attempt, downstream in rows]
+        return rows_of(self.database)
 
     def said(self):
-        """What handlers committed, and what was delivered."""
-        db = sqlite3.connect(self.database)
-        try:
-            rides = db.execute('SELECT run, downstream FROM ride').fetchall()
-            effects = db.execute('SELECT effect_key, downstream, e.state FROM'
-                                 ' once_effect e LEFT JOIN once_key k'
-                                 ' ON k.id = e.key_id').fetchall()
-        finally:
-            db.close()
-        lines = self.t.read('deliveries').decode().split('\n')[:-1]
-        return dict(rides=[history.Ride(*row) for row in rides],
-                    effects=[history.Effect(*row) for row in effects],
-                    deliveries={history.Delivery(*line.split(' '))
-                                for line in lines})
+        return said_in(self.database, self.t.read('deliveries').decode())
 
     def excuses(self):
         did = self.torment
@@ -199,7 +222,8 @@ class Soak:
         said = self.said()
         wrong = history.Checker(lines, events, rows, ROUTES, self.excuses(),
                                 **said).check()
-        self.tell(lines, events, rows)
+        print('# trouble: %s' % counted(self.torment.count))
+        tell_history(lines, events, rows)
         deeds = history.grouped(lines, lambda line: line.deed)
         print('# %s; %d of %d that were left behind' % (
             ', '.join('%d %s' % (len(of), what)
@@ -210,19 +234,6 @@ class Soak:
         assert not wrong, '%d things are wrong:\n%s' % (
             len(wrong), '\n'.join(wrong[:10]))
         self.not_idle(lines, events, rows)
-
-    def tell(self, lines, events, rows):
-        told = history.grouped(events, lambda e: e.code or e.what or 'none')
-        states = history.grouped(rows, lambda row: row.state)
-        for what, counts in (
-                ('trouble', self.torment.count),
-                ('requests', {k: len(v) for k, v in told.items()}),
-                ('keys', {k: len(v) for k, v in states.items()})):
-            print('# %s: %s' % (what, ' '.join(
-                '%s=%d' % pair for pair in sorted(counts.items()))))
-        print('# %d runs, %d replays' % (
-            len([x for x in lines if x.deed == 'started']),
-            len([e for e in events if e.replayed])))
 
     def keep(self, events, rows):
         """For who looks into it: --keep."""

@@ -2,7 +2,10 @@
  * A handler that does what the request's body says, and whose deeds outlive
  * it: each is a line of the ledger, synced before the next step.
  *
- *	deeds FOLDER [find | deliver]
+ *	deeds FOLDER[@PORT] [find | deliver]
+ *
+ * With PORT this is a guest of qemu, and a recorder on the host keeps the lines
+ * instead of files in FOLDER (tests/vm/powercuts/recorder.py).
  *
  *	DEED TIME BORN KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
  *
@@ -34,8 +37,11 @@
  */
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +52,9 @@
 #include <sqlite3.h>
 
 static const char *folder, *key, *path, *user, *downstream, *attempt;
-static char run[17];
+static char run[18]; /* a newline has room while it is read */
 static long born;
+static unsigned port; /* of the recorder, or 0 */
 
 static const struct end {
 	const char *name;
@@ -131,20 +138,58 @@ open_in_folder(const char *name, int flags)
 	return fd;
 }
 
+/* Says one line to the recorder, and waits for its answer of a line. */
+static void
+ask_recorder(const char *what, const char *line, char *answer, size_t size)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(0x0a000202) };
+	size_t got = 0;
+	FILE *f;
+	int fd;
+
+	if ((fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == -1 ||
+	    (f = fdopen(fd, "r+")) == NULL)
+		fail("recorder");
+	if (fprintf(f, "%s %s", what, line) < 0 || fflush(f) == EOF)
+		fail("recorder");
+	if (fgets(answer, (int)size, f) != NULL)
+		got = strcspn(answer, "\n");
+	if (got == 0 || answer[got] != '\n')
+		fail("recorder's answer");
+	answer[got] = '\0';
+	fclose(f);
+}
+
+/* The line is durable when this returns. */
+static void
+append(const char *name, const char *line)
+{
+	size_t n = strlen(line);
+	char answer[32];
+	int fd;
+
+	if (port != 0) {
+		ask_recorder(name, line, answer, sizeof(answer));
+		return;
+	}
+	fd = open_in_folder(name, O_WRONLY | O_CREAT | O_APPEND);
+	if (write(fd, line, n) != (ssize_t)n || fsync(fd) == -1)
+		fail(name);
+	close(fd);
+}
+
 static void
 ledger(const char *deed, const char *what)
 {
 	char line[4096];
-	int fd, n;
 
-	n = snprintf(line, sizeof(line),
-	    "%s %ld %ld %s %s %s %s %s %s %d %d %s\n", deed, now(), born, key,
-	    path, user, downstream, attempt, run, (int)getpid(), (int)getppid(),
-	    what);
-	fd = open_in_folder("ledger", O_WRONLY | O_CREAT | O_APPEND);
-	if (write(fd, line, (size_t)n) != n || fsync(fd) == -1)
-		fail("ledger");
-	close(fd);
+	snprintf(line, sizeof(line), "%s %ld %ld %s %s %s %s %s %s %d %d %s\n",
+	    deed, now(), born, key, path, user, downstream, attempt, run,
+	    (int)getpid(), (int)getppid(), what);
+	append("ledger", line);
 }
 
 static void
@@ -234,13 +279,18 @@ find_act(void)
 	int found = 0;
 	FILE *f;
 
+	if (port != 0) {
+		snprintf(line, sizeof(line), "%s\n", downstream);
+		ask_recorder("find", line, run, sizeof(run));
+		return run[0] != '-';
+	}
 	if ((f = fdopen(open_in_folder("ledger", O_RDONLY), "r")) == NULL)
 		fail("ledger");
 	while (fgets(line, sizeof(line), f) != NULL) {
 		if (sscanf(line, "acted %*s %*s %*s %*s %*s %63s %*s %16s", of,
 			name) == 2 &&
 		    strcmp(of, downstream) == 0) {
-			memcpy(run, name, sizeof(run));
+			memcpy(run, name, sizeof(name));
 			found = 1;
 		}
 	}
@@ -406,17 +456,14 @@ static int
 deliver(unsigned long long luck)
 {
 	char line[256], payload[17] = "";
-	int fd, n;
 
 	if (luck % 8 == 0)
 		return 75;
 	if (fread(payload, 1, 16, stdin) != 16)
 		fail("payload");
-	n = snprintf(
+	snprintf(
 	    line, sizeof(line), "%s %s\n", need("ONCE_EFFECT_KEY"), payload);
-	fd = open_in_folder("deliveries", O_WRONLY | O_CREAT | O_APPEND);
-	if (write(fd, line, (size_t)n) != n || fsync(fd) == -1)
-		fail("deliveries");
+	append("deliveries", line);
 	if (luck % 8 == 1)
 		raise(SIGKILL);
 	return luck % 8 == 2;
@@ -425,7 +472,7 @@ deliver(unsigned long long luck)
 int
 main(int argc, char **argv)
 {
-	char body[4096], variant[64], what[32];
+	char body[4096], variant[64], what[32], *at;
 	long before, after, size, child;
 	const struct end *end;
 	unsigned long long id;
@@ -435,6 +482,10 @@ main(int argc, char **argv)
 	if (argc < 2 || getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return 99;
 	folder = argv[1];
+	if ((at = strchr(argv[1], '@')) != NULL) {
+		*at = '\0';
+		port = (unsigned)strtoul(at + 1, NULL, 10);
+	}
 	if (argc == 3 && strcmp(argv[2], "find") == 0)
 		return find(id);
 	if (argc == 3 && strcmp(argv[2], "deliver") == 0)
