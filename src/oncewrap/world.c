@@ -355,8 +355,8 @@ world_check_route(struct report *r, const struct conf_route *route)
 	const struct conf_route *defaults = &conf->defaults;
 	const bool is_route = route != defaults;
 
-	if (is_route && !check_star(r, route->line, "route", route->path))
-		return;
+	if (is_route)
+		(void)check_star(r, route->line, "route", route->path);
 	if (!is_route ||
 	    route->handler.argv.item != defaults->handler.argv.item)
 		check_program(r, "handler", &route->handler,

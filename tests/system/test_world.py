@@ -110,6 +110,16 @@ def test_stars_are_no_patterns(t):
         (11, 'directory', star % '/srv/*')])
 
 
+def test_a_star_hides_no_other_warning_of_its_route(t):
+    star = '"%s": a * stands for itself here, and not for other names'
+    eq(check(t, SERVER + '[route /pay/*]\nhandler = %(dir)s/none\n'
+             'reconcile = %(dir)s\ndirectory = %(dir)s/none\n'),
+       [(4, 'route', star % '/pay/*'),
+        (5, 'handler', 'D/none: there is no such program'),
+        (6, 'reconcile', 'D: is a folder, not a program'),
+        (7, 'directory', 'D/none: No such file or directory')])
+
+
 def test_folders_that_are_missing(t):
     none = 'there is no such folder: create it for ' + \
         pwd.getpwuid(os.geteuid()).pw_name
