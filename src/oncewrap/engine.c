@@ -178,6 +178,7 @@ respond(struct job *job, enum decision decision)
 	case DECIDE_GONE:
 		(void)engine_refuse(job, PROBLEM_KEY_EXPIRED, NULL);
 		break;
+	case DECIDE_OLD:
 	case DECIDE_CROWDED:
 	case DECIDE_OPEN:
 	case DECIDE_NO_ROOM:
@@ -206,12 +207,15 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		status_handle(engine->store, conf, rq, answer);
 		break;
 	case KIND_UNGUARDED:
+		engine_make_scope(&job);
 		stream = pass_through(&job);
 		break;
 	case KIND_GUARDED:
+		engine_make_scope(&job);
+		engine_note_key(&job);
 		if (engine_check_body(&job) && engine_check_size(&job) &&
 		    engine_check_key(&job) && engine_check_scope(&job) &&
-		    engine_check_age(&job) && engine_take_fingerprint(&job) &&
+		    engine_take_fingerprint(&job) &&
 		    engine_reserve(&job, &decision))
 			respond(&job, decision);
 		break;

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "age.h"
 #include "body.h"
-#include "clock.h"
 #include "fault.h"
 #include "fingerprint.h"
 #include "limit.h"
@@ -144,14 +142,20 @@ refuse_scope(struct job *job, enum problem_code code, const char *text)
 	return refused;
 }
 
+void
+engine_make_scope(struct job *job)
+{
+	job->scope_rc = scope_make(job->rq, &job->rule->scope,
+	    store_secret(job->engine->store), &job->scope, &job->scope_empty);
+	if (job->scope_rc == RC_OK && job->rq->log != NULL)
+		scope_tag(job->scope.data, job->rq->log->scope);
+}
+
 bool
 engine_check_scope(struct job *job)
 {
-	enum rc rc;
-	bool empty;
+	const enum rc rc = job->scope_rc;
 
-	rc = scope_make(job->rq, &job->rule->scope,
-	    store_secret(job->engine->store), &job->scope, &empty);
 	if (rc == RC_NOMEM)
 		return engine_refuse_store(job, rc);
 	if (rc == RC_INVALID)
@@ -159,25 +163,13 @@ engine_check_scope(struct job *job)
 	if (rc != RC_OK)
 		return refuse_scope(job, PROBLEM_KEY_INVALID,
 		    "The values that name the caller are too long");
-	if (empty && job->rule->scope_required)
+	if (job->scope_empty && job->rule->scope_required)
 		return refuse_scope(job, PROBLEM_SCOPE_REQUIRED,
 		    "This resource needs an authenticated caller, but what "
 		    "names the caller is missing or empty");
 	job->reservation.identity.scope = job->attempt.scope = job->scope.data;
 	job->reservation.identity.path = job->rq->path;
-	if (job->rq->log != NULL)
-		scope_tag(job->scope.data, job->rq->log->scope);
 	return true;
-}
-
-bool
-engine_check_age(struct job *job)
-{
-	enum age age = age_judge(job->rule, job->rq, clock_wall());
-
-	return age == AGE_GOOD ||
-	    engine_refusef(job, PROBLEM_REQUEST_TOO_OLD, "The field %s %s.",
-		job->rule->request_timestamp, age_text(age));
 }
 
 enum rc

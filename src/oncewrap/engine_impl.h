@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "age.h"
 #include "attempt.h"
 #include "budget.h"
 #include "key.h"
@@ -42,6 +43,8 @@ struct job {
 	enum key_verdict verdict;
 	const struct conf_source *source; /* where it is, or NULL: a pair */
 	struct key key;
+	enum rc scope_rc; /* of engine_make_scope() */
+	bool scope_empty;
 	struct buf scope, recipe;
 	struct store_reservation reservation;
 	/* from reserve(): the record that keeps the request from running; or
@@ -51,6 +54,7 @@ struct job {
 	bool again;    /* the key was released before */
 	bool counted;  /* counted as a new key of its scope */
 	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */
+	enum age age;  /* of a request that would run */
 	struct attempt attempt;
 	struct store_ticket ticket;
 };
@@ -67,19 +71,25 @@ bool engine_refuse_store(struct job *, enum rc);
 enum rc engine_find_key(struct job *);
 
 /*
+ * These come before the checks, so that the log's line of a refusal has the
+ * scope and the key as well.  make_scope: its result is for
+ * engine_check_scope().  note_key: a key that only the body has is found if the
+ * whole body is there.
+ */
+void engine_make_scope(struct job *);
+void engine_note_key(struct job *);
+
+/*
  * The checks of a guarded request, in this order; false: it was refused.
  *
  * body: the whole body arrived, and there is room for it.  size: it is not
  * longer than allowed, and fits into the store, if it must be stored.  key:
  * there is exactly one, and it is well-formed.  scope: identifies the caller.
- * age: the request is not a retry that is so old that its key may have been
- * deleted.
  */
 bool engine_check_body(struct job *);
 bool engine_check_size(struct job *);
 bool engine_check_key(struct job *);
 bool engine_check_scope(struct job *);
-bool engine_check_age(struct job *);
 bool engine_take_fingerprint(struct job *);
 
 /* Makes the reservation's fingerprint by that recipe; waits while other

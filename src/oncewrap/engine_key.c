@@ -65,13 +65,19 @@ static enum rc
 search(struct job *job, struct key_search *search)
 {
 	const struct conf_route *rule = job->rule;
+	enum key_needs needs;
 	enum rc rc;
 
 	rc =
 	    key_search_init(search, &rule->key_from, rule->key_syntax, job->rq);
 	if (rc != RC_OK)
 		return rc;
-	switch (key_search_needs(search, false)) {
+	needs = key_search_needs(search, false);
+	if (needs != KEY_NEEDS_NOTHING && job->rq->body_state != BODY_WHOLE) {
+		job->verdict = KEY_ABSENT;
+		return RC_OK;
+	}
+	switch (needs) {
 	case KEY_NEEDS_NOTHING:
 		break;
 	case KEY_NEEDS_FORM:
@@ -104,6 +110,14 @@ engine_find_key(struct job *job)
 	job->search_rc = search(job, &found);
 	key_search_free(&found);
 	return job->search_rc;
+}
+
+void
+engine_note_key(struct job *job)
+{
+	if (job->rq->log != NULL && engine_find_key(job) == RC_OK &&
+	    job->verdict == KEY_OK)
+		log_request_key(job->rq->log, job->key.text);
 }
 
 /* --- refusals ---------------------------------------------------------- */
@@ -167,7 +181,5 @@ engine_check_key(struct job *job)
 		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
 	}
 	job->reservation.identity.key = job->attempt.key = job->key.text;
-	if (job->rq->log != NULL)
-		log_request_key(job->rq->log, job->key.text);
 	return true;
 }

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -159,6 +160,13 @@ look_and_take(struct job *job, enum decision *decision)
 			continue;
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
+		/* A client may fetch its answer however late; only a run can
+		 * be a second one. */
+		job->age = age_judge(job->rule, job->rq, clock_wall());
+		if (job->age != AGE_GOOD) {
+			*decision = DECIDE_OLD;
+			return RC_OK;
+		}
 		if (is_too_fast(job)) {
 			*decision = DECIDE_CROWDED;
 			return RC_OK;
@@ -217,6 +225,35 @@ static const enum metrics_id counted[] = {
 	[DECIDE_UNKNOWN] = METRICS_RESERVE_UNKNOWN,
 };
 
+/* Refuses a request that a limit keeps from running. */
+static bool
+refuse_limit(struct job *job, enum decision decision)
+{
+	if (decision == DECIDE_OLD)
+		return engine_refusef(job, PROBLEM_REQUEST_TOO_OLD,
+		    "The field %s %s.", job->rule->request_timestamp,
+		    age_text(job->age));
+	if (decision == DECIDE_NO_ROOM)
+		return engine_refusef(job, PROBLEM_OVERLOADED,
+		    "Too many requests are kept; this one was not begun: "
+		    "max_kept is %" PRIu64 " bytes.",
+		    job->conf->max_kept);
+	if (decision == DECIDE_OPEN)
+		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
+		    "Too many requests of this caller have an outcome that "
+		    "is not known: max_open_keys is %u.",
+		    job->rule->max_open_keys);
+	if (job->too_fast)
+		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
+		    "This caller uses new keys too fast: key_rate is %u a "
+		    "second.",
+		    job->rule->key_rate);
+	return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
+	    "This caller has too many requests in progress: "
+	    "max_active_keys is %u.",
+	    job->rule->max_active_keys);
+}
+
 bool
 engine_reserve(struct job *job, enum decision *decision)
 {
@@ -243,26 +280,9 @@ engine_reserve(struct job *job, enum decision *decision)
 		    "Too many accepted requests wait to be run: async_queue is "
 		    "%u, and one caller may fill half of it.",
 		    job->conf->async_queue);
-	if (*decision == DECIDE_NO_ROOM)
-		return engine_refusef(job, PROBLEM_OVERLOADED,
-		    "Too many requests are kept; this one was not begun: "
-		    "max_kept is %" PRIu64 " bytes.",
-		    job->conf->max_kept);
-	if (*decision == DECIDE_OPEN)
-		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-		    "Too many requests of this caller have an outcome that "
-		    "is not known: max_open_keys is %u.",
-		    job->rule->max_open_keys);
-	if (*decision == DECIDE_CROWDED && job->too_fast)
-		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-		    "This caller uses new keys too fast: key_rate is %u a "
-		    "second.",
-		    job->rule->key_rate);
-	if (*decision == DECIDE_CROWDED)
-		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-		    "This caller has too many requests in progress: "
-		    "max_active_keys is %u.",
-		    job->rule->max_active_keys);
+	if (decide_is_limit(*decision))
+		return refuse_limit(job, *decision);
+	assert((size_t)*decision < sizeof(counted) / sizeof(counted[0]));
 	if (*decision == DECIDE_RUN && !job->again)
 		hour_count(HOUR_FIRST);
 	else if (*decision == DECIDE_REPLAY)

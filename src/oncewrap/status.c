@@ -311,6 +311,7 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_BUSY:
 	case DECIDE_UNKNOWN:
 	case DECIDE_MISMATCH:
+	case DECIDE_OLD:
 	case DECIDE_CROWDED:
 	case DECIDE_OPEN:
 	case DECIDE_NO_ROOM:

@@ -43,8 +43,8 @@ decide_is_past(const struct record *r, int64_t now)
 bool
 decide_is_limit(enum decision decision)
 {
-	return decision == DECIDE_CROWDED || decision == DECIDE_OPEN ||
-	    decision == DECIDE_NO_ROOM;
+	return decision == DECIDE_OLD || decision == DECIDE_CROWDED ||
+	    decision == DECIDE_OPEN || decision == DECIDE_NO_ROOM;
 }
 
 int64_t

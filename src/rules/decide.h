@@ -19,6 +19,7 @@ enum decision {
 	DECIDE_GONE,     /* expired, kept as a marker */
 	/* The handler could run, but for a limit.  decide() sees one record
 	 * and never returns these. */
+	DECIDE_OLD,     /* the request is older than its route allows */
 	DECIDE_CROWDED, /* too many keys of its scope are in progress */
 	DECIDE_OPEN,    /* too many keys of its scope have an open outcome */
 	DECIDE_NO_ROOM  /* stored requests take too many bytes */

@@ -158,6 +158,41 @@ def test_refusals_before_the_key_is_known_are_logged(t):
        ('problem', '', '-', '400', 'key-missing'))
 
 
+def test_each_refusal_names_its_key_and_its_caller(t):
+    once = t.once(handler=t.sh('status 201'), defaults={
+        'key': 'required', 'max_request_body': '8'}, routes={
+            '/form': {'key_from': 'form:k header:X-Key'},
+            '/query': {'key_from': 'query:k'},
+            '/app': {'scope': 'HTTP_APP'},
+            '/named': {'scope_required': 'yes'}})
+
+    def line(code, name, scope, **kw):
+        got = problem(once.post(**dict({'user': 'ann'}, **kw)), code)
+        ((event, pairs),) = grep(once, got['instance'])
+        eq((event, pairs['code'], pairs['key'], pairs['scope']),
+           ('problem', code, name, scope), kw)
+    ann = tag('ann')
+    line('body-too-large', 'k1', ann, key='"k1"', body='123456789')
+    line('body-incomplete', 'k2', ann, key='k2', body='1234', length=5)
+    line('key-missing', '', ann)
+    line('key-invalid', '', ann, key='"k3')
+    line('scope-required', 'k4', '-', key='k4', path='/named', user=None)
+    line('request-invalid', 'k5', '-', key='k5', path='/app',
+         headers=[('App', 'a'), ('App', 'b')])
+    line('body-too-large', 'k6', ann, path='/query', query='k=k6',
+         body='123456789')
+    # Only the body could tell, and it is not there.
+    line('body-too-large', '', ann, path='/form', body='k=1234567',
+         type='application/x-www-form-urlencoded')
+
+
+def test_an_unguarded_request_names_its_caller(t):
+    once = t.once(handler=t.sh('status 201'))
+    first(once.get(user='ann'), 201)
+    (line,) = once.log_lines('event=unguarded')
+    eq(parse(line)[1]['scope'], tag('ann'))
+
+
 def test_programs_of_unguarded_requests_are_logged_with_exit_and_signal(t):
     once = t.once(handler=t.sh(
         'case $QUERY_STRING in exit) status 404; exit 3;; '

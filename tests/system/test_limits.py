@@ -137,13 +137,60 @@ def test_request_that_is_too_old_or_undated_is_refused(t):
         answer = post('bad%d' % i, date)
         problem(answer, 'request-too-old')
         eq(once.row('bad%d' % i), None)
-    # A retry too, though its answer is there.
-    problem(post('good0', stamp(-3700)), 'request-too-old')
-    eq(post('good0', stamp(-1)).replayed, 'true')
     first(post('any', None, path='/any'), 201)
     # What is not guarded is not asked.
     first(once.get(), 201)
     eq(len(t.ledger()), 6)
+
+
+def test_only_a_request_that_would_run_can_be_too_old(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(
+        'case $QUERY_STRING in held) gate gate; status 201;;\n'
+        'lost) kill -9 $$;; busy) status 503;; *) ledger; status 201;; esac'),
+        defaults={'max_request_age': '1h',
+                  'request_timestamp': 'X-Sent-At'},
+        routes={'/short': {'retention': '1ms'},
+                '/gone': {'retention': '1ms', 'on_expired': 'gone'}})
+
+    def post(key, date, **kw):
+        return once.post(
+            key, headers={'X-Sent-At': date} if date else {}, **kw)
+    answer = post('k', stamp(0))
+    first(answer, 201)
+    held = Background(lambda: post('held', stamp(0), query='held'))
+    gate.wait()
+    problem(post('lost', stamp(0), query='lost'), 'handler-failed',
+            unknown=True)
+    first(post('gone', stamp(0), path='/gone'), 201)
+    wait_until(lambda: post('gone', stamp(0), path='/gone').status == 410,
+               'the answer is past its retention')
+    for date in (stamp(-3700), None, 'today', stamp(3700)):
+        replay(post('k', date), answer)
+        problem(post('k', date, body='other'), 'key-reused')
+        problem(post('held', date, query='held'), 'key-in-progress')
+        problem(post('lost', date, query='lost'), 'outcome-unknown')
+        problem(post('gone', date, path='/gone'), 'key-expired')
+    gate.open()
+    first(held.result(), 201)
+    # These would run: a key that was released, and one that was deleted.
+    first(post('busy', stamp(0), query='busy'), 503)
+    problem(post('busy', stamp(-3700), query='busy'), 'request-too-old')
+    eq(once.row('busy')['attempt'], 1)
+    first(post('short', stamp(0), path='/short'), 201)
+    wait_until(lambda: post('short', stamp(-3700), path='/short').code ==
+               'request-too-old', 'the answer is past its retention')
+    eq(len(t.ledger()), 3)
+
+
+def test_a_request_that_is_too_old_does_not_count_for_key_rate(t):
+    once = t.once(handler=t.sh('status 201'), defaults={
+        'max_request_age': '1h', 'request_timestamp': 'X-Sent-At',
+        'key_rate': '1'})
+    for i in range(5):
+        problem(once.post('old%d' % i, headers={'X-Sent-At': stamp(-3700)}),
+                'request-too-old')
+    first(once.post('k', headers={'X-Sent-At': stamp(0)}), 201)
 
 
 def test_too_much_in_the_dialect_of_stripe(t):

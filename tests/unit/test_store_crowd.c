@@ -362,6 +362,7 @@ crowd(void *arg)
 		case DECIDE_MISMATCH:
 		case DECIDE_UNKNOWN:
 		case DECIDE_GONE:
+		case DECIDE_OLD:
 		case DECIDE_OPEN:
 		case DECIDE_NO_ROOM:
 			break;
