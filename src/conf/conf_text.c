@@ -290,11 +290,16 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	switch (kind) {
 	case CONF_TEXT_FILE:
 		/* SQLite keeps ":memory:" in memory, and takes "file:" for a
-		 * URI, which could mean the same, or "no locks". */
+		 * URI, which could mean the same, or "no locks".
+		 * A URI may hold a password, which is not shown. */
+		if (strncmp(text, "postgresql://", 13) == 0 ||
+		    strncmp(text, "postgres://", 11) == 0)
+			return conf_value_fail(why,
+			    "this version of oncewrap has no PostgreSQL: name "
+			    "a file");
 		good = (strcmp(text, ":memory:") != 0 &&
 			   strncmp(text, "file:", 5) != 0 &&
-			   (strstr(text, "://") == NULL ||
-			       strncmp(text, "postgres", 8) == 0)) ||
+			   strstr(text, "://") == NULL) ||
 		    conf_value_fail(why, "\"%.200s\" is not a file", text);
 		break;
 	case CONF_TEXT_DIRECTORY:

@@ -319,8 +319,11 @@ oncectl_run(struct oncectl *ctl, const struct oncectl_command *command)
 		return ONCECTL_USAGE;
 	if (command->needs == ONCECTL_NEEDS_NAME)
 		return command->run(ctl);
-	if (command->run == oncectl_backup && is_postgresql(ctl->database)) {
-		warnx("backup: a PostgreSQL database is saved by pg_dump(1)");
+	if (is_postgresql(ctl->database)) {
+		warnx(command->run == oncectl_backup
+			? "backup: a PostgreSQL database is saved by pg_dump(1)"
+			: "this version of oncectl has no PostgreSQL: name a "
+			  "file");
 		return ONCECTL_REFUSED;
 	}
 	if (!oncectl_open_store(ctl, ctl->conf))

@@ -105,8 +105,6 @@ world_database(const char *file, char *why, size_t size)
 	struct stat st, home;
 	char path[4097], owner[64], self[64];
 
-	if (strncmp(file, "postgresql:", 11) == 0)
-		return true;
 	if (!check_folder_of(file, why, size))
 		return false;
 	if (lstat(file, &st) == -1)

@@ -264,6 +264,10 @@ def test_postgresql_has_a_program_of_its_own(t):
         run = t.run([base.ONCECTL, '-d', uri, 'backup', t.path('copy')])
         eq((run.returncode, run.stdout), (1, b''), run)
         assert b'pg_dump' in run.stderr, run
+        run = t.run([base.ONCECTL, '-d', uri, 'ls'])
+        eq((run.returncode, run.stdout), (1, b''), run)
+        eq(run.stderr, b'oncectl: this version of oncectl has no PostgreSQL: '
+           b'name a file\n')
 
 
 # --- copies that come to no end -------------------------------------------
