@@ -67,6 +67,7 @@ class Server:
     def start(self):
         make = {'lighttpd': self.lighttpd, 'nginx': self.nginx,
                 'lighttpd-bin-path': self.lighttpd,
+                'lighttpd-block': self.lighttpd_block,
                 'apache-proxy-fcgi': self.apache,
                 'apache-fcgid': self.apache, 'lighttpd-page': self.lighttpd,
                 'nginx-page': self.nginx,
@@ -142,6 +143,16 @@ include "%(dir)s/example.conf"
 %(inside)s
 ''' % self.values())
         return [base.need('lighttpd'), '-D', '-f', path]
+
+    def lighttpd_block(self):
+        """Without an example: before has all of it."""
+        return [base.need('lighttpd'), '-D', '-f', self.file('''
+server.bind = "127.0.0.1"
+server.port = %(port)d
+server.document-root = "%(docs)s"
+server.upload-dirs = ( "%(dir)s/tmp" )
+%(before)s
+''' % self.values())]
 
     def values(self):
         return dict(port=self.port, dir=self.dir, docs=self.t.path('htdocs'),
