@@ -128,7 +128,8 @@ class Clients:
         event = event._replace(status=answer.status, code=answer.code)
         name = answer.get('X-Run')
         if name is None and answer.status == 202 and answer.get('Location'):
-            return event._replace(code=history.ACCEPTED)
+            return event._replace(code=history.ACCEPTED,
+                                  body=answer.get('Location'))
         if name is None:
             return event._replace(code=answer.code or 'none: %s' % answer)
         want = name.encode()

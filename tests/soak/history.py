@@ -47,7 +47,7 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
 # What is left behind of a run tries to answer, too.
 LATE = ('late', 'late-said')
 
-# It will be run, whoever asks.
+# It will be run, whoever asks; body is the place where it is asked after.
 ACCEPTED = 'accepted'
 
 # on_crash; for how many seconds a key is kept, and after them a marker of it;
@@ -144,6 +144,7 @@ class Checker:
         for identity, events in self.asked.items():
             self.check_after(events)
             self.check_not_kept(identity, events)
+            self.check_accepted(identity, events)
             self.check_unknown(identity, events)
         self.check_rows()
         self.check_rides()
@@ -289,6 +290,17 @@ class Checker:
                 self.no('ran for nobody', run.first, *events)
             else:
                 free.remove(cause)
+
+    def check_accepted(self, identity, events):
+        """It has one place until an operator removes it, and is run."""
+        accepted = [e for e in events if e.code == ACCEPTED]
+        for before, after in zip(accepted, accepted[1:]):
+            if before.body != after.body and not self.excuses.forgotten(
+                    identity, before.begin, after.end):
+                self.no('accepted at another place', before, after)
+        if accepted and identity not in self.ran and \
+                not self.excuses.forgotten(identity, accepted[-1].begin, INF):
+            self.no('accepted and never run', accepted[-1])
 
     def check_anew(self, identity, runs):
         """A record follows another one only when that has aged, or an
