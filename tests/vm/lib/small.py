@@ -6,6 +6,7 @@ The processor is emulated, for many machines that run tests are guests
 themselves, and a /dev/kvm that is there need not work.  VM_ACCEL=kvm is faster
 where it does.
 """
+import fcntl
 import os
 import re
 import shutil
@@ -38,23 +39,37 @@ def output(*argv, **kw):
     return done.stdout
 
 
+def download(folder):
+    kernel = re.search(r'Depends: (linux-image-\S+)',
+                       output('apt-cache', 'depends', KERNEL)).group(1)
+    output('apt-get', '-q', 'download', kernel, 'busybox-static', cwd=folder)
+
+
 def packages(folder):
     """Unpacks kernel and busybox there, once; they stay for later runs."""
-    done = os.path.join(folder, 'done')
-    if not os.path.exists(done):
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
-        kernel = re.search(r'Depends: (linux-image-\S+)',
-                           output('apt-cache', 'depends', KERNEL)).group(1)
-        output('apt-get', '-q', 'download', kernel, 'busybox-static',
-               cwd=folder)
-        for file in os.listdir(folder):
-            if file.endswith('.deb'):
-                output('dpkg-deb', '-x', file, '.', cwd=folder)
-                os.unlink(os.path.join(folder, file))
-        with open(done, 'w'):
-            pass
+    with open(folder + '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = os.path.join(folder, 'done')
+        if not os.path.exists(done):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            unpack(folder)
+            with open(done, 'w'):
+                pass
     return folder
+
+
+def unpack(folder):
+    try:
+        download(folder)
+    except AssertionError:
+        # Old lists name packages that are no longer there.
+        output('apt-get', '-q', 'update')
+        download(folder)
+    for file in os.listdir(folder):
+        if file.endswith('.deb'):
+            output('dpkg-deb', '-x', file, '.', cwd=folder)
+            os.unlink(os.path.join(folder, file))
 
 
 def find(folder, name):

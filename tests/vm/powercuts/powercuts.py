@@ -7,6 +7,7 @@ the death of all processes of a boot.
 import json
 import os
 import random
+import re
 import subprocess
 import time
 
@@ -46,8 +47,8 @@ SERVER = dict(soak.SERVER, database='/data/store/once.db',
               busy_timeout='5s')
 
 
-def configuration():
-    text = '[server]\n' + once.ini(SERVER)
+def configuration(durability):
+    text = '[server]\n' + once.ini(dict(SERVER, durability=durability))
     text += '[defaults]\nhandler = %s\n' % HANDLER
     for path, (_, options) in PATHS.items():
         text += '[route %s]\n' % path + once.ini(options)
@@ -65,16 +66,18 @@ class Waiting(Clients):
 
 
 class Cuts:
-    """A guest with options of ext4 whose power is cut; lies: its disk does."""
+    """A guest whose power is cut.  options are those of ext4; lies: its disk
+    does; durability is oncewrap's."""
 
-    def __init__(self, t, seed, options, lies=False):
+    def __init__(self, t, seed, options, lies=False, durability='full'):
         small.need()
         self.t, self.options, self.lies = t, options, lies
         self.rng = random.Random('%s cuts' % seed)
         self.image = small.Image(
             t.dir, base.BUILDDIR, os.path.join(HERE, 'init'),
             [base.ONCEWRAP, self.handler()],
-            {'oncewrap.conf': t.write('oncewrap.conf', configuration())})
+            {'oncewrap.conf': t.write('oncewrap.conf',
+                                      configuration(durability))})
         self.platter = Platter(self.formatted(), lies)
         self.disk = Server(self.platter, t.path('disk.sock'))
         t.defer(self.disk.close)
@@ -103,15 +106,20 @@ class Cuts:
 
     def boot(self):
         self.boots += 1
+        self.clock = self.rng.choice(CLOCKS)
         self.recorder = Recorder(self.records, self.boots)
         self.disk.start()
         self.guest = small.Guest(
-            self.t, self.image, self.disk.path, self.rng.choice(CLOCKS),
+            self.t, self.image, self.disk.path, self.clock,
             'port=%d options=%s clocksource=acpi_pm' % (
                 self.recorder.port, self.options), self.t.path('console'))
 
     def starts(self):
         self.guest.wait_for('event=started', 120)
+        # It flushes only what it knows to be cached.
+        year = re.search(r'boot: .* UTC (\d+) write back', self.guest.said())
+        assert year and int(year.group(1)) - int(self.clock[:4]) in (0, 1), \
+            'the clock is not at %s, or there is no cache' % self.clock
         self.clients.addresses[:] = [('127.0.0.1', self.guest.port)]
 
     def serves(self):
@@ -278,12 +286,15 @@ def honest(seed, options, cuts):
     return case
 
 
-def lying(seed, cuts):
-    """A disk that acknowledges flushes and does not do them is found out by
-    what is lost, not by a guest that does not boot."""
+def found_out(seed, cuts, **how):
+    """Answers are lost, and the checker sees it; a guest that does not boot is
+    not enough."""
     def case(t):
-        run = Cuts(t, seed, 'data=ordered', lies=True)
+        run = Cuts(t, seed, 'data=ordered', **how)
         run.run(cuts)
+        rules = history.grouped(run.refused, lambda w: w.partition(':')[0])
+        print('# found: %s' % ', '.join('%d %s' % (len(of), rule)
+                                        for rule, of in rules.items()))
         assert run.refused, 'the checker has not seen that answers were ' \
             'lost: %s' % '\n'.join(run.wrong)
     return case
