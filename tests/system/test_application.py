@@ -246,6 +246,7 @@ class Fake:
         self.listener.listen(8)
         self.answer = b''
         self.requests = 0
+        self.waits = False      # for the peer to close first
         threading.Thread(target=self.serve, daemon=True).start()
         t.defer(self.listener.close)
 
@@ -266,6 +267,8 @@ class Fake:
             while not data.endswith(struct.pack('>BBHHBB', 1, 5, 1, 0, 0, 0)):
                 data += conn.recv(65536)
             conn.sendall(self.answer)
+            if self.waits:
+                assert conn.recv(1) == b'', 'one request, one connection'
             conn.close()
 
 
@@ -303,6 +306,17 @@ def test_the_ends_that_an_application_can_say(t):
             eq(once.state('k%d' % n), state, (n, data))
         eq(fake.requests, len(rows))
         once.stop()
+
+
+def test_a_connection_is_closed_with_its_answer(t):
+    """A worker of php-fpm takes no other request before that."""
+    fake = Fake(t)
+    fake.answer, fake.waits = OUT + end(), True
+    once = t.once(handler=fake.address)
+    for n in range(3):
+        first(once.post('k%d' % n), 201)
+        eq((once.get().status, once.get().body), (201, b'x'))
+    eq(fake.requests, 9)
 
 
 def test_unguarded_requests_get_what_came(t):

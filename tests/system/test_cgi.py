@@ -382,6 +382,23 @@ def test_handler_dies_with_oncewrap(t):
                'the handlers are gone')
 
 
+def test_a_handler_of_another_user_dies_with_oncewrap(t):
+    """A change of user takes the death signal away."""
+    base.need_root()
+    gate = t.gate()
+    os.chmod(t.dir, 0o755)
+    once = t.once(handler=t.sh("trap '' TERM HUP; gate gate"),
+                  defaults={'user': 'www-data'})
+    once.begin('k')
+    once.begin()
+    pids = [gate.wait(), gate.wait()]
+    for pid in pids:
+        eq(os.stat('/proc/%d' % pid).st_uid, pwd.getpwnam('www-data').pw_uid)
+    once.kill()
+    wait_until(lambda: not any(proc.alive(p) for p in pids),
+               'the handlers are gone')
+
+
 def test_no_zombies(t):
     once = t.once(handler=t.sh('status 200'))
     for i in range(20):

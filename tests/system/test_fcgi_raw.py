@@ -52,6 +52,26 @@ def test_body_cut_off_by_a_close_runs_nothing(t):
     eq(len(t.ledger()), 1)
 
 
+def test_nothing_is_answered_before_the_end_of_the_body(t):
+    """haproxy and uwsgi send the empty STDIN record by itself."""
+    once = once_with(t)
+    rows = (('no key', head(key=None, method='GET'), 201),
+            ('a key', head(key='k'), 201),
+            ('a body', head(key='l', body=b'abc') +
+             stream(STDIN, 1, b'abc', end=False), 201),
+            ('refused', head(key='"bad'), 400))
+    conns = []
+    for _, data, _ in rows:
+        conns.append(once.connect())
+        conns[-1].send(data)
+    still_serves(t, once)
+    for i, ((what, _, status), conn) in enumerate(zip(rows, conns)):
+        assert conn.silent(), what
+        eq(len(t.ledger()), 1 + i, what)
+        conn.send(stream(STDIN, 1, b''))
+        eq(conn.answer().status, status, what)
+
+
 def test_body_cut_off_by_a_half_close(t):
     once = once_with(t)
     conn = once.connect()

@@ -28,6 +28,8 @@ def test_well_formed_values(t):
             ('  "blanks around"  ', 'blanks around'),
             ('"parameters";a=1;b="x";c', 'parameters'),
             ('"x";a=?1', 'x'),
+            # as Firefox sends it: a decimal of 64 bits in quotes
+            ('"18446744073709551615"', '18446744073709551615'),
             ("('a')", "('a')"), ('1', '1'), ('"2"', '2')):
         key = value if key is None else key
         answer = once.post(value)

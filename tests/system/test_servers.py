@@ -354,6 +354,14 @@ def authorization_as_scope(t, kind):
 
 
 @each()
+def a_name_that_nobody_verified_is_no_caller(t, kind):
+    server, once = setup(t, kind, scope='REMOTE_USER', scope_required='yes')
+    problem(server.curl(key='k', args=['--user', 'ann:guess']),
+            'scope-required')
+    eq((t.ledger(), once.ls()), ([], []))
+
+
+@each()
 def proxy_field_is_not_the_handlers_proxy(t, kind):
     server, once = setup(t, kind, 'status 200; echo "<$HTTP_PROXY>"')
     for key in ('k', None):

@@ -179,6 +179,43 @@ def test_wal_above_max_wal_is_unavailable_until_the_reader_ends(t):
     wait_until(lambda: once.post('again').status == 201, 'served again')
 
 
+def large(t):
+    """An oncewrap whose key k has an answer of 8 MB, and its database."""
+    once = t.once(handler=t.program('large.py'),
+                  defaults={'directory': t.dir})
+    eq(len(once.post('k', query='8000000').body), 8000000)
+    db = sqlite3.connect(once.database, isolation_level=None)
+    t.defer(db.close)
+    return once, db
+
+
+def truncate_log(db):
+    """Whether nobody reads or writes, so that the log could be emptied."""
+    return db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()[0] == 0
+
+
+def test_a_replay_that_is_not_read_keeps_no_transaction_open(t):
+    once, db = large(t)
+    conn = once.begin('k', query='8000000')
+    rest = conn.first_bytes()
+    wait_until(lambda: truncate_log(db), 'the log can be emptied')
+    eq(os.stat(once.database + '-wal').st_size, 0)
+    answer = conn.answer(read=rest)
+    eq((answer.replayed, len(answer.body)), ('true', 8000000))
+
+
+def test_a_large_answer_is_deleted_without_being_overwritten(t):
+    """Where SQLite is built with SECURE_DELETE, as Debian's is, too."""
+    once, db = large(t)
+    once.stop()
+    # With a connection left the log stays when oncectl closes its own.
+    eq(db.execute('SELECT count(*) FROM once_key').fetchone(), (1,))
+    wait_until(lambda: truncate_log(db), 'the log can be emptied')
+    once.ctl('forget', 'k')
+    written = os.stat(once.database + '-wal').st_size
+    assert 0 < written < 1000000, '%d bytes to delete 8 MB' % written
+
+
 # --- a full disk ---
 
 def on_small_disk(t, size, body=OK, **kw):

@@ -1140,6 +1140,8 @@ static const struct bad files[] = {
 	    "f:2: workers: \"0\" is out of range (1 to 1024)" },
 	{ "[server]\nx\nworkers = 0", "f:2: expected \"name = value\"" },
 	{ "[a]\n[b]", "f:1: unknown section [a]: " SECTIONS },
+	{ "# a\n# b\n[server]\n# c\nworkers = 0 # d",
+	    "f:5: workers: \"0\" is out of range (1 to 1024)" },
 	{ "\r\n; a\r\n[server]\r\n\r\n  workers = 0\r\n",
 	    "f:5: workers: \"0\" is out of range (1 to 1024)" },
 	/* between options */
