@@ -273,6 +273,15 @@ WITH = {'protocol': 'handler = /bin/true\n',
         'request_timestamp': 'max_request_age = 1h\n'}
 
 
+def test_the_whole_example_is_accepted(t):
+    text = source('src', 'oncewrap.conf.5').partition('.Sh EXAMPLES')[2]
+    conf = text.partition('.Bd -literal\n')[2].partition('.Ed')[0]
+    assert conf.startswith('[server]') and '[route ' in conf, conf
+    path = t.write('example.conf', conf)
+    run = t.run([base.ONCEWRAP, '-t', '-f', path])
+    eq(run.returncode, 0, run.stderr)
+
+
 def test_each_option_has_an_example_that_is_accepted(t):
     text, wanted = entries(), options()
     assert len(wanted) > 70, len(wanted)
