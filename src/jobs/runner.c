@@ -78,6 +78,7 @@ runner_claim(struct attempt *at, const struct record *job)
 	attempt_terms(at->rule, &rv);
 	if ((rc = attempt_prepare(at, &rv)) != RC_OK)
 		return rc;
+	at->facts.acted_before = outcome_may_have_acted(job);
 	return store_job_start(at->store, job, &rv, &at->lease);
 }
 

@@ -88,6 +88,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 	job->conf = conf;
 	job->rq = rq;
 	job->rule = route_find(conf, rq->path);
+	job->may_have_acted = true;
 	job->later = job->rule->async == CONF_ASYNC_ALWAYS ||
 	    (job->rule->async == CONF_ASYNC_PREFER && prefer_respond_async(rq));
 	job->answer = answer;
@@ -132,6 +133,7 @@ kind_of(struct job *job)
 		return KIND_STATUS;
 	switch (route_guards(job->rule, job->rq)) {
 	case ROUTE_UNGUARDED:
+		job->may_have_acted = false;
 		return KIND_UNGUARDED;
 	case ROUTE_GUARDED:
 		return KIND_GUARDED;
@@ -142,9 +144,10 @@ kind_of(struct job *job)
 	 * search fails, the checks fail: never unguarded. */
 	if (job->rq->body_state != BODY_WHOLE)
 		return KIND_UNGUARDED;
-	return engine_find_key(job) == RC_OK && job->verdict == KEY_ABSENT
-	    ? KIND_UNGUARDED
-	    : KIND_GUARDED;
+	if (engine_find_key(job) != RC_OK || job->verdict != KEY_ABSENT)
+		return KIND_GUARDED;
+	job->may_have_acted = false;
+	return KIND_UNGUARDED;
 }
 
 /* The response to a guarded request, by the decision of its reservation. */

@@ -20,10 +20,24 @@
 #include "spool.h"
 #include "engine_impl.h"
 
+/* Whether a request is refused because of the host or the store.  The same
+ * request may have been carried out before; a request that is refused for what
+ * it is was refused then, too. */
+static bool
+is_temporary(enum problem_code code)
+{
+	return code == PROBLEM_STORE_UNAVAILABLE ||
+	    code == PROBLEM_OVERLOADED || code == PROBLEM_TOO_MANY_KEYS;
+}
+
 bool
 engine_refuse(struct job *job, enum problem_code code, const char *detail)
 {
-	respond_refuse(job->answer, code, detail, job->conf, job->rq);
+	struct problem problem = { .code = code,
+		.detail = detail,
+		.acted = is_temporary(code) && job->may_have_acted };
+
+	respond_problem(job->answer, &problem, job->conf, job->rq);
 	return false;
 }
 
@@ -44,6 +58,9 @@ engine_refuse_store(struct job *job, enum rc rc)
 {
 	log_event(LOG_ERROR, "store-unavailable", job->rq->log,
 	    LOG_S("why", rc_text(rc)));
+	/* What was read from such a store may be wrong. */
+	if (rc == RC_WENT_BACK || rc == RC_REPLACED || rc == RC_CORRUPT)
+		job->may_have_acted = true;
 	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
 	    rc == RC_WENT_BACK
 		? "The key store has gone back in time (store-went-back), and "

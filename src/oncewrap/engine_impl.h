@@ -51,7 +51,11 @@ struct job {
 	 * the attempt's lease, or a place in the queue */
 	struct record record;
 	struct store_inline_answer small;
-	bool again;    /* the key was released before */
+	bool again; /* the key was released before */
+	/* this request, or an earlier one with its key, may have acted; true
+	 * as long as the record has not been read */
+	bool may_have_acted;
+	int attempts;  /* of the key, when its record was read */
 	bool counted;  /* counted as a new key of its scope */
 	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */
 	enum age age;  /* of a request that would run */

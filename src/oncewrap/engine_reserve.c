@@ -44,10 +44,12 @@ reserve_look(struct job *job, enum decision *decision)
 
 	record_free(record);
 	store_inline_answer_free(&job->small);
+	job->may_have_acted = true;
 	rc = store_lookup(
 	    job->engine->store, &rv->identity, record, &job->small);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
-		job->again = false;
+		job->again = job->may_have_acted = false;
+		job->attempts = 0;
 		*decision = DECIDE_RUN;
 		return RC_OK;
 	}
@@ -67,6 +69,8 @@ reserve_look(struct job *job, enum decision *decision)
 		   sizeof(rv->fingerprint)) == 0;
 	*decision = decide(record, same, now);
 	job->again = *decision == DECIDE_RUN;
+	job->may_have_acted = outcome_may_have_acted(record);
+	job->attempts = record->attempt;
 	return RC_OK;
 }
 
@@ -76,6 +80,7 @@ reserve_take(struct job *job, enum decision *decision)
 {
 	struct store_reservation *rv = &job->reservation;
 	struct store *store = job->engine->store;
+	struct store_lease *lease = &job->attempt.lease;
 	enum rc rc = RC_OK;
 
 	record_free(&job->record);
@@ -88,8 +93,12 @@ reserve_take(struct job *job, enum decision *decision)
 	if (rc == RC_OK)
 		rc = attempt_prepare(&job->attempt, rv);
 	if (rc == RC_OK)
-		rc = store_reserve(
-		    store, rv, &job->attempt.lease, decision, &job->record);
+		rc = store_reserve(store, rv, lease, decision, &job->record);
+	/* An attempt that was not seen may have acted. */
+	job->attempt.facts.acted_before =
+	    job->may_have_acted || lease->attempt != job->attempts + 1;
+	if (rc == RC_OK && *decision != DECIDE_RUN && job->record.id != 0)
+		job->may_have_acted = outcome_may_have_acted(&job->record);
 	return rc;
 }
 

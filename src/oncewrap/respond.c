@@ -111,8 +111,7 @@ problem_of(struct attempt *at, struct answer *answer)
 	problem.status = at->outcome.status;
 	problem.detail = detail;
 	problem.unknown = at->outcome.state == RECORD_UNKNOWN;
-	/* An earlier attempt of this key may have done a part. */
-	problem.acted = at->lease.attempt > 1;
+	problem.acted = at->facts.acted_before;
 	respond_problem(answer, &problem, at->conf, at->rq);
 }
 

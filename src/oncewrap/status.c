@@ -345,6 +345,7 @@ void
 status_handle(struct store *store, const struct conf *conf,
     const struct request *rq, struct answer *answer)
 {
+	struct problem problem;
 	enum rc rc;
 
 	assert(route_is_status(conf, rq->path));
@@ -364,6 +365,8 @@ status_handle(struct store *store, const struct conf *conf,
 	}
 	log_event(
 	    LOG_ERROR, "store-unavailable", rq->log, LOG_S("why", rc_text(rc)));
-	respond_refuse(answer, PROBLEM_STORE_UNAVAILABLE,
-	    "The key store is not usable now.", conf, rq);
+	problem = (struct problem){ .code = PROBLEM_STORE_UNAVAILABLE,
+		.acted = true,
+		.detail = "The key store is not usable now." };
+	respond_problem(answer, &problem, conf, rq);
 }

@@ -17,10 +17,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "conf.h"
 #include "outcome.h"
+
+/* The .why of a key of which no attempt has started its handler. */
+static const char never_started[] = "handler could not be started";
 
 static struct outcome
 problem(enum record_state state, enum problem_code code, const char *why)
@@ -104,7 +108,8 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 	case RUN_NOT_STARTED:
 		return problem(RECORD_FAILED_RETRYABLE,
 		    PROBLEM_HANDLER_NOT_STARTED,
-		    "handler could not be started");
+		    f->acted_before ? "handler could not be started again"
+				    : never_started);
 	case RUN_TIMEOUT:
 		return lost(f, rt, PROBLEM_HANDLER_TIMEOUT,
 		    "handler ran into its timeout");
@@ -128,6 +133,14 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 		break;
 	}
 	return judge_exit(f, rt);
+}
+
+bool
+outcome_may_have_acted(const struct record *r)
+{
+	return r->attempt > 0 &&
+	    (r->state != RECORD_FAILED_RETRYABLE || r->last_error == NULL ||
+		strcmp(r->last_error, never_started) != 0);
 }
 
 bool

@@ -34,6 +34,8 @@ struct run_facts {
 };
 
 struct outcome_facts {
+	/* an earlier attempt of the key may have acted */
+	bool acted_before;
 	struct run_facts run;
 	bool tree_gone; /* no process of the attempt is left */
 	enum cgihead_verdict head;
@@ -51,6 +53,10 @@ struct outcome {
 
 /* Whether the program was lost, so that on_crash decides about the key. */
 bool outcome_is_lost(const struct run_facts *);
+
+/* Whether an attempt of the key may have acted.  It is known of a released key
+ * that none has, if no attempt has started its handler: .last_error says so. */
+bool outcome_may_have_acted(const struct record *);
 
 struct outcome
 outcome_judge(const struct outcome_facts *, const struct conf_route *);

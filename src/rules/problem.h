@@ -37,8 +37,10 @@ struct problem {
 	const char *instance; /* urn:uuid:... */
 	bool html;            /* as a page: prefer_html() */
 	bool unknown;         /* it leaves the key unknown, and says so */
-	bool acted;          /* it ran, now or before, whatever its code says */
-	int original_status; /* response-not-kept */
+	/* the request ran, or may have run, now or before, whatever its code
+	 * says: no new key is safe */
+	bool acted;
+	int original_status;  /* response-not-kept */
 	int64_t completed_at; /* response-not-kept; wall clock, ms */
 };
 

@@ -186,7 +186,7 @@ def test_a_copy_put_under_a_running_daemon_is_noticed(t):
     first(once.post('k'), 200)
     once.ctl('backup', t.path('copy'))
     os.replace(t.path('copy'), once.database)
-    problem(once.post('new'), 'store-unavailable')
+    problem(once.post('new'), 'store-unavailable', acted=True)
 
 
 # --- the file -------------------------------------------------------------

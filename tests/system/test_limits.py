@@ -67,7 +67,7 @@ def test_released_key_is_turned_away_too(t):
     first(once.post('again'), 503)
     held = Background(lambda: once.post('hold'))
     gate.wait()
-    problem(once.post('again'), 'too-many-keys')
+    problem(once.post('again'), 'too-many-keys', acted=True)
     eq(once.row('again')['attempt'], 1)
     gate.open()
     held.result()

@@ -69,7 +69,7 @@ def test_request_above_spool_total_runs_nothing(t):
                   server={'spool_total': '1M', 'admin_path': '/admin'})
     conn = once.begin('k', b'x' * 900000)
     gate.wait()
-    problem(once.post('l', b'x' * 200000), 'overloaded')
+    problem(once.post('l', b'x' * 200000), 'overloaded', acted=True)
     eq(once.get('/admin/health').status, 200)
     eq((len(t.ledger()), once.row('l')), (1, None))
     gate.open(2)
@@ -132,7 +132,7 @@ def test_bodies_that_never_end_do_not_keep_others_out(t):
     eq(len(t.ledger()), 1)
     # What the oldest had sent is gone; it may send it again.
     conns[0].send(record(STDIN, 1))
-    problem(conns[0].answer(), 'overloaded')
+    problem(conns[0].answer(), 'overloaded', acted=True)
     eq((once.row('slow0'), len(t.ledger())), (None, 1))
     conns[-1].send(record(STDIN, 1))
     first(conns[-1].answer(), 201)

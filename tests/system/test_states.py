@@ -44,7 +44,8 @@ def test_not_started_after_a_lost_attempt_makes_no_new_key_safe(t):
     once = t.once(handler=handler, defaults={'on_crash': 'resume'})
     problem(once.post('k'), 'handler-failed')
     os.chmod(handler, 0o644)
-    problem(once.post('k'), 'handler-not-started', acted=True)
+    for _ in range(2):
+        problem(once.post('k'), 'handler-not-started', acted=True)
     eq(t.ledger(), ['1 1'])
     problem(once.post('new'), 'handler-not-started')
     page = once.post('k', headers={'Accept': 'text/html'})
@@ -53,11 +54,12 @@ def test_not_started_after_a_lost_attempt_makes_no_new_key_safe(t):
 
 def test_missing_handler_is_released(t):
     once = t.once(handler=t.path('missing'))
-    problem(once.post('k'), 'handler-not-started')
+    for _ in range(3):
+        problem(once.post('k'), 'handler-not-started')
     eq(once.state('k'), RETRYABLE)
     t.sh('ledger; status 201', name='missing')
     first(once.post('k'), 201)
-    eq(t.ledger(), ['2 '])
+    eq(t.ledger(), ['4 '])
 
 
 def test_handler_without_x_bit_is_released(t):

@@ -246,6 +246,38 @@ no_combination_releases_by_mistake(void **state)
 	}
 }
 
+/* What the last attempt left in a key's record. */
+static void
+a_key_whose_handler_never_started_has_not_acted(void **state)
+{
+	struct outcome_facts f = { .run = { .end = RUN_NOT_STARTED } };
+	struct conf_route rt = route(CHECK);
+	char text[80];
+	struct record r = { .state = RECORD_PENDING };
+
+	(void)state;
+	assert_false(outcome_may_have_acted(&r));
+	r.state = FREE;
+	r.last_error = text;
+	for (r.attempt = 1; r.attempt < 4; r.attempt++) {
+		f.acted_before = outcome_may_have_acted(&r) && r.attempt > 1;
+		snprintf(text, sizeof(text), "%s", outcome_judge(&f, &rt).why);
+		assert_false(outcome_may_have_acted(&r));
+	}
+	r.state = RECORD_IN_PROGRESS;
+	assert_true(outcome_may_have_acted(&r));
+	/* An attempt that ran stays one. */
+	r.state = FREE;
+	snprintf(text, sizeof(text), "handler exited with 75");
+	for (r.attempt = 1; r.attempt < 4; r.attempt++) {
+		assert_true(outcome_may_have_acted(&r));
+		f.acted_before = true;
+		snprintf(text, sizeof(text), "%s", outcome_judge(&f, &rt).why);
+	}
+	r.last_error = NULL;
+	assert_true(outcome_may_have_acted(&r));
+}
+
 static int
 setup(void **state)
 {
@@ -271,6 +303,8 @@ main(void)
 		cmocka_unit_test(every_row),
 		cmocka_unit_test(an_explicit_outcome_is_what_the_handler_says),
 		cmocka_unit_test(no_combination_releases_by_mistake),
+		cmocka_unit_test(
+		    a_key_whose_handler_never_started_has_not_acted),
 	};
 
 	return cmocka_run_group_tests_name("outcome", tests, setup, teardown);
