@@ -273,6 +273,16 @@ def test_commands_of_operators(t):
     assert 'KEY' in said[0][1] and 'lost' in said[0][1], said
     eq((once.state('KEY'), once.state('lost')),
        ('completed', 'failed_retryable'))
+    # Those within sentences.
+    for command, status, wanted in (
+            ('oncectl show --response KEY', 0, b'done'),
+            ('oncectl backup FILE', 0, b''),
+            ('oncectl doctor', 0, b'summary')):
+        assert '`%s`' % command in README, command
+        run = t.run([base.ONCECTL] + command.split()[1:], cwd=t.dir,
+                    env=dict(os.environ, ONCE_DATABASE=once.database))
+        eq(run.returncode, status, run.stderr)
+        assert wanted in run.stdout, run
 
 
 def test_transaction_of_a_handler(t):
