@@ -83,9 +83,9 @@ ELSEWHERE = (
     ('dpkg-buildpackage', 'tests/package/run', 'dpkg-buildpackage -us -uc'))
 
 # What the cases below run, and what is no command.
-HERE = ('HTTP/1.1 201 Created', '"^/payments(', '"^/shop/"', 'install -d',
-        'ls --state unknown', 'BEGIN IMMEDIATE;')
-TEXT = ('client -> lighttpd', 'ReadWritePaths=', 'HTTP/1.1 202 Accepted')
+HERE = ('HTTP/1.1 201 Created', 'HTTP/1.1 202 Accepted', '"^/payments(',
+        '"^/shop/"', 'install -d', 'ls --state unknown', 'BEGIN IMMEDIATE;')
+TEXT = ('client -> lighttpd', 'ReadWritePaths=')
 
 
 def test_no_block_is_left_out(t):
@@ -283,6 +283,48 @@ def test_commands_of_operators(t):
                     env=dict(os.environ, ONCE_DATABASE=once.database))
         eq(run.returncode, status, run.stderr)
         assert wanted in run.stdout, run
+
+
+def test_long_work_is_accepted_as_printed(t):
+    conf = block('status_path')
+    assert conf.startswith('[server]\n'), conf
+    gate = t.gate()
+    once = t.once(start=False)
+    handler = t.sh('gate gate; status 201; echo done', 'report')
+    once.write_conf('[server]\ndatabase = %s\nsocket = unix:%s\n' %
+                    (once.database, once.socket) + conf[len('[server]\n'):] +
+                    'handler = %s\n' % handler)
+    once.start()
+    # "as it does /payments above"
+    lines = block('"^/payments(').replace('/run/oncewrap/oncewrap.sock',
+                                          once.socket)
+    os.chmod(once.socket, 0o666)
+    server = t.server('lighttpd-block', once, before='server.modules = '
+                      '( "mod_fastcgi" )\n' + ''.join(
+                          lines.replace('/payments', path)
+                          for path in ('/jobs', '/cgi-bin/report')))
+    answer = server.curl('/cgi-bin/report', key='k', body='{}',
+                         headers=['Prefer: respond-async'])
+    head, _, body = block('HTTP/1.1 202').partition('\n\n')
+    eq(answer.status, 202, answer)
+    for line in head.split('\n')[1:]:
+        name, value = line.split(': ')
+        got = answer.get(name)
+        if name == 'Location':
+            got, value = [re.sub('[0-9a-f]{32}$', 'ID', v)
+                          for v in (got, value)]
+        eq(got, value, answer)
+    members = re.findall(r'"(\w+)":', body)
+    eq(members, re.findall(r'"(\w+)": ?', answer.body.decode())[
+        :len(members)])
+    place = answer.get('Location')
+    eq(server.curl(place + '/result', 'GET').status, 404)
+    gate.wait()
+    gate.open()
+    once.wait_state('k', 'completed')
+    for again in (server.curl(place + '/result', 'GET'),
+                  server.curl('/cgi-bin/report', key='k', body='{}')):
+        eq((again.status, again.body), (201, b'done\n'), again)
 
 
 def test_transaction_of_a_handler(t):
