@@ -134,22 +134,45 @@ key_append(char *out, size_t size, const char *format, ...)
 	va_end(ap);
 }
 
+/* Names the media type of a body in which no key is looked for. */
+static void
+add_wrong_type(
+    const struct job *job, const struct conf_source *source, char detail[512])
+{
+	const char *type = request_param(job->rq, "CONTENT_TYPE");
+
+	if (type == NULL || *type == '\0')
+		key_append(detail, 512,
+		    " The body has no Content-Type, so no %s was looked for.",
+		    key_search_kind(source->kind));
+	else
+		key_append(detail, 512,
+		    " The Content-Type is %.100s, so no %s was looked for.",
+		    type, key_search_kind(source->kind));
+}
+
 static bool
 refuse_missing(struct job *job)
 {
 	const struct conf_key_from *from = &job->rule->key_from;
 	const struct conf_alternative *a;
 	char detail[512] = "This resource needs an idempotency key, in the ";
+	const struct conf_source *misfit = NULL;
 	unsigned j;
 
 	for (a = from->item; a < from->item + from->n; a++)
-		for (j = 0; j < a->n; j++)
+		for (j = 0; j < a->n; j++) {
 			key_append(detail, sizeof(detail), "%s%s %.100s",
 			    j > 0                ? " with the "
 				: a > from->item ? " or the "
 						 : "",
 			    key_search_kind(a->part[j].kind), a->part[j].name);
+			if (!key_search_suits(&a->part[j], job->rq))
+				misfit = &a->part[j];
+		}
 	key_append(detail, sizeof(detail), ".");
+	if (misfit != NULL && job->rq->body_len > 0)
+		add_wrong_type(job, misfit, detail);
 	return engine_refuse(job, PROBLEM_KEY_MISSING, detail);
 }
 

@@ -110,6 +110,9 @@ world_database(const char *file, char *why, size_t size)
 	if (lstat(file, &st) == -1)
 		return errno == ENOENT ||
 		    progcheck_fail(why, size, "%s: %s", file, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return progcheck_fail(
+		    why, size, "%s: is a folder: name a file in it", file);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return progcheck_fail(
 		    why, size, "%s: is not a regular file with one name", file);
@@ -295,6 +298,10 @@ world_check_server(struct report *r)
 	if (conf->admin_path != NULL)
 		(void)check_star(r, conf_line_of_server(conf, "admin_path"),
 		    "admin_path", conf->admin_path);
+	else if (conf->admin_users.n > 0)
+		warn(r, conf_line_of_server(conf, "admin_users"), "admin_users",
+		    "without admin_path there is no page on which they could "
+		    "act: set admin_path");
 }
 
 static void
@@ -323,6 +330,19 @@ check_directory(
 	warn(r, line, "directory", why);
 }
 
+/* Whether it is the PHP of the command line: bin/php, bin/php8.2.  Debian's
+ * cgi-bin/php is another one. */
+static bool
+is_php_cli(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash - path < 4 || memcmp(slash - 4, "/bin/php", 8) != 0)
+		return false;
+	path = slash + strlen("/php");
+	return path[strspn(path, "0123456789.")] == '\0';
+}
+
 /* argv: the line of the option that names the program, or the application. */
 static void
 check_program(struct report *r, const char *option,
@@ -339,10 +359,17 @@ check_program(struct report *r, const char *option,
 	/* settings.c has found the user and the group. */
 	if (path == NULL || *path != '/' ||
 	    !check_star(r, argv, option, path) ||
-	    !user_find(program->user, program->group, &as, why, sizeof(why)) ||
-	    progcheck(path, &as, why, sizeof(why)))
+	    !user_find(program->user, program->group, &as, why, sizeof(why)))
 		return;
-	warn(r, argv, option, why);
+	if (!progcheck(path, &as, why, sizeof(why)))
+		warn(r, argv, option, why);
+	else if (strcmp(option, "handler") == 0 && is_php_cli(path)) {
+		(void)progcheck_fail(why, sizeof(why),
+		    "%s: is the PHP of the command line, which prints no CGI "
+		    "response: name php-cgi instead",
+		    path);
+		warn(r, argv, option, why);
+	}
 }
 
 /* A route's own programs; those of [defaults] are checked once. */

@@ -140,6 +140,23 @@ may_be_json(const struct request *rq)
 	return json;
 }
 
+bool
+key_search_suits(const struct conf_source *source, const struct request *rq)
+{
+	switch (source->kind) {
+	case CONF_FROM_FORM:
+		return form_kind_of(request_param(rq, "CONTENT_TYPE")) !=
+		    FORM_NONE;
+	case CONF_FROM_JSON:
+		return may_be_json(rq);
+	case CONF_FROM_HEADER:
+	case CONF_FROM_QUERY:
+	case CONF_FROM_COOKIE:
+		break;
+	}
+	return true;
+}
+
 static size_t
 count_sources(const struct conf_key_from *from)
 {

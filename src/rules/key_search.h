@@ -67,6 +67,10 @@ bool key_search_has(const struct key_search *, size_t index, const char *key);
  * looking into query, cookies and body. */
 bool key_search_may_have(const struct conf_source *, const struct request *);
 
+/* Whether the source can be in a body of the request's media type; true for a
+ * source outside the body. */
+bool key_search_suits(const struct conf_source *, const struct request *);
+
 /* What a source is called: "form field", "header field", ... */
 const char *key_search_kind(enum conf_source_kind);
 

@@ -92,6 +92,27 @@ def test_key_from_json(t):
     eq(t.ledger(), ['1 evt_1', '1 1000', ' '])
 
 
+def test_a_body_of_another_type_is_named(t):
+    form, member = 'json:/id', 'form:id'
+    urlencoded = 'application/x-www-form-urlencoded'
+    for source, body, type, says in (
+            (form, 'id=k', urlencoded, 'The Content-Type is %s, so no JSON '
+             'member was looked for.' % urlencoded),
+            (member, '{"id":"k"}', JSON, 'The Content-Type is %s, so no form '
+             'field was looked for.' % JSON),
+            (member, 'id=k', '', 'The body has no Content-Type, so no form '
+             'field was looked for.'),
+            (form, '{"x":"k"}', JSON, None), (member, 'x=k', urlencoded, None),
+            (form, '', urlencoded, None)):
+        once = once_with(t, source, key='required')
+        got = problem(once.post(body=body, type=type), 'key-missing')['detail']
+        if says is None:
+            assert 'looked for' not in got, got
+        else:
+            assert got.endswith('. ' + says), got
+        once.stop()
+
+
 def test_key_from_a_cookie(t):
     once = once_with(t, 'cookie:form', key='required')
     answer = once.post(headers={'Cookie': 'a=1; form=k; b=2'})

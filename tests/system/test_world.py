@@ -131,6 +131,34 @@ def test_folders_that_are_missing(t):
         (7, 'directory', 'D/e: No such file or directory')])
 
 
+def test_the_php_of_the_command_line_as_a_handler(t):
+    for name, warned in (('bin/php', True), ('bin/php8.2', True),
+                         ('bin/php-cgi', False), ('bin/phpunit', False),
+                         ('cgi-bin/php', False), ('php', False)):
+        os.makedirs(os.path.dirname(t.path(name)), exist_ok=True)
+        path = t.write(name, '#!/bin/sh\n', 0o755)
+        eq(check(t, SERVER + '[defaults]\nhandler = %s\n'
+                 '[effect mail]\nprogram = %s\n' % (path, path)),
+           [(5, 'handler', 'D/%s: is the PHP of the command line, which '
+             'prints no CGI response: name php-cgi instead' % name)]
+           if warned else [])
+
+
+def test_users_of_a_page_that_is_not_there(t):
+    users = 'admin_users = ann\n'
+    eq(check(t, SERVER + users),
+       [(4, 'admin_users', 'without admin_path there is no page on which '
+         'they could act: set admin_path')])
+    eq(check(t, SERVER + users + 'admin_path = /once\n'), [])
+
+
+def test_a_folder_as_the_database(t):
+    os.mkdir(t.path('keys'))
+    folder = 'D/keys: is a folder: name a file in it'
+    eq(check(t, '[server]\ndatabase = %(dir)s/keys\n'),
+       [(2, 'database', folder)])
+
+
 def test_files_in_the_way(t):
     t.write('file')
     os.symlink(t.path('file'), t.path('link'))
