@@ -104,7 +104,7 @@ int log_start(void);
  */
 int log_open(const char *target);
 
-/* While set, errors go to stderr as well: a person who starts the program by
+/* While set, errors go to stderr as well: a person that starts the program by
  * hand looks there. */
 void log_echo(bool);
 

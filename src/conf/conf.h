@@ -214,7 +214,7 @@ struct conf {
 	const char *link;
 	enum conf_dialect dialect;
 	const char *admin_path;       /* NULL: none */
-	struct conf_list admin_users; /* who may act on the page there */
+	struct conf_list admin_users; /* may act on the page there */
 	const char *status_path;      /* NULL: none */
 	unsigned async_workers, async_queue, reconcile_workers;
 	uint64_t max_kept; /* bytes; 0: any number */
@@ -276,8 +276,8 @@ void conf_unref(struct conf *);
 const struct conf_effect *
 conf_effect_find(const struct conf *, const char *name);
 
-/* The address of a FastCGI application that somebody else runs, "unix:/path" or
- * "tcp:host:port"; NULL: a program. */
+/* The address of a FastCGI application that oncewrap does not start,
+ * "unix:/path" or "tcp:host:port"; NULL: a program. */
 const char *conf_program_address(const struct conf_program *);
 
 /* Whether two handlers are the same in every respect: route, arguments and

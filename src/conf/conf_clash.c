@@ -64,8 +64,8 @@ report_route(struct clash *clash, const char *text, const struct at *at,
 	clash_report(clash, text, x > y ? x : y);
 }
 
-/* What an application that somebody else runs cannot promise: its processes are
- * not known, and their end is not seen. */
+/* What an application that oncewrap does not start cannot promise: its
+ * processes are not known, and their end is not seen. */
 static void
 check_application(
     const struct conf_route *route, const struct at *at, struct clash *clash)
@@ -75,8 +75,9 @@ check_application(
 	if (route->on_crash == CONF_CRASH_RESUME)
 		report_route(clash,
 		    "on_crash = resume needs a handler that oncewrap starts: "
-		    "nobody can tell when an application at a socket has ended "
-		    "a lost request; write on_crash = unknown, or name the "
+		    "it cannot be told when an application at a socket has "
+		    "ended a lost request; write on_crash = unknown, or name "
+		    "the "
 		    "program and protocol = fastcgi",
 		    at, "on_crash", "handler");
 	if (route->share_database)

@@ -49,9 +49,9 @@ bool conf_option_defaults(
 bool conf_option_preset(struct conf_route *, struct conf_origin *,
     struct conf_arena *, struct conf_error *why);
 
-/* Sets what a route says otherwise if its handler is an application that
- * somebody else runs: a plain 500 may come of a script that died.  defaults:
- * the lines of [defaults]. */
+/* Sets the other defaults of a route whose handler is an application that
+ * oncewrap does not start: a plain 500 may come of a script that died.
+ * defaults: the lines of [defaults]. */
 bool conf_option_application(struct conf_route *route,
     const struct conf_origin *origin, const struct conf_origin *defaults,
     struct conf_arena *arena, struct conf_error *why);

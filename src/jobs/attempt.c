@@ -152,8 +152,8 @@ name_processes(struct attempt *at, const struct run *run)
 		store_attempt_started(&at->tree, run_pid(run));
 		return true;
 	}
-	/* An application that somebody else runs has no processes that are
-	 * known. */
+	/* The processes of an application that oncewrap does not start are
+	 * not known. */
 	if (at->tree.lock != 0 && run_pid(run) != -1)
 		named = run_lock(run) != 0 &&
 		    store_attempt_by(at->store, &at->tree, run_lock(run)) ==

@@ -3,8 +3,8 @@
  *
  * A route is judged by the same function as a request, with the method that
  * every CGI program may be asked by, POST.  PUT and DELETE are idempotent (RFC
- * 9110, section 9.2.2), and which program takes PATCH nobody can see from
- * outside.
+ * 9110, section 9.2.2), and PATCH is left out because a program does not show
+ * whether it takes PATCH.
  */
 #include "config.h"
 

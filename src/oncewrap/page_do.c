@@ -216,7 +216,7 @@ perform(struct page *p, const struct page_target *t)
 	}
 }
 
-/* --- who asks ----------------------------------------------------------- */
+/* --- the form ----------------------------------------------------------- */
 
 /* What the form says, but its answer. */
 static bool

@@ -66,8 +66,7 @@ respond_refuse(struct answer *answer, enum problem_code code,
 	respond_problem(answer, &problem, conf, rq);
 }
 
-/* Why there is no response of the handler's; the numbers are for those who
- * wrote it. */
+/* Why the handler's response is missing; the numbers are for its authors. */
 static void
 describe(const struct attempt *at, char *out, size_t size)
 {

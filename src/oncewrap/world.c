@@ -169,7 +169,7 @@ takes_connections(const char *path)
 	return error == 0 || error == EAGAIN;
 }
 
-/* The socket of an application that somebody else runs. */
+/* The socket of an application that oncewrap does not start. */
 static bool
 world_application(const char *path, char *why, size_t size)
 {

@@ -44,7 +44,7 @@ static const struct row {
 	bool safe_new_key;  /* it did nothing: a new key makes no double */
 	int retry_after;    /* seconds; 0: none */
 	const char *detail; /* if a problem has none of its own; or NULL */
-	const char *advice; /* of a page, for the person who reads it */
+	const char *advice; /* of a page, to its reader */
 } rows[] = {
 	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
 	    "The request is not valid", 400, 400, INVALID, false, true, 0, NULL,
@@ -74,8 +74,8 @@ static const struct row {
 	    true, false, RETRY_AFTER_UNKNOWN,
 	    "It is not known whether this request took effect.",
 	    "Do not send it as a new request: it may have been carried out.  "
-	    "Reload this page later, or ask those who run this site and tell "
-	    "them the reference below." },
+	    "Reload this page later, or ask the operators of this site and "
+	    "tell them the reference below." },
 	[PROBLEM_KEY_EXPIRED] = { "key-expired",
 	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
 	    false, 0, "This key was used, and its answer has expired.",

@@ -1,6 +1,6 @@
 /*
  * A run as a FastCGI request: to a process that stays (workers.h), or to an
- * application that somebody else runs.
+ * application that oncewrap does not start.
  *
  * One thread sends the request and reads the answer in turn, as either is
  * possible, so that neither side can wait for the other.  The run is over at

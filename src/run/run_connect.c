@@ -1,5 +1,5 @@
 /*
- * A connection to an application that somebody else runs.
+ * A connection to an application that oncewrap does not start.
  *
  * A full queue of a unix socket refuses at once (EAGAIN), so it is tried again;
  * with TCP the kernel does that.  An address at which nothing listens is no

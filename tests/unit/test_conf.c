@@ -1010,10 +1010,10 @@ every_value_that_is_refused(void **state)
 	check_bad("[effect mail]", effect_bad, COUNT(effect_bad));
 }
 
-#define NO_RESUME                                                         \
-	"on_crash = resume needs a handler that oncewrap starts: nobody " \
-	"can tell when an application at a socket has ended a lost "      \
-	"request; write on_crash = unknown, or name the program and "     \
+#define NO_RESUME                                                          \
+	"on_crash = resume needs a handler that oncewrap starts: it "      \
+	"cannot be told when an application at a socket has ended a lost " \
+	"request; write on_crash = unknown, or name the program and "      \
 	"protocol = fastcgi"
 #define NO_SHARING                                                       \
 	"share_database needs a handler that oncewrap starts: an "       \

@@ -207,8 +207,8 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 		sum += rows;
 	}
 	if (rc != RC_OK)
-		found(f, "leases", false, "cannot tell who is alive: %s",
-		    rc_text(rc));
+		found(f, "leases", false,
+		    "cannot tell which processes live: %s", rc_text(rc));
 	else if (sum > 0)
 		found(f, "leases", false,
 		    "%" PRId64 " held by processes that are gone: "
