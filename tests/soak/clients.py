@@ -25,7 +25,7 @@ def draw(rng, pairs):
 ENDS = [('created', 14), ('refused', 3), ('away', 3), ('busy', 2),
         ('failed', 2), ('tempfail', 2), ('tempfail-mute', 1),
         ('not-executed', 2), ('gateway', 1), ('unsure', 1), ('mute', 1),
-        ('exit', 1), ('killed', 2), ('crashed', 1)]
+        ('exit', 1), ('killed', 2), ('crashed', 1), ('left', 1)]
 SAYS = [('said-mute', 3), ('said-garbage', 2), ('said-failed', 2),
         ('said-exit', 2), ('said-tempfail', 2), ('said-killed', 3)]
 assert {what for what, _ in ENDS} | {'said'} == history.FINAL | \

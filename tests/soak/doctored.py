@@ -18,7 +18,7 @@ A, B, C, D, E, F, G, H = (
     ('u', '/unknown', 'a'), ('u', '/resume', 'b'), ('u', '/unknown', 'c'),
     ('u', '/asked', 'd'), ('u', '/asked', 'e'), ('u', '/later', 'f'),
     ('u', '/short', 'g'), ('u', '/gone', 'h'))
-DAEMON, HANDLER, KILLED, SPOKE = 1, 10, 11, 12      # process ids
+DAEMON, HANDLER, KILLED, SPOKE, MUTE = 1, 10, 11, 12, 13     # process ids
 
 
 def run(identity, name, attempt, begin, what, deeds='started acted done',
@@ -56,7 +56,7 @@ def good():
         run(C, 'c1', 1, 1, 'exit') + run(D, 'd1', 1, 1, 'mute') + \
         run(E, 'e1', 1, 1, 'crashed', 'started done') + \
         run(E, 'e2', 2, 5, 'created') + \
-        run(F, 'f1', 1, 1, '-', 'started acted saying', pid=KILLED) + \
+        run(F, 'f1', 1, 1, '-', 'started acted saying', pid=MUTE) + \
         run(F, 'f2', 2, 3, '-', 'started acted saying said', pid=SPOKE) + \
         run(G, 'g1', 1, 1, 'created') + \
         run(G, 'g2', 1, 12, 'created', downstream='D2') + \
@@ -89,6 +89,7 @@ def good():
             Row(G, 'completed', 1, 'D2'), Row(H, 'completed', 1, 'D3')]
     return dict(lines=lines, events=events, rows=rows, routes=ROUTES,
                 signals=[Signal(KILLED, 2, 2, False),
+                         Signal(MUTE, 2, 2, False),
                          Signal(SPOKE, 4, 4, False)],
                 forgot=[Act(8, 9, H)], resolved=[], slept=[], full=[],
                 rides=[Ride('f2', 'Df')],
@@ -109,7 +110,7 @@ def verdict(made, more=()):
 def all_die(begin, end):
     """Every process of a history was sent signals then."""
     return [Signal(pid, begin, end, pid == DAEMON)
-            for pid in (DAEMON, HANDLER, KILLED, SPOKE)]
+            for pid in (DAEMON, HANDLER, KILLED, SPOKE, MUTE)]
 
 
 # Before all that happened, and after it: neither excuses anything.
@@ -230,6 +231,14 @@ def again(path, what='created', second=5, deeds='started acted done', begin=1,
                  nothing(n, 0.5), nothing(n, 0.6))
 
 
+def stays(path, when, second=5):
+    """n, run twice, and its first process got p's request meanwhile."""
+    return both(again(path, second=second), added(
+        [Row(P, 'completed', 1, 'Dp')],
+        run(P, 'p1', 1, when, 'created', pid=20, parent=21),
+        nothing(P, when - 0.5)))
+
+
 def large(*events):
     """n: answered, and the answer was not kept."""
     n = ('u', '/short', 'n')
@@ -276,12 +285,15 @@ REFUSED = [
         [Row(N, 'completed', 1, 'Dn')],
         run(N, 'n1', 1, 1, 'away', 'started done') +
         run(N, 'n2', 1, 5, 'created'), nothing(N, 1), nothing(N, 5))),
-    ('a_lost_run_again_under_unknown', 'ran again', again(
-        '/unknown', '-', deeds='started', pid=KILLED)),
+    ('a_lost_run_again_under_unknown', 'ran again', both(
+        again('/unknown', '-', deeds='started', pid=14),
+        lambda made: made['signals'].append(Signal(14, 2, 2, False)))),
     ('a_run_again_that_nobody_killed', 'ended for no reason; ran again',
      undead),
     ('a_run_again_before_its_timeout', 'ran again',
      again('/late', second=1.4)),
+    ('a_timeout_in_a_process_that_went_on', 'ran again',
+     stays('/late', 1.3)),
     ('a_run_that_acts_twice', 'deeds',
      more_lines(Line('acted', 9, 3, A, 'Da', 2, 'a2', HANDLER, DAEMON,
                      'created'))),
@@ -482,6 +494,10 @@ EXCUSED = [
     ('a_handler_that_was_killed', 'ran again', again('/resume'),
      signal(20, 3, 3.1), signal(20, 0.5, 0.6), signal(20, 5.5, 5.6),
      signal(22, 3, 3.1)),
+    ('a_process_that_stays_and_was_killed', 'ran again', stays('/resume', 3),
+     signal(20, 2, 2.1), signal(20, 3.5, 3.6), signal(22, 2, 2.1)),
+    ('a_daemon_whose_process_went_on', 'ran again', stays('/resume', 3),
+     signal(21, 3.5, 3.6, True), signal(21, 5.5, 5.6, True)),
     ('a_daemon_that_was_killed', 'ran again', again('/resume'),
      signal(21, 3, 3.1, True), signal(21, 0.5, 0.6, True),
      signal(21, 5.5, 5.6, True), signal(22, 3, 3.1, True)),

@@ -47,13 +47,15 @@ class Excuses:
                     line.time < s.gone + LAST_BREATH)
                    for s in self.signals)
 
-    def lost(self, run, timeout, end):
-        """Whether a run may have been, by then, whatever it meant to do."""
-        first = run.first
-        return self.died(first.pid, first.time, end) or \
+    def lost(self, run, timeout, end, went_on):
+        """Whether a run may have been, by then, whatever it meant to do.
+        went_on: when its process got its next request, and had neither died
+        nor been too late."""
+        first, own = run.first, min(end, went_on)
+        return self.died(first.pid, first.time, own) or \
             self.died(first.parent, first.time, end) or \
             first.parent == self.reaper and self.breathes_its_last(first) or \
-            timeout > 0 and end + MS >= first.born + timeout
+            timeout > 0 and own + MS >= first.born + timeout
 
     def forgotten(self, identity, begin, end):
         return self.in_time(self.forgot, identity, begin, end)

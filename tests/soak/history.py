@@ -17,7 +17,7 @@ FINAL = {'created', 'refused', 'said'}
 RELEASED = {'busy', 'failed', 'away', 'tempfail', 'tempfail-mute',
             'not-executed'}
 UNKNOWN = {'gateway', 'unsure', 'mute', 'exit'}
-LOST = {'killed', 'crashed'}
+LOST = {'killed', 'crashed', 'left'}
 STATUS = {'created': 201, 'refused': 404, 'busy': 429, 'failed': 500,
           'away': 503, 'tempfail': 503, 'not-executed': 409, 'gateway': 502,
           'unsure': 202, 'resolved': 201, 'said': 201}
@@ -32,7 +32,7 @@ NOT_RUN = {'key-in-progress', 'outcome-unknown', 'key-reused', 'key-expired',
 MAY_HAVE_RUN = {'handler-failed', 'handler-timeout', 'handler-not-started',
                 'outcome-not-recorded'}
 
-# born: when its process began.
+# born: since when its process may have had this request.
 Line = collections.namedtuple('Line', '''deed time born identity downstream
     attempt run pid parent what''')
 
@@ -122,6 +122,13 @@ class Checker:
         self.asked = grouped(events, lambda e: e.identity)
         for of in self.asked.values():
             of.sort(key=lambda e: e.begin)
+        # A process that has got another request had lost none before it.
+        self.went_on = {}
+        for of in grouped((x for x in lines if x.deed == 'started'),
+                          lambda x: x.pid).values():
+            of.sort(key=lambda line: line.time)
+            for line, after in zip(of, of[1:]):
+                self.went_on[line.run] = after.time
         # When each run's end was seen at the latest: it is settled then.
         self.seen = {run: min(e.end for e in of) for run, of in grouped(
             (e for e in events if e.run), lambda e: e.run).items()}
@@ -172,7 +179,8 @@ class Checker:
     def lost(self, run, by):
         """Whether it may have been by then, before its end was seen."""
         return self.excuses.lost(run, self.route(run).timeout,
-                                 min(by, self.seen.get(run.first.run, INF)))
+                                 min(by, self.seen.get(run.first.run, INF)),
+                                 self.went_on.get(run.first.run, INF))
 
     def may_be_released(self, run, by):
         if run.first.run in self.rode:
@@ -203,7 +211,8 @@ class Checker:
             by = after.first.time if after else INF
             # What it said may be seen before it is lost.
             if run.what is None and not self.excuses.lost(
-                    run, self.route(run).timeout, by):
+                    run, self.route(run).timeout, by,
+                    self.went_on.get(run.first.run, INF)):
                 self.no('ended for no reason', *run.lines)
             if 'overlap' in run.deeds and not self.may_overlap(
                     runs[0], run.first):

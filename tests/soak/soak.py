@@ -42,6 +42,14 @@ PATHS = {
     '/later': (Route(True, later=True, says=True),
                dict(LASTING, on_crash='resume', share_database='yes',
                     **{'async': 'always'})),
+    '/stays': (Route(True, says=True),
+               dict(LASTING, on_crash='resume', share_database='yes',
+                    concurrent='wait', wait_time='2s', protocol='fastcgi',
+                    processes='3', max_requests='50')),
+    '/stays-late': (Route(False, timeout=0.1),
+                    dict(LASTING, on_crash='unknown', timeout='100ms',
+                         kill_after='50ms', protocol='fastcgi',
+                         processes='2')),
     '/short': (Route(True, keeps=1),
                dict(SHORT, on_crash='resume', concurrent='wait')),
     '/gone': (Route(False, keeps=1, marker=1),
@@ -111,9 +119,17 @@ def tell_history(lines, events, rows):
     for what, groups in (('requests', told), ('keys', states)):
         print('# %s: %s' % (what, counted(
             {k: len(v) for k, v in groups.items()})))
-    print('# %d runs, %d replays' % (
-        len([x for x in lines if x.deed == 'started']),
+    print('# %d runs, %d in processes that went on, %d replays' % (
+        len([x for x in lines if x.deed == 'started']), went_on(lines),
         len([e for e in events if e.replayed])))
+
+
+def went_on(lines):
+    """How many runs of processes that stay had one before them there."""
+    stay = history.grouped((x for x in lines if x.deed == 'started' and
+                            'protocol' in PATHS[x.identity[1]][1]),
+                           lambda x: x.pid)
+    return sum(len(runs) - 1 for runs in stay.values())
 
 
 def counted(counts):
@@ -249,6 +265,7 @@ class Soak:
         """All this was not for nothing."""
         for what, there in (
                 ('a replay', any(e.replayed for e in events)),
+                ('a process that got two requests', went_on(lines)),
                 ('a second attempt', any(x.attempt > 1 for x in lines)),
                 ('an unknown outcome', any(r.state == 'unknown'
                                            for r in rows)),

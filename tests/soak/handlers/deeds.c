@@ -9,8 +9,8 @@
  *
  *	DEED TIME BORN KEY PATH USER DOWNSTREAM ATTEMPT RUN PID PARENT WHAT
  *
- * with TIME and BORN, when the handler's process began, in milliseconds, and
- * DEED
+ * with TIME and BORN, since when the handler's process may have had this
+ * request, in milliseconds, and DEED
  *
  *	started		first of all
  *	overlap		another attempt's processes were there
@@ -29,6 +29,9 @@
  * process outlives it, and how it ends (see ends[]).  RUN differs from run to
  * run, and is in the answer.
  *
+ * It is FastCGI, and stays, if descriptor 0 is a socket that listens.  Now and
+ * then such a process ends before it reads a request, or after its answer.
+ *
  * With find it says what became of the runs for ONCE_DOWNSTREAM_KEY, as a
  * program does that finds out what happened; now and then that fails.
  *
@@ -42,6 +45,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,19 +53,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fcgiapp.h>
 #include <sqlite3.h>
+
+/* The environment of each request that a process that stays gets. */
+extern char **environ;
+
+static FCGX_Request request;
+static int stays;
 
 static const char *folder, *key, *path, *user, *downstream, *attempt;
 static char run[18]; /* a newline has room while it is read */
 static long born;
 static unsigned port; /* of the recorder, or 0 */
 
+#define LEAVES (-1)
+
 static const struct end {
 	const char *name;
-	int acts, status;   /* 0: no response */
-	const char *fields; /* of the response */
-	int signal, exit_status;
-	const char *says; /* after its own answer: what it prints */
+	int acts, status;        /* 0: no response */
+	const char *fields;      /* of the response */
+	int signal, exit_status; /* LEAVES: it ends without an end */
+	const char *says;        /* after its own answer: what it prints */
 } ends[] = {
 	{ "created", 1, 201, "", 0, 0 },
 	{ "refused", 1, 404, "", 0, 0 },
@@ -77,6 +90,7 @@ static const struct end {
 	{ "mute", 1, 0, "", 0, 0 },
 	{ "exit", 1, 201, "", 0, 1 },
 	{ "killed", 1, 201, "", SIGKILL, 0 },
+	{ "left", 1, 201, "", LEAVES, 0 },
 	{ "crashed", 0, 0, "", SIGSEGV, 0 },
 	{ "said-mute", 1, 0, "", 0, 0, "" },
 	{ "said-garbage", 1, 0, "", 0, 0, "no field, no answer" },
@@ -200,6 +214,41 @@ pause_for(long ms)
 	nanosleep(&ts, NULL);
 }
 
+/* --- its request, as CGI or FastCGI ---------------------------------------- */
+
+static size_t
+take(char *out, size_t size)
+{
+	if (!stays)
+		return fread(out, 1, size, stdin);
+	return (size_t)FCGX_GetStr(out, (int)size, request.in);
+}
+
+static void
+print(const char *text, size_t n)
+{
+	if (stays ? FCGX_PutStr(text, (int)n, request.out) != (int)n
+		  : fwrite(text, 1, n, stdout) != n)
+		fail("output");
+}
+
+static void
+flush(void)
+{
+	if ((stays ? FCGX_FFlush(request.out) : fflush(stdout)) != 0)
+		fail("output");
+}
+
+/* Ends this process, if its end says so. */
+static void
+die_as(const struct end *end)
+{
+	if (end->signal == LEAVES && stays)
+		_exit(0);
+	if (end->signal != 0)
+		raise(end->signal == LEAVES ? SIGKILL : end->signal);
+}
+
 /* Held until the last process of this run's tree is gone. */
 static int
 claim(void)
@@ -251,21 +300,6 @@ find_end(const char *name)
 			return &ends[i];
 	}
 	fail(name);
-}
-
-static void
-answer(const struct end *end, const char *variant, long size)
-{
-	long i;
-
-	printf("Status: %d\r\nContent-Type: text/plain\r\n%s"
-	       "X-Run: %s\r\nX-Downstream: %s\r\nX-What: %s\r\n"
-	       "X-Variant: %s\r\n\r\n%s\n",
-	    end->status, end->fields, run, downstream, end->name, variant, run);
-	for (i = 0; i < size; i++)
-		putchar(run[i % 16]);
-	if (fflush(stdout) == EOF)
-		fail("stdout");
 }
 
 /*
@@ -331,6 +365,23 @@ body_of(long size)
 	for (i = 0; i < size; i++)
 		body[17 + i] = run[i % 16];
 	return body;
+}
+
+static void
+answer(const struct end *end, const char *variant, long size)
+{
+	char head[1024], *body = body_of(size);
+	int n;
+
+	n = snprintf(head, sizeof(head),
+	    "Status: %d\r\nContent-Type: text/plain\r\n%s"
+	    "X-Run: %s\r\nX-Downstream: %s\r\nX-What: %s\r\n"
+	    "X-Variant: %s\r\n\r\n",
+	    end->status, end->fields, run, downstream, end->name, variant);
+	print(head, (size_t)n);
+	print(body, (size_t)size + 17);
+	flush();
+	free(body);
 }
 
 static int
@@ -444,11 +495,9 @@ speak(const struct end *end, const char *variant, long size)
 	}
 	ledger("said", "-");
 	ledger("done", "said");
-	fputs(end->says, stdout);
-	if (fflush(stdout) == EOF)
-		fail("stdout");
-	if (end->signal != 0)
-		raise(end->signal);
+	print(end->says, strlen(end->says));
+	flush();
+	die_as(end);
 	return end->exit_status;
 }
 
@@ -469,37 +518,25 @@ deliver(unsigned long long luck)
 	return luck % 8 == 2;
 }
 
-int
-main(int argc, char **argv)
+/* One run, from its first line to its answer.  Returns its exit status. */
+static int
+act(unsigned long long id)
 {
-	char body[4096], variant[64], what[32], *at;
+	char body[4096], variant[64], what[32];
 	long before, after, size, child;
 	const struct end *end;
-	unsigned long long id;
+	int fd, status;
 	size_t n;
-	int fd;
 
-	if (argc < 2 || getrandom(&id, sizeof(id), 0) != sizeof(id))
-		return 99;
-	folder = argv[1];
-	if ((at = strchr(argv[1], '@')) != NULL) {
-		*at = '\0';
-		port = (unsigned)strtoul(at + 1, NULL, 10);
-	}
-	if (argc == 3 && strcmp(argv[2], "find") == 0)
-		return find(id);
-	if (argc == 3 && strcmp(argv[2], "deliver") == 0)
-		return deliver(id);
 	key = need("ONCE_KEY");
 	path = need("ONCE_PATH");
 	user = need("REMOTE_USER");
 	downstream = need("ONCE_DOWNSTREAM_KEY");
 	attempt = need("ONCE_ATTEMPT");
 	snprintf(run, sizeof(run), "%016llx", id);
-	born = born_at();
 	fd = claim();
 	ledger("started", "-");
-	n = fread(body, 1, sizeof(body) - 1, stdin);
+	n = take(body, sizeof(body) - 1);
 	body[n] = '\0';
 	if (sscanf(body, "%63s", variant) != 1 ||
 	    sscanf(my_word(body), "%ld.%ld.%ld.%ld.%31s", &before, &after,
@@ -513,11 +550,73 @@ main(int argc, char **argv)
 		ledger("acted", what);
 	pause_for(after);
 	if (end->says != NULL)
-		return speak(end, variant, size);
-	ledger("done", what);
-	if (end->status != 0)
-		answer(end, variant, size);
-	if (end->signal != 0)
-		raise(end->signal);
-	return end->exit_status;
+		status = speak(end, variant, size);
+	else {
+		ledger("done", what);
+		if (end->status != 0)
+			answer(end, variant, size);
+		die_as(end);
+		status = end->exit_status;
+	}
+	/* A process that stays has no part in what it leaves behind. */
+	close(fd);
+	return status;
+}
+
+static unsigned long long
+draw(void)
+{
+	unsigned long long id;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		fail("getrandom");
+	return id;
+}
+
+static int
+stay(void)
+{
+	struct pollfd pfd = { .fd = 0, .events = POLLIN };
+	unsigned long long id;
+
+	stays = 1;
+	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, 0, 0) != 0)
+		fail("libfcgi");
+	signal(SIGTERM, SIG_DFL);
+	for (;;) {
+		/* Before it has read a byte. */
+		if ((id = draw()) % 32 == 0 && poll(&pfd, 1, -1) == 1)
+			return 0;
+		if (FCGX_Accept_r(&request) != 0)
+			return 0;
+		environ = request.envp;
+		FCGX_SetExitStatus(act(id), request.out);
+		born = now();
+		FCGX_Finish_r(&request);
+		/* After it has answered. */
+		if (id % 32 == 1)
+			raise(SIGKILL);
+		if (id % 32 == 2)
+			return 0;
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	char *at;
+
+	if (argc < 2)
+		return 99;
+	folder = argv[1];
+	if ((at = strchr(argv[1], '@')) != NULL) {
+		*at = '\0';
+		port = (unsigned)strtoul(at + 1, NULL, 10);
+	}
+	if (argc == 3 && strcmp(argv[2], "find") == 0)
+		return find(draw());
+	if (argc == 3 && strcmp(argv[2], "deliver") == 0)
+		return deliver(draw());
+	born = born_at();
+	return FCGX_IsCGI() ? act(draw()) : stay();
 }

@@ -93,7 +93,7 @@ class Cuts:
         small.output(os.environ.get('CC', 'cc'), '-O1', '-static', '-w', '-o',
                      path, os.path.join(os.path.dirname(soak.__file__),
                                         'handlers', 'deeds.c'),
-                     '-lsqlite3', '-lm')
+                     '-lsqlite3', '-lfcgi', '-lm')
         return path
 
     def formatted(self):
