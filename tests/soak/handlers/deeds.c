@@ -214,7 +214,7 @@ pause_for(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/* --- its request, as CGI or FastCGI ---------------------------------------- */
+/* --- its request, as CGI or FastCGI ------------------------------------- */
 
 static size_t
 take(char *out, size_t size)
