@@ -185,11 +185,21 @@ def test_make_html_and_its_installation(t):
        sorted(PAGES + ['life.svg', 'manual.css', 'place.svg']))
 
 
-# --- oncewrap.conf(5) ---
+# --- the manual pages ---
 
 def source(*names):
     with open(os.path.join(base.TOP, *names)) as f:
         return f.read()
+
+
+def test_states_are_those_of_the_manual_pages(t):
+    states, _ = states_and_changes()
+    table = source('src', 'oncewrap.8').partition('.Ss States of a key')[2]
+    eq(set(re.findall(r'^\.It ([a-z_]+) Ta', table.partition('.El')[0], re.M)),
+       states)
+    words = source('src', 'oncectl.1').partition('A state is one of')[2]
+    eq(set(re.findall(r'[a-z]+_?[a-z]+', words.partition('.It')[0])) -
+       {'and'}, states)
 
 
 def options():
