@@ -315,3 +315,21 @@ def test_each_option_has_an_example_that_is_accepted(t):
             path = t.write('example.conf', conf)
             run = t.run([base.ONCEWRAP, '-t', '-f', path])
             eq(run.returncode, 0, conf + run.stderr.decode())
+
+
+def test_diagnostics_are_as_printed(t):
+    text = source('src', 'oncewrap.conf.5').partition('.Sh DIAGNOSTICS')[2]
+    text = text.partition('.Bd -literal\n')[2].partition('.Ed')[0]
+    wanted = re.sub('\n +', ' ', text).strip().split('\n')
+    got = []
+    for line, bad in ((3, 'workers = 0'), (4, '[route /x]\ntimeout = 30'),
+                      (5, '[route /x]\ntimout = 30s'), (6, 'timeout = 30s'),
+                      (8, '[route /x]\nasync = always'),
+                      (9, '[route /pay]\n\n\n\n\n[route /pay]'),
+                      (9, 'link = ' + 5000 * 'a')):
+        above = line - 2 - bad.count('\n')
+        t.write('oncewrap.conf', '[server]\n' + above * '\n' + bad + '\n')
+        run = t.run([base.ONCEWRAP, '-t', '-f', 'oncewrap.conf'], cwd=t.dir)
+        eq(run.returncode, 1, bad)
+        got.append(run.stderr.decode().strip())
+    eq(got, wanted)
