@@ -271,7 +271,7 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- Seals the key of an attempt that stored its own response (see
+-- Confirms the key of an attempt that stored its own response (see
 -- schema.sql): from then on the attempt can write nothing.
 -- name: confirm
 UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
@@ -513,7 +513,7 @@ ORDER BY id;
 -- name: recover_owner
 SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
--- The keys of an owner: in progress, or not sealed.
+-- The keys of an owner: in progress, or not confirmed.
 -- name: recover_row
 SELECT $row FROM once_key
 WHERE owner = ?1 AND id > ?2

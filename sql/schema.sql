@@ -14,7 +14,7 @@
 --   attempt         attempts begun
 --   token owner     the lease: 32 hexadecimal digits, and the process that
 --                   holds it (see liveness.h); while in_progress, and while
---                   completed by the attempt itself but not sealed
+--                   completed by the attempt itself but not confirmed
 --   locked_until    store time, ms: the deadline of the attempt
 --   fingerprint recipe  of the request, and the way it was made
 --   downstream      UUID, the same for all attempts
@@ -97,7 +97,7 @@ CREATE TABLE once_key(
 CREATE UNIQUE INDEX once_key_identity ON once_key(key, path, scope);
 
 -- The owners of leases.  Each sweep reads this index; it is small.  A dead
--- owner leaves keys in progress, and responses that are not sealed.
+-- owner leaves keys in progress, and responses that are not confirmed.
 -- name: schema_key_running
 CREATE INDEX once_key_running ON once_key(owner) WHERE owner IS NOT NULL;
 
@@ -327,8 +327,8 @@ CREATE INDEX once_effect_owner ON once_effect(owner)
 -- the attempt's lease and the number of the row: 32 hexadecimal digits, "-",
 -- and the number, so that no index on tokens has to be written.  The response
 -- that it stores completes the key at once.  token and owner stay until
--- oncewrap has made that durable and seals the key.  Until then expires_at is
--- counted from the latest time at which the attempt could have ended.
+-- oncewrap has made that durable and confirms the key.  Until then expires_at
+-- is counted from the latest time at which the attempt could have ended.
 --
 -- The triggers run in the handler's connection, with its settings.  So they use
 -- no function but SQLite's own, and no LIKE.  Many languages bind a number as

@@ -119,14 +119,14 @@
 	X(REPLAY_READ) \
 	/* before and after each batch: what was committed stands, the next
 	 * pass does the rest */ \
-	X(SWEEP_BEFORE) \
-	X(SWEEP_AFTER) \
-	X(REAP_BEFORE) \
-	X(REAP_AFTER) \
+	X(RECOVER_BEFORE) \
+	X(RECOVER_AFTER) \
+	X(EXPIRE_BEFORE) \
+	X(EXPIRE_AFTER) \
 	/* a key of the batch is changed, others are not: all of the batch is
 	 * stored, or nothing */ \
-	X(SWEEP_KEY) \
-	X(REAP_KEY) \
+	X(RECOVER_KEY) \
+	X(EXPIRE_KEY) \
 	/* a try to reconcile is counted, its program has not run: it is
 	 * tried again */ \
 	X(RECONCILE_CLAIMED) \
@@ -142,7 +142,7 @@
 	/* the result of the try is durable */ \
 	X(EFFECT_RECORDED) \
 	/* effects of a dead process are due again: all of them, or none */ \
-	X(SWEEP_EFFECTS) \
+	X(RECOVER_EFFECTS) \
 	/* the file exists and is empty: the next start makes the tables */ \
 	X(SCHEMA_FILE) \
 	/* after each statement: all tables exist, or none */ \

@@ -83,9 +83,9 @@ maintenance_recover(struct store *store, struct maintenance_pass *pass)
 	do {
 		memset(changes, 0, sizeof(changes));
 		changed = 0;
-		FAULT(SWEEP_BEFORE);
+		FAULT(RECOVER_BEFORE);
 		rc = store_recover(store, RECOVER_BATCH, changes, &changed);
-		FAULT(SWEEP_AFTER);
+		FAULT(RECOVER_AFTER);
 		log_changes(LOG_WARN, "swept", changes, changed);
 		store_changes_free(changes, changed);
 		metrics_add(METRICS_SWEPT, changed);
@@ -119,9 +119,9 @@ maintenance_expire(struct store *store, struct maintenance_pass *pass)
 
 	do {
 		nanosleep(&pause, NULL);
-		FAULT(REAP_BEFORE);
+		FAULT(EXPIRE_BEFORE);
 		rc = store_expire(store, STORE_EXPIRE_MAX, changes, &reaped);
-		FAULT(REAP_AFTER);
+		FAULT(EXPIRE_AFTER);
 		store_changes_free(changes, reaped);
 		metrics_add(METRICS_EXPIRED, reaped);
 		pass->n += reaped;

@@ -87,7 +87,7 @@ page_act_suits_key(enum page_act act, const struct record *r)
 		return resolve_refusal(r->state) == NULL;
 	case PAGE_FORGET:
 		return record_may_change(r->state, RECORD_NONE, true) &&
-		    !r->unsealed;
+		    !r->unconfirmed;
 	case PAGE_RETRY:
 	case PAGE_DROP:
 	case PAGE_NACTS:

@@ -19,7 +19,7 @@ replay_fetch(struct store *store, const struct store_identity *identity,
 	enum rc rc = RC_OK;
 
 	FAULT(REPLAY_FOUND);
-	if (record->unsealed &&
+	if (record->unconfirmed &&
 	    (rc = store_sync_foreign_commits(store)) != RC_OK)
 		return rc;
 	if (small != NULL && small->is) {
@@ -50,8 +50,8 @@ replay_add_expires(
 }
 
 /*
- * The expiry of an unsealed key is not known yet: its retention begins when it
- * is sealed, so no earlier than now.
+ * The expiry of an unconfirmed key is not known yet: its retention begins when
+ * the key is confirmed, so no earlier than now.
  */
 static int64_t
 expiry(struct store *store, const struct conf_route *rule,
@@ -59,7 +59,7 @@ expiry(struct store *store, const struct conf_route *rule,
 {
 	int64_t earliest = store_now(store) + rule->retention;
 
-	if (record->unsealed && earliest < record->expires_at)
+	if (record->unconfirmed && earliest < record->expires_at)
 		return earliest;
 	return record->expires_at;
 }

@@ -13,7 +13,7 @@
  * Gets the stored response of a key into answer, which the caller has
  * initialised; a failure leaves it so.  small is the result of store_lookup():
  * its response is taken if it has one.  Otherwise, or with NULL, the response
- * is read now.  For an unsealed record, its changes are made durable first.
+ * is read now.  For an unconfirmed record, its changes are made durable first.
  * RC_NOTFOUND: the key was deleted since.
  */
 enum rc replay_fetch(struct store *, const struct store_identity *,

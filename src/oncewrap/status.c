@@ -52,7 +52,7 @@ status_read_status(struct store *store, const char *resource, struct record *s)
 {
 	enum rc rc = store_status(store, resource, s);
 
-	if (rc == RC_OK && s->unsealed)
+	if (rc == RC_OK && s->unconfirmed)
 		rc = store_sync_foreign_commits(store);
 	return rc;
 }

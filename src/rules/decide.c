@@ -27,7 +27,7 @@ is_over(const struct record *r, int64_t now)
 {
 	return (r->state == RECORD_COMPLETED ||
 		   r->state == RECORD_FAILED_RETRYABLE) &&
-	    !r->unsealed && r->expires_at != 0 && r->expires_at <= now;
+	    !r->unconfirmed && r->expires_at != 0 && r->expires_at <= now;
 }
 
 bool

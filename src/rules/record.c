@@ -9,10 +9,10 @@
  *  2. It has been attempted at least once, with two exceptions: it is pending;
  *     or it was never taken up, and its retention completed it, and perhaps
  *     made it a marker later.
- *  3. It has a token exactly while it is in_progress, or unsealed: so an
+ *  3. It has a token exactly while it is in_progress, or unconfirmed: so an
  *     attempt that lost its lease names a token that no record has.
  *  4. A completed record has the status of a final answer.  Only a completed
- *     record has an answer to replay, or is unsealed.
+ *     record has an answer to replay, or is unconfirmed.
  *  5. in_progress, unknown and dead_letter never end by age.
  *  6. expires_at is no time before store time began.
  *  7. Only an accepted record that is pending or failed_retryable waits for a
@@ -147,7 +147,7 @@ record_may_be_unattempted(const struct record *r)
 bool
 record_is_sound(const struct record *r)
 {
-	const bool leased = r->state == RECORD_IN_PROGRESS || r->unsealed;
+	const bool leased = r->state == RECORD_IN_PROGRESS || r->unconfirmed;
 	const bool completed = r->state == RECORD_COMPLETED;
 	const size_t resource = strnlen(r->resource, sizeof(r->resource));
 
@@ -165,7 +165,7 @@ record_is_sound(const struct record *r)
 		return false;
 	/* 4 */
 	if (completed ? r->status < 200 || r->status > 599
-		      : r->kept || r->unsealed)
+		      : r->kept || r->unconfirmed)
 		return false;
 	/* 5 and 6 */
 	if (r->expires_at < 0 || (r->expires_at > 0 && !ends_by_age(r->state)))

@@ -46,13 +46,13 @@ struct record {
 	char *scope, *path, *key;
 	enum record_state state;
 	int attempt; /* 1, 2, ...; 0 if none has begun */
-	/* "" without a lease: neither in_progress nor unsealed */
+	/* "" without a lease: neither in_progress nor unconfirmed */
 	char token[RECORD_TOKEN_LEN + 1];
 	int64_t owner; /* the process that has the lease, 0: none */
 	int64_t locked_until;
 	/* the attempt itself has completed the key, in a transaction of its
 	 * own, and the process that runs it has not confirmed that yet */
-	bool unsealed;
+	bool unconfirmed;
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	char *recipe; /* owned; see fingerprint.h */
 	char downstream[RECORD_UUID_LEN + 1];

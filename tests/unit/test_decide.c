@@ -103,18 +103,18 @@ unsealed_it_does_not_age(void **state)
 	struct record r = { .id = 1,
 		.state = RECORD_COMPLETED,
 		.kept = true,
-		.unsealed = true,
+		.unconfirmed = true,
 		.expires_at = NOW - 1 };
 	int gone;
 
 	(void)state;
 	for (gone = 0; gone < 2; gone++) {
 		r.gone = gone != 0;
-		r.unsealed = true;
+		r.unconfirmed = true;
 		assert_false(decide_is_past(&r, NOW));
 		assert_int_equal(decide(&r, true, NOW), DECIDE_REPLAY);
 		assert_int_equal(decide(&r, false, NOW), DECIDE_MISMATCH);
-		r.unsealed = false;
+		r.unconfirmed = false;
 		assert_true(decide_is_past(&r, NOW));
 	}
 }

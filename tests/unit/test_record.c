@@ -102,7 +102,7 @@ free_takes_the_recipe_and_nothing(void **state)
 #define UUID  "123e4567-e89b-12d3-a456-426614174000"
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
-enum { NO_RECIPE = 1, UNSEALED = 2, ACCEPTED = 4, QUEUED = 8 };
+enum { NO_RECIPE = 1, UNCONFIRMED = 2, ACCEPTED = 4, QUEUED = 8 };
 
 static const struct check {
 	const char *name;
@@ -155,12 +155,12 @@ static const struct check {
 	    "0123456789abcdef", 0, false, 0, UUID, 0 },
 	{ "3: completed with a token", false, RECORD_COMPLETED, 1, 1, TOKEN,
 	    200, true, 9, UUID, 0 },
-	{ "unsealed", true, RECORD_COMPLETED, 1, 1, TOKEN, 200, true, 9, UUID,
-	    UNSEALED },
-	{ "3: unsealed without a token", false, RECORD_COMPLETED, 1, 1, "", 200,
-	    true, 9, UUID, UNSEALED },
-	{ "4: unsealed, and not completed", false, RECORD_IN_PROGRESS, 1, 1,
-	    TOKEN, 0, false, 0, UUID, UNSEALED },
+	{ "unconfirmed", true, RECORD_COMPLETED, 1, 1, TOKEN, 200, true, 9,
+	    UUID, UNCONFIRMED },
+	{ "3: unconfirmed without a token", false, RECORD_COMPLETED, 1, 1, "",
+	    200, true, 9, UUID, UNCONFIRMED },
+	{ "4: unconfirmed, and not completed", false, RECORD_IN_PROGRESS, 1, 1,
+	    TOKEN, 0, false, 0, UUID, UNCONFIRMED },
 	{ "waiting for its first attempt", true, RECORD_PENDING, 1, 0, "", 0,
 	    false, 9, UUID, ACCEPTED | QUEUED },
 	{ "waiting for another one", true, RECORD_FAILED_RETRYABLE, 1, 3, "", 0,
@@ -226,7 +226,7 @@ every_invariant(void **state)
 			.expires_at = c->expires_at,
 			.status = c->status,
 			.kept = c->kept,
-			.unsealed = c->flags & UNSEALED,
+			.unconfirmed = c->flags & UNCONFIRMED,
 			.accepted = c->flags & ACCEPTED,
 			.queued = c->flags & QUEUED,
 		};

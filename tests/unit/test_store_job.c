@@ -165,7 +165,7 @@ what_is_accepted_is_kept_and_waits(void **state)
 	(void)state;
 	assert_int_equal(record.state, RECORD_PENDING);
 	assert_int_equal(record.attempt, 0);
-	assert_true(record.accepted && record.queued && !record.unsealed);
+	assert_true(record.accepted && record.queued && !record.unconfirmed);
 	assert_string_equal(record.resource, ticket.resource);
 	assert_in_range(record.expires_at, store_now(store) + HOUR - 60000,
 	    store_now(store) + HOUR);
@@ -190,7 +190,7 @@ what_is_accepted_is_kept_and_waits(void **state)
 	assert_int_equal(st.id, record.id);
 	assert_int_equal(st.state, RECORD_PENDING);
 	assert_int_equal(st.attempt, 0);
-	assert_true(st.queued && !st.kept && !st.unsealed);
+	assert_true(st.queued && !st.kept && !st.unconfirmed);
 	assert_string_equal(st.recovery_point, "started");
 	assert_int_equal(st.expires_at, record.expires_at);
 	assert_in_range(st.created_at, clock_wall() - 60000, clock_wall());

@@ -189,7 +189,7 @@ unsealed_a_key_is_answered_from_and_does_not_age(void **state)
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	say(handler, &lease, OWN);
 	record = find("k");
-	assert_true(record.unsealed);
+	assert_true(record.unconfirmed);
 	assert_string_equal(record.token, lease.token);
 	assert_true(record.expires_at <= store_now(store));
 	assert_false(decide_is_past(&record, store_now(store)));

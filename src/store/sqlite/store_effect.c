@@ -196,7 +196,7 @@ store_effect_release(struct db *db, int64_t owner, int64_t now, int *n)
 	rc = db_update(s, &freed);
 	if (rc == RC_OK && freed > 0) {
 		*n += freed;
-		FAULT(SWEEP_EFFECTS);
+		FAULT(RECOVER_EFFECTS);
 	}
 	return rc;
 }

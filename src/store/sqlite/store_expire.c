@@ -176,7 +176,7 @@ store_expire_batch(struct expire_batch *b, struct db *db, int64_t now)
 	for (i = 0; i < b->n; i++) {
 		if ((rc = expire_one(db, &b->changes[i], now)) != RC_OK)
 			return rc;
-		FAULT(REAP_KEY);
+		FAULT(EXPIRE_KEY);
 	}
 	return give_back(db);
 }

@@ -188,7 +188,7 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 		rc = settle_lost(r, db, &lost, lives, c, now);
 		if (rc != RC_OK)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
-		FAULT(SWEEP_KEY);
+		FAULT(RECOVER_KEY);
 	}
 	return RC_PENDING;
 }

@@ -134,7 +134,7 @@ row_read_key(struct db_stmt *s, bool identified, struct record *r)
 
 	memset(r, 0, sizeof(*r));
 	rc = db_members(s, row, COUNT(row), r);
-	r->unsealed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
+	r->unconfirmed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
 	if (rc == RC_OK &&
 	    (!record_is_sound(r) ||
 		(identified && !is_identity(r->scope, r->path, r->key))))
