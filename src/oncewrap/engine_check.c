@@ -20,14 +20,15 @@
 #include "spool.h"
 #include "engine_impl.h"
 
-/* Whether a request is refused because of the host or the store.  The same
- * request may have been carried out before; a request that is refused for what
- * it is was refused then, too. */
+/* Whether a request is refused because of the moment: the host, the store or
+ * the time.  The same request may have been carried out before; a request that
+ * is refused for what it is was refused then, too. */
 static bool
-is_temporary(enum problem_code code)
+is_of_the_moment(enum problem_code code)
 {
 	return code == PROBLEM_STORE_UNAVAILABLE ||
-	    code == PROBLEM_OVERLOADED || code == PROBLEM_TOO_MANY_KEYS;
+	    code == PROBLEM_OVERLOADED || code == PROBLEM_TOO_MANY_KEYS ||
+	    code == PROBLEM_REQUEST_TOO_OLD;
 }
 
 bool
@@ -35,7 +36,7 @@ engine_refuse(struct job *job, enum problem_code code, const char *detail)
 {
 	struct problem problem = { .code = code,
 		.detail = detail,
-		.acted = is_temporary(code) && job->may_have_acted };
+		.acted = is_of_the_moment(code) && job->may_have_acted };
 
 	respond_problem(job->answer, &problem, job->conf, job->rq);
 	return false;

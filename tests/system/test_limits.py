@@ -175,7 +175,8 @@ def test_only_a_request_that_would_run_can_be_too_old(t):
     first(held.result(), 201)
     # These would run: a key that was released, and one that was deleted.
     first(post('busy', stamp(0), query='busy'), 503)
-    problem(post('busy', stamp(-3700), query='busy'), 'request-too-old')
+    problem(post('busy', stamp(-3700), query='busy'), 'request-too-old',
+            acted=True)
     eq(once.row('busy')['attempt'], 1)
     first(post('short', stamp(0), path='/short'), 201)
     wait_until(lambda: post('short', stamp(-3700), path='/short').code ==
