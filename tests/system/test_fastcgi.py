@@ -354,6 +354,10 @@ def test_bad_configurations_are_refused(t):
 
 # word of kinds.py, defaults: (status, code), state
 TABLE = (
+    ('respond=%s+die=9' % base.ONCECTL, {'share_database': 'yes'}, 203,
+     COMPLETED),
+    ('respond=%s+504+exit=3' % base.ONCECTL, {'share_database': 'yes'}, 203,
+     COMPLETED),
     ('201', {}, 201, COMPLETED),
     ('gate', {'timeout': '1s', 'kill_after': '100ms'}, 'handler-timeout',
      UNKNOWN),
@@ -374,6 +378,12 @@ TABLE = (
     ('says=not-executed+201', {}, 201, RETRYABLE),
     ('says=unknown+201', {}, 201, UNKNOWN),
     ('says=completed+503', {}, 503, COMPLETED),
+    ('says=completed+201+exit=3', {}, 'handler-failed', UNKNOWN),
+    ('says=completed+201+exit=75', {}, 201, RETRYABLE),
+    ('201', {'outcome': 'explicit'}, 201, UNKNOWN),
+    ('503', {'outcome': 'explicit'}, 503, UNKNOWN),
+    ('says=completed+201', {'outcome': 'explicit'}, 201, COMPLETED),
+    ('201+exit=75', {'outcome': 'explicit'}, 201, RETRYABLE),
     ('504', {}, 504, UNKNOWN),
     ('503', {}, 503, RETRYABLE),
     ('404', {}, 404, COMPLETED),
@@ -406,23 +416,30 @@ def application(t, name):
     return 'unix:' + path, both
 
 
+KINDS = ('cgi', 'fastcgi', 'application')
+REFUSED_THERE = {'on_crash', 'share_database'}
+
+
+def handled(t, kind, name, options, **kw):
+    """An oncewrap with that kind of handler, and who else runs for it."""
+    handler, others = '%s %s' % (t.program('kinds.py'), t.dir), []
+    if kind == 'application':
+        handler, others = application(t, name)
+    else:
+        options = dict(options, protocol=kind, processes='1')
+    return t.once(name=name, handler=handler, defaults=options, **kw), others
+
+
 def test_the_table_of_what_happened_is_one_for_all_kinds(t):
     t.gate()
-    for kind in ('cgi', 'fastcgi', 'application'):
+    for kind in KINDS:
         for n, (query, options, want, state) in enumerate(TABLE):
-            if kind == 'application' and 'on_crash' in options:
-                continue        # that is refused
-            name = '%s-%d' % (kind, n)
-            handler, others = '%s %s' % (t.program('kinds.py'), t.dir), []
-            if kind == 'application':
-                handler, others = application(t, name)
-            else:
-                options = dict(options, protocol=kind, processes='1')
-            once = t.once(name='once-' + name, handler=handler,
-                          defaults=options)
+            if kind == 'application' and REFUSED_THERE & set(options):
+                continue
+            once, others = handled(t, kind, '%s-%d' % (kind, n), options)
             row(t, once, n, query, want, state, 'k')
             # What came before does not touch the next one.
-            row(t, once, n, '201', 201, COMPLETED, 'next')
+            row(t, once, n, 'says=completed+201', 201, COMPLETED, 'next')
             once.stop()
             for other in others:
                 base.end(other)
@@ -433,6 +450,38 @@ def test_the_table_of_what_happened_is_one_for_all_kinds(t):
         problem(once.post('k'), 'handler-not-started')
         eq(once.state('k'), RETRYABLE)
         once.stop()
+
+
+def test_a_stop_in_mid_run_is_the_same_for_all_kinds(t):
+    gate = t.gate()
+    for kind in KINDS:
+        once, others = handled(t, kind, 'stop-' + kind, {
+            'kill_after': '100ms'}, server={'drain_timeout': '100ms'})
+        run = Background(lambda once=once: once.post('k', query='gate+201'))
+        gate.wait()
+        once.term()
+        problem(run.result(), 'handler-failed', unknown=True)
+        eq(once.wait(), 0)
+        eq(once.state('k'), UNKNOWN, kind)
+        for other in others:
+            base.end(other)
+
+
+def test_the_end_of_oncewrap_is_the_same_for_all_kinds(t):
+    gate = t.gate()
+    for kind in KINDS:
+        once, others = handled(t, kind, 'lost-' + kind, {})
+        conn = once.begin('k', query='gate+201')
+        gate.wait()
+        once.kill()
+        conn.close()
+        eq(once.state('k'), 'in_progress', kind)
+        once.start()
+        once.wait_state('k', UNKNOWN)
+        problem(once.post('k', query='gate+201'), 'outcome-unknown')
+        once.stop()
+        for other in others:
+            base.end(other)
 
 
 # --- the examples ---
@@ -459,13 +508,19 @@ def test_payments_as_fastcgi(t):
     eq(started(once), 1)
 
 
-def test_a_perl_program_that_stays(t):
-    once = t.once(handler=os.path.join(base.EXAMPLES, 'stays.pl'),
-                  defaults={'protocol': 'fastcgi', 'processes': '1'})
-    for n in (1, 2):
-        answer = once.post('k%d' % n, 'body')
-        first(answer, 201)
-        text = answer.body.decode()
-        assert text.startswith('deed %d of process ' % n), text
-        assert text.endswith(': attempt 1, body\n'), text
-        replay(once.post('k%d' % n, 'body'), answer)
+def test_programs_that_stay_in_perl_and_python(t):
+    """The second is nothing but Python's own library: its body may be long,
+    and so may its answer."""
+    for name in ('stays.pl', 'stays.py'):
+        once = t.once(name=name, handler=os.path.join(base.EXAMPLES, name),
+                      defaults={'protocol': 'fastcgi', 'processes': '1'})
+        for n, body in enumerate(('body', 'x' * 200000), 1):
+            answer = once.post('k%d' % n, body, params={'LONG': 'y' * 300})
+            first(answer, 201)
+            text = answer.body.decode()
+            assert text.startswith('deed %d of process ' % n), text[:80]
+            assert text.endswith(': attempt 1, %s\n' % body), text[-80:]
+            replay(once.post('k%d' % n, body, params={'LONG': 'y' * 300}),
+                   answer)
+        eq(once.get('/').body.decode().split()[1], '3')
+        eq(started(once), 1)
