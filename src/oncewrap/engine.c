@@ -94,7 +94,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 	job->answer = answer;
 	buf_init(&job->scope, LIMIT_SCOPE);
 	buf_init(&job->recipe, LIMIT_RECIPE);
-	store_inline_answer_init(&job->small);
+	store_inline_answer_init(&job->inline_answer);
 	attempt_init(&job->attempt);
 	job->attempt.store = engine->store;
 	job->attempt.conf = conf;
@@ -108,7 +108,7 @@ engine_job_free(struct job *job)
 	buf_free(&job->scope);
 	buf_free(&job->recipe);
 	record_free(&job->record);
-	store_inline_answer_free(&job->small);
+	store_inline_answer_free(&job->inline_answer);
 	attempt_free(&job->attempt);
 }
 

@@ -37,7 +37,7 @@ struct job {
 	const struct conf_route *rule;
 	struct answer *answer;
 	bool later; /* accepted now, run later */
-	/* from identify() and take_fingerprint() */
+	/* from engine_find_key() and the checks */
 	bool searched; /* for the key, with this result: */
 	enum rc search_rc;
 	enum key_verdict verdict;
@@ -47,10 +47,10 @@ struct job {
 	bool scope_empty;
 	struct buf scope, recipe;
 	struct store_reservation reservation;
-	/* from reserve(): the record that keeps the request from running; or
-	 * the attempt's lease, or a place in the queue */
+	/* from engine_reserve(): the record that keeps the request from
+	 * running; or the attempt's lease, or a place in the queue */
 	struct record record;
-	struct store_inline_answer small;
+	struct store_inline_answer inline_answer;
 	bool again; /* the key was released before */
 	/* this request, or an earlier one with its key, may have acted; true
 	 * as long as the record has not been read */
@@ -103,7 +103,7 @@ enum rc engine_fingerprint(struct job *, const char *recipe);
 /*
  * Wins the reservation, or finds the decision against it.  Waits for a run
  * under way if the route says so.  False: the store failed, its queue is full,
- * or the caller has too many keys; the refusal is in the answer.
+ * or decide_is_limit(); the refusal is in the answer.
  */
 bool engine_reserve(struct job *, enum decision *);
 

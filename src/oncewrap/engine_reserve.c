@@ -43,10 +43,10 @@ reserve_look(struct job *job, enum decision *decision)
 	bool same;
 
 	record_free(record);
-	store_inline_answer_free(&job->small);
+	store_inline_answer_free(&job->inline_answer);
 	job->may_have_acted = true;
 	rc = store_lookup(
-	    job->engine->store, &rv->identity, record, &job->small);
+	    job->engine->store, &rv->identity, record, &job->inline_answer);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
 		job->again = job->may_have_acted = false;
 		job->attempts = 0;
@@ -160,7 +160,7 @@ look_and_take(struct job *job, enum decision *decision)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
 			rc = replay_fetch(job->engine->store, &rv->identity,
-			    &job->record, &job->small, job->answer);
+			    &job->record, &job->inline_answer, job->answer);
 			if (rc != RC_NOTFOUND)
 				return rc;
 			continue;

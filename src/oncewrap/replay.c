@@ -13,7 +13,7 @@
 
 enum rc
 replay_fetch(struct store *store, const struct store_identity *identity,
-    const struct record *record, struct store_inline_answer *small,
+    const struct record *record, struct store_inline_answer *found,
     struct answer *answer)
 {
 	enum rc rc = RC_OK;
@@ -22,10 +22,10 @@ replay_fetch(struct store *store, const struct store_identity *identity,
 	if (record->unconfirmed &&
 	    (rc = store_sync_foreign_commits(store)) != RC_OK)
 		return rc;
-	if (small != NULL && small->is) {
-		answer->response = small->response;
-		answer->text = small->body;
-		store_inline_answer_init(small);
+	if (found != NULL && found->is) {
+		answer->response = found->response;
+		answer->text = found->body;
+		store_inline_answer_init(found);
 		return RC_OK;
 	}
 	rc = store_answer(

@@ -11,13 +11,13 @@
 
 /*
  * Gets the stored response of a key into answer, which the caller has
- * initialised; a failure leaves it so.  small is the result of store_lookup():
+ * initialised; a failure leaves it so.  found is the result of store_lookup():
  * its response is taken if it has one.  Otherwise, or with NULL, the response
  * is read now.  For an unconfirmed record, its changes are made durable first.
  * RC_NOTFOUND: the key was deleted since.
  */
 enum rc replay_fetch(struct store *, const struct store_identity *,
-    const struct record *, struct store_inline_answer *small, struct answer *);
+    const struct record *, struct store_inline_answer *found, struct answer *);
 
 /* Adds the fields of a replay to the response from replay_fetch(). */
 void replay_mark(struct store *, const struct conf_route *,

@@ -32,7 +32,7 @@
 struct view {
 	struct record status;
 	struct record record;
-	struct store_inline_answer small;
+	struct store_inline_answer inline_answer;
 	enum decision decision; /* the decision for a retry */
 	int64_t now;            /* store time */
 };
@@ -42,7 +42,7 @@ view_free(struct view *view)
 {
 	record_free(&view->status);
 	record_free(&view->record);
-	store_inline_answer_free(&view->small);
+	store_inline_answer_free(&view->inline_answer);
 }
 
 /* Makes the record durable: what a client reads must still be true after a
@@ -232,7 +232,7 @@ status_look(struct store *store, const struct conf *conf,
 	enum rc rc;
 
 	memset(view, 0, sizeof(*view));
-	store_inline_answer_init(&view->small);
+	store_inline_answer_init(&view->inline_answer);
 	if ((rc = status_read_status(store, resource, s)) != RC_OK ||
 	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
 		return rc;
@@ -240,7 +240,8 @@ status_look(struct store *store, const struct conf *conf,
 	identity.scope = s->scope;
 	identity.path = s->path;
 	identity.key = s->key;
-	rc = store_lookup(store, &identity, &view->record, &view->small);
+	rc =
+	    store_lookup(store, &identity, &view->record, &view->inline_answer);
 	if (rc != RC_OK)
 		return rc;
 	view->now = store_now(store);
@@ -296,7 +297,7 @@ show_result(struct store *store, const struct conf *conf,
 	switch (view->decision) {
 	case DECIDE_REPLAY:
 		rc = replay_fetch(
-		    store, &identity, record, &view->small, answer);
+		    store, &identity, record, &view->inline_answer, answer);
 		if (rc == RC_OK)
 			replay_mark(store, route_find(conf, view->status.path),
 			    record, answer);
