@@ -260,7 +260,7 @@ a_key_whose_handler_never_started_has_not_acted(void **state)
 	r.state = FREE;
 	r.last_error = text;
 	for (r.attempt = 1; r.attempt < 4; r.attempt++) {
-		f.acted_before = outcome_may_have_acted(&r) && r.attempt > 1;
+		f.acted_before = r.attempt > 1 && outcome_may_have_acted(&r);
 		snprintf(text, sizeof(text), "%s", outcome_judge(&f, &rt).why);
 		assert_false(outcome_may_have_acted(&r));
 	}
