@@ -142,3 +142,19 @@ def test_systemd_units(t):
     said = [line for line in run.stderr.decode().splitlines()
             if 'oncewrap' in line]
     eq(said, [])
+
+
+def test_exposure_of_the_systemd_units(t):
+    """What the units say of themselves, and in tests/vm a running systemd."""
+    analyze = base.need('systemd-analyze')
+    for name, tenths in (('', 14), ('user.conf', 20), ('setgid.conf', 25)):
+        folder = t.path('with-' + name)
+        os.makedirs(folder + '/oncewrap.service.d')
+        shutil.copy(os.path.join(base.EXAMPLES, 'oncewrap.service'), folder)
+        if name:
+            shutil.copy(os.path.join(base.EXAMPLES, 'oncewrap.service.d',
+                                     name), folder + '/oncewrap.service.d')
+        run = t.run([analyze, 'security', '--offline=true', '--no-pager',
+                     '--threshold=%d' % tenths, 'oncewrap.service'],
+                    env={'SYSTEMD_UNIT_PATH': folder + ':'})
+        eq(run.returncode, 0, run.stdout.decode())

@@ -77,8 +77,9 @@ ELSEWHERE = (
     ('autoreconf -i', 'tests/run', 'autoreconf -i'),
     ('autoreconf -i', 'tests/run', '"$top/configure" "$@"'),
     ('./examples/run', 'tests/run', 'examples/run'),
-    ('daemon-reload', 'tests/vm/guest.py', "systemctl('daemon-reload')"),
-    ('daemon-reload', 'tests/vm/guest.py',
+    ('daemon-reload', 'tests/vm/lib/service.py',
+     "systemctl('daemon-reload')"),
+    ('daemon-reload', 'tests/vm/lib/service.py',
      "systemctl('enable', '--now', 'oncewrap.socket')"),
     ('dpkg-buildpackage', 'tests/package/run', 'dpkg-buildpackage -us -uc'))
 
