@@ -10,12 +10,24 @@ import hardening
 import units
 
 
+# The longest: `sample` leaves them out.
+LONG = (units.test_a_data_disk_that_is_mounted_late,
+        units.test_a_journal_that_takes_nothing_stops_nothing,
+        hardening.test_another_user_s_child_is_found,
+        hardening.test_setgid_unit)
+
+
+def chosen(name, case, filters):
+    if filters == ['sample']:
+        return case not in LONG
+    return not filters or any(f in name for f in filters)
+
+
 def cases(filters):
     """(name, function) in the order of the files."""
     for module in (units, hardening):
         for name, case in vars(module).items():
-            if name.startswith('test_') and (
-                    not filters or any(f in name for f in filters)):
+            if name.startswith('test_') and chosen(name, case, filters):
                 yield name, case
 
 
