@@ -66,7 +66,8 @@ created_at, updated_at
 -- nothing, because the caller has it.
 -- name: find
 SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
-FROM once_key WHERE key = ?1 AND path = ?2 AND scope = ?3;
+FROM once_key
+WHERE identity = ?4 AND key = ?1 AND path = ?2 AND scope = ?3;
 
 -- name: answer
 SELECT $row, $response FROM once_key
@@ -135,9 +136,9 @@ FROM (SELECT max(last_id, (SELECT coalesce(max(id), 0) FROM once_key)) AS m
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
     locked_until, fingerprint, recipe, downstream, on_crash, retention,
     created_at, updated_at, on_expired, expired_retention, attempt_lock,
-    lock_file, reconcile_delay, resource)
+    lock_file, reconcile_delay, resource, identity)
 VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19);
+    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20);
 
 -- name: reserve_again
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
@@ -206,9 +207,9 @@ WHERE queued_at >= 0 AND queued_at <= ?1;
 INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
     recipe, downstream, on_crash, retention, created_at, updated_at,
     on_expired, expired_retention, reconcile_delay, expires_at, queued_at,
-    accepted, resource)
+    accepted, resource, identity)
 VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
-    ?13, ?14 + ?9, ?14, 1, ?15);
+    ?13, ?14 + ?9, ?14, 1, ?15, ?16);
 
 -- A released key; it stays released until a worker claims it.
 -- name: accept_again
@@ -555,8 +556,7 @@ ORDER BY expires_at, state, id LIMIT ?2;
 -- Reads the pages that deleting those rows will read.  Their entries in the
 -- index of identities are scattered.
 -- name: expire_ahead
-SELECT (SELECT i.id FROM once_key i
-	WHERE i.key = k.key AND i.path = k.path AND i.scope = k.scope),
+SELECT (SELECT i.id FROM once_key i WHERE i.identity = k.identity),
     (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
     (SELECT count(*) FROM once_piece p
 	WHERE p.id BETWEEN 65536 * n AND 65536 * n + 65535)
@@ -602,8 +602,9 @@ ORDER BY id;
 
 -- name: list_key
 -- scan: sorts the few keys of one name
-SELECT $row FROM once_key
-WHERE key = ?7 AND id > ?1 AND (?2 IS NULL OR scope = ?2)
+SELECT $row FROM once_key INDEXED BY once_key_identity
+WHERE identity BETWEEN ?8 AND ?9 AND key = ?7
+    AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND (?3 IS NULL OR path = ?3) AND (?4 IS NULL OR state = ?4)
     AND updated_at >= ?5 AND created_at <= ?6
 ORDER BY id;
@@ -736,7 +737,7 @@ GROUP BY e.topic;
 
 -- name: rows
 -- scan: looks at every key, when an operator asks
-SELECT $row FROM once_key ORDER BY id;
+SELECT $row, identity FROM once_key ORDER BY id;
 
 -- name: effect_rows
 -- scan: looks at every effect, when an operator asks
@@ -816,7 +817,7 @@ FROM once_key WHERE id < ?1 ORDER BY id DESC LIMIT ?5;
 -- name: browse_key
 SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
     AND ifnull(downstream = ?4, 1)
-FROM once_key WHERE key = ?1 LIMIT ?5;
+FROM once_key WHERE identity BETWEEN ?6 AND ?7 AND key = ?1 LIMIT ?5;
 
 -- name: browse_open
 SELECT id, ?2 IS NULL OR path = ?2 FROM once_key

@@ -4,12 +4,14 @@
 -- A change of this file needs another QUERIES_VERSION (queries.h): a database
 -- of another version is refused.
 
--- One row for each key.  The unique index is its identity.  The row's number
+-- One row for each key.  No two rows have the same key, path and scope, because
+-- a row is inserted in the transaction that has found none.  The row's number
 -- tells the order of creation and is never used twice, unless a number above
 -- 2^45 was planted: from then on numbers are random (see new_id in
 -- queries.sql).
 --
---   key path scope  identity
+--   identity        the number of key, path and scope: see identity.h
+--   key path scope  the identity
 --   state           see record.c
 --   attempt         attempts begun
 --   token owner     the lease: 32 hexadecimal digits, and the process that
@@ -53,6 +55,7 @@
 -- name: schema_key
 CREATE TABLE once_key(
 	id INTEGER PRIMARY KEY,
+	identity INTEGER NOT NULL,
 	key TEXT NOT NULL,
 	path TEXT NOT NULL,
 	scope TEXT NOT NULL,
@@ -94,7 +97,7 @@ CREATE TABLE once_key(
 ) STRICT;
 
 -- name: schema_key_identity
-CREATE UNIQUE INDEX once_key_identity ON once_key(key, path, scope);
+CREATE INDEX once_key_identity ON once_key(identity);
 
 -- The owners of leases.  Each sweep reads this index; it is small.  A dead
 -- owner leaves keys in progress, and responses that are not confirmed.

@@ -91,10 +91,11 @@ options(const char *file)
 static const char fill[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
     "WHERE i < %lld) "
-    "INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint, "
+    "INSERT INTO once_key(id, identity, key, path, scope, state, attempt, "
+    "fingerprint, "
     "recipe, downstream, on_crash, retention, created_at, updated_at, "
     "expires_at, kept, status, kind, response_version, body_length, headers, "
-    "body) SELECT i, lower(hex(randomblob(16))), '/payments', "
+    "body) SELECT i, random() >> 16, lower(hex(randomblob(16))), '/payments', "
     "'customer-' || (i %% 1000), 'completed', 1, randomblob(32), 1, "
     "lower(hex(randomblob(18))), 'unknown', 86400000, 1700000000000 + i / 2, "
     "1700000000100 + i / 2, 86400000 + i / 2, 1, 201, 0, 1, %d, "
@@ -199,12 +200,44 @@ name_key(sqlite3_context *context, int n, sqlite3_value **values)
 	sqlite3_result_text(context, name, sizeof(name), SQLITE_TRANSIENT);
 }
 
+static void
+number_key(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const struct store_identity identity = {
+		(const char *)sqlite3_value_text(values[2]),
+		(const char *)sqlite3_value_text(values[1]),
+		(const char *)sqlite3_value_text(values[0]),
+	};
+
+	(void)n;
+	sqlite3_result_int64(
+	    context, identity_number(sqlite3_user_data(context), &identity));
+}
+
+static struct identity_seed
+seed_of(sqlite3 *db)
+{
+	struct identity_seed seed;
+	sqlite3_stmt *s;
+
+	if (sqlite3_prepare_v2(db, "SELECT secret FROM once_meta", -1, &s,
+		NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW ||
+	    sqlite3_column_bytes(s, 0) != SCOPE_SECRET_LEN)
+		exit(1);
+	must(identity_seed_make(&seed, sqlite3_column_blob(s, 0)), "seed");
+	sqlite3_finalize(s);
+	return seed;
+}
+
 /* What is different for each key; all else is as in the one. */
 static const char names[] = "SELECT group_concat(name) FROM "
 			    "pragma_table_info('once_key')";
 static const char values[] =
     "SELECT group_concat(CASE name WHEN 'id' THEN 'id + i' "
-    "WHEN 'key' THEN 'keyname(%s, i - 1)' WHEN 'downstream' "
+    "WHEN 'key' THEN 'keyname(%s, i - 1)' "
+    "WHEN 'identity' THEN 'number(keyname(%s, i - 1), path, scope)' "
+    "WHEN 'downstream' "
     "THEN 'lower(hex(randomblob(4))||''-''||hex(randomblob(2))||''-4''||"
     "substr(hex(randomblob(2)),2)||''-a''||substr(hex(randomblob(2)),2)||"
     "''-''||hex(randomblob(6)))' ELSE name END) "
@@ -215,14 +248,18 @@ make_like(const char *file, long long keys, const char *set)
 {
 	char sql[4096], query[1024], *to, *from, *indexes;
 	double begin = now_ms();
+	struct identity_seed seed;
 	sqlite3 *raw;
 
 	indexes = begin_rows(file, &raw);
+	seed = seed_of(raw);
 	if (sqlite3_create_function(raw, "keyname", 2, SQLITE_UTF8, NULL,
-		name_key, NULL, NULL) != SQLITE_OK)
+		name_key, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_create_function(raw, "number", 3, SQLITE_UTF8, &seed,
+		number_key, NULL, NULL) != SQLITE_OK)
 		exit(1);
 	to = ask(raw, names);
-	snprintf(query, sizeof(query), values, set);
+	snprintf(query, sizeof(query), values, set, set);
 	from = ask(raw, query);
 	run(raw,
 	    "CREATE TEMP TABLE one AS SELECT * FROM once_key "

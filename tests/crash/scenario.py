@@ -265,10 +265,10 @@ def plant(life, rows):
     sql(life, """
         WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL
             SELECT i + 1 FROM n WHERE i < ?)
-        INSERT INTO once_key(id, key, path, scope, state, attempt,
+        INSERT INTO once_key(id, identity, key, path, scope, state, attempt,
             fingerprint, recipe, downstream, on_crash, retention,
             created_at, updated_at, expires_at, status)
-        SELECT k.id + n.i, 'old' || n.i, '/pay', '', 'completed', 1,
+        SELECT k.id + n.i, n.i, 'old' || n.i, '/pay', '', 'completed', 1,
             k.fingerprint, k.recipe, k.downstream, 'unknown', 1, 0, 0, 1, 200
         FROM once_key k, n WHERE k.key = 'done'""", (rows,))
 

@@ -249,10 +249,10 @@ def test_downstream_key_is_found_behind_many_others(t):
         db.execute("""
             WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n
                 WHERE i < 60000)
-            INSERT INTO once_key(id, key, path, scope, state, attempt,
+            INSERT INTO once_key(id, identity, key, path, scope, state, attempt,
                 fingerprint, recipe, downstream, on_crash, retention,
                 created_at, updated_at, expires_at)
-            SELECT i, 'k' || i, path, scope, 'failed_retryable', 1,
+            SELECT i, i, 'k' || i, path, scope, 'failed_retryable', 1,
                 fingerprint, recipe, 'd' || i, on_crash, retention,
                 created_at, updated_at, expires_at
             FROM once_key, n WHERE id = 1""")

@@ -98,7 +98,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		const char *table, *but;
 		enum query query;
 	} rows[] = {
-		{ "once_key", "", QUERY_ANSWER },
+		{ "once_key", "identity", QUERY_ANSWER },
 		{ "once_effect", "payload", QUERY_EFFECT_LIST },
 	};
 	sqlite3 *db = new_database();
@@ -191,7 +191,9 @@ passes_use_the_partial_indexes(void **state)
 		{ QUERY_RECOVER_ROW, "once_key_running" },
 		{ QUERY_OWNER_COUNT, "once_key_running" },
 		{ QUERY_EXPIRE_ROWS, "once_key_expiry" },
-		{ QUERY_FIND, "once_key_identity" },
+		{ QUERY_FIND, "once_key_identity (identity=?)" },
+		{ QUERY_BROWSE_KEY,
+		    "once_key_identity (identity>? AND identity<?)" },
 		{ QUERY_GAUGE_RUNNING, "once_key_running" },
 		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
 		{ QUERY_TALLY, "COVERING INDEX once_key_expiry" },
@@ -351,9 +353,10 @@ static void
 insert_row(char *sql, size_t size, enum record_state s)
 {
 	snprintf(sql, size,
-	    "INSERT INTO once_key(id, key, path, scope, state, attempt, "
+	    "INSERT INTO once_key(id, identity, key, path, scope, state, "
+	    "attempt, "
 	    "token, owner, fingerprint, recipe, downstream, on_crash, "
-	    "retention, created_at, updated_at) VALUES (1, 'k', '/', 's', "
+	    "retention, created_at, updated_at) VALUES (1, 1, 'k', '/', 's', "
 	    "'%s', 1, %s, x'00', 1, 'd', 'unknown', 1, 1, 1)",
 	    record_state_name(s),
 	    s == RECORD_IN_PROGRESS ? "'0123', 7" : "NULL, NULL");

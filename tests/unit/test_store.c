@@ -1122,7 +1122,7 @@ doctor_finds(void **state)
 	chmod(file, 0640);
 	assert_int_equal(doctor_says("file"), '+');
 	raw("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
-	    "replace(sql, '(key, path', '(path, key') "
+	    "replace(sql, '(identity)', '(scope)') "
 	    "WHERE name = 'once_key_identity'; PRAGMA schema_version = 99;");
 	assert_int_equal(doctor_says("integrity"), '-');
 	raw("PRAGMA user_version = 99");

@@ -763,7 +763,7 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 		    RC_VERSION },
 		{ "ours without tables",
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
-		    "PRAGMA user_version = 6'",
+		    "PRAGMA user_version = 7'",
 		    RC_CORRUPT },
 	};
 	size_t i;

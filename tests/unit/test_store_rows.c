@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
+
 #include "metrics.h"
 #include "store_outbox.h"
 #define PATIENCE 500
@@ -62,7 +64,7 @@ spoil(const char *key, const char *set)
 }
 
 static void
-assert_doctor_names(const char *what)
+doctor_rows(struct store_finding *found)
 {
 	struct store_finding f[64];
 	size_t n;
@@ -70,11 +72,69 @@ assert_doctor_names(const char *what)
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(f[i].name, "rows") == 0) {
-			assert_false(f[i].ok);
-			assert_non_null(strstr(f[i].text, what));
+			*found = f[i];
 			return;
 		}
 	fail();
+}
+
+static void
+assert_doctor_names(const char *what)
+{
+	struct store_finding rows_found;
+
+	doctor_rows(&rows_found);
+	assert_false(rows_found.ok);
+	assert_non_null(strstr(rows_found.text, what));
+}
+
+static void
+assert_doctor_is_content(void)
+{
+	struct store_finding rows_found;
+
+	doctor_rows(&rows_found);
+	assert_true(rows_found.ok);
+}
+
+/* The index holds numbers, and two identities may have the same one. */
+static void
+of_two_keys_with_one_number_each_is_found(void **state)
+{
+	static const char *const keys[] = { "older", "newer" };
+	struct store_identity identity = { "alice", "/payments", NULL };
+	char set[100];
+	struct record r;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		raw("DELETE FROM once_key");
+		complete("older");
+		complete("newer");
+		identity.key = keys[i];
+		snprintf(set, sizeof(set),
+		    "identity = (SELECT identity FROM once_key "
+		    "WHERE key = '%s')",
+		    keys[i]);
+		spoil(keys[1 - i], set);
+		assert_int_equal(store_find(store, &identity, &r), RC_OK);
+		record_free(&r);
+		snprintf(set, sizeof(set),
+		    "SELECT key = '%s' FROM once_key WHERE id = %" PRId64,
+		    keys[i], r.id);
+		assert_int_equal(raw_number(set), 1);
+	}
+}
+
+static void
+doctor_names_a_key_with_the_number_of_another(void **state)
+{
+	(void)state;
+	complete("good");
+	complete("bad");
+	assert_doctor_is_content();
+	spoil("bad", "identity = identity + 1");
+	assert_doctor_names("once_key 2");
 }
 
 static int64_t
@@ -293,7 +353,8 @@ static void
 multiply(const char *key, int n)
 {
 	static const char columns[] =
-	    "path, scope, state, attempt, token, owner, locked_until, "
+	    "identity, path, scope, state, attempt, token, owner, "
+	    "locked_until, "
 	    "fingerprint, recipe, downstream, on_crash, retention, created_at, "
 	    "updated_at, expires_at, kept, status";
 	char sql[1000];
@@ -478,6 +539,8 @@ main(void)
 		TEST(a_bad_row_that_is_mended_is_reaped_at_once),
 		TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts),
 		TEST(a_bad_row_that_is_asked_for_is_no_answer),
+		TEST(of_two_keys_with_one_number_each_is_found),
+		TEST(doctor_names_a_key_with_the_number_of_another),
 		TEST(fields_of_an_answer_that_are_none_are_not_sent),
 	};
 

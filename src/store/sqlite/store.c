@@ -35,7 +35,8 @@ read_secret(struct store *store)
 	else if (rc == RC_OK)
 		rc = RC_CORRUPT;
 	db_reset(s);
-	return rc;
+	return rc == RC_OK ? identity_seed_make(&store->seed, store->secret)
+			   : rc;
 }
 
 /* Store time is not further away than this (ms), so that sums with it do not

@@ -51,18 +51,21 @@ walk_window(struct db_stmt *s, struct store_found *found)
 /* All is decided by the first that applies: the rows that an index finds are
  * few. */
 static enum rc
-browse(struct db *db, const struct store_browse *b, struct store_found *found)
+browse(struct store *store, struct db *db, const struct store_browse *b,
+    struct store_found *found)
 {
 	const char *state =
 	    b->state != RECORD_NONE ? record_state_name(b->state) : NULL;
 	bool by_number = false;
+	int64_t first, last;
 	struct db_stmt *s;
 	enum rc rc;
 
 	if (b->key != NULL) {
+		identity_range(&store->seed, b->key, &first, &last);
 		s = db_stmt(db, QUERY_BROWSE_KEY);
-		db_bindf(s, "ssssi", b->key, b->path, state, b->downstream,
-		    (int64_t)WINDOW);
+		db_bindf(s, "ssssiii", b->key, b->path, state, b->downstream,
+		    (int64_t)WINDOW, first, last);
 	} else if (b->downstream == NULL && b->state == RECORD_IN_PROGRESS) {
 		s = db_stmt(db, QUERY_BROWSE_RUNNING);
 		db_bindf(s, "si", b->path, (int64_t)WINDOW);
@@ -127,7 +130,7 @@ store_browse(struct store *store, const struct store_browse *b,
 	if (b->downstream != NULL && b->before == 0)
 		rc = browse_downstream(store, reader->db, b, found);
 	if (rc == RC_NOTFOUND)
-		rc = browse(reader->db, b, found);
+		rc = browse(store, reader->db, b, found);
 	store_reader_give(store, reader);
 	return rc;
 }

@@ -158,13 +158,13 @@ check_foreign(struct db *db, struct findings *f)
 }
 
 static void
-check_rows(struct db *db, struct findings *f)
+check_rows(struct store *store, struct db *db, struct findings *f)
 {
 	char names[160];
 	int64_t bad;
 	enum rc rc;
 
-	rc = store_row_find_bad(db, &bad, names, sizeof(names));
+	rc = store_row_find_bad(db, &store->seed, &bad, names, sizeof(names));
 	if (rc != RC_OK)
 		found(f, "rows", false, "cannot be read: %s", rc_text(rc));
 	else if (bad > 0)
@@ -402,7 +402,7 @@ store_doctor(struct store *store, const struct conf *conf,
 	check_integrity(reader->db, &f);
 	check_schema(reader->db, &f);
 	check_foreign(reader->db, &f);
-	check_rows(reader->db, &f);
+	check_rows(store, reader->db, &f);
 	check_journal(reader->db, &f);
 	check_bodies(reader->db, &f);
 	check_requests(reader->db, &f);

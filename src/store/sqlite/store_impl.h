@@ -5,6 +5,7 @@
 #define STORE_IMPL_H
 
 #include "committer.h"
+#include "identity.h"
 #include "liveness.h"
 #include "lock.h"
 #include "store.h"
@@ -60,6 +61,7 @@ struct store {
 	bool full;   /* a commit is synced */
 	int64_t busy_timeout;
 	unsigned char secret[SCOPE_SECRET_LEN];
+	struct identity_seed seed;
 	int64_t shift; /* store time is clock_boot() + shift */
 	struct db *writer;
 	struct committer *committer;

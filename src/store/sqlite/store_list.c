@@ -127,6 +127,7 @@ static struct db_stmt *
 bind(const struct store_cursor *c, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, c->query);
+	int64_t first, last;
 
 	if (is_of_effects(c))
 		db_bindf(s, "isssi", c->last_id, c->scope, c->path, c->state,
@@ -134,9 +135,11 @@ bind(const struct store_cursor *c, struct db *db)
 	else if (c->query == QUERY_LIST)
 		db_bindf(s, "isssii", c->last_id, c->scope, c->path, c->state,
 		    c->since, c->created_before);
-	else
-		db_bindf(s, "isssiis", c->last_id, c->scope, c->path, c->state,
-		    c->since, c->created_before, c->key);
+	else {
+		identity_range(&c->store->seed, c->key, &first, &last);
+		db_bindf(s, "isssiisii", c->last_id, c->scope, c->path,
+		    c->state, c->since, c->created_before, c->key, first, last);
+	}
 	return s;
 }
 

@@ -93,7 +93,7 @@ store_place_find(struct db *db, const struct stage *st, int64_t now,
 
 	record_free(found);
 	memset(found, 0, sizeof(*found));
-	rc = store_row_find(db, &what->identity, found, lease);
+	rc = store_row_find(db, &what->identity, st->identity, found, lease);
 	if (rc == RC_NOTFOUND) {
 		*decision = decide(NULL, true, now);
 		assert(*decision == DECIDE_RUN);

@@ -358,7 +358,8 @@ store_lookup(struct store *store, const struct store_identity *identity,
 	memset(r, 0, sizeof(*r));
 	rc = take(store, true, &reader);
 	if (rc == RC_OK) {
-		rc = store_row_step(reader->db, identity, r, NULL, &s);
+		rc = store_row_step(reader->db, identity,
+		    identity_number(&store->seed, identity), r, NULL, &s);
 		if (rc == RC_OK && small != NULL && r->kept)
 			read_small(s, r, small);
 		db_reset(s);

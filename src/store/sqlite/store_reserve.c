@@ -46,14 +46,14 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	snprintf(
 	    lease->recovery_point, sizeof(lease->recovery_point), "started");
 	s = db_stmt(db, QUERY_RESERVE_NEW);
-	db_bindf(s, "issssiibissiisizzzs", lease->id, identity->key,
+	db_bindf(s, "issssiibissiisizzzsi", lease->id, identity->key,
 	    identity->path, identity->scope, lease->token, r->owner,
 	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    recipe, lease->downstream, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
 	    what->expired_retention, verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay,
-	    what->resource ? r->resource : NULL);
+	    what->resource ? r->resource : NULL, r->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK || !r->stage.keep)
 		return rc;

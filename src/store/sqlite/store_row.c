@@ -198,12 +198,14 @@ store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
 
 enum rc
 store_row_step(struct db *db, const struct store_identity *identity,
-    struct record *r, struct store_lease *lease, struct db_stmt **s)
+    int64_t number, struct record *r, struct store_lease *lease,
+    struct db_stmt **s)
 {
 	enum rc rc;
 
 	*s = db_stmt(db, QUERY_FIND);
-	db_bindf(*s, "sss", identity->key, identity->path, identity->scope);
+	db_bindf(
+	    *s, "sssi", identity->key, identity->path, identity->scope, number);
 	rc = db_step_row(*s);
 	if (rc != RC_OK)
 		return rc;
@@ -218,10 +220,10 @@ store_row_step(struct db *db, const struct store_identity *identity,
 
 enum rc
 store_row_find(struct db *db, const struct store_identity *identity,
-    struct record *r, struct store_lease *lease)
+    int64_t number, struct record *r, struct store_lease *lease)
 {
 	struct db_stmt *s;
-	enum rc rc = store_row_step(db, identity, r, lease, &s);
+	enum rc rc = store_row_step(db, identity, number, r, lease, &s);
 
 	db_reset(s);
 	return rc;
@@ -311,6 +313,10 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 
 /* --- all of them ---------------------------------------------------------- */
 
+struct numbered {
+	int64_t identity;
+};
+
 struct bad {
 	int64_t n;
 	char *names;
@@ -332,8 +338,33 @@ add_bad(struct bad *bad, const char *table, int64_t id)
 	bad->len += (size_t)n;
 }
 
+/* Reads the current row.  RC_CORRUPT: it makes no sense, or has the number of
+ * another identity, so that no request finds it. */
+static enum rc
+check_row(struct db_stmt *s, const struct identity_seed *seed, struct record *r)
+{
+	static const struct db_member number[] = {
+		DB_MEMBER('i', numbered, identity),
+	};
+	struct store_identity texts;
+	struct numbered got;
+	enum rc rc;
+
+	if ((rc = store_row_read(s, r)) != RC_OK)
+		return rc;
+	texts.scope = r->scope;
+	texts.path = r->path;
+	texts.key = r->key;
+	rc = db_members(s, number, COUNT(number), &got);
+	if (rc == RC_OK && got.identity != identity_number(seed, &texts))
+		rc = RC_CORRUPT;
+	record_free(r);
+	return rc;
+}
+
 enum rc
-store_row_find_bad(struct db *db, int64_t *n, char *names, size_t size)
+store_row_find_bad(struct db *db, const struct identity_seed *seed, int64_t *n,
+    char *names, size_t size)
 {
 	struct bad bad = { .names = names, .size = size };
 	struct db_stmt *s = db_stmt(db, QUERY_ROWS);
@@ -343,11 +374,10 @@ store_row_find_bad(struct db *db, int64_t *n, char *names, size_t size)
 
 	names[0] = '\0';
 	while ((rc = db_step_row(s)) == RC_OK) {
-		if ((rc = store_row_read(s, &r)) == RC_OK)
-			record_free(&r);
-		else if (rc == RC_CORRUPT)
+		rc = check_row(s, seed, &r);
+		if (rc == RC_CORRUPT)
 			add_bad(&bad, "once_key", r.id);
-		else
+		else if (rc != RC_OK)
 			goto out;
 	}
 	if (rc != RC_NOTFOUND)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "identity.h"
 #include "store_outbox.h"
 
 /*
@@ -31,14 +32,15 @@ store_row_next_effect(struct db *, struct db_stmt *, struct store_effect *);
 
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
- * record cannot be read.  The record has no copy of the identity.  lease may be
+ * record cannot be read.  number is that of the identity (see identity.h).  The
+ * record has no copy of the identity.  lease may be
  * NULL: it gets the recovery point.  step leaves the statement at the row; the
  * caller resets it in any case.
  */
 enum rc store_row_find(struct db *, const struct store_identity *,
-    struct record *, struct store_lease *);
+    int64_t number, struct record *, struct store_lease *);
 enum rc store_row_step(struct db *, const struct store_identity *,
-    struct record *, struct store_lease *, struct db_stmt **);
+    int64_t number, struct record *, struct store_lease *, struct db_stmt **);
 
 /* Begins a change of that key, and moves its identity there. */
 void store_row_change(struct record *, struct store_change *);
@@ -49,6 +51,7 @@ void store_row_bad(const struct db *, const char *table, int64_t id);
 
 /* The number of bad rows in the database; the first of them by table and
  * number. */
-enum rc store_row_find_bad(struct db *, int64_t *n, char *names, size_t size);
+enum rc store_row_find_bad(struct db *, const struct identity_seed *,
+    int64_t *n, char *names, size_t size);
 
 #endif

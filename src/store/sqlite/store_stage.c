@@ -100,6 +100,7 @@ store_stage_init(struct stage *st, struct store *store,
 
 	memset(st, 0, sizeof(*st));
 	st->what = what;
+	st->identity = identity_number(&store->seed, &what->identity);
 	st->keep = keep;
 	st->body = what->body;
 	st->length = what->body_len;

@@ -21,7 +21,8 @@
 
 struct stage {
 	const struct store_reservation *what; /* NULL: it is an answer */
-	bool keep;                            /* the body is stored at all */
+	int64_t identity; /* the number of what->identity: see identity.h */
+	bool keep;        /* the body is stored at all */
 	const void *body;
 	size_t length;
 	uint64_t bytes; /* of the whole request, for max_kept */
