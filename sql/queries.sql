@@ -43,7 +43,8 @@ WHERE m.id = 1 AND c.id = 1;
 -- list: record
 state, attempt, token, owner, locked_until, fingerprint,
 (SELECT r.text FROM once_recipe r WHERE r.id = recipe) AS recipe,
-downstream, recovery_point, on_crash = 'resume' AS resume, retention,
+downstream, coalesce(recovery_point, 'started') AS recovery_point,
+on_crash = 'resume' AS resume, retention,
 created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
 expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
 reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
@@ -232,7 +233,7 @@ UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
     reconcile_delay = ?13, queued_at = NULL
 WHERE id = ?1 AND state IN ('pending', 'failed_retryable') AND attempt = ?2
     AND queued_at <= ?14 AND expires_at > ?14
-RETURNING downstream, recovery_point;
+RETURNING downstream, coalesce(recovery_point, 'started');
 
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.

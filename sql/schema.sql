@@ -19,14 +19,15 @@
 --                   completed by the attempt itself but not confirmed
 --   locked_until    store time, ms: the deadline of the attempt
 --   fingerprint recipe  of the request, and the way it was made
---   downstream      UUID, the same for all attempts
---   recovery_point  what the last attempt said that it had reached
---   on_crash        'unknown' or 'resume'
+--   downstream      the 16 bytes of a UUID, the same for all attempts
+--   recovery_point  what the last attempt said that it had reached; NULL:
+--                   'started'
+--   on_crash        'resume'; NULL: the key becomes unknown
 --   retention       ms, from the end of an attempt
 --   created_at updated_at  wall clock, ms: for people only
 --   expires_at      store time, ms: past it the key counts as deleted
 --   on_expired expired_retention  'gone': past its retention the key stays as
---                   'expired' for expired_retention (ms)
+--                   'expired' for expired_retention (ms); else NULL and 0
 --   attempt_lock lock_file  the name of the file that the attempt's processes
 --                   hold open (see tree.h), and the inode of the lock file in
 --                   which its owner has a lock; only if the key may be resumed
@@ -68,14 +69,14 @@ CREATE TABLE once_key(
 	locked_until INTEGER,
 	fingerprint BLOB NOT NULL,
 	recipe INTEGER NOT NULL,
-	downstream TEXT NOT NULL,
-	recovery_point TEXT NOT NULL DEFAULT 'started',
-	on_crash TEXT NOT NULL,
+	downstream BLOB NOT NULL,
+	recovery_point TEXT,
+	on_crash TEXT,
 	retention INTEGER NOT NULL,
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
 	expires_at INTEGER,
-	on_expired TEXT NOT NULL DEFAULT 'run',
+	on_expired TEXT,
 	expired_retention INTEGER NOT NULL DEFAULT 0,
 	attempt_lock INTEGER,
 	lock_file INTEGER,

@@ -4,25 +4,58 @@
 #include "config.h"
 
 #include <assert.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "uuid.h"
 
-void
-uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-	int i;
+static const char digits[] = "0123456789abcdef";
 
-	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
-	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	for (i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
+/* Whether a hyphen stands before that byte. */
+static bool
+has_hyphen(int i)
+{
+	return i == 4 || i == 6 || i == 8 || i == 10;
+}
+
+void
+uuid_text(const unsigned char b[16], char out[UUID_LEN + 1])
+{
+	for (int i = 0; i < 16; i++) {
+		if (has_hyphen(i))
 			*out++ = '-';
 		*out++ = digits[b[i] >> 4];
 		*out++ = digits[b[i] & 0x0f];
 	}
 	*out = '\0';
+}
+
+bool
+uuid_parse(const char *text, unsigned char b[16])
+{
+	const char *upper, *lower;
+
+	if (strlen(text) != UUID_LEN)
+		return false;
+	for (int i = 0; i < 16; i++, text += 2) {
+		if (has_hyphen(i) && *text++ != '-')
+			return false;
+		upper = strchr(digits, text[0]);
+		lower = strchr(digits, text[1]);
+		if (upper == NULL || lower == NULL)
+			return false;
+		b[i] =
+		    (unsigned char)((upper - digits) << 4 | (lower - digits));
+	}
+	return true;
+}
+
+void
+uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
+{
+	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
+	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
+	uuid_text(b, out);
 }
 
 /* Not arc4random(): musl does not have it, nor glibc before 2.36. */

@@ -1,15 +1,22 @@
 /*
- * Random UUIDs (version 4, RFC 9562, section 5.4), and random bits.
+ * UUIDs as texts and as bytes, random ones (version 4, RFC 9562, section 5.4),
+ * and random bits.
  */
 #ifndef UUID_H
 #define UUID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define UUID_LEN 36
 
 /* Formats 16 random bytes as a UUID, and sets version and variant in them. */
 void uuid_format(unsigned char bytes[16], char out[UUID_LEN + 1]);
+
+/* The text of 16 bytes as they are, and the bytes of a text.  False: it is no
+ * UUID, of 36 characters with lower-case digits. */
+void uuid_text(const unsigned char bytes[16], char out[UUID_LEN + 1]);
+bool uuid_parse(const char *text, unsigned char bytes[16]);
 
 void uuid_random(char out[UUID_LEN + 1]);
 

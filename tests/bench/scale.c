@@ -97,7 +97,7 @@ static const char fill[] =
     "expires_at, kept, status, kind, response_version, body_length, headers, "
     "body) SELECT i, random() >> 16, lower(hex(randomblob(16))), '/payments', "
     "'customer-' || (i %% 1000), 'completed', 1, randomblob(32), 1, "
-    "lower(hex(randomblob(18))), 'unknown', 86400000, 1700000000000 + i / 2, "
+    "randomblob(16), NULL, 86400000, 1700000000000 + i / 2, "
     "1700000000100 + i / 2, 86400000 + i / 2, 1, 201, 0, 1, %d, "
     "CAST('Content-Type: application/json' || char(13, 10) AS BLOB), "
     "%s FROM n";
@@ -238,9 +238,7 @@ static const char values[] =
     "WHEN 'key' THEN 'keyname(%s, i - 1)' "
     "WHEN 'identity' THEN 'number(keyname(%s, i - 1), path, scope)' "
     "WHEN 'downstream' "
-    "THEN 'lower(hex(randomblob(4))||''-''||hex(randomblob(2))||''-4''||"
-    "substr(hex(randomblob(2)),2)||''-a''||substr(hex(randomblob(2)),2)||"
-    "''-''||hex(randomblob(6)))' ELSE name END) "
+    "THEN 'randomblob(16)' ELSE name END) "
     "FROM pragma_table_info('once_key')";
 
 static void

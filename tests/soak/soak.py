@@ -6,6 +6,7 @@ import resource
 import shutil
 import sqlite3
 import subprocess
+import uuid
 
 import base
 from clocks import Clocks
@@ -65,6 +66,11 @@ MAIL = '[effect mail]\nbackoff = 1ms\nattempts = 1000\nprogram = %s\n'
 NEEDS_SOMEBODY = {'unknown', 'reconcile', 'dead_letter', 'summary'}
 
 
+def uuid_text(data):
+    """The text of the 16 bytes in a row; None of no row."""
+    return data and str(uuid.UUID(bytes=data))
+
+
 def small_disk(t, megabytes):
     """A folder of its own size, which goes with this process; or None."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -92,7 +98,7 @@ def rows_of(database):
     finally:
         db.close()
     return [history.Row((torment.user_of(scope), path, key), state,
-                        attempt, downstream)
+                        attempt, uuid_text(downstream))
             for scope, path, key, state, attempt, downstream in rows]
 
 
@@ -107,7 +113,8 @@ def said_in(database, deliveries):
     finally:
         db.close()
     return dict(rides=[history.Ride(*row) for row in rides],
-                effects=[history.Effect(*row) for row in effects],
+                effects=[history.Effect(key, uuid_text(downstream), state)
+                         for key, downstream, state in effects],
                 deliveries={history.Delivery(*line.split(' '))
                             for line in deliveries.splitlines()})
 

@@ -253,7 +253,7 @@ def test_downstream_key_is_found_behind_many_others(t):
                 fingerprint, recipe, downstream, on_crash, retention,
                 created_at, updated_at, expires_at)
             SELECT i, i, 'k' || i, path, scope, 'failed_retryable', 1,
-                fingerprint, recipe, 'd' || i, on_crash, retention,
+                fingerprint, recipe, randomblob(16), on_crash, retention,
                 created_at, updated_at, expires_at
             FROM once_key, n WHERE id = 1""")
     page = get(once, 'find?downstream=' + row['downstream'])

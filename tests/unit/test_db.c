@@ -109,6 +109,47 @@ blobs_and_pointers_into_the_row(void **state)
 }
 
 static void
+a_uuid_is_sixteen_bytes_and_a_text_again(void **state)
+{
+	static const char uuid[] = "01234567-89ab-1def-0123-456789abcdef";
+	static const unsigned char bytes[16] = "\x01\x23\x45\x67\x89\xab\x1d"
+					       "\xef\x01\x23\x45\x67\x89\xab"
+					       "\xcd\xef";
+	static const char *const none[] = { "",
+		"01234567-89ab-1def-0123-456789abcde",
+		"01234567-89ab-1def-0123-456789abcdef0",
+		"01234567-89ab-1def-0123-456789abcdeg",
+		"01234567-89ab-1def-0123-456789ABCDEF",
+		"01234567089ab-1def-0123-456789abcdef",
+		"01234567-89ab-1def0-123-456789abcdef" };
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
+	char text[37], small[36];
+	const void *blob;
+	size_t n;
+
+	(void)state;
+	BIND("udd", uuid, 0, 0);
+	assert_int_equal(db_step_row(s), RC_OK);
+	assert_int_equal(db_rowf(s, "b--", &blob, &n), RC_OK);
+	assert_int_equal(n, sizeof(bytes));
+	assert_memory_equal(blob, bytes, sizeof(bytes));
+	db_reset(s);
+	assert_int_equal(READ("u--", text, sizeof(text)), RC_OK);
+	assert_string_equal(text, uuid);
+	assert_int_equal(READ("u--", small, sizeof(small)), RC_CORRUPT);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		BIND("udd", none[i], 0, 0);
+		assert_int_equal(READ("u--", text, sizeof(text)), RC_CORRUPT);
+		assert_string_equal(text, "");
+	}
+	BIND("udd", NULL, 0, 0);
+	assert_int_equal(READ("u--", text, sizeof(text)), RC_OK);
+	assert_string_equal(text, "");
+	BIND("bdd", bytes, sizeof(bytes) - 1, 0, 0);
+	assert_int_equal(READ("u--", text, sizeof(text)), RC_CORRUPT);
+}
+
+static void
 nothing_is_null(void **state)
 {
 	bool a = true, b = true, c = true;
@@ -390,6 +431,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_and_texts),
 		cmocka_unit_test(blobs_and_pointers_into_the_row),
+		cmocka_unit_test(a_uuid_is_sixteen_bytes_and_a_text_again),
 		cmocka_unit_test(nothing_is_null),
 		cmocka_unit_test(a_value_out_of_range_is_corrupt),
 		cmocka_unit_test(no_row_is_not_found),

@@ -357,7 +357,7 @@ insert_row(char *sql, size_t size, enum record_state s)
 	    "attempt, "
 	    "token, owner, fingerprint, recipe, downstream, on_crash, "
 	    "retention, created_at, updated_at) VALUES (1, 1, 'k', '/', 's', "
-	    "'%s', 1, %s, x'00', 1, 'd', 'unknown', 1, 1, 1)",
+	    "'%s', 1, %s, x'00', 1, x'dd', 'unknown', 1, 1, 1)",
 	    record_state_name(s),
 	    s == RECORD_IN_PROGRESS ? "'0123', 7" : "NULL, NULL");
 }
@@ -424,6 +424,37 @@ compare(enum record_state from, enum record_state to)
 			fail_msg("%s is forgotten: checks.sql says %d, "
 				 "record.c %d",
 			    record_state_name(from), is, by_operator);
+	}
+	sqlite3_close(db);
+}
+
+/* The index of identities is not unique. */
+static void
+the_checks_refuse_a_second_row_of_an_identity(void **state)
+{
+	static const struct {
+		const char *values;
+		int code;
+	} rows[] = {
+		{ "1, 'k', '/', 's'", SQLITE_CONSTRAINT },
+		{ "1, 'k2', '/', 's'", SQLITE_OK },
+		{ "1, 'k', '/2', 's'", SQLITE_OK },
+		{ "1, 'k', '/', 's2'", SQLITE_OK },
+	};
+	sqlite3 *db = with_row(RECORD_COMPLETED);
+	char sql[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(sql, sizeof(sql),
+		    "INSERT INTO once_key(identity, key, path, scope, state, "
+		    "attempt, token, owner, fingerprint, recipe, downstream, "
+		    "retention, created_at, updated_at) "
+		    "VALUES (%s, 'in_progress', 1, '0123', 7, x'00', 1, "
+		    "x'dd', 1, 1, 1)",
+		    rows[i].values);
+		assert_int_equal(
+		    sqlite3_exec(db, sql, NULL, NULL, NULL), rows[i].code);
 	}
 	sqlite3_close(db);
 }
@@ -706,6 +737,7 @@ main(void)
 		cmocka_unit_test(statements_of_a_request_make_no_table),
 		cmocka_unit_test(each_statement_is_used),
 		cmocka_unit_test(the_checks_allow_what_record_allows),
+		cmocka_unit_test(the_checks_refuse_a_second_row_of_an_identity),
 		cmocka_unit_test(each_change_compares_before_it_sets),
 		cmocka_unit_test(
 		    the_checks_refuse_rows_that_break_an_invariant),

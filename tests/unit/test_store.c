@@ -332,6 +332,22 @@ bodies_come_back_byte_for_byte(void **state)
 	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"), 6);
 }
 
+/* Its status says as much: it would take room in each row. */
+static void
+a_registered_reason_is_not_stored(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+
+	(void)state;
+	s->response.status = 404;
+	snprintf(s->response.reason, sizeof(s->response.reason), "Not Found");
+	assert_int_equal(finish(&lease, s), RC_OK);
+	assert_int_equal(
+	    raw_number("SELECT status = 404 AND reason IS NULL FROM once_key"),
+	    1);
+}
+
 static void
 a_head_comes_back_as_it_was(void **state)
 {
@@ -1190,6 +1206,7 @@ main(void)
 		TEST(a_settlement_says_when_it_ends),
 		TEST(an_unsound_settlement_is_refused),
 		TEST(bodies_come_back_byte_for_byte),
+		TEST(a_registered_reason_is_not_stored),
 		TEST(a_head_comes_back_as_it_was),
 		TEST(a_small_answer_comes_with_its_record),
 		TEST(a_small_answer_that_makes_no_sense_is_not_given),

@@ -738,6 +738,9 @@ shell(const char *command)
 	assert_int_equal(system(command), 0);
 }
 
+#define TEXT(number)    #number
+#define TEXT_OF(number) TEXT(number)
+
 static void
 what_is_not_ours_is_refused_and_left_alone(void **state)
 {
@@ -763,7 +766,7 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 		    RC_VERSION },
 		{ "ours without tables",
 		    "sqlite3 $f 'PRAGMA application_id = 1869505381; "
-		    "PRAGMA user_version = 7'",
+		    "PRAGMA user_version = " TEXT_OF(QUERIES_VERSION) "'",
 		    RC_CORRUPT },
 	};
 	size_t i;
@@ -878,8 +881,8 @@ a_broken_row_is_an_error_and_never_runs(void **state)
 	} rows[] = {
 		{ "a short fingerprint", "fingerprint = x'00'" },
 		{ "a long fingerprint", "fingerprint = zeroblob(33)" },
-		{ "a downstream key that is none", "downstream = 'x'" },
-		{ "a long downstream key", "downstream = hex(zeroblob(99))" },
+		{ "a downstream key that is none", "downstream = x'00'" },
+		{ "a long downstream key", "downstream = zeroblob(17)" },
 		{ "completed without a status", "status = NULL" },
 		{ "completed with an odd status", "status = 42" },
 		{ "no attempt", "attempt = 0" },

@@ -456,7 +456,7 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 	static const char *const sets[] = {
 		"state = 'none'",
 		"state = 'completed' || char(0)",
-		"downstream = 'short'",
+		"downstream = x'0123'",
 		"fingerprint = x'00'",
 		"status = 99",
 		"status = 4294967496",

@@ -95,6 +95,8 @@ struct db_stmt *db_stmt(struct db *, enum query);
  *	t	const char *; NULL and "" bind NULL
  *	b	const void *, size_t
  *	o	const void *, size_t; 0 bytes bind NULL
+ *	u	const char *, a UUID; binds its 16 bytes.  NULL binds NULL, a
+ *		text that is no UUID an empty blob, which no row has
  *	n	(no argument) NULL
  */
 void db_bindf(struct db_stmt *, const char *format, ...);
@@ -122,6 +124,8 @@ void db_reset(struct db_stmt *);
  *	v	bool *; whether there is a value
  *	s	char **; a copy, which the caller frees; NULL is NULL
  *	f	char *, size_t; a text for a field of that size; NULL is ""
+ *	u	char *, size_t; the text of a UUID, for a field of that size;
+ *		NULL is ""
  *	p	const char **; in the row; NULL is NULL
  *	b	const void **, size_t *; in the row
  *	-	(no argument) the column is not read

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "uuid.h"
 #include "db_impl.h"
 
 static enum rc
@@ -75,6 +76,22 @@ read_blob(struct db_stmt *s, int i, const void **out, size_t *n)
 }
 
 static enum rc
+read_uuid(struct db_stmt *s, int i, char *out, size_t size)
+{
+	const void *data;
+	size_t n;
+
+	*out = '\0';
+	read_blob(s, i, &data, &n);
+	if (sqlite3_column_type(s->stmt, i) == SQLITE_NULL)
+		return RC_OK;
+	if (n != 16 || size <= UUID_LEN)
+		return RC_CORRUPT;
+	uuid_text(data, out);
+	return RC_OK;
+}
+
+static enum rc
 read_count(struct db_stmt *s, int i, int *out)
 {
 	int64_t number;
@@ -114,6 +131,9 @@ read_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 	case 'f':
 		field = va_arg(*ap, char *);
 		return read_field(s, i, field, va_arg(*ap, size_t));
+	case 'u':
+		field = va_arg(*ap, char *);
+		return read_uuid(s, i, field, va_arg(*ap, size_t));
 	case 'p':
 		return read_text(s, i, va_arg(*ap, const char **));
 	case 'b':
@@ -227,6 +247,8 @@ read_member(struct db_stmt *s, int i, const struct db_member *m, void *out)
 		return read_text(s, i, out);
 	case 'f':
 		return read_field(s, i, out, m->size);
+	case 'u':
+		return read_uuid(s, i, out, m->size);
 	case 'b':
 		read_blob(s, i, &bytes->data, &bytes->n);
 		return RC_OK;

@@ -10,6 +10,7 @@
 
 #include "log.h"
 #include "limit.h"
+#include "uuid.h"
 #include "db_impl.h"
 
 struct db_stmt *
@@ -66,6 +67,18 @@ bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
 		s->stmt, i, data != NULL ? data : "", n, SQLITE_STATIC));
 }
 
+static void
+bind_uuid(struct db_stmt *s, int i, const char *text)
+{
+	unsigned char bytes[16];
+	const bool is = text != NULL && uuid_parse(text, bytes);
+
+	if (text != NULL)
+		bound(s,
+		    sqlite3_bind_blob(s->stmt, i, bytes, is ? sizeof(bytes) : 0,
+			SQLITE_TRANSIENT));
+}
+
 /* Binds one parameter.  Parameters are NULL beforehand. */
 static void
 bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
@@ -97,6 +110,9 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 		n = va_arg(*ap, size_t);
 		if (letter == 'b' || n > 0)
 			bind_blob(s, i, data, n);
+		break;
+	case 'u':
+		bind_uuid(s, i, va_arg(*ap, const char *));
 		break;
 	case 'n':
 		break;

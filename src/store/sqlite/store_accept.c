@@ -41,11 +41,11 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	if ((rc = downstream_bind(a->secret, id, downstream)) != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_ACCEPT_NEW);
-	db_bindf(s, "isssbissiisizisi", id, identity->key, identity->path,
+	db_bindf(s, "isssbiusiisizisi", id, identity->key, identity->path,
 	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN, recipe,
 	    downstream, verb_on_crash(what->on_crash), what->retention,
 	    clock_wall(), verb_on_expired(what->on_expired),
-	    what->expired_retention, what->reconcile_delay, now,
+	    verb_expired_retention(what), what->reconcile_delay, now,
 	    a->ticket->resource, a->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
 	return rc == RC_OK ? store_kept_request(db, id, &a->stage) : rc;

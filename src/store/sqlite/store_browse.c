@@ -64,7 +64,7 @@ browse(struct store *store, struct db *db, const struct store_browse *b,
 	if (b->key != NULL) {
 		identity_range(&store->seed, b->key, &first, &last);
 		s = db_stmt(db, QUERY_BROWSE_KEY);
-		db_bindf(s, "ssssiii", b->key, b->path, state, b->downstream,
+		db_bindf(s, "sssuiii", b->key, b->path, state, b->downstream,
 		    (int64_t)WINDOW, first, last);
 	} else if (b->downstream == NULL && b->state == RECORD_IN_PROGRESS) {
 		s = db_stmt(db, QUERY_BROWSE_RUNNING);
@@ -77,7 +77,7 @@ browse(struct store *store, struct db *db, const struct store_browse *b,
 	} else {
 		by_number = true;
 		s = db_stmt(db, QUERY_BROWSE_ALL);
-		db_bindf(s, "isssi", b->before > 0 ? b->before : INT64_MAX,
+		db_bindf(s, "issui", b->before > 0 ? b->before : INT64_MAX,
 		    b->path, state, b->downstream, (int64_t)WINDOW);
 	}
 	rc = walk_window(s, found);

@@ -64,7 +64,7 @@ find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bindf(s, "s", downstream);
+	db_bindf(s, "u", downstream);
 	return db_onef(s, "i", id);
 }
 
@@ -75,7 +75,7 @@ store_find_told(
 	struct db_stmt *s = db_stmt(db, QUERY_FIND_TOLD);
 	enum rc rc;
 
-	db_bindf(s, "is", downstream_id(store->secret, downstream), downstream);
+	db_bindf(s, "iu", downstream_id(store->secret, downstream), downstream);
 	rc = db_onef(s, "i", id);
 	return rc == RC_NOTFOUND ? find_by(db, QUERY_FIND_OPEN, downstream, id)
 				 : rc;

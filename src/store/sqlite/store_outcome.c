@@ -137,7 +137,9 @@ store_outcome_columns(const struct outcome_write *o, struct outcome_columns *c)
 		return;
 	c->kind = r->kind;
 	c->length = (int64_t)r->body_len;
-	c->reason = r->reason;
+	/* A response without a reason gets the registered one. */
+	c->reason =
+	    strcmp(r->reason, response_reason(r->status)) == 0 ? "" : r->reason;
 	c->fields = r->fields.data;
 	c->nfields = r->fields.len;
 	c->apart = r->body_len > STORE_INLINE;

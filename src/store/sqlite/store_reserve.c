@@ -46,12 +46,12 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	snprintf(
 	    lease->recovery_point, sizeof(lease->recovery_point), "started");
 	s = db_stmt(db, QUERY_RESERVE_NEW);
-	db_bindf(s, "issssiibissiisizzzsi", lease->id, identity->key,
+	db_bindf(s, "issssiibiusiisizzzsi", lease->id, identity->key,
 	    identity->path, identity->scope, lease->token, r->owner,
 	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    recipe, lease->downstream, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    what->expired_retention, verb_lock(what->attempt),
+	    verb_expired_retention(what), verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL, r->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
@@ -75,7 +75,7 @@ reserve_again(struct reserve_write *r, struct db *db, int64_t now)
 	db_bindf(s, "idsiisiisizzzs", old->id, old->attempt, lease->token,
 	    r->owner, now + what->lease, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    what->expired_retention, verb_lock(what->attempt),
+	    verb_expired_retention(what), verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL);
 	rc = verb_change_state(s, old->state, RECORD_IN_PROGRESS, RC_CORRUPT);

@@ -79,7 +79,7 @@ static const struct db_member row[] = {
 	DB_MEMBER('m', record, locked_until),
 	DB_MEMBER('x', record, fingerprint),
 	DB_MEMBER('s', record, recipe),
-	DB_MEMBER('f', record, downstream),
+	DB_MEMBER('u', record, downstream),
 	DB_MEMBER('f', record, recovery_point),
 	DB_MEMBER('?', record, resume),
 	DB_MEMBER('m', record, retention),

@@ -38,9 +38,9 @@ start_run(struct write *w, struct db *db, int64_t now)
 	db_bindf(s, "idsiisiisizzzi", lease->id, st->job->attempt, lease->token,
 	    st->owner, now + what->lease, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    what->expired_retention, verb_lock(what->attempt),
+	    verb_expired_retention(what), verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay, now);
-	rc = db_onef(s, "ff", lease->downstream, sizeof(lease->downstream),
+	rc = db_onef(s, "uf", lease->downstream, sizeof(lease->downstream),
 	    lease->recovery_point, sizeof(lease->recovery_point));
 	return rc == RC_NOTFOUND ? RC_LOST : rc;
 }

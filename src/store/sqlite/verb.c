@@ -65,12 +65,12 @@ verb_on_crash(enum conf_on_crash on_crash)
 {
 	switch (on_crash) {
 	case CONF_CRASH_UNKNOWN:
-		return "unknown";
+		return NULL;
 	case CONF_CRASH_RESUME:
 		return "resume";
 	}
 	assert(!"no such on_crash");
-	return "unknown";
+	return NULL;
 }
 
 const char *
@@ -78,12 +78,19 @@ verb_on_expired(enum conf_on_expired on_expired)
 {
 	switch (on_expired) {
 	case CONF_EXPIRED_RUN:
-		return "run";
+		return NULL;
 	case CONF_EXPIRED_GONE:
 		return "gone";
 	}
 	assert(!"no such on_expired");
-	return "run";
+	return NULL;
+}
+
+int64_t
+verb_expired_retention(const struct store_reservation *what)
+{
+	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
+						     : 0;
 }
 
 int64_t

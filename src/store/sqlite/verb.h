@@ -25,9 +25,12 @@ enum rc verb_change_state(struct db_stmt *, enum record_state from,
 bool verb_token(char out[RECORD_TOKEN_LEN + 1]);
 _Static_assert(RECORD_RESOURCE_LEN == RECORD_TOKEN_LEN, "both are random");
 
-/* The words in the columns of these names. */
+/* The words in the columns of these names; NULL is the default. */
 const char *verb_on_crash(enum conf_on_crash);
 const char *verb_on_expired(enum conf_on_expired);
+
+/* How long the key stays as a marker; 0: it never becomes one. */
+int64_t verb_expired_retention(const struct store_reservation *);
 
 /* The columns that name an attempt's processes; 0 for NULL. */
 int64_t verb_lock(const struct store_attempt *);
