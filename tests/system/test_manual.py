@@ -48,10 +48,11 @@ class Page(html.parser.HTMLParser):
 
 
 def make(t, source=base.TOP, status=0):
-    """Runs doc/html; (folder, what it complained of)."""
+    """Runs src/manual/html; (folder, what it complained of)."""
     base.need('mandoc')
     out = t.path('html')
-    run = t.run([os.path.join(base.TOP, 'doc', 'html'), source, out, '1.2.3'])
+    run = t.run([os.path.join(base.TOP, 'src', 'manual', 'html'), source, out,
+                 '1.2.3'])
     eq(run.returncode, status, run.stderr)
     return out, run.stderr.decode()
 
@@ -152,8 +153,9 @@ def sources(t, file, old, new):
             assert old in text, '%s has no %r' % (name, old)
             text = text.replace(old, new)
         t.write('source/' + name, text)
-    if not os.path.exists(top + '/doc'):
-        os.symlink(os.path.join(base.TOP, 'doc'), top + '/doc')
+    if not os.path.exists(top + '/src/manual'):
+        os.symlink(os.path.join(base.TOP, 'src', 'manual'),
+                   top + '/src/manual')
     return top
 
 
