@@ -32,8 +32,9 @@ BEGIN {
 	    "it may have happened")
 	draw("in_progress failed_retryable", "M300 309 L470 455", 412, 390,
 	    "nothing happened:|released")
-	draw("failed_retryable in_progress", "M474 490 H300 Q210 490 210 400 V319",
-	    370, 480, "a retry: attempt + 1")
+	draw("failed_retryable in_progress",
+	    "M474 490 H300 Q210 490 210 400 V319", 370, 480,
+	    "a retry: attempt + 1")
 	draw("unknown completed", "M560 247 V109", 560, 178, "it happened")
 	draw("unknown failed_retryable", "M560 313 V451", 560, 384,
 	    "it did not happen")
@@ -209,7 +210,8 @@ END {
 	    "orient=\"auto-start-reverse\"><path class=\"f-head\" " \
 	    "d=\"M0 0 L8 4 L0 8 z\"/></marker></defs>"
 	for (i = 1; i <= narrows; i++)
-		print "<path class=\"f-arrow\" marker-end=\"url(#life-head)\" " \
+		print "<path class=\"f-arrow\" " \
+		    "marker-end=\"url(#life-head)\" " \
 		    "d=\"" path_of[arrows[i]] "\"/>"
 	print "<circle class=\"f-box f-plain\" cx=\"58\" cy=\"175\" r=\"24\"/>"
 	print_words(58, 180, "f-words", "new")
@@ -218,7 +220,7 @@ END {
 	for (i = 1; i <= narrows; i++)
 		print_words(lx[arrows[i]], ly[arrows[i]], "f-label",
 		    words_of[arrows[i]])
-	print_words(560, 545, "f-small", "In each box: the state, what a retry " \
-	    "gets, and what deletes the key.")
+	print_words(560, 545, "f-small", "In each box: the state, " \
+	    "what a retry gets, and what deletes the key.")
 	print "</svg>"
 }
