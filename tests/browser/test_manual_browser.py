@@ -12,7 +12,8 @@ PAGES = {'index': 'A payment:', 'oncewrap.8': 'FastCGI responder',
 
 def test_each_page_in_each_way(t):
     out = t.path('html')
-    run = t.run([os.path.join(base.TOP, 'doc', 'html'), base.TOP, out, '1'])
+    run = t.run([os.path.join(base.TOP, 'src', 'manual', 'html'), base.TOP,
+                 out, '1'])
     assert run.returncode == 0, run.stderr
     browser = Browser(t)
     for name, text in PAGES.items():

@@ -159,7 +159,7 @@ def reconciled(t, *point):
     """It is being found out what became of a key, at the third try."""
     life = Life(t, point, 'die', defaults={
         'on_crash': 'unknown', 'reconcile': t.sh(FINDS_OUT),
-        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+        'reconcile_after': '1ms', 'timeout': '2s', 'kill_after': '1ms'})
     life.arm()
     life.post('k')
     life.dies()
@@ -176,7 +176,7 @@ def reconciled_child(t, *point):
     ended."""
     life = Life(t, point, 'shed', 'child', 'die', defaults={
         'on_crash': 'unknown', 'reconcile': t.sh(FINDS_OUT),
-        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+        'reconcile_after': '1ms', 'timeout': '2s', 'kill_after': '1ms'})
     life.arm()
     life.post('k')
     life.once.wait_log('event=reconciled.*still running', 2)
@@ -493,7 +493,7 @@ def settled_large(t, *point):
     a lease."""
     life = Life(t, point, 'die', defaults={
         'on_crash': 'unknown', 'reconcile': t.sh(FINDS_LARGE),
-        'reconcile_after': '1ms', 'timeout': '500ms', 'kill_after': '1ms'})
+        'reconcile_after': '1ms', 'timeout': '2s', 'kill_after': '1ms'})
     life.arm()
     life.post('k')
     life.dies()
