@@ -171,6 +171,11 @@ db_file(const struct db *db)
 const char *
 db_message(const struct db *db)
 {
+	/* Of JFFS2, which many boards have, SQLite says "disk I/O error". */
+	if (sqlite3_extended_errcode(db->handle) == SQLITE_IOERR_SHMMAP)
+		return "the log's index cannot be mapped: a file system such "
+		       "as JFFS2 has no shared mappings; use ext4, F2FS or "
+		       "UBIFS";
 	return sqlite3_errmsg(db->handle);
 }
 
