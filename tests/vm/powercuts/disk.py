@@ -120,8 +120,9 @@ class Platter:
 class Server:
     """Serves a Platter at a unix socket, to one guest after another.
 
-    trip(n): in n writes and flushes from now it stops in the middle of
-    everything, and tripped is set; the guest is to be killed then.
+    trip(n): after n writes and flushes from now, and as soon as something is
+    not flushed, it stops in the middle of everything, and tripped is set; the
+    guest is to be killed then.
     """
 
     def __init__(self, platter, path):
@@ -204,7 +205,7 @@ class Server:
         platter, error, data = self.platter, 0, b''
         if command in (WRITE, FLUSH) and self.left is not None:
             self.left -= 1
-            if self.left < 0:
+            if self.left < 0 and platter.cache:
                 self.tripped.set()
                 while self.stream.read(BLOCK):
                     pass

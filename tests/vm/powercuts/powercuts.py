@@ -69,11 +69,13 @@ class Waiting(Clients):
 
 class Cuts:
     """A guest whose power is cut.  options are those of ext4; lies: its disk
-    does; durability is oncewrap's."""
+    does; durability is oncewrap's; paths are those that are asked."""
 
-    def __init__(self, t, seed, options, lies=False, durability='full'):
+    def __init__(self, t, seed, options, lies=False, durability='full',
+                 paths=tuple(ROUTES)):
         small.need()
         self.t, self.options, self.lies = t, options, lies
+        self.writes = durability == 'full'      # ... for each answer
         self.rng = random.Random('%s cuts' % seed)
         self.image = small.Image(
             t.dir, base.BUILDDIR, os.path.join(HERE, 'init'),
@@ -83,7 +85,7 @@ class Cuts:
         self.platter = Platter(self.formatted(), lies)
         self.disk = Server(self.platter, t.path('disk.sock'))
         t.defer(self.disk.close)
-        self.clients = Waiting(seed, 8, ROUTES)
+        self.clients = Waiting(seed, 8, {p: ROUTES[p] for p in paths})
         self.records = Records()
         self.signals, self.losses = [], []
         self.wrong = []         # all that is
@@ -133,7 +135,7 @@ class Cuts:
         self.starts()
         base.wait_until(lambda: any(
             e.status for e in self.clients.events[seen:]), 'an answer', 60)
-        if self.rng.random() < 0.3:
+        if not self.writes or self.rng.random() < 0.3:
             time.sleep(self.rng.uniform(0, LOAD))
         else:
             self.trips(WRITES)
@@ -168,7 +170,10 @@ class Cuts:
     def run(self, cuts):
         self.clients.start()
         try:
-            for _ in range(cuts):
+            # A cut may have nothing to drop, but not all of them.
+            while len(self.losses) < cuts or self.writes and \
+                    not self.dropped():
+                assert len(self.losses) < 2 * cuts, 'no loss, no test'
                 self.cut()
         except AssertionError as error:
             # The store, or its disk, does not come back.
@@ -176,6 +181,9 @@ class Cuts:
         finally:
             self.clients.stop()
         self.judge(None if self.wrong else self.ends())
+
+    def dropped(self):
+        return sum(loss.dropped for loss in self.losses)
 
     def no(self, rule, why):
         self.wrong.append('%s: %s\n%s' % (rule, why,
@@ -255,7 +263,9 @@ class Cuts:
         rows, said = [], {}
         if database:
             rows = soak.rows_of(database)
-            said = soak.said_in(database, '\n'.join(self.records.deliveries))
+            if '/said' in self.clients.paths:
+                said = soak.said_in(database,
+                                    '\n'.join(self.records.deliveries))
             self.check_doctor(database)
             self.refused = history.Checker(lines, events, rows, ROUTES,
                                            Excuses(self.signals),
@@ -279,7 +289,7 @@ class Cuts:
                 loss.dropped, loss.unflushed) for loss in self.losses)))
         print('# ' + TOLD % (
             len(self.losses), len({e.identity for e in events}),
-            sum(loss.dropped for loss in self.losses),
+            self.dropped(),
             sum(loss.torn for loss in self.losses), len(self.wrong)))
 
 
@@ -289,9 +299,7 @@ def honest(seed, options, cuts):
         run.run(cuts)
         assert not run.wrong, '%d things are wrong:\n%s' % (
             len(run.wrong), '\n'.join(run.wrong[:10]))
-        assert len(run.losses) == cuts
-        dropped = sum(loss.dropped for loss in run.losses)
-        assert dropped > 0 and run.platter.flushes > 0, 'no loss, no test'
+        assert run.platter.flushes > 0, 'it never flushed'
     return case
 
 
