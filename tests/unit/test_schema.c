@@ -9,6 +9,30 @@
 #include "schema.h"
 #include "store_fixture.h"
 
+/* --- how SQLite was built, see Makefile.am ------------------------------- */
+
+int __real_sqlite3_compileoption_used(const char *);
+int __real_sqlite3_threadsafe(void);
+int __wrap_sqlite3_compileoption_used(const char *);
+int __wrap_sqlite3_threadsafe(void);
+
+static const char *built_with;
+static bool built_for_one_thread;
+
+int
+__wrap_sqlite3_compileoption_used(const char *option)
+{
+	return built_with != NULL && strcmp(option, built_with) == 0
+	    ? 1
+	    : __real_sqlite3_compileoption_used(option);
+}
+
+int
+__wrap_sqlite3_threadsafe(void)
+{
+	return built_for_one_thread ? 0 : __real_sqlite3_threadsafe();
+}
+
 static int
 setup_new(void **state)
 {
@@ -216,6 +240,38 @@ of_several_processes_that_create_one_does(void **state)
 
 #define TEST(f, setup) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* No file is made. */
+static void
+refused_by(const char *word)
+{
+	struct store_options o = options();
+	char err[256] = "";
+
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_IO);
+	assert_null(store);
+	assert_non_null(strstr(err, file));
+	assert_non_null(strstr(err, word));
+	assert_int_equal(access(file, F_OK), -1);
+}
+
+static void
+an_sqlite_that_does_not_sync_is_refused(void **state)
+{
+	(void)state;
+	built_with = "NO_SYNC";
+	refused_by("SQLITE_NO_SYNC");
+	built_with = NULL;
+}
+
+static void
+an_sqlite_for_one_thread_is_refused(void **state)
+{
+	(void)state;
+	built_for_one_thread = true;
+	refused_by("SQLITE_THREADSAFE");
+	built_for_one_thread = false;
+}
+
 int
 main(void)
 {
@@ -230,6 +286,8 @@ main(void)
 		TEST(an_older_version_is_refused_and_left_alone, setup_other),
 		TEST(the_first_version_is_refused_and_left_alone, setup_other),
 		TEST(of_several_processes_that_create_one_does, setup_new),
+		TEST(an_sqlite_that_does_not_sync_is_refused, setup_new),
+		TEST(an_sqlite_for_one_thread_is_refused, setup_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

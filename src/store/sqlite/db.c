@@ -112,6 +112,19 @@ configure(void)
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+const char *
+db_library_refusal(void)
+{
+	/* Buildroot offers it, and other builders of firmware set it. */
+	if (sqlite3_compileoption_used("NO_SYNC") != 0)
+		return "the SQLite library was built with SQLITE_NO_SYNC, so "
+		       "keys would be lost with the power; build it without";
+	if (sqlite3_threadsafe() == 0)
+		return "the SQLite library was built with SQLITE_THREADSAFE=0; "
+		       "build it with 1 or 2";
+	return NULL;
+}
+
 enum rc
 db_open(struct db **out, const char *file, int64_t busy_timeout)
 {

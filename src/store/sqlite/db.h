@@ -28,6 +28,10 @@ struct db_stmt;
  * lock.  Triggers and views of the file are off.
  */
 enum rc db_open(struct db **, const char *file, int64_t busy_timeout);
+
+/* Why the SQLite of this machine keeps no promise, whatever the database; NULL:
+ * it does. */
+const char *db_library_refusal(void);
 void db_close(struct db *);
 
 /* Turns the triggers and views of the file on. */

@@ -294,6 +294,7 @@ enum rc
 schema_open(
     struct db **out, const struct schema_options *o, char *err, size_t errsize)
 {
+	const char *why = db_library_refusal();
 	struct db *db = NULL;
 	bool made;
 	char *file;
@@ -301,6 +302,10 @@ schema_open(
 
 	*out = NULL;
 	err[0] = '\0';
+	if (why != NULL) {
+		snprintf(err, errsize, "database %s: %s", o->file, why);
+		return RC_IO;
+	}
 	file = dbfile_resolve(o->file, err, errsize);
 	if (file == NULL)
 		return RC_IO;
