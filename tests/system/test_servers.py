@@ -120,7 +120,8 @@ ROWS = {
 @each()
 def every_outcome_and_its_retry(t, kind):
     gate = t.gate()
-    server, once = setup(t, kind, OUTCOMES, timeout='1s', max_output='1M')
+    server, once = setup(t, kind, OUTCOMES, max_output='1M',
+                         timeout='%dms' % (2000 * base.SLOW))
     for what, (status, code, state) in ROWS.items():
         path = '/cgi-bin/pay?' + what
         answer = server.curl(path, key=what)
