@@ -244,9 +244,9 @@ date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
 	const struct parts t = date_split(wall);
 	char *p = out;
 
-	memcpy(p, WEEKDAYS + t.days % 7 * 3, 3);
+	memcpy(p, &WEEKDAYS[t.days % 7 * 3], 3);
 	p = put_number(stpcpy(p + 3, ", "), t.day, 2, " ");
-	memcpy(p, MONTHS + (ptrdiff_t)(t.month - 1) * 3, 3);
+	memcpy(p, &MONTHS[(ptrdiff_t)(t.month - 1) * 3], 3);
 	p = put_number(stpcpy(p + 3, " "), t.year, 4, " ");
 	p = stpcpy(put_time(p, &t), " GMT");
 	assert(p == out + DATE_IMF_LEN);
