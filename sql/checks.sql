@@ -77,7 +77,8 @@ WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
 	AND coalesce(NEW.status, 0) NOT BETWEEN 200 AND 599)
     OR (NEW.expires_at IS NOT NULL
 	AND NEW.state IN ('in_progress', 'unknown', 'dead_letter'))
-    OR NEW.id <> OLD.id OR NEW.key <> OLD.key OR NEW.path <> OLD.path
+    OR NEW.id <> OLD.id OR NEW.identity <> OLD.identity
+    OR NEW.key <> OLD.key OR NEW.path <> OLD.path
     OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
     OR NEW.recipe <> OLD.recipe OR NEW.downstream <> OLD.downstream
     OR NEW.attempt < OLD.attempt

@@ -738,7 +738,11 @@ GROUP BY e.topic;
 
 -- name: rows
 -- scan: looks at every key, when an operator asks
-SELECT $row, identity FROM once_key ORDER BY id;
+SELECT $row, identity,
+    EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
+	AND i.id < once_key.id AND i.key = once_key.key
+	AND i.path = once_key.path AND i.scope = once_key.scope) AS twin
+FROM once_key ORDER BY id;
 
 -- name: effect_rows
 -- scan: looks at every effect, when an operator asks

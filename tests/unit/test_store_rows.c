@@ -137,6 +137,21 @@ doctor_names_a_key_with_the_number_of_another(void **state)
 	assert_doctor_names("once_key 2");
 }
 
+/* The index of identities is not unique. */
+static void
+doctor_names_the_second_row_of_a_key(void **state)
+{
+	(void)state;
+	complete("k");
+	complete("good");
+	complete("twin");
+	assert_doctor_is_content();
+	spoil("twin",
+	    "key = 'k', identity = (SELECT identity FROM once_key "
+	    "WHERE key = 'k')");
+	assert_doctor_names("1 make no sense, and are skipped: once_key 3");
+}
+
 static int64_t
 metric(const char *name)
 {
@@ -541,6 +556,7 @@ main(void)
 		TEST(a_bad_row_that_is_asked_for_is_no_answer),
 		TEST(of_two_keys_with_one_number_each_is_found),
 		TEST(doctor_names_a_key_with_the_number_of_another),
+		TEST(doctor_names_the_second_row_of_a_key),
 		TEST(fields_of_an_answer_that_are_none_are_not_sent),
 	};
 

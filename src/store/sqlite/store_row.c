@@ -315,6 +315,7 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 
 struct numbered {
 	int64_t identity;
+	bool twin; /* an older row has the same key, path and scope */
 };
 
 struct bad {
@@ -339,12 +340,14 @@ add_bad(struct bad *bad, const char *table, int64_t id)
 }
 
 /* Reads the current row.  RC_CORRUPT: it makes no sense, or has the number of
- * another identity, so that no request finds it. */
+ * another identity, so that no request finds it, or is the second one of its
+ * identity. */
 static enum rc
 check_row(struct db_stmt *s, const struct identity_seed *seed, struct record *r)
 {
 	static const struct db_member number[] = {
 		DB_MEMBER('i', numbered, identity),
+		DB_MEMBER('?', numbered, twin),
 	};
 	struct store_identity texts;
 	struct numbered got;
@@ -356,7 +359,8 @@ check_row(struct db_stmt *s, const struct identity_seed *seed, struct record *r)
 	texts.path = r->path;
 	texts.key = r->key;
 	rc = db_members(s, number, COUNT(number), &got);
-	if (rc == RC_OK && got.identity != identity_number(seed, &texts))
+	if (rc == RC_OK &&
+	    (got.twin || got.identity != identity_number(seed, &texts)))
 		rc = RC_CORRUPT;
 	record_free(r);
 	return rc;
