@@ -7,7 +7,7 @@ import time
 
 import base
 import fcgi
-from answer import eq, first, problem
+from answer import eq, first, problem, replay
 from base import wait_until
 from fcgi import (ABORT, BEGIN, DATA, END, GET_VALUES, GET_VALUES_RESULT,
                   PARAMS, STDERR, STDIN, STDOUT, UNKNOWN, begin, pair, pairs,
@@ -103,6 +103,14 @@ def test_content_length_that_is_no_number(t):
                   '99999999999999999999'):
         problem(once.post('k', b'abc', length=value), 'body-incomplete')
     eq((once.row('k'), t.ledger()), (None, []))
+
+
+def test_cut_retry_of_what_was_done_makes_no_new_key_safe(t):
+    once = once_with(t)
+    done = once.post('k', b'abc')
+    first(done, 201)
+    problem(once.post('k', b'ab', length=3), 'body-incomplete')
+    replay(once.post('k', b'abc'), done)
 
 
 def test_cut_body_of_a_request_that_is_not_guarded(t):
