@@ -51,9 +51,10 @@ struct job {
 	 * running; or the attempt's lease, or a place in the queue */
 	struct record record;
 	struct store_inline_answer inline_answer;
-	bool again; /* the key was released before */
-	/* this request, or an earlier one with its key, may have acted; true
-	 * as long as the record has not been read */
+	bool again;        /* the key was released before */
+	bool acted_before; /* an earlier attempt of the key may have acted */
+	/* that, or the queue will run it; true as long as the record has not
+	 * been read: no new key is safe */
 	bool may_have_acted;
 	int attempts;  /* of the key, when its record was read */
 	bool counted;  /* counted as a new key of its scope */

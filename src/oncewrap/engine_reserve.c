@@ -28,6 +28,14 @@
  * is dead. */
 #define WAIT_LOOK 1000
 
+/* By the record that was read. */
+static void
+note_acted(struct job *job)
+{
+	job->acted_before = outcome_may_have_acted(&job->record);
+	job->may_have_acted = job->acted_before || job->record.queued;
+}
+
 /*
  * Reads the record.  If the record has another recipe than the route's, the
  * fingerprint is made again by that recipe, which the reservation then keeps:
@@ -48,7 +56,7 @@ reserve_look(struct job *job, enum decision *decision)
 	rc = store_lookup(
 	    job->engine->store, &rv->identity, record, &job->inline_answer);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
-		job->again = job->may_have_acted = false;
+		job->again = job->acted_before = job->may_have_acted = false;
 		job->attempts = 0;
 		*decision = DECIDE_RUN;
 		return RC_OK;
@@ -69,7 +77,7 @@ reserve_look(struct job *job, enum decision *decision)
 		   sizeof(rv->fingerprint)) == 0;
 	*decision = decide(record, same, now);
 	job->again = *decision == DECIDE_RUN;
-	job->may_have_acted = outcome_may_have_acted(record);
+	note_acted(job);
 	job->attempts = record->attempt;
 	return RC_OK;
 }
@@ -88,17 +96,16 @@ reserve_take(struct job *job, enum decision *decision)
 	if (job->later || rv->reconcile_delay != 0)
 		rc = attempt_keep_request(&job->attempt, rv);
 	if (rc == RC_OK && job->later)
-		return store_accept(store, rv, job->conf->async_queue,
+		rc = store_accept(store, rv, job->conf->async_queue,
 		    &job->ticket, decision, &job->record);
-	if (rc == RC_OK)
-		rc = attempt_prepare(&job->attempt, rv);
-	if (rc == RC_OK)
+	else if (rc == RC_OK &&
+	    (rc = attempt_prepare(&job->attempt, rv)) == RC_OK)
 		rc = store_reserve(store, rv, lease, decision, &job->record);
 	/* An attempt that was not seen may have acted. */
 	job->attempt.facts.acted_before =
-	    job->may_have_acted || lease->attempt != job->attempts + 1;
+	    job->acted_before || lease->attempt != job->attempts + 1;
 	if (rc == RC_OK && *decision != DECIDE_RUN && job->record.id != 0)
-		job->may_have_acted = outcome_may_have_acted(&job->record);
+		note_acted(job);
 	return rc;
 }
 

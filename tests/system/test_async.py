@@ -1,5 +1,6 @@
 """Long work: accepted with 202, run later, watched at its status resource."""
 import calendar
+import email.utils
 import os
 import random
 import re
@@ -582,6 +583,23 @@ def test_handler_that_cannot_be_started_is_tried_again(t):
     t.sh('ledger; status 201', name='later')
     wait_status(once, place, 'completed')
     assert status(once, place)['attempt'] >= 3
+
+
+def test_no_new_key_is_safe_while_a_request_that_never_started_is_queued(t):
+    once = start(t, 'true', max_request_age='1h',
+                 request_timestamp='X-Sent-At')
+    once.defaults['handler'] = t.path('later')
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=reloaded')
+    now = email.utils.formatdate(usegmt=True)
+    place = accepted(once.post('k', headers={'X-Sent-At': now}))
+    wait_until(lambda: once.state('k') == 'failed_retryable', 'it is put off')
+    # Its queue will run it.
+    problem(once.post('k'), 'request-too-old', acted=True)
+    t.sh('ledger; status 201', name='later')
+    wait_status(once, place, 'completed')
+    eq(len(t.ledger()), 1)
 
 
 def test_body_that_has_no_room_when_its_turn_comes_is_tried_again(t):
