@@ -36,6 +36,11 @@ SELECT m.secret, c.last,
 FROM once_meta m, once_clock c
 WHERE m.id = 1 AND c.id = 1;
 
+-- The oldest keys: whether their numbers were made with the secret.
+-- name: oldest
+SELECT key, path, scope, identity FROM once_key WHERE id > 0
+ORDER BY id LIMIT 8;
+
 -- Reading -----------------------------------------------------------------
 
 -- All columns of a key but its identity and its response; and all but its

@@ -122,6 +122,46 @@ ask(sqlite3 *db, const char *sql)
 	return text;
 }
 
+static void
+number_key(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const struct store_identity identity = {
+		(const char *)sqlite3_value_text(values[2]),
+		(const char *)sqlite3_value_text(values[1]),
+		(const char *)sqlite3_value_text(values[0]),
+	};
+
+	(void)n;
+	sqlite3_result_int64(
+	    context, identity_number(sqlite3_user_data(context), &identity));
+}
+
+static struct identity_seed
+seed_of(sqlite3 *db)
+{
+	struct identity_seed seed;
+	sqlite3_stmt *s;
+
+	if (sqlite3_prepare_v2(db, "SELECT secret FROM once_meta", -1, &s,
+		NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW ||
+	    sqlite3_column_bytes(s, 0) != SCOPE_SECRET_LEN)
+		exit(1);
+	must(identity_seed_make(&seed, sqlite3_column_blob(s, 0)), "seed");
+	sqlite3_finalize(s);
+	return seed;
+}
+
+/* Registers number(), of an identity. */
+static void
+add_number(sqlite3 *db, struct identity_seed *seed)
+{
+	*seed = seed_of(db);
+	if (sqlite3_create_function(db, "number", 3, SQLITE_UTF8, seed,
+		number_key, NULL, NULL) != SQLITE_OK)
+		exit(1);
+}
+
 /*
  * Indexes are made anew when all rows are there: that is a sort.  Returns how
  * to make them.  But not the identities', which come in no order: its pages
@@ -164,6 +204,7 @@ make(const char *file, long long keys, int body)
 {
 	struct schema_options o = options(file);
 	char err[256], sql[2048], bytes[64], *indexes;
+	struct identity_seed seed;
 	struct db *db;
 	sqlite3 *raw;
 	double begin = now_ms();
@@ -176,6 +217,11 @@ make(const char *file, long long keys, int body)
 	    body <= STORE_INLINE ? "randomblob(%d)" : "NULL", body);
 	snprintf(sql, sizeof(sql), fill, keys, body, bytes);
 	run(raw, sql);
+	/* The store compares the oldest ones with its secret. */
+	add_number(raw, &seed);
+	run(raw,
+	    "UPDATE once_key SET identity = number(key, path, scope) "
+	    "WHERE id <= 8");
 	if (body > STORE_INLINE) {
 		snprintf(sql, sizeof(sql),
 		    "INSERT INTO once_piece(id, body) "
@@ -200,36 +246,6 @@ name_key(sqlite3_context *context, int n, sqlite3_value **values)
 	sqlite3_result_text(context, name, sizeof(name), SQLITE_TRANSIENT);
 }
 
-static void
-number_key(sqlite3_context *context, int n, sqlite3_value **values)
-{
-	const struct store_identity identity = {
-		(const char *)sqlite3_value_text(values[2]),
-		(const char *)sqlite3_value_text(values[1]),
-		(const char *)sqlite3_value_text(values[0]),
-	};
-
-	(void)n;
-	sqlite3_result_int64(
-	    context, identity_number(sqlite3_user_data(context), &identity));
-}
-
-static struct identity_seed
-seed_of(sqlite3 *db)
-{
-	struct identity_seed seed;
-	sqlite3_stmt *s;
-
-	if (sqlite3_prepare_v2(db, "SELECT secret FROM once_meta", -1, &s,
-		NULL) != SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW ||
-	    sqlite3_column_bytes(s, 0) != SCOPE_SECRET_LEN)
-		exit(1);
-	must(identity_seed_make(&seed, sqlite3_column_blob(s, 0)), "seed");
-	sqlite3_finalize(s);
-	return seed;
-}
-
 /* What is different for each key; all else is as in the one. */
 static const char names[] = "SELECT group_concat(name) FROM "
 			    "pragma_table_info('once_key')";
@@ -250,11 +266,9 @@ make_like(const char *file, long long keys, const char *set)
 	sqlite3 *raw;
 
 	indexes = begin_rows(file, &raw);
-	seed = seed_of(raw);
+	add_number(raw, &seed);
 	if (sqlite3_create_function(raw, "keyname", 2, SQLITE_UTF8, NULL,
-		name_key, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_create_function(raw, "number", 3, SQLITE_UTF8, &seed,
-		number_key, NULL, NULL) != SQLITE_OK)
+		name_key, NULL, NULL) != SQLITE_OK)
 		exit(1);
 	to = ask(raw, names);
 	snprintf(query, sizeof(query), values, set, set);

@@ -324,12 +324,33 @@ def test_a_damaged_clock_is_named_and_mended_as_the_manual_says(t):
     eq(len(t.ledger()), 1)
 
 
-def test_a_damaged_secret_is_named(t):
-    once = start(t)
-    once.stop()
-    sql(once, "UPDATE once_meta SET secret = x'00'")
+def is_refused_for_its_secret(once):
     before = len(once.log())
     once.start(wait=False)
     eq(once.wait(), 1)
     assert 'table once_meta' in once.log()[before:], once.log()
     once.process = None
+
+
+def test_a_damaged_secret_is_named(t):
+    once = start(t)
+    once.stop()
+    sql(once, "UPDATE once_meta SET secret = x'00'")
+    is_refused_for_its_secret(once)
+
+
+def test_with_another_secret_no_key_runs_again(t):
+    once = start(t)
+    first(once.post('j'), 201)
+    done = once.post('k')
+    first(done, 201)
+    once.stop()
+    sql(once, 'CREATE TABLE kept AS SELECT secret FROM once_meta')
+    sql(once, 'UPDATE once_meta SET secret = randomblob(32)')
+    is_refused_for_its_secret(once)
+    sql(once, 'UPDATE once_meta SET secret = (SELECT secret FROM kept)')
+    # One row that is damaged does not keep it from starting.
+    sql(once, "UPDATE once_key SET identity = 7 WHERE key = 'j'")
+    once.start()
+    replay(once.post('k'), done)
+    eq(len(t.ledger()), 2)

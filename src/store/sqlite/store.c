@@ -194,6 +194,10 @@ store_start(
 	*table = "once_meta";
 	if ((rc = read_secret(store)) != RC_OK)
 		return rc;
+	/* A process that makes no keys may look at what is there. */
+	if (o->create &&
+	    (rc = store_guard_secret(store->writer, &store->seed)) != RC_OK)
+		return rc;
 	*table = "once_clock";
 	if ((rc = start_guard(store, o->create)) != RC_OK)
 		return rc;

@@ -187,6 +187,30 @@ store_guard_past(struct store_guard *g, struct db *db)
 }
 
 enum rc
+store_guard_secret(struct db *db, const struct identity_seed *seed)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_OLDEST);
+	struct store_identity texts;
+	bool any = false, fits = false;
+	int64_t number;
+	enum rc rc;
+
+	/* Some rows may be damaged, so that one is enough. */
+	while (!fits && (rc = db_step_row(s)) == RC_OK) {
+		any = true;
+		if (db_rowf(s, "pppi", &texts.key, &texts.path, &texts.scope,
+			&number) == RC_OK)
+			fits = identity_number(seed, &texts) == number;
+	}
+	db_reset(s);
+	if (fits)
+		return RC_OK;
+	if (rc != RC_NOTFOUND)
+		return rc;
+	return any ? RC_CORRUPT : RC_OK;
+}
+
+enum rc
 store_guard_note(struct store_guard *g, struct db *db)
 {
 	enum rc rc = db_onef(db_stmt(db, QUERY_PAST), "--i", &g->new_id);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "identity.h"
 #include "scope.h"
 #include "words.h"
 
@@ -76,6 +77,12 @@ enum rc store_guard_check(struct store_guard *);
  * it before, or was committed by this process.
  */
 enum rc store_guard_past(struct store_guard *, struct db *);
+
+/*
+ * RC_CORRUPT: there are keys, and the seed is from another secret than that of
+ * their numbers.  No request would find its key, and all would run again.
+ */
+enum rc store_guard_secret(struct db *, const struct identity_seed *);
 
 /* Called before the COMMIT, and after one that succeeded: the next call of
  * store_guard_past() misses the new keys of this transaction if they are not
