@@ -20,15 +20,15 @@
 #include "spool.h"
 #include "engine_impl.h"
 
-/* Whether a request is refused because of the moment: the host, the store or
- * the time.  The same request may have been carried out before; a request that
- * is refused for what it is was refused then, too. */
+/* Whether a request is refused because of the moment: the host, the store, the
+ * time or the way.  The same request may have been carried out before; a
+ * request that is refused for what it is was refused then, too. */
 static bool
 is_of_the_moment(enum problem_code code)
 {
 	return code == PROBLEM_STORE_UNAVAILABLE ||
 	    code == PROBLEM_OVERLOADED || code == PROBLEM_TOO_MANY_KEYS ||
-	    code == PROBLEM_REQUEST_TOO_OLD;
+	    code == PROBLEM_REQUEST_TOO_OLD || code == PROBLEM_BODY_INCOMPLETE;
 }
 
 bool
@@ -109,6 +109,8 @@ engine_check_body(struct job *job)
 		state = BODY_NO_ROOM;
 	if (state == BODY_TOO_LARGE)
 		return refuse_too_large(job);
+	if (bodies[state].code == PROBLEM_BODY_INCOMPLETE)
+		engine_note_unused(job);
 	if (state == BODY_MISMATCH)
 		return engine_refusef(job, bodies[state].code,
 		    "The request body is not as long as CONTENT_LENGTH says, "

@@ -84,6 +84,10 @@ enum rc engine_find_key(struct job *);
 void engine_make_scope(struct job *);
 void engine_note_key(struct job *);
 
+/* Of a request that does not come to its reservation: clears may_have_acted if
+ * its key can be found without the body, and has no record. */
+void engine_note_unused(struct job *);
+
 /*
  * The checks of a guarded request, in this order; false: it was refused.
  *

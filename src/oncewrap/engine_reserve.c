@@ -36,6 +36,24 @@ note_acted(struct job *job)
 	job->may_have_acted = job->acted_before || job->record.queued;
 }
 
+void
+engine_note_unused(struct job *job)
+{
+	const struct store_identity identity = { .scope = job->scope.data,
+		.path = job->rq->path,
+		.key = job->key.text };
+	struct record record;
+	enum rc rc;
+
+	if (!job->may_have_acted || job->scope_rc != RC_OK ||
+	    engine_find_key(job) != RC_OK || job->verdict != KEY_OK)
+		return;
+	memset(&record, 0, sizeof(record));
+	rc = store_find(job->engine->store, &identity, &record);
+	job->may_have_acted = rc != RC_NOTFOUND;
+	record_free(&record);
+}
+
 /*
  * Reads the record.  If the record has another recipe than the route's, the
  * fingerprint is made again by that recipe, which the reservation then keeps:

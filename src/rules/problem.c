@@ -95,7 +95,7 @@ static const struct row {
 	    "The request body is longer than this resource allows.",
 	    "Nothing was done.  Go back and send less, or smaller files." },
 	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
-	    "The request body is incomplete", 400, 400, INVALID, true, false, 0,
+	    "The request body is incomplete", 400, 400, INVALID, true, true, 0,
 	    NULL,
 	    "It did not arrive whole.  Reload this page to send it again." },
 	[PROBLEM_TOO_MANY_KEYS] = { "too-many-keys",

@@ -109,8 +109,10 @@ def test_cut_retry_of_what_was_done_makes_no_new_key_safe(t):
     once = once_with(t)
     done = once.post('k', b'abc')
     first(done, 201)
-    problem(once.post('k', b'ab', length=3), 'body-incomplete')
+    problem(once.post('k', b'ab', length=3), 'body-incomplete', acted=True)
     replay(once.post('k', b'abc'), done)
+    # Of one that was never used the store says so.
+    problem(once.post('new', b'ab', length=3), 'body-incomplete')
 
 
 def test_cut_body_of_a_request_that_is_not_guarded(t):

@@ -115,11 +115,10 @@ assert_field(const struct response *r, const char *name, const char *value)
 static bool
 is_safe(enum problem_code code)
 {
-	static const enum problem_code unsafe[] = { PROBLEM_BODY_INCOMPLETE,
-		PROBLEM_KEY_IN_PROGRESS, PROBLEM_OUTCOME_UNKNOWN,
-		PROBLEM_KEY_EXPIRED, PROBLEM_RESPONSE_NOT_KEPT,
-		PROBLEM_HANDLER_FAILED, PROBLEM_HANDLER_TIMEOUT,
-		PROBLEM_OUTCOME_NOT_RECORDED };
+	static const enum problem_code unsafe[] = { PROBLEM_KEY_IN_PROGRESS,
+		PROBLEM_OUTCOME_UNKNOWN, PROBLEM_KEY_EXPIRED,
+		PROBLEM_RESPONSE_NOT_KEPT, PROBLEM_HANDLER_FAILED,
+		PROBLEM_HANDLER_TIMEOUT, PROBLEM_OUTCOME_NOT_RECORDED };
 
 	for (size_t i = 0; i < COUNT(unsafe); i++)
 		if (unsafe[i] == code)

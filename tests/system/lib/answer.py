@@ -103,9 +103,9 @@ UUID = r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 MEMBERS = {'type', 'title', 'status', 'detail', 'instance', 'code',
            'retryable', 'safe_new_key'}
 # Sending these with a new key may do it twice.
-NO_NEW_KEY = {'body-incomplete', 'key-in-progress', 'outcome-unknown',
-              'key-expired', 'response-not-kept', 'handler-failed',
-              'handler-timeout', 'outcome-not-recorded'}
+NO_NEW_KEY = {'key-in-progress', 'outcome-unknown', 'key-expired',
+              'response-not-kept', 'handler-failed', 'handler-timeout',
+              'outcome-not-recorded'}
 
 
 def common(answer, code, link):
