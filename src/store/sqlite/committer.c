@@ -107,20 +107,22 @@ committer_health(struct committer *c, struct committer_health *health)
 /*
  * Handles a caller that has waited until then (mono).  Returns whether it still
  * has to wait, until the new *until: the write is being run, or was run since
- * and has more to write.
+ * and has more to write.  flags are those that the verb set: a run changes
+ * w->flags without the lock.
  */
 static bool
-withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
+withdraw(struct committer *c, struct write *w, unsigned flags, int64_t *until,
+    enum rc *rc)
 {
 	const int64_t now = clock_mono();
 	int64_t patience;
 	bool wait = true;
 
 	lock_take(&c->lock);
-	patience = committer_patience(c, w);
+	patience = committer_patience(c, flags);
 	if (w->stage != WRITE_DONE && w->queued_at + patience > now)
 		*until = w->queued_at + patience;
-	else if (w->stage != WRITE_DONE && (w->flags & WRITE_FINISHES) != 0) {
+	else if (w->stage != WRITE_DONE && (flags & WRITE_FINISHES) != 0) {
 		w->is_left = true;
 		c->health.overdue++;
 		committer_is_late(c, w);
@@ -143,6 +145,7 @@ withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 static enum rc
 committer_ask(struct committer *c, struct write *w)
 {
+	const unsigned flags = w->flags;
 	int64_t until;
 	enum rc rc;
 
@@ -155,7 +158,7 @@ committer_ask(struct committer *c, struct write *w)
 		return rc;
 	}
 	w->queued_at = clock_mono();
-	until = w->queued_at + committer_patience(c, w);
+	until = w->queued_at + committer_patience(c, flags);
 	w->stage = WRITE_QUEUED;
 	write_list_add(&c->queue, w);
 	lock_give(&c->lock);
@@ -164,7 +167,7 @@ committer_ask(struct committer *c, struct write *w)
 	do {
 		if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
 			return w->rc;
-	} while (withdraw(c, w, &until, &rc));
+	} while (withdraw(c, w, flags, &until, &rc));
 	return rc;
 }
 

@@ -88,9 +88,9 @@ committer_refusal(const struct committer *c, const struct write *w)
 }
 
 int64_t
-committer_patience(const struct committer *c, const struct write *w)
+committer_patience(const struct committer *c, unsigned flags)
 {
-	return (w->flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
+	return (flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
 		c->busy_timeout > GRACE
 	    ? GRACE
 	    : c->busy_timeout;
