@@ -163,7 +163,7 @@ a_lock_that_was_missed_just_now_refuses_nothing(void **state)
 	c.locked_at = c.still_at = clock_mono();
 	assert_false(committer_is_held(&c));
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
-	assert_int_equal(committer_patience(&c, w[2].flags), hour);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
 static void
@@ -173,7 +173,7 @@ a_lock_that_others_take_by_turns_refuses_nothing(void **state)
 	c.locked_at = clock_mono() - hour + minute;
 	c.still_at = clock_mono();
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
-	assert_int_equal(committer_patience(&c, w[2].flags), hour);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
 static void
@@ -182,7 +182,7 @@ a_lock_that_one_holds_refuses_more_requests_than_may_wait(void **state)
 	(void)state;
 	c.locked_at = c.still_at = clock_mono() - minute;
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
-	assert_int_equal(committer_patience(&c, w[2].flags), hour);
+	assert_int_equal(committer_patience(&c, &w[2]), hour);
 	write_list_take(&c.queue);
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 }
@@ -194,7 +194,7 @@ a_lock_not_had_for_busy_timeout_is_hardly_waited_for(void **state)
 	c.locked_at = clock_mono() - hour;
 	c.still_at = clock_mono();
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
-	assert_true(committer_patience(&c, w[2].flags) < minute);
+	assert_true(committer_patience(&c, &w[2]) < minute);
 }
 
 /* The time is up of a caller for which there is no thread; others had the lock

@@ -28,10 +28,10 @@ topic_run(struct write *w, struct db *db, int64_t now)
 	char name[32];
 
 	(void)now;
-	t->went_on += (w->flags & WRITE_GOES_ON) != 0;
+	t->went_on += (w->did & WRITE_GOES_ON) != 0;
 	snprintf(name, sizeof(name), "%s%d", t->topic, t->runs);
 	if (t->runs++ < t->more)
-		w->flags |= WRITE_MORE;
+		w->did |= WRITE_MORE;
 	db_bindf(s, "s", name);
 	assert_int_equal(db_step_done(s), RC_OK);
 	return t->rc;

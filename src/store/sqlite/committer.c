@@ -107,22 +107,20 @@ committer_health(struct committer *c, struct committer_health *health)
 /*
  * Handles a caller that has waited until then (mono).  Returns whether it still
  * has to wait, until the new *until: the write is being run, or was run since
- * and has more to write.  flags are those that the verb set: a run changes
- * w->flags without the lock.
+ * and has more to write.
  */
 static bool
-withdraw(struct committer *c, struct write *w, unsigned flags, int64_t *until,
-    enum rc *rc)
+withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 {
 	const int64_t now = clock_mono();
 	int64_t patience;
 	bool wait = true;
 
 	lock_take(&c->lock);
-	patience = committer_patience(c, flags);
+	patience = committer_patience(c, w);
 	if (w->stage != WRITE_DONE && w->queued_at + patience > now)
 		*until = w->queued_at + patience;
-	else if (w->stage != WRITE_DONE && (flags & WRITE_FINISHES) != 0) {
+	else if (w->stage != WRITE_DONE && (w->flags & WRITE_FINISHES) != 0) {
 		w->is_left = true;
 		c->health.overdue++;
 		committer_is_late(c, w);
@@ -145,7 +143,6 @@ withdraw(struct committer *c, struct write *w, unsigned flags, int64_t *until,
 static enum rc
 committer_ask(struct committer *c, struct write *w)
 {
-	const unsigned flags = w->flags;
 	int64_t until;
 	enum rc rc;
 
@@ -158,7 +155,7 @@ committer_ask(struct committer *c, struct write *w)
 		return rc;
 	}
 	w->queued_at = clock_mono();
-	until = w->queued_at + committer_patience(c, flags);
+	until = w->queued_at + committer_patience(c, w);
 	w->stage = WRITE_QUEUED;
 	write_list_add(&c->queue, w);
 	lock_give(&c->lock);
@@ -167,7 +164,7 @@ committer_ask(struct committer *c, struct write *w)
 	do {
 		if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
 			return w->rc;
-	} while (withdraw(c, w, flags, &until, &rc));
+	} while (withdraw(c, w, &until, &rc));
 	return rc;
 }
 

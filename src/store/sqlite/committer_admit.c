@@ -88,9 +88,9 @@ committer_refusal(const struct committer *c, const struct write *w)
 }
 
 int64_t
-committer_patience(const struct committer *c, unsigned flags)
+committer_patience(const struct committer *c, const struct write *w)
 {
-	return (flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
+	return (w->flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
 		c->busy_timeout > GRACE
 	    ? GRACE
 	    : c->busy_timeout;
@@ -128,9 +128,9 @@ committer_put_back(struct committer *c, struct write_list *group)
 
 	write_list_init(&ended);
 	while ((w = write_list_take(group)) != NULL) {
-		if (w->rc == RC_OK && (w->flags & WRITE_MORE) != 0) {
+		if (w->rc == RC_OK && (w->did & WRITE_MORE) != 0) {
 			FAULT(PIECE_STORED);
-			w->flags |= WRITE_GOES_ON;
+			w->did |= WRITE_GOES_ON;
 			w->pause = 0;
 			w->queued_at = clock_mono();
 			w->stage = WRITE_QUEUED;

@@ -80,7 +80,7 @@ bool committer_holds_request(const struct write *);
 /* The reason why a write is not even queued, or RC_OK; and how long its
  * caller waits (ms).  Under the lock. */
 enum rc committer_refusal(const struct committer *, const struct write *);
-int64_t committer_patience(const struct committer *, unsigned flags);
+int64_t committer_patience(const struct committer *, const struct write *);
 
 /*
  * Takes the writes of the next transaction from the queue: all of them, but

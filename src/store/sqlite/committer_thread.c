@@ -54,8 +54,8 @@ notify(struct committer *c, struct write_list *group)
 	for (w = group->first; w != NULL; w = w->next) {
 		w->stage = WRITE_DONE;
 		if (w->rc == RC_OK) {
-			ended |= (w->flags & WRITE_ENDED_KEY) != 0;
-			news |= (w->flags & WRITE_MADE_WORK) != 0;
+			ended |= (w->did & WRITE_ENDED_KEY) != 0;
+			news |= (w->did & WRITE_MADE_WORK) != 0;
 		}
 		c->health.unrecorded -= w->late;
 		c->health.overdue -= w->is_left;
@@ -115,8 +115,8 @@ thread_fail(struct committer *c, struct write *w, enum rc rc)
 		thread_finish(c, w, rc);
 		return;
 	}
-	if (rc == RC_FULL && w->pause != 0 && (w->flags & WRITE_NO_ROOM) == 0) {
-		w->flags |= WRITE_NO_ROOM;
+	if (rc == RC_FULL && w->pause != 0 && (w->did & WRITE_NO_ROOM) == 0) {
+		w->did |= WRITE_NO_ROOM;
 		w->pause = 0;
 	}
 	postpone(c, w);
@@ -135,9 +135,9 @@ run_one(struct committer *c, struct write *w)
 {
 	const int64_t before = db_changes(c->db);
 
-	w->flags &= ~(unsigned)WRITE_DID;
+	w->did &= ~(unsigned)WRITE_DID;
 	w->rc = w->run(w, c->db, store_time(c));
-	w->flags &= ~(unsigned)WRITE_GOES_ON;
+	w->did &= ~(unsigned)WRITE_GOES_ON;
 	FAULT(COMMIT_OP);
 	return w->rc == RC_LOST && db_changes(c->db) == before ? RC_OK : w->rc;
 }
@@ -180,7 +180,7 @@ sync_foreign_commits(struct committer *c, const struct write *w)
 	enum rc rc;
 
 	for (; w != NULL; w = w->next)
-		if ((w->flags & WRITE_SYNC_FIRST) != 0)
+		if ((w->did & WRITE_SYNC_FIRST) != 0)
 			break;
 	if (w == NULL)
 		return RC_OK;
@@ -310,7 +310,7 @@ enum victims { ALL, NEW, CROWD };
 static bool
 is_new(const struct write *w)
 {
-	return (w->flags & (WRITE_NEW | WRITE_GOES_ON)) == WRITE_NEW;
+	return (w->flags & WRITE_NEW) != 0 && (w->did & WRITE_GOES_ON) == 0;
 }
 
 /* Fails queued writes: all; or new ones; or those that requests wait for

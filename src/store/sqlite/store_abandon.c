@@ -19,7 +19,7 @@ abandon_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	store_outcome_begin_run(o);
-	w->flags |= WRITE_ENDED_KEY;
+	w->did |= WRITE_ENDED_KEY;
 	store_outcome_columns(o, &c);
 	s = db_stmt(db, QUERY_ABANDON);
 	db_bindf(s, "iiiddddittoo", o->id, clock_wall(), now, c.keep, c.status,

@@ -131,7 +131,7 @@ accept_run(struct write *w, struct db *db, int64_t now)
 	}
 	rc = accept_decided(a, db, now);
 	if (!ticket->full)
-		w->flags |= WRITE_MADE_WORK;
+		w->did |= WRITE_MADE_WORK;
 	record_free(&a->found);
 	memset(&a->found, 0, sizeof(a->found));
 	return rc;

@@ -30,7 +30,7 @@ touch_run(struct write *w, struct db *db, int64_t now)
 
 	db_bindf(s, "i", now);
 	if (c->sync_foreign)
-		w->flags |= WRITE_SYNC_FIRST;
+		w->did |= WRITE_SYNC_FIRST;
 	return db_step_done(s);
 }
 

@@ -63,7 +63,7 @@ begin_run(struct write *w, struct db *db, int64_t now)
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_BEGIN);
 
 	/* If the effect's row were lost, so would be the record of its try. */
-	w->flags |= WRITE_SYNC_FIRST;
+	w->did |= WRITE_SYNC_FIRST;
 	db_bindf(s, "idiii", e->id, e->attempts, e->owner, clock_wall(), now);
 	return verb_change_one(s, RC_LOST);
 }
@@ -123,7 +123,7 @@ end_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct effect_write *e = (struct effect_write *)w;
 
-	w->flags |= WRITE_MADE_WORK;
+	w->did |= WRITE_MADE_WORK;
 	switch (e->end->state) {
 	case STORE_EFFECT_PENDING:
 		return again(e, db, now);
@@ -212,7 +212,7 @@ retry_run(struct write *w, struct db *db, int64_t now)
 	int64_t key_id;
 	enum rc rc;
 
-	w->flags |= WRITE_MADE_WORK;
+	w->did |= WRITE_MADE_WORK;
 	db_bindf(s, "ii", e->id, clock_wall());
 	rc = db_onef(s, "i", &key_id);
 	if (rc != RC_OK)
@@ -235,7 +235,7 @@ effect_drop_run(struct write *w, struct db *db, int64_t now)
 	bool had_turn;
 	enum rc rc;
 
-	w->flags |= WRITE_MADE_WORK;
+	w->did |= WRITE_MADE_WORK;
 	db_bindf(s, "i", e->id);
 	rc = db_onef(s, "iv", &key_id, &had_turn);
 	if (rc != RC_OK)

@@ -108,7 +108,7 @@ confirm(struct outcome_write *o, struct db *db, int64_t now)
 
 	if (rc == RC_OK) {
 		o->done.answered = true;
-		o->w.flags |= WRITE_SYNC_FIRST;
+		o->w.did |= WRITE_SYNC_FIRST;
 	}
 	return rc;
 }
@@ -128,9 +128,9 @@ finish_run(struct write *w, struct db *db, int64_t now)
 		rc = refused(o, db);
 	else if (rc == RC_LOST)
 		rc = confirm(o, db, now);
-	w->flags |= WRITE_ENDED_KEY;
+	w->did |= WRITE_ENDED_KEY;
 	if (o->outcome.requeue >= 0)
-		w->flags |= WRITE_MADE_WORK;
+		w->did |= WRITE_MADE_WORK;
 	return rc;
 }
 

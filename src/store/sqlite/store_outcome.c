@@ -65,6 +65,7 @@ store_outcome_write(struct store_outcome *outcome,
 	o->w.run = run;
 	o->w.left = left;
 	o->w.flags = WRITE_FINISHES;
+	o->w.did = 0;
 	o->id = id;
 	o->stored = o->written = 0;
 	memset(&o->stage, 0, sizeof(o->stage));
@@ -115,9 +116,9 @@ drop_response(struct outcome_write *o)
 void
 store_outcome_begin_run(struct outcome_write *o)
 {
-	if ((o->w.flags & WRITE_NO_ROOM) != 0)
+	if ((o->w.did & WRITE_NO_ROOM) != 0)
 		drop_response(o);
-	if ((o->w.flags & WRITE_GOES_ON) != 0)
+	if ((o->w.did & WRITE_GOES_ON) != 0)
 		o->stored = o->written;
 	o->written = o->stored;
 	store_stage_begin_run(&o->stage, &o->w);
@@ -196,7 +197,7 @@ store_outcome_piece(struct outcome_write *o, struct db *db)
 		return store_stage_piece(&o->stage, &o->w, db);
 	rc = outcome_write_piece(o, db);
 	if (rc == RC_OK)
-		o->w.flags |= WRITE_MORE;
+		o->w.did |= WRITE_MORE;
 	return rc;
 }
 

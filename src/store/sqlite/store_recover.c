@@ -122,7 +122,7 @@ settle_lost(struct recover_write *r, struct db *db, const struct record *lost,
 
 	switch (c->to) {
 	case RECORD_COMPLETED:
-		r->w.flags |= WRITE_SYNC_FIRST;
+		r->w.did |= WRITE_SYNC_FIRST;
 		return store_outcome_confirm(
 		    db, c->id, lost->token, now, &unused);
 	case RECORD_FAILED_RETRYABLE:
@@ -216,9 +216,9 @@ recover_run(struct write *w, struct db *db, int64_t now)
 	for (i = 0; i < r->ndead && rc == RC_OK && r->only == 0; i++)
 		rc = store_effect_release(db, r->dead[i], now, &r->effects);
 	if (r->n > 0)
-		w->flags |= WRITE_ENDED_KEY;
+		w->did |= WRITE_ENDED_KEY;
 	if (r->n > 0 || r->effects > 0)
-		w->flags |= WRITE_MADE_WORK;
+		w->did |= WRITE_MADE_WORK;
 	return rc;
 }
 

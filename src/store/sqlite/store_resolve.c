@@ -106,9 +106,9 @@ resolve_run(struct write *w, struct db *db, int64_t now)
 	if (store_outcome_has_more(o))
 		rc = resolve_piece(o, db);
 	else {
-		w->flags |= WRITE_ENDED_KEY;
+		w->did |= WRITE_ENDED_KEY;
 		if (o->outcome.requeue >= 0)
-			w->flags |= WRITE_MADE_WORK;
+			w->did |= WRITE_MADE_WORK;
 		rc = resolve_settle(o, db, now);
 	}
 	/* What a lost run changes is rolled back.  So this one is not lost. */

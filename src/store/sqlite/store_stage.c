@@ -137,7 +137,7 @@ store_stage_flags(const struct stage *st)
 void
 store_stage_begin_run(struct stage *st, const struct write *w)
 {
-	if ((w->flags & WRITE_GOES_ON) != 0)
+	if ((w->did & WRITE_GOES_ON) != 0)
 		st->stored = st->written;
 	st->written = st->stored;
 	st->used = false;
@@ -186,7 +186,7 @@ store_stage_piece(struct stage *st, struct write *w, struct db *db)
 	}
 	if (rc == RC_OK)
 		rc = stage_write_piece(st, db);
-	w->flags |= WRITE_MORE;
+	w->did |= WRITE_MORE;
 	return rc;
 }
 
@@ -259,7 +259,7 @@ recover_stage_run(struct write *w, struct db *db, int64_t now)
 	rc = db_onef(s, "ii", &id, &bytes);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	w->flags |= WRITE_MORE;
+	w->did |= WRITE_MORE;
 	return drop(db, id, bytes);
 }
 

@@ -37,7 +37,7 @@ topics_run(struct write *w, struct db *db, int64_t now)
 		rc = change_topic(db, QUERY_TOPIC_DROP, t->drop[i]);
 	for (i = 0; i < t->nadd && rc == RC_OK; i++)
 		rc = change_topic(db, QUERY_TOPIC_ADD, t->add[i]);
-	w->flags |= WRITE_MADE_WORK;
+	w->did |= WRITE_MADE_WORK;
 	return rc;
 }
 

@@ -25,7 +25,7 @@
  * written. */
 #define WRITE_ROOM (256 * 1024)
 
-/* --- set by the verb before the write is queued --------------------------- */
+/* --- flags: set by the verb before the write is queued -------------------- */
 
 /* Begins something.  It is refused while the log is too long, or outcomes
  * cannot be recorded. */
@@ -46,7 +46,7 @@
  */
 #define WRITE_FINISHES 0x08
 
-/* --- set by the committer ------------------------------------------------- */
+/* --- did: set by the committer -------------------------------------------- */
 
 /* The disk had no room for it, before and after the log was truncated.  A write
  * that can do with less must now do so. */
@@ -55,7 +55,7 @@
 /* The run before this one said WRITE_MORE, and is committed. */
 #define WRITE_GOES_ON 0x20
 
-/* --- set by run(), about what this run did; cleared before each run ------- */
+/* --- did: set by run(), about this run; cleared before each run ----------- */
 
 /* There is more to write: run it again in a later transaction. */
 #define WRITE_MORE 0x100
@@ -85,7 +85,10 @@ struct write {
 	enum rc (*run)(struct write *, struct db *, int64_t now);
 	/* with WRITE_FINISHES: logs and frees a write whose caller has left */
 	void (*left)(struct write *);
-	unsigned flags;
+	unsigned flags; /* the verb's, constant while it is queued */
+
+	/* the thread's alone, with what the runs and the committer have set */
+	unsigned did;
 
 	/* the committer's, under its lock */
 	enum rc rc; /* of the last run */
