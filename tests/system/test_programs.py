@@ -569,7 +569,8 @@ def test_cgit(t):
     web = Programs(t)
     # When it was drawn, and how long ago a commit was.
     web.masks = [rb'Last-Modified: [\w ,:]+', rb'Expires: [\w ,:]+',
-                 rb'at [\d-]+ [\d:]+ \+0000', rb"data-ut='\d+'"]
+                 rb'at [\d-]+ [\d:]+ \+0000', rb"data-ut='\d+'",
+                 rb'\d+ min\.']
     for path, says in (('/', b'r.git'), ('/r.git/', b'commit 2'),
                        ('/r.git/log/', b'commit 1'),
                        ('/r.git/commit/', b'file2'),
