@@ -132,11 +132,14 @@ may_connect(struct mux *m, int fd)
 {
 	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(cred);
+	bool may;
 
-	if (m->peers.anyone)
-		return true;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
-	    peers_allow(&m->peers, cred.uid))
+	conn_lock(m);
+	may = m->peers.anyone ||
+	    (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+		peers_allow(&m->peers, cred.uid));
+	conn_unlock(m);
+	if (may)
 		return true;
 	log_event(LOG_WARN, "peer-refused", NULL, LOG_I("uid", cred.uid),
 	    LOG_I("pid", cred.pid));
@@ -146,11 +149,9 @@ may_connect(struct mux *m, int fd)
 static void
 welcome(struct mux *m, int fd)
 {
-	const char *unknown;
 	struct conn *c;
 	int on = 1;
 
-	conf_unref(conn_read_conf(m, &unknown));
 	if (!may_connect(m, fd)) {
 		close(fd);
 		return;

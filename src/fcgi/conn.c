@@ -235,7 +235,7 @@ conn_park(struct conn *c, enum conn_state state)
 		if (!lingers)
 			c->deadline = clock_mono() +
 			    (state == CONN_LINGERING ? CONN_LINGER
-						     : m->io_timeout);
+						     : m->conf->io_timeout);
 		/* The leader may sleep without knowing this deadline. */
 		wake = TAILQ_EMPTY(c->list);
 	}

@@ -24,7 +24,7 @@
 
 #include "answer.h"
 #include "buf.h"
-#include "conf_current.h"
+#include "conf.h"
 #include "fcgi.h"
 #include "leader.h"
 #include "lock.h"
@@ -91,7 +91,6 @@ struct mux {
 	int epoll, wake, listen_fd;
 	int stop_waiting; /* readable once no thread may wait for a peer */
 	bool tcp;
-	struct conf_current *conf_current;
 	struct leader *leader;
 	pthread_t thread; /* the standby thread */
 
@@ -99,8 +98,6 @@ struct mux {
 	unsigned whole;    /* requests that became whole in this round */
 	unsigned taken;    /* connections accepted since mux_refuse() */
 	unsigned streak;   /* rounds that looked at the listening socket only */
-	struct conf *conf; /* the configuration that peers was made from */
-	struct peers peers;
 	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
 	int64_t warned_at; /* mono; when a lack of descriptors was logged */
 	unsigned char random[256];
@@ -110,7 +107,9 @@ struct mux {
 	struct conn_list bodies;
 
 	atomic_uint nconns;
-	struct lock lock; /* guards the members below */
+	struct lock lock;  /* guards the members below */
+	struct conf *conf; /* of requests that begin */
+	struct peers peers;
 	pthread_cond_t refused_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
@@ -120,7 +119,6 @@ struct mux {
 	/* by head_link, besides the list that each is parked on: the
 	 * connections with in_head, longest first */
 	struct conn_list heads;
-	int64_t io_timeout;
 	bool refusing, refused; /* new connections: asked for, and done */
 	bool take_waiting;      /* but accept the connections in the backlog */
 	bool stopping;          /* only requests that are arriving begin */

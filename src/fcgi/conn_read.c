@@ -39,30 +39,6 @@ enum step {
 	STEP_DROP     /* close at once; an unexpected end is logged */
 };
 
-struct conf *
-conn_read_conf(struct mux *m, const char **unknown)
-{
-	struct conf *conf = conf_current_get(m->conf_current);
-
-	*unknown = NULL;
-	if (conf == m->conf)
-		return conf;
-	conf_unref(m->conf);
-	m->conf = conf_ref(conf);
-	peers_free(&m->peers);
-	if (!peers_make(&conf->allow_peers, &m->peers, unknown))
-		log_event(LOG_ERROR, "peers-unknown", NULL,
-		    LOG_S("why", "no memory"));
-	else if (*unknown != NULL)
-		log_event(LOG_ERROR, "peers-unknown", NULL,
-		    LOG_S("allow_peers", *unknown),
-		    LOG_S("why", "no such user"));
-	conn_lock(m);
-	m->io_timeout = conf->io_timeout;
-	conn_unlock(m);
-	return conf;
-}
-
 /* Makes a version 4 UUID, RFC 9562, section 5.4. */
 static void
 make_instance(struct mux *m, char out[46])
@@ -170,10 +146,11 @@ conn_read_begin(struct conn *c)
 	struct exchange *x = &c->exchange;
 	struct request *rq = &x->request;
 	const struct conf_route *route;
-	const char *unknown;
 	enum rc rc;
 
-	x->conf = conn_read_conf(c->mux, &unknown);
+	conn_lock(c->mux);
+	x->conf = conf_ref(c->mux->conf);
+	conn_unlock(c->mux);
 	make_instance(c->mux, rq->instance);
 	x->log.instance = rq->instance;
 	rq->log = &x->log;

@@ -13,9 +13,4 @@
  */
 void conn_read(struct conn *);
 
-/* Returns a reference to the current configuration; the caller drops it with
- * conf_unref().  If it has changed, the data derived from it is made anew.
- * *unknown: see peers_make(). */
-struct conf *conn_read_conf(struct mux *, const char **unknown);
-
 #endif

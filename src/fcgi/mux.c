@@ -113,7 +113,7 @@ take_slow_head(struct mux *m, int64_t now)
 
 	conn_lock(m);
 	c = TAILQ_FIRST(&m->heads);
-	if (c != NULL && now - c->head_since < m->io_timeout)
+	if (c != NULL && now - c->head_since < m->conf->io_timeout)
 		c = NULL;
 	if (c != NULL)
 		conn_take(c);
@@ -165,7 +165,7 @@ next_timeout(struct mux *m)
 	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
 		at = earlier(at, c->deadline);
 	if ((c = TAILQ_FIRST(&m->heads)) != NULL)
-		at = earlier(at, c->head_since + m->io_timeout);
+		at = earlier(at, c->head_since + m->conf->io_timeout);
 	if (m->stopping && !m->stopped)
 		at = earlier(at, m->arrive_until);
 	if (m->closing)
@@ -285,7 +285,7 @@ free_mux(struct mux *m)
 }
 
 static struct mux *
-new_mux(struct conf_current *conf_current, int listen_fd)
+new_mux(int listen_fd)
 {
 	struct mux *m = calloc(1, sizeof(*m));
 	int domain = AF_UNIX;
@@ -302,7 +302,6 @@ new_mux(struct conf_current *conf_current, int listen_fd)
 	TAILQ_INIT(&m->ready);
 	TAILQ_INIT(&m->heads);
 	TAILQ_INIT(&m->bodies);
-	m->conf_current = conf_current;
 	m->listen_fd = listen_fd;
 	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	m->tcp = domain != AF_UNIX;
@@ -313,12 +312,44 @@ new_mux(struct conf_current *conf_current, int listen_fd)
 }
 
 enum rc
-mux_open(struct mux **out, struct conf_current *conf_current, int listen_fd)
+mux_reload(struct mux *m, struct conf *conf)
 {
-	struct mux *m = new_mux(conf_current, listen_fd);
+	struct peers peers, old_peers;
+	struct conf *old;
+	const char *unknown;
+	enum rc rc = RC_OK;
+
+	if (!peers_make(&conf->allow_peers, &peers, &unknown)) {
+		log_event(LOG_ERROR, "peers-unknown", NULL,
+		    LOG_S("why", "no memory"));
+		rc = RC_NOMEM;
+	} else if (unknown != NULL) {
+		log_event(LOG_ERROR, "peers-unknown", NULL,
+		    LOG_S("allow_peers", unknown),
+		    LOG_S("why", "no such user"));
+		rc = RC_INVALID;
+	}
+	if (rc != RC_OK) {
+		peers_free(&peers);
+		return rc;
+	}
+	conn_lock(m);
+	old = m->conf;
+	old_peers = m->peers;
+	m->conf = conf_ref(conf);
+	m->peers = peers;
+	conn_unlock(m);
+	conf_unref(old);
+	peers_free(&old_peers);
+	return RC_OK;
+}
+
+enum rc
+mux_open(struct mux **out, struct conf *conf, int listen_fd)
+{
+	struct mux *m = new_mux(listen_fd);
 	struct epoll_event wake = { .events = EPOLLIN };
 	struct epoll_event listener = { .events = EPOLLIN };
-	const char *unknown;
 	enum rc rc;
 
 	*out = NULL;
@@ -336,13 +367,12 @@ mux_open(struct mux **out, struct conf_current *conf_current, int listen_fd)
 		    LOG_S("why", strerror(errno)));
 		goto out;
 	}
-	conf_unref(conn_read_conf(m, &unknown));
-	if (unknown != NULL) {
-		rc = RC_INVALID;
+	if ((rc = mux_reload(m, conf)) != RC_OK)
+		goto out;
+	if (!mux_start_thread(m)) {
+		rc = RC_IO;
 		goto out;
 	}
-	if (!mux_start_thread(m))
-		goto out;
 	*out = m;
 	return RC_OK;
 out:

@@ -12,14 +12,25 @@
 #define MUX_H
 
 #include "answer.h"
-#include "conf_current.h"
+#include "conf.h"
 #include "request.h"
 
 struct mux;
 struct exchange; /* one request and its answer */
 
-/* Starts the standby thread.  The caller keeps the listening socket. */
-enum rc mux_open(struct mux **, struct conf_current *, int listen_fd);
+/*
+ * Starts the standby thread.  Takes a reference to the configuration; the
+ * caller keeps the listening socket.  RC_INVALID: allow_peers names a user that
+ * does not exist; this is logged, as other errors are.
+ */
+enum rc mux_open(struct mux **, struct conf *, int listen_fd);
+
+/*
+ * Replaces the configuration; takes a reference to it.  Requests that have
+ * begun keep the one that they began with.  After an error, which is logged,
+ * the old configuration stays: RC_INVALID as above, RC_NOMEM.
+ */
+enum rc mux_reload(struct mux *, struct conf *);
 
 /*
  * Accepts no more connections; returns when the listening socket is not used

@@ -65,7 +65,6 @@ struct queue {
 };
 
 struct scheduler {
-	struct conf_current *conf_current;
 	struct store *store;
 	struct queue queue[KINDS];
 	atomic_bool stop;
@@ -80,6 +79,7 @@ struct scheduler {
 	int news; /* an eventfd(2): store_news_to() */
 
 	struct lock lock; /* guards the members below */
+	struct conf *conf;
 	pthread_cond_t vacant;
 	bool taken;    /* a thread is the lookout */
 	unsigned idle; /* threads that wait for the lookout */
@@ -241,6 +241,18 @@ scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
 	note_news(s);
 }
 
+/* Returns a reference to the current configuration. */
+static struct conf *
+scheduler_conf(struct scheduler *s)
+{
+	struct conf *conf;
+
+	lock_take(&s->lock);
+	conf = conf_ref(s->conf);
+	lock_give(&s->lock);
+	return conf;
+}
+
 /* Waits for an item.  False: the scheduler is being stopped. */
 static bool
 look_out(struct scheduler *s, struct task *task)
@@ -249,7 +261,7 @@ look_out(struct scheduler *s, struct task *task)
 	bool shares;
 
 	while (!atomic_load(&s->stop)) {
-		task->conf = conf_current_get(s->conf_current);
+		task->conf = scheduler_conf(s);
 		if (scheduler_look(s, task, &wake))
 			return true;
 		shares = shares_work(s, task->conf);
@@ -375,8 +387,7 @@ set_kind(struct queue *q, const struct work_kind *kind, void *self)
 }
 
 enum rc
-scheduler_start(struct scheduler **out, struct conf_current *conf_current,
-    struct store *store)
+scheduler_start(struct scheduler **out, struct conf *conf, struct store *store)
 {
 	struct scheduler *s = calloc(1, sizeof(*s));
 	struct queue *q;
@@ -385,7 +396,7 @@ scheduler_start(struct scheduler **out, struct conf_current *conf_current,
 	*out = NULL;
 	if (s == NULL)
 		return RC_NOMEM;
-	s->conf_current = conf_current;
+	s->conf = conf_ref(conf);
 	s->store = store;
 	s->watch = -1;
 	s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -412,8 +423,15 @@ scheduler_start(struct scheduler **out, struct conf_current *conf_current,
 }
 
 void
-scheduler_reload(struct scheduler *s)
+scheduler_reload(struct scheduler *s, struct conf *conf)
 {
+	struct conf *old;
+
+	lock_take(&s->lock);
+	old = s->conf;
+	s->conf = conf_ref(conf);
+	lock_give(&s->lock);
+	conf_unref(old);
 	store_wake(s->store);
 }
 
@@ -452,6 +470,7 @@ scheduler_stop(struct scheduler *s)
 	store_news_to(s->store, -1);
 	if (s->news != -1)
 		close(s->news);
+	conf_unref(s->conf);
 	pthread_cond_destroy(&s->vacant);
 	lock_destroy(&s->lock);
 	free(s);

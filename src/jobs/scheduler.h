@@ -9,18 +9,20 @@
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
 
-#include "conf_current.h"
+#include "conf.h"
 #include "store.h"
 
 struct scheduler;
 
-/* Starts the first thread.  The configuration and the store must outlive the
- * scheduler.  RC_NOMEM: no memory, or no thread. */
-enum rc scheduler_start(struct scheduler **out,
-    struct conf_current *conf_current, struct store *store);
+/* Starts the first thread.  The scheduler takes a reference to the
+ * configuration; the store must outlive the scheduler.  RC_NOMEM: no memory,
+ * or no thread. */
+enum rc
+scheduler_start(struct scheduler **out, struct conf *conf, struct store *store);
 
-/* Looks at the configuration again, which has changed. */
-void scheduler_reload(struct scheduler *s);
+/* Replaces the configuration, to which the scheduler takes a reference.  What
+ * is under way keeps the configuration that it began with. */
+void scheduler_reload(struct scheduler *s, struct conf *conf);
 
 /* Begins no more passes, batches or programs; does not wait. */
 void scheduler_halt(struct scheduler *s);

@@ -18,7 +18,6 @@
 
 #include "clock.h"
 #include "conf.h"
-#include "conf_current.h"
 #include "engine.h"
 #include "fault.h"
 #include "keeper.h"
@@ -50,7 +49,7 @@
 
 struct daemon {
 	struct settings settings;
-	struct conf_current *box;
+	struct conf *conf; /* the current one; for the main thread */
 	int listener;
 	bool own_listener; /* this process opened the socket */
 	char *socket_path; /* to remove, if it is still this file: */
@@ -92,28 +91,39 @@ reopen_log(const char *target)
 		    LOG_S("file", target), LOG_S("error", strerror(error)));
 }
 
+/* Gives the configuration to the parts that may refuse it; mux comes last,
+ * because then requests begin that need the others.  Returns the first error.
+ */
+static enum rc
+reload_parts(struct daemon *d, struct conf *new)
+{
+	enum rc rc;
+
+	if ((rc = outbox_topics(d->store, d->conf, new)) != RC_OK ||
+	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK ||
+	    (rc = keeper_reload(&d->keeper, d->store, new)) != RC_OK)
+		return rc;
+	if (conf_shares_database(new))
+		store_share_files(d->store);
+	return mux_reload(d->mux, new);
+}
+
 static void
 reload(struct daemon *d)
 {
-	struct conf *old, *new;
+	struct conf *old = d->conf, *new;
 	struct conf_error err;
 	enum rc rc;
 
 	systemd_notify_reloading(clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	old = conf_current_get(d->box);
 	reopen_log(old->log);
-	conf_unref(old);
 	if ((new = settings_load(&d->settings, &err)) == NULL) {
 		reload_failed(err.text);
 		return;
 	}
-	old = conf_current_get(d->box);
-	if ((rc = outbox_topics(d->store, old, new)) != RC_OK ||
-	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK ||
-	    (rc = keeper_reload(&d->keeper, d->store, new)) != RC_OK) {
+	if ((rc = reload_parts(d, new)) != RC_OK) {
 		reload_failed(rc_text(rc));
-		conf_unref(old);
 		conf_unref(new);
 		return;
 	}
@@ -130,11 +140,9 @@ reload(struct daemon *d)
 			"start"));
 	if (!same_text(old->log, new->log))
 		reopen_log(new->log);
+	scheduler_reload(d->scheduler, new);
+	d->conf = new;
 	conf_unref(old);
-	if (conf_shares_database(new))
-		store_share_files(d->store);
-	conf_current_set(d->box, new);
-	scheduler_reload(d->scheduler);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
 	systemd_notify("READY=1\nSTATUS=");
@@ -146,14 +154,12 @@ reload(struct daemon *d)
 static void
 put_topics(struct daemon *d)
 {
-	struct conf *conf = conf_current_get(d->box);
-	enum rc rc = outbox_topics(d->store, NULL, conf);
+	enum rc rc = outbox_topics(d->store, NULL, d->conf);
 
 	d->topics = rc == RC_OK;
 	if (rc != RC_OK)
 		log_event(LOG_ERROR, "topics-not-stored", NULL,
 		    LOG_S("why", rc_text(rc)));
-	conf_unref(conf);
 }
 
 static bool
@@ -207,10 +213,10 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
 	if (keeper_start(&d->keeper, d->store, conf) != RC_OK ||
-	    mux_open(&d->mux, d->box, d->listener) != RC_OK ||
+	    mux_open(&d->mux, conf, d->listener) != RC_OK ||
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
-	    scheduler_start(&d->scheduler, d->box, d->store) != RC_OK) {
+	    scheduler_start(&d->scheduler, conf, d->store) != RC_OK) {
 		notstarted_say("no memory or threads");
 		return EXIT_FAILURE;
 	}
@@ -309,14 +315,12 @@ stop_receiving(struct daemon *d, int64_t drain_timeout)
 static void
 oncewrap_stop(struct daemon *d, const sigset_t *signals)
 {
-	struct conf *conf = conf_current_get(d->box);
-
 	if (d->mux != NULL) {
-		stop_receiving(d, conf->drain_timeout);
+		stop_receiving(d, d->conf->drain_timeout);
 		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
 		if (d->workers != NULL)
-			drain(d, signals, conf->drain_timeout);
+			drain(d, signals, d->conf->drain_timeout);
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
 	scheduler_stop(d->scheduler);
@@ -326,8 +330,7 @@ oncewrap_stop(struct daemon *d, const sigset_t *signals)
 	store_close(d->store);
 	FAULT(STOP_CLOSED);
 	close_listener(d);
-	conf_unref(conf);
-	conf_current_free(d->box);
+	conf_unref(d->conf);
 }
 
 /* A connection needs a descriptor, a run needs several; the usual soft limit of
@@ -415,8 +418,8 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
-	if ((d->box = conf_current_new(conf)) == NULL ||
-	    spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
+	d->conf = conf;
+	if (spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
 		notstarted_say("no memory");
 		return EXIT_FAILURE;
 	}

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,6 @@
 #include "log.h"
 #include "mux.h"
 
-static struct conf_current *conf_current;
 static struct mux *mux;
 static int listener;
 static struct sockaddr_storage address;
@@ -74,10 +74,21 @@ listen_somewhere(bool tcp)
 static void
 start_on(const char *conf, bool tcp)
 {
+	struct conf *first = conf_from(conf);
+
 	listen_somewhere(tcp);
-	conf_current = conf_current_new(conf_from(conf));
-	assert_non_null(conf_current);
-	assert_int_equal(mux_open(&mux, conf_current, listener), RC_OK);
+	assert_int_equal(mux_open(&mux, first, listener), RC_OK);
+	conf_unref(first);
+}
+
+static enum rc
+reload(const char *conf)
+{
+	struct conf *new = conf_from(conf);
+	enum rc rc = mux_reload(mux, new);
+
+	conf_unref(new);
+	return rc;
 }
 
 static void
@@ -92,7 +103,6 @@ finish(void)
 	mux_close(mux, clock_mono() + 5000);
 	mux = NULL;
 	close(listener);
-	conf_current_free(conf_current);
 }
 
 static void
@@ -1366,13 +1376,13 @@ stream_to_a_peer_that_does_not_read(void **state)
 	finish();
 }
 
-/* --- who may connect, and how many --- */
+/* --- which users may connect --- */
 
 static void
 peers_that_are_not_allowed_are_closed_at_once(void **state)
 {
 	char me[64], other[64];
-	struct conf_current *box;
+	struct conf *bad;
 	struct mux *none;
 	int fd;
 
@@ -1387,26 +1397,94 @@ peers_that_are_not_allowed_are_closed_at_once(void **state)
 	close(fd);
 
 	/* A new configuration counts from the next connection on. */
-	conf_current_set(conf_current, conf_from(other));
+	assert_int_equal(reload(other), RC_OK);
 	fd = dial();
 	expect_closed(fd);
-	conf_current_set(
-	    conf_current, conf_from("[server]\nallow_peers = no-such-user\n"));
+	/* A name that means nobody is an error, and changes nothing. */
+	assert_int_equal(
+	    reload("[server]\nallow_peers = no-such-user\n"), RC_INVALID);
 	fd = dial();
 	expect_closed(fd);
-	conf_current_set(conf_current, conf_from(""));
+	assert_int_equal(reload(""), RC_OK);
 	fd = dial();
 	round_trip(fd, false, "anyone");
 	expect_closed(fd);
 
-	/* At the start a name that means nobody is an error. */
-	box = conf_current_new(
-	    conf_from("[server]\nallow_peers = root no-such-user\n"));
-	assert_int_equal(mux_open(&none, box, listener), RC_INVALID);
+	bad = conf_from("[server]\nallow_peers = root no-such-user\n");
+	assert_int_equal(mux_open(&none, bad, listener), RC_INVALID);
 	assert_null(none);
-	conf_current_free(box);
+	conf_unref(bad);
 	finish();
 }
+
+/* --- another configuration --- */
+
+static void
+request_keeps_the_configuration_that_it_began_with(void **state)
+{
+	struct exchange *x;
+	int first, second;
+
+	(void)state;
+	start("[server]\nworkers = 1\n");
+	first = dial();
+	ask(first, false, "GET", "first");
+	x = next("first");
+	assert_int_equal(reload("[server]\nworkers = 2\n"), RC_OK);
+	second = dial();
+	round_trip(second, false, "second");
+	assert_int_equal(exchange_conf(x)->workers, 1);
+	exchange_end(x, 0, false);
+	close(first);
+	close(second);
+	finish();
+}
+
+#define RELOADS 500
+
+static atomic_bool reloaded;
+
+static void *
+reload_many(void *arg)
+{
+	static const char *const texts[] = {
+		"[server]\nworkers = 7\n[route /a]\nkey_max_length = 7\n",
+		"[server]\nworkers = 9\n[route /b]\nkey_max_length = 9\n",
+	};
+
+	for (int i = 0; i < RELOADS; i++)
+		if (reload(texts[i % 2]) != RC_OK)
+			abort();
+	atomic_store(&reloaded, true);
+	return arg;
+}
+
+static void
+requests_see_whole_configurations_while_they_are_replaced(void **state)
+{
+	const struct conf *conf;
+	struct exchange *x;
+	pthread_t reloader;
+	int fd;
+
+	(void)state;
+	start("[server]\nworkers = 5\n[route /]\nkey_max_length = 5\n");
+	atomic_store(&reloaded, false);
+	assert_int_equal(pthread_create(&reloader, NULL, reload_many, NULL), 0);
+	while (!atomic_load(&reloaded)) {
+		fd = dial();
+		ask(fd, false, "GET", "q");
+		conf = exchange_conf(x = next("q"));
+		assert_int_equal(conf->nroutes, 1);
+		assert_int_equal(conf->workers, conf->routes[0].key_max_length);
+		exchange_end(x, 0, false);
+		close(fd);
+	}
+	assert_int_equal(pthread_join(reloader, NULL), 0);
+	finish();
+}
+
+/* --- many connections --- */
 
 /* One more than may connect; NULL: the system allows no more descriptors. */
 static int *
@@ -1859,7 +1937,6 @@ close_waits_no_longer_than_told(void **state)
 	assert_true(clock_mono() - began < 5000);
 	close(fd);
 	close(listener);
-	conf_current_free(conf_current);
 	free(bytes);
 }
 
@@ -1975,6 +2052,10 @@ main(void)
 		cmocka_unit_test(stream_to_a_peer_that_went_away),
 		cmocka_unit_test(stream_to_a_peer_that_does_not_read),
 		cmocka_unit_test(peers_that_are_not_allowed_are_closed_at_once),
+		cmocka_unit_test(
+		    request_keeps_the_configuration_that_it_began_with),
+		cmocka_unit_test(
+		    requests_see_whole_configurations_while_they_are_replaced),
 		cmocka_unit_test(beyond_the_limit_the_longest_idle_makes_way),
 		cmocka_unit_test(
 		    slow_peers_beyond_the_limit_keep_no_others_out),

@@ -12,14 +12,13 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "conf_current.h"
+#include "conf.h"
 #include "outbox.h"
 #include "run.h"
 #include "scheduler.h"
 #include "store_fixture.h"
 #include "thread.h"
 
-static struct conf_current *box;
 static struct scheduler *scheduler;
 static atomic_int may_start; /* threads */
 static atomic_int refused;
@@ -75,7 +74,6 @@ setup_store(void **state)
 	o = options();
 	if (store_open(&store, &o, err, sizeof(err)) != RC_OK)
 		return -1;
-	box = NULL;
 	scheduler = NULL;
 	atomic_store(&may_start, 1000);
 	atomic_store(&refused, 0);
@@ -89,14 +87,14 @@ static int
 teardown_store(void **state)
 {
 	scheduler_stop(scheduler);
-	conf_current_free(box);
 	return teardown(state);
 }
 
 /* --- the words ---------------------------------------------------------- */
 
-static enum rc
-start(const char *text)
+/* The store gets its topics. */
+static struct conf *
+configure(const char *text)
 {
 	struct conf_error why;
 	struct conf *conf = conf_parse("test", text, strlen(text), &why);
@@ -104,9 +102,26 @@ start(const char *text)
 	if (conf == NULL)
 		fail_msg("%s", why.text);
 	assert_int_equal(outbox_topics(store, NULL, conf), RC_OK);
-	box = conf_current_new(conf);
-	assert_non_null(box);
-	return scheduler_start(&scheduler, box, store);
+	return conf;
+}
+
+static enum rc
+start(const char *text)
+{
+	struct conf *conf = configure(text);
+	enum rc rc = scheduler_start(&scheduler, conf, store);
+
+	conf_unref(conf);
+	return rc;
+}
+
+static void
+reload(const char *text)
+{
+	struct conf *conf = configure(text);
+
+	scheduler_reload(scheduler, conf);
+	conf_unref(conf);
 }
 
 /* The handler of a key of its own emits one effect.  No write of this process
@@ -189,6 +204,16 @@ work_of_this_process_wakes_it_though_it_sees_no_write(void **state)
 }
 
 static void
+what_a_new_configuration_makes_due_is_done(void **state)
+{
+	(void)state;
+	assert_int_equal(start("[server]\nsweep_interval = 1d\n"), RC_OK);
+	reload("[server]\nsweep_interval = 1d\n" MAIL);
+	emit();
+	wait_delivered(1);
+}
+
+static void
 once_halted_it_begins_nothing_and_ends(void **state)
 {
 	(void)state;
@@ -198,7 +223,7 @@ once_halted_it_begins_nothing_and_ends(void **state)
 	while (!scheduler_ended(scheduler))
 		(void)poll(NULL, 0, 10);
 	emit();
-	scheduler_reload(scheduler);
+	reload(MAIL);
 	assert_int_equal(
 	    raw_number("SELECT count(*) FROM once_effect WHERE attempts = 0"),
 	    1);
@@ -222,6 +247,7 @@ main(void)
 		TEST(without_another_thread_one_does_all_work),
 		TEST(without_a_watch_it_polls),
 		TEST(work_of_this_process_wakes_it_though_it_sees_no_write),
+		TEST(what_a_new_configuration_makes_due_is_done),
 		TEST(once_halted_it_begins_nothing_and_ends),
 		TEST(nothing_is_stopped_twice),
 	};
