@@ -134,7 +134,7 @@ class Browser:
             self.do('POST', '/element/%s/clear' % element, {})
         self.do('POST', '/element/%s/value' % element, {'text': text})
 
-    # --- how a page looks, and who can use it ---
+    # --- how a page looks, and whether it is accessible ---
 
     def cdp(self, command, **params):
         """Chromium's own protocol."""

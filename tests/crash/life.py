@@ -226,7 +226,7 @@ class Life:
         eq(self.runs(key), runs)
 
     def check_row(self, key, row):
-        """Before anybody asks again."""
+        """Checks a row before any client asks again."""
         started = self.lines('started', key)
         acted = self.lines('acted', key)
         released = [a for k, a in self.seen if k == key and a.status == 503
@@ -250,7 +250,7 @@ class Life:
         if self.lines('responded', key):
             eq(state, 'completed', row)
         if state == 'completed':
-            assert acted, 'completed, and nobody acted: %r' % row
+            assert acted, 'completed, and no run acted: %r' % row
         for k, answer in self.seen:
             if k == key and answer.status == 201 and key not in self.past:
                 eq(state, 'completed', answer)
@@ -264,8 +264,8 @@ class Life:
         return row if row['expires_at'] < now() else None
 
     def check_accepted(self, keys):
-        """Of requests that are accepted: whoever saw 202 is not forgotten,
-        and what is queued, or may be resumed, is run without being asked."""
+        """A request that was answered with 202 is not forgotten, and a key that
+        is queued, or may be resumed, runs without a retry."""
         for key, answer in self.seen:
             if answer.status == 202:
                 assert self.once.row(key), 'I1: %s is gone' % key

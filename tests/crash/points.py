@@ -23,8 +23,9 @@ QUEUED = [('accepted', n) for n in (2, 3, 4)] + \
     [('accepted_many', n) for n in (3, 6, 9)]
 LATER = [('accepted', 1), ('accepted_many', 3)]
 LATER_LOST = LATER + [('accepted_lost', 1)]
-# A handler's own answer: the lease, and the seal; or, for who asks while it
-# runs on, what makes it durable in between.
+# A handler's own answer: the commits of the lease and of the confirmation; or,
+# for a client that asks while the handler runs on, the commit in between, which
+# makes the answer durable.
 SEALED = [('answered', 2), ('answered', 3), ('answered_early', 3),
           ('answered_swept', 2)]
 # What a handler committed is made durable: its answer; and each of its effects

@@ -421,8 +421,8 @@ def resource(life, key):
 
 
 def asked(t, point, meanwhile):
-    """Who asks for a stored answer gets it, or that there is none, whatever
-    happens when its key has been found."""
+    """A client that asks for a stored answer gets it, or is told that there is
+    none, whatever happens after the key was found."""
     life = later(t, point, stop=True)
     life.arm()
     life.post('k')
@@ -544,7 +544,7 @@ def accepted_stopping(t, *point):
 
 
 def abandoned(t, *point):
-    """A request is past its retention, and nobody has begun it."""
+    """A request is past its retention, and no worker has begun it."""
     life = later(t, point, 'gate')
     life.once.routes['/short'] = {'retention': '50ms', 'on_expired': 'gone'}
     gate = life.gate()

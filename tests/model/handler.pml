@@ -10,11 +10,11 @@
  *   H2  What a client saw stays the answer, though the power fails.
  *   H3  What was delivered is known to the store for good: no effect is
  *       delivered under two keys, and none is lost.
- *   H4  Who lost his lease commits nothing.
+ *   H4  An attempt that lost its lease commits nothing.
  *   H5  No attempt charges after the answer, nor beside another one, unless
  *       an operator released the key while processes of it still lived.
- *   H6  In the end the key is completed, or nobody knows; and what was to be
- *       delivered is.
+ *   H6  In the end the key is completed or unknown, and all effects are
+ *       delivered.
  *
  * A handler's first transaction makes the ride, its second says that it was
  * charged, its third is effect and answer.  The charge stands between the
@@ -28,7 +28,7 @@
 mtype = { free, in_progress, completed, failed_retryable, unknown,
 	nothing, waiting, claimed, delivered };
 
-/* The database, as everybody reads it; and what of it is on the disk. */
+/* The database, as all processes read it; and what of it is on the disk. */
 typedef store {
 	mtype state;
 	byte token, attempt, point;
@@ -41,7 +41,7 @@ store mem, disk;
 
 /* What no power cut takes back. */
 byte seen;         /* the answer that a client saw */
-byte delivered_by; /* the effect key that somebody got */
+byte delivered_by; /* the effect key that was delivered */
 byte cuts;
 
 /* An attempt's processes, and its oncewrap. */
@@ -173,7 +173,7 @@ inline lease()
 	sync()
 }
 
-/* Nobody holds it any more. */
+/* The lease ends. */
 inline settle(to)
 {
 	mem.state = to;
@@ -278,7 +278,7 @@ end:	do
 }
 
 /* It says that nothing happened, while a handler may be asleep: H1 to H4 do
- * not depend on anybody's word. */
+ * not depend on its word. */
 proctype Operator()
 {
 end:	do
@@ -326,7 +326,7 @@ end:	do
 }
 
 /* Everything ends at once, and what was not synced is gone.  At the next start
- * nobody holds a lease, and claims are free. */
+ * no lease is held, and claims are free. */
 proctype Power()
 {
 end:	atomic { cuts < POWER_CUTS ->

@@ -13,12 +13,12 @@
  *   I2  The answer that a client saw is what every client gets as long as the
  *       key is completed.
  *   I3  A key runs once, and once more for each time that it was released.
- *   I4  Where everybody tells the truth, and a lost attempt is not resumed,
- *       it takes effect once at most.
+ *   I4  If all words are true, and a lost attempt is not resumed, a key takes
+ *       effect once at most.
  *   I5  A process tree does nothing once a later attempt has begun, unless
- *       somebody's false word let that begin.
- *   I6  Who lost his lease, or found something out about an earlier attempt,
- *       changes nothing.  Nobody loses a lease but by a lost lock file.
+ *       a false word let that begin.
+ *   I6  An attempt that lost its lease changes nothing, nor does a verdict on
+ *       an earlier attempt.  A lease is lost only with its lock file.
  *   I7  When nothing more happens, no key is pending or in progress, and none
  *       is unknown.
  *
@@ -32,7 +32,7 @@
 #endif
 #define TRIES	 2 /* to reconcile */
 
-/* Who answered; the attempts are 1 to ATTEMPTS. */
+/* What answered; the attempts are 1 to ATTEMPTS. */
 #define RECONCILER (ATTEMPTS + 1)
 #define OPERATOR   (ATTEMPTS + 2)
 #define TOO_LATE   (ATTEMPTS + 3) /* 408: never begun */
@@ -46,7 +46,7 @@ byte row = 1, token, attempt, answer, tries;
 byte tokens, deleted;
 
 /* The owner of the current lease. */
-bool lock;  /* is held, as everybody sees it */
+bool lock;  /* is held, as all processes see it */
 bool begun; /* it started the handler */
 
 /* The attempts, by token. */
@@ -55,13 +55,13 @@ bool tree[4];  /* its processes live */
 bool acted[4]; /* and did what they are for */
 byte row_of[4];
 
-/* How it is set up, and who is there. */
+/* The configuration, and which processes there are. */
 bool resume; /* on_crash */
 bool honest; /* handlers, reconcilers and the operator tell the truth */
 
 /* What happened to this row. */
 bool may_run = true; /* new, or released, and not run since */
-bool effect;         /* where everybody is honest */
+bool effect;         /* where all words are true */
 bool lied;           /* it may have been released by a false word */
 byte seen;           /* the answer that clients saw */
 
@@ -77,7 +77,7 @@ inline change(from, to)
 	state = to
 }
 
-/* Nobody holds it any more. */
+/* The lease ends. */
 inline unlease()
 {
 	token = 0;
@@ -101,7 +101,7 @@ inline complete(by)
 	answer = by
 }
 
-/* It may run again.  word: because somebody says that it did not happen. */
+/* The key may run again.  word: because of a word that nothing happened. */
 inline release(word)
 {
 	tries = 0;
@@ -302,7 +302,7 @@ settle:
 		die();
 		goto end }
 	:: atomic { !HOLDS ->
-		assert(moved[mine]); /* I6; nobody is told what it said */
+		assert(moved[mine]); /* I6; its answer reaches no client */
 		die();
 		goto end }
 	:: atomic { true -> die(); goto end }

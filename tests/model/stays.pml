@@ -215,7 +215,7 @@ answered:	if
 			settle(failed_retryable);
 			unname();
 			goto over }
-		/* It says, or its answer means, that nobody knows. */
+		/* It says, or its answer means, that the outcome is unknown. */
 		:: atomic { true ->
 			settle(unknown);
 #ifndef NAME_KEPT

@@ -156,7 +156,7 @@ life_wrong(struct life *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The request of keys that somebody asks about. */
+/* The stored request of keys that a reconciler asks about. */
 static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
 const size_t life_environment_len = sizeof(environment);
 static unsigned char request_body[ACCEPTED];
@@ -428,7 +428,7 @@ step_reserve(struct life *l, struct life_key *k)
 		return rc;
 	}
 	if (d != DECIDE_RUN) {
-		life_wrong(l, "reserve %s: decision %d, and nobody runs it",
+		life_wrong(l, "reserve %s: decision %d, and it does not run",
 		    k->name, (int)d);
 		return RC_EXISTS;
 	}
@@ -505,7 +505,7 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 	rc = life_finish(l, k, what, &s, &answered);
 	if ((s == NULL) != (rc == RC_PENDING))
 		life_wrong(
-		    l, "settle %s: %s, and who owns it?", k->name, rc_text(rc));
+		    l, "settle %s: %s, and its owner?", k->name, rc_text(rc));
 	store_outcome_free(s);
 	if (rc == RC_OK) {
 		life_committed(l);
@@ -790,7 +790,7 @@ state_of(struct life *l, const struct life_key *k)
 	return state;
 }
 
-/* What a client gets who sends it again after the sweep. */
+/* What a client gets that sends the request again after recovery. */
 static void
 send_again(struct life *l, struct life_key *k)
 {

@@ -41,7 +41,7 @@ enum life_verb {
 	LIFE_ACCEPT,  /* key; its request is kept */
 	LIFE_START,   /* key, accepted: a worker takes its lease */
 	LIFE_REQUEUE, /* key, leased and accepted: it is run again */
-	LIFE_ABANDON, /* key, accepted at_once: nobody began it in time */
+	LIFE_ABANDON, /* key, accepted at_once: no worker began it in time */
 	/* The outbox: key's first effect that is pending. */
 	LIFE_TRY,
 	LIFE_DELIVERED, /* ends the try */

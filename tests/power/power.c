@@ -185,7 +185,8 @@ live(struct past *p, const struct life *start, uint64_t rows, const char *dir)
 			ok = false;
 		}
 		p->ended[i + 1] = vfs_position();
-		/* To look while nobody has it open would change it. */
+		/* To open the database while nothing has it open would change
+		 * it. */
 		p->rows[i + 1] = p->rows[i];
 		if (l.store != NULL &&
 		    (!life_snapshot(l.file, &p->rows[i + 1], &no_keys) ||

@@ -518,7 +518,7 @@ step_tried(struct life *l, struct life_key *k, enum store_effect_state state)
 	rc = store_effect_end(l->store, &k->effect, &end);
 	vfs_within(false);
 	if (rc == RC_LOST)
-		life_wrong(l, "%s: the try is nobody's", k->name);
+		life_wrong(l, "%s: the try has no owner", k->name);
 	if (rc != RC_OK)
 		return rc;
 	life_committed(l);

@@ -41,7 +41,7 @@ class Clients:
         self.large = {p for p, route in routes.items()
                       if route.keeps < history.INF}
         self.says = {p for p, route in routes.items() if route.says}
-        self.addresses = []     # who can be asked
+        self.addresses = []     # of the processes that can be asked
         self.events = []
         self.errors = []
         self.base = {}
@@ -51,7 +51,7 @@ class Clients:
     # --- what is asked ---
 
     def body(self, identity, variant):
-        """The same for all who ask for it."""
+        """The body of a request: the same at each retry."""
         rng = random.Random('%s %s %s' % (self.seed, identity, variant))
         words = [variant]
         attempts = rng.randint(1, 4)

@@ -288,7 +288,7 @@ REFUSED = [
     ('a_lost_run_again_under_unknown', 'ran again', both(
         again('/unknown', '-', deeds='started', pid=14),
         lambda made: made['signals'].append(Signal(14, 2, 2, False)))),
-    ('a_run_again_that_nobody_killed', 'ended for no reason; ran again',
+    ('a_run_again_that_was_not_killed', 'ended for no reason; ran again',
      undead),
     ('a_run_again_before_its_timeout', 'ran again',
      again('/late', second=1.4)),
@@ -311,7 +311,7 @@ REFUSED = [
     ('another_body_at_a_replay', 'bodies differ', answer('a2', 5, body='x')),
     ('another_run_at_a_replay', 'answer to another request; answers differ',
      answer('a2', 5, run='b2')),
-    ('a_body_that_nobody_wrote', 'body is not what the handler wrote',
+    ('a_body_that_no_handler_wrote', 'body is not what the handler wrote',
      answer('a2', 5, true=False)),
     ('a_first_answer_twice', 'first answer twice',
      more_events(said(A, 'a2', 3))),
@@ -322,7 +322,7 @@ REFUSED = [
      both(answer('a1', 1, replayed=True), more_events(nothing(A, 1)))),
     ('an_answer_of_no_run', 'answer of a run that never was',
      more_events(said(A, 'a9', 2, 'away'))),
-    ('an_answer_to_somebody_else', 'answer to another request',
+    ('an_answer_to_another_client', 'answer to another request',
      more_events(said(B, 'a1', 1, 'away'))),
     ('an_answer_to_another_body',
      'answer to another body; not the answer that was seen',
@@ -331,7 +331,7 @@ REFUSED = [
      answer('b2', 5, begin=4, end=4.5)),
     ('an_answer_that_was_not_given', 'answer that its run did not give',
      answer('a1', 1, status=429, what='busy')),
-    ('an_answer_though_nobody_acted', 'nobody acted', without('acted', 'a2')),
+    ('an_answer_though_no_run_acted', 'no run acted', without('acted', 'a2')),
     ('a_conflict_after_the_answer', 'not the answer that was seen',
      more_events(problem(A, 'key-in-progress', 9))),
     ('a_mismatch_for_the_same_body', 'not the answer that was seen',
@@ -361,20 +361,20 @@ REFUSED = [
           added([Row(N, 'unknown', 1, 'Dn')],
                 run(N, 'n1', 1, 3, '-', 'started', parent=99)),
           lambda made: made['signals'].append(Signal(21, 2.5, 2.6, True)))),
-    ('a_run_for_one_that_got_503', 'ran for nobody',
+    ('a_run_for_one_that_got_503', 'ran for no request',
      lambda made: made.update(events=replaced(
          made['events'], nothing(B, 1),
          problem(B, 'store-unavailable', 1, 503)))),
-    ('a_run_for_one_that_came_later', 'ran for nobody',
+    ('a_run_for_one_that_came_later', 'ran for no request',
      lambda made: made.update(events=replaced(
          made['events'], nothing(B, 1), nothing(B, 2)))),
-    ('a_run_for_one_that_was_answered_before', 'ran for nobody',
+    ('a_run_for_one_that_was_answered_before', 'ran for no request',
      lambda made: made.update(events=replaced(
          made['events'], nothing(B, 1),
          problem(B, 'handler-failed', -1, 502)))),
     ('a_problem_of_another_kind', 'unexpected problem',
      more_events(problem(A, 'key-invalid', 0, 400))),
-    ('found_by_nobody', 'answer that its run did not give', added(
+    ('found_without_a_verdict', 'answer that its run did not give', added(
         [Row(N, 'unknown', 1, 'Dn')], run(N, 'n1', 1, 1, 'exit'),
         nothing(N, 1), said(N, 'n1', 5, 'resolved', replayed=True))),
     ('a_run_that_acted_found_not_to_have', 'ran again',
@@ -392,7 +392,7 @@ REFUSED = [
         run(('u', '/gone', 'n'), 'n1', 1, 1, 'exit') +
         run(('u', '/gone', 'n'), 'n2', 1, 40, 'created', downstream='D4'),
         nothing(('u', '/gone', 'n'), 1), nothing(('u', '/gone', 'n'), 40))),
-    ('given_up_by_nobody', 'given up', row(C, state='dead_letter')),
+    ('given_up_without_a_verdict', 'given up', row(C, state='dead_letter')),
     ('a_key_in_progress_at_the_end', 'stuck', row(B, state='in_progress')),
     ('a_run_that_is_not_recorded', 'ran without a record',
      lambda made: made['rows'].pop(0)),
@@ -403,9 +403,9 @@ REFUSED = [
      row(A, attempt=1)),
     ('another_downstream_key_in_the_store', 'ran without a record',
      row(A, downstream='X')),
-    ('completed_by_nobody', 'completed, and nobody acted',
+    ('completed_without_a_run', 'completed, and no run acted',
      row(C, state='completed')),
-    ('completed_by_nobody_and_to_age', 'completed, and nobody acted', added(
+    ('completed_without_a_run_and_to_age', 'completed, and no run acted', added(
         [Row(('u', '/gone', 'n'), 'completed', 1, 'Dn')],
         run(('u', '/gone', 'n'), 'n1', 1, 1, 'exit'),
         nothing(('u', '/gone', 'n'), 1))),
@@ -426,7 +426,7 @@ REFUSED = [
     ('a_run_after_one_that_had_answered', 'ran after its answer; ran again',
      both(row(F, attempt=3), more_lines(*run(F, 'f3', 3, 9, 'created')))),
     ('a_transaction_that_is_lost', 'answer that its run did not give; '
-     'committed and lost; completed, and nobody acted',
+     'committed and lost; completed, and no run acted',
      made_of(rides=[], effects=[], deliveries=set())),
     ('a_transaction_of_what_was_left_that_is_lost', 'committed and lost',
      more_lines(*late(A, 'a2', 2, 3))),
@@ -436,9 +436,9 @@ REFUSED = [
          made_of(rides=[Ride('f2', 'Df'), Ride('f1', 'Df')]))),
     ('an_answer_without_its_ride', 'an effect without its ride; '
      'answer that its run did not give; committed and lost; '
-     'completed, and nobody acted; delivered, and not committed',
+     'completed, and no run acted; delivered, and not committed',
      made_of(rides=[])),
-    ('a_ride_of_another_key', 'a ride of nobody; a ride without its effect',
+    ('a_ride_of_another_key', 'a ride of no run; a ride without its effect',
      made_of(rides=[Ride('a2', 'Da'), Ride('f2', 'Df')])),
     ('a_ride_that_is_unknown', 'a ride without its answer',
      row(F, state='unknown')),
@@ -458,7 +458,7 @@ REFUSED = [
                       Effect('l', 'Da', 'delivered')])),
     ('an_effect_that_waits_for_ever', 'not delivered',
      made_of(effects=[Effect('k', 'Df', 'pending')])),
-    ('an_effect_that_nobody_delivered', 'delivered by nobody',
+    ('an_effect_that_no_program_delivered', 'delivered by no program',
      made_of(deliveries=set())),
     ('an_effect_with_two_keys', 'delivered, and not committed',
      made_of(deliveries={Delivery('k', 'f2'), Delivery('l', 'f2')})),

@@ -1,7 +1,7 @@
 """What handlers did, what clients saw, what the store says: all must agree.
 
-It does nothing but judge: it starts and asks nobody, so that histories can be
-made up to see whether it refuses them.
+This module only judges.  It starts nothing and asks nothing, so histories can
+be made up to see whether it refuses them.
 
 An identity is (user, path, key).  A record of it is named by its downstream
 key; an identity has several, one after the other, where keys expire.
@@ -47,7 +47,7 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
 # What is left behind of a run tries to answer, too.
 LATE = ('late', 'late-said')
 
-# It will be run, whoever asks; body is the place where it is asked after.
+# The request will run without a retry; body is its status resource.
 ACCEPTED = 'accepted'
 
 # on_crash; for how many seconds a key is kept, and after them a marker of it;
@@ -194,7 +194,7 @@ class Checker:
         return route.resume and (run.what in LOST or self.lost(run, by))
 
     def open(self, run, by):
-        """Whether it may be that nobody knows what became of it."""
+        """Whether the outcome of the run may be unknown."""
         return run.what in UNKNOWN | LOST or self.lost(run, by)
 
     def check_record(self, runs):
@@ -248,7 +248,7 @@ class Checker:
             self.no('answer that its run did not give', e, *run.lines)
         if e.what in STORED and 'acted' not in run.deeds and \
                 'late' not in run.deeds:
-            self.no('nobody acted', e, *run.lines)
+            self.no('no run acted', e, *run.lines)
         if e.variant != e.asked and e.what != 'resolved':
             self.no('answer to another body', e)
         if not e.true:
@@ -296,7 +296,7 @@ class Checker:
             cause = next((e for e in free if e.begin < when + MS and (
                 e.end >= when or e.status in (None, 202))), None)
             if cause is None:
-                self.no('ran for nobody', run.first, *events)
+                self.no('ran for no request', run.first, *events)
             else:
                 free.remove(cause)
 
@@ -382,7 +382,7 @@ class Checker:
                     self.no('kept after all', e, later)
 
     def check_unknown(self, identity, events):
-        """It stays so, unless somebody finds out or an operator removes it."""
+        """A key stays unknown until it is resolved or deleted."""
         if self.routes[identity[1]].asked:
             return
         for unknown in events:
@@ -427,7 +427,7 @@ class Checker:
                 self.no('two rides', *rides)
             if run is None or not ({'saying', 'late'} & set(run.deeds)) or \
                     run.first.downstream != downstream:
-                self.no('a ride of nobody', rides)
+                self.no('a ride of no run', rides)
             if row is None or row.state != 'completed':
                 self.no('a ride without its answer', rides, row)
         rode = {ride.downstream: ride.run for ride in self.rides}
@@ -445,7 +445,7 @@ class Checker:
             elif of[0].state != 'delivered':
                 self.no('not delivered', ride, of[0])
             elif Delivery(of[0].key, ride.run) not in self.deliveries:
-                self.no('delivered by nobody', ride, of[0])
+                self.no('delivered by no program', ride, of[0])
         if effects:
             self.no('an effect without its ride', *effects.values())
         keys = {(e.key, ride.run) for ride in self.rides
@@ -490,7 +490,7 @@ class Checker:
         if row.state == 'completed' and last.what not in FINAL and \
                 last.first.run not in self.rode and not (
                     asked and 'acted' in last.deeds):
-            self.no('completed, and nobody acted', row, *last.lines)
+            self.no('completed, and no run acted', row, *last.lines)
         if row.state == 'failed_retryable' and \
                 not self.may_be_released(last, INF):
             self.no('released, and it ran', row, *last.lines)

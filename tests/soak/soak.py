@@ -63,7 +63,7 @@ SERVER = {'workers': '12', 'sweep_interval': '300ms', 'reap_interval': '200ms',
           'status_path': '/jobs', 'async_workers': '3'}
 MAIL = '[effect mail]\nbackoff = 1ms\nattempts = 1000\nprogram = %s\n'
 # What doctor may find: keys for an operator, and nothing broken.
-NEEDS_SOMEBODY = {'unknown', 'reconcile', 'dead_letter', 'summary'}
+NEEDS_OPERATOR = {'unknown', 'reconcile', 'dead_letter', 'summary'}
 
 
 def uuid_text(data):
@@ -88,7 +88,7 @@ def small_disk(t, megabytes):
 
 
 def rows_of(database):
-    """All that is in a store, now that nobody else looks at it."""
+    """All that is in a store that no other process has open."""
     db = sqlite3.connect(database)
     try:
         found = db.execute('PRAGMA integrity_check').fetchall()
@@ -120,7 +120,7 @@ def said_in(database, deliveries):
 
 
 def tell_history(lines, events, rows):
-    """What the clients and the store came to, for whom it interests."""
+    """Prints how requests and keys have ended."""
     told = history.grouped(events, lambda e: e.code or e.what or 'none')
     states = history.grouped(rows, lambda row: row.state)
     for what, groups in (('requests', told), ('keys', states)):
@@ -220,7 +220,7 @@ class Soak:
         run = self.t.run([base.ONCECTL, '-d', self.database, 'doctor'])
         bad = {line.split()[1] for line in run.stdout.decode().splitlines()
                if line.startswith('BAD')}
-        assert bad <= NEEDS_SOMEBODY, run.stdout.decode()
+        assert bad <= NEEDS_OPERATOR, run.stdout.decode()
         assert run.returncode == (1 if bad else 0), run.stderr
 
     # --- the verdict ---
@@ -259,7 +259,7 @@ class Soak:
         self.not_idle(lines, events, rows)
 
     def keep(self, events, rows):
-        """For who looks into it: --keep."""
+        """Writes the history into files: --keep."""
         with open(self.t.path('events'), 'w') as f:
             for event in events:
                 f.write(json.dumps(event._asdict()) + '\n')

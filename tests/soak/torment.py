@@ -68,7 +68,7 @@ class Torment:
                         '%s listens or has ended' % once.name)
 
     def tend(self):
-        """Starts those that are dead; who died by himself has failed."""
+        """Starts dead processes; one that died without a signal has failed."""
         for once in self.onces:
             if once.process is not None and not once.alive():
                 assert any(s.pid == once.pid for s in self.signals), \
@@ -183,7 +183,7 @@ class Torment:
                 (self.ctl('ls', '--json', *words) or b'').splitlines()]
 
     def resolve(self):
-        """Who knows what the handlers did says so."""
+        """An operator resolves keys, by what the handlers did."""
         rows = self.rows('--state', 'unknown', '--path', '/asked')
         time.sleep(0.2)     # a handler whose oncewrap was killed is dying
         for row in rows[:self.rng.randrange(6)]:
@@ -199,7 +199,7 @@ class Torment:
                     self.ctl('resolve', *name, '--completed', input=found)
 
     def forget(self):
-        """Some keys are of no use to anybody."""
+        """An operator deletes keys that no client needs."""
         rows = self.rows('--path', '/short')
         for row in self.rng.sample(rows, min(3, len(rows))):
             identity = (user_of(row['scope']), row['path'], row['key'])
@@ -224,7 +224,7 @@ class Torment:
             time.sleep(self.rng.uniform(0, 2))
             db.execute('ROLLBACK')
         except sqlite3.OperationalError:
-            pass        # it is not only strangers who wait
+            pass        # the lock is held for longer
         finally:
             db.close()
 
@@ -245,7 +245,7 @@ class Torment:
                         os.posix_fallocate(f.fileno(),
                                            os.fstat(f.fileno()).st_size, size)
                 except OSError:
-                    pass        # somebody was faster
+                    pass        # another process has taken the room
                 time.sleep(self.rng.uniform(0, 0.3))
             if self.rng.random() < 0.3:
                 # Nothing that it had not promised is lost with it.

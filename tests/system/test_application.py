@@ -1,5 +1,5 @@
-"""FastCGI applications that somebody else runs: php-fpm, and one that can say
-anything."""
+"""FastCGI applications that oncewrap does not start: php-fpm, and one that can
+say anything."""
 import glob
 import os
 import signal

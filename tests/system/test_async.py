@@ -301,7 +301,7 @@ def test_scope_is_that_of_the_keys_own_route(t):
     nothing_there(once, place, headers={'Authorization': 'Bearer y'})
     # Without a scope the number is all that is asked for.
     place = accepted(once.post('k', path='/other'))
-    wait_status(once, place, 'completed', user='anybody')
+    wait_status(once, place, 'completed', user='stranger')
 
 
 def test_what_is_no_resource_is_404(t):
@@ -508,7 +508,7 @@ def test_queued_request_past_its_retention_is_answered_408(t):
     eq(t.ledger(), ['1 '])
 
 
-def test_marker_of_a_request_that_nobody_began(t):
+def test_marker_of_a_request_that_never_began(t):
     gate = t.gate()
     once = start(t, 'ledger; gate gate; status 201', {'async_workers': '1'},
                  routes={'/short': {'retention': '100ms',
@@ -540,7 +540,7 @@ def test_released_by_its_answer_it_is_not_queued_again_until_asked_for(t):
     eq(t.ledger(), ['1 ', '1 ', '2 '])
 
 
-def test_released_it_runs_at_once_for_who_does_not_prefer_202(t):
+def test_released_it_runs_at_once_for_a_client_that_does_not_prefer_202(t):
     once = start(t, 'ledger; [ "$ONCE_ATTEMPT" = 2 ] && status 201 || '
                  'exit 75', **{'async': 'prefer'})
     place = accepted(once.post('k', headers=ASYNC), prefer=True)
@@ -613,7 +613,7 @@ def test_body_that_has_no_room_when_its_turn_comes_is_tried_again(t):
     place = accepted(once.post('k', b'x' * 100000))
     os.rename(spool, spool + '.away')
     gate.open()
-    # Its lines in the log say whose they are.
+    # Its lines in the log name the key.
     for event in ('handler-not-started', 'run'):
         once.wait_log(r'event=%s instance=urn:uuid:\S+ path=/pay key=k '
                       % event)
@@ -1049,7 +1049,7 @@ def crowd(t, jobs, kills, seed, on_crash, daemons=1):
         one = draw.choice(all)
         one.kill()
         # What it was about to start may hold its socket for a moment.
-        wait_until(lambda: not listens(one), 'nobody listens')
+        wait_until(lambda: not listens(one), 'the socket to be closed')
         one.start()
     for one in clients:
         one.result(60)
@@ -1089,7 +1089,7 @@ def each_ended_once(t, once, places, jobs):
         else:
             got = result(once, place, key, 'body of ' + key)
         eq((got.status, got.replayed), (201, 'true'), got)
-        # The last run's answer: nobody ran after it had ended.
+        # The last run's answer: no run began after it had ended.
         name, attempt = got.body.decode().split()
         eq((name, int(attempt)), (key, rows[key]['attempt']))
         assert (key, int(attempt), rows[key]['downstream']) in runs, got

@@ -18,7 +18,7 @@ BIG = ('head -c 15000000 /dev/zero | tr "\\0" "$QUERY_STRING"')
 
 
 def load(database):
-    """{key: row} of a database that nobody uses."""
+    """{key: row} of a database that no process has open."""
     db = sqlite3.connect('file:%s?immutable=1' % database, uri=True)
     eq(db.execute('PRAGMA integrity_check').fetchall(), [('ok',)])
     rows = {r[0]: r[1:] for r in db.execute(
@@ -317,7 +317,7 @@ def test_a_signal_leaves_nothing(t):
         eq(names(t), [])
 
 
-def test_a_killed_backup_is_no_copy_and_in_nobodys_way(t):
+def test_a_killed_backup_is_no_copy_and_delays_no_other(t):
     once = large(t)
     process = half_done(t, once)
     refused(t, once, 'backup', t.path('copy'), says='another backup')

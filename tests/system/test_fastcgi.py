@@ -406,7 +406,7 @@ def row(t, once, n, query, want, state, key):
 
 
 def application(t, name):
-    """Two processes that somebody else started; the address of both."""
+    """Two processes that oncewrap did not start; the address of both."""
     path = t.path(name)
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
@@ -421,7 +421,7 @@ REFUSED_THERE = {'on_crash', 'share_database'}
 
 
 def handled(t, kind, name, options, **kw):
-    """An oncewrap with that kind of handler, and who else runs for it."""
+    """An oncewrap with that kind of handler, and what else that needs."""
     handler, others = '%s %s' % (t.program('kinds.py'), t.dir), []
     if kind == 'application':
         handler, others = application(t, name)

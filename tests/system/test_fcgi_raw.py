@@ -528,12 +528,12 @@ def broken_streams():
     yield 'stdin before params', begin() + record(STDIN, 1, b'abc') + good
     yield 'params after their end', head() + stream(PARAMS, 1, params) + \
         record(STDIN, 1)
-    yield 'params of nobody', begin() + stream(PARAMS, 7, params)
+    yield 'params of no request', begin() + stream(PARAMS, 7, params)
     yield 'data record', head() + record(DATA, 1, b'abc') + record(STDIN, 1)
     yield 'records of the responder', begin() + record(STDOUT, 1, b'abc') + \
         record(STDERR, 1, b'abc') + record(END, 1, bytes(8))
     yield 'no params at all', begin() + record(PARAMS, 1) + record(STDIN, 1)
-    yield 'abort of nobody', record(ABORT, 1) * 100
+    yield 'abort of no request', record(ABORT, 1) * 100
     yield 'end without begin', record(END, 1, bytes(8))
     for name, content in (
             ('name longer than there is', b'\x10\x00AB'),

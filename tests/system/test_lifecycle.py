@@ -245,7 +245,7 @@ def test_stale_socket_is_replaced(t):
     first(once.post('k'), 201)
 
 
-def test_socket_that_somebody_listens_on_is_left_alone(t):
+def test_socket_that_a_process_listens_on_is_left_alone(t):
     once = t.once(handler=t.sh(OK))
     run = wrap(t, '-f', once.file, '-d', t.path('other.db'))
     assert run.returncode > 0, run
@@ -640,7 +640,8 @@ def test_queued_requests_are_not_begun_after_drain_timeout(t):
 
 
 def test_drain_timeout_ends_the_wait_for_what_a_handler_left(t):
-    """Its key would be released when that is gone; nobody waits so long."""
+    """The key would be released when that has exited, but the daemon does not
+    wait that long."""
     gate = t.gate()
     once = t.once(
         handler=t.sh('setsid sh "$D/left" & read _ < "$D/go.open"'

@@ -75,7 +75,7 @@ def another_user(t):
     return {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
 
 
-def test_a_pipe_that_nobody_reads(t):
+def test_a_pipe_that_is_not_read(t):
     unread(t, pipe(t)[1])
 
 
@@ -91,7 +91,7 @@ def test_a_pipe_that_is_full_at_the_start(t):
     unread(t, w)
 
 
-def test_a_pipe_of_another_user_that_nobody_reads(t):
+def test_a_pipe_of_another_user_that_is_not_read(t):
     """It cannot be opened again."""
     base.need_root()
     unread(t, pipe(t)[1], **another_user(t))
@@ -112,7 +112,7 @@ def test_a_terminal_that_is_stopped(t):
     unread(t, slave)
 
 
-def test_a_socket_that_nobody_reads(t):
+def test_a_socket_that_is_not_read(t):
     a, b = socket.socketpair()
     t.defer(a.close)
     t.defer(b.close)

@@ -318,7 +318,7 @@ def test_oncectl_refuses_what_is_no_store(t):
     assert b'text.db' in run.stderr, run.stderr
 
 
-# --- who is asked ---
+# --- which paths are oncewrap's own ---
 
 def test_nothing_below_admin_path_reaches_a_handler(t):
     once = start(t, routes={ADMIN: {'key': 'required'},
@@ -419,7 +419,7 @@ def test_health_while_a_stranger_holds_the_lock(t):
     once = start(t, server={'busy_timeout': '200ms'})
     done = once.post('done')
     lock = Lock(t, once.database)
-    health(once, 200)           # nobody has been told no
+    health(once, 200)           # no client has been refused
     problem(once.post('k'), 'store-unavailable')
     health(once, 503, 'another process holds the write lock')
     once.wait_log('level=warn event=unhealthy why=')

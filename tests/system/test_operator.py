@@ -1,5 +1,5 @@
-"""oncectl for the people who run it: the stored answer, many keys to forget,
-what needs no key, and help."""
+"""oncectl at the shell: the stored answer, many keys to forget, what needs no
+key, and help."""
 import base64
 import json
 import os

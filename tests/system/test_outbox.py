@@ -86,7 +86,7 @@ def effect(once, number=1):
 
 
 def wait_effect(once, state, number=1):
-    """It is so, and nobody is at it."""
+    """Waits until the effect is in that state, and no try is under way."""
     def found():
         row = effect(once, number)
         return row is not None and row['state'] == state and row
@@ -297,7 +297,7 @@ def test_log_names_the_try_and_not_the_payload(t):
     assert 'confidential' not in once.log()
 
 
-# --- order, and who waits for whom --------------------------------------------
+# --- order --------------------------------------------------------------------
 
 def test_effects_of_a_key_are_delivered_in_order(t):
     """One that fails holds back those behind it, of all topics."""
@@ -309,7 +309,7 @@ def test_effects_of_a_key_are_delivered_in_order(t):
     eq(payloads(t), ['1', '1', '1', '2', '3', '4'])
 
 
-def test_dead_letter_holds_back_nobody(t):
+def test_dead_letter_holds_back_no_effect(t):
     once = start_mail(t, 'test "$(tail -n1 "$D/receipts" | cut -d" " -f3)"'
                       ' != bad', attempts=2)
     emit(once, 'mail bad', 'mail good')
@@ -496,7 +496,7 @@ def test_topics_come_and_go_with_a_reload(t):
     eq(once.post('no', body='mail y').status, 400)
     emit(once, 'sms hello', key='other')
     wait_effect(once, 'delivered', 2)
-    # What was there stays, and somebody is told.
+    # What was there stays, and doctor reports it.
     eq(effect(once)['state'], 'pending')
     found = doctor(once, 'topics', status=1)
     assert not found['ok'] and 'mail' in found['text'], found

@@ -1,4 +1,4 @@
-"""The operator's page: what it shows to whom, and what it does for whom."""
+"""The operator's page: what readers see, and what operators may do."""
 import base64
 import hashlib
 import os
@@ -366,7 +366,7 @@ def test_behind_apache(t):
     behind(t, 'apache-page')
 
 
-# --- who may act ------------------------------------------------------------
+# --- acts need a right ------------------------------------------------------
 
 def test_readers_see_no_buttons(t):
     once = start(t)

@@ -1,4 +1,4 @@
-"""Problems as pages, for those who prefer text/html."""
+"""Problems as pages, for clients that prefer text/html."""
 import html.parser
 
 from answer import CODES, DRAFT, LINK, NO_NEW_KEY, eq, first, problem
@@ -80,7 +80,7 @@ def test_an_edited_form_is_told_what_to_do(t):
     first(once.post('k', 'a=1', headers=BROWSER), 201)
     got = page(once.post('k', 'a=2', headers=BROWSER), 'key-reused')
     assert 'open the form again' in got.text, got.text
-    # The answer of the handler is nobody's to translate.
+    # The handler's answer is not translated.
     answer = once.post('k', 'a=1', headers=BROWSER)
     eq((answer.status, answer.replayed), (201, 'true'), answer)
 

@@ -422,7 +422,7 @@ def test_reap_deletes_what_is_past_its_retention_alone(t):
 
 
 def due(t, verdict, keys=('k',), before='', **options):
-    """Keys that are unknown and due, and nobody but oncectl to reconcile."""
+    """Unknown keys that are due, and that only oncectl reconciles."""
     gate = t.gate()
     options['reconcile_after'] = '1ms'
     options['reconcile'] = t.sh(

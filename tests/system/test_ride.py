@@ -162,7 +162,7 @@ def oncewrap_killed(t, program):
             point, 'completed' if point == 'answered' else 'failed_retryable')
         answer = rides.post(point, test=point)
         if point == 'answered':
-            # Nobody has seen the first answer.
+            # No client has seen the first answer.
             eq((answer.status, answer.replayed), (201, 'true'), answer)
             answer.fields.remove(('Idempotent-Replayed', 'true'))
         rides.there_is_one_of_each(point, answer, test=point)

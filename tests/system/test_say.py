@@ -273,7 +273,7 @@ def test_a_retention_begins_when_the_handler_has_ended(t):
     eq(once.row('k'), None)
 
 
-# --- who was superseded -------------------------------------------------------
+# --- attempts that were superseded --------------------------------------------
 
 LATE = ('escape', 'gate=old', 'order')
 
@@ -384,7 +384,7 @@ def test_a_superseded_attempt_lands_nothing_in_a_key_of_the_same_name(t):
 
 
 def test_what_a_process_commits_while_its_lease_is_alive_counts(t):
-    """Nobody has looked yet: it is the handler's right to be first."""
+    """No recovery has run yet, so the handler may still be the first."""
     once, old, pid = escaped(t)
     eq(wakes(t, old, pid), '1 COMMIT')
     once.start()

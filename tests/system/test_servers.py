@@ -355,7 +355,7 @@ def authorization_as_scope(t, kind):
 
 
 @each()
-def a_name_that_nobody_verified_is_no_caller(t, kind):
+def a_name_that_was_not_verified_is_no_caller(t, kind):
     server, once = setup(t, kind, scope='REMOTE_USER', scope_required='yes')
     problem(server.curl(key='k', args=['--user', 'ann:guess']),
             'scope-required')
@@ -496,7 +496,7 @@ def restarted_between_two_requests(t, kind):
 
 
 @each(servers.CONNECTING)
-def served_again_after_requests_that_found_nobody(t, kind):
+def served_again_after_requests_that_found_no_responder(t, kind):
     server, once = setup(t, kind)
     first(server.curl(key='k'), 201)
     once.stop()

@@ -1,5 +1,5 @@
-"""A handler that shares the database: whose files they are, who gets its
-lock, and what it can say in a transaction of its own."""
+"""A handler that shares the database: the owners of the files, the turns at the
+lock, and what the handler can say in a transaction of its own."""
 import grp
 import os
 import pwd
@@ -29,7 +29,7 @@ def all_are(once, mode):
     eq(modes(once), {**{suffix: mode for suffix in FILES}, '-lock': 0o600})
 
 
-# --- whose files they are ---------------------------------------------------
+# --- the owners of the files ------------------------------------------------
 
 def test_files_are_the_owners_alone_where_nothing_is_shared(t):
     once = t.once(handler=t.program('probe.py'))
@@ -53,7 +53,7 @@ def test_files_are_the_groups_too_where_a_route_shares_them(t):
     eq(seen['ONCE_DATABASE'], os.path.realpath(once.database))
     assert 'ONCE_DATABASE' not in once.post(
         'k', path='/own').json()['environment']
-    # Who is not guarded has nothing to say.
+    # A handler of a request without a key has no record to write to.
     assert 'ONCE_DATABASE' not in once.get(
         path='/shared').json()['environment']
 
@@ -106,7 +106,7 @@ def test_a_name_that_stands_for_another_file_is_left_alone(t):
     eq(stat.S_IMODE(os.stat(other).st_mode), 0o600)
 
 
-# --- who gets the lock -------------------------------------------------------
+# --- turns at the lock -------------------------------------------------------
 
 HOLDER = '''
 import sqlite3
@@ -131,7 +131,7 @@ def test_a_handler_that_sits_on_the_lock_is_named(t):
     gate.wait()
     sits = Background(lambda: once.post('s', path='/sits'))
     pid = held.wait()
-    # A run that has ended is not lost, whoever waits for its answer.
+    # A run that has ended is not lost, although its caller gets no answer.
     gate.open()
     problem(other.result(), 'outcome-not-recorded')
     # Nothing new begins.
@@ -151,7 +151,7 @@ def test_a_handler_that_sits_on_the_lock_is_named(t):
     eq(len(once.log_lines('event=write-lock-held')), 1)
 
 
-def test_an_answer_that_cannot_be_hardened_now_holds_up_nobody_else(t):
+def test_an_answer_that_cannot_be_synced_now_holds_up_no_other(t):
     held = t.gate('held')
     gate = t.gate()
     once = t.once(server={'busy_timeout': '1h'}, conf=EFFECTS, routes={

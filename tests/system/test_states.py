@@ -119,7 +119,7 @@ def test_killed_after_a_whole_answer_is_unknown(t):
     retry_is_unknown(t, once, 'k')
 
 
-def test_killed_by_somebody_else_is_unknown(t):
+def test_killed_by_another_process_is_unknown(t):
     gate = t.gate()
     once = once_with(t, 'ledger; gate gate; status 200')
     running = Background(lambda: once.post('k'))

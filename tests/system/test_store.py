@@ -42,7 +42,7 @@ def test_file_that_is_no_database(t):
     eq(t.read('text.db'), b'This is no database, and precious.\n' * 50)
 
 
-def test_database_of_somebody_else(t):
+def test_database_of_another_program(t):
     path = t.path('other.db')
     with sqlite3.connect(path) as db:
         db.execute('CREATE TABLE mine(a)')
@@ -70,9 +70,9 @@ def test_database_that_is_a_folder(t):
     does_not_start(t, t.path('folder.db'))
 
 
-def test_database_that_nobody_may_write(t):
+def test_database_that_may_not_be_written(t):
     if os.geteuid() == 0:
-        # Root may write anywhere but where nobody may.
+        # Root may write anywhere but on a read-only file system.
         os.mkdir(t.path('ro'))
         mount(t, t.path('ro'), 'ro,size=1m')
     else:
@@ -190,7 +190,7 @@ def large(t):
 
 
 def truncate_log(db):
-    """Whether nobody reads or writes, so that the log could be emptied."""
+    """Whether no connection reads or writes, so that the log was emptied."""
     return db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()[0] == 0
 
 

@@ -73,7 +73,7 @@ every_age(void **state)
 }
 
 static void
-nobody_asks_for_it(void **state)
+a_request_without_the_option_has_no_limit(void **state)
 {
 	struct conf_route route;
 	struct request request;
@@ -92,7 +92,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_age),
-		cmocka_unit_test(nobody_asks_for_it),
+		cmocka_unit_test(a_request_without_the_option_has_no_limit),
 	};
 
 	return cmocka_run_group_tests_name("age", tests, NULL, NULL);

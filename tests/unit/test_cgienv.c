@@ -110,7 +110,7 @@ static const struct row {
 	    { "LANG", "daemon" } },
 	{ "unless the daemon has no such variable", { "LANG", "request" }, 0,
 	    { "LANGUAGE=x" }, { "LANG" }, { "LANG", "request" } },
-	{ "set by the operator, whoever else has it",
+	{ "set by the operator, even if the request or the daemon has it",
 	    { "TZ", "request", "HTTP_A", "1" }, 0, { "TZ=daemon", "X=daemon" },
 	    { "TZ=UTC", "REDIRECT_STATUS=200", "E=", "X", "Y=a=b", "X=set" },
 	    { "TZ", "UTC", "HTTP_A", "1", "REDIRECT_STATUS", "200", "E", "",
@@ -235,7 +235,7 @@ the_database_is_named_where_it_is_shared(void **state)
 	assert_string_equal(get(&env, "ONCE_TOKEN"),
 	    "0123456789abcdef0123456789abcdef-9223372036854775807");
 	cgienv_free(&env);
-	/* Who only finds out what happened has no lease. */
+	/* A reconciler has no lease. */
 	once.token = "";
 	assert_int_equal(
 	    cgienv_make(&rq, &rt, NULL, &once, &alone, &env), RC_OK);
@@ -391,7 +391,7 @@ script_runs_out_of_segments(void **state)
 }
 
 static void
-script_that_nobody_names(void **state)
+script_that_has_no_name(void **state)
 {
 	static const char *const texts[][5] = { { NULL },
 		{ "SCRIPT_NAME", "/x", NULL }, { "DOCUMENT_ROOT", "/x", NULL },
@@ -598,7 +598,7 @@ main(void)
 		cmocka_unit_test(no_daemon_environment_at_all),
 		cmocka_unit_test(script_is_split),
 		cmocka_unit_test(script_runs_out_of_segments),
-		cmocka_unit_test(script_that_nobody_names),
+		cmocka_unit_test(script_that_has_no_name),
 		cmocka_unit_test(script_that_is_too_long),
 		cmocka_unit_test(form_key_is_given_and_cannot_be_forged),
 		cmocka_unit_test(environment_limits),

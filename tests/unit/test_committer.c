@@ -1,8 +1,7 @@
 /*
- * For whom the committer waits, and for whom not (committer_gather.c); and what
- * it takes while another process has the write lock (committer_admit.c).  A
- * sync, or a lock, of an hour makes it certain: a wait that should not be does
- * not end.
+ * The callers that the committer waits for (committer_gather.c), and the writes
+ * that it takes while another process has the write lock (committer_admit.c).
+ * Syncs and locks take an hour here, so a wait that should not be does not end.
  */
 #include "config.h"
 
@@ -84,7 +83,7 @@ syncs_took(int64_t before, int64_t last)
 	committer_took(&c, last);
 }
 
-/* The lock is free only while somebody waits. */
+/* The lock is free only while a thread waits for it. */
 static void *
 two_come(void *arg)
 {
@@ -119,7 +118,7 @@ where_syncs_are_slow_it_waits_until_those_it_told_are_back(void **state)
 }
 
 static void
-a_lone_caller_waits_for_nobody(void **state)
+a_lone_caller_waits_for_no_other(void **state)
 {
 	(void)state;
 	c.expected = 1;
@@ -236,7 +235,7 @@ main(void)
 		    where_syncs_are_slow_it_waits_until_those_it_told_are_back,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(
-		    a_lone_caller_waits_for_nobody, setup, teardown),
+		    a_lone_caller_waits_for_no_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    one_slow_sync_is_not_a_slow_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -1,5 +1,6 @@
 /*
- * downstream: a UUID that tells the number of its row to who has the secret.
+ * downstream: a UUID that tells the number of its row to a process that has the
+ * secret.
  */
 #include "config.h"
 

@@ -257,7 +257,7 @@ the_spare_thread_leaves_the_turn_to_a_worker_that_is_free(void **state)
 }
 
 static void
-the_turn_is_taken_from_who_does_not_come_back(void **state)
+the_lead_is_taken_from_a_thread_that_does_not_come_back(void **state)
 {
 	(void)state;
 	handle_one();
@@ -344,7 +344,7 @@ after_a_read_from_the_disk_the_turn_is_passed_for_a_while(void **state)
 	assert_true(keeps_it_for(100));
 	close(file);
 	if (!counted)
-		skip(); /* a file system in memory, or nobody counts */
+		skip(); /* a file system in memory, or no counting */
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -359,7 +359,7 @@ main(void)
 		TEST(the_spare_thread_has_the_turn_while_all_are_busy),
 		TEST(a_worker_that_waits_is_called_by_the_spare_thread),
 		TEST(the_spare_thread_leaves_the_turn_to_a_worker_that_is_free),
-		TEST(the_turn_is_taken_from_who_does_not_come_back),
+		TEST(the_lead_is_taken_from_a_thread_that_does_not_come_back),
 		TEST(what_was_posted_is_handled_before_the_end),
 		TEST(a_worker_that_waits_is_called_at_the_end),
 		TEST(after_a_read_from_the_disk_the_turn_is_passed_for_a_while),

@@ -126,8 +126,8 @@ unix_socket_has_the_mode_asked_for(void **state)
 }
 
 /*
- * What an attacker who may write the folder does, as early as can be: the
- * socket's name stands for another file as soon as it is there.
+ * An attacker that may write the folder acts as early as possible: the socket's
+ * name stands for another file as soon as it exists.
  */
 static int (*stand_in)(const char *, const char *);
 static char victim[96];

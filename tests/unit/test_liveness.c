@@ -1,6 +1,6 @@
 /*
- * liveness: who is alive, seen from the same process and from others, killed
- * or not; a lock file that is not the one it was.
+ * liveness: which processes are alive, as the same process and others see it,
+ * killed or not; and a lock file that has been replaced.
  */
 #include "config.h"
 
@@ -146,7 +146,7 @@ a_killed_process_is_dead_at_once(void **state)
 }
 
 static void
-nobody_has_a_name_that_is_none(void **state)
+no_process_has_a_name_that_is_none(void **state)
 {
 	struct liveness *l;
 	bool is = false;
@@ -278,7 +278,7 @@ main(void)
 		cmocka_unit_test(two_of_one_process_see_each_other),
 		cmocka_unit_test(who_is_alone_knows_it),
 		cmocka_unit_test(a_killed_process_is_dead_at_once),
-		cmocka_unit_test(nobody_has_a_name_that_is_none),
+		cmocka_unit_test(no_process_has_a_name_that_is_none),
 		cmocka_unit_test(a_lock_file_that_was_removed_tells_nothing),
 		cmocka_unit_test(the_file_is_empty_and_has_the_mode_asked_for),
 		cmocka_unit_test(

@@ -414,7 +414,7 @@ fill(int fd)
 }
 
 static void
-an_assertion_whose_message_nobody_reads_ends_the_process(void **state)
+an_assertion_whose_message_is_not_read_ends_the_process(void **state)
 {
 	char stream[64];
 	struct stat st;
@@ -456,7 +456,7 @@ main(void)
 		cmocka_unit_test(a_long_path_and_a_long_key_hide_nothing),
 		cmocka_unit_test(errno_stays),
 		cmocka_unit_test(
-		    an_assertion_whose_message_nobody_reads_ends_the_process),
+		    an_assertion_whose_message_is_not_read_ends_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1168,7 +1168,7 @@ local_redirect_has_no_status(void **state)
 	finish();
 }
 
-/* The peer does not read at first: the answer goes on without the worker, who
+/* The peer does not read at first: the answer goes on without the worker, which
  * has the next request meanwhile. */
 static void
 slow_reader_gets_it_all(void **state)
@@ -1229,7 +1229,7 @@ peer_that_does_not_take_its_answer_is_dropped(void **state)
 }
 
 static void
-peer_that_went_away_hurts_nobody(void **state)
+peer_that_went_away_hurts_no_other(void **state)
 {
 	struct exchange *x;
 	int fd;
@@ -1240,7 +1240,7 @@ peer_that_went_away_hurts_nobody(void **state)
 	ask(fd, true, "GET", "gone");
 	x = next("gone");
 	close(fd);
-	answer_text(x, "nobody reads this");
+	answer_text(x, "not read");
 	fd = dial();
 	round_trip(fd, false, "next");
 	expect_closed(fd);
@@ -1400,7 +1400,7 @@ peers_that_are_not_allowed_are_closed_at_once(void **state)
 	assert_int_equal(reload(other), RC_OK);
 	fd = dial();
 	expect_closed(fd);
-	/* A name that means nobody is an error, and changes nothing. */
+	/* An unknown user is an error, and changes nothing. */
 	assert_int_equal(
 	    reload("[server]\nallow_peers = no-such-user\n"), RC_INVALID);
 	fd = dial();
@@ -1689,8 +1689,8 @@ trickled_bodies_beyond_the_limit_keep_no_others_out(void **state)
 	finish();
 }
 
-/* Nothing is idle and there is no descriptor left: those who connect wait, mux
- * does not spin, and goes on when there is one. */
+/* No connection is idle and no descriptor is left: new connections wait.  mux
+ * does not spin, and accepts them once there is a descriptor. */
 static void
 without_descriptors_it_waits(void **state)
 {
@@ -1746,7 +1746,7 @@ without_descriptors_the_idle_make_way(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
-	/* accepted, and idle itself: nobody else comes, so it stays */
+	/* accepted, and idle itself: it stays, because no other one comes */
 	(void)poll(NULL, 0, 50);
 	round_trip(fd, false, "new");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -2045,7 +2045,7 @@ main(void)
 		cmocka_unit_test(local_redirect_has_no_status),
 		cmocka_unit_test(slow_reader_gets_it_all),
 		cmocka_unit_test(peer_that_does_not_take_its_answer_is_dropped),
-		cmocka_unit_test(peer_that_went_away_hurts_nobody),
+		cmocka_unit_test(peer_that_went_away_hurts_no_other),
 		cmocka_unit_test(unread_input_does_not_destroy_the_answer),
 		cmocka_unit_test(stream_is_handed_on_as_it_is),
 		cmocka_unit_test(broken_stream_has_no_end),

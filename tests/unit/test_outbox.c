@@ -1,5 +1,5 @@
 /*
- * outbox: which effect is taken by whom, and what becomes of it.
+ * outbox: which effects are taken, and what becomes of them.
  *
  * Programs are those of the system; that they get what they must is for the
  * system tests.
@@ -124,7 +124,7 @@ number(const char *what)
 	return raw_number(sql);
 }
 
-/* --- who takes what ----------------------------------------------------- */
+/* --- which effects are taken --------------------------------------------- */
 
 static void
 a_topic_alone_may_have_all_threads(void **state)
@@ -188,7 +188,7 @@ topics_take_turns(void **state)
 }
 
 static void
-a_topic_without_a_section_is_in_nobodys_way(void **state)
+a_topic_without_a_section_delays_no_other(void **state)
 {
 	struct store_effect *e;
 
@@ -292,7 +292,7 @@ main(void)
 		TEST(a_topic_alone_may_have_all_threads),
 		TEST(a_topic_leaves_a_thread_to_the_others),
 		TEST(topics_take_turns),
-		TEST(a_topic_without_a_section_is_in_nobodys_way),
+		TEST(a_topic_without_a_section_delays_no_other),
 		TEST(the_last_failure_gives_up),
 		TEST(a_try_makes_durable_what_came_with_it),
 		TEST(a_try_that_cannot_be_made_durable_is_none),

@@ -119,7 +119,7 @@ guard_needs_method_and_key(void **state)
 		    ROUTE_GUARDED },
 		{ "unsafe method", "methods = unsafe", "DELETE", 1,
 		    ROUTE_GUARDED },
-		{ "unsafe method that nobody knows", "methods = unsafe", "BREW",
+		{ "unsafe method that no RFC knows", "methods = unsafe", "BREW",
 		    1, ROUTE_GUARDED },
 		{ "GET is safe", "methods = unsafe", "GET", 1,
 		    ROUTE_UNGUARDED },

@@ -358,7 +358,7 @@ test_timeout_ends_the_whole_group_by_sigkill(void **state)
 	assert_int_equal(result.facts.end, RUN_TIMEOUT);
 	grandchild = atoi(result.out);
 	assert_true(grandchild > 1);
-	/* Orphaned, it is reaped by whoever adopted it: wait for that. */
+	/* The process that adopted the orphan waits for it. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)grandchild);
 	while (access(path, F_OK) == 0)
 		sched_yield();
@@ -559,7 +559,7 @@ dies_with_its_parent(const char *user)
 	waitpid(pid, NULL, 0);
 	pfd.fd = fds[0];
 	pfd.events = POLLIN;
-	/* End of file: nobody holds the other end any more. */
+	/* End of file: no process holds the other end any more. */
 	assert_int_equal(poll(&pfd, 1, 10000), 1);
 	assert_int_equal(read(fds[0], &byte, 1), 0);
 	close(fds[0]);

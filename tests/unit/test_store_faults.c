@@ -187,7 +187,7 @@ a_sweep_is_bounded_and_spares_the_living(void **state)
 }
 
 static void
-without_the_lock_file_nobody_is_settled(void **state)
+without_the_lock_file_no_owner_is_settled(void **state)
 {
 	struct store_change changes[4];
 	struct store_lease lease;
@@ -208,7 +208,7 @@ without_the_lock_file_nobody_is_settled(void **state)
 	    1);
 }
 
-/* Nobody could see that the lease is held. */
+/* Without it no process could see that the lease is held. */
 static void
 without_the_lock_file_nothing_is_reserved(void **state)
 {
@@ -314,7 +314,7 @@ another_store_s_settlement_is_seen(void **state)
 		assert_true(store_wait(store, &generation, until));
 }
 
-/* --- the write lock is held by somebody else ----------------------------- */
+/* --- another process holds the write lock -------------------------------- */
 
 static void
 a_reservation_gives_up_in_time(void **state)
@@ -993,7 +993,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_DIR(a_killed_process_leaves_unknown),
 		TEST_DIR(a_sweep_is_bounded_and_spares_the_living),
-		TEST_DIR(without_the_lock_file_nobody_is_settled),
+		TEST_DIR(without_the_lock_file_no_owner_is_settled),
 		TEST(without_the_lock_file_nothing_is_reserved),
 		TEST(without_the_database_nothing_is_reserved),
 		TEST_DIR(by_a_link_to_its_folder_the_database_is_the_database),

@@ -274,7 +274,7 @@ a_change_after_a_long_rest_is_noticed(void **state)
 }
 
 static void
-an_outcome_is_not_recorded_in_a_file_that_nobody_finds(void **state)
+an_outcome_is_not_recorded_in_a_file_that_was_renamed(void **state)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
@@ -496,7 +496,7 @@ main(void)
 		TEST(a_file_that_is_not_in_place_ends_reading_and_writing),
 		TEST(a_symbolic_link_to_the_file_itself_is_not_in_place),
 		TEST(a_change_after_a_long_rest_is_noticed),
-		TEST(an_outcome_is_not_recorded_in_a_file_that_nobody_finds),
+		TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed),
 		TEST_DIR(
 		    an_older_copy_in_its_place_is_noticed_by_the_next_write),
 		TEST(a_copy_of_this_life_is_noticed_by_the_next_write),

@@ -301,10 +301,10 @@ a_full_queue_keeps_nothing(void **state)
 	assert_true(ticket.full);
 	assert_int_equal(state_of("c"), RECORD_NONE);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 2);
-	/* who waits already is none too many */
+	/* a key that waits already is not one too many */
 	r = job_for("a");
 	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_BUSY);
-	/* nor does who runs wait */
+	/* and a key that runs does not wait */
 	lease = start_job();
 	r = job_for("c");
 	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_RUN);
@@ -360,7 +360,7 @@ a_synchronous_key_can_have_a_resource(void **state)
 }
 
 static void
-nobody_has_that_resource(void **state)
+no_key_has_that_resource(void **state)
 {
 	static const char *const names[] = { "", "x",
 		"0123456789abcdef0123456789abcdef" };
@@ -450,7 +450,7 @@ released_a_job_waits_as_it_is_told(void **state)
 	struct record record;
 
 	(void)state;
-	/* for somebody to ask */
+	/* it waits for a retry */
 	release_job(&lease, -1);
 	assert_string_equal(next_key(), "");
 	assert_true(request_is_kept(lease.id));
@@ -478,7 +478,7 @@ released_a_job_waits_as_it_is_told(void **state)
 	assert_string_equal(next_key(), "");
 	raw("UPDATE once_key SET queued_at = queued_at - 3600000");
 	assert_string_equal(next_key(), "k");
-	/* or who asks runs it himself, and then it is his */
+	/* or a retry runs it itself, and then has the lease */
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	assert_int_equal(lease.attempt, 4);
 	assert_false(request_is_kept(lease.id));
@@ -486,12 +486,12 @@ released_a_job_waits_as_it_is_told(void **state)
 	assert_false(record.accepted);
 	assert_string_equal(record.resource, ticket.resource);
 	record_free(&record);
-	release_job(&lease, 0); /* nobody accepted it */
+	release_job(&lease, 0); /* it was not accepted */
 	assert_string_equal(next_key(), "");
 	doctor_finds_nothing();
 }
 
-/* The request of who asks last is what is run, and it is the same. */
+/* The request of the last retry runs; it equals the first. */
 static void
 a_released_key_that_was_not_accepted_can_be(void **state)
 {
@@ -558,7 +558,7 @@ past_its_retention_a_pending_job_is_given_up(void **state)
 	old = next_job();
 	assert_int_equal(give_up(old.id), RC_LOST); /* not yet */
 	raw("UPDATE once_key SET expires_at = 1");
-	/* nobody takes it up, nor deletes it */
+	/* no worker takes it, and expiry does not delete it */
 	assert_string_equal(next_key(), "");
 	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
 	record_free(&old);
@@ -653,13 +653,13 @@ an_operator_may_forget_what_waits(void **state)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	assert_string_equal(next_key(), "");
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
-	/* what runs he may not */
+	/* but not a key that runs */
 	accept_job("k");
 	assert_int_equal(
 	    store_forget(store, start_job().id, RECORD_NONE), RC_LOST);
 }
 
-/* --- for who watches it -------------------------------------------------- */
+/* --- the status resource, and news --------------------------------------- */
 
 static void
 what_waits_is_counted_once(void **state)
@@ -722,7 +722,7 @@ who_waits_for_work_hears_of_it(void **state)
 	uint64_t generation = 0;
 
 	(void)state;
-	assert_true(news(&generation)); /* he has seen nothing yet */
+	assert_true(news(&generation)); /* the caller has seen nothing yet */
 	assert_true(no_news(&generation));
 	accept_job("k");
 	assert_true(news(&generation));
@@ -758,7 +758,7 @@ wait_for_news(void *arg)
 }
 
 static void
-all_who_wait_are_woken(void **state)
+all_waiters_are_woken(void **state)
 {
 	pthread_t thread[4];
 	uint64_t generation = 0;
@@ -1005,7 +1005,7 @@ the_queue_outlives_the_process(void **state)
 	(void)state;
 	store_close(store);
 	store = open_store();
-	assert_int_equal(sweep(store), 0); /* nobody had begun */
+	assert_int_equal(sweep(store), 0); /* no worker had begun */
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_PENDING);
 	record_free(&st);
@@ -1173,7 +1173,7 @@ main(void)
 		TEST(without_a_request_nothing_is_accepted),
 		TEST(a_full_queue_keeps_nothing),
 		TEST(a_synchronous_key_can_have_a_resource),
-		TEST(nobody_has_that_resource),
+		TEST(no_key_has_that_resource),
 		TEST(a_job_is_started_once_and_ends_as_any_key),
 		TEST(who_waits_longest_comes_first),
 		TEST(released_a_job_waits_as_it_is_told),
@@ -1186,7 +1186,7 @@ main(void)
 		TEST(what_waits_is_counted_once),
 		TEST(doctor_misses_the_request_of_what_waits),
 		TEST(who_waits_for_work_hears_of_it),
-		TEST(all_who_wait_are_woken),
+		TEST(all_waiters_are_woken),
 		TEST(of_several_workers_one_starts_each_job),
 		FORKING(of_several_processes_one_starts_each_job),
 		FORKING(lost_a_job_that_may_be_resumed_is_queued_again),

@@ -262,7 +262,7 @@ a_topic_that_is_not_configured_is_refused(void **state)
 }
 
 static void
-a_try_counts_and_nobody_else_has_it(void **state)
+a_try_counts_and_has_one_owner(void **state)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e, same;
@@ -337,7 +337,7 @@ a_failed_try_is_put_off(void **state)
 	assert_in_range(at - store_now(store), HOUR - 60000, HOUR);
 	assert_int_equal(again.attempts, 1);
 	assert_string_equal(again.effect_key, e.effect_key);
-	/* Before its time nobody begins it. */
+	/* No process begins it before its time. */
 	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
 	assert_true(row_of(e.id, &row));
 	assert_string_equal(row.last_error, "no luck");
@@ -349,7 +349,8 @@ a_failed_try_is_put_off(void **state)
 	check_store();
 }
 
-/* A try that somebody else began since, or that is over, ends nothing. */
+/* The end of a try changes nothing if the try is over, or another one was begun
+ * since. */
 static void
 an_end_names_its_try(void **state)
 {
@@ -492,7 +493,7 @@ one_that_is_tried_or_put_off_holds_back_its_key_alone(void **state)
 }
 
 static void
-a_dead_letter_holds_back_nobody(void **state)
+a_dead_letter_holds_back_no_effect(void **state)
 {
 	struct store_lease a = reserve("a");
 
@@ -609,7 +610,7 @@ delivered_ones_go_with_their_key_and_pending_ones_stay(void **state)
 		assert_int_equal(effect_state(2), STORE_EFFECT_DEAD_LETTER);
 		assert_int_equal(effect_state(3), STORE_EFFECT_PENDING);
 		end(&e, STORE_EFFECT_DELIVERED);
-		/* Nobody asks for it any more. */
+		/* The key is gone, so its outcome is not needed. */
 		assert_int_equal(effect_state(3), STORE_EFFECT_NONE);
 		assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 4);
 		assert_int_equal(effect_state(4), STORE_EFFECT_NONE);
@@ -814,7 +815,7 @@ lists_are_filtered_and_as_long_as_they_are(void **state)
 	assert_int_equal(listed(&(struct store_effect_filter){ .id = 70 }), 1);
 }
 
-/* --- who watches -------------------------------------------------------- */
+/* --- news and counts ---------------------------------------------------- */
 
 static int64_t
 gauge(enum metrics_id id)
@@ -999,7 +1000,7 @@ walk_step(struct walk *w)
 	}
 }
 
-/* What is left is delivered once nobody disturbs it. */
+/* What is left is delivered once nothing disturbs it. */
 static void
 walk_ends(struct walk *w)
 {
@@ -1061,14 +1062,14 @@ main(void)
 		cmocka_unit_test(names_of_states),
 		TEST(an_effect_is_due_at_once_and_has_its_key),
 		TEST(a_topic_that_is_not_configured_is_refused),
-		TEST(a_try_counts_and_nobody_else_has_it),
+		TEST(a_try_counts_and_has_one_owner),
 		TEST(a_delivered_one_keeps_its_reference_and_no_payload),
 		TEST(a_failed_try_is_put_off),
 		TEST(an_end_names_its_try),
 		TEST(payloads_of_all_sizes),
 		TEST(effects_of_a_key_come_in_order_whatever_their_topic),
 		TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone),
-		TEST(a_dead_letter_holds_back_nobody),
+		TEST(a_dead_letter_holds_back_no_effect),
 		TEST(what_a_dead_process_tried_is_due_again),
 		TEST(of_two_processes_one_has_it),
 		TEST(delivered_ones_go_with_their_key_and_pending_ones_stay),

@@ -1,6 +1,6 @@
 /*
- * store: finding out what happened.  The request that is kept for it, who
- * tries when, verdicts of reconcilers and operators, and forgetting.
+ * store: keys whose outcome is unknown.  The stored request, when a reconciler
+ * is due, verdicts of reconcilers and operators, and forgetting.
  */
 #include "config.h"
 
@@ -104,7 +104,7 @@ a_request_comes_back_byte_for_byte(void **state)
 }
 
 static void
-where_nobody_reconciles_no_request_is_kept(void **state)
+without_a_reconciler_no_request_is_kept(void **state)
 {
 	struct store_reservation r = kept("k", 100);
 	struct store_lease lease;
@@ -140,7 +140,7 @@ the_next_attempt_keeps_its_own_request(void **state)
 static enum rc resolve(const struct store_lease *, struct store_tries,
     enum record_state, size_t body);
 
-/* An operator's, who looked at the first attempt. */
+/* Those of an operator that looked at the first attempt. */
 static const struct store_tries anyhow = { 1, -1 };
 
 /* Tries that are up to date, for a key that was tried so often. */
@@ -216,7 +216,7 @@ a_request_is_erased_with_the_outcome(void **state)
 	}
 }
 
-/* --- who tries, and when ------------------------------------------------ */
+/* --- which key is due, and when ------------------------------------------ */
 
 static struct store_lease
 become_unknown(const char *key)
@@ -373,7 +373,7 @@ of_two_stores_one_claims(void **state)
 	assert_int_equal(here.tries, 0);
 	/* it is not due again before its time */
 	assert_string_equal(due_key(store, NULL), "");
-	/* who lost says nothing either */
+	/* the attempt that was lost resolves nothing either */
 	assert_int_equal(resolve(&lease, here, RECORD_COMPLETED, 0), RC_LOST);
 	assert_int_equal(
 	    resolve(&lease, here, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
@@ -384,7 +384,7 @@ of_two_stores_one_claims(void **state)
 }
 
 static void
-a_try_counts_though_who_made_it_died(void **state)
+a_try_counts_though_its_process_died(void **state)
 {
 	struct store_tries tries;
 	struct store_lease lease = become_unknown("k");
@@ -433,7 +433,7 @@ a_verdict_on_an_earlier_attempt_is_lost(void **state)
 	for (i = 0; i < COUNT(states); i++) /* while it runs */
 		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
 	settle(&second, RECORD_UNKNOWN);
-	/* an operator's too, who looked before */
+	/* nor does an operator that looked before */
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
 	make_due();
@@ -592,7 +592,7 @@ only_an_open_outcome_is_resolved(void **state)
 	}
 	lease.id = 4711;
 	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_LOST);
-	/* and these are nobody's to say */
+	/* and these are no verdicts */
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_DEAD_LETTER, 0), RC_INVALID);
 	assert_int_equal(
@@ -723,14 +723,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_comes_back_byte_for_byte),
-		TEST(where_nobody_reconciles_no_request_is_kept),
+		TEST(without_a_reconciler_no_request_is_kept),
 		TEST(the_next_attempt_keeps_its_own_request),
 		TEST(a_request_is_erased_with_the_outcome),
 		TEST(scopes_take_turns),
 		TEST(an_unknown_key_is_due_after_its_delay),
 		TEST(who_waits_longest_comes_first),
 		TEST(of_two_stores_one_claims),
-		TEST(a_try_counts_though_who_made_it_died),
+		TEST(a_try_counts_though_its_process_died),
 		TEST(a_verdict_on_an_earlier_attempt_is_lost),
 		TEST(the_tries_of_each_attempt_are_counted_anew),
 		TEST(a_dead_letter_is_for_an_operator_alone),

@@ -296,7 +296,7 @@ by_another_lock_file_nothing_is_released(void **state)
 }
 
 static void
-an_attempt_is_gone_when_nobody_holds_its_lock(void **state)
+an_attempt_is_gone_when_no_process_holds_its_lock(void **state)
 {
 	struct store_attempt at;
 	char name[160];
@@ -323,7 +323,7 @@ an_attempt_is_gone_when_nobody_holds_its_lock(void **state)
 }
 
 static void
-who_is_resumed_has_a_lock_and_nobody_else(void **state)
+only_a_key_that_may_be_resumed_has_a_lock(void **state)
 {
 	struct store_reservation r;
 	struct store_attempt at;
@@ -469,7 +469,7 @@ a_marker_stays_for_its_own_retention(void **state)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
-/* Nobody has looked for so long that the marker's time is over too. */
+/* No recovery ran for so long that the marker's time is over too. */
 static void
 a_key_past_both_is_deleted_at_once(void **state)
 {
@@ -530,8 +530,8 @@ main(void)
 		TEST_DIR(gone_at_its_deadline_a_key_is_released),
 		TEST_DIR(a_held_key_does_not_hold_up_others),
 		TEST_DIR(by_another_lock_file_nothing_is_released),
-		TEST(an_attempt_is_gone_when_nobody_holds_its_lock),
-		TEST(who_is_resumed_has_a_lock_and_nobody_else),
+		TEST(an_attempt_is_gone_when_no_process_holds_its_lock),
+		TEST(only_a_key_that_may_be_resumed_has_a_lock),
 		TEST(past_its_retention_a_marked_key_is_gone),
 		TEST(a_marker_stays_for_its_own_retention),
 		TEST(a_key_past_both_is_deleted_at_once),

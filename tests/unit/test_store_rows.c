@@ -1,6 +1,6 @@
 /*
- * Rows that make no sense: whoever may write the file may have made them.  They
- * end no process and hold up no other row.
+ * Rows that make no sense: any program that may write the file may have made
+ * them.  They end no process and hold up no other row.
  */
 #include "config.h"
 

@@ -692,7 +692,8 @@ where_commits_are_not_synced_hardening_syncs_nothing(void **state)
 	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
 }
 
-/* Nobody is told before it is durable, and it is not sealed a second time. */
+/* No client gets the answer before it is durable, and the key is not confirmed
+ * a second time. */
 static void
 a_disk_that_fails_then_delays_an_own_answer(void **state)
 {

@@ -93,7 +93,7 @@ put(const char *key, enum record_state state)
 	return lease;
 }
 
-/* By who finds out, after so many tries, or by an operator. */
+/* By a reconciler, after that many tries, or by an operator. */
 static void
 resolve(const struct store_lease *lease, int tries, enum record_state to)
 {

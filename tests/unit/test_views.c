@@ -384,7 +384,7 @@ every_word_needs_the_lease(void **state)
 	sqlite3_close(db);
 }
 
-/* One answer, and the rest as long as nobody has confirmed it. */
+/* One answer; but checkpoints and effects until the key is confirmed. */
 static void
 an_attempt_answers_once(void **state)
 {

@@ -110,7 +110,7 @@ class Bench:
         return path
 
     def forget(self, keys):
-        """Databases of builds that nobody measures any more: all but one."""
+        """Removes the databases of earlier builds: all but one."""
         old = glob.glob(self.work.path('db', '%d-*.db' % keys))
         for path in sorted(old, key=os.path.getmtime)[:-1]:
             programs.remove_database(path)
@@ -166,7 +166,7 @@ def once_first(b, workers=CONNECTIONS, slow=False):
 
 
 def wrap(b, load):
-    """Nobody learns what its programs cost: it does not wait for them."""
+    """fcgiwrap does not wait for its programs: their cost is not known."""
     with programs.fcgiwrap(b.work) as server:
         result = with_memory(load('wrap'), server)
     del result['cpu']
@@ -333,7 +333,7 @@ def few_first(b):
 # --- duplicates of a running key --------------------------------------------
 
 def hold(b):
-    """A program that runs until somebody opens the gate."""
+    """A program that runs until the gate is opened."""
     gate = b.work.path('run', 'gate')
     if not os.path.exists(gate):
         os.mkfifo(gate)

@@ -1,6 +1,7 @@
 /*
- * A handler that writes each piece of its body as soon as it has read it: who
- * sends all of the body before reading any of the answer waits for ever.
+ * A handler that writes each piece of its body as soon as it has read it.  A
+ * peer that sends all of the body before it reads any of the answer waits for
+ * ever.
  */
 #include <unistd.h>
 

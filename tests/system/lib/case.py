@@ -45,13 +45,13 @@ class Gate:
         while b'\n' not in self.rest:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.here], [], [], left)[0]:
-                raise AssertionError('nobody came to gate %s' % self.name)
+                raise AssertionError('no handler came to gate %s' % self.name)
             self.rest += os.read(self.here, 4096)
         line, self.rest = self.rest.split(b'\n', 1)
         return int(line)
 
     def came(self):
-        """Whether somebody has arrived whom wait() has not returned yet."""
+        """Whether a handler has arrived that wait() has not returned yet."""
         return b'\n' in self.rest or bool(
             select.select([self.here], [], [], 0)[0])
 

@@ -41,7 +41,7 @@ class Clocks:
         return time.time() + self.wall_added
 
     def jump(self, seconds):
-        """Somebody sets the wall clock."""
+        """The wall clock is set."""
         self.wall_added += seconds
         self.put()
 

@@ -1,4 +1,4 @@
-"""Processes: who descends from whom, and who was left behind."""
+"""Processes: their descendants, and those that were left behind."""
 import ctypes
 import os
 import signal

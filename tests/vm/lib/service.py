@@ -91,7 +91,7 @@ def first(key, query='', **kw):
 
 
 class Waiting:
-    """A request that is answered some time; nobody sends it again."""
+    """A request that is answered some time, and is not sent again."""
 
     def __init__(self, key, query=''):
         self.answer = self.error = None

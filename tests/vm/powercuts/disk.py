@@ -37,7 +37,7 @@ class Platter:
 
     def __init__(self, content, lies=False):
         self.durable = bytearray(content)
-        self.seen = bytearray(content)      # by who reads
+        self.seen = bytearray(content)      # what a read returns
         self.lies = lies
         self.cache = {}     # of a sector: the writes to it, [(number, data)]
         self.writes = self.flushes = 0

@@ -58,7 +58,7 @@ def configuration(durability):
 
 
 class Waiting(Clients):
-    """Nobody asks while there is nobody to be asked."""
+    """Clients that wait while there is no address to ask."""
 
     def ask(self, identity, variant, patience, address=None):
         while address is None and not self.addresses and \
@@ -277,7 +277,7 @@ class Cuts:
             self.keep(events)
 
     def keep(self, events):
-        """For who looks into it: --keep."""
+        """Writes the history into files: --keep."""
         self.t.write('events', ''.join(
             json.dumps(event._asdict()) + '\n' for event in events))
         self.t.write('ledger', '\n'.join(self.records.ledger) + '\n')
