@@ -133,6 +133,9 @@ make_filter(const struct oncectl *ctl, struct store_filter *f)
 	return store_find_downstream(ctl->store, uuid, &f->id);
 }
 
+/* The most keys that are listed for the user to choose from. */
+#define CHOICES 20
+
 /* Lists first and the rows after it, for the user to choose from. */
 static enum rc
 refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
@@ -140,17 +143,23 @@ refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
 {
 	struct oncectl_table *table;
 	struct record *row = second;
+	unsigned n = 1;
 	enum rc rc = RC_OK;
 
 	warnx("%s: several keys are named so; --scope and --path narrow it:",
 	    ctl->database);
 	table = oncectl_row_table(stderr);
 	oncectl_row_print(ctl, table, first);
-	for (; rc == RC_OK; rc = store_list_next(cursor, row)) {
+	for (; rc == RC_OK && n < CHOICES; n++) {
 		oncectl_row_print(ctl, table, row);
 		record_free(row);
+		rc = store_list_next(cursor, row);
 	}
 	oncectl_print_table_free(table);
+	if (rc == RC_OK) {
+		warnx("there are more; these %d are the oldest", CHOICES);
+		record_free(row);
+	}
 	return rc;
 }
 

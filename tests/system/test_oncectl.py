@@ -157,6 +157,23 @@ def test_show_of_several_is_refused_with_their_list(t):
     eq((row['scope'], row['path']), ('bob', '/other'))
 
 
+def test_show_of_many_is_refused_with_the_oldest(t):
+    once = t.once(handler=t.sh('status 201'))
+    users = ['user%02d' % i for i in range(22)]
+    for user in users:
+        once.post('k', user=user)
+    more = b'there are more'
+    for path, said in (('/pay', users[:20]), ('/none', [])):
+        run = tool(t, '-d', once.database, 'show', 'k', '--path', path)
+        eq(run.returncode, 1, run)
+        eq([user for user in users if user.encode() in run.stderr], said)
+        eq(more in run.stderr, said != [], run)
+    once.ctl('forget', '--scope', users[3], '--yes')
+    once.ctl('forget', '--scope', users[5], '--yes')
+    run = tool(t, '-d', once.database, 'show', 'k')
+    eq((run.stderr.count(b'user'), more in run.stderr), (20, False), run)
+
+
 def test_show_by_downstream_key(t):
     once = filled(t)
     row = once.row('lost')

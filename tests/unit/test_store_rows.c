@@ -8,7 +8,6 @@
 
 #include "metrics.h"
 #include "store_outbox.h"
-#define PATIENCE 500
 #include "store_fixture.h"
 
 static const struct {
