@@ -52,6 +52,19 @@ conf_error_at(
 	return conf_value_fail(err, "%.160s:%u: %s", file, line, why.text);
 }
 
+/* Whether key_from has a source of that kind. */
+static bool
+key_is_from(const struct conf_route *route, enum conf_source_kind kind)
+{
+	const struct conf_key_from *from = &route->key_from;
+
+	for (size_t i = 0; i < from->n; i++)
+		for (unsigned j = 0; j < from->item[i].n; j++)
+			if (from->item[i].part[j].kind == kind)
+				return true;
+	return false;
+}
+
 /* The reconciler runs as the handler does. */
 static void
 derive_programs(struct conf_route *route)
@@ -64,9 +77,9 @@ derive_programs(struct conf_route *route)
 	route->handler.route = route->path;
 	route->handler.tracked =
 	    route->on_crash == CONF_CRASH_RESUME || argv.n > 0;
-	route->handler.form_key = conf_key_is_from(route, CONF_FROM_FORM) ||
-	    conf_key_is_from(route, CONF_FROM_QUERY) ||
-	    conf_key_is_from(route, CONF_FROM_COOKIE);
+	route->handler.form_key = key_is_from(route, CONF_FROM_FORM) ||
+	    key_is_from(route, CONF_FROM_QUERY) ||
+	    key_is_from(route, CONF_FROM_COOKIE);
 }
 
 void
@@ -312,18 +325,6 @@ conf_shares_database(const struct conf *conf)
 	for (size_t i = 0; i < conf->nroutes; i++)
 		if (conf->routes[i].share_database)
 			return true;
-	return false;
-}
-
-bool
-conf_key_is_from(const struct conf_route *route, enum conf_source_kind kind)
-{
-	const struct conf_key_from *from = &route->key_from;
-
-	for (size_t i = 0; i < from->n; i++)
-		for (unsigned j = 0; j < from->item[i].n; j++)
-			if (from->item[i].part[j].kind == kind)
-				return true;
 	return false;
 }
 

@@ -288,9 +288,6 @@ conf_program_same(const struct conf_program *a, const struct conf_program *b);
 /* Whether any route lets handlers write the database. */
 bool conf_shares_database(const struct conf *);
 
-/* Whether key_from has a source of that kind. */
-bool conf_key_is_from(const struct conf_route *, enum conf_source_kind);
-
 bool conf_list_has(const struct conf_list *, const char *);
 bool conf_status_in(const struct conf_statuses *, int status);
 

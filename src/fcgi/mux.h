@@ -16,7 +16,8 @@
 #include "request.h"
 
 struct mux;
-struct exchange; /* one request and its answer */
+/* A request and its answer: an exchange (RFC 9113, section 8.1). */
+struct exchange;
 
 /*
  * Starts the standby thread.  Takes a reference to the configuration; the

@@ -136,8 +136,9 @@ ends_by_age(enum record_state state)
 	return false;
 }
 
-bool
-record_may_be_unattempted(const struct record *r)
+/* Whether the record may be in its state without any attempt. */
+static bool
+may_be_unattempted(const struct record *r)
 {
 	return r->state == RECORD_PENDING ||
 	    (r->accepted &&
@@ -157,7 +158,7 @@ record_is_sound(const struct record *r)
 	    strnlen(r->downstream, sizeof(r->downstream)) != RECORD_UUID_LEN)
 		return false;
 	/* 2 */
-	if (r->attempt < (record_may_be_unattempted(r) ? 0 : 1))
+	if (r->attempt < (may_be_unattempted(r) ? 0 : 1))
 		return false;
 	/* 3 */
 	if (strnlen(r->token, sizeof(r->token)) !=

@@ -94,9 +94,6 @@ bool record_state_parse(const char *, enum record_state *);
 bool record_may_change(
     enum record_state from, enum record_state to, bool by_operator);
 
-/* Whether the record may be in its state without any attempt. */
-bool record_may_be_unattempted(const struct record *);
-
 /* Whether the invariants numbered in record.c hold, for a record that was just
  * read.  record_check() asserts the same, for a record that was checked
  * before. */

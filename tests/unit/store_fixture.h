@@ -114,6 +114,20 @@ setup(void **state)
 	return 0;
 }
 
+/* Each commit is synced: for disks that fail. */
+static UNUSED int
+setup_synced(void **state)
+{
+	struct store_options o;
+	char err[256];
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	o.durability = CONF_DURABILITY_FULL;
+	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
+}
+
 static UNUSED int
 teardown(void **state)
 {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "conf.h"
+#include "conf_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -32,18 +32,6 @@
 #define MOST_TEXT "4095M"
 #define MOST      (4095 * MIB)
 #endif
-
-static struct conf *
-parse(const char *text)
-{
-	struct conf_error err = { "" };
-	struct conf *conf = conf_parse("f", text, strlen(text), &err);
-
-	if (conf == NULL)
-		fail_msg("\"%s\" gives \"%s\"", text, err.text);
-	assert_string_equal(err.text, "");
-	return conf;
-}
 
 static void
 refused_bytes(const char *text, size_t len, const char *message)
@@ -230,7 +218,7 @@ defaults_hold_where_a_file_says_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		struct conf *conf = parse(texts[i]);
+		struct conf *conf = conf_from(texts[i]);
 
 		assert_string_equal(conf->file, "f");
 		builtin(conf);
@@ -532,7 +520,7 @@ every_server_option_and_its_limits(void **state)
 
 		(void)snprintf(
 		    text, sizeof(text), "[server]\n%s\n", server_good[i].text);
-		conf = parse(text);
+		conf = conf_from(text);
 		member_is(conf, &server_good[i]);
 		conf_unref(conf);
 	}
@@ -549,14 +537,14 @@ every_route_option_in_a_route_and_as_a_default(void **state)
 
 		(void)snprintf(
 		    text, sizeof(text), "[route /a]\n%s", route_good[i].text);
-		conf = parse(text);
+		conf = conf_from(text);
 		member_is(&conf->routes[0], &route_good[i]);
 		builtin_route(&conf->defaults);
 		conf_unref(conf);
 
 		(void)snprintf(text, sizeof(text), "[route /a]\n[defaults]\n%s",
 		    route_good[i].text);
-		conf = parse(text);
+		conf = conf_from(text);
 		member_is(&conf->routes[0], &route_good[i]);
 		member_is(&conf->defaults, &route_good[i]);
 		conf_unref(conf);
@@ -574,7 +562,7 @@ every_effect_option_and_its_limits(void **state)
 
 		(void)snprintf(text, sizeof(text),
 		    "[effect e]\nprogram = /bin/a\n%s\n", effect_good[i].text);
-		conf = parse(text);
+		conf = conf_from(text);
 		member_is(&conf->effects[0], &effect_good[i]);
 		conf_unref(conf);
 	}
@@ -599,10 +587,11 @@ builtin_effect(const struct conf_effect *e)
 static void
 effects_are_sorted_by_name_and_take_no_defaults(void **state)
 {
-	struct conf *conf = parse("[effect web-hook]\nprogram = /bin/w 'a b'\n"
-				  "[defaults]\ntimeout = 1s\numask = 0\n"
-				  "[effect\t mail ] ; why\nprogram = /bin/m\n"
-				  "[effect Mail]\nprogram = /bin/n\n");
+	struct conf *conf =
+	    conf_from("[effect web-hook]\nprogram = /bin/w 'a b'\n"
+		      "[defaults]\ntimeout = 1s\numask = 0\n"
+		      "[effect\t mail ] ; why\nprogram = /bin/m\n"
+		      "[effect Mail]\nprogram = /bin/n\n");
 	static const char *const names[] = { "Mail", "mail", "web-hook" };
 
 	(void)state;
@@ -633,7 +622,7 @@ effects_above_the_limit_are_refused(void **state)
 	for (int i = 1; i <= 256; i++)
 		n += (size_t)snprintf(
 		    text + n, size - n, "[effect e%d]\nprogram = /bin/a\n", i);
-	conf = parse(text);
+	conf = conf_from(text);
 	assert_int_equal(conf->neffects, 256);
 	conf_unref(conf);
 	(void)snprintf(text + n, size - n, "[effect x]\n");
@@ -1229,7 +1218,7 @@ a_line_may_have_4096_bytes(void **state)
 	struct conf *conf;
 
 	(void)state;
-	conf = parse(line_of(4096));
+	conf = conf_from(line_of(4096));
 	assert_int_equal(strlen(conf->database), 4096 - strlen("database = "));
 	conf_unref(conf);
 	refused(line_of(4097), "f:2: line too long (at most 4096 bytes)");
@@ -1238,7 +1227,7 @@ a_line_may_have_4096_bytes(void **state)
 	memset(comment, ';', sizeof(comment));
 	memcpy(comment, "[server]\nworkers = 2 ", 21);
 	comment[sizeof(comment) - 1] = '\0';
-	conf = parse(comment);
+	conf = conf_from(comment);
 	assert_int_equal(conf->workers, 2);
 	conf_unref(conf);
 }
@@ -1271,7 +1260,7 @@ routes_above_the_limit_are_refused(void **state)
 	assert_non_null(text);
 	for (int i = 1; i <= 1024; i++)
 		n += (size_t)snprintf(text + n, size - n, "[route /%d]\n", i);
-	conf = parse(text);
+	conf = conf_from(text);
 	assert_int_equal(conf->nroutes, 1024);
 	assert_string_equal(conf->routes[0].path, "/1000");
 	assert_string_equal(conf->routes[1023].path, "/9");
@@ -1284,15 +1273,15 @@ routes_above_the_limit_are_refused(void **state)
 static void
 lines_as_people_write_them(void **state)
 {
-	struct conf *conf = parse("\xef\xbb\xbf# c\r\n"
-				  "[server]\t; c\r\n"
-				  "  workers=3 # c\r\n"
-				  "\tdatabase\t=\t/a;b#c=d:e\t;c\r\n"
-				  "    # indented ; comment\r\n"
-				  "\n"
-				  " [route /My Path/] # c\n"
-				  "   key = required\n"
-				  "timeout = 5s\r");
+	struct conf *conf = conf_from("\xef\xbb\xbf# c\r\n"
+				      "[server]\t; c\r\n"
+				      "  workers=3 # c\r\n"
+				      "\tdatabase\t=\t/a;b#c=d:e\t;c\r\n"
+				      "    # indented ; comment\r\n"
+				      "\n"
+				      " [route /My Path/] # c\n"
+				      "   key = required\n"
+				      "timeout = 5s\r");
 
 	(void)state;
 	assert_int_equal(conf->workers, 3);
@@ -1308,10 +1297,10 @@ lines_as_people_write_them(void **state)
 static void
 lines_of_options_are_kept(void **state)
 {
-	struct conf *conf = parse("[server]\nsocket = /s\nallow_peers = a\n"
-				  "socket_user = b\nsocket_group = c\n"
-				  "[route /a]\nuser = d\n"
-				  "[defaults]\nuser = e\ngroup = f\n");
+	struct conf *conf = conf_from("[server]\nsocket = /s\nallow_peers = a\n"
+				      "socket_user = b\nsocket_group = c\n"
+				      "[route /a]\nuser = d\n"
+				      "[defaults]\nuser = e\ngroup = f\n");
 
 	(void)state;
 	assert_int_equal(conf->socket_line, 2);
@@ -1330,12 +1319,13 @@ lines_of_options_are_kept(void **state)
 static void
 routes_take_defaults_in_any_order_and_are_sorted(void **state)
 {
-	struct conf *conf = parse("[route /a]\nkey = ignore\nrelease =\n"
-				  "[route /a/bb]\ntimeout = 1s\n"
-				  "[defaults]\nkey = required\numask = 022\n"
-				  "release = 500\n"
-				  "[route /a/aa]\nscope = none\numask = 0\n"
-				  "[route /]\n");
+	struct conf *conf =
+	    conf_from("[route /a]\nkey = ignore\nrelease =\n"
+		      "[route /a/bb]\ntimeout = 1s\n"
+		      "[defaults]\nkey = required\numask = 022\n"
+		      "release = 500\n"
+		      "[route /a/aa]\nscope = none\numask = 0\n"
+		      "[route /]\n");
 	static const char *const paths[] = { "/a/aa", "/a/bb", "/a", "/" };
 
 	(void)state;
@@ -1384,7 +1374,7 @@ an_application_has_statuses_of_its_own_unless_they_are_set(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		conf = parse(rows[i].text);
+		conf = conf_from(rows[i].text);
 		statuses_are(&conf->routes[0].ambiguous, rows[i].ambiguous);
 		statuses_are(&conf->routes[0].release, rows[i].release);
 		conf_unref(conf);
@@ -1422,7 +1412,7 @@ processes_that_stay_need_a_program(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		conf = parse(rows[i].text);
+		conf = conf_from(rows[i].text);
 		if (rows[i].line == 0) {
 			assert_true(conf_check(conf, &err));
 			conf_unref(conf);
@@ -1451,23 +1441,23 @@ programs_are_the_same_by_all_that_their_processes_have(void **state)
 	char text[256];
 
 	(void)state;
-	conf = parse("[route /a]\nhandler = /a b\n");
-	other = parse("[route /a]\nkey = required\nhandler = /a b\n");
+	conf = conf_from("[route /a]\nhandler = /a b\n");
+	other = conf_from("[route /a]\nkey = required\nhandler = /a b\n");
 	assert_true(conf_program_same(
 	    &conf->routes[0].handler, &other->routes[0].handler));
 	conf_unref(other);
-	other = parse("[route /a]\nhandler = /a c\n");
+	other = conf_from("[route /a]\nhandler = /a c\n");
 	assert_false(conf_program_same(
 	    &conf->routes[0].handler, &other->routes[0].handler));
 	conf_unref(other);
-	other = parse("[route /b]\nhandler = /a b\n");
+	other = conf_from("[route /b]\nhandler = /a b\n");
 	assert_false(conf_program_same(
 	    &conf->routes[0].handler, &other->routes[0].handler));
 	conf_unref(other);
 	for (size_t i = 0; i < COUNT(differs); i++) {
 		(void)snprintf(text, sizeof(text),
 		    "[route /a]\nhandler = /a b\n%s\n", differs[i]);
-		other = parse(text);
+		other = conf_from(text);
 		if (conf_program_same(
 			&conf->routes[0].handler, &other->routes[0].handler))
 			fail_msg("%s makes no difference", differs[i]);
@@ -1479,7 +1469,8 @@ programs_are_the_same_by_all_that_their_processes_have(void **state)
 static void
 status_outside_of_100_to_599_is_in_no_set(void **state)
 {
-	struct conf *conf = parse("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
+	struct conf *conf =
+	    conf_from("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
 
 	(void)state;
 	assert_true(conf_status_in(&conf->defaults.release, 100));
@@ -1494,9 +1485,9 @@ status_outside_of_100_to_599_is_in_no_set(void **state)
 static void
 key_from_has_sources_in_their_order(void **state)
 {
-	struct conf *conf = parse("[route /a]\nkey_from = header:X-A, "
-				  "query:b%2Bc%2c%20d+form:100%25%41 "
-				  "json:/a~1b/0 cookie:sid\n");
+	struct conf *conf = conf_from("[route /a]\nkey_from = header:X-A, "
+				      "query:b%2Bc%2c%20d+form:100%25%41 "
+				      "json:/a~1b/0 cookie:sid\n");
 	const struct conf_key_from *from = &conf->routes[0].key_from;
 
 	(void)state;
@@ -1516,8 +1507,8 @@ key_from_has_sources_in_their_order(void **state)
 	assert_string_equal(from->item[2].part[0].name, "/a~1b/0");
 	assert_int_equal(from->item[3].part[0].kind, CONF_FROM_COOKIE);
 	assert_string_equal(from->item[3].part[0].name, "sid");
-	assert_true(conf_key_is_from(&conf->routes[0], CONF_FROM_FORM));
-	assert_false(conf_key_is_from(&conf->defaults, CONF_FROM_FORM));
+	assert_true(conf->routes[0].handler.form_key);
+	assert_false(conf->defaults.handler.form_key);
 	conf_unref(conf);
 }
 
@@ -1534,13 +1525,13 @@ static void
 route_wins_over_preset_and_preset_over_defaults(void **state)
 {
 	struct conf *conf =
-	    parse("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
-		  "key = required\n"
-		  "[server]\nstatus_path = /s\n"
-		  "[route /form]\nreplay_drop = X-R\npreset = form\n"
-		  "[route /hook]\npreset = webhook\nkey_from = json:/id\n"
-		  "release = 503\n"
-		  "[route /other]\n");
+	    conf_from("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
+		      "key = required\n"
+		      "[server]\nstatus_path = /s\n"
+		      "[route /form]\nreplay_drop = X-R\npreset = form\n"
+		      "[route /hook]\npreset = webhook\nkey_from = json:/id\n"
+		      "release = 503\n"
+		      "[route /other]\n");
 	const struct conf_route *form = &conf->routes[1],
 				*hook = &conf->routes[2],
 				*other = &conf->routes[0];
@@ -1565,14 +1556,15 @@ route_wins_over_preset_and_preset_over_defaults(void **state)
 	list_is(&other->replay_drop, "X-D");
 	conf_unref(conf);
 
-	conf = parse("[route /hook]\npreset = webhook\n"
-		     "[defaults]\nkey_from = header:X-Id\n");
+	conf = conf_from("[route /hook]\npreset = webhook\n"
+			 "[defaults]\nkey_from = header:X-Id\n");
 	sources_are(&conf->routes[0].key_from, "header:X-Id");
 	statuses_are(
 	    &conf->routes[0].release, "400-401 403 407-408 425 429 500-599");
 	conf_unref(conf);
 
-	conf = parse("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
+	conf =
+	    conf_from("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
 	assert_int_equal(conf->routes[0].concurrent, CONF_CONCURRENT_WAIT);
 	list_is(&conf->routes[0].replay_drop, "Date");
 	conf_unref(conf);
@@ -1590,9 +1582,10 @@ webhook_needs_a_key_from(void **state)
 static void
 command_line_overrides_the_file(void **state)
 {
-	struct conf *conf = parse("[server]\nsocket = tcp:h:1\nworkers = 2\n"
-				  "allow_peers = root\n[route /a]\n"
-				  "handler = /bin/a\n");
+	struct conf *conf =
+	    conf_from("[server]\nsocket = tcp:h:1\nworkers = 2\n"
+		      "allow_peers = root\n[route /a]\n"
+		      "handler = /bin/a\n");
 	char program[] = "/bin/b", arg[] = "x y";
 	char *argv[] = { program, arg, NULL };
 	struct conf_error err;
@@ -1678,9 +1671,9 @@ list_above_the_limit_is_refused(void **state)
 static void
 paths_of_our_own_may_be_neighbours(void **state)
 {
-	struct conf *conf = parse("[server]\nadmin_path = /once/admin\n"
-				  "status_path = /once/adm\n"
-				  "[route /a]\nasync = prefer\n");
+	struct conf *conf = conf_from("[server]\nadmin_path = /once/admin\n"
+				      "status_path = /once/adm\n"
+				      "[route /a]\nasync = prefer\n");
 
 	(void)state;
 	assert_string_equal(conf->status_path, "/once/adm");
@@ -1692,7 +1685,7 @@ static void
 allow_peers_with_a_tcp_socket_is_refused(void **state)
 {
 	struct conf *conf =
-	    parse("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
+	    conf_from("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
 	struct conf_error err;
 
 	(void)state;
@@ -1749,7 +1742,7 @@ any_route_that_shares_the_database_shares_it(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		conf = parse(rows[i].text);
+		conf = conf_from(rows[i].text);
 		assert_int_equal(conf_shares_database(conf), rows[i].shares);
 		conf_unref(conf);
 	}
@@ -1758,7 +1751,7 @@ any_route_that_shares_the_database_shares_it(void **state)
 static void
 last_reference_frees(void **state)
 {
-	struct conf *conf = parse("[route /a]\nhandler = /a b c\n");
+	struct conf *conf = conf_from("[route /a]\nhandler = /a b c\n");
 
 	(void)state;
 	assert_ptr_equal(conf_ref(conf), conf);

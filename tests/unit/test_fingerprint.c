@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "conf_fixture.h"
 #include "fingerprint.h"
 #include "limit.h"
 
@@ -125,19 +126,16 @@ recipe_names_the_places_of_a_key_that_could_count(void **state)
 		  "fingerprint_headers = X-A",
 		    "2 none\nh x-a\nk query:a\n" },
 	};
-	struct conf_error err;
 	struct conf *conf;
 	struct buf out;
 	char text[256];
 	size_t i;
-	int n;
 
 	(void)state;
 	for (i = 0; i < NITEMS(places); i++) {
-		n = snprintf(
+		snprintf(
 		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
-		conf = conf_parse("f", text, (size_t)n, &err);
-		assert_non_null(conf);
+		conf = conf_from(text);
 		buf_init(&out, 1000);
 		assert_int_equal(
 		    fingerprint_spec_write(&conf->defaults, &out), RC_OK);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "conf_fixture.h"
 #include "key_search.h"
 #include "limit.h"
 
@@ -163,17 +164,11 @@ static const struct row rows[] = {
 static struct conf *
 configured(const char *from)
 {
-	struct conf_error err;
-	struct conf *conf;
 	char text[512];
-	int n;
 
-	n = snprintf(text, sizeof(text),
+	snprintf(text, sizeof(text),
 	    "[defaults]\nkey_from = %s\nkey_max_length = 10\n", from);
-	conf = conf_parse("f", text, (size_t)n, &err);
-	if (conf == NULL)
-		fail_msg("%s", err.text);
-	return conf;
+	return conf_from(text);
 }
 
 static enum key_verdict

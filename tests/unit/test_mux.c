@@ -27,6 +27,7 @@
 #include <fastcgi.h>
 
 #include "clock.h"
+#include "conf_fixture.h"
 #include "fcgi.h"
 #include "limit.h"
 #include "log.h"
@@ -38,17 +39,6 @@ static struct sockaddr_storage address;
 static socklen_t address_len;
 
 /* --- the daemon's side --- */
-
-static struct conf *
-conf_from(const char *text)
-{
-	struct conf_error err;
-	struct conf *conf = conf_parse("test", text, strlen(text), &err);
-
-	if (conf == NULL)
-		fail_msg("%s", err.text);
-	return conf;
-}
 
 static void
 listen_somewhere(bool tcp)

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "conf_fixture.h"
 #include "faulty_vfs.h"
 #include "outbox.h"
 #include "run.h"
@@ -20,14 +21,7 @@ static atomic_bool stop;
 static int
 setup_box(void **state)
 {
-	struct store_options o;
-	char err[256];
-
-	if (setup_dir(state) != 0)
-		return -1;
-	o = options();
-	o.durability = CONF_DURABILITY_FULL;
-	if (store_open(&store, &o, err, sizeof(err)) != RC_OK)
+	if (setup_synced(state) != 0)
 		return -1;
 	atomic_store(&stop, false);
 	conf = NULL;
@@ -49,12 +43,9 @@ teardown_box(void **state)
 static void
 configure(const char *text)
 {
-	struct conf_error why;
 	struct conf *old = conf;
 
-	conf = conf_parse("test", text, strlen(text), &why);
-	if (conf == NULL)
-		fail_msg("%s", why.text);
+	conf = conf_from(text);
 	assert_int_equal(outbox_topics(store, old, conf), RC_OK);
 	conf_unref(old);
 }

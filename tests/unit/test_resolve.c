@@ -13,21 +13,11 @@
 
 #include <cmocka.h>
 
+#include "conf_fixture.h"
 #include "limit.h"
 #include "resolve.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct conf *
-parse(const char *text)
-{
-	struct conf_error err;
-	struct conf *conf = conf_parse("f", text, strlen(text), &err);
-
-	if (conf == NULL)
-		fail_msg("%s", err.text);
-	return conf;
-}
 
 static struct spool *
 spool(const char *text, size_t n)
@@ -73,7 +63,7 @@ what_is_no_response_is_refused_with_its_reason(void **state)
 		{ "Status: 200\nIdempotency-Outcome: not-executed\n\n",
 		    "its Idempotency-Outcome is not \"completed\"" },
 	};
-	struct conf *conf = parse("");
+	struct conf *conf = conf_from("");
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -119,7 +109,7 @@ a_response_is_stored_without_what_is_not_replayed(void **state)
 	    "Status: 201 Made\nIdempotency-Outcome: completed\nX-A: 1\n"
 	    "Idempotent-Replayed: no\nIdempotency-Expires: never\n"
 	    "X-Drop: 2\nContent-Length: 3\n\nabc";
-	struct conf *conf = parse("[defaults]\nreplay_drop = X-Drop\n");
+	struct conf *conf = conf_from("[defaults]\nreplay_drop = X-Drop\n");
 	struct store_outcome *out =
 	    completed(&conf->defaults, text, strlen(text));
 
@@ -140,7 +130,7 @@ a_response_that_cannot_be_replayed_is_not_kept(void **state)
 {
 	static const char large[] = "Status: 200\n\nabcd",
 			  file[] = "Status: 200\nX-Sendfile: /f\n\nabc";
-	struct conf *conf = parse("[defaults]\nmax_response = 4\n");
+	struct conf *conf = conf_from("[defaults]\nmax_response = 4\n");
 	struct store_outcome *out;
 
 	(void)state;

@@ -12,21 +12,11 @@
 
 #include <cmocka.h>
 
+#include "conf_fixture.h"
 #include "limit.h"
 #include "route.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct conf *
-parse(const char *text)
-{
-	struct conf_error err;
-	struct conf *conf = conf_parse("f", text, strlen(text), &err);
-
-	if (conf == NULL)
-		fail_msg("%s", err.text);
-	return conf;
-}
 
 static void
 longest_prefix_by_whole_segments(void **state)
@@ -48,8 +38,8 @@ longest_prefix_by_whole_segments(void **state)
 		{ "/end", "/end" },
 		{ "/a b/c", "/a b" },
 	};
-	struct conf *conf = parse("[route /pay]\n[route /pay/card]\n"
-				  "[route /end/]\n[route /a b]\n");
+	struct conf *conf = conf_from("[route /pay]\n[route /pay/card]\n"
+				      "[route /end/]\n[route /a b]\n");
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -65,7 +55,7 @@ longest_prefix_by_whole_segments(void **state)
 static void
 root_is_the_prefix_of_every_path(void **state)
 {
-	struct conf *conf = parse("[route /]\n[route /a]\n");
+	struct conf *conf = conf_from("[route /]\n[route /a]\n");
 
 	(void)state;
 	assert_string_equal(route_find(conf, "/")->path, "/");
@@ -148,7 +138,7 @@ guard_needs_method_and_key(void **state)
 			.path = "/a",
 			.query = "",
 		};
-		struct conf *conf = parse(strcat(text, rows[i].options));
+		struct conf *conf = conf_from(strcat(text, rows[i].options));
 		const struct conf_route *route = route_find(conf, "/a");
 
 		if (route_guards(route, &request) != rows[i].guarded)
@@ -207,7 +197,7 @@ guard_goes_by_the_places_configured(void **state)
 
 		snprintf(text, sizeof(text), "[defaults]\nkey_from = %s\n",
 		    rows[i].key_from);
-		conf = parse(text);
+		conf = conf_from(text);
 		if (route_guards(&conf->defaults, &request) != rows[i].guard)
 			fail_msg("%s, %s", rows[i].key_from, rows[i].value);
 		conf_unref(conf);
@@ -230,9 +220,10 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 		{ "/", false },
 		{ "/a/once", false },
 	};
-	struct conf *conf = parse("[server]\nadmin_path = /once/\n"
-				  "[defaults]\nmax_request_body = 7\n"
-				  "[route /once/metrics]\nkey = required\n");
+	struct conf *conf =
+	    conf_from("[server]\nadmin_path = /once/\n"
+		      "[defaults]\nmax_request_body = 7\n"
+		      "[route /once/metrics]\nkey = required\n");
 	struct request request = { .method = "POST", .query = "" };
 	struct conf_error err;
 
@@ -273,9 +264,9 @@ what_is_below_status_path_is_for_no_handler(void **state)
 		{ "/once", false },
 		{ "/", false },
 	};
-	struct conf *conf = parse("[server]\nadmin_path = /once\n"
-				  "status_path = /jobs/\n"
-				  "[route /jobs/0123]\nkey = required\n");
+	struct conf *conf = conf_from("[server]\nadmin_path = /once\n"
+				      "status_path = /jobs/\n"
+				      "[route /jobs/0123]\nkey = required\n");
 	struct request request = { .method = "POST", .query = "" };
 
 	(void)state;

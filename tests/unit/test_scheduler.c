@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "conf.h"
+#include "conf_fixture.h"
 #include "outbox.h"
 #include "run.h"
 #include "scheduler.h"
@@ -96,11 +96,8 @@ teardown_store(void **state)
 static struct conf *
 configure(const char *text)
 {
-	struct conf_error why;
-	struct conf *conf = conf_parse("test", text, strlen(text), &why);
+	struct conf *conf = conf_from(text);
 
-	if (conf == NULL)
-		fail_msg("%s", why.text);
 	assert_int_equal(outbox_topics(store, NULL, conf), RC_OK);
 	return conf;
 }

@@ -1015,19 +1015,6 @@ the_queue_outlives_the_process(void **state)
 /* --- trouble ------------------------------------------------------------- */
 
 static int
-setup_synced(void **state)
-{
-	struct store_options o;
-	char err[256];
-
-	if (setup_dir(state) != 0)
-		return -1;
-	o = options();
-	o.durability = CONF_DURABILITY_FULL;
-	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
-}
-
-static int
 teardown_heal(void **state)
 {
 	faulty_heal();

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "conf_fixture.h"
 #include "metrics.h"
 #include "store_fixture.h"
 #include "store_operator.h"
@@ -879,13 +880,10 @@ doctor_tells_of_the_outbox(void **state)
 	char mail[] = "mail";
 	char *topics[] = { mail };
 	struct store_lease lease = reserve("k");
-	struct conf_error why;
-	struct conf *conf;
+	struct conf *conf = conf_from(text);
 	size_t i;
 
 	(void)state;
-	conf = conf_parse("test", text, strlen(text), &why);
-	assert_non_null(conf);
 	for (i = 0; i < 3; i++)
 		emit(&lease, "mail");
 	goes("mail", STORE_EFFECT_DELIVERED);
@@ -897,7 +895,7 @@ doctor_tells_of_the_outbox(void **state)
 	assert_false(doctor_likes("topics", NULL));
 	assert_true(doctor_likes("topics", conf));
 	conf_unref(conf);
-	assert_non_null(conf = conf_parse("test", "", 0, &why));
+	conf = conf_from("");
 	assert_false(doctor_likes("topics", conf));
 	conf_unref(conf);
 	goes("mail", STORE_EFFECT_DEAD_LETTER);

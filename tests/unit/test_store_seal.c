@@ -37,7 +37,7 @@ setup_handler(void **state)
 }
 
 static int
-setup_synced(void **state)
+setup_synced_handler(void **state)
 {
 	return setup_dir(state) != 0 ? -1 : open_for(CONF_DURABILITY_FULL);
 }
@@ -775,8 +775,9 @@ a_sweep_makes_durable_what_it_seals(void **state)
 
 #define TEST(f) \
 	cmocka_unit_test_setup_teardown(f, setup_handler, teardown_handler)
-#define SYNCED(f) \
-	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_handler)
+#define SYNCED(f)                        \
+	cmocka_unit_test_setup_teardown( \
+	    f, setup_synced_handler, teardown_handler)
 #define FORKING(f) \
 	cmocka_unit_test_setup_teardown(f, setup_dir, teardown_handler)
 
