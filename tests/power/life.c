@@ -491,6 +491,22 @@ life_outcome(
 	return s;
 }
 
+enum rc
+life_settled(
+    struct life *l, struct life_key *k, enum record_state state, enum rc rc)
+{
+	if (rc == RC_OK) {
+		life_committed(l);
+		k->may = LIFE_IS(state);
+	} else if (rc == RC_PENDING) {
+		k->before = k->may & ~LIFE_IS(state);
+		k->may |= LIFE_IS(state);
+	} else
+		life_wrong(l, "settle %s: %s", k->name, rc_text(rc));
+	k->leased = false;
+	return rc;
+}
+
 static enum rc
 step_settle(struct life *l, struct life_key *k, const struct life_step *what,
     enum record_state state, bool leased)
@@ -507,17 +523,8 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 		life_wrong(
 		    l, "settle %s: %s, and its owner?", k->name, rc_text(rc));
 	store_outcome_free(s);
-	if (rc == RC_OK) {
-		life_committed(l);
-		k->may = LIFE_IS(state);
-	} else if (rc == RC_PENDING) {
-		k->before = k->may & ~LIFE_IS(state);
-		k->may |= LIFE_IS(state);
-	} else
-		life_wrong(l, "settle %s: %s", k->name, rc_text(rc));
-	k->leased = false;
 	k->claimed = false; /* the next to settle it is an operator */
-	return rc;
+	return life_settled(l, k, state, rc);
 }
 
 static enum rc

@@ -31,6 +31,10 @@ life_outcome(struct life_key *, const struct life_step *, enum record_state);
 enum rc life_finish(struct life *, struct life_key *, const struct life_step *,
     struct store_outcome **, bool *answered);
 
+/* Notes what became of the key, of which that state was asked; returns rc. */
+enum rc
+life_settled(struct life *, struct life_key *, enum record_state, enum rc);
+
 /* Of the body of that key's answer; and of any request. */
 unsigned char life_byte(const struct life_key *, size_t at);
 unsigned char life_request_byte(size_t at);

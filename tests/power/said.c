@@ -397,21 +397,6 @@ step_start(struct life *l, struct life_key *k)
 }
 
 static enum rc
-settled(struct life *l, struct life_key *k, enum record_state state, enum rc rc)
-{
-	if (rc == RC_OK) {
-		life_committed(l);
-		k->may = LIFE_IS(state);
-	} else if (rc == RC_PENDING) {
-		k->before = k->may & ~LIFE_IS(state);
-		k->may |= LIFE_IS(state);
-	} else
-		life_wrong(l, "settle %s: %s", k->name, rc_text(rc));
-	k->leased = false;
-	return rc;
-}
-
-static enum rc
 step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_outcome *s;
@@ -424,7 +409,7 @@ step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 	s->requeue = 0;
 	rc = life_finish(l, k, what, &s, &answered);
 	store_outcome_free(s);
-	return settled(l, k, RECORD_FAILED_RETRYABLE, rc);
+	return life_settled(l, k, RECORD_FAILED_RETRYABLE, rc);
 }
 
 static enum rc
@@ -448,7 +433,7 @@ step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 	store_outcome_free(s);
 	record_free(&job);
 	k->past = true;
-	return settled(l, k, RECORD_COMPLETED, rc);
+	return life_settled(l, k, RECORD_COMPLETED, rc);
 }
 
 /* --- the outbox ----------------------------------------------------------- */

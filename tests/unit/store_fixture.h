@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "log.h"
 #include "store_operator.h"
+#include "store_outbox.h"
 
 #define UNUSED __attribute__((unused))
 
@@ -126,6 +127,18 @@ setup_synced(void **state)
 	o = options();
 	o.durability = CONF_DURABILITY_FULL;
 	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
+}
+
+/* The store has the topics of two effects. */
+static UNUSED int
+setup_topics(void **state)
+{
+	char mail[] = "mail", sms[] = "sms";
+	char *topics[] = { mail, sms };
+
+	if (setup(state) != 0)
+		return -1;
+	return store_topics(store, topics, 2, NULL, 0) == RC_OK ? 0 : -1;
 }
 
 static UNUSED int

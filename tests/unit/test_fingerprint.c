@@ -23,31 +23,10 @@
 
 /* --- recipes ---------------------------------------------------------- */
 
-static struct conf_list
-list_of(const char *const *items)
-{
-	struct conf_list list = { calloc(MAX_ITEMS + 1, sizeof(char *)), 0 };
-
-	assert_non_null(list.item);
-	for (; list.n < MAX_ITEMS && items[list.n] != NULL; list.n++)
-		list.item[list.n] = strdup(items[list.n]);
-	return list;
-}
-
-static void
-list_free(struct conf_list *list)
-{
-	size_t i;
-
-	for (i = 0; i < list->n; i++)
-		free(list->item[i]);
-	free(list->item);
-}
-
 static const struct {
 	const char *name;
 	enum conf_fingerprint how;
-	const char *headers[MAX_ITEMS], *ignore[MAX_ITEMS];
+	const char *headers[MAX_ITEMS + 1], *ignore[MAX_ITEMS + 1];
 	enum rc rc;
 	const char *recipe;
 } recipes[] = {

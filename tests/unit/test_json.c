@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "conf_fixture.h"
 #include "conf_value.h"
 #include "json.h"
 #include "limit.h"
@@ -485,31 +486,10 @@ static const struct {
 	{ "malformed element left out", { "/0" }, "[01]", NULL },
 };
 
-static struct conf_list
-list_of(const char *const *items, char **store)
-{
-	struct conf_list list = { store, 0 };
-
-	for (; items[list.n] != NULL; list.n++)
-		store[list.n] = strdup(items[list.n]);
-	store[list.n] = NULL;
-	return list;
-}
-
-static void
-list_free(struct conf_list *list)
-{
-	size_t i;
-
-	for (i = 0; i < list->n; i++)
-		free(list->item[i]);
-}
-
 static void
 members_that_are_left_out(void **state)
 {
 	const char *items[NITEMS(ignores[0].ignore) + 1] = { NULL };
-	char *store[NITEMS(items)];
 	struct conf_list list;
 	enum json_verdict v;
 	struct buf out;
@@ -518,7 +498,7 @@ members_that_are_left_out(void **state)
 	(void)state;
 	for (i = 0; i < NITEMS(ignores); i++) {
 		memcpy(items, ignores[i].ignore, sizeof(ignores[i].ignore));
-		list = list_of(items, store);
+		list = list_of(items);
 		buf_init(&out, strlen(ignores[i].text));
 		v = json_canonical(
 		    ignores[i].text, strlen(ignores[i].text), &list, &out);
@@ -534,8 +514,8 @@ members_that_are_left_out(void **state)
 static void
 many_pointers_with_one_beginning(void **state)
 {
-	char *item[LIMIT_CONF_LIST + 1] = { NULL };
-	struct conf_list list = { item, LIMIT_CONF_LIST };
+	struct conf_list list = { calloc(LIMIT_CONF_LIST, sizeof(char *)),
+		LIMIT_CONF_LIST };
 	struct buf text, out;
 	size_t i;
 
@@ -544,7 +524,8 @@ many_pointers_with_one_beginning(void **state)
 	buf_init(&out, 65536);
 	assert_int_equal(buf_adds(&text, "{\"a\":{"), RC_OK);
 	for (i = 0; i < list.n; i++) {
-		assert_true(asprintf(&item[i], "/a/%zu", i * 37 % list.n) > 0);
+		assert_true(
+		    asprintf(&list.item[i], "/a/%zu", i * 37 % list.n) > 0);
 		assert_int_equal(
 		    buf_addf(&text, "\"%zu\":1,\"x%zu\":2,", i, i), RC_OK);
 	}

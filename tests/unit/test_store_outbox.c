@@ -18,17 +18,6 @@
 	"[0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-4[0-9a-f][0-9a-f]" \
 	"[0-9a-f]-[89ab][0-9a-f][0-9a-f][0-9a-f]-????????????"
 
-static int
-setup_topics(void **state)
-{
-	char mail[] = "mail", sms[] = "sms";
-	char *topics[] = { mail, sms };
-
-	if (setup(state) != 0)
-		return -1;
-	return store_topics(store, topics, 2, NULL, 0) == RC_OK ? 0 : -1;
-}
-
 /* --- the words ---------------------------------------------------------- */
 
 /* A handler of that attempt puts n bytes there; whether it may. */

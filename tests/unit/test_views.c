@@ -24,17 +24,6 @@ static const char *const settings[] = {
 	"PRAGMA reverse_unordered_selects = ON; PRAGMA count_changes = OFF",
 };
 
-static int
-setup_topics(void **state)
-{
-	char mail[] = "mail", sms[] = "sms";
-	char *topics[] = { mail, sms };
-
-	if (setup(state) != 0)
-		return -1;
-	return store_topics(store, topics, 2, NULL, 0) == RC_OK ? 0 : -1;
-}
-
 #define LOST    "lease lost"
 #define POINT   "once_checkpoint.recovery_point: not 1-63 printable ASCII bytes"
 #define TOPIC   "once_outbox.topic: no effect of that name is configured"
