@@ -74,10 +74,13 @@ outbox_shown(const struct oncectl *ctl, struct store_effect *e)
 
 /* --- ls, export --------------------------------------------------------- */
 
-static int
-outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
+/* Prints all effects that the filter lets through: JSON with the first n
+ * columns if table is NULL, or rows of the table.  type: a member before them,
+ * or NULL. */
+static enum rc
+outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
+    struct oncectl_table *table, const char *type, size_t n)
 {
-	struct oncectl_table *table = NULL;
 	struct store_cursor *outbox = NULL;
 	struct store_effect row;
 	struct shown s;
@@ -85,46 +88,28 @@ outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter)
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, filter, &outbox);
-	if (rc != RC_OK)
-		return oncectl_fail(ctl, rc);
-	if (!ctl->json)
-		table = oncectl_print_table(stdout, columns, NCOLUMNS);
-	while ((rc = store_outbox_next(outbox, &row)) == RC_OK) {
+	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
 		s = outbox_shown(ctl, &row);
-		if (ctl->json) {
+		if (table == NULL) {
 			o = oncectl_print_object();
-			oncectl_print_members(o, columns, NLISTED, &s);
+			if (type != NULL)
+				oncectl_print_json_text(o, "type", type);
+			oncectl_print_members(o, columns, n, &s);
 			oncectl_print_json(o);
 		} else
 			oncectl_print_row(table, &s);
 		store_effect_free(&row);
 	}
-	oncectl_print_table_free(table);
 	store_list_free(outbox);
-	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 enum rc
 oncectl_outbox_export(struct oncectl *ctl)
 {
-	struct store_effect_filter filter = { .since = ctl->since };
-	struct store_cursor *outbox = NULL;
-	struct store_effect row;
-	struct shown s;
-	cJSON *o;
-	enum rc rc;
+	const struct store_effect_filter filter = { .since = ctl->since };
 
-	rc = store_outbox_list(ctl->store, &filter, &outbox);
-	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
-		s = outbox_shown(ctl, &row);
-		o = oncectl_print_object();
-		oncectl_print_json_text(o, "type", "effect");
-		oncectl_print_members(o, columns, NCOLUMNS, &s);
-		oncectl_print_json(o);
-		store_effect_free(&row);
-	}
-	store_list_free(outbox);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	return outbox_print_all(ctl, &filter, NULL, "effect", NCOLUMNS);
 }
 
 /* --- retry, drop -------------------------------------------------------- */
@@ -240,6 +225,8 @@ outbox_ls(struct oncectl *ctl)
 {
 	struct store_effect_filter filter = { .scope = ctl->scope,
 		.path = ctl->path };
+	struct oncectl_table *table = NULL;
+	enum rc rc;
 
 	if (ctl->nargs > 1) {
 		warnx("outbox ls: too many arguments");
@@ -252,7 +239,11 @@ outbox_ls(struct oncectl *ctl)
 		    ctl->state);
 		return ONCECTL_USAGE;
 	}
-	return outbox_print_all(ctl, &filter);
+	if (!ctl->json)
+		table = oncectl_print_table(stdout, columns, NCOLUMNS);
+	rc = outbox_print_all(ctl, &filter, table, NULL, NLISTED);
+	oncectl_print_table_free(table);
+	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
 int

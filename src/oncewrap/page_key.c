@@ -140,17 +140,22 @@ write_output(struct page *p, const struct record *r)
 	buf_free(&o.bytes);
 }
 
+/* The acts that suit a key or an effect: one of the two is not NULL. */
 static void
-write_acts_of_key(struct page *p, const struct record *r)
+write_acts(
+    struct page *p, const struct record *key, const struct store_effect *effect)
 {
 	if (!p->admin)
 		return;
-	page_html_acts(&p->html, r->id);
-	for (int act = 0; act < PAGE_NACTS; act++)
-		if (page_act_suits_key((enum page_act)act, r))
-			page_html_act(&p->html,
-			    page_act_name((enum page_act)act),
-			    page_act_label((enum page_act)act));
+	page_html_acts(&p->html, key != NULL ? key->id : effect->id);
+	for (int i = 0; i < PAGE_NACTS; i++) {
+		const enum page_act act = (enum page_act)i;
+
+		if (key != NULL ? page_act_suits_key(act, key)
+				: page_act_suits_effect(act, effect))
+			page_html_act(
+			    &p->html, page_act_name(act), page_act_label(act));
+	}
 	page_html_acts_end(&p->html);
 }
 
@@ -176,7 +181,7 @@ page_key(struct page *p)
 	page_write_cut(r.key, key, sizeof(key));
 	page_begin(p, 200, key);
 	page_html_key_title(&p->html, r.key);
-	write_acts_of_key(p, &r);
+	write_acts(p, &r, NULL);
 	write_life(p, &r);
 	write_answer(p, &r, &head);
 	write_output(p, &r);
@@ -219,20 +224,6 @@ write_effect(struct page *p, const struct store_effect *e)
 	}
 }
 
-static void
-write_acts_of_effect(struct page *p, const struct store_effect *e)
-{
-	if (!p->admin)
-		return;
-	page_html_acts(&p->html, e->id);
-	for (int act = 0; act < PAGE_NACTS; act++)
-		if (page_act_suits_effect((enum page_act)act, e))
-			page_html_act(&p->html,
-			    page_act_name((enum page_act)act),
-			    page_act_label((enum page_act)act));
-	page_html_acts_end(&p->html);
-}
-
 void
 page_effect(struct page *p)
 {
@@ -250,7 +241,7 @@ page_effect(struct page *p)
 	}
 	page_begin(p, 200, e.topic);
 	page_html_effect_title(&p->html, e.id, e.topic);
-	write_acts_of_effect(p, &e);
+	write_acts(p, NULL, &e);
 	write_effect(p, &e);
 	store_effect_free(&e);
 }

@@ -87,16 +87,6 @@ parse_ignored(struct parser *ps, int depth)
 
 /* --- canonical text, read again ---------------------------------------- */
 
-/* Returns the end of the string that begins at p. */
-static const char *
-json_string_end(const char *p)
-{
-	for (p++; *p != '"'; p++)
-		if (*p == '\\')
-			p++;
-	return p + 1;
-}
-
 /* Returns the end of the member that begins at p; no further than end. */
 static const char *
 member_end(const char *p, const char *end)

@@ -13,16 +13,6 @@
 #include "json_string.h"
 #include "json_find.h"
 
-/* Returns the end of the string that begins at p. */
-static const char *
-find_string_end(const char *p)
-{
-	for (p++; *p != '"'; p++)
-		if (*p == '\\')
-			p++;
-	return p + 1;
-}
-
 /* Returns the end of the value that begins at p. */
 static const char *
 value_end(const char *p)
@@ -31,7 +21,7 @@ value_end(const char *p)
 
 	for (; *p != '\0'; p++) {
 		while (*p == '"')
-			p = find_string_end(p);
+			p = json_string_end(p);
 		if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
 			break;
 		if (*p == '{' || *p == '[')
@@ -70,7 +60,7 @@ member(const char *p, const char *name)
 		if (*p == ',')
 			p++;
 		same = json_string_order_text(p, name) == 0;
-		p = find_string_end(p) + 1; /* the colon */
+		p = json_string_end(p) + 1; /* the colon */
 		if (same)
 			return p;
 	}

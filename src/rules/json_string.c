@@ -194,6 +194,15 @@ next_byte(const char **p)
 	return ((*p)[-2] - '0') * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
+const char *
+json_string_end(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		if (*p == '\\')
+			p++;
+	return p + 1;
+}
+
 int
 json_string_order(const char *a, const char *b)
 {

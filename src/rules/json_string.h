@@ -19,6 +19,10 @@ struct json_input {
  */
 enum rc json_string(struct json_input *in, struct buf *out);
 
+/* Returns the end of the string of a valid text that begins at p, behind its
+ * closing quote. */
+const char *json_string_end(const char *p);
+
 /* Compares two canonical strings by UTF-16 code units (RFC 8785, section
  * 3.2.3): < 0, 0 or > 0.  Both point to the opening quote. */
 int json_string_order(const char *, const char *);
