@@ -13,12 +13,12 @@ struct budget;
 
 /* budget_new() returns NULL when there is no memory. */
 struct budget *budget_new(size_t total);
-void budget_free(struct budget *); /* all bytes are given back */
+void budget_free(struct budget *b); /* all bytes are given back */
 
 /* Takes n bytes, at most the total, after the threads that asked earlier have
  * theirs.  A thread that has to wait hands the lead on first. */
-void budget_take(struct budget *, size_t n);
+void budget_take(struct budget *b, size_t n);
 
-void budget_give(struct budget *, size_t n);
+void budget_give(struct budget *b, size_t n);
 
 #endif

@@ -23,33 +23,33 @@ struct buf {
 
 /* Makes an empty buffer of at most max bytes.  Allocates nothing and cannot
  * fail. */
-void buf_init(struct buf *, size_t max);
+void buf_init(struct buf *b, size_t max);
 
 /* Frees the bytes and leaves an empty buffer with the same maximum. */
-void buf_free(struct buf *);
+void buf_free(struct buf *b);
 
 /* Forgets the bytes, keeps the memory. */
-void buf_clear(struct buf *);
+void buf_clear(struct buf *b);
 
 /* RC_OK, RC_LIMIT or RC_NOMEM; on failure the buffer is unchanged.  The
  * appended bytes must not lie in the buffer itself. */
-enum rc buf_add(struct buf *, const void *, size_t);
-enum rc buf_addc(struct buf *, char);
-enum rc buf_adds(struct buf *, const char *);
-enum rc
-buf_addf(struct buf *, const char *, ...) __attribute__((format(printf, 2, 3)));
+enum rc buf_add(struct buf *b, const void *bytes, size_t n);
+enum rc buf_addc(struct buf *b, char c);
+enum rc buf_adds(struct buf *b, const char *s);
+enum rc buf_addf(struct buf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Makes room for n more bytes at .data + .len, for a caller that reads into
  * it. */
-enum rc buf_reserve(struct buf *, size_t n);
+enum rc buf_reserve(struct buf *b, size_t n);
 
 /* Adds n bytes, which the caller has put into reserved room, to .len. */
-void buf_commit(struct buf *, size_t n);
+void buf_commit(struct buf *b, size_t n);
 
 /* Drops the first n bytes; n <= .len. */
-void buf_consume(struct buf *, size_t n);
+void buf_consume(struct buf *b, size_t n);
 
 /* Shortens the buffer to n bytes; n <= .len. */
-void buf_truncate(struct buf *, size_t n);
+void buf_truncate(struct buf *b, size_t n);
 
 #endif

@@ -26,7 +26,7 @@ int64_t clock_wall(void);
 
 /* Waits for the semaphore until a time of clock_mono() (ms).  False: the time
  * is past. */
-_Bool clock_wait_mono(sem_t *, int64_t mono);
+_Bool clock_wait_mono(sem_t *sem, int64_t mono);
 
 /* Milliseconds since boot, including suspended time: CLOCK_BOOTTIME. */
 int64_t clock_boot(void);

@@ -14,13 +14,13 @@
  */
 
 /* date-time, RFC 3339, section 5.6. */
-bool date_rfc3339(const char *, int64_t *wall);
+bool date_rfc3339(const char *text, int64_t *wall);
 
 /* IMF-fixdate, RFC 9110, section 5.6.7.  The day of the week must be right. */
-bool date_imf(const char *, int64_t *wall);
+bool date_imf(const char *text, int64_t *wall);
 
 /* Either format. */
-bool date_parse(const char *, int64_t *wall);
+bool date_parse(const char *text, int64_t *wall);
 
 /* Write a date.  An earlier one becomes the first moment of 1970, a later one
  * the last of 9999, because both formats have four digits for the year. */

@@ -174,7 +174,7 @@ enum fault_point {
 
 #define FAULT(point) fault_pass(FAULT_##point)
 
-void fault_pass(enum fault_point);
+void fault_pass(enum fault_point point);
 
 #endif
 

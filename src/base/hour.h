@@ -20,12 +20,12 @@ enum hour_event {
 	HOUR_EVENTS
 };
 
-void hour_count(enum hour_event);
+void hour_count(enum hour_event event);
 
 /* What was counted in each minute: [0] is 59 minutes ago, the last one now. */
 struct hour {
 	uint32_t minute[HOUR_MINUTES][HOUR_EVENTS];
 };
-void hour_read(struct hour *);
+void hour_read(struct hour *out);
 
 #endif

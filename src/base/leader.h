@@ -29,17 +29,17 @@ enum leader_task {
 
 /* leader_open() returns RC_OK or RC_NOMEM.  leader_close() is called after all
  * threads have stopped using it. */
-enum rc leader_open(struct leader **);
-void leader_close(struct leader *);
+enum rc leader_open(struct leader **out);
+void leader_close(struct leader *l);
 
 /*
  * Returns the worker's next task; waits until there is one.  A worker that
  * still leads after handling a request stays leader.
  */
-enum leader_task leader_next(struct leader *);
+enum leader_task leader_next(struct leader *l);
 
 /* Posts one more request to be handled.  Only the leader calls it. */
-void leader_post(struct leader *);
+void leader_post(struct leader *l);
 
 /*
  * The calling thread is about to wait: if it leads while it handles a request,
@@ -50,14 +50,14 @@ void leader_yield(void);
 
 /* For the standby thread: waits until it leads.  It then receives once and
  * calls again. */
-void leader_stand_by(struct leader *);
+void leader_stand_by(struct leader *l);
 
 /* Whether this thread leads. */
-bool leader_leads(struct leader *);
+bool leader_leads(struct leader *l);
 
 /* After this call no worker becomes leader: leader_next() gives the posted
  * requests, then LEADER_STOP.  The standby thread leads as soon as no other
  * thread does. */
-void leader_stop(struct leader *);
+void leader_stop(struct leader *l);
 
 #endif

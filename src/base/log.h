@@ -64,18 +64,18 @@ struct log_request {
 };
 
 /* Stores a copy of the key; without memory the request has none in the log. */
-void log_request_key(struct log_request *, const char *key);
+void log_request_key(struct log_request *rq, const char *key);
 
 /* Copies all that is known, for a line that is written after the request;
  * without memory, what needs none. */
 void log_request_copy(struct log_request *to, const struct log_request *from);
 
 /* Frees the copies and leaves a request of which nothing is known. */
-void log_request_clear(struct log_request *);
+void log_request_clear(struct log_request *rq);
 
 /* The request may be NULL: the event is about none. */
-void log_values(enum log_level, const char *event, const struct log_request *,
-    const struct log_value *, size_t n);
+void log_values(enum log_level level, const char *event,
+    const struct log_request *rq, const struct log_value *values, size_t n);
 
 #define log_event(level, event, request, ...)                   \
 	log_values((level), (event), (request),                 \
@@ -85,7 +85,7 @@ void log_values(enum log_level, const char *event, const struct log_request *,
 
 /* Writes a line for people to stderr, without logfmt: the findings of -t.  The
  * journal gets the priority in front of it. */
-void log_text(enum log_level, const char *text);
+void log_text(enum log_level level, const char *text);
 
 /*
  * After this call no line waits for a reader of stderr that has stopped
@@ -106,13 +106,13 @@ int log_open(const char *target);
 
 /* While set, errors go to stderr as well: a person that starts the program by
  * hand looks there. */
-void log_echo(bool);
+void log_echo(bool on);
 
 /* Waits up to half a second for the last lines to leave; no line may
  * follow. */
 void log_stop(void);
 
 /* Drops events below this level; the default is LOG_INFO. */
-void log_set_level(enum log_level);
+void log_set_level(enum log_level level);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* Writes a line with its newline, at most LOG_LINE_MAX bytes.  False: the line
  * was not written, or only a part of it. */
-bool log_target_write(enum log_level, const char *line, size_t len);
+bool log_target_write(enum log_level level, const char *line, size_t len);
 
 /* Whether the target adds the time of each line itself. */
 bool log_target_has_time(void);
@@ -19,7 +19,7 @@ bool log_target_has_time(void);
 bool log_target_is_stderr(void);
 
 /* The priority of a level: syslog(3), sd-daemon(3). */
-int log_target_priority(enum log_level);
+int log_target_priority(enum log_level level);
 
 /* Closes the file and the socket; lines go to stderr again. */
 void log_target_close(void);

@@ -132,14 +132,14 @@ enum metrics_id {
 };
 
 /* Adds one to a counter. */
-void metrics_count(enum metrics_id);
+void metrics_count(enum metrics_id id);
 
 /* Adds to a counter, or to a gauge of this process; for a gauge it may be
  * negative. */
-void metrics_add(enum metrics_id, int64_t);
+void metrics_add(enum metrics_id id, int64_t n);
 
 /* Adds one observation to a histogram. */
-void metrics_observe(enum metrics_id, int64_t);
+void metrics_observe(enum metrics_id id, int64_t value);
 
 /* The values that the store knows.  Only the store's gauges are used. */
 struct metrics_gauges {
@@ -151,6 +151,6 @@ struct metrics_gauges {
  * that handles no requests.  RC_OK, RC_LIMIT or RC_NOMEM.
  */
 enum rc
-metrics_text(const struct metrics_gauges *, bool stored, struct buf *out);
+metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out);
 
 #endif

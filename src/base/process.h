@@ -33,7 +33,7 @@ struct process_session {
  * Finds the session that pid leads or is about to lead.  pid is a child that
  * has not been reaped.  False: /proc does not tell.
  */
-bool process_session(pid_t pid, struct process_session *);
+bool process_session(pid_t pid, struct process_session *session);
 
 struct process_list;
 
@@ -43,12 +43,12 @@ struct process_list;
  * which is logged: /proc cannot be read, or a process in it cannot.  The
  * caller frees the list with process_list_free().
  */
-enum rc process_list(struct process_list **);
-void process_list_free(struct process_list *);
+enum rc process_list(struct process_list **out);
+void process_list_free(struct process_list *list);
 
 /* Whether a process of the list is in that session (NULL: any session is
  * ignored), or has that token in its environment. */
-bool process_list_has(const struct process_list *,
-    const struct process_session *, const char token[PROCESS_TOKEN_LEN]);
+bool process_list_has(const struct process_list *list,
+    const struct process_session *session, const char token[PROCESS_TOKEN_LEN]);
 
 #endif

@@ -13,7 +13,7 @@
 struct rate;
 
 struct rate *rate_new(void); /* NULL: no memory, or no random bytes */
-void rate_free(struct rate *);
+void rate_free(struct rate *rate);
 
 /*
  * Takes a token from the bucket of group and name.  The bucket holds
@@ -21,7 +21,7 @@ void rate_free(struct rate *);
  * there was no token, the time until there is one (ms).  Any thread may call
  * it.
  */
-int64_t rate_take(struct rate *, const char *group, const char *name,
+int64_t rate_take(struct rate *rate, const char *group, const char *name,
     unsigned per_second, int64_t now_mono);
 
 #endif

@@ -28,6 +28,6 @@ enum rc {
 };
 
 /* A short lower-case text in static storage; never NULL. */
-const char *rc_text(enum rc);
+const char *rc_text(enum rc rc);
 
 #endif

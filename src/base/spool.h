@@ -29,23 +29,23 @@ bool spool_has_room(uint64_t more);
 
 /* NULL when there is no memory. */
 struct spool *spool_new(void);
-void spool_free(struct spool *);
+void spool_free(struct spool *s);
 
 /* RC_OK, RC_NOMEM, RC_FULL or RC_IO.  After a failure only spool_free() may be
  * called. */
-enum rc spool_write(struct spool *, const void *, size_t);
+enum rc spool_write(struct spool *s, const void *data, size_t n);
 
-uint64_t spool_length(const struct spool *);
+uint64_t spool_length(const struct spool *s);
 
 /*
  * Returns all bytes, contiguous; valid until spool_free() or the next
  * spool_write().  NULL if there are none, or with *rc set if a file could not
  * be mapped.
  */
-const void *spool_bytes(struct spool *, enum rc *rc);
+const void *spool_bytes(struct spool *s, enum rc *rc);
 
 /* The file, or -1 while the bytes are in memory.  Its offset is not 0. */
-int spool_fd(const struct spool *);
+int spool_fd(const struct spool *s);
 
 /* TMPDIR, or /tmp. */
 const char *spool_default_dir(void);

@@ -252,33 +252,35 @@ struct conf *conf_default(struct conf_error *err);
  * conf_set() sets an option of [server]; conf_set_handler() sets the handler
  * of every route.  False with a message that names the option.
  */
-bool conf_set(struct conf *, const char *option, const char *value,
+bool conf_set(struct conf *conf, const char *option, const char *value,
     struct conf_error *err);
-bool conf_set_handler(struct conf *, char *const *argv, struct conf_error *err);
+bool
+conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err);
 
 /* Checks the rules between options that the command line may set too
  * (allow_peers with tcp).  conf_parse() has checked all other rules.  Call it
  * after all options are set. */
-bool conf_check(const struct conf *, struct conf_error *err);
+bool conf_check(const struct conf *conf, struct conf_error *err);
 
 /* The line at which an option was set, for a route by itself or by [defaults];
  * 0: by neither, or on the command line. */
-conf_line conf_line_of_server(const struct conf *, const char *option);
-conf_line conf_line_of_route(
-    const struct conf *, const struct conf_route *, const char *option);
-conf_line conf_line_of_effect(const struct conf_effect *, const char *option);
+conf_line conf_line_of_server(const struct conf *conf, const char *option);
+conf_line conf_line_of_route(const struct conf *conf,
+    const struct conf_route *route, const char *option);
+conf_line
+conf_line_of_effect(const struct conf_effect *effect, const char *option);
 
 /* The reference count; any thread may call these. */
-struct conf *conf_ref(struct conf *);
-void conf_unref(struct conf *);
+struct conf *conf_ref(struct conf *conf);
+void conf_unref(struct conf *conf);
 
 /* Finds the effect of that name, or NULL. */
 const struct conf_effect *
-conf_effect_find(const struct conf *, const char *name);
+conf_effect_find(const struct conf *conf, const char *name);
 
 /* The address of a FastCGI application that oncewrap does not start,
  * "unix:/path" or "tcp:host:port"; NULL: a program. */
-const char *conf_program_address(const struct conf_program *);
+const char *conf_program_address(const struct conf_program *program);
 
 /* Whether two handlers are the same in every respect: route, arguments and
  * settings. */
@@ -286,9 +288,9 @@ bool
 conf_program_same(const struct conf_program *a, const struct conf_program *b);
 
 /* Whether any route lets handlers write the database. */
-bool conf_shares_database(const struct conf *);
+bool conf_shares_database(const struct conf *conf);
 
-bool conf_list_has(const struct conf_list *, const char *);
-bool conf_status_in(const struct conf_statuses *, int status);
+bool conf_list_has(const struct conf_list *list, const char *item);
+bool conf_status_in(const struct conf_statuses *set, int status);
 
 #endif

@@ -9,6 +9,7 @@
 
 /* False with a sentence in why, which says what to write instead where that is
  * known. */
-bool conf_item_check(const char *, enum conf_text_item, struct conf_error *why);
+bool conf_item_check(
+    const char *s, enum conf_text_item kind, struct conf_error *why);
 
 #endif

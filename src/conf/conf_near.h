@@ -11,6 +11,6 @@
  * that makes one name of the other.  Upper and lower case, and "-" and "_",
  * are the same.  A name that is too long to be one is far from all.
  */
-size_t conf_near_distance(const char *, const char *);
+size_t conf_near_distance(const char *a, const char *b);
 
 #endif

@@ -24,30 +24,32 @@ struct conf_origin {
 };
 
 /* NULL if there is none. */
-const struct conf_option *conf_option_find(enum conf_place, const char *name);
+const struct conf_option *
+conf_option_find(enum conf_place place, const char *name);
 
 /* The name of the option that a misspelled name was meant to be, or NULL. */
-const char *conf_option_near(enum conf_place, const char *name);
+const char *conf_option_near(enum conf_place place, const char *name);
 
-size_t conf_option_index(const struct conf_option *);
+size_t conf_option_index(const struct conf_option *option);
 
 /*
  * Sets an option of base, a struct conf, route or effect.  False with a
  * message that begins with the option's name; base is then unchanged.
  */
-bool conf_option_set(const struct conf_option *, void *base, const char *value,
-    conf_line, struct conf_arena *, struct conf_error *why);
+bool
+conf_option_set(const struct conf_option *option, void *base, const char *value,
+    conf_line line, struct conf_arena *arena, struct conf_error *why);
 
 /* Sets all options of a zeroed base to their defaults. */
-bool conf_option_defaults(
-    enum conf_place, void *base, struct conf_arena *, struct conf_error *why);
+bool conf_option_defaults(enum conf_place place, void *base,
+    struct conf_arena *arena, struct conf_error *why);
 
 /*
  * Sets the options of the route's preset that origin does not have as set, and
  * gives them the line of the preset in origin.
  */
-bool conf_option_preset(struct conf_route *, struct conf_origin *,
-    struct conf_arena *, struct conf_error *why);
+bool conf_option_preset(struct conf_route *route, struct conf_origin *origin,
+    struct conf_arena *arena, struct conf_error *why);
 
 /* Sets the other defaults of a route whose handler is an application that
  * oncewrap does not start: a plain 500 may come of a script that died.
@@ -57,7 +59,7 @@ bool conf_option_application(struct conf_route *route,
     struct conf_arena *arena, struct conf_error *why);
 
 /* Copies the options of a route that origin does not have as set. */
-void conf_option_inherit(struct conf_route *, const struct conf_origin *,
-    const struct conf_route *from);
+void conf_option_inherit(struct conf_route *route,
+    const struct conf_origin *origin, const struct conf_route *from);
 
 #endif

@@ -13,11 +13,11 @@
  * by '+'.  Within a name a blank is written as %20, a comma as %2C, a plus as
  * %2B, and a percent sign as itself or %25.
  */
-bool conf_source_list(const char *, struct conf_arena *,
+bool conf_source_list(const char *text, struct conf_arena *arena,
     struct conf_key_from *out, struct conf_error *why);
 
 /* Reads one alternative. */
-bool conf_source_read(const char *, struct conf_arena *,
+bool conf_source_read(const char *text, struct conf_arena *arena,
     struct conf_alternative *out, struct conf_error *why);
 
 #endif

@@ -22,15 +22,15 @@ enum conf_text_item {
 
 /* Reads items separated by blanks or commas.  empty: no item at all is
  * allowed. */
-bool conf_text_list(const char *, enum conf_text_item, bool empty,
-    struct conf_arena *, struct conf_list *out, struct conf_error *why);
+bool conf_text_list(const char *text, enum conf_text_item kind, bool empty,
+    struct conf_arena *arena, struct conf_list *out, struct conf_error *why);
 
 /*
  * Reads a program and its arguments.  Quotes and backslashes are as in sh(1),
  * but nothing is expanded.  The program must be an absolute path.
  */
-bool conf_text_argv(const char *, struct conf_arena *, struct conf_list *out,
-    struct conf_error *why);
+bool conf_text_argv(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why);
 
 /* The same for a handler, which may also be an address: "unix:/path" or
  * "tcp:host:port", as the only word. */
@@ -38,7 +38,7 @@ bool conf_text_handler(const char *text, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why);
 
 /* The same from words that are already split. */
-bool conf_text_words(char *const *argv, struct conf_arena *,
+bool conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why);
 
 enum conf_text_kind {
@@ -53,15 +53,15 @@ enum conf_text_kind {
 	CONF_TEXT_PATH     /* as conf_text_path(), except "/": all paths */
 };
 
-bool conf_text_single(const char *, enum conf_text_kind, struct conf_arena *,
-    const char **out, struct conf_error *why);
+bool conf_text_single(const char *text, enum conf_text_kind kind,
+    struct conf_arena *arena, const char **out, struct conf_error *why);
 
 /*
  * Reads the path of a route, in the form of cginame_path(), without a slash at
  * its end.  Percent-encoded paths are refused: no request's path would match
  * them.
  */
-bool conf_text_path(const char *, struct conf_arena *, const char **out,
-    struct conf_error *why);
+bool conf_text_path(const char *text, struct conf_arena *arena,
+    const char **out, struct conf_error *why);
 
 #endif

@@ -15,19 +15,19 @@ struct conf_arena {
 };
 
 /* Returns n zeroed bytes that live as long as the arena; NULL: no memory. */
-void *conf_value_alloc(struct conf_arena *, size_t n);
+void *conf_value_alloc(struct conf_arena *arena, size_t n);
 
 /* Returns a copy of n bytes, and a NUL, in the arena; NULL: no memory. */
-char *conf_value_copy(struct conf_arena *, const char *, size_t n);
+char *conf_value_copy(struct conf_arena *arena, const char *s, size_t n);
 
-void conf_value_free(struct conf_arena *);
+void conf_value_free(struct conf_arena *arena);
 
 /* Sets why, cut to its size, and returns false. */
-bool conf_value_fail(struct conf_error *why, const char *, ...)
+bool conf_value_fail(struct conf_error *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Whether a text is not empty and consists of these bytes only. */
-bool conf_value_made_of(const char *, const char *bytes);
+bool conf_value_made_of(const char *s, const char *bytes);
 
 /*
  * Copies the next item of a list, in which blanks or commas separate the
@@ -37,33 +37,33 @@ bool conf_value_made_of(const char *, const char *bytes);
 int conf_value_item(const char **text, char *out, size_t size);
 
 /* A decimal number. */
-bool conf_value_number(const char *, int64_t min, int64_t max, unsigned *out,
-    struct conf_error *why);
+bool conf_value_number(const char *text, int64_t min, int64_t max,
+    unsigned *out, struct conf_error *why);
 
 /* A file mode: octal digits, with or without a leading 0; at most 0777. */
-bool conf_value_octal(const char *, unsigned *out, struct conf_error *why);
+bool conf_value_octal(const char *text, unsigned *out, struct conf_error *why);
 
 /* A duration: 250ms, 30s, 5m, 24h, 7d, or 0; in milliseconds. */
-bool conf_value_duration(const char *, int64_t min, int64_t max, int64_t *out,
-    struct conf_error *why);
+bool conf_value_duration(const char *text, int64_t min, int64_t max,
+    int64_t *out, struct conf_error *why);
 
 /* A size: 4096, 64K, 16M, 1G; in bytes. */
-bool conf_value_size(const char *, int64_t min, int64_t max, uint64_t *out,
+bool conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
     struct conf_error *why);
 
 /* yes or no. */
-bool conf_value_switch(const char *, bool *out, struct conf_error *why);
+bool conf_value_switch(const char *text, bool *out, struct conf_error *why);
 
 /* One of words, a NULL-terminated list; *out is its index. */
-bool conf_value_word(const char *, const char *const *words, unsigned *out,
+bool conf_value_word(const char *text, const char *const *words, unsigned *out,
     struct conf_error *why);
 
 /* Statuses, ranges and classes of them: 425 505-599 5xx.  May be empty. */
 bool conf_value_statuses(
-    const char *, struct conf_statuses *out, struct conf_error *why);
+    const char *text, struct conf_statuses *out, struct conf_error *why);
 
 /* Whether the text is a JSON Pointer, RFC 6901, section 3, to a value inside a
  * text.  The empty pointer, which names the whole text, is not. */
-bool conf_value_is_pointer(const char *);
+bool conf_value_is_pointer(const char *s);
 
 #endif

@@ -15,9 +15,9 @@ struct answer {
 	struct buf text;     /* or these: a problem, a small stored body */
 };
 
-void answer_init(struct answer *);
+void answer_init(struct answer *answer);
 
 /* Frees the bytes and leaves an empty answer. */
-void answer_free(struct answer *);
+void answer_free(struct answer *answer);
 
 #endif

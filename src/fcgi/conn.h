@@ -130,14 +130,14 @@ struct mux {
 };
 
 /* Makes a connection of fd and takes fd over; NULL when there is no memory. */
-struct conn *conn_new(struct mux *, int fd);
+struct conn *conn_new(struct mux *m, int fd);
 
 /* Ends a connection in any state.  It must not be parked. */
-void conn_close(struct conn *);
+void conn_close(struct conn *c);
 
 /* Stops the events of a connection until it is parked again: needed if it was
  * taken before its event came. */
-void conn_unwatch(struct conn *);
+void conn_unwatch(struct conn *c);
 
 /*
  * Parks a connection: it is served again when its descriptor is ready, or at
@@ -145,32 +145,32 @@ void conn_unwatch(struct conn *);
  * served and has no further request is closed instead.  Once mux has stopped,
  * every connection that reads is closed.
  */
-void conn_park(struct conn *, enum conn_state);
+void conn_park(struct conn *c, enum conn_state state);
 
 /* Whether its body has been arriving for longer than io_timeout: what it holds
  * may then be given to other requests that need it.  Called by the leader. */
-bool conn_is_slow_body(const struct conn *);
+bool conn_is_slow_body(const struct conn *c);
 
 /* Takes a parked connection off its list.  mux->lock is held. */
-void conn_take(struct conn *);
+void conn_take(struct conn *c);
 
 /* Hands a whole request to the workers, or drops it once mux has stopped. */
-void conn_queue(struct conn *);
+void conn_queue(struct conn *c);
 
 /* The answer is sent: goes on to the next request, or closes. */
-void conn_next(struct conn *);
+void conn_next(struct conn *c);
 
 /* Closes so that the last bytes sent reach the peer: with input unread, a
  * plain close() would reset the connection and destroy them. */
-void conn_finish(struct conn *);
+void conn_finish(struct conn *c);
 
 /* The request in the log; NULL: none has begun. */
-const struct log_request *conn_log(const struct conn *);
+const struct log_request *conn_log(const struct conn *c);
 
 /* Wakes the leader. */
-void conn_wake(struct mux *);
+void conn_wake(struct mux *m);
 
-void conn_lock(struct mux *);
-void conn_unlock(struct mux *);
+void conn_lock(struct mux *m);
+void conn_unlock(struct mux *m);
 
 #endif

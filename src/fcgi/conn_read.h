@@ -11,6 +11,6 @@
  * workers, or ends it.  The caller leads and holds the connection, and no
  * longer holds it afterwards.
  */
-void conn_read(struct conn *);
+void conn_read(struct conn *c);
 
 #endif

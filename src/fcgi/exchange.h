@@ -8,6 +8,6 @@
 
 /* Sends the rest of an answer that the peer did not take at once.  Afterwards
  * the connection is parked, at its next request, or ended. */
-void exchange_send(struct exchange *);
+void exchange_send(struct exchange *x);
 
 #endif

@@ -17,6 +17,6 @@
  * A unix socket that no process listens on is replaced.  A unix socket that a
  * process listens on, or a file that is no socket, is an error.
  */
-int listen_open(const struct conf *, char **path, struct conf_error *err);
+int listen_open(const struct conf *conf, char **path, struct conf_error *err);
 
 #endif

@@ -24,21 +24,21 @@ struct exchange;
  * caller keeps the listening socket.  RC_INVALID: allow_peers names a user that
  * does not exist; this is logged, as other errors are.
  */
-enum rc mux_open(struct mux **, struct conf *, int listen_fd);
+enum rc mux_open(struct mux **out, struct conf *conf, int listen_fd);
 
 /*
  * Replaces the configuration; takes a reference to it.  Requests that have
  * begun keep the one that they began with.  After an error, which is logged,
  * the old configuration stays: RC_INVALID as above, RC_NOMEM.
  */
-enum rc mux_reload(struct mux *, struct conf *);
+enum rc mux_reload(struct mux *m, struct conf *conf);
 
 /*
  * Accepts no more connections; returns when the listening socket is not used
  * any more.  take_waiting: the connections in the backlog are accepted first,
  * because no other process will accept them.
  */
-void mux_refuse(struct mux *, bool take_waiting);
+void mux_refuse(struct mux *m, bool take_waiting);
 
 /*
  * Accepts no more connections, and begins no more requests but those that are
@@ -47,34 +47,34 @@ void mux_refuse(struct mux *, bool take_waiting);
  * requests that are not whole, and lets mux_next() return NULL once the queue
  * is empty.  Does not wait.
  */
-void mux_stop(struct mux *, int64_t arrive_until_mono);
+void mux_stop(struct mux *m, int64_t arrive_until_mono);
 
 /* From now on exchange_write() waits for no peer. */
-void mux_stop_waiting(struct mux *);
+void mux_stop_waiting(struct mux *m);
 
 /* To be called after the workers have ended: sends the remaining answers, at
  * most until until_mono, and ends the standby thread. */
-void mux_close(struct mux *, int64_t until_mono);
+void mux_close(struct mux *m, int64_t until_mono);
 
 /* Returns the next whole request, its body read or drained.  Blocks, and
  * meanwhile may serve connections.  NULL: mux_stop() was called and the queue
  * is empty. */
-struct exchange *mux_next(struct mux *);
+struct exchange *mux_next(struct mux *m);
 
-const struct request *exchange_request(const struct exchange *);
-const struct conf *exchange_conf(const struct exchange *);
+const struct request *exchange_request(const struct exchange *x);
+const struct conf *exchange_conf(const struct exchange *x);
 
 /* Sends the whole answer and ends the exchange.  Takes over *answer, which is
  * reset.  Never blocks: the leader sends the bytes that the peer does not take
  * at once.  The response to HEAD gets no body. */
-void exchange_answer(struct exchange *, struct answer *);
+void exchange_answer(struct exchange *x, struct answer *answer);
 
 /* Sends some output of a handler unchanged.  Blocks at most io_timeout without
  * progress, and not after mux_stop_waiting().  RC_CLOSED: the peer is gone. */
-enum rc exchange_write(struct exchange *, const void *, size_t);
+enum rc exchange_write(struct exchange *x, const void *data, size_t len);
 
 /* Ends an exchange after exchange_write().  broken: the output is not whole,
  * so the connection is closed without FCGI_END_REQUEST. */
-void exchange_end(struct exchange *, int app_status, bool broken);
+void exchange_end(struct exchange *x, int app_status, bool broken);
 
 #endif

@@ -22,9 +22,10 @@ struct peers {
  * (NULL if there is none).  False when there is no memory; then no user may
  * connect.
  */
-bool peers_make(const struct conf_list *, struct peers *, const char **unknown);
-void peers_free(struct peers *);
+bool peers_make(
+    const struct conf_list *list, struct peers *peers, const char **unknown);
+void peers_free(struct peers *peers);
 
-bool peers_allow(const struct peers *, uid_t);
+bool peers_allow(const struct peers *peers, uid_t uid);
 
 #endif

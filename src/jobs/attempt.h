@@ -44,49 +44,49 @@ struct attempt {
 };
 
 /* The caller fills in the borrowed part. */
-void attempt_init(struct attempt *);
+void attempt_init(struct attempt *at);
 
 /* Adds the route's terms of the attempt, and of the time after it, to the
  * reservation. */
-void attempt_terms(const struct conf_route *, struct store_reservation *);
+void attempt_terms(const struct conf_route *rule, struct store_reservation *rv);
 
 /*
  * Before the lease is taken: allocates what must not be missing later.  It may
  * be called again.  RC_OK, or the reason why no attempt is possible now.
  */
-enum rc attempt_prepare(struct attempt *, struct store_reservation *);
+enum rc attempt_prepare(struct attempt *at, struct store_reservation *rv);
 
 /* Adds the request to the reservation, for a worker that runs it later, or for
  * a reconciler.  It may be called again. */
-enum rc attempt_keep_request(struct attempt *, struct store_reservation *);
+enum rc attempt_keep_request(struct attempt *at, struct store_reservation *rv);
 
-void attempt_free(struct attempt *);
+void attempt_free(struct attempt *at);
 
 /* The part of attempt_prepare() that needs no reservation: record and
  * output.  False: no memory. */
-bool attempt_alloc(struct attempt *);
+bool attempt_alloc(struct attempt *at);
 
 /* Runs a program with the attempt's variables to its end, and captures its
  * output.  False: the program was not started. */
 bool attempt_start(struct attempt *at, const struct conf_program *program);
 
 /* Reads the program's output: head, response, and the facts about it. */
-void attempt_read(struct attempt *);
+void attempt_read(struct attempt *at);
 
 /*
  * Puts the response for retries into the record, without the fields that
  * are not replayed.  If there is no memory for a copy of its head, the response
  * is not stored, but the key still completes.
  */
-void attempt_keep(struct attempt *);
+void attempt_keep(struct attempt *at);
 
 /* Runs the handler to its end and captures its output. */
-void attempt_run(struct attempt *);
+void attempt_run(struct attempt *at);
 
 /* Reads the handler's output and end, and decides the outcome. */
-void attempt_judge(struct attempt *);
+void attempt_judge(struct attempt *at);
 
 /* Makes the outcome durable, and logs it. */
-void attempt_complete(struct attempt *);
+void attempt_complete(struct attempt *at);
 
 #endif

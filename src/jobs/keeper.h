@@ -13,12 +13,14 @@ struct keeper;
 
 /* Starts the thread if the configuration has such a handler, and the processes.
  * *keeper is NULL as long as none is needed.  Errors are logged. */
-enum rc keeper_start(struct keeper **keeper, struct store *, struct conf *);
+enum rc
+keeper_start(struct keeper **keeper, struct store *store, struct conf *conf);
 
 /* Goes on with another configuration; may start the thread. */
-enum rc keeper_reload(struct keeper **keeper, struct store *, struct conf *);
+enum rc
+keeper_reload(struct keeper **keeper, struct store *store, struct conf *conf);
 
 /* After the last run: ends all processes, and the thread. */
-void keeper_stop(struct keeper *);
+void keeper_stop(struct keeper *k);
 
 #endif

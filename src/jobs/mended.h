@@ -12,6 +12,6 @@
  * may be told again after a restart, or where another program has taken its
  * place in the table.  Any thread may call it.
  */
-void mended_log(const char *program, const struct request *, unsigned bits);
+void mended_log(const char *program, const struct request *rq, unsigned bits);
 
 #endif

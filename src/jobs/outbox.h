@@ -23,8 +23,8 @@
  * and no longer those that only the old one had.  old is NULL at the start:
  * then all other topics are removed, unless another process uses the store.
  */
-enum rc
-outbox_topics(struct store *, const struct conf *old, const struct conf *new);
+enum rc outbox_topics(
+    struct store *store, const struct conf *old, const struct conf *new);
 
 struct outbox;
 

@@ -14,7 +14,7 @@
 #define RESOLVE_WHY 160
 
 /* Why a key in that state cannot be resolved; NULL: it can. */
-const char *resolve_refusal(enum record_state);
+const char *resolve_refusal(enum record_state state);
 
 /*
  * Parses a CGI response that was given, by the rules for a handler's.  The
@@ -24,8 +24,8 @@ const char *resolve_refusal(enum record_state);
  * is no response, its Content-Length is not that of its body, or its
  * Idempotency-Outcome says that nothing was completed; why says which.
  */
-bool resolve_parse(struct spool *text, uint64_t length, struct response *,
-    struct cgihead *, char why[RESOLVE_WHY]);
+bool resolve_parse(struct spool *text, uint64_t length, struct response *r,
+    struct cgihead *head, char why[RESOLVE_WHY]);
 
 /*
  * Fills in the outcome of a request that was carried out, with the response in
@@ -35,10 +35,10 @@ bool resolve_parse(struct spool *text, uint64_t length, struct response *,
  * resolve_parse(): *text still belongs to the caller.
  */
 bool resolve_completed(const struct conf_route *route, struct spool **text,
-    uint64_t length, struct store_outcome *, char why[RESOLVE_WHY]);
+    uint64_t length, struct store_outcome *outcome, char why[RESOLVE_WHY]);
 
 /* Fills in the outcome of a request that was not carried out: the key is
  * released, and an accepted request runs again. */
-void resolve_not_executed(struct store_outcome *);
+void resolve_not_executed(struct store_outcome *outcome);
 
 #endif

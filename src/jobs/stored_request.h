@@ -26,8 +26,9 @@ struct stored_request {
  * request.  Other values: the store failed.  On failure rq has only its path
  * and its name in the log.  The caller calls stored_request_free() in any case.
  */
-enum rc stored_request_load(struct store *, const struct store_identity *,
-    int64_t id, struct stored_request *);
-void stored_request_free(struct stored_request *);
+enum rc
+stored_request_load(struct store *store, const struct store_identity *identity,
+    int64_t id, struct stored_request *kept);
+void stored_request_free(struct stored_request *kept);
 
 #endif

@@ -70,34 +70,34 @@ struct oncectl {
 };
 
 /* Subcommands; each returns an exit status. */
-int oncectl_ls(struct oncectl *);
-int oncectl_show(struct oncectl *);
-int oncectl_export(struct oncectl *);
-int oncectl_resolve(struct oncectl *);
-int oncectl_forget(struct oncectl *);
-int oncectl_audit(struct oncectl *);
-int oncectl_backup(struct oncectl *);
-int oncectl_sweep(struct oncectl *);
-int oncectl_reap(struct oncectl *);
-int oncectl_reconcile(struct oncectl *);
-int oncectl_stats(struct oncectl *);
-int oncectl_doctor(struct oncectl *);
-int oncectl_metrics(struct oncectl *);
-int oncectl_outbox(struct oncectl *);
+int oncectl_ls(struct oncectl *ctl);
+int oncectl_show(struct oncectl *ctl);
+int oncectl_export(struct oncectl *ctl);
+int oncectl_resolve(struct oncectl *ctl);
+int oncectl_forget(struct oncectl *ctl);
+int oncectl_audit(struct oncectl *ctl);
+int oncectl_backup(struct oncectl *ctl);
+int oncectl_sweep(struct oncectl *ctl);
+int oncectl_reap(struct oncectl *ctl);
+int oncectl_reconcile(struct oncectl *ctl);
+int oncectl_stats(struct oncectl *ctl);
+int oncectl_doctor(struct oncectl *ctl);
+int oncectl_metrics(struct oncectl *ctl);
+int oncectl_outbox(struct oncectl *ctl);
 
 /* Fills in the filter for --state, --scope, --path and --older; false, with a
  * message: there is no such state. */
-bool oncectl_filter(const struct oncectl *, struct store_filter *);
+bool oncectl_filter(const struct oncectl *ctl, struct store_filter *filter);
 
 /* Prints the effects that --since lets through, as export does. */
-enum rc oncectl_outbox_export(struct oncectl *);
+enum rc oncectl_outbox_export(struct oncectl *ctl);
 
 /* Subcommands for handlers; they open no store. */
-int oncectl_checkpoint(struct oncectl *);
-int oncectl_emit(struct oncectl *);
-int oncectl_respond(struct oncectl *);
+int oncectl_checkpoint(struct oncectl *ctl);
+int oncectl_emit(struct oncectl *ctl);
+int oncectl_respond(struct oncectl *ctl);
 
 /* Prints "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
-int oncectl_fail(const struct oncectl *, enum rc);
+int oncectl_fail(const struct oncectl *ctl, enum rc rc);
 
 #endif

@@ -22,10 +22,10 @@ bool oncectl_answer_bad(const char *why);
 /* Reads all of standard input, or of the named file, and keeps max bytes.
  * Temporary files are made in dir.  False: reading failed; the reason was
  * printed. */
-bool oncectl_answer_read(struct oncectl_input *, uint64_t max);
+bool oncectl_answer_read(struct oncectl_input *in, uint64_t max);
 /* Returns the kept bytes.  NULL: they could not be read again; the reason was
  * printed. */
-const void *oncectl_answer_bytes(const struct oncectl_input *);
-void oncectl_answer_free(struct oncectl_input *);
+const void *oncectl_answer_bytes(const struct oncectl_input *in);
+void oncectl_answer_free(struct oncectl_input *in);
 
 #endif

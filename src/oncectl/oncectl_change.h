@@ -8,7 +8,7 @@
 
 /* Prints "key K of scope S: was -> text", or an object; to is the new state,
  * RECORD_NONE for a key that is deleted. */
-void oncectl_change_print(const struct oncectl *, const struct record *,
+void oncectl_change_print(const struct oncectl *ctl, const struct record *row,
     const char *text, enum record_state to);
 
 /*
@@ -16,7 +16,7 @@ void oncectl_change_print(const struct oncectl *, const struct record *,
  * lease holds it.  Reads the row again and calls refuse() with it and with its
  * state before, to say why not; returns the exit status.
  */
-int oncectl_change_lost(struct oncectl *, struct record *,
+int oncectl_change_lost(struct oncectl *ctl, struct record *row,
     int (*refuse)(const struct record *, enum record_state before));
 
 #endif

@@ -28,6 +28,6 @@ const struct oncectl_command *oncectl_command_find(const char *name);
 
 /* Print on stdout: the usage of all subcommands, or the help for one. */
 void oncectl_command_list(void);
-void oncectl_command_help(const struct oncectl_command *);
+void oncectl_command_help(const struct oncectl_command *c);
 
 #endif

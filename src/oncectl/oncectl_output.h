@@ -8,6 +8,6 @@
 #include "oncectl.h"
 
 /* Prints it, and how the program ended.  Returns the exit status. */
-int oncectl_output_print(struct oncectl *, const struct record *);
+int oncectl_output_print(struct oncectl *ctl, const struct record *row);
 
 #endif

@@ -36,7 +36,7 @@ struct oncectl_column {
  * Makes text for a terminal: each byte that is not printable in the locale
  * becomes \xNN, and a backslash becomes two.  The caller frees it.
  */
-char *oncectl_print_escaped(const char *);
+char *oncectl_print_escaped(const char *s);
 
 /* Formats a time of the wall clock (ms) as RFC 3339 to the second; "-" for
  * 0. */
@@ -44,8 +44,8 @@ char *oncectl_print_escaped(const char *);
 const char *oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME]);
 
 /* Prints one row as lines "member: value" on stdout; "-" is null. */
-void
-oncectl_print_lines(const struct oncectl_column *, size_t n, const void *row);
+void oncectl_print_lines(
+    const struct oncectl_column *columns, size_t n, const void *row);
 
 /*
  * Rows in columns that are as wide as their widest cell so far.  The array of n
@@ -55,21 +55,21 @@ oncectl_print_lines(const struct oncectl_column *, size_t n, const void *row);
  */
 struct oncectl_table;
 struct oncectl_table *
-oncectl_print_table(FILE *, const struct oncectl_column *, size_t n);
-void oncectl_print_row(struct oncectl_table *, const void *row);
-void oncectl_print_table_free(struct oncectl_table *);
+oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n);
+void oncectl_print_row(struct oncectl_table *t, const void *row);
+void oncectl_print_table_free(struct oncectl_table *t);
 
 /* Adds members to an object.  A text that is NULL and a time that is 0 become
  * null.  Bytes that are no UTF-8 become U+FFFD. */
 cJSON *oncectl_print_object(void);
 void oncectl_print_members(
-    cJSON *, const struct oncectl_column *, size_t n, const void *row);
-void oncectl_print_json_text(cJSON *, const char *name, const char *text);
-void oncectl_print_json_number(cJSON *, const char *name, int64_t);
-void oncectl_print_json_time(cJSON *, const char *name, int64_t wall);
-void oncectl_print_json_object(cJSON *, const char *name, cJSON *member);
+    cJSON *o, const struct oncectl_column *columns, size_t n, const void *row);
+void oncectl_print_json_text(cJSON *o, const char *name, const char *text);
+void oncectl_print_json_number(cJSON *o, const char *name, int64_t n);
+void oncectl_print_json_time(cJSON *o, const char *name, int64_t wall);
+void oncectl_print_json_object(cJSON *o, const char *name, cJSON *member);
 
 /* Prints the object on a line of stdout, and deletes it. */
-void oncectl_print_json(cJSON *);
+void oncectl_print_json(cJSON *o);
 
 #endif

@@ -9,27 +9,27 @@
 #include "oncectl.h"
 
 /* Print one row: as a line of JSON, or as lines of text. */
-void oncectl_row_json(const struct oncectl *, const struct record *);
-void oncectl_row_lines(const struct oncectl *, const struct record *);
+void oncectl_row_json(const struct oncectl *ctl, const struct record *r);
+void oncectl_row_lines(const struct oncectl *ctl, const struct record *r);
 
 /* Makes a table for such rows, and prints one: see oncectl_print_table(). */
 struct oncectl_table;
-struct oncectl_table *oncectl_row_table(FILE *);
-void oncectl_row_print(
-    const struct oncectl *, struct oncectl_table *, const struct record *);
+struct oncectl_table *oncectl_row_table(FILE *file);
+void oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
+    const struct record *r);
 
 /* "key K of scope S", for a terminal; the caller frees it. */
-char *oncectl_row_name(const struct record *);
+char *oncectl_row_name(const struct record *r);
 
 /*
  * Finds the one key that the arguments and options name.  Returns -1 and *row,
  * which the caller frees, or the exit status, after printing that there is no
  * such key or that there are several.
  */
-int oncectl_row_find(struct oncectl *, struct record *row);
+int oncectl_row_find(struct oncectl *ctl, struct record *row);
 
 /* Reads the same key again.  RC_NOTFOUND: it is gone.  On failure *row is
  * empty. */
-enum rc oncectl_row_again(struct oncectl *, struct record *row);
+enum rc oncectl_row_again(struct oncectl *ctl, struct record *row);
 
 #endif

@@ -10,7 +10,7 @@
 #include "store.h"
 
 /* Always fills in the answer.  The path is below conf->admin_path. */
-void admin_handle(struct store *, const struct conf *, const struct request *,
-    struct answer *);
+void admin_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, struct answer *answer);
 
 #endif

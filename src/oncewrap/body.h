@@ -23,10 +23,10 @@ struct body {
 
 /* Hands the lead on if the body is in a file.  The caller calls
  * body_close(). */
-void body_open(struct body *, const struct request *);
-void body_close(struct body *);
+void body_open(struct body *b, const struct request *rq);
+void body_close(struct body *b);
 
 /* Gets the next piece. */
-bool body_next(struct body *);
+bool body_next(struct body *b);
 
 #endif

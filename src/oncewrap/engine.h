@@ -18,18 +18,18 @@ struct engine;
 struct run;
 
 /* The store must outlive the engine.  NULL: no memory. */
-struct engine *engine_new(struct store *, unsigned workers);
-void engine_free(struct engine *);
+struct engine *engine_new(struct store *store, unsigned workers);
+void engine_free(struct engine *engine);
 
 /* From now on no request waits for another request to finish. */
-void engine_stop_waiting(struct engine *);
+void engine_stop_waiting(struct engine *engine);
 
 /*
  * Handles one request; any thread may call it.  NULL: answer, which the caller
  * has initialised, is complete.  Otherwise the caller sends what this run
  * writes, and calls run_finish().
  */
-struct run *engine_handle(struct engine *, const struct conf *,
-    const struct request *, struct answer *);
+struct run *engine_handle(struct engine *engine, const struct conf *conf,
+    const struct request *rq, struct answer *answer);
 
 #endif

@@ -66,14 +66,14 @@ struct job {
 
 /* For use as `return engine_refuse(...)`: it returns false, the result of a
  * failed check.  detail NULL: the sentence of the code. */
-bool engine_refuse(struct job *, enum problem_code, const char *detail);
-bool engine_refusef(struct job *, enum problem_code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool engine_refuse_store(struct job *, enum rc);
+bool engine_refuse(struct job *job, enum problem_code code, const char *detail);
+bool engine_refusef(struct job *job, enum problem_code code, const char *format,
+    ...) __attribute__((format(printf, 3, 4)));
+bool engine_refuse_store(struct job *job, enum rc rc);
 
 /* Looks for the key, once.  RC_OK, with the result in the job; RC_NOMEM or
  * RC_IO. */
-enum rc engine_find_key(struct job *);
+enum rc engine_find_key(struct job *job);
 
 /*
  * These come before the checks, so that the log's line of a refusal has the
@@ -81,12 +81,12 @@ enum rc engine_find_key(struct job *);
  * engine_check_scope().  note_key: a key that only the body has is found if the
  * whole body is there.
  */
-void engine_make_scope(struct job *);
-void engine_note_key(struct job *);
+void engine_make_scope(struct job *job);
+void engine_note_key(struct job *job);
 
 /* Of a request that does not come to its reservation: clears may_have_acted if
  * its key can be found without the body, and has no record. */
-void engine_note_unused(struct job *);
+void engine_note_unused(struct job *job);
 
 /*
  * The checks of a guarded request, in this order; false: it was refused.
@@ -95,21 +95,21 @@ void engine_note_unused(struct job *);
  * longer than allowed, and fits into the store, if it must be stored.  key:
  * there is exactly one, and it is well-formed.  scope: identifies the caller.
  */
-bool engine_check_body(struct job *);
-bool engine_check_size(struct job *);
-bool engine_check_key(struct job *);
-bool engine_check_scope(struct job *);
-bool engine_take_fingerprint(struct job *);
+bool engine_check_body(struct job *job);
+bool engine_check_size(struct job *job);
+bool engine_check_key(struct job *job);
+bool engine_check_scope(struct job *job);
+bool engine_take_fingerprint(struct job *job);
 
 /* Makes the reservation's fingerprint by that recipe; waits while other
  * requests use the memory. */
-enum rc engine_fingerprint(struct job *, const char *recipe);
+enum rc engine_fingerprint(struct job *job, const char *recipe);
 
 /*
  * Wins the reservation, or finds the decision against it.  Waits for a run
  * under way if the route says so.  False: the store failed, its queue is full,
  * or decide_is_limit(); the refusal is in the answer.
  */
-bool engine_reserve(struct job *, enum decision *);
+bool engine_reserve(struct job *job, enum decision *decision);
 
 #endif

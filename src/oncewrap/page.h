@@ -15,7 +15,7 @@
 
 /* Always fills in the answer, which the caller has initialised.  name: the path
  * after admin_path. */
-void page_handle(struct store *, const struct conf *, const struct request *,
-    const char *name, struct answer *);
+void page_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, const char *name, struct answer *answer);
 
 #endif

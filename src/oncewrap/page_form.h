@@ -16,12 +16,12 @@
  * out) or RC_NOMEM.
  */
 enum rc
-page_form_query(const struct request *, const char *name, struct buf *out);
+page_form_query(const struct request *rq, const char *name, struct buf *out);
 
 /* The same of the body, of type application/x-www-form-urlencoded; RC_INVALID,
  * too: it has another type.  RC_IO: it cannot be read. */
 enum rc
-page_form_body(const struct request *, const char *name, struct buf *out);
+page_form_body(const struct request *rq, const char *name, struct buf *out);
 
 /* A number of 1 or more in decimal digits; 0: it is none. */
 int64_t page_form_number(const char *text);

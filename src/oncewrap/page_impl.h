@@ -27,33 +27,33 @@ struct page {
 };
 
 /* Begins a page: status, fields, head.  What was written before is dropped. */
-void page_begin(struct page *, int status, const char *title);
+void page_begin(struct page *p, int status, const char *title);
 
 /* A whole page with one sentence. */
-void page_say(struct page *, int status, const char *title, const char *text);
-void page_not_found(struct page *, const char *text);
-void page_store_failed(struct page *, enum rc);
+void page_say(struct page *p, int status, const char *title, const char *text);
+void page_not_found(struct page *p, const char *text);
+void page_store_failed(struct page *p, enum rc rc);
 
 /* The pages.  Each begins and writes all but the end. */
-void page_overview(struct page *);
-void page_find(struct page *);
-void page_key(struct page *);
-void page_effect(struct page *);
-void page_confirm(struct page *);
-void page_do(struct page *);
+void page_overview(struct page *p);
+void page_find(struct page *p);
+void page_key(struct page *p);
+void page_effect(struct page *p);
+void page_confirm(struct page *p);
+void page_do(struct page *p);
 
 /* A picture and a table of the last hour. */
-void page_hour(struct page *);
+void page_hour(struct page *p);
 
 /* The table of the keys that were found; nothing if there are none.  RC_OK, or
  * why a key could not be read. */
 enum rc
-page_keys(struct page *, const char *caption, const struct store_found *);
-enum rc
-page_effects(struct page *, const char *caption, const struct store_found *);
+page_keys(struct page *p, const char *caption, const struct store_found *found);
+enum rc page_effects(
+    struct page *p, const char *caption, const struct store_found *found);
 
 /* The value of ?id=; 0: there is none. */
-int64_t page_id(const struct request *);
+int64_t page_id(const struct request *rq);
 
 /* --- acts --------------------------------------------------------------- */
 
@@ -76,26 +76,26 @@ struct page_target {
 };
 
 /* Finds the act of that name; false: there is none. */
-bool page_act_parse(const char *name, enum page_act *);
-const char *page_act_name(enum page_act);
-const char *page_act_label(enum page_act);
+bool page_act_parse(const char *name, enum page_act *act);
+const char *page_act_name(enum page_act act);
+const char *page_act_label(enum page_act act);
 
 /* Whether the act is possible now. */
-bool page_act_suits_key(enum page_act, const struct record *);
-bool page_act_suits_effect(enum page_act, const struct store_effect *);
+bool page_act_suits_key(enum page_act act, const struct record *r);
+bool page_act_suits_effect(enum page_act act, const struct store_effect *e);
 
 /* Reads what .id names; the caller frees it after RC_OK.  RC_NOTFOUND. */
-enum rc page_target_read(struct page *, struct page_target *);
-void page_target_free(struct page_target *);
+enum rc page_target_read(struct page *p, struct page_target *t);
+void page_target_free(struct page_target *t);
 
 struct page_token;
 /* What the token of that act is bound to; it points into the target. */
-void page_target_bind(
-    const struct page *, const struct page_target *, struct page_token *);
+void page_target_bind(const struct page *p, const struct page_target *t,
+    struct page_token *token);
 
 /* The page that asks.  why: the answer that was given is none; text: that
  * answer; NULL: the first time. */
-void page_ask(struct page *, const struct page_target *, const char *why,
+void page_ask(struct page *p, const struct page_target *t, const char *why,
     const char *text);
 
 #endif

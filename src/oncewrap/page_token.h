@@ -26,12 +26,12 @@ struct page_token {
 };
 
 /* Makes the token; now is store time (ms).  RC_OK or RC_NOMEM. */
-enum rc page_token_make(const struct page_token *,
+enum rc page_token_make(const struct page_token *t,
     const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
     char out[PAGE_TOKEN_SIZE]);
 
 /* Whether the text is a token for that, and at most an hour old. */
-bool page_token_is_good(const struct page_token *,
+bool page_token_is_good(const struct page_token *t,
     const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
     const char *text);
 

@@ -12,12 +12,12 @@
 
 /* The program could not be started: 404 if it is not there, 403 if it may not
  * be run or is a folder, else 502. */
-void plain_not_started(
-    struct answer *, const struct run_facts *, const struct request *);
+void plain_not_started(struct answer *answer, const struct run_facts *facts,
+    const struct request *rq);
 
 /* The program ended without a byte of output, or with an output that begins
  * with an empty line: 502, or 504 after its timeout. */
-void
-plain_failed(struct answer *, const struct run_facts *, const struct request *);
+void plain_failed(struct answer *answer, const struct run_facts *facts,
+    const struct request *rq);
 
 #endif

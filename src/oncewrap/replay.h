@@ -16,18 +16,20 @@
  * is read now.  For an unconfirmed record, its changes are made durable first.
  * RC_NOTFOUND: the key was deleted since.
  */
-enum rc replay_fetch(struct store *, const struct store_identity *,
-    const struct record *, struct store_inline_answer *found, struct answer *);
+enum rc replay_fetch(struct store *store, const struct store_identity *identity,
+    const struct record *record, struct store_inline_answer *found,
+    struct answer *answer);
 
 /* Adds the fields of a replay to the response from replay_fetch(). */
-void replay_mark(struct store *, const struct conf_route *,
-    const struct record *, struct answer *);
+void replay_mark(struct store *store, const struct conf_route *rule,
+    const struct record *record, struct answer *answer);
 
 /* Answers for a key that completed without a stored response. */
-void replay_not_kept(const struct record *, const struct conf *,
-    const struct request *, struct answer *);
+void replay_not_kept(const struct record *record, const struct conf *conf,
+    const struct request *rq, struct answer *answer);
 
 /* Adds Idempotency-Expires: expires_at is store time, 0 for never. */
-void replay_add_expires(struct store *, struct response *, int64_t expires_at);
+void replay_add_expires(
+    struct store *store, struct response *response, int64_t expires_at);
 
 #endif

@@ -13,18 +13,18 @@
 #include "run.h"
 
 /* Makes a problem response, and logs it.  Fills in problem->instance. */
-void respond_problem(struct answer *, struct problem *, const struct conf *,
-    const struct request *);
+void respond_problem(struct answer *answer, struct problem *problem,
+    const struct conf *conf, const struct request *rq);
 
 /* The same for a code that needs only a sentence; detail NULL: the code's own
  * sentence. */
-void respond_refuse(struct answer *, enum problem_code, const char *detail,
-    const struct conf *, const struct request *);
+void respond_refuse(struct answer *answer, enum problem_code code,
+    const char *detail, const struct conf *conf, const struct request *rq);
 
 /* Logs that the request is answered with that status. */
-void respond_log(const struct request *, const char *event, int status);
+void respond_log(const struct request *rq, const char *event, int status);
 
 /* For an attempt after attempt_complete(); takes its output. */
-void respond_attempt(struct attempt *, struct answer *);
+void respond_attempt(struct attempt *at, struct answer *answer);
 
 #endif

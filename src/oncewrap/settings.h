@@ -16,17 +16,17 @@ struct settings {
 };
 
 /* Parses the command line; false: exit with *status. */
-bool settings_parse(int argc, char **argv, struct settings *, int *status);
+bool settings_parse(int argc, char **argv, struct settings *opt, int *status);
 
 /* Checks the values of the flags.  False: see the error, which begins with
  * "oncewrap:" and names the flag. */
-bool settings_check_flags(const struct settings *, struct conf_error *);
+bool settings_check_flags(const struct settings *opt, struct conf_error *err);
 
 /* Prints the usage on stderr, and returns the exit status for wrong usage. */
 int settings_usage(void);
 
 /* Reads the file, then the flags, then checks both together; NULL: see the
  * error. */
-struct conf *settings_load(const struct settings *, struct conf_error *);
+struct conf *settings_load(const struct settings *opt, struct conf_error *err);
 
 #endif

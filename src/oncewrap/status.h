@@ -14,11 +14,11 @@
  * Makes the 202 response, with the resource's location and its document.
  * Always fills in the answer: without a document, if the store cannot be read.
  */
-void status_accepted(struct store *, const struct conf *,
-    const struct request *, const char *resource, struct answer *);
+void status_accepted(struct store *store, const struct conf *conf,
+    const struct request *rq, const char *resource, struct answer *answer);
 
 /* Always fills in the answer.  The path is below conf->status_path. */
-void status_handle(struct store *, const struct conf *, const struct request *,
-    struct answer *);
+void status_handle(struct store *store, const struct conf *conf,
+    const struct request *rq, struct answer *answer);
 
 #endif

@@ -15,13 +15,13 @@ struct worker_pool;
  * threads live until mux_next() returns NULL.  If not all threads can be
  * started, mux is stopped.
  */
-enum rc
-worker_start(struct worker_pool **, struct mux *, struct engine *, unsigned n);
+enum rc worker_start(struct worker_pool **out, struct mux *mux,
+    struct engine *engine, unsigned n);
 
 /* Whether all workers have ended; the last one sends this process SIGUSR1. */
-bool worker_ended(const struct worker_pool *);
+bool worker_ended(const struct worker_pool *pool);
 
 /* Waits for all workers and frees the pool. */
-void worker_join(struct worker_pool *);
+void worker_join(struct worker_pool *pool);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* Writes a warning to stderr, with file and line, for each thing that will
  * fail later: -t.  Returns how many there are. */
-unsigned world_check(const struct conf *);
+unsigned world_check(const struct conf *conf);
 
 /*
  * Why the database cannot be used, or the socket or the log not be opened, as

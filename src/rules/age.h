@@ -19,11 +19,11 @@ enum age {
 
 /* Judges by the route's request_timestamp and max_request_age.  wall is the
  * clock's reading (ms). */
-enum age
-age_judge(const struct conf_route *, const struct request *, int64_t wall);
+enum age age_judge(const struct conf_route *route,
+    const struct request *request, int64_t wall);
 
 /* What is wrong with the field, for the client: the end of a sentence that
  * begins with the name of the field.  Not for AGE_GOOD. */
-const char *age_text(enum age);
+const char *age_text(enum age age);
 
 #endif

@@ -27,9 +27,9 @@ struct cgicrlf {
  * returns how many were put there.  After an output that begins with an empty
  * line, which says that there is no head, nothing is passed on.
  */
-size_t cgicrlf_pass(struct cgicrlf *, const char *, size_t len, char *out);
+size_t cgicrlf_pass(struct cgicrlf *c, const char *in, size_t len, char *out);
 
 /* Whether the head has ended: all further bytes are passed on as they are. */
-bool cgicrlf_is_body(const struct cgicrlf *);
+bool cgicrlf_is_body(const struct cgicrlf *c);
 
 #endif

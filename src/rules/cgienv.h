@@ -34,22 +34,22 @@ struct cgienv_script {
 	bool is_shortened; /* for cgienv_script_shorten() alone */
 };
 
-void cgienv_script_init(struct cgienv_script *);
-void cgienv_script_free(struct cgienv_script *);
+void cgienv_script_init(struct cgienv_script *s);
+void cgienv_script_free(struct cgienv_script *s);
 
 /*
  * Makes the name of the script: SCRIPT_FILENAME, or DOCUMENT_ROOT +
  * SCRIPT_NAME, without Apache's "proxy:fcgi://host" prefix, and not split yet.
  * RC_NOTFOUND if neither exists.
  */
-enum rc cgienv_script_name(const struct request *, struct cgienv_script *);
+enum rc cgienv_script_name(const struct request *rq, struct cgienv_script *s);
 
 /*
  * Moves the last segment of filename to the front of path_info, and takes it
  * off the end of script_name.  False when no segment is left, or no room for
  * it.  The caller looks at files, and calls this until filename is one.
  */
-bool cgienv_script_shorten(struct cgienv_script *);
+bool cgienv_script_shorten(struct cgienv_script *s);
 
 struct cgienv {
 	char **envp; /* NULL-terminated */
@@ -71,7 +71,7 @@ struct cgienv_daemon {
 enum rc
 cgienv_make(const struct request *rq, const struct conf_program *program,
     const struct cgienv_script *script, const struct cgienv_once *once,
-    const struct cgienv_daemon *, struct cgienv *out);
+    const struct cgienv_daemon *daemon, struct cgienv *out);
 
 /* The ONCE_* variables of an effect. */
 struct cgienv_effect {
@@ -89,13 +89,13 @@ enum rc cgienv_make_effect(const struct conf_program *program,
 enum rc cgienv_make_worker(const struct conf_program *program,
     const char *token, char *const *daemon_env, struct cgienv *out);
 
-void cgienv_free(struct cgienv *);
+void cgienv_free(struct cgienv *env);
 
 /*
  * Appends the request's variables that are stored with its key to out:
  * NAME=VALUE strings, each with a NUL.  HTTP_AUTHORIZATION,
  * HTTP_PROXY_AUTHORIZATION and HTTP_COOKIE are left out.
  */
-enum rc cgienv_keep(const struct request *, struct buf *out);
+enum rc cgienv_keep(const struct request *rq, struct buf *out);
 
 #endif

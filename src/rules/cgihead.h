@@ -58,11 +58,11 @@ struct cgihead {
  * On any other verdict it has no fields, and out is meaningless.
  */
 enum cgihead_verdict cgihead_parse(const char *output, size_t len, bool eof,
-    struct response *, struct cgihead *out);
+    struct response *response, struct cgihead *out);
 
-const char *cgihead_verdict_text(enum cgihead_verdict);
+const char *cgihead_verdict_text(enum cgihead_verdict verdict);
 
 /* What was mended, in words. */
-const char *cgihead_mending_text(enum cgihead_mending);
+const char *cgihead_mending_text(enum cgihead_mending mending);
 
 #endif

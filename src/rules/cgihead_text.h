@@ -16,21 +16,21 @@ struct cgihead_text {
 	size_t n;
 };
 
-bool cgihead_text_is_digit(char);
+bool cgihead_text_is_digit(char c);
 
 /* A token: RFC 9110, section 5.6.2. */
-bool cgihead_text_is_token(struct cgihead_text);
+bool cgihead_text_is_token(struct cgihead_text t);
 
 /* What a field's value may consist of: no control character but the tab (RFC
  * 9110, section 5.5). */
-bool cgihead_text_is_value(struct cgihead_text);
+bool cgihead_text_is_value(struct cgihead_text t);
 
 /* Whether the text is that word, in any case of letters. */
-bool cgihead_text_is(struct cgihead_text, const char *word);
+bool cgihead_text_is(struct cgihead_text t, const char *word);
 
 /* Returns the text without blanks at its end, or at both ends. */
-struct cgihead_text cgihead_text_trim_end(struct cgihead_text);
-struct cgihead_text cgihead_text_trim(struct cgihead_text);
+struct cgihead_text cgihead_text_trim_end(struct cgihead_text t);
+struct cgihead_text cgihead_text_trim(struct cgihead_text t);
 
 /* Takes one line off the front of rest, without its LF or CRLF.  False: there
  * is no whole line. */
@@ -42,7 +42,7 @@ bool cgihead_text_split(struct cgihead_text line, struct cgihead_text *name,
     struct cgihead_text *value);
 
 /* The number that the text begins with, of three digits; 0: there is none. */
-int cgihead_text_status(struct cgihead_text);
+int cgihead_text_status(struct cgihead_text t);
 
 /*
  * Takes the lines that continue a field off the front of rest: they begin with

@@ -11,7 +11,7 @@
  * it was sent.  A request with two HTTP_COOKIE variables counts as having it
  * twice: the handler sees only one of the two.
  */
-size_t cookie_find(
-    const struct request *, const char *name, const char **value, size_t *len);
+size_t cookie_find(const struct request *req, const char *name,
+    const char **value, size_t *len);
 
 #endif

@@ -26,13 +26,13 @@ enum decision {
 };
 
 /* Whether a limit keeps the handler from running. */
-bool decide_is_limit(enum decision);
+bool decide_is_limit(enum decision decision);
 
 /*
  * Decides on a request.  record may be NULL: there is none.  same: the
  * fingerprint, made by the record's own recipe, agrees.  now is store time.
  */
-enum decision decide(const struct record *, bool same, int64_t now);
+enum decision decide(const struct record *r, bool same, int64_t now);
 
 /*
  * Returns how long (ms) an accepted key waits for its next attempt, after the
@@ -44,6 +44,6 @@ enum decision decide(const struct record *, bool same, int64_t now);
 int64_t decide_requeue(int attempt, uint32_t random);
 
 /* Whether a record past its retention counts as deleted. */
-bool decide_is_past(const struct record *, int64_t now);
+bool decide_is_past(const struct record *r, int64_t now);
 
 #endif

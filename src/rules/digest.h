@@ -23,14 +23,14 @@ enum rc digest_begin(EVP_MD_CTX **md);
 enum rc digest_end(EVP_MD_CTX *md, unsigned char out[DIGEST_LEN]);
 
 /* A number, in eight bytes. */
-enum rc digest_count(EVP_MD_CTX *, uint64_t);
+enum rc digest_count(EVP_MD_CTX *md, uint64_t n);
 
 /* Bytes, preceded by their length. */
-enum rc digest_part(EVP_MD_CTX *, const void *, size_t);
-enum rc digest_text(EVP_MD_CTX *, const char *);
+enum rc digest_part(EVP_MD_CTX *md, const void *bytes, size_t n);
+enum rc digest_text(EVP_MD_CTX *md, const char *s);
 
 /* Bytes alone. */
-enum rc digest_bytes(EVP_MD_CTX *, const void *, size_t);
+enum rc digest_bytes(EVP_MD_CTX *md, const void *bytes, size_t n);
 
 /* Ends a digest, and adds it to md. */
 enum rc digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested);

@@ -52,8 +52,8 @@ struct fcgi {
 	unsigned max_conns; /* the value for FCGI_GET_VALUES */
 };
 
-void fcgi_init(struct fcgi *, unsigned max_conns);
-void fcgi_free(struct fcgi *);
+void fcgi_init(struct fcgi *f, unsigned max_conns);
+void fcgi_free(struct fcgi *f);
 
 /*
  * Takes up to len bytes and stops after the first event; *used is the number
@@ -61,13 +61,13 @@ void fcgi_free(struct fcgi *);
  * nothing may be fed until fcgi_next().
  */
 enum fcgi_event
-fcgi_feed(struct fcgi *, const void *, size_t len, size_t *used);
+fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used);
 
 /* Forgets the request and expects the next one on the connection. */
-void fcgi_next(struct fcgi *);
+void fcgi_next(struct fcgi *f);
 
 /* Whether it is between requests and between records. */
-bool fcgi_idle(const struct fcgi *);
+bool fcgi_idle(const struct fcgi *f);
 
 /* Writes the header of a record: section 3.3 of the specification. */
 void fcgi_put_header(unsigned char out[8], unsigned type, uint16_t id,

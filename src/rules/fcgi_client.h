@@ -48,11 +48,11 @@ struct fcgi_client {
 	bool over; /* after END or ERROR, for good */
 };
 
-void fcgi_client_init(struct fcgi_client *);
+void fcgi_client_init(struct fcgi_client *c);
 
 /* Takes up to len bytes and stops after the first event; *used is the number
  * of bytes that were taken.  After END and ERROR nothing may be fed. */
-enum fcgi_client_event
-fcgi_client_feed(struct fcgi_client *, const void *, size_t len, size_t *used);
+enum fcgi_client_event fcgi_client_feed(
+    struct fcgi_client *c, const void *data, size_t len, size_t *used);
 
 #endif

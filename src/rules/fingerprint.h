@@ -16,7 +16,7 @@
 
 /* The most memory (bytes) that fingerprint_make() needs for the body by that
  * recipe: at most LIMIT_JSON_MEMORY. */
-size_t fingerprint_cost(const struct request *, const char *recipe);
+size_t fingerprint_cost(const struct request *req, const char *recipe);
 
 /*
  * Makes the fingerprint of a request by a recipe.  key: the request's key; the
@@ -33,12 +33,12 @@ size_t fingerprint_cost(const struct request *, const char *recipe);
  * the body is not longer than LIMIT_JSON.
  */
 struct fingerprint;
-enum rc fingerprint_new(struct fingerprint **, const struct request *,
+enum rc fingerprint_new(struct fingerprint **out, const struct request *req,
     const char *recipe, const char *key);
-enum rc fingerprint_next(struct fingerprint *);
-enum rc fingerprint_feed(struct fingerprint *, const void *, size_t);
+enum rc fingerprint_next(struct fingerprint *fp);
+enum rc fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n);
 enum rc
-fingerprint_end(struct fingerprint *, unsigned char out[FINGERPRINT_LEN]);
-void fingerprint_free(struct fingerprint *);
+fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN]);
+void fingerprint_free(struct fingerprint *fp);
 
 #endif

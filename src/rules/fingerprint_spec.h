@@ -32,11 +32,11 @@ struct fingerprint_spec {
  * RC_LIMIT (of out, or a field name too long) or RC_NOMEM.  out is cleared
  * first, and stays empty on failure.
  */
-enum rc fingerprint_spec_write(const struct conf_route *, struct buf *out);
+enum rc fingerprint_spec_write(const struct conf_route *route, struct buf *out);
 
 /* RC_OK, RC_NOMEM, or RC_VERSION: this release does not know the text.  The
  * caller calls fingerprint_spec_free() in each case. */
-enum rc fingerprint_spec_read(const char *text, struct fingerprint_spec *);
-void fingerprint_spec_free(struct fingerprint_spec *);
+enum rc fingerprint_spec_read(const char *text, struct fingerprint_spec *spec);
+void fingerprint_spec_free(struct fingerprint_spec *spec);
 
 #endif

@@ -62,18 +62,18 @@ enum form_kind form_kind_of(const char *content_type);
 
 /* content_type: of a multipart body, else unused.  A bad one is FORM_BAD at
  * the first form_next().  The caller calls form_free(). */
-void form_init(struct form *, enum form_kind, const char *content_type);
-void form_free(struct form *);
+void form_init(struct form *f, enum form_kind kind, const char *content_type);
+void form_free(struct form *f);
 
 /* Gives the next bytes; they must stay until form_next() returns FORM_NEED. */
-void form_feed(struct form *, const void *, size_t);
+void form_feed(struct form *f, const void *bytes, size_t n);
 
 /* No more bytes come. */
-void form_finish(struct form *);
+void form_finish(struct form *f);
 
-enum form_event form_next(struct form *);
+enum form_event form_next(struct form *f);
 
 /* Decodes '+' and "%XX" in place; other '%' stay.  Returns the length. */
-size_t form_decode(char *, size_t);
+size_t form_decode(char *s, size_t n);
 
 #endif

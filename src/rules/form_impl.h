@@ -27,16 +27,16 @@ enum state {
 };
 
 /* Each sets the state, and returns the event.  why: static storage. */
-enum form_event form_bad(struct form *, const char *why);
-enum form_event form_no_memory(struct form *);
+enum form_event form_bad(struct form *f, const char *why);
+enum form_event form_no_memory(struct form *f);
 
 /* Forgets the last field. */
-void form_begin_field(struct form *);
+void form_begin_field(struct form *f);
 
 /* Gives the bytes up to end as data. */
-enum form_event form_give_data(struct form *, const char *end);
+enum form_event form_give_data(struct form *f, const char *end);
 
-void form_multipart_init(struct form *, const char *content_type);
-enum form_event form_multipart_next(struct form *);
+void form_multipart_init(struct form *f, const char *content_type);
+enum form_event form_multipart_next(struct form *f);
 
 #endif

@@ -72,7 +72,7 @@ struct html_template {
 	unsigned nvalues;
 };
 
-void html_render(struct html *, const struct html_piece *pieces,
+void html_render(struct html *html, const struct html_piece *pieces,
     const union html_value *values);
 
 #endif

@@ -32,22 +32,23 @@ struct json_span {
 
 /* Makes the set.  All pointers of list must be valid.  RC_OK or RC_NOMEM; in
  * both cases the caller calls json_pointer_free(). */
-enum rc json_pointer_init(struct json_pointers *, const struct conf_list *list);
-void json_pointer_free(struct json_pointers *);
+enum rc
+json_pointer_init(struct json_pointers *set, const struct conf_list *list);
+void json_pointer_free(struct json_pointers *set);
 
 /* All pointers: the path of the whole text. */
-struct json_span json_pointer_all(const struct json_pointers *);
+struct json_span json_pointer_all(const struct json_pointers *set);
 
 /* The pointers of the span with name, a canonical string, as the next token.
  * No pointer of the span may end at the current value. */
 struct json_span json_pointer_descend(
-    const struct json_pointers *, struct json_span, const char *name);
+    const struct json_pointers *set, struct json_span s, const char *name);
 
 /* The same for an element: its index in decimal digits is the token. */
 struct json_span json_pointer_descend_index(
-    const struct json_pointers *, struct json_span, size_t index);
+    const struct json_pointers *set, struct json_span s, size_t index);
 
 /* Whether a pointer of the span ends at the current value. */
-bool json_pointer_ends(const struct json_pointers *, struct json_span);
+bool json_pointer_ends(const struct json_pointers *set, struct json_span s);
 
 #endif

@@ -25,9 +25,9 @@ const char *json_string_end(const char *p);
 
 /* Compares two canonical strings by UTF-16 code units (RFC 8785, section
  * 3.2.3): < 0, 0 or > 0.  Both point to the opening quote. */
-int json_string_order(const char *, const char *);
+int json_string_order(const char *a, const char *b);
 
 /* Compares a canonical string and plain text, by bytes. */
-int json_string_order_text(const char *, const char *text);
+int json_string_order_text(const char *a, const char *text);
 
 #endif

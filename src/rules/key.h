@@ -33,22 +33,22 @@ struct key {
 
 /* On any verdict but KEY_OK, *out is empty. */
 enum key_verdict
-key_parse(const char *value, const struct conf_route *, struct key *out);
+key_parse(const char *value, const struct conf_route *route, struct key *out);
 
 /* The same of any length from 1 to LIMIT_KEY. */
 enum key_verdict
-key_read(const char *value, enum conf_key_syntax, struct key *out);
+key_read(const char *value, enum conf_key_syntax syntax, struct key *out);
 
 /*
  * Checks a key, or a part of one, from elsewhere than a header, which is taken
  * as it is: UTF-8 without control characters, and not empty.
  */
-enum key_verdict key_check_text(const char *, size_t len);
+enum key_verdict key_check_text(const char *s, size_t len);
 
 /* Checks the length of a key. */
-enum key_verdict key_check_length(const struct conf_route *, size_t len);
+enum key_verdict key_check_length(const struct conf_route *route, size_t len);
 
 /* A sentence for the problem's detail; static storage. */
-const char *key_verdict_text(enum key_verdict);
+const char *key_verdict_text(enum key_verdict verdict);
 
 #endif

@@ -38,18 +38,18 @@ struct key_search {
 
 /* RC_OK or RC_NOMEM; the caller calls key_search_free() in both cases.  from
  * must outlive the search. */
-enum rc key_search_init(struct key_search *, const struct conf_key_from *,
-    enum conf_key_syntax, const struct request *);
-void key_search_free(struct key_search *);
+enum rc key_search_init(struct key_search *s, const struct conf_key_from *from,
+    enum conf_key_syntax syntax, const struct request *rq);
+void key_search_free(struct key_search *s);
 
 /* Whether the body can have the key.  all: also where an earlier alternative
  * is there already. */
-enum key_needs key_search_needs(const struct key_search *, bool all);
+enum key_needs key_search_needs(const struct key_search *s, bool all);
 
 /* RC_OK or RC_NOMEM. */
-enum rc key_search_feed(struct key_search *, const void *, size_t);
-enum rc key_search_end(struct key_search *);
-enum rc key_search_json(struct key_search *, const void *body, size_t len);
+enum rc key_search_feed(struct key_search *s, const void *bytes, size_t n);
+enum rc key_search_end(struct key_search *s);
+enum rc key_search_json(struct key_search *s, const void *body, size_t len);
 
 /*
  * The key of the first alternative that is there; KEY_ABSENT: none is.
@@ -57,21 +57,23 @@ enum rc key_search_json(struct key_search *, const void *body, size_t len);
  * any verdict but KEY_OK, *out is empty.
  */
 enum key_verdict
-key_search_find(const struct key_search *, const struct conf_route *,
+key_search_find(const struct key_search *s, const struct conf_route *route,
     struct key *out, const struct conf_source **source);
 
 /* Whether the alternative of that index has that key. */
-bool key_search_has(const struct key_search *, size_t index, const char *key);
+bool key_search_has(const struct key_search *s, size_t index, const char *key);
 
 /* Whether a source may be in a request, as far as that is known without
  * looking into query, cookies and body. */
-bool key_search_may_have(const struct conf_source *, const struct request *);
+bool
+key_search_may_have(const struct conf_source *source, const struct request *rq);
 
 /* Whether the source can be in a body of the request's media type; true for a
  * source outside the body. */
-bool key_search_suits(const struct conf_source *, const struct request *);
+bool
+key_search_suits(const struct conf_source *source, const struct request *rq);
 
 /* What a source is called: "form field", "header field", ... */
-const char *key_search_kind(enum conf_source_kind);
+const char *key_search_kind(enum conf_source_kind kind);
 
 #endif

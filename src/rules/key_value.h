@@ -19,23 +19,23 @@ struct key_value {
 };
 
 /* Takes a text as the value. */
-enum rc key_value_take(struct key_value *, const char *text, size_t len);
+enum rc key_value_take(struct key_value *v, const char *text, size_t len);
 
 /* Notes what is wrong with the value. */
-void key_value_refuse(struct key_value *, enum key_verdict);
+void key_value_refuse(struct key_value *v, enum key_verdict verdict);
 
 enum rc key_value_header(
-    struct key_value *, enum conf_key_syntax, const struct request *);
-enum rc key_value_cookie(struct key_value *, const struct request *);
+    struct key_value *v, enum conf_key_syntax syntax, const struct request *rq);
+enum rc key_value_cookie(struct key_value *v, const struct request *rq);
 
 /* canonical: a JSON text. */
-enum rc key_value_member(struct key_value *, const char *canonical);
+enum rc key_value_member(struct key_value *v, const char *canonical);
 
 /*
  * Makes a key of n values, those of one alternative.  *source: where the key
  * is, or what is wrong; NULL: the whole key.
  */
-enum key_verdict key_value_make(const struct key_value *, unsigned n,
+enum key_verdict key_value_make(const struct key_value *v, unsigned n,
     struct key *out, const struct conf_source **source);
 
 #endif

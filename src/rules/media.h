@@ -15,7 +15,7 @@
 enum rc media_type(const char *value, size_t len, struct buf *out);
 
 /* The same of a request's body. */
-enum rc media_type_of(const struct request *, struct buf *out);
+enum rc media_type_of(const struct request *req, struct buf *out);
 
 /* Whether the media type of a field's value is type, in lower case. */
 bool media_is(const char *value, const char *type);

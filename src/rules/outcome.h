@@ -52,13 +52,13 @@ struct outcome {
 };
 
 /* Whether the program was lost, so that on_crash decides about the key. */
-bool outcome_is_lost(const struct run_facts *);
+bool outcome_is_lost(const struct run_facts *run);
 
 /* Whether an attempt of the key may have acted.  It is known of a released key
  * that none has, if no attempt has started its handler: .last_error says so. */
-bool outcome_may_have_acted(const struct record *);
+bool outcome_may_have_acted(const struct record *r);
 
 struct outcome
-outcome_judge(const struct outcome_facts *, const struct conf_route *);
+outcome_judge(const struct outcome_facts *f, const struct conf_route *rt);
 
 #endif

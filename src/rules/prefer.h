@@ -15,13 +15,13 @@
  * name the first counts; their parameters are ignored.  A field that is no
  * list of preferences is ignored.
  */
-bool prefer_respond_async(const struct request *);
+bool prefer_respond_async(const struct request *request);
 
 /*
  * Whether the client prefers text/html to JSON: to both application/json and
  * application/problem+json.  A client that has no preference, or no Accept
  * field, does not; nor does one whose field is malformed.
  */
-bool prefer_html(const struct request *);
+bool prefer_html(const struct request *request);
 
 #endif

@@ -48,16 +48,16 @@ struct problem {
  * Makes status, fields and body.  The bytes of the body are appended to body,
  * to which response->body then points; body must outlive the response.
  */
-enum rc problem_make(const struct problem *, const char *link,
-    enum conf_dialect, struct response *, struct buf *body);
+enum rc problem_make(const struct problem *p, const char *link,
+    enum conf_dialect dialect, struct response *response, struct buf *body);
 
 /* The name of a code: "key-missing", ... */
-const char *problem_name(enum problem_code);
+const char *problem_name(enum problem_code code);
 
 /* The status of the response. */
-int problem_status(const struct problem *, enum conf_dialect);
+int problem_status(const struct problem *p, enum conf_dialect dialect);
 
 /* The sentence that explains the problem; NULL: the title is enough. */
-const char *problem_detail(const struct problem *);
+const char *problem_detail(const struct problem *p);
 
 #endif

@@ -23,6 +23,6 @@ struct problem_view {
 };
 
 /* Appends the page to out; on failure a part of it may be there. */
-enum rc problem_page(const struct problem_view *, struct buf *out);
+enum rc problem_page(const struct problem_view *v, struct buf *out);
 
 #endif

@@ -82,13 +82,13 @@ struct record {
 };
 
 /* Frees its members, which become NULL; not the struct. */
-void record_free(struct record *);
+void record_free(struct record *r);
 
 /* The name of a state: "in_progress", ...; RECORD_NONE is "none". */
-const char *record_state_name(enum record_state);
+const char *record_state_name(enum record_state state);
 
 /* Finds the state of that name; false if there is none. */
-bool record_state_parse(const char *, enum record_state *);
+bool record_state_parse(const char *name, enum record_state *state);
 
 /* Whether the table allows that change.  by_operator: by `oncectl forget`. */
 bool record_may_change(
@@ -97,7 +97,7 @@ bool record_may_change(
 /* Whether the invariants numbered in record.c hold, for a record that was just
  * read.  record_check() asserts the same, for a record that was checked
  * before. */
-bool record_is_sound(const struct record *);
-void record_check(const struct record *);
+bool record_is_sound(const struct record *r);
+void record_check(const struct record *r);
 
 #endif

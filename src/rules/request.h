@@ -51,9 +51,9 @@ struct request {
 
 /* The value of the last parameter of that name, which is the one for the
  * handler; NULL: there is none. */
-const char *request_param(const struct request *, const char *name);
+const char *request_param(const struct request *req, const char *name);
 
 /* The number of parameters of that name. */
-size_t request_count(const struct request *, const char *name);
+size_t request_count(const struct request *req, const char *name);
 
 #endif

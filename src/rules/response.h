@@ -36,23 +36,23 @@ struct field {
 };
 
 /* Makes an empty response with status 200. */
-void response_init(struct response *);
-void response_free(struct response *); /* does not free the body */
+void response_init(struct response *r);
+void response_free(struct response *r); /* does not free the body */
 
 /* Adds "name: value\r\n".  RC_INVALID if name is no token, or if value holds
  * CR or LF. */
-enum rc response_add(struct response *, const char *name, const char *value);
+enum rc response_add(struct response *r, const char *name, const char *value);
 
 /*
  * Adds fields as a program writes them: lines that end in LF or CRLF; the last
  * one may have no end.  RC_INVALID: a line is no field; some fields may have
  * been added.
  */
-enum rc response_add_lines(struct response *, const char *text, size_t len);
+enum rc response_add_lines(struct response *r, const char *text, size_t len);
 
 /* Whether a block consists of fields as they will be sent, and nothing
  * else. */
-bool response_is_block(const char *, size_t);
+bool response_is_block(const char *text, size_t len);
 
 /*
  * Steps through a block of fields: set *pos to 0 before the first call.  False
@@ -62,29 +62,29 @@ bool response_is_block(const char *, size_t);
 bool response_next(const struct buf *fields, size_t *pos, struct field *out);
 
 /* Whether the field has that name, in any case of letters. */
-bool response_field_is(const struct field *, const char *name);
+bool response_field_is(const struct field *f, const char *name);
 
 /* Finds the first field of that name; false if there is none. */
 bool
 response_find(const struct buf *fields, const char *name, struct field *out);
 
 /* Removes every field with one of n names. */
-void response_remove(struct response *, const char *const *names, size_t n);
+void response_remove(struct response *r, const char *const *names, size_t n);
 
 /* Removes the fields that only oncewrap sends: clients would believe those of a
  * program. */
-void response_remove_own(struct response *);
+void response_remove_own(struct response *r);
 
 /* Removes hop-by-hop fields (RFC 9110, section 7.6.1), and the fields that a
  * Connection field names. */
-void response_remove_hop_by_hop(struct response *);
+void response_remove_hop_by_hop(struct response *r);
 
 /*
  * Appends the CGI head (RFC 3875, section 6.3) for the web server to out:
  * "Status: 201 Created\r\n", the fields, an empty line.  A local redirect has
  * no Status.  On failure out is unchanged.
  */
-enum rc response_head(const struct response *, struct buf *out);
+enum rc response_head(const struct response *r, struct buf *out);
 
 /* The registered reason phrase of a status (RFC 9110), or "". */
 const char *response_reason(int status);

@@ -11,12 +11,12 @@
 #include "request.h"
 
 /* Finds the route.  Never NULL; it lives as long as the configuration. */
-const struct conf_route *route_find(const struct conf *, const char *path);
+const struct conf_route *route_find(const struct conf *conf, const char *path);
 
 /* Whether a path belongs to oncewrap itself, and never to a handler: below
  * admin_path, or below status_path. */
-bool route_is_admin(const struct conf *, const char *path);
-bool route_is_status(const struct conf *, const char *path);
+bool route_is_admin(const struct conf *conf, const char *path);
+bool route_is_status(const struct conf *conf, const char *path);
 
 enum route_guard {
 	ROUTE_UNGUARDED,
@@ -27,11 +27,11 @@ enum route_guard {
 /* Whether a request is guarded: its method is in methods, key is not ignore,
  * and it brings a key or needs one.  Looks at names only. */
 enum route_guard
-route_guards(const struct conf_route *, const struct request *);
+route_guards(const struct conf_route *route, const struct request *request);
 
 /* The longest request body allowed (bytes): LIMIT_SIZE if the request is not
  * or perhaps not guarded, 0 if it is for oncewrap itself. */
-uint64_t route_body_limit(
-    const struct conf *, const struct conf_route *, const struct request *);
+uint64_t route_body_limit(const struct conf *conf,
+    const struct conf_route *route, const struct request *request);
 
 #endif

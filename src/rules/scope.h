@@ -24,7 +24,7 @@
  * (values too long) or RC_NOMEM.  *empty: no variable had a value.  out is
  * cleared first, and stays empty on failure.
  */
-enum rc scope_make(const struct request *, const struct conf_list *variables,
+enum rc scope_make(const struct request *req, const struct conf_list *variables,
     const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty);
 
 /*
@@ -39,6 +39,6 @@ void scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1]);
  * a client's field with another spelling (X.User beside X-User).
  */
 const char *
-scope_twin(const struct request *, const struct conf_list *variables);
+scope_twin(const struct request *req, const struct conf_list *variables);
 
 #endif

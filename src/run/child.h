@@ -43,25 +43,26 @@ int child_init(void);
  * calling thread ends.  0, or the errno value of the failed step, which *step
  * then names: "clone", "chdir", "exec", ...
  */
-int child_start(struct child *, const struct child_spec *, const char **step);
+int child_start(
+    struct child *child, const struct child_spec *spec, const char **step);
 
 /* Signals the whole group.  Not allowed after child_reap(). */
-void child_signal(const struct child *, int sig);
+void child_signal(const struct child *child, int sig);
 
 /* Whether the process has exited; does not reap it. */
-bool child_exited(const struct child *);
+bool child_exited(const struct child *child);
 
 /*
  * Gives up a process that cannot be ended: it runs as another user now, or the
  * kernel does not let it die.  A later child_start() or child_abandon() reaps
  * it when it has ended.
  */
-void child_abandon(struct child *);
+void child_abandon(struct child *child);
 
 /*
  * Waits for the end of the process and frees the descriptor.  Returns the exit
  * status, or minus the signal that ended the process.
  */
-int child_reap(struct child *);
+int child_reap(struct child *child);
 
 #endif

@@ -18,11 +18,11 @@ struct errlog {
 	bool cut;                      /* the rest of the line is dropped */
 };
 
-void errlog_init(struct errlog *, const struct log_request *);
-void errlog_free(struct errlog *);
-void errlog_add(struct errlog *, const char *, size_t);
+void errlog_init(struct errlog *e, const struct log_request *log);
+void errlog_free(struct errlog *e);
+void errlog_add(struct errlog *e, const char *p, size_t n);
 
 /* Ends the input; logs a last line that has no newline. */
-void errlog_end(struct errlog *);
+void errlog_end(struct errlog *e);
 
 #endif

@@ -57,7 +57,7 @@ bool run_is_draining(void);
  * it could not be started, which is logged: missing, not executable, no such
  * user, no process or descriptor.
  */
-struct run *run_start(const struct run_spec *, struct run_facts *);
+struct run *run_start(const struct run_spec *spec, struct run_facts *facts);
 
 /*
  * The same for a FastCGI application.  With protocol = fastcgi one of its
@@ -65,39 +65,39 @@ struct run *run_start(const struct run_spec *, struct run_facts *);
  * address, the application there.  Nothing is sent to it before run_read().
  * program is the configuration's own, not a copy.
  */
-struct run *run_start_app(const struct run_spec *,
-    const struct conf_program *program, struct run_facts *);
+struct run *run_start_app(const struct run_spec *spec,
+    const struct conf_program *program, struct run_facts *facts);
 
 /* The program's process, which is also its process group; -1: it is not this
  * process's child. */
-pid_t run_pid(const struct run *);
+pid_t run_pid(const struct run *run);
 
 /* The lock of a process that stays and has one (store_process_lock()); 0: the
  * process was started for this run, or has none. */
-int64_t run_lock(const struct run *);
+int64_t run_lock(const struct run *run);
 
 /* Whether the process stays after the run. */
-bool run_stays(const struct run *);
+bool run_stays(const struct run *run);
 
 /* Frees a run of a process that stays, before run_read(): it gets no request.
  */
-void run_cancel(struct run *);
+void run_cancel(struct run *run);
 
 /*
  * Reads the next bytes of the output: > 0.  0: there are no more.  Blocks;
  * meanwhile handles stderr, deadline and drain.
  */
-size_t run_read(struct run *, void *, size_t);
+size_t run_read(struct run *run, void *p, size_t size);
 
 /* The client is gone: the remaining output is discarded, and the timeout
  * counts from now. */
-void run_discard(struct run *);
+void run_discard(struct run *run);
 
 /* Waits for the end of the run and frees it. */
-void run_finish(struct run *, struct run_facts *);
+void run_finish(struct run *run, struct run_facts *facts);
 
 /* run_read() until the end into a spool, then run_finish().  If the spool
  * failed, the facts say so: RUN_CAPTURE_FAILED. */
-void run_capture(struct run *, struct spool *, struct run_facts *);
+void run_capture(struct run *run, struct spool *spool, struct run_facts *facts);
 
 #endif

@@ -33,6 +33,6 @@ struct run_app {
 };
 
 /* Frees the run, and closes its connection. */
-void run_app_free(struct run *);
+void run_app_free(struct run *run);
 
 #endif

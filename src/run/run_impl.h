@@ -36,28 +36,28 @@ struct run {
 };
 
 /* Makes a run that has not begun.  NULL: no memory. */
-struct run *run_new(const struct run_spec *);
+struct run *run_new(const struct run_spec *spec);
 
 /* Ends the run.  The first reason stays. */
-void run_end(struct run *, enum run_end why);
+void run_end(struct run *run, enum run_end why);
 
 /* The deadline is past. */
-void run_late(struct run *);
+void run_late(struct run *run);
 
 /* Milliseconds to the deadline, at least 0. */
-int run_left(const struct run *);
+int run_left(const struct run *run);
 
 /* Readable once all runs are to be ended. */
 int run_drain_fd(void);
 
 /* The same as run_read(), run_finish() and run_cancel(), for a run with an
  * app. */
-size_t run_app_read(struct run *, void *, size_t);
-void run_app_finish(struct run *, struct run_facts *);
-void run_app_cancel(struct run *);
+size_t run_app_read(struct run *run, void *p, size_t size);
+void run_app_finish(struct run *run, struct run_facts *facts);
+void run_app_cancel(struct run *run);
 
 /* The name of the lock of a process that stays, see workers.h; 0: none. */
-int64_t run_app_lock(const struct run *);
+int64_t run_app_lock(const struct run *run);
 
 /* Connects to "unix:/path" or "tcp:host:port" until until (clock_mono() ms),
  * or until all runs are to be ended.  -1 with an errno value and a text. */
@@ -73,7 +73,7 @@ char *run_folder_of(const char *path);
 
 /* Finds the program's user.  NULL in *user: it is this process's own.  False:
  * there is no such user, and why says so. */
-bool run_find_user(const struct conf_program *, struct user *found,
+bool run_find_user(const struct conf_program *program, struct user *found,
     const struct user **user, char *why, size_t size);
 
 /* Closes the descriptors that are not -1, of n. */

@@ -34,39 +34,39 @@ struct workers_process;
  * none: the time is up (ETIMEDOUT), runs are being ended (ESHUTDOWN), the
  * program cannot be started, or it ends at its start.
  */
-struct workers_process *workers_take(
-    const struct conf_program *, int64_t until, int *error, const char **why);
+struct workers_process *workers_take(const struct conf_program *program,
+    int64_t until, int *error, const char **why);
 
 /* Its process, which the run may signal; and reap, between workers_leave()
  * and workers_lost(). */
-struct child *workers_child(struct workers_process *);
-void workers_leave(struct workers_process *);
+struct child *workers_child(struct workers_process *p);
+void workers_leave(struct workers_process *p);
 
 /* The same for the keeper, which has the lock. */
-void workers_unwatch(struct workers_process *);
+void workers_unwatch(struct workers_process *p);
 
 /* This end of its descriptors 1 and 2; -1: at their end. */
-int workers_stderr(const struct workers_process *);
+int workers_stderr(const struct workers_process *p);
 
 /* Reads them once.  False: there is nothing more now. */
-bool workers_read_stderr(struct workers_process *, struct errlog *);
+bool workers_read_stderr(struct workers_process *p, struct errlog *log);
 
 /* The name of its lock (see store_process_lock()); 0: none. */
-int64_t workers_lock(const struct workers_process *);
+int64_t workers_lock(const struct workers_process *p);
 
 /* Connects to it; -1 and errno.  Does not block, nor does the socket. */
-int workers_connect(const struct workers_process *);
+int workers_connect(const struct workers_process *p);
 
 /* After its end: whether it has not accepted the connection, so that no byte of
  * the request was read. */
-bool workers_was_deaf(const struct workers_process *);
+bool workers_was_deaf(const struct workers_process *p);
 
 /* Gives it back: it has answered. */
-void workers_give(struct workers_process *);
+void workers_give(struct workers_process *p);
 
 /* Says that it was reaped, or given up.  heard: it had accepted a connection.
  */
-void workers_lost(struct workers_process *, bool heard);
+void workers_lost(struct workers_process *p, bool heard);
 
 /* No run waits for a process any more; none gets one. */
 void workers_drain(void);
@@ -78,7 +78,7 @@ enum rc workers_open(void);
 /* Keeps processes for the handlers of that configuration from now on, and none
  * for others.  A program whose file has changed gets new processes, as each
  * process ends its request.  RC_NOMEM: nothing has changed. */
-enum rc workers_set(struct conf *);
+enum rc workers_set(struct conf *conf);
 
 /* From now on no process is started, and all that are free are ended. */
 void workers_stop(void);
@@ -96,7 +96,7 @@ struct workers_job {
 };
 
 /* Does what is to be done, until it is something for the caller. */
-enum workers_task workers_wait(struct workers_job *);
+enum workers_task workers_wait(struct workers_job *job);
 
 /* What workers_start() gets of the process's lock; all 0, -1 and "": none. */
 struct workers_mark {
@@ -110,10 +110,10 @@ struct workers_mark {
  * Returns its pid; or -1, which is logged: another WORKERS_START comes later.
  * mark NULL: there is no lock, try again later.
  */
-pid_t workers_start(struct workers_process *, const struct workers_mark *mark);
+pid_t workers_start(struct workers_process *p, const struct workers_mark *mark);
 
 /* Lets runs have the process that was started. */
-void workers_ready(struct workers_process *);
+void workers_ready(struct workers_process *p);
 
 /* After WORKERS_END; workers_abort() instead, if there was never a keeper. */
 void workers_close(void);
