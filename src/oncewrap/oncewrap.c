@@ -79,8 +79,8 @@ reload_failed(const char *why)
 	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
 }
 
-/* Opens the log, anew if it is a file; where that fails it stays what it
- * was. */
+/* Opens the log; a file is opened anew.  After an error, which is logged, the
+ * log stays as it was. */
 static void
 reopen_log(const char *target)
 {

@@ -84,7 +84,8 @@ const char *page_act_label(enum page_act act);
 bool page_act_suits_key(enum page_act act, const struct record *r);
 bool page_act_suits_effect(enum page_act act, const struct store_effect *e);
 
-/* Reads what .id names; the caller frees it after RC_OK.  RC_NOTFOUND. */
+/* Reads the key or the effect of the number .id; RC_NOTFOUND.  After RC_OK the
+ * caller calls page_target_free(). */
 enum rc page_target_read(struct page *p, struct page_target *t);
 void page_target_free(struct page_target *t);
 

@@ -1,7 +1,5 @@
 """What people do to forms, in a real browser."""
 import os
-import shutil
-import subprocess
 
 import base
 import servers
@@ -45,18 +43,8 @@ def shop(t, **options):
 
 def examples(t):
     """The address of each form of examples/, and the daemon."""
-    os.makedirs(t.path('cgi-bin'))
-    for name in FORMS[1:]:
-        shutil.copy(os.path.join(base.EXAMPLES, name), t.path('cgi-bin'))
-    subprocess.run([os.environ.get('CC', 'cc'), '-o', t.path('cgi-bin/form'),
-                    os.path.join(base.EXAMPLES, 'form.c')], check=True)
-    once = t.once(start=False)
-    once.write_conf(servers.example('form.conf', (
-        ('/var/lib/oncewrap/oncewrap.db', once.database),
-        ('/run/oncewrap/oncewrap.sock',
-         once.socket + '\nadmin_path = /once'))))
-    once.start()
-    os.chmod(once.socket, 0o666)
+    servers.install(t, *FORMS)
+    once = servers.start_example(t, 'form.conf', '\nadmin_path = /once')
     url = t.server('lighttpd', once).url
     return [url + '/cgi-bin/' + name for name in FORMS], once
 

@@ -1,7 +1,6 @@
 """The CGI programs and the configuration of examples/, as they are."""
 import os
 import shutil
-import subprocess
 
 import base
 import servers
@@ -15,20 +14,8 @@ KINDS = {'payments': 'lighttpd', 'order.pl': 'nginx',
 
 def setup(t, name):
     """(web server, oncewrap) with that program and oncewrap.conf."""
-    os.makedirs(t.path('cgi-bin'))
-    source = os.path.join(base.EXAMPLES, name)
-    if name == 'payments':
-        subprocess.run([os.environ.get('CC', 'cc'), '-o',
-                        t.path('cgi-bin/payments'), source + '.c'],
-                       check=True)
-    else:
-        shutil.copy(source, t.path('cgi-bin'))
-    once = t.once(start=False)
-    once.write_conf(servers.example('oncewrap.conf', (
-        ('/var/lib/oncewrap/oncewrap.db', once.database),
-        ('/run/oncewrap/oncewrap.sock', once.socket))))
-    once.start()
-    os.chmod(once.socket, 0o666)
+    servers.install(t, name)
+    once = servers.start_example(t, 'oncewrap.conf')
     return t.server(KINDS[name], once), once
 
 

@@ -1,8 +1,5 @@
 """The forms of examples/ with form.conf, behind lighttpd."""
-import os
 import re
-import shutil
-import subprocess
 
 import base
 import servers
@@ -14,18 +11,9 @@ HTML = ['Accept: text/html,application/xhtml+xml,*/*;q=0.8']
 
 
 def setup(t):
-    os.makedirs(t.path('cgi-bin'))
     base.need('php-cgi')
-    for name in FORMS[1:]:
-        shutil.copy(os.path.join(base.EXAMPLES, name), t.path('cgi-bin'))
-    subprocess.run([os.environ.get('CC', 'cc'), '-o', t.path('cgi-bin/form'),
-                    os.path.join(base.EXAMPLES, 'form.c')], check=True)
-    once = t.once(start=False)
-    once.write_conf(servers.example('form.conf', (
-        ('/var/lib/oncewrap/oncewrap.db', once.database),
-        ('/run/oncewrap/oncewrap.sock', once.socket))))
-    once.start()
-    os.chmod(once.socket, 0o666)
+    servers.install(t, *FORMS)
+    once = servers.start_example(t, 'form.conf')
     return t.server('lighttpd', once), once
 
 

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import os
-import shutil
 import time
 
 import base
@@ -27,17 +26,11 @@ KEYS = {'github': '72d3162e-cc78-11e3-81ab-4c9367dc0958',
 
 
 def setup(t):
-    os.makedirs(t.path('cgi-bin'))
-    shutil.copy(os.path.join(base.EXAMPLES, 'webhook.py'), t.path('cgi-bin'))
+    servers.install(t, 'webhook.py')
     env = dict(os.environ, WEBHOOK_OPEN='sns twilio cloudevents',
                **{name.upper() + '_SECRET': secret
                   for name, secret in SECRETS.items()})
-    once = t.once(start=False, env=env)
-    once.write_conf(servers.example('webhooks.conf', (
-        ('/var/lib/oncewrap/oncewrap.db', once.database),
-        ('/run/oncewrap/oncewrap.sock', once.socket))))
-    once.start()
-    os.chmod(once.socket, 0o666)
+    once = servers.start_example(t, 'webhooks.conf', env=env)
     return t.server('lighttpd', once), once
 
 

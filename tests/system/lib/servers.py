@@ -6,6 +6,7 @@ what stands around it here is what a distribution's main file would give.
 import os
 import pwd
 import re
+import shutil
 import socket
 import subprocess
 
@@ -41,6 +42,31 @@ def example(name, replacements):
         assert old in text, '%s does not name %s' % (name, old)
         text = text.replace(old, new)
     return text
+
+
+def install(t, *names):
+    """Puts programs of examples/ into cgi-bin/; those in C are compiled."""
+    os.makedirs(t.path('cgi-bin'))
+    for name in names:
+        source = os.path.join(base.EXAMPLES, name)
+        if os.path.exists(source + '.c'):
+            subprocess.run([os.environ.get('CC', 'cc'), '-o',
+                            t.path('cgi-bin', name), source + '.c'],
+                           check=True)
+        else:
+            shutil.copy(source, t.path('cgi-bin'))
+
+
+def start_example(t, name, more='', **options):
+    """An oncewrap with the configuration of an example; more: lines of its
+    [server]."""
+    once = t.once(start=False, **options)
+    once.write_conf(example(name, (
+        ('/var/lib/oncewrap/oncewrap.db', once.database),
+        ('/run/oncewrap/oncewrap.sock', once.socket + more))))
+    once.start()
+    os.chmod(once.socket, 0o666)
+    return once
 
 
 class Server:
