@@ -21,7 +21,9 @@
 #include "config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -40,8 +42,7 @@
 
 struct waiter {
 	SLIST_ENTRY(waiter) link;
-	pthread_cond_t cond;
-	bool called;
+	sem_t called;
 };
 
 struct leader {
@@ -79,27 +80,42 @@ leader_take(struct leader *l)
 	l->handling = l->standby_leads = false;
 }
 
-static void
-call(struct leader *l, struct waiter *w)
-{
-	SLIST_REMOVE_HEAD(&l->free, link);
-	w->called = true;
-	l->coming++;
-	pthread_cond_signal(&w->cond);
-}
-
-/* Hands the lead to the worker that was called, to a free worker, or else to
- * the standby thread. */
-static void
-let_go(struct leader *l)
+/* Takes the worker that waited last, if any, out of the list.  The caller must
+ * wake it. */
+static struct waiter *
+call(struct leader *l)
 {
 	struct waiter *w = SLIST_FIRST(&l->free);
 
+	if (w != NULL) {
+		SLIST_REMOVE_HEAD(&l->free, link);
+		l->coming++;
+	}
+	return w;
+}
+
+/* Wakes a worker that was called; NULL: none.  It takes the lock first of all,
+ * so a caller that has given the lock back saves it another wait. */
+static void
+wake(struct waiter *w)
+{
+	if (w != NULL)
+		sem_post(&w->called);
+}
+
+/* Hands the lead to the worker that was called, to a free worker, or else to
+ * the standby thread.  Returns the worker that the caller must wake. */
+static struct waiter *
+let_go(struct leader *l)
+{
+	struct waiter *w = NULL;
+
 	l->held = false;
-	if (l->stopping || (l->coming == 0 && w == NULL))
+	if (!l->stopping && l->coming == 0)
+		w = call(l);
+	if (l->stopping || l->coming == 0)
 		pthread_cond_signal(&l->standby);
-	else if (l->coming == 0)
-		call(l, w);
+	return w;
 }
 
 /* The leader begins to handle a request. */
@@ -111,7 +127,7 @@ handle(struct leader *l)
 	l->handled++;
 	if (l->disk > 0) {
 		l->disk--;
-		let_go(l);
+		wake(let_go(l));
 	} else if (l->asleep) {
 		l->asleep = false;
 		pthread_cond_signal(&l->standby);
@@ -121,13 +137,16 @@ handle(struct leader *l)
 static void
 wait_to_be_called(struct leader *l)
 {
-	struct waiter w = { .cond = PTHREAD_COND_INITIALIZER };
+	struct waiter w;
 
+	sem_init(&w.called, 0, 0);
 	SLIST_INSERT_HEAD(&l->free, &w, link);
-	while (!w.called)
-		lock_wait(&l->lock, &w.cond, LOCK_FOREVER);
+	lock_give(&l->lock);
+	while (sem_wait(&w.called) == -1)
+		assert(errno == EINTR);
+	sem_destroy(&w.called);
+	lock_take(&l->lock);
 	l->coming--;
-	pthread_cond_destroy(&w.cond);
 }
 
 /* Whether this thread has read from a disk since the last check.  A check is a
@@ -173,7 +192,7 @@ leader_next(struct leader *l)
 		if (l->stopping) {
 			task = LEADER_STOP;
 			if (leads(l))
-				let_go(l);
+				wake(let_go(l));
 			break;
 		}
 		if (!l->held)
@@ -191,30 +210,33 @@ leader_next(struct leader *l)
 void
 leader_post(struct leader *l)
 {
-	struct waiter *w;
+	struct waiter *w = NULL;
 
 	lock_take(&l->lock);
 	assert(leads(l));
 	l->posted++;
 	/* A leading worker handles the request itself; the standby thread
 	 * calls a worker. */
-	if (l->standby_leads && (w = SLIST_FIRST(&l->free)) != NULL)
-		call(l, w);
+	if (l->standby_leads)
+		w = call(l);
 	lock_give(&l->lock);
+	wake(w);
 }
 
 void
 leader_yield(void)
 {
 	struct leader *l = handling;
+	struct waiter *w = NULL;
 
 	if (l == NULL)
 		return;
 	handling = NULL;
 	lock_take(&l->lock);
 	if (l->handling && leads(l))
-		let_go(l);
+		w = let_go(l);
 	lock_give(&l->lock);
+	wake(w);
 }
 
 bool
@@ -239,7 +261,7 @@ leader_watch(struct leader *l)
 
 	(void)lock_wait(&l->lock, &l->standby, clock_mono() + PATIENCE);
 	if (l->held && l->handling && l->handled == seen)
-		let_go(l);
+		wake(let_go(l));
 }
 
 void
@@ -250,7 +272,7 @@ leader_stand_by(struct leader *l)
 	lock_take(&l->lock);
 	if (leads(l) && !l->stopping &&
 	    (l->coming > 0 || !SLIST_EMPTY(&l->free)))
-		let_go(l);
+		wake(let_go(l));
 	while (!leads(l)) {
 		if (!l->held &&
 		    (l->stopping ||
@@ -278,8 +300,8 @@ leader_stop(struct leader *l)
 
 	lock_take(&l->lock);
 	l->stopping = true;
-	while ((w = SLIST_FIRST(&l->free)) != NULL)
-		call(l, w);
+	while ((w = call(l)) != NULL)
+		wake(w);
 	pthread_cond_signal(&l->standby);
 	lock_give(&l->lock);
 }

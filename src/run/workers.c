@@ -64,6 +64,13 @@ find_pool(const struct conf_program *program)
 }
 
 void
+workers_tell(struct workers_waiter *waiter)
+{
+	if (waiter != NULL)
+		sem_post(&waiter->told);
+}
+
+void
 workers_refuse(struct workers_pool *pool, int error)
 {
 	struct workers_waiter *waiter;
@@ -71,7 +78,7 @@ workers_refuse(struct workers_pool *pool, int error)
 	while ((waiter = pool->waiters) != NULL) {
 		pool->waiters = waiter->next;
 		waiter->error = error;
-		pthread_cond_signal(&waiter->cond);
+		workers_tell(waiter);
 	}
 }
 
@@ -91,7 +98,7 @@ workers_failed(struct workers_pool *pool, int error)
 	workers_refuse(pool, error);
 }
 
-void
+struct workers_waiter *
 workers_offer(struct workers_process *p)
 {
 	struct workers_pool *pool = p->pool;
@@ -101,13 +108,13 @@ workers_offer(struct workers_process *p)
 		p->state = WORKERS_FREE;
 		p->next_free = pool->free;
 		pool->free = p;
-		return;
+		return NULL;
 	}
 	pool->waiters = waiter->next;
 	p->state = WORKERS_BUSY;
 	p->requests++;
 	waiter->process = p;
-	pthread_cond_signal(&waiter->cond);
+	return waiter;
 }
 
 /* Whether no process is there, and the last ones did not start. */
@@ -134,6 +141,31 @@ remove_waiter(struct workers_pool *pool, struct workers_waiter *waiter)
 	*at = waiter->next;
 }
 
+/* With the lock, and waits without it: until the waiter is told, or the time is
+ * past.  A waiter with a result is in no list, and its pool may be gone. */
+static void
+wait_to_be_told(
+    struct workers_pool *pool, struct workers_waiter *waiter, int64_t until)
+{
+	bool told;
+
+	lock_give(&workers_all.lock);
+	told = clock_wait_mono(&waiter->told, until);
+	lock_take(&workers_all.lock);
+	if (told)
+		return;
+	if (waiter->process == NULL && waiter->error == 0) {
+		remove_waiter(pool, waiter);
+		waiter->error = ETIMEDOUT;
+		return;
+	}
+	/* The thread that has given the result is about to tell. */
+	lock_give(&workers_all.lock);
+	while (sem_wait(&waiter->told) == -1)
+		assert(errno == EINTR);
+	lock_take(&workers_all.lock);
+}
+
 /* Waits for a process; *error if it gets none. */
 static struct workers_process *
 wait_for_one(struct workers_pool *pool, int64_t until, int *error)
@@ -141,18 +173,12 @@ wait_for_one(struct workers_pool *pool, int64_t until, int *error)
 	struct workers_waiter waiter = { .process = NULL };
 	struct workers_waiter **end = &pool->waiters;
 
-	lock_cond_init(&waiter.cond);
+	sem_init(&waiter.told, 0, 0);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = &waiter;
-	while (waiter.process == NULL && waiter.error == 0) {
-		if (!lock_wait(&workers_all.lock, &waiter.cond, until) &&
-		    waiter.process == NULL && waiter.error == 0) {
-			remove_waiter(pool, &waiter);
-			waiter.error = ETIMEDOUT;
-		}
-	}
-	pthread_cond_destroy(&waiter.cond);
+	wait_to_be_told(pool, &waiter, until);
+	sem_destroy(&waiter.told);
 	*error = waiter.error;
 	return waiter.process;
 }
@@ -307,6 +333,7 @@ workers_give(struct workers_process *p)
 {
 	struct workers_pool *pool = p->pool;
 	const unsigned most = p->program->max_requests;
+	struct workers_waiter *next = NULL;
 	bool spent;
 
 	lock_take(&workers_all.lock);
@@ -318,8 +345,9 @@ workers_give(struct workers_process *p)
 	if (spent)
 		p->state = WORKERS_SPENT;
 	else
-		workers_offer(p);
+		next = workers_offer(p);
 	lock_give(&workers_all.lock);
+	workers_tell(next);
 	if (spent)
 		workers_wake();
 }

@@ -4,7 +4,7 @@
 #ifndef WORKERS_IMPL_H
 #define WORKERS_IMPL_H
 
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -45,7 +45,7 @@ struct workers_process {
 /* A run that waits for a process. */
 struct workers_waiter {
 	struct workers_waiter *next;
-	pthread_cond_t cond;
+	sem_t told;
 	struct workers_process *process;
 	int error; /* it gets none */
 };
@@ -87,8 +87,13 @@ void workers_wake(void);
 /* With the lock: a start has come to nothing. */
 void workers_failed(struct workers_pool *, int error);
 
-/* With the lock: lets the next waiter have it, or makes it free. */
-void workers_offer(struct workers_process *);
+/* With the lock: gives the process to the waiter that is returned, or makes it
+ * free (NULL). */
+struct workers_waiter *workers_offer(struct workers_process *);
+
+/* Tells the waiter that it has a result.  Called without the lock, if possible:
+ * the waiter takes it first of all. */
+void workers_tell(struct workers_waiter *);
 
 /* Frees a pool without processes. */
 void workers_free_pool(struct workers_pool *);

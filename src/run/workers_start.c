@@ -181,11 +181,14 @@ workers_start(struct workers_process *p, const struct workers_mark *mark)
 void
 workers_ready(struct workers_process *p)
 {
+	struct workers_waiter *next = NULL;
+
 	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_NEW);
 	if (p->old || p->exited)
 		p->state = WORKERS_SPENT;
 	else
-		workers_offer(p);
+		next = workers_offer(p);
 	lock_give(&workers_all.lock);
+	workers_tell(next);
 }
