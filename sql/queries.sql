@@ -589,15 +589,6 @@ WHERE id = 1 AND last_id < (SELECT max(id) FROM once_key);
 -- name: data_version
 PRAGMA data_version;
 
--- name: free_pages
-PRAGMA freelist_count;
-
--- name: all_pages
-PRAGMA page_count;
-
--- name: vacuum_step
-PRAGMA incremental_vacuum(512);
-
 -- For operators -----------------------------------------------------------
 
 -- name: list

@@ -505,7 +505,8 @@ no_word_looks_at_every_key(void **state)
 				memset(is_key, 0, sizeof(is_key));
 			code = (const char *)sqlite3_column_text(s, 1);
 			p1 = sqlite3_column_int(s, 2);
-			if (strncmp(code, "Open", 4) == 0) {
+			if (strcmp(code, "OpenRead") == 0 ||
+			    strcmp(code, "OpenWrite") == 0) {
 				assert_in_range(p1, 0, COUNT(is_key) - 1);
 				is_key[p1] = sqlite3_column_int(s, 3) == root;
 			} else if (strcmp(code, "SeekRowid") == 0)

@@ -17,42 +17,10 @@
 /* Deleting a delivered effect takes as long as this many bytes of a body. */
 #define EFFECT_BYTES 8192
 
-/*
- * A database with more free pages than this, and more than half of all, gives
- * some of them back to the file system after each batch, for this long (ms):
- * finding the place of one page took from 0.1 to 3 ms.
- */
-#define FREE_PAGES 8192
-#define FREE_TIME  2
-
 struct expire_write {
 	struct write w;
 	struct expire_batch b;
 };
-
-/* Gives some free pages at the end of the file back to the file system. */
-static enum rc
-give_back(struct db *db)
-{
-	int64_t unused, all, until;
-	struct db_stmt *s;
-	enum rc rc;
-
-	rc = db_onef(db_stmt(db, QUERY_FREE_PAGES), "i", &unused);
-	if (rc == RC_OK)
-		rc = db_onef(db_stmt(db, QUERY_ALL_PAGES), "i", &all);
-	if (rc != RC_OK)
-		return rc;
-	if (unused <= FREE_PAGES || unused <= all / 2)
-		return RC_OK;
-	until = clock_mono() + FREE_TIME;
-	s = db_stmt(db, QUERY_VACUUM_STEP);
-	do
-		rc = db_step_row(s); /* one page */
-	while (rc == RC_OK && clock_mono() < until);
-	db_reset(s);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
-}
 
 static enum rc
 expire_one(struct db *db, const struct store_change *c, int64_t now)
@@ -178,7 +146,7 @@ store_expire_batch(struct expire_batch *b, struct db *db, int64_t now)
 			return rc;
 		FAULT(EXPIRE_KEY);
 	}
-	return give_back(db);
+	return RC_OK;
 }
 
 static enum rc
