@@ -250,7 +250,7 @@ class Cuts:
                              capture_output=True, text=True)
         bad = {line.split()[1] for line in run.stdout.splitlines()
                if line.startswith('BAD')}
-        if not bad <= soak.NEEDS_SOMEBODY or \
+        if not bad <= soak.NEEDS_OPERATOR or \
                 run.returncode != (1 if bad else 0):
             self.wrong.append('doctor: %s%s' % (run.stdout, run.stderr))
 
