@@ -53,8 +53,6 @@ CREATE TEMP TRIGGER once_check_row_insert AFTER INSERT ON main.once_key
 WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
     OR NEW.kept <> 0
-    OR (NEW.listed IS NOT 1
-	AND NEW.id <= (SELECT recent FROM main.once_meta WHERE id = 1))
     OR (NEW.state <> 'pending' AND (NEW.expires_at IS NOT NULL
 	OR NEW.queued_at IS NOT NULL OR NEW.accepted <> 0))
 BEGIN
@@ -84,19 +82,8 @@ WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
     OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
     OR NEW.recipe <> OLD.recipe OR NEW.downstream <> OLD.downstream
     OR NEW.attempt < OLD.attempt
-    OR (NEW.listed IS NOT 1 AND OLD.listed = 1)
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a row breaks an invariant');
-END;
-
--- name: check_recent
-CREATE TEMP TRIGGER once_check_recent
-AFTER UPDATE OF recent ON main.once_meta
-WHEN NEW.recent < OLD.recent
-    OR EXISTS (SELECT 1 FROM main.once_key
-	WHERE id > OLD.recent AND id <= NEW.recent AND listed IS NOT 1)
-BEGIN
-	SELECT RAISE(ABORT, 'once_meta: a key that is not listed is recent');
 END;
 
 -- name: check_effect_state

@@ -84,7 +84,7 @@ has_word(const char *text, const char *word)
 
 	for (p = strstr(text, word); p != NULL; p = strstr(p + 1, word))
 		if ((p == text || strchr(in_word, p[-1]) == NULL) &&
-		    (p[n] == '\0' || strchr(in_word, p[n]) == NULL))
+		    strchr(in_word, p[n]) == NULL)
 			return true;
 	return false;
 }
@@ -98,7 +98,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		const char *table, *but;
 		enum query query;
 	} rows[] = {
-		{ "once_key", "identity listed", QUERY_ANSWER },
+		{ "once_key", "identity", QUERY_ANSWER },
 		{ "once_effect", "payload", QUERY_EFFECT_LIST },
 	};
 	sqlite3 *db = new_database();
@@ -116,7 +116,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		sqlite3_bind_text(s, 1, rows[i].table, -1, SQLITE_STATIC);
 		for (n = 0; sqlite3_step(s) == SQLITE_ROW; n++) {
 			column = (const char *)sqlite3_column_text(s, 0);
-			if (!has_word(rows[i].but, column) &&
+			if (strcmp(column, rows[i].but) != 0 &&
 			    !has_word(queries_text(rows[i].query), column))
 				fail_msg("%s: %s has no %s", rows[i].table,
 				    queries_name(rows[i].query), column);
@@ -187,23 +187,16 @@ passes_use_the_partial_indexes(void **state)
 		enum query query;
 		const char *index;
 	} rows[] = {
-		{ QUERY_RECOVER_OWNER, "once_key_running (owner>?)" },
-		{ QUERY_RECOVER_ROW, "once_key_running (owner=?)" },
-		{ QUERY_OWNER_COUNT, "once_key_running (owner=?)" },
-		{ QUERY_ACTIVE_BEYOND, "once_key_running" },
-		{ QUERY_EXPIRE_ROWS,
-		    "once_key_expiry (listed=? AND "
-		    "(expires_at,state)>(?,?) AND expires_at<?)" },
-		{ QUERY_JOB_ABANDONED,
-		    "once_key_expiry (listed=? AND expires_at<?)" },
+		{ QUERY_RECOVER_OWNER, "once_key_running" },
+		{ QUERY_RECOVER_ROW, "once_key_running" },
+		{ QUERY_OWNER_COUNT, "once_key_running" },
+		{ QUERY_EXPIRE_ROWS, "once_key_expiry" },
 		{ QUERY_FIND, "once_key_identity (identity=?)" },
 		{ QUERY_BROWSE_KEY,
 		    "once_key_identity (identity>? AND identity<?)" },
 		{ QUERY_GAUGE_RUNNING, "once_key_running" },
 		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
-		{ QUERY_TALLY,
-		    "COVERING INDEX once_key_expiry (listed=? AND "
-		    "(expires_at,state)>(?,?))" },
+		{ QUERY_TALLY, "COVERING INDEX once_key_expiry" },
 		{ QUERY_EFFECT_NEXT,
 		    "once_effect_open (state=? AND topic=? "
 		    "AND next_at>?)" },
@@ -233,10 +226,9 @@ passes_use_the_partial_indexes(void **state)
 			    (const char *)sqlite3_column_text(stmt, 3);
 
 			found |= strstr(text, rows[i].index) != NULL;
-			sorts += strstr(text, "TEMP B-TREE") != NULL;
+			sorts |= strstr(text, "TEMP B-TREE") != NULL;
 		}
-		if (!found ||
-		    sorts > (queries_scan_reason(rows[i].query) != NULL))
+		if (!found || sorts)
 			fail_msg("%s", queries_name(rows[i].query));
 		sqlite3_finalize(stmt);
 		sqlite3_free(sql);

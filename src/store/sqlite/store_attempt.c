@@ -223,16 +223,9 @@ static enum rc
 owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
 {
 	struct db_stmt *s = db_stmt(db, query);
-	int64_t next;
-	enum rc rc;
 
 	db_bindf(s, "i", after);
-	rc = db_onef(s, "i", &next);
-	if (rc == RC_OK && next == 0)
-		return RC_NOTFOUND;
-	if (rc == RC_OK)
-		*owner = next;
-	return rc;
+	return db_onef(s, "i", owner);
 }
 
 /* The next owner of leases, or of effects that are being tried, after that one;

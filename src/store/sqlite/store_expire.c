@@ -11,7 +11,6 @@
 #include "fault.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "store_place.h"
 #include "store_row.h"
 #include "verb.h"
 
@@ -90,8 +89,9 @@ list_stmt(struct db *db, enum query query, const struct expire_place *after,
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bindf(s, "isidi", after->is ? after->expires_at : INT64_MIN,
-	    record_state_name(after->state), after->id, limit, now);
+	db_bindf(s, "idisi", now, limit,
+	    after->is ? after->expires_at : INT64_MIN,
+	    record_state_name(after->state), after->id);
 	return s;
 }
 
@@ -136,8 +136,6 @@ store_expire_batch(struct expire_batch *b, struct db *db, int64_t now)
 	store_changes_free(b->changes, b->n);
 	b->n = b->bad = 0;
 	b->last = b->after;
-	if ((rc = store_place_recent(db)) != RC_OK)
-		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	rc = list_due(b, db, now);
 	if (rc == RC_OK && b->n > 0)
 		rc = db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));

@@ -113,62 +113,15 @@ store_place_find(struct db *db, const struct stage *st, int64_t now,
 	return check_limits(db, st, found, now, decision);
 }
 
-/*
- * So many of the last keys stay recent, and usually have ended when they no
- * longer are (see once_meta in schema.sql).  Twice as many may be recent, so
- * that one commit of so many enters keys in the indexes.
- */
-#define RECENT 64
-
-/* So many keys are entered by one transaction, because other writes wait for
- * it.  There are more only if a foreign program has inserted rows. */
-#define RECENT_MOST 4096
-
-/* newest: the highest number of a key; recent: that of once_meta. */
-static enum rc
-place_recent(struct db *db, int64_t newest, int64_t recent)
-{
-	int64_t end = newest - RECENT;
-	struct db_stmt *s;
-	enum rc rc;
-
-	if (recent > end - RECENT)
-		return RC_OK;
-	s = db_stmt(db, QUERY_RECENT_PART);
-	db_bindf(s, "ii", end, (int64_t)RECENT_MOST);
-	if ((rc = db_onef(s, "i", &end)) != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_RECENT_LIST);
-	db_bindf(s, "i", end);
-	if ((rc = db_step_done(s)) != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_RECENT_END);
-	db_bindf(s, "i", end);
-	return db_step_done(s);
-}
-
-enum rc
-store_place_recent(struct db *db)
-{
-	int64_t newest, recent;
-	enum rc rc;
-
-	rc = db_onef(db_stmt(db, QUERY_RECENT_NOW), "ii", &newest, &recent);
-	return rc == RC_OK ? place_recent(db, newest, recent) : rc;
-}
-
 enum rc
 store_place_make(struct db *db, const struct record *old, const char *recipe,
     int64_t now, int64_t *id, int64_t *recipe_id)
 {
-	int64_t recent;
 	enum rc rc;
 
-	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "ii", id, &recent);
+	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "i", id);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	if ((rc = place_recent(db, *id, recent)) != RC_OK)
-		return rc;
 	if (old->id != 0 &&
 	    (rc = store_kept_delete_key(db, old->id, old->state, now)) != RC_OK)
 		return rc;

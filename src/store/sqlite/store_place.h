@@ -27,10 +27,6 @@ bool store_place_is_new(const struct record *found, int64_t now);
 enum rc store_place_make(struct db *, const struct record *old,
     const char *recipe, int64_t now, int64_t *id, int64_t *recipe_id);
 
-/* Lists keys that are no longer recent, if many are: see once_meta in
- * schema.sql.  New keys do that too, but perhaps there is none for long. */
-enum rc store_place_recent(struct db *);
-
 /* What store_reserve() and store_accept() return of what they found. */
 void store_place_found(enum decision, struct record *found, struct record *out);
 

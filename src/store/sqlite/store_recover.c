@@ -75,22 +75,20 @@ tree_may_live(const struct recover_write *r, const struct record *lost)
 	    tree_lives(r->database, lost->attempt_lock, r->processes);
 }
 
-/* The next attempt of that owner after r->after, which moves on; RC_NOTFOUND:
- * none. */
+/* The next attempt of that owner after *id; RC_NOTFOUND: none. */
 static enum rc
-next_lost(struct recover_write *r, struct db *db, int64_t owner,
-    struct record *lost, struct store_change *c)
+next_lost(struct db *db, int64_t owner, int64_t *id, struct record *lost,
+    struct store_change *c)
 {
-	struct db_stmt *s =
-	    db_stmt(db, r->only > 0 ? QUERY_RECOVER_KEY : QUERY_RECOVER_ROW);
+	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_ROW);
 	enum rc rc;
 
-	db_bindf(s, "ii", owner, r->after);
+	db_bindf(s, "ii", owner, *id);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
 	rc = store_row_read(s, lost);
-	r->after = lost->id;
+	*id = lost->id;
 	db_reset(s);
 	if (rc == RC_OK)
 		store_row_change(lost, c);
@@ -163,7 +161,7 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 	while (r->n < r->limit && *skipped < STORE_BAD_ROWS) {
 		c = &r->changes[r->n];
 		before = *id;
-		rc = next_lost(r, db, owner, &lost, c);
+		rc = next_lost(db, owner, id, &lost, c);
 		if (rc == RC_CORRUPT && *id != before) {
 			store_row_bad(db, "once_key", *id);
 			++*skipped;
