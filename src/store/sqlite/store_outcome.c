@@ -110,7 +110,6 @@ drop_response(struct outcome_write *o)
 	    LOG_I("id", o->id), LOG_I("bytes", outcome->response.body_len),
 	    LOG_S("why", rc_text(RC_FULL)));
 	outcome->keep = false;
-	o->w.flags &= ~(unsigned)WRITE_LARGE;
 }
 
 void
