@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +11,6 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "digest.h"
 #include "page_token.h"
@@ -54,7 +51,6 @@ page_token_make(const struct page_token *t,
     char out[PAGE_TOKEN_SIZE])
 {
 	unsigned char bytes[sizeof(purpose) - 1 + DIGEST_LEN], mac[DIGEST_LEN];
-	unsigned len = 0;
 	int n;
 	enum rc rc;
 
@@ -62,12 +58,11 @@ page_token_make(const struct page_token *t,
 	rc = digest_bound(t, now, bytes + sizeof(purpose) - 1);
 	if (rc != RC_OK)
 		return rc;
-	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes),
-		mac, &len) == NULL)
-		return RC_NOMEM;
-	assert(len == sizeof(mac));
+	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), mac);
+	if (rc != RC_OK)
+		return rc;
 	n = snprintf(out, PAGE_TOKEN_SIZE, "%" PRIx64 "-", (uint64_t)now);
-	for (unsigned i = 0; i < len; i++)
+	for (size_t i = 0; i < sizeof(mac); i++)
 		n += snprintf(
 		    out + n, PAGE_TOKEN_SIZE - (size_t)n, "%02x", mac[i]);
 	return RC_OK;

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
+#include "digest.h"
 #include "downstream.h"
 
 /* "xxxxxxxx-xxxx-4xxx-yxxx-" and twelve digits of 48 bits. */
@@ -26,13 +24,14 @@ static const char purpose[] = "oncewrap: downstream key\n";
 static enum rc
 downstream_mask(const unsigned char *secret, const char *uuid, uint64_t *mask)
 {
-	unsigned char bytes[PURPOSE + HEAD], md[EVP_MAX_MD_SIZE];
+	unsigned char bytes[PURPOSE + HEAD], md[DIGEST_LEN];
+	enum rc rc;
 
 	memcpy(bytes, purpose, PURPOSE);
 	memcpy(bytes + PURPOSE, uuid, HEAD);
-	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes),
-		md, NULL) == NULL)
-		return RC_NOMEM;
+	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), md);
+	if (rc != RC_OK)
+		return rc;
 	memcpy(mask, md, sizeof(*mask));
 	*mask &= MASK;
 	return RC_OK;

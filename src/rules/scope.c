@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "cookie.h"
+#include "digest.h"
 #include "scope.h"
 
 static const char cookie[] = "cookie:";
@@ -34,16 +34,11 @@ static enum rc
 add_hmac(struct buf *out, const char *value, size_t value_len,
     const unsigned char secret[SCOPE_SECRET_LEN])
 {
-	unsigned char md[EVP_MAX_MD_SIZE];
-	unsigned int len = 0, i;
-	enum rc rc = RC_OK;
+	unsigned char md[DIGEST_LEN];
+	enum rc rc;
 
-	/* It fails only when there is no memory. */
-	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN,
-		(const unsigned char *)value, value_len, md, &len) == NULL)
-		return RC_NOMEM;
-	assert(len == 32);
-	for (i = 0; i < len && rc == RC_OK; i++)
+	rc = digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
+	for (size_t i = 0; i < sizeof(md) && rc == RC_OK; i++)
 		rc = buf_addf(out, "%02x", md[i]);
 	return rc;
 }

@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
+#include "digest.h"
 #include "identity.h"
 
 #define BITS 24 /* of each half of a number */
@@ -32,12 +30,13 @@ enum rc
 identity_seed_make(
     struct identity_seed *seed, const unsigned char secret[SCOPE_SECRET_LEN])
 {
-	unsigned char md[EVP_MAX_MD_SIZE];
+	unsigned char md[DIGEST_LEN];
+	enum rc rc;
 
-	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN,
-		(const unsigned char *)purpose, sizeof(purpose) - 1, md,
-		NULL) == NULL)
-		return RC_NOMEM;
+	rc = digest_mac(
+	    secret, SCOPE_SECRET_LEN, purpose, sizeof(purpose) - 1, md);
+	if (rc != RC_OK)
+		return rc;
 	seed->k[0] = read_low_first(md, 8);
 	seed->k[1] = read_low_first(md + 8, 8);
 	return RC_OK;

@@ -1,0 +1,67 @@
+/*
+ * digest: the HMAC is the one of RFC 2104 that libcrypto has, for stores keep
+ * what was made with it.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "digest.h"
+
+/* RFC 4231, section 4.3. */
+static void
+mac_is_that_of_the_rfc(void **state)
+{
+	static const char text[] = "what do ya want for nothing?";
+	static const unsigned char right[DIGEST_LEN] = { 0x5b, 0xdc, 0xc1, 0x46,
+		0xbf, 0x60, 0x75, 0x4e, 0x6a, 0x04, 0x24, 0x26, 0x08, 0x95,
+		0x75, 0xc7, 0x5a, 0x00, 0x3f, 0x08, 0x9d, 0x27, 0x39, 0x83,
+		0x9d, 0xec, 0x58, 0xb9, 0x64, 0xec, 0x38, 0x43 };
+	unsigned char mac[DIGEST_LEN];
+
+	(void)state;
+	assert_int_equal(
+	    digest_mac("Jefe", 4, text, sizeof(text) - 1, mac), RC_OK);
+	assert_memory_equal(mac, right, sizeof(mac));
+}
+
+static void
+mac_is_that_of_libcrypto(void **state)
+{
+	unsigned char key[64], text[200], mac[DIGEST_LEN];
+	unsigned char right[EVP_MAX_MD_SIZE];
+	unsigned len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(key); i++)
+		key[i] = (unsigned char)(251 * i + 7);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (unsigned char)(13 * i);
+	for (size_t key_len = 0; key_len <= sizeof(key); key_len++)
+		for (size_t n = 0; n <= sizeof(text); n += 1 + n / 3) {
+			assert_non_null(HMAC(EVP_sha256(), key, (int)key_len,
+			    text, n, right, &len));
+			assert_int_equal(len, sizeof(mac));
+			assert_int_equal(
+			    digest_mac(key, key_len, text, n, mac), RC_OK);
+			assert_memory_equal(mac, right, sizeof(mac));
+		}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mac_is_that_of_the_rfc),
+		cmocka_unit_test(mac_is_that_of_libcrypto),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
