@@ -17,6 +17,9 @@
 /* A connection carries one request. */
 #define ID 1
 
+/* The most bytes that the lengths of a name-value pair take. */
+#define PAIR_LENGTHS 8
+
 /* --- the request -------------------------------------------------------- */
 
 static enum rc
@@ -36,14 +39,16 @@ add_record(struct buf *out, unsigned type, const void *bytes, size_t n)
 }
 
 /* A length of a name-value pair (section 3.4): one byte, or four. */
-static enum rc
-add_length(struct buf *out, size_t n)
+static char *
+put_length(char *at, size_t n)
 {
-	const unsigned char bytes[4] = { (unsigned char)(n >> 24 | 0x80),
-		(unsigned char)(n >> 16), (unsigned char)(n >> 8),
-		(unsigned char)n };
-
-	return n < 0x80 ? buf_add(out, bytes + 3, 1) : buf_add(out, bytes, 4);
+	if (n >= 0x80) {
+		*at++ = (char)(n >> 24 | 0x80);
+		*at++ = (char)(n >> 16);
+		*at++ = (char)(n >> 8);
+	}
+	*at++ = (char)n;
+	return at;
 }
 
 static enum rc
@@ -51,13 +56,18 @@ add_pair(struct buf *out, const char *variable)
 {
 	const size_t name = strcspn(variable, "=");
 	const char *value = variable + name + (variable[name] == '=');
-	enum rc rc;
+	const size_t length = strlen(value);
+	enum rc rc = buf_reserve(out, PAIR_LENGTHS + name + length);
+	char *at;
 
-	if ((rc = add_length(out, name)) != RC_OK ||
-	    (rc = add_length(out, strlen(value))) != RC_OK ||
-	    (rc = buf_add(out, variable, name)) != RC_OK)
+	if (rc != RC_OK)
 		return rc;
-	return buf_adds(out, value);
+	at = put_length(out->data + out->len, name);
+	at = put_length(at, length);
+	memcpy(at, variable, name);
+	memcpy(at + name, value, length + 1); /* there is room for a NUL */
+	buf_commit(out, (size_t)(at - out->data) - out->len + name + length);
+	return RC_OK;
 }
 
 static bool
@@ -73,11 +83,14 @@ fcgi_client_begin(struct buf *out, char *const *envp, const char *but)
 {
 	const unsigned char body[8] = { 0, FCGI_RESPONDER };
 	struct buf pairs;
-	size_t at, n;
+	size_t at, n = 0;
 	enum rc rc;
 
+	for (at = 0; envp[at] != NULL; at++)
+		n += PAIR_LENGTHS + strlen(envp[at]);
 	buf_init(&pairs, out->max);
-	rc = add_record(out, FCGI_BEGIN_REQUEST, body, sizeof(body));
+	if ((rc = buf_reserve(&pairs, n)) == RC_OK)
+		rc = add_record(out, FCGI_BEGIN_REQUEST, body, sizeof(body));
 	for (; rc == RC_OK && *envp != NULL; envp++)
 		if (but == NULL || !is_named(*envp, but))
 			rc = add_pair(&pairs, *envp);

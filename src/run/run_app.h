@@ -23,13 +23,13 @@ struct run_app {
 	size_t body_left;
 	bool body_ended, all_sent, any_sent;
 	/* what has come, and the output in it */
-	unsigned char in[RUN_APP_INPUT];
 	size_t in_at, in_len;
 	const unsigned char *out;
 	size_t out_len;
 	bool any_output;
 	bool ended;   /* FCGI_END_REQUEST has come */
 	bool closing; /* the connection is closed; the process should end */
+	unsigned char in[RUN_APP_INPUT]; /* last: it is not zeroed */
 };
 
 /* Frees the run, and closes its connection. */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,8 +99,9 @@ run_start_app(const struct run_spec *spec, const struct conf_program *program,
 	memset(facts, 0, sizeof(*facts));
 	if ((run = run_new(spec)) == NULL)
 		goto fail;
-	if ((run->app = calloc(1, sizeof(*run->app))) == NULL)
+	if ((run->app = malloc(sizeof(*run->app))) == NULL)
 		goto fail;
+	memset(run->app, 0, offsetof(struct run_app, in));
 	run->app->fd = -1;
 	if (encode_request(run->app, spec) != RC_OK)
 		goto fail;
