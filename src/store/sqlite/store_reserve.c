@@ -21,6 +21,7 @@ struct reserve_write {
 	int64_t owner;
 	struct store_lease *lease; /* token and a new downstream filled in */
 	const unsigned char *secret;
+	char uuid[UUID_LEN + 1]; /* what a new downstream key is made of */
 	char resource[RECORD_RESOURCE_LEN + 1];
 	enum decision decision;
 	struct record found;
@@ -36,6 +37,8 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	int64_t recipe;
 	enum rc rc;
 
+	/* The downstream key of an earlier run must not stay. */
+	memcpy(lease->downstream, r->uuid, sizeof(lease->downstream));
 	rc = store_place_make(
 	    db, &r->found, what->recipe, now, &lease->id, &recipe);
 	if (rc == RC_OK)
@@ -93,10 +96,6 @@ reserve_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	store_stage_begin_run(&r->stage, w);
-	/* The downstream key of an earlier run must not stay. */
-	if (!verb_token(r->lease->token) || !verb_token(r->resource))
-		return RC_IO;
-	uuid_random(r->lease->downstream);
 	rc =
 	    store_place_find(db, &r->stage, now, found, r->lease, &r->decision);
 	if (rc != RC_OK || r->decision != DECIDE_RUN)
@@ -108,6 +107,16 @@ reserve_run(struct write *w, struct db *db, int64_t now)
 	record_free(found);
 	memset(found, 0, sizeof(*found));
 	return rc;
+}
+
+/* Before the committer's thread runs it: that thread is the only one, and each
+ * call for random bytes is one into the kernel. */
+static bool
+reserve_draw(struct reserve_write *r)
+{
+	uuid_random(r->uuid);
+	return verb_token(r->lease->token) &&
+	    (!r->what->resource || verb_token(r->resource));
 }
 
 enum rc
@@ -128,6 +137,8 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	memset(lease, 0, sizeof(*lease));
 	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
 		return rc;
+	if (!reserve_draw(&r))
+		return RC_IO;
 	r.owner = liveness_self(liveness);
 	rc =
 	    store_stage_init(&r.stage, store, what, what->reconcile_delay != 0);
