@@ -279,7 +279,7 @@ leader_stand_by(struct leader *l)
 			(SLIST_EMPTY(&l->free) && l->coming == 0))) {
 			leader_take(l);
 			l->standby_leads = true;
-		} else if (l->held && (l->handling || l->handled != seen)) {
+		} else if (l->handled != seen || (l->held && l->handling)) {
 			seen = l->handled;
 			leader_watch(l);
 		} else {
