@@ -53,15 +53,27 @@ CREATE TEMP TRIGGER once_check_row_insert AFTER INSERT ON main.once_key
 WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
     OR NEW.kept <> 0
+    OR (NEW.listed IS NOT 1
+	AND NEW.id <= (SELECT recent FROM main.once_meta WHERE id = 1))
     OR (NEW.state <> 'pending' AND (NEW.expires_at IS NOT NULL
 	OR NEW.queued_at IS NOT NULL OR NEW.accepted <> 0))
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a new row breaks an invariant');
 END;
 
+-- A statement that lists rows changes nothing else.  It also lists rows that
+-- break an invariant, because a foreign program has written them.
+-- name: check_listed
+CREATE TEMP TRIGGER once_check_listed AFTER UPDATE OF listed ON main.once_key
+WHEN NEW.listed IS NOT 1
+BEGIN
+	SELECT RAISE(ABORT, 'once_key: a row is no longer listed');
+END;
+
 -- name: check_row_update
 CREATE TEMP TRIGGER once_check_row_update AFTER UPDATE ON main.once_key
-WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
+WHEN NEW.listed IS OLD.listed
+AND ((NEW.state = 'in_progress' AND NEW.token IS NULL)
     OR (NEW.token IS NOT NULL AND NEW.state <> 'in_progress'
 	AND (NEW.state <> 'completed' OR NEW.token IS NOT OLD.token
 	    OR NEW.kept = 0))
@@ -81,9 +93,17 @@ WHEN (NEW.state = 'in_progress' AND NEW.token IS NULL)
     OR NEW.key <> OLD.key OR NEW.path <> OLD.path
     OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
     OR NEW.recipe <> OLD.recipe OR NEW.downstream <> OLD.downstream
-    OR NEW.attempt < OLD.attempt
+    OR NEW.attempt < OLD.attempt)
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a row breaks an invariant');
+END;
+
+-- name: check_recent
+CREATE TEMP TRIGGER once_check_recent
+AFTER UPDATE OF recent ON main.once_meta
+WHEN NEW.recent < OLD.recent
+BEGIN
+	SELECT RAISE(ABORT, 'once_meta: no key becomes recent again');
 END;
 
 -- name: check_effect_state

@@ -68,6 +68,22 @@ id, key_id, effect_key, scope, path, key, topic, state, attempts,
 next_at IS NOT NULL AS has_turn, next_at, owner, reference, last_error,
 created_at, updated_at
 
+-- The keys in the index of owners, those in the index of age, and those that
+-- are in neither because they are recent: see once_meta in schema.sql.  A
+-- statement goes on with AND.  The indexes are named, because a handler may run
+-- ANALYZE while there are few keys, and by its figures SQLite would read all
+-- keys later.  For the same reason a statement has +id where another condition
+-- for the number than that of $recent would begin at the first key.
+-- list: by_owner
+once_key INDEXED BY once_key_running WHERE listed = 1
+
+-- list: by_age
+once_key INDEXED BY once_key_expiry WHERE listed = 1
+
+-- list: recent
+once_key NOT INDEXED WHERE listed IS NOT 1
+    AND id > (SELECT recent FROM once_meta WHERE id = 1)
+
 -- A small response is read with its key.  The identity is not: it is copied for
 -- nothing, because the caller has it.
 -- name: find
@@ -96,10 +112,13 @@ SELECT id FROM once_recipe WHERE text = ?1;
 -- name: recipe_new
 INSERT INTO once_recipe(text) VALUES (?1) RETURNING id;
 
--- Whether a scope has more than ?2 keys in progress.  Few rows have an owner.
+-- Whether a scope has more than ?2 keys in progress.
 -- name: active_beyond
-SELECT 1 FROM once_key
-WHERE owner >= 0 AND state = 'in_progress' AND scope = ?1 LIMIT 1 OFFSET ?2;
+SELECT 1 FROM $by_owner
+    AND owner >= 0 AND state = 'in_progress' AND scope = ?1
+UNION ALL SELECT 1 FROM $recent
+    AND owner >= 0 AND state = 'in_progress' AND scope = ?1
+LIMIT 1 OFFSET ?2;
 
 -- Whether a scope has more than ?2 keys with an open outcome.
 -- name: open_beyond
@@ -134,17 +153,45 @@ WHERE id = 1 AND kept_bytes <> r.bytes;
 -- number for new keys.
 -- name: new_id
 SELECT CASE WHEN m < 35184372088832 THEN m + 1
-    ELSE 35184372088832 + (random() & 35184372088831) END
-FROM (SELECT max(last_id, (SELECT coalesce(max(id), 0) FROM once_key)) AS m
+    ELSE 35184372088832 + (random() & 35184372088831) END, recent
+FROM (SELECT max(last_id, (SELECT coalesce(max(id), 0) FROM once_key)) AS m,
+	recent
     FROM once_meta WHERE id = 1);
+
+-- The highest number of a key, and which keys are recent.  A negative number
+-- was planted.
+-- name: recent_now
+SELECT max(0, (SELECT coalesce(max(id), 0) FROM once_key)), recent
+FROM once_meta WHERE id = 1;
+
+-- ?1, or a lower number, so that at most ?2 keys up to it are recent.
+-- name: recent_part
+SELECT coalesce((SELECT id FROM once_key NOT INDEXED
+	WHERE id > recent AND id <= ?1 ORDER BY id LIMIT 1 OFFSET ?2 - 1), ?1)
+FROM once_meta WHERE id = 1;
+
+-- The recent keys up to ?1 are in the indexes from now on.
+-- name: recent_list
+UPDATE once_key NOT INDEXED SET listed = 1
+WHERE listed IS NOT 1 AND id > (SELECT recent FROM once_meta WHERE id = 1)
+    AND id <= ?1;
+
+-- The same for one key.  It is not looked for beyond its page, where the row
+-- before it or after it may be unreadable.
+-- name: recent_one
+UPDATE once_key SET listed = 1 WHERE id = ?1 AND listed IS NOT 1;
+
+-- name: recent_end
+UPDATE once_meta SET recent = ?1 WHERE id = 1;
 
 -- name: reserve_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
     locked_until, fingerprint, recipe, downstream, on_crash, retention,
     created_at, updated_at, on_expired, expired_retention, attempt_lock,
-    lock_file, reconcile_delay, resource, identity)
+    lock_file, reconcile_delay, resource, identity, listed)
 VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20);
+    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+    CASE WHEN ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- name: reserve_again
 UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
@@ -213,9 +260,9 @@ WHERE queued_at >= 0 AND queued_at <= ?1;
 INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
     recipe, downstream, on_crash, retention, created_at, updated_at,
     on_expired, expired_retention, reconcile_delay, expires_at, queued_at,
-    accepted, resource, identity)
+    accepted, resource, identity, listed)
 VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
-    ?13, ?14 + ?9, ?14, 1, ?15, ?16);
+    ?13, ?14 + ?9, ?14, 1, ?15, ?16, 1);
 
 -- A released key; it stays released until a worker claims it.
 -- name: accept_again
@@ -242,9 +289,10 @@ RETURNING downstream, coalesce(recovery_point, 'started');
 
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.
+-- An accepted key is listed from the beginning.
 -- name: job_abandoned
-SELECT $row FROM once_key INDEXED BY once_key_expiry
-WHERE state = 'pending' AND expires_at <= ?1 ORDER BY expires_at;
+SELECT $row FROM $by_age AND state = 'pending' AND expires_at <= ?1
+ORDER BY expires_at;
 
 -- name: status
 SELECT $row FROM once_key WHERE resource = ?1;
@@ -518,13 +566,21 @@ ORDER BY id;
 -- Passes ------------------------------------------------------------------
 
 -- name: recover_owner
-SELECT owner FROM once_key WHERE owner > ?1 ORDER BY owner LIMIT 1;
+-- scan: sorts the recent keys
+SELECT owner FROM $by_owner AND owner > ?1
+UNION ALL SELECT owner FROM $recent AND owner > ?1
+ORDER BY owner LIMIT 1;
 
 -- The keys of an owner: in progress, or not confirmed.
 -- name: recover_row
-SELECT $row FROM once_key
-WHERE owner = ?1 AND id > ?2
+SELECT $row FROM $by_owner AND owner = ?1 AND id > ?2
+UNION ALL SELECT $row FROM $recent AND owner = ?1 AND +id > ?2
 ORDER BY id LIMIT 1;
+
+-- The key after that number, though a foreign write may have hidden its lease
+-- from the search.
+-- name: recover_key
+SELECT $row FROM once_key WHERE owner = ?1 AND id = ?2 + 1;
 
 -- Whether the record of the key, or any record of the owner, may name an
 -- attempt.
@@ -532,7 +588,8 @@ ORDER BY id LIMIT 1;
 SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
 
 -- name: attempt_of_owner
-SELECT 1 FROM once_key WHERE owner = ?1 LIMIT 1;
+SELECT 1 FROM $by_owner AND owner = ?1
+UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
 
 -- All processes of the attempt have exited, so the key may be reconciled.
 -- name: attempt_gone
@@ -548,30 +605,40 @@ UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
     queued_at = CASE accepted WHEN 1 THEN ?6 END
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
--- Continues after the place (?3, ?4, ?5) of a batch before.
+-- At most ?4 keys that are due at ?5, after the place (?1, ?2, ?3) of a batch
+-- before, oldest first.
+-- list: due
+(SELECT expires_at AS last_at, state AS last_state, id AS last_id
+    FROM $by_age AND expires_at <= ?5
+	AND (expires_at, state, id) > (?1, ?2, ?3)
+	AND state IN ('completed', 'failed_retryable', 'expired')
+	AND token IS NULL
+    UNION ALL SELECT expires_at, state, id
+    FROM $recent AND expires_at <= ?5
+	AND (expires_at, state, id) > (?1, ?2, ?3)
+	AND state IN ('completed', 'failed_retryable', 'expired')
+	AND token IS NULL
+    ORDER BY last_at, last_state, last_id LIMIT ?4)
+
+-- The rows come in the order of the list, because CROSS JOIN keeps it.
 -- name: expire_rows
-SELECT $row, expires_at AS last_at, state AS last_state, id AS last_id,
+-- scan: sorts the recent keys
+SELECT $row, last_at, last_state, last_id,
     (SELECT count(*) FROM once_effect e
 	WHERE e.key_id = once_key.id AND e.state = 'delivered') AS effects
-FROM once_key
-WHERE state IN ('completed', 'failed_retryable', 'expired')
-    AND expires_at <= ?1 AND (expires_at, state, id) > (?3, ?4, ?5)
-    AND token IS NULL
-ORDER BY expires_at, state, id LIMIT ?2;
+FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id;
 
 -- Reads the pages that deleting those rows will read.  Their entries in the
 -- index of identities are scattered.
 -- name: expire_ahead
+-- scan: sorts the recent keys
 SELECT (SELECT i.id FROM once_key i WHERE i.identity = k.identity),
     (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
     (SELECT count(*) FROM once_piece p
 	WHERE p.id BETWEEN 65536 * n AND 65536 * n + 65535)
-FROM (SELECT *, coalesce((SELECT a.pieces FROM once_answer a
-	WHERE a.key_id = once_key.id), once_key.id) AS n FROM once_key) k
-WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-    AND k.expires_at <= ?1 AND (k.expires_at, k.state, k.id) > (?3, ?4, ?5)
-    AND k.token IS NULL
-ORDER BY k.expires_at, k.state, k.id LIMIT ?2;
+FROM (SELECT id, identity, coalesce((SELECT a.pieces FROM once_answer a
+	WHERE a.key_id = once_key.id), once_key.id) AS n
+    FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id) k;
 
 -- Makes the key a marker, without its response.
 -- name: expire
@@ -737,7 +804,9 @@ GROUP BY e.topic;
 SELECT $row, identity,
     EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
 	AND i.id < once_key.id AND i.key = once_key.key
-	AND i.path = once_key.path AND i.scope = once_key.scope) AS twin
+	AND i.path = once_key.path AND i.scope = once_key.scope) AS twin,
+    listed IS NOT 1
+	AND id <= (SELECT recent FROM once_meta WHERE id = 1) AS hidden
 FROM once_key ORDER BY id;
 
 -- name: effect_rows
@@ -802,7 +871,8 @@ GROUP BY scope ORDER BY scope LIMIT ?2;
 
 -- The leases of an owner, and the effects that it is trying.
 -- name: owner_count
-SELECT (SELECT count(*) FROM once_key WHERE owner = ?1)
+SELECT (SELECT count(*) FROM $by_owner AND owner = ?1)
+    + (SELECT count(*) FROM $recent AND owner = ?1)
     + (SELECT count(*) FROM once_effect WHERE owner = ?1);
 
 -- Pages -------------------------------------------------------------------
@@ -827,8 +897,10 @@ WHERE (state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
 ORDER BY updated_at LIMIT ?3;
 
 -- name: browse_running
-SELECT id, ?1 IS NULL OR path = ?1 FROM once_key
-WHERE owner > 0 AND state = 'in_progress' LIMIT ?2;
+SELECT id, ?1 IS NULL OR path = ?1
+FROM $by_owner AND owner > 0 AND state = 'in_progress'
+UNION ALL SELECT id, ?1 IS NULL OR path = ?1
+FROM $recent AND owner > 0 AND state = 'in_progress' LIMIT ?2;
 
 -- name: browse_dead_effects
 SELECT id, 1 FROM once_effect
@@ -846,7 +918,8 @@ SELECT $effect FROM once_effect WHERE id = ?1;
 -- Metrics and health -------------------------------------------------------
 
 -- name: gauge_running
-SELECT count(*) FROM once_key WHERE state = 'in_progress' AND owner > 0;
+SELECT (SELECT count(*) FROM $by_owner AND owner > 0 AND state = 'in_progress')
+    + (SELECT count(*) FROM $recent AND owner > 0 AND state = 'in_progress');
 
 -- name: gauge_open
 SELECT state, count(*), min(updated_at), 0 FROM once_key
@@ -858,10 +931,14 @@ SELECT state, count(*), 0, 0 FROM once_effect
 WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
 GROUP BY state;
 
--- Walks an index, from the last row of the part before.
+-- Walks an index, and the recent keys, from the last row of the part before.
 -- name: tally
-SELECT expires_at, state, id FROM once_key
-WHERE expires_at IS NOT NULL AND (expires_at, state, id) > (?1, ?2, ?3)
+-- scan: sorts the recent keys
+SELECT expires_at, state, id FROM $by_age AND expires_at IS NOT NULL
+    AND (expires_at, state, id) > (?1, ?2, ?3)
+    AND state IN ('pending', 'completed', 'failed_retryable', 'expired')
+UNION ALL SELECT expires_at, state, id FROM $recent
+    AND (expires_at, state, id) > (?1, ?2, ?3)
     AND state IN ('pending', 'completed', 'failed_retryable', 'expired')
 ORDER BY expires_at, state, id LIMIT ?4;
 

@@ -17,6 +17,9 @@
 --   token owner     the lease: 32 hexadecimal digits, and the process that
 --                   holds it (see liveness.h); while in_progress, and while
 --                   completed by the attempt itself but not confirmed
+--   listed          1: the key is in the indexes of owners and of age, if it
+--                   belongs there; NULL: it is in neither, because it is recent
+--                   (see once_meta)
 --   locked_until    store time, ms: the deadline of the attempt
 --   fingerprint recipe  of the request, and the way it was made
 --   downstream      the 16 bytes of a UUID, the same for all attempts
@@ -66,6 +69,7 @@ CREATE TABLE once_key(
 	attempt INTEGER NOT NULL,
 	token TEXT,
 	owner INTEGER,
+	listed INTEGER,
 	locked_until INTEGER,
 	fingerprint BLOB NOT NULL,
 	recipe INTEGER NOT NULL,
@@ -100,15 +104,18 @@ CREATE TABLE once_key(
 -- name: schema_key_identity
 CREATE INDEX once_key_identity ON once_key(identity);
 
--- The owners of leases.  Each sweep reads this index; it is small.  A dead
--- owner leaves keys in progress, and responses that are not confirmed.
+-- The owners of leases of keys that are not recent (see once_meta).  A dead
+-- owner leaves keys in progress, and responses that are not confirmed.  The
+-- index has listed because SQLite would read the row for it.
 -- name: schema_key_running
-CREATE INDEX once_key_running ON once_key(owner) WHERE owner IS NOT NULL;
+CREATE INDEX once_key_running ON once_key(listed, owner)
+    WHERE listed = 1 AND owner IS NOT NULL;
 
--- Keys that end by age, oldest first.  The state is in the index for tallies.
+-- Keys that end by age and are not recent, oldest first.  The state is in the
+-- index for tallies.
 -- name: schema_key_expiry
-CREATE INDEX once_key_expiry ON once_key(expires_at, state)
-    WHERE expires_at IS NOT NULL;
+CREATE INDEX once_key_expiry ON once_key(listed, expires_at, state)
+    WHERE listed = 1 AND expires_at IS NOT NULL;
 
 -- Keys that wait, or have an open outcome, oldest first; a healthy store has
 -- few.  SQLite tests whether a row belongs to an index at each change of the
@@ -228,15 +235,25 @@ CREATE TABLE once_recipe(
 	text TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- One row: the secret for scopes; the highest row number of a key that was
--- deleted; and the bytes of all requests.  A sum of these would be a scan for
--- each stored request, and several processes share the database, so the count
--- is a column.
+-- One row.
+--
+--   secret          for scopes
+--   last_id         the highest row number of a key that was deleted
+--   recent          keys with a higher number are recent: about the last
+--                   hundred.  A search for leases, or for keys that end by
+--                   age, reads these rows, and an index for all others.  So a
+--                   request writes no page of an index of owners, where most
+--                   leases would be entered and soon deleted.  And the index
+--                   of age gets many keys with one commit (see store_recent.c)
+--   kept_bytes      the bytes of all requests.  A sum of these would be a scan
+--                   for each stored request, and several processes share the
+--                   database, so the count is a column
 -- name: schema_meta
 CREATE TABLE once_meta(
 	id INTEGER PRIMARY KEY CHECK(id = 1),
 	secret BLOB NOT NULL,
 	last_id INTEGER NOT NULL DEFAULT 0,
+	recent INTEGER NOT NULL DEFAULT 0,
 	kept_bytes INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

@@ -95,12 +95,13 @@ static const char fill[] =
     "fingerprint, "
     "recipe, downstream, on_crash, retention, created_at, updated_at, "
     "expires_at, kept, status, kind, response_version, body_length, headers, "
-    "body) SELECT i, random() >> 16, lower(hex(randomblob(16))), '/payments', "
+    "body, listed) SELECT i, random() >> 16, lower(hex(randomblob(16))), "
+    "'/payments', "
     "'customer-' || (i %% 1000), 'completed', 1, randomblob(32), 1, "
     "randomblob(16), NULL, 86400000, 1700000000000 + i / 2, "
     "1700000000100 + i / 2, 86400000 + i / 2, 1, 201, 0, 1, %d, "
     "CAST('Content-Type: application/json' || char(13, 10) AS BLOB), "
-    "%s FROM n";
+    "%s, 1 FROM n";
 
 /* The one row of a query, in memory of its own. */
 static char *
@@ -193,6 +194,7 @@ begin_rows(const char *file, sqlite3 **db)
 static void
 end_rows(sqlite3 *db, char *indexes)
 {
+	run(db, "UPDATE once_meta SET recent = (SELECT max(id) FROM once_key)");
 	run(db, indexes);
 	run(db, "COMMIT; PRAGMA journal_mode = WAL");
 	sqlite3_close(db);
@@ -253,7 +255,7 @@ static const char values[] =
     "SELECT group_concat(CASE name WHEN 'id' THEN 'id + i' "
     "WHEN 'key' THEN 'keyname(%s, i - 1)' "
     "WHEN 'identity' THEN 'number(keyname(%s, i - 1), path, scope)' "
-    "WHEN 'downstream' "
+    "WHEN 'listed' THEN '1' WHEN 'downstream' "
     "THEN 'randomblob(16)' ELSE name END) "
     "FROM pragma_table_info('once_key')";
 

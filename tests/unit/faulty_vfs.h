@@ -1,7 +1,7 @@
 /*
  * A file system for SQLite whose write-ahead logs fail on demand: the sync, or
- * any write past a size; and the sync of databases.  Becomes the default one;
- * included by tests only.
+ * any write past a size; and the sync of databases, and reading a page of them.
+ * Becomes the default one; included by tests only.
  */
 #ifndef FAULTY_VFS_H
 #define FAULTY_VFS_H
@@ -16,6 +16,7 @@ static atomic_long faulty_size;      /* 0: no limit */
 static atomic_int faulty_syncs_seen; /* of logs, failed ones included */
 static atomic_int faulty_base_syncs; /* the same of databases */
 static atomic_int faulty_base_syncs_seen;
+static atomic_long faulty_page; /* its place in databases; 0: none */
 
 struct faulty_file {
 	sqlite3_file base;
@@ -44,8 +45,6 @@ faulty_is_log(sqlite3_file *f)
 	}
 
 PASS(Close, (sqlite3_file * f), (real_of(f)))
-PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 o),
-    (real_of(f), p, n, o))
 PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), (real_of(f), n))
 PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (real_of(f), n))
 PASS(Lock, (sqlite3_file * f, int l), (real_of(f), l))
@@ -63,6 +62,15 @@ static void
 faulty_ShmBarrier(sqlite3_file *f)
 {
 	real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+
+static int
+faulty_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 offset)
+{
+	if (((struct faulty_file *)(void *)f)->base_file && offset != 0 &&
+	    offset == atomic_load(&faulty_page))
+		return SQLITE_IOERR_READ;
+	return real_of(f)->pMethods->xRead(real_of(f), p, n, offset);
 }
 
 static int
@@ -144,6 +152,7 @@ faulty_heal(void)
 	atomic_store(&faulty_syncs, 0);
 	atomic_store(&faulty_base_syncs, 0);
 	atomic_store(&faulty_size, 0);
+	atomic_store(&faulty_page, 0);
 }
 
 static int

@@ -84,7 +84,7 @@ has_word(const char *text, const char *word)
 
 	for (p = strstr(text, word); p != NULL; p = strstr(p + 1, word))
 		if ((p == text || strchr(in_word, p[-1]) == NULL) &&
-		    strchr(in_word, p[n]) == NULL)
+		    (p[n] == '\0' || strchr(in_word, p[n]) == NULL))
 			return true;
 	return false;
 }
@@ -98,7 +98,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		const char *table, *but;
 		enum query query;
 	} rows[] = {
-		{ "once_key", "identity", QUERY_ANSWER },
+		{ "once_key", "identity listed", QUERY_ANSWER },
 		{ "once_effect", "payload", QUERY_EFFECT_LIST },
 	};
 	sqlite3 *db = new_database();
@@ -116,7 +116,7 @@ readers_have_all_columns_of_their_tables(void **state)
 		sqlite3_bind_text(s, 1, rows[i].table, -1, SQLITE_STATIC);
 		for (n = 0; sqlite3_step(s) == SQLITE_ROW; n++) {
 			column = (const char *)sqlite3_column_text(s, 0);
-			if (strcmp(column, rows[i].but) != 0 &&
+			if (!has_word(rows[i].but, column) &&
 			    !has_word(queries_text(rows[i].query), column))
 				fail_msg("%s: %s has no %s", rows[i].table,
 				    queries_name(rows[i].query), column);
@@ -187,16 +187,28 @@ passes_use_the_partial_indexes(void **state)
 		enum query query;
 		const char *index;
 	} rows[] = {
-		{ QUERY_RECOVER_OWNER, "once_key_running" },
-		{ QUERY_RECOVER_ROW, "once_key_running" },
-		{ QUERY_OWNER_COUNT, "once_key_running" },
-		{ QUERY_EXPIRE_ROWS, "once_key_expiry" },
+		{ QUERY_RECOVER_OWNER,
+		    "COVERING INDEX once_key_running (listed=? AND owner>?)" },
+		{ QUERY_RECOVER_ROW,
+		    "once_key_running (listed=? AND owner=? AND rowid>?)" },
+		{ QUERY_OWNER_COUNT,
+		    "COVERING INDEX once_key_running (listed=? AND owner=?)" },
+		{ QUERY_ATTEMPT_OF_OWNER,
+		    "COVERING INDEX once_key_running (listed=? AND owner=?)" },
+		{ QUERY_ACTIVE_BEYOND, "once_key_running" },
+		{ QUERY_EXPIRE_ROWS,
+		    "once_key_expiry (listed=? AND "
+		    "(expires_at,state)>(?,?) AND expires_at<?)" },
+		{ QUERY_JOB_ABANDONED,
+		    "once_key_expiry (listed=? AND expires_at<?)" },
 		{ QUERY_FIND, "once_key_identity (identity=?)" },
 		{ QUERY_BROWSE_KEY,
 		    "once_key_identity (identity>? AND identity<?)" },
 		{ QUERY_GAUGE_RUNNING, "once_key_running" },
 		{ QUERY_GAUGE_OPEN, "COVERING INDEX once_key_open" },
-		{ QUERY_TALLY, "COVERING INDEX once_key_expiry" },
+		{ QUERY_TALLY,
+		    "COVERING INDEX once_key_expiry (listed=? AND "
+		    "(expires_at,state)>(?,?))" },
 		{ QUERY_EFFECT_NEXT,
 		    "once_effect_open (state=? AND topic=? "
 		    "AND next_at>?)" },
@@ -226,13 +238,77 @@ passes_use_the_partial_indexes(void **state)
 			    (const char *)sqlite3_column_text(stmt, 3);
 
 			found |= strstr(text, rows[i].index) != NULL;
-			sorts |= strstr(text, "TEMP B-TREE") != NULL;
+			sorts += strstr(text, "TEMP B-TREE") != NULL;
 		}
-		if (!found || sorts)
+		if (!found ||
+		    sorts > (queries_scan_reason(rows[i].query) != NULL))
 			fail_msg("%s", queries_name(rows[i].query));
 		sqlite3_finalize(stmt);
 		sqlite3_free(sql);
 	}
+	sqlite3_close(db);
+}
+
+static void
+read_plan(sqlite3 *db, enum query q, char *out, size_t size)
+{
+	sqlite3_stmt *stmt;
+	size_t len = 0;
+	char *sql;
+
+	sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", queries_text(q));
+	assert_int_equal(
+	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		len += (size_t)snprintf(out + len, size - len, "%s\n",
+		    (const char *)sqlite3_column_text(stmt, 3));
+		assert_true(len < size);
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+}
+
+/* A handler with tables in the same file may run ANALYZE while there are few
+ * keys.  A plan made from these figures must not read all keys later. */
+static void
+figures_change_no_plan_that_finds_recent_keys(void **state)
+{
+	static const enum query rows[] = { QUERY_RECENT_PART, QUERY_RECENT_LIST,
+		QUERY_EXPIRE_ROWS, QUERY_EXPIRE_AHEAD, QUERY_TALLY,
+		QUERY_JOB_ABANDONED, QUERY_RECOVER_OWNER, QUERY_RECOVER_ROW,
+		QUERY_RECOVER_KEY, QUERY_ATTEMPT_OF_OWNER, QUERY_ACTIVE_BEYOND,
+		QUERY_GAUGE_RUNNING, QUERY_BROWSE_RUNNING, QUERY_OWNER_COUNT };
+	static const int keys[] = { 1, 5, 50, 150, 1000, 5000 };
+	static const char *const kinds[] = { "'completed', NULL, NULL, n",
+		"'in_progress', n % 3, 1, NULL", "'completed', NULL, 1, n" };
+	sqlite3 *empty = new_database(), *db = new_database();
+	char sql[640], before[2000], after[2000];
+	size_t k, i, q;
+
+	(void)state;
+	for (i = 0; i < 3 * sizeof(keys) / sizeof(keys[0]); i++) {
+		k = i / 3;
+		snprintf(sql, sizeof(sql),
+		    "DELETE FROM once_key;"
+		    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL "
+		    "SELECT n + 1 FROM i WHERE n < %d) INSERT INTO once_key("
+		    "identity, key, path, scope, attempt, fingerprint, recipe, "
+		    "downstream, retention, created_at, updated_at, state, "
+		    "owner, listed, expires_at) SELECT n, 'k' || n, '/', '', "
+		    "1, x'00', 1, x'00', 1, 0, 0, %s FROM i; ANALYZE;",
+		    keys[k], kinds[i % 3]);
+		run(db, sql);
+		for (q = 0; q < sizeof(rows) / sizeof(rows[0]); q++) {
+			read_plan(empty, rows[q], before, sizeof(before));
+			read_plan(db, rows[q], after, sizeof(after));
+			if (strcmp(before, after) != 0)
+				fail_msg(
+				    "%s, %d keys, %s:\n%s, and it was:\n%s",
+				    queries_name(rows[q]), keys[k],
+				    kinds[i % 3], after, before);
+		}
+	}
+	sqlite3_close(empty);
 	sqlite3_close(db);
 }
 
@@ -735,6 +811,7 @@ main(void)
 		cmocka_unit_test(readers_have_all_columns_of_their_tables),
 		cmocka_unit_test(no_statement_scans_without_a_reason),
 		cmocka_unit_test(passes_use_the_partial_indexes),
+		cmocka_unit_test(figures_change_no_plan_that_finds_recent_keys),
 		cmocka_unit_test(statements_of_a_request_make_no_table),
 		cmocka_unit_test(each_statement_is_used),
 		cmocka_unit_test(the_checks_allow_what_record_allows),

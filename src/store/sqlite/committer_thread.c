@@ -139,7 +139,11 @@ run_one(struct committer *c, struct write *w)
 	w->rc = w->run(w, c->db, store_time(c));
 	w->did &= ~(unsigned)WRITE_GOES_ON;
 	FAULT(COMMIT_OP);
-	return w->rc == RC_LOST && db_changes(c->db) == before ? RC_OK : w->rc;
+	if (w->rc == RC_LOST && db_changes(c->db) == before)
+		return RC_OK;
+	if (w->rc != RC_OK)
+		w->did |= WRITE_FAILED;
+	return w->rc;
 }
 
 /* Commits; rolls back if rc is not RC_OK or the COMMIT fails. */

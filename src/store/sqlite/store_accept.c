@@ -11,6 +11,7 @@
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_place.h"
+#include "store_recent.h"
 #include "verb.h"
 
 struct accept_write {
@@ -162,7 +163,7 @@ store_accept(struct store *store, const struct store_reservation *what,
 	rc = store_stage_init(&a.stage, store, what, true);
 	a.w.flags |= store_stage_flags(&a.stage);
 	if (rc == RC_OK)
-		rc = committer_do(store->committer, &a.w);
+		rc = store_recent_do(store, &a.w);
 	store_stage_end(&a.stage, store, rc);
 	if (rc == RC_OK) {
 		*decision = a.decision;

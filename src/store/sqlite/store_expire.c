@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "store_impl.h"
 #include "store_kept.h"
+#include "store_recent.h"
 #include "store_row.h"
 #include "verb.h"
 
@@ -89,9 +90,8 @@ list_stmt(struct db *db, enum query query, const struct expire_place *after,
 {
 	struct db_stmt *s = db_stmt(db, query);
 
-	db_bindf(s, "idisi", now, limit,
-	    after->is ? after->expires_at : INT64_MIN,
-	    record_state_name(after->state), after->id);
+	db_bindf(s, "isidi", after->is ? after->expires_at : INT64_MIN,
+	    record_state_name(after->state), after->id, limit, now);
 	return s;
 }
 
@@ -136,6 +136,8 @@ store_expire_batch(struct expire_batch *b, struct db *db, int64_t now)
 	store_changes_free(b->changes, b->n);
 	b->n = b->bad = 0;
 	b->last = b->after;
+	if ((rc = store_recent_look(db)) != RC_OK)
+		return rc;
 	rc = list_due(b, db, now);
 	if (rc == RC_OK && b->n > 0)
 		rc = db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));
@@ -190,8 +192,8 @@ expire_after(
 	rc =
 	    store_expire_ahead(reader->db, place, e->b.limit, store_now(store));
 	store_reader_give(store, reader);
-	if (rc == RC_OK)
-		rc = committer_do(store->committer, &e->w);
+	if (rc == RC_OK || store_recent_mend(store, rc))
+		rc = store_recent_do(store, &e->w);
 	if (rc == RC_OK && e->b.bad > 0)
 		*place = e->b.last;
 	return rc;

@@ -66,6 +66,7 @@ struct store {
 	struct db *writer;
 	struct committer *committer;
 	struct share share;
+	_Atomic int64_t mend_after; /* mono: see store_recent.c */
 
 	struct lock lock; /* guards what follows, and share */
 	struct store_reader *idle;

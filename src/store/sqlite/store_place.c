@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store_kept.h"
+#include "store_recent.h"
 #include "store_row.h"
 #include "store_place.h"
 
@@ -117,11 +118,14 @@ enum rc
 store_place_make(struct db *db, const struct record *old, const char *recipe,
     int64_t now, int64_t *id, int64_t *recipe_id)
 {
+	int64_t recent;
 	enum rc rc;
 
-	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "i", id);
+	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "ii", id, &recent);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if ((rc = store_recent_list(db, *id, recent)) != RC_OK)
+		return rc;
 	if (old->id != 0 &&
 	    (rc = store_kept_delete_key(db, old->id, old->state, now)) != RC_OK)
 		return rc;

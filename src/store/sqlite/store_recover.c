@@ -19,6 +19,7 @@
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
+#include "store_recent.h"
 #include "store_row.h"
 #include "store_stage.h"
 #include "tree.h"
@@ -75,20 +76,22 @@ tree_may_live(const struct recover_write *r, const struct record *lost)
 	    tree_lives(r->database, lost->attempt_lock, r->processes);
 }
 
-/* The next attempt of that owner after *id; RC_NOTFOUND: none. */
+/* The next attempt of that owner after r->after, which moves on; RC_NOTFOUND:
+ * none. */
 static enum rc
-next_lost(struct db *db, int64_t owner, int64_t *id, struct record *lost,
-    struct store_change *c)
+next_lost(struct recover_write *r, struct db *db, int64_t owner,
+    struct record *lost, struct store_change *c)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_ROW);
+	struct db_stmt *s =
+	    db_stmt(db, r->only > 0 ? QUERY_RECOVER_KEY : QUERY_RECOVER_ROW);
 	enum rc rc;
 
-	db_bindf(s, "ii", owner, *id);
+	db_bindf(s, "ii", owner, r->after);
 	rc = db_step_row(s);
 	if (rc != RC_OK)
 		return rc;
 	rc = store_row_read(s, lost);
-	*id = lost->id;
+	r->after = lost->id;
 	db_reset(s);
 	if (rc == RC_OK)
 		store_row_change(lost, c);
@@ -161,7 +164,7 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 	while (r->n < r->limit && *skipped < STORE_BAD_ROWS) {
 		c = &r->changes[r->n];
 		before = *id;
-		rc = next_lost(db, owner, id, &lost, c);
+		rc = next_lost(r, db, owner, &lost, c);
 		if (rc == RC_CORRUPT && *id != before) {
 			store_row_bad(db, "once_key", *id);
 			++*skipped;
@@ -237,7 +240,7 @@ recover_dead(struct store *store, struct recover_write *r, int *n)
 		r->processes = processes;
 	r->liveness = liveness;
 	r->database = store->file;
-	rc = committer_do(store->committer, &r->w);
+	rc = store_recent_do(store, &r->w);
 	if (rc == RC_OK) {
 		*n += r->n; /* the caller owns them now */
 		if (r->effects > 0)
@@ -286,6 +289,9 @@ recover_all(
 
 	while (*n < limit && ndead == MAX_OWNERS) {
 		rc = store_dead_owners(store, after, dead, MAX_OWNERS, &ndead);
+		if (store_recent_mend(store, rc))
+			rc = store_dead_owners(
+			    store, after, dead, MAX_OWNERS, &ndead);
 		if (rc != RC_OK || ndead == 0)
 			return rc;
 		after = dead[ndead - 1];

@@ -12,6 +12,7 @@
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_place.h"
+#include "store_recent.h"
 #include "verb.h"
 
 struct reserve_write {
@@ -144,7 +145,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	    store_stage_init(&r.stage, store, what, what->reconcile_delay != 0);
 	r.w.flags |= store_stage_flags(&r.stage);
 	if (rc == RC_OK)
-		rc = committer_do(store->committer, &r.w);
+		rc = store_recent_do(store, &r.w);
 	store_stage_end(&r.stage, store, rc);
 	if (rc == RC_OK) {
 		*decision = r.decision;

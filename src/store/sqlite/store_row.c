@@ -315,7 +315,8 @@ store_row_bad(const struct db *db, const char *table, int64_t id)
 
 struct numbered {
 	int64_t identity;
-	bool twin; /* an older row has the same key, path and scope */
+	bool twin;   /* an older row has the same key, path and scope */
+	bool hidden; /* neither recent nor listed: no sweep finds it */
 };
 
 struct bad {
@@ -341,13 +342,14 @@ add_bad(struct bad *bad, const char *table, int64_t id)
 
 /* Reads the current row.  RC_CORRUPT: it makes no sense, or has the number of
  * another identity, so that no request finds it, or is the second one of its
- * identity. */
+ * identity, or is found by no sweep. */
 static enum rc
 check_row(struct db_stmt *s, const struct identity_seed *seed, struct record *r)
 {
 	static const struct db_member number[] = {
 		DB_MEMBER('i', numbered, identity),
 		DB_MEMBER('?', numbered, twin),
+		DB_MEMBER('?', numbered, hidden),
 	};
 	struct store_identity texts;
 	struct numbered got;
@@ -360,7 +362,8 @@ check_row(struct db_stmt *s, const struct identity_seed *seed, struct record *r)
 	texts.key = r->key;
 	rc = db_members(s, number, COUNT(number), &got);
 	if (rc == RC_OK &&
-	    (got.twin || got.identity != identity_number(seed, &texts)))
+	    (got.twin || got.hidden ||
+		got.identity != identity_number(seed, &texts)))
 		rc = RC_CORRUPT;
 	record_free(r);
 	return rc;

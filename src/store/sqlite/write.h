@@ -70,7 +70,10 @@
  * durable before this one. */
 #define WRITE_SYNC_FIRST 0x800
 
-#define WRITE_DID 0xf00
+/* Set by the committer: it was run() that failed, and not the COMMIT. */
+#define WRITE_FAILED 0x1000
+
+#define WRITE_DID 0x1f00
 
 enum write_stage { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
 

@@ -1,0 +1,333 @@
+/*
+ * store: a recent row that cannot be read or changed.  The row itself is lost
+ * until an operator mends the database.  No other key is: see store_recent.h.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "buf.h"
+#include "limit.h"
+#include "metrics.h"
+#include "faulty_vfs.h"
+#include "store_fixture.h"
+
+#define PAGE 1024
+#define MANY 300 /* more keys than are recent */
+
+/* A search by this index reads no row. */
+#define LISTED                                                      \
+	"SELECT count(*) FROM once_key INDEXED BY once_key_expiry " \
+	"WHERE listed = 1 AND expires_at IS NOT NULL"
+#define RECENT                                       \
+	"SELECT count(*) FROM once_key NOT INDEXED " \
+	"WHERE id > (SELECT recent FROM once_meta)"
+
+static int64_t first; /* the numbers of the keys begin after that */
+static int64_t bad;   /* rows that the damage hits */
+
+enum damage { DAMAGED_LEAF, LOST_OVERFLOW, UNREADABLE_LEAF, DAMAGES };
+
+static size_t
+read_varint(const unsigned char *p, int64_t *out)
+{
+	size_t n = 0;
+
+	*out = 0;
+	do
+		*out = *out * 128 + (p[n] & 0x7f);
+	while ((p[n++] & 0x80) != 0 && n < 8);
+	return n;
+}
+
+/* Whether the page is a leaf of once_key that has the row.  *pointer is the
+ * place of the number of its first overflow page, if it has one. */
+static bool
+has_row(const unsigned char *page, int64_t id, size_t *pointer)
+{
+	const int64_t least = (PAGE - 12) * 32 / 255 - 23;
+	const unsigned char *cell;
+	int64_t size, rowid, local;
+	size_t n;
+
+	if (page[0] != 0x0d || memmem(page, PAGE, "/payments", 9) == NULL)
+		return false;
+	for (int i = 0; i < page[3] * 256 + page[4]; i++) {
+		cell = page + page[8 + 2 * i] * 256 + page[9 + 2 * i];
+		n = read_varint(cell, &size);
+		n += read_varint(cell + n, &rowid);
+		local = least + (size - least) % (PAGE - 4);
+		if (local > PAGE - 35)
+			local = least;
+		*pointer = (size_t)(cell - page) + n + (size_t)local;
+		if (rowid == id)
+			return true;
+	}
+	return false;
+}
+
+/* Damages the row of the database, which is closed. */
+static void
+damage_row(int64_t id, enum damage damage)
+{
+	unsigned char page[PAGE];
+	size_t pointer;
+	int fd = open(file, O_RDWR);
+	off_t at = 0;
+
+	assert_int_not_equal(fd, -1);
+	for (;; at += PAGE) {
+		assert_int_equal(pread(fd, page, PAGE, at), PAGE);
+		if (at > 0 && has_row(page, id, &pointer))
+			break;
+	}
+	bad = page[3] * 256 + page[4];
+	switch (damage) {
+	case DAMAGED_LEAF:
+		page[0] = 0x55;
+		break;
+	case LOST_OVERFLOW:
+		assert_in_range(pointer, 1, PAGE - 4);
+		page[pointer] = 0x7f;
+		bad = 1;
+		break;
+	case UNREADABLE_LEAF:
+		atomic_store(&faulty_page, at);
+		break;
+	case DAMAGES:
+		fail();
+	}
+	assert_int_equal(pwrite(fd, page, PAGE, at), PAGE);
+	close(fd);
+}
+
+static void
+complete_many(const char *prefix, int n)
+{
+	struct store_outcome *o;
+	struct store_lease lease;
+	char key[32];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "%s%d", prefix, i);
+		lease = reserve(key);
+		o = outcome(RECORD_COMPLETED);
+		if (prefix[0] == 'v') /* it needs overflow pages */
+			give_body(o, 2000);
+		assert_int_equal(finish(&lease, o), RC_OK);
+	}
+}
+
+/* Forty keys of which the eleventh cannot be read, and a lease of a dead
+ * process. */
+static void
+begin_with(enum damage damage)
+{
+	char sql[120];
+
+	first += 10000; /* a process logs a number once */
+	snprintf(sql, sizeof(sql),
+	    "UPDATE once_meta SET last_id = %" PRId64 ", recent = %" PRId64,
+	    first, first);
+	raw(sql);
+	complete_many("a", 10);
+	complete_many("victim", 1);
+	complete_many("b", 30);
+	reserve("lost");
+	raw("UPDATE once_key SET owner = 4711 WHERE key = 'lost';"
+	    "UPDATE once_key SET expires_at = 5 WHERE key = 'b28'");
+	store_close(store);
+	damage_row(raw_number("SELECT id FROM once_key WHERE key = 'victim0'"),
+	    damage);
+	store = open_store();
+}
+
+/* All other rows are listed or recent, but those that do not end by age. */
+static void
+end_with(int64_t open)
+{
+	int64_t all = raw_number("SELECT max(id) FROM once_key") - first;
+
+	assert_in_range(raw_number(RECENT), 0, 127);
+	assert_int_equal(
+	    raw_number(LISTED) + raw_number(RECENT) + bad + open, all);
+	faulty_heal();
+	store_close(store);
+	empty_dir();
+	store = open_store();
+}
+
+static enum decision
+within_limit(const char *key, unsigned max_active)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	r.max_active = max_active;
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
+	record_free(&found);
+	return d;
+}
+
+static int64_t
+bad_rows(void)
+{
+	static const char name[] = "\noncewrap_bad_rows_total ";
+	struct metrics_gauges none;
+	struct buf text;
+	const char *at;
+	int64_t n;
+
+	memset(&none, 0xff, sizeof(none));
+	buf_init(&text, LIMIT_METRICS);
+	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
+	at = strstr(text.data, name);
+	assert_non_null(at);
+	n = strtoll(at + strlen(name), NULL, 10);
+	buf_free(&text);
+	return n;
+}
+
+static void
+new_keys_are_reserved(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	for (enum damage d = 0; d < DAMAGES; d++) {
+		begin_with(d);
+		before = bad_rows();
+		complete_many("n", MANY);
+		assert_int_equal(bad_rows(), before + bad);
+		assert_int_equal(sweep(store), 1);
+		assert_int_equal(state_of("lost"), RECORD_UNKNOWN);
+		end_with(1);
+	}
+}
+
+static void *
+complete_some(void *prefix)
+{
+	complete_many(prefix, 40);
+	return NULL;
+}
+
+/* All of them meet the row at the same time, and none passes over another. */
+static void
+new_keys_of_several_threads_are_reserved(void **state)
+{
+	static char prefixes[][3] = { "p", "q", "r", "s", "t", "u", "w", "x" };
+	pthread_t threads[COUNT(prefixes)];
+
+	(void)state;
+	for (enum damage d = 0; d < DAMAGES; d++) {
+		begin_with(d);
+		for (size_t i = 0; i < COUNT(threads); i++)
+			assert_int_equal(pthread_create(&threads[i], NULL,
+					     complete_some, prefixes[i]),
+			    0);
+		for (size_t i = 0; i < COUNT(threads); i++)
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+		complete_many("n", 130);
+		end_with(1);
+	}
+}
+
+/* They look at all keys that are recent. */
+static void
+new_keys_with_a_limit_are_reserved(void **state)
+{
+	(void)state;
+	for (enum damage d = 0; d < DAMAGES; d++) {
+		begin_with(d);
+		assert_int_equal(within_limit("x", 1), DECIDE_CROWDED);
+		assert_int_equal(within_limit("x", 2), DECIDE_RUN);
+		complete_many("n", MANY);
+		end_with(2);
+	}
+}
+
+static void
+lost_leases_are_recovered(void **state)
+{
+	struct metrics_gauges g;
+
+	(void)state;
+	for (enum damage d = 0; d < DAMAGES; d++) {
+		begin_with(d);
+		assert_int_equal(sweep(store), 1);
+		assert_int_equal(state_of("lost"), RECORD_UNKNOWN);
+		assert_int_equal(store_gauges(store, &g), RC_OK);
+		assert_int_equal(g.value[METRICS_KEYS_IN_PROGRESS], 0);
+		complete_many("n", MANY);
+		end_with(1);
+	}
+}
+
+static void
+keys_expire(void **state)
+{
+	struct store_change changes[1];
+	int n;
+
+	(void)state;
+	for (enum damage d = 0; d < DAMAGES; d++) {
+		begin_with(d);
+		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);
+		assert_int_equal(n, 1);
+		assert_string_equal(changes[0].key, "b28");
+		store_changes_free(changes, n);
+		complete_many("n", MANY);
+		end_with(2);
+	}
+}
+
+/* Rows that a foreign program has written, and that no statement of ours would
+ * write. */
+static void
+rows_in_a_bad_shape_are_listed(void **state)
+{
+	static const char *const shapes[] = { "token = 'x'", "kept = 7",
+		"state = 'bogus'", "status = NULL", "owner = 7",
+		"state = 'in_progress', token = NULL" };
+	char sql[200];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		complete_many("v", 1);
+		snprintf(sql, sizeof(sql),
+		    "PRAGMA ignore_check_constraints = ON;"
+		    "UPDATE once_key SET %s WHERE key = 'v0'",
+		    shapes[i]);
+		raw(sql);
+		complete_many("n", MANY);
+		assert_int_equal(raw_number("SELECT listed FROM once_key "
+					    "WHERE key = 'v0'"),
+		    1);
+		raw("DELETE FROM once_key");
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(new_keys_are_reserved),
+		TEST(new_keys_of_several_threads_are_reserved),
+		TEST(new_keys_with_a_limit_are_reserved),
+		TEST(lost_leases_are_recovered),
+		TEST(keys_expire),
+		TEST(rows_in_a_bad_shape_are_listed),
+	};
+
+	if (faulty_register() != 0)
+		return 1;
+	return cmocka_run_group_tests_name(
+	    "a recent row is damaged", tests, NULL, NULL);
+}

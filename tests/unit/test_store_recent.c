@@ -1,0 +1,317 @@
+/*
+ * store: keys that are recent, and in no index of owners or of age, are found
+ * like all others.
+ */
+#include "config.h"
+
+#include "metrics.h"
+#include "store_browse.h"
+#include "store_fixture.h"
+
+#define MANY 300 /* more keys than are recent */
+
+#define UNLISTED "SELECT count(*) FROM once_key WHERE listed IS NULL"
+#define RECENT   "SELECT recent FROM once_meta"
+
+static void
+complete_many(const char *prefix, int n, int64_t retention)
+{
+	struct store_lease lease;
+	char key[32];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "%s%d", prefix, i);
+		lease = reserve(key);
+		settle_for(&lease, RECORD_COMPLETED, retention);
+	}
+}
+
+static enum decision
+within_limit(const char *key, unsigned max_active)
+{
+	struct store_reservation r = reservation(key);
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	r.max_active = max_active;
+	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
+	record_free(&found);
+	return d;
+}
+
+static int
+running(void)
+{
+	struct store_browse b = { .state = RECORD_IN_PROGRESS };
+	struct metrics_gauges g;
+	struct store_found found;
+
+	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_int_equal(store_gauges(store, &g), RC_OK);
+	assert_int_equal(found.count, g.value[METRICS_KEYS_IN_PROGRESS]);
+	return (int)found.count;
+}
+
+static int
+expire_all(void)
+{
+	struct store_change changes[STORE_EXPIRE_MAX];
+	int n, sum = 0;
+
+	do {
+		assert_int_equal(
+		    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
+		store_changes_free(changes, n);
+		sum += n;
+	} while (n > 0);
+	return sum;
+}
+
+static char
+rows_say(void)
+{
+	struct store_finding f[32];
+	size_t n, i;
+
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (i = 0; i < n; i++)
+		if (strcmp(f[i].name, "rows") == 0)
+			return f[i].ok ? '+' : '-';
+	return '?';
+}
+
+static void
+few_keys_are_recent(void **state)
+{
+	(void)state;
+	complete_many("a", 10, HOUR);
+	assert_int_equal(raw_number(UNLISTED), 10);
+	complete_many("b", MANY, HOUR);
+	assert_in_range(raw_number(UNLISTED), 64, 128);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
+				    "listed IS NULL AND id <= (" RECENT ")"),
+	    0);
+	assert_int_equal(rows_say(), '+');
+}
+
+static void
+lease_is_found_when_its_key_is_no_longer_recent(void **state)
+{
+	struct store_lease old = reserve("old"), lease;
+
+	(void)state;
+	complete_many("k", MANY, HOUR);
+	reserve("new");
+	assert_int_equal(running(), 2);
+	assert_int_equal(within_limit("x", 2), DECIDE_CROWDED);
+	settle(&old, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(running(), 1);
+	assert_int_equal(within_limit("x", 1), DECIDE_CROWDED);
+	lease = reserve("old"); /* again, with its old number */
+	assert_int_equal(lease.id, old.id);
+	assert_int_equal(running(), 2);
+	assert_int_equal(within_limit("x", 2), DECIDE_CROWDED);
+	raw("UPDATE once_key SET owner = 4711 WHERE owner IS NOT NULL");
+	assert_int_equal(sweep(store), 2);
+	assert_int_equal(state_of("old"), RECORD_UNKNOWN);
+	assert_int_equal(state_of("new"), RECORD_UNKNOWN);
+	assert_int_equal(running(), 0);
+}
+
+static void
+leases_of_several_dead_owners_are_found(void **state)
+{
+	(void)state;
+	reserve("a");
+	reserve("b");
+	complete_many("k", MANY, HOUR);
+	reserve("c");
+	raw("UPDATE once_key SET owner = 4711 WHERE key IN ('a', 'c')");
+	raw("UPDATE once_key SET owner = 4712 WHERE key = 'b'");
+	assert_int_equal(sweep(store), 3);
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(running(), 0);
+}
+
+/* Oldest first, whichever of them are recent. */
+static void
+keys_expire_in_the_order_of_their_age(void **state)
+{
+	struct store_change changes[2];
+	struct store_lease lease = reserve("late");
+	int n;
+
+	(void)state;
+	complete_many("k", MANY, HOUR);
+	settle_for(&lease, RECORD_COMPLETED, 0);
+	lease = reserve("first");
+	settle_for(&lease, RECORD_COMPLETED, 0);
+	raw("UPDATE once_key SET expires_at = 5 WHERE key = 'first'");
+	raw("UPDATE once_key SET expires_at = 6 WHERE key = 'late'");
+	raw("UPDATE once_key SET expires_at = 7 WHERE key = 'k299'");
+	raw("UPDATE once_key SET expires_at = 8 WHERE key = 'k1'");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_expire(store, 2, changes, &n), RC_OK);
+		assert_int_equal(n, 2);
+		assert_string_equal(changes[0].key, i == 0 ? "first" : "k299");
+		assert_string_equal(changes[1].key, i == 0 ? "late" : "k1");
+		store_changes_free(changes, n);
+	}
+	assert_int_equal(expire_all(), 0);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), MANY - 2);
+}
+
+static void
+all_keys_past_their_retention_are_deleted(void **state)
+{
+	(void)state;
+	complete_many("k", MANY, 0);
+	assert_int_equal(expire_all(), MANY);
+	complete_many("k", 3, 0); /* recent, and older ones are not there */
+	assert_int_equal(expire_all(), 3);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 0);
+}
+
+static void
+recent_keys_are_counted_with_the_others(void **state)
+{
+	struct metrics_gauges g;
+	bool done = false;
+
+	(void)state;
+	complete_many("k", MANY, HOUR);
+	while (!done)
+		assert_int_equal(store_tally(store, &done), RC_OK);
+	assert_int_equal(store_gauges(store, &g), RC_OK);
+	assert_int_equal(g.value[METRICS_KEYS_COMPLETED], MANY);
+}
+
+/* Whatever a foreign program writes there, new keys are found. */
+static void
+planted_marks_hide_no_new_key(void **state)
+{
+	static const char *const marks[] = { "-9223372036854775808", "0",
+		"70368744177664", "9223372036854775807" };
+	char sql[128];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(marks); i++) {
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET listed = 1;"
+		    "UPDATE once_meta SET recent = %s",
+		    marks[i]);
+		raw(sql);
+		reserve(marks[i]);
+		assert_int_equal(running(), 1);
+		raw("UPDATE once_key SET owner = 4711 "
+		    "WHERE owner IS NOT NULL");
+		assert_int_equal(sweep(store), 1);
+		complete_many(marks[i], 2, 0);
+		assert_int_equal(expire_all(), 2);
+		assert_int_equal(rows_say(), '+');
+	}
+}
+
+/* A number that leads far away: the keys before it are listed. */
+static void
+planted_number_hides_no_key(void **state)
+{
+	(void)state;
+	reserve("old");
+	complete_many("k", 3, 0);
+	raw("UPDATE once_meta SET last_id = 35184372088832");
+	reserve("new");
+	assert_int_equal(running(), 2);
+	assert_int_equal(expire_all(), 3);
+	complete_many("n", MANY, 0);
+	assert_int_equal(running(), 2);
+	assert_int_equal(expire_all(), MANY);
+	assert_int_equal(rows_say(), '+');
+}
+
+/* The mark is not counted from the lowest of all numbers. */
+static void
+planted_lowest_number_moves_no_mark(void **state)
+{
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	settle(&lease, RECORD_COMPLETED);
+	raw("UPDATE once_meta SET last_id = 1;"
+	    "UPDATE once_key SET id = -9223372036854775807 - 1");
+	assert_int_equal(expire_all(), 0);
+	assert_int_equal(raw_number(RECENT), 0);
+}
+
+/* A foreign program inserted many rows, and there is no new key. */
+static void
+foreign_rows_are_listed_by_and_by(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_change changes[1];
+	int n;
+
+	(void)state;
+	settle(&lease, RECORD_COMPLETED);
+	raw("CREATE TEMP TABLE k AS SELECT * FROM once_key;"
+	    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i "
+	    "WHERE n < 9000) INSERT INTO once_key(id, identity, key, path, "
+	    "scope, state, attempt, fingerprint, recipe, downstream, "
+	    "retention, created_at, updated_at, expires_at, status) "
+	    "SELECT n + 10, n, 'f' || n, path, scope, state, 1, fingerprint, "
+	    "recipe, downstream, 1, 0, 0, 1, 200 FROM k, i");
+	assert_int_equal(raw_number(UNLISTED), 9001);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);
+		assert_int_equal(n, 1);
+		assert_int_equal(changes[0].id, 11 + i);
+		store_changes_free(changes, n);
+		if (i == 0)
+			assert_int_equal(raw_number(UNLISTED), 9001 - 4096);
+	}
+	assert_in_range(raw_number(UNLISTED), 64, 128);
+}
+
+/* A foreign program took its key from the index: no sweep finds the lease, but
+ * doctor reports it, and a request that meets it recovers it. */
+static void
+hidden_lease_is_recovered_when_it_is_met(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_change change;
+	int n;
+
+	(void)state;
+	complete_many("k", MANY, HOUR);
+	raw("UPDATE once_key SET listed = NULL, owner = 4711 WHERE key = 'k'");
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(rows_say(), '-');
+	assert_int_equal(
+	    store_recover_key(store, lease.id, 4711, &change, &n), RC_OK);
+	assert_int_equal(n, 1);
+	store_changes_free(&change, n);
+	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(few_keys_are_recent),
+		TEST(lease_is_found_when_its_key_is_no_longer_recent),
+		TEST(leases_of_several_dead_owners_are_found),
+		TEST(keys_expire_in_the_order_of_their_age),
+		TEST(all_keys_past_their_retention_are_deleted),
+		TEST(recent_keys_are_counted_with_the_others),
+		TEST(planted_marks_hide_no_new_key),
+		TEST(planted_number_hides_no_key),
+		TEST(planted_lowest_number_moves_no_mark),
+		TEST(foreign_rows_are_listed_by_and_by),
+		TEST(hidden_lease_is_recovered_when_it_is_met),
+	};
+
+	return cmocka_run_group_tests_name("recent", tests, NULL, NULL);
+}
