@@ -1,5 +1,6 @@
-# Makes queries_table.h from the files of sql/: one X-macro list for each file,
-# named after it, of X(NAME, "text", reason).
+# Makes queries_table.h from the files of sql/, and pg_table.h from those of
+# sql/postgres (-v prefix=PG_): one X-macro list for each file, named after it,
+# of X(NAME, "text", reason).
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
@@ -57,7 +58,7 @@ FNR == 1 {
 	sub(/^.*\//, "", list)
 	sub(/\.sql$/, "", list)
 	gsub(/-/, "_", list)
-	printf "\n\n#define %s(X)", toupper(list)
+	printf "\n\n#define %s%s(X)", prefix, toupper(list)
 }
 
 /^-- (name|list): / {

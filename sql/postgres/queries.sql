@@ -1,0 +1,1132 @@
+-- Every statement of the store in PostgreSQL.  States are literals, so that
+-- PostgreSQL can use the partial indexes.  A change of state names the state
+-- that it expects.
+--
+-- Every number in a parameter or a result is a bigint, every yes or no a
+-- boolean, every downstream or effect key a uuid; the rest is bytea, or text if
+-- it can only be ASCII.  So a parameter has the same format wherever it stands.
+--
+-- A statement that changes several tables does so in one round trip, by WITH.
+-- All its parts read the store as it was before the statement.  Therefore:
+--
+--   * the change of the key's row comes first, and the other parts do nothing
+--     unless it was made;
+--   * a row that one part deletes is not inserted by another one.
+--
+-- Locks: a transaction changes one key, then what belongs to the key, then the
+-- count of bytes (see once_kept).  Where it changes several keys, it locks them
+-- by SKIP LOCKED, or its caller has sorted them by number.
+
+-- The server's time (ms).  It is a query of its own, so that it is read once
+-- and can be compared with an index.
+-- list: now
+(SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+
+-- The stripe of once_kept that this connection changes.
+-- list: stripe
+(SELECT (pg_backend_pid() & 63)::bigint)
+
+-- The store -----------------------------------------------------------------
+
+-- An operator accepts that commits are lost.
+-- name: loss_accept
+UPDATE once_meta SET losses = losses + 1 WHERE id = 1 RETURNING losses;
+
+-- Whether any role may create functions and operators in the schema, which
+-- could take the place of PostgreSQL's own.
+-- name: schema_is_open
+SELECT has_schema_privilege('public', current_schema(), 'CREATE');
+
+-- The statements that let the role $1 call the functions for handlers.
+-- name: grant
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), $1::text)
+UNION ALL
+SELECT format('GRANT EXECUTE ON FUNCTION %I.%s TO %I', current_schema(), f.name,
+    $1::text)
+FROM (VALUES ('once_checkpoint(text, text)'),
+    ('once_outbox(text, text, bytea)'),
+    ('once_response(text, integer, text, bytea)')) AS f(name);
+
+-- Processes and their transactions -------------------------------------------
+
+-- Locks the row of a process that is suspected, if it has not moved: until the
+-- end of the transaction it cannot move.
+-- name: owner_still
+SELECT 1::bigint FROM once_owner WHERE id = $1 AND beat = $2 FOR UPDATE;
+
+-- Waits for the transactions of a process that is gone, which may go on in the
+-- server.
+-- name: session_lock
+SELECT slot FROM once_session WHERE owner = $1 ORDER BY slot FOR UPDATE;
+
+-- A process that is gone, and has nothing any more but its sessions.
+-- name: owner_delete
+DELETE FROM once_owner o
+WHERE o.id = $1
+    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.owner = o.id)
+    AND NOT EXISTS (SELECT 1 FROM once_effect e WHERE e.owner = o.id);
+
+-- Then its sessions; those of an operator have no such process.
+-- name: session_delete
+DELETE FROM once_session
+WHERE owner = $1::bigint
+    AND NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = $1::bigint);
+
+-- Reading ---------------------------------------------------------------------
+
+-- All columns of a key but its identity and its response; and all but its
+-- response.
+-- list: record
+k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
+(SELECT r.text FROM once_recipe r WHERE r.id = k.recipe) AS recipe,
+k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
+k.resume, k.retention, k.created_at, k.updated_at, k.expires_at, k.gone,
+k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
+k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
+k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
+k.body_length, k.last_error
+
+-- list: row
+k.id, k.key, k.path, k.scope, $record
+
+-- The response of a key; the body only if it is small.
+-- list: response
+k.reason, k.kind::bigint, k.headers,
+CASE WHEN octet_length(k.body) <= 2048 THEN k.body END AS body,
+k.response_version::bigint
+
+-- All columns of an effect but its payload.
+-- list: effect
+e.id, e.key_id, e.effect_key, e.scope, e.path, e.key, e.topic, e.state,
+e.attempts::bigint, e.next_at IS NOT NULL AS has_turn, e.next_at, e.owner,
+e.reference, e.last_error, e.created_at, e.updated_at
+
+-- The identity is not copied, because the caller has it.
+-- name: find
+SELECT k.id, NULL::bytea AS key, NULL::bytea AS path, NULL::bytea AS scope,
+    $record, $response, $now AS now
+FROM once_key k
+WHERE k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
+
+-- name: answer
+SELECT $row, $response FROM once_key k
+WHERE k.id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
+    AND k.state = 'completed' AND k.kept;
+
+-- A part of the body that a handler stored: $3 bytes after the first $2.
+-- name: answer_part
+SELECT substr(k.body, ($2::bigint + 1)::integer, ($3::bigint)::integer)
+FROM once_key k
+WHERE k.id = $1 AND k.state = 'completed' AND k.kept;
+
+-- The next pieces of a body after piece $2.
+-- name: pieces
+SELECT piece::bigint, body FROM once_piece
+WHERE key_id = $1 AND piece > $2::bigint ORDER BY piece LIMIT $3::bigint;
+
+-- Reserving -------------------------------------------------------------------
+
+-- Numbers for new keys, which a process draws in advance.
+-- name: new_ids
+SELECT nextval('once_key_id') FROM generate_series(1, $1::bigint);
+
+-- $1 is the digest, $2 the text.
+-- name: recipe_find
+SELECT id FROM once_recipe WHERE digest = $1 AND text = $2;
+
+-- No row: another process has inserted it meanwhile.
+-- name: recipe_new
+INSERT INTO once_recipe(digest, text) VALUES ($1, $2)
+ON CONFLICT (digest) DO NOTHING RETURNING id;
+
+-- The reservations of a scope with max_active go one after the other, so that
+-- the limit is exact.  $1 is the scope's number.
+-- name: scope_lock
+SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 63) FOR UPDATE;
+
+-- What reserve and accept have in common:
+--
+--   $1 key's number    $2 scope           $3 its number
+--   $4 max_active      $5 max_kept        $6 environment     $7 body
+--
+-- Without $6 the request is not stored.  A limit of 0 is none.  Two processes
+-- at the same time may each take the last place that max_open or max_kept
+-- leaves.
+
+-- Whether the scope has as many keys in progress as it may.
+-- list: crowded
+CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
+    WHERE a.owner IS NOT NULL AND a.state = 'in_progress'
+	AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+    LIMIT 1 OFFSET $4::bigint - 1) ELSE false END AS crowded
+
+-- The bytes of all stored requests, of one, and of the given one.
+-- list: kept_sum
+(SELECT coalesce(sum(s.bytes), 0)::bigint FROM once_kept s)
+
+-- list: request_bytes
+octet_length(o.environment) + octet_length(o.body)
+
+-- list: given_bytes
+(octet_length($6::bytea) + octet_length($7::bytea))::bigint
+
+-- Whether the request has no room, once an older one of the key is erased.
+-- list: no_room
+CASE WHEN $5::bigint > 0 AND $6::bytea IS NOT NULL
+    THEN $kept_sum + $given_bytes > $5::bigint
+	+ coalesce((SELECT $request_bytes FROM once_request o
+	    WHERE o.key_id = $1::bigint), 0)
+    ELSE false END AS no_room
+
+-- Stores the request of a new key.
+-- list: request_of_new
+request AS (INSERT INTO once_request(key_id, environment, body)
+    SELECT taken.id, $6::bytea, $7::bytea
+    FROM taken WHERE $6::bytea IS NOT NULL),
+kept AS (UPDATE once_kept s SET bytes = s.bytes + $given_bytes
+    FROM taken WHERE s.stripe = $stripe AND $6::bytea IS NOT NULL)
+
+-- The same for a key that may have a request.
+-- list: request_again
+old AS (SELECT $request_bytes AS bytes
+    FROM once_request o, taken WHERE o.key_id = taken.id),
+request AS (INSERT INTO once_request AS o (key_id, environment, body)
+    SELECT taken.id, $6::bytea, $7::bytea
+    FROM taken WHERE $6::bytea IS NOT NULL
+    ON CONFLICT (key_id) DO UPDATE SET environment = EXCLUDED.environment,
+	body = EXCLUDED.body),
+erased AS (DELETE FROM once_request o USING taken
+    WHERE o.key_id = taken.id AND $6::bytea IS NULL),
+kept AS (UPDATE once_kept s
+    SET bytes = s.bytes + d.bytes
+    FROM (SELECT coalesce($given_bytes, 0)
+	- coalesce((SELECT bytes FROM old), 0) AS bytes FROM taken) d
+    WHERE s.stripe = $stripe AND d.bytes <> 0)
+
+-- Inserts a key with its lease.  Without an id in the result there is a row
+-- with that digest, or one of the other columns says why not.  The caller looks
+-- for the row first: limits are for keys that are not there.
+-- name: reserve_new
+-- scan: sums the bytes of stored requests, in 64 rows
+WITH may AS (SELECT $crowded,
+    CASE WHEN $25::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
+	WHERE a.state IN ('unknown', 'dead_letter')
+	    AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	LIMIT 1 OFFSET $25::bigint - 1) ELSE false END AS too_many_open,
+    $no_room, $now AS now),
+taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
+	attempt, token, owner, locked_until, fingerprint, recipe, downstream,
+	resume, retention, gone, expired_retention, attempt_lock, lock_file,
+	reconcile_delay, resource, created_at, updated_at)
+    SELECT $1::bigint, $2::bytea, $3::bigint, $8::bytea, $9::bytea,
+	$10::bytea, 'in_progress', 1, $11::text, $12::bigint,
+	may.now + $13::bigint, $14::bytea, $15::bigint, $16::uuid, $17::boolean,
+	$18::bigint, $19::boolean, $20::bigint, $21::bigint, $22::bigint,
+	$23::bigint, $24::text, may.now, may.now
+    FROM may WHERE NOT (crowded OR too_many_open OR no_room)
+    ON CONFLICT (digest) DO NOTHING RETURNING id),
+$request_of_new
+SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
+    may.now
+FROM may LEFT JOIN taken ON true;
+
+-- The next attempt ($8 attempts are over) of a released key.  Without an id in
+-- the result the key has changed, or one of the other columns says why not.
+-- name: reserve_again
+-- scan: sums the bytes of stored requests, in 64 rows
+WITH may AS (SELECT $crowded, $no_room, $now AS now),
+taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
+	token = $9::text, owner = $10::bigint,
+	locked_until = may.now + $11::bigint, resume = $12::boolean,
+	retention = $13::bigint, gone = $14::boolean,
+	expired_retention = $15::bigint, attempt_lock = $16::bigint,
+	lock_file = $17::bigint, reconcile_delay = $18::bigint,
+	resource = coalesce(k.resource, $19::text), updated_at = may.now,
+	expires_at = NULL, accepted = false, queued_at = NULL
+    FROM may
+    WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
+	AND k.attempt = $8::bigint
+	AND NOT (crowded OR no_room)
+    RETURNING k.id, k.downstream, k.recovery_point),
+$request_again
+SELECT taken.id, may.crowded, may.no_room, may.now,
+    taken.downstream,
+    coalesce(taken.recovery_point, 'started') AS recovery_point
+FROM may LEFT JOIN taken ON true;
+
+-- Deleting --------------------------------------------------------------------
+
+-- Deletes what belongs to the keys of "ended".
+-- list: without_rest
+effects AS (DELETE FROM once_effect e
+    WHERE e.key_id = ANY (ARRAY(SELECT id FROM ended))
+	AND e.state = 'delivered'),
+refused AS (DELETE FROM once_refused f
+    WHERE f.key_id = ANY (ARRAY(SELECT id FROM ended))),
+pieces AS (DELETE FROM once_piece p
+    WHERE p.key_id = ANY (ARRAY(SELECT id FROM ended))),
+request AS (DELETE FROM once_request o
+    WHERE o.key_id = ANY (ARRAY(SELECT id FROM ended))
+    RETURNING $request_bytes AS bytes),
+kept AS (UPDATE once_kept s SET bytes = (s.bytes - d.bytes)::bigint
+    FROM (SELECT sum(bytes) AS bytes FROM request) d
+    WHERE s.stripe = $stripe AND d.bytes <> 0)
+
+-- Deletes a key past its retention, so that the identity is free for a new one.
+-- name: delete_past
+WITH ended AS (DELETE FROM once_key k
+    WHERE k.id = $1::bigint
+	AND k.state IN ('completed', 'failed_retryable', 'expired')
+	AND k.expires_at <= $now AND k.token IS NULL
+    RETURNING k.id),
+$without_rest
+SELECT id FROM ended;
+
+-- Waits for a transaction that changes the key.  Before "forget", which takes a
+-- key in any state: so it also deletes what that transaction has stored.
+-- name: key_lock
+SELECT 1::bigint FROM once_key WHERE id = $1 FOR UPDATE;
+
+-- $2 is the state, or NULL for any.
+-- name: forget
+WITH ended AS (DELETE FROM once_key k
+    WHERE k.id = $1::bigint AND k.token IS NULL
+	AND k.state = coalesce($2::text, k.state)
+    RETURNING k.id, k.state),
+$without_rest
+SELECT state FROM ended;
+
+-- Deletes at most $1 keys past their retention, oldest first, or makes them
+-- markers; and after a sum of $2 bytes, no more.  Keys that another process
+-- deletes are skipped.  A key that becomes NULL was deleted.
+-- name: expire
+WITH past AS (SELECT k.id, k.expires_at, k.state,
+	coalesce(k.body_length, 0) + 8192 * (SELECT count(*) FROM once_effect e
+	    WHERE e.key_id = k.id AND e.state = 'delivered') AS bytes
+    FROM once_key k
+    WHERE k.state IN ('completed', 'failed_retryable', 'expired')
+	AND k.expires_at <= $now AND k.token IS NULL
+    ORDER BY k.expires_at, k.id LIMIT $1::bigint
+    FOR UPDATE OF k SKIP LOCKED),
+due AS (SELECT p.id FROM (SELECT id, sum(bytes) OVER (ORDER BY expires_at, id)
+	- bytes AS before FROM past) p
+    WHERE p.before < $2::bigint),
+marked AS (UPDATE once_key k SET state = 'expired', updated_at = $now,
+	expires_at = k.expires_at + k.expired_retention, kept = false,
+	headers = NULL, body = NULL, body_length = NULL, reason = NULL,
+	late_token = NULL, queued_at = NULL
+    FROM due
+    WHERE k.id = due.id AND k.state IN ('completed', 'failed_retryable')
+	AND k.gone AND k.expires_at + k.expired_retention > $now
+    RETURNING k.id, k.scope, k.path, k.key),
+deleted AS (DELETE FROM once_key k USING due
+    WHERE k.id = due.id
+	AND k.state IN ('completed', 'failed_retryable', 'expired')
+	AND NOT EXISTS (SELECT 1 FROM marked m WHERE m.id = k.id)
+    RETURNING k.id, k.scope, k.path, k.key),
+ended AS (SELECT id FROM marked UNION ALL SELECT id FROM deleted),
+$without_rest
+SELECT c.id, c.scope, c.path, c.key, p.state AS was, c.state AS becomes
+FROM (SELECT id, scope, path, key, 'expired' AS state FROM marked
+    UNION ALL SELECT id, scope, path, key, NULL FROM deleted) c
+JOIN past p ON p.id = c.id;
+
+-- Accepting, and the queue ---------------------------------------------------
+
+-- Whether the queue is full: $8 keys wait, or half as many of the scope.  A key
+-- that is put off does not count: it could be put off for ever.
+-- list: queue_full
+coalesce((SELECT count(*) >= $8::bigint OR (octet_length($2::bytea) > 0
+	AND $8::bigint > 1
+	AND count(*) FILTER (WHERE q.scope_id = $3::bigint)
+	    >= $8::bigint / 2)
+    FROM once_key q WHERE q.queued_at <= $now), false) AS queue_full
+
+-- As reserve_new, but the request is queued.
+-- name: accept_new
+-- scan: sums the bytes of stored requests, in 64 rows
+WITH may AS (SELECT $crowded,
+    CASE WHEN $21::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
+	WHERE a.state IN ('unknown', 'dead_letter')
+	    AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	LIMIT 1 OFFSET $21::bigint - 1) ELSE false END AS too_many_open,
+    $no_room, $queue_full, $now AS now),
+taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
+	attempt, fingerprint, recipe, downstream, resume, retention, gone,
+	expired_retention, reconcile_delay, resource, accepted, queued_at,
+	expires_at, created_at, updated_at)
+    SELECT $1::bigint, $2::bytea, $3::bigint, $9::bytea, $10::bytea,
+	$11::bytea, 'pending', 0, $12::bytea, $13::bigint, $14::uuid,
+	$15::boolean, $16::bigint, $17::boolean, $18::bigint, $19::bigint,
+	$20::text, true, may.now, may.now + $16::bigint, may.now, may.now
+    FROM may WHERE NOT (crowded OR too_many_open OR no_room
+	OR queue_full)
+    ON CONFLICT (digest) DO NOTHING RETURNING id),
+$request_of_new
+SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
+    may.queue_full, may.now
+FROM may LEFT JOIN taken ON true;
+
+-- A released key; it stays released until a worker claims it.
+-- name: accept_again
+-- scan: sums the bytes of stored requests, in 64 rows
+WITH may AS (SELECT $crowded, $no_room, $queue_full, $now AS now),
+taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
+	updated_at = may.now, expires_at = may.now + $10::bigint,
+	retention = $10::bigint, resource = coalesce(k.resource, $11::text)
+    FROM may
+    WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
+	AND k.attempt = $9::bigint AND k.queued_at IS NULL
+	AND NOT (crowded OR no_room OR queue_full)
+    RETURNING k.id, k.resource),
+$request_again
+SELECT taken.id, may.crowded, may.no_room, may.queue_full,
+    may.now, taken.resource
+FROM may LEFT JOIN taken ON true;
+
+-- The jobs that are due first, after $1 others; none may be due yet.  A process
+-- that lost one to another process looks further, so that two of them do not
+-- meet at each job.
+-- name: job_next
+SELECT $row, $now AS now FROM once_key k
+WHERE k.queued_at IS NOT NULL AND k.expires_at > $now
+ORDER BY k.queued_at LIMIT 8 OFFSET $1::bigint;
+
+-- No row: another process has taken the job, or is just taking it.  It is not
+-- waited for.
+-- name: job_start
+UPDATE once_key SET state = 'in_progress', attempt = attempt + 1,
+    token = $3, owner = $4, locked_until = $now + $5::bigint, resume = $6,
+    retention = $7, gone = $8, expired_retention = $9, attempt_lock = $10,
+    lock_file = $11, reconcile_delay = $12, updated_at = $now,
+    expires_at = NULL, queued_at = NULL
+WHERE id = (SELECT j.id FROM once_key j
+    WHERE j.id = $1::bigint AND j.state IN ('pending', 'failed_retryable')
+	AND j.attempt = $2::bigint AND j.queued_at <= $now
+	AND j.expires_at > $now
+    FOR UPDATE SKIP LOCKED)
+    AND state IN ('pending', 'failed_retryable')
+RETURNING downstream, coalesce(recovery_point, 'started') AS recovery_point;
+
+-- Accepted keys that no worker has claimed within their retention.  They are
+-- found by age, because the queue may be long.
+-- name: job_abandoned
+SELECT $row FROM once_key k
+WHERE k.state = 'pending' AND k.expires_at <= $now
+ORDER BY k.expires_at LIMIT 8;
+
+-- name: status
+SELECT $row FROM once_key k WHERE k.resource = $1;
+
+-- name: topic_add
+INSERT INTO once_topic(name) VALUES ($1) ON CONFLICT (name) DO NOTHING;
+
+-- name: topic_drop
+DELETE FROM once_topic WHERE name = $1;
+
+-- name: topic_any
+-- scan: there are a few topics
+SELECT 1::bigint FROM once_topic LIMIT 1;
+
+-- If no other process has a row in once_owner.
+-- name: topic_clear
+-- scan: there are a few topics, and a row for each process
+DELETE FROM once_topic
+WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
+
+-- Finishing -------------------------------------------------------------------
+
+-- $1 is the key, $2 the token.  An attempt whose key became
+-- unknown on suspicion may still record its outcome (see once_key.late_token).
+-- list: own_attempt
+k.id = $1::bigint AND ((k.state = 'in_progress' AND k.token = $2::text)
+    OR (k.state = 'unknown' AND k.late_token = $2::text))
+
+-- list: lease_ends
+token = NULL, owner = NULL, late_token = NULL, locked_until = NULL,
+attempt_lock = NULL, lock_file = NULL, reconcile_after = NULL
+
+-- Deletes the requests of the keys of "unneeded".
+-- list: without_request
+request AS (DELETE FROM once_request o USING unneeded
+    WHERE o.key_id = unneeded.id RETURNING $request_bytes AS bytes),
+kept AS (UPDATE once_kept s SET bytes = s.bytes - request.bytes
+    FROM request WHERE s.stripe = $stripe)
+
+-- $3 is the retention.
+-- name: finish_completed
+WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
+	updated_at = $now, expires_at = $now + $3::bigint, kept = $4,
+	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
+	body_length = $8, last_error = $9, reason = $10, headers = $11,
+	body = $12
+    WHERE $own_attempt RETURNING k.id, k.expires_at),
+unneeded AS (SELECT id FROM done),
+$without_request
+SELECT expires_at FROM done;
+
+-- $3 is the retention, $4 the pause before a worker runs it again; NULL: no
+-- worker does.  The pause is not part of the retention.
+-- name: finish_released
+WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
+	updated_at = $now,
+	expires_at = $now + $3::bigint + coalesce($4::bigint, 0),
+	queued_at = CASE WHEN k.accepted THEN $now + $4::bigint END,
+	last_error = $5
+    WHERE $own_attempt RETURNING k.id, k.accepted, k.expires_at),
+unneeded AS (SELECT id FROM done WHERE NOT accepted),
+$without_request
+SELECT expires_at FROM done;
+
+-- $3 says that all processes of the attempt have exited.
+-- name: finish_unknown
+UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
+    locked_until = NULL,
+    attempt_lock = CASE WHEN reconcile_delay > 0 AND NOT $3::boolean
+	THEN attempt_lock END,
+    lock_file = CASE WHEN reconcile_delay > 0 AND NOT $3::boolean
+	THEN lock_file END,
+    updated_at = $now, expires_at = NULL, last_error = $4,
+    reconcile_attempts = 0, reconcile_after = $now + reconcile_delay
+WHERE id = $1 AND state = 'in_progress' AND token = $2;
+
+-- Confirms the key of an attempt that stored its own response: from then on the
+-- attempt can write nothing.  An attempt whose key was confirmed on suspicion
+-- learns that its response stands.
+-- name: confirm
+WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
+	late_token = NULL, locked_until = NULL, attempt_lock = NULL,
+	lock_file = NULL, updated_at = $now,
+	expires_at = CASE WHEN k.token IS NULL THEN k.expires_at
+	    ELSE $now + k.retention END
+    WHERE k.id = $1::bigint AND k.state = 'completed'
+	AND (k.token = $2::text OR k.late_token = $2::text)
+    RETURNING k.id, k.expires_at),
+unneeded AS (SELECT id FROM done),
+$without_request
+SELECT expires_at FROM done;
+
+-- An accepted key that no worker claimed within its retention.
+-- name: abandon
+WITH done AS (UPDATE once_key k SET state = 'completed', queued_at = NULL,
+	updated_at = $now, expires_at = $now + k.retention, kept = $2,
+	status = $3::bigint, kind = $4::bigint, response_version = $5::bigint,
+	body_length = $6, last_error = $7, reason = $8, headers = $9,
+	body = $10
+    WHERE k.id = $1::bigint AND k.state = 'pending' AND k.expires_at <= $now
+    RETURNING k.id, k.expires_at),
+unneeded AS (SELECT id FROM done),
+$without_request
+SELECT expires_at FROM done;
+
+-- A piece of a large body.
+-- name: piece_new
+INSERT INTO once_piece(key_id, piece, body)
+VALUES ($1, ($2::bigint)::integer, $3);
+
+-- Answers that were not accepted.
+-- name: refused_new
+INSERT INTO once_refused(key_id, attempt, exit_status, signal, length, output)
+VALUES ($1, ($2::bigint)::integer, ($3::bigint)::integer,
+    ($4::bigint)::integer, $5, $6)
+ON CONFLICT (key_id) DO UPDATE SET attempt = EXCLUDED.attempt,
+    exit_status = EXCLUDED.exit_status, signal = EXCLUDED.signal,
+    length = EXCLUDED.length, output = EXCLUDED.output;
+
+-- name: delete_refused
+DELETE FROM once_refused WHERE key_id = $1;
+
+-- name: refused
+SELECT attempt::bigint, exit_status::bigint, signal::bigint, length, output
+FROM once_refused WHERE key_id = $1;
+
+-- Finding out what happened --------------------------------------------------
+
+-- These keys have no lease.  The change names the attempt ($2), and the number
+-- of tries begun ($3), as a reconciler read them.  It changes nothing if the
+-- key was settled, or another try was begun, since that read.  An operator ($4)
+-- may resolve a key after any number of tries, and dead letters too.
+-- list: open_attempt
+k.id = $1::bigint AND k.attempt = $2::bigint
+AND ((k.state = 'unknown' AND k.reconcile_attempts = $3::bigint)
+    OR (k.state IN ('unknown', 'dead_letter') AND $4::boolean))
+
+-- name: resolve_completed
+WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
+	updated_at = $now, expires_at = $now + k.retention, kept = $5,
+	status = $6::bigint, kind = $7::bigint, response_version = $8::bigint,
+	body_length = $9, last_error = $10, reason = $11, headers = $12,
+	body = $13
+    WHERE $open_attempt RETURNING k.id, k.expires_at),
+unneeded AS (SELECT id FROM done),
+$without_request
+SELECT expires_at FROM done;
+
+-- $5 is the pause before a worker runs it again; NULL: no worker does.
+-- name: resolve_released
+WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
+	updated_at = $now, expires_at = $now + k.retention,
+	queued_at = CASE WHEN k.accepted THEN $now + $5::bigint END,
+	last_error = $6
+    WHERE $open_attempt RETURNING k.id, k.accepted, k.expires_at),
+unneeded AS (SELECT id FROM done WHERE NOT accepted),
+$without_request
+SELECT expires_at FROM done;
+
+-- name: resolve_dead
+WITH done AS (UPDATE once_key k SET state = 'dead_letter', $lease_ends,
+	updated_at = $now, last_error = $4
+    WHERE k.id = $1 AND k.attempt = $2::bigint AND k.state = 'unknown'
+	AND k.reconcile_attempts = $3::bigint
+    RETURNING k.id)
+SELECT id FROM done;
+
+-- Processes of the attempt may still act, which only the host can tell whose
+-- number is lock_file.  So other hosts leave the key to that one, until
+-- reconcile_claim or attempt_gone has set lock_file to NULL.
+
+-- When a key is due first, for the host $1.
+-- name: reconcile_first
+SELECT reconcile_after, $now AS now FROM once_key
+WHERE reconcile_after IS NOT NULL AND (lock_file IS NULL OR lock_file = $1)
+ORDER BY reconcile_after LIMIT 1;
+
+-- The longest due keys of the next scopes after the number $1, for the host $2.
+-- name: reconcile_due
+SELECT $row FROM once_key k
+WHERE k.state = 'unknown' AND k.scope_id > $1 AND k.reconcile_after <= $now
+    AND (k.lock_file IS NULL OR k.lock_file = $2)
+ORDER BY k.scope_id, k.reconcile_after LIMIT 8;
+
+-- $3 says that a try begins; the next one is in $4 ms.
+-- name: reconcile_claim
+UPDATE once_key
+SET reconcile_attempts = reconcile_attempts + ($3::boolean)::integer,
+    reconcile_after = $now + $4::bigint,
+    attempt_lock = CASE WHEN NOT $3::boolean THEN attempt_lock END,
+    lock_file = CASE WHEN NOT $3::boolean THEN lock_file END
+WHERE id = (SELECT j.id FROM once_key j
+    WHERE j.id = $1::bigint AND j.state = 'unknown'
+	AND j.reconcile_attempts = $2::bigint AND j.attempt = $5::bigint
+    FOR UPDATE SKIP LOCKED)
+    AND state = 'unknown';
+
+-- name: request
+SELECT o.environment, octet_length(o.body)::bigint
+FROM once_request o JOIN once_key k ON k.id = o.key_id
+WHERE o.key_id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
+
+-- A part of the body: $3 bytes after the first $2.
+-- name: request_part
+SELECT substr(o.body, ($2::bigint + 1)::integer, ($3::bigint)::integer)
+FROM once_request o WHERE o.key_id = $1;
+
+-- What a handler says without SQL --------------------------------------------
+
+-- name: say_checkpoint
+SELECT once_checkpoint($1, $2);
+
+-- name: say_emit
+SELECT once_outbox($1, $2, $3);
+
+-- name: say_respond
+SELECT once_response($1, ($2::bigint)::integer, $3, $4);
+
+-- The outbox ------------------------------------------------------------------
+
+-- One of a key's pending effects has the turn: it has next_at, or owner while
+-- it is tried (see schema.sql).  What takes the turn away and what passes it on
+-- are two statements: the second one sees an effect that a handler committed
+-- while the first one waited.
+
+-- The effects of that topic that are due first, after $2 others.
+-- name: effect_next
+SELECT $effect, $now AS now FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state = 'pending' AND e.topic = $1
+    AND e.next_at IS NOT NULL
+ORDER BY e.next_at LIMIT 8 OFFSET $2::bigint;
+
+-- No row: another process has taken the effect, or is just taking it.
+-- name: effect_begin
+UPDATE once_effect SET owner = $3, next_at = NULL, attempts = attempts + 1,
+    updated_at = $now
+WHERE id = (SELECT j.id FROM once_effect j
+    WHERE j.id = $1::bigint AND j.state = 'pending'
+	AND j.attempts = $2::bigint AND j.next_at <= $now
+    FOR UPDATE SKIP LOCKED)
+    AND state = 'pending';
+
+-- A part of the payload: $4 bytes after the first $3.
+-- name: effect_payload
+SELECT octet_length(payload)::bigint,
+    substr(payload, ($3::bigint + 1)::integer, ($4::bigint)::integer)
+FROM once_effect WHERE id = $1 AND effect_key = $2;
+
+-- Without an owner: the try was freed because its process was suspected, and no
+-- other try has begun.
+-- name: effect_delivered
+UPDATE once_effect SET state = 'delivered', owner = NULL, next_at = NULL,
+    reference = $4, last_error = NULL, payload = NULL, updated_at = $now
+WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint
+    AND (owner = $3 OR owner IS NULL);
+
+-- name: effect_dead
+UPDATE once_effect SET state = 'dead_letter', owner = NULL, last_error = $4,
+    updated_at = $now
+WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint AND owner = $3;
+
+-- The next try is in $5 ms.
+-- name: effect_again
+UPDATE once_effect SET owner = NULL, next_at = $now + $5::bigint,
+    last_error = $4, updated_at = $now
+WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint AND owner = $3;
+
+-- Gives the turn to the first pending effect, if no effect of the key has it.
+-- name: effect_turn
+UPDATE once_effect SET next_at = $now
+WHERE id = (SELECT min(e.id) FROM once_effect e
+    WHERE e.key_id = $1::bigint AND e.state = 'pending')
+    AND state = 'pending' AND next_at IS NULL AND owner IS NULL
+    AND NOT EXISTS (SELECT 1 FROM once_effect e
+	WHERE e.key_id = $1::bigint AND e.state = 'pending'
+	    AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL));
+
+-- Whether an earlier effect, which had been given up, is pending again.
+-- name: effect_earlier
+SELECT 1::bigint FROM once_effect
+WHERE key_id = $1 AND state = 'pending' AND id < $2 LIMIT 1;
+
+-- name: effect_yield
+UPDATE once_effect SET next_at = NULL WHERE id = $1 AND state = 'pending';
+
+-- Deletes a delivered effect if its key is deleted, or is a marker.
+-- name: effect_gone
+DELETE FROM once_effect e
+WHERE e.id = $1 AND e.state = 'delivered' AND NOT EXISTS (SELECT 1
+    FROM once_key k WHERE k.id = e.key_id AND k.state <> 'expired');
+
+-- The tries of a process that is dead or suspected.
+-- name: effect_free
+UPDATE once_effect SET owner = NULL, next_at = $now, last_error = $2,
+    updated_at = $now
+WHERE id IN (SELECT j.id FROM once_effect j WHERE j.owner = $1::bigint
+    ORDER BY j.id FOR UPDATE SKIP LOCKED)
+    AND owner = $1::bigint;
+
+-- name: effect_retry
+UPDATE once_effect SET next_at = NULL, updated_at = $now,
+    attempts = CASE WHEN state = 'dead_letter' THEN 0 ELSE attempts END,
+    state = 'pending'
+WHERE id = $1 AND state IN ('pending', 'dead_letter') AND owner IS NULL
+RETURNING key_id;
+
+-- Whether an effect of the key is being tried.
+-- name: effect_busy
+SELECT 1::bigint FROM once_effect
+WHERE key_id = $1 AND state = 'pending' AND owner IS NOT NULL LIMIT 1;
+
+-- name: effect_halt
+UPDATE once_effect SET next_at = NULL
+WHERE key_id = $1 AND state = 'pending' AND next_at IS NOT NULL;
+
+-- name: effect_drop
+DELETE FROM once_effect WHERE id = $1 AND owner IS NULL
+RETURNING key_id, next_at;
+
+-- name: effect_list
+SELECT $effect FROM once_effect e
+WHERE e.id > $1 AND ($2::bytea IS NULL OR e.scope = $2)
+    AND ($3::bytea IS NULL OR e.path = $3)
+    AND ($4::text IS NULL OR e.state = $4) AND e.updated_at >= $5
+ORDER BY e.id LIMIT $6::bigint;
+
+-- Recovering ------------------------------------------------------------------
+
+-- The keys of an owner after that one: in progress, or not confirmed.  Those
+-- that a transaction is just changing, perhaps a handler's, are left for the
+-- next pass.
+-- name: recover_rows
+SELECT $row FROM once_key k
+WHERE k.owner = $1 AND k.id > $2
+ORDER BY k.id LIMIT $3::bigint FOR UPDATE OF k SKIP LOCKED;
+
+-- Whether the record of the key, or any record of the owner, may name an
+-- attempt.
+-- name: attempt_of_key
+SELECT 1::bigint FROM once_key
+WHERE id = $1 AND attempt_lock = $2 AND lock_file = $3;
+
+-- name: attempt_of_owner
+SELECT 1::bigint FROM once_key WHERE owner = $1 LIMIT 1;
+
+-- All processes of the attempt have exited, so the key may be reconciled.
+-- name: attempt_gone
+UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
+WHERE id = $1 AND state = 'unknown' AND attempt_lock = $2 AND lock_file = $3;
+
+-- The attempt of a process of the own host that is dead, after all processes of
+-- the attempt have exited; another host may have suspected it before.  $3 is
+-- the pause before a worker runs it again; NULL: no worker does.  It is not
+-- part of the retention.
+-- name: recover_released
+WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
+	updated_at = $now, last_error = $4,
+	expires_at = $now + k.retention
+	    + CASE WHEN k.accepted THEN coalesce($3::bigint, 0) ELSE 0 END,
+	queued_at = CASE WHEN k.accepted THEN $now + $3::bigint END
+    WHERE $own_attempt RETURNING k.id, k.accepted),
+unneeded AS (SELECT id FROM done WHERE NOT accepted),
+$without_request
+SELECT id FROM done;
+
+-- Keys that another host has made unknown on a suspicion, and that the host $1
+-- may release (see recover_released).
+-- name: recover_late
+SELECT $row, k.late_token FROM once_key k
+WHERE k.state = 'unknown' AND k.late_token IS NOT NULL AND k.resume
+    AND k.lock_file = $1 AND k.id > $2
+ORDER BY k.id LIMIT $3::bigint;
+
+-- The attempt of a process of another host that is suspected (see owner_still).
+-- If it lives after all, it can still record its outcome.
+-- name: recover_suspected
+WITH done AS (UPDATE once_key k SET state = 'unknown', token = NULL,
+	owner = NULL, late_token = $2::text, locked_until = NULL,
+	attempt_lock = CASE WHEN k.resume OR k.reconcile_delay > 0
+	    THEN k.attempt_lock END,
+	lock_file = CASE WHEN k.resume OR k.reconcile_delay > 0
+	    THEN k.lock_file END,
+	updated_at = $now, last_error = $3, reconcile_attempts = 0,
+	reconcile_after = $now + k.reconcile_delay
+    WHERE k.id = $1::bigint AND k.state = 'in_progress'
+	AND k.token = $2::text
+    RETURNING k.id)
+SELECT id FROM done;
+
+-- The same for an attempt that has stored its own response.
+-- name: recover_answered
+WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
+	late_token = $2::text, locked_until = NULL, attempt_lock = NULL,
+	lock_file = NULL, updated_at = $now, expires_at = $now + k.retention
+    WHERE k.id = $1::bigint AND k.state = 'completed' AND k.token = $2::text
+    RETURNING k.id, k.expires_at),
+unneeded AS (SELECT id FROM done),
+$without_request
+SELECT expires_at FROM done;
+
+-- For operators ---------------------------------------------------------------
+
+-- name: list
+SELECT $row FROM once_key k
+WHERE k.id > $1 AND ($2::bytea IS NULL OR k.scope = $2)
+    AND ($3::bytea IS NULL OR k.path = $3)
+    AND ($4::text IS NULL OR k.state = $4)
+    AND k.updated_at >= $5 AND k.created_at <= $6
+ORDER BY k.id LIMIT $7::bigint;
+
+-- $9 and $10 are the first and the last digest that the key can have.
+-- name: list_key
+SELECT $row FROM once_key k
+WHERE k.digest BETWEEN $9 AND $10 AND k.key = $8
+    AND k.id > $1 AND ($2::bytea IS NULL OR k.scope = $2)
+    AND ($3::bytea IS NULL OR k.path = $3)
+    AND ($4::text IS NULL OR k.state = $4)
+    AND k.updated_at >= $5 AND k.created_at <= $6
+ORDER BY k.id LIMIT $7::bigint;
+
+-- The key with that downstream key, which tells its number: see downstream.h.
+-- name: find_told
+SELECT id FROM once_key WHERE id = $1 AND downstream = $2;
+
+-- For downstream keys that were made elsewhere.
+-- name: find_open
+SELECT id FROM once_key
+WHERE downstream = $1 AND state IN ('unknown', 'dead_letter');
+
+-- name: find_downstream
+-- scan: looks at every key, when an operator asks about one that is settled
+SELECT id FROM once_key WHERE downstream = $1;
+
+-- name: counts
+-- scan: counts every key, when an operator asks
+SELECT state, count(*), min(updated_at),
+    coalesce(sum(body_length), 0)::bigint
+FROM once_key GROUP BY state;
+
+-- name: scopes
+-- scan: counts every key, when an operator asks
+SELECT scope, count(*) FILTER (WHERE state = 'pending') AS pending,
+    count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
+    count(*) FILTER (WHERE state = 'completed') AS completed,
+    count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
+    count(*) FILTER (WHERE state = 'unknown') AS unknown,
+    count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
+    count(*) FILTER (WHERE state = 'expired') AS expired
+FROM once_key WHERE $1::bytea IS NULL OR scope > $1
+GROUP BY scope ORDER BY scope LIMIT $2::bigint;
+
+-- Bytes of all tables and indexes.
+-- name: database_bytes
+-- scan: reads the catalog, when an operator asks
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND left(c.relname::text, 5) = 'once_';
+
+-- Once at each start: the sum of the counts becomes that of the rows.  Both are
+-- of one moment, so that transactions under way do no harm.
+-- name: kept_mend
+-- scan: counts the stored requests, of which max_kept bounds the bytes
+UPDATE once_kept s SET bytes = s.bytes + d.bytes
+FROM (SELECT (SELECT coalesce(sum($request_bytes), 0)
+	FROM once_request o)::bigint - $kept_sum AS bytes) d
+WHERE s.stripe = $stripe AND d.bytes <> 0;
+
+-- The error of those counts.
+-- name: kept_error
+-- scan: looks at every request that is kept, when an operator asks
+SELECT $kept_sum
+    - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint;
+
+-- Pieces of keys whose response is not kept.
+-- name: orphan_pieces
+-- scan: looks at every piece, when an operator asks
+SELECT count(DISTINCT p.key_id) FROM once_piece p
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept);
+
+-- Keys without all of their body.
+-- name: missing_bodies
+-- scan: looks at every key, when an operator asks
+SELECT count(*) FROM once_key k
+WHERE k.kept AND k.body_length > 0
+    AND k.body_length IS DISTINCT FROM coalesce(octet_length(k.body)::bigint,
+	(SELECT sum(octet_length(p.body)) FROM once_piece p
+	WHERE p.key_id = k.id));
+
+-- name: orphan_requests
+-- scan: looks at every request that is kept, when an operator asks
+SELECT count(*) FROM once_request o
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
+    AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
+	OR (k.state = 'failed_retryable' AND k.accepted)
+	OR k.token IS NOT NULL));
+
+-- Accepted keys without a stored request.
+-- name: missing_requests
+-- scan: looks at every key that waits, when an operator asks
+SELECT count(*) FROM once_key k
+WHERE k.queued_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM once_request o WHERE o.key_id = k.id);
+
+-- Delivered effects of deleted keys; and pending effects of keys that have not
+-- exactly one turn.
+-- name: orphan_effects
+-- scan: looks at every effect, when an operator asks
+SELECT count(*) FROM once_effect e
+WHERE e.state = 'delivered'
+    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
+	AND k.state <> 'expired');
+
+-- name: stalled_effects
+-- scan: looks at every pending effect, when an operator asks
+SELECT count(*) FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state = 'pending'
+    AND 1 <> (SELECT count(*) FROM once_effect f
+	WHERE f.key_id = e.key_id AND f.state = 'pending'
+	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL));
+
+-- The pending effects of each topic, and whether the topic is configured.
+-- name: pending_topics
+SELECT e.topic, count(*),
+    EXISTS (SELECT 1 FROM once_topic t WHERE t.name = e.topic)
+FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state = 'pending'
+GROUP BY e.topic;
+
+-- For doctor, which reads every row, a page after that number.
+-- name: rows
+SELECT $row, k.digest FROM once_key k
+WHERE k.id > $1 ORDER BY k.id LIMIT $2::bigint;
+
+-- name: effect_rows
+SELECT $effect FROM once_effect e
+WHERE e.id > $1 ORDER BY e.id LIMIT $2::bigint;
+
+-- Foreign triggers, rules and policies on our tables, which would change the
+-- effect of our statements, and rights of others.
+-- name: foreign_parts
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(DISTINCT f.name, ' ')
+FROM pg_class c, LATERAL (
+    SELECT t.tgname::text AS name FROM pg_trigger t WHERE t.tgrelid = c.oid
+    UNION ALL
+    SELECT r.rulename::text FROM pg_rewrite r WHERE r.ev_class = c.oid
+    UNION ALL
+    SELECT p.polname::text FROM pg_policy p WHERE p.polrelid = c.oid
+    UNION ALL
+    SELECT c.relname::text FROM aclexplode(c.relacl) a
+    WHERE a.grantee <> c.relowner) f
+WHERE c.relnamespace = current_schema()::regnamespace
+    AND left(c.relname::text, 5) = 'once_';
+
+-- Missing tables, indexes, sequences and functions.
+-- name: missing_parts
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(n.name, ' ')
+FROM unnest(ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
+    'once_recipe', 'once_key', 'once_request', 'once_piece', 'once_refused',
+    'once_topic', 'once_effect', 'once_key_id',
+    'once_effect_id', 'once_recipe_id',
+    'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_scope',
+    'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
+    'once_key_queue', 'once_effect_of_key',
+    'once_effect_open', 'once_effect_owner', 'once_checkpoint', 'once_outbox',
+    'once_response']) AS n(name)
+WHERE NOT EXISTS (SELECT 1 FROM pg_class c
+	WHERE c.relnamespace = current_schema()::regnamespace
+	AND c.relname::text = n.name)
+    AND NOT EXISTS (SELECT 1 FROM pg_proc p
+	WHERE p.pronamespace = current_schema()::regnamespace
+	AND p.proname::text = n.name);
+
+-- The number of leases of an owner, and of the effects that it is trying.
+-- name: owner_count
+SELECT (SELECT count(*) FROM once_key WHERE owner = $1)
+    + (SELECT count(*) FROM once_effect WHERE owner = $1);
+
+-- Unknown keys that only an operator can resolve; and the other open keys.
+-- name: count_open
+SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
+    count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
+    count(*) FILTER (WHERE state = 'dead_letter')
+FROM once_key WHERE state IN ('pending', 'unknown', 'dead_letter');
+
+-- Pages -----------------------------------------------------------------------
+
+-- Each of these reads at most as many rows as its last parameter says, except
+-- for browse_open, which sorts the keys of that state.  matches: whether the
+-- row is one that is looked for.
+
+-- name: browse_all
+SELECT id, coalesce(path = $2, true) AND coalesce(state = $3::text, true)
+    AND coalesce(downstream = $4, true) AS matches
+FROM once_key WHERE id < $1 ORDER BY id DESC LIMIT $5::bigint;
+
+-- name: browse_key
+SELECT id, coalesce(path = $2, true) AND coalesce(state = $3::text, true)
+    AND coalesce(downstream = $4, true) AS matches
+FROM once_key WHERE digest BETWEEN $5 AND $6 AND key = $1 LIMIT $7::bigint;
+
+-- name: browse_open
+SELECT id, coalesce(path = $2, true) AS matches FROM once_key
+WHERE state IN ('pending', 'unknown', 'dead_letter') AND state = $1::text
+ORDER BY updated_at LIMIT $3::bigint;
+
+-- name: browse_running
+SELECT id, coalesce(path = $1, true) AS matches FROM once_key
+WHERE owner IS NOT NULL AND state = 'in_progress' LIMIT $2::bigint;
+
+-- name: browse_dead_effects
+SELECT id, true AS matches FROM once_effect
+WHERE state <> 'delivered' AND state = 'dead_letter' LIMIT $1::bigint;
+
+-- name: browse_effects
+SELECT id, true AS matches FROM once_effect WHERE key_id = $1
+LIMIT $2::bigint;
+
+-- name: browse_row
+SELECT $row, $response FROM once_key k WHERE k.id = $1;
+
+-- name: browse_effect
+SELECT $effect FROM once_effect e WHERE e.id = $1;
+
+-- Metrics and health ---------------------------------------------------------
+
+-- name: kept_bytes
+-- scan: sums the bytes of stored requests, in 64 rows
+SELECT $kept_sum;
+
+-- name: gauge_running
+SELECT count(*) FROM once_key
+WHERE owner IS NOT NULL AND state = 'in_progress';
+
+-- name: gauge_open
+SELECT state, count(*), min(updated_at), 0::bigint FROM once_key
+WHERE state IN ('pending', 'unknown', 'dead_letter')
+GROUP BY state;
+
+-- name: gauge_outbox
+SELECT state, count(*), 0::bigint, 0::bigint FROM once_effect
+WHERE state <> 'delivered' GROUP BY state;
+
+-- Counts the next $2 keys after that number; no last: there is none.
+-- name: tally
+SELECT max(id) AS last,
+    count(*) FILTER (WHERE state = 'completed') AS completed,
+    count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
+    count(*) FILTER (WHERE state = 'expired') AS expired
+FROM (SELECT id, state FROM once_key WHERE id > $1
+    ORDER BY id LIMIT $2::bigint) k;
+
+-- name: tally_effects
+SELECT max(id) AS last,
+    count(*) FILTER (WHERE state = 'delivered') AS delivered
+FROM (SELECT id, state FROM once_effect WHERE id > $1
+    ORDER BY id LIMIT $2::bigint) e;
+
+-- Copying a store of another kind --------------------------------------------
+
+-- Whether the store is empty, and no process uses it.
+-- name: copy_target
+SELECT NOT EXISTS (SELECT 1 FROM once_key)
+    AND NOT EXISTS (SELECT 1 FROM once_effect),
+    NOT EXISTS (SELECT 1 FROM once_owner);
+
+-- The secret comes along: scopes and downstream keys were made under it.
+-- name: copy_secret
+UPDATE once_meta SET secret = $1 WHERE id = 1;
+
+-- Numbers go on after those that were copied; 0: there were none.
+-- name: copy_numbers
+SELECT setval('once_key_id', greatest($1::bigint, 1), $1::bigint > 0),
+    setval('once_effect_id', greatest($2::bigint, 1), $2::bigint > 0);
+
+-- name: copy_recipe
+INSERT INTO once_recipe(digest, text) VALUES ($1, $2)
+ON CONFLICT (digest) DO NOTHING;
+
+-- A key without a lease.  $9 is the digest of its recipe.
+-- name: copy_key
+INSERT INTO once_key(id, scope, scope_id, digest, key, path, state, attempt,
+    recipe, fingerprint, downstream, recovery_point, resume, retention, gone,
+    expired_retention, reconcile_delay, reconcile_after, reconcile_attempts,
+    resource, accepted, queued_at, expires_at, created_at, updated_at, status,
+    last_error, kept, kind, response_version, body_length, reason, headers,
+    body)
+SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
+    $7::text, ($8::bigint)::integer, r.id, $10::bytea, $11::uuid, $12::text,
+    $13::boolean, $14::bigint, $15::boolean, $16::bigint, $17::bigint,
+    $18::bigint, ($19::bigint)::integer, $20::text, $21::boolean, $22::bigint,
+    $23::bigint, $24::bigint, $25::bigint, ($26::bigint)::smallint,
+    $27::bytea, $28::boolean, ($29::bigint)::smallint,
+    ($30::bigint)::smallint, $31::bigint, $32::bytea, $33::bytea, $34::bytea
+FROM once_recipe r WHERE r.digest = $9::bytea;
+
+-- name: copy_request
+INSERT INTO once_request(key_id, environment, body)
+VALUES ($1, $2, coalesce($3::bytea, ''::bytea));
+
+-- name: copy_effect
+INSERT INTO once_effect(id, key_id, effect_key, scope, path, key, topic, state,
+    attempts, next_at, reference, last_error, created_at, updated_at, payload)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ($9::bigint)::integer, $10, $11, $12,
+    $13, $14, $15);
+
+-- What is there after the copy.
+-- name: copy_counts
+-- scan: counts every row, once
+SELECT (SELECT count(*) FROM once_key),
+    (SELECT coalesce(sum(body_length), 0)::bigint FROM once_key WHERE kept),
+    (SELECT count(*) FROM once_request), (SELECT count(*) FROM once_refused),
+    (SELECT count(*) FROM once_effect),
+    (SELECT coalesce(sum(octet_length(payload)), 0)::bigint FROM once_effect);

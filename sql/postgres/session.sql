@@ -1,0 +1,38 @@
+-- What the PostgreSQL store's connections and transactions need (pg.h, txn.h).
+
+-- name: begin
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+
+-- name: begin_read
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;
+
+-- Settings of a new connection: name and value, $1 and $2.  A server that does
+-- not know the name does nothing.
+-- name: session_set
+SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1;
+
+-- name: session_new
+INSERT INTO once_session(owner, slot, seq) VALUES ($1, $2, 0)
+	ON CONFLICT (owner, slot) DO NOTHING;
+
+-- One more transaction of the slot.  The division fails unless seq was $3 - 1:
+-- so a COMMIT that was sent, and comes to the server late, commits nothing.
+-- name: session_next
+WITH moved AS (
+	UPDATE once_session SET seq = $3
+	WHERE owner = $1 AND slot = $2 AND seq = $3 - 1
+	RETURNING 1
+) SELECT 1 / count(*) FROM moved;
+
+-- Waits for the transaction that is moving it.
+-- name: session_seq
+SELECT seq FROM once_session WHERE owner = $1 AND slot = $2 FOR UPDATE;
+
+-- name: session_all
+SELECT slot, seq FROM once_session WHERE owner = $1 ORDER BY slot;
