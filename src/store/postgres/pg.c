@@ -1,0 +1,292 @@
+/*
+ * PostgreSQL: connections, what goes over them, and failures.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include "clock.h"
+#include "log.h"
+#include "pg_impl.h"
+
+/* What a SQLSTATE, or a class of them, means; the first that fits. */
+static const struct {
+	const char *prefix;
+	enum pg_failure failure;
+	enum rc rc;
+} states[] = {
+	{ "40001", PG_AGAIN, RC_BUSY }, /* serialization_failure */
+	{ "40P01", PG_AGAIN, RC_BUSY }, /* deadlock_detected */
+	{ "55P03", PG_AGAIN, RC_BUSY }, /* lock_not_available */
+	{ "57014", PG_AGAIN, RC_BUSY }, /* query_canceled, statement_timeout */
+	/* session_next: the number was taken meanwhile */
+	{ "22012", PG_AGAIN, RC_BUSY },
+	{ "40003", PG_LOST, RC_IO }, /* statement_completion_unknown */
+	{ "53100", PG_OTHER, RC_FULL },
+	{ "53300", PG_LOST, RC_BUSY }, /* too_many_connections */
+	{ "57P", PG_LOST, RC_BUSY },   /* it stops, starts, or has crashed */
+	{ "25006", PG_LOST, RC_IO },   /* a standby: the primary is elsewhere */
+	{ "25P03", PG_LOST, RC_BUSY }, /* this process was frozen */
+	{ "08P01", PG_OTHER, RC_INVALID }, /* a format has too few letters */
+	{ "08", PG_LOST, RC_IO },
+	{ "22", PG_OTHER, RC_CORRUPT },
+	{ "23", PG_OTHER, RC_CORRUPT },
+	{ "42501", PG_OTHER, RC_IO }, /* insufficient_privilege */
+	{ "42", PG_OTHER, RC_CORRUPT },
+	{ "54", PG_OTHER, RC_LIMIT },
+	{ "P0001", PG_OTHER, RC_INVALID }, /* raised by a function of ours */
+	{ "XX00", PG_OTHER, RC_CORRUPT },
+	{ "", PG_OTHER, RC_IO },
+};
+
+bool
+pg_wait(const PGconn *conn, short events, int64_t deadline)
+{
+	struct pollfd p = { PQsocket(conn), events, 0 };
+	int64_t left;
+	int n;
+
+	do {
+		left = deadline - clock_mono();
+		if (left < 0)
+			left = 0;
+		n = poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX);
+	} while ((n == -1 && errno == EINTR) || (n == 0 && left > INT_MAX));
+	return n != 0; /* libpq finds an error of the socket */
+}
+
+/* --- failures ------------------------------------------------------------- */
+
+static void
+pg_log(const struct pg *pg, const char *doing)
+{
+	if (pg->quiet)
+		return;
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", pg_target_name(pg->target)),
+	    LOG_S("doing", doing), LOG_S("message", pg->message),
+	    LOG_S("sqlstate", pg->sqlstate));
+}
+
+enum rc
+pg_lost(struct pg *pg, enum rc rc, const char *doing, const char *message)
+{
+	if (pg->failure == PG_LOST)
+		return pg->rc;
+	pg->failure = PG_LOST;
+	pg->rc = rc;
+	pg_target_scrub(pg->target, message, pg->message, sizeof(pg->message));
+	pg_log(pg, doing);
+	return rc;
+}
+
+enum rc
+pg_misused(struct pg *pg, const char *message)
+{
+	if (pg->failure == PG_NONE) {
+		pg->failure = PG_OTHER;
+		pg->rc = RC_INVALID;
+	}
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", pg_target_name(pg->target)),
+	    LOG_S("message", message));
+#ifdef RECORD_CHECKS
+	assert(!"a format is wrong");
+#endif
+	return RC_INVALID;
+}
+
+static const char *
+field(const PGresult *result, int code)
+{
+	const char *text = PQresultErrorField(result, code);
+
+	return text != NULL ? text : "";
+}
+
+static bool
+ends_connection(const PGresult *result)
+{
+	const char *severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0;
+}
+
+enum rc
+pg_refused(struct pg *pg, const PGresult *result, const char *doing)
+{
+	const char *state = field(result, PG_DIAG_SQLSTATE);
+	enum pg_failure failure;
+	const char *message;
+	size_t i = 0;
+
+	if (state[0] == '\0')
+		return pg_lost(pg, RC_IO, doing, PQerrorMessage(pg->conn));
+	/* After a failure in this transaction: that one counts. */
+	if (strcmp(state, "25P02") == 0 && pg->failure != PG_NONE)
+		return pg->rc;
+	while (strncmp(state, states[i].prefix, strlen(states[i].prefix)) != 0)
+		i++;
+	message = field(result, PG_DIAG_MESSAGE_PRIMARY);
+	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s", state);
+	if (ends_connection(result) || states[i].failure == PG_LOST)
+		return pg_lost(pg, states[i].rc, doing, message);
+	failure = states[i].failure;
+	if (pg->failure == PG_NONE) {
+		pg->failure = failure;
+		pg->rc = states[i].rc;
+	}
+	pg_target_scrub(pg->target, message, pg->message, sizeof(pg->message));
+	if (failure != PG_AGAIN)
+		pg_log(pg, doing);
+	return states[i].rc;
+}
+
+/* Of COMMIT: "already committed locally, but might not have been replicated".
+ * Any other warning then is as bad. */
+static void
+on_notice(void *arg, const PGresult *notice)
+{
+	struct pg *pg = arg;
+
+	if (!pg->committing ||
+	    strcmp(field(notice, PG_DIAG_SEVERITY_NONLOCALIZED), "WARNING") !=
+		0)
+		return;
+	pg->warned = true;
+	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s",
+	    field(notice, PG_DIAG_SQLSTATE));
+	pg_target_scrub(pg->target, field(notice, PG_DIAG_MESSAGE_PRIMARY),
+	    pg->message, sizeof(pg->message));
+}
+
+/* --- connections ---------------------------------------------------------- */
+
+enum rc
+pg_open(struct pg **out, struct pg_target *target, int64_t deadline)
+{
+	struct pg *pg;
+	enum rc rc;
+
+	*out = NULL;
+	pg = calloc(1, sizeof(*pg));
+	if (pg == NULL)
+		return RC_NOMEM;
+	pg->target = target;
+	pg->deadline = deadline;
+	pg->row = -1;
+	rc = pg_target_connect(
+	    target, deadline, &pg->conn, pg->message, sizeof(pg->message));
+	if (rc == RC_OK) {
+		(void)PQsetNoticeReceiver(pg->conn, on_notice, pg);
+	} else {
+		pg->failure = PG_LOST;
+		pg->rc = rc;
+	}
+	*out = pg;
+	return rc;
+}
+
+void
+pg_close(struct pg *pg)
+{
+	if (pg == NULL)
+		return;
+	PQclear(pg->result);
+	PQfinish(pg->conn);
+	free(pg->pending);
+	free(pg);
+}
+
+void
+pg_set_deadline(struct pg *pg, int64_t deadline)
+{
+	pg->deadline = deadline;
+}
+
+void
+pg_set_quiet(struct pg *pg, bool quiet)
+{
+	pg->quiet = quiet;
+}
+
+enum pg_failure
+pg_failure(const struct pg *pg)
+{
+	return pg->failure;
+}
+
+const char *
+pg_message(const struct pg *pg)
+{
+	return pg->message;
+}
+
+const char *
+pg_sqlstate(const struct pg *pg)
+{
+	return pg->sqlstate;
+}
+
+int
+pg_server_version(const struct pg *pg)
+{
+	return PQserverVersion(pg->conn);
+}
+
+/* --- transactions --------------------------------------------------------- */
+
+void
+pg_begin(struct pg *pg)
+{
+	pg_send_quietly(pg, PG_QUERY_BEGIN, "");
+}
+
+void
+pg_begin_read(struct pg *pg)
+{
+	pg_send_quietly(pg, PG_QUERY_BEGIN_READ, "");
+}
+
+enum rc
+pg_commit(struct pg *pg)
+{
+	enum rc rc;
+
+	if (pg->failure != PG_NONE)
+		return pg->rc;
+	pg->committing = true;
+	pg->warned = false;
+	pg_send(pg, PG_QUERY_COMMIT, "");
+	rc = pg_sync(pg);
+	if (rc == RC_OK)
+		rc = pg_result(pg);
+	/* A transaction that has failed is rolled back, without an error. */
+	if (rc == RC_OK && strcmp(PQcmdStatus(pg->result), "COMMIT") != 0)
+		rc = pg_misused(pg, "COMMIT after a failure");
+	pg->committing = false;
+	if (pg->warned && pg->failure != PG_LOST) {
+		pg->failure = PG_LOST;
+		pg->rc = rc = RC_IO;
+		pg_log(pg, pg_query_name(PG_QUERY_COMMIT));
+	}
+	return rc;
+}
+
+void
+pg_rollback(struct pg *pg)
+{
+	/* A statement that fails must not take the rollback along. */
+	(void)pg_end_group(pg);
+	pg->local = RC_OK;
+	pg_send_quietly(pg, PG_QUERY_ROLLBACK, "");
+	(void)pg_sync(pg);
+}

@@ -1,0 +1,230 @@
+/*
+ * PostgreSQL's interface.  Only the pg files know libpq-fe.h.
+ *
+ * One thread at a time uses a connection.  Statements are named by enum
+ * pg_query and prepared at their first use in a connection, in the same round
+ * trip.  Statements are queued by pg_send().  pg_sync() sends what is queued,
+ * and pg_result() waits for the result of each statement, in their order.  So a
+ * group of statements costs one round trip:
+ *
+ *	pg_send(pg, PG_QUERY_FIND, "b", digest, sizeof(digest));
+ *	pg_send(pg, PG_QUERY_TOUCH, "i", id);
+ *	pg_sync(pg);
+ *	rc = pg_one(pg, "iu", &id, uuid, sizeof(uuid));
+ *	if (rc == RC_OK)
+ *		rc = pg_update(pg, &changed);
+ *
+ * If a statement fails, the server skips those after it up to the next
+ * pg_sync(); their results are the first failure once more.  Each wait ends at
+ * the connection's deadline; the connection is lost then.
+ *
+ * A failure is logged here, once, with SQLSTATE and the server's message.
+ * Messages hold neither passwords nor the values of parameters.  A failure
+ * that a second try may cure (PG_AGAIN) is not logged.
+ */
+#ifndef PG_H
+#define PG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "pg_query.h"
+#include "rc.h"
+
+struct pg;
+
+/*
+ * Where to connect: a conninfo string or URI, parsed once.  Any thread may use
+ * it.  err (of errsize bytes) gets a sentence if it cannot be understood
+ * (RC_INVALID); RC_NOMEM.
+ *
+ * Several hosts are tried in turn, the one that worked last first.
+ * target_session_attrs=read-write is added unless the string has one, and so
+ * are keepalives and tcp_user_timeout, of silence (ms).
+ */
+struct pg_target;
+enum rc pg_target_parse(struct pg_target **, const char *conninfo,
+    int64_t silence, char *err, size_t errsize);
+void pg_target_free(struct pg_target *);
+
+/* The URI without its passwords: for the log, and for handlers. */
+const char *pg_target_name(const struct pg_target *);
+
+/* What is known of a failure beyond its enum rc. */
+enum pg_failure {
+	PG_NONE,  /* nothing has failed */
+	PG_AGAIN, /* the transaction is over; it may succeed at a second try:
+		   * 40001, 40P01, 55P03 */
+	PG_LOST,  /* the connection is of no use any more.  Whether a COMMIT
+		   * that was sent took place is not known. */
+	PG_OTHER
+};
+
+/*
+ * Connects until deadline, a reading of clock_mono() (ms).  The names of hosts
+ * are looked up by getaddrinfo(3), which knows no deadline.  Logs nothing: on
+ * failure *out is not connected, but holds pg_message() and pg_sqlstate(); the
+ * caller closes it.  *out is NULL after RC_NOMEM.  RC_TIMEOUT; RC_IO,
+ * also if the server refuses, because it has no room for a connection, or is
+ * starting or stopping, or is a standby.
+ */
+enum rc pg_open(struct pg **out, struct pg_target *, int64_t deadline);
+
+/* Without a wait; the server ends an open transaction by a rollback. */
+void pg_close(struct pg *);
+
+/* A quiet connection logs no failure: its user tells of it. */
+void pg_set_quiet(struct pg *, bool quiet);
+
+/* The deadline of all waits to come, a reading of clock_mono() (ms). */
+void pg_set_deadline(struct pg *, int64_t deadline);
+
+/* The first failure since pg_open() or pg_clear(), and the last message. */
+enum pg_failure pg_failure(const struct pg *);
+const char *pg_message(const struct pg *);
+const char *pg_sqlstate(const struct pg *); /* "" if the server gave none */
+
+/* The major version of the server times 10000: 150018. */
+int pg_server_version(const struct pg *);
+
+/*
+ * Queues a statement with its parameters: one letter each, in their order.  The
+ * values are copied.  No failure: an error is returned by pg_result().  The
+ * letters are those of db_bindf():
+ *
+ *	i	int64_t
+ *	z	int64_t; 0 sends NULL
+ *	d	int
+ *	?	int; a boolean
+ *	s	const char *; for text, or the same bytes for bytea.  NULL sends
+ *		NULL
+ *	t	const char *; NULL and "" send NULL
+ *	b	const void *, size_t
+ *	o	const void *, size_t; 0 bytes send NULL
+ *	u	const char *, a UUID.  NULL sends NULL, a text that is no UUID
+ *		the UUID of zeros, which no row has
+ *	n	(no argument) NULL
+ */
+void pg_send(struct pg *, enum pg_query, const char *format, ...);
+
+/* The same for a statement whose result is of no interest: pg_result() does not
+ * give it.  If it fails, the statements after it fail. */
+void pg_send_quietly(struct pg *, enum pg_query, const char *format, ...);
+
+/* Ends the group of statements that stop at one failure, and sends it.  RC_OK,
+ * or the connection is lost. */
+enum rc pg_sync(struct pg *);
+
+/*
+ * Waits for the result of the next statement; ends the group first, if
+ * pg_sync() has not.  Rows of the result before it are
+ * gone.  RC_OK; or why the statement failed: RC_BUSY (PG_AGAIN), RC_FULL,
+ * RC_CORRUPT (it violates a constraint, or does not fit the schema), RC_INVALID
+ * (an exception raised by a function of the schema), RC_LIMIT, RC_TIMEOUT,
+ * RC_IO.
+ */
+enum rc pg_result(struct pg *);
+
+/* Rows of the result, and rows that the statement changed. */
+int pg_rows(const struct pg *);
+int pg_changed(const struct pg *);
+
+/*
+ * Reads the next row: one letter for each column, in their order.  RC_NOTFOUND:
+ * there is no further row.  RC_CORRUPT: a value is out of the range of its
+ * letter; RC_NOMEM.  On failure the columns before that one are set, the others
+ * are not.  Pointers into the row live until the next pg_result().  A letter
+ * that does not fit the type of its column is a mistake in the program, as is a
+ * number of letters that is not the number of columns: RC_INVALID, and a build
+ * with checks aborts.  The letters are those of db_rowf():
+ *
+ *	i	int64_t *; bigint, integer, smallint; NULL is 0
+ *	m	int64_t *; a time or a duration (ms): NULL is 0, and a number is
+ *		neither negative nor so large that a sum with it overflows
+ *	d	int *; a count: neither negative nor INT_MAX; NULL is 0
+ *	?	bool *; boolean, or a number; NULL is false
+ *	v	bool *; whether there is a value
+ *	s	char **; a copy, which the caller frees; NULL is NULL
+ *	f	char *, size_t; a text for a field of that size; NULL is ""
+ *	u	char *, size_t; the text of a UUID, for a field of that size;
+ *		NULL is ""
+ *	p	const char **; in the row; NULL is NULL
+ *	b	const void **, size_t *; in the row; NULL is NULL, 0
+ *	-	(no argument) the column is not read
+ *
+ * s, f and p read text, and bytea without a NUL byte.
+ */
+enum rc pg_row(struct pg *, const char *format, ...);
+
+/* The same for a statement of at most one row: pg_result() and pg_row().
+ * RC_NOTFOUND: there is no row.  RC_CORRUPT: there are several. */
+enum rc pg_one(struct pg *, const char *format, ...);
+
+/* pg_result() of a statement without rows; a row is RC_CORRUPT. */
+enum rc pg_done(struct pg *);
+enum rc pg_update(struct pg *, int *changed);
+
+/* The largest time (ms, some 30,000 years). */
+#define PG_TIME_MAX 1000000000000000
+
+/*
+ * Neighbouring columns of a row as members of a struct: one entry for each, in
+ * their order.  The letters are those of pg_row(), and
+ *
+ *	x	unsigned char[]; a bytea of exactly that size
+ *	e	an enum; parse() gives the value of a word, or false
+ *	a	struct buf, which the caller frees: a copy of any bytes
+ *
+ * b has a struct pg_bytes.
+ */
+struct pg_member {
+	const char *name; /* of the column */
+	char letter;
+	size_t offset, size; /* of the member */
+	bool (*parse)(const char *, int *);
+};
+
+struct pg_bytes {
+	const void *data; /* in the row */
+	size_t n;
+};
+
+#define PG_MEMBER(letter, type, member)                         \
+	{                                                       \
+#member, letter, offsetof(struct type, member), \
+		    sizeof(((struct type *)0)->member), NULL    \
+	}
+
+/* Goes to the next row, which pg_members() reads.  RC_NOTFOUND: there is
+ * none. */
+enum rc pg_next(struct pg *);
+
+/*
+ * Reads the columns with those names from the row of the last pg_next() or
+ * pg_row() into *out.  A statement without them, in that order, is a mistake as
+ * for pg_row().  Failures are those of pg_row().
+ */
+enum rc pg_members(struct pg *, const struct pg_member *, size_t n, void *out);
+
+/*
+ * Transactions.  BEGIN is queued, and goes with the first statements.  The
+ * commit is queued, sent and waited for.  A WARNING makes it a failure
+ * (PG_LOST): only the primary has it then, and whether a standby gets it is not
+ * known.  The rollback is sent, and pg_clear() waits for it.
+ */
+void pg_begin(struct pg *);
+void pg_begin_read(struct pg *); /* sees one state of the database */
+enum rc pg_commit(struct pg *);
+void pg_rollback(struct pg *);
+
+/* Discards results that are still to come, and forgets the failure.  RC_OK, or
+ * the connection is lost. */
+enum rc pg_clear(struct pg *);
+
+/* Sends one statement without parameters, such as one of the schema, and waits
+ * for its result.  The caller has read all results before. */
+enum rc pg_exec(struct pg *, const char *sql);
+
+#endif

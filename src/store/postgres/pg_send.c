@@ -1,0 +1,248 @@
+/*
+ * PostgreSQL: statements and their parameters.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include "uuid.h"
+#include "pg_impl.h"
+
+#define PARAMETERS_MAX 48
+#define TEXT           0 /* formats of the protocol */
+#define BINARY         1
+
+/* No statement has a shorter name, and none needs a longer one. */
+#define NAME_SIZE 16
+
+struct parameters {
+	int n;
+	const char *value[PARAMETERS_MAX];
+	int length[PARAMETERS_MAX], format[PARAMETERS_MAX];
+	char number[PARAMETERS_MAX][24];
+};
+
+bool
+pg_expect(struct pg *pg, enum pg_pending_kind kind, int query)
+{
+	const struct pg_pending next = { kind, query };
+	struct pg_pending *more;
+	size_t room;
+
+	if (pg->npending == pg->room) {
+		room = pg->room > 0 ? 2 * pg->room : 16;
+		more = realloc(pg->pending, room * sizeof(*more));
+		if (more == NULL)
+			return false;
+		pg->pending = more;
+		pg->room = room;
+	}
+	pg->pending[pg->npending++] = next;
+	return true;
+}
+
+static void
+parameter_number(struct parameters *p, int64_t number)
+{
+	char *text = p->number[p->n];
+
+	snprintf(text, sizeof(p->number[0]), "%lld", (long long)number);
+	p->value[p->n] = text;
+	p->format[p->n] = TEXT;
+}
+
+/* As bytes: the text format of bytea has escapes. */
+static bool
+parameter_bytes(struct parameters *p, const void *data, size_t n)
+{
+	if (n > (size_t)1 << 30) /* of a value, at most */
+		return false;
+	p->value[p->n] = data != NULL ? data : "";
+	p->length[p->n] = (int)n;
+	p->format[p->n] = BINARY;
+	return true;
+}
+
+static void
+parameter_uuid(struct parameters *p, const char *text)
+{
+	static const char none[] = "00000000-0000-0000-0000-000000000000";
+	unsigned char bytes[16];
+
+	if (text == NULL)
+		return;
+	p->value[p->n] = uuid_parse(text, bytes) ? text : none;
+	p->format[p->n] = TEXT;
+}
+
+/* False: it cannot be sent. */
+static bool
+parameter_letter(struct parameters *p, char letter, va_list *ap)
+{
+	const char *text;
+	const void *data;
+	int64_t number;
+	size_t n;
+
+	p->value[p->n] = NULL; /* NULL, unless there is a value */
+	p->length[p->n] = 0;
+	p->format[p->n] = TEXT;
+	switch (letter) {
+	case 'i':
+	case 'z':
+		number = va_arg(*ap, int64_t);
+		if (letter == 'i' || number != 0)
+			parameter_number(p, number);
+		return true;
+	case 'd':
+		parameter_number(p, va_arg(*ap, int));
+		return true;
+	case '?':
+		parameter_number(p, va_arg(*ap, int) != 0);
+		return true;
+	case 's':
+	case 't':
+		text = va_arg(*ap, const char *);
+		if (text == NULL || (letter == 't' && text[0] == '\0'))
+			return true;
+		return parameter_bytes(p, text, strlen(text));
+	case 'b':
+	case 'o':
+		data = va_arg(*ap, const void *);
+		n = va_arg(*ap, size_t);
+		return letter == 'o' && n == 0 ? true
+					       : parameter_bytes(p, data, n);
+	case 'u':
+		parameter_uuid(p, va_arg(*ap, const char *));
+		return true;
+	default:
+		return letter == 'n';
+	}
+}
+
+static enum rc
+send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
+    const struct parameters *p)
+{
+	char name[NAME_SIZE];
+
+	snprintf(name, sizeof(name), "q%d", (int)q);
+	if (!pg->prepared[q]) {
+		if (!pg_expect(pg, PG_PENDING_PREPARE, (int)q))
+			return RC_NOMEM;
+		if (!PQsendPrepare(pg->conn, name, pg_query_text(q), 0, NULL))
+			goto failed;
+		pg->prepared[q] = true;
+	}
+	if (!pg_expect(pg, kind, (int)q))
+		return RC_NOMEM;
+	if (PQsendQueryPrepared(
+		pg->conn, name, p->n, p->value, p->length, p->format, BINARY))
+		return RC_OK;
+failed:
+	return pg_lost(pg, RC_IO, pg_query_name(q), PQerrorMessage(pg->conn));
+}
+
+static void
+send_statement(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
+    const char *format, va_list *ap)
+{
+	struct parameters p;
+
+	if (pg->failure == PG_LOST || pg->local != RC_OK)
+		return;
+	for (p.n = 0; format[p.n] != '\0'; p.n++)
+		if (p.n == PARAMETERS_MAX ||
+		    !parameter_letter(&p, format[p.n], ap))
+			break;
+	if (format[p.n] != '\0')
+		pg->local = pg_misused(pg, "a parameter that cannot be sent");
+	else
+		pg->local = send_prepared(pg, q, kind, &p);
+	if (pg->local != RC_OK && pg->failure == PG_NONE) {
+		pg->failure = PG_OTHER;
+		pg->rc = pg->local;
+	}
+}
+
+void
+pg_send(struct pg *pg, enum pg_query q, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	send_statement(pg, q, PG_PENDING_RESULT, format, &ap);
+	va_end(ap);
+}
+
+void
+pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	send_statement(pg, q, PG_PENDING_QUIET, format, &ap);
+	va_end(ap);
+}
+
+/* Reads meanwhile: the server may wait for that before it reads on. */
+enum rc
+pg_flush(struct pg *pg)
+{
+	int more;
+
+	while ((more = PQflush(pg->conn)) == 1) {
+		if (!pg_wait(pg->conn, POLLIN | POLLOUT, pg->deadline))
+			return pg_lost(pg, RC_TIMEOUT, "send",
+			    "the server did not read in time");
+		if (!PQconsumeInput(pg->conn)) {
+			more = -1;
+			break;
+		}
+	}
+	return more == 0 ? RC_OK
+			 : pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
+}
+
+enum rc
+pg_sync(struct pg *pg)
+{
+	if (pg->failure == PG_LOST)
+		return pg->rc;
+	if (!pg_expect(pg, PG_PENDING_SYNC, -1))
+		return pg_lost(pg, RC_NOMEM, "send", "no memory");
+	if (!PQpipelineSync(pg->conn))
+		return pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
+	return pg_flush(pg);
+}
+
+enum rc
+pg_end_group(struct pg *pg)
+{
+	if (pg->npending == 0 ||
+	    pg->pending[pg->npending - 1].kind == PG_PENDING_SYNC)
+		return RC_OK;
+	return pg_sync(pg);
+}
+
+enum rc
+pg_exec(struct pg *pg, const char *sql)
+{
+	enum rc rc;
+
+	if (pg->failure == PG_LOST || pg->local != RC_OK)
+		return pg->rc;
+	if (!pg_expect(pg, PG_PENDING_RESULT, -1))
+		return pg_lost(pg, RC_NOMEM, "send", "no memory");
+	if (!PQsendQueryParams(
+		pg->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY))
+		return pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_result(pg) : rc;
+}
