@@ -1,0 +1,329 @@
+/*
+ * Transactions: each is run until it has taken place once, or has failed.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "leader.h"
+#include "txn_impl.h"
+
+/* How often a thread that waits for all slots looks at them (ms). */
+#define RENEW_LOOK 50
+
+/* Tries of a transaction for which others were faster. */
+#define TRIES_MAX 10
+
+/* Connections that stay open, and for how long (ms) the others do. */
+#define IDLE_MAX  2
+#define IDLE_TIME 60000
+
+enum rc
+txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
+    size_t errsize)
+{
+	const unsigned n = o->connections > 0 ? o->connections : 1;
+	struct txn_pool *pool;
+	enum rc rc;
+
+	*out = NULL;
+	pool = calloc(1, sizeof(*pool) + n * sizeof(pool->slot[0]));
+	if (pool == NULL)
+		return RC_NOMEM;
+	rc = pg_target_parse(&pool->target, o->database,
+	    o->busy_timeout + TXN_GRACE, err, errsize);
+	if (rc != RC_OK) {
+		free(pool);
+		return rc;
+	}
+	pool->busy_timeout = o->busy_timeout;
+	pool->connected = true; /* so that the first failure is logged */
+	pool->nslots = (int)n;
+	for (int i = 0; i < pool->nslots; i++) {
+		pool->slot[i].number = i;
+		pool->slot[i].seq = TXN_NO_ROW;
+	}
+	lock_init(&pool->lock, LOCK_STORE);
+	lock_cond_init(&pool->given);
+	*out = pool;
+	return RC_OK;
+}
+
+void
+txn_close(struct txn_pool *pool)
+{
+	if (pool == NULL)
+		return;
+	for (int i = 0; i < pool->nslots; i++) {
+		assert(!pool->slot[i].taken);
+		txn_slot_disconnect(pool, &pool->slot[i]);
+	}
+	pg_target_free(pool->target);
+	(void)pthread_cond_destroy(&pool->given);
+	lock_destroy(&pool->lock);
+	free(pool);
+}
+
+void
+txn_remember(struct txn_pool *pool, const struct pg *pg)
+{
+	lock_take(&pool->lock);
+	(void)snprintf(
+	    pool->message, sizeof(pool->message), "%s", pg_message(pg));
+	lock_give(&pool->lock);
+}
+
+const char *
+txn_message(const struct txn_pool *pool)
+{
+	return pool->message;
+}
+
+void
+txn_message_copy(struct txn_pool *pool, char *out, size_t size)
+{
+	lock_take(&pool->lock);
+	(void)snprintf(out, size, "%s", pool->message);
+	lock_give(&pool->lock);
+}
+
+const char *
+txn_database(const struct txn_pool *pool)
+{
+	return pg_target_name(pool->target);
+}
+
+/* No slot is taken. */
+static void
+begin_anew(struct txn_pool *pool, int64_t owner)
+{
+	pool->owner = owner;
+	pool->went_back = false;
+	for (int i = 0; i < pool->nslots; i++) {
+		assert(!pool->slot[i].taken);
+		txn_slot_disconnect(pool, &pool->slot[i]);
+		pool->slot[i].seq = TXN_NO_ROW;
+		pool->slot[i].pending = false;
+	}
+}
+
+void
+txn_set_owner(struct txn_pool *pool, int64_t owner)
+{
+	begin_anew(pool, owner);
+}
+
+static bool
+any_taken(const struct txn_pool *pool)
+{
+	for (int i = 0; i < pool->nslots; i++)
+		if (pool->slot[i].taken)
+			return true;
+	return false;
+}
+
+enum rc
+txn_renew(struct txn_pool *pool, int64_t owner)
+{
+	const int64_t until = clock_mono() + pool->busy_timeout + TXN_GRACE;
+	int64_t now;
+	bool taken;
+
+	lock_take(&pool->lock);
+	/* The signal that a slot is free may wake another thread. */
+	while ((taken = any_taken(pool)) && (now = clock_mono()) < until)
+		(void)lock_wait(&pool->lock, &pool->given, now + RENEW_LOOK);
+	if (!taken)
+		begin_anew(pool, owner);
+	lock_give(&pool->lock);
+	return taken ? RC_BUSY : RC_OK;
+}
+
+/* --- one transaction ------------------------------------------------------ */
+
+struct call {
+	enum txn_kind kind;
+	txn_body *body;
+	void *arg;
+	int64_t until; /* a reading of clock_mono() (ms) */
+};
+
+static void
+begin_txn(const struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind)
+{
+	switch (kind) {
+	case TXN_LOOK:
+		break;
+	case TXN_READ:
+		pg_begin_read(s->pg);
+		break;
+	case TXN_WRITE:
+		pg_begin(s->pg);
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEXT, "idi",
+		    pool->owner, s->number, s->seq + 1);
+		break;
+	case TXN_TWICE:
+		pg_begin(s->pg);
+		break;
+	}
+}
+
+static enum rc
+try_once(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
+{
+	const enum txn_kind kind = c->kind;
+	enum rc rc;
+
+	pg_set_deadline(s->pg, c->until + TXN_GRACE);
+	begin_txn(pool, s, kind);
+	rc = c->body(s->pg, c->arg);
+	if (rc == RC_OK && pg_failure(s->pg) != PG_NONE)
+		rc = RC_IO; /* a failure that the body has passed over */
+	if (kind == TXN_LOOK || pg_failure(s->pg) == PG_LOST)
+		return rc;
+	if (rc != RC_OK || kind == TXN_READ) {
+		pg_rollback(s->pg);
+		return rc;
+	}
+	rc = pg_commit(s->pg);
+	if (kind != TXN_WRITE)
+		return rc;
+	if (rc == RC_OK)
+		s->seq++;
+	else if (pg_failure(s->pg) == PG_LOST)
+		s->pending = true;
+	return rc;
+}
+
+/* Whether the COMMIT that was sent took place. */
+static enum rc
+settle(struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done)
+{
+	const int64_t least = clock_mono() + TXN_GRACE;
+	enum rc rc;
+
+	txn_slot_disconnect(pool, s);
+	rc = txn_slot_settle(pool, s, until > least ? until : least, done);
+	return rc == RC_OK || rc == RC_WENT_BACK ? rc : RC_PENDING;
+}
+
+static enum rc
+run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
+{
+	enum pg_failure failure;
+	int failures = 0, collisions = 0;
+	bool done = false;
+	enum rc rc;
+
+	do {
+		rc = txn_slot_ready(pool, s, c->until, c->kind == TXN_WRITE);
+		if (rc != RC_OK)
+			return rc;
+		rc = try_once(pool, s, c);
+		if (s->pending) {
+			rc = settle(pool, s, c->until, &done);
+			if (rc != RC_OK || done)
+				return rc;
+			rc = RC_IO;
+			continue;
+		}
+		failure = pg_failure(s->pg);
+		if (failure == PG_LOST)
+			txn_slot_disconnect(pool, s);
+		else if (failure != PG_AGAIN || ++collisions == TRIES_MAX)
+			return rc;
+	} while (txn_slot_pause(++failures, c->until));
+	return rc;
+}
+
+enum rc
+txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg)
+{
+	const struct call call = { kind, body, arg,
+		clock_mono() + pool->busy_timeout };
+	struct txn_slot *s;
+	enum rc rc;
+
+	assert(kind != TXN_WRITE || pool->owner != 0);
+	if (pool->went_back)
+		return RC_WENT_BACK;
+	leader_yield();
+	rc = txn_slot_take(pool, call.until, &s);
+	if (rc != RC_OK)
+		return rc;
+	rc = run_call(pool, s, &call);
+	if (rc != RC_OK && s->pg != NULL)
+		txn_remember(pool, s->pg);
+	txn_slot_give(pool, s);
+	return rc;
+}
+
+enum rc
+txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
+{
+	struct pg *pg;
+	enum rc rc;
+
+	leader_yield();
+	rc = pg_open(
+	    &pg, pool->target, clock_mono() + pool->busy_timeout + TXN_GRACE);
+	if (rc == RC_OK)
+		rc = body(pg, arg);
+	if (pg != NULL)
+		pg_close(pg);
+	return rc;
+}
+
+/* --- maintenance ---------------------------------------------------------- */
+
+/* The next slot that is pending, or idle for long; NULL: there is none. */
+static struct txn_slot *
+take_idle(struct txn_pool *pool, int first)
+{
+	const int64_t now = clock_mono();
+	struct txn_slot *s, *found = NULL;
+
+	lock_take(&pool->lock);
+	for (int i = first; i < pool->nslots && found == NULL; i++) {
+		s = &pool->slot[i];
+		if (!s->taken &&
+		    (s->pending ||
+			(i >= IDLE_MAX && s->pg != NULL &&
+			    now - s->used > IDLE_TIME)))
+			found = s;
+	}
+	if (found != NULL)
+		found->taken = true;
+	lock_give(&pool->lock);
+	return found;
+}
+
+void
+txn_tidy(struct txn_pool *pool)
+{
+	struct txn_slot *s;
+	bool took_place;
+
+	for (int i = 0; (s = take_idle(pool, i)) != NULL; i = s->number + 1) {
+		if (s->pending)
+			(void)txn_slot_settle(pool, s,
+			    clock_mono() + pool->busy_timeout, &took_place);
+		else
+			txn_slot_disconnect(pool, s);
+		txn_slot_give(pool, s);
+	}
+}
+
+void
+txn_health(struct txn_pool *pool, struct txn_health *h)
+{
+	h->connected = pool->connected;
+	h->went_back = pool->went_back;
+	h->connections = pool->open;
+	h->pending = 0;
+	for (int i = 0; i < pool->nslots; i++)
+		h->pending += pool->slot[i].pending;
+}

@@ -1,0 +1,115 @@
+/*
+ * Transactions that are done once, over connections that may be lost.
+ *
+ * A pool has at most a connection for each thread that works.  Each connection
+ * is a slot of the pool, with a row (owner, slot, seq) in once_session.  A
+ * transaction that writes increments seq.  If a connection is lost in COMMIT,
+ * the pool connects again and asks for seq by SELECT ... FOR UPDATE, which
+ * waits for the end of the old transaction: seq has moved, so the transaction
+ * took place; or it has not, and the transaction is run again.
+ *
+ * If seq is less than what a COMMIT has confirmed, the database was set back,
+ * as by a standby that was promoted without the last commits.  All slots are
+ * compared after each new connection.  From then on all transactions fail
+ * (RC_WENT_BACK).
+ */
+#ifndef TXN_H
+#define TXN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pg.h"
+#include "rc.h"
+
+struct txn_pool;
+
+struct txn_options {
+	const char *database; /* conninfo or URI */
+	int64_t busy_timeout; /* ms; of connecting, and of a wait for a lock */
+	unsigned connections; /* at most; 0: 1 */
+};
+
+/* Parses the options, and does not connect.  RC_INVALID: err (of errsize bytes)
+ * gets a sentence; RC_NOMEM. */
+enum rc txn_open(
+    struct txn_pool **, const struct txn_options *, char *err, size_t errsize);
+
+/* No thread uses it any more. */
+void txn_close(struct txn_pool *);
+
+/* The URI without its passwords: for the log, and for handlers. */
+const char *txn_database(const struct txn_pool *);
+
+/* The message of the last failure; txn_message() only while no other thread
+ * uses the pool. */
+const char *txn_message(const struct txn_pool *);
+void txn_message_copy(struct txn_pool *, char *out, size_t size);
+
+/*
+ * The owner whose sessions the pool's are: a new number, from the database; 0:
+ * none yet.  Must be called before the first TXN_WRITE, and while no other
+ * thread uses the pool.  All sessions begin anew, and RC_WENT_BACK is over.
+ */
+void txn_set_owner(struct txn_pool *, int64_t owner);
+
+/*
+ * The same at any time, for a process that goes on after RC_WENT_BACK: waits
+ * until no other thread runs a transaction.  RC_BUSY: one still did after
+ * busy_timeout, and nothing has changed.
+ */
+enum rc txn_renew(struct txn_pool *, int64_t owner);
+
+enum txn_kind {
+	/* Each group of statements (pg_sync()) is on its own: for one lookup.
+	 * Run again if the connection is lost. */
+	TXN_LOOK,
+	/* Sees one state of the database.  Run again if the connection is
+	 * lost. */
+	TXN_READ,
+	/* Done once. */
+	TXN_WRITE,
+	/* Needs no owner.  If the connection is lost in COMMIT, it is run again
+	 * although it may have taken place. */
+	TXN_TWICE
+};
+
+/*
+ * The statements of a transaction.  May be called several times, each time for
+ * a transaction that begins anew, so it must initialise its results itself.  It
+ * reads the results of all statements that it sends.  RC_OK: commit; anything
+ * else: roll back.
+ */
+typedef enum rc txn_body(struct pg *, void *arg);
+
+/*
+ * Runs a transaction and returns when it is durable, or has failed and will not
+ * appear; or RC_PENDING.
+ *
+ * RC_PENDING: the connection was lost in COMMIT, and the database did not
+ * answer in time whether it took place.  It may appear later.
+ * RC_BUSY: no connection or lock within busy_timeout, or other transactions
+ * were faster again and again.  RC_WENT_BACK: see above.  RC_IO, RC_TIMEOUT: no
+ * server can be reached.  RC_FULL, RC_CORRUPT, RC_INVALID: see pg_result().
+ * Else what the body has returned.
+ */
+enum rc txn_run(struct txn_pool *, enum txn_kind, txn_body *, void *arg);
+
+/* One group of statements on a connection of its own, whatever has become of
+ * the pool: RC_WENT_BACK does not stop it.  Not run again. */
+enum rc txn_apart(struct txn_pool *, txn_body *, void *arg);
+
+/* Closes connections that were not used for a minute, but for a few. */
+void txn_tidy(struct txn_pool *);
+
+/* The health of the pool. */
+struct txn_health {
+	bool connected; /* the last try to connect or to use a connection */
+	bool went_back;
+	unsigned connections; /* open */
+	unsigned pending;     /* commits whose outcome is not known */
+};
+void txn_health(struct txn_pool *, struct txn_health *);
+
+#endif

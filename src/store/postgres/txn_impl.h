@@ -1,0 +1,71 @@
+/*
+ * Private to the txn files.
+ */
+#ifndef TXN_IMPL_H
+#define TXN_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lock.h"
+#include "txn.h"
+
+/* What a wait for the server gets on top of busy_timeout (ms), so that the
+ * server, which ends a wait for a lock after busy_timeout, can say so. */
+#define TXN_GRACE 1000
+
+/* A slot that has no row in once_session yet. */
+#define TXN_NO_ROW (-1)
+
+/* Only the thread that has taken the slot uses it, but for .taken, which the
+ * lock guards, and .seq, which all threads read. */
+struct txn_slot {
+	int number;
+	bool taken;
+	struct pg *pg; /* NULL: not connected */
+	/* the last transaction that a COMMIT has confirmed */
+	_Atomic int64_t seq;
+	/* the COMMIT of the one after it was sent, and its outcome is not
+	 * known */
+	atomic_bool pending;
+	int64_t used; /* clock_mono() of its last use (ms) */
+};
+
+struct txn_pool {
+	struct pg_target *target;
+	int64_t busy_timeout;
+	int64_t owner; /* 0: none yet */
+	atomic_bool connected, went_back;
+	atomic_uint open; /* connections */
+	struct lock lock;
+	char message[512]; /* of the last failure; under the lock */
+	pthread_cond_t given;
+	int nslots;
+	struct txn_slot slot[];
+};
+
+/* Takes a free slot; RC_BUSY: there was none until that reading of
+ * clock_mono() (ms). */
+enum rc txn_slot_take(struct txn_pool *, int64_t until, struct txn_slot **);
+void txn_slot_give(struct txn_pool *, struct txn_slot *);
+
+/* Makes the slot's connection ready for a transaction; connects again and
+ * again until then.  A session, if wanted, gets its row. */
+enum rc txn_slot_ready(
+    struct txn_pool *, struct txn_slot *, int64_t until, bool session);
+
+/* Finds out what has become of a COMMIT whose outcome is not known.  If it
+ * fails, the slot is still pending, or the store went back. */
+enum rc txn_slot_settle(
+    struct txn_pool *, struct txn_slot *, int64_t until, bool *took_place);
+
+/* Remembers the message of a failure. */
+void txn_remember(struct txn_pool *, const struct pg *);
+
+void txn_slot_disconnect(struct txn_pool *, struct txn_slot *);
+
+/* Pauses after that many failures in a row.  False: the time is over by
+ * then. */
+bool txn_slot_pause(int failures, int64_t until);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * The slots of a pool: their connections and their numbers.  Invariants:
+ *
+ *   1. A slot's row has seq or, while the slot is pending, perhaps seq + 1.
+ *      Less means that the store went back.
+ *   2. A transaction holds its slot's row locked from its first statement to
+ *      its end.  So the number that SELECT ... FOR UPDATE reads is final.
+ *   3. That lookup commits, too, and its COMMIT waits for the standby like any
+ *      other.  So a transaction that only the primary has is not found to have
+ *      taken place.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "backoff.h"
+#include "clock.h"
+#include "log.h"
+#include "uuid.h"
+#include "txn_impl.h"
+
+/* Pauses between tries (ms). */
+#define PAUSE_FIRST 10
+#define PAUSE_LAST  500
+
+bool
+txn_slot_pause(int failures, int64_t until)
+{
+	const int64_t pause =
+	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
+	const struct timespec ts = { (time_t)(pause / 1000),
+		(long)(pause % 1000) * 1000000 };
+
+	if (clock_mono() + pause > until)
+		return false;
+	(void)nanosleep(&ts, NULL);
+	return true;
+}
+
+/* --- the slots ------------------------------------------------------------ */
+
+/* A free slot: connected, if there is one, and not pending. */
+static struct txn_slot *
+choose_slot(struct txn_pool *pool)
+{
+	struct txn_slot *best = NULL, *s;
+	int score, highest = -1;
+
+	for (int i = 0; i < pool->nslots; i++) {
+		s = &pool->slot[i];
+		if (s->taken)
+			continue;
+		score = s->pending ? 0 : s->pg != NULL ? 2 : 1;
+		if (score > highest) {
+			best = s;
+			highest = score;
+		}
+	}
+	return best;
+}
+
+enum rc
+txn_slot_take(struct txn_pool *pool, int64_t until, struct txn_slot **out)
+{
+	bool more = true;
+
+	lock_take(&pool->lock);
+	while ((*out = choose_slot(pool)) == NULL && more)
+		more = lock_wait(&pool->lock, &pool->given, until);
+	if (*out != NULL)
+		(*out)->taken = true;
+	lock_give(&pool->lock);
+	return *out != NULL ? RC_OK : RC_BUSY;
+}
+
+void
+txn_slot_give(struct txn_pool *pool, struct txn_slot *s)
+{
+	lock_take(&pool->lock);
+	s->used = clock_mono();
+	s->taken = false;
+	(void)pthread_cond_signal(&pool->given);
+	lock_give(&pool->lock);
+}
+
+/* --- the store that went back --------------------------------------------- */
+
+static enum rc
+slot_went_back(
+    struct txn_pool *pool, int slot, int64_t found, int64_t confirmed)
+{
+	if (!atomic_exchange(&pool->went_back, true))
+		log_event(LOG_ERROR, "store-went-back", NULL,
+		    LOG_S("database", txn_database(pool)), LOG_I("slot", slot),
+		    LOG_I("found", found), LOG_I("confirmed", confirmed));
+	return RC_WENT_BACK;
+}
+
+/* Whether each slot's row has at least the number that was confirmed. */
+static enum rc
+compare_slots(struct txn_pool *pool, struct txn_slot *s)
+{
+	int64_t *confirmed, seq;
+	int number = 0;
+	enum rc rc;
+
+	confirmed = calloc((size_t)pool->nslots, sizeof(*confirmed));
+	if (confirmed == NULL)
+		return RC_NOMEM;
+	for (int i = 0; i < pool->nslots; i++)
+		confirmed[i] = pool->slot[i].seq;
+	pg_send(s->pg, PG_QUERY_SESSION_ALL, "i", pool->owner);
+	rc = pg_sync(s->pg);
+	if (rc == RC_OK)
+		rc = pg_result(s->pg);
+	while (
+	    rc == RC_OK && (rc = pg_row(s->pg, "di", &number, &seq)) == RC_OK)
+		if (number < pool->nslots && seq >= confirmed[number])
+			confirmed[number] = TXN_NO_ROW;
+	if (rc == RC_NOTFOUND)
+		rc = RC_OK;
+	for (int i = 0; i < pool->nslots && rc == RC_OK; i++)
+		if (confirmed[i] != TXN_NO_ROW)
+			rc = slot_went_back(pool, i, TXN_NO_ROW, confirmed[i]);
+	free(confirmed);
+	return rc;
+}
+
+/* --- connecting ----------------------------------------------------------- */
+
+void
+txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s)
+{
+	if (s->pg == NULL)
+		return;
+	pg_close(s->pg);
+	s->pg = NULL;
+	atomic_fetch_sub(&pool->open, 1);
+}
+
+static int64_t
+between(int64_t low, int64_t value, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+static void
+send_setting(struct pg *pg, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "ss", name, text);
+}
+
+/*
+ * A process that is frozen in a transaction holds its locks for half of what
+ * the others wait for them.  A server that a process is no longer connected to
+ * notices that, in a statement and between two.  0 would be no limit.
+ */
+static enum rc
+set_session(struct txn_pool *pool, struct pg *pg)
+{
+	const int64_t busy = between(1, pool->busy_timeout, INT32_MAX / 2);
+	enum rc rc;
+
+	send_setting(pg, "lock_timeout", busy);
+	send_setting(pg, "statement_timeout", busy + TXN_GRACE);
+	send_setting(pg, "idle_in_transaction_session_timeout",
+	    between(1000, busy / 2, 10000));
+	send_setting(pg, "client_connection_check_interval", 1000); /* ms */
+	send_setting(pg, "tcp_keepalives_idle", 5);                 /* s */
+	send_setting(pg, "tcp_keepalives_interval", 2);             /* s */
+	send_setting(pg, "tcp_keepalives_count", 3);
+	send_setting(
+	    pg, "tcp_user_timeout", between(1000, busy, 30000)); /* ms */
+	rc = pg_sync(pg);
+	if (rc == RC_OK)
+		rc = pg_clear(pg);
+	return rc;
+}
+
+/* An outage is logged once. */
+static void
+connect_failed(struct txn_pool *pool, const struct pg *pg)
+{
+	txn_remember(pool, pg);
+	if (!atomic_exchange(&pool->connected, false))
+		return;
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", txn_database(pool)), LOG_S("doing", "connect"),
+	    LOG_S("message", pg_message(pg)));
+}
+
+static enum rc
+connect_slot(struct txn_pool *pool, struct txn_slot *s, int64_t until)
+{
+	enum rc rc;
+
+	rc = pg_open(&s->pg, pool->target, until + TXN_GRACE);
+	if (s->pg == NULL)
+		return rc;
+	atomic_fetch_add(&pool->open, 1);
+	if (rc != RC_OK)
+		connect_failed(pool, s->pg);
+	else
+		rc = set_session(pool, s->pg);
+	if (rc == RC_OK && pool->owner != 0)
+		rc = compare_slots(pool, s);
+	if (rc != RC_OK) {
+		txn_slot_disconnect(pool, s);
+		return rc;
+	}
+	if (!atomic_exchange(&pool->connected, true))
+		log_event(LOG_WARN, "store-connected", NULL,
+		    LOG_S("database", txn_database(pool)));
+	return RC_OK;
+}
+
+static enum rc
+have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
+{
+	int failures = 0;
+	enum rc rc;
+
+	if (s->pg != NULL) {
+		pg_set_deadline(s->pg, until + TXN_GRACE);
+		if (pg_clear(s->pg) != RC_OK)
+			txn_slot_disconnect(pool, s);
+	}
+	while (s->pg == NULL) {
+		rc = connect_slot(pool, s, until);
+		if (rc == RC_WENT_BACK || rc == RC_NOMEM)
+			return rc;
+		if (rc != RC_OK && !txn_slot_pause(++failures, until))
+			return rc;
+	}
+	return RC_OK;
+}
+
+/* --- the slot's number ---------------------------------------------------- */
+
+/* Makes the slot's row.  Done twice it does no harm. */
+static enum rc
+make_row(struct txn_pool *pool, struct txn_slot *s)
+{
+	enum rc rc;
+
+	pg_begin(s->pg);
+	pg_send(s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner, s->number);
+	rc = pg_sync(s->pg);
+	if (rc == RC_OK)
+		rc = pg_done(s->pg);
+	if (rc == RC_OK)
+		rc = pg_commit(s->pg);
+	if (rc == RC_OK)
+		s->seq = 0;
+	else
+		txn_slot_disconnect(pool, s);
+	return rc;
+}
+
+enum rc
+txn_slot_ready(
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool session)
+{
+	int failures = 0;
+	bool took_place;
+	enum rc rc;
+
+	if (s->pending &&
+	    (rc = txn_slot_settle(pool, s, until, &took_place)) != RC_OK)
+		return rc;
+	do
+		rc = have_connection(pool, s, until);
+	while (rc == RC_OK && session && s->seq == TXN_NO_ROW &&
+	    (rc = make_row(pool, s)) != RC_OK &&
+	    txn_slot_pause(++failures, until));
+	return rc;
+}
+
+static enum rc
+read_seq(struct txn_pool *pool, struct txn_slot *s, int64_t *seq)
+{
+	enum rc rc;
+
+	pg_begin(s->pg);
+	pg_send(s->pg, PG_QUERY_SESSION_SEQ, "id", pool->owner, s->number);
+	rc = pg_sync(s->pg);
+	if (rc == RC_OK)
+		rc = pg_one(s->pg, "i", seq);
+	if (rc == RC_OK)
+		return pg_commit(s->pg);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	pg_rollback(s->pg);
+	return slot_went_back(pool, s->number, TXN_NO_ROW, s->seq);
+}
+
+enum rc
+txn_slot_settle(
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *took_place)
+{
+	const int64_t confirmed = s->seq;
+	int failures = 0;
+	int64_t seq = 0;
+	enum rc rc;
+
+	assert(s->pending);
+	*took_place = false;
+	do {
+		rc = have_connection(pool, s, until);
+		if (rc == RC_OK)
+			rc = read_seq(pool, s, &seq);
+		if (rc != RC_OK)
+			txn_slot_disconnect(pool, s);
+	} while (rc != RC_OK && rc != RC_WENT_BACK &&
+	    txn_slot_pause(++failures, until));
+	if (rc != RC_OK)
+		return rc;
+	if (seq < confirmed)
+		return slot_went_back(pool, s->number, seq, confirmed);
+	*took_place = seq > confirmed;
+	s->seq = seq;
+	s->pending = false;
+	return RC_OK;
+}
