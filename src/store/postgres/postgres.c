@@ -1,0 +1,419 @@
+/*
+ * The key store on PostgreSQL: opening it, its clock and its health.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "metrics.h"
+#include "uuid.h"
+#include "postgres_impl.h"
+#include "store_module.h"
+
+const struct store_ops postgres_ops = {
+#define X(type, name, parameters, arguments) .name = postgres_##name,
+	STORE_VALUE_OPS(X) STORE_VOID_OPS(X)
+#undef X
+	    .close = postgres_close,
+	.outcome_free = postgres_outcome_free,
+	.list_next = postgres_list_next,
+	.outbox_next = postgres_outbox_next,
+	.list_free = postgres_list_free,
+};
+
+extern const struct store_module oncewrap_postgresql;
+__attribute__((visibility("default")))
+const struct store_module oncewrap_postgresql = {
+	.version = PACKAGE_VERSION,
+	.open = postgres_open,
+	.open_handler_api = postgres_handler_api_open,
+	.init = postgres_init,
+	.copy = postgres_copy,
+	.accept_loss = postgres_accept_loss,
+};
+
+/* --- transactions --------------------------------------------------------- */
+
+/* What the statements found is no failure. */
+static bool
+has_failed(enum rc rc)
+{
+	const bool failed = rc != RC_OK && rc != RC_NOTFOUND && rc != RC_LOST &&
+	    rc != RC_EXISTS && rc != RC_INVALID;
+
+	if (failed)
+		metrics_count(METRICS_STORE_ERRORS);
+	return failed;
+}
+
+enum rc
+postgres_write(struct store *s, txn_body *body, void *arg)
+{
+	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
+	const bool failed = has_failed(rc);
+
+	lock_take(&s->lock);
+	s->last = failed ? rc : RC_OK;
+	lock_give(&s->lock);
+	return rc;
+}
+
+enum rc
+postgres_read(struct store *s, txn_body *body, void *arg)
+{
+	const enum rc rc = txn_run(s->pool, TXN_READ, body, arg);
+
+	(void)has_failed(rc);
+	return rc;
+}
+
+enum rc
+postgres_look(struct store *s, txn_body *body, void *arg)
+{
+	const enum rc rc = txn_run(s->pool, TXN_LOOK, body, arg);
+
+	(void)has_failed(rc);
+	return rc;
+}
+
+/* --- the clock ------------------------------------------------------------ */
+
+void
+postgres_clock_set(struct store *s, int64_t now)
+{
+	s->ahead = now - clock_boot();
+}
+
+int64_t
+postgres_now(const struct store *s)
+{
+	return clock_boot() + s->ahead;
+}
+
+int64_t
+postgres_wall(const struct store *s, int64_t store_time)
+{
+	/* Store time is the server's wall clock. */
+	(void)s;
+	return store_time;
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+static enum rc
+server_run(struct pg *pg, void *arg)
+{
+	struct postgres_server *c = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SERVER, "");
+	rc = pg_sync(pg);
+	if (rc == RC_OK)
+		rc = pg_one(pg, "ifffm", &c->version, c->fsync,
+		    sizeof(c->fsync), c->synchronous, sizeof(c->synchronous),
+		    c->pages, sizeof(c->pages), &c->now);
+	return rc;
+}
+
+enum rc
+postgres_server_read(struct store *s, struct postgres_server *server)
+{
+	memset(server, 0, sizeof(*server));
+	return postgres_look(s, server_run, server);
+}
+
+const char *
+postgres_server_off(const struct postgres_server *server)
+{
+	if (strcmp(server->fsync, "on") != 0)
+		return "fsync";
+	if (strcmp(server->pages, "on") != 0)
+		return "full_page_writes";
+	if (strcmp(server->synchronous, "off") == 0)
+		return "synchronous_commit";
+	return NULL;
+}
+
+enum rc
+postgres_check_server(struct store *s, char *err, size_t errsize)
+{
+	struct postgres_server c;
+	const char *off;
+	char why[512];
+	enum rc rc;
+
+	if ((rc = postgres_server_read(s, &c)) != RC_OK) {
+		txn_message_copy(s->pool, why, sizeof(why));
+		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
+		    why);
+		return rc;
+	}
+	postgres_clock_set(s, c.now);
+	if (c.version < POSTGRES_VERSION) {
+		snprintf(err, errsize,
+		    "database %s: the server is of version %d.%d, and "
+		    "oncewrap needs 13 or later",
+		    txn_database(s->pool), (int)(c.version / 10000),
+		    (int)(c.version % 100));
+		return RC_VERSION;
+	}
+	off = postgres_server_off(&c);
+	s->unsafe = off != NULL && s->full && s->keeper;
+	if (!s->unsafe)
+		return RC_OK;
+	snprintf(err, errsize,
+	    "database %s: the server's setting %s is off, so a commit may be "
+	    "lost: turn it on, or set durability = normal",
+	    txn_database(s->pool), off);
+	return RC_UNSAFE;
+}
+
+static enum rc
+open_host(struct store *s, char *err, size_t errsize)
+{
+	enum rc rc;
+
+	rc = postgres_host_open(&s->host, txn_database(s->pool), err, errsize);
+	if (rc == RC_OK)
+		s->base.local = s->host.local;
+	return rc;
+}
+
+/* A process that may create the store will hold leases. */
+static enum rc
+open_keeper(struct store *s, char *err, size_t errsize)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	if ((rc = open_host(s, err, errsize)) != RC_OK)
+		return rc;
+	rc = postgres_liveness(s, &liveness);
+	if (rc == RC_OK)
+		rc = postgres_owner_new(s);
+	if (rc == RC_OK)
+		rc = postgres_keeper_start(s);
+	if (rc != RC_OK)
+		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
+		    rc_text(rc));
+	return rc;
+}
+
+static enum rc
+open_operator(struct store *s)
+{
+	uint64_t bits = (uint64_t)uuid_bits() << 32 | uuid_bits();
+
+	s->owner = (int64_t)(bits >> 2) | 1;
+	txn_set_owner(s->pool, s->owner);
+	return RC_OK;
+}
+
+/* Connects, and looks at the server. */
+static enum rc
+open_server(struct store **out, const struct store_options *o, char *err,
+    size_t errsize)
+{
+	struct txn_options to = { .database = o->database,
+		.busy_timeout = o->busy_timeout,
+		.connections = o->workers };
+	struct store *s = calloc(1, sizeof(*s));
+	enum rc rc;
+
+	*out = s;
+	if (s == NULL) {
+		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+		return RC_NOMEM;
+	}
+	s->base.ops = &postgres_ops;
+	s->busy_timeout = o->busy_timeout;
+	s->owner_timeout = o->owner_timeout;
+	s->keeper = o->create;
+	s->full = o->durability == CONF_DURABILITY_FULL;
+	lock_init(&s->lock, LOCK_STORE);
+	lock_cond_init(&s->beat);
+	postgres_news_init(&s->news);
+	rc = txn_open(&s->pool, &to, err, errsize);
+	return rc == RC_OK ? postgres_check_server(s, err, errsize) : rc;
+}
+
+enum rc
+postgres_open(struct store **out, const struct store_options *o, char *err,
+    size_t errsize)
+{
+	struct store *s;
+	enum rc rc;
+
+	*out = NULL;
+	rc = open_server(&s, o, err, errsize);
+	if (rc == RC_OK)
+		rc = postgres_schema_open(s, o->create, err, errsize);
+	if (rc == RC_OK)
+		rc =
+		    o->create ? open_keeper(s, err, errsize) : open_operator(s);
+	if (rc == RC_OK)
+		*out = s;
+	else
+		postgres_close(s);
+	return rc;
+}
+
+enum rc
+postgres_init(
+    const struct store_options *o, const char *role, char *err, size_t errsize)
+{
+	struct store *s;
+	enum rc rc;
+
+	rc = open_server(&s, o, err, errsize);
+	if (rc == RC_OK)
+		rc = postgres_schema_open(s, true, err, errsize);
+	if (rc == RC_OK && role != NULL)
+		rc = postgres_grant(s, role, err, errsize);
+	postgres_close(s);
+	return rc;
+}
+
+void
+postgres_close(struct store *s)
+{
+	if (s == NULL)
+		return;
+	postgres_keeper_stop(s);
+	if (s->pool != NULL)
+		postgres_owner_end(s);
+	txn_close(s->pool);
+	postgres_former_free(s->former);
+	liveness_close(s->liveness);
+	postgres_watched_free(s->watched);
+	postgres_host_free(&s->host);
+	postgres_news_destroy(&s->news);
+	pthread_cond_destroy(&s->beat);
+	lock_destroy(&s->lock);
+	free(s);
+}
+
+const unsigned char *
+postgres_secret(const struct store *s)
+{
+	return s->secret;
+}
+
+const char *
+postgres_database(const struct store *s)
+{
+	return txn_database(s->pool);
+}
+
+/* An operator needs this host's files only now. */
+static enum rc
+open_liveness(struct store *s)
+{
+	char why[512] = "";
+	enum rc rc;
+
+	if (s->base.local == NULL &&
+	    (rc = open_host(s, why, sizeof(why))) != RC_OK) {
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", txn_database(s->pool)),
+		    LOG_S("message", why));
+		return rc;
+	}
+	if ((rc = liveness_open(&s->liveness, s->base.local, 0600)) != RC_OK)
+		return rc;
+	rc = postgres_host_name(&s->host, liveness_file(s->liveness));
+	s->base.host = s->host.number;
+	return rc;
+}
+
+enum rc
+postgres_liveness(struct store *s, struct liveness **out)
+{
+	enum rc rc = RC_OK;
+
+	lock_take(&s->lock);
+	if (s->liveness == NULL)
+		rc = open_liveness(s);
+	*out = s->liveness;
+	lock_give(&s->lock);
+	return rc;
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+bool
+postgres_wait(struct store *s, uint64_t *generation, int64_t until_mono)
+{
+	return postgres_news_wait(&s->news, generation, until_mono);
+}
+
+bool
+postgres_wait_work(struct store *s, uint64_t *generation, int64_t until_mono)
+{
+	return postgres_news_wait_work(&s->news, generation, until_mono);
+}
+
+void
+postgres_wake(struct store *s)
+{
+	postgres_news_made(&s->news);
+}
+
+void
+postgres_news_to(struct store *s, int fd)
+{
+	postgres_news_fd(&s->news, fd);
+}
+
+/* A connection tells nothing of what others commit: work is found by
+ * polling. */
+int
+postgres_watch(const struct store *s)
+{
+	(void)s;
+	return -1;
+}
+
+enum rc
+postgres_watch_read(const struct store *s, int fd)
+{
+	(void)s;
+	(void)fd;
+	return RC_LOST;
+}
+
+/* A COMMIT has returned only when it was durable. */
+enum rc
+postgres_sync_foreign_commits(struct store *s)
+{
+	(void)s;
+	return RC_OK;
+}
+
+/* --- handlers that share the database ------------------------------------ */
+
+/* They have connections of their own, and lock only the row of their key. */
+void
+postgres_share_files(struct store *s)
+{
+	(void)s;
+}
+
+void
+postgres_share_begin(struct store *s, struct store_sharer *sharer)
+{
+	(void)sharer;
+	s->shared = true;
+}
+
+void
+postgres_share_end(struct store *s, struct store_sharer *sharer)
+{
+	(void)s;
+	(void)sharer;
+}

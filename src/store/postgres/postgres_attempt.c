@@ -1,0 +1,239 @@
+/*
+ * See postgres_attempt.h.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decide.h"
+#include "fault.h"
+#include "postgres_row.h"
+#include "rows.h"
+#include "tree.h"
+#include "uuid.h"
+#include "postgres_attempt.h"
+
+/* A process of this host; false if that cannot be determined. */
+static bool
+is_dead(struct store *s, int64_t owner)
+{
+	struct liveness *liveness;
+	bool alive = true;
+
+	return owner > 0 && postgres_liveness(s, &liveness) == RC_OK &&
+	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
+}
+
+/* --- keys that another host has made unknown ------------------------------ */
+
+/* Keys looked at in one pass. */
+#define LATE_MAX 100
+
+struct late_key {
+	struct record record;
+	char token[RECORD_TOKEN_LEN + 1];
+	bool dead; /* its oncewrap */
+};
+
+struct late {
+	struct store *s;
+	int64_t after;
+	int n;
+	struct late_key key[LATE_MAX];
+};
+
+struct late_token {
+	char late_token[RECORD_TOKEN_LEN + 1];
+};
+
+static const struct pg_member late_token[] = {
+	PG_MEMBER('f', late_token, late_token),
+};
+
+static void
+late_free(struct late *l)
+{
+	for (int i = 0; i < l->n; i++)
+		record_free(&l->key[i].record);
+	l->n = 0;
+}
+
+static enum rc
+run_late_rows(struct pg *pg, void *arg)
+{
+	struct late *l = arg;
+	struct late_token got;
+	struct late_key *k;
+	enum rc rc;
+
+	late_free(l);
+	pg_send(pg, PG_QUERY_RECOVER_LATE, "iii", l->s->host.number, l->after,
+	    (int64_t)LATE_MAX);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_result(pg);
+	while (rc == RC_OK && l->n < LATE_MAX) {
+		k = &l->key[l->n];
+		rc = postgres_row_next(l->s, pg, &k->record);
+		if (rc != RC_OK)
+			break;
+		l->n++;
+		rc = pg_members(pg, late_token, 1, &got);
+		memcpy(k->token, got.late_token, sizeof(k->token));
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Whether the oncewrap of the attempt is dead. */
+static bool
+maker_is_dead(struct store *s, int64_t lock)
+{
+	struct tree_note note;
+
+	return tree_is_past(lock) ||
+	    (tree_read(s->base.local, lock, &note) == RC_OK &&
+		is_dead(s, note.owner));
+}
+
+void
+postgres_release_send(
+    struct pg *pg, const struct record *lost, const char *token)
+{
+	const int64_t pause = decide_requeue(lost->attempt, uuid_bits());
+	static const char why[] = "oncewrap was lost; it may be resumed";
+
+	if (pause >= 0)
+		pg_send(pg, PG_QUERY_RECOVER_RELEASED, "isis", lost->id, token,
+		    pause, why);
+	else
+		pg_send(pg, PG_QUERY_RECOVER_RELEASED, "isns", lost->id, token,
+		    why);
+}
+
+static enum rc
+run_release(struct pg *pg, void *arg)
+{
+	const struct late_key *k = arg;
+	enum rc rc;
+
+	postgres_release_send(pg, &k->record, k->token);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "-") : rc;
+}
+
+/* The makers died before the list of processes is read. */
+static enum rc
+late_release(struct late *l, int limit, struct store_change *changes, int *n)
+{
+	struct process_list *processes = NULL;
+	struct late_key *k;
+	enum rc rc = RC_OK;
+
+	for (int i = 0; i < l->n; i++)
+		l->key[i].dead =
+		    maker_is_dead(l->s, l->key[i].record.attempt_lock);
+	(void)process_list(&processes);
+	for (int i = 0; i < l->n && rc == RC_OK && *n < limit; i++) {
+		k = &l->key[i];
+		if (!k->dead ||
+		    tree_lives(
+			l->s->base.local, k->record.attempt_lock, processes))
+			continue;
+		rc = postgres_write(l->s, run_release, k);
+		if (rc == RC_NOTFOUND)
+			rc = RC_OK; /* another outcome was faster */
+		else if (rc == RC_OK) {
+			rows_change(&k->record, &changes[*n]);
+			changes[*n].to = RECORD_FAILED_RETRYABLE;
+			++*n;
+			postgres_news_made(&l->s->news);
+		}
+	}
+	process_list_free(processes);
+	return rc;
+}
+
+enum rc
+postgres_recover_late(
+    struct store *s, int limit, struct store_change *changes, int *n)
+{
+	struct late *l = calloc(1, sizeof(*l));
+	bool more = true;
+	enum rc rc = RC_OK;
+
+	if (l == NULL)
+		return RC_NOMEM;
+	l->s = s;
+	while (rc == RC_OK && more && *n < limit) {
+		rc = txn_run(s->pool, TXN_LOOK, run_late_rows, l);
+		more = l->n == LATE_MAX;
+		if (rc == RC_OK && l->n > 0) {
+			l->after = l->key[l->n - 1].record.id;
+			rc = late_release(l, limit, changes, n);
+		}
+	}
+	late_free(l);
+	free(l);
+	return rc;
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+struct leftover {
+	struct store *s;
+	struct pg *pg;
+};
+
+/* Removes a file that no record names.  A file of an attempt without a started
+ * handler may be about to be named as long as its owner lives. */
+static enum rc
+remove_leftover(void *arg, int64_t name, const struct tree_note *note)
+{
+	const struct leftover *left = arg;
+	struct store *s = left->s;
+	enum rc rc;
+
+	if (note->token[0] != '\0')
+		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_KEY, "iii", note->key,
+		    name, s->host.number);
+	else if (is_dead(s, note->owner))
+		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_OWNER, "i", note->owner);
+	else
+		return RC_OK;
+	if ((rc = pg_sync(left->pg)) == RC_OK)
+		rc = pg_one(left->pg, "-");
+	if (rc != RC_NOTFOUND)
+		return rc;
+	tree_remove(s->base.local, name);
+	FAULT(ATTEMPT_SWEPT);
+	return RC_OK;
+}
+
+/* Removes the file of a process that died with its owner.  An attempt that it
+ * acted for has a name of its own for the file. */
+static enum rc
+remove_process(void *arg, int64_t name, const struct tree_note *note)
+{
+	struct store *s = arg;
+
+	if (is_dead(s, note->owner))
+		tree_process_remove(s->base.local, name);
+	return RC_OK;
+}
+
+static enum rc
+run_clean(struct pg *pg, void *arg)
+{
+	struct leftover left = { arg, pg };
+
+	return tree_each(left.s->base.local, remove_leftover, &left);
+}
+
+enum rc
+postgres_attempt_clean(struct store *s)
+{
+	enum rc rc = txn_run(s->pool, TXN_LOOK, run_clean, s);
+
+	return rc == RC_OK ? tree_process_each(s->base.local, remove_process, s)
+			   : rc;
+}

@@ -1,0 +1,186 @@
+/*
+ * Copying all that another store has into this one, in one transaction.
+ *
+ * The numbers of keys and effects stay, and so does the secret: a scope or a
+ * downstream key that was made before is good afterwards.  Leases are not
+ * copied, so the source must have none.  Times are converted from the source's
+ * store time to the server's clock.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_module.h"
+#include "postgres_copy.h"
+
+/* --- before and after ----------------------------------------------------- */
+
+/* No other process may use the source. */
+static enum rc
+source_is_free(struct postgres_copy *c)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	if ((rc = store_liveness(c->from, &liveness)) != RC_OK)
+		return postgres_copy_refuse(c, rc,
+		    "%s: cannot tell which processes use it",
+		    store_database(c->from));
+	if (!liveness_is_alone(liveness))
+		return postgres_copy_refuse(c, RC_BUSY,
+		    "%s: a daemon uses it: stop all of them before",
+		    store_database(c->from));
+	return RC_OK;
+}
+
+/* Settles what processes that are gone have left. */
+static enum rc
+source_settle(struct postgres_copy *c)
+{
+	struct store_change changes[16];
+	enum rc rc;
+	int n;
+
+	do {
+		n = 0;
+		rc = store_recover(c->from, 16, changes, &n);
+		store_changes_free(changes, n);
+	} while (rc == RC_OK && n > 0);
+	if (rc != RC_OK)
+		(void)postgres_copy_refuse(
+		    c, rc, "%s: %s", store_database(c->from), rc_text(rc));
+	return rc;
+}
+
+static enum rc
+target_is_empty(struct postgres_copy *c)
+{
+	bool empty, unused;
+	enum rc rc;
+
+	pg_send(c->pg, PG_QUERY_COPY_TARGET, "");
+	if ((rc = pg_sync(c->pg)) != RC_OK ||
+	    (rc = pg_one(c->pg, "??", &empty, &unused)) != RC_OK)
+		return rc;
+	if (!empty)
+		return postgres_copy_refuse(c, RC_EXISTS,
+		    "%s: has keys or effects already",
+		    txn_database(c->to->pool));
+	if (!unused)
+		return postgres_copy_refuse(c, RC_BUSY,
+		    "%s: a daemon uses it: stop all of them before",
+		    txn_database(c->to->pool));
+	return RC_OK;
+}
+
+static enum rc
+compare_target(struct postgres_copy *c)
+{
+	struct store_transfer n;
+	enum rc rc;
+
+	pg_send(
+	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
+	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
+	pg_send(c->pg, PG_QUERY_COPY_COUNTS, "");
+	pg_send(c->pg, PG_QUERY_MISSING_BODIES, "");
+	if ((rc = pg_sync(c->pg)) != RC_OK ||
+	    (rc = pg_result(c->pg)) != RC_OK ||
+	    (rc = pg_result(c->pg)) != RC_OK ||
+	    (rc = pg_one(c->pg, "iiiiii", &n.keys, &n.answer_bytes, &n.requests,
+		 &n.outputs, &n.effects, &n.payload_bytes)) != RC_OK)
+		return rc;
+	if (memcmp(&n, &c->n, sizeof(n)) != 0)
+		return postgres_copy_refuse(c, RC_CORRUPT,
+		    "after the copy %" PRId64 " of %" PRId64
+		    " keys and %" PRId64 " of %" PRId64
+		    " effects are there; nothing was kept",
+		    n.keys, c->n.keys, n.effects, c->n.effects);
+	rc = pg_one(c->pg, "i", &n.keys);
+	if (rc == RC_OK && n.keys != 0)
+		rc = postgres_copy_refuse(c, RC_CORRUPT,
+		    "after the copy %" PRId64 " answers lack some of their "
+		    "bytes; nothing was kept",
+		    n.keys);
+	return rc;
+}
+
+/* Rows that make no sense are not listed, and were not copied. */
+static enum rc
+compare_source(struct postgres_copy *c)
+{
+	struct store_counts counts;
+	int64_t keys = 0;
+	enum rc rc;
+
+	if ((rc = store_stats(c->from, &counts)) != RC_OK)
+		return postgres_copy_refuse(
+		    c, rc, "%s: %s", store_database(c->from), rc_text(rc));
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
+		keys += counts.keys[i];
+	if (keys != c->n.keys)
+		return postgres_copy_refuse(c, RC_CORRUPT,
+		    "%s: has %" PRId64 " keys, of which %" PRId64
+		    " can be read: \"oncectl doctor\" names the others",
+		    store_database(c->from), keys, c->n.keys);
+	return source_is_free(c);
+}
+
+/* --- the transaction ------------------------------------------------------ */
+
+static void
+copy_reset(struct postgres_copy *c, struct pg *pg)
+{
+	c->pg = pg;
+	memset(&c->n, 0, sizeof(c->n));
+	free(c->recipe_text);
+	c->recipe_text = NULL;
+	c->last_key = c->last_effect = 0;
+	c->sent = 0;
+	c->bytes = 0;
+}
+
+static enum rc
+copy_run(struct pg *pg, void *arg)
+{
+	struct postgres_copy *c = arg;
+	enum rc rc;
+
+	copy_reset(c, pg);
+	if ((rc = target_is_empty(c)) != RC_OK)
+		return rc;
+	pg_send(pg, PG_QUERY_COPY_SECRET, "b", c->to->secret,
+	    sizeof(c->to->secret));
+	c->sent++;
+	if ((rc = postgres_copy_keys(c)) == RC_OK &&
+	    (rc = postgres_copy_effects(c)) == RC_OK &&
+	    (rc = postgres_copy_end(c)) == RC_OK &&
+	    (rc = compare_target(c)) == RC_OK)
+		rc = compare_source(c);
+	return rc;
+}
+
+enum rc
+postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
+    char *why, size_t size)
+{
+	struct postgres_copy c = {
+		.from = from, .to = to, .why = why, .size = size
+	};
+	enum rc rc;
+
+	why[0] = '\0';
+	memcpy(to->secret, store_secret(from), sizeof(to->secret));
+	if ((rc = source_is_free(&c)) == RC_OK &&
+	    (rc = source_settle(&c)) == RC_OK)
+		rc = postgres_write(to, copy_run, &c);
+	*n = c.n;
+	free(c.recipe_text);
+	if (rc != RC_OK && why[0] == '\0')
+		(void)postgres_copy_refuse(&c, rc, "%s: %s",
+		    txn_database(to->pool), txn_message(to->pool));
+	return rc;
+}

@@ -1,0 +1,33 @@
+/*
+ * Copying the rows of another store: see postgres_copy.c.
+ */
+#ifndef POSTGRES_COPY_H
+#define POSTGRES_COPY_H
+
+#include "digest.h"
+#include "postgres_impl.h"
+
+struct postgres_copy {
+	struct store *from, *to;
+	struct pg *pg;
+	struct store_transfer n;          /* what was sent */
+	unsigned char recipe[DIGEST_LEN]; /* the last one */
+	char *recipe_text;
+	int64_t last_key, last_effect;
+	int sent; /* statements whose results are not read */
+	size_t bytes;
+	char *why;
+	size_t size;
+};
+
+/* Gives the reason, and returns rc. */
+enum rc postgres_copy_refuse(struct postgres_copy *, enum rc,
+    const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Sends all keys, or all effects, with what belongs to them.  The results of
+ * the last statements are read by postgres_copy_end(). */
+enum rc postgres_copy_keys(struct postgres_copy *);
+enum rc postgres_copy_effects(struct postgres_copy *);
+enum rc postgres_copy_end(struct postgres_copy *);
+
+#endif

@@ -1,0 +1,448 @@
+/*
+ * Findings about the key store, for an operator.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings.h"
+#include "postgres_count.h"
+#include "postgres_identity.h"
+#include "postgres_row.h"
+
+/* Rows that a look at all rows reads at a time. */
+#define PAGE INT64_C(500)
+
+/* --- numbers -------------------------------------------------------------- */
+
+/* The one number that each of some statements returns. */
+struct numbers {
+	const enum pg_query *query;
+	size_t n;
+	int64_t *value;
+};
+
+static enum rc
+numbers_run(struct pg *pg, void *arg)
+{
+	const struct numbers *c = arg;
+	enum rc rc;
+
+	for (size_t i = 0; i < c->n; i++)
+		pg_send(pg, c->query[i], "");
+	rc = pg_sync(pg);
+	for (size_t i = 0; i < c->n && rc == RC_OK; i++)
+		rc = pg_one(pg, "i", &c->value[i]);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static enum rc
+count_numbers(
+    struct store *s, const enum pg_query *query, size_t n, int64_t *value)
+{
+	struct numbers c = { query, n, value };
+
+	memset(value, 0, n * sizeof(value[0]));
+	return postgres_read(s, numbers_run, &c);
+}
+
+static void
+check_bodies(struct store *s, struct findings *f)
+{
+	static const enum pg_query query[] = { PG_QUERY_ORPHAN_PIECES,
+		PG_QUERY_MISSING_BODIES };
+	int64_t n[COUNT(query)];
+	enum rc rc = count_numbers(s, query, COUNT(query), n);
+
+	findings_bodies(f, rc,
+	    &(struct findings_bodies){ .orphans = n[0], .missing = n[1] });
+}
+
+static void
+check_requests(struct store *s, struct findings *f)
+{
+	static const enum pg_query query[] = { PG_QUERY_ORPHAN_REQUESTS,
+		PG_QUERY_MISSING_REQUESTS, PG_QUERY_KEPT_ERROR };
+	int64_t n[COUNT(query)];
+	enum rc rc = count_numbers(s, query, COUNT(query), n);
+
+	findings_requests(f, rc,
+	    &(struct findings_requests){
+		.orphans = n[0], .missing = n[1], .wrong = n[2] });
+}
+
+static void
+check_effects(struct store *s, struct findings *f)
+{
+	static const enum pg_query query[] = { PG_QUERY_ORPHAN_EFFECTS,
+		PG_QUERY_STALLED_EFFECTS };
+	int64_t n[COUNT(query)];
+	enum rc rc = count_numbers(s, query, COUNT(query), n);
+
+	findings_effects(f, rc,
+	    &(struct findings_effects){ .orphans = n[0], .stalled = n[1] });
+}
+
+/* --- the server ----------------------------------------------------------- */
+
+static void
+check_server(struct store *s, struct findings *f)
+{
+	struct postgres_server server;
+	enum rc rc = postgres_server_read(s, &server);
+	const char *off;
+
+	if (rc != RC_OK) {
+		findings_add(
+		    f, "server", false, "cannot be asked: %s", rc_text(rc));
+		return;
+	}
+	findings_add(f, "server", server.version >= POSTGRES_VERSION,
+	    "PostgreSQL %d.%d%s", (int)(server.version / 10000),
+	    (int)(server.version % 100),
+	    server.version >= POSTGRES_VERSION
+		? ""
+		: "; oncewrap needs 13 or later");
+	off = postgres_server_off(&server);
+	if (off != NULL)
+		findings_add(f, "durability", false,
+		    "the server's setting %s is off, so a commit may be lost",
+		    off);
+	else
+		findings_add(f, "durability", true,
+		    "fsync and full_page_writes are on, synchronous_commit "
+		    "is %s",
+		    server.synchronous);
+}
+
+/* --- the schema ----------------------------------------------------------- */
+
+struct names {
+	enum pg_query query;
+	int64_t n;
+	char text[160];
+};
+
+/* The number of what the statement finds, and their names. */
+static enum rc
+names_run(struct pg *pg, void *arg)
+{
+	struct names *c = arg;
+	const char *text;
+	enum rc rc;
+
+	pg_send(pg, c->query, "");
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "ip", &c->n, &text);
+	if (rc == RC_OK)
+		snprintf(
+		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
+	return rc;
+}
+
+/* schema_open() has seen the version. */
+static void
+check_schema(struct store *s, struct findings *f)
+{
+	struct names missing = { .query = PG_QUERY_MISSING_PARTS };
+
+	if (postgres_read(s, names_run, &missing) != RC_OK)
+		findings_add(f, "schema", false, "cannot be read");
+	else if (missing.n != 0)
+		findings_add(f, "schema", false, "version %d, without %s",
+		    PG_QUERY_VERSION, missing.text);
+	else
+		findings_add(f, "schema", true, "version %d, complete",
+		    PG_QUERY_VERSION);
+}
+
+static void
+check_foreign(struct store *s, struct findings *f)
+{
+	struct names foreign = { .query = PG_QUERY_FOREIGN_PARTS };
+
+	if (postgres_read(s, names_run, &foreign) != RC_OK)
+		findings_add(f, "foreign", false, "the schema cannot be read");
+	else if (foreign.n == 0)
+		findings_add(
+		    f, "foreign", true, "nothing of others is on our tables");
+	else
+		findings_add(f, "foreign", false,
+		    "triggers, rules, policies or rights of others on our "
+		    "tables: %s",
+		    foreign.text);
+}
+
+static enum rc
+doctor_open(struct pg *pg, void *arg)
+{
+	bool *open = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SCHEMA_IS_OPEN, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "?", open) : rc;
+}
+
+static void
+check_privileges(struct store *s, struct findings *f)
+{
+	bool open = false;
+	enum rc rc = postgres_read(s, doctor_open, &open);
+
+	if (rc != RC_OK)
+		findings_add(
+		    f, "privileges", false, "cannot be read: %s", rc_text(rc));
+	else if (open)
+		findings_add(f, "privileges", false,
+		    "any role may create functions in the schema, which "
+		    "could take the place of others: revoke that right from "
+		    "PUBLIC");
+	else
+		findings_add(f, "privileges", true,
+		    "only chosen roles may create things in the schema");
+}
+
+/* --- all rows ------------------------------------------------------------- */
+
+struct rows {
+	struct store *store;
+	int64_t at; /* the last row that was read */
+	bool end;
+	int64_t bad;
+	char names[160];
+	size_t len;
+};
+
+static void
+add_bad(struct rows *w, const char *table, int64_t id)
+{
+	char name[64];
+	int n;
+
+	w->bad++;
+	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
+	    w->len > 0 ? ", " : "", table, id);
+	if (w->len + (size_t)n >= sizeof(w->names))
+		return; /* the first one is enough */
+	memcpy(w->names + w->len, name, (size_t)n + 1);
+	w->len += (size_t)n;
+}
+
+/* The column after those of the record. */
+struct digest_column {
+	unsigned char digest[POSTGRES_DIGEST_LEN];
+};
+
+/* RC_CORRUPT: the row has the digest of another identity, so that no request
+ * finds it. */
+static enum rc
+check_digest(struct store *s, struct pg *pg, const struct record *r)
+{
+	static const struct pg_member column[] = {
+		PG_MEMBER('x', digest_column, digest),
+	};
+	const struct store_identity texts = { r->scope, r->path, r->key };
+	struct digest_column is, want;
+	enum rc rc;
+
+	if ((rc = pg_members(pg, column, 1, &is)) != RC_OK ||
+	    (rc = postgres_identity_digest(s->secret, &texts, want.digest)) !=
+		RC_OK)
+		return rc;
+	return memcmp(&is, &want, sizeof(is)) == 0 ? RC_OK : RC_CORRUPT;
+}
+
+static enum rc
+rows_keys(struct pg *pg, void *arg)
+{
+	struct rows *w = arg, next = *w;
+	struct record r;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_ROWS, "ii", next.at, PAGE);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_result(pg);
+	next.end = rc == RC_OK && pg_rows(pg) < PAGE;
+	while (rc == RC_OK && (rc = pg_next(pg)) == RC_OK) {
+		rc = postgres_row_read(pg, &r);
+		next.at = r.id;
+		if (rc == RC_OK)
+			rc = check_digest(w->store, pg, &r);
+		if (rc == RC_CORRUPT) {
+			add_bad(&next, "once_key", r.id);
+			rc = RC_OK;
+		}
+		record_free(&r);
+	}
+	if (rc != RC_NOTFOUND)
+		return rc;
+	*w = next;
+	return RC_OK;
+}
+
+static enum rc
+rows_effects(struct pg *pg, void *arg)
+{
+	struct rows *w = arg, next = *w;
+	struct store_effect e;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_EFFECT_ROWS, "ii", next.at, PAGE);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_result(pg);
+	next.end = rc == RC_OK && pg_rows(pg) < PAGE;
+	while (rc == RC_OK && (rc = pg_next(pg)) == RC_OK) {
+		rc = postgres_row_read_effect(pg, &e);
+		next.at = e.id;
+		if (rc == RC_CORRUPT) {
+			add_bad(&next, "once_effect", e.id);
+			rc = RC_OK;
+		}
+		store_effect_free(&e);
+	}
+	if (rc != RC_NOTFOUND)
+		return rc;
+	*w = next;
+	return RC_OK;
+}
+
+static void
+check_rows(struct store *s, struct findings *f)
+{
+	struct rows w = { .store = s };
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && !w.end)
+		rc = postgres_look(s, rows_keys, &w);
+	w.at = 0;
+	w.end = false;
+	while (rc == RC_OK && !w.end)
+		rc = postgres_look(s, rows_effects, &w);
+	findings_rows(f, rc, w.bad, w.names);
+}
+
+/* --- processes ------------------------------------------------------------ */
+
+/* Processes that are looked at together. */
+#define GONE 16
+
+struct held {
+	int64_t owner, n;
+};
+
+static enum rc
+held_run(struct pg *pg, void *arg)
+{
+	struct held *h = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_OWNER_COUNT, "i", h->owner);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "i", &h->n) : rc;
+}
+
+static void
+check_owners(struct store *s, struct findings *f)
+{
+	struct postgres_gone gone[GONE];
+	struct held held = { 0 };
+	int64_t dead = 0;
+	enum rc rc = postgres_owner_look(s);
+	int n = 1;
+
+	while (rc == RC_OK && n > 0) {
+		n = postgres_owners_gone(s, held.owner, gone, GONE);
+		for (int i = 0; i < n && rc == RC_OK; i++) {
+			held.owner = gone[i].id;
+			rc = postgres_look(s, held_run, &held);
+			dead += held.n;
+		}
+	}
+	findings_leases(f, rc, dead);
+}
+
+/* --- keys and effects ----------------------------------------------------- */
+
+static enum rc
+states_run(struct pg *pg, void *arg)
+{
+	struct findings_open *n = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_COUNT_OPEN, "");
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "iii", &n->unattended, &n->waiting, &n->dead);
+	return rc;
+}
+
+static enum rc
+doctor_outbox(struct pg *pg, void *arg)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_GAUGE_OUTBOX, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? postgres_count_effects(pg, arg) : rc;
+}
+
+struct topics {
+	const struct conf *conf;
+	struct findings_topics found;
+};
+
+static enum rc
+doctor_topics(struct pg *pg, void *arg)
+{
+	struct topics *t = arg;
+	const char *name;
+	bool configured;
+	int64_t n;
+	enum rc rc;
+
+	memset(&t->found, 0, sizeof(t->found));
+	pg_send(pg, PG_QUERY_PENDING_TOPICS, "");
+	rc = pg_sync(pg);
+	if (rc == RC_OK)
+		rc = pg_result(pg);
+	while (rc == RC_OK &&
+	    (rc = pg_row(pg, "pi?", &name, &n, &configured)) == RC_OK)
+		if (name != NULL)
+			findings_topic(&t->found, t->conf, name, n, configured);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+enum rc
+postgres_doctor(struct store *s, const struct conf *conf,
+    struct store_finding *items, size_t max, size_t *n)
+{
+	struct postgres_count effects[STORE_EFFECT_NSTATES];
+	struct findings_open open = { 0 };
+	struct topics topics = { .conf = conf };
+	struct findings f = { items, max, 0 };
+	enum rc rc;
+
+	check_server(s, &f);
+	check_schema(s, &f);
+	check_privileges(s, &f);
+	check_foreign(s, &f);
+	check_rows(s, &f);
+	check_bodies(s, &f);
+	check_requests(s, &f);
+	check_owners(s, &f);
+	rc = postgres_read(s, states_run, &open);
+	findings_open(&f, rc, &open);
+	rc = postgres_read(s, doctor_outbox, effects);
+	findings_outbox(&f, rc, effects[STORE_EFFECT_PENDING].n,
+	    effects[STORE_EFFECT_DEAD_LETTER].n);
+	check_effects(s, &f);
+	rc = postgres_read(s, doctor_topics, &topics);
+	findings_topics(&f, rc, &topics.found);
+	*n = f.n;
+	return RC_OK;
+}

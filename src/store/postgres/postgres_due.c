@@ -1,0 +1,109 @@
+/*
+ * Keys with an open outcome, for reconcilers: which one is due, and the claim
+ * of a try.
+ *
+ * Only the host of a lost attempt can tell whether processes of the attempt
+ * still act.  So the keys of other hosts' attempts are due for those hosts
+ * alone, until that is known (see attempt_lock in schema.sql).
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "postgres_identity.h"
+#include "postgres_row.h"
+
+struct due {
+	struct store *s;
+	int64_t scope; /* after this number */
+	bool around;   /* or from the first one */
+	struct record *record;
+	int64_t first, now; /* when a key is due first; 0: there is none */
+};
+
+static enum rc
+due_after(struct pg *pg, const struct due *d, int64_t scope)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_RECONCILE_DUE, "ii", scope, d->s->host.number);
+	if ((rc = pg_sync(pg)) == RC_OK && (rc = pg_result(pg)) == RC_OK)
+		rc = postgres_row_next(d->s, pg, d->record);
+	return rc;
+}
+
+static enum rc
+run_due(struct pg *pg, void *arg)
+{
+	struct due *d = arg;
+	enum rc rc;
+
+	memset(d->record, 0, sizeof(*d->record));
+	d->first = 0;
+	pg_send(pg, PG_QUERY_RECONCILE_FIRST, "i", d->s->host.number);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "mm", &d->first, &d->now);
+	if (rc != RC_OK)
+		return rc;
+	if (d->first > d->now)
+		return RC_NOTFOUND;
+	rc = due_after(pg, d, d->scope);
+	if (rc == RC_NOTFOUND && d->around)
+		rc = due_after(pg, d, INT64_MIN);
+	return rc;
+}
+
+enum rc
+postgres_due(struct store *s, const char *after, struct record *key)
+{
+	struct due d = { .s = s, .scope = INT64_MIN, .record = key };
+	enum rc rc;
+
+	memset(key, 0, sizeof(*key));
+	d.around = after != NULL;
+	if (d.around) {
+		rc = postgres_identity_scope(s->secret, after, &d.scope);
+		if (rc != RC_OK)
+			return rc;
+	}
+	rc = postgres_read(s, run_due, &d);
+	if (rc == RC_NOTFOUND)
+		key->reconcile_after = d.first;
+	return rc;
+}
+
+/* --- claim ---------------------------------------------------------------- */
+
+struct claim {
+	int64_t id, after;
+	struct store_tries tries;
+	bool count;
+};
+
+static enum rc
+run_claim(struct pg *pg, void *arg)
+{
+	const struct claim *c = arg;
+	int changed;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_RECONCILE_CLAIM, "id?id", c->id, c->tries.tries,
+	    c->count, c->after, c->tries.attempt);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_update(pg, &changed);
+	if (rc == RC_OK && changed != 1)
+		rc = changed == 0 ? RC_LOST : RC_CORRUPT;
+	return rc;
+}
+
+enum rc
+postgres_claim(struct store *s, int64_t id, struct store_tries *tries,
+    bool count, int64_t after)
+{
+	struct claim c = { id, after, *tries, count };
+	enum rc rc = postgres_write(s, run_claim, &c);
+
+	if (rc == RC_OK && count)
+		tries->tries++;
+	return rc;
+}

@@ -1,0 +1,78 @@
+/*
+ * Health: whether the store can do its work.
+ */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "postgres_place.h"
+
+static bool
+is_ahead(struct store *s, char *why, size_t size)
+{
+	struct txn_health h;
+
+	postgres_loss_look(s);
+	txn_health(s->pool, &h);
+	if (h.went_back)
+		snprintf(why, size,
+		    "store-went-back: the database lacks what was written to "
+		    "it; look at it, then: oncectl accept-loss");
+	return !h.went_back;
+}
+
+/* Writes nothing but the number of this session's last transaction. */
+static enum rc
+touch_run(struct pg *pg, void *arg)
+{
+	(void)arg;
+	return pg_sync(pg);
+}
+
+/* A write is tried only if the last one failed. */
+static bool
+can_write(struct store *s, char *why, size_t size)
+{
+	unsigned late;
+	enum rc last;
+
+	lock_take(&s->lock);
+	last = s->last;
+	lock_give(&s->lock);
+	if (last != RC_OK)
+		last = postgres_write(s, touch_run, s);
+	lock_take(&s->lock);
+	late = s->nlate + (unsigned)s->failing;
+	lock_give(&s->lock);
+	if (postgres_place_may_begin(s) == RC_UNRECORDED)
+		snprintf(why, size,
+		    "%u outcomes are not recorded yet; nothing new runs", late);
+	else if (last != RC_OK)
+		snprintf(why, size, "the database cannot be written: %s",
+		    rc_text(last));
+	else
+		return true;
+	return false;
+}
+
+/* Only routes with on_crash = resume or a reconciler need these files. */
+static bool
+can_begin(struct store *s, char *why, size_t size)
+{
+	enum rc rc = store_attempt_check(s);
+
+	if (rc != RC_OK)
+		snprintf(why, size,
+		    "no file for an attempt can be made in %s-attempts: %s; "
+		    "nothing that may be resumed or reconciled runs",
+		    s->base.local, rc_text(rc));
+	return rc == RC_OK;
+}
+
+bool
+postgres_health(struct store *s, char *why, size_t size)
+{
+	return is_ahead(s, why, size) &&
+	    postgres_check_server(s, why, size) == RC_OK &&
+	    can_write(s, why, size) && can_begin(s, why, size);
+}

@@ -1,0 +1,148 @@
+/*
+ * See postgres_host.h.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "postgres_host.h"
+
+/* The machine's id, 32 digits; zeros if it has none. */
+static void
+host_machine(char id[33])
+{
+	static const char none[] = "00000000000000000000000000000000";
+	FILE *f = fopen("/etc/machine-id", "re");
+
+	if (f == NULL || fgets(id, 33, f) == NULL ||
+	    strspn(id, "0123456789abcdef") != 32)
+		memcpy(id, none, sizeof(none));
+	if (f != NULL)
+		(void)fclose(f);
+}
+
+/* The folder's name, which the caller frees; NULL: no memory. */
+static char *
+host_folder(void)
+{
+	const char *state = getenv("STATE_DIRECTORY");
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char *name;
+	int n;
+
+	/* systemd gives several folders with colons between them. */
+	if (state != NULL && *state == '/')
+		n = asprintf(&name, "%.*s", (int)strcspn(state, ":"), state);
+	else if (geteuid() == 0)
+		n = asprintf(&name, "/var/lib/oncewrap");
+	else
+		n = asprintf(&name, "%s/oncewrap-%ju",
+		    run != NULL && *run == '/' ? run : "/tmp",
+		    (uintmax_t)geteuid());
+	return n == -1 ? NULL : name;
+}
+
+static enum rc
+host_check(const char *folder, char *err, size_t errsize)
+{
+	struct stat st;
+
+	if (mkdir(folder, 0700) == -1 && errno != EEXIST) {
+		snprintf(err, errsize,
+		    "%s: %s: it is for files that name this host's processes: "
+		    "make it, or name another folder in STATE_DIRECTORY",
+		    folder, strerror(errno));
+		return RC_IO;
+	}
+	if (lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    st.st_uid == geteuid() && (st.st_mode & 022) == 0)
+		return RC_OK;
+	snprintf(err, errsize,
+	    "%s: must be a folder of this user that nobody else can write",
+	    folder);
+	return RC_IO;
+}
+
+static enum rc
+host_hash(const char *text, unsigned char out[DIGEST_LEN])
+{
+	EVP_MD_CTX *md = NULL;
+	enum rc rc = digest_begin(&md);
+
+	if (rc == RC_OK)
+		rc = digest_text(md, text);
+	if (rc == RC_OK)
+		rc = digest_end(md, out);
+	EVP_MD_CTX_free(md);
+	return rc;
+}
+
+/* The beginning of the local files' names. */
+static enum rc
+host_local(const char *folder, const char *database, char **local)
+{
+	unsigned char h[DIGEST_LEN];
+	enum rc rc = host_hash(database, h);
+
+	if (rc != RC_OK)
+		return rc;
+	if (asprintf(local, "%s/postgresql-%02x%02x%02x%02x%02x%02x", folder,
+		h[0], h[1], h[2], h[3], h[4], h[5]) != -1)
+		return RC_OK;
+	*local = NULL;
+	return RC_NOMEM;
+}
+
+enum rc
+postgres_host_open(
+    struct postgres_host *host, const char *database, char *err, size_t errsize)
+{
+	char *folder = host_folder();
+	enum rc rc = RC_NOMEM;
+
+	memset(host, 0, sizeof(*host));
+	(void)clock_boot_id(host->boot);
+	if (folder != NULL) {
+		rc = host_check(folder, err, errsize);
+		if (rc == RC_OK)
+			rc = host_local(folder, database, &host->local);
+	}
+	if (rc == RC_NOMEM)
+		snprintf(err, errsize, "%s", rc_text(rc));
+	free(folder);
+	return rc;
+}
+
+enum rc
+postgres_host_name(struct postgres_host *host, int64_t inode)
+{
+	unsigned char hash[DIGEST_LEN];
+	uint64_t bits = 0;
+	char machine[33];
+	enum rc rc;
+
+	host_machine(machine);
+	(void)snprintf(host->name, sizeof(host->name), "%s-%016" PRIx64,
+	    machine, (uint64_t)inode);
+	if ((rc = host_hash(host->name, hash)) != RC_OK)
+		return rc;
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	host->number = (int64_t)(bits >> 2) | 1;
+	return RC_OK;
+}
+
+void
+postgres_host_free(struct postgres_host *host)
+{
+	free(host->local);
+	host->local = NULL;
+}

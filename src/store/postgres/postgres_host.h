@@ -1,0 +1,45 @@
+/*
+ * This host, as the stores of several hosts tell one from another.
+ *
+ * The processes of one host that use the same database see each other by the
+ * kernel's locks, in files of a private folder (liveness.h, tree.h).  So a host
+ * is its machine, its boot and that folder: two containers of one machine that
+ * share no folder are two hosts.
+ */
+#ifndef POSTGRES_HOST_H
+#define POSTGRES_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "rc.h"
+
+/* 32 hexadecimal digits of machine-id(5), "-", and 16 of the lock file. */
+#define POSTGRES_HOST_LEN 49
+
+struct postgres_host {
+	/* what the names of the local files begin with; the caller frees it by
+	 * postgres_host_free() */
+	char *local;
+	char name[POSTGRES_HOST_LEN + 1]; /* after postgres_host_name() */
+	char boot[CLOCK_BOOT_ID_LEN + 1];
+	int64_t number; /* made of the name: key_row.lock_file; > 0 */
+};
+
+/*
+ * Finds the folder, and makes it if it is missing: what systemd names in
+ * STATE_DIRECTORY, else /var/lib/oncewrap for root, else oncewrap-UID in
+ * XDG_RUNTIME_DIR or /tmp.  It must belong to this user, and be private.  The
+ * names in it are made of that of the database.  RC_OK; or err (of errsize
+ * bytes) gets a sentence.
+ */
+enum rc postgres_host_open(
+    struct postgres_host *, const char *database, char *err, size_t errsize);
+
+/* After the lock file was made; inode is its number.  RC_OK, RC_NOMEM. */
+enum rc postgres_host_name(struct postgres_host *, int64_t inode);
+
+void postgres_host_free(struct postgres_host *);
+
+#endif

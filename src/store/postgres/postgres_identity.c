@@ -1,0 +1,100 @@
+/*
+ * See postgres_identity.h.  Each value is the beginning of HMAC-SHA-256 of its
+ * purpose and of the SHA-256 of the texts.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "digest.h"
+#include "postgres_identity.h"
+
+/* Bytes of a digest that depend on the key alone. */
+#define KEY_BYTES 4
+
+/* No other HMAC under the store's secret begins so: see scope.c. */
+static const char of_key[] = "oncewrap: digest of a key\n";
+static const char of_identity[] = "oncewrap: digest of an identity\n";
+static const char of_scope[] = "oncewrap: number of a scope\n";
+
+static enum rc
+identity_hash(const char *const *texts, size_t n, unsigned char *out)
+{
+	EVP_MD_CTX *md = NULL;
+	enum rc rc = digest_begin(&md);
+
+	for (size_t i = 0; i < n && rc == RC_OK; i++)
+		rc = digest_text(md, texts[i]);
+	if (rc == RC_OK)
+		rc = digest_end(md, out);
+	EVP_MD_CTX_free(md);
+	return rc;
+}
+
+/* Puts the first bytes, of size, into out. */
+static enum rc
+identity_hmac(const unsigned char *secret, const char *purpose,
+    const char *const *texts, size_t n, unsigned char *out, size_t size)
+{
+	unsigned char md[EVP_MAX_MD_SIZE], bytes[64 + DIGEST_LEN];
+	const size_t at = strlen(purpose);
+	enum rc rc;
+
+	memcpy(bytes, purpose, at + 1);
+	if ((rc = identity_hash(texts, n, bytes + at)) != RC_OK)
+		return rc;
+	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN, bytes, at + DIGEST_LEN,
+		md, NULL) == NULL)
+		return RC_NOMEM;
+	memcpy(out, md, size);
+	return RC_OK;
+}
+
+enum rc
+postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
+    const struct store_identity *identity,
+    unsigned char digest[POSTGRES_DIGEST_LEN])
+{
+	const char *const texts[] = { identity->key, identity->path,
+		identity->scope };
+	enum rc rc;
+
+	rc = identity_hmac(secret, of_key, texts, 1, digest, KEY_BYTES);
+	if (rc == RC_OK)
+		rc = identity_hmac(secret, of_identity, texts, 3,
+		    digest + KEY_BYTES, POSTGRES_DIGEST_LEN - KEY_BYTES);
+	return rc;
+}
+
+enum rc
+postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
+    unsigned char last[POSTGRES_DIGEST_LEN])
+{
+	memset(first, 0, POSTGRES_DIGEST_LEN);
+	memset(last, 0xff, POSTGRES_DIGEST_LEN);
+	if (identity_hmac(secret, of_key, &key, 1, first, KEY_BYTES) != RC_OK)
+		return RC_NOMEM;
+	memcpy(last, first, KEY_BYTES);
+	return RC_OK;
+}
+
+/* The low byte first, so that a store can be moved to another machine. */
+enum rc
+postgres_identity_scope(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *scope, int64_t *number)
+{
+	unsigned char bytes[8];
+	uint64_t bits = 0;
+
+	if (identity_hmac(secret, of_scope, &scope, 1, bytes, sizeof(bytes)) !=
+	    RC_OK)
+		return RC_NOMEM;
+	for (size_t i = sizeof(bytes); i-- > 0;)
+		bits = bits << 8 | bytes[i];
+	*number = (int64_t)bits;
+	return RC_OK;
+}

@@ -1,0 +1,186 @@
+/*
+ * Private to the files of the store on PostgreSQL.
+ */
+#ifndef POSTGRES_IMPL_H
+#define POSTGRES_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lock.h"
+#include "postgres.h"
+#include "postgres_count.h"
+#include "postgres_host.h"
+#include "postgres_news.h"
+#include "store_module.h"
+#include "txn.h"
+
+/* No deadline is further away (ms), so that sums do not overflow. */
+#define POSTGRES_LONGEST PG_TIME_MAX
+
+/* Numbers of keys that are drawn together. */
+#define POSTGRES_IDS 16
+
+struct postgres_outcome;
+struct postgres_watched;
+
+/* A tally under way of the keys that end by age, and then of the outbox: see
+ * postgres_gauge.c. */
+struct postgres_walk {
+	struct postgres_aged keys;
+	bool keys_done;
+	int64_t at, delivered; /* the last number that was counted */
+};
+
+struct postgres_tally {
+	struct postgres_walk walk;
+	/* the last complete one; under the lock */
+	struct postgres_aged last;
+	int64_t last_delivered;
+	bool counted;
+};
+
+struct store {
+	struct store_base base;
+	struct txn_pool *pool;
+	struct postgres_host host;
+	struct postgres_news news;
+	unsigned char secret[SCOPE_SECRET_LEN];
+	int64_t busy_timeout, owner_timeout; /* ms */
+	bool keeper;                         /* a daemon, not an operator */
+	bool full;                           /* durability */
+	_Atomic int64_t owner;               /* this process in once_session;
+					      * of a daemon in once_owner too */
+	int64_t losses;                      /* once_meta.losses */
+	atomic_bool shared;    /* a handler was let to the database */
+	atomic_bool unsafe;    /* see postgres_check_server() */
+	atomic_bool renewing;  /* see postgres_loss_look() */
+	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
+	/* jobs and effects that were lost to other processes in a row */
+	atomic_uint jobs_lost, effects_lost;
+
+	struct lock lock; /* guards what follows */
+	struct postgres_former *former;
+	struct liveness *liveness;        /* NULL until it is needed */
+	struct postgres_outcome *late;    /* outcomes to be recorded */
+	struct postgres_watched *watched; /* owners */
+	int64_t looked; /* clock_boot() of the last look at them */
+	unsigned nlate;
+	int failing; /* outcomes that their callers have failed to record */
+	int64_t ids[POSTGRES_IDS]; /* numbers that no key has yet */
+	int nids;
+	enum rc last; /* of the last write */
+	struct postgres_tally tally;
+	pthread_cond_t beat; /* the keeper has work, or ends */
+	bool stop;
+
+	pthread_t thread;
+	bool has_thread;
+};
+
+/*
+ * Runs a transaction of the kind TXN_WRITE, TXN_READ or TXN_LOOK, see
+ * txn_run(), and counts its failure.  Of a write health remembers how it ended.
+ * The leader is handed on first.
+ */
+enum rc postgres_write(struct store *, txn_body *, void *arg);
+enum rc postgres_read(struct store *, txn_body *, void *arg);
+enum rc postgres_look(struct store *, txn_body *, void *arg);
+
+/* Sets store time by a reading of the server's clock. */
+void postgres_clock_set(struct store *, int64_t now);
+
+/* The oldest version of the server that will do. */
+#define POSTGRES_VERSION 130000
+
+struct postgres_server {
+	int64_t version; /* major * 10000 + minor */
+	char fsync[8], synchronous[16], pages[8];
+	int64_t now;
+};
+enum rc postgres_server_read(struct store *, struct postgres_server *);
+/* The setting that is off, so that a commit may be lost; NULL: none. */
+const char *postgres_server_off(const struct postgres_server *);
+
+/*
+ * Whether the server is of a version that will do, and its settings keep the
+ * promise of durability; else err gets a sentence that names the setting.
+ * Remembers the result: nothing runs while a setting is off.  RC_VERSION,
+ * RC_UNSAFE.
+ */
+enum rc postgres_check_server(struct store *, char *err, size_t errsize);
+
+/* Opens the schema, and makes it if create is set. */
+enum rc
+postgres_schema_open(struct store *, bool create, char *err, size_t errsize);
+
+/* --- a store that went back, see postgres_loss.c ------------------------- */
+
+/* A number of a former life of this process, before a loss was accepted.  Its
+ * lock is held as long as the process lives. */
+struct postgres_former {
+	struct postgres_former *next;
+	struct liveness *liveness;
+};
+
+/* If the store went back, and an operator has accepted the loss since: goes on
+ * as a new owner. */
+void postgres_loss_look(struct store *);
+void postgres_former_free(struct postgres_former *);
+
+/* --- for operators ------------------------------------------------------- */
+
+/* See store_module.h. */
+enum rc postgres_init(
+    const struct store_options *, const char *role, char *err, size_t errsize);
+enum rc postgres_copy(struct store *, struct store *from,
+    struct store_transfer *, char *err, size_t errsize);
+enum rc postgres_accept_loss(
+    struct store *, int64_t *losses, char *err, size_t errsize);
+enum rc
+postgres_grant(struct store *, const char *role, char *err, size_t errsize);
+
+/* --- liveness, see postgres_owner.c -------------------------------------- */
+
+/* Whether the processes of an owner are known, from here. */
+enum postgres_life {
+	POSTGRES_ALIVE,     /* or nobody can tell yet */
+	POSTGRES_DEAD,      /* of this host, and its lock is free */
+	POSTGRES_SUSPECTED, /* of another host, and has not moved for
+			     * owner_timeout of this host's clock */
+};
+
+/* A process that is not alive. */
+struct postgres_gone {
+	int64_t id, beat; /* 0: it has no row in once_owner */
+	enum postgres_life life;
+	bool busy; /* it has leases, or tries effects */
+	bool old;  /* it has not moved for days */
+};
+
+/* Makes this process's row in once_owner. */
+enum rc postgres_owner_new(struct store *);
+/* Moves it, and looks at the others; once for each beat. */
+enum rc postgres_owner_beat(struct store *);
+/* Looks at all of them. */
+enum rc postgres_owner_look(struct store *);
+/* Whether the last look has found that owner gone; looks if it is new. */
+bool postgres_owner_gone(struct store *, int64_t owner, struct postgres_gone *);
+/* The next owners that are gone after that one, at most max, ordered by their
+ * numbers.  Returns how many. */
+int postgres_owners_gone(
+    struct store *, int64_t after, struct postgres_gone *, int max);
+/* Deletes the row of an owner that is gone, if nothing is the owner's any
+ * more. */
+enum rc postgres_owner_remove(struct store *, int64_t owner);
+/* Deletes the row. */
+void postgres_owner_end(struct store *);
+void postgres_watched_free(struct postgres_watched *);
+
+/* --- the keeper, see postgres_keeper.c ------------------------------------ */
+
+/* The thread that moves this process's row, and records late outcomes. */
+enum rc postgres_keeper_start(struct store *);
+void postgres_keeper_stop(struct store *);
+
+#endif

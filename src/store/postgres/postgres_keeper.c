@@ -1,0 +1,189 @@
+/*
+ * The keeper: a thread that moves this process's row in once_owner, sees which
+ * rows of other processes move, and records the outcomes that their callers
+ * have left behind.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "fault.h"
+#include "log.h"
+#include "postgres_impl.h"
+#include "postgres_outcome.h"
+#include "thread.h"
+
+/* This process's row moves several times in owner_timeout. */
+#define BEATS 5
+
+/* Between two tries to record outcomes (ms). */
+#define RETRY 500
+
+void
+postgres_keeper_take(struct store *s, struct postgres_outcome *o)
+{
+	struct postgres_outcome **at;
+
+	lock_take(&s->lock);
+	for (at = &s->late; *at != NULL; at = &(*at)->next)
+		;
+	o->next = NULL;
+	*at = o;
+	s->nlate++;
+	pthread_cond_signal(&s->beat);
+	lock_give(&s->lock);
+}
+
+void
+postgres_keeper_failed(int64_t id)
+{
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("message", "no memory to take back what was begun"),
+	    LOG_I("id", id));
+}
+
+void
+postgres_keeper_undo(struct store *s, txn_body *undo, int64_t id, int attempt)
+{
+	struct store_outcome *outcome = postgres_outcome_new(s);
+	struct postgres_outcome *o;
+
+	if (outcome == NULL) {
+		postgres_keeper_failed(id);
+		return;
+	}
+	outcome->requeue = 0;
+	o = postgres_outcome_begin(outcome, undo, id);
+	o->attempt = attempt;
+	o->unsure = true;
+	postgres_keeper_take(s, o);
+}
+
+/*
+ * Whether the COMMIT of that outcome, or of the reservation that it releases,
+ * may still take place.  Then a try would not see what it changes.
+ */
+static bool
+is_open(struct store *s, const struct postgres_outcome *o)
+{
+	struct txn_health health;
+
+	if (!o->unsure)
+		return false;
+	txn_tidy(s->pool);
+	txn_health(s->pool, &health);
+	return health.pending > 0;
+}
+
+/* What a try has found: the first COMMIT may have taken place, and then there
+ * is nothing to change any more. */
+static const char *
+result_text(const struct postgres_outcome *o, enum rc rc)
+{
+	return o->unsure && rc == RC_LOST ? "nothing to do" : rc_text(rc);
+}
+
+/* Records the outcomes, until one fails. */
+static void
+record_late(struct store *s)
+{
+	struct postgres_outcome *o;
+	enum rc rc;
+
+	for (;;) {
+		lock_take(&s->lock);
+		o = s->late;
+		lock_give(&s->lock);
+		if (o == NULL || is_open(s, o))
+			return;
+		rc = postgres_outcome_try(s, o);
+		if (!postgres_outcome_is_final(rc))
+			return;
+		lock_take(&s->lock);
+		s->late = o->next;
+		s->nlate--;
+		lock_give(&s->lock);
+		log_event(rc == RC_OK || o->unsure ? LOG_INFO : LOG_ERROR,
+		    "late-settlement", &o->outcome.log, LOG_I("id", o->id),
+		    LOG_S("result", result_text(o, rc)));
+		postgres_outcome_free(&o->outcome);
+	}
+}
+
+/* Settings can be changed while the server runs. */
+static void
+look_at_server(struct store *s)
+{
+	const bool was = s->unsafe;
+	char why[512];
+
+	if (postgres_check_server(s, why, sizeof(why)) == RC_UNSAFE && !was)
+		log_event(
+		    LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
+}
+
+static void *
+keeper_main(void *arg)
+{
+	struct store *s = arg;
+	const int64_t every = s->owner_timeout / BEATS;
+	int64_t next = clock_mono() + every, until;
+
+	lock_take(&s->lock);
+	while (!s->stop) {
+		until = clock_mono() + RETRY;
+		if (s->late == NULL || next < until)
+			until = next;
+		(void)lock_wait(&s->lock, &s->beat, until);
+		lock_give(&s->lock);
+		if (clock_mono() >= next) {
+			(void)postgres_owner_beat(s);
+			txn_tidy(s->pool);
+			look_at_server(s);
+			postgres_loss_look(s);
+			next = clock_mono() + every;
+		}
+		record_late(s);
+		lock_take(&s->lock);
+	}
+	lock_give(&s->lock);
+	return NULL;
+}
+
+enum rc
+postgres_keeper_start(struct store *s)
+{
+	/* The others are watched from now on. */
+	enum rc rc = postgres_owner_beat(s);
+
+	if (rc != RC_OK)
+		return rc;
+	if (thread_start(&s->thread, "keeper", THREAD_STACK, keeper_main, s) !=
+	    0)
+		return RC_NOMEM;
+	s->has_thread = true;
+	return RC_OK;
+}
+
+void
+postgres_keeper_stop(struct store *s)
+{
+	struct postgres_outcome *o;
+
+	lock_take(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->beat);
+	lock_give(&s->lock);
+	if (s->has_thread)
+		(void)pthread_join(s->thread, NULL);
+	/* The last try. */
+	if (s->late != NULL)
+		record_late(s);
+	while ((o = s->late) != NULL) {
+		s->late = o->next;
+		log_event(LOG_ERROR, "outcome-lost", &o->outcome.log,
+		    LOG_I("id", o->id));
+		postgres_outcome_free(&o->outcome);
+	}
+}

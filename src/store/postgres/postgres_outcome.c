@@ -1,0 +1,177 @@
+/*
+ * See postgres_outcome.h.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backoff.h"
+#include "clock.h"
+#include "fault.h"
+#include "uuid.h"
+#include "postgres_outcome.h"
+
+/* Pauses between tries (ms). */
+#define PAUSE_FIRST 20
+#define PAUSE_LAST  500
+
+/* Pieces that go to the server together. */
+#define TOGETHER 16
+
+struct store_outcome *
+postgres_outcome_new(struct store *s)
+{
+	struct postgres_outcome *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return NULL;
+	o->outcome.store = s;
+	response_init(&o->outcome.response);
+	o->outcome.requeue = -1;
+	return &o->outcome;
+}
+
+void
+postgres_outcome_free(struct store_outcome *outcome)
+{
+	response_free(&outcome->response);
+	spool_free(outcome->body);
+	log_request_clear(&outcome->log);
+	free(postgres_outcome_of(outcome));
+}
+
+struct postgres_outcome *
+postgres_outcome_of(struct store_outcome *outcome)
+{
+	return (struct postgres_outcome *)(void *)outcome;
+}
+
+struct postgres_outcome *
+postgres_outcome_begin(struct store_outcome *outcome, txn_body *run, int64_t id)
+{
+	struct postgres_outcome *o = postgres_outcome_of(outcome);
+
+	o->run = run;
+	o->id = id;
+	o->unsure = false;
+	return o;
+}
+
+bool
+postgres_outcome_is_final(enum rc rc)
+{
+	return rc == RC_OK || rc == RC_LOST || rc == RC_INVALID;
+}
+
+enum rc
+postgres_outcome_try(struct store *s, struct postgres_outcome *o)
+{
+	enum rc rc = postgres_write(s, o->run, o);
+
+	if (rc == RC_FULL && kept_drop(&o->outcome, o->id))
+		rc = postgres_write(s, o->run, o);
+	if (rc == RC_PENDING)
+		o->unsure = true;
+	if (rc != RC_OK)
+		return rc;
+	postgres_news_ended(&s->news);
+	if (o->outcome.requeue >= 0 || s->shared)
+		postgres_news_made(&s->news);
+	return rc;
+}
+
+/* False: it is too late for another try. */
+static bool
+outcome_pause(int failures, int64_t until)
+{
+	const int64_t pause =
+	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
+	const struct timespec ts = { (time_t)(pause / 1000),
+		(long)(pause % 1000) * 1000000 };
+
+	if (clock_mono() + pause > until)
+		return false;
+	(void)nanosleep(&ts, NULL);
+	return true;
+}
+
+static void
+outcome_count(struct store *s, int change)
+{
+	lock_take(&s->lock);
+	s->failing += change;
+	lock_give(&s->lock);
+}
+
+enum rc
+postgres_outcome_do(
+    struct store *s, struct postgres_outcome *o, struct store_outcome **outcome)
+{
+	const int64_t until = clock_mono() + s->busy_timeout;
+	int failures = 0;
+	enum rc rc;
+
+	FAULT(OP_ASKED);
+	for (;;) {
+		rc = postgres_outcome_try(s, o);
+		if (postgres_outcome_is_final(rc))
+			break;
+		if (failures++ == 0)
+			outcome_count(s, 1);
+		if (rc == RC_PENDING || !outcome_pause(failures, until)) {
+			postgres_keeper_take(s, o);
+			*outcome = NULL;
+			rc = RC_PENDING;
+			break;
+		}
+	}
+	if (failures > 0)
+		outcome_count(s, -1);
+	return rc;
+}
+
+/* --- what the transactions share ------------------------------------------ */
+
+enum rc
+postgres_outcome_changed(struct pg *pg, enum record_state from,
+    enum record_state to, int64_t *expires_at)
+{
+	enum rc rc;
+
+	if (!record_may_change(from, to, false))
+		return RC_INVALID;
+	if ((rc = pg_sync(pg)) != RC_OK)
+		return rc;
+	rc = pg_one(pg, "i", expires_at);
+	return rc == RC_NOTFOUND ? RC_LOST : rc;
+}
+
+enum rc
+postgres_outcome_pieces(struct pg *pg, const struct postgres_outcome *o)
+{
+	const struct response *r = &o->outcome.response;
+	size_t done = 0, n;
+	int64_t piece = 0;
+	enum rc rc;
+	int sent;
+
+	while (done < r->body_len) {
+		for (sent = 0; sent < TOGETHER && done < r->body_len; sent++) {
+			n = r->body_len - done;
+			if (n > STORE_PIECE)
+				n = STORE_PIECE;
+			pg_send(pg, PG_QUERY_PIECE_NEW, "iib", o->id, ++piece,
+			    (const char *)r->body + done, n);
+			done += n;
+		}
+		if ((rc = pg_sync(pg)) != RC_OK)
+			return rc;
+		while (sent-- > 0)
+			if ((rc = pg_done(pg)) != RC_OK)
+				return rc;
+		FAULT(PIECE_WRITTEN);
+	}
+	return RC_OK;
+}

@@ -1,0 +1,80 @@
+/*
+ * What the verbs that record an outcome share: finish, for a key with a lease;
+ * resolve, for a key whose outcome is open; abandon, for a key that no worker
+ * ran.
+ *
+ * The outcome is tried in its caller's thread until busy_timeout has passed.
+ * Then the keeper takes it, and tries for as long as the process lives.
+ */
+#ifndef POSTGRES_OUTCOME_H
+#define POSTGRES_OUTCOME_H
+
+#include "kept.h"
+#include "postgres_impl.h"
+
+struct postgres_outcome {
+	struct store_outcome outcome; /* first: see store_outcome_new() */
+	struct postgres_outcome *next;
+	txn_body *run; /* its argument is this struct */
+	int64_t id;
+	/* a COMMIT was sent, and it is not known whether it took place */
+	bool unsure;
+	/* finish */
+	char token[RECORD_TOKEN_LEN + 1];
+	int attempt;
+	int64_t retention;
+	struct store_finished done;
+	/* resolve */
+	struct store_tries tries;
+	bool by_operator;
+};
+
+/* The outcome that postgres_outcome_new() has made. */
+struct postgres_outcome *postgres_outcome_of(struct store_outcome *);
+
+/* The same, ready to be recorded by that transaction. */
+struct postgres_outcome *
+postgres_outcome_begin(struct store_outcome *, txn_body *run, int64_t id);
+
+/* Runs the transaction once. */
+enum rc postgres_outcome_try(struct store *, struct postgres_outcome *);
+
+/* Whether the result of a try is the last one: a further try gives no other. */
+bool postgres_outcome_is_final(enum rc);
+
+/* Runs it, and gives it to the keeper if it is not done in time: then
+ * RC_PENDING, and *outcome is NULL. */
+enum rc postgres_outcome_do(
+    struct store *, struct postgres_outcome *, struct store_outcome **outcome);
+
+/* Takes an outcome to record. */
+void postgres_keeper_take(struct store *, struct postgres_outcome *);
+
+/*
+ * Takes a lease to release: it is not known whether the database has it, or
+ * gets it later, and no handler runs.  requeue: see struct store_outcome.
+ */
+void postgres_keeper_release(struct store *, const struct store_lease *,
+    int64_t retention, int64_t requeue);
+
+/* The same for anything that a transaction takes back.  Its argument is a
+ * struct postgres_outcome with that id and attempt.  RC_LOST: there is nothing
+ * to take back. */
+void
+postgres_keeper_undo(struct store *, txn_body *undo, int64_t id, int attempt);
+
+/*
+ * Sends the statement, which is queued, and reads when the key expires.
+ * RC_LOST: the statement changed no key.  RC_INVALID: record.c does not allow
+ * the change.
+ */
+enum rc postgres_outcome_changed(struct pg *, enum record_state from,
+    enum record_state to, int64_t *expires_at);
+
+/* Stores the body of the response in pieces. */
+enum rc postgres_outcome_pieces(struct pg *, const struct postgres_outcome *);
+
+/* Logs that there is no memory for one of these. */
+void postgres_keeper_failed(int64_t id);
+
+#endif

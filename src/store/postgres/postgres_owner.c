@@ -1,0 +1,356 @@
+/*
+ * Which processes live: those of this host by the kernel's locks, exactly;
+ * those of other hosts by their rows in once_owner.
+ *
+ * A row that has not moved for owner_timeout, by this host's own boot clock and
+ * since this process has looked, makes its owner suspected.  That is no proof:
+ * the process may be cut off from the database, and its handler still runs.
+ * So its keys become unknown and never free, and it may still record its
+ * outcomes.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "postgres_impl.h"
+
+/* An owner as it was seen last, in the order of their numbers. */
+struct postgres_watched {
+	struct postgres_watched *next;
+	int64_t id;
+	int64_t beat;   /* 0: it has no row in once_owner */
+	int64_t since;  /* clock_boot() when beat was seen first */
+	bool here;      /* of this host */
+	bool there;     /* it was in the last look */
+	bool busy, old; /* see struct postgres_gone */
+	bool told;      /* its suspicion is logged */
+};
+
+void
+postgres_watched_free(struct postgres_watched *w)
+{
+	struct postgres_watched *next;
+
+	for (; w != NULL; w = next) {
+		next = w->next;
+		free(w);
+	}
+}
+
+/* The place of that owner in the list. */
+static struct postgres_watched **
+owner_place(struct postgres_watched **list, int64_t id)
+{
+	while (*list != NULL && (*list)->id < id)
+		list = &(*list)->next;
+	return list;
+}
+
+/* What a look has found. */
+struct sight {
+	int64_t id, beat;
+	bool here, old, busy;
+};
+
+static enum rc
+owner_see(struct store *s, const struct sight *seen, int64_t now)
+{
+	struct postgres_watched **at = owner_place(&s->watched, seen->id);
+	struct postgres_watched *w = *at;
+
+	if (w == NULL || w->id != seen->id) {
+		if ((w = calloc(1, sizeof(*w))) == NULL)
+			return RC_NOMEM;
+		w->id = seen->id;
+		w->since = now;
+		w->beat = seen->beat;
+		w->next = *at;
+		*at = w;
+	}
+	if (seen->beat != w->beat) {
+		w->beat = seen->beat;
+		w->since = now;
+		w->told = false;
+	}
+	w->here = seen->here;
+	w->old = seen->old;
+	w->busy = seen->busy;
+	w->there = true;
+	return RC_OK;
+}
+
+/*
+ * Begins a look.  If this process has not looked for long, neither the database
+ * nor this host may have worked meanwhile, and the others may not have been
+ * able to move.  So all of them get their time anew.
+ */
+static void
+owner_begin(struct store *s, int64_t now)
+{
+	const bool late = now - s->looked > s->owner_timeout / 2;
+
+	for (struct postgres_watched *w = s->watched; w != NULL; w = w->next) {
+		w->there = false;
+		if (late)
+			w->since = now;
+	}
+	s->looked = now;
+}
+
+/* Forgets owners that are not there any more. */
+static void
+owner_sweep(struct store *s)
+{
+	struct postgres_watched **at = &s->watched, *w;
+
+	while ((w = *at) != NULL) {
+		if (w->there) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		free(w);
+	}
+}
+
+/* Reads the result of the statement "owners". */
+static enum rc
+owner_read(struct store *s, struct pg *pg)
+{
+	char host[POSTGRES_HOST_LEN + 1];
+	const int64_t now = clock_boot();
+	struct sight seen;
+	enum rc rc;
+
+	if ((rc = pg_result(pg)) != RC_OK)
+		return rc;
+	lock_take(&s->lock);
+	owner_begin(s, now);
+	while ((rc = pg_row(pg, "ifi??", &seen.id, host, sizeof(host),
+		    &seen.beat, &seen.old, &seen.busy)) == RC_OK) {
+		seen.here = *host != '\0' && strcmp(host, s->host.name) == 0;
+		if ((rc = owner_see(s, &seen, now)) != RC_OK)
+			break;
+	}
+	if (rc == RC_NOTFOUND) {
+		rc = RC_OK;
+		owner_sweep(s);
+	}
+	lock_give(&s->lock);
+	return rc;
+}
+
+static enum rc
+run_look(struct pg *pg, void *arg)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_OWNERS, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? owner_read(arg, pg) : rc;
+}
+
+enum rc
+postgres_owner_look(struct store *s)
+{
+	return txn_run(s->pool, TXN_LOOK, run_look, s);
+}
+
+static void
+owner_send(struct store *s, struct pg *pg, enum pg_query query)
+{
+	pg_send(pg, query, "issi", s->owner, s->host.name, s->host.boot,
+	    (int64_t)getpid());
+}
+
+static enum rc
+run_new(struct pg *pg, void *arg)
+{
+	struct store *s = arg;
+	enum rc rc;
+
+	owner_send(s, pg, PG_QUERY_OWNER_NEW);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_done(pg) : rc;
+}
+
+enum rc
+postgres_owner_new(struct store *s)
+{
+	s->owner = liveness_self(s->liveness);
+	txn_set_owner(s->pool, s->owner);
+	return postgres_write(s, run_new, s);
+}
+
+static enum rc
+run_beat(struct pg *pg, void *arg)
+{
+	struct store *s = arg;
+	int64_t now;
+	enum rc rc;
+
+	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
+	pg_send(pg, PG_QUERY_OWNERS, "");
+	if ((rc = pg_sync(pg)) != RC_OK ||
+	    (rc = pg_one(pg, "m", &now)) != RC_OK)
+		return rc;
+	postgres_clock_set(s, now);
+	return owner_read(s, pg);
+}
+
+enum rc
+postgres_owner_beat(struct store *s)
+{
+	return postgres_write(s, run_beat, s);
+}
+
+/* --- which are gone ------------------------------------------------------- */
+
+/* Whether an owner of another host is suspected.  The time of the last look
+ * counts: of what came after it nothing is known. */
+static bool
+owner_is_suspected(const struct store *s, struct postgres_watched *w)
+{
+	const int64_t silent = s->looked - w->since;
+
+	if (silent < s->owner_timeout)
+		return false;
+	if (!w->told)
+		log_event(LOG_WARN, "owner-suspected", NULL,
+		    LOG_I("owner", w->id), LOG_I("silent_ms", silent));
+	w->told = true;
+	return true;
+}
+
+/* Whether that was this process, before an operator accepted a loss. */
+static bool
+owner_was_this(const struct store *s, int64_t id)
+{
+	const struct postgres_former *f;
+
+	for (f = s->former; f != NULL; f = f->next)
+		if (liveness_self(f->liveness) == id)
+			return true;
+	return false;
+}
+
+static enum postgres_life
+owner_life(const struct store *s, struct postgres_watched *w)
+{
+	bool alive = true;
+
+	if (owner_was_this(s, w->id))
+		return POSTGRES_SUSPECTED;
+	if (!w->here)
+		return owner_is_suspected(s, w) ? POSTGRES_SUSPECTED
+						: POSTGRES_ALIVE;
+	if (s->liveness == NULL ||
+	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
+		return POSTGRES_ALIVE;
+	return alive ? POSTGRES_ALIVE : POSTGRES_DEAD;
+}
+
+static bool
+owner_gone(
+    const struct store *s, struct postgres_watched *w, struct postgres_gone *g)
+{
+	g->id = w->id;
+	g->beat = w->beat;
+	g->life = owner_life(s, w);
+	g->busy = w->busy;
+	g->old = w->old;
+	return g->life != POSTGRES_ALIVE;
+}
+
+/* *known: the owner was in the last look. */
+static bool
+find_gone(struct store *s, int64_t owner, struct postgres_gone *g, bool *known)
+{
+	struct postgres_watched *w;
+	bool gone = false;
+
+	lock_take(&s->lock);
+	w = *owner_place(&s->watched, owner);
+	*known = w != NULL && w->id == owner;
+	if (*known)
+		gone = owner_gone(s, w, g);
+	lock_give(&s->lock);
+	return gone;
+}
+
+bool
+postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g)
+{
+	bool known, gone;
+
+	if (owner <= 0 || owner == s->owner)
+		return false;
+	gone = find_gone(s, owner, g, &known);
+	if (!known && postgres_owner_look(s) == RC_OK)
+		gone = find_gone(s, owner, g, &known);
+	return gone;
+}
+
+bool
+postgres_owner_is_dead(struct store *s, int64_t owner)
+{
+	struct postgres_gone gone;
+
+	return postgres_owner_gone(s, owner, &gone);
+}
+
+int
+postgres_owners_gone(
+    struct store *s, int64_t after, struct postgres_gone *gone, int max)
+{
+	struct postgres_watched *w;
+	int n = 0;
+
+	lock_take(&s->lock);
+	for (w = *owner_place(&s->watched, after + 1); w != NULL && n < max;
+	     w = w->next)
+		if (owner_gone(s, w, &gone[n]))
+			n++;
+	lock_give(&s->lock);
+	return n;
+}
+
+/* --- rows that are not needed any more ------------------------------------ */
+
+/* First waits for the end of transactions that a dead process has left to the
+ * server: they may commit leases. */
+static enum rc
+run_remove(struct pg *pg, void *arg)
+{
+	const int64_t *owner = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SESSION_LOCK, "i", *owner);
+	pg_send(pg, PG_QUERY_OWNER_DELETE, "i", *owner);
+	pg_send(pg, PG_QUERY_SESSION_DELETE, "i", *owner);
+	rc = pg_sync(pg);
+	for (int i = 0; i < 3 && rc == RC_OK; i++)
+		rc = pg_result(pg);
+	return rc;
+}
+
+/* Without a session, because it may delete this process's own. */
+enum rc
+postgres_owner_remove(struct store *s, int64_t owner)
+{
+	enum rc rc = txn_run(s->pool, TXN_TWICE, run_remove, &owner);
+
+	return rc == RC_BUSY ? RC_OK : rc; /* later */
+}
+
+/* If it fails, the row is that of a dead process. */
+void
+postgres_owner_end(struct store *s)
+{
+	if (s->owner != 0)
+		(void)postgres_owner_remove(s, s->owner);
+}

@@ -1,0 +1,290 @@
+/*
+ * See postgres_place.h.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "postgres_row.h"
+#include "postgres_place.h"
+
+/* Failed outcomes that their callers still try to record, at most. */
+#define FAILING_MAX 8
+
+enum rc
+postgres_place_may_begin(struct store *s)
+{
+	bool stuck;
+
+	lock_take(&s->lock);
+	stuck = s->nlate > 0 || s->failing > FAILING_MAX;
+	lock_give(&s->lock);
+	if (stuck)
+		return RC_UNRECORDED;
+	return s->unsafe ? RC_UNSAFE : RC_OK;
+}
+
+/* --- numbers drawn in advance --------------------------------------------- */
+
+/* The lowest one, so that a later key has a higher number; 0: there is none. */
+static int64_t
+place_take_number(struct store *s)
+{
+	int64_t id = 0;
+	int lowest = 0;
+
+	lock_take(&s->lock);
+	for (int i = 1; i < s->nids; i++)
+		if (s->ids[i] < s->ids[lowest])
+			lowest = i;
+	if (s->nids > 0) {
+		id = s->ids[lowest];
+		s->ids[lowest] = s->ids[--s->nids];
+	}
+	lock_give(&s->lock);
+	return id;
+}
+
+static void
+place_give_number(struct store *s, int64_t id)
+{
+	lock_take(&s->lock);
+	if (s->nids < POSTGRES_IDS)
+		s->ids[s->nids++] = id;
+	lock_give(&s->lock);
+}
+
+/*
+ * A server that crashed may give the numbers away again that were drawn shortly
+ * before.  This process notices that its connection is lost, and forgets them.
+ */
+static void
+place_forget_numbers(struct store *s)
+{
+	lock_take(&s->lock);
+	s->nids = 0;
+	lock_give(&s->lock);
+}
+
+static enum rc
+place_read_numbers(struct postgres_place *p, struct pg *pg)
+{
+	int64_t id;
+	enum rc rc = pg_result(pg);
+
+	while (rc == RC_OK && (rc = pg_row(pg, "i", &id)) == RC_OK) {
+		if (p->id == 0)
+			p->id = id;
+		else
+			place_give_number(p->store, id);
+	}
+	if (rc == RC_NOTFOUND)
+		rc = p->id != 0 ? RC_OK : RC_CORRUPT;
+	return rc;
+}
+
+/* --- looking -------------------------------------------------------------- */
+
+enum rc
+postgres_place_init(struct postgres_place *p, struct store *s,
+    const struct store_reservation *what, bool keep)
+{
+	const struct store_identity *identity = &what->identity;
+	EVP_MD_CTX *md = NULL;
+	enum rc rc;
+
+	memset(p, 0, sizeof(*p));
+	p->store = s;
+	p->what = what;
+	p->keep = keep;
+	rc = postgres_identity_digest(s->secret, identity, p->digest);
+	if (rc == RC_OK)
+		rc = postgres_identity_scope(
+		    s->secret, identity->scope, &p->scope_id);
+	if (rc == RC_OK && (rc = digest_begin(&md)) == RC_OK &&
+	    (rc = digest_bytes(md, what->recipe, strlen(what->recipe))) ==
+		RC_OK)
+		rc = digest_end(md, p->recipe_digest);
+	EVP_MD_CTX_free(md);
+	return rc;
+}
+
+static enum decision
+place_decide(const struct postgres_place *p)
+{
+	const struct store_reservation *what = p->what;
+	const struct record *found = &p->found;
+	bool same;
+
+	if (found->id == 0)
+		return DECIDE_RUN;
+	record_check(found);
+	/* The caller must compare the fingerprints by that recipe. */
+	if (!p->is_new && strcmp(found->recipe, what->recipe) != 0)
+		return DECIDE_BUSY;
+	same =
+	    memcmp(found->fingerprint, what->fingerprint, FINGERPRINT_LEN) == 0;
+	return decide(found, same, p->now);
+}
+
+/* The record; found->id is 0 if there is none. */
+static enum rc
+place_read(struct postgres_place *p, struct pg *pg)
+{
+	static const struct pg_member now[] = {
+		PG_MEMBER('m', postgres_place, now),
+	};
+	enum rc rc;
+
+	rc = postgres_row_find(p->store, pg, &p->found);
+	if (rc == RC_OK)
+		rc = pg_members(pg, now, 1, p);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+static enum rc
+place_read_recipe(struct postgres_place *p, struct pg *pg)
+{
+	enum rc rc = pg_one(pg, "i", &p->recipe);
+
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+static void
+place_send_recipe(
+    const struct postgres_place *p, struct pg *pg, enum pg_query query)
+{
+	pg_send(pg, query, "bs", p->recipe_digest, sizeof(p->recipe_digest),
+	    p->what->recipe);
+}
+
+enum rc
+postgres_place_look(struct postgres_place *p, struct pg *pg)
+{
+	const struct store_identity *identity = &p->what->identity;
+	bool draw;
+	enum rc rc;
+
+	/* The transaction is run again: its connection may have been lost. */
+	if (p->looked)
+		place_forget_numbers(p->store);
+	p->looked = true;
+	record_free(&p->found);
+	memset(&p->found, 0, sizeof(p->found));
+	p->recipe = 0;
+	if (p->id == 0)
+		p->id = place_take_number(p->store);
+	draw = p->id == 0;
+	pg_send(pg, PG_QUERY_FIND, "bsss", p->digest, sizeof(p->digest),
+	    identity->key, identity->path, identity->scope);
+	place_send_recipe(p, pg, PG_QUERY_RECIPE_FIND);
+	if (draw)
+		pg_send(pg, PG_QUERY_NEW_IDS, "i", (int64_t)POSTGRES_IDS);
+	if ((rc = pg_sync(pg)) != RC_OK || (rc = place_read(p, pg)) != RC_OK ||
+	    (rc = place_read_recipe(p, pg)) != RC_OK ||
+	    (draw && (rc = place_read_numbers(p, pg)) != RC_OK))
+		return rc;
+	p->is_new = p->found.id == 0 || decide_is_past(&p->found, p->now);
+	p->decision = place_decide(p);
+	return RC_OK;
+}
+
+/* --- taking --------------------------------------------------------------- */
+
+static enum rc
+place_make_recipe(struct postgres_place *p, struct pg *pg)
+{
+	enum rc rc;
+
+	place_send_recipe(p, pg, PG_QUERY_RECIPE_NEW);
+	place_send_recipe(p, pg, PG_QUERY_RECIPE_FIND);
+	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
+	    (rc = place_read_recipe(p, pg)) != RC_OK)
+		return rc;
+	/* Another text with that digest? */
+	return p->recipe != 0 ? RC_OK : RC_CORRUPT;
+}
+
+enum rc
+postgres_place_make(struct postgres_place *p, struct pg *pg)
+{
+	enum rc rc = RC_OK;
+
+	if (p->recipe == 0)
+		rc = place_make_recipe(p, pg);
+	if (rc != RC_OK || p->found.id == 0)
+		return rc;
+	if (!record_may_change(p->found.state, RECORD_NONE, false))
+		return RC_INVALID;
+	pg_send(pg, PG_QUERY_DELETE_PAST, "i", p->found.id);
+	if ((rc = pg_sync(pg)) != RC_OK)
+		return rc;
+	/* If another process has deleted it, there is none now. */
+	return pg_result(pg);
+}
+
+int64_t
+postgres_place_id(struct postgres_place *p)
+{
+	const int64_t id = p->id;
+
+	assert(id != 0);
+	p->id = 0;
+	return id;
+}
+
+enum decision
+postgres_place_limit(const struct postgres_limits *l)
+{
+	if (l->crowded)
+		return DECIDE_CROWDED;
+	if (l->open)
+		return DECIDE_OPEN;
+	return l->no_room ? DECIDE_NO_ROOM : DECIDE_RUN;
+}
+
+void
+postgres_place_end(struct postgres_place *p, enum rc rc, struct record *found)
+{
+	if (rc == RC_OK && p->decision != DECIDE_RUN) {
+		*found = p->found;
+		memset(&p->found, 0, sizeof(p->found));
+	}
+	record_free(&p->found);
+	if (rc == RC_OK && p->id != 0)
+		place_give_number(p->store, p->id);
+}
+
+/* --- the columns ---------------------------------------------------------- */
+
+int64_t
+postgres_place_max_kept(const struct store_reservation *what)
+{
+	return what->max_kept < INT64_MAX ? (int64_t)what->max_kept : INT64_MAX;
+}
+
+size_t
+postgres_place_environment(const struct postgres_place *p)
+{
+	return p->keep ? p->what->environment_len : 0;
+}
+
+int64_t
+postgres_place_expired_retention(const struct store_reservation *what)
+{
+	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
+						     : 0;
+}
+
+int64_t
+postgres_place_lock(const struct postgres_place *p)
+{
+	return p->what->attempt != NULL ? p->what->attempt->lock : 0;
+}
+
+int64_t
+postgres_place_lock_file(const struct postgres_place *p)
+{
+	return p->what->attempt != NULL ? p->what->attempt->file : 0;
+}

@@ -1,0 +1,78 @@
+/*
+ * The place of a key in the store, for the verbs that begin one: its record as
+ * the transaction sees it, the decision about that, and what a new row needs.
+ */
+#ifndef POSTGRES_PLACE_H
+#define POSTGRES_PLACE_H
+
+#include "digest.h"
+#include "postgres_identity.h"
+#include "postgres_impl.h"
+
+/* How often a transaction looks again, because another one was faster. */
+#define POSTGRES_PLACE_TRIES 8
+
+struct postgres_place {
+	struct store *store;
+	const struct store_reservation *what;
+	bool keep; /* the request is stored */
+	unsigned char digest[POSTGRES_DIGEST_LEN], recipe_digest[DIGEST_LEN];
+	int64_t scope_id;
+
+	/* of the last look */
+	bool looked;
+	struct record found; /* .id is 0: there is none */
+	enum decision decision;
+	bool is_new;    /* there is no record, or it is past its retention */
+	int64_t now;    /* the server's; only if there is a record */
+	int64_t recipe; /* the number of its row; 0: none */
+	int64_t id;     /* a number that no key has yet; 0: it was used */
+};
+
+/* RC_OK or RC_NOMEM.  postgres_place_end() is legal in any case. */
+enum rc postgres_place_init(struct postgres_place *, struct store *,
+    const struct store_reservation *, bool keep);
+
+/*
+ * Reads the record of the identity, and decides, without limits: those are
+ * seen by the statement that takes the place.
+ */
+enum rc postgres_place_look(struct postgres_place *, struct pg *);
+
+/* Prepares for a new row: place->recipe has a row, and a record past its
+ * retention is deleted. */
+enum rc postgres_place_make(struct postgres_place *, struct pg *);
+
+/* The number of the new row; it counts as used from now on. */
+int64_t postgres_place_id(struct postgres_place *);
+
+/* The limit that a statement found, as a decision; DECIDE_RUN: none.  The
+ * transaction must be rolled back then. */
+struct postgres_limits {
+	bool crowded, open, no_room;
+};
+enum decision postgres_place_limit(const struct postgres_limits *);
+
+/* After the transaction, which ended with rc: gives found to the caller if rc
+ * is RC_OK, and frees what is left. */
+void postgres_place_end(struct postgres_place *, enum rc, struct record *found);
+
+/* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin.
+ * RC_UNSAFE: nor may it while the server may lose commits. */
+enum rc postgres_place_may_begin(struct store *);
+
+/* --- the columns of a reservation ----------------------------------------- */
+
+/* max_kept as a number */
+int64_t postgres_place_max_kept(const struct store_reservation *);
+
+/* Bytes of the environment, which is stored; 0: it is not. */
+size_t postgres_place_environment(const struct postgres_place *);
+
+int64_t postgres_place_expired_retention(const struct store_reservation *);
+
+/* The numbers that name an attempt's processes; 0: none. */
+int64_t postgres_place_lock(const struct postgres_place *);
+int64_t postgres_place_lock_file(const struct postgres_place *);
+
+#endif

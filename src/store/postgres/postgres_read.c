@@ -1,0 +1,260 @@
+/*
+ * Reads of a key: its record, its response and its stored request.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "postgres_identity.h"
+#include "postgres_row.h"
+
+/* Bytes of a body that one result has, in a value or in pieces, so that no
+ * result is large. */
+#define PART   (1024 * 1024)
+#define PIECES (PART / STORE_PIECE)
+
+/* --- the record ----------------------------------------------------------- */
+
+struct lookup {
+	struct store *store;
+	const struct store_identity *identity;
+	unsigned char digest[POSTGRES_DIGEST_LEN];
+	struct record *record;
+	struct store_inline_answer *small; /* NULL: it is not read */
+};
+
+static enum rc
+lookup_run(struct pg *pg, void *arg)
+{
+	const struct lookup *l = arg;
+	const struct store_identity *identity = l->identity;
+	struct record *record = l->record;
+	struct kept_head h;
+	enum rc rc;
+
+	record_free(record);
+	if (l->small != NULL)
+		store_inline_answer_free(l->small);
+	pg_send(pg, PG_QUERY_FIND, "bsss", l->digest, sizeof(l->digest),
+	    identity->key, identity->path, identity->scope);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = postgres_row_find(l->store, pg, record);
+	if (rc == RC_OK && l->small != NULL && record->kept &&
+	    postgres_row_head(pg, &h) == RC_OK)
+		kept_head_small(&h, record, l->small);
+	return rc;
+}
+
+enum rc
+postgres_lookup(struct store *s, const struct store_identity *identity,
+    struct record *record, struct store_inline_answer *small)
+{
+	struct lookup l = { .store = s,
+		.identity = identity,
+		.record = record,
+		.small = small };
+	enum rc rc;
+
+	memset(record, 0, sizeof(*record));
+	rc = postgres_identity_digest(s->secret, identity, l.digest);
+	if (rc == RC_OK)
+		rc = postgres_look(s, lookup_run, &l);
+	if (rc == RC_OK)
+		record_check(record);
+	else
+		record_free(record);
+	return rc;
+}
+
+enum rc
+postgres_find(struct store *s, const struct store_identity *identity,
+    struct record *record)
+{
+	return postgres_lookup(s, identity, record, NULL);
+}
+
+/* --- bodies --------------------------------------------------------------- */
+
+/* A body of that length that is one value, whose parts the query reads. */
+static enum rc
+read_value(struct pg *pg, enum pg_query query, int64_t id, size_t length,
+    struct spool *body)
+{
+	const void *data;
+	enum rc rc = RC_OK;
+	size_t done, n;
+
+	for (done = 0; done < length && rc == RC_OK; done += n) {
+		pg_send(pg, query, "iii", id, (int64_t)done, (int64_t)PART);
+		if ((rc = pg_sync(pg)) == RC_OK)
+			rc = pg_one(pg, "b", &data, &n);
+		if (rc == RC_OK && (n == 0 || n > length - done))
+			rc = RC_CORRUPT;
+		if (rc == RC_OK)
+			rc = spool_write(body, data, n);
+	}
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+/* The same of one in pieces. */
+static enum rc
+read_pieces(struct pg *pg, int64_t id, size_t length, struct spool *body)
+{
+	int64_t piece = 0, expected = 1;
+	const void *data;
+	size_t n;
+	enum rc rc = RC_OK;
+
+	while (length > 0 && rc == RC_OK) {
+		pg_send(pg, PG_QUERY_PIECES, "iii", id, piece, (int64_t)PIECES);
+		if ((rc = pg_sync(pg)) == RC_OK)
+			rc = pg_result(pg);
+		if (rc == RC_OK && pg_rows(pg) == 0)
+			return RC_CORRUPT;
+		while (rc == RC_OK &&
+		    (rc = pg_row(pg, "ib", &piece, &data, &n)) == RC_OK) {
+			if (piece != expected++ || n == 0 || n > length)
+				return RC_CORRUPT;
+			rc = spool_write(body, data, n);
+			length -= n;
+		}
+		if (rc == RC_NOTFOUND)
+			rc = RC_OK;
+	}
+	return rc;
+}
+
+/* --- the response --------------------------------------------------------- */
+
+struct answer {
+	struct store *store;
+	const struct store_identity *identity;
+	int64_t id;
+	struct response *response;
+	struct spool *body;
+};
+
+/* The body of the response whose head is h, of the current row. */
+static enum rc
+answer_body(
+    struct answer *a, struct pg *pg, const struct kept_head *h, size_t length)
+{
+	if (length == 0)
+		return RC_OK;
+	if ((a->body = spool_new()) == NULL)
+		return RC_NOMEM;
+	if (h->nbody > 0)
+		return spool_write(a->body, h->body, h->nbody);
+	if (h->version == STORE_RESPONSE_LINES)
+		return read_value(
+		    pg, PG_QUERY_ANSWER_PART, a->id, length, a->body);
+	return read_pieces(pg, a->id, length, a->body);
+}
+
+static enum rc
+answer_run(struct pg *pg, void *arg)
+{
+	struct answer *a = arg;
+	const struct store_identity *identity = a->identity;
+	struct kept_head h;
+	struct record key;
+	enum rc rc;
+
+	response_free(a->response);
+	spool_free(a->body);
+	a->body = NULL;
+	pg_send(pg, PG_QUERY_ANSWER, "isss", a->id, identity->key,
+	    identity->path, identity->scope);
+	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
+	    (rc = pg_next(pg)) != RC_OK)
+		return rc;
+	rc = postgres_row_read(pg, &key);
+	if (rc == RC_OK && (rc = postgres_row_head(pg, &h)) == RC_OK &&
+	    (rc = kept_head_read(&h, &key, a->response)) == RC_OK)
+		rc = answer_body(a, pg, &h, (size_t)key.body_length);
+	if (rc == RC_CORRUPT || rc == RC_VERSION)
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", txn_database(a->store->pool)),
+		    LOG_S("message", "a stored answer makes no sense"),
+		    LOG_I("id", a->id));
+	record_free(&key);
+	return rc;
+}
+
+enum rc
+postgres_answer(struct store *s, const struct store_identity *identity,
+    int64_t id, struct response *r, struct spool **body)
+{
+	struct answer a = {
+		.store = s, .identity = identity, .id = id, .response = r
+	};
+	enum rc rc = postgres_read(s, answer_run, &a);
+
+	*body = NULL;
+	if (rc == RC_OK && a.body != NULL) {
+		r->body = spool_bytes(a.body, &rc);
+		r->body_len = (size_t)spool_length(a.body);
+	}
+	if (rc == RC_OK) {
+		*body = a.body;
+		return RC_OK;
+	}
+	spool_free(a.body);
+	r->body = NULL;
+	r->body_len = 0;
+	return rc;
+}
+
+/* --- the request ---------------------------------------------------------- */
+
+struct request_read {
+	const struct store_identity *identity;
+	int64_t id;
+	struct buf *environment;
+	struct spool *body;
+};
+
+static enum rc
+request_run(struct pg *pg, void *arg)
+{
+	struct request_read *r = arg;
+	const struct store_identity *identity = r->identity;
+	const void *environment;
+	int64_t length;
+	enum rc rc;
+	size_t n;
+
+	buf_clear(r->environment);
+	spool_free(r->body);
+	r->body = NULL;
+	pg_send(pg, PG_QUERY_REQUEST, "isss", r->id, identity->key,
+	    identity->path, identity->scope);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "bi", &environment, &n, &length);
+	if (rc == RC_OK)
+		rc = buf_add(r->environment, environment, n);
+	if (rc != RC_OK || length == 0)
+		return rc;
+	if ((r->body = spool_new()) == NULL)
+		return RC_NOMEM;
+	return read_value(
+	    pg, PG_QUERY_REQUEST_PART, r->id, (size_t)length, r->body);
+}
+
+enum rc
+postgres_request(struct store *s, const struct store_identity *identity,
+    int64_t id, struct buf *environment, struct spool **body)
+{
+	struct request_read r = {
+		.identity = identity, .id = id, .environment = environment
+	};
+	const enum rc rc = postgres_read(s, request_run, &r);
+
+	*body = rc == RC_OK ? r.body : NULL;
+	if (rc == RC_OK)
+		return RC_OK;
+	spool_free(r.body);
+	buf_clear(environment);
+	return rc;
+}

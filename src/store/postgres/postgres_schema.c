@@ -1,0 +1,180 @@
+/*
+ * The schema of the store on PostgreSQL: its version, its secret, and making
+ * it.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "log.h"
+#include "postgres_impl.h"
+
+struct schema {
+	bool exists, makes;
+	int64_t version, losses;
+	unsigned char secret[SCOPE_SECRET_LEN];
+	bool sound;
+};
+
+static const char *const statements[] = {
+#define X(name, text, reason) text,
+	PG_SCHEMA(X)
+#undef X
+};
+
+static enum rc
+schema_find(struct pg *pg, struct schema *m)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_META_EXISTS, "");
+	if ((rc = pg_sync(pg)) != RC_OK)
+		return rc;
+	rc = pg_one(pg, "-");
+	m->exists = rc == RC_OK;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+static enum rc
+schema_make(struct pg *pg, const struct schema *m)
+{
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0;
+	     rc == RC_OK && i < sizeof(statements) / sizeof(statements[0]);
+	     i++) {
+		rc = pg_exec(pg, statements[i]);
+		FAULT(SCHEMA_STEP);
+	}
+	if (rc != RC_OK)
+		return rc;
+	pg_send(pg, PG_QUERY_META_NEW, "ib", (int64_t)PG_QUERY_VERSION,
+	    m->secret, sizeof(m->secret));
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_done(pg);
+	FAULT(SCHEMA_READY);
+	return rc;
+}
+
+static enum rc
+schema_run(struct pg *pg, void *arg)
+{
+	struct schema *m = arg;
+	const void *secret;
+	enum rc rc;
+	size_t n;
+
+	m->sound = false;
+	if ((rc = schema_find(pg, m)) != RC_OK || (!m->exists && !m->makes))
+		return rc;
+	if (!m->exists && (rc = schema_make(pg, m)) != RC_OK)
+		return rc;
+	pg_send(pg, PG_QUERY_META, "");
+	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
+	    (rc = pg_row(pg, "ibi", &m->version, &secret, &n, &m->losses)) !=
+		RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	m->sound = n == sizeof(m->secret);
+	if (m->sound)
+		memcpy(m->secret, secret, n);
+	return RC_OK;
+}
+
+/* The rights of a handler's role. */
+struct grant {
+	const char *role;
+	struct buf statements; /* each with a NUL */
+};
+
+static enum rc
+grant_run(struct pg *pg, void *arg)
+{
+	struct grant *g = arg;
+	const char *text;
+	enum rc rc;
+
+	buf_clear(&g->statements);
+	pg_send(pg, PG_QUERY_GRANT, "s", g->role);
+	rc = pg_sync(pg);
+	if (rc == RC_OK)
+		rc = pg_result(pg);
+	while (rc == RC_OK && (rc = pg_row(pg, "p", &text)) == RC_OK)
+		rc = buf_add(&g->statements, text, strlen(text) + 1);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	rc = RC_OK;
+	for (size_t at = 0; at < g->statements.len && rc == RC_OK;
+	     at += strlen(text) + 1) {
+		text = (const char *)g->statements.data + at;
+		rc = pg_exec(pg, text);
+	}
+	return rc;
+}
+
+enum rc
+postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
+{
+	struct grant g = { .role = role };
+	enum rc rc;
+
+	buf_init(&g.statements, 16384);
+	rc = txn_run(s->pool, TXN_TWICE, grant_run, &g);
+	if (rc != RC_OK)
+		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
+		    txn_message(s->pool));
+	buf_free(&g.statements);
+	return rc;
+}
+
+enum rc
+postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
+{
+	const char *database = txn_database(s->pool);
+	struct schema m = { .makes = create };
+	enum rc rc;
+
+	/* It is used only by the process that makes the schema. */
+	if (create && getentropy(m.secret, sizeof(m.secret)) == -1)
+		return RC_IO;
+	/* Of two processes that make it at the same time one fails. */
+	rc = txn_run(s->pool, TXN_TWICE, schema_run, &m);
+	if (rc != RC_OK && create)
+		rc = txn_run(s->pool, TXN_TWICE, schema_run, &m);
+	if (rc != RC_OK) {
+		snprintf(err, errsize, "database %s: %s", database,
+		    txn_message(s->pool));
+		return rc;
+	}
+	if (!m.exists && !create) {
+		snprintf(err, errsize,
+		    "database %s: has no tables of oncewrap: make them by "
+		    "oncectl init, or start oncewrap",
+		    database);
+		return RC_NOTFOUND;
+	}
+	if (!m.exists)
+		log_event(LOG_WARN, "store-created", NULL,
+		    LOG_S("database", database),
+		    LOG_S("message", "there were no tables; all keys are new"));
+	if (!m.sound) {
+		snprintf(err, errsize,
+		    "database %s: the row of table once_meta is missing or "
+		    "makes no sense",
+		    database);
+		return RC_CORRUPT;
+	}
+	if (m.version != PG_QUERY_VERSION) {
+		snprintf(err, errsize,
+		    "database %s: another release of oncewrap made it: "
+		    "version %d, and this release needs %d",
+		    database, (int)m.version, PG_QUERY_VERSION);
+		return RC_VERSION;
+	}
+	memcpy(s->secret, m.secret, sizeof(s->secret));
+	s->losses = m.losses;
+	FAULT(SCHEMA_DONE);
+	return RC_OK;
+}
