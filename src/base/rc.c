@@ -37,6 +37,8 @@ rc_text(enum rc rc)
 		return "lease lost";
 	case RC_PENDING:
 		return "not done yet";
+	case RC_UNSAFE:
+		return "the database server may lose commits";
 	case RC_UNRECORDED:
 		return "outcomes are not recorded yet";
 	case RC_TIMEOUT:

@@ -22,6 +22,7 @@ enum rc {
 	RC_LOST,       /* the lease named is no longer the current one */
 	RC_PENDING,    /* not done yet; it goes on without the caller */
 	RC_UNRECORDED, /* not begun: outcomes cannot be recorded now */
+	RC_UNSAFE,     /* the server is set up so that commits may be lost */
 	RC_TIMEOUT,    /* the peer was silent for too long */
 	RC_CLOSED,     /* the peer is gone, or this process is shutting down */
 	RC_INVALID     /* malformed input or an argument out of range */

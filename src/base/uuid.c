@@ -76,6 +76,20 @@ uuid_random(char out[UUID_LEN + 1])
 	uuid_format(bytes, out);
 }
 
+void
+uuid_digits(char out[UUID_DIGITS + 1])
+{
+	unsigned char bytes[UUID_DIGITS / 2];
+	size_t i;
+
+	uuid_fill(bytes, sizeof(bytes));
+	for (i = 0; i < sizeof(bytes); i++) {
+		*out++ = digits[bytes[i] >> 4];
+		*out++ = digits[bytes[i] & 0x0f];
+	}
+	*out = '\0';
+}
+
 uint32_t
 uuid_bits(void)
 {

@@ -20,6 +20,10 @@ bool uuid_parse(const char *text, unsigned char bytes[16]);
 
 void uuid_random(char out[UUID_LEN + 1]);
 
+/* 128 random bits as 32 hexadecimal digits. */
+#define UUID_DIGITS 32
+void uuid_digits(char out[UUID_DIGITS + 1]);
+
 /* 32 random bits. */
 uint32_t uuid_bits(void);
 

@@ -197,7 +197,7 @@ struct conf {
 	struct conf_origin *origin; /* conf_line_of_*() */
 
 	/* [server] */
-	const char *database;
+	const char *database; /* a file, or a URI: it may have a password */
 	const char *socket; /* NULL: inherited descriptor */
 	unsigned socket_mode;
 	const char *socket_user, *socket_group; /* NULL: own */
@@ -205,7 +205,7 @@ struct conf {
 	struct conf_list allow_peers; /* empty: anyone */
 	conf_line allow_peers_line, socket_line;
 	conf_line socket_user_line, socket_group_line;
-	int64_t io_timeout, drain_timeout, busy_timeout;
+	int64_t io_timeout, drain_timeout, busy_timeout, owner_timeout;
 	enum conf_durability durability;
 	const char *log;       /* "stderr", "syslog", or a file */
 	const char *spool_dir; /* NULL: TMPDIR or /tmp */

@@ -114,7 +114,7 @@ struct conf_option {
 	{ P(type, p, environment), LIST(ENVIRONMENT), EMPTY, IS("") }
 
 static const struct conf_option server_options[] = {
-	{ S(database), TEXT(FILE), IS("oncewrap.db") },
+	{ S(database), TEXT(DATABASE), IS("oncewrap.db") },
 	{ S(socket), TEXT(SOCKET), SLINE(socket_line) },
 	{ S(socket_mode), MODE, IS("0660") },
 	{ S(socket_user), TEXT(ACCOUNT), SLINE(socket_user_line) },
@@ -124,6 +124,7 @@ static const struct conf_option server_options[] = {
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
 	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
+	{ S(owner_timeout), TIME(1000, DAY), IS("30s") },
 	{ S(durability), WORD(CONF_DURABILITIES), IS("full") },
 	{ S(log), TEXT(LOG), IS("stderr") },
 	{ S(spool_dir), TEXT(DIRECTORY) },

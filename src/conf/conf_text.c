@@ -278,6 +278,24 @@ own_path(const char *text, struct conf_arena *arena, const char **out,
 }
 
 bool
+conf_text_is_postgresql(const char *database)
+{
+	return strncmp(database, "postgresql://", 13) == 0 ||
+	    strncmp(database, "postgres://", 11) == 0;
+}
+
+/* SQLite keeps ":memory:" in memory, and takes "file:" for a URI, which could
+ * mean the same, or "no locks". */
+static bool
+text_is_file(const char *text, struct conf_error *why)
+{
+	return (strcmp(text, ":memory:") != 0 &&
+		   strncmp(text, "file:", 5) != 0 &&
+		   strstr(text, "://") == NULL) ||
+	    conf_value_fail(why, "\"%.200s\" is not a file", text);
+}
+
+bool
 conf_text_single(const char *text, enum conf_text_kind kind,
     struct conf_arena *arena, const char **out, struct conf_error *why)
 {
@@ -288,19 +306,8 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	if (*text == '\0')
 		return conf_value_fail(why, "the value is empty");
 	switch (kind) {
-	case CONF_TEXT_FILE:
-		/* SQLite keeps ":memory:" in memory, and takes "file:" for a
-		 * URI, which could mean the same, or "no locks".
-		 * A URI may hold a password, which is not shown. */
-		if (strncmp(text, "postgresql://", 13) == 0 ||
-		    strncmp(text, "postgres://", 11) == 0)
-			return conf_value_fail(why,
-			    "this version of oncewrap has no PostgreSQL: name "
-			    "a file");
-		good = (strcmp(text, ":memory:") != 0 &&
-			   strncmp(text, "file:", 5) != 0 &&
-			   strstr(text, "://") == NULL) ||
-		    conf_value_fail(why, "\"%.200s\" is not a file", text);
+	case CONF_TEXT_DATABASE:
+		good = conf_text_is_postgresql(text) || text_is_file(text, why);
 		break;
 	case CONF_TEXT_DIRECTORY:
 		good = text[0] == '/' ||

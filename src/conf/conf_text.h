@@ -42,7 +42,7 @@ bool conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why);
 
 enum conf_text_kind {
-	CONF_TEXT_FILE,      /* a file name, absolute or not */
+	CONF_TEXT_DATABASE,  /* a file name; or postgresql:// or postgres:// */
 	CONF_TEXT_DIRECTORY, /* absolute */
 	CONF_TEXT_LOG,       /* stderr, syslog, or an absolute path */
 	CONF_TEXT_SOCKET, /* unix:/path tcp:host:port fd:N; /path gains unix: */
@@ -52,6 +52,9 @@ enum conf_text_kind {
 	CONF_TEXT_URI,     /* absolute-URI, RFC 3986, section 4.3 */
 	CONF_TEXT_PATH     /* as conf_text_path(), except "/": all paths */
 };
+
+/* Whether the database is a URI of PostgreSQL, which may have a password. */
+bool conf_text_is_postgresql(const char *database);
 
 bool conf_text_single(const char *text, enum conf_text_kind kind,
     struct conf_arena *arena, const char **out, struct conf_error *why);

@@ -38,7 +38,7 @@ bool
 attempt_alloc(struct attempt *at)
 {
 	if (at->record == NULL)
-		at->record = store_outcome_new();
+		at->record = store_outcome_new(at->store);
 	if (at->output == NULL)
 		at->output = spool_new();
 	return at->record != NULL && at->output != NULL;

@@ -170,7 +170,7 @@ abandon(struct store *store, const struct conf *conf, const struct record *job)
 	struct store_change change;
 	enum rc rc;
 
-	if ((st = store_outcome_new()) == NULL)
+	if ((st = store_outcome_new(store)) == NULL)
 		return RC_NOMEM;
 	st->state = RECORD_COMPLETED;
 	st->keep = true;

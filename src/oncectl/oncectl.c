@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "conf_text.h"
 #include "conf_value.h"
 #include "conffile.h"
 #include "date.h"
@@ -50,6 +51,8 @@ static const struct option options[] = {
 	{ "response", no_argument, NULL, OPT_FILTER + ONCECTL_RESPONSE },
 	{ "output", no_argument, NULL, OPT_FILTER + ONCECTL_OUTPUT },
 	{ "docroot", required_argument, NULL, OPT_FILTER + ONCECTL_DOCROOT },
+	{ "grant", required_argument, NULL, OPT_FILTER + ONCECTL_GRANT },
+	{ "to", required_argument, NULL, OPT_FILTER + ONCECTL_TO },
 	{ "yes", no_argument, NULL, OPT_FILTER + ONCECTL_YES },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -152,6 +155,12 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 			return false;
 		}
 		ctl->docroots[ctl->ndocroots++] = value;
+		return true;
+	case ONCECTL_GRANT:
+		ctl->grant = value;
+		return true;
+	case ONCECTL_TO:
+		ctl->to = value;
 		return true;
 	case ONCECTL_SINCE:
 		return take_since(ctl, value);
@@ -281,28 +290,33 @@ name_database(struct oncectl *ctl, const struct conf *conf)
 	return false;
 }
 
-static bool
-is_postgresql(const char *database)
+void
+oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
 {
-	return strncmp(database, "postgresql://", 13) == 0 ||
-	    strncmp(database, "postgres://", 11) == 0;
+	const struct conf *conf = ctl->conf;
+
+	memset(so, 0, sizeof(*so));
+	so->database = ctl->database;
+	so->mode = 0600;
+	so->durability = conf->durability;
+	so->busy_timeout = conf->busy_timeout;
+	so->owner_timeout = conf->owner_timeout;
+	so->max_wal = conf->max_wal;
 }
 
 static bool
-oncectl_open_store(struct oncectl *ctl, const struct conf *conf)
+oncectl_open_store(struct oncectl *ctl)
 {
 	struct store_options so;
 	char why[512];
 
-	memset(&so, 0, sizeof(so));
-	so.database = ctl->database;
-	so.mode = 0600;
-	so.durability = conf->durability;
-	so.busy_timeout = conf->busy_timeout;
-	so.max_wal = conf->max_wal;
-	so.create = false;
-	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK)
+	oncectl_store_options(ctl, &so);
+	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK) {
+		/* Messages show it, without a password. */
+		if (conf_text_is_postgresql(ctl->database))
+			ctl->database = store_database(ctl->store);
 		return true;
+	}
 	warnx("%s", why);
 	return false;
 }
@@ -319,14 +333,7 @@ oncectl_run(struct oncectl *ctl, const struct oncectl_command *command)
 		return ONCECTL_USAGE;
 	if (command->needs == ONCECTL_NEEDS_NAME)
 		return command->run(ctl);
-	if (is_postgresql(ctl->database)) {
-		warnx(command->run == oncectl_backup
-			? "backup: a PostgreSQL database is saved by pg_dump(1)"
-			: "this version of oncectl has no PostgreSQL: name a "
-			  "file");
-		return ONCECTL_REFUSED;
-	}
-	if (!oncectl_open_store(ctl, ctl->conf))
+	if (!oncectl_open_store(ctl))
 		return ONCECTL_REFUSED;
 	status = command->run(ctl);
 	store_close(ctl->store);

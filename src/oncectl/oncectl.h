@@ -32,7 +32,9 @@ enum oncectl_option {
 	ONCECTL_RESPONSE = 2048,
 	ONCECTL_YES = 4096,
 	ONCECTL_DOCROOT = 8192,
-	ONCECTL_OUTPUT = 16384
+	ONCECTL_OUTPUT = 16384,
+	ONCECTL_GRANT = 32768,
+	ONCECTL_TO = 65536
 };
 
 /* The most --emit options of a command line. */
@@ -60,6 +62,8 @@ struct oncectl {
 	size_t nemits;
 	const char *docroots[ONCECTL_DOCROOTS]; /* --docroot */
 	size_t ndocroots;
+	const char *grant;   /* --grant; NULL: none */
+	const char *to;      /* --to; NULL: none */
 	unsigned given;      /* bits of enum oncectl_option */
 	const char *command; /* the subcommand's name */
 	char **arg;          /* its arguments */
@@ -84,6 +88,13 @@ int oncectl_stats(struct oncectl *ctl);
 int oncectl_doctor(struct oncectl *ctl);
 int oncectl_metrics(struct oncectl *ctl);
 int oncectl_outbox(struct oncectl *ctl);
+int oncectl_init(struct oncectl *ctl);
+int oncectl_copy(struct oncectl *ctl);
+int oncectl_accept_loss(struct oncectl *ctl);
+
+/* How to open ctl->database, not to be created. */
+void oncectl_store_options(
+    const struct oncectl *ctl, struct store_options *options);
 
 /* Fills in the filter for --state, --scope, --path and --older; false, with a
  * message: there is no such state. */

@@ -106,6 +106,25 @@ static const struct oncectl_command commands[] = {
 	{ "metrics", "",
 	    "Prints the gauges that the store knows, for Prometheus.\n",
 	    0, ONCECTL_NEEDS_STORE, 0, oncectl_metrics },
+	{ "init", "[--grant ROLE]",
+	    "Makes the tables in a PostgreSQL database, unless they are\n"
+	    "there.\n"
+	    "\n"
+	    "  --grant ROLE   lets the role of handlers that share the\n"
+	    "                 database call their functions, and no more\n",
+	    0, ONCECTL_NEEDS_NAME, ONCECTL_GRANT, oncectl_init },
+	{ "copy", "--to URI",
+	    "Copies all keys and effects of an SQLite database into a\n"
+	    "PostgreSQL database that has none, counts and compares them.\n"
+	    "No daemon may use the SQLite database meanwhile.\n"
+	    "\n"
+	    "  --to URI   the PostgreSQL database\n",
+	    0, ONCECTL_NEEDS_STORE, ONCECTL_TO, oncectl_copy },
+	{ "accept-loss", "",
+	    "Lets daemons go on that have found that the PostgreSQL\n"
+	    "database lacks commits: store-went-back.  oncectl(1) says\n"
+	    "what to look at before.\n",
+	    0, ONCECTL_NEEDS_STORE, 0, oncectl_accept_loss },
 	{ "audit", "-f config [--docroot [PREFIX=]DIR]...",
 	    "Prints every route, and every CGI program under DIR, that\n"
 	    "takes unsafe methods without key = required; exits with 1 if\n"

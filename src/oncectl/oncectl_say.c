@@ -69,6 +69,7 @@ handler_api_end(const struct oncectl *ctl, struct handler_api *api, enum rc rc)
 	case RC_LOST:
 	case RC_PENDING:
 	case RC_UNRECORDED:
+	case RC_UNSAFE:
 	case RC_TIMEOUT:
 	case RC_CLOSED:
 	case RC_INVALID:

@@ -85,7 +85,7 @@ settle_resolve(struct oncectl *ctl, struct record *row)
 
 	if (resolve_refusal(row->state) != NULL)
 		return refuse_resolve(row, row->state);
-	st = store_outcome_new();
+	st = store_outcome_new(ctl->store);
 	if (st == NULL)
 		return oncectl_fail(ctl, RC_NOMEM);
 	if ((ctl->given & ONCECTL_COMPLETED) == 0)

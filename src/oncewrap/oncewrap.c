@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "conf.h"
+#include "conf_text.h"
 #include "engine.h"
 #include "fault.h"
 #include "keeper.h"
@@ -175,11 +176,15 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 	so.mode = conf_shares_database(conf) ? 0660 : 0600;
 	so.durability = conf->durability;
 	so.busy_timeout = conf->busy_timeout;
+	so.owner_timeout = conf->owner_timeout;
 	so.max_wal = conf->max_wal;
 	so.workers = conf->workers;
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
-		notstarted_explain(err, world_database, conf->database);
+		if (conf_text_is_postgresql(conf->database))
+			notstarted_say(err);
+		else
+			notstarted_explain(err, world_database, conf->database);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -221,7 +226,8 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		return EXIT_FAILURE;
 	}
 	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
-	    LOG_S("database", conf->database), LOG_I("workers", workers));
+	    LOG_S("database", store_database(d->store)),
+	    LOG_I("workers", workers));
 	systemd_notify("READY=1");
 	return 0;
 }

@@ -119,7 +119,7 @@ completed(struct page *p, const struct page_target *t, struct store_outcome *st)
 static enum rc
 resolve(struct page *p, const struct page_target *t, bool *kept)
 {
-	struct store_outcome *st = store_outcome_new();
+	struct store_outcome *st = store_outcome_new(p->store);
 	enum rc rc = RC_OK;
 
 	if (st == NULL)

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "conf_text.h"
 #include "log.h"
 #include "progcheck.h"
 #include "user.h"
@@ -284,7 +285,8 @@ world_check_server(struct report *r)
 	const struct conf *conf = r->conf;
 	const char *tmp = getenv("TMPDIR");
 
-	check_path(r, "database", conf->database, world_database);
+	if (!conf_text_is_postgresql(conf->database))
+		check_path(r, "database", conf->database, world_database);
 	check_path(r, "socket", conf->socket, world_socket);
 	check_path(r, "log", conf->log, world_log);
 	if (conf->spool_dir != NULL)

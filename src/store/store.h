@@ -25,13 +25,18 @@
 struct store;
 
 struct store_options {
-	const char *database; /* file name */
-	unsigned mode;        /* of a new file: 0600 */
+	/* a file name; or the URI of a PostgreSQL database, which may have a
+	 * password */
+	const char *database;
+	unsigned mode; /* of a new file: 0600 */
 	enum conf_durability durability;
 	int64_t busy_timeout; /* ms */
-	uint64_t max_wal;     /* bytes */
-	unsigned workers;     /* threads that handle requests; 0: not known */
-	bool create;          /* create the file; else RC_NOTFOUND */
+	/* ms without a sign of life after which a process of another host is
+	 * suspected; PostgreSQL */
+	int64_t owner_timeout;
+	uint64_t max_wal; /* bytes */
+	unsigned workers; /* threads that handle requests; 0: not known */
+	bool create;      /* create the file; else RC_NOTFOUND */
 };
 
 /*
@@ -70,6 +75,11 @@ struct store_identity {
  */
 enum rc
 store_find(struct store *, const struct store_identity *, struct record *);
+
+/* A body up to this size (bytes) is stored in the row of its key: some two
+ * pages of a database, so that one commit writes no more pages than it would
+ * for a separate row. */
+#define STORE_INLINE 2048
 
 /* A small response, which is stored in the row of its key.  If .is is false the
  * response is elsewhere, and store_answer() reads it. */
@@ -217,6 +227,7 @@ struct store_refused {
  * allocated before it is known, so that recording it needs no memory.
  */
 struct store_outcome {
+	struct store *store; /* that made it */
 	enum record_state state;
 	char last_error[LIMIT_LAST_ERROR]; /* "" for none */
 	/* FAILED_RETRYABLE, an accepted key: ms until a worker runs it again;
@@ -228,7 +239,7 @@ struct store_outcome {
 	struct store_refused refused; /* its bytes are in .body too */
 	struct log_request log;       /* owned: log_request_copy() */
 };
-struct store_outcome *store_outcome_new(void);
+struct store_outcome *store_outcome_new(struct store *);
 void store_outcome_free(struct store_outcome *);
 
 /*
@@ -385,7 +396,7 @@ void store_news_to(struct store *, int fd);
  * tells nothing any more.
  */
 int store_watch(const struct store *store);
-enum rc store_watch_read(int fd);
+enum rc store_watch_read(const struct store *, int fd);
 
 /* Adds and removes topics that a handler may name. */
 enum rc store_topics(struct store *, char *const *add, size_t nadd,
@@ -397,7 +408,7 @@ enum rc store_topics_first(struct store *, char *const *add, size_t nadd);
 
 /* --- handlers that share the database ------------------------------------ */
 
-/* The database's absolute file name. */
+/* The database's absolute file name, or its URI without a password. */
 const char *store_database(const struct store *);
 
 /* Lets the database's group write the database and the files beside it.  The

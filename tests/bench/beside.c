@@ -75,7 +75,7 @@ reserve(const char *name, const void *body, size_t length,
 static void
 leave_unknown(const struct store_lease *lease)
 {
-	struct store_outcome *s = store_outcome_new();
+	struct store_outcome *s = store_outcome_new(store);
 	struct store_finished done;
 
 	s->state = RECORD_UNKNOWN;
@@ -86,7 +86,7 @@ leave_unknown(const struct store_lease *lease)
 static void
 settle(const struct store_lease *lease, size_t n, bool leased)
 {
-	struct store_outcome *s = store_outcome_new();
+	struct store_outcome *s = store_outcome_new(store);
 	static const char block[65536];
 	struct store_finished done;
 	enum rc rc;

@@ -470,10 +470,10 @@ life_finish(struct life *l, struct life_key *k, const struct life_step *what,
 
 /* The lease's end, or without one what was found out. */
 struct store_outcome *
-life_outcome(
-    struct life_key *k, const struct life_step *what, enum record_state state)
+life_outcome(struct life *l, struct life_key *k, const struct life_step *what,
+    enum record_state state)
 {
-	struct store_outcome *s = store_outcome_new();
+	struct store_outcome *s = store_outcome_new(l->store);
 
 	if (s == NULL)
 		abort();
@@ -517,7 +517,7 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 
 	if (k->leased != leased)
 		return RC_INVALID;
-	s = life_outcome(k, what, state);
+	s = life_outcome(l, k, what, state);
 	rc = life_finish(l, k, what, &s, &answered);
 	if ((s == NULL) != (rc == RC_PENDING))
 		life_wrong(

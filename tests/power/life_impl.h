@@ -26,8 +26,8 @@ void life_committed(struct life *);
 struct store_reservation life_reservation(const struct life_key *);
 
 /* The lease's end, or without one what was found out. */
-struct store_outcome *
-life_outcome(struct life_key *, const struct life_step *, enum record_state);
+struct store_outcome *life_outcome(struct life *, struct life_key *,
+    const struct life_step *, enum record_state);
 enum rc life_finish(struct life *, struct life_key *, const struct life_step *,
     struct store_outcome **, bool *answered);
 

@@ -295,7 +295,7 @@ step_seal(struct life *l, struct life_key *k, const struct life_step *what)
 
 	if (!k->leased)
 		return RC_INVALID;
-	s = life_outcome(k, what, RECORD_UNKNOWN);
+	s = life_outcome(l, k, what, RECORD_UNKNOWN);
 	rc = life_finish(l, k, what, &s, &answered);
 	if (rc != RC_OK && rc != RC_PENDING)
 		life_wrong(l, "seal %s: %s", k->name, rc_text(rc));
@@ -405,7 +405,7 @@ step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 
 	if (!k->leased)
 		return RC_INVALID;
-	s = life_outcome(k, what, RECORD_FAILED_RETRYABLE);
+	s = life_outcome(l, k, what, RECORD_FAILED_RETRYABLE);
 	s->requeue = 0;
 	rc = life_finish(l, k, what, &s, &answered);
 	store_outcome_free(s);
@@ -426,7 +426,7 @@ step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 		return rc;
 	if (strcmp(job.key, k->name) != 0)
 		life_wrong(l, "%s is past, and not %s", job.key, k->name);
-	s = life_outcome(k, what, RECORD_COMPLETED);
+	s = life_outcome(l, k, what, RECORD_COMPLETED);
 	vfs_within(true);
 	rc = store_abandon(l->store, job.id, &s);
 	vfs_within(false);

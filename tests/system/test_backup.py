@@ -259,17 +259,6 @@ def test_names_that_no_copy_may_have(t):
     eq(once.state('k'), 'completed')
 
 
-def test_postgresql_has_a_program_of_its_own(t):
-    for uri in ('postgresql://host/name', 'postgres://host/name'):
-        run = t.run([base.ONCECTL, '-d', uri, 'backup', t.path('copy')])
-        eq((run.returncode, run.stdout), (1, b''), run)
-        assert b'pg_dump' in run.stderr, run
-        run = t.run([base.ONCECTL, '-d', uri, 'ls'])
-        eq((run.returncode, run.stdout), (1, b''), run)
-        eq(run.stderr, b'oncectl: this version of oncectl has no PostgreSQL: '
-           b'name a file\n')
-
-
 # --- copies that come to no end -------------------------------------------
 
 def large(t, **options):

@@ -12,7 +12,8 @@ from once import Background
 from test_resolve import ANSWER, ctl, refused, unknown
 
 COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
-            'stats doctor metrics audit checkpoint emit respond').split()
+            'stats doctor metrics init copy accept-loss audit checkpoint '
+            'emit respond').split()
 
 
 # --- show --response ------------------------------------------------------
@@ -362,7 +363,7 @@ def test_audit_needs_a_configuration(t):
 def test_each_command_has_help(t):
     """It needs no database, wherever it stands, and exits with 0."""
     listed = t.run([base.ONCECTL, '--help']).stdout.decode()
-    eq(re.findall(r'^       oncectl ([a-z]+)', listed, re.M), COMMANDS)
+    eq(re.findall(r'^       oncectl ([a-z-]+)', listed, re.M), COMMANDS)
     for command in COMMANDS:
         for args in ([command, '--help'], ['-h', command],
                      ['--json', command, 'some', 'thing', '-h']):
@@ -440,7 +441,8 @@ def test_completion_of_options_is_what_a_command_takes(t):
                        '--state', '--yes'],
             'resolve': ['--completed', '--downstream', '--not-executed',
                         '--path', '--scope'],
-            'backup': ['--yes'], 'audit': ['--docroot'], 'sweep': []}.items():
+            'backup': ['--yes'], 'audit': ['--docroot'], 'copy': ['--to'],
+            'init': ['--grant'], 'accept-loss': [], 'sweep': []}.items():
         eq(sorted(completed(t, command, '-')), sorted(always + options))
         for option in options:
             run = t.run([base.ONCECTL, command, option, 'x', '--help'])

@@ -349,8 +349,6 @@ def test_flags_are_named_with_their_range(t):
             (('-s', 'tcp:x'), '-s: "tcp:x" is not unix:/path, /path, '
              'tcp:host:port or fd:N'),
             (('-d', 'file:x'), '-d: "file:x" is not a file'),
-            (('-d', 'postgresql://u:secret@h/d'), '-d: this version of '
-             'oncewrap has no PostgreSQL: name a file'),
             (('-d', 'a\nb'), '-d: byte 0x0a is not allowed'),
             (('--', 'bin/x'), '--: the program "bin/x" is not an absolute '
              'path')):

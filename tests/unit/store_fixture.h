@@ -1,6 +1,7 @@
 /*
  * A store in a directory of its own, and the words that its tests are written
- * in.  Included by tests only.
+ * in.  It is in SQLite, or in PostgreSQL if TEST_DATABASE is set.  Included by
+ * tests only.
  */
 #ifndef STORE_FIXTURE_H
 #define STORE_FIXTURE_H
@@ -35,7 +36,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static char dir[64], file[96];
+#include "store_postgres.h"
+
+/* The test's folder, and its database: a file in it; or a schema. */
+static char dir[64], file[96], schema[64], uri[512];
 static struct store *store;
 
 static UNUSED struct store_options
@@ -44,10 +48,11 @@ options(void)
 	struct store_options o;
 
 	memset(&o, 0, sizeof(o));
-	o.database = file;
+	o.database = is_postgresql() ? uri : file;
 	o.mode = 0600;
 	o.durability = CONF_DURABILITY_NORMAL;
 	o.busy_timeout = PATIENCE;
+	o.owner_timeout = 30000;
 	o.max_wal = 64 * 1024 * 1024;
 	o.create = true;
 	return o;
@@ -81,15 +86,27 @@ empty_folder(const char *folder)
 		closedir(d);
 }
 
+/* Nothing is left of the store. */
 static UNUSED void
 empty_dir(void)
 {
-	char attempts[128];
+	char name[400];
+	struct dirent *e;
+	DIR *d;
 
-	snprintf(attempts, sizeof(attempts), "%s-attempts", file);
-	empty_folder(attempts);
-	rmdir(attempts);
+	if (is_postgresql())
+		new_schema(schema, true);
 	empty_folder(dir);
+	d = opendir(dir);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
+		if (e->d_name[0] != '.') {
+			empty_folder(name);
+			rmdir(name);
+		}
+	}
+	if (d != NULL)
+		closedir(d);
 }
 
 /* For tests that open it themselves. */
@@ -102,6 +119,13 @@ setup_dir(void **state)
 	if (mkdtemp(dir) == NULL)
 		return -1;
 	snprintf(file, sizeof(file), "%s/db", dir);
+	if (is_postgresql()) {
+		snprintf(
+		    schema, sizeof(schema), "once_%s", dir + strlen(dir) - 6);
+		schema_uri(schema, uri, sizeof(uri));
+		setenv("STATE_DIRECTORY", dir, 1);
+		new_schema(schema, true);
+	}
 	store = NULL;
 	return 0;
 }
@@ -148,6 +172,8 @@ teardown(void **state)
 	store_close(store);
 	store = NULL;
 	empty_dir();
+	if (is_postgresql())
+		new_schema(schema, false);
 	return rmdir(dir);
 }
 
@@ -158,6 +184,7 @@ raw_open(const char *name)
 {
 	sqlite3 *db;
 
+	ONLY_SQLITE("the test opens its file");
 	assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
 	sqlite3_busy_timeout(db, 5000);
 	return db;
@@ -173,8 +200,14 @@ raw_run(sqlite3 *db, const char *sql)
 static UNUSED void
 raw(const char *sql)
 {
-	sqlite3 *db = raw_open(file);
+	char out[256];
+	sqlite3 *db;
 
+	if (is_postgresql()) {
+		psql(uri, sql, out, sizeof(out));
+		return;
+	}
+	db = raw_open(file);
 	raw_run(db, sql);
 	sqlite3_close(db);
 }
@@ -182,16 +215,43 @@ raw(const char *sql)
 static UNUSED int64_t
 raw_number(const char *sql)
 {
-	sqlite3 *db = raw_open(file);
+	char out[256];
 	sqlite3_stmt *s;
+	sqlite3 *db;
 	int64_t n;
 
+	if (is_postgresql()) {
+		psql(uri, sql, out, sizeof(out));
+		return *out == 't' ? 1 : strtoll(out, NULL, 10);
+	}
+	db = raw_open(file);
 	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
 	n = sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return n;
+}
+
+/* The beginning of the names of the files about this host's processes. */
+static UNUSED const char *
+local_files(void)
+{
+	static char name[400];
+	struct dirent *e;
+	char *end;
+	DIR *d;
+
+	if (!is_postgresql())
+		return file;
+	name[0] = '\0';
+	assert_non_null(d = opendir(dir));
+	while (name[0] == '\0' && (e = readdir(d)) != NULL)
+		if ((end = strstr(e->d_name, "-lock")) != NULL)
+			snprintf(name, sizeof(name), "%s/%.*s", dir,
+			    (int)(end - e->d_name), e->d_name);
+	closedir(d);
+	return name;
 }
 
 /* --- reservations ------------------------------------------------------- */
@@ -300,7 +360,7 @@ state_of(const char *key)
 static UNUSED struct store_outcome *
 outcome(enum record_state state)
 {
-	struct store_outcome *o = store_outcome_new();
+	struct store_outcome *o = store_outcome_new(store);
 
 	assert_non_null(o);
 	o->state = state;
@@ -394,12 +454,9 @@ settle(const struct store_lease *lease, enum record_state state)
 	settle_for(lease, state, HOUR);
 }
 
-/* Whose key that is; "" if there is none. */
-static UNUSED const struct store_identity *
-owner_of(int64_t id)
+static UNUSED void
+owner_in_file(int64_t id, char text[3][256])
 {
-	static char text[3][256];
-	static const struct store_identity who = { text[0], text[1], text[2] };
 	sqlite3 *db = raw_open(file);
 	sqlite3_stmt *s;
 	bool is;
@@ -412,10 +469,41 @@ owner_of(int64_t id)
 	sqlite3_bind_int64(s, 1, id);
 	is = sqlite3_step(s) == SQLITE_ROW;
 	for (int i = 0; i < 3; i++)
-		snprintf(text[i], sizeof(text[i]), "%s",
+		snprintf(text[i], 256, "%s",
 		    is ? (const char *)sqlite3_column_text(s, i) : "");
 	sqlite3_finalize(s);
 	sqlite3_close(db);
+}
+
+static UNUSED void
+owner_in_schema(int64_t id, char text[3][256])
+{
+	char sql[200], out[800];
+	char *at = out, *end;
+
+	snprintf(sql, sizeof(sql),
+	    "SELECT convert_from(scope, 'UTF8'), convert_from(path, 'UTF8'), "
+	    "convert_from(key, 'UTF8') FROM once_key WHERE id = %lld",
+	    (long long)id);
+	psql(uri, sql, out, sizeof(out));
+	for (int i = 0; i < 3; i++) {
+		end = at + strcspn(at, "\n");
+		snprintf(text[i], 256, "%.*s", (int)(end - at), at);
+		at = *end != '\0' ? end + 1 : end;
+	}
+}
+
+/* Whose key that is; "" if there is none. */
+static UNUSED const struct store_identity *
+owner_of(int64_t id)
+{
+	static char text[3][256];
+	static const struct store_identity who = { text[0], text[1], text[2] };
+
+	if (is_postgresql())
+		owner_in_schema(id, text);
+	else
+		owner_in_file(id, text);
 	return &who;
 }
 

@@ -16,8 +16,12 @@
 #include "conf_fixture.h"
 #include "limit.h"
 #include "resolve.h"
+#include "sqlite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Outcomes belong to a store; this one stores nothing. */
+static struct store_base store = { .ops = &sqlite_ops };
 
 static struct spool *
 spool(const char *text, size_t n)
@@ -67,7 +71,8 @@ what_is_no_response_is_refused_with_its_reason(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct store_outcome *out = store_outcome_new();
+		struct store_outcome *out =
+		    store_outcome_new((struct store *)(void *)&store);
 		const size_t n = strlen(rows[i].text);
 		struct spool *text = spool(rows[i].text, n);
 		char why[RESOLVE_WHY] = "";
@@ -90,7 +95,8 @@ what_is_no_response_is_refused_with_its_reason(void **state)
 static struct store_outcome *
 completed(const struct conf_route *route, const char *kept, uint64_t length)
 {
-	struct store_outcome *out = store_outcome_new();
+	struct store_outcome *out =
+	    store_outcome_new((struct store *)(void *)&store);
 	struct spool *text = spool(kept, strlen(kept));
 	char why[RESOLVE_WHY];
 
@@ -153,7 +159,8 @@ a_response_that_cannot_be_replayed_is_not_kept(void **state)
 static void
 what_was_not_executed_runs_again(void **state)
 {
-	struct store_outcome *out = store_outcome_new();
+	struct store_outcome *out =
+	    store_outcome_new((struct store *)(void *)&store);
 
 	(void)state;
 	assert_non_null(out);

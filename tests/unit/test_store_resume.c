@@ -110,7 +110,7 @@ start_tree(const char *key, int64_t lease, bool heir)
 static void
 attempt_file(char *name, size_t size, const struct store_attempt *at)
 {
-	snprintf(name, size, "%s-attempts/%016llx", file,
+	snprintf(name, size, "%s-attempts/%016llx", local_files(),
 	    (unsigned long long)at->lock);
 }
 
@@ -119,7 +119,7 @@ static void
 end_heir(struct tree *tree)
 {
 	struct flock lock;
-	char name[160];
+	char name[440];
 	int fd;
 
 	close(tree->hold);
@@ -268,13 +268,14 @@ by_another_lock_file_nothing_is_released(void **state)
 		"UPDATE once_key SET attempt_lock = 0",
 		"UPDATE once_key SET attempt_lock = -1",
 	};
-	char lock[128], other[128];
+	char lock[420], other[420];
 	struct tree tree;
 	size_t i;
 
 	(void)state;
-	snprintf(lock, sizeof(lock), "%s-lock", file);
-	snprintf(other, sizeof(other), "%s-other", file);
+	ONLY_SQLITE("the name of its lock file");
+	snprintf(lock, sizeof(lock), "%s-lock", local_files());
+	snprintf(other, sizeof(other), "%s-other", local_files());
 	for (i = 0; i < COUNT(breaks); i++) {
 		tree = start_tree("k", 60000, false);
 		kill_and_wait(tree.owner);
@@ -299,7 +300,7 @@ static void
 an_attempt_is_gone_when_no_process_holds_its_lock(void **state)
 {
 	struct store_attempt at;
-	char name[160];
+	char name[440];
 	int copy;
 
 	(void)state;
@@ -438,7 +439,8 @@ past_its_retention_a_marked_key_is_gone(void **state)
 		assert_int_equal(reap(&to), 0);
 
 		/* and in the end it is new */
-		raw("UPDATE once_key SET expires_at = 1");
+		raw("UPDATE once_key SET expires_at = 1 "
+		    "WHERE state = 'expired'");
 		assert_int_equal(
 		    try_reserve_in(store, &r, &second), DECIDE_RUN);
 		assert_int_equal(second.attempt, 1);

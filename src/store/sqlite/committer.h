@@ -71,7 +71,7 @@ struct committer_health {
 };
 void committer_health(struct committer *, struct committer_health *);
 
-/* See store_wait(), store_wait_work(), store_wake() and store_news_to(). */
+/* See sqlite_wait(), sqlite_wait_work(), sqlite_wake() and sqlite_news_to(). */
 bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
 bool
 committer_wait_work(struct committer *, uint64_t *generation, int64_t until);

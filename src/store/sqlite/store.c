@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "log.h"
 #include "schema.h"
+#include "store_check.h"
 #include "store_impl.h"
 
 /* --- opening ------------------------------------------------------------ */
@@ -129,7 +130,7 @@ leave_mark(struct store *store)
 
 	if ((rc = db_begin(db)) == RC_OK) {
 		s = db_stmt(db, QUERY_CLOCK_TOUCH);
-		db_bindf(s, "i", store_now(store));
+		db_bindf(s, "i", sqlite_now(store));
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK)
@@ -187,6 +188,7 @@ store_start(
 	store->file = strdup(db_file(store->writer));
 	if (store->file == NULL)
 		return RC_NOMEM;
+	store->base.local = store->file;
 	store->mode = o->mode;
 	store->keeper = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
@@ -210,7 +212,7 @@ store_start(
 		return rc;
 	/* A process that may create the store will hold leases: report a
 	 * failure now. */
-	if (o->create && (rc = store_liveness(store, &liveness)) != RC_OK)
+	if (o->create && (rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	store->share.file = store->file;
 	memset(&co, 0, sizeof(co));
@@ -228,7 +230,7 @@ store_start(
 }
 
 enum rc
-store_open(struct store **out, const struct store_options *o, char *err,
+sqlite_open(struct store **out, const struct store_options *o, char *err,
     size_t errsize)
 {
 	const char *table = NULL;
@@ -243,6 +245,7 @@ store_open(struct store **out, const struct store_options *o, char *err,
 		    rc_text(RC_NOMEM));
 		return RC_NOMEM;
 	}
+	store->base.ops = &sqlite_ops;
 	lock_init(&store->lock, LOCK_STORE);
 	share_init(&store->share, &store->lock);
 	memset(&mo, 0, sizeof(mo));
@@ -258,7 +261,7 @@ store_open(struct store **out, const struct store_options *o, char *err,
 			store_say_why(err, errsize, o->database, table, rc);
 	}
 	if (rc != RC_OK) {
-		store_close(store);
+		sqlite_close(store);
 		return rc;
 	}
 	*out = store;
@@ -266,10 +269,8 @@ store_open(struct store **out, const struct store_options *o, char *err,
 }
 
 void
-store_close(struct store *store)
+sqlite_close(struct store *store)
 {
-	if (store == NULL)
-		return;
 	/* An operator's process, which only reads, leaves no trace. */
 	if (store->committer != NULL && store->keeper)
 		(void)store_clock_note(store, 0);
@@ -284,31 +285,31 @@ store_close(struct store *store)
 }
 
 const char *
-store_database(const struct store *store)
+sqlite_database(const struct store *store)
 {
 	return store->file;
 }
 
 const unsigned char *
-store_secret(const struct store *store)
+sqlite_secret(const struct store *store)
 {
 	return store->secret;
 }
 
 int64_t
-store_now(const struct store *store)
+sqlite_now(const struct store *store)
 {
 	return clock_boot() + store->shift;
 }
 
 int64_t
-store_wall(const struct store *store, int64_t store_time)
+sqlite_wall(const struct store *store, int64_t store_time)
 {
 	return clock_wall_at_boot() + (store_time - store->shift);
 }
 
 enum rc
-store_liveness(struct store *store, struct liveness **out)
+sqlite_liveness(struct store *store, struct liveness **out)
 {
 	enum rc rc = RC_OK;
 
@@ -317,8 +318,10 @@ store_liveness(struct store *store, struct liveness **out)
 		/* A process that can open the file can lock it, so only its
 		 * owner may. */
 		rc = liveness_open(&store->liveness, store->file, 0600);
-		if (rc == RC_OK)
+		if (rc == RC_OK) {
+			store->base.host = liveness_file(store->liveness);
 			store_guard_add_lock(&store->guard);
+		}
 	}
 	*out = store->liveness;
 	lock_give(&store->lock);
@@ -327,30 +330,15 @@ store_liveness(struct store *store, struct liveness **out)
 
 /* --- leases and waiting --------------------------------------------------- */
 
-bool
-store_reservation_is_sound(const struct store_reservation *what, bool leased)
-{
-	return what->lease >= 0 && what->lease <= STORE_LONGEST &&
-	    what->retention >= 0 && what->retention <= STORE_LONGEST &&
-	    what->expired_retention >= 0 &&
-	    what->expired_retention <= STORE_LONGEST &&
-	    what->reconcile_delay >= 0 &&
-	    what->reconcile_delay <= STORE_LONGEST &&
-	    (!leased ||
-		(what->attempt == NULL ? what->on_crash != CONF_CRASH_RESUME
-				       : what->on_crash == CONF_CRASH_RESUME ||
-			    what->reconcile_delay > 0));
-}
-
 enum rc
 store_may_lease(struct store *store, const struct store_reservation *what,
     struct liveness **liveness)
 {
 	enum rc rc;
 
-	if (what != NULL && !store_reservation_is_sound(what, true))
+	if (what != NULL && !store_check_reservation(what, true))
 		return RC_INVALID;
-	rc = store_liveness(store, liveness);
+	rc = sqlite_liveness(store, liveness);
 	if (rc != RC_OK)
 		return rc;
 	/*
@@ -362,7 +350,7 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 }
 
 bool
-store_wait(struct store *store, uint64_t *generation, int64_t until_mono)
+sqlite_wait(struct store *store, uint64_t *generation, int64_t until_mono)
 {
 	return committer_wait(store->committer, generation, until_mono);
 }
@@ -370,19 +358,19 @@ store_wait(struct store *store, uint64_t *generation, int64_t until_mono)
 /* --- handlers that share the database ------------------------------------- */
 
 void
-store_share_begin(struct store *store, struct store_sharer *sharer)
+sqlite_share_begin(struct store *store, struct store_sharer *sharer)
 {
 	share_add(&store->share, sharer);
 }
 
 void
-store_share_end(struct store *store, struct store_sharer *sharer)
+sqlite_share_end(struct store *store, struct store_sharer *sharer)
 {
 	share_remove(&store->share, sharer);
 }
 
 void
-store_share_files(struct store *store)
+sqlite_share_files(struct store *store)
 {
 	share_files(store->file);
 }

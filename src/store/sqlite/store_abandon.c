@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "clock.h"
+#include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
@@ -14,13 +15,13 @@ static enum rc
 abandon_run(struct write *w, struct db *db, int64_t now)
 {
 	struct outcome_write *o = (struct outcome_write *)w;
-	struct outcome_columns c;
+	struct kept_columns c;
 	struct db_stmt *s;
 	enum rc rc;
 
 	store_outcome_begin_run(o);
 	w->did |= WRITE_ENDED_KEY;
-	store_outcome_columns(o, &c);
+	kept_columns(&o->outcome, &c);
 	s = db_stmt(db, QUERY_ABANDON);
 	db_bindf(s, "iiiddddittoo", o->id, clock_wall(), now, c.keep, c.status,
 	    c.kind, STORE_RESPONSE_VERSION, c.length, o->outcome.last_error,
@@ -30,13 +31,11 @@ abandon_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_abandon(struct store *store, int64_t id, struct store_outcome **outcome)
+sqlite_abandon(struct store *store, int64_t id, struct store_outcome **outcome)
 {
 	struct outcome_write *o;
 
-	if (id <= 0 || (*outcome)->state != RECORD_COMPLETED ||
-	    (*outcome)->response.body_len > STORE_PIECE ||
-	    !store_outcome_is_sound(*outcome))
+	if (!store_check_abandon(id, *outcome))
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, abandon_run, id);
 	return store_outcome_do(store->committer, o, outcome);

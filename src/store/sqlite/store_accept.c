@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "downstream.h"
 #include "uuid.h"
+#include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_place.h"
@@ -122,8 +123,7 @@ accept_run(struct write *w, struct db *db, int64_t now)
 
 	store_stage_begin_run(&a->stage, w);
 	ticket->full = false;
-	if (!verb_token(ticket->resource))
-		return RC_IO;
+	uuid_digits(ticket->resource);
 	rc =
 	    store_place_find(db, &a->stage, now, &a->found, NULL, &a->decision);
 	if (rc != RC_OK || a->decision != DECIDE_RUN) {
@@ -139,7 +139,7 @@ accept_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_accept(struct store *store, const struct store_reservation *what,
+sqlite_accept(struct store *store, const struct store_reservation *what,
     unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
     struct record *found)
 {
@@ -155,8 +155,7 @@ store_accept(struct store *store, const struct store_reservation *what,
 
 	memset(found, 0, sizeof(*found));
 	memset(ticket, 0, sizeof(*ticket));
-	if (!store_reservation_is_sound(what, false) ||
-	    what->environment == NULL)
+	if (!store_check_reservation(what, false) || what->environment == NULL)
 		return RC_INVALID;
 	if ((rc = store_guard_check(&store->guard)) != RC_OK)
 		return rc;

@@ -337,7 +337,7 @@ backup_copy(struct backup *b, uint64_t *bytes)
 }
 
 enum rc
-store_backup(struct store *store, const struct store_backup *what,
+sqlite_backup(struct store *store, const struct store_backup *what,
     struct store_copied *copied, char *why, size_t size)
 {
 	struct backup b = {

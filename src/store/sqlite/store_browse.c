@@ -116,7 +116,7 @@ browse_downstream(struct store *store, struct db *db,
 }
 
 enum rc
-store_browse(struct store *store, const struct store_browse *b,
+sqlite_browse(struct store *store, const struct store_browse *b,
     struct store_found *found)
 {
 	struct store_reader *reader;
@@ -136,7 +136,7 @@ store_browse(struct store *store, const struct store_browse *b,
 }
 
 enum rc
-store_browse_effects(
+sqlite_browse_effects(
     struct store *store, int64_t key_id, struct store_found *found)
 {
 	const enum query query =
@@ -159,7 +159,7 @@ store_browse_effects(
 }
 
 enum rc
-store_browse_key(
+sqlite_browse_key(
     struct store *store, int64_t id, struct record *r, struct response *head)
 {
 	struct store_reader *reader;
@@ -181,7 +181,7 @@ store_browse_key(
 }
 
 enum rc
-store_browse_effect(struct store *store, int64_t id, struct store_effect *e)
+sqlite_browse_effect(struct store *store, int64_t id, struct store_effect *e)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -239,7 +239,7 @@ count_tallied(struct store *store, struct store_browse_counts *c)
 }
 
 enum rc
-store_browse_count(struct store *store, struct store_browse_counts *c)
+sqlite_browse_count(struct store *store, struct store_browse_counts *c)
 {
 	static const enum record_state open[] = { RECORD_PENDING,
 		RECORD_IN_PROGRESS, RECORD_UNKNOWN, RECORD_DEAD_LETTER };
@@ -250,7 +250,7 @@ store_browse_count(struct store *store, struct store_browse_counts *c)
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
 		b.state = open[i];
-		if ((rc = store_browse(store, &b, &found)) != RC_OK)
+		if ((rc = sqlite_browse(store, &b, &found)) != RC_OK)
 			return rc;
 		c->keys[open[i]] = found.count;
 		c->more[open[i]] = !found.all;

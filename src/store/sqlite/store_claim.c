@@ -26,7 +26,7 @@ claim_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_claim(struct store *store, int64_t id, struct store_tries *tries,
+sqlite_claim(struct store *store, int64_t id, struct store_tries *tries,
     bool count, int64_t after)
 {
 	struct claim_write c = {

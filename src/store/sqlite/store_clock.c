@@ -54,7 +54,7 @@ store_clock_touch(struct store *store)
 }
 
 enum rc
-store_sync_foreign_commits(struct store *store)
+sqlite_sync_foreign_commits(struct store *store)
 {
 	struct clock_write c = {
 		.w.run = touch_run,

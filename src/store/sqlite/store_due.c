@@ -27,9 +27,9 @@ due_from(struct db *db, int64_t now, const char *from, struct record *due)
 }
 
 enum rc
-store_due(struct store *store, const char *after, struct record *due)
+sqlite_due(struct store *store, const char *after, struct record *due)
 {
-	const int64_t now = store_now(store);
+	const int64_t now = sqlite_now(store);
 	struct store_reader *reader;
 	char *from = NULL;
 	int64_t due_at = 0;
@@ -82,7 +82,7 @@ store_find_told(
 }
 
 enum rc
-store_find_downstream(struct store *store, const char *downstream, int64_t *id)
+sqlite_find_downstream(struct store *store, const char *downstream, int64_t *id)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -123,7 +123,7 @@ read_request(struct db *db, struct db_stmt *s, struct buf *environment,
 }
 
 enum rc
-store_request(struct store *store, const struct store_identity *identity,
+sqlite_request(struct store *store, const struct store_identity *identity,
     int64_t id, struct buf *environment, struct spool **body)
 {
 	struct store_reader *reader;

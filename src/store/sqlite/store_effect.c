@@ -19,6 +19,7 @@
 
 #include "clock.h"
 #include "fault.h"
+#include "store_check.h"
 #include "store_impl.h"
 #include "store_operator.h"
 #include "verb.h"
@@ -139,7 +140,7 @@ end_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_effect_begin(struct store *store, struct store_effect *effect)
+sqlite_effect_begin(struct store *store, struct store_effect *effect)
 {
 	struct effect_write e = {
 		.w.run = begin_run,
@@ -162,7 +163,7 @@ store_effect_begin(struct store *store, struct store_effect *effect)
 }
 
 enum rc
-store_effect_end(struct store *store, const struct store_effect *effect,
+sqlite_effect_end(struct store *store, const struct store_effect *effect,
     const struct store_effect_end *end)
 {
 	struct effect_write e = {
@@ -178,7 +179,7 @@ store_effect_end(struct store *store, const struct store_effect *effect,
 	if (end->state == STORE_EFFECT_NONE || end->after < 0 ||
 	    end->after > STORE_LONGEST)
 		return RC_INVALID;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	e.owner = liveness_self(liveness);
 	return committer_do(store->committer, &e.w);
@@ -245,7 +246,7 @@ effect_drop_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_effect_retry(struct store *store, int64_t id)
+sqlite_effect_retry(struct store *store, int64_t id)
 {
 	struct effect_write e = { .w.run = retry_run, .id = id };
 
@@ -253,7 +254,7 @@ store_effect_retry(struct store *store, int64_t id)
 }
 
 enum rc
-store_effect_drop(struct store *store, int64_t id)
+sqlite_effect_drop(struct store *store, int64_t id)
 {
 	struct effect_write e = { .w.run = effect_drop_run, .id = id };
 

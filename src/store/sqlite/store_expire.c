@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "fault.h"
+#include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_recent.h"
@@ -75,7 +76,7 @@ read_due(struct db_stmt *s, int64_t now, struct store_change *c,
 	if ((rc = store_row_read(s, &r)) != RC_OK)
 		return rc;
 	*bytes += r.body_length + a.effects * EFFECT_BYTES;
-	store_row_change(&r, c);
+	rows_change(&r, c);
 	c->to = r.gone && r.state != RECORD_EXPIRED &&
 		r.expires_at + r.expired_retention > now
 	    ? RECORD_EXPIRED
@@ -189,8 +190,8 @@ expire_after(
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	rc =
-	    store_expire_ahead(reader->db, place, e->b.limit, store_now(store));
+	rc = store_expire_ahead(
+	    reader->db, place, e->b.limit, sqlite_now(store));
 	store_reader_give(store, reader);
 	if (rc == RC_OK || store_recent_mend(store, rc))
 		rc = store_recent_do(store, &e->w);
@@ -200,7 +201,7 @@ expire_after(
 }
 
 enum rc
-store_expire(
+sqlite_expire(
     struct store *store, int limit, struct store_change *changes, int *n)
 {
 	struct expire_write e = { .w.run = expire_run, .b.changes = changes };

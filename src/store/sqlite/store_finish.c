@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
@@ -36,10 +37,10 @@ static enum rc
 finish_completed(struct outcome_write *o, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FINISH_COMPLETED);
-	struct outcome_columns c;
+	struct kept_columns c;
 	enum rc rc;
 
-	store_outcome_columns(o, &c);
+	kept_columns(&o->outcome, &c);
 	db_bindf(s, "isiiddddittoo", o->id, o->token, clock_wall(),
 	    o->done.expires_at, c.keep, c.status, c.kind,
 	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
@@ -134,31 +135,8 @@ finish_run(struct write *w, struct db *db, int64_t now)
 	return rc;
 }
 
-static bool
-finish_is_sound(const struct store_lease *lease, int64_t retention,
-    const struct store_outcome *outcome)
-{
-	if (lease->id <= 0 || strlen(lease->token) != RECORD_TOKEN_LEN ||
-	    !store_outcome_is_sound(outcome))
-		return false;
-	switch (outcome->state) {
-	case RECORD_COMPLETED:
-	case RECORD_FAILED_RETRYABLE:
-		return retention >= 0 && retention <= STORE_LONGEST;
-	case RECORD_UNKNOWN:
-		return true;
-	case RECORD_NONE:
-	case RECORD_PENDING:
-	case RECORD_IN_PROGRESS:
-	case RECORD_DEAD_LETTER:
-	case RECORD_EXPIRED:
-		break;
-	}
-	return false;
-}
-
 enum rc
-store_finish(struct store *store, const struct store_lease *lease,
+sqlite_finish(struct store *store, const struct store_lease *lease,
     int64_t retention, struct store_outcome **outcome,
     struct store_finished *done)
 {
@@ -166,7 +144,7 @@ store_finish(struct store *store, const struct store_lease *lease,
 	enum rc rc;
 
 	memset(done, 0, sizeof(*done));
-	if (!finish_is_sound(lease, retention, *outcome))
+	if (!store_check_finish(lease, retention, *outcome))
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, finish_run, lease->id);
 	memcpy(o->token, lease->token, sizeof(o->token));

@@ -82,7 +82,7 @@ forget_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_forget_some(struct store *store, struct store_forgotten *keys, size_t n)
+sqlite_forget_some(struct store *store, struct store_forgotten *keys, size_t n)
 {
 	struct forget_write f = { .w.run = forget_run, .keys = keys, .n = n };
 	enum rc rc;
@@ -96,10 +96,10 @@ store_forget_some(struct store *store, struct store_forgotten *keys, size_t n)
 }
 
 enum rc
-store_forget(struct store *store, int64_t id, enum record_state from)
+sqlite_forget(struct store *store, int64_t id, enum record_state from)
 {
 	struct store_forgotten key = { .id = id, .from = from };
-	enum rc rc = store_forget_some(store, &key, 1);
+	enum rc rc = sqlite_forget_some(store, &key, 1);
 
 	return rc == RC_OK && !key.done ? RC_LOST : rc;
 }

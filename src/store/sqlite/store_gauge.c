@@ -11,12 +11,12 @@
 
 #include <sys/stat.h>
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
+#include "gauges.h"
 #include "metrics.h"
 #include "store_impl.h"
 #include "store_kept.h"
@@ -24,42 +24,7 @@
 /* Index rows that one part of a tally reads: about 2 ms. */
 #define TALLY_ROWS 10000
 
-static int64_t *
-gauge_of(struct metrics_gauges *g, enum record_state state)
-{
-	switch (state) {
-	case RECORD_PENDING:
-		return &g->value[METRICS_KEYS_PENDING];
-	case RECORD_IN_PROGRESS:
-		return &g->value[METRICS_KEYS_IN_PROGRESS];
-	case RECORD_COMPLETED:
-		return &g->value[METRICS_KEYS_COMPLETED];
-	case RECORD_FAILED_RETRYABLE:
-		return &g->value[METRICS_KEYS_FAILED_RETRYABLE];
-	case RECORD_UNKNOWN:
-		return &g->value[METRICS_KEYS_UNKNOWN];
-	case RECORD_DEAD_LETTER:
-		return &g->value[METRICS_KEYS_DEAD_LETTER];
-	case RECORD_EXPIRED:
-		return &g->value[METRICS_KEYS_EXPIRED];
-	case RECORD_NONE:
-		break;
-	}
-	assert(!"a state without a gauge");
-	return NULL;
-}
-
 /* --- gauges ------------------------------------------------------------- */
-
-/* The wall clock may have been set back meanwhile, and the row may be
- * corrupt. */
-static int64_t
-age_of(int64_t wall)
-{
-	int64_t age = wall > 0 && wall < DB_TIME_MAX ? clock_wall() - wall : 0;
-
-	return age > 0 ? age : 0;
-}
 
 /* Keys that do not end by age: in_progress, pending, unknown, dead_letter. */
 static enum rc
@@ -71,15 +36,15 @@ count_open(struct db *db, struct metrics_gauges *g)
 	enum rc rc;
 
 	rc = db_onef(db_stmt(db, QUERY_GAUGE_RUNNING), "i",
-	    gauge_of(g, RECORD_IN_PROGRESS));
+	    gauges_of(g, RECORD_IN_PROGRESS));
 	if (rc == RC_OK)
 		rc = store_count_keys(db, QUERY_GAUGE_OPEN, keys);
 	if (rc != RC_OK)
 		return rc;
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-		*gauge_of(g, open[i]) = keys[open[i]].n;
+		*gauges_of(g, open[i]) = keys[open[i]].n;
 	g->value[METRICS_OLDEST_UNKNOWN] =
-	    age_of(keys[RECORD_UNKNOWN].oldest) / 1000;
+	    gauges_age(keys[RECORD_UNKNOWN].oldest, clock_wall()) / 1000;
 	return RC_OK;
 }
 
@@ -99,23 +64,14 @@ count_outbox(struct db *db, struct metrics_gauges *g)
 	return RC_OK;
 }
 
-static void
-unknown_gauges(struct metrics_gauges *g)
-{
-	int id;
-
-	for (id = 0; id < METRICS_N; id++)
-		g->value[id] = -1;
-}
-
 enum rc
-store_gauges(struct store *store, struct metrics_gauges *g)
+sqlite_gauges(struct store *store, struct metrics_gauges *g)
 {
 	struct store_reader *reader;
 	const struct store_tally *t = &store->tally;
 	enum rc rc;
 
-	unknown_gauges(g);
+	gauges_unknown(g);
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
@@ -127,15 +83,15 @@ store_gauges(struct store *store, struct metrics_gauges *g)
 		    store_kept_bytes(reader->db, &g->value[METRICS_KEPT_BYTES]);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
-		unknown_gauges(g);
+		gauges_unknown(g);
 		return rc;
 	}
 	lock_take(&store->lock);
 	if (t->counted) {
-		*gauge_of(g, RECORD_COMPLETED) = t->key[RECORD_COMPLETED];
-		*gauge_of(g, RECORD_FAILED_RETRYABLE) =
+		*gauges_of(g, RECORD_COMPLETED) = t->key[RECORD_COMPLETED];
+		*gauges_of(g, RECORD_FAILED_RETRYABLE) =
 		    t->key[RECORD_FAILED_RETRYABLE];
-		*gauge_of(g, RECORD_EXPIRED) = t->key[RECORD_EXPIRED];
+		*gauges_of(g, RECORD_EXPIRED) = t->key[RECORD_EXPIRED];
 		g->value[METRICS_IN_OUTBOX_DELIVERED] = t->delivered;
 	}
 	lock_give(&store->lock);
@@ -161,7 +117,7 @@ tally_ends(struct store *store)
 }
 
 enum rc
-store_tally(struct store *store, bool *done)
+sqlite_tally(struct store *store, bool *done)
 {
 	struct store_tally *t = &store->tally;
 	struct store_reader *reader;
@@ -263,7 +219,7 @@ can_begin(struct store *store, char *why, size_t size)
 }
 
 bool
-store_health(struct store *store, char *why, size_t size)
+sqlite_health(struct store *store, char *why, size_t size)
 {
 	return is_in_place(store, why, size) && can_read(store, why, size) &&
 	    can_write(store, why, size) && can_begin(store, why, size);

@@ -12,11 +12,8 @@
 #include "store_count.h"
 #include "store_guard.h"
 #include "store_outbox.h"
+#include "sqlite.h"
 #include "share.h"
-
-/* No deadline is further away (ms, some 30,000 years), so that sums do not
- * overflow. */
-#define STORE_LONGEST DB_TIME_MAX
 
 struct store_reader {
 	struct db *db;
@@ -54,6 +51,7 @@ struct expire_batch {
 };
 
 struct store {
+	struct store_base base;
 	char *file; /* the resolved name of the database */
 	struct store_guard guard;
 	unsigned mode;
@@ -72,7 +70,6 @@ struct store {
 	struct store_reader *idle;
 	struct store_reader *looker; /* the large reader, while it is free */
 	bool has_looker;             /* a large reader exists */
-	enum rc attempts;            /* of the last store_attempt_lock() */
 	struct liveness *liveness;   /* NULL until it is needed */
 	struct store_tally tally;
 	/* where the next batch of keys to expire begins: after bad rows */
@@ -121,18 +118,12 @@ enum rc store_find_told(
     struct store *, struct db *, const char *downstream, int64_t *id);
 
 /* This process's lock; the first call takes it. */
-enum rc store_liveness(struct store *, struct liveness **);
+enum rc sqlite_liveness(struct store *, struct liveness **);
 
 /* Whether this process may take a lease for that reservation (NULL: any); sets
  * the owner's liveness. */
 enum rc store_may_lease(
     struct store *, const struct store_reservation *, struct liveness **);
-
-/* Whether the reservation is valid; leased: an attempt begins now. */
-bool store_reservation_is_sound(const struct store_reservation *, bool leased);
-
-/* Whether files for attempts can be made, if the last one could not. */
-enum rc store_attempt_check(struct store *);
 
 /* Logs a folder in which other users can rename or remove the store's files,
  * with the cure. */

@@ -21,20 +21,20 @@ next_job(struct store *store, enum query query, struct record *job)
 	rc = store_reader_query(store, query, &reader);
 	if (rc != RC_OK)
 		return rc;
-	db_bindf(reader->s, "i", store_now(store));
+	db_bindf(reader->s, "i", sqlite_now(store));
 	rc = store_row_next(reader->db, reader->s, job);
 	store_reader_give(store, reader);
 	return rc;
 }
 
 enum rc
-store_job_next(struct store *store, struct record *job)
+sqlite_job_next(struct store *store, struct record *job)
 {
 	int64_t at;
 	enum rc rc;
 
 	rc = next_job(store, QUERY_JOB_NEXT, job);
-	if (rc != RC_OK || job->queued_at <= store_now(store))
+	if (rc != RC_OK || job->queued_at <= sqlite_now(store))
 		return rc;
 	at = job->queued_at;
 	record_free(job);
@@ -44,25 +44,25 @@ store_job_next(struct store *store, struct record *job)
 }
 
 enum rc
-store_job_abandoned(struct store *store, struct record *job)
+sqlite_job_abandoned(struct store *store, struct record *job)
 {
 	return next_job(store, QUERY_JOB_ABANDONED, job);
 }
 
 bool
-store_wait_work(struct store *store, uint64_t *generation, int64_t until_mono)
+sqlite_wait_work(struct store *store, uint64_t *generation, int64_t until_mono)
 {
 	return committer_wait_work(store->committer, generation, until_mono);
 }
 
 void
-store_wake(struct store *store)
+sqlite_wake(struct store *store)
 {
 	committer_wake(store->committer);
 }
 
 void
-store_news_to(struct store *store, int fd)
+sqlite_news_to(struct store *store, int fd)
 {
 	committer_news_to(store->committer, fd);
 }
@@ -70,7 +70,7 @@ store_news_to(struct store *store, int fd)
 /* --- the status resource -------------------------------------------------- */
 
 enum rc
-store_status(struct store *store, const char *resource, struct record *r)
+sqlite_status(struct store *store, const char *resource, struct record *r)
 {
 	struct store_reader *reader;
 	enum rc rc;

@@ -11,35 +11,19 @@
 #define STORE_KEPT_H
 
 #include "db.h"
+#include "kept.h"
 #include "record.h"
 #include "store.h"
 #include "store_stage.h"
 
-/* About two pages (bytes): one commit then writes no more pages than it would
- * for a separate row. */
-#define STORE_INLINE 2048
-
 /* A body of this size (bytes) is written only if the disk has room. */
 #define STORE_LARGE (64 * 1024)
-
-/* Bytes of a large body written in one transaction.  Other writes wait for
- * that transaction. */
-#define STORE_PIECE (128 * 1024)
 
 /* Upper limits for one transaction: bytes of large bodies deleted, which takes
  * some 5 ms; and rows that are skipped, because they make no sense or have to
  * wait. */
 #define STORE_EXPIRE_BYTES (8 * 1024 * 1024)
 #define STORE_BAD_ROWS     1000
-
-/* How headers are stored: as they are sent, or as the lines that a handler
- * wrote (see schema.sql). */
-#define STORE_RESPONSE_VERSION 1
-#define STORE_RESPONSE_LINES   2
-
-/* SQLite may refuse a larger body (bytes) for good: the key then completes
- * without a stored response. */
-#define STORE_MAX_BODY (768 * 1024 * 1024)
 
 /* RC_FULL: the disk has no room for a body of that size. */
 enum rc store_kept_room(struct db *, size_t body);

@@ -57,7 +57,7 @@ new_cursor(struct store *store, enum query query, int64_t id, int64_t since,
 }
 
 enum rc
-store_list(struct store *store, const struct store_filter *f,
+sqlite_list(struct store *store, const struct store_filter *f,
     struct store_cursor **out)
 {
 	struct store_cursor *c;
@@ -75,13 +75,13 @@ store_list(struct store *store, const struct store_filter *f,
 	if (list_copy(f->key, &c->key) && list_copy(f->scope, &c->scope) &&
 	    list_copy(f->path, &c->path))
 		return RC_OK;
-	store_list_free(c);
+	sqlite_list_free(c);
 	*out = NULL;
 	return RC_NOMEM;
 }
 
 enum rc
-store_outbox_list(struct store *store, const struct store_effect_filter *f,
+sqlite_outbox_list(struct store *store, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
 	struct store_cursor *c;
@@ -95,7 +95,7 @@ store_outbox_list(struct store *store, const struct store_effect_filter *f,
 		c->state = store_effect_state_name(f->state);
 	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
 		return RC_OK;
-	store_list_free(c);
+	sqlite_list_free(c);
 	*out = NULL;
 	return RC_NOMEM;
 }
@@ -107,10 +107,8 @@ is_of_effects(const struct store_cursor *c)
 }
 
 void
-store_list_free(struct store_cursor *c)
+sqlite_list_free(struct store_cursor *c)
 {
-	if (c == NULL)
-		return;
 	for (; c->next < c->n; c->next++) {
 		if (is_of_effects(c))
 			store_effect_free(&c->rows.effect[c->next]);
@@ -201,7 +199,7 @@ advance(struct store_cursor *c)
 }
 
 enum rc
-store_list_next(struct store_cursor *c, struct record *r)
+sqlite_list_next(struct store_cursor *c, struct record *r)
 {
 	enum rc rc = advance(c);
 
@@ -211,7 +209,7 @@ store_list_next(struct store_cursor *c, struct record *r)
 }
 
 enum rc
-store_outbox_next(struct store_cursor *c, struct store_effect *e)
+sqlite_outbox_next(struct store_cursor *c, struct store_effect *e)
 {
 	enum rc rc = advance(c);
 

@@ -15,45 +15,10 @@
 #include "store_row.h"
 #include "store_outbox.h"
 
-static const char *const names[] = { STORE_EFFECT_STATES(WORDS_WORD) };
-
-const char *
-store_effect_state_name(enum store_effect_state state)
-{
-	assert((unsigned)state < STORE_EFFECT_NSTATES);
-	return names[state];
-}
-
-bool
-store_effect_state_parse(const char *name, enum store_effect_state *state)
-{
-	int i;
-
-	for (i = STORE_EFFECT_PENDING; i < STORE_EFFECT_NSTATES; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*state = (enum store_effect_state)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* --- trying ------------------------------------------------------------- */
 
-void
-store_effect_free(struct store_effect *e)
-{
-	free(e->topic);
-	free(e->scope);
-	free(e->path);
-	free(e->key);
-	free(e->last_error);
-	buf_free(&e->reference);
-	memset(e, 0, sizeof(*e));
-}
-
 enum rc
-store_effect_next(
+sqlite_effect_next(
     struct store *store, const char *topic, struct store_effect *e, int64_t *at)
 {
 	struct store_reader *reader;
@@ -100,7 +65,7 @@ read_payload(
 }
 
 enum rc
-store_effect_payload(
+sqlite_effect_payload(
     struct store *store, const struct store_effect *e, struct spool **payload)
 {
 	struct store_reader *reader;

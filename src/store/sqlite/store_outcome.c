@@ -11,6 +11,7 @@
 #include "committer.h"
 #include "fault.h"
 #include "log.h"
+#include "sqlite.h"
 #include "store_kept.h"
 #include "verb.h"
 #include "store_outcome.h"
@@ -23,22 +24,21 @@ write_of(struct store_outcome *outcome)
 }
 
 struct store_outcome *
-store_outcome_new(void)
+sqlite_outcome_new(struct store *store)
 {
 	struct outcome_write *o = calloc(1, sizeof(*o));
 
 	if (o == NULL)
 		return NULL;
+	o->outcome.store = store;
 	response_init(&o->outcome.response);
 	o->outcome.requeue = -1;
 	return &o->outcome;
 }
 
 void
-store_outcome_free(struct store_outcome *outcome)
+sqlite_outcome_free(struct store_outcome *outcome)
 {
-	if (outcome == NULL)
-		return;
 	response_free(&outcome->response);
 	spool_free(outcome->body);
 	log_request_clear(&outcome->log);
@@ -53,7 +53,7 @@ left(struct write *w)
 	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
 	    &o->outcome.log, LOG_I("id", o->id),
 	    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
-	store_outcome_free(&o->outcome);
+	sqlite_outcome_free(&o->outcome);
 }
 
 struct outcome_write *
@@ -73,15 +73,6 @@ store_outcome_write(struct store_outcome *outcome,
 	return o;
 }
 
-bool
-store_outcome_is_sound(const struct store_outcome *outcome)
-{
-	return outcome->requeue <= DB_TIME_MAX &&
-	    (outcome->state != RECORD_COMPLETED ||
-		(outcome->response.status >= 200 &&
-		    outcome->response.status <= 599));
-}
-
 enum rc
 store_outcome_do(struct committer *committer, struct outcome_write *o,
     struct store_outcome **outcome)
@@ -93,60 +84,16 @@ store_outcome_do(struct committer *committer, struct outcome_write *o,
 	return rc;
 }
 
-/*
- * There is no room for the outcome: drops its response, unless that is so small
- * that this would gain nothing.  The key is safe without it, and the caller
- * gets the response.
- */
-static void
-drop_response(struct outcome_write *o)
-{
-	struct store_outcome *outcome = &o->outcome;
-
-	outcome->refused.length = 0;
-	if (!outcome->keep || outcome->response.body_len <= STORE_INLINE)
-		return;
-	log_event(LOG_ERROR, "answer-not-kept", &outcome->log,
-	    LOG_I("id", o->id), LOG_I("bytes", outcome->response.body_len),
-	    LOG_S("why", rc_text(RC_FULL)));
-	outcome->keep = false;
-}
-
 void
 store_outcome_begin_run(struct outcome_write *o)
 {
 	if ((o->w.did & WRITE_NO_ROOM) != 0)
-		drop_response(o);
+		kept_drop(&o->outcome, o->id);
 	if ((o->w.did & WRITE_GOES_ON) != 0)
 		o->stored = o->written;
 	o->written = o->stored;
 	store_stage_begin_run(&o->stage, &o->w);
 	o->lost = false;
-}
-
-void
-store_outcome_columns(const struct outcome_write *o, struct outcome_columns *c)
-{
-	const struct response *r = &o->outcome.response;
-
-	memset(c, 0, sizeof(*c));
-	c->status = r->status;
-	c->keep = o->outcome.state == RECORD_COMPLETED && o->outcome.keep &&
-	    r->body_len <= STORE_MAX_BODY;
-	if (!c->keep)
-		return;
-	c->kind = r->kind;
-	c->length = (int64_t)r->body_len;
-	/* A response without a reason gets the registered one. */
-	c->reason =
-	    strcmp(r->reason, response_reason(r->status)) == 0 ? "" : r->reason;
-	c->fields = r->fields.data;
-	c->nfields = r->fields.len;
-	c->apart = r->body_len > STORE_INLINE;
-	if (!c->apart) {
-		c->body = r->body;
-		c->nbody = r->body_len;
-	}
 }
 
 /* --- large responses ------------------------------------------------------ */
@@ -179,9 +126,9 @@ outcome_write_piece(struct outcome_write *o, struct db *db)
 bool
 store_outcome_has_more(const struct outcome_write *o)
 {
-	struct outcome_columns c;
+	struct kept_columns c;
 
-	store_outcome_columns(o, &c);
+	kept_columns(&o->outcome, &c);
 	if (store_stage_is_large(&o->stage))
 		return c.apart && store_stage_has_more(&o->stage);
 	return c.apart && (size_t)c.length - o->stored > STORE_PIECE;
@@ -243,7 +190,7 @@ outcome_use_stage(struct outcome_write *o, struct db *db)
 
 enum rc
 store_outcome_completed(
-    struct outcome_write *o, struct db *db, const struct outcome_columns *c)
+    struct outcome_write *o, struct db *db, const struct kept_columns *c)
 {
 	enum rc rc = RC_OK;
 

@@ -11,6 +11,7 @@
 #define STORE_OUTCOME_H
 
 #include "db.h"
+#include "kept.h"
 #include "store.h"
 #include "store_stage.h"
 #include "write.h"
@@ -38,9 +39,6 @@ struct outcome_write {
 struct outcome_write *store_outcome_write(struct store_outcome *,
     enum rc (*run)(struct write *, struct db *, int64_t now), int64_t id);
 
-/* Whether the outcome, of that state, can be stored. */
-bool store_outcome_is_sound(const struct store_outcome *);
-
 /* Queues the write and waits; *outcome becomes NULL if the committer keeps
  * it. */
 struct committer;
@@ -50,19 +48,6 @@ enum rc store_outcome_do(
 /* At the start of each run: prepares for what the runs before it have done. */
 void store_outcome_begin_run(struct outcome_write *);
 
-/* The columns of a response, NULL or 0 where it is not kept.  apart: the body
- * goes into pieces. */
-struct outcome_columns {
-	bool keep, apart;
-	int status, kind;
-	int64_t length;
-	const char *reason;
-	const void *fields, *body;
-	size_t nfields, nbody;
-};
-void
-store_outcome_columns(const struct outcome_write *, struct outcome_columns *);
-
 /* Whether a run must not yet write the outcome, but only a piece of it; and
  * that run.  The key must be one that the write may change. */
 bool store_outcome_has_more(const struct outcome_write *);
@@ -71,7 +56,7 @@ enum rc store_outcome_piece(struct outcome_write *, struct db *);
 /* After the change of a key's row: writes the rest of the body, and deletes
  * what the key no longer needs. */
 enum rc store_outcome_completed(
-    struct outcome_write *, struct db *, const struct outcome_columns *);
+    struct outcome_write *, struct db *, const struct kept_columns *);
 
 /* Makes the key of an attempt unknown; RC_LOST: the attempt has no lease. */
 enum rc store_outcome_unknown(struct db *, int64_t id, const char *token,

@@ -40,7 +40,7 @@ output_read_output(struct db_stmt *s, struct store_output *o)
 }
 
 enum rc
-store_output(struct store *store, int64_t id, struct store_output *o)
+sqlite_output(struct store *store, int64_t id, struct store_output *o)
 {
 	struct store_reader *reader;
 	enum rc rc;

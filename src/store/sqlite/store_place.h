@@ -27,7 +27,7 @@ bool store_place_is_new(const struct record *found, int64_t now);
 enum rc store_place_make(struct db *, const struct record *old,
     const char *recipe, int64_t now, int64_t *id, int64_t *recipe_id);
 
-/* What store_reserve() and store_accept() return of what they found. */
+/* What sqlite_reserve() and sqlite_accept() return of what they found. */
 void store_place_found(enum decision, struct record *found, struct record *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "leader.h"
 #include "log.h"
 #include "metrics.h"
+#include "kept.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_row.h"
@@ -174,22 +175,6 @@ count_failure(enum rc rc)
 		metrics_count(METRICS_STORE_ERRORS);
 }
 
-void
-store_inline_answer_init(struct store_inline_answer *small)
-{
-	small->is = false;
-	response_init(&small->response);
-	buf_init(&small->body, STORE_INLINE);
-}
-
-void
-store_inline_answer_free(struct store_inline_answer *small)
-{
-	response_free(&small->response);
-	buf_free(&small->body);
-	store_inline_answer_init(small);
-}
-
 struct db_stmt *
 store_stmt_of(struct db *db, enum query query,
     const struct store_identity *identity, int64_t id)
@@ -259,20 +244,6 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 	return rc;
 }
 
-/* The fields of a response that a handler stored in its own transaction. */
-static enum rc
-read_lines(const char *text, size_t n, struct response *r)
-{
-	static const char *const ours[] = { "Status", "Idempotent-Replayed",
-		"Idempotency-Expires", "Idempotency-Outcome" };
-	enum rc rc = response_add_lines(r, text, n);
-
-	r->as_given = true;
-	response_remove(r, ours, sizeof(ours) / sizeof(ours[0]));
-	response_remove_hop_by_hop(r);
-	return rc == RC_INVALID || rc == RC_LIMIT ? RC_CORRUPT : rc;
-}
-
 /* The columns of $response, in their order; all in the row. */
 struct head {
 	const char *reason;
@@ -288,70 +259,34 @@ static const struct db_member columns[] = {
 	DB_MEMBER('i', head, response_version),
 };
 
-/* Reads the head of the response of a key that is kept.  RC_CORRUPT, or
- * RC_VERSION: it makes no sense. */
 static enum rc
-read_head(struct db_stmt *s, const struct record *key, struct head *h,
-    struct response *r)
+read_head(struct db_stmt *s, struct kept_head *out)
 {
+	struct head h;
 	enum rc rc;
 
-	rc = db_members(s, columns, sizeof(columns) / sizeof(columns[0]), h);
-	if (rc != RC_OK)
-		return rc;
-	if (h->response_version != STORE_RESPONSE_VERSION &&
-	    h->response_version != STORE_RESPONSE_LINES)
-		return RC_VERSION;
-	if (key->status < 200 || key->status > 599 || key->body_length < 0 ||
-	    (uint64_t)key->body_length > LIMIT_SIZE ||
-	    (h->kind != RESPONSE_DOCUMENT &&
-		h->kind != RESPONSE_LOCAL_REDIRECT) ||
-	    (h->reason != NULL && strlen(h->reason) >= sizeof(r->reason)) ||
-	    (h->body.n > 0 && h->body.n != (size_t)key->body_length))
-		return RC_CORRUPT;
-	r->status = key->status;
-	r->kind = (enum response_kind)h->kind;
-	if (h->reason != NULL)
-		memcpy(r->reason, h->reason, strlen(h->reason) + 1);
-	if (h->response_version == STORE_RESPONSE_LINES)
-		return read_lines(h->headers.data, h->headers.n, r);
-	if (!response_is_block(h->headers.data, h->headers.n))
-		return RC_CORRUPT;
-	return buf_add(&r->fields, h->headers.data, h->headers.n);
+	rc = db_members(s, columns, sizeof(columns) / sizeof(columns[0]), &h);
+	if (rc == RC_OK)
+		*out = (struct kept_head){ h.reason, h.kind, h.response_version,
+			h.headers.data, h.headers.n, h.body.data, h.body.n };
+	return rc;
 }
 
 enum rc
 store_read_head(struct db_stmt *s, const struct record *key, struct response *r)
 {
-	struct head h;
+	struct kept_head h;
+	enum rc rc = read_head(s, &h);
 
-	return read_head(s, key, &h, r);
-}
-
-/* Reads the response of the current row, if it is small.  If it makes no sense,
- * store_answer() will say so. */
-static void
-read_small(struct db_stmt *s, const struct record *key,
-    struct store_inline_answer *small)
-{
-	struct head h;
-
-	if (read_head(s, key, &h, &small->response) != RC_OK ||
-	    (h.body.n == 0 && key->body_length > 0) ||
-	    buf_add(&small->body, h.body.data, h.body.n) != RC_OK) {
-		store_inline_answer_free(small);
-		return;
-	}
-	small->response.body = small->body.data;
-	small->response.body_len = h.body.n;
-	small->is = true;
+	return rc == RC_OK ? kept_head_read(&h, key, r) : rc;
 }
 
 enum rc
-store_lookup(struct store *store, const struct store_identity *identity,
+sqlite_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
 {
 	struct store_reader *reader;
+	struct kept_head h;
 	struct db_stmt *s;
 	enum rc rc;
 
@@ -360,8 +295,9 @@ store_lookup(struct store *store, const struct store_identity *identity,
 	if (rc == RC_OK) {
 		rc = store_row_step(reader->db, identity,
 		    identity_number(&store->seed, identity), r, NULL, &s);
-		if (rc == RC_OK && small != NULL && r->kept)
-			read_small(s, r, small);
+		if (rc == RC_OK && small != NULL && r->kept &&
+		    read_head(s, &h) == RC_OK)
+			kept_head_small(&h, r, small);
 		db_reset(s);
 		store_reader_give(store, reader);
 	}
@@ -374,10 +310,10 @@ store_lookup(struct store *store, const struct store_identity *identity,
 }
 
 enum rc
-store_find(struct store *store, const struct store_identity *identity,
+sqlite_find(struct store *store, const struct store_identity *identity,
     struct record *r)
 {
-	return store_lookup(store, identity, r, NULL);
+	return sqlite_lookup(store, identity, r, NULL);
 }
 
 /* s: a statement of QUERY_ANSWER. */
@@ -386,7 +322,7 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
     struct response *r, struct spool **body)
 {
 	struct record key;
-	struct head h;
+	struct kept_head h;
 	int64_t pieces;
 	size_t length;
 	enum rc rc;
@@ -395,16 +331,16 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 	if (rc != RC_OK)
 		return rc;
 	rc = store_row_read(s, &key);
-	if (rc == RC_OK)
-		rc = read_head(s, &key, &h, r);
+	if (rc == RC_OK && (rc = read_head(s, &h)) == RC_OK)
+		rc = kept_head_read(&h, &key, r);
 	length = (size_t)key.body_length;
 	if (rc == RC_OK && length > 0) {
 		*body = spool_new();
 		if (*body == NULL)
 			rc = RC_NOMEM;
-		else if (h.body.n > 0)
-			rc = spool_write(*body, h.body.data, length);
-		else if (h.response_version == STORE_RESPONSE_LINES)
+		else if (h.nbody > 0)
+			rc = spool_write(*body, h.body, length);
+		else if (h.version == STORE_RESPONSE_LINES)
 			rc = store_read_blob(
 			    db, "once_body", key.id, length, *body);
 		else if ((rc = store_kept_answer(db, key.id, &pieces)) == RC_OK)
@@ -421,7 +357,7 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 }
 
 enum rc
-store_answer(struct store *store, const struct store_identity *identity,
+sqlite_answer(struct store *store, const struct store_identity *identity,
     int64_t id, struct response *r, struct spool **body)
 {
 	struct store_reader *reader;

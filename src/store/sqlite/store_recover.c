@@ -16,6 +16,7 @@
 #include "log.h"
 #include "uuid.h"
 #include "store_effect.h"
+#include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
@@ -94,7 +95,7 @@ next_lost(struct recover_write *r, struct db *db, int64_t owner,
 	r->after = lost->id;
 	db_reset(s);
 	if (rc == RC_OK)
-		store_row_change(lost, c);
+		rows_change(lost, c);
 	record_free(lost);
 	return rc;
 }
@@ -234,7 +235,7 @@ recover_dead(struct store *store, struct recover_write *r, int *n)
 	struct liveness *liveness;
 	enum rc rc;
 
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	if (process_list(&processes) == RC_OK)
 		r->processes = processes;
@@ -303,7 +304,7 @@ recover_all(
 }
 
 enum rc
-store_recover(
+sqlite_recover(
     struct store *store, int limit, struct store_change *changes, int *n)
 {
 	enum rc rc, clock;
@@ -321,7 +322,7 @@ store_recover(
 }
 
 enum rc
-store_recover_key(struct store *store, int64_t id, int64_t owner,
+sqlite_recover_key(struct store *store, int64_t id, int64_t owner,
     struct store_change *change, int *n)
 {
 	struct recover_write r = {
@@ -334,7 +335,7 @@ store_recover_key(struct store *store, int64_t id, int64_t owner,
 	};
 
 	*n = 0;
-	if (id <= 0 || !store_owner_is_dead(store, owner))
+	if (id <= 0 || !sqlite_owner_is_dead(store, owner))
 		return RC_OK;
 	return recover_dead(store, &r, n);
 }

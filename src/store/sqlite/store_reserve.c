@@ -112,16 +112,17 @@ reserve_run(struct write *w, struct db *db, int64_t now)
 
 /* Before the committer's thread runs it: that thread is the only one, and each
  * call for random bytes is one into the kernel. */
-static bool
+static void
 reserve_draw(struct reserve_write *r)
 {
 	uuid_random(r->uuid);
-	return verb_token(r->lease->token) &&
-	    (!r->what->resource || verb_token(r->resource));
+	uuid_digits(r->lease->token);
+	if (r->what->resource)
+		uuid_digits(r->resource);
 }
 
 enum rc
-store_reserve(struct store *store, const struct store_reservation *what,
+sqlite_reserve(struct store *store, const struct store_reservation *what,
     struct store_lease *lease, enum decision *decision, struct record *found)
 {
 	struct reserve_write r = {
@@ -138,8 +139,7 @@ store_reserve(struct store *store, const struct store_reservation *what,
 	memset(lease, 0, sizeof(*lease));
 	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
 		return rc;
-	if (!reserve_draw(&r))
-		return RC_IO;
+	reserve_draw(&r);
 	r.owner = liveness_self(liveness);
 	rc =
 	    store_stage_init(&r.stage, store, what, what->reconcile_delay != 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
@@ -30,10 +31,10 @@ static enum rc
 resolve_completed(struct outcome_write *o, struct db *db, int64_t now)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_COMPLETED);
-	struct outcome_columns c;
+	struct kept_columns c;
 	enum rc rc;
 
-	store_outcome_columns(o, &c);
+	kept_columns(&o->outcome, &c);
 	db_bindf(s, "idddiiddddittoo", o->id, o->tries.attempt, o->tries.tries,
 	    o->by_operator, clock_wall(), now, c.keep, c.status, c.kind,
 	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
@@ -129,9 +130,7 @@ resolve_resolve(struct store *store, int64_t id,
 	struct outcome_write *o;
 	enum rc rc;
 
-	if (id <= 0 || !store_outcome_is_sound(*outcome) ||
-	    (to != RECORD_COMPLETED && to != RECORD_FAILED_RETRYABLE &&
-		(to != RECORD_DEAD_LETTER || by_operator)))
+	if (!store_check_resolve(id, *outcome, by_operator))
 		return RC_INVALID;
 	o = store_outcome_write(*outcome, resolve_run, id);
 	o->tries = *tries;
@@ -148,14 +147,14 @@ resolve_resolve(struct store *store, int64_t id,
 }
 
 enum rc
-store_resolve(struct store *store, int64_t id, const struct store_tries *tries,
+sqlite_resolve(struct store *store, int64_t id, const struct store_tries *tries,
     struct store_outcome **outcome)
 {
 	return resolve_resolve(store, id, tries, false, outcome);
 }
 
 enum rc
-store_resolve_by_operator(struct store *store, int64_t id, int attempt,
+sqlite_resolve_by_operator(struct store *store, int64_t id, int attempt,
     struct store_outcome **outcome)
 {
 	const struct store_tries tries = { .attempt = attempt };

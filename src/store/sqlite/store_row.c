@@ -4,61 +4,14 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "limit.h"
-#include "log.h"
-#include "metrics.h"
+#include "rows.h"
 #include "store_impl.h"
 #include "store_row.h"
 
-/* Number of bad rows that are remembered as logged, and the most lines about
- * bad rows in one period (ms): a pass may skip any number of them. */
-#define REMEMBERED 64
-#define PERIOD     60000
-
-static bool
-has_length(const char *text, size_t min, size_t max)
-{
-	size_t n = text != NULL ? strlen(text) : 0;
-
-	return text != NULL && n >= min && n <= max;
-}
-
-static bool
-is_identity(const char *scope, const char *path, const char *key)
-{
-	return has_length(scope, 0, LIMIT_SCOPE) &&
-	    has_length(path, 1, LIMIT_PATH) && *path == '/' &&
-	    has_length(key, 1, LIMIT_KEY);
-}
-
 /* --- the readers ---------------------------------------------------------- */
-
-static bool
-parse_state(const char *word, int *value)
-{
-	enum record_state state;
-	bool found = record_state_parse(word, &state);
-
-	*value = found ? (int)state : 0;
-	return found;
-}
-
-static bool
-parse_effect_state(const char *word, int *value)
-{
-	enum store_effect_state state;
-	bool found = store_effect_state_parse(word, &state);
-
-	*value = found ? (int)state : 0;
-	return found;
-}
 
 #define WORD(type, member, parse)                                \
 	{                                                        \
@@ -72,7 +25,7 @@ static const struct db_member row[] = {
 	DB_MEMBER('s', record, key),
 	DB_MEMBER('s', record, path),
 	DB_MEMBER('s', record, scope),
-	WORD(record, state, parse_state),
+	WORD(record, state, rows_state),
 	DB_MEMBER('d', record, attempt),
 	DB_MEMBER('f', record, token),
 	DB_MEMBER('i', record, owner),
@@ -112,7 +65,7 @@ static const struct db_member effect[] = {
 	DB_MEMBER('s', store_effect, path),
 	DB_MEMBER('s', store_effect, key),
 	DB_MEMBER('s', store_effect, topic),
-	WORD(store_effect, state, parse_effect_state),
+	WORD(store_effect, state, rows_effect_state),
 	DB_MEMBER('d', store_effect, attempts),
 	DB_MEMBER('?', store_effect, has_turn),
 	DB_MEMBER('m', store_effect, next_at),
@@ -137,7 +90,8 @@ row_read_key(struct db_stmt *s, bool identified, struct record *r)
 	r->unconfirmed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
 	if (rc == RC_OK &&
 	    (!record_is_sound(r) ||
-		(identified && !is_identity(r->scope, r->path, r->key))))
+		(identified &&
+		    !rows_identity_is_sound(r->scope, r->path, r->key))))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
 		return rc;
@@ -163,7 +117,7 @@ store_row_read_effect(struct db_stmt *s, struct store_effect *e)
 	memset(e, 0, sizeof(*e));
 	rc = db_members(s, effect, COUNT(effect), e);
 	if (rc == RC_OK &&
-	    (!is_identity(e->scope, e->path, e->key) ||
+	    (!rows_identity_is_sound(e->scope, e->path, e->key) ||
 		strlen(e->effect_key) != RECORD_UUID_LEN || e->topic == NULL))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
@@ -229,86 +183,12 @@ store_row_find(struct db *db, const struct store_identity *identity,
 	return rc;
 }
 
-/* --- changes -------------------------------------------------------------- */
-
-void
-store_row_change(struct record *r, struct store_change *c)
-{
-	memset(c, 0, sizeof(*c));
-	c->id = r->id;
-	c->from = r->state;
-	c->scope = r->scope;
-	c->path = r->path;
-	c->key = r->key;
-	r->scope = r->path = r->key = NULL;
-}
-
-void
-store_changes_free(struct store_change *changes, int n)
-{
-	for (int i = 0; i < n; i++) {
-		free((void *)(uintptr_t)changes[i].scope);
-		free((void *)(uintptr_t)changes[i].path);
-		free((void *)(uintptr_t)changes[i].key);
-		memset(&changes[i], 0, sizeof(changes[i]));
-	}
-}
-
 /* --- bad rows ------------------------------------------------------------- */
-
-/* Whether there may be one more line in this period, and whether it is the last
- * one. */
-static bool
-may_log(bool *last)
-{
-	static _Atomic int64_t since;
-	static atomic_uint lines;
-	const int64_t now = clock_mono();
-	int64_t began = atomic_load(&since);
-	unsigned line;
-
-	/* One thread begins the next period. */
-	if ((began == 0 || now - began >= PERIOD) &&
-	    atomic_compare_exchange_strong(&since, &began, now))
-		atomic_store(&lines, 0);
-	line = atomic_fetch_add(&lines, 1) + 1;
-	*last = line == REMEMBERED;
-	return line <= REMEMBERED;
-}
-
-/* A number that stands for the row, and is not 0. */
-static uint64_t
-mark_of(const char *table, int64_t id)
-{
-	uint64_t mark = (uint64_t)id;
-
-	for (; *table != '\0'; table++)
-		mark = mark * 31 + (unsigned char)*table;
-	return mark != 0 ? mark : 1;
-}
 
 void
 store_row_bad(const struct db *db, const char *table, int64_t id)
 {
-	static _Atomic uint64_t seen[REMEMBERED];
-	static atomic_uint next;
-	const uint64_t mark = mark_of(table, id);
-	bool last;
-
-	for (unsigned i = 0; i < REMEMBERED; i++) {
-		if (atomic_load(&seen[i]) == mark)
-			return;
-	}
-	atomic_store(&seen[atomic_fetch_add(&next, 1) % REMEMBERED], mark);
-	metrics_count(METRICS_BAD_ROWS);
-	if (!may_log(&last))
-		return;
-	log_event(LOG_ERROR, "bad-row", NULL, LOG_S("database", db_file(db)),
-	    LOG_S("table", table), LOG_I("id", id),
-	    LOG_S("message",
-		last ? "it makes no sense, and is skipped; so may be more "
-		       "rows: oncectl doctor counts them"
-		     : "it makes no sense, and is skipped"));
+	rows_bad(db_file(db), table, id);
 }
 
 /* --- all of them ---------------------------------------------------------- */

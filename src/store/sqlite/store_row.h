@@ -42,11 +42,7 @@ enum rc store_row_find(struct db *, const struct store_identity *,
 enum rc store_row_step(struct db *, const struct store_identity *,
     int64_t number, struct record *, struct store_lease *, struct db_stmt **);
 
-/* Begins a change of that key, and moves its identity there. */
-void store_row_change(struct record *, struct store_change *);
-
-/* Counts a row that is skipped, and logs it.  Each row is logged once, as long
- * as there are few; of many only some are logged. */
+/* rows_bad() */
 void store_row_bad(const struct db *, const char *table, int64_t id);
 
 /* The number of bad rows in the database; the first of them by table and

@@ -74,7 +74,7 @@ stage_number(struct stage *st, struct store *store)
 	struct liveness *liveness;
 	enum rc rc;
 
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	st->owner = liveness_self(liveness);
 	st->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
@@ -286,7 +286,7 @@ store_stage_recover(struct store *store)
 	enum rc rc;
 
 	while ((rc = stage_next_owner(store, &r.owner)) == RC_OK)
-		if (store_owner_is_dead(store, r.owner) &&
+		if (sqlite_owner_is_dead(store, r.owner) &&
 		    (rc = committer_do(store->committer, &r.w)) != RC_OK)
 			return rc;
 	return rc == RC_NOTFOUND ? RC_OK : rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "uuid.h"
 #include "store_impl.h"
 #include "verb.h"
 
@@ -30,8 +31,7 @@ start_run(struct write *w, struct db *db, int64_t now)
 
 	if (!record_may_change(from, RECORD_IN_PROGRESS, false))
 		return RC_INVALID;
-	if (!verb_token(lease->token))
-		return RC_IO;
+	uuid_digits(lease->token);
 	lease->id = st->job->id;
 	lease->attempt = st->job->attempt + 1;
 	s = db_stmt(db, QUERY_JOB_START);
@@ -46,7 +46,7 @@ start_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_job_start(struct store *store, const struct record *job,
+sqlite_job_start(struct store *store, const struct record *job,
     const struct store_reservation *what, struct store_lease *lease)
 {
 	struct start_write st = {

@@ -44,7 +44,7 @@ stats_count(struct db *db, struct store_counts *c)
 }
 
 enum rc
-store_stats(struct store *store, struct store_counts *c)
+sqlite_stats(struct store *store, struct store_counts *c)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -61,15 +61,6 @@ store_stats(struct store *store, struct store_counts *c)
 }
 
 /* --- by scope ----------------------------------------------------------- */
-
-void
-store_scopes_free(struct store_scope *scopes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		free(scopes[i].scope);
-		scopes[i].scope = NULL;
-	}
-}
 
 #define STATE(name, state)                               \
 	{                                                \
@@ -94,8 +85,8 @@ _Static_assert(
     NSCOPE == RECORD_NSTATES, "a scope, and a column for each state");
 
 enum rc
-store_scopes(struct store *store, const char *after, struct store_scope *scopes,
-    size_t max, size_t *n)
+sqlite_scopes(struct store *store, const char *after,
+    struct store_scope *scopes, size_t max, size_t *n)
 {
 	struct store_reader *reader;
 	struct store_scope *sc;

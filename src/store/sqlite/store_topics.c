@@ -42,7 +42,7 @@ topics_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-store_topics(struct store *store, char *const *add, size_t nadd,
+sqlite_topics(struct store *store, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop)
 {
 	struct topics_write t = {
@@ -75,7 +75,7 @@ any_topic(struct store *store)
 }
 
 enum rc
-store_topics_first(struct store *store, char *const *add, size_t nadd)
+sqlite_topics_first(struct store *store, char *const *add, size_t nadd)
 {
 	struct topics_write t = {
 		.w.run = topics_run,
@@ -87,7 +87,7 @@ store_topics_first(struct store *store, char *const *add, size_t nadd)
 
 	if (nadd == 0 && (rc = any_topic(store)) != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	t.liveness = liveness;
 	return committer_do(store->committer, &t.w);

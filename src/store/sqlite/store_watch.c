@@ -15,7 +15,7 @@
 #include "store_impl.h"
 
 int
-store_watch(const struct store *store)
+sqlite_watch(const struct store *store)
 {
 	char name[4096];
 	int fd;
@@ -33,13 +33,14 @@ store_watch(const struct store *store)
 }
 
 enum rc
-store_watch_read(int fd)
+sqlite_watch_read(const struct store *store, int fd)
 {
 	_Alignas(struct inotify_event) char bytes[1024];
 	const struct inotify_event *event;
 	enum rc rc = RC_NOTFOUND;
 	ssize_t n, at;
 
+	(void)store;
 	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
 		for (at = 0; at < n;
 		     at += (ssize_t)(sizeof(*event) + event->len)) {

@@ -3,10 +3,8 @@
  */
 #include "config.h"
 
-#include <sys/random.h>
-
 #include <assert.h>
-#include <errno.h>
+
 #include "verb.h"
 
 enum rc
@@ -30,34 +28,6 @@ verb_change_state(struct db_stmt *s, enum record_state from,
 	if (!record_may_change(from, to, false))
 		return RC_INVALID;
 	return verb_change_one(s, lost);
-}
-
-static bool
-random_bytes(unsigned char *p, size_t n)
-{
-	ssize_t r;
-
-	do
-		r = getrandom(p, n, 0);
-	while (r == -1 && errno == EINTR);
-	return r == (ssize_t)n;
-}
-
-bool
-verb_token(char out[RECORD_TOKEN_LEN + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-	unsigned char b[RECORD_TOKEN_LEN / 2];
-	size_t i;
-
-	if (!random_bytes(b, sizeof(b)))
-		return false;
-	for (i = 0; i < sizeof(b); i++) {
-		*out++ = digits[b[i] >> 4];
-		*out++ = digits[b[i] & 0x0f];
-	}
-	*out = '\0';
-	return true;
 }
 
 const char *

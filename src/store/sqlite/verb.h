@@ -21,10 +21,6 @@ enum rc verb_change_one(struct db_stmt *, enum rc lost);
 enum rc verb_change_state(struct db_stmt *, enum record_state from,
     enum record_state to, enum rc lost);
 
-/* Makes 32 random hexadecimal digits, for a token or a resource. */
-bool verb_token(char out[RECORD_TOKEN_LEN + 1]);
-_Static_assert(RECORD_RESOURCE_LEN == RECORD_TOKEN_LEN, "both are random");
-
 /* The words in the columns of these names; NULL is the default. */
 const char *verb_on_crash(enum conf_on_crash);
 const char *verb_on_expired(enum conf_on_expired);

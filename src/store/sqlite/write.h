@@ -60,10 +60,10 @@
 /* There is more to write: run it again in a later transaction. */
 #define WRITE_MORE 0x100
 
-/* A key is no longer in progress: wakes store_wait(). */
+/* A key is no longer in progress: wakes sqlite_wait(). */
 #define WRITE_ENDED_KEY 0x200
 
-/* There is work to do: wakes store_wait_work(). */
+/* There is work to do: wakes sqlite_wait_work(). */
 #define WRITE_MADE_WORK 0x400
 
 /* It depends on what other connections have committed.  Those commits must be

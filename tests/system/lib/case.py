@@ -108,6 +108,12 @@ class Case:
         wait_until(lambda: self.exists(name), 'file %s' % name)
         return self.path(name)
 
+    def database(self, name):
+        """A new database: a file, or in the server that the run has."""
+        if base.POSTGRES is None:
+            return self.path(name + '.db')
+        return base.POSTGRES.database()
+
     # --- handlers ---
 
     def sh(self, body, name=None):

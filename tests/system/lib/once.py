@@ -35,7 +35,7 @@ class Once:
         self.env = dict(os.environ if env is None else env)
         self.socket = t.path(name + '.sock')
         self.address = self.socket
-        self.database = database or t.path(name + '.db')
+        self.database = database or t.database(name)
         self.listen = listen
         self.server, self.defaults = dict(server or {}), dict(defaults or {})
         if handler:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -11,6 +12,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def subreaper():
     """From now on orphaned descendants become children of this process."""
     if _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def end_with_parent():
+    """In a child before its exec: SIGQUIT comes if its parent dies."""
+    if _libc.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), 'prctl')
 
 

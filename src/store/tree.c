@@ -60,6 +60,23 @@ folder_is_ours(int folder, const struct stat *database)
 	return false;
 }
 
+/* The file that the store's files belong with: the database, or the lock file
+ * of a store that has no file of its own. */
+static int
+stat_store(const char *database, struct stat *st)
+{
+	char *lock;
+	int rc;
+
+	if (stat(database, st) == 0)
+		return 0;
+	if (asprintf(&lock, "%s-lock", database) == -1)
+		return -1;
+	rc = stat(lock, st);
+	free(lock);
+	return rc;
+}
+
 int
 tree_open_folder(const char *database, bool make)
 {
@@ -68,7 +85,7 @@ tree_open_folder(const char *database, bool make)
 	char *name;
 	int fd, error;
 
-	if (stat(database, &st) == -1 ||
+	if (stat_store(database, &st) == -1 ||
 	    asprintf(&name, "%s-attempts", database) == -1)
 		return -1;
 	fd = open(name, flags);

@@ -1,0 +1,64 @@
+/*
+ * A stored response, as the columns of a row.
+ *
+ * A body up to STORE_INLINE bytes is in the row of its key.  A larger one is
+ * stored in pieces, or is a handler's.
+ */
+#ifndef KEPT_H
+#define KEPT_H
+
+#include "store.h"
+
+/* Bytes in a piece of a large body. */
+#define STORE_PIECE (128 * 1024)
+
+/* How headers are stored: as they are sent, or as the lines that a handler
+ * wrote (see schema.sql). */
+#define STORE_RESPONSE_VERSION 1
+#define STORE_RESPONSE_LINES   2
+
+/* SQLite may refuse a larger body (bytes) for good: the key then completes
+ * without a stored response. */
+#define STORE_MAX_BODY (768 * 1024 * 1024)
+
+/* The columns, as they were read. */
+struct kept_head {
+	const char *reason; /* NULL: the registered one */
+	int64_t kind, version;
+	const void *headers;
+	size_t nheaders;
+	const void *body; /* only if it is in the row */
+	size_t nbody;
+};
+
+/* Reads the head of the response of a key that is kept.  RC_CORRUPT or
+ * RC_VERSION: it makes no sense; RC_NOMEM. */
+enum rc kept_head_read(
+    const struct kept_head *, const struct record *key, struct response *);
+
+/* The same with the body, if that is in the row.  If the response makes no
+ * sense, store_answer() will say so. */
+void kept_head_small(const struct kept_head *, const struct record *key,
+    struct store_inline_answer *);
+
+/* The columns to write, NULL or 0 where the response is not kept.  apart: the
+ * body goes into pieces. */
+struct kept_columns {
+	bool keep, apart;
+	int status, kind;
+	int64_t length;
+	const char *reason;
+	const void *fields, *body;
+	size_t nfields, nbody;
+};
+void kept_columns(const struct store_outcome *, struct kept_columns *);
+
+/*
+ * There is no room for the outcome of that key: drops its response, and logs
+ * that, unless the response is so small that this would gain nothing.  The key
+ * is safe without it, and the caller gets the response.  Returns whether it was
+ * dropped.
+ */
+bool kept_drop(struct store_outcome *, int64_t id);
+
+#endif

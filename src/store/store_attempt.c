@@ -1,0 +1,167 @@
+/*
+ * What identifies the processes of an attempt: files of this host, whatever the
+ * store.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "leader.h"
+#include "log.h"
+#include "store_ops.h"
+#include "tree.h"
+#include "uuid.h"
+
+static struct store_base *
+base_of(struct store *store)
+{
+	return (struct store_base *)(void *)store;
+}
+
+/* What the names of the files begin with. */
+static const char *
+local(const struct store *store)
+{
+	return ((const struct store_base *)(const void *)store)->local;
+}
+
+/* Remembers the result for health. */
+static enum rc
+made(struct store *store, enum rc rc)
+{
+	atomic_store(&base_of(store)->attempts, (int)rc);
+	return rc;
+}
+
+enum rc
+store_attempt_check(struct store *store)
+{
+	struct store_attempt at;
+	enum rc rc = (enum rc)atomic_load(&base_of(store)->attempts);
+
+	if (rc == RC_OK)
+		return rc;
+	memset(&at, 0, sizeof(at));
+	if ((rc = store_attempt_lock(store, &at)) == RC_OK)
+		tree_remove(local(store), at.lock);
+	store_attempt_release(&at);
+	return rc;
+}
+
+enum rc
+store_attempt_lock(struct store *store, struct store_attempt *at)
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	leader_yield(); /* it makes a file */
+	at->fd = at->note = -1;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	at->file = base_of(store)->host;
+	rc = tree_new(local(store), liveness_self(liveness), &at->fd, &at->note,
+	    &at->lock);
+	FAULT(ATTEMPT_MADE);
+	return made(store, rc);
+}
+
+enum rc
+store_attempt_begin(struct store_attempt *at, const char *token, int64_t key_id)
+{
+	enum rc rc = RC_OK;
+
+	if (at->note != -1)
+		rc = tree_begin(at->note, token, key_id);
+	FAULT(ATTEMPT_NAMED);
+	return rc;
+}
+
+void
+store_attempt_started(struct store_attempt *at, pid_t pid)
+{
+	if (at->note == -1)
+		return;
+	tree_started(at->note, pid);
+	close(at->note);
+	at->note = -1;
+}
+
+enum rc
+store_process_lock(struct store *store, struct store_attempt *at,
+    char token[RECORD_TOKEN_LEN + 1])
+{
+	struct liveness *liveness;
+	enum rc rc;
+
+	at->fd = at->note = -1;
+	if ((rc = store_liveness(store, &liveness)) != RC_OK)
+		return rc;
+	at->file = base_of(store)->host;
+	uuid_digits(token);
+	rc = tree_process_new(local(store), liveness_self(liveness), token,
+	    &at->fd, &at->note, &at->lock);
+	return made(store, rc);
+}
+
+void
+store_process_forget(struct store *store, int64_t lock)
+{
+	tree_process_remove(local(store), lock);
+}
+
+enum rc
+store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
+{
+	enum rc rc = tree_process_acts(local(store), at->lock, lock);
+
+	if (at->note != -1)
+		close(at->note);
+	at->note = -1;
+	return rc;
+}
+
+void
+store_attempt_by_none(struct store *store, const struct store_attempt *at)
+{
+	tree_process_acted(local(store), at->lock);
+}
+
+void
+store_attempt_release(struct store_attempt *at)
+{
+	if (at->fd != -1)
+		close(at->fd);
+	if (at->note != -1)
+		close(at->note);
+	at->fd = at->note = -1;
+}
+
+bool
+store_attempt_gone(struct store *store, const struct store_attempt *at)
+{
+	struct process_list *list;
+	struct liveness *liveness;
+	bool gone;
+
+	/* Of another host's processes nothing is known here. */
+	if (store_liveness(store, &liveness) != RC_OK ||
+	    at->file != base_of(store)->host)
+		return false;
+	/* Usually a process still holds the lock, and that is a cheap test. */
+	if (!tree_is_past(at->lock) && tree_is_held(local(store), at->lock))
+		return false;
+	if (process_list(&list) != RC_OK)
+		return false;
+	gone = !tree_lives(local(store), at->lock, list);
+	process_list_free(list);
+	return gone;
+}
+
+void
+store_attempt_forget(struct store *store, const struct store_attempt *at)
+{
+	tree_remove(local(store), at->lock);
+}

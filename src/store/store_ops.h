@@ -1,0 +1,196 @@
+/*
+ * A kind of store: the functions that implement store.h, and the headers beside
+ * it, whose comments hold for them.  store.c calls them.
+ */
+#ifndef STORE_OPS_H
+#define STORE_OPS_H
+
+#include <stdatomic.h>
+
+#include "liveness.h"
+#include "store_browse.h"
+
+/*
+ * A row for each function: its type, name, parameters and arguments.  Each
+ * takes the store first.  X(type, name, parameters, arguments).
+ */
+/* clang-format off */
+#define STORE_VALUE_OPS(X) \
+	X(const unsigned char *, secret, (const struct store *s), (s)) \
+	X(int64_t, now, (const struct store *s), (s)) \
+	X(int64_t, wall, (const struct store *s, int64_t store_time), \
+	    (s, store_time)) \
+	X(enum rc, find, (struct store *s, \
+	    const struct store_identity *identity, struct record *key), \
+	    (s, identity, key)) \
+	X(enum rc, lookup, (struct store *s, \
+	    const struct store_identity *identity, struct record *key, \
+	    struct store_inline_answer *small), (s, identity, key, small)) \
+	X(enum rc, answer, (struct store *s, \
+	    const struct store_identity *identity, int64_t id, \
+	    struct response *response, struct spool **body), \
+	    (s, identity, id, response, body)) \
+	X(enum rc, liveness, (struct store *s, struct liveness **liveness), \
+	    (s, liveness)) \
+	X(enum rc, reserve, (struct store *s, \
+	    const struct store_reservation *what, struct store_lease *lease, \
+	    enum decision *decision, struct record *found), \
+	    (s, what, lease, decision, found)) \
+	X(struct store_outcome *, outcome_new, (struct store *s), (s)) \
+	X(enum rc, finish, (struct store *s, const struct store_lease *lease, \
+	    int64_t retention, struct store_outcome **outcome, \
+	    struct store_finished *done), \
+	    (s, lease, retention, outcome, done)) \
+	X(enum rc, resolve, (struct store *s, int64_t id, \
+	    const struct store_tries *tries, struct store_outcome **outcome), \
+	    (s, id, tries, outcome)) \
+	X(enum rc, resolve_by_operator, (struct store *s, int64_t id, \
+	    int attempt, struct store_outcome **outcome), \
+	    (s, id, attempt, outcome)) \
+	X(enum rc, abandon, (struct store *s, int64_t id, \
+	    struct store_outcome **outcome), (s, id, outcome)) \
+	X(enum rc, sync_foreign_commits, (struct store *s), (s)) \
+	X(bool, wait, (struct store *s, uint64_t *generation, \
+	    int64_t until_mono), (s, generation, until_mono)) \
+	X(enum rc, recover, (struct store *s, int limit, \
+	    struct store_change *changes, int *n), (s, limit, changes, n)) \
+	X(bool, owner_is_dead, (struct store *s, int64_t owner), (s, owner)) \
+	X(enum rc, recover_key, (struct store *s, int64_t id, int64_t owner, \
+	    struct store_change *change, int *n), (s, id, owner, change, n)) \
+	X(enum rc, expire, (struct store *s, int limit, \
+	    struct store_change *changes, int *n), (s, limit, changes, n)) \
+	X(enum rc, accept, (struct store *s, \
+	    const struct store_reservation *what, unsigned max_queue, \
+	    struct store_ticket *ticket, enum decision *decision, \
+	    struct record *found), \
+	    (s, what, max_queue, ticket, decision, found)) \
+	X(enum rc, job_next, (struct store *s, struct record *job), (s, job)) \
+	X(enum rc, job_start, (struct store *s, const struct record *job, \
+	    const struct store_reservation *terms, struct store_lease *lease), \
+	    (s, job, terms, lease)) \
+	X(enum rc, job_abandoned, (struct store *s, struct record *job), \
+	    (s, job)) \
+	X(enum rc, status, (struct store *s, const char *resource, \
+	    struct record *key), (s, resource, key)) \
+	X(bool, wait_work, (struct store *s, uint64_t *generation, \
+	    int64_t until_mono), (s, generation, until_mono)) \
+	X(int, watch, (const struct store *s), (s)) \
+	X(enum rc, watch_read, (const struct store *s, int fd), (s, fd)) \
+	X(enum rc, topics, (struct store *s, char *const *add, size_t nadd, \
+	    char *const *drop, size_t ndrop), (s, add, nadd, drop, ndrop)) \
+	X(enum rc, topics_first, (struct store *s, char *const *add, \
+	    size_t nadd), (s, add, nadd)) \
+	X(const char *, database, (const struct store *s), (s)) \
+	X(enum rc, due, (struct store *s, const char *after, \
+	    struct record *key), (s, after, key)) \
+	X(enum rc, claim, (struct store *s, int64_t id, \
+	    struct store_tries *tries, bool count, int64_t after), \
+	    (s, id, tries, count, after)) \
+	X(enum rc, request, (struct store *s, \
+	    const struct store_identity *identity, int64_t id, \
+	    struct buf *environment, struct spool **body), \
+	    (s, identity, id, environment, body)) \
+	X(enum rc, gauges, (struct store *s, struct metrics_gauges *gauges), \
+	    (s, gauges)) \
+	X(enum rc, tally, (struct store *s, bool *done), (s, done)) \
+	X(bool, health, (struct store *s, char *why, size_t size), \
+	    (s, why, size)) \
+	X(enum rc, browse, (struct store *s, const struct store_browse *what, \
+	    struct store_found *found), (s, what, found)) \
+	X(enum rc, browse_effects, (struct store *s, int64_t key_id, \
+	    struct store_found *found), (s, key_id, found)) \
+	X(enum rc, browse_key, (struct store *s, int64_t id, \
+	    struct record *key, struct response *head), (s, id, key, head)) \
+	X(enum rc, browse_effect, (struct store *s, int64_t id, \
+	    struct store_effect *effect), (s, id, effect)) \
+	X(enum rc, browse_count, (struct store *s, \
+	    struct store_browse_counts *counts), (s, counts)) \
+	X(enum rc, find_downstream, (struct store *s, const char *downstream, \
+	    int64_t *id), (s, downstream, id)) \
+	X(enum rc, output, (struct store *s, int64_t id, \
+	    struct store_output *output), (s, id, output)) \
+	X(enum rc, forget, (struct store *s, int64_t id, \
+	    enum record_state from), (s, id, from)) \
+	X(enum rc, forget_some, (struct store *s, \
+	    struct store_forgotten *keys, size_t n), (s, keys, n)) \
+	X(enum rc, list, (struct store *s, const struct store_filter *filter, \
+	    struct store_cursor **cursor), (s, filter, cursor)) \
+	X(enum rc, outbox_list, (struct store *s, \
+	    const struct store_effect_filter *filter, \
+	    struct store_cursor **cursor), (s, filter, cursor)) \
+	X(enum rc, effect_retry, (struct store *s, int64_t id), (s, id)) \
+	X(enum rc, effect_drop, (struct store *s, int64_t id), (s, id)) \
+	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
+	    struct store_copied *copied, char *why, size_t size), \
+	    (s, what, copied, why, size)) \
+	X(enum rc, stats, (struct store *s, struct store_counts *counts), \
+	    (s, counts)) \
+	X(enum rc, scopes, (struct store *s, const char *after, \
+	    struct store_scope *scopes, size_t max, size_t *n), \
+	    (s, after, scopes, max, n)) \
+	X(enum rc, doctor, (struct store *s, const struct conf *conf, \
+	    struct store_finding *findings, size_t max, size_t *n), \
+	    (s, conf, findings, max, n)) \
+	X(enum rc, effect_next, (struct store *s, const char *topic, \
+	    struct store_effect *effect, int64_t *at), (s, topic, effect, at)) \
+	X(enum rc, effect_begin, (struct store *s, \
+	    struct store_effect *effect), (s, effect)) \
+	X(enum rc, effect_payload, (struct store *s, \
+	    const struct store_effect *effect, struct spool **payload), \
+	    (s, effect, payload)) \
+	X(enum rc, effect_end, (struct store *s, \
+	    const struct store_effect *effect, \
+	    const struct store_effect_end *end), (s, effect, end))
+
+/* The same, without a result. */
+#define STORE_VOID_OPS(X) \
+	X(void, wake, (struct store *s), (s)) \
+	X(void, news_to, (struct store *s, int fd), (s, fd)) \
+	X(void, share_files, (struct store *s), (s)) \
+	X(void, share_begin, (struct store *s, struct store_sharer *sharer), \
+	    (s, sharer)) \
+	X(void, share_end, (struct store *s, struct store_sharer *sharer), \
+	    (s, sharer))
+/* clang-format on */
+
+struct store_ops {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): the parts of a declaration */
+#define X(type, name, parameters, arguments) type(*name) parameters;
+	STORE_VALUE_OPS(X)
+	STORE_VOID_OPS(X)
+	void (*close)(struct store *s);
+#undef X
+	void (*outcome_free)(struct store_outcome *);
+	enum rc (*list_next)(struct store_cursor *, struct record *);
+	enum rc (*outbox_next)(struct store_cursor *, struct store_effect *);
+	void (*list_free)(struct store_cursor *);
+};
+
+/* The struct of every store begins with this. */
+struct store_base {
+	const struct store_ops *ops;
+	/* the files about this host's processes have names that begin so: see
+	 * tree.h and liveness.h */
+	const char *local;
+	/* of this host and its lock file: store_attempt.file; set by the first
+	 * store_liveness() */
+	int64_t host;
+	atomic_int attempts; /* enum rc of the last store_attempt_lock() */
+};
+
+/* The struct of every cursor begins with this. */
+struct store_cursor_base {
+	struct store *store;
+};
+
+/* This process's lock; the first call takes it. */
+enum rc store_liveness(struct store *, struct liveness **);
+
+/* Whether files for attempts can be made, if the last one could not. */
+enum rc store_attempt_check(struct store *);
+
+/* store_open() of the store on SQLite. */
+enum rc sqlite_open(
+    struct store **, const struct store_options *, char *err, size_t errsize);
+
+#endif

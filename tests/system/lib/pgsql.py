@@ -1,0 +1,225 @@
+"""The statements of sql/postgres, run by psql against a server of its own."""
+import glob
+import os
+import pwd
+import re
+import subprocess
+
+import base
+
+SQL = os.path.join(base.TOP, 'sql')
+TOKEN = '0123456789abcdef' * 2
+OWNER = 7
+
+
+def statements(name):
+    """[(name, text, reason to scan)] as queries.awk makes them."""
+    table = subprocess.run(
+        ['awk', '-f', os.path.join(SQL, 'queries.awk'),
+         os.path.join(SQL, 'postgres', name)],
+        check=True, capture_output=True, text=True).stdout
+    literal = r'"(?:[^"\\]|\\.)*"'
+    return [(name.lower(), unquoted(text), reason != 'NULL')
+            for name, text, reason in re.findall(
+                r'X\((\w+), (%s), (NULL|%s)\)' % (literal, literal), table)]
+
+
+def unquoted(text):
+    return re.sub(r'\\(.)', r'\1', text[1:-1])
+
+
+def program(name):
+    found = sorted(glob.glob('/usr/lib/postgresql/*/bin/' + name))
+    return found[-1] if found else base.need(name)
+
+
+def literal(value):
+    if value is None:
+        return 'NULL'
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, bytes):
+        return "decode('%s', 'hex')" % value.hex()
+    if isinstance(value, int):
+        return str(value)
+    return "'%s'" % value.replace("'", "''")
+
+
+class Server:
+    """A server with the roles once, which owns the schema, and app."""
+
+    def __init__(self, t):
+        self.folder = t.path('pg')
+        self.t = t
+        self.who = {}
+        os.mkdir(self.folder)
+        if os.geteuid() == 0:       # postgres refuses to run as root
+            user = pwd.getpwnam('postgres')
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self.who = {'user': user.pw_uid, 'group': user.pw_gid,
+                        'extra_groups': []}
+        done = subprocess.run(
+            [program('initdb'), '-N', '-A', 'trust', '-U', 'boss', '-E',
+             'UTF8', '--locale=C.UTF-8', '-D', self.folder + '/data'],
+            cwd=self.folder, capture_output=True, **self.who)
+        assert done.returncode == 0, done.stderr
+        process = t.popen(
+            [program('postgres'), '-D', self.folder + '/data', '-k',
+             self.folder, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c',
+             'shared_buffers=16MB', '-c', 'autovacuum=off'],
+            log='postgres.log', cwd=self.folder, stdin=subprocess.DEVNULL,
+            **self.who)
+        t.defer(lambda: self.stop(process))
+        base.wait_until(lambda: self.is_ready(process), 'the server is ready')
+        boss = self.session('boss', 'postgres')
+        for sql in ('CREATE ROLE once LOGIN', 'CREATE ROLE app LOGIN',
+                    'CREATE DATABASE once OWNER once'):
+            boss.do(sql)
+
+    @staticmethod
+    def stop(process):
+        process.terminate()     # waits for sessions, which have ended
+        process.wait(base.WAIT)
+
+    def is_ready(self, process):
+        assert process.poll() is None, 'postgres has ended'
+        return subprocess.run([program('pg_isready'), '-q', '-h',
+                               self.folder, '-U', 'boss']).returncode == 0
+
+    def session(self, role='once', database='once', **kw):
+        return Session(self, role, database, **kw)
+
+
+class Session:
+    """A psql that stays."""
+
+    END = '-- end --'
+
+    def __init__(self, server, role, database, prepare=None):
+        self.prepared = prepare or {}
+        self.known = set()
+        self.process = server.t.popen(
+            [program('psql'), '-XAtq', '-h', server.folder, '-U', role,
+             database], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        server.t.defer(self.close)
+        self.pid = self.value('SELECT pg_backend_pid()')
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait(base.WAIT)
+
+    def send(self, sql):
+        self.process.stdin.write(
+            ('%s\n;\n\\echo %s\n' % (sql, self.END)).encode())
+        self.process.stdin.flush()
+
+    def answer(self):
+        """The lines of what was sent, errors among them."""
+        lines = []
+        while True:
+            line = self.process.stdout.readline().decode()
+            assert line, 'psql has ended: %s' % lines
+            if line == self.END + '\n':
+                return lines
+            lines.append(line.rstrip('\n'))
+
+    def lines(self, sql):
+        self.send(sql)
+        return self.answer()
+
+    def do(self, sql):
+        """The rows, with | between columns; an error is one of the test."""
+        lines = self.lines(sql)
+        assert not any('ERROR:' in line or 'FATAL:' in line
+                       for line in lines), '%s: %s' % (sql, lines)
+        return lines
+
+    def error(self, sql):
+        """The message; None: there is none."""
+        for line in self.lines(sql):
+            if line.startswith('ERROR:  '):
+                return line[8:]
+        return None
+
+    def value(self, sql):
+        line, = self.do(sql)
+        return line
+
+    def text(self, name, *values):
+        if name not in self.known:
+            self.do('PREPARE q_%s AS %s' % (name, self.prepared[name]))
+            self.known.add(name)
+        return 'EXECUTE q_%s%s' % (name, '(%s)' % ', '.join(
+            literal(v) for v in values) if values else '')
+
+    def run(self, name, *values):
+        """A statement of queries.sql; its rows as lists of texts."""
+        return [line.split('|') for line in self.do(self.text(name, *values))]
+
+    def waits(self, watcher):
+        """Until this session waits for a lock, as a superuser sees it."""
+        base.wait_until(lambda: watcher.value(
+            'SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND '
+            "wait_event_type = 'Lock'" % self.pid) == '1',
+            'it waits for a lock')
+
+
+def store(t):
+    """A server with the schema, and a session of its owner."""
+    server = Server(t)
+    queries = {name: text for name, text, _ in statements('queries.sql')}
+    once = server.session(prepare=queries)
+    once.do('BEGIN')
+    for _, text, _ in statements('schema.sql'):
+        once.do(text)
+    once.do('COMMIT')
+    server.queries = queries
+    once.run('meta_new', 1, b's' * 32)
+    for topic in (b'mail', b'sms'):
+        once.do(once.text('topic_add', topic))
+    return server, once
+
+
+def digest(key):
+    return key.encode().ljust(16, b'.')[:16]
+
+
+def reserve(once, key='k', id=None, token=TOKEN, **kw):
+    """Runs reserve_new; its row, with names."""
+    v = dict(scope=b'alice', scope_id=11, max_active=0, max_kept=0,
+             environment=None, body=None, body_length=0, pieces=None, counted=0,
+             path=b'/payments', owner=OWNER, lease=60000,
+             fingerprint=b'f' * 32, recipe=1,
+             downstream='11111111-1111-4111-8111-111111111111', resume=False,
+             retention=86400000, gone=False, expired_retention=0, lock=None,
+             lock_file=None, reconcile_delay=None, resource=None, max_open=0)
+    v.update(kw)
+    if id is None:
+        id = int(once.run('new_ids', 1)[0][0])
+    row, = once.run(
+        'reserve_new', id, v['scope'], v['scope_id'], v['max_active'],
+        v['max_kept'], v['environment'], v['body'], v['body_length'],
+        v['pieces'], v['counted'], digest(key), key.encode(), v['path'], token,
+        v['owner'], v['lease'], v['fingerprint'], v['recipe'], v['downstream'],
+        v['resume'], v['retention'], v['gone'], v['expired_retention'],
+        v['lock'], v['lock_file'], v['reconcile_delay'], v['resource'],
+        v['max_open'])
+    return dict(zip(('id', 'crowded', 'open', 'no_room', 'unstaged', 'now'),
+                    row))
+
+
+def grant(once, role='app'):
+    """As "oncectl init --grant"."""
+    for row in once.run('grant', role):
+        once.do(row[0])
+
+
+def clear(once):
+    for table in ('key', 'request', 'stage', 'piece', 'answer', 'refused',
+                  'effect'):
+        once.do('DELETE FROM once_' + table)
+    once.do('UPDATE once_kept SET bytes = 0')
+
+

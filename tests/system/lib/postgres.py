@@ -1,0 +1,322 @@
+"""PostgreSQL servers of Debian's packages, each in a folder of its own.
+
+They listen on a Unix socket in that folder, and trust it; the role `secret`
+needs the password `s3kr:t/pw`.  No cluster of the system is touched.
+"""
+import glob
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+from lib import proc
+from lib.base import Skip, wait_until
+
+# Nothing here must outlive a crash of the machine.
+SETTINGS = """
+listen_addresses = ''
+unix_socket_directories = '%s'
+fsync = off
+full_page_writes = off
+shared_buffers = 16MB
+max_connections = 400
+wal_level = replica
+max_wal_senders = 4
+wal_receiver_status_interval = 1
+log_min_messages = warning
+timezone = UTC
+"""
+HBA = """
+local all secret scram-sha-256
+local replication all trust
+local all all trust
+"""
+
+
+def program(name):
+    found = sorted(glob.glob('/usr/lib/postgresql/*/bin/' + name))
+    if not found:
+        raise Skip('needs PostgreSQL: apt-get install postgresql')
+    return found[-1]
+
+
+def account():
+    """Arguments for a process: postgres refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam('postgres')
+    return {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
+
+
+def own(folder):
+    if os.geteuid() == 0:
+        user = pwd.getpwnam('postgres')
+        os.chown(folder, user.pw_uid, user.pw_gid)
+
+
+class Server:
+    """A primary; or, of another server, its standby."""
+
+    def __init__(self, folder, primary=None):
+        self.folder = folder
+        self.data = os.path.join(folder, 'data')
+        self.process = None
+        os.mkdir(folder, 0o755)
+        own(folder)
+        if primary:
+            self.command('pg_basebackup', '-D', self.data, '-R', '-X',
+                         'stream', '-c', 'fast', '-d',
+                         primary.uri('&application_name=standby'))
+            self.write('postgresql.conf', SETTINGS % folder)
+        else:
+            self.command('initdb', '-D', self.data, '-U', 'postgres', '-N',
+                         '-E', 'UTF8', '--locale=C.UTF-8', '-A', 'trust')
+            self.write('postgresql.conf', SETTINGS % folder)
+            self.write('pg_hba.conf', HBA)
+        self.start()
+        if not primary:
+            self.sql("CREATE ROLE secret LOGIN PASSWORD 's3kr:t/pw'")
+
+    def write(self, name, text):
+        with open(os.path.join(self.data, name), 'w') as f:
+            f.write(text)
+
+    def command(self, name, *arguments):
+        done = subprocess.run([program(name), *arguments], text=True,
+                              stdin=subprocess.DEVNULL, cwd=self.folder,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, **account())
+        assert done.returncode == 0, '%s: %s' % (name, done.stdout)
+        return done.stdout
+
+    def uri(self, more='', user='postgres'):
+        return 'postgresql:///postgres?host=%s&user=%s%s' % (
+            self.folder, user, more)
+
+    def keep_promises(self):
+        """With the settings that durability = full wants."""
+        for name in ('fsync', 'full_page_writes'):
+            self.set(name, 'on')
+
+    def database(self):
+        """The URI of a new, empty database."""
+        name = 'db_' + os.urandom(6).hex()
+        self.sql('CREATE DATABASE %s TEMPLATE template0' % name)
+        return self.uri().replace('/postgres?', '/%s?' % name)
+
+    def sql(self, text):
+        """Runs statements; the last one's rows as text."""
+        return self.command('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+                            self.uri(), '-c', text).strip()
+
+    # --- its life ---
+
+    def start(self):
+        with open(os.path.join(self.folder, 'log'), 'a') as log:
+            self.process = subprocess.Popen(
+                [program('postgres'), '-D', self.data], stdout=log,
+                stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
+                start_new_session=True, preexec_fn=proc.end_with_parent,
+                **account())
+        wait_until(self.is_ready, 'PostgreSQL is ready')
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            with open(os.path.join(self.folder, 'log')) as log:
+                raise AssertionError('postgres: ' + log.read()[-2000:])
+        return subprocess.run(
+            [program('pg_isready'), '-q', '-d', self.uri()],
+            stdin=subprocess.DEVNULL).returncode == 0
+
+    def signal_all(self, number):
+        for pid in [self.process.pid] + proc.descendants(self.process.pid):
+            proc.kill(pid, number)
+
+    def stop(self, number=signal.SIGINT):
+        """SIGINT: fast; SIGQUIT: at once."""
+        if self.process and self.process.poll() is None:
+            self.signal_all(signal.SIGCONT)
+            self.process.send_signal(number)
+            self.process.wait(30)
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def kill(self):
+        """As by a power failure."""
+        self.signal_all(signal.SIGKILL)
+        self.process.wait(30)
+
+    def freeze(self):
+        self.signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self.signal_all(signal.SIGCONT)
+
+    def promote(self):
+        self.sql('SELECT pg_promote()')
+
+    def set(self, name, value):
+        """Changes a setting, and waits until it is in effect."""
+        self.sql("ALTER SYSTEM SET %s = '%s'" % (name, value))
+        self.sql('SELECT pg_reload_conf()')
+        wait_until(lambda: self.sql('SHOW ' + name) == value,
+                   '%s is %s' % (name, value))
+
+    def synchronous(self, names):
+        """Commits wait for that standby; '': for none."""
+        self.set('synchronous_standby_names', names)
+
+    def caught_up(self, standby):
+        """The standby has what has been committed."""
+        here = self.sql('SELECT pg_current_wal_lsn()')
+        wait_until(lambda: standby.sql(
+            "SELECT pg_last_wal_replay_lsn() >= '%s'" % here) == 't',
+            'the standby has caught up')
+
+
+class Proxy:
+    """TCP in front of a server's socket, which can be frozen or cut."""
+
+    def __init__(self, server):
+        self.target = '%s/.s.PGSQL.5432' % server.folder
+        self.lock = threading.Condition()
+        self.pairs = []
+        self.frozen = False
+        self.trap = None        # 'question' or 'answer': cut at the next
+        self.held = None        # a question that was kept, and its server
+        self.socket = socket.create_server(('127.0.0.1', 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def uri(self, more='', user='postgres'):
+        return 'postgresql://%s@127.0.0.1:%d/postgres?sslmode=disable' \
+            '&gssencmode=disable%s' % (user, self.port, more)
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.target)
+            except OSError:
+                client.close()
+                server.close()
+                continue
+            with self.lock:
+                self.pairs.append((client, server))
+            for way in ((client, server, 'question'),
+                        (server, client, 'answer')):
+                threading.Thread(target=self.copy, args=way,
+                                 daemon=True).start()
+
+    def copy(self, source, sink, what):
+        while True:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b''
+            with self.lock:
+                self.lock.wait_for(lambda: not self.frozen)
+                if data and self.trap in (what, 'hold-' + what):
+                    if self.trap != what:
+                        # The server's side stays open.
+                        self.held = (sink, data)
+                        self.shut(source)
+                        self.trap = None
+                        self.lock.notify_all()
+                        return
+                    self.trap = None
+                    data = b''
+            try:
+                if data:
+                    sink.sendall(data)
+                    continue
+            except OSError:
+                pass
+            with self.lock:
+                if self.held and source is self.held[0] or not data and \
+                        self.held and sink is self.held[0]:
+                    return
+            self.shut(source)
+            self.shut(sink)
+            return
+
+    @staticmethod
+    def shut(s):
+        try:
+            s.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def freeze(self):
+        """Nothing moves; connections stay."""
+        with self.lock:
+            self.frozen = True
+
+    def thaw(self):
+        with self.lock:
+            self.frozen = False
+            self.lock.notify_all()
+
+    def cut(self):
+        """Ends all connections."""
+        with self.lock:
+            pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for s in pair:
+                self.shut(s)
+
+    def cut_at(self, what):
+        """Ends the connection of the next 'question' or 'answer', which
+        does not arrive; 'hold-question' arrives when release() is called."""
+        with self.lock:
+            self.trap = what
+
+    def release(self):
+        with self.lock:
+            sink, data = self.held
+            self.held = None
+        try:
+            sink.sendall(data)
+        except OSError:         # the server has given it up
+            pass
+
+    def close(self):
+        self.socket.close()
+        self.thaw()
+        self.cut()
+
+
+class Servers:
+    """Named servers and proxies, for tests in other languages."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.chmod(folder, 0o755)
+        self.named = {}
+
+    def make(self, name, primary=None):
+        server = Server(os.path.join(self.folder, name),
+                        self.named[primary] if primary else None)
+        self.named[name] = server
+        return server
+
+    def proxy(self, name, server):
+        self.named[name] = Proxy(self.named[server])
+        return self.named[name]
+
+    def close(self):
+        for thing in self.named.values():
+            if isinstance(thing, Server):
+                thing.stop(signal.SIGQUIT)
+            else:
+                thing.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,98 @@
+/*
+ * Real PostgreSQL servers for a test, by tests/unit/postgres.py.  Included by
+ * tests only.
+ */
+#ifndef POSTGRES_H
+#define POSTGRES_H
+
+#include <sys/wait.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define UNUSED __attribute__((unused))
+
+static FILE *commands, *answers;
+static pid_t servers;
+
+/* Gives a command, and returns the answer, which lives until this thread's next
+ * call. */
+static const char *
+control(const char *, ...) __attribute__((unused, format(printf, 1, 2)));
+
+static const char *
+control(const char *format, ...)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static _Thread_local char line[4096];
+	va_list ap;
+
+	pthread_mutex_lock(&mutex);
+	va_start(ap, format);
+	vfprintf(commands, format, ap);
+	va_end(ap);
+	fputc('\n', commands);
+	fflush(commands);
+	if (fgets(line, sizeof(line), answers) == NULL)
+		snprintf(line, sizeof(line), "the servers have ended");
+	pthread_mutex_unlock(&mutex);
+	line[strcspn(line, "\n")] = '\0';
+	if (strncmp(line, "ok ", 3) != 0)
+		fail_msg("%s: %s", format, line);
+	return line + 3;
+}
+
+static UNUSED int
+start_servers(void **state)
+{
+	const char *srcdir = getenv("srcdir");
+	char script[512];
+	int in[2], out[2];
+
+	(void)state;
+	snprintf(script, sizeof(script), "%s/tests/unit/postgres.py",
+	    srcdir != NULL ? srcdir : "..");
+	if (pipe(in) != 0 || pipe(out) != 0 || (servers = fork()) == -1)
+		return -1;
+	if (servers == 0) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		close(in[0]);
+		close(in[1]);
+		close(out[0]);
+		close(out[1]);
+		execlp("python3", "python3", "-B", script, (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	commands = fdopen(in[1], "w");
+	answers = fdopen(out[0], "r");
+	return commands != NULL && answers != NULL ? 0 : -1;
+}
+
+static UNUSED int
+stop_servers(void **state)
+{
+	int status;
+
+	(void)state;
+	fclose(commands);
+	fclose(answers);
+	return waitpid(servers, &status, 0) == servers && status == 0 ? 0 : -1;
+}
+
+#endif

@@ -1,0 +1,702 @@
+/*
+ * pg: values of each letter go to a real PostgreSQL server and come back; its
+ * failures, and those of the connection, are told apart.
+ */
+#include "config.h"
+
+#include <sys/resource.h>
+
+#include <limits.h>
+
+#include "postgres.h"
+#include "pg.h"
+
+/* Statements of this test stand in for the store's. */
+#define ONE   PG_QUERY_SESSION_SET
+#define TWO   PG_QUERY_SESSION_NEW
+#define THREE PG_QUERY_SESSION_SEQ
+
+static const char *texts[PG_QUERY_COUNT];
+static char uri[512];
+static struct pg_target *target;
+static struct pg *pg;
+
+const char *__real_pg_query_text(enum pg_query q);
+const char *__wrap_pg_query_text(enum pg_query q);
+const char *
+__wrap_pg_query_text(enum pg_query q)
+{
+	return texts[q] != NULL ? texts[q] : __real_pg_query_text(q);
+}
+
+static struct pg_target *
+parse(const char *conninfo)
+{
+	struct pg_target *t;
+	char err[256] = "";
+
+	if (pg_target_parse(&t, conninfo, 10000, err, sizeof(err)) != RC_OK)
+		fail_msg("%s: %s", conninfo, err);
+	return t;
+}
+
+static struct pg *
+connect_to(struct pg_target *t)
+{
+	struct pg *new;
+
+	if (pg_open(&new, t, clock_mono() + 20000) != RC_OK)
+		fail_msg("%s", pg_message(new));
+	pg_set_deadline(new, clock_mono() + 20000);
+	return new;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	memset(texts, 0, sizeof(texts));
+	target = parse(uri);
+	pg = connect_to(target);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	pg_close(pg);
+	pg_target_free(target);
+	return 0;
+}
+
+static int
+setup_group(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	snprintf(uri, sizeof(uri), "%s", control("make primary"));
+	return 0;
+}
+
+#define OK(call) assert_int_equal((call), RC_OK)
+
+/* Statements ONE and its only row. */
+#define SEND(sql, ...)                         \
+	do {                                   \
+		texts[ONE] = (sql);            \
+		pg_send(pg, ONE, __VA_ARGS__); \
+		OK(pg_sync(pg));               \
+	} while (0)
+
+/* A connection prepares a text once: a new one for each text. */
+static void
+again(void)
+{
+	pg_close(pg);
+	pg = connect_to(target);
+}
+
+static void
+numbers_and_texts(void **state)
+{
+	static const char sql[] = "SELECT $1::bigint, $2::bigint, $3::integer, "
+				  "$4::boolean, $5::text, $6::text";
+	char *text = NULL, field[6];
+	int64_t low, high, small;
+	bool flag;
+
+	(void)state;
+	SEND(sql, "iid?ss", INT64_MIN, INT64_MAX, -7, 1, "hello", "");
+	OK(pg_one(pg, "iii?sf", &low, &high, &small, &flag, &text, field,
+	    sizeof(field)));
+	assert_true(low == INT64_MIN);
+	assert_true(high == INT64_MAX);
+	assert_int_equal(small, -7);
+	assert_true(flag);
+	assert_string_equal(text, "hello");
+	assert_string_equal(field, "");
+	free(text);
+}
+
+static void
+bytes_with_nul_and_pointers_into_the_row(void **state)
+{
+	static const char sql[] =
+	    "SELECT $1::bytea, $2::bytea, $3::bytea, $4::text, $5::bytea";
+	static unsigned char all[70000];
+	const void *data, *empty;
+	const char *text, *path;
+	char name[8];
+	size_t n, none;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all); i++)
+		all[i] = (unsigned char)(i * 7 + i / 256);
+	SEND(sql, "bbbsb", all, sizeof(all), NULL, (size_t)0, "a\\x\n",
+	    (size_t)4, "here", "a\0b", (size_t)3);
+	OK(pg_result(pg));
+	assert_int_equal(pg_rows(pg), 1);
+	assert_int_equal(pg_row(pg, "bbppb", &data, &n, &empty, &none, &path,
+			     &text, &data, &n),
+	    RC_OK);
+	assert_int_equal(n, 3);
+	assert_memory_equal(data, "a\0b", 3);
+	assert_int_equal(none, 0);
+	assert_string_equal(path, "a\\x\n");
+	assert_string_equal(text, "here");
+	assert_int_equal(pg_row(pg, "-----"), RC_NOTFOUND);
+
+	SEND(sql, "bbbsb", all, sizeof(all), NULL, (size_t)0, "\\134",
+	    (size_t)4, "here", "a\0b", (size_t)3);
+	OK(pg_one(pg, "b-f--", &data, &n, name, sizeof(name)));
+	assert_int_equal(n, sizeof(all));
+	assert_memory_equal(data, all, n);
+	assert_string_equal(name, "\\134"); /* no escape */
+
+	SEND(sql, "bbbsb", NULL, (size_t)0, NULL, (size_t)0, NULL, (size_t)0,
+	    "", "a\0b", (size_t)3);
+	assert_int_equal(pg_one(pg, "----p", &text), RC_CORRUPT);
+}
+
+/* As texts for bytea: the bytes, and no escapes. */
+static void
+a_text_for_bytea_is_its_bytes(void **state)
+{
+	const void *data;
+	size_t n;
+
+	(void)state;
+	SEND("SELECT $1::bytea", "s", "\\x41\xff");
+	OK(pg_one(pg, "b", &data, &n));
+	assert_int_equal(n, 5);
+	assert_memory_equal(data, "\\x41\xff", 5);
+}
+
+static void
+a_uuid_is_a_text_on_both_sides(void **state)
+{
+	static const char uuid[] = "01234567-89ab-1def-0123-456789abcdef";
+	char out[37], none[37], zeros[37];
+
+	(void)state;
+	SEND("SELECT $1::uuid, $2::uuid, $3::uuid", "uuu", uuid, NULL, "x'");
+	OK(pg_one(pg, "uuu", out, sizeof(out), none, sizeof(none), zeros,
+	    (size_t)37));
+	assert_string_equal(out, uuid);
+	assert_string_equal(none, "");
+	assert_string_equal(zeros, "00000000-0000-0000-0000-000000000000");
+}
+
+static void
+nothing_is_null(void **state)
+{
+	static const char sql[] =
+	    "SELECT $1::bigint, $2::text, $3::bytea, $4::text, $5::bigint, "
+	    "$6::uuid, 5::smallint";
+	int64_t number = 1, five;
+	const char *text = sql;
+	const void *data = sql;
+	bool flag = true, is = true;
+	size_t n = 1;
+
+	(void)state;
+	SEND(sql, "ztosnu", INT64_C(0), "", "x", (size_t)0, NULL, NULL);
+	OK(pg_one(pg, "ipbv?-i", &number, &text, &data, &n, &is, &flag, &five));
+	assert_int_equal(number, 0);
+	assert_null(text);
+	assert_null(data);
+	assert_int_equal(n, 0);
+	assert_false(is);
+	assert_false(flag);
+	assert_int_equal(five, 5);
+}
+
+static void
+a_value_out_of_range_is_corrupt(void **state)
+{
+	static const char sql[] = "SELECT $1::bigint, $2::text";
+	char field[4];
+	int64_t time;
+	int count;
+
+	(void)state;
+	SEND(sql, "is", INT64_C(-1), "abcd");
+	assert_int_equal(pg_one(pg, "m-", &time), RC_CORRUPT);
+	SEND(sql, "is", INT64_C(-1), "abcd");
+	assert_int_equal(pg_one(pg, "d-", &count), RC_CORRUPT);
+	SEND(sql, "is", (int64_t)INT_MAX, "abcd");
+	assert_int_equal(pg_one(pg, "d-", &count), RC_CORRUPT);
+	SEND(sql, "is", (int64_t)PG_TIME_MAX, "abcd");
+	assert_int_equal(
+	    pg_one(pg, "mf", &time, field, sizeof(field)), RC_CORRUPT);
+	SEND(sql, "is", (int64_t)PG_TIME_MAX, "abc");
+	OK(pg_one(pg, "mf", &time, field, sizeof(field)));
+}
+
+struct thing {
+	int64_t id;
+	char name[8];
+	unsigned char tag[3];
+	struct buf bytes;
+	int word;
+};
+
+static bool
+parse_word(const char *text, int *out)
+{
+	*out = 42;
+	return strcmp(text, "answer") == 0;
+}
+
+static void
+columns_become_members(void **state)
+{
+	static const struct pg_member members[] = {
+		PG_MEMBER('i', thing, id),
+		PG_MEMBER('f', thing, name),
+		PG_MEMBER('x', thing, tag),
+		PG_MEMBER('a', thing, bytes),
+		{ "word", 'e', offsetof(struct thing, word), sizeof(int),
+		    parse_word },
+	};
+	struct thing thing;
+
+	(void)state;
+	texts[ONE] = "SELECT 0 AS other, n AS id, 'joe' AS name, "
+		     "'\\x010203'::bytea AS tag, '\\x00ff'::bytea AS bytes, "
+		     "$1::text AS word FROM generate_series(1, 2) n";
+	pg_send(pg, ONE, "s", "answer");
+	OK(pg_sync(pg));
+	OK(pg_result(pg));
+	for (int i = 1; i <= 2; i++) {
+		OK(pg_next(pg));
+		OK(pg_members(pg, members, 5, &thing));
+		assert_int_equal(thing.id, i);
+		assert_string_equal(thing.name, "joe");
+		assert_memory_equal(thing.tag, "\1\2\3", 3);
+		assert_int_equal(thing.bytes.len, 2);
+		assert_int_equal(thing.word, 42);
+		buf_free(&thing.bytes);
+	}
+	assert_int_equal(pg_next(pg), RC_NOTFOUND);
+	pg_send(pg, ONE, "s", "question");
+	OK(pg_sync(pg));
+	OK(pg_result(pg));
+	OK(pg_next(pg));
+	assert_int_equal(pg_members(pg, members, 5, &thing), RC_CORRUPT);
+	buf_free(&thing.bytes);
+}
+
+/* --- pipelines ------------------------------------------------------------ */
+
+static void
+results_come_in_the_order_of_the_statements(void **state)
+{
+	int64_t n;
+	int changed;
+
+	(void)state;
+	OK(pg_exec(pg, "CREATE TEMP TABLE t(n bigint)"));
+	texts[ONE] = "INSERT INTO t SELECT generate_series(1, $1::bigint)";
+	texts[TWO] = "SELECT count(*) + $1::bigint FROM t";
+	for (int i = 0; i < 500; i++) {
+		pg_send(pg, ONE, "i", INT64_C(3));
+		pg_send_quietly(pg, TWO, "i", INT64_C(0));
+		pg_send(pg, TWO, "i", INT64_C(1000000));
+	}
+	OK(pg_sync(pg));
+	for (int i = 1; i <= 500; i++) {
+		OK(pg_update(pg, &changed));
+		assert_int_equal(changed, 3);
+		OK(pg_one(pg, "i", &n));
+		assert_int_equal(n, 1000000 + 3 * i);
+	}
+	assert_int_equal(pg_failure(pg), PG_NONE);
+}
+
+/* The server does not read on while nobody reads its answers. */
+static void
+megabytes_go_both_ways_at_once(void **state)
+{
+	enum { SIZE = 1 << 20, TIMES = 16 };
+	char *big = calloc(1, SIZE);
+	const void *data;
+	size_t n;
+
+	(void)state;
+	assert_non_null(big);
+	texts[ONE] = "SELECT $1::bytea";
+	for (int i = 0; i < TIMES; i++) {
+		pg_send(pg, ONE, "b", big, (size_t)SIZE);
+		pg_send(pg, ONE, "b", big, (size_t)SIZE);
+	}
+	OK(pg_sync(pg));
+	for (int i = 0; i < 2 * TIMES; i++) {
+		OK(pg_one(pg, "b", &data, &n));
+		assert_int_equal(n, SIZE);
+	}
+	free(big);
+}
+
+static void
+after_a_failure_the_rest_of_the_group_fails(void **state)
+{
+	int64_t n;
+
+	(void)state;
+	texts[ONE] = "SELECT $1::bigint";
+	texts[TWO] = "SELECT $1::text::bigint + 1";
+	texts[THREE] = "SELECT nothing FROM nowhere";
+	pg_send(pg, ONE, "i", INT64_C(1));
+	pg_send(pg, TWO, "s", "seven");
+	pg_send(pg, ONE, "i", INT64_C(2));
+	pg_send(pg, THREE, "");
+	OK(pg_sync(pg));
+	pg_send(pg, ONE, "i", INT64_C(3));
+	OK(pg_sync(pg));
+	OK(pg_one(pg, "i", &n));
+	assert_int_equal(n, 1);
+	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
+	assert_string_equal(pg_sqlstate(pg), "22P02");
+	assert_int_equal(pg_failure(pg), PG_OTHER);
+	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
+	assert_int_equal(pg_result(pg), RC_CORRUPT);
+	OK(pg_result(pg)); /* of the next group */
+	OK(pg_clear(pg));
+	assert_int_equal(pg_failure(pg), PG_NONE);
+	/* THREE was not prepared, and is now refused for its own reason. */
+	pg_send(pg, THREE, "");
+	OK(pg_sync(pg));
+	assert_int_equal(pg_result(pg), RC_CORRUPT);
+	assert_string_equal(pg_sqlstate(pg), "42P01");
+	OK(pg_clear(pg));
+}
+
+static void
+results_that_nobody_reads_are_cleared(void **state)
+{
+	int64_t n;
+
+	(void)state;
+	texts[ONE] = "SELECT $1::bigint";
+	pg_send(pg, ONE, "i", INT64_C(1));
+	pg_send(pg, ONE, "i", INT64_C(2));
+	OK(pg_clear(pg)); /* not even sent */
+	pg_begin(pg);
+	pg_send(pg, ONE, "i", INT64_C(3));
+	pg_rollback(pg);
+	OK(pg_clear(pg));
+	pg_send(pg, ONE, "i", INT64_C(4)); /* the result is asked for: sent */
+	OK(pg_one(pg, "i", &n));
+	assert_int_equal(n, 4);
+}
+
+static void
+classes_of_failures(void **state)
+{
+	static const struct {
+		const char *state;
+		enum pg_failure failure;
+		enum rc rc;
+	} rows[] = {
+		{ "40001", PG_AGAIN, RC_BUSY },
+		{ "40P01", PG_AGAIN, RC_BUSY },
+		{ "55P03", PG_AGAIN, RC_BUSY },
+		{ "53100", PG_OTHER, RC_FULL },
+		{ "53300", PG_LOST, RC_BUSY },
+		{ "57P03", PG_LOST, RC_BUSY },
+		{ "25006", PG_LOST, RC_IO },
+		{ "40003", PG_LOST, RC_IO },
+		{ "23505", PG_OTHER, RC_CORRUPT },
+		{ "42P01", PG_OTHER, RC_CORRUPT },
+		{ "42501", PG_OTHER, RC_IO },
+		{ "P0001", PG_OTHER, RC_INVALID },
+		{ "58030", PG_OTHER, RC_IO },
+	};
+	char sql[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(sql, sizeof(sql),
+		    "DO $$ BEGIN RAISE SQLSTATE '%s'; END $$", rows[i].state);
+		again();
+		assert_int_equal(pg_exec(pg, sql), rows[i].rc);
+		assert_int_equal(pg_failure(pg), rows[i].failure);
+		assert_string_equal(pg_sqlstate(pg), rows[i].state);
+	}
+}
+
+static void
+a_lock_that_is_not_free_is_busy(void **state)
+{
+	struct pg *other = connect_to(target);
+
+	(void)state;
+	OK(pg_exec(pg, "CREATE TABLE IF NOT EXISTS locked(n integer)"));
+	pg_begin(other);
+	OK(pg_exec(other, "LOCK TABLE locked"));
+	OK(pg_exec(pg, "SET lock_timeout = 50"));
+	pg_begin(pg);
+	assert_int_equal(pg_exec(pg, "SELECT 1 FROM locked"), RC_BUSY);
+	assert_int_equal(pg_failure(pg), PG_AGAIN);
+	/* What follows in the transaction has the same reason. */
+	assert_int_equal(pg_exec(pg, "SELECT 1"), RC_BUSY);
+	assert_int_equal(pg_commit(pg), RC_BUSY);
+	pg_rollback(pg);
+	OK(pg_clear(pg));
+	pg_close(other);
+	OK(pg_exec(pg, "SELECT 1 FROM locked"));
+}
+
+/* --- connections ---------------------------------------------------------- */
+
+static void
+a_killed_backend_is_a_lost_connection(void **state)
+{
+	struct pg *other = connect_to(target);
+	char sql[80];
+	int pid;
+
+	(void)state;
+	OK(pg_exec(pg, "SELECT pg_backend_pid()"));
+	OK(pg_row(pg, "d", &pid));
+	snprintf(
+	    sql, sizeof(sql), "SELECT pg_terminate_backend(%d, 10000)", pid);
+	OK(pg_exec(other, sql));
+	pg_close(other);
+	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
+	assert_int_equal(pg_failure(pg), PG_LOST);
+	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
+	assert_int_not_equal(pg_clear(pg), RC_OK);
+}
+
+static void
+a_frozen_server_ends_at_the_deadline(void **state)
+{
+	const int64_t begun = clock_mono();
+	struct pg *late;
+
+	(void)state;
+	control("primary freeze");
+	pg_set_deadline(pg, clock_mono() + 100);
+	assert_int_equal(pg_exec(pg, "SELECT 1"), RC_TIMEOUT);
+	assert_int_equal(pg_failure(pg), PG_LOST);
+	assert_int_equal(
+	    pg_open(&late, target, clock_mono() + 100), RC_TIMEOUT);
+	assert_non_null(strstr(pg_message(late), "no answer in time"));
+	pg_close(late);
+	assert_true(clock_mono() - begun < 10000);
+	control("primary thaw");
+}
+
+static void
+a_restart_is_a_lost_connection(void **state)
+{
+	(void)state;
+	OK(pg_exec(pg, "SELECT 1"));
+	control("primary restart");
+	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
+	assert_int_equal(pg_failure(pg), PG_LOST);
+	again();
+	OK(pg_exec(pg, "SELECT 1"));
+}
+
+/* target_session_attrs=read-write goes on to the primary, and so does a host
+ * that is not there. */
+static void
+the_host_that_writes_is_found(void **state)
+{
+	char list[1024], folder[256], port[8];
+	struct pg_target *t;
+	struct pg *found;
+
+	(void)state;
+	control("make standby primary");
+	snprintf(port, sizeof(port), "%d",
+	    atoi(strstr(control("proxy frozen standby"), "0.0.1:") + 6));
+	control("frozen freeze");
+	snprintf(folder, sizeof(folder), "%s", strstr(uri, "host=") + 5);
+	*strchr(folder, '&') = '\0';
+	*strrchr(folder, '/') = '\0';
+	snprintf(list, sizeof(list),
+	    "host=%s/nobody,%s/standby,127.0.0.1,%s/primary "
+	    "port=5432,5432,%s,5432 user=postgres dbname=postgres",
+	    folder, folder, folder, port);
+	t = parse(list);
+	OK(pg_open(&found, t, clock_mono() + 2000));
+	pg_set_deadline(found, clock_mono() + 20000);
+	OK(pg_exec(found, "CREATE TEMP TABLE here(n integer)"));
+	pg_close(found);
+	pg_target_free(t);
+	control("standby stop");
+}
+
+/* --- secrets -------------------------------------------------------------- */
+
+static void
+no_password_is_in_names_and_messages(void **state)
+{
+	static const char *const broken[] = {
+		"postgresql://u:sec%zzret@h/db",
+		"postgresql://u:secret@h:x:y/db?secret",
+		"password=secret secret",
+		"postgresql://u:secret@[::1/db",
+		"password='secret",
+	};
+	struct pg_target *t;
+	struct pg *none;
+	char err[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		err[0] = '\0';
+		assert_int_equal(
+		    pg_target_parse(&t, broken[i], 1, err, sizeof(err)),
+		    RC_INVALID);
+		assert_true(strlen(err) > 10);
+		assert_null(strstr(err, "secret"));
+		assert_null(strstr(err, "sec%"));
+	}
+	t = parse("postgresql://joe:s3%20kr@a,b:77/shop?sslpassword=s3%20kr&"
+		  "sslmode=require&application_name=s3%20kr");
+	assert_string_equal(pg_target_name(t),
+	    "postgresql://joe@a,b:77/shop?application_name=s3%20kr&"
+	    "sslmode=require");
+	pg_target_free(t);
+	/* libpq names the host that it does not find. */
+	t = parse("host=/s3kr:tt/there user=joe password=s3kr:tt");
+	assert_int_equal(pg_open(&none, t, clock_mono() + 20000), RC_IO);
+	assert_non_null(strstr(pg_message(none), "there"));
+	assert_null(strstr(pg_message(none), "s3kr:tt"));
+	pg_close(none);
+	pg_target_free(t);
+}
+
+static void
+a_wrong_password_is_refused_and_not_shown(void **state)
+{
+	char info[512];
+	struct pg_target *t;
+	struct pg *refused;
+
+	(void)state;
+	snprintf(info, sizeof(info), "%.*s&user=secret&password=wr0ng%%20one",
+	    (int)(strstr(uri, "&user=") - uri), uri);
+	t = parse(info);
+	assert_int_equal(pg_open(&refused, t, clock_mono() + 20000), RC_IO);
+	assert_non_null(strstr(pg_message(refused), "secret"));
+	assert_null(strstr(pg_message(refused), "wr0ng"));
+	pg_close(refused);
+	pg_target_free(t);
+	snprintf(info, sizeof(info),
+	    "%.*s&user=secret&password=s3kr%%3At%%2Fpw",
+	    (int)(strstr(uri, "&user=") - uri), uri);
+	t = parse(info);
+	refused = connect_to(t);
+	OK(pg_exec(refused, "SELECT 1"));
+	pg_close(refused);
+	pg_target_free(t);
+}
+
+/* --- mistakes ------------------------------------------------------------- */
+
+static enum rc
+too_few_columns(void)
+{
+	return pg_row(pg, "i");
+}
+
+static enum rc
+another_type(void)
+{
+	const char *text;
+
+	return pg_row(pg, "p-", &text);
+}
+
+static enum rc
+no_such_parameter(void)
+{
+	pg_send(pg, ONE, "q", 1);
+	return pg_result(pg);
+}
+
+static enum rc
+a_result_too_many(void)
+{
+	return pg_result(pg);
+}
+
+/* A build with checks aborts; any other returns RC_INVALID. */
+static void refused(enum rc (*mistake)(void))
+{
+	int status;
+	pid_t pid;
+
+	again();
+	OK(pg_exec(pg, "SELECT 1, 'x'"));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct rlimit none = { 0, 0 };
+
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)close(STDERR_FILENO);
+		_exit(mistake() == RC_INVALID ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+#ifdef RECORD_CHECKS
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+#else
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+#endif
+}
+
+static void
+a_format_that_does_not_fit_is_refused(void **state)
+{
+	(void)state;
+	refused(too_few_columns);
+	refused(another_type);
+	refused(no_such_parameter);
+	refused(a_result_too_many);
+	again();
+	SEND("SELECT $1::text, $2::text", "s", "one");
+	assert_int_equal(pg_result(pg), RC_INVALID);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(numbers_and_texts),
+		CASE(bytes_with_nul_and_pointers_into_the_row),
+		CASE(a_text_for_bytea_is_its_bytes),
+		CASE(a_uuid_is_a_text_on_both_sides),
+		CASE(nothing_is_null),
+		CASE(a_value_out_of_range_is_corrupt),
+		CASE(columns_become_members),
+		CASE(results_come_in_the_order_of_the_statements),
+		CASE(megabytes_go_both_ways_at_once),
+		CASE(after_a_failure_the_rest_of_the_group_fails),
+		CASE(results_that_nobody_reads_are_cleared),
+		CASE(classes_of_failures),
+		CASE(a_lock_that_is_not_free_is_busy),
+		CASE(a_killed_backend_is_a_lost_connection),
+		CASE(a_frozen_server_ends_at_the_deadline),
+		CASE(a_restart_is_a_lost_connection),
+		CASE(the_host_that_writes_is_found),
+		CASE(no_password_is_in_names_and_messages),
+		CASE(a_wrong_password_is_refused_and_not_shown),
+		CASE(a_format_that_does_not_fit_is_refused),
+	};
+
+	log_set_level(LOG_ERROR + 1);
+	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+}

@@ -1,0 +1,543 @@
+/*
+ * store on PostgreSQL: what one host makes of another one that is silent.
+ *
+ * A host is a process here with a folder of its own (STATE_DIRECTORY).  It does
+ * what it is told by a byte in a pipe, and is silent while it is stopped.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <poll.h>
+
+#define PATIENCE 2000
+
+#include "postgres.h"
+#include "handler_api.h"
+#include "store_fixture.h"
+#include "store_outbox.h"
+
+/* Long enough for a process that is not stopped to move, ms. */
+#define OWNER_TIMEOUT 1000
+
+struct host {
+	pid_t pid;
+	pid_t heir; /* of its attempt's lock */
+	int to, from;
+	struct store_lease lease;
+	struct store_attempt attempt;
+	struct store_effect effect; /* without its texts */
+	enum rc rc;
+	bool answered;
+};
+
+static struct store *
+open_host(const char *name)
+{
+	struct store_options o = options();
+	char folder[80], err[256] = "";
+	struct store *s;
+
+	snprintf(folder, sizeof(folder), "%s/%s", dir, name);
+	(void)mkdir(folder, 0700);
+	setenv("STATE_DIRECTORY", folder, 1);
+	o.owner_timeout = OWNER_TIMEOUT;
+	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	return s;
+}
+
+/* --- what a host does ----------------------------------------------------- */
+
+/* Has nothing but the attempt's lock, and outlives its host. */
+static void
+be_heir(const struct store_attempt *at)
+{
+	prctl(PR_SET_PDEATHSIG, 0);
+	if (dup2(at->fd, 3) == -1)
+		_exit(1);
+	close_range(4, ~0U, 0);
+	alarm(60);
+	for (;;)
+		pause();
+}
+
+static void
+host_obey(struct host *h, char command)
+{
+	struct store_reservation r = reservation("k");
+	struct store_effect_end end;
+	struct store_finished done;
+	struct store_outcome *o;
+	int64_t at;
+
+	switch (command) {
+	case 'r': /* reserves, and may be resumed */
+	case 'h': /* the same, and leaves a process behind */
+		assert_int_equal(store_attempt_lock(store, &h->attempt), RC_OK);
+		r.on_crash = CONF_CRASH_RESUME;
+		r.attempt = &h->attempt;
+		r.reconcile_delay = 1;
+		r.environment = "A=1";
+		r.environment_len = sizeof("A=1");
+		assert_int_equal(
+		    try_reserve_in(store, &r, &h->lease), DECIDE_RUN);
+		h->rc = store_attempt_begin(
+		    &h->attempt, h->lease.token, h->lease.id);
+		if (command == 'h' && (h->heir = fork()) == 0)
+			be_heir(&h->attempt);
+		break;
+	case 'f': /* finishes */
+		o = outcome(RECORD_COMPLETED);
+		h->rc = store_finish(store, &h->lease, HOUR, &o, &done);
+		h->answered = done.answered;
+		store_outcome_free(o);
+		break;
+	case 'b': /* begins to deliver */
+		h->rc = store_effect_next(store, "mail", &h->effect, &at);
+		if (h->rc == RC_OK)
+			h->rc = store_effect_begin(store, &h->effect);
+		break;
+	case 'd': /* has delivered */
+		memset(&end, 0, sizeof(end));
+		end.state = STORE_EFFECT_DELIVERED;
+		h->rc = store_effect_end(store, &h->effect, &end);
+		break;
+	default:
+		_exit(0);
+	}
+}
+
+static void
+be_host(const char *name, int in, int out)
+{
+	struct host h;
+	char command;
+
+	be_child();
+	memset(&h, 0, sizeof(h));
+	store = open_host(name);
+	while (read(in, &command, 1) == 1) {
+		host_obey(&h, command);
+		if (write(out, &h, sizeof(h)) != sizeof(h))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* --- the words ------------------------------------------------------------ */
+
+static struct host
+start_host(const char *name)
+{
+	int in[2], out[2];
+	struct host h;
+
+	memset(&h, 0, sizeof(h));
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	h.pid = fork();
+	assert_int_not_equal(h.pid, -1);
+	if (h.pid == 0)
+		be_host(name, in[0], out[1]);
+	close(in[0]);
+	close(out[1]);
+	h.to = in[1];
+	h.from = out[0];
+	return h;
+}
+
+static enum rc
+tell(struct host *h, char command)
+{
+	const int to = h->to, from = h->from;
+	const pid_t pid = h->pid;
+
+	assert_int_equal(write(to, &command, 1), 1);
+	assert_int_equal(read(from, h, sizeof(*h)), sizeof(*h));
+	h->to = to;
+	h->from = from;
+	h->pid = pid;
+	return h->rc;
+}
+
+static void
+silence(const struct host *h)
+{
+	kill(h->pid, SIGSTOP);
+}
+
+static void
+wake(const struct host *h)
+{
+	kill(h->pid, SIGCONT);
+}
+
+static void
+end_host(struct host *h)
+{
+	kill_and_wait(h->pid);
+	close(h->to);
+	close(h->from);
+}
+
+/* Sweeps until something has changed: what the last key became. */
+static enum record_state
+sweep_until_changed(struct store_change *last)
+{
+	const int64_t until = clock_mono() + 30000;
+	struct store_change changes[8];
+	int n = 0;
+
+	while (n == 0) {
+		assert_true(clock_mono() < until);
+		assert_int_equal(store_recover(store, 8, changes, &n), RC_OK);
+	}
+	*last = changes[n - 1];
+	store_changes_free(changes, n);
+	return last->to;
+}
+
+static void
+becomes_unknown(void)
+{
+	struct store_change c;
+
+	assert_int_equal(sweep_until_changed(&c), RECORD_UNKNOWN);
+	assert_int_equal(c.from, RECORD_IN_PROGRESS);
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+}
+
+static bool
+is_due(void)
+{
+	const int64_t until = clock_mono() + 100;
+	struct record due;
+	enum rc rc;
+
+	while ((rc = store_due(store, NULL, &due)) == RC_NOTFOUND &&
+	    due.reconcile_after > 0)
+		assert_true(clock_mono() < until);
+	record_free(&due);
+	return rc == RC_OK;
+}
+
+/* A handler of that attempt says so, by the functions. */
+static struct handler_api *
+handler(void)
+{
+	struct handler_api *api;
+	char err[256];
+
+	if (handler_api_open(
+		&api, options().database, 5000, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	return api;
+}
+
+static const char *
+token_of(const struct store_lease *lease)
+{
+	static char token[64];
+
+	snprintf(token, sizeof(token), "%s-%lld", lease->token,
+	    (long long)lease->id);
+	return token;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+static void
+of_a_silent_host_a_key_is_unknown_and_can_be_settled_late(void **state)
+{
+	struct host a = start_host("a");
+	int64_t until;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	/* longer than OWNER_TIMEOUT it moves */
+	until = clock_mono() + 2 * OWNER_TIMEOUT;
+	while (clock_mono() < until)
+		assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+
+	silence(&a);
+	becomes_unknown();
+	assert_int_equal(sweep(store), 0);
+	/* only the own host knows the attempt's processes */
+	assert_false(store_attempt_gone(store, &a.attempt));
+	assert_false(is_due());
+
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	end_host(&a);
+}
+
+/* Its own host knows more than the others, and releases the key. */
+static void
+of_a_dead_host_a_key_is_released_when_it_is_back(void **state)
+{
+	struct host a = start_host("a");
+	struct store_lease second;
+	struct store_reservation r;
+	struct store_change c;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	end_host(&a);
+	becomes_unknown();
+	store_close(store);
+
+	store = open_host("a");
+	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
+	assert_int_equal(c.from, RECORD_UNKNOWN);
+	r = reservation("k");
+	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
+	assert_int_equal(second.attempt, 2);
+	assert_string_equal(second.downstream, a.lease.downstream);
+}
+
+static void
+of_a_dead_host_a_key_with_processes_stays_unknown(void **state)
+{
+	struct host a = start_host("a");
+	struct store_change c;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'h'), RC_OK);
+	store = open_host("b");
+	end_host(&a);
+	becomes_unknown();
+	store_close(store);
+
+	store = open_host("a");
+	assert_int_equal(sweep(store), 0);
+	assert_false(store_attempt_gone(store, &a.attempt));
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+	/* this host is the one to reconcile it */
+	assert_true(is_due());
+
+	kill(a.heir, SIGKILL);
+	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
+}
+
+static void
+of_a_silent_host_an_answer_of_its_handler_stands(void **state)
+{
+	struct host a = start_host("a");
+	struct handler_api *api;
+	struct store_change c;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	api = handler();
+	assert_int_equal(handler_api_respond(api, token_of(&a.lease), 201,
+			     "A: b\r\n", "body", 4, NULL, 0),
+	    RC_OK);
+	silence(&a);
+	assert_int_equal(sweep_until_changed(&c), RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	/* it is confirmed, so the handler can say no more */
+	assert_int_equal(
+	    handler_api_checkpoint(api, token_of(&a.lease), "p", NULL, 0),
+	    RC_INVALID);
+	assert_string_equal(handler_api_why(api), "lease lost");
+	handler_api_close(api);
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_true(a.answered);
+	end_host(&a);
+}
+
+static void
+without_its_row_a_silent_host_is_suspected_too(void **state)
+{
+	struct host a = start_host("a");
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	silence(&a);
+	raw("DELETE FROM once_owner");
+	store = open_host("b");
+	becomes_unknown();
+	/* the row comes back */
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	end_host(&a);
+}
+
+/* Nobody could move meanwhile. */
+static void
+after_an_outage_of_the_database_nobody_is_suspected(void **state)
+{
+	struct host a = start_host("a");
+	struct store_change c;
+	int64_t until;
+	int n;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	silence(&a);
+	control("server stop");
+	until = clock_mono() + 2 * OWNER_TIMEOUT;
+	while (clock_mono() < until)
+		(void)poll(NULL, 0, 100);
+	control("server start");
+	while (store_recover(store, 1, &c, &n) != RC_OK)
+		assert_true(clock_mono() < until + 30000);
+	assert_int_equal(n, 0);
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	end_host(&a);
+}
+
+static void
+the_row_of_a_host_that_never_comes_back_goes(void **state)
+{
+	struct host a = start_host("a");
+	const int64_t until = clock_mono() + 30000;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	end_host(&a);
+	raw("UPDATE once_owner SET beat_at = 1 WHERE EXISTS "
+	    "(SELECT 1 FROM once_key WHERE owner = once_owner.id)");
+	becomes_unknown();
+	while (raw_number("SELECT count(*) FROM once_owner") != 1) {
+		assert_true(clock_mono() < until);
+		assert_int_equal(sweep(store), 0);
+	}
+	assert_int_equal(raw_number("SELECT count(DISTINCT owner) "
+				    "FROM once_session"),
+	    1);
+}
+
+/* --- effects -------------------------------------------------------------- */
+
+static struct host
+start_delivery(void)
+{
+	struct host a = start_host("a");
+	const struct handler_api_effect effect = { "mail", "payload", 7 };
+	char mail[] = "mail";
+	char *topics[] = { mail };
+	struct handler_api *api;
+
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	assert_int_equal(store_topics(store, topics, 1, NULL, 0), RC_OK);
+	api = handler();
+	assert_int_equal(
+	    handler_api_emit(api, token_of(&a.lease), &effect), RC_OK);
+	handler_api_close(api);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(tell(&a, 'b'), RC_OK);
+	return a;
+}
+
+static void
+wait_until_due(struct store_effect *e)
+{
+	const int64_t until = clock_mono() + 30000;
+	int64_t at;
+
+	while (store_effect_next(store, "mail", e, &at) != RC_OK) {
+		assert_true(clock_mono() < until);
+		assert_int_equal(sweep(store), 0);
+	}
+}
+
+static void
+tried_by_a_silent_host_an_effect_is_due_again(void **state)
+{
+	struct host a = start_delivery();
+	struct store_effect_end end;
+	struct store_effect e;
+
+	(void)state;
+	silence(&a);
+	wait_until_due(&e);
+	assert_int_equal(store_effect_begin(store, &e), RC_OK);
+	assert_int_equal(e.attempts, 2);
+	wake(&a);
+	assert_int_equal(tell(&a, 'd'), RC_LOST);
+	memset(&end, 0, sizeof(end));
+	end.state = STORE_EFFECT_DELIVERED;
+	assert_int_equal(store_effect_end(store, &e, &end), RC_OK);
+	store_effect_free(&e);
+	end_host(&a);
+}
+
+static void
+delivered_before_another_try_an_effect_is_delivered(void **state)
+{
+	struct host a = start_delivery();
+	struct store_effect e;
+	int64_t at;
+
+	(void)state;
+	silence(&a);
+	wait_until_due(&e);
+	wake(&a);
+	assert_int_equal(tell(&a, 'd'), RC_OK);
+	assert_int_equal(store_effect_begin(store, &e), RC_LOST);
+	store_effect_free(&e);
+	assert_int_equal(
+	    store_effect_next(store, "mail", &e, &at), RC_NOTFOUND);
+	end_host(&a);
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+static int
+setup_server(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	setenv("ONCEWRAP_MODULES", ".", 0);
+	return setenv("TEST_DATABASE", control("make server"), 1);
+}
+
+static int
+teardown_hosts(void **state)
+{
+	char folder[80];
+
+	store_close(store);
+	store = NULL;
+	for (const char *name = "ab"; *name != '\0'; name++) {
+		snprintf(folder, sizeof(folder), "rm -rf %s/%c", dir, *name);
+		(void)!system(folder);
+	}
+	return teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown_hosts)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(of_a_silent_host_a_key_is_unknown_and_can_be_settled_late),
+		TEST(of_a_dead_host_a_key_is_released_when_it_is_back),
+		TEST(of_a_dead_host_a_key_with_processes_stays_unknown),
+		TEST(of_a_silent_host_an_answer_of_its_handler_stands),
+		TEST(without_its_row_a_silent_host_is_suspected_too),
+		TEST(after_an_outage_of_the_database_nobody_is_suspected),
+		TEST(the_row_of_a_host_that_never_comes_back_goes),
+		TEST(tried_by_a_silent_host_an_effect_is_due_again),
+		TEST(delivered_before_another_try_an_effect_is_delivered),
+	};
+
+	return cmocka_run_group_tests(tests, setup_server, stop_servers);
+}

@@ -1,0 +1,797 @@
+/*
+ * txn: on a real PostgreSQL server, whatever happens to the connection, each
+ * transaction takes place once, or its caller hears that it did not, or that
+ * nobody knows.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#include "postgres.h"
+#include "txn.h"
+
+#define PATIENCE 3000 /* busy_timeout of most pools (ms) */
+#define OWNER    INT64_C(7)
+
+#define OK(call) assert_int_equal((call), RC_OK)
+
+static char primary[512], through[512];
+static struct txn_pool *pool;
+
+static struct txn_pool *
+open_pool(const char *database, int64_t busy_timeout, unsigned connections)
+{
+	const struct txn_options o = { database, busy_timeout, connections };
+	struct txn_pool *p;
+	char err[256] = "";
+
+	if (txn_open(&p, &o, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	return p;
+}
+
+static void
+sql(const char *text)
+{
+	(void)control("primary sql %s", text);
+}
+
+static long
+number(const char *text)
+{
+	return strtol(control("primary sql %s", text), NULL, 10);
+}
+
+static int
+setup_group(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	snprintf(primary, sizeof(primary), "%s", control("make primary"));
+	snprintf(through, sizeof(through), "%s", control("proxy net primary"));
+	sql("CREATE TABLE once_session(owner bigint, slot bigint, "
+	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot))");
+	sql("CREATE TABLE sale(n bigint)");
+	return 0;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	sql("TRUNCATE once_session, sale");
+	pool = open_pool(through, PATIENCE, 1);
+	txn_set_owner(pool, OWNER);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	txn_close(pool);
+	return 0;
+}
+
+/* --- bodies --------------------------------------------------------------- */
+
+struct sale {
+	int runs;
+	int pid;                       /* of its server process */
+	void (*before)(struct sale *); /* the statement */
+	void (*after)(struct sale *);  /* it, and before the COMMIT */
+	enum rc rc;
+	int64_t number;
+};
+
+/* Sells once, and may be disturbed. */
+static enum rc
+sell(struct pg *pg, void *arg)
+{
+	struct sale *s = arg;
+	char text[80];
+	enum rc rc;
+
+	s->runs++;
+	rc = pg_exec(pg, "SELECT pg_backend_pid()");
+	if (rc == RC_OK)
+		rc = pg_row(pg, "d", &s->pid);
+	if (s->before != NULL)
+		s->before(s);
+	snprintf(text, sizeof(text), "INSERT INTO sale VALUES (%lld)",
+	    (long long)s->number);
+	if (rc == RC_OK)
+		rc = pg_exec(pg, text);
+	if (s->after != NULL)
+		s->after(s);
+	return rc == RC_OK ? s->rc : rc;
+}
+
+static enum rc
+count_sales(struct pg *pg, void *arg)
+{
+	enum rc rc = pg_exec(pg, "SELECT count(*) FROM sale");
+
+	return rc == RC_OK ? pg_row(pg, "i", (int64_t *)arg) : rc;
+}
+
+static int64_t
+sales(void)
+{
+	int64_t n = -1;
+
+	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
+	return n;
+}
+
+static struct txn_health
+health(void)
+{
+	struct txn_health h;
+
+	txn_health(pool, &h);
+	return h;
+}
+
+static void
+settle_all(void)
+{
+	for (int i = 0; i < 20 && health().pending > 0; i++)
+		txn_tidy(pool);
+	assert_int_equal(health().pending, 0);
+}
+
+/* --- what goes well ------------------------------------------------------- */
+
+static void
+each_transaction_has_a_number(void **state)
+{
+	struct sale s = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(s.runs, 3);
+	assert_int_equal(sales(), 3);
+	assert_int_equal(
+	    number("SELECT seq FROM once_session WHERE owner = 7"), 3);
+	OK(txn_run(pool, TXN_TWICE, sell, &s));
+	assert_int_equal(sales(), 4);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+	assert_int_equal(health().connections, 1);
+}
+
+static void
+what_a_body_refuses_is_rolled_back(void **state)
+{
+	struct sale s = { .rc = RC_LOST };
+
+	(void)state;
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_LOST);
+	assert_int_equal(s.runs, 1);
+	assert_int_equal(sales(), 0);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 0);
+}
+
+static enum rc
+count_twice(struct pg *pg, void *arg)
+{
+	int64_t *n = arg, later;
+	enum rc rc;
+
+	rc = count_sales(pg, n);
+	sql("INSERT INTO sale VALUES (1)");
+	if (rc == RC_OK)
+		rc = count_sales(pg, &later);
+	if (rc == RC_OK)
+		assert_int_equal(later, *n);
+	return rc;
+}
+
+static enum rc
+pass_over(struct pg *pg, void *arg)
+{
+	++*(int *)arg;
+	(void)pg_exec(pg, "INSERT INTO sale VALUES (1)");
+	(void)pg_exec(pg, "INSERT INTO nowhere VALUES (1)");
+	return RC_OK;
+}
+
+static void
+a_failure_that_a_body_passes_over_is_one(void **state)
+{
+	int runs = 0;
+
+	(void)state;
+	assert_int_equal(txn_run(pool, TXN_WRITE, pass_over, &runs), RC_IO);
+	assert_int_equal(runs, 1);
+	assert_int_equal(sales(), 0);
+	assert_int_equal(txn_run(pool, TXN_LOOK, pass_over, &runs), RC_IO);
+}
+
+static void
+a_read_sees_one_state(void **state)
+{
+	int64_t n;
+
+	(void)state;
+	OK(txn_run(pool, TXN_READ, count_twice, &n));
+	assert_int_equal(n, 0);
+	OK(txn_run(pool, TXN_READ, count_sales, &n));
+	assert_int_equal(n, 1);
+}
+
+/* --- connections that are lost -------------------------------------------- */
+
+static void
+terminate(struct sale *s)
+{
+	if (s->runs == 1)
+		(void)control(
+		    "primary sql SELECT pg_terminate_backend(%d, 10000)",
+		    s->pid);
+}
+
+static void
+a_backend_killed_in_mid_transaction(void **state)
+{
+	struct sale s = { .before = terminate }, t = { .after = terminate };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(s.runs, 2);
+	OK(txn_run(pool, TXN_WRITE, sell, &t));
+	assert_int_equal(sales(), 2);
+	assert_int_equal(health().pending, 0);
+}
+
+static void
+cut_answer(struct sale *s)
+{
+	if (s->runs == 1)
+		(void)control("net cut_at answer");
+}
+
+static void
+cut_question(struct sale *s)
+{
+	if (s->runs == 1)
+		(void)control("net cut_at question");
+}
+
+static void
+hold_question(struct sale *s)
+{
+	if (s->runs == 1)
+		(void)control("net cut_at hold-question");
+}
+
+static void
+the_answer_to_commit_is_lost(void **state)
+{
+	struct sale s = { .after = cut_answer };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(s.runs, 1);
+	assert_int_equal(sales(), 1);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 1);
+	s.runs = 1;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(sales(), 2);
+}
+
+static void
+a_commit_that_never_arrives(void **state)
+{
+	struct sale s = { .after = cut_question };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(sales(), 1);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 1);
+}
+
+/* Waits for what pg_stat_activity shows of another session, and then does
+ * something about it. */
+struct watch {
+	const char *until, *then;
+	pthread_t thread;
+};
+
+static void *
+watch(void *arg)
+{
+	struct watch *w = arg;
+
+	const int64_t end = clock_mono() + 20000;
+
+	while (number(w->until) == 0 && clock_mono() < end)
+		continue;
+	(void)control("%s", w->then);
+	return NULL;
+}
+
+static void
+start_watch(struct watch *w)
+{
+	assert_int_equal(pthread_create(&w->thread, NULL, watch, w), 0);
+}
+
+static void
+end_watch(struct watch *w)
+{
+	assert_int_equal(pthread_join(w->thread, NULL), 0);
+}
+
+#define WAITS_FOR_LOCK                           \
+	"SELECT count(*) FROM pg_stat_activity " \
+	"WHERE wait_event_type = 'Lock'"
+#define WAITS_FOR_STANDBY                        \
+	"SELECT count(*) FROM pg_stat_activity " \
+	"WHERE wait_event = 'SyncRep'"
+
+/* The lookup waits for the transaction whose COMMIT is still on its way. */
+static void
+a_commit_that_arrives_late(void **state)
+{
+	struct watch w = { .until = WAITS_FOR_LOCK, .then = "net release" };
+	struct sale s = { 0 };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	s.after = hold_question;
+	s.runs = 0;
+	(void)control("net cut_at none");
+	start_watch(&w);
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_OK);
+	end_watch(&w);
+	assert_int_equal(s.runs, 1);
+	assert_int_equal(sales(), 2);
+}
+
+/* The server ends a transaction whose client is silent, so the lookup finds
+ * that it did not take place. */
+static void
+a_commit_that_arrives_too_late(void **state)
+{
+	struct sale s = { .after = hold_question };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(sales(), 1);
+	(void)control("net release");
+	assert_int_equal(sales(), 1);
+}
+
+static void
+a_server_that_restarts(void **state)
+{
+	struct sale s = { 0 };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary restart");
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(sales(), 2);
+	assert_true(health().connected);
+}
+
+static void
+crash(struct sale *s)
+{
+	if (s->runs > 1)
+		return;
+	(void)control("primary kill");
+	(void)control("primary start");
+}
+
+static void
+a_server_that_crashes_in_mid_transaction(void **state)
+{
+	struct sale s = { .after = crash };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_true(s.runs >= 1);
+	assert_int_equal(sales(), 1);
+}
+
+static void
+freeze(struct sale *s)
+{
+	(void)s;
+	(void)control("primary freeze");
+}
+
+/* COMMIT is sent to a server that does not answer. */
+static void
+a_server_that_freezes(void **state)
+{
+	struct sale s = { .after = freeze };
+	int64_t begun, n;
+
+	(void)state;
+	txn_close(pool);
+	pool = open_pool(through, 300, 1);
+	txn_set_owner(pool, OWNER);
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
+	assert_int_equal(s.runs, 1);
+	assert_int_equal(health().pending, 1);
+	begun = clock_mono();
+	assert_int_equal(txn_run(pool, TXN_LOOK, count_sales, &n), RC_TIMEOUT);
+	assert_true(clock_mono() - begun < 10000);
+	(void)control("primary thaw");
+	settle_all();
+	assert_int_equal(sales(), number("SELECT sum(seq) FROM once_session"));
+	s.after = NULL;
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+}
+
+static void
+no_server_is_an_error_within_the_patience(void **state)
+{
+	struct txn_pool *none;
+	int64_t n, begun = clock_mono();
+
+	(void)state;
+	none = open_pool("host=/nonexistent", 300, 1);
+	assert_int_equal(txn_run(none, TXN_LOOK, count_sales, &n), RC_IO);
+	assert_true(clock_mono() - begun < 10000);
+	txn_close(none);
+}
+
+/* --- a standby ------------------------------------------------------------ */
+
+/* COMMIT succeeds with a WARNING then. */
+static void
+a_commit_that_only_the_primary_has(void **state)
+{
+	struct watch w = { .until = WAITS_FOR_STANDBY,
+		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
+			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
+	struct sale s = { 0 };
+
+	(void)state;
+	txn_close(pool);
+	pool = open_pool(through, 1000, 1);
+	txn_set_owner(pool, OWNER);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary synchronous ghost");
+	start_watch(&w);
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
+	end_watch(&w);
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(health().pending, 1);
+	/* The standby is there again: it has all that was committed. */
+	(void)control("primary synchronous ");
+	settle_all();
+	assert_int_equal(sales(), 2);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+}
+
+static void
+set_ghost(struct sale *s)
+{
+	if (s->runs == 1)
+		(void)control("primary synchronous ghost");
+}
+
+/* The backend is killed while its COMMIT waits for the standby. */
+static void
+a_backend_killed_in_commit(void **state)
+{
+	struct watch w = { .until = WAITS_FOR_STANDBY,
+		.then = "primary sql SELECT pg_terminate_backend(pid) FROM "
+			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
+	struct sale s = { .after = set_ghost };
+
+	(void)state;
+	txn_close(pool);
+	pool = open_pool(through, 1000, 1);
+	txn_set_owner(pool, OWNER);
+	start_watch(&w);
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
+	end_watch(&w);
+	(void)control("primary synchronous ");
+	settle_all();
+	assert_int_equal(s.runs, 1);
+	assert_int_equal(sales(), 1);
+}
+
+/* --- others in the way ---------------------------------------------------- */
+
+static enum rc
+collide(struct pg *pg, void *arg)
+{
+	struct sale *s = arg;
+
+	if (++s->runs <= (int)s->number)
+		return pg_exec(
+		    pg, "DO $$ BEGIN RAISE SQLSTATE '40001'; END $$");
+	return pg_exec(pg, "INSERT INTO sale VALUES (1)");
+}
+
+static void
+a_collision_is_tried_again_with_a_bound(void **state)
+{
+	struct sale s = { .number = 3 }, never = { .number = 1000 };
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, collide, &s));
+	assert_int_equal(s.runs, 4);
+	assert_int_equal(txn_run(pool, TXN_WRITE, collide, &never), RC_BUSY);
+	assert_true(never.runs > 1 && never.runs < 100);
+	assert_int_equal(sales(), 1);
+}
+
+/* One transaction is frozen, with a lock that the other needs. */
+static void *
+sell_elsewhere(void *arg)
+{
+	struct txn_pool *other = open_pool(primary, PATIENCE, 1);
+	enum rc *rc = arg;
+	struct sale s = { 0 };
+
+	txn_set_owner(other, OWNER + 1);
+	*rc = txn_run(other, TXN_WRITE, sell, &s);
+	txn_close(other);
+	return NULL;
+}
+
+static enum rc elsewhere;
+
+static void
+wait_for_other(struct sale *s)
+{
+	pthread_t other;
+
+	if (s->runs > 1)
+		return;
+	assert_int_equal(
+	    pthread_create(&other, NULL, sell_elsewhere, &elsewhere), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+static enum rc
+lock_and_wait(struct pg *pg, void *arg)
+{
+	enum rc rc = pg_exec(pg, "LOCK TABLE sale");
+
+	if (rc != RC_OK)
+		return rc;
+	return sell(pg, arg);
+}
+
+static void
+a_frozen_client_holds_nobody_up(void **state)
+{
+	struct sale s = { .after = wait_for_other };
+
+	(void)state;
+	elsewhere = RC_INVALID;
+	OK(txn_run(pool, TXN_WRITE, lock_and_wait, &s));
+	assert_int_equal(elsewhere, RC_OK);
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(sales(), 2);
+}
+
+static enum rc
+hold_and_try(struct pg *pg, void *arg)
+{
+	struct txn_pool *other = open_pool(primary, 200, 1);
+	struct sale s = { 0 };
+	enum rc rc;
+
+	rc = pg_exec(pg, "LOCK TABLE sale");
+	if (rc == RC_OK) {
+		txn_set_owner(other, OWNER + 1);
+		*(enum rc *)arg = txn_run(other, TXN_WRITE, sell, &s);
+	}
+	txn_close(other);
+	return rc;
+}
+
+static void
+a_lock_that_stays_is_busy(void **state)
+{
+	enum rc rc = RC_OK;
+
+	(void)state;
+	OK(txn_run(pool, TXN_WRITE, hold_and_try, &rc));
+	assert_int_equal(rc, RC_BUSY);
+	assert_int_equal(sales(), 0);
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+enum { THREADS = 6, EACH = 25, CUTS = 20 };
+
+struct seller {
+	pthread_t thread;
+	int64_t first;
+	int sold, pending, failed;
+};
+
+static atomic_int selling, cuts;
+
+static void *
+sell_many(void *arg)
+{
+	struct seller *me = arg;
+	struct sale s = { 0 };
+
+	for (int i = 0; i < EACH || atomic_load(&cuts) < CUTS; i++) {
+		s.number = me->first + i;
+		switch (txn_run(pool, TXN_WRITE, sell, &s)) {
+		case RC_OK:
+			me->sold++;
+			break;
+		case RC_PENDING:
+			me->pending++;
+			break;
+		default:
+			me->failed++;
+			break;
+		}
+	}
+	atomic_fetch_sub(&selling, 1);
+	return NULL;
+}
+
+/* Connections are cut all the time; nothing is sold twice or lost. */
+static void
+connections_are_cut_at_random(void **state)
+{
+	struct seller seller[THREADS] = { 0 };
+	int sold = 0, n;
+
+	(void)state;
+	txn_close(pool);
+	pool = open_pool(through, 20000, 4);
+	txn_set_owner(pool, OWNER);
+	selling = THREADS;
+	cuts = 0;
+	for (int i = 0; i < THREADS; i++) {
+		seller[i].first = i * INT64_C(1000000);
+		assert_int_equal(pthread_create(&seller[i].thread, NULL,
+				     sell_many, &seller[i]),
+		    0);
+	}
+	while (atomic_load(&selling) > 0 && (n = cuts) < 3 * CUTS) {
+		(void)number("SELECT count(*) FROM sale");
+		(void)control("%s",
+		    n % 3 == 0       ? "net cut"
+			: n % 3 == 1 ? "net cut_at answer"
+				     : "net cut_at question");
+		cuts++;
+	}
+	(void)control("net cut_at none");
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(seller[i].thread, NULL), 0);
+		assert_int_equal(seller[i].failed, 0);
+		assert_int_equal(seller[i].pending, 0);
+		sold += seller[i].sold;
+	}
+	assert_true(cuts >= CUTS);
+	assert_true(sold >= THREADS * EACH);
+	assert_int_equal(number("SELECT count(*) FROM sale"), sold);
+	assert_int_equal(number("SELECT count(DISTINCT n) FROM sale"), sold);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), sold);
+	assert_true(health().connections <= 4);
+}
+
+/* --- a store that went back ----------------------------------------------- */
+
+static void
+a_standby_is_promoted_without_the_last_commit(void **state)
+{
+	char both[1200], standby[512];
+	struct sale s = { 0 };
+	int64_t n;
+
+	(void)state;
+	snprintf(
+	    standby, sizeof(standby), "%s", control("make standby primary"));
+	snprintf(both, sizeof(both),
+	    "host=%.*s,%.*s user=postgres "
+	    "dbname=postgres",
+	    (int)strcspn(strstr(primary, "host=") + 5, "&"),
+	    strstr(primary, "host=") + 5,
+	    (int)strcspn(strstr(standby, "host=") + 5, "&"),
+	    strstr(standby, "host=") + 5);
+	txn_close(pool);
+	pool = open_pool(both, 20000, 2);
+	txn_set_owner(pool, OWNER);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary caught_up standby");
+	(void)control("standby stop");
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary kill");
+	(void)control("standby start");
+	(void)control("standby promote");
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_WENT_BACK);
+	assert_int_equal(
+	    txn_run(pool, TXN_LOOK, count_sales, &n), RC_WENT_BACK);
+	assert_true(health().went_back);
+	/* After an operator has accepted the loss. */
+	txn_set_owner(pool, 0);
+	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
+	assert_int_equal(n, 1);
+	txn_set_owner(pool, OWNER + 2);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_false(health().went_back);
+}
+
+/* --- the log -------------------------------------------------------------- */
+
+static void
+an_outage_is_logged_once_without_the_password(void **state)
+{
+	char file[] = "/tmp/test_txn.XXXXXX", info[600], text[4096];
+	struct txn_pool *refused;
+	int fd = mkstemp(file);
+	ssize_t n;
+	int64_t count;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(info, sizeof(info), "%.*s&user=secret&password=wr0ng%%20one",
+	    (int)(strstr(primary, "&user=") - primary), primary);
+	refused = open_pool(info, 300, 1);
+	log_set_level(LOG_INFO);
+	assert_int_equal(log_open(file), 0);
+	assert_int_equal(
+	    txn_run(refused, TXN_LOOK, count_sales, &count), RC_IO);
+	assert_int_equal(
+	    txn_run(refused, TXN_LOOK, count_sales, &count), RC_IO);
+	log_set_level(LOG_ERROR + 1);
+	assert_int_equal(log_open("stderr"), 0);
+	txn_close(refused);
+	n = read(fd, text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	close(fd);
+	unlink(file);
+	assert_non_null(strstr(text, "event=store-error"));
+	assert_non_null(strstr(text, "authentication failed"));
+	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
+	assert_null(strstr(text, "wr0ng"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(each_transaction_has_a_number),
+		CASE(what_a_body_refuses_is_rolled_back),
+		CASE(a_failure_that_a_body_passes_over_is_one),
+		CASE(a_read_sees_one_state),
+		CASE(a_backend_killed_in_mid_transaction),
+		CASE(the_answer_to_commit_is_lost),
+		CASE(a_commit_that_never_arrives),
+		CASE(a_commit_that_arrives_late),
+		CASE(a_commit_that_arrives_too_late),
+		CASE(a_server_that_restarts),
+		CASE(a_server_that_crashes_in_mid_transaction),
+		CASE(a_server_that_freezes),
+		CASE(no_server_is_an_error_within_the_patience),
+		CASE(a_commit_that_only_the_primary_has),
+		CASE(a_backend_killed_in_commit),
+		CASE(a_collision_is_tried_again_with_a_bound),
+		CASE(a_frozen_client_holds_nobody_up),
+		CASE(a_lock_that_stays_is_busy),
+		CASE(connections_are_cut_at_random),
+		CASE(an_outage_is_logged_once_without_the_password),
+		/* The last one: it kills the server. */
+		CASE(a_standby_is_promoted_without_the_last_commit),
+	};
+
+	log_set_level(LOG_ERROR + 1);
+	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+}
