@@ -1,0 +1,366 @@
+"""The statements of the PostgreSQL store where several processes use it at the
+same time; and what they count and leave behind."""
+from answer import eq
+from pgsql import OWNER, TOKEN, grant, reserve, store
+
+ANSWER = (True, 200, 0, 1, 2, None, None, b'', b'ab')
+OTHER = 'f' * 32
+
+
+def is_whole(once):
+    """Nothing is left behind, and the bytes are counted right."""
+    for name in ('kept_error', 'orphan_pieces', 'missing_bodies',
+                 'orphan_answers', 'orphan_requests',
+                 'missing_request_bodies', 'missing_requests',
+                 'orphan_effects', 'stalled_effects'):
+        eq(once.run(name), [['0']], name)
+
+
+def kept(once):
+    return int(once.run('kept_bytes')[0][0])
+
+
+def state(once, id=1):
+    return once.value('SELECT state FROM once_key WHERE id = %d' % id)
+
+
+def accept(once, id, key, max_queue=10, max_kept=0, scope=b'alice', n=11):
+    once.run('new_ids', 1)
+    row, = once.run(
+        'accept_new', id, scope, n, 0, max_kept, b'E=1\0', b'body', 4, None, 8,
+        max_queue, key.encode().ljust(16, b'.'), key.encode(), b'/payments',
+        b'f', 1, '11111111-1111-4111-8111-111111111111', False, 86400000,
+        False, 0, None, ('%032x' % id), 0)
+    return dict(zip(('id', 'crowded', 'open', 'no_room', 'unstaged', 'full',
+                     'now'), row))
+
+
+# --- reserving ------------------------------------------------------------
+
+def test_one_of_two_reservations_wins(t):
+    server, once = store(t)
+    boss = server.session('boss')
+    second = server.session(prepare=server.queries)
+    second.run('new_ids', 1)
+    once.do('BEGIN')
+    eq(reserve(once, id=2)['id'], '2')
+    values = once_values(3)
+    second.send(second.text('reserve_new', *values))
+    second.waits(boss)
+    once.do('COMMIT')
+    eq(second.answer()[0].split('|')[:5], ['', 'f', 'f', 'f', 'f'])
+    eq(once.value('SELECT count(*) FROM once_key'), '1')
+    is_whole(once)
+
+
+def once_values(id):
+    """The parameters of reserve_new for the key k."""
+    return (id, b'alice', 11, 0, 0, None, None, 0, None, 0,
+            b'k'.ljust(16, b'.'), b'k', b'/payments', OTHER, OWNER, 60000,
+            b'f' * 32, 1, '11111111-1111-4111-8111-111111111111', False,
+            86400000, False, 0, None, None, None, None, 0)
+
+
+def test_limits_keep_a_new_key_out_and_say_which(t):
+    _, once = store(t)
+    reserve(once, 'a')
+    reserve(once, 'b', token=OTHER)
+    eq(reserve(once, 'c', max_active=3)['id'], '3')
+    eq(reserve(once, 'd', max_active=3)['crowded'], 't')
+    eq(reserve(once, 'd', max_active=3, scope=b'bob')['id'], '5')
+    once.run('finish_unknown', 1, TOKEN, True, b'lost')
+    eq(reserve(once, 'e', max_open=1)['open'], 't')
+    eq(reserve(once, 'e', max_open=2)['id'], '7')
+    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, body_length=99,
+                  counted=100, max_kept=99)
+    eq((row['id'], row['no_room']), ('', 't'))
+    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, body_length=99,
+                  counted=100, max_kept=100)
+    eq(row['id'], '9')
+    eq(kept(once), 100)
+    is_whole(once)
+
+
+def test_a_full_queue_accepts_nothing(t):
+    _, once = store(t)
+    for i in (1, 2):
+        eq(accept(once, i, 'k%d' % i, max_queue=4)['id'], str(i))
+    eq(accept(once, 3, 'k3', max_queue=4)['full'], 't')
+    eq(accept(once, 3, 'k3', max_queue=4, scope=b'bob', n=12)['id'], '3')
+    eq(accept(once, 4, 'k4', max_queue=4, scope=b'', n=13)['id'], '4')
+    eq(accept(once, 5, 'k5', max_queue=4, scope=b'', n=13)['full'], 't')
+    eq(kept(once), 4 * 8)
+    is_whole(once)
+
+
+def stage(once, number, owner=OWNER, count=2):
+    once.do(once.text('stage_new', number, owner, 4 + 2 * count))
+    for i in range(1, count + 1):
+        once.do(once.text('piece_new', number, i, b'ab'))
+
+
+def test_staged_pieces_become_the_requests_or_are_missed(t):
+    _, once = store(t)
+    stage(once, -5)
+    stage(once, -6)
+    eq(kept(once), 16)
+    row = reserve(once, environment=b'E=1\0', body_length=4, pieces=-5)
+    eq(row['id'], '1')
+    eq(once.do('SELECT id FROM once_stage'), ['-6'])
+    eq(once.run('stage_recover', OWNER), [['-6']])
+    eq(once.run('stage_recover', OWNER), [])
+    row = reserve(once, 'o', environment=b'E=1\0', body_length=4, pieces=-6)
+    eq((row['id'], row['unstaged']), ('', 't'))
+    eq(kept(once), 8)
+    is_whole(once)
+    once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)
+    eq(kept(once), 0)
+    is_whole(once)
+    eq(once.value('SELECT count(*) FROM once_piece'), '0')
+
+
+def test_a_large_answer_of_a_reconciler_is_named_or_missed(t):
+    _, once = store(t)
+    reserve(once, reconcile_delay=5, environment=b'E=1\0', body=b'', counted=4)
+    once.run('finish_unknown', 1, TOKEN, True, None)
+    large = (1, 1, 0, False, -5, True, 200, 0, 1, 4, None, None, b'', None)
+    eq(once.run('resolve_completed', *large), [['', 'f']])
+    eq(state(once), 'unknown')
+    once.do(once.text('stage_new', -5, OWNER, 0))
+    for i in (1, 2):
+        once.do(once.text('piece_new', -5, i, b'ab'))
+    row, = once.run('resolve_completed', *large)
+    assert int(row[0]) > 0 and row[1] == 't', row
+    eq(once.run('answer_pieces', 1), [['-5']])
+    eq(once.run('pieces', -5, 0, 8), [['1', '\\x6162'], ['2', '\\x6162']])
+    is_whole(once)
+    # Another one comes too late.
+    eq(once.run('resolve_completed', *large[:4], None, *large[5:]), [])
+    eq(once.run('forget', 1, 'completed'), [['completed']])
+    eq(once.value('SELECT count(*) FROM once_piece'), '0')
+    eq(kept(once), 0)
+    is_whole(once)
+
+
+# --- suspicion ------------------------------------------------------------
+
+def suspected(once, **kw):
+    eq(reserve(once, **kw)['id'], '1')
+    once.run('owner_new', OWNER, 'machine', 'boot', 1)
+    beat = int(once.value('SELECT beat FROM once_owner'))
+    once.do('BEGIN')
+    eq(once.run('owner_still', OWNER, beat), [['1']])
+    eq(once.run('recover_suspected', 1, TOKEN, b'lost'), [['1']])
+    once.do('COMMIT')
+    eq(state(once), 'unknown')
+
+
+def test_a_suspect_that_was_alive_records_its_outcome(t):
+    _, once = store(t)
+    suspected(once)
+    eq(once.run('leased', 1, TOKEN), [['1']])
+    eq(len(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)), 1)
+    eq(state(once), 'completed')
+    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
+
+
+def test_a_suspect_comes_too_late_once_the_key_is_resolved(t):
+    _, once = store(t)
+    suspected(once)
+    once.run('resolve_released', 1, 1, 0, True, None, None)
+    eq(once.run('leased', 1, TOKEN), [])
+    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
+    eq(state(once), 'failed_retryable')
+
+
+def test_a_process_that_has_moved_is_not_suspected(t):
+    _, once = store(t)
+    once.run('owner_new', OWNER, 'machine', 'boot', 1)
+    once.run('owner_beat', OWNER)
+    eq(once.run('owner_still', OWNER, 0), [])
+    eq(once.run('owner_still', OWNER, 1), [['1']])
+
+
+def test_a_suspect_whose_handler_has_answered_learns_it(t):
+    _, once = store(t)
+    reserve(once)
+    once.do("SELECT once_response('%s-1', 201, NULL, 'x')" % TOKEN)
+    eq(len(once.run('recover_answered', 1, TOKEN)), 1)
+    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
+    eq(len(once.run('confirm', 1, TOKEN)), 1)
+    eq(once.value('SELECT status FROM once_key'), '201')
+
+
+def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
+    _, once = store(t)
+    reserve(once)
+    once.run('owner_new', OWNER, 'machine', 'boot', 1)
+    once.do('INSERT INTO once_session VALUES (%d, 0, 5)' % OWNER)
+    eq(once.run('owner_delete', OWNER), [])
+    once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)
+    eq(once.run('owner_delete', OWNER), [[str(OWNER)]])
+    eq(once.value('SELECT count(*) FROM once_session'), '0')
+
+
+# --- handlers -------------------------------------------------------------
+
+def test_a_handler_in_its_transaction_keeps_its_lease(t):
+    server, once = store(t)
+    grant(once)
+    app, boss = server.session('app'), server.session('boss')
+    other = server.session(prepare=server.queries)
+    reserve(once)
+    app.do('BEGIN')
+    app.do("SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN)
+    # A pass leaves the key for later; the end of the attempt waits.
+    eq(once.run('recover_rows', OWNER, 0, 10), [])
+    other.text('finish_unknown', 1, TOKEN, True, None)
+    other.send(other.text('finish_unknown', 1, TOKEN, True, None))
+    other.waits(boss)
+    app.do("SELECT once_response('%s-1', 201, '', 'x')" % TOKEN)
+    app.do('COMMIT')
+    eq(other.answer(), [])
+    eq(state(once), 'completed')
+    eq(len(once.run('confirm', 1, TOKEN)), 1)
+    is_whole(once)
+
+
+def test_a_handler_whose_lease_ends_meanwhile_has_written_nothing(t):
+    server, once = store(t)
+    grant(once)
+    app, boss = server.session('app'), server.session('boss')
+    reserve(once)
+    words = ("outbox('%s-1', 'mail', 'x')", "checkpoint('%s-1', 'x')",
+             "response('%s-1', 201, '', 'x')")
+    for level, word in [(level, word) for word in words for level in (
+            'read committed', 'repeatable read')]:
+        app.do('BEGIN ISOLATION LEVEL ' + level)
+        app.do('SELECT 1')
+        once.do('BEGIN')
+        once.run('recover_suspected', 1, TOKEN, None)
+        app.send('SELECT once_' + word % TOKEN)
+        app.waits(boss)
+        once.do('COMMIT')
+        assert 'ERROR' in app.answer()[0], word
+        app.lines('COMMIT')
+        eq(once.do("SELECT state || coalesce(recovery_point, '') || (SELECT "
+                   'count(*) FROM once_effect) FROM once_key'), ['unknown0'])
+        once.do('DELETE FROM once_key')
+        reserve(once, id=1)
+
+
+def test_an_effect_that_comes_while_the_last_one_ends_gets_its_turn(t):
+    server, once = store(t)
+    grant(once)
+    app, boss = server.session('app'), server.session('boss')
+    other = server.session(prepare=server.queries)
+    emit = "SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN
+    reserve(once)
+    app.do(emit)
+    once.run('effect_begin', 1, 0, OWNER)
+    # The effect ends first: the handler waits, and gives the turn itself.
+    once.do('BEGIN')
+    once.run('effect_delivered', 1, 1, OWNER, b'ok')
+    once.run('effect_turn', 1)
+    app.send(emit)
+    app.waits(boss)
+    once.do('COMMIT')
+    eq(app.answer(), [''])
+    is_whole(once)
+    # The handler is first: the end of the effect waits, and passes it on.
+    once.run('effect_begin', 2, 0, OWNER)
+    other.run('effect_turn', 1)
+    app.do('BEGIN')
+    app.do(emit)
+    other.text('effect_delivered', 2, 1, OWNER, b'ok')
+    other.do('BEGIN')
+    other.send(other.text('effect_delivered', 2, 1, OWNER, b'ok'))
+    other.waits(boss)
+    app.do('COMMIT')
+    eq(other.answer(), [])
+    other.run('effect_turn', 1)
+    other.do('COMMIT')
+    is_whole(once)
+    eq(once.do('SELECT id FROM once_effect WHERE next_at IS NOT NULL'), ['3'])
+
+
+# --- passes ---------------------------------------------------------------
+
+def test_a_job_that_another_process_takes_is_not_waited_for(t):
+    server, once = store(t)
+    other = server.session(prepare=server.queries)
+    accept(once, 1, 'k')
+    accept(once, 2, 'o')
+    start = (TOKEN, OWNER, 1000, False, 1000, False, 0, None, None, None)
+    once.do('BEGIN')
+    eq(len(once.run('job_start', 1, 0, *start)), 1)
+    eq(other.run('job_start', 1, 0, *start), [])
+    eq([row[0] for row in other.run('job_next', 1)], ['2'])
+    once.do('COMMIT')
+    eq([row[0] for row in other.run('job_next', 0)], ['2'])
+    eq(len(other.run('job_start', 2, 0, OTHER, *start[1:])), 1)
+    is_whole(once)
+
+
+def test_two_passes_delete_different_keys(t):
+    server, once = store(t)
+    other = server.session(prepare=server.queries)
+    for i in range(1, 7):
+        token = '%032x' % i
+        reserve(once, 'k%d' % i, token=token, gone=i % 3 == 0,
+                expired_retention=1 << 49 if i % 3 == 0 else 0)
+        once.run('finish_completed', i, token, 0, *ANSWER)
+        once.do(once.text('refused_new', i, 1, 1, 0, 2, b'ab'))
+        once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
+    once.do('BEGIN')
+    first = once.run('expire', 3, 1000000)
+    second = other.run('expire', 10, 1000000)
+    once.do('COMMIT')
+    eq([sorted((row[0], row[4], row[5]) for row in rows)
+        for rows in (first, second)],
+       [[('1', 'completed', ''), ('2', 'completed', ''),
+         ('3', 'completed', 'expired')],
+        [('4', 'completed', ''), ('5', 'completed', ''),
+         ('6', 'completed', 'expired')]])
+    eq(once.do('SELECT id, state, kept, body IS NULL FROM once_key ORDER BY '
+               'id'), ['3|expired|f|t', '6|expired|f|t'])
+    eq(once.value('SELECT count(*) FROM once_refused'), '0')
+    eq(other.run('expire', 10, 1000000), [])
+    is_whole(once)
+
+
+def test_a_pass_ends_after_many_bytes(t):
+    _, once = store(t)
+    for i in range(1, 5):
+        token = '%032x' % i
+        reserve(once, 'k%d' % i, token=token)
+        once.run('finish_completed', i, token, 0, True, 200, 0, 1, 100, None,
+                 None, b'', b'x' * 100)
+        once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
+    eq([row[0] for row in once.run('expire', 100, 200)], ['1', '2'])
+    eq([row[0] for row in once.run('expire', 100, 1)], ['3'])
+
+
+def test_bytes_that_were_counted_wrong_are_counted_right_at_a_start(t):
+    _, once = store(t)
+    accept(once, 1, 'k')
+    once.do('UPDATE once_kept SET bytes = bytes + 1000 WHERE stripe = 3')
+    eq(once.run('kept_error'), [['1000']])
+    once.do(once.text('kept_mend'))
+    is_whole(once)
+    eq(kept(once), 8)
+
+
+def test_doctor_sees_what_is_missing_and_what_is_foreign(t):
+    server, once = store(t)
+    eq(once.run('missing_parts'), [['0', '']])
+    eq(once.run('foreign_parts'), [['0', '']])
+    once.do('CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS '
+            "'BEGIN RETURN NULL; END'")
+    once.do('CREATE TRIGGER planted BEFORE INSERT ON once_key FOR EACH ROW '
+            'EXECUTE FUNCTION f()')
+    once.do('GRANT SELECT ON once_meta TO app')
+    eq(once.run('foreign_parts'), [['2', 'once_meta planted']])
+    once.do('DROP INDEX once_key_queue')
+    eq(once.run('missing_parts'), [['1', 'once_key_queue']])
+    eq(once.run('meta')[0][0], '1')
