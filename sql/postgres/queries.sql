@@ -1082,6 +1082,10 @@ SELECT NOT EXISTS (SELECT 1 FROM once_key)
     AND NOT EXISTS (SELECT 1 FROM once_effect),
     NOT EXISTS (SELECT 1 FROM once_owner);
 
+-- Some of the statements read all rows.
+-- name: copy_patience
+SELECT set_config('statement_timeout', '0', true);
+
 -- The secret comes along: scopes and downstream keys were made under it.
 -- name: copy_secret
 UPDATE once_meta SET secret = $1 WHERE id = 1;

@@ -16,6 +16,11 @@ INSERT INTO once_meta(id, version, secret) VALUES (1, $1, $2);
 -- name: meta
 SELECT version, secret, losses FROM once_meta WHERE id = 1;
 
+-- The same for a process that is about to insert its row in once_owner: it
+-- waits for a copy into the store.
+-- name: meta_for_owner
+SELECT version, secret FROM once_meta WHERE id = 1 FOR SHARE;
+
 -- Processes ----------------------------------------------------------------
 
 -- name: owner_new

@@ -101,7 +101,9 @@ take_byte(const struct liveness *l, int fd, int64_t *name)
 	}
 	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", l->file),
 	    LOG_S("doing", "lock"),
-	    LOG_S("message", "another process has locked the whole file"));
+	    LOG_S("message",
+		"another process has locked the whole file; oncectl copy does "
+		"so while it runs"));
 	return RC_BUSY;
 }
 
@@ -210,4 +212,23 @@ liveness_is_alone(const struct liveness *l)
 		return false;
 	}
 	return lock.l_type == F_UNLCK;
+}
+
+enum rc
+liveness_take_all(const struct liveness *l)
+{
+	struct flock lock;
+
+	if (!same_file(l)) {
+		errno = ENOENT;
+		return liveness_failed(l->file, "lock");
+	}
+	memset(&lock, 0, sizeof(lock));
+	lock.l_type = F_WRLCK;
+	lock.l_whence = SEEK_SET; /* to the end of the file */
+	if (fcntl(l->fd, F_OFD_SETLK, &lock) == 0)
+		return RC_OK;
+	if (errno == EAGAIN || errno == EACCES || errno == EINTR)
+		return RC_BUSY;
+	return liveness_failed(l->file, "lock");
 }

@@ -41,4 +41,8 @@ enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
 /* Whether no other process lives.  False if that cannot be determined. */
 bool liveness_is_alone(const struct liveness *);
 
+/* Locks the bytes of all processes: until liveness_close() no other process
+ * can begin to live.  RC_BUSY: another process lives. */
+enum rc liveness_take_all(const struct liveness *);
+
 #endif

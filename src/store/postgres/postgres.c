@@ -63,10 +63,20 @@ postgres_write(struct store *s, txn_body *body, void *arg)
 	return rc;
 }
 
+/* A transaction that reads, or a part of the transaction of a copy. */
+static enum rc
+run_read(struct store *s, enum txn_kind kind, txn_body *body, void *arg)
+{
+	if (s->copying == NULL)
+		return txn_run(s->pool, kind, body, arg);
+	postgres_copy_patience(s, s->copying);
+	return body(s->copying, arg);
+}
+
 enum rc
 postgres_read(struct store *s, txn_body *body, void *arg)
 {
-	const enum rc rc = txn_run(s->pool, TXN_READ, body, arg);
+	const enum rc rc = run_read(s, TXN_READ, body, arg);
 
 	(void)has_failed(rc);
 	return rc;
@@ -75,7 +85,7 @@ postgres_read(struct store *s, txn_body *body, void *arg)
 enum rc
 postgres_look(struct store *s, txn_body *body, void *arg)
 {
-	const enum rc rc = txn_run(s->pool, TXN_LOOK, body, arg);
+	const enum rc rc = run_read(s, TXN_LOOK, body, arg);
 
 	(void)has_failed(rc);
 	return rc;

@@ -1,5 +1,7 @@
 /*
- * Copying all that another store has into this one, in one transaction.
+ * Copying all that another store has into this one, in one transaction: after a
+ * kill at any point the target has all, or nothing.  Meanwhile no daemon can
+ * start on the source, and none on the target.
  *
  * The numbers of keys and effects stay, and so does the secret: a scope or a
  * downstream key that was made before is good afterwards.  Leases are not
@@ -13,14 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "store_module.h"
 #include "postgres_copy.h"
 
+/* What a group of statements may take on top of busy_timeout (ms): some of
+ * them read all rows. */
+#define LONG 3600000
+
 /* --- before and after ----------------------------------------------------- */
 
-/* No other process may use the source. */
+/*
+ * Keeps other processes from the source.  A daemon that starts now fails; one
+ * that runs is found.  Programs that handlers have left behind can change
+ * nothing without a lease.
+ */
 static enum rc
-source_is_free(struct postgres_copy *c)
+source_take(struct postgres_copy *c)
 {
 	struct liveness *liveness;
 	enum rc rc;
@@ -29,10 +40,14 @@ source_is_free(struct postgres_copy *c)
 		return postgres_copy_refuse(c, rc,
 		    "%s: cannot tell which processes use it",
 		    store_database(c->from));
-	if (!liveness_is_alone(liveness))
+	if ((rc = liveness_take_all(liveness)) == RC_BUSY)
 		return postgres_copy_refuse(c, RC_BUSY,
-		    "%s: a daemon uses it: stop all of them before",
+		    "%s: a daemon uses it, or another oncectl: stop it "
+		    "before",
 		    store_database(c->from));
+	if (rc != RC_OK)
+		return postgres_copy_refuse(
+		    c, rc, "%s: cannot be locked", store_database(c->from));
 	return RC_OK;
 }
 
@@ -71,13 +86,14 @@ target_is_empty(struct postgres_copy *c)
 		    txn_database(c->to->pool));
 	if (!unused)
 		return postgres_copy_refuse(c, RC_BUSY,
-		    "%s: a daemon uses it: stop all of them before",
+		    "%s: a daemon uses it, or was killed: stop all of them, "
+		    "and run oncectl sweep on each host",
 		    txn_database(c->to->pool));
 	return RC_OK;
 }
 
 static enum rc
-compare_target(struct postgres_copy *c)
+count_target(struct postgres_copy *c)
 {
 	struct store_transfer n;
 	enum rc rc;
@@ -110,7 +126,7 @@ compare_target(struct postgres_copy *c)
 
 /* Rows that make no sense are not listed, and were not copied. */
 static enum rc
-compare_source(struct postgres_copy *c)
+count_source(struct postgres_copy *c)
 {
 	struct store_counts counts;
 	int64_t keys = 0;
@@ -126,7 +142,7 @@ compare_source(struct postgres_copy *c)
 		    "%s: has %" PRId64 " keys, of which %" PRId64
 		    " can be read: \"oncectl doctor\" names the others",
 		    store_database(c->from), keys, c->n.keys);
-	return source_is_free(c);
+	return RC_OK;
 }
 
 /* --- the transaction ------------------------------------------------------ */
@@ -141,6 +157,48 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 	c->last_key = c->last_effect = 0;
 	c->sent = 0;
 	c->bytes = 0;
+	c->ahead = postgres_now(c->to) - store_now(c->from);
+}
+
+void
+postgres_copy_patience(const struct store *to, struct pg *pg)
+{
+	pg_set_deadline(pg, clock_mono() + to->busy_timeout + LONG);
+}
+
+/*
+ * The update of once_meta comes first.  A daemon that starts reads that row
+ * with a lock before it inserts its own in once_owner.  So this transaction
+ * sees the daemon, or the daemon waits and gets the new secret.
+ */
+static enum rc
+target_take(struct postgres_copy *c)
+{
+	enum rc rc;
+
+	postgres_copy_patience(c->to, c->pg);
+	pg_send(c->pg, PG_QUERY_COPY_PATIENCE, "");
+	pg_send(c->pg, PG_QUERY_COPY_SECRET, "b", c->to->secret,
+	    sizeof(c->to->secret));
+	if ((rc = pg_sync(c->pg)) != RC_OK ||
+	    (rc = pg_result(c->pg)) != RC_OK ||
+	    (rc = pg_result(c->pg)) != RC_OK)
+		return rc;
+	return target_is_empty(c);
+}
+
+/* What was sent, as the target now has it. */
+static enum rc
+target_check(struct postgres_copy *c)
+{
+	enum rc rc;
+
+	if ((rc = count_target(c)) != RC_OK)
+		return rc;
+	c->to->copying = c->pg;
+	rc = postgres_copy_compare(c);
+	c->to->copying = NULL;
+	return rc == RC_OK ? count_source(c) : rc;
 }
 
 static enum rc
@@ -150,16 +208,12 @@ copy_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	copy_reset(c, pg);
-	if ((rc = target_is_empty(c)) != RC_OK)
-		return rc;
-	pg_send(pg, PG_QUERY_COPY_SECRET, "b", c->to->secret,
-	    sizeof(c->to->secret));
-	c->sent++;
-	if ((rc = postgres_copy_keys(c)) == RC_OK &&
+	if ((rc = target_take(c)) == RC_OK &&
+	    (rc = postgres_copy_keys(c)) == RC_OK &&
 	    (rc = postgres_copy_effects(c)) == RC_OK &&
 	    (rc = postgres_copy_end(c)) == RC_OK &&
-	    (rc = compare_target(c)) == RC_OK)
-		rc = compare_source(c);
+	    (rc = target_check(c)) == RC_OK)
+		postgres_copy_patience(c->to, pg);
 	return rc;
 }
 
@@ -174,7 +228,7 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 
 	why[0] = '\0';
 	memcpy(to->secret, store_secret(from), sizeof(to->secret));
-	if ((rc = source_is_free(&c)) == RC_OK &&
+	if ((rc = source_take(&c)) == RC_OK &&
 	    (rc = source_settle(&c)) == RC_OK)
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;

@@ -11,16 +11,12 @@
 
 #include <openssl/evp.h>
 
-#include "clock.h"
 #include "kept.h"
 #include "postgres_copy.h"
 #include "postgres_identity.h"
 
 /* Statements, and bytes of large values, in one round trip. */
-#define BATCH 64
-/* What a batch may take on top of busy_timeout (ms). */
-#define LONG 60000
-
+#define BATCH       64
 #define BATCH_BYTES (4 * 1024 * 1024)
 
 enum rc
@@ -42,7 +38,7 @@ postgres_copy_end(struct postgres_copy *c)
 {
 	enum rc rc;
 
-	pg_set_deadline(c->pg, clock_mono() + c->to->busy_timeout + LONG);
+	postgres_copy_patience(c->to, c->pg);
 	rc = pg_sync(c->pg);
 	for (; c->sent > 0 && rc == RC_OK; c->sent--)
 		rc = pg_result(c->pg);
@@ -61,15 +57,18 @@ batch_sent(struct postgres_copy *c, size_t bytes)
 							 : postgres_copy_end(c);
 }
 
-/* Store time of the source as a time of the server; 0 stays 0. */
-static int64_t
-copy_time(const struct postgres_copy *c, int64_t at)
+int64_t
+postgres_copy_time(const struct postgres_copy *c, int64_t at)
 {
-	const int64_t then = postgres_now(c->to) + (at - store_now(c->from));
-
 	if (at == 0)
 		return 0;
-	return then > 0 ? then : 1;
+	return at + c->ahead > 0 ? at + c->ahead : 1;
+}
+
+int64_t
+postgres_copy_next(const struct postgres_copy *c, int64_t at)
+{
+	return at > 0 ? postgres_copy_time(c, at) : 1;
 }
 
 /* --- a key ---------------------------------------------------------------- */
@@ -140,10 +139,10 @@ copy_row(struct postgres_copy *c, const struct record *r,
 	    sizeof(c->recipe), r->fingerprint, sizeof(r->fingerprint),
 	    r->downstream, r->recovery_point, r->resume, r->retention, r->gone,
 	    r->expired_retention, r->reconcile_delay,
-	    copy_time(c, r->reconcile_after), r->reconcile_attempts,
+	    postgres_copy_time(c, r->reconcile_after), r->reconcile_attempts,
 	    r->resource, r->accepted,
-	    r->queued ? copy_time(c, r->queued_at) : (int64_t)0,
-	    copy_time(c, r->expires_at), r->created_at, r->updated_at,
+	    r->queued ? postgres_copy_time(c, r->queued_at) : (int64_t)0,
+	    postgres_copy_time(c, r->expires_at), r->created_at, r->updated_at,
 	    (int64_t)r->status, r->last_error, k.keep, (int64_t)k.kind,
 	    (int64_t)(!k.keep ? 0
 		    : lines   ? STORE_RESPONSE_LINES
@@ -288,7 +287,7 @@ effect_send(struct postgres_copy *c, const struct store_effect *e,
     const void *payload, size_t n)
 {
 	const bool delivered = e->state == STORE_EFFECT_DELIVERED;
-	const int64_t next = e->next_at > 0 ? copy_time(c, e->next_at) : 1;
+	const int64_t next = postgres_copy_next(c, e->next_at);
 
 	pg_send(c->pg, PG_QUERY_COPY_EFFECT,
 	    delivered ? "iiusssssdzosiin" : "iiusssssdzosiib", e->id, e->key_id,

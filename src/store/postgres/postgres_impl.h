@@ -49,6 +49,9 @@ struct store {
 	int64_t busy_timeout, owner_timeout; /* ms */
 	bool keeper;                         /* a daemon, not an operator */
 	bool full;                           /* durability */
+	struct pg *copying;                  /* of a copy into this store: its
+					      * transaction, which reads are
+					      * part of; else NULL */
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
 	int64_t losses;                      /* once_meta.losses */
@@ -135,6 +138,8 @@ enum rc postgres_init(
     const struct store_options *, const char *role, char *err, size_t errsize);
 enum rc postgres_copy(struct store *, struct store *from,
     struct store_transfer *, char *err, size_t errsize);
+/* Before a group of statements of a copy, which may take long. */
+void postgres_copy_patience(const struct store *, struct pg *);
 enum rc postgres_accept_loss(
     struct store *, int64_t *losses, char *err, size_t errsize);
 enum rc

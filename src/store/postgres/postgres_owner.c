@@ -167,14 +167,38 @@ owner_send(struct store *s, struct pg *pg, enum pg_query query)
 	    (int64_t)getpid());
 }
 
+/* The secret is another one if a copy into the store ended since the store was
+ * opened.  No other thread uses it before the first row is there. */
+static enum rc
+read_secret(struct store *s, struct pg *pg)
+{
+	const void *secret;
+	int64_t version;
+	enum rc rc;
+	size_t n;
+
+	if ((rc = pg_one(pg, "ib", &version, &secret, &n)) != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if (version != PG_QUERY_VERSION || n != sizeof(s->secret))
+		return RC_CORRUPT;
+	if (memcmp(s->secret, secret, n) == 0)
+		return RC_OK;
+	if (s->has_thread)
+		return RC_CORRUPT;
+	memcpy(s->secret, secret, n);
+	return RC_OK;
+}
+
 static enum rc
 run_new(struct pg *pg, void *arg)
 {
 	struct store *s = arg;
 	enum rc rc;
 
+	pg_send(pg, PG_QUERY_META_FOR_OWNER, "");
 	owner_send(s, pg, PG_QUERY_OWNER_NEW);
-	rc = pg_sync(pg);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = read_secret(s, pg);
 	return rc == RC_OK ? pg_done(pg) : rc;
 }
 
