@@ -248,8 +248,17 @@ open_server(struct store **out, const struct store_options *o, char *err,
 	lock_init(&s->lock, LOCK_STORE);
 	lock_cond_init(&s->beat);
 	postgres_news_init(&s->news);
-	rc = txn_open(&s->pool, &to, err, errsize);
-	return rc == RC_OK ? postgres_check_server(s, err, errsize) : rc;
+	if ((rc = txn_open(&s->pool, &to, err, errsize)) != RC_OK)
+		return rc;
+	rc = postgres_check_server(s, err, errsize);
+	if (rc == RC_TIMEOUT || rc == RC_BUSY || !postgres_is_pooled(s))
+		return rc;
+	snprintf(err, errsize,
+	    "database %s: a pooler gives each transaction another session of "
+	    "the server: let it keep a session to its client (pgbouncer: "
+	    "pool_mode = session), or name the server itself",
+	    txn_database(s->pool));
+	return RC_INVALID;
 }
 
 enum rc

@@ -113,6 +113,10 @@ const char *postgres_server_off(const struct postgres_server *);
  */
 enum rc postgres_check_server(struct store *, char *err, size_t errsize);
 
+/* Whether a pooler between here and the server gives each transaction another
+ * session.  False if that cannot be determined. */
+bool postgres_is_pooled(struct store *);
+
 /* Opens the schema, and makes it if create is set. */
 enum rc
 postgres_schema_open(struct store *, bool create, char *err, size_t errsize);
