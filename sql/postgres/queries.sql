@@ -72,6 +72,10 @@ DELETE FROM once_session
 WHERE owner = $1::bigint
     AND NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = $1::bigint);
 
+-- The sessions of operators that were killed long ago, by their numbers.
+-- name: session_forget
+DELETE FROM once_session WHERE owner >= $1::bigint AND owner < $2::bigint;
+
 -- Reading ---------------------------------------------------------------------
 
 -- All columns of a key but its identity and its response; and all but its
@@ -988,6 +992,47 @@ WHERE NOT EXISTS (SELECT 1 FROM pg_class c
     AND NOT EXISTS (SELECT 1 FROM pg_proc p
 	WHERE p.pronamespace = current_schema()::regnamespace
 	AND p.proname::text = n.name);
+
+-- Whether a COMMIT waits for a standby, and whether there are standbys; an
+-- ordinary role sees no more of them than that.
+-- name: standbys
+-- scan: reads the server's state, when an operator asks
+SELECT current_setting('synchronous_standby_names') <> '' AND
+    current_setting('synchronous_commit') NOT IN ('off', 'local'),
+    (SELECT count(*) FROM pg_stat_replication);
+
+-- Tables that a crash of the server empties.
+-- name: unlogged
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(c.relname::text, ' ')
+FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND left(c.relname::text, 5) = 'once_' AND c.relpersistence <> 'p';
+
+-- Tables and sequences that this role may not use.
+-- name: missing_rights
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(c.relname::text, ' ')
+FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace
+    AND left(c.relname::text, 5) = 'once_'
+    AND CASE c.relkind
+	WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT')
+	    AND has_table_privilege(c.oid, 'INSERT')
+	    AND has_table_privilege(c.oid, 'UPDATE')
+	    AND has_table_privilege(c.oid, 'DELETE'))
+	WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'USAGE')
+	ELSE false END;
+
+-- Hosts with the same id: processes that moved in the last minute, of one host
+-- and two boots.
+-- name: twin_hosts
+-- scan: there is a row for each process
+SELECT count(*), string_agg(left(t.host, 32), ' ')
+FROM (SELECT o.host FROM once_owner o
+    WHERE o.beat_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+	- 60000
+    GROUP BY o.host HAVING count(DISTINCT o.boot) > 1) t;
 
 -- The number of leases of an owner, and of the effects that it is trying.
 -- name: owner_count

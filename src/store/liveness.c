@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,22 @@ liveness_failed(const char *file, const char *what)
 	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
 }
 
+/* Of the database; if it is no file of this host, of the folder. */
+static bool
+stat_owner(const char *database, struct stat *st)
+{
+	const char *slash = strrchr(database, '/');
+	char folder[PATH_MAX];
+
+	if (stat(database, st) == 0)
+		return true;
+	if (slash == NULL || slash - database >= PATH_MAX)
+		return false;
+	snprintf(
+	    folder, sizeof(folder), "%.*s", (int)(slash - database), database);
+	return stat(folder, st) == 0;
+}
+
 /*
  * A new file gets the database's owner, as SQLite does for its own files.
  * Otherwise an operator that opens the store first would lock the daemon out.
@@ -53,11 +70,11 @@ liveness_open_file(const char *file, const char *database, unsigned mode)
 
 	fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd == -1 && errno == EEXIST)
-		return open(file, O_RDWR | O_CLOEXEC);
+		return open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd == -1)
 		return -1;
 	(void)fchmod(fd, mode);
-	if (geteuid() == 0 && stat(database, &st) == 0 &&
+	if (geteuid() == 0 && stat_owner(database, &st) &&
 	    fchown(fd, st.st_uid, st.st_gid) == -1) {
 		close(fd);
 		return -1;

@@ -5,6 +5,7 @@ import shutil
 import base
 from answer import eq, first, replay
 from base import wait_until
+from clocks import Clocks
 from lib.postgres import account, own
 from test_postgres_ops import (HELLO, ctl, daemon, environment, has, refused,
                                servers)
@@ -68,3 +69,164 @@ def test_a_pooler_by_session_serves(t):
     first(answer)
     replay(once.post('k1'), answer)
     eq([r['key'] for r in once.ls()], ['k1'])
+
+
+def small(findings):
+    return {name: line.split()[0] for name, line in findings.items()}
+
+
+def test_doctor_finds_all_well_on_a_server_that_keeps_promises(t):
+    server = full(servers(t).make('a'))
+    once = t.once(t.sh(HELLO), database=server.uri(), env=environment(t))
+    first(once.post('k1'))
+    found = findings(t, '-d', server.uri(), status=0)
+    assert 'BAD' not in small(found).values(), found
+    has(found['standby'], 'none')
+    has(found['clock'], 'agree')
+    has(found['rights'], 'all it needs')
+
+
+def test_doctor_says_what_an_asynchronous_standby_may_lose(t):
+    group = servers(t)
+    server = full(group.make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    group.make('b', 'a')
+    found = findings(t, '-d', server.uri(), status=1)
+    eq(found['standby'].split()[0], 'BAD')
+    has(found['standby'], 'asynchronous')
+    server.synchronous('standby')
+    found = findings(t, '-d', server.uri(), status=0)
+    has(found['standby'], 'a standby has it; 1 connected')
+    conf = t.write('full.conf', '[server]\ndatabase = %s\n' % server.uri())
+    server.sql("ALTER ROLE postgres SET synchronous_commit = local")
+    found = findings(t, '-f', conf, status=1)
+    eq(found['standby'].split()[0], 'BAD')
+
+
+def test_doctor_names_tables_rights_and_clocks_that_are_wrong(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    server.sql('ALTER TABLE once_piece SET UNLOGGED')
+    found = findings(t, '-d', server.uri(), status=1)
+    has(found['tables'], 'empties once_piece')
+    server.sql('ALTER TABLE once_piece SET LOGGED')
+    server.sql("""CREATE ROLE reader LOGIN;
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public
+            TO reader;
+        GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO reader;
+        REVOKE DELETE ON once_effect FROM reader""")
+    found = findings(t, '-d', server.uri(user='reader'), status=1)
+    has(found['rights'], 'read and change once_effect')
+
+
+def test_doctor_says_how_far_the_clocks_are_apart(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    clocks = Clocks(t)
+    clocks.jump(100)
+    has(findings(t, '-d', server.uri(), status=1)['clock'], "s ahead of")
+    clocks.jump(-200)
+    has(findings(t, '-d', server.uri(), status=1)['clock'], "s behind")
+
+
+def test_doctor_finds_two_hosts_with_one_machine_id(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    for number, boot in ((1, 'x'), (2, 'y')):
+        server.sql("INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)"
+                   " VALUES (%d, 'a-machine', '%s', 1, 1, (extract(epoch FROM"
+                   " clock_timestamp()) * 1000)::bigint)" % (number, boot))
+    has(findings(t, '-d', server.uri(), status=1)['hosts'], 'a-machine')
+
+
+def test_a_role_that_may_make_no_tables_gets_a_clear_error(t):
+    server = full(servers(t).make('a'))
+    server.sql('CREATE ROLE plain LOGIN')
+    refused(ctl(t, '-d', server.uri(user='plain'), 'init'),
+            'permission denied for schema public')
+    run = t.run([base.ONCEWRAP, '-d', server.uri(user='plain'),
+                 '-s', t.path('s')], env=environment(t))
+    refused(run, 'permission denied for schema public')
+    server.sql('CREATE SCHEMA plain AUTHORIZATION plain')
+    eq(ctl(t, '-d', server.uri(user='plain'), 'init').returncode, 0)
+    eq(server.sql("SELECT schemaname, tableowner FROM pg_tables "
+                  "WHERE tablename = 'once_key'"), 'plain|plain')
+    refused(ctl(t, '-d', server.uri(), 'ls'), 'oncectl init')
+    server.sql('CREATE ROLE other LOGIN; GRANT USAGE ON SCHEMA plain TO '
+               'other; ALTER ROLE other SET search_path = plain')
+    refused(ctl(t, '-d', server.uri(user='other'), 'ls'),
+            'permission denied for table once_meta')
+
+
+def test_the_first_start_makes_the_tables_as_an_ordinary_role(t):
+    server = full(servers(t).make('a'))
+    server.sql('CREATE ROLE plain LOGIN')
+    server.sql('CREATE DATABASE shop OWNER plain')
+    once = t.once(t.sh(HELLO), env=environment(t), database=server.uri(
+        user='plain').replace('/postgres?', '/shop?'))
+    first(once.post('k1'))
+    once.wait_log('event=store-created')
+
+
+def test_tables_of_another_release_are_refused(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    server.sql('UPDATE once_meta SET version = version + 1')
+    refused(ctl(t, '-d', server.uri(), 'ls'), 'another release of oncewrap')
+    refused(ctl(t, '-d', server.uri(), 'init'), 'another release of oncewrap')
+    refused(t.run([base.ONCEWRAP, '-d', server.uri(), '-s', t.path('s')],
+                  env=environment(t)), 'another release of oncewrap')
+
+
+# --- this host's folder ---
+
+def test_sweep_and_doctor_know_the_dead_of_their_host(t):
+    server = full(servers(t).make('a'))
+    once = t.once(t.sh('kill -9 $PPID'), database=server.uri(),
+                  env=environment(t), name='lost')
+    once.begin('k1')
+    once.process.wait(60)
+    env = environment(t)
+    eq(server.sql("SELECT state FROM once_key"), 'in_progress')
+    run = ctl(t, '-d', server.uri(), 'doctor', env=env)
+    has(run.stdout.decode(), 'leases       1 ')
+    run = ctl(t, '-d', server.uri(), 'sweep', env=env)
+    has(run.stdout.decode(), '1 keys settled')
+    eq(server.sql("SELECT state FROM once_key"), 'unknown')
+    eq(server.sql("SELECT count(*) FROM once_owner"), '0')
+    once.process = None
+
+
+def test_root_looks_at_the_processes_of_a_daemon_of_another_user(t):
+    base.need_root()
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    folder = t.path('state')
+    os.mkdir(folder, 0o700)
+    shutil.chown(folder, 'nobody')
+    env = dict(os.environ, STATE_DIRECTORY=folder)
+    eq(ctl(t, '-d', server.uri(), 'sweep', env=env).returncode, 0)
+    lock, = os.listdir(folder)
+    # The daemon must be able to open what root has made first.
+    eq(os.stat(os.path.join(folder, lock)).st_uid, os.stat(folder).st_uid)
+
+
+def test_sessions_of_operators_killed_long_ago_are_swept(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    day = int(server.sql(
+        'SELECT extract(epoch FROM clock_timestamp())::bigint / 86400'))
+    for age in (0, 6, 8, 100):
+        server.sql('INSERT INTO once_session(owner, slot, seq) VALUES (%d, 0, '
+                   '%d)' % (1 << 62 | (day - age) << 46 | 5, age))
+    server.sql('INSERT INTO once_session(owner, slot, seq) VALUES (7, 0, 7)')
+    eq(ctl(t, '-d', server.uri(), 'sweep', env=environment(t)).returncode, 0)
+    eq(server.sql('SELECT seq FROM once_session ORDER BY seq').split(),
+       ['0', '6', '7'])
+
+
+def test_the_sessions_of_an_operator_go_with_it(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    eq(ctl(t, '-d', server.uri(), 'accept-loss').returncode, 0)
+    eq(server.sql('SELECT count(*) FROM once_session'), '0')

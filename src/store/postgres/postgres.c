@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "log.h"
 #include "metrics.h"
-#include "uuid.h"
 #include "postgres_impl.h"
 #include "store_module.h"
 
@@ -217,9 +216,7 @@ open_keeper(struct store *s, char *err, size_t errsize)
 static enum rc
 open_operator(struct store *s)
 {
-	uint64_t bits = (uint64_t)uuid_bits() << 32 | uuid_bits();
-
-	s->owner = (int64_t)(bits >> 2) | 1;
+	s->owner = postgres_operator_new(s);
 	txn_set_owner(s->pool, s->owner);
 	return RC_OK;
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
 #include "postgres_count.h"
+#include "postgres_doctor.h"
 #include "postgres_identity.h"
 #include "postgres_row.h"
 
@@ -86,126 +86,6 @@ check_effects(struct store *s, struct findings *f)
 
 	findings_effects(f, rc,
 	    &(struct findings_effects){ .orphans = n[0], .stalled = n[1] });
-}
-
-/* --- the server ----------------------------------------------------------- */
-
-static void
-check_server(struct store *s, struct findings *f)
-{
-	struct postgres_server server;
-	enum rc rc = postgres_server_read(s, &server);
-	const char *off;
-
-	if (rc != RC_OK) {
-		findings_add(
-		    f, "server", false, "cannot be asked: %s", rc_text(rc));
-		return;
-	}
-	findings_add(f, "server", server.version >= POSTGRES_VERSION,
-	    "PostgreSQL %d.%d%s", (int)(server.version / 10000),
-	    (int)(server.version % 100),
-	    server.version >= POSTGRES_VERSION
-		? ""
-		: "; oncewrap needs 13 or later");
-	off = postgres_server_off(&server);
-	if (off != NULL)
-		findings_add(f, "durability", false,
-		    "the server's setting %s is off, so a commit may be lost",
-		    off);
-	else
-		findings_add(f, "durability", true,
-		    "fsync and full_page_writes are on, synchronous_commit "
-		    "is %s",
-		    server.synchronous);
-}
-
-/* --- the schema ----------------------------------------------------------- */
-
-struct names {
-	enum pg_query query;
-	int64_t n;
-	char text[160];
-};
-
-/* The number of what the statement finds, and their names. */
-static enum rc
-names_run(struct pg *pg, void *arg)
-{
-	struct names *c = arg;
-	const char *text;
-	enum rc rc;
-
-	pg_send(pg, c->query, "");
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "ip", &c->n, &text);
-	if (rc == RC_OK)
-		snprintf(
-		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
-	return rc;
-}
-
-/* schema_open() has seen the version. */
-static void
-check_schema(struct store *s, struct findings *f)
-{
-	struct names missing = { .query = PG_QUERY_MISSING_PARTS };
-
-	if (postgres_read(s, names_run, &missing) != RC_OK)
-		findings_add(f, "schema", false, "cannot be read");
-	else if (missing.n != 0)
-		findings_add(f, "schema", false, "version %d, without %s",
-		    PG_QUERY_VERSION, missing.text);
-	else
-		findings_add(f, "schema", true, "version %d, complete",
-		    PG_QUERY_VERSION);
-}
-
-static void
-check_foreign(struct store *s, struct findings *f)
-{
-	struct names foreign = { .query = PG_QUERY_FOREIGN_PARTS };
-
-	if (postgres_read(s, names_run, &foreign) != RC_OK)
-		findings_add(f, "foreign", false, "the schema cannot be read");
-	else if (foreign.n == 0)
-		findings_add(
-		    f, "foreign", true, "nothing of others is on our tables");
-	else
-		findings_add(f, "foreign", false,
-		    "triggers, rules, policies or rights of others on our "
-		    "tables: %s",
-		    foreign.text);
-}
-
-static enum rc
-doctor_open(struct pg *pg, void *arg)
-{
-	bool *open = arg;
-	enum rc rc;
-
-	pg_send(pg, PG_QUERY_SCHEMA_IS_OPEN, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "?", open) : rc;
-}
-
-static void
-check_privileges(struct store *s, struct findings *f)
-{
-	bool open = false;
-	enum rc rc = postgres_read(s, doctor_open, &open);
-
-	if (rc != RC_OK)
-		findings_add(
-		    f, "privileges", false, "cannot be read: %s", rc_text(rc));
-	else if (open)
-		findings_add(f, "privileges", false,
-		    "any role may create functions in the schema, which "
-		    "could take the place of others: revoke that right from "
-		    "PUBLIC");
-	else
-		findings_add(f, "privileges", true,
-		    "only chosen roles may create things in the schema");
 }
 
 /* --- all rows ------------------------------------------------------------- */
@@ -352,10 +232,14 @@ check_owners(struct store *s, struct findings *f)
 {
 	struct postgres_gone gone[GONE];
 	struct held held = { 0 };
+	struct liveness *liveness;
 	int64_t dead = 0;
-	enum rc rc = postgres_owner_look(s);
 	int n = 1;
+	enum rc rc;
 
+	/* It tells which of this host's processes live. */
+	if ((rc = postgres_liveness(s, &liveness)) == RC_OK)
+		rc = postgres_owner_look(s);
 	while (rc == RC_OK && n > 0) {
 		n = postgres_owners_gone(s, held.owner, gone, GONE);
 		for (int i = 0; i < n && rc == RC_OK; i++) {
@@ -427,10 +311,7 @@ postgres_doctor(struct store *s, const struct conf *conf,
 	struct findings f = { items, max, 0 };
 	enum rc rc;
 
-	check_server(s, &f);
-	check_schema(s, &f);
-	check_privileges(s, &f);
-	check_foreign(s, &f);
+	postgres_doctor_server(s, &f);
 	check_rows(s, &f);
 	check_bodies(s, &f);
 	check_requests(s, &f);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,20 @@ host_machine(char id[33])
 		(void)fclose(f);
 }
 
-/* The folder's name, which the caller frees; NULL: no memory. */
+#define FOLDER "/var/lib/oncewrap"
+
+/* Whether it is there, and this user's. */
+static bool
+host_folder_is_ours(void)
+{
+	struct stat st;
+
+	return lstat(FOLDER, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    st.st_uid == geteuid();
+}
+
+/* The folder's name, which the caller frees; NULL: no memory.  A daemon and an
+ * operator of the same user, or root, must come to the same one. */
 static char *
 host_folder(void)
 {
@@ -41,8 +55,8 @@ host_folder(void)
 	/* systemd gives several folders with colons between them. */
 	if (state != NULL && *state == '/')
 		n = asprintf(&name, "%.*s", (int)strcspn(state, ":"), state);
-	else if (geteuid() == 0)
-		n = asprintf(&name, "/var/lib/oncewrap");
+	else if (geteuid() == 0 || host_folder_is_ours())
+		n = asprintf(&name, FOLDER);
 	else
 		n = asprintf(&name, "%s/oncewrap-%ju",
 		    run != NULL && *run == '/' ? run : "/tmp",
@@ -62,8 +76,10 @@ host_check(const char *folder, char *err, size_t errsize)
 		    folder, strerror(errno));
 		return RC_IO;
 	}
+	/* Root looks at the processes of a daemon of another user. */
 	if (lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
-	    st.st_uid == geteuid() && (st.st_mode & 022) == 0)
+	    (st.st_uid == geteuid() || geteuid() == 0) &&
+	    (st.st_mode & 022) == 0)
 		return RC_OK;
 	snprintf(err, errsize,
 	    "%s: must be a folder of this user that nobody else can write",

@@ -49,6 +49,8 @@ struct store {
 	int64_t busy_timeout, owner_timeout; /* ms */
 	bool keeper;                         /* a daemon, not an operator */
 	bool full;                           /* durability */
+	_Atomic int64_t forgot;              /* clock_boot() of the last
+					      * postgres_operators_forget() */
 	struct pg *copying;                  /* of a copy into this store: its
 					      * transaction, which reads are
 					      * part of; else NULL */
@@ -148,6 +150,12 @@ enum rc postgres_accept_loss(
     struct store *, int64_t *losses, char *err, size_t errsize);
 enum rc
 postgres_grant(struct store *, const char *role, char *err, size_t errsize);
+
+/* A number for an operator's sessions. */
+int64_t postgres_operator_new(const struct store *);
+/* Deletes the sessions of operators that were killed long ago; does nothing if
+ * it was done lately. */
+enum rc postgres_operators_forget(struct store *);
 
 /* --- liveness, see postgres_owner.c -------------------------------------- */
 

@@ -286,7 +286,9 @@ postgres_recover(
 	if (rc == RC_OK)
 		rc = postgres_recover_late(s, limit, changes, n);
 	/* Keys recovered above no longer name their attempts. */
-	return rc == RC_OK ? postgres_attempt_clean(s) : rc;
+	if (rc == RC_OK)
+		rc = postgres_attempt_clean(s);
+	return rc == RC_OK ? postgres_operators_forget(s) : rc;
 }
 
 enum rc

@@ -1,0 +1,254 @@
+/*
+ * Findings about the server, the schema and the rights in it.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "postgres_doctor.h"
+
+/* The host's clock and the server's may differ by that (ms). */
+#define CLOCKS_APART 5000
+
+/* --- the server ----------------------------------------------------------- */
+
+/* Leases and retention go by the server's clock; logs and the signatures of
+ * webhooks by this host's. */
+static void
+check_clock(const struct postgres_server *server, struct findings *f)
+{
+	const int64_t apart = clock_wall() - server->now;
+
+	if (llabs(apart) <= CLOCKS_APART)
+		findings_add(f, "clock", true,
+		    "this host's and the server's agree within %d s",
+		    CLOCKS_APART / 1000);
+	else
+		findings_add(f, "clock", false,
+		    "this host's is %lld s %s the server's: set both by NTP",
+		    llabs(apart) / 1000, apart < 0 ? "behind" : "ahead of");
+}
+
+static void
+check_server(struct store *s, struct findings *f)
+{
+	struct postgres_server server;
+	enum rc rc = postgres_server_read(s, &server);
+	const char *off;
+
+	if (rc != RC_OK) {
+		findings_add(
+		    f, "server", false, "cannot be asked: %s", rc_text(rc));
+		return;
+	}
+	findings_add(f, "server", true, "PostgreSQL %d.%d",
+	    (int)(server.version / 10000), (int)(server.version % 100));
+	check_clock(&server, f);
+	off = postgres_server_off(&server);
+	if (off != NULL)
+		findings_add(f, "durability", false,
+		    "the server's setting %s is off, so a commit may be lost",
+		    off);
+	else
+		findings_add(f, "durability", true,
+		    "fsync and full_page_writes are on, synchronous_commit "
+		    "is %s",
+		    server.synchronous);
+}
+
+struct standbys {
+	bool waits; /* a COMMIT waits for one */
+	int64_t n;
+};
+
+static enum rc
+standbys_run(struct pg *pg, void *arg)
+{
+	struct standbys *c = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_STANDBYS, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "?i", &c->waits, &c->n) : rc;
+}
+
+static void
+check_standbys(struct store *s, struct findings *f)
+{
+	struct standbys c = { 0 };
+	enum rc rc = postgres_read(s, standbys_run, &c);
+
+	if (rc != RC_OK)
+		findings_add(
+		    f, "standby", false, "cannot be read: %s", rc_text(rc));
+	else if (c.waits)
+		findings_add(f, "standby", true,
+		    "an answer is given only when a standby has it; %" PRId64
+		    " connected",
+		    c.n);
+	else if (c.n == 0)
+		findings_add(f, "standby", true,
+		    "none: the keys are lost with this server's disk");
+	else
+		findings_add(f, "standby", !s->full,
+		    "asynchronous: after a failover the last keys may be "
+		    "missing, although clients have had their answers, and "
+		    "their programs could run again: set "
+		    "synchronous_standby_names");
+}
+
+/* --- the schema ----------------------------------------------------------- */
+
+struct names {
+	enum pg_query query;
+	int64_t n;
+	char text[160];
+};
+
+/* The number of what the statement finds, and their names. */
+static enum rc
+names_run(struct pg *pg, void *arg)
+{
+	struct names *c = arg;
+	const char *text;
+	enum rc rc;
+
+	pg_send(pg, c->query, "");
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "ip", &c->n, &text);
+	if (rc == RC_OK)
+		snprintf(
+		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
+	return rc;
+}
+
+/* schema_open() has seen the version. */
+static void
+check_schema(struct store *s, struct findings *f)
+{
+	struct names missing = { .query = PG_QUERY_MISSING_PARTS };
+
+	if (postgres_read(s, names_run, &missing) != RC_OK)
+		findings_add(f, "schema", false, "cannot be read");
+	else if (missing.n != 0)
+		findings_add(f, "schema", false, "version %d, without %s",
+		    PG_QUERY_VERSION, missing.text);
+	else
+		findings_add(f, "schema", true, "version %d, complete",
+		    PG_QUERY_VERSION);
+}
+
+/* A crash of the server empties an unlogged table. */
+static void
+check_unlogged(struct store *s, struct findings *f)
+{
+	struct names unlogged = { .query = PG_QUERY_UNLOGGED };
+
+	if (postgres_read(s, names_run, &unlogged) != RC_OK)
+		findings_add(f, "tables", false, "cannot be read");
+	else if (unlogged.n == 0)
+		findings_add(f, "tables", true, "all survive a crash");
+	else
+		findings_add(f, "tables", false,
+		    "a crash of the server empties %s: ALTER TABLE ... SET "
+		    "LOGGED",
+		    unlogged.text);
+}
+
+static void
+check_rights(struct store *s, struct findings *f)
+{
+	struct names missing = { .query = PG_QUERY_MISSING_RIGHTS };
+
+	if (postgres_read(s, names_run, &missing) != RC_OK)
+		findings_add(f, "rights", false, "cannot be read");
+	else if (missing.n == 0)
+		findings_add(f, "rights", true, "this role has all it needs");
+	else
+		findings_add(f, "rights", false,
+		    "this role must be able to read and change %s: let it own "
+		    "them",
+		    missing.text);
+}
+
+/* Two hosts with one id take each other's processes for dead ones. */
+static void
+check_hosts(struct store *s, struct findings *f)
+{
+	struct names twins = { .query = PG_QUERY_TWIN_HOSTS };
+
+	if (postgres_read(s, names_run, &twins) != RC_OK)
+		findings_add(f, "hosts", false, "cannot be read");
+	else if (twins.n == 0)
+		findings_add(
+		    f, "hosts", true, "each has a machine-id of its own");
+	else
+		findings_add(f, "hosts", false,
+		    "two have the machine-id %s, unless one has just booted: "
+		    "run systemd-machine-id-setup on a copied host, without "
+		    "its old /etc/machine-id",
+		    twins.text);
+}
+
+static void
+check_foreign(struct store *s, struct findings *f)
+{
+	struct names foreign = { .query = PG_QUERY_FOREIGN_PARTS };
+
+	if (postgres_read(s, names_run, &foreign) != RC_OK)
+		findings_add(f, "foreign", false, "the schema cannot be read");
+	else if (foreign.n == 0)
+		findings_add(
+		    f, "foreign", true, "nothing of others is on our tables");
+	else
+		findings_add(f, "foreign", false,
+		    "triggers, rules, policies or rights of others on our "
+		    "tables: %s",
+		    foreign.text);
+}
+
+static enum rc
+doctor_open(struct pg *pg, void *arg)
+{
+	bool *open = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SCHEMA_IS_OPEN, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "?", open) : rc;
+}
+
+static void
+check_privileges(struct store *s, struct findings *f)
+{
+	bool open = false;
+	enum rc rc = postgres_read(s, doctor_open, &open);
+
+	if (rc != RC_OK)
+		findings_add(
+		    f, "privileges", false, "cannot be read: %s", rc_text(rc));
+	else if (open)
+		findings_add(f, "privileges", false,
+		    "any role may create functions in the schema, which "
+		    "could take the place of others: revoke that right from "
+		    "PUBLIC");
+	else
+		findings_add(f, "privileges", true,
+		    "only chosen roles may create things in the schema");
+}
+
+void
+postgres_doctor_server(struct store *s, struct findings *f)
+{
+	check_server(s, f);
+	check_standbys(s, f);
+	check_hosts(s, f);
+	check_schema(s, f);
+	check_unlogged(s, f);
+	check_rights(s, f);
+	check_privileges(s, f);
+	check_foreign(s, f);
+}
