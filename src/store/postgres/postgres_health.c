@@ -21,12 +21,17 @@ is_ahead(struct store *s, char *why, size_t size)
 	return !h.went_back;
 }
 
-/* Writes nothing but the number of this session's last transaction. */
+/* Writes nothing but the number of this session's last transaction.  The result
+ * of the read tells whether the write before it has failed. */
 static enum rc
 touch_run(struct pg *pg, void *arg)
 {
+	enum rc rc;
+
 	(void)arg;
-	return pg_sync(pg);
+	pg_send(pg, PG_QUERY_META, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_result(pg) : rc;
 }
 
 /* A write is tried only if the last one failed. */
