@@ -51,7 +51,7 @@ has_failed(enum rc rc)
 }
 
 enum rc
-postgres_write(struct store *s, txn_body *body, void *arg)
+postgres_touch(struct store *s, txn_body *body, void *arg)
 {
 	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 	const bool failed = has_failed(rc);
@@ -70,6 +70,16 @@ run_read(struct store *s, enum txn_kind kind, txn_body *body, void *arg)
 		return txn_run(s->pool, kind, body, arg);
 	postgres_copy_patience(s, s->copying);
 	return body(s->copying, arg);
+}
+
+enum rc
+postgres_write(struct store *s, txn_body *body, void *arg)
+{
+	const enum rc rc = postgres_touch(s, body, arg);
+
+	if (rc == RC_OK)
+		metrics_observe(METRICS_COMMIT_BATCH, 1);
+	return rc;
 }
 
 enum rc

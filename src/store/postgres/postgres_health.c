@@ -45,7 +45,7 @@ can_write(struct store *s, char *why, size_t size)
 	last = s->last;
 	lock_give(&s->lock);
 	if (last != RC_OK)
-		last = postgres_write(s, touch_run, s);
+		last = postgres_touch(s, touch_run, s);
 	lock_take(&s->lock);
 	late = s->nlate + (unsigned)s->failing;
 	lock_give(&s->lock);

@@ -92,6 +92,10 @@ enum rc postgres_write(struct store *, txn_body *, void *arg);
 enum rc postgres_read(struct store *, txn_body *, void *arg);
 enum rc postgres_look(struct store *, txn_body *, void *arg);
 
+/* As postgres_write(), for a transaction that is about this process alone: it
+ * does not count as a change that a commit made durable. */
+enum rc postgres_touch(struct store *, txn_body *, void *arg);
+
 /* Sets store time by a reading of the server's clock. */
 void postgres_clock_set(struct store *, int64_t now);
 

@@ -207,7 +207,7 @@ postgres_owner_new(struct store *s)
 {
 	s->owner = liveness_self(s->liveness);
 	txn_set_owner(s->pool, s->owner);
-	return postgres_write(s, run_new, s);
+	return postgres_touch(s, run_new, s);
 }
 
 static enum rc
@@ -229,7 +229,7 @@ run_beat(struct pg *pg, void *arg)
 enum rc
 postgres_owner_beat(struct store *s)
 {
-	return postgres_write(s, run_beat, s);
+	return postgres_touch(s, run_beat, s);
 }
 
 /* --- which are gone ------------------------------------------------------- */
