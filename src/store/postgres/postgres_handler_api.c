@@ -59,6 +59,16 @@ api_send(struct pg *pg, const struct handler_api_write *w)
 	return (w->point != NULL) + w->responds + w->neffects;
 }
 
+/* Why a write failed. */
+static const char *
+failure_text(const struct pg *pg, enum rc rc)
+{
+	if (strcmp(pg_sqlstate(pg), "22021") == 0)
+		return "text that is not UTF-8, which PostgreSQL does not "
+		       "store";
+	return rc == RC_BUSY ? "database is locked" : pg_message(pg);
+}
+
 static enum rc
 api_write(struct handler_api *api, const struct handler_api_write *w)
 {
@@ -83,7 +93,8 @@ api_write(struct handler_api *api, const struct handler_api_write *w)
 			rc = RC_IO;
 		}
 	}
-	snprintf(api->why, sizeof(api->why), "%s%s", pg_message(pg), doubt);
+	snprintf(
+	    api->why, sizeof(api->why), "%s%s", failure_text(pg, rc), doubt);
 	pg_rollback(pg);
 	return rc;
 }
