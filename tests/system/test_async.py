@@ -4,7 +4,6 @@ import email.utils
 import os
 import random
 import re
-import sqlite3
 import time
 
 import base
@@ -171,11 +170,8 @@ def test_handler_gets_the_request_as_it_was_but_for_credentials(t):
     eq({name: env.get(name) for name in want}, want)
     assert 'HTTP_AUTHORIZATION' not in env and 'HTTP_COOKIE' not in env, env
     once.stop()
-    for name in os.listdir(t.dir):
-        if name.startswith('once.db'):
-            assert b'hunter' not in t.read(name), name
-    with sqlite3.connect(once.database) as db:
-        eq(db.execute('SELECT count(*) FROM once_request').fetchone(), (0,))
+    assert b'hunter' not in once.stored()
+    eq(once.sql('SELECT count(*) FROM once_request'), [(0,)])
 
 
 PREFER = [
@@ -858,8 +854,8 @@ def test_concurrent_accept_by_reload_has_no_resource_for_what_runs(t):
 # --- a handler's own answer ---
 
 ANSWERS = r'''
-import sqlite3
-db = sqlite3.connect(%r, isolation_level=None, timeout=10)
+import shared
+db = shared.connect(%r)
 def answer(status=201, headers='X-Own: yes\nSet-Cookie: a=b', body='own'):
     db.execute('INSERT INTO once_response(token, status, headers, body) '
                'VALUES (?, ?, ?, ?)',

@@ -313,7 +313,7 @@ def test_a_process_acts_for_one_attempt_only(t):
 
 def test_it_shares_the_database(t):
     once = stays(t, share_database='yes')
-    answer = once.post('k', query='respond=%s+die=9' % base.ONCECTL)
+    answer = once.post('k', query='respond+die=9')
     eq((answer.status, answer.body), (203, b'answered'))
     eq(once.state('k'), COMPLETED)
 
@@ -326,7 +326,7 @@ def test_no_socket_and_no_folder_is_left(t):
     first(once.post('k', query='201'), 201)
     eq(os.listdir(t.path('tmp')), [])
     once.stop()
-    eq(os.listdir(once.database + '-attempts'), [])
+    eq(once.attempts(), [])
 
 
 def test_many_at_once(t):
@@ -354,9 +354,9 @@ def test_bad_configurations_are_refused(t):
 
 # word of kinds.py, defaults: (status, code), state
 TABLE = (
-    ('respond=%s+die=9' % base.ONCECTL, {'share_database': 'yes'}, 203,
+    ('respond+die=9', {'share_database': 'yes'}, 203,
      COMPLETED),
-    ('respond=%s+504+exit=3' % base.ONCECTL, {'share_database': 'yes'}, 203,
+    ('respond+504+exit=3', {'share_database': 'yes'}, 203,
      COMPLETED),
     ('201', {}, 201, COMPLETED),
     ('gate', {'timeout': '1s', 'kill_after': '100ms'}, 'handler-timeout',

@@ -143,7 +143,7 @@ def test_an_outcome_that_is_recorded_late_names_its_key(t):
 
 def test_an_answer_of_the_handlers_own_is_logged_with_its_status(t):
     once = t.once(handler=t.sh('printf "Status: 203\\n\\n" | %s respond'
-                               % base.ONCECTL),
+                               % t.program('oncectl')),
                   defaults={'share_database': 'yes'})
     eq(once.post('k').status, 203)
     eq([(event, pairs['status']) for event, pairs in grep(once, 'key=k ')],

@@ -189,7 +189,7 @@ def test_a_reconciler_is_asked_after_a_restart_when_the_child_has_ended(t):
 
 def attempts(once):
     try:
-        return os.listdir(once.database + '-attempts')
+        return once.attempts()
     except FileNotFoundError:
         return []
 

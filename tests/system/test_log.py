@@ -22,9 +22,10 @@ NOISY = ('i=0\nwhile [ $i -lt %d ]; do\n'
 def start(t, stderr, handler=NOISY, **kw):
     """An oncewrap with that descriptor as its stderr."""
     once = t.once(handler=t.sh(handler), server={'admin_path': ADMIN},
-                  start=False)
+                  start=False, **kw)
     once.process = t.popen([base.ONCEWRAP, '-f', once.file], cwd=t.dir,
-                           stdin=subprocess.DEVNULL, stderr=stderr, **kw)
+                           env=once.env, stdin=subprocess.DEVNULL,
+                           stderr=stderr, **kw)
     t.deferred.pop()
 
     def serves():

@@ -215,16 +215,7 @@ def test_stats_by_scope_of_more_scopes_than_are_read_at_once(t):
     once = t.once(handler=t.sh('status 201'))
     once.post('k', user='template')
     once.stop()
-    db = sqlite3.connect(once.database)
-    columns = [c[1] for c in db.execute('PRAGMA table_info(once_key)')]
-    copied = ', '.join('1000 + n' if c == 'id' else
-                       "printf('s%05d', n)" if c == 'scope' else c
-                       for c in columns)
-    db.execute('WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 '
-               'FROM r WHERE n < 2000) INSERT INTO once_key(%s) '
-               'SELECT %s FROM once_key, r' % (', '.join(columns), copied))
-    db.commit()
-    db.close()
+    once.plant(2000, scope="'s' || substr('' || (100000 + n), 2)")
     scopes = [json.loads(line)['scope'] for line in
               once.ctl('stats', '--by-scope', '--json').splitlines()]
     eq(scopes, ['s%05d' % n for n in range(1, 2001)] + ['template'])
@@ -287,6 +278,20 @@ def test_doctor_of_a_healthy_store(t):
 def test_doctor_names_what_is_missing_of_the_schema(t):
     once = t.once(handler=t.sh('status 201'))
     once.post('k')
+    if base.POSTGRES:
+        names = [n for n, in once.sql(
+            "SELECT indexname FROM pg_indexes WHERE indexname LIKE 'once%' "
+            "AND indexname NOT LIKE '%key' AND indexname NOT LIKE '%seq'")]
+        assert len(names) >= 6, names
+        for name in names:
+            (whole,), = once.sql('SELECT indexdef FROM pg_indexes '
+                                 'WHERE indexname = ?', name)
+            once.sql('DROP INDEX ' + name)
+            status, found = doctor(t, once)
+            once.sql(whole)
+            ok, text = found['schema']
+            assert (status, ok) == (1, False) and name in text, found
+        return
     once.stop()
     with open(once.database, 'rb') as f:
         whole = f.read()
@@ -310,14 +315,15 @@ def test_doctor_names_what_is_missing_of_the_schema(t):
 def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
     once = t.once(handler=t.sh('status 201'))
     once.post('k')
-    id_of_k = 1
-    db = sqlite3.connect(once.database)
-    for sql in ('INSERT INTO once_request VALUES (77, x\'\', x\'\', 0, 0)',
-                'INSERT INTO once_request VALUES (%d, x\'\', x\'\', 0, 0)' %
-                id_of_k, 'INSERT INTO once_body VALUES (77, x\'00\')'):
-        db.execute(sql)
-    db.commit()
-    db.close()
+    (id_of_k,), = once.sql('SELECT id FROM once_key')
+    for id in (77, id_of_k):
+        if base.POSTGRES:
+            once.sql('INSERT INTO once_request VALUES (?, ?, ?)', id, b'', b'')
+        else:
+            once.sql("INSERT INTO once_request VALUES (?, ?, ?, 0, 0)", id,
+                     b'', b'')
+    once.sql('INSERT INTO once_piece VALUES (77, 1, ?)' if base.POSTGRES else
+             'INSERT INTO once_body VALUES (77, ?)', b'\0')
     status, found = doctor(t, once)
     eq((status, found['requests'][0], found['bodies'][0]),
        (1, False, False), found)
@@ -371,7 +377,8 @@ def test_doctor_tells_of_unknown_keys(t):
 
 def test_database_from_the_environment_and_a_configuration(t):
     once = filled(t)
-    env = {'PATH': '/usr/bin:/bin', 'ONCE_DATABASE': once.database}
+    env = {'PATH': '/usr/bin:/bin', 'ONCE_DATABASE': once.database,
+           'ONCEWRAP_MODULES': base.MODULES}
     run = tool(t, 'ls', '--json', env=env)
     eq((run.returncode, len(run.stdout.splitlines())), (0, 4), run)
     run = tool(t, '-f', once.file, 'ls', '--json')

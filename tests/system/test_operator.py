@@ -67,11 +67,12 @@ def test_show_response_of_a_redirect(t):
 def test_show_response_leaves_out_what_a_replay_does(t):
     """An answer that the handler committed itself has all its fields."""
     once = t.once(handler=t.py(
-        'import sqlite3\n'
-        'db = sqlite3.connect(os.environ["ONCE_DATABASE"])\n'
-        'db.execute("INSERT INTO once_response VALUES (?, 201, ?, ?)",'
+        'import shared\n'
+        'db = shared.connect()\n'
+        'db.execute("INSERT INTO once_response(token, status, headers, '
+        'body) VALUES (?, 201, ?, ?)",'
         ' (os.environ["ONCE_TOKEN"], "Set-Cookie: a\\nX-Not: b\\nX-Yes: c",'
-        ' "hello"))\ndb.commit()'),
+        ' "hello"))'),
         defaults={'share_database': 'yes', 'replay_drop': 'X-Not'})
     eq(once.post('k').status, 201)
     shown = t.run([base.ONCECTL, '-f', once.file, 'show', 'k', '--response'])

@@ -3,11 +3,12 @@ import base64
 import hashlib
 import os
 import re
-import sqlite3
 import urllib.parse
 
+import base
 from answer import eq, first, problem
 from base import wait_until
+from clocks import HOUR, Clocks
 from page import Page, encode, form_of
 from test_outbox import EMITTER, RECEIPT, section, wait_effect
 
@@ -248,20 +249,13 @@ def test_find_by_each(t):
 
 def test_downstream_key_is_found_behind_many_others(t):
     """One that is settled, too: it tells the number of its row."""
-    once = start(t, 'status 201', database=t.path('many.db'))
-    first(once.post('old'), 201)
+    once = start(t, 'status $QUERY_STRING')
+    first(once.post('old', query='201'), 201)
+    first(once.post('free', query='503'), 503)
     row = once.row('old')
-    with sqlite3.connect(once.database) as db:
-        db.execute("""
-            WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n
-                WHERE i < 60000)
-            INSERT INTO once_key(id, identity, key, path, scope, state, attempt,
-                fingerprint, recipe, downstream, on_crash, retention,
-                created_at, updated_at, expires_at)
-            SELECT i, i, 'k' || i, path, scope, 'failed_retryable', 1,
-                fingerprint, recipe, randomblob(16), on_crash, retention,
-                created_at, updated_at, expires_at
-            FROM once_key, n WHERE id = 1""")
+    once.plant(60000, "k.state = 'failed_retryable'", key="'k' || n",
+               downstream='gen_random_uuid()' if base.POSTGRES else
+               'randomblob(16)')
     page = get(once, 'find?downstream=' + row['downstream'])
     eq([text for text in page.texts if text == 'old'], ['old'])
     eq(page.id_of('key'), 1)
@@ -450,14 +444,11 @@ def test_token_ends_with_the_state_and_the_life(t):
 
 
 def test_token_is_good_for_an_hour(t):
+    clocks = Clocks(t)
     once = start(t)
     id = lost(once)
     form = confirm(once, 'forget', id)
-    once.stop()
-    # Store time goes on by a little more than an hour.
-    with sqlite3.connect(once.database) as db:
-        db.execute('UPDATE once_clock SET shift = shift + 3601000')
-    once.start()
+    clocks.passes(HOUR + 1)
     forbidden(post(once, form))
     eq(once.state('k'), 'unknown')
     eq(post(once, confirm(once, 'forget', id)).status, 200)

@@ -36,7 +36,7 @@ def ambient(t, **kw):
     """A daemon without root that may become every user."""
     folder(t)
     bin = pwd.getpwnam('bin')
-    once = t.once(prefix=[
+    once = t.once(owner=bin.pw_uid, prefix=[
         base.need('setpriv'), '--reuid', str(bin.pw_uid),
         '--regid', str(bin.pw_gid), '--clear-groups',
         '--inh-caps', GIVEN, '--ambient-caps', GIVEN], **kw)
@@ -98,7 +98,7 @@ def effect(t, **options):
     lines = ''.join('%s = %s\n' % o for o in options.items())
     conf = '[effect mail]\nprogram = %s\n%s' % (program, lines)
     handler = t.sh('echo hello | %s emit mail || exit; status 201' %
-                   base.ONCECTL)
+                   t.program('oncectl'))
     return dict(handler=handler, conf=conf,
                 defaults={'share_database': 'yes'})
 

@@ -1,5 +1,4 @@
 """Finding out what happened to unknown keys: the route's reconciler."""
-import sqlite3
 
 import proc
 from answer import eq, first, problem
@@ -126,8 +125,7 @@ def test_reconciler_gets_the_request_without_credentials(t):
 
 
 def stored(once):
-    with sqlite3.connect(once.database) as db:
-        return db.execute('SELECT count(*) FROM once_request').fetchone()[0]
+    return once.sql('SELECT count(*) FROM once_request')[0][0]
 
 
 def test_request_is_erased_with_the_outcome(t):

@@ -3,7 +3,6 @@ import base64
 import json
 
 from answer import eq, first, problem
-from base import need
 
 # What a program does, and: attempt, exit, signal, bytes, output, state.
 REFUSED = {
@@ -98,10 +97,9 @@ def test_it_goes_with_its_key(t):
     once = t.once(handler=t.sh('echo none'))
 
     def kept():
-        return t.run([need('sqlite3'), once.database,
-                      'SELECT count(*) FROM once_refused']).stdout
+        return once.sql('SELECT count(*) FROM once_refused')
 
     problem(once.post('k'), 'handler-failed', unknown=True)
-    eq(kept(), b'1\n')
+    eq(kept(), [(1,)])
     once.ctl('forget', 'k')
-    eq(kept(), b'0\n')
+    eq(kept(), [(0,)])

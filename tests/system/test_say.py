@@ -3,7 +3,6 @@ it or nothing, and its answer wins."""
 import json
 import os
 import signal
-import sqlite3
 
 import base
 import proc
@@ -11,10 +10,15 @@ from answer import eq, first, problem, replay
 from base import wait_until
 from once import Background
 
-LANGUAGES = ('order', 'order.py', 'order.pl')
+LANGUAGES = ('order.py',) if base.POSTGRES else (
+    'order', 'order.py', 'order.pl')
 # What is put there stays to be seen: delivery does not succeed.
 EFFECTS = '[effect mail]\nprogram = /bin/false\nbackoff = 1h\n'
 BY = {'order': 'c', 'order.py': 'python', 'order.pl': 'perl'}
+
+
+# Not before it has taken the order.
+SOON = '%ds' % max(1, base.SLOW)
 
 
 def shared(t, *words, handler='order', script=None, server=None, **defaults):
@@ -28,41 +32,29 @@ def shared(t, *words, handler='order', script=None, server=None, **defaults):
 
 
 def prepare(once):
-    sql(once, 'CREATE TABLE orders(id INTEGER PRIMARY KEY, note TEXT)')
+    once.sql('CREATE TABLE orders(id INTEGER PRIMARY KEY, note TEXT)')
 
 
 def command(t, handler, *words):
+    if base.POSTGRES and handler == 'order':
+        handler = 'order.py'    # without a library of SQLite
     return ' '.join((t.program(handler), t.dir) + words)
 
 
-def sql(once, text, *values):
-    db = sqlite3.connect(once.database, timeout=base.WAIT)
-    try:
-        with db:
-            return db.execute(text, values).fetchall()
-    finally:
-        db.close()
-
-
 def orders(once):
-    return [note for note, in sql(once, 'SELECT note FROM orders')]
-
-
-def effects(once):
-    return sql(once, 'SELECT topic, coalesce(payload, (SELECT body FROM '
-               'once_payload WHERE effect_id = id)) FROM once_effect')
+    return [note for note, in once.sql('SELECT note FROM orders')]
 
 
 def is_taken(once, key='k', state='completed'):
     """The order is there as a whole, once."""
     eq(orders(once), [key])
-    eq(effects(once), [('mail', b'thanks')])
+    eq(once.effects(), [('mail', b'thanks')])
     row = once.row(key)
     eq((row['state'], row['recovery_point']), (state, 'ordered'))
 
 
 def is_nothing(once):
-    eq((orders(once), effects(once)), ([], []))
+    eq((orders(once), once.effects()), ([], []))
 
 
 # --- one transaction ----------------------------------------------------------
@@ -117,9 +109,8 @@ def test_nothing_is_left_of_what_was_rolled_back_in_perl(t):
 def test_a_handler_killed_in_its_transaction_leaves_nothing(t):
     gate = t.gate()
     once = shared(t, script='''
-import signal, sqlite3
-db = sqlite3.connect(os.environ["ONCE_DATABASE"], timeout=5,
-                     isolation_level=None)
+import shared, signal
+db = shared.connect()
 db.execute("BEGIN IMMEDIATE")
 db.execute("INSERT INTO once_response(token, status) VALUES (?, 201)",
            (os.environ["ONCE_TOKEN"],))
@@ -174,7 +165,7 @@ def test_its_answer_wins_over_a_kill(t):
 
 
 def test_its_answer_wins_over_a_timeout(t):
-    wins_over(t, 'sleep', timeout='1s', kill_after='100ms')
+    wins_over(t, 'sleep', timeout=SOON, kill_after='100ms')
 
 
 def test_its_answer_wins_over_ten_megabytes(t):
@@ -194,7 +185,7 @@ def test_its_answer_wins_with_resume(t):
 
 
 def test_its_answer_wins_over_a_timeout_with_resume(t):
-    wins_over(t, 'sleep', on_crash='resume', timeout='1s',
+    wins_over(t, 'sleep', on_crash='resume', timeout=SOON,
               kill_after='100ms')
 
 
@@ -463,10 +454,9 @@ run("INSERT INTO once_response(token, status, headers) VALUES (?, 201, ?)",
 
 
 PLAIN = '''
-import json, sqlite3
+import json, shared, sqlite3
 token = os.environ["ONCE_TOKEN"]
-db = sqlite3.connect(os.environ["ONCE_DATABASE"], timeout=5,
-                     isolation_level=None)
+db = shared.connect()
 def run(text, *values):
     return db.execute(text, values)
 %s
@@ -622,7 +612,7 @@ run("INSERT INTO once_outbox(token, topic, payload) VALUES (?, 'mail', ?)",
 ''')
     first(once.post('k'), 201)
     eq(once.row('k')['recovery_point'], 'after')
-    eq(effects(once), [('mail', b'\0\xff')])
+    eq(once.effects(), [('mail', b'\0\xff')])
 
 
 def test_the_next_attempt_is_told_the_last_recovery_point(t):

@@ -7,11 +7,10 @@ import sqlite3
 
 import base
 import proc
-from answer import eq, first, problem, replay
+from answer import eq, first, replay
 from base import wait_until
 from once import Background, Lock
-from test_say import (EFFECTS, effects, is_nothing, is_taken, prepare,
-                      released, sql)
+from test_say import EFFECTS, is_nothing, is_taken, prepare, released
 from test_store import fill, mount
 
 ALL = (('checkpoint', 'point'), ('emit', 'mail'), ('respond',))
@@ -72,12 +71,12 @@ printf 'Status: 201 Made\\r\\nContent-Type: text/plain\\r\\nX-Twice: 1\\r\\n\
 X-Twice: 2\\r\\nContent-Length: 5\\r\\n\\r\\nsaid\\n' |
     oncectl respond || exit 75
 status 500
-kill -9 $$''' % base.BUILDDIR)
+kill -9 $$''' % t.handlers)
     answer = once.post('k')
     first(answer, 201, b'said\n')
     eq(answer.all('X-Twice'), ['1', '2'], answer)
     replay(once.post('k'), answer)
-    eq(effects(once), [('mail', b'thanks')])
+    eq(once.effects(), [('mail', b'thanks')])
     eq(once.row('k')['recovery_point'], 'ordered')
     eq(t.ledger(), ['1 start'])
 
@@ -148,7 +147,7 @@ setsid env -i PATH="$PATH" sh -c '
     done
     echo end > "$0/ended"' "$D" "$ONCE_TOKEN" "$ONCE_DATABASE" \
     3>&- >/dev/null 2>&1 &
-exec sleep 1000''' % base.BUILDDIR, on_crash='resume')
+exec sleep 1000''' % t.handlers, on_crash='resume')
     once.begin('k')
     pid = old.wait()
     t.defer(lambda: proc.kill(pid, signal.SIGKILL))
@@ -228,12 +227,30 @@ def test_fields_that_are_not_handed_on(t):
     answer = said(t, b'HTTP/1.1 404 Lost\r\nContent-Length: 4\r\n'
                   b'Connection: X-Gone\r\nX-Gone: 1\r\nX-CGI-A: 1\r\n'
                   b'Idempotent-Replayed: true\r\n'
-                  b'Idempotency-Outcome: completed\r\nX-Latin: \xe9\r\n\r\n'
+                  b'Idempotency-Outcome: completed\r\nX-Kept: 1\r\n\r\n'
                   b'gone', 404, b'gone')
     names = {n.lower() for n, _ in answer.fields}
     for name in ('connection', 'x-gone', 'x-cgi-a', 'idempotency-outcome'):
         assert name not in names, str(answer)
-    eq(answer.get('X-Latin'), '\u00e9', answer)
+    eq(answer.get('X-Kept'), '1', answer)
+
+
+def test_a_field_that_is_not_utf_8(t):
+    head = b'Status: 200\r\nX-Latin: \xe9\r\n\r\n'
+    if base.POSTGRES:
+        running = Running(t)
+        error = running.say('respond', input=head, status=1)
+        eq(error, 'oncectl: respond: text that is not UTF-8, which '
+           'PostgreSQL does not store\n')
+        running.end()
+    else:
+        answer = said(t, head, 200, b'')
+        eq(answer.get('X-Latin'), '\u00e9', answer)
+
+
+def test_a_field_that_is_utf_8(t):
+    answer = said(t, b'Status: 200\r\nX-Name: \xc3\xa9\r\n\r\n', 200, b'')
+    eq(answer.get('X-Name'), '\u00c3\u00a9', answer)
 
 
 def test_a_redirect(t):
@@ -254,7 +271,7 @@ def test_the_longest_body_and_payload(t):
     answer = running.end()
     first(answer, 200)
     assert answer.body == body
-    (topic, payload), = effects(running.once)
+    (topic, payload), = running.once.effects()
     assert (topic, payload) == ('mail', body)
 
 
@@ -267,7 +284,7 @@ def test_a_second_answer(t):
     running.say('emit', 'mail', input=b'', status=0)
     answer = running.end()
     first(answer, 201, b'said\n')
-    eq(effects(running.once), [('mail', b'')])
+    eq(running.once.effects(), [('mail', b'')])
     eq(running.once.row('k')['recovery_point'], 'after')
 
 
@@ -280,7 +297,7 @@ def test_effects_do_not_come_apart_from_what_they_belong_to(t):
     running.say('respond', '--emit', 'mail=' + t.path('two'), '--emit',
                 'mail=' + t.path('one'), status=0)
     first(running.end(), 201, b'said\n')
-    eq(effects(running.once), [('mail', b'1\0\n'), ('mail', b''),
+    eq(running.once.effects(), [('mail', b'1\0\n'), ('mail', b''),
                                ('mail', b'1\0\n')])
     eq(running.once.row('k')['recovery_point'], 'far')
 
@@ -303,11 +320,23 @@ def test_effect_that_is_refused_takes_all_of_it_along(t):
             error = running.say(*first_words, *args, status=1)
             assert message in error, error
     first(running.end(), 200, b'printed\n')
-    eq(effects(running.once), [])
+    eq(running.once.effects(), [])
     eq(running.once.row('k')['recovery_point'], 'started')
 
 
 # --- what can be tried again, and what is used wrongly ------------------------
+
+def waits(once):
+    """Whether oncectl waits for the lock."""
+    if base.POSTGRES:
+        return once.sql("SELECT 1 FROM pg_stat_activity WHERE datname = "
+                        "current_database() AND wait_event_type = 'Lock'")
+    # It has the database open.
+    return any(once.database in link
+               for pid in proc.descendants(os.getpid())
+               if 'respond' in proc.describe(pid)
+               for link in proc.open_files(pid))
+
 
 def test_the_lock_is_waited_for(t):
     running = Running(t)
@@ -318,12 +347,7 @@ def test_the_lock_is_waited_for(t):
         eq(running.say(*args, '--wait', '0', status=75),
            'oncectl: %s: database is locked\n' % args[0])
     waiting = Background(lambda: running.say('respond', '--wait', '1h'))
-    # It has the database open, so it waits.
-    wait_until(lambda: any(
-        running.once.database in link
-        for pid in proc.descendants(os.getpid())
-        if 'respond' in proc.describe(pid)
-        for link in proc.open_files(pid)), 'it waits')
+    wait_until(lambda: waits(running.once), 'it waits')
     lock.release()
     eq(waiting.result(), (0, ''))
     first(running.end(), 201, b'said\n')
@@ -341,7 +365,7 @@ def test_a_full_disk(t):
     running.say('emit', 'mail', input=b'x' * 1000000, status=0)
     running.say('respond', status=0)
     first(running.end(), 201, b'said\n')
-    eq(effects(running.once), [('mail', b'x' * 1000000)])
+    eq(running.once.effects(), [('mail', b'x' * 1000000)])
 
 
 def test_a_database_that_is_not_shared_with_that_user(t):
@@ -417,10 +441,10 @@ def test_nothing_else_is_touched(t):
     eq(running.say('checkpoint', 'late', status=1),
        'oncectl: checkpoint: lease lost\n')
     assert not os.path.exists(once.database + '-lock')
-    sql(once, 'PRAGMA user_version = 2')
+    once.sql('PRAGMA user_version = 2')
     error = running.say('checkpoint', 'late', status=1)
     assert 'older release' in error, error
-    eq(sql(once, 'PRAGMA user_version'), [(2,)])
-    sql(once, 'PRAGMA user_version = 99')
+    eq(once.sql('PRAGMA user_version'), [(2,)])
+    once.sql('PRAGMA user_version = 99')
     error = running.say('checkpoint', 'late', status=1)
     assert 'newer release' in error, error

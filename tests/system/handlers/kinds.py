@@ -17,7 +17,7 @@ FOLDER/ledger.  Words of QUERY_STRING, joined by "+":
     child=WORD   leaves a process behind: plain, shed (without descriptors),
                  far (the same in a session of its own)
     err=TEXT, log=TEXT    a line on descriptor 2, or as a record of errors
-    respond=ONCECTL       its answer is given by that program
+    respond      its answer is given by oncectl
     quit         ends after the answer
 """
 import os
@@ -183,7 +183,8 @@ def do(run):
         elif name == 'log':
             run.err(value.encode() + b'\n')
         elif name == 'respond':
-            subprocess.run([value, 'respond'], env=run.env, check=True,
+            oncectl = os.path.join(os.path.dirname(__file__), 'oncectl')
+            subprocess.run([oncectl, 'respond'], env=run.env, check=True,
                            input=b'Status: 203\n\nanswered')
         elif name == 'quit':
             run.end(status)

@@ -6,6 +6,9 @@ import sqlite3
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import shared    # noqa: E402
+
 folder, words = sys.argv[1], sys.argv[2:]
 for word in words:
     if word.startswith('env='):
@@ -32,8 +35,7 @@ def out(data):
 
 
 def order(end):
-    db = sqlite3.connect(os.environ['ONCE_DATABASE'], timeout=5,
-                         isolation_level=None)
+    db = shared.connect()
     try:
         db.execute('BEGIN IMMEDIATE')
         db.execute("INSERT INTO once_checkpoint(token, recovery_point) "

@@ -9,11 +9,11 @@ TOP = os.path.normpath(os.path.join(HERE, '..', '..', '..'))
 BUILDDIR = os.path.abspath(os.environ.get('BUILDDIR') or
                            os.path.join(TOP, 'build'))
 # Where the programs find their module.
-os.environ.setdefault('ONCEWRAP_MODULES', BUILDDIR)
+MODULES = os.environ.setdefault('ONCEWRAP_MODULES', BUILDDIR)
 ONCEWRAP = os.environ.get('ONCEWRAP') or os.path.join(BUILDDIR, 'oncewrap')
 ONCECTL = os.environ.get('ONCECTL') or os.path.join(BUILDDIR, 'oncectl')
 EXAMPLES = os.path.join(TOP, 'examples')
-POSTGRES = None     # the server that has the databases, or None: files
+POSTGRES = None     # the server that has the databases; None: they are files
 WAIT = 20           # seconds until a condition counts as missed
 SLOW = 1.0
 

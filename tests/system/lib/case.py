@@ -74,6 +74,7 @@ class Case:
         self.deferred = []
         self.logs = []
         self.counter = 0
+        self.postgres = None    # a server of its own
 
     # --- the folder ---
 
@@ -112,7 +113,7 @@ class Case:
         """A new database: a file, or in the server that the run has."""
         if base.POSTGRES is None:
             return self.path(name + '.db')
-        return base.POSTGRES.database()
+        return (self.postgres or base.POSTGRES).database()
 
     # --- handlers ---
 
@@ -124,17 +125,19 @@ class Case:
                           0o755)
 
     def py(self, body, name=None):
-        """A handler in Python; D is the folder, out() writes bytes."""
+        """A handler in Python; D is the folder, out() writes bytes, and
+        shared.py can be imported."""
         self.counter += 1
         name = name or 'handler%d.py' % self.counter
         return self.write(
             name, '#!/usr/bin/python3 -ISB\nimport os, sys\nD = %r\n'
+            'sys.path.insert(0, %r)\n'
             'def ledger():\n'
             '    with open(D + "/ledger", "a") as f:\n'
             '        f.write(os.environ.get("ONCE_ATTEMPT", "") + "\\n")\n'
             'def out(b):\n'
             '    sys.stdout.buffer.write(b); sys.stdout.buffer.flush()\n'
-            % self.dir + body + '\n', 0o755)
+            % (self.dir, self.handlers) + body + '\n', 0o755)
 
     def program(self, name):
         """A handler from the folder handlers, built if it is in C."""

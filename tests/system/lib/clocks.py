@@ -7,19 +7,28 @@ import time
 import uuid
 
 import base
+import postgres
 
 HOUR = 3600
 YEAR = 31556952
 
 
+def clock_file(t, name):
+    path = t.write(name, b'\0' * 24)
+    with open(path, 'r+b') as f:
+        return path, mmap.mmap(f.fileno(), 24)
+
+
 class Clocks:
-    """From now on programs of this case read these; see clock.c."""
+    """From now on programs of this case read these; see clock.c.
+
+    A PostgreSQL server is on a host of its own, which neither reboots nor has
+    its clock set.
+    """
 
     def __init__(self, t):
         self.t = t
-        path = t.write('clock', b'\0' * 24)
-        with open(path, 'r+b') as f:
-            self.map = mmap.mmap(f.fileno(), 24)
+        path, self.map = clock_file(t, 'clock')
         library = t.path('clock.so')
         subprocess.run([os.environ.get('CC', 'cc'), '-O1', '-shared', '-fPIC',
                         '-o', library, os.path.join(base.HERE, 'clock.c'),
@@ -30,15 +39,36 @@ class Clocks:
         os.environ['ASAN_OPTIONS'] = ':'.join(
             filter(None, (os.environ.get('ASAN_OPTIONS'),
                           'verify_asan_link_order=0')))
-        self.wall_added = self.boot_added = 0
+        self.wall_added = self.boot_added = self.slept = 0
+        if base.POSTGRES:
+            self.server_map = self.clock_of_server(library)
+
+    def clock_of_server(self, library):
+        """The clock of the server of the case, which the first one starts."""
+        path, clock = clock_file(self.t, 'clock.server')
+        if self.t.postgres:
+            return clock
+        server = postgres.Server(self.t.path('postgres'), env=dict(
+            os.environ, CLOCK_FILE=path, LD_PRELOAD=library))
+        self.t.defer(server.stop)
+        server.keep_promises()
+        self.t.postgres = server
+        return clock
 
     def put(self):
         self.map[:] = struct.pack('=qqq', int(self.wall_added * 10**9),
                                   int(self.boot_added * 10**9), self.boots)
+        if base.POSTGRES:
+            self.server_map[:] = struct.pack('=qqq', int(self.slept * 10**9),
+                                             0, 0)
 
-    def now(self):
+    def wall(self):
         """The wall clock of the programs."""
         return time.time() + self.wall_added
+
+    def now(self):
+        """The clock that dates of the store follow."""
+        return time.time() + self.slept if base.POSTGRES else self.wall()
 
     def jump(self, seconds):
         """The wall clock is set."""
@@ -46,11 +76,12 @@ class Clocks:
         self.put()
 
     def set_wall(self, seconds):
-        self.jump(seconds - self.now())
+        self.jump(seconds - self.wall())
 
     def passes(self, seconds):
         """So long the host sleeps: all clocks but the monotonic go on."""
         self.boot_added += seconds
+        self.slept += seconds
         self.jump(seconds)
 
     def reboot(self, wall=None, uptime=20, name=True):

@@ -1,7 +1,9 @@
 """Starting, stopping and asking oncewrap and oncectl."""
+import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -11,10 +13,15 @@ import answer
 import base
 import fcgi
 import proc
+import shared
 
 
 def ini(values):
     return ''.join('%s = %s\n' % (k, v) for k, v in (values or {}).items())
+
+
+def is_postgres(database):
+    return database.startswith('postgresql:')
 
 
 class Once:
@@ -26,16 +33,22 @@ class Once:
 
     def __init__(self, t, handler=None, server=None, defaults=None,
                  routes=None, conf='', args=(), start=True, name='once',
-                 database=None, env=None, listen=True, prefix=(), **popen):
+                 database=None, env=None, listen=True, prefix=(), owner=None,
+                 **popen):
         self.t = t
         self.name = name
         self.popen = popen
+        self.owner = owner or popen.get('user')     # the user it runs as
         self.args = list(args)
         self.prefix = list(prefix)      # a program that becomes oncewrap
         self.env = dict(os.environ if env is None else env)
         self.socket = t.path(name + '.sock')
         self.address = self.socket
         self.database = database or t.database(name)
+        self.postgres = is_postgres(self.database)
+        if self.postgres:
+            self.env.update(ONCEWRAP_MODULES=base.MODULES,
+                            STATE_DIRECTORY=self.state_of_owner())
         self.listen = listen
         self.server, self.defaults = dict(server or {}), dict(defaults or {})
         if handler:
@@ -47,6 +60,16 @@ class Once:
         t.defer(self.end)
         if start:
             self.start()
+
+    def state_of_owner(self):
+        """The folder for the files about its processes."""
+        if self.owner is None:
+            return os.environ['STATE_DIRECTORY']
+        folder = '%s.%s' % (os.environ['STATE_DIRECTORY'], self.owner)
+        if not os.path.isdir(folder):
+            os.mkdir(folder, 0o755)
+            shutil.chown(folder, self.owner)
+        return folder
 
     # --- life ---
 
@@ -196,6 +219,77 @@ class Once:
 
     # --- the store ---
 
+    def local(self, what):
+        """The folder or file of that name about this host's processes."""
+        if not self.postgres:
+            return self.database + what
+        found = glob.glob('%s/postgresql-*%s' % (self.env['STATE_DIRECTORY'],
+                                                 what))
+        assert len(found) == 1, found
+        return found[0]
+
+    def attempts(self):
+        """The files of attempts."""
+        return os.listdir(self.local('-attempts'))
+
+    def sql(self, text, *values):
+        """The rows of a statement in the words of SQLite, by a connection of
+        its own."""
+        db = shared.connect(self.database)
+        try:
+            cursor = db.execute(text, values)
+            return cursor.fetchall() if text.startswith(
+                ('SELECT', 'PRAGMA')) else []
+        finally:
+            db.close()
+
+    def stored(self):
+        """All bytes of the store."""
+        if not self.postgres:
+            return b''.join(self.t.read(os.path.basename(path)) for path in
+                            glob.glob(glob.escape(self.database) + '*')
+                            if os.path.isfile(path))
+        db = shared.connect(self.database)
+        db.execute('SET bytea_output = escape')
+        rows = [row for name in tables(db) for row, in db.execute(
+            'SELECT t::text FROM %s AS t' % name).fetchall()]
+        db.close()
+        assert rows
+        return '\n'.join(rows).encode()
+
+    def plant(self, n, where='true', **values):
+        """Copies keys n times.  values are columns that differ, each an
+        expression with the number n of the copy; names of keys must."""
+        number = 'k.id * 1000000 + n'
+        values = dict({'id': number}, **values)
+        if self.postgres:
+            columns = self.sql("SELECT column_name FROM "
+                               "information_schema.columns WHERE table_name "
+                               "= 'once_key' AND table_schema = 'public'")
+            series = 'generate_series(1, %d) AS s(n)' % n
+            values['digest'] = "decode(md5(''||(%s)), 'hex')" % number
+            for name in ('key', 'path', 'scope'):
+                if name in values:
+                    values[name] = "convert_to(%s, 'UTF8')" % values[name]
+        else:
+            columns = self.sql("SELECT name FROM pragma_table_info"
+                               "('once_key')")
+            series = '(WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT ' \
+                'n + 1 FROM r WHERE n < %d) SELECT n FROM r)' % n
+        names = [name for name, in columns]
+        self.sql('INSERT INTO once_key(%s) SELECT %s FROM once_key k, %s '
+                 'WHERE %s' % (', '.join(names), ', '.join(
+                     values.get(name, 'k.' + name) for name in names),
+                     series, where))
+
+    def effects(self):
+        """(topic, payload) of each effect, in order."""
+        if self.postgres:
+            return [(topic.decode(), payload) for topic, payload in self.sql(
+                'SELECT topic, payload FROM once_effect ORDER BY id')]
+        return self.sql('SELECT topic, coalesce(payload, (SELECT body FROM '
+                        'once_payload WHERE effect_id = id)) FROM once_effect')
+
     def ctl(self, *args, status=0, input=None, database=True):
         """Runs oncectl; its stdout as text."""
         argv = [base.ONCECTL]
@@ -284,7 +378,22 @@ def elapsed(function):
     return time.monotonic() - began, value
 
 
+def tables(db):
+    """Those of oncewrap in PostgreSQL."""
+    return [name for name, in db.execute(
+        "SELECT tablename FROM pg_tables WHERE tablename LIKE 'once%' "
+        'ORDER BY 1').fetchall()]
+
+
 class Lock:
+    """Keeps all others from writing to a store, until it is released."""
+
+    def __new__(cls, t, database):
+        return object.__new__(PostgresLock if is_postgres(database) else
+                              SqliteLock)
+
+
+class SqliteLock(Lock):
     """The write lock of a database, held by the sqlite3 shell."""
 
     def __init__(self, t, database):
@@ -305,3 +414,17 @@ class Lock:
         self.say('ROLLBACK;\n')
         self.process.stdin.close()
         self.process.wait(base.WAIT)
+
+
+class PostgresLock(Lock):
+    """Locks of all tables, as maintenance takes them: they can be read."""
+
+    def __init__(self, t, database):
+        self.db = shared.connect(database)
+        t.defer(self.db.close)
+        names = ', '.join(tables(self.db))
+        self.db.execute('BEGIN')
+        self.db.execute('LOCK TABLE %s IN EXCLUSIVE MODE' % names)
+
+    def release(self):
+        self.db.execute('ROLLBACK')

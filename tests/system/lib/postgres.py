@@ -60,8 +60,9 @@ def own(folder):
 class Server:
     """A primary; or, of another server, its standby."""
 
-    def __init__(self, folder, primary=None):
+    def __init__(self, folder, primary=None, env=None):
         self.folder = folder
+        self.env = env
         self.data = os.path.join(folder, 'data')
         self.process = None
         os.mkdir(folder, 0o755)
@@ -120,6 +121,7 @@ class Server:
                 [program('postgres'), '-D', self.data], stdout=log,
                 stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
                 start_new_session=True, preexec_fn=proc.end_with_parent,
+                env=self.env,
                 **account())
         wait_until(self.is_ready, 'PostgreSQL is ready')
 

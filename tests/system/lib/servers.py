@@ -234,8 +234,15 @@ http {
 FcgidIPCDir %s/tmp
 FcgidProcessTableFile %s/fcgid.shm
 ''' % (self.dir, self.dir)
+        if fcgid and base.POSTGRES:
+            state = os.path.join(self.dir, 'state')
+            os.makedirs(state, exist_ok=True)
+            fcgid += 'FcgidInitialEnv ONCEWRAP_MODULES %s\n' \
+                'FcgidInitialEnv STATE_DIRECTORY %s\n' % (base.MODULES, state)
         if fcgid and user:
-            os.chown(os.path.join(self.dir, 'tmp'), www.pw_uid, www.pw_gid)
+            for folder in os.listdir(self.dir):
+                os.chown(os.path.join(self.dir, folder), www.pw_uid,
+                         www.pw_gid)
         path = self.file('''
 ServerRoot %(dir)s
 ServerName localhost
