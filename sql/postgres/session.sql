@@ -26,7 +26,7 @@ INSERT INTO once_session(owner, slot, seq) VALUES ($1, $2, 0)
 -- name: session_next
 WITH moved AS (
 	UPDATE once_session SET seq = $3
-	WHERE owner = $1 AND slot = $2 AND seq = $3 - 1
+	WHERE owner = $1 AND slot = $2 AND seq = $3::bigint - 1
 	RETURNING 1
 ) SELECT 1 / count(*) FROM moved;
 

@@ -7,7 +7,7 @@ SELECT current_setting('server_version_num')::bigint,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- name: meta_exists
-SELECT 1 FROM pg_class
+SELECT 1::bigint FROM pg_class
 WHERE relname = 'once_meta' AND relnamespace = current_schema()::regnamespace;
 
 -- name: meta_new
