@@ -319,12 +319,12 @@ marked AS (UPDATE once_key k SET state = 'expired', updated_at = $now,
 	expires_at = k.expires_at + k.expired_retention, kept = false,
 	headers = NULL, body = NULL, body_length = NULL, reason = NULL,
 	late_token = NULL, queued_at = NULL
-    FROM due
-    WHERE k.id = due.id AND k.state IN ('completed', 'failed_retryable')
+    WHERE k.id = ANY (ARRAY(SELECT id FROM due))
+	AND k.state IN ('completed', 'failed_retryable')
 	AND k.gone AND k.expires_at + k.expired_retention > $now
     RETURNING k.id, k.scope, k.path, k.key),
-deleted AS (DELETE FROM once_key k USING due
-    WHERE k.id = due.id
+deleted AS (DELETE FROM once_key k
+    WHERE k.id = ANY (ARRAY(SELECT id FROM due))
 	AND k.state IN ('completed', 'failed_retryable', 'expired')
 	AND NOT EXISTS (SELECT 1 FROM marked m WHERE m.id = k.id)
     RETURNING k.id, k.scope, k.path, k.key),
@@ -932,7 +932,6 @@ WHERE e.state = 'delivered'
 	AND k.state <> 'expired');
 
 -- name: stalled_effects
--- scan: looks at every pending effect, when an operator asks
 SELECT count(*) FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
     AND 1 <> (SELECT count(*) FROM once_effect f
