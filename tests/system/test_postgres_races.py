@@ -1,7 +1,7 @@
 """The statements of the PostgreSQL store where several processes use it at the
 same time; and what they count and leave behind."""
 from answer import eq
-from pgsql import OWNER, TOKEN, grant, reserve, store
+from pgsql import OWNER, TOKEN, digest, grant, reservation, reserve, store
 
 ANSWER = (True, 200, 0, 1, 2, None, None, b'', b'ab')
 OTHER = 'f' * 32
@@ -10,8 +10,7 @@ OTHER = 'f' * 32
 def is_whole(once):
     """Nothing is left behind, and the bytes are counted right."""
     for name in ('kept_error', 'orphan_pieces', 'missing_bodies',
-                 'orphan_answers', 'orphan_requests',
-                 'missing_request_bodies', 'missing_requests',
+                 'orphan_requests', 'missing_requests',
                  'orphan_effects', 'stalled_effects'):
         eq(once.run(name), [['0']], name)
 
@@ -27,11 +26,11 @@ def state(once, id=1):
 def accept(once, id, key, max_queue=10, max_kept=0, scope=b'alice', n=11):
     once.run('new_ids', 1)
     row, = once.run(
-        'accept_new', id, scope, n, 0, max_kept, b'E=1\0', b'body', 4, None, 8,
-        max_queue, key.encode().ljust(16, b'.'), key.encode(), b'/payments',
+        'accept_new', id, scope, n, 0, max_kept, b'E=1\0', b'body',
+        max_queue, digest(key), key.encode(), b'/payments',
         b'f', 1, '11111111-1111-4111-8111-111111111111', False, 86400000,
         False, 0, None, ('%032x' % id), 0)
-    return dict(zip(('id', 'crowded', 'open', 'no_room', 'unstaged', 'full',
+    return dict(zip(('id', 'crowded', 'open', 'no_room', 'full',
                      'now'), row))
 
 
@@ -44,21 +43,13 @@ def test_one_of_two_reservations_wins(t):
     second.run('new_ids', 1)
     once.do('BEGIN')
     eq(reserve(once, id=2)['id'], '2')
-    values = once_values(3)
-    second.send(second.text('reserve_new', *values))
+    second.send(second.text('reserve_new',
+                            *reservation(3, 'k', token=OTHER)))
     second.waits(boss)
     once.do('COMMIT')
-    eq(second.answer()[0].split('|')[:5], ['', 'f', 'f', 'f', 'f'])
+    eq(second.answer()[0].split('|')[:4], ['', 'f', 'f', 'f'])
     eq(once.value('SELECT count(*) FROM once_key'), '1')
     is_whole(once)
-
-
-def once_values(id):
-    """The parameters of reserve_new for the key k."""
-    return (id, b'alice', 11, 0, 0, None, None, 0, None, 0,
-            b'k'.ljust(16, b'.'), b'k', b'/payments', OTHER, OWNER, 60000,
-            b'f' * 32, 1, '11111111-1111-4111-8111-111111111111', False,
-            86400000, False, 0, None, None, None, None, 0)
 
 
 def test_limits_keep_a_new_key_out_and_say_which(t):
@@ -71,11 +62,10 @@ def test_limits_keep_a_new_key_out_and_say_which(t):
     once.run('finish_unknown', 1, TOKEN, True, b'lost')
     eq(reserve(once, 'e', max_open=1)['open'], 't')
     eq(reserve(once, 'e', max_open=2)['id'], '7')
-    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, body_length=99,
-                  counted=100, max_kept=99)
+    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, max_kept=99)
     eq((row['id'], row['no_room']), ('', 't'))
-    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, body_length=99,
-                  counted=100, max_kept=100)
+    row = reserve(once, 'f', environment=b'E', body=b'x' * 99,
+                  max_kept=100)
     eq(row['id'], '9')
     eq(kept(once), 100)
     is_whole(once)
@@ -93,60 +83,11 @@ def test_a_full_queue_accepts_nothing(t):
     is_whole(once)
 
 
-def stage(once, number, owner=OWNER, count=2):
-    once.do(once.text('stage_new', number, owner, 4 + 2 * count))
-    for i in range(1, count + 1):
-        once.do(once.text('piece_new', number, i, b'ab'))
-
-
-def test_staged_pieces_become_the_requests_or_are_missed(t):
-    _, once = store(t)
-    stage(once, -5)
-    stage(once, -6)
-    eq(kept(once), 16)
-    row = reserve(once, environment=b'E=1\0', body_length=4, pieces=-5)
-    eq(row['id'], '1')
-    eq(once.do('SELECT id FROM once_stage'), ['-6'])
-    eq(once.run('stage_recover', OWNER), [['-6']])
-    eq(once.run('stage_recover', OWNER), [])
-    row = reserve(once, 'o', environment=b'E=1\0', body_length=4, pieces=-6)
-    eq((row['id'], row['unstaged']), ('', 't'))
-    eq(kept(once), 8)
-    is_whole(once)
-    once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)
-    eq(kept(once), 0)
-    is_whole(once)
-    eq(once.value('SELECT count(*) FROM once_piece'), '0')
-
-
-def test_a_large_answer_of_a_reconciler_is_named_or_missed(t):
-    _, once = store(t)
-    reserve(once, reconcile_delay=5, environment=b'E=1\0', body=b'', counted=4)
-    once.run('finish_unknown', 1, TOKEN, True, None)
-    large = (1, 1, 0, False, -5, True, 200, 0, 1, 4, None, None, b'', None)
-    eq(once.run('resolve_completed', *large), [['', 'f']])
-    eq(state(once), 'unknown')
-    once.do(once.text('stage_new', -5, OWNER, 0))
-    for i in (1, 2):
-        once.do(once.text('piece_new', -5, i, b'ab'))
-    row, = once.run('resolve_completed', *large)
-    assert int(row[0]) > 0 and row[1] == 't', row
-    eq(once.run('answer_pieces', 1), [['-5']])
-    eq(once.run('pieces', -5, 0, 8), [['1', '\\x6162'], ['2', '\\x6162']])
-    is_whole(once)
-    # Another one comes too late.
-    eq(once.run('resolve_completed', *large[:4], None, *large[5:]), [])
-    eq(once.run('forget', 1, 'completed'), [['completed']])
-    eq(once.value('SELECT count(*) FROM once_piece'), '0')
-    eq(kept(once), 0)
-    is_whole(once)
-
-
 # --- suspicion ------------------------------------------------------------
 
 def suspected(once, **kw):
     eq(reserve(once, **kw)['id'], '1')
-    once.run('owner_new', OWNER, 'machine', 'boot', 1)
+    once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
     beat = int(once.value('SELECT beat FROM once_owner'))
     once.do('BEGIN')
     eq(once.run('owner_still', OWNER, beat), [['1']])
@@ -158,7 +99,6 @@ def suspected(once, **kw):
 def test_a_suspect_that_was_alive_records_its_outcome(t):
     _, once = store(t)
     suspected(once)
-    eq(once.run('leased', 1, TOKEN), [['1']])
     eq(len(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)), 1)
     eq(state(once), 'completed')
     eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
@@ -168,17 +108,16 @@ def test_a_suspect_comes_too_late_once_the_key_is_resolved(t):
     _, once = store(t)
     suspected(once)
     once.run('resolve_released', 1, 1, 0, True, None, None)
-    eq(once.run('leased', 1, TOKEN), [])
     eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
     eq(state(once), 'failed_retryable')
 
 
 def test_a_process_that_has_moved_is_not_suspected(t):
     _, once = store(t)
-    once.run('owner_new', OWNER, 'machine', 'boot', 1)
-    once.run('owner_beat', OWNER)
-    eq(once.run('owner_still', OWNER, 0), [])
-    eq(once.run('owner_still', OWNER, 1), [['1']])
+    once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
+    once.run('owner_beat', OWNER, 'machine', 'boot', 1)
+    eq(once.run('owner_still', OWNER, 1), [])
+    eq(once.run('owner_still', OWNER, 2), [['1']])
 
 
 def test_a_suspect_whose_handler_has_answered_learns_it(t):
@@ -194,12 +133,19 @@ def test_a_suspect_whose_handler_has_answered_learns_it(t):
 def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
     _, once = store(t)
     reserve(once)
-    once.run('owner_new', OWNER, 'machine', 'boot', 1)
-    once.do('INSERT INTO once_session VALUES (%d, 0, 5)' % OWNER)
-    eq(once.run('owner_delete', OWNER), [])
+    once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
+    once.do(once.text('session_new', OWNER, 0))
+    rows = 'SELECT (SELECT count(*) FROM once_owner) + count(*) ' \
+        'FROM once_session'
+    for _ in range(2):
+        once.do(once.text('owner_delete', OWNER))
+        once.do(once.text('session_delete', OWNER))
+        eq(once.value(rows), '2')
+        once.do('UPDATE once_owner SET beat = beat + 1')
     once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)
-    eq(once.run('owner_delete', OWNER), [[str(OWNER)]])
-    eq(once.value('SELECT count(*) FROM once_session'), '0')
+    once.do(once.text('owner_delete', OWNER))
+    once.do(once.text('session_delete', OWNER))
+    eq(once.value(rows), '0')
 
 
 # --- handlers -------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import base
 
 SQL = os.path.join(base.TOP, 'sql')
+FILES = ('session.sql', 'store.sql', 'queries.sql')
 TOKEN = '0123456789abcdef' * 2
 OWNER = 7
 
@@ -169,7 +170,8 @@ class Session:
 def store(t):
     """A server with the schema, and a session of its owner."""
     server = Server(t)
-    queries = {name: text for name, text, _ in statements('queries.sql')}
+    queries = {name: text for file in FILES
+               for name, text, _ in statements(file)}
     once = server.session(prepare=queries)
     once.do('BEGIN')
     for _, text, _ in statements('schema.sql'):
@@ -186,28 +188,26 @@ def digest(key):
     return key.encode().ljust(16, b'.')[:16]
 
 
-def reserve(once, key='k', id=None, token=TOKEN, **kw):
-    """Runs reserve_new; its row, with names."""
+def reservation(id, key, **kw):
+    """The parameters of reserve_new."""
     v = dict(scope=b'alice', scope_id=11, max_active=0, max_kept=0,
-             environment=None, body=None, body_length=0, pieces=None, counted=0,
-             path=b'/payments', owner=OWNER, lease=60000,
-             fingerprint=b'f' * 32, recipe=1,
+             environment=None, body=None, path=b'/payments', token=TOKEN,
+             owner=OWNER, lease=60000, fingerprint=b'f' * 32, recipe=1,
              downstream='11111111-1111-4111-8111-111111111111', resume=False,
              retention=86400000, gone=False, expired_retention=0, lock=None,
              lock_file=None, reconcile_delay=None, resource=None, max_open=0)
+    assert not set(kw) - set(v), kw
     v.update(kw)
+    values = list(v.values())
+    return (id, *values[:6], digest(key), key.encode(), *values[6:])
+
+
+def reserve(once, key='k', id=None, **kw):
+    """Runs reserve_new; its row, with names."""
     if id is None:
         id = int(once.run('new_ids', 1)[0][0])
-    row, = once.run(
-        'reserve_new', id, v['scope'], v['scope_id'], v['max_active'],
-        v['max_kept'], v['environment'], v['body'], v['body_length'],
-        v['pieces'], v['counted'], digest(key), key.encode(), v['path'], token,
-        v['owner'], v['lease'], v['fingerprint'], v['recipe'], v['downstream'],
-        v['resume'], v['retention'], v['gone'], v['expired_retention'],
-        v['lock'], v['lock_file'], v['reconcile_delay'], v['resource'],
-        v['max_open'])
-    return dict(zip(('id', 'crowded', 'open', 'no_room', 'unstaged', 'now'),
-                    row))
+    row, = once.run('reserve_new', *reservation(id, key, **kw))
+    return dict(zip(('id', 'crowded', 'open', 'no_room', 'now'), row))
 
 
 def grant(once, role='app'):
@@ -217,9 +217,6 @@ def grant(once, role='app'):
 
 
 def clear(once):
-    for table in ('key', 'request', 'stage', 'piece', 'answer', 'refused',
-                  'effect'):
+    for table in ('key', 'request', 'piece', 'refused', 'effect'):
         once.do('DELETE FROM once_' + table)
     once.do('UPDATE once_kept SET bytes = 0')
-
-
