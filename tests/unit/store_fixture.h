@@ -23,6 +23,7 @@
 #include <sqlite3.h>
 
 #include "clock.h"
+#include "handler_api.h"
 #include "log.h"
 #include "store_operator.h"
 #include "store_outbox.h"
@@ -37,6 +38,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #include "store_postgres.h"
+
+#include "only_sqlite.h"
 
 /* The test's folder, and its database: a file in it; or a schema. */
 static char dir[64], file[96], schema[64], uri[512];
@@ -184,7 +187,6 @@ raw_open(const char *name)
 {
 	sqlite3 *db;
 
-	ONLY_SQLITE("the test opens its file");
 	assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
 	sqlite3_busy_timeout(db, 5000);
 	return db;
@@ -204,7 +206,7 @@ raw(const char *sql)
 	sqlite3 *db;
 
 	if (is_postgresql()) {
-		psql(uri, sql, out, sizeof(out));
+		psql(schema, sql, out, sizeof(out));
 		return;
 	}
 	db = raw_open(file);
@@ -221,7 +223,7 @@ raw_number(const char *sql)
 	int64_t n;
 
 	if (is_postgresql()) {
-		psql(uri, sql, out, sizeof(out));
+		psql(schema, sql, out, sizeof(out));
 		return *out == 't' ? 1 : strtoll(out, NULL, 10);
 	}
 	db = raw_open(file);
@@ -355,6 +357,54 @@ state_of(const char *key)
 	return state;
 }
 
+/* --- effects ------------------------------------------------------------ */
+
+/* The same by the function of PostgreSQL. */
+static UNUSED bool
+try_call(const char *token, const char *topic, const void *payload, int n)
+{
+	const struct handler_api_effect effect = { topic, payload, (size_t)n };
+	struct handler_api *api;
+	char err[256];
+	enum rc rc;
+
+	if (handler_api_open(
+		&api, options().database, PATIENCE, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	rc = handler_api_emit(api, token, &effect);
+	handler_api_close(api);
+	return rc == RC_OK;
+}
+
+/* A handler of that attempt puts n bytes there; whether it may. */
+static UNUSED bool
+try_emit(const struct store_lease *lease, const char *topic,
+    const void *payload, int n)
+{
+	sqlite3_stmt *s;
+	char token[64];
+	sqlite3 *db;
+	int code;
+
+	snprintf(token, sizeof(token), "%s-%lld", lease->token,
+	    (long long)lease->id);
+	if (is_postgresql())
+		return try_call(token, topic, payload, n);
+	db = raw_open(file);
+	assert_int_equal(sqlite3_prepare_v2(db,
+			     "INSERT INTO once_outbox(token, topic, payload) "
+			     "VALUES (?, ?, ?)",
+			     -1, &s, NULL),
+	    SQLITE_OK);
+	sqlite3_bind_text(s, 1, token, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, topic, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 3, payload, n, SQLITE_STATIC);
+	code = sqlite3_step(s);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return code == SQLITE_DONE;
+}
+
 /* --- outcomes ----------------------------------------------------------- */
 
 static UNUSED struct store_outcome *
@@ -485,7 +535,7 @@ owner_in_schema(int64_t id, char text[3][256])
 	    "SELECT convert_from(scope, 'UTF8'), convert_from(path, 'UTF8'), "
 	    "convert_from(key, 'UTF8') FROM once_key WHERE id = %lld",
 	    (long long)id);
-	psql(uri, sql, out, sizeof(out));
+	psql(schema, sql, out, sizeof(out));
 	for (int i = 0; i < 3; i++) {
 		end = at + strcspn(at, "\n");
 		snprintf(text[i], 256, "%.*s", (int)(end - at), at);

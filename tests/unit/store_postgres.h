@@ -6,7 +6,8 @@
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
-/* A test that knows SQLite's files or statements ends here on PostgreSQL. */
+#include <fcntl.h>
+
 static UNUSED bool
 is_postgresql(void)
 {
@@ -15,22 +16,9 @@ is_postgresql(void)
 	return uri != NULL && *uri != '\0';
 }
 
-#define ONLY_SQLITE(why)                                         \
-	do {                                                     \
-		if (is_postgresql()) {                           \
-			print_message("only SQLite: %s\n", why); \
-			skip();                                  \
-		}                                                \
-	} while (0)
-
-/* The same for all tests of a program. */
-#define ALL_ONLY_SQLITE(why)                                     \
-	do {                                                     \
-		if (is_postgresql()) {                           \
-			print_message("only SQLite: %s\n", why); \
-			return 77;                               \
-		}                                                \
-	} while (0)
+/* store_now() is behind a server's clock by the time that its answer took, at
+ * most so long (ms). */
+#define SKEW (is_postgresql() ? 10000 : 0)
 
 /* What the tests' statements for SQLite are called here. */
 static const struct {
@@ -68,38 +56,74 @@ translate(const char *sql, char *out, size_t size)
 	*out = '\0';
 }
 
-/* What psql says to a statement in that database. */
-static UNUSED void
-psql(const char *database, const char *sql, char *out, size_t size)
-{
-	int pipes[2], status;
-	const size_t room = 2 * strlen(sql) + 256;
-	char *text = malloc(room);
-	size_t len = 0;
-	ssize_t n;
-	pid_t pid;
+/* A psql that stays, because a start takes longer than most statements. */
+static struct {
+	FILE *to, *from;
+	pid_t pid, user; /* it, and the process that talks to it */
+} session;
 
-	assert_non_null(text);
-	translate(sql, text, room);
-	assert_int_equal(pipe(pipes), 0);
-	if ((pid = fork()) == 0) {
-		dup2(pipes[1], STDOUT_FILENO);
-		close(pipes[0]);
-		close(pipes[1]);
+#define SESSION_END "-- end --\n"
+
+static UNUSED void
+session_start(void)
+{
+	int to[2], from[2];
+
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	session.user = getpid();
+	if ((session.pid = fork()) == 0) {
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
 		execlp("psql", "psql", "-XAtq", "-F", "\n", "-v",
-		    "ON_ERROR_STOP=1", "-d", database, "-c", text,
+		    "ON_ERROR_STOP=1", "-d", getenv("TEST_DATABASE"),
 		    (char *)NULL);
 		_exit(127);
 	}
-	close(pipes[1]);
-	while ((n = read(pipes[0], out + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	close(pipes[0]);
-	out[len] = '\0';
+	close(to[0]);
+	close(from[1]);
+	session.to = fdopen(to[1], "w");
+	session.from = fdopen(from[0], "r");
+	assert_non_null(session.to);
+	assert_non_null(session.from);
+}
+
+static UNUSED void
+session_end(void)
+{
+	fclose(session.to);
+	fclose(session.from);
+	waitpid(session.pid, NULL, 0);
+	session.user = 0;
+}
+
+/* What psql says to statements in that schema; NULL: in none of the test's. */
+static UNUSED void
+psql(const char *in, const char *sql, char *out, size_t size)
+{
+	const size_t room = 2 * strlen(sql) + 256;
+	char *text = malloc(room), line[1024] = "";
+	size_t len = 0;
+
+	assert_non_null(text);
+	translate(sql, text, room);
+	/* A child has its parent's, which it must not use. */
+	if (session.user != getpid())
+		session_start();
+	fprintf(session.to, "SET search_path = %s;\n%s\n;\n\\echo %s",
+	    in != NULL ? in : "public", text, SESSION_END);
+	fflush(session.to);
 	free(text);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (status != 0)
+	out[0] = '\0';
+	while (fgets(line, sizeof(line), session.from) != NULL &&
+	    strcmp(line, SESSION_END) != 0) {
+		snprintf(out + len, size - len, "%s", line);
+		len += strlen(out + len);
+	}
+	if (strcmp(line, SESSION_END) != 0) {
+		session_end(); /* an error ends it */
 		fail_msg("psql: %s", sql);
+	}
 }
 
 /* Drops the schema of the test, and makes it again. */
@@ -112,7 +136,7 @@ new_schema(const char *name, bool again)
 	    "SET client_min_messages = error; "
 	    "DROP SCHEMA IF EXISTS %s CASCADE; %s%s",
 	    name, again ? "CREATE SCHEMA " : "", again ? name : "");
-	psql(getenv("TEST_DATABASE"), sql, out, sizeof(out));
+	psql(NULL, sql, out, sizeof(out));
 }
 
 /* The URI of a schema. */

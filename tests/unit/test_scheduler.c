@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -128,14 +127,11 @@ emit(void)
 {
 	static int keys;
 	struct store_lease lease;
-	char key[16], sql[256];
+	char key[16];
 
 	snprintf(key, sizeof(key), "k%d", keys++);
 	lease = reserve(key);
-	snprintf(sql, sizeof(sql),
-	    "INSERT INTO once_outbox VALUES ('%s-%" PRId64 "', 'mail', 'x')",
-	    lease.token, lease.id);
-	raw(sql);
+	assert_true(try_emit(&lease, "mail", "x", 1));
 }
 
 static void

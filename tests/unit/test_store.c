@@ -250,9 +250,6 @@ only_the_lease_settles_and_only_once(void **state)
 	}
 }
 
-/* A server's clock is known to that many ms. */
-#define SKEW (is_postgresql() ? 1000 : 0)
-
 static void
 a_settlement_says_when_it_ends(void **state)
 {
@@ -637,7 +634,6 @@ what_reaping_frees_is_used_again(void **state)
 	int n;
 
 	(void)state;
-	ONLY_SQLITE("the pages of its file");
 	give_three_bodies();
 	before = raw_number("PRAGMA page_count");
 	assert_int_equal(reap(store, 100, &n), RC_OK);
@@ -654,7 +650,6 @@ store_time_goes_on_over_a_reboot(void **state)
 	int64_t before;
 
 	(void)state;
-	ONLY_SQLITE("store time is the server's");
 	before = store_now(store);
 	assert_true(before > 0);
 	store_close(store);
@@ -676,7 +671,6 @@ store_time_is_the_same_for_all(void **state)
 	int64_t a, b, c;
 
 	(void)state;
-	ONLY_SQLITE("store time is the server's, to a few ms");
 	a = store_now(store);
 	b = store_now(other);
 	c = store_now(store);
@@ -691,7 +685,6 @@ store_time_never_goes_back(void **state)
 	int64_t last;
 
 	(void)state;
-	ONLY_SQLITE("store time is the server's");
 	store_close(store);
 	raw("UPDATE once_clock SET last = last + 5000000");
 	last = raw_number("SELECT last FROM once_clock");
@@ -708,7 +701,6 @@ store_time_is_written_at_a_sweep(void **state)
 	int64_t now;
 
 	(void)state;
-	ONLY_SQLITE("store time is the server's");
 	store_close(store);
 	raw("UPDATE once_clock SET last = last - 40000");
 	o.create = false; /* a daemon writes it at its start, too */
@@ -1031,7 +1023,6 @@ bad_rows_do_not_end_a_list(void **state)
 	int i;
 
 	(void)state;
-	ONLY_SQLITE("the schema refuses such rows");
 	for (i = 0; i < 130; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
@@ -1052,7 +1043,6 @@ stats_count(void **state)
 	struct store_lease lease;
 
 	(void)state;
-	ONLY_SQLITE("the size of its log");
 	assert_int_equal(store_stats(store, &c), RC_OK);
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 0);
 	assert_int_equal(c.oldest_unknown_wall, 0);
@@ -1107,7 +1097,6 @@ doctor_finds(void **state)
 	size_t i, n;
 
 	(void)state;
-	ONLY_SQLITE("its damage");
 	for (i = 0; i < COUNT(names); i++)
 		if (doctor_says(names[i]) != '+')
 			fail_msg("%s", names[i]);
@@ -1180,7 +1169,6 @@ who_only_looks_writes_nothing(void **state)
 	char err[256];
 
 	(void)state;
-	ONLY_SQLITE("store time is the server's");
 	reserve("k");
 	raw("UPDATE once_clock SET last = 5");
 	o.create = false;

@@ -509,6 +509,5 @@ main(void)
 		TEST(a_view_in_place_of_a_table_is_not_read),
 	};
 
-	ALL_ONLY_SQLITE("its files");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

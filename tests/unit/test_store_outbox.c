@@ -9,7 +9,6 @@
 #include <inttypes.h>
 
 #include "conf_fixture.h"
-#include "handler_api.h"
 #include "metrics.h"
 #include "store_fixture.h"
 #include "store_operator.h"
@@ -20,51 +19,6 @@
 	"[0-9a-f]-[89ab][0-9a-f][0-9a-f][0-9a-f]-????????????"
 
 /* --- the words ---------------------------------------------------------- */
-
-/* The same by the function of PostgreSQL. */
-static bool
-try_call(const char *token, const char *topic, const void *payload, int n)
-{
-	const struct handler_api_effect effect = { topic, payload, (size_t)n };
-	struct handler_api *api;
-	char err[256];
-	enum rc rc;
-
-	if (handler_api_open(
-		&api, options().database, PATIENCE, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	rc = handler_api_emit(api, token, &effect);
-	handler_api_close(api);
-	return rc == RC_OK;
-}
-
-/* A handler of that attempt puts n bytes there; whether it may. */
-static bool
-try_emit(const struct store_lease *lease, const char *topic,
-    const void *payload, int n)
-{
-	sqlite3_stmt *s;
-	char token[64];
-	sqlite3 *db;
-	int code;
-
-	snprintf(token, sizeof(token), "%s-%" PRId64, lease->token, lease->id);
-	if (is_postgresql())
-		return try_call(token, topic, payload, n);
-	db = raw_open(file);
-	assert_int_equal(sqlite3_prepare_v2(db,
-			     "INSERT INTO once_outbox(token, topic, payload) "
-			     "VALUES (?, ?, ?)",
-			     -1, &s, NULL),
-	    SQLITE_OK);
-	sqlite3_bind_text(s, 1, token, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, topic, -1, SQLITE_STATIC);
-	sqlite3_bind_blob(s, 3, payload, n, SQLITE_STATIC);
-	code = sqlite3_step(s);
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-	return code == SQLITE_DONE;
-}
 
 static void
 emit(const struct store_lease *lease, const char *topic)
@@ -262,7 +216,7 @@ an_effect_is_due_at_once_and_has_its_key(void **state)
 	emit(&lease, "mail");
 	assert_true(nothing_is_due("sms"));
 	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
-	assert_true(at <= store_now(store));
+	assert_true(at <= store_now(store) + SKEW);
 	assert_int_equal(e.key_id, lease.id);
 	assert_int_equal(e.attempts, 0);
 	assert_string_equal(e.topic, "mail");
@@ -369,14 +323,15 @@ a_failed_try_is_put_off(void **state)
 	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, HOUR), RC_OK);
 	assert_true(nothing_is_due("mail"));
 	assert_int_equal(store_effect_next(store, "mail", &again, &at), RC_OK);
-	assert_in_range(at - store_now(store), HOUR - 60000, HOUR);
+	assert_in_range(at - store_now(store), HOUR - 60000, HOUR + SKEW);
 	assert_int_equal(again.attempts, 1);
 	assert_string_equal(again.effect_key, e.effect_key);
 	/* No process begins it before its time. */
 	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
 	assert_true(row_of(e.id, &row));
 	assert_string_equal(row.last_error, "no luck");
-	assert_in_range(row.next_at - store_now(store), HOUR - 60000, HOUR);
+	assert_in_range(
+	    row.next_at - store_now(store), HOUR - 60000, HOUR + SKEW);
 	assert_int_equal(row.reference.len, 0);
 	store_effect_free(&row);
 	store_effect_free(&e);

@@ -861,7 +861,5 @@ main(void)
 
 	if (faulty_register() != 0)
 		return 1;
-	ALL_ONLY_SQLITE(
-	    "there a large body is written in several transactions");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,7 +276,6 @@ scopes_take_turns(void **state)
 	char key[8];
 
 	(void)state;
-	ONLY_SQLITE("scopes are in the order of their bytes");
 	for (size_t i = 0; i < COUNT(scopes); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		r = kept(key, 0);

@@ -273,7 +273,6 @@ by_another_lock_file_nothing_is_released(void **state)
 	size_t i;
 
 	(void)state;
-	ONLY_SQLITE("the name of its lock file");
 	snprintf(lock, sizeof(lock), "%s-lock", local_files());
 	snprintf(other, sizeof(other), "%s-other", local_files());
 	for (i = 0; i < COUNT(breaks); i++) {

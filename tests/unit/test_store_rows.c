@@ -218,7 +218,6 @@ a_planted_number_keeps_no_new_key_out(void **state)
 	char key[32];
 
 	(void)state;
-	ONLY_SQLITE("its last number");
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		store_close(store); /* else it notices */
 		raw("DELETE FROM once_key");
@@ -281,7 +280,6 @@ a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
 	int i, n;
 
 	(void)state;
-	ONLY_SQLITE("owners without a row are another host's");
 	for (i = 0; i < 3 * 64 + 1; i++) {
 		snprintf(key, sizeof(key), "bad%d", i);
 		reserve(key);

@@ -206,7 +206,6 @@ each_change_of_the_table_is_asked_when_it_is_made(void **state)
 	int by, from, to;
 
 	(void)state;
-	ONLY_SQLITE("a function is replaced that a module finds by itself");
 	forget_each();
 	find_out_each();
 	work_off_each();
@@ -241,7 +240,6 @@ static void
 a_change_that_the_table_does_not_allow_is_not_made(void **state)
 {
 	(void)state;
-	ONLY_SQLITE("a function is replaced that a module finds by itself");
 	deny(RECORD_NONE, RECORD_IN_PROGRESS);
 	assert_int_equal(reserve_fails("k"), RC_INVALID);
 	assert_int_equal(state_of("k"), RECORD_NONE);

@@ -1,0 +1,166 @@
+/*
+ * The cases that the store on PostgreSQL does not have, each with its reason,
+ * for all programs that tests/unit/on_postgresql runs.  Included by
+ * store_fixture.h only.
+ */
+#ifndef ONLY_SQLITE_H
+#define ONLY_SQLITE_H
+
+#include <errno.h> /* program_invocation_short_name */
+
+/* A program without a case: all of its cases. */
+static const struct {
+	const char *program, *name, *why;
+} only_sqlite[] = {
+	{ "test_schema", NULL, "its version and its files" },
+	{ "test_store_faults", NULL, "its files" },
+	{ "test_store_guard", NULL, "its files" },
+	{ "test_store_pieces", NULL,
+	    "it writes a large body in several transactions" },
+	{ "test_store_seal", NULL, "its handlers write views" },
+	{ "test_views", NULL, "its handlers write views" },
+	{ "test_write", NULL, "its committer" },
+	{ "test_clock", "a_key_lives_past_2038", "it has this host's clock" },
+	{ "test_outbox", "a_try_makes_durable_what_came_with_it",
+	    "its syncs are counted" },
+	{ "test_outbox", "a_try_that_cannot_be_made_durable_is_none",
+	    "its disk fails" },
+	{ "test_outbox", "an_end_that_cannot_be_recorded_is_recorded_later",
+	    "its disk fails" },
+	{ "test_scheduler",
+	    "work_of_this_process_wakes_it_though_it_sees_no_write",
+	    "its file is watched" },
+	{ "test_store", "what_reaping_frees_is_used_again",
+	    "the pages of its file" },
+	{ "test_store", "store_time_goes_on_over_a_reboot",
+	    "it has this host's clock" },
+	{ "test_store", "store_time_is_the_same_for_all",
+	    "it has this host's clock, to the ms" },
+	{ "test_store", "store_time_never_goes_back",
+	    "it has this host's clock" },
+	{ "test_store", "store_time_is_written_at_a_sweep",
+	    "it has this host's clock" },
+	{ "test_store", "bad_rows_do_not_end_a_list",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store", "stats_count", "the size of its log" },
+	{ "test_store", "doctor_finds", "damage to its file" },
+	{ "test_store", "who_only_looks_writes_nothing",
+	    "it has this host's clock" },
+	{ "test_store_crowd",
+	    "a_planted_count_of_kept_bytes_holds_up_no_outcome",
+	    "its handlers write the table" },
+	{ "test_store_job", "what_cannot_be_stored_is_not_accepted",
+	    "its disk fails" },
+	{ "test_store_job", "a_start_that_fails_leaves_the_job_in_the_queue",
+	    "its disk fails" },
+	{ "test_store_job", "while_the_lock_is_held_nothing_is_accepted",
+	    "one lock for all that write" },
+	{ "test_store_job", "while_the_log_is_too_long_nothing_is_begun",
+	    "max_wal" },
+	{ "test_store_output", "a_row_that_makes_no_sense_is_refused",
+	    "its columns take any type" },
+	{ "test_store_resolve", "scopes_take_turns",
+	    "scopes are in the order of their bytes" },
+	{ "test_store_resume", "by_another_lock_file_nothing_is_released",
+	    "the name of its lock file" },
+	{ "test_store_rows", "of_two_keys_with_one_number_each_is_found",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "doctor_names_a_key_with_the_number_of_another",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "doctor_names_the_second_row_of_a_key",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows",
+	    "a_key_that_is_to_be_reconciled_waits_for_no_bad_one",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_sweep_settles_what_is_beside_a_bad_one",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_planted_retention_holds_up_no_outcome",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "reaping_and_lists_pass_by_bad_ones",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows",
+	    "a_crowd_of_bad_rows_keeps_no_key_from_being_reaped",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_bad_row_that_is_mended_is_reaped_at_once",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_sweep_takes_a_crowd_of_bad_rows_in_parts",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_bad_row_that_is_asked_for_is_no_answer",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "fields_of_an_answer_that_are_none_are_not_sent",
+	    "PostgreSQL's constraints refuse the row" },
+	{ "test_store_rows", "a_planted_number_keeps_no_new_key_out",
+	    "its last number" },
+	{ "test_store_rows", "a_sweep_gets_past_many_owners_with_bad_rows_only",
+	    "owners without a row are another host's" },
+	{ "test_store_table",
+	    "each_change_of_the_table_is_asked_when_it_is_made",
+	    "a module finds by itself the function that is replaced" },
+	{ "test_store_table",
+	    "a_change_that_the_table_does_not_allow_is_not_made",
+	    "a module finds by itself the function that is replaced" },
+};
+
+static void
+only_sqlite_skip(void **state)
+{
+	(void)state;
+	skip();
+}
+
+/* Makes of a case one that is skipped, whose name ends with the reason. */
+static void
+only_sqlite_replace(struct CMUnitTest *test, const char *why)
+{
+	static char names[COUNT(only_sqlite)][200];
+	static size_t n;
+
+	assert_true(n < COUNT(names));
+	snprintf(
+	    names[n], sizeof(names[n]), "%s: only SQLite: %s", test->name, why);
+	memset(test, 0, sizeof(*test));
+	test->name = names[n++];
+	test->test_func = only_sqlite_skip;
+}
+
+/* Runs the cases that the store has.  A row that fits no case is an error. */
+static int
+only_sqlite_run(const char *group, const struct CMUnitTest *all, size_t count,
+    CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+	struct CMUnitTest tests[100];
+	size_t n = count;
+
+	assert_true(count <= COUNT(tests));
+	memcpy(tests, all, count * sizeof(tests[0]));
+	for (size_t i = 0; is_postgresql() && i < COUNT(only_sqlite); i++) {
+		size_t j = 0;
+
+		if (strcmp(only_sqlite[i].program,
+			program_invocation_short_name) != 0)
+			continue;
+		if (only_sqlite[i].name == NULL) {
+			tests[0].name = "every case";
+			n = 1;
+		} else {
+			while (j < n &&
+			    strcmp(tests[j].name, only_sqlite[i].name) != 0)
+				j++;
+		}
+		if (j == n) {
+			print_error("no case: %s\n", only_sqlite[i].name);
+			return 1;
+		}
+		only_sqlite_replace(&tests[j], only_sqlite[i].why);
+	}
+	return _cmocka_run_group_tests(group, tests, n, setup, teardown);
+}
+
+#undef cmocka_run_group_tests
+#define cmocka_run_group_tests(tests, setup, teardown) \
+	only_sqlite_run(#tests, tests, COUNT(tests), setup, teardown)
+#undef cmocka_run_group_tests_name
+#define cmocka_run_group_tests_name(name, tests, setup, teardown) \
+	only_sqlite_run(name, tests, COUNT(tests), setup, teardown)
+
+#endif
