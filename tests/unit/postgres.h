@@ -7,6 +7,7 @@
 
 #include <sys/wait.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -65,15 +66,13 @@ start_servers(void **state)
 	(void)state;
 	snprintf(script, sizeof(script), "%s/tests/unit/postgres.py",
 	    srcdir != NULL ? srcdir : "..");
-	if (pipe(in) != 0 || pipe(out) != 0 || (servers = fork()) == -1)
+	/* The servers end when their input does, which nobody else may hold. */
+	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 ||
+	    (servers = fork()) == -1)
 		return -1;
 	if (servers == 0) {
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
-		close(in[0]);
-		close(in[1]);
-		close(out[0]);
-		close(out[1]);
 		execlp("python3", "python3", "-B", script, (char *)NULL);
 		_exit(127);
 	}

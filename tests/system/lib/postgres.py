@@ -6,6 +6,7 @@ needs the password `s3kr:t/pw`.  No cluster of the system is touched.
 import glob
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -34,6 +35,10 @@ local all secret scram-sha-256
 local replication all trust
 local all all trust
 """
+
+# What a trap for a COMMIT becomes when the COMMIT comes: see Proxy.cut_at().
+AT_COMMIT = {'commit': 'question', 'hold-commit': 'hold-question',
+             'answer-commit': 'answer'}
 
 
 def program(name):
@@ -189,7 +194,10 @@ class Proxy:
         self.lock = threading.Condition()
         self.pairs = []
         self.frozen = False
-        self.trap = None        # 'question' or 'answer': cut at the next
+        self.trap = None        # see cut_at()
+        self.away = False       # new connections are refused
+        self.leave = False      # away from the cut on
+        self.commits = set()    # the names of prepared COMMITs
         self.held = None        # a question that was kept, and its server
         self.socket = socket.create_server(('127.0.0.1', 0))
         self.port = self.socket.getsockname()[1]
@@ -205,6 +213,9 @@ class Proxy:
                 client, _ = self.socket.accept()
             except OSError:
                 return
+            if self.away:
+                client.close()
+                continue
             server = socket.socket(socket.AF_UNIX)
             try:
                 server.connect(self.target)
@@ -227,7 +238,11 @@ class Proxy:
                 data = b''
             with self.lock:
                 self.lock.wait_for(lambda: not self.frozen)
+                if what == 'question' and self.is_commit(data):
+                    self.trap = AT_COMMIT.get(self.trap, self.trap)
                 if data and self.trap in (what, 'hold-' + what):
+                    if self.leave:
+                        self.go_away(source)
                     if self.trap != what:
                         # The server's side stays open.
                         self.held = (sink, data)
@@ -250,6 +265,21 @@ class Proxy:
             self.shut(source)
             self.shut(sink)
             return
+
+    def go_away(self, last):
+        """No server is found any more, and no connection but one stays."""
+        self.away = True
+        for pair in self.pairs:
+            if last not in pair:
+                for s in pair:
+                    self.shut(s)
+
+    def is_commit(self, data):
+        """Whether a COMMIT is executed there, by the name that it was prepared
+        by; the name is the same in all connections."""
+        self.commits.update(re.findall(rb'P....(q\d+)\0COMMIT;\0', data, re.S))
+        return any(re.search(rb'B....\0' + name + rb'\0', data, re.S)
+                   for name in self.commits)
 
     @staticmethod
     def shut(s):
@@ -278,9 +308,17 @@ class Proxy:
 
     def cut_at(self, what):
         """Ends the connection of the next 'question' or 'answer', which
-        does not arrive; 'hold-question' arrives when release() is called."""
+        does not arrive; 'hold-question' arrives when release() is called.
+        'commit' and 'hold-commit' are the next question that is a COMMIT,
+        'answer-commit' is its answer.  'none' is no trap.  With ' away' no
+        server is found from then on, until back() is called."""
         with self.lock:
-            self.trap = what
+            self.trap, _, away = what.partition(' ')
+            self.leave = away == 'away'
+
+    def back(self):
+        with self.lock:
+            self.away = self.leave = False
 
     def release(self):
         with self.lock:

@@ -1,0 +1,574 @@
+/*
+ * store on PostgreSQL: the outcome of a COMMIT is not known, or the server
+ * refuses.  What a client was told stays true: a key that did not run is free
+ * again, and an outcome is recorded once.
+ *
+ * The store's connections go through a proxy that cuts them at a COMMIT.  The
+ * test itself is connected to the server.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#define PATIENCE 1000
+
+#include "postgres.h"
+#include "store_fixture.h"
+
+/* How long the keeper may take (ms). */
+#define SOON 60000
+
+static char direct[256], through[256];
+
+static int
+setup_servers(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	setenv("ONCEWRAP_MODULES", ".", 0);
+	snprintf(direct, sizeof(direct), "%s", control("make server"));
+	snprintf(through, sizeof(through), "%s", control("proxy net server"));
+	return setenv("TEST_DATABASE", direct, 1);
+}
+
+static struct store *
+open_through(int64_t owner_timeout)
+{
+	struct store_options o = options();
+	char err[256] = "";
+	struct store *s;
+
+	snprintf(uri, sizeof(uri), "%s&options=-csearch_path%%3D%s", through,
+	    schema);
+	o.owner_timeout = owner_timeout;
+	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	return s;
+}
+
+/* The recipe, and the statements of the store's connections, are there. */
+static int
+setup_proxy(void **state)
+{
+	struct store_lease lease;
+
+	if (setup_dir(state) != 0)
+		return -1;
+	store = open_through(30000);
+	lease = reserve("first");
+	settle(&lease, RECORD_COMPLETED);
+	return 0;
+}
+
+static int
+teardown_proxy(void **state)
+{
+	(void)control("net cut_at none");
+	(void)control("net back");
+	(void)control("server synchronous ");
+	return teardown(state);
+}
+
+/* --- the words ------------------------------------------------------------ */
+
+/* Whether that is true of the database within SOON. */
+static bool
+becomes(const char *what)
+{
+	const int64_t until = clock_mono() + SOON;
+	char sql[300];
+
+	snprintf(sql, sizeof(sql), "SELECT %s", what);
+	while (raw_number(sql) != 1)
+		if (clock_mono() > until)
+			return false;
+	return true;
+}
+
+#define STATE_IS(state) \
+	"count(*) = 1 FROM once_key WHERE key = 'k' AND state = '" state "'"
+#define NO_KEY "count(*) = 0 FROM once_key WHERE key = 'k'"
+
+/* Waits until the keeper has recorded all that it has taken. */
+static void
+wait_for_keeper(void)
+{
+	const int64_t until = clock_mono() + SOON;
+	struct store_reservation r = reservation("probe");
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+
+	while (store_reserve(store, &r, &lease, &d, &found) != RC_OK) {
+		if (clock_mono() > until)
+			fail_msg("the keeper does not end");
+		assert_null(found.recipe);
+	}
+	record_free(&found);
+	if (d == DECIDE_RUN)
+		settle(&lease, RECORD_COMPLETED);
+}
+
+/* While outcomes wait for the keeper, nothing new begins. */
+static void
+assert_nothing_begins(void)
+{
+	assert_int_equal(reserve_fails("another"), RC_UNRECORDED);
+}
+
+/* The key runs, as the attempt of that number, and its outcome is recorded. */
+static void
+runs_again(int attempt)
+{
+	struct store_lease lease = reserve("k");
+
+	assert_int_equal(lease.attempt, attempt);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+/* What another host does that has not seen this process move. */
+static void
+suspect(void)
+{
+	raw("UPDATE once_key SET state = 'unknown', late_token = token, "
+	    "token = NULL, owner = NULL, locked_until = NULL "
+	    "WHERE key = 'k' AND state = 'in_progress'");
+	assert_true(becomes(STATE_IS("unknown")));
+}
+
+/* --- reserve -------------------------------------------------------------- */
+
+static void
+reserved_although_the_answer_is_lost(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	(void)control("net cut_at answer-commit");
+	lease = reserve("k");
+	assert_int_equal(lease.attempt, 1);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE key = 'k'"),
+	    1);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+static void
+reserved_once_although_the_commit_is_lost(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	(void)control("net cut_at commit");
+	lease = reserve("k");
+	assert_int_equal(lease.attempt, 1);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+/* Nothing has run, so the keeper releases the key. */
+static void
+reserved_and_not_known_the_key_is_released(void **state)
+{
+	(void)state;
+	(void)control("net cut_at answer-commit away");
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_true(becomes(STATE_IS("in_progress")));
+	assert_nothing_begins();
+	(void)control("net back");
+	assert_true(becomes(STATE_IS("failed_retryable")));
+	wait_for_keeper();
+	runs_again(2);
+}
+
+static void
+not_reserved_and_not_known_the_key_stays_free(void **state)
+{
+	(void)state;
+	(void)control("net cut_at commit away");
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_nothing_begins();
+	(void)control("net back");
+	wait_for_keeper();
+	assert_true(becomes(NO_KEY));
+	runs_again(1);
+}
+
+/* The COMMIT waits for a standby, for longer than anybody waits for it. */
+static void
+reserved_later_the_key_is_released(void **state)
+{
+	(void)state;
+	(void)control("server synchronous ghost");
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_nothing_begins();
+	assert_true(becomes(NO_KEY));
+	(void)control("server synchronous ");
+	wait_for_keeper();
+	assert_true(becomes(STATE_IS("failed_retryable")));
+	runs_again(2);
+}
+
+/* The server is silent, and may have the COMMIT or not. */
+static void
+reserved_or_not_by_a_server_that_freezes(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	(void)control("net cut_at hold-commit away");
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	(void)control("server freeze");
+	(void)control("net release");
+	(void)control("net back");
+	assert_nothing_begins();
+	(void)control("server thaw");
+	wait_for_keeper();
+	assert_int_not_equal(state_of("k"), RECORD_IN_PROGRESS);
+	lease = reserve("k");
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE key = 'k'"),
+	    1);
+}
+
+static void
+suspected_meanwhile_the_key_is_released_too(void **state)
+{
+	(void)state;
+	(void)control("net cut_at answer-commit away");
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	suspect();
+	(void)control("net back");
+	assert_true(becomes(STATE_IS("failed_retryable")));
+	wait_for_keeper();
+	runs_again(2);
+}
+
+/* --- finish --------------------------------------------------------------- */
+
+static void
+finished_although_the_connection_is_lost(void **state)
+{
+	static const char *const cuts[] = { "answer-commit", "commit" };
+	struct store_lease lease;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cuts); i++) {
+		lease = reserve(cuts[i]);
+		(void)control("net cut_at %s", cuts[i]);
+		settle(&lease, RECORD_COMPLETED);
+		assert_int_equal(decision_for(cuts[i]), DECIDE_REPLAY);
+	}
+}
+
+/* Finishes the key with a body of 3 bytes, and hears that it is pending. */
+static struct store_lease
+finish_pending(const char *where)
+{
+	struct store_lease lease = reserve("k");
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+
+	give_body(o, 3);
+	(void)control("%s", where);
+	assert_int_equal(finish(&lease, o), RC_PENDING);
+	assert_nothing_begins();
+	return lease;
+}
+
+static void
+assert_finished(const struct store_lease *lease)
+{
+	wait_for_keeper();
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	assert_true(answer_is(lease->id, 3));
+	assert_int_equal(
+	    finish(lease, outcome(RECORD_FAILED_RETRYABLE)), RC_LOST);
+}
+
+static void
+finished_and_not_known_the_answer_stays(void **state)
+{
+	struct store_lease lease =
+	    finish_pending("net cut_at answer-commit away");
+
+	(void)state;
+	assert_true(becomes(STATE_IS("completed")));
+	(void)control("net back");
+	assert_finished(&lease);
+}
+
+static void
+not_finished_and_not_known_the_keeper_finishes(void **state)
+{
+	struct store_lease lease = finish_pending("net cut_at commit away");
+
+	(void)state;
+	assert_true(becomes(STATE_IS("in_progress")));
+	(void)control("net back");
+	assert_true(becomes(STATE_IS("completed")));
+	assert_finished(&lease);
+}
+
+static void
+finished_later_the_answer_stays(void **state)
+{
+	struct store_lease lease = finish_pending("server synchronous ghost");
+
+	(void)state;
+	assert_true(becomes(STATE_IS("in_progress")));
+	(void)control("server synchronous ");
+	assert_finished(&lease);
+}
+
+static void
+suspected_meanwhile_the_keeper_finishes_late(void **state)
+{
+	struct store_lease lease = finish_pending("net cut_at commit away");
+
+	(void)state;
+	suspect();
+	(void)control("net back");
+	assert_true(becomes(STATE_IS("completed")));
+	assert_finished(&lease);
+}
+
+/* --- a handler that has stored its own response --------------------------- */
+
+static struct store_lease
+reserve_and_respond(const char *key)
+{
+	struct store_lease lease = reserve(key);
+	char sql[200];
+
+	snprintf(sql, sizeof(sql),
+	    "SELECT once_response('%s-%lld', 202, NULL, 'own')", lease.token,
+	    (long long)lease.id);
+	raw(sql);
+	return lease;
+}
+
+static void
+assert_own_response(const struct store_lease *lease, const char *key)
+{
+	struct response r;
+	struct spool *body;
+
+	assert_int_equal(decision_for(key), DECIDE_REPLAY);
+	response_init(&r);
+	assert_int_equal(
+	    store_answer(store, owner_of(lease->id), lease->id, &r, &body),
+	    RC_OK);
+	assert_int_equal(r.status, 202);
+	assert_int_equal(r.body_len, 3);
+	assert_memory_equal(r.body, "own", 3);
+	response_free(&r);
+	spool_free(body);
+}
+
+static void
+a_response_of_the_handler_stands_when_its_attempt_ends(void **state)
+{
+	static const enum record_state ends[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
+	static const char *const cuts[] = { "none", "answer-commit", "commit" };
+	struct store_finished done;
+	struct store_outcome *o;
+	struct store_lease lease;
+	char key[16];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(ends) * COUNT(cuts); i++) {
+		snprintf(key, sizeof(key), "k%zu", i);
+		lease = reserve_and_respond(key);
+		o = outcome(ends[i / COUNT(cuts)]);
+		(void)control("net cut_at %s", cuts[i % COUNT(cuts)]);
+		assert_int_equal(
+		    store_finish(store, &lease, HOUR, &o, &done), RC_OK);
+		store_outcome_free(o);
+		assert_true(done.answered);
+		assert_true(done.expires_at > 0);
+		assert_own_response(&lease, key);
+	}
+}
+
+static void
+a_response_of_the_handler_stands_whatever_the_keeper_finds(void **state)
+{
+	static const char *const cuts[] = { "answer-commit away",
+		"commit away" };
+	struct store_lease lease;
+	char key[16];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cuts); i++) {
+		snprintf(key, sizeof(key), "k%zu", i);
+		lease = reserve_and_respond(key);
+		(void)control("net cut_at %s", cuts[i]);
+		assert_int_equal(
+		    finish(&lease, outcome(RECORD_FAILED_RETRYABLE)),
+		    RC_PENDING);
+		(void)control("net back");
+		wait_for_keeper();
+		assert_own_response(&lease, key);
+		assert_int_equal(
+		    raw_number("SELECT count(token) FROM once_key"), 0);
+	}
+}
+
+/* --- a COMMIT that only the primary has ----------------------------------- */
+
+static atomic_bool cancelling;
+
+/* Cancels every wait for the standby. */
+static void *
+cancel(void *arg)
+{
+	(void)arg;
+	while (atomic_load(&cancelling))
+		(void)control("server sql SELECT pg_cancel_backend(pid) FROM "
+			      "pg_stat_activity WHERE wait_event = 'SyncRep'");
+	return NULL;
+}
+
+static void
+with_a_warning_nothing_is_told(void **state)
+{
+	struct store_lease lease = reserve("l");
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+	pthread_t thread;
+
+	(void)state;
+	give_body(o, 3);
+	(void)control("server synchronous ghost");
+	atomic_store(&cancelling, true);
+	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_int_equal(finish(&lease, o), RC_PENDING);
+	assert_nothing_begins();
+	atomic_store(&cancelling, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)control("server synchronous ");
+	wait_for_keeper();
+	assert_true(becomes(STATE_IS("failed_retryable")));
+	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
+	assert_true(answer_is(lease.id, 3));
+	runs_again(2);
+}
+
+/* --- a server that refuses ------------------------------------------------ */
+
+/* Each insert into that table fails with that SQLSTATE.  The sequence counts,
+ * because a rollback does not set it back. */
+static void
+refuse(const char *table, const char *sqlstate)
+{
+	char sql[600];
+
+	snprintf(sql, sizeof(sql),
+	    "CREATE SEQUENCE tries; "
+	    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
+	    "BEGIN PERFORM nextval('tries'); "
+	    "RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$; "
+	    "CREATE TRIGGER refuse BEFORE INSERT ON %s "
+	    "FOR EACH ROW EXECUTE FUNCTION refuse()",
+	    sqlstate, table);
+	raw(sql);
+}
+
+static void
+agree(void)
+{
+	raw("DROP FUNCTION refuse() CASCADE; DROP SEQUENCE tries");
+}
+
+static void
+collisions_are_tried_again_with_a_bound(void **state)
+{
+	static const char *const states[] = { "40001", "40P01", "55P03" };
+	int64_t tries;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(states); i++) {
+		refuse("once_key", states[i]);
+		assert_int_equal(reserve_fails("k"), RC_BUSY);
+		tries = raw_number("SELECT last_value FROM tries");
+		assert_in_range(tries, 2, 10);
+		agree();
+	}
+	runs_again(1);
+}
+
+static void
+a_full_disk_takes_an_outcome_without_its_body(void **state)
+{
+	struct store_lease lease = reserve("l");
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+
+	(void)state;
+	refuse("once_key", "53100");
+	assert_int_equal(reserve_fails("k"), RC_FULL);
+	assert_int_equal(raw_number("SELECT last_value FROM tries"), 1);
+	agree();
+	refuse("once_piece", "53100");
+	give_body(o, 100000);
+	assert_int_equal(finish(&lease, o), RC_OK);
+	assert_int_equal(state_of("l"), RECORD_COMPLETED);
+	assert_false(answer_is(lease.id, 100000));
+	assert_int_equal(raw_number("SELECT count(*) FROM once_piece"), 0);
+	agree();
+	runs_again(1);
+}
+
+/* --- a store that went back ----------------------------------------------- */
+
+static void
+a_store_that_went_back_fails_until_the_loss_is_accepted(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	store_close(store);
+	store = open_through(1000);
+	lease = reserve("k");
+	raw("UPDATE once_session SET seq = seq - 1 WHERE seq > 0");
+	(void)control("net cut");
+	assert_int_equal(reserve_fails("other"), RC_WENT_BACK);
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
+	assert_int_equal(raw_number("SELECT losses FROM once_meta"), 0);
+	raw("UPDATE once_meta SET losses = losses + 1");
+	wait_for_keeper();
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_proxy, teardown_proxy)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(reserved_although_the_answer_is_lost),
+		TEST(reserved_once_although_the_commit_is_lost),
+		TEST(reserved_and_not_known_the_key_is_released),
+		TEST(not_reserved_and_not_known_the_key_stays_free),
+		TEST(reserved_later_the_key_is_released),
+		TEST(reserved_or_not_by_a_server_that_freezes),
+		TEST(suspected_meanwhile_the_key_is_released_too),
+		TEST(finished_although_the_connection_is_lost),
+		TEST(finished_and_not_known_the_answer_stays),
+		TEST(not_finished_and_not_known_the_keeper_finishes),
+		TEST(finished_later_the_answer_stays),
+		TEST(suspected_meanwhile_the_keeper_finishes_late),
+		TEST(a_response_of_the_handler_stands_when_its_attempt_ends),
+		TEST(
+		    a_response_of_the_handler_stands_whatever_the_keeper_finds),
+		TEST(with_a_warning_nothing_is_told),
+		TEST(collisions_are_tried_again_with_a_bound),
+		TEST(a_full_disk_takes_an_outcome_without_its_body),
+		TEST(a_store_that_went_back_fails_until_the_loss_is_accepted),
+	};
+
+	return cmocka_run_group_tests(tests, setup_servers, stop_servers);
+}
