@@ -88,42 +88,57 @@ session_start(void)
 	assert_non_null(session.from);
 }
 
-static UNUSED void
+/* Its exit status. */
+static UNUSED int
 session_end(void)
 {
+	int status = 0;
+
 	fclose(session.to);
 	fclose(session.from);
-	waitpid(session.pid, NULL, 0);
+	waitpid(session.pid, &status, 0);
 	session.user = 0;
+	return WEXITSTATUS(status);
 }
 
-/* What psql says to statements in that schema; NULL: in none of the test's. */
-static UNUSED void
-psql(const char *in, const char *sql, char *out, size_t size)
+/* Copies what psql says to the statements.  False: it has ended. */
+static UNUSED bool
+session_say(const char *in, const char *text, char *out, size_t size)
 {
-	const size_t room = 2 * strlen(sql) + 256;
-	char *text = malloc(room), line[1024] = "";
+	char line[1024] = "";
 	size_t len = 0;
 
-	assert_non_null(text);
-	translate(sql, text, room);
 	/* A child has its parent's, which it must not use. */
 	if (session.user != getpid())
 		session_start();
 	fprintf(session.to, "SET search_path = %s;\n%s\n;\n\\echo %s",
 	    in != NULL ? in : "public", text, SESSION_END);
 	fflush(session.to);
-	free(text);
 	out[0] = '\0';
 	while (fgets(line, sizeof(line), session.from) != NULL &&
 	    strcmp(line, SESSION_END) != 0) {
 		snprintf(out + len, size - len, "%s", line);
 		len += strlen(out + len);
 	}
-	if (strcmp(line, SESSION_END) != 0) {
-		session_end(); /* an error ends it */
+	return strcmp(line, SESSION_END) == 0;
+}
+
+/* What psql says to statements in that schema; NULL: in none of the test's.  If
+ * the server was restarted, another psql is needed. */
+static UNUSED void
+psql(const char *in, const char *sql, char *out, size_t size)
+{
+	const size_t room = 2 * strlen(sql) + 256;
+	const int connection_lost = 2; /* psql(1) */
+	char *text = malloc(room);
+
+	assert_non_null(text);
+	translate(sql, text, room);
+	if (!session_say(in, text, out, size) &&
+	    (session_end() != connection_lost ||
+		!session_say(in, text, out, size)))
 		fail_msg("psql: %s", sql);
-	}
+	free(text);
 }
 
 /* Drops the schema of the test, and makes it again. */
