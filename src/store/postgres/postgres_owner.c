@@ -322,9 +322,12 @@ postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g)
 bool
 postgres_owner_is_dead(struct store *s, int64_t owner)
 {
+	struct liveness *liveness;
 	struct postgres_gone gone;
 
-	return postgres_owner_gone(s, owner, &gone);
+	/* An operator has not opened the locks of this host yet. */
+	return postgres_liveness(s, &liveness) == RC_OK &&
+	    postgres_owner_gone(s, owner, &gone);
 }
 
 int

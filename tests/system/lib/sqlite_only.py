@@ -58,6 +58,9 @@ TABLE = (
     ('store.disk_full_of_accepted_work_is_emptied_by_doing_it', DISK),
     ('store.answer_too_large_for_the_disk_never_frees_the_key', DISK),
     ('store.no_space_for_one_neighbour_does_not_hurt_the_others', DISK),
+    ('store.lock_of_another_process_leaves_half_of_the_workers',
+     'the lock of all writes; of PostgreSQL all workers may wait for locked '
+     'tables, each for busy_timeout'),
     ('store.lock_not_had_for_busy_timeout_refuses_at_once_until_it_is',
      'one lock for all writes; in PostgreSQL one key may be locked, and each '
      'request waits for its own'),
