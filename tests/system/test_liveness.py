@@ -29,14 +29,15 @@ out(b"Status: 201\r\n\r\ndone")
 class Lost:
     """A first attempt that stands at its gate, and its child at another."""
 
-    def __init__(self, t, more='', server=None, prefix=None, **defaults):
+    def __init__(self, t, more='', server=None, prefix=(), owner=None,
+                 **defaults):
         self.t = t
         self.gate, self.at_child = t.gate(), t.gate('child')
         self.once = t.once(
             handler=t.py(LEAVES.replace(' MORE', more)),
             defaults={'on_crash': 'resume', 'timeout': '10m', **defaults},
             server={'sweep_interval': '1h', **(server or {})},
-            **({'prefix': prefix} if prefix else {}))
+            prefix=prefix, owner=owner)
         self.conn = self.once.begin('k')
         self.handler = self.gate.wait()
         self.child = self.at_child.wait()
@@ -113,9 +114,10 @@ def test_a_child_of_another_user_is_found_without_root(t):
     os.chmod(t.dir, 0o777)
     may = '+setuid,+setgid,+kill'
     lost = Lost(t, ', start_new_session=True', user=str(APP), group='games',
-                prefix=[base.need('setpriv'), '--reuid', str(OTHER),
-                        '--regid', str(OTHER), '--clear-groups',
-                        '--inh-caps', may, '--ambient-caps', may])
+                owner=OTHER, prefix=[
+                    base.need('setpriv'), '--reuid', str(OTHER),
+                    '--regid', str(OTHER), '--clear-groups',
+                    '--inh-caps', may, '--ambient-caps', may])
     is_answered_after_its_child(t, lost)
     # No thread has remained another user.
     threads = proc.thread_status(lost.once.pid)

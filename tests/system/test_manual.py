@@ -233,7 +233,8 @@ def bound(kind, text):
         r'[A-Z_]+', lambda m: str(UNITS.get(m.group()) or int(re.search(
             r'#define %s\s+(\d+)' % m.group(),
             source('src', 'base', 'limit.h')).group(1))), text))
-    units = {'TIME': (('d', 86400000), ('ms', 1)), 'NUMBER': (('', 1),),
+    units = {'TIME': (('d', 86400000), ('s', 1000), ('ms', 1)),
+             'NUMBER': (('', 1),),
              'SIZE': (('G', 1024**3), ('M', 1024**2), ('K', 1024), ('', 1))}
     for unit, size in units[kind]:
         # An upper bound of sizes is never written in T.

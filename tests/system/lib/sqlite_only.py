@@ -37,6 +37,7 @@ TABLE = (
     ('say.statuses', VIEWS),
     ('say.header_fields', VIEWS),
     ('say.values_of_another_type', VIEWS),
+    ('readme.transaction_of_a_handler', LIBRARY),
     ('say_sh.*the_shell_of_sqlite3*', LIBRARY),
     ('say_sh.a_full_disk', DISK),
     ('say_sh.a_database_that_is_not_shared_with_that_user', MODE),
