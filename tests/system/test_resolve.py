@@ -243,10 +243,12 @@ def test_who_resolves_second_is_told_the_state(t):
     slow = t.popen([base.ONCECTL, '-f', conf, 'resolve', 'k',
                     '--not-executed'], stdin=-1, stdout=-1, stderr=-1)
     # It has looked, and waits for the lock.
-    wait_until(lambda: any('-wal' in x for x in proc.open_files(slow.pid)),
-               'it has opened the database')
+    wait_until(lambda: once.sql(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
+        "AND wait_event_type = 'Lock'") if once.postgres else any(
+            '-wal' in x for x in proc.open_files(slow.pid)), 'it waits')
     lock.say("UPDATE once_key SET state = 'completed', status = 204, "
-             "expires_at = 1 << 40, reconcile_after = NULL;\n"
+             "expires_at = 1099511627776, reconcile_after = NULL;\n"
              "COMMIT;\nBEGIN;\n")
     lock.release()
     out, err = slow.communicate(timeout=base.WAIT)

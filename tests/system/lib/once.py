@@ -426,5 +426,8 @@ class PostgresLock(Lock):
         self.db.execute('BEGIN')
         self.db.execute('LOCK TABLE %s IN EXCLUSIVE MODE' % names)
 
+    def say(self, text):
+        self.db.execute(text)
+
     def release(self):
         self.db.execute('ROLLBACK')

@@ -37,6 +37,7 @@ TABLE = (
     ('say.statuses', VIEWS),
     ('say.header_fields', VIEWS),
     ('say.values_of_another_type', VIEWS),
+    ('ride.*', LIBRARY),
     ('readme.transaction_of_a_handler', LIBRARY),
     ('say_sh.*the_shell_of_sqlite3*', LIBRARY),
     ('say_sh.a_full_disk', DISK),
