@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int armed = -1; /* an enum fault_point */
 static int sig = SIGKILL;
 static atomic_ulong left; /* passages until then */
+static atomic_bool early; /* they are not counted yet */
 
 static void
 arm(void)
@@ -45,6 +47,7 @@ arm(void)
 	atomic_store(&left, 1);
 	end = strchr(text, ':');
 	if (end != NULL) {
+		atomic_store(&early, end[1] == '+');
 		atomic_store(&left, strtoul(end + 1, &end, 10));
 		if (strcmp(end, ":stop") == 0)
 			sig = SIGSTOP;
@@ -61,8 +64,10 @@ void
 fault_pass(enum fault_point point)
 {
 	(void)pthread_once(&once, arm);
-	if ((int)point != armed || atomic_load(&left) == 0 ||
-	    atomic_fetch_sub(&left, 1) != 1)
+	if (point == FAULT_STORE_OPENED)
+		atomic_store(&early, false);
+	if ((int)point != armed || atomic_load(&early) ||
+	    atomic_load(&left) == 0 || atomic_fetch_sub(&left, 1) != 1)
 		return;
 	/* The signal goes to this thread: another thread could take it
 	 * later. */

@@ -3,11 +3,12 @@
  * as a power failure.  In a build with --enable-fault-points the environment
  * names the place:
  *
- *	ONCEWRAP_FAULT=NAME[:N[:stop]]
+ *	ONCEWRAP_FAULT=NAME[:[+]N[:stop]]
  *
  * At the Nth passage (the first is 1) in any thread the process is killed, or
- * stopped by SIGSTOP.  Without --enable-fault-points, FAULT() is nothing and
- * no code of this file is in the program.
+ * stopped by SIGSTOP; with a plus, at the Nth one after STORE_OPENED.  Without
+ * --enable-fault-points, FAULT() is nothing and no code of this file is in the
+ * program.
  *
  * tests/crash/run kills the process at each point of this list in turn.  The
  * comment of a point says where it is, and what must hold after a death there.
@@ -52,8 +53,17 @@
 	X(HARDEN_AFTER) \
 	/* before COMMIT: nothing of the group is stored */ \
 	X(COMMIT_READY) \
+	/* COMMIT is on its way to the server: all of the group is stored, or \
+	 * nothing */ \
+	X(COMMIT_SENT) \
 	/* after COMMIT, no caller is notified: all of the group is stored */ \
 	X(COMMIT_DONE) \
+	/* the connection was lost in COMMIT, and another one has told \
+	 * whether the group is stored */ \
+	X(COMMIT_FOUND) \
+	/* the process has shown the server that it lives, and has not \
+	 * committed that */ \
+	X(OWNER_MOVED) \
 	/* some of the waiting callers are notified, or all: all of the group
 	 * is stored */ \
 	X(COMMIT_TOLD) \

@@ -7,6 +7,7 @@
       run beside what is left of an earlier one.
 """
 import datetime
+import glob
 import os
 import signal
 
@@ -62,9 +63,12 @@ class Life:
         self.t = t
         self.fate, self.name, self.n = point
         self.words = words
-        self.fault = '%s:%d%s' % (self.name, self.n, ':stop' * stop)
+        self.fault = '%s:%s%s' % (self.name, self.n, ':stop' * stop)
         self.server = {'workers': '16', 'sweep_interval': '1h',
                        'reap_interval': '1h'}
+        if base.POSTGRES:
+            # So that a commit is not sometimes the keeper's.
+            self.server['owner_timeout'] = '10m'
         self.server.update(server or {})
         self.defaults = {'on_crash': self.fate}
         self.defaults.update(defaults or {})
@@ -196,6 +200,8 @@ class Life:
         """Nothing is kept of attempts that have ended."""
         self.once.ctl('sweep')
         folder = self.once.database + '-attempts'
+        if base.POSTGRES:
+            folder, = glob.glob(self.t.path('postgresql-*-attempts')) or ['']
         names = os.listdir(folder) if os.path.exists(folder) else []
         # Each process that stays has a file as long as it lives.
         live = [name for name in names if name.endswith('.process')]

@@ -7,12 +7,12 @@
 """
 import itertools
 import json
-import sqlite3
 
 from answer import eq, problem
 from base import wait_until
 from once import Background
 
+import database
 from life import Life
 
 KEYS = ['a', 'b']
@@ -23,27 +23,14 @@ SOME = 20       # ways through a gate, more than are needed
 OVER = ('HANDLER_EXITED', 'JUDGED', 'SETTLED', 'ANSWER_READY', 'ANSWER_SENT')
 
 # An order, its effects and its answer, in one transaction.
-ORDER = '''
-import sqlite3
-db = sqlite3.connect(os.environ["ONCE_DATABASE"], timeout=20,
-                     isolation_level=None)
-key, token = os.environ["ONCE_KEY"], os.environ["ONCE_TOKEN"]
-db.execute("BEGIN IMMEDIATE")
-db.execute("CREATE TABLE IF NOT EXISTS orders(key TEXT)")
-db.execute("INSERT INTO orders VALUES (?)", (key,))
-for n in range(3):
-    db.execute("INSERT INTO once_outbox(token, topic, payload)"
-               " VALUES (?, 'mail', ?)", (token, str(n)))
-db.execute("INSERT INTO once_response(token, status, body)"
-           " VALUES (?, 201, ?)", (token, key))
-db.execute("COMMIT")
-out(b"Status: 500\\r\\n\\r\\nnobody sees it")'''
+END = 'out(b"Status: 500\\r\\n\\r\\nnobody sees it")'
 RECEIPT = 'echo "$ONCE_KEY $(cat) $ONCE_EFFECT_KEY" >> "$D/receipts"; '
 
 
 def orders(t, point, deliver=''):
     life = Life(t, point, defaults={'share_database': 'yes'})
-    life.once.defaults['handler'] = t.py(ORDER)
+    life.once.defaults['handler'] = t.py(database.order() + END)
+    database.make_orders(life)
     life.once.conf = '[effect mail]\nbackoff = 1ms\nprogram = %s\n' % \
         t.sh(RECEIPT + deliver)
     return life
@@ -60,15 +47,6 @@ def receipts(t):
 def outbox(life):
     return [json.loads(line) for line in
             life.once.ctl('outbox', 'ls', '--json').splitlines()]
-
-
-def taken(life):
-    """The orders that were committed."""
-    with sqlite3.connect(life.once.database) as db:
-        try:
-            return [key for key, in db.execute('SELECT key FROM orders')]
-        except sqlite3.OperationalError:
-            return []
 
 
 def answered(life, key):
@@ -90,7 +68,7 @@ def delivered(life):
 def check(life, repeated):
     t = life.t
     wanted = [key for key in KEYS if answered(life, key)]
-    eq(sorted(taken(life)), wanted)
+    eq(sorted(database.orders(life)), wanted)
     delivered(life)
     found = receipts(t)
     for key in KEYS:

@@ -14,6 +14,7 @@
 #include <libpq-fe.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "pg_impl.h"
 
@@ -265,8 +266,10 @@ pg_commit(struct pg *pg)
 		return pg->rc;
 	pg->committing = true;
 	pg->warned = false;
+	FAULT(COMMIT_READY);
 	pg_send(pg, PG_QUERY_COMMIT, "");
 	rc = pg_sync(pg);
+	FAULT(COMMIT_SENT);
 	if (rc == RC_OK)
 		rc = pg_result(pg);
 	/* A transaction that has failed is rolled back, without an error. */
@@ -278,6 +281,7 @@ pg_commit(struct pg *pg)
 		pg->rc = rc = RC_IO;
 		pg_log(pg, pg_query_name(PG_QUERY_COMMIT));
 	}
+	FAULT(COMMIT_DONE);
 	return rc;
 }
 

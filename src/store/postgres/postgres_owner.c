@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "postgres_impl.h"
 
@@ -223,6 +224,7 @@ run_beat(struct pg *pg, void *arg)
 	    (rc = pg_one(pg, "m", &now)) != RC_OK)
 		return rc;
 	postgres_clock_set(s, now);
+	FAULT(OWNER_MOVED);
 	return owner_read(s, pg);
 }
 

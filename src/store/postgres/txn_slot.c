@@ -18,6 +18,7 @@
 
 #include "backoff.h"
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "uuid.h"
 #include "txn_impl.h"
@@ -323,6 +324,7 @@ txn_slot_settle(
 		return rc;
 	if (seq < confirmed)
 		return slot_went_back(pool, s->number, seq, confirmed);
+	FAULT(COMMIT_FOUND);
 	*took_place = seq > confirmed;
 	s->seq = seq;
 	s->pending = false;

@@ -27,6 +27,7 @@ max_connections = 400
 wal_level = replica
 max_wal_senders = 4
 wal_receiver_status_interval = 1
+wal_retrieve_retry_interval = 100ms
 log_min_messages = warning
 timezone = UTC
 """
@@ -74,7 +75,7 @@ class Server:
         own(folder)
         if primary:
             self.command('pg_basebackup', '-D', self.data, '-R', '-X',
-                         'stream', '-c', 'fast', '-d',
+                         'stream', '-C', '-S', os.path.basename(folder), '-c', 'fast', '-d',
                          primary.uri('&application_name=standby'))
             self.write('postgresql.conf', SETTINGS % folder)
         else:
@@ -189,7 +190,8 @@ class Server:
 class Proxy:
     """TCP in front of a server's socket, which can be frozen or cut."""
 
-    def __init__(self, server):
+    def __init__(self, server, address='127.0.0.1'):
+        self.address = address
         self.target = '%s/.s.PGSQL.5432' % server.folder
         self.lock = threading.Condition()
         self.pairs = []
@@ -199,13 +201,17 @@ class Proxy:
         self.leave = False      # away from the cut on
         self.commits = set()    # the names of prepared COMMITs
         self.held = None        # a question that was kept, and its server
-        self.socket = socket.create_server(('127.0.0.1', 0))
+        self.every = 0          # each COMMIT of that number is cut
+        self.counted = 0
+        self.times = 0          # so often; 0: without an end
+        self.side = None        # 'question' or 'answer' of it
+        self.socket = socket.create_server((address, 0))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
     def uri(self, more='', user='postgres'):
-        return 'postgresql://%s@127.0.0.1:%d/postgres?sslmode=disable' \
-            '&gssencmode=disable%s' % (user, self.port, more)
+        return 'postgresql://%s@%s:%d/postgres?sslmode=disable' \
+            '&gssencmode=disable%s' % (user, self.address, self.port, more)
 
     def accept(self):
         while True:
@@ -230,6 +236,23 @@ class Proxy:
                 threading.Thread(target=self.copy, args=way,
                                  daemon=True).start()
 
+    def to(self, uri):
+        """The URI of a database of that server, by way of this proxy."""
+        name = re.match('postgresql:///([^?]+)', uri).group(1)
+        return self.uri().replace('/postgres?', '/%s?' % name)
+
+    def is_cut(self, what):
+        """Whether that COMMIT is cut: see cut_commits()."""
+        if not self.every or what != self.side:
+            return False
+        self.counted += 1
+        if self.counted % self.every != 0:
+            return False
+        self.times -= 1
+        if self.times == 0:
+            self.every = 0
+        return True
+
     def copy(self, source, sink, what):
         while True:
             try:
@@ -238,8 +261,12 @@ class Proxy:
                 data = b''
             with self.lock:
                 self.lock.wait_for(lambda: not self.frozen)
-                if what == 'question' and self.is_commit(data):
+                commit = b'COMMIT\0' in data if what == 'answer' else \
+                    self.is_commit(data)
+                if commit and what == 'question':
                     self.trap = AT_COMMIT.get(self.trap, self.trap)
+                if commit and self.is_cut(what):
+                    data = b''
                 if data and self.trap in (what, 'hold-' + what):
                     if self.leave:
                         self.go_away(source)
@@ -298,6 +325,11 @@ class Proxy:
             self.frozen = False
             self.lock.notify_all()
 
+    def refuse(self):
+        """No server is found, until back() is called."""
+        self.away = True
+        self.cut()
+
     def cut(self):
         """Ends all connections."""
         with self.lock:
@@ -319,6 +351,14 @@ class Proxy:
     def back(self):
         with self.lock:
             self.away = self.leave = False
+
+    def cut_commits(self, every, side='answer', times=0):
+        """Ends the connection of each COMMIT of that number, so many times; 0:
+        of none, and without an end.  The 'question' does not arrive, or its
+        'answer' does not."""
+        with self.lock:
+            self.every, self.side = every, side
+            self.counted, self.times = 0, times
 
     def release(self):
         with self.lock:
