@@ -75,7 +75,8 @@ class Server:
         own(folder)
         if primary:
             self.command('pg_basebackup', '-D', self.data, '-R', '-X',
-                         'stream', '-C', '-S', os.path.basename(folder), '-c', 'fast', '-d',
+                         'stream', '-C', '-S', os.path.basename(folder),
+                         '-c', 'fast', '-d',
                          primary.uri('&application_name=standby'))
             self.write('postgresql.conf', SETTINGS % folder)
         else:
