@@ -59,6 +59,11 @@ engine_refuse_store(struct job *job, enum rc rc)
 {
 	log_event(LOG_ERROR, "store-unavailable", job->rq->log,
 	    LOG_S("why", rc_text(rc)));
+	/* An accepted request may run without its client. */
+	if (rc == RC_PENDING)
+		return engine_refuse(job, PROBLEM_OUTCOME_NOT_RECORDED,
+		    "It is not known whether this request was accepted, "
+		    "because the key store failed meanwhile; it may run.");
 	/* What was read from such a store may be wrong. */
 	if (rc == RC_WENT_BACK || rc == RC_REPLACED || rc == RC_CORRUPT)
 		job->may_have_acted = true;

@@ -346,6 +346,8 @@ struct store_ticket {
  * Like store_reserve(), but if the decision is DECIDE_RUN, the request is
  * stored and queued, and no lease is taken.  The reservation must have
  * environment and body.  A key that is already queued stays as it is: accepted.
+ * RC_PENDING: it is not known whether the request is stored.  If it is, it is
+ * run like any other.
  */
 enum rc store_accept(struct store *, const struct store_reservation *,
     unsigned max_queue, struct store_ticket *, enum decision *decision,

@@ -141,9 +141,8 @@ postgres_accept(struct store *s, const struct store_reservation *what,
 		postgres_news_made(&s->news);
 	else if (rc != RC_EXISTS || !a.queued)
 		ticket->resource[0] = '\0';
-	/* If it is stored after all, it runs: the client asks again. */
-	if (rc == RC_PENDING)
-		rc = RC_IO;
+	/* RC_PENDING is not taken back: if the request is stored after all,
+	 * another process may have begun to run it by then. */
 	if (rc == RC_EXISTS)
 		rc = RC_OK;
 	*decision = a.place.decision;
