@@ -499,6 +499,35 @@ delivered_before_another_try_an_effect_is_delivered(void **state)
 
 /* --- all ------------------------------------------------------------------ */
 
+/* No server can be asked: the callers free what they have passed all the
+ * same. */
+static void
+without_a_server_a_record_is_left_empty(void **state)
+{
+	static const char resource[] = "0123456789abcdef0123456789abcdef";
+	struct store_effect effect;
+	struct record record;
+	int64_t at;
+
+	(void)state;
+	store = open_host("a");
+	(void)control("server freeze");
+	memset(&record, 0xa5, sizeof(record));
+	assert_int_not_equal(store_status(store, resource, &record), RC_OK);
+	record_free(&record);
+	memset(&record, 0xa5, sizeof(record));
+	assert_int_not_equal(store_job_next(store, &record), RC_OK);
+	record_free(&record);
+	memset(&record, 0xa5, sizeof(record));
+	assert_int_not_equal(store_job_abandoned(store, &record), RC_OK);
+	record_free(&record);
+	memset(&effect, 0xa5, sizeof(effect));
+	assert_int_not_equal(
+	    store_effect_next(store, "mail", &effect, &at), RC_OK);
+	store_effect_free(&effect);
+	(void)control("server thaw");
+}
+
 static int
 setup_server(void **state)
 {
@@ -534,6 +563,7 @@ main(void)
 		TEST(of_a_silent_host_an_answer_of_its_handler_stands),
 		TEST(without_its_row_a_silent_host_is_suspected_too),
 		TEST(after_an_outage_of_the_database_nobody_is_suspected),
+		TEST(without_a_server_a_record_is_left_empty),
 		TEST(the_row_of_a_host_that_never_comes_back_goes),
 		TEST(tried_by_a_silent_host_an_effect_is_due_again),
 		TEST(delivered_before_another_try_an_effect_is_delivered),

@@ -59,6 +59,7 @@ postgres_effect_next(struct store *s, const char *topic,
 	struct next n = { .s = s, .topic = topic, .effect = effect };
 	enum rc rc;
 
+	memset(effect, 0, sizeof(*effect));
 	n.skip = atomic_load(&s->effects_lost);
 	rc = txn_run(s->pool, TXN_LOOK, run_effect_next, &n);
 	if (n.skip > 0 &&

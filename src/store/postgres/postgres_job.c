@@ -72,6 +72,7 @@ postgres_job_next(struct store *s, struct record *job)
 	struct job_read r = { .s = s, .record = job };
 	enum rc rc;
 
+	memset(job, 0, sizeof(*job));
 	r.skip = atomic_load(&s->jobs_lost);
 	rc = txn_run(s->pool, TXN_LOOK, run_job_next, &r);
 	if (r.skip > 0 &&
@@ -99,6 +100,7 @@ postgres_job_abandoned(struct store *s, struct record *job)
 {
 	struct job_read r = { .s = s, .record = job };
 
+	memset(job, 0, sizeof(*job));
 	return txn_run(s->pool, TXN_LOOK, run_abandoned, &r);
 }
 
@@ -124,6 +126,8 @@ postgres_status(struct store *s, const char *resource, struct record *key)
 {
 	struct job_read r = { .s = s, .resource = resource, .record = key };
 
+	/* The caller frees it even if no server could be asked. */
+	memset(key, 0, sizeof(*key));
 	return txn_run(s->pool, TXN_LOOK, run_status, &r);
 }
 
