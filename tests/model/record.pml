@@ -22,6 +22,10 @@
  *   I7  When nothing more happens, no key is pending or in progress, and none
  *       is unknown.
  *
+ * With HOSTS the two oncewraps are of two hosts, as on PostgreSQL: there is no
+ * lock that both see, so each may be suspected at any time while it lives, and
+ * its attempt may settle late.
+ *
  * The mutations, which must break them: see tests/model/run.
  */
 #ifndef ATTEMPTS
@@ -50,10 +54,15 @@ bool lock;  /* is held, as all processes see it */
 bool begun; /* it started the handler */
 
 /* The attempts, by token. */
-bool moved[4]; /* the lock file was replaced under it */
+bool moved[4]; /* the lock file was replaced under it; or it was suspected */
 bool tree[4];  /* its processes live */
 bool acted[4]; /* and did what they are for */
 byte row_of[4];
+#ifdef HOSTS
+byte late;     /* once_key.late_token */
+bool waits[4]; /* has its lease, and may start its handler yet */
+bool gone[4];  /* its oncewrap is dead, as its own host sees */
+#endif
 
 /* The configuration, and which processes there are. */
 bool resume; /* on_crash */
@@ -77,6 +86,22 @@ inline change(from, to)
 	state = to
 }
 
+#ifdef HOSTS
+#define WAIT(t, it) waits[t] = it
+#define GONE(t)	    gone[t] = true
+#define NOT_LATE    late = 0
+#ifdef LATE_KEPT
+#define NOT_LATE_RELEASE skip
+#else
+#define NOT_LATE_RELEASE NOT_LATE
+#endif
+#else
+#define WAIT(t, it) skip
+#define GONE(t)	    skip
+#define NOT_LATE    skip
+#define NOT_LATE_RELEASE skip
+#endif
+
 /* The lease ends. */
 inline unlease()
 {
@@ -92,12 +117,14 @@ inline lease(mine)
 	mine = tokens;
 	my_row = row;
 	token = mine;
+	WAIT(mine, true);
 	lock = true
 }
 
 inline complete(by)
 {
 	tries = 0;
+	NOT_LATE;
 	answer = by
 }
 
@@ -105,13 +132,15 @@ inline complete(by)
 inline release(word)
 {
 	tries = 0;
+	NOT_LATE_RELEASE;
 	may_run = true;
 	lied = lied || (word && !honest)
 }
 
 inline give_up()
 {
-	tries = 0
+	tries = 0;
+	NOT_LATE
 }
 
 inline no_answer()
@@ -126,6 +155,7 @@ inline deletion()
 	row++;
 	attempt = 0;
 	tries = 0;
+	NOT_LATE;
 	no_answer();
 	may_run = true;
 	effect = false;
@@ -162,9 +192,20 @@ inline client_sees(what)
 #define SAME_ATTEMPT (attempt == my_attempt)
 #endif
 
+/* The outcome of an attempt whose key became unknown on suspicion. */
+#ifndef HOSTS
+#define LATE false
+#elif defined(LATE_NO_TOKEN)
+#define LATE (state == unknown && row == my_row && late != 0)
+#else
+#define LATE (state == unknown && row == my_row && late == mine)
+#endif
+
 /* The attempt's own lock: in another file it proves nothing. */
 #ifdef RESUME_EARLY
 #define TREE_GONE(t) true
+#elif defined(HOSTS)
+#define TREE_GONE(t) (!tree[t] && !waits[t])
 #else
 #define TREE_GONE(t) (!tree[t] && !moved[t])
 #endif
@@ -186,8 +227,17 @@ inline client_sees(what)
 #define SEEN_NOT   (!honest || !effect)
 #ifdef ASK_EARLY
 #define MAY_ASK true
+#elif defined(HOSTS)
+#define MAY_ASK (!tree[tokens] && !waits[tokens])
 #else
 #define MAY_ASK (!tree[tokens])
+#endif
+/* Whoever settles a key on suspicion must know that its handler has begun, or
+ * never will; see README for RESOLVED_EARLY. */
+#if defined(HOSTS) && !defined(RESOLVED_EARLY)
+#define BEGUN !waits[tokens]
+#else
+#define BEGUN true
 #endif
 
 /*
@@ -199,10 +249,17 @@ inline die()
 {
 	lock = lock && token != mine;
 	moved[mine] = moved[mine] && token == mine;
+	WAIT(mine, false);
 	mine = 0;
 	my_row = 0;
 	verdict = 0;
 	word = false
+}
+
+inline crash()
+{
+	GONE(mine);
+	die()
 }
 
 proctype Oncewrap(bool first)
@@ -239,16 +296,22 @@ end:	do
 leased:	if
 	:: atomic { true ->
 		/* I1; see README for REPLACED_EARLY */
-		assert(state == in_progress && token == mine);
-		assert(may_run); /* I3 */
-		may_run = false;
-		begun = true;
+		assert((state == in_progress && token == mine) || LATE ||
+		    my_row != row);
+		if
+		:: my_row == row ->
+			assert(may_run); /* I3 */
+			may_run = false
+		:: else
+		fi;
+		begun = begun || token == mine;
+		WAIT(mine, false);
 		tree[mine] = true;
 		row_of[mine] = my_row }
 	:: atomic { true -> /* it cannot be started */
 		verdict = failed_retryable;
 		goto settle }
-	:: atomic { true -> die(); goto end }
+	:: atomic { true -> crash(); goto end }
 	fi;
 
 	/* What becomes of the handler.  What it started may live on. */
@@ -264,7 +327,7 @@ leased:	if
 	:: atomic { true -> verdict = unknown } /* says so, or was lost */
 	:: atomic { resume && TREE_GONE(mine) -> /* was lost */
 		verdict = failed_retryable }
-	:: atomic { true -> die(); goto end }
+	:: atomic { true -> crash(); goto end }
 	fi;
 
 settle:
@@ -301,11 +364,32 @@ settle:
 		unlease();
 		die();
 		goto end }
-	:: atomic { !HOLDS ->
+#ifdef HOSTS
+	:: atomic { LATE && verdict == completed ->
+		assert(mine == tokens); /* I6 */
+		CHANGE(unknown, completed);
+		complete(mine);
+		if
+		:: client_sees(mine)
+		:: true
+		fi;
+		die();
+		goto end }
+	:: atomic { LATE && verdict == failed_retryable ->
+		assert(mine == tokens);
+		CHANGE(unknown, failed_retryable);
+		release(word);
+		die();
+		goto end }
+	:: atomic { LATE && verdict == unknown -> /* as it is */
+		die();
+		goto end }
+#endif
+	:: atomic { !HOLDS && !LATE ->
 		assert(moved[mine]); /* I6; its answer reaches no client */
 		die();
 		goto end }
-	:: atomic { true -> die(); goto end }
+	:: atomic { true -> crash(); goto end }
 	fi
 }
 
@@ -356,6 +440,13 @@ end:	do
 	:: atomic { DEAD && resume && !TREE_GONE(token) -> /* past deadline */
 		CHANGE(in_progress, unknown);
 		unlease() }
+#ifdef HOSTS
+	/* The own host, after another one has suspected it. */
+	:: atomic { state == unknown && late != 0 && resume && gone[late] &&
+		    TREE_GONE(late) ->
+		CHANGE(unknown, failed_retryable);
+		release(false) }
+#endif
 	od
 #else
 	skip
@@ -429,10 +520,10 @@ looked:	if
 proctype Operator()
 {
 end:	do
-	:: atomic { state == unknown ->
+	:: atomic { state == unknown && BEGUN ->
 		CHANGE(unknown, completed);
 		complete(OPERATOR) }
-	:: atomic { state == unknown && CAN_BE_NOT ->
+	:: atomic { state == unknown && BEGUN && CAN_BE_NOT ->
 		CHANGE(unknown, failed_retryable);
 		release(true) }
 	:: atomic { state == dead_letter ->
@@ -482,6 +573,26 @@ end:	do
 	od
 }
 
+#ifdef HOSTS
+/* An owner that another host suspects, alive or not: unknown, never free. */
+proctype Suspect()
+{
+end:	do
+#ifdef SUSPECT_FREES
+	:: atomic { state == in_progress && resume ->
+		moved[token] = true;
+		CHANGE(in_progress, failed_retryable);
+		unlease();
+		release(false) }
+#endif
+	:: atomic { state == in_progress ->
+		moved[token] = true;
+		late = token;
+		CHANGE(in_progress, unknown);
+		unlease() }
+	od
+}
+#else
 /* The lock file is replaced under a running attempt: it looks dead, and does
  * not know it. */
 #ifdef REPLACED_EARLY
@@ -495,6 +606,7 @@ end:	atomic { MAY_MOVE ->
 		lock = false;
 		moved[token] = true }
 }
+#endif
 
 init
 {
@@ -515,7 +627,11 @@ init
 		run Reconciler();
 		run Operator();
 		run Reap();
+#ifdef HOSTS
+		run Suspect()
+#else
 		run Replace()
+#endif
 	};
 	/* I7 */
 	timeout ->
