@@ -1,7 +1,6 @@
 """Clients that ask again and again, and do not always wait for the answer."""
 import hashlib
 import random
-import socket
 import threading
 import time
 
@@ -186,12 +185,3 @@ class Clients:
                 first.setdefault(event.identity, event.asked)
         for identity, variant in first.items():
             self.ask(identity, variant, 15, address)
-
-
-def answers(address):
-    try:
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(address)
-        return True
-    except OSError:
-        return False

@@ -92,6 +92,7 @@ def good():
                          Signal(MUTE, 2, 2, False),
                          Signal(SPOKE, 4, 4, False)],
                 forgot=[Act(8, 9, H)], resolved=[], slept=[], full=[],
+                suspected=[],
                 rides=[Ride('f2', 'Df')],
                 effects=[Effect('k', 'Df', 'delivered')],
                 deliveries={Delivery('k', 'f2')})
@@ -102,7 +103,7 @@ def verdict(made, more=()):
     made = dict(made)
     excuses = Excuses(made.pop('signals') + list(more), made.pop('forgot'),
                       made.pop('resolved'), made.pop('slept'),
-                      made.pop('full'), reaper=99)
+                      made.pop('full'), made.pop('suspected'), reaper=99)
     wrong = history.Checker(excuses=excuses, **made).check()
     return sorted({w.partition(':')[0] for w in wrong}), wrong
 
@@ -523,6 +524,17 @@ EXCUSED = [
     ('a_sleep', 'ran anew too soon', sooner,
      {'slept': [Sleep(3, 3.1, 4)]}, {'slept': [Sleep(0.1, 0.2, 4)]},
      {'slept': [Sleep(20, 21, 4)]}, {'slept': [Sleep(3, 3.1, 1)]}),
+    ('a_suspicion', 'final and unknown', added(
+        [Row(N, 'completed', 1, 'Dn')],
+        run(N, 'n1', 1, 1, 'created', pid=20, parent=21), nothing(N, 0.5),
+        problem(N, 'outcome-unknown', 3), said(N, 'n1', 5, replayed=True)),
+     {'suspected': [Act(2, 2.5, 21)]}, {'suspected': [Act(6, 7, 21)]},
+     {'suspected': [Act(2, 2.5, 22)]}, {'suspected': [Act(-9, -8, 21)]}),
+    ('a_suspicion_of_what_was_released', 'unknown, and ran again', both(
+        again('/resume', 'away', deeds='started done'),
+        more_events(problem(R, 'outcome-unknown', 2))),
+     {'suspected': [Act(1.5, 1.6, 21)]}, {'suspected': [Act(6, 7, 21)]},
+     {'suspected': [Act(1.5, 1.6, 22)]}),
     ('a_full_disk', 'not kept for no reason', large(),
      {'full': [Act(0.5, 1.5, 'disk')]}, {'full': [Act(0.1, 0.2, 'disk')]},
      {'full': [Act(7, 8, 'disk')]}),

@@ -16,8 +16,8 @@ MS = 0.001
 # had ended.
 Signal = collections.namedtuple('Signal', 'pid sent gone daemon')
 
-# What an operator did: to an identity (forget), to a record (resolve); or what
-# filled the disk.
+# What an operator did: to an identity (forget), to a record (resolve); what
+# filled the disk; or which daemon (its process) another host suspected.
 Act = collections.namedtuple('Act', 'begin end what')
 
 # The host slept for so many seconds, some time between.
@@ -28,8 +28,9 @@ class Excuses:
     """reaper: the process that adopts what a daemon that ends leaves."""
 
     def __init__(self, signals=(), forgot=(), resolved=(), slept=(), full=(),
-                 reaper=None):
+                 suspected=(), reaper=None):
         self.signals, self.slept, self.reaper = signals, slept, reaper
+        self.suspicions = suspected
         self.forgot, self.resolved, self.full = forgot, resolved, full
 
     def died(self, pid, begin, end):
@@ -63,6 +64,11 @@ class Excuses:
     def found_out(self, downstream, begin, end):
         """Whether an operator may have resolved it meanwhile."""
         return self.in_time(self.resolved, downstream, begin, end)
+
+    def suspected(self, pid, begin, end):
+        """Whether another host may have suspected that daemon meanwhile, and
+        made unknown what it ran."""
+        return self.in_time(self.suspicions, pid, begin, end)
 
     def no_room(self, begin, end):
         """Whether the disk may have been full meanwhile."""

@@ -44,6 +44,10 @@ Event = collections.namedtuple('Event', '''begin end identity asked status
     code run downstream what variant replayed head body whole true''',
     defaults=(None,) * 7 + (False, None, None, True, True))
 
+# A daemon that has a lease is stopped for so long at most, before it starts
+# the run (s).
+STOPPED = 5
+
 # What is left behind of a run tries to answer, too.
 LATE = ('late', 'late-said')
 
@@ -397,7 +401,8 @@ class Checker:
                     self.no('unknown, and ran again', unknown, run.first)
 
     def may_follow(self, unknown, e):
-        if self.excuses.forgotten(e.identity, unknown.begin, e.end):
+        if self.excuses.forgotten(e.identity, unknown.begin, e.end) or \
+                self.settled_late(unknown, e.end):
             return True
         if e.begin <= unknown.end:
             # At the same time, or before it.
@@ -407,7 +412,25 @@ class Checker:
     def may_run_after(self, unknown, line):
         return line.time <= unknown.end or \
             self.excuses.breathes_its_last(line, unknown.end) or \
-            self.excuses.forgotten(line.identity, unknown.begin, line.time)
+            self.excuses.forgotten(line.identity, unknown.begin, line.time) \
+            or self.was_suspected(line, unknown) \
+            or self.settled_late(unknown, line.time)
+
+    def was_suspected(self, line, unknown):
+        """Whether the key may be unknown because the daemon of that run was
+        suspected.  It may have been stopped just before it starts the run."""
+        return line.time < unknown.end + STOPPED and self.excuses.suspected(
+            line.parent, line.time - STOPPED, unknown.end)
+
+    def settled_late(self, unknown, by):
+        """Whether such a run may have ended the unknown by then, by its answer
+        or its release."""
+        return by >= unknown.begin and any(
+            run.first.time <= by and
+            self.was_suspected(run.first, unknown) and
+            (run.what in FINAL or run.first.run in self.rode or
+             self.may_be_released(run, by))
+            for run in self.ran.get(unknown.identity, []))
 
     # --- what handlers said ---
 

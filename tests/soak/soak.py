@@ -1,12 +1,7 @@
 """Cases: a random run, and what must be true of its history."""
-import ctypes
 import json
 import os
 import resource
-import shutil
-import sqlite3
-import subprocess
-import uuid
 
 import base
 from clocks import Clocks
@@ -16,8 +11,6 @@ import torment
 from clients import Clients
 from excuses import Excuses
 from history import Route
-
-CLONE_NEWNS = 0x00020000
 
 LASTING = {'retention': '1h'}
 SHORT = {'retention': '1s'}
@@ -66,59 +59,6 @@ MAIL = '[effect mail]\nbackoff = 1ms\nattempts = 1000\nprogram = %s\n'
 NEEDS_OPERATOR = {'unknown', 'reconcile', 'dead_letter', 'summary'}
 
 
-def uuid_text(data):
-    """The text of the 16 bytes in a row; None of no row."""
-    return data and str(uuid.UUID(bytes=data))
-
-
-def small_disk(t, megabytes):
-    """A folder of its own size, which goes with this process; or None."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS) != 0:
-        return None
-    path = t.path('disk')
-    os.mkdir(path)
-    for words in (['--make-rprivate', '/'],
-                  ['-t', 'tmpfs', '-o', 'size=%dm' % megabytes, 'soak',
-                   path]):
-        if subprocess.run(['mount'] + words,
-                          stderr=subprocess.DEVNULL).returncode != 0:
-            return None
-    return path
-
-
-def rows_of(database):
-    """All that is in a store that no other process has open."""
-    db = sqlite3.connect(database)
-    try:
-        found = db.execute('PRAGMA integrity_check').fetchall()
-        assert found == [('ok',)], found
-        rows = db.execute('SELECT scope, path, key, state, attempt,'
-                          ' downstream FROM once_key').fetchall()
-    finally:
-        db.close()
-    return [history.Row((torment.user_of(scope), path, key), state,
-                        attempt, uuid_text(downstream))
-            for scope, path, key, state, attempt, downstream in rows]
-
-
-def said_in(database, deliveries):
-    """What handlers committed, and what was delivered."""
-    db = sqlite3.connect(database)
-    try:
-        rides = db.execute('SELECT run, downstream FROM ride').fetchall()
-        effects = db.execute('SELECT effect_key, downstream, e.state FROM'
-                             ' once_effect e LEFT JOIN once_key k'
-                             ' ON k.id = e.key_id').fetchall()
-    finally:
-        db.close()
-    return dict(rides=[history.Ride(*row) for row in rides],
-                effects=[history.Effect(key, uuid_text(downstream), state)
-                         for key, downstream, state in effects],
-                deliveries={history.Delivery(*line.split(' '))
-                            for line in deliveries.splitlines()})
-
-
 def tell_history(lines, events, rows):
     """Prints how requests and keys have ended."""
     told = history.grouped(events, lambda e: e.code or e.what or 'none')
@@ -144,25 +84,25 @@ def counted(counts):
 
 
 class Soak:
-    def __init__(self, t, seed, seconds, clients=16):
+    def __init__(self, t, store, seed, seconds, clients=16):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.t, self.seconds = t, seconds
         os.mkdir(t.path('claims'))
-        self.disk = small_disk(t, 16 + seconds // 4)
+        self.store = store(t, seconds)
         clocks = Clocks(t)
         handler = '%s %s' % (t.program('deeds'), t.dir)
         PATHS['/asked'][1]['reconcile'] = handler + ' find'
-        database = os.path.join(self.disk or t.dir, 'soak.db')
         self.onces = [
-            t.once(handler, name=name, server=SERVER, start=False,
-                   database=database, conf=MAIL % (handler + ' deliver'),
+            t.once(handler, name=name,
+                   server=dict(SERVER, **self.store.options), start=False,
+                   database=self.store.database, env=self.store.env(host),
+                   conf=MAIL % (handler + ' deliver'),
                    routes={path: options
                            for path, (_, options) in PATHS.items()})
-            for name in ('one', 'two')]
-        self.database = database
+            for name, host in self.store.daemons().items()]
         self.clients = Clients(seed, clients, ROUTES)
         self.torment = torment.Torment(t, seed, self.onces, self.clients,
-                                       self.disk, clocks)
+                                       self.store, clocks)
 
     def run(self):
         self.torment.start(self.onces[0])
@@ -205,36 +145,51 @@ class Soak:
         for once in self.torment.alive():
             with self.torment.death(once.pid):
                 once.kill()
-        one.start(wait=False)
-        base.wait_until(lambda: torment.answers(one.address), 'it listens')
+        back = self.one_of_each_host()
+        for once in back:
+            once.start()
         self.nothing_in_progress()
         self.clients.each_again(one.address)
         # A retry that was lost once more is not swept, but settled.
         self.nothing_in_progress()
         self.all_is_delivered()
-        self.check_doctor(one)
+        self.check_doctor()
         # Nothing is in progress: this end excuses nothing.
-        one.stop()
+        for once in back:
+            once.stop()
 
-    def check_doctor(self, one):
-        run = self.t.run([base.ONCECTL, '-d', self.database, 'doctor'])
+    def one_of_each_host(self):
+        """Only a host itself can tell that its processes are gone."""
+        hosts = {}
+        for once, host in zip(self.onces, self.store.daemons().values()):
+            hosts.setdefault(host, once)
+        return hosts.values()
+
+    def check_doctor(self):
+        run = self.t.run([base.ONCECTL, '-d', self.store.database, 'doctor'])
         bad = {line.split()[1] for line in run.stdout.decode().splitlines()
                if line.startswith('BAD')}
-        assert bad <= NEEDS_OPERATOR, run.stdout.decode()
+        assert bad <= NEEDS_OPERATOR | self.store.findings, run.stdout.decode()
         assert run.returncode == (1 if bad else 0), run.stderr
 
     # --- the verdict ---
 
     def rows(self):
-        return rows_of(self.database)
+        return [history.Row((torment.user_of(scope), path, key), *rest)
+                for scope, path, key, *rest in self.store.rows()]
 
     def said(self):
-        return said_in(self.database, self.t.read('deliveries').decode())
+        """What handlers committed, and what was delivered."""
+        rides, effects = self.store.said()
+        lines = self.t.read('deliveries').decode().splitlines()
+        return dict(rides=rides, effects=effects, deliveries={
+            history.Delivery(*line.split(' ')) for line in lines})
 
     def excuses(self):
         did = self.torment
         return Excuses(did.signals, did.forgot, did.resolved, did.slept,
-                       did.full, reaper=os.getpid())
+                       self.store.full, self.store.suspected,
+                       reaper=os.getpid())
 
     def judge(self):
         rows = self.rows()
@@ -246,6 +201,11 @@ class Soak:
         wrong = history.Checker(lines, events, rows, ROUTES, self.excuses(),
                                 **said).check()
         print('# trouble: %s' % counted(self.torment.count))
+        if self.store.suspected:
+            print('# %d suspicions, %d late settlements' % (
+                len(self.store.suspected), sum(
+                    len(once.log_lines('event=late-settlement'))
+                    for once in self.onces)))
         tell_history(lines, events, rows)
         deeds = history.grouped(lines, lambda line: line.deed)
         print('# %s; %d of %d that were left behind' % (
@@ -265,8 +225,7 @@ class Soak:
                 f.write(json.dumps(event._asdict()) + '\n')
         with open(self.t.path('excuses'), 'w') as f:
             json.dump(vars(self.excuses()), f)
-        if self.disk:
-            shutil.copy(self.database, self.t.path('soak.db'))
+        self.store.keep()
 
     def not_idle(self, lines, events, rows):
         """All this was not for nothing."""
@@ -287,7 +246,7 @@ class Soak:
             assert there, 'there never was %s' % what
 
 
-def case(seed, seconds):
+def case(store, seed, seconds):
     def run(t):
-        Soak(t, seed, seconds).run()
+        Soak(t, store, seed, seconds).run()
     return run

@@ -1,10 +1,9 @@
 """What goes wrong: one thing after the other, at random."""
 import contextlib
+import fcntl
 import json
-import os
 import random
 import signal
-import sqlite3
 import subprocess
 import time
 
@@ -12,7 +11,6 @@ import base
 import proc
 from clocks import HOUR, YEAR
 
-from clients import answers
 from excuses import Act, Signal, Sleep
 
 TERM_LIMIT = 20     # seconds that an oncewrap may take to end
@@ -23,24 +21,23 @@ def user_of(scope):
 
 
 class Torment:
-    """Plagues oncewraps, their handlers, and the disk that they write to."""
+    """Plagues oncewraps, their handlers, and the store."""
 
-    def __init__(self, t, seed, onces, clients, disk, clocks):
+    def __init__(self, t, seed, onces, clients, store, clocks):
         self.t, self.onces, self.clients = t, onces, clients
-        self.disk = disk        # of its own and small, or None
+        self.store = store
         self.clocks = clocks
         self.rng = random.Random('%s torment' % seed)
         # See excuses.py.
         self.signals, self.slept = [], []
-        self.forgot, self.resolved, self.full = [], [], []
+        self.forgot, self.resolved = [], []
         self.count = {}
-        self.deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
-                      self.kill_handler, self.kill_handler, self.hang_up,
-                      self.look, self.look, self.resolve, self.resolve,
-                      self.forget, self.hold_lock, self.hold_log,
-                      self.set_clock]
-        if disk:
-            self.deeds += [self.fill, self.fill]
+        deeds = [self.kill, self.kill, self.terminate, self.stop_a_while,
+                 self.kill_handler, self.kill_handler, self.hang_up,
+                 self.look, self.look, self.resolve, self.resolve,
+                 self.forget, self.set_clock]
+        self.deeds = [(deed.__name__, deed) for deed in deeds]
+        self.deeds += store.deeds(self).items()
 
     def go(self, seconds):
         """Everything at least once, and on until the time is up."""
@@ -50,8 +47,8 @@ class Torment:
             if not todo:
                 todo = list(self.deeds)
                 self.rng.shuffle(todo)
-            deed = todo.pop()
-            self.count[deed.__name__] = self.count.get(deed.__name__, 0) + 1
+            name, deed = todo.pop()
+            self.count[name] = self.count.get(name, 0) + 1
             deed()
             self.tend()
             self.rest()
@@ -62,10 +59,13 @@ class Torment:
         time.sleep(self.rng.uniform(0, 0.4))
 
     def start(self, once):
-        once.start(wait=False)
-        self.t.logs[:] = dict.fromkeys(self.t.logs)     # one a start
-        base.wait_until(lambda: answers(once.address) or not once.alive(),
-                        '%s listens or has ended' % once.name)
+        for _ in range(self.store.starts):
+            once.start(wait=False)
+            self.t.logs[:] = dict.fromkeys(self.t.logs)     # one a start
+            base.wait_until(lambda: once.has_started() or not once.alive(),
+                            '%s has started or ended' % once.name)
+            if once.alive():
+                break
 
     def tend(self):
         """Starts dead processes; one that died without a signal has failed."""
@@ -76,11 +76,14 @@ class Torment:
                         once.name, once.process.returncode,
                         once.log()[-800:])
             if once.process is None or not once.alive():
-                if once is self.onces[0] or self.rng.random() < 0.3:
+                if once is self.onces[0] or \
+                        self.rng.random() < self.store.often:
                     self.start(once)
                     assert once.alive(), '%s ends at once with %s: %s' % (
                         once.name, once.process.returncode,
                         once.log()[-800:])
+                    self.store.started()
+        self.store.looked(self.onces)
         self.clients.addresses[:] = [o.address for o in self.onces
                                      if o.process and o.alive()]
 
@@ -125,7 +128,7 @@ class Torment:
         """Alive, and silent."""
         once = self.rng.choice(self.alive())
         once.process.send_signal(signal.SIGSTOP)
-        time.sleep(self.rng.uniform(0, 1.5))
+        time.sleep(self.rng.uniform(0, self.store.nap))
         once.process.send_signal(signal.SIGCONT)
 
     def hang_up(self):
@@ -187,6 +190,8 @@ class Torment:
         rows = self.rows('--state', 'unknown', '--path', '/asked')
         time.sleep(0.2)     # a handler whose oncewrap was killed is dying
         for row in rows[:self.rng.randrange(6)]:
+            if not self.is_over(row['downstream']):
+                continue
             name = ['--downstream', row['downstream']]
             found = subprocess.run(
                 [self.t.program('deeds'), self.t.dir, 'find'],
@@ -198,6 +203,16 @@ class Torment:
                 else:
                     self.ctl('resolve', *name, '--completed', input=found)
 
+    def is_over(self, downstream):
+        """Whether the last run's processes are gone.  Those of a daemon that
+        was only suspected may act yet."""
+        try:
+            with open(self.t.path('claims', downstream)) as f:
+                fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (FileNotFoundError, BlockingIOError):
+            return False
+        return True
+
     def forget(self):
         """An operator deletes keys that no client needs."""
         rows = self.rows('--path', '/short')
@@ -206,50 +221,3 @@ class Torment:
             with self.act(self.forgot, identity):
                 self.ctl('forget', row['key'], '--scope', row['scope'],
                          '--path', row['path'])
-
-    def hold_lock(self):
-        """A stranger writes, or means to."""
-        self.stranger('BEGIN IMMEDIATE')
-
-    def hold_log(self):
-        """A stranger reads, and the log cannot be reset."""
-        self.stranger('BEGIN; SELECT count(*) FROM once_key')
-
-    def stranger(self, sql):
-        db = sqlite3.connect(self.onces[0].database, timeout=2,
-                             isolation_level=None)
-        try:
-            for statement in sql.split('; '):
-                db.execute(statement).fetchall()
-            time.sleep(self.rng.uniform(0, 2))
-            db.execute('ROLLBACK')
-        except sqlite3.OperationalError:
-            pass        # the lock is held for longer
-        finally:
-            db.close()
-
-    def fill(self):
-        """The disk is full, or there is room for a little."""
-        with self.act(self.full, 'disk'):
-            self.fill_a_while()
-
-    def fill_a_while(self):
-        path = os.path.join(self.disk, 'filler')
-        room = self.rng.choice([0, 0, 4096, 16384, 100000])
-        with open(path, 'wb', 0) as f:
-            for _ in range(self.rng.randint(1, 8)):
-                free = os.statvfs(self.disk)
-                size = free.f_bavail * free.f_frsize - room
-                try:
-                    if size > 0:
-                        os.posix_fallocate(f.fileno(),
-                                           os.fstat(f.fileno()).st_size, size)
-                except OSError:
-                    pass        # another process has taken the room
-                time.sleep(self.rng.uniform(0, 0.3))
-            if self.rng.random() < 0.3:
-                # Nothing that it had not promised is lost with it.
-                once = self.rng.choice(self.alive())
-                with self.death(once.pid):
-                    once.kill()
-        os.unlink(path)

@@ -107,10 +107,13 @@ class Once:
                 % (self.process.returncode, self.log()[-500:])
             try:
                 fcgi.Conn(self.address).close()
-                return 'event=started' in self.log()[self.begun:]
+                return self.has_started()
             except OSError:
                 return False
         base.wait_until(listening, '%s listens' % self.name)
+
+    def has_started(self):
+        return 'event=started' in self.log()[self.begun:]
 
     @property
     def pid(self):
