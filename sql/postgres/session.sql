@@ -17,6 +17,10 @@ ROLLBACK;
 -- name: session_set
 SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1;
 
+-- The process of the server that has the session.
+-- name: session_process
+SELECT pg_backend_pid()::bigint;
+
 -- name: session_new
 INSERT INTO once_session(owner, slot, seq) VALUES ($1, $2, 0)
 	ON CONFLICT (owner, slot) DO NOTHING;

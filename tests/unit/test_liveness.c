@@ -95,6 +95,26 @@ who_is_alone_knows_it(void **state)
 	liveness_close(a);
 }
 
+static void
+no_process_begins_to_live_while_all_bytes_are_taken(void **state)
+{
+	struct liveness *a, *b;
+
+	(void)state;
+	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
+	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_int_equal(liveness_take_all(a), RC_BUSY);
+	liveness_close(b);
+	assert_int_equal(liveness_take_all(a), RC_OK);
+	assert_int_equal(liveness_open(&b, database, 0600), RC_BUSY);
+	assert_true(alive(a, liveness_self(a)));
+	liveness_close(a);
+	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	unlink(lock);
+	assert_int_equal(liveness_take_all(b), RC_IO);
+	liveness_close(b);
+}
+
 /* A child that owns leases; its name comes through the pipe. */
 static pid_t
 child(int64_t *name)
@@ -277,6 +297,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_of_one_process_see_each_other),
 		cmocka_unit_test(who_is_alone_knows_it),
+		cmocka_unit_test(
+		    no_process_begins_to_live_while_all_bytes_are_taken),
 		cmocka_unit_test(a_killed_process_is_dead_at_once),
 		cmocka_unit_test(no_process_has_a_name_that_is_none),
 		cmocka_unit_test(a_lock_file_that_was_removed_tells_nothing),

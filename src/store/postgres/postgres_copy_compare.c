@@ -23,20 +23,20 @@ differs(struct postgres_copy *c, const char *what, int64_t id, const char *part)
 }
 
 static bool
-same_text(const char *a, const char *b)
+equal_text(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 /* NULL is no bytes, too. */
 static bool
-same_bytes(const void *a, size_t na, const void *b, size_t nb)
+equal_bytes(const void *a, size_t na, const void *b, size_t nb)
 {
 	return na == nb && (na == 0 || memcmp(a, b, na) == 0);
 }
 
 static bool
-same_spool(struct spool *a, struct spool *b, enum rc *rc)
+equal_spool(struct spool *a, struct spool *b, enum rc *rc)
 {
 	const size_t na = a != NULL ? (size_t)spool_length(a) : 0;
 	const size_t nb = b != NULL ? (size_t)spool_length(b) : 0;
@@ -48,7 +48,7 @@ same_spool(struct spool *a, struct spool *b, enum rc *rc)
 		da = spool_bytes(a, rc);
 	if (na > 0 && *rc == RC_OK)
 		db = spool_bytes(b, rc);
-	return *rc != RC_OK || same_bytes(da, na, db, nb);
+	return *rc != RC_OK || equal_bytes(da, na, db, nb);
 }
 
 /* --- a key ---------------------------------------------------------------- */
@@ -59,13 +59,13 @@ static const char *
 key_differs(const struct postgres_copy *c, const struct record *a,
     const struct record *b)
 {
-	if (a->id != b->id || !same_text(a->scope, b->scope) ||
-	    !same_text(a->path, b->path) || !same_text(a->key, b->key))
+	if (a->id != b->id || !equal_text(a->scope, b->scope) ||
+	    !equal_text(a->path, b->path) || !equal_text(a->key, b->key))
 		return "identity";
 	if (a->state != b->state || a->attempt != b->attempt || b->owner != 0 ||
 	    *b->token != '\0' || a->resume != b->resume)
 		return "state";
-	if (!same_text(a->recipe, b->recipe) ||
+	if (!equal_text(a->recipe, b->recipe) ||
 	    memcmp(a->fingerprint, b->fingerprint, FINGERPRINT_LEN) != 0)
 		return "fingerprint";
 	if (strcmp(a->downstream, b->downstream) != 0)
@@ -87,19 +87,19 @@ key_differs(const struct postgres_copy *c, const struct record *a,
 		return "place in the queue";
 	if (a->kept != b->kept || a->status != b->status ||
 	    a->body_length != b->body_length ||
-	    !same_text(a->last_error, b->last_error))
+	    !equal_text(a->last_error, b->last_error))
 		return "answer";
 	return NULL;
 }
 
 static bool
-same_response(const struct response *a, const struct response *b)
+equal_response(const struct response *a, const struct response *b)
 {
 	return a->kind == b->kind && a->status == b->status &&
 	    a->as_given == b->as_given && strcmp(a->reason, b->reason) == 0 &&
-	    same_bytes(
+	    equal_bytes(
 		a->fields.data, a->fields.len, b->fields.data, b->fields.len) &&
-	    same_bytes(a->body, a->body_len, b->body, b->body_len);
+	    equal_bytes(a->body, a->body_len, b->body, b->body_len);
 }
 
 static enum rc
@@ -117,7 +117,7 @@ compare_answer(struct postgres_copy *c, const struct record *r)
 	if (rc == RC_OK)
 		rc = store_answer(
 		    c->to, &identity, r->id, &copied, &copied_body);
-	if (rc == RC_OK && !same_response(&answer, &copied))
+	if (rc == RC_OK && !equal_response(&answer, &copied))
 		rc = differs(c, "key", r->id, "answer");
 	response_free(&answer);
 	response_free(&copied);
@@ -142,9 +142,9 @@ compare_request(struct postgres_copy *c, const struct record *r)
 		rc = store_request(
 		    c->to, &identity, r->id, &copied, &copied_body);
 		same = rc == RC_OK &&
-		    same_bytes(environment.data, environment.len, copied.data,
+		    equal_bytes(environment.data, environment.len, copied.data,
 			copied.len) &&
-		    same_spool(body, copied_body, &rc);
+		    equal_spool(body, copied_body, &rc);
 		if (rc == RC_NOTFOUND || (rc == RC_OK && !same))
 			rc = differs(c, "key", r->id, "stored request");
 	} else if (rc == RC_NOTFOUND)
@@ -170,7 +170,7 @@ compare_output(struct postgres_copy *c, const struct record *r)
 		(o.attempt != copied.attempt ||
 		    o.exit_status != copied.exit_status ||
 		    o.signal != copied.signal || o.length != copied.length ||
-		    !same_bytes(o.bytes.data, o.bytes.len, copied.bytes.data,
+		    !equal_bytes(o.bytes.data, o.bytes.len, copied.bytes.data,
 			copied.bytes.len)))) {
 		if (rc == RC_OK)
 			buf_free(&copied.bytes);
@@ -245,16 +245,17 @@ effect_differs(const struct postgres_copy *c, const struct store_effect *a,
 {
 	if (a->id != b->id || a->key_id != b->key_id ||
 	    strcmp(a->effect_key, b->effect_key) != 0 ||
-	    !same_text(a->topic, b->topic) || !same_text(a->scope, b->scope) ||
-	    !same_text(a->path, b->path) || !same_text(a->key, b->key))
+	    !equal_text(a->topic, b->topic) ||
+	    !equal_text(a->scope, b->scope) || !equal_text(a->path, b->path) ||
+	    !equal_text(a->key, b->key))
 		return "identity";
 	if (a->state != b->state || a->attempts != b->attempts ||
 	    a->has_turn != b->has_turn || b->owner != 0 ||
 	    (a->has_turn && postgres_copy_next(c, a->next_at) != b->next_at) ||
-	    !same_text(a->last_error, b->last_error) ||
+	    !equal_text(a->last_error, b->last_error) ||
 	    a->created_at != b->created_at || a->updated_at != b->updated_at)
 		return "state";
-	return same_bytes(a->reference.data, a->reference.len,
+	return equal_bytes(a->reference.data, a->reference.len,
 		   b->reference.data, b->reference.len)
 	    ? NULL
 	    : "reference";
@@ -276,7 +277,7 @@ compare_effect(struct postgres_copy *c, const struct store_effect *a,
 	rc = store_effect_payload(c->from, a, &payload);
 	if (rc == RC_OK)
 		rc = store_effect_payload(c->to, b, &copied);
-	same = rc == RC_OK && same_spool(payload, copied, &rc);
+	same = rc == RC_OK && equal_spool(payload, copied, &rc);
 	if (rc == RC_OK && !same)
 		rc = differs(c, "effect", a->id, "payload");
 	spool_free(payload);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "postgres_count.h"
-#include "postgres_doctor.h"
 #include "postgres_identity.h"
 #include "postgres_row.h"
+#include "postgres_doctor.h"
 
 /* Rows that a look at all rows reads at a time. */
 #define PAGE INT64_C(500)

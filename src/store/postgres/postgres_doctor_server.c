@@ -153,8 +153,7 @@ check_unlogged(struct store *s, struct findings *f)
 		findings_add(f, "tables", true, "all survive a crash");
 	else
 		findings_add(f, "tables", false,
-		    "a crash of the server empties %s: ALTER TABLE ... SET "
-		    "LOGGED",
+		    "a crash of the server empties %s: make them LOGGED",
 		    unlogged.text);
 }
 

@@ -20,7 +20,7 @@ struct sessions {
 static enum rc
 session_read(struct pg *pg, int64_t *process)
 {
-	enum rc rc = pg_exec(pg, "SELECT pg_backend_pid()");
+	enum rc rc = pg_exec(pg, pg_query_text(PG_QUERY_SESSION_PROCESS));
 
 	return rc == RC_OK ? pg_row(pg, "i", process) : rc;
 }
@@ -31,7 +31,7 @@ run_second(struct pg *pg, void *arg)
 	struct sessions *c = arg;
 	enum rc rc;
 
-	if ((rc = pg_exec(pg, "BEGIN")) == RC_OK &&
+	if ((rc = pg_exec(pg, pg_query_text(PG_QUERY_BEGIN))) == RC_OK &&
 	    (rc = session_read(pg, &c->second)) == RC_OK)
 		rc = session_read(c->first, &c->after);
 	return rc;
