@@ -3,6 +3,7 @@ import os
 import shutil
 
 import base
+import postgres
 import servers
 from answer import DRAFT, eq, first, problem
 from once import Background
@@ -145,3 +146,33 @@ def test_exposure_of_the_systemd_units(t):
                      '--threshold=%d' % tenths, 'oncewrap.service'],
                     env={'SYSTEMD_UNIT_PATH': folder + ':'})
         eq(run.returncode, 0, run.stdout.decode())
+
+
+def test_two_hosts_with_postgresql(t):
+    """Also: it cleans up, and two at the same time do not meet."""
+    postgres.program('initdb')
+    base.need('lighttpd')
+    os.chmod(t.dir, 0o755)
+    runs = []
+    for name in ('1', '2'):
+        os.mkdir(t.path(name))
+        os.chmod(t.path(name), 0o755)
+        with open(t.path('run%s.log' % name), 'wb') as log:
+            runs.append((name, t.popen(
+                [os.path.join(base.EXAMPLES, 'postgresql', 'run')],
+                stdout=log, stderr=log, env=dict(
+                    os.environ, TMPDIR=t.path(name),
+                    BUILDDIR=base.BUILDDIR))))
+    for name, run in runs:
+        status = run.wait(60 * base.SLOW)
+        said = t.read('run%s.log' % name).decode()
+        eq((status, said.splitlines()[-1]),
+           (0, 'Every step gave what it says.'), said)
+        assert 'ok: 22 payments, 22 charges, one for each key' in said
+        eq(os.listdir(t.path(name)), [])
+
+
+def test_configuration_of_postgresql_is_accepted(t):
+    path = os.path.join(base.EXAMPLES, 'postgresql', 'oncewrap.conf')
+    run = t.run([base.ONCEWRAP, '-t', '-f', path])
+    eq(run.returncode, 0, run.stderr)
