@@ -186,7 +186,7 @@ def test_sweep_and_doctor_know_the_dead_of_their_host(t):
                   env=environment(t), name='lost')
     once.begin('k1')
     once.process.wait(60)
-    env = environment(t)
+    env = once.env
     eq(server.sql("SELECT state FROM once_key"), 'in_progress')
     run = ctl(t, '-d', server.uri(), 'doctor', env=env)
     has(run.stdout.decode(), 'leases       1 ')
