@@ -4,7 +4,8 @@ import statistics
 
 
 class Aim:
-    """of: (configuration, number); to: the configuration it is divided by."""
+    """of: (configuration, number); to: the configuration it is divided by.
+    Without an aim it is only shown."""
 
     def __init__(self, name, what, sign, aim, of, to=None, unit=''):
         self.name, self.what, self.sign, self.aim = name, what, sign, aim
@@ -28,8 +29,16 @@ class Aim:
         return ('%.2f' if self.to else '%.1f') % value
 
     def target(self):
+        if self.aim is None:
+            return ''
         return '%s %s%s' % (self.sign, '%.2f' % self.aim if self.to else
                             '%g' % self.aim, self.unit)
+
+    def verdict(self, value):
+        if self.aim is None:
+            return ''
+        met = value >= self.aim if self.sign == '>=' else value <= self.aim
+        return 'met' if met else 'not met'
 
     def row(self, results):
         """What, value, aim, verdict, the same by CPU: as texts."""
@@ -37,14 +46,13 @@ class Aim:
         if not values:
             return self.what, '-', self.target(), 'not measured', ''
         median = statistics.median(values)
-        met = median >= self.aim if self.sign == '>=' else median <= self.aim
         text = self.show(median)
         if len(values) > 1:
             text += ' (%s-%s)' % (self.show(min(values)),
                                   self.show(max(values)))
         cpu = self.values(results, 'cpu') if self.to else []
         return (self.what, text + self.unit, self.target(),
-                'met' if met else 'not met',
+                self.verdict(median),
                 '%.2f' % (1 / statistics.median(cpu)) if cpu else '')
 
 
@@ -84,6 +92,14 @@ AIMS = [
           0.80, 'many_first', 'few_first'),
     ratio('busy', '409 to duplicates of a running key, 100 connections / '
           'bare libfcgi responder', 0.90, 'once_busy', 'bare_busy'),
+    ratio('pg-first', 'first run, PostgreSQL, own FastCGI program, 128 '
+          'connections / pgbench, insert + update by key', 0.50,
+          'pg_stays', 'bound_first'),
+    ratio('pg-sqlite', 'the same / the same with SQLite', None,
+          'pg_stays', 'once_stays'),
+    ratio('pg-two', 'the same, two daemons / one', 1.0, 'pg_two', 'pg_stays'),
+    ratio('pg-replay', 'replay, PostgreSQL, 100,000 keys / pgbench, select by '
+          'key', 0.50, 'pg_replay', 'bound_replay'),
     most('bytes', 'written for a lone first request, empty table', 14,
          'bytes_empty', 'kib', ' KiB'),
     most('bytes', 'written for a lone first request, 100,000 keys', 18,
@@ -112,6 +128,11 @@ SERVERS = [
                          ('fcgiwrap, not kept', 'wrap_crowd'),
                          ('Go, Redis', 'go_crowd'),
                          ('the same, no lighttpd', 'go_direct')]),
+    ('PostgreSQL', [('oncewrap, program stays', 'pg_stays'),
+                    ('the same, two daemons', 'pg_two'),
+                    ('pgbench, insert + update', 'bound_first'),
+                    ('oncewrap, replays', 'pg_replay'),
+                    ('pgbench, select', 'bound_replay')]),
     ('php-fpm', [('oncewrap', 'fpm_once'),
                  ('php-fpm, not kept', 'fpm_direct')]),
     ('pass-through', [('oncewrap', 'once_pass'),

@@ -34,7 +34,8 @@ class Bench:
     def __init__(self, work, seconds, warm):
         self.work, self.seconds, self.warm = work, seconds, warm
         self.lighttpd = programs.Lighttpd(work)
-        self.databases, self.kept, self.express = {}, [], None
+        self.databases, self.kept = {}, []
+        self.express = self.postgres = None
         out = programs.command_output(work.program('program'))
         self.body = work.write('run/body', out.split('\r\n\r\n', 1)[1])
 

@@ -11,6 +11,8 @@ from work import HERE, Failed, Missing, command, find, wait_until
 
 # The paths under which lighttpd has them; each is the name of a socket too.
 FASTCGI = ('once', 'bare', 'wrap', 'stay', 'fpm')
+# A path that lighttpd shares out among several.
+SHARED = {'two': ('once', 'other')}
 
 
 def command_output(program):
@@ -160,9 +162,9 @@ timeout = 600s
 '''
 
 
-def configuration(work, database, workers=32, more=''):
-    return work.write('run/oncewrap.conf', CONFIGURATION % dict(
-        database=database, socket=work.socket('once'),
+def configuration(work, database, workers=32, more='', name='once'):
+    return work.write('run/%s.conf' % name, CONFIGURATION % dict(
+        database=database, socket=work.socket(name),
         workers=workers, more=more))
 
 
@@ -171,13 +173,14 @@ def remove_database(path):
         unlink(path + end)
 
 
-def oncewrap(work, database, workers=32, slow=False, more=''):
-    file = configuration(work, database, workers, more)
-    env = None
+def oncewrap(work, database, workers=32, slow=False, more='', name='once'):
+    file = configuration(work, database, workers, more, name)
+    env = {'ONCEWRAP_MODULES': work.path('bin'),
+           'STATE_DIRECTORY': work.path('run')}
     if slow:
-        env = {'LD_PRELOAD': work.program('slowsync.so')}
-    return Process(work, 'oncewrap', [work.program('oncewrap'), '-f', file],
-                   work.socket('once'), env)
+        env['LD_PRELOAD'] = work.program('slowsync.so')
+    return Process(work, name, [work.program('oncewrap'), '-f', file],
+                   work.socket(name), env)
 
 
 def bare(work, answer, threads=32):
@@ -347,9 +350,9 @@ proxy.server = ( "/express/" =>
 '''
 RESPONDER = '''
 alias.url += ( "/%(name)s/" => "%(dir)s/cgi/" )
-fastcgi.server += ( "/%(name)s/" => ((
-	"socket" => "%(sockets)s/%(name)s", "disable-time" => 0 )))
+fastcgi.server += ( "/%(name)s/" => ( %(hosts)s ))
 '''
+HOST = '( "socket" => "%s", "disable-time" => 0 )'
 
 
 class Lighttpd(Process):
@@ -360,8 +363,9 @@ class Lighttpd(Process):
         values = dict(port=self.port, express=self.express, go=self.go,
                       dir=work.dir, sockets=work.sockets)
         text = LIGHTTPD % values
-        for name in FASTCGI:
-            text += RESPONDER % dict(values, name=name)
+        for name in FASTCGI + tuple(SHARED):
+            text += RESPONDER % dict(values, name=name, hosts=', '.join(
+                HOST % work.socket(one) for one in SHARED.get(name, (name,))))
         file = work.write('run/lighttpd.conf', text)
         super().__init__(work, 'lighttpd', [find('lighttpd'), '-D', '-f',
                                             file], ('127.0.0.1', self.port))

@@ -24,6 +24,7 @@ PROGRAMS = {
     'program.fcgi': ['-DFASTCGI', '-lfcgi'],
     'slowsync.so': ['-shared', '-fPIC'],
 }
+MODULE = 'oncewrap-postgresql.so'
 DIRECTORY = os.path.join(os.environ.get('TMPDIR') or '/var/tmp',
                          'oncewrap-bench-%d' % os.getuid())
 
@@ -151,6 +152,9 @@ class Work:
             shutil.copy(os.path.join(self.build, name), self.path('bin'))
         shutil.copy(os.path.join(self.build, 'tests/bench/scale'),
                     self.path('bin'))
+        self.remove('bin', MODULE)
+        if os.path.exists(self.module()):
+            shutil.copy(self.module(), self.path('bin'))
 
     def compile(self, name, flags):
         source = os.path.join(HERE, os.path.splitext(name)[0] + '.c')
@@ -160,6 +164,10 @@ class Work:
             return
         command([os.environ.get('CC', 'cc')] + CFLAGS + ['-o', out, source] +
                 flags)
+
+    def module(self):
+        """The store in PostgreSQL; there is none without libpq."""
+        return os.path.join(self.build, MODULE)
 
     def program(self, name):
         return self.path('bin', name)

@@ -1,0 +1,89 @@
+"""What is measured of the store in PostgreSQL; as in measure.py."""
+import programs
+from measure import CROWD, KEYS, PROCESSES, SEED, with_memory
+from pgserver import Server
+
+CLIENTS = 32    # of pgbench: more are not faster, see README
+
+BOUND = '''
+CREATE TABLE bound(key text PRIMARY KEY, state text NOT NULL,
+    fingerprint bytea NOT NULL, answer bytea)
+'''
+# What a first run and a replay ask of the database, and nothing else.
+FIRST = r'''
+\set key random(1, 9000000000000000000)
+INSERT INTO bound(key, state, fingerprint) VALUES (md5(:key::text), 'running',
+    sha256('a'));
+UPDATE bound SET state = 'completed', answer = repeat('x', 150)::bytea
+WHERE key = md5(:key::text);
+'''
+REPLAY = r'''
+\set key random(1, %d)
+SELECT state, fingerprint, answer FROM bound WHERE key = md5(:key::text);
+''' % KEYS
+FILL = '''
+INSERT INTO bound SELECT md5(g::text), 'completed', sha256('a'),
+    repeat('x', 150)::bytea FROM generate_series(1, %d) g
+''' % KEYS
+
+
+def server(b):
+    """Started once, and idle while others are measured."""
+    if b.postgres is None:
+        b.postgres = b.keep(Server(b.work))
+    return b.postgres
+
+
+def program(b, processes=PROCESSES):
+    return 'handler = %s\nprotocol = fastcgi\nprocesses = %d' % (
+        b.work.program('program.fcgi'), processes)
+
+
+def pg_stays(b):
+    pg = server(b)
+    uri = pg.uri(pg.fresh())
+    with programs.oncewrap(b.work, uri, CROWD, more=program(b)) as once:
+        return with_memory(b.first('once', CROWD), once)
+
+
+def pg_two(b):
+    """Two daemons, as on two hosts; each has as many workers and processes."""
+    pg = server(b)
+    uri = pg.uri(pg.fresh())
+    with programs.oncewrap(b.work, uri, CROWD, more=program(b)) as one, \
+            programs.oncewrap(b.work, uri, CROWD, more=program(b),
+                              name='other') as other:
+        return with_memory(b.first('two', CROWD), one, other)
+
+
+def bound_first(b):
+    pg = server(b)
+    database = pg.fresh()
+    pg.sql(BOUND, database)
+    return pg.bench(database, FIRST, CLIENTS, b.seconds, b.warm)
+
+
+def bound_replay(b):
+    pg = server(b)
+    database = pg.fresh()
+    pg.sql(BOUND, database)
+    pg.sql(FILL, database)
+    pg.sql('VACUUM ANALYZE bound', database)
+    return pg.bench(database, REPLAY, CLIENTS, b.seconds, b.warm)
+
+
+def filled(b):
+    """The URI of a database of completed keys, made once."""
+    pg = server(b)
+    if not pg.exists('filled'):
+        pg.sql('CREATE DATABASE filled')
+        with programs.oncewrap(b.work, pg.uri('filled'), CROWD,
+                               more=program(b)):
+            b.some('once', KEYS, '-c', CROWD, '-k', 'new:%d' % SEED, '-f')
+        pg.sql('VACUUM ANALYZE', 'filled')
+    return pg.uri('filled')
+
+
+def pg_replay(b):
+    with programs.oncewrap(b.work, filled(b), more=program(b)) as once:
+        return with_memory(b.replays('once'), once)
