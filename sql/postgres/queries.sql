@@ -458,7 +458,7 @@ kept AS (UPDATE once_kept s SET bytes = s.bytes - request.bytes
     FROM request WHERE s.stripe = $stripe)
 
 -- $3 is the retention.
--- name: finish_completed
+-- list: completed
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
 	updated_at = $now, expires_at = $now + $3::bigint, kept = $4,
 	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
@@ -467,7 +467,20 @@ WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
     WHERE $own_attempt RETURNING k.id, k.expires_at),
 unneeded AS (SELECT id FROM done),
 $without_request
+
+-- name: finish_completed
+$completed
 SELECT expires_at FROM done;
+
+-- The same in a transaction that takes place only if the attempt is finished:
+-- the division fails if not.
+-- name: finish_surely
+$completed
+SELECT max(expires_at), 1 / count(*) FROM done;
+
+-- Of a key that finish_surely has completed.
+-- name: finished
+SELECT expires_at FROM once_key WHERE id = $1 AND state = 'completed';
 
 -- $3 is the retention, $4 the pause before a worker runs it again; NULL: no
 -- worker does.  The pause is not part of the retention.

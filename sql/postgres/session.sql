@@ -34,7 +34,21 @@ WITH moved AS (
 	RETURNING 1
 ) SELECT 1 / count(*) FROM moved;
 
--- Waits for the transaction that is moving it.
+-- The same for a group, which others share: a lock that one of them needs is
+-- waited for only shortly.
+-- name: session_share
+WITH moved AS (
+	UPDATE once_session SET seq = $3
+	WHERE owner = $1 AND slot = $2 AND seq = $3::bigint - 1
+	RETURNING 1
+) SELECT 1 / count(*), set_config('lock_timeout', '100', true) FROM moved;
+
+-- Takes the number of the transaction after $3 away, unless it took place.
+-- Waits for it.
+-- name: session_void
+UPDATE once_session SET seq = $3 + 2
+WHERE owner = $1 AND slot = $2 AND seq = $3;
+
 -- name: session_seq
 SELECT seq FROM once_session WHERE owner = $1 AND slot = $2 FOR UPDATE;
 

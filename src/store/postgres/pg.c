@@ -257,21 +257,22 @@ pg_begin_read(struct pg *pg)
 	pg_send_quietly(pg, PG_QUERY_BEGIN_READ, "");
 }
 
-enum rc
-pg_commit(struct pg *pg)
+void
+pg_commit_send(struct pg *pg)
 {
-	enum rc rc;
-
 	if (pg->failure != PG_NONE)
-		return pg->rc;
+		return;
 	pg->committing = true;
 	pg->warned = false;
 	FAULT(COMMIT_READY);
 	pg_send(pg, PG_QUERY_COMMIT, "");
-	rc = pg_sync(pg);
-	FAULT(COMMIT_SENT);
-	if (rc == RC_OK)
-		rc = pg_result(pg);
+}
+
+enum rc
+pg_commit_result(struct pg *pg)
+{
+	enum rc rc = pg_result(pg);
+
 	/* A transaction that has failed is rolled back, without an error. */
 	if (rc == RC_OK && strcmp(PQcmdStatus(pg->result), "COMMIT") != 0)
 		rc = pg_misused(pg, "COMMIT after a failure");
@@ -285,9 +286,21 @@ pg_commit(struct pg *pg)
 	return rc;
 }
 
+enum rc
+pg_commit(struct pg *pg)
+{
+	if (pg->failure != PG_NONE)
+		return pg->rc;
+	pg_commit_send(pg);
+	(void)pg_sync(pg); /* the result tells whether it failed */
+	FAULT(COMMIT_SENT);
+	return pg_commit_result(pg);
+}
+
 void
 pg_rollback(struct pg *pg)
 {
+	pg->committing = false;
 	/* A statement that fails must not take the rollback along. */
 	(void)pg_end_group(pg);
 	pg->local = RC_OK;

@@ -217,6 +217,10 @@ enum rc pg_members(struct pg *, const struct pg_member *, size_t n, void *out);
 void pg_begin(struct pg *);
 void pg_begin_read(struct pg *); /* sees one state of the database */
 enum rc pg_commit(struct pg *);
+/* The same in two steps, for a group of statements that ends with COMMIT: the
+ * first is not sent before pg_sync(), the second waits. */
+void pg_commit_send(struct pg *);
+enum rc pg_commit_result(struct pg *);
 void pg_rollback(struct pg *);
 
 /* Discards results that are still to come, and forgets the failure.  RC_OK, or

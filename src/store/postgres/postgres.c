@@ -50,15 +50,44 @@ has_failed(enum rc rc)
 	return failed;
 }
 
-enum rc
-postgres_touch(struct store *s, txn_body *body, void *arg)
+static void
+remember_write(struct store *s, enum rc rc)
 {
-	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 	const bool failed = has_failed(rc);
 
 	lock_take(&s->lock);
 	s->last = failed ? rc : RC_OK;
 	lock_give(&s->lock);
+}
+
+enum rc
+postgres_touch(struct store *s, txn_body *body, void *arg)
+{
+	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
+
+	remember_write(s, rc);
+	return rc;
+}
+
+enum rc
+postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
+    enum txn_shared *how)
+{
+	enum rc rc;
+
+	*how = TXN_SHARED_ALONE;
+	if (s->copying != NULL)
+		return RC_BUSY;
+	rc = txn_share(s->pool, kind, op, how);
+	/* Alone it may yet succeed. */
+	if (*how == TXN_SHARED_ALONE)
+		return rc;
+	if (kind == TXN_WRITE && op->committed > 0)
+		metrics_observe(METRICS_COMMIT_BATCH, op->committed);
+	if (kind == TXN_WRITE)
+		remember_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
+	else
+		(void)has_failed(rc);
 	return rc;
 }
 
@@ -238,7 +267,9 @@ open_server(struct store **out, const struct store_options *o, char *err,
 {
 	struct txn_options to = { .database = o->database,
 		.busy_timeout = o->busy_timeout,
-		.connections = o->workers };
+		.connections = o->workers < POSTGRES_CONNECTIONS
+		    ? o->workers
+		    : POSTGRES_CONNECTIONS };
 	struct store *s = calloc(1, sizeof(*s));
 	enum rc rc;
 

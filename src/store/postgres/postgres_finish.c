@@ -11,6 +11,16 @@
 #include "postgres_outcome.h"
 #include "store_check.h"
 
+static void
+finish_send(const struct postgres_outcome *o, struct pg *pg,
+    enum pg_query query, const struct kept_columns *c)
+{
+	pg_send(pg, query, "isi?dddittoo", o->id, o->token, o->retention,
+	    c->keep, c->status, c->kind, STORE_RESPONSE_VERSION, c->length,
+	    o->outcome.last_error, c->reason, c->fields, c->nfields, c->body,
+	    c->nbody);
+}
+
 static enum rc
 finish_completed(struct postgres_outcome *o, struct pg *pg)
 {
@@ -18,10 +28,7 @@ finish_completed(struct postgres_outcome *o, struct pg *pg)
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_FINISH_COMPLETED, "isi?dddittoo", o->id, o->token,
-	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
-	    c.length, o->outcome.last_error, c.reason, c.fields, c.nfields,
-	    c.body, c.nbody);
+	finish_send(o, pg, PG_QUERY_FINISH_COMPLETED, &c);
 	rc = postgres_outcome_changed(
 	    pg, RECORD_IN_PROGRESS, RECORD_COMPLETED, &o->done.expires_at);
 	return rc == RC_OK && c.apart ? postgres_outcome_pieces(pg, o) : rc;
@@ -104,6 +111,18 @@ finish_finish(struct postgres_outcome *o, struct pg *pg)
 						    : finish_released(o, pg);
 }
 
+/* Of a group whose results were lost. */
+static enum rc
+finish_read(struct postgres_outcome *o, struct pg *pg)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_FINISHED, "i", o->id);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "i", &o->done.expires_at);
+	return rc == RC_NOTFOUND ? RC_OK : rc; /* it is past already */
+}
+
 static enum rc
 finish_run(struct pg *pg, void *arg)
 {
@@ -111,10 +130,50 @@ finish_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	memset(&o->done, 0, sizeof(o->done));
+	if (o->unread)
+		return finish_read(o, pg);
 	rc = finish_finish(o, pg);
 	if (rc == RC_OK)
 		return finish_refused(o, pg);
 	return rc == RC_LOST ? finish_confirm(o, pg) : rc;
+}
+
+/* --- in a group ----------------------------------------------------------- */
+
+static void
+finish_send_shared(struct pg *pg, void *arg)
+{
+	const struct postgres_outcome *o = arg;
+	struct kept_columns c;
+
+	kept_columns(&o->outcome, &c);
+	finish_send(o, pg, PG_QUERY_FINISH_SURELY, &c);
+}
+
+static enum rc
+finish_read_shared(struct pg *pg, void *arg)
+{
+	struct postgres_outcome *o = arg;
+
+	return pg_one(pg, "i-", &o->done.expires_at);
+}
+
+/*
+ * A small response of an attempt that surely has its lease: a handler that
+ * shares the database may have stored its own, and then the whole group would
+ * fail.
+ */
+static bool
+finish_may_share(const struct store *s, const struct postgres_outcome *o)
+{
+	struct kept_columns c;
+
+	if (s->shared || o->attempt > 1 ||
+	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
+	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
+		return false;
+	kept_columns(&o->outcome, &c);
+	return !c.apart;
 }
 
 static struct postgres_outcome *
@@ -142,6 +201,10 @@ postgres_finish(struct store *s, const struct store_lease *lease,
 	if (!store_check_finish(lease, retention, *outcome))
 		return RC_INVALID;
 	o = finish_begin(*outcome, lease, retention);
+	if (finish_may_share(s, o))
+		o->op = (struct txn_op){ .send = finish_send_shared,
+			.read = finish_read_shared,
+			.arg = o };
 	rc = postgres_outcome_do(s, o, outcome);
 	if (rc == RC_OK)
 		*done = o->done;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "digest.h"
 #include "lock.h"
 #include "postgres.h"
 #include "postgres_count.h"
@@ -20,6 +21,19 @@
 
 /* Numbers of keys that are drawn together. */
 #define POSTGRES_IDS 16
+
+/* Drawn numbers, and recipes, that a process remembers. */
+#define POSTGRES_IDS_MAX 128
+#define POSTGRES_RECIPES 8
+
+/* Connections of a process at most: a server has room for 100 unless it is set
+ * up for more. */
+#define POSTGRES_CONNECTIONS 32
+
+struct postgres_recipe {
+	unsigned char digest[DIGEST_LEN];
+	int64_t id;
+};
 
 struct postgres_outcome;
 struct postgres_watched;
@@ -72,9 +86,13 @@ struct store {
 	int64_t looked; /* clock_boot() of the last look at them */
 	unsigned nlate;
 	int failing; /* outcomes that their callers have failed to record */
-	int64_t ids[POSTGRES_IDS]; /* numbers that no key has yet */
+	int64_t ids[POSTGRES_IDS_MAX]; /* numbers that no key has yet */
 	int nids;
-	enum rc last; /* of the last write */
+	/* rows of once_recipe, which are never changed or deleted */
+	struct postgres_recipe recipes[POSTGRES_RECIPES];
+	int nrecipes;
+	atomic_int forgotten; /* how often ids and recipes were */
+	enum rc last;         /* of the last write */
 	struct postgres_tally tally;
 	pthread_cond_t beat; /* the keeper has work, or ends */
 	bool stop;
@@ -95,6 +113,11 @@ enum rc postgres_look(struct store *, txn_body *, void *arg);
 /* As postgres_write(), for a transaction that is about this process alone: it
  * does not count as a change that a commit made durable. */
 enum rc postgres_touch(struct store *, txn_body *, void *arg);
+
+/* The same for an operation that may share a transaction of the kind TXN_WRITE
+ * or TXN_LOOK, see txn_share(). */
+enum rc postgres_share(
+    struct store *, enum txn_kind, struct txn_op *, enum txn_shared *how);
 
 /* Sets store time by a reading of the server's clock. */
 void postgres_clock_set(struct store *, int64_t now);

@@ -15,6 +15,7 @@
 
 #include "log.h"
 #include "postgres_impl.h"
+#include "postgres_place.h"
 
 static enum rc
 losses_run(struct pg *pg, void *arg)
@@ -36,6 +37,7 @@ go_on(struct store *s)
 
 	if (former == NULL)
 		return RC_NOMEM;
+	postgres_place_forget(s);
 	/* A second description of the lock file: its lock is another one. */
 	if ((rc = liveness_open(&liveness, s->base.local, 0600)) == RC_OK)
 		rc = txn_renew(s->pool, liveness_self(liveness));
@@ -50,8 +52,9 @@ go_on(struct store *s)
 	former->next = s->former;
 	s->former = former;
 	s->liveness = liveness;
-	s->nids = 0; /* the server may give them to another process */
 	lock_give(&s->lock);
+	/* The server may give the numbers to another process. */
+	postgres_place_forget(s);
 	return postgres_owner_new(s);
 }
 

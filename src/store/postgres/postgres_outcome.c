@@ -55,7 +55,8 @@ postgres_outcome_begin(struct store_outcome *outcome, txn_body *run, int64_t id)
 
 	o->run = run;
 	o->id = id;
-	o->unsure = false;
+	o->unsure = o->unread = false;
+	o->op.send = NULL;
 	return o;
 }
 
@@ -65,11 +66,27 @@ postgres_outcome_is_final(enum rc rc)
 	return rc == RC_OK || rc == RC_LOST || rc == RC_INVALID;
 }
 
+/* RC_BUSY: it must be tried alone. */
+static enum rc
+outcome_share(struct store *s, struct postgres_outcome *o)
+{
+	enum txn_shared how;
+	enum rc rc = postgres_share(s, TXN_WRITE, &o->op, &how);
+
+	o->op.send = NULL;
+	o->unread = how == TXN_SHARED_UNREAD;
+	return how == TXN_SHARED_DONE || rc == RC_PENDING ? rc : RC_BUSY;
+}
+
 enum rc
 postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 {
-	enum rc rc = postgres_write(s, o->run, o);
+	enum rc rc = RC_BUSY;
 
+	if (o->op.send != NULL)
+		rc = outcome_share(s, o);
+	if (rc == RC_BUSY)
+		rc = postgres_write(s, o->run, o);
 	if (rc == RC_FULL && kept_drop(&o->outcome, o->id))
 		rc = postgres_write(s, o->run, o);
 	if (rc == RC_PENDING)

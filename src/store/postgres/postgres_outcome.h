@@ -19,6 +19,10 @@ struct postgres_outcome {
 	int64_t id;
 	/* a COMMIT was sent, and it is not known whether it took place */
 	bool unsure;
+	/* the first try is in a group; op.send is NULL: it is alone */
+	struct txn_op op;
+	/* the group took place, but its results were lost */
+	bool unread;
 	/* finish */
 	char token[RECORD_TOKEN_LEN + 1];
 	int attempt;

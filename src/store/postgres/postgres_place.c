@@ -50,7 +50,7 @@ static void
 place_give_number(struct store *s, int64_t id)
 {
 	lock_take(&s->lock);
-	if (s->nids < POSTGRES_IDS)
+	if (s->nids < POSTGRES_IDS_MAX)
 		s->ids[s->nids++] = id;
 	lock_give(&s->lock);
 }
@@ -82,6 +82,67 @@ place_read_numbers(struct postgres_place *p, struct pg *pg)
 	if (rc == RC_NOTFOUND)
 		rc = p->id != 0 ? RC_OK : RC_CORRUPT;
 	return rc;
+}
+
+bool
+postgres_place_guess(struct postgres_place *p)
+{
+	struct store *s = p->store;
+
+	lock_take(&s->lock);
+	p->forgotten = s->forgotten;
+	for (int i = 0; i < s->nrecipes && p->recipe == 0; i++)
+		if (memcmp(s->recipes[i].digest, p->recipe_digest,
+			DIGEST_LEN) == 0)
+			p->recipe = s->recipes[i].id;
+	lock_give(&s->lock);
+	if (p->recipe == 0)
+		return false;
+	p->id = place_take_number(s);
+	/* As many are drawn as are used; numbers read without the lock are good
+	 * enough for that. */
+	p->draws = p->id % POSTGRES_IDS == 0;
+	return p->id != 0;
+}
+
+void
+postgres_place_draw(struct pg *pg)
+{
+	pg_send(pg, PG_QUERY_NEW_IDS, "i", (int64_t)POSTGRES_IDS);
+}
+
+enum rc
+postgres_place_drawn(struct postgres_place *p, struct pg *pg)
+{
+	return place_read_numbers(p, pg);
+}
+
+void
+postgres_place_remember(struct postgres_place *p)
+{
+	struct store *s = p->store;
+	struct postgres_recipe *r;
+	int i = 0;
+
+	lock_take(&s->lock);
+	while (i < s->nrecipes && s->recipes[i].id != p->recipe)
+		i++;
+	/* A configuration has few recipes. */
+	if (i == s->nrecipes && i < POSTGRES_RECIPES) {
+		r = &s->recipes[s->nrecipes++];
+		memcpy(r->digest, p->recipe_digest, DIGEST_LEN);
+		r->id = p->recipe;
+	}
+	lock_give(&s->lock);
+}
+
+void
+postgres_place_forget(struct store *s)
+{
+	lock_take(&s->lock);
+	s->nids = s->nrecipes = 0;
+	s->forgotten++;
+	lock_give(&s->lock);
 }
 
 /* --- looking -------------------------------------------------------------- */
@@ -180,7 +241,7 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 	    identity->key, identity->path, identity->scope);
 	place_send_recipe(p, pg, PG_QUERY_RECIPE_FIND);
 	if (draw)
-		pg_send(pg, PG_QUERY_NEW_IDS, "i", (int64_t)POSTGRES_IDS);
+		postgres_place_draw(pg);
 	if ((rc = pg_sync(pg)) != RC_OK || (rc = place_read(p, pg)) != RC_OK ||
 	    (rc = place_read_recipe(p, pg)) != RC_OK ||
 	    (draw && (rc = place_read_numbers(p, pg)) != RC_OK))

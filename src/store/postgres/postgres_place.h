@@ -27,6 +27,8 @@ struct postgres_place {
 	int64_t now;    /* the server's; only if there is a record */
 	int64_t recipe; /* the number of its row; 0: none */
 	int64_t id;     /* a number that no key has yet; 0: it was used */
+	bool draws;     /* this one draws more numbers for others */
+	int forgotten;  /* store->forgotten at the guess */
 };
 
 /* RC_OK or RC_NOMEM.  postgres_place_end() is legal in any case. */
@@ -38,6 +40,25 @@ enum rc postgres_place_init(struct postgres_place *, struct store *,
  * seen by the statement that takes the place.
  */
 enum rc postgres_place_look(struct postgres_place *, struct pg *);
+
+/*
+ * Without a look: sets place->recipe and place->id by what earlier ones have
+ * left.  False: that is not enough.
+ */
+bool postgres_place_guess(struct postgres_place *);
+
+/* Draws more numbers, so that the next guess has one: queues the statement, and
+ * reads its result. */
+void postgres_place_draw(struct pg *);
+enum rc postgres_place_drawn(struct postgres_place *, struct pg *);
+
+/* Remembers the recipe, whose row a transaction of this process's has read or
+ * made, and has committed.  So the row is lost only together with that
+ * transaction, and the loss is noticed. */
+void postgres_place_remember(struct postgres_place *);
+
+/* Forgets what was remembered: commits were lost. */
+void postgres_place_forget(struct store *);
 
 /* Prepares for a new row: place->recipe has a row, and a record past its
  * retention is deleted. */

@@ -24,11 +24,20 @@ struct lookup {
 	struct store_inline_answer *small; /* NULL: it is not read */
 };
 
-static enum rc
-lookup_run(struct pg *pg, void *arg)
+static void
+lookup_send(struct pg *pg, void *arg)
 {
 	const struct lookup *l = arg;
 	const struct store_identity *identity = l->identity;
+
+	pg_send(pg, PG_QUERY_FIND, "bsss", l->digest, sizeof(l->digest),
+	    identity->key, identity->path, identity->scope);
+}
+
+static enum rc
+lookup_read(struct pg *pg, void *arg)
+{
+	const struct lookup *l = arg;
 	struct record *record = l->record;
 	struct kept_head h;
 	enum rc rc;
@@ -36,14 +45,34 @@ lookup_run(struct pg *pg, void *arg)
 	record_free(record);
 	if (l->small != NULL)
 		store_inline_answer_free(l->small);
-	pg_send(pg, PG_QUERY_FIND, "bsss", l->digest, sizeof(l->digest),
-	    identity->key, identity->path, identity->scope);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = postgres_row_find(l->store, pg, record);
+	rc = postgres_row_find(l->store, pg, record);
 	if (rc == RC_OK && l->small != NULL && record->kept &&
 	    postgres_row_head(pg, &h) == RC_OK)
 		kept_head_small(&h, record, l->small);
 	return rc;
+}
+
+static enum rc
+lookup_run(struct pg *pg, void *arg)
+{
+	enum rc rc;
+
+	lookup_send(pg, arg);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? lookup_read(pg, arg) : rc;
+}
+
+static enum rc
+lookup_do(struct lookup *l)
+{
+	struct txn_op op = {
+		.send = lookup_send, .read = lookup_read, .arg = l
+	};
+	enum txn_shared how;
+	enum rc rc = postgres_share(l->store, TXN_LOOK, &op, &how);
+
+	return how == TXN_SHARED_ALONE ? postgres_look(l->store, lookup_run, l)
+				       : rc;
 }
 
 enum rc
@@ -59,7 +88,7 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 	memset(record, 0, sizeof(*record));
 	rc = postgres_identity_digest(s->secret, identity, l.digest);
 	if (rc == RC_OK)
-		rc = postgres_look(s, lookup_run, &l);
+		rc = lookup_do(&l);
 	if (rc == RC_OK)
 		record_check(record);
 	else

@@ -19,6 +19,8 @@ struct reserve {
 	struct postgres_place place;
 	struct store_lease *lease;
 	char resource[RECORD_RESOURCE_LEN + 1];
+	bool sent;                 /* in a group */
+	struct store_lease unread; /* of a group whose results were lost */
 };
 
 /* The result of a statement that took the place, or did not: RC_LOST, another
@@ -44,27 +46,38 @@ reserve_lock(const struct postgres_place *p, struct pg *pg, bool limited)
 		pg_send_quietly(pg, PG_QUERY_SCOPE_LOCK, "i", p->scope_id);
 }
 
+/* Makes the lease of a new key. */
 static enum rc
-reserve_new(struct reserve *r, struct pg *pg)
+reserve_lease(struct reserve *r)
 {
-	struct postgres_place *p = &r->place;
-	const struct store_reservation *what = p->what;
-	const struct store_identity *identity = &what->identity;
 	struct store_lease *lease = r->lease;
-	struct postgres_limits limits;
-	int64_t id;
-	enum rc rc;
 
-	if ((rc = postgres_place_make(p, pg)) != RC_OK)
-		return rc;
-	lease->id = postgres_place_id(p);
+	lease->id = postgres_place_id(&r->place);
 	lease->attempt = 1;
 	snprintf(
 	    lease->recovery_point, sizeof(lease->recovery_point), "started");
 	uuid_random(lease->downstream);
-	rc = downstream_bind(p->store->secret, lease->id, lease->downstream);
-	if (rc != RC_OK)
-		return rc;
+	return downstream_bind(
+	    r->place.store->secret, lease->id, lease->downstream);
+}
+
+static void
+reserve_tokens(struct reserve *r)
+{
+	uuid_digits(r->lease->token);
+	if (r->place.what->resource)
+		uuid_digits(r->resource);
+}
+
+static void
+reserve_send(struct pg *pg, void *arg)
+{
+	const struct reserve *r = arg;
+	const struct postgres_place *p = &r->place;
+	const struct store_reservation *what = p->what;
+	const struct store_identity *identity = &what->identity;
+	const struct store_lease *lease = r->lease;
+
 	reserve_lock(p, pg, true);
 	pg_send(pg, PG_QUERY_RESERVE_NEW,
 	    p->keep ? "isiiibbbsssiibiu?i?izzzti" : "isiiiobbsssiibiu?i?izzzti",
@@ -79,10 +92,32 @@ reserve_new(struct reserve *r, struct pg *pg)
 	    postgres_place_expired_retention(what), postgres_place_lock(p),
 	    postgres_place_lock_file(p), what->reconcile_delay, r->resource,
 	    (int64_t)what->max_open);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "i???m", &id, &limits.crowded, &limits.open,
-		    &limits.no_room, &p->now);
+}
+
+static enum rc
+reserve_read(struct reserve *r, struct pg *pg)
+{
+	struct postgres_place *p = &r->place;
+	struct postgres_limits limits;
+	int64_t id;
+	enum rc rc;
+
+	rc = pg_one(pg, "i???m", &id, &limits.crowded, &limits.open,
+	    &limits.no_room, &p->now);
 	return rc == RC_OK ? reserve_taken(r, &limits, id) : rc;
+}
+
+static enum rc
+reserve_new(struct reserve *r, struct pg *pg)
+{
+	enum rc rc;
+
+	if ((rc = postgres_place_make(&r->place, pg)) != RC_OK ||
+	    (rc = reserve_lease(r)) != RC_OK)
+		return rc;
+	reserve_send(pg, r);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? reserve_read(r, pg) : rc;
 }
 
 static enum rc
@@ -121,6 +156,22 @@ reserve_again(struct reserve *r, struct pg *pg)
 	return rc == RC_OK ? reserve_taken(r, &limits, id) : rc;
 }
 
+/* Whether the row that was found is that of the group whose results were
+ * lost. */
+static bool
+reserve_is_mine(struct reserve *r)
+{
+	const struct record *found = &r->place.found;
+
+	if (r->unread.id == 0 || found->id != r->unread.id ||
+	    found->state != RECORD_IN_PROGRESS ||
+	    strcmp(found->token, r->unread.token) != 0)
+		return false;
+	*r->lease = r->unread;
+	r->place.decision = DECIDE_RUN;
+	return true;
+}
+
 /* RC_EXISTS: the decision is not to run, and nothing is changed. */
 static enum rc
 reserve_run(struct pg *pg, void *arg)
@@ -130,11 +181,11 @@ reserve_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	for (int i = 0; i < POSTGRES_PLACE_TRIES; i++) {
-		uuid_digits(r->lease->token);
-		if (p->what->resource)
-			uuid_digits(r->resource);
+		reserve_tokens(r);
 		if ((rc = postgres_place_look(p, pg)) != RC_OK)
 			return rc;
+		if (reserve_is_mine(r))
+			return RC_OK;
 		if (p->decision != DECIDE_RUN)
 			return RC_EXISTS;
 		rc = p->is_new ? reserve_new(r, pg) : reserve_again(r, pg);
@@ -142,6 +193,77 @@ reserve_run(struct pg *pg, void *arg)
 			return rc;
 	}
 	return RC_BUSY;
+}
+
+/* --- in a group ----------------------------------------------------------- */
+
+/* A request that is stored may be large, and a limit of the scope holds a lock:
+ * neither must keep others waiting. */
+static bool
+reserve_may_share(struct reserve *r)
+{
+	struct postgres_place *p = &r->place;
+
+	return !p->keep && p->what->max_active == 0 && postgres_place_guess(p);
+}
+
+static void
+reserve_send_shared(struct pg *pg, void *arg)
+{
+	struct reserve *r = arg;
+
+	/* Else the guess is of a store that went back. */
+	r->sent = r->place.forgotten == r->place.store->forgotten;
+	if (!r->sent)
+		return;
+	reserve_send(pg, r);
+	if (r->place.draws)
+		postgres_place_draw(pg);
+}
+
+static enum rc
+reserve_read_shared(struct pg *pg, void *arg)
+{
+	struct reserve *r = arg;
+	enum rc rc;
+
+	if (!r->sent)
+		return RC_LOST;
+	rc = reserve_read(r, pg);
+	if (r->place.draws)
+		(void)postgres_place_drawn(&r->place, pg);
+	return rc;
+}
+
+/*
+ * Takes the place of a key that nobody has, together with other operations.
+ * RC_LOST: that must be tried alone.
+ */
+static enum rc
+reserve_share(struct reserve *r)
+{
+	struct txn_op op = { .send = reserve_send_shared,
+		.read = reserve_read_shared,
+		.arg = r };
+	struct postgres_place *p = &r->place;
+	enum txn_shared how;
+	enum rc rc;
+
+	p->decision = DECIDE_RUN;
+	reserve_tokens(r);
+	if ((rc = reserve_lease(r)) != RC_OK)
+		return rc;
+	rc = postgres_share(p->store, TXN_WRITE, &op, &how);
+	if (how == TXN_SHARED_FAILED || (how == TXN_SHARED_DONE && rc == RC_OK))
+		return rc;
+	/* A limit is for keys that are not there: that must be looked at. */
+	if (how == TXN_SHARED_DONE && (rc == RC_LOST || rc == RC_EXISTS))
+		return RC_LOST;
+	if (how != TXN_SHARED_ALONE)
+		r->unread = *r->lease;
+	/* The connection may have been lost. */
+	p->looked = true;
+	return RC_LOST;
 }
 
 enum rc
@@ -160,7 +282,11 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 	FAULT(OP_ASKED);
 	rc = postgres_place_init(&r.place, s, what, what->reconcile_delay != 0);
 	if (rc == RC_OK)
+		rc = reserve_may_share(&r) ? reserve_share(&r) : RC_LOST;
+	if (rc == RC_LOST)
 		rc = postgres_write(s, reserve_run, &r);
+	if (rc == RC_OK)
+		postgres_place_remember(&r.place);
 	if (rc == RC_PENDING) {
 		postgres_keeper_release(s, lease, what->retention, -1);
 		rc = RC_IO;

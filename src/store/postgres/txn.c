@@ -17,6 +17,10 @@
 /* Tries of a transaction for which others were faster. */
 #define TRIES_MAX 10
 
+/* Groups of operations at a time. */
+#define WRITES 1
+#define LOOKS  1
+
 /* Connections that stay open, and for how long (ms) the others do. */
 #define IDLE_MAX  2
 #define IDLE_TIME 60000
@@ -48,6 +52,8 @@ txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
 	}
 	lock_init(&pool->lock, LOCK_STORE);
 	lock_cond_init(&pool->given);
+	pool->writes.most = WRITES;
+	pool->looks.most = LOOKS;
 	*out = pool;
 	return RC_OK;
 }
@@ -198,18 +204,6 @@ try_once(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 	return rc;
 }
 
-/* Whether the COMMIT that was sent took place. */
-static enum rc
-settle(struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done)
-{
-	const int64_t least = clock_mono() + TXN_GRACE;
-	enum rc rc;
-
-	txn_slot_disconnect(pool, s);
-	rc = txn_slot_settle(pool, s, until > least ? until : least, done);
-	return rc == RC_OK || rc == RC_WENT_BACK ? rc : RC_PENDING;
-}
-
 static enum rc
 run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 {
@@ -224,7 +218,7 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 			return rc;
 		rc = try_once(pool, s, c);
 		if (s->pending) {
-			rc = settle(pool, s, c->until, &done);
+			rc = txn_slot_look_up(pool, s, c->until, &done);
 			if (rc != RC_OK || done)
 				return rc;
 			rc = RC_IO;

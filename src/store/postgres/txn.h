@@ -4,9 +4,11 @@
  * A pool has at most a connection for each thread that works.  Each connection
  * is a slot of the pool, with a row (owner, slot, seq) in once_session.  A
  * transaction that writes increments seq.  If a connection is lost in COMMIT,
- * the pool connects again and asks for seq by SELECT ... FOR UPDATE, which
- * waits for the end of the old transaction: seq has moved, so the transaction
- * took place; or it has not, and the transaction is run again.
+ * the pool connects again, moves seq to a number that no transaction has, and
+ * reads it.  That waits for the end of the old transaction.  Either seq was the
+ * old transaction's, which took place; or it was not, and the transaction can
+ * not take place any more, even if its statements reach the server only now. It
+ * is run again.
  *
  * If seq is less than what a COMMIT has confirmed, the database was set back,
  * as by a standby that was promoted without the last commits.  All slots are
@@ -16,6 +18,7 @@
 #ifndef TXN_H
 #define TXN_H
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,6 +98,51 @@ typedef enum rc txn_body(struct pg *, void *arg);
  * Else what the body has returned.
  */
 enum rc txn_run(struct txn_pool *, enum txn_kind, txn_body *, void *arg);
+
+/* What has become of an operation in a group. */
+enum txn_shared {
+	/* The transaction took place.  The result is that of read(). */
+	TXN_SHARED_DONE,
+	/* It took place, and the results were lost with the connection. */
+	TXN_SHARED_UNREAD,
+	/* It did not take place, perhaps because of another operation.
+	 * txn_run() may succeed. */
+	TXN_SHARED_ALONE,
+	/* It failed, as txn_run() may: RC_PENDING, RC_BUSY, RC_WENT_BACK,
+	 * RC_IO, RC_TIMEOUT. */
+	TXN_SHARED_FAILED
+};
+
+/*
+ * An operation whose statements do not depend on the results of one another.
+ * It shares a round trip, and the commit, with those of other threads.
+ */
+struct txn_op {
+	/* Queues the statements; any thread of the pool's calls it. */
+	void (*send)(struct pg *, void *arg);
+	/* Reads the results of all of them.  Whatever it returns, the
+	 * transaction is committed. */
+	enum rc (*read)(struct pg *, void *arg);
+	void *arg;
+	/* Operations that its group committed; 0 for all of them but one. */
+	int committed;
+
+	/* private */
+	struct txn_op *next;
+	sem_t wake;
+	int64_t until;
+	bool ended, was_read;
+	enum txn_shared how;
+	enum rc rc;
+};
+
+/*
+ * Runs the operation in a group of the kind TXN_WRITE, or TXN_LOOK, together
+ * with what other threads ask for at the same time; once.  A group waits for a
+ * lock only shortly.  *how tells what has become of the transaction.
+ */
+enum rc txn_share(
+    struct txn_pool *, enum txn_kind, struct txn_op *, enum txn_shared *how);
 
 /* One group of statements on a connection of its own, whatever has become of
  * the pool: RC_WENT_BACK does not stop it.  Not run again. */

@@ -31,6 +31,12 @@ struct txn_slot {
 	int64_t used; /* clock_mono() of its last use (ms) */
 };
 
+/* Operations that wait for a group; under the pool's lock. */
+struct txn_queue {
+	struct txn_op *first, *last;
+	int groups, most; /* that are under way, and may be at a time */
+};
+
 struct txn_pool {
 	struct pg_target *target;
 	int64_t busy_timeout;
@@ -40,6 +46,7 @@ struct txn_pool {
 	struct lock lock;
 	char message[512]; /* of the last failure; under the lock */
 	pthread_cond_t given;
+	struct txn_queue writes, looks;
 	int nslots;
 	struct txn_slot slot[];
 };
@@ -58,6 +65,11 @@ enum rc txn_slot_ready(
  * fails, the slot is still pending, or the store went back. */
 enum rc txn_slot_settle(
     struct txn_pool *, struct txn_slot *, int64_t until, bool *took_place);
+
+/* After a lost connection: whether the COMMIT that was sent took place.
+ * RC_PENDING: that is not known. */
+enum rc txn_slot_look_up(
+    struct txn_pool *, struct txn_slot *, int64_t until, bool *done);
 
 /* Remembers the message of a failure. */
 void txn_remember(struct txn_pool *, const struct pg *);

@@ -1,10 +1,13 @@
 /*
  * The slots of a pool: their connections and their numbers.  Invariants:
  *
- *   1. A slot's row has seq or, while the slot is pending, perhaps seq + 1.
+ *   1. A slot's row has seq or, while the slot is pending, perhaps seq + 1,
+ *      because the transaction took place, or seq + 2, because it never will.
  *      Less means that the store went back.
  *   2. A transaction holds its slot's row locked from its first statement to
- *      its end.  So the number that SELECT ... FOR UPDATE reads is final.
+ *      its end, and begins only if it has seq + 1 there.  A lookup changes the
+ *      row from seq to seq + 2.  So the number that it reads is final, even if
+ *      the statements of a group come to the server later.
  *   3. That lookup commits, too, and its COMMIT waits for the standby like any
  *      other.  So a transaction that only the primary has is not found to have
  *      taken place.
@@ -289,6 +292,8 @@ read_seq(struct txn_pool *pool, struct txn_slot *s, int64_t *seq)
 	enum rc rc;
 
 	pg_begin(s->pg);
+	pg_send_quietly(s->pg, PG_QUERY_SESSION_VOID, "idi", pool->owner,
+	    s->number, s->seq);
 	pg_send(s->pg, PG_QUERY_SESSION_SEQ, "id", pool->owner, s->number);
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
@@ -325,8 +330,20 @@ txn_slot_settle(
 	if (seq < confirmed)
 		return slot_went_back(pool, s->number, seq, confirmed);
 	FAULT(COMMIT_FOUND);
-	*took_place = seq > confirmed;
+	*took_place = seq == confirmed + 1;
 	s->seq = seq;
 	s->pending = false;
 	return RC_OK;
+}
+
+enum rc
+txn_slot_look_up(
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done)
+{
+	const int64_t least = clock_mono() + TXN_GRACE;
+	enum rc rc;
+
+	txn_slot_disconnect(pool, s);
+	rc = txn_slot_settle(pool, s, until > least ? until : least, done);
+	return rc == RC_OK || rc == RC_WENT_BACK ? rc : RC_PENDING;
 }

@@ -1,0 +1,226 @@
+/*
+ * Groups: operations of several threads in one transaction.
+ *
+ * The thread that finds no group under way leads one: it takes what has queued
+ * up, sends all statements and the COMMIT together, reads the results of each
+ * operation, and wakes their threads.  Operations that come meanwhile wait for
+ * the next group, which the first of them leads.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "clock.h"
+#include "fault.h"
+#include "leader.h"
+#include "txn_impl.h"
+
+/* Operations of a group. */
+#define GROUP_MAX 64
+
+static void
+wait_for_turn(struct txn_op *op)
+{
+	while (sem_wait(&op->wake) == -1 && errno == EINTR)
+		;
+}
+
+/* --- the queue, under the pool's lock -------------------------------------- */
+
+static void
+queue_add(struct txn_queue *q, struct txn_op *op)
+{
+	op->next = NULL;
+	*(q->first != NULL ? &q->last->next : &q->first) = op;
+	q->last = op;
+}
+
+/* The first ones, at most n, as a list. */
+static struct txn_op *
+queue_take(struct txn_queue *q, int n)
+{
+	struct txn_op *const list = q->first, **end = &q->first;
+
+	while (n-- > 0 && *end != NULL)
+		end = &(*end)->next;
+	if (end == &q->first)
+		return NULL;
+	q->first = *end;
+	*end = NULL;
+	return list;
+}
+
+/* --- one group ------------------------------------------------------------ */
+
+static void
+send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+    const struct txn_op *group)
+{
+	if (kind == TXN_WRITE) {
+		pg_begin(s->pg);
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_SHARE, "idi",
+		    pool->owner, s->number, s->seq + 1);
+	}
+	for (; group != NULL; group = group->next)
+		group->send(s->pg, group->arg);
+	if (kind == TXN_WRITE)
+		pg_commit_send(s->pg);
+}
+
+static enum rc
+read_all(struct pg *pg, struct txn_op *group)
+{
+	for (; group != NULL; group = group->next) {
+		group->rc = group->read(pg, group->arg);
+		if (pg_failure(pg) != PG_NONE)
+			return RC_IO;
+		group->was_read = true;
+	}
+	return RC_OK;
+}
+
+static void
+tell_all(struct txn_op *group, enum txn_shared how, enum rc rc)
+{
+	struct txn_op *const leader = group;
+
+	for (; group != NULL; group = group->next) {
+		leader->committed += how == TXN_SHARED_DONE;
+		group->how = how;
+		if (how == TXN_SHARED_DONE && !group->was_read)
+			group->how = TXN_SHARED_UNREAD;
+		if (how != TXN_SHARED_DONE)
+			group->rc = rc;
+	}
+}
+
+/* The COMMIT was perhaps sent, and there is no answer to it. */
+static void
+after_loss(struct txn_pool *pool, struct txn_slot *s, struct txn_op *group,
+    int64_t until)
+{
+	bool done = false;
+	enum rc rc;
+
+	s->pending = true;
+	rc = txn_slot_look_up(pool, s, until, &done);
+	if (rc != RC_OK)
+		tell_all(group, TXN_SHARED_FAILED, rc);
+	else
+		tell_all(
+		    group, done ? TXN_SHARED_DONE : TXN_SHARED_ALONE, RC_BUSY);
+}
+
+static void
+run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+    struct txn_op *group, int64_t until)
+{
+	enum rc rc;
+
+	rc = txn_slot_ready(pool, s, until, kind == TXN_WRITE);
+	if (rc != RC_OK) {
+		tell_all(group, TXN_SHARED_FAILED, rc);
+		return;
+	}
+	pg_set_deadline(s->pg, until + TXN_GRACE);
+	send_all(pool, s, kind, group);
+	rc = pg_sync(s->pg);
+	if (kind == TXN_WRITE)
+		FAULT(COMMIT_SENT);
+	if (rc == RC_OK)
+		rc = read_all(s->pg, group);
+	if (rc == RC_OK && kind == TXN_WRITE)
+		rc = pg_commit_result(s->pg);
+	if (rc == RC_OK) {
+		s->seq += kind == TXN_WRITE;
+		tell_all(group, TXN_SHARED_DONE, RC_OK);
+	} else if (pg_failure(s->pg) != PG_LOST) {
+		if (kind == TXN_WRITE)
+			pg_rollback(s->pg);
+		tell_all(group, TXN_SHARED_ALONE, RC_BUSY);
+	} else if (kind == TXN_WRITE) {
+		after_loss(pool, s, group, until);
+	} else {
+		txn_slot_disconnect(pool, s);
+		tell_all(group, TXN_SHARED_ALONE, RC_BUSY);
+	}
+}
+
+/* --- leading it ----------------------------------------------------------- */
+
+static void
+wake_others(struct txn_op *leader)
+{
+	struct txn_op *op, *next;
+
+	/* An operation is gone when its thread wakes. */
+	for (op = leader->next; op != NULL; op = next) {
+		next = op->next;
+		op->ended = true;
+		sem_post(&op->wake);
+	}
+}
+
+/* The thread has counted itself in q->groups. */
+static void
+lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
+    struct txn_op *op)
+{
+	struct txn_op *next;
+	struct txn_slot *s;
+	enum rc rc;
+
+	lock_take(&pool->lock);
+	op->next = queue_take(q, GROUP_MAX - 1);
+	lock_give(&pool->lock);
+	rc = txn_slot_take(pool, op->until, &s);
+	if (rc == RC_OK) {
+		run_group(pool, s, kind, op, op->until);
+		if (op->how != TXN_SHARED_DONE && s->pg != NULL)
+			txn_remember(pool, s->pg);
+		txn_slot_give(pool, s);
+	} else
+		tell_all(op, TXN_SHARED_FAILED, rc);
+	lock_take(&pool->lock);
+	next = queue_take(q, 1);
+	if (next == NULL)
+		q->groups--;
+	lock_give(&pool->lock);
+	if (next != NULL)
+		sem_post(&next->wake);
+	wake_others(op);
+}
+
+enum rc
+txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
+    enum txn_shared *how)
+{
+	struct txn_queue *q;
+	bool leads;
+
+	assert(kind == TXN_LOOK || (kind == TXN_WRITE && pool->owner != 0));
+	q = kind == TXN_WRITE ? &pool->writes : &pool->looks;
+	*how = TXN_SHARED_FAILED;
+	if (pool->went_back)
+		return RC_WENT_BACK;
+	leader_yield();
+	op->until = clock_mono() + pool->busy_timeout;
+	op->ended = op->was_read = false;
+	op->committed = 0;
+	sem_init(&op->wake, 0, 0);
+	lock_take(&pool->lock);
+	leads = q->groups < q->most;
+	if (leads)
+		q->groups++;
+	else
+		queue_add(q, op);
+	lock_give(&pool->lock);
+	if (!leads)
+		wait_for_turn(op);
+	if (!op->ended)
+		lead(pool, q, kind, op);
+	sem_destroy(&op->wake);
+	*how = op->how;
+	return op->rc;
+}

@@ -1,0 +1,400 @@
+/*
+ * txn_share: operations of several threads take place together, and each of
+ * them once or not at all, on a real PostgreSQL server.
+ */
+#include "config.h"
+
+#include "postgres.h"
+#include "txn_impl.h"
+
+#define PATIENCE 20000 /* busy_timeout (ms) */
+#define OWNER    INT64_C(7)
+
+#define OK(call) assert_int_equal((call), RC_OK)
+
+static char primary[512], through[512];
+static struct txn_pool *pool;
+
+static struct txn_pool *
+open_pool(const char *database, int64_t owner)
+{
+	const struct txn_options o = { database, PATIENCE, 3 };
+	struct txn_pool *p;
+	char err[256] = "";
+
+	if (txn_open(&p, &o, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+	txn_set_owner(p, owner);
+	return p;
+}
+
+static void
+sql(const char *text)
+{
+	(void)control("primary sql %s", text);
+}
+
+static long
+number(const char *text)
+{
+	return strtol(control("primary sql %s", text), NULL, 10);
+}
+
+static int
+setup_group(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	snprintf(primary, sizeof(primary), "%s", control("make primary"));
+	snprintf(through, sizeof(through), "%s", control("proxy net primary"));
+	sql("CREATE TABLE once_session(owner bigint, slot bigint, "
+	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot))");
+	sql("CREATE TABLE once_topic(name bytea PRIMARY KEY "
+	    "CHECK(octet_length(name) > 0))");
+	return 0;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	sql("TRUNCATE once_session, once_topic");
+	pool = open_pool(through, OWNER);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	txn_close(pool);
+	return 0;
+}
+
+/* --- an operation: it inserts a name -------------------------------------- */
+
+struct name {
+	const char *text; /* "" violates a constraint */
+	struct txn_op op;
+	enum txn_shared how;
+	enum rc rc;
+	int sent, changed;
+	pthread_t thread;
+};
+
+static void
+send_name(struct pg *pg, void *arg)
+{
+	struct name *n = arg;
+
+	n->sent++;
+	pg_send(pg, PG_QUERY_TOPIC_ADD, "s", n->text);
+}
+
+static enum rc
+read_name(struct pg *pg, void *arg)
+{
+	return pg_update(pg, &((struct name *)arg)->changed);
+}
+
+static enum rc
+name_alone(struct pg *pg, void *arg)
+{
+	send_name(pg, arg);
+	return read_name(pg, arg);
+}
+
+static void
+share(struct name *n)
+{
+	n->op.send = send_name;
+	n->op.read = read_name;
+	n->op.arg = n;
+	n->rc = txn_share(pool, TXN_WRITE, &n->op, &n->how);
+}
+
+static void *
+share_thread(void *arg)
+{
+	share(arg);
+	return NULL;
+}
+
+static void
+start(struct name *n)
+{
+	assert_int_equal(pthread_create(&n->thread, NULL, share_thread, n), 0);
+}
+
+static void
+end(struct name *n)
+{
+	assert_int_equal(pthread_join(n->thread, NULL), 0);
+}
+
+static void
+wait_for(long (*count)(void), long wanted)
+{
+	const struct timespec pause = { 0, 2000000 };
+	const int64_t until = clock_mono() + PATIENCE;
+
+	while (count() != wanted) {
+		assert_true(clock_mono() < until);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static long
+count_sent(void)
+{
+	long n;
+
+	lock_take(&pool->lock);
+	n = pool->writes.groups;
+	lock_give(&pool->lock);
+	return n;
+}
+
+static long
+count_waiting(void)
+{
+	long n = 0;
+
+	lock_take(&pool->lock);
+	for (struct txn_op *op = pool->writes.first; op != NULL; op = op->next)
+		n++;
+	lock_give(&pool->lock);
+	return n;
+}
+
+/* The first operation is a group, and the others are the next one. */
+static void
+share_together(struct name *first, struct name *others, int n)
+{
+	(void)control("net freeze");
+	start(first);
+	wait_for(count_sent, pool->writes.most);
+	for (int i = 0; i < n; i++) {
+		start(&others[i]);
+		wait_for(count_waiting, i + 1);
+	}
+	(void)control("net thaw");
+	end(first);
+	for (int i = 0; i < n; i++)
+		end(&others[i]);
+}
+
+static long
+names(void)
+{
+	return number("SELECT count(*) FROM once_topic");
+}
+
+/* --- cases ---------------------------------------------------------------- */
+
+static void
+those_that_wait_share_a_transaction(void **state)
+{
+	struct name first = { .text = "first" };
+	struct name other[] = { { .text = "a" }, { .text = "b" },
+		{ .text = "a" }, { .text = "c" } };
+
+	(void)state;
+	share_together(&first, other, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(other[i].how, TXN_SHARED_DONE);
+		assert_int_equal(other[i].rc, RC_OK);
+		assert_int_equal(other[i].changed, i != 2);
+	}
+	assert_int_equal(names(), 4);
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 2);
+}
+
+static void
+one_that_fails_does_not_take_the_others_along(void **state)
+{
+	struct name first = { .text = "first" };
+	struct name other[] = { { .text = "a" }, { .text = "" },
+		{ .text = "b" } };
+	enum rc rc;
+
+	(void)state;
+	share_together(&first, other, 3);
+	assert_int_equal(first.how, TXN_SHARED_DONE);
+	assert_int_equal(names(), 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(other[i].how, TXN_SHARED_ALONE);
+		rc = txn_run(pool, TXN_WRITE, name_alone, &other[i]);
+		assert_int_equal(rc, i == 1 ? RC_CORRUPT : RC_OK);
+	}
+	assert_int_equal(names(), 3);
+}
+
+static void
+the_answer_to_a_group_is_lost(void **state)
+{
+	struct name first = { .text = "first" }, a = { .text = "a" };
+
+	(void)state;
+	share(&first);
+	assert_int_equal(first.how, TXN_SHARED_DONE);
+	(void)control("net cut_at answer");
+	share(&a);
+	assert_int_equal(a.how, TXN_SHARED_UNREAD);
+	assert_int_equal(a.sent, 1);
+	assert_int_equal(names(), 2);
+}
+
+static void
+a_group_that_never_arrives(void **state)
+{
+	struct name first = { .text = "first" }, a = { .text = "a" };
+
+	(void)state;
+	share(&first);
+	(void)control("net cut_at question");
+	share(&a);
+	assert_int_equal(a.how, TXN_SHARED_ALONE);
+	assert_int_equal(names(), 1);
+	share(&a);
+	assert_int_equal(a.how, TXN_SHARED_DONE);
+	assert_int_equal(names(), 2);
+}
+
+static long
+servers_of_clients(void)
+{
+	return number("SELECT count(*) FROM pg_stat_activity WHERE "
+		      "backend_type = 'client backend' "
+		      "AND pid <> pg_backend_pid()");
+}
+
+/* All of it, BEGIN included, reaches the server when the client has found that
+ * it did not take place: then it must not take place any more. */
+static void
+a_group_that_arrives_too_late(void **state)
+{
+	struct name first = { .text = "first" }, late = { .text = "late" };
+
+	(void)state;
+	share(&first);
+	(void)control("net cut_at hold-question");
+	share(&late);
+	assert_int_equal(late.how, TXN_SHARED_ALONE);
+	assert_int_equal(servers_of_clients(), 2);
+	(void)control("net release");
+	/* The server answers, finds nobody, and ends. */
+	wait_for(servers_of_clients, 1);
+	assert_int_equal(names(), 1);
+	share(&first);
+	assert_int_equal(first.how, TXN_SHARED_DONE);
+	assert_int_equal(names(), 1);
+}
+
+static enum rc
+hold_name(struct pg *pg, void *arg)
+{
+	struct name held = { .text = "held" };
+	enum rc rc;
+
+	rc = name_alone(pg, &held);
+	if (rc == RC_OK)
+		share(arg);
+	return rc;
+}
+
+/* A lock that another transaction holds for long holds no group up. */
+static void
+a_group_waits_for_a_lock_only_shortly(void **state)
+{
+	struct txn_pool *other = open_pool(primary, OWNER + 1);
+	struct name n = { .text = "held" };
+
+	(void)state;
+	OK(txn_run(other, TXN_WRITE, hold_name, &n));
+	assert_int_equal(n.how, TXN_SHARED_ALONE);
+	share(&n);
+	assert_int_equal(n.how, TXN_SHARED_DONE);
+	assert_int_equal(n.changed, 0);
+	txn_close(other);
+}
+
+static void
+a_group_without_a_server_fails(void **state)
+{
+	struct name n = { .text = "a" };
+	struct txn_options o = { "postgresql:///x?host=/nowhere", 200, 1 };
+	struct txn_pool *reachable = pool;
+	char err[256] = "";
+
+	(void)state;
+	OK(txn_open(&pool, &o, err, sizeof(err)));
+	txn_set_owner(pool, OWNER);
+	share(&n);
+	assert_int_equal(n.how, TXN_SHARED_FAILED);
+	assert_int_equal(n.rc, RC_IO);
+	txn_close(pool);
+	pool = reachable;
+}
+
+/* --- many threads --------------------------------------------------------- */
+
+enum { THREADS = 12, EACH = 40 };
+
+static void *
+share_many(void *arg)
+{
+	struct name n;
+	char text[40];
+
+	for (int i = 0; i < EACH; i++) {
+		n = (struct name){ .text = text };
+		snprintf(text, sizeof(text), "%d-%d", *(int *)arg, i);
+		share(&n);
+		assert_int_equal(n.how, TXN_SHARED_DONE);
+		assert_int_equal(n.changed, 1);
+	}
+	return NULL;
+}
+
+static void
+many_threads_share(void **state)
+{
+	pthread_t thread[THREADS];
+	int of[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++) {
+		of[i] = i;
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, share_many, &of[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(names(), THREADS * EACH);
+	assert_int_equal(count_waiting(), 0);
+	assert_int_equal(pool->writes.groups, 0);
+	/* The slots are free. */
+	for (int i = 0; i < pool->nslots; i++)
+		assert_false(pool->slot[i].taken);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(those_that_wait_share_a_transaction),
+		CASE(one_that_fails_does_not_take_the_others_along),
+		CASE(the_answer_to_a_group_is_lost),
+		CASE(a_group_that_never_arrives),
+		CASE(a_group_that_arrives_too_late),
+		CASE(a_group_waits_for_a_lock_only_shortly),
+		CASE(a_group_without_a_server_fails),
+		CASE(many_threads_share),
+	};
+
+	log_set_level(LOG_ERROR + 1);
+	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+}
