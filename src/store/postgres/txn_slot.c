@@ -164,6 +164,11 @@ send_setting(struct pg *pg, const char *name, int64_t value)
  * A process that is frozen in a transaction holds its locks for half of what
  * the others wait for them.  A server that a process is no longer connected to
  * notices that, in a statement and between two.  0 would be no limit.
+ *
+ * Plans are made before a table has rows or statistics, and are kept.  A scan
+ * is cheap at that time and costs more with each key.  So the indexes are used
+ * whatever they seem to cost.  That makes a plan without an index look so dear
+ * that the server would compile it.
  */
 static enum rc
 set_session(struct txn_pool *pool, struct pg *pg)
@@ -175,6 +180,8 @@ set_session(struct txn_pool *pool, struct pg *pg)
 	send_setting(pg, "statement_timeout", busy + TXN_GRACE);
 	send_setting(pg, "idle_in_transaction_session_timeout",
 	    between(1000, busy / 2, 10000));
+	send_setting(pg, "enable_seqscan", 0);
+	send_setting(pg, "jit", 0);
 	send_setting(pg, "client_connection_check_interval", 1000); /* ms */
 	send_setting(pg, "tcp_keepalives_idle", 5);                 /* s */
 	send_setting(pg, "tcp_keepalives_interval", 2);             /* s */
