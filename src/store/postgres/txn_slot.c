@@ -168,7 +168,9 @@ send_setting(struct pg *pg, const char *name, int64_t value)
  * Plans are made before a table has rows or statistics, and are kept.  A scan
  * is cheap at that time and costs more with each key.  So the indexes are used
  * whatever they seem to cost.  That makes a plan without an index look so dear
- * that the server would compile it.
+ * that the server would compile it.  Plans for the values of parameters, which
+ * the server makes five times in each connection, take longer to make than to
+ * run.
  */
 static enum rc
 set_session(struct txn_pool *pool, struct pg *pg)
@@ -182,6 +184,8 @@ set_session(struct txn_pool *pool, struct pg *pg)
 	    between(1000, busy / 2, 10000));
 	send_setting(pg, "enable_seqscan", 0);
 	send_setting(pg, "jit", 0);
+	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "ss", "plan_cache_mode",
+	    "force_generic_plan");
 	send_setting(pg, "client_connection_check_interval", 1000); /* ms */
 	send_setting(pg, "tcp_keepalives_idle", 5);                 /* s */
 	send_setting(pg, "tcp_keepalives_interval", 2);             /* s */
