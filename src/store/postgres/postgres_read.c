@@ -112,7 +112,7 @@ read_value(struct pg *pg, enum pg_query query, int64_t id, size_t length,
 {
 	const void *data;
 	enum rc rc = RC_OK;
-	size_t done, n;
+	size_t done, n = 0;
 
 	for (done = 0; done < length && rc == RC_OK; done += n) {
 		pg_send(pg, query, "iii", id, (int64_t)done, (int64_t)PART);

@@ -1,10 +1,10 @@
 /*
  * Groups: operations of several threads in one transaction.
  *
- * The thread that finds no group under way leads one: it takes what has queued
- * up, sends all statements and the COMMIT together, reads the results of each
- * operation, and wakes their threads.  Operations that come meanwhile wait for
- * the next group, which the first of them leads.
+ * The thread that finds few groups under way leads one: it takes what has
+ * queued up, sends all statements and the COMMIT together, reads the results of
+ * each operation, and wakes their threads.  Operations that come meanwhile wait
+ * for the next group, which the first of them leads.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@ wait_for_turn(struct txn_op *op)
 		;
 }
 
-/* --- the queue, under the pool's lock -------------------------------------- */
+/* --- the queue, under the pool's lock ------------------------------------- */
 
 static void
 queue_add(struct txn_queue *q, struct txn_op *op)
