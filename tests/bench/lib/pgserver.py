@@ -11,7 +11,7 @@ import tempfile
 from programs import Process, processor_us
 from work import Failed, Missing, command, wait_until
 
-# As much as the widest row of SERVERS needs: 128 connections each.
+# All others, durability among them, are the server's defaults.
 SETTINGS = '''
 listen_addresses = ''
 unix_socket_directories = '%s'
