@@ -47,8 +47,11 @@ class Once:
         self.database = database or t.database(name)
         self.postgres = is_postgres(self.database)
         if self.postgres:
-            self.env.update(ONCEWRAP_MODULES=base.MODULES,
-                            STATE_DIRECTORY=self.state_of_owner())
+            self.env['ONCEWRAP_MODULES'] = base.MODULES
+            # A test that has several hosts gives each its own.
+            ours = os.environ['STATE_DIRECTORY']
+            if self.env.get('STATE_DIRECTORY', ours) == ours:
+                self.env['STATE_DIRECTORY'] = self.state_of_owner()
         self.listen = listen
         self.server, self.defaults = dict(server or {}), dict(defaults or {})
         if handler:
