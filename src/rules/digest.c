@@ -7,10 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "digest.h"
+#include <openssl/hmac.h>
 
-/* SHA-256 takes the bytes in blocks of that many. */
-#define BLOCK 64
+#include "digest.h"
 
 /* Fetched once: EVP_sha256() makes libcrypto fetch it at each use. */
 static const EVP_MD *
@@ -93,37 +92,12 @@ digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested)
 	return rc == RC_OK ? digest_bytes(md, digest, sizeof(digest)) : rc;
 }
 
-/* Begins a digest with a block of the key. */
-static enum rc
-begin_padded(EVP_MD_CTX **md, const unsigned char key[BLOCK], unsigned char pad)
-{
-	unsigned char block[BLOCK];
-	enum rc rc;
-
-	for (size_t i = 0; i < sizeof(block); i++)
-		block[i] = key[i] ^ pad;
-	rc = digest_begin(md);
-	return rc == RC_OK ? digest_bytes(*md, block, sizeof(block)) : rc;
-}
-
-/* libcrypto's HMAC() fetches the MAC and its digest at each use, which takes
- * longer than the digests themselves. */
 enum rc
 digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN])
 {
-	unsigned char pad[BLOCK] = { 0 };
-	EVP_MD_CTX *md = NULL;
-	enum rc rc;
+	const unsigned char *mac =
+	    HMAC(sha256(), key, (int)key_len, bytes, n, out, NULL);
 
-	assert(key_len <= sizeof(pad));
-	memcpy(pad, key, key_len);
-	if ((rc = begin_padded(&md, pad, 0x36)) == RC_OK &&
-	    (rc = digest_bytes(md, bytes, n)) == RC_OK &&
-	    (rc = digest_end(md, out)) == RC_OK &&
-	    (rc = begin_padded(&md, pad, 0x5c)) == RC_OK &&
-	    (rc = digest_bytes(md, out, DIGEST_LEN)) == RC_OK)
-		rc = digest_end(md, out);
-	EVP_MD_CTX_free(md);
-	return rc;
+	return mac != NULL ? RC_OK : RC_NOMEM;
 }

@@ -35,7 +35,7 @@ enum rc digest_bytes(EVP_MD_CTX *md, const void *bytes, size_t n);
 /* Ends a digest, and adds it to md. */
 enum rc digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested);
 
-/* HMAC-SHA-256 of bytes alone (RFC 2104).  The key has at most 64 bytes. */
+/* HMAC-SHA-256 of bytes alone (RFC 2104). */
 enum rc digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN]);
 

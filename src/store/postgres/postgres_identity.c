@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "digest.h"
 #include "postgres_identity.h"
 
@@ -39,18 +36,17 @@ static enum rc
 identity_hmac(const unsigned char *secret, const char *purpose,
     const char *const *texts, size_t n, unsigned char *out, size_t size)
 {
-	unsigned char md[EVP_MAX_MD_SIZE], bytes[64 + DIGEST_LEN];
+	unsigned char mac[DIGEST_LEN], bytes[64 + DIGEST_LEN];
 	const size_t at = strlen(purpose);
 	enum rc rc;
 
 	memcpy(bytes, purpose, at + 1);
 	if ((rc = identity_hash(texts, n, bytes + at)) != RC_OK)
 		return rc;
-	if (HMAC(EVP_sha256(), secret, SCOPE_SECRET_LEN, bytes, at + DIGEST_LEN,
-		md, NULL) == NULL)
-		return RC_NOMEM;
-	memcpy(out, md, size);
-	return RC_OK;
+	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, at + DIGEST_LEN, mac);
+	if (rc == RC_OK)
+		memcpy(out, mac, size);
+	return rc;
 }
 
 enum rc
