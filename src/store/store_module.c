@@ -33,7 +33,7 @@ module_of(
 enum rc
 store_module_load(const struct store_module **module, char *err, size_t errsize)
 {
-	const char *folder = getenv("ONCEWRAP_MODULES");
+	const char *folder = secure_getenv("ONCEWRAP_MODULES");
 	char name[4096];
 	void *handle;
 
