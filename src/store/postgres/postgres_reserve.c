@@ -287,6 +287,9 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 		rc = postgres_write(s, reserve_run, &r);
 	if (rc == RC_OK)
 		postgres_place_remember(&r.place);
+	/* The group took the place, and this caller does not use it. */
+	if (rc != RC_OK && rc != RC_EXISTS && r.unread.id != 0)
+		postgres_keeper_release(s, &r.unread, what->retention, -1);
 	if (rc == RC_PENDING) {
 		postgres_keeper_release(s, lease, what->retention, -1);
 		rc = RC_IO;
