@@ -92,7 +92,8 @@ AND ((NEW.state = 'in_progress' AND NEW.token IS NULL)
     OR NEW.id <> OLD.id OR NEW.identity <> OLD.identity
     OR NEW.key <> OLD.key OR NEW.path <> OLD.path
     OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
-    OR NEW.recipe <> OLD.recipe OR NEW.downstream <> OLD.downstream
+    OR NEW.fingerprint_spec <> OLD.fingerprint_spec
+    OR NEW.downstream <> OLD.downstream
     OR NEW.attempt < OLD.attempt)
 BEGIN
 	SELECT RAISE(ABORT, 'once_key: a row breaks an invariant');

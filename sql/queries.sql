@@ -47,7 +47,8 @@ ORDER BY id LIMIT 8;
 -- response: see store_row.c.
 -- list: record
 state, attempt, token, owner, locked_until, fingerprint,
-(SELECT r.text FROM once_recipe r WHERE r.id = recipe) AS recipe,
+(SELECT r.text FROM once_fingerprint_spec r WHERE r.id = fingerprint_spec)
+    AS fingerprint_spec,
 downstream, coalesce(recovery_point, 'started') AS recovery_point,
 on_crash = 'resume' AS resume, retention,
 created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
@@ -106,11 +107,11 @@ SELECT pieces FROM once_answer WHERE key_id = ?1;
 
 -- Reserving ---------------------------------------------------------------
 
--- name: recipe_find
-SELECT id FROM once_recipe WHERE text = ?1;
+-- name: fingerprint_spec_find
+SELECT id FROM once_fingerprint_spec WHERE text = ?1;
 
--- name: recipe_new
-INSERT INTO once_recipe(text) VALUES (?1) RETURNING id;
+-- name: fingerprint_spec_new
+INSERT INTO once_fingerprint_spec(text) VALUES (?1) RETURNING id;
 
 -- Whether a scope has more than ?2 keys in progress.
 -- name: active_beyond
@@ -186,7 +187,8 @@ UPDATE once_meta SET recent = ?1 WHERE id = 1;
 
 -- name: reserve_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
-    locked_until, fingerprint, recipe, downstream, on_crash, retention,
+    locked_until, fingerprint, fingerprint_spec, downstream, on_crash,
+    retention,
     created_at, updated_at, on_expired, expired_retention, attempt_lock,
     lock_file, reconcile_delay, resource, identity, listed)
 VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
@@ -258,7 +260,7 @@ WHERE queued_at >= 0 AND queued_at <= ?1;
 
 -- name: accept_new
 INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
-    recipe, downstream, on_crash, retention, created_at, updated_at,
+    fingerprint_spec, downstream, on_crash, retention, created_at, updated_at,
     on_expired, expired_retention, reconcile_delay, expires_at, queued_at,
     accepted, resource, identity, listed)
 VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
@@ -821,7 +823,8 @@ SELECT count(*), group_concat(name, ' ') FROM sqlite_schema
 WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
     AND name NOT IN ('once_key', 'once_key_identity', 'once_key_running',
 	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
-	'once_key_downstream', 'once_body', 'once_recipe', 'once_meta',
+	'once_key_downstream', 'once_body', 'once_fingerprint_spec',
+	'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
 	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
 	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
@@ -838,7 +841,7 @@ SELECT count(*), group_concat(column1, ' ')
 FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
     ('once_key_downstream'), ('once_body'), ('once_piece'),
-    ('once_recipe'), ('once_meta'),
+    ('once_fingerprint_spec'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
     ('once_payload'), ('once_refused'), ('once_stage'),

@@ -21,7 +21,7 @@
 --                   belongs there; NULL: it is in neither, because it is recent
 --                   (see once_meta)
 --   locked_until    store time, ms: the deadline of the attempt
---   fingerprint recipe  of the request, and the way it was made
+--   fingerprint fingerprint_spec  of the request, and the way it was made
 --   downstream      the 16 bytes of a UUID, the same for all attempts
 --   recovery_point  what the last attempt said that it had reached; NULL:
 --                   'started'
@@ -32,9 +32,9 @@
 --   on_expired expired_retention  'gone': past its retention the key stays as
 --                   'expired' for expired_retention (ms); else NULL and 0
 --   attempt_lock lock_file  the name of the file that the attempt's processes
---                   hold open (see tree.h), and the inode of the lock file in
---                   which its owner has a lock; only if the key may be resumed
---                   or reconciled after the loss of its handler, while
+--                   hold open (see attempt_lock.h), and the inode of the lock
+--                   file in which its owner has a lock; only if the key may be
+--                   resumed or reconciled after the loss of its handler, while
 --                   in_progress, and while unknown until all processes of the
 --                   attempt are known to have exited
 --   reconcile_delay ms from becoming unknown to the first try to reconcile;
@@ -72,7 +72,7 @@ CREATE TABLE once_key(
 	listed INTEGER,
 	locked_until INTEGER,
 	fingerprint BLOB NOT NULL,
-	recipe INTEGER NOT NULL,
+	fingerprint_spec INTEGER NOT NULL,
 	downstream BLOB NOT NULL,
 	recovery_point TEXT,
 	on_crash TEXT,
@@ -229,8 +229,8 @@ CREATE TABLE once_refused(
 ) STRICT;
 
 -- Recipes are long, few, and the same for many keys.
--- name: schema_recipe
-CREATE TABLE once_recipe(
+-- name: schema_fingerprint_spec
+CREATE TABLE once_fingerprint_spec(
 	id INTEGER PRIMARY KEY,
 	text TEXT NOT NULL UNIQUE
 ) STRICT;

@@ -82,7 +82,8 @@ DELETE FROM once_session WHERE owner >= $1::bigint AND owner < $2::bigint;
 -- response.
 -- list: record
 k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
-(SELECT r.text FROM once_recipe r WHERE r.id = k.recipe) AS recipe,
+(SELECT r.text FROM once_fingerprint_spec r WHERE r.id = k.fingerprint_spec)
+    AS fingerprint_spec,
 k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
 k.resume, k.retention, k.created_at, k.updated_at, k.expires_at, k.gone,
 k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
@@ -135,12 +136,12 @@ WHERE key_id = $1 AND piece > $2::bigint ORDER BY piece LIMIT $3::bigint;
 SELECT nextval('once_key_id') FROM generate_series(1, $1::bigint);
 
 -- $1 is the digest, $2 the text.
--- name: recipe_find
-SELECT id FROM once_recipe WHERE digest = $1 AND text = $2;
+-- name: fingerprint_spec_find
+SELECT id FROM once_fingerprint_spec WHERE digest = $1 AND text = $2;
 
 -- No row: another process has inserted it meanwhile.
--- name: recipe_new
-INSERT INTO once_recipe(digest, text) VALUES ($1, $2)
+-- name: fingerprint_spec_new
+INSERT INTO once_fingerprint_spec(digest, text) VALUES ($1, $2)
 ON CONFLICT (digest) DO NOTHING RETURNING id;
 
 -- The reservations of a scope with max_active go one after the other, so that
@@ -219,7 +220,8 @@ WITH may AS (SELECT $crowded,
 	LIMIT 1 OFFSET $25::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $now AS now),
 taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
-	attempt, token, owner, locked_until, fingerprint, recipe, downstream,
+	attempt, token, owner, locked_until, fingerprint, fingerprint_spec,
+	downstream,
 	resume, retention, gone, expired_retention, attempt_lock, lock_file,
 	reconcile_delay, resource, created_at, updated_at)
     SELECT $1::bigint, $2::bytea, $3::bigint, $8::bytea, $9::bytea,
@@ -356,7 +358,8 @@ WITH may AS (SELECT $crowded,
 	LIMIT 1 OFFSET $21::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $queue_full, $now AS now),
 taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
-	attempt, fingerprint, recipe, downstream, resume, retention, gone,
+	attempt, fingerprint, fingerprint_spec, downstream, resume, retention,
+	gone,
 	expired_retention, reconcile_delay, resource, accepted, queued_at,
 	expires_at, created_at, updated_at)
     SELECT $1::bigint, $2::bytea, $3::bigint, $9::bytea, $10::bytea,
@@ -990,9 +993,10 @@ WHERE c.relnamespace = current_schema()::regnamespace
 -- scan: reads the catalog, when an operator asks
 SELECT count(*), string_agg(n.name, ' ')
 FROM unnest(ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
-    'once_recipe', 'once_key', 'once_request', 'once_piece', 'once_refused',
+    'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
+    'once_refused',
     'once_topic', 'once_effect', 'once_key_id',
-    'once_effect_id', 'once_recipe_id',
+    'once_effect_id', 'once_fingerprint_spec_id',
     'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_scope',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
     'once_key_queue', 'once_effect_of_key',
@@ -1152,14 +1156,15 @@ UPDATE once_meta SET secret = $1 WHERE id = 1;
 SELECT setval('once_key_id', greatest($1::bigint, 1), $1::bigint > 0),
     setval('once_effect_id', greatest($2::bigint, 1), $2::bigint > 0);
 
--- name: copy_recipe
-INSERT INTO once_recipe(digest, text) VALUES ($1, $2)
+-- name: copy_fingerprint_spec
+INSERT INTO once_fingerprint_spec(digest, text) VALUES ($1, $2)
 ON CONFLICT (digest) DO NOTHING;
 
--- A key without a lease.  $9 is the digest of its recipe.
+-- A key without a lease.  $9 is the digest of its fingerprint_spec.
 -- name: copy_key
 INSERT INTO once_key(id, scope, scope_id, digest, key, path, state, attempt,
-    recipe, fingerprint, downstream, recovery_point, resume, retention, gone,
+    fingerprint_spec, fingerprint, downstream, recovery_point, resume,
+    retention, gone,
     expired_retention, reconcile_delay, reconcile_after, reconcile_attempts,
     resource, accepted, queued_at, expires_at, created_at, updated_at, status,
     last_error, kept, kind, response_version, body_length, reason, headers,
@@ -1171,7 +1176,7 @@ SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
     $23::bigint, $24::bigint, $25::bigint, ($26::bigint)::smallint,
     $27::bytea, $28::boolean, ($29::bigint)::smallint,
     ($30::bigint)::smallint, $31::bigint, $32::bytea, $33::bytea, $34::bytea
-FROM once_recipe r WHERE r.digest = $9::bytea;
+FROM once_fingerprint_spec r WHERE r.digest = $9::bytea;
 
 -- name: copy_request
 INSERT INTO once_request(key_id, environment, body)

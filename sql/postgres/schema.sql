@@ -48,8 +48,8 @@ CREATE SEQUENCE once_key_id MAXVALUE 70368744177664;
 -- name: schema_effect_id
 CREATE SEQUENCE once_effect_id;
 
--- name: schema_recipe_id
-CREATE SEQUENCE once_recipe_id;
+-- name: schema_fingerprint_spec_id
+CREATE SEQUENCE once_fingerprint_spec_id;
 
 -- One row for each process that uses the store.
 --
@@ -106,9 +106,9 @@ INSERT INTO once_kept(stripe) SELECT generate_series(0, 63);
 -- Recipes are long, few, and the same for many keys.
 --
 --   digest   SHA-256 of the text, which may be too long for an index
--- name: schema_recipe
-CREATE TABLE once_recipe(
-	id bigint PRIMARY KEY DEFAULT nextval('once_recipe_id'),
+-- name: schema_fingerprint_spec
+CREATE TABLE once_fingerprint_spec(
+	id bigint PRIMARY KEY DEFAULT nextval('once_fingerprint_spec_id'),
 	digest bytea NOT NULL UNIQUE CHECK(octet_length(digest) = 32),
 	text bytea NOT NULL
 );
@@ -121,7 +121,7 @@ CREATE TABLE once_recipe(
 --   scope_id        a number made from the scope with the secret
 --   owner           the process that holds the lease; while there is a token
 --   locked_until    the deadline of the attempt; while there is a token
---   recipe          the way the fingerprint was made
+--   fingerprint_spec  the way the fingerprint was made
 --   retention       ms, from the end of an attempt
 --   created_at updated_at  for people
 --   expires_at      past it the key counts as deleted
@@ -174,7 +174,7 @@ CREATE TABLE once_key(
 	scope_id bigint NOT NULL,
 	owner bigint,
 	locked_until bigint,
-	recipe bigint NOT NULL,
+	fingerprint_spec bigint NOT NULL,
 	retention bigint NOT NULL
 	    CHECK(retention BETWEEN 0 AND 1000000000000000),
 	created_at bigint NOT NULL,
@@ -564,6 +564,7 @@ REVOKE ALL ON FUNCTION once_response(text, integer, text, bytea) FROM PUBLIC;
 
 -- The tables hold secrets, whatever the default privileges of the role are.
 -- name: schema_tables_private
-REVOKE ALL ON once_meta, once_owner, once_session, once_kept, once_recipe,
+REVOKE ALL ON once_meta, once_owner, once_session, once_kept,
+    once_fingerprint_spec,
     once_key, once_request, once_piece, once_refused, once_topic,
     once_effect FROM PUBLIC;

@@ -46,8 +46,8 @@
 #define LIMIT_FORM_HEAD     (16 * 1024)
 #define LIMIT_FORM_BOUNDARY 200
 
-/* The recipe of a fingerprint, as text. */
-#define LIMIT_RECIPE (64 * 1024)
+/* The fingerprint spec of a fingerprint, as text. */
+#define LIMIT_FINGERPRINT_SPEC (64 * 1024)
 
 /* Configuration. */
 #define LIMIT_CONF_FILE     (1024 * 1024)

@@ -198,7 +198,7 @@ struct conf {
 
 	/* [server] */
 	const char *database; /* a file, or a URI: it may have a password */
-	const char *socket; /* NULL: inherited descriptor */
+	const char *socket;   /* NULL: inherited descriptor */
 	unsigned socket_mode;
 	const char *socket_user, *socket_group; /* NULL: own */
 	unsigned workers;

@@ -21,15 +21,15 @@
 
 /* Pauses (ms) between two looks for processes that a handler left behind.  The
  * attempt waits for their end until its deadline at most. */
-#define TREE_LOOK     5  /* doubled after each */
-#define TREE_LOOK_MAX 80 /* reading all processes takes a while */
-#define TREE_GRACE    200
+#define ATTEMPT_LOCK_LOOK     5  /* doubled after each */
+#define ATTEMPT_LOCK_LOOK_MAX 80 /* reading all processes takes a while */
+#define ATTEMPT_LOCK_GRACE    200
 
 void
 attempt_init(struct attempt *at)
 {
 	memset(at, 0, sizeof(*at));
-	at->tree.fd = at->tree.note = -1;
+	at->held.fd = at->held.note = -1;
 	response_init(&at->response);
 	buf_init(&at->environment, LIMIT_ENV);
 }
@@ -66,11 +66,11 @@ attempt_prepare(struct attempt *at, struct store_reservation *rv)
 
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
-	if (at->tree.fd == -1 &&
+	if (at->held.fd == -1 &&
 	    (rv->on_crash == CONF_CRASH_RESUME || rv->reconcile_delay > 0)) {
-		if ((rc = store_attempt_lock(at->store, &at->tree)) != RC_OK)
+		if ((rc = store_attempt_lock(at->store, &at->held)) != RC_OK)
 			return rc;
-		rv->attempt = &at->tree;
+		rv->attempt = &at->held;
 	}
 	return RC_OK;
 }
@@ -100,9 +100,9 @@ attempt_free(struct attempt *at)
 	store_outcome_free(at->record);
 	spool_free(at->output);
 	buf_free(&at->environment);
-	store_attempt_release(&at->tree);
-	if (at->tree.lock != 0 && !at->tree_named)
-		store_attempt_forget(at->store, &at->tree);
+	store_attempt_release(&at->held);
+	if (at->held.lock != 0 && !at->lock_named)
+		store_attempt_forget(at->store, &at->held);
 }
 
 /*
@@ -111,18 +111,18 @@ attempt_free(struct attempt *at)
  * until all handlers are being ended.
  */
 static bool
-tree_is_gone(struct attempt *at, int64_t deadline)
+attempt_lock_is_gone(struct attempt *at, int64_t deadline)
 {
-	struct timespec pause = { 0, TREE_LOOK * 1000000 };
+	struct timespec pause = { 0, ATTEMPT_LOCK_LOOK * 1000000 };
 	int64_t now;
 	bool hurry = false, told = false;
 
 	/* A process that could not be ended still lives, even if no mark shows
 	 * it. */
-	if (at->tree.fd == -1 || at->facts.run.left)
+	if (at->held.fd == -1 || at->facts.run.left)
 		return false;
-	store_attempt_release(&at->tree);
-	while (!store_attempt_gone(at->store, &at->tree)) {
+	store_attempt_release(&at->held);
+	while (!store_attempt_gone(at->store, &at->held)) {
 		now = clock_mono();
 		if (!told)
 			log_event(LOG_INFO, "children-left", at->rq->log,
@@ -130,13 +130,13 @@ tree_is_gone(struct attempt *at, int64_t deadline)
 		told = true;
 		if (!hurry && run_is_draining()) {
 			hurry = true;
-			if (deadline > now + TREE_GRACE)
-				deadline = now + TREE_GRACE;
+			if (deadline > now + ATTEMPT_LOCK_GRACE)
+				deadline = now + ATTEMPT_LOCK_GRACE;
 		}
 		if (now >= deadline)
 			return false;
 		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < TREE_LOOK_MAX * 1000000)
+		if (pause.tv_nsec < ATTEMPT_LOCK_LOOK_MAX * 1000000)
 			pause.tv_nsec *= 2;
 	}
 	return true;
@@ -149,14 +149,14 @@ name_processes(struct attempt *at, const struct run *run)
 	bool named = true;
 
 	if (!run_stays(run)) {
-		store_attempt_started(&at->tree, run_pid(run));
+		store_attempt_started(&at->held, run_pid(run));
 		return true;
 	}
 	/* The processes of an application that oncewrap does not start are
 	 * not known. */
-	if (at->tree.lock != 0 && run_pid(run) != -1)
+	if (at->held.lock != 0 && run_pid(run) != -1)
 		named = run_lock(run) != 0 &&
-		    store_attempt_by(at->store, &at->tree, run_lock(run)) ==
+		    store_attempt_by(at->store, &at->held, run_lock(run)) ==
 			RC_OK;
 	FAULT(ATTEMPT_GIVEN);
 	return named;
@@ -180,11 +180,11 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 	once.id = at->lease.id;
 	once.database =
 	    at->rule->share_database ? store_database(at->store) : NULL;
-	if (store_attempt_begin(&at->tree, once.token, once.id) != RC_OK) {
+	if (store_attempt_begin(&at->held, once.token, once.id) != RC_OK) {
 		facts->end = RUN_NOT_STARTED;
 		return false;
 	}
-	run = handler_start(program, at->rq, &once, at->tree.fd, facts);
+	run = handler_start(program, at->rq, &once, at->held.fd, facts);
 	if (run == NULL)
 		return false;
 	if (!name_processes(at, run)) {
@@ -210,17 +210,18 @@ attempt_run(struct attempt *at)
 	int64_t deadline;
 
 	assert(at->lease.token[0] != '\0');
-	at->tree_named = at->tree.lock != 0;
+	at->lock_named = at->held.lock != 0;
 	FAULT(HANDLER_START);
 	/* After a timeout, processes need a moment to die of SIGKILL. */
 	deadline = clock_mono() + at->rule->handler.timeout +
-	    at->rule->handler.kill_after + TREE_GRACE;
+	    at->rule->handler.kill_after + ATTEMPT_LOCK_GRACE;
 	if (!attempt_start(at, &at->rule->handler))
 		return;
 	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
 	if (outcome_is_lost(facts) && at->rule->on_crash == CONF_CRASH_RESUME)
-		at->facts.tree_gone = tree_is_gone(at, deadline);
+		at->facts.attempt_lock_gone =
+		    attempt_lock_is_gone(at, deadline);
 }
 
 /* Cuts a body that is longer than its Content-Length: a client would read no
@@ -403,13 +404,13 @@ attempt_complete(struct attempt *at)
 	}
 	log_run(at);
 	if (at->recorded == RC_OK) {
-		at->tree_named = at->tree.lock != 0 &&
+		at->lock_named = at->held.lock != 0 &&
 		    at->outcome.state == RECORD_UNKNOWN &&
 		    at->rule->reconcile.argv.n > 0;
 		/* A process that stays has answered, and goes on to the next
 		 * request. */
-		if (at->tree_named && at->facts.run.end == RUN_EXITED)
-			store_attempt_by_none(at->store, &at->tree);
+		if (at->lock_named && at->facts.run.end == RUN_EXITED)
+			store_attempt_by_none(at->store, &at->held);
 		FAULT(SETTLED);
 		return;
 	}

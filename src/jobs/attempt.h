@@ -25,7 +25,7 @@ struct attempt {
 	struct store_lease lease;
 	/* from attempt_prepare() */
 	/* .lock is 0 unless on_crash = resume, or there is a reconciler */
-	struct store_attempt tree;
+	struct store_attempt held;
 	struct buf environment; /* of the request, if it is to be stored */
 	struct store_outcome *record; /* what attempt_complete() writes */
 	struct spool *output;
@@ -38,7 +38,7 @@ struct attempt {
 	/* from attempt_complete(), which corrects outcome if the handler has
 	 * stored its response in a transaction of its own */
 	bool answered;
-	bool tree_named;    /* a record names .tree, or may name it */
+	bool lock_named;    /* a record names .held, or may name it */
 	enum rc recorded;   /* RC_OK, or why the outcome is not durable */
 	int64_t expires_at; /* of the key, store time */
 };

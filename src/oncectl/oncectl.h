@@ -93,8 +93,8 @@ int oncectl_copy(struct oncectl *ctl);
 int oncectl_accept_loss(struct oncectl *ctl);
 
 /* How to open ctl->database, not to be created. */
-void oncectl_store_options(
-    const struct oncectl *ctl, struct store_options *options);
+void
+oncectl_store_options(const struct oncectl *ctl, struct store_options *options);
 
 /* Fills in the filter for --state, --scope, --path and --older; false, with a
  * message: there is no such state. */

@@ -93,7 +93,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 	    (job->rule->async == CONF_ASYNC_PREFER && prefer_respond_async(rq));
 	job->answer = answer;
 	buf_init(&job->scope, LIMIT_SCOPE);
-	buf_init(&job->recipe, LIMIT_RECIPE);
+	buf_init(&job->fingerprint_spec, LIMIT_FINGERPRINT_SPEC);
 	store_inline_answer_init(&job->inline_answer);
 	attempt_init(&job->attempt);
 	job->attempt.store = engine->store;
@@ -106,7 +106,7 @@ static void
 engine_job_free(struct job *job)
 {
 	buf_free(&job->scope);
-	buf_free(&job->recipe);
+	buf_free(&job->fingerprint_spec);
 	record_free(&job->record);
 	store_inline_answer_free(&job->inline_answer);
 	attempt_free(&job->attempt);

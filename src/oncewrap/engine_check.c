@@ -198,16 +198,16 @@ engine_check_scope(struct job *job)
 }
 
 enum rc
-engine_fingerprint(struct job *job, const char *recipe)
+engine_fingerprint(struct job *job, const char *fingerprint_spec)
 {
 	struct budget *budget = job->engine->comparisons;
-	const size_t cost = fingerprint_cost(job->rq, recipe);
+	const size_t cost = fingerprint_cost(job->rq, fingerprint_spec);
 	struct fingerprint *fp;
 	struct body body;
 	enum rc rc;
 
 	budget_take(budget, cost);
-	rc = fingerprint_new(&fp, job->rq, recipe, job->key.text);
+	rc = fingerprint_new(&fp, job->rq, fingerprint_spec, job->key.text);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
 		body_open(&body, job->rq);
@@ -231,10 +231,11 @@ engine_take_fingerprint(struct job *job)
 	enum rc rc;
 
 	assert(rv->identity.key != NULL && rv->identity.scope != NULL);
-	if ((rc = fingerprint_spec_write(job->rule, &job->recipe)) != RC_OK ||
-	    (rc = engine_fingerprint(job, job->recipe.data)) != RC_OK)
+	if ((rc = fingerprint_spec_write(job->rule, &job->fingerprint_spec)) !=
+		RC_OK ||
+	    (rc = engine_fingerprint(job, job->fingerprint_spec.data)) != RC_OK)
 		return engine_refuse_store(job, rc);
-	rv->recipe = job->recipe.data;
+	rv->fingerprint_spec = job->fingerprint_spec.data;
 	attempt_terms(job->rule, rv);
 	FAULT(FINGERPRINTED);
 	return true;

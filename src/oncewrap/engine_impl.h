@@ -45,7 +45,7 @@ struct job {
 	struct key key;
 	enum rc scope_rc; /* of engine_make_scope() */
 	bool scope_empty;
-	struct buf scope, recipe;
+	struct buf scope, fingerprint_spec;
 	struct store_reservation reservation;
 	/* from engine_reserve(): the record that keeps the request from
 	 * running; or the attempt's lease, or a place in the queue */
@@ -101,9 +101,9 @@ bool engine_check_key(struct job *job);
 bool engine_check_scope(struct job *job);
 bool engine_take_fingerprint(struct job *job);
 
-/* Makes the reservation's fingerprint by that recipe; waits while other
+/* Makes the reservation's fingerprint by that spec; waits while other
  * requests use the memory. */
-enum rc engine_fingerprint(struct job *job, const char *recipe);
+enum rc engine_fingerprint(struct job *job, const char *fingerprint_spec);
 
 /*
  * Wins the reservation, or finds the decision against it.  Waits for a run

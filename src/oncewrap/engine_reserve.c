@@ -55,8 +55,8 @@ engine_note_unused(struct job *job)
 }
 
 /*
- * Reads the record.  If the record has another recipe than the route's, the
- * fingerprint is made again by that recipe, which the reservation then keeps:
+ * Reads the record.  If the record has another spec than the route's, the
+ * fingerprint is made again by that spec, which the reservation then keeps:
  * this request is compared, and reserved, in the way of the first request.
  */
 static enum rc
@@ -82,12 +82,13 @@ reserve_look(struct job *job, enum decision *decision)
 	if (rc != RC_OK)
 		return rc;
 	record_check(record);
-	if (strcmp(record->recipe, rv->recipe) != 0) {
-		buf_clear(&job->recipe);
-		if ((rc = buf_adds(&job->recipe, record->recipe)) != RC_OK)
+	if (strcmp(record->fingerprint_spec, rv->fingerprint_spec) != 0) {
+		buf_clear(&job->fingerprint_spec);
+		if ((rc = buf_adds(&job->fingerprint_spec,
+			 record->fingerprint_spec)) != RC_OK)
 			return rc;
-		rv->recipe = job->recipe.data;
-		rc = engine_fingerprint(job, rv->recipe);
+		rv->fingerprint_spec = job->fingerprint_spec.data;
+		rc = engine_fingerprint(job, rv->fingerprint_spec);
 		if (rc != RC_OK)
 			return rc;
 	}

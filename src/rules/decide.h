@@ -30,7 +30,7 @@ bool decide_is_limit(enum decision decision);
 
 /*
  * Decides on a request.  record may be NULL: there is none.  same: the
- * fingerprint, made by the record's own recipe, agrees.  now is store time.
+ * fingerprint, made by the record's own spec, agrees.  now is store time.
  */
 enum decision decide(const struct record *r, bool same, int64_t now);
 

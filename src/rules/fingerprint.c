@@ -2,7 +2,7 @@
  * Request -> SHA-256 over its content.
  *
  * Invariant: the hashed bytes can be read back in one way only.  Each part is
- * preceded by its length or is a digest, and the recipe determines the number
+ * preceded by its length or is a digest, and the spec determines the number
  * of parts.
  *
  * This file reads a body that is in a file only as it is fed, so its memory is
@@ -132,25 +132,25 @@ hash_query(struct fingerprint *fp)
 /* --- the body ---------------------------------------------------------- */
 
 size_t
-fingerprint_cost(const struct request *req, const char *recipe)
+fingerprint_cost(const struct request *req, const char *fingerprint_spec)
 {
 	struct buf type;
 	size_t cost = 0;
 
 	if (req->body_len == 0 ||
-	    (strncmp(recipe, "1 json\n", 7) != 0 &&
-		strncmp(recipe, "2 ", 2) != 0))
+	    (strncmp(fingerprint_spec, "1 json\n", 7) != 0 &&
+		strncmp(fingerprint_spec, "2 ", 2) != 0))
 		return 0;
 	buf_init(&type, LIMIT_PARAMS);
 	if (media_type_of(req, &type) != RC_OK || media_is_json(type.data) ||
-	    strstr(recipe, "json:") != NULL)
+	    strstr(fingerprint_spec, "json:") != NULL)
 		cost = json_cost(req->body_len);
 	buf_free(&type);
 	assert(cost <= LIMIT_JSON_MEMORY);
 	return cost;
 }
 
-/* The pointers that the recipe ignores, and those to a key. */
+/* The pointers that the fingerprint spec ignores, and those to a key. */
 static enum rc
 all_ignored(struct fingerprint *fp, struct conf_list *out)
 {
@@ -388,7 +388,7 @@ begin_search(struct fingerprint *fp)
 
 enum rc
 fingerprint_new(struct fingerprint **out, const struct request *req,
-    const char *recipe, const char *key)
+    const char *fingerprint_spec, const char *key)
 {
 	struct fingerprint *fp = calloc(1, sizeof(*fp));
 	enum rc rc;
@@ -400,7 +400,7 @@ fingerprint_new(struct fingerprint **out, const struct request *req,
 	fp->key = key;
 	buf_init(&fp->type, LIMIT_PARAMS);
 	form_init(&fp->form, FORM_NONE, NULL);
-	rc = fingerprint_spec_read(recipe, &fp->spec);
+	rc = fingerprint_spec_read(fingerprint_spec, &fp->spec);
 	if (rc == RC_OK)
 		rc = media_type_of(req, &fp->type);
 	return rc == RC_OK ? digest_begin(&fp->md) : rc;

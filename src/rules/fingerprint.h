@@ -2,9 +2,9 @@
  * Request -> SHA-256 over its content: method, path, query string, media type
  * of the body, the fields that count, and the body.
  *
- * A recipe says how a fingerprint is made.  It is a text that is stored with
- * the key.  So a retry is compared in the way of the first request, even if
- * the configuration has changed since.
+ * A fingerprint spec says how a fingerprint is made.  It is a text that is
+ * stored with the key.  So a retry is compared in the way of the first request,
+ * even if the configuration has changed since.
  */
 #ifndef FINGERPRINT_H
 #define FINGERPRINT_H
@@ -15,26 +15,27 @@
 #define FINGERPRINT_LEN 32
 
 /* The most memory (bytes) that fingerprint_make() needs for the body by that
- * recipe: at most LIMIT_JSON_MEMORY. */
-size_t fingerprint_cost(const struct request *req, const char *recipe);
+ * fingerprint spec: at most LIMIT_JSON_MEMORY. */
+size_t
+fingerprint_cost(const struct request *req, const char *fingerprint_spec);
 
 /*
- * Makes the fingerprint of a request by a recipe.  key: the request's key; the
+ * Makes the fingerprint of a request by a spec.  key: the request's key; the
  * members of query and body that are the key do not count.
  *
- *	fingerprint_new(&fp, req, recipe, key)
+ *	fingerprint_new(&fp, req, fingerprint_spec, key)
  *	while ((rc = fingerprint_next(fp)) == RC_PENDING)
  *		fingerprint_feed(fp, ...) the whole body, in any pieces
  *	fingerprint_end(fp, out)		rc was RC_OK
  *	fingerprint_free(fp)			in any case
  *
  * Errors: RC_NOMEM, RC_IO (the body could not be read whole), or RC_VERSION:
- * this release does not know the recipe.  req->body is read itself only if
+ * this release does not know the spec.  req->body is read itself only if
  * the body is not longer than LIMIT_JSON.
  */
 struct fingerprint;
 enum rc fingerprint_new(struct fingerprint **out, const struct request *req,
-    const char *recipe, const char *key);
+    const char *fingerprint_spec, const char *key);
 enum rc fingerprint_next(struct fingerprint *fp);
 enum rc fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n);
 enum rc

@@ -1,5 +1,5 @@
 /*
- * How a fingerprint is made: a recipe.
+ * How a fingerprint is made: a fingerprint_spec.
  *
  *	2 value			or exact, or none: how the body counts
  *	h content-language	a field that counts
@@ -9,7 +9,7 @@
  *
  * Each line ends with a line feed.  The lines stand in the order of these
  * letters.  They are sorted, and none comes twice, so the order of the
- * configuration does not matter.  A recipe means the same for ever, because
+ * configuration does not matter.  A spec means the same for ever, because
  * living keys have been made by it: version 1 has "1 json", which knows no
  * multipart, "1 exact", and no lines with k.
  */
@@ -31,7 +31,7 @@ spec_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* --- the recipe: written ---------------------------------------------- */
+/* --- the spec: written -------------------------------------------------- */
 
 static int
 order_text(const void *a, const void *b)
@@ -150,7 +150,7 @@ fingerprint_spec_write(const struct conf_route *route, struct buf *out)
 	return rc;
 }
 
-/* --- the recipe: read ------------------------------------------------- */
+/* --- the spec: read ----------------------------------------------------- */
 
 void
 fingerprint_spec_free(struct fingerprint_spec *spec)

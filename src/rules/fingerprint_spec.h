@@ -27,8 +27,8 @@ struct fingerprint_spec {
 };
 
 /*
- * Makes the recipe of a route, a few lines of text.  Routes that compare alike
- * have the same recipe.  RC_INVALID if an item holds a line feed or is empty,
+ * Makes the spec of a route, a few lines of text.  Routes that compare alike
+ * have the same spec.  RC_INVALID if an item holds a line feed or is empty,
  * RC_LIMIT (of out, or a field name too long) or RC_NOMEM.  out is cleared
  * first, and stays empty on failure.
  */

@@ -45,7 +45,8 @@ static struct outcome
 lost(const struct outcome_facts *f, const struct conf_route *rt,
     enum problem_code code, const char *why)
 {
-	const bool resume = rt->on_crash == CONF_CRASH_RESUME && f->tree_gone;
+	const bool resume =
+	    rt->on_crash == CONF_CRASH_RESUME && f->attempt_lock_gone;
 
 	return problem(
 	    resume ? RECORD_FAILED_RETRYABLE : RECORD_UNKNOWN, code, why);

@@ -37,7 +37,7 @@ struct outcome_facts {
 	/* an earlier attempt of the key may have acted */
 	bool acted_before;
 	struct run_facts run;
-	bool tree_gone; /* no process of the attempt is left */
+	bool attempt_lock_gone; /* no process of the attempt is left */
 	enum cgihead_verdict head;
 	bool body_broken; /* not as long as its Content-Length */
 	int status;       /* of the response, if head is CGIHEAD_OK */

@@ -4,7 +4,7 @@
  *
  * Invariants, checked by record_is_sound():
  *
- *  1. A record has an identity (0 < id <= RECORD_ID_MAX), a recipe for its
+ *  1. A record has an identity (0 < id <= RECORD_ID_MAX), a spec for its
  *     fingerprint and a downstream key, and its state is not RECORD_NONE.
  *  2. It has been attempted at least once, with two exceptions: it is pending;
  *     or it was never taken up, and its retention completed it, and perhaps
@@ -82,9 +82,10 @@ record_free(struct record *r)
 	free(r->scope);
 	free(r->path);
 	free(r->key);
-	free(r->recipe);
+	free(r->fingerprint_spec);
 	free(r->last_error);
-	r->scope = r->path = r->key = r->recipe = r->last_error = NULL;
+	r->scope = r->path = r->key = r->fingerprint_spec = r->last_error =
+	    NULL;
 }
 
 const char *
@@ -154,7 +155,8 @@ record_is_sound(const struct record *r)
 
 	/* 1 */
 	if (r->id <= 0 || r->id > RECORD_ID_MAX || r->state == RECORD_NONE ||
-	    (unsigned)r->state >= RECORD_NSTATES || r->recipe == NULL ||
+	    (unsigned)r->state >= RECORD_NSTATES ||
+	    r->fingerprint_spec == NULL ||
 	    strnlen(r->downstream, sizeof(r->downstream)) != RECORD_UUID_LEN)
 		return false;
 	/* 2 */

@@ -54,7 +54,7 @@ struct record {
 	 * own, and the process that runs it has not confirmed that yet */
 	bool unconfirmed;
 	unsigned char fingerprint[FINGERPRINT_LEN];
-	char *recipe; /* owned; see fingerprint.h */
+	char *fingerprint_spec; /* owned; see fingerprint.h */
 	char downstream[RECORD_UUID_LEN + 1];
 	char recovery_point[LIMIT_RECOVERY_POINT + 1];
 	bool resume;                    /* on_crash = resume */

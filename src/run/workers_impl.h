@@ -85,23 +85,23 @@ extern struct workers_all workers_all;
 void workers_wake(void);
 
 /* With the lock: a start has come to nothing. */
-void workers_failed(struct workers_pool *, int error);
+void workers_failed(struct workers_pool *pool, int error);
 
 /* With the lock: gives the process to the waiter that is returned, or makes it
  * free (NULL). */
-struct workers_waiter *workers_offer(struct workers_process *);
+struct workers_waiter *workers_offer(struct workers_process *p);
 
 /* Tells the waiter that it has a result.  Called without the lock, if possible:
  * the waiter takes it first of all. */
-void workers_tell(struct workers_waiter *);
+void workers_tell(struct workers_waiter *waiter);
 
 /* Frees a pool without processes. */
-void workers_free_pool(struct workers_pool *);
+void workers_free_pool(struct workers_pool *pool);
 
 /* Closes its descriptors. */
-void workers_close_all(struct workers_process *);
+void workers_close_all(struct workers_process *p);
 
 /* With the lock: answers all waiters. */
-void workers_refuse(struct workers_pool *, int error);
+void workers_refuse(struct workers_pool *pool, int error);
 
 #endif

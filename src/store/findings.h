@@ -17,7 +17,7 @@ struct findings {
 };
 
 /* Adds one; ok: the operator need not act. */
-void findings_add(struct findings *, const char *name, bool ok,
+void findings_add(struct findings *f, const char *name, bool ok,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
@@ -29,8 +29,8 @@ void findings_add(struct findings *, const char *name, bool ok,
 struct findings_bodies {
 	int64_t orphans, missing;
 };
-void
-findings_bodies(struct findings *, enum rc, const struct findings_bodies *);
+void findings_bodies(
+    struct findings *f, enum rc rc, const struct findings_bodies *n);
 
 /* Stored requests: kept for keys that are settled or gone; bodies without a
  * request; requests without all of their body; accepted keys without their
@@ -38,31 +38,34 @@ findings_bodies(struct findings *, enum rc, const struct findings_bodies *);
 struct findings_requests {
 	int64_t orphans, pieces, cut, missing, wrong;
 };
-void
-findings_requests(struct findings *, enum rc, const struct findings_requests *);
+void findings_requests(
+    struct findings *f, enum rc rc, const struct findings_requests *n);
 
 /* Rows that make no sense, and the names of the first ones. */
-void findings_rows(struct findings *, enum rc, int64_t bad, const char *names);
+void
+findings_rows(struct findings *f, enum rc rc, int64_t bad, const char *names);
 
 /* Leases and tries of processes that are gone. */
-void findings_leases(struct findings *, enum rc, int64_t dead);
+void findings_leases(struct findings *f, enum rc rc, int64_t dead);
 
 /* Keys with an open outcome: without a reconciler, with one, and given up. */
 struct findings_open {
 	int64_t unattended, waiting, dead;
 };
-void findings_open(struct findings *, enum rc, const struct findings_open *);
+void
+findings_open(struct findings *f, enum rc rc, const struct findings_open *n);
 
 /* Effects that are on their way, and those that were given up. */
-void findings_outbox(struct findings *, enum rc, int64_t pending, int64_t dead);
+void
+findings_outbox(struct findings *f, enum rc rc, int64_t pending, int64_t dead);
 
 /* Effects without a key; whose key has no turn, or two; without a payload; and
  * payloads too many. */
 struct findings_effects {
 	int64_t orphans, stalled, missing, payloads;
 };
-void
-findings_effects(struct findings *, enum rc, const struct findings_effects *);
+void findings_effects(
+    struct findings *f, enum rc rc, const struct findings_effects *n);
 
 /*
  * Pending effects whose topic has no section: findings_topic() once for each
@@ -74,9 +77,9 @@ struct findings_topics {
 	char names[128];
 	size_t len;
 };
-void findings_topic(struct findings_topics *, const struct conf *conf,
+void findings_topic(struct findings_topics *t, const struct conf *conf,
     const char *name, int64_t effects, bool configured);
-void
-findings_topics(struct findings *, enum rc, const struct findings_topics *);
+void findings_topics(
+    struct findings *f, enum rc rc, const struct findings_topics *t);
 
 #endif

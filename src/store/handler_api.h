@@ -29,9 +29,9 @@ struct handler_api_effect {
 
 /* Each call waits at most patience (ms) for the write lock.  On failure err (of
  * errsize bytes) gets a sentence that names the file. */
-enum rc handler_api_open(struct handler_api **, const char *database,
+enum rc handler_api_open(struct handler_api **api, const char *database,
     int64_t patience, char *err, size_t errsize);
-void handler_api_close(struct handler_api *);
+void handler_api_close(struct handler_api *api);
 
 /*
  * token is the handler's ONCE_TOKEN.
@@ -41,16 +41,17 @@ void handler_api_close(struct handler_api *);
  * again.  Any other value: the write failed.  handler_api_why() returns the
  * reason.
  */
-enum rc handler_api_emit(
-    struct handler_api *, const char *token, const struct handler_api_effect *);
-enum rc handler_api_checkpoint(struct handler_api *, const char *token,
-    const char *point, const struct handler_api_effect *, size_t neffects);
+enum rc handler_api_emit(struct handler_api *api, const char *token,
+    const struct handler_api_effect *effect);
+enum rc handler_api_checkpoint(struct handler_api *api, const char *token,
+    const char *point, const struct handler_api_effect *effects,
+    size_t neffects);
 /* headers: "Name: value" lines, each with its line end. */
-enum rc handler_api_respond(struct handler_api *, const char *token, int status,
-    const char *headers, const void *body, size_t len,
-    const struct handler_api_effect *, size_t neffects);
+enum rc handler_api_respond(struct handler_api *api, const char *token,
+    int status, const char *headers, const void *body, size_t len,
+    const struct handler_api_effect *effects, size_t neffects);
 
 /* The reason why the last call failed. */
-const char *handler_api_why(const struct handler_api *);
+const char *handler_api_why(const struct handler_api *api);
 
 #endif

@@ -36,7 +36,7 @@ struct handler_api_base {
 };
 
 /* handler_api_open() of the store on SQLite. */
-enum rc sqlite_handler_api_open(struct handler_api **, const char *database,
+enum rc sqlite_handler_api_open(struct handler_api **out, const char *database,
     int64_t patience, char *err, size_t errsize);
 
 #endif

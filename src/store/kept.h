@@ -34,12 +34,12 @@ struct kept_head {
 /* Reads the head of the response of a key that is kept.  RC_CORRUPT or
  * RC_VERSION: it makes no sense; RC_NOMEM. */
 enum rc kept_head_read(
-    const struct kept_head *, const struct record *key, struct response *);
+    const struct kept_head *h, const struct record *key, struct response *r);
 
 /* The same with the body, if that is in the row.  If the response makes no
  * sense, store_answer() will say so. */
-void kept_head_small(const struct kept_head *, const struct record *key,
-    struct store_inline_answer *);
+void kept_head_small(const struct kept_head *h, const struct record *key,
+    struct store_inline_answer *small);
 
 /* The columns to write, NULL or 0 where the response is not kept.  apart: the
  * body goes into pieces. */
@@ -51,7 +51,7 @@ struct kept_columns {
 	const void *fields, *body;
 	size_t nfields, nbody;
 };
-void kept_columns(const struct store_outcome *, struct kept_columns *);
+void kept_columns(const struct store_outcome *outcome, struct kept_columns *c);
 
 /*
  * There is no room for the outcome of that key: drops its response, and logs
@@ -59,6 +59,6 @@ void kept_columns(const struct store_outcome *, struct kept_columns *);
  * is safe without it, and the caller gets the response.  Returns whether it was
  * dropped.
  */
-bool kept_drop(struct store_outcome *, int64_t id);
+bool kept_drop(struct store_outcome *outcome, int64_t id);
 
 #endif

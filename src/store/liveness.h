@@ -21,28 +21,29 @@ struct liveness;
 
 /* Opens "<database>-lock" (created with mode if it does not exist) and locks a
  * byte.  Errors are logged and name the file. */
-enum rc liveness_open(struct liveness **, const char *database, unsigned mode);
+enum rc
+liveness_open(struct liveness **out, const char *database, unsigned mode);
 
 /* Drops the lock: from now on the leases of this process are dead. */
-void liveness_close(struct liveness *);
+void liveness_close(struct liveness *l);
 
 /* The lock file's inode: a lock in another file proves nothing. */
-int64_t liveness_file(const struct liveness *);
+int64_t liveness_file(const struct liveness *l);
 
 /* This process's name, > 0. */
-int64_t liveness_self(const struct liveness *);
+int64_t liveness_self(const struct liveness *l);
 
 /*
  * Whether that owner lives.  RC_IO if that cannot be determined (the lock file
  * was removed or replaced); the caller then treats every owner as alive.
  */
-enum rc liveness_alive(const struct liveness *, int64_t owner, bool *alive);
+enum rc liveness_alive(const struct liveness *l, int64_t owner, bool *alive);
 
 /* Whether no other process lives.  False if that cannot be determined. */
-bool liveness_is_alone(const struct liveness *);
+bool liveness_is_alone(const struct liveness *l);
 
 /* Locks the bytes of all processes: until liveness_close() no other process
  * can begin to live.  RC_BUSY: another process lives. */
-enum rc liveness_take_all(const struct liveness *);
+enum rc liveness_take_all(const struct liveness *l);
 
 #endif

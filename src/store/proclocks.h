@@ -19,6 +19,6 @@ struct proclocks {
 };
 
 /* Another process that holds such a POSIX lock; 0: none is known. */
-pid_t proclocks_holder(const struct proclocks *);
+pid_t proclocks_holder(const struct proclocks *what);
 
 #endif

@@ -19,7 +19,7 @@ bool rows_state(const char *word, int *value);
 bool rows_effect_state(const char *word, int *value);
 
 /* Begins a change of that key, and moves its identity there. */
-void rows_change(struct record *, struct store_change *);
+void rows_change(struct record *r, struct store_change *c);
 
 /* Counts a row that is skipped, and logs it.  Each row is logged once, as long
  * as there are few; of many only some are logged. */

@@ -44,25 +44,25 @@ struct store_options {
  * sentence that names the file.  RC_VERSION: another release wrote it.
  * RC_CORRUPT: not a database, or the database of another program.
  */
-enum rc store_open(
-    struct store **, const struct store_options *, char *err, size_t errsize);
+enum rc store_open(struct store **store, const struct store_options *options,
+    char *err, size_t errsize);
 
 /* Waits for the writes under way.  Operations that their callers have given up
  * are tried once more. */
-void store_close(struct store *);
+void store_close(struct store *store);
 
 /* The secret of this database, for scope_make(). */
-const unsigned char *store_secret(const struct store *);
+const unsigned char *store_secret(const struct store *s);
 
 /* Store time now. */
-int64_t store_now(const struct store *);
+int64_t store_now(const struct store *s);
 
 /*
  * The reading of the wall clock (ms) at that store time, if the clock is right
  * now.  Both clocks are read to the nanosecond, so that the same store time
  * gives the same second again unless the wall clock was changed.
  */
-int64_t store_wall(const struct store *, int64_t store_time);
+int64_t store_wall(const struct store *s, int64_t store_time);
 
 struct store_identity {
 	const char *scope, *path, *key;
@@ -73,8 +73,8 @@ struct store_identity {
  * identity.  RC_OK (the caller frees it with record_free()), RC_NOTFOUND, or
  * the store is not usable: RC_IO, RC_CORRUPT, RC_NOMEM, RC_BUSY.
  */
-enum rc
-store_find(struct store *, const struct store_identity *, struct record *);
+enum rc store_find(
+    struct store *s, const struct store_identity *identity, struct record *key);
 
 /* A body up to this size (bytes) is stored in the row of its key: some two
  * pages of a database, so that one commit writes no more pages than it would
@@ -88,16 +88,16 @@ struct store_inline_answer {
 	struct response response; /* response.body points into .body */
 	struct buf body;
 };
-void store_inline_answer_init(struct store_inline_answer *);
+void store_inline_answer_init(struct store_inline_answer *small);
 void store_inline_answer_free(
-    struct store_inline_answer *); /* leaves it initialised */
+    struct store_inline_answer *small); /* leaves it initialised */
 
 /*
  * Like store_find(), but the same read also gets the response of a completed
  * key, if it is small.  The caller initialises *small; on failure it stays so.
  */
-enum rc store_lookup(struct store *, const struct store_identity *,
-    struct record *, struct store_inline_answer *);
+enum rc store_lookup(struct store *s, const struct store_identity *identity,
+    struct record *key, struct store_inline_answer *small);
 
 /*
  * Reads the stored response of a completed key; the row must have that identity
@@ -106,8 +106,8 @@ enum rc store_lookup(struct store *, const struct store_identity *,
  * points (NULL for an empty body; the caller frees it).  RC_NOTFOUND: the key
  * was deleted, or is not completed.
  */
-enum rc store_answer(struct store *, const struct store_identity *, int64_t id,
-    struct response *, struct spool **body);
+enum rc store_answer(struct store *s, const struct store_identity *identity,
+    int64_t id, struct response *response, struct spool **body);
 
 /*
  * What identifies the processes of an attempt: a lock, which the handler and
@@ -121,14 +121,14 @@ struct store_attempt {
 	int64_t lock, file;
 };
 
-enum rc store_attempt_lock(struct store *, struct store_attempt *);
+enum rc store_attempt_lock(struct store *store, struct store_attempt *at);
 
 /* Before the handler is started: records the attempt's token and key. */
-enum rc
-store_attempt_begin(struct store_attempt *, const char *token, int64_t key_id);
+enum rc store_attempt_begin(
+    struct store_attempt *at, const char *token, int64_t key_id);
 
 /* After the handler was started: records its session. */
-void store_attempt_started(struct store_attempt *, pid_t);
+void store_attempt_started(struct store_attempt *at, pid_t pid);
 
 /*
  * The same for a process that stays and handles one attempt after another.
@@ -139,23 +139,24 @@ void store_attempt_started(struct store_attempt *, pid_t);
  * process: from then on its processes count as the attempt's, until
  * store_attempt_by_none().
  */
-enum rc store_process_lock(
-    struct store *, struct store_attempt *, char token[RECORD_TOKEN_LEN + 1]);
-void store_process_forget(struct store *, int64_t lock);
-enum rc store_attempt_by(struct store *, struct store_attempt *, int64_t lock);
-void store_attempt_by_none(struct store *, const struct store_attempt *);
+enum rc store_process_lock(struct store *store, struct store_attempt *at,
+    char token[RECORD_TOKEN_LEN + 1]);
+void store_process_forget(struct store *store, int64_t lock);
+enum rc
+store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock);
+void store_attempt_by_none(struct store *store, const struct store_attempt *at);
 
 /* Closes the descriptor, so that only the attempt's processes still hold it. */
-void store_attempt_release(struct store_attempt *);
+void store_attempt_release(struct store_attempt *at);
 /* Whether every process of a released attempt has exited. */
-bool store_attempt_gone(struct store *, const struct store_attempt *);
+bool store_attempt_gone(struct store *store, const struct store_attempt *at);
 
 /* Removes the file of a released attempt that no record names any more. */
-void store_attempt_forget(struct store *, const struct store_attempt *);
+void store_attempt_forget(struct store *store, const struct store_attempt *at);
 
 struct store_reservation {
 	struct store_identity identity;
-	const char *recipe; /* how fingerprint was made */
+	const char *fingerprint_spec; /* how fingerprint was made */
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	int64_t lease;     /* ms from now to the deadline of the attempt */
 	int64_t retention; /* ms */
@@ -193,10 +194,10 @@ struct store_lease {
  * Unless it is DECIDE_RUN, found is the record (the caller frees it with
  * record_free()).
  *
- * If the record has another recipe than the reservation, and its fingerprint
+ * If the record has another spec than the reservation, and its fingerprint
  * can therefore not be compared here, *decision is DECIDE_BUSY and found is
  * filled in.  The caller compares the fingerprints, and tries again with that
- * recipe.
+ * fingerprint_spec.
  *
  * decide_is_limit(): max_active, max_open or max_kept keeps the request from
  * running.  If there is no record then, found->id is 0.
@@ -204,8 +205,8 @@ struct store_lease {
  * RC_OK: durable.  RC_BUSY: another process held the write lock for
  * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
  */
-enum rc store_reserve(struct store *, const struct store_reservation *,
-    struct store_lease *, enum decision *decision, struct record *found);
+enum rc store_reserve(struct store *s, const struct store_reservation *what,
+    struct store_lease *lease, enum decision *decision, struct record *found);
 
 /* Identifies one try to reconcile a key, over all attempts of the key. */
 struct store_tries {
@@ -239,8 +240,8 @@ struct store_outcome {
 	struct store_refused refused; /* its bytes are in .body too */
 	struct log_request log;       /* owned: log_request_copy() */
 };
-struct store_outcome *store_outcome_new(struct store *);
-void store_outcome_free(struct store_outcome *);
+struct store_outcome *store_outcome_new(struct store *s);
+void store_outcome_free(struct store_outcome *outcome);
 
 /*
  * The next functions record an outcome.  RC_OK: it is durable.  RC_LOST:
@@ -264,8 +265,9 @@ struct store_finished {
  * UNKNOWN.  The key expires in `retention` ms, unless it is unknown.  RC_LOST:
  * the lease is gone.
  */
-enum rc store_finish(struct store *, const struct store_lease *,
-    int64_t retention, struct store_outcome **outcome, struct store_finished *);
+enum rc store_finish(struct store *s, const struct store_lease *lease,
+    int64_t retention, struct store_outcome **outcome,
+    struct store_finished *done);
 
 /*
  * Resolves a key whose outcome is open: COMPLETED FAILED_RETRYABLE DEAD_LETTER.
@@ -273,32 +275,32 @@ enum rc store_finish(struct store *, const struct store_lease *,
  * of the reservation.  RC_LOST: another try has begun, or the outcome is no
  * longer open.
  */
-enum rc store_resolve(struct store *, int64_t id, const struct store_tries *,
-    struct store_outcome **outcome);
+enum rc store_resolve(struct store *s, int64_t id,
+    const struct store_tries *tries, struct store_outcome **outcome);
 
 /* The same for an operator, after any number of tries to reconcile that
  * attempt, and for a dead letter too: COMPLETED FAILED_RETRYABLE. */
 enum rc store_resolve_by_operator(
-    struct store *, int64_t id, int attempt, struct store_outcome **outcome);
+    struct store *s, int64_t id, int attempt, struct store_outcome **outcome);
 
 /* Completes an accepted key that no worker has run within its retention.
  * RC_LOST: a worker has claimed it, or it is not past its retention. */
 enum rc
-store_abandon(struct store *, int64_t id, struct store_outcome **outcome);
+store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
 
 /*
  * Makes durable all changes that other connections have committed by now, even
  * with synchronous = OFF.  A caller that answers from an unconfirmed record
  * must call this first.  Without durability = full it does nothing.
  */
-enum rc store_sync_foreign_commits(struct store *);
+enum rc store_sync_foreign_commits(struct store *s);
 
 /*
  * Waits until the run of a key has ended since *generation was read (0 at
  * first), or until until_mono.  False: until_mono has passed.  Runs of other
  * processes are noticed within 100 ms.
  */
-bool store_wait(struct store *, uint64_t *generation, int64_t until_mono);
+bool store_wait(struct store *s, uint64_t *generation, int64_t until_mono);
 
 /* Called for each key that a pass changed. */
 struct store_change {
@@ -317,23 +319,23 @@ struct store_change {
  * or the reason of the failure.
  */
 enum rc
-store_recover(struct store *, int limit, struct store_change *changes, int *n);
-void store_changes_free(struct store_change *, int n);
+store_recover(struct store *s, int limit, struct store_change *changes, int *n);
+void store_changes_free(struct store_change *changes, int n);
 
 /* Whether the owner of a lease is dead; false if that cannot be determined.
  * Cheap. */
-bool store_owner_is_dead(struct store *, int64_t owner);
+bool store_owner_is_dead(struct store *s, int64_t owner);
 
 /* Like store_recover(), for one attempt of a dead owner.  *n is 0 if the
  * attempt's processes live, or if its lease has ended meanwhile. */
-enum rc store_recover_key(struct store *, int64_t id, int64_t owner,
+enum rc store_recover_key(struct store *s, int64_t id, int64_t owner,
     struct store_change *change, int *n);
 
 /* Deletes at most limit keys past their retention, oldest first, or makes them
  * markers; fewer keys if they are large.  A change to NONE is a deletion. */
 #define STORE_EXPIRE_MAX 100
 enum rc
-store_expire(struct store *, int limit, struct store_change *changes, int *n);
+store_expire(struct store *s, int limit, struct store_change *changes, int *n);
 
 /* --- accepted work ----------------------------------------------------- */
 
@@ -349,29 +351,29 @@ struct store_ticket {
  * RC_PENDING: it is not known whether the request is stored.  If it is, it is
  * run like any other.
  */
-enum rc store_accept(struct store *, const struct store_reservation *,
-    unsigned max_queue, struct store_ticket *, enum decision *decision,
+enum rc store_accept(struct store *s, const struct store_reservation *what,
+    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
     struct record *found);
 
 /* The job that has been due longest, which the caller frees.  RC_NOTFOUND: no
  * job is due, and job->queued_at is the time of the next one; 0: none is
  * queued. */
-enum rc store_job_next(struct store *, struct record *job);
+enum rc store_job_next(struct store *s, struct record *job);
 
 /*
  * Takes the lease for the job's next attempt.  The reservation needs only the
  * terms of the attempt: identity, fingerprint and request are not read.
  * RC_LOST: another worker or process has taken the job.
  */
-enum rc store_job_start(struct store *, const struct record *,
-    const struct store_reservation *, struct store_lease *);
+enum rc store_job_start(struct store *s, const struct record *job,
+    const struct store_reservation *terms, struct store_lease *lease);
 
 /* An accepted key that no worker has run within its retention; RC_NOTFOUND:
  * there is none.  See store_abandon(). */
-enum rc store_job_abandoned(struct store *, struct record *);
+enum rc store_job_abandoned(struct store *s, struct record *job);
 
 /* The key with that status resource; RC_NOTFOUND. */
-enum rc store_status(struct store *, const char *resource, struct record *);
+enum rc store_status(struct store *s, const char *resource, struct record *key);
 
 /*
  * Waits until this process has made work since *generation was read (0 at
@@ -380,15 +382,15 @@ enum rc store_status(struct store *, const char *resource, struct record *);
  * effects into the outbox; effects are freed or moved; topics change.  False:
  * until_mono has passed.  Changes by other processes are not noticed.
  */
-bool store_wait_work(struct store *, uint64_t *generation, int64_t until_mono);
+bool store_wait_work(struct store *s, uint64_t *generation, int64_t until_mono);
 
 /* Wakes all waiters in store_wait_work(). */
-void store_wake(struct store *);
+void store_wake(struct store *s);
 
 /* From now on whatever would end store_wait_work() makes this eventfd(2)
  * readable, too; it must not block.  -1: none, the caller closes the old
  * one. */
-void store_news_to(struct store *, int fd);
+void store_news_to(struct store *s, int fd);
 
 /*
  * Opens a descriptor that is readable once any process has written the
@@ -398,24 +400,24 @@ void store_news_to(struct store *, int fd);
  * tells nothing any more.
  */
 int store_watch(const struct store *store);
-enum rc store_watch_read(const struct store *, int fd);
+enum rc store_watch_read(const struct store *s, int fd);
 
 /* Adds and removes topics that a handler may name. */
-enum rc store_topics(struct store *, char *const *add, size_t nadd,
+enum rc store_topics(struct store *s, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop);
 
 /* The same at the start of a process.  If no other process uses the store, all
  * other topics are removed too: no process is left to deliver them. */
-enum rc store_topics_first(struct store *, char *const *add, size_t nadd);
+enum rc store_topics_first(struct store *s, char *const *add, size_t nadd);
 
 /* --- handlers that share the database ------------------------------------ */
 
 /* The database's absolute file name, or its URI without a password. */
-const char *store_database(const struct store *);
+const char *store_database(const struct store *s);
 
 /* Lets the database's group write the database and the files beside it.  The
  * store logs a file if it cannot change the group or the mode. */
-void store_share_files(struct store *);
+void store_share_files(struct store *s);
 
 /*
  * A handler that may write the database while it runs.  The store leaves gaps
@@ -428,8 +430,8 @@ struct store_sharer {
 	const struct log_request *log;
 	struct store_sharer *next; /* the store's */
 };
-void store_share_begin(struct store *, struct store_sharer *);
-void store_share_end(struct store *, struct store_sharer *);
+void store_share_begin(struct store *s, struct store_sharer *sharer);
+void store_share_end(struct store *s, struct store_sharer *sharer);
 
 /* --- finding out what happened ----------------------------------------- */
 
@@ -440,7 +442,7 @@ void store_share_end(struct store *, struct store_sharer *);
  * NULL: starts at the first scope.  RC_NOTFOUND: no key is due, and
  * due->reconcile_after is the time of the next one; 0: there is none.
  */
-enum rc store_due(struct store *, const char *after, struct record *);
+enum rc store_due(struct store *s, const char *after, struct record *key);
 
 /*
  * Sets the next try to `after` ms from now.  count: a try begins now; it is
@@ -448,7 +450,7 @@ enum rc store_due(struct store *, const char *after, struct record *);
  * known to have exited.  RC_LOST: another process was faster, or the key is
  * resolved.  On success *tries is up to date.
  */
-enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
+enum rc store_claim(struct store *s, int64_t id, struct store_tries *tries,
     bool count, int64_t after);
 
 /*
@@ -456,8 +458,8 @@ enum rc store_claim(struct store *, int64_t id, struct store_tries *tries,
  * strings, each with a NUL, and the body (NULL if it is empty).  The caller
  * frees both.  RC_NOTFOUND: the key has no stored request.
  */
-enum rc store_request(struct store *, const struct store_identity *, int64_t id,
-    struct buf *environment, struct spool **body);
+enum rc store_request(struct store *s, const struct store_identity *identity,
+    int64_t id, struct buf *environment, struct spool **body);
 
 /* --- metrics and health ------------------------------------------------ */
 
@@ -468,19 +470,19 @@ struct metrics_gauges;
  * failed_retryable, expired) are as of the last complete tally, and unknown
  * before the first one; all others are current.  On failure no number is known.
  */
-enum rc store_gauges(struct store *, struct metrics_gauges *);
+enum rc store_gauges(struct store *s, struct metrics_gauges *gauges);
 
 /*
  * Counts some of the keys in states that end by age, in one read of a few
  * milliseconds; *done: the tally is complete.  One thread at a time may call
  * this.
  */
-enum rc store_tally(struct store *, bool *done);
+enum rc store_tally(struct store *s, bool *done);
 
 /*
  * Whether the store works; if not, why gets a few words.  It writes only if the
  * last write failed; the call may then take busy_timeout.
  */
-bool store_health(struct store *, char *why, size_t size);
+bool store_health(struct store *s, char *why, size_t size);
 
 #endif

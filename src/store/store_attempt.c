@@ -12,7 +12,7 @@
 #include "leader.h"
 #include "log.h"
 #include "store_ops.h"
-#include "tree.h"
+#include "attempt_lock.h"
 #include "uuid.h"
 
 static struct store_base *
@@ -46,7 +46,7 @@ store_attempt_check(struct store *store)
 		return rc;
 	memset(&at, 0, sizeof(at));
 	if ((rc = store_attempt_lock(store, &at)) == RC_OK)
-		tree_remove(local(store), at.lock);
+		attempt_lock_remove(local(store), at.lock);
 	store_attempt_release(&at);
 	return rc;
 }
@@ -62,8 +62,8 @@ store_attempt_lock(struct store *store, struct store_attempt *at)
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	at->file = base_of(store)->host;
-	rc = tree_new(local(store), liveness_self(liveness), &at->fd, &at->note,
-	    &at->lock);
+	rc = attempt_lock_new(local(store), liveness_self(liveness), &at->fd,
+	    &at->note, &at->lock);
 	FAULT(ATTEMPT_MADE);
 	return made(store, rc);
 }
@@ -74,7 +74,7 @@ store_attempt_begin(struct store_attempt *at, const char *token, int64_t key_id)
 	enum rc rc = RC_OK;
 
 	if (at->note != -1)
-		rc = tree_begin(at->note, token, key_id);
+		rc = attempt_lock_begin(at->note, token, key_id);
 	FAULT(ATTEMPT_NAMED);
 	return rc;
 }
@@ -84,7 +84,7 @@ store_attempt_started(struct store_attempt *at, pid_t pid)
 {
 	if (at->note == -1)
 		return;
-	tree_started(at->note, pid);
+	attempt_lock_started(at->note, pid);
 	close(at->note);
 	at->note = -1;
 }
@@ -101,21 +101,21 @@ store_process_lock(struct store *store, struct store_attempt *at,
 		return rc;
 	at->file = base_of(store)->host;
 	uuid_digits(token);
-	rc = tree_process_new(local(store), liveness_self(liveness), token,
-	    &at->fd, &at->note, &at->lock);
+	rc = attempt_lock_process_new(local(store), liveness_self(liveness),
+	    token, &at->fd, &at->note, &at->lock);
 	return made(store, rc);
 }
 
 void
 store_process_forget(struct store *store, int64_t lock)
 {
-	tree_process_remove(local(store), lock);
+	attempt_lock_process_remove(local(store), lock);
 }
 
 enum rc
 store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
 {
-	enum rc rc = tree_process_acts(local(store), at->lock, lock);
+	enum rc rc = attempt_lock_process_acts(local(store), at->lock, lock);
 
 	if (at->note != -1)
 		close(at->note);
@@ -126,7 +126,7 @@ store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
 void
 store_attempt_by_none(struct store *store, const struct store_attempt *at)
 {
-	tree_process_acted(local(store), at->lock);
+	attempt_lock_process_acted(local(store), at->lock);
 }
 
 void
@@ -151,11 +151,12 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 	    at->file != base_of(store)->host)
 		return false;
 	/* Usually a process still holds the lock, and that is a cheap test. */
-	if (!tree_is_past(at->lock) && tree_is_held(local(store), at->lock))
+	if (!attempt_lock_is_past(at->lock) &&
+	    attempt_lock_is_held(local(store), at->lock))
 		return false;
 	if (process_list(&list) != RC_OK)
 		return false;
-	gone = !tree_lives(local(store), at->lock, list);
+	gone = !attempt_lock_lives(local(store), at->lock, list);
 	process_list_free(list);
 	return gone;
 }
@@ -163,5 +164,5 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 void
 store_attempt_forget(struct store *store, const struct store_attempt *at)
 {
-	tree_remove(local(store), at->lock);
+	attempt_lock_remove(local(store), at->lock);
 }

@@ -34,12 +34,12 @@ struct store_found {
  * Finds keys: of one open state the oldest change first, else the newest key
  * first.
  */
-enum rc
-store_browse(struct store *, const struct store_browse *, struct store_found *);
+enum rc store_browse(struct store *s, const struct store_browse *what,
+    struct store_found *found);
 
 /* Finds the effects of a key; or, with key_id 0, those that were given up. */
-enum rc
-store_browse_effects(struct store *, int64_t key_id, struct store_found *);
+enum rc store_browse_effects(
+    struct store *s, int64_t key_id, struct store_found *found);
 
 /*
  * Reads a key, and the head of its response (initialised by the caller; NULL:
@@ -47,10 +47,11 @@ store_browse_effects(struct store *, int64_t key_id, struct store_found *);
  * response that can be replayed, or it makes no sense, the head has no fields.
  */
 enum rc store_browse_key(
-    struct store *, int64_t id, struct record *, struct response *);
+    struct store *s, int64_t id, struct record *key, struct response *head);
 
 /* Reads an effect, which the caller frees.  RC_NOTFOUND. */
-enum rc store_browse_effect(struct store *, int64_t id, struct store_effect *);
+enum rc
+store_browse_effect(struct store *s, int64_t id, struct store_effect *effect);
 
 struct store_browse_counts {
 	int64_t keys[RECORD_NSTATES]; /* -1: not counted yet */
@@ -59,6 +60,6 @@ struct store_browse_counts {
 };
 
 /* Counts the keys by state: as store_gauges(), but up to a bound. */
-enum rc store_browse_count(struct store *, struct store_browse_counts *);
+enum rc store_browse_count(struct store *s, struct store_browse_counts *counts);
 
 #endif

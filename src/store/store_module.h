@@ -52,7 +52,7 @@ struct store_module {
  * ONCEWRAP_MODULES names, or that it was installed in.  RC_NOTFOUND,
  * RC_VERSION: err (of errsize bytes) gets a sentence.
  */
-enum rc
-store_module_load(const struct store_module **, char *err, size_t errsize);
+enum rc store_module_load(
+    const struct store_module **module, char *err, size_t errsize);
 
 #endif

@@ -20,7 +20,7 @@ struct store_filter {
 
 /* The key with that downstream key; RC_NOTFOUND. */
 enum rc
-store_find_downstream(struct store *, const char *downstream, int64_t *id);
+store_find_downstream(struct store *s, const char *downstream, int64_t *id);
 
 /* The last answer of a key that was not accepted. */
 struct store_output {
@@ -32,11 +32,11 @@ struct store_output {
 };
 
 /* Reads it; the caller frees the bytes.  RC_NOTFOUND: there is none. */
-enum rc store_output(struct store *, int64_t id, struct store_output *);
+enum rc store_output(struct store *s, int64_t id, struct store_output *output);
 
 /* Deletes a key in that state (RECORD_NONE: in any) and everything stored with
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
-enum rc store_forget(struct store *, int64_t id, enum record_state from);
+enum rc store_forget(struct store *s, int64_t id, enum record_state from);
 
 /* The same for some keys, STORE_FORGET_MAX at most, in one transaction: .done
  * says which were deleted.  On failure none was. */
@@ -46,14 +46,15 @@ struct store_forgotten {
 	enum record_state from;
 	bool done;
 };
-enum rc store_forget_some(struct store *, struct store_forgotten *, size_t n);
+enum rc
+store_forget_some(struct store *s, struct store_forgotten *keys, size_t n);
 
 /* A list ends with RC_NOTFOUND.  The caller frees each record. */
 struct store_cursor;
-enum rc
-store_list(struct store *, const struct store_filter *, struct store_cursor **);
-enum rc store_list_next(struct store_cursor *, struct record *);
-void store_list_free(struct store_cursor *);
+enum rc store_list(struct store *s, const struct store_filter *filter,
+    struct store_cursor **cursor);
+enum rc store_list_next(struct store_cursor *cursor, struct record *key);
+void store_list_free(struct store_cursor *cursor);
 
 struct store_effect_filter {
 	const char *scope, *path;      /* NULL: any */
@@ -63,17 +64,18 @@ struct store_effect_filter {
 };
 
 /* The same for effects: store_list_free() frees the cursor. */
-enum rc store_outbox_list(
-    struct store *, const struct store_effect_filter *, struct store_cursor **);
-enum rc store_outbox_next(struct store_cursor *, struct store_effect *);
+enum rc store_outbox_list(struct store *s,
+    const struct store_effect_filter *filter, struct store_cursor **cursor);
+enum rc
+store_outbox_next(struct store_cursor *cursor, struct store_effect *effect);
 
 /*
  * Makes a pending effect due now, and restarts the tries of an effect that was
  * given up; or deletes an effect.  RC_LOST: the effect is being tried, does not
  * exist, or (retry) is delivered.
  */
-enum rc store_effect_retry(struct store *, int64_t id);
-enum rc store_effect_drop(struct store *, int64_t id);
+enum rc store_effect_retry(struct store *s, int64_t id);
+enum rc store_effect_drop(struct store *s, int64_t id);
 
 /* A copy of the whole store while it is in use. */
 struct store_backup {
@@ -97,8 +99,8 @@ struct store_copied {
  * Makes the copy.  RC_OK: the file is whole and durable.  Otherwise there is no
  * file of that name, or the old one, and why (of size bytes) gets a sentence.
  */
-enum rc store_backup(struct store *, const struct store_backup *,
-    struct store_copied *, char *why, size_t size);
+enum rc store_backup(struct store *s, const struct store_backup *what,
+    struct store_copied *copied, char *why, size_t size);
 
 struct store_counts {
 	int64_t keys[RECORD_NSTATES];
@@ -106,7 +108,7 @@ struct store_counts {
 	int64_t answer_bytes;        /* bytes of the stored bodies */
 	int64_t database_bytes, wal_bytes;
 };
-enum rc store_stats(struct store *, struct store_counts *);
+enum rc store_stats(struct store *s, struct store_counts *counts);
 
 /* The number of keys of one scope in each state. */
 struct store_scope {
@@ -118,9 +120,9 @@ struct store_scope {
  * The next scopes after `after` (NULL: from the first), at most max, ordered by
  * their bytes.  *n is 0 if there are no more.  Each call reads all keys.
  */
-enum rc store_scopes(struct store *, const char *after,
+enum rc store_scopes(struct store *s, const char *after,
     struct store_scope *scopes, size_t max, size_t *n);
-void store_scopes_free(struct store_scope *, size_t n);
+void store_scopes_free(struct store_scope *scopes, size_t n);
 
 /* One finding of doctor; ok: the operator need not act. */
 struct store_finding {
@@ -129,7 +131,7 @@ struct store_finding {
 	char text[256];
 };
 /* conf: the configuration, or NULL if the caller has none. */
-enum rc store_doctor(struct store *, const struct conf *,
+enum rc store_doctor(struct store *s, const struct conf *conf,
     struct store_finding *findings, size_t max, size_t *n);
 
 #endif

@@ -170,7 +170,7 @@ struct store_ops {
 struct store_base {
 	const struct store_ops *ops;
 	/* the files about this host's processes have names that begin so: see
-	 * tree.h and liveness.h */
+	 * attempt_lock.h and liveness.h */
 	const char *local;
 	/* of this host and its lock file: store_attempt.file; set by the first
 	 * store_liveness() */
@@ -184,13 +184,13 @@ struct store_cursor_base {
 };
 
 /* This process's lock; the first call takes it. */
-enum rc store_liveness(struct store *, struct liveness **);
+enum rc store_liveness(struct store *s, struct liveness **liveness);
 
 /* Whether files for attempts can be made, if the last one could not. */
-enum rc store_attempt_check(struct store *);
+enum rc store_attempt_check(struct store *store);
 
 /* store_open() of the store on SQLite. */
-enum rc sqlite_open(
-    struct store **, const struct store_options *, char *err, size_t errsize);
+enum rc sqlite_open(struct store **out, const struct store_options *o,
+    char *err, size_t errsize);
 
 #endif

@@ -21,8 +21,8 @@ enum store_effect_state { STORE_EFFECT_STATES(WORDS_ENUMERATOR) };
 #define STORE_EFFECT_NSTATES WORDS_COUNT(STORE_EFFECT_STATES)
 
 /* "pending", ...; parse is false if no state has that name. */
-const char *store_effect_state_name(enum store_effect_state);
-bool store_effect_state_parse(const char *, enum store_effect_state *);
+const char *store_effect_state_name(enum store_effect_state state);
+bool store_effect_state_parse(const char *name, enum store_effect_state *state);
 
 /* The row of an effect, without its payload. */
 struct store_effect {
@@ -40,15 +40,15 @@ struct store_effect {
 	char *last_error;
 	int64_t created_at, updated_at; /* wall clock (ms) */
 };
-void store_effect_free(struct store_effect *);
+void store_effect_free(struct store_effect *e);
 
 /*
  * The effect of that topic that is due next, and its time.  The effects of one
  * key are tried one after the other, in the order of their insertion.
  * RC_NOTFOUND: there is none, or each waits for an earlier effect.
  */
-enum rc store_effect_next(
-    struct store *, const char *topic, struct store_effect *, int64_t *at);
+enum rc store_effect_next(struct store *s, const char *topic,
+    struct store_effect *effect, int64_t *at);
 
 /*
  * Takes the effect for a try.  The try is counted even if this process dies
@@ -56,12 +56,12 @@ enum rc store_effect_next(
  * when this returns.  RC_LOST: another thread or process has taken the effect.
  * While this process lives, no other tries it before store_effect_end().
  */
-enum rc store_effect_begin(struct store *, struct store_effect *);
+enum rc store_effect_begin(struct store *s, struct store_effect *effect);
 
 /* The standard input of the effect's program; NULL if it is empty.  The caller
  * frees it. */
 enum rc store_effect_payload(
-    struct store *, const struct store_effect *, struct spool **payload);
+    struct store *s, const struct store_effect *effect, struct spool **payload);
 
 struct store_effect_end {
 	/* PENDING: to be tried again, `after` ms from now */
@@ -74,7 +74,7 @@ struct store_effect_end {
 
 /* Ends the try.  RC_LOST: this process no longer owns the effect; nothing was
  * changed. */
-enum rc store_effect_end(struct store *, const struct store_effect *,
-    const struct store_effect_end *);
+enum rc store_effect_end(struct store *s, const struct store_effect *effect,
+    const struct store_effect_end *end);
 
 #endif

@@ -57,7 +57,7 @@ reserve(const char *name, const void *body, size_t length,
 	w.identity.key = name;
 	w.identity.path = "/payments";
 	w.identity.scope = "customer";
-	w.recipe = "1";
+	w.fingerprint_spec = "1";
 	w.lease = 60000;
 	w.retention = 86400000;
 	if (length > 0) {

@@ -93,7 +93,8 @@ static const char fill[] =
     "WHERE i < %lld) "
     "INSERT INTO once_key(id, identity, key, path, scope, state, attempt, "
     "fingerprint, "
-    "recipe, downstream, on_crash, retention, created_at, updated_at, "
+    "fingerprint_spec, downstream, on_crash, retention, created_at, "
+    "updated_at, "
     "expires_at, kept, status, kind, response_version, body_length, headers, "
     "body, listed) SELECT i, random() >> 16, lower(hex(randomblob(16))), "
     "'/payments', "
@@ -214,7 +215,8 @@ make(const char *file, long long keys, int body)
 	must(schema_open(&db, &o, err, sizeof(err)), "make");
 	db_close(db);
 	indexes = begin_rows(file, &raw);
-	run(raw, "INSERT INTO once_recipe(id, text) VALUES (1, '1 json')");
+	run(raw,
+	    "INSERT INTO once_fingerprint_spec(id, text) VALUES (1, '1 json')");
 	snprintf(bytes, sizeof(bytes),
 	    body <= STORE_INLINE ? "randomblob(%d)" : "NULL", body);
 	snprintf(sql, sizeof(sql), fill, keys, body, bytes);

@@ -81,18 +81,19 @@ OLD_SQLITE = """
     WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL
         SELECT i + 1 FROM n WHERE i < ?)
     INSERT INTO once_key(id, identity, key, path, scope, state, attempt,
-        fingerprint, recipe, downstream, on_crash, retention,
+        fingerprint, fingerprint_spec, downstream, on_crash, retention,
         created_at, updated_at, expires_at, status)
     SELECT k.id + n.i, n.i, 'old' || n.i, '/pay', '', 'completed', 1,
-        k.fingerprint, k.recipe, k.downstream, 'unknown', 1, 0, 0, 1, 200
+        k.fingerprint, k.fingerprint_spec, k.downstream, 'unknown', 1, 0, 0,
+        1, 200
     FROM once_key k, n WHERE k.key = 'done'"""
 OLD_POSTGRES = """
     INSERT INTO once_key(id, digest, key, path, scope, scope_id, state,
-        attempt, fingerprint, recipe, downstream, retention,
+        attempt, fingerprint, fingerprint_spec, downstream, retention,
         created_at, updated_at, expires_at, status)
     SELECT 1000000 + i, decode(md5(i::text), 'hex'),
         convert_to('old' || i, 'UTF8'), '/pay', '', k.scope_id, 'completed', 1,
-        k.fingerprint, k.recipe, k.downstream, 1, 0, 0, 1, 200
+        k.fingerprint, k.fingerprint_spec, k.downstream, 1, 0, 0, 1, 200
     FROM once_key k, generate_series(1, ?) i WHERE k.key = 'done'"""
 
 

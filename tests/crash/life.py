@@ -181,7 +181,7 @@ class Life:
 
     def check(self, keys, stays=False):
         if self.fate == 'resume':
-            self.tree_goes(keys, stays)
+            self.attempt_lock_goes(keys, stays)
         rows = {row['key']: row for row in self.once.ls()}
         for key, state in self.expected.items():
             eq(rows[key]['state'] if key in rows else None, state, self.fault)
@@ -208,7 +208,7 @@ class Life:
         eq(sorted(names), sorted(live))
         assert len(live) <= (2 if STAYS else 0), live
 
-    def tree_goes(self, keys, stays):
+    def attempt_lock_goes(self, keys, stays):
         """While something of an attempt is left, its key is not released."""
         if 'child' in self.words and self.left_behind():
             for key in keys:

@@ -301,7 +301,7 @@ life_reservation(const struct life_key *k)
 	r.identity.scope = "alice";
 	r.identity.path = "/payments";
 	r.identity.key = k->name;
-	r.recipe = "1 json";
+	r.fingerprint_spec = "1 json";
 	memset(r.fingerprint, 0xa5, sizeof(r.fingerprint));
 	r.lease = 60000;
 	r.retention = HOUR;
@@ -845,8 +845,8 @@ look_for_orphans(struct life *l)
 		 "FROM once_request) AND (p.id - 65535) / 65536 NOT IN "
 		 "(SELECT pieces FROM once_answer)"),
 		"SELECT count(*) FROM once_stage",
-		("SELECT count(*) FROM once_key WHERE recipe NOT IN "
-		 "(SELECT id FROM once_recipe)"),
+		("SELECT count(*) FROM once_key WHERE fingerprint_spec NOT IN "
+		 "(SELECT id FROM once_fingerprint_spec)"),
 		("SELECT count(*) FROM once_payload p "
 		 "LEFT JOIN once_effect e ON e.id = p.effect_id "
 		 "WHERE e.id IS NULL OR e.state = 'delivered'"),

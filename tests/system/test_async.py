@@ -667,7 +667,7 @@ def test_timeout_is_resumed_by_itself(t):
     eq(t.ledger(), ['1 ', '2 '])
 
 
-def test_resume_waits_for_the_whole_tree_of_the_lost_attempt(t):
+def test_resume_waits_for_the_whole_attempt_lock_of_the_lost_attempt(t):
     gate = t.gate()
     once = start(
         t, 'ledger; [ "$ONCE_ATTEMPT" = 2 ] && { status 201; exit; }; '

@@ -90,7 +90,7 @@ def rows(server):
     return server.sql(
         'SELECT (SELECT count(*) FROM once_key), '
         '(SELECT count(*) FROM once_effect), '
-        '(SELECT count(*) FROM once_recipe), '
+        '(SELECT count(*) FROM once_fingerprint_spec), '
         '(SELECT count(*) FROM once_piece), '
         '(SELECT count(*) FROM once_request)')
 

@@ -54,7 +54,7 @@ def test_a_role_with_the_functions_alone_says_all_with_oncectl(t):
 def test_the_role_has_no_other_right(t):
     shop = Shop(t, 'status 201')
     first(shop.once.post('k'), 201)
-    for table in ('meta', 'owner', 'session', 'kept', 'recipe', 'key',
+    for table in ('meta', 'owner', 'session', 'kept', 'fingerprint_spec', 'key',
                   'request', 'piece', 'refused', 'topic', 'effect'):
         shop.refused('SELECT * FROM once_' + table)
     shop.refused("UPDATE once_key SET state = 'completed'")

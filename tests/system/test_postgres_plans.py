@@ -18,7 +18,8 @@ WHOLE = {'once_key_pkey', 'once_key_digest_key', 'once_key_expiry',
 FIRST_ROW = {'copy_target'}
 FILL = (
     # every hundredth key is unknown
-    "INSERT INTO once_key(id, scope_id, digest, recipe, retention, created_at,"
+    "INSERT INTO once_key(id, scope_id, digest, fingerprint_spec, retention, "
+    "created_at,"
     " updated_at, downstream, attempt, fingerprint, key, path, scope, state,"
     " status, kept, expires_at)"
     " SELECT g, g %% 1000, decode(lpad(to_hex(g), 32, '0'), 'hex'), 1, 1000,"

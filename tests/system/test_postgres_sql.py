@@ -109,7 +109,8 @@ def test_passes_find_few_rows_among_many_keys(t):
 
 # --- compare and set ------------------------------------------------------
 
-INSERT = ('INSERT INTO once_key(id, scope_id, digest, recipe, retention, '
+INSERT = ('INSERT INTO once_key(id, scope_id, digest, fingerprint_spec, '
+          'retention, '
           'created_at, updated_at, downstream, attempt, fingerprint, key, '
           'path, scope, state')
 VALUES = ("%s, 11, %s, 1, 1000, 1, 1, "

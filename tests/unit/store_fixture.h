@@ -269,7 +269,7 @@ reservation(const char *key)
 	r.identity.scope = "alice";
 	r.identity.path = "/payments";
 	r.identity.key = key;
-	r.recipe = "1 json";
+	r.fingerprint_spec = "1 json";
 	memset(r.fingerprint, 0xa5, sizeof(r.fingerprint));
 	r.lease = 60000;
 	r.retention = HOUR;
@@ -290,7 +290,7 @@ try_reserve_in(struct store *s, const struct store_reservation *r,
 	    store_reserve(s, r, lease != NULL ? lease : &unused, &d, &found),
 	    RC_OK);
 	if (d == DECIDE_RUN)
-		assert_null(found.recipe);
+		assert_null(found.fingerprint_spec);
 	else
 		assert_true(found.id > 0);
 	record_free(&found);
@@ -326,7 +326,7 @@ reserve_fails(const char *key)
 	enum rc rc;
 
 	rc = store_reserve(store, &r, &lease, &d, &found);
-	assert_null(found.recipe);
+	assert_null(found.fingerprint_spec);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /*
- * fingerprint: recipes, hashes made by other means, what makes a difference
+ * fingerprint: specs, hashes made by other means, what makes a difference
  * and what does not.
  */
 #include "config.h"
@@ -21,15 +21,15 @@
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_ITEMS 5
 
-/* --- recipes ---------------------------------------------------------- */
+/* --- fingerprint specs -------------------------------------------------- */
 
 static const struct {
 	const char *name;
 	enum conf_fingerprint how;
 	const char *headers[MAX_ITEMS + 1], *ignore[MAX_ITEMS + 1];
 	enum rc rc;
-	const char *recipe;
-} recipes[] = {
+	const char *fingerprint_spec;
+} fingerprint_specs[] = {
 	{ "json", CONF_FINGERPRINT_VALUE, { NULL }, { NULL }, RC_OK,
 	    "2 value\n" },
 	{ "exact", CONF_FINGERPRINT_EXACT, { NULL }, { NULL }, RC_OK,
@@ -58,7 +58,7 @@ static const struct {
 };
 
 static void
-recipe_of_a_route(void **state)
+fingerprint_spec_of_a_route(void **state)
 {
 	struct conf_route route;
 	struct buf out;
@@ -66,18 +66,21 @@ recipe_of_a_route(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < NITEMS(recipes); i++) {
+	for (i = 0; i < NITEMS(fingerprint_specs); i++) {
 		memset(&route, 0, sizeof(route));
-		route.fingerprint = recipes[i].how;
-		route.fingerprint_headers = list_of(recipes[i].headers);
-		route.fingerprint_ignore = list_of(recipes[i].ignore);
+		route.fingerprint = fingerprint_specs[i].how;
+		route.fingerprint_headers =
+		    list_of(fingerprint_specs[i].headers);
+		route.fingerprint_ignore = list_of(fingerprint_specs[i].ignore);
 		buf_init(&out, 1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		rc = fingerprint_spec_write(&route, &out);
-		if (rc != recipes[i].rc)
-			fail_msg("%s: %s", recipes[i].name, rc_text(rc));
-		if (strcmp(out.data, recipes[i].recipe) != 0)
-			fail_msg("%s: %s", recipes[i].name, out.data);
+		if (rc != fingerprint_specs[i].rc)
+			fail_msg(
+			    "%s: %s", fingerprint_specs[i].name, rc_text(rc));
+		if (strcmp(out.data, fingerprint_specs[i].fingerprint_spec) !=
+		    0)
+			fail_msg("%s: %s", fingerprint_specs[i].name, out.data);
 		buf_free(&out);
 		list_free(&route.fingerprint_headers);
 		list_free(&route.fingerprint_ignore);
@@ -85,10 +88,10 @@ recipe_of_a_route(void **state)
 }
 
 static void
-recipe_names_the_places_of_a_key_that_could_count(void **state)
+spec_names_the_places_of_a_key_that_could_count(void **state)
 {
 	static const struct {
-		const char *options, *recipe;
+		const char *options, *fingerprint_spec;
 	} places[] = {
 		{ "key_from = header:X cookie:Y header:A+cookie:B",
 		    "2 value\n" },
@@ -118,14 +121,14 @@ recipe_names_the_places_of_a_key_that_could_count(void **state)
 		buf_init(&out, 1000);
 		assert_int_equal(
 		    fingerprint_spec_write(&conf->defaults, &out), RC_OK);
-		assert_string_equal(out.data, places[i].recipe);
+		assert_string_equal(out.data, places[i].fingerprint_spec);
 		buf_free(&out);
 		conf_unref(conf);
 	}
 }
 
 static void
-recipe_that_does_not_fit(void **state)
+fingerprint_spec_that_does_not_fit(void **state)
 {
 	char name[2000];
 	char *item[] = { name, NULL };
@@ -168,13 +171,13 @@ static const char *key = "k";
 
 static enum rc
 fingerprint_make(
-    const struct request *req, const char *recipe, unsigned char *out)
+    const struct request *req, const char *fingerprint_spec, unsigned char *out)
 {
 	struct fingerprint *fp;
 	size_t at, n;
 	enum rc rc;
 
-	rc = fingerprint_new(&fp, req, recipe, key);
+	rc = fingerprint_new(&fp, req, fingerprint_spec, key);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
 		for (at = 0;
@@ -194,7 +197,7 @@ fingerprint_make(
 
 /* A whole request of a spec, its body in memory of its exact size. */
 static enum rc
-make(const struct spec *s, const char *recipe, unsigned char *out)
+make(const struct spec *s, const char *fingerprint_spec, unsigned char *out)
 {
 	struct param params[NITEMS(s->params) + 1];
 	size_t n = 0, i;
@@ -217,13 +220,13 @@ make(const struct spec *s, const char *recipe, unsigned char *out)
 	memcpy(body, s->body, req.body_len);
 	req.body = req.body_len > 0 ? body : NULL;
 	memset(out, 0, FINGERPRINT_LEN);
-	rc = fingerprint_make(&req, recipe, out);
+	rc = fingerprint_make(&req, fingerprint_spec, out);
 	free(body);
 	return rc;
 }
 
 static const struct {
-	const char *name, *recipe;
+	const char *name, *fingerprint_spec;
 	struct spec spec;
 	const char *digest;
 } vectors[] = {
@@ -259,7 +262,8 @@ hashes_made_by_other_means(void **state)
 	(void)state;
 	for (i = 0; i < NITEMS(vectors); i++) {
 		assert_int_equal(
-		    make(&vectors[i].spec, vectors[i].recipe, out), RC_OK);
+		    make(&vectors[i].spec, vectors[i].fingerprint_spec, out),
+		    RC_OK);
 		for (k = 0; k < FINGERPRINT_LEN; k++)
 			snprintf(hex + 2 * k, 3, "%02x", out[k]);
 		if (strcmp(hex, vectors[i].digest) != 0)
@@ -286,7 +290,7 @@ hashes_made_by_other_means(void **state)
 #define RIGNO "1 json\ni /meta/ts\n"
 
 static const struct {
-	const char *name, *recipe;
+	const char *name, *fingerprint_spec;
 	bool same;
 	struct spec a, b;
 } pairs[] = {
@@ -510,14 +514,17 @@ what_makes_a_difference(void **state)
 
 	(void)state;
 	for (i = 0; i < NITEMS(pairs); i++) {
-		assert_int_equal(make(&pairs[i].a, pairs[i].recipe, a), RC_OK);
-		assert_int_equal(make(&pairs[i].b, pairs[i].recipe, b), RC_OK);
+		assert_int_equal(
+		    make(&pairs[i].a, pairs[i].fingerprint_spec, a), RC_OK);
+		assert_int_equal(
+		    make(&pairs[i].b, pairs[i].fingerprint_spec, b), RC_OK);
 		if ((memcmp(a, b, sizeof(a)) == 0) != pairs[i].same)
 			fail_msg("%s", pairs[i].name);
 		/* However the body comes. */
 		for (piece = 1; piece < 10; piece += 3) {
 			assert_int_equal(
-			    make(&pairs[i].a, pairs[i].recipe, b), RC_OK);
+			    make(&pairs[i].a, pairs[i].fingerprint_spec, b),
+			    RC_OK);
 			assert_memory_equal(a, b, sizeof(a));
 		}
 		piece = SIZE_MAX;
@@ -583,7 +590,7 @@ body_that_cannot_be_read(void **state)
 }
 
 static const struct {
-	const char *name, *recipe;
+	const char *name, *fingerprint_spec;
 } unknown[] = {
 	{ "empty", "" },
 	{ "line without end", "1 json" },
@@ -607,49 +614,50 @@ static const struct {
 };
 
 static void
-recipe_that_is_not_known(void **state)
+fingerprint_spec_that_is_not_known(void **state)
 {
 	const struct spec s = { BASE, JSON, { { 0 } }, "{}" };
 	unsigned char out[FINGERPRINT_LEN];
-	struct buf recipe;
+	struct buf fingerprint_spec;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < NITEMS(unknown); i++)
-		if (make(&s, unknown[i].recipe, out) != RC_VERSION)
+		if (make(&s, unknown[i].fingerprint_spec, out) != RC_VERSION)
 			fail_msg("%s", unknown[i].name);
 
-	buf_init(&recipe, 10000);
-	assert_int_equal(buf_adds(&recipe, RJSON), RC_OK);
+	buf_init(&fingerprint_spec, 10000);
+	assert_int_equal(buf_adds(&fingerprint_spec, RJSON), RC_OK);
 	for (i = 0; i < LIMIT_CONF_LIST; i++)
-		assert_int_equal(buf_addf(&recipe, "h x-%zu\n", i), RC_OK);
-	assert_int_equal(make(&s, recipe.data, out), RC_OK);
-	assert_int_equal(buf_adds(&recipe, "h x\n"), RC_OK);
-	assert_int_equal(make(&s, recipe.data, out), RC_VERSION);
+		assert_int_equal(
+		    buf_addf(&fingerprint_spec, "h x-%zu\n", i), RC_OK);
+	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_OK);
+	assert_int_equal(buf_adds(&fingerprint_spec, "h x\n"), RC_OK);
+	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_VERSION);
 
-	buf_clear(&recipe);
-	assert_int_equal(buf_adds(&recipe, RJSON "h "), RC_OK);
+	buf_clear(&fingerprint_spec);
+	assert_int_equal(buf_adds(&fingerprint_spec, RJSON "h "), RC_OK);
 	for (i = 0; i < 2000; i++)
-		assert_int_equal(buf_addc(&recipe, 'x'), RC_OK);
-	assert_int_equal(buf_addc(&recipe, '\n'), RC_OK);
-	assert_int_equal(make(&s, recipe.data, out), RC_VERSION);
-	buf_free(&recipe);
+		assert_int_equal(buf_addc(&fingerprint_spec, 'x'), RC_OK);
+	assert_int_equal(buf_addc(&fingerprint_spec, '\n'), RC_OK);
+	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_VERSION);
+	buf_free(&fingerprint_spec);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recipe_of_a_route),
+		cmocka_unit_test(fingerprint_spec_of_a_route),
 		cmocka_unit_test(
-		    recipe_names_the_places_of_a_key_that_could_count),
-		cmocka_unit_test(recipe_that_does_not_fit),
+		    spec_names_the_places_of_a_key_that_could_count),
+		cmocka_unit_test(fingerprint_spec_that_does_not_fit),
 		cmocka_unit_test(hashes_made_by_other_means),
 		cmocka_unit_test(what_makes_a_difference),
 		cmocka_unit_test(canonical_and_exact_bodies_differ),
 		cmocka_unit_test(last_byte_of_a_large_body_counts),
 		cmocka_unit_test(body_that_cannot_be_read),
-		cmocka_unit_test(recipe_that_is_not_known),
+		cmocka_unit_test(fingerprint_spec_that_is_not_known),
 	};
 
 	return cmocka_run_group_tests_name("fingerprint", tests, NULL, NULL);

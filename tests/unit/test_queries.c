@@ -292,7 +292,8 @@ figures_change_no_plan_that_finds_recent_keys(void **state)
 		    "DELETE FROM once_key;"
 		    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL "
 		    "SELECT n + 1 FROM i WHERE n < %d) INSERT INTO once_key("
-		    "identity, key, path, scope, attempt, fingerprint, recipe, "
+		    "identity, key, path, scope, attempt, fingerprint, "
+		    "fingerprint_spec, "
 		    "downstream, retention, created_at, updated_at, state, "
 		    "owner, listed, expires_at) SELECT n, 'k' || n, '/', '', "
 		    "1, x'00', 1, x'00', 1, 0, 0, %s FROM i; ANALYZE;",
@@ -318,9 +319,10 @@ static void
 statements_of_a_request_make_no_table(void **state)
 {
 	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
-		QUERY_RECIPE_FIND, QUERY_RESERVE_NEW, QUERY_RESERVE_AGAIN,
-		QUERY_FINISH_COMPLETED, QUERY_FINISH_RELEASED,
-		QUERY_FINISH_UNKNOWN, QUERY_DELETE_REQUEST };
+		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RESERVE_NEW,
+		QUERY_RESERVE_AGAIN, QUERY_FINISH_COMPLETED,
+		QUERY_FINISH_RELEASED, QUERY_FINISH_UNKNOWN,
+		QUERY_DELETE_REQUEST };
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
 	int steps;
@@ -431,7 +433,8 @@ insert_row(char *sql, size_t size, enum record_state s)
 	snprintf(sql, size,
 	    "INSERT INTO once_key(id, identity, key, path, scope, state, "
 	    "attempt, "
-	    "token, owner, fingerprint, recipe, downstream, on_crash, "
+	    "token, owner, fingerprint, fingerprint_spec, downstream, "
+	    "on_crash, "
 	    "retention, created_at, updated_at) VALUES (1, 1, 'k', '/', 's', "
 	    "'%s', 1, %s, x'00', 1, x'dd', 'unknown', 1, 1, 1)",
 	    record_state_name(s),
@@ -524,7 +527,8 @@ the_checks_refuse_a_second_row_of_an_identity(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(sql, sizeof(sql),
 		    "INSERT INTO once_key(identity, key, path, scope, state, "
-		    "attempt, token, owner, fingerprint, recipe, downstream, "
+		    "attempt, token, owner, fingerprint, fingerprint_spec, "
+		    "downstream, "
 		    "retention, created_at, updated_at) "
 		    "VALUES (%s, 'in_progress', 1, '0123', 7, x'00', 1, "
 		    "x'dd', 1, 1, 1)",

@@ -88,13 +88,13 @@ other_names_are_no_states(void **state)
 }
 
 static void
-free_takes_the_recipe_and_nothing(void **state)
+free_takes_the_fingerprint_spec_and_nothing(void **state)
 {
-	struct record r = { .recipe = strdup("x") };
+	struct record r = { .fingerprint_spec = strdup("x") };
 
 	(void)state;
 	record_free(&r);
-	assert_null(r.recipe);
+	assert_null(r.fingerprint_spec);
 	record_free(&r);
 	record_free(NULL);
 }
@@ -102,7 +102,7 @@ free_takes_the_recipe_and_nothing(void **state)
 #define UUID  "123e4567-e89b-12d3-a456-426614174000"
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
-enum { NO_RECIPE = 1, UNCONFIRMED = 2, ACCEPTED = 4, QUEUED = 8 };
+enum { NO_FINGERPRINT_SPEC = 1, UNCONFIRMED = 2, ACCEPTED = 4, QUEUED = 8 };
 
 static const struct check {
 	const char *name;
@@ -141,8 +141,8 @@ static const struct check {
 	{ "1: no state", false, RECORD_NONE, 1, 1, "", 0, false, 0, UUID, 0 },
 	{ "1: a state beyond the last", false,
 	    (enum record_state)RECORD_NSTATES, 1, 1, "", 0, false, 0, UUID, 0 },
-	{ "1: no recipe", false, RECORD_UNKNOWN, 1, 1, "", 0, false, 0, UUID,
-	    NO_RECIPE },
+	{ "1: no fingerprint_spec", false, RECORD_UNKNOWN, 1, 1, "", 0, false,
+	    0, UUID, NO_FINGERPRINT_SPEC },
 	{ "1: no downstream key", false, RECORD_UNKNOWN, 1, 1, "", 0, false, 0,
 	    "", 0 },
 	{ "2: unknown without an attempt", false, RECORD_UNKNOWN, 1, 0, "", 0,
@@ -213,7 +213,7 @@ check_holds(const struct record *r)
 static void
 every_invariant(void **state)
 {
-	char recipe[] = "v1";
+	char fingerprint_spec[] = "v1";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -222,7 +222,9 @@ every_invariant(void **state)
 			.id = c->id,
 			.state = c->state,
 			.attempt = c->attempt,
-			.recipe = c->flags & NO_RECIPE ? NULL : recipe,
+			.fingerprint_spec = c->flags & NO_FINGERPRINT_SPEC
+			    ? NULL
+			    : fingerprint_spec,
 			.expires_at = c->expires_at,
 			.status = c->status,
 			.kept = c->kept,
@@ -245,7 +247,7 @@ main(void)
 		cmocka_unit_test(every_pair_of_states),
 		cmocka_unit_test(names_go_both_ways),
 		cmocka_unit_test(other_names_are_no_states),
-		cmocka_unit_test(free_takes_the_recipe_and_nothing),
+		cmocka_unit_test(free_takes_the_fingerprint_spec_and_nothing),
 		cmocka_unit_test(every_invariant),
 	};
 

@@ -46,7 +46,7 @@ a_new_key_is_reserved(void **state)
 	assert_int_equal(r.attempt, 1);
 	assert_string_equal(r.token, lease.token);
 	assert_string_equal(r.downstream, lease.downstream);
-	assert_string_equal(r.recipe, "1 json");
+	assert_string_equal(r.fingerprint_spec, "1 json");
 	assert_int_equal(r.fingerprint[31], 0xa5);
 	assert_int_equal(r.expires_at, 0);
 	assert_true(r.updated_at > clock_wall() - 10000);
@@ -131,7 +131,7 @@ a_retry_gets_what_the_state_says(void **state)
 }
 
 static void
-another_recipe_is_not_compared_here(void **state)
+another_fingerprint_spec_is_not_compared_here(void **state)
 {
 	struct store_lease lease = reserve("k"), unused;
 	struct store_reservation r = reservation("k");
@@ -140,32 +140,33 @@ another_recipe_is_not_compared_here(void **state)
 
 	(void)state;
 	settle(&lease, RECORD_COMPLETED);
-	r.recipe = "2 exact";
+	r.fingerprint_spec = "2 exact";
 	memset(r.fingerprint, 0, sizeof(r.fingerprint));
 	assert_int_equal(store_reserve(store, &r, &unused, &d, &found), RC_OK);
 	assert_int_equal(d, DECIDE_BUSY);
 	assert_int_equal(found.state, RECORD_COMPLETED);
-	assert_string_equal(found.recipe, "1 json");
+	assert_string_equal(found.fingerprint_spec, "1 json");
 	assert_int_equal(found.fingerprint[0], 0xa5);
 
-	/* made again by the record's own recipe, it is */
-	r.recipe = found.recipe;
+	/* made again by the record's own fingerprint spec, it is */
+	r.fingerprint_spec = found.fingerprint_spec;
 	memcpy(r.fingerprint, found.fingerprint, sizeof(r.fingerprint));
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_REPLAY);
 	record_free(&found);
 }
 
 static void
-a_recipe_is_stored_once(void **state)
+a_fingerprint_spec_is_stored_once(void **state)
 {
 	struct store_reservation r = reservation("c");
 
 	(void)state;
 	reserve("a");
 	reserve("b");
-	r.recipe = "2 exact";
+	r.fingerprint_spec = "2 exact";
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_recipe"), 2);
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_fingerprint_spec"), 2);
 }
 
 static void
@@ -512,7 +513,7 @@ past_its_retention_a_key_is_new(void **state)
 
 		/* whatever it was, and however it was compared */
 		r.fingerprint[7] ^= 1;
-		r.recipe = "3 other";
+		r.fingerprint_spec = "3 other";
 		assert_int_equal(
 		    try_reserve_in(store, &r, &second), DECIDE_RUN);
 		assert_int_equal(second.attempt, 1);
@@ -1193,8 +1194,8 @@ main(void)
 		TEST(a_new_key_is_reserved),
 		TEST(an_identity_is_scope_path_and_key),
 		TEST(a_retry_gets_what_the_state_says),
-		TEST(another_recipe_is_not_compared_here),
-		TEST(a_recipe_is_stored_once),
+		TEST(another_fingerprint_spec_is_not_compared_here),
+		TEST(a_fingerprint_spec_is_stored_once),
 		TEST(arguments_out_of_range_are_refused),
 		TEST(a_released_key_runs_again),
 		TEST(only_the_lease_settles_and_only_once),

@@ -904,9 +904,9 @@ a_broken_row_is_an_error_and_never_runs(void **state)
 		if (reserve_fails(rows[i].name) != RC_CORRUPT)
 			fail_msg("%s: reserved", rows[i].name);
 	}
-	/* without its recipe a key is not free either */
+	/* without its fingerprint spec a key is not free either */
 	lease = reserve("r");
-	raw("UPDATE once_key SET recipe = 99 WHERE key = 'r'");
+	raw("UPDATE once_key SET fingerprint_spec = 99 WHERE key = 'r'");
 	assert_int_equal(reserve_fails("r"), RC_CORRUPT);
 	/* the others are not touched by that */
 	assert_int_equal(decision_for("sound"), DECIDE_RUN);

@@ -472,8 +472,8 @@ a_view_in_place_of_a_table_is_not_read(void **state)
 {
 	(void)state;
 	complete("done", 10);
-	raw("ALTER TABLE once_recipe RENAME TO planted;"
-	    "CREATE VIEW once_recipe AS SELECT * FROM planted;");
+	raw("ALTER TABLE once_fingerprint_spec RENAME TO planted;"
+	    "CREATE VIEW once_fingerprint_spec AS SELECT * FROM planted;");
 	assert_int_not_equal(look_for("done"), RC_OK);
 	assert_int_not_equal(reserve_fails("done"), RC_OK);
 }

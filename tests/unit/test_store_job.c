@@ -36,7 +36,7 @@ accept_by(struct store *s, const struct store_reservation *r, unsigned max,
 
 	assert_int_equal(store_accept(s, r, max, ticket, &d, &found), RC_OK);
 	if (d == DECIDE_RUN) {
-		assert_null(found.recipe);
+		assert_null(found.fingerprint_spec);
 		assert_int_equal(
 		    strlen(ticket->resource), ticket->full ? 0 : 32);
 	} else {
@@ -1036,7 +1036,7 @@ refused(const char *key, size_t body)
 	r.body = bytes;
 	r.body_len = body;
 	rc = store_accept(store, &r, QUEUE, &ticket, &d, &found);
-	assert_null(found.recipe);
+	assert_null(found.fingerprint_spec);
 	free(bytes);
 	return rc;
 }

@@ -46,7 +46,7 @@ open_through(int64_t owner_timeout)
 	return s;
 }
 
-/* The recipe, and the statements of the store's connections, are there. */
+/* The spec, and the statements of the store's connections, are there. */
 static int
 setup_proxy(void **state)
 {
@@ -102,7 +102,7 @@ wait_for_keeper(void)
 	while (store_reserve(store, &r, &lease, &d, &found) != RC_OK) {
 		if (clock_mono() > until)
 			fail_msg("the keeper does not end");
-		assert_null(found.recipe);
+		assert_null(found.fingerprint_spec);
 	}
 	record_free(&found);
 	if (d == DECIDE_RUN)
@@ -203,7 +203,7 @@ reserved_and_not_read_the_key_is_released(void **state)
 {
 	(void)state;
 	raw("BEGIN");
-	raw("LOCK TABLE once_recipe");
+	raw("LOCK TABLE once_fingerprint_spec");
 	(void)control("net cut_at answer-commit");
 	assert_int_equal(reserve_fails("k"), RC_BUSY);
 	raw("COMMIT");

@@ -257,10 +257,10 @@ foreign_rows_are_listed_by_and_by(void **state)
 	raw("CREATE TEMP TABLE k AS SELECT * FROM once_key;"
 	    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i "
 	    "WHERE n < 9000) INSERT INTO once_key(id, identity, key, path, "
-	    "scope, state, attempt, fingerprint, recipe, downstream, "
+	    "scope, state, attempt, fingerprint, fingerprint_spec, downstream, "
 	    "retention, created_at, updated_at, expires_at, status) "
 	    "SELECT n + 10, n, 'f' || n, path, scope, state, 1, fingerprint, "
-	    "recipe, downstream, 1, 0, 0, 1, 200 FROM k, i");
+	    "fingerprint_spec, downstream, 1, 0, 0, 1, 200 FROM k, i");
 	assert_int_equal(raw_number(UNLISTED), 9001);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);

@@ -24,7 +24,7 @@ resumable(const char *key, const struct store_attempt *at)
 }
 
 /* A process with a lease, and one that it left its attempt's lock to. */
-struct tree {
+struct family {
 	pid_t owner;
 	int hold; /* the heir ends when it is closed; -1: there is none */
 	struct store_lease lease;
@@ -33,9 +33,9 @@ struct tree {
 
 /* Has nothing but the lock and the end of a pipe, and then says so. */
 static void
-be_heir(const struct tree *tree, int hold, int out)
+be_heir(const struct family *family, int hold, int out)
 {
-	int fd[3] = { tree->attempt.fd, hold, out }, i;
+	int fd[3] = { family->attempt.fd, hold, out }, i;
 	char c;
 
 	for (i = 0; i < 3; i++)
@@ -45,7 +45,7 @@ be_heir(const struct tree *tree, int hold, int out)
 		if (dup2(fd[i], 3 + i) == -1)
 			_exit(1);
 	close_range(6, ~0U, 0);
-	if (write(5, tree, sizeof(*tree)) != sizeof(*tree))
+	if (write(5, family, sizeof(*family)) != sizeof(*family))
 		_exit(1);
 	close(5);
 	(void)!read(4, &c, 1);
@@ -55,38 +55,39 @@ be_heir(const struct tree *tree, int hold, int out)
 static void
 be_owner(const char *key, int64_t lease, const int *hold, int out)
 {
-	struct tree tree;
+	struct family family;
 	struct store_reservation r;
 
-	memset(&tree, 0, sizeof(tree));
+	memset(&family, 0, sizeof(family));
 	be_child();
 	if (hold[1] != -1)
 		close(hold[1]);
 	store = open_store();
-	assert_int_equal(store_attempt_lock(store, &tree.attempt), RC_OK);
-	r = resumable(key, &tree.attempt);
+	assert_int_equal(store_attempt_lock(store, &family.attempt), RC_OK);
+	r = resumable(key, &family.attempt);
 	r.lease = lease;
 	r.reconcile_delay = 1;
 	r.environment = "A=1";
 	r.environment_len = sizeof("A=1");
-	assert_int_equal(try_reserve_in(store, &r, &tree.lease), DECIDE_RUN);
-	assert_int_equal(
-	    store_attempt_begin(&tree.attempt, tree.lease.token, tree.lease.id),
+	assert_int_equal(try_reserve_in(store, &r, &family.lease), DECIDE_RUN);
+	assert_int_equal(store_attempt_begin(&family.attempt,
+			     family.lease.token, family.lease.id),
 	    RC_OK);
 	if (hold[0] != -1 && fork() == 0)
-		be_heir(&tree, hold[0], out);
-	if (hold[0] == -1 && write(out, &tree, sizeof(tree)) != sizeof(tree))
+		be_heir(&family, hold[0], out);
+	if (hold[0] == -1 &&
+	    write(out, &family, sizeof(family)) != sizeof(family))
 		_exit(1);
 	for (;;)
 		pause();
 }
 
 /* No store is open here while it is forked: SQLite does not survive that. */
-static struct tree
-start_tree(const char *key, int64_t lease, bool heir)
+static struct family
+start_family(const char *key, int64_t lease, bool heir)
 {
 	int out[2], hold[2] = { -1, -1 };
-	struct tree tree;
+	struct family family;
 	pid_t pid;
 
 	assert_null(store);
@@ -98,13 +99,13 @@ start_tree(const char *key, int64_t lease, bool heir)
 	if (pid == 0)
 		be_owner(key, lease, hold, out[1]);
 	close(out[1]);
-	assert_int_equal(read(out[0], &tree, sizeof(tree)), sizeof(tree));
+	assert_int_equal(read(out[0], &family, sizeof(family)), sizeof(family));
 	close(out[0]);
 	if (heir)
 		close(hold[0]);
-	tree.owner = pid;
-	tree.hold = hold[1];
-	return tree;
+	family.owner = pid;
+	family.hold = hold[1];
+	return family;
 }
 
 static void
@@ -116,28 +117,28 @@ attempt_file(char *name, size_t size, const struct store_attempt *at)
 
 /* Waits until the kernel has dropped its lock. */
 static void
-end_heir(struct tree *tree)
+end_heir(struct family *family)
 {
 	struct flock lock;
 	char name[440];
 	int fd;
 
-	close(tree->hold);
-	tree->hold = -1;
-	attempt_file(name, sizeof(name), &tree->attempt);
+	close(family->hold);
+	family->hold = -1;
+	attempt_file(name, sizeof(name), &family->attempt);
 	assert_true((fd = open(name, O_RDWR | O_CLOEXEC)) != -1);
 	memset(&lock, 0, sizeof(lock));
 	lock.l_type = F_WRLCK;
 	lock.l_whence = SEEK_SET;
 	assert_int_equal(fcntl(fd, F_OFD_SETLKW, &lock), 0);
 	close(fd);
-	assert_true(store_attempt_gone(store, &tree->attempt));
+	assert_true(store_attempt_gone(store, &family->attempt));
 }
 
 static void
 its_tree_gone_a_key_is_released(void **state)
 {
-	struct tree tree = start_tree("k", 60000, false);
+	struct family family = start_family("k", 60000, false);
 	struct store_lease second;
 	struct store_change change;
 	struct store_attempt at;
@@ -148,10 +149,10 @@ its_tree_gone_a_key_is_released(void **state)
 	store = open_store();
 	raw("UPDATE once_key SET recovery_point = 'charged'");
 	assert_int_equal(sweep(store), 0); /* its owner lives */
-	kill_and_wait(tree.owner);
+	kill_and_wait(family.owner);
 	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
 	assert_int_equal(n, 1);
-	assert_int_equal(change.id, tree.lease.id);
+	assert_int_equal(change.id, family.lease.id);
 	assert_string_equal(change.key, "k");
 	assert_int_equal(change.from, RECORD_IN_PROGRESS);
 	assert_int_equal(change.to, RECORD_FAILED_RETRYABLE);
@@ -162,33 +163,33 @@ its_tree_gone_a_key_is_released(void **state)
 	    1);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
 	assert_int_equal(
-	    finish(&tree.lease, outcome(RECORD_COMPLETED)), RC_LOST);
+	    finish(&family.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 
 	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 	r = resumable("k", &at);
 	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
-	assert_int_equal(second.id, tree.lease.id);
+	assert_int_equal(second.id, family.lease.id);
 	assert_int_equal(second.attempt, 2);
-	assert_string_equal(second.downstream, tree.lease.downstream);
+	assert_string_equal(second.downstream, family.lease.downstream);
 	assert_string_equal(second.recovery_point, "charged");
-	assert_string_not_equal(second.token, tree.lease.token);
-	assert_int_not_equal(at.lock, tree.attempt.lock);
+	assert_string_not_equal(second.token, family.lease.token);
+	assert_int_not_equal(at.lock, family.attempt.lock);
 	close(at.fd);
 }
 
 static void
 held_by_its_tree_a_key_stays_until_that_ends(void **state)
 {
-	struct tree tree = start_tree("k", 60000, true);
+	struct family family = start_family("k", 60000, true);
 	int i;
 
 	(void)state;
-	kill_and_wait(tree.owner);
+	kill_and_wait(family.owner);
 	store = open_store();
 	for (i = 0; i < 3; i++)
 		assert_int_equal(sweep(store), 0);
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-	end_heir(&tree);
+	end_heir(&family);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 }
@@ -196,13 +197,13 @@ held_by_its_tree_a_key_stays_until_that_ends(void **state)
 static void
 held_past_its_deadline_a_key_is_unknown(void **state)
 {
-	struct tree tree = start_tree("k", 0, true);
+	struct family family = start_family("k", 0, true);
 	int64_t until = clock_mono() + 10000;
 	struct record due;
 	enum rc rc;
 
 	(void)state;
-	kill_and_wait(tree.owner);
+	kill_and_wait(family.owner);
 	store = open_store();
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
@@ -210,10 +211,10 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 	while ((rc = store_due(store, NULL, &due)) == RC_NOTFOUND)
 		assert_true(clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
-	assert_int_equal(due.id, tree.lease.id);
+	assert_int_equal(due.id, family.lease.id);
 	record_free(&due);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
-	end_heir(&tree); /* too late */
+	end_heir(&family); /* too late */
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
@@ -221,13 +222,13 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 static void
 gone_at_its_deadline_a_key_is_released(void **state)
 {
-	struct tree tree = start_tree("k", 0, false);
+	struct family family = start_family("k", 0, false);
 
 	(void)state;
 	store = open_store();
 	assert_int_equal(sweep(store), 0); /* late, but its owner lives */
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-	kill_and_wait(tree.owner);
+	kill_and_wait(family.owner);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 }
@@ -235,8 +236,8 @@ gone_at_its_deadline_a_key_is_released(void **state)
 static void
 a_held_key_does_not_hold_up_others(void **state)
 {
-	struct tree held = start_tree("held", 60000, true);
-	struct tree free_one = start_tree("free", 60000, false);
+	struct family held = start_family("held", 60000, true);
+	struct family free_one = start_family("free", 60000, false);
 	struct store_change change;
 	int n;
 
@@ -269,15 +270,15 @@ by_another_lock_file_nothing_is_released(void **state)
 		"UPDATE once_key SET attempt_lock = -1",
 	};
 	char lock[420], other[420];
-	struct tree tree;
+	struct family family;
 	size_t i;
 
 	(void)state;
 	snprintf(lock, sizeof(lock), "%s-lock", local_files());
 	snprintf(other, sizeof(other), "%s-other", local_files());
 	for (i = 0; i < COUNT(breaks); i++) {
-		tree = start_tree("k", 60000, false);
-		kill_and_wait(tree.owner);
+		family = start_family("k", 60000, false);
+		kill_and_wait(family.owner);
 		if (breaks[i] == NULL) /* its inode stays taken */
 			assert_int_equal(rename(lock, other), 0);
 		else
@@ -289,7 +290,7 @@ by_another_lock_file_nothing_is_released(void **state)
 		assert_int_equal(sweep(store), 1);
 		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 		assert_int_equal(
-		    store_forget(store, tree.lease.id, RECORD_NONE), RC_OK);
+		    store_forget(store, family.lease.id, RECORD_NONE), RC_OK);
 		store_close(store);
 		store = NULL;
 	}

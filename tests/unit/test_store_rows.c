@@ -369,7 +369,8 @@ multiply(const char *key, int n)
 	static const char columns[] =
 	    "identity, path, scope, state, attempt, token, owner, "
 	    "locked_until, "
-	    "fingerprint, recipe, downstream, on_crash, retention, created_at, "
+	    "fingerprint, fingerprint_spec, downstream, on_crash, retention, "
+	    "created_at, "
 	    "updated_at, expires_at, kept, status";
 	char sql[1000];
 
@@ -478,7 +479,7 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 		"expires_at = -1",
 		"expires_at = 9223372036854775807",
 		"attempt = 0",
-		"recipe = 4711",
+		"fingerprint_spec = 4711",
 		"recovery_point = hex(zeroblob(100))",
 	};
 	struct store_inline_answer small;
@@ -496,7 +497,7 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 			fail_msg("%s", sets[i]);
 		store_inline_answer_free(&small);
 		record_free(&r);
-		if (strncmp(sets[i], "recipe", 6) != 0)
+		if (strncmp(sets[i], "fingerprint_spec", 6) != 0)
 			assert_int_equal(reserve_fails("k"), RC_CORRUPT);
 		assert_doctor_names("once_key ");
 	}

@@ -45,12 +45,12 @@ struct pg;
  * are keepalives and tcp_user_timeout, of silence (ms).
  */
 struct pg_target;
-enum rc pg_target_parse(struct pg_target **, const char *conninfo,
+enum rc pg_target_parse(struct pg_target **out, const char *conninfo,
     int64_t silence, char *err, size_t errsize);
-void pg_target_free(struct pg_target *);
+void pg_target_free(struct pg_target *t);
 
 /* The URI without its passwords: for the log, and for handlers. */
-const char *pg_target_name(const struct pg_target *);
+const char *pg_target_name(const struct pg_target *t);
 
 /* What is known of a failure beyond its enum rc. */
 enum pg_failure {
@@ -70,24 +70,24 @@ enum pg_failure {
  * also if the server refuses, because it has no room for a connection, or is
  * starting or stopping, or is a standby.
  */
-enum rc pg_open(struct pg **out, struct pg_target *, int64_t deadline);
+enum rc pg_open(struct pg **out, struct pg_target *target, int64_t deadline);
 
 /* Without a wait; the server ends an open transaction by a rollback. */
-void pg_close(struct pg *);
+void pg_close(struct pg *pg);
 
 /* A quiet connection logs no failure: its user tells of it. */
-void pg_set_quiet(struct pg *, bool quiet);
+void pg_set_quiet(struct pg *pg, bool quiet);
 
 /* The deadline of all waits to come, a reading of clock_mono() (ms). */
-void pg_set_deadline(struct pg *, int64_t deadline);
+void pg_set_deadline(struct pg *pg, int64_t deadline);
 
 /* The first failure since pg_open() or pg_clear(), and the last message. */
-enum pg_failure pg_failure(const struct pg *);
-const char *pg_message(const struct pg *);
-const char *pg_sqlstate(const struct pg *); /* "" if the server gave none */
+enum pg_failure pg_failure(const struct pg *pg);
+const char *pg_message(const struct pg *pg);
+const char *pg_sqlstate(const struct pg *pg); /* "" if the server gave none */
 
 /* The major version of the server times 10000: 150018. */
-int pg_server_version(const struct pg *);
+int pg_server_version(const struct pg *pg);
 
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The
@@ -107,15 +107,15 @@ int pg_server_version(const struct pg *);
  *		the UUID of zeros, which no row has
  *	n	(no argument) NULL
  */
-void pg_send(struct pg *, enum pg_query, const char *format, ...);
+void pg_send(struct pg *pg, enum pg_query q, const char *format, ...);
 
 /* The same for a statement whose result is of no interest: pg_result() does not
  * give it.  If it fails, the statements after it fail. */
-void pg_send_quietly(struct pg *, enum pg_query, const char *format, ...);
+void pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...);
 
 /* Ends the group of statements that stop at one failure, and sends it.  RC_OK,
  * or the connection is lost. */
-enum rc pg_sync(struct pg *);
+enum rc pg_sync(struct pg *pg);
 
 /*
  * Waits for the result of the next statement; ends the group first, if
@@ -125,11 +125,11 @@ enum rc pg_sync(struct pg *);
  * (an exception raised by a function of the schema), RC_LIMIT, RC_TIMEOUT,
  * RC_IO.
  */
-enum rc pg_result(struct pg *);
+enum rc pg_result(struct pg *pg);
 
 /* Rows of the result, and rows that the statement changed. */
-int pg_rows(const struct pg *);
-int pg_changed(const struct pg *);
+int pg_rows(const struct pg *pg);
+int pg_changed(const struct pg *pg);
 
 /*
  * Reads the next row: one letter for each column, in their order.  RC_NOTFOUND:
@@ -156,15 +156,15 @@ int pg_changed(const struct pg *);
  *
  * s, f and p read text, and bytea without a NUL byte.
  */
-enum rc pg_row(struct pg *, const char *format, ...);
+enum rc pg_row(struct pg *pg, const char *format, ...);
 
 /* The same for a statement of at most one row: pg_result() and pg_row().
  * RC_NOTFOUND: there is no row.  RC_CORRUPT: there are several. */
-enum rc pg_one(struct pg *, const char *format, ...);
+enum rc pg_one(struct pg *pg, const char *format, ...);
 
 /* pg_result() of a statement without rows; a row is RC_CORRUPT. */
-enum rc pg_done(struct pg *);
-enum rc pg_update(struct pg *, int *changed);
+enum rc pg_done(struct pg *pg);
+enum rc pg_update(struct pg *pg, int *changed);
 
 /* The largest time (ms, some 30,000 years). */
 #define PG_TIME_MAX 1000000000000000
@@ -199,14 +199,15 @@ struct pg_bytes {
 
 /* Goes to the next row, which pg_members() reads.  RC_NOTFOUND: there is
  * none. */
-enum rc pg_next(struct pg *);
+enum rc pg_next(struct pg *pg);
 
 /*
  * Reads the columns with those names from the row of the last pg_next() or
  * pg_row() into *out.  A statement without them, in that order, is a mistake as
  * for pg_row().  Failures are those of pg_row().
  */
-enum rc pg_members(struct pg *, const struct pg_member *, size_t n, void *out);
+enum rc
+pg_members(struct pg *pg, const struct pg_member *members, size_t n, void *out);
 
 /*
  * Transactions.  BEGIN is queued, and goes with the first statements.  The
@@ -214,21 +215,21 @@ enum rc pg_members(struct pg *, const struct pg_member *, size_t n, void *out);
  * (PG_LOST): only the primary has it then, and whether a standby gets it is not
  * known.  The rollback is sent, and pg_clear() waits for it.
  */
-void pg_begin(struct pg *);
-void pg_begin_read(struct pg *); /* sees one state of the database */
-enum rc pg_commit(struct pg *);
+void pg_begin(struct pg *pg);
+void pg_begin_read(struct pg *pg); /* sees one state of the database */
+enum rc pg_commit(struct pg *pg);
 /* The same in two steps, for a group of statements that ends with COMMIT: the
  * first is not sent before pg_sync(), the second waits. */
-void pg_commit_send(struct pg *);
-enum rc pg_commit_result(struct pg *);
-void pg_rollback(struct pg *);
+void pg_commit_send(struct pg *pg);
+enum rc pg_commit_result(struct pg *pg);
+void pg_rollback(struct pg *pg);
 
 /* Discards results that are still to come, and forgets the failure.  RC_OK, or
  * the connection is lost. */
-enum rc pg_clear(struct pg *);
+enum rc pg_clear(struct pg *pg);
 
 /* Sends one statement without parameters, such as one of the schema, and waits
  * for its result.  The caller has read all results before. */
-enum rc pg_exec(struct pg *, const char *sql);
+enum rc pg_exec(struct pg *pg, const char *sql);
 
 #endif

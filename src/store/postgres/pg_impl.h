@@ -44,33 +44,35 @@ struct pg {
 };
 
 /* A connection to the first of the hosts that answers, in pipeline mode. */
-enum rc pg_target_connect(struct pg_target *, int64_t deadline,
-    struct pg_conn **, char *message, size_t size);
+enum rc pg_target_connect(struct pg_target *t, int64_t deadline,
+    struct pg_conn **out, char *message, size_t size);
 
 /* Copies a message as one line, without the target's passwords. */
 void pg_target_scrub(
-    const struct pg_target *, const char *message, char *out, size_t size);
+    const struct pg_target *t, const char *message, char *out, size_t size);
 
 /* Waits until the socket is ready for the events of poll(2) or has failed.
  * False: the deadline is past. */
-bool pg_wait(const struct pg_conn *, short events, int64_t deadline);
+bool pg_wait(const struct pg_conn *conn, short events, int64_t deadline);
 
 /* Records that the connection is of no use any more, and logs it. */
-enum rc pg_lost(struct pg *, enum rc, const char *doing, const char *message);
+enum rc
+pg_lost(struct pg *pg, enum rc rc, const char *doing, const char *message);
 
 /* Records and logs a failure of the server's; returns its rc. */
-enum rc pg_refused(struct pg *, const struct pg_result *, const char *doing);
+enum rc
+pg_refused(struct pg *pg, const struct pg_result *result, const char *doing);
 
 /* Reports a mistake in the program.  Returns RC_INVALID. */
-enum rc pg_misused(struct pg *, const char *message);
+enum rc pg_misused(struct pg *pg, const char *message);
 
 /* Sends what is queued. */
-enum rc pg_flush(struct pg *);
+enum rc pg_flush(struct pg *pg);
 
 /* Ends a group that a caller has begun and not sent. */
-enum rc pg_end_group(struct pg *);
+enum rc pg_end_group(struct pg *pg);
 
 /* Adds what libpq is to give; false: no memory. */
-bool pg_expect(struct pg *, enum pg_pending_kind, int query);
+bool pg_expect(struct pg *pg, enum pg_pending_kind kind, int query);
 
 #endif

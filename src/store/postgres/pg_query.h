@@ -17,7 +17,7 @@ enum pg_query {
 };
 
 /* The name, such as "FIND", and the text. */
-const char *pg_query_name(enum pg_query);
-const char *pg_query_text(enum pg_query);
+const char *pg_query_name(enum pg_query q);
+const char *pg_query_text(enum pg_query q);
 
 #endif

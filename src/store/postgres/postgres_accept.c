@@ -54,8 +54,9 @@ accept_new(struct accept *a, struct pg *pg)
 	    what->environment_len, what->body, what->body_len,
 	    (int64_t)a->max_queue, p->digest, sizeof(p->digest), identity->key,
 	    identity->path, what->fingerprint, (size_t)FINGERPRINT_LEN,
-	    p->recipe, downstream, what->on_crash == CONF_CRASH_RESUME,
-	    what->retention, what->on_expired == CONF_EXPIRED_GONE,
+	    p->fingerprint_spec, downstream,
+	    what->on_crash == CONF_CRASH_RESUME, what->retention,
+	    what->on_expired == CONF_EXPIRED_GONE,
 	    postgres_place_expired_retention(what), what->reconcile_delay,
 	    a->ticket->resource, (int64_t)what->max_open);
 	if ((rc = pg_sync(pg)) == RC_OK)

@@ -10,7 +10,7 @@
 #include "fault.h"
 #include "postgres_row.h"
 #include "rows.h"
-#include "tree.h"
+#include "attempt_lock.h"
 #include "uuid.h"
 #include "postgres_attempt.h"
 
@@ -88,10 +88,10 @@ run_late_rows(struct pg *pg, void *arg)
 static bool
 maker_is_dead(struct store *s, int64_t lock)
 {
-	struct tree_note note;
+	struct attempt_lock_note note;
 
-	return tree_is_past(lock) ||
-	    (tree_read(s->base.local, lock, &note) == RC_OK &&
+	return attempt_lock_is_past(lock) ||
+	    (attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
 		is_dead(s, note.owner));
 }
 
@@ -136,7 +136,7 @@ late_release(struct late *l, int limit, struct store_change *changes, int *n)
 	for (int i = 0; i < l->n && rc == RC_OK && *n < limit; i++) {
 		k = &l->key[i];
 		if (!k->dead ||
-		    tree_lives(
+		    attempt_lock_lives(
 			l->s->base.local, k->record.attempt_lock, processes))
 			continue;
 		rc = postgres_write(l->s, run_release, k);
@@ -187,7 +187,7 @@ struct leftover {
 /* Removes a file that no record names.  A file of an attempt without a started
  * handler may be about to be named as long as its owner lives. */
 static enum rc
-remove_leftover(void *arg, int64_t name, const struct tree_note *note)
+remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	const struct leftover *left = arg;
 	struct store *s = left->s;
@@ -204,7 +204,7 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 		rc = pg_one(left->pg, "-");
 	if (rc != RC_NOTFOUND)
 		return rc;
-	tree_remove(s->base.local, name);
+	attempt_lock_remove(s->base.local, name);
 	FAULT(ATTEMPT_SWEPT);
 	return RC_OK;
 }
@@ -212,12 +212,12 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 /* Removes the file of a process that died with its owner.  An attempt that it
  * acted for has a name of its own for the file. */
 static enum rc
-remove_process(void *arg, int64_t name, const struct tree_note *note)
+remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	struct store *s = arg;
 
 	if (is_dead(s, note->owner))
-		tree_process_remove(s->base.local, name);
+		attempt_lock_process_remove(s->base.local, name);
 	return RC_OK;
 }
 
@@ -226,7 +226,7 @@ run_clean(struct pg *pg, void *arg)
 {
 	struct leftover left = { arg, pg };
 
-	return tree_each(left.s->base.local, remove_leftover, &left);
+	return attempt_lock_each(left.s->base.local, remove_leftover, &left);
 }
 
 enum rc
@@ -234,6 +234,7 @@ postgres_attempt_clean(struct store *s)
 {
 	enum rc rc = txn_run(s->pool, TXN_LOOK, run_clean, s);
 
-	return rc == RC_OK ? tree_process_each(s->base.local, remove_process, s)
-			   : rc;
+	return rc == RC_OK
+	    ? attempt_lock_process_each(s->base.local, remove_process, s)
+	    : rc;
 }

@@ -9,7 +9,7 @@
 /* Sends the statement that releases the key of a lost attempt with that
  * token; a worker runs an accepted key again. */
 void postgres_release_send(
-    struct pg *, const struct record *lost, const char *token);
+    struct pg *pg, const struct record *lost, const char *token);
 
 /*
  * Releases keys that another host has made unknown on a suspicion, if they may
@@ -18,9 +18,9 @@ void postgres_release_send(
  * are there.
  */
 enum rc postgres_recover_late(
-    struct store *, int limit, struct store_change *changes, int *n);
+    struct store *s, int limit, struct store_change *changes, int *n);
 
 /* Removes the files of attempts that no record names. */
-enum rc postgres_attempt_clean(struct store *);
+enum rc postgres_attempt_clean(struct store *s);
 
 #endif

@@ -152,8 +152,8 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 {
 	c->pg = pg;
 	memset(&c->n, 0, sizeof(c->n));
-	free(c->recipe_text);
-	c->recipe_text = NULL;
+	free(c->fingerprint_spec_text);
+	c->fingerprint_spec_text = NULL;
 	c->last_key = c->last_effect = 0;
 	c->sent = 0;
 	c->bytes = 0;
@@ -232,7 +232,7 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 	    (rc = source_settle(&c)) == RC_OK)
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;
-	free(c.recipe_text);
+	free(c.fingerprint_spec_text);
 	if (rc != RC_OK && why[0] == '\0')
 		(void)postgres_copy_refuse(&c, rc, "%s: %s",
 		    txn_database(to->pool), txn_message(to->pool));

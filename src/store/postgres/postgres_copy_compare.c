@@ -65,7 +65,7 @@ key_differs(const struct postgres_copy *c, const struct record *a,
 	if (a->state != b->state || a->attempt != b->attempt || b->owner != 0 ||
 	    *b->token != '\0' || a->resume != b->resume)
 		return "state";
-	if (!equal_text(a->recipe, b->recipe) ||
+	if (!equal_text(a->fingerprint_spec, b->fingerprint_spec) ||
 	    memcmp(a->fingerprint, b->fingerprint, FINGERPRINT_LEN) != 0)
 		return "fingerprint";
 	if (strcmp(a->downstream, b->downstream) != 0)

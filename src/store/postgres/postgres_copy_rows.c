@@ -74,17 +74,18 @@ postgres_copy_next(const struct postgres_copy *c, int64_t at)
 /* --- a key ---------------------------------------------------------------- */
 
 static enum rc
-copy_recipe(struct postgres_copy *c, const char *text)
+copy_fingerprint_spec(struct postgres_copy *c, const char *text)
 {
-	if (c->recipe_text != NULL && strcmp(c->recipe_text, text) == 0)
+	if (c->fingerprint_spec_text != NULL &&
+	    strcmp(c->fingerprint_spec_text, text) == 0)
 		return RC_OK;
-	free(c->recipe_text);
-	if ((c->recipe_text = strdup(text)) == NULL ||
-	    EVP_Digest(
-		text, strlen(text), c->recipe, NULL, EVP_sha256(), NULL) != 1)
+	free(c->fingerprint_spec_text);
+	if ((c->fingerprint_spec_text = strdup(text)) == NULL ||
+	    EVP_Digest(text, strlen(text), c->fingerprint_spec, NULL,
+		EVP_sha256(), NULL) != 1)
 		return RC_NOMEM;
-	pg_send(c->pg, PG_QUERY_COPY_RECIPE, "bs", c->recipe, sizeof(c->recipe),
-	    text);
+	pg_send(c->pg, PG_QUERY_COPY_FINGERPRINT_SPEC, "bs",
+	    c->fingerprint_spec, sizeof(c->fingerprint_spec), text);
 	return batch_sent(c, 0);
 }
 
@@ -121,7 +122,7 @@ copy_row(struct postgres_copy *c, const struct record *r,
 	int64_t scope;
 	enum rc rc;
 
-	if ((rc = copy_recipe(c, r->recipe)) != RC_OK ||
+	if ((rc = copy_fingerprint_spec(c, r->fingerprint_spec)) != RC_OK ||
 	    (rc = postgres_identity_digest(c->to->secret, &identity, digest)) !=
 		RC_OK ||
 	    (rc = postgres_identity_scope(c->to->secret, r->scope, &scope)) !=
@@ -135,8 +136,8 @@ copy_row(struct postgres_copy *c, const struct record *r,
 	}
 	pg_send(c->pg, PG_QUERY_COPY_KEY, "isibsssdbbus?i?izzdt?zziizs?zzztoo",
 	    r->id, r->scope, scope, digest, sizeof(digest), r->key, r->path,
-	    record_state_name(r->state), r->attempt, c->recipe,
-	    sizeof(c->recipe), r->fingerprint, sizeof(r->fingerprint),
+	    record_state_name(r->state), r->attempt, c->fingerprint_spec,
+	    sizeof(c->fingerprint_spec), r->fingerprint, sizeof(r->fingerprint),
 	    r->downstream, r->recovery_point, r->resume, r->retention, r->gone,
 	    r->expired_retention, r->reconcile_delay,
 	    postgres_copy_time(c, r->reconcile_after), r->reconcile_attempts,

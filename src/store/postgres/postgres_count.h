@@ -16,9 +16,10 @@ struct postgres_count {
 /* Reads the result of the next statement, which has the columns state, count,
  * oldest and bytes.  A state without a row has 0; a row whose state is no word
  * of ours is not counted: doctor names it. */
-enum rc postgres_count_keys(struct pg *, struct postgres_count[RECORD_NSTATES]);
+enum rc postgres_count_keys(
+    struct pg *pg, struct postgres_count counts[RECORD_NSTATES]);
 enum rc postgres_count_effects(
-    struct pg *, struct postgres_count[STORE_EFFECT_NSTATES]);
+    struct pg *pg, struct postgres_count counts[STORE_EFFECT_NSTATES]);
 
 /* The states of keys that end by age. */
 struct postgres_aged {
@@ -28,10 +29,10 @@ struct postgres_aged {
 /* Adds the counts of the next n keys after number *at; and moves *at.
  * RC_NOTFOUND: there are none. */
 enum rc postgres_count_aged(
-    struct pg *, int64_t *at, int64_t n, struct postgres_aged *);
+    struct pg *pg, int64_t *at, int64_t n, struct postgres_aged *sum);
 
 /* The same for delivered effects. */
 enum rc postgres_count_delivered(
-    struct pg *, int64_t *at, int64_t n, int64_t *delivered);
+    struct pg *pg, int64_t *at, int64_t n, int64_t *delivered);
 
 #endif

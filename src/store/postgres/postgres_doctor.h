@@ -9,6 +9,6 @@
 
 /* Adds what is found: version, settings, standbys, clock, hosts, schema and
  * rights. */
-void postgres_doctor_server(struct store *, struct findings *);
+void postgres_doctor_server(struct store *s, struct findings *f);
 
 #endif

@@ -2,8 +2,8 @@
  * This host, as the stores of several hosts tell one from another.
  *
  * The processes of one host that use the same database see each other by the
- * kernel's locks, in files of a private folder (liveness.h, tree.h).  So a host
- * is its machine, its boot and that folder: two containers of one machine that
+ * kernel's locks, in files of a private folder (liveness.h, attempt_lock.h).
+ * So a host is its machine and that folder: two containers of one machine that
  * share no folder are two hosts.
  */
 #ifndef POSTGRES_HOST_H
@@ -34,12 +34,12 @@ struct postgres_host {
  * names in it are made of that of the database.  RC_OK; or err (of errsize
  * bytes) gets a sentence.
  */
-enum rc postgres_host_open(
-    struct postgres_host *, const char *database, char *err, size_t errsize);
+enum rc postgres_host_open(struct postgres_host *host, const char *database,
+    char *err, size_t errsize);
 
 /* After the lock file was made; inode is its number.  RC_OK, RC_NOMEM. */
-enum rc postgres_host_name(struct postgres_host *, int64_t inode);
+enum rc postgres_host_name(struct postgres_host *host, int64_t inode);
 
-void postgres_host_free(struct postgres_host *);
+void postgres_host_free(struct postgres_host *host);
 
 #endif

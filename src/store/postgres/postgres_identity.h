@@ -12,7 +12,8 @@
 
 /* once_key.digest of an identity.  RC_OK, or RC_NOMEM. */
 enum rc postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
-    const struct store_identity *, unsigned char digest[POSTGRES_DIGEST_LEN]);
+    const struct store_identity *identity,
+    unsigned char digest[POSTGRES_DIGEST_LEN]);
 
 /* The first and the last digest that an identity with that key can have. */
 enum rc postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],

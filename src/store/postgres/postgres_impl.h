@@ -22,15 +22,15 @@
 /* Numbers of keys that are drawn together. */
 #define POSTGRES_IDS 16
 
-/* Drawn numbers, and recipes, that a process remembers. */
-#define POSTGRES_IDS_MAX 128
-#define POSTGRES_RECIPES 8
+/* Drawn numbers, and fingerprint specs, that a process remembers. */
+#define POSTGRES_IDS_MAX           128
+#define POSTGRES_FINGERPRINT_SPECS 8
 
 /* Connections of a process at most: a server has room for 100 unless it is set
  * up for more. */
 #define POSTGRES_CONNECTIONS 32
 
-struct postgres_recipe {
+struct postgres_fingerprint_spec {
 	unsigned char digest[DIGEST_LEN];
 	int64_t id;
 };
@@ -88,10 +88,11 @@ struct store {
 	int failing; /* outcomes that their callers have failed to record */
 	int64_t ids[POSTGRES_IDS_MAX]; /* numbers that no key has yet */
 	int nids;
-	/* rows of once_recipe, which are never changed or deleted */
-	struct postgres_recipe recipes[POSTGRES_RECIPES];
-	int nrecipes;
-	atomic_int forgotten; /* how often ids and recipes were */
+	/* rows of once_fingerprint_spec, which are never changed or deleted */
+	struct postgres_fingerprint_spec
+	    fingerprint_specs[POSTGRES_FINGERPRINT_SPECS];
+	int nfingerprint_specs;
+	atomic_int forgotten; /* how often ids and fingerprint_specs were */
 	enum rc last;         /* of the last write */
 	struct postgres_tally tally;
 	pthread_cond_t beat; /* the keeper has work, or ends */
@@ -106,21 +107,21 @@ struct store {
  * txn_run(), and counts its failure.  Of a write health remembers how it ended.
  * The leader is handed on first.
  */
-enum rc postgres_write(struct store *, txn_body *, void *arg);
-enum rc postgres_read(struct store *, txn_body *, void *arg);
-enum rc postgres_look(struct store *, txn_body *, void *arg);
+enum rc postgres_write(struct store *s, txn_body *body, void *arg);
+enum rc postgres_read(struct store *s, txn_body *body, void *arg);
+enum rc postgres_look(struct store *s, txn_body *body, void *arg);
 
 /* As postgres_write(), for a transaction that is about this process alone: it
  * does not count as a change that a commit made durable. */
-enum rc postgres_touch(struct store *, txn_body *, void *arg);
+enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
 
 /* The same for an operation that may share a transaction of the kind TXN_WRITE
  * or TXN_LOOK, see txn_share(). */
-enum rc postgres_share(
-    struct store *, enum txn_kind, struct txn_op *, enum txn_shared *how);
+enum rc postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
+    enum txn_shared *how);
 
 /* Sets store time by a reading of the server's clock. */
-void postgres_clock_set(struct store *, int64_t now);
+void postgres_clock_set(struct store *s, int64_t now);
 
 /* The oldest version of the server that will do. */
 #define POSTGRES_VERSION 130000
@@ -130,9 +131,9 @@ struct postgres_server {
 	char fsync[8], synchronous[16], pages[8];
 	int64_t now;
 };
-enum rc postgres_server_read(struct store *, struct postgres_server *);
+enum rc postgres_server_read(struct store *s, struct postgres_server *server);
 /* The setting that is off, so that a commit may be lost; NULL: none. */
-const char *postgres_server_off(const struct postgres_server *);
+const char *postgres_server_off(const struct postgres_server *server);
 
 /*
  * Whether the server is of a version that will do, and its settings keep the
@@ -140,15 +141,15 @@ const char *postgres_server_off(const struct postgres_server *);
  * Remembers the result: nothing runs while a setting is off.  RC_VERSION,
  * RC_UNSAFE.
  */
-enum rc postgres_check_server(struct store *, char *err, size_t errsize);
+enum rc postgres_check_server(struct store *s, char *err, size_t errsize);
 
 /* Whether a pooler between here and the server gives each transaction another
  * session.  False if that cannot be determined. */
-bool postgres_is_pooled(struct store *);
+bool postgres_is_pooled(struct store *s);
 
 /* Opens the schema, and makes it if create is set. */
 enum rc
-postgres_schema_open(struct store *, bool create, char *err, size_t errsize);
+postgres_schema_open(struct store *s, bool create, char *err, size_t errsize);
 
 /* --- a store that went back, see postgres_loss.c ------------------------- */
 
@@ -161,28 +162,28 @@ struct postgres_former {
 
 /* If the store went back, and an operator has accepted the loss since: goes on
  * as a new owner. */
-void postgres_loss_look(struct store *);
-void postgres_former_free(struct postgres_former *);
+void postgres_loss_look(struct store *s);
+void postgres_former_free(struct postgres_former *f);
 
 /* --- for operators ------------------------------------------------------- */
 
 /* See store_module.h. */
 enum rc postgres_init(
-    const struct store_options *, const char *role, char *err, size_t errsize);
-enum rc postgres_copy(struct store *, struct store *from,
-    struct store_transfer *, char *err, size_t errsize);
+    const struct store_options *o, const char *role, char *err, size_t errsize);
+enum rc postgres_copy(struct store *to, struct store *from,
+    struct store_transfer *n, char *err, size_t errsize);
 /* Before a group of statements of a copy, which may take long. */
-void postgres_copy_patience(const struct store *, struct pg *);
+void postgres_copy_patience(const struct store *to, struct pg *pg);
 enum rc postgres_accept_loss(
-    struct store *, int64_t *losses, char *err, size_t errsize);
+    struct store *s, int64_t *losses, char *err, size_t errsize);
 enum rc
-postgres_grant(struct store *, const char *role, char *err, size_t errsize);
+postgres_grant(struct store *s, const char *role, char *err, size_t errsize);
 
 /* A number for an operator's sessions. */
-int64_t postgres_operator_new(const struct store *);
+int64_t postgres_operator_new(const struct store *s);
 /* Deletes the sessions of operators that were killed long ago; does nothing if
  * it was done lately. */
-enum rc postgres_operators_forget(struct store *);
+enum rc postgres_operators_forget(struct store *s);
 
 /* --- liveness, see postgres_owner.c -------------------------------------- */
 
@@ -203,28 +204,29 @@ struct postgres_gone {
 };
 
 /* Makes this process's row in once_owner. */
-enum rc postgres_owner_new(struct store *);
+enum rc postgres_owner_new(struct store *s);
 /* Moves it, and looks at the others; once for each beat. */
-enum rc postgres_owner_beat(struct store *);
+enum rc postgres_owner_beat(struct store *s);
 /* Looks at all of them. */
-enum rc postgres_owner_look(struct store *);
+enum rc postgres_owner_look(struct store *s);
 /* Whether the last look has found that owner gone; looks if it is new. */
-bool postgres_owner_gone(struct store *, int64_t owner, struct postgres_gone *);
+bool
+postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g);
 /* The next owners that are gone after that one, at most max, ordered by their
  * numbers.  Returns how many. */
 int postgres_owners_gone(
-    struct store *, int64_t after, struct postgres_gone *, int max);
+    struct store *s, int64_t after, struct postgres_gone *gone, int max);
 /* Deletes the row of an owner that is gone, if nothing is the owner's any
  * more. */
-enum rc postgres_owner_remove(struct store *, int64_t owner);
+enum rc postgres_owner_remove(struct store *s, int64_t owner);
 /* Deletes the row. */
-void postgres_owner_end(struct store *);
-void postgres_watched_free(struct postgres_watched *);
+void postgres_owner_end(struct store *s);
+void postgres_watched_free(struct postgres_watched *w);
 
 /* --- the keeper, see postgres_keeper.c ------------------------------------ */
 
 /* The thread that moves this process's row, and records late outcomes. */
-enum rc postgres_keeper_start(struct store *);
-void postgres_keeper_stop(struct store *);
+enum rc postgres_keeper_start(struct store *s);
+void postgres_keeper_stop(struct store *s);
 
 #endif

@@ -17,18 +17,18 @@ struct postgres_news {
 	int fd;              /* store_news_to() */
 };
 
-void postgres_news_init(struct postgres_news *);
-void postgres_news_destroy(struct postgres_news *); /* nobody waits */
+void postgres_news_init(struct postgres_news *n);
+void postgres_news_destroy(struct postgres_news *n); /* nobody waits */
 
 /* A run has ended; work was made. */
-void postgres_news_ended(struct postgres_news *);
-void postgres_news_made(struct postgres_news *);
+void postgres_news_ended(struct postgres_news *n);
+void postgres_news_made(struct postgres_news *n);
 
 /* store_wait(), store_wait_work(), store_news_to() */
 bool postgres_news_wait(
-    struct postgres_news *, uint64_t *generation, int64_t until_mono);
+    struct postgres_news *n, uint64_t *generation, int64_t until_mono);
 bool postgres_news_wait_work(
-    struct postgres_news *, uint64_t *generation, int64_t until_mono);
-void postgres_news_fd(struct postgres_news *, int fd);
+    struct postgres_news *n, uint64_t *generation, int64_t until_mono);
+void postgres_news_fd(struct postgres_news *n, int fd);
 
 #endif

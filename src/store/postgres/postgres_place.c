@@ -91,12 +91,13 @@ postgres_place_guess(struct postgres_place *p)
 
 	lock_take(&s->lock);
 	p->forgotten = s->forgotten;
-	for (int i = 0; i < s->nrecipes && p->recipe == 0; i++)
-		if (memcmp(s->recipes[i].digest, p->recipe_digest,
-			DIGEST_LEN) == 0)
-			p->recipe = s->recipes[i].id;
+	for (int i = 0; i < s->nfingerprint_specs && p->fingerprint_spec == 0;
+	     i++)
+		if (memcmp(s->fingerprint_specs[i].digest,
+			p->fingerprint_spec_digest, DIGEST_LEN) == 0)
+			p->fingerprint_spec = s->fingerprint_specs[i].id;
 	lock_give(&s->lock);
-	if (p->recipe == 0)
+	if (p->fingerprint_spec == 0)
 		return false;
 	p->id = place_take_number(s);
 	/* As many are drawn as are used; numbers read without the lock are good
@@ -121,17 +122,18 @@ void
 postgres_place_remember(struct postgres_place *p)
 {
 	struct store *s = p->store;
-	struct postgres_recipe *r;
+	struct postgres_fingerprint_spec *r;
 	int i = 0;
 
 	lock_take(&s->lock);
-	while (i < s->nrecipes && s->recipes[i].id != p->recipe)
+	while (i < s->nfingerprint_specs &&
+	    s->fingerprint_specs[i].id != p->fingerprint_spec)
 		i++;
-	/* A configuration has few recipes. */
-	if (i == s->nrecipes && i < POSTGRES_RECIPES) {
-		r = &s->recipes[s->nrecipes++];
-		memcpy(r->digest, p->recipe_digest, DIGEST_LEN);
-		r->id = p->recipe;
+	/* A configuration has few fingerprint specs. */
+	if (i == s->nfingerprint_specs && i < POSTGRES_FINGERPRINT_SPECS) {
+		r = &s->fingerprint_specs[s->nfingerprint_specs++];
+		memcpy(r->digest, p->fingerprint_spec_digest, DIGEST_LEN);
+		r->id = p->fingerprint_spec;
 	}
 	lock_give(&s->lock);
 }
@@ -140,7 +142,7 @@ void
 postgres_place_forget(struct store *s)
 {
 	lock_take(&s->lock);
-	s->nids = s->nrecipes = 0;
+	s->nids = s->nfingerprint_specs = 0;
 	s->forgotten++;
 	lock_give(&s->lock);
 }
@@ -164,9 +166,9 @@ postgres_place_init(struct postgres_place *p, struct store *s,
 		rc = postgres_identity_scope(
 		    s->secret, identity->scope, &p->scope_id);
 	if (rc == RC_OK && (rc = digest_begin(&md)) == RC_OK &&
-	    (rc = digest_bytes(md, what->recipe, strlen(what->recipe))) ==
-		RC_OK)
-		rc = digest_end(md, p->recipe_digest);
+	    (rc = digest_bytes(md, what->fingerprint_spec,
+		 strlen(what->fingerprint_spec))) == RC_OK)
+		rc = digest_end(md, p->fingerprint_spec_digest);
 	EVP_MD_CTX_free(md);
 	return rc;
 }
@@ -181,8 +183,9 @@ place_decide(const struct postgres_place *p)
 	if (found->id == 0)
 		return DECIDE_RUN;
 	record_check(found);
-	/* The caller must compare the fingerprints by that recipe. */
-	if (!p->is_new && strcmp(found->recipe, what->recipe) != 0)
+	/* The caller must compare the fingerprints by that fingerprint_spec. */
+	if (!p->is_new &&
+	    strcmp(found->fingerprint_spec, what->fingerprint_spec) != 0)
 		return DECIDE_BUSY;
 	same =
 	    memcmp(found->fingerprint, what->fingerprint, FINGERPRINT_LEN) == 0;
@@ -205,19 +208,19 @@ place_read(struct postgres_place *p, struct pg *pg)
 }
 
 static enum rc
-place_read_recipe(struct postgres_place *p, struct pg *pg)
+place_read_fingerprint_spec(struct postgres_place *p, struct pg *pg)
 {
-	enum rc rc = pg_one(pg, "i", &p->recipe);
+	enum rc rc = pg_one(pg, "i", &p->fingerprint_spec);
 
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 static void
-place_send_recipe(
+place_send_fingerprint_spec(
     const struct postgres_place *p, struct pg *pg, enum pg_query query)
 {
-	pg_send(pg, query, "bs", p->recipe_digest, sizeof(p->recipe_digest),
-	    p->what->recipe);
+	pg_send(pg, query, "bs", p->fingerprint_spec_digest,
+	    sizeof(p->fingerprint_spec_digest), p->what->fingerprint_spec);
 }
 
 enum rc
@@ -233,17 +236,17 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 	p->looked = true;
 	record_free(&p->found);
 	memset(&p->found, 0, sizeof(p->found));
-	p->recipe = 0;
+	p->fingerprint_spec = 0;
 	if (p->id == 0)
 		p->id = place_take_number(p->store);
 	draw = p->id == 0;
 	pg_send(pg, PG_QUERY_FIND, "bsss", p->digest, sizeof(p->digest),
 	    identity->key, identity->path, identity->scope);
-	place_send_recipe(p, pg, PG_QUERY_RECIPE_FIND);
+	place_send_fingerprint_spec(p, pg, PG_QUERY_FINGERPRINT_SPEC_FIND);
 	if (draw)
 		postgres_place_draw(pg);
 	if ((rc = pg_sync(pg)) != RC_OK || (rc = place_read(p, pg)) != RC_OK ||
-	    (rc = place_read_recipe(p, pg)) != RC_OK ||
+	    (rc = place_read_fingerprint_spec(p, pg)) != RC_OK ||
 	    (draw && (rc = place_read_numbers(p, pg)) != RC_OK))
 		return rc;
 	p->is_new = p->found.id == 0 || decide_is_past(&p->found, p->now);
@@ -254,17 +257,17 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 /* --- taking --------------------------------------------------------------- */
 
 static enum rc
-place_make_recipe(struct postgres_place *p, struct pg *pg)
+place_make_fingerprint_spec(struct postgres_place *p, struct pg *pg)
 {
 	enum rc rc;
 
-	place_send_recipe(p, pg, PG_QUERY_RECIPE_NEW);
-	place_send_recipe(p, pg, PG_QUERY_RECIPE_FIND);
+	place_send_fingerprint_spec(p, pg, PG_QUERY_FINGERPRINT_SPEC_NEW);
+	place_send_fingerprint_spec(p, pg, PG_QUERY_FINGERPRINT_SPEC_FIND);
 	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
-	    (rc = place_read_recipe(p, pg)) != RC_OK)
+	    (rc = place_read_fingerprint_spec(p, pg)) != RC_OK)
 		return rc;
 	/* Another text with that digest? */
-	return p->recipe != 0 ? RC_OK : RC_CORRUPT;
+	return p->fingerprint_spec != 0 ? RC_OK : RC_CORRUPT;
 }
 
 enum rc
@@ -272,8 +275,8 @@ postgres_place_make(struct postgres_place *p, struct pg *pg)
 {
 	enum rc rc = RC_OK;
 
-	if (p->recipe == 0)
-		rc = place_make_recipe(p, pg);
+	if (p->fingerprint_spec == 0)
+		rc = place_make_fingerprint_spec(p, pg);
 	if (rc != RC_OK || p->found.id == 0)
 		return rc;
 	if (!record_may_change(p->found.state, RECORD_NONE, false))

@@ -16,84 +16,86 @@ struct postgres_place {
 	struct store *store;
 	const struct store_reservation *what;
 	bool keep; /* the request is stored */
-	unsigned char digest[POSTGRES_DIGEST_LEN], recipe_digest[DIGEST_LEN];
+	unsigned char digest[POSTGRES_DIGEST_LEN],
+	    fingerprint_spec_digest[DIGEST_LEN];
 	int64_t scope_id;
 
 	/* of the last look */
 	bool looked;
 	struct record found; /* .id is 0: there is none */
 	enum decision decision;
-	bool is_new;    /* there is no record, or it is past its retention */
-	int64_t now;    /* the server's; only if there is a record */
-	int64_t recipe; /* the number of its row; 0: none */
-	int64_t id;     /* a number that no key has yet; 0: it was used */
-	bool draws;     /* this one draws more numbers for others */
-	int forgotten;  /* store->forgotten at the guess */
+	bool is_new; /* there is no record, or it is past its retention */
+	int64_t now; /* the server's; only if there is a record */
+	int64_t fingerprint_spec; /* the number of its row; 0: none */
+	int64_t id;    /* a number that no key has yet; 0: it was used */
+	bool draws;    /* this one draws more numbers for others */
+	int forgotten; /* store->forgotten at the guess */
 };
 
 /* RC_OK or RC_NOMEM.  postgres_place_end() is legal in any case. */
-enum rc postgres_place_init(struct postgres_place *, struct store *,
-    const struct store_reservation *, bool keep);
+enum rc postgres_place_init(struct postgres_place *p, struct store *s,
+    const struct store_reservation *what, bool keep);
 
 /*
  * Reads the record of the identity, and decides, without limits: those are
  * seen by the statement that takes the place.
  */
-enum rc postgres_place_look(struct postgres_place *, struct pg *);
+enum rc postgres_place_look(struct postgres_place *p, struct pg *pg);
 
 /*
- * Without a look: sets place->recipe and place->id by what earlier ones have
- * left.  False: that is not enough.
+ * Without a look: sets place->fingerprint_spec and place->id by what earlier
+ * ones have left.  False: that is not enough.
  */
-bool postgres_place_guess(struct postgres_place *);
+bool postgres_place_guess(struct postgres_place *p);
 
 /* Draws more numbers, so that the next guess has one: queues the statement, and
  * reads its result. */
-void postgres_place_draw(struct pg *);
-enum rc postgres_place_drawn(struct postgres_place *, struct pg *);
+void postgres_place_draw(struct pg *pg);
+enum rc postgres_place_drawn(struct postgres_place *p, struct pg *pg);
 
-/* Remembers the recipe, whose row a transaction of this process's has read or
+/* Remembers the spec, whose row a transaction of this process's has read or
  * made, and has committed.  So the row is lost only together with that
  * transaction, and the loss is noticed. */
-void postgres_place_remember(struct postgres_place *);
+void postgres_place_remember(struct postgres_place *p);
 
 /* Forgets what was remembered: commits were lost. */
-void postgres_place_forget(struct store *);
+void postgres_place_forget(struct store *s);
 
-/* Prepares for a new row: place->recipe has a row, and a record past its
- * retention is deleted. */
-enum rc postgres_place_make(struct postgres_place *, struct pg *);
+/* Prepares for a new row: place->fingerprint_spec has a row, and a record past
+ * its retention is deleted. */
+enum rc postgres_place_make(struct postgres_place *p, struct pg *pg);
 
 /* The number of the new row; it counts as used from now on. */
-int64_t postgres_place_id(struct postgres_place *);
+int64_t postgres_place_id(struct postgres_place *p);
 
 /* The limit that a statement found, as a decision; DECIDE_RUN: none.  The
  * transaction must be rolled back then. */
 struct postgres_limits {
 	bool crowded, open, no_room;
 };
-enum decision postgres_place_limit(const struct postgres_limits *);
+enum decision postgres_place_limit(const struct postgres_limits *l);
 
 /* After the transaction, which ended with rc: gives found to the caller if rc
  * is RC_OK, and frees what is left. */
-void postgres_place_end(struct postgres_place *, enum rc, struct record *found);
+void
+postgres_place_end(struct postgres_place *p, enum rc rc, struct record *found);
 
 /* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin.
  * RC_UNSAFE: nor may it while the server may lose commits. */
-enum rc postgres_place_may_begin(struct store *);
+enum rc postgres_place_may_begin(struct store *s);
 
 /* --- the columns of a reservation ----------------------------------------- */
 
 /* max_kept as a number */
-int64_t postgres_place_max_kept(const struct store_reservation *);
+int64_t postgres_place_max_kept(const struct store_reservation *what);
 
 /* Bytes of the environment, which is stored; 0: it is not. */
-size_t postgres_place_environment(const struct postgres_place *);
+size_t postgres_place_environment(const struct postgres_place *p);
 
-int64_t postgres_place_expired_retention(const struct store_reservation *);
+int64_t postgres_place_expired_retention(const struct store_reservation *what);
 
 /* The numbers that name an attempt's processes; 0: none. */
-int64_t postgres_place_lock(const struct postgres_place *);
-int64_t postgres_place_lock_file(const struct postgres_place *);
+int64_t postgres_place_lock(const struct postgres_place *p);
+int64_t postgres_place_lock_file(const struct postgres_place *p);
 
 #endif

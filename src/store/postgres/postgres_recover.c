@@ -23,7 +23,7 @@
 #include "postgres_effect.h"
 #include "postgres_row.h"
 #include "rows.h"
-#include "tree.h"
+#include "attempt_lock.h"
 
 /* Lost owners of one look, and rows of one transaction. */
 #define OWNERS_MAX 64
@@ -49,10 +49,11 @@ struct recover {
 /* --- one attempt ---------------------------------------------------------- */
 
 static bool
-tree_may_live(const struct recover *r, const struct record *lost)
+attempt_lock_may_live(const struct recover *r, const struct record *lost)
 {
 	return lost->lock_file != r->s->host.number ||
-	    tree_lives(r->s->base.local, lost->attempt_lock, r->processes);
+	    attempt_lock_lives(
+		r->s->base.local, lost->attempt_lock, r->processes);
 }
 
 /* Sends the change of a key whose owner is dead, and returns its new state.
@@ -66,7 +67,7 @@ send_dead(struct recover *r, struct pg *pg, const struct record *lost)
 		pg_send(pg, PG_QUERY_CONFIRM, "is", lost->id, lost->token);
 		return RECORD_COMPLETED;
 	}
-	lives = tree_may_live(r, lost);
+	lives = attempt_lock_may_live(r, lost);
 	if (lost->resume && lives && postgres_now(r->s) < lost->locked_until)
 		return RECORD_NONE;
 	if (lost->resume && !lives) {

@@ -86,9 +86,10 @@ reserve_send(struct pg *pg, void *arg)
 	    postgres_place_environment(p), what->body,
 	    p->keep ? what->body_len : 0, p->digest, sizeof(p->digest),
 	    identity->key, identity->path, lease->token, p->store->owner,
-	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN, p->recipe,
-	    lease->downstream, what->on_crash == CONF_CRASH_RESUME,
-	    what->retention, what->on_expired == CONF_EXPIRED_GONE,
+	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    p->fingerprint_spec, lease->downstream,
+	    what->on_crash == CONF_CRASH_RESUME, what->retention,
+	    what->on_expired == CONF_EXPIRED_GONE,
 	    postgres_place_expired_retention(what), postgres_place_lock(p),
 	    postgres_place_lock_file(p), what->reconcile_delay, r->resource,
 	    (int64_t)what->max_open);

@@ -26,7 +26,7 @@ static const struct pg_member row[] = {
 	PG_MEMBER('i', record, owner),
 	PG_MEMBER('m', record, locked_until),
 	PG_MEMBER('x', record, fingerprint),
-	PG_MEMBER('s', record, recipe),
+	PG_MEMBER('s', record, fingerprint_spec),
 	PG_MEMBER('u', record, downstream),
 	PG_MEMBER('f', record, recovery_point),
 	PG_MEMBER('?', record, resume),

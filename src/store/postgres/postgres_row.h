@@ -14,23 +14,25 @@
  * $effect, of queries.sql.  The caller frees *record or *effect after RC_OK.
  * RC_CORRUPT: the row makes no sense, and only .id is set.
  */
-enum rc postgres_row_read(struct pg *, struct record *);
-enum rc postgres_row_read_effect(struct pg *, struct store_effect *);
+enum rc postgres_row_read(struct pg *pg, struct record *r);
+enum rc postgres_row_read_effect(struct pg *pg, struct store_effect *e);
 
 /* Goes to the next sound row, and skips the others: see rows_bad().
  * RC_NOTFOUND: there is none. */
-enum rc postgres_row_next(const struct store *, struct pg *, struct record *);
+enum rc
+postgres_row_next(const struct store *s, struct pg *pg, struct record *r);
 enum rc postgres_row_next_effect(
-    const struct store *, struct pg *, struct store_effect *);
+    const struct store *s, struct pg *pg, struct store_effect *e);
 
 /* The result of the statement "find", and its record, which has no copy of the
  * identity.  RC_NOTFOUND. */
-enum rc postgres_row_find(const struct store *, struct pg *, struct record *);
+enum rc
+postgres_row_find(const struct store *s, struct pg *pg, struct record *r);
 
 /* The columns of $response of the current row; pointers into the row. */
-enum rc postgres_row_head(struct pg *, struct kept_head *);
+enum rc postgres_row_head(struct pg *pg, struct kept_head *out);
 
 /* rows_bad() */
-void postgres_row_bad(const struct store *, const char *table, int64_t id);
+void postgres_row_bad(const struct store *s, const char *table, int64_t id);
 
 #endif

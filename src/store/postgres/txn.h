@@ -36,33 +36,33 @@ struct txn_options {
 
 /* Parses the options, and does not connect.  RC_INVALID: err (of errsize bytes)
  * gets a sentence; RC_NOMEM. */
-enum rc txn_open(
-    struct txn_pool **, const struct txn_options *, char *err, size_t errsize);
+enum rc txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
+    size_t errsize);
 
 /* No thread uses it any more. */
-void txn_close(struct txn_pool *);
+void txn_close(struct txn_pool *pool);
 
 /* The URI without its passwords: for the log, and for handlers. */
-const char *txn_database(const struct txn_pool *);
+const char *txn_database(const struct txn_pool *pool);
 
 /* The message of the last failure; txn_message() only while no other thread
  * uses the pool. */
-const char *txn_message(const struct txn_pool *);
-void txn_message_copy(struct txn_pool *, char *out, size_t size);
+const char *txn_message(const struct txn_pool *pool);
+void txn_message_copy(struct txn_pool *pool, char *out, size_t size);
 
 /*
  * The owner whose sessions the pool's are: a new number, from the database; 0:
  * none yet.  Must be called before the first TXN_WRITE, and while no other
  * thread uses the pool.  All sessions begin anew, and RC_WENT_BACK is over.
  */
-void txn_set_owner(struct txn_pool *, int64_t owner);
+void txn_set_owner(struct txn_pool *pool, int64_t owner);
 
 /*
  * The same at any time, for a process that goes on after RC_WENT_BACK: waits
  * until no other thread runs a transaction.  RC_BUSY: one still did after
  * busy_timeout, and nothing has changed.
  */
-enum rc txn_renew(struct txn_pool *, int64_t owner);
+enum rc txn_renew(struct txn_pool *pool, int64_t owner);
 
 enum txn_kind {
 	/* Each group of statements (pg_sync()) is on its own: for one lookup.
@@ -97,7 +97,8 @@ typedef enum rc txn_body(struct pg *, void *arg);
  * server can be reached.  RC_FULL, RC_CORRUPT, RC_INVALID: see pg_result().
  * Else what the body has returned.
  */
-enum rc txn_run(struct txn_pool *, enum txn_kind, txn_body *, void *arg);
+enum rc
+txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg);
 
 /* What has become of an operation in a group. */
 enum txn_shared {
@@ -141,15 +142,15 @@ struct txn_op {
  * with what other threads ask for at the same time; once.  A group waits for a
  * lock only shortly.  *how tells what has become of the transaction.
  */
-enum rc txn_share(
-    struct txn_pool *, enum txn_kind, struct txn_op *, enum txn_shared *how);
+enum rc txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
+    enum txn_shared *how);
 
 /* One group of statements on a connection of its own, whatever has become of
  * the pool: RC_WENT_BACK does not stop it.  Not run again. */
-enum rc txn_apart(struct txn_pool *, txn_body *, void *arg);
+enum rc txn_apart(struct txn_pool *pool, txn_body *body, void *arg);
 
 /* Closes connections that were not used for a minute, but for a few. */
-void txn_tidy(struct txn_pool *);
+void txn_tidy(struct txn_pool *pool);
 
 /* The health of the pool. */
 struct txn_health {
@@ -158,6 +159,6 @@ struct txn_health {
 	unsigned connections; /* open */
 	unsigned pending;     /* commits whose outcome is not known */
 };
-void txn_health(struct txn_pool *, struct txn_health *);
+void txn_health(struct txn_pool *pool, struct txn_health *h);
 
 #endif

@@ -53,28 +53,29 @@ struct txn_pool {
 
 /* Takes a free slot; RC_BUSY: there was none until that reading of
  * clock_mono() (ms). */
-enum rc txn_slot_take(struct txn_pool *, int64_t until, struct txn_slot **);
-void txn_slot_give(struct txn_pool *, struct txn_slot *);
+enum rc
+txn_slot_take(struct txn_pool *pool, int64_t until, struct txn_slot **out);
+void txn_slot_give(struct txn_pool *pool, struct txn_slot *s);
 
 /* Makes the slot's connection ready for a transaction; connects again and
  * again until then.  A session, if wanted, gets its row. */
 enum rc txn_slot_ready(
-    struct txn_pool *, struct txn_slot *, int64_t until, bool session);
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool session);
 
 /* Finds out what has become of a COMMIT whose outcome is not known.  If it
  * fails, the slot is still pending, or the store went back. */
 enum rc txn_slot_settle(
-    struct txn_pool *, struct txn_slot *, int64_t until, bool *took_place);
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *took_place);
 
 /* After a lost connection: whether the COMMIT that was sent took place.
  * RC_PENDING: that is not known. */
 enum rc txn_slot_look_up(
-    struct txn_pool *, struct txn_slot *, int64_t until, bool *done);
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done);
 
 /* Remembers the message of a failure. */
-void txn_remember(struct txn_pool *, const struct pg *);
+void txn_remember(struct txn_pool *pool, const struct pg *pg);
 
-void txn_slot_disconnect(struct txn_pool *, struct txn_slot *);
+void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 
 /* Pauses after that many failures in a row.  False: the time is over by
  * then. */

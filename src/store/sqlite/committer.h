@@ -34,11 +34,12 @@ struct committer_options {
 	unsigned max_waiting;
 };
 
-enum rc committer_start(struct committer **, const struct committer_options *);
+enum rc
+committer_start(struct committer **out, const struct committer_options *o);
 
 /* Runs the queued writes, tries outcomes that failed once more, gives up
  * the rest, and frees the committer. */
-void committer_stop(struct committer *);
+void committer_stop(struct committer *c);
 
 /*
  * Queues a write and waits until it is durable, or has failed and will not
@@ -54,7 +55,7 @@ void committer_stop(struct committer *);
  * An outcome is not given up: after busy_timeout the call returns RC_PENDING,
  * and the committer owns the write: see WRITE_FINISHES.
  */
-enum rc committer_do(struct committer *, struct write *);
+enum rc committer_do(struct committer *c, struct write *w);
 
 /* The health of writing, from the results that callers got. */
 struct committer_health {
@@ -69,13 +70,13 @@ struct committer_health {
 	unsigned overdue;    /* of these: took longer than busy_timeout */
 	bool locked;         /* another process holds the write lock */
 };
-void committer_health(struct committer *, struct committer_health *);
+void committer_health(struct committer *c, struct committer_health *health);
 
 /* See sqlite_wait(), sqlite_wait_work(), sqlite_wake() and sqlite_news_to(). */
-bool committer_wait(struct committer *, uint64_t *generation, int64_t until);
+bool committer_wait(struct committer *c, uint64_t *generation, int64_t until);
 bool
-committer_wait_work(struct committer *, uint64_t *generation, int64_t until);
-void committer_wake(struct committer *);
-void committer_news_to(struct committer *, int fd);
+committer_wait_work(struct committer *c, uint64_t *generation, int64_t until);
+void committer_wake(struct committer *c);
+void committer_news_to(struct committer *c, int fd);
 
 #endif

@@ -43,73 +43,73 @@ struct committer {
 };
 
 /* Records a result for health reporting, and returns it; under the lock. */
-enum rc committer_note(struct committer *, enum rc);
+enum rc committer_note(struct committer *c, enum rc rc);
 
 /* Up to this many unrecorded outcomes may be an accident; more of them mean
  * that the disk accepts no more writes. */
 #define COMMITTER_UNRECORDED 8
 
 /* Whether nothing new may begin until outcomes are recorded; under the lock. */
-bool committer_is_stuck(const struct committer *);
+bool committer_is_stuck(const struct committer *c);
 
 /* Wakes all waiters in committer_wait_work(); under the lock. */
-void committer_news(struct committer *);
+void committer_news(struct committer *c);
 
 /* Counts an outcome that could not be recorded at once; under the lock. */
-void committer_is_late(struct committer *, struct write *);
+void committer_is_late(struct committer *c, struct write *w);
 
 /* Whether other processes have held the lock for busy_timeout, so that no
  * caller waits for it any more; under the lock. */
-bool committer_gave_up(const struct committer *);
+bool committer_gave_up(const struct committer *c);
 
 /* Whether another process holds the lock and makes no progress.  Processes that
  * take turns with this one commit now and then.  Under the lock. */
-bool committer_is_held(const struct committer *);
+bool committer_is_held(const struct committer *c);
 
 /*
  * The thread reports that it has tried for the write lock in vain since then
  * (mono), and gets committer_is_held(); or that it has the lock.  Called
  * without the committer's lock.
  */
-bool committer_missed_lock(struct committer *, int64_t since);
-void committer_had_lock(struct committer *);
+bool committer_missed_lock(struct committer *c, int64_t since);
+void committer_had_lock(struct committer *c);
 
 /* Whether a request waits for the write and holds a worker. */
-bool committer_holds_request(const struct write *);
+bool committer_holds_request(const struct write *w);
 
 /* The reason why a write is not even queued, or RC_OK; and how long its
  * caller waits (ms).  Under the lock. */
-enum rc committer_refusal(const struct committer *, const struct write *);
-int64_t committer_patience(const struct committer *, const struct write *);
+enum rc committer_refusal(const struct committer *c, const struct write *w);
+int64_t committer_patience(const struct committer *c, const struct write *w);
 
 /*
  * Takes the writes of the next transaction from the queue: all of them, but
  * at most one piece of a large body, so that the others do not wait for several
  * pieces.
  */
-void committer_take_group(struct committer *, struct write_list *group);
+void committer_take_group(struct committer *c, struct write_list *group);
 
 /* After a commit: moves the writes that stored a piece, and have more to
  * write, back to the end of the queue.  Under the lock. */
-void committer_put_back(struct committer *, struct write_list *group);
+void committer_put_back(struct committer *c, struct write_list *group);
 
 /*
  * Truncates a log that is too long for max_wal or for the disk, unless a
  * connection is reading it.  RC_OK, or why there may be no reservations: see
  * committer_health.
  */
-enum rc committer_watch_log(struct committer *);
+enum rc committer_watch_log(struct committer *c);
 
 /* Moves the log into the database now and then.  It never does so while a
  * caller waits for the last commit, and a failure affects no write. */
-void committer_checkpoint(struct committer *);
+void committer_checkpoint(struct committer *c);
 
 /* Waits for more writes, if that saves syncs; under the lock. */
-void committer_gather(struct committer *);
+void committer_gather(struct committer *c);
 
 /* Records how long a commit took (us). */
-void committer_took(struct committer *, int64_t us);
+void committer_took(struct committer *c, int64_t us);
 
-void *committer_thread(void *);
+void *committer_thread(void *arg);
 
 #endif

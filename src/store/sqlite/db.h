@@ -27,64 +27,64 @@ struct db_stmt;
  * absolute form.  busy_timeout (ms) is how long the connection waits for a
  * lock.  Triggers and views of the file are off.
  */
-enum rc db_open(struct db **, const char *file, int64_t busy_timeout);
+enum rc db_open(struct db **out, const char *file, int64_t busy_timeout);
 
 /* Why the SQLite of this machine keeps no promise, whatever the database; NULL:
  * it does. */
 const char *db_library_refusal(void);
-void db_close(struct db *);
+void db_close(struct db *db);
 
 /* Turns the triggers and views of the file on. */
-enum rc db_use_views(struct db *);
+enum rc db_use_views(struct db *db);
 
 /* Whether the file's name no longer leads to the open file. */
-bool db_has_moved(const struct db *);
+bool db_has_moved(const struct db *db);
 
 /* Whether the database is in write-ahead-log mode; and the change to that mode,
  * which fails with RC_BUSY, without waiting, while others use it. */
-enum rc db_is_wal(struct db *, bool *wal);
-enum rc db_use_wal(struct db *);
+enum rc db_is_wal(struct db *db, bool *wal);
+enum rc db_use_wal(struct db *db);
 
-const char *db_file(const struct db *);
+const char *db_file(const struct db *db);
 
 /* The message of the last failure. */
-const char *db_message(const struct db *);
+const char *db_message(const struct db *db);
 
 /* While quiet, nothing is logged: the caller reports db_message(). */
-void db_set_quiet(struct db *, bool);
-void db_set_busy_timeout(struct db *, int64_t);
+void db_set_quiet(struct db *db, bool quiet);
+void db_set_busy_timeout(struct db *db, int64_t ms);
 
 /* Settings of a connection that only reads, with a cache of that size (KiB);
  * and of one that writes.  full: commits are synced. */
-enum rc db_setup_reader(struct db *, int cache);
-enum rc db_setup_writer(struct db *, bool full);
+enum rc db_setup_reader(struct db *db, int cache);
+enum rc db_setup_writer(struct db *db, bool full);
 
 /* Loads sql/checks.sql, so that this connection refuses what it forbids. */
-enum rc db_load_checks(struct db *);
+enum rc db_load_checks(struct db *db);
 
 /* For a new, empty database: page size, write-ahead log, ... */
-enum rc db_setup_new(struct db *);
+enum rc db_setup_new(struct db *db);
 
 /* Runs statements without parameters or rows. */
-enum rc db_exec(struct db *, const char *sql);
+enum rc db_exec(struct db *db, const char *sql);
 
 /* Reads, or sets, "PRAGMA name". */
-enum rc db_pragma(struct db *, const char *name, int64_t *value);
-enum rc db_set_pragma(struct db *, const char *name, int64_t value);
+enum rc db_pragma(struct db *db, const char *name, int64_t *value);
+enum rc db_set_pragma(struct db *db, const char *name, int64_t value);
 
 /* Transactions.  BEGIN IMMEDIATE waits for other writers for at most the busy
  * timeout.  A read transaction sees one state of the database throughout. */
-enum rc db_begin(struct db *);
-enum rc db_begin_read(struct db *);
-enum rc db_commit(struct db *);
-void db_rollback(struct db *); /* legal without a transaction */
+enum rc db_begin(struct db *db);
+enum rc db_begin_read(struct db *db);
+enum rc db_commit(struct db *db);
+void db_rollback(struct db *db); /* legal without a transaction */
 
 /*
  * The statement, reset and without bindings.  Never NULL: an error here or in
  * db_bindf() is returned by the step.  Bound texts and blobs must live until
  * the step.
  */
-struct db_stmt *db_stmt(struct db *, enum query);
+struct db_stmt *db_stmt(struct db *db, enum query q);
 
 /*
  * Binds all parameters of the statement, in their order: one letter each.  A
@@ -103,16 +103,16 @@ struct db_stmt *db_stmt(struct db *, enum query);
  *		text that is no UUID an empty blob, which no row has
  *	n	(no argument) NULL
  */
-void db_bindf(struct db_stmt *, const char *format, ...);
+void db_bindf(struct db_stmt *s, const char *format, ...);
 
 /* The next row; or RC_NOTFOUND: there is none, and the statement is reset.
  * After RC_OK the caller resets the statement when it has read the row. */
-enum rc db_step_row(struct db_stmt *);
+enum rc db_step_row(struct db_stmt *s);
 /* Runs the statement to its end; a row is RC_CORRUPT. */
-enum rc db_step_done(struct db_stmt *);
+enum rc db_step_done(struct db_stmt *s);
 /* Runs the statement to its end; *changed is the number of rows changed. */
-enum rc db_update(struct db_stmt *, int *changed);
-void db_reset(struct db_stmt *);
+enum rc db_update(struct db_stmt *s, int *changed);
+void db_reset(struct db_stmt *s);
 
 /*
  * Reads all columns of the current row, in their order: one letter each, as for
@@ -134,11 +134,11 @@ void db_reset(struct db_stmt *);
  *	b	const void **, size_t *; in the row
  *	-	(no argument) the column is not read
  */
-enum rc db_rowf(struct db_stmt *, const char *format, ...);
+enum rc db_rowf(struct db_stmt *s, const char *format, ...);
 
 /* The same for a statement of at most one row: steps, reads and resets.
  * RC_NOTFOUND: there is no row.  It has no letter that points into the row. */
-enum rc db_onef(struct db_stmt *, const char *format, ...);
+enum rc db_onef(struct db_stmt *s, const char *format, ...);
 
 /* The largest time (ms, some 30,000 years). */
 #define DB_TIME_MAX 1000000000000000
@@ -176,50 +176,50 @@ struct db_bytes {
  * statement without them, in that order, is a mistake as for db_rowf().
  * Failures are those of db_rowf().
  */
-enum rc
-db_members(struct db_stmt *, const struct db_member *, size_t n, void *out);
+enum rc db_members(
+    struct db_stmt *s, const struct db_member *members, size_t n, void *out);
 
 /* Reads a stored blob in place, in a transaction that the caller holds open. */
 struct db_blob;
-enum rc db_blob_open(struct db *, const char *table, const char *column,
-    int64_t id, struct db_blob **);
-void db_blob_close(struct db_blob *);
-size_t db_blob_size(const struct db_blob *);
-enum rc db_blob_read(struct db_blob *, void *, size_t, size_t offset);
+enum rc db_blob_open(struct db *db, const char *table, const char *column,
+    int64_t id, struct db_blob **out);
+void db_blob_close(struct db_blob *b);
+size_t db_blob_size(const struct db_blob *b);
+enum rc db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset);
 
 /*
  * Syncs the database file, for checkpoints that other connections made without
  * a sync.  An earlier commit of this connection has synced the log.  Does
  * nothing where commits are not synced.
  */
-enum rc db_sync_foreign_commits(struct db *);
+enum rc db_sync_foreign_commits(struct db *db);
 
 /* The length in use (bytes) of the write-ahead log, as of this connection's
  * last commit or checkpoint. */
-uint64_t db_wal_bytes(const struct db *);
+uint64_t db_wal_bytes(const struct db *db);
 
 /* Free space (bytes) of the file system for this user; UINT64_MAX if the file
  * system does not say. */
-uint64_t db_room(const struct db *);
+uint64_t db_room(const struct db *db);
 
 /*
  * Whether the disk has room for that many more bytes of log, and for moving the
  * log into the database: the database may grow by as much as the log holds.
  * Without that room no commit and no checkpoint would ever succeed again.
  */
-bool db_log_fits(const struct db *, uint64_t more);
+bool db_log_fits(const struct db *db, uint64_t more);
 
 /* The number of rows that this connection has changed, triggers included. */
-int64_t db_changes(const struct db *);
+int64_t db_changes(const struct db *db);
 
 /* The number of this connection's commits that wrote something. */
-uint64_t db_commits(const struct db *);
+uint64_t db_commits(const struct db *db);
 
 /*
  * Moves the write-ahead log into the database as far as readers allow; never
  * waits.  truncate: moves all of it, and gives the file's space back; RC_BUSY
  * if another connection reads or writes.
  */
-enum rc db_checkpoint(struct db *, bool truncate);
+enum rc db_checkpoint(struct db *db, bool truncate);
 
 #endif

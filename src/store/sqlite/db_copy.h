@@ -27,10 +27,10 @@ struct db_copy;
 enum rc db_copy_begin(struct db_copy **out, struct db *source, const char *to);
 
 /* Copies that many pages more; *done: the copy is complete. */
-enum rc db_copy_step(struct db_copy *, int pages, bool *done);
+enum rc db_copy_step(struct db_copy *c, int pages, bool *done);
 
 /* Closes the copy and ends the source's transaction.  The file is not synced.
  * *bytes: its length, if the copy is complete.  NULL is legal. */
-enum rc db_copy_end(struct db_copy *, uint64_t *bytes);
+enum rc db_copy_end(struct db_copy *c, uint64_t *bytes);
 
 #endif

@@ -53,13 +53,13 @@ struct db {
 
 /* Turns off triggers and views that other programs may have put into the
  * file. */
-enum rc db_protect(struct db *);
+enum rc db_protect(struct db *db);
 
 /* Reports a mistake in the program.  It is no assert in production: that
  * statement fails, and others still work.  Returns RC_INVALID. */
-enum rc db_misused(struct db_stmt *, const char *message);
+enum rc db_misused(struct db_stmt *s, const char *message);
 
 /* Logs the failure and returns its rc; code is not SQLITE_OK. */
-enum rc db_fail(struct db *, int code, const char *what);
+enum rc db_fail(struct db *db, int code, const char *what);
 
 #endif

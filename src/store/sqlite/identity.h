@@ -25,18 +25,18 @@ struct identity_seed {
 
 /* Makes the seed from the secret of the store.  RC_OK or RC_NOMEM. */
 enum rc identity_seed_make(
-    struct identity_seed *, const unsigned char secret[SCOPE_SECRET_LEN]);
+    struct identity_seed *seed, const unsigned char secret[SCOPE_SECRET_LEN]);
 
 /* The number of the identity, from -2^47 to 2^47 - 1. */
-int64_t
-identity_number(const struct identity_seed *, const struct store_identity *);
+int64_t identity_number(
+    const struct identity_seed *seed, const struct store_identity *identity);
 
 /* The first and the last number that an identity with that key can have. */
-void identity_range(const struct identity_seed *, const char *key,
+void identity_range(const struct identity_seed *seed, const char *key,
     int64_t *first, int64_t *last);
 
 /* SipHash-2-4 of n bytes. */
 uint64_t
-identity_siphash(const struct identity_seed *, const void *data, size_t n);
+identity_siphash(const struct identity_seed *seed, const void *data, size_t n);
 
 #endif

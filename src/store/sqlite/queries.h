@@ -18,12 +18,12 @@ enum query {
 
 /* The name, such as "FIND"; the text; and the reason why the plan may scan a
  * table, or NULL. */
-const char *queries_name(enum query);
-const char *queries_text(enum query);
-const char *queries_scan_reason(enum query);
+const char *queries_name(enum query q);
+const char *queries_text(enum query q);
+const char *queries_scan_reason(enum query q);
 
 /* The version of sql/schema.sql.  Versions 1 to 4 were never released. */
-#define QUERIES_VERSION 10
+#define QUERIES_VERSION 11
 
 /* The statements that make the schema in an empty database, and the checks: n
  * texts, in order. */

@@ -34,6 +34,6 @@ struct schema_options {
  * file.
  */
 enum rc schema_open(
-    struct db **, const struct schema_options *, char *err, size_t errsize);
+    struct db **out, const struct schema_options *o, char *err, size_t errsize);
 
 #endif

@@ -31,8 +31,8 @@ struct share {
 void share_init(struct share *share, struct lock *lock);
 
 /* A handler begins to share the database, and ends: see store_share_begin(). */
-void share_add(struct share *, struct store_sharer *);
-void share_remove(struct share *, struct store_sharer *);
+void share_add(struct share *share, struct store_sharer *sharer);
+void share_remove(struct share *share, struct store_sharer *sharer);
 
 /* Gives the database and the files beside it to the database's group. */
 void share_files(const char *file);
@@ -42,8 +42,8 @@ void share_files(const char *file);
  * acquired the lock; and when it has released it, which sleeps if handlers
  * share the database.
  */
-void share_blocked(struct share *);
-void share_locked(struct share *);
-void share_unlocked(struct share *);
+void share_blocked(struct share *share);
+void share_locked(struct share *share);
+void share_unlocked(struct share *share);
 
 #endif

@@ -12,10 +12,10 @@ extern const struct store_ops sqlite_ops;
 STORE_VALUE_OPS(X)
 STORE_VOID_OPS(X)
 #undef X
-void sqlite_close(struct store *);
-void sqlite_outcome_free(struct store_outcome *);
-enum rc sqlite_list_next(struct store_cursor *, struct record *);
-enum rc sqlite_outbox_next(struct store_cursor *, struct store_effect *);
-void sqlite_list_free(struct store_cursor *);
+void sqlite_close(struct store *store);
+void sqlite_outcome_free(struct store_outcome *outcome);
+enum rc sqlite_list_next(struct store_cursor *c, struct record *r);
+enum rc sqlite_outbox_next(struct store_cursor *c, struct store_effect *e);
+void sqlite_list_free(struct store_cursor *c);
 
 #endif

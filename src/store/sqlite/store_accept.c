@@ -33,10 +33,11 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	const struct store_identity *identity = &what->identity;
 	char downstream[RECORD_UUID_LEN + 1];
 	struct db_stmt *s;
-	int64_t id, recipe;
+	int64_t id, fingerprint_spec;
 	enum rc rc;
 
-	rc = store_place_make(db, &a->found, what->recipe, now, &id, &recipe);
+	rc = store_place_make(
+	    db, &a->found, what->fingerprint_spec, now, &id, &fingerprint_spec);
 	if (rc != RC_OK)
 		return rc;
 	uuid_random(downstream);
@@ -44,9 +45,9 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 		return rc;
 	s = db_stmt(db, QUERY_ACCEPT_NEW);
 	db_bindf(s, "isssbiusiisizisi", id, identity->key, identity->path,
-	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN, recipe,
-	    downstream, verb_on_crash(what->on_crash), what->retention,
-	    clock_wall(), verb_on_expired(what->on_expired),
+	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    fingerprint_spec, downstream, verb_on_crash(what->on_crash),
+	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
 	    verb_expired_retention(what), what->reconcile_delay, now,
 	    a->ticket->resource, a->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);

@@ -15,10 +15,10 @@ struct store_count {
 
 /* Counts for each state; a state that the statement does not find has 0.  A
  * statement has the columns state, count, oldest and bytes. */
-enum rc
-store_count_keys(struct db *, enum query, struct store_count[RECORD_NSTATES]);
-enum rc store_count_effects(
-    struct db *, enum query, struct store_count[STORE_EFFECT_NSTATES]);
+enum rc store_count_keys(
+    struct db *db, enum query query, struct store_count counts[RECORD_NSTATES]);
+enum rc store_count_effects(struct db *db, enum query query,
+    struct store_count counts[STORE_EFFECT_NSTATES]);
 
 /*
  * A walk along an index whose entries are a number, a state and the number of a
@@ -31,7 +31,7 @@ struct store_walk {
 };
 
 /* Counts the next n entries; RC_NOTFOUND: these were the last. */
-enum rc store_walk_keys(struct db *, struct store_walk *, int n);
-enum rc store_walk_effects(struct db *, struct store_walk *, int n);
+enum rc store_walk_keys(struct db *db, struct store_walk *w, int n);
+enum rc store_walk_effects(struct db *db, struct store_walk *w, int n);
 
 #endif

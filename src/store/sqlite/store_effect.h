@@ -8,6 +8,6 @@
 
 /* Makes the effects that a dead owner was trying due again, and adds their
  * number. */
-enum rc store_effect_release(struct db *, int64_t owner, int64_t now, int *n);
+enum rc store_effect_release(struct db *db, int64_t owner, int64_t now, int *n);
 
 #endif

@@ -58,39 +58,39 @@ struct store_guard {
 
 /* For an open database and the files that are beside it now.
  * store_guard_free() is legal after a failure, and for a struct of zeros. */
-enum rc store_guard_init(struct store_guard *, const char *file);
-void store_guard_free(struct store_guard *);
+enum rc store_guard_init(struct store_guard *g, const char *file);
+void store_guard_free(struct store_guard *g);
 
 /* The lock file exists now, too. */
-void store_guard_add_lock(struct store_guard *);
+void store_guard_add_lock(struct store_guard *g);
 
 /*
  * RC_OK; RC_REPLACED: a file is not in place; RC_WENT_BACK.  The first failure
  * is logged.  It costs one stat(2) as long as no name in the folder changes.
  * Any thread may call it.
  */
-enum rc store_guard_check(struct store_guard *);
+enum rc store_guard_check(struct store_guard *g);
 
 /*
  * Called by the writing thread at the beginning of its transaction.
  * RC_WENT_BACK, also from all later calls, if the store lacks what was read in
  * it before, or was committed by this process.
  */
-enum rc store_guard_past(struct store_guard *, struct db *);
+enum rc store_guard_past(struct store_guard *g, struct db *db);
 
 /*
  * RC_CORRUPT: there are keys, and the seed is from another secret than that of
  * their numbers.  No request would find its key, and all would run again.
  */
-enum rc store_guard_secret(struct db *, const struct identity_seed *);
+enum rc store_guard_secret(struct db *db, const struct identity_seed *seed);
 
 /* Called before the COMMIT, and after one that succeeded: the next call of
  * store_guard_past() misses the new keys of this transaction if they are not
  * there. */
-enum rc store_guard_note(struct store_guard *, struct db *);
-void store_guard_commit(struct store_guard *);
+enum rc store_guard_note(struct store_guard *g, struct db *db);
+void store_guard_commit(struct store_guard *g);
 
 /* Writes a few words for RC_REPLACED and RC_WENT_BACK into why. */
-void store_guard_why(const struct store_guard *, char *why, size_t size);
+void store_guard_why(const struct store_guard *g, char *why, size_t size);
 
 #endif

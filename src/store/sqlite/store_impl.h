@@ -81,77 +81,78 @@ struct store {
  * first, because its cache is warm.  The caller must end its read before it
  * gives the connection back, so that the write-ahead log does not grow.
  */
-enum rc store_reader_take(struct store *, struct store_reader **);
+enum rc store_reader_take(struct store *store, struct store_reader **out);
 /* The same, with a statement in reader->s; give resets it. */
-enum rc store_reader_query(struct store *, enum query, struct store_reader **);
+enum rc store_reader_query(
+    struct store *store, enum query query, struct store_reader **out);
 /* The same in a transaction, so that all reads are of one state of the
  * database; give ends it. */
-enum rc store_reader_begin(struct store *, struct store_reader **);
-void store_reader_give(struct store *, struct store_reader *);
-void store_reader_close_all(struct store *); /* all must be given back */
+enum rc store_reader_begin(struct store *store, struct store_reader **out);
+void store_reader_give(struct store *store, struct store_reader *r);
+void store_reader_close_all(struct store *store); /* all must be given back */
 
 /*
  * A statement for the key with that identity and that number.  If another
  * database was copied over this one, the number alone might find the row of
  * another key.
  */
-struct db_stmt *store_stmt_of(
-    struct db *, enum query, const struct store_identity *, int64_t id);
+struct db_stmt *store_stmt_of(struct db *db, enum query query,
+    const struct store_identity *identity, int64_t id);
 
 /* Copies the body of that row, of length bytes, into a spool. */
-enum rc store_read_blob(
-    struct db *, const char *table, int64_t id, size_t length, struct spool *);
+enum rc store_read_blob(struct db *db, const char *table, int64_t id,
+    size_t length, struct spool *body);
 
 /* The same for the pieces of that number. */
 enum rc
-store_read_pieces(struct db *, int64_t id, size_t length, struct spool *);
+store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body);
 
 /* The head of the response in the current row of a statement with $row and
  * $response, of a key that is kept.  RC_CORRUPT or RC_VERSION: it makes no
  * sense. */
-enum rc
-store_read_head(struct db_stmt *, const struct record *key, struct response *);
+enum rc store_read_head(
+    struct db_stmt *s, const struct record *key, struct response *r);
 
 /* The key with that downstream key, if that is told by the downstream key
  * itself, or its outcome is open.  RC_NOTFOUND. */
 enum rc store_find_told(
-    struct store *, struct db *, const char *downstream, int64_t *id);
+    struct store *store, struct db *db, const char *downstream, int64_t *id);
 
 /* This process's lock; the first call takes it. */
-enum rc sqlite_liveness(struct store *, struct liveness **);
+enum rc sqlite_liveness(struct store *store, struct liveness **out);
 
 /* Whether this process may take a lease for that reservation (NULL: any); sets
  * the owner's liveness. */
-enum rc store_may_lease(
-    struct store *, const struct store_reservation *, struct liveness **);
+enum rc store_may_lease(struct store *store,
+    const struct store_reservation *what, struct liveness **liveness);
 
 /* Logs a folder in which other users can rename or remove the store's files,
  * with the cure. */
-void store_warn_of_folder(const struct store *);
+void store_warn_of_folder(const struct store *store);
 
 /* The size of the file with that suffix (bytes); 0 if there is none. */
-int64_t store_file_size(const struct store *, const char *suffix);
+int64_t store_file_size(const struct store *store, const char *suffix);
 
 /* Writes down the time, unless that was done less than grain (ms) ago. */
-enum rc store_clock_note(struct store *, int64_t grain);
+enum rc store_clock_note(struct store *store, int64_t grain);
 
 /* Writes down the time in any case, to see whether a commit succeeds. */
-enum rc store_clock_touch(struct store *);
+enum rc store_clock_touch(struct store *store);
 
 /* Expires a batch of keys, in the open transaction; changes and n are those of
  * an earlier run that was rolled back, or empty. */
-enum rc store_expire_batch(struct expire_batch *, struct db *, int64_t now);
+enum rc store_expire_batch(struct expire_batch *b, struct db *db, int64_t now);
 
 /* Reads, without a lock, what that will read. */
 enum rc store_expire_ahead(
-    struct db *, const struct expire_place *after, int limit, int64_t now);
+    struct db *db, const struct expire_place *after, int limit, int64_t now);
 
 /* Removes the files of attempts that no record names. */
-enum rc store_attempt_clean(struct store *);
+enum rc store_attempt_clean(struct store *store);
 
 /* The next dead owners of leases, at most max, after that one (0: from the
  * first), ordered by their names. */
 enum rc store_dead_owners(
-    struct store *, int64_t after, int64_t *dead, size_t max, size_t *n);
+    struct store *store, int64_t after, int64_t *dead, size_t max, size_t *n);
 
 #endif

@@ -26,38 +26,38 @@
 #define STORE_BAD_ROWS     1000
 
 /* RC_FULL: the disk has no room for a body of that size. */
-enum rc store_kept_room(struct db *, size_t body);
+enum rc store_kept_room(struct db *db, size_t body);
 
 /* Deletes what is stored with a key: the bodies, the request, the answer that
  * was not accepted and the delivered effects; or one of these; or the request
  * of a released key, unless a worker will need it. */
-enum rc store_kept_delete(struct db *, int64_t id);
-enum rc store_kept_delete_pieces(struct db *, int64_t id);
-enum rc store_kept_delete_answer(struct db *, int64_t id);
-enum rc store_kept_delete_refused(struct db *, int64_t id);
-enum rc store_kept_delete_request(struct db *, int64_t id);
-enum rc store_kept_released(struct db *, int64_t id);
+enum rc store_kept_delete(struct db *db, int64_t id);
+enum rc store_kept_delete_pieces(struct db *db, int64_t id);
+enum rc store_kept_delete_answer(struct db *db, int64_t id);
+enum rc store_kept_delete_refused(struct db *db, int64_t id);
+enum rc store_kept_delete_request(struct db *db, int64_t id);
+enum rc store_kept_released(struct db *db, int64_t id);
 
 /* Deletes a key in state `from` that is past its retention, and what is stored
  * with it. */
 enum rc store_kept_delete_key(
-    struct db *, int64_t id, enum record_state from, int64_t now);
+    struct db *db, int64_t id, enum record_state from, int64_t now);
 
 /* The number of the pieces of a key's answer. */
-enum rc store_kept_answer(struct db *, int64_t id, int64_t *pieces);
+enum rc store_kept_answer(struct db *db, int64_t id, int64_t *pieces);
 
 /* Stores the request of a key, for a worker or a reconciler. */
-enum rc store_kept_request(struct db *, int64_t id, struct stage *);
+enum rc store_kept_request(struct db *db, int64_t id, struct stage *st);
 
 /* Runs a statement with one number as its parameter. */
-enum rc store_kept_run(struct db *, enum query, int64_t);
+enum rc store_kept_run(struct db *db, enum query query, int64_t id);
 
 /* Bytes of all stored requests. */
-enum rc store_kept_bytes(struct db *, int64_t *bytes);
+enum rc store_kept_bytes(struct db *db, int64_t *bytes);
 
 /* Whether max_kept leaves no room for the request, if it is to be stored.  It
  * replaces the request stored with the key of that number (0: none). */
-enum rc
-store_kept_is_full(struct db *, const struct stage *, int64_t id, bool *full);
+enum rc store_kept_is_full(
+    struct db *db, const struct stage *st, int64_t id, bool *full);
 
 #endif

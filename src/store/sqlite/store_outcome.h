@@ -36,30 +36,30 @@ struct outcome_write {
 };
 
 /* The write of an outcome from store_outcome_new(), ready for the committer. */
-struct outcome_write *store_outcome_write(struct store_outcome *,
+struct outcome_write *store_outcome_write(struct store_outcome *outcome,
     enum rc (*run)(struct write *, struct db *, int64_t now), int64_t id);
 
 /* Queues the write and waits; *outcome becomes NULL if the committer keeps
  * it. */
 struct committer;
-enum rc store_outcome_do(
-    struct committer *, struct outcome_write *, struct store_outcome **outcome);
+enum rc store_outcome_do(struct committer *committer, struct outcome_write *o,
+    struct store_outcome **outcome);
 
 /* At the start of each run: prepares for what the runs before it have done. */
-void store_outcome_begin_run(struct outcome_write *);
+void store_outcome_begin_run(struct outcome_write *o);
 
 /* Whether a run must not yet write the outcome, but only a piece of it; and
  * that run.  The key must be one that the write may change. */
-bool store_outcome_has_more(const struct outcome_write *);
-enum rc store_outcome_piece(struct outcome_write *, struct db *);
+bool store_outcome_has_more(const struct outcome_write *o);
+enum rc store_outcome_piece(struct outcome_write *o, struct db *db);
 
 /* After the change of a key's row: writes the rest of the body, and deletes
  * what the key no longer needs. */
 enum rc store_outcome_completed(
-    struct outcome_write *, struct db *, const struct kept_columns *);
+    struct outcome_write *o, struct db *db, const struct kept_columns *c);
 
 /* Makes the key of an attempt unknown; RC_LOST: the attempt has no lease. */
-enum rc store_outcome_unknown(struct db *, int64_t id, const char *token,
+enum rc store_outcome_unknown(struct db *db, int64_t id, const char *token,
     const char *last_error, int64_t now);
 
 /*
@@ -67,7 +67,7 @@ enum rc store_outcome_unknown(struct db *, int64_t id, const char *token,
  * lease: the response stands until *expires_at.  RC_LOST: it has stored none,
  * or has no lease.
  */
-enum rc store_outcome_confirm(struct db *, int64_t id, const char *token,
+enum rc store_outcome_confirm(struct db *db, int64_t id, const char *token,
     int64_t now, int64_t *expires_at);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "fault.h"
 #include "store_impl.h"
-#include "tree.h"
+#include "attempt_lock.h"
 
 /* --- files ---------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ struct leftover {
 /* Removes a file that no record names.  A file of an attempt without a started
  * handler may be about to be named as long as its owner lives. */
 static enum rc
-remove_leftover(void *arg, int64_t name, const struct tree_note *note)
+remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	struct leftover *left = arg;
 	struct db_stmt *s;
@@ -36,7 +36,7 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 	rc = db_onef(s, "-");
 	if (rc != RC_NOTFOUND)
 		return rc;
-	tree_remove(left->store->file, name);
+	attempt_lock_remove(left->store->file, name);
 	FAULT(ATTEMPT_SWEPT);
 	return RC_OK;
 }
@@ -44,12 +44,12 @@ remove_leftover(void *arg, int64_t name, const struct tree_note *note)
 /* Removes the file of a process that died with its owner.  An attempt that it
  * acted for has a name of its own for the file. */
 static enum rc
-remove_process(void *arg, int64_t name, const struct tree_note *note)
+remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	struct store *store = arg;
 
 	if (sqlite_owner_is_dead(store, note->owner))
-		tree_process_remove(store->file, name);
+		attempt_lock_process_remove(store->file, name);
 	return RC_OK;
 }
 
@@ -64,10 +64,11 @@ store_attempt_clean(struct store *store)
 		return rc;
 	left.store = store;
 	left.db = reader->db;
-	rc = tree_each(store->file, remove_leftover, &left);
+	rc = attempt_lock_each(store->file, remove_leftover, &left);
 	store_reader_give(store, reader);
 	if (rc == RC_OK)
-		rc = tree_process_each(store->file, remove_process, store);
+		rc = attempt_lock_process_each(
+		    store->file, remove_process, store);
 	return rc;
 }
 

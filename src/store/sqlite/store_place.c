@@ -12,17 +12,17 @@
 #include "store_place.h"
 
 static enum rc
-find_recipe(struct db *db, const char *recipe, int64_t *id)
+find_fingerprint_spec(struct db *db, const char *fingerprint_spec, int64_t *id)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_RECIPE_FIND);
+	struct db_stmt *s = db_stmt(db, QUERY_FINGERPRINT_SPEC_FIND);
 	enum rc rc;
 
-	db_bindf(s, "s", recipe);
+	db_bindf(s, "s", fingerprint_spec);
 	rc = db_onef(s, "i", id);
 	if (rc != RC_NOTFOUND)
 		return rc;
-	s = db_stmt(db, QUERY_RECIPE_NEW);
-	db_bindf(s, "s", recipe);
+	s = db_stmt(db, QUERY_FINGERPRINT_SPEC_NEW);
+	db_bindf(s, "s", fingerprint_spec);
 	rc = db_onef(s, "i", id);
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
@@ -104,7 +104,7 @@ store_place_find(struct db *db, const struct stage *st, int64_t now,
 		return rc;
 	record_check(found);
 	if (!decide_is_past(found, now) &&
-	    strcmp(found->recipe, what->recipe) != 0) {
+	    strcmp(found->fingerprint_spec, what->fingerprint_spec) != 0) {
 		*decision = DECIDE_BUSY;
 		return RC_OK;
 	}
@@ -115,8 +115,9 @@ store_place_find(struct db *db, const struct stage *st, int64_t now,
 }
 
 enum rc
-store_place_make(struct db *db, const struct record *old, const char *recipe,
-    int64_t now, int64_t *id, int64_t *recipe_id)
+store_place_make(struct db *db, const struct record *old,
+    const char *fingerprint_spec, int64_t now, int64_t *id,
+    int64_t *fingerprint_spec_id)
 {
 	int64_t recent;
 	enum rc rc;
@@ -129,7 +130,7 @@ store_place_make(struct db *db, const struct record *old, const char *recipe,
 	if (old->id != 0 &&
 	    (rc = store_kept_delete_key(db, old->id, old->state, now)) != RC_OK)
 		return rc;
-	return find_recipe(db, recipe, recipe_id);
+	return find_fingerprint_spec(db, fingerprint_spec, fingerprint_spec_id);
 }
 
 void

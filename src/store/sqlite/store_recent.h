@@ -17,11 +17,11 @@ struct store;
  * RC_CORRUPT and RC_IO: perhaps a row cannot be read or changed.  Then SQLite
  * may have rolled back the transaction, and the caller must.
  */
-enum rc store_recent_list(struct db *, int64_t newest, int64_t recent);
+enum rc store_recent_list(struct db *db, int64_t newest, int64_t recent);
 
 /* The same; reads both numbers.  New keys do that too, but perhaps there is
  * none for long. */
-enum rc store_recent_look(struct db *);
+enum rc store_recent_look(struct db *db);
 
 /*
  * After a write or a search failed with rc: if a row that is recent may be the
@@ -29,10 +29,10 @@ enum rc store_recent_look(struct db *);
  * where that fails.  Returns whether the caller should try again.  No sweep
  * finds a row that was passed over; it is logged, and doctor reports it.
  */
-bool store_recent_mend(struct store *, enum rc);
+bool store_recent_mend(struct store *store, enum rc rc);
 
 /* committer_do() for a write that lists or searches recent keys; the second try
  * included. */
-enum rc store_recent_do(struct store *, struct write *);
+enum rc store_recent_do(struct store *store, struct write *w);
 
 #endif

@@ -23,7 +23,7 @@
 #include "store_recent.h"
 #include "store_row.h"
 #include "store_stage.h"
-#include "tree.h"
+#include "attempt_lock.h"
 #include "verb.h"
 
 /* A pass writes down the time last seen, but not more often than this (ms). */
@@ -71,10 +71,10 @@ release(struct db *db, int64_t id, const struct record *lost, int64_t now)
  * determined.  If the lock file was replaced, the owner may be alive after all.
  */
 static bool
-tree_may_live(const struct recover_write *r, const struct record *lost)
+attempt_lock_may_live(const struct recover_write *r, const struct record *lost)
 {
 	return lost->lock_file != liveness_file(r->liveness) ||
-	    tree_lives(r->database, lost->attempt_lock, r->processes);
+	    attempt_lock_lives(r->database, lost->attempt_lock, r->processes);
 }
 
 /* The next attempt of that owner after r->after, which moves on; RC_NOTFOUND:
@@ -179,7 +179,7 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 		}
 		r->n++;
 		answered = lost.state == RECORD_COMPLETED;
-		lives = !answered && tree_may_live(r, &lost);
+		lives = !answered && attempt_lock_may_live(r, &lost);
 		if (lost.resume && lives && now < lost.locked_until) {
 			store_changes_free(c, 1); /* later */
 			r->n--;

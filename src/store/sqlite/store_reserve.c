@@ -35,13 +35,13 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	const struct store_identity *identity = &what->identity;
 	struct store_lease *lease = r->lease;
 	struct db_stmt *s;
-	int64_t recipe;
+	int64_t fingerprint_spec;
 	enum rc rc;
 
 	/* The downstream key of an earlier run must not stay. */
 	memcpy(lease->downstream, r->uuid, sizeof(lease->downstream));
-	rc = store_place_make(
-	    db, &r->found, what->recipe, now, &lease->id, &recipe);
+	rc = store_place_make(db, &r->found, what->fingerprint_spec, now,
+	    &lease->id, &fingerprint_spec);
 	if (rc == RC_OK)
 		rc = downstream_bind(r->secret, lease->id, lease->downstream);
 	if (rc != RC_OK)
@@ -53,7 +53,7 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	db_bindf(s, "issssiibiusiisizzzsi", lease->id, identity->key,
 	    identity->path, identity->scope, lease->token, r->owner,
 	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
-	    recipe, lease->downstream, verb_on_crash(what->on_crash),
+	    fingerprint_spec, lease->downstream, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
 	    verb_expired_retention(what), verb_lock(what->attempt),
 	    verb_lock_file(what->attempt), what->reconcile_delay,

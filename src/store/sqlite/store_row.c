@@ -31,7 +31,7 @@ static const struct db_member row[] = {
 	DB_MEMBER('i', record, owner),
 	DB_MEMBER('m', record, locked_until),
 	DB_MEMBER('x', record, fingerprint),
-	DB_MEMBER('s', record, recipe),
+	DB_MEMBER('s', record, fingerprint_spec),
 	DB_MEMBER('u', record, downstream),
 	DB_MEMBER('f', record, recovery_point),
 	DB_MEMBER('?', record, resume),

@@ -18,17 +18,17 @@
  * queries.sql.  The caller frees *record or *effect after RC_OK.  RC_CORRUPT:
  * the row makes no sense, and only .id is set.
  */
-enum rc store_row_read(struct db_stmt *, struct record *);
-enum rc store_row_read_effect(struct db_stmt *, struct store_effect *);
+enum rc store_row_read(struct db_stmt *s, struct record *r);
+enum rc store_row_read_effect(struct db_stmt *s, struct store_effect *e);
 
 /*
  * Steps to the next sound row, and skips the others: see store_row_bad().
  * After RC_OK the caller steps again, or resets the statement.  RC_NOTFOUND:
  * there is none, and the statement is reset.
  */
-enum rc store_row_next(struct db *, struct db_stmt *, struct record *);
+enum rc store_row_next(struct db *db, struct db_stmt *s, struct record *r);
 enum rc
-store_row_next_effect(struct db *, struct db_stmt *, struct store_effect *);
+store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e);
 
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
@@ -37,17 +37,18 @@ store_row_next_effect(struct db *, struct db_stmt *, struct store_effect *);
  * NULL: it gets the recovery point.  step leaves the statement at the row; the
  * caller resets it in any case.
  */
-enum rc store_row_find(struct db *, const struct store_identity *,
-    int64_t number, struct record *, struct store_lease *);
-enum rc store_row_step(struct db *, const struct store_identity *,
-    int64_t number, struct record *, struct store_lease *, struct db_stmt **);
+enum rc store_row_find(struct db *db, const struct store_identity *identity,
+    int64_t number, struct record *r, struct store_lease *lease);
+enum rc store_row_step(struct db *db, const struct store_identity *identity,
+    int64_t number, struct record *r, struct store_lease *lease,
+    struct db_stmt **s);
 
 /* rows_bad() */
-void store_row_bad(const struct db *, const char *table, int64_t id);
+void store_row_bad(const struct db *db, const char *table, int64_t id);
 
 /* The number of bad rows in the database; the first of them by table and
  * number. */
-enum rc store_row_find_bad(struct db *, const struct identity_seed *,
+enum rc store_row_find_bad(struct db *db, const struct identity_seed *seed,
     int64_t *n, char *names, size_t size);
 
 #endif

@@ -37,43 +37,43 @@ struct stage {
 /* Prepares for storing the request of that reservation; keep: it is stored at
  * all.  RC_OK, RC_NOMEM, or why this process has no lock.  store_stage_end() is
  * legal in any case. */
-enum rc store_stage_init(struct stage *, struct store *,
-    const struct store_reservation *, bool keep);
+enum rc store_stage_init(struct stage *st, struct store *store,
+    const struct store_reservation *what, bool keep);
 
 /* The same for an answer.  If no key names its pieces in the end, the caller
  * deletes them by store_stage_drop(). */
 enum rc store_stage_init_answer(
-    struct stage *, struct store *, const void *body, size_t length);
+    struct stage *st, struct store *store, const void *body, size_t length);
 
 /* Whether the body is stored in pieces. */
-bool store_stage_is_large(const struct stage *);
+bool store_stage_is_large(const struct stage *st);
 
 /* Deletes the pieces, and their row in once_stage. */
-enum rc store_stage_drop(struct stage *, struct db *);
+enum rc store_stage_drop(struct stage *st, struct db *db);
 
 /* After the last run, whose result was rc: deletes pieces that no key names. */
-void store_stage_end(struct stage *, struct store *, enum rc);
+void store_stage_end(struct stage *st, struct store *store, enum rc rc);
 
 /* The flags of a write that stores the body. */
-unsigned store_stage_flags(const struct stage *);
+unsigned store_stage_flags(const struct stage *st);
 
 /* At the start of each run: prepares for what the runs before it have done. */
-void store_stage_begin_run(struct stage *, const struct write *);
+void store_stage_begin_run(struct stage *st, const struct write *w);
 
 /* Whether a run must not yet make the key, but only write a piece; and that
  * run. */
-bool store_stage_has_more(const struct stage *);
-enum rc store_stage_piece(struct stage *, struct write *, struct db *);
+bool store_stage_has_more(const struct stage *st);
+enum rc store_stage_piece(struct stage *st, struct write *w, struct db *db);
 
 /* Bytes that the request still adds to those of all stored requests. */
-uint64_t store_stage_bytes(const struct stage *);
+uint64_t store_stage_bytes(const struct stage *st);
 
 /* Writes the rest of the body, for a row that names the pieces from then on.
  * *pieces is their number, or 0: the row has the whole body.  RC_CORRUPT: some
  * pieces have gone, and the next run begins again. */
-enum rc store_stage_use(struct stage *, struct db *, int64_t *pieces);
+enum rc store_stage_use(struct stage *st, struct db *db, int64_t *pieces);
 
 /* Deletes what dead processes have staged. */
-enum rc store_stage_recover(struct store *);
+enum rc store_stage_recover(struct store *store);
 
 #endif

@@ -11,25 +11,25 @@
 #include "store.h"
 
 /* Steps a statement that changes one row; returns lost if it changed none. */
-enum rc verb_change_one(struct db_stmt *, enum rc lost);
+enum rc verb_change_one(struct db_stmt *s, enum rc lost);
 
 /*
  * The same for a change of state, which record.c's table must allow;
  * RC_INVALID: it does not.  RECORD_NONE is the state before an insertion, and
  * after a deletion.
  */
-enum rc verb_change_state(struct db_stmt *, enum record_state from,
+enum rc verb_change_state(struct db_stmt *s, enum record_state from,
     enum record_state to, enum rc lost);
 
 /* The words in the columns of these names; NULL is the default. */
-const char *verb_on_crash(enum conf_on_crash);
-const char *verb_on_expired(enum conf_on_expired);
+const char *verb_on_crash(enum conf_on_crash on_crash);
+const char *verb_on_expired(enum conf_on_expired on_expired);
 
 /* How long the key stays as a marker; 0: it never becomes one. */
-int64_t verb_expired_retention(const struct store_reservation *);
+int64_t verb_expired_retention(const struct store_reservation *what);
 
 /* The columns that name an attempt's processes; 0 for NULL. */
-int64_t verb_lock(const struct store_attempt *);
-int64_t verb_lock_file(const struct store_attempt *);
+int64_t verb_lock(const struct store_attempt *at);
+int64_t verb_lock_file(const struct store_attempt *at);
 
 #endif

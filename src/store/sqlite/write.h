@@ -115,9 +115,9 @@ struct write_list {
 	struct write *first, **last;
 	unsigned n;
 };
-void write_list_init(struct write_list *);
-void write_list_add(struct write_list *, struct write *);
-struct write *write_list_take(struct write_list *);
-bool write_list_remove(struct write_list *, struct write *);
+void write_list_init(struct write_list *l);
+void write_list_add(struct write_list *l, struct write *w);
+struct write *write_list_take(struct write_list *l);
+bool write_list_remove(struct write_list *l, struct write *w);
 
 #endif

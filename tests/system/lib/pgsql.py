@@ -192,7 +192,8 @@ def reservation(id, key, **kw):
     """The parameters of reserve_new."""
     v = dict(scope=b'alice', scope_id=11, max_active=0, max_kept=0,
              environment=None, body=None, path=b'/payments', token=TOKEN,
-             owner=OWNER, lease=60000, fingerprint=b'f' * 32, recipe=1,
+             owner=OWNER, lease=60000, fingerprint=b'f' * 32,
+             fingerprint_spec=1,
              downstream='11111111-1111-4111-8111-111111111111', resume=False,
              retention=86400000, gone=False, expired_retention=0, lock=None,
              lock_file=None, reconcile_delay=None, resource=None, max_open=0)

@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "tree.h"
+#include "attempt_lock.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 #define OTHER "f123456789abcdef0123456789abcdef"
@@ -49,13 +49,13 @@ setup(void **state)
 }
 
 static enum rc
-remove_it(void *arg, int64_t name, const struct tree_note *note)
+remove_it(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	int *n = arg;
 
 	(void)note;
 	(*n)++;
-	tree_remove(database, name);
+	attempt_lock_remove(database, name);
 	return RC_OK;
 }
 
@@ -65,7 +65,7 @@ remove_all(void)
 {
 	int n = 0;
 
-	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
 	return n;
 }
 
@@ -86,7 +86,7 @@ lives(int64_t name)
 	bool is;
 
 	assert_int_equal(process_list(&list), RC_OK);
-	is = tree_lives(database, name, list);
+	is = attempt_lock_lives(database, name, list);
 	process_list_free(list);
 	return is;
 }
@@ -343,12 +343,13 @@ static void
 an_attempt_lives_until_nothing_of_it_is_left(void **state)
 {
 	int held, note, copy;
-	struct tree_note n;
+	struct attempt_lock_note n;
 	int64_t name;
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	assert_true(name > 0);
 	assert_true((fcntl(held, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_int_equal(fcntl(held, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -359,16 +360,16 @@ an_attempt_lives_until_nothing_of_it_is_left(void **state)
 	close(copy);
 	assert_false(lives(name)); /* its handler was never started */
 
-	assert_int_equal(tree_begin(note, TOKEN, 7), RC_OK);
+	assert_int_equal(attempt_lock_begin(note, TOKEN, 7), RC_OK);
 	assert_false(lives(name));
 	pid = start(SHED_SESSION, TOKEN);
 	assert_true(lives(name));
 	end(pid);
 	pid = start(SHED_SESSION | SHED_ENVIRONMENT, TOKEN);
 	assert_false(lives(name)); /* cannot be found */
-	tree_started(note, pid);
+	attempt_lock_started(note, pid);
 	assert_true(lives(name));
-	assert_int_equal(tree_read(database, name, &n), RC_OK);
+	assert_int_equal(attempt_lock_read(database, name, &n), RC_OK);
 	assert_int_equal(n.owner, 5);
 	assert_int_equal(n.key, 7);
 	assert_string_equal(n.token, TOKEN);
@@ -377,8 +378,8 @@ an_attempt_lives_until_nothing_of_it_is_left(void **state)
 	assert_false(lives(name));
 	close(note);
 	/* what cannot be told counts as alive */
-	assert_true(tree_lives(database, name, NULL));
-	tree_remove(database, name);
+	assert_true(attempt_lock_lives(database, name, NULL));
+	attempt_lock_remove(database, name);
 	assert_true(lives(name));
 	assert_true(lives(0));
 	assert_true(lives(-1));
@@ -391,12 +392,13 @@ nothing_outlives_a_boot(void **state)
 	int64_t name;
 
 	(void)state;
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
-	assert_false(tree_is_past(name));
-	assert_true(tree_is_past(name ^ INT64_C(3) << 40));
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_false(attempt_lock_is_past(name));
+	assert_true(attempt_lock_is_past(name ^ INT64_C(3) << 40));
 	assert_false(lives(name ^ INT64_C(3) << 40));
 	/* made when the boot's name could not be read */
-	assert_false(tree_is_past(name & ((INT64_C(1) << 40) - 1)));
+	assert_false(attempt_lock_is_past(name & ((INT64_C(1) << 40) - 1)));
 	close(held);
 	close(note);
 }
@@ -417,7 +419,8 @@ a_handler_keeps_no_other_attempt_alive(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	if ((pid = fork()) == 0) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
 		close(note);
@@ -440,7 +443,8 @@ a_handler_keeps_no_other_attempt_alive(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	alarm(30);
-	assert_int_equal(tree_new(database, 5, &held2, &note2, &name2), RC_OK);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held2, &note2, &name2), RC_OK);
 	alarm(0);
 	assert_int_equal(stat(folder, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
@@ -465,16 +469,19 @@ a_folder_that_is_not_ours_is_not_believed(void **state)
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", dir);
 	assert_int_equal(mkdir(elsewhere, 0700), 0);
 	assert_int_equal(symlink(elsewhere, folder), 0);
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_IO);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_IO);
 	assert_int_equal(held, -1);
 	assert_int_equal(note, -1);
 	unlink(folder);
 	assert_int_equal(mkdir(folder, 0770), 0);
 	assert_int_equal(chmod(folder, 0770), 0);
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_IO);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_IO);
 	rmdir(folder);
 	rmdir(elsewhere);
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	close(held);
 	close(note);
 }
@@ -488,15 +495,16 @@ a_file_without_a_line_is_removed_unless_it_is_held(void **state)
 
 	(void)state;
 	(void)remove_all();
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	assert_int_equal(ftruncate(note, 0), 0);
-	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
 	assert_int_equal(n, 0);
 	snprintf(
 	    path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
 	assert_int_equal(access(path, F_OK), 0);
 	close(held);
-	assert_int_equal(tree_each(database, remove_it, &n), RC_OK);
+	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
 	assert_int_equal(n, 0);
 	assert_int_equal(access(path, F_OK), -1);
 	close(note);
@@ -509,13 +517,13 @@ a_file_without_a_line_is_removed_unless_it_is_held(void **state)
 }
 
 static enum rc
-remove_process(void *arg, int64_t name, const struct tree_note *note)
+remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	int *n = arg;
 
 	assert_string_equal(note->token, OTHER);
 	(*n)++;
-	tree_process_remove(database, name);
+	attempt_lock_process_remove(database, name);
 	return RC_OK;
 }
 
@@ -529,28 +537,31 @@ an_attempt_lives_as_long_as_the_process_that_acts_for_it(void **state)
 	(void)state;
 	(void)remove_all();
 	assert_int_equal(process_list(&list), RC_OK);
-	assert_int_equal(tree_new(database, 5, &held, &note, &name), RC_OK);
-	assert_int_equal(tree_begin(note, TOKEN, 1), RC_OK);
-	assert_int_equal(tree_process_new(database, 5, OTHER, &of_process,
-			     &its_note, &process),
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
+	assert_int_equal(attempt_lock_process_new(database, 5, OTHER,
+			     &of_process, &its_note, &process),
 	    RC_OK);
 	close(held);
-	assert_false(tree_lives(database, name, list));
-	assert_int_equal(tree_process_acts(database, name, process), RC_OK);
-	assert_true(tree_is_held(database, name));
-	assert_true(tree_lives(database, name, list));
+	assert_false(attempt_lock_lives(database, name, list));
+	assert_int_equal(
+	    attempt_lock_process_acts(database, name, process), RC_OK);
+	assert_true(attempt_lock_is_held(database, name));
+	assert_true(attempt_lock_lives(database, name, list));
 	/* It acts for one attempt after another. */
-	tree_process_acted(database, name);
-	assert_false(tree_lives(database, name, list));
-	assert_int_equal(tree_process_acts(database, name, process), RC_OK);
+	attempt_lock_process_acted(database, name);
+	assert_false(attempt_lock_lives(database, name, list));
+	assert_int_equal(
+	    attempt_lock_process_acts(database, name, process), RC_OK);
 	/* The end of the process's own file is not its end. */
 	assert_int_equal(
-	    tree_process_each(database, remove_process, &n), RC_OK);
+	    attempt_lock_process_each(database, remove_process, &n), RC_OK);
 	assert_int_equal(n, 1);
-	assert_true(tree_lives(database, name, list));
+	assert_true(attempt_lock_lives(database, name, list));
 	close(of_process);
-	assert_false(tree_lives(database, name, list));
-	assert_true(tree_lives(database, name, NULL));
+	assert_false(attempt_lock_lives(database, name, list));
+	assert_true(attempt_lock_lives(database, name, NULL));
 	/* The attempt's file takes the second name along. */
 	assert_int_equal(remove_all(), 1);
 	assert_int_equal(rmdir(folder), 0);

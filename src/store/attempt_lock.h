@@ -13,8 +13,8 @@
  * in which the file was made: no process outlives a boot.  If the file is
  * missing, the attempt counts as alive.
  */
-#ifndef TREE_H
-#define TREE_H
+#ifndef ATTEMPT_LOCK_H
+#define ATTEMPT_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@
 #include "rc.h"
 #include "record.h"
 
-struct tree_note {
+struct attempt_lock_note {
 	int64_t owner;                    /* the process that made it */
 	char token[RECORD_TOKEN_LEN + 1]; /* "": its handler was not started */
 	int64_t key;
@@ -36,33 +36,34 @@ struct tree_note {
  * *name is the file's name as a number.  Errors are logged and name the file;
  * RC_BUSY: no free name was found.
  */
-enum rc tree_new(
+enum rc attempt_lock_new(
     const char *database, int64_t owner, int *held, int *note, int64_t *name);
 
 /* Before the handler is started: adds the attempt's token and key. */
-enum rc tree_begin(int note, const char *token, int64_t key);
+enum rc attempt_lock_begin(int note, const char *token, int64_t key);
 
 /* After the handler was started: adds its session. */
-void tree_started(int note, pid_t);
+void attempt_lock_started(int note, pid_t pid);
 
 /* Reads the file.  RC_NOTFOUND: it does not exist, or lacks the owner's
  * name. */
-enum rc tree_read(const char *database, int64_t name, struct tree_note *);
+enum rc attempt_lock_read(
+    const char *database, int64_t name, struct attempt_lock_note *note);
 
 /* Whether the file was made in another boot of this host. */
-bool tree_is_past(int64_t name);
+bool attempt_lock_is_past(int64_t name);
 
 /* Whether a process holds the descriptor; true if that cannot be determined. */
-bool tree_is_held(const char *database, int64_t name);
+bool attempt_lock_is_held(const char *database, int64_t name);
 
 /*
  * Whether a process of that attempt may still live.  list: the result of
  * process_list() after the attempt was lost; NULL: not known.
  */
-bool
-tree_lives(const char *database, int64_t name, const struct process_list *list);
+bool attempt_lock_lives(
+    const char *database, int64_t name, const struct process_list *list);
 
-void tree_remove(const char *database, int64_t name);
+void attempt_lock_remove(const char *database, int64_t name);
 
 /* --- processes that stay ------------------------------------------------- */
 
@@ -74,22 +75,25 @@ void tree_remove(const char *database, int64_t name);
  * processes or those of the second file.
  */
 
-/* Like tree_new() and then tree_begin() with key 0. */
-enum rc tree_process_new(const char *database, int64_t owner, const char *token,
-    int *held, int *note, int64_t *name);
-void tree_process_remove(const char *database, int64_t process);
+/* Like attempt_lock_new() and then attempt_lock_begin() with key 0. */
+enum rc attempt_lock_process_new(const char *database, int64_t owner,
+    const char *token, int *held, int *note, int64_t *name);
+void attempt_lock_process_remove(const char *database, int64_t process);
 
 /* Says that the process may act for the attempt from now on, and no longer.
  * Errors are logged. */
-enum rc tree_process_acts(const char *database, int64_t name, int64_t process);
-void tree_process_acted(const char *database, int64_t name);
+enum rc
+attempt_lock_process_acts(const char *database, int64_t name, int64_t process);
+void attempt_lock_process_acted(const char *database, int64_t name);
 
-/* Calls visit for the file of each process, like tree_each(). */
-enum rc tree_process_each(const char *database,
-    enum rc (*visit)(void *, int64_t name, const struct tree_note *), void *);
+/* Calls visit for the file of each process, like attempt_lock_each(). */
+enum rc attempt_lock_process_each(const char *database,
+    enum rc (*visit)(void *, int64_t name, const struct attempt_lock_note *),
+    void *arg);
 
 /* Calls visit for each file, until visit returns a value other than RC_OK. */
-enum rc tree_each(const char *database,
-    enum rc (*visit)(void *, int64_t name, const struct tree_note *), void *);
+enum rc attempt_lock_each(const char *database,
+    enum rc (*visit)(void *, int64_t name, const struct attempt_lock_note *),
+    void *arg);
 
 #endif

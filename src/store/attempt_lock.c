@@ -22,7 +22,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "tree_impl.h"
+#include "attempt_lock_impl.h"
 
 /* Names are drawn at random; a second try is almost never needed. */
 #define NEW_TRIES 8
@@ -34,7 +34,7 @@
 #define NOTE_MAX 256
 
 enum rc
-tree_failed(const char *database, const char *what)
+attempt_lock_failed(const char *database, const char *what)
 {
 	int error = errno;
 
@@ -78,7 +78,7 @@ stat_store(const char *database, struct stat *st)
 }
 
 int
-tree_open_folder(const char *database, bool make)
+attempt_lock_open_folder(const char *database, bool make)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct stat st;
@@ -108,9 +108,11 @@ tree_open_folder(const char *database, bool make)
 }
 
 void
-tree_text_of(int64_t name, const char *kind, char text[TREE_FILE_LEN])
+attempt_lock_text_of(
+    int64_t name, const char *kind, char text[ATTEMPT_LOCK_FILE_LEN])
 {
-	snprintf(text, TREE_FILE_LEN, "%016" PRIx64 "%s", (uint64_t)name, kind);
+	snprintf(text, ATTEMPT_LOCK_FILE_LEN, "%016" PRIx64 "%s",
+	    (uint64_t)name, kind);
 }
 
 /* The bits of this boot, > 0; 0: the boot has no name. */
@@ -130,7 +132,7 @@ boot_bits(void)
 }
 
 bool
-tree_is_past(int64_t name)
+attempt_lock_is_past(int64_t name)
 {
 	int64_t made = name >> NAME_BITS, now = boot_bits();
 
@@ -173,7 +175,7 @@ make_file(int folder, const char *text, int *held, int *note)
 }
 
 void
-tree_close_both(int *held, int *note)
+attempt_lock_close_both(int *held, int *note)
 {
 	if (*held != -1)
 		close(*held);
@@ -183,17 +185,17 @@ tree_close_both(int *held, int *note)
 }
 
 enum rc
-tree_new_file(const char *database, int64_t owner, const char *kind, int *held,
-    int *note, int64_t *name)
+attempt_lock_new_file(const char *database, int64_t owner, const char *kind,
+    int *held, int *note, int64_t *name)
 {
-	char text[TREE_FILE_LEN], line[TREE_NAME_LEN + 2];
+	char text[ATTEMPT_LOCK_FILE_LEN], line[ATTEMPT_LOCK_NAME_LEN + 2];
 	int folder, error = EEXIST, tries;
 	uint64_t bits;
 	enum rc rc = RC_OK;
 
 	*held = *note = -1;
-	if ((folder = tree_open_folder(database, true)) == -1)
-		return tree_failed(database, "open");
+	if ((folder = attempt_lock_open_folder(database, true)) == -1)
+		return attempt_lock_failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
 			error = errno;
@@ -201,37 +203,37 @@ tree_new_file(const char *database, int64_t owner, const char *kind, int *held,
 		}
 		*name = boot_bits() << NAME_BITS |
 		    (int64_t)(bits >> (64 - NAME_BITS)) | 1;
-		tree_text_of(*name, kind, text);
+		attempt_lock_text_of(*name, kind, text);
 		error = make_file(folder, text, held, note);
 		if (error != 0)
-			tree_close_both(held, note);
+			attempt_lock_close_both(held, note);
 	}
 	if (error == 0) {
 		snprintf(
 		    line, sizeof(line), "%016" PRIx64 "\n", (uint64_t)owner);
 		if (write(*note, line, strlen(line)) != (ssize_t)strlen(line)) {
 			error = errno;
-			tree_close_both(held, note);
+			attempt_lock_close_both(held, note);
 			(void)unlinkat(folder, text, 0);
 		}
 	}
 	if (error != 0) {
 		errno = error;
-		rc = tree_failed(database, "make a file");
+		rc = attempt_lock_failed(database, "make a file");
 	}
 	close(folder);
 	return error == EEXIST ? RC_BUSY : rc;
 }
 
 enum rc
-tree_new(
+attempt_lock_new(
     const char *database, int64_t owner, int *held, int *note, int64_t *name)
 {
-	return tree_new_file(database, owner, "", held, note, name);
+	return attempt_lock_new_file(database, owner, "", held, note, name);
 }
 
 enum rc
-tree_begin(int note, const char *token, int64_t key)
+attempt_lock_begin(int note, const char *token, int64_t key)
 {
 	char line[NOTE_MAX];
 	ssize_t n;
@@ -245,7 +247,7 @@ tree_begin(int note, const char *token, int64_t key)
 }
 
 void
-tree_started(int note, pid_t pid)
+attempt_lock_started(int note, pid_t pid)
 {
 	struct process_session s;
 	char line[NOTE_MAX];
@@ -266,12 +268,13 @@ tree_started(int note, pid_t pid)
 static int
 open_file(const char *database, int64_t name, const char *kind)
 {
-	char text[TREE_FILE_LEN];
+	char text[ATTEMPT_LOCK_FILE_LEN];
 	int folder, fd;
 
-	if (name <= 0 || (folder = tree_open_folder(database, false)) == -1)
+	if (name <= 0 ||
+	    (folder = attempt_lock_open_folder(database, false)) == -1)
 		return -1;
-	tree_text_of(name, kind, text);
+	attempt_lock_text_of(name, kind, text);
 	fd = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	close(folder);
 	return fd;
@@ -294,7 +297,7 @@ next_line(char **rest)
 }
 
 static enum rc
-read_note(int fd, struct tree_note *note)
+read_note(int fd, struct attempt_lock_note *note)
 {
 	char text[NOTE_MAX], *line, *rest = text;
 	ssize_t n;
@@ -322,7 +325,7 @@ read_note(int fd, struct tree_note *note)
 
 static enum rc
 read_file(const char *database, int64_t name, const char *kind,
-    struct tree_note *note)
+    struct attempt_lock_note *note)
 {
 	int fd = open_file(database, name, kind);
 	enum rc rc;
@@ -336,7 +339,8 @@ read_file(const char *database, int64_t name, const char *kind,
 }
 
 enum rc
-tree_read(const char *database, int64_t name, struct tree_note *note)
+attempt_lock_read(
+    const char *database, int64_t name, struct attempt_lock_note *note)
 {
 	return read_file(database, name, "", note);
 }
@@ -357,62 +361,65 @@ file_is_held(const char *database, int64_t name, const char *kind, bool missing)
 }
 
 bool
-tree_is_held(const char *database, int64_t name)
+attempt_lock_is_held(const char *database, int64_t name)
 {
 	return file_is_held(database, name, "", true) ||
-	    file_is_held(database, name, TREE_OF_BY, false);
+	    file_is_held(database, name, ATTEMPT_LOCK_OF_BY, false);
 }
 
 /* Whether a process that the file's token or session marks may still live. */
 static bool
-note_lives(const struct tree_note *note, const struct process_list *list)
+note_lives(
+    const struct attempt_lock_note *note, const struct process_list *list)
 {
 	return list == NULL ||
 	    process_list_has(list, &note->session, note->token);
 }
 
 bool
-tree_lives(const char *database, int64_t name, const struct process_list *list)
+attempt_lock_lives(
+    const char *database, int64_t name, const struct process_list *list)
 {
-	struct tree_note note;
+	struct attempt_lock_note note;
 	enum rc rc;
 
 	if (name <= 0)
 		return true;
-	if (tree_is_past(name))
+	if (attempt_lock_is_past(name))
 		return false;
-	if (tree_is_held(database, name) ||
-	    tree_read(database, name, &note) != RC_OK)
+	if (attempt_lock_is_held(database, name) ||
+	    attempt_lock_read(database, name, &note) != RC_OK)
 		return true;
 	if (note.token[0] == '\0')
 		return false;
 	if (note_lives(&note, list))
 		return true;
-	rc = read_file(database, name, TREE_OF_BY, &note);
+	rc = read_file(database, name, ATTEMPT_LOCK_OF_BY, &note);
 	if (rc == RC_NOTFOUND && note.owner == 0)
 		return false; /* no process that stays */
 	return rc != RC_OK || note_lives(&note, list);
 }
 
 void
-tree_remove_file(const char *database, int64_t name, const char *kind)
+attempt_lock_remove_file(const char *database, int64_t name, const char *kind)
 {
-	char text[TREE_FILE_LEN];
+	char text[ATTEMPT_LOCK_FILE_LEN];
 	int folder;
 
-	if (name <= 0 || (folder = tree_open_folder(database, false)) == -1)
+	if (name <= 0 ||
+	    (folder = attempt_lock_open_folder(database, false)) == -1)
 		return;
-	tree_text_of(name, kind, text);
+	attempt_lock_text_of(name, kind, text);
 	(void)unlinkat(folder, text, 0);
 	close(folder);
 }
 
 void
-tree_remove(const char *database, int64_t name)
+attempt_lock_remove(const char *database, int64_t name)
 {
 	/* In this order: without the first file the second one is not found. */
-	tree_remove_file(database, name, TREE_OF_BY);
-	tree_remove_file(database, name, "");
+	attempt_lock_remove_file(database, name, ATTEMPT_LOCK_OF_BY);
+	attempt_lock_remove_file(database, name, "");
 }
 
 /* The name that a file name of that kind stands for; none if the file is not
@@ -421,32 +428,34 @@ static int64_t
 name_of(const char *text, const char *kind)
 {
 	uint64_t name = strtoull(text, NULL, 16);
-	char again[TREE_FILE_LEN];
+	char again[ATTEMPT_LOCK_FILE_LEN];
 
 	if (name > INT64_MAX)
 		return 0;
-	tree_text_of((int64_t)name, kind, again);
+	attempt_lock_text_of((int64_t)name, kind, again);
 	return strcmp(again, text) == 0 ? (int64_t)name : 0;
 }
 
 static enum rc
 visit_file(const char *database, int64_t name, const char *kind,
-    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
+    void *arg)
 {
-	struct tree_note note;
+	struct attempt_lock_note note;
 	enum rc rc;
 
 	rc = read_file(database, name, kind, &note);
 	/* Its maker died before it wrote a line; or it has not locked the file
 	 * yet, and then makes another one. */
 	if (rc == RC_NOTFOUND && !file_is_held(database, name, kind, true))
-		tree_remove_file(database, name, kind);
+		attempt_lock_remove_file(database, name, kind);
 	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
 }
 
 enum rc
-tree_each_of(const char *database, const char *kind,
-    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+attempt_lock_each_of(const char *database, const char *kind,
+    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
+    void *arg)
 {
 	int64_t name;
 	struct dirent *d;
@@ -454,8 +463,9 @@ tree_each_of(const char *database, const char *kind,
 	DIR *dir;
 	int fd;
 
-	if ((fd = tree_open_folder(database, false)) == -1)
-		return errno == ENOENT ? RC_OK : tree_failed(database, "open");
+	if ((fd = attempt_lock_open_folder(database, false)) == -1)
+		return errno == ENOENT ? RC_OK
+				       : attempt_lock_failed(database, "open");
 	if ((dir = fdopendir(fd)) == NULL) {
 		close(fd);
 		return RC_NOMEM;
@@ -469,8 +479,9 @@ tree_each_of(const char *database, const char *kind,
 }
 
 enum rc
-tree_each(const char *database,
-    enum rc (*visit)(void *, int64_t, const struct tree_note *), void *arg)
+attempt_lock_each(const char *database,
+    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
+    void *arg)
 {
-	return tree_each_of(database, "", visit, arg);
+	return attempt_lock_each_of(database, "", visit, arg);
 }
