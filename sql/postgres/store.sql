@@ -42,14 +42,14 @@ RETURNING beat_at;
 -- row, which another host may have removed too early: beat 0.
 -- name: owners
 -- scan: there is a row for each process, and one for each lease
-SELECT o.id, o.host, o.beat,
+SELECT o.id, o.host, o.boot, o.beat,
     o.beat_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 	- 604800000 AS old,
     EXISTS (SELECT 1 FROM once_key k WHERE k.owner = o.id)
 	OR EXISTS (SELECT 1 FROM once_effect e WHERE e.owner = o.id) AS busy
 FROM once_owner o
 UNION ALL
-SELECT b.owner, '', 0::bigint, false, true
+SELECT b.owner, '', '', 0::bigint, false, true
 FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
     UNION SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL) b
 WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = b.owner);

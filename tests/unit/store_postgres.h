@@ -145,7 +145,7 @@ psql(const char *in, const char *sql, char *out, size_t size)
 static UNUSED void
 new_schema(const char *name, bool again)
 {
-	char sql[160], out[8];
+	char sql[256], out[8];
 
 	snprintf(sql, sizeof(sql),
 	    "SET client_min_messages = error; "

@@ -400,6 +400,60 @@ after_an_outage_of_the_database_nobody_is_suspected(void **state)
 	end_host(&a);
 }
 
+/* Makes a's row one of this process's host, and of another boot. */
+static void
+be_of_my_past(const struct host *a)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+	    "UPDATE once_owner SET boot = 'another', host = (SELECT host FROM "
+	    "once_owner WHERE pid = %d) WHERE pid = %d",
+	    (int)getpid(), (int)a->pid);
+	raw(sql);
+}
+
+static void
+with_a_copy_of_my_disk_a_host_that_moves_is_another(void **state)
+{
+	struct host a = start_host("a");
+	int64_t until;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	be_of_my_past(&a);
+	until = clock_mono() + 2 * OWNER_TIMEOUT;
+	while (clock_mono() < until)
+		assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+
+	silence(&a);
+	becomes_unknown();
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	end_host(&a);
+}
+
+static void
+of_another_boot_a_process_that_does_not_move_is_gone(void **state)
+{
+	struct host a = start_host("a");
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	end_host(&a);
+	store = open_host("b");
+	be_of_my_past(&a);
+	raw("UPDATE once_key SET resume = false");
+	becomes_unknown();
+	/* Nothing of it can be recorded late. */
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
+				    "WHERE late_token IS NOT NULL"),
+	    0);
+}
+
 static void
 the_row_of_a_host_that_never_comes_back_goes(void **state)
 {
@@ -564,6 +618,8 @@ main(void)
 		TEST(without_its_row_a_silent_host_is_suspected_too),
 		TEST(after_an_outage_of_the_database_nobody_is_suspected),
 		TEST(without_a_server_a_record_is_left_empty),
+		TEST(with_a_copy_of_my_disk_a_host_that_moves_is_another),
+		TEST(of_another_boot_a_process_that_does_not_move_is_gone),
 		TEST(the_row_of_a_host_that_never_comes_back_goes),
 		TEST(tried_by_a_silent_host_an_effect_is_due_again),
 		TEST(delivered_before_another_try_an_effect_is_delivered),

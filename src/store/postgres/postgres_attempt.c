@@ -157,10 +157,14 @@ enum rc
 postgres_recover_late(
     struct store *s, int limit, struct store_change *changes, int *n)
 {
-	struct late *l = calloc(1, sizeof(*l));
+	struct late *l;
 	bool more = true;
 	enum rc rc = RC_OK;
 
+	/* The attempts may be another host's. */
+	if (s->twin)
+		return RC_OK;
+	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return RC_NOMEM;
 	l->s = s;

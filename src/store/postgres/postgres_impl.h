@@ -73,6 +73,7 @@ struct store {
 	int64_t losses;                      /* once_meta.losses */
 	atomic_bool shared;    /* a handler was let to the database */
 	atomic_bool unsafe;    /* see postgres_check_server() */
+	atomic_bool twin;      /* another host has this one's name */
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
 	/* jobs and effects that were lost to other processes in a row */

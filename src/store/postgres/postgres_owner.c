@@ -7,6 +7,11 @@
  * the process may be cut off from the database, and its handler still runs.
  * So its keys become unknown and never free, and it may still record its
  * outcomes.
+ *
+ * A row of this host's name and of another boot is that of a process of the
+ * past, or of a host with a copy of this one's disk.  A copy's row moves.  So
+ * the process counts as dead only after owner_timeout; and if the row has
+ * moved, that host is another one, whatever its name is.
  */
 #include "config.h"
 
@@ -25,7 +30,9 @@ struct postgres_watched {
 	int64_t id;
 	int64_t beat;   /* 0: it has no row in once_owner */
 	int64_t since;  /* clock_boot() when beat was seen first */
-	bool here;      /* of this host */
+	bool here;      /* of this host's name */
+	bool past;      /* of another boot */
+	bool twin;      /* it has moved although it is both */
 	bool there;     /* it was in the last look */
 	bool busy, old; /* see struct postgres_gone */
 	bool told;      /* its suspicion is logged */
@@ -54,7 +61,7 @@ owner_place(struct postgres_watched **list, int64_t id)
 /* What a look has found. */
 struct sight {
 	int64_t id, beat;
-	bool here, old, busy;
+	bool here, past, old, busy;
 };
 
 static enum rc
@@ -73,11 +80,16 @@ owner_see(struct store *s, const struct sight *seen, int64_t now)
 		*at = w;
 	}
 	if (seen->beat != w->beat) {
+		w->twin = seen->here && seen->past;
 		w->beat = seen->beat;
 		w->since = now;
 		w->told = false;
 	}
+	if (w->twin && !atomic_exchange(&s->twin, true))
+		log_event(LOG_ERROR, "host-not-unique", NULL,
+		    LOG_S("host", s->host.name), LOG_I("owner", w->id));
 	w->here = seen->here;
+	w->past = seen->past;
 	w->old = seen->old;
 	w->busy = seen->busy;
 	w->there = true;
@@ -122,7 +134,7 @@ owner_sweep(struct store *s)
 static enum rc
 owner_read(struct store *s, struct pg *pg)
 {
-	char host[POSTGRES_HOST_LEN + 1];
+	char host[POSTGRES_HOST_LEN + 1], boot[CLOCK_BOOT_ID_LEN + 1];
 	const int64_t now = clock_boot();
 	struct sight seen;
 	enum rc rc;
@@ -131,9 +143,11 @@ owner_read(struct store *s, struct pg *pg)
 		return rc;
 	lock_take(&s->lock);
 	owner_begin(s, now);
-	while ((rc = pg_row(pg, "ifi??", &seen.id, host, sizeof(host),
-		    &seen.beat, &seen.old, &seen.busy)) == RC_OK) {
+	while (
+	    (rc = pg_row(pg, "iffi??", &seen.id, host, sizeof(host), boot,
+		 sizeof(boot), &seen.beat, &seen.old, &seen.busy)) == RC_OK) {
 		seen.here = *host != '\0' && strcmp(host, s->host.name) == 0;
+		seen.past = strcmp(boot, s->host.boot) != 0;
 		if ((rc = owner_see(s, &seen, now)) != RC_OK)
 			break;
 	}
@@ -271,9 +285,11 @@ owner_life(const struct store *s, struct postgres_watched *w)
 
 	if (owner_was_this(s, w->id))
 		return POSTGRES_SUSPECTED;
-	if (!w->here)
+	if (!w->here || w->twin)
 		return owner_is_suspected(s, w) ? POSTGRES_SUSPECTED
 						: POSTGRES_ALIVE;
+	if (w->past && s->looked - w->since < s->owner_timeout)
+		return POSTGRES_ALIVE;
 	if (s->liveness == NULL ||
 	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
 		return POSTGRES_ALIVE;

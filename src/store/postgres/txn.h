@@ -125,7 +125,8 @@ struct txn_op {
 	 * transaction is committed. */
 	enum rc (*read)(struct pg *, void *arg);
 	void *arg;
-	/* Operations that its group committed; 0 for all of them but one. */
+	/* Operations of its group that are committed, with the result RC_OK; 0
+	 * for all of them but one. */
 	int committed;
 
 	/* private */

@@ -86,12 +86,13 @@ tell_all(struct txn_op *group, enum txn_shared how, enum rc rc)
 	struct txn_op *const leader = group;
 
 	for (; group != NULL; group = group->next) {
-		leader->committed += how == TXN_SHARED_DONE;
 		group->how = how;
 		if (how == TXN_SHARED_DONE && !group->was_read)
 			group->how = TXN_SHARED_UNREAD;
 		if (how != TXN_SHARED_DONE)
 			group->rc = rc;
+		leader->committed +=
+		    how == TXN_SHARED_DONE && group->rc == RC_OK;
 	}
 }
 
