@@ -119,10 +119,10 @@ def waits(server, n=1):
         "AND datname IS NOT NULL")) >= n, '%d sessions wait' % n)
 
 
-def begin(t, old, server):
+def begin(t, old, server, **kw):
     """A copy, for which another session holds a lock."""
     process = t.popen([base.ONCECTL] + arguments(t, old.database,
-                                                 server.uri()),
+                                                 server.uri(), **kw),
                       'copy.log', stdout=subprocess.PIPE)
     waits(server)
     return process
@@ -261,9 +261,9 @@ def test_a_server_that_dies_during_a_copy_leaves_nothing(t):
     eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
     nothing = rows(server)
     Held(t, server, 'LOCK TABLE once_effect IN EXCLUSIVE MODE')
-    process = begin(t, old, server)
+    process = begin(t, old, server, patience='5s')
     server.kill()
-    eq(process.wait(120), 1)
+    eq(process.wait(), 1)
     server.start()
     eq(rows(server), nothing)
     counted(copy(t, old, server.uri()))

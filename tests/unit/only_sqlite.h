@@ -13,10 +13,12 @@ static const struct {
 	const char *program, *name, *why;
 } only_sqlite[] = {
 	{ "test_schema", NULL, "its version and its files" },
+	{ "test_store_damage", NULL, "its files" },
 	{ "test_store_faults", NULL, "its files" },
 	{ "test_store_guard", NULL, "its files" },
 	{ "test_store_pieces", NULL,
 	    "it writes a large body in several transactions" },
+	{ "test_store_recent", NULL, "its indexes" },
 	{ "test_store_seal", NULL, "its handlers write views" },
 	{ "test_views", NULL, "its handlers write views" },
 	{ "test_write", NULL, "its committer" },
