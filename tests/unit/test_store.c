@@ -430,13 +430,17 @@ a_small_answer_comes_with_its_record(void **state)
 	}
 }
 
+/* Bytes of a reason that is too long. */
+#define SEVENTY                                    \
+	"0123456789012345678901234567890123456789" \
+	"012345678901234567890123456789"
+
 static void
 a_small_answer_that_makes_no_sense_is_not_given(void **state)
 {
 	static const char *const damage[] = { "response_version = 3",
 		"body_length = 2", "body_length = 4294967299", "kind = 7",
-		"reason = '0123456789012345678901234567890123456789"
-		"012345678901234567890123456789'" };
+		"reason = '" SEVENTY "'" };
 	char sql[192], key[16];
 	struct store_lease lease;
 	struct store_outcome *s;
