@@ -26,13 +26,19 @@ def test_a_request_that_may_be_accepted_is_not_told_that_nothing_ran(t):
                   routes={'/later': {'async': 'always'}},
                   database=primary.uri(),
                   env=dict(os.environ, STATE_DIRECTORY=t.dir))
-    standby.freeze()
-    answer = once.post('k', path='/later')
+    # A sweep may just have the connection that is ready; then nothing runs.
+    for n in range(9):
+        standby.freeze()
+        answer = once.post('k%d' % n, path='/later')
+        if answer.code != 'store-unavailable':
+            break
+        eq(answer.json()['safe_new_key'], True)
+        standby.thaw()
     problem(answer, 'outcome-not-recorded')
     eq(answer.json()['safe_new_key'], False)
     eq(t.ledger(), [])
     standby.thaw()
     base.wait_until(t.ledger, 'it runs')
-    once.wait_state('k', 'completed')
-    eq(once.post('k', path='/later').replayed, 'true')
+    once.wait_state('k%d' % n, 'completed')
+    eq(once.post('k%d' % n, path='/later').replayed, 'true')
     eq(len(t.ledger()), 1)
