@@ -179,6 +179,8 @@ class Server:
     def synchronous(self, names):
         """Commits wait for that standby; '': for none."""
         self.set('synchronous_standby_names', names)
+        # The checkpointer tells the others, once it has read the setting.
+        self.sql('CHECKPOINT')
 
     def caught_up(self, standby):
         """The standby has what has been committed."""
