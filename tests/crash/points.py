@@ -119,7 +119,7 @@ TABLE = {
     'EXPIRE_BEFORE': [('reaped', 1), ('marked', 1)],
     'EXPIRE_AFTER': [('reaped', 1), ('marked', 1)],
     'EXPIRE_KEY': [('reaped', 1), ('reaped', 2), ('marked', 1), ('marked', 2),
-                 ('backlog', 3000)],
+                 ('backlog', 700)],
     'RECONCILE_CLAIMED': [('reconciled', 1), ('reconciled', 2),
                           ('reconciled_child', 1)],
     'RECONCILE_RAN': [('reconciled', 1), ('reconciled', 2),

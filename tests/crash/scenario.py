@@ -146,10 +146,14 @@ def found(t, *point, at='answer'):
     life.once.database = proxy.to(life.once.database)
     proxy.cut_commits(3, at)
     life.arm()
-    life.post('k')
+    # How many commits a request makes depends on what shares them.
+    asked = 0
+    while life.once.alive() and asked < len(KEYS):
+        life.post(KEYS[asked])
+        asked += 1
     life.dies()
     proxy.cut_commits(0)
-    life.over(['k'])
+    life.over(KEYS[:max(asked, 1)])
 
 
 def found_undone(t, *point):
@@ -334,7 +338,7 @@ def backlog(t, *point):
     wait_until(lambda: sql(life, OLD)[0] < left[0], 'more are deleted')
     # A case has a minute.
     sql(life, "DELETE FROM once_key WHERE substr(key, 1, 3) = 'old' "
-        "AND id > 30000")
+        "AND id > 3000")
     wait_until(lambda: sql(life, OLD)[0] == 0, 'all are deleted', 40)
     wait_until(lambda: life.once.log_lines('event=reaped'), 'it is logged')
     eq(len(life.once.log_lines('event=reaped')), 1)

@@ -83,6 +83,20 @@ def counted(counts):
     return ' '.join('%s=%d' % pair for pair in sorted(counts.items()))
 
 
+def rows_of(rows):
+    """Those of a store, as a history has them."""
+    return [history.Row((torment.user_of(scope), path, key), *rest)
+            for scope, path, key, *rest in rows]
+
+
+def said_in(said, deliveries):
+    """What handlers committed, and what was delivered."""
+    rides, effects = said
+    return dict(rides=rides, effects=effects, deliveries={
+        history.Delivery(*line.split(' '))
+        for line in deliveries.splitlines()})
+
+
 class Soak:
     def __init__(self, t, store, seed, seconds, clients=16):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -175,15 +189,10 @@ class Soak:
     # --- the verdict ---
 
     def rows(self):
-        return [history.Row((torment.user_of(scope), path, key), *rest)
-                for scope, path, key, *rest in self.store.rows()]
+        return rows_of(self.store.rows())
 
     def said(self):
-        """What handlers committed, and what was delivered."""
-        rides, effects = self.store.said()
-        lines = self.t.read('deliveries').decode().splitlines()
-        return dict(rides=rides, effects=effects, deliveries={
-            history.Delivery(*line.split(' ')) for line in lines})
+        return said_in(self.store.said(), self.t.read('deliveries').decode())
 
     def excuses(self):
         did = self.torment

@@ -33,6 +33,32 @@ def small_disk(t, megabytes):
     return path
 
 
+def rows(database):
+    db = sqlite3.connect(database)
+    try:
+        found = db.execute('PRAGMA integrity_check').fetchall()
+        assert found == [('ok',)], found
+        found = db.execute('SELECT scope, path, key, state, attempt,'
+                           ' downstream FROM once_key').fetchall()
+    finally:
+        db.close()
+    return [row[:5] + (uuid_text(row[5]),) for row in found]
+
+
+def said(database):
+    db = sqlite3.connect(database)
+    try:
+        rides = db.execute('SELECT run, downstream FROM ride').fetchall()
+        effects = db.execute(
+            'SELECT effect_key, downstream, e.state FROM once_effect e'
+            ' LEFT JOIN once_key k ON k.id = e.key_id').fetchall()
+    finally:
+        db.close()
+    return ([history.Ride(*row) for row in rides],
+            [history.Effect(key, uuid_text(downstream), state)
+             for key, downstream, state in effects])
+
+
 class Store:
     options = {}        # of [server]
     often = 0.3         # how likely a second daemon is started when it can be
@@ -68,28 +94,10 @@ class Store:
     # --- what it says in the end, when no other process has it open ---
 
     def rows(self):
-        db = sqlite3.connect(self.database)
-        try:
-            found = db.execute('PRAGMA integrity_check').fetchall()
-            assert found == [('ok',)], found
-            rows = db.execute('SELECT scope, path, key, state, attempt,'
-                              ' downstream FROM once_key').fetchall()
-        finally:
-            db.close()
-        return [row[:5] + (uuid_text(row[5]),) for row in rows]
+        return rows(self.database)
 
     def said(self):
-        db = sqlite3.connect(self.database)
-        try:
-            rides = db.execute('SELECT run, downstream FROM ride').fetchall()
-            effects = db.execute(
-                'SELECT effect_key, downstream, e.state FROM once_effect e'
-                ' LEFT JOIN once_key k ON k.id = e.key_id').fetchall()
-        finally:
-            db.close()
-        return ([history.Ride(*row) for row in rides],
-                [history.Effect(key, uuid_text(downstream), state)
-                 for key, downstream, state in effects])
+        return said(self.database)
 
     # --- what goes wrong with it ---
 

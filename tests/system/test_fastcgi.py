@@ -430,26 +430,38 @@ def handled(t, kind, name, options, **kw):
     return t.once(name=name, handler=handler, defaults=options, **kw), others
 
 
-def test_the_table_of_what_happened_is_one_for_all_kinds(t):
+def table_holds(t, kind):
+    """TABLE is one for all kinds."""
     t.gate()
-    for kind in KINDS:
-        for n, (query, options, want, state) in enumerate(TABLE):
-            if kind == 'application' and REFUSED_THERE & set(options):
-                continue
-            once, others = handled(t, kind, '%s-%d' % (kind, n), options)
-            row(t, once, n, query, want, state, 'k')
-            # What came before does not touch the next one.
-            row(t, once, n, 'says=completed+201', 201, COMPLETED, 'next')
-            once.stop()
-            for other in others:
-                base.end(other)
-        missing = t.path('missing')
-        once = t.once(name='missing-' + kind, defaults={
-            'handler': 'unix:' + missing} if kind == 'application' else {
-            'handler': missing, 'protocol': kind})
-        problem(once.post('k'), 'handler-not-started')
-        eq(once.state('k'), RETRYABLE)
+    for n, (query, options, want, state) in enumerate(TABLE):
+        if kind == 'application' and REFUSED_THERE & set(options):
+            continue
+        once, others = handled(t, kind, '%s-%d' % (kind, n), options)
+        row(t, once, n, query, want, state, 'k')
+        # What came before does not touch the next one.
+        row(t, once, n, 'says=completed+201', 201, COMPLETED, 'next')
         once.stop()
+        for other in others:
+            base.end(other)
+    missing = t.path('missing')
+    once = t.once(name='missing-' + kind, defaults={
+        'handler': 'unix:' + missing} if kind == 'application' else {
+        'handler': missing, 'protocol': kind})
+    problem(once.post('k'), 'handler-not-started')
+    eq(once.state('k'), RETRYABLE)
+    once.stop()
+
+
+def test_the_table_of_what_happened_holds_for_a_cgi_program(t):
+    table_holds(t, 'cgi')
+
+
+def test_the_table_of_what_happened_holds_for_a_fastcgi_process(t):
+    table_holds(t, 'fastcgi')
+
+
+def test_the_table_of_what_happened_holds_for_an_application(t):
+    table_holds(t, 'application')
 
 
 def test_a_stop_in_mid_run_is_the_same_for_all_kinds(t):

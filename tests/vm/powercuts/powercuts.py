@@ -17,6 +17,7 @@ import history
 import once
 import small
 import soak
+import store_file
 from clients import Clients
 from excuses import Excuses, Signal
 from history import Route
@@ -262,9 +263,9 @@ class Cuts:
         lines = history.parse_ledger('\n'.join(self.records.ledger))
         rows, said = [], {}
         if database:
-            rows = soak.rows_of(database)
+            rows = soak.rows_of(store_file.rows(database))
             if '/said' in self.clients.paths:
-                said = soak.said_in(database,
+                said = soak.said_in(store_file.said(database),
                                     '\n'.join(self.records.deliveries))
             self.check_doctor(database)
             self.refused = history.Checker(lines, events, rows, ROUTES,
