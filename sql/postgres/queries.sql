@@ -3,8 +3,9 @@
 -- that it expects.
 --
 -- Every number in a parameter or a result is a bigint, every yes or no a
--- boolean, every downstream or effect key a uuid; the rest is bytea, or text if
--- it can only be ASCII.  So a parameter has the same format wherever it stands.
+-- boolean, every downstream key a uuid, an effect's key a uuid in a parameter;
+-- the rest is bytea, or text if it can only be ASCII.  So a parameter has the
+-- same format wherever it stands.
 --
 -- A statement that changes several tables does so in one round trip, by WITH.
 -- All its parts read the store as it was before the statement.  Therefore:
@@ -102,7 +103,8 @@ k.response_version::bigint
 
 -- All columns of an effect but its payload.
 -- list: effect
-e.id, e.key_id, e.effect_key, e.scope, e.path, e.key, e.topic, e.state,
+e.id, e.key_id, e.effect_key::text AS effect_key, e.scope, e.path, e.key,
+e.topic, e.state,
 e.attempts::bigint, e.next_at IS NOT NULL AS has_turn, e.next_at, e.owner,
 e.reference, e.last_error, e.created_at, e.updated_at
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "findings.h"
 
@@ -68,15 +69,30 @@ findings_requests(
 }
 
 void
-findings_rows(struct findings *f, enum rc rc, int64_t bad, const char *names)
+findings_row(struct findings_rows *rows, const char *table, int64_t id)
+{
+	char name[64];
+	int n;
+
+	rows->bad++;
+	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
+	    rows->len > 0 ? ", " : "", table, id);
+	if (rows->len + (size_t)n >= sizeof(rows->names))
+		return; /* the first one is enough */
+	memcpy(rows->names + rows->len, name, (size_t)n + 1);
+	rows->len += (size_t)n;
+}
+
+void
+findings_rows(struct findings *f, enum rc rc, const struct findings_rows *rows)
 {
 	if (rc != RC_OK)
 		findings_add(
 		    f, "rows", false, "cannot be read: %s", rc_text(rc));
-	else if (bad > 0)
+	else if (rows->bad > 0)
 		findings_add(f, "rows", false,
-		    "%" PRId64 " make no sense, and are skipped: %s", bad,
-		    names);
+		    "%" PRId64 " make no sense, and are skipped: %s", rows->bad,
+		    rows->names);
 	else
 		findings_add(f, "rows", true, "all make sense");
 }

@@ -41,9 +41,16 @@ struct findings_requests {
 void findings_requests(
     struct findings *f, enum rc rc, const struct findings_requests *n);
 
-/* Rows that make no sense, and the names of the first ones. */
+/* Rows that make no sense: findings_row() once for each, then findings_rows().
+ * names: of the first ones. */
+struct findings_rows {
+	int64_t bad;
+	char names[160];
+	size_t len;
+};
+void findings_row(struct findings_rows *rows, const char *table, int64_t id);
 void
-findings_rows(struct findings *f, enum rc rc, int64_t bad, const char *names);
+findings_rows(struct findings *f, enum rc rc, const struct findings_rows *rows);
 
 /* Leases and tries of processes that are gone. */
 void findings_leases(struct findings *f, enum rc rc, int64_t dead);

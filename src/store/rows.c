@@ -53,6 +53,104 @@ rows_effect_state(const char *word, int *value)
 	return found;
 }
 
+/* --- the columns ---------------------------------------------------------- */
+
+const struct row_member rows_record[] = {
+	ROW_MEMBER('i', record, id),
+	ROW_MEMBER('s', record, key),
+	ROW_MEMBER('s', record, path),
+	ROW_MEMBER('s', record, scope),
+	ROW_WORD(record, state, rows_state),
+	ROW_MEMBER('d', record, attempt),
+	ROW_MEMBER('f', record, token),
+	ROW_MEMBER('i', record, owner),
+	ROW_MEMBER('m', record, locked_until),
+	ROW_MEMBER('x', record, fingerprint),
+	ROW_MEMBER('s', record, fingerprint_spec),
+	ROW_MEMBER('u', record, downstream),
+	ROW_MEMBER('f', record, recovery_point),
+	ROW_MEMBER('?', record, resume),
+	ROW_MEMBER('m', record, retention),
+	ROW_MEMBER('i', record, created_at),
+	ROW_MEMBER('i', record, updated_at),
+	ROW_MEMBER('m', record, expires_at),
+	ROW_MEMBER('?', record, gone),
+	ROW_MEMBER('m', record, expired_retention),
+	ROW_MEMBER('i', record, attempt_lock),
+	ROW_MEMBER('i', record, lock_file),
+	ROW_MEMBER('m', record, reconcile_delay),
+	ROW_MEMBER('m', record, reconcile_after),
+	ROW_MEMBER('d', record, reconcile_attempts),
+	ROW_MEMBER('f', record, resource),
+	ROW_MEMBER('?', record, accepted),
+	ROW_MEMBER('?', record, queued),
+	ROW_MEMBER('m', record, queued_at),
+	ROW_MEMBER('?', record, kept),
+	ROW_MEMBER('d', record, status),
+	ROW_MEMBER('i', record, body_length),
+	ROW_MEMBER('s', record, last_error),
+};
+const size_t rows_nrecord = sizeof(rows_record) / sizeof(rows_record[0]);
+
+const struct row_member rows_effect[] = {
+	ROW_MEMBER('i', store_effect, id),
+	ROW_MEMBER('i', store_effect, key_id),
+	ROW_MEMBER('f', store_effect, effect_key),
+	ROW_MEMBER('s', store_effect, scope),
+	ROW_MEMBER('s', store_effect, path),
+	ROW_MEMBER('s', store_effect, key),
+	ROW_MEMBER('s', store_effect, topic),
+	ROW_WORD(store_effect, state, rows_effect_state),
+	ROW_MEMBER('d', store_effect, attempts),
+	ROW_MEMBER('?', store_effect, has_turn),
+	ROW_MEMBER('m', store_effect, next_at),
+	ROW_MEMBER('i', store_effect, owner),
+	ROW_MEMBER('a', store_effect, reference),
+	ROW_MEMBER('s', store_effect, last_error),
+	ROW_MEMBER('i', store_effect, created_at),
+	ROW_MEMBER('i', store_effect, updated_at),
+};
+const size_t rows_neffect = sizeof(rows_effect) / sizeof(rows_effect[0]);
+
+/* --- the checks ----------------------------------------------------------- */
+
+enum rc
+rows_record_end(struct record *r, bool identified, enum rc rc)
+{
+	int64_t id;
+
+	r->unconfirmed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
+	if (rc == RC_OK &&
+	    (!record_is_sound(r) ||
+		(identified &&
+		    !rows_identity_is_sound(r->scope, r->path, r->key))))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK)
+		return rc;
+	id = r->id;
+	record_free(r);
+	memset(r, 0, sizeof(*r));
+	r->id = id;
+	return rc;
+}
+
+enum rc
+rows_effect_end(struct store_effect *e, enum rc rc)
+{
+	int64_t id;
+
+	if (rc == RC_OK &&
+	    (!rows_identity_is_sound(e->scope, e->path, e->key) ||
+		strlen(e->effect_key) != RECORD_UUID_LEN || e->topic == NULL))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK)
+		return rc;
+	id = e->id;
+	store_effect_free(e);
+	e->id = id;
+	return rc;
+}
+
 void
 rows_change(struct record *r, struct store_change *c)
 {
@@ -120,4 +218,23 @@ rows_bad(const char *database, const char *table, int64_t id)
 		last ? "it makes no sense, and is skipped; so may be more "
 		       "rows: oncectl doctor counts them"
 		     : "it makes no sense, and is skipped"));
+}
+
+int64_t
+rows_expired_retention(const struct store_reservation *what)
+{
+	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
+						     : 0;
+}
+
+int64_t
+rows_lock(const struct store_attempt *at)
+{
+	return at != NULL ? at->lock : 0;
+}
+
+int64_t
+rows_lock_file(const struct store_attempt *at)
+{
+	return at != NULL ? at->file : 0;
 }

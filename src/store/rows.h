@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "row_member.h"
 #include "store_outbox.h"
 
 /* Whether the texts can be an identity; NULL is none. */
@@ -18,8 +19,28 @@ rows_identity_is_sound(const char *scope, const char *path, const char *key);
 bool rows_state(const char *word, int *value);
 bool rows_effect_state(const char *word, int *value);
 
+/* The columns of a key, "$row" in the statements, and of an effect, "$effect";
+ * n of them each. */
+extern const struct row_member rows_record[], rows_effect[];
+extern const size_t rows_nrecord, rows_neffect;
+
+/*
+ * Ends the reading of those columns, which has returned rc: the row must make
+ * sense (RC_CORRUPT).  After a failure the struct has only the row's number,
+ * and owns nothing.  identified: the columns have the identity.
+ */
+enum rc rows_record_end(struct record *r, bool identified, enum rc rc);
+enum rc rows_effect_end(struct store_effect *e, enum rc rc);
+
 /* Begins a change of that key, and moves its identity there. */
 void rows_change(struct record *r, struct store_change *c);
+
+/* How long the key stays as a marker; 0: it never becomes one. */
+int64_t rows_expired_retention(const struct store_reservation *what);
+
+/* The columns that name an attempt's processes; 0: none. */
+int64_t rows_lock(const struct store_attempt *at);
+int64_t rows_lock_file(const struct store_attempt *at);
 
 /* Counts a row that is skipped, and logs it.  Each row is logged once, as long
  * as there are few; of many only some are logged. */

@@ -80,11 +80,11 @@ numbers_and_texts(void **state)
 	assert_int_equal(READ("fi-", field, sizeof(field), &number), RC_OK);
 	assert_string_equal(field, "hello");
 	assert_true(number == INT64_MIN);
-	BIND("sid", "", DB_TIME_MAX, INT_MAX - 1);
+	BIND("sid", "", ROW_TIME_MAX, INT_MAX - 1);
 	assert_int_equal(
 	    READ("fmd", field, sizeof(field), &number, &count), RC_OK);
 	assert_string_equal(field, "");
-	assert_true(number == DB_TIME_MAX);
+	assert_true(number == ROW_TIME_MAX);
 	assert_int_equal(count, INT_MAX - 1);
 }
 
@@ -185,7 +185,7 @@ a_value_out_of_range_is_corrupt(void **state)
 	int count = 5;
 
 	(void)state;
-	BIND("iis", INT64_C(-1), (int64_t)DB_TIME_MAX + 1, "four");
+	BIND("iis", INT64_C(-1), (int64_t)ROW_TIME_MAX + 1, "four");
 	assert_int_equal(READ("m--", &number), RC_CORRUPT);
 	assert_int_equal(READ("-m-", &number), RC_CORRUPT);
 	assert_int_equal(READ("d--", &count), RC_CORRUPT);
@@ -223,14 +223,14 @@ struct thing {
 	int last;
 };
 
-static const struct db_member thing[] = {
-	DB_MEMBER('f', thing, boot_id),
-	DB_MEMBER('m', thing, shift),
-	DB_MEMBER('d', thing, last),
+static const struct row_member thing[] = {
+	ROW_MEMBER('f', thing, boot_id),
+	ROW_MEMBER('m', thing, shift),
+	ROW_MEMBER('d', thing, last),
 };
 
 static enum rc
-read_thing(const struct db_member *members, size_t n, void *out)
+read_thing(const struct row_member *members, size_t n, void *out)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
 	enum rc rc;
@@ -280,11 +280,11 @@ words_arrays_and_bytes_become_members(void **state)
 		unsigned char shift[3];
 		struct buf last;
 	} some;
-	const struct db_member members[] = {
+	const struct row_member members[] = {
 		{ "boot_id", 'e', offsetof(struct some, boot_id),
 		    sizeof(some.boot_id), parse_word },
-		DB_MEMBER('x', some, shift),
-		DB_MEMBER('a', some, last),
+		ROW_MEMBER('x', some, shift),
+		ROW_MEMBER('a', some, last),
 	};
 
 	(void)state;
@@ -358,7 +358,7 @@ a_pointer_that_would_dangle(void)
 	return READ("p--", &text);
 }
 
-static const struct db_member other[] = {
+static const struct row_member other[] = {
 	{ "boot_id", 'f', 0, 8, NULL },
 	{ "last", 'd', 8, sizeof(int), NULL },
 };
@@ -371,7 +371,7 @@ other_columns(void)
 	return read_thing(other, 2, out);
 }
 
-static const struct db_member more[] = {
+static const struct row_member more[] = {
 	{ "last", 'd', 0, sizeof(int), NULL },
 	{ "more", 'd', 0, sizeof(int), NULL },
 };

@@ -227,10 +227,10 @@ a_value_out_of_range_is_corrupt(void **state)
 	assert_int_equal(pg_one(pg, "d-", &count), RC_CORRUPT);
 	SEND(sql, "is", (int64_t)INT_MAX, "abcd");
 	assert_int_equal(pg_one(pg, "d-", &count), RC_CORRUPT);
-	SEND(sql, "is", (int64_t)PG_TIME_MAX, "abcd");
+	SEND(sql, "is", (int64_t)ROW_TIME_MAX, "abcd");
 	assert_int_equal(
 	    pg_one(pg, "mf", &time, field, sizeof(field)), RC_CORRUPT);
-	SEND(sql, "is", (int64_t)PG_TIME_MAX, "abc");
+	SEND(sql, "is", (int64_t)ROW_TIME_MAX, "abc");
 	OK(pg_one(pg, "mf", &time, field, sizeof(field)));
 }
 
@@ -252,11 +252,11 @@ parse_word(const char *text, int *out)
 static void
 columns_become_members(void **state)
 {
-	static const struct pg_member members[] = {
-		PG_MEMBER('i', thing, id),
-		PG_MEMBER('f', thing, name),
-		PG_MEMBER('x', thing, tag),
-		PG_MEMBER('a', thing, bytes),
+	static const struct row_member members[] = {
+		ROW_MEMBER('i', thing, id),
+		ROW_MEMBER('f', thing, name),
+		ROW_MEMBER('x', thing, tag),
+		ROW_MEMBER('a', thing, bytes),
 		{ "word", 'e', offsetof(struct thing, word), sizeof(int),
 		    parse_word },
 	};

@@ -32,6 +32,7 @@
 #include "buf.h"
 #include "pg_query.h"
 #include "rc.h"
+#include "row_member.h"
 
 struct pg;
 
@@ -166,48 +167,24 @@ enum rc pg_one(struct pg *pg, const char *format, ...);
 enum rc pg_done(struct pg *pg);
 enum rc pg_update(struct pg *pg, int *changed);
 
-/* The largest time (ms, some 30,000 years). */
-#define PG_TIME_MAX 1000000000000000
-
-/*
- * Neighbouring columns of a row as members of a struct: one entry for each, in
- * their order.  The letters are those of pg_row(), and
- *
- *	x	unsigned char[]; a bytea of exactly that size
- *	e	an enum; parse() gives the value of a word, or false
- *	a	struct buf, which the caller frees: a copy of any bytes
- *
- * b has a struct pg_bytes.
- */
-struct pg_member {
-	const char *name; /* of the column */
-	char letter;
-	size_t offset, size; /* of the member */
-	bool (*parse)(const char *, int *);
-};
-
-struct pg_bytes {
-	const void *data; /* in the row */
-	size_t n;
-};
-
-#define PG_MEMBER(letter, type, member)                         \
-	{                                                       \
-#member, letter, offsetof(struct type, member), \
-		    sizeof(((struct type *)0)->member), NULL    \
-	}
-
 /* Goes to the next row, which pg_members() reads.  RC_NOTFOUND: there is
  * none. */
 enum rc pg_next(struct pg *pg);
 
 /*
- * Reads the columns with those names from the row of the last pg_next() or
- * pg_row() into *out.  A statement without them, in that order, is a mistake as
- * for pg_row().  Failures are those of pg_row().
+ * Reads the columns with the members' names from the row of the last pg_next()
+ * or pg_row() into *out.  A statement without them, in that order, is a mistake
+ * as for pg_row().  Failures are those of pg_row().  The letters are those of
+ * pg_row(), and
+ *
+ *	x	unsigned char[]; a bytea of exactly that size
+ *	e	an enum; parse() gives the value of a word, or false
+ *	a	struct buf, which the caller frees: a copy of any bytes
+ *
+ * b has a struct row_bytes.
  */
-enum rc
-pg_members(struct pg *pg, const struct pg_member *members, size_t n, void *out);
+enum rc pg_members(
+    struct pg *pg, const struct row_member *members, size_t n, void *out);
 
 /*
  * Transactions.  BEGIN is queued, and goes with the first statements.  The

@@ -180,7 +180,7 @@ column_letter(struct pg *pg, int i, char letter, va_list *ap)
 		return RC_OK;
 	case 'm':
 		return number_between(
-		    pg, i, 0, PG_TIME_MAX, va_arg(*ap, int64_t *));
+		    pg, i, 0, ROW_TIME_MAX, va_arg(*ap, int64_t *));
 	case 'd':
 		return count_at(pg, i, va_arg(*ap, int *));
 	case '?':
@@ -270,7 +270,7 @@ pg_one(struct pg *pg, const char *format, ...)
 
 /* The first of those columns; -1: the statement does not have them. */
 static int
-first_column(const struct pg *pg, const struct pg_member *m, size_t n)
+first_column(const struct pg *pg, const struct row_member *m, size_t n)
 {
 	const int count = PQnfields(pg->result);
 	int first;
@@ -313,7 +313,7 @@ buf_at(const struct pg *pg, int i, struct buf *out)
 }
 
 static enum rc
-word_at(const struct pg *pg, int i, const struct pg_member *m, int *out)
+word_at(const struct pg *pg, int i, const struct row_member *m, int *out)
 {
 	const char *word;
 	enum rc rc;
@@ -326,9 +326,9 @@ word_at(const struct pg *pg, int i, const struct pg_member *m, int *out)
 }
 
 static enum rc
-member_at(struct pg *pg, int i, const struct pg_member *m, void *out)
+member_at(struct pg *pg, int i, const struct row_member *m, void *out)
 {
-	struct pg_bytes *bytes = out;
+	struct row_bytes *bytes = out;
 
 	if (!letter_fits(pg, i, m->letter))
 		return pg_misused(pg, "a letter that its column does not fit");
@@ -337,7 +337,7 @@ member_at(struct pg *pg, int i, const struct pg_member *m, void *out)
 		*(int64_t *)out = number_at(pg, i);
 		return RC_OK;
 	case 'm':
-		return number_between(pg, i, 0, PG_TIME_MAX, out);
+		return number_between(pg, i, 0, ROW_TIME_MAX, out);
 	case 'd':
 		return count_at(pg, i, out);
 	case '?':
@@ -366,9 +366,9 @@ member_at(struct pg *pg, int i, const struct pg_member *m, void *out)
 }
 
 enum rc
-pg_members(struct pg *pg, const struct pg_member *members, size_t n, void *out)
+pg_members(struct pg *pg, const struct row_member *members, size_t n, void *out)
 {
-	const struct pg_member *m;
+	const struct row_member *m;
 	enum rc rc = RC_OK;
 	int first;
 

@@ -9,6 +9,7 @@
 #include "fault.h"
 #include "uuid.h"
 #include "postgres_place.h"
+#include "rows.h"
 #include "store_check.h"
 
 struct accept {
@@ -56,9 +57,9 @@ accept_new(struct accept *a, struct pg *pg)
 	    identity->path, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    p->fingerprint_spec, downstream,
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
-	    what->on_expired == CONF_EXPIRED_GONE,
-	    postgres_place_expired_retention(what), what->reconcile_delay,
-	    a->ticket->resource, (int64_t)what->max_open);
+	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
+	    what->reconcile_delay, a->ticket->resource,
+	    (int64_t)what->max_open);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i????m", &id, &limits.crowded, &limits.open,
 		    &limits.no_room, &a->ticket->full, &p->now);

@@ -47,8 +47,8 @@ struct late_token {
 	char late_token[RECORD_TOKEN_LEN + 1];
 };
 
-static const struct pg_member late_token[] = {
-	PG_MEMBER('f', late_token, late_token),
+static const struct row_member late_token[] = {
+	ROW_MEMBER('f', late_token, late_token),
 };
 
 static void

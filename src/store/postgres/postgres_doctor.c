@@ -94,25 +94,8 @@ struct rows {
 	struct store *store;
 	int64_t at; /* the last row that was read */
 	bool end;
-	int64_t bad;
-	char names[160];
-	size_t len;
+	struct findings_rows found;
 };
-
-static void
-add_bad(struct rows *w, const char *table, int64_t id)
-{
-	char name[64];
-	int n;
-
-	w->bad++;
-	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
-	    w->len > 0 ? ", " : "", table, id);
-	if (w->len + (size_t)n >= sizeof(w->names))
-		return; /* the first one is enough */
-	memcpy(w->names + w->len, name, (size_t)n + 1);
-	w->len += (size_t)n;
-}
 
 /* The column after those of the record. */
 struct digest_column {
@@ -124,8 +107,8 @@ struct digest_column {
 static enum rc
 check_digest(struct store *s, struct pg *pg, const struct record *r)
 {
-	static const struct pg_member column[] = {
-		PG_MEMBER('x', digest_column, digest),
+	static const struct row_member column[] = {
+		ROW_MEMBER('x', digest_column, digest),
 	};
 	const struct store_identity texts = { r->scope, r->path, r->key };
 	struct digest_column is, want;
@@ -155,7 +138,7 @@ rows_keys(struct pg *pg, void *arg)
 		if (rc == RC_OK)
 			rc = check_digest(w->store, pg, &r);
 		if (rc == RC_CORRUPT) {
-			add_bad(&next, "once_key", r.id);
+			findings_row(&next.found, "once_key", r.id);
 			rc = RC_OK;
 		}
 		record_free(&r);
@@ -181,7 +164,7 @@ rows_effects(struct pg *pg, void *arg)
 		rc = postgres_row_read_effect(pg, &e);
 		next.at = e.id;
 		if (rc == RC_CORRUPT) {
-			add_bad(&next, "once_effect", e.id);
+			findings_row(&next.found, "once_effect", e.id);
 			rc = RC_OK;
 		}
 		store_effect_free(&e);
@@ -204,7 +187,7 @@ check_rows(struct store *s, struct findings *f)
 	w.end = false;
 	while (rc == RC_OK && !w.end)
 		rc = postgres_look(s, rows_effects, &w);
-	findings_rows(f, rc, w.bad, w.names);
+	findings_rows(f, rc, &w.found);
 }
 
 /* --- processes ------------------------------------------------------------ */

@@ -31,8 +31,8 @@ struct next {
 	int64_t now;
 };
 
-static const struct pg_member now_of[] = {
-	PG_MEMBER('m', next, now),
+static const struct row_member now_of[] = {
+	ROW_MEMBER('m', next, now),
 };
 
 static enum rc

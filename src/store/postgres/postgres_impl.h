@@ -17,7 +17,7 @@
 #include "txn.h"
 
 /* No deadline is further away (ms), so that sums do not overflow. */
-#define POSTGRES_LONGEST PG_TIME_MAX
+#define POSTGRES_LONGEST ROW_TIME_MAX
 
 /* Numbers of keys that are drawn together. */
 #define POSTGRES_IDS 16

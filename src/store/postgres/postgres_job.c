@@ -9,6 +9,7 @@
 #include "postgres_outcome.h"
 #include "postgres_place.h"
 #include "postgres_row.h"
+#include "rows.h"
 #include "store_check.h"
 #include "uuid.h"
 
@@ -22,8 +23,8 @@ struct job_read {
 	int64_t now;
 };
 
-static const struct pg_member now_of[] = {
-	PG_MEMBER('m', job_read, now),
+static const struct row_member now_of[] = {
+	ROW_MEMBER('m', job_read, now),
 };
 
 static enum rc
@@ -155,11 +156,8 @@ run_start(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_JOB_START, "idsii?i?izzz", lease->id,
 	    st->job->attempt, lease->token, st->s->owner, what->lease,
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
-	    what->on_expired == CONF_EXPIRED_GONE,
-	    what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
-						  : INT64_C(0),
-	    what->attempt != NULL ? what->attempt->lock : INT64_C(0),
-	    what->attempt != NULL ? what->attempt->file : INT64_C(0),
+	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
+	    rows_lock(what->attempt), rows_lock_file(what->attempt),
 	    what->reconcile_delay);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "uf", lease->downstream,

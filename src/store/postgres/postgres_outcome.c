@@ -5,17 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "backoff.h"
 #include "clock.h"
 #include "fault.h"
-#include "uuid.h"
 #include "postgres_outcome.h"
-
-/* Pauses between tries (ms). */
-#define PAUSE_FIRST 20
-#define PAUSE_LAST  500
 
 /* Pieces that go to the server together. */
 #define TOGETHER 16
@@ -99,21 +92,6 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	return rc;
 }
 
-/* False: it is too late for another try. */
-static bool
-outcome_pause(int failures, int64_t until)
-{
-	const int64_t pause =
-	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
-	const struct timespec ts = { (time_t)(pause / 1000),
-		(long)(pause % 1000) * 1000000 };
-
-	if (clock_mono() + pause > until)
-		return false;
-	(void)nanosleep(&ts, NULL);
-	return true;
-}
-
 static void
 outcome_count(struct store *s, int change)
 {
@@ -137,7 +115,7 @@ postgres_outcome_do(
 			break;
 		if (failures++ == 0)
 			outcome_count(s, 1);
-		if (rc == RC_PENDING || !outcome_pause(failures, until)) {
+		if (rc == RC_PENDING || !txn_pause(failures, until)) {
 			postgres_keeper_take(s, o);
 			*outcome = NULL;
 			rc = RC_PENDING;

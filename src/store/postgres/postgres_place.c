@@ -196,8 +196,8 @@ place_decide(const struct postgres_place *p)
 static enum rc
 place_read(struct postgres_place *p, struct pg *pg)
 {
-	static const struct pg_member now[] = {
-		PG_MEMBER('m', postgres_place, now),
+	static const struct row_member now[] = {
+		ROW_MEMBER('m', postgres_place, now),
 	};
 	enum rc rc;
 
@@ -332,23 +332,4 @@ size_t
 postgres_place_environment(const struct postgres_place *p)
 {
 	return p->keep ? p->what->environment_len : 0;
-}
-
-int64_t
-postgres_place_expired_retention(const struct store_reservation *what)
-{
-	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
-						     : 0;
-}
-
-int64_t
-postgres_place_lock(const struct postgres_place *p)
-{
-	return p->what->attempt != NULL ? p->what->attempt->lock : 0;
-}
-
-int64_t
-postgres_place_lock_file(const struct postgres_place *p)
-{
-	return p->what->attempt != NULL ? p->what->attempt->file : 0;
 }

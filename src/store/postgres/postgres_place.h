@@ -92,10 +92,4 @@ int64_t postgres_place_max_kept(const struct store_reservation *what);
 /* Bytes of the environment, which is stored; 0: it is not. */
 size_t postgres_place_environment(const struct postgres_place *p);
 
-int64_t postgres_place_expired_retention(const struct store_reservation *what);
-
-/* The numbers that name an attempt's processes; 0: none. */
-int64_t postgres_place_lock(const struct postgres_place *p);
-int64_t postgres_place_lock_file(const struct postgres_place *p);
-
 #endif

@@ -13,6 +13,7 @@
 #include "uuid.h"
 #include "postgres_outcome.h"
 #include "postgres_place.h"
+#include "rows.h"
 #include "store_check.h"
 
 struct reserve {
@@ -89,10 +90,9 @@ reserve_send(struct pg *pg, void *arg)
 	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    p->fingerprint_spec, lease->downstream,
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
-	    what->on_expired == CONF_EXPIRED_GONE,
-	    postgres_place_expired_retention(what), postgres_place_lock(p),
-	    postgres_place_lock_file(p), what->reconcile_delay, r->resource,
-	    (int64_t)what->max_open);
+	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
+	    rows_lock(what->attempt), rows_lock_file(what->attempt),
+	    what->reconcile_delay, r->resource, (int64_t)what->max_open);
 }
 
 static enum rc
@@ -148,8 +148,8 @@ reserve_again(struct reserve *r, struct pg *pg)
 	    p->keep ? what->body_len : 0, old->attempt, lease->token,
 	    p->store->owner, what->lease, what->on_crash == CONF_CRASH_RESUME,
 	    what->retention, what->on_expired == CONF_EXPIRED_GONE,
-	    postgres_place_expired_retention(what), postgres_place_lock(p),
-	    postgres_place_lock_file(p), what->reconcile_delay, r->resource);
+	    rows_expired_retention(what), rows_lock(what->attempt),
+	    rows_lock_file(what->attempt), what->reconcile_delay, r->resource);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i??muf", &id, &limits.crowded, &limits.no_room,
 		    &p->now, lease->downstream, sizeof(lease->downstream),

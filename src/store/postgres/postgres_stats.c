@@ -62,8 +62,8 @@ postgres_stats(struct store *s, struct store_counts *c)
 		    sizeof(int64_t), NULL                \
 	}
 
-static const struct pg_member scope_columns[] = {
-	PG_MEMBER('s', store_scope, scope),
+static const struct row_member scope_columns[] = {
+	ROW_MEMBER('s', store_scope, scope),
 	STATE("pending", RECORD_PENDING),
 	STATE("in_progress", RECORD_IN_PROGRESS),
 	STATE("completed", RECORD_COMPLETED),

@@ -230,7 +230,7 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 			txn_slot_disconnect(pool, s);
 		else if (failure != PG_AGAIN || ++collisions == TRIES_MAX)
 			return rc;
-	} while (txn_slot_pause(++failures, c->until));
+	} while (txn_pause(++failures, c->until));
 	return rc;
 }
 

@@ -162,4 +162,8 @@ struct txn_health {
 };
 void txn_health(struct txn_pool *pool, struct txn_health *h);
 
+/* Pauses after that many failures in a row, as backoff.h has it.  False, at
+ * once: the pause would not be over by then (ms, clock_mono()). */
+bool txn_pause(int failures, int64_t until);
+
 #endif

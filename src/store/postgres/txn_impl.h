@@ -77,8 +77,4 @@ void txn_remember(struct txn_pool *pool, const struct pg *pg);
 
 void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 
-/* Pauses after that many failures in a row.  False: the time is over by
- * then. */
-bool txn_slot_pause(int failures, int64_t until);
-
 #endif

@@ -31,7 +31,7 @@
 #define PAUSE_LAST  500
 
 bool
-txn_slot_pause(int failures, int64_t until)
+txn_pause(int failures, int64_t until)
 {
 	const int64_t pause =
 	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
@@ -250,7 +250,7 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 		rc = connect_slot(pool, s, until);
 		if (rc == RC_WENT_BACK || rc == RC_NOMEM)
 			return rc;
-		if (rc != RC_OK && !txn_slot_pause(++failures, until))
+		if (rc != RC_OK && !txn_pause(++failures, until))
 			return rc;
 	}
 	return RC_OK;
@@ -292,8 +292,7 @@ txn_slot_ready(
 	do
 		rc = have_connection(pool, s, until);
 	while (rc == RC_OK && session && s->seq == TXN_NO_ROW &&
-	    (rc = make_row(pool, s)) != RC_OK &&
-	    txn_slot_pause(++failures, until));
+	    (rc = make_row(pool, s)) != RC_OK && txn_pause(++failures, until));
 	return rc;
 }
 
@@ -334,8 +333,8 @@ txn_slot_settle(
 			rc = read_seq(pool, s, &seq);
 		if (rc != RC_OK)
 			txn_slot_disconnect(pool, s);
-	} while (rc != RC_OK && rc != RC_WENT_BACK &&
-	    txn_slot_pause(++failures, until));
+	} while (
+	    rc != RC_OK && rc != RC_WENT_BACK && txn_pause(++failures, until));
 	if (rc != RC_OK)
 		return rc;
 	if (seq < confirmed)

@@ -17,6 +17,7 @@
 #include "buf.h"
 #include "queries.h"
 #include "rc.h"
+#include "row_member.h"
 
 struct db;
 struct db_stmt;
@@ -140,44 +141,19 @@ enum rc db_rowf(struct db_stmt *s, const char *format, ...);
  * RC_NOTFOUND: there is no row.  It has no letter that points into the row. */
 enum rc db_onef(struct db_stmt *s, const char *format, ...);
 
-/* The largest time (ms, some 30,000 years). */
-#define DB_TIME_MAX 1000000000000000
-
 /*
- * Neighbouring columns of a row as members of a struct: one entry for each, in
- * their order.  The letters are those of db_rowf(), and
+ * Reads the columns with the members' names from the current row into *out.  A
+ * statement without them, in that order, is a mistake as for db_rowf().
+ * Failures are those of db_rowf().  The letters are those of db_rowf(), and
  *
  *	x	unsigned char[]; a blob of exactly that size
  *	e	an enum; parse() gives the value of a word, or false
  *	a	struct buf, which the caller frees: a copy of any bytes
  *
- * b has a struct db_bytes.
- */
-struct db_member {
-	const char *name; /* of the column */
-	char letter;
-	size_t offset, size; /* of the member */
-	bool (*parse)(const char *, int *);
-};
-
-struct db_bytes {
-	const void *data; /* in the row */
-	size_t n;
-};
-
-#define DB_MEMBER(letter, type, member)                         \
-	{                                                       \
-#member, letter, offsetof(struct type, member), \
-		    sizeof(((struct type *)0)->member), NULL    \
-	}
-
-/*
- * Reads the columns with those names from the current row into *out.  A
- * statement without them, in that order, is a mistake as for db_rowf().
- * Failures are those of db_rowf().
+ * b has a struct row_bytes.
  */
 enum rc db_members(
-    struct db_stmt *s, const struct db_member *members, size_t n, void *out);
+    struct db_stmt *s, const struct row_member *members, size_t n, void *out);
 
 /* Reads a stored blob in place, in a transaction that the caller holds open. */
 struct db_blob;

@@ -17,7 +17,7 @@ struct db_stmt {
 	/* the structs that its columns were compared with, and the first column
 	 * of each */
 	struct {
-		const struct db_member *members;
+		const struct row_member *members;
 		int first;
 	} known[2];
 };

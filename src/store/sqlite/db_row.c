@@ -116,7 +116,7 @@ read_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 		    s, i, INT64_MIN, INT64_MAX, va_arg(*ap, int64_t *));
 	case 'm':
 		return row_read_number(
-		    s, i, 0, DB_TIME_MAX, va_arg(*ap, int64_t *));
+		    s, i, 0, ROW_TIME_MAX, va_arg(*ap, int64_t *));
 	case 'd':
 		return read_count(s, i, va_arg(*ap, int *));
 	case '?':
@@ -149,7 +149,7 @@ read_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 
 /* The first of those columns; -1: the statement does not have them. */
 static int
-find_columns(struct db_stmt *s, const struct db_member *m, size_t n)
+find_columns(struct db_stmt *s, const struct row_member *m, size_t n)
 {
 	const int count = sqlite3_column_count(s->stmt);
 	const char *name;
@@ -170,7 +170,7 @@ find_columns(struct db_stmt *s, const struct db_member *m, size_t n)
 
 /* The same; the names are compared at the first call. */
 static int
-columns_of(struct db_stmt *s, const struct db_member *m, size_t n)
+columns_of(struct db_stmt *s, const struct row_member *m, size_t n)
 {
 	const int nknown = sizeof(s->known) / sizeof(s->known[0]);
 	int first;
@@ -214,7 +214,7 @@ read_bytes(struct db_stmt *s, int i, struct buf *out)
 }
 
 static enum rc
-read_word(struct db_stmt *s, int i, const struct db_member *m, int *out)
+read_word(struct db_stmt *s, int i, const struct row_member *m, int *out)
 {
 	const char *word;
 	enum rc rc;
@@ -227,15 +227,15 @@ read_word(struct db_stmt *s, int i, const struct db_member *m, int *out)
 }
 
 static enum rc
-read_member(struct db_stmt *s, int i, const struct db_member *m, void *out)
+read_member(struct db_stmt *s, int i, const struct row_member *m, void *out)
 {
-	struct db_bytes *bytes = out;
+	struct row_bytes *bytes = out;
 
 	switch (m->letter) {
 	case 'i':
 		return row_read_number(s, i, INT64_MIN, INT64_MAX, out);
 	case 'm':
-		return row_read_number(s, i, 0, DB_TIME_MAX, out);
+		return row_read_number(s, i, 0, ROW_TIME_MAX, out);
 	case 'd':
 		return read_count(s, i, out);
 	case '?':
@@ -265,10 +265,10 @@ read_member(struct db_stmt *s, int i, const struct db_member *m, void *out)
 
 enum rc
 db_members(
-    struct db_stmt *s, const struct db_member *members, size_t n, void *out)
+    struct db_stmt *s, const struct row_member *members, size_t n, void *out)
 {
 	const int first = columns_of(s, members, n);
-	const struct db_member *m;
+	const struct row_member *m;
 	enum rc rc = RC_OK;
 
 	if (first == -1)

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "downstream.h"
 #include "uuid.h"
+#include "rows.h"
 #include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
@@ -48,7 +49,7 @@ accept_new(struct accept_write *a, struct db *db, int64_t now)
 	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    fingerprint_spec, downstream, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    verb_expired_retention(what), what->reconcile_delay, now,
+	    rows_expired_retention(what), what->reconcile_delay, now,
 	    a->ticket->resource, a->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
 	return rc == RC_OK ? store_kept_request(db, id, &a->stage) : rc;

@@ -129,12 +129,10 @@ check_foreign(struct db *db, struct findings *f)
 static void
 check_rows(struct store *store, struct db *db, struct findings *f)
 {
-	char names[160];
-	int64_t bad = 0;
-	enum rc rc;
+	struct findings_rows found = { 0 };
+	enum rc rc = store_row_find_bad(db, &store->seed, &found);
 
-	rc = store_row_find_bad(db, &store->seed, &bad, names, sizeof(names));
-	findings_rows(f, rc, bad, names);
+	findings_rows(f, rc, &found);
 }
 
 static void

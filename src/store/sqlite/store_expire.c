@@ -45,11 +45,11 @@ struct also {
 	const char *last_state;
 };
 
-static const struct db_member also[] = {
-	DB_MEMBER('i', also, last_at),
-	DB_MEMBER('p', also, last_state),
-	DB_MEMBER('i', also, last_id),
-	DB_MEMBER('i', also, effects),
+static const struct row_member also[] = {
+	ROW_MEMBER('i', also, last_at),
+	ROW_MEMBER('p', also, last_state),
+	ROW_MEMBER('i', also, last_id),
+	ROW_MEMBER('i', also, effects),
 };
 
 /* Reads the current row, and its place and bytes.  RC_CORRUPT: it makes no

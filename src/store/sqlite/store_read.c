@@ -248,15 +248,15 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 struct head {
 	const char *reason;
 	int64_t kind, response_version;
-	struct db_bytes headers, body;
+	struct row_bytes headers, body;
 };
 
-static const struct db_member columns[] = {
-	DB_MEMBER('p', head, reason),
-	DB_MEMBER('i', head, kind),
-	DB_MEMBER('b', head, headers),
-	DB_MEMBER('b', head, body),
-	DB_MEMBER('i', head, response_version),
+static const struct row_member columns[] = {
+	ROW_MEMBER('p', head, reason),
+	ROW_MEMBER('i', head, kind),
+	ROW_MEMBER('b', head, headers),
+	ROW_MEMBER('b', head, body),
+	ROW_MEMBER('i', head, response_version),
 };
 
 static enum rc

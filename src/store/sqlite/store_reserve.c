@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "downstream.h"
 #include "uuid.h"
+#include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_place.h"
@@ -55,8 +56,8 @@ reserve_new(struct reserve_write *r, struct db *db, int64_t now)
 	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    fingerprint_spec, lease->downstream, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    verb_expired_retention(what), verb_lock(what->attempt),
-	    verb_lock_file(what->attempt), what->reconcile_delay,
+	    rows_expired_retention(what), rows_lock(what->attempt),
+	    rows_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL, r->stage.identity);
 	rc = verb_change_state(s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK || !r->stage.keep)
@@ -79,8 +80,8 @@ reserve_again(struct reserve_write *r, struct db *db, int64_t now)
 	db_bindf(s, "idsiisiisizzzs", old->id, old->attempt, lease->token,
 	    r->owner, now + what->lease, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    verb_expired_retention(what), verb_lock(what->attempt),
-	    verb_lock_file(what->attempt), what->reconcile_delay,
+	    rows_expired_retention(what), rows_lock(what->attempt),
+	    rows_lock_file(what->attempt), what->reconcile_delay,
 	    what->resource ? r->resource : NULL);
 	rc = verb_change_state(s, old->state, RECORD_IN_PROGRESS, RC_CORRUPT);
 	if (rc != RC_OK)

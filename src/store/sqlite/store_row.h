@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "findings.h"
 #include "identity.h"
 #include "store_outbox.h"
 
@@ -46,9 +47,8 @@ enum rc store_row_step(struct db *db, const struct store_identity *identity,
 /* rows_bad() */
 void store_row_bad(const struct db *db, const char *table, int64_t id);
 
-/* The number of bad rows in the database; the first of them by table and
- * number. */
+/* All bad rows of the database. */
 enum rc store_row_find_bad(struct db *db, const struct identity_seed *seed,
-    int64_t *n, char *names, size_t size);
+    struct findings_rows *found);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "uuid.h"
+#include "rows.h"
 #include "store_impl.h"
 #include "verb.h"
 
@@ -38,8 +39,8 @@ start_run(struct write *w, struct db *db, int64_t now)
 	db_bindf(s, "idsiisiisizzzi", lease->id, st->job->attempt, lease->token,
 	    st->owner, now + what->lease, verb_on_crash(what->on_crash),
 	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    verb_expired_retention(what), verb_lock(what->attempt),
-	    verb_lock_file(what->attempt), what->reconcile_delay, now);
+	    rows_expired_retention(what), rows_lock(what->attempt),
+	    rows_lock_file(what->attempt), what->reconcile_delay, now);
 	rc = db_onef(s, "uf", lease->downstream, sizeof(lease->downstream),
 	    lease->recovery_point, sizeof(lease->recovery_point));
 	return rc == RC_NOTFOUND ? RC_LOST : rc;

@@ -70,8 +70,8 @@ sqlite_stats(struct store *store, struct store_counts *c)
 		    sizeof(int64_t), NULL                \
 	}
 
-static const struct db_member scope_columns[] = {
-	DB_MEMBER('s', store_scope, scope),
+static const struct row_member scope_columns[] = {
+	ROW_MEMBER('s', store_scope, scope),
 	STATE("pending", RECORD_PENDING),
 	STATE("in_progress", RECORD_IN_PROGRESS),
 	STATE("completed", RECORD_COMPLETED),

@@ -55,22 +55,3 @@ verb_on_expired(enum conf_on_expired on_expired)
 	assert(!"no such on_expired");
 	return NULL;
 }
-
-int64_t
-verb_expired_retention(const struct store_reservation *what)
-{
-	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
-						     : 0;
-}
-
-int64_t
-verb_lock(const struct store_attempt *at)
-{
-	return at != NULL ? at->lock : 0;
-}
-
-int64_t
-verb_lock_file(const struct store_attempt *at)
-{
-	return at != NULL ? at->file : 0;
-}

@@ -25,11 +25,4 @@ enum rc verb_change_state(struct db_stmt *s, enum record_state from,
 const char *verb_on_crash(enum conf_on_crash on_crash);
 const char *verb_on_expired(enum conf_on_expired on_expired);
 
-/* How long the key stays as a marker; 0: it never becomes one. */
-int64_t verb_expired_retention(const struct store_reservation *what);
-
-/* The columns that name an attempt's processes; 0 for NULL. */
-int64_t verb_lock(const struct store_attempt *at);
-int64_t verb_lock_file(const struct store_attempt *at);
-
 #endif
