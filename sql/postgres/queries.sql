@@ -295,6 +295,13 @@ SELECT id FROM ended;
 -- name: key_lock
 SELECT 1::bigint FROM once_key WHERE id = $1 FOR UPDATE;
 
+-- A row: another transaction, perhaps a handler's, has locked the key.
+-- name: key_held
+WITH free AS (SELECT id FROM once_key WHERE id = $1
+    FOR NO KEY UPDATE SKIP LOCKED)
+SELECT 1::bigint FROM once_key
+WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM free);
+
 -- $2 is the state, or NULL for any.
 -- name: forget
 WITH ended AS (DELETE FROM once_key k

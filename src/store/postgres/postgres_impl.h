@@ -84,8 +84,8 @@ struct store {
 	struct liveness *liveness;        /* NULL until it is needed */
 	struct postgres_outcome *late;    /* outcomes to be recorded */
 	struct postgres_watched *watched; /* owners */
-	int64_t looked; /* clock_boot() of the last look at them */
-	unsigned nlate;
+	int64_t looked;        /* clock_boot() of the last look at them */
+	unsigned nlate, nheld; /* all of late; those that are held */
 	int failing; /* outcomes that their callers have failed to record */
 	int64_t ids[POSTGRES_IDS_MAX]; /* numbers that no key has yet */
 	int nids;

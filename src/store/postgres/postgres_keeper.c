@@ -20,17 +20,29 @@
 /* Between two tries to record outcomes (ms). */
 #define RETRY 500
 
+static void
+tell_held(const struct postgres_outcome *o)
+{
+	log_event(LOG_WARN, "key-locked", &o->outcome.log, LOG_I("id", o->id),
+	    LOG_S("message",
+		"a transaction in the database, perhaps of the handler, has "
+		"locked the key; its outcome is recorded when that ends"));
+}
+
 void
 postgres_keeper_take(struct store *s, struct postgres_outcome *o)
 {
 	struct postgres_outcome **at;
 
+	if (o->held)
+		tell_held(o);
 	lock_take(&s->lock);
 	for (at = &s->late; *at != NULL; at = &(*at)->next)
 		;
 	o->next = NULL;
 	*at = o;
 	s->nlate++;
+	s->nheld += o->held;
 	pthread_cond_signal(&s->beat);
 	lock_give(&s->lock);
 }
@@ -84,26 +96,62 @@ result_text(const struct postgres_outcome *o, enum rc rc)
 	return o->unsure && rc == RC_LOST ? "nothing to do" : rc_text(rc);
 }
 
+/* The outcome after o, which may be removed then; NULL: there is none. */
+static struct postgres_outcome *
+late_next(struct store *s, struct postgres_outcome *o, bool remove)
+{
+	struct postgres_outcome **at, *next;
+
+	lock_take(&s->lock);
+	next = o->next;
+	if (remove) {
+		for (at = &s->late; *at != o; at = &(*at)->next)
+			;
+		*at = next;
+		s->nlate--;
+		s->nheld -= o->held;
+	}
+	lock_give(&s->lock);
+	return next;
+}
+
+/* A try would wait for the lock, and the others with it. */
+static bool
+key_is_held(struct store *s, struct postgres_outcome *o)
+{
+	const bool was = o->held, held = postgres_outcome_is_held(s, o);
+
+	lock_take(&s->lock);
+	o->held = held;
+	s->nheld += (unsigned)held - (unsigned)was;
+	lock_give(&s->lock);
+	if (held && !was)
+		tell_held(o);
+	return held;
+}
+
 /* Records the outcomes, until one fails. */
 static void
 record_late(struct store *s)
 {
-	struct postgres_outcome *o;
+	struct postgres_outcome *o, *next;
 	enum rc rc;
 
-	for (;;) {
-		lock_take(&s->lock);
-		o = s->late;
-		lock_give(&s->lock);
-		if (o == NULL || is_open(s, o))
+	lock_take(&s->lock);
+	o = s->late;
+	lock_give(&s->lock);
+	for (; o != NULL; o = next) {
+		if (is_open(s, o))
 			return;
-		rc = postgres_outcome_try(s, o);
+		rc = o->held && key_is_held(s, o) ? RC_BUSY
+						  : postgres_outcome_try(s, o);
+		if (rc == RC_BUSY && key_is_held(s, o)) {
+			next = late_next(s, o, false);
+			continue;
+		}
 		if (!postgres_outcome_is_final(rc))
 			return;
-		lock_take(&s->lock);
-		s->late = o->next;
-		s->nlate--;
-		lock_give(&s->lock);
+		next = late_next(s, o, true);
 		log_event(rc == RC_OK || o->unsure ? LOG_INFO : LOG_ERROR,
 		    "late-settlement", &o->outcome.log, LOG_I("id", o->id),
 		    LOG_S("result", result_text(o, rc)));

@@ -48,7 +48,7 @@ postgres_outcome_begin(struct store_outcome *outcome, txn_body *run, int64_t id)
 
 	o->run = run;
 	o->id = id;
-	o->unsure = o->unread = false;
+	o->unsure = o->unread = o->held = false;
 	o->op.send = NULL;
 	return o;
 }
@@ -92,6 +92,25 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	return rc;
 }
 
+static enum rc
+run_held(struct pg *pg, void *arg)
+{
+	const int64_t *id = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_KEY_HELD, "i", *id);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "-") : rc;
+}
+
+bool
+postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o)
+{
+	int64_t id = o->id;
+
+	return postgres_look(s, run_held, &id) == RC_OK;
+}
+
 static void
 outcome_count(struct store *s, int change)
 {
@@ -116,6 +135,8 @@ postgres_outcome_do(
 		if (failures++ == 0)
 			outcome_count(s, 1);
 		if (rc == RC_PENDING || !txn_pause(failures, until)) {
+			o->held =
+			    rc == RC_BUSY && postgres_outcome_is_held(s, o);
 			postgres_keeper_take(s, o);
 			*outcome = NULL;
 			rc = RC_PENDING;

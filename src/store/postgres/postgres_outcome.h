@@ -19,6 +19,9 @@ struct postgres_outcome {
 	int64_t id;
 	/* a COMMIT was sent, and it is not known whether it took place */
 	bool unsure;
+	/* a transaction of the handler's has locked the key.  That says nothing
+	 * of other keys */
+	bool held;
 	/* the first try is in a group; op.send is NULL: it is alone */
 	struct txn_op op;
 	/* the group took place, but its results were lost */
@@ -42,6 +45,10 @@ struct postgres_outcome *postgres_outcome_begin(
 
 /* Runs the transaction once. */
 enum rc postgres_outcome_try(struct store *s, struct postgres_outcome *o);
+
+/* Whether another transaction has locked the key, so that a try would wait. */
+bool
+postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o);
 
 /* Whether the result of a try is the last one: a further try gives no other. */
 bool postgres_outcome_is_final(enum rc rc);

@@ -12,13 +12,17 @@
 /* Failed outcomes that their callers still try to record, at most. */
 #define FAILING_MAX 8
 
+/* Outcomes that are kept in memory while handlers lock their keys, at most. */
+#define HELD_MAX 64
+
 enum rc
 postgres_place_may_begin(struct store *s)
 {
 	bool stuck;
 
 	lock_take(&s->lock);
-	stuck = s->nlate > 0 || s->failing > FAILING_MAX;
+	stuck = s->nlate > s->nheld || s->nheld > HELD_MAX ||
+	    s->failing > FAILING_MAX;
 	lock_give(&s->lock);
 	if (stuck)
 		return RC_UNRECORDED;
