@@ -173,6 +173,28 @@ def test_a_promoted_standby_without_the_last_commits_needs_accept_loss(t):
     eq(once.get('/admin/health').status, 200)
 
 
+def test_a_loss_that_was_accepted_before_is_not_the_next_one(t):
+    server = servers(t).make('a')
+    once = daemon(t, server, options={'admin_path': '/admin'})
+    first(once.post('k1'))
+    has(once.ctl('accept-loss'), 'accepted')
+
+    def beat():
+        return int(server.sql('SELECT beat FROM once_owner'))
+    before = beat()
+    wait_until(lambda: beat() > before + 1, 'the process moves')
+    server.sql('UPDATE once_session SET seq = 0')
+    server.restart()
+    once.wait_log('event=store-went-back')
+    for n in range(3):
+        has(once.get('/admin/health').body.decode(), 'store-went-back')
+        problem(once.post('k2'), 'store-unavailable', acted=True)
+    eq(once.log_lines('event=loss-accepted'), [])
+    has(once.ctl('accept-loss'), 'accepted')
+    once.wait_log('event=loss-accepted')
+    first(once.post('k2'))
+
+
 def test_copy_takes_all_of_an_sqlite_store_along(t):
     server = servers(t).make('a')
     big = t.sh('printf "Status: 201\\nX-A: b\\n\\n"; '

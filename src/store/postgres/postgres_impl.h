@@ -70,7 +70,9 @@ struct store {
 					      * part of; else NULL */
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
-	int64_t losses;                      /* once_meta.losses */
+	_Atomic int64_t losses;              /* once_meta.losses, as of the
+					      * last sign that all commits are
+					      * there */
 	atomic_bool shared;    /* a handler was let to the database */
 	atomic_bool unsafe;    /* see postgres_check_server() */
 	atomic_bool twin;      /* another host has this one's name */

@@ -225,27 +225,43 @@ postgres_owner_new(struct store *s)
 	return postgres_touch(s, run_new, s);
 }
 
+struct beat {
+	struct store *s;
+	int64_t losses;
+};
+
 static enum rc
 run_beat(struct pg *pg, void *arg)
 {
-	struct store *s = arg;
+	struct beat *b = arg;
+	struct store *s = b->s;
 	int64_t now;
 	enum rc rc;
 
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
 	pg_send(pg, PG_QUERY_OWNERS, "");
+	pg_send(pg, PG_QUERY_META, "");
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = pg_one(pg, "m", &now)) != RC_OK)
 		return rc;
 	postgres_clock_set(s, now);
 	FAULT(OWNER_MOVED);
-	return owner_read(s, pg);
+	rc = owner_read(s, pg);
+	return rc == RC_OK ? pg_one(pg, "--i", &b->losses) : rc;
 }
 
+/* What operators have accepted until now is not about a loss to come. */
 enum rc
 postgres_owner_beat(struct store *s)
 {
-	return postgres_touch(s, run_beat, s);
+	struct beat b = { .s = s };
+	enum rc rc = postgres_touch(s, run_beat, &b);
+	struct txn_health h;
+
+	txn_health(s->pool, &h);
+	if (rc == RC_OK && !h.went_back)
+		s->losses = b.losses;
+	return rc;
 }
 
 /* --- which are gone ------------------------------------------------------- */
