@@ -242,8 +242,10 @@ open_keeper(struct store *s, char *err, size_t errsize)
 	if ((rc = open_host(s, err, errsize)) != RC_OK)
 		return rc;
 	rc = postgres_liveness(s, &liveness);
-	if (rc == RC_OK)
+	if (rc == RC_OK) {
+		txn_set_owner(s->pool, liveness_self(liveness));
 		rc = postgres_owner_new(s);
+	}
 	if (rc == RC_OK)
 		rc = postgres_keeper_start(s);
 	if (rc != RC_OK)

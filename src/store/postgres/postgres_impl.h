@@ -206,7 +206,7 @@ struct postgres_gone {
 	bool old;  /* it has not moved for days */
 };
 
-/* Makes this process's row in once_owner. */
+/* Makes this process's row in once_owner; the pool has its number already. */
 enum rc postgres_owner_new(struct store *s);
 /* Moves it, and looks at the others; once for each beat. */
 enum rc postgres_owner_beat(struct store *s);

@@ -221,7 +221,6 @@ enum rc
 postgres_owner_new(struct store *s)
 {
 	s->owner = liveness_self(s->liveness);
-	txn_set_owner(s->pool, s->owner);
 	return postgres_touch(s, run_new, s);
 }
 
