@@ -58,7 +58,8 @@ CREATE SEQUENCE once_fingerprint_spec_id;
 --            and takes the lock before it inserts the row
 --   host     the machine's id (see machine-id(5)): on the own host the lock
 --            tells whether the process lives
---   boot     the host's boot: after another boot the process is gone
+--   boot     the host's boot (see postgres_host.h): after another boot the
+--            process is gone
 --   pid      for people
 --   beat     grows while the process has a connection.  A process of another
 --            host is suspected if it has not grown for owner_timeout of the

@@ -183,6 +183,14 @@ liveness_file(const struct liveness *l)
 	return fstat(l->fd, &st) == 0 ? (int64_t)st.st_ino : 0;
 }
 
+uint64_t
+liveness_device(const struct liveness *l)
+{
+	struct stat st;
+
+	return fstat(l->fd, &st) == 0 ? (uint64_t)st.st_dev : 0;
+}
+
 int64_t
 liveness_self(const struct liveness *l)
 {

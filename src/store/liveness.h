@@ -30,6 +30,10 @@ void liveness_close(struct liveness *l);
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *l);
 
+/* The number that the kernel gave to the lock file's file system when it was
+ * mounted. */
+uint64_t liveness_device(const struct liveness *l);
+
 /* This process's name, > 0. */
 int64_t liveness_self(const struct liveness *l);
 

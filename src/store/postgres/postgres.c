@@ -385,7 +385,8 @@ open_liveness(struct store *s)
 	}
 	if ((rc = liveness_open(&s->liveness, s->base.local, 0600)) != RC_OK)
 		return rc;
-	rc = postgres_host_name(&s->host, liveness_file(s->liveness));
+	rc = postgres_host_name(
+	    &s->host, liveness_file(s->liveness), liveness_device(s->liveness));
 	s->base.host = s->host.number;
 	return rc;
 }

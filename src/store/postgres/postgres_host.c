@@ -125,7 +125,6 @@ postgres_host_open(
 	enum rc rc = RC_NOMEM;
 
 	memset(host, 0, sizeof(*host));
-	(void)clock_boot_id(host->boot);
 	if (folder != NULL) {
 		rc = host_check(folder, err, errsize);
 		if (rc == RC_OK)
@@ -138,14 +137,18 @@ postgres_host_open(
 }
 
 enum rc
-postgres_host_name(struct postgres_host *host, int64_t inode)
+postgres_host_name(struct postgres_host *host, int64_t inode, uint64_t device)
 {
+	char boot[CLOCK_BOOT_ID_LEN + 1] = "";
 	unsigned char hash[DIGEST_LEN];
 	uint64_t bits = 0;
 	char machine[33];
 	enum rc rc;
 
 	host_machine(machine);
+	(void)clock_boot_id(boot);
+	(void)snprintf(
+	    host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot, device);
 	(void)snprintf(host->name, sizeof(host->name), "%s-%016" PRIx64,
 	    machine, (uint64_t)inode);
 	if ((rc = host_hash(host->name, hash)) != RC_OK)

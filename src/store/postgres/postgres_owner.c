@@ -134,7 +134,7 @@ owner_sweep(struct store *s)
 static enum rc
 owner_read(struct store *s, struct pg *pg)
 {
-	char host[POSTGRES_HOST_LEN + 1], boot[CLOCK_BOOT_ID_LEN + 1];
+	char host[POSTGRES_HOST_LEN + 1], boot[POSTGRES_BOOT_LEN + 1];
 	const int64_t now = clock_boot();
 	struct sight seen;
 	enum rc rc;
