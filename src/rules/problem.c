@@ -58,8 +58,8 @@ static const struct row {
 	[PROBLEM_KEY_REUSED] = { "key-reused",
 	    "The idempotency key was used for another request", 422, 400,
 	    IDEMPOTENCY, false, true, 0,
-	    "This key was used for a different request: another method, query "
-	    "or body.",
+	    "This key was used for a different request: another method, query, "
+	    "media type or body.",
 	    "What was sent the first time stands, and nothing was done now.  "
 	    "To send the changed request as well, open the form again and "
 	    "submit it from there." },

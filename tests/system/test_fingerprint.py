@@ -144,6 +144,20 @@ def test_fingerprint_headers_count(t):
          dict(headers={'Accept': 'a', 'X-Other': '2'}))
 
 
+def test_the_refusal_names_all_that_counts(t):
+    for n, (fields, says) in enumerate((
+            ({}, 'another method, query, media type or body.'),
+            ({'fingerprint_headers': 'X-Version, Accept'},
+             'another method, query, media type or body, or another value of '
+             'one of the fields X-Version, Accept.'))):
+        once = t.once(handler=t.sh(OK), defaults=fields, name='o%d' % n)
+        first(once.post('k', type='text/plain'), 201)
+        answer = once.post('k', type='text/html')
+        problem(answer, 'key-reused')
+        eq(answer.json()['detail'],
+           'This key was used for a different request: ' + says)
+
+
 def test_other_headers_do_not_count(t):
     once = once_with(t)
     same(once, 'k', dict(headers={'User-Agent': 'a', 'X-Trace': '1'}),
