@@ -24,17 +24,25 @@ why_no_program(const char *path)
 }
 
 /* Finds the program that SCRIPT_FILENAME names, and splits it off from
- * PATH_INFO by checking which part of it is a file.  *error: why there is
- * none. */
+ * PATH_INFO by checking which part of it is a file.  *error and *why: why
+ * there is none. */
 static enum rc
-find_script(const struct request *rq, struct cgienv_script *script, int *error)
+find_script(const struct request *rq, struct cgienv_script *script, int *error,
+    const char **why)
 {
 	enum rc rc;
 
 	*error = ENOENT;
-	if ((rc = cgienv_script_name(rq, script)) != RC_OK)
+	rc = cgienv_script_name(rq, script);
+	*why = rc == RC_NOTFOUND ? "the web server sent no SCRIPT_FILENAME: "
+				   "have it send one, or give the route a "
+				   "handler"
+				 : rc_text(rc);
+	if (rc != RC_OK)
 		return rc;
 	*error = why_no_program(script->filename.data);
+	*why = *error == EISDIR ? "SCRIPT_FILENAME names a folder"
+				: "SCRIPT_FILENAME names no file";
 	while (!run_is_file(script->filename.data)) {
 		if (!cgienv_script_shorten(script))
 			return RC_NOTFOUND;
@@ -72,6 +80,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 	struct run *run = NULL;
 	char form_key[UUID_LEN + 1];
 	char *argv[2] = { NULL, NULL };
+	const char *why;
 	int error;
 	enum rc rc;
 
@@ -80,9 +89,9 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		daemon.form_key = form_key;
 	}
 	cgienv_script_init(&script);
-	if (is_script && find_script(rq, &script, &error) != RC_OK) {
-		not_started(rq->log, request_param(rq, "SCRIPT_FILENAME"),
-		    facts, "SCRIPT_FILENAME names no file");
+	if (is_script && find_script(rq, &script, &error, &why) != RC_OK) {
+		not_started(
+		    rq->log, request_param(rq, "SCRIPT_FILENAME"), facts, why);
 		facts->error = error;
 	} else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
 			once, &daemon, &env)) != RC_OK)

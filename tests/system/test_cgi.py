@@ -170,6 +170,19 @@ def test_directory_option(t):
     eq(seen['cwd'], t.path('other'))
 
 
+def test_the_log_says_what_is_wrong_with_script_filename(t):
+    os.mkdir(t.path('folder'))
+    once = t.once()
+    for n, (name, why) in enumerate((
+            (None, 'the web server sent no SCRIPT_FILENAME: have it send one, '
+             'or give the route a handler'),
+            (t.path('folder'), 'SCRIPT_FILENAME names a folder'),
+            (t.path('none'), 'SCRIPT_FILENAME names no file'))):
+        params = {'SCRIPT_FILENAME': name, 'DOCUMENT_ROOT': None}
+        problem(once.post('k%d' % n, params=params), 'handler-not-started')
+        once.wait_log('why="%s"' % why)
+
+
 def test_missing_directory_releases_the_key(t):
     once = t.once(handler=t.program('probe.py'),
                   defaults={'directory': t.path('missing')})
