@@ -64,8 +64,9 @@ oncectl_accept_loss(struct oncectl *ctl)
 		warnx("accept-loss: %s", why);
 		return ONCECTL_REFUSED;
 	}
-	printf("accepted, for the %" PRId64
-	       ". time: daemons that wait go on within owner_timeout\n",
+	printf("accepted, loss number %" PRId64
+	       " of this database: daemons that wait go on within a fifth of "
+	       "owner_timeout\n",
 	    losses);
 	return ONCECTL_DONE;
 }

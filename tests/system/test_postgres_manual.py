@@ -84,6 +84,9 @@ def test_the_password_is_in_the_file_that_the_manual_names(t):
             environment(t), PGPASSFILE=t.path('pgpass')))
     first(once.post('k1'))
     assert 's3kr' not in once.log()
+    run = ctl(t, '-d', once.database, 'ls', env=environment(t))
+    eq(run.returncode, 1, run)
+    assert b'PGPASSFILE)' in run.stderr, run
 
 
 def test_the_commands_of_the_readme_move_a_store(t):

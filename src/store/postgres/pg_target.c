@@ -376,6 +376,10 @@ connect_to(struct pg_target *t, int host, int64_t deadline, PGconn **out,
 			    PQhost(conn), PQport(conn));
 		else if (conn != NULL)
 			(void)buf_adds(why, PQerrorMessage(conn));
+		if (conn != NULL && PQconnectionNeedsPassword(conn))
+			(void)buf_adds(why,
+			    " (write it into a file with mode 0600, and name "
+			    "that file in PGPASSFILE)");
 		PQfinish(conn);
 	}
 	free(a.keyword);

@@ -82,7 +82,8 @@ target_is_empty(struct postgres_copy *c)
 		return rc;
 	if (!empty)
 		return postgres_copy_refuse(c, RC_EXISTS,
-		    "%s: has keys or effects already",
+		    "%s: has keys or effects already: name a database "
+		    "without any",
 		    txn_database(c->to->pool));
 	if (!unused)
 		return postgres_copy_refuse(c, RC_BUSY,

@@ -50,7 +50,8 @@ check_server(struct store *s, struct findings *f)
 	off = postgres_server_off(&server);
 	if (off != NULL)
 		findings_add(f, "durability", false,
-		    "the server's setting %s is off, so a commit may be lost",
+		    "the server's setting %s is off, so a commit may be lost: "
+		    "turn it on",
 		    off);
 	else
 		findings_add(f, "durability", true,
