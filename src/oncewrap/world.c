@@ -18,6 +18,7 @@
 #include "conf_text.h"
 #include "log.h"
 #include "progcheck.h"
+#include "store_module.h"
 #include "user.h"
 
 #include "world.h"
@@ -279,13 +280,31 @@ check_path(struct report *r, const char *option, const char *path,
 		warn(r, line, option, why);
 }
 
+/* No word of the URI is repeated: it may have a password. */
+static void
+check_postgresql(struct report *r)
+{
+	const struct conf *conf = r->conf;
+	const struct store_module *module;
+	char why[WHY];
+	enum rc rc;
+
+	rc = store_module_load(&module, why, sizeof(why));
+	if (rc == RC_OK)
+		rc = module->check(conf->database, why, sizeof(why));
+	if (rc != RC_OK)
+		warn(r, conf_line_of_server(conf, "database"), "database", why);
+}
+
 static void
 world_check_server(struct report *r)
 {
 	const struct conf *conf = r->conf;
 	const char *tmp = getenv("TMPDIR");
 
-	if (!conf_text_is_postgresql(conf->database))
+	if (conf_text_is_postgresql(conf->database))
+		check_postgresql(r);
+	else
 		check_path(r, "database", conf->database, world_database);
 	check_path(r, "socket", conf->socket, world_socket);
 	check_path(r, "log", conf->log, world_log);

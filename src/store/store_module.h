@@ -17,6 +17,9 @@ struct store_transfer {
 struct store_module {
 	/* of the program that it was built for */
 	const char *version;
+	/* RC_OK: such a URI can be read.  On failure err gets a sentence
+	 * without secrets.  Nothing is connected to. */
+	enum rc (*check)(const char *database, char *err, size_t errsize);
 	/* store_open() */
 	enum rc (*open)(struct store **, const struct store_options *,
 	    char *err, size_t errsize);

@@ -94,6 +94,7 @@ def test_an_operator_finds_what_the_daemon_has_stored(t):
     bad = [line for line in once.ctl('doctor', status=1).splitlines()
            if line.startswith('BAD')]
     eq([line.split()[1] for line in bad], ['durability', 'summary'])
+    has(bad[0], 'setting fsync is off, so a commit may be lost: turn it on')
 
 
 def test_doctor_and_lists_say_which_rows_make_no_sense(t):
@@ -165,7 +166,7 @@ def test_a_promoted_standby_without_the_last_commits_needs_accept_loss(t):
     problem(answer, 'store-unavailable', acted=True)
     has(answer.body.decode(), 'store-went-back')
     has(once.get('/admin/health').body.decode(), 'store-went-back')
-    has(once.ctl('accept-loss'), 'accepted')
+    has(once.ctl('accept-loss'), 'accepted, loss number 1 of this database: ')
     once.wait_log('event=loss-accepted')
     replay(once.post('k1'), kept)
     first(once.post('k2'))      # its first run is what was lost
@@ -219,7 +220,8 @@ def test_copy_takes_all_of_an_sqlite_store_along(t):
     eq((done.returncode, done.stderr), (0, b''))
     counts = json.loads(done.stdout)
     eq((counts['keys'], counts['requests']), (3, 1))
-    refused(ctl(t, *copy), 'has keys or effects already')
+    refused(ctl(t, *copy), 'has keys or effects already: name a database '
+            'without any')
     new = daemon(t, server, routes=old.routes)
     for was, now in zip(before, new.ls()):
         for name in ('key', 'path', 'scope', 'state', 'attempt', 'status',
@@ -233,6 +235,27 @@ def test_copy_takes_all_of_an_sqlite_store_along(t):
             'outcome-unknown', unknown=True)
     first(new.post('k4'))
     eq(new.row('k2')['downstream'], before[1]['downstream'])
+
+
+def test_a_check_warns_of_a_database_that_no_start_would_open(t):
+    path = t.path('c.conf')
+    for query, modules, says in (
+            ('', None, None),
+            ('?bad=s3*kr', None, 'not a URI or conninfo string of PostgreSQL: '
+             'invalid URI query parameter: ...'),
+            ('', t.path('nowhere'), 'a PostgreSQL database needs the package '
+             'oncewrap-postgresql: ')):
+        t.write('c.conf', '[server]\n'
+                'database = postgresql://u:s3*kr@h/d%s\n' % query)
+        run = t.run([base.ONCEWRAP, '-t', '-f', path], env=dict(
+            os.environ, ONCEWRAP_MODULES=modules or base.MODULES))
+        eq((run.returncode, run.stdout), (0, b''), run)
+        if says is None:
+            eq(run.stderr, b'')
+        else:
+            has(run.stderr.decode(), '%s:2: warning: database: %s'
+                % (path, says))
+        assert b's3' not in run.stderr, run
 
 
 def test_without_the_module_the_error_names_its_package(t):

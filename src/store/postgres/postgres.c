@@ -29,6 +29,7 @@ extern const struct store_module oncewrap_postgresql;
 __attribute__((visibility("default")))
 const struct store_module oncewrap_postgresql = {
 	.version = PACKAGE_VERSION,
+	.check = pg_target_check,
 	.open = postgres_open,
 	.open_handler_api = postgres_handler_api_open,
 	.init = postgres_init,
