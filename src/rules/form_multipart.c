@@ -208,7 +208,8 @@ multipart_take_head(struct form *f)
 		if (c != '\n')
 			continue;
 		if (head->len == 2 ||
-		    memcmp(head->data + head->len - 4, "\r\n", 2) == 0)
+		    (head->len >= 4 &&
+			memcmp(head->data + head->len - 4, "\r\n", 2) == 0))
 			return multipart_read_head(f);
 	}
 	return FORM_NEED;

@@ -30,7 +30,8 @@ check_program(const struct conf_program *p)
 {
 	check_list(&p->argv);
 	check_list(&p->environment);
-	assert(p->argv.n == 0 || p->argv.item[0][0] == '/');
+	assert(p->argv.n == 0 || conf_program_address(p) != NULL ||
+	    p->argv.item[0][0] == '/');
 	assert(p->timeout > 0 && p->timeout <= INT32_MAX);
 	assert(p->kill_after >= 0 && p->kill_after <= INT32_MAX);
 	assert(p->max_output > 0);

@@ -98,6 +98,8 @@ static const struct {
 	{ "cut before the last dash", MULTI, PART("name=a") "1\r\n--B-",
 	    "[a:1]" BAD_AFTER },
 	{ "no disposition", MULTI, "--B\r\nA: b\r\n\r\n1" LAST, BAD_AFTER },
+	{ "first line of one byte", MULTI, "--B\r\n1\r\n\r\n1" LAST,
+	    BAD_AFTER },
 	{ "empty head", MULTI, "--B\r\n\r\n1" LAST, BAD_AFTER },
 	{ "two dispositions", MULTI,
 	    "--B\r\nContent-Disposition: form-data; name=a\r\n"
