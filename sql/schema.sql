@@ -228,7 +228,7 @@ CREATE TABLE once_refused(
 	output BLOB NOT NULL
 ) STRICT;
 
--- Recipes are long, few, and the same for many keys.
+-- Specs are long, few, and the same for many keys.
 -- name: schema_fingerprint_spec
 CREATE TABLE once_fingerprint_spec(
 	id INTEGER PRIMARY KEY,

@@ -22,6 +22,9 @@ struct schema {
 static const char *const statements[] = {
 #define X(name, text, reason) text,
 	PG_SCHEMA(X)
+#ifdef RECORD_CHECKS
+	PG_CHECKS(X)
+#endif
 #undef X
 };
 

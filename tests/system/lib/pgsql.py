@@ -174,7 +174,7 @@ def store(t):
                for name, text, _ in statements(file)}
     once = server.session(prepare=queries)
     once.do('BEGIN')
-    for _, text, _ in statements('schema.sql'):
+    for _, text, _ in statements('schema.sql') + statements('checks.sql'):
         once.do(text)
     once.do('COMMIT')
     server.queries = queries
