@@ -100,6 +100,10 @@ AIMS = [
     ratio('pg-two', 'the same, two daemons / one', 1.0, 'pg_two', 'pg_stays'),
     ratio('pg-replay', 'replay, PostgreSQL, 100,000 keys / pgbench, select by '
           'key', 0.50, 'pg_replay', 'bound_replay'),
+    ratio('pg-many', 'replay of any of 10,000,000 keys, PostgreSQL / 1,000 '
+          'keys', 0.80, 'pg_many_replay', 'pg_few_replay'),
+    ratio('pg-many', 'first run, 10,000,000 keys, PostgreSQL / 1,000 keys',
+          0.80, 'pg_many_first', 'pg_few_first'),
     most('bytes', 'written for a lone first request, empty table', 14,
          'bytes_empty', 'kib', ' KiB'),
     most('bytes', 'written for a lone first request, 100,000 keys', 18,

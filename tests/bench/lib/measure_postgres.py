@@ -1,7 +1,10 @@
 """What is measured of the store in PostgreSQL; as in measure.py."""
+import os
+
 import programs
-from measure import CROWD, KEYS, PROCESSES, SEED, with_memory
+from measure import CROWD, FEW, KEYS, MANY, PROCESSES, SEED, with_memory
 from pgserver import Server
+from work import command
 
 CLIENTS = 32    # of pgbench, fewer than the server has room for
 WARM = 8        # times as long: connections are made, and statements planned
@@ -40,11 +43,14 @@ def program(b, processes=PROCESSES):
         b.work.program('program.fcgi'), processes)
 
 
-def pg_stays(b):
-    pg = server(b)
-    uri = pg.uri(pg.fresh())
+def crowd(b, uri):
     with programs.oncewrap(b.work, uri, CROWD, more=program(b)) as once:
         return with_memory(b.first('once', CROWD, warm=WARM), once)
+
+
+def pg_stays(b):
+    pg = server(b)
+    return crowd(b, pg.uri(pg.fresh()))
 
 
 def pg_two(b):
@@ -85,6 +91,53 @@ def filled(b):
     return pg.uri('filled')
 
 
+def replays(b, uri, keys):
+    with programs.oncewrap(b.work, uri, more=program(b)) as once:
+        return with_memory(b.replays('once', keys, WARM), once)
+
+
 def pg_replay(b):
-    with programs.oncewrap(b.work, filled(b), more=program(b)) as once:
-        return with_memory(b.replays('once'), once)
+    return replays(b, filled(b), KEYS)
+
+
+# --- many keys --------------------------------------------------------------
+
+def copied(b, database, keys):
+    """The URI of a new database of so many completed keys."""
+    pg = server(b)
+    uri = pg.uri(database)
+    command([b.work.program('oncectl'), '-d', b.filled(keys), 'copy', '--to',
+             uri], env=dict(os.environ, ONCEWRAP_MODULES=b.work.path('bin')))
+    pg.sql('VACUUM ANALYZE', database)
+    pg.sql('CHECKPOINT')
+    return uri
+
+
+def few(b):
+    """Made anew each time: first runs make it grow."""
+    return copied(b, server(b).fresh(), FEW)
+
+
+def many(b):
+    """Made once: what is added to it are few."""
+    pg = server(b)
+    if pg.exists('many'):
+        return pg.uri('many')
+    pg.sql('CREATE DATABASE many TEMPLATE template0')
+    return copied(b, 'many', MANY)
+
+
+def pg_many_replay(b):
+    return replays(b, many(b), MANY)
+
+
+def pg_few_replay(b):
+    return replays(b, few(b), FEW)
+
+
+def pg_many_first(b):
+    return crowd(b, many(b))
+
+
+def pg_few_first(b):
+    return crowd(b, few(b))
