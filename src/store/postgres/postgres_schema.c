@@ -23,7 +23,7 @@ static const char *const statements[] = {
 #define X(name, text, reason) text,
 	PG_SCHEMA(X)
 #ifdef RECORD_CHECKS
-	PG_CHECKS(X)
+	    PG_CHECKS(X)
 #endif
 #undef X
 };
