@@ -73,7 +73,10 @@ def empty(t):
     for _, text, _ in statements('schema.sql'):
         once.do(text)
     once.do('COMMIT')
-    once.do('SET enable_seqscan = 0')   # as txn_slot.c does
+    # as txn_slot.c does
+    for setting in ('enable_seqscan', 'enable_bitmapscan',
+                    'max_parallel_workers_per_gather'):
+        once.do('SET %s = 0' % setting)
     return once
 
 
@@ -92,6 +95,11 @@ def read_whole(node, limited=False):
             node['Node Type'] == 'Seq Scan' or
             node.get('Index Name') in WHOLE and 'Index Cond' not in node):
         found.add(node.get('Index Name', node['Relation Name']))
+    # All of a range is read before the first row is there.
+    if node['Node Type'] == 'Bitmap Index Scan' and \
+            node['Index Name'] in WHOLE and \
+            ' = ' not in node.get('Index Cond', ''):
+        found.add(node['Index Name'])
     for child in node.get('Plans', []):
         found |= read_whole(child, node['Node Type'] == 'Limit')
     return found

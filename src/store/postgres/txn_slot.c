@@ -167,10 +167,11 @@ send_setting(struct pg *pg, const char *name, int64_t value)
  *
  * Plans are made before a table has rows or statistics, and are kept.  A scan
  * is cheap at that time and costs more with each key.  So the indexes are used
- * whatever they seem to cost.  That makes a plan without an index look so dear
- * that the server would compile it.  Plans for the values of parameters, which
- * the server makes five times in each connection, take longer to make than to
- * run.
+ * whatever they seem to cost, and in their order: a bitmap has all rows of a
+ * range, which then are sorted, before the first one is there.  That makes a
+ * plan without an index look so dear that the server would compile it.  Plans
+ * for the values of parameters, which the server makes five times in each
+ * connection, take longer to make than to run.
  */
 static enum rc
 set_session(struct txn_pool *pool, struct pg *pg)
@@ -183,6 +184,8 @@ set_session(struct txn_pool *pool, struct pg *pg)
 	send_setting(pg, "idle_in_transaction_session_timeout",
 	    between(1000, busy / 2, 10000));
 	send_setting(pg, "enable_seqscan", 0);
+	send_setting(pg, "enable_bitmapscan", 0);
+	send_setting(pg, "max_parallel_workers_per_gather", 0);
 	send_setting(pg, "jit", 0);
 	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "ss", "plan_cache_mode",
 	    "force_generic_plan");
