@@ -495,12 +495,12 @@ BEGIN
 		    'once_response.headers: longer than 65536 bytes';
 	END IF;
 	IF headers <> ''::text AND (lines = ''::text OR EXISTS (SELECT 1
-	    FROM unnest(string_to_array(lines, lf)) AS l(text)
+	    FROM pg_catalog.unnest(string_to_array(lines, lf)) AS l(text)
 	    WHERE l.text COLLATE pg_catalog."C" !~ line)) THEN
 		RAISE EXCEPTION
 		    'once_response.headers: a line is not "Name: value"';
 	END IF;
-	IF EXISTS (SELECT 1 FROM unnest(ARRAY['status:', 'x-sendfile:',
+	IF EXISTS (SELECT 1 FROM pg_catalog.unnest(ARRAY['status:', 'x-sendfile:',
 	    'x-sendfile2:', 'x-lighttpd-send-file:', 'x-accel-redirect:',
 	    'content-length:', 'transfer-encoding:', 'connection:',
 	    'idempotent-replayed:', 'idempotency-expires:',

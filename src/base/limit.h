@@ -19,6 +19,8 @@
 
 /* CGI: the size of a response's head, and the number of its fields. */
 #define LIMIT_HEAD   (64 * 1024)
+/* Bytes of what oncewrap adds to such a head. */
+#define LIMIT_OWN_FIELDS 1024
 #define LIMIT_FIELDS 256
 #define LIMIT_REASON 64
 

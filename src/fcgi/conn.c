@@ -54,7 +54,8 @@ conn_new(struct mux *m, int fd)
 	buf_init(&c->left, CONN_INPUT);
 	c->exchange.conn = c;
 	buf_init(&c->exchange.path, LIMIT_PATH);
-	buf_init(&c->exchange.head, LIMIT_HEAD + 1024);
+	buf_init(&c->exchange.head,
+	    LIMIT_HEAD + LIMIT_OWN_FIELDS + 128); /* and the status line */
 	answer_init(&c->exchange.answer);
 	atomic_fetch_add(&m->nconns, 1);
 	return c;

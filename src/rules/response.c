@@ -59,7 +59,7 @@ response_init(struct response *r)
 	r->status = 200;
 	r->reason[0] = '\0';
 	r->as_given = false;
-	buf_init(&r->fields, LIMIT_HEAD);
+	buf_init(&r->fields, LIMIT_HEAD + LIMIT_OWN_FIELDS);
 	r->body = NULL;
 	r->body_len = 0;
 }

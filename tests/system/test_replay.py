@@ -125,6 +125,19 @@ def test_lf_head(t):
     eq((again.status, again.get('X-A'), again.body), (201, 'b', b'body\n'))
 
 
+def test_longest_head(t):
+    """What oncewrap adds has room beside it."""
+    head = 'Status: 201\r\n' + 60 * ('X-Fill: %s\r\n' % ('a' * 1070))
+    fill = 65536 - len(head) - len('X-Last: \r\n\r\n')
+    once = once_saying(t, head + 'X-Last: %s\r\n\r\nbody' % ('b' * fill))
+    answer, again = twice(t, once)
+    eq(len(answer.all('X-Fill')), 60)
+    eq((again.status, len(again.get('X-Last')), again.body),
+       (201, fill, b'body'))
+    for field in ('Idempotency-Expires', 'Idempotent-Replayed'):
+        assert again.get(field), field
+
+
 def test_content_length_of_the_handler(t):
     once = once_saying(t, 'Status: 200\r\nContent-Length: 4\r\n\r\nbody')
     answer, again = twice(t, once)
