@@ -500,7 +500,8 @@ BEGIN
 		RAISE EXCEPTION
 		    'once_response.headers: a line is not "Name: value"';
 	END IF;
-	IF EXISTS (SELECT 1 FROM pg_catalog.unnest(ARRAY['status:', 'x-sendfile:',
+	IF EXISTS (SELECT 1
+	    FROM pg_catalog.unnest(ARRAY['status:', 'x-sendfile:',
 	    'x-sendfile2:', 'x-lighttpd-send-file:', 'x-accel-redirect:',
 	    'content-length:', 'transfer-encoding:', 'connection:',
 	    'idempotent-replayed:', 'idempotency-expires:',

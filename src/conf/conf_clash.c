@@ -14,6 +14,7 @@
 #include "conf_option.h"
 
 #include "conf_build.h"
+#include "conf_text.h"
 
 struct clash {
 	const char *text; /* NULL: none yet */
@@ -67,8 +68,8 @@ report_route(struct clash *clash, const char *text, const struct at *at,
 /* What an application that oncewrap does not start cannot promise: its
  * processes are not known, and their end is not seen. */
 static void
-check_application(
-    const struct conf_route *route, const struct at *at, struct clash *clash)
+check_application(const struct conf *conf, const struct conf_route *route,
+    const struct at *at, struct clash *clash)
 {
 	if (conf_program_address(&route->handler) == NULL)
 		return;
@@ -80,11 +81,13 @@ check_application(
 		    "the "
 		    "program and protocol = fastcgi",
 		    at, "on_crash", "handler");
-	if (route->share_database)
+	/* The functions in PostgreSQL refuse an attempt that was given up. */
+	if (route->share_database && !conf_text_is_postgresql(conf->database))
 		report_route(clash,
 		    "share_database needs a handler that oncewrap starts: an "
-		    "application at a socket may write after its request was "
-		    "given up; take it out, or name the program and protocol = "
+		    "application at a socket may write to the file after its "
+		    "request was given up; take it out, or name the program "
+		    "and protocol = "
 		    "fastcgi",
 		    at, "share_database", "handler");
 	if (route->handler.protocol == CONF_PROTOCOL_FASTCGI)
@@ -98,7 +101,7 @@ static void
 clash_check_route(const struct conf *conf, const struct conf_route *route,
     const struct at *at, struct clash *clash)
 {
-	check_application(route, at, clash);
+	check_application(conf, route, at, clash);
 	if (route->key_min_length > route->key_max_length)
 		report_route(clash, "key_min_length is above key_max_length",
 		    at, "key_min_length", "key_max_length");

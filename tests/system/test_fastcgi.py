@@ -417,7 +417,8 @@ def application(t, name):
 
 
 KINDS = ('cgi', 'fastcgi', 'application')
-REFUSED_THERE = {'on_crash', 'share_database'}
+REFUSED_THERE = {'on_crash'} if base.POSTGRES else {
+    'on_crash', 'share_database'}
 
 
 def handled(t, kind, name, options, **kw):

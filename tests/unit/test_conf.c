@@ -1002,10 +1002,11 @@ every_value_that_is_refused(void **state)
 	"cannot be told when an application at a socket has ended a lost " \
 	"request; write on_crash = unknown, or name the program and "      \
 	"protocol = fastcgi"
-#define NO_SHARING                                                       \
-	"share_database needs a handler that oncewrap starts: an "       \
-	"application at a socket may write after its request was given " \
-	"up; take it out, or name the program and protocol = fastcgi"
+#define NO_SHARING                                                             \
+	"share_database needs a handler that oncewrap starts: an "             \
+	"application at a socket may write to the file after its "             \
+	"request was given up; take it out, or name the program and protocol " \
+	"= fastcgi"
 #define NO_PROTOCOL                                                      \
 	"protocol = fastcgi keeps processes of a program: take it out, " \
 	"for an application at a socket is FastCGI anyway"
@@ -1730,6 +1731,9 @@ any_route_that_shares_the_database_shares_it(void **state)
 	} rows[] = {
 		{ "", false },
 		{ "[route /a]\nshare_database = no\n", false },
+		{ "[server]\ndatabase = postgresql:///a\n"
+		  "[route /a]\nhandler = unix:/a\nshare_database = yes\n",
+		    true },
 		{ "[route /a]\n[route /b]\nshare_database = yes\n", true },
 		{ "[defaults]\nshare_database = yes\n", true },
 		{ "[defaults]\nshare_database = yes\n"
