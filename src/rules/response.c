@@ -59,7 +59,7 @@ response_init(struct response *r)
 	r->status = 200;
 	r->reason[0] = '\0';
 	r->as_given = false;
-	buf_init(&r->fields, LIMIT_HEAD + LIMIT_OWN_FIELDS);
+	buf_init(&r->fields, LIMIT_HEAD);
 	r->body = NULL;
 	r->body_len = 0;
 }
@@ -81,6 +81,7 @@ response_add(struct response *r, const char *name, const char *value)
 
 	if (!is_token(name, strlen(name)) || strpbrk(value, "\r\n") != NULL)
 		return RC_INVALID;
+	r->fields.max = LIMIT_HEAD + LIMIT_OWN_FIELDS;
 	rc = buf_adds(&r->fields, name);
 	if (rc == RC_OK)
 		rc = buf_adds(&r->fields, ": ");

@@ -39,8 +39,9 @@ struct field {
 void response_init(struct response *r);
 void response_free(struct response *r); /* does not free the body */
 
-/* Adds "name: value\r\n".  RC_INVALID if name is no token, or if value holds
- * CR or LF. */
+/* Adds oncewrap's own "name: value\r\n", for which there are LIMIT_OWN_FIELDS
+ * beside the LIMIT_HEAD of a program.  RC_INVALID if name is no token, or if
+ * value holds CR or LF; RC_LIMIT, RC_NOMEM. */
 enum rc response_add(struct response *r, const char *name, const char *value);
 
 /*
