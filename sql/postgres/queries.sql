@@ -1152,9 +1152,10 @@ SELECT NOT EXISTS (SELECT 1 FROM once_key)
     AND NOT EXISTS (SELECT 1 FROM once_effect),
     NOT EXISTS (SELECT 1 FROM once_owner);
 
--- Some of the statements read all rows.
+-- Some of the statements read all rows, and so does the source meanwhile.
 -- name: copy_patience
-SELECT set_config('statement_timeout', '0', true);
+SELECT set_config('statement_timeout', '0', true),
+    set_config('idle_in_transaction_session_timeout', '1h', true);
 
 -- The secret comes along: scopes and downstream keys were made under it.
 -- name: copy_secret

@@ -5,6 +5,7 @@ that the copy waits at a known place.
 """
 import json
 import os
+import signal
 import subprocess
 
 import base
@@ -215,6 +216,27 @@ def test_a_daemon_that_starts_on_the_target_waits_and_finds_all_keys(t):
     new.wait_listening()
     # It has found the secret of the source, and so the key.
     replay(new.post('k1'), old.answers['k1'])
+
+
+def test_a_source_that_is_slow_to_read_is_waited_for(t):
+    server = servers(t).make('a')
+    old = source(t)
+    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
+           'init').returncode, 0)
+    held = Held(t, server, 'LOCK TABLE once_effect IN EXCLUSIVE MODE')
+    process = begin(t, old, server, patience='4s')
+    process.send_signal(signal.SIGSTOP)
+    held.release()
+    # A daemon's transaction may be idle for half of busy_timeout.
+    wait_until(lambda: server.sql(
+        "SELECT bool_and(state = 'idle in transaction' AND "
+        "now() - state_change > '3 s') IS NOT FALSE FROM pg_stat_activity "
+        "WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
+    ) == 't', 'it was idle for long, or is gone')
+    process.send_signal(signal.SIGCONT)
+    eq(process.wait(60), 0, t.read('copy.log'))
+    assert b'store-error' not in t.read('copy.log'), 'it began again'
+    check_copy(t, old, server)
 
 
 def killed_at(t, lock):

@@ -124,7 +124,11 @@ def many(b):
     if pg.exists('many'):
         return pg.uri('many')
     pg.sql('CREATE DATABASE many TEMPLATE template0')
-    return copied(b, 'many', MANY)
+    try:
+        return copied(b, 'many', MANY)
+    except Exception:
+        pg.drop('many')     # what is left is not it
+        raise
 
 
 def pg_many_replay(b):
