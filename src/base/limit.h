@@ -18,11 +18,11 @@
 #define LIMIT_CONNECTIONS 4096
 
 /* CGI: the size of a response's head, and the number of its fields. */
-#define LIMIT_HEAD   (64 * 1024)
+#define LIMIT_HEAD (64 * 1024)
 /* Bytes of what oncewrap adds to such a head. */
 #define LIMIT_OWN_FIELDS 1024
-#define LIMIT_FIELDS 256
-#define LIMIT_REASON 64
+#define LIMIT_FIELDS     256
+#define LIMIT_REASON     64
 
 /* Bodies up to this size stay in memory; larger ones go to an unlinked
  * file. */
