@@ -22,6 +22,7 @@
 struct owner {
 	struct conf conf;
 	atomic_uint references;
+	atomic_bool retired;
 	struct conf_arena arena;
 };
 
@@ -346,4 +347,18 @@ conf_status_in(const struct conf_statuses *set, int status)
 		return false;
 	i = (unsigned)(status - 100);
 	return (set->bits[i / 64] >> i % 64 & 1) != 0;
+}
+
+void
+conf_retire(struct conf *conf)
+{
+	atomic_store(&owner_of(conf)->retired, true);
+}
+
+bool
+conf_is_retired(const struct conf *conf)
+{
+	const struct owner *owner = (const void *)conf;
+
+	return atomic_load(&owner->retired);
 }

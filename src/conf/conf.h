@@ -274,6 +274,11 @@ conf_line_of_effect(const struct conf_effect *effect, const char *option);
 struct conf *conf_ref(struct conf *conf);
 void conf_unref(struct conf *conf);
 
+/* After a reload another configuration has taken its place: what has not begun
+ * must begin with that one.  Any thread may call these. */
+void conf_retire(struct conf *conf);
+bool conf_is_retired(const struct conf *conf);
+
 /* Finds the effect of that name, or NULL. */
 const struct conf_effect *
 conf_effect_find(const struct conf *conf, const char *name);

@@ -217,7 +217,8 @@ outbox_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 
 	if ((rc = outbox_look(box, conf, &p->effect, wake)) != RC_OK)
 		return rc;
-	if ((rc = outbox_begin(box, p)) != RC_OK) {
+	rc = conf_is_retired(conf) ? RC_LOST : outbox_begin(box, p);
+	if (rc != RC_OK) {
 		store_effect_free(&p->effect);
 		return rc;
 	}

@@ -298,6 +298,8 @@ reconcile_take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
 
 	if ((rc = store_due(r->store, r->scope, &q->due)) != RC_OK)
 		return rc;
+	if (conf_is_retired(conf))
+		return RC_LOST;
 	free(r->scope);
 	r->scope = strdup(q->due.scope); /* NULL: from the first again */
 	prepare(&q->attempt, r->store, conf, &q->due);

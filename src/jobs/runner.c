@@ -95,6 +95,10 @@ runner_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 			*wake = work_wake(store, stored.queued_at, *wake);
 		return rc;
 	}
+	if (conf_is_retired(conf)) {
+		record_free(&stored);
+		return RC_LOST;
+	}
 	if ((job = calloc(1, sizeof(*job))) == NULL) {
 		record_free(&stored);
 		return RC_NOMEM;

@@ -96,6 +96,18 @@ struct task {
 
 /* --- looking for work --------------------------------------------------- */
 
+/* Returns a reference to the current configuration. */
+static struct conf *
+scheduler_conf(struct scheduler *s)
+{
+	struct conf *conf;
+
+	lock_take(&s->lock);
+	conf = conf_ref(s->conf);
+	lock_give(&s->lock);
+	return conf;
+}
+
 static bool
 has_room(struct scheduler *s, struct queue *q, const struct conf *conf)
 {
@@ -108,13 +120,16 @@ has_room(struct scheduler *s, struct queue *q, const struct conf *conf)
 	return room;
 }
 
-/* Claims the next item of one kind. */
+/* Claims the next item of one kind.  If that is lost, perhaps because a reload
+ * came meanwhile, looks again by the configuration of that moment. */
 static bool
 scheduler_claim(struct scheduler *s, struct queue *q, struct task *task)
 {
 	enum rc rc;
 
 	do {
+		conf_unref(task->conf);
+		task->conf = scheduler_conf(s);
 		q->look_at = clock_mono() + task->conf->sweep_interval;
 		rc = q->kind->next(
 		    q->self, task->conf, &task->item, &q->look_at);
@@ -240,18 +255,6 @@ scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
 	}
 	read_watch(s);
 	note_news(s);
-}
-
-/* Returns a reference to the current configuration. */
-static struct conf *
-scheduler_conf(struct scheduler *s)
-{
-	struct conf *conf;
-
-	lock_take(&s->lock);
-	conf = conf_ref(s->conf);
-	lock_give(&s->lock);
-	return conf;
 }
 
 /* Waits for an item.  False: the scheduler is being stopped. */
@@ -432,6 +435,7 @@ scheduler_reload(struct scheduler *s, struct conf *conf)
 	old = s->conf;
 	s->conf = conf_ref(conf);
 	lock_give(&s->lock);
+	conf_retire(old);
 	conf_unref(old);
 	store_wake(s->store);
 }

@@ -29,8 +29,9 @@ struct work_kind {
 	/*
 	 * Claims the next item that is due.  RC_OK: run() is called with *item,
 	 * exactly once.  RC_LOST: nothing is left to run, and the next item may
-	 * be due.  RC_NOTFOUND: no item is due; *wake (mono) becomes the time
-	 * when one is, if that is earlier.  Other values: the look failed.
+	 * be due; or the configuration was retired before the claim.
+	 * RC_NOTFOUND: no item is due; *wake (mono) becomes the time when one
+	 * is, if that is earlier.  Other values: the look failed.
 	 */
 	enum rc (*next)(
 	    void *self, const struct conf *conf, void **item, int64_t *wake);

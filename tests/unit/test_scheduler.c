@@ -31,6 +31,10 @@ int __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
     void *(*thread_main)(void *arg), void *arg);
 int __real_store_watch(const struct store *watched);
 int __wrap_store_watch(const struct store *watched);
+enum rc __real_store_effect_next(struct store *s, const char *topic,
+    struct store_effect *effect, int64_t *at);
+enum rc __wrap_store_effect_next(struct store *s, const char *topic,
+    struct store_effect *effect, int64_t *at);
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 
@@ -52,6 +56,23 @@ __wrap_store_watch(const struct store *watched)
 	if (atomic_load(&sees_nothing))
 		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return atomic_load(&may_watch) ? __real_store_watch(watched) : -1;
+}
+
+/* Runs at the next effect that is found, before it is claimed. */
+static void (*_Atomic on_found)(void);
+
+enum rc
+__wrap_store_effect_next(struct store *s, const char *topic,
+    struct store_effect *effect, int64_t *at)
+{
+	enum rc rc = __real_store_effect_next(s, topic, effect, at);
+	void (*hook)(void) = NULL;
+
+	if (rc == RC_OK)
+		hook = atomic_exchange(&on_found, NULL);
+	if (hook != NULL)
+		hook();
+	return rc;
 }
 
 int
@@ -207,6 +228,25 @@ what_a_new_configuration_makes_due_is_done(void **state)
 }
 
 static void
+reload_to_good(void)
+{
+	reload(MAIL);
+}
+
+/* The program of the old configuration would fail. */
+static void
+what_was_found_before_a_reload_is_begun_after_it(void **state)
+{
+	(void)state;
+	assert_int_equal(start("[effect mail]\nprogram = /bin/false\n"), RC_OK);
+	atomic_store(&on_found, reload_to_good);
+	emit();
+	wait_delivered(1);
+	assert_null(atomic_load(&on_found));
+	assert_int_equal(raw_number("SELECT attempts FROM once_effect"), 1);
+}
+
+static void
 once_halted_it_begins_nothing_and_ends(void **state)
 {
 	(void)state;
@@ -241,6 +281,7 @@ main(void)
 		TEST(without_a_watch_it_polls),
 		TEST(work_of_this_process_wakes_it_though_it_sees_no_write),
 		TEST(what_a_new_configuration_makes_due_is_done),
+		TEST(what_was_found_before_a_reload_is_begun_after_it),
 		TEST(once_halted_it_begins_nothing_and_ends),
 		TEST(nothing_is_stopped_twice),
 	};
