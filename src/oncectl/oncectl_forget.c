@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "oncectl_change.h"
 #include "oncectl_row.h"
+#include "plural.h"
 #include "oncectl.h"
 
 /* --- one key ------------------------------------------------------------ */
@@ -112,9 +113,10 @@ forget_ask(const struct chosen *c)
 	int first, next;
 
 	fflush(stdout);
-	fprintf(stderr, "forget %zu %s", c->n, c->n == 1 ? "key" : "keys");
+	fprintf(stderr, "forget %zu %s", c->n, PLURAL(c->n, "key", "keys"));
 	if (c->runs > 0)
-		fprintf(stderr, " (%zu in progress stay)", c->runs);
+		fprintf(stderr, " (%zu in progress %s)", c->runs,
+		    PLURAL(c->runs, "stays", "stay"));
 	fputs("? [y/N] ", stderr);
 	first = next = getchar();
 	while (next != '\n' && next != EOF)
@@ -194,13 +196,15 @@ forget_chosen(struct oncectl *ctl, struct chosen *c)
 	}
 	if (!ctl->json)
 		printf("%zu %s forgotten\n", forgotten,
-		    forgotten == 1 ? "key" : "keys");
+		    PLURAL(forgotten, "key", "keys"));
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (forgotten < c->n)
-		warnx("%zu changed meanwhile, and stay", c->n - forgotten);
+		warnx("%zu changed meanwhile, and %s", c->n - forgotten,
+		    PLURAL(c->n - forgotten, "stays", "stay"));
 	if (c->runs > 0)
-		warnx("%zu in progress stay", c->runs);
+		warnx("%zu in progress %s", c->runs,
+		    PLURAL(c->runs, "stays", "stay"));
 	return ONCECTL_DONE;
 }
 

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "maintenance.h"
 #include "oncectl_print.h"
+#include "plural.h"
 #include "reconcile.h"
 #include "oncectl.h"
 
@@ -50,7 +51,7 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 		oncectl_print_json_number(o, "keys", n);
 		oncectl_print_json(o);
 	} else
-		printf("%d keys %s\n", n, done);
+		printf("%d %s %s\n", n, PLURAL(n, "key", "keys"), done);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (!atomic_load(&stop))

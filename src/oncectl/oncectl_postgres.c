@@ -10,32 +10,41 @@
 
 #include "conf_text.h"
 #include "oncectl_print.h"
+#include "plural.h"
 #include "store_module.h"
 #include "oncectl.h"
 
-/* The module, for the database with that URI; NULL, with a message. */
+/* The module; NULL, with a message. */
 static const struct store_module *
-module_for(const struct oncectl *ctl, const char *database)
+load_module(const struct oncectl *ctl)
 {
 	const struct store_module *module;
 	char why[512];
 
-	if (!conf_text_is_postgresql(database)) {
-		warnx("%s: only for a PostgreSQL database, whose name begins "
-		      "with postgresql://",
-		    ctl->command);
-		return NULL;
-	}
 	if (store_module_load(&module, why, sizeof(why)) == RC_OK)
 		return module;
 	warnx("%s: %s", ctl->command, why);
 	return NULL;
 }
 
+/* The same for the database itself; instead: what does the same for an SQLite
+ * database. */
+static const struct store_module *
+module_for(const struct oncectl *ctl, const char *instead)
+{
+	if (conf_text_is_postgresql(ctl->database))
+		return load_module(ctl);
+	warnx("%s: %s: only for a PostgreSQL database, whose name begins with "
+	      "postgresql://; %s",
+	    ctl->command, ctl->database, instead);
+	return NULL;
+}
+
 int
 oncectl_init(struct oncectl *ctl)
 {
-	const struct store_module *module = module_for(ctl, ctl->database);
+	const struct store_module *module = module_for(
+	    ctl, "oncewrap makes an SQLite database at its first start");
 	struct store_options so;
 	char why[1024];
 
@@ -53,7 +62,8 @@ oncectl_init(struct oncectl *ctl)
 int
 oncectl_accept_loss(struct oncectl *ctl)
 {
-	const struct store_module *module = module_for(ctl, ctl->database);
+	const struct store_module *module = module_for(
+	    ctl, "with an SQLite database, oncewrap goes on after a restart");
 	int64_t losses;
 	char why[1024];
 
@@ -66,7 +76,8 @@ oncectl_accept_loss(struct oncectl *ctl)
 	}
 	printf("accepted, loss number %" PRId64
 	       " of this database: daemons that wait go on within a fifth of "
-	       "owner_timeout\n",
+	       "owner_timeout, and nothing changes for the others; only their "
+	       "logs and health tell whether one waits (store-went-back)\n",
 	    losses);
 	return ONCECTL_DONE;
 }
@@ -92,16 +103,24 @@ open_target(struct oncectl *ctl, const struct store_module *module)
 }
 
 static void
+print_part(const char *before, int64_t n, const char *one, const char *many)
+{
+	printf("%s%" PRId64 " %s", before, n, PLURAL(n, one, many));
+}
+
+static void
 print_transfer(const struct oncectl *ctl, const struct store_transfer *n)
 {
 	cJSON *o;
 
 	if (!ctl->json) {
-		printf("copied and compared: %" PRId64 " keys with %" PRId64
-		       " bytes of answers, %" PRId64 " requests, %" PRId64
-		       " outputs; %" PRId64 " effects with %" PRId64 " bytes\n",
-		    n->keys, n->answer_bytes, n->requests, n->outputs,
-		    n->effects, n->payload_bytes);
+		print_part("copied and compared: ", n->keys, "key", "keys");
+		print_part(" with ", n->answer_bytes, "byte of answers",
+		    "bytes of answers");
+		print_part(", ", n->requests, "request", "requests");
+		print_part(", ", n->outputs, "output", "outputs");
+		print_part("; ", n->effects, "effect", "effects");
+		print_part(" with ", n->payload_bytes, "byte\n", "bytes\n");
 		return;
 	}
 	o = oncectl_print_object();
@@ -112,6 +131,20 @@ print_transfer(const struct oncectl *ctl, const struct store_transfer *n)
 	oncectl_print_json_number(o, "effects", n->effects);
 	oncectl_print_json_number(o, "payload_bytes", n->payload_bytes);
 	oncectl_print_json(o);
+}
+
+/* A target that is no URI is shown, unless it may hold a password. */
+static const struct store_module *
+module_for_target(const struct oncectl *ctl)
+{
+	if (conf_text_is_postgresql(ctl->to))
+		return load_module(ctl);
+	warnx("copy: --to%s%s: not the URI of a PostgreSQL database, which "
+	      "begins with postgresql://; \"oncectl backup\" copies into a "
+	      "file",
+	    strpbrk(ctl->to, "@=") == NULL ? " " : "",
+	    strpbrk(ctl->to, "@=") == NULL ? ctl->to : "");
+	return NULL;
 }
 
 int
@@ -128,11 +161,12 @@ oncectl_copy(struct oncectl *ctl)
 		return ONCECTL_USAGE;
 	}
 	if (conf_text_is_postgresql(ctl->database)) {
-		warnx("copy: from an SQLite database only; pg_dump(1) copies "
-		      "a PostgreSQL one");
+		warnx("copy: %s: only an SQLite database is copied; pg_dump(1) "
+		      "copies a PostgreSQL one",
+		    ctl->database);
 		return ONCECTL_REFUSED;
 	}
-	if ((module = module_for(ctl, ctl->to)) == NULL ||
+	if ((module = module_for_target(ctl)) == NULL ||
 	    (to = open_target(ctl, module)) == NULL)
 		return ONCECTL_REFUSED;
 	rc = module->copy(to, ctl->store, &n, why, sizeof(why));

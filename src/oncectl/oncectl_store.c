@@ -10,6 +10,7 @@
 
 #include "oncectl.h"
 #include "oncectl_print.h"
+#include "plural.h"
 
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64
@@ -60,8 +61,16 @@ print_stats_json(const struct store_counts *c)
 	oncectl_print_json_time(o, "oldest_unknown", c->oldest_unknown_wall);
 	oncectl_print_json_number(o, "answer_bytes", c->answer_bytes);
 	oncectl_print_json_number(o, "database_bytes", c->database_bytes);
-	oncectl_print_json_number(o, "wal_bytes", c->wal_bytes);
+	if (c->wal_bytes >= 0)
+		oncectl_print_json_number(o, "wal_bytes", c->wal_bytes);
 	oncectl_print_json(o);
+}
+
+static void
+print_size(const char *name, int64_t bytes)
+{
+	printf("%-16s  %" PRId64 " %s\n", name, bytes,
+	    PLURAL(bytes, "byte", "bytes"));
 }
 
 static void
@@ -74,9 +83,10 @@ print_stats(const struct store_counts *c)
 		    record_state_name((enum record_state)s), c->keys[s]);
 	printf("%-16s  %s\n", "oldest unknown",
 	    oncectl_print_time(c->oldest_unknown_wall, oldest));
-	printf("%-16s  %" PRId64 " bytes\n", "stored answers", c->answer_bytes);
-	printf("%-16s  %" PRId64 " bytes\n", "database", c->database_bytes);
-	printf("%-16s  %" PRId64 " bytes\n", "write-ahead log", c->wal_bytes);
+	print_size("stored answers", c->answer_bytes);
+	print_size("database", c->database_bytes);
+	if (c->wal_bytes >= 0)
+		print_size("write-ahead log", c->wal_bytes);
 }
 
 /* Scopes read at a time; each reading counts all keys. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plural.h"
 #include "findings.h"
 
 void
@@ -57,8 +58,8 @@ findings_requests(
 		    n->orphans);
 	else if (n->pieces != 0 || n->cut != 0)
 		findings_add(f, "requests", false,
-		    "%" PRId64 " bodies without a request, %" PRId64
-		    " requests without all of their body",
+		    "bodies without a request: %" PRId64
+		    ", requests without all of their body: %" PRId64,
 		    n->pieces, n->cut);
 	else if (n->wrong != 0)
 		findings_add(f, "requests", false,
@@ -90,8 +91,9 @@ findings_rows(struct findings *f, enum rc rc, const struct findings_rows *rows)
 		findings_add(
 		    f, "rows", false, "cannot be read: %s", rc_text(rc));
 	else if (rows->bad > 0)
-		findings_add(f, "rows", false,
-		    "%" PRId64 " make no sense, and are skipped: %s", rows->bad,
+		findings_add(f, "rows", false, "%" PRId64 " %s: %s", rows->bad,
+		    PLURAL(rows->bad, "makes no sense, and is skipped",
+			"make no sense, and are skipped"),
 		    rows->names);
 	else
 		findings_add(f, "rows", true, "all make sense");
@@ -106,8 +108,8 @@ findings_leases(struct findings *f, enum rc rc, int64_t dead)
 	else if (dead > 0)
 		findings_add(f, "leases", false,
 		    "%" PRId64 " held by processes that are gone: "
-		    "\"oncectl sweep\" settles them",
-		    dead);
+		    "\"oncectl sweep\" settles %s",
+		    dead, PLURAL(dead, "it", "them"));
 	else
 		findings_add(f, "leases", true, "all held by living processes");
 }
@@ -121,18 +123,20 @@ findings_open(struct findings *f, enum rc rc, const struct findings_open *n)
 	}
 	if (n->unattended > 0)
 		findings_add(f, "unknown", false,
-		    "%" PRId64 " keys that no program reconciles: \"oncectl ls "
-		    "--state unknown\" lists, \"oncectl resolve\" settles them",
-		    n->unattended);
+		    "%" PRId64 " %s that no program reconciles: \"oncectl ls "
+		    "--state unknown\" lists, \"oncectl resolve\" settles %s",
+		    n->unattended, PLURAL(n->unattended, "key", "keys"),
+		    PLURAL(n->unattended, "it", "them"));
 	else
 		findings_add(f, "unknown", true, "none without a reconciler");
-	findings_add(f, "reconcile", true,
-	    "%" PRId64 " keys wait for a next try", n->waiting);
+	findings_add(f, "reconcile", true, "%" PRId64 " %s for a next try",
+	    n->waiting, PLURAL(n->waiting, "key waits", "keys wait"));
 	if (n->dead > 0)
 		findings_add(f, "dead_letter", false,
-		    "%" PRId64 " keys that reconciliation gave up: \"oncectl "
-		    "resolve\" settles them",
-		    n->dead);
+		    "%" PRId64 " %s that reconciliation gave up: \"oncectl "
+		    "resolve\" settles %s",
+		    n->dead, PLURAL(n->dead, "key", "keys"),
+		    PLURAL(n->dead, "it", "them"));
 	else
 		findings_add(f, "dead_letter", true, "none");
 }
@@ -144,14 +148,15 @@ findings_outbox(struct findings *f, enum rc rc, int64_t pending, int64_t dead)
 		findings_add(f, "outbox", false, "cannot be counted");
 	else if (dead > 0)
 		findings_add(f, "outbox", false,
-		    "%" PRId64 " effects that were given up: \"oncectl outbox "
-		    "ls --state dead_letter\" lists, \"outbox retry\" or "
-		    "\"outbox drop\" settles them",
-		    dead);
+		    "%" PRId64 " %s given up: \"oncectl outbox ls --state "
+		    "dead_letter\" lists, \"outbox retry\" or \"outbox "
+		    "drop\" settles %s",
+		    dead, PLURAL(dead, "effect that was", "effects that were"),
+		    PLURAL(dead, "it", "them"));
 	else
 		findings_add(f, "outbox", true,
-		    "%" PRId64 " effects to be delivered, none given up",
-		    pending);
+		    "%" PRId64 " %s to be delivered, none given up", pending,
+		    PLURAL(pending, "effect", "effects"));
 }
 
 void
@@ -165,7 +170,7 @@ findings_effects(
 		findings_add(f, "effects", false,
 		    "%" PRId64 " without a key, %" PRId64
 		    " whose key has no turn, or two, %" PRId64
-		    " without a payload, %" PRId64 " payloads too many",
+		    " without a payload; payloads too many: %" PRId64,
 		    n->orphans, n->stalled, n->missing, n->payloads);
 	else
 		findings_add(f, "effects", true,
@@ -195,9 +200,11 @@ findings_topics(struct findings *f, enum rc rc, const struct findings_topics *t)
 		findings_add(f, "topics", false, "cannot be counted");
 	else if (t->effects > 0)
 		findings_add(f, "topics", false,
-		    "%" PRId64 " effects wait for an [effect] section that "
-		    "there is not: %s",
-		    t->effects, t->names);
+		    "%" PRId64 " %s for an [effect] section that there is "
+		    "not: %s",
+		    t->effects,
+		    PLURAL(t->effects, "effect waits", "effects wait"),
+		    t->names);
 	else
 		findings_add(
 		    f, "topics", true, "whatever is pending has a section");

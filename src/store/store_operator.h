@@ -106,7 +106,8 @@ struct store_counts {
 	int64_t keys[RECORD_NSTATES];
 	int64_t oldest_unknown_wall; /* 0: none */
 	int64_t answer_bytes;        /* bytes of the stored bodies */
-	int64_t database_bytes, wal_bytes;
+	int64_t database_bytes;
+	int64_t wal_bytes; /* -1: the store has no log of its own */
 };
 enum rc store_stats(struct store *s, struct store_counts *counts);
 

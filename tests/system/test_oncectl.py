@@ -7,6 +7,7 @@ import sqlite3
 import base
 from answer import UUID, eq, first
 from once import parallel
+from test_outbox import section
 
 FIELDS = ['scope', 'path', 'key', 'state', 'attempt', 'status',
           'recovery_point', 'downstream', 'created_at', 'updated_at',
@@ -193,6 +194,26 @@ def test_stats(t):
         assert state in text, stats
     table = once.ctl('stats')
     assert 'completed' in table and 'unknown' in table, table
+
+
+def test_one_of_a_kind_is_told_without_a_plural(t):
+    once = t.once(t.sh('printf 1 | ONCEWRAP_MODULES=%s %s emit mail; '
+                       'kill -9 $$' % (base.MODULES, base.ONCECTL)),
+                  defaults={'share_database': 'yes'},
+                  conf=section('mail', t.sh('exit 75', name='mail'),
+                               backoff='1h'))
+    eq(once.post('lost').status, 502)
+    other = t.write('other.conf', '')
+    doctor = once.ctl('-f', other, 'doctor', status=1)
+    for says in ('1 key that no program reconciles: "oncectl ls --state '
+                 'unknown" lists, "oncectl resolve" settles it\n',
+                 '1 effect to be delivered, none given up\n',
+                 '1 effect waits for an [effect] section that there is not: '
+                 'mail\n', '0 keys wait for a next try\n'):
+        assert says in doctor, doctor
+    once.ctl('resolve', 'lost', '--completed', input=b'Status: 200\n\n1')
+    assert re.search('stored answers +1 byte\n', once.ctl('stats'))
+    eq(once.ctl('sweep'), '0 keys settled\n')
 
 
 def test_stats_by_scope(t):

@@ -202,7 +202,7 @@ def test_forget_many_leaves_what_runs(t):
     gate.wait()
     run = ctl(t, once, 'forget', '--scope', '', input=b'y\n')
     eq((run.returncode, run.stdout), (0, b'1 key forgotten\n'), run)
-    assert b'forget 1 key (1 in progress stay)? ' in run.stderr, run
+    assert b'forget 1 key (1 in progress stays)? ' in run.stderr, run
     eq(left(once), [('', '/pay', 'runs')])
     refused(t, once, 'forget', '--state', 'in_progress', '--yes',
             says='in_progress')

@@ -191,7 +191,7 @@ def test_sweep_and_doctor_know_the_dead_of_their_host(t):
     run = ctl(t, '-d', server.uri(), 'doctor', env=env)
     has(run.stdout.decode(), 'leases       1 ')
     run = ctl(t, '-d', server.uri(), 'sweep', env=env)
-    has(run.stdout.decode(), '1 keys settled')
+    has(run.stdout.decode(), '1 key settled')
     eq(server.sql("SELECT state FROM once_key"), 'unknown')
     eq(server.sql("SELECT count(*) FROM once_owner"), '0')
     once.process = None

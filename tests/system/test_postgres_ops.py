@@ -85,7 +85,12 @@ def test_an_operator_finds_what_the_daemon_has_stored(t):
     found = once.ctl('--json', 'show', '--downstream', row['downstream'])
     has(found, '"k1"')
     has(once.ctl('show', 'k1', '--response'), 'hello k1')
-    has(once.ctl('stats'), 'completed         2')
+    stats = once.ctl('stats')
+    has(stats, 'completed         2')
+    # A log is the whole server's.
+    assert 'log' not in stats, stats
+    eq(sorted(json.loads(once.ctl('stats', '--json'))),
+       ['answer_bytes', 'database_bytes', 'keys', 'oldest_unknown'])
     has(once.ctl('metrics'), 'oncewrap_keys{state="in_progress"} 0')
     once.ctl('forget', 'k2')
     eq([r['key'] for r in once.ls()], ['k1'])
@@ -178,7 +183,8 @@ def test_a_loss_that_was_accepted_before_is_not_the_next_one(t):
     server = servers(t).make('a')
     once = daemon(t, server, options={'admin_path': '/admin'})
     first(once.post('k1'))
-    has(once.ctl('accept-loss'), 'accepted')
+    has(once.ctl('accept-loss'), 'nothing changes for the others; only their '
+        'logs and health tell whether one waits (store-went-back)')
 
     def beat():
         return int(server.sql('SELECT beat FROM once_owner'))
@@ -235,6 +241,45 @@ def test_copy_takes_all_of_an_sqlite_store_along(t):
             'outcome-unknown', unknown=True)
     first(new.post('k4'))
     eq(new.row('k2')['downstream'], before[1]['downstream'])
+
+
+def test_a_refusal_names_the_database_and_the_cure(t):
+    server = servers(t).make('a')
+    server.keep_promises()
+    once = t.once(t.sh(HELLO), name='old', database=t.path('old.db'))
+    once.stop()
+    file = once.database
+    uri = server.uri()
+    eq(ctl(t, '-d', uri, 'init').returncode, 0)
+    for database, words, says in (
+            (file, ['init'], 'init: %s: only for a PostgreSQL database, whose '
+             'name begins with postgresql://; oncewrap makes an SQLite '
+             'database at its first start' % file),
+            (file, ['accept-loss'], 'accept-loss: %s: only for a PostgreSQL '
+             'database, whose name begins with postgresql://; with an SQLite '
+             'database, oncewrap goes on after a restart' % file),
+            (file, ['copy', '--to', 'x'], 'copy: --to x: not the URI of a '
+             'PostgreSQL database, which begins with postgresql://; "oncectl '
+             'backup" copies into a file'),
+            (file, ['copy', '--to', 'host=h password=s3kr'],
+             'copy: --to: not the URI of a PostgreSQL'),
+            (uri, ['copy', '--to', uri], 'a/postgres: only an SQLite database '
+             'is copied; pg_dump(1) copies a PostgreSQL one')):
+        run = ctl(t, '-d', database, *words)
+        refused(run, says)
+        assert b's3kr' not in run.stderr, run
+
+
+def test_copy_tells_what_it_has_copied(t):
+    server = servers(t).make('a')
+    server.keep_promises()
+    old = t.once(t.sh(HELLO), name='old')
+    first(old.post('k1'))
+    old.stop()
+    done = ctl(t, '-d', old.database, 'copy', '--to', server.uri())
+    eq((done.returncode, done.stdout, done.stderr),
+       (0, b'copied and compared: 1 key with 8 bytes of answers, 0 requests, '
+        b'0 outputs; 0 effects with 0 bytes\n', b''))
 
 
 def test_a_check_warns_of_a_database_that_no_start_would_open(t):

@@ -493,7 +493,7 @@ def test_reconcile_ends_after_the_try_that_is_under_way(t):
     wait_until(lambda: not pending(tries.pid), 'the signal has come')
     hold.open(2)
     out, err = tries.communicate(timeout=base.WAIT)
-    eq((tries.returncode, out), (1, b'1 keys tried\n'), err)
+    eq((tries.returncode, out), (1, b'1 key tried\n'), err)
     assert b'interrupted' in err, err
     eq(sorted(r['state'] for r in once.ls()), ['completed', 'unknown'])
     reconcile(t, once, 1)

@@ -148,7 +148,7 @@ doctor_names_the_second_row_of_a_key(void **state)
 	spoil("twin",
 	    "key = 'k', identity = (SELECT identity FROM once_key "
 	    "WHERE key = 'k')");
-	assert_doctor_names("1 make no sense, and are skipped: once_key 3");
+	assert_doctor_names("1 makes no sense, and is skipped: once_key 3");
 }
 
 static int64_t

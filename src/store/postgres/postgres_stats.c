@@ -49,6 +49,7 @@ postgres_stats(struct store *s, struct store_counts *c)
 	}
 	c->oldest_unknown_wall = st.keys[RECORD_UNKNOWN].oldest;
 	c->database_bytes = st.bytes;
+	c->wal_bytes = -1; /* the log is the whole server's */
 	return RC_OK;
 }
 

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "gauges.h"
 #include "metrics.h"
+#include "plural.h"
 #include "store_impl.h"
 #include "store_kept.h"
 
@@ -188,9 +189,9 @@ can_write(struct store *store, char *why, size_t size)
 	else if (h.locked)
 		snprintf(why, size, "another process holds the write lock");
 	else if (h.closed == RC_UNRECORDED)
-		snprintf(why, size,
-		    "%u outcomes are not recorded yet; nothing new runs",
-		    h.unrecorded);
+		snprintf(why, size, "%u %s not recorded yet; nothing new runs",
+		    h.unrecorded,
+		    PLURAL(h.unrecorded, "outcome is", "outcomes are"));
 	else if (h.last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",
 		    rc_text(h.last));
