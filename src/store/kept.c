@@ -8,6 +8,15 @@
 #include "log.h"
 #include "kept.h"
 
+const struct row_member kept_head[] = {
+	ROW_MEMBER('p', kept_head, reason),
+	ROW_MEMBER('i', kept_head, kind),
+	ROW_MEMBER('b', kept_head, headers),
+	ROW_MEMBER('b', kept_head, body),
+	ROW_MEMBER('i', kept_head, response_version),
+};
+const size_t kept_nhead = sizeof(kept_head) / sizeof(kept_head[0]);
+
 /* The fields of a response that a handler stored in its own transaction. */
 static enum rc
 read_lines(const char *text, size_t n, struct response *r)
@@ -26,25 +35,25 @@ enum rc
 kept_head_read(
     const struct kept_head *h, const struct record *key, struct response *r)
 {
-	if (h->version != STORE_RESPONSE_VERSION &&
-	    h->version != STORE_RESPONSE_LINES)
+	if (h->response_version != STORE_RESPONSE_VERSION &&
+	    h->response_version != STORE_RESPONSE_LINES)
 		return RC_VERSION;
 	if (key->status < 200 || key->status > 599 || key->body_length < 0 ||
 	    (uint64_t)key->body_length > LIMIT_SIZE ||
 	    (h->kind != RESPONSE_DOCUMENT &&
 		h->kind != RESPONSE_LOCAL_REDIRECT) ||
 	    (h->reason != NULL && strlen(h->reason) >= sizeof(r->reason)) ||
-	    (h->nbody > 0 && h->nbody != (size_t)key->body_length))
+	    (h->body.n > 0 && h->body.n != (size_t)key->body_length))
 		return RC_CORRUPT;
 	r->status = key->status;
 	r->kind = (enum response_kind)h->kind;
 	if (h->reason != NULL)
 		memcpy(r->reason, h->reason, strlen(h->reason) + 1);
-	if (h->version == STORE_RESPONSE_LINES)
-		return read_lines(h->headers, h->nheaders, r);
-	if (!response_is_block(h->headers, h->nheaders))
+	if (h->response_version == STORE_RESPONSE_LINES)
+		return read_lines(h->headers.data, h->headers.n, r);
+	if (!response_is_block(h->headers.data, h->headers.n))
 		return RC_CORRUPT;
-	return buf_add(&r->fields, h->headers, h->nheaders);
+	return buf_add(&r->fields, h->headers.data, h->headers.n);
 }
 
 void
@@ -52,13 +61,13 @@ kept_head_small(const struct kept_head *h, const struct record *key,
     struct store_inline_answer *small)
 {
 	if (kept_head_read(h, key, &small->response) != RC_OK ||
-	    (h->nbody == 0 && key->body_length > 0) ||
-	    buf_add(&small->body, h->body, h->nbody) != RC_OK) {
+	    (h->body.n == 0 && key->body_length > 0) ||
+	    buf_add(&small->body, h->body.data, h->body.n) != RC_OK) {
 		store_inline_answer_free(small);
 		return;
 	}
 	small->response.body = small->body.data;
-	small->response.body_len = h->nbody;
+	small->response.body_len = h->body.n;
 	small->is = true;
 }
 

@@ -7,6 +7,7 @@
 #ifndef KEPT_H
 #define KEPT_H
 
+#include "row_member.h"
 #include "store.h"
 
 /* Bytes in a piece of a large body. */
@@ -21,15 +22,17 @@
  * without a stored response. */
 #define STORE_MAX_BODY (768 * 1024 * 1024)
 
-/* The columns, as they were read. */
+/* The columns "$response" of the statements, as they are read. */
 struct kept_head {
 	const char *reason; /* NULL: the registered one */
-	int64_t kind, version;
-	const void *headers;
-	size_t nheaders;
-	const void *body; /* only if it is in the row */
-	size_t nbody;
+	int64_t kind, response_version;
+	struct row_bytes headers;
+	struct row_bytes body; /* only if it is in the row */
 };
+
+/* Those columns; n of them. */
+extern const struct row_member kept_head[];
+extern const size_t kept_nhead;
 
 /* Reads the head of the response of a key that is kept.  RC_CORRUPT or
  * RC_VERSION: it makes no sense; RC_NOMEM. */

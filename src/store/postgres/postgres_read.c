@@ -173,9 +173,9 @@ answer_body(
 		return RC_OK;
 	if ((a->body = spool_new()) == NULL)
 		return RC_NOMEM;
-	if (h->nbody > 0)
-		return spool_write(a->body, h->body, h->nbody);
-	if (h->version == STORE_RESPONSE_LINES)
+	if (h->body.n > 0)
+		return spool_write(a->body, h->body.data, h->body.n);
+	if (h->response_version == STORE_RESPONSE_LINES)
 		return read_value(
 		    pg, PG_QUERY_ANSWER_PART, a->id, length, a->body);
 	return read_pieces(pg, a->id, length, a->body);

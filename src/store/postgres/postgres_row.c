@@ -8,23 +8,6 @@
 #include "rows.h"
 #include "postgres_row.h"
 
-/* The columns of $response. */
-struct head {
-	const char *reason;
-	int64_t kind, response_version;
-	struct row_bytes headers, body;
-};
-
-static const struct row_member head[] = {
-	ROW_MEMBER('p', head, reason),
-	ROW_MEMBER('i', head, kind),
-	ROW_MEMBER('b', head, headers),
-	ROW_MEMBER('b', head, body),
-	ROW_MEMBER('i', head, response_version),
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static enum rc
 row_read_key(struct pg *pg, bool identified, struct record *r)
 {
@@ -86,13 +69,7 @@ postgres_row_find(const struct store *s, struct pg *pg, struct record *r)
 enum rc
 postgres_row_head(struct pg *pg, struct kept_head *out)
 {
-	struct head h;
-	enum rc rc = pg_members(pg, head, COUNT(head), &h);
-
-	if (rc == RC_OK)
-		*out = (struct kept_head){ h.reason, h.kind, h.response_version,
-			h.headers.data, h.headers.n, h.body.data, h.body.n };
-	return rc;
+	return pg_members(pg, kept_head, kept_nhead, out);
 }
 
 void

@@ -244,32 +244,10 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 	return rc;
 }
 
-/* The columns of $response, in their order; all in the row. */
-struct head {
-	const char *reason;
-	int64_t kind, response_version;
-	struct row_bytes headers, body;
-};
-
-static const struct row_member columns[] = {
-	ROW_MEMBER('p', head, reason),
-	ROW_MEMBER('i', head, kind),
-	ROW_MEMBER('b', head, headers),
-	ROW_MEMBER('b', head, body),
-	ROW_MEMBER('i', head, response_version),
-};
-
 static enum rc
 read_head(struct db_stmt *s, struct kept_head *out)
 {
-	struct head h;
-	enum rc rc;
-
-	rc = db_members(s, columns, sizeof(columns) / sizeof(columns[0]), &h);
-	if (rc == RC_OK)
-		*out = (struct kept_head){ h.reason, h.kind, h.response_version,
-			h.headers.data, h.headers.n, h.body.data, h.body.n };
-	return rc;
+	return db_members(s, kept_head, kept_nhead, out);
 }
 
 enum rc
@@ -338,9 +316,9 @@ read_answer(struct store *store, struct db *db, struct db_stmt *s,
 		*body = spool_new();
 		if (*body == NULL)
 			rc = RC_NOMEM;
-		else if (h.nbody > 0)
-			rc = spool_write(*body, h.body, length);
-		else if (h.version == STORE_RESPONSE_LINES)
+		else if (h.body.n > 0)
+			rc = spool_write(*body, h.body.data, length);
+		else if (h.response_version == STORE_RESPONSE_LINES)
 			rc = store_read_blob(
 			    db, "once_body", key.id, length, *body);
 		else if ((rc = store_kept_answer(db, key.id, &pieces)) == RC_OK)
