@@ -5,27 +5,24 @@
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <libpq-fe.h>
 
 #include "uuid.h"
+#include "pg_array.h"
 #include "pg_impl.h"
 
 #define PARAMETERS_MAX 48
 #define TEXT           0 /* formats of the protocol */
 #define BINARY         1
 
-/* No statement has a shorter name, and none needs a longer one. */
-#define NAME_SIZE 16
-
 struct parameters {
 	int n;
 	const char *value[PARAMETERS_MAX];
 	int length[PARAMETERS_MAX], format[PARAMETERS_MAX];
-	char number[PARAMETERS_MAX][24];
+	unsigned char number[PARAMETERS_MAX][8];
 };
 
 bool
@@ -47,14 +44,25 @@ pg_expect(struct pg *pg, enum pg_pending_kind kind, int query)
 	return true;
 }
 
-static void
-parameter_number(struct parameters *p, int64_t number)
+void
+pg_put_number(void *out, int64_t number, size_t n)
 {
-	char *text = p->number[p->n];
+	unsigned char *p = out;
 
-	snprintf(text, sizeof(p->number[0]), "%lld", (long long)number);
-	p->value[p->n] = text;
-	p->format[p->n] = TEXT;
+	while (n-- > 0) {
+		p[n] = (unsigned char)number;
+		number = (int64_t)((uint64_t)number >> 8);
+	}
+}
+
+/* Of n bytes: 8 are a bigint, 1 a boolean. */
+static void
+parameter_number(struct parameters *p, int64_t number, size_t n)
+{
+	pg_put_number(p->number[p->n], number, n);
+	p->value[p->n] = (const char *)p->number[p->n];
+	p->length[p->n] = (int)n;
+	p->format[p->n] = BINARY;
 }
 
 /* As bytes: the text format of bytea has escapes. */
@@ -98,13 +106,13 @@ parameter_letter(struct parameters *p, char letter, va_list *ap)
 	case 'z':
 		number = va_arg(*ap, int64_t);
 		if (letter == 'i' || number != 0)
-			parameter_number(p, number);
+			parameter_number(p, number, 8);
 		return true;
 	case 'd':
-		parameter_number(p, va_arg(*ap, int));
+		parameter_number(p, va_arg(*ap, int), 8);
 		return true;
 	case '?':
-		parameter_number(p, va_arg(*ap, int) != 0);
+		parameter_number(p, va_arg(*ap, int) != 0, 1);
 		return true;
 	case 's':
 	case 't':
@@ -130,9 +138,8 @@ static enum rc
 send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
     const struct parameters *p)
 {
-	char name[NAME_SIZE];
+	const char *name = pg_query_name(q);
 
-	snprintf(name, sizeof(name), "q%d", (int)q);
 	if (!pg->prepared[q]) {
 		if (!pg_expect(pg, PG_PENDING_PREPARE, (int)q))
 			return RC_NOMEM;
@@ -146,7 +153,7 @@ send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 		pg->conn, name, p->n, p->value, p->length, p->format, BINARY))
 		return RC_OK;
 failed:
-	return pg_lost(pg, RC_IO, pg_query_name(q), PQerrorMessage(pg->conn));
+	return pg_lost(pg, RC_IO, name, PQerrorMessage(pg->conn));
 }
 
 static void
@@ -189,6 +196,27 @@ pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...)
 	va_start(ap, format);
 	send_statement(pg, q, PG_PENDING_QUIET, format, &ap);
 	va_end(ap);
+}
+
+void
+pg_send_arrays(struct pg *pg, enum pg_query q, struct pg_arrays *a)
+{
+	struct parameters p;
+
+	if (pg->failure == PG_LOST || pg->local != RC_OK)
+		return;
+	for (p.n = 0; p.n < a->columns && a->rc == RC_OK; p.n++)
+		if (!parameter_bytes(
+			&p, a->column[p.n].data, a->column[p.n].len))
+			a->rc = RC_LIMIT;
+	pg->local = a->rc != RC_OK
+	    ? a->rc
+	    : send_prepared(pg, q, PG_PENDING_RESULT, &p);
+	if (pg->local != RC_OK && pg->failure == PG_NONE) {
+		pg->failure = PG_OTHER;
+		pg->rc = pg->local;
+	}
+	pg_arrays_clear(a);
 }
 
 /* Reads meanwhile: the server may wait for that before it reads on. */

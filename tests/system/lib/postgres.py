@@ -307,7 +307,7 @@ class Proxy:
     def is_commit(self, data):
         """Whether a COMMIT is executed there, by the name that it was prepared
         by; the name is the same in all connections."""
-        self.commits.update(re.findall(rb'P....(q\d+)\0COMMIT;\0', data, re.S))
+        self.commits.update(re.findall(rb'P....(\w+)\0COMMIT;\0', data, re.S))
         return any(re.search(rb'B....\0' + name + rb'\0', data, re.S)
                    for name in self.commits)
 
