@@ -666,6 +666,15 @@ WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
     AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5 AND created_at <= ?6
 ORDER BY id;
 
+-- The columns of struct store_listed.
+-- name: list_all
+SELECT $row, $response,
+    EXISTS (SELECT 1 FROM once_request o WHERE o.key_id = k.id) AS request,
+    EXISTS (SELECT 1 FROM once_refused f WHERE f.key_id = k.id) AS output
+FROM once_key k
+WHERE id > ?1
+ORDER BY id;
+
 -- name: list_key
 -- scan: sorts the few keys of one name
 SELECT $row FROM once_key INDEXED BY once_key_identity
@@ -693,6 +702,10 @@ SELECT id FROM once_key WHERE downstream = ?1;
 -- scan: counts every key, when an operator asks
 SELECT state, count(*), min(updated_at), total(body_length)
 FROM once_key GROUP BY state;
+
+-- name: all_rows
+-- scan: counts every key and effect, when an operator asks
+SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 
 -- name: integrity
 SELECT integrity_check FROM pragma_integrity_check(1);

@@ -853,6 +853,16 @@ WHERE k.id > $1 AND ($2::bytea IS NULL OR k.scope = $2)
     AND k.updated_at >= $5 AND k.created_at <= $6
 ORDER BY k.id LIMIT $7::bigint;
 
+-- The columns of struct store_listed.  Not by EXISTS, for which the server may
+-- read all of a table for each page.
+-- name: list_all
+SELECT $row, $response,
+    (SELECT true FROM once_request o WHERE o.key_id = k.id) AS request,
+    (SELECT true FROM once_refused f WHERE f.key_id = k.id) AS output
+FROM once_key k
+WHERE k.id > $1
+ORDER BY k.id LIMIT $2::bigint;
+
 -- $9 and $10 are the first and the last digest that the key can have.
 -- name: list_key
 SELECT $row FROM once_key k
@@ -893,6 +903,10 @@ SELECT scope, count(*) FILTER (WHERE state = 'pending') AS pending,
     count(*) FILTER (WHERE state = 'expired') AS expired
 FROM once_key WHERE $1::bytea IS NULL OR scope > $1
 GROUP BY scope ORDER BY scope LIMIT $2::bigint;
+
+-- name: all_rows
+-- scan: counts every key and effect, when an operator asks
+SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 
 -- Bytes of all tables and indexes.
 -- name: database_bytes
@@ -1170,8 +1184,9 @@ SELECT setval('once_key_id', greatest($1::bigint, 1), $1::bigint > 0),
 INSERT INTO once_fingerprint_spec(digest, text) VALUES ($1, $2)
 ON CONFLICT (digest) DO NOTHING;
 
--- A key without a lease.  $9 is the digest of its fingerprint_spec.
--- name: copy_key
+-- Keys without a lease, an array for each column (see pg_array.h); spec is the
+-- digest of the fingerprint_spec.
+-- name: copy_keys
 INSERT INTO once_key(id, scope, scope_id, digest, key, path, state, attempt,
     fingerprint_spec, fingerprint, downstream, recovery_point, resume,
     retention, gone,
@@ -1179,14 +1194,29 @@ INSERT INTO once_key(id, scope, scope_id, digest, key, path, state, attempt,
     resource, accepted, queued_at, expires_at, created_at, updated_at, status,
     last_error, kept, kind, response_version, body_length, reason, headers,
     body)
-SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
-    $7::text, ($8::bigint)::integer, r.id, $10::bytea, $11::uuid, $12::text,
-    $13::boolean, $14::bigint, $15::boolean, $16::bigint, $17::bigint,
-    $18::bigint, ($19::bigint)::integer, $20::text, $21::boolean, $22::bigint,
-    $23::bigint, $24::bigint, $25::bigint, ($26::bigint)::smallint,
-    $27::bytea, $28::boolean, ($29::bigint)::smallint,
-    ($30::bigint)::smallint, $31::bigint, $32::bytea, $33::bytea, $34::bytea
-FROM once_fingerprint_spec r WHERE r.digest = $9::bytea;
+SELECT k.id, k.scope, k.scope_id, k.digest, k.key, k.path, k.state,
+    k.attempt::integer,
+    (SELECT r.id FROM once_fingerprint_spec r WHERE r.digest = k.spec),
+    k.fingerprint, k.downstream, k.recovery_point, k.resume, k.retention,
+    k.gone, k.expired_retention, k.reconcile_delay, k.reconcile_after,
+    k.reconcile_attempts::integer, k.resource, k.accepted, k.queued_at,
+    k.expires_at, k.created_at, k.updated_at, k.status::smallint,
+    k.last_error, k.kept, k.kind::smallint, k.response_version::smallint,
+    k.body_length, k.reason, k.headers, k.body
+FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
+    $6::bytea[], $7::text[], $8::bigint[], $9::bytea[], $10::bytea[],
+    $11::uuid[], $12::text[], $13::boolean[], $14::bigint[], $15::boolean[],
+    $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::text[],
+    $21::boolean[], $22::bigint[], $23::bigint[], $24::bigint[],
+    $25::bigint[], $26::bigint[], $27::bytea[], $28::boolean[],
+    $29::bigint[], $30::bigint[], $31::bigint[], $32::bytea[], $33::bytea[],
+    $34::bytea[])
+    AS k(id, scope, scope_id, digest, key, path, state, attempt, spec,
+	fingerprint, downstream, recovery_point, resume, retention, gone,
+	expired_retention, reconcile_delay, reconcile_after,
+	reconcile_attempts, resource, accepted, queued_at, expires_at,
+	created_at, updated_at, status, last_error, kept, kind,
+	response_version, body_length, reason, headers, body);
 
 -- name: copy_request
 INSERT INTO once_request(key_id, environment, body)

@@ -92,6 +92,12 @@ const struct row_member rows_record[] = {
 };
 const size_t rows_nrecord = sizeof(rows_record) / sizeof(rows_record[0]);
 
+const struct row_member rows_listed[] = {
+	ROW_MEMBER('?', store_listed, request),
+	ROW_MEMBER('?', store_listed, output),
+};
+const size_t rows_nlisted = sizeof(rows_listed) / sizeof(rows_listed[0]);
+
 const struct row_member rows_effect[] = {
 	ROW_MEMBER('i', store_effect, id),
 	ROW_MEMBER('i', store_effect, key_id),

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "row_member.h"
-#include "store_outbox.h"
+#include "store_operator.h"
 
 /* Whether the texts can be an identity; NULL is none. */
 bool
@@ -23,6 +23,10 @@ bool rows_effect_state(const char *word, int *value);
  * n of them each. */
 extern const struct row_member rows_record[], rows_effect[];
 extern const size_t rows_nrecord, rows_neffect;
+
+/* Those of struct store_listed beside "$row" and "$response". */
+extern const struct row_member rows_listed[];
+extern const size_t rows_nlisted;
 
 /*
  * Ends the reading of those columns, which has returned rc: the row must make

@@ -70,7 +70,18 @@ store_outcome_free(struct store_outcome *outcome)
 enum rc
 store_list_next(struct store_cursor *cursor, struct record *key)
 {
-	return ops_of_list(cursor)->list_next(cursor, key);
+	struct store_listed listed;
+	enum rc rc = ops_of_list(cursor)->list_next(cursor, &listed);
+
+	if (rc == RC_OK)
+		*key = listed.key;
+	return rc;
+}
+
+enum rc
+store_list_all_next(struct store_cursor *cursor, struct store_listed *listed)
+{
+	return ops_of_list(cursor)->list_next(cursor, listed);
 }
 
 enum rc

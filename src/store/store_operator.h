@@ -56,6 +56,19 @@ enum rc store_list(struct store *s, const struct store_filter *filter,
 enum rc store_list_next(struct store_cursor *cursor, struct record *key);
 void store_list_free(struct store_cursor *cursor);
 
+/* A key with what is read along with its row. */
+struct store_listed {
+	struct record key;
+	struct store_inline_answer answer; /* as of store_lookup() */
+	bool request, output;              /* whether there is one */
+};
+void store_listed_free(struct store_listed *listed);
+
+/* The same for all keys, with that; store_list_free() frees the cursor. */
+enum rc store_list_all(struct store *s, struct store_cursor **cursor);
+enum rc
+store_list_all_next(struct store_cursor *cursor, struct store_listed *listed);
+
 struct store_effect_filter {
 	const char *scope, *path;      /* NULL: any */
 	enum store_effect_state state; /* NONE: any */
@@ -104,6 +117,8 @@ enum rc store_backup(struct store *s, const struct store_backup *what,
 
 struct store_counts {
 	int64_t keys[RECORD_NSTATES];
+	/* rows of keys and of effects, also those that make no sense */
+	int64_t key_rows, effect_rows;
 	int64_t oldest_unknown_wall; /* 0: none */
 	int64_t answer_bytes;        /* bytes of the stored bodies */
 	int64_t database_bytes;

@@ -115,6 +115,8 @@
 	    struct store_forgotten *keys, size_t n), (s, keys, n)) \
 	X(enum rc, list, (struct store *s, const struct store_filter *filter, \
 	    struct store_cursor **cursor), (s, filter, cursor)) \
+	X(enum rc, list_all, (struct store *s, \
+	    struct store_cursor **cursor), (s, cursor)) \
 	X(enum rc, outbox_list, (struct store *s, \
 	    const struct store_effect_filter *filter, \
 	    struct store_cursor **cursor), (s, filter, cursor)) \
@@ -161,7 +163,7 @@ struct store_ops {
 	void (*close)(struct store *s);
 #undef X
 	void (*outcome_free)(struct store_outcome *);
-	enum rc (*list_next)(struct store_cursor *, struct record *);
+	enum rc (*list_next)(struct store_cursor *, struct store_listed *);
 	enum rc (*outbox_next)(struct store_cursor *, struct store_effect *);
 	void (*list_free)(struct store_cursor *);
 };

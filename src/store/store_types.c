@@ -26,6 +26,13 @@ store_inline_answer_free(struct store_inline_answer *small)
 }
 
 void
+store_listed_free(struct store_listed *listed)
+{
+	record_free(&listed->key);
+	store_inline_answer_free(&listed->answer);
+}
+
+void
 store_changes_free(struct store_change *changes, int n)
 {
 	for (int i = 0; i < n; i++) {

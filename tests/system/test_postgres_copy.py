@@ -3,9 +3,11 @@
 Where it says `at a lock`, another session holds a lock that the copy needs, so
 that the copy waits at a known place.
 """
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 
 import base
@@ -80,6 +82,18 @@ def arguments(t, database, uri, patience='60s'):
 
 def copy(t, old, uri, **kw):
     return ctl(t, *arguments(t, old.database, uri, **kw))
+
+
+def init(t, server):
+    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
+           'init').returncode, 0)
+
+
+def both(t):
+    """A server with an empty store, and a source."""
+    server = servers(t).make('a')
+    init(t, server)
+    return server, source(t)
 
 
 def counted(run):
@@ -185,10 +199,7 @@ def test_a_target_with_keys_is_refused(t):
 
 
 def test_no_daemon_starts_on_the_source_during_a_copy(t):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     held = Held(t, server, 'LOCK TABLE once_key IN EXCLUSIVE MODE')
     process = begin(t, old, server)
     early = t.run([base.ONCEWRAP, '-f', old.file])
@@ -200,10 +211,7 @@ def test_no_daemon_starts_on_the_source_during_a_copy(t):
 
 
 def test_a_daemon_that_starts_on_the_target_waits_and_finds_all_keys(t):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     held = Held(t, server, 'LOCK TABLE once_effect IN EXCLUSIVE MODE')
     process = begin(t, old, server)
     new = t.once(t.sh(HELLO), server={'durability': 'normal',
@@ -219,10 +227,7 @@ def test_a_daemon_that_starts_on_the_target_waits_and_finds_all_keys(t):
 
 
 def test_a_source_that_is_slow_to_read_is_waited_for(t):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     held = Held(t, server, 'LOCK TABLE once_effect IN EXCLUSIVE MODE')
     process = begin(t, old, server, patience='4s')
     process.send_signal(signal.SIGSTOP)
@@ -240,10 +245,7 @@ def test_a_source_that_is_slow_to_read_is_waited_for(t):
 
 
 def killed_at(t, lock):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     nothing = rows(server)
     held = Held(t, server, lock)
     process = begin(t, old, server)
@@ -297,8 +299,7 @@ def test_a_copy_whose_connection_is_lost_begins_again(t):
     server = group.make('a')
     proxy = group.proxy('p', 'a')
     old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    init(t, server)
     held = Held(t, server, 'LOCK TABLE once_kept IN EXCLUSIVE MODE')
     process = t.popen([base.ONCECTL] + arguments(t, old.database,
                                                  proxy.uri()), 'copy.log',
@@ -312,10 +313,7 @@ def test_a_copy_whose_connection_is_lost_begins_again(t):
 
 
 def test_an_operator_who_changes_the_source_during_the_copy_is_noticed(t):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     nothing = rows(server)
     held = Held(t, server, 'LOCK TABLE once_effect IN EXCLUSIVE MODE')
     process = begin(t, old, server)
@@ -326,20 +324,42 @@ def test_an_operator_who_changes_the_source_during_the_copy_is_noticed(t):
     eq(rows(server), nothing)
 
 
+def test_a_row_that_makes_no_sense_refuses_the_copy(t):
+    server, old = both(t)
+    nothing = rows(server)
+    for table, change, says in (
+            ('once_key', "state = 'nonsense'",
+             'has 6 keys, of which 5 can be read'),
+            ('once_effect', "state = 'nonsense'",
+             'has 2 effects, of which 1 can be read'),
+            ('once_effect', 'id = -id',
+             'has 2 effects, of which 1 can be read')):
+        with contextlib.closing(sqlite3.connect(old.database)) as db:
+            db.execute('PRAGMA ignore_check_constraints = 1')
+            before = db.execute('SELECT id, state FROM %s ORDER BY id LIMIT 1'
+                                % table).fetchone()
+            db.execute('UPDATE %s SET %s WHERE id = ?' % (table, change),
+                       before[:1])
+            db.commit()
+            refused(copy(t, old, server.uri()), says)
+            eq(rows(server), nothing)
+            db.execute('UPDATE %s SET id = abs(id), state = ? WHERE '
+                       'abs(id) = ?' % table, before[::-1])
+            db.commit()
+    counted(copy(t, old, server.uri()))
+
+
 CHANGE = """
 CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN NEW.%s = %s; RETURN NEW; END';
-CREATE TRIGGER change BEFORE INSERT ON %s FOR EACH ROW
+CREATE TRIGGER change BEFORE INSERT ON %s FOR EACH ROW %s
     EXECUTE FUNCTION change()"""
 
 
 def changed(t, table, column, value, says):
-    server = servers(t).make('a')
-    old = source(t)
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    server, old = both(t)
     nothing = rows(server)
-    server.sql(CHANGE % (column, value, table))
+    server.sql(CHANGE % (column, value, table, ''))
     refused(copy(t, old, server.uri()), says)
     eq(rows(server), nothing)
     server.sql('DROP FUNCTION change CASCADE')
@@ -354,6 +374,67 @@ def test_a_byte_of_a_body_that_arrives_changed_undoes_the_copy(t):
 def test_an_effect_that_arrives_changed_undoes_the_copy(t):
     changed(t, 'once_effect', 'attempts', '9',
             'effect 1 differs in its state; nothing was kept')
+
+
+PAGE = 64       # rows that each store is read by
+
+
+def pages(t, handler=HELLO):
+    """A server with an empty store, and a source of more than two pages."""
+    server = servers(t).make('a')
+    init(t, server)
+    old = t.once(t.sh(handler), name='old')
+    answers = {}
+    for n in range(1, 2 * PAGE + 3):
+        answers[n] = old.post('k%d' % n)
+        first(answers[n])
+    old.stop()
+    return server, old, answers
+
+
+def test_a_small_answer_that_arrives_changed_is_found_on_each_page(t):
+    server, old, answers = pages(t)
+    nothing = rows(server)
+    for column in 'body', 'headers':
+        for n in 1, PAGE, PAGE + 1, 2 * PAGE + 1, 2 * PAGE + 2:
+            server.sql(CHANGE % (column, 'set_byte(NEW.%s, 0, 88)' % column,
+                                 'once_key', 'WHEN (NEW.id = %d)' % n))
+            refused(copy(t, old, server.uri()),
+                    'key %d differs in its answer; nothing was kept' % n)
+            eq(rows(server), nothing)
+            server.sql('DROP FUNCTION change CASCADE')
+    counted(copy(t, old, server.uri()))
+
+
+def test_small_and_large_answers_come_along_side_by_side(t):
+    server, old, answers = pages(
+        t, 'n=${ONCE_KEY#k}; '
+        'printf "X-N: $n\\nContent-Type: text/plain\\n\\n"; '
+        'head -c $((2041 + n % 16)) /dev/zero | tr "\\0" x')
+    eq({len(answer.body) for answer in answers.values()},
+       set(range(2041, 2057)))
+    counted(copy(t, old, server.uri()))
+    new = daemon(t, server)
+    for n, answer in answers.items():
+        again = new.post('k%d' % n)
+        eq(again.replayed, 'true')
+        eq((again.get('X-N'), again.body), (str(n), answer.body))
+
+
+def test_a_key_with_a_status_resource_comes_along(t):
+    server = servers(t).make('a')
+    init(t, server)
+    old = t.once(t.sh('exit 75'), name='old', server={'status_path': '/jobs'},
+                 defaults={'async': 'always'})
+    answer = old.post('k1')
+    eq(answer.status, 202)
+    wait_until(lambda: old.ls()[0]['state'] == 'failed_retryable',
+               'its program was not able to run')
+    old.stop()
+    eq(counted(copy(t, old, server.uri()))['requests'], 1)
+    eq(server.sql('SELECT state, accepted, resource FROM once_key'
+                  ).split('|'),
+       ['failed_retryable', 't', answer.json()['id']])
 
 
 def test_a_stored_request_that_arrives_changed_undoes_the_copy(t):
@@ -395,8 +476,7 @@ def test_a_source_that_is_not_a_store_is_refused(t):
     server = servers(t).make('a')
     refused(ctl(t, *arguments(t, t.path('none.db'), server.uri())),
             'none.db')
-    eq(ctl(t, '-f', arguments(t, '', '')[1], '-d', server.uri(),
-           'init').returncode, 0)
+    init(t, server)
     refused(ctl(t, *arguments(t, server.uri(), server.uri())), 'pg_dump(1)')
     refused(ctl(t, *arguments(t, t.path('none.db'), t.path('x.db'))),
             'none.db')

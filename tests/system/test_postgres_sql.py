@@ -36,6 +36,8 @@ def test_each_statement_prepares_and_its_types_are_few(t):
         types += [line.split('|')[1] for line in once.do(
             '%s \\gdesc' % text.rstrip(';'))
             if line.count('|') == 1]
+        if name == 'copy_keys':     # it has arrays of them
+            types = [each.removesuffix('[]') for each in types]
         assert set(types) <= TYPES, (name, types)
         assert types or '$' not in text, name
         once.do('DEALLOCATE p')

@@ -1019,6 +1019,101 @@ long_lists_come_in_pages(void **state)
 	store_list_free(NULL);
 }
 
+/* A kind of key in a list of all. */
+struct kind {
+	enum record_state state; /* RECORD_IN_PROGRESS: the attempt runs */
+	size_t length;           /* of the body */
+	bool keep, request, output;
+	bool small; /* the list has its answer */
+};
+
+/* Makes a key of that kind; returns its number. */
+static int64_t
+make_kind(const struct kind *k, const char *key)
+{
+	struct store_reservation r = reservation(key);
+	struct store_outcome *o;
+	struct store_lease lease;
+
+	if (k->request) {
+		r.reconcile_delay = HOUR;
+		r.environment = "A=B";
+		r.environment_len = 4;
+	}
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	if (k->state == RECORD_IN_PROGRESS)
+		return lease.id;
+	o = outcome(k->state);
+	o->keep = k->keep;
+	give_body(o, k->length);
+	o->refused.is = k->output;
+	assert_int_equal(finish(&lease, o), RC_OK);
+	return lease.id;
+}
+
+static bool
+is_of_kind(const struct store_listed *l, const struct kind *k)
+{
+	const struct response *r = &l->answer.response;
+	const unsigned char *body = r->body;
+	bool same;
+
+	same = l->key.state == k->state && l->key.kept == k->keep &&
+	    l->answer.is == k->small && l->request == k->request &&
+	    l->output == k->output;
+	if (k->small)
+		same = same && r->status == 201 && r->body_len == k->length;
+	for (size_t i = 0; same && k->small && i < k->length; i++)
+		same = body[i] == byte_at(i);
+	return same;
+}
+
+static void
+a_list_of_all_has_what_belongs_to_each_key(void **state)
+{
+	static const struct kind kinds[] = {
+		{ .state = RECORD_COMPLETED, .keep = true, .small = true },
+		{ .state = RECORD_COMPLETED,
+		    .length = STORE_INLINE,
+		    .keep = true,
+		    .small = true },
+		{ .state = RECORD_COMPLETED,
+		    .length = STORE_INLINE + 1,
+		    .keep = true },
+		{ .state = RECORD_COMPLETED, .length = 10 },
+		{ .state = RECORD_UNKNOWN, .request = true },
+		{ .state = RECORD_UNKNOWN, .request = true, .output = true },
+		{ .state = RECORD_FAILED_RETRYABLE, .output = true },
+		{ .state = RECORD_IN_PROGRESS },
+	};
+	struct store_cursor *c;
+	struct store_listed l;
+	int64_t id[140];
+	char key[16];
+	size_t n;
+
+	(void)state;
+	for (n = 0; n < COUNT(id); n++) {
+		snprintf(key, sizeof(key), "%zu", n);
+		id[n] = make_kind(&kinds[n % COUNT(kinds)], key);
+	}
+	assert_int_equal(store_list_all(store, &c), RC_OK);
+	for (n = 0; store_list_all_next(c, &l) == RC_OK; n++) {
+		assert_true(n < COUNT(id));
+		assert_int_equal(l.key.id, id[n]);
+		if (!is_of_kind(&l, &kinds[n % COUNT(kinds)]))
+			fail_msg("key %zu", n);
+		store_listed_free(&l);
+	}
+	assert_int_equal(n, COUNT(id));
+	store_list_free(c);
+	/* with rows left in it */
+	assert_int_equal(store_list_all(store, &c), RC_OK);
+	assert_int_equal(store_list_all_next(c, &l), RC_OK);
+	store_listed_free(&l);
+	store_list_free(c);
+}
+
 /* A page is filled beyond a bad row, and the list goes on. */
 static void
 bad_rows_do_not_end_a_list(void **state)
@@ -1071,6 +1166,8 @@ stats_count(void **state)
 	assert_int_equal(c.keys[RECORD_FAILED_RETRYABLE], 0);
 	assert_int_equal(c.oldest_unknown_wall, 77);
 	assert_int_equal(c.answer_bytes, 5000);
+	assert_int_equal(c.key_rows, 5);
+	assert_int_equal(c.effect_rows, 0);
 	assert_true(c.database_bytes > 0);
 	assert_true(c.wal_bytes > 5000);
 }
@@ -1228,6 +1325,7 @@ main(void)
 		TEST(lists_are_filtered),
 		TEST(a_row_tells_all_of_a_key),
 		TEST(long_lists_come_in_pages),
+		TEST(a_list_of_all_has_what_belongs_to_each_key),
 		TEST(bad_rows_do_not_end_a_list),
 		TEST(stats_count),
 		TEST(doctor_finds),

@@ -125,25 +125,31 @@ count_target(struct postgres_copy *c)
 	return rc;
 }
 
+static enum rc
+count_kind(struct postgres_copy *c, const char *what, int64_t rows, int64_t n)
+{
+	if (rows == n)
+		return RC_OK;
+	return postgres_copy_refuse(c, RC_CORRUPT,
+	    "%s: has %" PRId64 " %s, of which %" PRId64
+	    " can be read: \"oncectl doctor\" names the others",
+	    store_database(c->from), rows, what, n);
+}
+
 /* Rows that make no sense are not listed, and were not copied. */
 static enum rc
 count_source(struct postgres_copy *c)
 {
 	struct store_counts counts;
-	int64_t keys = 0;
 	enum rc rc;
 
 	if ((rc = store_stats(c->from, &counts)) != RC_OK)
 		return postgres_copy_refuse(
 		    c, rc, "%s: %s", store_database(c->from), rc_text(rc));
-	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-		keys += counts.keys[i];
-	if (keys != c->n.keys)
-		return postgres_copy_refuse(c, RC_CORRUPT,
-		    "%s: has %" PRId64 " keys, of which %" PRId64
-		    " can be read: \"oncectl doctor\" names the others",
-		    store_database(c->from), keys, c->n.keys);
-	return RC_OK;
+	rc = count_kind(c, "keys", counts.key_rows, c->n.keys);
+	return rc == RC_OK
+	    ? count_kind(c, "effects", counts.effect_rows, c->n.effects)
+	    : rc;
 }
 
 /* --- the transaction ------------------------------------------------------ */
@@ -156,8 +162,9 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 	free(c->fingerprint_spec_text);
 	c->fingerprint_spec_text = NULL;
 	c->last_key = c->last_effect = 0;
-	c->sent = 0;
+	c->sent = c->batch = 0;
 	c->bytes = 0;
+	pg_arrays_clear(&c->keys);
 	c->ahead = postgres_now(c->to) - store_now(c->from);
 }
 
@@ -234,6 +241,7 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;
 	free(c.fingerprint_spec_text);
+	pg_arrays_free(&c.keys);
 	if (rc != RC_OK && why[0] == '\0')
 		(void)postgres_copy_refuse(&c, rc, "%s: %s",
 		    txn_database(to->pool), txn_message(to->pool));

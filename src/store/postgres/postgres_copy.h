@@ -5,6 +5,7 @@
 #define POSTGRES_COPY_H
 
 #include "digest.h"
+#include "pg_array.h"
 #include "postgres_impl.h"
 
 struct postgres_copy {
@@ -16,7 +17,9 @@ struct postgres_copy {
 	int64_t last_key, last_effect;
 	int64_t ahead; /* of the server's clock: ms before the source's time */
 	int sent;      /* statements whose results are not read */
-	size_t bytes;
+	int batch;     /* those of them that are in the batch under way */
+	struct pg_arrays keys; /* rows of the batch */
+	size_t bytes;          /* of its large values */
 	char *why;
 	size_t size;
 };

@@ -3,7 +3,8 @@
  * transaction of the copy ends.
  *
  * Both stores are read anew, by the functions that a daemon would use.  So a
- * change of the source during the copy is found, too.
+ * change of the source during the copy is found, too.  Keys and small answers
+ * are read in pages, because most keys have no more than that.
  */
 #include "config.h"
 
@@ -102,8 +103,9 @@ equal_response(const struct response *a, const struct response *b)
 	    equal_bytes(a->body, a->body_len, b->body, b->body_len);
 }
 
+/* An answer that is not in the row of both. */
 static enum rc
-compare_answer(struct postgres_copy *c, const struct record *r)
+compare_large(struct postgres_copy *c, const struct record *r)
 {
 	const struct store_identity identity = { r->scope, r->path, r->key };
 	struct spool *body = NULL, *copied_body = NULL;
@@ -124,6 +126,17 @@ compare_answer(struct postgres_copy *c, const struct record *r)
 	spool_free(body);
 	spool_free(copied_body);
 	return rc;
+}
+
+static enum rc
+compare_answer(struct postgres_copy *c, const struct store_listed *a,
+    const struct store_listed *b)
+{
+	if (!a->answer.is || !b->answer.is)
+		return compare_large(c, &a->key);
+	return equal_response(&a->answer.response, &b->answer.response)
+	    ? RC_OK
+	    : differs(c, "key", a->key.id, "answer");
 }
 
 static enum rc
@@ -183,18 +196,26 @@ compare_output(struct postgres_copy *c, const struct record *r)
 
 /* b is the next row of the copy; NULL: there is none. */
 static enum rc
-compare_key(
-    struct postgres_copy *c, const struct record *a, const struct record *b)
+compare_key(struct postgres_copy *c, const struct store_listed *a,
+    const struct store_listed *b)
 {
-	const char *part = b != NULL ? key_differs(c, a, b) : "row";
-	enum rc rc;
+	const struct record *r = &a->key;
+	const char *part = b != NULL ? key_differs(c, r, &b->key) : "row";
+	enum rc rc = RC_OK;
 
+	if (part == NULL && a->request != b->request)
+		part = "stored request";
+	if (part == NULL && a->output != b->output)
+		part = "last output";
 	if (part != NULL)
-		return differs(c, "key", a->id, part);
-	if ((a->kept && (rc = compare_answer(c, a)) != RC_OK) ||
-	    (rc = compare_request(c, a)) != RC_OK)
-		return rc;
-	return compare_output(c, a);
+		return differs(c, "key", r->id, part);
+	if (r->kept)
+		rc = compare_answer(c, a, b);
+	if (rc == RC_OK && a->request)
+		rc = compare_request(c, r);
+	if (rc == RC_OK && a->output)
+		rc = compare_output(c, r);
+	return rc;
 }
 
 /* Both lists are in the order of the numbers. */
@@ -202,18 +223,18 @@ static enum rc
 compare_lists(
     struct postgres_copy *c, struct store_cursor *from, struct store_cursor *to)
 {
-	struct record a, b;
+	struct store_listed a, b;
 	enum rc rc, found;
 
-	while ((rc = store_list_next(from, &a)) == RC_OK) {
-		found = store_list_next(to, &b);
+	while ((rc = store_list_all_next(from, &a)) == RC_OK) {
+		found = store_list_all_next(to, &b);
 		if (found != RC_OK && found != RC_NOTFOUND)
 			rc = found;
 		else
 			rc = compare_key(c, &a, found == RC_OK ? &b : NULL);
-		record_free(&a);
+		store_listed_free(&a);
 		if (found == RC_OK)
-			record_free(&b);
+			store_listed_free(&b);
 		if (rc != RC_OK)
 			return rc;
 	}
@@ -223,13 +244,12 @@ compare_lists(
 static enum rc
 compare_keys(struct postgres_copy *c)
 {
-	const struct store_filter all = { 0 };
 	struct store_cursor *from, *to;
 	enum rc rc;
 
-	if ((rc = store_list(c->from, &all, &from)) != RC_OK)
+	if ((rc = store_list_all(c->from, &from)) != RC_OK)
 		return rc;
-	if ((rc = store_list(c->to, &all, &to)) == RC_OK) {
+	if ((rc = store_list_all(c->to, &to)) == RC_OK) {
 		rc = compare_lists(c, from, to);
 		store_list_free(to);
 	}

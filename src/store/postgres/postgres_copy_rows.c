@@ -15,8 +15,8 @@
 #include "postgres_copy.h"
 #include "postgres_identity.h"
 
-/* Statements, and bytes of large values, in one round trip. */
-#define BATCH       64
+/* Statements and rows of keys, and bytes of large values, in one round trip. */
+#define BATCH       256
 #define BATCH_BYTES (4 * 1024 * 1024)
 
 enum rc
@@ -33,28 +33,52 @@ postgres_copy_refuse(
 
 /* --- the batch ------------------------------------------------------------ */
 
-enum rc
-postgres_copy_end(struct postgres_copy *c)
+/* Ends the batch, and reads the results of those before it; or all. */
+static enum rc
+batch_end(struct postgres_copy *c, bool all)
 {
+	int leave;
 	enum rc rc;
 
+	if (c->keys.rows > 0) {
+		pg_send_arrays(c->pg, PG_QUERY_COPY_KEYS, &c->keys);
+		c->sent++;
+		c->batch++;
+	}
+	leave = all ? 0 : c->batch;
 	postgres_copy_patience(c->to, c->pg);
 	rc = pg_sync(c->pg);
-	for (; c->sent > 0 && rc == RC_OK; c->sent--)
+	for (; c->sent > leave && rc == RC_OK; c->sent--)
 		rc = pg_result(c->pg);
-	c->sent = 0;
+	c->batch = 0;
 	c->bytes = 0;
 	return rc;
 }
 
-/* After a statement with that many bytes of large values. */
+enum rc
+postgres_copy_end(struct postgres_copy *c)
+{
+	return batch_end(c, true);
+}
+
+/* After a row of a key with that many bytes of large values.  The server runs a
+ * batch while the next one is made. */
+static enum rc
+batch_added(struct postgres_copy *c, size_t bytes)
+{
+	c->bytes += bytes;
+	return c->batch + c->keys.rows < BATCH && c->bytes < BATCH_BYTES
+	    ? RC_OK
+	    : batch_end(c, false);
+}
+
+/* The same after a statement. */
 static enum rc
 batch_sent(struct postgres_copy *c, size_t bytes)
 {
 	c->sent++;
-	c->bytes += bytes;
-	return c->sent < BATCH && c->bytes < BATCH_BYTES ? RC_OK
-							 : postgres_copy_end(c);
+	c->batch++;
+	return batch_added(c, bytes);
 }
 
 int64_t
@@ -134,8 +158,8 @@ copy_row(struct postgres_copy *c, const struct record *r,
 		k.body = answer->body;
 		k.nbody = answer->body_len;
 	}
-	pg_send(c->pg, PG_QUERY_COPY_KEY, "isibsssdbbus?i?izzdt?zziizs?zzztoo",
-	    r->id, r->scope, scope, digest, sizeof(digest), r->key, r->path,
+	pg_arrays_add(&c->keys, "isibsswdbbuw?i?izzdw?zziizs?zzztoo", r->id,
+	    r->scope, scope, digest, sizeof(digest), r->key, r->path,
 	    record_state_name(r->state), r->attempt, c->fingerprint_spec,
 	    sizeof(c->fingerprint_spec), r->fingerprint, sizeof(r->fingerprint),
 	    r->downstream, r->recovery_point, r->resume, r->retention, r->gone,
@@ -149,7 +173,7 @@ copy_row(struct postgres_copy *c, const struct record *r,
 		    : lines   ? STORE_RESPONSE_LINES
 			      : STORE_RESPONSE_VERSION),
 	    r->body_length, k.reason, k.fields, k.nfields, k.body, k.nbody);
-	rc = batch_sent(c, k.nbody + k.nfields);
+	rc = batch_added(c, k.nbody + k.nfields);
 	if (rc == RC_OK && k.apart)
 		rc = copy_pieces(c, r->id, answer->body, answer->body_len);
 	c->n.answer_bytes += k.keep ? (int64_t)answer->body_len : 0;
@@ -157,13 +181,16 @@ copy_row(struct postgres_copy *c, const struct record *r,
 }
 
 static enum rc
-copy_answer(struct postgres_copy *c, const struct record *r)
+copy_answer(struct postgres_copy *c, const struct store_listed *l)
 {
+	const struct record *r = &l->key;
 	const struct store_identity identity = { r->scope, r->path, r->key };
 	struct spool *body = NULL;
 	struct response answer;
 	enum rc rc = RC_OK;
 
+	if (l->answer.is)
+		return copy_row(c, r, &l->answer.response);
 	response_init(&answer);
 	answer.status = r->status;
 	if (r->kept)
@@ -247,14 +274,15 @@ copy_may(struct postgres_copy *c, const struct record *r)
 }
 
 static enum rc
-copy_key(struct postgres_copy *c, const struct record *r)
+copy_key(struct postgres_copy *c, const struct store_listed *l)
 {
+	const struct record *r = &l->key;
 	enum rc rc;
 
 	if ((rc = copy_may(c, r)) != RC_OK ||
-	    (rc = copy_answer(c, r)) != RC_OK ||
-	    (rc = copy_request(c, r)) != RC_OK ||
-	    (rc = copy_output(c, r)) != RC_OK)
+	    (rc = copy_answer(c, l)) != RC_OK ||
+	    (l->request && (rc = copy_request(c, r)) != RC_OK) ||
+	    (l->output && (rc = copy_output(c, r)) != RC_OK))
 		return rc;
 	c->n.keys++;
 	if (r->id > c->last_key)
@@ -265,16 +293,15 @@ copy_key(struct postgres_copy *c, const struct record *r)
 enum rc
 postgres_copy_keys(struct postgres_copy *c)
 {
-	const struct store_filter all = { 0 };
 	struct store_cursor *cursor;
-	struct record r;
+	struct store_listed l;
 	enum rc rc;
 
-	if ((rc = store_list(c->from, &all, &cursor)) != RC_OK)
+	if ((rc = store_list_all(c->from, &cursor)) != RC_OK)
 		return rc;
-	while (rc == RC_OK && (rc = store_list_next(cursor, &r)) == RC_OK) {
-		rc = copy_key(c, &r);
-		record_free(&r);
+	while (rc == RC_OK && (rc = store_list_all_next(cursor, &l)) == RC_OK) {
+		rc = copy_key(c, &l);
+		store_listed_free(&l);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? RC_OK : rc;

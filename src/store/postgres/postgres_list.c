@@ -11,6 +11,7 @@
 
 #include "postgres_identity.h"
 #include "postgres_row.h"
+#include "rows.h"
 #include "store_operator.h"
 
 /* Rows that a list reads at a time. */
@@ -27,7 +28,7 @@ struct store_cursor {
 	int64_t after_id, last_id; /* of rows that were read */
 
 	union {
-		struct record key[PAGE];
+		struct store_listed key[PAGE];
 		struct store_effect effect[PAGE];
 	} rows;
 	size_t next, n;
@@ -90,6 +91,12 @@ postgres_list(
 }
 
 enum rc
+postgres_list_all(struct store *s, struct store_cursor **out)
+{
+	return list_new(s, PG_QUERY_LIST_ALL, 0, 0, out);
+}
+
+enum rc
 postgres_outbox_list(struct store *s, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
@@ -123,7 +130,7 @@ list_drop(struct store_cursor *c)
 		if (is_of_effects(c))
 			store_effect_free(&c->rows.effect[c->next]);
 		else
-			record_free(&c->rows.key[c->next]);
+			store_listed_free(&c->rows.key[c->next]);
 	}
 	c->next = c->n = 0;
 }
@@ -146,6 +153,8 @@ list_send(const struct store_cursor *c, struct pg *pg)
 	if (is_of_effects(c))
 		pg_send(pg, c->query, "isssii", c->after_id, c->scope, c->path,
 		    c->state, c->since, rows);
+	else if (c->query == PG_QUERY_LIST_ALL)
+		pg_send(pg, c->query, "ii", c->after_id, rows);
 	else if (c->key == NULL)
 		pg_send(pg, c->query, "isssiii", c->after_id, c->scope, c->path,
 		    c->state, c->since, c->created_before, rows);
@@ -156,22 +165,41 @@ list_send(const struct store_cursor *c, struct pg *pg)
 		    sizeof(c->last));
 }
 
+/* Reads the current row of a key. */
+static enum rc
+list_read_key(
+    const struct store_cursor *c, struct pg *pg, struct store_listed *l)
+{
+	struct kept_head h;
+	enum rc rc;
+
+	memset(l, 0, sizeof(*l));
+	store_inline_answer_init(&l->answer);
+	rc = postgres_row_read(pg, &l->key);
+	if (rc != RC_OK || c->query != PG_QUERY_LIST_ALL)
+		return rc;
+	rc = pg_members(pg, rows_listed, rows_nlisted, l);
+	if (rc == RC_OK && l->key.kept && postgres_row_head(pg, &h) == RC_OK)
+		kept_head_small(&h, &l->key, &l->answer);
+	return rc;
+}
+
 /* Reads the next row into the page, unless it makes no sense. */
 static enum rc
 list_read(struct store_cursor *c, struct pg *pg)
 {
 	struct store_effect *e = &c->rows.effect[c->n];
-	struct record *r = &c->rows.key[c->n];
+	struct store_listed *l = &c->rows.key[c->n];
 	const bool effects = is_of_effects(c);
 	enum rc rc;
 
 	if ((rc = pg_next(pg)) != RC_OK)
 		return rc;
-	rc = effects ? postgres_row_read_effect(pg, e)
-		     : postgres_row_read(pg, r);
+	rc =
+	    effects ? postgres_row_read_effect(pg, e) : list_read_key(c, pg, l);
 	if (rc != RC_OK && rc != RC_CORRUPT)
 		return rc;
-	c->last_id = effects ? e->id : r->id;
+	c->last_id = effects ? e->id : l->key.id;
 	if (rc == RC_CORRUPT)
 		postgres_row_bad(c->base.store,
 		    effects ? "once_effect" : "once_key", c->last_id);
@@ -180,7 +208,7 @@ list_read(struct store_cursor *c, struct pg *pg)
 	else if (effects)
 		store_effect_free(e);
 	else
-		record_free(r);
+		store_listed_free(l);
 	return RC_OK;
 }
 
@@ -222,12 +250,12 @@ list_advance(struct store_cursor *c)
 }
 
 enum rc
-postgres_list_next(struct store_cursor *c, struct record *r)
+postgres_list_next(struct store_cursor *c, struct store_listed *l)
 {
 	enum rc rc = list_advance(c);
 
 	if (rc == RC_OK)
-		*r = c->rows.key[c->next++];
+		*l = c->rows.key[c->next++];
 	return rc;
 }
 

@@ -17,7 +17,7 @@
 
 struct stats {
 	struct postgres_count keys[RECORD_NSTATES];
-	int64_t bytes;
+	int64_t key_rows, effect_rows, bytes;
 };
 
 static enum rc
@@ -27,9 +27,11 @@ stats_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_COUNTS, "");
+	pg_send(pg, PG_QUERY_ALL_ROWS, "");
 	pg_send(pg, PG_QUERY_DATABASE_BYTES, "");
 	if ((rc = pg_sync(pg)) == RC_OK &&
-	    (rc = postgres_count_keys(pg, st->keys)) == RC_OK)
+	    (rc = postgres_count_keys(pg, st->keys)) == RC_OK &&
+	    (rc = pg_one(pg, "ii", &st->key_rows, &st->effect_rows)) == RC_OK)
 		rc = pg_one(pg, "i", &st->bytes);
 	return rc;
 }
@@ -47,6 +49,8 @@ postgres_stats(struct store *s, struct store_counts *c)
 		c->keys[i] = st.keys[i].n;
 		c->answer_bytes += st.keys[i].bytes;
 	}
+	c->key_rows = st.key_rows;
+	c->effect_rows = st.effect_rows;
 	c->oldest_unknown_wall = st.keys[RECORD_UNKNOWN].oldest;
 	c->database_bytes = st.bytes;
 	c->wal_bytes = -1; /* the log is the whole server's */

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "kept.h"
+#include "rows.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
@@ -24,7 +26,7 @@ struct store_cursor {
 	const char *state;
 	int64_t created_before, since, last_id, until_id;
 	union {
-		struct record key[PAGE];
+		struct store_listed key[PAGE];
 		struct store_effect effect[PAGE];
 	} rows;
 	size_t next, n;
@@ -81,6 +83,12 @@ sqlite_list(struct store *store, const struct store_filter *f,
 }
 
 enum rc
+sqlite_list_all(struct store *store, struct store_cursor **out)
+{
+	return new_cursor(store, QUERY_LIST_ALL, 0, 0, out);
+}
+
+enum rc
 sqlite_outbox_list(struct store *store, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
@@ -113,7 +121,7 @@ sqlite_list_free(struct store_cursor *c)
 		if (is_of_effects(c))
 			store_effect_free(&c->rows.effect[c->next]);
 		else
-			record_free(&c->rows.key[c->next]);
+			store_listed_free(&c->rows.key[c->next]);
 	}
 	free(c->key);
 	free(c->scope);
@@ -130,6 +138,8 @@ bind(const struct store_cursor *c, struct db *db)
 	if (is_of_effects(c))
 		db_bindf(s, "isssi", c->last_id, c->scope, c->path, c->state,
 		    c->since);
+	else if (c->query == QUERY_LIST_ALL)
+		db_bindf(s, "i", c->last_id);
 	else if (c->query == QUERY_LIST)
 		db_bindf(s, "isssii", c->last_id, c->scope, c->path, c->state,
 		    c->since, c->created_before);
@@ -141,27 +151,47 @@ bind(const struct store_cursor *c, struct db *db)
 	return s;
 }
 
+/* Reads the next sound row of a key. */
+static enum rc
+read_key(struct store_cursor *c, struct db *db, struct db_stmt *s,
+    struct store_listed *l)
+{
+	struct kept_head h;
+	enum rc rc;
+
+	memset(l, 0, sizeof(*l));
+	store_inline_answer_init(&l->answer);
+	rc = store_row_next(db, s, &l->key);
+	if (rc != RC_OK || c->query != QUERY_LIST_ALL)
+		return rc;
+	rc = db_members(s, rows_listed, rows_nlisted, l);
+	if (rc == RC_OK && l->key.kept &&
+	    db_members(s, kept_head, kept_nhead, &h) == RC_OK)
+		kept_head_small(&h, &l->key, &l->answer);
+	return rc;
+}
+
 /* Reads the next row into the page. */
 static enum rc
 read_next(struct store_cursor *c, struct db *db, struct db_stmt *s)
 {
 	struct store_effect *e = &c->rows.effect[c->n];
-	struct record *r = &c->rows.key[c->n];
+	struct store_listed *l = &c->rows.key[c->n];
 	enum rc rc;
 
 	rc = is_of_effects(c) ? store_row_next_effect(db, s, e)
-			      : store_row_next(db, s, r);
+			      : read_key(c, db, s, l);
 	if (rc != RC_OK)
 		return rc;
 	c->n++;
-	c->last_id = is_of_effects(c) ? e->id : r->id;
+	c->last_id = is_of_effects(c) ? e->id : l->key.id;
 	if (c->last_id <= c->until_id)
 		return RC_OK;
 	c->n--;
 	if (is_of_effects(c))
 		store_effect_free(e);
 	else
-		record_free(r);
+		store_listed_free(l);
 	return RC_NOTFOUND;
 }
 
@@ -199,12 +229,12 @@ advance(struct store_cursor *c)
 }
 
 enum rc
-sqlite_list_next(struct store_cursor *c, struct record *r)
+sqlite_list_next(struct store_cursor *c, struct store_listed *l)
 {
 	enum rc rc = advance(c);
 
 	if (rc == RC_OK)
-		*r = c->rows.key[c->next++];
+		*l = c->rows.key[c->next++];
 	return rc;
 }
 

@@ -39,6 +39,9 @@ stats_count(struct db *db, struct store_counts *c)
 		c->answer_bytes += keys[i].bytes;
 	}
 	if (rc == RC_OK)
+		rc = db_onef(db_stmt(db, QUERY_ALL_ROWS), "ii", &c->key_rows,
+		    &c->effect_rows);
+	if (rc == RC_OK)
 		c->oldest_unknown_wall = keys[RECORD_UNKNOWN].oldest;
 	return rc;
 }
