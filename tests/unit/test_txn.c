@@ -734,38 +734,119 @@ a_standby_is_promoted_without_the_last_commit(void **state)
 
 /* --- the log -------------------------------------------------------------- */
 
+static char log_name[32];
+
+/* Opens a pool of the role `secret`, and writes the log into a file. */
+static struct txn_pool *
+open_logged(const char *database, const char *rest, int64_t busy_timeout)
+{
+	char info[600];
+	int fd;
+
+	snprintf(log_name, sizeof(log_name), "/tmp/test_txn.XXXXXX");
+	fd = mkstemp(log_name);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(info, sizeof(info), "postgresql:///%s%.*s%s", database,
+	    (int)(strstr(primary, "&user=") - strchr(primary, '?')),
+	    strchr(primary, '?'), rest);
+	log_set_level(LOG_INFO);
+	assert_int_equal(log_open(log_name), 0);
+	return open_pool(info, busy_timeout, 1);
+}
+
+/* Closes the log, and returns what is in it. */
+static const char *
+read_log(void)
+{
+	static char text[4096];
+	const int fd = open(log_name, O_RDONLY);
+	ssize_t n;
+
+	log_set_level(LOG_ERROR + 1);
+	assert_int_equal(log_open("stderr"), 0);
+	n = read(fd, text, sizeof(text) - 1);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	close(fd);
+	unlink(log_name);
+	return text;
+}
+
+static int
+times(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
 static void
 an_outage_is_logged_once_without_the_password(void **state)
 {
-	char file[] = "/tmp/test_txn.XXXXXX", info[600], text[4096];
-	struct txn_pool *refused;
-	int fd = mkstemp(file);
-	ssize_t n;
+	struct txn_pool *p;
+	const char *text;
 	int64_t count;
 
 	(void)state;
-	assert_true(fd >= 0);
-	snprintf(info, sizeof(info), "%.*s&user=secret&password=wr0ng%%20one",
-	    (int)(strstr(primary, "&user=") - primary), primary);
-	refused = open_pool(info, 300, 1);
-	log_set_level(LOG_INFO);
-	assert_int_equal(log_open(file), 0);
-	assert_int_equal(
-	    txn_run(refused, TXN_LOOK, count_sales, &count), RC_IO);
-	assert_int_equal(
-	    txn_run(refused, TXN_LOOK, count_sales, &count), RC_IO);
-	log_set_level(LOG_ERROR + 1);
-	assert_int_equal(log_open("stderr"), 0);
-	txn_close(refused);
-	n = read(fd, text, sizeof(text) - 1);
-	assert_true(n > 0);
-	text[n] = '\0';
-	close(fd);
-	unlink(file);
-	assert_non_null(strstr(text, "event=store-error"));
-	assert_non_null(strstr(text, "authentication failed"));
-	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
-	assert_null(strstr(text, "wr0ng"));
+	sql("GRANT SELECT ON sale TO secret");
+	p = open_logged("postgres", "&user=secret&password=s3kr:t%2Fpw", 300);
+	OK(txn_run(p, TXN_LOOK, count_sales, &count));
+	sql("ALTER ROLE secret PASSWORD 'other'");
+	sql("SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
+	    "WHERE usename = 'secret'");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
+	sql("ALTER ROLE secret PASSWORD 's3kr:t/pw'");
+	OK(txn_run(p, TXN_LOOK, count_sales, &count));
+	txn_close(p);
+	text = read_log();
+	assert_int_equal(times(text, "doing=connect"), 1);
+	assert_int_equal(times(text, "password authentication failed"), 1);
+	assert_int_equal(times(text, "event=store-connected"), 1);
+	assert_null(strstr(text, "s3kr"));
+}
+
+/* The process that opens the store says so. */
+static void
+a_refusal_at_first_is_told_at_once_and_not_logged(void **state)
+{
+	static const struct {
+		const char *database, *rest, *says;
+	} rows[] = {
+		{ "postgres", "&user=secret&password=wr0ng",
+		    "FATAL:  password authentication failed for user" },
+		{ "postgres", "&user=secret",
+		    "no password supplied (write it into a file with mode "
+		    "0600, and name that file in PGPASSFILE)" },
+		{ "postgres", "&user=nobody",
+		    "FATAL:  role \"nobody\" does not exist" },
+		{ "nothere", "&user=postgres",
+		    "FATAL:  database \"nothere\" does not exist" },
+		{ "closed", "&user=secret&password=s3kr:t%2Fpw",
+		    "FATAL:  permission denied for database \"closed\"" },
+	};
+	struct txn_pool *p;
+	int64_t begun, count;
+
+	(void)state;
+	sql("CREATE DATABASE closed");
+	sql("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		p = open_logged(rows[i].database, rows[i].rest, 30000);
+		begun = clock_mono();
+		assert_int_equal(
+		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
+		assert_true(clock_mono() - begun < 15000);
+		assert_string_equal(read_log(), "");
+		if (strstr(txn_message(p), rows[i].says) == NULL ||
+		    strstr(txn_message(p), "LOCATION") != NULL)
+			fail_msg("%s", txn_message(p));
+		txn_close(p);
+	}
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -794,6 +875,7 @@ main(void)
 		CASE(a_lock_that_stays_is_busy),
 		CASE(connections_are_cut_at_random),
 		CASE(an_outage_is_logged_once_without_the_password),
+		CASE(a_refusal_at_first_is_told_at_once_and_not_logged),
 		/* The last one: it kills the server. */
 		CASE(a_standby_is_promoted_without_the_last_commit),
 	};

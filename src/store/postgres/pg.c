@@ -175,6 +175,7 @@ enum rc
 pg_open(struct pg **out, struct pg_target *target, int64_t deadline)
 {
 	struct pg *pg;
+	bool refused;
 	enum rc rc;
 
 	*out = NULL;
@@ -184,12 +185,12 @@ pg_open(struct pg **out, struct pg_target *target, int64_t deadline)
 	pg->target = target;
 	pg->deadline = deadline;
 	pg->row = -1;
-	rc = pg_target_connect(
-	    target, deadline, &pg->conn, pg->message, sizeof(pg->message));
+	rc = pg_connect(target, deadline, &pg->conn, &refused, pg->message,
+	    sizeof(pg->message));
 	if (rc == RC_OK) {
 		(void)PQsetNoticeReceiver(pg->conn, on_notice, pg);
 	} else {
-		pg->failure = PG_LOST;
+		pg->failure = refused ? PG_REFUSED : PG_LOST;
 		pg->rc = rc;
 	}
 	*out = pg;

@@ -57,21 +57,23 @@ const char *pg_target_name(const struct pg_target *t);
 
 /* What is known of a failure beyond its enum rc. */
 enum pg_failure {
-	PG_NONE,  /* nothing has failed */
-	PG_AGAIN, /* the transaction is over; it may succeed at a second try:
-		   * 40001, 40P01, 55P03 */
-	PG_LOST,  /* the connection is of no use any more.  Whether a COMMIT
-		   * that was sent took place is not known. */
+	PG_NONE,    /* nothing has failed */
+	PG_AGAIN,   /* the transaction is over; it may succeed at a second try:
+		     * 40001, 40P01, 55P03 */
+	PG_LOST,    /* the connection is of no use any more.  Whether a COMMIT
+		     * that was sent took place is not known. */
+	PG_REFUSED, /* pg_open() failed, and will until an operator has mended
+		     * the user, the password or the database's name */
 	PG_OTHER
 };
 
 /*
  * Connects until deadline, a reading of clock_mono() (ms).  The names of hosts
  * are looked up by getaddrinfo(3), which knows no deadline.  Logs nothing: on
- * failure *out is not connected, but holds pg_message() and pg_sqlstate(); the
- * caller closes it.  *out is NULL after RC_NOMEM.  RC_TIMEOUT; RC_IO,
- * also if the server refuses, because it has no room for a connection, or is
- * starting or stopping, or is a standby.
+ * failure *out is not connected, but holds pg_message() and pg_failure(), which
+ * is PG_LOST or PG_REFUSED; the caller closes it.  *out is NULL after
+ * RC_NOMEM.  RC_TIMEOUT; RC_IO, also if the server refuses, because it has no
+ * room for a connection, or is starting or stopping, or is a standby.
  */
 enum rc pg_open(struct pg **out, struct pg_target *target, int64_t deadline);
 

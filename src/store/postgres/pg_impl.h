@@ -1,15 +1,28 @@
 /*
- * Private to the pg files.  The structs pg_conn and pg_result are libpq's.
+ * Private to the pg files.  The structs pg_conn, pg_result and
+ * _PQconninfoOption are libpq's.
  */
 #ifndef PG_IMPL_H
 #define PG_IMPL_H
+
+#include <stdatomic.h>
 
 #include "pg.h"
 
 struct pg_conn;
 struct pg_result;
+struct _PQconninfoOption;
 
 #define PG_MESSAGE_MAX 1024
+
+struct pg_target {
+	/* as given; .val is NULL for the others */
+	struct _PQconninfoOption *options;
+	int64_t silence;
+	int nhosts;       /* 0: libpq finds the host itself */
+	atomic_int first; /* that worked last */
+	struct buf name;
+};
 
 /* What libpq is still to give, in order. */
 enum pg_pending_kind {
@@ -43,9 +56,17 @@ struct pg {
 	char message[PG_MESSAGE_MAX];
 };
 
-/* A connection to the first of the hosts that answers, in pipeline mode. */
-enum rc pg_target_connect(struct pg_target *t, int64_t deadline,
-    struct pg_conn **out, char *message, size_t size);
+/* The value of an option as given; NULL: none. */
+const char *pg_target_option(const struct pg_target *t, const char *keyword);
+
+/* Item i of a list with commas, which the caller frees; NULL without a list.  A
+ * list of one item is the same for all. */
+char *pg_target_item(const char *list, int i);
+
+/* A connection to the first of the hosts that answers, in pipeline mode.
+ * *refused: each of them has refused this user or database. */
+enum rc pg_connect(struct pg_target *t, int64_t deadline, struct pg_conn **out,
+    bool *refused, char *message, size_t size);
 
 /* Copies a message as one line, without the target's passwords. */
 void pg_target_scrub(

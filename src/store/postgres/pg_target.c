@@ -1,33 +1,22 @@
 /*
- * Where to connect: hosts, options, and a name without passwords.
+ * Where to connect: hosts, options, and a name without passwords.  pg_connect.c
+ * connects.
  */
 #include "config.h"
 
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <libpq-fe.h>
 
-#include "clock.h"
 #include "pg_impl.h"
 
 #define NAME_MAX_BYTES 4096
 #define HOSTS_MAX      16
-#define OWN_OPTIONS    9
 
-struct pg_target {
-	PQconninfoOption *options; /* as given; .val is NULL for the others */
-	int64_t silence;
-	int nhosts;       /* 0: libpq finds the host itself */
-	atomic_int first; /* that worked last */
-	struct buf name;
-};
-
-static const char *
-option(const struct pg_target *t, const char *keyword)
+const char *
+pg_target_option(const struct pg_target *t, const char *keyword)
 {
 	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++)
 		if (strcmp(o->keyword, keyword) == 0)
@@ -35,9 +24,8 @@ option(const struct pg_target *t, const char *keyword)
 	return NULL;
 }
 
-/* Item i of a list with commas.  A list of one item is the same for all. */
-static char *
-list_item(const char *list, int i)
+char *
+pg_target_item(const char *list, int i)
 {
 	const char *end;
 
@@ -85,13 +73,14 @@ add_encoded(struct buf *out, const char *text, const char *more)
 static void
 add_hosts(const struct pg_target *t, struct buf *out)
 {
-	const char *hosts = option(t, "host"), *ports = option(t, "port");
+	const char *hosts = pg_target_option(t, "host"),
+		   *ports = pg_target_option(t, "port");
 	const int n = list_length(hosts);
 	char *host, *port;
 
 	for (int i = 0; i < n; i++) {
-		host = list_item(hosts, i);
-		port = list_item(ports, i);
+		host = pg_target_item(hosts, i);
+		port = pg_target_item(ports, i);
 		if (i > 0)
 			(void)buf_addc(out, ',');
 		if (host != NULL && strchr(host, ':') != NULL)
@@ -112,13 +101,14 @@ option_is_placed(const struct pg_target *t, const char *keyword)
 	return strcmp(keyword, "user") == 0 || strcmp(keyword, "dbname") == 0 ||
 	    strcmp(keyword, "host") == 0 ||
 	    (strcmp(keyword, "port") == 0 &&
-		list_length(option(t, "host")) > 0);
+		list_length(pg_target_option(t, "host")) > 0);
 }
 
 static enum rc
 make_name(struct pg_target *t)
 {
-	const char *user = option(t, "user"), *database = option(t, "dbname");
+	const char *user = pg_target_option(t, "user"),
+		   *database = pg_target_option(t, "dbname");
 	struct buf *out = &t->name;
 	char separator = '?';
 
@@ -190,9 +180,9 @@ explain(const char *message, char *err, size_t errsize)
 static enum rc
 count_hosts(struct pg_target *t, char *err, size_t errsize)
 {
-	const int names = list_length(option(t, "host"));
-	const int addresses = list_length(option(t, "hostaddr"));
-	const int ports = list_length(option(t, "port"));
+	const int names = list_length(pg_target_option(t, "host"));
+	const int addresses = list_length(pg_target_option(t, "hostaddr"));
+	const int ports = list_length(pg_target_option(t, "port"));
 
 	t->nhosts = names > addresses ? names : addresses;
 	if ((names > 0 && addresses > 0 && names != addresses) ||
@@ -265,163 +255,4 @@ const char *
 pg_target_name(const struct pg_target *t)
 {
 	return t->name.data;
-}
-
-/* --- connecting ----------------------------------------------------------- */
-
-struct arguments {
-	const char **keyword, **value;
-	int n;
-};
-
-static void
-add_argument(struct arguments *a, const char *keyword, const char *value)
-{
-	a->keyword[a->n] = keyword;
-	a->value[a->n++] = value;
-}
-
-/* Adds an option unless the configuration has it. */
-static void
-add_default(struct arguments *a, const struct pg_target *t, const char *keyword,
-    const char *value)
-{
-	if (option(t, keyword) == NULL)
-		add_argument(a, keyword, value);
-}
-
-static bool
-option_is_of_host(const char *keyword)
-{
-	return strcmp(keyword, "host") == 0 ||
-	    strcmp(keyword, "hostaddr") == 0 || strcmp(keyword, "port") == 0;
-}
-
-/* libpq would write it to stderr. */
-static void
-ignore_notice(void *arg, const PGresult *notice)
-{
-	(void)arg;
-	(void)notice;
-}
-
-static PGconn *
-start_connect(const struct pg_target *t, int i, struct arguments *a)
-{
-	char *host = list_item(option(t, "host"), i);
-	char *address = list_item(option(t, "hostaddr"), i);
-	char *port = list_item(option(t, "port"), i);
-	char silence[24];
-	PGconn *conn;
-
-	snprintf(silence, sizeof(silence), "%lld", (long long)t->silence);
-	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++)
-		if (o->val != NULL && !option_is_of_host(o->keyword))
-			add_argument(a, o->keyword, o->val);
-	if (host != NULL)
-		add_argument(a, "host", host);
-	if (address != NULL)
-		add_argument(a, "hostaddr", address);
-	if (port != NULL)
-		add_argument(a, "port", port);
-	add_default(a, t, "target_session_attrs", "read-write");
-	add_default(a, t, "fallback_application_name", "oncewrap");
-	add_default(a, t, "client_encoding", "UTF8");
-	add_default(a, t, "keepalives_idle", "5");
-	add_default(a, t, "keepalives_interval", "2");
-	add_default(a, t, "keepalives_count", "3");
-	add_default(a, t, "tcp_user_timeout", silence);
-	add_argument(a, NULL, NULL);
-	conn = PQconnectStartParams(a->keyword, a->value, 0);
-	(void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
-	free(host);
-	free(address);
-	free(port);
-	return conn;
-}
-
-static enum rc
-finish_connect(PGconn *conn, int64_t deadline)
-{
-	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-
-	if (PQstatus(conn) == CONNECTION_BAD)
-		return RC_IO;
-	while (next != PGRES_POLLING_OK) {
-		if (next == PGRES_POLLING_FAILED)
-			return RC_IO;
-		if (!pg_wait(conn,
-			next == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-			deadline))
-			return RC_TIMEOUT;
-		next = PQconnectPoll(conn);
-	}
-	return PQsetnonblocking(conn, 1) == 0 && PQenterPipelineMode(conn) == 1
-	    ? RC_OK
-	    : RC_IO;
-}
-
-static enum rc
-connect_to(struct pg_target *t, int host, int64_t deadline, PGconn **out,
-    struct buf *why)
-{
-	struct arguments a = { NULL, NULL, 0 };
-	enum rc rc = RC_NOMEM;
-	size_t n = OWN_OPTIONS + 3;
-	PGconn *conn = NULL;
-
-	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++)
-		n++;
-	a.keyword = calloc(n, sizeof(*a.keyword));
-	a.value = calloc(n, sizeof(*a.value));
-	if (a.keyword != NULL && a.value != NULL)
-		conn = start_connect(t, host, &a);
-	if (conn != NULL)
-		rc = finish_connect(conn, deadline);
-	if (rc == RC_OK) {
-		*out = conn;
-	} else {
-		if (why->len > 0)
-			(void)buf_adds(why, "; ");
-		if (rc == RC_TIMEOUT)
-			(void)buf_addf(why, "no answer in time from %s:%s",
-			    PQhost(conn), PQport(conn));
-		else if (conn != NULL)
-			(void)buf_adds(why, PQerrorMessage(conn));
-		if (conn != NULL && PQconnectionNeedsPassword(conn))
-			(void)buf_adds(why,
-			    " (write it into a file with mode 0600, and name "
-			    "that file in PGPASSFILE)");
-		PQfinish(conn);
-	}
-	free(a.keyword);
-	free(a.value);
-	return rc;
-}
-
-/* A host that is silent uses up its part of the time only. */
-enum rc
-pg_target_connect(struct pg_target *t, int64_t deadline, PGconn **out,
-    char *message, size_t size)
-{
-	const int n = t->nhosts > 0 ? t->nhosts : 1;
-	const int first = atomic_load(&t->first);
-	enum rc rc = RC_IO;
-	struct buf why;
-	int64_t now;
-	int host;
-
-	*out = NULL;
-	buf_init(&why, PG_MESSAGE_MAX - 1);
-	for (int i = 0; i < n && rc != RC_OK; i++) {
-		now = clock_mono();
-		host = (first + i) % n;
-		rc = connect_to(
-		    t, host, now + (deadline - now) / (n - i), out, &why);
-		if (rc == RC_OK)
-			atomic_store(&t->first, host);
-	}
-	pg_target_scrub(t, why.data, message, size);
-	buf_free(&why);
-	return rc;
 }

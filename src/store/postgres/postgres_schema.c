@@ -28,6 +28,32 @@ static const char *const statements[] = {
 #undef X
 };
 
+struct quiet {
+	txn_body *body;
+	void *arg;
+};
+
+static enum rc
+quiet_run(struct pg *pg, void *arg)
+{
+	const struct quiet *q = arg;
+	enum rc rc;
+
+	pg_set_quiet(pg, true);
+	rc = q->body(pg, q->arg);
+	pg_set_quiet(pg, false);
+	return rc;
+}
+
+/* A failure is not logged: the process that opens the store tells of it. */
+static enum rc
+run_quietly(struct store *s, txn_body *body, void *arg)
+{
+	struct quiet q = { body, arg };
+
+	return txn_run(s->pool, TXN_TWICE, quiet_run, &q);
+}
+
 static enum rc
 schema_find(struct pg *pg, struct schema *m)
 {
@@ -124,7 +150,7 @@ postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 	enum rc rc;
 
 	buf_init(&g.statements, 16384);
-	rc = txn_run(s->pool, TXN_TWICE, grant_run, &g);
+	rc = run_quietly(s, grant_run, &g);
 	if (rc != RC_OK)
 		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
 		    txn_message(s->pool));
@@ -143,9 +169,9 @@ postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 	if (create && getentropy(m.secret, sizeof(m.secret)) == -1)
 		return RC_IO;
 	/* Of two processes that make it at the same time one fails. */
-	rc = txn_run(s->pool, TXN_TWICE, schema_run, &m);
+	rc = run_quietly(s, schema_run, &m);
 	if (rc != RC_OK && create)
-		rc = txn_run(s->pool, TXN_TWICE, schema_run, &m);
+		rc = run_quietly(s, schema_run, &m);
 	if (rc != RC_OK) {
 		snprintf(err, errsize, "database %s: %s", database,
 		    txn_message(s->pool));

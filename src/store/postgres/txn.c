@@ -45,7 +45,7 @@ txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
 		return rc;
 	}
 	pool->busy_timeout = o->busy_timeout;
-	pool->connected = true; /* so that the first failure is logged */
+	pool->connected = true; /* so that the first outage is logged */
 	pool->nslots = (int)n;
 	for (int i = 0; i < pool->nslots; i++) {
 		pool->slot[i].number = i;

@@ -94,8 +94,9 @@ typedef enum rc txn_body(struct pg *, void *arg);
  * answer in time whether it took place.  It may appear later.
  * RC_BUSY: no connection or lock within busy_timeout, or other transactions
  * were faster again and again.  RC_WENT_BACK: see above.  RC_IO, RC_TIMEOUT: no
- * server can be reached.  RC_FULL, RC_CORRUPT, RC_INVALID: see pg_result().
- * Else what the body has returned.
+ * server can be reached; RC_IO at once if it refuses the user or the database.
+ * RC_FULL, RC_CORRUPT, RC_INVALID: see pg_result().  Else what the body has
+ * returned.
  */
 enum rc
 txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg);

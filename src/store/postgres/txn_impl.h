@@ -40,7 +40,8 @@ struct txn_queue {
 struct txn_pool {
 	struct pg_target *target;
 	int64_t busy_timeout;
-	int64_t owner; /* 0: none yet */
+	int64_t owner;       /* 0: none yet */
+	atomic_bool reached; /* there was a connection */
 	atomic_bool connected, went_back;
 	atomic_uint open; /* connections */
 	struct lock lock;

@@ -201,26 +201,31 @@ set_session(struct txn_pool *pool, struct pg *pg)
 	return rc;
 }
 
-/* An outage is logged once. */
+/* An outage is logged once; the caller of txn_open() tells of one before the
+ * first connection. */
 static void
 connect_failed(struct txn_pool *pool, const struct pg *pg)
 {
 	txn_remember(pool, pg);
-	if (!atomic_exchange(&pool->connected, false))
+	if (!pool->reached || !atomic_exchange(&pool->connected, false))
 		return;
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", txn_database(pool)), LOG_S("doing", "connect"),
 	    LOG_S("message", pg_message(pg)));
 }
 
+/* *refused: a second try would be, too. */
 static enum rc
-connect_slot(struct txn_pool *pool, struct txn_slot *s, int64_t until)
+connect_slot(
+    struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *refused)
 {
 	enum rc rc;
 
+	*refused = false;
 	rc = pg_open(&s->pg, pool->target, until + TXN_GRACE);
 	if (s->pg == NULL)
 		return rc;
+	*refused = pg_failure(s->pg) == PG_REFUSED;
 	atomic_fetch_add(&pool->open, 1);
 	if (rc != RC_OK)
 		connect_failed(pool, s->pg);
@@ -232,6 +237,7 @@ connect_slot(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 		txn_slot_disconnect(pool, s);
 		return rc;
 	}
+	pool->reached = true;
 	if (!atomic_exchange(&pool->connected, true))
 		log_event(LOG_WARN, "store-connected", NULL,
 		    LOG_S("database", txn_database(pool)));
@@ -242,6 +248,7 @@ static enum rc
 have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 {
 	int failures = 0;
+	bool refused;
 	enum rc rc;
 
 	if (s->pg != NULL) {
@@ -250,8 +257,8 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 			txn_slot_disconnect(pool, s);
 	}
 	while (s->pg == NULL) {
-		rc = connect_slot(pool, s, until);
-		if (rc == RC_WENT_BACK || rc == RC_NOMEM)
+		rc = connect_slot(pool, s, until, &refused);
+		if (rc == RC_WENT_BACK || rc == RC_NOMEM || refused)
 			return rc;
 		if (rc != RC_OK && !txn_pause(++failures, until))
 			return rc;
