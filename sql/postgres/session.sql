@@ -17,6 +17,14 @@ ROLLBACK;
 -- name: session_set
 SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1;
 
+-- The server's timeline, which grows when a standby is promoted; of a standby
+-- NULL.
+-- name: session_timeline
+SELECT CASE WHEN NOT pg_is_in_recovery() THEN
+    ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)
+    ::bigint
+END;
+
 -- The process of the server that has the session.
 -- name: session_process
 SELECT pg_backend_pid()::bigint;

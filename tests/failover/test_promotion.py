@@ -46,35 +46,57 @@ def promoted(w):
                'the standby is promoted')
 
 
-def test_a_synchronous_standby_takes_over_and_nothing_is_lost(t):
+def begun(t):
+    """Two daemons with clients, on a primary with a synchronous standby."""
     w = world.World(t).with_standby()
     daemons = [w.host(name, database=w.either()) for name in 'ab']
     load = Load(w, daemons)
     load.goes_on()
+    return w, daemons, load
+
+
+def ended(w, daemons, load, *others):
+    """What must hold, also where other daemons are asked."""
+    load.stop()
+    w.check(*daemons, *others)
+    for once in daemons:
+        eq(once.log_lines('event=store-went-back'), [])
+
+
+def test_a_synchronous_standby_takes_over_and_nothing_is_lost(t):
+    w, daemons, load = begun(t)
     w.primary.kill()
     promoted(w)
     load.goes_on()
-    load.stop()
-    w.check(*daemons)
-    for once in daemons:
-        eq(once.log_lines('event=store-went-back'), [])
+    ended(w, daemons, load)
 
 
 def test_a_frozen_primary_is_replaced_and_comes_back_as_nothing(t):
     """It stands still in the middle of commits; its clients have gone over to
     the standby when it moves again, and it is no longer asked."""
-    w = world.World(t).with_standby()
-    daemons = [w.host(name, database=w.either()) for name in 'ab']
-    load = Load(w, daemons)
-    load.goes_on()
+    w, daemons, load = begun(t)
     w.primary.freeze()
     promoted(w)
     w.primary.kill()
     load.goes_on()
-    load.stop()
-    w.check(*daemons)
-    for once in daemons:
-        eq(once.log_lines('event=store-went-back'), [])
+    ended(w, daemons, load)
+
+
+def test_an_old_primary_that_moves_again_confirms_nothing(t):
+    """It was not stopped, and takes itself for the primary: but each of its
+    commits waits for a standby that has gone its own way."""
+    w, daemons, load = begun(t)
+    w.primary.freeze()
+    promoted(w)
+    load.goes_on()
+    w.primary.thaw()
+    load.goes_on(60)
+    # All connections are made anew, and the old one takes them, too.
+    w.standby.restart()
+    load.goes_on(60)
+    w.primary.kill()
+    load.goes_on()
+    ended(w, daemons, load, w.host('c', database=w.either()))
 
 
 def health(once):

@@ -55,6 +55,9 @@ void pg_target_free(struct pg_target *t);
 /* The URI without its passwords: for the log, and for handlers. */
 const char *pg_target_name(const struct pg_target *t);
 
+/* The next connection tries the host after the last one first. */
+void pg_target_pass(struct pg_target *t);
+
 /* What is known of a failure beyond its enum rc. */
 enum pg_failure {
 	PG_NONE,    /* nothing has failed */

@@ -251,6 +251,14 @@ pg_target_free(struct pg_target *t)
 	free(t);
 }
 
+void
+pg_target_pass(struct pg_target *t)
+{
+	if (t->nhosts > 1)
+		atomic_store(
+		    &t->first, (atomic_load(&t->first) + 1) % t->nhosts);
+}
+
 const char *
 pg_target_name(const struct pg_target *t)
 {

@@ -75,11 +75,10 @@ txn_close(struct txn_pool *pool)
 }
 
 void
-txn_remember(struct txn_pool *pool, const struct pg *pg)
+txn_remember(struct txn_pool *pool, const char *message)
 {
 	lock_take(&pool->lock);
-	(void)snprintf(
-	    pool->message, sizeof(pool->message), "%s", pg_message(pg));
+	(void)snprintf(pool->message, sizeof(pool->message), "%s", message);
 	lock_give(&pool->lock);
 }
 
@@ -109,6 +108,7 @@ begin_anew(struct txn_pool *pool, int64_t owner)
 {
 	pool->owner = owner;
 	pool->went_back = false;
+	pool->timeline = 0;
 	for (int i = 0; i < pool->nslots; i++) {
 		assert(!pool->slot[i].taken);
 		txn_slot_disconnect(pool, &pool->slot[i]);
@@ -251,7 +251,7 @@ txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg)
 		return rc;
 	rc = run_call(pool, s, &call);
 	if (rc != RC_OK && s->pg != NULL)
-		txn_remember(pool, s->pg);
+		txn_remember(pool, pg_message(s->pg));
 	txn_slot_give(pool, s);
 	return rc;
 }

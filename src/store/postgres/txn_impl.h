@@ -22,7 +22,8 @@
 struct txn_slot {
 	int number;
 	bool taken;
-	struct pg *pg; /* NULL: not connected */
+	struct pg *pg;    /* NULL: not connected */
+	int64_t timeline; /* of its server, when it was connected */
 	/* the last transaction that a COMMIT has confirmed */
 	_Atomic int64_t seq;
 	/* the COMMIT of the one after it was sent, and its outcome is not
@@ -43,7 +44,8 @@ struct txn_pool {
 	int64_t owner;       /* 0: none yet */
 	atomic_bool reached; /* there was a connection */
 	atomic_bool connected, went_back;
-	atomic_uint open; /* connections */
+	_Atomic int64_t timeline; /* the newest one of a server; 0: none */
+	atomic_uint open;         /* connections */
 	struct lock lock;
 	char message[512]; /* of the last failure; under the lock */
 	pthread_cond_t given;
@@ -74,7 +76,7 @@ enum rc txn_slot_look_up(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done);
 
 /* Remembers the message of a failure. */
-void txn_remember(struct txn_pool *pool, const struct pg *pg);
+void txn_remember(struct txn_pool *pool, const char *message);
 
 void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 

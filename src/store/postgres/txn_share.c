@@ -179,7 +179,7 @@ lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
 	if (rc == RC_OK) {
 		run_group(pool, s, kind, op, op->until);
 		if (op->how != TXN_SHARED_DONE && s->pg != NULL)
-			txn_remember(pool, s->pg);
+			txn_remember(pool, pg_message(s->pg));
 		txn_slot_give(pool, s);
 	} else
 		tell_all(op, TXN_SHARED_FAILED, rc);

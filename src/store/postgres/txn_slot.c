@@ -204,14 +204,52 @@ set_session(struct txn_pool *pool, struct pg *pg)
 /* An outage is logged once; the caller of txn_open() tells of one before the
  * first connection. */
 static void
-connect_failed(struct txn_pool *pool, const struct pg *pg)
+connect_failed(struct txn_pool *pool, const char *message)
 {
-	txn_remember(pool, pg);
+	txn_remember(pool, message);
 	if (!pool->reached || !atomic_exchange(&pool->connected, false))
 		return;
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", txn_database(pool)), LOG_S("doing", "connect"),
-	    LOG_S("message", pg_message(pg)));
+	    LOG_S("message", message));
+}
+
+/*
+ * A primary that was frozen or cut off while its standby was promoted takes
+ * itself for the primary when it is back.  It lacks commits, and that is no
+ * loss: another host has them.  Its timeline is older than the other one's.
+ */
+static enum rc
+check_timeline(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline)
+{
+	const int64_t seen = atomic_load(&pool->timeline);
+	char message[128];
+	enum rc rc;
+
+	pg_send(s->pg, PG_QUERY_SESSION_TIMELINE, "");
+	rc = pg_sync(s->pg);
+	if (rc == RC_OK)
+		rc = pg_one(s->pg, "i", timeline);
+	if (rc != RC_OK || *timeline == 0 || *timeline >= seen)
+		return rc;
+	snprintf(message, sizeof(message),
+	    "the server's timeline is %lld, and %lld was seen: a standby has "
+	    "taken its place; stop it",
+	    (long long)*timeline, (long long)seen);
+	connect_failed(pool, message);
+	pg_target_pass(pool->target);
+	return RC_IO;
+}
+
+/* All commits are there. */
+static void
+note_timeline(struct txn_pool *pool, int64_t timeline)
+{
+	int64_t seen = atomic_load(&pool->timeline);
+
+	while (seen < timeline &&
+	    !atomic_compare_exchange_weak(&pool->timeline, &seen, timeline))
+		;
 }
 
 /* *refused: a second try would be, too. */
@@ -219,6 +257,7 @@ static enum rc
 connect_slot(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *refused)
 {
+	int64_t timeline = 0;
 	enum rc rc;
 
 	*refused = false;
@@ -228,15 +267,19 @@ connect_slot(
 	*refused = pg_failure(s->pg) == PG_REFUSED;
 	atomic_fetch_add(&pool->open, 1);
 	if (rc != RC_OK)
-		connect_failed(pool, s->pg);
+		connect_failed(pool, pg_message(s->pg));
 	else
 		rc = set_session(pool, s->pg);
+	if (rc == RC_OK)
+		rc = check_timeline(pool, s, &timeline);
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
 	if (rc != RC_OK) {
 		txn_slot_disconnect(pool, s);
 		return rc;
 	}
+	s->timeline = timeline;
+	note_timeline(pool, timeline);
 	pool->reached = true;
 	if (!atomic_exchange(&pool->connected, true))
 		log_event(LOG_WARN, "store-connected", NULL,
@@ -251,6 +294,9 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 	bool refused;
 	enum rc rc;
 
+	/* The server may live on, with old data: see check_timeline(). */
+	if (s->pg != NULL && s->timeline < atomic_load(&pool->timeline))
+		txn_slot_disconnect(pool, s);
 	if (s->pg != NULL) {
 		pg_set_deadline(s->pg, until + TXN_GRACE);
 		if (pg_clear(s->pg) != RC_OK)
@@ -364,6 +410,8 @@ txn_slot_look_up(
 	enum rc rc;
 
 	txn_slot_disconnect(pool, s);
+	/* A server that confirms nothing may have been replaced. */
+	pg_target_pass(pool->target);
 	rc = txn_slot_settle(pool, s, until > least ? until : least, done);
 	return rc == RC_OK || rc == RC_WENT_BACK ? rc : RC_PENDING;
 }
