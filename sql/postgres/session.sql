@@ -29,9 +29,11 @@ END;
 -- name: session_process
 SELECT pg_backend_pid()::bigint;
 
+-- A row that is there already may be one that only the primary has: it is
+-- written again, so that the COMMIT waits for the standby.
 -- name: session_new
 INSERT INTO once_session(owner, slot, seq) VALUES ($1, $2, 0)
-	ON CONFLICT (owner, slot) DO NOTHING;
+	ON CONFLICT (owner, slot) DO UPDATE SET seq = once_session.seq;
 
 -- One more transaction of the slot.  The division fails unless seq was $3 - 1:
 -- so a COMMIT that was sent, and comes to the server late, commits nothing.

@@ -484,6 +484,34 @@ a_commit_that_only_the_primary_has(void **state)
 	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
 }
 
+/* The row counts only when a COMMIT that waited for the standby has confirmed
+ * it, the second one included. */
+static void
+a_row_of_a_slot_that_only_the_primary_has(void **state)
+{
+	struct watch w = { .until = WAITS_FOR_STANDBY,
+		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
+			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
+	struct sale s = { 0 };
+
+	(void)state;
+	txn_close(pool);
+	pool = open_pool(through, 1000, 1);
+	txn_set_owner(pool, OWNER);
+	(void)control("primary synchronous ghost");
+	start_watch(&w);
+	assert_int_not_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_OK);
+	end_watch(&w);
+	assert_int_equal(s.runs, 0);
+	assert_int_equal(health().pending, 0);
+	(void)control("primary synchronous ");
+	/* A standby without the row is promoted. */
+	sql("DELETE FROM once_session");
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_false(health().went_back);
+	assert_int_equal(sales(), 1);
+}
+
 /* The backend is killed while its COMMIT waits for the standby. */
 static void
 a_backend_killed_in_commit(void **state)
@@ -869,6 +897,7 @@ main(void)
 		CASE(a_server_that_freezes),
 		CASE(no_server_is_an_error_within_the_patience),
 		CASE(a_commit_that_only_the_primary_has),
+		CASE(a_row_of_a_slot_that_only_the_primary_has),
 		CASE(a_backend_killed_in_commit),
 		CASE(a_collision_is_tried_again_with_a_bound),
 		CASE(a_frozen_client_holds_nobody_up),

@@ -314,7 +314,8 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 
 /* --- the slot's number ---------------------------------------------------- */
 
-/* Makes the slot's row.  Done twice it does no harm. */
+/* Makes the slot's row.  Done twice it does no harm, and after a COMMIT with a
+ * WARNING the second one is what confirms the row. */
 static enum rc
 make_row(struct txn_pool *pool, struct txn_slot *s)
 {
