@@ -1,18 +1,20 @@
 """Handlers that lock their key in a PostgreSQL database, and stay."""
 import shared
 from answer import eq, first, problem
+from base import wait_until
 from once import Background
-from test_postgres_ops import daemon, servers
+from test_postgres_ops import daemon, has, servers
 
 SHARES = 'ledger "$ONCE_TOKEN"; gate gate; status 201; echo done'
 
 
-def locked(t, n):
+def locked(t, n, workers=32):
     """A daemon, n requests whose outcomes it cannot record, and the connections
     that have locked their keys."""
     server = servers(t).make('a')
     gate = t.gate()
     once = daemon(t, server, options={'busy_timeout': '500ms',
+                                      'workers': workers,
                                       'admin_path': '/admin'},
                   routes={'/shares': {'handler': t.sh(SHARES),
                                       'share_database': 'yes'}})
@@ -52,3 +54,19 @@ def test_behind_a_locked_key_another_outcome_is_recorded(t):
     connections[1].execute('ROLLBACK')
     once.wait_state('k1', 'completed')
     eq(once.row('k0')['state'], 'in_progress')
+
+
+def test_more_than_64_locked_keys_stop_new_runs_and_health_says_why(t):
+    once, connections = locked(t, 65, workers=80)
+    wait_until(lambda: b'have locked the keys of 65 ' in
+               once.get('/admin/health').body, 'all are known to be locked')
+    answer = once.get('/admin/health')
+    eq(answer.status, 503)
+    has(answer.body.decode(), '65 outcomes are not recorded yet; nothing new '
+        'runs; transactions in the database have locked the keys of 65 (event '
+        'key-locked): end them')
+    eq(once.post('other').code, 'store-unavailable')
+    connections[0].execute('ROLLBACK')
+    once.wait_state('k0', 'completed')
+    wait_until(lambda: once.post('other').status == 200, 'it goes on')
+    eq(once.get('/admin/health').status, 200)

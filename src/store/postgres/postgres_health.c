@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "plural.h"
 #include "postgres_place.h"
 
 static bool
@@ -34,11 +36,28 @@ touch_run(struct pg *pg, void *arg)
 	return rc == RC_OK ? pg_result(pg) : rc;
 }
 
+static void
+tell_unrecorded(struct store *s, char *why, size_t size)
+{
+	unsigned late, held;
+
+	lock_take(&s->lock);
+	late = s->nlate + (unsigned)s->failing;
+	held = s->nheld;
+	lock_give(&s->lock);
+	snprintf(why, size, "%u %s not recorded yet; nothing new runs", late,
+	    PLURAL(late, "outcome is", "outcomes are"));
+	if (held > 0)
+		snprintf(why + strlen(why), size - strlen(why),
+		    "; transactions in the database have locked the keys of "
+		    "%u (event key-locked): end them",
+		    held);
+}
+
 /* A write is tried only if the last one failed. */
 static bool
 can_write(struct store *s, char *why, size_t size)
 {
-	unsigned late;
 	enum rc last;
 
 	lock_take(&s->lock);
@@ -46,12 +65,8 @@ can_write(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	if (last != RC_OK)
 		last = postgres_touch(s, touch_run, s);
-	lock_take(&s->lock);
-	late = s->nlate + (unsigned)s->failing;
-	lock_give(&s->lock);
 	if (postgres_place_may_begin(s) == RC_UNRECORDED)
-		snprintf(why, size,
-		    "%u outcomes are not recorded yet; nothing new runs", late);
+		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",
 		    rc_text(last));

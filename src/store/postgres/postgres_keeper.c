@@ -135,7 +135,8 @@ static void
 record_late(struct store *s)
 {
 	struct postgres_outcome *o, *next;
-	enum rc rc;
+	enum rc rc = RC_OK;
+	bool waits;
 
 	lock_take(&s->lock);
 	o = s->late;
@@ -143,9 +144,12 @@ record_late(struct store *s)
 	for (; o != NULL; o = next) {
 		if (is_open(s, o))
 			return;
-		rc = o->held && key_is_held(s, o) ? RC_BUSY
-						  : postgres_outcome_try(s, o);
-		if (rc == RC_BUSY && key_is_held(s, o)) {
+		waits = o->held && key_is_held(s, o);
+		if (!waits) {
+			rc = postgres_outcome_try(s, o);
+			waits = rc == RC_BUSY && key_is_held(s, o);
+		}
+		if (waits) {
 			next = late_next(s, o, false);
 			continue;
 		}

@@ -12,7 +12,8 @@
 /* Failed outcomes that their callers still try to record, at most. */
 #define FAILING_MAX 8
 
-/* Outcomes that are kept in memory while handlers lock their keys, at most. */
+/* Outcomes that are kept while handlers lock their keys, at most: as many as
+ * spool_total has room for by default, if each has max_response. */
 #define HELD_MAX 64
 
 enum rc
