@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "admin.h"
-#include "buf.h"
 #include "fault.h"
 #include "handler.h"
 #include "limit.h"
@@ -62,27 +61,6 @@ engine_run(struct job *job)
 	attempt_judge(&job->attempt);
 	attempt_complete(&job->attempt);
 	respond_attempt(&job->attempt, job->answer);
-}
-
-static void
-mismatch(struct job *job)
-{
-	const struct conf_list *fields = &job->rule->fingerprint_headers;
-	struct buf names;
-
-	buf_init(&names, 512);
-	for (size_t i = 0; i < fields->n; i++)
-		(void)buf_addf(
-		    &names, "%s%s", i > 0 ? ", " : "", fields->item[i]);
-	if (names.len == 0)
-		(void)engine_refuse(job, PROBLEM_KEY_REUSED, NULL);
-	else
-		(void)engine_refusef(job, PROBLEM_KEY_REUSED,
-		    "This key was used for a different request: another "
-		    "method, query, media type or body, or another value of "
-		    "one of the fields %s.",
-		    names.data);
-	buf_free(&names);
 }
 
 static void
@@ -195,7 +173,7 @@ respond(struct job *job, enum decision decision)
 		busy(job);
 		break;
 	case DECIDE_MISMATCH:
-		mismatch(job);
+		(void)engine_refuse_reused(job);
 		break;
 	case DECIDE_UNKNOWN:
 		(void)engine_refuse(job, PROBLEM_OUTCOME_UNKNOWN, NULL);

@@ -150,21 +150,33 @@ refuse_twin(struct job *job)
 	    strncmp(name, "cookie:", 7) == 0 ? "" : "variable ", name);
 }
 
-/* text: about the variables of the scope, whose names follow it. */
+/* text: a sentence that ends with the names of that list.  An empty list: the
+ * sentence of the code. */
 static bool
-refuse_scope(struct job *job, enum problem_code code, const char *text)
+refuse_names(struct job *job, enum problem_code code, const char *text,
+    const struct conf_list *list)
 {
-	const struct conf_list *scope = &job->rule->scope;
 	struct buf names;
 	bool refused;
 
 	buf_init(&names, 512);
-	for (size_t i = 0; i < scope->n; i++)
+	for (size_t i = 0; i < list->n; i++)
 		(void)buf_addf(
-		    &names, "%s%s", i > 0 ? ", " : "", scope->item[i]);
-	refused = engine_refusef(job, code, "%s: %s.", text, names.data);
+		    &names, "%s%s", i > 0 ? ", " : "", list->item[i]);
+	refused = names.len == 0
+	    ? engine_refuse(job, code, NULL)
+	    : engine_refusef(job, code, "%s %s.", text, names.data);
 	buf_free(&names);
 	return refused;
+}
+
+bool
+engine_refuse_reused(struct job *job)
+{
+	return refuse_names(job, PROBLEM_KEY_REUSED,
+	    "This key was used for a different request: another method, "
+	    "query, media type or body, or another value of one of the fields",
+	    &job->rule->fingerprint_headers);
 }
 
 void
@@ -186,12 +198,14 @@ engine_check_scope(struct job *job)
 	if (rc == RC_INVALID)
 		return refuse_twin(job);
 	if (rc != RC_OK)
-		return refuse_scope(job, PROBLEM_KEY_INVALID,
-		    "The values that name the caller are too long");
+		return refuse_names(job, PROBLEM_KEY_INVALID,
+		    "The values that name the caller are too long:",
+		    &job->rule->scope);
 	if (job->scope_empty && job->rule->scope_required)
-		return refuse_scope(job, PROBLEM_SCOPE_REQUIRED,
+		return refuse_names(job, PROBLEM_SCOPE_REQUIRED,
 		    "This resource needs an authenticated caller, but what "
-		    "names the caller is missing or empty");
+		    "names the caller is missing or empty:",
+		    &job->rule->scope);
 	job->reservation.identity.scope = job->attempt.scope = job->scope.data;
 	job->reservation.identity.path = job->rq->path;
 	return true;

@@ -70,6 +70,8 @@ bool engine_refuse(struct job *job, enum problem_code code, const char *detail);
 bool engine_refusef(struct job *job, enum problem_code code, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 bool engine_refuse_store(struct job *job, enum rc rc);
+/* The key was used for a different request. */
+bool engine_refuse_reused(struct job *job);
 
 /* Looks for the key, once.  RC_OK, with the result in the job; RC_NOMEM or
  * RC_IO. */
