@@ -19,9 +19,10 @@
 -- by SKIP LOCKED, or its caller has sorted them by number.
 
 -- The server's time (ms).  It is a query of its own, so that it is read once
--- and can be compared with an index.
+-- and can be compared with an index.  extract() would give a numeric, which
+-- takes much longer to multiply.
 -- list: now
-(SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+(SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
 
 -- The stripe of once_kept that this connection changes.
 -- list: stripe
@@ -210,6 +211,12 @@ kept AS (UPDATE once_kept s
 	- coalesce((SELECT bytes FROM old), 0) AS bytes FROM taken) d
     WHERE s.stripe = $stripe AND d.bytes <> 0)
 
+-- list: new_key
+id, scope, scope_id, digest, key, path, state, attempt, token, owner,
+locked_until, fingerprint, fingerprint_spec, downstream, resume, retention,
+gone, expired_retention, attempt_lock, lock_file, resource, created_at,
+updated_at
+
 -- Inserts a key with its lease.  Without an id in the result there is a row
 -- with that digest, or one of the other columns says why not.  The caller looks
 -- for the row first: limits are for keys that are not there.
@@ -221,22 +228,34 @@ WITH may AS (SELECT $crowded,
 	    AND a.scope_id = $3::bigint AND a.scope = $2::bytea
 	LIMIT 1 OFFSET $25::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $now AS now),
-taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
-	attempt, token, owner, locked_until, fingerprint, fingerprint_spec,
-	downstream,
-	resume, retention, gone, expired_retention, attempt_lock, lock_file,
-	reconcile_delay, resource, created_at, updated_at)
+taken AS (INSERT INTO once_key($new_key, reconcile_delay)
     SELECT $1::bigint, $2::bytea, $3::bigint, $8::bytea, $9::bytea,
 	$10::bytea, 'in_progress', 1, $11::text, $12::bigint,
 	may.now + $13::bigint, $14::bytea, $15::bigint, $16::uuid, $17::boolean,
 	$18::bigint, $19::boolean, $20::bigint, $21::bigint, $22::bigint,
-	$23::bigint, $24::text, may.now, may.now
+	$24::text, may.now, may.now, $23::bigint
     FROM may WHERE NOT (crowded OR too_many_open OR no_room)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
 $request_of_new
 SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
     may.now
 FROM may LEFT JOIN taken ON true;
+
+-- The same for a key whose request is not stored, in a scope without a limit
+-- on the keys in progress: so it costs half as much.  $20 is max_open.  No row:
+-- there is a key with that digest, or the limit is reached.
+-- name: reserve_simple
+INSERT INTO once_key($new_key)
+SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
+    'in_progress', 1, $7::text, $8::bigint, may.now + $9::bigint, $10::bytea,
+    $11::bigint, $12::uuid, $13::boolean, $14::bigint, $15::boolean,
+    $16::bigint, $17::bigint, $18::bigint, $19::text, may.now, may.now
+FROM (SELECT $now AS now) may
+WHERE CASE WHEN $20::bigint > 0 THEN NOT EXISTS (SELECT 1 FROM once_key a
+    WHERE a.state IN ('unknown', 'dead_letter')
+	AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+    LIMIT 1 OFFSET $20::bigint - 1) ELSE true END
+ON CONFLICT (digest) DO NOTHING RETURNING created_at;
 
 -- The next attempt ($8 attempts are over) of a released key.  Without an id in
 -- the result the key has changed, or one of the other columns says why not.
@@ -469,6 +488,12 @@ request AS (DELETE FROM once_request o USING unneeded
 kept AS (UPDATE once_kept s SET bytes = s.bytes - request.bytes
     FROM request WHERE s.stripe = $stripe)
 
+-- Erases the request of one key, in the transaction that finishes the key.
+-- name: request_erase
+WITH unneeded AS (SELECT $1::bigint AS id),
+$without_request
+SELECT count(*) FROM request;
+
 -- $3 is the retention.
 -- list: completed
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
@@ -476,16 +501,16 @@ WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
 	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
 	body_length = $8, last_error = $9, reason = $10, headers = $11,
 	body = $12
-    WHERE $own_attempt RETURNING k.id, k.expires_at),
-unneeded AS (SELECT id FROM done),
-$without_request
+    WHERE $own_attempt RETURNING k.id, k.expires_at)
 
 -- name: finish_completed
-$completed
+$completed,
+unneeded AS (SELECT id FROM done),
+$without_request
 SELECT expires_at FROM done;
 
 -- The same in a transaction that takes place only if the attempt is finished:
--- the division fails if not.
+-- the division fails if not.  A stored request is left to request_erase.
 -- name: finish_surely
 $completed
 SELECT max(expires_at), 1 / count(*) FROM done;

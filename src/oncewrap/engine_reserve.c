@@ -54,6 +54,14 @@ engine_note_unused(struct job *job)
 	record_free(&record);
 }
 
+/* There is no record, as far as this process has read. */
+static void
+reserve_note_absent(struct job *job)
+{
+	job->again = job->acted_before = job->may_have_acted = false;
+	job->attempts = 0;
+}
+
 /*
  * Reads the record.  If the record has another spec than the route's, the
  * fingerprint is made again by that spec, which the reservation then keeps:
@@ -74,8 +82,7 @@ reserve_look(struct job *job, enum decision *decision)
 	rc = store_lookup(
 	    job->engine->store, &rv->identity, record, &job->inline_answer);
 	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
-		job->again = job->acted_before = job->may_have_acted = false;
-		job->attempts = 0;
+		reserve_note_absent(job);
 		*decision = DECIDE_RUN;
 		return RC_OK;
 	}
@@ -129,6 +136,34 @@ reserve_take(struct job *job, enum decision *decision)
 }
 
 /*
+ * The same without a look at the record before, which the store does only where
+ * it expects none: see struct store_reservation.  DECIDE_BUSY: nothing was
+ * done.  Not for routes whose requests must pass checks between the two, or
+ * prepare more than a lease.
+ */
+static enum rc
+reserve_unseen(struct job *job, enum decision *decision)
+{
+	struct store_reservation *rv = &job->reservation;
+	const struct conf_route *rule = job->rule;
+	enum rc rc;
+
+	*decision = DECIDE_BUSY;
+	if (job->later || rule->key_rate != 0 ||
+	    rule->request_timestamp != NULL || rv->reconcile_delay != 0 ||
+	    rv->on_crash == CONF_CRASH_RESUME)
+		return RC_OK;
+	rv->unseen = true;
+	rc = reserve_take(job, decision);
+	rv->unseen = false;
+	if (rc == RC_OK && *decision == DECIDE_RUN) {
+		reserve_note_absent(job);
+		job->attempt.facts.acted_before = false;
+	}
+	return rc;
+}
+
+/*
  * Recovers the key if the process that has its lease is dead.  True: read the
  * record again.  If processes of the attempt still live, the key is not
  * recovered.  Each key is tried only now and then, because a try reads the list
@@ -178,9 +213,11 @@ static enum rc
 look_and_take(struct job *job, enum decision *decision)
 {
 	const struct store_reservation *rv = &job->reservation;
-	enum rc rc;
+	enum rc rc = reserve_unseen(job, decision);
 	int tries;
 
+	if (rc != RC_OK || *decision == DECIDE_RUN)
+		return rc;
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
 		if ((rc = reserve_look(job, decision)) != RC_OK)
 			return rc;

@@ -173,6 +173,10 @@ struct store_reservation {
 	/* limits for one scope: keys in progress; unknown keys and dead
 	 * letters, checked for a new key; 0: no limit */
 	unsigned max_active, max_open;
+	/* the caller has not read the record: the lease is taken only if there
+	 * is no record and the store expects that.  Else *decision is
+	 * DECIDE_BUSY, found->id is 0, and the caller must read the record */
+	bool unseen;
 	uint64_t max_kept;       /* of stored requests (bytes); 0: no limit */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
@@ -186,6 +190,7 @@ struct store_lease {
 	char token[RECORD_TOKEN_LEN + 1];
 	char downstream[RECORD_UUID_LEN + 1];
 	char recovery_point[LIMIT_RECOVERY_POINT + 1];
+	bool no_request; /* none is stored, and so none must be erased */
 };
 
 /*

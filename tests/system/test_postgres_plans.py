@@ -48,6 +48,9 @@ FREQUENT = (
         1 << 40, b's', 11, 0, 0, None, None, digest('x'), b'x', b'/', TOKEN, 7,
         1000, b'f', 1, UUID, False, 1000, False, 0, None, None, None, None,
         1000)),
+    ('reserve_simple', (
+        1 << 40, b's', 11, digest('x'), b'x', b'/', TOKEN, 7, 1000, b'f', 1,
+        UUID, False, 1000, False, 0, None, None, None, 1000)),
     ('reserve_again', (
         7, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False,
         0, None, None, None, None)),
@@ -55,6 +58,7 @@ FREQUENT = (
                           b'h', b'ok')),
     ('finish_surely', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, None, b'h',
                        b'ok')),
+    ('request_erase', (7,)),
     ('finish_released', (7, TOKEN, 1000, None, None)),
     ('finished', (7,)),
     ('confirm', (7, TOKEN)),

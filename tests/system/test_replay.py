@@ -214,6 +214,21 @@ def test_head_gets_the_fields_without_the_body(t):
     eq(len(t.ledger()), 1)
 
 
+def test_retries_after_many_new_keys(t):
+    """A store may expect the next key to be new, too."""
+    once = once_saying(t, 'Content-Type: text/plain\n\nhello')
+    first_ones = [once.post('k%d' % i, b'body') for i in range(24)]
+    replay(once.post('k5', b'body'), first_ones[5])
+    for i in range(24, 48):
+        once.post('k%d' % i, b'body')
+    problem(once.post('k30', b'another body'), 'key-reused')
+    for i in range(48, 72):
+        once.post('k%d' % i, b'body')
+    for i in range(24):
+        replay(once.post('k%d' % i, b'body'), first_ones[i])
+    eq(len(t.ledger()), 72)
+
+
 def test_answer_survives_a_restart(t):
     once = once_saying(t, b'Status: 200\r\nX: y\r\n\r\n' + pattern(100000))
     answer = once.post('k')

@@ -315,6 +315,20 @@ decision_for(const char *key)
 	return try_reserve_in(store, &r, NULL);
 }
 
+/* So many keys are looked up that are not there that the store expects the next
+ * one to be new: see struct store_reservation. */
+static UNUSED void
+expect_new(void)
+{
+	struct store_reservation r = reservation("nobody's");
+	struct record record;
+
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(
+		    store_lookup(store, &r.identity, &record, NULL),
+		    RC_NOTFOUND);
+}
+
 /* Why it cannot be reserved. */
 static UNUSED enum rc
 reserve_fails(const char *key)

@@ -130,6 +130,51 @@ a_retry_gets_what_the_state_says(void **state)
 	}
 }
 
+/* Keys are looked up, and are not there; then one is reserved unseen. */
+static enum decision
+reserve_unseen(const char *key, struct store_lease *lease)
+{
+	struct store_reservation r = reservation(key);
+	struct record found;
+	enum decision d;
+
+	expect_new();
+	r.unseen = true;
+	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
+	assert_int_equal(found.id, 0);
+	return d;
+}
+
+static void
+an_unseen_key_is_taken_only_if_it_is_new(void **state)
+{
+	struct store_lease lease;
+	enum decision d;
+
+	(void)state;
+	/* The fingerprint's spec and numbers for keys must be known. */
+	reserve("first");
+	d = reserve_unseen("new", &lease);
+	if (is_postgresql()) {
+		assert_int_equal(d, DECIDE_RUN);
+		assert_int_equal(lease.attempt, 1);
+		assert_int_equal(state_of("new"), RECORD_IN_PROGRESS);
+	} else {
+		assert_int_equal(d, DECIDE_BUSY);
+		reserve("new");
+	}
+	assert_int_equal(reserve_unseen("new", &lease), DECIDE_BUSY);
+	lease = reserve("released");
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	assert_int_equal(reserve_unseen("released", &lease), DECIDE_BUSY);
+	assert_int_equal(state_of("released"), RECORD_FAILED_RETRYABLE);
+	lease = reserve("completed");
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(reserve_unseen("completed", &lease), DECIDE_BUSY);
+	assert_int_equal(state_of("completed"), RECORD_COMPLETED);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 4);
+}
+
 static void
 another_fingerprint_spec_is_not_compared_here(void **state)
 {
@@ -1295,6 +1340,7 @@ main(void)
 		TEST(a_new_key_is_reserved),
 		TEST(an_identity_is_scope_path_and_key),
 		TEST(a_retry_gets_what_the_state_says),
+		TEST(an_unseen_key_is_taken_only_if_it_is_new),
 		TEST(another_fingerprint_spec_is_not_compared_here),
 		TEST(a_fingerprint_spec_is_stored_once),
 		TEST(arguments_out_of_range_are_refused),

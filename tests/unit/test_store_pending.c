@@ -168,6 +168,62 @@ reserved_once_although_the_commit_is_lost(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
 
+/* The lookup before, of another key, makes the store expect none. */
+static enum decision
+reserve_unseen(const char *key, const char *cut_at, struct store_lease *lease)
+{
+	struct store_reservation r = reservation(key);
+	struct record found;
+	enum decision d;
+
+	expect_new();
+	r.unseen = true;
+	(void)control("net cut_at %s", cut_at);
+	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
+	assert_int_equal(found.id, 0);
+	assert_null(found.fingerprint_spec);
+	return d;
+}
+
+static void
+reserved_unseen_although_the_answer_is_lost(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	assert_int_equal(
+	    reserve_unseen("k", "answer-commit", &lease), DECIDE_RUN);
+	assert_int_equal(lease.attempt, 1);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
+/* The record must be read, and then the key is reserved. */
+static void
+not_reserved_unseen_if_the_commit_is_lost(void **state)
+{
+	struct store_lease lease;
+
+	(void)state;
+	assert_int_equal(reserve_unseen("k", "commit", &lease), DECIDE_BUSY);
+	assert_true(becomes(NO_KEY));
+	runs_again(1);
+}
+
+/* The row in the way stays, and its lease. */
+static void
+not_reserved_unseen_if_another_request_was_faster(void **state)
+{
+	struct store_lease lease, unused;
+
+	(void)state;
+	lease = reserve("k");
+	assert_int_equal(
+	    reserve_unseen("k", "answer-commit", &unused), DECIDE_BUSY);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
 /* Nothing has run, so the keeper releases the key. */
 static void
 reserved_and_not_known_the_key_is_released(void **state)
@@ -264,6 +320,35 @@ suspected_meanwhile_the_key_is_released_too(void **state)
 }
 
 /* --- finish --------------------------------------------------------------- */
+
+/* In groups: it is stored once, and erased once. */
+static void
+a_stored_request_is_counted_although_answers_are_lost(void **state)
+{
+	static const char *const cut[] = { "answer-commit", "commit" };
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+
+	(void)state;
+	r.reconcile_delay = HOUR;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.body = "body";
+	r.body_len = 4;
+	for (size_t i = 0; i < COUNT(cut); i++) {
+		r.identity.key = i == 0 ? "a" : "b";
+		(void)control("net cut_at %s", cut[i]);
+		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		assert_int_equal(
+		    raw_number("SELECT sum(bytes) FROM once_kept"), 8);
+		(void)control("net cut_at %s", cut[i]);
+		settle(&lease, RECORD_COMPLETED);
+		assert_int_equal(
+		    raw_number("SELECT sum(bytes) FROM once_kept"), 0);
+		assert_int_equal(
+		    raw_number("SELECT count(*) FROM once_request"), 0);
+	}
+}
 
 static void
 finished_although_the_connection_is_lost(void **state)
@@ -570,12 +655,16 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(reserved_although_the_answer_is_lost),
 		TEST(reserved_once_although_the_commit_is_lost),
+		TEST(reserved_unseen_although_the_answer_is_lost),
+		TEST(not_reserved_unseen_if_the_commit_is_lost),
+		TEST(not_reserved_unseen_if_another_request_was_faster),
 		TEST(reserved_and_not_known_the_key_is_released),
 		TEST(reserved_and_not_read_the_key_is_released),
 		TEST(not_reserved_and_not_known_the_key_stays_free),
 		TEST(reserved_later_the_key_is_released),
 		TEST(reserved_or_not_by_a_server_that_freezes),
 		TEST(suspected_meanwhile_the_key_is_released_too),
+		TEST(a_stored_request_is_counted_although_answers_are_lost),
 		TEST(finished_although_the_connection_is_lost),
 		TEST(finished_and_not_known_the_answer_stays),
 		TEST(not_finished_and_not_known_the_keeper_finishes),

@@ -148,6 +148,8 @@ finish_send_shared(struct pg *pg, void *arg)
 
 	kept_columns(&o->outcome, &c);
 	finish_send(o, pg, PG_QUERY_FINISH_SURELY, &c);
+	if (!o->no_request)
+		pg_send_quietly(pg, PG_QUERY_REQUEST_ERASE, "i", o->id);
 }
 
 static enum rc
@@ -185,6 +187,7 @@ finish_begin(struct store_outcome *outcome, const struct store_lease *lease,
 
 	memcpy(o->token, lease->token, sizeof(o->token));
 	o->attempt = lease->attempt;
+	o->no_request = lease->no_request;
 	o->retention = retention;
 	return o;
 }

@@ -78,6 +78,7 @@ struct store {
 	atomic_bool twin;      /* another host has this one's name */
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
+	atomic_uint absent;    /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 

@@ -29,6 +29,7 @@ struct postgres_outcome {
 	/* finish */
 	char token[RECORD_TOKEN_LEN + 1];
 	int attempt;
+	bool no_request; /* see struct store_lease */
 	int64_t retention;
 	struct store_finished done;
 	/* resolve */

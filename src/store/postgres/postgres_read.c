@@ -93,6 +93,10 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 		record_check(record);
 	else
 		record_free(record);
+	if (rc == RC_NOTFOUND)
+		(void)atomic_fetch_add(&s->absent, 1);
+	else
+		atomic_store(&s->absent, 0);
 	return rc;
 }
 

@@ -16,6 +16,18 @@
 #include "rows.h"
 #include "store_check.h"
 
+/* If that many keys in a row were not there, the next one is expected not to
+ * be there either: asking first would cost a round trip.  A client that tries
+ * again ends that.  Builds with checks do it more often. */
+#ifdef RECORD_CHECKS
+#define EXPECTED 1
+#else
+#define EXPECTED 8
+#endif
+
+/* Bytes of a stored request that may share a transaction. */
+#define SHARED_REQUEST 16384
+
 struct reserve {
 	struct postgres_place place;
 	struct store_lease *lease;
@@ -55,6 +67,7 @@ reserve_lease(struct reserve *r)
 
 	lease->id = postgres_place_id(&r->place);
 	lease->attempt = 1;
+	lease->no_request = !r->place.keep;
 	snprintf(
 	    lease->recovery_point, sizeof(lease->recovery_point), "started");
 	uuid_random(lease->downstream);
@@ -173,6 +186,18 @@ reserve_is_mine(struct reserve *r)
 	return true;
 }
 
+/* The caller must read the record first. */
+static enum rc
+reserve_not_unseen(struct reserve *r)
+{
+	struct postgres_place *p = &r->place;
+
+	record_free(&p->found);
+	memset(&p->found, 0, sizeof(p->found));
+	p->decision = DECIDE_BUSY;
+	return RC_EXISTS;
+}
+
 /* RC_EXISTS: the decision is not to run, and nothing is changed. */
 static enum rc
 reserve_run(struct pg *pg, void *arg)
@@ -187,6 +212,8 @@ reserve_run(struct pg *pg, void *arg)
 			return rc;
 		if (reserve_is_mine(r))
 			return RC_OK;
+		if (p->what->unseen)
+			return reserve_not_unseen(r);
 		if (p->decision != DECIDE_RUN)
 			return RC_EXISTS;
 		rc = p->is_new ? reserve_new(r, pg) : reserve_again(r, pg);
@@ -198,14 +225,36 @@ reserve_run(struct pg *pg, void *arg)
 
 /* --- in a group ----------------------------------------------------------- */
 
-/* A request that is stored may be large, and a limit of the scope holds a lock:
- * neither must keep others waiting. */
+/* A large request that is stored, and the lock that a limit of the scope needs,
+ * would keep others waiting. */
 static bool
 reserve_may_share(struct reserve *r)
 {
 	struct postgres_place *p = &r->place;
+	const struct store_reservation *what = p->what;
 
-	return !p->keep && p->what->max_active == 0 && postgres_place_guess(p);
+	if (p->keep && what->environment_len + what->body_len > SHARED_REQUEST)
+		return false;
+	return what->max_active == 0 && postgres_place_guess(p);
+}
+
+static void
+reserve_send_simple(struct pg *pg, const struct reserve *r)
+{
+	const struct postgres_place *p = &r->place;
+	const struct store_reservation *what = p->what;
+	const struct store_identity *identity = &what->identity;
+	const struct store_lease *lease = r->lease;
+
+	pg_send(pg, PG_QUERY_RESERVE_SIMPLE, "isibsssiibiu?i?izzti", lease->id,
+	    identity->scope, p->scope_id, p->digest, sizeof(p->digest),
+	    identity->key, identity->path, lease->token, p->store->owner,
+	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    p->fingerprint_spec, lease->downstream,
+	    what->on_crash == CONF_CRASH_RESUME, what->retention,
+	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
+	    rows_lock(what->attempt), rows_lock_file(what->attempt),
+	    r->resource, (int64_t)what->max_open);
 }
 
 static void
@@ -217,7 +266,10 @@ reserve_send_shared(struct pg *pg, void *arg)
 	r->sent = r->place.forgotten == r->place.store->forgotten;
 	if (!r->sent)
 		return;
-	reserve_send(pg, r);
+	if (r->place.keep)
+		reserve_send(pg, r);
+	else
+		reserve_send_simple(pg, r);
 	if (r->place.draws)
 		postgres_place_draw(pg);
 }
@@ -230,7 +282,13 @@ reserve_read_shared(struct pg *pg, void *arg)
 
 	if (!r->sent)
 		return RC_LOST;
-	rc = reserve_read(r, pg);
+	rc = r->place.keep ? reserve_read(r, pg)
+			   : pg_one(pg, "m", &r->place.now);
+	/* A limit is for keys that are not there: that must be looked at. */
+	if (rc == RC_NOTFOUND || rc == RC_EXISTS || rc == RC_LOST) {
+		atomic_store(&r->place.store->absent, 0);
+		rc = RC_LOST;
+	}
 	if (r->place.draws)
 		(void)postgres_place_drawn(&r->place, pg);
 	return rc;
@@ -255,11 +313,9 @@ reserve_share(struct reserve *r)
 	if ((rc = reserve_lease(r)) != RC_OK)
 		return rc;
 	rc = postgres_share(p->store, TXN_WRITE, &op, &how);
-	if (how == TXN_SHARED_FAILED || (how == TXN_SHARED_DONE && rc == RC_OK))
+	if (how == TXN_SHARED_FAILED ||
+	    (how == TXN_SHARED_DONE && (rc == RC_OK || rc == RC_LOST)))
 		return rc;
-	/* A limit is for keys that are not there: that must be looked at. */
-	if (how == TXN_SHARED_DONE && (rc == RC_LOST || rc == RC_EXISTS))
-		return RC_LOST;
 	if (how != TXN_SHARED_ALONE)
 		r->unread = *r->lease;
 	/* The connection may have been lost. */
@@ -278,12 +334,17 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 	memset(lease, 0, sizeof(*lease));
 	if (!store_check_reservation(what, true))
 		return RC_INVALID;
+	*decision = DECIDE_BUSY;
+	if (what->unseen && atomic_load(&s->absent) < EXPECTED)
+		return RC_OK;
 	if ((rc = postgres_place_may_begin(s)) != RC_OK)
-		return rc;
+		return what->unseen ? RC_OK : rc;
 	FAULT(OP_ASKED);
 	rc = postgres_place_init(&r.place, s, what, what->reconcile_delay != 0);
 	if (rc == RC_OK)
 		rc = reserve_may_share(&r) ? reserve_share(&r) : RC_LOST;
+	if (rc == RC_LOST && what->unseen && r.unread.id == 0)
+		rc = reserve_not_unseen(&r);
 	if (rc == RC_LOST)
 		rc = postgres_write(s, reserve_run, &r);
 	if (rc == RC_OK)

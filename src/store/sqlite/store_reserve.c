@@ -138,6 +138,10 @@ sqlite_reserve(struct store *store, const struct store_reservation *what,
 
 	memset(found, 0, sizeof(*found));
 	memset(lease, 0, sizeof(*lease));
+	/* Reading costs little here. */
+	*decision = DECIDE_BUSY;
+	if (what->unseen)
+		return RC_OK;
 	if ((rc = store_may_lease(store, what, &liveness)) != RC_OK)
 		return rc;
 	reserve_draw(&r);
