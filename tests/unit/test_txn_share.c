@@ -78,6 +78,7 @@ teardown(void **state)
 
 struct name {
 	const char *text; /* "" violates a constraint */
+	bool stops;       /* before it is sent, until go_on */
 	struct txn_op op;
 	enum txn_shared how;
 	enum rc rc;
@@ -85,12 +86,16 @@ struct name {
 	pthread_t thread;
 };
 
+static sem_t go_on;
+
 static void
 send_name(struct pg *pg, void *arg)
 {
 	struct name *n = arg;
 
 	n->sent++;
+	if (n->stops)
+		sem_wait(&go_on);
 	pg_send(pg, PG_QUERY_TOPIC_ADD, "s", n->text);
 }
 
@@ -321,6 +326,32 @@ a_group_waits_for_a_lock_only_shortly(void **state)
 	txn_close(other);
 }
 
+/* Of few operations, as if the connection of their group were dead. */
+static void
+a_group_that_goes_nowhere_holds_no_other_up(void **state)
+{
+	struct name stuck = { .text = "stuck", .stops = true };
+	struct name other[] = { { .text = "a" }, { .text = "b" } };
+
+	(void)state;
+	pool->writes.most = 3;
+	sem_init(&go_on, 0, 0);
+	start(&stuck);
+	wait_for(count_sent, 1);
+	for (int i = 0; i < 2; i++)
+		start(&other[i]);
+	wait_for(names, 2);
+	sem_post(&go_on);
+	for (int i = 0; i < 2; i++)
+		end(&other[i]);
+	end(&stuck);
+	assert_int_equal(names(), 3);
+	assert_int_equal(count_waiting(), 0);
+	assert_int_equal(pool->writes.waiting, 0);
+	assert_int_equal(pool->writes.groups, 0);
+	sem_destroy(&go_on);
+}
+
 static void
 a_group_without_a_server_fails(void **state)
 {
@@ -394,6 +425,7 @@ main(void)
 		CASE(a_group_that_never_arrives),
 		CASE(a_group_that_arrives_too_late),
 		CASE(a_group_waits_for_a_lock_only_shortly),
+		CASE(a_group_that_goes_nowhere_holds_no_other_up),
 		CASE(a_group_without_a_server_fails),
 		CASE(many_threads_share),
 	};

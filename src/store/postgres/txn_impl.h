@@ -35,6 +35,7 @@ struct txn_slot {
 /* Operations that wait for a group; under the pool's lock. */
 struct txn_queue {
 	struct txn_op *first, *last;
+	int waiting;      /* in that list */
 	int groups, most; /* that are under way, and may be at a time */
 };
 

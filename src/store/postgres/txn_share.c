@@ -1,15 +1,17 @@
 /*
  * Groups: operations of several threads in one transaction.
  *
- * The thread that finds few groups under way leads one: it takes what has
- * queued up, sends all statements and the COMMIT together, reads the results of
- * each operation, and wakes their threads.  Operations that come meanwhile wait
- * for the next group, which the first of them leads.
+ * A thread that finds no group under way, or many operations for each, leads
+ * one: it takes what has queued up, sends all statements and the COMMIT
+ * together, reads the results of each operation, and wakes their threads.
+ * Operations that come meanwhile wait for the next group, which the first of
+ * them leads, or one that has waited for long.
  */
 #include "config.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <time.h>
 
 #include "clock.h"
 #include "fault.h"
@@ -19,12 +21,13 @@
 /* Operations of a group. */
 #define GROUP_MAX 64
 
-static void
-wait_for_turn(struct txn_op *op)
-{
-	while (sem_wait(&op->wake) == -1 && errno == EINTR)
-		;
-}
+/* While groups are under way, another one begins only if so many operations
+ * wait for each of them: a commit costs more than a short wait. */
+#define WAITING_EACH 4
+
+/* The pause (ms) after which an operation that waits begins another group, too:
+ * the connection of those under way may be dead. */
+#define WAITING_LONG 100
 
 /* --- the queue, under the pool's lock ------------------------------------- */
 
@@ -34,6 +37,7 @@ queue_add(struct txn_queue *q, struct txn_op *op)
 	op->next = NULL;
 	*(q->first != NULL ? &q->last->next : &q->first) = op;
 	q->last = op;
+	q->waiting++;
 }
 
 /* The first ones, at most n, as a list. */
@@ -42,13 +46,65 @@ queue_take(struct txn_queue *q, int n)
 {
 	struct txn_op *const list = q->first, **end = &q->first;
 
-	while (n-- > 0 && *end != NULL)
+	for (; n > 0 && *end != NULL; n--) {
 		end = &(*end)->next;
+		q->waiting--;
+	}
 	if (end == &q->first)
 		return NULL;
 	q->first = *end;
 	*end = NULL;
 	return list;
+}
+
+static bool
+queue_remove(struct txn_queue *q, struct txn_op *op)
+{
+	struct txn_op **at = &q->first, *before = NULL;
+
+	for (; *at != NULL && *at != op; at = &before->next)
+		before = *at;
+	if (*at == NULL)
+		return false;
+	*at = op->next;
+	if (q->last == op)
+		q->last = before;
+	q->waiting--;
+	return true;
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+/* Semaphores wait by the wall clock.  If that jumps, another group begins
+ * sooner, or later. */
+static bool
+wait_shortly(struct txn_op *op)
+{
+	const int64_t wall = clock_wall() + WAITING_LONG;
+	const struct timespec until = { (time_t)(wall / 1000),
+		(long)(wall % 1000) * 1000000 };
+	int rc;
+
+	while ((rc = sem_timedwait(&op->wake, &until)) == -1 && errno == EINTR)
+		;
+	return rc == 0;
+}
+
+/* Waits until the operation has ended, or must lead a group. */
+static void
+wait_for_turn(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
+{
+	bool leads;
+
+	if (wait_shortly(op))
+		return;
+	lock_take(&pool->lock);
+	leads = q->groups < q->most && queue_remove(q, op);
+	if (leads)
+		q->groups++;
+	lock_give(&pool->lock);
+	while (!leads && sem_wait(&op->wake) == -1 && errno == EINTR)
+		;
 }
 
 /* --- one group ------------------------------------------------------------ */
@@ -211,14 +267,14 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 	op->committed = 0;
 	sem_init(&op->wake, 0, 0);
 	lock_take(&pool->lock);
-	leads = q->groups < q->most;
+	leads = q->groups < q->most && q->waiting >= q->groups * WAITING_EACH;
 	if (leads)
 		q->groups++;
 	else
 		queue_add(q, op);
 	lock_give(&pool->lock);
 	if (!leads)
-		wait_for_turn(op);
+		wait_for_turn(pool, q, op);
 	if (!op->ended)
 		lead(pool, q, kind, op);
 	sem_destroy(&op->wake);
