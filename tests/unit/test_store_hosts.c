@@ -32,6 +32,41 @@ struct host {
 	bool answered;
 };
 
+/* Processes of this case: a host holds the servers' input open, so a case that
+ * fails must end it, or the servers never end. */
+#define CHILDREN_MAX 8
+static struct {
+	pid_t pid;
+	bool own; /* not an heir */
+} children[CHILDREN_MAX];
+static int nchildren;
+
+static void
+remember_child(pid_t pid, bool own)
+{
+	assert_true(nchildren < CHILDREN_MAX);
+	children[nchildren].pid = pid;
+	children[nchildren++].own = own;
+}
+
+static void
+forget_child(pid_t pid)
+{
+	for (int i = 0; i < nchildren; i++)
+		if (children[i].pid == pid)
+			children[i] = children[--nchildren];
+}
+
+static void
+end_children(void)
+{
+	for (; nchildren > 0; nchildren--) {
+		kill(children[nchildren - 1].pid, SIGKILL);
+		if (children[nchildren - 1].own)
+			waitpid(children[nchildren - 1].pid, NULL, 0);
+	}
+}
+
 static struct store *
 open_host(const char *name)
 {
@@ -141,6 +176,7 @@ start_host(const char *name)
 	assert_int_not_equal(h.pid, -1);
 	if (h.pid == 0)
 		be_host(name, in[0], out[1]);
+	remember_child(h.pid, true);
 	close(in[0]);
 	close(out[1]);
 	h.to = in[1];
@@ -159,6 +195,8 @@ tell(struct host *h, char command)
 	h->to = to;
 	h->from = from;
 	h->pid = pid;
+	if (command == 'h')
+		remember_child(h->heir, false);
 	return h->rc;
 }
 
@@ -178,6 +216,7 @@ static void
 end_host(struct host *h)
 {
 	kill_and_wait(h->pid);
+	forget_child(h->pid);
 	close(h->to);
 	close(h->from);
 }
@@ -323,6 +362,7 @@ of_a_dead_host_a_key_with_processes_stays_unknown(void **state)
 	assert_true(is_due());
 
 	kill(a.heir, SIGKILL);
+	forget_child(a.heir);
 	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
 }
 
@@ -596,6 +636,8 @@ teardown_hosts(void **state)
 {
 	char folder[80];
 
+	end_children();
+	(void)control("server thaw"); /* if the case has failed before */
 	store_close(store);
 	store = NULL;
 	for (const char *name = "ab"; *name != '\0'; name++) {

@@ -66,7 +66,8 @@ def parse_head(data):
 
 def eq(got, want, context=None):
     assert got == want, 'got %.1000r, expected %.1000r%s' % (
-        got, want, '; answer: %s' % context if context is not None else '')
+        got, want,
+        '; answer: %s' % (context,) if context is not None else '')
 
 
 # code: (ietf status, stripe status, stripe type, retryable, Retry-After)

@@ -43,6 +43,10 @@ AT_COMMIT = {'commit': 'question', 'hold-commit': 'hold-question',
 
 
 def program(name):
+    """Of the newest version; POSTGRES_BIN names the folder of another one."""
+    folder = os.environ.get('POSTGRES_BIN')
+    if folder:
+        return os.path.join(folder, name)
     found = sorted(glob.glob('/usr/lib/postgresql/*/bin/' + name))
     if not found:
         raise Skip('needs PostgreSQL: apt-get install postgresql')
@@ -135,7 +139,8 @@ class Server:
     def is_ready(self):
         if self.process.poll() is not None:
             with open(os.path.join(self.folder, 'log')) as log:
-                raise AssertionError('postgres: ' + log.read()[-2000:])
+                raise AssertionError('postgres ended with %d: %s' % (
+                    self.process.returncode, log.read()[-2000:]))
         return subprocess.run(
             [program('pg_isready'), '-q', '-d', self.uri()],
             stdin=subprocess.DEVNULL).returncode == 0
