@@ -98,6 +98,8 @@ AIMS = [
     ratio('pg-sqlite', 'the same / the same with SQLite', None,
           'pg_stays', 'once_stays'),
     ratio('pg-two', 'the same, two daemons / one', 1.0, 'pg_two', 'pg_stays'),
+    ratio('pg-two', 'the same, each daemon with a quarter of a processor of '
+          'its own', 1.0, 'pg_small_two', 'pg_small'),
     ratio('pg-replay', 'replay, PostgreSQL, 100,000 keys / pgbench, select by '
           'key', 0.50, 'pg_replay', 'bound_replay'),
     ratio('pg-many', 'replay of any of 10,000,000 keys, PostgreSQL / 1,000 '
@@ -134,6 +136,8 @@ SERVERS = [
                          ('the same, no lighttpd', 'go_direct')]),
     ('PostgreSQL', [('oncewrap, program stays', 'pg_stays'),
                     ('the same, two daemons', 'pg_two'),
+                    ('one, a quarter of a processor', 'pg_small'),
+                    ('two, a quarter each', 'pg_small_two'),
                     ('pgbench, insert + update', 'bound_first'),
                     ('oncewrap, replays', 'pg_replay'),
                     ('pgbench, select', 'bound_replay')]),

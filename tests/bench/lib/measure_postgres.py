@@ -1,4 +1,5 @@
 """What is measured of the store in PostgreSQL; as in measure.py."""
+import contextlib
 import os
 
 import programs
@@ -7,6 +8,7 @@ from pgserver import Server
 from work import command
 
 CLIENTS = 32    # of pgbench, fewer than the server has room for
+SMALL = 0.25    # of a processor, of a small daemon
 WARM = 8        # times as long: connections are made, and statements planned
 
 BOUND = '''
@@ -61,6 +63,29 @@ def pg_two(b):
             programs.oncewrap(b.work, uri, CROWD, more=program(b),
                               name='other') as other:
         return with_memory(b.first('two', CROWD, warm=WARM), one, other)
+
+
+def small(b, *names):
+    """Daemons that have a part of a processor each, with their programs."""
+    pg = server(b)
+    uri = pg.uri(pg.fresh())
+    with contextlib.ExitStack() as stack:
+        daemons = []
+        for name in names:
+            share = stack.enter_context(programs.Share(name, SMALL))
+            daemons.append(stack.enter_context(programs.oncewrap(
+                b.work, uri, CROWD, more=program(b), name=name)))
+            share.add(daemons[-1])
+        return with_memory(b.first(names[0] if len(names) == 1 else 'two',
+                                   CROWD, warm=WARM), *daemons)
+
+
+def pg_small(b):
+    return small(b, 'once')
+
+
+def pg_small_two(b):
+    return small(b, 'once', 'other')
 
 
 def bound_first(b):
