@@ -140,6 +140,12 @@ run_end(struct run *run, enum run_end why)
 	child_signal(&run->child, SIGTERM);
 }
 
+bool
+run_wrote_too_much(const struct run *run)
+{
+	return run->output > run->max_output;
+}
+
 void
 run_late(struct run *run)
 {
@@ -264,7 +270,7 @@ read_output(struct run *run, void *p, size_t size)
 	if (run->over)
 		run->out_left -= (size_t)n;
 	run->output += (uint64_t)n;
-	if (run->output > run->max_output)
+	if (run_wrote_too_much(run))
 		run_end(run, RUN_OUTPUT_LIMIT);
 	return (size_t)n;
 }
@@ -361,7 +367,9 @@ run_finish(struct run *run, struct run_facts *facts)
 	if (facts->end == RUN_EXITED && status < 0) {
 		facts->end = RUN_SIGNALED;
 		facts->signal = -status;
-	} else if (facts->end == RUN_EXITED)
+	} else if (facts->end == RUN_EXITED && run_wrote_too_much(run))
+		facts->end = RUN_OUTPUT_LIMIT;
+	else if (facts->end == RUN_EXITED)
 		facts->exit_status = status;
 	run_close((const int[]){ run->out, run->err }, 2);
 	errlog_free(&run->errlog);
@@ -377,7 +385,7 @@ run_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 
 	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
 		FAULT(HANDLER_OUTPUT);
-		if (rc == RC_OK && run->output <= run->max_output)
+		if (rc == RC_OK && !run_wrote_too_much(run))
 			rc = spool_write(spool, bytes, n);
 		if (rc != RC_OK)
 			run_end(run, RUN_CAPTURE_FAILED);

@@ -243,7 +243,7 @@ put_out(struct run *run, void *p, size_t size)
 	app->out += n;
 	app->out_len -= n;
 	run->output += n;
-	if (run->output > run->max_output)
+	if (run_wrote_too_much(run))
 		run_end(run, RUN_OUTPUT_LIMIT);
 	if (run->streaming && !run->discarding && run->stage == STAGE_RUNNING &&
 	    !app->closing)
@@ -323,6 +323,8 @@ app_answered(struct run *run, struct run_facts *facts)
 		    run, facts, "the application refused the request");
 	else if (app->client.refused)
 		facts->end = RUN_CUT;
+	else if (run_wrote_too_much(run))
+		facts->end = RUN_OUTPUT_LIMIT;
 	else
 		facts->exit_status = (int)(app->client.status & 0x7fffffff);
 }

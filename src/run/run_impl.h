@@ -38,8 +38,12 @@ struct run {
 /* Makes a run that has not begun.  NULL: no memory. */
 struct run *run_new(const struct run_spec *spec);
 
-/* Ends the run.  The first reason stays. */
+/* Ends the run, unless the program has exited.  The first reason stays. */
 void run_end(struct run *run, enum run_end why);
+
+/* Whether more than max_output was read, perhaps after the program had
+ * exited. */
+bool run_wrote_too_much(const struct run *run);
 
 /* The deadline is past. */
 void run_late(struct run *run);

@@ -381,6 +381,42 @@ test_too_much_output_ends_it(void **state)
 	free(result.out);
 }
 
+/* The program has exited before any of its output is read. */
+static void
+capture_late(const char *script, uint64_t max_output, struct run_facts *facts)
+{
+	char *const argv[] = { (char *)(uintptr_t) "/bin/sh",
+		(char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL };
+	struct spool *spool = spool_new();
+	struct run_spec spec;
+	struct run *run;
+	siginfo_t info;
+
+	spec_init(&spec, argv);
+	spec.program.max_output = max_output;
+	run = run_start(&spec, facts);
+	assert_non_null(run);
+	assert_int_equal(
+	    waitid(P_PID, (id_t)run_pid(run), &info, WEXITED | WNOWAIT), 0);
+	run_capture(run, spool, facts);
+	spool_free(spool);
+}
+
+static void
+test_too_much_output_counts_after_the_exit(void **state)
+{
+	static const char script[] = "head -c 20000 /dev/zero";
+	struct run_facts facts;
+
+	(void)state;
+	capture_late(script, 19999, &facts);
+	assert_int_equal(facts.end, RUN_OUTPUT_LIMIT);
+	capture_late(script, 20000, &facts);
+	assert_int_equal(facts.end, RUN_EXITED);
+	capture_late("head -c 20000 /dev/zero; kill -9 $$", 1, &facts);
+	assert_int_equal(facts.end, RUN_SIGNALED);
+}
+
 static void
 test_output_as_long_as_the_limit_is_allowed(void **state)
 {
@@ -618,6 +654,7 @@ main(void)
 		    test_group_has_its_grace_though_the_program_is_gone),
 		cmocka_unit_test(test_timeout_ends_the_whole_group_by_sigkill),
 		cmocka_unit_test(test_too_much_output_ends_it),
+		cmocka_unit_test(test_too_much_output_counts_after_the_exit),
 		cmocka_unit_test(test_output_as_long_as_the_limit_is_allowed),
 		cmocka_unit_test(test_a_megabyte_of_stderr_does_not_block),
 		cmocka_unit_test(test_stream_is_handed_on_before_the_end),
