@@ -56,6 +56,7 @@ struct conf_option {
 	enum conf_text_kind text;  /* KIND_TEXT */
 	enum conf_text_item items; /* KIND_LIST */
 	bool empty;                /* an empty value is allowed */
+	bool at_start;             /* a reload does not change it */
 	size_t line;               /* offset of a conf_line; 0: none */
 };
 
@@ -84,6 +85,7 @@ struct conf_option {
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
 #define SOURCES      .kind = KIND_SOURCES
 #define EMPTY        .empty = true
+#define START        .at_start = true
 #define IS(d)        .builtin = (d)
 
 /* A member of the struct conf_program p in that type.  offsetof takes no
@@ -114,22 +116,22 @@ struct conf_option {
 	{ P(type, p, environment), LIST(ENVIRONMENT), EMPTY, IS("") }
 
 static const struct conf_option server_options[] = {
-	{ S(database), TEXT(DATABASE), IS("oncewrap.db") },
-	{ S(socket), TEXT(SOCKET), SLINE(socket_line) },
-	{ S(socket_mode), MODE, IS("0660") },
-	{ S(socket_user), TEXT(ACCOUNT), SLINE(socket_user_line) },
-	{ S(socket_group), TEXT(ACCOUNT), SLINE(socket_group_line) },
-	{ S(workers), NUMBER(1, LIMIT_WORKERS), IS("32") },
+	{ S(database), TEXT(DATABASE), IS("oncewrap.db"), START },
+	{ S(socket), TEXT(SOCKET), SLINE(socket_line), START },
+	{ S(socket_mode), MODE, IS("0660"), START },
+	{ S(socket_user), TEXT(ACCOUNT), SLINE(socket_user_line), START },
+	{ S(socket_group), TEXT(ACCOUNT), SLINE(socket_group_line), START },
+	{ S(workers), NUMBER(1, LIMIT_WORKERS), IS("32"), START },
 	{ S(allow_peers), LIST(ACCOUNT), EMPTY, SLINE(allow_peers_line) },
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
-	{ S(busy_timeout), TIME(0, DAY), IS("5s") },
-	{ S(owner_timeout), TIME(1000, DAY), IS("30s") },
-	{ S(durability), WORD(CONF_DURABILITIES), IS("full") },
+	{ S(busy_timeout), TIME(0, DAY), IS("5s"), START },
+	{ S(owner_timeout), TIME(1000, DAY), IS("30s"), START },
+	{ S(durability), WORD(CONF_DURABILITIES), IS("full"), START },
 	{ S(log), TEXT(LOG), IS("stderr") },
 	{ S(spool_dir), TEXT(DIRECTORY) },
 	{ S(spool_total), SIZE(MIB, 1024 * GIB), IS("1G") },
-	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M") },
+	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M"), START },
 	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD(CONF_DIALECTS), IS("ietf") },
 	{ S(admin_path), TEXT(PATH) },
@@ -264,6 +266,36 @@ conf_option_index(const struct conf_option *option)
 	    option < effect_options + COUNT(effect_options))
 		return (size_t)(option - effect_options);
 	return (size_t)(option - route_options);
+}
+
+static bool
+is_same(const struct conf_option *option, const struct conf *a,
+    const struct conf *b)
+{
+	const void *x = (const char *)a + option->offset;
+	const void *y = (const char *)b + option->offset;
+	const char *text, *other;
+
+	if (option->kind != KIND_TEXT)
+		return memcmp(x, y, option->size) == 0;
+	memcpy(&text, x, sizeof(text));
+	memcpy(&other, y, sizeof(other));
+	return text == other ||
+	    (text != NULL && other != NULL && strcmp(text, other) == 0);
+}
+
+void
+conf_option_at_start(
+    const struct conf *a, const struct conf *b, struct buf *names)
+{
+	const struct conf_option *option;
+
+	for (size_t i = 0; i < COUNT(server_options); i++) {
+		option = &server_options[i];
+		if (option->at_start && !is_same(option, a, b))
+			(void)buf_addf(names, "%s%s", names->len > 0 ? " " : "",
+			    option->name);
+	}
 }
 
 /* Parses the value into the option's member, at to. */

@@ -4,6 +4,7 @@
 #ifndef CONF_OPTION_H
 #define CONF_OPTION_H
 
+#include "buf.h"
 #include "conf_value.h"
 
 enum conf_place {
@@ -61,5 +62,10 @@ bool conf_option_application(struct conf_route *route,
 /* Copies the options of a route that origin does not have as set. */
 void conf_option_inherit(struct conf_route *route,
     const struct conf_origin *origin, const struct conf_route *from);
+
+/* Adds the names of the options of [server] that a reload does not change and
+ * that differ in the two, with blanks; as many as there is room for. */
+void conf_option_at_start(
+    const struct conf *a, const struct conf *b, struct buf *names);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "conf.h"
+#include "conf_option.h"
 #include "conf_text.h"
 #include "engine.h"
 #include "fault.h"
@@ -92,6 +93,21 @@ reopen_log(const char *target)
 		    LOG_S("file", target), LOG_S("error", strerror(error)));
 }
 
+static void
+warn_of_start_options(const struct conf *old, const struct conf *new)
+{
+	struct buf names;
+
+	buf_init(&names, 1024);
+	conf_option_at_start(old, new, &names);
+	if (names.len > 0 && buf_addc(&names, '\0') == RC_OK)
+		log_event(LOG_WARN, "reload", NULL,
+		    LOG_S("options", (const char *)names.data),
+		    LOG_S(
+			"note", "changed, and take effect at the next start"));
+	buf_free(&names);
+}
+
 /* Gives the configuration to the parts that may refuse it; mux comes last,
  * because then requests begin that need the others.  Returns the first error.
  */
@@ -128,17 +144,7 @@ reload(struct daemon *d)
 		conf_unref(new);
 		return;
 	}
-	if (!same_text(old->database, new->database) ||
-	    !same_text(old->socket, new->socket) ||
-	    old->workers != new->workers ||
-	    old->durability != new->durability ||
-	    old->busy_timeout != new->busy_timeout ||
-	    old->max_wal != new->max_wal)
-		log_event(LOG_WARN, "reload", NULL,
-		    LOG_S("note",
-			"database, socket, workers, durability, "
-			"busy_timeout and max_wal take effect at the next "
-			"start"));
+	warn_of_start_options(old, new);
 	if (!same_text(old->log, new->log))
 		reopen_log(new->log);
 	scheduler_reload(d->scheduler, new);

@@ -711,6 +711,26 @@ def test_sighup_with_a_bad_file_keeps_the_old_one(t):
     eq(once.post('k').replayed, 'true')
 
 
+def test_options_that_a_reload_leaves_alone_are_named(t):
+    once = t.once(handler=t.sh(OK), server={'busy_timeout': '5000ms'})
+    once.server.update(busy_timeout='5s', io_timeout='7s', log='stderr',
+                       link='https://example.org/')
+    once.write_conf()
+    reload(once)
+    eq(once.log_lines('event=reload '), [])
+    once.server.update(socket_mode='0600', socket_user='www-data',
+                       socket_group='www-data', workers='3',
+                       busy_timeout='4s', owner_timeout='2s',
+                       durability='normal', max_wal='2M', drain_timeout='1s')
+    once.write_conf()
+    reload(once)
+    line, = once.log_lines('event=reload ')
+    eq(re.search(r'options="([^"]*)"', line).group(1).split(), [
+        'socket_mode', 'socket_user', 'socket_group', 'workers',
+        'busy_timeout', 'owner_timeout', 'durability', 'max_wal'])
+    eq(stat.S_IMODE(os.stat(once.socket).st_mode), 0o660)
+
+
 def test_requests_under_way_keep_their_configuration(t):
     gate = t.gate()
     once = t.once(handler=t.sh('ledger; gate gate; status 503'),
