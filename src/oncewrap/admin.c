@@ -13,6 +13,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "page.h"
+#include "respond.h"
 #include "route.h"
 #include "admin.h"
 
@@ -91,6 +92,8 @@ admin_handle(struct store *store, const struct conf *conf,
 	else if (!head && strcmp(rq->method, "GET") != 0) {
 		say(answer, 405, "only GET and HEAD");
 		(void)response_add(&answer->response, "Allow", "GET, HEAD");
+		respond_count(
+		    rq, PROBLEM_METHOD_NOT_ALLOWED, false, rq->method);
 	} else
 		resource->get(store, answer);
 	if (!head && answer->text.len > 0) {

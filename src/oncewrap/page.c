@@ -11,10 +11,9 @@
 
 #include "clock.h"
 #include "digest.h"
-#include "hour.h"
-#include "log.h"
 #include "page_form.h"
 #include "page_impl.h"
+#include "respond.h"
 
 /* Of a style sheet in the page: CSP, level 3, section 8.3. */
 #define HASH_SIZE 64
@@ -113,19 +112,11 @@ page_say(struct page *p, int status, const char *title, const char *text)
 	page_html_back(&p->html);
 }
 
-static void
-log_problem(struct page *p, const char *code, const char *detail)
-{
-	hour_count(HOUR_REFUSAL);
-	log_event(LOG_INFO, "problem", p->rq->log, LOG_S("code", code),
-	    LOG_S("detail", detail));
-}
-
 void
 page_not_found(struct page *p, const char *text)
 {
 	page_say(p, 404, "Not found", text);
-	log_problem(p, "not-found", text);
+	respond_count(p->rq, PROBLEM_NOT_FOUND, false, text);
 }
 
 void
@@ -133,7 +124,7 @@ page_store_failed(struct page *p, enum rc rc)
 {
 	page_say(p, 503, "The key store cannot be read", rc_text(rc));
 	(void)response_add(&p->answer->response, "Retry-After", "5");
-	log_problem(p, "store-unavailable", rc_text(rc));
+	respond_count(p->rq, PROBLEM_STORE_UNAVAILABLE, false, rc_text(rc));
 }
 
 static void
@@ -141,7 +132,7 @@ not_allowed(struct page *p, const char *allowed)
 {
 	page_say(p, 405, "Not allowed", "This page has no such method.");
 	(void)response_add(&p->answer->response, "Allow", allowed);
-	log_problem(p, "method-not-allowed", p->rq->method);
+	respond_count(p->rq, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
 }
 
 int64_t

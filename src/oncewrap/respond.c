@@ -19,6 +19,18 @@
 static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
 
 void
+respond_count(const struct request *rq, enum problem_code code, bool unknown,
+    const char *detail)
+{
+	assert((size_t)code < sizeof(refused) / sizeof(refused[0]) &&
+	    code != PROBLEM_NONE);
+	hour_count(unknown ? HOUR_UNKNOWN : HOUR_REFUSAL);
+	metrics_count(refused[code]);
+	log_event(LOG_INFO, "problem", rq->log,
+	    LOG_S("code", problem_name(code)), LOG_S("detail", detail));
+}
+
+void
 respond_problem(struct answer *answer, struct problem *problem,
     const struct conf *conf, const struct request *rq)
 {
@@ -28,15 +40,9 @@ respond_problem(struct answer *answer, struct problem *problem,
 	problem->html = prefer_html(rq);
 	if (rq->log != NULL)
 		rq->log->status = problem_status(problem, conf->dialect);
-	hour_count(problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN
-		? HOUR_UNKNOWN
-		: HOUR_REFUSAL);
-	assert((size_t)problem->code < sizeof(refused) / sizeof(refused[0]) &&
-	    problem->code != PROBLEM_NONE);
-	metrics_count(refused[problem->code]);
-	log_event(LOG_INFO, "problem", rq->log,
-	    LOG_S("code", problem_name(problem->code)),
-	    LOG_S("detail", problem_detail(problem)));
+	respond_count(rq, problem->code,
+	    problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN,
+	    problem_detail(problem));
 	if (problem_make(problem, conf->link, conf->dialect, response,
 		&answer->text) == RC_OK)
 		return;

@@ -12,7 +12,12 @@
 #include "request.h"
 #include "run.h"
 
-/* Makes a problem response, and logs it.  Fills in problem->instance. */
+/* Counts a problem that is sent, and logs it.  unknown: the answer is that the
+ * outcome is. */
+void respond_count(const struct request *rq, enum problem_code code,
+    bool unknown, const char *detail);
+
+/* Makes a problem response, counts it and logs it.  Fills in problem->instance. */
 void respond_problem(struct answer *answer, struct problem *problem,
     const struct conf *conf, const struct request *rq);
 

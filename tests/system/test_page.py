@@ -10,6 +10,7 @@ from answer import eq, first, problem
 from base import wait_until
 from clocks import HOUR, Clocks
 from page import Page, encode, form_of
+from test_metrics import metrics, refused
 from test_outbox import EMITTER, RECEIPT, section, wait_effect
 
 FORM = 'application/x-www-form-urlencoded'
@@ -202,6 +203,16 @@ def test_last_hour_counts_what_happened(t):
     body = once.get('/once/').body.decode()
     for name in ('first', 'replay', 'refusal', 'unknown'):
         assert '<rect class="%s" x=' % name in body
+
+
+def test_refusals_of_the_page_count_as_all_others(t):
+    once = start(t)
+    eq(once.get('/once/nope').status, 404)
+    eq(once.get('/once/key', query='id=99999').status, 404)
+    eq(once.request('PUT', '/once/').status, 405)
+    eq(once.request('POST', '/once/health').status, 405)
+    eq(minutes(once), [0, 0, 4, 0])
+    eq(refused(metrics(once)), {'not-found': 2, 'method-not-allowed': 2})
 
 
 def test_key_page_shows_life_and_answer(t):
