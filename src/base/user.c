@@ -72,21 +72,29 @@ user_find(const char *user, const char *group, struct user *out, char *err,
     size_t errsize)
 {
 	char scratch[16 * 1024];
+	bool known = false;
+	id_t id;
 
 	memset(out, 0, sizeof(*out));
 	out->uid = geteuid();
 	out->gid = getegid();
-	if (user != NULL &&
-	    !user_find_user(user, out, scratch, sizeof(scratch))) {
-		snprintf(err, errsize, "no such user: %s", user);
-		return false;
+	if (user != NULL) {
+		known = user_find_user(user, out, scratch, sizeof(scratch));
+		if (!known && user_id(user, &id) && group != NULL)
+			out->uid = (uid_t)id;
+		else if (!known) {
+			snprintf(err, errsize, "no such user: %s%s", user,
+			    user_id(user, &id) ? "; its group must be named"
+					       : "");
+			return false;
+		}
 	}
 	if (group != NULL &&
 	    !find_group(group, &out->gid, scratch, sizeof(scratch))) {
 		snprintf(err, errsize, "no such group: %s", group);
 		return false;
 	}
-	if (group != NULL && user == NULL) {
+	if (group != NULL && !known) {
 		out->groups[0] = out->gid;
 		out->ngroups = 1;
 	}

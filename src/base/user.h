@@ -25,8 +25,9 @@ bool user_id(const char *text, id_t *id);
 
 /*
  * A NULL user or group means this process's own.  A user also brings its
- * supplementary groups.  False with a sentence in err if there is no such user
- * or group.
+ * supplementary groups.  A user that is a number without an account needs a
+ * group, and has no other.  False with a sentence in err if there is no such
+ * user or group.
  */
 bool user_find(const char *user, const char *group, struct user *out, char *err,
     size_t errsize);

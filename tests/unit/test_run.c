@@ -556,6 +556,25 @@ test_unknown_user_is_named(void **state)
 	assert_string_equal(err, "no such user: nosuchuser");
 	assert_false(user_find(NULL, "nosuchgroup", &user, err, sizeof(err)));
 	assert_string_equal(err, "no such group: nosuchgroup");
+	assert_false(user_find("4000000001", NULL, &user, err, sizeof(err)));
+	assert_string_equal(
+	    err, "no such user: 4000000001; its group must be named");
+}
+
+static void
+test_number_without_an_account_is_a_user_with_a_group(void **state)
+{
+	struct user user;
+	char err[128];
+
+	(void)state;
+	assert_true(
+	    user_find("4000000001", "nogroup", &user, err, sizeof(err)));
+	assert_true(user.change);
+	assert_int_equal(user.uid, 4000000001);
+	assert_int_equal(user.gid, 65534);
+	assert_int_equal(user.ngroups, 1);
+	assert_int_equal(user.groups[0], 65534);
 }
 
 /* Kills the process that started a handler; the handler must go with it. */
@@ -662,6 +681,8 @@ main(void)
 		cmocka_unit_test(test_full_disk_ends_it),
 		cmocka_unit_test(test_user_is_changed),
 		cmocka_unit_test(test_unknown_user_is_named),
+		cmocka_unit_test(
+		    test_number_without_an_account_is_a_user_with_a_group),
 		cmocka_unit_test(test_handler_dies_with_its_parent),
 		cmocka_unit_test(test_drain_ends_it_and_starts_no_more),
 	};
