@@ -119,7 +119,7 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 		    "handler was killed by a signal");
 	case RUN_CUT:
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler ended without END_REQUEST");
+		    "handler did not end its response");
 	case RUN_OUTPUT_LIMIT:
 		return lost(f, rt, PROBLEM_HANDLER_FAILED,
 		    "handler wrote more than max_output");
