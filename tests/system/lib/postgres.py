@@ -161,9 +161,17 @@ class Server:
         self.start()
 
     def kill(self):
-        """As by a power failure."""
+        """As by a power failure.  A process that outlives the others, because
+        it was just being started or ends slowly, keeps their shared memory,
+        and the server does not start again."""
+        proc.kill(self.process.pid, signal.SIGSTOP)
+        wait_until(lambda: (proc.state(self.process.pid) or 'Z') in 'TZ',
+                   'PostgreSQL starts no process')
+        left = proc.descendants(self.process.pid)
         self.signal_all(signal.SIGKILL)
         self.process.wait(30)
+        wait_until(lambda: not any(proc.alive(pid) for pid in left),
+                   'no process of PostgreSQL is left')
 
     def freeze(self):
         self.signal_all(signal.SIGSTOP)
