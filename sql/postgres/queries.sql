@@ -635,9 +635,9 @@ WITH done AS (UPDATE once_key k SET state = 'dead_letter', $lease_ends,
     RETURNING k.id)
 SELECT id FROM done;
 
--- Processes of the attempt may still act, which only the host can tell whose
--- number is lock_file.  So other hosts leave the key to that one, until
--- reconcile_claim or attempt_gone has set lock_file to NULL.
+-- Processes of the attempt may still act.  Only one host can tell: lock_file is
+-- its number.  Other hosts leave the key to that host, until reconcile_claim or
+-- attempt_gone has set lock_file to NULL.
 
 -- When a key is due first, for the host $1.
 -- name: reconcile_first

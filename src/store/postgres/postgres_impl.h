@@ -193,7 +193,7 @@ enum rc postgres_operators_forget(struct store *s);
 
 /* Whether the processes of an owner are known, from here. */
 enum postgres_life {
-	POSTGRES_ALIVE,     /* or nobody can tell yet */
+	POSTGRES_ALIVE,     /* or that cannot be told yet */
 	POSTGRES_DEAD,      /* of this host, and its lock is free */
 	POSTGRES_SUSPECTED, /* of another host, and has not moved for
 			     * owner_timeout of this host's clock */

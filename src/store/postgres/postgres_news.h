@@ -18,7 +18,7 @@ struct postgres_news {
 };
 
 void postgres_news_init(struct postgres_news *n);
-void postgres_news_destroy(struct postgres_news *n); /* nobody waits */
+void postgres_news_destroy(struct postgres_news *n); /* no thread waits */
 
 /* A run has ended; work was made. */
 void postgres_news_ended(struct postgres_news *n);

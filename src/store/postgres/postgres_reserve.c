@@ -295,7 +295,7 @@ reserve_read_shared(struct pg *pg, void *arg)
 }
 
 /*
- * Takes the place of a key that nobody has, together with other operations.
+ * Reserves a key that has no record, together with other operations.
  * RC_LOST: that must be tried alone.
  */
 static enum rc
