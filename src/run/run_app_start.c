@@ -93,7 +93,7 @@ run_start_app(const struct run_spec *spec, const struct conf_program *program,
     struct run_facts *facts)
 {
 	struct run *run;
-	const char *why = "";
+	const char *why = "there is no memory for the request";
 	int error = ENOMEM;
 
 	memset(facts, 0, sizeof(*facts));
@@ -118,7 +118,9 @@ fail:
 	if (run != NULL)
 		run_app_free(run);
 	facts->end = RUN_NOT_STARTED;
-	facts->error = error;
+	/* Nothing is missing that a client could name. */
+	facts->error =
+	    conf_program_address(program) != NULL ? ECONNREFUSED : error;
 	return NULL;
 }
 

@@ -159,11 +159,10 @@ run_connect(const char *address, int64_t until, int *error, const char **why)
 	    : *error == EADDRNOTAVAIL ? "its host has no address"
 	    : *error == EACCES
 	    ? "this user may not connect to the socket: see its mode"
-	    : *error == ENOENT || *error == ECONNREFUSED
+	    : *error == ENOENT
+	    ? "there is no such socket: is the application running?"
+	    : *error == ECONNREFUSED
 	    ? "nothing listens there: is the application running?"
 	    : "no connection";
-	/* Nothing is missing that a client could name. */
-	if (fd == -1 && (*error == ENOENT || *error == EACCES))
-		*error = ECONNREFUSED;
 	return fd;
 }

@@ -234,6 +234,9 @@ def test_a_restart_in_mid_request(t):
     eq(once.state('k'), UNKNOWN)
     problem(once.post('j', query='200'), 'handler-not-started')
     eq(once.state('j'), RETRYABLE)
+    (line,) = once.log_lines('event=handler-not-started .*key=j ')
+    assert ('error="No such file or directory" why="there is no such socket: '
+            'is the application running?"') in line, line
     fpm.start()
     first(once.post('j', query='200'), 200)
     problem(once.post('k', query='gate'), 'outcome-unknown')
