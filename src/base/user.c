@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "user.h"
 
@@ -101,4 +104,32 @@ user_find(const char *user, const char *group, struct user *out, char *err,
 	out->change = out->uid != geteuid() || out->gid != getegid() ||
 	    (geteuid() == 0 && (user != NULL || group != NULL));
 	return true;
+}
+
+/* Whether this process has that capability now. */
+static bool
+has_capability(unsigned capability)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &head, sets) == 0 &&
+	    (sets[CAP_TO_INDEX(capability)].effective &
+		CAP_TO_MASK(capability)) != 0;
+}
+
+bool
+user_may_become(const struct user *user, char *err, size_t errsize)
+{
+	/* Supplementary groups are always set, see child.c. */
+	if (!user->change ||
+	    (has_capability(CAP_SETGID) &&
+		(user->uid == geteuid() || has_capability(CAP_SETUID))))
+		return true;
+	snprintf(err, errsize,
+	    "to run a program as another user or group, oncewrap needs root, "
+	    "or CAP_SETUID and CAP_SETGID");
+	return false;
 }

@@ -23,6 +23,10 @@ struct user {
  * False if the text is no number, or a number that stands for no user. */
 bool user_id(const char *text, id_t *id);
 
+/* Whether this process may start a program as that user.  False with a sentence
+ * in err if the kernel will refuse it. */
+bool user_may_become(const struct user *user, char *err, size_t errsize);
+
 /*
  * A NULL user or group means this process's own.  A user also brings its
  * supplementary groups.  A user that is a number without an account needs a

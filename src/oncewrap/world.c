@@ -332,23 +332,27 @@ check_directory(
 	const char *path = program->directory;
 	struct user as;
 	char why[WHY];
-	struct stat st;
 
-	if (path == NULL || !check_star(r, line, "directory", path) ||
-	    !user_find(program->user, program->group, &as, why, sizeof(why)))
+	if (path != NULL && check_star(r, line, "directory", path) &&
+	    user_find(program->user, program->group, &as, why, sizeof(why)) &&
+	    !progcheck_folder(path, &as, why, sizeof(why)))
+		warn(r, line, "directory", why);
+}
+
+/* The option that makes the program another user's: user, or group alone. */
+static void
+check_rights(struct report *r, const struct conf_program *program)
+{
+	struct user as;
+	char why[WHY];
+	bool group;
+
+	if (!user_find(program->user, program->group, &as, why, sizeof(why)) ||
+	    user_may_become(&as, why, sizeof(why)))
 		return;
-	if (stat(path, &st) == -1)
-		(void)snprintf(
-		    why, sizeof(why), "%s: %s", path, strerror(errno));
-	else if (!S_ISDIR(st.st_mode))
-		(void)snprintf(why, sizeof(why), "%s: is not a folder", path);
-	else if (!progcheck_may(path, &as, X_OK))
-		(void)snprintf(why, sizeof(why),
-		    "%s: the program's user may not enter it, mode %04o", path,
-		    st.st_mode & 07777);
-	else
-		return;
-	warn(r, line, "directory", why);
+	group = program->group != NULL && as.uid == geteuid();
+	warn(r, group ? program->group_line : program->user_line,
+	    group ? "group" : "user", why);
 }
 
 /* Whether it is the PHP of the command line: bin/php, bin/php8.2.  Debian's
@@ -411,6 +415,9 @@ world_check_route(struct report *r, const struct conf_route *route)
 	    route->reconcile.argv.item != defaults->reconcile.argv.item)
 		check_program(r, "reconcile", &route->reconcile,
 		    conf_line_of_route(conf, route, "reconcile"));
+	if (!is_route || route->handler.user != defaults->handler.user ||
+	    route->handler.group != defaults->handler.group)
+		check_rights(r, &route->handler);
 	if (!is_route ||
 	    route->handler.directory != defaults->handler.directory)
 		check_directory(r, &route->handler,
@@ -454,6 +461,7 @@ world_check(const struct conf *conf)
 
 		check_program(&r, "program", &effect->program,
 		    conf_line_of_effect(effect, "program"));
+		check_rights(&r, &effect->program);
 		check_directory(&r, &effect->program,
 		    conf_line_of_effect(effect, "directory"));
 	}

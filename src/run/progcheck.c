@@ -187,3 +187,20 @@ progcheck(const char *path, const struct user *as, char *why, size_t size)
 		    ? check_first_line(path, as, why, size)
 		    : true);
 }
+
+bool
+progcheck_folder(
+    const char *path, const struct user *as, char *why, size_t size)
+{
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return progcheck_fail(
+		    why, size, "%s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return progcheck_fail(why, size, "%s: is not a folder", path);
+	return progcheck_may(path, as, X_OK) ||
+	    progcheck_fail(why, size,
+		"%s: the program's user may not enter it, mode %04o", path,
+		st.st_mode & 07777);
+}

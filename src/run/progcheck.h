@@ -17,6 +17,10 @@
  */
 bool progcheck(const char *path, const struct user *as, char *why, size_t size);
 
+/* The same for the folder that a program starts in. */
+bool progcheck_folder(
+    const char *path, const struct user *as, char *why, size_t size);
+
 /* Whether the user may use a file or folder: mode is a sum of R_OK, W_OK and
  * X_OK.  Only the mode bits count, no access control lists.  NULL: this
  * process's own user, for which the kernel is asked. */

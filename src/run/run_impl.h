@@ -80,6 +80,14 @@ char *run_folder_of(const char *path);
 bool run_find_user(const struct conf_program *program, struct user *found,
     const struct user **user, char *why, size_t size);
 
+/* Sets why, if it is empty: why a step of child_start(), or one before it, has
+ * failed.  cs may be NULL after a step before it. */
+void run_why(const char *step, const struct child_spec *cs, int error,
+    char *why, size_t size);
+
+/* The errno value of a program that was not started, for run_facts.error. */
+int run_error(const char *step, const struct conf_program *program, int error);
+
 /* Closes the descriptors that are not -1, of n. */
 void run_close(const int *fds, size_t n);
 

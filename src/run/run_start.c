@@ -114,6 +114,43 @@ run_find_user(const struct conf_program *program, struct user *found,
 	return user_find(program->user, program->group, found, why, size);
 }
 
+void
+run_why(const char *step, const struct child_spec *cs, int error, char *why,
+    size_t size)
+{
+	bool ok = true;
+
+	/* Whatever failed may have said so. */
+	if (*why != '\0')
+		return;
+	/* ENOENT of a file that is there: its interpreter is not. */
+	if (strcmp(step, "exec") == 0)
+		ok = progcheck(cs->argv[0], cs->user, why, size);
+	else if (strcmp(step, "chdir") == 0)
+		ok = progcheck_folder(cs->directory, cs->user, why, size);
+	else if (strcmp(step, "setuid") == 0 && cs->user != NULL)
+		ok = user_may_become(cs->user, why, size);
+	else if (error == ESHUTDOWN)
+		ok = progcheck_fail(why, size, "oncewrap is being stopped");
+	else if (strcmp(step, "clone") == 0)
+		ok = progcheck_fail(
+		    why, size, "the system makes no more processes");
+	if (ok)
+		(void)progcheck_fail(why, size,
+		    "the system refused this step; nothing that oncewrap can "
+		    "see is wrong with the program");
+}
+
+int
+run_error(const char *step, const struct conf_program *program, int error)
+{
+	/* A program without a directory of its own starts in its folder. */
+	if (strcmp(step, "exec") == 0 ||
+	    (strcmp(step, "chdir") == 0 && program->directory == NULL))
+		return error;
+	return ECANCELED;
+}
+
 struct run *
 run_start(const struct run_spec *spec, struct run_facts *facts)
 {
@@ -177,10 +214,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 fail:
 	if (error == 0)
 		error = errno;
-	/* ENOENT of a file that is there: its interpreter is not. */
-	if (strcmp(step, "exec") == 0)
-		(void)progcheck(
-		    program->argv.item[0], cs.user, why, sizeof(why));
+	run_why(step, &cs, error, why, sizeof(why));
 	log_event(LOG_ERROR, "handler-not-started", spec->log,
 	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
 	    LOG_S("error", strerror(error)), LOG_S("why", why));
@@ -192,6 +226,6 @@ fail:
 		errlog_free(&run->errlog);
 	free(run);
 	facts->end = RUN_NOT_STARTED;
-	facts->error = error;
+	facts->error = run_error(step, program, error);
 	return NULL;
 }

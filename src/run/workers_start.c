@@ -28,19 +28,21 @@
 #define BACKLOG 4
 
 /* Makes a listening socket without a name: *address is a descriptor to connect
- * by.  Returns the socket; -1 and errno. */
+ * by.  Returns the socket; -1, errno and why. */
 static int
-open_socket(int *address)
+open_socket(int *address, char *why, size_t size)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char folder[PATH_MAX];
 	int fd = -1, dir = -1, error = 0;
+	bool made;
 
 	*address = -1;
 	snprintf(
 	    folder, sizeof(folder), "%s/oncewrap.XXXXXX", spool_default_dir());
-	if (mkdtemp(folder) == NULL)
-		return -1;
+	made = mkdtemp(folder) != NULL;
+	if (!made)
+		goto out;
 	/* By the folder's descriptor: its name may be too long for a socket. */
 	if ((dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1 ||
 	    (fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1)
@@ -54,13 +56,18 @@ out:
 	error = errno;
 	if (dir != -1)
 		(void)unlinkat(dir, "s", 0);
-	(void)rmdir(folder);
+	if (made)
+		(void)rmdir(folder);
 	if (*address == -1 && fd != -1) {
 		close(fd);
 		fd = -1;
 	}
 	if (dir != -1)
 		close(dir);
+	if (fd == -1)
+		(void)progcheck_fail(why, size,
+		    "%s: no socket could be made in this folder (TMPDIR)",
+		    spool_default_dir());
 	errno = error;
 	return fd;
 }
@@ -102,7 +109,7 @@ start_child(struct workers_process *p, const struct workers_mark *mark,
 	    (mark->held != -1 &&
 		(cs.held = fcntl(
 		     mark->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) == -1) ||
-	    (p->listener = open_socket(&p->address)) == -1 ||
+	    (p->listener = open_socket(&p->address, why, size)) == -1 ||
 	    (cs.fd[0] = fcntl(p->listener, F_DUPFD_CLOEXEC, 3)) == -1 ||
 	    run_open_pipe(pipe) == -1 ||
 	    (copy = fcntl(pipe[1], F_DUPFD_CLOEXEC, 3)) == -1)
@@ -116,9 +123,8 @@ start_child(struct workers_process *p, const struct workers_mark *mark,
 		cs.fd[1] = pipe[1];
 		cs.fd[2] = copy;
 		error = child_start(&p->child, &cs, step);
-		if (error != 0 && strcmp(*step, "exec") == 0)
-			(void)progcheck(
-			    program->argv.item[0], cs.user, why, size);
+		if (error != 0)
+			run_why(*step, &cs, error, why, size);
 	}
 	run_close((const int[]){ cs.fd[0], cs.held, pipe[1], copy }, 4);
 	p->err = pipe[0];
@@ -149,10 +155,11 @@ workers_start(struct workers_process *p, const struct workers_mark *mark)
 {
 	const char *program = p->program->argv.item[0];
 	const char *step = "lock";
-	char why[1024] = "";
+	char why[1024] = "its lock file could not be made";
 	int error = EIO;
 
 	if (mark != NULL) {
+		*why = '\0';
 		p->lock = mark->lock;
 		error = start_child(p, mark, &step, why, sizeof(why));
 	}
@@ -169,11 +176,12 @@ workers_start(struct workers_process *p, const struct workers_mark *mark)
 		    LOG_S("program", program), LOG_I("pid", p->child.pid));
 		return p->child.pid;
 	}
+	run_why(step, NULL, error, why, sizeof(why));
 	log_event(LOG_ERROR, "handler-not-started", NULL,
 	    LOG_S("program", program), LOG_S("step", step),
 	    LOG_S("error", strerror(error)), LOG_S("why", why));
 	lock_take(&workers_all.lock);
-	process_not_started(p, error);
+	process_not_started(p, run_error(step, p->program, error));
 	lock_give(&workers_all.lock);
 	return -1;
 }

@@ -1,5 +1,6 @@
 """Requests that are not guarded: as under fcgiwrap."""
 import os
+import re
 
 import base
 import fcgi
@@ -92,6 +93,33 @@ def test_handler_that_is_missing(t):
     plain(once.get(), 404)
     # With a key it is a problem, which says whether to try again.
     problem(once.post('k'), 'handler-not-started')
+
+
+def test_403_and_404_are_for_the_program_alone(t):
+    """A step that fails for another reason is no answer about it."""
+    base.need_root()
+    t.sh('status 200', name='ok')
+    t.write('plain', '#!/bin/sh\n', 0o644)
+    os.mkdir(t.path('closed'), 0o700)
+    os.chmod(t.dir, 0o755)
+    routes = {
+        '/none': ({'handler': t.path('none')}, 404),
+        '/nowhere': ({'handler': t.path('no', 'none')}, 404),
+        '/plain': ({'handler': t.path('plain')}, 403),
+        '/folder': ({'handler': t.path('closed')}, 403),
+        '/gone': ({'directory': t.path('gone')}, 502),
+        '/file': ({'directory': t.path('plain')}, 502),
+        '/closed': ({'directory': t.path('closed'), 'user': 'nobody'}, 502)}
+    once = t.once(handler=t.path('ok'),
+                  routes={path: route for path, (route, _) in routes.items()})
+    for path, (_, status) in routes.items():
+        answer = once.get(path)
+        eq(answer.status, status, (path, answer))
+    for line in once.log_lines('event=handler-not-started'):
+        assert re.search(r' why="..', line), line
+    (line,) = once.log_lines('event=handler-not-started .*path=/closed')
+    assert ('why="%s: the program\'s user may not enter it, mode 0700"'
+            % t.path('closed')) in line, line
 
 
 def test_nothing_written(t):

@@ -136,6 +136,31 @@ def test_root_as_a_handler_inherits_nothing_and_remains_root(t):
     eq(seen['CapEff'], seen['CapBnd'])
 
 
+NEEDS = ('to run a program as another user or group, oncewrap needs root, or '
+         'CAP_SETUID and CAP_SETGID')
+
+
+def test_without_the_right_to_change_the_user_nothing_starts(t):
+    folder(t)
+    bin = pwd.getpwnam('bin')
+    once = t.once(owner=bin.pw_uid, prefix=[
+        base.need('setpriv'), '--reuid', str(bin.pw_uid),
+        '--regid', str(bin.pw_gid), '--clear-groups'],
+        handler=t.sh('status 201'),
+        routes={'/user': {'user': 'nobody'}, '/root': {'user': 'root'},
+                '/group': {'group': 'www-data'},
+                '/fcgi': {'user': 'nobody', 'protocol': 'fastcgi'}})
+    for path in ('/user', '/root', '/group', '/fcgi'):
+        # 403 is the answer for a program that may not be executed.
+        eq(once.get(path).status, 502)
+        problem(once.post('k', path=path), 'handler-not-started')
+    lines = once.log_lines('event=handler-not-started .*step=setuid')
+    assert len(lines) >= 7, lines
+    for line in lines:
+        assert ' why="%s"' % NEEDS in line, line
+    first(once.post('k', path='/'), 201)
+
+
 # --- no_new_privs -------------------------------------------------------------
 
 def test_no_new_privs_of_a_handler(t):

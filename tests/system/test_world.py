@@ -202,6 +202,21 @@ def test_folders_of_another_user(t):
         (4, 'spool_dir', NOT_MINE)])
 
 
+def test_users_that_this_user_may_not_become(t):
+    base.need_root()
+    needs = ('to run a program as another user or group, oncewrap needs root, '
+             'or CAP_SETUID and CAP_SETGID')
+    text = '[server]\ndatabase = /tmp/once.db\nspool_dir = /tmp\n' \
+        '[defaults]\nuser = www-data\n' \
+        '[route /a]\nhandler = /bin/true\nreconcile = /bin/true\n' \
+        '[route /b]\nuser = nobody\nhandler = /bin/true\n' \
+        '[route /c]\nuser = nobody\ngroup = www-data\n' \
+        '[effect mail]\nuser = root\nprogram = /bin/true\n'
+    eq(check(t, text), [])
+    eq(check(t, text, **as_nobody(t)),
+       [(5, 'user', needs), (14, 'group', needs), (16, 'user', needs)])
+
+
 def test_what_a_flag_names_has_no_line(t):
     path = t.write('world.conf', SERVER % {'dir': t.dir})
     run = t.run([base.ONCEWRAP, '-t', '-f', path, '-d', t.path('no', 'db')])
