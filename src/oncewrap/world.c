@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,62 +20,10 @@
 #include "store_module.h"
 #include "user.h"
 
+#include "access.h"
 #include "world.h"
 
 #define WHY 2048
-
-/* "www-data", or "user 1234". */
-static void
-user_name(uid_t uid, char out[64])
-{
-	struct passwd pw, *found = NULL;
-	char scratch[4096];
-
-	(void)getpwuid_r(uid, &pw, scratch, sizeof(scratch), &found);
-	if (found != NULL)
-		(void)snprintf(out, 64, "%s", pw.pw_name);
-	else
-		(void)snprintf(out, 64, "user %ld", (long)uid);
-}
-
-/* A folder in which files are made. */
-static bool
-folder(const char *path, const struct stat *st, char *why, size_t size)
-{
-	char owner[64], self[64];
-
-	if (!S_ISDIR(st->st_mode))
-		return progcheck_fail(why, size, "%s: is not a folder", path);
-	if (progcheck_may(path, NULL, W_OK | X_OK))
-		return true;
-	if (errno == EROFS)
-		return progcheck_fail(why, size,
-		    "%s: is on a file system that is mounted read-only: "
-		    "remount it, or name a folder elsewhere",
-		    path);
-	user_name(st->st_uid, owner);
-	user_name(geteuid(), self);
-	return progcheck_fail(why, size,
-	    "%s: %s may not write this folder, which belongs to %s, mode "
-	    "%04o: chown it, or run oncewrap as %s",
-	    path, self, owner, st->st_mode & 07777, owner);
-}
-
-static bool
-world_check_folder(const char *path, char *why, size_t size)
-{
-	struct stat st;
-	char self[64];
-
-	if (stat(path, &st) == 0)
-		return folder(path, &st, why, size);
-	if (errno != ENOENT)
-		return progcheck_fail(
-		    why, size, "%s: %s", path, strerror(errno));
-	user_name(geteuid(), self);
-	return progcheck_fail(why, size,
-	    "%s: there is no such folder: create it for %s", path, self);
-}
 
 /* Copies the folder of a file; a name without a slash is in ".". */
 static void
@@ -98,7 +45,7 @@ check_folder_of(const char *file, char *why, size_t size)
 	char path[4097];
 
 	world_folder_of(file, path, sizeof(path));
-	return world_check_folder(path, why, size);
+	return access_folder(path, why, size);
 }
 
 bool
@@ -119,20 +66,15 @@ world_database(const char *file, char *why, size_t size)
 		return progcheck_fail(
 		    why, size, "%s: is not a regular file with one name", file);
 	world_folder_of(file, path, sizeof(path));
-	user_name(st.st_uid, owner);
-	user_name(geteuid(), self);
+	access_user(st.st_uid, owner);
+	access_user(geteuid(), self);
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    (stat(path, &home) == -1 || st.st_uid != home.st_uid))
 		return progcheck_fail(why, size,
-		    "%s: belongs to %s, not to root, to %s or to the owner of "
-		    "its folder: chown it if it is yours",
-		    file, owner, self);
-	if (!progcheck_may(file, NULL, R_OK | W_OK))
-		return progcheck_fail(why, size,
-		    "%s: %s may not read and write it: it belongs to %s, mode "
-		    "%04o: chown it, or run oncewrap as %s",
-		    file, self, owner, st.st_mode & 07777, owner);
-	return true;
+		    "%s: belongs to %s, and not to %s%s or the owner of its "
+		    "folder: chown it if it is yours",
+		    file, owner, self, geteuid() == 0 ? "" : ", root");
+	return access_file(file, R_OK | W_OK, why, size);
 }
 
 bool
@@ -196,12 +138,13 @@ world_application(const char *path, char *why, size_t size)
 	if (errno != EACCES)
 		return progcheck_fail(
 		    why, size, "%s: %s", path, strerror(errno));
-	user_name(geteuid(), self);
+	access_user(geteuid(), self);
 	if (stat(path, &st) == -1)
 		return progcheck_fail(why, size,
-		    "%s: %s may not enter its folder: chmod the folder", path,
-		    self);
-	user_name(st.st_uid, owner);
+		    "%s: %s may not enter its folder: have the application "
+		    "make its socket in a folder that %s may enter",
+		    path, self, self);
+	access_user(st.st_uid, owner);
 	return progcheck_fail(why, size,
 	    "%s: %s may not connect to this socket, which belongs to %s, mode "
 	    "%04o: have the application make it for %s (php-fpm: listen.owner)",
@@ -223,8 +166,7 @@ world_log(const char *log, char *why, size_t size)
 		return check_folder_of(log, why, size);
 	if (S_ISDIR(st.st_mode))
 		return progcheck_fail(why, size, "%s: is a folder", log);
-	return progcheck_may(log, NULL, W_OK) ||
-	    progcheck_fail(why, size, "%s: %s", log, strerror(errno));
+	return access_file(log, W_OK, why, size);
 }
 
 /* --- warnings ----------------------------------------------------------- */
@@ -312,7 +254,7 @@ world_check_server(struct report *r)
 		tmp = conf->spool_dir;
 	else if (tmp == NULL || *tmp == '\0')
 		tmp = "/tmp";
-	check_path(r, "spool_dir", tmp, world_check_folder);
+	check_path(r, "spool_dir", tmp, access_folder);
 	if (conf->status_path != NULL)
 		(void)check_star(r, conf_line_of_server(conf, "status_path"),
 		    "status_path", conf->status_path);
@@ -341,7 +283,7 @@ check_directory(
 
 /* The option that makes the program another user's: user, or group alone. */
 static void
-check_rights(struct report *r, const struct conf_program *program)
+check_become(struct report *r, const struct conf_program *program)
 {
 	struct user as;
 	char why[WHY];
@@ -417,7 +359,7 @@ world_check_route(struct report *r, const struct conf_route *route)
 		    conf_line_of_route(conf, route, "reconcile"));
 	if (!is_route || route->handler.user != defaults->handler.user ||
 	    route->handler.group != defaults->handler.group)
-		check_rights(r, &route->handler);
+		check_become(r, &route->handler);
 	if (!is_route ||
 	    route->handler.directory != defaults->handler.directory)
 		check_directory(r, &route->handler,
@@ -461,7 +403,7 @@ world_check(const struct conf *conf)
 
 		check_program(&r, "program", &effect->program,
 		    conf_line_of_effect(effect, "program"));
-		check_rights(&r, &effect->program);
+		check_become(&r, &effect->program);
 		check_directory(&r, &effect->program,
 		    conf_line_of_effect(effect, "directory"));
 	}

@@ -178,21 +178,28 @@ def test_a_database_of_another_user(t):
     t.write('once.db', '', 0o600)
     os.chown(t.path('once.db'), 12345, 12345)
     (found,) = check(t, SERVER)
-    eq(found, (2, 'database', 'D/once.db: belongs to user 12345, not to root, '
-               'to root or to the owner of its folder: chown it if it is '
-               'yours'))
+    eq(found, (2, 'database', 'D/once.db: belongs to user 12345, and not to '
+               'root or the owner of its folder: chown it if it is yours'))
+    (found,) = [x for x in check(t, SERVER, **as_nobody(t))
+                if x[1] == 'database']
+    eq(found[2], NOT_MINE)
+    os.chmod(t.dir, 0o777)
+    eq(check(t, SERVER, **as_nobody(t, 0o777)),
+       [(2, 'database', 'D/once.db: belongs to user 12345, and not to nobody, '
+         'root or the owner of its folder: chown it if it is yours')])
     os.chown(t.dir, 12345, 12345)
     eq(check(t, SERVER), [])
 
 
-def as_nobody(t):
+def as_nobody(t, mode=0o755):
     user = pwd.getpwnam('nobody')
-    os.chmod(t.dir, 0o755)
+    os.chmod(t.dir, mode)
     return {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
 
 
 NOT_MINE = ('D: nobody may not write this folder, which belongs to root, mode '
-            '0755: chown it, or run oncewrap as root')
+            '0755: name a folder that belongs to nobody, for example one '
+            'below /var/lib')
 
 
 def test_folders_of_another_user(t):
@@ -200,6 +207,39 @@ def test_folders_of_another_user(t):
     eq(check(t, SERVER + 'spool_dir = %(dir)s\n', **as_nobody(t)),
        [(2, 'database', NOT_MINE), (3, 'socket', NOT_MINE),
         (4, 'spool_dir', NOT_MINE)])
+
+
+def test_folders_and_files_that_are_closed(t):
+    """The cure gives no folder of the system away."""
+    base.need_root()
+    nobody = as_nobody(t)
+    os.makedirs(t.path('closed', 'deep'), 0o755)
+    os.chmod(t.path('closed'), 0o700)
+    os.mkdir(t.path('mine'), 0o500)
+    os.chown(t.path('mine'), nobody['user'], nobody['group'])
+    os.mkdir(t.path('own'))
+    t.write('own/once.db', '', 0o400)
+    t.write('own/log', '', 0o400)
+    for name in ('own', 'own/once.db', 'own/log'):
+        os.chown(t.path(name), nobody['user'], nobody['group'])
+    text = '[server]\ndatabase = %(dir)s/closed/deep/once.db\n' \
+        'socket = unix:%(dir)s/mine/sock\nlog = %(dir)s/closed/deep/log\n' \
+        'spool_dir = %(dir)s/closed/deep\n'
+    enter = ('D/closed: nobody may not enter this folder, which belongs to '
+             'root, mode 0700: name a folder that belongs to nobody, for '
+             'example one below /var/lib')
+    eq(check(t, text), [])
+    eq(check(t, text, **nobody),
+       [(2, 'database', enter),
+        (3, 'socket', 'D/mine: nobody may not write this folder, which is its '
+         'own, mode 0500: chmod u+wx it'),
+        (4, 'log', enter), (5, 'spool_dir', enter)])
+    own = 'D/own/%s: nobody may not %s this file, which is its own, mode ' \
+        '0400: chmod u+rw it'
+    eq(check(t, '[server]\ndatabase = %(dir)s/own/once.db\n'
+             'log = %(dir)s/own/log\nspool_dir = /tmp\n', **nobody),
+       [(2, 'database', own % ('once.db', 'read and write')),
+        (3, 'log', own % ('log', 'write'))])
 
 
 def test_users_that_this_user_may_not_become(t):
@@ -281,8 +321,9 @@ def test_an_application_that_takes_no_connection_of_this_user(t):
        [(4, 'handler', 'D/app: nobody may not connect to this socket, which '
          'belongs to root, mode 0660: have the application make it for nobody '
          '(php-fpm: listen.owner)'),
-        (8, 'handler', 'D/closed/app: nobody may not enter its folder: chmod '
-         'the folder')])
+        (8, 'handler', 'D/closed/app: nobody may not enter its folder: have '
+         'the application make its socket in a folder that nobody may '
+         'enter')])
     for s in sockets:
         s.close()
 
@@ -319,8 +360,9 @@ def test_a_start_names_cause_and_cure(t):
     error, cure = start(t, '-s', mine, '-d', t.path('mine', 'root.db'),
                         **nobody)
     assert error.startswith('database D/mine/root.db: '), error
-    eq(cure, 'D/mine/root.db: nobody may not read and write it: it belongs to '
-       'root, mode 0600: chown it, or run oncewrap as root')
+    eq(cure, 'D/mine/root.db: nobody may not read and write this file, which '
+       'belongs to root, mode 0600: name another file, or chown it to nobody '
+       'if it is oncewrap\'s')
 
 
 def test_a_start_on_a_read_only_disk(t):
