@@ -331,24 +331,24 @@ is_reused(const struct process_list *list, const struct process_session *s)
 	return false;
 }
 
-static bool
-has_session(const struct process_list *list, const struct process_session *s)
+static pid_t
+find_session(const struct process_list *list, const struct process_session *s)
 {
 	size_t i;
 
 	if (s == NULL || s->id <= 0 || s->space != list->space ||
 	    is_reused(list, s))
-		return false;
+		return 0;
 	for (i = 0; i < list->n; i++) {
 		if (!list->entry[i].ended && list->entry[i].session == s->id &&
 		    list->entry[i].started >= s->started)
-			return true;
+			return list->entry[i].pid;
 	}
-	return false;
+	return 0;
 }
 
-bool
-process_list_has(const struct process_list *list,
+pid_t
+process_list_find(const struct process_list *list,
     const struct process_session *session, const char token[PROCESS_TOKEN_LEN])
 {
 	size_t i;
@@ -356,7 +356,7 @@ process_list_has(const struct process_list *list,
 	for (i = 0; i < list->n; i++) {
 		if (!list->entry[i].ended && list->entry[i].token[0] != '\0' &&
 		    memcmp(list->entry[i].token, token, PROCESS_TOKEN_LEN) == 0)
-			return true;
+			return list->entry[i].pid;
 	}
-	return has_session(list, session);
+	return find_session(list, session);
 }

@@ -46,9 +46,9 @@ struct process_list;
 enum rc process_list(struct process_list **out);
 void process_list_free(struct process_list *list);
 
-/* Whether a process of the list is in that session (NULL: any session is
- * ignored), or has that token in its environment. */
-bool process_list_has(const struct process_list *list,
+/* A process of the list that is in that session (NULL: any session is ignored),
+ * or has that token in its environment; 0: none. */
+pid_t process_list_find(const struct process_list *list,
     const struct process_session *session, const char token[PROCESS_TOKEN_LEN]);
 
 #endif

@@ -126,7 +126,9 @@ attempt_lock_is_gone(struct attempt *at, int64_t deadline)
 		now = clock_mono();
 		if (!told)
 			log_event(LOG_INFO, "children-left", at->rq->log,
-			    LOG_I("attempt", at->lease.attempt));
+			    LOG_I("attempt", at->lease.attempt),
+			    LOG_I("pid",
+				store_attempt_process(at->store, &at->held)));
 		told = true;
 		if (!hurry && run_is_draining()) {
 			hurry = true;

@@ -45,7 +45,8 @@ forget_one(struct oncectl *ctl, struct record *row)
 			return refuse_forget(row, row->state);
 		name = oncectl_row_name(row);
 		warnx("%s is in_progress, by a process that is gone: "
-		      "\"oncectl sweep\" settles it, then it can be forgotten",
+		      "\"oncectl sweep\" settles it, or says what it waits "
+		      "for; then it can be forgotten",
 		    name);
 		free(name);
 		return ONCECTL_REFUSED;

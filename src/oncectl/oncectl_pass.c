@@ -7,11 +7,13 @@
 #include <err.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "maintenance.h"
 #include "oncectl_print.h"
+#include "oncectl_row.h"
 #include "plural.h"
 #include "reconcile.h"
 #include "oncectl.h"
@@ -60,6 +62,52 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 	return ONCECTL_REFUSED;
 }
 
+/* The most keys that are named. */
+#define WAITING_MAX 10
+
+/* A key whose process is gone, and which the pass has left as it is. */
+static void
+say_waits(struct oncectl *ctl, const struct record *r)
+{
+	const struct store_attempt at = { .fd = -1,
+		.note = -1,
+		.lock = r->attempt_lock,
+		.file = r->lock_file };
+	const pid_t pid = store_attempt_process(ctl->store, &at);
+	char *name = oncectl_row_name(r), until[ONCECTL_PRINT_TIME], who[32];
+
+	(void)snprintf(who, sizeof(who), pid != 0 ? "process %ld" : "a process",
+	    (long)pid);
+	warnx("%s waits for %s that its lost attempt started: it is settled "
+	      "when that has ended, or after %s",
+	    name, who,
+	    oncectl_print_time(store_wall(ctl->store, r->locked_until), until));
+	free(name);
+}
+
+/* Says which keys still wait, and for what. */
+static enum rc
+sweep_say_rest(struct oncectl *ctl)
+{
+	const struct store_filter filter = { .state = RECORD_IN_PROGRESS };
+	struct store_cursor *cursor = NULL;
+	struct record row;
+	size_t n = 0;
+	enum rc rc;
+
+	rc = store_list(ctl->store, &filter, &cursor);
+	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
+		if (store_owner_is_dead(ctl->store, row.owner) &&
+		    ++n <= WAITING_MAX)
+			say_waits(ctl, &row);
+		record_free(&row);
+	}
+	store_list_free(cursor);
+	if (n > WAITING_MAX)
+		warnx("%zu more wait", n - WAITING_MAX);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
 int
 oncectl_sweep(struct oncectl *ctl)
 {
@@ -68,6 +116,8 @@ oncectl_sweep(struct oncectl *ctl)
 
 	log_set_level(LOG_INFO);
 	rc = maintenance_recover(ctl->store, &pass);
+	if (rc == RC_OK)
+		rc = sweep_say_rest(ctl);
 	return end_pass(ctl, rc, "settled", pass.n);
 }
 

@@ -82,7 +82,17 @@ settle_resolve(struct oncectl *ctl, struct record *row)
 	const struct conf_route *rule = route_find(ctl->conf, row->path);
 	struct store_outcome *st;
 	int status = ONCECTL_REFUSED;
+	char *name;
 
+	if (row->state == RECORD_IN_PROGRESS &&
+	    store_owner_is_dead(ctl->store, row->owner)) {
+		name = oncectl_row_name(row);
+		warnx("%s is in_progress, by a process that is gone: "
+		      "\"oncectl sweep\" settles it, or says what it waits for",
+		    name);
+		free(name);
+		return ONCECTL_REFUSED;
+	}
 	if (resolve_refusal(row->state) != NULL)
 		return refuse_resolve(row, row->state);
 	st = store_outcome_new(ctl->store);

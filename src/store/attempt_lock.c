@@ -367,13 +367,11 @@ attempt_lock_is_held(const char *database, int64_t name)
 	    file_is_held(database, name, ATTEMPT_LOCK_OF_BY, false);
 }
 
-/* Whether a process that the file's token or session marks may still live. */
+/* Whether a process with the note's token or session may live. */
 static bool
-note_lives(
-    const struct attempt_lock_note *note, const struct process_list *list)
+note_lives(const struct attempt_lock_note *n, const struct process_list *list)
 {
-	return list == NULL ||
-	    process_list_has(list, &note->session, note->token);
+	return list == NULL || process_list_find(list, &n->session, n->token);
 }
 
 bool
@@ -398,6 +396,21 @@ attempt_lock_lives(
 	if (rc == RC_NOTFOUND && note.owner == 0)
 		return false; /* no process that stays */
 	return rc != RC_OK || note_lives(&note, list);
+}
+
+pid_t
+attempt_lock_process(
+    const char *database, int64_t name, const struct process_list *list)
+{
+	struct attempt_lock_note note;
+	pid_t pid;
+
+	(void)read_file(database, name, "", &note);
+	pid = process_list_find(list, &note.session, note.token);
+	if (pid != 0)
+		return pid;
+	(void)read_file(database, name, ATTEMPT_LOCK_OF_BY, &note);
+	return process_list_find(list, &note.session, note.token);
 }
 
 void

@@ -63,6 +63,11 @@ bool attempt_lock_is_held(const char *database, int64_t name);
 bool attempt_lock_lives(
     const char *database, int64_t name, const struct process_list *list);
 
+/* A process of that attempt, by its token or session; 0: none is known.  A
+ * process that only holds the descriptor has no number here. */
+pid_t attempt_lock_process(
+    const char *database, int64_t name, const struct process_list *list);
+
 void attempt_lock_remove(const char *database, int64_t name);
 
 /* --- processes that stay ------------------------------------------------- */

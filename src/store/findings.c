@@ -108,7 +108,7 @@ findings_leases(struct findings *f, enum rc rc, int64_t dead)
 	else if (dead > 0)
 		findings_add(f, "leases", false,
 		    "%" PRId64 " held by processes that are gone: "
-		    "\"oncectl sweep\" settles %s",
+		    "\"oncectl sweep\" settles %s, or says what is waited for",
 		    dead, PLURAL(dead, "it", "them"));
 	else
 		findings_add(f, "leases", true, "all held by living processes");

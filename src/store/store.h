@@ -151,6 +151,10 @@ void store_attempt_release(struct store_attempt *at);
 /* Whether every process of a released attempt has exited. */
 bool store_attempt_gone(struct store *store, const struct store_attempt *at);
 
+/* A process of the attempt that still lives, for messages; 0: none is known. */
+pid_t
+store_attempt_process(struct store *store, const struct store_attempt *at);
+
 /* Removes the file of a released attempt that no record names any more. */
 void store_attempt_forget(struct store *store, const struct store_attempt *at);
 

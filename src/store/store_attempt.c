@@ -161,6 +161,21 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 	return gone;
 }
 
+pid_t
+store_attempt_process(struct store *store, const struct store_attempt *at)
+{
+	struct process_list *list;
+	struct liveness *liveness;
+	pid_t pid;
+
+	if (store_liveness(store, &liveness) != RC_OK ||
+	    at->file != base_of(store)->host || process_list(&list) != RC_OK)
+		return 0;
+	pid = attempt_lock_process(local(store), at->lock, list);
+	process_list_free(list);
+	return pid;
+}
+
 void
 store_attempt_forget(struct store *store, const struct store_attempt *at)
 {

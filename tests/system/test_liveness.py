@@ -91,8 +91,38 @@ def test_a_child_of_another_user_holds_up_the_next_attempt(t):
 def lose_handler(lost):
     """The handler is killed, and its child is waited for."""
     proc.kill(lost.handler, signal.SIGKILL)
-    lost.once.wait_log('event=children-left .*key=k ')
+    (line,) = lost.once.wait_log('event=children-left .*key=k ')
+    assert ' pid=%d' % lost.child in line, line
     eq(proc.state(lost.handler), None)
+
+
+def says(lost, *args):
+    run = lost.t.run([base.ONCECTL, '-d', lost.once.database] + list(args),
+                     input=b'')
+    return run.returncode, (run.stdout + run.stderr).decode()
+
+
+def test_a_sweep_says_which_process_a_key_waits_for(t):
+    lost = Lost(t)
+    lost.once.kill()
+    wait_until(lambda: not proc.alive(lost.handler), 'the handler ends')
+    lost.conn.close()
+    at = lost.once.row('k')['locked_until'].split('.')[0].rstrip('Z')
+    eq(says(lost, 'sweep'),
+       (0, '0 keys settled\noncectl: key k of no scope waits for process %d '
+        'that its lost attempt started: it is settled when that has ended, or '
+        'after %sZ\n' % (lost.child, at)))
+    for args in (('forget', 'k'), ('resolve', 'k', '--not-executed')):
+        status, text = says(lost, *args)
+        eq((status, '"oncectl sweep" settles it, or says what it waits for'
+            in text), (1, True), text)
+    status, text = says(lost, 'doctor')
+    assert '"oncectl sweep" settles it, or says what is waited for' in text
+    lost.end_child()
+    status, text = says(lost, 'sweep')
+    eq((status, 'waits for' in text, '1 key settled' in text),
+       (0, False, True), text)
+    eq(lost.once.state('k'), 'failed_retryable')
 
 
 def is_answered_after_its_child(t, lost):

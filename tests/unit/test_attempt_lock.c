@@ -118,7 +118,7 @@ has(const struct process_session *session, const char *token)
 	bool is;
 
 	assert_int_equal(process_list(&list), RC_OK);
-	is = process_list_has(list, session, token);
+	is = process_list_find(list, session, token) != 0;
 	process_list_free(list);
 	return is;
 }

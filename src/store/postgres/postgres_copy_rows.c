@@ -264,7 +264,9 @@ copy_may(struct postgres_copy *c, const struct record *r)
 
 	if (r->owner != 0)
 		return postgres_copy_refuse(c, RC_BUSY,
-		    "key %s is in progress: wait until it has ended", r->key);
+		    "key %s is in progress: \"oncectl sweep\" settles it, or "
+		    "says what it waits for",
+		    r->key);
 	if (r->attempt_lock != 0 && !store_attempt_gone(c->from, &at))
 		return postgres_copy_refuse(c, RC_BUSY,
 		    "processes of the last attempt of key %s still run: wait "
