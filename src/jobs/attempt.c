@@ -352,6 +352,16 @@ answer_status(const struct attempt *at)
 	    : problem_status(&problem, at->conf->dialect);
 }
 
+/* What became of the key, as the store has it. */
+static const char *
+recorded_state(const struct attempt *at)
+{
+	if (at->recorded == RC_LOST)
+		return "lost";
+	return record_state_name(
+	    at->recorded == RC_OK ? at->outcome.state : RECORD_IN_PROGRESS);
+}
+
 static void
 log_run(const struct attempt *at)
 {
@@ -362,8 +372,7 @@ log_run(const struct attempt *at)
 		at->rq->log->status = answer_status(at);
 	log_event(LOG_INFO, "run", at->rq->log,
 	    LOG_I("attempt", at->lease.attempt),
-	    LOG_S("state", record_state_name(at->outcome.state)),
-	    LOG_S("why", at->outcome.why),
+	    LOG_S("state", recorded_state(at)), LOG_S("why", at->outcome.why),
 	    LOG_S("head", cgihead_verdict_text(facts->head)),
 	    LOG_I("handler_status", facts->status),
 	    LOG_I("exit", facts->run.exit_status),

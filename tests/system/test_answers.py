@@ -144,6 +144,8 @@ def test_outcome_not_recorded(t):
         lock = Lock(t, once.database)
         gate.open()
         check(running.result(), 'outcome-not-recorded')
+        (line,) = once.log_lines('event=run .*key=k ')
+        assert ' state=in_progress ' in line, line
         # The commit goes on: the key is in progress until it succeeds.
         check(once.post('k'), 'key-in-progress')
         lock.release()
