@@ -74,12 +74,24 @@ spool_has_room(uint64_t more)
 	return now <= most && more <= most - now;
 }
 
-static const char *
-current_directory(void)
+const char *
+spool_dir(void)
 {
 	const struct directory *d = atomic_load(&directory);
 
 	return d != NULL ? d->name : spool_default_dir();
+}
+
+bool
+spool_is_usable(char *why, size_t size)
+{
+	const char *dir = spool_dir();
+
+	if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0)
+		return true;
+	snprintf(why, size, "%s: no body above %d KiB can be stored there: %s",
+	    dir, LIMIT_SPOOL_MEMORY >> 10, strerror(errno));
+	return false;
 }
 
 static enum rc
@@ -87,9 +99,9 @@ spool_failed(const char *what)
 {
 	int error = errno;
 
-	log_event(LOG_ERROR, "spool-error", NULL,
-	    LOG_S("dir", current_directory()), LOG_S("doing", what),
-	    LOG_S("message", strerror(error)));
+	log_event(LOG_ERROR, "spool-error", NULL, LOG_S("dir", spool_dir()),
+	    LOG_S("doing", what), LOG_S("message", strerror(error)));
+	errno = error;
 	return error == ENOSPC || error == EDQUOT || error == EFBIG ? RC_FULL
 								    : RC_IO;
 }
@@ -189,7 +201,7 @@ move_to_file(struct spool *s)
 {
 	enum rc rc;
 
-	s->fd = unlinked_file(current_directory());
+	s->fd = unlinked_file(spool_dir());
 	if (s->fd == -1)
 		return spool_failed("open");
 	rc = spool_write_file(s, s->memory, (size_t)s->length);

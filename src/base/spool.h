@@ -31,8 +31,8 @@ bool spool_has_room(uint64_t more);
 struct spool *spool_new(void);
 void spool_free(struct spool *s);
 
-/* RC_OK, RC_NOMEM, RC_FULL or RC_IO.  After a failure only spool_free() may be
- * called. */
+/* RC_OK, RC_NOMEM, RC_FULL or RC_IO, with errno.  After a failure only
+ * spool_free() may be called. */
 enum rc spool_write(struct spool *s, const void *data, size_t n);
 
 uint64_t spool_length(const struct spool *s);
@@ -46,6 +46,12 @@ const void *spool_bytes(struct spool *s, enum rc *rc);
 
 /* The file, or -1 while the bytes are in memory.  Its offset is not 0. */
 int spool_fd(const struct spool *s);
+
+/* The directory of the files that are made now. */
+const char *spool_dir(void);
+
+/* Whether that directory may be written; if not, why gets a few words. */
+bool spool_is_usable(char *why, size_t size);
 
 /* TMPDIR, or /tmp. */
 const char *spool_default_dir(void);

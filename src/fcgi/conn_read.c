@@ -195,8 +195,10 @@ spoil(struct exchange *x, enum body_state state)
 static void
 unstorable(struct exchange *x, enum rc rc)
 {
-	log_event(
-	    LOG_ERROR, "body-unstorable", &x->log, LOG_S("why", rc_text(rc)));
+	const char *why = rc == RC_NOMEM ? rc_text(rc) : strerror(errno);
+
+	log_event(LOG_ERROR, "body-unstorable", &x->log,
+	    LOG_S("dir", spool_dir()), LOG_S("why", why));
 	spoil(x, BODY_UNSTORABLE);
 }
 

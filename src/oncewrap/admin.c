@@ -15,6 +15,7 @@
 #include "page.h"
 #include "respond.h"
 #include "route.h"
+#include "spool.h"
 #include "admin.h"
 
 #define TEXT "text/plain; charset=utf-8"
@@ -57,7 +58,8 @@ health(struct store *store, struct answer *answer)
 {
 	char why[512];
 
-	if (store_health(store, why, sizeof(why))) {
+	if (store_health(store, why, sizeof(why)) &&
+	    spool_is_usable(why, sizeof(why))) {
 		say(answer, 200, "ok");
 		return;
 	}

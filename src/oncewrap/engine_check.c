@@ -92,7 +92,7 @@ static const struct {
 	    "The request was cut off." },
 	[BODY_NO_ROOM] = { PROBLEM_OVERLOADED, no_room },
 	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
-	    "There is no room for the request body; nothing ran." },
+	    "The server could not store the request body; nothing ran." },
 };
 
 static bool

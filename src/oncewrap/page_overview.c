@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include "spool.h"
+
 #include "page_impl.h"
 #include "page_write.h"
 
@@ -142,7 +144,8 @@ write_health(struct page *p)
 	char why[512];
 
 	page_html_h2(&p->html, "Health");
-	if (store_health(p->store, why, sizeof(why)))
+	if (store_health(p->store, why, sizeof(why)) &&
+	    spool_is_usable(why, sizeof(why)))
 		page_html_p(&p->html, "The store works.");
 	else
 		page_html_bad(&p->html, why);

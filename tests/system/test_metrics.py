@@ -458,6 +458,26 @@ def test_health_when_the_database_was_replaced(t):
     first(once.post('b'), 201)
 
 
+def test_health_without_the_folder_of_large_bodies(t):
+    spool = t.path('spool')
+    os.mkdir(spool)
+    once = start(t, server={'spool_dir': spool})
+    health(once, 200)
+    os.rmdir(spool)
+    health(once, 503, spool + ': no body above 64 KiB can be stored there: No '
+           'such file or directory')
+    answer = once.post('k', b'x' * 100000)
+    problem(answer, 'store-unavailable', acted=True)
+    eq(answer.json()['detail'],
+       'The server could not store the request body; nothing ran.')
+    (line,) = once.log_lines('event=body-unstorable')
+    assert ' dir=%s why="No such file or directory"' % spool in line, line
+    first(once.post('k', b'x' * 100), 201)
+    os.mkdir(spool)
+    health(once, 200)
+    first(once.post('l', b'x' * 100000), 201)
+
+
 def test_health_with_a_full_disk(t):
     os.mkdir(t.path('disk'))
     mount(t, t.path('disk'), 'size=2m')
@@ -471,6 +491,7 @@ def test_health_with_a_full_disk(t):
         return once.post('k%d' % n[0]).status != 201
     wait_until(refused, 'the disk is full')
     health(once, 503, 'no space')
+    assert once.database in once.get(ADMIN + '/health').body.decode()
     assert metrics(once)['store_errors_total'] > 0
     os.unlink(t.path('disk/filler'))
     # Without any other request in between.

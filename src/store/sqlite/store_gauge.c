@@ -193,13 +193,14 @@ can_write(struct store *store, char *why, size_t size)
 		    h.unrecorded,
 		    PLURAL(h.unrecorded, "outcome is", "outcomes are"));
 	else if (h.last != RC_OK)
-		snprintf(why, size, "the database cannot be written: %s",
-		    rc_text(h.last));
+		snprintf(why, size, "the database %s cannot be written: %s",
+		    store->file, rc_text(h.last));
 	else if (h.closed == RC_LIMIT)
 		snprintf(
 		    why, size, "the write-ahead log is longer than max_wal");
 	else if (h.closed != RC_OK)
-		snprintf(why, size, "the disk has no space for new keys");
+		snprintf(why, size, "the disk of %s has no space for new keys",
+		    store->file);
 	else
 		return true;
 	return false;
