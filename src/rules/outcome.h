@@ -26,7 +26,7 @@ enum run_end {
 
 struct run_facts {
 	enum run_end end;
-	int exit_status;      /* RUN_EXITED */
+	int exit_status;      /* RUN_EXITED, RUN_CUT */
 	int signal;           /* RUN_SIGNALED */
 	int error;            /* RUN_NOT_STARTED: errno */
 	int64_t milliseconds; /* from start to end */

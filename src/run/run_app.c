@@ -286,6 +286,7 @@ static int
 app_bury(struct run *run)
 {
 	struct workers_process *process = run->app->process;
+	int status;
 
 	while (workers_read_stderr(process, &run->errlog))
 		continue;
@@ -293,8 +294,13 @@ app_bury(struct run *run)
 	if (run->stage != STAGE_RUNNING && !run->facts.left)
 		child_signal(&run->child, SIGKILL);
 	workers_leave(process);
-	if (!run->facts.left)
-		return child_reap(workers_child(process));
+	if (!run->facts.left) {
+		status = child_reap(workers_child(process));
+		workers_log_end(process, run->child.pid, status,
+		    run->stage == STAGE_RUNNING ? "it ended by itself" : "",
+		    run->log);
+		return status;
+	}
 	log_event(LOG_ERROR, "handler-left", run->log,
 	    LOG_I("pid", run->child.pid),
 	    LOG_S("why", "SIGKILL did not end it"));
@@ -342,8 +348,10 @@ app_lost(struct run *run, struct run_facts *facts, int status)
 	else if (facts->end == RUN_EXITED && status < 0) {
 		facts->end = RUN_SIGNALED;
 		facts->signal = -status;
-	} else if (facts->end == RUN_EXITED)
+	} else if (facts->end == RUN_EXITED) {
 		facts->end = RUN_CUT;
+		facts->exit_status = status;
+	}
 	workers_lost(process, !deaf);
 }
 

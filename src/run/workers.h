@@ -64,6 +64,11 @@ bool workers_was_deaf(const struct workers_process *p);
 /* Gives it back: it has answered. */
 void workers_give(struct workers_process *p);
 
+/* Logs the end of a process: its exit status, or minus a signal.  log: of the
+ * request that it had, or NULL. */
+void workers_log_end(const struct workers_process *p, pid_t pid, int status,
+    const char *why, const struct log_request *log);
+
 /* Says that it was reaped, or given up.  heard: it had accepted a connection.
  */
 void workers_lost(struct workers_process *p, bool heard);

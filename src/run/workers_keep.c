@@ -67,12 +67,13 @@ workers_close(void)
 
 /* --- the end ------------------------------------------------------------ */
 
-static void
-log_process(const struct workers_process *p, int status, const char *why)
+void
+workers_log_end(const struct workers_process *p, pid_t pid, int status,
+    const char *why, const struct log_request *log)
 {
-	log_event(LOG_INFO, "process-ended", NULL,
-	    LOG_S("program", p->program->argv.item[0]),
-	    LOG_I("pid", p->child.pid), LOG_I("exit", status >= 0 ? status : 0),
+	log_event(LOG_INFO, "process-ended", log,
+	    LOG_S("program", p->program->argv.item[0]), LOG_I("pid", pid),
+	    LOG_I("exit", status >= 0 ? status : 0),
 	    LOG_I("signal", status < 0 ? -status : 0), LOG_S("why", why));
 }
 
@@ -84,7 +85,7 @@ reap(struct workers_process *p)
 	    p->state == WORKERS_FREE || p->state == WORKERS_SPENT;
 	struct workers_pool *pool = p->pool;
 	struct workers_process **at;
-	struct child child = p->child;
+	const pid_t pid = p->child.pid;
 	int status;
 
 	for (at = &pool->free; *at != NULL; at = &(*at)->next_free)
@@ -98,8 +99,8 @@ reap(struct workers_process *p)
 	child_signal(&p->child, SIGKILL);
 	workers_unwatch(p);
 	status = child_reap(&p->child);
-	p->child.pid = child.pid;
-	log_process(p, status, by_itself ? "it ended by itself" : "");
+	workers_log_end(
+	    p, pid, status, by_itself ? "it ended by itself" : "", NULL);
 	p->state = WORKERS_GONE;
 	if (!by_itself)
 		return;

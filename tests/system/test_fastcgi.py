@@ -127,6 +127,19 @@ def test_a_process_that_dies_between_requests_is_replaced(t):
     assert pid_of(answer) != pid
 
 
+def test_the_end_of_a_process_with_its_request_is_logged(t):
+    once = stays(t)
+    for key, query, exit, signal_number in (
+            ('left', 'leave', 0, 0), ('killed', 'die=11', 0, 11),
+            ('three', 'leave=3', 3, 0)):
+        problem(once.post(key, query=query), 'handler-failed', unknown=True)
+        (line,) = once.log_lines('event=process-ended .* key=%s ' % key)
+        says = ' exit=%d signal=%d ' % (exit, signal_number)
+        assert says + 'why="it ended by itself"' in line, line
+        (line,) = once.log_lines('event=run .* key=%s ' % key)
+        assert says in line, line
+
+
 def test_one_that_ends_after_its_answer_has_answered(t):
     """It may be about to end when it gets the next request, and reads none."""
     once = stays(t)

@@ -13,7 +13,8 @@ FOLDER/ledger.  Words of QUERY_STRING, joined by "+":
     size=N       bytes of body more
     gate, deaf   waits at FOLDER/gate; the same, and ignores SIGTERM
     die=N        kills itself by that signal, after what came before
-    leave        ends without END_REQUEST; as CGI by SIGKILL
+    leave=N      ends without END_REQUEST, exit status N or 0; as CGI by
+                 SIGKILL
     child=WORD   leaves a process behind: plain, shed (without descriptors),
                  far (the same in a session of its own)
     err=TEXT, log=TEXT    a line on descriptor 2, or as a record of errors
@@ -49,7 +50,7 @@ class Cgi:
     def end(self, status):
         os._exit(status)
 
-    def leave(self):
+    def leave(self, _):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -117,8 +118,8 @@ class FastCgi:
         self.send(END, struct.pack('>IB3x', status, 0))
         self.conn.close()
 
-    def leave(self):
-        os._exit(0)
+    def leave(self, status):
+        os._exit(status)
 
 
 def ledger(run):
@@ -175,7 +176,7 @@ def do(run):
             os.kill(os.getpid(), int(value))
             signal.pause()
         elif name == 'leave':
-            run.leave()
+            run.leave(int(value or '0'))
         elif name == 'child':
             child(value)
         elif name == 'err':
