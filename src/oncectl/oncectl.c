@@ -176,16 +176,39 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 	return false;
 }
 
+/*
+ * Whether the long option that getopt_long() has found is written in full.  An
+ * abbreviation could name another option in a later release, and some of them
+ * settle keys.
+ */
+static bool
+is_whole_name(char **argv, const struct option *found)
+{
+	const char *word = argv[optind - 1];
+
+	if (found->has_arg == required_argument && optarg == word)
+		word = argv[optind - 2];
+	word += 2; /* "--" */
+	if (strcspn(word, "=") == strlen(found->name))
+		return true;
+	warnx("--%.*s: write it in full: --%s", (int)strcspn(word, "="), word,
+	    found->name);
+	return false;
+}
+
 /* Returns -1, or the status to exit with at once; *help: -h was given. */
 static int
 take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 {
-	int c;
+	int c, at = -1;
 
 	*help = false;
 	/* getopt_long() moves arguments behind the options, in any order of
 	 * the command line; "--" ends the options. */
-	while ((c = getopt_long(argc, argv, "hVd:f:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "hVd:f:", options, &at)) != -1) {
+		if (at != -1 && !is_whole_name(argv, &options[at]))
+			return ONCECTL_USAGE;
+		at = -1;
 		switch (c) {
 		case 'V':
 			puts(PACKAGE_STRING);

@@ -352,6 +352,24 @@ def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
     assert all(w in found['summary'][1] for w in ('requests', 'bodies')), found
 
 
+def test_options_are_written_in_full(t):
+    once = t.once(handler=t.sh('kill -9 $$'))
+    once.post('k')
+    for args, name, whole in (
+            (('resolve', 'k', '--not'), '--not', '--not-executed'),
+            (('resolve', '--complete', 'k'), '--complete', '--completed'),
+            (('ls', '--sta', 'unknown'), '--sta', '--state'),
+            (('ls', '--sta=unknown'), '--sta', '--state')):
+        run = t.run([base.ONCECTL, '-d', once.database] + list(args),
+                    input=b'Status: 200\n\n')
+        eq((run.returncode, run.stdout, run.stderr.decode()),
+           (2, b'', 'oncectl: %s: write it in full: %s\n' % (name, whole)))
+    eq(once.state('k'), 'unknown')
+    eq(once.ctl('ls', '--state=unknown'), once.ctl('ls', '--state', 'unknown'))
+    # A value may look like an option.
+    eq(once.ctl('ls', '--scope', '--sta'), '')
+
+
 def test_doctor_tells_of_leases_of_the_dead(t):
     gate = t.gate()
     once = t.once(handler=t.sh('gate gate; status 201'))
