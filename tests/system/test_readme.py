@@ -69,7 +69,7 @@ def is_configuration(text):
 SERVED = {'alias.url': 'lighttpd',
           'ProxyFCGIBackendType': 'apache-proxy-fcgi',
           'FcgidWrapper': 'apache-fcgid',
-          'fastcgi_pass': 'nginx'}
+          'alias /usr/lib/': 'nginx'}
 
 # Blocks of commands that want more of a machine than a case may have, and the
 # lines of the test that runs them: (block, file, line).
@@ -93,7 +93,8 @@ ELSEWHERE = (
 
 # What the cases below run, and what is no command.
 HERE = ('HTTP/1.1 201 Created', 'HTTP/1.1 202 Accepted', '"^/payments(',
-        '"^/shop/"', 'install -d', 'ls --state unknown', 'BEGIN IMMEDIATE;')
+        'location ~ ^/payments(', '"^/shop/"', 'install -d',
+        'ls --state unknown', 'BEGIN IMMEDIATE;')
 TEXT = ('client -> lighttpd', 'ReadWritePaths=')
 
 
@@ -225,15 +226,31 @@ def under_lighttpd(t, word, once):
                     '( "mod_fastcgi" )\n' + text)
 
 
-def test_lighttpd_hands_on_a_path_without_a_file(t):
+def under_nginx(t, word, once):
+    """An nginx that has that block besides the example."""
+    os.chmod(once.socket, 0o666)
+    return t.server('nginx', once, inside=block(word).replace(
+        '/run/oncewrap/oncewrap.sock', once.socket))
+
+
+def hands_on_a_path_without_a_file(t, under, word):
     once = t.once(t.sh('status 201; echo "$SCRIPT_NAME$PATH_INFO"'),
                   routes={'/payments': {'key': 'required'}})
-    server = under_lighttpd(t, '"^/payments(', once)
+    server = under(t, word, once)
     answer = server.curl('/payments/17', key='k')
     first(answer, 201)
     eq(answer.body, b'/payments/17\n')
     eq(server.curl('/payments/17', key='k').replayed, 'true')
-    eq(server.curl('/paymentsx', key='k').status, 404)
+    eq(server.curl('/payments/17', key='k', body='other').code, 'key-reused')
+    eq(server.curl('/paymentsx', 'GET').status, 404)
+
+
+def test_lighttpd_hands_on_a_path_without_a_file(t):
+    hands_on_a_path_without_a_file(t, under_lighttpd, '"^/payments(')
+
+
+def test_nginx_hands_on_a_path_without_a_file(t):
+    hands_on_a_path_without_a_file(t, under_nginx, 'location ~ ^/payments(')
 
 
 def test_lighttpd_hands_on_the_scripts_of_php_fpm(t):
