@@ -17,7 +17,8 @@
 void respond_count(const struct request *rq, enum problem_code code,
     bool unknown, const char *detail);
 
-/* Makes a problem response, counts it and logs it.  Fills in problem->instance. */
+/* Makes a problem response, counts it and logs it.  Fills in
+ * problem->instance. */
 void respond_problem(struct answer *answer, struct problem *problem,
     const struct conf *conf, const struct request *rq);
 
