@@ -74,13 +74,14 @@ say_waits(struct oncectl *ctl, const struct record *r)
 		.lock = r->attempt_lock,
 		.file = r->lock_file };
 	const pid_t pid = store_attempt_process(ctl->store, &at);
-	char *name = oncectl_row_name(r), until[ONCECTL_PRINT_TIME], who[32];
+	char *name = oncectl_row_name(r), until[ONCECTL_PRINT_TIME],
+	     process[32];
 
-	(void)snprintf(who, sizeof(who), pid != 0 ? "process %ld" : "a process",
-	    (long)pid);
+	(void)snprintf(process, sizeof(process),
+	    pid != 0 ? "process %ld" : "a process", (long)pid);
 	warnx("%s waits for %s that its lost attempt started: it is settled "
 	      "when that has ended, or after %s",
-	    name, who,
+	    name, process,
 	    oncectl_print_time(store_wall(ctl->store, r->locked_until), until));
 	free(name);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,27 @@ progcheck_may(const char *path, const struct user *as, int mode)
 	return (bits & 7 & (unsigned)mode) == (unsigned)mode;
 }
 
+/* Whether another user may enter the folders above the path.  This process's
+ * own user has been told by the kernel. */
+static bool
+check_above(const char *path, const struct user *as, char *why, size_t size)
+{
+	char folder[PATH_MAX];
+	const char *end = path;
+
+	if (as == NULL || !as->change)
+		return true;
+	while ((end = strchr(end + 1, '/')) != NULL) {
+		snprintf(
+		    folder, sizeof(folder), "%.*s", (int)(end - path), path);
+		if (!progcheck_may(folder, as, X_OK))
+			return progcheck_fail(why, size,
+			    "%s: user %ld may not enter the folder %s", path,
+			    (long)as->uid, folder);
+	}
+	return true;
+}
+
 /* Looks at the file itself. */
 static bool
 check_file(const char *path, const struct user *as, char *why, size_t size)
@@ -80,6 +102,8 @@ check_file(const char *path, const struct user *as, char *why, size_t size)
 	if (!S_ISREG(st.st_mode))
 		return progcheck_fail(
 		    why, size, "%s: is no regular file", path);
+	if (!check_above(path, as, why, size))
+		return false;
 	if ((st.st_mode & 0111) == 0)
 		return progcheck_fail(
 		    why, size, "%s: is not executable: chmod +x it", path);
@@ -199,6 +223,8 @@ progcheck_folder(
 		    why, size, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return progcheck_fail(why, size, "%s: is not a folder", path);
+	if (!check_above(path, as, why, size))
+		return false;
 	return progcheck_may(path, as, X_OK) ||
 	    progcheck_fail(why, size,
 		"%s: the program's user may not enter it, mode %04o", path,

@@ -95,6 +95,26 @@ def test_a_program_that_its_user_may_not_run(t):
          'user 0, mode 0700' % uid)])
 
 
+def test_a_program_in_a_folder_that_its_user_may_not_enter(t):
+    base.need_root()
+    os.makedirs(t.path('closed', 'deep'), 0o755)
+    t.write('closed/deep/run', '#!/bin/sh\n', 0o755)
+    os.chmod(t.dir, 0o755)
+    os.chmod(t.path('closed'), 0o700)
+    text = '[defaults]\nhandler = %(dir)s/closed/deep/run\n'
+    eq(check(t, SERVER + text), [])
+    why = ': user %d may not enter the folder D/closed' % (
+        pwd.getpwnam('nobody').pw_uid)
+    eq(check(t, SERVER + text + 'reconcile = %(dir)s/closed/deep/run\n'
+             'directory = %(dir)s/closed/deep\nuser = nobody\n'
+             '[effect mail]\nprogram = %(dir)s/closed/deep/run\n'
+             'user = nobody\n'),
+       [(5, 'handler', 'D/closed/deep/run' + why),
+        (6, 'reconcile', 'D/closed/deep/run' + why),
+        (7, 'directory', 'D/closed/deep' + why),
+        (10, 'program', 'D/closed/deep/run' + why)])
+
+
 def test_stars_are_no_patterns(t):
     star = '"%s": a * stands for itself here, and not for other names'
     eq(check(t, SERVER + 'status_path = /jobs*\nadmin_path = /once/*\n'
