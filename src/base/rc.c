@@ -19,6 +19,8 @@ rc_text(enum rc rc)
 		return "input/output error";
 	case RC_FULL:
 		return "no space left";
+	case RC_READONLY:
+		return "a file may not be written";
 	case RC_BUSY:
 		return "locked by another process";
 	case RC_CORRUPT:

@@ -12,6 +12,7 @@ enum rc {
 	RC_LIMIT,      /* a maximum of limit.h, or of the caller, was reached */
 	RC_IO,         /* read, write or sync failed; errno was logged */
 	RC_FULL,       /* no space is left */
+	RC_READONLY,   /* a file may not be written: permission, or the mount */
 	RC_BUSY,       /* another process holds the lock; time is up */
 	RC_CORRUPT,    /* the data read cannot be the data that was written */
 	RC_REPLACED,   /* a file of the store is not the one that was opened */

@@ -133,3 +133,16 @@ user_may_become(const struct user *user, char *err, size_t errsize)
 	    "or CAP_SETUID and CAP_SETGID");
 	return false;
 }
+
+void
+user_name(uid_t uid, char out[USER_NAME])
+{
+	struct passwd pw, *found = NULL;
+	char scratch[4096];
+
+	(void)getpwuid_r(uid, &pw, scratch, sizeof(scratch), &found);
+	if (found != NULL)
+		(void)snprintf(out, USER_NAME, "%s", pw.pw_name);
+	else
+		(void)snprintf(out, USER_NAME, "user %ld", (long)uid);
+}

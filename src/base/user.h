@@ -36,4 +36,8 @@ bool user_may_become(const struct user *user, char *err, size_t errsize);
 bool user_find(const char *user, const char *group, struct user *out, char *err,
     size_t errsize);
 
+/* "www-data", or "user 1234". */
+#define USER_NAME 64
+void user_name(uid_t uid, char out[USER_NAME]);
+
 #endif

@@ -21,6 +21,7 @@
 #include "log.h"
 #include "run.h"
 #include "spool.h"
+#include "store_files.h"
 #include "oncectl_command.h"
 #include "oncectl.h"
 
@@ -73,7 +74,13 @@ refuse_usage(void)
 int
 oncectl_fail(const struct oncectl *ctl, enum rc rc)
 {
-	warnx("%s: %s", ctl->database, rc_text(rc));
+	struct store_files_bar bar;
+
+	if (rc == RC_READONLY && !conf_text_is_postgresql(ctl->database) &&
+	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar))
+		warnx("%s: %s", bar.file, bar.cure);
+	else
+		warnx("%s: %s", ctl->database, rc_text(rc));
 	return ONCECTL_REFUSED;
 }
 

@@ -60,6 +60,7 @@ handler_api_end(const struct oncectl *ctl, struct handler_api *api, enum rc rc)
 		return ONCECTL_AGAIN;
 	case RC_LIMIT:
 	case RC_IO:
+	case RC_READONLY:
 	case RC_CORRUPT:
 	case RC_REPLACED:
 	case RC_WENT_BACK:

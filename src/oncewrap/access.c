@@ -6,28 +6,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "progcheck.h"
+#include "user.h"
 
 #include "access.h"
-
-void
-access_user(uid_t uid, char out[64])
-{
-	struct passwd pw, *found = NULL;
-	char scratch[4096];
-
-	(void)getpwuid_r(uid, &pw, scratch, sizeof(scratch), &found);
-	if (found != NULL)
-		(void)snprintf(out, 64, "%s", pw.pw_name);
-	else
-		(void)snprintf(out, 64, "user %ld", (long)uid);
-}
 
 /* Of a folder that this user may not write or enter, as what says. */
 static bool
@@ -35,10 +22,10 @@ refuse_folder(const char *path, const struct stat *st, const char *what,
     char *why, size_t size)
 {
 	const unsigned mode = st->st_mode & 07777;
-	char owner[64], self[64];
+	char owner[USER_NAME], self[USER_NAME];
 
-	access_user(st->st_uid, owner);
-	access_user(geteuid(), self);
+	user_name(st->st_uid, owner);
+	user_name(geteuid(), self);
 	if (st->st_uid == geteuid() && (mode & 0300) != 0300)
 		return progcheck_fail(why, size,
 		    "%s: %s may not %s this folder, which is its own, mode "
@@ -73,10 +60,10 @@ bool
 access_folder(const char *path, char *why, size_t size)
 {
 	struct stat st;
-	char self[64];
+	char self[USER_NAME];
 
 	if (stat(path, &st) == -1 && errno == ENOENT) {
-		access_user(geteuid(), self);
+		user_name(geteuid(), self);
 		return progcheck_fail(why, size,
 		    "%s: there is no such folder: create it for %s", path,
 		    self);
@@ -100,15 +87,15 @@ access_file(const char *path, int mode, char *why, size_t size)
 {
 	const char *what = (mode & R_OK) != 0 ? "read and write" : "write";
 	const unsigned bits = (unsigned)mode << 6;
-	char owner[64], self[64];
+	char owner[USER_NAME], self[USER_NAME];
 	struct stat st;
 
 	if (progcheck_may(path, NULL, mode))
 		return true;
 	if (errno != EACCES || stat(path, &st) == -1)
 		return refuse_above(path, why, size);
-	access_user(st.st_uid, owner);
-	access_user(geteuid(), self);
+	user_name(st.st_uid, owner);
+	user_name(geteuid(), self);
 	if (st.st_uid == geteuid() && (st.st_mode & bits) != bits)
 		return progcheck_fail(why, size,
 		    "%s: %s may not %s this file, which is its own, mode %04o: "

@@ -7,10 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
-
-/* "www-data", or "user 1234". */
-void access_user(uid_t uid, char out[64]);
 
 /* A folder in which files are to be made. */
 bool access_folder(const char *path, char *why, size_t size);

@@ -17,6 +17,7 @@
 #include "conf_text.h"
 #include "log.h"
 #include "progcheck.h"
+#include "store_files.h"
 #include "store_module.h"
 #include "user.h"
 
@@ -51,8 +52,9 @@ check_folder_of(const char *file, char *why, size_t size)
 bool
 world_database(const char *file, char *why, size_t size)
 {
+	struct store_files_bar bar;
 	struct stat st, home;
-	char path[4097], owner[64], self[64];
+	char path[4097], owner[USER_NAME], self[USER_NAME];
 
 	if (!check_folder_of(file, why, size))
 		return false;
@@ -66,15 +68,16 @@ world_database(const char *file, char *why, size_t size)
 		return progcheck_fail(
 		    why, size, "%s: is not a regular file with one name", file);
 	world_folder_of(file, path, sizeof(path));
-	access_user(st.st_uid, owner);
-	access_user(geteuid(), self);
+	user_name(st.st_uid, owner);
+	user_name(geteuid(), self);
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    (stat(path, &home) == -1 || st.st_uid != home.st_uid))
 		return progcheck_fail(why, size,
 		    "%s: belongs to %s, and not to %s%s or the owner of its "
 		    "folder: chown it if it is yours",
 		    file, owner, self, geteuid() == 0 ? "" : ", root");
-	return access_file(file, R_OK | W_OK, why, size);
+	return store_files_check(file, STORE_FILES_KEEP, &bar) ||
+	    progcheck_fail(why, size, "%s: %s", bar.file, bar.cure);
 }
 
 bool
@@ -118,7 +121,7 @@ static bool
 world_application(const char *path, char *why, size_t size)
 {
 	struct stat st;
-	char owner[64], self[64];
+	char owner[USER_NAME], self[USER_NAME];
 
 	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
 		return progcheck_fail(why, size,
@@ -138,13 +141,13 @@ world_application(const char *path, char *why, size_t size)
 	if (errno != EACCES)
 		return progcheck_fail(
 		    why, size, "%s: %s", path, strerror(errno));
-	access_user(geteuid(), self);
+	user_name(geteuid(), self);
 	if (stat(path, &st) == -1)
 		return progcheck_fail(why, size,
 		    "%s: %s may not enter its folder: have the application "
 		    "make its socket in a folder that %s may enter",
 		    path, self, self);
-	access_user(st.st_uid, owner);
+	user_name(st.st_uid, owner);
 	return progcheck_fail(why, size,
 	    "%s: %s may not connect to this socket, which belongs to %s, mode "
 	    "%04o: have the application make it for %s (php-fpm: listen.owner)",

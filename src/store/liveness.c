@@ -39,7 +39,9 @@ liveness_failed(const char *file, const char *what)
 
 	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", file),
 	    LOG_S("doing", what), LOG_S("message", strerror(error)));
-	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
+	return error == ENOSPC || error == EDQUOT ? RC_FULL
+	    : error == EACCES || error == EROFS   ? RC_READONLY
+						  : RC_IO;
 }
 
 /* Of the database; if it is no file of this host, of the folder. */

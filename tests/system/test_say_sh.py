@@ -378,7 +378,7 @@ def test_a_database_that_is_not_shared_with_that_user(t):
                     group=1, extra_groups=[], env=dict(
                         ONCE_DATABASE=once.database, ONCE_TOKEN='t'))
         eq((run.returncode, run.stdout), (1, b''))
-        assert b'unable to open database file' in run.stderr, run.stderr
+        assert b': Permission denied: ' in run.stderr, run.stderr
 
 
 def test_wrong_usage(t):

@@ -385,6 +385,86 @@ def test_a_start_names_cause_and_cure(t):
        'if it is oncewrap\'s')
 
 
+MAY_NOT = 'nobody may not read and write it: it belongs to %s, mode %s: %s'
+
+
+def test_a_start_on_a_file_that_may_not_be_written(t):
+    base.need_root()
+    nobody = as_nobody(t)
+    os.mkdir(t.path('mine'))
+    os.chown(t.path('mine'), nobody['user'], nobody['group'])
+    once = t.once(owner='nobody', database=t.path('mine', 'db'), user='nobody',
+                  server={'socket': 'unix:' + t.path('mine', 's')},
+                  listen=False)
+    once.wait_log('event=started')
+    once.kill()         # the log and its index stay
+    for name in 'db', 'db-wal', 'db-shm', 'db-lock':
+        path = t.path('mine', name)
+        for owner, mode, cure in ((nobody['user'], 0o400, 'chmod u+rw it'),
+                                  (0, 0o644, 'chown it, or run oncewrap as '
+                                             'root')):
+            os.chown(path, owner, nobody['group'])
+            os.chmod(path, mode)
+            cure = 'D/mine/%s: %s' % (name, MAY_NOT % (
+                'nobody' if owner else 'root', '0%o' % mode, cure))
+            eq(start(t, '-s', 'unix:' + t.path('mine', 's'), '-d',
+                     t.path('mine', 'db'), **nobody),
+               ['database D/mine/%s: Permission denied' % name, cure])
+            eq(check(t, '[server]\ndatabase = %(dir)s/mine/db\n', **nobody),
+               [(2, 'database', cure)])
+        os.chown(path, nobody['user'], nobody['group'])
+        os.chmod(path, 0o600)
+    once.start()
+    once.wait_log('event=started', 2)
+
+
+def test_a_database_that_becomes_immutable(t):
+    """It says which file and the cure, and goes on by itself."""
+    base.need_root()
+    chattr = base.need('chattr')
+    once = t.once(handler=t.sh('status 201'), server={'admin_path': '/once'})
+    eq(once.post('a').status, 201)
+    files = [once.database, once.database + '-wal']
+    if subprocess.run([chattr, '+i'] + files,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise base.Skip('needs a file system with chattr +i')
+
+    def heal():
+        subprocess.run([chattr, '-i'] + files, check=False)
+    t.defer(heal)
+    problem(once.post('b'), 'store-unavailable')
+    health = once.get('/once/health')
+    eq((health.status, health.body.decode()),
+       (503, 'the database cannot be written: %s: root may not write it, '
+             'whatever its mode: chattr -i it\n' % once.database))
+    eq(once.log_lines('event=bad-row'), [])
+    heal()
+    eq(once.get('/once/health').status, 200)
+    eq(once.post('b').status, 201)
+
+
+def test_oncectl_on_a_database_that_may_not_be_read(t):
+    base.need_root()
+    nobody = as_nobody(t)
+    once = t.once(handler=t.sh('status 201'))
+    once.stop()
+    os.chmod(once.database, 0o640)
+    run = t.run([base.ONCECTL, '-d', once.database, 'ls'], **nobody)
+    eq((run.returncode, run.stdout), (1, b''))
+    eq(run.stderr.decode().replace(t.dir, 'D'),
+       'oncectl: database D/once.db: Permission denied: nobody may not read '
+       'it: it belongs to root, mode 0640: chown it, or run this as root\n')
+    os.chmod(once.database, 0o644)
+    may_not = MAY_NOT % ('root', '0644', 'chown it, or run this as root\n')
+    for mode, start in ((0o755, 'database D/once.db: Permission denied'),
+                        (0o777, 'D/once.db')):
+        os.chmod(t.dir, mode)   # 0777: nobody may make the log
+        run = t.run([base.ONCECTL, '-d', once.database, 'sweep'], **nobody)
+        eq(run.returncode, 1)
+        eq(run.stderr.decode().splitlines(True)[-1].replace(t.dir, 'D'),
+           'oncectl: %s: %s' % (start, may_not))
+
+
 def test_a_start_on_a_read_only_disk(t):
     base.need_root()
     os.mkdir(t.path('disk'))

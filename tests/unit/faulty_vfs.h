@@ -1,6 +1,7 @@
 /*
  * A file system for SQLite whose write-ahead logs fail on demand: the sync, or
- * any write past a size; and the sync of databases, and reading a page of them.
+ * any write past a size; and the sync of databases, and reading a page of them;
+ * and databases that may only be read.
  * Becomes the default one; included by tests only.
  */
 #ifndef FAULTY_VFS_H
@@ -16,7 +17,8 @@ static atomic_long faulty_size;      /* 0: no limit */
 static atomic_int faulty_syncs_seen; /* of logs, failed ones included */
 static atomic_int faulty_base_syncs; /* the same of databases */
 static atomic_int faulty_base_syncs_seen;
-static atomic_long faulty_page; /* its place in databases; 0: none */
+static atomic_long faulty_page;    /* its place in databases; 0: none */
+static atomic_int faulty_readonly; /* databases are opened so */
 
 struct faulty_file {
 	sqlite3_file base;
@@ -141,6 +143,11 @@ faulty_open(
 	file->real = (sqlite3_file *)(void *)(file + 1);
 	file->log = (flags & SQLITE_OPEN_WAL) != 0;
 	file->base_file = (flags & SQLITE_OPEN_MAIN_DB) != 0;
+	/* As SQLite does by itself where only that is permitted. */
+	if (file->base_file && atomic_load(&faulty_readonly) != 0) {
+		flags &= ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+		flags |= SQLITE_OPEN_READONLY;
+	}
 	code = unix_vfs->xOpen(unix_vfs, name, file->real, flags, out);
 	f->pMethods = file->real->pMethods != NULL ? &faulty_methods : NULL;
 	return code;
@@ -153,6 +160,7 @@ faulty_heal(void)
 	atomic_store(&faulty_base_syncs, 0);
 	atomic_store(&faulty_size, 0);
 	atomic_store(&faulty_page, 0);
+	atomic_store(&faulty_readonly, 0);
 }
 
 static int

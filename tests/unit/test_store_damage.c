@@ -312,6 +312,51 @@ rows_in_a_bad_shape_are_listed(void **state)
 	}
 }
 
+/* The disk may refuse them all, and then says nothing about a row. */
+static void
+a_failing_write_makes_no_row_bad(void **state)
+{
+	struct store_reservation r = reservation("new");
+	struct store_options o = options();
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+	char err[256];
+	int64_t before;
+
+	(void)state;
+	complete_many("a", 1);
+	store_close(store);
+	atomic_store(&faulty_readonly, 1);
+	o.create = false;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	before = bad_rows();
+	assert_int_equal(
+	    store_reserve(store, &r, &lease, &d, &found), RC_READONLY);
+	assert_int_equal(bad_rows(), before);
+	store_close(store);
+	faulty_heal();
+	store = open_store();
+	complete_many("b", 1);
+}
+
+/* Permissions alone do not show it: the store is opened, and refuses writes. */
+static void
+a_store_that_refuses_writes_is_not_started(void **state)
+{
+	struct store_options o = options();
+	char err[256] = "";
+
+	(void)state;
+	store_close(store);
+	store = NULL;
+	atomic_store(&faulty_readonly, 1);
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_READONLY);
+	assert_non_null(strstr(err, "a file may not be written"));
+	faulty_heal();
+	store = open_store();
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -324,6 +369,8 @@ main(void)
 		TEST(lost_leases_are_recovered),
 		TEST(keys_expire),
 		TEST(rows_in_a_bad_shape_are_listed),
+		TEST(a_failing_write_makes_no_row_bad),
+		TEST(a_store_that_refuses_writes_is_not_started),
 	};
 
 	if (faulty_register() != 0)

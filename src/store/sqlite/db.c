@@ -37,6 +37,8 @@ map_code(int code)
 		return RC_NOMEM;
 	case SQLITE_FULL:
 		return RC_FULL;
+	case SQLITE_READONLY:
+		return RC_READONLY;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 	case SQLITE_PROTOCOL: /* gave up a race for locks of the log */
@@ -49,7 +51,7 @@ map_code(int code)
 		return RC_CORRUPT;
 	case SQLITE_TOOBIG:
 		return RC_LIMIT;
-	default: /* IOERR, CANTOPEN, READONLY, PERM, ... */
+	default: /* IOERR, CANTOPEN, PERM, ... */
 		return RC_IO;
 	}
 }

@@ -131,6 +131,21 @@ check_one(const char *file, bool owned, char *err, size_t errsize)
 	return RC_IO;
 }
 
+enum rc
+dbfile_check_use(
+    const char *file, enum store_files_use use, char *err, size_t errsize)
+{
+	struct store_files_bar bar;
+
+	if (store_files_check(file, use, &bar))
+		return RC_OK;
+	/* A daemon logs the cure by itself. */
+	snprintf(err, errsize, "database %s: %s%s%s", bar.file,
+	    strerror(bar.error), use == STORE_FILES_KEEP ? "" : ": ",
+	    use == STORE_FILES_KEEP ? "" : bar.cure);
+	return use == STORE_FILES_READ ? RC_IO : RC_READONLY;
+}
+
 /* SQLite's file format, "The Locking Protocol": every connection in WAL mode
  * locks the first of the shared bytes. */
 #define SHARED_BYTE 0x40000002

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "rc.h"
+#include "store_files.h"
 
 /* The same name below its resolved folder, so that no symbolic link is on the
  * way; the caller frees it.  NULL: err says why. */
@@ -33,6 +34,10 @@ enum rc dbfile_make(const char *file, unsigned mode, bool create, bool *made,
  * database first.
  */
 enum rc dbfile_check(const char *file, bool daemon, char *err, size_t errsize);
+
+/* Whether this process may use the existing files so. */
+enum rc dbfile_check_use(
+    const char *file, enum store_files_use use, char *err, size_t errsize);
 
 /*
  * Whether the log and its index exist if a process uses them.  If they did not,

@@ -272,9 +272,13 @@ static enum rc
 schema_open_file(struct db **db, const struct schema_options *o,
     const char *file, char *err, size_t errsize)
 {
+	const enum store_files_use use = o->create ? STORE_FILES_KEEP
+	    : o->views                             ? STORE_FILES_WRITE
+						   : STORE_FILES_READ;
 	enum rc rc;
 
 	if ((rc = dbfile_check(file, o->create, err, errsize)) != RC_OK ||
+	    (rc = dbfile_check_use(file, use, err, errsize)) != RC_OK ||
 	    (rc = dbfile_check_log(file, err, errsize)) != RC_OK)
 		return rc;
 	if ((rc = db_open(db, file, o->busy_timeout)) != RC_OK)
@@ -328,6 +332,9 @@ schema_open(
 	*out = db;
 	db = NULL;
 out:
+	/* To read it may need a new log, which only a writer may make. */
+	if (rc == RC_READONLY && err[0] == '\0')
+		(void)dbfile_check_use(file, STORE_FILES_WRITE, err, errsize);
 	if (rc != RC_OK && err[0] == '\0')
 		snprintf(err, errsize, "database %s: %s", o->file,
 		    db != NULL ? db_message(db) : rc_text(rc));

@@ -119,9 +119,10 @@ set_clock(struct store *store)
  * Writes the time, so that this database differs from every earlier copy of
  * itself and a copy put in its place is noticed.  Mends the count of kept
  * bytes, which may have been planted.  If the disk is full, or another process
- * keeps the lock, the guard relies on what it has read so far.
+ * keeps the lock, the guard relies on what it has read so far.  A file that may
+ * not be written is an error.
  */
-static void
+static enum rc
 leave_mark(struct store *store)
 {
 	struct db *db = store->writer;
@@ -139,6 +140,7 @@ leave_mark(struct store *store)
 		rc = db_commit(db);
 	if (rc != RC_OK)
 		db_rollback(db);
+	return rc == RC_READONLY ? rc : RC_OK;
 }
 
 static enum rc
@@ -152,8 +154,8 @@ start_guard(struct store *store, bool keeper)
 		rc = set_clock(store);
 	if (rc != RC_OK)
 		return rc;
-	if (keeper)
-		leave_mark(store);
+	if (keeper && (rc = leave_mark(store)) != RC_OK)
+		return rc;
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = store_guard_past(&store->guard, db);
 	db_rollback(db);

@@ -19,6 +19,7 @@
 #include "gauges.h"
 #include "metrics.h"
 #include "plural.h"
+#include "store_files.h"
 #include "store_impl.h"
 #include "store_kept.h"
 
@@ -153,6 +154,21 @@ is_in_place(struct store *store, char *why, size_t size)
 	return false;
 }
 
+/* Names the file that may not be used, if there is one, and the cure. */
+static void
+say_failed(const struct store *store, const char *what, enum rc rc, char *why,
+    size_t size)
+{
+	struct store_files_bar bar;
+
+	if (store_files_check(store->file, STORE_FILES_KEEP, &bar))
+		snprintf(why, size, "the database %s cannot be %s: %s",
+		    store->file, what, rc_text(rc));
+	else
+		snprintf(why, size, "the database cannot be %s: %s: %s", what,
+		    bar.file, bar.cure);
+}
+
 static bool
 can_read(struct store *store, char *why, size_t size)
 {
@@ -165,8 +181,7 @@ can_read(struct store *store, char *why, size_t size)
 		store_reader_give(store, reader);
 	}
 	if (rc != RC_OK)
-		snprintf(
-		    why, size, "the database cannot be read: %s", rc_text(rc));
+		say_failed(store, "read", rc, why, size);
 	return rc == RC_OK;
 }
 
@@ -193,8 +208,7 @@ can_write(struct store *store, char *why, size_t size)
 		    h.unrecorded,
 		    PLURAL(h.unrecorded, "outcome is", "outcomes are"));
 	else if (h.last != RC_OK)
-		snprintf(why, size, "the database %s cannot be written: %s",
-		    store->file, rc_text(h.last));
+		say_failed(store, "written", h.last, why, size);
 	else if (h.closed == RC_LIMIT)
 		snprintf(
 		    why, size, "the write-ahead log is longer than max_wal");

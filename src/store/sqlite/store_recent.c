@@ -4,8 +4,8 @@
 #include "config.h"
 
 #include "clock.h"
+#include "rows.h"
 #include "store_impl.h"
-#include "store_row.h"
 #include "store_recent.h"
 
 /*
@@ -84,11 +84,12 @@ store_recent_look(struct db *db)
 
 struct mend_write {
 	struct write w;
-	int64_t step;  /* lists so many numbers at most */
-	bool pass;     /* passes over them instead, if they begin at from */
-	int64_t from;  /* the last run began after this number */
-	int64_t tried; /* and tried so many */
-	bool more;     /* there are more recent keys */
+	int64_t step;   /* lists so many numbers at most */
+	bool pass;      /* passes over them instead, if they begin at from */
+	int64_t from;   /* the last run began after this number */
+	int64_t tried;  /* and tried so many */
+	int64_t passed; /* or passed over this one; 0: over none */
+	bool more;      /* there are more recent keys */
 };
 
 static enum rc
@@ -99,7 +100,7 @@ mend_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	(void)now;
-	m->tried = 0;
+	m->tried = m->passed = 0;
 	m->more = false;
 	rc = read_numbers(db, &newest, &recent);
 	if (rc != RC_OK || recent >= newest)
@@ -112,10 +113,9 @@ mend_run(struct write *w, struct db *db, int64_t now)
 	end = newest - recent > m->step ? recent + m->step : newest;
 	m->tried = end - recent;
 	m->more = end < newest;
-	if (m->pass) {
-		store_row_bad(db, "once_key", end);
+	m->passed = m->pass ? end : 0;
+	if (m->pass)
 		return set_mark(db, end);
-	}
 	/* Most of these statements fail to find the row that fails. */
 	db_set_quiet(db, true);
 	rc = list_to(
@@ -150,6 +150,9 @@ list_all(struct store *store)
 
 	for (int n = 0;; n++) {
 		rc = committer_do(store->committer, &m.w);
+		/* A disk that takes no write at all says nothing about rows. */
+		if (rc == RC_OK && m.passed != 0)
+			rows_bad(store->file, "once_key", m.passed);
 		if (rc == RC_OK && !m.more)
 			return rc;
 		/* No COMMIT fails because of a row. */

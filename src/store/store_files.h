@@ -1,0 +1,29 @@
+/*
+ * Which file of an SQLite database this process may not use, and the cure: for
+ * a start that is refused, for -t, for the health page and for oncectl.
+ */
+#ifndef STORE_FILES_H
+#define STORE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How the files are used. */
+enum store_files_use {
+	STORE_FILES_READ,  /* by oncectl */
+	STORE_FILES_WRITE, /* by a handler */
+	STORE_FILES_KEEP   /* by oncewrap: the lock file as well */
+};
+
+/* The first file that may not be used, and the errno for it. */
+struct store_files_bar {
+	int error;
+	char file[4112];
+	char cure[512]; /* a sentence to be read after the name of the file */
+};
+
+/* False, with *bar: a file that exists may not be used so. */
+bool store_files_check(const char *database, enum store_files_use use,
+    struct store_files_bar *bar);
+
+#endif
