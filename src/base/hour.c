@@ -16,11 +16,39 @@
 
 static _Atomic uint64_t cells[RING][HOUR_EVENTS];
 
+#define MINUTE 60000
+
+/* The millisecond of a UTC minute in which the host was booted, by the wall
+ * clock at the first call.  Fixed, so that no minute ever moves. */
+static int64_t
+boot_phase(void)
+{
+	static _Atomic int64_t phase = -1;
+	int64_t known = atomic_load(&phase), now;
+
+	if (known != -1)
+		return known;
+	now = (clock_wall_at_boot() % MINUTE + MINUTE) % MINUTE;
+	return atomic_compare_exchange_strong(&phase, &known, now) ? now
+								   : known;
+}
+
 static uint64_t
 minute_now(void)
 {
 	/* 0 is a cell that was never used. */
-	return (uint64_t)clock_boot() / 60000 + HOUR_MINUTES;
+	return (uint64_t)(clock_boot() + boot_phase()) / MINUTE + HOUR_MINUTES;
+}
+
+/* The UTC minute (ms) that it was.  Rounded, because the wall clock is slewed
+ * or may have been set since. */
+static int64_t
+wall_of(uint64_t minute)
+{
+	const int64_t begin =
+	    ((int64_t)minute - HOUR_MINUTES) * MINUTE - boot_phase();
+
+	return (clock_wall_at_boot() + begin + MINUTE / 2) / MINUTE * MINUTE;
 }
 
 static uint32_t
@@ -50,6 +78,7 @@ hour_read(struct hour *out)
 {
 	const uint64_t now = minute_now();
 
+	out->begin_wall = wall_of(now - (HOUR_MINUTES - 1));
 	for (unsigned i = 0; i < HOUR_MINUTES; i++) {
 		const uint64_t minute = now - (HOUR_MINUTES - 1) + i;
 

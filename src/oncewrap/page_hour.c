@@ -78,8 +78,7 @@ write_table(struct page *p, const struct hour *hour)
 	page_html_minutes(&p->html);
 	for (int i = HOUR_MINUTES - 1; i >= 0; i--) {
 		m = hour->minute[i];
-		date_put_rfc3339(
-		    p->wall - (HOUR_MINUTES - 1 - i) * INT64_C(60000), date);
+		date_put_rfc3339(hour->begin_wall + i * INT64_C(60000), date);
 		date[16] = '\0';
 		page_html_minute(&p->html, date + 11, m[HOUR_FIRST],
 		    m[HOUR_REPLAY], m[HOUR_REFUSAL], m[HOUR_UNKNOWN]);

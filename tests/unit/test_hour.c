@@ -26,6 +26,16 @@ __wrap_clock_boot(void)
 	return now;
 }
 
+/* 44.321 s after a minute, at boot: no whole minute. */
+static int64_t wall = INT64_C(1700049644321);
+int64_t __wrap_clock_wall_at_boot(void);
+
+int64_t
+__wrap_clock_wall_at_boot(void)
+{
+	return wall;
+}
+
 static uint32_t
 all_of(enum hour_event event)
 {
@@ -67,6 +77,44 @@ events_move_back_and_end_after_an_hour(void **state)
 		now += MINUTE;
 	}
 	assert_int_equal(all_of(HOUR_FIRST), 0);
+}
+
+/* The time that the page shows for what was counted; there is only that. */
+static int64_t
+shown(void)
+{
+	struct hour hour;
+
+	hour_read(&hour);
+	for (int i = 0; i < HOUR_MINUTES; i++)
+		if (hour.minute[i][HOUR_FIRST] != 0)
+			return hour.begin_wall + i * MINUTE;
+	fail();
+	return 0;
+}
+
+/* At each moment of the hour that follows, and of each part of a minute. */
+static void
+a_count_keeps_the_utc_minute_in_which_it_happened(void **state)
+{
+	int64_t begun, minute;
+
+	(void)state;
+	for (int second = 0; second < 60; second += 7) {
+		now += 100 * MINUTE + 1000 * second;
+		begun = now;
+		minute = (wall + now) / MINUTE * MINUTE;
+		hour_count(HOUR_FIRST);
+		for (; now < begun + 59 * MINUTE; now += 7919)
+			assert_int_equal(shown(), minute);
+		/* The wall clock is slewed, and then set. */
+		now = begun;
+		wall += 300;
+		assert_int_equal(shown(), minute);
+		wall += 20 * MINUTE - 300;
+		assert_int_equal(shown(), minute + 20 * MINUTE);
+		wall -= 20 * MINUTE;
+	}
 }
 
 /* Cells are used again; those of many hours ago too. */
@@ -117,6 +165,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_has_happened_at_the_start),
 		cmocka_unit_test(events_move_back_and_end_after_an_hour),
+		cmocka_unit_test(
+		    a_count_keeps_the_utc_minute_in_which_it_happened),
 		cmocka_unit_test(a_cell_begins_anew),
 		cmocka_unit_test(no_count_of_several_threads_is_lost),
 	};
