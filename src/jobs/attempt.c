@@ -285,6 +285,7 @@ attempt_read(struct attempt *at)
 		measure_body(at);
 	facts->status = response->status;
 	facts->says = at->head.outcome;
+	facts->doubt = at->head.doubt;
 }
 
 void

@@ -130,7 +130,9 @@ verdict(struct attempt *at, struct record *due)
 		return reconcile_settle(at, due, RECORD_FAILED_RETRYABLE,
 		    "the reconciler says not-executed");
 	case CGIHEAD_SAYS_UNKNOWN:
-		return reconcile_fail(at, due, "the reconciler says unknown");
+		return reconcile_fail(at, due,
+		    facts->doubt[0] != '\0' ? facts->doubt
+					    : "the reconciler says unknown");
 	case CGIHEAD_SAYS_NOTHING:
 		break;
 	}

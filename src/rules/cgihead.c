@@ -30,6 +30,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -181,20 +182,41 @@ take_content_length(struct parse *ps, struct cgihead_text v)
 	return CGIHEAD_OK;
 }
 
+/* The value is from the program, and the sentence goes into the record. */
+static void
+doubt_value(char doubt[CGIHEAD_DOUBT], struct cgihead_text v)
+{
+	char value[48];
+	size_t n = 0;
+
+	for (; n < v.n && n < sizeof(value) - 1; n++)
+		value[n] = v.p[n] >= ' ' && v.p[n] <= '~' ? v.p[n] : '?';
+	value[n] = '\0';
+	snprintf(doubt, CGIHEAD_DOUBT,
+	    "Idempotency-Outcome \"%s%s\" is none of completed, not-executed, "
+	    "unknown",
+	    value, n < v.n ? "..." : "");
+}
+
 /* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
 take_outcome(struct parse *ps, struct cgihead_text v)
 {
 	enum cgihead_outcome *says = &ps->out->outcome;
 
-	if (*says != CGIHEAD_SAYS_NOTHING)
+	if (*says != CGIHEAD_SAYS_NOTHING) {
 		*says = CGIHEAD_SAYS_UNKNOWN;
-	else if (cgihead_text_is(v, "completed"))
+		snprintf(ps->out->doubt, CGIHEAD_DOUBT,
+		    "Idempotency-Outcome comes twice");
+	} else if (cgihead_text_is(v, "completed"))
 		*says = CGIHEAD_SAYS_COMPLETED;
 	else if (cgihead_text_is(v, "not-executed"))
 		*says = CGIHEAD_SAYS_NOT_EXECUTED;
-	else
+	else {
 		*says = CGIHEAD_SAYS_UNKNOWN;
+		if (!cgihead_text_is(v, "unknown"))
+			doubt_value(ps->out->doubt, v);
+	}
 	return CGIHEAD_OK;
 }
 

@@ -40,12 +40,16 @@ enum cgihead_outcome {
 	CGIHEAD_SAYS_NOTHING,
 	CGIHEAD_SAYS_COMPLETED,
 	CGIHEAD_SAYS_NOT_EXECUTED,
-	CGIHEAD_SAYS_UNKNOWN /* or an unknown value */
+	CGIHEAD_SAYS_UNKNOWN /* or another value, or the field twice */
 };
+
+#define CGIHEAD_DOUBT 128
 
 struct cgihead {
 	size_t body_start; /* offset into the output */
 	enum cgihead_outcome outcome;
+	/* why it is unknown, if the field does not say so; or "".  ASCII */
+	char doubt[CGIHEAD_DOUBT];
 	int64_t content_length; /* -1: not given */
 	bool not_replayable;    /* X-Sendfile and its kin */
 	unsigned mended;        /* bits; the body's is the caller's */

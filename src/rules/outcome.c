@@ -66,6 +66,12 @@ tempfail(bool has_response)
 		"handler exited with 75 and no whole response" };
 }
 
+static const char *
+says_unknown(const struct outcome_facts *f, const char *plainly)
+{
+	return f->doubt != NULL && f->doubt[0] != '\0' ? f->doubt : plainly;
+}
+
 /* The program exited by itself. */
 static struct outcome
 judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
@@ -88,7 +94,8 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 		return response(
 		    RECORD_FAILED_RETRYABLE, "handler says not-executed");
 	if (f->says == CGIHEAD_SAYS_UNKNOWN)
-		return response(RECORD_UNKNOWN, "handler says unknown");
+		return response(
+		    RECORD_UNKNOWN, says_unknown(f, "handler says unknown"));
 	if (f->says == CGIHEAD_SAYS_COMPLETED)
 		return response(RECORD_COMPLETED, "");
 	if (rt->outcome == CONF_OUTCOME_EXPLICIT)

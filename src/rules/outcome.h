@@ -42,13 +42,14 @@ struct outcome_facts {
 	bool body_broken; /* not as long as its Content-Length */
 	int status;       /* of the response, if head is CGIHEAD_OK */
 	enum cgihead_outcome says;
+	const char *doubt; /* of cgihead.h, or NULL for "" */
 };
 
 struct outcome {
 	enum record_state state;   /* COMPLETED FAILED_RETRYABLE UNKNOWN */
 	enum problem_code problem; /* PROBLEM_NONE: the response itself */
 	int status;                /* overrides the problem's, if not 0 */
-	const char *why;           /* for last_error and the log; static */
+	const char *why; /* for last_error and the log; static, or .doubt */
 };
 
 /* Whether the program was lost, so that on_crash decides about the key. */

@@ -65,6 +65,18 @@ def test_unknown_again_and_again_is_a_dead_letter(t):
     eq(t.ledger(), ['1 '])
 
 
+def test_a_verdict_that_there_is_not_is_named(t):
+    once = once_with(t, UNKNOWN.replace('unknown', 'unknwon'),
+                     reconcile_attempts=2)
+    lost(once)
+    once.wait_state('k', 'dead_letter')
+    why = ('Idempotency-Outcome "unknwon" is none of completed, '
+           'not-executed, unknown')
+    eq(once.row('k')['last_error'], why)
+    eq(len([line for line in once.wait_log('event=reconciled', 2)
+            if why.replace('"', r'\"') in line]), 2)
+
+
 def fails(t, reconciler, **defaults):
     once = once_with(t, reconciler, reconcile_attempts=2, **defaults)
     lost(once)

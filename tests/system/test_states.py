@@ -332,6 +332,17 @@ def test_outcome_unknown_is_unknown(t):
     retry_is_unknown(t, once, 'k')
 
 
+def test_an_outcome_that_there_is_not_is_named(t):
+    once = once_with(t, outcome('complete'))
+    first(once.post('k'), 200, b'text')
+    why = ('Idempotency-Outcome "complete" is none of completed, '
+           'not-executed, unknown')
+    eq(once.row('k')['last_error'], why)
+    line, = once.wait_log('event=run ')
+    assert why.replace('"', r'\"') in line, line
+    retry_is_unknown(t, once, 'k')
+
+
 def test_outcome_completed_keeps_any_status(t):
     for n, status in enumerate((200, 404, 429, 500, 502, 503, 504)):
         once = once_with(t, outcome('completed', status))

@@ -365,30 +365,43 @@ local_redirect(void **state)
 	response_free(&r);
 }
 
+#define TEN "0123456789"
+#define NONE(value)                               \
+	"Idempotency-Outcome \"" value            \
+	"\" is none of completed, not-executed, " \
+	"unknown"
+
 static void
 outcome_field(void **state)
 {
 	static const struct {
 		const char *fields;
 		enum cgihead_outcome says;
+		const char *doubt;
 	} rows[] = {
-		{ "", CGIHEAD_SAYS_NOTHING },
-		{ "Idempotency-Outcome: completed\n", CGIHEAD_SAYS_COMPLETED },
+		{ "", CGIHEAD_SAYS_NOTHING, "" },
+		{ "Idempotency-Outcome: completed\n", CGIHEAD_SAYS_COMPLETED,
+		    "" },
 		{ "Idempotency-Outcome: not-executed\n",
-		    CGIHEAD_SAYS_NOT_EXECUTED },
+		    CGIHEAD_SAYS_NOT_EXECUTED, "" },
 		{ "IDEMPOTENCY-OUTCOME:  Not-Executed \r\n",
-		    CGIHEAD_SAYS_NOT_EXECUTED },
-		{ "Idempotency-Outcome: unknown\n", CGIHEAD_SAYS_UNKNOWN },
-		{ "Idempotency-Outcome:\n", CGIHEAD_SAYS_UNKNOWN },
-		{ "Idempotency-Outcome: not-executed!\n",
-		    CGIHEAD_SAYS_UNKNOWN },
-		{ "Idempotency-Outcome: not executed\n", CGIHEAD_SAYS_UNKNOWN },
+		    CGIHEAD_SAYS_NOT_EXECUTED, "" },
+		{ "Idempotency-Outcome: unknown\n", CGIHEAD_SAYS_UNKNOWN, "" },
+		{ "Idempotency-Outcome:\n", CGIHEAD_SAYS_UNKNOWN, NONE("") },
+		{ "Idempotency-Outcome: not-executed!\n", CGIHEAD_SAYS_UNKNOWN,
+		    NONE("not-executed!") },
+		{ "Idempotency-Outcome: not executed\n", CGIHEAD_SAYS_UNKNOWN,
+		    NONE("not executed") },
+		{ "Idempotency-Outcome: caf\xc3\xa9\n", CGIHEAD_SAYS_UNKNOWN,
+		    NONE("caf??") },
+		{ "Idempotency-Outcome: " TEN TEN TEN TEN TEN "\n",
+		    CGIHEAD_SAYS_UNKNOWN, NONE(TEN TEN TEN TEN "0123456...") },
 		{ "Idempotency-Outcome: not-executed\n"
 		  "Idempotency-Outcome: not-executed\n",
-		    CGIHEAD_SAYS_UNKNOWN },
+		    CGIHEAD_SAYS_UNKNOWN, "Idempotency-Outcome comes twice" },
 		{ "Idempotency-Outcome: completed\n"
 		  "Idempotency-Outcome: not-executed\n",
-		    CGIHEAD_SAYS_UNKNOWN },
+		    CGIHEAD_SAYS_UNKNOWN, "Idempotency-Outcome comes twice" },
 	};
 
 	(void)state;
@@ -401,6 +414,7 @@ outcome_field(void **state)
 		response_init(&r);
 		assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
 		assert_int_equal(h.outcome, rows[i].says);
+		assert_string_equal(h.doubt, rows[i].doubt);
 		assert_string_equal(r.fields.data, T);
 		response_free(&r);
 	}
