@@ -371,8 +371,8 @@ log_run(const struct attempt *at)
 	/* A handler that stored its answer: respond.c logs that one's. */
 	if (at->rq->log != NULL && !at->answered)
 		at->rq->log->status = answer_status(at);
-	log_event(LOG_INFO, "run", at->rq->log,
-	    LOG_I("attempt", at->lease.attempt),
+	log_event(at->outcome.state == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO,
+	    "run", at->rq->log, LOG_I("attempt", at->lease.attempt),
 	    LOG_S("state", recorded_state(at)), LOG_S("why", at->outcome.why),
 	    LOG_S("head", cgihead_verdict_text(facts->head)),
 	    LOG_I("handler_status", facts->status),

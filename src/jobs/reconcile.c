@@ -46,13 +46,14 @@ backoff(const struct conf_route *rule, int tries)
 }
 
 static void
-log_verdict(const struct record *due, enum record_state to, const char *why)
+log_verdict(enum log_level level, const struct record *due,
+    enum record_state to, const char *why)
 {
 	struct log_request log = { .path = due->path, .key = due->key };
 
 	scope_tag(due->scope, log.scope);
-	log_event(to == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO, "reconciled",
-	    &log, LOG_I("try", due->reconcile_attempts),
+	log_event(level, "reconciled", &log,
+	    LOG_I("try", due->reconcile_attempts),
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 
@@ -77,7 +78,11 @@ reconcile_settle(struct attempt *at, const struct record *due,
 	metrics_add(state == RECORD_DEAD_LETTER ? METRICS_RECONCILE_FAILED
 						: METRICS_RECONCILE_RESOLVED,
 	    1);
-	log_verdict(due, state, rc == RC_LOST ? "settled by others" : why);
+	if (rc == RC_LOST)
+		log_verdict(LOG_INFO, due, state, "settled by others");
+	else /* a dead letter waits for an operator, as one of the outbox */
+		log_verdict(state == RECORD_DEAD_LETTER ? LOG_ERROR : LOG_INFO,
+		    due, state, why);
 	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
 }
 
@@ -102,7 +107,7 @@ reconcile_fail(struct attempt *at, struct record *due, const char *why)
 	if (due->reconcile_attempts >= (int)at->rule->reconcile_attempts)
 		return reconcile_settle(at, due, RECORD_DEAD_LETTER, why);
 	metrics_add(METRICS_RECONCILE_FAILED, 1);
-	log_verdict(due, RECORD_UNKNOWN, why);
+	log_verdict(LOG_WARN, due, RECORD_UNKNOWN, why);
 	rc = reconcile_claim(
 	    at->store, due, false, backoff(at->rule, due->reconcile_attempts));
 	return rc == RC_LOST ? RC_OK : rc;
@@ -171,8 +176,8 @@ static enum rc
 wait_for_tree(
     const struct conf_route *rule, struct store *store, struct record *due)
 {
-	log_verdict(
-	    due, RECORD_UNKNOWN, "processes of the attempt are still running");
+	log_verdict(LOG_WARN, due, RECORD_UNKNOWN,
+	    "processes of the attempt are still running");
 	return reconcile_claim(
 	    store, due, false, backoff(rule, due->reconcile_attempts));
 }
@@ -197,7 +202,8 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 
 	*try = false;
 	if (rule->reconcile.argv.n == 0) {
-		log_verdict(due, RECORD_UNKNOWN, "its route has no reconciler");
+		log_verdict(LOG_WARN, due, RECORD_UNKNOWN,
+		    "its route has no reconciler");
 		return reconcile_claim(at->store, due, false, NOBODY_PAUSE);
 	}
 	if (!attempt_alloc(at))

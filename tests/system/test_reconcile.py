@@ -61,6 +61,9 @@ def test_unknown_again_and_again_is_a_dead_letter(t):
     lost(once)
     once.wait_state('k', 'dead_letter')
     eq(len(tries(t)), 3)
+    once.wait_log('level=warn event=run .* state=unknown ')
+    once.wait_log('level=warn event=reconciled .* to=unknown ', 2)
+    once.wait_log('level=error event=reconciled .* to=dead_letter ')
     problem(once.post('k'), 'outcome-unknown')
     eq(t.ledger(), ['1 '])
 
