@@ -375,12 +375,15 @@ make_fields(const struct problem *p, const char *link,
     enum conf_dialect dialect, struct response *r)
 {
 	const struct row *w = problem_find(p->code);
+	/* Any 503 is over after a while (RFC 9110, section 15.6.4). */
+	const int seconds =
+	    p->status == 503 ? RETRY_AFTER_BUSY : w->retry_after;
 	char retry_after[16];
 	struct buf described;
 	enum rc rc;
 
 	buf_init(&described, LIMIT_HEAD);
-	snprintf(retry_after, sizeof(retry_after), "%d", w->retry_after);
+	snprintf(retry_after, sizeof(retry_after), "%d", seconds);
 	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", link);
 	if (rc == RC_OK)
 		rc = response_add(r, "Content-Type", media_type(p, dialect));
@@ -390,7 +393,7 @@ make_fields(const struct problem *p, const char *link,
 		rc = response_add(r, "Vary", "Accept");
 	if (rc == RC_OK)
 		rc = response_add(r, "Link", described.data);
-	if (rc == RC_OK && w->retry_after > 0)
+	if (rc == RC_OK && seconds > 0)
 		rc = response_add(r, "Retry-After", retry_after);
 	if (rc == RC_OK && p->html)
 		rc = add_page_fields(r);

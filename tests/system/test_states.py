@@ -259,6 +259,7 @@ for _name in MENDED:
 def test_no_response_with_exit_75_is_released(t):
     once, answer = broken(t, 'nothing', 75)
     problem(answer, 'handler-failed', status=503)
+    assert int(answer.get('Retry-After')) > 0, answer
     retry_runs(t, once, 'k')
 
 
