@@ -189,11 +189,47 @@ only_row(const struct oncectl *ctl, const struct store_filter *filter,
 	return only;
 }
 
+/* Whether the KEY alone names a key. */
+static bool
+is_elsewhere(const struct oncectl *ctl, const struct store_filter *narrow)
+{
+	struct store_filter filter = { .key = narrow->key };
+	struct store_cursor *cursor = NULL;
+	struct record row;
+	bool found;
+
+	if (filter.key == NULL ||
+	    (narrow->scope == NULL && narrow->path == NULL))
+		return false;
+	found = store_list(ctl->store, &filter, &cursor) == RC_OK &&
+	    store_list_next(cursor, &row) == RC_OK;
+	if (found)
+		record_free(&row);
+	store_list_free(cursor);
+	return found;
+}
+
+static void
+say_none(const struct oncectl *ctl, const struct store_filter *filter)
+{
+	char *name = oncectl_print_escaped(
+	    ctl->nargs == 1 ? ctl->arg[0] : ctl->downstream);
+
+	warnx("%s: %s: no such key%s%s%s%s%s", ctl->database, name,
+	    filter->path != NULL ? " on path " : "",
+	    filter->path != NULL ? filter->path : "",
+	    filter->scope != NULL ? " of scope " : "",
+	    filter->scope != NULL ? filter->scope : "",
+	    is_elsewhere(ctl, filter)
+		? ", but elsewhere: leave out --scope and --path"
+		: "");
+	free(name);
+}
+
 int
 oncectl_row_find(struct oncectl *ctl, struct record *row)
 {
 	struct store_filter filter;
-	char *name;
 	enum rc rc;
 
 	if ((ctl->nargs == 1) == (ctl->downstream != NULL)) {
@@ -203,12 +239,9 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 	rc = make_filter(ctl, &filter);
 	if (rc == RC_OK && only_row(ctl, &filter, row, &rc))
 		return -1;
-	if (rc == RC_NOTFOUND) {
-		name = oncectl_print_escaped(
-		    ctl->nargs == 1 ? ctl->arg[0] : ctl->downstream);
-		warnx("%s: %s: no such key", ctl->database, name);
-		free(name);
-	} else if (rc != RC_OK)
+	if (rc == RC_NOTFOUND)
+		say_none(ctl, &filter);
+	else if (rc != RC_OK)
 		oncectl_fail(ctl, rc);
 	return ONCECTL_REFUSED;
 }

@@ -193,7 +193,13 @@ def test_no_such_key(t):
         refused(t, once, *verb, 'other', says='other: no such key')
         for uuid in ('00000000-0000-4000-8000-000000000000', 'k', '', '%'):
             refused(t, once, *verb, '--downstream', uuid, says='no such key')
-        refused(t, once, *verb, 'k', '--scope', 'ann', says='no such key')
+        for args, says in ((('--scope', 'ann'), 'of scope ann'),
+                           (('--path', '/other'), 'on path /other'),
+                           (('--path', '/other', '--scope', 'ann'),
+                            'on path /other of scope ann')):
+            refused(t, once, *verb, 'k', *args, says='k: no such key ' + says +
+                    ', but elsewhere: leave out --scope and --path')
+            refused(t, once, *verb, 'other', *args, says=says + '\n')
     eq(once.state('k'), 'unknown')
 
 
