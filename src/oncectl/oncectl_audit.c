@@ -245,6 +245,13 @@ look_at_root(struct audit *a, const char *root)
 	char *prefix;
 	size_t n;
 
+	if (root[0] != '/' && equals != NULL && stat(root, &st) == -1) {
+		warnx("audit: --docroot %s: a prefix begins with \"/\": "
+		      "--docroot /%s",
+		    root, root);
+		a->failed = true;
+		return;
+	}
 	if (root[0] != '/' || equals == NULL || stat(root, &st) == 0) {
 		look_at_folder(a, "", root, 0);
 		return;

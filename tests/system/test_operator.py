@@ -354,6 +354,9 @@ def test_audit_of_a_folder_with_another_path(t):
         found, said = audit(t, text, '--docroot', prefix + t.path('bin'))
         eq([f[1:3] for f in found], [('/cgi-bin/list', t.path('bin/list'))])
         eq(said, '')
+    found, said = audit(t, text, '--docroot', 'cgi-bin=' + t.path('bin'))
+    eq(found, [])
+    assert 'a prefix begins with "/": --docroot /cgi-bin=' in said, said
     # Several folders; what cannot be read is no clean bill.
     found, said = audit(t, '[defaults]\nkey = required\n', '--docroot',
                         t.path('bin'), '--docroot', t.path('gone'))
