@@ -250,7 +250,9 @@ def test_names_that_no_copy_may_have(t):
         refused(t, once, 'backup', '--yes', once.database + suffix,
                 says='database itself')
     refused(t, once, 'backup', t.path('folder/'), says='name a file')
-    refused(t, once, 'backup', t.path('nowhere/copy'), says='No such file')
+    refused(t, once, 'backup', t.path('nowhere/copy'),
+            says='the folder for the copy, %s: No such file'
+            % t.path('nowhere'))
     refused(t, once, 'backup', '/proc/copy', says='/proc/copy')
     t.write('copy-wal', 'old')
     refused(t, once, 'backup', t.path('copy'), says='taken for a part')

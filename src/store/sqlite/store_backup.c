@@ -130,6 +130,21 @@ check_beside(struct backup *b)
 	return rc;
 }
 
+/* Names the folder, which cannot be used. */
+static enum rc
+fail_folder(struct backup *b)
+{
+	const char *file = b->what->file, *slash = strrchr(file, '/');
+	const int n = slash == NULL ? 0 : (int)(slash - file);
+
+	return backup_fail(b, RC_IO, "%s: the folder for the copy, %.*s: %s",
+	    file, n > 0 ? n : 1,
+	    n > 0               ? file
+		: slash != NULL ? "/"
+				: ".",
+	    strerror(errno));
+}
+
 static enum rc
 name_files(struct backup *b)
 {
@@ -137,7 +152,7 @@ name_files(struct backup *b)
 
 	b->file = dbfile_resolve(b->what->file, b->why, b->size);
 	if (b->file == NULL)
-		return RC_IO;
+		return fail_folder(b);
 	if (b->file[strlen(b->file) - 1] == '/')
 		return backup_fail(b, RC_INVALID,
 		    "%s: is a folder; name a file", b->what->file);
