@@ -217,6 +217,18 @@ is_tcp(const char *s)
 	return text_made_of(host, WORD ".-") && host[0] != '-';
 }
 
+/* Whether it ends in a port that there is not. */
+static bool
+port_is_out_of_range(const char *text)
+{
+	const char *port = strrchr(text, ':') + 1;
+	struct conf_error why;
+	unsigned number;
+
+	return *port != '\0' && port[strspn(port, DIGITS)] == '\0' &&
+	    !conf_value_number(port, 1, 65535, &number, &why);
+}
+
 static bool
 socket_text(const char *text, struct conf_arena *arena, const char **out,
     struct conf_error *why)
@@ -234,6 +246,10 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 		return conf_value_fail(why,
 		    "the path of a unix socket is longer than %zu bytes",
 		    sizeof(address->sun_path) - 1);
+	if (path == NULL && strncmp(text, "tcp:", 4) == 0 &&
+	    port_is_out_of_range(text))
+		return conf_value_fail(why,
+		    "\"%.200s\": its port is out of range (1 to 65535)", text);
 	if (path == NULL &&
 	    !(strncmp(text, "tcp:", 4) == 0 && is_tcp(text + 4)) &&
 	    !(strncmp(text, "fd:", 3) == 0 &&

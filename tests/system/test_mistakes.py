@@ -206,8 +206,8 @@ MISTAKES = (
      '2: socket: "127.0.0.1:9000" is not unix:/path, /path, tcp:host:port '
      'or fd:N'),
     ('[server]\nsocket = tcp:127.0.0.1:99999\n',
-     '2: socket: "tcp:127.0.0.1:99999" is not unix:/path, /path, '
-     'tcp:host:port or fd:N'),
+     '2: socket: "tcp:127.0.0.1:99999": its port is out of range (1 to '
+     '65535)'),
     ('[server]\nsocket = http://localhost\n',
      '2: socket: "http://localhost" is not unix:/path, /path, '
      'tcp:host:port or fd:N'),

@@ -639,6 +639,7 @@ struct bad {
 	"there are [server], [defaults], [route /path] and [effect name]"
 #define PATHS_CLASH \
 	"admin_path and status_path must not be equal, or one below the other"
+#define PORT    ": its port is out of range (1 to 65535)"
 #define SOCKETS " is not unix:/path, /path, tcp:host:port or fd:N"
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
 #define SIZES   " is not a size: a number, or one and K, M or G"
@@ -668,8 +669,10 @@ static const struct bad server_bad[] = {
 	    "the path of a unix socket is longer than 107 bytes" },
 	{ "socket = tcp:9000", "\"tcp:9000\"" SOCKETS },
 	{ "socket = tcp::9000", "\"tcp::9000\"" SOCKETS },
-	{ "socket = tcp:h:0", "\"tcp:h:0\"" SOCKETS },
-	{ "socket = tcp:h:65536", "\"tcp:h:65536\"" SOCKETS },
+	{ "socket = tcp:h:0", "\"tcp:h:0\"" PORT },
+	{ "socket = tcp:h:65536", "\"tcp:h:65536\"" PORT },
+	{ "socket = tcp:127.0.0.1:99999", "\"tcp:127.0.0.1:99999\"" PORT },
+	{ "socket = tcp:h:http", "\"tcp:h:http\"" SOCKETS },
 	{ "socket = tcp:h:", "\"tcp:h:\"" SOCKETS },
 	{ "socket = tcp:::1:9000", "\"tcp:::1:9000\"" SOCKETS },
 	{ "socket = tcp:[]:9000", "\"tcp:[]:9000\"" SOCKETS },
@@ -784,8 +787,8 @@ static const struct bad route_bad[] = {
 	{ "handler = unix:" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },
 	{ "handler = tcp:9000", "\"tcp:9000\"" SOCKETS },
-	{ "handler = tcp:app:0", "\"tcp:app:0\"" SOCKETS },
-	{ "handler = tcp:app:65536", "\"tcp:app:65536\"" SOCKETS },
+	{ "handler = tcp:app:0", "\"tcp:app:0\"" PORT },
+	{ "handler = tcp:app:65536", "\"tcp:app:65536\"" PORT },
 	{ "handler = tcp:::1:9000", "\"tcp:::1:9000\"" SOCKETS },
 	{ "handler = fd:3", "the program \"fd:3\" is not an absolute path" },
 	{ "handler = UNIX:/a",
