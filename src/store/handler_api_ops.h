@@ -6,6 +6,8 @@
 #define HANDLER_API_OPS_H
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "handler_api.h"
 
@@ -38,5 +40,18 @@ struct handler_api_base {
 /* handler_api_open() of the store on SQLite. */
 enum rc sqlite_handler_api_open(struct handler_api **out, const char *database,
     int64_t patience, char *err, size_t errsize);
+
+/* Names the effect in why, if that says that an effect was refused.  In a
+ * header, because oncewrap has none of handler_api.c. */
+static inline void
+handler_api_name_effect(
+    char *why, size_t size, const struct handler_api_effect *effect)
+{
+	const size_t n = strlen(why);
+
+	if (strncmp(why, "once_outbox.", strlen("once_outbox.")) == 0)
+		snprintf(
+		    why + n, size - n, " (topic \"%.100s\")", effect->topic);
+}
 
 #endif

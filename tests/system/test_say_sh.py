@@ -308,11 +308,13 @@ def test_effect_that_is_refused_takes_all_of_it_along(t):
     t.write('long', b'x' * 16777217)
     for first_words in (('checkpoint', 'far'), ('respond',)):
         for emit, message in (
-                (('sms=' + t.path('one'),), 'once_outbox.topic: '),
+                (('sms=' + t.path('one'),), 'once_outbox.topic: no effect of '
+                 'that name is configured (topic "sms")'),
                 (('mail=' + t.path('one'), 'sms=' + t.path('one')),
-                 'once_outbox.topic: '),
+                 'is configured (topic "sms")'),
                 (('mail=' + t.path('long'),),
-                 'once_outbox.payload: longer than 16777216 bytes'),
+                 'once_outbox.payload: longer than 16777216 bytes (topic '
+                 '"mail")'),
                 (('mail=' + t.path('missing'),),
                  'missing: No such file or directory'),
                 (('mail=' + t.dir,), 'Is a directory')):

@@ -95,6 +95,10 @@ api_write(struct handler_api *api, const struct handler_api_write *w)
 	}
 	snprintf(
 	    api->why, sizeof(api->why), "%s%s", failure_text(pg, rc), doubt);
+	/* The effects are the last statements. */
+	if (n < w->neffects)
+		handler_api_name_effect(api->why, sizeof(api->why),
+		    &w->effects[w->neffects - 1 - n]);
 	pg_rollback(pg);
 	return rc;
 }

@@ -55,16 +55,18 @@ api_finish(struct handler_api *api, enum rc rc)
 	return rc;
 }
 
-/* Runs in a transaction.  On failure it has ended that, or api_finish()
- * does. */
+/* Runs in a transaction.  On failure it has ended that, or api_finish() does;
+ * *failed is the effect. */
 static enum rc
 add_effects(struct handler_api *api, const char *token,
-    const struct handler_api_effect *effects, size_t n)
+    const struct handler_api_effect *effects, size_t n,
+    const struct handler_api_effect **failed)
 {
 	struct db_stmt *s;
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		*failed = &effects[i];
 		s = db_stmt(api->db, QUERY_SAY_EMIT);
 		db_bindf(s, "ssb", token, effects[i].topic, effects[i].payload,
 		    effects[i].len);
@@ -76,6 +78,7 @@ add_effects(struct handler_api *api, const char *token,
 static enum rc
 api_write(struct handler_api *api, const struct handler_api_write *w)
 {
+	const struct handler_api_effect *failed = NULL;
 	struct db_stmt *s;
 	enum rc rc;
 
@@ -92,8 +95,12 @@ api_write(struct handler_api *api, const struct handler_api_write *w)
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK)
-		rc = add_effects(api, w->token, w->effects, w->neffects);
-	return api_finish(api, rc);
+		rc = add_effects(
+		    api, w->token, w->effects, w->neffects, &failed);
+	rc = api_finish(api, rc);
+	if (rc != RC_OK && failed != NULL)
+		handler_api_name_effect(api->why, sizeof(api->why), failed);
+	return rc;
 }
 
 static const struct handler_api_ops ops = {
