@@ -385,7 +385,7 @@ def test_a_start_names_cause_and_cure(t):
        'if it is oncewrap\'s')
 
 
-MAY_NOT = 'nobody may not read and write it: it belongs to %s, mode %s: %s'
+MAY_NOT = 'nobody may not read and write this file, which %s, mode %s: %s'
 
 
 def test_a_start_on_a_file_that_may_not_be_written(t):
@@ -400,13 +400,15 @@ def test_a_start_on_a_file_that_may_not_be_written(t):
     once.kill()         # the log and its index stay
     for name in 'db', 'db-wal', 'db-shm', 'db-lock':
         path = t.path('mine', name)
-        for owner, mode, cure in ((nobody['user'], 0o400, 'chmod u+rw it'),
-                                  (0, 0o644, 'chown it, or run oncewrap as '
-                                             'root')):
+        for owner, mode, cure in (
+                (nobody['user'], 0o400, 'chmod u+rw it'),
+                (0, 0o644, 'name another file, or chown it to nobody if it '
+                           'is oncewrap\'s')):
             os.chown(path, owner, nobody['group'])
             os.chmod(path, mode)
             cure = 'D/mine/%s: %s' % (name, MAY_NOT % (
-                'nobody' if owner else 'root', '0%o' % mode, cure))
+                'is its own' if owner else 'belongs to root', '0%o' % mode,
+                cure))
             eq(start(t, '-s', 'unix:' + t.path('mine', 's'), '-d',
                      t.path('mine', 'db'), **nobody),
                ['database D/mine/%s: Permission denied' % name, cure])
@@ -453,9 +455,9 @@ def test_oncectl_on_a_database_that_may_not_be_read(t):
     eq((run.returncode, run.stdout), (1, b''))
     eq(run.stderr.decode().replace(t.dir, 'D'),
        'oncectl: database D/once.db: Permission denied: nobody may not read '
-       'it: it belongs to root, mode 0640: chown it, or run this as root\n')
+       'this file, which belongs to root, mode 0640: run this as root\n')
     os.chmod(once.database, 0o644)
-    may_not = MAY_NOT % ('root', '0644', 'chown it, or run this as root\n')
+    may_not = MAY_NOT % ('belongs to root', '0644', 'run this as root\n')
     for mode, start in ((0o755, 'database D/once.db: Permission denied'),
                         (0o777, 'D/once.db')):
         os.chmod(t.dir, mode)   # 0777: nobody may make the log
