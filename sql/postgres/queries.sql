@@ -1036,11 +1036,8 @@ FROM pg_class c, LATERAL (
 WHERE c.relnamespace = current_schema()::regnamespace
     AND left(c.relname::text, 5) = 'once_';
 
--- Missing tables, indexes, sequences and functions.
--- name: missing_parts
--- scan: reads the catalog, when an operator asks
-SELECT count(*), string_agg(n.name, ' ')
-FROM unnest(ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
+-- list: parts
+ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
     'once_refused',
     'once_topic', 'once_effect', 'once_key_id',
@@ -1049,7 +1046,13 @@ FROM unnest(ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
     'once_key_queue', 'once_effect_of_key',
     'once_effect_open', 'once_effect_owner', 'once_checkpoint', 'once_outbox',
-    'once_response']) AS n(name)
+    'once_response']
+
+-- Missing tables, indexes, sequences and functions.
+-- name: missing_parts
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(n.name, ' ')
+FROM unnest($parts) AS n(name)
 WHERE NOT EXISTS (SELECT 1 FROM pg_class c
 	WHERE c.relnamespace = current_schema()::regnamespace
 	AND c.relname::text = n.name)
@@ -1075,11 +1078,11 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 
 -- Tables and sequences that this role may not use.
 -- name: missing_rights
--- scan: reads the catalog, when an operator asks
+-- scan: reads the catalog, when a process starts
 SELECT count(*), string_agg(c.relname::text, ' ')
 FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace
-    AND left(c.relname::text, 5) = 'once_'
+    AND c.relname::text = ANY ($parts)
     AND CASE c.relkind
 	WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT')
 	    AND has_table_privilege(c.oid, 'INSERT')
@@ -1087,6 +1090,14 @@ WHERE c.relnamespace = current_schema()::regnamespace
 	    AND has_table_privilege(c.oid, 'DELETE'))
 	WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'USAGE')
 	ELSE false END;
+
+-- The role that owns the tables.
+-- name: owning_role
+-- scan: reads the catalog, when a process starts
+SELECT 1::bigint, pg_get_userbyid(c.relowner)::text
+FROM pg_class c
+WHERE c.relnamespace = current_schema()::regnamespace
+    AND c.relname::text = 'once_meta';
 
 -- Hosts with the same id: processes that moved in the last minute, of one host
 -- and two boots.

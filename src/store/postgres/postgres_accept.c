@@ -139,6 +139,7 @@ postgres_accept(struct store *s, const struct store_reservation *what,
 	rc = postgres_place_init(&a.place, s, what, true);
 	if (rc == RC_OK)
 		rc = postgres_write(s, accept_run, &a);
+	postgres_place_remember_result(s, rc);
 	if (rc == RC_OK)
 		postgres_news_made(&s->news);
 	else if (rc != RC_EXISTS || !a.queued)

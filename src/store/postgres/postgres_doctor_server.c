@@ -103,36 +103,13 @@ check_standbys(struct store *s, struct findings *f)
 
 /* --- the schema ----------------------------------------------------------- */
 
-struct names {
-	enum pg_query query;
-	int64_t n;
-	char text[160];
-};
-
-/* The number of what the statement finds, and their names. */
-static enum rc
-names_run(struct pg *pg, void *arg)
-{
-	struct names *c = arg;
-	const char *text;
-	enum rc rc;
-
-	pg_send(pg, c->query, "");
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "ip", &c->n, &text);
-	if (rc == RC_OK)
-		snprintf(
-		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
-	return rc;
-}
-
 /* schema_open() has seen the version. */
 static void
 check_schema(struct store *s, struct findings *f)
 {
-	struct names missing = { .query = PG_QUERY_MISSING_PARTS };
+	struct postgres_names missing = { .query = PG_QUERY_MISSING_PARTS };
 
-	if (postgres_read(s, names_run, &missing) != RC_OK)
+	if (postgres_names_read(s, &missing) != RC_OK)
 		findings_add(f, "schema", false, "cannot be read");
 	else if (missing.n != 0)
 		findings_add(f, "schema", false, "version %d, without %s",
@@ -146,9 +123,9 @@ check_schema(struct store *s, struct findings *f)
 static void
 check_unlogged(struct store *s, struct findings *f)
 {
-	struct names unlogged = { .query = PG_QUERY_UNLOGGED };
+	struct postgres_names unlogged = { .query = PG_QUERY_UNLOGGED };
 
-	if (postgres_read(s, names_run, &unlogged) != RC_OK)
+	if (postgres_names_read(s, &unlogged) != RC_OK)
 		findings_add(f, "tables", false, "cannot be read");
 	else if (unlogged.n == 0)
 		findings_add(f, "tables", true, "all survive a crash");
@@ -161,9 +138,9 @@ check_unlogged(struct store *s, struct findings *f)
 static void
 check_rights(struct store *s, struct findings *f)
 {
-	struct names missing = { .query = PG_QUERY_MISSING_RIGHTS };
+	struct postgres_names missing = { .query = PG_QUERY_MISSING_RIGHTS };
 
-	if (postgres_read(s, names_run, &missing) != RC_OK)
+	if (postgres_names_read(s, &missing) != RC_OK)
 		findings_add(f, "rights", false, "cannot be read");
 	else if (missing.n == 0)
 		findings_add(f, "rights", true, "this role has all it needs");
@@ -178,9 +155,9 @@ check_rights(struct store *s, struct findings *f)
 static void
 check_hosts(struct store *s, struct findings *f)
 {
-	struct names twins = { .query = PG_QUERY_TWIN_HOSTS };
+	struct postgres_names twins = { .query = PG_QUERY_TWIN_HOSTS };
 
-	if (postgres_read(s, names_run, &twins) != RC_OK)
+	if (postgres_names_read(s, &twins) != RC_OK)
 		findings_add(f, "hosts", false, "cannot be read");
 	else if (twins.n == 0)
 		findings_add(
@@ -196,9 +173,9 @@ check_hosts(struct store *s, struct findings *f)
 static void
 check_foreign(struct store *s, struct findings *f)
 {
-	struct names foreign = { .query = PG_QUERY_FOREIGN_PARTS };
+	struct postgres_names foreign = { .query = PG_QUERY_FOREIGN_PARTS };
 
-	if (postgres_read(s, names_run, &foreign) != RC_OK)
+	if (postgres_names_read(s, &foreign) != RC_OK)
 		findings_add(f, "foreign", false, "the schema cannot be read");
 	else if (foreign.n == 0)
 		findings_add(

@@ -54,6 +54,28 @@ tell_unrecorded(struct store *s, char *why, size_t size)
 		    held);
 }
 
+/*
+ * A reservation that failed is tried again, without a key of its own: a web
+ * server that asks for health may send no request until it is good.
+ */
+static bool
+can_reserve(struct store *s, char *why, size_t size)
+{
+	char reason[256];
+	enum rc rc;
+
+	lock_take(&s->lock);
+	rc = s->reserving;
+	lock_give(&s->lock);
+	if (rc == RC_OK || !s->keeper)
+		return true;
+	rc = postgres_reserve_try(s, reason, sizeof(reason));
+	postgres_place_remember_result(s, rc);
+	if (rc != RC_OK)
+		snprintf(why, size, "no key can be reserved: %s", reason);
+	return rc == RC_OK;
+}
+
 /* A write is tried only if the last one failed. */
 static bool
 can_write(struct store *s, char *why, size_t size)
@@ -94,5 +116,6 @@ postgres_health(struct store *s, char *why, size_t size)
 {
 	return is_ahead(s, why, size) &&
 	    postgres_check_server(s, why, size) == RC_OK &&
-	    can_write(s, why, size) && can_begin(s, why, size);
+	    can_write(s, why, size) && can_reserve(s, why, size) &&
+	    can_begin(s, why, size);
 }

@@ -98,6 +98,7 @@ struct store {
 	int nfingerprint_specs;
 	atomic_int forgotten; /* how often ids and fingerprint_specs were */
 	enum rc last;         /* of the last write */
+	enum rc reserving;    /* of the last reservation that was needed */
 	struct postgres_tally tally;
 	pthread_cond_t beat; /* the keeper has work, or ends */
 	bool stop;
@@ -151,7 +152,16 @@ enum rc postgres_check_server(struct store *s, char *err, size_t errsize);
  * session.  False if that cannot be determined. */
 bool postgres_is_pooled(struct store *s);
 
-/* Opens the schema, and makes it if create is set. */
+/* What a statement finds: how many, and their names. */
+struct postgres_names {
+	enum pg_query query;
+	int64_t n;
+	char text[256];
+};
+enum rc postgres_names_read(struct store *s, struct postgres_names *names);
+
+/* Opens the schema, and makes it if create is set; then the role must have all
+ * rights that a daemon needs. */
 enum rc
 postgres_schema_open(struct store *s, bool create, char *err, size_t errsize);
 

@@ -30,6 +30,17 @@ postgres_place_may_begin(struct store *s)
 	return s->unsafe ? RC_UNSAFE : RC_OK;
 }
 
+/* RC_EXISTS, RC_LOST: no place was needed, or another process has it. */
+void
+postgres_place_remember_result(struct store *s, enum rc rc)
+{
+	if (rc == RC_EXISTS || rc == RC_LOST)
+		return;
+	lock_take(&s->lock);
+	s->reserving = rc;
+	lock_give(&s->lock);
+}
+
 /* --- numbers drawn in advance --------------------------------------------- */
 
 /* The lowest one, so that a later key has a higher number; 0: there is none. */

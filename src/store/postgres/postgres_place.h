@@ -80,9 +80,16 @@ enum decision postgres_place_limit(const struct postgres_limits *l);
 void
 postgres_place_end(struct postgres_place *p, enum rc rc, struct record *found);
 
+/* Remembers for health how a transaction that takes a place ended. */
+void postgres_place_remember_result(struct store *s, enum rc rc);
+
 /* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin.
  * RC_UNSAFE: nor may it while the server may lose commits. */
 enum rc postgres_place_may_begin(struct store *s);
+
+/* Reserves a key and rolls that back.  RC_OK: it would succeed; else why (of
+ * size bytes) tells the reason. */
+enum rc postgres_reserve_try(struct store *s, char *why, size_t size);
 
 /* --- the columns of a reservation ----------------------------------------- */
 

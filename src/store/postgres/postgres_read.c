@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "postgres_identity.h"
+#include "postgres_place.h"
 #include "postgres_row.h"
 
 /* Bytes of a body that one result has, in a value or in pieces, so that no
@@ -93,6 +94,9 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 		record_check(record);
 	else
 		record_free(record);
+	/* Without a lookup no key is reserved. */
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		postgres_place_remember_result(s, rc);
 	if (rc == RC_NOTFOUND)
 		(void)atomic_fetch_add(&s->absent, 1);
 	else

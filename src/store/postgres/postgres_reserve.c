@@ -347,6 +347,7 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 		rc = reserve_not_unseen(&r);
 	if (rc == RC_LOST)
 		rc = postgres_write(s, reserve_run, &r);
+	postgres_place_remember_result(s, rc);
 	if (rc == RC_OK)
 		postgres_place_remember(&r.place);
 	/* The group took the place, and this caller does not use it. */
@@ -361,4 +362,60 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 	*decision = r.place.decision;
 	postgres_place_end(&r.place, rc, found);
 	return rc;
+}
+
+/* --- a trial -------------------------------------------------------------- */
+
+struct trial {
+	struct reserve reserve;
+	char *why;
+	size_t size;
+};
+
+/* RC_EXISTS: it would succeed. */
+static enum rc
+trial_run(struct pg *pg, void *arg)
+{
+	struct trial *t = arg;
+	struct reserve *r = &t->reserve;
+	enum rc rc = reserve_run(pg, r);
+
+	if (rc == RC_OK) {
+		pg_send(pg, PG_QUERY_FINISH_UNKNOWN, "is?s", r->lease->id,
+		    r->lease->token, true, "trial");
+		if ((rc = pg_sync(pg)) == RC_OK)
+			rc = pg_done(pg);
+	}
+	if (pg_failure(pg) != PG_NONE)
+		snprintf(t->why, t->size, "%s", pg_message(pg));
+	return rc == RC_OK ? RC_EXISTS : rc;
+}
+
+enum rc
+postgres_reserve_try(struct store *s, char *why, size_t size)
+{
+	char key[RECORD_UUID_LEN + 1];
+	const struct store_reservation what = {
+		.identity = { "", "/", key },
+		.fingerprint_spec = "",
+		.reconcile_delay = 1,
+		.environment = "",
+		.environment_len = 1,
+		.body = "",
+		.resource = true,
+	};
+	struct store_lease lease = { 0 };
+	struct trial t = { .reserve.lease = &lease, .why = why, .size = size };
+	struct record found = { 0 };
+	enum rc rc;
+
+	*why = '\0';
+	uuid_random(key);
+	rc = postgres_place_init(&t.reserve.place, s, &what, true);
+	if (rc == RC_OK)
+		rc = postgres_touch(s, trial_run, &t);
+	if (*why == '\0')
+		snprintf(why, size, "%s", rc_text(rc));
+	postgres_place_end(&t.reserve.place, rc, &found);
+	return rc == RC_EXISTS ? RC_OK : rc;
 }

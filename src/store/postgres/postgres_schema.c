@@ -112,6 +112,56 @@ schema_run(struct pg *pg, void *arg)
 	return RC_OK;
 }
 
+/* --- rights --------------------------------------------------------------- */
+
+static enum rc
+names_run(struct pg *pg, void *arg)
+{
+	struct postgres_names *c = arg;
+	const char *text;
+	enum rc rc;
+
+	pg_send(pg, c->query, "");
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "ip", &c->n, &text);
+	if (rc == RC_OK)
+		snprintf(
+		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
+	return rc;
+}
+
+enum rc
+postgres_names_read(struct store *s, struct postgres_names *names)
+{
+	return postgres_read(s, names_run, names);
+}
+
+/* Without them a daemon would start, and find that no key can be reserved. */
+static enum rc
+check_rights(struct store *s, char *err, size_t errsize)
+{
+	struct postgres_names missing = { .query = PG_QUERY_MISSING_RIGHTS },
+			      owner = { .query = PG_QUERY_OWNING_ROLE };
+	char why[256];
+	enum rc rc;
+
+	if ((rc = postgres_names_read(s, &missing)) == RC_OK)
+		rc = postgres_names_read(s, &owner);
+	if (rc != RC_OK) {
+		txn_message_copy(s->pool, why, sizeof(why));
+		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
+		    why);
+		return rc;
+	}
+	if (missing.n == 0)
+		return RC_OK;
+	snprintf(err, errsize,
+	    "database %s: its role must be able to read and change %s: name "
+	    "the role %s, which owns the tables",
+	    txn_database(s->pool), missing.text, owner.text);
+	return RC_INVALID;
+}
+
 /* The rights of a handler's role. */
 struct grant {
 	const char *role;
@@ -205,5 +255,5 @@ postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 	memcpy(s->secret, m.secret, sizeof(s->secret));
 	s->losses = m.losses;
 	FAULT(SCHEMA_DONE);
-	return RC_OK;
+	return create ? check_rights(s, err, errsize) : RC_OK;
 }
