@@ -1114,6 +1114,16 @@ FROM (SELECT o.host FROM once_owner o
 SELECT (SELECT count(*) FROM once_key WHERE owner = $1)
     + (SELECT count(*) FROM once_effect WHERE owner = $1);
 
+-- Leases of owners that are not of the host $1; and those of the machine $2
+-- among them.
+-- name: leases_elsewhere
+-- scan: there is a row for each lease
+SELECT count(*), count(*) FILTER (WHERE left(o.host, 32) = $2::text)
+FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
+    UNION ALL SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL) b
+LEFT JOIN once_owner o ON o.id = b.owner
+WHERE o.host IS DISTINCT FROM $1::text;
+
 -- Unknown keys that only an operator can resolve; and the other open keys.
 -- name: count_open
 SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),

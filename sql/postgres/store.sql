@@ -6,6 +6,9 @@ SELECT current_setting('server_version_num')::bigint,
     current_setting('full_page_writes'),
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
+-- name: catalog
+SELECT current_database()::text;
+
 -- name: meta_exists
 SELECT 1::bigint FROM pg_class
 WHERE relname = 'once_meta' AND relnamespace = current_schema()::regnamespace;

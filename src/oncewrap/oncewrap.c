@@ -198,9 +198,19 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 	FAULT(STORE_OPENED);
 	put_topics(d);
 	if ((rc = maintenance_recover(d->store, &pass)) != RC_OK)
-		log_event(LOG_ERROR, "pass-failed", NULL,
-		    LOG_S("pass", "sweep"), LOG_S("why", rc_text(rc)));
+		maintenance_failed(d->store, "sweep", rc);
 	return true;
+}
+
+static void
+log_started(const struct store *store, unsigned workers)
+{
+	const char *folder = store_folder(store);
+	const struct log_value values[] = { LOG_S("version", PACKAGE_VERSION),
+		LOG_S("database", store_database(store)),
+		LOG_I("workers", workers), LOG_S("folder", folder) };
+
+	log_values(LOG_INFO, "started", NULL, values, folder != NULL ? 4 : 3);
 }
 
 /* Returns 0, or the exit status after a failure. */
@@ -231,9 +241,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		notstarted_say("no memory or threads");
 		return EXIT_FAILURE;
 	}
-	log_event(LOG_INFO, "started", NULL, LOG_S("version", PACKAGE_VERSION),
-	    LOG_S("database", store_database(d->store)),
-	    LOG_I("workers", workers));
+	log_started(d->store, workers);
 	systemd_notify("READY=1");
 	return 0;
 }

@@ -70,8 +70,10 @@ liveness_open_file(const char *file, const char *database, unsigned mode)
 	struct stat st;
 	int fd;
 
-	fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	if (fd == -1 && errno == EEXIST)
+	fd = mode == 0
+	    ? -1
+	    : open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (mode == 0 || (fd == -1 && errno == EEXIST))
 		return open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd == -1)
 		return -1;
@@ -145,6 +147,10 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 	/* Repeats if another process removed the file before it was locked. */
 	for (tries = 0; tries < 10; tries++) {
 		l->fd = liveness_open_file(l->file, database, mode);
+		if (l->fd == -1 && mode == 0 && errno == ENOENT) {
+			rc = RC_NOTFOUND;
+			goto out;
+		}
 		if (l->fd == -1) {
 			rc = liveness_failed(l->file, "open");
 			goto out;

@@ -20,7 +20,8 @@
 struct liveness;
 
 /* Opens "<database>-lock" (created with mode if it does not exist) and locks a
- * byte.  Errors are logged and name the file. */
+ * byte.  mode 0: RC_NOTFOUND if it does not exist.  Other errors are logged and
+ * name the file. */
 enum rc
 liveness_open(struct liveness **out, const char *database, unsigned mode);
 

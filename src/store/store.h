@@ -424,6 +424,12 @@ enum rc store_topics_first(struct store *s, char *const *add, size_t nadd);
 /* The database's absolute file name, or its URI without a password. */
 const char *store_database(const struct store *s);
 
+/* The folder with files of this host's processes; NULL: the database's. */
+const char *store_folder(const struct store *s);
+
+/* What the database said of the failure rc, or rc_text(rc).  Returns out. */
+const char *store_why(struct store *s, enum rc rc, char *out, size_t size);
+
 /* Lets the database's group write the database and the files beside it.  The
  * store logs a file if it cannot change the group or the mode. */
 void store_share_files(struct store *s);

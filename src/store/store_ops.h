@@ -81,6 +81,9 @@
 	X(enum rc, topics_first, (struct store *s, char *const *add, \
 	    size_t nadd), (s, add, nadd)) \
 	X(const char *, database, (const struct store *s), (s)) \
+	X(const char *, folder, (const struct store *s), (s)) \
+	X(const char *, why, (struct store *s, enum rc rc, char *out, \
+	    size_t size), (s, rc, out, size)) \
 	X(enum rc, due, (struct store *s, const char *after, \
 	    struct record *key), (s, after, key)) \
 	X(enum rc, claim, (struct store *s, int64_t id, \

@@ -40,22 +40,22 @@ def test_a_handler_orders_mails_and_answers_in_one_transaction(t):
     for statement in statements.splitlines():
         server.sql(statement)
     eq(server.sql("SELECT rolname FROM pg_roles WHERE rolname IN "
-                  "('oncewrap', 'shop') ORDER BY 1").split(),
-       ['oncewrap', 'shop'])
+                  "('oncewrap', 'shop_app') ORDER BY 1").split(),
+       ['oncewrap', 'shop_app'])
     uri = server.uri(user='oncewrap').replace('/postgres?', '/shop?')
     eq(ctl(t, '-f', conf, '-d', uri, 'init', '--grant',
-           'shop').returncode, 0)
-    assert '.Dl oncectl -d postgresql://oncewrap@db/shop init --grant shop' \
-        in page('oncectl.1')
+           'shop_app').returncode, 0)
+    assert '.Dl oncectl -d postgresql://oncewrap@db/shop init --grant ' \
+        'shop_app' in page('oncectl.1')
     server.command('psql', '-Xq', '-d', uri, '-c',
                    'CREATE TABLE shop_order(id uuid PRIMARY KEY, item text '
-                   'NOT NULL); GRANT INSERT ON shop_order TO shop')
-    # As shop, who has the right to nothing else.
+                   'NOT NULL); GRANT INSERT ON shop_order TO shop_app')
+    # As shop_app, which has the right to nothing else.
     program = t.path('order.sh')
     with open(example) as f:
         t.write('order.sh', f.read().replace(
             '"$ONCE_DATABASE"', '"$(echo "$ONCE_DATABASE" | '
-            'sed s/oncewrap@/shop@/)"'), 0o755)
+            'sed s/oncewrap@/shop_app@/)"'), 0o755)
     once = t.once(program, database=uri, env=environment(t), defaults={
         'share_database': 'yes', 'on_crash': 'resume'}, conf=section(
             'mail', t.sh('cat >> "$D/mails"', name='mail')))
@@ -90,7 +90,7 @@ def test_the_password_is_in_the_file_that_the_manual_names(t):
 
 
 def test_the_commands_of_the_readme_move_a_store(t):
-    """Under "Several hosts": init, copy, doctor."""
+    """Under "Several hosts": copy, init, doctor."""
     with open(os.path.join(base.TOP, 'README.md')) as f:
         text = f.read()
     said = re.findall(r'^    oncectl (.*)$', text[text.index(

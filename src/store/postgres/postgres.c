@@ -25,11 +25,20 @@ const struct store_ops postgres_ops = {
 	.list_free = postgres_list_free,
 };
 
+/* The URI, and what of this host a daemon needs. */
+static enum rc
+postgres_check(const char *database, char *err, size_t errsize)
+{
+	enum rc rc = pg_target_check(database, err, errsize);
+
+	return rc == RC_OK ? postgres_host_check(err, errsize) : rc;
+}
+
 extern const struct store_module oncewrap_postgresql;
 __attribute__((visibility("default")))
 const struct store_module oncewrap_postgresql = {
 	.version = PACKAGE_VERSION,
-	.check = pg_target_check,
+	.check = postgres_check,
 	.open = postgres_open,
 	.open_handler_api = postgres_handler_api_open,
 	.init = postgres_init,
@@ -222,34 +231,35 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 	return RC_UNSAFE;
 }
 
+/* RC_LOST: a copy into the store has ended, and its secret is another one. */
 static enum rc
-open_host(struct store *s, char *err, size_t errsize)
+open_owner(struct store *s, char *err, size_t errsize)
 {
+	struct liveness *liveness;
 	enum rc rc;
 
-	rc = postgres_host_open(&s->host, txn_database(s->pool), err, errsize);
-	if (rc == RC_OK)
-		s->base.local = s->host.local;
-	return rc;
+	liveness_close(s->liveness);
+	s->liveness = NULL;
+	s->base.local = NULL;
+	err[0] = '\0';
+	if ((rc = postgres_liveness_why(s, &liveness, err, errsize)) != RC_OK)
+		return rc;
+	txn_set_owner(s->pool, liveness_self(liveness));
+	return postgres_owner_new(s);
 }
 
 /* A process that may create the store will hold leases. */
 static enum rc
 open_keeper(struct store *s, char *err, size_t errsize)
 {
-	struct liveness *liveness;
 	enum rc rc;
 
-	if ((rc = open_host(s, err, errsize)) != RC_OK)
-		return rc;
-	rc = postgres_liveness(s, &liveness);
-	if (rc == RC_OK) {
-		txn_set_owner(s->pool, liveness_self(liveness));
-		rc = postgres_owner_new(s);
-	}
+	do
+		rc = open_owner(s, err, errsize);
+	while (rc == RC_LOST);
 	if (rc == RC_OK)
 		rc = postgres_keeper_start(s);
-	if (rc != RC_OK)
+	if (rc != RC_OK && err[0] == '\0')
 		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
 		    rc_text(rc));
 	return rc;
@@ -370,39 +380,21 @@ postgres_database(const struct store *s)
 	return txn_database(s->pool);
 }
 
-/* An operator needs this host's files only now. */
-static enum rc
-open_liveness(struct store *s)
+/* Other codes may have no message, and the last one is of something else. */
+const char *
+postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 {
-	char why[512] = "";
-	enum rc rc;
+	struct txn_health health;
 
-	if (s->base.local == NULL &&
-	    (rc = open_host(s, why, sizeof(why))) != RC_OK) {
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", txn_database(s->pool)),
-		    LOG_S("message", why));
-		return rc;
-	}
-	if ((rc = liveness_open(&s->liveness, s->base.local, 0600)) != RC_OK)
-		return rc;
-	rc = postgres_host_name(
-	    &s->host, liveness_file(s->liveness), liveness_device(s->liveness));
-	s->base.host = s->host.number;
-	return rc;
-}
-
-enum rc
-postgres_liveness(struct store *s, struct liveness **out)
-{
-	enum rc rc = RC_OK;
-
-	lock_take(&s->lock);
-	if (s->liveness == NULL)
-		rc = open_liveness(s);
-	*out = s->liveness;
-	lock_give(&s->lock);
-	return rc;
+	txn_health(s->pool, &health);
+	if (rc == RC_IO || rc == RC_TIMEOUT ||
+	    (rc == RC_BUSY && !health.connected))
+		txn_message_copy(s->pool, out, size);
+	else
+		*out = '\0';
+	if (*out == '\0')
+		snprintf(out, size, "%s", rc_text(rc));
+	return out;
 }
 
 /* --- waiting -------------------------------------------------------------- */

@@ -210,28 +210,75 @@ held_run(struct pg *pg, void *arg)
 	return rc == RC_OK ? pg_one(pg, "i", &h->n) : rc;
 }
 
-static void
-check_owners(struct store *s, struct findings *f)
+/* Leases whose owners cannot be looked at from here. */
+struct elsewhere {
+	const char *host;
+	char machine[33];
+	int64_t all, machines; /* of all machines; of this one */
+};
+
+static enum rc
+elsewhere_run(struct pg *pg, void *arg)
+{
+	struct elsewhere *e = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_LEASES_ELSEWHERE, "ss", e->host, e->machine);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "ii", &e->all, &e->machines) : rc;
+}
+
+static enum rc
+count_dead(struct store *s, int64_t *dead)
 {
 	struct postgres_gone gone[GONE];
 	struct held held = { 0 };
-	struct liveness *liveness;
-	int64_t dead = 0;
 	int n = 1;
-	enum rc rc;
+	enum rc rc = postgres_owner_look(s);
 
-	/* It tells which of this host's processes live. */
-	if ((rc = postgres_liveness(s, &liveness)) == RC_OK)
-		rc = postgres_owner_look(s);
 	while (rc == RC_OK && n > 0) {
 		n = postgres_owners_gone(s, held.owner, gone, GONE);
 		for (int i = 0; i < n && rc == RC_OK; i++) {
 			held.owner = gone[i].id;
 			rc = postgres_look(s, held_run, &held);
-			dead += held.n;
+			*dead += held.n;
 		}
 	}
-	findings_leases(f, rc, dead);
+	return rc;
+}
+
+static void
+check_owners(struct store *s, struct findings *f)
+{
+	struct elsewhere e = { .host = s->host.name };
+	struct liveness *liveness;
+	char why[512] = "";
+	int64_t dead = 0;
+	enum rc rc;
+
+	rc = postgres_liveness_why(s, &liveness, why, sizeof(why));
+	if (rc == RC_OK || rc == RC_NOTFOUND)
+		rc = count_dead(s, &dead);
+	postgres_host_machine(e.machine);
+	if (rc == RC_OK)
+		rc = postgres_read(s, elsewhere_run, &e);
+	if (rc != RC_OK && liveness == NULL && why[0] != '\0')
+		findings_add(f, "leases", false,
+		    "cannot tell which processes live: %s", why);
+	else if (rc != RC_OK || dead > 0 || e.all == 0)
+		findings_leases(f, rc, dead);
+	else if (liveness == NULL && e.machines > 0)
+		findings_add(f, "leases", false,
+		    "%" PRId64 " held by processes of this host, and it "
+		    "cannot tell whether they live: %s: name the daemon's "
+		    "folder in STATE_DIRECTORY",
+		    e.machines, why);
+	else
+		findings_add(f, "leases", true,
+		    "%" PRId64 " held by processes of other hosts or of other "
+		    "folders of this one, where oncectl can tell whether they "
+		    "live",
+		    e.all);
 }
 
 /* --- keys and effects ----------------------------------------------------- */

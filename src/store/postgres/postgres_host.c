@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,11 +15,11 @@
 #include <unistd.h>
 
 #include "digest.h"
+#include "user.h"
 #include "postgres_host.h"
 
-/* The machine's id, 32 digits; zeros if it has none. */
-static void
-host_machine(char id[33])
+void
+postgres_host_machine(char id[33])
 {
 	static const char none[] = "00000000000000000000000000000000";
 	FILE *f = fopen("/etc/machine-id", "re");
@@ -65,34 +66,87 @@ host_folder(void)
 }
 
 static enum rc
-host_check(const char *folder, char *err, size_t errsize)
+host_check(const char *folder, bool make, char *err, size_t errsize)
 {
+	char self[USER_NAME];
 	struct stat st;
 
-	if (mkdir(folder, 0700) == -1 && errno != EEXIST) {
+	if (make && mkdir(folder, 0700) == -1 && errno != EEXIST) {
 		snprintf(err, errsize,
 		    "%s: %s: it is for files that name this host's processes: "
 		    "make it, or name another folder in STATE_DIRECTORY",
 		    folder, strerror(errno));
 		return RC_IO;
 	}
+	if (lstat(folder, &st) == -1 && !make && errno == ENOENT) {
+		snprintf(err, errsize, "%s: there is no such folder", folder);
+		return RC_NOTFOUND;
+	}
 	/* Root looks at the processes of a daemon of another user. */
 	if (lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
 	    (st.st_uid == geteuid() || geteuid() == 0) &&
 	    (st.st_mode & 022) == 0)
 		return RC_OK;
+	user_name(geteuid(), self);
 	snprintf(err, errsize,
-	    "%s: must be a folder of this user that nobody else can write",
-	    folder);
+	    "%s: is for files that name this host's processes, and must be a "
+	    "folder of %s that no other user can write: chown and chmod it, or "
+	    "name another folder in STATE_DIRECTORY",
+	    folder, self);
 	return RC_IO;
 }
 
+enum rc
+postgres_host_check(char *err, size_t errsize)
+{
+	char *folder = host_folder();
+	enum rc rc = RC_NOMEM;
+
+	if (folder != NULL)
+		rc = host_check(folder, false, err, errsize);
+	free(folder);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+void
+postgres_host_explain(
+    const struct postgres_host *host, char *err, size_t errsize)
+{
+	char self[USER_NAME], *file;
+	int fd, error;
+
+	if (asprintf(&file, "%s-lock", host->local) == -1) {
+		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+		return;
+	}
+	fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	error = errno;
+	user_name(geteuid(), self);
+	if (fd == -1 && (error == EACCES || error == EPERM))
+		snprintf(err, errsize,
+		    "%s: %s: it tells which of this host's processes live: "
+		    "chown %s %s",
+		    file, strerror(error), self, file);
+	else
+		snprintf(err, errsize,
+		    "%s: %s: it tells which of this host's processes live",
+		    file, fd == -1 ? strerror(error) : "cannot be locked");
+	if (fd != -1)
+		close(fd);
+	free(file);
+}
+
+/* --- names ---------------------------------------------------------------- */
+
 static enum rc
-host_hash(const char *text, unsigned char out[DIGEST_LEN])
+host_hash(const void *bytes, size_t len, const char *text,
+    unsigned char out[DIGEST_LEN])
 {
 	EVP_MD_CTX *md = NULL;
 	enum rc rc = digest_begin(&md);
 
+	if (rc == RC_OK)
+		rc = digest_bytes(md, bytes, len);
 	if (rc == RC_OK)
 		rc = digest_text(md, text);
 	if (rc == RC_OK)
@@ -103,10 +157,12 @@ host_hash(const char *text, unsigned char out[DIGEST_LEN])
 
 /* The beginning of the local files' names. */
 static enum rc
-host_local(const char *folder, const char *database, char **local)
+host_local(
+    const char *folder, const struct postgres_host_store *store, char **local)
 {
 	unsigned char h[DIGEST_LEN];
-	enum rc rc = host_hash(database, h);
+	enum rc rc =
+	    host_hash(store->secret, SCOPE_SECRET_LEN, store->catalog, h);
 
 	if (rc != RC_OK)
 		return rc;
@@ -118,21 +174,22 @@ host_local(const char *folder, const char *database, char **local)
 }
 
 enum rc
-postgres_host_open(
-    struct postgres_host *host, const char *database, char *err, size_t errsize)
+postgres_host_open(struct postgres_host *host,
+    const struct postgres_host_store *store, bool make, char *err,
+    size_t errsize)
 {
-	char *folder = host_folder();
 	enum rc rc = RC_NOMEM;
 
+	postgres_host_free(host);
 	memset(host, 0, sizeof(*host));
-	if (folder != NULL) {
-		rc = host_check(folder, err, errsize);
+	host->folder = host_folder();
+	if (host->folder != NULL) {
+		rc = host_check(host->folder, make, err, errsize);
 		if (rc == RC_OK)
-			rc = host_local(folder, database, &host->local);
+			rc = host_local(host->folder, store, &host->local);
 	}
 	if (rc == RC_NOMEM)
 		snprintf(err, errsize, "%s", rc_text(rc));
-	free(folder);
 	return rc;
 }
 
@@ -145,13 +202,13 @@ postgres_host_name(struct postgres_host *host, int64_t inode, uint64_t device)
 	char machine[33];
 	enum rc rc;
 
-	host_machine(machine);
+	postgres_host_machine(machine);
 	(void)clock_boot_id(boot);
 	(void)snprintf(
 	    host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot, device);
 	(void)snprintf(host->name, sizeof(host->name), "%s-%016" PRIx64,
 	    machine, (uint64_t)inode);
-	if ((rc = host_hash(host->name, hash)) != RC_OK)
+	if ((rc = host_hash("", 0, host->name, hash)) != RC_OK)
 		return rc;
 	for (int i = 0; i < 8; i++)
 		bits = bits << 8 | hash[i];
@@ -162,6 +219,7 @@ postgres_host_name(struct postgres_host *host, int64_t inode, uint64_t device)
 void
 postgres_host_free(struct postgres_host *host)
 {
+	free(host->folder);
 	free(host->local);
-	host->local = NULL;
+	host->folder = host->local = NULL;
 }

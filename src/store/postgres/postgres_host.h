@@ -14,11 +14,13 @@
 #ifndef POSTGRES_HOST_H
 #define POSTGRES_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "clock.h"
 #include "rc.h"
+#include "scope.h"
 
 /* 32 hexadecimal digits of machine-id(5), "-", and 16 of the lock file. */
 #define POSTGRES_HOST_LEN 49
@@ -27,23 +29,42 @@
 #define POSTGRES_BOOT_LEN (CLOCK_BOOT_ID_LEN + 17)
 
 struct postgres_host {
-	/* what the names of the local files begin with; the caller frees it by
-	 * postgres_host_free() */
-	char *local;
+	/* the caller frees these by postgres_host_free() */
+	char *folder;
+	char *local; /* what the names of the local files begin with */
 	char name[POSTGRES_HOST_LEN + 1]; /* after postgres_host_name() */
 	char boot[POSTGRES_BOOT_LEN + 1];
 	int64_t number; /* made of the name: key_row.lock_file; > 0 */
 };
 
+/* What tells one store from another, whichever role opens it: the secret in it,
+ * and the name that the server gives to its database.  So a store that was
+ * restored under another name beside the first one is another store. */
+struct postgres_host_store {
+	const unsigned char *secret; /* SCOPE_SECRET_LEN bytes */
+	const char *catalog;
+};
+
 /*
- * Finds the folder, and makes it if it is missing: what systemd names in
- * STATE_DIRECTORY, else /var/lib/oncewrap for root, else oncewrap-UID in
- * XDG_RUNTIME_DIR or /tmp.  It must belong to this user, and be private.  The
- * names in it are made of that of the database.  RC_OK; or err (of errsize
- * bytes) gets a sentence.
+ * Finds the folder: what systemd names in STATE_DIRECTORY, else
+ * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
+ * must belong to this user, and be private.  make: makes it if it is missing;
+ * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
+ * errsize bytes) gets a sentence.
  */
-enum rc postgres_host_open(struct postgres_host *host, const char *database,
-    char *err, size_t errsize);
+enum rc postgres_host_open(struct postgres_host *host,
+    const struct postgres_host_store *store, bool make, char *err,
+    size_t errsize);
+
+/* Whether the folder can be used, if it is there. */
+enum rc postgres_host_check(char *err, size_t errsize);
+
+/* After the lock file could not be opened: err gets a sentence. */
+void postgres_host_explain(
+    const struct postgres_host *host, char *err, size_t errsize);
+
+/* The machine's id, 32 digits; zeros if it has none. */
+void postgres_host_machine(char id[33]);
 
 /* After the lock file was made; inode is its number, device that of its file
  * system.  Sets name, boot and number.  RC_OK, RC_NOMEM. */

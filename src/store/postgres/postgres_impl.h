@@ -60,6 +60,7 @@ struct store {
 	struct postgres_host host;
 	struct postgres_news news;
 	unsigned char secret[SCOPE_SECRET_LEN];
+	char catalog[64 * 4 + 1]; /* what the server calls the database */
 	int64_t busy_timeout, owner_timeout; /* ms */
 	bool keeper;                         /* a daemon, not an operator */
 	bool full;                           /* durability */
@@ -200,6 +201,12 @@ int64_t postgres_operator_new(const struct store *s);
 enum rc postgres_operators_forget(struct store *s);
 
 /* --- liveness, see postgres_owner.c -------------------------------------- */
+
+/* store_liveness(); err (of errsize bytes) gets a sentence.  RC_NOTFOUND: an
+ * operator found no file of this host's processes, so that it cannot tell which
+ * of them live. */
+enum rc postgres_liveness_why(
+    struct store *s, struct liveness **out, char *err, size_t errsize);
 
 /* Whether the processes of an owner are known, from here. */
 enum postgres_life {

@@ -182,8 +182,9 @@ owner_send(struct store *s, struct pg *pg, enum pg_query query)
 	    (int64_t)getpid());
 }
 
-/* The secret is another one if a copy into the store ended since the store was
- * opened.  No other thread uses it before the first row is there. */
+/* RC_LOST: the secret is another one, because a copy into the store ended since
+ * the store was opened.  Local files are named by it.  No other thread uses it
+ * before the first row is there. */
 static enum rc
 read_secret(struct store *s, struct pg *pg)
 {
@@ -201,7 +202,7 @@ read_secret(struct store *s, struct pg *pg)
 	if (s->has_thread)
 		return RC_CORRUPT;
 	memcpy(s->secret, secret, n);
-	return RC_OK;
+	return RC_LOST;
 }
 
 static enum rc

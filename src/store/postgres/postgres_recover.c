@@ -272,6 +272,17 @@ recover_all(struct store *s, struct store_change *changes, int limit, int *n)
 	return rc;
 }
 
+/* Only of an operator. */
+static void
+tell_no_file(struct store *s)
+{
+	char why[512];
+
+	txn_message_copy(s->pool, why, sizeof(why));
+	log_event(LOG_WARN, "host-unknown", NULL,
+	    LOG_S("database", txn_database(s->pool)), LOG_S("message", why));
+}
+
 enum rc
 postgres_recover(
     struct store *s, int limit, struct store_change *changes, int *n)
@@ -280,14 +291,19 @@ postgres_recover(
 	enum rc rc;
 
 	*n = 0;
-	if ((rc = postgres_liveness(s, &liveness)) == RC_OK)
+	rc = postgres_liveness(s, &liveness);
+	if (rc == RC_NOTFOUND) {
+		tell_no_file(s);
+		rc = RC_OK;
+	}
+	if (rc == RC_OK)
 		rc = postgres_owner_look(s);
 	if (rc == RC_OK)
 		rc = recover_all(s, changes, limit, n);
-	if (rc == RC_OK)
+	if (rc == RC_OK && liveness != NULL)
 		rc = postgres_recover_late(s, limit, changes, n);
 	/* Keys recovered above no longer name their attempts. */
-	if (rc == RC_OK)
+	if (rc == RC_OK && liveness != NULL)
 		rc = postgres_attempt_clean(s);
 	return rc == RC_OK ? postgres_operators_forget(s) : rc;
 }

@@ -17,6 +17,7 @@ struct schema {
 	int64_t version, losses;
 	unsigned char secret[SCOPE_SECRET_LEN];
 	bool sound;
+	char catalog[sizeof(((struct store *)0)->catalog)];
 };
 
 static const char *const statements[] = {
@@ -59,8 +60,10 @@ schema_find(struct pg *pg, struct schema *m)
 {
 	enum rc rc;
 
+	pg_send(pg, PG_QUERY_CATALOG, "");
 	pg_send(pg, PG_QUERY_META_EXISTS, "");
-	if ((rc = pg_sync(pg)) != RC_OK)
+	if ((rc = pg_sync(pg)) != RC_OK ||
+	    (rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK)
 		return rc;
 	rc = pg_one(pg, "-");
 	m->exists = rc == RC_OK;
@@ -138,7 +141,7 @@ postgres_names_read(struct store *s, struct postgres_names *names)
 
 /* Without them a daemon would start, and find that no key can be reserved. */
 static enum rc
-check_rights(struct store *s, char *err, size_t errsize)
+schema_rights(struct store *s, char *err, size_t errsize)
 {
 	struct postgres_names missing = { .query = PG_QUERY_MISSING_RIGHTS },
 			      owner = { .query = PG_QUERY_OWNING_ROLE };
@@ -253,7 +256,8 @@ postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 		return RC_VERSION;
 	}
 	memcpy(s->secret, m.secret, sizeof(s->secret));
+	memcpy(s->catalog, m.catalog, sizeof(s->catalog));
 	s->losses = m.losses;
 	FAULT(SCHEMA_DONE);
-	return create ? check_rights(s, err, errsize) : RC_OK;
+	return create ? schema_rights(s, err, errsize) : RC_OK;
 }

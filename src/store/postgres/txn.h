@@ -50,6 +50,8 @@ const char *txn_database(const struct txn_pool *pool);
 const char *txn_message(const struct txn_pool *pool);
 void txn_message_copy(struct txn_pool *pool, char *out, size_t size);
 
+void txn_remember(struct txn_pool *pool, const char *message);
+
 /*
  * The owner whose sessions the pool's are: a new number, from the database; 0:
  * none yet.  Must be called before the first TXN_WRITE, and while no other

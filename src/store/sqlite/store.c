@@ -292,6 +292,22 @@ sqlite_database(const struct store *store)
 	return store->file;
 }
 
+/* Its files are beside the database. */
+const char *
+sqlite_folder(const struct store *store)
+{
+	(void)store;
+	return NULL;
+}
+
+const char *
+sqlite_why(struct store *store, enum rc rc, char *out, size_t size)
+{
+	(void)store;
+	snprintf(out, size, "%s", rc_text(rc));
+	return out;
+}
+
 const unsigned char *
 sqlite_secret(const struct store *store)
 {

@@ -1,0 +1,118 @@
+"""The folder with files of this host's processes, which a PostgreSQL store
+needs: who makes it, and what is said of it."""
+import os
+import shutil
+
+import base
+from answer import eq, first
+from test_postgres_ops import (HELLO, ctl, environment, has, refused, servers)
+
+
+def store(t):
+    """A server with a store in it."""
+    server = servers(t).make('a')
+    server.keep_promises()
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+    return server
+
+
+def leases(t, uri, env, status):
+    run = ctl(t, '-d', uri, 'doctor', env=env)
+    eq(run.returncode, status, run)
+    return [line for line in run.stdout.decode().splitlines()
+            if line.split()[1] == 'leases'][0]
+
+
+def lost(t, server, env):
+    """A key whose daemon was killed."""
+    once = t.once(t.sh('kill -9 $PPID'), database=server.uri(), env=env,
+                  name='lost')
+    once.begin('k1')
+    once.process.wait(60)
+    once.process = None
+    eq(server.sql("SELECT state FROM once_key"), 'in_progress')
+
+
+def test_operators_make_no_files(t):
+    server = store(t)
+    folder = t.path('none')
+    env = dict(os.environ, STATE_DIRECTORY=folder)
+    has(leases(t, server.uri(), env, 0), 'all held by living processes')
+    for command in ('doctor', 'sweep', 'ls'):
+        eq(ctl(t, '-d', server.uri(), command, env=env).returncode, 0)
+        assert not os.path.exists(folder)
+    run = ctl(t, '-d', server.uri(), 'sweep', env=env)
+    has(run.stdout.decode(), '0 keys settled')
+    has(run.stderr.decode(), folder + ': there is no such folder')
+    os.mkdir(folder, 0o700)
+    for command in ('doctor', 'sweep'):
+        eq(ctl(t, '-d', server.uri(), command, env=env).returncode, 0)
+        eq(os.listdir(folder), [])
+
+
+def test_doctor_says_that_it_cannot_know(t):
+    server = store(t)
+    lost(t, server, environment(t))
+    elsewhere = dict(os.environ, STATE_DIRECTORY=t.path('none'))
+    line = leases(t, server.uri(), elsewhere, 1)
+    has(line, '1 held by processes of this host, and it cannot tell whether '
+        'they live: %s: there is no such folder: name' % t.path('none'))
+    # A folder with files of another daemon tells nothing either.
+    other = dict(os.environ, STATE_DIRECTORY=t.path('other'))
+    once = t.once(t.sh(HELLO), database=server.uri(), env=other, name='other')
+    once.stop()
+    has(leases(t, server.uri(), other, 0), '1 held by processes of other hosts')
+    has(leases(t, server.uri(), environment(t), 1), '1 held by processes that '
+        'are gone')
+
+
+def test_the_dead_are_seen_by_any_role(t):
+    server = store(t)
+    server.sql('CREATE ROLE admin LOGIN SUPERUSER')
+    env = environment(t)
+    lost(t, server, env)
+    uri = server.uri(user='admin')
+    has(leases(t, uri, env, 1), '1 held by processes that are gone')
+    run = ctl(t, '-d', uri + '&connect_timeout=9', 'sweep', env=env)
+    has(run.stdout.decode(), '1 key settled')
+
+
+def test_stores_of_one_database_have_files_of_their_own(t):
+    server = store(t)
+    env = environment(t)
+    server.sql('CREATE ROLE own LOGIN; CREATE SCHEMA own AUTHORIZATION own')
+    for n, user in enumerate(('postgres', 'own')):
+        once = t.once(t.sh(HELLO), database=server.uri(user=user), env=env,
+                      name=user)
+        first(once.post('k1'))
+        eq(len([f for f in os.listdir(t.path('state'))
+                if f.endswith('-lock')]), n + 1)
+
+
+def test_a_start_names_the_file_that_it_cannot_use(t):
+    base.need_root()
+    server = store(t)
+    folder = t.path('folder')
+    env = dict(os.environ, STATE_DIRECTORY=folder)
+    once = t.once(t.sh(HELLO), database=server.uri(), env=env)
+    has(once.log(), 'folder=' + folder)
+    once.stop()
+    lock, = [os.path.join(folder, f) for f in os.listdir(folder)
+             if f.endswith('-lock')]
+    os.chmod(t.dir, 0o755)
+    os.mkdir(t.path('run'))
+    shutil.chown(t.path('run'), 'nobody')
+
+    def start(*more):
+        return t.run([base.ONCEWRAP, '-d', server.uri(), '-s',
+                      t.path('run/s'), *more], env=env, user='nobody')
+    run = start()
+    refused(run, folder + ': is for files that name this host\'s processes, '
+            'and must be a folder of nobody that no other user can write')
+    run = start('-t')
+    eq(run.returncode, 0)
+    has(run.stderr.decode(), 'warning: database: %s: is for files' % folder)
+    shutil.chown(folder, 'nobody')
+    run = start()
+    refused(run, '%s: Permission denied: it tells which of this host\'s '
+            'processes live: chown nobody %s' % (lock, lock))
