@@ -217,7 +217,7 @@ abandon_all(
 struct maintenance {
 	struct store *store;
 	const atomic_bool *stop;
-	struct maintenance_pass recover, expire, abandon;
+	struct maintenance_pass recover, expire, abandon, tally;
 	int64_t recovered, expired; /* mono: when these passes last ended */
 	int64_t tally_at, tally_took;
 };
@@ -242,12 +242,23 @@ maintenance_free(struct maintenance *m)
 	free(m);
 }
 
-static void
-maintenance_report(const char *pass, enum rc rc)
+void
+maintenance_failed(struct store *store, const char *pass, enum rc rc)
 {
-	if (rc != RC_OK)
-		log_event(LOG_ERROR, "pass-failed", NULL, LOG_S("pass", pass),
-		    LOG_S("why", rc_text(rc)));
+	char why[512];
+
+	log_event(LOG_ERROR, "pass-failed", NULL, LOG_S("pass", pass),
+	    LOG_S("why", store_why(store, rc, why, sizeof(why))));
+}
+
+/* Logs a failure when it begins, and when it becomes another one. */
+static void
+maintenance_report(struct maintenance *m, struct maintenance_pass *pass,
+    const char *name, enum rc rc)
+{
+	if (rc != RC_OK && rc != pass->failure)
+		maintenance_failed(m->store, name, rc);
+	pass->failure = rc;
 }
 
 static void
@@ -260,7 +271,7 @@ take_turn_tally(struct maintenance *m)
 	while (rc == RC_OK && !done && !atomic_load(m->stop) &&
 	    clock_mono() - began < TURN)
 		rc = store_tally(m->store, &done);
-	maintenance_report("tally", rc);
+	maintenance_report(m, &m->tally, "tally", rc);
 	m->tally_at = clock_mono();
 	m->tally_took += m->tally_at - began;
 	if (rc == RC_OK && !done)
@@ -274,7 +285,8 @@ static void
 take_turn_recover(struct maintenance *m)
 {
 	begin_turn(&m->recover);
-	maintenance_report("sweep", maintenance_recover(m->store, &m->recover));
+	maintenance_report(m, &m->recover, "sweep",
+	    maintenance_recover(m->store, &m->recover));
 	if (!m->recover.more)
 		m->recovered = clock_mono();
 }
@@ -283,9 +295,11 @@ static void
 take_turn_expire(struct maintenance *m, const struct conf *conf)
 {
 	begin_turn(&m->expire);
-	maintenance_report("reap", maintenance_expire(m->store, &m->expire));
+	maintenance_report(
+	    m, &m->expire, "reap", maintenance_expire(m->store, &m->expire));
 	begin_turn(&m->abandon);
-	maintenance_report("pending", abandon_all(m->store, conf, &m->abandon));
+	maintenance_report(m, &m->abandon, "pending",
+	    abandon_all(m->store, conf, &m->abandon));
 	if (!m->expire.more && !m->abandon.more)
 		m->expired = clock_mono();
 }

@@ -21,7 +21,11 @@ struct maintenance_pass {
 	int64_t until; /* mono: the end of this turn; INT64_MAX: of the pass */
 	int n;         /* keys changed, in all turns so far */
 	bool more;     /* the turn ended, the pass did not */
+	enum rc failure; /* of the last turn of a daemon; or RC_OK */
 };
+
+/* Logs that a pass over the store has failed. */
+void maintenance_failed(struct store *store, const char *pass, enum rc rc);
 
 /* Recovers the keys that dead owners left in progress: one turn, which ends
  * early if no key is left.  Logs each key. */

@@ -22,6 +22,7 @@
 #include "fault.h"
 #include "stored_request.h"
 #include "log.h"
+#include "maintenance.h"
 #include "metrics.h"
 #include "route.h"
 #include "scope.h"
@@ -352,13 +353,12 @@ run_inquiry(struct inquiry *q)
 static void
 reconcile_run(void *self, const struct conf *conf, void *item)
 {
+	const struct reconcile *r = self;
 	const enum rc rc = run_inquiry(item);
 
-	(void)self;
 	(void)conf;
 	if (rc != RC_OK)
-		log_event(LOG_ERROR, "pass-failed", NULL,
-		    LOG_S("pass", "reconcile"), LOG_S("why", rc_text(rc)));
+		maintenance_failed(r->store, "reconcile", rc);
 }
 
 const struct work_kind reconcile_kind = {

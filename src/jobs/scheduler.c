@@ -61,6 +61,7 @@ struct queue {
 	int64_t look_at;  /* mono: the next look, if no news comes before */
 	int64_t rests_to; /* mono: no look before that, whatever comes */
 	bool found;       /* the last look found an item */
+	enum rc failure;  /* of the last look, which is logged when it begins */
 	unsigned running; /* items; under the lock */
 };
 
@@ -137,17 +138,21 @@ scheduler_claim(struct scheduler *s, struct queue *q, struct task *task)
 	q->found = rc == RC_OK;
 	q->rests_to = clock_mono();
 	if (q->found) {
+		q->failure = RC_OK;
 		q->look_at = q->rests_to;
 		task->queue = q;
 		return true;
 	}
 	q->rests_to += q->kind->rest;
-	if (rc != RC_NOTFOUND && rc != RC_LOST) {
-		log_event(LOG_ERROR, "pass-failed", NULL,
-		    LOG_S("pass", q->kind->name), LOG_S("why", rc_text(rc)));
-		q->rests_to = clock_mono() + FAILURE_PAUSE;
-		q->look_at = q->rests_to;
+	if (rc == RC_NOTFOUND || rc == RC_LOST) {
+		q->failure = RC_OK;
+		return false;
 	}
+	if (rc != q->failure)
+		maintenance_failed(s->store, q->kind->name, rc);
+	q->failure = rc;
+	q->rests_to = clock_mono() + FAILURE_PAUSE;
+	q->look_at = q->rests_to;
 	return false;
 }
 

@@ -75,12 +75,17 @@ int
 oncectl_fail(const struct oncectl *ctl, enum rc rc)
 {
 	struct store_files_bar bar;
+	char why[512];
 
 	if (rc == RC_READONLY && !conf_text_is_postgresql(ctl->database) &&
-	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar))
+	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar)) {
 		warnx("%s: %s", bar.file, bar.cure);
-	else
-		warnx("%s: %s", ctl->database, rc_text(rc));
+		return ONCECTL_REFUSED;
+	}
+	snprintf(why, sizeof(why), "%s", rc_text(rc));
+	if (ctl->store != NULL)
+		(void)store_why(ctl->store, rc, why, sizeof(why));
+	warnx("%s: %s", ctl->database, why);
 	return ONCECTL_REFUSED;
 }
 

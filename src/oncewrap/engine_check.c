@@ -57,8 +57,11 @@ engine_refusef(struct job *job, enum problem_code code, const char *format, ...)
 bool
 engine_refuse_store(struct job *job, enum rc rc)
 {
-	log_event(LOG_ERROR, "store-unavailable", job->rq->log,
-	    LOG_S("why", rc_text(rc)));
+	char why[512];
+
+	(void)store_why(job->engine->store, rc, why, sizeof(why));
+	log_event(
+	    LOG_ERROR, "store-unavailable", job->rq->log, LOG_S("why", why));
 	/* An accepted request may run without its client. */
 	if (rc == RC_PENDING)
 		return engine_refuse(job, PROBLEM_OUTCOME_NOT_RECORDED,

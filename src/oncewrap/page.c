@@ -122,9 +122,12 @@ page_not_found(struct page *p, const char *text)
 void
 page_store_failed(struct page *p, enum rc rc)
 {
-	page_say(p, 503, "The key store cannot be read", rc_text(rc));
+	char why[512];
+
+	(void)store_why(p->store, rc, why, sizeof(why));
+	page_say(p, 503, "The key store cannot be read", why);
 	(void)response_add(&p->answer->response, "Retry-After", "5");
-	respond_count(p->rq, PROBLEM_STORE_UNAVAILABLE, false, rc_text(rc));
+	respond_count(p->rq, PROBLEM_STORE_UNAVAILABLE, false, why);
 }
 
 static void

@@ -177,17 +177,20 @@ write_counts(struct page *p)
 void
 page_overview(struct page *p)
 {
+	char why[512];
 	enum rc rc;
 
 	page_begin(p, 200, "Overview");
 	page_html_h1(&p->html, "Overview");
 	rc = write_attention(p);
 	if (rc != RC_OK)
-		page_html_bad(&p->html, rc_text(rc));
+		page_html_bad(
+		    &p->html, store_why(p->store, rc, why, sizeof(why)));
 	write_health(p);
 	rc = write_counts(p);
 	if (rc != RC_OK)
-		page_html_bad(&p->html, rc_text(rc));
+		page_html_bad(
+		    &p->html, store_why(p->store, rc, why, sizeof(why)));
 	page_html_h2(&p->html, "The last hour");
 	page_hour(p);
 }

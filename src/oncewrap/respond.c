@@ -128,13 +128,14 @@ fetch(struct attempt *at, struct answer *answer)
 	const struct store_identity identity = { at->scope, at->rq->path,
 		at->key };
 	struct problem problem;
+	char why[512];
 	enum rc rc = store_answer(at->store, &identity, at->lease.id,
 	    &answer->response, &answer->spool);
 
 	if (rc == RC_OK)
 		return true;
 	log_event(LOG_ERROR, "store-unavailable", at->rq->log,
-	    LOG_S("why", rc_text(rc)));
+	    LOG_S("why", store_why(at->store, rc, why, sizeof(why))));
 	memset(&problem, 0, sizeof(problem));
 	problem.code = PROBLEM_STORE_UNAVAILABLE;
 	problem.acted = true;

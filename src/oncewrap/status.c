@@ -347,6 +347,7 @@ status_handle(struct store *store, const struct conf *conf,
     const struct request *rq, struct answer *answer)
 {
 	struct problem problem;
+	char why[512];
 	enum rc rc;
 
 	assert(route_is_status(conf, rq->path));
@@ -364,8 +365,8 @@ status_handle(struct store *store, const struct conf *conf,
 		    "There is no such resource, or no answer yet.", conf, rq);
 		return;
 	}
-	log_event(
-	    LOG_ERROR, "store-unavailable", rq->log, LOG_S("why", rc_text(rc)));
+	log_event(LOG_ERROR, "store-unavailable", rq->log,
+	    LOG_S("why", store_why(store, rc, why, sizeof(why))));
 	problem = (struct problem){ .code = PROBLEM_STORE_UNAVAILABLE,
 		.acted = true,
 		.detail = "The key store is not usable now." };

@@ -161,8 +161,12 @@ pg_target_scrub(
 			blot(out, o->val);
 	for (n = strlen(out); n > 0 && out[n - 1] == '\n'; n--)
 		out[n - 1] = '\0';
-	for (char *p = out; (p = strchr(p, '\n')) != NULL; p++)
+	/* A line of libpq's may begin with a tab. */
+	for (char *p = out; (p = strpbrk(p, "\n\t")) != NULL; p++) {
+		n = strspn(p, "\n\t ");
 		*p = ' ';
+		memmove(p + 1, p + n, strlen(p + n) + 1);
+	}
 }
 
 /* libpq quotes what it does not understand, which may be a password. */
