@@ -1019,19 +1019,27 @@ WHERE k.id > $1 ORDER BY k.id LIMIT $2::bigint;
 SELECT $effect FROM once_effect e
 WHERE e.id > $1 ORDER BY e.id LIMIT $2::bigint;
 
--- Foreign triggers, rules and policies on our tables, which would change the
--- effect of our statements, and rights of others.
+-- Foreign triggers, rules, policies and indexes on our tables, which would
+-- change the effect of our statements, and rights of others; with its kind.
 -- name: foreign_parts
 -- scan: reads the catalog, when an operator asks
-SELECT count(*), string_agg(DISTINCT f.name, ' ')
+SELECT count(*), string_agg(DISTINCT f.name, ', ')
 FROM pg_class c, LATERAL (
-    SELECT t.tgname::text AS name FROM pg_trigger t WHERE t.tgrelid = c.oid
+    SELECT 'trigger ' || t.tgname AS name FROM pg_trigger t
+    WHERE t.tgrelid = c.oid
     UNION ALL
-    SELECT r.rulename::text FROM pg_rewrite r WHERE r.ev_class = c.oid
+    SELECT 'rule ' || r.rulename FROM pg_rewrite r WHERE r.ev_class = c.oid
     UNION ALL
-    SELECT p.polname::text FROM pg_policy p WHERE p.polrelid = c.oid
+    SELECT 'policy ' || p.polname FROM pg_policy p WHERE p.polrelid = c.oid
     UNION ALL
-    SELECT c.relname::text FROM aclexplode(c.relacl) a
+    SELECT 'index ' || i.indexrelid::regclass::text FROM pg_index i
+    WHERE i.indrelid = c.oid
+	AND left((SELECT x.relname::text FROM pg_class x
+	    WHERE x.oid = i.indexrelid), 5) <> 'once_'
+    UNION ALL
+    SELECT 'rights of ' || CASE a.grantee WHEN 0 THEN 'all'
+	ELSE 'role ' || pg_get_userbyid(a.grantee) END || ' on ' || c.relname
+    FROM aclexplode(c.relacl) a
     WHERE a.grantee <> c.relowner) f
 WHERE c.relnamespace = current_schema()::regnamespace
     AND left(c.relname::text, 5) = 'once_';

@@ -300,11 +300,32 @@ conf_text_is_postgresql(const char *database)
 	    strncmp(database, "postgres://", 11) == 0;
 }
 
+bool
+conf_text_is_nearly_postgresql(const char *database)
+{
+	static const char *const keyword[] = { "host=", "hostaddr=", "port=",
+		"dbname=", "user=", "password=", "service=" };
+
+	if (conf_text_is_postgresql(database))
+		return false;
+	for (size_t i = 0; i < sizeof(keyword) / sizeof(keyword[0]); i++)
+		if (strncmp(database, keyword[i], strlen(keyword[i])) == 0)
+			return true;
+	return strncmp(database, "postgresql:", 11) == 0 ||
+	    strncmp(database, "postgres:", 9) == 0;
+}
+
 /* SQLite keeps ":memory:" in memory, and takes "file:" for a URI, which could
  * mean the same, or "no locks". */
 static bool
 text_is_file(const char *text, struct conf_error *why)
 {
+	/* Not shown: it may have a password. */
+	if (conf_text_is_nearly_postgresql(text))
+		return conf_value_fail(why,
+		    "a PostgreSQL database is named by a URI, which begins "
+		    "with "
+		    "postgresql://");
 	return (strcmp(text, ":memory:") != 0 &&
 		   strncmp(text, "file:", 5) != 0 &&
 		   strstr(text, "://") == NULL) ||

@@ -56,6 +56,10 @@ enum conf_text_kind {
 /* Whether the database is a URI of PostgreSQL, which may have a password. */
 bool conf_text_is_postgresql(const char *database);
 
+/* Whether a URI or conninfo string of PostgreSQL was meant, which oncewrap does
+ * not take for one.  It may have a password, and must not be shown. */
+bool conf_text_is_nearly_postgresql(const char *database);
+
 bool conf_text_single(const char *text, enum conf_text_kind kind,
     struct conf_arena *arena, const char **out, struct conf_error *why);
 

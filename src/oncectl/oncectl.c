@@ -319,6 +319,11 @@ name_database(struct oncectl *ctl, const struct conf *conf)
 		warnx("no database is named: -d, -f or ONCE_DATABASE");
 		return false;
 	}
+	if (conf_text_is_nearly_postgresql(ctl->database)) {
+		warnx("a PostgreSQL database is named by a URI, which begins "
+		      "with postgresql://");
+		return false;
+	}
 	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
 		return true;
 	warnx("%s", rc_text(RC_NOMEM));

@@ -56,6 +56,12 @@ oncectl_init(struct oncectl *ctl)
 		warnx("init: %s", why);
 		return ONCECTL_REFUSED;
 	}
+	if (ctl->grant != NULL)
+		printf("the tables are there; role %s may call the functions "
+		       "for handlers\n",
+		    ctl->grant);
+	else
+		puts("the tables are there");
 	return ONCECTL_DONE;
 }
 

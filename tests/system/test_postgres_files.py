@@ -61,7 +61,8 @@ def test_doctor_says_that_it_cannot_know(t):
     other = dict(os.environ, STATE_DIRECTORY=t.path('other'))
     once = t.once(t.sh(HELLO), database=server.uri(), env=other, name='other')
     once.stop()
-    has(leases(t, server.uri(), other, 0), '1 held by processes of other hosts')
+    has(leases(t, server.uri(), other, 0),
+        '1 held by processes of other hosts')
     has(leases(t, server.uri(), environment(t), 1), '1 held by processes that '
         'are gone')
 

@@ -1,5 +1,6 @@
 """What a role of PostgreSQL that lacks rights, or a database, gets to read."""
 import itertools
+import os
 
 import base
 from answer import eq, first, problem
@@ -70,3 +71,70 @@ def test_health_is_bad_while_no_key_can_be_reserved(t):
        '0')
     eq(sql(server, 'SELECT sum(bytes), count(r) FROM once_kept '
            'LEFT JOIN once_request r ON true'), '0|0')
+
+
+def test_a_missing_right_or_database_names_the_cure(t):
+    server, uri = shop(t)
+    server.sql('CREATE ROLE guest LOGIN')
+    guest = uri.replace('user=app', 'user=guest')
+    refused(ctl(t, '-d', uri.replace('/shop?', '/shopp?'), 'ls'),
+            '"shopp" does not exist (make it: createdb -O app shopp)')
+    # PostgreSQL 14 and older let any role make tables.
+    sql(server, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC')
+    refused(ctl(t, '-d', guest, 'init'), 'permission denied for schema '
+            'public: name a role that owns the database')
+    run = ctl(t, '-d', uri, 'init')
+    eq((run.returncode, run.stdout), (0, b'the tables are there\n'), run)
+    run = ctl(t, '-d', uri, 'init', '--grant', 'guest')
+    eq(run.stdout, b'the tables are there; role guest may call the functions '
+       b'for handlers\n')
+    refused(ctl(t, '-d', guest, 'ls'), 'permission denied for table '
+            'once_meta: name the role app, which owns the tables')
+
+
+def test_doctor_names_what_is_foreign_and_whose(t):
+    server, uri = shop(t)
+    eq(ctl(t, '-d', uri, 'init').returncode, 0)
+    server.sql('CREATE ROLE guest LOGIN')
+
+    def foreign():
+        return [line for line in ctl(t, '-d', uri, 'doctor').stdout.decode(
+            ).splitlines() if line.split()[1] == 'foreign'][0]
+    has(foreign(), 'nothing of others')
+    sql(server, 'CREATE UNIQUE INDEX myu ON once_topic(name)')
+    has(foreign(), 'on our tables: index myu')
+    sql(server, 'GRANT SELECT ON once_key TO guest')
+    has(foreign(), 'index myu, rights of role guest on once_key')
+
+
+def test_names_that_are_almost_a_uri_are_refused_unseen(t):
+    for name in ('postgres:/u:s3kr@h/db', 'postgresql:/u:s3kr@h/db',
+                 'host=127.0.0.1 dbname=shop password=s3kr'):
+        conf = t.write('c.conf', '[server]\ndatabase = %s\n' % name)
+        for command in ([base.ONCEWRAP, '-t', '-f', conf],
+                        [base.ONCEWRAP, '-d', name, '-s', t.path('s')],
+                        [base.ONCECTL, '-d', name, 'ls']):
+            run = t.run(command)
+            assert run.returncode != 0, run
+            has(run.stderr.decode(), 'named by a URI, which begins with '
+                'postgresql://')
+            assert b's3kr' not in run.stderr, run
+    run = ctl(t, '-d', 'postgresql://u:s3kr@h/d?sslmod=hidden', 'ls')
+    refused(run, 'a parameter that libpq does not know: sslmod')
+    assert b's3kr' not in run.stderr and b'hidden' not in run.stderr, run
+
+
+def test_a_password_file_that_does_not_help_is_named(t):
+    server, _ = shop(t)
+    uri = server.uri(user='secret')
+    file = t.path('passwords')
+    env = dict(environment(t), PGPASSFILE=file)
+    said = 'the file that PGPASSFILE names, ' + file
+
+    def says(words):
+        refused(ctl(t, '-d', uri, 'ls', env=env), said + words)
+    says(': No such file or directory)')
+    t.write('passwords', 'elsewhere:*:*:secret:x\n')
+    says(', has mode 0644: make it 0600)')
+    os.chmod(file, 0o600)
+    says(', has no line for %s:5432:postgres:secret)' % server.folder)

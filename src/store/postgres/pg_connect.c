@@ -3,10 +3,14 @@
  */
 #include "config.h"
 
+#include <sys/stat.h>
+
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -134,6 +138,32 @@ state_refuses(const char *state)
 	    strncmp(state, "3D000", 5) == 0 || strncmp(state, "42501", 5) == 0;
 }
 
+/* libpq found no password. */
+static void
+explain_password(const PGconn *conn, struct buf *why)
+{
+	const char *file = getenv("PGPASSFILE");
+	struct stat st;
+
+	if (file == NULL || *file == '\0')
+		(void)buf_adds(why,
+		    "(write it into a file with mode 0600, and name that file "
+		    "in PGPASSFILE)");
+	else if (stat(file, &st) == -1 || access(file, R_OK) == -1)
+		(void)buf_addf(why, "(the file that PGPASSFILE names, %s: %s)",
+		    file, strerror(errno));
+	else if ((st.st_mode & 077) != 0)
+		(void)buf_addf(why,
+		    "(the file that PGPASSFILE names, %s, has mode %04o: make "
+		    "it 0600)",
+		    file, st.st_mode & 07777);
+	else
+		(void)buf_addf(why,
+		    "(the file that PGPASSFILE names, %s, has no line for "
+		    "%s:%s:%s:%s)",
+		    file, PQhost(conn), PQport(conn), PQdb(conn), PQuser(conn));
+}
+
 /*
  * Adds the message of a connection that failed.  libpq tells the SQLSTATE of
  * such a failure only there, in its most verbose form, so that is taken out,
@@ -145,7 +175,7 @@ explain_failure(const PGconn *conn, struct buf *why)
 {
 	static const char place[] = "LOCATION:  ";
 	const char *line = PQerrorMessage(conn), *state;
-	bool refused = PQconnectionNeedsPassword(conn);
+	bool refused = PQconnectionNeedsPassword(conn), absent = false;
 	size_t n;
 
 	for (; *line != '\0'; line += n) {
@@ -158,14 +188,16 @@ explain_failure(const PGconn *conn, struct buf *why)
 			continue;
 		}
 		refused = state_refuses(state);
+		absent = strncmp(state, "3D000", 5) == 0;
 		(void)buf_add(why, line, (size_t)(state - line));
 		state += strlen("28P01: ");
 		(void)buf_add(why, state, n - (size_t)(state - line));
 	}
+	if (absent)
+		(void)buf_addf(why, "(make it: createdb -O %s %s)",
+		    PQuser(conn), PQdb(conn));
 	if (PQconnectionNeedsPassword(conn))
-		(void)buf_adds(why,
-		    "(write it into a file with mode 0600, and name that file "
-		    "in PGPASSFILE)");
+		explain_password(conn, why);
 	return refused;
 }
 

@@ -181,10 +181,8 @@ check_foreign(struct store *s, struct findings *f)
 		findings_add(
 		    f, "foreign", true, "nothing of others is on our tables");
 	else
-		findings_add(f, "foreign", false,
-		    "triggers, rules, policies or rights of others on our "
-		    "tables: %s",
-		    foreign.text);
+		findings_add(
+		    f, "foreign", false, "on our tables: %s", foreign.text);
 }
 
 static enum rc

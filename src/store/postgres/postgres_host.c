@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include "digest.h"
-#include "user.h"
 #include "postgres_host.h"
 
 void
@@ -65,10 +65,26 @@ host_folder(void)
 	return n == -1 ? NULL : name;
 }
 
+#define USER_SIZE 64
+
+/* This process's user, by name or number. */
+static void
+host_user(char out[USER_SIZE])
+{
+	struct passwd pw, *found = NULL;
+	char scratch[4096];
+
+	(void)getpwuid_r(geteuid(), &pw, scratch, sizeof(scratch), &found);
+	if (found != NULL)
+		(void)snprintf(out, USER_SIZE, "%s", pw.pw_name);
+	else
+		(void)snprintf(out, USER_SIZE, "%ju", (uintmax_t)geteuid());
+}
+
 static enum rc
 host_check(const char *folder, bool make, char *err, size_t errsize)
 {
-	char self[USER_NAME];
+	char self[USER_SIZE];
 	struct stat st;
 
 	if (make && mkdir(folder, 0700) == -1 && errno != EEXIST) {
@@ -87,7 +103,7 @@ host_check(const char *folder, bool make, char *err, size_t errsize)
 	    (st.st_uid == geteuid() || geteuid() == 0) &&
 	    (st.st_mode & 022) == 0)
 		return RC_OK;
-	user_name(geteuid(), self);
+	host_user(self);
 	snprintf(err, errsize,
 	    "%s: is for files that name this host's processes, and must be a "
 	    "folder of %s that no other user can write: chown and chmod it, or "
@@ -112,7 +128,7 @@ void
 postgres_host_explain(
     const struct postgres_host *host, char *err, size_t errsize)
 {
-	char self[USER_NAME], *file;
+	char self[USER_SIZE], *file;
 	int fd, error;
 
 	if (asprintf(&file, "%s-lock", host->local) == -1) {
@@ -121,7 +137,7 @@ postgres_host_explain(
 	}
 	fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	error = errno;
-	user_name(geteuid(), self);
+	host_user(self);
 	if (fd == -1 && (error == EACCES || error == EPERM))
 		snprintf(err, errsize,
 		    "%s: %s: it tells which of this host's processes live: "

@@ -211,6 +211,29 @@ postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 	return rc;
 }
 
+/* With the cure, if the role lacks a right. */
+static void
+schema_explain(
+    struct store *s, const struct schema *m, char *err, size_t errsize)
+{
+	struct postgres_names owner = { .query = PG_QUERY_OWNING_ROLE };
+	char why[512];
+
+	txn_message_copy(s->pool, why, sizeof(why));
+	if (strstr(why, "permission denied") == NULL)
+		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
+		    why);
+	else if (m->exists && postgres_names_read(s, &owner) == RC_OK)
+		snprintf(err, errsize,
+		    "database %s: %s: name the role %s, which owns the tables",
+		    txn_database(s->pool), why, owner.text);
+	else
+		snprintf(err, errsize,
+		    "database %s: %s: name a role that owns the database, or "
+		    "make one by createdb -O",
+		    txn_database(s->pool), why);
+}
+
 enum rc
 postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 {
@@ -226,8 +249,7 @@ postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 	if (rc != RC_OK && create)
 		rc = run_quietly(s, schema_run, &m);
 	if (rc != RC_OK) {
-		snprintf(err, errsize, "database %s: %s", database,
-		    txn_message(s->pool));
+		schema_explain(s, &m, err, errsize);
 		return rc;
 	}
 	if (!m.exists && !create) {
