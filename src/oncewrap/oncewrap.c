@@ -202,17 +202,6 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 	return true;
 }
 
-static void
-log_started(const struct store *store, unsigned workers)
-{
-	const char *folder = store_folder(store);
-	const struct log_value values[] = { LOG_S("version", PACKAGE_VERSION),
-		LOG_S("database", store_database(store)),
-		LOG_I("workers", workers), LOG_S("folder", folder) };
-
-	log_values(LOG_INFO, "started", NULL, values, folder != NULL ? 4 : 3);
-}
-
 /* Returns 0, or the exit status after a failure. */
 static int
 oncewrap_start(struct daemon *d, struct conf *conf)
@@ -241,7 +230,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		notstarted_say("no memory or threads");
 		return EXIT_FAILURE;
 	}
-	log_started(d->store, workers);
+	settings_log_started(d->store, workers);
 	systemd_notify("READY=1");
 	return 0;
 }

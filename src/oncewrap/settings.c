@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "conffile.h"
+#include "log.h"
 #include "peers.h"
 #include "user.h"
 #include "settings.h"
@@ -221,4 +222,15 @@ settings_load(const struct settings *opt, struct conf_error *err)
 		return NULL;
 	}
 	return conf;
+}
+
+void
+settings_log_started(const struct store *store, unsigned workers)
+{
+	const char *folder = store_folder(store);
+	const struct log_value values[] = { LOG_S("version", PACKAGE_VERSION),
+		LOG_S("database", store_database(store)),
+		LOG_I("workers", workers), LOG_S("folder", folder) };
+
+	log_values(LOG_INFO, "started", NULL, values, folder != NULL ? 4 : 3);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "conf.h"
+#include "store.h"
 
 struct settings {
 	const char *file, *socket, *database, *workers; /* NULL: not given */
@@ -28,5 +29,8 @@ int settings_usage(void);
 /* Reads the file, then the flags, then checks both together; NULL: see the
  * error. */
 struct conf *settings_load(const struct settings *opt, struct conf_error *err);
+
+/* Logs what the daemon has started with. */
+void settings_log_started(const struct store *store, unsigned workers);
 
 #endif
