@@ -17,13 +17,14 @@ ROLLBACK;
 -- name: session_set
 SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1;
 
--- The server's timeline, which grows when a standby is promoted; of a standby
--- NULL.
--- name: session_timeline
+-- The server of a new connection: its timeline, which grows when a standby is
+-- promoted, of a standby NULL; and the settings that a commit relies on.
+-- name: session_server
 SELECT CASE WHEN NOT pg_is_in_recovery() THEN
     ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)
-    ::bigint
-END;
+    ::bigint END,
+    current_setting('fsync'), current_setting('full_page_writes'),
+    current_setting('synchronous_commit');
 
 -- The process of the server that has the session.
 -- name: session_process

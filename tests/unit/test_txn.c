@@ -21,7 +21,9 @@ static struct txn_pool *pool;
 static struct txn_pool *
 open_pool(const char *database, int64_t busy_timeout, unsigned connections)
 {
-	const struct txn_options o = { database, busy_timeout, connections };
+	const struct txn_options o = { .database = database,
+		.busy_timeout = busy_timeout,
+		.connections = connections };
 	struct txn_pool *p;
 	char err[256] = "";
 

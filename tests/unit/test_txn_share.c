@@ -20,7 +20,9 @@ static struct txn_pool *pool;
 static struct txn_pool *
 open_pool(const char *database, int64_t owner)
 {
-	const struct txn_options o = { database, PATIENCE, 3 };
+	const struct txn_options o = {
+		.database = database, .busy_timeout = PATIENCE, .connections = 3
+	};
 	struct txn_pool *p;
 	char err[256] = "";
 
@@ -356,7 +358,9 @@ static void
 a_group_without_a_server_fails(void **state)
 {
 	struct name n = { .text = "a" };
-	struct txn_options o = { "postgresql:///x?host=/nowhere", 200, 1 };
+	struct txn_options o = { .database = "postgresql:///x?host=/nowhere",
+		.busy_timeout = 200,
+		.connections = 1 };
 	struct txn_pool *reachable = pool;
 	char err[256] = "";
 

@@ -244,6 +244,18 @@ pg_server_version(const struct pg *pg)
 	return PQserverVersion(pg->conn);
 }
 
+void
+pg_set_unsafe(struct pg *pg)
+{
+	pg->is_unsafe = true;
+}
+
+bool
+pg_is_unsafe(const struct pg *pg)
+{
+	return pg->is_unsafe;
+}
+
 /* --- transactions --------------------------------------------------------- */
 
 void

@@ -97,6 +97,11 @@ const char *pg_sqlstate(const struct pg *pg); /* "" if the server gave none */
 /* The major version of the server times 10000: 150018. */
 int pg_server_version(const struct pg *pg);
 
+/* What the user has found out: a commit of this connection may be lost, so
+ * that nothing may begin by it. */
+void pg_set_unsafe(struct pg *pg);
+bool pg_is_unsafe(const struct pg *pg);
+
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The
  * values are copied.  No failure: an error is returned by pg_result().  The

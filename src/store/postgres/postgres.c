@@ -188,13 +188,8 @@ postgres_server_read(struct store *s, struct postgres_server *server)
 const char *
 postgres_server_off(const struct postgres_server *server)
 {
-	if (strcmp(server->fsync, "on") != 0)
-		return "fsync";
-	if (strcmp(server->pages, "on") != 0)
-		return "full_page_writes";
-	if (strcmp(server->synchronous, "off") == 0)
-		return "synchronous_commit";
-	return NULL;
+	return txn_setting_off(
+	    server->fsync, server->pages, server->synchronous);
 }
 
 enum rc
@@ -220,14 +215,12 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		    (int)(c.version % 100));
 		return RC_VERSION;
 	}
-	off = postgres_server_off(&c);
+	if ((off = postgres_server_off(&c)) == NULL)
+		off = txn_unsafe(s->pool);
 	s->unsafe = off != NULL && s->full && s->keeper;
 	if (!s->unsafe)
 		return RC_OK;
-	snprintf(err, errsize,
-	    "database %s: the server's setting %s is off, so a commit may be "
-	    "lost: turn it on, or set durability = normal",
-	    txn_database(s->pool), off);
+	txn_unsafe_text(s->pool, off, err, errsize);
 	return RC_UNSAFE;
 }
 
@@ -282,7 +275,8 @@ open_server(struct store **out, const struct store_options *o, char *err,
 		.busy_timeout = o->busy_timeout,
 		.connections = o->workers < POSTGRES_CONNECTIONS
 		    ? o->workers
-		    : POSTGRES_CONNECTIONS };
+		    : POSTGRES_CONNECTIONS,
+		.durable = o->create && o->durability == CONF_DURABILITY_FULL };
 	struct store *s = calloc(1, sizeof(*s));
 	enum rc rc;
 

@@ -158,8 +158,10 @@ static enum rc
 run_begin(struct pg *pg, void *arg)
 {
 	const struct try *t = arg;
-	enum rc rc;
+	enum rc rc = postgres_place_may_begin_by(pg);
 
+	if (rc != RC_OK)
+		return rc;
 	pg_send(pg, PG_QUERY_EFFECT_BEGIN, "idi", t->effect->id,
 	    t->effect->attempts, t->s->owner);
 	rc = pg_sync(pg);

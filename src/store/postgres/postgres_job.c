@@ -147,9 +147,11 @@ run_start(struct pg *pg, void *arg)
 	struct job_start *st = arg;
 	const struct store_reservation *what = st->what;
 	struct store_lease *lease = st->lease;
-	enum rc rc;
+	enum rc rc = postgres_place_may_begin_by(pg);
 
 	memset(lease, 0, sizeof(*lease));
+	if (rc != RC_OK)
+		return rc;
 	uuid_digits(lease->token);
 	lease->id = st->job->id;
 	lease->attempt = st->job->attempt + 1;

@@ -163,14 +163,16 @@ record_late(struct store *s)
 	}
 }
 
-/* Settings can be changed while the server runs. */
+/* Settings can be changed while connections are open. */
 static void
 look_at_server(struct store *s)
 {
 	const bool was = s->unsafe;
 	char why[512];
 
-	if (postgres_check_server(s, why, sizeof(why)) == RC_UNSAFE && !was)
+	/* txn_slot.c logs what a new connection has found. */
+	if (postgres_check_server(s, why, sizeof(why)) == RC_UNSAFE && !was &&
+	    txn_unsafe(s->pool) == NULL)
 		log_event(
 		    LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
 }

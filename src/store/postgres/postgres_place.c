@@ -27,7 +27,13 @@ postgres_place_may_begin(struct store *s)
 	lock_give(&s->lock);
 	if (stuck)
 		return RC_UNRECORDED;
-	return s->unsafe ? RC_UNSAFE : RC_OK;
+	return s->unsafe || txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
+}
+
+enum rc
+postgres_place_may_begin_by(const struct pg *pg)
+{
+	return pg_is_unsafe(pg) ? RC_UNSAFE : RC_OK;
 }
 
 /* RC_EXISTS, RC_LOST: no place was needed, or another process has it. */
@@ -247,6 +253,8 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 	enum rc rc;
 
 	/* The transaction is run again: its connection may have been lost. */
+	if ((rc = postgres_place_may_begin_by(pg)) != RC_OK)
+		return rc;
 	if (p->looked)
 		place_forget_numbers(p->store);
 	p->looked = true;

@@ -87,6 +87,10 @@ void postgres_place_remember_result(struct store *s, enum rc rc);
  * RC_UNSAFE: nor may it while the server may lose commits. */
 enum rc postgres_place_may_begin(struct store *s);
 
+/* The same of a transaction's connection, which may be a new one: RC_UNSAFE.
+ * postgres_place_look() asks it. */
+enum rc postgres_place_may_begin_by(const struct pg *pg);
+
 /* Reserves a key and rolls that back.  RC_OK: it would succeed; else why (of
  * size bytes) tells the reason. */
 enum rc postgres_reserve_try(struct store *s, char *why, size_t size);

@@ -263,7 +263,8 @@ reserve_send_shared(struct pg *pg, void *arg)
 	struct reserve *r = arg;
 
 	/* Else the guess is of a store that went back. */
-	r->sent = r->place.forgotten == r->place.store->forgotten;
+	r->sent = r->place.forgotten == r->place.store->forgotten &&
+	    postgres_place_may_begin_by(pg) == RC_OK;
 	if (!r->sent)
 		return;
 	if (r->place.keep)

@@ -45,6 +45,7 @@ txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
 		return rc;
 	}
 	pool->busy_timeout = o->busy_timeout;
+	pool->durable = o->durable;
 	pool->connected = true; /* so that the first outage is logged */
 	pool->nslots = (int)n;
 	for (int i = 0; i < pool->nslots; i++) {
@@ -274,7 +275,16 @@ txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
 
 /* --- maintenance ---------------------------------------------------------- */
 
-/* The next slot that is pending, or idle for long; NULL: there is none. */
+/* Whether the connection of a free slot is to be closed. */
+static bool
+is_idle(const struct txn_pool *pool, const struct txn_slot *s, int64_t now)
+{
+	return s->pg != NULL &&
+	    (pool->unsafe != NULL ||
+		(s->number >= IDLE_MAX && now - s->used > IDLE_TIME));
+}
+
+/* The next slot that is pending or idle; NULL: there is none. */
 static struct txn_slot *
 take_idle(struct txn_pool *pool, int first)
 {
@@ -284,10 +294,7 @@ take_idle(struct txn_pool *pool, int first)
 	lock_take(&pool->lock);
 	for (int i = first; i < pool->nslots && found == NULL; i++) {
 		s = &pool->slot[i];
-		if (!s->taken &&
-		    (s->pending ||
-			(i >= IDLE_MAX && s->pg != NULL &&
-			    now - s->used > IDLE_TIME)))
+		if (!s->taken && (s->pending || is_idle(pool, s, now)))
 			found = s;
 	}
 	if (found != NULL)

@@ -32,6 +32,8 @@ struct txn_options {
 	const char *database; /* conninfo or URI */
 	int64_t busy_timeout; /* ms; of connecting, and of a wait for a lock */
 	unsigned connections; /* at most; 0: 1 */
+	/* a server that may lose commits is unsafe: see txn_setting_off() */
+	bool durable;
 };
 
 /* Parses the options, and does not connect.  RC_INVALID: err (of errsize bytes)
@@ -51,6 +53,24 @@ const char *txn_message(const struct txn_pool *pool);
 void txn_message_copy(struct txn_pool *pool, char *out, size_t size);
 
 void txn_remember(struct txn_pool *pool, const char *message);
+
+/*
+ * Each new connection is asked for its settings before its first transaction.
+ * If one is off, the connection is unsafe (pg_is_unsafe()), which is logged,
+ * and it is used for one transaction only: the next one connects again.
+ *
+ * The setting that was off in the newest connection; NULL: none.  An open
+ * connection may get other settings later, which the pool does not notice.
+ */
+const char *txn_unsafe(const struct txn_pool *pool);
+
+/* Which of the settings is off, so that a commit may be lost; NULL: none. */
+const char *
+txn_setting_off(const char *fsync, const char *pages, const char *synchronous);
+
+/* Tells that, and what to do. */
+void txn_unsafe_text(
+    const struct txn_pool *pool, const char *setting, char *out, size_t size);
 
 /*
  * The owner whose sessions the pool's are: a new number, from the database; 0:
@@ -153,7 +173,8 @@ enum rc txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
  * the pool: RC_WENT_BACK does not stop it.  Not run again. */
 enum rc txn_apart(struct txn_pool *pool, txn_body *body, void *arg);
 
-/* Closes connections that were not used for a minute, but for a few. */
+/* Closes connections that were not used for a minute, but for a few; all that
+ * are idle, if the newest one is unsafe. */
 void txn_tidy(struct txn_pool *pool);
 
 /* The health of the pool. */

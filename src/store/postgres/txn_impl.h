@@ -46,7 +46,9 @@ struct txn_pool {
 	atomic_bool reached; /* there was a connection */
 	atomic_bool connected, went_back;
 	_Atomic int64_t timeline; /* the newest one of a server; 0: none */
-	atomic_uint open;         /* connections */
+	bool durable;
+	_Atomic(const char *) unsafe; /* txn_unsafe() */
+	atomic_uint open;             /* connections */
 	struct lock lock;
 	char message[512]; /* of the last failure; under the lock */
 	pthread_cond_t given;

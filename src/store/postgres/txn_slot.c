@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "backoff.h"
@@ -214,31 +215,93 @@ connect_failed(struct txn_pool *pool, const char *message)
 	    LOG_S("message", message));
 }
 
+/* --- settings that a commit relies on ------------------------------------- */
+
+const char *
+txn_setting_off(const char *fsync, const char *pages, const char *synchronous)
+{
+	if (strcmp(fsync, "on") != 0)
+		return "fsync";
+	if (strcmp(pages, "on") != 0)
+		return "full_page_writes";
+	return strcmp(synchronous, "off") == 0 ? "synchronous_commit" : NULL;
+}
+
+const char *
+txn_unsafe(const struct txn_pool *pool)
+{
+	return atomic_load(&pool->unsafe);
+}
+
+void
+txn_unsafe_text(
+    const struct txn_pool *pool, const char *setting, char *out, size_t size)
+{
+	snprintf(out, size,
+	    "database %s: the server's setting %s is off, so a commit may be "
+	    "lost: turn it on, or set durability = normal",
+	    txn_database(pool), setting);
+}
+
+/* Once until a new connection has them on; the caller of txn_open() tells of
+ * the first connection. */
+static void
+note_setting(struct txn_pool *pool, struct pg *pg, const char *off)
+{
+	const char *before = atomic_exchange(&pool->unsafe, off);
+	char why[512];
+
+	if (off == NULL)
+		return;
+	pg_set_unsafe(pg);
+	if (before != NULL || !pool->reached)
+		return;
+	txn_unsafe_text(pool, off, why, sizeof(why));
+	log_event(LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
+}
+
+/* --- a new connection ----------------------------------------------------- */
+
 /*
  * A primary that was frozen or cut off while its standby was promoted takes
  * itself for the primary when it is back.  It lacks commits, and that is no
  * loss: another host has them.  Its timeline is older than the other one's.
  */
 static enum rc
-check_timeline(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline)
+check_timeline(struct txn_pool *pool, int64_t timeline)
 {
 	const int64_t seen = atomic_load(&pool->timeline);
 	char message[128];
-	enum rc rc;
 
-	pg_send(s->pg, PG_QUERY_SESSION_TIMELINE, "");
-	rc = pg_sync(s->pg);
-	if (rc == RC_OK)
-		rc = pg_one(s->pg, "i", timeline);
-	if (rc != RC_OK || *timeline == 0 || *timeline >= seen)
-		return rc;
+	if (timeline == 0 || timeline >= seen)
+		return RC_OK;
 	snprintf(message, sizeof(message),
 	    "the server's timeline is %lld, and %lld was seen: a standby has "
 	    "taken its place; stop it",
-	    (long long)*timeline, (long long)seen);
+	    (long long)timeline, (long long)seen);
 	connect_failed(pool, message);
 	pg_target_pass(pool->target);
 	return RC_IO;
+}
+
+/* *off: the setting that makes the connection unsafe; NULL: none. */
+static enum rc
+ask_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
+    const char **off)
+{
+	char fsync[8], pages[8], synchronous[16];
+	enum rc rc;
+
+	pg_send(s->pg, PG_QUERY_SESSION_SERVER, "");
+	rc = pg_sync(s->pg);
+	if (rc == RC_OK)
+		rc = pg_one(s->pg, "ifff", timeline, fsync, sizeof(fsync),
+		    pages, sizeof(pages), synchronous, sizeof(synchronous));
+	if (rc != RC_OK)
+		return rc;
+	if (pool->durable)
+		*off = txn_setting_off(fsync, pages, synchronous);
+	return check_timeline(pool, *timeline);
 }
 
 /* All commits are there. */
@@ -257,6 +320,7 @@ static enum rc
 connect_slot(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *refused)
 {
+	const char *off = NULL;
 	int64_t timeline = 0;
 	enum rc rc;
 
@@ -271,7 +335,7 @@ connect_slot(
 	else
 		rc = set_session(pool, s->pg);
 	if (rc == RC_OK)
-		rc = check_timeline(pool, s, &timeline);
+		rc = ask_server(pool, s, &timeline, &off);
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
 	if (rc != RC_OK) {
@@ -280,6 +344,7 @@ connect_slot(
 	}
 	s->timeline = timeline;
 	note_timeline(pool, timeline);
+	note_setting(pool, s->pg, off);
 	pool->reached = true;
 	if (!atomic_exchange(&pool->connected, true))
 		log_event(LOG_WARN, "store-connected", NULL,
@@ -294,8 +359,10 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 	bool refused;
 	enum rc rc;
 
-	/* The server may live on, with old data: see check_timeline(). */
-	if (s->pg != NULL && s->timeline < atomic_load(&pool->timeline))
+	/* The server may live on, with old data: see check_timeline().  The
+	 * settings of a role reach new connections only. */
+	if (s->pg != NULL &&
+	    (s->timeline < atomic_load(&pool->timeline) || pg_is_unsafe(s->pg)))
 		txn_slot_disconnect(pool, s);
 	if (s->pg != NULL) {
 		pg_set_deadline(s->pg, until + TXN_GRACE);
