@@ -129,8 +129,8 @@ enum txn_shared {
 	TXN_SHARED_DONE,
 	/* It took place, and the results were lost with the connection. */
 	TXN_SHARED_UNREAD,
-	/* It did not take place, perhaps because of another operation.
-	 * txn_run() may succeed. */
+	/* It did not take place, perhaps because of another operation, and
+	 * busy_timeout is not over.  txn_run() may succeed. */
 	TXN_SHARED_ALONE,
 	/* It failed, as txn_run() may: RC_PENDING, RC_BUSY, RC_WENT_BACK,
 	 * RC_IO, RC_TIMEOUT. */

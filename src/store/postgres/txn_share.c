@@ -136,13 +136,17 @@ read_all(struct pg *pg, struct txn_op *group)
 	return RC_OK;
 }
 
+/* An operation whose time is over has no time to be tried alone. */
 static void
 tell_all(struct txn_op *group, enum txn_shared how, enum rc rc)
 {
+	const int64_t now = clock_mono();
 	struct txn_op *const leader = group;
 
 	for (; group != NULL; group = group->next) {
 		group->how = how;
+		if (how == TXN_SHARED_ALONE && now >= group->until)
+			group->how = TXN_SHARED_FAILED;
 		if (how == TXN_SHARED_DONE && !group->was_read)
 			group->how = TXN_SHARED_UNREAD;
 		if (how != TXN_SHARED_DONE)
