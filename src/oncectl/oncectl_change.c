@@ -52,3 +52,20 @@ oncectl_change_lost(struct oncectl *ctl, struct record *row,
 	free(name);
 	return status;
 }
+
+/* Of another failure the store says that nothing was changed. */
+int
+oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where)
+{
+	if (rc == RC_PENDING)
+		warnx("%s: the database did not confirm the change in time; "
+		      "whether it was made, \"oncectl %s\" tells",
+		    ctl->database, where);
+	else if (rc == RC_TIMEOUT)
+		warnx("%s: the database did not answer in time; nothing was "
+		      "changed",
+		    ctl->database);
+	else
+		return oncectl_fail(ctl, rc);
+	return ONCECTL_REFUSED;
+}

@@ -19,4 +19,9 @@ void oncectl_change_print(const struct oncectl *ctl, const struct record *row,
 int oncectl_change_lost(struct oncectl *ctl, struct record *row,
     int (*refuse)(const struct record *, enum record_state before));
 
+/* Says why a change failed, and whether it may have been made all the same;
+ * returns the exit status.  where: the command that tells. */
+int
+oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where);
+
 #endif

@@ -55,7 +55,7 @@ forget_one(struct oncectl *ctl, struct record *row)
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_forget);
 	if (rc != RC_OK)
-		return oncectl_fail(ctl, rc);
+		return oncectl_change_failed(ctl, rc, "show");
 	oncectl_change_print(ctl, row, "forgotten", RECORD_NONE);
 	return ONCECTL_DONE;
 }
@@ -199,7 +199,7 @@ forget_chosen(struct oncectl *ctl, struct chosen *c)
 		printf("%zu %s forgotten\n", forgotten,
 		    PLURAL(forgotten, "key", "keys"));
 	if (rc != RC_OK)
-		return oncectl_fail(ctl, rc);
+		return oncectl_change_failed(ctl, rc, "ls");
 	if (forgotten < c->n)
 		warnx("%zu changed meanwhile, and %s", c->n - forgotten,
 		    PLURAL(c->n - forgotten, "stays", "stay"));

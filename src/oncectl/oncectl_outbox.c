@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "oncectl_print.h"
+#include "oncectl_change.h"
 #include "oncectl.h"
 
 /* --- one effect --------------------------------------------------------- */
@@ -199,7 +200,7 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 	if (rc == RC_LOST)
 		status = outbox_refuse(ctl, id);
 	else if (rc != RC_OK)
-		status = oncectl_fail(ctl, rc);
+		status = oncectl_change_failed(ctl, rc, "outbox ls");
 	else
 		print_change(ctl, &row, drop ? "dropped" : pending,
 		    drop ? NULL : pending);

@@ -61,14 +61,8 @@ settle_write(
 	    ctl->store, row->id, row->attempt, outcome);
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_resolve);
-	if (rc == RC_PENDING) {
-		warnx("%s: the database is locked; whether it was recorded, "
-		      "show will tell",
-		    ctl->database);
-		return ONCECTL_REFUSED;
-	}
 	if (rc != RC_OK)
-		return oncectl_fail(ctl, rc);
+		return oncectl_change_failed(ctl, rc, "show");
 	oncectl_change_print(ctl, row, record_state_name(to), to);
 	if (to == RECORD_COMPLETED && !keep)
 		warnx("the answer cannot be kept for replay: a retry is told "

@@ -1,9 +1,10 @@
-"""How long a PostgreSQL server that locks is waited for."""
+"""How long a PostgreSQL server that locks, or does not commit, is waited for,
+and what oncectl then says."""
 import time
 
 import shared
-from answer import problem
-from test_postgres_ops import daemon, servers
+from answer import eq, problem
+from test_postgres_ops import UNKNOWN, ctl, daemon, refused, servers
 
 BUSY = 2
 
@@ -20,3 +21,26 @@ def test_a_new_key_waits_for_a_locked_table_once(t):
         problem(once.post('k%d' % n), 'store-unavailable', acted=True)
         took = time.monotonic() - begun
         assert BUSY - 0.1 < took < 2 * BUSY - 0.5, took
+
+
+def test_what_a_commit_without_an_answer_has_done_is_said(t):
+    server = servers(t).make('a')
+    once = daemon(t, server, UNKNOWN)
+    for key in ('k1', 'k2'):
+        problem(once.post(key), 'handler-failed', unknown=True)
+    once.stop()
+    conf = t.write('quick.conf', '[server]\ndatabase = %s\n'
+                   'durability = normal\nbusy_timeout = 200ms\n'
+                   % server.uri())
+    server.synchronous('missing')
+    for verb, says in (
+            (['accept-loss'], 'the server did not answer in time; the loss '
+             'was not accepted'),
+            (['forget', 'k1'], 'the database did not answer in time; nothing '
+             'was changed'),
+            (['resolve', 'k2', '--not-executed'], 'the database did not '
+             'confirm the change in time; whether it was made, "oncectl '
+             'show" tells')):
+        refused(ctl(t, '-f', conf, *verb), says)
+    server.synchronous('')
+    eq([row['state'] for row in once.ls()], ['unknown', 'unknown'])

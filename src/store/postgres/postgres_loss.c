@@ -113,10 +113,15 @@ enum rc
 postgres_accept_loss(
     struct store *s, int64_t *losses, char *err, size_t errsize)
 {
-	enum rc rc = postgres_write(s, loss_accept, losses);
+	const enum rc rc = postgres_write(s, loss_accept, losses);
+	const char *message = txn_message(s->pool);
 
 	if (rc != RC_OK)
-		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
-		    txn_message(s->pool));
+		snprintf(err, errsize, "database %s: %s; %s",
+		    txn_database(s->pool),
+		    message[0] != '\0' ? message : rc_text(rc),
+		    rc == RC_PENDING ? "whether the loss was accepted is not "
+				       "known: say it again"
+				     : "the loss was not accepted");
 	return rc;
 }

@@ -395,10 +395,12 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 		rc = pg_done(s->pg);
 	if (rc == RC_OK)
 		rc = pg_commit(s->pg);
-	if (rc == RC_OK)
+	if (rc == RC_OK) {
 		s->seq = 0;
-	else
-		txn_slot_disconnect(pool, s);
+		return rc;
+	}
+	txn_remember(pool, pg_message(s->pg));
+	txn_slot_disconnect(pool, s);
 	return rc;
 }
 
@@ -477,6 +479,7 @@ txn_slot_look_up(
 	const int64_t least = clock_mono() + TXN_GRACE;
 	enum rc rc;
 
+	txn_remember(pool, pg_message(s->pg));
 	txn_slot_disconnect(pool, s);
 	/* A server that confirms nothing may have been replaced. */
 	pg_target_pass(pool->target);
