@@ -330,11 +330,11 @@ add_once(struct vars *vs, const struct cgienv_once *o, struct numbers *numbers)
 	add(vs, "ONCE_ATTEMPT", numbers->attempt);
 	add(vs, "ONCE_RECOVERY_POINT", o->recovery_point);
 	add(vs, "ONCE_DOWNSTREAM_KEY", o->downstream_key);
-	numbers->token[0] = '\0';
-	if (o->token[0] != '\0')
+	if (o->token[0] != '\0') {
 		snprintf(numbers->token, sizeof(numbers->token), "%s-%" PRId64,
 		    o->token, o->id);
-	add(vs, "ONCE_TOKEN", numbers->token);
+		add(vs, "ONCE_TOKEN", numbers->token);
+	}
 	if (o->database != NULL)
 		add(vs, "ONCE_DATABASE", o->database);
 }

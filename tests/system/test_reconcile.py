@@ -56,6 +56,14 @@ def test_not_executed_releases_the_key(t):
     eq(runs[0][1], runs[1][1])
 
 
+def test_a_reconciler_has_no_lease_and_no_token(t):
+    once = once_with(t, 'echo "${ONCE_TOKEN-unset}" > "$D/token"; ' +
+                     COMPLETED)
+    lost(once)
+    once.wait_state('k', 'completed')
+    eq(t.read('token'), b'unset\n')
+
+
 def test_unknown_again_and_again_is_a_dead_letter(t):
     once = once_with(t, UNKNOWN, reconcile_attempts=3)
     lost(once)
