@@ -318,7 +318,7 @@ UPDATE once_key SET state = 'completed', token = NULL, owner = NULL,
     locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
     updated_at = ?3, expires_at = ?4, kept = ?5,
     status = ?6, kind = ?7, response_version = ?8, body_length = ?9,
-    last_error = ?10, reason = ?11, headers = ?12, body = ?13
+    last_error = NULL, reason = ?10, headers = ?11, body = ?12
 WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- name: finish_released
@@ -341,8 +341,8 @@ RETURNING expires_at;
 UPDATE once_key SET state = 'completed', queued_at = NULL,
     updated_at = ?2, expires_at = ?3 + max(0, min(retention, 1000000000000000)),
     kept = ?4, status = ?5,
-    kind = ?6, response_version = ?7, body_length = ?8, last_error = ?9,
-    reason = ?10, headers = ?11, body = ?12
+    kind = ?6, response_version = ?7, body_length = ?8, last_error = NULL,
+    reason = ?9, headers = ?10, body = ?11
 WHERE id = ?1 AND state = 'pending' AND expires_at <= ?3;
 
 -- name: finish_unknown
@@ -405,8 +405,8 @@ UPDATE once_key SET state = 'completed', reconcile_after = NULL,
     attempt_lock = NULL, lock_file = NULL,
     updated_at = ?5, expires_at = ?6 + max(0, min(retention, 1000000000000000)),
     kept = ?7, status = ?8,
-    kind = ?9, response_version = ?10, body_length = ?11, last_error = ?12,
-    reason = ?13, headers = ?14, body = ?15
+    kind = ?9, response_version = ?10, body_length = ?11, last_error = NULL,
+    reason = ?12, headers = ?13, body = ?14
 WHERE id = ?1 AND attempt = ?2
     AND ((state = 'unknown' AND reconcile_attempts = ?3)
 	OR (state IN ('unknown', 'dead_letter') AND ?4));

@@ -499,8 +499,8 @@ SELECT count(*) FROM request;
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
 	updated_at = $now, expires_at = $now + $3::bigint, kept = $4,
 	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
-	body_length = $8, last_error = $9, reason = $10, headers = $11,
-	body = $12
+	body_length = $8, last_error = NULL, reason = $9, headers = $10,
+	body = $11
     WHERE $own_attempt RETURNING k.id, k.expires_at)
 
 -- name: finish_completed
@@ -565,8 +565,8 @@ SELECT expires_at FROM done;
 WITH done AS (UPDATE once_key k SET state = 'completed', queued_at = NULL,
 	updated_at = $now, expires_at = $now + k.retention, kept = $2,
 	status = $3::bigint, kind = $4::bigint, response_version = $5::bigint,
-	body_length = $6, last_error = $7, reason = $8, headers = $9,
-	body = $10
+	body_length = $6, last_error = NULL, reason = $7, headers = $8,
+	body = $9
     WHERE k.id = $1::bigint AND k.state = 'pending' AND k.expires_at <= $now
     RETURNING k.id, k.expires_at),
 unneeded AS (SELECT id FROM done),
@@ -609,8 +609,8 @@ AND ((k.state = 'unknown' AND k.reconcile_attempts = $3::bigint)
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
 	updated_at = $now, expires_at = $now + k.retention, kept = $5,
 	status = $6::bigint, kind = $7::bigint, response_version = $8::bigint,
-	body_length = $9, last_error = $10, reason = $11, headers = $12,
-	body = $13
+	body_length = $9, last_error = NULL, reason = $10, headers = $11,
+	body = $12
     WHERE $open_attempt RETURNING k.id, k.expires_at),
 unneeded AS (SELECT id FROM done),
 $without_request

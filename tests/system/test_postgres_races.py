@@ -3,7 +3,7 @@ same time; and what they count and leave behind."""
 from answer import eq
 from pgsql import OWNER, TOKEN, digest, grant, reservation, reserve, store
 
-ANSWER = (True, 200, 0, 1, 2, None, None, b'', b'ab')
+ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 OTHER = 'f' * 32
 
 
@@ -281,7 +281,7 @@ def test_a_pass_ends_after_many_bytes(t):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
         once.run('finish_completed', i, token, 0, True, 200, 0, 1, 100, None,
-                 None, b'', b'x' * 100)
+                 b'', b'x' * 100)
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
     eq([row[0] for row in once.run('expire', 100, 200)], ['1', '2'])
     eq([row[0] for row in once.run('expire', 100, 1)], ['3'])

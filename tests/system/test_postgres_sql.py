@@ -100,7 +100,7 @@ def test_passes_find_few_rows_among_many_keys(t):
                 '11111111-1111-4111-8111-111111111111',)),
             ('forget', (1 << 40, None)), ('status', ('0' * 32,)),
             ('finish_completed', (1 << 40, TOKEN, 1, True, 200, 0, 1, 0, None,
-                                  None, None, None)),
+                                  None, None)),
             ('tally', (0, 100)),
             ('list', (0, None, None, None, 0, LATE, 64))):
         for mode in ('custom', 'generic'):
@@ -140,7 +140,7 @@ def with_row(once, state, also=None):
 
 
 UNCONFIRMED = "token = '%s', owner = 7, locked_until = 5" % TOKEN
-ANSWER = (True, 200, 0, 1, 2, None, None, b'', b'ab')
+ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 # A statement; the states that it changes, and what such a row has besides; its
 # parameters; and, for each that is compared, its place and a wrong value.
 CHANGES = (

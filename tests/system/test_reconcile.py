@@ -64,6 +64,17 @@ def test_a_reconciler_has_no_lease_and_no_token(t):
     eq(t.read('token'), b'unset\n')
 
 
+def test_a_verdict_of_completed_leaves_no_last_error(t):
+    once = once_with(t, 'gate gate; ' + COMPLETED)
+    gate = t.gate()
+    lost(once)
+    gate.wait()
+    assert once.row('k')['last_error'], once.row('k')
+    gate.open()
+    once.wait_state('k', 'completed')
+    eq(once.row('k')['last_error'], None)
+
+
 def test_unknown_again_and_again_is_a_dead_letter(t):
     once = once_with(t, UNKNOWN, reconcile_attempts=3)
     lost(once)

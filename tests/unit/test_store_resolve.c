@@ -552,6 +552,21 @@ a_resolved_key_is_as_if_it_had_settled_itself(void **state)
 }
 
 static void
+a_completed_key_has_no_last_error(void **state)
+{
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	struct store_lease lease = become_unknown("resolved");
+
+	(void)state;
+	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_OK);
+	lease = reserve("finished");
+	snprintf(s->last_error, sizeof(s->last_error), "all is well");
+	assert_int_equal(finish(&lease, s), RC_OK);
+	assert_int_equal(
+	    raw_number("SELECT count(last_error) FROM once_key"), 0);
+}
+
+static void
 only_an_open_outcome_is_resolved(void **state)
 {
 	static const enum record_state to[] = { RECORD_COMPLETED,
@@ -737,6 +752,7 @@ main(void)
 		TEST(the_tries_of_each_attempt_are_counted_anew),
 		TEST(a_dead_letter_is_for_an_operator_alone),
 		TEST(a_resolved_key_is_as_if_it_had_settled_itself),
+		TEST(a_completed_key_has_no_last_error),
 		TEST(only_an_open_outcome_is_resolved),
 		TEST(any_key_but_a_running_one_is_forgotten),
 		TEST(of_some_keys_those_that_may_be_are_forgotten),

@@ -15,10 +15,9 @@ static void
 finish_send(const struct postgres_outcome *o, struct pg *pg,
     enum pg_query query, const struct kept_columns *c)
 {
-	pg_send(pg, query, "isi?dddittoo", o->id, o->token, o->retention,
+	pg_send(pg, query, "isi?ddditoo", o->id, o->token, o->retention,
 	    c->keep, c->status, c->kind, STORE_RESPONSE_VERSION, c->length,
-	    o->outcome.last_error, c->reason, c->fields, c->nfields, c->body,
-	    c->nbody);
+	    c->reason, c->fields, c->nfields, c->body, c->nbody);
 }
 
 static enum rc

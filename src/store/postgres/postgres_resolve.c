@@ -33,10 +33,10 @@ resolve_completed(struct postgres_outcome *o, struct pg *pg)
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_RESOLVE_COMPLETED, "idd??dddittoo", o->id,
+	pg_send(pg, PG_QUERY_RESOLVE_COMPLETED, "idd??ddditoo", o->id,
 	    o->tries.attempt, o->tries.tries, o->by_operator, c.keep, c.status,
-	    c.kind, STORE_RESPONSE_VERSION, c.length, o->outcome.last_error,
-	    c.reason, c.fields, c.nfields, c.body, c.nbody);
+	    c.kind, STORE_RESPONSE_VERSION, c.length, c.reason, c.fields,
+	    c.nfields, c.body, c.nbody);
 	rc = resolve_changed(o, pg);
 	return rc == RC_OK && c.apart ? postgres_outcome_pieces(pg, o) : rc;
 }
@@ -116,9 +116,9 @@ abandon_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_ABANDON, "i?dddittoo", o->id, c.keep, c.status,
-	    c.kind, STORE_RESPONSE_VERSION, c.length, o->outcome.last_error,
-	    c.reason, c.fields, c.nfields, c.body, c.nbody);
+	pg_send(pg, PG_QUERY_ABANDON, "i?ddditoo", o->id, c.keep, c.status,
+	    c.kind, STORE_RESPONSE_VERSION, c.length, c.reason, c.fields,
+	    c.nfields, c.body, c.nbody);
 	rc = postgres_outcome_changed(
 	    pg, RECORD_PENDING, RECORD_COMPLETED, &o->done.expires_at);
 	return rc == RC_OK && c.apart ? postgres_outcome_pieces(pg, o) : rc;

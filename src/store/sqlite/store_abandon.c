@@ -23,9 +23,9 @@ abandon_run(struct write *w, struct db *db, int64_t now)
 	w->did |= WRITE_ENDED_KEY;
 	kept_columns(&o->outcome, &c);
 	s = db_stmt(db, QUERY_ABANDON);
-	db_bindf(s, "iiiddddittoo", o->id, clock_wall(), now, c.keep, c.status,
-	    c.kind, STORE_RESPONSE_VERSION, c.length, o->outcome.last_error,
-	    c.reason, c.fields, c.nfields, c.body, c.nbody);
+	db_bindf(s, "iiidddditoo", o->id, clock_wall(), now, c.keep, c.status,
+	    c.kind, STORE_RESPONSE_VERSION, c.length, c.reason, c.fields,
+	    c.nfields, c.body, c.nbody);
 	rc = verb_change_state(s, RECORD_PENDING, RECORD_COMPLETED, RC_LOST);
 	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
 }

@@ -41,10 +41,10 @@ finish_completed(struct outcome_write *o, struct db *db)
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	db_bindf(s, "isiiddddittoo", o->id, o->token, clock_wall(),
+	db_bindf(s, "isiidddditoo", o->id, o->token, clock_wall(),
 	    o->done.expires_at, c.keep, c.status, c.kind,
-	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
-	    c.fields, c.nfields, c.body, c.nbody);
+	    STORE_RESPONSE_VERSION, c.length, c.reason, c.fields, c.nfields,
+	    c.body, c.nbody);
 	rc =
 	    verb_change_state(s, RECORD_IN_PROGRESS, RECORD_COMPLETED, RC_LOST);
 	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;

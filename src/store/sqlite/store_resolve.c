@@ -35,10 +35,10 @@ resolve_completed(struct outcome_write *o, struct db *db, int64_t now)
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	db_bindf(s, "idddiiddddittoo", o->id, o->tries.attempt, o->tries.tries,
+	db_bindf(s, "idddiidddditoo", o->id, o->tries.attempt, o->tries.tries,
 	    o->by_operator, clock_wall(), now, c.keep, c.status, c.kind,
-	    STORE_RESPONSE_VERSION, c.length, o->outcome.last_error, c.reason,
-	    c.fields, c.nfields, c.body, c.nbody);
+	    STORE_RESPONSE_VERSION, c.length, c.reason, c.fields, c.nfields,
+	    c.body, c.nbody);
 	rc = resolve_change(o, s);
 	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
 }
