@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "oncectl_print.h"
+#include "rows.h"
 #include "oncectl_row.h"
 
 /* A key as it is shown.  A deadline is shown as the wall time at which it will
@@ -209,26 +210,34 @@ is_elsewhere(const struct oncectl *ctl, const struct store_filter *narrow)
 	return found;
 }
 
+/* bad: rows of that name that make no sense. */
 static void
-say_none(const struct oncectl *ctl, const struct store_filter *filter)
+row_is_not_there(
+    const struct oncectl *ctl, const struct store_filter *filter, unsigned bad)
 {
 	char *name = oncectl_print_escaped(
 	    ctl->nargs == 1 ? ctl->arg[0] : ctl->downstream);
 
-	warnx("%s: %s: no such key%s%s%s%s%s", ctl->database, name,
-	    filter->path != NULL ? " on path " : "",
-	    filter->path != NULL ? filter->path : "",
-	    filter->scope != NULL ? " of scope " : "",
-	    filter->scope != NULL ? filter->scope : "",
-	    is_elsewhere(ctl, filter)
-		? ", but elsewhere: leave out --scope and --path"
-		: "");
+	if (bad > 0)
+		warnx("%s: %s: the row of that key makes no sense, so nothing "
+		      "can be said of it; \"oncectl doctor\" counts such rows",
+		    ctl->database, name);
+	else
+		warnx("%s: %s: no such key%s%s%s%s%s", ctl->database, name,
+		    filter->path != NULL ? " on path " : "",
+		    filter->path != NULL ? filter->path : "",
+		    filter->scope != NULL ? " of scope " : "",
+		    filter->scope != NULL ? filter->scope : "",
+		    is_elsewhere(ctl, filter)
+			? ", but elsewhere: leave out --scope and --path"
+			: "");
 	free(name);
 }
 
 int
 oncectl_row_find(struct oncectl *ctl, struct record *row)
 {
+	const unsigned bad = rows_bad_counted();
 	struct store_filter filter;
 	enum rc rc;
 
@@ -240,7 +249,7 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 	if (rc == RC_OK && only_row(ctl, &filter, row, &rc))
 		return -1;
 	if (rc == RC_NOTFOUND)
-		say_none(ctl, &filter);
+		row_is_not_there(ctl, &filter, rows_bad_counted() - bad);
 	else if (rc != RC_OK)
 		oncectl_fail(ctl, rc);
 	return ONCECTL_REFUSED;

@@ -202,6 +202,14 @@ mark_of(const char *table, int64_t id)
 	return mark != 0 ? mark : 1;
 }
 
+static atomic_uint counted;
+
+unsigned
+rows_bad_counted(void)
+{
+	return atomic_load(&counted);
+}
+
 void
 rows_bad(const char *database, const char *table, int64_t id)
 {
@@ -216,6 +224,7 @@ rows_bad(const char *database, const char *table, int64_t id)
 	}
 	atomic_store(&seen[atomic_fetch_add(&next, 1) % REMEMBERED], mark);
 	metrics_count(METRICS_BAD_ROWS);
+	atomic_fetch_add(&counted, 1);
 	if (!may_log(&last))
 		return;
 	log_event(LOG_ERROR, "bad-row", NULL, LOG_S("database", database),

@@ -50,4 +50,7 @@ int64_t rows_lock_file(const struct store_attempt *at);
  * as there are few; of many only some are logged. */
 void rows_bad(const char *database, const char *table, int64_t id);
 
+/* How many were counted so far. */
+unsigned rows_bad_counted(void);
+
 #endif

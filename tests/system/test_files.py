@@ -240,6 +240,9 @@ def test_a_row_that_makes_no_sense_is_named_and_ends_nothing(t):
     once.wait_log('event=bad-row .*table=once_key id=%d ' % number)
     once.wait_state('good', 'failed_retryable')
     assert 'once_key %d' % number in once.ctl('doctor', status=1)
+    shown = t.run([base.ONCECTL, '-d', once.database, 'show', 'bad'])
+    eq(shown.returncode, 1)
+    assert b'bad: the row of that key makes no sense' in shown.stderr, shown
     metrics = once.get(ADMIN + '/metrics').body.decode()
     assert '\noncewrap_bad_rows_total 1\n' in metrics, metrics
     eq(once.alive(), True)
