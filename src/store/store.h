@@ -424,12 +424,6 @@ enum rc store_topics_first(struct store *s, char *const *add, size_t nadd);
 /* The database's absolute file name, or its URI without a password. */
 const char *store_database(const struct store *s);
 
-/* The folder with files of this host's processes; NULL: the database's. */
-const char *store_folder(const struct store *s);
-
-/* What the database said of the failure rc, or rc_text(rc).  Returns out. */
-const char *store_why(struct store *s, enum rc rc, char *out, size_t size);
-
 /* Lets the database's group write the database and the files beside it.  The
  * store logs a file if it cannot change the group or the mode. */
 void store_share_files(struct store *s);
@@ -487,17 +481,19 @@ struct metrics_gauges;
  */
 enum rc store_gauges(struct store *s, struct metrics_gauges *gauges);
 
-/*
- * Counts some of the keys in states that end by age, in one read of a few
- * milliseconds; *done: the tally is complete.  One thread at a time may call
- * this.
+/* Counts some of the keys in states that end by age, in one read of a few
+ * milliseconds; *done: the tally is complete.  One thread at a time calls it.
  */
 enum rc store_tally(struct store *s, bool *done);
 
-/*
- * Whether the store works; if not, why gets a few words.  It writes only if the
- * last write failed; the call may then take busy_timeout.
- */
+/* Whether the store works; if not, why gets a few words.  It writes only if the
+ * last write failed; the call may then take busy_timeout. */
 bool store_health(struct store *s, char *why, size_t size);
+
+/* The folder with files of this host's processes; NULL: the database's. */
+const char *store_folder(const struct store *s);
+
+/* What the database said of the failure rc, or rc_text(rc).  Returns out. */
+const char *store_why(struct store *s, enum rc rc, char *out, size_t size);
 
 #endif

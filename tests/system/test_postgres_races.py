@@ -306,7 +306,8 @@ def test_doctor_sees_what_is_missing_and_what_is_foreign(t):
     once.do('CREATE TRIGGER planted BEFORE INSERT ON once_key FOR EACH ROW '
             'EXECUTE FUNCTION f()')
     once.do('GRANT SELECT ON once_meta TO app')
-    eq(once.run('foreign_parts'), [['2', 'once_meta planted']])
+    eq(once.run('foreign_parts'), [
+        ['2', 'rights of role app on once_meta, trigger planted']])
     once.do('DROP INDEX once_key_queue')
     eq(once.run('missing_parts'), [['1', 'once_key_queue']])
     eq(once.run('meta')[0][0], '1')
