@@ -85,6 +85,8 @@ ELSEWHERE = (
      "re.findall(r'^    oncectl (.*)$'"),
     ('db1,db2/shop init', 'tests/system/test_postgres_manual.py',
      "re.findall(r'^    oncectl (.*)$'"),
+    ('db1,db2/shop doctor', 'tests/system/test_postgres_manual.py',
+     "re.findall(r'^    oncectl (.*)$'"),
     ('daemon-reload', 'tests/vm/lib/service.py',
      "systemctl('daemon-reload')"),
     ('daemon-reload', 'tests/vm/lib/service.py',
@@ -95,7 +97,7 @@ ELSEWHERE = (
 HERE = ('HTTP/1.1 201 Created', 'HTTP/1.1 202 Accepted', '"^/payments(',
         'location ~ ^/payments(', '"^/shop/"', 'install -d',
         'ls --state unknown', 'BEGIN IMMEDIATE;')
-TEXT = ('client -> lighttpd', 'ReadWritePaths=')
+TEXT = ('client -> lighttpd', 'ReadWritePaths=', '*:*:shop:oncewrap:PASSWORD')
 
 
 def test_no_block_is_left_out(t):
