@@ -214,9 +214,12 @@ look_and_take(struct job *job, enum decision *decision)
 {
 	const struct store_reservation *rv = &job->reservation;
 	enum rc rc = reserve_unseen(job, decision);
+	const bool locked = rc == RC_BUSY;
 	int tries;
 
-	if (rc != RC_OK || *decision == DECIDE_RUN)
+	/* What is locked can still be read: a stored response is sent, and a
+	 * new key is known to be new. */
+	if (!locked && (rc != RC_OK || *decision == DECIDE_RUN))
 		return rc;
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
 		if ((rc = reserve_look(job, decision)) != RC_OK)
@@ -232,6 +235,8 @@ look_and_take(struct job *job, enum decision *decision)
 			continue;
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
+		if (locked)
+			return RC_BUSY;
 		/* A client may fetch its answer however late; only a run can
 		 * be a second one. */
 		job->age = age_judge(job->rule, job->rq, clock_wall());
