@@ -5,6 +5,7 @@ import shutil
 
 import base
 from answer import eq, first
+from base import wait_until
 from test_postgres_ops import (HELLO, ctl, environment, has, refused, servers)
 
 
@@ -88,6 +89,29 @@ def test_stores_of_one_database_have_files_of_their_own(t):
         first(once.post('k1'))
         eq(len([f for f in os.listdir(t.path('state'))
                 if f.endswith('-lock')]), n + 1)
+
+
+def test_a_restored_store_leaves_the_files_of_the_first_one(t):
+    """Both have one name for their files, and one folder."""
+    server = store(t)
+    env = environment(t)
+    gate = t.gate()
+    once = t.once(t.sh('ledger $ONCE_ATTEMPT; gate gate; ' + HELLO), env=env,
+                  database=server.uri(), defaults={'on_crash': 'resume'})
+    other = servers(t).make('b')
+    other.keep_promises()
+    dump = os.path.join(other.folder, 'dump')
+    server.command('pg_dump', '-Fc', '-f', dump, '-d', server.uri())
+    other.command('pg_restore', '-d', other.uri(), dump)
+    conn = once.begin('k1')
+    gate.wait()
+    eq(ctl(t, '-d', other.uri(), 'sweep', env=env).returncode, 0)
+    once.kill()
+    conn.close()
+    once.start()
+    gate.open(2)
+    wait_until(lambda: once.post('k1').status == 200, 'it was resumed')
+    eq(t.ledger(), ['1 1', '2 2'])
 
 
 def test_a_start_names_the_file_that_it_cannot_use(t):

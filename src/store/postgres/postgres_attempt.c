@@ -188,19 +188,23 @@ struct leftover {
 	struct pg *pg;
 };
 
-/* Removes a file that no record names.  A file of an attempt without a started
- * handler may be about to be named as long as its owner lives. */
+/* Removes a file that no record names.  That of a living owner is left to its
+ * owner, which may be about to name it, or may have it for another store: for
+ * one that was restored, under the same name, on another server. */
 static enum rc
 remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	const struct leftover *left = arg;
 	struct store *s = left->s;
+	const bool mine = note->owner == s->owner;
 	enum rc rc;
 
+	if (!mine && !is_dead(s, note->owner))
+		return RC_OK;
 	if (note->token[0] != '\0')
 		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_KEY, "iii", note->key,
 		    name, s->host.number);
-	else if (is_dead(s, note->owner))
+	else if (!mine)
 		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_OWNER, "i", note->owner);
 	else
 		return RC_OK;
