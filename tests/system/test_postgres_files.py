@@ -114,6 +114,31 @@ def test_a_restored_store_leaves_the_files_of_the_first_one(t):
     eq(t.ledger(), ['1 1', '2 2'])
 
 
+def test_an_operator_reconciles_a_key_that_left_a_process(t):
+    server = store(t)
+    env = environment(t)
+    gate, left = t.gate(), t.gate('left')
+    once = t.once(
+        t.sh('gate left & gate gate'), env=env, database=server.uri(),
+        defaults={'reconcile_after': '1ms', 'reconcile': t.sh(
+            'printf "Idempotency-Outcome: completed\\n'
+            'Content-Type: text/plain\\n\\nfound"', name='found')})
+    conn = once.begin('k1')
+    gate.wait()
+    left.wait()
+    once.kill()
+    conn.close()
+    eq(ctl(t, '-d', server.uri(), 'sweep', env=env).returncode, 0)
+    eq(once.state('k1'), 'unknown')
+    left.open()
+
+    def is_found():
+        run = ctl(t, '-f', once.file, 'reconcile', env=env)
+        eq(run.returncode, 0, run)
+        return once.state('k1') == 'completed'
+    wait_until(is_found, 'the reconciler was asked')
+
+
 def test_a_start_names_the_file_that_it_cannot_use(t):
     base.need_root()
     server = store(t)

@@ -57,9 +57,13 @@ enum rc
 postgres_due(struct store *s, const char *after, struct record *key)
 {
 	struct due d = { .s = s, .scope = INT64_MIN, .record = key };
+	struct liveness *liveness;
 	enum rc rc;
 
 	memset(key, 0, sizeof(*key));
+	/* An operator may not have looked for this host's files yet.  Without
+	 * them no key of its attempts is due here. */
+	(void)postgres_liveness(s, &liveness);
 	d.around = after != NULL;
 	if (d.around) {
 		rc = postgres_identity_scope(s->secret, after, &d.scope);
