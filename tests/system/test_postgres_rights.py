@@ -109,7 +109,9 @@ def test_doctor_names_what_is_foreign_and_whose(t):
 
 def test_names_that_are_almost_a_uri_are_refused_unseen(t):
     for name in ('postgres:/u:s3kr@h/db', 'postgresql:/u:s3kr@h/db',
-                 'host=127.0.0.1 dbname=shop password=s3kr'):
+                 'host=127.0.0.1 dbname=shop password=s3kr',
+                 'sslmode=disable host=127.0.0.1 password=s3kr',
+                 'password = s3kr host = h'):
         conf = t.write('c.conf', '[server]\ndatabase = %s\n' % name)
         for command in ([base.ONCEWRAP, '-t', '-f', conf],
                         [base.ONCEWRAP, '-d', name, '-s', t.path('s')],
