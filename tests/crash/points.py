@@ -157,8 +157,9 @@ def after(first, last=None):
 
 
 # In PostgreSQL a write is a transaction of its own, or in a group: the eight
-# reservations and the eight outcomes of "many" make five groups each, or more.
-# Some transactions are the start's, and one is the first sweep's.
+# reservations and outcomes of "many" make a group each, or more, and those of
+# the five keys that follow ten.  Some transactions are the start's, and one is
+# the first sweep's.
 COMMIT = [(s, n) for s in ALL for n in [1, 3] + after(1, 3)] + \
     [('many', n) for n in after(4, 10)] + \
     [(s, n) for s in ('reaped', 'swept', 'abandoned', 'freed')

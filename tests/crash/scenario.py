@@ -96,12 +96,17 @@ def waiting(t, *point):
 
 
 def many(t, *point):
-    """Several keys, whose writes are committed as groups."""
+    """Several keys, whose writes are committed as groups.  How large the
+    groups are is chance: others follow, one by one, up to the commit that is
+    meant."""
     life = Life(t, point, server={'workers': '8'})
     life.arm()
     for _ in range(3):
         parallel([lambda k=k: life.post(k) for k in KEYS])
-    life.over(KEYS)
+    more = ['more%d' % n for n in range(5)]
+    for key in more:
+        life.post(key)
+    life.over(KEYS + more)
 
 
 def child(t, *point):
