@@ -198,6 +198,8 @@ forget_chosen(struct oncectl *ctl, struct chosen *c)
 	if (!ctl->json)
 		printf("%zu %s forgotten\n", forgotten,
 		    PLURAL(forgotten, "key", "keys"));
+	if (rc != RC_OK && forgotten > 0)
+		return oncectl_fail(ctl, rc);
 	if (rc != RC_OK)
 		return oncectl_change_failed(ctl, rc, "ls");
 	if (forgotten < c->n)
