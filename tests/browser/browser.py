@@ -27,11 +27,13 @@ def axe_file():
 
 
 class Browser:
-    """One window.  Clicks return at once; wait_text() waits for a page."""
+    """One window.  What leads to a page returns at once: wait_text() and
+    wait_form() wait until it is there, whole, and is not the page before."""
 
     def __init__(self, t, javascript=True):
         self.t = t
         self.session = None
+        self.left = None
         self.url = 'http://127.0.0.1:%d' % servers.free_port()
         driver = base.need('chromedriver')
         self.process = t.popen(
@@ -91,13 +93,25 @@ class Browser:
 
     # --- pages ---
 
+    def leave(self):
+        """What follows leads to another page: each has a root of its own."""
+        def root():
+            try:
+                return self.find('html')
+            except LookupError:     # the window is new
+                return None
+        self.left = base.wait_until(root, 'a page to leave')
+
     def get(self, url):
+        self.leave()
         self.do('POST', '/url', {'url': url})
 
     def back(self):
+        self.leave()
         self.do('POST', '/back', {})
 
     def reload(self):
+        self.leave()
         self.do('POST', '/refresh', {})
 
     def find(self, css):
@@ -111,6 +125,8 @@ class Browser:
         return self.do('GET', '/element/%s/property/value' % self.find(css))
 
     def click(self, css='button'):
+        """A click that leads to a page."""
+        self.leave()
         self.do('POST', '/element/%s/click' % self.find(css), {})
 
     def place(self, css='button'):
@@ -193,21 +209,27 @@ class Browser:
     def cookies(self):
         return {c['name']: c['value'] for c in self.do('GET', '/cookie')}
 
+    def there(self):
+        return self.find('html') != self.left and \
+            self.run('return document.readyState') == 'complete'
+
+    def wait_page(self, look, what):
+        """Until a look at the page that follows finds something."""
+        def found():
+            try:
+                return self.there() and look()
+            except LookupError:     # between two pages, or not there
+                return None
+        return base.wait_until(found, 'a page ' + what)
+
     def wait_text(self, wanted):
         """Until the page has that text; the whole text."""
-        def there():
-            try:
-                text = self.text()
-            except LookupError:     # between two pages
-                return None
+        def look():
+            text = self.text()
             return text if wanted in text else None
-        return base.wait_until(there, 'a page that says %r' % wanted)
+        return self.wait_page(look, 'that says %r' % wanted)
 
     def wait_form(self):
         """Until the page has a form; its key."""
-        def there():
-            try:
-                return self.value('input[name=once_key]')
-            except LookupError:
-                return None
-        return base.wait_until(there, 'a page with a form')
+        return self.wait_page(lambda: self.value('input[name=once_key]'),
+                              'with a form')

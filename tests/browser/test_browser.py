@@ -68,6 +68,7 @@ def double_click(t, browser):
     browser.get(url)
     key = browser.wait_form()
     button = browser.place()
+    browser.leave()
     browser.click_at(button)
     gate.wait()
     browser.click_at(button)
