@@ -319,6 +319,27 @@ suspected_meanwhile_the_key_is_released_too(void **state)
 	runs_again(2);
 }
 
+/* A server that crashed gives numbers away again that it had given to this
+ * process, as here to another row. */
+static void
+with_a_new_connection_no_number_of_the_old_one_is_used(void **state)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+
+	(void)state;
+	store_close(store);
+	store = open_through(1000000); /* the keeper sends nothing */
+	lease = reserve("second");
+	settle(&lease, RECORD_COMPLETED);
+	raw("UPDATE once_key SET id = id + 1 WHERE key = 'second'");
+	r.max_active = 10; /* so that it shares no transaction */
+	(void)control("net cut_at answer");
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+}
+
 /* --- finish --------------------------------------------------------------- */
 
 /* In groups: it is stored once, and erased once. */
@@ -665,6 +686,7 @@ main(void)
 		TEST(reserved_or_not_by_a_server_that_freezes),
 		TEST(suspected_meanwhile_the_key_is_released_too),
 		TEST(a_stored_request_is_counted_although_answers_are_lost),
+		TEST(with_a_new_connection_no_number_of_the_old_one_is_used),
 		TEST(finished_although_the_connection_is_lost),
 		TEST(finished_and_not_known_the_answer_stays),
 		TEST(not_finished_and_not_known_the_keeper_finishes),

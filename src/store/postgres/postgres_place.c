@@ -255,8 +255,10 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 	/* The transaction is run again: its connection may have been lost. */
 	if ((rc = postgres_place_may_begin_by(pg)) != RC_OK)
 		return rc;
-	if (p->looked)
+	if (p->looked) {
 		place_forget_numbers(p->store);
+		p->id = 0;
+	}
 	p->looked = true;
 	record_free(&p->found);
 	memset(&p->found, 0, sizeof(p->found));
