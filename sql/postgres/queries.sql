@@ -767,6 +767,17 @@ WHERE id IN (SELECT j.id FROM once_effect j WHERE j.owner = $1::bigint
     ORDER BY j.id FOR UPDATE SKIP LOCKED)
     AND owner = $1::bigint;
 
+-- Waits for a transaction that takes the turn from an effect of the key of
+-- effect $1, and lets no other take it.  Before effect_retry and effect_drop,
+-- which change another effect of the key: such a transaction would not see that
+-- it passes the turn to an effect that is dropped, or to none although one is
+-- pending again.
+-- name: effect_turn_lock
+SELECT e.id FROM once_effect e
+WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
+    AND e.state = 'pending' AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL)
+FOR UPDATE;
+
 -- name: effect_retry
 UPDATE once_effect SET next_at = NULL, updated_at = $now,
     attempts = CASE WHEN state = 'dead_letter' THEN 0 ELSE attempts END,

@@ -338,6 +338,7 @@ run_retry(struct pg *pg, void *arg)
 	int64_t key_id;
 	enum rc rc;
 
+	pg_send_quietly(pg, PG_QUERY_EFFECT_TURN_LOCK, "i", *id);
 	pg_send(pg, PG_QUERY_EFFECT_RETRY, "i", *id);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i", &key_id);
@@ -363,6 +364,7 @@ run_drop(struct pg *pg, void *arg)
 	bool had_turn;
 	enum rc rc;
 
+	pg_send_quietly(pg, PG_QUERY_EFFECT_TURN_LOCK, "i", *id);
 	pg_send(pg, PG_QUERY_EFFECT_DROP, "i", *id);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "iv", &key_id, &had_turn);

@@ -1,0 +1,229 @@
+/*
+ * store on PostgreSQL: two transactions that meet.  Each of them sees the store
+ * as it was before the other one's COMMIT, and what both leave must still be
+ * right.
+ *
+ * A trigger holds the first one's COMMIT until the second one has ended, or
+ * waits for the first one's locks.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#include "postgres.h"
+#include "store_fixture.h"
+
+/* How long a state may take (ms). */
+#define SOON 20000
+
+/* --- the words ------------------------------------------------------------ */
+
+/* What a thread does to the store. */
+struct side {
+	enum rc (*act)(struct side *);
+	struct store_effect *effect; /* or */
+	int64_t id;
+	enum rc rc;
+	atomic_bool ended;
+	pthread_t thread;
+};
+
+static void *
+be_side(void *arg)
+{
+	struct side *side = arg;
+
+	side->rc = side->act(side);
+	atomic_store(&side->ended, true);
+	return NULL;
+}
+
+static void
+start(struct side *side)
+{
+	assert_int_equal(pthread_create(&side->thread, NULL, be_side, side), 0);
+}
+
+static int64_t
+waiting(void)
+{
+	return raw_number("SELECT count(*) FROM pg_locks WHERE NOT granted");
+}
+
+/* The COMMIT of a change of that table's rows waits for let_commit(). */
+static void
+hold_commit(const char *table, const char *when)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+	    "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ "
+	    "BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$; "
+	    "CREATE CONSTRAINT TRIGGER hold AFTER %s ON %s "
+	    "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "
+	    "hold(); SELECT pg_advisory_lock(1)",
+	    when, table);
+	raw(sql);
+}
+
+static void
+let_commit(void)
+{
+	raw("SELECT pg_advisory_unlock(1)");
+}
+
+/* Runs both: the second one begins when the first one's COMMIT is held. */
+static void
+meet(struct side *first, struct side *second)
+{
+	const int64_t until = clock_mono() + SOON;
+
+	start(first);
+	while (waiting() < 1)
+		assert_true(clock_mono() < until);
+	start(second);
+	while (!atomic_load(&second->ended) && waiting() < 2)
+		assert_true(clock_mono() < until);
+	let_commit();
+	assert_int_equal(pthread_join(first->thread, NULL), 0);
+	assert_int_equal(pthread_join(second->thread, NULL), 0);
+	assert_int_equal(first->rc, RC_OK);
+	assert_int_equal(second->rc, RC_OK);
+}
+
+/* --- what they do --------------------------------------------------------- */
+
+static enum rc
+deliver(struct side *side)
+{
+	const struct store_effect_end end = { .state = STORE_EFFECT_DELIVERED };
+
+	return store_effect_end(store, side->effect, &end);
+}
+
+static enum rc
+retry(struct side *side)
+{
+	return store_effect_retry(store, side->id);
+}
+
+static enum rc
+drop(struct side *side)
+{
+	return store_effect_drop(store, side->id);
+}
+
+/* --- effects -------------------------------------------------------------- */
+
+static void
+emit(const struct store_lease *lease, int n)
+{
+	while (n-- > 0)
+		assert_true(try_emit(lease, "mail", "payload", 7));
+}
+
+/* Begins the try of the effect that has the turn. */
+static struct store_effect
+begin(void)
+{
+	struct store_effect e;
+	int64_t at;
+
+	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
+	assert_int_equal(store_effect_begin(store, &e), RC_OK);
+	return e;
+}
+
+/* Exactly that one of the pending effects is due. */
+static void
+assert_turn(int64_t id)
+{
+	assert_int_equal(raw_number("SELECT CASE WHEN count(*) = 1 THEN min(id)"
+				    " ELSE -1 END FROM once_effect WHERE "
+				    "next_at IS NOT NULL OR owner IS NOT NULL"),
+	    id);
+}
+
+static void
+a_retry_beside_the_last_delivery_is_due(void **state)
+{
+	const struct store_effect_end gives_up = {
+		.state = STORE_EFFECT_DEAD_LETTER
+	};
+	struct store_lease lease = reserve("k");
+	struct store_effect dead, last;
+	struct side first = { .act = deliver, .effect = &last },
+		    second = { .act = retry };
+
+	(void)state;
+	emit(&lease, 2);
+	dead = begin();
+	assert_int_equal(store_effect_end(store, &dead, &gives_up), RC_OK);
+	last = begin();
+	second.id = dead.id;
+	hold_commit("once_effect", "UPDATE");
+	meet(&first, &second);
+	assert_turn(dead.id);
+	store_effect_free(&dead);
+	store_effect_free(&last);
+}
+
+static void
+beside_a_drop_a_delivery_passes_the_turn_on(void **state)
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	struct side first = { .act = drop },
+		    second = { .act = deliver, .effect = &e };
+
+	(void)state;
+	emit(&lease, 3);
+	e = begin();
+	first.id = e.id + 1;
+	hold_commit("once_effect", "DELETE");
+	meet(&first, &second);
+	assert_turn(e.id + 2);
+	store_effect_free(&e);
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+static int
+setup_server(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	setenv("ONCEWRAP_MODULES", ".", 0);
+	return setenv("TEST_DATABASE", control("make server"), 1);
+}
+
+/* The store has a connection for each side, and one for its keeper. */
+static int
+setup_sides(void **state)
+{
+	struct store_options o;
+	char mail[] = "mail", err[256];
+	char *topics[] = { mail };
+
+	if (setup_dir(state) != 0)
+		return -1;
+	o = options();
+	o.workers = 3;
+	return store_open(&store, &o, err, sizeof(err)) == RC_OK &&
+		store_topics(store, topics, 1, NULL, 0) == RC_OK
+	    ? 0
+	    : -1;
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_sides, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_retry_beside_the_last_delivery_is_due),
+		TEST(beside_a_drop_a_delivery_passes_the_turn_on),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, setup_server, stop_servers);
+}
