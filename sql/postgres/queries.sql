@@ -283,11 +283,17 @@ FROM may LEFT JOIN taken ON true;
 
 -- Deleting --------------------------------------------------------------------
 
--- Deletes what belongs to the keys of "ended".
+-- Deletes what belongs to the keys of "ended".  An effect may just be delivered
+-- by another transaction, which sees the key: this waits for its end, and takes
+-- the effect as it is then.
 -- list: without_rest
-effects AS (DELETE FROM once_effect e
+tried AS (SELECT e.id, e.state FROM once_effect e
     WHERE e.key_id = ANY (ARRAY(SELECT id FROM ended))
-	AND e.state = 'delivered'),
+	AND (e.attempts > 0 OR e.state = 'delivered')
+    FOR UPDATE),
+effects AS (DELETE FROM once_effect e
+    WHERE e.id = ANY (ARRAY(SELECT id FROM tried
+	WHERE state = 'delivered'))),
 refused AS (DELETE FROM once_refused f
     WHERE f.key_id = ANY (ARRAY(SELECT id FROM ended))),
 pieces AS (DELETE FROM once_piece p

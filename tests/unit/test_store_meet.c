@@ -113,6 +113,27 @@ drop(struct side *side)
 	return store_effect_drop(store, side->id);
 }
 
+static enum rc
+expire(struct side *side)
+{
+	struct store_change changes[4];
+	enum rc rc;
+	int n;
+
+	(void)side;
+	rc = store_expire(store, 4, changes, &n);
+	store_changes_free(changes, n);
+	return rc == RC_OK && n != 1 ? RC_NOTFOUND : rc;
+}
+
+/* The key is used again, past its retention. */
+static enum rc
+use_again(struct side *side)
+{
+	(void)side;
+	return decision_for("k") == DECIDE_RUN ? RC_OK : RC_EXISTS;
+}
+
 /* --- effects -------------------------------------------------------------- */
 
 static void
@@ -186,6 +207,37 @@ beside_a_drop_a_delivery_passes_the_turn_on(void **state)
 	store_effect_free(&e);
 }
 
+/* A delivery beside the end of its key leaves no row. */
+static void delivered_beside(enum rc (*end_of_key)(struct side *))
+{
+	struct store_lease lease = reserve("k");
+	struct store_effect e;
+	struct side first = { .act = deliver, .effect = &e },
+		    second = { .act = end_of_key };
+
+	emit(&lease, 1);
+	e = begin();
+	settle_for(&lease, RECORD_COMPLETED, 0);
+	hold_commit("once_effect", "UPDATE");
+	meet(&first, &second);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 0);
+	store_effect_free(&e);
+}
+
+static void
+delivered_while_its_key_expires_an_effect_goes(void **state)
+{
+	(void)state;
+	delivered_beside(expire);
+}
+
+static void
+delivered_while_its_key_is_used_again_an_effect_goes(void **state)
+{
+	(void)state;
+	delivered_beside(use_again);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 static int
@@ -222,6 +274,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_retry_beside_the_last_delivery_is_due),
 		TEST(beside_a_drop_a_delivery_passes_the_turn_on),
+		TEST(delivered_while_its_key_expires_an_effect_goes),
+		TEST(delivered_while_its_key_is_used_again_an_effect_goes),
 	};
 #undef TEST
 
