@@ -257,8 +257,10 @@ WHERE CASE WHEN $20::bigint > 0 THEN NOT EXISTS (SELECT 1 FROM once_key a
     LIMIT 1 OFFSET $20::bigint - 1) ELSE true END
 ON CONFLICT (digest) DO NOTHING RETURNING created_at;
 
--- The next attempt ($8 attempts are over) of a released key.  Without an id in
--- the result the key has changed, or one of the other columns says why not.
+-- The next attempt ($8 attempts are over) of a released key.  $20: it waits for
+-- a worker, so that limits do not hold it up, and its request is there.
+-- Without an id in the result the key has changed, or one of the other columns
+-- says why not.
 -- name: reserve_again
 -- scan: sums the bytes of stored requests, in 64 rows
 WITH may AS (SELECT $crowded, $no_room, $now AS now),
@@ -273,6 +275,7 @@ taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
 	AND k.attempt = $8::bigint
+	AND (k.queued_at IS NOT NULL) = $20::boolean
 	AND NOT (crowded OR no_room)
     RETURNING k.id, k.downstream, k.recovery_point),
 $request_again

@@ -53,7 +53,7 @@ FREQUENT = (
         UUID, False, 1000, False, 0, None, None, None, 1000)),
     ('reserve_again', (
         7, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False,
-        0, None, None, None, None)),
+        0, None, None, None, None, False)),
     ('finish_completed', (7, TOKEN, 1000, True, 201, 0, 1, 2, None,
                           b'h', b'ok')),
     ('finish_surely', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, b'h',

@@ -146,7 +146,7 @@ ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 CHANGES = (
     ('reserve_again', 'failed_retryable', None,
      (1, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False, 0,
-      None, None, None, None), {0: 2, 7: 2}),
+      None, None, None, None, False), {0: 2, 7: 2, 19: True}),
     ('accept_again', 'failed_retryable', None,
      (1, b's', 11, 0, 0, b'E', b'', 10, 1, 1000, 'r' * 32), {0: 2, 8: 2}),
     ('delete_past', 'completed failed_retryable expired', None, (1,), {0: 2}),

@@ -16,6 +16,8 @@
 /* How long a state may take (ms). */
 #define SOON 20000
 
+#define QUEUE 100
+
 /* --- the words ------------------------------------------------------------ */
 
 /* What a thread does to the store. */
@@ -238,6 +240,65 @@ delivered_while_its_key_is_used_again_an_effect_goes(void **state)
 	delivered_beside(use_again);
 }
 
+/* --- requests that are stored --------------------------------------------- */
+
+static struct store_reservation
+stored(void)
+{
+	struct store_reservation r = reservation("k");
+
+	r.environment = "A=1";
+	r.environment_len = sizeof("A=1");
+	r.body = "body";
+	r.body_len = 4;
+	r.max_kept = 1000;
+	r.max_active = 10; /* so that it shares no transaction */
+	r.resource = true;
+	r.reconcile_delay = HOUR;
+	return r;
+}
+
+static enum rc
+accept_stored(struct side *side)
+{
+	struct store_reservation r = stored();
+	struct store_ticket ticket;
+	struct record found;
+	enum decision d;
+	enum rc rc;
+
+	(void)side;
+	rc = store_accept(store, &r, QUEUE, &ticket, &d, &found);
+	record_free(&found);
+	return rc == RC_OK && d != DECIDE_RUN ? RC_EXISTS : rc;
+}
+
+static enum rc
+reserve_stored(struct side *side)
+{
+	struct store_reservation r = stored();
+
+	(void)side;
+	return try_reserve_in(store, &r, NULL) == DECIDE_RUN ? RC_OK
+							     : RC_EXISTS;
+}
+
+static void
+of_a_key_that_was_just_queued_the_request_counts_once(void **state)
+{
+	struct side first = { .act = accept_stored },
+		    second = { .act = reserve_stored };
+	struct store_lease lease = reserve("k");
+
+	(void)state;
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	hold_commit("once_key", "UPDATE");
+	meet(&first, &second);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+	assert_int_equal(
+	    raw_number("SELECT sum(bytes) FROM once_kept"), sizeof("A=1") + 4);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 static int
@@ -276,6 +337,7 @@ main(void)
 		TEST(beside_a_drop_a_delivery_passes_the_turn_on),
 		TEST(delivered_while_its_key_expires_an_effect_goes),
 		TEST(delivered_while_its_key_is_used_again_an_effect_goes),
+		TEST(of_a_key_that_was_just_queued_the_request_counts_once),
 	};
 #undef TEST
 

@@ -153,7 +153,7 @@ reserve_again(struct reserve *r, struct pg *pg)
 	lease->attempt = old->attempt + 1;
 	reserve_lock(p, pg, limited);
 	pg_send(pg, PG_QUERY_RESERVE_AGAIN,
-	    p->keep ? "isiiibbdsii?i?izzzt" : "isiiiobdsii?i?izzzt", old->id,
+	    p->keep ? "isiiibbdsii?i?izzzt?" : "isiiiobdsii?i?izzzt?", old->id,
 	    what->identity.scope, p->scope_id,
 	    limited ? (int64_t)what->max_active : 0,
 	    limited ? postgres_place_max_kept(what) : 0, what->environment,
@@ -162,7 +162,8 @@ reserve_again(struct reserve *r, struct pg *pg)
 	    p->store->owner, what->lease, what->on_crash == CONF_CRASH_RESUME,
 	    what->retention, what->on_expired == CONF_EXPIRED_GONE,
 	    rows_expired_retention(what), rows_lock(what->attempt),
-	    rows_lock_file(what->attempt), what->reconcile_delay, r->resource);
+	    rows_lock_file(what->attempt), what->reconcile_delay, r->resource,
+	    old->queued);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i??muf", &id, &limits.crowded, &limits.no_room,
 		    &p->now, lease->downstream, sizeof(lease->downstream),
