@@ -299,8 +299,8 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
 
 /*
  * Makes durable all changes that other connections have committed by now, even
- * with synchronous = OFF.  A caller that answers from an unconfirmed record
- * must call this first.  Without durability = full it does nothing.
+ * with synchronous = OFF, or synchronous_commit = off.  A caller that answers
+ * from an unconfirmed record must call this first, and must not if it fails.
  */
 enum rc store_sync_foreign_commits(struct store *s);
 

@@ -540,6 +540,33 @@ a_response_of_the_handler_stands_whatever_the_keeper_finds(void **state)
 	}
 }
 
+/* A commit with synchronous_commit = off is seen before it is written.  The
+ * process that would write it soon does not run here. */
+static void
+a_response_that_was_told_survives_a_crash_of_the_server(void **state)
+{
+	struct store_lease lease;
+	struct record record;
+	pid_t writer;
+
+	(void)state;
+	store_close(store);
+	store = open_through(1000000); /* the keeper commits nothing */
+	raw("SET synchronous_commit = off");
+	writer = (pid_t)raw_number("SELECT pid FROM pg_stat_activity WHERE "
+				   "backend_type = 'walwriter'");
+	assert_true(writer > 1);
+	assert_int_equal(kill(writer, SIGSTOP), 0);
+	lease = reserve_and_respond("k");
+	record = find("k");
+	assert_true(record.unconfirmed);
+	record_free(&record);
+	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
+	(void)control("server kill");
+	(void)control("server start");
+	assert_own_response(&lease, "k");
+}
+
 /* --- a COMMIT that only the primary has ----------------------------------- */
 
 static atomic_bool cancelling;
@@ -692,6 +719,7 @@ main(void)
 		TEST(not_finished_and_not_known_the_keeper_finishes),
 		TEST(finished_later_the_answer_stays),
 		TEST(suspected_meanwhile_the_keeper_finishes_late),
+		TEST(a_response_that_was_told_survives_a_crash_of_the_server),
 		TEST(a_response_of_the_handler_stands_when_its_attempt_ends),
 		TEST(
 		    a_response_of_the_handler_stands_whatever_the_keeper_finds),
