@@ -36,7 +36,7 @@
 #define SKIP_PAUSE 500
 
 /* Pause (ms) before a key without a program in its route is tried again. */
-#define NOBODY_PAUSE INT64_C(3600000)
+#define NO_PROGRAM_PAUSE INT64_C(3600000)
 
 /* The pause (ms) before the next try. */
 static int64_t
@@ -174,7 +174,7 @@ try_it(struct attempt *at, struct record *due)
 /* Postpones the key while processes of its attempt may still act, because a
  * verdict could become wrong.  That is not counted as a try. */
 static enum rc
-wait_for_tree(
+wait_for_processes(
     const struct conf_route *rule, struct store *store, struct record *due)
 {
 	log_verdict(LOG_WARN, due, RECORD_UNKNOWN,
@@ -205,12 +205,12 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 	if (rule->reconcile.argv.n == 0) {
 		log_verdict(LOG_WARN, due, RECORD_UNKNOWN,
 		    "its route has no reconciler");
-		return reconcile_claim(at->store, due, false, NOBODY_PAUSE);
+		return reconcile_claim(at->store, due, false, NO_PROGRAM_PAUSE);
 	}
 	if (!attempt_alloc(at))
 		return RC_NOMEM;
 	if (processes_may_live(at->store, due))
-		return wait_for_tree(rule, at->store, due);
+		return wait_for_processes(rule, at->store, due);
 	if (due->reconcile_attempts >= (int)rule->reconcile_attempts)
 		return reconcile_settle(at, due, RECORD_DEAD_LETTER,
 		    "the last try to find out came to no end");

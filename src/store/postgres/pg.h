@@ -62,7 +62,7 @@ void pg_target_pass(struct pg_target *t);
 enum pg_failure {
 	PG_NONE,    /* nothing has failed */
 	PG_AGAIN,   /* the transaction is over; it may succeed at a second try:
-		     * 40001, 40P01, 55P03 */
+		     * it met another one, or the server's limit of time */
 	PG_LOST,    /* the connection is of no use any more.  Whether a COMMIT
 		     * that was sent took place is not known. */
 	PG_REFUSED, /* pg_open() failed, and will until an operator has mended

@@ -308,8 +308,8 @@ postgres_effect_end(struct store *s, const struct store_effect *effect,
 /*
  * An effect is delivered at least once, with the same effect key at each try.
  * So it is due again even if its owner is only suspected, and may still be
- * delivering it: no one knows whether that owner ever comes back.  If its try
- * succeeds before another one begins, the delivery counts (effect_delivered).
+ * delivering it: that owner may never come back.  If its try succeeds before
+ * another one begins, the delivery counts (effect_delivered).
  */
 void
 postgres_effect_free_send(struct pg *pg, int64_t owner)

@@ -34,7 +34,7 @@ struct postgres_host {
 	char *local; /* what the names of the local files begin with */
 	char name[POSTGRES_HOST_LEN + 1]; /* after postgres_host_name() */
 	char boot[POSTGRES_BOOT_LEN + 1];
-	int64_t number; /* made of the name: key_row.lock_file; > 0 */
+	int64_t number; /* made of the name: once_key.lock_file; > 0 */
 };
 
 /* What tells one store from another, whichever role opens it: the secret in it,

@@ -78,8 +78,6 @@ enum rc txn_slot_settle(
 enum rc txn_slot_look_up(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool *done);
 
-/* Remembers the message of a failure. */
-
 void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 
 #endif
