@@ -24,6 +24,7 @@
 #define DIGITS  "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define WORD    LETTERS DIGITS "_"
+#define HEX     DIGITS "ABCDEFabcdef"
 /* RFC 9110, section 5.6.2. */
 #define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
 /* RFC 3986, section 2, without '#': problems append "#code". */
@@ -277,6 +278,14 @@ check_uri(const char *s, struct conf_error *why)
 	    s[scheme + 1] == '\0' || !text_made_of(s, URI))
 		return conf_value_fail(why,
 		    "\"%.200s\" is not an absolute URI without a fragment", s);
+	/* RFC 3986, section 2.1. */
+	for (const char *at = s; (at = strchr(at, '%')) != NULL;)
+		if (strspn(++at, HEX) < 2)
+			return conf_value_fail(why,
+			    "\"%.200s\" has a %% without two hexadecimal "
+			    "digits "
+			    "after it: a %% itself is written as %%25",
+			    s);
 	return true;
 }
 
@@ -405,10 +414,8 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 static bool
 is_encoded(const char *s)
 {
-	static const char hex[] = DIGITS "ABCDEFabcdef";
-
 	while ((s = strchr(s, '%')) != NULL)
-		if (strspn(++s, hex) >= 2)
+		if (strspn(++s, HEX) >= 2)
 			return true;
 	return false;
 }

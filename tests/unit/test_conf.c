@@ -644,6 +644,10 @@ struct bad {
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
 #define SIZES   " is not a size: a number, or one and K, M or G"
 
+#define ESCAPE                                               \
+	" has a % without two hexadecimal digits after it: " \
+	"a % itself is written as %25"
+
 #define NO_VARIABLE                                        \
 	" is neither the name of an environment variable " \
 	"nor NAME=value"
@@ -751,6 +755,10 @@ static const struct bad server_bad[] = {
 	    "\"https://x/>\" is not an absolute URI without a fragment" },
 	{ "link = https://x/\"",
 	    "\"https://x/\"\" is not an absolute URI without a fragment" },
+	{ "link = https://x/100%", "\"https://x/100%\"" ESCAPE },
+	{ "link = https://x/%2", "\"https://x/%2\"" ESCAPE },
+	{ "link = https://x/%20%zz", "\"https://x/%20%zz\"" ESCAPE },
+	{ "link = https://x/%%25", "\"https://x/%%25\"" ESCAPE },
 	{ "dialect = rfc", "\"rfc\" is not one of ietf, stripe" },
 	{ "admin_path = once", "\"once\" does not begin with \"/\"" },
 	{ "admin_path = /a%62",
