@@ -152,6 +152,7 @@ reload(struct daemon *d)
 	conf_unref(old);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
+	settings_log_unused(new);
 	systemd_notify("READY=1\nSTATUS=");
 }
 
@@ -231,6 +232,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		return EXIT_FAILURE;
 	}
 	settings_log_started(d->store, workers);
+	settings_log_unused(conf);
 	systemd_notify("READY=1");
 	return 0;
 }

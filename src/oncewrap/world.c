@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "conf_text.h"
+#include "conf_unused.h"
 #include "log.h"
 #include "progcheck.h"
 #include "store_files.h"
@@ -343,6 +344,16 @@ check_program(struct report *r, const char *option,
 	}
 }
 
+static void
+check_unused(struct report *r, const struct conf_route *section)
+{
+	struct conf_unused found[CONF_UNUSED_MAX];
+	const size_t n = conf_unused(r->conf, section, found);
+
+	for (size_t i = 0; i < n; i++)
+		warn(r, found[i].line, found[i].option, found[i].why);
+}
+
 /* A route's own programs; those of [defaults] are checked once. */
 static void
 world_check_route(struct report *r, const struct conf_route *route)
@@ -368,6 +379,7 @@ world_check_route(struct report *r, const struct conf_route *route)
 	    route->handler.directory != defaults->handler.directory)
 		check_directory(r, &route->handler,
 		    conf_line_of_route(conf, route, "directory"));
+	check_unused(r, route);
 }
 
 /* A route, to be sorted. */
