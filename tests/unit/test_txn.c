@@ -840,6 +840,38 @@ an_outage_is_logged_once_without_the_password(void **state)
 	assert_null(strstr(text, "s3kr"));
 }
 
+static void
+a_commit_that_fails_again_and_again_is_logged_once(void **state)
+{
+	struct sale s = { 0 };
+	struct txn_pool *p;
+	const char *text;
+
+	(void)state;
+	sql("CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS "
+	    "$$ BEGIN RAISE 'no disk' USING ERRCODE = '08006'; END $$");
+	p = open_logged("postgres", "&user=postgres", 300);
+	txn_set_owner(p, OWNER);
+	for (int i = 0; i < 2; i++) {
+		OK(txn_run(p, TXN_WRITE, sell, &s));
+		sql("CREATE CONSTRAINT TRIGGER fails AFTER UPDATE ON "
+		    "once_session DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+		    "EXECUTE FUNCTION fails()");
+		/* The COMMIT, and those of the lookups of its outcome. */
+		for (int j = 0; j < 2; j++)
+			assert_int_not_equal(
+			    txn_run(p, TXN_WRITE, sell, &s), RC_OK);
+		sql("DROP TRIGGER fails ON once_session");
+		OK(txn_run(p, TXN_WRITE, sell, &s));
+	}
+	txn_close(p);
+	text = read_log();
+	assert_int_equal(times(text, "event=store-error"), 2);
+	assert_int_equal(times(text, "doing=COMMIT message=\"no disk\""), 2);
+	assert_int_equal(times(text, "event=store-commits"), 2);
+	assert_int_equal(times(text, "event="), 4);
+}
+
 /* The process that opens the store says so. */
 static void
 a_refusal_at_first_is_told_at_once_and_not_logged(void **state)
@@ -906,6 +938,8 @@ main(void)
 		CASE(a_lock_that_stays_is_busy),
 		CASE(connections_are_cut_at_random),
 		CASE(an_outage_is_logged_once_without_the_password),
+		cmocka_unit_test(
+		    a_commit_that_fails_again_and_again_is_logged_once),
 		CASE(a_refusal_at_first_is_told_at_once_and_not_logged),
 		/* The last one: it kills the server. */
 		CASE(a_standby_is_promoted_without_the_last_commit),

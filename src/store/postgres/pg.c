@@ -18,6 +18,9 @@
 #include "log.h"
 #include "pg_impl.h"
 
+/* Pause (ms) between two lines about a COMMIT that still fails. */
+#define COMMIT_LOG_PAUSE 60000
+
 /* What a SQLSTATE, or a class of them, means; the first that fits. */
 static const struct {
 	const char *prefix;
@@ -66,10 +69,25 @@ pg_wait(const PGconn *conn, short events, int64_t deadline)
 
 /* --- failures ------------------------------------------------------------- */
 
+/* A transaction whose COMMIT fails is tried again and again, on many
+ * connections.  Whether this failure is to be logged: the first one is, and
+ * then one in a while, because the reason may have become another. */
+static bool
+tells_commit_failed(struct pg_target *t)
+{
+	const int64_t now = clock_mono();
+	int64_t before = atomic_load(&t->commit_failed);
+
+	return (before == 0 || now - before >= COMMIT_LOG_PAUSE) &&
+	    atomic_compare_exchange_strong(&t->commit_failed, &before, now);
+}
+
 static void
 pg_log(const struct pg *pg, const char *doing)
 {
-	if (pg->quiet)
+	if (pg->quiet ||
+	    (strcmp(doing, pg_query_name(PG_QUERY_COMMIT)) == 0 &&
+		!tells_commit_failed(pg->target)))
 		return;
 	log_event(LOG_ERROR, "store-error", NULL,
 	    LOG_S("database", pg_target_name(pg->target)),
@@ -295,6 +313,10 @@ pg_commit_result(struct pg *pg)
 		pg->rc = rc = RC_IO;
 		pg_log(pg, pg_query_name(PG_QUERY_COMMIT));
 	}
+	if (rc == RC_OK && !pg->quiet &&
+	    atomic_exchange(&pg->target->commit_failed, 0) != 0)
+		log_event(LOG_WARN, "store-commits", NULL,
+		    LOG_S("database", pg_target_name(pg->target)));
 	FAULT(COMMIT_DONE);
 	return rc;
 }

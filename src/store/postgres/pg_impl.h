@@ -21,6 +21,9 @@ struct pg_target {
 	int64_t silence;
 	int nhosts;       /* 0: libpq finds the host itself */
 	atomic_int first; /* that worked last */
+	/* clock_mono() (ms) when the failure of a COMMIT was logged; 0: one has
+	 * succeeded since */
+	_Atomic int64_t commit_failed;
 	struct buf name;
 };
 
