@@ -245,19 +245,26 @@ def test_backlog_of_old_keys_does_not_hold_up_the_sweep(t):
     first(lost.post('old', path='/done'), 200)
     conn = lost.begin('k')
     gate.wait()
-    rows = 60_000
+    rows = 30_000
     lost.plant(rows, "k.state = 'completed'", key="'old' || n", expires_at='1')
     once = t.once(handler='/bin/true', database=lost.database, server={
         'sweep_interval': '50ms', 'reap_interval': '10ms'})
 
+    count = 'SELECT count(*) FROM once_key WHERE expires_at = 1'
+
     def old():
-        return lost.sql('SELECT count(*) FROM once_key WHERE expires_at = 1'
-                        )[0][0]
+        return lost.sql(count)[0][0]
+
+    def swept():
+        """How many are left then."""
+        (state, left), = lost.sql(
+            "SELECT state, (%s) FROM once_key WHERE key = 'k'" % count)
+        return (left,) if state == 'unknown' else None
     wait_until(lambda: old() < rows, 'it is being reaped')
     lost.kill()
     conn.close()
-    once.wait_state('k', 'unknown')
-    assert old() > 0
+    left, = wait_until(swept, 'key k is unknown')
+    assert left > 0
     wait_until(lambda: old() == 0, 'all are reaped', 60)
     once.stop()
     eq(len(once.log_lines('event=reaped')), 1)
