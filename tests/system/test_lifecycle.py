@@ -12,6 +12,7 @@ import time
 import base
 import fcgi
 import proc
+import servers
 from answer import eq, first, problem
 from base import wait_until
 from once import Background
@@ -280,14 +281,8 @@ def test_bare_path(t):
     first(once.post('k'), 201)
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
 def tcp(t, host, address):
-    port = free_port()
+    port = servers.free_port()
     once = t.once(handler=t.sh(OK), start=False,
                   server={'socket': 'tcp:%s:%d' % (host, port)})
     once.address = (address, port)

@@ -25,10 +25,18 @@ PAGES = ('lighttpd-page', 'nginx-page', 'apache-page')
 APACHE_MODULES = '/usr/lib/apache2/modules'
 
 
+PORTS = []      # sockets that keep ports for this case
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """No other program is given it by the kernel while the case lives: it is
+    bound, and nothing listens.  A server that sets SO_REUSEADDR may bind it,
+    too."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('127.0.0.1', 0))
+    PORTS.append(s)
+    return s.getsockname()[1]
 
 
 def example(name, replacements):
