@@ -8,7 +8,6 @@ import re
 
 import base
 from answer import eq, first, problem
-from once import Background
 from test_resolve import ANSWER, ctl, refused, unknown
 
 COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
@@ -112,11 +111,9 @@ def test_an_answer_does_not_act_on_a_terminal(t):
     first(once.post('k'), 200)
     leader, follower = pty.openpty()
     t.defer(lambda: os.close(leader))
-    done = Background(lambda: t.run(['sh', '-c', 'exec "$@" >&%d' % follower,
-                                     'sh', base.ONCECTL, '-d', once.database,
-                                     'show', 'k', '--response'],
-                                    pass_fds=[follower]))
-    eq(done.result().returncode, 0)
+    process = t.popen([base.ONCECTL, '-d', once.database, 'show', 'k',
+                       '--response'], stdout=follower)
+    eq(process.wait(base.WAIT * base.SLOW), 0)
     os.close(follower)
     seen = read_all(leader)
     assert seen.endswith(b'\r\n\r\n\\x1b[2Ja\\\\\\x00b\tc\r\nd'), seen
