@@ -164,12 +164,15 @@ def test_two_hosts_with_postgresql(t):
                     os.environ, TMPDIR=t.path(name),
                     BUILDDIR=base.BUILDDIR))))
     for name, run in runs:
-        status = run.wait(60 * base.SLOW)
+        status = run.wait(150 * base.SLOW)
         said = t.read('run%s.log' % name).decode()
         eq((status, said.splitlines()[-1]),
            (0, 'Every step gave what it says.'), said)
         assert 'ok: 22 payments, 22 charges, one for each key' in said
         eq(os.listdir(t.path(name)), [])
+
+
+test_two_hosts_with_postgresql.minutes = 3
 
 
 def test_configuration_of_postgresql_is_accepted(t):
