@@ -11,7 +11,7 @@ import base
 import proc
 from answer import eq, problem
 from base import wait_until
-from once import Background, parallel
+from once import HASTY, Background, parallel
 
 from lib.postgres import Proxy
 
@@ -243,7 +243,7 @@ def reconciled_child(t, *point):
 
 def held(t, *point):
     """A stranger holds the lock when the outcome is to be stored."""
-    life = Life(t, point, 'gate', server={'busy_timeout': '200ms'})
+    life = Life(t, point, 'gate', server=HASTY)
     gate = life.gate()
     life.arm()
     run = Background(lambda: life.post('k'))

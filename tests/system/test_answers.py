@@ -3,7 +3,7 @@ import datetime
 import time
 
 from answer import eq, first, problem, stripe
-from once import Background, Lock
+from once import HASTY, Background, Lock
 
 OK = 'ledger; status 201 Created; echo done'
 
@@ -97,8 +97,7 @@ def test_body_incomplete(t):
 
 
 def test_store_unavailable(t):
-    for check, once in both(t, handler=t.sh(OK), server={
-            'busy_timeout': '100ms'}):
+    for check, once in both(t, handler=t.sh(OK), server=HASTY):
         lock = Lock(t, once.database)
         check(once.post('k'), 'store-unavailable')
         eq(t.ledger(), [])
@@ -137,8 +136,8 @@ def test_handler_timeout(t):
 
 def test_outcome_not_recorded(t):
     gate = t.gate()
-    for check, once in both(t, handler=t.sh('gate gate\n' + OK), server={
-            'busy_timeout': '200ms'}):
+    for check, once in both(t, handler=t.sh('gate gate\n' + OK),
+                            server=HASTY):
         running = Background(lambda: once.post('k'))
         gate.wait()
         lock = Lock(t, once.database)

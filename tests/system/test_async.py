@@ -11,7 +11,7 @@ import fcgi
 import proc
 from answer import eq, expires_in, first, problem, replay, stripe
 from base import wait_until
-from once import Background, Lock, parallel
+from once import HASTY, Background, Lock, parallel
 
 MEMBERS = {'id', 'state', 'attempt', 'recovery_point', 'created_at',
            'updated_at', 'expires_at'}
@@ -257,7 +257,7 @@ def test_accepted_key_is_never_waited_for(t):
 
 
 def test_store_that_cannot_be_written_accepts_nothing(t):
-    once = start(t, 'ledger; status 201', server={'busy_timeout': '100ms'})
+    once = start(t, 'ledger; status 201', server=HASTY)
     lock = Lock(t, once.database)
     problem(once.post('k'), 'store-unavailable')
     lock.release()

@@ -12,7 +12,7 @@ from base import wait_until
 from fcgi import (ABORT, BEGIN, DATA, END, GET_VALUES, GET_VALUES_RESULT,
                   PARAMS, STDERR, STDIN, STDOUT, UNKNOWN, begin, pair, pairs,
                   record, request_params, stream)
-from once import Lock
+from once import HASTY, Lock
 
 OK = 'ledger; status 201; echo done'
 
@@ -387,7 +387,7 @@ def test_unread_body_of_pass_through_never_becomes_a_request(t):
 
 
 def test_body_when_the_store_fails_never_becomes_a_request(t):
-    once = once_with(t, server={'busy_timeout': '100ms'})
+    once = once_with(t, server=HASTY)
     lock = Lock(t, once.database)
     conn = once.connect()
     body = smuggled() * 200

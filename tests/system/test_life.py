@@ -10,7 +10,7 @@ import proc
 import servers
 from answer import UUID, eq, first, problem, replay
 from base import wait_until
-from once import Background, Lock
+from once import HASTY, Background, Lock
 
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
 LINE = re.compile(r'ts=%s level=\w+ event=([a-z-]+)(?: (.*))?$' % TIME)
@@ -125,7 +125,7 @@ def test_an_accepted_request_keeps_its_instance(t):
 def test_an_outcome_that_is_recorded_late_names_its_key(t):
     gate = t.gate()
     once = t.once(handler=t.sh('gate gate; status 201'),
-                  server={'busy_timeout': '200ms'})
+                  server=HASTY)
     running = Background(lambda: once.post('k', user='ann'))
     gate.wait()
     lock = Lock(t, once.database)

@@ -7,7 +7,7 @@ import sqlite3
 import base
 from answer import eq, first, problem, replay
 from base import wait_until
-from once import Background, Lock
+from once import HASTY, Background, Lock
 from test_store import fill, mount
 
 NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
@@ -412,7 +412,7 @@ def test_health_does_not_write_to_a_healthy_store(t):
 
 
 def test_health_while_a_stranger_holds_the_lock(t):
-    once = start(t, server={'busy_timeout': '200ms'})
+    once = start(t, server=HASTY)
     done = once.post('done')
     lock = Lock(t, once.database)
     health(once, 200)           # no client has been refused
@@ -432,7 +432,7 @@ def test_health_while_a_stranger_holds_the_lock(t):
 def test_health_while_an_outcome_is_not_recorded(t):
     gate = t.gate()
     once = start(t, 'ledger; gate gate; status 201',
-                 server={'busy_timeout': '200ms'})
+                 server=HASTY)
     running = Background(lambda: once.post('k'))
     gate.wait()
     lock = Lock(t, once.database)
@@ -500,7 +500,7 @@ def test_health_with_a_full_disk(t):
 
 def test_health_while_readers_keep_the_log_long(t):
     once = start(t, 'ledger; status 201; head -c 200000 /dev/zero',
-                 server={'max_wal': '1M', 'busy_timeout': '200ms'})
+                 server=dict(HASTY, max_wal='1M'))
     first(once.post('a'), 201)
     db = sqlite3.connect(once.database, isolation_level=None)
     db.execute('BEGIN')

@@ -12,7 +12,7 @@ import threading
 import base
 from answer import eq, first, problem, replay
 from base import wait_until
-from once import Background, Lock, parallel
+from once import HASTY, Background, Lock, parallel
 from test_say import EFFECTS, prepare
 
 # What can open the lock file can lock it: it is never shared.
@@ -121,7 +121,7 @@ out(b"Status: 201\\r\\n\\r\\ndone")
 def test_a_handler_that_sits_on_the_lock_is_named(t):
     held = t.gate('held')
     gate = t.gate()
-    once = t.once(server={'busy_timeout': '300ms'},
+    once = t.once(server=HASTY,
                   routes={'/sits': {'handler': t.py(HOLDER),
                                     'share_database': 'yes'},
                           '/other': {'handler': t.sh(

@@ -8,7 +8,7 @@ import base
 import shared
 from answer import eq, first, problem, replay
 from base import wait_until
-from once import Background, Lock, elapsed, parallel
+from once import HASTY, Background, Lock, elapsed, parallel
 
 OK = 'ledger; status 201; echo done'
 
@@ -95,7 +95,7 @@ def mount(t, path, options):
 
 
 def test_locked_for_longer_than_busy_timeout(t):
-    once = once_with(t, server={'busy_timeout': '300ms'})
+    once = once_with(t, server=HASTY)
     done = once.post('done')
     first(done, 201)
     lock = Lock(t, once.database)
@@ -163,8 +163,7 @@ def test_a_reader_in_mid_transaction_hinders_nobody(t):
 
 def test_wal_above_max_wal_is_unavailable_until_the_reader_ends(t):
     once = once_with(t, 'ledger; status 201; head -c 200000 '
-                     '/dev/zero', server={'max_wal': '1M',
-                                          'busy_timeout': '200ms'})
+                     '/dev/zero', server=dict(HASTY, max_wal='1M'))
     first(once.post('a'), 201)
     db = sqlite3.connect(once.database, isolation_level=None)
     db.execute('BEGIN')
@@ -418,7 +417,7 @@ def test_lock_not_had_for_busy_timeout_refuses_at_once_until_it_is(t):
 def test_outcome_overdue_stops_new_runs_until_it_is_recorded(t):
     gate = t.gate()
     once = once_with(t, 'ledger; gate gate; status 201',
-                     server={'busy_timeout': '300ms', 'admin_path': '/admin'})
+                     server=dict(HASTY, admin_path='/admin'))
     run = Background(lambda: once.post('run'))
     gate.wait()
     lock = Lock(t, once.database)

@@ -16,6 +16,11 @@ import proc
 import shared
 
 
+# Options of one that waits for a locked database, but not for long.  Its own
+# commits have no more time than that: they must not depend on the disk.
+HASTY = {'busy_timeout': '300ms', 'durability': 'normal'}
+
+
 def ini(values):
     return ''.join('%s = %s\n' % (k, v) for k, v in (values or {}).items())
 
