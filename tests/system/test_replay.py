@@ -1,8 +1,6 @@
 """A retry gets the first answer: fields in order, body byte for byte."""
 import datetime
-import time
 
-import base
 from answer import eq, expires_in, first, http_date, problem, replay
 from once import parallel
 
@@ -274,14 +272,13 @@ def test_the_client_going_away_changes_nothing(t):
 
 def test_a_client_that_does_not_read_keeps_nobody(t):
     once = t.once(handler=t.program('large.py'), server={
-        'workers': '2', 'io_timeout': '10s'}, defaults={'directory': t.dir})
+        'workers': '2', 'io_timeout': '1h'}, defaults={'directory': t.dir})
     n = 8 * 1024 * 1024
     conns = [once.begin('k%d' % i, query=str(n)) for i in range(4)]
     for i in range(4):
         once.wait_state('k%d' % i, 'completed')
-    began = time.monotonic()
+    # Were a worker kept, it would be kept for an hour.
     answer = once.post('k0', query=str(n))
     eq((answer.status, answer.replayed), (200, 'true'))
-    assert time.monotonic() - began < 8 * base.SLOW, 'kept waiting'
     for conn in conns:
         assert conn.answer().body == pattern(n)
