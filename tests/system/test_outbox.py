@@ -91,6 +91,15 @@ def wait_effect(once, state, number=1):
     return wait_until(found, 'effect %d is %s' % (number, state))
 
 
+def wait_put_off(once, number=1):
+    """Waits until a try has failed, and the next one is due later.  Before the
+    first one it is due, too, and while one is under way it is counted."""
+    def found():
+        row = effect(once, number)
+        return row is not None and row['attempts'] and row['next_at'] and row
+    return wait_until(found, 'effect %d is put off' % number)
+
+
 def wait_empty(once):
     wait_until(lambda: not outbox(once, '--state', 'pending'),
                'nothing is pending')
@@ -271,8 +280,7 @@ def test_it_is_delivered_when_it_succeeds_at_last(t):
 def test_next_try_is_put_off(t):
     once = start_mail(t, 'exit 1', backoff='1h')
     emit(once, 'mail hello')
-    row = wait_until(lambda: (lambda r: r['next_at'] and r['attempts'] and r)(
-        effect(once)), 'the next try is put off')
+    row = wait_put_off(once)
     eq((row['state'], row['attempts']), ('pending', 1))
     ahead = when(row['next_at']) - when(once.row('k')['created_at'])
     assert 3590 <= ahead <= 3700, ahead
@@ -487,7 +495,7 @@ def test_topics_come_and_go_with_a_reload(t):
     mail = section('mail', t.sh('exit 1'), backoff='1h')
     once = start(t, mail)
     emit(once, 'mail x')
-    wait_until(lambda: effect(once)['attempts'] == 1, 'it is tried')
+    wait_put_off(once)
     eq(doctor(once, 'topics')['ok'], True)
     once.conf = section('sms', t.sh(RECEIPT))
     hup(once)
@@ -530,7 +538,7 @@ def test_reload_that_the_store_cannot_take_changes_nothing(t):
 def test_effects_without_a_section_stay_over_a_restart(t):
     once = start(t, section('mail', t.sh('exit 1'), backoff='1h'))
     emit(once, 'mail x')
-    wait_until(lambda: effect(once)['next_at'], 'it is put off')
+    wait_put_off(once)
     once.stop()
     once.conf = ''
     once.write_conf()
@@ -596,8 +604,7 @@ def test_dead_letter_is_retried_by_an_operator(t):
 def test_effect_that_waits_is_retried_at_once(t):
     once = start_mail(t, 'test -e "$D/well"', backoff='1h')
     emit(once, 'mail hello', 'mail behind')
-    wait_until(lambda: effect(once)['next_at'] and receipts(t),
-               'it is put off')
+    wait_put_off(once)
     t.write('well')
     eq(json.loads(once.ctl('outbox', 'retry', '2', '--json')),
        {'id': 2, 'from': 'pending', 'to': 'pending'})
@@ -608,8 +615,7 @@ def test_effect_that_waits_is_retried_at_once(t):
 def test_dropped_effect_is_never_delivered(t):
     once = start_mail(t, 'test "$ONCE_KEY" = other', backoff='1h')
     emit(once, 'mail hello')
-    wait_until(lambda: effect(once)['next_at'] and receipts(t),
-               'it is put off')
+    wait_put_off(once)
     eq(json.loads(once.ctl('outbox', 'drop', '1', '--json')),
        {'id': 1, 'from': 'pending', 'to': None})
     eq(outbox(once), [])
@@ -679,7 +685,7 @@ def test_ls_filters_and_prints_a_table(t):
     emit(once, 'sms x', key='late', path='/other', **bob)
     wait_effect(once, 'delivered')
     wait_effect(once, 'dead_letter', 2)
-    wait_until(lambda: effect(once, 3)['last_error'], 'it is put off')
+    wait_put_off(once, 3)
     for args, want in (((), [1, 2, 3]), (('--state', 'delivered'), [1]),
                        (('--state', 'dead_letter'), [2]),
                        (('--state', 'pending'), [3]),

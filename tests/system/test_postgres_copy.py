@@ -60,8 +60,11 @@ def source(t):
     first(old.post('k5', path='/gone'))
     first(old.post('k6', path='/emit'), 201)
     old.answers['k6'] = old.post('k6', path='/emit')
-    wait_until(lambda: 'delivered' in old.ctl('outbox', 'ls') and
-               all(r['attempts'] for r in outbox(old)), 'effects were tried')
+    # An attempt is counted when it begins.
+    wait_until(lambda: {(r['state'], r['last_error'] is None)
+                        for r in outbox(old)} == {('delivered', True),
+                                                  ('pending', False)},
+               'each effect was tried')
     old.ctl('reap')
     old.before = old.ls(), outbox(old)
     eq(len(old.before[0]), 6)
