@@ -119,7 +119,7 @@ class Trickle:
 
 def test_bodies_that_never_end_do_not_keep_others_out(t):
     once = t.once(handler=t.sh('ledger; status 201; echo done'),
-                  server={'spool_total': '1M', 'io_timeout': '1s'})
+                  server={'spool_total': '1M', 'io_timeout': '4s'})
     conns = []
     for n in range(8):
         conns.append(once.connect())
