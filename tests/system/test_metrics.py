@@ -482,7 +482,7 @@ def test_health_with_a_full_disk(t):
     os.mkdir(t.path('disk'))
     mount(t, t.path('disk'), 'size=2m')
     once = start(t, database=t.path('disk/once.db'),
-                 server={'busy_timeout': '300ms'})
+                 server={'busy_timeout': '2s'})
     first(once.post('a'), 201)
     fill(t)
 

@@ -226,7 +226,7 @@ def on_small_disk(t, size, body=OK, **kw):
     os.mkdir(t.path('disk'))
     mount(t, t.path('disk'), 'size=%s' % size)
     return once_with(t, body, database=t.path('disk/once.db'),
-                     server=dict({'busy_timeout': '300ms'}, **kw))
+                     server=dict({'busy_timeout': '2s'}, **kw))
 
 
 def fill(t, leave=0):
@@ -302,7 +302,7 @@ def test_disk_full_of_accepted_work_is_emptied_by_doing_it(t):
 
 def test_answer_too_large_for_the_disk_never_frees_the_key(t):
     once = on_small_disk(t, '3m', 'ledger; status 201; '
-                         'exec head -c 4000000 /dev/zero')
+                         'exec head -c 4000000 /dev/zero', busy_timeout='20s')
     answer = once.post('k', timeout=30)
     eq((answer.status, len(answer.body)), (201, 4_000_000))
     once.wait_log(r'event=answer-not-kept instance=urn:uuid:\S+ path=/pay '
@@ -460,7 +460,7 @@ def test_no_space_for_one_neighbour_does_not_hurt_the_others(t):
     mount(t, t.path('disk'), 'size=3m')
     once = t.once(handler=t.sh('gate gate; status 201; echo small'),
                   database=t.path('disk/once.db'),
-                  server={'busy_timeout': '500ms'},
+                  server={'busy_timeout': '20s'},
                   routes={'/large': {'handler': t.sh(
                       'gate gate; status 201; exec head -c 5000000 '
                       '/dev/zero')}})
