@@ -200,7 +200,7 @@ def test_the_prepend_file_says_the_outcome(t):
 def test_a_full_queue_is_tried_again(t):
     gate = t.gate()
     fpm = Fpm(t, pool='listen.backlog = 1\n')
-    once = php(t, fpm, timeout='2s', key='optional')
+    once = php(t, fpm, timeout='4s', key='optional')
     busy = Background(lambda: once.post('busy', query='gate'))
     gate.wait()
     held = []

@@ -485,7 +485,7 @@ def test_hundred_duplicates_have_one_place_in_the_queue(t):
 def test_queued_request_past_its_retention_is_answered_408(t):
     gate = t.gate()
     once = start(t, 'ledger; gate gate; status 201', {'async_workers': '1'},
-                 routes={'/short': {'retention': '1s'}})
+                 routes={'/short': {'retention': '3s'}})
     accepted(once.post('running'))
     gate.wait()
     place = accepted(once.post('k', path='/short'))
@@ -894,7 +894,8 @@ def test_own_answer_wins_whatever_follows(t):
     body = 'answer()\n' + 'n = int(os.environ["QUERY_STRING"])\n' + ''.join(
         'if n == %d: %s\n' % end for end in enumerate(ENDS))
     once = answering(t, body, **{'async': 'never'}, routes={
-        '/late': {'timeout': '%dms' % (1000 * base.SLOW)}})
+        # It has answered by then.
+        '/late': {'timeout': '%ds' % (3 * max(1, base.SLOW))}})
     for n, end in enumerate(ENDS):
         key = 'k%d' % n
         path = '/late' if 'late' in end else '/pay'

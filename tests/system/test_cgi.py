@@ -353,7 +353,8 @@ def test_timeout_sends_term_to_the_group(t):
         '(trap "echo term >> $D/signals; exit 0" TERM; '
         'while :; do read -r _ < $D/gate.open; done) &\n'
         'while :; do read -r _ < $D/gate.open; done'),
-        defaults={'timeout': '1s', 'kill_after': '10s'})
+        # Both traps are set by then.
+        defaults={'timeout': '2s', 'kill_after': '10s'})
     began = time.monotonic()
     problem(once.post('k'), 'handler-timeout', unknown=True)
     assert time.monotonic() - began < 8 * base.SLOW
@@ -365,7 +366,8 @@ def test_timeout_kills_what_is_deaf_to_term(t):
     gate = t.gate()
     once = t.once(handler=t.sh(
         "trap '' TERM; (gate gate) & gate gate"),
-        defaults={'timeout': '1s', 'kill_after': '200ms'})
+        # Both are at the gate by then.
+        defaults={'timeout': '2s', 'kill_after': '200ms'})
     running = Background(lambda: once.post('k'))
     pids = [gate.wait(), gate.wait()]
     problem(running.result(), 'handler-timeout', unknown=True)
@@ -378,7 +380,7 @@ def test_kill_after_is_waited_for(t):
     once = t.once(handler=t.sh(
         'trap "status 201; exit 0" TERM\n'
         'while :; do read -r _ < $D/gate.open; done'),
-        defaults={'timeout': '1s', 'kill_after': '30s'})
+        defaults={'timeout': '2s', 'kill_after': '30s'})
     began = time.monotonic()
     problem(once.post('k'), 'handler-timeout', unknown=True)
     assert time.monotonic() - began < 10 * base.SLOW

@@ -18,7 +18,7 @@ BY = {'order': 'c', 'order.py': 'python', 'order.pl': 'perl'}
 
 
 # Not before it has taken the order.
-SOON = '%ds' % max(1, base.SLOW)
+SOON = '%ds' % (3 * max(1, base.SLOW))
 
 
 def shared(t, *words, handler='order', script=None, server=None, **defaults):
