@@ -483,6 +483,13 @@ def test_the_table_of_what_happened_holds_for_an_application(t):
     table_holds(t, 'application')
 
 
+# Each of them starts 33 daemons.
+for _case in (test_the_table_of_what_happened_holds_for_a_cgi_program,
+              test_the_table_of_what_happened_holds_for_a_fastcgi_process,
+              test_the_table_of_what_happened_holds_for_an_application):
+    _case.minutes = 2
+
+
 def test_a_stop_in_mid_run_is_the_same_for_all_kinds(t):
     gate = t.gate()
     for kind in KINDS:

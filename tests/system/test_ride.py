@@ -206,7 +206,7 @@ def test_ride_in_shell(t):
 
 def moods(t, program):
     """Mood, the first answer, and how often the provider was asked."""
-    rides = Rides(t, program, patience=1)
+    rides = Rides(t, program, patience=3)
     for mood, status, asked in (('fail', 503, 1), ('lost', 503, 2),
                                 ('hang', 503, 2), ('twice', 201, 1)):
         rides.mood(mood)
