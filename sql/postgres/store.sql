@@ -4,6 +4,7 @@
 SELECT current_setting('server_version_num')::bigint,
     current_setting('fsync'), current_setting('synchronous_commit'),
     current_setting('full_page_writes'),
+    current_setting('synchronous_standby_names') <> '',
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- name: catalog

@@ -198,8 +198,8 @@ oncectl_response_print(struct oncectl *ctl, const struct record *row)
 	response_init(&response);
 	rc = store_find(ctl->store, &identity, &record);
 	/* As before a replay: what is shown is durable. */
-	if (rc == RC_OK && record.unconfirmed)
-		rc = store_sync_foreign_commits(ctl->store);
+	if (rc == RC_OK)
+		rc = store_make_durable(ctl->store, &record);
 	if (rc == RC_OK && record.kept)
 		rc = store_answer(
 		    ctl->store, &identity, record.id, &response, &body);

@@ -233,6 +233,9 @@ look_and_take(struct job *job, enum decision *decision)
 		}
 		if (*decision == DECIDE_BUSY && recover(job))
 			continue;
+		if (*decision == DECIDE_BUSY || *decision == DECIDE_NOT_KEPT)
+			return store_make_durable(
+			    job->engine->store, &job->record);
 		if (*decision != DECIDE_RUN)
 			return RC_OK;
 		if (locked)

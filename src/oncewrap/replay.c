@@ -16,11 +16,10 @@ replay_fetch(struct store *store, const struct store_identity *identity,
     const struct record *record, struct store_inline_answer *found,
     struct answer *answer)
 {
-	enum rc rc = RC_OK;
+	enum rc rc;
 
 	FAULT(REPLAY_FOUND);
-	if (record->unconfirmed &&
-	    (rc = store_sync_foreign_commits(store)) != RC_OK)
+	if ((rc = store_make_durable(store, record)) != RC_OK)
 		return rc;
 	if (found != NULL && found->is) {
 		answer->response = found->response;

@@ -52,8 +52,8 @@ status_read_status(struct store *store, const char *resource, struct record *s)
 {
 	enum rc rc = store_status(store, resource, s);
 
-	if (rc == RC_OK && s->unconfirmed)
-		rc = store_sync_foreign_commits(store);
+	if (rc == RC_OK)
+		rc = store_make_durable(store, s);
 	return rc;
 }
 

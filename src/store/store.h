@@ -298,11 +298,12 @@ enum rc
 store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
 
 /*
- * Makes durable all changes that other connections have committed by now, even
- * with synchronous = OFF, or synchronous_commit = off.  A caller that answers
- * from an unconfirmed record must call this first, and must not if it fails.
+ * Makes durable what the record says, which others may have committed with
+ * synchronous = OFF or synchronous_commit = off, or without the standby that
+ * their COMMIT waited for in vain.  A caller that tells a client of a completed
+ * or accepted key must call this first, and must not tell if it fails.
  */
-enum rc store_sync_foreign_commits(struct store *s);
+enum rc store_make_durable(struct store *s, const struct record *record);
 
 /*
  * Waits until the run of a key has ended since *generation was read (0 at

@@ -49,7 +49,8 @@
 	    (s, id, attempt, outcome)) \
 	X(enum rc, abandon, (struct store *s, int64_t id, \
 	    struct store_outcome **outcome), (s, id, outcome)) \
-	X(enum rc, sync_foreign_commits, (struct store *s), (s)) \
+	X(enum rc, make_durable, (struct store *s, \
+	    const struct record *record), (s, record)) \
 	X(bool, wait, (struct store *s, uint64_t *generation, \
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(enum rc, recover, (struct store *s, int limit, \

@@ -311,10 +311,11 @@ step_seal(struct life *l, struct life_key *k, const struct life_step *what)
 static enum rc
 step_harden(struct life *l)
 {
+	const struct record unconfirmed = { .unconfirmed = true };
 	enum rc rc;
 
 	vfs_within(true);
-	rc = store_sync_foreign_commits(l->store);
+	rc = store_make_durable(l->store, &unconfirmed);
 	vfs_within(false);
 	if (rc == RC_OK)
 		life_committed(l);

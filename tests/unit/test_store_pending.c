@@ -32,7 +32,7 @@ setup_servers(void **state)
 }
 
 static struct store *
-open_through(int64_t owner_timeout)
+open_with(unsigned connections, int64_t owner_timeout)
 {
 	struct store_options o = options();
 	char err[256] = "";
@@ -41,9 +41,16 @@ open_through(int64_t owner_timeout)
 	snprintf(uri, sizeof(uri), "%s&options=-csearch_path%%3D%s", through,
 	    schema);
 	o.owner_timeout = owner_timeout;
+	o.workers = connections;
 	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
 		fail_msg("%s", err);
 	return s;
+}
+
+static struct store *
+open_through(int64_t owner_timeout)
+{
+	return open_with(1, owner_timeout);
 }
 
 /* The spec, and the statements of the store's connections, are there. */
@@ -560,8 +567,8 @@ a_response_that_was_told_survives_a_crash_of_the_server(void **state)
 	lease = reserve_and_respond("k");
 	record = find("k");
 	assert_true(record.unconfirmed);
+	assert_int_equal(store_make_durable(store, &record), RC_OK);
 	record_free(&record);
-	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
 	(void)control("server kill");
 	(void)control("server start");
 	assert_own_response(&lease, "k");
@@ -577,8 +584,9 @@ cancel(void *arg)
 {
 	(void)arg;
 	while (atomic_load(&cancelling))
-		(void)control("server sql SELECT pg_cancel_backend(pid) FROM "
-			      "pg_stat_activity WHERE wait_event = 'SyncRep'");
+		(void)control(
+		    "server sql SELECT count(pg_cancel_backend(pid)) FROM "
+		    "pg_stat_activity WHERE wait_event = 'SyncRep'");
 	return NULL;
 }
 
@@ -605,6 +613,50 @@ with_a_warning_nothing_is_told(void **state)
 	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
 	assert_true(answer_is(lease.id, 3));
 	runs_again(2);
+}
+
+/* Of a completed key that changed then. */
+static enum rc
+make_durable(struct store *s, int64_t updated_at)
+{
+	const struct record record = { .state = RECORD_COMPLETED,
+		.updated_at = updated_at };
+
+	return store_make_durable(s, &record);
+}
+
+/* Another process finds it as any other answer. */
+static void
+an_answer_that_only_the_primary_has_is_not_told(void **state)
+{
+	struct store *other = open_with(6, 2000);
+	struct store_lease lease = reserve("l");
+	pthread_t thread;
+	int64_t now;
+
+	(void)state;
+	now = raw_number("SELECT updated_at FROM once_key WHERE key = 'l'");
+	assert_int_equal(make_durable(other, now), RC_OK);
+	(void)control("server synchronous ghost");
+	atomic_store(&cancelling, true);
+	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
+	/* until its keeper has seen that COMMITs wait for a standby */
+	while (make_durable(other, now) == RC_OK)
+		sched_yield();
+	assert_int_equal(make_durable(other, now), RC_IO);
+	/* the standby has had this one for long */
+	assert_int_equal(make_durable(other, now - 100000), RC_OK);
+	atomic_store(&cancelling, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
+				    "key = 'l' AND state = 'completed'"),
+	    1);
+	(void)control("server synchronous ");
+	assert_int_equal(make_durable(other, now), RC_OK);
+	store_close(other);
+	wait_for_keeper();
+	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
 }
 
 /* --- a server that refuses ------------------------------------------------ */
@@ -724,6 +776,7 @@ main(void)
 		TEST(
 		    a_response_of_the_handler_stands_whatever_the_keeper_finds),
 		TEST(with_a_warning_nothing_is_told),
+		TEST(an_answer_that_only_the_primary_has_is_not_told),
 		TEST(collisions_are_tried_again_with_a_bound),
 		TEST(a_full_disk_takes_an_outcome_without_its_body),
 		TEST(a_store_that_went_back_fails_until_the_loss_is_accepted),

@@ -651,6 +651,14 @@ who_opens_it_syncs_what_a_predecessor_left(void **state)
 	assert_null(store);
 }
 
+static enum rc
+make_durable(void)
+{
+	const struct record unconfirmed = { .unconfirmed = true };
+
+	return store_make_durable(store, &unconfirmed);
+}
+
 static void
 hardening_syncs_both_or_fails(void **state)
 {
@@ -661,15 +669,15 @@ hardening_syncs_both_or_fails(void **state)
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
+	assert_int_equal(make_durable(), RC_OK);
 	assert_true(atomic_load(&faulty_syncs_seen) > log);
 	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
 	atomic_store(&faulty_base_syncs, 1);
-	assert_int_equal(store_sync_foreign_commits(store), RC_IO);
-	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
+	assert_int_equal(make_durable(), RC_IO);
+	assert_int_equal(make_durable(), RC_OK);
 	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(store_sync_foreign_commits(store), RC_IO);
-	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
+	assert_int_equal(make_durable(), RC_IO);
+	assert_int_equal(make_durable(), RC_OK);
 	/* the key is where it was */
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
 	assert_int_equal(leases(), 3);
@@ -685,7 +693,7 @@ where_commits_are_not_synced_hardening_syncs_nothing(void **state)
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(store_sync_foreign_commits(store), RC_OK);
+	assert_int_equal(make_durable(), RC_OK);
 	settle(&lease, RECORD_UNKNOWN);
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(atomic_load(&faulty_syncs_seen), log);

@@ -60,12 +60,15 @@ has_failed(enum rc rc)
 	return failed;
 }
 
+/* Of a write that began at that store time. */
 static void
-remember_write(struct store *s, enum rc rc)
+remember_write(struct store *s, int64_t began, enum rc rc)
 {
 	const bool failed = has_failed(rc);
 
 	lock_take(&s->lock);
+	if (rc == RC_OK)
+		s->confirmed = began;
 	s->last = failed ? rc : RC_OK;
 	lock_give(&s->lock);
 }
@@ -73,9 +76,10 @@ remember_write(struct store *s, enum rc rc)
 enum rc
 postgres_touch(struct store *s, txn_body *body, void *arg)
 {
+	const int64_t began = postgres_now(s);
 	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 
-	remember_write(s, rc);
+	remember_write(s, began, rc);
 	return rc;
 }
 
@@ -83,6 +87,7 @@ enum rc
 postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how)
 {
+	const int64_t began = postgres_now(s);
 	enum rc rc;
 
 	*how = TXN_SHARED_ALONE;
@@ -95,7 +100,8 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 	if (kind == TXN_WRITE && op->committed > 0)
 		metrics_observe(METRICS_COMMIT_BATCH, op->committed);
 	if (kind == TXN_WRITE)
-		remember_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
+		remember_write(
+		    s, began, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
 	else
 		(void)has_failed(rc);
 	return rc;
@@ -172,9 +178,9 @@ server_run(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_SERVER, "");
 	rc = pg_sync(pg);
 	if (rc == RC_OK)
-		rc = pg_one(pg, "ifffm", &c->version, c->fsync,
+		rc = pg_one(pg, "ifff?m", &c->version, c->fsync,
 		    sizeof(c->fsync), c->synchronous, sizeof(c->synchronous),
-		    c->pages, sizeof(c->pages), &c->now);
+		    c->pages, sizeof(c->pages), &c->standby, &c->now);
 	return rc;
 }
 
@@ -207,6 +213,7 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		return rc;
 	}
 	postgres_clock_set(s, c.now);
+	s->standby = c.standby;
 	if (c.version < POSTGRES_VERSION) {
 		snprintf(err, errsize,
 		    "database %s: the server is of version %d.%d, and "
@@ -432,27 +439,6 @@ postgres_watch_read(const struct store *s, int fd)
 	(void)s;
 	(void)fd;
 	return RC_LOST;
-}
-
-static enum rc
-run_nothing(struct pg *pg, void *arg)
-{
-	(void)pg;
-	(void)arg;
-	return RC_OK;
-}
-
-/*
- * The server's log has one order, so a commit of this process's own makes those
- * durable that were seen before.  A handler's may not be: it may have set
- * synchronous_commit to off.
- */
-enum rc
-postgres_sync_foreign_commits(struct store *s)
-{
-	const enum rc rc = postgres_touch(s, run_nothing, NULL);
-
-	return rc == RC_PENDING ? RC_IO : rc;
 }
 
 /* --- handlers that share the database ------------------------------------ */

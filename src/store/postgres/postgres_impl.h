@@ -71,6 +71,10 @@ struct store {
 					      * part of; else NULL */
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
+	atomic_bool standby;                 /* a COMMIT waits for one */
+	_Atomic int64_t confirmed;           /* store time when the last write
+					      * began whose COMMIT was
+					      * confirmed */
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
@@ -135,6 +139,7 @@ void postgres_clock_set(struct store *s, int64_t now);
 struct postgres_server {
 	int64_t version; /* major * 10000 + minor */
 	char fsync[8], synchronous[16], pages[8];
+	bool standby; /* a COMMIT waits for one */
 	int64_t now;
 };
 enum rc postgres_server_read(struct store *s, struct postgres_server *server);

@@ -15,6 +15,10 @@
 #define PART   (1024 * 1024)
 #define PIECES (PART / STORE_PIECE)
 
+/* How long (ms) after its time a change is there at the latest, but for waits
+ * within busy_timeout. */
+#define SOON 60000
+
 /* --- the record ----------------------------------------------------------- */
 
 struct lookup {
@@ -294,4 +298,41 @@ postgres_request(struct store *s, const struct store_identity *identity,
 	spool_free(r.body);
 	buf_clear(environment);
 	return rc;
+}
+
+/* --- what a client may be told -------------------------------------------- */
+
+static enum rc
+run_nothing(struct pg *pg, void *arg)
+{
+	(void)pg;
+	(void)arg;
+	return RC_OK;
+}
+
+/*
+ * Whether the standby may lack what the record says.  A wait for it that was
+ * cancelled leaves the change there, for all to see.  The server's log has one
+ * order, so the standby has what was there when a write began whose COMMIT was
+ * confirmed.  A change is there soon after its time, or never.
+ */
+static bool
+standby_may_lack(struct store *s, const struct record *r)
+{
+	const int64_t soon = SOON + 2 * s->busy_timeout;
+
+	return s->standby && (r->state == RECORD_COMPLETED || r->accepted) &&
+	    r->updated_at > s->confirmed - soon;
+}
+
+/* A COMMIT of this process's own makes durable what was seen before it. */
+enum rc
+postgres_make_durable(struct store *s, const struct record *record)
+{
+	enum rc rc;
+
+	if (!record->unconfirmed && !standby_may_lack(s, record))
+		return RC_OK;
+	rc = postgres_touch(s, run_nothing, NULL);
+	return rc == RC_PENDING ? RC_IO : rc;
 }

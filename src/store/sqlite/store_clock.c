@@ -54,7 +54,7 @@ store_clock_touch(struct store *store)
 }
 
 enum rc
-sqlite_sync_foreign_commits(struct store *store)
+sqlite_make_durable(struct store *store, const struct record *record)
 {
 	struct clock_write c = {
 		.w.run = touch_run,
@@ -62,5 +62,8 @@ sqlite_sync_foreign_commits(struct store *store)
 		.sync_foreign = true,
 	};
 
-	return store->full ? committer_do(store->committer, &c.w) : RC_OK;
+	/* Others than handlers commit as this process does. */
+	return record->unconfirmed && store->full
+	    ? committer_do(store->committer, &c.w)
+	    : RC_OK;
 }
