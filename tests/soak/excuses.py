@@ -70,6 +70,11 @@ class Excuses:
         made unknown what it ran."""
         return self.in_time(self.suspicions, pid, begin, end)
 
+    def suspected_one(self, begin, end):
+        """Whether any daemon may have been suspected meanwhile."""
+        return any(self.suspected(act.what, begin, end)
+                   for act in self.suspicions)
+
     def no_room(self, begin, end):
         """Whether the disk may have been full meanwhile."""
         return self.in_time(self.full, 'disk', begin, end)

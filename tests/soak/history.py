@@ -402,7 +402,8 @@ class Checker:
 
     def may_follow(self, unknown, e):
         if self.excuses.forgotten(e.identity, unknown.begin, e.end) or \
-                self.settled_late(unknown, e.end):
+                self.settled_late(unknown, e.end) or \
+                self.never_started(unknown):
             return True
         if e.begin <= unknown.end:
             # At the same time, or before it.
@@ -414,7 +415,8 @@ class Checker:
             self.excuses.breathes_its_last(line, unknown.end) or \
             self.excuses.forgotten(line.identity, unknown.begin, line.time) \
             or self.was_suspected(line, unknown) \
-            or self.settled_late(unknown, line.time)
+            or self.settled_late(unknown, line.time) \
+            or self.never_started(unknown)
 
     def was_suspected(self, line, unknown):
         """Whether the key may be unknown because the daemon of that run was
@@ -431,6 +433,21 @@ class Checker:
             (run.what in FINAL or run.first.run in self.rode or
              self.may_be_released(run, by))
             for run in self.ran.get(unknown.identity, []))
+
+    def never_started(self, unknown):
+        """Whether it may be that of an attempt without a run: another host
+        suspected its daemon, whose own host knows that it is dead, and what
+        it had begun."""
+        return self.excuses.suspected_one(
+            unknown.begin - STOPPED, unknown.end) and any(
+                e.run is None and e.code != 'outcome-unknown' and
+                e.begin < unknown.end and e.end > unknown.begin - STOPPED and
+                not self.ran_within(e)
+                for e in self.asked[unknown.identity])
+
+    def ran_within(self, e):
+        return any(e.begin - MS <= run.first.time <= e.end + MS
+                   for run in self.ran.get(e.identity, []))
 
     # --- what handlers said ---
 
