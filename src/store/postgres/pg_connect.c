@@ -147,7 +147,7 @@ password_file(PGconn *conn)
 	char *file = NULL;
 
 	for (const PQconninfoOption *o = options;
-	     o != NULL && o->keyword != NULL; o++)
+	     file == NULL && o != NULL && o->keyword != NULL; o++)
 		if (strcmp(o->keyword, "passfile") == 0 && o->val != NULL)
 			file = strdup(o->val);
 	PQconninfoFree(options);
