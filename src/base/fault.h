@@ -58,6 +58,8 @@
 	X(COMMIT_SENT) \
 	/* after COMMIT, no caller is notified: all of the group is stored */ \
 	X(COMMIT_DONE) \
+	/* the row of a session is committed, and no write of it */ \
+	X(SESSION_MADE) \
 	/* the connection was lost in COMMIT, and another one has told \
 	 * whether the group is stored */ \
 	X(COMMIT_FOUND) \

@@ -147,7 +147,7 @@ TABLE = {
 SQLITE = ('OP_IN_QUEUE', 'COMMIT_IDLE', 'COMMIT_BEGUN', 'COMMIT_OP',
           'HARDEN_BEFORE', 'HARDEN_AFTER', 'COMMIT_TOLD', 'CHECKPOINT_BEFORE',
           'CHECKPOINT_AFTER', 'PIECE_STORED', 'SCHEMA_FILE')
-POSTGRES = ('COMMIT_SENT', 'COMMIT_FOUND', 'OWNER_MOVED')
+POSTGRES = ('COMMIT_SENT', 'COMMIT_FOUND', 'OWNER_MOVED', 'SESSION_MADE')
 
 
 
@@ -185,6 +185,7 @@ IN_POSTGRES = {
     'COMMIT_DONE': COMMIT,
     'COMMIT_FOUND': [('found', n) for n in (1, 2)] +
     [('found_undone', n) for n in (1, 2, 3)],
+    'SESSION_MADE': [('alone', 1)],
     'OWNER_MOVED': [('alone', 1), ('moving', 2), ('moving', 4)],
     # Of a handler's answer of 39 pieces 16 go to the server together.
     'PIECE_WRITTEN': [('large', n) for n in (1, 2, 3)] +

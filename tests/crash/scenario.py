@@ -33,7 +33,7 @@ def expected(fate, name, n):
     step = {'REQUEST': 0, 'FINGERPRINTED': 0, 'ATTEMPT_MADE': 0,
             'RESERVED': 1, 'ATTEMPT_NAMED': 1, 'HANDLER': 1, 'JUDGED': 1,
             'SETTLED': 2, 'ANSWER': 2,
-            'ATTEMPT_GIVEN': 1}
+            'ATTEMPT_GIVEN': 1, 'SESSION_MADE': 0}
     if name == 'OP_IN_QUEUE' and n > 1:
         return []       # the committer may have it already
     if name.startswith('PROCESS'):

@@ -295,7 +295,6 @@ pg_commit_send(struct pg *pg)
 		return;
 	pg->committing = true;
 	pg->warned = false;
-	FAULT(COMMIT_READY);
 	pg_send(pg, PG_QUERY_COMMIT, "");
 }
 
@@ -317,19 +316,23 @@ pg_commit_result(struct pg *pg)
 	    atomic_exchange(&pg->target->commit_failed, 0) != 0)
 		log_event(LOG_WARN, "store-commits", NULL,
 		    LOG_S("database", pg_target_name(pg->target)));
-	FAULT(COMMIT_DONE);
 	return rc;
 }
 
 enum rc
 pg_commit(struct pg *pg)
 {
+	enum rc rc;
+
 	if (pg->failure != PG_NONE)
 		return pg->rc;
+	FAULT(COMMIT_READY);
 	pg_commit_send(pg);
 	(void)pg_sync(pg); /* the result tells whether it failed */
 	FAULT(COMMIT_SENT);
-	return pg_commit_result(pg);
+	rc = pg_commit_result(pg);
+	FAULT(COMMIT_DONE);
+	return rc;
 }
 
 void

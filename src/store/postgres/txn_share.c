@@ -120,8 +120,10 @@ send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 	}
 	for (; group != NULL; group = group->next)
 		group->send(s->pg, group->arg);
-	if (kind == TXN_WRITE)
+	if (kind == TXN_WRITE) {
+		FAULT(COMMIT_READY);
 		pg_commit_send(s->pg);
+	}
 }
 
 static enum rc
@@ -191,8 +193,10 @@ run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 		FAULT(COMMIT_SENT);
 	if (rc == RC_OK)
 		rc = read_all(s->pg, group);
-	if (rc == RC_OK && kind == TXN_WRITE)
+	if (rc == RC_OK && kind == TXN_WRITE) {
 		rc = pg_commit_result(s->pg);
+		FAULT(COMMIT_DONE);
+	}
 	if (rc == RC_OK) {
 		s->seq += kind == TXN_WRITE;
 		tell_all(group, TXN_SHARED_DONE, RC_OK);

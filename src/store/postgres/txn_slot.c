@@ -382,7 +382,9 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 /* --- the slot's number ---------------------------------------------------- */
 
 /* Makes the slot's row.  Done twice it does no harm, and after a COMMIT with a
- * WARNING the second one is what confirms the row. */
+ * WARNING the second one is what confirms the row.  It passes a fault point of
+ * its own: whether a write needs another slot depends on the other threads, and
+ * its commits could not be counted. */
 static enum rc
 make_row(struct txn_pool *pool, struct txn_slot *s)
 {
@@ -393,8 +395,12 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
 		rc = pg_done(s->pg);
-	if (rc == RC_OK)
-		rc = pg_commit(s->pg);
+	if (rc == RC_OK) {
+		pg_commit_send(s->pg);
+		(void)pg_sync(s->pg);
+		rc = pg_commit_result(s->pg);
+		FAULT(SESSION_MADE);
+	}
 	if (rc == RC_OK) {
 		s->seq = 0;
 		return rc;
