@@ -216,6 +216,8 @@ class Proxy:
         self.away = False       # new connections are refused
         self.leave = False      # away from the cut on
         self.commits = set()    # the names of prepared COMMITs
+        self.rows = set()       # those of statements that make a session's row
+        self.making = set()     # clients whose transaction does
         self.held = None        # a question that was kept, and its server
         self.every = 0          # each COMMIT of that number is cut
         self.counted = 0
@@ -257,9 +259,12 @@ class Proxy:
         name = re.match('postgresql:///([^?]+)', uri).group(1)
         return self.uri().replace('/postgres?', '/%s?' % name)
 
-    def is_cut(self, what):
+    def is_cut(self, what, client):
         """Whether that COMMIT is cut: see cut_commits()."""
-        if not self.every or what != self.side:
+        making = client in self.making
+        if what == 'answer':
+            self.making.discard(client)
+        if making or not self.every or what != self.side:
             return False
         self.counted += 1
         if self.counted % self.every != 0:
@@ -277,11 +282,12 @@ class Proxy:
                 data = b''
             with self.lock:
                 self.lock.wait_for(lambda: not self.frozen)
+                client = source if what == 'question' else sink
                 commit = b'COMMIT\0' in data if what == 'answer' else \
-                    self.is_commit(data)
+                    self.is_commit(data, client)
                 if commit and what == 'question':
                     self.trap = AT_COMMIT.get(self.trap, self.trap)
-                if commit and self.is_cut(what):
+                if commit and self.is_cut(what, client):
                     data = b''
                 if data and self.trap in (what, 'hold-' + what):
                     if self.leave:
@@ -317,12 +323,19 @@ class Proxy:
                 for s in pair:
                     self.shut(s)
 
-    def is_commit(self, data):
-        """Whether a COMMIT is executed there, by the name that it was prepared
-        by; the name is the same in all connections."""
-        self.commits.update(re.findall(rb'P....(\w+)\0COMMIT;\0', data, re.S))
+    def is_commit(self, data, client):
+        """Whether the client executes a COMMIT there."""
+        if self.executes(self.rows, rb'INSERT INTO once_session\(', data):
+            self.making.add(client)
+        return self.executes(self.commits, rb'COMMIT;\0', data)
+
+    @staticmethod
+    def executes(names, text, data):
+        """Whether a statement of that text is executed there, by a name that
+        it was prepared by; the name is the same in all connections."""
+        names.update(re.findall(rb'P....(\w+)\0' + text, data, re.S))
         return any(re.search(rb'B....\0' + name + rb'\0', data, re.S)
-                   for name in self.commits)
+                   for name in names)
 
     @staticmethod
     def shut(s):
@@ -371,7 +384,8 @@ class Proxy:
     def cut_commits(self, every, side='answer', times=0):
         """Ends the connection of each COMMIT of that number, so many times; 0:
         of none, and without an end.  The 'question' does not arrive, or its
-        'answer' does not."""
+        'answer' does not.  The COMMIT that makes a session's row is not
+        counted: how many there are depends on what the threads do."""
         with self.lock:
             self.every, self.side = every, side
             self.counted, self.times = 0, times
