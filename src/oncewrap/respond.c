@@ -127,7 +127,6 @@ fetch(struct attempt *at, struct answer *answer)
 {
 	const struct store_identity identity = { at->scope, at->rq->path,
 		at->key };
-	struct problem problem;
 	char why[512];
 	enum rc rc = store_answer(at->store, &identity, at->lease.id,
 	    &answer->response, &answer->spool);
@@ -136,12 +135,10 @@ fetch(struct attempt *at, struct answer *answer)
 		return true;
 	log_event(LOG_ERROR, "store-unavailable", at->rq->log,
 	    LOG_S("why", store_why(at->store, rc, why, sizeof(why))));
-	memset(&problem, 0, sizeof(problem));
-	problem.code = PROBLEM_STORE_UNAVAILABLE;
-	problem.acted = true;
-	problem.detail =
-	    "The request was answered, but its answer cannot be read now.";
-	respond_problem(answer, &problem, at->conf, at->rq);
+	/* Not store-unavailable: of that one, users know that nothing ran. */
+	respond_refuse(answer, PROBLEM_OUTCOME_NOT_RECORDED,
+	    "The request was answered, but its answer cannot be read now.",
+	    at->conf, at->rq);
 	return false;
 }
 

@@ -264,6 +264,24 @@ def test_a_retention_begins_when_the_handler_has_ended(t):
     eq(once.row('k'), None)
 
 
+def test_an_answer_that_cannot_be_read_is_not_told_to_have_run_nothing(t):
+    gate = t.gate()
+    once = shared(t, 'order', 'gate=gate')
+    running = Background(lambda: once.post('k'))
+    gate.wait()
+    (version,), = once.sql("SELECT response_version FROM once_key")
+    once.sql("UPDATE once_key SET response_version = 99")
+    gate.open()
+    problem(running.result(), 'outcome-not-recorded')
+    # The retry itself runs nothing, but its key is used.
+    problem(once.post('k'), 'store-unavailable', acted=True)
+    once.sql("UPDATE once_key SET response_version = %d" % version)
+    answer = once.post('k')
+    eq((answer.status, answer.body, answer.replayed),
+       (201, b'order 1\n', 'true'), answer)
+    is_taken(once)
+
+
 # --- attempts that were superseded --------------------------------------------
 
 LATE = ('escape', 'gate=old', 'order')
