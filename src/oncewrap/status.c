@@ -303,8 +303,10 @@ show_result(struct store *store, const struct conf *conf,
 			    record, answer);
 		return rc;
 	case DECIDE_NOT_KEPT:
-		replay_not_kept(record, conf, rq, answer);
-		return RC_OK;
+		rc = store_make_durable(store, record);
+		if (rc == RC_OK)
+			replay_not_kept(record, conf, rq, answer);
+		return rc;
 	case DECIDE_GONE:
 		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);
 		return RC_OK;
