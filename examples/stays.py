@@ -5,8 +5,8 @@ it counts what it was asked to do, once for each key.
     handler  = /usr/lib/cgi-bin/stays.py
     protocol = fastcgi
 
-What stands above answer() is all of FastCGI that a program needs whose
-descriptor 0 listens and that gets one request at a time.
+A program that listens on descriptor 0, and gets one request at a time, needs no
+more of FastCGI than what stands above answer().
 """
 import os
 import socket
@@ -76,4 +76,4 @@ with socket.socket(fileno=0) as listener:
             try:
                 serve(connection)
             except (EOFError, OSError):
-                pass    # oncewrap went away: nobody waits for the answer
+                pass    # oncewrap went away, and takes no answer

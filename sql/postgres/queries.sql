@@ -241,7 +241,7 @@ SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
     may.now
 FROM may LEFT JOIN taken ON true;
 
--- The same for a key whose request is not stored, in a scope without a limit
+-- The same for a key without a stored request, in a scope without a limit
 -- on the keys in progress: so it costs half as much.  $20 is max_open.  No row:
 -- there is a key with that digest, or the limit is reached.
 -- name: reserve_simple
@@ -480,8 +480,8 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 
 -- Finishing -------------------------------------------------------------------
 
--- $1 is the key, $2 the token.  An attempt whose key became
--- unknown on suspicion may still record its outcome (see once_key.late_token).
+-- $1 is the key, $2 the token.  If its key became unknown on
+-- suspicion, an attempt may still record its outcome (see once_key.late_token).
 -- list: own_attempt
 k.id = $1::bigint AND ((k.state = 'in_progress' AND k.token = $2::text)
     OR (k.state = 'unknown' AND k.late_token = $2::text))
@@ -554,8 +554,8 @@ UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
 WHERE id = $1 AND state = 'in_progress' AND token = $2;
 
 -- Confirms the key of an attempt that stored its own response: from then on the
--- attempt can write nothing.  An attempt whose key was confirmed on suspicion
--- learns that its response stands.
+-- attempt can write nothing.  If its key was confirmed on suspicion, it learns
+-- that its response stands.
 -- name: confirm
 WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
 	late_token = NULL, locked_until = NULL, attempt_lock = NULL,

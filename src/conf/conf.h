@@ -102,7 +102,7 @@ enum conf_dialect { CONF_DIALECTS(WORDS_ENUMERATOR) };
 enum conf_durability { CONF_DURABILITIES(WORDS_ENUMERATOR) };
 enum conf_source_kind { CONF_SOURCES(WORDS_ENUMERATOR) };
 
-/* A program: what it is, where and as whom it runs, and for how long. */
+/* A program: what it is, where and as which user it runs, and for how long. */
 struct conf_program {
 	struct conf_list argv;
 	int64_t timeout, kill_after;

@@ -149,7 +149,7 @@ function end_of(name)
 	return "deleted by age or forget"
 }
 
-# What the picture shows, for those who do not see it.
+# What the picture shows, for readers without it.
 function described(    i, j, text, part)
 {
 	text = "A new key is "

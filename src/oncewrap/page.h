@@ -1,7 +1,7 @@
 /*
  * The operator's page, below admin_path: HTML without script.
  *
- * All users whom the web server lets in may read.  Those in admin_users may
+ * All users that the web server lets in may read.  Those in admin_users may
  * also resolve, forget, retry and drop: each act has a page that says what will
  * happen, and a form with a token (page_token.h).
  */

@@ -311,10 +311,11 @@ run_nothing(struct pg *pg, void *arg)
 }
 
 /*
- * Whether the standby may lack what the record says.  A wait for it that was
- * cancelled leaves the change there, for all to see.  The server's log has one
- * order, so the standby has what was there when a write began whose COMMIT was
- * confirmed.  A change is there soon after its time, or never.
+ * Whether the standby may lack what the record says.  If a COMMIT's wait for it
+ * is cancelled, other processes read the change none the less.  The server's
+ * log has one order: when a COMMIT is confirmed, the standby has all changes
+ * that were there when its write began.  A change is there soon after its time,
+ * or never.
  */
 static bool
 standby_may_lack(struct store *s, const struct record *r)
