@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -29,10 +30,16 @@
 /* The tokens of one process that are kept; its own is the first. */
 #define TOKENS_MAX 8
 
+/* How often one list waits a millisecond for a process that is starting
+ * another program. */
+#define PAUSES_MAX 100
+
 struct entry {
 	pid_t pid, session;
 	uint64_t started;
-	bool ended; /* it is a zombie without other threads */
+	bool ended;    /* it is a zombie without other threads */
+	bool headless; /* only its first thread has ended */
+	bool bare;     /* it has no environment; false: or that is not known */
 	char token[PROCESS_TOKEN_LEN + 1];
 };
 
@@ -40,6 +47,7 @@ struct process_list {
 	struct entry *entry;
 	size_t n, room;
 	uint64_t space;
+	int pauses;
 };
 
 static uint64_t
@@ -60,14 +68,27 @@ open_of(pid_t pid, const char *what)
 }
 
 /* Indexes of the fields of stat, counted from the field after the program's
- * name. */
-enum { STAT_STATE, STAT_SESSION = 3, STAT_THREADS = 17, STAT_STARTED = 19 };
+ * name (proc_pid_stat(5)).  The last two are the bounds of the environment: 0
+ * while execve() replaces the program, and to a reader who may not read the
+ * environment. */
+enum {
+	STAT_STATE,
+	STAT_SESSION = 3,
+	STAT_FLAGS = 6,
+	STAT_THREADS = 17,
+	STAT_STARTED = 19,
+	STAT_ENV_START = 47,
+	STAT_ENV_END = 48
+};
+
+#define KERNEL_THREAD 0x00200000UL /* PF_KTHREAD in the kernel's sched.h */
 
 /* The name of the program may contain any byte; only numbers follow it. */
 static bool
 parse_stat(char *text, struct entry *e)
 {
 	char *p = strrchr(text, ')'), *field;
+	unsigned long long env_start = 0;
 	int i;
 
 	if (p == NULL || p[1] != ' ')
@@ -78,10 +99,18 @@ parse_stat(char *text, struct entry *e)
 			e->ended = *field == 'Z' || *field == 'X';
 		else if (i == STAT_SESSION)
 			e->session = (pid_t)strtol(field, NULL, 10);
-		else if (i == STAT_THREADS && strtol(field, NULL, 10) > 1)
-			e->ended = false; /* only its first thread has ended */
-		else if (i == STAT_STARTED)
+		else if (i == STAT_THREADS && e->ended) {
+			e->headless = strtol(field, NULL, 10) > 1;
+			e->ended = !e->headless;
+		} else if (i == STAT_STARTED)
 			e->started = strtoull(field, NULL, 10);
+		else if (i == STAT_FLAGS)
+			e->bare = (strtoul(field, NULL, 10) & KERNEL_THREAD);
+		else if (i == STAT_ENV_START)
+			env_start = strtoull(field, NULL, 10);
+		else if (i == STAT_ENV_END && env_start != 0 &&
+		    strtoull(field, NULL, 10) == env_start)
+			e->bare = true;
 	}
 	return i > STAT_STARTED;
 }
@@ -180,64 +209,25 @@ add_tokens(struct process_list *list, struct entry *e, const char *bytes,
 }
 
 /*
- * Opens a file of the process as the process's user.  setfsuid() changes the
- * calling thread alone, and does not let that user send signals to it.  Like
- * any change of a user it makes this process untraceable and without core
- * dumps, which is undone.  Only root may read the environment of root's
- * processes.
+ * Reads the environment in pieces, which overlap by the length of a token.  A
+ * piece that does not fill the buffer is the last one.
+ * *cut: there is no last one.  The process is starting another program, or has
+ * no environment.
  */
-static int
-open_as_owner(pid_t pid, const char *what)
-{
-	const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-	char name[32];
-	struct stat st;
-	int fd, user, group, error;
-
-	snprintf(name, sizeof(name), "/proc/%ld", (long)pid);
-	if (stat(name, &st) == -1 || st.st_uid == 0)
-		return -1;
-	group = setfsgid(st.st_gid);
-	user = setfsuid(st.st_uid);
-	fd = open_of(pid, what);
-	error = errno;
-	(void)setfsuid((uid_t)user);
-	(void)setfsgid((gid_t)group);
-	if (dumpable == 1)
-		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	errno = error;
-	return fd;
-}
-
-static int
-open_environ(pid_t pid)
-{
-	int fd = open_of(pid, "environ");
-
-	if (fd == -1 && (errno == EACCES || errno == EPERM))
-		fd = open_as_owner(pid, "environ");
-	return fd;
-}
-
-/* Reads the environment in pieces, which overlap by the length of a token. */
 static enum rc
-read_environ(struct process_list *list, struct entry *e)
+scan_environ(struct process_list *list, struct entry *e, int fd, bool *cut)
 {
 	const size_t overlap = strlen(PROCESS_VARIABLE) + PROCESS_TOKEN_LEN - 1;
 	char bytes[16 * 1024];
-	size_t have = 0, total = 0;
-	int fd, left = TOKENS_MAX;
+	size_t have = 0, room, total = 0;
+	int left = TOKENS_MAX;
 	enum rc rc = RC_OK;
 	ssize_t n;
 
-	if ((fd = open_environ(e->pid)) == -1)
-		return hidden();
-	while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
-	    (n = read(fd, bytes + have, sizeof(bytes) - have)) != 0) {
-		if (n == -1) {
-			rc = hidden();
-			break;
-		}
+	do {
+		room = sizeof(bytes) - have;
+		if ((n = read(fd, bytes + have, room)) == -1)
+			return hidden();
 		total += (size_t)n;
 		have += (size_t)n;
 		rc = add_tokens(list, e, bytes, have, &left);
@@ -245,20 +235,113 @@ read_environ(struct process_list *list, struct entry *e)
 			memmove(bytes, bytes + have - overlap, overlap);
 			have = overlap;
 		}
+	} while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
+	    n == (ssize_t)room);
+	*cut = n == 0;
+	return rc;
+}
+
+/* /proc shows no environment of a thread that has ended.  A thread of the
+ * process that has one; its first thread if there is none. */
+static pid_t
+living_thread(const struct entry *e)
+{
+	char name[64];
+	pid_t thread = e->pid;
+	struct dirent *d;
+	DIR *dir;
+
+	if (!e->headless)
+		return thread;
+	snprintf(name, sizeof(name), "/proc/%ld/task", (long)e->pid);
+	if ((dir = opendir(name)) == NULL)
+		return thread;
+	while (thread == e->pid && (d = readdir(dir)) != NULL) {
+		if (isdigit((unsigned char)d->d_name[0]))
+			thread = (pid_t)strtol(d->d_name, NULL, 10);
 	}
-	close(fd);
+	closedir(dir);
+	return thread;
+}
+
+static void
+pause_shortly(void)
+{
+	const struct timespec millisecond = { .tv_nsec = 1000000 };
+
+	(void)nanosleep(&millisecond, NULL);
+}
+
+/* An environment reads as empty while execve() replaces the process's memory:
+ * then it is read again.  *denied: it is another user's. */
+static enum rc
+read_environ(struct process_list *list, struct entry *e, bool *denied)
+{
+	const pid_t thread = living_thread(e);
+	struct entry now;
+	bool cut = true;
+	enum rc rc;
+	int fd;
+
+	for (;;) {
+		if ((fd = open_of(thread, "environ")) == -1) {
+			*denied = errno == EACCES || errno == EPERM;
+			return hidden();
+		}
+		rc = scan_environ(list, e, fd, &cut);
+		close(fd);
+		if (rc != RC_OK || !cut)
+			return rc;
+		if ((rc = read_stat(thread, &now)) != RC_OK || now.ended ||
+		    now.bare || list->pauses == 0)
+			return rc;
+		list->pauses--;
+		pause_shortly();
+	}
+}
+
+/*
+ * Reads the environment as the process's user.  setfsuid() changes the
+ * calling thread alone, and does not let that user send signals to it.  Like
+ * any change of a user it makes this process untraceable and without core
+ * dumps, which is undone.  Only root may read the environment of root's
+ * processes.
+ */
+static enum rc
+read_environ_as_owner(struct process_list *list, struct entry *e)
+{
+	const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	char name[32];
+	struct stat st;
+	int user, group;
+	bool denied;
+	enum rc rc;
+
+	snprintf(name, sizeof(name), "/proc/%ld", (long)e->pid);
+	if (stat(name, &st) == -1 || st.st_uid == 0)
+		return RC_NOTFOUND;
+	group = setfsgid(st.st_gid);
+	user = setfsuid(st.st_uid);
+	rc = read_environ(list, e, &denied);
+	(void)setfsuid((uid_t)user);
+	(void)setfsgid((gid_t)group);
+	if (dumpable == 1)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return rc;
 }
 
 static enum rc
 add_process(struct process_list *list, pid_t pid)
 {
+	bool denied = false;
 	struct entry e;
 	enum rc rc;
 
 	if ((rc = read_stat(pid, &e)) == RC_OK &&
-	    (rc = process_add(list, &e)) == RC_OK && !e.ended)
-		rc = read_environ(list, &e);
+	    (rc = process_add(list, &e)) == RC_OK && !e.ended && !e.bare)
+		rc = read_environ(list, &e, &denied);
+	if (denied)
+		rc = read_environ_as_owner(list, &e);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -292,6 +375,7 @@ process_list(struct process_list **out)
 	if ((list = calloc(1, sizeof(*list))) == NULL)
 		return RC_NOMEM;
 	list->space = own_space();
+	list->pauses = PAUSES_MAX;
 	if ((rc = process_read_all(list)) == RC_OK)
 		rc = process_read_all(list);
 	/* If /proc shows anything, it shows at least this process. */

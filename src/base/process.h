@@ -6,6 +6,9 @@
  * environment.  A process that has left both, and has closed every descriptor,
  * cannot be found.  The same is true of a process that /proc does not show to
  * this user (hidepid, another PID namespace).
+ *
+ * While a process starts a program (execve()), /proc shows no environment of
+ * it.  A list waits for such processes, for 100 ms in all.
  */
 #ifndef PROCESS_H
 #define PROCESS_H

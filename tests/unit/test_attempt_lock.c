@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,9 +27,11 @@
 #include "log.h"
 #include "attempt_lock.h"
 
-#define TOKEN "0123456789abcdef0123456789abcdef"
+/* All processes are looked at: also those of another run of these tests. */
+#define TOKEN token_of_run
 #define OTHER "f123456789abcdef0123456789abcdef"
 
+static char token_of_run[33];
 static char dir[64], database[96], folder[128];
 
 static int
@@ -38,6 +41,7 @@ setup(void **state)
 
 	(void)state;
 	log_set_level(LOG_ERROR + 1);
+	snprintf(token_of_run, sizeof(token_of_run), "%032lx", (long)getpid());
 	snprintf(dir, sizeof(dir), "/tmp/oncewrap-tree-XXXXXX");
 	if (mkdtemp(dir) == NULL)
 		return -1;
@@ -126,14 +130,16 @@ has(const struct process_session *session, const char *token)
 enum shed { SHED_SESSION = 1, SHED_ENVIRONMENT = 2 };
 
 /* A process of an attempt that holds no descriptor of it, and may have shed
- * more.  It has a session of its own, or this one's. */
+ * more.  It has a session of its own, or this one's.  Its script writes a line
+ * first. */
 static pid_t
-start(unsigned shed, const char *token)
+start_script(
+    unsigned shed, const char *token, const char *program, const char *script)
 {
 	char variable[64], c;
 	char *envp[] = { variable, NULL }, *none[] = { NULL };
-	char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
-		(char *)(uintptr_t) "echo; exec sleep 60", NULL };
+	char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "-c",
+		(char *)(uintptr_t)script, NULL };
 	int ready[2];
 	pid_t pid;
 
@@ -144,7 +150,7 @@ start(unsigned shed, const char *token)
 		if (shed & SHED_SESSION)
 			setsid();
 		dup2(ready[1], STDOUT_FILENO);
-		execve("/bin/sh", argv, shed & SHED_ENVIRONMENT ? none : envp);
+		execve(program, argv, shed & SHED_ENVIRONMENT ? none : envp);
 		_exit(127);
 	}
 	assert_true(pid > 0);
@@ -152,6 +158,12 @@ start(unsigned shed, const char *token)
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
 	return pid;
+}
+
+static pid_t
+start(unsigned shed, const char *token)
+{
+	return start_script(shed, token, "/bin/sh", "echo; exec sleep 60");
 }
 
 static void
@@ -208,6 +220,39 @@ a_token_is_found_wherever_it_stands(void **state)
 		assert_true(has(NULL, TOKEN));
 		end(pid);
 	}
+}
+
+static void
+run_on(const cpu_set_t *processors)
+{
+	assert_int_equal(
+	    sched_setaffinity(0, sizeof(*processors), processors), 0);
+}
+
+/* While execve() replaces a program, /proc shows no environment.  On one
+ * processor the child is often stopped right there. */
+static void
+a_process_is_found_while_it_starts_a_program(void **state)
+{
+	cpu_set_t all, one;
+	int cpu = 0, i;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	run_on(&one);
+	pid = start_script(SHED_SESSION, TOKEN, "/bin/sh",
+	    "export again='exec /bin/sh -c \"$again\"'; "
+	    "echo; exec /bin/sh -c \"$again\"");
+	for (i = 0; i < 500; i++)
+		assert_true(has(NULL, TOKEN));
+	end(pid);
+	run_on(&all);
+	assert_false(has(NULL, TOKEN));
 }
 
 static void
@@ -337,6 +382,24 @@ a_process_without_its_first_thread_is_found(void **state)
 	assert_false(has(&session, TOKEN));
 	close(fd[0]);
 	close(fd[1]);
+}
+
+/* The other threads have its environment. */
+static void
+a_process_without_its_first_thread_has_an_environment(void **state)
+{
+	pid_t pid = start_script(SHED_SESSION, TOKEN, "/usr/bin/python3",
+	    "import ctypes, threading, time\n"
+	    "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+	    "print(flush=True)\n"
+	    "ctypes.CDLL(None).pthread_exit(None)\n");
+
+	(void)state;
+	while (!is_zombie(pid))
+		continue;
+	assert_true(has(NULL, TOKEN));
+	end(pid);
+	assert_false(has(NULL, TOKEN));
 }
 
 static void
@@ -581,6 +644,9 @@ main(void)
 		cmocka_unit_test(
 		    a_process_that_cannot_be_read_is_not_taken_for_ended),
 		cmocka_unit_test(a_process_without_its_first_thread_is_found),
+		cmocka_unit_test(
+		    a_process_without_its_first_thread_has_an_environment),
+		cmocka_unit_test(a_process_is_found_while_it_starts_a_program),
 		cmocka_unit_test(a_process_is_found_by_its_session),
 		cmocka_unit_test(a_session_without_its_leader_is_found),
 		cmocka_unit_test(an_attempt_lives_until_nothing_of_it_is_left),
