@@ -629,21 +629,22 @@ make_durable(struct store *s, int64_t updated_at)
 static void
 an_answer_that_only_the_primary_has_is_not_told(void **state)
 {
-	struct store *other = open_with(6, 2000);
 	struct store_lease lease = reserve("l");
+	struct store *other;
 	pthread_t thread;
 	int64_t now;
 
 	(void)state;
+	(void)control("make standby server");
+	(void)control("server caught-up standby");
+	(void)control("server synchronous standby");
+	other = open_with(6, 2000);
 	now = raw_number("SELECT updated_at FROM once_key WHERE key = 'l'");
 	assert_int_equal(make_durable(other, now), RC_OK);
-	(void)control("server synchronous ghost");
+	(void)control("standby freeze");
 	atomic_store(&cancelling, true);
 	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
-	/* until its keeper has seen that COMMITs wait for a standby */
-	while (make_durable(other, now) == RC_OK)
-		sched_yield();
 	assert_int_equal(make_durable(other, now), RC_IO);
 	/* the standby has had this one for long */
 	assert_int_equal(make_durable(other, now - 100000), RC_OK);
@@ -652,11 +653,40 @@ an_answer_that_only_the_primary_has_is_not_told(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
 				    "key = 'l' AND state = 'completed'"),
 	    1);
-	(void)control("server synchronous ");
+	(void)control("standby thaw");
+	(void)control("server caught-up standby");
 	assert_int_equal(make_durable(other, now), RC_OK);
 	store_close(other);
 	wait_for_keeper();
 	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
+}
+
+/* While the standby is away an operator lets COMMITs pass without it, and then
+ * does not any more. */
+static void
+an_old_answer_that_no_standby_confirmed_is_not_told(void **state)
+{
+	const int64_t until = clock_mono() + SOON;
+	const int64_t old =
+	    raw_number("SELECT max(updated_at) FROM once_key") - 100000;
+	const struct record record = { .state = RECORD_COMPLETED,
+		.unconfirmed = true };
+	struct store *other = open_with(6, 2000);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(store_make_durable(other, &record), RC_OK);
+	(void)control("server synchronous ghost");
+	atomic_store(&cancelling, true);
+	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	/* until its keeper has seen that COMMITs wait for a standby */
+	while (make_durable(other, old) == RC_OK)
+		assert_true(clock_mono() < until);
+	assert_int_equal(make_durable(other, old), RC_IO);
+	atomic_store(&cancelling, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)control("server synchronous ");
+	store_close(other);
 }
 
 /* --- a server that refuses ------------------------------------------------ */
@@ -777,6 +807,7 @@ main(void)
 		    a_response_of_the_handler_stands_whatever_the_keeper_finds),
 		TEST(with_a_warning_nothing_is_told),
 		TEST(an_answer_that_only_the_primary_has_is_not_told),
+		TEST(an_old_answer_that_no_standby_confirmed_is_not_told),
 		TEST(collisions_are_tried_again_with_a_bound),
 		TEST(a_full_disk_takes_an_outcome_without_its_body),
 		TEST(a_store_that_went_back_fails_until_the_loss_is_accepted),

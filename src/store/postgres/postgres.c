@@ -60,7 +60,14 @@ has_failed(enum rc rc)
 	return failed;
 }
 
-/* Of a write that began at that store time. */
+/* When a write begins.  0: its COMMIT may wait for no standby. */
+static int64_t
+write_begins(const struct store *s)
+{
+	return s->standby ? clock_boot() : 0;
+}
+
+/* Of a write that began then. */
 static void
 remember_write(struct store *s, int64_t began, enum rc rc)
 {
@@ -68,7 +75,7 @@ remember_write(struct store *s, int64_t began, enum rc rc)
 
 	lock_take(&s->lock);
 	if (rc == RC_OK)
-		s->confirmed = began;
+		s->confirmed = s->standby ? began : 0;
 	s->last = failed ? rc : RC_OK;
 	lock_give(&s->lock);
 }
@@ -76,7 +83,7 @@ remember_write(struct store *s, int64_t began, enum rc rc)
 enum rc
 postgres_touch(struct store *s, txn_body *body, void *arg)
 {
-	const int64_t began = postgres_now(s);
+	const int64_t began = write_begins(s);
 	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 
 	remember_write(s, began, rc);
@@ -87,7 +94,7 @@ enum rc
 postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how)
 {
-	const int64_t began = postgres_now(s);
+	const int64_t began = write_begins(s);
 	enum rc rc;
 
 	*how = TXN_SHARED_ALONE;
@@ -214,6 +221,8 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 	}
 	postgres_clock_set(s, c.now);
 	s->standby = c.standby;
+	if (!c.standby)
+		s->confirmed = 0;
 	if (c.version < POSTGRES_VERSION) {
 		snprintf(err, errsize,
 		    "database %s: the server is of version %d.%d, and "

@@ -321,9 +321,10 @@ static bool
 standby_may_lack(struct store *s, const struct record *r)
 {
 	const int64_t soon = SOON + 2 * s->busy_timeout;
+	const int64_t confirmed = s->confirmed;
 
 	return s->standby && (r->state == RECORD_COMPLETED || r->accepted) &&
-	    r->updated_at > s->confirmed - soon;
+	    (confirmed == 0 || r->updated_at > s->ahead + confirmed - soon);
 }
 
 /* A COMMIT of this process's own makes durable what was seen before it. */
