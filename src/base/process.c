@@ -37,9 +37,9 @@
 struct entry {
 	pid_t pid, session;
 	uint64_t started;
-	bool ended;    /* it is a zombie without other threads */
-	bool headless; /* only its first thread has ended */
-	bool bare;     /* it has no environment; false: or that is not known */
+	bool ended;      /* it is a zombie without other threads */
+	bool headless;   /* only its first thread has ended */
+	int64_t environ; /* bytes of its environment; -1: not known */
 	char token[PROCESS_TOKEN_LEN + 1];
 };
 
@@ -94,6 +94,7 @@ parse_stat(char *text, struct entry *e)
 	if (p == NULL || p[1] != ' ')
 		return false;
 	p += 2;
+	e->environ = -1;
 	for (i = 0; (field = strsep(&p, " ")) != NULL; i++) {
 		if (i == STAT_STATE)
 			e->ended = *field == 'Z' || *field == 'X';
@@ -104,13 +105,14 @@ parse_stat(char *text, struct entry *e)
 			e->ended = !e->headless;
 		} else if (i == STAT_STARTED)
 			e->started = strtoull(field, NULL, 10);
-		else if (i == STAT_FLAGS)
-			e->bare = (strtoul(field, NULL, 10) & KERNEL_THREAD);
+		else if (i == STAT_FLAGS &&
+		    (strtoul(field, NULL, 10) & KERNEL_THREAD))
+			e->environ = 0;
 		else if (i == STAT_ENV_START)
 			env_start = strtoull(field, NULL, 10);
-		else if (i == STAT_ENV_END && env_start != 0 &&
-		    strtoull(field, NULL, 10) == env_start)
-			e->bare = true;
+		else if (i == STAT_ENV_END && env_start != 0)
+			e->environ =
+			    (int64_t)(strtoull(field, NULL, 10) - env_start);
 	}
 	return i > STAT_STARTED;
 }
@@ -210,12 +212,12 @@ add_tokens(struct process_list *list, struct entry *e, const char *bytes,
 
 /*
  * Reads the environment in pieces, which overlap by the length of a token.  A
- * piece that does not fill the buffer is the last one.
- * *cut: there is no last one.  The process is starting another program, or has
- * no environment.
+ * piece that does not fill the buffer is the last one.  *cut_at: the bytes that
+ * were read if there was no last one, else -1.
  */
 static enum rc
-scan_environ(struct process_list *list, struct entry *e, int fd, bool *cut)
+scan_environ(
+    struct process_list *list, struct entry *e, int fd, int64_t *cut_at)
 {
 	const size_t overlap = strlen(PROCESS_VARIABLE) + PROCESS_TOKEN_LEN - 1;
 	char bytes[16 * 1024];
@@ -237,7 +239,7 @@ scan_environ(struct process_list *list, struct entry *e, int fd, bool *cut)
 		}
 	} while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
 	    n == (ssize_t)room);
-	*cut = n == 0;
+	*cut_at = n == 0 ? (int64_t)total : -1;
 	return rc;
 }
 
@@ -279,7 +281,7 @@ read_environ(struct process_list *list, struct entry *e, bool *denied)
 {
 	const pid_t thread = living_thread(e);
 	struct entry now;
-	bool cut = true;
+	int64_t cut_at = -1;
 	enum rc rc;
 	int fd;
 
@@ -288,12 +290,12 @@ read_environ(struct process_list *list, struct entry *e, bool *denied)
 			*denied = errno == EACCES || errno == EPERM;
 			return hidden();
 		}
-		rc = scan_environ(list, e, fd, &cut);
+		rc = scan_environ(list, e, fd, &cut_at);
 		close(fd);
-		if (rc != RC_OK || !cut)
+		if (rc != RC_OK || cut_at == -1)
 			return rc;
 		if ((rc = read_stat(thread, &now)) != RC_OK || now.ended ||
-		    now.bare || list->pauses == 0)
+		    now.environ == cut_at || list->pauses == 0)
 			return rc;
 		list->pauses--;
 		pause_shortly();
@@ -338,7 +340,7 @@ add_process(struct process_list *list, pid_t pid)
 	enum rc rc;
 
 	if ((rc = read_stat(pid, &e)) == RC_OK &&
-	    (rc = process_add(list, &e)) == RC_OK && !e.ended && !e.bare)
+	    (rc = process_add(list, &e)) == RC_OK && !e.ended && e.environ != 0)
 		rc = read_environ(list, &e, &denied);
 	if (denied)
 		rc = read_environ_as_owner(list, &e);
