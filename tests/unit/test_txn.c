@@ -456,6 +456,25 @@ no_server_is_an_error_within_the_patience(void **state)
 	txn_close(none);
 }
 
+static enum rc
+end_the_session(struct pg *pg, void *arg)
+{
+	(void)arg;
+	return pg_exec(pg, "SELECT pg_terminate_backend(pg_backend_pid())");
+}
+
+static void
+a_connection_that_is_lost_leaves_its_message(void **state)
+{
+	struct txn_pool *p = open_pool(through, 300, 1);
+
+	(void)state;
+	assert_int_not_equal(
+	    txn_run(p, TXN_LOOK, end_the_session, NULL), RC_OK);
+	assert_string_not_equal(txn_message(p), "");
+	txn_close(p);
+}
+
 /* --- a standby ------------------------------------------------------------ */
 
 /* COMMIT succeeds with a WARNING then. */
@@ -930,6 +949,7 @@ main(void)
 		CASE(a_server_that_crashes_in_mid_transaction),
 		CASE(a_server_that_freezes),
 		CASE(no_server_is_an_error_within_the_patience),
+		CASE(a_connection_that_is_lost_leaves_its_message),
 		CASE(a_commit_that_only_the_primary_has),
 		CASE(a_row_of_a_slot_that_only_the_primary_has),
 		CASE(a_backend_killed_in_commit),

@@ -228,7 +228,7 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		}
 		failure = pg_failure(s->pg);
 		if (failure == PG_LOST)
-			txn_slot_disconnect(pool, s);
+			txn_slot_fail(pool, s);
 		else if (failure != PG_AGAIN || ++collisions == TRIES_MAX)
 			return rc;
 	} while (txn_pause(++failures, c->until));

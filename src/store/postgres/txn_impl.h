@@ -80,4 +80,8 @@ enum rc txn_slot_look_up(
 
 void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 
+/* The same for a connection that has failed: txn_message() tells why.  The pool
+ * is not locked. */
+void txn_slot_fail(struct txn_pool *pool, struct txn_slot *s);
+
 #endif

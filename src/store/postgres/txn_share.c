@@ -207,7 +207,7 @@ run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 	} else if (kind == TXN_WRITE) {
 		after_loss(pool, s, group, until);
 	} else {
-		txn_slot_disconnect(pool, s);
+		txn_slot_fail(pool, s);
 		tell_all(group, TXN_SHARED_ALONE, RC_BUSY);
 	}
 }

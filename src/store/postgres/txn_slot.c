@@ -146,6 +146,14 @@ txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s)
 	atomic_fetch_sub(&pool->open, 1);
 }
 
+void
+txn_slot_fail(struct txn_pool *pool, struct txn_slot *s)
+{
+	if (s->pg != NULL && pg_failure(s->pg) != PG_NONE)
+		txn_remember(pool, pg_message(s->pg));
+	txn_slot_disconnect(pool, s);
+}
+
 static int64_t
 between(int64_t low, int64_t value, int64_t high)
 {
@@ -339,7 +347,7 @@ connect_slot(
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
 	if (rc != RC_OK) {
-		txn_slot_disconnect(pool, s);
+		txn_slot_fail(pool, s);
 		return rc;
 	}
 	s->timeline = timeline;
@@ -367,7 +375,7 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 	if (s->pg != NULL) {
 		pg_set_deadline(s->pg, until + TXN_GRACE);
 		if (pg_clear(s->pg) != RC_OK)
-			txn_slot_disconnect(pool, s);
+			txn_slot_fail(pool, s);
 	}
 	while (s->pg == NULL) {
 		rc = connect_slot(pool, s, until, &refused);
@@ -405,8 +413,7 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 		s->seq = 0;
 		return rc;
 	}
-	txn_remember(pool, pg_message(s->pg));
-	txn_slot_disconnect(pool, s);
+	txn_slot_fail(pool, s);
 	return rc;
 }
 
@@ -464,7 +471,7 @@ txn_slot_settle(
 		if (rc == RC_OK)
 			rc = read_seq(pool, s, &seq);
 		if (rc != RC_OK)
-			txn_slot_disconnect(pool, s);
+			txn_slot_fail(pool, s);
 	} while (
 	    rc != RC_OK && rc != RC_WENT_BACK && txn_pause(++failures, until));
 	if (rc != RC_OK)
@@ -485,8 +492,7 @@ txn_slot_look_up(
 	const int64_t least = clock_mono() + TXN_GRACE;
 	enum rc rc;
 
-	txn_remember(pool, pg_message(s->pg));
-	txn_slot_disconnect(pool, s);
+	txn_slot_fail(pool, s);
 	/* A server that confirms nothing may have been replaced. */
 	pg_target_pass(pool->target);
 	rc = txn_slot_settle(pool, s, until > least ? until : least, done);
