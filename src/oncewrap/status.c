@@ -284,6 +284,19 @@ show(const struct store *store, const struct view *view, const char *resource,
 	(void)add_document(store, answer, resource, state, &view->status);
 }
 
+/* The request may have run, or may yet run: a new key could make a double. */
+static void
+show_no_result(const struct conf *conf, const struct request *rq,
+    const struct view *view, struct answer *answer)
+{
+	struct problem problem = { .code = PROBLEM_NOT_FOUND,
+		.acted = true,
+		.detail = "The request has no answer yet." };
+
+	respond_problem(answer, &problem, conf, rq);
+	add_retry_after(&answer->response, view->status.state);
+}
+
 /* Gets the response for a retry, or reports that there is none yet. */
 static enum rc
 show_result(struct store *store, const struct conf *conf,
@@ -320,7 +333,8 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_NO_ROOM:
 		break;
 	}
-	return RC_NOTFOUND;
+	show_no_result(conf, rq, view, answer);
+	return RC_OK;
 }
 
 static enum rc
@@ -364,7 +378,7 @@ status_handle(struct store *store, const struct conf *conf,
 		return;
 	if (rc == RC_NOTFOUND) {
 		respond_refuse(answer, PROBLEM_NOT_FOUND,
-		    "There is no such resource, or no answer yet.", conf, rq);
+		    "There is no such resource.", conf, rq);
 		return;
 	}
 	log_event(LOG_ERROR, "store-unavailable", rq->log,

@@ -94,7 +94,9 @@ def result(once, place, key, *post, **kw):
 
 
 def no_result_yet(once, place, **kw):
-    problem(once.get(place + '/result', **kw), 'not-found')
+    answer = once.get(place + '/result', **kw)
+    problem(answer, 'not-found', acted=True)
+    assert int(answer.get('Retry-After')) > 0, answer
 
 
 # --- the way of a request ---
