@@ -36,7 +36,7 @@ def test_who_is_cut_off_is_suspected_and_its_late_outcome_stands(t):
     problem(w.post(on_b, 'k'), 'key-in-progress')
     a.cut_off()
     unknown(w, on_b, 'k')
-    on_b.wait_log('event=owner-suspected')
+    on_b.wait_log('event=owner-suspected host=[0-9a-f]{32}-')
     eq(on_b.row('k')['state'], 'unknown')
     # Nothing runs on the host that is cut off; it does on the other.
     w.refused(on_a, 'elsewhere')

@@ -36,6 +36,7 @@ struct postgres_watched {
 	bool there;     /* it was in the last look */
 	bool busy, old; /* see struct postgres_gone */
 	bool told;      /* its suspicion is logged */
+	char host[POSTGRES_HOST_LEN + 1]; /* "": it had no row yet */
 };
 
 void
@@ -62,6 +63,7 @@ owner_place(struct postgres_watched **list, int64_t id)
 struct sight {
 	int64_t id, beat;
 	bool here, past, old, busy;
+	char host[POSTGRES_HOST_LEN + 1];
 };
 
 static enum rc
@@ -93,6 +95,8 @@ owner_see(struct store *s, const struct sight *seen, int64_t now)
 	w->old = seen->old;
 	w->busy = seen->busy;
 	w->there = true;
+	if (seen->host[0] != '\0')
+		memcpy(w->host, seen->host, sizeof(w->host));
 	return RC_OK;
 }
 
@@ -134,7 +138,7 @@ owner_sweep(struct store *s)
 static enum rc
 owner_read(struct store *s, struct pg *pg)
 {
-	char host[POSTGRES_HOST_LEN + 1], boot[POSTGRES_BOOT_LEN + 1];
+	char boot[POSTGRES_BOOT_LEN + 1];
 	const int64_t now = clock_boot();
 	struct sight seen;
 	enum rc rc;
@@ -143,10 +147,11 @@ owner_read(struct store *s, struct pg *pg)
 		return rc;
 	lock_take(&s->lock);
 	owner_begin(s, now);
-	while (
-	    (rc = pg_row(pg, "iffi??", &seen.id, host, sizeof(host), boot,
-		 sizeof(boot), &seen.beat, &seen.old, &seen.busy)) == RC_OK) {
-		seen.here = *host != '\0' && strcmp(host, s->host.name) == 0;
+	while ((rc = pg_row(pg, "iffi??", &seen.id, seen.host,
+		    sizeof(seen.host), boot, sizeof(boot), &seen.beat,
+		    &seen.old, &seen.busy)) == RC_OK) {
+		seen.here = seen.host[0] != '\0' &&
+		    strcmp(seen.host, s->host.name) == 0;
 		seen.past = strcmp(boot, s->host.boot) != 0;
 		if ((rc = owner_see(s, &seen, now)) != RC_OK)
 			break;
@@ -277,7 +282,8 @@ owner_is_suspected(const struct store *s, struct postgres_watched *w)
 		return false;
 	if (!w->told)
 		log_event(LOG_WARN, "owner-suspected", NULL,
-		    LOG_I("owner", w->id), LOG_I("silent_ms", silent));
+		    LOG_S("host", w->host), LOG_I("owner", w->id),
+		    LOG_I("silent_ms", silent));
 	w->told = true;
 	return true;
 }
