@@ -236,8 +236,10 @@ postgres_keeper_stop(struct store *s)
 		record_late(s);
 	while ((o = s->late) != NULL) {
 		s->late = o->next;
-		log_event(LOG_ERROR, "outcome-lost", &o->outcome.log,
-		    LOG_I("id", o->id));
+		/* An operator has been told that it is not known. */
+		if (s->keeper)
+			log_event(LOG_ERROR, "outcome-lost", &o->outcome.log,
+			    LOG_I("id", o->id));
 		postgres_outcome_free(&o->outcome);
 	}
 }
