@@ -300,10 +300,8 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
 /*
  * Makes durable what the record says, which others may have committed with
  * synchronous = OFF or synchronous_commit = off, or without the standby that
- * their COMMIT waited for in vain.  A caller that gives a client the answer of a
- * completed key, or says that a key is accepted, must call this first, and must
- * not tell if it fails.  The other answers run nothing and promise nothing: if
- * the record is lost, the same request runs for the first time.
+ * their COMMIT waited for in vain.  Must return RC_OK before a client gets the
+ * answer of a completed key, or hears that a key is accepted.
  */
 enum rc store_make_durable(struct store *s, const struct record *record);
 
