@@ -37,6 +37,7 @@ def test_a_request_that_may_be_accepted_is_not_told_that_nothing_ran(t):
     problem(answer, 'outcome-not-recorded')
     eq(answer.json()['safe_new_key'], False)
     eq(t.ledger(), [])
+    once.wait_log('event=store-unavailable .*no standby confirms')
     standby.thaw()
     base.wait_until(t.ledger, 'it runs')
     once.wait_state('k%d' % n, 'completed')

@@ -390,6 +390,17 @@ postgres_database(const struct store *s)
 	return txn_database(s->pool);
 }
 
+void
+postgres_tell_standby(const struct store *s, char *out, size_t size)
+{
+	const size_t len = strlen(out);
+
+	if (s->standby)
+		snprintf(out + len, size - len,
+		    "; or no standby confirms (synchronous_standby_names, "
+		    "pg_stat_replication)");
+}
+
 /* Other codes may have no message, and the last one is of something else. */
 const char *
 postgres_why(struct store *s, enum rc rc, char *out, size_t size)
@@ -404,6 +415,8 @@ postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 		*out = '\0';
 	if (*out == '\0')
 		snprintf(out, size, "%s", rc_text(rc));
+	if (rc == RC_BUSY || rc == RC_TIMEOUT || rc == RC_PENDING)
+		postgres_tell_standby(s, out, size);
 	return out;
 }
 

@@ -85,6 +85,11 @@ check_standbys(struct store *s, struct findings *f)
 	if (rc != RC_OK)
 		findings_add(
 		    f, "standby", false, "cannot be read: %s", rc_text(rc));
+	else if (c.waits && c.n == 0)
+		findings_add(f, "standby", false,
+		    "none is connected, and a COMMIT waits for one: requests "
+		    "get 503 until one is there, or synchronous_standby_names "
+		    "is emptied");
 	else if (c.waits)
 		findings_add(f, "standby", true,
 		    "an answer is given only when a standby has it; %" PRId64

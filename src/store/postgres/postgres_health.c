@@ -47,6 +47,7 @@ tell_unrecorded(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	snprintf(why, size, "%u %s not recorded yet; nothing new runs", late,
 	    PLURAL(late, "outcome is", "outcomes are"));
+	postgres_tell_standby(s, why, size);
 	if (held > 0)
 		snprintf(why + strlen(why), size - strlen(why),
 		    "; transactions in the database have locked the keys of "
@@ -80,6 +81,7 @@ can_reserve(struct store *s, char *why, size_t size)
 static bool
 can_write(struct store *s, char *why, size_t size)
 {
+	char reason[256];
 	enum rc last;
 
 	lock_take(&s->lock);
@@ -91,7 +93,7 @@ can_write(struct store *s, char *why, size_t size)
 		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",
-		    rc_text(last));
+		    postgres_why(s, last, reason, sizeof(reason)));
 	else
 		return true;
 	return false;

@@ -155,6 +155,10 @@ const char *postgres_server_off(const struct postgres_server *server);
  */
 enum rc postgres_check_server(struct store *s, char *err, size_t errsize);
 
+/* Adds that a standby may be the cause, where a COMMIT waits for one: one that
+ * is not confirmed in time looks like a lock, or like a lost server. */
+void postgres_tell_standby(const struct store *s, char *out, size_t size);
+
 /* Whether a pooler between here and the server gives each transaction another
  * session.  False if that cannot be determined. */
 bool postgres_is_pooled(struct store *s);
