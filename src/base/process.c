@@ -69,14 +69,15 @@ open_of(pid_t pid, const char *what)
 
 /* Indexes of the fields of stat, counted from the field after the program's
  * name (proc_pid_stat(5)).  The last two are the bounds of the environment: 0
- * while execve() replaces the program, and to a reader who may not read the
- * environment. */
+ * to a reader who may not read it, and of no meaning until execve() has set the
+ * bounds of the program's code. */
 enum {
 	STAT_STATE,
 	STAT_SESSION = 3,
 	STAT_FLAGS = 6,
 	STAT_THREADS = 17,
 	STAT_STARTED = 19,
+	STAT_CODE_START = 23,
 	STAT_ENV_START = 47,
 	STAT_ENV_END = 48
 };
@@ -88,7 +89,7 @@ static bool
 parse_stat(char *text, struct entry *e)
 {
 	char *p = strrchr(text, ')'), *field;
-	unsigned long long env_start = 0;
+	unsigned long long code = 0, env_start = 0;
 	int i;
 
 	if (p == NULL || p[1] != ' ')
@@ -108,9 +109,11 @@ parse_stat(char *text, struct entry *e)
 		else if (i == STAT_FLAGS &&
 		    (strtoul(field, NULL, 10) & KERNEL_THREAD))
 			e->environ = 0;
+		else if (i == STAT_CODE_START)
+			code = strtoull(field, NULL, 10);
 		else if (i == STAT_ENV_START)
 			env_start = strtoull(field, NULL, 10);
-		else if (i == STAT_ENV_END && env_start != 0)
+		else if (i == STAT_ENV_END && code != 0 && env_start != 0)
 			e->environ =
 			    (int64_t)(strtoull(field, NULL, 10) - env_start);
 	}
@@ -274,28 +277,46 @@ pause_shortly(void)
 	(void)nanosleep(&millisecond, NULL);
 }
 
+/* *denied: the environment is another user's.  *again: it is not known, because
+ * the thread was in execve(). */
+static enum rc
+try_environ(struct process_list *list, struct entry *e, pid_t thread,
+    bool *denied, bool *again)
+{
+	const int fd = open_of(thread, "environ");
+	int64_t cut_at = -1;
+	struct entry now;
+	enum rc rc;
+
+	*denied = fd == -1 && (errno == EACCES || errno == EPERM);
+	*again = false;
+	if (fd == -1)
+		return hidden();
+	rc = scan_environ(list, e, fd, &cut_at);
+	close(fd);
+	if (rc == RC_OK && cut_at != -1) {
+		rc = read_stat(thread, &now);
+		*again = rc == RC_OK && !now.ended && now.environ != cut_at;
+	}
+	return rc;
+}
+
 /* An environment reads as empty while execve() replaces the process's memory:
  * then it is read again.  *denied: it is another user's. */
 static enum rc
 read_environ(struct process_list *list, struct entry *e, bool *denied)
 {
-	const pid_t thread = living_thread(e);
-	struct entry now;
-	int64_t cut_at = -1;
+	pid_t thread;
+	bool again;
 	enum rc rc;
-	int fd;
 
 	for (;;) {
-		if ((fd = open_of(thread, "environ")) == -1) {
-			*denied = errno == EACCES || errno == EPERM;
-			return hidden();
-		}
-		rc = scan_environ(list, e, fd, &cut_at);
-		close(fd);
-		if (rc != RC_OK || cut_at == -1)
-			return rc;
-		if ((rc = read_stat(thread, &now)) != RC_OK || now.ended ||
-		    now.environ == cut_at || list->pauses == 0)
+		thread = living_thread(e);
+		rc = try_environ(list, e, thread, denied, &again);
+		/* Another thread may live. */
+		if (rc == RC_NOTFOUND && thread != e->pid && !*denied)
+			again = true;
+		if (!again || list->pauses == 0)
 			return rc;
 		list->pauses--;
 		pause_shortly();
