@@ -638,6 +638,8 @@ an_answer_that_only_the_primary_has_is_not_told(void **state)
 	(void)control("make standby server");
 	(void)control("server caught-up standby");
 	(void)control("server synchronous standby");
+	assert_true(becomes("count(*) = 1 FROM pg_stat_replication "
+			    "WHERE sync_state = 'sync'"));
 	other = open_with(6, 2000);
 	now = raw_number("SELECT updated_at FROM once_key WHERE key = 'l'");
 	assert_int_equal(make_durable(other, now), RC_OK);
