@@ -168,6 +168,8 @@ def test_two_hosts_with_postgresql(t):
         said = t.read('run%s.log' % name).decode()
         eq((status, said.splitlines()[-1]),
            (0, 'Every step gave what it says.'), said)
+        for host in 'ab':
+            assert 'ok: host %s ran ' % host in said, said
         assert 'ok: 22 payments, 22 charges, one for each key' in said
         eq(os.listdir(t.path(name)), [])
 
