@@ -8,8 +8,8 @@
  * this user (hidepid, another PID namespace).
  *
  * While a process starts a program (execve()), /proc shows no environment of
- * it.  A list waits for such processes, for 100 ms in all.  A chain of processes,
- * each of which ends when it has started the next, may be missed.
+ * it.  A list waits for such processes, for 100 ms in all.  It may miss a chain
+ * of processes, each of which ends when it has started the next.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
