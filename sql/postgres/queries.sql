@@ -91,7 +91,7 @@ k.resume, k.retention, k.created_at, k.updated_at, k.expires_at, k.gone,
 k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
 k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
 k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
-k.body_length, k.last_error
+k.body_length, k.last_error, k.xmin::text::bigint AS change
 
 -- list: row
 k.id, k.key, k.path, k.scope, $record
@@ -115,6 +115,13 @@ SELECT k.id, NULL::bytea AS key, NULL::bytea AS path, NULL::bytea AS scope,
     $record, $response, $now AS now
 FROM once_key k
 WHERE k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
+
+-- Whether what a client is to be told of a key is still true: that it is
+-- accepted, or, if $4, that its attempt $3 is completed.
+-- name: still
+SELECT 1::bigint FROM once_key k
+WHERE k.id = $1 AND k.downstream = $2
+    AND (NOT $4 OR k.state = 'completed' AND k.attempt = $3::bigint);
 
 -- name: answer
 SELECT $row, $response FROM once_key k

@@ -4,7 +4,8 @@
 SELECT current_setting('server_version_num')::bigint,
     current_setting('fsync'), current_setting('synchronous_commit'),
     current_setting('full_page_writes'),
-    current_setting('synchronous_standby_names') <> '',
+    current_setting('synchronous_standby_names') <> ''
+	AND current_setting('synchronous_commit') NOT IN ('off', 'local'),
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- name: catalog
@@ -39,7 +40,9 @@ VALUES ($1, $2, $3, $4, 1,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 ON CONFLICT (id) DO UPDATE SET beat = once_owner.beat + 1,
     beat_at = excluded.beat_at
-RETURNING beat_at;
+RETURNING beat_at, current_setting('synchronous_standby_names') <> ''
+	AND current_setting('synchronous_commit') NOT IN ('off', 'local'),
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
 
 -- All processes: whether one has not moved for a week, and whether it has
 -- leases or tries effects.  A process that does is in the list even without a

@@ -79,6 +79,8 @@ struct record {
 	int status;          /* of the stored response, 0: none */
 	int64_t body_length; /* of its body (bytes) */
 	char *last_error;    /* owned; NULL: none */
+	/* PostgreSQL: the transaction (xid) that changed it last; 0: none */
+	int64_t change;
 };
 
 /* Frees its members, which become NULL; not the struct. */

@@ -28,6 +28,8 @@ def obey(servers, line):
     thing = servers.named[words[0]]
     if method == 'caught_up':
         return thing.caught_up(servers.named[words[2]])
+    if method == 'set':
+        return thing.set(*words[2].split(' ', 1))
     return getattr(thing, method)(*words[2:])
 
 

@@ -32,19 +32,27 @@ setup_servers(void **state)
 }
 
 static struct store *
-open_with(unsigned connections, int64_t owner_timeout)
+open_at(const char *database, int64_t busy_timeout, unsigned connections,
+    int64_t owner_timeout)
 {
 	struct store_options o = options();
 	char err[256] = "";
 	struct store *s;
 
-	snprintf(uri, sizeof(uri), "%s&options=-csearch_path%%3D%s", through,
+	snprintf(uri, sizeof(uri), "%s&options=-csearch_path%%3D%s", database,
 	    schema);
+	o.busy_timeout = busy_timeout;
 	o.owner_timeout = owner_timeout;
 	o.workers = connections;
 	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
 		fail_msg("%s", err);
 	return s;
+}
+
+static struct store *
+open_with(unsigned connections, int64_t owner_timeout)
+{
+	return open_at(through, PATIENCE, connections, owner_timeout);
 }
 
 static struct store *
@@ -615,14 +623,55 @@ with_a_warning_nothing_is_told(void **state)
 	runs_again(2);
 }
 
-/* Of a completed key that changed then. */
-static enum rc
-make_durable(struct store *s, int64_t updated_at)
+static struct record
+find_in(struct store *s, const char *key)
 {
-	const struct record record = { .state = RECORD_COMPLETED,
-		.updated_at = updated_at };
+	struct store_reservation r = reservation(key);
+	struct record record;
 
-	return store_make_durable(s, &record);
+	assert_int_equal(store_find(s, &r.identity, &record), RC_OK);
+	assert_int_equal(record.state, RECORD_COMPLETED);
+	return record;
+}
+
+/* A server's standby, for which COMMITs wait. */
+static void
+make_standby(const char *name)
+{
+	(void)control("make %s server", name);
+	(void)control("server caught-up %s", name);
+	(void)control("server synchronous standby");
+	assert_true(becomes("count(*) = 1 FROM pg_stat_replication "
+			    "WHERE sync_state = 'sync'"));
+}
+
+/* Until the keeper of a store with a short owner_timeout has seen what is so
+ * now. */
+static void
+wait_for_beats(void)
+{
+	char what[100];
+
+	snprintf(what, sizeof(what), "max(beat) > %lld FROM once_owner",
+	    (long long)raw_number("SELECT max(beat) + 2 FROM once_owner"));
+	assert_true(becomes(what));
+}
+
+static pthread_t
+start_cancelling(void)
+{
+	pthread_t thread;
+
+	atomic_store(&cancelling, true);
+	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	return thread;
+}
+
+static void
+stop_cancelling(pthread_t thread)
+{
+	atomic_store(&cancelling, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* Another process finds it as any other answer. */
@@ -630,65 +679,125 @@ static void
 an_answer_that_only_the_primary_has_is_not_told(void **state)
 {
 	struct store_lease lease = reserve("l");
+	struct record first, l;
 	struct store *other;
 	pthread_t thread;
-	int64_t now;
 
 	(void)state;
-	(void)control("make standby server");
-	(void)control("server caught-up standby");
-	(void)control("server synchronous standby");
-	assert_true(becomes("count(*) = 1 FROM pg_stat_replication "
-			    "WHERE sync_state = 'sync'"));
+	make_standby("calm");
 	other = open_with(6, 2000);
-	now = raw_number("SELECT updated_at FROM once_key WHERE key = 'l'");
-	assert_int_equal(make_durable(other, now), RC_OK);
-	(void)control("standby freeze");
-	atomic_store(&cancelling, true);
-	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	first = find_in(other, "first");
+	wait_for_beats();
+	(void)control("calm freeze");
+	thread = start_cancelling();
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
-	assert_int_equal(make_durable(other, now), RC_IO);
-	/* the standby has had this one for long */
-	assert_int_equal(make_durable(other, now - 100000), RC_OK);
-	atomic_store(&cancelling, false);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
-				    "key = 'l' AND state = 'completed'"),
-	    1);
-	(void)control("standby thaw");
-	(void)control("server caught-up standby");
-	assert_int_equal(make_durable(other, now), RC_OK);
+	l = find_in(other, "l");
+	assert_int_equal(store_make_durable(other, &l), RC_IO);
+	/* the standby has this one */
+	assert_int_equal(store_make_durable(other, &first), RC_OK);
+	stop_cancelling(thread);
+	(void)control("calm thaw");
+	(void)control("server caught-up calm");
+	assert_int_equal(store_make_durable(other, &l), RC_OK);
 	store_close(other);
 	wait_for_keeper();
 	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
+	record_free(&first);
+	record_free(&l);
+	(void)control("calm stop");
 }
 
-/* While the standby is away an operator lets COMMITs pass without it, and then
- * does not any more. */
+/* While the standby is away an operator lets COMMITs pass without it, by either
+ * setting, and then does not any more. */
 static void
 an_old_answer_that_no_standby_confirmed_is_not_told(void **state)
 {
+	static const char *const pass[] = { "synchronous ",
+		"set synchronous_commit local" };
+	static const char *const wait[] = { "synchronous ghost",
+		"set synchronous_commit on" };
 	const int64_t until = clock_mono() + SOON;
-	const int64_t old =
-	    raw_number("SELECT max(updated_at) FROM once_key") - 100000;
-	const struct record record = { .state = RECORD_COMPLETED,
-		.unconfirmed = true };
-	struct store *other = open_with(6, 2000);
+	struct record first = find_in(store, "first");
 	pthread_t thread;
+	struct store *other;
 
 	(void)state;
-	assert_int_equal(store_make_durable(other, &record), RC_OK);
-	(void)control("server synchronous ghost");
-	atomic_store(&cancelling, true);
-	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
-	/* until its keeper has seen that COMMITs wait for a standby */
-	while (make_durable(other, old) == RC_OK)
-		assert_true(clock_mono() < until);
-	assert_int_equal(make_durable(other, old), RC_IO);
-	atomic_store(&cancelling, false);
+	for (size_t i = 0; i < COUNT(pass); i++) {
+		(void)control("server %s", pass[i]);
+		other = open_with(6, 2000);
+		wait_for_beats();
+		(void)control("server %s", wait[i]);
+		thread = start_cancelling();
+		/* until its keeper has seen that COMMITs wait for a standby */
+		while (store_make_durable(other, &first) == RC_OK)
+			assert_true(clock_mono() < until);
+		assert_int_equal(store_make_durable(other, &first), RC_IO);
+		stop_cancelling(thread);
+		store_close(other);
+	}
+	record_free(&first);
+}
+
+struct asker {
+	struct store *store;
+	struct record record;
+	enum rc rc;
+};
+
+static void *
+ask(void *arg)
+{
+	struct asker *a = arg;
+
+	a->rc = store_make_durable(a->store, &a->record);
+	return NULL;
+}
+
+/* The folder of a server's socket. */
+static void
+folder_of(const char *database, char out[200])
+{
+	assert_int_equal(
+	    sscanf(database, "postgresql:///postgres?host=%199[^&]", out), 1);
+}
+
+/* A COMMIT is tried again on the standby that was promoted meanwhile: there it
+ * says nothing of what the old primary had. */
+static void
+an_answer_that_a_failover_forgets_is_not_told(void **state)
+{
+	struct store_lease lease = reserve("l");
+	char primary[200], heir[200], both[500];
+	pthread_t canceller, thread;
+	struct asker asker;
+
+	(void)state;
+	make_standby("heir");
+	folder_of(direct, primary);
+	folder_of(control("heir uri"), heir);
+	snprintf(both, sizeof(both),
+	    "postgresql:///postgres?host=%s,%s&user=postgres"
+	    "&target_session_attrs=read-write",
+	    primary, heir);
+	asker.store = open_at(both, 20000, 6, 100000);
+	(void)control("server caught-up heir");
+	(void)control("heir stop");
+	canceller = start_cancelling();
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
+	stop_cancelling(canceller);
+	asker.record = find_in(asker.store, "l");
+	assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
+	assert_true(becomes("count(*) > 0 FROM pg_stat_activity "
+			    "WHERE wait_event = 'SyncRep'"));
+	(void)control("server kill");
+	(void)control("heir start");
+	(void)control("heir promote");
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	(void)control("server synchronous ");
-	store_close(other);
+	assert_int_equal(asker.rc, RC_IO);
+	record_free(&asker.record);
+	store_close(asker.store);
+	(void)control("heir stop");
+	(void)control("server start");
 }
 
 /* --- a server that refuses ------------------------------------------------ */
@@ -810,6 +919,7 @@ main(void)
 		TEST(with_a_warning_nothing_is_told),
 		TEST(an_answer_that_only_the_primary_has_is_not_told),
 		TEST(an_old_answer_that_no_standby_confirmed_is_not_told),
+		TEST(an_answer_that_a_failover_forgets_is_not_told),
 		TEST(collisions_are_tried_again_with_a_bound),
 		TEST(a_full_disk_takes_an_outcome_without_its_body),
 		TEST(a_store_that_went_back_fails_until_the_loss_is_accepted),

@@ -60,22 +60,12 @@ has_failed(enum rc rc)
 	return failed;
 }
 
-/* When a write begins.  0: its COMMIT may wait for no standby. */
-static int64_t
-write_begins(const struct store *s)
-{
-	return s->standby ? clock_boot() : 0;
-}
-
-/* Of a write that began then. */
 static void
-remember_write(struct store *s, int64_t began, enum rc rc)
+remember_write(struct store *s, enum rc rc)
 {
 	const bool failed = has_failed(rc);
 
 	lock_take(&s->lock);
-	if (rc == RC_OK)
-		s->confirmed = s->standby ? began : 0;
 	s->last = failed ? rc : RC_OK;
 	lock_give(&s->lock);
 }
@@ -83,10 +73,9 @@ remember_write(struct store *s, int64_t began, enum rc rc)
 enum rc
 postgres_touch(struct store *s, txn_body *body, void *arg)
 {
-	const int64_t began = write_begins(s);
 	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 
-	remember_write(s, began, rc);
+	remember_write(s, rc);
 	return rc;
 }
 
@@ -94,7 +83,6 @@ enum rc
 postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how)
 {
-	const int64_t began = write_begins(s);
 	enum rc rc;
 
 	*how = TXN_SHARED_ALONE;
@@ -107,8 +95,7 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 	if (kind == TXN_WRITE && op->committed > 0)
 		metrics_observe(METRICS_COMMIT_BATCH, op->committed);
 	if (kind == TXN_WRITE)
-		remember_write(
-		    s, began, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
+		remember_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
 	else
 		(void)has_failed(rc);
 	return rc;
@@ -221,8 +208,6 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 	}
 	postgres_clock_set(s, c.now);
 	s->standby = c.standby;
-	if (!c.standby)
-		s->confirmed = 0;
 	if (c.version < POSTGRES_VERSION) {
 		snprintf(err, errsize,
 		    "database %s: the server is of version %d.%d, and "

@@ -72,10 +72,10 @@ struct store {
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
 	atomic_bool standby;                 /* a COMMIT waits for one */
-	_Atomic int64_t confirmed;           /* clock_boot() at the beginning of
-					      * the last write whose COMMIT a
-					      * standby has confirmed; 0: none
-					      * since commits wait for one */
+	_Atomic int64_t confirmed;           /* a standby has the changes of all
+					      * transactions before this one;
+					      * 0: that is not known */
+	_Atomic int64_t confirmed_on;        /* the timeline of that */
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */

@@ -233,6 +233,8 @@ postgres_owner_new(struct store *s)
 struct beat {
 	struct store *s;
 	int64_t losses;
+	bool waits;     /* its COMMIT does, for a standby */
+	int64_t oldest; /* transaction that had not ended */
 };
 
 static enum rc
@@ -247,12 +249,25 @@ run_beat(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_OWNERS, "");
 	pg_send(pg, PG_QUERY_META, "");
 	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = pg_one(pg, "m", &now)) != RC_OK)
+	    (rc = pg_one(pg, "m?i", &now, &b->waits, &b->oldest)) != RC_OK)
 		return rc;
 	postgres_clock_set(s, now);
 	FAULT(OWNER_MOVED);
 	rc = owner_read(s, pg);
 	return rc == RC_OK ? pg_one(pg, "--i", &b->losses) : rc;
+}
+
+/* The server's log has one order: with this COMMIT the standby has the changes
+ * of all transactions that had ended before. */
+static void
+beat_confirmed(const struct beat *b)
+{
+	struct store *s = b->s;
+
+	s->standby = b->waits;
+	s->confirmed = 0; /* never with another one's timeline */
+	s->confirmed_on = txn_timeline(s->pool);
+	s->confirmed = b->waits ? b->oldest : 0;
 }
 
 /* What operators have accepted until now is not about a loss to come. */
@@ -266,6 +281,8 @@ postgres_owner_beat(struct store *s)
 	txn_health(s->pool, &h);
 	if (rc == RC_OK && !h.went_back)
 		s->losses = b.losses;
+	if (rc == RC_OK)
+		beat_confirmed(&b);
 	return rc;
 }
 

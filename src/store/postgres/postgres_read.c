@@ -15,10 +15,6 @@
 #define PART   (1024 * 1024)
 #define PIECES (PART / STORE_PIECE)
 
-/* How long (ms) after its time a change is there at the latest, but for waits
- * within busy_timeout. */
-#define SOON 60000
-
 /* --- the record ----------------------------------------------------------- */
 
 struct lookup {
@@ -302,39 +298,48 @@ postgres_request(struct store *s, const struct store_identity *identity,
 
 /* --- what a client may be told -------------------------------------------- */
 
+/* Whether the row is there that the record was read from.  After a promotion
+ * it may not be: the COMMIT is that of a server that has the row. */
 static enum rc
-run_nothing(struct pg *pg, void *arg)
+run_still(struct pg *pg, void *arg)
 {
-	(void)pg;
-	(void)arg;
-	return RC_OK;
+	const struct record *r = arg;
+	int64_t one;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_STILL, "iui?", r->id, r->downstream,
+	    (int64_t)r->attempt, r->state == RECORD_COMPLETED);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "i", &one) : rc;
 }
 
 /*
  * Whether the standby may lack what the record says.  If a COMMIT's wait for it
- * is cancelled, other processes read the change none the less.  The server's
- * log has one order: when a COMMIT is confirmed, the standby has all changes
- * that were there when its write began.  A change is there soon after its time,
- * or never.
+ * is cancelled, other processes read the change none the less.  Numbers of
+ * transactions are compared modulo 2^32, as the rows have them: a change of
+ * long ago may look new, and no new one looks old.
  */
 static bool
 standby_may_lack(struct store *s, const struct record *r)
 {
-	const int64_t soon = SOON + 2 * s->busy_timeout;
-	const int64_t confirmed = s->confirmed;
+	/* in this order: see postgres_owner.c */
+	const int64_t on = s->confirmed_on, confirmed = s->confirmed;
 
-	return s->standby && (r->state == RECORD_COMPLETED || r->accepted) &&
-	    (confirmed == 0 || r->updated_at > s->ahead + confirmed - soon);
+	if (!s->standby || (r->state != RECORD_COMPLETED && !r->accepted))
+		return false;
+	return confirmed == 0 || on != txn_timeline(s->pool) ||
+	    (int32_t)((uint32_t)r->change - (uint32_t)confirmed) >= 0;
 }
 
 /* A COMMIT of this process's own makes durable what was seen before it. */
 enum rc
 postgres_make_durable(struct store *s, const struct record *record)
 {
+	struct record r = *record;
 	enum rc rc;
 
 	if (!record->unconfirmed && !standby_may_lack(s, record))
 		return RC_OK;
-	rc = postgres_touch(s, run_nothing, NULL);
-	return rc == RC_PENDING ? RC_IO : rc;
+	rc = postgres_touch(s, run_still, &r);
+	return rc == RC_PENDING || rc == RC_NOTFOUND ? RC_IO : rc;
 }

@@ -103,6 +103,12 @@ txn_database(const struct txn_pool *pool)
 	return pg_target_name(pool->target);
 }
 
+int64_t
+txn_timeline(const struct txn_pool *pool)
+{
+	return pool->timeline;
+}
+
 /* No slot is taken. */
 static void
 begin_anew(struct txn_pool *pool, int64_t owner)

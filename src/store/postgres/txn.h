@@ -174,6 +174,10 @@ enum rc txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
  * the pool: RC_WENT_BACK does not stop it.  Not run again. */
 enum rc txn_apart(struct txn_pool *pool, txn_body *body, void *arg);
 
+/* The newest timeline of a server that was connected; 0: none.  It grows when a
+ * standby is promoted. */
+int64_t txn_timeline(const struct txn_pool *pool);
+
 /* Closes connections that were not used for a minute, but for a few; all that
  * are idle, if the newest one is unsafe. */
 void txn_tidy(struct txn_pool *pool);
