@@ -13,6 +13,12 @@ import threading
 SECTOR = 512        # is written whole or not at all
 BLOCK = 4096        # ... and this too, but where a cut tears it
 
+# ext4 relies on a disk that writes two of its blocks whole: they have a
+# checksum, and ext4 is not mounted if it is wrong.  How the block begins that
+# commits a transaction of the journal, and what the superblock has at byte 56.
+COMMIT = struct.pack('>II', 0xc03b3998, 2)
+SUPER = struct.pack('<H', 0xef53)
+
 MAGIC, OPTION, REPLY = 0x4e42444d41474943, 0x49484156454f5054, 0x3e889045565a9
 REQUEST, SIMPLE_REPLY = 0x25609513, 0x67446698
 FIXED_NEWSTYLE, NO_ZEROES = 1, 2
@@ -81,6 +87,8 @@ class Platter:
             numbers = [0] + sorted({number for writes in sectors.values()
                                     for number, _ in writes})
             last = fate(numbers)
+            if last is None and self.is_whole(sectors):
+                last = rng.choice(numbers)
             lost = set()
             for sector, writes in sectors.items():
                 mark = rng.choice(numbers) if last is None else last
@@ -94,6 +102,11 @@ class Platter:
         self.cache.clear()
         self.seen[:] = self.durable
         return loss
+
+    @staticmethod
+    def is_whole(sectors):
+        return any(data.startswith(COMMIT) or data[56:58] == SUPER
+                   for writes in sectors.values() for _, data in writes)
 
     def fate(self, rng):
         """Draws how cruel this cut is: a function that chooses, of the numbers

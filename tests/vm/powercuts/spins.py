@@ -1,7 +1,7 @@
 """Cases of the disk itself: it forgets what it may, and nothing else."""
 import random
 
-from disk import BLOCK, SECTOR, Platter
+from disk import BLOCK, COMMIT, SECTOR, SUPER, Platter
 
 BLOCKS = 64
 
@@ -67,6 +67,14 @@ def unflushed_may_be_torn(t):
             assert data[at:at + SECTOR] in (b'a' * SECTOR, b'.' * SECTOR)
 
 
+def what_ext4_needs_whole_is_not_torn(t):
+    for start in COMMIT, 56 * b's' + SUPER:
+        data = start.ljust(2 * SECTOR, b'c')
+        found = fates(lambda platter: platter.write(4 * SECTOR, data))
+        assert {block[4 * SECTOR:6 * SECTOR] for block in found} == \
+            {data, b'.' * len(data)}
+
+
 def flushed_sectors_of_a_torn_block_stay(t):
     def act(platter):
         platter.write(0, block('a'))
@@ -98,5 +106,6 @@ def a_lie_loses_what_was_flushed(t):
 def cases():
     return [('disk.' + case.__name__, case) for case in (
         flushed_stays, fua_stays, unflushed_may_go, unflushed_may_be_torn,
+        what_ext4_needs_whole_is_not_torn,
         flushed_sectors_of_a_torn_block_stay, what_is_dropped_is_counted,
         a_lie_loses_what_was_flushed)]
