@@ -81,6 +81,7 @@ def test_doctor_finds_all_well_on_a_server_that_keeps_promises(t):
     first(once.post('k1'))
     found = findings(t, '-d', server.uri(), status=0)
     assert 'BAD' not in small(found).values(), found
+    has(found['server'], ' at %s port 5432' % server.folder)
     has(found['standby'], 'none')
     has(found['clock'], 'agree')
     has(found['rights'], 'all it needs')

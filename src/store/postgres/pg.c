@@ -263,6 +263,12 @@ pg_server_version(const struct pg *pg)
 }
 
 void
+pg_server_place(const struct pg *pg, char *out, size_t size)
+{
+	snprintf(out, size, "%s port %s", PQhost(pg->conn), PQport(pg->conn));
+}
+
+void
 pg_set_unsafe(struct pg *pg)
 {
 	pg->is_unsafe = true;

@@ -97,6 +97,10 @@ const char *pg_sqlstate(const struct pg *pg); /* "" if the server gave none */
 /* The major version of the server times 10000: 150018. */
 int pg_server_version(const struct pg *pg);
 
+/* Which of the URI's servers it is: host, or the folder of its socket, and port
+ * (libpq's PQhost() and PQport()). */
+void pg_server_place(const struct pg *pg, char *out, size_t size);
+
 /* What the user has found out: a commit of this connection may be lost, so
  * that nothing may begin by it. */
 void pg_set_unsafe(struct pg *pg);

@@ -175,6 +175,8 @@ server_run(struct pg *pg, void *arg)
 		rc = pg_one(pg, "ifff?m", &c->version, c->fsync,
 		    sizeof(c->fsync), c->synchronous, sizeof(c->synchronous),
 		    c->pages, sizeof(c->pages), &c->standby, &c->now);
+	if (rc == RC_OK)
+		pg_server_place(pg, c->place, sizeof(c->place));
 	return rc;
 }
 

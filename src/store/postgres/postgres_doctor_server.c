@@ -44,8 +44,9 @@ check_server(struct store *s, struct findings *f)
 		    f, "server", false, "cannot be asked: %s", rc_text(rc));
 		return;
 	}
-	findings_add(f, "server", true, "PostgreSQL %d.%d",
-	    (int)(server.version / 10000), (int)(server.version % 100));
+	findings_add(f, "server", true, "PostgreSQL %d.%d at %s",
+	    (int)(server.version / 10000), (int)(server.version % 100),
+	    server.place);
 	check_clock(&server, f);
 	off = postgres_server_off(&server);
 	if (off != NULL)

@@ -142,6 +142,7 @@ struct postgres_server {
 	char fsync[8], synchronous[16], pages[8];
 	bool standby; /* a COMMIT waits for one */
 	int64_t now;
+	char place[280]; /* see pg_server_place() */
 };
 enum rc postgres_server_read(struct store *s, struct postgres_server *server);
 /* The setting that is off, so that a commit may be lost; NULL: none. */
