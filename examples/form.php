@@ -1,6 +1,11 @@
-#!/usr/bin/php-cgi
 <?php
 // A form: GET prints it, POST adds a line to the file `orders` in its folder.
+
+// By default a page with a session says no-store: the button Back would then
+// fetch the form anew, with another key and the old values.
+session_cache_limiter('private_no_expire');
+session_cache_expire(0);
+session_start();
 
 function page($status, $text)
 {
@@ -17,12 +22,14 @@ $hidden = $key === false ? ''
 
 if ($_SERVER['REQUEST_METHOD'] !== 'POST')
 	page(200, "<form method=\"post\" action=\"?order\">\n$hidden" .
-	    "<input name=\"item\" value=\"tea\">\n<button>Order</button>\n" .
-	    '</form>');
+	    '<input name="item" value="' .
+	    htmlspecialchars($_SESSION['item'] ?? 'tea') .
+	    "\">\n<button>Order</button>\n</form>");
 
 $item = preg_replace('/[\x00-\x1f]/', ' ', (string)($_POST['item'] ?? ''));
 if ($item === '')
 	page(400, '<p>An order needs an item.');
+$_SESSION['item'] = $item;
 $orders = __DIR__ . '/orders';
 file_put_contents($orders, (getenv('ONCE_KEY') ?: '-') . " $item\n",
     FILE_APPEND | LOCK_EX);

@@ -5,6 +5,9 @@ It checks the signature, and writes a line to the file `webhooks` in its own
 folder.  oncewrap sees to it that a delivery that comes again writes no second
 one.  The secret of a sender is in SENDER_SECRET.  WEBHOOK_OPEN names senders
 whose calls are let in unchecked, because the web server has checked them.
+
+A forged call can be anything.  Until the first effect every error is an answer
+that releases the delivery's id.
 """
 import base64
 import hashlib
@@ -15,6 +18,7 @@ import sys
 import time
 
 TOLERANCE = 300         # seconds that a signed time may be off
+DIGITS = 15             # of a time, at most
 
 
 def answer(status, text):
@@ -23,7 +27,9 @@ def answer(status, text):
 
 
 def field(name):
-    return os.environ.get('HTTP_' + name.upper().replace('-', '_'), '')
+    """Bytes: what a client sends need not be text."""
+    name = 'HTTP_' + name.upper().replace('-', '_')
+    return os.environb.get(name.encode(), b'')
 
 
 def digest(secret, content):
@@ -31,11 +37,11 @@ def digest(secret, content):
 
 
 def same(a, b):
-    return hmac.compare_digest(a.encode(), b.encode())
+    return hmac.compare_digest(a.encode(), b)
 
 
 def fresh(timestamp):
-    return timestamp.isdigit() and \
+    return timestamp.isdigit() and len(timestamp) <= DIGITS and \
         abs(time.time() - int(timestamp)) <= TOLERANCE
 
 
@@ -46,13 +52,13 @@ def github(secret, body):
 
 def stripe(secret, body):
     """t=TIME,v1=SIGNATURE[,v1=SIGNATURE]: any of them may be good."""
-    pairs = [part.strip().partition('=')
-             for part in field('Stripe-Signature').split(',')]
-    times = [value for name, _, value in pairs if name == 't']
+    pairs = [part.strip().partition(b'=')
+             for part in field('Stripe-Signature').split(b',')]
+    times = [value for name, _, value in pairs if name == b't']
     if len(times) != 1 or not fresh(times[0]):
         return False
-    good = digest(secret, times[0].encode() + b'.' + body).hexdigest()
-    return any(name == 'v1' and same(good, value) for name, _, value in pairs)
+    good = digest(secret, times[0] + b'.' + body).hexdigest()
+    return any(name == b'v1' and same(good, value) for name, _, value in pairs)
 
 
 def shopify(secret, body):
@@ -62,7 +68,7 @@ def shopify(secret, body):
 
 def slack(secret, body):
     timestamp = field('X-Slack-Request-Timestamp')
-    content = b'v0:' + timestamp.encode() + b':' + body
+    content = b'v0:' + timestamp + b':' + body
     return fresh(timestamp) and same(
         'v0=' + digest(secret, content).hexdigest(),
         field('X-Slack-Signature'))
@@ -72,8 +78,7 @@ def standard(secret, body):
     """Several signatures with blanks between them; the secret is base64."""
     secret = base64.b64decode(secret.removeprefix(b'whsec_'))
     timestamp = field('webhook-timestamp')
-    content = b'.'.join((field('webhook-id').encode(), timestamp.encode(),
-                         body))
+    content = b'.'.join((field('webhook-id'), timestamp, body))
     good = 'v1,' + base64.b64encode(digest(secret, content).digest()).decode()
     return fresh(timestamp) and any(
         same(good, value) for value in field('webhook-signature').split())
@@ -85,16 +90,13 @@ CHECKS = {'github': github, 'stripe': stripe, 'shopify': shopify,
 
 def challenge(body):
     """Slack's first call, which wants its own word back."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return None
+    value = json.loads(body)
     return value.get('challenge') if isinstance(value, dict) and \
         value.get('type') == 'url_verification' else None
 
 
-def main():
-    sender = os.environ.get('PATH_INFO', '').strip('/')
+def check(sender):
+    """Answers a call that is not to be carried out."""
     body = sys.stdin.buffer.read()
     secret = os.environ.get(sender.upper() + '_SECRET', '').encode()
     if sender not in os.environ.get('WEBHOOK_OPEN', '').split():
@@ -104,6 +106,14 @@ def main():
             answer('401 Unauthorized', 'The signature is not good.')
     if sender == 'slack' and challenge(body) is not None:
         answer('200 OK', challenge(body))
+
+
+def main():
+    sender = os.environ.get('PATH_INFO', '').strip('/')
+    try:
+        check(sender)
+    except Exception:
+        answer('400 Bad Request', 'The call makes no sense.')
     with open('webhooks', 'a', encoding='utf-8') as f:
         f.write('%s %s\n' % (sender, os.environ.get('ONCE_KEY', '-')))
     answer('200 OK', 'Taken.')

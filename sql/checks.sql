@@ -24,7 +24,7 @@ END;
 
 -- name: check_update
 CREATE TEMP TRIGGER once_check_update BEFORE UPDATE OF state ON main.once_key
-WHEN NOT (
+WHEN OLD.state <> NEW.state AND NOT (
     (OLD.state = 'pending' AND NEW.state IN ('in_progress', 'completed'))
     OR (OLD.state = 'in_progress'
 	AND NEW.state IN ('completed', 'failed_retryable', 'unknown'))
@@ -91,8 +91,12 @@ AND ((NEW.state = 'in_progress' AND NEW.token IS NULL)
 	AND NEW.state IN ('in_progress', 'unknown', 'dead_letter'))
     OR NEW.id <> OLD.id OR NEW.identity <> OLD.identity
     OR NEW.key <> OLD.key OR NEW.path <> OLD.path
-    OR NEW.scope <> OLD.scope OR NEW.fingerprint <> OLD.fingerprint
-    OR NEW.fingerprint_spec <> OLD.fingerprint_spec
+    OR NEW.scope <> OLD.scope
+    OR (NEW.fingerprint <> OLD.fingerprint AND OLD.fingerprint_spec <> 0)
+    OR (NEW.fingerprint_spec <> OLD.fingerprint_spec
+	AND OLD.fingerprint_spec <> 0 AND NEW.fingerprint_spec <> 0)
+    OR (NEW.fingerprint_spec = 0 AND NEW.state <> 'expired'
+	AND (NEW.state <> 'failed_retryable' OR NEW.queued_at IS NOT NULL))
     OR NEW.downstream <> OLD.downstream
     OR NEW.attempt < OLD.attempt)
 BEGIN

@@ -42,7 +42,7 @@ function flush()
 		print FILENAME ": " name " is empty" > "/dev/stderr"
 		failed = 1
 	}
-	gsub(/\\/, "\\\\", text)
+	gsub(/\\/, "&&", text)
 	gsub(/"/, "\\\"", text)
 	printf " \\\n\tX(%s, \"%s;\", %s)", toupper(name), text, reason
 	name = ""

@@ -4,7 +4,23 @@
 -- A new database, and store time ------------------------------------------
 
 -- name: meta_new
-INSERT INTO once_meta(id, secret) VALUES (1, ?1);
+INSERT INTO once_meta(id, secret, seal) VALUES (1, ?1, zeroblob(16));
+
+-- name: meta_seal
+UPDATE once_meta SET seal = ?1 WHERE id = 1;
+
+-- name: meta_page
+-- scan: reads the schema, at the start
+SELECT rootpage FROM sqlite_schema WHERE name = 'once_meta';
+
+-- name: no_fingerprint
+INSERT INTO once_fingerprint_spec(id, text) VALUES (0, '');
+
+-- name: meta_unsynced
+SELECT unsynced FROM once_meta WHERE id = 1;
+
+-- name: meta_unsynced_set
+UPDATE once_meta SET unsynced = ?1 WHERE id = 1 AND unsynced <> ?1;
 
 -- name: meta_secret
 SELECT secret FROM once_meta WHERE id = 1;
@@ -31,7 +47,7 @@ UPDATE once_clock SET last = max(last + 1, ?1) WHERE id = 1;
 -- of itself: its secret, the store time written last, and the highest number
 -- that a key has had.  The latter two never go down.
 -- name: past
-SELECT m.secret, c.last,
+SELECT m.secret, m.seal, c.last,
     max(m.last_id, (SELECT coalesce(max(id), 0) FROM once_key))
 FROM once_meta m, once_clock c
 WHERE m.id = 1 AND c.id = 1;
@@ -46,7 +62,7 @@ ORDER BY id LIMIT 8;
 -- All columns of a key but its identity and its response; and all but its
 -- response: see store_row.c.
 -- list: record
-state, attempt, token, owner, locked_until, fingerprint,
+caller, peer, cookie, state, attempt, token, owner, locked_until, fingerprint,
 (SELECT r.text FROM once_fingerprint_spec r WHERE r.id = fingerprint_spec)
     AS fingerprint_spec,
 downstream, coalesce(recovery_point, 'started') AS recovery_point,
@@ -113,22 +129,28 @@ SELECT id FROM once_fingerprint_spec WHERE text = ?1;
 -- name: fingerprint_spec_new
 INSERT INTO once_fingerprint_spec(text) VALUES (?1) RETURNING id;
 
--- Whether a scope has more than ?2 keys in progress.
+-- Whether a caller has more than ?2 keys in progress.
 -- name: active_beyond
 SELECT 1 FROM $by_owner
-    AND owner >= 0 AND state = 'in_progress' AND scope = ?1
+    AND owner >= 0 AND state = 'in_progress' AND caller = ?1
 UNION ALL SELECT 1 FROM $recent
-    AND owner >= 0 AND state = 'in_progress' AND scope = ?1
+    AND owner >= 0 AND state = 'in_progress' AND caller = ?1
 LIMIT 1 OFFSET ?2;
 
--- Whether a scope has more than ?2 keys with an open outcome.
+-- Whether a caller has more than ?2 keys with an open outcome.
 -- name: open_beyond
 SELECT 1 FROM once_key
-WHERE (state = 'unknown' OR state = 'dead_letter') AND scope = ?1
+WHERE (state = 'unknown' OR state = 'dead_letter') AND caller = ?1
 LIMIT 1 OFFSET ?2;
 
 -- name: kept_bytes
 SELECT kept_bytes FROM once_meta WHERE id = 1;
+
+-- Bytes of the pages in use.
+-- name: store_bytes
+SELECT (pages.page_count - free.freelist_count) * size.page_size
+FROM pragma_page_count AS pages, pragma_freelist_count AS free,
+    pragma_page_size AS size;
 
 -- The count may have been planted: a sum that overflowed would keep an outcome
 -- from being recorded.
@@ -185,30 +207,6 @@ UPDATE once_key SET listed = 1 WHERE id = ?1 AND listed IS NOT 1;
 -- name: recent_end
 UPDATE once_meta SET recent = ?1 WHERE id = 1;
 
--- name: reserve_new
-INSERT INTO once_key(id, key, path, scope, state, attempt, token, owner,
-    locked_until, fingerprint, fingerprint_spec, downstream, on_crash,
-    retention,
-    created_at, updated_at, on_expired, expired_retention, attempt_lock,
-    lock_file, reconcile_delay, resource, identity, listed)
-VALUES (?1, ?2, ?3, ?4, 'in_progress', 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-    ?13, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-    CASE WHEN ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
-
--- name: reserve_again
-UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
-    owner = ?4, locked_until = ?5, on_crash = ?6, retention = ?7,
-    updated_at = ?8, expires_at = NULL, on_expired = ?9,
-    expired_retention = ?10, attempt_lock = ?11, lock_file = ?12,
-    reconcile_delay = ?13, resource = coalesce(resource, ?14), accepted = 0,
-    queued_at = NULL
-WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2;
-
--- name: delete_past
-DELETE FROM once_key
-WHERE id = ?1 AND state IN ('completed', 'failed_retryable', 'expired')
-    AND expires_at <= ?2 AND token IS NULL;
-
 -- name: delete_body
 DELETE FROM once_body WHERE key_id = ?1;
 
@@ -223,13 +221,6 @@ VALUES (?1, ?2, ?3, ?4, ?5);
 -- name: request_bytes
 SELECT length(environment) + body_length, pieces FROM once_request
 WHERE key_id = ?1;
-
--- The request of a released key; none if the key is accepted, because it needs
--- the request to run again.
--- name: request_bytes_unless_accepted
-SELECT length(environment) + body_length, pieces FROM once_request
-WHERE key_id = ?1
-    AND NOT EXISTS (SELECT 1 FROM once_key WHERE id = ?1 AND accepted = 1);
 
 -- name: delete_request
 DELETE FROM once_request WHERE key_id = ?1;
@@ -251,43 +242,18 @@ DELETE FROM once_stage WHERE id = ?1;
 
 -- Accepting, and the queue -------------------------------------------------
 
--- How many keys wait, and how many of them have that scope.  A key that is put
+-- How many keys wait, and how many of them are that caller's, on any route: see
+-- caller.h.  A key that is put
 -- off, because it was lost or could not be started, does not count: it could be
 -- put off for ever.
 -- name: queue_length
-SELECT count(*), sum(scope = ?2) FROM once_key
+SELECT count(*), sum(caller >> 22 = ?2 >> 22) FROM once_key
 WHERE queued_at >= 0 AND queued_at <= ?1;
-
--- name: accept_new
-INSERT INTO once_key(id, key, path, scope, state, attempt, fingerprint,
-    fingerprint_spec, downstream, on_crash, retention, created_at, updated_at,
-    on_expired, expired_retention, reconcile_delay, expires_at, queued_at,
-    accepted, resource, identity, listed)
-VALUES (?1, ?2, ?3, ?4, 'pending', 0, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12,
-    ?13, ?14 + ?9, ?14, 1, ?15, ?16, 1);
-
--- A released key; it stays released until a worker claims it.
--- name: accept_again
-UPDATE once_key SET accepted = 1, queued_at = ?3, updated_at = ?4,
-    expires_at = ?3 + ?5, retention = ?5, resource = coalesce(resource, ?6)
-WHERE id = ?1 AND state = 'failed_retryable' AND attempt = ?2
-    AND queued_at IS NULL
-RETURNING resource;
 
 -- The job that is due first; it may not be due yet.
 -- name: job_next
 SELECT $row FROM once_key
 WHERE queued_at >= 0 AND expires_at > ?1 ORDER BY queued_at;
-
--- name: job_start
-UPDATE once_key SET state = 'in_progress', attempt = attempt + 1, token = ?3,
-    owner = ?4, locked_until = ?5, on_crash = ?6, retention = ?7,
-    updated_at = ?8, expires_at = NULL, on_expired = ?9,
-    expired_retention = ?10, attempt_lock = ?11, lock_file = ?12,
-    reconcile_delay = ?13, queued_at = NULL
-WHERE id = ?1 AND state IN ('pending', 'failed_retryable') AND attempt = ?2
-    AND queued_at <= ?14 AND expires_at > ?14
-RETURNING downstream, coalesce(recovery_point, 'started');
 
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.
@@ -311,49 +277,56 @@ SELECT min(name) FROM once_topic;
 -- name: topic_clear
 DELETE FROM once_topic;
 
+-- Changes of a key -----------------------------------------------------------
+
+-- A verb reads the row, a function of step.h changes the record, and one of the
+-- next statements writes it, in one transaction: see store_record.c.  Each
+-- names the state, the attempt and the token that were read.
+
+-- name: record_read
+SELECT $row FROM once_key WHERE id = ?1;
+
+-- All columns of the record that may change, but the spec of the fingerprint,
+-- and the recovery point, which only the handler's triggers change.
+-- list: record_columns
+state, attempt, token, owner, locked_until, on_crash, retention, updated_at,
+expires_at, on_expired, expired_retention, attempt_lock, lock_file,
+reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
+queued_at, kept, status, body_length, last_error, fingerprint, caller, peer,
+cookie
+
+-- list: record_values
+?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31
+
+-- list: record_set
+($record_columns) = ($record_values),
+fingerprint_spec = CASE WHEN ?32 >= 0 THEN ?32 ELSE fingerprint_spec END
+
+-- list: record_was
+id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
+
+-- A key that an accepted request has made is listed from the beginning.
+-- name: record_new
+INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
+    identity, downstream, created_at, listed)
+VALUES (?1, ?2, ?3, ?4, $record_values, ?32, ?33, ?34, ?12,
+    CASE WHEN ?5 = 'pending'
+	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
+
+-- name: record_write
+UPDATE once_key SET $record_set WHERE $record_was;
+
+-- The same with the response.
+-- name: record_write_answer
+UPDATE once_key SET $record_set, kind = ?33, response_version = ?34,
+    reason = ?35, headers = ?36, body = ?37
+WHERE $record_was;
+
+-- name: record_delete
+DELETE FROM once_key WHERE $record_was;
+
 -- Finishing ---------------------------------------------------------------
-
--- name: finish_completed
-UPDATE once_key SET state = 'completed', token = NULL, owner = NULL,
-    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4, kept = ?5,
-    status = ?6, kind = ?7, response_version = ?8, body_length = ?9,
-    last_error = NULL, reason = ?10, headers = ?11, body = ?12
-WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
-
--- name: finish_released
-UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
-    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, expires_at = ?4, last_error = ?5,
-    queued_at = CASE accepted WHEN 1 THEN ?6 END
-WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
-
--- Confirms the key of an attempt that stored its own response (see
--- schema.sql): from then on the attempt can write nothing.
--- name: confirm
-UPDATE once_key SET token = NULL, owner = NULL, locked_until = NULL,
-    attempt_lock = NULL, lock_file = NULL, updated_at = ?3,
-    expires_at = ?4 + max(0, min(retention, 1000000000000000))
-WHERE id = ?1 AND state = 'completed' AND token = ?2
-RETURNING expires_at;
-
--- name: abandon
-UPDATE once_key SET state = 'completed', queued_at = NULL,
-    updated_at = ?2, expires_at = ?3 + max(0, min(retention, 1000000000000000)),
-    kept = ?4, status = ?5,
-    kind = ?6, response_version = ?7, body_length = ?8, last_error = NULL,
-    reason = ?9, headers = ?10, body = ?11
-WHERE id = ?1 AND state = 'pending' AND expires_at <= ?3;
-
--- name: finish_unknown
-UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
-    locked_until = NULL,
-    attempt_lock = CASE WHEN reconcile_delay > 0 THEN attempt_lock END,
-    lock_file = CASE WHEN reconcile_delay > 0 THEN lock_file END,
-    updated_at = ?3, expires_at = NULL, last_error = ?4,
-    reconcile_attempts = 0,
-    reconcile_after = ?5 + max(0, min(reconcile_delay, 1000000000000000))
-WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Pieces of a large body: see schema.sql.
 -- name: piece_new
@@ -366,9 +339,6 @@ WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
 -- name: delete_pieces
 DELETE FROM once_piece
 WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
-
--- name: leased
-SELECT 1 FROM once_key WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
 
 -- Answers that were not accepted.
 -- name: refused_new
@@ -385,48 +355,8 @@ WHERE key_id = ?1;
 
 -- Finding out what happened ------------------------------------------------
 
--- These keys have no lease.  The change names the attempt (?2), and the number
--- of tries begun (?3), as a reconciler read them.  It changes nothing if the
--- key was settled, or another try was begun, since that read.  An operator (?4)
--- may resolve a key after any number of tries, and dead letters too.
-
--- Whether one of the changes below would find the key.
--- name: resolvable
-SELECT 1 FROM once_key
-WHERE id = ?1 AND attempt = ?2
-    AND ((state = 'unknown' AND reconcile_attempts = ?3)
-	OR (state IN ('unknown', 'dead_letter') AND ?4));
-
 -- name: answer_new
 INSERT INTO once_answer(key_id, pieces) VALUES (?1, ?2);
-
--- name: resolve_completed
-UPDATE once_key SET state = 'completed', reconcile_after = NULL,
-    attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?5, expires_at = ?6 + max(0, min(retention, 1000000000000000)),
-    kept = ?7, status = ?8,
-    kind = ?9, response_version = ?10, body_length = ?11, last_error = NULL,
-    reason = ?12, headers = ?13, body = ?14
-WHERE id = ?1 AND attempt = ?2
-    AND ((state = 'unknown' AND reconcile_attempts = ?3)
-	OR (state IN ('unknown', 'dead_letter') AND ?4));
-
--- name: resolve_released
-UPDATE once_key SET state = 'failed_retryable', reconcile_after = NULL,
-    attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?5, expires_at = ?6 + max(0, min(retention, 1000000000000000)),
-    last_error = ?7,
-    queued_at = CASE accepted WHEN 1 THEN ?8 END
-WHERE id = ?1 AND attempt = ?2
-    AND ((state = 'unknown' AND reconcile_attempts = ?3)
-	OR (state IN ('unknown', 'dead_letter') AND ?4));
-
--- name: resolve_dead
-UPDATE once_key SET state = 'dead_letter', reconcile_after = NULL,
-    attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?4, last_error = ?5
-WHERE id = ?1 AND attempt = ?2 AND state = 'unknown'
-    AND reconcile_attempts = ?3;
 
 -- When a key is due first.
 -- name: reconcile_first
@@ -434,29 +364,16 @@ SELECT reconcile_after FROM once_key INDEXED BY once_key_reconcile
 WHERE state = 'unknown' AND reconcile_after >= 0
 ORDER BY reconcile_after LIMIT 1;
 
--- The longest due key of the next scope.
+-- The longest due key of the next caller.
 -- name: reconcile_due
-SELECT $row FROM once_key INDEXED BY once_key_scope
-WHERE state = 'unknown' AND reconcile_after <= ?1 AND scope >= ?2
-ORDER BY scope, reconcile_after;
-
--- name: reconcile_claim
-UPDATE once_key SET reconcile_attempts = reconcile_attempts + ?3,
-    reconcile_after = ?4,
-    attempt_lock = CASE ?3 WHEN 0 THEN attempt_lock END,
-    lock_file = CASE ?3 WHEN 0 THEN lock_file END
-WHERE id = ?1 AND state = 'unknown' AND reconcile_attempts = ?2
-    AND attempt = ?5;
+SELECT $row FROM once_key INDEXED BY once_key_caller
+WHERE state = 'unknown' AND reconcile_after <= ?1 AND caller > ?2
+ORDER BY caller, reconcile_after;
 
 -- name: request
 SELECT r.environment, r.body_length, r.key_id, r.pieces
 FROM once_request r JOIN once_key k ON k.id = r.key_id
 WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
-
--- name: forget
-DELETE FROM once_key
-WHERE id = ?1 AND token IS NULL AND state = ifnull(?2, state)
-RETURNING state;
 
 -- What a handler says without SQL -------------------------------------------
 
@@ -593,20 +510,6 @@ SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
 SELECT 1 FROM $by_owner AND owner = ?1
 UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
 
--- All processes of the attempt have exited, so the key may be reconciled.
--- name: attempt_gone
-UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
-WHERE id = ?1 AND state = 'unknown';
-
--- The pause before the next attempt is not part of the retention.
--- name: recover_released
-UPDATE once_key SET state = 'failed_retryable', token = NULL, owner = NULL,
-    locked_until = NULL, attempt_lock = NULL, lock_file = NULL,
-    updated_at = ?3, last_error = ?5,
-    expires_at = coalesce(CASE accepted WHEN 1 THEN ?6 END, ?4) + retention,
-    queued_at = CASE accepted WHEN 1 THEN ?6 END
-WHERE id = ?1 AND state = 'in_progress' AND token = ?2;
-
 -- At most ?4 keys that are due at ?5, after the place (?1, ?2, ?3) of a batch
 -- before, oldest first.
 -- list: due
@@ -641,14 +544,6 @@ SELECT (SELECT i.id FROM once_key i WHERE i.identity = k.identity),
 FROM (SELECT id, identity, coalesce((SELECT a.pieces FROM once_answer a
 	WHERE a.key_id = once_key.id), once_key.id) AS n
     FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id) k;
-
--- Makes the key a marker, without its response.
--- name: expire
-UPDATE once_key SET state = 'expired', updated_at = ?3,
-    expires_at = expires_at + expired_retention, kept = 0, headers = NULL,
-    body = NULL, body_length = NULL, reason = NULL, queued_at = NULL
-WHERE id = ?1 AND state IN ('completed', 'failed_retryable')
-    AND expires_at <= ?2 AND token IS NULL;
 
 -- name: mark_last_id
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
@@ -839,7 +734,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_key_downstream', 'once_body', 'once_fingerprint_spec',
 	'once_meta',
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
-	'once_key_scope', 'once_piece', 'once_topic', 'once_effect',
+	'once_key_caller', 'once_piece', 'once_topic', 'once_effect',
 	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
 	'once_answer',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
@@ -856,7 +751,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_downstream'), ('once_body'), ('once_piece'),
     ('once_fingerprint_spec'), ('once_meta'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
-    ('once_key_queue'), ('once_key_scope'), ('once_topic'), ('once_effect'),
+    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
     ('once_payload'), ('once_refused'), ('once_stage'),
     ('once_stage_owner'), ('once_answer'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),

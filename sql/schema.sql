@@ -12,6 +12,11 @@
 --
 --   identity        the number of key, path and scope: see identity.h
 --   key path scope  the identity
+--   caller          whom limits count the key for: see caller.h
+--   peer            the client's address, as the web server said it
+--   cookie          HMAC of the Cookie field, 16 bytes, for a key that came
+--                   from a form or a query and has an empty scope.  These three
+--                   are of the request that began the last attempt
 --   state           see record.c
 --   attempt         attempts begun
 --   token owner     the lease: 32 hexadecimal digits, and the process that
@@ -21,7 +26,9 @@
 --                   belongs there; NULL: it is in neither, because it is recent
 --                   (see once_meta)
 --   locked_until    store time, ms: the deadline of the attempt
---   fingerprint fingerprint_spec  of the request, and the way it was made
+--   fingerprint fingerprint_spec  of the request, and the way it was made; 0:
+--                   the key was released because nothing happened, and takes
+--                   the fingerprint of the request that runs next
 --   downstream      the 16 bytes of a UUID, the same for all attempts
 --   recovery_point  what the last attempt said that it had reached; NULL:
 --                   'started'
@@ -63,6 +70,9 @@ CREATE TABLE once_key(
 	key TEXT NOT NULL,
 	path TEXT NOT NULL,
 	scope TEXT NOT NULL,
+	caller INTEGER NOT NULL DEFAULT 0,
+	peer TEXT,
+	cookie BLOB,
 	state TEXT NOT NULL CHECK(state IN ('pending', 'in_progress',
 	    'completed', 'failed_retryable', 'unknown', 'dead_letter',
 	    'expired')),
@@ -125,10 +135,10 @@ CREATE INDEX once_key_expiry ON once_key(listed, expires_at, state)
 CREATE INDEX once_key_open ON once_key(state, updated_at)
     WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 
--- Keys with an open outcome, by scope: to count them, and to reconcile the
--- scopes in turn.
--- name: schema_key_scope
-CREATE INDEX once_key_scope ON once_key(scope, reconcile_after, state)
+-- Keys with an open outcome, by caller: to count them, and to reconcile those
+-- of each caller in turn.
+-- name: schema_key_caller
+CREATE INDEX once_key_caller ON once_key(caller, reconcile_after, state)
     WHERE state = 'unknown' OR state = 'dead_letter';
 
 -- name: schema_key_reconcile
@@ -145,7 +155,7 @@ CREATE UNIQUE INDEX once_key_resource ON once_key(resource)
     WHERE resource IS NOT NULL;
 
 -- name: schema_key_queue
-CREATE INDEX once_key_queue ON once_key(queued_at, scope)
+CREATE INDEX once_key_queue ON once_key(queued_at, caller)
     WHERE queued_at IS NOT NULL;
 
 -- The stored request of a key that may have to be reconciled: NAME=VALUE
@@ -228,7 +238,7 @@ CREATE TABLE once_refused(
 	output BLOB NOT NULL
 ) STRICT;
 
--- Specs are long, few, and the same for many keys.
+-- Specs are long, few, and the same for many keys.  Number 0 is empty.
 -- name: schema_fingerprint_spec
 CREATE TABLE once_fingerprint_spec(
 	id INTEGER PRIMARY KEY,
@@ -238,6 +248,9 @@ CREATE TABLE once_fingerprint_spec(
 -- One row.
 --
 --   secret          for scopes
+--   seal            a number that grows each time before the log is moved into
+--                   the file, and its complement: see store_guard.h.  It stands
+--                   behind the secret
 --   last_id         the highest row number of a key that was deleted
 --   recent          keys with a higher number are recent: about the last
 --                   hundred.  A search for leases, or for keys that end by
@@ -248,13 +261,18 @@ CREATE TABLE once_fingerprint_spec(
 --   kept_bytes      the bytes of all requests.  A sum of these would be a scan
 --                   for each stored request, and several processes share the
 --                   database, so the count is a column
+--   unsynced        1: a process with durability = normal may have committed
+--                   what is not synced.  A process with `full` makes a synced
+--                   commit before it answers from a record
 -- name: schema_meta
 CREATE TABLE once_meta(
 	id INTEGER PRIMARY KEY CHECK(id = 1),
 	secret BLOB NOT NULL,
+	seal BLOB NOT NULL,
 	last_id INTEGER NOT NULL DEFAULT 0,
 	recent INTEGER NOT NULL DEFAULT 0,
-	kept_bytes INTEGER NOT NULL DEFAULT 0
+	kept_bytes INTEGER NOT NULL DEFAULT 0,
+	unsynced INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Row numbers are never used twice, and the highest one never goes down, even

@@ -31,6 +31,9 @@ ALTER TABLE once_key
 	OR state NOT IN ('in_progress', 'unknown', 'dead_letter')),
     ADD CONSTRAINT once_key_queued CHECK(queued_at IS NULL
 	OR (accepted AND state IN ('pending', 'failed_retryable'))),
+    ADD CONSTRAINT once_key_fingerprint CHECK(fingerprint_spec <> 0
+	OR state = 'expired'
+	OR (state = 'failed_retryable' AND queued_at IS NULL)),
     ADD CONSTRAINT once_key_reconciled CHECK(reconcile_after IS NULL
 	OR state = 'unknown'),
     ADD CONSTRAINT once_key_answered CHECK((NOT kept OR state = 'completed')

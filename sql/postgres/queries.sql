@@ -32,7 +32,7 @@
 
 -- An operator accepts that commits are lost.
 -- name: loss_accept
-UPDATE once_meta SET losses = losses + 1 WHERE id = 1 RETURNING losses;
+UPDATE once_meta SET losses = greatest(losses + 1, $now) WHERE id = 1;
 
 -- Whether any role may create functions and operators in the schema, which
 -- could take the place of PostgreSQL's own.
@@ -83,7 +83,8 @@ DELETE FROM once_session WHERE owner >= $1::bigint AND owner < $2::bigint;
 -- All columns of a key but its identity and its response; and all but its
 -- response.
 -- list: record
-k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
+k.caller, k.peer, k.cookie, k.state, k.attempt::bigint, k.token, k.owner,
+k.locked_until, k.fingerprint,
 (SELECT r.text FROM once_fingerprint_spec r WHERE r.id = k.fingerprint_spec)
     AS fingerprint_spec,
 k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
@@ -154,25 +155,25 @@ SELECT id FROM once_fingerprint_spec WHERE digest = $1 AND text = $2;
 INSERT INTO once_fingerprint_spec(digest, text) VALUES ($1, $2)
 ON CONFLICT (digest) DO NOTHING RETURNING id;
 
--- The reservations of a scope with max_active go one after the other, so that
--- the limit is exact.  $1 is the scope's number.
--- name: scope_lock
+-- The reservations of a caller with max_active go one after the other, so that
+-- the limit is exact.
+-- name: caller_lock
 SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 63) FOR UPDATE;
 
 -- What reserve and accept have in common:
 --
---   $1 key's number    $2 scope           $3 its number
+--   $1 key's number    $2 peer            $3 caller
 --   $4 max_active      $5 max_kept        $6 environment     $7 body
 --
 -- Without $6 the request is not stored.  A limit of 0 is none.  Two processes
 -- at the same time may each take the last place that max_open or max_kept
 -- leaves.
 
--- Whether the scope has as many keys in progress as it may.
+-- Whether the caller has as many keys in progress as it may.
 -- list: crowded
 CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
     WHERE a.owner IS NOT NULL AND a.state = 'in_progress'
-	AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	AND a.caller = $3::bigint
     LIMIT 1 OFFSET $4::bigint - 1) ELSE false END AS crowded
 
 -- The bytes of all stored requests, of one, and of the given one.
@@ -219,10 +220,10 @@ kept AS (UPDATE once_kept s
     WHERE s.stripe = $stripe AND d.bytes <> 0)
 
 -- list: new_key
-id, scope, scope_id, digest, key, path, state, attempt, token, owner,
+id, peer, caller, digest, key, path, state, attempt, token, owner,
 locked_until, fingerprint, fingerprint_spec, downstream, resume, retention,
 gone, expired_retention, attempt_lock, lock_file, resource, created_at,
-updated_at
+updated_at, scope, cookie
 
 -- Inserts a key with its lease.  Without an id in the result there is a row
 -- with that digest, or one of the other columns says why not.  The caller looks
@@ -232,7 +233,7 @@ updated_at
 WITH may AS (SELECT $crowded,
     CASE WHEN $25::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 	WHERE a.state IN ('unknown', 'dead_letter')
-	    AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	    AND a.caller = $3::bigint
 	LIMIT 1 OFFSET $25::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $now AS now),
 taken AS (INSERT INTO once_key($new_key, reconcile_delay)
@@ -240,7 +241,7 @@ taken AS (INSERT INTO once_key($new_key, reconcile_delay)
 	$10::bytea, 'in_progress', 1, $11::text, $12::bigint,
 	may.now + $13::bigint, $14::bytea, $15::bigint, $16::uuid, $17::boolean,
 	$18::bigint, $19::boolean, $20::bigint, $21::bigint, $22::bigint,
-	$24::text, may.now, may.now, $23::bigint
+	$24::text, may.now, may.now, $26::bytea, $27::uuid, $23::bigint
     FROM may WHERE NOT (crowded OR too_many_open OR no_room)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
 $request_of_new
@@ -248,7 +249,7 @@ SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
     may.now
 FROM may LEFT JOIN taken ON true;
 
--- The same for a key without a stored request, in a scope without a limit
+-- The same for a key without a stored request, of a caller without a limit
 -- on the keys in progress: so it costs half as much.  $20 is max_open.  No row:
 -- there is a key with that digest, or the limit is reached.
 -- name: reserve_simple
@@ -256,11 +257,12 @@ INSERT INTO once_key($new_key)
 SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
     'in_progress', 1, $7::text, $8::bigint, may.now + $9::bigint, $10::bytea,
     $11::bigint, $12::uuid, $13::boolean, $14::bigint, $15::boolean,
-    $16::bigint, $17::bigint, $18::bigint, $19::text, may.now, may.now
+    $16::bigint, $17::bigint, $18::bigint, $19::text, may.now, may.now,
+    $21::bytea, $22::uuid
 FROM (SELECT $now AS now) may
 WHERE CASE WHEN $20::bigint > 0 THEN NOT EXISTS (SELECT 1 FROM once_key a
     WHERE a.state IN ('unknown', 'dead_letter')
-	AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	AND a.caller = $3::bigint
     LIMIT 1 OFFSET $20::bigint - 1) ELSE true END
 ON CONFLICT (digest) DO NOTHING RETURNING created_at;
 
@@ -278,7 +280,9 @@ taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
 	expired_retention = $15::bigint, attempt_lock = $16::bigint,
 	lock_file = $17::bigint, reconcile_delay = $18::bigint,
 	resource = coalesce(k.resource, $19::text), updated_at = may.now,
-	expires_at = NULL, accepted = false, queued_at = NULL
+	expires_at = NULL, accepted = false, queued_at = NULL,
+	fingerprint = $21::bytea, fingerprint_spec = $22::bigint,
+	peer = $2::bytea, caller = $3::bigint, cookie = $23::uuid
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
 	AND k.attempt = $8::bigint
@@ -383,12 +387,12 @@ JOIN past p ON p.id = c.id;
 
 -- Accepting, and the queue ---------------------------------------------------
 
--- Whether the queue is full: $8 keys wait, or half as many of the scope.  A key
+-- Whether the queue is full: $8 keys wait, or half as many of the caller's, on
+-- any route (see caller.h).  A key
 -- that is put off does not count: it could be put off for ever.
 -- list: queue_full
-coalesce((SELECT count(*) >= $8::bigint OR (octet_length($2::bytea) > 0
-	AND $8::bigint > 1
-	AND count(*) FILTER (WHERE q.scope_id = $3::bigint)
+coalesce((SELECT count(*) >= $8::bigint OR ($8::bigint > 1
+	AND count(*) FILTER (WHERE q.caller >> 22 = $3::bigint >> 22)
 	    >= $8::bigint / 2)
     FROM once_key q WHERE q.queued_at <= $now), false) AS queue_full
 
@@ -398,18 +402,19 @@ coalesce((SELECT count(*) >= $8::bigint OR (octet_length($2::bytea) > 0
 WITH may AS (SELECT $crowded,
     CASE WHEN $21::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 	WHERE a.state IN ('unknown', 'dead_letter')
-	    AND a.scope_id = $3::bigint AND a.scope = $2::bytea
+	    AND a.caller = $3::bigint
 	LIMIT 1 OFFSET $21::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $queue_full, $now AS now),
-taken AS (INSERT INTO once_key(id, scope, scope_id, digest, key, path, state,
+taken AS (INSERT INTO once_key(id, peer, caller, digest, key, path, state,
 	attempt, fingerprint, fingerprint_spec, downstream, resume, retention,
 	gone,
 	expired_retention, reconcile_delay, resource, accepted, queued_at,
-	expires_at, created_at, updated_at)
+	expires_at, created_at, updated_at, scope, cookie)
     SELECT $1::bigint, $2::bytea, $3::bigint, $9::bytea, $10::bytea,
 	$11::bytea, 'pending', 0, $12::bytea, $13::bigint, $14::uuid,
 	$15::boolean, $16::bigint, $17::boolean, $18::bigint, $19::bigint,
-	$20::text, true, may.now, may.now + $16::bigint, may.now, may.now
+	$20::text, true, may.now, may.now + $16::bigint, may.now, may.now,
+	$22::bytea, $23::uuid
     FROM may WHERE NOT (crowded OR too_many_open OR no_room
 	OR queue_full)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
@@ -424,7 +429,9 @@ FROM may LEFT JOIN taken ON true;
 WITH may AS (SELECT $crowded, $no_room, $queue_full, $now AS now),
 taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
 	updated_at = may.now, expires_at = may.now + $10::bigint,
-	retention = $10::bigint, resource = coalesce(k.resource, $11::text)
+	retention = $10::bigint, resource = coalesce(k.resource, $11::text),
+	fingerprint = $12::bytea, fingerprint_spec = $13::bigint,
+	peer = $2::bytea, caller = $3::bigint, cookie = $14::uuid
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
 	AND k.attempt = $9::bigint AND k.queued_at IS NULL
@@ -537,12 +544,17 @@ SELECT expires_at FROM once_key WHERE id = $1 AND state = 'completed';
 
 -- $3 is the retention, $4 the pause before a worker runs it again; NULL: no
 -- worker does.  The pause is not part of the retention.
+-- $6: nothing happened.  The key loses its fingerprint, unless a worker runs
+-- the stored request again, or the handler has reached a recovery point.
 -- name: finish_released
 WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
 	updated_at = $now,
 	expires_at = $now + $3::bigint + coalesce($4::bigint, 0),
 	queued_at = CASE WHEN k.accepted THEN $now + $4::bigint END,
-	last_error = $5
+	last_error = $5,
+	fingerprint_spec = CASE WHEN $6::boolean AND k.recovery_point IS NULL
+	    AND NOT (k.accepted AND $4::bigint IS NOT NULL)
+	    THEN 0 ELSE k.fingerprint_spec END
     WHERE $own_attempt RETURNING k.id, k.accepted, k.expires_at),
 unneeded AS (SELECT id FROM done WHERE NOT accepted),
 $without_request
@@ -633,11 +645,15 @@ $without_request
 SELECT expires_at FROM done;
 
 -- $5 is the pause before a worker runs it again; NULL: no worker does.
+-- It is known that nothing happened: as in finish_released.
 -- name: resolve_released
 WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
 	updated_at = $now, expires_at = $now + k.retention,
 	queued_at = CASE WHEN k.accepted THEN $now + $5::bigint END,
-	last_error = $6
+	last_error = $6,
+	fingerprint_spec = CASE WHEN k.recovery_point IS NULL
+	    AND NOT (k.accepted AND $5::bigint IS NOT NULL)
+	    THEN 0 ELSE k.fingerprint_spec END
     WHERE $open_attempt RETURNING k.id, k.accepted, k.expires_at),
 unneeded AS (SELECT id FROM done WHERE NOT accepted),
 $without_request
@@ -661,12 +677,12 @@ SELECT reconcile_after, $now AS now FROM once_key
 WHERE reconcile_after IS NOT NULL AND (lock_file IS NULL OR lock_file = $1)
 ORDER BY reconcile_after LIMIT 1;
 
--- The longest due keys of the next scopes after the number $1, for the host $2.
+-- The longest due keys of the next callers after $1, for the host $2.
 -- name: reconcile_due
 SELECT $row FROM once_key k
-WHERE k.state = 'unknown' AND k.scope_id > $1 AND k.reconcile_after <= $now
+WHERE k.state = 'unknown' AND k.caller > $1 AND k.reconcile_after <= $now
     AND (k.lock_file IS NULL OR k.lock_file = $2)
-ORDER BY k.scope_id, k.reconcile_after LIMIT 8;
+ORDER BY k.caller, k.reconcile_after LIMIT 8;
 
 -- $3 says that a try begins; the next one is in $4 ms.
 -- name: reconcile_claim
@@ -1007,11 +1023,11 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
 	OR k.token IS NOT NULL));
 
 -- Accepted keys without a stored request.
+-- A subquery, and not EXISTS, which the server may make a join of two tables.
 -- name: missing_requests
--- scan: looks at every key that waits, when an operator asks
 SELECT count(*) FROM once_key k
 WHERE k.queued_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM once_request o WHERE o.key_id = k.id);
+    AND (SELECT o.key_id FROM once_request o WHERE o.key_id = k.id) IS NULL;
 
 -- Delivered effects of deleted keys; and pending effects of keys that have not
 -- exactly one turn.
@@ -1077,7 +1093,7 @@ ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_refused',
     'once_topic', 'once_effect', 'once_key_id',
     'once_effect_id', 'once_fingerprint_spec_id',
-    'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_scope',
+    'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_caller',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
     'once_key_queue', 'once_effect_of_key',
     'once_effect_open', 'once_effect_owner', 'once_checkpoint', 'once_outbox',
@@ -1095,12 +1111,18 @@ WHERE NOT EXISTS (SELECT 1 FROM pg_class c
 	WHERE p.pronamespace = current_schema()::regnamespace
 	AND p.proname::text = n.name);
 
+-- Other schemas of the database that have a store.
+-- name: other_stores
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(n.nspname::text, ' ')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = 'once_meta' AND n.nspname <> current_schema();
+
 -- Whether a COMMIT waits for a standby, and whether there are standbys; an
 -- ordinary role sees no more of them than that.
 -- name: standbys
 -- scan: reads the server's state, when an operator asks
-SELECT current_setting('synchronous_standby_names') <> '' AND
-    current_setting('synchronous_commit') NOT IN ('off', 'local'),
+SELECT current_setting('synchronous_standby_names') <> '',
     (SELECT count(*) FROM pg_stat_replication);
 
 -- Tables that a crash of the server empties.
@@ -1211,6 +1233,12 @@ SELECT $effect FROM once_effect e WHERE e.id = $1;
 -- scan: sums the bytes of stored requests, in 64 rows
 SELECT $kept_sum;
 
+-- The bytes of the tables, with their indexes.
+-- name: store_bytes
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relkind = 'r' AND relname LIKE 'once\_%'
+    AND relnamespace = current_schema()::regnamespace;
+
 -- name: gauge_running
 SELECT count(*) FROM once_key
 WHERE owner IS NOT NULL AND state = 'in_progress';
@@ -1268,14 +1296,14 @@ ON CONFLICT (digest) DO NOTHING;
 -- Keys without a lease, an array for each column (see pg_array.h); spec is the
 -- digest of the fingerprint_spec.
 -- name: copy_keys
-INSERT INTO once_key(id, scope, scope_id, digest, key, path, state, attempt,
+INSERT INTO once_key(id, scope, caller, digest, key, path, state, attempt,
     fingerprint_spec, fingerprint, downstream, recovery_point, resume,
     retention, gone,
     expired_retention, reconcile_delay, reconcile_after, reconcile_attempts,
     resource, accepted, queued_at, expires_at, created_at, updated_at, status,
     last_error, kept, kind, response_version, body_length, reason, headers,
-    body)
-SELECT k.id, k.scope, k.scope_id, k.digest, k.key, k.path, k.state,
+    body, peer, cookie)
+SELECT k.id, k.scope, k.caller, k.digest, k.key, k.path, k.state,
     k.attempt::integer,
     (SELECT r.id FROM once_fingerprint_spec r WHERE r.digest = k.spec),
     k.fingerprint, k.downstream, k.recovery_point, k.resume, k.retention,
@@ -1283,7 +1311,7 @@ SELECT k.id, k.scope, k.scope_id, k.digest, k.key, k.path, k.state,
     k.reconcile_attempts::integer, k.resource, k.accepted, k.queued_at,
     k.expires_at, k.created_at, k.updated_at, k.status::smallint,
     k.last_error, k.kept, k.kind::smallint, k.response_version::smallint,
-    k.body_length, k.reason, k.headers, k.body
+    k.body_length, k.reason, k.headers, k.body, k.peer, k.cookie
 FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
     $6::bytea[], $7::text[], $8::bigint[], $9::bytea[], $10::bytea[],
     $11::uuid[], $12::text[], $13::boolean[], $14::bigint[], $15::boolean[],
@@ -1291,13 +1319,13 @@ FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
     $21::boolean[], $22::bigint[], $23::bigint[], $24::bigint[],
     $25::bigint[], $26::bigint[], $27::bytea[], $28::boolean[],
     $29::bigint[], $30::bigint[], $31::bigint[], $32::bytea[], $33::bytea[],
-    $34::bytea[])
-    AS k(id, scope, scope_id, digest, key, path, state, attempt, spec,
+    $34::bytea[], $35::bytea[], $36::uuid[])
+    AS k(id, scope, caller, digest, key, path, state, attempt, spec,
 	fingerprint, downstream, recovery_point, resume, retention, gone,
 	expired_retention, reconcile_delay, reconcile_after,
 	reconcile_attempts, resource, accepted, queued_at, expires_at,
 	created_at, updated_at, status, last_error, kept, kind,
-	response_version, body_length, reason, headers, body);
+	response_version, body_length, reason, headers, body, peer, cookie);
 
 -- name: copy_request
 INSERT INTO once_request(key_id, environment, body)

@@ -32,9 +32,10 @@ SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp',
 --
 --   version  of this file
 --   secret   of the store: for scopes, digests and downstream keys
---   losses   how often an operator accepted that the store lacks commits, after
---            a standby without them was promoted.  A process that has noticed
---            the loss waits until the number grows
+--   losses   when an operator last accepted that the store lacks commits, after
+--            a standby without them was promoted, or after a restore (ms).  A
+--            process that has noticed the loss waits until the number grows,
+--            also beyond one that a restore has taken back
 --
 -- No transaction of a request writes this row.
 -- name: schema_meta
@@ -80,20 +81,26 @@ CREATE TABLE once_owner(
 	beat_at bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- One row for each connection of a process that writes.
+-- One row for each process that writes, and one for each of its connections.
 --
---   owner slot  the process, and the connection's place in its pool
---   seq         the number of the last transaction.  After a lost connection
---               its process asks here whether the COMMIT was carried out
+--   owner   the process
+--   slot    the connection's place in its pool; -1: the row of the process,
+--           which never changes.  The transaction that made it (xmin) tells
+--           whether the store is the one that the process knows: a restore
+--           makes the row anew
+--   seq     the number of the connection's last transaction.  After a lost
+--           connection its process asks here whether the COMMIT was carried out
 --
--- No index has seq: a change needs no new index entries.
+-- The key has seq, so that each transaction's row is found at once.  Without it
+-- the versions of one row would be a chain, which grows while any transaction
+-- in the server, such as that of pg_dump, keeps them from being removed.
 -- name: schema_session
 CREATE TABLE once_session(
 	owner bigint NOT NULL,
 	slot bigint NOT NULL,
 	seq bigint NOT NULL,
-	PRIMARY KEY(owner, slot)
-) WITH (fillfactor = 50);
+	PRIMARY KEY(owner, slot, seq)
+);
 
 -- The bytes of all stored requests are the sum of these rows.  A connection
 -- adds to one of them and subtracts from it, by the number of its server
@@ -108,7 +115,7 @@ CREATE TABLE once_kept(
 -- name: schema_kept_stripes
 INSERT INTO once_kept(stripe) SELECT generate_series(0, 63);
 
--- Specs are long, few, and the same for many keys.
+-- Specs are long, few, and the same for many keys.  Number 0 is empty.
 --
 --   digest   SHA-256 of the text, which may be too long for an index
 -- name: schema_fingerprint_spec
@@ -118,15 +125,22 @@ CREATE TABLE once_fingerprint_spec(
 	text bytea NOT NULL
 );
 
+-- The empty one; the digest is that of no bytes.
+-- name: schema_no_fingerprint
+INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
+    '\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '');
+
 -- One row for each key.  The columns of fixed length come first, so that no
 -- bytes are lost between them.
 --
 --   id              never used twice.  A process draws numbers in advance, so
 --                   that they tell the order of creation only roughly
---   scope_id        a number made from the scope with the secret
+--   caller          whom limits count the key for: see caller.h
 --   owner           the process that holds the lease; while there is a token
 --   locked_until    the deadline of the attempt; while there is a token
---   fingerprint_spec  the way the fingerprint was made
+--   fingerprint_spec  the way the fingerprint was made; 0: the key was released
+--                   because nothing happened, and takes the fingerprint of the
+--                   request that runs next
 --   retention       ms, from the end of an attempt
 --   created_at updated_at  for people
 --   expires_at      past it the key counts as deleted
@@ -144,6 +158,8 @@ CREATE TABLE once_fingerprint_spec(
 --                   failed_retryable, and accepted
 --   body_length     bytes of the response's body, wherever it is
 --   downstream      UUID, the same for all attempts
+--   cookie          HMAC of the Cookie field, for a key that came from a form
+--                   or a query and has an empty scope
 --   attempt         attempts begun
 --   reconcile_attempts  tries to reconcile begun
 --   status kind     of the stored response
@@ -161,6 +177,8 @@ CREATE TABLE once_fingerprint_spec(
 --                   A statement that finds a row by it compares the texts, too
 --   fingerprint     of the request
 --   key path scope  the identity
+--   peer            the client's address, as the web server said it.  Like
+--                   caller and cookie it is of the last attempt's request
 --   token           of the lease, 32 hexadecimal digits; while in_progress, and
 --                   while completed by the attempt itself but not confirmed
 --   late_token      the token of an attempt whose process seemed to be gone,
@@ -176,7 +194,7 @@ CREATE TABLE once_fingerprint_spec(
 -- name: schema_key
 CREATE TABLE once_key(
 	id bigint PRIMARY KEY,
-	scope_id bigint NOT NULL,
+	caller bigint NOT NULL DEFAULT 0,
 	owner bigint,
 	locked_until bigint,
 	fingerprint_spec bigint NOT NULL,
@@ -192,6 +210,7 @@ CREATE TABLE once_key(
 	queued_at bigint,
 	body_length bigint,
 	downstream uuid NOT NULL,
+	cookie uuid,
 	attempt integer NOT NULL,
 	reconcile_attempts integer NOT NULL DEFAULT 0,
 	status smallint,
@@ -207,6 +226,7 @@ CREATE TABLE once_key(
 	key bytea NOT NULL,
 	path bytea NOT NULL,
 	scope bytea NOT NULL,
+	peer bytea,
 	token text COLLATE "C",
 	late_token text COLLATE "C",
 	resource text COLLATE "C",
@@ -232,10 +252,10 @@ CREATE INDEX once_key_expiry ON once_key(expires_at)
 CREATE INDEX once_key_open ON once_key(state)
     WHERE state IN ('pending', 'unknown', 'dead_letter');
 
--- Keys with an open outcome, by scope: to count them, and to reconcile the
--- scopes in turn.
--- name: schema_key_scope
-CREATE INDEX once_key_scope ON once_key(scope_id, reconcile_after)
+-- Keys with an open outcome, by caller: to count them, and to reconcile those
+-- of each caller in turn.
+-- name: schema_key_caller
+CREATE INDEX once_key_caller ON once_key(caller, reconcile_after)
     WHERE state IN ('unknown', 'dead_letter');
 
 -- name: schema_key_reconcile

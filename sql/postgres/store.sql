@@ -2,18 +2,27 @@
 
 -- name: server
 SELECT current_setting('server_version_num')::bigint,
-    current_setting('fsync'), current_setting('synchronous_commit'),
+    current_setting('fsync'), $synchronous_commit,
     current_setting('full_page_writes'),
-    current_setting('synchronous_standby_names') <> ''
-	AND current_setting('synchronous_commit') NOT IN ('off', 'local'),
+    current_setting('synchronous_standby_names') <> '',
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- name: catalog
 SELECT current_database()::text;
 
--- name: meta_exists
-SELECT 1::bigint FROM pg_class
-WHERE relname = 'once_meta' AND relnamespace = current_schema()::regnamespace;
+-- The schema of the store that the role's path leads to, and whether the role
+-- can read it.  A store of another role's on the path does not count before.
+-- name: meta_schema
+-- scan: reads the catalog, when a process starts
+SELECT p.name::text, has_table_privilege(c.oid, 'SELECT') AS usable
+FROM unnest(current_schemas(false)) WITH ORDINALITY AS p(name, place)
+    JOIN pg_class c ON c.relnamespace = quote_ident(p.name)::regnamespace
+	AND c.relname = 'once_meta'
+ORDER BY usable DESC, p.place LIMIT 1;
+
+-- Where a store is made.
+-- name: meta_place
+SELECT current_schema()::text;
 
 -- name: meta_new
 INSERT INTO once_meta(id, version, secret) VALUES (1, $1, $2);
@@ -40,9 +49,8 @@ VALUES ($1, $2, $3, $4, 1,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 ON CONFLICT (id) DO UPDATE SET beat = once_owner.beat + 1,
     beat_at = excluded.beat_at
-RETURNING beat_at, current_setting('synchronous_standby_names') <> ''
-	AND current_setting('synchronous_commit') NOT IN ('off', 'local'),
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+RETURNING beat_at, current_setting('synchronous_standby_names') <> '',
+    pg_current_snapshot()::text;
 
 -- All processes: whether one has not moved for a week, and whether it has
 -- leases or tries effects.  A process that does is in the list even without a

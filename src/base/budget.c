@@ -5,19 +5,24 @@
 #include "config.h"
 
 #include <assert.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "leader.h"
 #include "lock.h"
 #include "budget.h"
 
+/* A waiting thread. */
+struct demand {
+	TAILQ_ENTRY(demand) link;
+};
+
 struct budget {
 	struct lock lock; /* guards the members below */
 	pthread_cond_t changed;
 	size_t total, used;
-	uint64_t asked, served; /* numbers of waiting threads */
+	TAILQ_HEAD(, demand) waiting; /* the first to come is the first */
+	bool stopped;
 };
 
 struct budget *
@@ -28,6 +33,7 @@ budget_new(size_t total)
 	if (b == NULL)
 		return NULL;
 	b->total = total;
+	TAILQ_INIT(&b->waiting);
 	lock_init(&b->lock, LOCK_BUDGET);
 	lock_cond_init(&b->changed);
 	return b;
@@ -38,7 +44,7 @@ budget_free(struct budget *b)
 {
 	if (b == NULL)
 		return;
-	assert(b->used == 0 && b->asked == b->served);
+	assert(b->used == 0 && TAILQ_EMPTY(&b->waiting));
 	pthread_cond_destroy(&b->changed);
 	lock_destroy(&b->lock);
 	free(b);
@@ -51,24 +57,42 @@ budget_fits(const struct budget *b, size_t n)
 	return n <= b->total - b->used;
 }
 
-void
-budget_take(struct budget *b, size_t n)
+/* Waits until the bytes are there, and no earlier demand waits for them. */
+static bool
+budget_wait(struct budget *b, size_t n, int64_t until_mono)
 {
-	uint64_t turn;
+	struct demand demand;
+	bool served = false, late = false;
+
+	TAILQ_INSERT_TAIL(&b->waiting, &demand, link);
+	lock_give(&b->lock);
+	leader_yield();
+	lock_take(&b->lock);
+	for (;;) {
+		served =
+		    TAILQ_FIRST(&b->waiting) == &demand && budget_fits(b, n);
+		if (served || late || b->stopped)
+			break;
+		late = !lock_wait(&b->lock, &b->changed, until_mono);
+	}
+	TAILQ_REMOVE(&b->waiting, &demand, link);
+	pthread_cond_broadcast(&b->changed);
+	return served;
+}
+
+bool
+budget_take(struct budget *b, size_t n, int64_t until_mono)
+{
+	bool served;
 
 	lock_take(&b->lock);
-	turn = b->asked++;
-	if (turn != b->served || !budget_fits(b, n)) {
-		lock_give(&b->lock);
-		leader_yield();
-		lock_take(&b->lock);
-	}
-	while (turn != b->served || !budget_fits(b, n))
-		lock_wait(&b->lock, &b->changed, LOCK_FOREVER);
-	b->used += n;
-	b->served++;
-	pthread_cond_broadcast(&b->changed);
+	served = TAILQ_EMPTY(&b->waiting) && budget_fits(b, n);
+	if (!served && until_mono != 0)
+		served = budget_wait(b, n, until_mono);
+	if (served)
+		b->used += n;
 	lock_give(&b->lock);
+	return served;
 }
 
 void
@@ -77,6 +101,15 @@ budget_give(struct budget *b, size_t n)
 	lock_take(&b->lock);
 	assert(n <= b->used);
 	b->used -= n;
+	pthread_cond_broadcast(&b->changed);
+	lock_give(&b->lock);
+}
+
+void
+budget_stop_waiting(struct budget *b)
+{
+	lock_take(&b->lock);
+	b->stopped = true;
 	pthread_cond_broadcast(&b->changed);
 	lock_give(&b->lock);
 }

@@ -1,11 +1,13 @@
 /*
  * A number of bytes that threads share.  A thread takes the bytes that it is
- * going to need; while too few are left, it waits, in order of arrival.
+ * going to need.  While too few are left, it waits, in order of arrival.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rc.h"
 
@@ -15,10 +17,17 @@ struct budget;
 struct budget *budget_new(size_t total);
 void budget_free(struct budget *b); /* all bytes are given back */
 
-/* Takes n bytes, at most the total, after the threads that asked earlier have
- * theirs.  A thread that has to wait hands the lead on first. */
-void budget_take(struct budget *b, size_t n);
+/*
+ * Takes n bytes, at most the total, after the threads that asked earlier have
+ * theirs.  A thread that has to wait hands the lead on first.  False: nothing
+ * was taken until until_mono, a reading of clock_mono() (ms); 0: the call does
+ * not wait.
+ */
+bool budget_take(struct budget *b, size_t n, int64_t until_mono);
 
 void budget_give(struct budget *b, size_t n);
+
+/* Ends all waits, those of later calls too. */
+void budget_stop_waiting(struct budget *b);
 
 #endif

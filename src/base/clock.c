@@ -6,8 +6,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,10 +94,39 @@ clock_wall(void)
 	return clock_read_clock(CLOCK_REALTIME);
 }
 
+static int64_t boot_added; /* ns: by this process's time namespace */
+
+static void
+read_boot_added(void)
+{
+	FILE *file = fopen("/proc/self/timens_offsets", "re");
+	static const char name[] = "boottime ";
+	char line[128], *end;
+
+	if (file == NULL)
+		return;
+	while (fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, name, strlen(name)) == 0) {
+			boot_added =
+			    strtoll(line + strlen(name), &end, 10) * 1000000000;
+			boot_added += strtoll(end, NULL, 10);
+		}
+	fclose(file);
+}
+
+static int64_t
+read_boot(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, read_boot_added);
+	return read_nanoseconds(CLOCK_BOOTTIME) - boot_added;
+}
+
 int64_t
 clock_boot(void)
 {
-	return clock_read_clock(CLOCK_BOOTTIME);
+	return read_boot() / 1000000;
 }
 
 /* Repeats the two readings if this thread was interrupted between them. */
@@ -106,9 +137,9 @@ clock_wall_at_boot(void)
 	int tries;
 
 	for (tries = 0; tries < 10; tries++) {
-		before = read_nanoseconds(CLOCK_BOOTTIME);
+		before = read_boot();
 		wall = read_nanoseconds(CLOCK_REALTIME);
-		after = read_nanoseconds(CLOCK_BOOTTIME);
+		after = read_boot();
 		if (after - before < 20000)
 			break;
 	}

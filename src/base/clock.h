@@ -28,7 +28,8 @@ int64_t clock_wall(void);
  * is past. */
 _Bool clock_wait_mono(sem_t *sem, int64_t mono);
 
-/* Milliseconds since boot, including suspended time: CLOCK_BOOTTIME. */
+/* Milliseconds since boot of the kernel, including suspended time:
+ * CLOCK_BOOTTIME, as outside of any time namespace. */
 int64_t clock_boot(void);
 
 /*

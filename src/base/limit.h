@@ -34,13 +34,18 @@
 #define LIMIT_KEY_FROM 16
 #define LIMIT_PATH     (16 * 1024)
 #define LIMIT_SCOPE    (16 * 1024)
+/* A client's address, as text. */
+#define LIMIT_PEER 63
 
 /* JSON: the nesting depth of objects and arrays (at most 128). */
 #define LIMIT_JSON_DEPTH 128
 /* Texts longer than LIMIT_JSON are compared as bytes.  LIMIT_JSON_MEMORY
- * bounds the memory of all comparisons together, besides the texts. */
+ * bounds the memory of all comparisons together, besides the texts.
+ * LIMIT_JSON_SMALL of it is for texts that stay in memory, so that they do not
+ * wait for long ones. */
 #define LIMIT_JSON        (16 * 1024 * 1024)
 #define LIMIT_JSON_MEMORY (64 * 1024 * 1024)
+#define LIMIT_JSON_SMALL  (4 * 1024 * 1024)
 
 /* Forms: a name, as it is sent; the head of a part; the boundary (RFC 2046,
  * section 5.1.1 has 70). */

@@ -22,7 +22,8 @@ enum lock_rank {
 	LOCK_RATE,
 	LOCK_BUDGET,
 	LOCK_STORE,
-	LOCK_COMMITTER
+	LOCK_COMMITTER,
+	LOCK_REFUSED
 };
 
 struct lock {

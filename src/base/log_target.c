@@ -172,16 +172,38 @@ open_syslog(void)
 	return install(&syslog_fd, fd);
 }
 
+/* Whether it is a regular file with one name, of this user or of root.  Others
+ * may write the folder: what they put there is not to be written to. */
+static bool
+is_ours(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return false;
+	errno = EPERM;
+	return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	    (st.st_uid == geteuid() || st.st_uid == 0);
+}
+
 /* O_NONBLOCK: a FIFO without a reader is an error, not a wait. */
 static bool
 target_open_file(const char *name)
 {
-	int fd = open(name,
-	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-	    0640);
+	int error,
+	    fd = open(name,
+		O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
+		    O_NONBLOCK | O_NOFOLLOW,
+		0640);
 
 	if (fd == -1)
 		return false;
+	if (!is_ours(fd)) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return false;
+	}
 	atomic_store(&torn, false);
 	return install(&file_fd, fd);
 }

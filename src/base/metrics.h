@@ -44,6 +44,8 @@
 	    "code=\"key-reused\"", "") \
 	C(REFUSED_KEY_IN_PROGRESS, "refused_total", \
 	    "code=\"key-in-progress\"", "") \
+	C(REFUSED_KEY_OF_ANOTHER, "refused_total", \
+	    "code=\"key-of-another\"", "") \
 	C(REFUSED_OUTCOME_UNKNOWN, "refused_total", \
 	    "code=\"outcome-unknown\"", "") \
 	C(REFUSED_KEY_EXPIRED, "refused_total", \
@@ -118,6 +120,8 @@
 	    "Effects in the outbox, by state.") \
 	S(IN_OUTBOX_DELIVERED, "outbox", "state=\"delivered\"", "") \
 	S(IN_OUTBOX_DEAD_LETTER, "outbox", "state=\"dead_letter\"", "") \
+	S(STORE_BYTES, "store_bytes", "", \
+	    "Bytes of the store in use: see max_store.") \
 	S(KEPT_BYTES, "kept_bytes", "", \
 	    "Bytes of requests that are kept to be run or reconciled.") \
 	S(OLDEST_UNKNOWN, "oldest_unknown_seconds", "", \

@@ -46,17 +46,9 @@ struct entry {
 struct process_list {
 	struct entry *entry;
 	size_t n, room;
-	uint64_t space;
+	uint64_t space; /* all processes of that PID namespace; 0: not all */
 	int pauses;
 };
-
-static uint64_t
-own_space(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
 
 static int
 open_of(pid_t pid, const char *what)
@@ -169,7 +161,6 @@ process_session(pid_t pid, struct process_session *session)
 		return false;
 	session->id = pid;
 	session->started = e.started;
-	session->space = own_space();
 	return true;
 }
 
@@ -397,7 +388,7 @@ process_list(struct process_list **out)
 	*out = NULL;
 	if ((list = calloc(1, sizeof(*list))) == NULL)
 		return RC_NOMEM;
-	list->space = own_space();
+	list->space = process_shows_all() ? process_space() : 0;
 	list->pauses = PAUSES_MAX;
 	if ((rc = process_read_all(list)) == RC_OK)
 		rc = process_read_all(list);
@@ -423,6 +414,12 @@ process_list_free(struct process_list *list)
 	free(list);
 }
 
+bool
+process_list_shows(const struct process_list *list, uint64_t space)
+{
+	return space != 0 && space == list->space;
+}
+
 /* Whether the session's number was reused: the process of that number is not
  * the session's leader. */
 static bool
@@ -443,8 +440,7 @@ find_session(const struct process_list *list, const struct process_session *s)
 {
 	size_t i;
 
-	if (s == NULL || s->id <= 0 || s->space != list->space ||
-	    is_reused(list, s))
+	if (s == NULL || s->id <= 0 || is_reused(list, s))
 		return 0;
 	for (i = 0; i < list->n; i++) {
 		if (!list->entry[i].ended && list->entry[i].session == s->id &&

@@ -4,8 +4,7 @@
  * A process keeps its session until it begins a session of its own.  It keeps
  * the environment of its program until it starts a program with another
  * environment.  A process that has left both, and has closed every descriptor,
- * cannot be found.  The same is true of a process that /proc does not show to
- * this user (hidepid, another PID namespace).
+ * cannot be found.
  *
  * While a process starts a program (execve()), /proc shows no environment of
  * it.  A list waits for such processes, for 100 ms in all.  It may miss a chain
@@ -30,8 +29,14 @@
 struct process_session {
 	pid_t id;         /* 0: not known */
 	uint64_t started; /* start of its leader: clock ticks since boot */
-	uint64_t space;   /* the PID namespace of the number */
 };
+
+/* This process's PID namespace, by the number of its file; 0: not known.  While
+ * a process lives in a namespace, no other one has that number. */
+uint64_t process_space(void);
+
+/* Whether /proc is that of this process's namespace, and hides nothing. */
+bool process_shows_all(void);
 
 /*
  * Finds the session that pid leads or is about to lead.  pid is a child that
@@ -49,6 +54,13 @@ struct process_list;
  */
 enum rc process_list(struct process_list **out);
 void process_list_free(struct process_list *list);
+
+/*
+ * Whether the list has all processes of that PID namespace.  /proc does not
+ * show those of another namespace, and it may hide those of other users
+ * (hidepid).
+ */
+bool process_list_shows(const struct process_list *list, uint64_t space);
 
 /* A process of the list that is in that session (NULL: any session is ignored),
  * or has that token in its environment; 0: none. */

@@ -121,12 +121,24 @@ has_capability(unsigned capability)
 }
 
 bool
+user_may_trace(void)
+{
+	return has_capability(CAP_SYS_PTRACE);
+}
+
+bool
+user_may_change(void)
+{
+	return has_capability(CAP_SETUID);
+}
+
+bool
 user_may_become(const struct user *user, char *err, size_t errsize)
 {
 	/* Supplementary groups are always set, see child.c. */
 	if (!user->change ||
 	    (has_capability(CAP_SETGID) &&
-		(user->uid == geteuid() || has_capability(CAP_SETUID))))
+		(user->uid == geteuid() || user_may_change())))
 		return true;
 	snprintf(err, errsize,
 	    "to run a program as another user or group, oncewrap needs root, "

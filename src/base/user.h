@@ -27,6 +27,11 @@ bool user_id(const char *text, id_t *id);
  * in err if the kernel will refuse it. */
 bool user_may_become(const struct user *user, char *err, size_t errsize);
 
+/* Whether this process may see all processes (CAP_SYS_PTRACE); and whether it
+ * may become another user (CAP_SETUID). */
+bool user_may_trace(void);
+bool user_may_change(void);
+
 /*
  * A NULL user or group means this process's own.  A user also brings its
  * supplementary groups.  A user that is a number without an account needs a

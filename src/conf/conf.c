@@ -78,6 +78,8 @@ derive_programs(struct conf_route *route)
 	route->handler.route = route->path;
 	route->handler.tracked =
 	    route->on_crash == CONF_CRASH_RESUME || argv.n > 0;
+	route->handler.php_prepend =
+	    conf_has_preset(route, CONF_PRESET_PHP_FPM);
 	route->handler.form_key = key_is_from(route, CONF_FROM_FORM) ||
 	    key_is_from(route, CONF_FROM_QUERY) ||
 	    key_is_from(route, CONF_FROM_COOKIE);
@@ -173,14 +175,21 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 	return true;
 }
 
-/* Processes that stay need a program that the configuration names. */
 static bool
-check_protocol(const struct conf *conf, const struct conf_route *route,
+check_handler(const struct conf *conf, const struct conf_route *route,
     struct conf_error *err)
 {
+	if (conf_has_preset(route, CONF_PRESET_PHP_FPM) &&
+	    conf_program_address(&route->handler) == NULL)
+		return conf_error_at(conf->file,
+		    conf_line_of_route(conf, route, "preset"),
+		    "preset = php-fpm needs a handler: the address of php-fpm, "
+		    "such as unix:/run/php/php8.2-fpm.sock",
+		    err);
 	if (route->handler.protocol != CONF_PROTOCOL_FASTCGI ||
 	    route->handler.argv.n > 0)
 		return true;
+	/* Processes that stay need a program that the configuration names. */
 	return conf_error_at(conf->file,
 	    conf_line_of_route(conf, route, "protocol"),
 	    "protocol = fastcgi needs a handler: the program whose processes "
@@ -192,10 +201,10 @@ bool
 conf_check(const struct conf *conf, struct conf_error *err)
 {
 	for (size_t i = 0; i < conf->nroutes; i++)
-		if (!check_protocol(conf, &conf->routes[i], err))
+		if (!check_handler(conf, &conf->routes[i], err))
 			return false;
 	/* Routes may bring the handlers. */
-	if (conf->nroutes == 0 && !check_protocol(conf, &conf->defaults, err))
+	if (conf->nroutes == 0 && !check_handler(conf, &conf->defaults, err))
 		return false;
 	/* SO_PEERCRED is for unix sockets only. */
 	if (conf->allow_peers.n > 0 && conf->socket != NULL &&
@@ -314,7 +323,8 @@ conf_program_same(const struct conf_program *a, const struct conf_program *b)
 		is_same_list(&a->environment, &b->environment) &&
 		a->protocol == b->protocol && a->processes == b->processes &&
 		a->max_requests == b->max_requests &&
-		a->form_key == b->form_key && a->tracked == b->tracked &&
+		a->form_key == b->form_key &&
+		a->php_prepend == b->php_prepend && a->tracked == b->tracked &&
 		is_same_text(a->route, b->route));
 }
 
@@ -327,6 +337,12 @@ conf_shares_database(const struct conf *conf)
 		if (conf->routes[i].share_database)
 			return true;
 	return false;
+}
+
+bool
+conf_has_preset(const struct conf_route *route, enum conf_preset preset)
+{
+	return (route->preset & 1U << preset) != 0;
 }
 
 bool

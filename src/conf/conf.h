@@ -55,7 +55,9 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 #define CONF_PRESETS(X) \
 	X(CONF_PRESET_NONE, "none") \
 	X(CONF_PRESET_FORM, "form") \
-	X(CONF_PRESET_WEBHOOK, "webhook")
+	X(CONF_PRESET_WEBHOOK, "webhook") \
+	X(CONF_PRESET_PHP_CGI, "php-cgi") \
+	X(CONF_PRESET_PHP_FPM, "php-fpm")
 #define CONF_CONCURRENTS(X) \
 	X(CONF_CONCURRENT_REJECT, "reject") \
 	X(CONF_CONCURRENT_WAIT, "wait") \
@@ -66,6 +68,7 @@ struct conf_statuses { /* a set of the statuses 100-599 */
 	X(CONF_ASYNC_ALWAYS, "always")
 #define CONF_EXITS(X) \
 	X(CONF_EXIT_CHECK, "check") \
+	X(CONF_EXIT_RELEASE, "release") \
 	X(CONF_EXIT_IGNORE, "ignore")
 #define CONF_CRASHES(X) \
 	X(CONF_CRASH_UNKNOWN, "unknown") \
@@ -120,6 +123,7 @@ struct conf_program {
 	unsigned max_requests; /* 0: any number */
 	/* derived: */
 	bool form_key;     /* it gets ONCE_FORM_KEY */
+	bool php_prepend;  /* an application gets PHP_VALUE: see handler.c */
 	const char *route; /* the path of its route */
 	bool tracked;      /* all processes of a lost attempt must be found */
 };
@@ -149,7 +153,7 @@ struct conf_route {
 	/* Two programs that differ in argv and protocol.  No handler:
 	 * SCRIPT_FILENAME names it; no reconcile: no program is asked. */
 	struct conf_program handler, reconcile;
-	enum conf_preset preset;
+	unsigned preset; /* a set of them: conf_has_preset() */
 	/* CONF_UNSAFE alone: all unsafe methods. */
 	struct conf_list methods;
 	struct conf_key_from key_from;
@@ -217,7 +221,8 @@ struct conf {
 	struct conf_list admin_users; /* may act on the page there */
 	const char *status_path;      /* NULL: none */
 	unsigned async_workers, async_queue, reconcile_workers;
-	uint64_t max_kept; /* bytes; 0: any number */
+	uint64_t max_kept;  /* bytes; 0: any number */
+	uint64_t max_store; /* bytes; 0: any number */
 	int64_t sweep_interval, reap_interval;
 
 	/* [defaults], and [route PATH] with the defaults filled in, longest
@@ -294,6 +299,8 @@ conf_program_same(const struct conf_program *a, const struct conf_program *b);
 
 /* Whether any route lets handlers write the database. */
 bool conf_shares_database(const struct conf *conf);
+
+bool conf_has_preset(const struct conf_route *route, enum conf_preset preset);
 
 bool conf_list_has(const struct conf_list *list, const char *item);
 bool conf_status_in(const struct conf_statuses *set, int status);

@@ -1,5 +1,6 @@
 /*
- * Functions of conf.c and conf_clash.c for conf_parse.c alone.
+ * Functions of conf.c and conf_clash.c for conf_parse.c and conf_preset.c
+ * alone.
  */
 #ifndef CONF_BUILD_H
 #define CONF_BUILD_H
@@ -26,6 +27,7 @@ bool conf_error_at(
 /* The lines at which the options of a file were set. */
 struct conf_lines {
 	struct conf_origin server, defaults;
+	struct conf_origin plain;   /* defaults without its preset */
 	struct conf_origin *routes; /* in the order of conf->routes */
 };
 

@@ -14,6 +14,7 @@
 #include "conf_option.h"
 
 #include "conf_build.h"
+#include "conf_preset.h"
 #include "conf_text.h"
 
 struct clash {
@@ -109,12 +110,20 @@ clash_check_route(const struct conf *conf, const struct conf_route *route,
 		report_route(clash,
 		    "scope_required needs a scope other than none", at,
 		    "scope_required", "scope");
-	if (route->preset == CONF_PRESET_WEBHOOK &&
-	    clash_line_of(at, "key_from") == 0)
+	if (conf_has_preset(route, CONF_PRESET_WEBHOOK) &&
+	    (clash_line_of(at, "key_from") == 0 ||
+		conf_preset_set(at->route, "key_from")))
 		report_route(clash,
 		    "preset = webhook needs a key_from that names the sender's "
 		    "id, such as header:X-GitHub-Delivery or json:/id",
 		    at, "preset", NULL);
+	if (conf_has_preset(route, CONF_PRESET_PHP_CGI) &&
+	    route->handler.protocol == CONF_PROTOCOL_FASTCGI)
+		report_route(clash,
+		    "preset = php-cgi runs a process for each request, whose "
+		    "exit status tells what became of the script: take "
+		    "protocol out, or use preset = php-fpm",
+		    at, "preset", "protocol");
 	if (route->async != CONF_ASYNC_NEVER && conf->status_path == NULL)
 		report_route(clash, "async needs a status_path in [server]", at,
 		    "async", NULL);
@@ -171,9 +180,10 @@ conf_clash(
 	clash_check_server(conf, &lines->server, &clash);
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		at.route = &lines->routes[i];
+		at.defaults = conf_preset_defaults(lines, at.route);
 		clash_check_route(conf, &conf->routes[i], &at, &clash);
 	}
-	at.route = &lines->defaults;
+	at.route = at.defaults = &lines->defaults;
 	clash_check_route(conf, &conf->defaults, &at, &clash);
 	for (size_t i = 0; i < conf->neffects; i++)
 		if (conf->effects[i].program.argv.n == 0)

@@ -38,6 +38,7 @@ enum kind {
 	KIND_SIZE,
 	KIND_SWITCH,
 	KIND_WORD,
+	KIND_WORDS,
 	KIND_STATUSES,
 	KIND_TEXT,
 	KIND_LIST,
@@ -52,7 +53,7 @@ struct conf_option {
 	size_t offset, size;
 	const char *builtin; /* its default; NULL: what zeroed memory means */
 	int64_t min, max;
-	const char *const *words;  /* KIND_WORD */
+	const char *const *words;  /* KIND_WORD, KIND_WORDS */
 	enum conf_text_kind text;  /* KIND_TEXT */
 	enum conf_text_item items; /* KIND_LIST */
 	bool empty;                /* an empty value is allowed */
@@ -80,6 +81,7 @@ struct conf_option {
 #define MODE         .kind = KIND_MODE
 #define SWITCH       .kind = KIND_SWITCH
 #define WORD(list)   .kind = KIND_WORD, .words = WORDS(list)
+#define SEVERAL(l)   .kind = KIND_WORDS, .words = WORDS(l)
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
 #define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
@@ -141,12 +143,13 @@ static const struct conf_option server_options[] = {
 	{ S(async_queue), NUMBER(1, LIMIT_ASYNC_QUEUE), IS("1000") },
 	{ S(reconcile_workers), NUMBER(1, LIMIT_ASYNC_WORKERS), IS("2") },
 	{ S(max_kept), SIZE(0, 1024 * GIB), IS("256M") },
+	{ S(max_store), SIZE(0, 1024 * 1024 * GIB), IS("0") },
 	{ S(sweep_interval), TIME(10, DAY), IS("60s") },
 	{ S(reap_interval), TIME(10, DAY), IS("60s") },
 };
 
 static const struct conf_option route_options[] = {
-	{ R(preset), WORD(CONF_PRESETS), IS("none") },
+	{ R(preset), SEVERAL(CONF_PRESETS), IS("none") },
 	{ HANDLER("handler", conf_route, handler) },
 	{ ARGV("reconcile", conf_route, reconcile) },
 	PROGRAM(conf_route, handler),
@@ -319,6 +322,8 @@ set(const struct conf_option *option, void *to, const char *value,
 		return conf_value_switch(value, to, why);
 	case KIND_WORD:
 		return conf_value_word(value, option->words, to, why);
+	case KIND_WORDS:
+		return conf_value_words(value, option->words, to, why);
 	case KIND_STATUSES:
 		return conf_value_statuses(value, to, why);
 	case KIND_TEXT:
@@ -385,74 +390,6 @@ conf_option_defaults(enum conf_place place, void *base,
 		((struct conf_route *)base)->handler.umask = -1;
 	if (place == CONF_EFFECT)
 		((struct conf_effect *)base)->program.umask = -1;
-	return true;
-}
-
-/* What a preset says, as in a file. */
-static const struct {
-	enum conf_preset preset;
-	const char *name, *value;
-} presets[] = {
-	{ CONF_PRESET_FORM, "key_from",
-	    "header:Idempotency-Key form:once_key query:once_key" },
-	{ CONF_PRESET_FORM, "concurrent", "wait" },
-	/* The browser threw the first response away, with the session's cookie
-	 * in it: the replay must bring that. */
-	{ CONF_PRESET_FORM, "replay_drop", "Date" },
-	{ CONF_PRESET_WEBHOOK, "methods", "POST" },
-	{ CONF_PRESET_WEBHOOK, "key", "required" },
-	/* A forged call must not occupy the id of a genuine one. */
-	{ CONF_PRESET_WEBHOOK, "release", "400 401 403 407 408 425 429 5xx" },
-	{ CONF_PRESET_WEBHOOK, "fingerprint", "none" },
-};
-
-bool
-conf_option_preset(struct conf_route *route, struct conf_origin *origin,
-    struct conf_arena *arena, struct conf_error *why)
-{
-	const struct conf_option *option =
-	    conf_option_find(CONF_ROUTE, "preset");
-	const conf_line at = origin->line[conf_option_index(option)];
-	conf_line *line;
-
-	if (at == 0)
-		return true;
-	for (size_t i = 0; i < COUNT(presets); i++) {
-		if (presets[i].preset != route->preset)
-			continue;
-		option = conf_option_find(CONF_ROUTE, presets[i].name);
-		line = &origin->line[conf_option_index(option)];
-		if (*line != 0)
-			continue;
-		if (!conf_option_set(
-			option, route, presets[i].value, at, arena, why))
-			return false;
-		*line = at;
-	}
-	return true;
-}
-
-bool
-conf_option_application(struct conf_route *route,
-    const struct conf_origin *origin, const struct conf_origin *defaults,
-    struct conf_arena *arena, struct conf_error *why)
-{
-	static const char *const says[][2] = {
-		{ "ambiguous", "500-502 504-599" },
-		{ "release", "401 407 408 425 429 503" },
-	};
-	const struct conf_option *option;
-	size_t at;
-
-	if (conf_program_address(&route->handler) == NULL)
-		return true;
-	for (size_t i = 0; i < COUNT(says); i++) {
-		option = conf_option_find(CONF_ROUTE, says[i][0]);
-		at = conf_option_index(option);
-		if (origin->line[at] == 0 && defaults->line[at] == 0 &&
-		    !conf_option_set(option, route, says[i][1], 0, arena, why))
-			return false;
-	}
 	return true;
 }
 

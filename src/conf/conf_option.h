@@ -45,20 +45,6 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 bool conf_option_defaults(enum conf_place place, void *base,
     struct conf_arena *arena, struct conf_error *why);
 
-/*
- * Sets the options of the route's preset that origin does not have as set, and
- * gives them the line of the preset in origin.
- */
-bool conf_option_preset(struct conf_route *route, struct conf_origin *origin,
-    struct conf_arena *arena, struct conf_error *why);
-
-/* Sets the other defaults of a route whose handler is an application that
- * oncewrap does not start: a plain 500 may come of a script that died.
- * defaults: the lines of [defaults]. */
-bool conf_option_application(struct conf_route *route,
-    const struct conf_origin *origin, const struct conf_origin *defaults,
-    struct conf_arena *arena, struct conf_error *why);
-
 /* Copies the options of a route that origin does not have as set. */
 void conf_option_inherit(struct conf_route *route,
     const struct conf_origin *origin, const struct conf_route *from);

@@ -19,6 +19,7 @@
 #include "conf_text.h"
 
 #include "conf_build.h"
+#include "conf_preset.h"
 
 #define BLANKS " \t"
 
@@ -394,27 +395,6 @@ by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Sets the options of a section's preset that the section does not set
- * itself. */
-static bool
-apply_preset(
-    struct parser *p, struct conf_route *route, struct conf_origin *origin)
-{
-	struct conf_error why;
-
-	return conf_option_preset(route, origin, conf_arena(p->conf), &why) ||
-	    fail(p, "%s", why.text);
-}
-
-static bool
-apply_app(struct parser *p, struct conf_route *route,
-    const struct conf_origin *origin)
-{
-	return conf_option_application(route, origin, &p->lines.defaults,
-		   conf_arena(p->conf), p->err) ||
-	    fail(p, "%s", p->err->text);
-}
-
 static bool
 keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
 {
@@ -443,6 +423,7 @@ parse_parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
 	char line[LIMIT_CONF_LINE + 1] = "";
+	struct conf_error why;
 	const char *clash;
 
 	if (p->len > LIMIT_CONF_FILE)
@@ -454,20 +435,10 @@ parse_parse(struct parser *p)
 	while (p->len > 0)
 		if (!parse_next_line(p, line) || !take_line(p, line))
 			return false;
-	if (!keep_lines(p) ||
-	    !apply_preset(p, &conf->defaults, &p->lines.defaults))
+	if (!keep_lines(p))
 		return false;
-	for (size_t i = 0; i < conf->nroutes; i++) {
-		if (!apply_preset(p, &conf->routes[i], &p->lines.routes[i]))
-			return false;
-		conf_option_inherit(
-		    &conf->routes[i], &p->lines.routes[i], &conf->defaults);
-		if (!apply_app(p, &conf->routes[i], &p->lines.routes[i]))
-			return false;
-	}
-	/* Last the defaults: no route inherits this. */
-	if (!apply_app(p, &conf->defaults, &p->lines.defaults))
-		return false;
+	if (!conf_preset(conf, &p->lines, &p->line, &why))
+		return fail(p, "%s", why.text);
 	if ((clash = conf_clash(conf, &p->lines, &p->line)) != NULL)
 		return fail(p, "%s", clash);
 	if (conf->nroutes > 0)

@@ -287,6 +287,30 @@ conf_value_item(const char **text, char *out, size_t size)
 	return 1;
 }
 
+bool
+conf_value_words(const char *text, const char *const *words, unsigned *out,
+    struct conf_error *why)
+{
+	unsigned which = 0, set = 0;
+	char item[64];
+	int n;
+
+	while ((n = conf_value_item(&text, item, sizeof(item))) > 0) {
+		if (!conf_value_word(item, words, &which, why))
+			return false;
+		if ((set & 1U << which) != 0)
+			return conf_value_fail(why, "\"%s\" is repeated", item);
+		set |= 1U << which;
+	}
+	if (n < 0)
+		return conf_value_word(text, words, &which, why);
+	if ((set & 1) != 0 && set != 1)
+		return conf_value_fail(
+		    why, "\"%s\" stands beside others", words[0]);
+	*out = set;
+	return true;
+}
+
 /* "5xx" */
 static bool
 add_class(const char *item, struct conf_statuses *set)

@@ -127,7 +127,7 @@ bool
 conn_is_slow_body(const struct conn *c)
 {
 	return c->in_body &&
-	    clock_mono() - c->body_since >= c->exchange.conf->io_timeout;
+	    clock_mono() - c->body_since >= atomic_load(&c->mux->io_timeout);
 }
 
 void
@@ -234,9 +234,7 @@ conn_park(struct conn *c, enum conn_state state)
 	} else {
 		c->list = state == CONN_LINGERING ? &m->linger : &m->active;
 		if (!lingers)
-			c->deadline = clock_mono() +
-			    (state == CONN_LINGERING ? CONN_LINGER
-						     : m->conf->io_timeout);
+			c->since = clock_mono();
 		/* The leader may sleep without knowing this deadline. */
 		wake = TAILQ_EMPTY(c->list);
 	}

@@ -75,7 +75,7 @@ struct conn {
 	enum conn_state state;
 	struct conn_list *list; /* the list that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
-	int64_t deadline;   /* mono; only on lists that have one */
+	int64_t since;      /* mono; on the lists active and linger: parked */
 	bool in_head;       /* the parameters of its request are not complete */
 	int64_t head_since; /* mono */
 	TAILQ_ENTRY(conn) head_link;
@@ -107,14 +107,17 @@ struct mux {
 	struct conn_list bodies;
 
 	atomic_uint nconns;
+	/* ms; of the current configuration: the lists are in the order of
+	 * their deadlines only if it is one for all connections */
+	_Atomic int64_t io_timeout;
 	struct lock lock;  /* guards the members below */
 	struct conf *conf; /* of requests that begin */
 	struct peers peers;
 	pthread_cond_t refused_cond;
 	struct conn_list queue;  /* whole requests, for the workers */
 	struct conn_list idle;   /* between requests; longest first */
-	struct conn_list active; /* in mid-request or mid-answer; by deadline */
-	struct conn_list linger; /* by deadline */
+	struct conn_list active; /* in mid-request or mid-answer; by since */
+	struct conn_list linger; /* by since */
 	struct conn_list ready;  /* have input left, to be fed */
 	/* by head_link, besides the list that each is parked on: the
 	 * connections with in_head, longest first */

@@ -65,7 +65,7 @@ mux_serve(struct conn *c)
 		break;
 	}
 	n = recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT);
-	if (n > 0 && clock_mono() < c->deadline)
+	if (n > 0 && clock_mono() < c->since + CONN_LINGER)
 		conn_park(c, CONN_LINGERING);
 	else
 		conn_close(c);
@@ -89,6 +89,14 @@ serve_ready(struct mux *m)
 	}
 }
 
+/* The deadline of a connection on a list that has them: mono. */
+static int64_t
+mux_deadline(const struct mux *m, const struct conn *c)
+{
+	return c->since +
+	    (c->list == &m->linger ? CONN_LINGER : atomic_load(&m->io_timeout));
+}
+
 /* Takes the first connection of a list with deadlines if it has expired. */
 static struct conn *
 take_expired(struct mux *m, struct conn_list *list, int64_t now)
@@ -97,7 +105,7 @@ take_expired(struct mux *m, struct conn_list *list, int64_t now)
 
 	conn_lock(m);
 	c = TAILQ_FIRST(list);
-	if (c != NULL && c->deadline > now)
+	if (c != NULL && mux_deadline(m, c) > now)
 		c = NULL;
 	if (c != NULL)
 		conn_take(c);
@@ -113,7 +121,7 @@ take_slow_head(struct mux *m, int64_t now)
 
 	conn_lock(m);
 	c = TAILQ_FIRST(&m->heads);
-	if (c != NULL && now - c->head_since < m->conf->io_timeout)
+	if (c != NULL && now - c->head_since < atomic_load(&m->io_timeout))
 		c = NULL;
 	if (c != NULL)
 		conn_take(c);
@@ -161,11 +169,11 @@ next_timeout(struct mux *m)
 
 	conn_lock(m);
 	if ((c = TAILQ_FIRST(&m->active)) != NULL)
-		at = earlier(at, c->deadline);
+		at = earlier(at, mux_deadline(m, c));
 	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
-		at = earlier(at, c->deadline);
+		at = earlier(at, mux_deadline(m, c));
 	if ((c = TAILQ_FIRST(&m->heads)) != NULL)
-		at = earlier(at, c->head_since + m->conf->io_timeout);
+		at = earlier(at, c->head_since + atomic_load(&m->io_timeout));
 	if (m->stopping && !m->stopped)
 		at = earlier(at, m->arrive_until);
 	if (m->closing)
@@ -312,14 +320,12 @@ new_mux(int listen_fd)
 }
 
 enum rc
-mux_reload(struct mux *m, struct conf *conf)
+mux_peers(const struct conf *conf, struct peers *peers)
 {
-	struct peers peers, old_peers;
-	struct conf *old;
 	const char *unknown;
 	enum rc rc = RC_OK;
 
-	if (!peers_make(&conf->allow_peers, &peers, &unknown)) {
+	if (!peers_make(&conf->allow_peers, peers, &unknown)) {
 		log_event(LOG_ERROR, "peers-unknown", NULL,
 		    LOG_S("why", "no memory"));
 		rc = RC_NOMEM;
@@ -329,19 +335,28 @@ mux_reload(struct mux *m, struct conf *conf)
 		    LOG_S("why", "no such user"));
 		rc = RC_INVALID;
 	}
-	if (rc != RC_OK) {
-		peers_free(&peers);
-		return rc;
-	}
+	if (rc != RC_OK)
+		peers_free(peers);
+	return rc;
+}
+
+void
+mux_reload(struct mux *m, struct conf *conf, struct peers *peers)
+{
+	struct peers old_peers;
+	struct conf *old;
+
 	conn_lock(m);
 	old = m->conf;
 	old_peers = m->peers;
 	m->conf = conf_ref(conf);
-	m->peers = peers;
+	m->peers = *peers;
+	atomic_store(&m->io_timeout, conf->io_timeout);
 	conn_unlock(m);
+	/* The leader may sleep until a later deadline. */
+	conn_wake(m);
 	conf_unref(old);
 	peers_free(&old_peers);
-	return RC_OK;
 }
 
 enum rc
@@ -350,6 +365,7 @@ mux_open(struct mux **out, struct conf *conf, int listen_fd)
 	struct mux *m = new_mux(listen_fd);
 	struct epoll_event wake = { .events = EPOLLIN };
 	struct epoll_event listener = { .events = EPOLLIN };
+	struct peers peers;
 	enum rc rc;
 
 	*out = NULL;
@@ -367,8 +383,9 @@ mux_open(struct mux **out, struct conf *conf, int listen_fd)
 		    LOG_S("why", strerror(errno)));
 		goto out;
 	}
-	if ((rc = mux_reload(m, conf)) != RC_OK)
+	if ((rc = mux_peers(conf, &peers)) != RC_OK)
 		goto out;
+	mux_reload(m, conf, &peers);
 	if (!mux_start_thread(m)) {
 		rc = RC_IO;
 		goto out;

@@ -13,6 +13,7 @@
 
 #include "answer.h"
 #include "conf.h"
+#include "peers.h"
 #include "request.h"
 
 struct mux;
@@ -26,12 +27,15 @@ struct exchange;
  */
 enum rc mux_open(struct mux **out, struct conf *conf, int listen_fd);
 
+/* Looks the users of allow_peers up, for mux_reload().  RC_INVALID as above,
+ * RC_NOMEM: it is logged, and *peers is empty. */
+enum rc mux_peers(const struct conf *conf, struct peers *peers);
+
 /*
- * Replaces the configuration; takes a reference to it.  Requests that have
- * begun keep the one that they began with.  After an error, which is logged,
- * the old configuration stays: RC_INVALID as above, RC_NOMEM.
+ * Replaces the configuration; takes a reference to it, and takes *peers over.
+ * Requests that have begun keep the one that they began with.
  */
-enum rc mux_reload(struct mux *m, struct conf *conf);
+void mux_reload(struct mux *m, struct conf *conf, struct peers *peers);
 
 /*
  * Accepts no more connections; returns when the listening socket is not used

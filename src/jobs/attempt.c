@@ -168,6 +168,8 @@ bool
 attempt_start(struct attempt *at, const struct conf_program *program)
 {
 	struct cgienv_once once;
+	const struct handler_call call = { &once, at->held.fd,
+		store_secret(at->store) };
 	struct store_sharer sharer;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
@@ -186,7 +188,7 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 		facts->end = RUN_NOT_STARTED;
 		return false;
 	}
-	run = handler_start(program, at->rq, &once, at->held.fd, facts);
+	run = handler_start(program, at->rq, &call, facts);
 	if (run == NULL)
 		return false;
 	if (!name_processes(at, run)) {
@@ -396,6 +398,7 @@ attempt_complete(struct attempt *at)
 	if (at->rq->log != NULL)
 		log_request_copy(&st->log, at->rq->log);
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
+	st->nothing_happened = at->outcome.nothing_happened;
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);
 	keep_refused(at);

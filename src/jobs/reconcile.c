@@ -139,6 +139,7 @@ verdict(struct attempt *at, struct record *due)
 		return reconcile_fail(at, due,
 		    facts->doubt[0] != '\0' ? facts->doubt
 					    : "the reconciler says unknown");
+	case CGIHEAD_SAYS_STATUS:
 	case CGIHEAD_SAYS_NOTHING:
 		break;
 	}
@@ -239,11 +240,11 @@ prepare(struct attempt *at, struct store *store, const struct conf *conf,
 
 /* --- the kind of work ----------------------------------------------------- */
 
-/* Each turn takes a key of the next scope, so that no scope waits for another's
+/* Each turn takes a key of the next caller, so that none waits for another's
  * backlog. */
 struct reconcile {
 	struct store *store;
-	char *scope; /* the last scope; or NULL */
+	int64_t caller; /* the last one */
 };
 
 /* A key whose try is counted. */
@@ -267,7 +268,6 @@ reconcile_free(struct reconcile *r)
 {
 	if (r == NULL)
 		return;
-	free(r->scope);
 	free(r);
 }
 
@@ -297,7 +297,7 @@ reconcile_limit(const struct conf *conf)
 	return reconcile_expected(conf) ? conf->reconcile_workers : 0;
 }
 
-/* Takes the next key, from the next scope.  RC_LOST: there is nothing to run
+/* Takes the next key, from the next caller.  RC_LOST: there is nothing to run
  * for it. */
 static enum rc
 reconcile_take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
@@ -305,12 +305,11 @@ reconcile_take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
 	bool counted = false;
 	enum rc rc;
 
-	if ((rc = store_due(r->store, r->scope, &q->due)) != RC_OK)
+	if ((rc = store_due(r->store, r->caller, &q->due)) != RC_OK)
 		return rc;
 	if (conf_is_retired(conf))
 		return RC_LOST;
-	free(r->scope);
-	r->scope = strdup(q->due.scope); /* NULL: from the first again */
+	r->caller = q->due.caller;
 	prepare(&q->attempt, r->store, conf, &q->due);
 	rc = reconcile_begin(&q->attempt, &q->due, &counted);
 	return rc == RC_OK && !counted ? RC_LOST : rc;

@@ -70,21 +70,17 @@ oncectl_accept_loss(struct oncectl *ctl)
 {
 	const struct store_module *module = module_for(
 	    ctl, "with an SQLite database, oncewrap goes on after a restart");
-	int64_t losses;
 	char why[1024];
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	if (module->accept_loss(ctl->store, &losses, why, sizeof(why)) !=
-	    RC_OK) {
+	if (module->accept_loss(ctl->store, why, sizeof(why)) != RC_OK) {
 		warnx("accept-loss: %s", why);
 		return ONCECTL_REFUSED;
 	}
-	printf("accepted, loss number %" PRId64
-	       " of this database: daemons that wait go on within a fifth of "
-	       "owner_timeout, and nothing changes for the others; only their "
-	       "logs and health tell whether one waits (store-went-back)\n",
-	    losses);
+	puts("accepted: daemons that wait go on within a fifth of "
+	     "owner_timeout, and nothing changes for the others; only their "
+	     "logs and health tell whether one waits (store-went-back)");
 	return ONCECTL_DONE;
 }
 

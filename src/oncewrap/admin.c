@@ -9,10 +9,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "clock.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "page.h"
+#include "refused.h"
 #include "respond.h"
 #include "route.h"
 #include "spool.h"
@@ -56,11 +58,13 @@ metrics(struct store *store, struct answer *answer)
 static void
 health(struct store *store, struct answer *answer)
 {
-	char why[512];
+	char why[512], line[REFUSED_LINE];
 
 	if (store_health(store, why, sizeof(why)) &&
 	    spool_is_usable(why, sizeof(why))) {
 		say(answer, 200, "ok");
+		for (size_t i = 0; refused_line(i, clock_mono(), line); i++)
+			(void)buf_addf(&answer->text, "%s\n", line);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));

@@ -20,6 +20,7 @@
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
+#include "metrics.h"
 #include "plain.h"
 #include "prefer.h"
 #include "replay.h"
@@ -33,12 +34,15 @@
 static struct run *
 pass_through(struct job *job)
 {
+	const struct handler_call call = { NULL, -1,
+		store_secret(job->engine->store) };
 	struct run_facts facts;
 	struct run *run;
 
+	engine_drop_json(job);
 	if (!engine_check_body(job))
 		return NULL;
-	run = handler_start(&job->rule->handler, job->rq, NULL, -1, &facts);
+	run = handler_start(&job->rule->handler, job->rq, &call, &facts);
 	if (run == NULL)
 		plain_not_started(job->answer, &facts, job->rq);
 	return run;
@@ -105,6 +109,7 @@ job_init(struct job *job, struct engine *engine, const struct conf *conf,
 static void
 engine_job_free(struct job *job)
 {
+	engine_drop_json(job);
 	buf_free(&job->scope);
 	buf_free(&job->fingerprint_spec);
 	record_free(&job->record);
@@ -172,6 +177,9 @@ respond(struct job *job, enum decision decision)
 	case DECIDE_BUSY:
 		busy(job);
 		break;
+	case DECIDE_OF_ANOTHER:
+		(void)engine_refuse(job, PROBLEM_KEY_OF_ANOTHER, NULL);
+		break;
 	case DECIDE_MISMATCH:
 		(void)engine_refuse_reused(job);
 		break;
@@ -185,6 +193,7 @@ respond(struct job *job, enum decision decision)
 	case DECIDE_CROWDED:
 	case DECIDE_OPEN:
 	case DECIDE_NO_ROOM:
+	case DECIDE_FULL:
 		assert(!"engine_reserve() has refused it");
 		break;
 	}
@@ -239,19 +248,42 @@ engine_new(struct store *store, unsigned workers)
 	engine->store = store;
 	engine->max_waiting = workers / 2;
 	engine->rate = rate_new();
-	engine->comparisons = budget_new(LIMIT_JSON_MEMORY);
-	if (engine->rate == NULL || engine->comparisons == NULL) {
+	engine->large_json = budget_new(LIMIT_JSON_MEMORY - LIMIT_JSON_SMALL);
+	engine->small_json = budget_new(LIMIT_JSON_SMALL);
+	if (engine->rate == NULL || engine->large_json == NULL ||
+	    engine->small_json == NULL) {
 		engine_free(engine);
 		return NULL;
 	}
 	return engine;
 }
 
-void
-engine_stop_waiting(struct engine *engine)
+bool
+engine_begin_waiting(struct engine *engine)
 {
-	/* Waiting requests poll this flag at least as often as the store. */
-	atomic_store(&engine->stop_waiting, true);
+	if (atomic_fetch_add(&engine->waiting, 1) >= engine->max_waiting) {
+		atomic_fetch_sub(&engine->waiting, 1);
+		return false;
+	}
+	metrics_add(METRICS_REQUESTS_WAITING, 1);
+	return true;
+}
+
+void
+engine_end_waiting(struct engine *engine)
+{
+	metrics_add(METRICS_REQUESTS_WAITING, -1);
+	atomic_fetch_sub(&engine->waiting, 1);
+}
+
+void
+engine_drain(struct engine *engine)
+{
+	/* Requests that wait for another one of their key poll this flag at
+	 * least as often as the store. */
+	atomic_store(&engine->draining, true);
+	budget_stop_waiting(engine->large_json);
+	budget_stop_waiting(engine->small_json);
 }
 
 void
@@ -260,6 +292,7 @@ engine_free(struct engine *engine)
 	if (engine == NULL)
 		return;
 	rate_free(engine->rate);
-	budget_free(engine->comparisons);
+	budget_free(engine->large_json);
+	budget_free(engine->small_json);
 	free(engine);
 }

@@ -21,8 +21,9 @@ struct run;
 struct engine *engine_new(struct store *store, unsigned workers);
 void engine_free(struct engine *engine);
 
-/* From now on no request waits for another request to finish. */
-void engine_stop_waiting(struct engine *engine);
+/* From now on no request waits for another request to finish, and none is
+ * reserved. */
+void engine_drain(struct engine *engine);
 
 /*
  * Handles one request; any thread may call it.  NULL: answer, which the caller

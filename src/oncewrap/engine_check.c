@@ -11,10 +11,12 @@
 #include <string.h>
 
 #include "body.h"
+#include "clock.h"
 #include "fault.h"
 #include "fingerprint.h"
 #include "limit.h"
 #include "log.h"
+#include "refused.h"
 #include "respond.h"
 #include "scope.h"
 #include "spool.h"
@@ -54,11 +56,27 @@ engine_refusef(struct job *job, enum problem_code code, const char *format, ...)
 	return engine_refuse(job, code, detail);
 }
 
+void
+engine_note_refused(
+    struct job *job, enum problem_code code, const char *limit, bool of_all)
+{
+	char caller[CALLER_NAME_LEN + 1];
+
+	caller_name(
+	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
+	refused_note(problem_name(code), limit, of_all ? NULL : job->rule->path,
+	    of_all ? NULL : caller, clock_mono());
+}
+
 bool
 engine_refuse_store(struct job *job, enum rc rc)
 {
 	char why[512];
 
+	if (job->json_refused)
+		return engine_refuse(job, PROBLEM_OVERLOADED,
+		    "Too many large JSON bodies are being compared; this "
+		    "request ran nothing.");
 	(void)store_why(job->engine->store, rc, why, sizeof(why));
 	log_event(
 	    LOG_ERROR, "store-unavailable", job->rq->log, LOG_S("why", why));
@@ -115,6 +133,9 @@ engine_check_body(struct job *job)
 	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
 	if (state == BODY_WHOLE && !spool_has_room(0))
 		state = BODY_NO_ROOM;
+	if (state == BODY_NO_ROOM)
+		engine_note_refused(
+		    job, PROBLEM_OVERLOADED, "spool_total", true);
 	if (state == BODY_TOO_LARGE)
 		return refuse_too_large(job);
 	if (bodies[state].code == PROBLEM_BODY_INCOMPLETE)
@@ -217,14 +238,15 @@ engine_check_scope(struct job *job)
 enum rc
 engine_fingerprint(struct job *job, const char *fingerprint_spec)
 {
-	struct budget *budget = job->engine->comparisons;
-	const size_t cost = fingerprint_cost(job->rq, fingerprint_spec);
 	struct fingerprint *fp;
 	struct body body;
 	enum rc rc;
 
-	budget_take(budget, cost);
-	rc = fingerprint_new(&fp, job->rq, fingerprint_spec, job->key.text);
+	if (fingerprint_needs_json(job->rq, fingerprint_spec) &&
+	    (rc = engine_read_json(job)) != RC_OK)
+		return rc;
+	rc = fingerprint_new(
+	    &fp, job->rq, job->json, fingerprint_spec, job->key.text);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
 		body_open(&body, job->rq);
@@ -237,7 +259,7 @@ engine_fingerprint(struct job *job, const char *fingerprint_spec)
 	if (rc == RC_OK)
 		rc = fingerprint_end(fp, job->reservation.fingerprint);
 	fingerprint_free(fp);
-	budget_give(budget, cost);
+	engine_drop_json(job);
 	return rc;
 }
 

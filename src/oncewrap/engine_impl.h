@@ -9,6 +9,8 @@
 #include "age.h"
 #include "attempt.h"
 #include "budget.h"
+#include "caller.h"
+#include "json.h"
 #include "key.h"
 #include "rate.h"
 #include "engine.h"
@@ -22,12 +24,13 @@ struct engine_recovery {
 
 struct engine {
 	struct store *store;
-	struct rate *rate;          /* of new keys, by route and scope */
-	struct budget *comparisons; /* memory that fingerprints need */
+	struct rate *rate; /* of new keys, by caller */
+	/* memory for comparing JSON, of large and of small bodies */
+	struct budget *large_json, *small_json;
 	atomic_uint waiting; /* requests that hold a worker for another one */
 	unsigned max_waiting;
 	struct engine_recovery recovery[ENGINE_RECOVERIES];
-	atomic_bool stop_waiting; /* requests stop waiting */
+	atomic_bool draining; /* engine_drain() was called */
 };
 
 struct job {
@@ -43,9 +46,15 @@ struct job {
 	enum key_verdict verdict;
 	const struct conf_source *source; /* where it is, or NULL: a pair */
 	struct key key;
-	enum rc scope_rc; /* of engine_make_scope() */
+	/* from engine_read_json() to engine_drop_json() */
+	bool json_known;
+	struct json *json; /* the body, or NULL: it is not I-JSON */
+	size_t json_cost;  /* what is taken of the budget */
+	bool json_refused; /* other requests have all of the budget */
+	enum rc scope_rc;  /* of engine_make_scope() */
 	bool scope_empty;
 	struct buf scope, fingerprint_spec;
+	char cookie[RECORD_UUID_LEN + 1]; /* reservation.cookie */
 	struct store_reservation reservation;
 	/* from engine_reserve(): the record that keeps the request from
 	 * running; or the attempt's lease, or a place in the queue */
@@ -57,7 +66,7 @@ struct job {
 	 * been read: no new key is safe */
 	bool may_have_acted;
 	int attempts;  /* of the key, when its record was read */
-	bool counted;  /* counted as a new key of its scope */
+	bool counted;  /* counted as a new key of its caller */
 	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */
 	enum age age;  /* of a request that would run */
 	struct attempt attempt;
@@ -73,8 +82,26 @@ bool engine_refuse_store(struct job *job, enum rc rc);
 /* The key was used for a different request. */
 bool engine_refuse_reused(struct job *job);
 
-/* Looks for the key, once.  RC_OK, with the result in the job; RC_NOMEM or
- * RC_IO. */
+/* One more request is about to hold a worker until another request goes on.
+ * False: half of the workers wait already. */
+bool engine_begin_waiting(struct engine *engine);
+void engine_end_waiting(struct engine *engine);
+
+/*
+ * Reads the body as JSON, once.  Waits, within busy_timeout, while other
+ * requests use the memory.  RC_OK, RC_NOMEM, RC_IO; RC_LIMIT: they still do.
+ * drop: the memory goes to other requests, so this is called before the request
+ * waits for anything else.
+ */
+enum rc engine_read_json(struct job *job);
+void engine_drop_json(struct job *job);
+
+/* Notes what limit refuses the request, and to whom; of_all: to everyone. */
+void engine_note_refused(
+    struct job *job, enum problem_code code, const char *limit, bool of_all);
+
+/* Looks for the key, once.  RC_OK, with the result in the job; or a
+ * failure of engine_read_json(). */
 enum rc engine_find_key(struct job *job);
 
 /*
@@ -103,8 +130,12 @@ bool engine_check_key(struct job *job);
 bool engine_check_scope(struct job *job);
 bool engine_take_fingerprint(struct job *job);
 
-/* Makes the reservation's fingerprint by that spec; waits while other
- * requests use the memory. */
+/* Whether the key, or a part of it, came from a form or a query: a page that
+ * another wrote may have it. */
+bool engine_key_is_of_page(const struct job *job);
+
+/* Makes the reservation's fingerprint by that spec.  RC_OK, RC_VERSION, or a
+ * failure of engine_read_json(). */
 enum rc engine_fingerprint(struct job *job, const char *fingerprint_spec);
 
 /*

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "body.h"
-#include "json.h"
 #include "key_search.h"
 #include "limit.h"
 #include "engine_impl.h"
@@ -49,27 +48,14 @@ search_form(struct job *job, struct key_search *search)
 }
 
 static enum rc
-search_json(struct job *job, struct key_search *search)
-{
-	struct budget *budget = job->engine->comparisons;
-	const size_t cost = json_cost(job->rq->body_len);
-	enum rc rc;
-
-	budget_take(budget, cost);
-	rc = key_search_json(search, job->rq->body, job->rq->body_len);
-	budget_give(budget, cost);
-	return rc;
-}
-
-static enum rc
 search(struct job *job, struct key_search *search)
 {
 	const struct conf_route *rule = job->rule;
 	enum key_needs needs;
 	enum rc rc;
 
-	rc =
-	    key_search_init(search, &rule->key_from, rule->key_syntax, job->rq);
+	rc = key_search_init(search, &rule->key_from, rule->key_syntax, job->rq,
+	    store_secret(job->engine->store));
 	if (rc != RC_OK)
 		return rc;
 	needs = key_search_needs(search, false);
@@ -84,7 +70,9 @@ search(struct job *job, struct key_search *search)
 		rc = search_form(job, search);
 		break;
 	case KEY_NEEDS_JSON:
-		rc = search_json(job, search);
+		rc = engine_read_json(job);
+		if (rc == RC_OK)
+			rc = key_search_json(search, job->json);
 		break;
 	}
 	if (rc == RC_OK)
@@ -118,6 +106,28 @@ engine_note_key(struct job *job)
 	if (job->rq->log != NULL && engine_find_key(job) == RC_OK &&
 	    job->verdict == KEY_OK)
 		log_request_key(job->rq->log, job->key.text);
+}
+
+static bool
+is_of_page(const struct conf_source *source)
+{
+	return source->kind == CONF_FROM_FORM ||
+	    source->kind == CONF_FROM_QUERY;
+}
+
+bool
+engine_key_is_of_page(const struct job *job)
+{
+	const struct conf_key_from *from = &job->rule->key_from;
+	const struct conf_alternative *a;
+
+	if (job->source != NULL)
+		return is_of_page(job->source);
+	for (a = from->item; a < from->item + from->n; a++)
+		if (a->n == 2 &&
+		    (is_of_page(&a->part[0]) || is_of_page(&a->part[1])))
+			return true;
+	return false;
 }
 
 /* --- refusals ---------------------------------------------------------- */

@@ -14,7 +14,9 @@
 #include "hour.h"
 #include "maintenance.h"
 #include "metrics.h"
+#include "refused.h"
 #include "replay.h"
+#include "uuid.h"
 
 #include "engine_impl.h"
 
@@ -62,6 +64,42 @@ reserve_note_absent(struct job *job)
 	job->attempts = 0;
 }
 
+/* Whether the key belongs to the browser that sends it: decide_is_mine(). */
+static bool
+is_of_browser(const struct job *job)
+{
+	return job->scope_empty && engine_key_is_of_page(job);
+}
+
+/* Fills in what the reservation says of its caller. */
+static enum rc
+note_caller(struct job *job)
+{
+	const unsigned char *secret = store_secret(job->engine->store);
+	const char *cookie = request_param(job->rq, "HTTP_COOKIE");
+	struct store_reservation *rv = &job->reservation;
+	unsigned char bytes[CALLER_COOKIE_LEN] = { 0 };
+	enum rc rc;
+
+	if (rv->caller != 0)
+		return RC_OK;
+	rv->peer = request_param(job->rq, "REMOTE_ADDR");
+	rc = caller_number(
+	    secret, job->scope.data, rv->peer, job->rule->path, &rv->caller);
+	if (rc == RC_OK && is_of_browser(job)) {
+		/* Without cookies it is like no other. */
+		uuid_random(job->cookie);
+		if (cookie != NULL && *cookie != '\0' &&
+		    (rc = caller_cookie(secret, cookie, bytes)) == RC_OK)
+			uuid_text(bytes, job->cookie);
+		rv->cookie = job->cookie;
+	}
+	if (rv->peer != NULL &&
+	    (*rv->peer == '\0' || strlen(rv->peer) > LIMIT_PEER))
+		rv->peer = NULL;
+	return rc;
+}
+
 /*
  * Reads the record.  If the record has another spec than the route's, the
  * fingerprint is made again by that spec, which the reservation then keeps:
@@ -73,8 +111,8 @@ reserve_look(struct job *job, enum decision *decision)
 	struct store_reservation *rv = &job->reservation;
 	const int64_t now = store_now(job->engine->store);
 	struct record *record = &job->record;
+	enum decide_match match;
 	enum rc rc;
-	bool same;
 
 	record_free(record);
 	store_inline_answer_free(&job->inline_answer);
@@ -89,7 +127,11 @@ reserve_look(struct job *job, enum decision *decision)
 	if (rc != RC_OK)
 		return rc;
 	record_check(record);
-	if (strcmp(record->fingerprint_spec, rv->fingerprint_spec) != 0) {
+	if ((record->cookie[0] != '\0' || is_of_browser(job)) &&
+	    (rc = note_caller(job)) != RC_OK)
+		return rc;
+	match = decide_match(record, rv->fingerprint_spec, rv->fingerprint);
+	if (match == DECIDE_OTHER_SPEC) {
 		buf_clear(&job->fingerprint_spec);
 		if ((rc = buf_adds(&job->fingerprint_spec,
 			 record->fingerprint_spec)) != RC_OK)
@@ -98,10 +140,11 @@ reserve_look(struct job *job, enum decision *decision)
 		rc = engine_fingerprint(job, rv->fingerprint_spec);
 		if (rc != RC_OK)
 			return rc;
+		match =
+		    decide_match(record, rv->fingerprint_spec, rv->fingerprint);
 	}
-	same = memcmp(rv->fingerprint, record->fingerprint,
-		   sizeof(rv->fingerprint)) == 0;
-	*decision = decide(record, same, now);
+	*decision = decide(record, decide_is_mine(record, rv->peer, rv->cookie),
+	    match == DECIDE_SAME, now);
 	job->again = *decision == DECIDE_RUN;
 	note_acted(job);
 	job->attempts = record->attempt;
@@ -115,11 +158,12 @@ reserve_take(struct job *job, enum decision *decision)
 	struct store_reservation *rv = &job->reservation;
 	struct store *store = job->engine->store;
 	struct store_lease *lease = &job->attempt.lease;
-	enum rc rc = RC_OK;
+	enum rc rc = note_caller(job);
 
 	record_free(&job->record);
 	rv->max_kept = job->conf->max_kept;
-	if (job->later || rv->reconcile_delay != 0)
+	rv->max_store = job->conf->max_store;
+	if (rc == RC_OK && (job->later || rv->reconcile_delay != 0))
 		rc = attempt_keep_request(&job->attempt, rv);
 	if (rc == RC_OK && job->later)
 		rc = store_accept(store, rv, job->conf->async_queue,
@@ -190,7 +234,7 @@ recover(struct job *job)
 	return true;
 }
 
-/* Whether the scope exceeds the rate of new keys.  A request is counted once,
+/* Whether the caller exceeds the rate of new keys.  A request is counted once,
  * even if it reads the record several times. */
 static bool
 is_too_fast(struct job *job)
@@ -200,8 +244,8 @@ is_too_fast(struct job *job)
 	if (limit == 0 || job->again || job->counted)
 		return false;
 	job->counted = true;
-	job->too_fast = rate_take(job->engine->rate, job->rule->path,
-			    job->scope.data, limit, clock_mono()) > 0;
+	job->too_fast = rate_take(job->engine->rate, job->reservation.caller,
+			    limit, clock_mono()) > 0;
 	return job->too_fast;
 }
 
@@ -247,6 +291,8 @@ look_and_take(struct job *job, enum decision *decision)
 			*decision = DECIDE_OLD;
 			return RC_OK;
 		}
+		if ((rc = note_caller(job)) != RC_OK)
+			return rc;
 		if (is_too_fast(job)) {
 			*decision = DECIDE_CROWDED;
 			return RC_OK;
@@ -262,24 +308,8 @@ look_and_take(struct job *job, enum decision *decision)
 static bool
 may_wait(struct job *job)
 {
-	struct engine *engine = job->engine;
-
-	if (job->rule->concurrent != CONF_CONCURRENT_WAIT ||
-	    job->record.accepted)
-		return false;
-	if (atomic_fetch_add(&engine->waiting, 1) >= engine->max_waiting) {
-		atomic_fetch_sub(&engine->waiting, 1);
-		return false;
-	}
-	metrics_add(METRICS_REQUESTS_WAITING, 1);
-	return true;
-}
-
-static void
-stop_waiting(struct job *job)
-{
-	metrics_add(METRICS_REQUESTS_WAITING, -1);
-	atomic_fetch_sub(&job->engine->waiting, 1);
+	return job->rule->concurrent == CONF_CONCURRENT_WAIT &&
+	    !job->record.accepted && engine_begin_waiting(job->engine);
 }
 
 /* Waits until a key has been settled, or it is time to read again.  False: the
@@ -301,14 +331,46 @@ static const enum metrics_id counted[] = {
 	[DECIDE_NOT_KEPT] = METRICS_RESERVE_REPLAY,
 	[DECIDE_GONE] = METRICS_RESERVE_REPLAY,
 	[DECIDE_BUSY] = METRICS_RESERVE_IN_PROGRESS,
+	[DECIDE_OF_ANOTHER] = METRICS_RESERVE_KEY_MISUSE,
 	[DECIDE_MISMATCH] = METRICS_RESERVE_KEY_MISUSE,
 	[DECIDE_UNKNOWN] = METRICS_RESERVE_UNKNOWN,
 };
+
+/* Notes a limit that was reached. */
+static void
+note_limit(struct job *job, enum decision decision)
+{
+	if (decision == DECIDE_NO_ROOM)
+		engine_note_refused(job, PROBLEM_OVERLOADED, "max_kept", true);
+	else if (decision == DECIDE_FULL)
+		engine_note_refused(job, PROBLEM_OVERLOADED, "max_store", true);
+	else if (decision != DECIDE_OLD)
+		engine_note_refused(job, PROBLEM_TOO_MANY_KEYS,
+		    decision == DECIDE_OPEN ? "max_open_keys"
+			: job->too_fast     ? "key_rate"
+					    : "max_active_keys",
+		    false);
+}
+
+/* A new key was taken. */
+static void
+note_taken(struct job *job)
+{
+	char caller[CALLER_NAME_LEN + 1];
+
+	hour_count(HOUR_FIRST);
+	if (!refused_any())
+		return;
+	caller_name(
+	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
+	refused_over(job->rule->path, caller);
+}
 
 /* Refuses a request that a limit keeps from running. */
 static bool
 refuse_limit(struct job *job, enum decision decision)
 {
+	note_limit(job, decision);
 	if (decision == DECIDE_OLD)
 		return engine_refusef(job, PROBLEM_REQUEST_TOO_OLD,
 		    "The field %s %s.", job->rule->request_timestamp,
@@ -318,6 +380,11 @@ refuse_limit(struct job *job, enum decision decision)
 		    "Too many requests are kept; this one was not begun: "
 		    "max_kept is %" PRIu64 " bytes.",
 		    job->conf->max_kept);
+	if (decision == DECIDE_FULL)
+		return engine_refusef(job, PROBLEM_OVERLOADED,
+		    "The key store is full; this request was not begun: "
+		    "max_store is %" PRIu64 " bytes.",
+		    job->conf->max_store);
 	if (decision == DECIDE_OPEN)
 		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
 		    "Too many requests of this caller have an outcome that "
@@ -341,30 +408,36 @@ engine_reserve(struct job *job, enum decision *decision)
 	int64_t until;
 	enum rc rc;
 
+	if (atomic_load(&job->engine->draining))
+		return engine_refuse(job, PROBLEM_OVERLOADED,
+		    "The server is being stopped; this request ran nothing.");
 	rc = look_and_take(job, decision);
 	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
 		until = clock_mono() + job->rule->wait_time;
 		while (rc == RC_OK && *decision == DECIDE_BUSY &&
-		    !atomic_load(&job->engine->stop_waiting) &&
+		    !atomic_load(&job->engine->draining) &&
 		    reserve_wait_for_news(
 			job->engine->store, &generation, until)) {
 			FAULT(WAIT_OVER);
 			rc = look_and_take(job, decision);
 		}
-		stop_waiting(job);
+		engine_end_waiting(job->engine);
 	}
 	if (rc != RC_OK)
 		return engine_refuse_store(job, rc);
-	if (job->ticket.full)
+	if (job->ticket.full) {
+		engine_note_refused(
+		    job, PROBLEM_OVERLOADED, "async_queue", false);
 		return engine_refusef(job, PROBLEM_OVERLOADED,
 		    "Too many accepted requests wait to be run: async_queue is "
 		    "%u, and one caller may fill half of it.",
 		    job->conf->async_queue);
+	}
 	if (decide_is_limit(*decision))
 		return refuse_limit(job, *decision);
 	assert((size_t)*decision < sizeof(counted) / sizeof(counted[0]));
 	if (*decision == DECIDE_RUN && !job->again)
-		hour_count(HOUR_FIRST);
+		note_taken(job);
 	else if (*decision == DECIDE_REPLAY)
 		hour_count(HOUR_REPLAY);
 	metrics_count(*decision == DECIDE_RUN && job->again

@@ -18,7 +18,6 @@
 
 #include "clock.h"
 #include "conf.h"
-#include "conf_option.h"
 #include "conf_text.h"
 #include "engine.h"
 #include "fault.h"
@@ -30,10 +29,12 @@
 #include "mux.h"
 #include "notstarted.h"
 #include "outbox.h"
+#include "reload.h"
 #include "run.h"
 #include "scheduler.h"
 #include "settings.h"
 #include "spool.h"
+#include "stop.h"
 #include "store.h"
 #include "systemd.h"
 #include "worker.h"
@@ -46,7 +47,7 @@
 /* How long (ms) a request that is arriving at the stop may take. */
 #define ARRIVING 1000
 
-/* Time (ms) after drain_timeout for handlers to die and responses to leave. */
+/* Time (ms) after the last handler's end for responses to leave. */
 #define DRAIN_GRACE 2000
 
 struct daemon {
@@ -67,12 +68,6 @@ struct daemon {
 
 /* --- reloading ---------------------------------------------------------- */
 
-static bool
-same_text(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* Logs the error; the old configuration stays. */
 static void
 reload_failed(const char *why)
@@ -81,78 +76,30 @@ reload_failed(const char *why)
 	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
 }
 
-/* Opens the log; a file is opened anew.  After an error, which is logged, the
- * log stays as it was. */
-static void
-reopen_log(const char *target)
-{
-	int error = log_open(target);
-
-	if (error != 0)
-		log_event(LOG_ERROR, "log-not-opened", NULL,
-		    LOG_S("file", target), LOG_S("error", strerror(error)));
-}
-
-static void
-warn_of_start_options(const struct conf *old, const struct conf *new)
-{
-	struct buf names;
-
-	buf_init(&names, 1024);
-	conf_option_at_start(old, new, &names);
-	if (names.len > 0 && buf_addc(&names, '\0') == RC_OK)
-		log_event(LOG_WARN, "reload", NULL,
-		    LOG_S("options", (const char *)names.data),
-		    LOG_S(
-			"note", "changed, and take effect at the next start"));
-	buf_free(&names);
-}
-
-/* Gives the configuration to the parts that may refuse it; mux comes last,
- * because then requests begin that need the others.  Returns the first error.
- */
-static enum rc
-reload_parts(struct daemon *d, struct conf *new)
-{
-	enum rc rc;
-
-	if ((rc = outbox_topics(d->store, d->conf, new)) != RC_OK ||
-	    (rc = spool_setup(new->spool_dir, new->spool_total)) != RC_OK ||
-	    (rc = keeper_reload(&d->keeper, d->store, new)) != RC_OK)
-		return rc;
-	if (conf_shares_database(new))
-		store_share_files(d->store);
-	return mux_reload(d->mux, new);
-}
-
 static void
 reload(struct daemon *d)
 {
-	struct conf *old = d->conf, *new;
+	struct reload change = { .store = d->store,
+		.keeper = &d->keeper,
+		.mux = d->mux,
+		.old = d->conf };
 	struct conf_error err;
-	enum rc rc;
 
 	systemd_notify_reloading(clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	reopen_log(old->log);
-	if ((new = settings_load(&d->settings, &err)) == NULL) {
+	reload_log(d->conf->log);
+	change.new = settings_load(&d->settings, &err);
+	if (change.new == NULL || !reload_apply(&change, &err)) {
 		reload_failed(err.text);
+		conf_unref(change.new);
 		return;
 	}
-	if ((rc = reload_parts(d, new)) != RC_OK) {
-		reload_failed(rc_text(rc));
-		conf_unref(new);
-		return;
-	}
-	warn_of_start_options(old, new);
-	if (!same_text(old->log, new->log))
-		reopen_log(new->log);
-	scheduler_reload(d->scheduler, new);
-	d->conf = new;
-	conf_unref(old);
+	scheduler_reload(d->scheduler, change.new);
+	d->conf = change.new;
+	conf_unref(change.old);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
-	settings_log_unused(new);
+	settings_log_unused(d->conf);
 	systemd_notify("READY=1\nSTATUS=");
 }
 
@@ -239,38 +186,35 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 
 /* --- the end ------------------------------------------------------------ */
 
-/*
- * Waits for the requests under way.  After drain_timeout it ends their
- * handlers.  On another signal to stop, this process ends at once, and its
- * handlers with it.
- */
+/* Waits for the requests under way.  From until_mono on it ends their handlers,
+ * and no more requests are reserved. */
 static void
-drain(struct daemon *d, const sigset_t *signals, int64_t drain_timeout)
+drain(struct daemon *d, int64_t until_mono)
 {
 	struct timespec ts;
-	int64_t left, until = clock_mono() + drain_timeout;
+	int64_t left;
 	bool ending = false;
-	int sig;
+	sigset_t ended;
 
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGUSR1);
 	/* Both start programs; the last thread of each sends SIGUSR1. */
 	while (!worker_ended(d->workers) || !scheduler_ended(d->scheduler)) {
-		left = until - clock_mono();
+		left = until_mono - clock_mono();
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
 			    LOG_S("note", "the handlers are being ended"));
 			FAULT(STOP_DRAIN);
 			run_drain();
 			mux_stop_waiting(d->mux);
-			engine_stop_waiting(d->engine);
+			engine_drain(d->engine);
 			ending = true;
 		}
 		if (ending)
 			left = 1000;
 		ts.tv_sec = (time_t)(left / 1000);
 		ts.tv_nsec = (long)(left % 1000) * 1000000;
-		sig = sigtimedwait(signals, NULL, &ts);
-		if (sig == SIGTERM || sig == SIGINT)
-			_exit(EXIT_SUCCESS);
+		(void)sigtimedwait(&ended, NULL, &ts);
 	}
 	worker_join(d->workers);
 	d->workers = NULL;
@@ -313,25 +257,28 @@ close_listener(struct daemon *d)
  * may take the name.
  */
 static void
-stop_receiving(struct daemon *d, int64_t drain_timeout)
+stop_receiving(struct daemon *d, int64_t until_mono)
 {
+	const int64_t arrived = clock_mono() + ARRIVING;
+
 	remove_socket(d);
 	mux_refuse(d->mux, d->own_listener);
 	close_listener(d);
-	mux_stop(d->mux,
-	    clock_mono() +
-		(drain_timeout < ARRIVING ? drain_timeout : ARRIVING));
+	mux_stop(d->mux, arrived < until_mono ? arrived : until_mono);
 }
 
 static void
-oncewrap_stop(struct daemon *d, const sigset_t *signals)
+oncewrap_stop(struct daemon *d)
 {
+	const int64_t until = clock_mono() + d->conf->drain_timeout;
+
 	if (d->mux != NULL) {
-		stop_receiving(d, d->conf->drain_timeout);
+		stop_bound(until);
+		stop_receiving(d, until);
 		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
 		if (d->workers != NULL)
-			drain(d, signals, d->conf->drain_timeout);
+			drain(d, until);
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
 	scheduler_stop(d->scheduler);
@@ -401,6 +348,7 @@ block_signals(sigset_t *taken)
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* see db_torn.c */
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(taken);
 	sigaddset(taken, SIGTERM);
@@ -439,7 +387,7 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		log_echo(false);
 		oncewrap_serve(d, signals);
 	}
-	oncewrap_stop(d, signals);
+	oncewrap_stop(d);
 	log_event(LOG_INFO, "stopped", NULL, LOG_I("status", status));
 	return status;
 }

@@ -19,7 +19,7 @@ function complain(why)
 
 function quoted(text)
 {
-	gsub(/\\/, "\\\\", text)
+	gsub(/\\/, "&&", text)
 	gsub(/"/, "\\\"", text)
 	gsub(/\n/, "\\n\"\n\t    \"", text)
 	return "\"" text "\""

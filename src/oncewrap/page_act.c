@@ -130,6 +130,9 @@ page_target_bind(
 {
 	memset(token, 0, sizeof(*token));
 	token->user = p->user;
+	token->host = request_param(p->rq, "HTTP_HOST");
+	if (token->host == NULL)
+		token->host = "";
 	token->act = acts[t->act].name;
 	token->id = t->id;
 	if (t->is_effect) {

@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include "clock.h"
+#include "refused.h"
 #include "spool.h"
 
 #include "page_impl.h"
@@ -116,11 +118,16 @@ write_attention(struct page *p)
 		{ RECORD_DEAD_LETTER, "Keys that reconciliation gave up" },
 	};
 	struct store_browse b = { 0 };
+	char line[REFUSED_LINE];
 	struct store_found found;
 	bool none = true;
 	enum rc rc = RC_OK;
 
 	page_html_h2(&p->html, "Needs attention");
+	for (size_t i = 0; refused_line(i, clock_mono(), line); i++) {
+		page_html_bad(&p->html, line);
+		none = false;
+	}
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
 		b.state = open[i].state;
 		if ((rc = store_browse(p->store, &b, &found)) == RC_OK)

@@ -28,6 +28,8 @@ digest_bound(
 	if (rc == RC_OK)
 		rc = digest_text(md, t->user);
 	if (rc == RC_OK)
+		rc = digest_text(md, t->host);
+	if (rc == RC_OK)
 		rc = digest_text(md, t->act);
 	if (rc == RC_OK)
 		rc = digest_text(md, t->state);

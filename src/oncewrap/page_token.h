@@ -1,7 +1,8 @@
 /*
  * The token of a form that changes something: it proves that this user was
- * shown the page that asks for confirmation, within the last hour, and that
- * what it acts upon has not changed since.  Only the store's secret makes one.
+ * shown the page that asks for confirmation, under this host name, within the
+ * last hour, and that what it acts upon has not changed since.  Only the
+ * store's secret makes one.
  */
 #ifndef PAGE_TOKEN_H
 #define PAGE_TOKEN_H
@@ -18,6 +19,7 @@
 /* What a token is for. */
 struct page_token {
 	const char *user;
+	const char *host; /* by which the browser reaches the page */
 	const char *act;
 	int64_t id;        /* of the key or the effect: never used twice */
 	const char *state; /* its present state */

@@ -251,7 +251,7 @@ status_look(struct store *store, const struct conf *conf,
 	    strcmp(view->record.resource, resource) != 0 ||
 	    decide_is_past(&view->record, view->now))
 		return RC_NOTFOUND;
-	view->decision = decide(&view->record, true, view->now);
+	view->decision = decide(&view->record, true, true, view->now);
 	return RC_OK;
 }
 
@@ -326,11 +326,13 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_RUN:
 	case DECIDE_BUSY:
 	case DECIDE_UNKNOWN:
+	case DECIDE_OF_ANOTHER:
 	case DECIDE_MISMATCH:
 	case DECIDE_OLD:
 	case DECIDE_CROWDED:
 	case DECIDE_OPEN:
 	case DECIDE_NO_ROOM:
+	case DECIDE_FULL:
 		break;
 	}
 	show_no_result(conf, rq, view, answer);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,25 @@ world_application(const char *path, char *why, size_t size)
 	    path, self, owner, st.st_mode & 07777, self);
 }
 
+/* Whether only this user and root may put files into the folder of that file;
+ * as others could put theirs in its place. */
+static bool
+is_private(const char *path, char *why, size_t size)
+{
+	const char *end = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(folder, sizeof(folder), "%.*s",
+	    end > path ? (int)(end - path) : 1, end != NULL ? path : ".");
+	if (stat(folder, &st) == -1 || (st.st_mode & S_IWOTH) == 0)
+		return true;
+	return progcheck_fail(why, size,
+	    "%s: all users may write this folder, and put files of their own "
+	    "there: name another one",
+	    folder);
+}
+
 bool
 world_log(const char *log, char *why, size_t size)
 {
@@ -167,11 +187,18 @@ world_log(const char *log, char *why, size_t size)
 		return stat("/dev/log", &st) == 0 ||
 		    progcheck_fail(why, size,
 			"/dev/log: there is no such socket: no syslog runs");
-	if (stat(log, &st) == -1)
-		return check_folder_of(log, why, size);
+	if (lstat(log, &st) == -1)
+		return check_folder_of(log, why, size) &&
+		    is_private(log, why, size);
 	if (S_ISDIR(st.st_mode))
 		return progcheck_fail(why, size, "%s: is a folder", log);
-	return access_file(log, W_OK, why, size);
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    (st.st_uid != geteuid() && st.st_uid != 0))
+		return progcheck_fail(why, size,
+		    "%s: is no regular file with one name, of this user or of "
+		    "root",
+		    log);
+	return access_file(log, W_OK, why, size) && is_private(log, why, size);
 }
 
 /* --- warnings ----------------------------------------------------------- */

@@ -132,10 +132,8 @@ prepend(struct buf *b, const char *bytes, size_t n)
 	return RC_OK;
 }
 
-/*
- * A web server may split PATH_INFO off the URL and leave it in the file name,
- * where it would count twice.  It is put back first.
- */
+/* A web server may split PATH_INFO off the URL and leave it in the file name,
+ * where it would count twice.  It is put back first. */
 static enum rc
 unsplit(struct cgienv_script *s)
 {
@@ -415,12 +413,14 @@ cgienv_make(const struct request *rq, const struct conf_program *program,
 	struct vars vs;
 	enum rc rc;
 
-	/* CONTENT_LENGTH, three of the program, PATH, nine ONCE_*. */
-	rc = begin(&vs, rq->nparams + program->environment.n + 14, out);
+	/* CONTENT_LENGTH, PHP_VALUE, the program's three, PATH, nine ONCE_* */
+	rc = begin(&vs, rq->nparams + program->environment.n + 15, out);
 	if (rc != RC_OK)
 		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
+	if (daemon->php_value != NULL)
+		add(&vs, "PHP_VALUE", daemon->php_value);
 	add_daemon(&vs, daemon->env, &program->environment);
 	if (daemon->form_key != NULL)
 		add(&vs, "ONCE_FORM_KEY", daemon->form_key);

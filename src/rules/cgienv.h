@@ -58,8 +58,9 @@ struct cgienv {
 
 /* What the daemon adds to the environment of a handler. */
 struct cgienv_daemon {
-	char *const *env;     /* its own environment */
-	const char *form_key; /* ONCE_FORM_KEY, or NULL */
+	char *const *env;      /* its own environment */
+	const char *form_key;  /* ONCE_FORM_KEY, or NULL */
+	const char *php_value; /* in place of the request's, or NULL */
 };
 
 /*

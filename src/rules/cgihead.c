@@ -194,7 +194,7 @@ doubt_value(char doubt[CGIHEAD_DOUBT], struct cgihead_text v)
 	value[n] = '\0';
 	snprintf(doubt, CGIHEAD_DOUBT,
 	    "Idempotency-Outcome \"%s%s\" is none of completed, not-executed, "
-	    "unknown",
+	    "status, unknown",
 	    value, n < v.n ? "..." : "");
 }
 
@@ -212,6 +212,8 @@ take_outcome(struct parse *ps, struct cgihead_text v)
 		*says = CGIHEAD_SAYS_COMPLETED;
 	else if (cgihead_text_is(v, "not-executed"))
 		*says = CGIHEAD_SAYS_NOT_EXECUTED;
+	else if (cgihead_text_is(v, "status"))
+		*says = CGIHEAD_SAYS_STATUS;
 	else {
 		*says = CGIHEAD_SAYS_UNKNOWN;
 		if (!cgihead_text_is(v, "unknown"))

@@ -40,6 +40,7 @@ enum cgihead_outcome {
 	CGIHEAD_SAYS_NOTHING,
 	CGIHEAD_SAYS_COMPLETED,
 	CGIHEAD_SAYS_NOT_EXECUTED,
+	CGIHEAD_SAYS_STATUS, /* the program ended, and its status decides */
 	CGIHEAD_SAYS_UNKNOWN /* or another value, or the field twice */
 };
 

@@ -2,9 +2,11 @@
  * The decision on a request with a key, by the record of the key.
  *
  * The order is the rule.  A record past its retention counts as deleted, so it
- * belongs to no request.  Then the fingerprint: a mismatch is reported in
+ * belongs to no request.  Then the browser that it belongs to, which hides all
+ * else.  Then the fingerprint: a mismatch is reported in
  * every state, because a caller must not learn of a request that is not its
- * own.  Then the state.
+ * own.  A key that was released because nothing happened has no
+ * fingerprint: any request may take it.  Then the state.
  *
  * This file knows no clock and no store, and not how a fingerprint is made.
  */
@@ -12,6 +14,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "backoff.h"
 #include "decide.h"
@@ -44,7 +47,8 @@ bool
 decide_is_limit(enum decision decision)
 {
 	return decision == DECIDE_OLD || decision == DECIDE_CROWDED ||
-	    decision == DECIDE_OPEN || decision == DECIDE_NO_ROOM;
+	    decision == DECIDE_OPEN || decision == DECIDE_NO_ROOM ||
+	    decision == DECIDE_FULL;
 }
 
 int64_t
@@ -58,11 +62,36 @@ decide_requeue(int attempt, uint32_t random)
 	    REQUEUE_FIRST, attempt - 1, REQUEUE_LONGEST, random);
 }
 
+enum decide_match
+decide_match(const struct record *r, const char *fingerprint_spec,
+    const unsigned char fingerprint[FINGERPRINT_LEN])
+{
+	if (!record_has_fingerprint(r))
+		return DECIDE_SAME;
+	if (strcmp(r->fingerprint_spec, fingerprint_spec) != 0)
+		return DECIDE_OTHER_SPEC;
+	return memcmp(r->fingerprint, fingerprint, FINGERPRINT_LEN) == 0
+	    ? DECIDE_SAME
+	    : DECIDE_DIFFERS;
+}
+
+bool
+decide_is_mine(const struct record *r, const char *peer, const char *cookie)
+{
+	if (r->cookie[0] == '\0' && cookie == NULL)
+		return true;
+	return (r->peer != NULL && peer != NULL &&
+		   strcmp(r->peer, peer) == 0) ||
+	    (cookie != NULL && strcmp(r->cookie, cookie) == 0);
+}
+
 enum decision
-decide(const struct record *r, bool same, int64_t now)
+decide(const struct record *r, bool mine, bool same, int64_t now)
 {
 	if (r == NULL || decide_is_past(r, now))
 		return DECIDE_RUN;
+	if (!mine)
+		return DECIDE_OF_ANOTHER;
 	if (!same)
 		return DECIDE_MISMATCH;
 	/* It counts as a marker, even before a maintenance pass has made it

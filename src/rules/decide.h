@@ -10,29 +10,51 @@
 #include "record.h"
 
 enum decision {
-	DECIDE_RUN,      /* no record, or it may run again */
-	DECIDE_REPLAY,   /* the stored response */
-	DECIDE_NOT_KEPT, /* it completed, but the response was not kept */
-	DECIDE_BUSY,     /* in progress */
-	DECIDE_MISMATCH, /* another fingerprint */
-	DECIDE_UNKNOWN,  /* the handler may or may not have acted */
-	DECIDE_GONE,     /* expired, kept as a marker */
+	DECIDE_RUN,        /* no record, or it may run again */
+	DECIDE_REPLAY,     /* the stored response */
+	DECIDE_NOT_KEPT,   /* it completed, but the response was not kept */
+	DECIDE_BUSY,       /* in progress */
+	DECIDE_OF_ANOTHER, /* another browser sent the key first */
+	DECIDE_MISMATCH,   /* another fingerprint */
+	DECIDE_UNKNOWN,    /* the handler may or may not have acted */
+	DECIDE_GONE,       /* expired, kept as a marker */
 	/* The handler could run, but for a limit.  decide() sees one record
 	 * and never returns these. */
 	DECIDE_OLD,     /* the request is older than its route allows */
-	DECIDE_CROWDED, /* too many keys of its scope are in progress */
-	DECIDE_OPEN,    /* too many keys of its scope have an open outcome */
-	DECIDE_NO_ROOM  /* stored requests take too many bytes */
+	DECIDE_CROWDED, /* too many keys of its caller are in progress */
+	DECIDE_OPEN,    /* too many keys of its caller have an open outcome */
+	DECIDE_NO_ROOM, /* stored requests take too many bytes */
+	DECIDE_FULL     /* the store does: no new key */
 };
 
 /* Whether a limit keeps the handler from running. */
 bool decide_is_limit(enum decision decision);
 
+/* How the fingerprint of a request compares with the record's. */
+enum decide_match {
+	DECIDE_SAME, /* or the record has none */
+	DECIDE_DIFFERS,
+	DECIDE_OTHER_SPEC /* make it again, by the record's spec */
+};
+enum decide_match
+decide_match(const struct record *r, const char *fingerprint_spec,
+    const unsigned char fingerprint[FINGERPRINT_LEN]);
+
 /*
- * Decides on a request.  record may be NULL: there is none.  same: the
- * fingerprint, made by the record's own spec, agrees.  now is store time.
+ * Whether a request may know of the record.  A key from a form or a query
+ * belongs to the browser that sent it first, if it has no scope: then cookie
+ * (see struct record) is there, in the record or, of the request, not NULL.
+ * The browser has the same address or the same cookies.  peer may be NULL.
  */
-enum decision decide(const struct record *r, bool same, int64_t now);
+bool
+decide_is_mine(const struct record *r, const char *peer, const char *cookie);
+
+/*
+ * Decides on a request.  record may be NULL: there is none.  mine: see above.
+ * same: the fingerprint, made by the record's own spec, agrees.  now is store
+ * time.
+ */
+enum decision decide(const struct record *r, bool mine, bool same, int64_t now);
 
 /*
  * Returns how long (ms) an accepted key waits for its next attempt, after the

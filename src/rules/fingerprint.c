@@ -6,7 +6,7 @@
  * of parts.
  *
  * This file reads a body that is in a file only as it is fed, so its memory is
- * bounded, but for JSON: fingerprint_cost().
+ * bounded, but for the canonical form of JSON.
  */
 #include "config.h"
 
@@ -20,7 +20,6 @@
 #include "digest.h"
 #include "form.h"
 #include "fingerprint_spec.h"
-#include "json.h"
 #include "key_search.h"
 #include "limit.h"
 #include "media.h"
@@ -37,6 +36,7 @@ enum stage {
 
 struct fingerprint {
 	const struct request *req;
+	const struct json *json; /* the body, or NULL */
 	const char *key;
 	struct fingerprint_spec spec;
 	enum stage stage;
@@ -131,23 +131,22 @@ hash_query(struct fingerprint *fp)
 
 /* --- the body ---------------------------------------------------------- */
 
-size_t
-fingerprint_cost(const struct request *req, const char *fingerprint_spec)
+bool
+fingerprint_needs_json(const struct request *req, const char *fingerprint_spec)
 {
 	struct buf type;
-	size_t cost = 0;
+	bool needs;
 
 	if (req->body_len == 0 ||
 	    (strncmp(fingerprint_spec, "1 json\n", 7) != 0 &&
 		strncmp(fingerprint_spec, "2 ", 2) != 0))
-		return 0;
+		return false;
 	buf_init(&type, LIMIT_PARAMS);
-	if (media_type_of(req, &type) != RC_OK || media_is_json(type.data) ||
-	    strstr(fingerprint_spec, "json:") != NULL)
-		cost = json_cost(req->body_len);
+	needs = media_type_of(req, &type) != RC_OK ||
+	    media_is_json(type.data) ||
+	    strstr(fingerprint_spec, "json:") != NULL;
 	buf_free(&type);
-	assert(cost <= LIMIT_JSON_MEMORY);
-	return cost;
+	return needs;
 }
 
 /* The pointers that the fingerprint spec ignores, and those to a key. */
@@ -170,33 +169,21 @@ all_ignored(struct fingerprint *fp, struct conf_list *out)
 	return RC_OK;
 }
 
-/* RC_NOTFOUND: it is not I-JSON, and counts as bytes. */
 static enum rc
 hash_json(struct fingerprint *fp)
 {
-	const struct request *req = fp->req;
 	struct conf_list ignore;
 	struct buf canonical;
 	enum rc rc;
 
-	if (req->body_len > 0 && req->body == NULL)
-		return RC_IO;
 	if ((rc = all_ignored(fp, &ignore)) != RC_OK)
 		return rc;
-	buf_init(&canonical, req->body_len);
-	switch (json_canonical(req->body, req->body_len, &ignore, &canonical)) {
-	case JSON_OK:
+	buf_init(&canonical, fp->req->body_len);
+	rc = json_canonical(fp->json, &ignore, &canonical);
+	if (rc == RC_OK)
 		rc = digest_text(fp->md, "json");
-		if (rc == RC_OK)
-			rc = digest_part(fp->md, canonical.data, canonical.len);
-		break;
-	case JSON_NOT_IJSON:
-		rc = RC_NOTFOUND;
-		break;
-	case JSON_NO_MEMORY:
-		rc = RC_NOMEM;
-		break;
-	}
+	if (rc == RC_OK)
+		rc = digest_part(fp->md, canonical.data, canonical.len);
 	free(ignore.item);
 	buf_free(&canonical);
 	return rc;
@@ -326,10 +313,8 @@ begin_body(struct fingerprint *fp)
 	if (fp->spec.how == CONF_FINGERPRINT_NONE)
 		return RC_OK;
 	if (fp->spec.how == CONF_FINGERPRINT_VALUE &&
-	    media_is_json(fp->type.data)) {
-		rc = hash_json(fp);
-		return rc == RC_NOTFOUND ? begin_exact(fp) : rc;
-	}
+	    media_is_json(fp->type.data))
+		return fp->json != NULL ? hash_json(fp) : begin_exact(fp);
 	if (kind == FORM_NONE)
 		return begin_exact(fp);
 	form_init(&fp->form, kind, request_param(fp->req, "CONTENT_TYPE"));
@@ -348,10 +333,11 @@ hash_head(struct fingerprint *fp)
 
 	if (rc == RC_OK)
 		rc = digest_text(fp->md, fp->req->path);
-	if (rc == RC_OK)
+	if (rc == RC_OK && fp->spec.how != CONF_FINGERPRINT_NONE) {
 		rc = hash_query(fp);
-	if (rc == RC_OK && fp->spec.how != CONF_FINGERPRINT_NONE)
-		rc = digest_part(fp->md, fp->type.data, fp->type.len);
+		if (rc == RC_OK)
+			rc = digest_part(fp->md, fp->type.data, fp->type.len);
+	}
 	for (i = 0; i < headers->n && rc == RC_OK; i++)
 		rc = hash_field(fp->md, fp->req, headers->item[i]);
 	return rc == RC_OK ? begin_body(fp) : rc;
@@ -366,7 +352,8 @@ begin_search(struct fingerprint *fp)
 	if (fp->spec.keys.n == 0)
 		return hash_head(fp);
 	fp->searching = true;
-	rc = key_search_init(&fp->search, &fp->spec.keys, CONF_SYNTAX_ANY, req);
+	rc = key_search_init(
+	    &fp->search, &fp->spec.keys, CONF_SYNTAX_ANY, req, NULL);
 	if (rc != RC_OK)
 		return rc;
 	switch (key_search_needs(&fp->search, true)) {
@@ -375,9 +362,7 @@ begin_search(struct fingerprint *fp)
 		fp->fed = 0;
 		return RC_PENDING;
 	case KEY_NEEDS_JSON:
-		if (req->body == NULL)
-			return RC_IO;
-		rc = key_search_json(&fp->search, req->body, req->body_len);
+		rc = key_search_json(&fp->search, fp->json);
 		break;
 	case KEY_NEEDS_NOTHING:
 		break;
@@ -388,7 +373,7 @@ begin_search(struct fingerprint *fp)
 
 enum rc
 fingerprint_new(struct fingerprint **out, const struct request *req,
-    const char *fingerprint_spec, const char *key)
+    const struct json *json, const char *fingerprint_spec, const char *key)
 {
 	struct fingerprint *fp = calloc(1, sizeof(*fp));
 	enum rc rc;
@@ -397,6 +382,7 @@ fingerprint_new(struct fingerprint **out, const struct request *req,
 	if (fp == NULL)
 		return RC_NOMEM;
 	fp->req = req;
+	fp->json = json;
 	fp->key = key;
 	buf_init(&fp->type, LIMIT_PARAMS);
 	form_init(&fp->form, FORM_NONE, NULL);

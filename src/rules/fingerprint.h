@@ -9,33 +9,35 @@
 #ifndef FINGERPRINT_H
 #define FINGERPRINT_H
 
+#include <stdbool.h>
+
 #include "fingerprint_spec.h"
+#include "json.h"
 #include "request.h"
 
 #define FINGERPRINT_LEN 32
 
-/* The most memory (bytes) that fingerprint_make() needs for the body by that
- * fingerprint spec: at most LIMIT_JSON_MEMORY. */
-size_t
-fingerprint_cost(const struct request *req, const char *fingerprint_spec);
+/* Whether the body may count as JSON by that fingerprint spec. */
+bool
+fingerprint_needs_json(const struct request *req, const char *fingerprint_spec);
 
 /*
  * Makes the fingerprint of a request by a spec.  key: the request's key; the
- * members of query and body that are the key do not count.
+ * members of query and body that are the key do not count.  json: the body, or
+ * NULL: it is not I-JSON, or not needed.
  *
- *	fingerprint_new(&fp, req, fingerprint_spec, key)
+ *	fingerprint_new(&fp, req, json, fingerprint_spec, key)
  *	while ((rc = fingerprint_next(fp)) == RC_PENDING)
  *		fingerprint_feed(fp, ...) the whole body, in any pieces
  *	fingerprint_end(fp, out)		rc was RC_OK
  *	fingerprint_free(fp)			in any case
  *
  * Errors: RC_NOMEM, RC_IO (the body could not be read whole), or RC_VERSION:
- * this release does not know the spec.  req->body is read itself only if
- * the body is not longer than LIMIT_JSON.
+ * this release does not know the spec.
  */
 struct fingerprint;
 enum rc fingerprint_new(struct fingerprint **out, const struct request *req,
-    const char *fingerprint_spec, const char *key);
+    const struct json *json, const char *fingerprint_spec, const char *key);
 enum rc fingerprint_next(struct fingerprint *fp);
 enum rc fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n);
 enum rc

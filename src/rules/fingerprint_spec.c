@@ -1,7 +1,7 @@
 /*
  * How a fingerprint is made: a fingerprint_spec.
  *
- *	2 value			or exact, or none: how the body counts
+ *	2 value			or exact: how the body counts
  *	h content-language	a field that counts
  *	i /meta/time		a JSON Pointer to a value that does not count
  *	k form:once_key		a place whose member does not count if it is
@@ -9,7 +9,8 @@
  *
  * Each line ends with a line feed.  The lines stand in the order of these
  * letters.  They are sorted, and none comes twice, so the order of the
- * configuration does not matter.  A spec means the same for ever, because
+ * configuration does not matter.  "3 none" has only lines with h: neither
+ * query nor body counts.  A spec means the same for ever, because
  * living keys have been made by it: version 1 has "1 json", which knows no
  * multipart, "1 exact", and no lines with k.
  */
@@ -115,7 +116,7 @@ first_line(const struct conf_route *route, bool keys)
 	case CONF_FINGERPRINT_EXACT:
 		return keys ? "2 exact\n" : "1 exact\n";
 	case CONF_FINGERPRINT_NONE:
-		return "2 none\n";
+		return "3 none\n";
 	}
 	assert(!"a way to compare");
 	return "";
@@ -131,7 +132,9 @@ fingerprint_spec_write(const struct conf_route *route, struct buf *out)
 
 	buf_clear(out);
 	buf_init(&keys, out->max);
-	rc = add_keys(&keys, &route->key_from);
+	rc = route->fingerprint == CONF_FINGERPRINT_NONE
+	    ? RC_OK
+	    : add_keys(&keys, &route->key_from);
 	for (i = 0; i < route->fingerprint_headers.n && rc == RC_OK; i++)
 		rc = cginame_variable(route->fingerprint_headers.item[i],
 		    variable, sizeof(variable));
@@ -183,7 +186,7 @@ read_first(struct fingerprint_spec *spec, const char *line)
 		{ "1 exact", 1, CONF_FINGERPRINT_EXACT },
 		{ "2 value", 2, CONF_FINGERPRINT_VALUE },
 		{ "2 exact", 2, CONF_FINGERPRINT_EXACT },
-		{ "2 none", 2, CONF_FINGERPRINT_NONE },
+		{ "3 none", 3, CONF_FINGERPRINT_NONE },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -203,7 +206,7 @@ spec_read_key(struct fingerprint_spec *spec, const char *text)
 {
 	struct conf_error why;
 
-	return spec->version >= 2 && spec->keys.n < LIMIT_KEY_FROM &&
+	return spec->version == 2 && spec->keys.n < LIMIT_KEY_FROM &&
 	    conf_source_read(
 		text, &spec->arena, &spec->key[spec->keys.n++], &why);
 }

@@ -1,54 +1,45 @@
 /*
- * Canonical JSON bytes, or "not I-JSON".
+ * Reads a JSON text: its canonical strings and numbers, and the order of its
+ * members.
  *
- * One pass of recursive descent writes the canonical text straight into the
- * output.  An object's members are noted on a stack as they are written, and
- * sorted when the object ends.  So the memory is the output, one copy of the
- * object being sorted, and two notes of 4 bytes for each member of the open
- * objects.  Output and stack are allocated once, for the most that the input
- * can need: unused parts cost no page, and nothing is moved.
+ * One pass of recursive descent writes the text without blanks, and notes where
+ * each member begins.  When an object ends, its notes are sorted, and no byte
+ * of the text is moved.  Text and notes are allocated once, for the most that
+ * the input can need: unused parts cost no page, and nothing is moved.
  *
  * Invariants:
- *  1. The output is never longer than the input that was read for it.
- *  2. At the end of a value the stack of members is as high as at its start.
- *  3. Time is O(n log n) for n bytes, plus n for each level of nesting at
- *     which members were out of order or left out; levels are bounded.
+ *  1. The text that was written is never longer than the input that was read.
+ *  2. Time is O(n log n) for n bytes.
  *
  * This file does not know the meaning of the values.
  */
 #include "config.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "limit.h"
 #include "json_number.h"
-#include "json_pointer.h"
 #include "json_string.h"
-#include "json.h"
-
-/*
- * A member of an object: the offset of its name in the output.  The rest of
- * the member is read from the output again when members are sorted, because
- * the notes are the main cost of many small members.
- */
-typedef uint32_t member;
-_Static_assert(LIMIT_JSON < UINT32_MAX / 2, "offsets have 32 bits");
+#include "json_impl.h"
 
 /* The length of the shortest member with its separator: ,"":0 */
 #define MEMBER_MIN 5
 
+/* The end of a list of members. */
+#define NONE UINT32_MAX
+
 struct parser {
 	struct json_input in;
 	struct buf *out;
-	member *members;
-	size_t nmembers, cap;
-	const struct json_pointers *ignore;
+	struct json_member *member;
+	uint32_t n, cap;
+	bool duplicate; /* an object has two members of one name */
 };
 
-static enum rc parse_value(struct parser *, int depth, struct json_span);
+static enum rc parse_value(struct parser *, int depth);
 
 /* Skips blanks; returns the next byte, or -1 at the end. */
 static int
@@ -72,214 +63,118 @@ json_take(struct parser *ps, char c)
 	return true;
 }
 
-/* Reads a value that is left out: it must still be well formed. */
-static enum rc
-parse_ignored(struct parser *ps, int depth)
-{
-	struct json_span none = { 0, 0, 0 };
-	size_t before = ps->out->len;
-	enum rc rc = parse_value(ps, depth, none);
-
-	if (rc == RC_OK)
-		buf_truncate(ps->out, before);
-	return rc;
-}
-
-/* --- canonical text, read again ---------------------------------------- */
-
-/* Returns the end of the member that begins at p; no further than end. */
-static const char *
-member_end(const char *p, const char *end)
-{
-	size_t depth = 0;
-
-	for (p = json_string_end(p); p < end;) {
-		if (*p == '"') {
-			p = json_string_end(p);
-			continue;
-		}
-		if (depth == 0 && (*p == ',' || *p == '}'))
-			break;
-		if (*p == '{' || *p == '[')
-			depth++;
-		else if (*p == '}' || *p == ']')
-			depth--;
-		p++;
-	}
-	return p;
-}
-
-/* Whether a member is left out.  Only its name is there, to find
- * duplicates. */
-static bool
-is_ignored(const char *p, const char *end)
-{
-	p = json_string_end(p);
-	return p == end || *p != ':';
-}
-
 /* --- members in order -------------------------------------------------- */
 
 static int
-member_order(const struct parser *ps, member a, member b)
+member_order(const struct parser *ps, uint32_t a, uint32_t b)
 {
-	return json_string_order(ps->out->data + a, ps->out->data + b);
+	return json_string_order(ps->out->data + ps->member[a].name,
+	    ps->out->data + ps->member[b].name);
 }
 
-/* Merges the runs [0, mid) and [mid, n) of from into to. */
-static void
-merge(const struct parser *ps, const member *from, size_t mid, size_t n,
-    member *to)
+/* Merges two sorted lists.  Two members of one name are compared in one of the
+ * merges, because both are in order. */
+static uint32_t
+members_merge(struct parser *ps, uint32_t a, uint32_t b)
 {
-	size_t i = 0, j = mid, k;
+	uint32_t head, *tail = &head, *from;
+	int order;
 
-	for (k = 0; k < n; k++) {
-		if (j == n ||
-		    (i < mid && member_order(ps, from[i], from[j]) <= 0))
-			to[k] = from[i++];
-		else
-			to[k] = from[j++];
+	while (a != NONE && b != NONE) {
+		order = member_order(ps, a, b);
+		if (order == 0)
+			ps->duplicate = true;
+		from = order <= 0 ? &a : &b;
+		*tail = *from;
+		tail = &ps->member[*from].next;
+		*from = *tail;
 	}
+	*tail = a != NONE ? a : b;
+	return head;
 }
 
-/*
- * Merge sort, from runs of one member up.  qsort(3) promises no bound on its
- * steps, and the members come from strangers.  Heapsort needs no second array,
- * but four times as long.
- */
+/* Takes n members off the list, and returns them as a sorted list.  qsort(3)
+ * promises no bound on its steps, and the members come from strangers. */
+static uint32_t
+members_sort(struct parser *ps, uint32_t *list, uint32_t n)
+{
+	uint32_t a, b;
+
+	if (n == 1) {
+		a = *list;
+		*list = ps->member[a].next;
+		ps->member[a].next = NONE;
+		return a;
+	}
+	a = members_sort(ps, list, n / 2);
+	b = members_sort(ps, list, n - n / 2);
+	return members_merge(ps, a, b);
+}
+
+/* Makes a ring of the n members from first to last, in the order of their
+ * names. */
 static enum rc
-sort(const struct parser *ps, member *m, size_t n)
+members_finish(struct parser *ps, uint32_t first, uint32_t last, uint32_t n)
 {
-	member *from = m, *to, *spare, *t;
-	size_t run, i, left;
+	uint32_t m;
+	bool sorted = true;
 
-	spare = reallocarray(NULL, n, sizeof(*spare));
-	if (spare == NULL)
-		return RC_NOMEM;
-	to = spare;
-	for (run = 1; run < n; run *= 2) {
-		for (i = 0; i < n; i += left) {
-			left = n - i < 2 * run ? n - i : 2 * run;
-			merge(ps, from + i, left < run ? left : run, left,
-			    to + i);
-		}
-		t = from;
-		from = to;
-		to = t;
-	}
-	if (from != m)
-		memcpy(m, from, n * sizeof(*m));
-	free(spare);
-	return RC_OK;
-}
-
-/* Writes the object that begins at start again, with its members in order and
- * without the ignored ones. */
-static enum rc
-rewrite(struct parser *ps, size_t start, const member *m, size_t n)
-{
-	size_t i, len = ps->out->len - start;
-	const char *p, *end;
-	enum rc rc = RC_OK;
-	bool first = true;
-	char *copy = malloc(len + 1);
-
-	if (copy == NULL)
-		return RC_NOMEM;
-	memcpy(copy, ps->out->data + start, len + 1);
-	end = copy + len;
-	buf_truncate(ps->out, start + 1);
-	for (i = 0; i < n && rc == RC_OK; i++) {
-		p = copy + (m[i] - start);
-		if (is_ignored(p, end))
-			continue;
-		if (!first)
-			rc = buf_addc(ps->out, ',');
-		first = false;
-		if (rc == RC_OK)
-			rc = buf_add(
-			    ps->out, p, (size_t)(member_end(p, end) - p));
-	}
-	free(copy);
-	return rc;
-}
-
-/* Sorts the members on the stack from first on, and takes them off. */
-static enum rc
-finish_object(struct parser *ps, size_t start, size_t first)
-{
-	const char *text = ps->out->data, *end = text + ps->out->len;
-	member *m = ps->members + first;
-	size_t i, n = ps->nmembers - first;
-	bool sorted = true, whole = true;
-	enum rc rc = RC_OK;
-
-	for (i = 0; i < n; i++) {
-		if (i > 0 && member_order(ps, m[i - 1], m[i]) >= 0)
-			sorted = false;
-		if (ps->ignore->n > 0 && is_ignored(text + m[i], end))
-			whole = false;
-	}
+	ps->member[last].next = NONE;
+	for (m = first; m != last && sorted; m = ps->member[m].next)
+		sorted = member_order(ps, m, ps->member[m].next) < 0;
 	if (!sorted) {
-		rc = sort(ps, m, n);
-		if (rc != RC_OK)
-			return rc;
-		for (i = 1; i < n; i++)
-			if (member_order(ps, m[i - 1], m[i]) == 0)
-				return RC_INVALID;
+		first = members_sort(ps, &first, n);
+		for (m = first; m != NONE; m = ps->member[m].next)
+			last = m;
 	}
-	if (!sorted || !whole)
-		rc = rewrite(ps, start, m, n);
-	ps->nmembers = first;
-	return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
+	ps->member[last].next = first | JSON_LAST;
+	return ps->duplicate ? RC_INVALID : RC_OK;
 }
 
 /* --- values ----------------------------------------------------------- */
 
 static enum rc
-parse_member(struct parser *ps, int depth, struct json_span span)
+parse_member(struct parser *ps, int depth, uint32_t *member)
 {
-	const size_t start = ps->out->len;
 	enum rc rc;
 
 	if (json_peek(ps) != '"')
 		return RC_INVALID;
+	assert(ps->n < ps->cap);
+	*member = ps->n++;
+	ps->member[*member].name = (uint32_t)ps->out->len;
 	rc = json_string(&ps->in, ps->out);
 	if (rc != RC_OK)
 		return rc;
 	if (!json_take(ps, ':'))
 		return RC_INVALID;
-	span = json_pointer_descend(ps->ignore, span, ps->out->data + start);
-	if (json_pointer_ends(ps->ignore, span)) {
-		rc = parse_ignored(ps, depth);
-	} else {
-		rc = buf_addc(ps->out, ':');
-		if (rc == RC_OK)
-			rc = parse_value(ps, depth, span);
-	}
-	if (rc != RC_OK)
-		return rc;
-	assert(ps->nmembers < ps->cap);
-	ps->members[ps->nmembers++] = (member)start;
-	return RC_OK;
+	rc = buf_addc(ps->out, ':');
+	return rc == RC_OK ? parse_value(ps, depth) : rc;
 }
 
 static enum rc
-parse_object(struct parser *ps, int depth, struct json_span span)
+parse_object(struct parser *ps, int depth)
 {
-	size_t start = ps->out->len, first = ps->nmembers;
+	uint32_t first = 0, last = 0, m, n;
 	enum rc rc;
 
 	ps->in.p++;
 	rc = buf_addc(ps->out, '{');
 	if (json_take(ps, '}'))
 		return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
-	while (rc == RC_OK) {
-		rc = parse_member(ps, depth, span);
+	for (n = 1; rc == RC_OK; n++) {
+		rc = parse_member(ps, depth, &m);
 		if (rc != RC_OK)
 			break;
-		if (json_take(ps, '}'))
-			return finish_object(ps, start, first);
+		if (n == 1)
+			first = m;
+		else
+			ps->member[last].next = m;
+		last = m;
+		if (json_take(ps, '}')) {
+			rc = members_finish(ps, first, last, n);
+			return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
+		}
 		if (!json_take(ps, ','))
 			return RC_INVALID;
 		rc = buf_addc(ps->out, ',');
@@ -288,38 +183,23 @@ parse_object(struct parser *ps, int depth, struct json_span span)
 }
 
 static enum rc
-parse_element(struct parser *ps, int depth, struct json_span span, bool first)
+parse_array(struct parser *ps, int depth)
 {
-	enum rc rc = RC_OK;
-
-	if (json_pointer_ends(ps->ignore, span))
-		return parse_ignored(ps, depth);
-	if (!first)
-		rc = buf_addc(ps->out, ',');
-	return rc == RC_OK ? parse_value(ps, depth, span) : rc;
-}
-
-static enum rc
-parse_array(struct parser *ps, int depth, struct json_span span)
-{
-	size_t start = ps->out->len;
 	enum rc rc;
-	size_t i;
 
 	ps->in.p++;
 	rc = buf_addc(ps->out, '[');
 	if (json_take(ps, ']'))
 		return rc == RC_OK ? buf_addc(ps->out, ']') : rc;
-	for (i = 0; rc == RC_OK; i++) {
-		rc = parse_element(ps, depth,
-		    json_pointer_descend_index(ps->ignore, span, i),
-		    ps->out->len == start + 1);
+	while (rc == RC_OK) {
+		rc = parse_value(ps, depth);
 		if (rc != RC_OK)
 			break;
 		if (json_take(ps, ']'))
 			return buf_addc(ps->out, ']');
 		if (!json_take(ps, ','))
 			return RC_INVALID;
+		rc = buf_addc(ps->out, ',');
 	}
 	return rc;
 }
@@ -337,16 +217,16 @@ parse_literal(struct parser *ps, const char *word)
 }
 
 static enum rc
-parse_value(struct parser *ps, int depth, struct json_span span)
+parse_value(struct parser *ps, int depth)
 {
 	int c = json_peek(ps);
 
 	if ((c == '{' || c == '[') && depth == LIMIT_JSON_DEPTH)
 		return RC_INVALID;
 	if (c == '{')
-		return parse_object(ps, depth + 1, span);
+		return parse_object(ps, depth + 1);
 	if (c == '[')
-		return parse_array(ps, depth + 1, span);
+		return parse_array(ps, depth + 1);
 	if (c == '"')
 		return json_string(&ps->in, ps->out);
 	if (c == '-' || (c >= '0' && c <= '9'))
@@ -360,47 +240,71 @@ parse_value(struct parser *ps, int depth, struct json_span span)
 	return RC_INVALID;
 }
 
-/* Output and stack, and the larger one of a copy and of a second stack. */
+/* --- texts ------------------------------------------------------------- */
+
+/* Those that are read whole, and those whose value is being read. */
+static size_t
+most_members(size_t len)
+{
+	return len / MEMBER_MIN + LIMIT_JSON_DEPTH;
+}
+
+/* The text, its members, and the canonical form. */
 size_t
 json_cost(size_t len)
 {
 	return len > LIMIT_JSON
 	    ? 0
-	    : 2 * len + (len / MEMBER_MIN + 1) * sizeof(member);
+	    : 2 * len + most_members(len) * sizeof(struct json_member);
+}
+
+void
+json_free(struct json *json)
+{
+	if (json == NULL)
+		return;
+	buf_free(&json->text);
+	free(json->member);
+	free(json);
+}
+
+static enum rc
+json_parse(struct json *json, const void *text, size_t len)
+{
+	struct parser ps = { .out = &json->text };
+	enum rc rc;
+
+	ps.cap = (uint32_t)most_members(len);
+	json->member = reallocarray(NULL, ps.cap, sizeof(*json->member));
+	if (json->member == NULL || buf_reserve(&json->text, len) != RC_OK)
+		return RC_NOMEM;
+	ps.member = json->member;
+	ps.in.p = text;
+	ps.in.end = ps.in.p + len;
+	rc = parse_value(&ps, 0);
+	if (rc == RC_OK && json_peek(&ps) != -1)
+		rc = RC_INVALID;
+	return rc;
 }
 
 enum json_verdict
-json_canonical(const void *text, size_t len, const struct conf_list *ignore,
-    struct buf *out)
+json_read(struct json **out, const void *text, size_t len)
 {
-	struct parser ps = { .out = out };
-	struct json_pointers pointers;
-	size_t before = out->len;
+	struct json *json;
 	enum rc rc;
 
+	*out = NULL;
 	if (len == 0 || len > LIMIT_JSON)
 		return JSON_NOT_IJSON;
-	assert(before <= LIMIT_JSON);
-	ps.cap = len / MEMBER_MIN + 1;
-	ps.members = reallocarray(NULL, ps.cap, sizeof(*ps.members));
-	ps.in.p = text;
-	ps.in.end = ps.in.p + len;
-	ps.ignore = &pointers;
-	rc = json_pointer_init(&pointers, ignore);
-	if (rc == RC_OK &&
-	    (ps.members == NULL || buf_reserve(out, len) != RC_OK))
-		rc = RC_NOMEM;
-	if (rc == RC_OK)
-		rc = parse_value(&ps, 0, json_pointer_all(&pointers));
-	if (rc == RC_OK && json_peek(&ps) != -1)
-		rc = RC_INVALID;
-	if (rc == RC_OK)
-		assert(out->len - before <= len && ps.nmembers == 0);
-	else
-		buf_truncate(out, before);
-	json_pointer_free(&pointers);
-	free(ps.members);
-	if (rc == RC_INVALID)
-		return JSON_NOT_IJSON;
-	return rc == RC_OK ? JSON_OK : JSON_NO_MEMORY;
+	if ((json = calloc(1, sizeof(*json))) == NULL)
+		return JSON_NO_MEMORY;
+	buf_init(&json->text, len);
+	rc = json_parse(json, text, len);
+	if (rc == RC_OK) {
+		*out = json;
+		return JSON_OK;
+	}
+	assert(rc == RC_INVALID || rc == RC_NOMEM);
+	json_free(json);
+	return rc == RC_INVALID ? JSON_NOT_IJSON : JSON_NO_MEMORY;
 }

@@ -1,21 +1,26 @@
 /*
- * Canonical JSON bytes, or "not I-JSON" (RFC 7493).
+ * JSON texts, and their canonical bytes (RFC 7493: I-JSON).
  *
  * Two texts have the same canonical bytes exactly when they are the same
  * I-JSON value: members are sorted as in RFC 8785, strings are unescaped,
  * numbers are exact decimals (1, 1.0 and 10e-1 agree; -0 and 0 agree).
  * Numbers are never turned into binary floating point, and an exponent never
  * makes the output longer than the input.
+ *
+ * A text is read once; its key and its canonical bytes come from what was
+ * read.  For n bytes both take O(n log n) steps, whatever the depth and the
+ * order of the members.
  */
 #ifndef JSON_H
 #define JSON_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "buf.h"
 #include "conf.h"
-#include "json_pointer.h"
+
+/* A text that was read. */
+struct json;
 
 enum json_verdict {
 	JSON_OK,
@@ -24,19 +29,23 @@ enum json_verdict {
 	JSON_NO_MEMORY
 };
 
-/* The most memory (bytes) that json_canonical() needs for a text of that
- * length, out included. */
+/* The most memory (bytes) for a text of that length: that of json_read() and
+ * of one canonical form.  0: such a text is not read. */
 size_t json_cost(size_t len);
 
+/* *out is NULL on any verdict but JSON_OK.  The caller frees it, and may free
+ * the text before. */
+enum json_verdict json_read(struct json **out, const void *text, size_t len);
+void json_free(struct json *json);
+
 /*
- * Appends the canonical form of text to out.  Members that a pointer of ignore
- * (RFC 6901) names are left out.  They do not resolve duplicates: a text with
- * duplicate names is not I-JSON even there.  Elements that a pointer names are
- * left out too, and those behind them move up.  All pointers must be valid.
- * The form is never longer than the text; if out may not grow by that length,
- * JSON_NO_MEMORY.  On failure out is unchanged.
+ * Appends the canonical form to out.  Members that a pointer of ignore (RFC
+ * 6901) names are left out.  Elements that a pointer names are left out too,
+ * and those behind them move up.  All pointers must be valid.  The form is
+ * never longer than the text.  RC_OK, RC_NOMEM, or RC_LIMIT if out may not grow
+ * so far; on failure out is unchanged.
  */
-enum json_verdict json_canonical(const void *text, size_t len,
-    const struct conf_list *ignore, struct buf *out);
+enum rc json_canonical(
+    const struct json *json, const struct conf_list *ignore, struct buf *out);
 
 #endif

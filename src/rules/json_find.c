@@ -1,8 +1,8 @@
 /*
- * The key that a JSON Pointer names in a canonical text.
+ * The key that a JSON Pointer names in a text that was read.
  *
- * A canonical text has no blanks and is known to be well formed, so values are
- * skipped by looking at quotes and brackets alone.
+ * The text has no blanks and is known to be well formed, so values are skipped
+ * by looking at quotes and brackets alone.
  */
 #include "config.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "json_string.h"
+#include "json_impl.h"
 #include "json_find.h"
 
 /* Returns the end of the value that begins at p. */
@@ -137,8 +138,10 @@ add_integer(const char *p, struct buf *out, enum rc *rc)
 }
 
 enum json_found
-json_find(const char *p, const char *pointer, struct buf *out, enum rc *rc)
+json_find(
+    const struct json *json, const char *pointer, struct buf *out, enum rc *rc)
 {
+	const char *p = json->text.data;
 	char *token = malloc(strlen(pointer) + 1);
 	enum json_found found = JSON_NO_KEY;
 

@@ -4,7 +4,7 @@
 #ifndef JSON_FIND_H
 #define JSON_FIND_H
 
-#include "buf.h"
+#include "json.h"
 
 enum json_found {
 	JSON_ABSENT, /* the pointer leads nowhere */
@@ -15,9 +15,9 @@ enum json_found {
 
 /*
  * Appends a string as it is, or an integer in its decimal form (1, 1.0 and
- * 10e-1 are the integer 1).  canonical: the result of json_canonical().
+ * 10e-1 are the integer 1).
  */
 enum json_found json_find(
-    const char *canonical, const char *pointer, struct buf *out, enum rc *rc);
+    const struct json *json, const char *pointer, struct buf *out, enum rc *rc);
 
 #endif

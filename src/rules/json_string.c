@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "json_string.h"
@@ -51,18 +50,21 @@ static enum rc
 put_char(struct buf *out, uint32_t cp)
 {
 	static const char from[] = "\"\\\b\t\n\f\r", to[] = "\"\\btnfr";
+	static const char hex[] = "0123456789abcdef";
+	char s[6] = "\\u00";
 	const char *p;
-	char s[8];
 
 	if (cp < 0x80) {
 		p = cp != 0 ? strchr(from, (int)cp) : NULL;
-		if (p != NULL)
-			snprintf(s, sizeof(s), "\\%c", to[p - from]);
-		else if (cp < 0x20)
-			snprintf(s, sizeof(s), "\\u%04x", (unsigned)cp);
-		else
-			snprintf(s, sizeof(s), "%c", (int)cp);
-		return buf_add(out, s, strlen(s));
+		if (p != NULL) {
+			s[1] = to[p - from];
+			return buf_add(out, s, 2);
+		}
+		if (cp >= 0x20)
+			return buf_addc(out, (char)cp);
+		s[4] = hex[cp >> 4];
+		s[5] = hex[cp & 15];
+		return buf_add(out, s, 6);
 	}
 	if (cp < 0x800) {
 		s[0] = (char)(0xc0 | cp >> 6);

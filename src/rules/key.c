@@ -396,6 +396,9 @@ key_verdict_text(enum key_verdict verdict)
 	case KEY_BAD_JSON:
 		return "The body is not valid JSON (I-JSON, RFC 7493), or "
 		       "longer than 16M.";
+	case KEY_NOT_GIVEN:
+		return "The value is not one that this server has put into a "
+		       "form.";
 	}
 	assert(!"a verdict");
 	return "";

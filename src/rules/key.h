@@ -23,7 +23,8 @@ enum key_verdict {
 	KEY_NOT_TEXT,  /* not UTF-8, or with control characters */
 	KEY_NOT_A_KEY, /* JSON: neither a string nor an integer */
 	KEY_BAD_FORM,  /* the body is no multipart/form-data */
-	KEY_BAD_JSON   /* the body is not I-JSON */
+	KEY_BAD_JSON,  /* the body is not I-JSON */
+	KEY_NOT_GIVEN  /* once_key: ONCE_FORM_KEY never had that value */
 };
 
 struct key {

@@ -12,13 +12,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "json.h"
+#include "form_key.h"
 #include "limit.h"
 #include "media.h"
 #include "key_value.h"
 #include "key_search.h"
-
-static const struct conf_list nothing;
 
 /* --- forms ------------------------------------------------------------- */
 
@@ -42,6 +40,22 @@ any_is_wanted(const struct key_search *s, enum conf_source_kind kind)
 	return false;
 }
 
+/* Refuses a value that ONCE_FORM_KEY never had, where it must be one. */
+static enum rc
+check_form_key(const struct key_search *s, struct key_value *v)
+{
+	bool good;
+	enum rc rc;
+
+	if (v->verdict != KEY_OK || s->secret == NULL ||
+	    !form_key_is_source(v->source))
+		return RC_OK;
+	rc = form_key_check(s->secret, v->text.data, &good);
+	if (rc == RC_OK && !good)
+		key_value_refuse(v, KEY_NOT_GIVEN);
+	return rc;
+}
+
 /* Gives the value of the current field to its sources. */
 static enum rc
 end_field(struct key_search *s, enum conf_source_kind kind, bool decode)
@@ -57,6 +71,8 @@ end_field(struct key_search *s, enum conf_source_kind kind, bool decode)
 			continue;
 		rc = key_value_take(&s->value[i], s->field.data,
 		    s->too_long ? LIMIT_KEY + 1 : s->field.len);
+		if (rc == RC_OK)
+			rc = check_form_key(s, &s->value[i]);
 	}
 	return rc;
 }
@@ -197,7 +213,8 @@ search_read_head(
 
 enum rc
 key_search_init(struct key_search *s, const struct conf_key_from *from,
-    enum conf_key_syntax syntax, const struct request *rq)
+    enum conf_key_syntax syntax, const struct request *rq,
+    const unsigned char *secret)
 {
 	const char *type = request_param(rq, "CONTENT_TYPE");
 	size_t i, j, n = count_sources(from);
@@ -205,6 +222,7 @@ key_search_init(struct key_search *s, const struct conf_key_from *from,
 
 	memset(s, 0, sizeof(*s));
 	s->from = from;
+	s->secret = secret;
 	/* An encoded byte takes three. */
 	buf_init(&s->field, (size_t)3 * LIMIT_KEY);
 	form_init(&s->form, FORM_NONE, NULL);
@@ -314,28 +332,18 @@ key_search_end(struct key_search *s)
 }
 
 enum rc
-key_search_json(struct key_search *s, const void *body, size_t len)
+key_search_json(struct key_search *s, const struct json *json)
 {
-	struct buf canonical;
 	enum rc rc = RC_OK;
 	size_t i;
 
-	buf_init(&canonical, len);
-	switch (json_canonical(body, len, &nothing, &canonical)) {
-	case JSON_OK:
-		for (i = 0; i < s->n && rc == RC_OK; i++)
-			if (s->value[i].source->kind == CONF_FROM_JSON)
-				rc = key_value_member(
-				    &s->value[i], canonical.data);
-		break;
-	case JSON_NOT_IJSON:
+	if (json == NULL) {
 		refuse_all(s, CONF_FROM_JSON, KEY_BAD_JSON);
-		break;
-	case JSON_NO_MEMORY:
-		rc = RC_NOMEM;
-		break;
+		return RC_OK;
 	}
-	buf_free(&canonical);
+	for (i = 0; i < s->n && rc == RC_OK; i++)
+		if (s->value[i].source->kind == CONF_FROM_JSON)
+			rc = key_value_member(&s->value[i], json);
 	return rc;
 }
 

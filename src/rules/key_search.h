@@ -6,9 +6,9 @@
  *
  *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in pieces, then
  *			key_search_end() is called
- *	KEY_NEEDS_JSON	key_search_json() gets the whole body
+ *	KEY_NEEDS_JSON	key_search_json() gets the body as JSON
  *
- * The memory is bounded, but for that of key_search_json(): json_cost().
+ * The memory is bounded.
  */
 #ifndef KEY_SEARCH_H
 #define KEY_SEARCH_H
@@ -17,6 +17,7 @@
 
 #include "conf.h"
 #include "form.h"
+#include "json.h"
 #include "key.h"
 #include "request.h"
 
@@ -27,6 +28,7 @@ struct key_value;
 struct key_search {
 	/* private */
 	const struct conf_key_from *from;
+	const unsigned char *secret;
 	struct key_value *value; /* one for each source */
 	size_t n;
 	enum form_kind kind; /* of the body */
@@ -37,9 +39,11 @@ struct key_search {
 };
 
 /* RC_OK or RC_NOMEM; the caller calls key_search_free() in both cases.  from
- * must outlive the search. */
+ * and secret must outlive the search.  secret: the store's, for
+ * form_key_check(); NULL: form keys are not checked. */
 enum rc key_search_init(struct key_search *s, const struct conf_key_from *from,
-    enum conf_key_syntax syntax, const struct request *rq);
+    enum conf_key_syntax syntax, const struct request *rq,
+    const unsigned char *secret);
 void key_search_free(struct key_search *s);
 
 /* Whether the body can have the key.  all: also where an earlier alternative
@@ -49,7 +53,9 @@ enum key_needs key_search_needs(const struct key_search *s, bool all);
 /* RC_OK or RC_NOMEM. */
 enum rc key_search_feed(struct key_search *s, const void *bytes, size_t n);
 enum rc key_search_end(struct key_search *s);
-enum rc key_search_json(struct key_search *s, const void *body, size_t len);
+
+/* json: the body, or NULL: it is not I-JSON.  RC_OK or RC_NOMEM. */
+enum rc key_search_json(struct key_search *s, const struct json *json);
 
 /*
  * The key of the first alternative that is there; KEY_ABSENT: none is.

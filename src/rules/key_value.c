@@ -84,13 +84,13 @@ key_value_cookie(struct key_value *v, const struct request *rq)
 }
 
 enum rc
-key_value_member(struct key_value *v, const char *canonical)
+key_value_member(struct key_value *v, const struct json *json)
 {
 	struct buf text;
 	enum rc rc = RC_OK;
 
 	buf_init(&text, LIMIT_KEY);
-	switch (json_find(canonical, v->source->name, &text, &rc)) {
+	switch (json_find(json, v->source->name, &text, &rc)) {
 	case JSON_ABSENT:
 		break;
 	case JSON_FOUND:

@@ -9,6 +9,7 @@
 
 #include "buf.h"
 #include "conf.h"
+#include "json.h"
 #include "key.h"
 #include "request.h"
 
@@ -28,8 +29,7 @@ enum rc key_value_header(
     struct key_value *v, enum conf_key_syntax syntax, const struct request *rq);
 enum rc key_value_cookie(struct key_value *v, const struct request *rq);
 
-/* canonical: a JSON text. */
-enum rc key_value_member(struct key_value *v, const char *canonical);
+enum rc key_value_member(struct key_value *v, const struct json *json);
 
 /*
  * Makes a key of n values, those of one alternative.  *source: where the key

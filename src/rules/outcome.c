@@ -17,26 +17,32 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "conf.h"
 #include "outcome.h"
 
-/* The .why of a key of which no attempt has started its handler. */
-static const char never_started[] = "handler could not be started";
-
 static struct outcome
 problem(enum record_state state, enum problem_code code, const char *why)
 {
-	return (struct outcome){ state, code, 0, why };
+	return (struct outcome){ .state = state, .problem = code, .why = why };
 }
 
 /* The handler's own response is sent. */
 static struct outcome
 response(enum record_state state, const char *why)
 {
-	return (struct outcome){ state, PROBLEM_NONE, 0, why };
+	return (struct outcome){ .state = state, .why = why };
+}
+
+/* The key is released because the run did nothing; that says nothing of the
+ * attempts before it. */
+static struct outcome
+nothing(const struct outcome_facts *f, struct outcome outcome)
+{
+	outcome.state = RECORD_FAILED_RETRYABLE;
+	outcome.nothing_happened = !f->acted_before;
+	return outcome;
 }
 
 /* A lost handler may have acted or not.  It may go on from its last recovery
@@ -56,14 +62,34 @@ lost(const struct outcome_facts *f, const struct conf_route *rt,
  * counts for every setting of exit_status, because no program exits so by
  * chance. */
 static struct outcome
-tempfail(bool has_response)
+tempfail(const struct outcome_facts *f, bool has_response)
 {
-	if (has_response)
-		return response(
-		    RECORD_FAILED_RETRYABLE, "handler exited with 75");
-	return (struct outcome){ RECORD_FAILED_RETRYABLE,
-		PROBLEM_HANDLER_FAILED, 503,
-		"handler exited with 75 and no whole response" };
+	struct outcome outcome =
+	    response(RECORD_FAILED_RETRYABLE, "handler exited with 75");
+
+	if (!has_response) {
+		outcome =
+		    problem(RECORD_FAILED_RETRYABLE, PROBLEM_HANDLER_FAILED,
+			"handler exited with 75 and no whole response");
+		outcome.status = 503;
+	}
+	return nothing(f, outcome);
+}
+
+/* The program's output is no response, or it exited with a status other than
+ * 0.  If it said completed or unknown before that, it may have acted. */
+static struct outcome
+judge_failed(
+    const struct outcome_facts *f, const struct conf_route *rt, const char *why)
+{
+	const struct outcome failed =
+	    problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, why);
+
+	if (rt->exit_status != CONF_EXIT_RELEASE ||
+	    f->says == CGIHEAD_SAYS_COMPLETED ||
+	    f->says == CGIHEAD_SAYS_UNKNOWN)
+		return failed;
+	return nothing(f, failed);
 }
 
 static const char *
@@ -78,34 +104,37 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 {
 	const bool has_response = f->head == CGIHEAD_OK && !f->body_broken;
 	const int status = f->run.exit_status;
+	struct outcome released;
 
 	if (status == EX_TEMPFAIL)
-		return tempfail(has_response);
+		return tempfail(f, has_response);
 	if (f->head != CGIHEAD_OK)
-		return problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED,
-		    cgihead_verdict_text(f->head));
+		return judge_failed(f, rt, cgihead_verdict_text(f->head));
 	if (f->body_broken)
-		return problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED,
-		    "body is not as long as its Content-Length");
-	if (status != 0 && rt->exit_status == CONF_EXIT_CHECK)
-		return problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED,
-		    "handler exited with a status other than 0");
+		return judge_failed(
+		    f, rt, "body is not as long as its Content-Length");
+	if (status != 0 && rt->exit_status != CONF_EXIT_IGNORE)
+		return judge_failed(
+		    f, rt, "handler exited with a status other than 0");
 	if (f->says == CGIHEAD_SAYS_NOT_EXECUTED)
-		return response(
-		    RECORD_FAILED_RETRYABLE, "handler says not-executed");
+		return nothing(
+		    f, response(RECORD_UNKNOWN, "handler says not-executed"));
 	if (f->says == CGIHEAD_SAYS_UNKNOWN)
 		return response(
 		    RECORD_UNKNOWN, says_unknown(f, "handler says unknown"));
 	if (f->says == CGIHEAD_SAYS_COMPLETED)
 		return response(RECORD_COMPLETED, "");
-	if (rt->outcome == CONF_OUTCOME_EXPLICIT)
+	if (rt->outcome == CONF_OUTCOME_EXPLICIT &&
+	    f->says != CGIHEAD_SAYS_STATUS)
 		return response(
 		    RECORD_UNKNOWN, "handler does not say its outcome");
 	if (conf_status_in(&rt->ambiguous, f->status))
 		return response(RECORD_UNKNOWN, "status is ambiguous");
-	if (conf_status_in(&rt->release, f->status))
-		return response(
+	if (conf_status_in(&rt->release, f->status)) {
+		released = response(
 		    RECORD_FAILED_RETRYABLE, "status releases the key");
+		return f->status / 100 == 4 ? nothing(f, released) : released;
+	}
 	return response(RECORD_COMPLETED, "");
 }
 
@@ -114,10 +143,10 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 {
 	switch (f->run.end) {
 	case RUN_NOT_STARTED:
-		return problem(RECORD_FAILED_RETRYABLE,
-		    PROBLEM_HANDLER_NOT_STARTED,
-		    f->acted_before ? "handler could not be started again"
-				    : never_started);
+		return nothing(f,
+		    problem(RECORD_FAILED_RETRYABLE,
+			PROBLEM_HANDLER_NOT_STARTED,
+			"handler could not be started"));
 	case RUN_TIMEOUT:
 		return lost(f, rt, PROBLEM_HANDLER_TIMEOUT,
 		    "handler ran into its timeout");
@@ -146,9 +175,7 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 bool
 outcome_may_have_acted(const struct record *r)
 {
-	return r->attempt > 0 &&
-	    (r->state != RECORD_FAILED_RETRYABLE || r->last_error == NULL ||
-		strcmp(r->last_error, never_started) != 0);
+	return r->attempt > 0 && record_has_fingerprint(r);
 }
 
 bool

@@ -49,14 +49,17 @@ struct outcome {
 	enum record_state state;   /* COMPLETED FAILED_RETRYABLE UNKNOWN */
 	enum problem_code problem; /* PROBLEM_NONE: the response itself */
 	int status;                /* overrides the problem's, if not 0 */
+	/* FAILED_RETRYABLE: neither this attempt nor one before it has done
+	 * anything, so the key takes the fingerprint of the next request */
+	bool nothing_happened;
 	const char *why; /* for last_error and the log; static, or .doubt */
 };
 
 /* Whether the program was lost, so that on_crash decides about the key. */
 bool outcome_is_lost(const struct run_facts *run);
 
-/* Whether an attempt of the key may have acted.  It is known of a released key
- * that none has, if no attempt has started its handler: .last_error says so. */
+/* Whether an attempt of the key may have acted.  None has if the key was
+ * released because nothing happened. */
 bool outcome_may_have_acted(const struct record *r);
 
 struct outcome

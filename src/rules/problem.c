@@ -69,6 +69,14 @@ static const struct row {
 	    "A request with this key is being handled.",
 	    "Wait a moment and reload this page: it is not carried out "
 	    "twice." },
+	[PROBLEM_KEY_OF_ANOTHER] = { "key-of-another",
+	    "The idempotency key belongs to another browser", 409, 409,
+	    IDEMPOTENCY, false, false, 0,
+	    "This key was sent first from another address and with other "
+	    "cookies; this request ran nothing.",
+	    "Nothing was done now.  If you have sent this form before, look "
+	    "whether it took effect.  If not, open the form again and submit "
+	    "it from there." },
 	[PROBLEM_OUTCOME_UNKNOWN] = { "outcome-unknown",
 	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
 	    true, false, RETRY_AFTER_UNKNOWN,

@@ -17,7 +17,9 @@
  *  6. expires_at is no time before store time began.
  *  7. Only an accepted record that is pending or failed_retryable waits for a
  *     worker.
- *  8. A marker's time is not negative, and the name of a status resource is
+ *  8. Only a released record that waits for no worker, or a marker that it
+ *     became, has no fingerprint.
+ *  9. A marker's time is not negative, and the name of a status resource is
  *     whole, if it has one.
  *
  * This file knows no SQL, no content of fingerprints and no response.
@@ -82,10 +84,11 @@ record_free(struct record *r)
 	free(r->scope);
 	free(r->path);
 	free(r->key);
+	free(r->peer);
 	free(r->fingerprint_spec);
 	free(r->last_error);
-	r->scope = r->path = r->key = r->fingerprint_spec = r->last_error =
-	    NULL;
+	r->scope = r->path = r->key = r->peer = NULL;
+	r->fingerprint_spec = r->last_error = NULL;
 }
 
 const char *
@@ -147,6 +150,12 @@ may_be_unattempted(const struct record *r)
 }
 
 bool
+record_has_fingerprint(const struct record *r)
+{
+	return r->fingerprint_spec[0] != '\0';
+}
+
+bool
 record_is_sound(const struct record *r)
 {
 	const bool leased = r->state == RECORD_IN_PROGRESS || r->unconfirmed;
@@ -180,6 +189,10 @@ record_is_sound(const struct record *r)
 		    r->state != RECORD_FAILED_RETRYABLE)))
 		return false;
 	/* 8 */
+	if (!record_has_fingerprint(r) && r->state != RECORD_EXPIRED &&
+	    (r->state != RECORD_FAILED_RETRYABLE || r->queued))
+		return false;
+	/* 9 */
 	return r->expired_retention >= 0 &&
 	    (resource == 0 || resource == RECORD_RESOURCE_LEN);
 }

@@ -44,6 +44,12 @@ struct record {
 	int64_t id;
 	/* the identity; owned; NULL if the record was found by it */
 	char *scope, *path, *key;
+	/* of the request that began the last attempt: whom limits count it for
+	 * (see caller.h); the client's address (owned; NULL: none); and
+	 * caller_cookie(), written as a UUID is, or "" */
+	int64_t caller;
+	char *peer;
+	char cookie[RECORD_UUID_LEN + 1];
 	enum record_state state;
 	int attempt; /* 1, 2, ...; 0 if none has begun */
 	/* "" without a lease: neither in_progress nor unconfirmed */
@@ -54,7 +60,10 @@ struct record {
 	 * own, and the process that runs it has not confirmed that yet */
 	bool unconfirmed;
 	unsigned char fingerprint[FINGERPRINT_LEN];
-	char *fingerprint_spec; /* owned; see fingerprint.h */
+	/* owned; see fingerprint.h.  "": the key was released because nothing
+	 * happened, and has no fingerprint: it takes that of the request that
+	 * runs next */
+	char *fingerprint_spec;
 	char downstream[RECORD_UUID_LEN + 1];
 	char recovery_point[LIMIT_RECOVERY_POINT + 1];
 	bool resume;                    /* on_crash = resume */
@@ -95,6 +104,8 @@ bool record_state_parse(const char *name, enum record_state *state);
 /* Whether the table allows that change.  by_operator: by `oncectl forget`. */
 bool record_may_change(
     enum record_state from, enum record_state to, bool by_operator);
+
+bool record_has_fingerprint(const struct record *r);
 
 /* Whether the invariants numbered in record.c hold, for a record that was just
  * read.  record_check() asserts the same, for a record that was checked

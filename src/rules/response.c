@@ -220,23 +220,9 @@ mark_names(struct buf *fields, const char *const *names, size_t n)
 			}
 }
 
-/* Marks every field of that name.  Connection itself is left alone: its other
- * lines have still to be read. */
-static void
-mark_option(struct buf *fields, const char *name, size_t len)
-{
-	struct field f;
-	size_t pos = 0;
-
-	while (response_next(fields, &pos, &f))
-		if (name_is(&f, name, len) &&
-		    !response_field_is(&f, "Connection"))
-			mark(fields, &f);
-}
-
-/* Marks the fields that the options of one Connection field name. */
-static void
-mark_options(struct buf *fields, const struct field *connection)
+/* Whether an option of that Connection field is the name of f. */
+static bool
+is_option(const struct field *connection, const struct field *f)
 {
 	const char *p = connection->value, *end = p + connection->value_len;
 	size_t n;
@@ -246,11 +232,32 @@ mark_options(struct buf *fields, const struct field *connection)
 		     p + n < end && p[n] != ',' && !response_is_blank(p[n]);
 		     n++)
 			;
-		if (n > 0)
-			mark_option(fields, p, n);
+		if (name_is(f, p, n))
+			return true;
 		p += n;
 		while (p < end && (*p == ',' || response_is_blank(*p)))
 			p++;
+	}
+	return false;
+}
+
+/* Marks the fields that a Connection field names.  Fields are few and options
+ * may be many, so each field is looked for among the options. */
+static void
+mark_options(struct buf *fields)
+{
+	struct field f, c;
+	size_t pos = 0, at;
+
+	while (response_next(fields, &pos, &f)) {
+		if (response_field_is(&f, "Connection"))
+			continue;
+		for (at = 0; response_next(fields, &at, &c);)
+			if (response_field_is(&c, "Connection") &&
+			    is_option(&c, &f)) {
+				mark(fields, &f);
+				break;
+			}
 	}
 }
 
@@ -291,12 +298,7 @@ response_remove_own(struct response *r)
 void
 response_remove_hop_by_hop(struct response *r)
 {
-	struct field f;
-	size_t pos = 0;
-
-	while (response_next(&r->fields, &pos, &f))
-		if (response_field_is(&f, "Connection"))
-			mark_options(&r->fields, &f);
+	mark_options(&r->fields);
 	mark_names(&r->fields, hop_by_hop, NHOP);
 	sweep(&r->fields);
 }

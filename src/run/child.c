@@ -39,10 +39,12 @@
 
 /* On 32-bit machines the calls without a suffix take 16-bit ids. */
 #ifdef SYS_setgroups32
+#define NR_SETFSUID  SYS_setfsuid32
 #define NR_SETGROUPS SYS_setgroups32
 #define NR_SETRESGID SYS_setresgid32
 #define NR_SETRESUID SYS_setresuid32
 #else
+#define NR_SETFSUID  SYS_setfsuid
 #define NR_SETGROUPS SYS_setgroups
 #define NR_SETRESGID SYS_setresgid
 #define NR_SETRESUID SYS_setresuid
@@ -77,6 +79,15 @@ struct birth {
 	volatile int error;
 	const char *volatile step;
 };
+
+/*
+ * Added to the oom_score_adj of this process for its children.  It counts in
+ * thousandths of the memory: while this process takes less than half of it
+ * more than a child, the kernel's OOM killer takes the child.  The units lower
+ * this process by as much, so that children are as any other process there.
+ */
+#define OOM_RAISE 500
+#define OOM_MOST  1000
 
 /* The soft RLIMIT_NOFILE at the start: programs that use select(2) rely on
  * it. */
@@ -156,6 +167,56 @@ drop_capabilities(void)
 	return any ? (int)syscall(SYS_capset, &head, sets) : 0;
 }
 
+/*
+ * A child that became another user has made the memory of this process, which
+ * it shared, undumpable, and so root the owner of its files in /proc.  This
+ * process has the right to act as root in the file system then.
+ */
+CHILD_SIDE static long
+open_oom_score(void)
+{
+	static const char path[] = "/proc/self/oom_score_adj";
+	const int flags = O_RDWR | O_CLOEXEC;
+	const uid_t uid = geteuid();
+	long fd = syscall(SYS_openat, AT_FDCWD, path, flags);
+
+	if (fd != -1 || errno != EACCES)
+		return fd;
+	(void)syscall(NR_SETFSUID, 0);
+	fd = syscall(SYS_openat, AT_FDCWD, path, flags);
+	(void)syscall(NR_SETFSUID, uid);
+	return fd;
+}
+
+/* Memory that runs out should cost a program and not the daemon.  Without /proc
+ * the child stays as it is. */
+CHILD_SIDE static void
+raise_oom_score(void)
+{
+	char text[8];
+	const long fd = open_oom_score();
+	const long n = syscall(SYS_read, fd, text, sizeof(text));
+	bool negative = n > 0 && text[0] == '-';
+	int value = 0, at;
+
+	for (at = negative; at < n && text[at] >= '0' && text[at] <= '9'; at++)
+		value = value * 10 + (text[at] - '0');
+	value = (negative ? -value : value) + OOM_RAISE;
+	if (value > OOM_MOST)
+		value = OOM_MOST;
+	negative = value < 0;
+	at = sizeof(text);
+	do {
+		text[--at] = (char)('0' + abs(value % 10));
+	} while ((value /= 10) != 0);
+	if (negative)
+		text[--at] = '-';
+	if (n > 0)
+		(void)syscall(
+		    SYS_write, fd, text + at, sizeof(text) - (size_t)at);
+	(void)syscall(SYS_close, fd);
+}
+
 /* The child's side: it returns only if a step failed. */
 CHILD_SIDE static int
 child_side(void *arg)
@@ -169,6 +230,7 @@ child_side(void *arg)
 	birth->step = "setsid";
 	if (setsid() == -1)
 		goto fail;
+	raise_oom_score();
 	birth->step = "dup2";
 	for (i = 0; i < 3; i++) {
 		if (syscall(SYS_dup3, spec->fd[i], i, 0) == -1)

@@ -4,10 +4,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "form_key.h"
+#include "limit.h"
 #include "log.h"
 #include "uuid.h"
 #include "handler.h"
@@ -60,41 +63,73 @@ not_started(const struct log_request *log, const char *program,
 	facts->end = RUN_NOT_STARTED;
 }
 
+/* Has php-fpm run a file before the script, which says how the script ended.
+ * PHP takes the last line of a name, so one of the web server's own wins. */
+static enum rc
+give_prepend(const struct conf_program *program, const struct request *rq,
+    struct buf *value, struct cgienv_daemon *daemon)
+{
+	const char *folder = secure_getenv("ONCEWRAP_DATA");
+	const char *sent = request_param(rq, "PHP_VALUE");
+	enum rc rc;
+
+	if (!program->php_prepend || conf_program_address(program) == NULL)
+		return RC_OK;
+	rc = buf_addf(value, "auto_prepend_file=\"%s/once-prepend.php\"\n%s",
+	    folder != NULL && *folder != '\0' ? folder : DATA,
+	    sent != NULL ? sent : "");
+	daemon->php_value = value->data;
+	return rc;
+}
+
+/* Makes ONCE_FORM_KEY, if the program gets one. */
+static enum rc
+give_form_key(const struct conf_program *program, const unsigned char *secret,
+    char key[FORM_KEY_LEN + 1], struct cgienv_daemon *daemon)
+{
+	if (!program->form_key)
+		return RC_OK;
+	uuid_random(key);
+	daemon->form_key = key;
+	return form_key_sign(secret, key);
+}
+
 struct run *
 handler_start(const struct conf_program *program, const struct request *rq,
-    const struct cgienv_once *once, int held, struct run_facts *facts)
+    const struct handler_call *call, struct run_facts *facts)
 {
 	const bool is_script = program->argv.n == 0;
 	struct cgienv_script script;
-	struct cgienv_daemon daemon = { environ, NULL };
+	struct cgienv_daemon daemon = { .env = environ };
 	struct cgienv env = { 0 };
 	struct run_spec spec = {
 		.program = *program,
 		.body = rq->body,
 		.body_len = rq->body_len,
 		.body_fd = rq->body_fd,
-		.held = held,
-		.streaming = once == NULL,
+		.held = call->held,
+		.streaming = call->once == NULL,
 		.log = rq->log,
 	};
 	struct run *run = NULL;
-	char form_key[UUID_LEN + 1];
+	char form_key[FORM_KEY_LEN + 1];
+	struct buf php_value;
 	char *argv[2] = { NULL, NULL };
 	const char *why;
 	int error;
 	enum rc rc;
 
-	if (program->form_key) {
-		uuid_random(form_key);
-		daemon.form_key = form_key;
-	}
+	buf_init(&php_value, LIMIT_ENV);
 	cgienv_script_init(&script);
 	if (is_script && find_script(rq, &script, &error, &why) != RC_OK) {
 		not_started(
 		    rq->log, request_param(rq, "SCRIPT_FILENAME"), facts, why);
 		facts->error = error;
-	} else if ((rc = cgienv_make(rq, program, is_script ? &script : NULL,
-			once, &daemon, &env)) != RC_OK)
+	} else if ((rc = give_form_key(
+			program, call->secret, form_key, &daemon)) != RC_OK ||
+	    (rc = give_prepend(program, rq, &php_value, &daemon)) != RC_OK ||
+	    (rc = cgienv_make(rq, program, is_script ? &script : NULL,
+		 call->once, &daemon, &env)) != RC_OK)
 		not_started(rq->log,
 		    is_script ? script.filename.data : program->argv.item[0],
 		    facts, rc_text(rc));
@@ -115,6 +150,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 	}
 	cgienv_free(&env);
 	cgienv_script_free(&script);
+	buf_free(&php_value);
 	return run;
 }
 

@@ -9,18 +9,25 @@
 #include "request.h"
 #include "run.h"
 
+/* What a run has besides its program and its request. */
+struct handler_call {
+	/* the attempt's variables, or NULL for an unguarded request, for which
+	 * the output is streamed */
+	const struct cgienv_once *once;
+	int held; /* a descriptor that the program's processes inherit, or -1 */
+	const unsigned char *secret; /* the store's, for ONCE_FORM_KEY */
+};
+
 /*
  * Starts a program for a request.  If the configuration names none (argv is
- * empty), SCRIPT_FILENAME does.  once: the attempt's variables, or NULL for an
- * unguarded request, for which the output is streamed.  held: a descriptor that
- * the program's process tree inherits, or -1.
+ * empty), SCRIPT_FILENAME does.
  *
  * Returns NULL with facts->end == RUN_NOT_STARTED if the program could not be
  * started; that is logged.
  */
 struct run *
 handler_start(const struct conf_program *program, const struct request *rq,
-    const struct cgienv_once *once, int held, struct run_facts *facts);
+    const struct handler_call *call, struct run_facts *facts);
 
 /* The same for the program of an effect.  Its payload is its standard input;
  * NULL: it is empty. */

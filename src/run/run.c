@@ -33,6 +33,9 @@
 static atomic_bool draining;
 static int drain_fd = -1;
 
+/* After run_drain() a program that ignores SIGTERM is killed so soon (ms). */
+#define DRAIN_PATIENCE 1000
+
 /* While there is output, the interval (ms) of checks for all other events. */
 #define LOOK 100
 
@@ -71,6 +74,13 @@ bool
 run_is_draining(void)
 {
 	return atomic_load(&draining);
+}
+
+int64_t
+run_patience(int64_t kill_after)
+{
+	return run_is_draining() && kill_after > DRAIN_PATIENCE ? DRAIN_PATIENCE
+								: kill_after;
 }
 
 int
@@ -136,7 +146,7 @@ run_end(struct run *run, enum run_end why)
 		run->over = true; /* nothing of ours is to be ended */
 		return;
 	}
-	run->deadline = clock_mono() + run->kill_after;
+	run->deadline = clock_mono() + run_patience(run->kill_after);
 	child_signal(&run->child, SIGTERM);
 }
 

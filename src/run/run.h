@@ -52,6 +52,10 @@ void run_drain(void);
 /* Whether run_drain() was called. */
 bool run_is_draining(void);
 
+/* How long (ms) after SIGTERM a program gets SIGKILL: kill_after, or less after
+ * run_drain(). */
+int64_t run_patience(int64_t kill_after);
+
 /*
  * Starts a run.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
  * it could not be started, which is logged: missing, not executable, no such

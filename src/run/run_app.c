@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -290,8 +291,8 @@ app_bury(struct run *run)
 
 	while (workers_read_stderr(process, &run->errlog))
 		continue;
-	/* No process of a terminated handler's group may go on. */
-	if (run->stage != STAGE_RUNNING && !run->facts.left)
+	/* No process of its group may go on. */
+	if (!run->facts.left)
 		child_signal(&run->child, SIGKILL);
 	workers_leave(process);
 	if (!run->facts.left) {
@@ -349,8 +350,11 @@ app_lost(struct run *run, struct run_facts *facts, int status)
 		facts->end = RUN_SIGNALED;
 		facts->signal = -status;
 	} else if (facts->end == RUN_EXITED) {
-		facts->end = RUN_CUT;
 		facts->exit_status = status;
+		/* Exit status 75 says the same as in FCGI_END_REQUEST, but for
+		 * an answer that has begun. */
+		if (status != EX_TEMPFAIL || run->app->any_output)
+			facts->end = RUN_CUT;
 	}
 	workers_lost(process, !deaf);
 }
@@ -373,7 +377,9 @@ run_app_finish(struct run *run, struct run_facts *facts)
 		if (process != NULL && run->exited) {
 			(void)app_bury(run);
 			workers_lost(process, true);
-		} else if (process != NULL)
+		} else if (process != NULL && app->client.refused)
+			workers_reject(process, "it refused the request");
+		else if (process != NULL)
 			workers_give(process);
 	} else if (process != NULL) {
 		status = app_bury(run);

@@ -75,17 +75,22 @@ reach(struct run *run, const struct conf_program *program, int *error,
 		    conf_program_address(program), until, error, why);
 		return app->fd != -1;
 	}
-	app->process = workers_take(program, until, error, why);
-	if (app->process == NULL)
-		return false;
-	if ((app->fd = workers_connect(app->process)) == -1) {
+	while (
+	    (app->process = workers_take(program, until, error, why)) != NULL) {
+		if ((app->fd = workers_connect(app->process)) != -1) {
+			run->child = *workers_child(app->process);
+			return true;
+		}
 		*error = errno;
 		*why = "no connection to its socket";
-		workers_give(app->process);
-		return false;
+		if (*error != ECONNREFUSED && *error != EAGAIN) {
+			/* The process is not the cause. */
+			workers_give(app->process);
+			break;
+		}
+		workers_reject(app->process, "it took no connection");
 	}
-	run->child = *workers_child(app->process);
-	return true;
+	return false;
 }
 
 struct run *

@@ -47,20 +47,40 @@ workers_wake(void)
 
 /* --- with the lock ------------------------------------------------------- */
 
-/* The pool of that handler.  After a reload a request may still have the
- * handler of the configuration before. */
-static struct workers_pool *
-find_pool(const struct conf_program *program)
+/* After a reload a request may still have the handler of the configuration
+ * before.  Its route is the same. */
+struct workers_pool *
+workers_find(const struct conf_program *program)
 {
-	struct workers_pool *pool;
+	struct workers_pool *pool, *found = NULL;
 
-	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
-		if (pool->program == program)
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next) {
+		if (strcmp(pool->program->route, program->route) != 0)
+			continue;
+		if (!pool->retired)
 			return pool;
-	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
-		if (conf_program_same(pool->program, program))
-			return pool;
-	return NULL;
+		found = pool;
+	}
+	return found;
+}
+
+bool
+workers_is_wanted(const struct workers_pool *pool)
+{
+	return !pool->retired ||
+	    (pool->waiters != NULL && !workers_all.stopping);
+}
+
+void
+workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters)
+{
+	struct workers_waiter **end = &pool->waiters;
+
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = waiters;
+	for (; waiters != NULL; waiters = waiters->next)
+		waiters->pool = pool;
 }
 
 void
@@ -132,9 +152,9 @@ is_hopeless(const struct workers_pool *pool)
 }
 
 static void
-remove_waiter(struct workers_pool *pool, struct workers_waiter *waiter)
+remove_waiter(struct workers_waiter *waiter)
 {
-	struct workers_waiter **at = &pool->waiters;
+	struct workers_waiter **at = &waiter->pool->waiters;
 
 	while (*at != waiter)
 		at = &(*at)->next;
@@ -144,8 +164,7 @@ remove_waiter(struct workers_pool *pool, struct workers_waiter *waiter)
 /* With the lock, and waits without it: until the waiter is told, or the time is
  * past.  A waiter with a result is in no list, and its pool may be gone. */
 static void
-wait_to_be_told(
-    struct workers_pool *pool, struct workers_waiter *waiter, int64_t until)
+wait_to_be_told(struct workers_waiter *waiter, int64_t until)
 {
 	bool told;
 
@@ -155,7 +174,7 @@ wait_to_be_told(
 	if (told)
 		return;
 	if (waiter->process == NULL && waiter->error == 0) {
-		remove_waiter(pool, waiter);
+		remove_waiter(waiter);
 		waiter->error = ETIMEDOUT;
 		return;
 	}
@@ -171,13 +190,12 @@ static struct workers_process *
 wait_for_one(struct workers_pool *pool, int64_t until, int *error)
 {
 	struct workers_waiter waiter = { .process = NULL };
-	struct workers_waiter **end = &pool->waiters;
 
 	sem_init(&waiter.told, 0, 0);
-	while (*end != NULL)
-		end = &(*end)->next;
-	*end = &waiter;
-	wait_to_be_told(pool, &waiter, until);
+	workers_add_waiters(pool, &waiter);
+	if (pool->retired)
+		workers_wake(); /* it starts a process for this waiter */
+	wait_to_be_told(&waiter, until);
 	sem_destroy(&waiter.told);
 	*error = waiter.error;
 	return waiter.process;
@@ -221,7 +239,7 @@ workers_take(const struct conf_program *program, int64_t until, int *error,
 	if (!workers_all.open)
 		return NULL;
 	lock_take(&workers_all.lock);
-	p = take_free(find_pool(program), until, error);
+	p = take_free(workers_find(program), until, error);
 	lock_give(&workers_all.lock);
 	if (*error == ETIMEDOUT)
 		*why = "no process became free in time";
@@ -341,7 +359,8 @@ workers_give(struct workers_process *p)
 	pool->failures = 0;
 	pool->next_start = 0;
 	p->old = p->old || (most > 0 && p->requests >= most);
-	spent = p->exited || p->old || pool->retired || workers_all.stopping;
+	spent = p->exited || p->old || !workers_is_wanted(pool) ||
+	    workers_all.stopping;
 	if (spent)
 		p->state = WORKERS_SPENT;
 	else
@@ -350,6 +369,20 @@ workers_give(struct workers_process *p)
 	workers_tell(next);
 	if (spent)
 		workers_wake();
+}
+
+void
+workers_reject(struct workers_process *p, const char *why)
+{
+	lock_take(&workers_all.lock);
+	assert(p->state == WORKERS_BUSY);
+	p->state = WORKERS_SPENT;
+	p->why = why;
+	/* One that has answered before did not fail at its start. */
+	if (p->requests == 1)
+		workers_failed(p->pool, ECONNREFUSED);
+	lock_give(&workers_all.lock);
+	workers_wake();
 }
 
 void

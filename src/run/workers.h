@@ -64,6 +64,10 @@ bool workers_was_deaf(const struct workers_process *p);
 /* Gives it back: it has answered. */
 void workers_give(struct workers_process *p);
 
+/* Gives it back, to be ended and replaced: it has not taken the request.  why
+ * is static. */
+void workers_reject(struct workers_process *p, const char *why);
+
 /* Logs the end of a process: its exit status, or minus a signal.  log: of the
  * request that it had, or NULL. */
 void workers_log_end(const struct workers_process *p, pid_t pid, int status,
@@ -82,7 +86,9 @@ enum rc workers_open(void);
 
 /* Keeps processes for the handlers of that configuration from now on, and none
  * for others.  A program whose file has changed gets new processes, as each
- * process ends its request.  RC_NOMEM: nothing has changed. */
+ * process ends its request.  A run that waits gets one of its route's new
+ * processes; if the route has none any more, one of those that it waits for.
+ * RC_NOMEM: nothing has changed. */
 enum rc workers_set(struct conf *conf);
 
 /* From now on no process is started, and all that are free are ended. */

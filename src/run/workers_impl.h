@@ -39,12 +39,14 @@ struct workers_process {
 	bool leaving;      /* its run reaps it: .child is the run's alone */
 	bool exited;       /* not reaped yet */
 	bool old;          /* is to end after its request */
+	const char *why;   /* it was ended; NULL: it is not needed */
 	struct errlog errlog;
 };
 
 /* A run that waits for a process. */
 struct workers_waiter {
 	struct workers_waiter *next;
+	struct workers_pool *pool; /* a reload may change it */
 	sem_t told;
 	struct workers_process *process;
 	int error; /* it gets none */
@@ -62,7 +64,7 @@ struct workers_pool {
 	struct workers_pool *next;
 	struct conf *conf; /* a reference: owns *program */
 	const struct conf_program *program;
-	bool retired; /* no route has it any more */
+	bool retired; /* no route has it any more: see workers_is_wanted() */
 	struct workers_process *all, *free;
 	struct workers_waiter *waiters; /* the first has waited longest */
 	unsigned n;                     /* in .all, but for those that end */
@@ -83,6 +85,18 @@ extern struct workers_all workers_all;
 
 /* Wakes the keeper. */
 void workers_wake(void);
+
+/* With the lock: whether the pool has processes.  A retired one serves the runs
+ * that wait, if its route has no other pool. */
+bool workers_is_wanted(const struct workers_pool *pool);
+
+/* With the lock: adds the waiters, in order, to those of the pool. */
+void
+workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters);
+
+/* With the lock: the pool of the program's route; one that is not retired, if
+ * there is one.  NULL: there is none. */
+struct workers_pool *workers_find(const struct conf_program *program);
 
 /* With the lock: a start has come to nothing. */
 void workers_failed(struct workers_pool *pool, int error);

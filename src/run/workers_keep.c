@@ -99,8 +99,11 @@ reap(struct workers_process *p)
 	child_signal(&p->child, SIGKILL);
 	workers_unwatch(p);
 	status = child_reap(&p->child);
-	workers_log_end(
-	    p, pid, status, by_itself ? "it ended by itself" : "", NULL);
+	workers_log_end(p, pid, status,
+	    p->why != NULL  ? p->why
+		: by_itself ? "it ended by itself"
+			    : "",
+	    NULL);
 	p->state = WORKERS_GONE;
 	if (!by_itself)
 		return;
@@ -135,7 +138,7 @@ look_at(struct workers_process *p, int64_t now)
 		child_signal(&p->child, SIGTERM);
 		p->pool->n--;
 		p->state = WORKERS_ENDING;
-		p->deadline = now + p->program->kill_after;
+		p->deadline = now + run_patience(p->program->kill_after);
 	}
 	if (p->exited && p->state != WORKERS_BUSY && p->state != WORKERS_GONE &&
 	    p->state != WORKERS_NEW)
@@ -207,7 +210,7 @@ look_at_pool(struct workers_pool *pool, struct workers_job *job, int64_t *until)
 	}
 	if (forget_gone(pool, &job->lock))
 		return WORKERS_FORGET;
-	if (pool->retired || pool->n >= pool->program->processes)
+	if (!workers_is_wanted(pool) || pool->n >= pool->program->processes)
 		return WORKERS_END;
 	if (pool->next_start > now) {
 		if (pool->next_start < *until)

@@ -103,6 +103,20 @@ renew(struct workers_pool *pool)
 	}
 }
 
+/* No route has the pool any more.  Its waiters go to the new pool of their
+ * route. */
+static void
+retire(struct workers_pool *pool)
+{
+	struct workers_waiter *waiters = pool->waiters;
+
+	if (!pool->retired)
+		renew(pool);
+	pool->retired = true;
+	pool->waiters = NULL;
+	workers_add_waiters(workers_find(pool->program), waiters);
+}
+
 /* Goes on with the pool under the new configuration. */
 static void
 adopt_pool(struct workers_pool *pool, struct conf *conf,
@@ -182,14 +196,12 @@ workers_set(struct conf *conf)
 	keep_pool(conf, &conf->defaults.handler);
 	for (size_t i = 0; i < conf->nroutes; i++)
 		keep_pool(conf, &conf->routes[i].handler);
-	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
-		if (pool->conf != conf && !pool->retired) {
-			pool->retired = true;
-			renew(pool);
-		}
 	for (end = &workers_all.pools; *end != NULL; end = &(*end)->next)
 		continue;
 	*end = fresh;
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
+		if (pool->conf != conf)
+			retire(pool);
 	lock_give(&workers_all.lock);
 	workers_wake();
 	return RC_OK;

@@ -193,7 +193,7 @@ workers_ready(struct workers_process *p)
 
 	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_NEW);
-	if (p->old || p->exited)
+	if (p->old || p->exited || !workers_is_wanted(p->pool))
 		p->state = WORKERS_SPENT;
 	else
 		next = workers_offer(p);

@@ -1,14 +1,13 @@
 /*
- * The file has up to three lines: the owner's name; token and number of the
- * key; the session, its leader's start time and the PID namespace.  A line
- * without its end is ignored.
+ * The file has up to three lines: the owner's name, its PID namespace and the
+ * time since boot; token and number of the key; the session and its leader's
+ * start time.  A line without its end is ignored.
  *
  * The folder is opened for each call, and its owner and mode are checked: it is
  * beside the database, in a folder that handlers may be able to write.
  */
 #include "config.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -26,10 +25,6 @@
 
 /* Names are drawn at random; a second try is almost never needed. */
 #define NEW_TRIES 8
-
-/* A name has 62 bits: those of the boot, then random ones. */
-#define NAME_BITS 40
-#define BOOT_BITS 22
 
 #define NOTE_MAX 256
 
@@ -107,38 +102,6 @@ attempt_lock_open_folder(const char *database, bool make)
 	return fd;
 }
 
-void
-attempt_lock_text_of(
-    int64_t name, const char *kind, char text[ATTEMPT_LOCK_FILE_LEN])
-{
-	snprintf(text, ATTEMPT_LOCK_FILE_LEN, "%016" PRIx64 "%s",
-	    (uint64_t)name, kind);
-}
-
-/* The bits of this boot, > 0; 0: the boot has no name. */
-static int64_t
-boot_bits(void)
-{
-	char id[CLOCK_BOOT_ID_LEN + 1];
-	uint64_t hash = UINT64_C(14695981039346656037);
-	const char *p;
-
-	if (!clock_boot_id(id))
-		return 0;
-	for (p = id; *p != '\0'; p++)
-		hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
-	hash = (hash >> 20) & ((UINT64_C(1) << BOOT_BITS) - 1);
-	return hash == 0 ? 1 : (int64_t)hash;
-}
-
-bool
-attempt_lock_is_past(int64_t name)
-{
-	int64_t made = name >> NAME_BITS, now = boot_bits();
-
-	return made > 0 && now > 0 && made != now;
-}
-
 static int
 set_lock(int fd, int command, short type, struct flock *lock)
 {
@@ -188,29 +151,27 @@ enum rc
 attempt_lock_new_file(const char *database, int64_t owner, const char *kind,
     int *held, int *note, int64_t *name)
 {
-	char text[ATTEMPT_LOCK_FILE_LEN], line[ATTEMPT_LOCK_NAME_LEN + 2];
+	char text[ATTEMPT_LOCK_FILE_LEN], line[NOTE_MAX];
 	int folder, error = EEXIST, tries;
-	uint64_t bits;
 	enum rc rc = RC_OK;
 
 	*held = *note = -1;
 	if ((folder = attempt_lock_open_folder(database, true)) == -1)
 		return attempt_lock_failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
-		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
+		if ((*name = attempt_lock_new_name()) == 0) {
 			error = errno;
 			break;
 		}
-		*name = boot_bits() << NAME_BITS |
-		    (int64_t)(bits >> (64 - NAME_BITS)) | 1;
 		attempt_lock_text_of(*name, kind, text);
 		error = make_file(folder, text, held, note);
 		if (error != 0)
 			attempt_lock_close_both(held, note);
 	}
 	if (error == 0) {
-		snprintf(
-		    line, sizeof(line), "%016" PRIx64 "\n", (uint64_t)owner);
+		snprintf(line, sizeof(line),
+		    "%016" PRIx64 " %" PRIu64 " %" PRId64 "\n", (uint64_t)owner,
+		    process_space(), clock_boot());
 		if (write(*note, line, strlen(line)) != (ssize_t)strlen(line)) {
 			error = errno;
 			attempt_lock_close_both(held, note);
@@ -255,8 +216,8 @@ attempt_lock_started(int note, pid_t pid)
 
 	if (!process_session(pid, &s))
 		return;
-	n = snprintf(line, sizeof(line), "%ld %" PRIu64 " %" PRIu64 "\n",
-	    (long)s.id, s.started, s.space);
+	n = snprintf(
+	    line, sizeof(line), "%ld %" PRIu64 "\n", (long)s.id, s.started);
 	/* Without the line, the lock and the token are left. */
 	if (write(note, line, (size_t)n) != n)
 		log_event(LOG_WARN, "liveness-error", NULL,
@@ -308,7 +269,9 @@ read_note(int fd, struct attempt_lock_note *note)
 	text[n] = '\0';
 	if ((line = next_line(&rest)) == NULL)
 		return RC_NOTFOUND;
-	note->owner = (int64_t)strtoull(line, NULL, 16);
+	note->owner = (int64_t)strtoull(line, &line, 16);
+	note->space = strtoull(line, &line, 10);
+	note->made = strtoll(line, NULL, 10);
 	if ((line = next_line(&rest)) == NULL)
 		return RC_OK;
 	if (strcspn(line, " ") != RECORD_TOKEN_LEN)
@@ -318,8 +281,7 @@ read_note(int fd, struct attempt_lock_note *note)
 	if ((line = next_line(&rest)) == NULL)
 		return RC_OK;
 	note->session.id = (pid_t)strtol(line, &line, 10);
-	note->session.started = strtoull(line, &line, 10);
-	note->session.space = strtoull(line, NULL, 10);
+	note->session.started = strtoull(line, NULL, 10);
 	return RC_OK;
 }
 
@@ -363,7 +325,7 @@ file_is_held(const char *database, int64_t name, const char *kind, bool missing)
 bool
 attempt_lock_is_held(const char *database, int64_t name)
 {
-	return file_is_held(database, name, "", true) ||
+	return file_is_held(database, name, "", false) ||
 	    file_is_held(database, name, ATTEMPT_LOCK_OF_BY, false);
 }
 
@@ -371,46 +333,60 @@ attempt_lock_is_held(const char *database, int64_t name)
 static bool
 note_lives(const struct attempt_lock_note *n, const struct process_list *list)
 {
-	return list == NULL || process_list_find(list, &n->session, n->token);
+	if (n->token[0] == '\0' || clock_boot() < n->made)
+		return false;
+	return list == NULL || !process_list_shows(list, n->space) ||
+	    process_list_find(list, &n->session, n->token) != 0;
+}
+
+/* Whether processes of that file may live.  A file that is missing or empty
+ * counts as missing says. */
+static bool
+file_lives(const char *database, int64_t name, const char *kind,
+    const struct process_list *list, bool missing)
+{
+	int fd = open_file(database, name, kind);
+	struct attempt_lock_note note;
+	enum rc rc;
+
+	if (fd == -1)
+		return errno == ENOENT ? missing : true;
+	rc = is_held(fd) ? RC_BUSY : read_note(fd, &note);
+	close(fd);
+	if (rc == RC_NOTFOUND)
+		return missing;
+	return rc != RC_OK || note_lives(&note, list);
 }
 
 bool
 attempt_lock_lives(
     const char *database, int64_t name, const struct process_list *list)
 {
-	struct attempt_lock_note note;
-	enum rc rc;
+	return name <= 0 ||
+	    file_lives(database, name, "", list, !attempt_lock_is_past(name)) ||
+	    file_lives(database, name, ATTEMPT_LOCK_OF_BY, list, false);
+}
 
-	if (name <= 0)
-		return true;
-	if (attempt_lock_is_past(name))
-		return false;
-	if (attempt_lock_is_held(database, name) ||
-	    attempt_lock_read(database, name, &note) != RC_OK)
-		return true;
-	if (note.token[0] == '\0')
-		return false;
-	if (note_lives(&note, list))
-		return true;
-	rc = read_file(database, name, ATTEMPT_LOCK_OF_BY, &note);
-	if (rc == RC_NOTFOUND && note.owner == 0)
-		return false; /* no process that stays */
-	return rc != RC_OK || note_lives(&note, list);
+static pid_t
+process_of(const char *database, int64_t name, const char *kind,
+    const struct process_list *list)
+{
+	struct attempt_lock_note note;
+
+	return read_file(database, name, kind, &note) == RC_OK &&
+		process_list_shows(list, note.space)
+	    ? process_list_find(list, &note.session, note.token)
+	    : 0;
 }
 
 pid_t
 attempt_lock_process(
     const char *database, int64_t name, const struct process_list *list)
 {
-	struct attempt_lock_note note;
-	pid_t pid;
+	const pid_t pid = process_of(database, name, "", list);
 
-	(void)read_file(database, name, "", &note);
-	pid = process_list_find(list, &note.session, note.token);
-	if (pid != 0)
-		return pid;
-	(void)read_file(database, name, ATTEMPT_LOCK_OF_BY, &note);
-	return process_list_find(list, &note.session, note.token);
+	return pid != 0 ? pid
+			: process_of(database, name, ATTEMPT_LOCK_OF_BY, list);
 }
 
 void
@@ -433,20 +409,6 @@ attempt_lock_remove(const char *database, int64_t name)
 	/* In this order: without the first file the second one is not found. */
 	attempt_lock_remove_file(database, name, ATTEMPT_LOCK_OF_BY);
 	attempt_lock_remove_file(database, name, "");
-}
-
-/* The name that a file name of that kind stands for; none if the file is not
- * ours. */
-static int64_t
-name_of(const char *text, const char *kind)
-{
-	uint64_t name = strtoull(text, NULL, 16);
-	char again[ATTEMPT_LOCK_FILE_LEN];
-
-	if (name > INT64_MAX)
-		return 0;
-	attempt_lock_text_of((int64_t)name, kind, again);
-	return strcmp(again, text) == 0 ? (int64_t)name : 0;
 }
 
 static enum rc
@@ -484,7 +446,7 @@ attempt_lock_each_of(const char *database, const char *kind,
 		return RC_NOMEM;
 	}
 	while (rc == RC_OK && (d = readdir(dir)) != NULL) {
-		if ((name = name_of(d->d_name, kind)) > 0)
+		if ((name = attempt_lock_name_of(d->d_name, kind)) > 0)
 			rc = visit_file(database, name, kind, visit, arg);
 	}
 	closedir(dir);

@@ -9,9 +9,16 @@
  * Some processes close the descriptor.  So the file also has the attempt's
  * token, which is in their environment, and its session (see process.h).
  *
+ * The lock is a proof: while it is held, the attempt lives.  All else is a
+ * clue.  Where /proc does not show the processes of the attempt, as in another
+ * PID namespace, the attempt counts as alive although its lock is free.  No
+ * process outlives a boot of the kernel.  So an attempt is gone if it was made
+ * at a time since boot that is still to come.
+ *
  * The file's name is in the store (attempt_lock).  Part of the name is the boot
- * in which the file was made: no process outlives a boot.  If the file is
- * missing, the attempt counts as alive.
+ * in which the file was made, as /proc named it; a container may have a name of
+ * its own.  If the file is missing, the attempt counts as alive, unless that
+ * boot is another one: a power failure may have taken the file along.
  */
 #ifndef ATTEMPT_LOCK_H
 #define ATTEMPT_LOCK_H
@@ -25,6 +32,8 @@
 
 struct attempt_lock_note {
 	int64_t owner;                    /* the process that made it */
+	uint64_t space;                   /* its PID namespace */
+	int64_t made;                     /* clock_boot() */
 	char token[RECORD_TOKEN_LEN + 1]; /* "": its handler was not started */
 	int64_t key;
 	struct process_session session; /* .id 0: not known */
@@ -50,10 +59,11 @@ void attempt_lock_started(int note, pid_t pid);
 enum rc attempt_lock_read(
     const char *database, int64_t name, struct attempt_lock_note *note);
 
-/* Whether the file was made in another boot of this host. */
+/* Whether its name says that the file was made in another boot of this host. */
 bool attempt_lock_is_past(int64_t name);
 
-/* Whether a process holds the descriptor; true if that cannot be determined. */
+/* Whether a process holds the descriptor; true if that cannot be determined,
+ * and false if there is no file. */
 bool attempt_lock_is_held(const char *database, int64_t name);
 
 /*

@@ -1,7 +1,5 @@
 /*
- * Files of the folder "<database>-attempts", for attempt_lock.c and
- * attempt_lock_process.c
- * alone.
+ * Files of the folder "<database>-attempts", for the attempt_lock files alone.
  */
 #ifndef ATTEMPT_LOCK_IMPL_H
 #define ATTEMPT_LOCK_IMPL_H
@@ -22,9 +20,14 @@ enum rc attempt_lock_failed(const char *database, const char *what);
 /* Opens the folder, and creates it if asked; -1 and errno. */
 int attempt_lock_open_folder(const char *database, bool make);
 
-/* The file's name. */
+/* The file's name; and the number that such a name stands for, <= 0 if the file
+ * is not ours. */
 void attempt_lock_text_of(
     int64_t name, const char *kind, char text[ATTEMPT_LOCK_FILE_LEN]);
+int64_t attempt_lock_name_of(const char *text, const char *kind);
+
+/* A name of this boot, drawn at random; 0 and errno. */
+int64_t attempt_lock_new_name(void);
 
 void attempt_lock_close_both(int *held, int *note);
 

@@ -60,6 +60,9 @@ const struct row_member rows_record[] = {
 	ROW_MEMBER('s', record, key),
 	ROW_MEMBER('s', record, path),
 	ROW_MEMBER('s', record, scope),
+	ROW_MEMBER('i', record, caller),
+	ROW_MEMBER('s', record, peer),
+	ROW_MEMBER('u', record, cookie),
 	ROW_WORD(record, state, rows_state),
 	ROW_MEMBER('d', record, attempt),
 	ROW_MEMBER('f', record, token),
@@ -252,4 +255,37 @@ int64_t
 rows_lock_file(const struct store_attempt *at)
 {
 	return at != NULL ? at->file : 0;
+}
+
+void
+rows_terms(const struct store_reservation *what, const char *token,
+    int64_t owner, struct step_terms *terms)
+{
+	*terms = (struct step_terms){
+		.fingerprint_spec = what->fingerprint_spec,
+		.fingerprint = what->fingerprint,
+		.caller = what->caller,
+		.peer = what->peer,
+		.cookie = what->cookie,
+		.token = token,
+		.owner = owner,
+		.lease = what->lease,
+		.retention = what->retention,
+		.expired_retention = rows_expired_retention(what),
+		.reconcile_delay = what->reconcile_delay,
+		.attempt_lock = rows_lock(what->attempt),
+		.lock_file = rows_lock_file(what->attempt),
+		.resume = what->on_crash == CONF_CRASH_RESUME,
+	};
+}
+
+void
+rows_lease(const struct record *r, struct store_lease *lease)
+{
+	lease->id = r->id;
+	lease->attempt = r->attempt;
+	memcpy(lease->token, r->token, sizeof(lease->token));
+	memcpy(lease->downstream, r->downstream, sizeof(lease->downstream));
+	memcpy(lease->recovery_point, r->recovery_point,
+	    sizeof(lease->recovery_point));
 }

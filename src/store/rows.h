@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "row_member.h"
+#include "step.h"
 #include "store_operator.h"
 
 /* Whether the texts can be an identity; NULL is none. */
@@ -38,6 +39,13 @@ enum rc rows_effect_end(struct store_effect *e, enum rc rc);
 
 /* Begins a change of that key, and moves its identity there. */
 void rows_change(struct record *r, struct store_change *c);
+
+/* The terms of an attempt, with that token and owner, for step.h. */
+void rows_terms(const struct store_reservation *what, const char *token,
+    int64_t owner, struct step_terms *terms);
+
+/* What an attempt is told of the record that it has the lease of. */
+void rows_lease(const struct record *r, struct store_lease *lease);
 
 /* How long the key stays as a marker; 0: it never becomes one. */
 int64_t rows_expired_retention(const struct store_reservation *what);

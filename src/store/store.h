@@ -36,7 +36,7 @@ struct store_options {
 	int64_t owner_timeout;
 	uint64_t max_wal; /* bytes */
 	unsigned workers; /* threads that handle requests; 0: not known */
-	bool create;      /* create the file; else RC_NOTFOUND */
+	bool create;      /* a daemon: it creates a missing file */
 };
 
 /*
@@ -51,7 +51,7 @@ enum rc store_open(struct store **store, const struct store_options *options,
  * are tried once more. */
 void store_close(struct store *store);
 
-/* The secret of this database, for scope_make(). */
+/* The secret of this database. */
 const unsigned char *store_secret(const struct store *s);
 
 /* Store time now. */
@@ -160,6 +160,9 @@ void store_attempt_forget(struct store *store, const struct store_attempt *at);
 
 struct store_reservation {
 	struct store_identity identity;
+	/* see struct record; NULL: none */
+	int64_t caller;
+	const char *peer, *cookie;
 	const char *fingerprint_spec; /* how fingerprint was made */
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	int64_t lease;     /* ms from now to the deadline of the attempt */
@@ -174,14 +177,14 @@ struct store_reservation {
 	 * has no reconciler, and the request is not stored */
 	int64_t reconcile_delay;
 	bool resource; /* the key gets a status resource */
-	/* limits for one scope: keys in progress; unknown keys and dead
-	 * letters, checked for a new key; 0: no limit */
+	/* of one caller's keys: in progress; open, for a new key; 0: none */
 	unsigned max_active, max_open;
 	/* the caller has not read the record: the lease is taken only if there
 	 * is no record and the store expects that.  Else *decision is
 	 * DECIDE_BUSY, found->id is 0, and the caller must read the record */
 	bool unseen;
-	uint64_t max_kept;       /* of stored requests (bytes); 0: no limit */
+	uint64_t max_kept;  /* of stored requests (bytes); 0: no limit */
+	uint64_t max_store; /* of the store (bytes), for a new key; 0: none */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
 	size_t environment_len;
 	const void *body;
@@ -208,7 +211,7 @@ struct store_lease {
  * filled in.  The caller compares the fingerprints, and tries again with that
  * fingerprint_spec.
  *
- * decide_is_limit(): max_active, max_open or max_kept keeps the request from
+ * decide_is_limit(): max_active, max_open, max_kept or max_store keeps it from
  * running.  If there is no record then, found->id is 0.
  *
  * RC_OK: durable.  RC_BUSY: another process held the write lock for
@@ -232,10 +235,8 @@ struct store_refused {
 	uint64_t length;
 };
 
-/*
- * The outcome of a key, with the response to store if the key completed.  It is
- * allocated before it is known, so that recording it needs no memory.
- */
+/* The outcome of a key, with the response to store if the key completed.  It is
+ * allocated before it is known, so that recording it needs no memory. */
 struct store_outcome {
 	struct store *store; /* that made it */
 	enum record_state state;
@@ -243,6 +244,7 @@ struct store_outcome {
 	/* FAILED_RETRYABLE, an accepted key: ms until a worker runs it again;
 	 * -1, the initial value: no worker does until a client retries */
 	int64_t requeue;
+	bool nothing_happened;    /* store_finish(): see struct outcome */
 	bool keep;                /* the response can be replayed */
 	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
@@ -307,8 +309,8 @@ enum rc store_make_durable(struct store *s, const struct record *record);
 
 /*
  * Waits until the run of a key has ended since *generation was read (0 at
- * first), or until until_mono.  False: until_mono has passed.  Runs of other
- * processes are noticed within 100 ms.
+ * first).  False: until_mono has passed.  Other processes' runs are noticed
+ * within 100 ms.
  */
 bool store_wait(struct store *s, uint64_t *generation, int64_t until_mono);
 
@@ -397,9 +399,8 @@ bool store_wait_work(struct store *s, uint64_t *generation, int64_t until_mono);
 /* Wakes all waiters in store_wait_work(). */
 void store_wake(struct store *s);
 
-/* From now on whatever would end store_wait_work() makes this eventfd(2)
- * readable, too; it must not block.  -1: none, the caller closes the old
- * one. */
+/* From now on what ends store_wait_work() makes this eventfd(2), which must not
+ * block, readable too.  -1: none; the caller closes the old one. */
 void store_news_to(struct store *s, int fd);
 
 /*
@@ -446,13 +447,11 @@ void store_share_end(struct store *s, struct store_sharer *sharer);
 /* --- finding out what happened ----------------------------------------- */
 
 /*
- * The next key to reconcile: the longest due key of the next scope after
- * `after`.  Scopes with due keys form a circle, ordered by their bytes: the
- * first scope comes after the last one, and a single scope comes after itself.
- * NULL: starts at the first scope.  RC_NOTFOUND: no key is due, and
- * due->reconcile_after is the time of the next one; 0: there is none.
+ * The next key to reconcile: the longest due key of the next caller, after that
+ * one in a circle.  RC_NOTFOUND: no key is due, and due->reconcile_after is the
+ * time of the next one; 0: there is none.
  */
-enum rc store_due(struct store *s, const char *after, struct record *key);
+enum rc store_due(struct store *s, int64_t after, struct record *key);
 
 /*
  * Sets the next try to `after` ms from now.  count: a try begins now; it is

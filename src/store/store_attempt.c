@@ -151,8 +151,7 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 	    at->file != base_of(store)->host)
 		return false;
 	/* Usually a process still holds the lock, and that is a cheap test. */
-	if (!attempt_lock_is_past(at->lock) &&
-	    attempt_lock_is_held(local(store), at->lock))
+	if (attempt_lock_is_held(local(store), at->lock))
 		return false;
 	if (process_list(&list) != RC_OK)
 		return false;

@@ -14,6 +14,59 @@
 #include "user.h"
 #include "store_files.h"
 
+static int
+protected_regular(void)
+{
+	char digit = '0';
+	int fd;
+
+	fd = open("/proc/sys/fs/protected_regular", O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return 0;
+	if (read(fd, &digit, 1) != 1)
+		digit = '0';
+	close(fd);
+	return digit - '0';
+}
+
+bool
+store_files_are_protected(
+    const struct stat *folder, const struct stat *file, uid_t user)
+{
+	int level;
+
+	if ((folder->st_mode & S_ISVTX) == 0 ||
+	    file->st_uid == folder->st_uid || file->st_uid == user ||
+	    (level = protected_regular()) == 0)
+		return false;
+	return (folder->st_mode & 02) != 0 ||
+	    (level > 1 && (folder->st_mode & 020) != 0);
+}
+
+/* The same for this process.  The cure is set if so. */
+static bool
+files_are_protected(struct store_files_bar *bar)
+{
+	const char *slash = strrchr(bar->file, '/');
+	char path[sizeof(bar->file)], owner[USER_NAME];
+	struct stat folder, file;
+
+	snprintf(path, sizeof(path), "%.*s",
+	    slash != NULL ? (int)(slash - bar->file + 1) : 1,
+	    slash != NULL ? bar->file : ".");
+	if (stat(path, &folder) == -1 || stat(bar->file, &file) == -1 ||
+	    !store_files_are_protected(&folder, &file, geteuid()))
+		return false;
+	bar->error = EACCES;
+	user_name(file.st_uid, owner);
+	snprintf(bar->cure, sizeof(bar->cure),
+	    "belongs to %s, and in a folder with the sticky bit the sysctl "
+	    "fs.protected_regular allows only files of one's own and of the "
+	    "folder's owner: see share_database in oncewrap.conf(5)",
+	    owner);
+	return true;
+}
+
 static void
 files_cure(enum store_files_use use, struct store_files_bar *bar)
 {
@@ -56,6 +109,23 @@ files_cure(enum store_files_use use, struct store_files_bar *bar)
 		    self, verb, owner, st.st_mode & 07777, owner);
 }
 
+/* Whether no file can be made beside the database: SQLite makes -wal and -shm
+ * even to read. */
+static bool
+is_read_only(const char *database)
+{
+	char folder[sizeof(((struct store_files_bar *)NULL)->file)];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", database);
+	slash = strrchr(folder, '/');
+	if (slash != NULL)
+		slash[1] = '\0';
+	return faccessat(AT_FDCWD, slash != NULL ? folder : ".", W_OK,
+		   AT_EACCESS) == -1 &&
+	    errno == EROFS;
+}
+
 bool
 store_files_check(
     const char *database, enum store_files_use use, struct store_files_bar *bar)
@@ -64,13 +134,25 @@ store_files_check(
 	const size_t n = use == STORE_FILES_KEEP ? 4 : 3;
 	const int mode = use == STORE_FILES_READ ? R_OK : R_OK | W_OK;
 
+	bool exists = false;
+	int error;
+
 	for (size_t i = 0; i < n; i++) {
 		snprintf(bar->file, sizeof(bar->file), "%s%s", database,
 		    suffixes[i]);
-		if (faccessat(AT_FDCWD, bar->file, mode, AT_EACCESS) == 0 ||
-		    errno == ENOENT)
+		if (faccessat(AT_FDCWD, bar->file, mode, AT_EACCESS) == 0) {
+			exists = true;
+			if (use != STORE_FILES_READ && files_are_protected(bar))
+				return false;
 			continue;
-		bar->error = errno;
+		}
+		error = errno;
+		if (error == ENOENT && exists && i < 3 &&
+		    is_read_only(database))
+			error = EROFS;
+		if (error == ENOENT)
+			continue;
+		bar->error = error;
 		files_cure(use, bar);
 		return false;
 	}

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* How the files are used. */
 enum store_files_use {
@@ -21,6 +22,14 @@ struct store_files_bar {
 	char file[4112];
 	char cure[512]; /* a sentence to be read after the name of the file */
 };
+
+/*
+ * Whether the sysctl fs.protected_regular (proc(5)) keeps that user, or with -1
+ * other users, from a file of a folder with the sticky bit.  It refuses open(2)
+ * with O_CREAT, which is how SQLite opens its files.  Root is not exempt.
+ */
+bool store_files_are_protected(
+    const struct stat *folder, const struct stat *file, uid_t user);
 
 /* False, with *bar: a file that exists may not be used so. */
 bool store_files_check(const char *database, enum store_files_use use,

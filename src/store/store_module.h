@@ -44,10 +44,8 @@ struct store_module {
 	    struct store_transfer *, char *err, size_t errsize);
 
 	/* Lets processes go on that wait because the store went back
-	 * (RC_WENT_BACK).  *losses: how often that was done, this time
-	 * included. */
-	enum rc (*accept_loss)(
-	    struct store *, int64_t *losses, char *err, size_t errsize);
+	 * (RC_WENT_BACK). */
+	enum rc (*accept_loss)(struct store *, char *err, size_t errsize);
 };
 
 /*

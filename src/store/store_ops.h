@@ -85,7 +85,7 @@
 	X(const char *, folder, (const struct store *s), (s)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
-	X(enum rc, due, (struct store *s, const char *after, \
+	X(enum rc, due, (struct store *s, int64_t after, \
 	    struct record *key), (s, after, key)) \
 	X(enum rc, claim, (struct store *s, int64_t id, \
 	    struct store_tries *tries, bool count, int64_t after), \

@@ -30,7 +30,7 @@ class Browser:
     """One window.  What leads to a page returns at once: wait_text() and
     wait_form() wait until it is there, whole, and is not the page before."""
 
-    def __init__(self, t, javascript=True):
+    def __init__(self, t, javascript=True, page_cache=True):
         self.t = t
         self.session = None
         self.left = None
@@ -50,6 +50,8 @@ class Browser:
                      '--disable-background-networking', '--no-first-run',
                      '--disable-extensions', '--no-proxy-server',
                      '--user-data-dir=' + t.path('profile')]}
+        if not page_cache:      # of whole pages, as they were left
+            options['args'].append('--disable-features=BackForwardCache')
         if not javascript:
             options['prefs'] = {
                 'profile.managed_default_content_settings.javascript': 2}

@@ -130,6 +130,12 @@ def test_answer_reloaded_back_and_sent_again_and_edited(t):
     reload_back_and_edit(t, Browser(t))
 
 
+def test_back_finds_the_key_where_pages_are_made_anew_from_the_cache(t):
+    """Chromium keeps some whole pages for a while, those of a session that
+    say no-store too."""
+    reload_back_and_edit(t, Browser(t, page_cache=False))
+
+
 def test_upload_sent_twice_is_taken_once(t):
     browser = Browser(t)
     url, once = shop(t)

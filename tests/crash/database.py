@@ -88,11 +88,11 @@ OLD_SQLITE = """
         1, 200
     FROM once_key k, n WHERE k.key = 'done'"""
 OLD_POSTGRES = """
-    INSERT INTO once_key(id, digest, key, path, scope, scope_id, state,
+    INSERT INTO once_key(id, digest, key, path, scope, caller, state,
         attempt, fingerprint, fingerprint_spec, downstream, retention,
         created_at, updated_at, expires_at, status)
     SELECT 1000000 + i, decode(md5(i::text), 'hex'),
-        convert_to('old' || i, 'UTF8'), '/pay', '', k.scope_id, 'completed', 1,
+        convert_to('old' || i, 'UTF8'), '/pay', '', k.caller, 'completed', 1,
         k.fingerprint, k.fingerprint_spec, k.downstream, 1, 0, 0, 1, 200
     FROM once_key k, generate_series(1, ?) i WHERE k.key = 'done'"""
 

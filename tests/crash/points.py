@@ -146,7 +146,8 @@ TABLE = {
 # One store alone has these.
 SQLITE = ('OP_IN_QUEUE', 'COMMIT_IDLE', 'COMMIT_BEGUN', 'COMMIT_OP',
           'HARDEN_BEFORE', 'HARDEN_AFTER', 'COMMIT_TOLD', 'CHECKPOINT_BEFORE',
-          'CHECKPOINT_AFTER', 'PIECE_STORED', 'SCHEMA_FILE')
+          'CHECKPOINT_AFTER', 'PIECE_STORED', 'SCHEMA_FILE', 'SCHEMA_STEP',
+          'SCHEMA_READY')
 POSTGRES = ('COMMIT_SENT', 'COMMIT_FOUND', 'OWNER_MOVED', 'SESSION_MADE')
 
 
@@ -290,7 +291,7 @@ def cases():
     return found
 
 
-def sample(found, seed, times=2):
+def sample(found, seed, times):
     """Those in which each point and each scenario of each fate stands so many
     times, or as often as it can; the seed says which."""
     rest = list(found)

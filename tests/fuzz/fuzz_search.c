@@ -32,11 +32,12 @@ search(const struct conf_route *route, const struct request *rq, size_t piece,
 	const struct conf_source *source;
 	struct key_search s;
 	enum key_verdict verdict;
+	struct json *json;
 	size_t at, n;
 	bool has = false;
 
-	assert(key_search_init(&s, &route->key_from, route->key_syntax, rq) ==
-	    RC_OK);
+	assert(key_search_init(
+		   &s, &route->key_from, route->key_syntax, rq, NULL) == RC_OK);
 	switch (key_search_needs(&s, false)) {
 	case KEY_NEEDS_NOTHING:
 		break;
@@ -51,7 +52,10 @@ search(const struct conf_route *route, const struct request *rq, size_t piece,
 		assert(key_search_end(&s) == RC_OK);
 		break;
 	case KEY_NEEDS_JSON:
-		assert(key_search_json(&s, rq->body, rq->body_len) == RC_OK);
+		assert(
+		    json_read(&json, rq->body, rq->body_len) != JSON_NO_MEMORY);
+		assert(key_search_json(&s, json) == RC_OK);
+		json_free(json);
 		break;
 	}
 	verdict = key_search_find(&s, route, key, &source);
@@ -72,6 +76,7 @@ static void
 fingerprint(const struct conf_route *route, const struct request *rq,
     const char *key, size_t piece, unsigned char *out)
 {
+	struct json *json = NULL;
 	struct fingerprint *fp;
 	struct buf spec;
 	size_t at, n;
@@ -79,7 +84,10 @@ fingerprint(const struct conf_route *route, const struct request *rq,
 
 	buf_init(&spec, 10000);
 	assert(fingerprint_spec_write(route, &spec) == RC_OK);
-	assert(fingerprint_new(&fp, rq, spec.data, key) == RC_OK);
+	if (fingerprint_needs_json(rq, spec.data))
+		assert(
+		    json_read(&json, rq->body, rq->body_len) != JSON_NO_MEMORY);
+	assert(fingerprint_new(&fp, rq, json, spec.data, key) == RC_OK);
 	while ((rc = fingerprint_next(fp)) == RC_PENDING) {
 		for (at = 0; at < rq->body_len; at += n) {
 			n = rq->body_len - at;
@@ -91,6 +99,7 @@ fingerprint(const struct conf_route *route, const struct request *rq,
 	}
 	assert(rc == RC_OK && fingerprint_end(fp, out) == RC_OK);
 	fingerprint_free(fp);
+	json_free(json);
 	buf_free(&spec);
 }
 

@@ -587,7 +587,7 @@ step_claim(struct life *l, struct life_key *k)
 
 	do {
 		vfs_within(true);
-		rc = store_due(l->store, NULL, &due);
+		rc = store_due(l->store, 0, &due);
 		vfs_within(false);
 	} while (rc == RC_NOTFOUND && clock_mono() < until);
 	if (rc != RC_OK)

@@ -30,6 +30,11 @@ life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
 		snprintf(sql, sizeof(sql),
 		    "SELECT * FROM once_piece p WHERE NOT " IS_PART
 		    " ORDER BY 1");
+	else if (strcmp(table, "once_meta") == 0)
+		/* The seal changes with each checkpoint, not with a verb. */
+		snprintf(sql, sizeof(sql),
+		    "SELECT id, secret, last_id, recent, kept_bytes, unsynced "
+		    "FROM once_meta");
 	else
 		snprintf(sql, sizeof(sql), "SELECT * FROM %s%s ORDER BY 1",
 		    table, strcmp(table, "once_stage") == 0 ? " WHERE 0" : "");

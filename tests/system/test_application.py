@@ -171,32 +171,6 @@ def test_php_endings_by_their_status(t):
         remove(once)
 
 
-def test_the_prepend_file_says_the_outcome(t):
-    prepend = os.path.join(base.EXAMPLES, 'once-prepend.php')
-    gate = t.gate()
-    for shown in ('0', '1'):
-        fpm = Fpm(t, php=('display_errors=' + shown,
-                          'auto_prepend_file=' + prepend))
-        once = php(t, fpm, outcome='explicit')
-        for query, state in (('201', COMPLETED), ('404', COMPLETED),
-                             ('fatal', UNKNOWN), ('throw', UNKNOWN),
-                             ('cut', UNKNOWN), ('500', UNKNOWN),
-                             ('503', UNKNOWN),
-                             ('flush+fatal', UNKNOWN), ('flush', COMPLETED),
-                             ('503+no', RETRYABLE), ('503+yes', COMPLETED)):
-            answer = once.post(query, query=query)
-            eq(answer.get('Idempotency-Outcome'), None, answer)
-            eq(once.state(query), state, (shown, query, str(answer)))
-        for query, state in (('finish', UNKNOWN), ('yes+finish', COMPLETED)):
-            eq(once.post(query, query=query).body, b'early')
-            eq(once.state(query), state)
-            gate.wait()
-            gate.open()
-        once.stop()
-        fpm.stop()
-        remove(once)
-
-
 def test_a_full_queue_is_tried_again(t):
     gate = t.gate()
     fpm = Fpm(t, pool='listen.backlog = 1\n')

@@ -390,14 +390,16 @@ def test_full_queue_accepts_nothing_more(t):
                  server={'async_workers': '1', 'async_queue': '2'})
     accepted(once.post('running'))
     gate.wait()
-    for key in ('a', 'b'):
-        accepted(once.post(key))
+    # One caller fills half of it at most.
+    accepted(once.post('a', user='ann'))
+    problem(once.post('d', user='ann'), 'overloaded')
+    accepted(once.post('b', user='bob'))
     for _ in range(2):
         problem(once.post('c'), 'overloaded')
     eq(once.row('c'), None)
     eq(once.ctl('metrics').count('keys{state="pending"} 2'), 1)
     # What is queued has its place.
-    accepted(once.post('b'))
+    accepted(once.post('b', user='bob'))
     gate.open(1)
     gate.wait()
     place = accepted(once.post('c'))

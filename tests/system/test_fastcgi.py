@@ -14,10 +14,10 @@ from once import Background, parallel
 RETRYABLE, UNKNOWN, COMPLETED = 'failed_retryable', 'unknown', 'completed'
 
 
-def stays(t, server=None, start=True, **defaults):
+def stays(t, server=None, start=True, manager='', **defaults):
     options = {'protocol': 'fastcgi', 'processes': '1'}
     options.update(defaults)
-    return t.once(handler='%s %s' % (t.program('kinds.py'), t.dir),
+    return t.once(handler='%s %s%s' % (t.program('kinds.py'), t.dir, manager),
                   server=server, defaults=options, start=start)
 
 
@@ -157,10 +157,26 @@ def test_one_that_ends_after_its_answer_has_answered(t):
 
 def test_end_without_end_request_is_lost(t):
     once = stays(t)
-    for query, state in (('201+leave', UNKNOWN), ('leave', UNKNOWN)):
+    for query in ('201+leave', 'leave', 'leave=1', '201+leave=75'):
         problem(once.post(query, query=query), 'handler-failed', unknown=True)
-        eq(once.state(query), state)
+        eq(once.state(query), UNKNOWN)
     first(once.post('k', query='201'), 201)
+
+
+def test_a_process_that_exits_with_75_before_it_answers_releases(t):
+    """Without END_REQUEST, and whatever exit_status says."""
+    gate = t.gate()
+    for options in ({}, {'exit_status': 'ignore'}, {'on_crash': 'resume'}):
+        once = stays(t, **options)
+        problem(once.post('k', query='leave=75'), 'handler-failed',
+                status=503)
+        eq(once.state('k'), RETRYABLE, options)
+        run = Background(lambda: once.post('j', query='gate+leave=75'))
+        gate.wait()
+        gate.open()
+        problem(run.result(), 'handler-failed', status=503)
+        eq(once.state('j'), RETRYABLE)
+        once.stop()
 
 
 def test_a_process_that_timed_out_is_not_used_again(t):
@@ -240,6 +256,154 @@ def test_reload_changes_the_handlers(t):
     first(once.post('c', query='201'), 201)
 
 
+def waits_for_a_process(t, once, key, **kw):
+    run = Background(lambda: once.post(key, query='201', **kw))
+    wait_until(lambda: once.state(key, path=kw.get('path', '/pay')) ==
+               'in_progress', 'it waits')
+    return run
+
+
+def reload(once, **defaults):
+    once.defaults.update(defaults)
+    once.write_conf()
+    n = len(once.log_lines('event=reloaded'))
+    once.hup()
+    once.wait_log('event=reloaded', n + 1)
+
+
+def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
+    """One of them has its configuration from before, and asks after it."""
+    gate = t.gate()
+    once = stays(t, timeout='10m', concurrent='wait', wait_time='10m',
+                 server={'admin_path': '/once'})
+    busy = Background(lambda: once.post('a', query='gate+leave=75'))
+    old = gate.wait()
+    behind = Background(lambda: once.post('a', query='gate+leave=75'))
+    once.wait_waiting()
+    waiting = [waits_for_a_process(t, once, key) for key in 'bc']
+    reload(once, max_output='1M')
+    pids = {pid_of(run.result()) for run in waiting}
+    eq((len(pids), old in pids, proc.alive(old)), (1, False, True))
+    gate.open()
+    problem(busy.result(), 'handler-failed', status=503)
+    eq({gate.wait()}, pids)
+    gate.open()
+    problem(behind.result(), 'handler-failed', status=503)
+    # A program that is there no more, and one that comes back.
+    busy = Background(lambda: once.post('d', query='gate+201'))
+    old = gate.wait()
+    waiting = waits_for_a_process(t, once, 'e')
+    reload(once, handler=t.path('missing'))
+    problem(waiting.result(), 'handler-not-started')
+    eq(once.state('e'), RETRYABLE)
+    gate.open()
+    first(busy.result(), 201)
+    wait_until(lambda: not proc.alive(old), 'it has ended')
+
+
+def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
+    gate = t.gate()
+    once = stays(t, timeout='10m')
+    once.routes = {'/pay': {'processes': '2'}}
+    reload(once)
+    pids = []
+    for change in ('removed', 'cgi'):
+        busy = [Background(lambda n=n: once.post(
+            '%s%d' % (change, n), query='gate+201')) for n in range(2)]
+        pids += [gate.wait(), gate.wait()]
+        waiting = [waits_for_a_process(t, once, '%s%d' % (change, n))
+                   for n in (2, 3)]
+        once.routes = {} if change == 'removed' else {
+            '/pay': {'protocol': 'cgi'}}
+        reload(once)
+        gate.open(2)
+        for run in busy:
+            first(run.result(), 201)
+        pids += [pid_of(run.result()) for run in waiting]
+        wait_until(lambda: not any(proc.alive(pid) for pid in pids),
+                   'all of them have ended')
+        once.routes = {'/pay': {'processes': '2'}}
+        reload(once)
+    once.stop()
+
+
+def test_a_stop_does_not_wait_for_what_a_reload_has_replaced(t):
+    gate = t.gate()
+    once = stays(t, timeout='10m', server={'drain_timeout': '10m'})
+    busy = Background(lambda: once.post('a', query='gate+201'))
+    gate.wait()
+    waiting = waits_for_a_process(t, once, 'b')
+    reload(once, umask='077')
+    once.term()
+    first(waiting.result(), 201)
+    gate.open()
+    first(busy.result(), 201)
+    eq(once.wait(), 0)
+
+
+def test_what_takes_no_request_is_never_given_back(t):
+    """It would be the next one that is asked, beside others that serve."""
+    once = stays(t, processes='3')
+    once.wait_log('event=process-started', 3)
+    for n, (query, why) in enumerate((('shut+201', 'it took no connection'),
+                                      ('201+shut', 'it took no connection'),
+                                      ('refuse', 'it refused the request'))):
+        answer = once.post('k%d' % n, query=query)
+        if query == 'refuse':
+            problem(answer, 'handler-not-started')
+            eq(once.state('k%d' % n), RETRYABLE)
+            bad = int(t.ledger()[-1].split()[1])
+        else:
+            first(answer, 201)
+            bad = pid_of(answer)
+        pids = {pid_of(once.post('%s-%d' % (query, i), query='201'))
+                for i in range(6)}
+        assert bad not in pids, query
+        wait_until(lambda: not proc.alive(bad), 'it was ended')
+        once.wait_log('event=process-ended .* pid=%d .*why="%s"' % (bad, why))
+    once.stop()
+    # With none beside it, the program is started again.
+    once.defaults['processes'] = '1'
+    once.write_conf()
+    once.start()
+    old = pid_of(once.post('alone', query='shut+201'))
+    answer = once.post('next', query='201')
+    first(answer, 201)
+    assert pid_of(answer) != old
+
+
+def test_a_program_that_takes_no_connection_at_all_is_not_started(t):
+    once = t.once(handler=t.py(
+        'import signal, socket\n'
+        'socket.socket(fileno=0).shutdown(socket.SHUT_RDWR)\n'
+        'open(D + "/there", "a").write("x")\n'
+        'signal.pause()'), defaults={'protocol': 'fastcgi', 'processes': '1'})
+    t.wait_file('there')
+    for key in 'ab':
+        problem(once.post(key), 'handler-not-started')
+        eq(once.state(key), RETRYABLE)
+
+
+def test_a_manager_that_dies_in_mid_request_takes_its_children_along(t):
+    t.gate()
+    for n, options in enumerate(({}, {'on_crash': 'resume'}, {
+            'reconcile': t.sh(r'printf "Idempotency-Outcome: completed\n'
+                              r'Status: 202\n\n"'),
+            'reconcile_after': '1ms'})):
+        once = stays(t, manager=' manager', **options)
+        child = pid_of(once.post('a%d' % n, query='201'))
+        key = 'k%d' % n
+        resumes = 'on_crash' in options
+        problem(once.post(key, query='orphan+child=plain+deaf'),
+                'handler-failed', unknown=not resumes)
+        wait_until(lambda: not proc.alive(child), 'the child has ended')
+        if 'reconcile' in options:
+            once.wait_state(key, COMPLETED)
+        else:
+            eq(once.state(key), RETRYABLE if resumes else UNKNOWN)
+        once.stop()
+
+
 def test_stop_drains_and_ends_all(t):
     gate = t.gate()
     once = stays(t, processes='3')
@@ -277,9 +441,9 @@ def test_resume_waits_for_what_the_process_left_behind(t):
         once = stays(t, on_crash='resume', timeout='1s',
                      kill_after='100ms')
         answer = once.post(how, query='child=%s+die=9' % how)
-        # A child of its group may outlive it: then the key is unknown.
-        problem(answer, 'handler-failed', unknown=True)
-        eq(once.state(how), UNKNOWN, how)
+        # A child outside of its group outlives it: then the key is unknown.
+        problem(answer, 'handler-failed', unknown=how == 'far')
+        eq(once.state(how), UNKNOWN if how == 'far' else RETRYABLE, how)
         once.stop()
         for pid in proc.descendants(os.getpid()):
             proc.kill(pid, signal.SIGKILL)

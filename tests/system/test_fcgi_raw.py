@@ -275,6 +275,24 @@ def test_a_stalled_peer_is_dropped_after_io_timeout(t):
     still_serves(t, once)
 
 
+def test_io_timeout_of_a_reload_holds_for_all_connections(t):
+    """An older connection must not hide a later one; nor must the leader, which
+    sleeps until the old deadline."""
+    once = once_with(t, server={'io_timeout': '1h'})
+    body = head(length=5) + record(STDIN, 1, b'abc')
+    conns = [once.connect()]
+    conns[0].send(body)
+    once.server['io_timeout'] = '300ms'
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=reloaded')
+    conns.append(once.connect())
+    conns[1].send(body)
+    for conn in reversed(conns):
+        assert conn.is_closed(base.WAIT * base.SLOW)
+    still_serves(t, once)
+
+
 def test_io_timeout_does_not_concern_running_handlers(t):
     gate = t.gate()
     once = once_with(t, 'ledger; gate gate; status 201',

@@ -102,6 +102,84 @@ def test_a_copy_of_this_life_that_is_restored_in_place_is_noticed(t):
         once.stop()
 
 
+def test_an_older_copy_under_a_newer_log_is_noticed(t):
+    keys = ['k%d' % i for i in range(60)]
+    once = start(t)
+    first(once.post('before'), 201)
+    once.stop()
+    shutil.copy(once.database, t.path('older'))
+    once.start()
+    for key in keys:
+        first(once.post(key), 201)
+    shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+    # The log has the newest rows, and few pages of the index.
+    first(once.post('newest'), 201)
+    ran = len(t.ledger())
+    shutil.copyfile(t.path('older'), once.database)
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    problem(once.post('newest'), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+    eq(health(once)[0], 503)
+    # What is in the log is not mixed with what was copied.
+    once.term()
+    once.wait()
+    assert os.path.getsize(once.database + '-wal') > 0
+
+
+def test_another_file_under_the_log_gives_no_other_answer(t):
+    other = start(t, 'ledger; status 201; head -c 9000000 /dev/zero | '
+                  'tr "\\0" b', name='other')
+    first(other.post('k', user='bob'), 201)
+    other.stop()
+    once = start(t, 'ledger; status 201; head -c 9000000 /dev/zero | '
+                 'tr "\\0" a')
+    done = once.post('k', user='alice')
+    first(done, 201)
+    shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+    first(once.post('newest', user='alice'), 201)
+    shutil.copyfile(other.database, once.database)
+    for user, key in (('alice', 'k'), ('bob', 'k'), ('alice', 'newest')):
+        problem(once.post(key, user=user), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), 3)
+    once.wait_log('event=store-went-back')
+
+
+TRUNCATES = """ledger "$ONCE_KEY"
+case $ONCE_KEY in *bad) : > "$D/$ONCE_KEY.db%s";; esac
+status 201; echo "$ONCE_KEY" """
+
+
+def test_a_handler_that_truncates_a_file_neither_ends_nor_deceives_it(t):
+    for suffix in ('-shm', '-wal', ''):
+        name = 'of%sbad' % suffix
+        once = start(t, TRUNCATES % suffix, name=name, defaults={
+            'share_database': 'yes'}, server={'busy_timeout': '300ms'})
+        keys = ['%s%d' % (name, i) for i in range(20)]
+        for key in keys:
+            first(once.post(key), 201)
+        bad = once.post(name)
+        assert bad.status in (201, 500, 503), str(bad)
+        for key in keys + [name, name]:
+            answer = once.post(key)
+            assert answer.status in (409, 500, 503) or \
+                answer.body.decode() == key + '\n', (key, str(answer))
+            assert once.alive()
+        if suffix != '-wal' or bad.status != 201:
+            problem(once.post('new'), 'store-unavailable', acted=True)
+            eq(health(once)[0], 503)
+        ran = [line for line in t.ledger() if line.split()[1].startswith(name)]
+        eq((len(ran), len(set(ran))), (21, 21))
+        once.kill()
+        if suffix == '-shm':
+            once.start()
+            for key in keys:
+                eq(once.post(key).replayed, 'true')
+            problem(once.post(name), 'outcome-unknown')
+            once.kill()
+
+
 def test_a_restore_in_place_is_noticed_until_a_restart(t):
     once = start(t)
     first(once.post('before'), 201)

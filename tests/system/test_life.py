@@ -303,6 +303,41 @@ def test_a_log_that_is_gone_is_reported_and_the_old_one_stays(t):
     assert 'No such file or directory' in text, text
 
 
+def test_reload_to_a_log_that_cannot_be_opened_changes_nothing(t):
+    once = with_file(t)
+    first(once.post('k'), 201)
+    once.server['log'] = t.path('none', 'my.log')
+    once.defaults['methods'] = 'PUT'
+    once.write_conf()
+    once.hup()
+    wait_until(lambda: 'event=reload-failed' in file_log(t, once),
+               'the reload')
+    assert 'none/my.log: No such file or directory' in file_log(t, once)
+    eq(once.post('k').replayed, 'true')
+
+
+def test_log_that_another_may_have_planted_is_not_written(t):
+    once = with_file(t)
+    os.mkdir(t.path('open'))
+    os.chmod(t.path('open'), 0o777)
+    t.write('victim', 'as it was')
+    os.symlink(t.path('victim'), t.path('open', 'soft'))
+    os.link(t.path('victim'), t.path('open', 'hard'))
+    os.mkfifo(t.path('open', 'fifo'))
+    for n, name in enumerate(('soft', 'hard', 'fifo'), 1):
+        once.server['log'] = t.path('open', name)
+        once.write_conf()
+        once.hup()
+        wait_until(lambda: file_log(t, once).count('event=reload-failed') == n,
+                   'the reload')
+    eq(t.read('victim'), b'as it was')
+    once.server['log'] = t.path('open', 'new')
+    once.write_conf()
+    check = t.run([base.ONCEWRAP, '-t', '-f', once.file])
+    eq(check.returncode, 0, check)
+    assert b'all users may write this folder' in check.stderr, check
+
+
 def test_reload_can_move_the_log(t):
     once = t.once(handler=t.sh('status 201'))
     once.server['log'] = t.path('my.log')

@@ -15,6 +15,7 @@ import proc
 import servers
 from answer import eq, first, problem
 from base import wait_until
+from disk import Disk
 from once import Background
 
 OK = 'ledger; status 201; echo done'
@@ -558,7 +559,7 @@ def test_drain_timeout_ends_handlers_that_are_deaf_too(t):
     gate = t.gate()
     once = t.once(handler=t.sh("trap '' TERM; gate gate"),
                   server={'drain_timeout': '200ms'},
-                  defaults={'kill_after': '100ms'})
+                  defaults={'kill_after': '1h'})
     conn = once.begin('k')
     pid = gate.wait()
     once.stop()
@@ -619,7 +620,7 @@ def test_drain_timeout_ends_waiting_for_another_process(t):
 
 
 def test_queued_requests_are_not_begun_after_drain_timeout(t):
-    """It is known that nothing happened, so the key is released."""
+    """Nor are they reserved: what is not committed need not be waited for."""
     gate = t.gate()
     once = t.once(handler=t.sh('ledger; gate gate'),
                   server={'drain_timeout': '100ms', 'workers': '1'})
@@ -628,10 +629,36 @@ def test_queued_requests_are_not_begun_after_drain_timeout(t):
     queued = once.begin('queued')
     once.stop()
     problem(running.answer(), 'handler-failed', unknown=True)
-    problem(queued.answer(), 'handler-not-started')
-    eq(once.state('running'), 'unknown')
-    eq(once.state('queued'), 'failed_retryable')
+    answer = queued.answer()
+    problem(answer, 'overloaded', acted=True)
+    assert 'being stopped' in answer.json()['detail'], str(answer)
+    eq([(row['key'], row['state']) for row in once.ls()],
+       [('running', 'unknown')])
     eq(len(t.ledger()), 1)
+
+
+def test_drain_timeout_bounds_a_stop_while_the_disk_hangs(t):
+    """What is not recorded by then is lost, as in a crash."""
+    disk = Disk(t)
+    once = t.once(handler=t.sh(OK), env=disk.env,
+                  server={'drain_timeout': '100ms', 'workers': '2',
+                          'busy_timeout': '1h'})
+    first(once.post('done'), 201)
+    disk.hang()
+    conns = [once.begin('k%d' % i) for i in range(4)]
+    wait_until(disk.hangs, 'a commit hangs')
+    once.term()
+    once.wait()
+    disk.go_on()
+    once.wait_log('event=stop-forced')
+    for conn in conns:
+        conn.close()
+    eq(len(t.ledger()), 1)
+    once.start()
+    for i in range(4):
+        assert once.post('k%d' % i).status in (201, 409)
+    eq(len(t.ledger()), 1 + sum(r['state'] == 'completed'
+                                for r in once.ls() if r['key'] != 'done'))
 
 
 def test_drain_timeout_ends_the_wait_for_what_a_handler_left(t):

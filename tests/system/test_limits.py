@@ -2,11 +2,13 @@
 old a request may be."""
 import datetime
 import email.utils
+import os
 import re
 import time
 
 from answer import eq, first, problem, replay, stripe
 from base import wait_until
+from clocks import library
 from once import Background, parallel
 
 HOLD = 'ledger "$ONCE_KEY"; gate gate; status 201; echo "$ONCE_KEY"'
@@ -22,7 +24,6 @@ def test_keys_of_a_scope_above_max_active_keys_are_turned_away(t):
     answer = once.post('c', user='ann')
     problem(answer, 'too-many-keys')
     eq(answer.get('Retry-After'), '1')
-    problem(once.post('c', user='ann', path='/other'), 'too-many-keys')
     eq(once.row('c'), None)
     problem(once.post('a', user='ann'), 'key-in-progress')
     # Another caller is not held up.
@@ -39,6 +40,61 @@ def test_keys_of_a_scope_above_max_active_keys_are_turned_away(t):
     eq(sorted(t.ledger()), ['1 a', '1 b', '1 c', '1 c'])
 
 
+def test_client_without_a_name_closes_no_route_for_others(t):
+    """Only an address on one route is turned away, by each of the limits."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; [ "$QUERY_STRING" = hold ] || exit 1\n'
+                               'gate gate; status 201'),
+                  server={'workers': '4', 'admin_path': '/admin'},
+                  defaults={'scope': 'none', 'max_open_keys': '2'},
+                  routes={'/one': {'max_active_keys': '1'},
+                          '/two': {'max_active_keys': '1'},
+                          '/rate': {'key_rate': '1'},
+                          '/named': {'scope': 'REMOTE_USER'}})
+    mine, other = '192.0.2.7', '192.0.2.8'
+    mapped = '::ffff:192.0.2.7'
+    for key in ('a', 'b'):
+        once.post(key, address=mine)
+        eq(once.state(key), 'unknown')
+    eq(once.get('/admin/health').body, b'ok\n')
+    for address in (mine, mapped):
+        problem(once.post('c', address=address), 'too-many-keys')
+    line = 'too-many-keys route=- caller=192.0.2.7'
+    eq(once.get('/admin/health').body.decode(), 'ok\n%s\n' % line)
+    assert line in once.get('/admin/').body.decode()
+    said, = once.log_lines('event=refused')
+    assert 'level=warn' in said and 'caller=192.0.2.7' in said, said
+    for i, address in enumerate((other, '2001:db8::1', 'unix:', '')):
+        eq(once.post('o%d' % i, address=address).code, 'handler-failed')
+    # Another route; and all addresses of an IPv6 network are one caller.
+    eq(once.post('n', address=mine, path='/one').code, 'handler-failed')
+    eq(once.post('o', address='2001:db8::2').code, 'handler-failed')
+    problem(once.post('p', address='2001:db8::ffff:1'), 'too-many-keys')
+    eq(once.post('p', address='2001:db8:0:1::1').code, 'handler-failed')
+    # A caller with a name is the same from any address.
+    for i, address in enumerate((mine, other)):
+        once.post('u%d' % i, address=address, path='/named', user='ann')
+    problem(once.post('u', address='192.0.2.9', path='/named', user='ann'),
+            'too-many-keys')
+    eq(once.post('u', address=mine, path='/named', user='bob').code,
+       'handler-failed')
+    eq(once.post('v', address=mine, path='/named').code, 'handler-failed')
+
+    held = Background(lambda: once.post('h', address=mine, path='/one',
+                                        query='hold'))
+    gate.wait()
+    problem(once.post('i', address=mine, path='/one'), 'too-many-keys')
+    eq(once.post('i', address=other, path='/one').code, 'handler-failed')
+    eq(once.post('i', address=mine, path='/two').code, 'handler-failed')
+    gate.open()
+    first(held.result(), 201)
+
+    statuses = {once.post('r%d' % i, address=mine, path='/rate').status
+                for i in range(10)}
+    assert 429 in statuses, statuses
+    eq(once.post('r', address=other, path='/rate').code, 'handler-failed')
+
+
 def test_max_active_keys_holds_for_all_processes_and_all_at_once(t):
     gate = t.gate()
     handler = t.sh(HOLD)
@@ -50,8 +106,9 @@ def test_max_active_keys_holds_for_all_processes_and_all_at_once(t):
     for _ in range(3):
         gate.wait()
     # Nine are turned away while three run.
-    wait_until(lambda: sum(len(o.log_lines('code=too-many-keys'))
-                           for o in once) == 9, 'nine are turned away')
+    wait_until(lambda: sum(
+        len(o.log_lines('event=problem .*code=too-many-keys'))
+        for o in once) == 9, 'nine are turned away')
     assert not gate.came()
     gate.open(3)
     statuses = sorted(a.status for a in answers.result())
@@ -284,6 +341,25 @@ def test_body_to_be_kept_is_at_most_16m(t):
     first(once.post('a', body[1:], path='/find'), 201)
 
 
+def test_client_without_a_name_fills_half_of_the_queue(t):
+    """On however many routes, and with however many keys."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'),
+                  server={'async_workers': '1', 'async_queue': '4',
+                          'status_path': '/jobs'},
+                  defaults={'async': 'always'}, routes={'/two': {}})
+    eq(once.post('run').status, 202)
+    gate.wait()
+    eq(once.post('a').status, 202)
+    eq(once.post('b', path='/two').status, 202)
+    problem(once.post('c'), 'overloaded')
+    problem(once.post('c', path='/two'), 'overloaded')
+    eq(once.post('c', address='192.0.2.7').status, 202)
+    gate.open(4)
+    wait_until(lambda: all(row['state'] == 'completed' for row in once.ls()),
+               'all have run')
+
+
 def test_one_caller_fills_half_of_the_queue(t):
     gate = t.gate()
     once = t.once(handler=t.sh('gate gate; status 201'),
@@ -390,3 +466,86 @@ def test_open_keys_exceed_their_limit_by_no_more_than_what_ran_at_once(t):
         node.start()
         problem(node.post('more', user='ann'), 'too-many-keys')
         problem(node.post('more', user='bob'), 'too-many-keys')
+
+
+def test_comparing_large_json_leaves_workers_to_others(t):
+    gate = t.gate('hold')
+    os.environ.update(LD_PRELOAD=library(t, 'hold'), HOLD_GATE=t.path('hold'))
+    once = t.once(handler=t.sh(SAY),
+                  server={'workers': 4, 'admin_path': '/once',
+                          'busy_timeout': '10m'},
+                  routes={'/id': {'key_from': 'json:/id'}})
+    large = {'type': 'application/json',
+             'body': '{"id":"d","a":"%s"}' % ('x' * 15000000)}
+    small = {'type': 'application/json', 'body': '{"id":"small"}'}
+    answer = once.post('small', **small)
+    first(answer, 201)
+    first(once.post(path='/id', **small), 201)
+    # One body has all of the memory.  Half of the workers wait for it.
+    conns = [once.begin('a', **large)]
+    gate.wait()
+    conns += [once.begin('b', **large), once.begin('c', **large)]
+    once.wait_waiting(2)
+    problem(once.post('d', **large), 'overloaded', acted=True)
+    problem(once.post(path='/id', **large), 'overloaded', acted=True)
+    eq(once.get('/other').status, 201)
+    replay(once.post('small', **small), answer)
+    first(once.post('small2', **small), 201)
+    gate.open(4)
+    for conn in conns:
+        first(conn.answer(), 201)
+    once.wait_waiting(0)
+    # The key is found, and the request compared, by one reading of the body.
+    first(once.post(path='/id', **large), 201)
+    for _ in range(3):
+        gate.wait()
+    assert not gate.came()
+    eq(sorted(t.ledger()),
+       [' '] + ['1 ' + key for key in 'a b c d small small small2'.split()])
+    once.stop()
+    once = t.once(handler=t.sh(SAY), name='hasty',
+                  server={'workers': 4, 'busy_timeout': '100ms'})
+    conn = once.begin('a', **large)
+    gate.wait()
+    problem(once.post('b', **large), 'overloaded', acted=True)
+    gate.open()
+    first(conn.answer(), 201)
+    eq(once.row('b'), None)
+
+
+def test_store_that_is_full_takes_no_new_key_and_answers_all_others(t):
+    once = t.once(handler=t.sh(
+        '[ "$QUERY_STRING" = busy ] && { status 503; exit; }\n'
+        'ledger; status 201; head -c 200000 /dev/urandom'),
+        server={'max_store': '2M', 'sweep_interval': '50ms',
+                'admin_path': '/admin'})
+
+    def used():
+        return int(re.search(r'^oncewrap_store_bytes (\d+)$',
+                             once.ctl('metrics'), re.M).group(1))
+    first(once.post('busy', query='busy'), 503)
+    answers = []
+
+    def full():
+        answer = once.post('k%d' % len(answers), user='ann')
+        if answer.status != 201:
+            problem(answer, 'overloaded')
+            return True
+        answers.append(answer)
+        assert len(answers) < 100
+        return False
+    wait_until(full, 'the store is full')
+    assert used() > 2 << 20, used()
+    ran = len(t.ledger())
+    problem(once.post('new', user='bob'), 'overloaded')
+    eq((once.row('new'), len(t.ledger())), (None, ran))
+    replay(once.post('k0', user='ann'), answers[0])
+    first(once.post('busy', query='busy'), 503)     # a known key
+    eq(once.row('busy')['attempt'], 2)
+    eq(once.get('/admin/health').body, b'ok\noverloaded max_store\n')
+    once.server['max_store'] = '1G'
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=reloaded')
+    first(once.post('new', user='bob'), 201)
+    eq(once.get('/admin/health').body, b'ok\n')

@@ -6,8 +6,9 @@ import signal
 
 import base
 import proc
-from answer import eq, first, problem
+from answer import eq, first, problem, replay
 from base import wait_until
+from clocks import HOUR, Clocks
 
 APP, OTHER = (pwd.getpwnam(name).pw_uid for name in ('games', 'daemon'))
 
@@ -42,12 +43,15 @@ class Lost:
         self.handler = self.gate.wait()
         self.child = self.at_child.wait()
 
-    def restart(self):
+    def lose_oncewrap(self):
         """oncewrap is killed, and its handler with it."""
         self.once.kill()
         wait_until(lambda: not proc.alive(self.handler), 'the handler ends')
         assert proc.alive(self.child)
         self.conn.close()
+
+    def restart(self):
+        self.lose_oncewrap()
         self.once.start()
 
     def end_child(self):
@@ -56,7 +60,10 @@ class Lost:
 
 
 def is_resumed_after_its_child(t, more, **options):
-    lost = Lost(t, more, **options)
+    is_resumed(t, Lost(t, more, **options))
+
+
+def is_resumed(t, lost):
     lost.restart()
     for _ in range(3):
         problem(lost.once.post('k'), 'key-in-progress')
@@ -215,6 +222,119 @@ def test_a_reconciler_is_asked_after_a_restart_when_the_child_has_ended(t):
     problem(lost.conn.answer(), 'handler-failed', unknown=True)
     lost.restart()
     is_asked_after_its_child(t, lost)
+
+
+# --- what another container sees ---------------------------------------------
+
+def with_mount(mount):
+    """A program below it has that mount of its own."""
+    base.need_root()
+    return [base.need('unshare'), '-m', '--propagation', 'private', 'sh', '-c',
+            'mount %s && exec "$0" "$@"' % mount]
+
+
+def another_boot(t):
+    """The same kernel, which names its boot otherwise."""
+    name = t.write('boot', 'c2c5b1a2-7a3c-4a9e-8f0d-5d8c9f6b1e77\n')
+    return with_mount('--bind %s /proc/sys/kernel/random/boot_id' % name)
+
+
+def another_space():
+    base.need_root()
+    return [base.need('unshare'), '--pid', '--fork', '--mount-proc']
+
+
+def sweeps(lost, prefix):
+    """The state of the key after a sweep from there."""
+    run = lost.t.run(prefix + [base.ONCECTL, '-d', lost.once.database,
+                               'sweep'])
+    eq(run.returncode, 0, run.stderr)
+    return lost.once.state('k')
+
+
+def test_a_held_lock_proves_life_whatever_the_boot_is_called(t):
+    lost = Lost(t, ', env={}, start_new_session=True, close_fds=False')
+    lost.once.prefix = another_boot(t)
+    is_resumed(t, lost)
+
+
+def test_a_child_is_found_whatever_the_boot_is_called(t):
+    lost = Lost(t, ', start_new_session=True')
+    lost.lose_oncewrap()
+    eq(sweeps(lost, another_boot(t)), 'in_progress')
+    lost.end_child()
+    eq(sweeps(lost, another_boot(t)), 'failed_retryable')
+
+
+def test_where_its_processes_cannot_be_seen_a_key_is_not_free(t):
+    clocks = Clocks(t)
+    lost = Lost(t, ', start_new_session=True', on_crash='resume')
+    lost.lose_oncewrap()
+    eq(sweeps(lost, another_space()), 'in_progress')
+    # /proc shows this namespace's processes, and not that one's numbers.
+    eq(sweeps(lost, another_space()[:-1]), 'in_progress')
+    clocks.passes(HOUR)
+    eq(sweeps(lost, another_space()), 'unknown')
+    eq(t.exists('ledger'), False)
+    lost.end_child()
+
+
+def test_where_proc_hides_other_users_a_key_is_not_free(t):
+    base.need_root()
+    os.chmod(t.dir, 0o777)
+    caps = '+setuid,+setgid,+kill'
+
+    def as_other(*more):
+        return [base.need('setpriv'), '--reuid', str(OTHER), '--regid',
+                str(OTHER), '--clear-groups', *more]
+    lost = Lost(t, ', start_new_session=True', user=str(APP), group='games',
+                owner=OTHER, prefix=as_other('--inh-caps', caps,
+                                             '--ambient-caps', caps))
+    lost.lose_oncewrap()
+    hidden = with_mount('-t proc -o hidepid=invisible proc /proc')
+    eq(sweeps(lost, hidden + as_other()), 'in_progress')
+    lost.end_child()
+    # Nor is it known that the child has ended.
+    eq(sweeps(lost, hidden + as_other()), 'in_progress')
+    eq(sweeps(lost, hidden), 'failed_retryable')
+
+
+def test_a_process_elsewhere_does_not_move_the_time_of_the_store(t):
+    clocks = Clocks(t)
+    one = t.once(handler=t.sh('ledger; status 201'),
+                 defaults={'retention': '1h'},
+                 server={'sweep_interval': '1d', 'reap_interval': '1d'})
+    boot = another_boot(t)
+
+    def ls():
+        run = t.run(boot + [base.ONCECTL, '-d', one.database, 'ls'])
+        eq(run.returncode, 0, run.stderr)
+    clocks.passes(HOUR / 2)
+    ls()
+    two = t.once(handler=t.sh('ledger; status 201'), name='two',
+                 database=one.database, defaults=one.defaults,
+                 server=one.server, prefix=boot)
+    done = two.post('k')
+    first(done, 201)
+    clocks.passes(HOUR * 3 / 4)
+    ls()
+    replay(one.post('k'), done, ('set-cookie', 'date', 'idempotency-expires'))
+    eq(t.ledger(), ['1 '])
+
+
+def test_the_time_of_the_store_is_that_of_the_kernel(t):
+    """A time namespace adds what it likes to the time since boot."""
+    base.need_root()
+    one = t.once(handler=t.sh('ledger; status 201'),
+                 defaults={'retention': '1h'})
+    two = t.once(handler=t.sh('ledger; status 201'), name='two',
+                 database=one.database, defaults=one.defaults,
+                 prefix=[base.need('unshare'), '-T', '--boottime', '90000',
+                         '--monotonic', '90000'])
+    done = one.post('k')
+    first(done, 201)
+    replay(two.post('k'), done)
+    eq(t.ledger(), ['1 '])
 
 
 # --- what is kept of attempts ------------------------------------------------

@@ -1,207 +1,31 @@
-"""The manual as HTML, which `make html` makes, and its figures."""
-import html.parser
+"""The manual pages against the program: states, options, diagnostics."""
 import os
 import re
-import xml.etree.ElementTree as ET
 
 import base
 from answer import eq
 
-PAGES = ['index.html', 'oncectl.1.html', 'oncewrap-handler.7.html',
-         'oncewrap.8.html', 'oncewrap.conf.5.html']
-# Elements without an end tag (HTML, section 13.1.2).
-VOID = {'meta', 'link', 'br', 'hr', 'img', 'input', 'wbr'}
-SVG = '{http://www.w3.org/2000/svg}'
-
-
-class Page(html.parser.HTMLParser):
-    """The ids and links of a page; wrong holds what is not well-formed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.links, self.wrong, self.open = [], [], [], []
-        self.feed(text)
-        self.close()
-        if self.open:
-            self.wrong.append('not closed: %s' % self.open)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if 'id' in attrs:
-            self.ids.append(attrs['id'])
-        for name in ('href', 'src'):
-            if name in attrs:
-                self.links.append(attrs[name])
-        self.ids_named = attrs.get('aria-labelledby', '').split()
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append('%s at %s closes nothing' %
-                              (tag, self.getpos()))
-
-
-def make(t, source=base.TOP, status=0):
-    """Runs src/manual/html; (folder, what it complained of)."""
-    base.need('mandoc')
-    out = t.path('html')
-    run = t.run([os.path.join(base.TOP, 'src', 'manual', 'html'), source, out,
-                 '1.2.3'])
-    eq(run.returncode, status, run.stderr)
-    return out, run.stderr.decode()
-
-
-def pages(out):
-    found = {}
-    for name in PAGES:
-        with open(os.path.join(out, name)) as f:
-            found[name] = Page(f.read())
-    return found
-
-
-def test_every_page_is_well_formed(t):
-    out, complaints = make(t)
-    eq(complaints, '')
-    eq(sorted(os.listdir(out)),
-       sorted(PAGES + ['life.svg', 'manual.css', 'place.svg']))
-    for name, page in pages(out).items():
-        eq(page.wrong, [], name)
-        twice = sorted({i for i in page.ids if page.ids.count(i) > 1})
-        eq(twice, [], name)
-
-
-def test_every_link_resolves(t):
-    out, _ = make(t)
-    found = pages(out)
-    checked = 0
-    for name, page in found.items():
-        for link in page.links:
-            if re.match('(https?|mailto):', link):
-                continue
-            file, _, fragment = link.partition('#')
-            assert os.path.exists(os.path.join(out, file or name)), \
-                '%s: %s' % (name, link)
-            if fragment:
-                assert fragment in found[file or name].ids, \
-                    '%s: %s' % (name, link)
-            checked += 1
-    assert checked > 300, checked
-    # Each page is reached from each other one.
-    for name, page in found.items():
-        eq([other for other in PAGES if other not in page.links], [], name)
-
-
-def test_figures_say_what_they_show(t):
-    out, _ = make(t)
-    for name in ('life.svg', 'place.svg'):
-        root = ET.parse(os.path.join(out, name)).getroot()
-        parts = {e.get('id'): e for e in root.iter() if e.get('id')}
-        title, desc = [parts[i] for i in
-                       root.get('aria-labelledby').split()]
-        eq((root.get('role'), title.tag, desc.tag),
-           ('img', SVG + 'title', SVG + 'desc'), name)
-        assert len(desc.text) > 300, desc.text
-
-
-def states_and_changes():
-    """The names of states, and (from, to) of each change, of record.[ch]."""
-    def read(name):
-        with open(os.path.join(base.TOP, 'src', 'rules', name)) as f:
-            return f.read()
-    names = dict(re.findall(r'X\((RECORD_\w+), "(\w+)"\)', read('record.h')))
-    table = read('record.c').partition('changes[] = {')[2]
-    table = table.partition('\n};')[0]
-    changes = [(names[a], names[b]) for a, b in
-               re.findall(r'\{ (RECORD_\w+), (RECORD_\w+),', table)]
-    assert len(names) >= 8 and len(changes) >= 21, (names, changes)
-    return set(names.values()) - {'none'}, changes
-
-
-def test_figure_of_a_life_has_each_state_and_change(t):
-    out, _ = make(t)
-    states, changes = states_and_changes()
-    root = ET.parse(os.path.join(out, 'life.svg')).getroot()
-    eq({e.text for e in root.iter(SVG + 'text')
-        if e.get('class') == 'f-name'}, states)
-    arrows = [e for e in root.iter(SVG + 'path')
-              if e.get('class') == 'f-arrow']
-    eq(len(arrows), len([c for c in changes if c[1] != 'none']))
-    desc = root.find(SVG + 'desc').text
-    for a, b in changes:
-        if a == 'none':
-            assert b in desc.partition('.')[0], (b, desc)
-        elif b != 'none':
-            clause = desc.partition(' %s: ' % a)[2].partition('.')[0]
-            assert b in clause, (a, b, clause)
-
-
-def sources(t, file, old, new):
-    """A copy of what the manual is made from, with a change in one file."""
-    top = t.path('source')
-    wanted = ['README.md'] + ['src/' + p[:-5] for p in PAGES[1:]] + \
-        ['src/rules/' + f for f in ('record.c', 'record.h', 'decide.c')]
-    for name in wanted:
-        with open(os.path.join(base.TOP, name)) as f:
-            text = f.read()
-        if name == file:
-            assert old in text, '%s has no %r' % (name, old)
-            text = text.replace(old, new)
-        t.write('source/' + name, text)
-    if not os.path.exists(top + '/src/manual'):
-        os.symlink(os.path.join(base.TOP, 'src', 'manual'),
-                   top + '/src/manual')
-    return top
-
-
-def test_figure_of_a_life_is_refused_where_the_table_has_changed(t):
-    for file, old, new, complaint in (
-            ('record.c', '{ RECORD_UNKNOWN, RECORD_DEAD_LETTER,',
-             '{ RECORD_UNKNOWN, RECORD_EXPIRED,',
-             'no arrow is drawn for unknown expired'),
-            ('record.c', '\t{ RECORD_PENDING, RECORD_COMPLETED, BY_RULE },\n',
-             '', 'does not allow: pending completed'),
-            ('record.h', 'X(RECORD_EXPIRED, "expired")',
-             'X(RECORD_EXPIRED, "expired") \\\n\tX(RECORD_LOST, "lost")',
-             '9 states'),
-            ('decide.c', 'return DECIDE_UNKNOWN', 'return DECIDE_CROWDED',
-             'what does a retry of unknown get?')):
-        _, said = make(t, sources(t, 'src/rules/' + file, old, new), 1)
-        assert complaint in said, said
-
-
-def test_make_html_and_its_installation(t):
-    make_ = base.need('make')
-    base.need('mandoc')
-    root = t.path('root')
-    env = dict(os.environ, MAKEFLAGS='')
-    run = t.run([make_, '-C', base.BUILDDIR, 'install-html',
-                 'DESTDIR=' + root, 'htmldir=/doc'], env=env)
-    eq(run.returncode, 0, run.stderr)
-    eq(sorted(os.listdir(root + '/doc')),
-       sorted(PAGES + ['life.svg', 'manual.css', 'place.svg']))
-
-
-# --- the manual pages ---
 
 def source(*names):
     with open(os.path.join(base.TOP, *names)) as f:
         return f.read()
 
 
+def states():
+    """The names of states, of record.h."""
+    names = dict(re.findall(r'X\((RECORD_\w+), "(\w+)"\)',
+                            source('src', 'rules', 'record.h')))
+    assert len(names) >= 8, names
+    return set(names.values()) - {'none'}
+
+
 def test_states_are_those_of_the_manual_pages(t):
-    states, _ = states_and_changes()
     table = source('src', 'oncewrap.8').partition('.Ss States of a key')[2]
     eq(set(re.findall(r'^\.It ([a-z_]+) Ta', table.partition('.El')[0], re.M)),
-       states)
+       states())
     words = source('src', 'oncectl.1').partition('A state is one of')[2]
     eq(set(re.findall(r'[a-z]+_?[a-z]+', words.partition('.It')[0])) -
-       {'and'}, states)
+       {'and'}, states())
 
 
 def options():

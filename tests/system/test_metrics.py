@@ -16,7 +16,7 @@ SAMPLE = re.compile(r'(%s)(?:\{(%s(?:,%s)*)\})? (\S+)' % (NAME, LABEL, LABEL))
 RESULTS = ('created', 'replay', 'in_progress', 'key_misuse', 'failed_retry',
            'unknown')
 CODES = ('request-invalid', 'key-missing', 'key-invalid',
-         'key-reused', 'key-in-progress', 'outcome-unknown',
+         'key-reused', 'key-in-progress', 'key-of-another', 'outcome-unknown',
          'key-expired', 'response-not-kept', 'scope-required',
          'body-too-large', 'body-incomplete', 'too-many-keys',
          'request-too-old', 'store-unavailable', 'overloaded',
@@ -284,7 +284,8 @@ def test_oncectl_prints_what_the_store_knows(t):
     values = parse(once.ctl('metrics'))
     values = {k[len('oncewrap_'):]: v for k, v in values.items()}
     eq(set(re.sub('{.*', '', k) for k in values),
-       {'keys', 'outbox', 'kept_bytes', 'oldest_unknown_seconds'})
+       {'keys', 'outbox', 'kept_bytes', 'store_bytes',
+        'oldest_unknown_seconds'})
     eq([values['keys{state="%s"}' % s] for s in STATES],
        [0, 0, 3, 1, 1, 0, 0])
 

@@ -264,7 +264,8 @@ MISTAKES = (
     ('[defaults]\nscope = none\nscope_required = yes\n',
      '3: scope_required needs a scope other than none'),
     ('[defaults]\npreset = webhooks\n',
-     '2: preset: "webhooks" is not one of none, form, webhook'),
+     '2: preset: "webhooks" is not one of none, form, webhook, php-cgi, '
+     'php-fpm'),
     ('[defaults]\npreset = webhook\n',
      "2: preset = webhook needs a key_from that names the sender's id, "
      'such as header:X-GitHub-Delivery or json:/id'),
@@ -289,7 +290,7 @@ MISTAKES = (
     ('[defaults]\non_crash = retry\n',
      '2: on_crash: "retry" is not one of unknown, resume'),
     ('[defaults]\nexit_status = 0\n',
-     '2: exit_status: "0" is not one of check, ignore'),
+     '2: exit_status: "0" is not one of check, release, ignore'),
     ('[defaults]\non_expired = delete\n',
      '2: on_expired: "delete" is not one of run, gone'),
     ('[defaults]\nrequest_timestamp = HTTP_DATE\n',

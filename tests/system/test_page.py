@@ -424,6 +424,8 @@ def test_forged_post_changes_nothing(t):
     forbidden(post(once, good, user='carl'))
     forbidden(post(once, good, user=None))
     forbidden(post(once, good, type='text/plain'))
+    for host in ('evil.example', 'www.example.org:8080'):
+        forbidden(post(once, good, params=[('HTTP_HOST', host)]))
     forbidden(post(once, b'', query=encode(good).decode()))
     eq([once.state('k'), once.state('other')], ['unknown', 'unknown'])
     assert once.log_lines('event=operator-refused.*user=bob')

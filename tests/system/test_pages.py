@@ -155,7 +155,7 @@ def test_details_name_limits_of_keys_and_of_runs(t):
         'key_rate': '1', 'key_max_length': '9'}, routes={
         '/min': {'key_min_length': '2'},
         '/slow': {'handler': t.sh('sleep 60'), 'timeout': '100ms'},
-        '/open': {'max_open_keys': '1'}})
+        '/open': {'max_open_keys': '1', 'key_rate': '0'}})
     got = problem(once.post('a'), 'handler-failed', unknown=True)['detail']
     assert 'exit status 3' in got, got
     got = problem(once.post('long' * 9), 'key-invalid')['detail']
@@ -173,5 +173,6 @@ def test_details_name_limits_of_keys_and_of_runs(t):
     got = problem(once.post('c', path='/slow'), 'handler-timeout',
                   unknown=True)['detail']
     assert '100 ms' in got, got
-    got = problem(once.post('d', path='/open'), 'too-many-keys')['detail']
+    problem(once.post('d', path='/open'), 'handler-failed', unknown=True)
+    got = problem(once.post('e', path='/open'), 'too-many-keys')['detail']
     assert 'max_open_keys is 1' in got, got

@@ -48,21 +48,21 @@ def test_key_from_the_query_string(t):
 
 
 def test_key_from_an_urlencoded_form(t):
-    once = once_with(t, 'form:once_key')
-    answer = once.post(body='a=1&once_key=k%2B1&b=2', type=URL)
+    once = once_with(t, 'form:key')
+    answer = once.post(body='a=1&key=k%2B1&b=2', type=URL)
     first(answer, 201, b'k+1\n')
-    replay(once.post(body='once_key=k%2B1&a=1&b=2', type=URL), answer)
-    problem(once.post(body='once_key=k%2B1&a=2&b=2', type=URL), 'key-reused')
-    problem(once.post(body='once_key=a&once_key=b', type=URL), 'key-invalid')
-    problem(once.post(body='once_key=', type=URL), 'key-invalid')
+    replay(once.post(body='key=k%2B1&a=1&b=2', type=URL), answer)
+    problem(once.post(body='key=k%2B1&a=2&b=2', type=URL), 'key-reused')
+    problem(once.post(body='key=a&key=b', type=URL), 'key-invalid')
+    problem(once.post(body='key=', type=URL), 'key-invalid')
     eq(t.ledger(), ['1 k+1'])
 
 
 def test_key_from_a_multipart_form_and_upload_sent_twice(t):
-    once = once_with(t, 'form:once_key',
+    once = once_with(t, 'form:key',
                      handler='cat >/dev/null; ' + SAY)
     file = bytes(range(256)) * 1000
-    fields = [('once_key', b'k'),
+    fields = [('key', b'k'),
               ('f', file, '; filename="a.bin"\r\nContent-Type: x/y')]
     kind, body = multipart(fields, 'one')
     answer = once.post(body=body, type=kind)
@@ -154,17 +154,17 @@ def test_two_parts_make_one_key(t):
 
 
 def test_the_detail_names_the_place(t):
-    once = once_with(t, 'header:X-Id form:once_key+cookie:sid',
+    once = once_with(t, 'header:X-Id form:key+cookie:sid',
                      key='required')
     for detail, answer in (
-            ('the header field X-Id or the form field once_key with the '
+            ('the header field X-Id or the form field key with the '
              'cookie sid', once.post()),
             ('The header field X-Id: The key is empty.',
              once.post(headers={'X-Id': ''})),
             ('The cookie sid: It is there more than once.',
-             once.post(body='once_key=a', type=URL,
+             once.post(body='key=a', type=URL,
                        headers={'Cookie': 'sid=1;sid=2'})),
-            ('The form field once_key: The body is not a complete '
+            ('The form field key: The body is not a complete '
              'multipart/form-data.',
              once.post(body='x', type='multipart/form-data; boundary=B',
                        headers={'Cookie': 'sid=1'}))):
@@ -250,13 +250,15 @@ def test_form_key_is_new_for_each_run(t):
 def test_preset_form_lets_the_second_click_wait_and_get_the_cookie(t):
     gate = t.gate()
     once = t.once(handler=t.sh(
+        'if [ "$REQUEST_METHOD" = GET ]; then status 200; '
+        'exec echo "$ONCE_FORM_KEY"; fi; '
         'ledger; gate gate; printf "Set-Cookie: sid=1\\r\\n"; status 200; '
         'echo done'), defaults={'preset': 'form'},
         server={'admin_path': '/once'})
-    clicks = [Background(lambda: once.post(body='once_key=k&a=1', type=URL))]
+    body = 'a=1&once_key=' + once.get().body.decode().strip()
+    clicks = [Background(lambda: once.post(body=body, type=URL))]
     gate.wait()
-    clicks.append(Background(
-        lambda: once.post(body='once_key=k&a=1', type=URL)))
+    clicks.append(Background(lambda: once.post(body=body, type=URL)))
     once.wait_waiting()
     gate.open()
     answers = [c.result() for c in clicks]

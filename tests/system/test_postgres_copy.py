@@ -41,6 +41,8 @@ def routes(t):
         '/gone': {'handler': t.sh(HELLO), 'retention': '1ms',
                   'on_expired': 'gone', 'expired_retention': '2h'},
         '/emit': {'handler': emitter(t), 'share_database': 'yes'},
+        '/free': {'handler': t.sh(
+            'status 200; [ "$ONCE_ATTEMPT" != 1 ] || exit 75')},
     }
 
 
@@ -60,6 +62,7 @@ def source(t):
     first(old.post('k5', path='/gone'))
     first(old.post('k6', path='/emit'), 201)
     old.answers['k6'] = old.post('k6', path='/emit')
+    old.post('k8', path='/free')
     # An attempt is counted when it begins.
     wait_until(lambda: {(r['state'], r['last_error'] is None)
                         for r in outbox(old)} == {('delivered', True),
@@ -67,7 +70,7 @@ def source(t):
                'each effect was tried')
     old.ctl('reap')
     old.before = old.ls(), outbox(old)
-    eq(len(old.before[0]), 6)
+    eq(len(old.before[0]), 7)
     old.stop()
     return old
 
@@ -166,6 +169,8 @@ def check_copy(t, old, server):
     eq(new.post('k5', path='/gone').status, 410)
     replay(new.post('k6', path='/emit'), old.answers['k6'])
     first(new.post('k7'))
+    # Nothing happened: it takes another request.
+    first(new.post('k8', path='/free', body=b'another'))
     bad = [line.split()[1] for line in
            new.ctl('doctor', status=1).splitlines()
            if line.startswith('BAD')]
@@ -179,7 +184,7 @@ def test_everything_comes_along_counted_and_compared(t):
     old = source(t)
     counts = counted(copy(t, old, server.uri()))
     eq({k: counts[k] for k in ('keys', 'requests', 'outputs', 'effects')},
-       {'keys': 6, 'requests': 1, 'outputs': 2, 'effects': 2})
+       {'keys': 7, 'requests': 1, 'outputs': 2, 'effects': 2})
     check_copy(t, old, server)
 
 
@@ -311,7 +316,7 @@ def test_a_copy_whose_connection_is_lost_begins_again(t):
     proxy.cut()
     held.release()
     eq(process.wait(120), 0, t.read('copy.log'))
-    eq(json.loads(process.stdout.read())['keys'], 6)
+    eq(json.loads(process.stdout.read())['keys'], 7)
     check_copy(t, old, server)
 
 
@@ -332,7 +337,7 @@ def test_a_row_that_makes_no_sense_refuses_the_copy(t):
     nothing = rows(server)
     for table, change, says in (
             ('once_key', "state = 'nonsense'",
-             'has 6 keys, of which 5 can be read'),
+             'has 7 keys, of which 6 can be read'),
             ('once_effect', "state = 'nonsense'",
              'has 2 effects, of which 1 can be read'),
             ('once_effect', 'id = -id',

@@ -7,6 +7,7 @@ import base
 from answer import eq, first, problem, replay
 from base import wait_until
 from lib.postgres import Server, Servers
+from once import Background
 
 HELLO = 'printf "Content-Type: text/plain\\n\\nhello $ONCE_KEY"'
 UNKNOWN = 'echo "Content-Type: text/plain"; echo; kill -9 $$'
@@ -175,12 +176,20 @@ def test_a_promoted_standby_without_the_last_commits_needs_accept_loss(t):
     problem(answer, 'store-unavailable', acted=True)
     has(answer.body.decode(), 'store-went-back')
     has(once.get('/admin/health').body.decode(), 'store-went-back')
-    has(once.ctl('accept-loss'), 'accepted, loss number 1 of this database: ')
+    has(once.ctl('accept-loss'), 'accepted: daemons that wait go on ')
     once.wait_log('event=loss-accepted')
     replay(once.post('k1'), kept)
     first(once.post('k2'))      # its first run is what was lost
     first(once.post('k3'))
     eq(once.get('/admin/health').status, 200)
+
+
+def beats(server):
+    """Waits until the process has moved, and so has read once_meta."""
+    def beat():
+        return int(server.sql('SELECT beat FROM once_owner'))
+    before = beat()
+    wait_until(lambda: beat() > before + 1, 'the process moves')
 
 
 def test_a_loss_that_was_accepted_before_is_not_the_next_one(t):
@@ -189,11 +198,7 @@ def test_a_loss_that_was_accepted_before_is_not_the_next_one(t):
     first(once.post('k1'))
     has(once.ctl('accept-loss'), 'nothing changes for the others; only their '
         'logs and health tell whether one waits (store-went-back)')
-
-    def beat():
-        return int(server.sql('SELECT beat FROM once_owner'))
-    before = beat()
-    wait_until(lambda: beat() > before + 1, 'the process moves')
+    beats(server)
     server.sql('UPDATE once_session SET seq = 0')
     server.restart()
     once.wait_log('event=store-went-back')
@@ -204,6 +209,63 @@ def test_a_loss_that_was_accepted_before_is_not_the_next_one(t):
     has(once.ctl('accept-loss'), 'accepted')
     once.wait_log('event=loss-accepted')
     first(once.post('k2'))
+
+
+def restored(t, server):
+    """Dumps the database; the function that is returned restores it in place,
+    beside the daemon's connections."""
+    dump = os.path.join(server.folder, 'dump')
+    server.command('pg_dump', '-Fc', '-f', dump, '-d', server.uri())
+    return lambda *options: server.command(
+        'pg_restore', '-d', server.uri(), *(options or ['--clean']), dump)
+
+
+def test_a_restore_in_place_is_noticed_before_anything_runs(t):
+    server = servers(t).make('a')
+    gate = t.gate()
+    once = daemon(t, server, 'ledger "$ONCE_KEY"; gate gate; status 201',
+                  options={'admin_path': '/admin', 'owner_timeout': '1h'})
+
+    def together(*keys):
+        posts = [Background(lambda key=key: once.post(key)) for key in keys]
+        return [post.result() for post in posts]
+    gate.open(20)
+    # Several connections have written before the dump, and not since.
+    for answer in together('a', 'b', 'c', 'd'):
+        first(answer, 201)
+    restore = restored(t, server)
+    first(once.post('lost'), 201)
+    runs = len(t.ledger())
+    restore()
+    for answer in together('lost', 'a', 'lost', 'b', 'lost', 'c', 'new',
+                           'lost'):
+        problem(answer, 'store-unavailable', acted=True)
+        has(answer.body.decode(), 'store-went-back')
+    eq(len(t.ledger()), runs)
+    eq(len(once.log_lines('event=store-went-back')), 1)
+    has(once.get('/admin/health').body.decode(), 'store-went-back')
+    has(once.ctl('accept-loss'), 'accepted')
+
+
+def test_rows_that_are_restored_are_not_taken_for_those_of_before(t):
+    """Nothing was written since the dump by this process; another one may
+    have."""
+    server = servers(t).make('a')
+    once = daemon(t, server)
+    first(once.post('a'))
+    restore = restored(t, server)
+    # What is accepted now is forgotten by the restore.
+    has(once.ctl('accept-loss'), 'accepted')
+    beats(server)
+    server.sql('DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM '
+               "pg_tables WHERE tablename LIKE 'once%' LOOP "
+               "EXECUTE 'DELETE FROM ' || t; END LOOP; END $$")
+    restore('--data-only')
+    problem(once.post('a'), 'store-unavailable', acted=True)
+    once.wait_log('event=store-went-back')
+    has(once.ctl('accept-loss'), 'accepted')
+    once.wait_log('event=loss-accepted')
+    wait_until(lambda: once.post('a').status == 200, 'it goes on')
 
 
 def test_copy_takes_all_of_an_sqlite_store_along(t):

@@ -18,7 +18,7 @@ WHOLE = {'once_key_pkey', 'once_key_digest_key', 'once_key_expiry',
 FIRST_ROW = {'copy_target'}
 FILL = (
     # every hundredth key is unknown
-    "INSERT INTO once_key(id, scope_id, digest, fingerprint_spec, retention, "
+    "INSERT INTO once_key(id, caller, digest, fingerprint_spec, retention, "
     "created_at,"
     " updated_at, downstream, attempt, fingerprint, key, path, scope, state,"
     " status, kept, expires_at)"
@@ -47,19 +47,19 @@ FREQUENT = (
     ('reserve_new', (
         1 << 40, b's', 11, 0, 0, None, None, digest('x'), b'x', b'/', TOKEN, 7,
         1000, b'f', 1, UUID, False, 1000, False, 0, None, None, None, None,
-        1000)),
+        1000, b's', None)),
     ('reserve_simple', (
         1 << 40, b's', 11, digest('x'), b'x', b'/', TOKEN, 7, 1000, b'f', 1,
-        UUID, False, 1000, False, 0, None, None, None, 1000)),
+        UUID, False, 1000, False, 0, None, None, None, 1000, b's', None)),
     ('reserve_again', (
         7, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False,
-        0, None, None, None, None, False)),
+        0, None, None, None, None, False, b'f', 1, None)),
     ('finish_completed', (7, TOKEN, 1000, True, 201, 0, 1, 2, None,
                           b'h', b'ok')),
     ('finish_surely', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, b'h',
                        b'ok')),
     ('request_erase', (7,)),
-    ('finish_released', (7, TOKEN, 1000, None, None)),
+    ('finish_released', (7, TOKEN, 1000, None, None, True)),
     ('finished', (7,)),
     ('confirm', (7, TOKEN)),
     ('expire', (100, 1000000)),

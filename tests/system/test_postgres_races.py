@@ -23,13 +23,13 @@ def state(once, id=1):
     return once.value('SELECT state FROM once_key WHERE id = %d' % id)
 
 
-def accept(once, id, key, max_queue=10, max_kept=0, scope=b'alice', n=11):
+def accept(once, id, key, max_queue=10, max_kept=0, caller=11):
     once.run('new_ids', 1)
     row, = once.run(
-        'accept_new', id, scope, n, 0, max_kept, b'E=1\0', b'body',
+        'accept_new', id, None, caller, 0, max_kept, b'E=1\0', b'body',
         max_queue, digest(key), key.encode(), b'/payments',
         b'f', 1, '11111111-1111-4111-8111-111111111111', False, 86400000,
-        False, 0, None, ('%032x' % id), 0)
+        False, 0, None, ('%032x' % id), 0, b'alice', None)
     return dict(zip(('id', 'crowded', 'open', 'no_room', 'full',
                      'now'), row))
 
@@ -58,7 +58,7 @@ def test_limits_keep_a_new_key_out_and_say_which(t):
     reserve(once, 'b', token=OTHER)
     eq(reserve(once, 'c', max_active=3)['id'], '3')
     eq(reserve(once, 'd', max_active=3)['crowded'], 't')
-    eq(reserve(once, 'd', max_active=3, scope=b'bob')['id'], '5')
+    eq(reserve(once, 'd', max_active=3, caller=12)['id'], '5')
     once.run('finish_unknown', 1, TOKEN, True, b'lost')
     eq(reserve(once, 'e', max_open=1)['open'], 't')
     eq(reserve(once, 'e', max_open=2)['id'], '7')
@@ -76,9 +76,9 @@ def test_a_full_queue_accepts_nothing(t):
     for i in (1, 2):
         eq(accept(once, i, 'k%d' % i, max_queue=4)['id'], str(i))
     eq(accept(once, 3, 'k3', max_queue=4)['full'], 't')
-    eq(accept(once, 3, 'k3', max_queue=4, scope=b'bob', n=12)['id'], '3')
-    eq(accept(once, 4, 'k4', max_queue=4, scope=b'', n=13)['id'], '4')
-    eq(accept(once, 5, 'k5', max_queue=4, scope=b'', n=13)['full'], 't')
+    eq(accept(once, 3, 'k3', max_queue=4, caller=12 << 22)['id'], '3')
+    eq(accept(once, 4, 'k4', max_queue=4, caller=13 << 22)['id'], '4')
+    eq(accept(once, 5, 'k5', max_queue=4, caller=14 << 22)['full'], 't')
     eq(kept(once), 4 * 8)
     is_whole(once)
 

@@ -111,7 +111,7 @@ def test_passes_find_few_rows_among_many_keys(t):
 
 # --- compare and set ------------------------------------------------------
 
-INSERT = ('INSERT INTO once_key(id, scope_id, digest, fingerprint_spec, '
+INSERT = ('INSERT INTO once_key(id, caller, digest, fingerprint_spec, '
           'retention, '
           'created_at, updated_at, downstream, attempt, fingerprint, key, '
           'path, scope, state')
@@ -146,9 +146,10 @@ ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 CHANGES = (
     ('reserve_again', 'failed_retryable', None,
      (1, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False, 0,
-      None, None, None, None, False), {0: 2, 7: 2, 19: True}),
+      None, None, None, None, False, b'f', 1, None), {0: 2, 7: 2, 19: True}),
     ('accept_again', 'failed_retryable', None,
-     (1, b's', 11, 0, 0, b'E', b'', 10, 1, 1000, 'r' * 32), {0: 2, 8: 2}),
+     (1, b's', 11, 0, 0, b'E', b'', 10, 1, 1000, 'r' * 32, b'f', 1, None),
+     {0: 2, 8: 2}),
     ('delete_past', 'completed failed_retryable expired', None, (1,), {0: 2}),
     ('delete_past', '', 'expires_at = %d' % LATE, (1,), {}),
     ('job_start', 'pending failed_retryable',
@@ -162,16 +163,17 @@ CHANGES = (
      (1, 1, TOKEN, 7, 1000, False, 1000, False, 0, None, None, None), {}),
     ('finish_completed', 'in_progress', None,
      (1, TOKEN, 1000) + ANSWER, {0: 2, 1: '0' * 32}),
-    ('finish_released', 'in_progress', None, (1, TOKEN, 1000, None, None),
+    ('finish_released', 'in_progress', None, (1, TOKEN, 1000, None, None, True),
      {0: 2, 1: '0' * 32}),
     # late: another host took the attempt's process for dead
     ('finish_completed', 'unknown', "late_token = '%s'" % TOKEN,
      (1, TOKEN, 1000) + ANSWER, {0: 2, 1: '0' * 32}),
     ('finish_released', 'unknown', "late_token = '%s'" % TOKEN,
-     (1, TOKEN, 1000, None, None), {0: 2, 1: '0' * 32}),
+     (1, TOKEN, 1000, None, None, True), {0: 2, 1: '0' * 32}),
     # the response that the attempt stored itself stands
     ('finish_completed', '', UNCONFIRMED, (1, TOKEN, 1000) + ANSWER, {}),
-    ('finish_released', '', UNCONFIRMED, (1, TOKEN, 1000, None, None), {}),
+    ('finish_released', '', UNCONFIRMED,
+     (1, TOKEN, 1000, None, None, True), {}),
     ('finish_unknown', '', UNCONFIRMED, (1, TOKEN, True, None), {}),
     ('finish_unknown', 'in_progress', None, (1, TOKEN, True, None),
      {0: 2, 1: '0' * 32}),

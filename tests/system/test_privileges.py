@@ -1,6 +1,8 @@
-"""What programs may do: none gets a capability of the daemon."""
+"""What programs may do: none gets a capability of the daemon, and each goes
+before the daemon if there is no memory."""
 import os
 import pwd
+import subprocess
 
 import base
 from answer import eq, first, problem
@@ -10,6 +12,8 @@ SETS = ('CapInh', 'CapPrm', 'CapEff', 'CapAmb')
 # Leaves what the kernel says of the program that runs it.
 STATUS = 'cat /proc/self/status > "$D/%s"; '
 GIVEN = '+setuid,+setgid,+kill'
+# Leaves the program's own oom_score_adj, a line each time.
+SCORE = 'read -r score </proc/self/oom_score_adj; echo $score >>"$D/%s"; '
 
 
 def folder(t):
@@ -97,14 +101,17 @@ def effect(t, **options):
     program = t.sh(STATUS % 'effect')
     lines = ''.join('%s = %s\n' % o for o in options.items())
     conf = '[effect mail]\nprogram = %s\n%s' % (program, lines)
-    handler = t.sh('echo hello | %s emit mail || exit; status 201' %
-                   t.program('oncectl'))
-    return dict(handler=handler, conf=conf,
-                defaults={'share_database': 'yes'})
+    return dict(conf=conf, defaults=emits(t))
 
 
-def delivered(once):
-    first(once.post('k'), 201)
+def emits(t):
+    """The options of a handler that has an effect."""
+    return {'handler': t.sh('echo hello | %s emit mail || exit; status 201' %
+                            t.program('oncectl')), 'share_database': 'yes'}
+
+
+def delivered(once, **kw):
+    first(once.post('k', **kw), 201)
     base.wait_until(lambda: '"delivered"' in once.ctl(
         'outbox', 'ls', '--json'), 'the effect is delivered')
 
@@ -203,3 +210,65 @@ def test_setuid_programs_give_a_handler_nothing_with_no_new_privs(t):
     www = str(pwd.getpwnam('www-data').pw_uid).encode()
     eq(once.post('k').body, www + b'\n')
     eq(once.post('k', path='/old').body, b'0\n')
+
+
+def score(pid):
+    with open('/proc/%d/oom_score_adj' % pid) as f:
+        return int(f.read())
+
+
+def test_each_program_goes_before_the_daemon_if_there_is_no_memory(t):
+    said = r'printf "Status: 201\nIdempotency-Outcome: completed\n\n"'
+    once = t.once(
+        handler=t.sh(SCORE % '$REQUEST_METHOD' + 'status 201'),
+        routes={'/stays': {
+            'handler': '%s %s' % (t.program('kinds.py'), t.dir),
+            'protocol': 'fastcgi', 'processes': '1'},
+            '/lost': {'handler': t.sh('kill -9 $$'), 'reconcile': t.sh(
+                SCORE % 'reconciler' + said), 'reconcile_after': '1ms'},
+            '/emits': emits(t)},
+        conf='[effect mail]\nprogram = %s\n' % t.sh(SCORE % 'effect'))
+    want = min(score(once.pid) + 500, 1000)
+    first(once.post('a'), 201)
+    eq(once.get().status, 201)
+    problem(once.post('b', path='/lost'), 'handler-failed', unknown=True)
+    once.wait_state('b', 'completed')
+    delivered(once, path='/emits')
+    for name in ('POST', 'GET', 'reconciler', 'effect'):
+        eq(t.read(name).decode(), '%d\n' % want, name)
+    stays = once.post('d', path='/stays', query='201')
+    eq(score(int(stays.body.split()[0])), want)
+
+
+def may_have(own):
+    """Whether a process of these tests may lower its score so far."""
+    return subprocess.run([base.need('choom'), '-n', str(own), 'true'],
+                          capture_output=True).returncode == 0
+
+
+def test_a_programs_score_is_500_above_the_daemons_and_1000_at_most(t):
+    """Only the right to lower a score allows one below 0."""
+    tried = 0
+    for own, want in ((-1000, -500), (-507, -7), (-500, 0), (-496, 4),
+                      (499, 999), (501, 1000), (1000, 1000)):
+        if not may_have(own):
+            continue
+        tried += 1
+        once = t.once(handler=t.sh(SCORE % 'score%d' % tried + 'status 201'),
+                      prefix=[base.need('choom'), '-n', str(own), '--'])
+        eq(score(once.pid), own)
+        first(once.post('k%d' % tried), 201)
+        eq(t.read('score%d' % tried).decode(), '%d\n' % want, own)
+        once.stop()
+    assert tried, 'no score could be set'
+
+
+def test_programs_of_another_user_go_before_the_daemon_each_time(t):
+    once, _ = ambient(t, handler=t.sh(SCORE % 'score' + 'status 201'),
+                      defaults={'user': 'www-data'})
+    want = min(score(once.pid) + 500, 1000)
+    for key in 'abc':
+        first(once.post(key), 201)
+    eq(t.read('score').decode(), '%d\n' % want * 3)
+    # For programs of its own user it is root's file now.
+    eq(os.stat('/proc/%d/oom_score_adj' % once.pid).st_uid, 0)

@@ -188,7 +188,8 @@ def test_make_install_brings_what_is_named(t):
                'usr/share/man/man5/oncewrap.conf.5',
                'usr/share/man/man7/oncewrap-handler.7',
                'usr/share/man/man8/oncewrap.8',
-               'usr/share/bash-completion/completions/oncectl'} |
+               'usr/share/bash-completion/completions/oncectl',
+               'usr/share/oncewrap/once-prepend.php'} |
        ({'usr/lib/oncewrap/oncewrap-postgresql.so'} if os.path.exists(
            os.path.join(base.BUILDDIR, 'oncewrap-postgresql.so')) else set()))
 
@@ -256,8 +257,7 @@ def test_nginx_hands_on_a_path_without_a_file(t):
 
 
 def test_lighttpd_hands_on_the_scripts_of_php_fpm(t):
-    prepend = os.path.join(base.EXAMPLES, 'once-prepend.php')
-    fpm = test_application.Fpm(t, php=('auto_prepend_file=' + prepend,))
+    fpm = test_application.Fpm(t)
     (conf,) = [b for b in blocks() if b.startswith('[route /shop]')]
     once = t.once(conf=conf.replace('/run/php/php8.2-fpm.sock', fpm.socket))
     server = under_lighttpd(t, '"^/shop/"', once)

@@ -93,7 +93,7 @@ def test_a_verdict_that_there_is_not_is_named(t):
     lost(once)
     once.wait_state('k', 'dead_letter')
     why = ('Idempotency-Outcome "unknwon" is none of completed, '
-           'not-executed, unknown')
+           'not-executed, status, unknown')
     eq(once.row('k')['last_error'], why)
     eq(len([line for line in once.wait_log('event=reconciled', 2)
             if why.replace('"', r'\"') in line]), 2)

@@ -311,13 +311,13 @@ def test_with_resume_another_user_has_the_attempts_lock_and_no_more(t):
                         '/[0-9a-f]{16}', held['3']), held
 
 
-def folder(t):
+def folder(t, owner=0, mode=0o3770):
     """A folder whose files are the group's, as the manual says."""
     base.need_root()
     path = t.path('store')
     os.mkdir(path)
-    os.chown(path, 0, GROUP)
-    os.chmod(path, 0o3770)
+    os.chown(path, owner, GROUP)
+    os.chmod(path, mode)
     return path
 
 
@@ -380,8 +380,43 @@ def opener(t, database):
     return process
 
 
-def test_a_handler_of_another_user_is_first_to_open_the_database(t):
+def protects_files():
+    """Whether the sticky bit keeps users from files of each other."""
+    with open('/proc/sys/fs/protected_regular') as f:
+        return int(f.read()) > 1
+
+
+def test_a_folder_with_the_sticky_bit_belongs_to_the_databases_owner(t):
     path = folder(t)
+    os.chmod(t.dir, 0o1777)
+    once = t.once(handler=' '.join((t.program('order'), path, 'order')),
+                  database=path + '/once.db', user=OTHER, group=GROUP,
+                  extra_groups=[], conf=EFFECTS,
+                  defaults={'share_database': 'yes'})
+    warned = once.log_lines('event=store-folder .*fs.protected_regular')
+    eq(len(warned), protects_files())
+    once.stop()
+    os.chown(path, OTHER, GROUP)
+    once.start()
+    eq(len(once.log_lines('event=store-folder')), protects_files())
+    prepare(once)       # root is another user
+    first(once.post('k'), 201)
+    once.stop()
+    process = opener(t, once.database)
+    run = t.run([base.ONCEWRAP, '-t', '-f', once.file], user=OTHER,
+                group=GROUP, extra_groups=[])
+    says = b'once.db-wal: belongs to ' in run.stderr and \
+        b'fs.protected_regular' in run.stderr
+    eq((run.returncode, says), (0, protects_files()), run.stderr)
+    process.stdin.close()
+    eq(process.wait(base.WAIT), 0)
+    once.start()
+    first(once.post('k2'), 201)
+
+
+def test_a_handler_of_another_user_is_first_to_open_the_database(t):
+    """The folder goes without the sticky bit, which may prevent that."""
+    path = folder(t, mode=0o2770)
     os.chmod(t.dir, 0o1777)
     once = t.once(handler=' '.join((t.program('order'), path, 'order')),
                   database=path + '/once.db', conf=EFFECTS,

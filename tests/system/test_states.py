@@ -337,7 +337,7 @@ def test_an_outcome_that_there_is_not_is_named(t):
     once = once_with(t, outcome('complete'))
     first(once.post('k'), 200, b'text')
     why = ('Idempotency-Outcome "complete" is none of completed, '
-           'not-executed, unknown')
+           'not-executed, status, unknown')
     eq(once.row('k')['last_error'], why)
     line, = once.wait_log('event=run ')
     assert why.replace('"', r'\"') in line, line

@@ -8,6 +8,7 @@ import time
 
 import base
 import servers
+import test_application
 from answer import DRAFT, eq, problem
 
 DATA = os.path.join(base.HERE, '..', 'webhooks')
@@ -54,7 +55,8 @@ def sign(name, body, at):
     return ''
 
 
-def deliver(server, name, at=None, forged=False, change=None):
+def deliver(server, name, at=None, forged=False, change=None, query='',
+            fields=None):
     at = int(time.time()) if at is None else at
     with open(os.path.join(DATA, name + '.http'), encoding='utf-8') as f:
         head, _, body = f.read().partition('\n\n')
@@ -62,10 +64,13 @@ def deliver(server, name, at=None, forged=False, change=None):
         body = body.replace(*change)
     first, *lines = head.split('\n')
     signed = sign(name, body + 'x' * forged, at)
-    return server.curl(
-        first.split()[1], method='POST', body=body,
-        headers=[line.replace('{time}', str(at)).replace('{signature}', signed)
-                 for line in lines])
+    lines = [line.replace('{time}', str(at)).replace('{signature}', signed)
+             for line in lines]
+    for name, value in (fields or {}).items():
+        lines = ['%s: %s' % (name, value) if line.startswith(name + ':')
+                 else line for line in lines]
+    return server.curl(first.split()[1] + query, method='POST', body=body,
+                       headers=lines)
 
 
 def taken(t):
@@ -107,6 +112,77 @@ def test_a_forged_call_does_not_take_the_id_of_the_genuine_one(t):
         eq(deliver(server, name).status, 200, name)
         eq(deliver(server, name, forged=True).replayed, 'true', name)
     eq(len(taken(t)), len(SECRETS))
+
+
+# Fields of forged calls: (sender, field, value).
+ODD = (('github', 'X-Hub-Signature-256', '\udcff'),
+       ('github', 'X-Hub-Signature-256', 'sha256=\u00e9'),
+       ('stripe', 'Stripe-Signature', '\udcff'),
+       ('stripe', 'Stripe-Signature', 't=\u00b2,v1=0'),
+       ('stripe', 'Stripe-Signature', 't=%s,v1=0' % ('9' * 5000)),
+       ('stripe', 'Stripe-Signature', 't={time},v1=\udcff'),
+       ('shopify', 'X-Shopify-Hmac-Sha256', '\udcff'),
+       ('slack', 'X-Slack-Signature', 'v0=\udcff'),
+       ('slack', 'X-Slack-Request-Timestamp', '\u00b2'),
+       ('slack', 'X-Slack-Request-Timestamp', '9' * 5000),
+       ('standard', 'webhook-signature', 'v1,\udcff'),
+       ('standard', 'webhook-timestamp', '\u0661'))
+
+
+def test_nothing_in_a_forged_call_takes_the_id_of_the_genuine_one(t):
+    server, once = setup(t)
+    for name, field, value in ODD:
+        value = value.replace('{time}', str(int(time.time())))
+        answer = deliver(server, name, fields={field: value}, query='?x=1')
+        eq(answer.status, 401, '%s %.40r: %s' % (name, value, answer))
+        eq(once.state(KEYS[name]), 'failed_retryable')
+    eq(taken(t), [])
+    for name in SECRETS:
+        eq(deliver(server, name).status, 200, name)
+    eq(len(taken(t)), len(SECRETS))
+
+
+def test_a_body_that_makes_no_sense_is_an_answer(t):
+    """oncewrap looks for a key no deeper than 128, so the program alone."""
+    servers.install(t, 'webhook.py')
+    at = int(time.time())
+    for body in ('[' * 100000, '[%s]' % ('9' * 5000), '\x00', '{"type":'
+                 '"url_verification","challenge":"\\ud800"}'):
+        run = t.run([t.path('cgi-bin/webhook.py')], input=body.encode(), env={
+            'PATH_INFO': '/slack', 'SLACK_SECRET': SECRETS['slack'],
+            'HTTP_X_SLACK_REQUEST_TIMESTAMP': str(at),
+            'HTTP_X_SLACK_SIGNATURE': 'v0=' + sign('slack', body, at)})
+        eq((run.returncode, run.stdout[:20]), (0, b'Status: 400 Bad Requ'),
+           run.stderr[-300:])
+
+
+def test_what_failed_is_carried_out_until_it_succeeds(t):
+    """Each attempt ends in another way."""
+    ways = ('status 500', 'status 502', 'status 403', 'exit 1', 'kill -9 $$',
+            'status 201; exit 3', ':', 'exit 75', 'status 200')
+    once = t.once(t.sh('ledger; case $ONCE_ATTEMPT in %s esac' % ' '.join(
+        '%d) %s ;;' % way for way in enumerate(ways, 1))),
+        defaults={'preset': 'webhook', 'key_from': 'header:X-Id'})
+    for n, way in enumerate(ways, 1):
+        answer = once.post(headers={'X-Id': 'e'}, query='n=%d' % n)
+        assert way != ways[-1] or answer.status == 200, answer
+        eq(len(t.ledger()), n, way)
+        eq(once.state('e'), 'completed' if way == ways[-1]
+           else 'failed_retryable', way)
+    eq(once.post(headers={'X-Id': 'e'}, body='other').replayed, 'true')
+    eq(len(t.ledger()), len(ways))
+
+
+def test_a_forged_call_to_php_fpm_takes_no_id(t):
+    once = test_application.php(t, test_application.Fpm(
+        t, php=('display_errors=0',)), preset='webhook',
+        key_from='header:X-Id')
+    for forged in ('fatal', '500', '502', '401', '403'):
+        answer = once.post(headers={'X-Id': 'e'}, query=forged)
+        eq(answer.status, 500 if forged == 'fatal' else int(forged))
+        eq(once.state('e'), 'failed_retryable', forged)
+    eq(once.post(headers={'X-Id': 'e'}, query='201').status, 201)
+    eq(once.post(headers={'X-Id': 'e'}, query='fatal').replayed, 'true')
 
 
 def test_a_signature_of_long_ago_is_not_good(t):

@@ -542,6 +542,28 @@ def test_a_start_on_a_read_only_disk(t):
        [(2, 'database', cure)])
 
 
+def test_oncectl_on_a_read_only_disk(t):
+    base.need_root()
+    disk = t.path('disk')
+    os.mkdir(disk)
+    subprocess.run([base.need('mount'), '-t', 'tmpfs', 'none', disk],
+                   check=True)
+    t.defer(lambda: subprocess.run([base.need('umount'), disk], check=True))
+    once = t.once(handler=t.sh('status 201'),
+                  database=t.path('disk', 'once.db'))
+    once.post('k')
+    once.stop()
+    subprocess.run([base.need('mount'), '-o', 'remount,ro', disk], check=True)
+    for command in (['ls'], ['show', 'k'], ['doctor'], ['sweep'],
+                    ['forget', 'k', '--yes'],
+                    ['resolve', 'k', '--not-executed']):
+        run = t.run([base.ONCECTL, '-d', once.database] + command)
+        eq(run.returncode, 1)
+        assert b'is on a file system that is mounted read-only' in run.stderr
+    run = t.run([base.ONCECTL, '-d', t.path('disk', 'other.db'), 'ls'])
+    assert b'read-only' not in run.stderr, run.stderr
+
+
 def test_a_run_that_cannot_start_is_explained_in_the_log(t):
     once = t.once(handler=t.path('handler'))
     for name, content, mode, sentence in PROGRAMS:

@@ -61,8 +61,6 @@ static const struct {
 	    "max_wal" },
 	{ "test_store_output", "a_row_that_makes_no_sense_is_refused",
 	    "its columns take any type" },
-	{ "test_store_resolve", "scopes_take_turns",
-	    "scopes are in the order of their bytes" },
 	{ "test_store_resume", "by_another_lock_file_nothing_is_released",
 	    "the name of its lock file" },
 	{ "test_store_rows", "of_two_keys_with_one_number_each_is_found",

@@ -25,6 +25,7 @@
 #include "clock.h"
 #include "handler_api.h"
 #include "log.h"
+#include "store_module.h"
 #include "store_operator.h"
 #include "store_outbox.h"
 
@@ -89,16 +90,28 @@ empty_folder(const char *folder)
 		closedir(d);
 }
 
-/* Nothing is left of the store. */
+/* Makes the schema of the test anew, with the tables of a store. */
 static UNUSED void
-empty_dir(void)
+new_tables(void)
+{
+	const struct store_module *module;
+	struct store_options o = options();
+	char err[512] = "";
+
+	new_schema(schema, true);
+	if (store_module_load(&module, err, sizeof(err)) != RC_OK ||
+	    module->init(&o, NULL, err, sizeof(err)) != RC_OK)
+		fail_msg("%s", err);
+}
+
+/* Nothing is left of the test's files. */
+static UNUSED void
+empty_files(void)
 {
 	char name[400];
 	struct dirent *e;
 	DIR *d;
 
-	if (is_postgresql())
-		new_schema(schema, true);
 	empty_folder(dir);
 	d = opendir(dir);
 	while (d != NULL && (e = readdir(d)) != NULL) {
@@ -110,6 +123,15 @@ empty_dir(void)
 	}
 	if (d != NULL)
 		closedir(d);
+}
+
+/* Nothing is left of the store. */
+static UNUSED void
+empty_dir(void)
+{
+	if (is_postgresql())
+		new_tables();
+	empty_files();
 }
 
 /* For tests that open it themselves. */
@@ -127,7 +149,7 @@ setup_dir(void **state)
 		    schema, sizeof(schema), "once_%s", dir + strlen(dir) - 6);
 		schema_uri(schema, uri, sizeof(uri));
 		setenv("STATE_DIRECTORY", dir, 1);
-		new_schema(schema, true);
+		new_tables();
 	}
 	store = NULL;
 	return 0;
@@ -174,7 +196,7 @@ teardown(void **state)
 	(void)state;
 	store_close(store);
 	store = NULL;
-	empty_dir();
+	empty_files();
 	if (is_postgresql())
 		new_schema(schema, false);
 	return rmdir(dir);

@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "log.h"
 #include "attempt_lock.h"
 
@@ -269,9 +270,6 @@ a_process_is_found_by_its_session(void **state)
 	other = session;
 	other.started--;
 	assert_false(has(&other, TOKEN));
-	other = session;
-	other.space++;
-	assert_false(has(&other, TOKEN));
 	end(pid);
 	assert_false(has(&session, TOKEN));
 	assert_false(process_session(pid, &other));
@@ -422,6 +420,9 @@ an_attempt_lives_until_nothing_of_it_is_left(void **state)
 	assert_true(lives(name));
 	close(copy);
 	assert_false(lives(name)); /* its handler was never started */
+	assert_int_equal(attempt_lock_read(database, name, &n), RC_OK);
+	assert_true(n.space != 0 && n.space == process_space());
+	assert_true(n.made > 0 && n.made <= clock_boot());
 
 	assert_int_equal(attempt_lock_begin(note, TOKEN, 7), RC_OK);
 	assert_false(lives(name));
@@ -448,8 +449,25 @@ an_attempt_lives_until_nothing_of_it_is_left(void **state)
 	assert_true(lives(-1));
 }
 
+/* The same file by another name, as of another boot, or in that. */
+static int64_t
+renamed(int64_t name, int64_t boot)
+{
+	const int64_t other = name ^ boot << 40;
+	char from[192], to[192];
+
+	snprintf(
+	    from, sizeof(from), "%s/%016llx", folder, (unsigned long long)name);
+	snprintf(
+	    to, sizeof(to), "%s/%016llx", folder, (unsigned long long)other);
+	assert_int_equal(rename(from, to), 0);
+	return other;
+}
+
+/* A power failure may have taken the file along.  A file that is there is a
+ * better witness than the name of a boot: a container has its own. */
 static void
-nothing_outlives_a_boot(void **state)
+what_is_missing_of_another_boot_is_gone(void **state)
 {
 	int held, note;
 	int64_t name;
@@ -457,13 +475,58 @@ nothing_outlives_a_boot(void **state)
 	(void)state;
 	assert_int_equal(
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
 	assert_false(attempt_lock_is_past(name));
 	assert_true(attempt_lock_is_past(name ^ INT64_C(3) << 40));
 	assert_false(lives(name ^ INT64_C(3) << 40));
 	/* made when the boot's name could not be read */
 	assert_false(attempt_lock_is_past(name & ((INT64_C(1) << 40) - 1)));
+	name = renamed(name, 3);
+	assert_true(attempt_lock_is_past(name));
+	assert_true(lives(name));
+	close(held);
+	assert_false(lives(name));
+	close(note);
+}
+
+/* An attempt with that first line, and a list of the processes here. */
+static bool
+lives_with(const char *line)
+{
+	int held, note;
+	int64_t name;
+	bool is;
+
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_int_equal(ftruncate(note, 0), 0);
+	assert_int_equal(pwrite(note, line, strlen(line), 0), strlen(line));
+	assert_int_equal(lseek(note, 0, SEEK_END), strlen(line));
+	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
 	close(held);
 	close(note);
+	is = lives(name);
+	attempt_lock_remove(database, name);
+	return is;
+}
+
+static void
+what_cannot_be_seen_from_here_is_not_gone(void **state)
+{
+	const unsigned long long space = process_space();
+	char line[128];
+
+	(void)state;
+	snprintf(line, sizeof(line), "5 %llu 1\n", space);
+	assert_false(lives_with(line));
+	snprintf(line, sizeof(line), "5 %llu 1\n", space + 1);
+	assert_true(lives_with(line));
+	assert_true(lives_with("5 0 1\n"));
+	assert_true(lives_with("5\n"));
+	/* The kernel has booted since then. */
+	snprintf(line, sizeof(line), "5 %llu %lld\n", space + 1,
+	    (long long)clock_boot() + 100000);
+	assert_false(lives_with(line));
 }
 
 /* Descriptor 3 of a hostile handler of another user, and what it inherits it
@@ -650,7 +713,8 @@ main(void)
 		cmocka_unit_test(a_process_is_found_by_its_session),
 		cmocka_unit_test(a_session_without_its_leader_is_found),
 		cmocka_unit_test(an_attempt_lives_until_nothing_of_it_is_left),
-		cmocka_unit_test(nothing_outlives_a_boot),
+		cmocka_unit_test(what_is_missing_of_another_boot_is_gone),
+		cmocka_unit_test(what_cannot_be_seen_from_here_is_not_gone),
 		cmocka_unit_test(a_handler_keeps_no_other_attempt_alive),
 		cmocka_unit_test(a_folder_that_is_not_ours_is_not_believed),
 		cmocka_unit_test(

@@ -17,12 +17,17 @@
 #include <cmocka.h>
 
 #include "budget.h"
+#include "clock.h"
+
+/* No test waits as long (ms). */
+#define LONG 600000
 
 /* A thread that takes bytes. */
 struct taker {
 	pthread_t thread;
 	struct budget *budget;
 	size_t bytes;
+	int64_t patience; /* (ms) */
 	_Atomic pid_t tid;
 	atomic_bool has;
 };
@@ -33,8 +38,8 @@ take(void *arg)
 	struct taker *t = arg;
 
 	atomic_store(&t->tid, gettid());
-	budget_take(t->budget, t->bytes);
-	atomic_store(&t->has, true);
+	atomic_store(&t->has,
+	    budget_take(t->budget, t->bytes, clock_mono() + t->patience));
 	return NULL;
 }
 
@@ -63,18 +68,20 @@ start_and_see_it_wait(struct taker *t)
 static void
 no_more_than_the_total_is_taken(void **state)
 {
-	struct taker one = { .budget = budget_new(10), .bytes = 1 };
+	struct taker one = {
+		.budget = budget_new(10), .bytes = 1, .patience = LONG
+	};
 
 	(void)state;
 	assert_non_null(one.budget);
-	budget_take(one.budget, 4);
-	budget_take(one.budget, 6);
-	budget_take(one.budget, 0);
+	assert_true(budget_take(one.budget, 4, 0));
+	assert_true(budget_take(one.budget, 6, 0));
+	assert_true(budget_take(one.budget, 0, 0));
 	start_and_see_it_wait(&one);
 	budget_give(one.budget, 6);
 	assert_int_equal(pthread_join(one.thread, NULL), 0);
 	assert_true(atomic_load(&one.has));
-	budget_take(one.budget, 5);
+	assert_true(budget_take(one.budget, 5, 0));
 	budget_give(one.budget, 10);
 	budget_free(one.budget);
 	budget_free(NULL);
@@ -83,12 +90,16 @@ no_more_than_the_total_is_taken(void **state)
 static void
 a_later_demand_does_not_pass_one_that_waits(void **state)
 {
-	struct taker all = { .budget = budget_new(10), .bytes = 10 };
-	struct taker one = { .budget = all.budget, .bytes = 1 };
+	struct taker all = {
+		.budget = budget_new(10), .bytes = 10, .patience = LONG
+	};
+	struct taker one = {
+		.budget = all.budget, .bytes = 1, .patience = LONG
+	};
 
 	(void)state;
 	assert_non_null(all.budget);
-	budget_take(all.budget, 1);
+	assert_true(budget_take(all.budget, 1, 0));
 	start_and_see_it_wait(&all);
 	/* There are nine left, but another thread was first. */
 	start_and_see_it_wait(&one);
@@ -101,12 +112,59 @@ a_later_demand_does_not_pass_one_that_waits(void **state)
 	budget_free(all.budget);
 }
 
+static void
+a_wait_ends_at_its_time(void **state)
+{
+	struct taker all = { .budget = budget_new(10), .bytes = 10 };
+	struct taker one = {
+		.budget = all.budget, .bytes = 1, .patience = LONG
+	};
+
+	(void)state;
+	assert_non_null(all.budget);
+	assert_true(budget_take(all.budget, 1, 0));
+	assert_false(budget_take(all.budget, 10, 0));
+	all.patience = 300;
+	start_and_see_it_wait(&all);
+	/* One waits behind another one that gives up. */
+	assert_false(budget_take(all.budget, 1, 0));
+	start_and_see_it_wait(&one);
+	assert_int_equal(pthread_join(all.thread, NULL), 0);
+	assert_false(atomic_load(&all.has));
+	assert_int_equal(pthread_join(one.thread, NULL), 0);
+	assert_true(atomic_load(&one.has));
+	budget_give(all.budget, 2);
+	budget_free(all.budget);
+}
+
+static void
+no_thread_waits_after_the_stop(void **state)
+{
+	struct taker all = {
+		.budget = budget_new(10), .bytes = 10, .patience = LONG
+	};
+
+	(void)state;
+	assert_non_null(all.budget);
+	assert_true(budget_take(all.budget, 1, 0));
+	start_and_see_it_wait(&all);
+	budget_stop_waiting(all.budget);
+	assert_int_equal(pthread_join(all.thread, NULL), 0);
+	assert_false(atomic_load(&all.has));
+	assert_false(budget_take(all.budget, 10, clock_mono() + LONG));
+	assert_true(budget_take(all.budget, 9, 0));
+	budget_give(all.budget, 10);
+	budget_free(all.budget);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_more_than_the_total_is_taken),
 		cmocka_unit_test(a_later_demand_does_not_pass_one_that_waits),
+		cmocka_unit_test(a_wait_ends_at_its_time),
+		cmocka_unit_test(no_thread_waits_after_the_stop),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

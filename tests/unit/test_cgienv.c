@@ -148,7 +148,7 @@ check_row(const struct row *w)
 	struct conf_program rt = { 0 };
 	struct cgienv env;
 	char *names[NENV + 1], *daemon[NENV + 1];
-	const struct cgienv_daemon with = { daemon, NULL };
+	const struct cgienv_daemon with = { .env = daemon };
 	size_t n = 0, i;
 	bool path = false;
 
@@ -191,7 +191,7 @@ once_variables_cannot_be_forged(void **state)
 	const struct cgienv_once once = { "k\"1", "alice", "/pay", 3, "started",
 		"123e4567-e89b-12d3-a456-426614174000", "feed", 42, NULL };
 	char *daemon[] = { strdup("ONCE_TOKEN=daemon"), NULL };
-	const struct cgienv_daemon with = { daemon, NULL };
+	const struct cgienv_daemon with = { .env = daemon };
 	char *names[] = { strdup("ONCE_TOKEN"), NULL };
 	struct conf_program rt = { .environment = { names, 1 } };
 	struct param params[NPARAMS];
@@ -435,7 +435,7 @@ static void
 form_key_is_given_and_cannot_be_forged(void **state)
 {
 	static const char *const text[] = { "ONCE_FORM_KEY", "forged", NULL };
-	const struct cgienv_daemon with = { NULL, "a-uuid" };
+	const struct cgienv_daemon with = { .form_key = "a-uuid" };
 	const struct conf_program rt = { 0 };
 	struct param params[NPARAMS];
 	struct request rq = request(text, params, 0);
@@ -458,7 +458,7 @@ environment_limits(void **state)
 	const size_t room = LIMIT_ENV - 3 - 8;
 	char *value = malloc(LIMIT_ENV),
 	     *daemon[] = { strdup("PATH=/p"), NULL };
-	const struct cgienv_daemon with = { daemon, NULL };
+	const struct cgienv_daemon with = { .env = daemon };
 	const char *text[] = { "A", value, NULL };
 	const struct conf_program rt = { 0 };
 	struct param params[NPARAMS];

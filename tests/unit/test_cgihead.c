@@ -369,7 +369,7 @@ local_redirect(void **state)
 #define NONE(value)                               \
 	"Idempotency-Outcome \"" value            \
 	"\" is none of completed, not-executed, " \
-	"unknown"
+	"status, unknown"
 
 static void
 outcome_field(void **state)

@@ -111,7 +111,7 @@ builtin_route(const struct conf_route *r)
 	assert_int_equal(r->handler.processes, 4);
 	assert_int_equal(r->handler.max_requests, 0);
 	assert_int_equal(r->outcome, CONF_OUTCOME_STATUS);
-	assert_int_equal(r->preset, CONF_PRESET_NONE);
+	assert_int_equal(r->preset, 1U << CONF_PRESET_NONE);
 	list_is(&r->methods, "POST|PATCH");
 	sources_are(&r->key_from, "header:Idempotency-Key");
 	assert_int_equal(r->key, CONF_KEY_OPTIONAL);
@@ -406,8 +406,10 @@ static const struct good route_good[] = {
 	    N(NUMBER, CONF_FINGERPRINT_EXACT) },
 	{ "fingerprint = none", R(fingerprint),
 	    N(NUMBER, CONF_FINGERPRINT_NONE) },
-	{ "preset = none", R(preset), N(NUMBER, CONF_PRESET_NONE) },
-	{ "preset = form", R(preset), N(NUMBER, CONF_PRESET_FORM) },
+	{ "preset = none", R(preset), N(NUMBER, 1 << CONF_PRESET_NONE) },
+	{ "preset = form", R(preset), N(NUMBER, 1 << CONF_PRESET_FORM) },
+	{ "preset = form, php-cgi", R(preset),
+	    N(NUMBER, 1 << CONF_PRESET_FORM | 1 << CONF_PRESET_PHP_CGI) },
 	{ "methods = unsafe", R(methods), T(LIST, "unsafe") },
 	{ "scope = cookie:sid", R(scope), T(LIST, "cookie:sid") },
 	{ "scope = REMOTE_USER, cookie:a+b", R(scope),
@@ -450,6 +452,8 @@ static const struct good route_good[] = {
 	{ "ambiguous = 504", R(ambiguous), T(STATUSES, "504") },
 	{ "ambiguous = ; none", R(ambiguous), T(STATUSES, "") },
 	{ "exit_status = check", R(exit_status), N(NUMBER, CONF_EXIT_CHECK) },
+	{ "exit_status = release", R(exit_status),
+	    N(NUMBER, CONF_EXIT_RELEASE) },
 	{ "exit_status = ignore", R(exit_status), N(NUMBER, CONF_EXIT_IGNORE) },
 	{ "on_crash = unknown", R(on_crash), N(NUMBER, CONF_CRASH_UNKNOWN) },
 	{ "retention = 1ms", R(retention), N(INT64, 1) },
@@ -818,7 +822,12 @@ static const struct bad route_bad[] = {
 	{ "methods = unsafe POST", "\"unsafe\" stands alone" },
 	{ "methods = POST, unsafe", "\"unsafe\" stands alone" },
 	{ "methods = Unsafe", "\"Unsafe\"" UPPER_CASE "\"UNSAFE\"" },
-	{ "preset = forms", "\"forms\" is not one of none, form, webhook" },
+	{ "preset = forms",
+	    "\"forms\" is not one of none, form, webhook, php-cgi, php-fpm" },
+	{ "preset = form php",
+	    "\"php\" is not one of none, form, webhook, php-cgi, php-fpm" },
+	{ "preset = form form", "\"form\" is repeated" },
+	{ "preset = form none", "\"none\" stands beside others" },
 	{ "key_from =", "the value is empty" },
 	{ "key_from = ,", "the value is empty" },
 	{ "key_from = Idempotency-Key",
@@ -938,7 +947,7 @@ static const struct bad route_bad[] = {
 	{ "release = 5000", "\"5000\"" STATUS },
 	{ "release = 425 none", "\"none\"" STATUS },
 	{ "ambiguous = -50", "\"-50\"" STATUS },
-	{ "exit_status = no", "\"no\" is not one of check, ignore" },
+	{ "exit_status = no", "\"no\" is not one of check, release, ignore" },
 	{ "on_crash = run", "\"run\" is not one of unknown, resume" },
 	{ "retention = 0", "\"0\" is out of range (1ms to 3650d)" },
 	{ "retention = 3651d", "\"3651d\" is out of range (1ms to 3650d)" },
@@ -1562,7 +1571,7 @@ route_wins_over_preset_and_preset_over_defaults(void **state)
 	assert_int_equal(hook->fingerprint, CONF_FINGERPRINT_NONE);
 	assert_int_equal(hook->concurrent, CONF_CONCURRENT_ACCEPT);
 
-	assert_int_equal(other->preset, CONF_PRESET_NONE);
+	assert_int_equal(other->preset, 1U << CONF_PRESET_NONE);
 	list_is(&other->replay_drop, "X-D");
 	conf_unref(conf);
 
@@ -1577,6 +1586,98 @@ route_wins_over_preset_and_preset_over_defaults(void **state)
 	    conf_from("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
 	assert_int_equal(conf->routes[0].concurrent, CONF_CONCURRENT_WAIT);
 	list_is(&conf->routes[0].replay_drop, "Date");
+	conf_unref(conf);
+}
+
+static void
+presets_of_a_route_and_of_the_defaults(void **state)
+{
+	struct conf *conf = conf_from(
+	    "[defaults]\npreset = php-fpm\nhandler = unix:/f\n"
+	    "environment = LANG=C\n"
+	    "[route /hook1]\npreset = webhook php-fpm\nkey_from = json:/id\n"
+	    "[route /form2]\nenvironment = TZ\n"
+	    "[route /cgi]\npreset = php-cgi\n"
+	    "[route /no]\npreset = none\n");
+	const struct conf_route *form = &conf->routes[0],
+				*hook = &conf->routes[1],
+				*cgi = &conf->routes[2], *none;
+
+	(void)state;
+	none = &conf->routes[3];
+	assert_string_equal(none->path, "/no");
+	assert_int_equal(none->outcome, CONF_OUTCOME_STATUS);
+	assert_false(none->handler.php_prepend);
+	statuses_are(&none->ambiguous, "500-502 504-599");
+
+	assert_string_equal(form->path, "/form2");
+	assert_int_equal(form->outcome, CONF_OUTCOME_EXPLICIT);
+	assert_true(form->handler.php_prepend);
+	statuses_are(&form->ambiguous, "502 504");
+	list_is(&form->handler.environment, "TZ");
+
+	assert_string_equal(hook->path, "/hook1");
+	assert_int_equal(hook->outcome, CONF_OUTCOME_EXPLICIT);
+	assert_int_equal(hook->on_crash, CONF_CRASH_UNKNOWN);
+	assert_int_equal(hook->exit_status, CONF_EXIT_RELEASE);
+	statuses_are(&hook->ambiguous, "");
+
+	assert_string_equal(cgi->path, "/cgi");
+	list_is(&cgi->handler.argv, "/usr/bin/php-cgi");
+	list_is(&cgi->handler.environment, "LANG=C|REDIRECT_STATUS=200");
+	assert_int_equal(cgi->outcome, CONF_OUTCOME_STATUS);
+	assert_false(cgi->handler.php_prepend);
+	statuses_are(&cgi->ambiguous, "502 504");
+	conf_unref(conf);
+
+	conf = conf_from("[route /a]\npreset = php-cgi\n"
+			 "environment = REDIRECT_STATUS=302\n"
+			 "handler = /opt/php\n");
+	list_is(&conf->routes[0].handler.environment, "REDIRECT_STATUS=302");
+	list_is(&conf->routes[0].handler.argv, "/opt/php");
+	conf_unref(conf);
+
+	conf = conf_from("[route /a]\npreset = webhook\nkey_from = query:a\n"
+			 "handler = /bin/a\n"
+			 "[route /b]\npreset = webhook\nkey_from = query:a\n"
+			 "handler = tcp:a:1\n"
+			 "[route /c]\nexit_status = ignore\n"
+			 "preset = php-cgi webhook\nkey_from = query:a\n");
+	assert_int_equal(conf->routes[0].on_crash, CONF_CRASH_RESUME);
+	assert_int_equal(conf->routes[1].on_crash, CONF_CRASH_UNKNOWN);
+	statuses_are(
+	    &conf->routes[1].release, "400-401 403 407-408 425 429 500-599");
+	assert_int_equal(conf->routes[2].exit_status, CONF_EXIT_IGNORE);
+	conf_unref(conf);
+}
+
+static void
+presets_that_do_not_fit(void **state)
+{
+	struct conf_error err;
+	struct conf *conf;
+
+	(void)state;
+	refused("[route /a]\nkey_from = query:a\npreset = webhook php-cgi\n"
+		"key = ignore\n",
+	    "f:3: preset: the presets disagree about exit_status: set it too");
+	refused("[route /a]\nhandler = unix:/f\npreset = php-fpm php-cgi\n",
+	    "f:3: preset: the presets disagree about outcome: set it too");
+	refused("[route /a]\npreset = form webhook\n",
+	    "f:2: preset = webhook needs a key_from that names the "
+	    "sender's id, such as header:X-GitHub-Delivery or json:/id");
+	refused("[defaults]\npreset = form\n[route /a]\npreset = webhook\n",
+	    "f:4: preset = webhook needs a key_from that names the "
+	    "sender's id, such as header:X-GitHub-Delivery or json:/id");
+	refused("[route /a]\nprotocol = fastcgi\npreset = php-cgi\n",
+	    "f:3: preset = php-cgi runs a process for each request, whose "
+	    "exit status tells what became of the script: take protocol out, "
+	    "or use preset = php-fpm");
+	conf = conf_from("[route /a]\npreset = php-fpm\n");
+	assert_false(conf_check(conf, &err));
+	assert_string_equal(err.text,
+	    "f:2: preset = php-fpm needs a handler: the address of php-fpm, "
+	    "such as unix:/run/php/php8.2-fpm.sock");
 	conf_unref(conf);
 }
 
@@ -1807,6 +1908,8 @@ main(void)
 		    key_header_is_gone_and_the_message_says_what_to_write),
 		cmocka_unit_test(
 		    route_wins_over_preset_and_preset_over_defaults),
+		cmocka_unit_test(presets_of_a_route_and_of_the_defaults),
+		cmocka_unit_test(presets_that_do_not_fit),
 		cmocka_unit_test(webhook_needs_a_key_from),
 		cmocka_unit_test(command_line_overrides_the_file),
 		cmocka_unit_test(command_line_errors_name_the_option),

@@ -70,8 +70,8 @@ static void
 no_record_runs(void **state)
 {
 	(void)state;
-	assert_int_equal(decide(NULL, true, NOW), DECIDE_RUN);
-	assert_int_equal(decide(NULL, false, NOW), DECIDE_RUN);
+	assert_int_equal(decide(NULL, true, true, NOW), DECIDE_RUN);
+	assert_int_equal(decide(NULL, false, false, NOW), DECIDE_RUN);
 }
 
 static void
@@ -88,12 +88,54 @@ every_state(void **state)
 			.expired_retention = w->marker,
 		};
 
-		if (decide(&r, true, NOW) != w->same)
+		if (decide(&r, true, true, NOW) != w->same)
 			fail_msg("%s: same fingerprint", w->name);
-		if (decide(&r, false, NOW) != w->other)
+		if (decide(&r, true, false, NOW) != w->other)
 			fail_msg("%s: other fingerprint", w->name);
+		/* Of another's key nothing is told, whatever it is. */
+		for (int same = 0; same < 2; same++)
+			if (decide(&r, false, same, NOW) !=
+			    (w->past ? DECIDE_RUN : DECIDE_OF_ANOTHER))
+				fail_msg("%s: of another", w->name);
 		if (decide_is_past(&r, NOW) != w->past)
 			fail_msg("%s: past", w->name);
+	}
+}
+
+static void
+key_is_of_the_browser_with_the_same_address_or_cookies(void **state)
+{
+	static const struct {
+		const char *peer, *cookie; /* of the record; "": none */
+		const char *by_peer, *by_cookie;
+		bool mine;
+	} cases[] = {
+		/* neither is of a page: whatever the address */
+		{ "a", "", "b", NULL, true },
+		{ NULL, "", NULL, NULL, true },
+		{ "a", "x", "a", "x", true },
+		{ "a", "x", "b", "x", true },
+		{ "a", "x", "a", "y", true },
+		{ "a", "x", "b", "y", false },
+		{ NULL, "x", NULL, "y", false },
+		{ NULL, "x", NULL, "x", true },
+		/* one of the two came in a header */
+		{ "a", "x", "a", NULL, true },
+		{ "a", "x", "b", NULL, false },
+		{ "a", "x", NULL, NULL, false },
+		{ "a", "", "a", "y", true },
+		{ "a", "", "b", "y", false },
+		{ NULL, "", NULL, "y", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r = { .peer = (char *)(uintptr_t)cases[i].peer };
+
+		snprintf(r.cookie, sizeof(r.cookie), "%s", cases[i].cookie);
+		if (decide_is_mine(&r, cases[i].by_peer, cases[i].by_cookie) !=
+		    cases[i].mine)
+			fail_msg("case %zu", i);
 	}
 }
 
@@ -112,8 +154,8 @@ unsealed_it_does_not_age(void **state)
 		r.gone = gone != 0;
 		r.unconfirmed = true;
 		assert_false(decide_is_past(&r, NOW));
-		assert_int_equal(decide(&r, true, NOW), DECIDE_REPLAY);
-		assert_int_equal(decide(&r, false, NOW), DECIDE_MISMATCH);
+		assert_int_equal(decide(&r, true, true, NOW), DECIDE_REPLAY);
+		assert_int_equal(decide(&r, true, false, NOW), DECIDE_MISMATCH);
 		r.unconfirmed = false;
 		assert_true(decide_is_past(&r, NOW));
 	}
@@ -148,6 +190,38 @@ a_lost_attempt_is_made_up_for_after_a_pause(void **state)
 	assert_int_equal(decide_requeue(INT32_MAX, UINT32_MAX), -1);
 }
 
+static void
+how_fingerprints_compare(void **state)
+{
+	static const struct {
+		const char *name, *stored, *spec;
+		unsigned char first;
+		enum decide_match want;
+	} pairs[] = {
+		{ "the same", "2 value\n", "2 value\n", 1, DECIDE_SAME },
+		{ "another", "2 value\n", "2 value\n", 2, DECIDE_DIFFERS },
+		{ "another way", "2 value\n", "1 exact\n", 1,
+		    DECIDE_OTHER_SPEC },
+		{ "none is stored", "", "2 value\n", 1, DECIDE_SAME },
+		{ "none is stored, other bytes", "", "3 none\n", 2,
+		    DECIDE_SAME },
+	};
+	unsigned char fingerprint[FINGERPRINT_LEN] = { 0 };
+	char spec[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct record r = { .fingerprint_spec = spec,
+			.fingerprint = { 1 } };
+
+		snprintf(spec, sizeof(spec), "%s", pairs[i].stored);
+		fingerprint[0] = pairs[i].first;
+		if (decide_match(&r, pairs[i].spec, fingerprint) !=
+		    pairs[i].want)
+			fail_msg("%s", pairs[i].name);
+	}
+}
+
 int
 main(void)
 {
@@ -155,7 +229,10 @@ main(void)
 		cmocka_unit_test(unsealed_it_does_not_age),
 		cmocka_unit_test(a_lost_attempt_is_made_up_for_after_a_pause),
 		cmocka_unit_test(no_record_runs),
+		cmocka_unit_test(how_fingerprints_compare),
 		cmocka_unit_test(every_state),
+		cmocka_unit_test(
+		    key_is_of_the_browser_with_the_same_address_or_cookies),
 	};
 
 	return cmocka_run_group_tests_name("decide", tests, NULL, NULL);

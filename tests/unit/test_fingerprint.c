@@ -48,7 +48,7 @@ static const struct {
 	{ "pointers mean nothing to exact bytes", CONF_FINGERPRINT_EXACT,
 	    { "X-A" }, { "/a" }, RC_OK, "1 exact\nh x-a\n" },
 	{ "none", CONF_FINGERPRINT_NONE, { "X-A" }, { "/a" }, RC_OK,
-	    "2 none\nh x-a\n" },
+	    "3 none\nh x-a\n" },
 	{ "line feed in a pointer", CONF_FINGERPRINT_VALUE, { NULL },
 	    { "/a\nh x" }, RC_INVALID, "" },
 	{ "line feed in a name", CONF_FINGERPRINT_VALUE, { "a\nb" }, { NULL },
@@ -106,7 +106,7 @@ spec_names_the_places_of_a_key_that_could_count(void **state)
 		{ "key_from = header:a\nfingerprint = exact", "1 exact\n" },
 		{ "key_from = query:a\nfingerprint = none\n"
 		  "fingerprint_headers = X-A",
-		    "2 none\nh x-a\nk query:a\n" },
+		    "3 none\nh x-a\n" },
 	};
 	struct conf *conf;
 	struct buf out;
@@ -173,11 +173,15 @@ static enum rc
 fingerprint_make(
     const struct request *req, const char *fingerprint_spec, unsigned char *out)
 {
+	struct json *json = NULL;
 	struct fingerprint *fp;
 	size_t at, n;
 	enum rc rc;
 
-	rc = fingerprint_new(&fp, req, fingerprint_spec, key);
+	if (req->body != NULL && fingerprint_needs_json(req, fingerprint_spec))
+		assert_int_not_equal(
+		    json_read(&json, req->body, req->body_len), JSON_NO_MEMORY);
+	rc = fingerprint_new(&fp, req, json, fingerprint_spec, key);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
 		for (at = 0;
@@ -192,6 +196,7 @@ fingerprint_make(
 	if (rc == RC_OK)
 		rc = fingerprint_end(fp, out);
 	fingerprint_free(fp);
+	json_free(json);
 	return rc;
 }
 
@@ -485,9 +490,6 @@ static const struct {
 	{ "the parameter that is the key, exact", "2 exact\nk query:k\n", true,
 	    { "POST", "/", "k=k", NULL, { { 0 } }, "" },
 	    { "POST", "/", "", NULL, { { 0 } }, "" } },
-	{ "the parameter that is the key, none", "2 none\nk query:k\n", true,
-	    { "POST", "/", "k=k", NULL, { { 0 } }, "" },
-	    { "POST", "/", "", NULL, { { 0 } }, "" } },
 	{ "the member that is the key, as number and string",
 	    "2 value\n"
 	    "k json:/id\n",
@@ -496,12 +498,12 @@ static const struct {
 	{ "two that are the key together", "2 value\nk query:a+query:b\n",
 	    false, { "POST", "/", "a=k&b=k", NULL, { { 0 } }, "" },
 	    { "POST", "/", "", NULL, { { 0 } }, "" } },
-	{ "none: neither body nor media type", "2 none\n", true,
+	{ "none: neither body nor media type", "3 none\n", true,
 	    { BASE, JSON, { { 0 } }, "{}" }, { BASE, URL, { { 0 } }, "a=1" } },
-	{ "none: the query counts", "2 none\n", false,
+	{ "none: nor does the query", "3 none\n", true,
 	    { "POST", "/", "a", NULL, { { 0 } }, "" },
 	    { "POST", "/", "b", NULL, { { 0 } }, "" } },
-	{ "none: fields count", "2 none\nh x-a\n", false,
+	{ "none: fields count", "3 none\nh x-a\n", false,
 	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "" },
 	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "" } },
 };
@@ -596,7 +598,9 @@ static const struct {
 	{ "line without end", "1 json" },
 	{ "later version", "3 value\n" },
 	{ "version 2 with a word of version 1", "2 json\n" },
-	{ "version 1 with a word of version 2", "1 none\n" },
+	{ "version 1 with a word of version 2", "1 value\n" },
+	{ "version 2 with a word of version 3", "2 none\n" },
+	{ "version 3 with a place of the key", "3 none\nk query:a\n" },
 	{ "version 1 with a place of the key", "1 json\nk query:a\n" },
 	{ "place that is none", "2 value\nk body:a\n" },
 	{ "place without a name", "2 value\nk query:\n" },

@@ -23,6 +23,19 @@
 
 static const struct conf_list nothing;
 
+static enum json_verdict
+canonicalise(const void *text, size_t len, const struct conf_list *ignore,
+    struct buf *out)
+{
+	struct json *json;
+	enum json_verdict v = json_read(&json, text, len);
+
+	if (v == JSON_OK && json_canonical(json, ignore, out) != RC_OK)
+		v = JSON_NO_MEMORY;
+	json_free(json);
+	return v;
+}
+
 /* NULL: not I-JSON. */
 struct row {
 	const char *name;
@@ -268,7 +281,7 @@ check(const char *name, const char *text, size_t len, const char *canonical)
 	buf_init(&out, len + 1);
 	buf_init(&again, len);
 	assert_int_equal(buf_addc(&out, '#'), RC_OK);
-	v = json_canonical(exact, len, &nothing, &out);
+	v = canonicalise(exact, len, &nothing, &out);
 	if (canonical == NULL) {
 		if (v != JSON_NOT_IJSON)
 			fail_msg("%s: verdict %d: %s", name, (int)v, out.data);
@@ -279,7 +292,7 @@ check(const char *name, const char *text, size_t len, const char *canonical)
 		if (strcmp(out.data + 1, canonical) != 0)
 			fail_msg("%s: %s", name, out.data + 1);
 		assert_int_equal(
-		    json_canonical(out.data + 1, out.len - 1, &nothing, &again),
+		    canonicalise(out.data + 1, out.len - 1, &nothing, &again),
 		    JSON_OK);
 		if (strcmp(again.data, canonical) != 0)
 			fail_msg("%s: again: %s", name, again.data);
@@ -368,8 +381,7 @@ texts_cut_off_anywhere(void **state)
 			assert_non_null(exact);
 			memcpy(exact, values[i].text, len);
 			buf_init(&out, len);
-			if (json_canonical(exact, len, &nothing, &out) !=
-			    JSON_OK)
+			if (canonicalise(exact, len, &nothing, &out) != JSON_OK)
 				assert_int_equal(out.len, 0);
 			buf_free(&out);
 			free(exact);
@@ -391,7 +403,7 @@ nest(const char *open, const char *close, int depth, enum json_verdict expected)
 	for (i = 0; i < depth; i++)
 		assert_int_equal(buf_adds(&text, close), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &nothing, &out), expected);
+	    canonicalise(text.data, text.len, &nothing, &out), expected);
 	if (expected == JSON_OK)
 		assert_string_equal(out.data, text.data);
 	else
@@ -411,6 +423,25 @@ nesting_up_to_the_limit(void **state)
 	nest("{\"a\":", "}", LIMIT_JSON_DEPTH + 1, JSON_NOT_IJSON);
 	nest("[{\"a\":", "}]", LIMIT_JSON_DEPTH / 2, JSON_OK);
 	nest("[{\"a\":", "}]", LIMIT_JSON_DEPTH / 2 + 1, JSON_NOT_IJSON);
+}
+
+static void
+nesting_that_is_cut_off(void **state)
+{
+	struct buf text, out;
+	int i;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	buf_init(&out, 1 << 20);
+	for (i = 0; i < LIMIT_JSON_DEPTH; i++) {
+		assert_int_equal(buf_adds(&text, "{\"\":"), RC_OK);
+		assert_int_equal(
+		    canonicalise(text.data, text.len, &nothing, &out),
+		    JSON_NOT_IJSON);
+	}
+	buf_free(&text);
+	buf_free(&out);
 }
 
 /* --- pointers --------------------------------------------------------- */
@@ -500,7 +531,7 @@ members_that_are_left_out(void **state)
 		memcpy(items, ignores[i].ignore, sizeof(ignores[i].ignore));
 		list = list_of(items);
 		buf_init(&out, strlen(ignores[i].text));
-		v = json_canonical(
+		v = canonicalise(
 		    ignores[i].text, strlen(ignores[i].text), &list, &out);
 		if ((v == JSON_OK) != (ignores[i].canonical != NULL))
 			fail_msg("%s: verdict %d", ignores[i].name, (int)v);
@@ -531,7 +562,7 @@ many_pointers_with_one_beginning(void **state)
 	}
 	assert_int_equal(buf_adds(&text, "\"x\":3}}"), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &list, &out), JSON_OK);
+	    canonicalise(text.data, text.len, &list, &out), JSON_OK);
 	assert_memory_equal(out.data, "{\"a\":{\"x\":3,\"x0\":2,", 19);
 	assert_null(strstr(out.data, "\":1"));
 	for (i = 0; i < list.n; i++) {
@@ -576,7 +607,7 @@ pointers_that_are_valid(void **state)
 /* --- limits ----------------------------------------------------------- */
 
 static void
-output_without_room_is_no_memory(void **state)
+output_without_room_fails(void **state)
 {
 	static const char text[] = "{\"b\":[1.25,\"x\\u0000\",true,{}],\"a\":[]"
 				   ",\"c\":1e9999999999999999999}";
@@ -586,14 +617,14 @@ output_without_room_is_no_memory(void **state)
 	(void)state;
 	buf_init(&out, sizeof(text));
 	assert_int_equal(
-	    json_canonical(text, sizeof(text) - 1, &nothing, &out), JSON_OK);
+	    canonicalise(text, sizeof(text) - 1, &nothing, &out), JSON_OK);
 	need = out.len;
 	buf_free(&out);
 	for (max = 1; max <= need; max++) {
 		buf_init(&out, max);
 		assert_int_equal(buf_addc(&out, '#'), RC_OK);
 		assert_int_equal(
-		    json_canonical(text, sizeof(text) - 1, &nothing, &out),
+		    canonicalise(text, sizeof(text) - 1, &nothing, &out),
 		    JSON_NO_MEMORY);
 		assert_string_equal(out.data, "#");
 		buf_free(&out);
@@ -621,7 +652,7 @@ large_texts_take_no_quadratic_time(void **state)
 		    RC_OK);
 	assert_int_equal(buf_addc(&text, '}'), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &nothing, &out), JSON_OK);
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
 	assert_int_equal(out.len, text.len);
 	start = sizeof("{\"common/beginning/000000\":1,") - 1;
 	assert_memory_equal(
@@ -631,8 +662,8 @@ large_texts_take_no_quadratic_time(void **state)
 	buf_truncate(&text, text.len - 1);
 	assert_int_equal(
 	    buf_adds(&text, ",\"common/beginning/000000\":1}"), RC_OK);
-	assert_int_equal(json_canonical(text.data, text.len, &nothing, &out),
-	    JSON_NOT_IJSON);
+	assert_int_equal(
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_NOT_IJSON);
 
 	/* Numbers of many digits. */
 	buf_clear(&text);
@@ -643,7 +674,7 @@ large_texts_take_no_quadratic_time(void **state)
 	for (i = 0; i < n; i++)
 		assert_int_equal(buf_addc(&text, '9'), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &nothing, &out), JSON_OK);
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
 	assert_true(out.len <= text.len);
 	buf_free(&text);
 	buf_free(&out);
@@ -663,13 +694,13 @@ text_that_is_too_long_is_not_compared(void **state)
 		assert_int_equal(buf_addc(&text, 'x'), RC_OK);
 	assert_int_equal(buf_addc(&text, '"'), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &nothing, &out), JSON_OK);
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
 	assert_int_equal(out.len, LIMIT_JSON);
 	assert_true(json_cost(LIMIT_JSON) <= LIMIT_JSON_MEMORY);
 	buf_clear(&out);
 	assert_int_equal(buf_addc(&text, ' '), RC_OK);
-	assert_int_equal(json_canonical(text.data, text.len, &nothing, &out),
-	    JSON_NOT_IJSON);
+	assert_int_equal(
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_NOT_IJSON);
 	assert_int_equal(json_cost(text.len), 0);
 	buf_free(&text);
 	buf_free(&out);
@@ -690,7 +721,7 @@ members_out_of_order_at_every_level(void **state)
 	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
 		assert_int_equal(buf_adds(&text, ",\"a\":1}"), RC_OK);
 	assert_int_equal(
-	    json_canonical(text.data, text.len, &nothing, &out), JSON_OK);
+	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
 	assert_int_equal(out.len, text.len);
 	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
 		assert_memory_equal(out.data + i * 11, "{\"a\":1,\"b\":", 11);
@@ -709,10 +740,11 @@ main(void)
 		cmocka_unit_test(malformed_texts_and_duplicate_names),
 		cmocka_unit_test(texts_cut_off_anywhere),
 		cmocka_unit_test(nesting_up_to_the_limit),
+		cmocka_unit_test(nesting_that_is_cut_off),
 		cmocka_unit_test(members_that_are_left_out),
 		cmocka_unit_test(many_pointers_with_one_beginning),
 		cmocka_unit_test(pointers_that_are_valid),
-		cmocka_unit_test(output_without_room_is_no_memory),
+		cmocka_unit_test(output_without_room_fails),
 		cmocka_unit_test(large_texts_take_no_quadratic_time),
 		cmocka_unit_test(text_that_is_too_long_is_not_compared),
 		cmocka_unit_test(members_out_of_order_at_every_level),

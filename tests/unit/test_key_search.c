@@ -15,6 +15,7 @@
 
 #include "conf_fixture.h"
 #include "key_search.h"
+#include "scope.h"
 #include "limit.h"
 
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
@@ -25,6 +26,10 @@
 #define PART(name, value)                                     \
 	"--B\r\nContent-Disposition: form-data; name=\"" name \
 	"\"\r\n\r\n" value "\r\n"
+
+/* What form_key_sign() makes under that secret. */
+static const unsigned char given[SCOPE_SECRET_LEN] = "a secret";
+#define FORM_KEY "00000000-0000-8000-964f-f815ae9cb867"
 
 struct row {
 	const char *from, *query, *cookie, *header, *type, *body;
@@ -159,6 +164,21 @@ static const struct row rows[] = {
 	{ "header:H+form:k", "", NULL, "\"h;\"", URL, "k=f", KEY_OK, "h;+f" },
 	{ "json:/s+json:/i", BODY(JSON, "{\"s\":\"//a\",\"i\":7}"), KEY_OK,
 	    "//a+7" },
+	/* form keys */
+	{ "form:once_key", BODY(URL, "once_key=a"), KEY_NOT_GIVEN, NULL },
+	{ "form:once_key", BODY(URL, "once_key=" FORM_KEY "1"), KEY_NOT_GIVEN,
+	    NULL },
+	{ "form:once_key", BODY(URL, "once_key=&once_key=a"), KEY_TWICE, NULL },
+	{ "form:once_key", BODY(URL, "once_key="), KEY_EMPTY, NULL },
+	{ "form:once_key", BODY(MULTI, PART("once_key", "a") "--B--"),
+	    KEY_NOT_GIVEN, NULL },
+	{ "query:once_key+query:b", QUERY("once_key=a&b=c"), KEY_NOT_GIVEN,
+	    NULL },
+	{ "query:once_key", QUERY("once_key=a"), KEY_NOT_GIVEN, NULL },
+	{ "query:once_key", QUERY("once_key=" FORM_KEY), KEY_OK, FORM_KEY },
+	{ "form:once_key", BODY(URL, "once_key=" FORM_KEY), KEY_OK, FORM_KEY },
+	{ "form:once_key", BODY(MULTI, PART("once_key", FORM_KEY) "--B--"),
+	    KEY_OK, FORM_KEY },
 };
 
 static struct conf *
@@ -167,7 +187,8 @@ configured(const char *from)
 	char text[512];
 
 	snprintf(text, sizeof(text),
-	    "[defaults]\nkey_from = %s\nkey_max_length = 10\n", from);
+	    "[defaults]\nkey_from = %s\nkey_max_length = %d\n", from,
+	    strstr(from, "once_key") != NULL ? 255 : 10);
 	return conf_from(text);
 }
 
@@ -185,6 +206,7 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 		.body_fd = -1 };
 	struct key_search search;
 	enum key_verdict verdict;
+	struct json *json;
 	size_t at, n;
 
 	if (row->cookie != NULL)
@@ -195,8 +217,8 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 	if (row->type != NULL)
 		params[rq.nparams++] =
 		    (struct param){ "CONTENT_TYPE", row->type };
-	assert_int_equal(
-	    key_search_init(&search, &route->key_from, route->key_syntax, &rq),
+	assert_int_equal(key_search_init(&search, &route->key_from,
+			     route->key_syntax, &rq, given),
 	    RC_OK);
 	switch (key_search_needs(&search, false)) {
 	case KEY_NEEDS_NOTHING:
@@ -210,8 +232,10 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 		assert_int_equal(key_search_end(&search), RC_OK);
 		break;
 	case KEY_NEEDS_JSON:
-		assert_int_equal(
-		    key_search_json(&search, row->body, rq.body_len), RC_OK);
+		assert_int_not_equal(
+		    json_read(&json, row->body, rq.body_len), JSON_NO_MEMORY);
+		assert_int_equal(key_search_json(&search, json), RC_OK);
+		json_free(json);
 		break;
 	}
 	verdict = key_search_find(&search, route, key, &source);

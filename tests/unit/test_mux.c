@@ -75,8 +75,11 @@ static enum rc
 reload(const char *conf)
 {
 	struct conf *new = conf_from(conf);
-	enum rc rc = mux_reload(mux, new);
+	struct peers peers;
+	enum rc rc = mux_peers(new, &peers);
 
+	if (rc == RC_OK)
+		mux_reload(mux, new, &peers);
 	conf_unref(new);
 	return rc;
 }

@@ -32,6 +32,7 @@ route(enum conf_exit_status exit_status)
 #define UNKNOWN RECORD_UNKNOWN
 #define CHECK   CONF_EXIT_CHECK
 #define IGNORE  CONF_EXIT_IGNORE
+#define RELEASE CONF_EXIT_RELEASE
 #define NOTHING CGIHEAD_SAYS_NOTHING
 #define YES     CGIHEAD_SAYS_COMPLETED
 #define NO      CGIHEAD_SAYS_NOT_EXECUTED
@@ -103,6 +104,20 @@ static const struct row {
 	    UNKNOWN, FAILED, 0 },
 	{ "exit 255", RUN_EXITED, 255, OK, false, 200, YES, CHECK, UNKNOWN,
 	    FAILED, 0 },
+	{ "exit 1, to be released", RUN_EXITED, 1, OK, false, 200, NOTHING,
+	    RELEASE, FREE, FAILED, 0 },
+	{ "exit 1, to be released, says completed", RUN_EXITED, 1, OK, false,
+	    200, YES, RELEASE, UNKNOWN, FAILED, 0 },
+	{ "exit 1, to be released, says unknown", RUN_EXITED, 1, OK, false, 200,
+	    DUNNO, RELEASE, UNKNOWN, FAILED, 0 },
+	{ "no output, to be released", RUN_EXITED, 0, CGIHEAD_EMPTY, false, 0,
+	    NOTHING, RELEASE, FREE, FAILED, 0 },
+	{ "short body, to be released", RUN_EXITED, 0, OK, true, 200, NOTHING,
+	    RELEASE, FREE, FAILED, 0 },
+	{ "signal, to be released", RUN_SIGNALED, 0, OK, false, 200, NOTHING,
+	    RELEASE, UNKNOWN, FAILED, 0 },
+	{ "exit 0, to be released", RUN_EXITED, 0, OK, false, 200, NOTHING,
+	    RELEASE, DONE, NONE, 0 },
 	{ "exit 1, exit_status ignored", RUN_EXITED, 1, OK, false, 200, NOTHING,
 	    IGNORE, DONE, NONE, 0 },
 	{ "exit 1, exit_status ignored, in release", RUN_EXITED, 1, OK, false,
@@ -246,36 +261,66 @@ no_combination_releases_by_mistake(void **state)
 	}
 }
 
-/* What the last attempt left in a key's record. */
+/* A key that was released so takes the fingerprint of the next request. */
 static void
-a_key_whose_handler_never_started_has_not_acted(void **state)
+what_is_known_to_have_done_nothing(void **state)
 {
-	struct outcome_facts f = { .run = { .end = RUN_NOT_STARTED } };
-	struct conf_route rt = route(CHECK);
-	char text[80];
+	static const struct {
+		const char *name;
+		enum run_end end;
+		int exit_status, status;
+		enum cgihead_verdict head;
+		enum cgihead_outcome says;
+		enum conf_exit_status check;
+		bool nothing;
+	} want[] = {
+		{ "not started", RUN_NOT_STARTED, 0, 0, CGIHEAD_EMPTY, NOTHING,
+		    CHECK, true },
+		{ "exit 75", RUN_EXITED, 75, 200, OK, NOTHING, CHECK, true },
+		{ "exit 75, no output", RUN_EXITED, 75, 0, CGIHEAD_EMPTY,
+		    NOTHING, CHECK, true },
+		{ "not-executed", RUN_EXITED, 0, 200, OK, NO, CHECK, true },
+		{ "401", RUN_EXITED, 0, 401, OK, NOTHING, CHECK, true },
+		{ "500", RUN_EXITED, 0, 500, OK, NOTHING, CHECK, false },
+		{ "503", RUN_EXITED, 0, 503, OK, NOTHING, RELEASE, false },
+		{ "404, not released", RUN_EXITED, 0, 404, OK, NOTHING, CHECK,
+		    false },
+		{ "exit 1", RUN_EXITED, 1, 200, OK, NOTHING, CHECK, false },
+		{ "exit 1, to be released", RUN_EXITED, 1, 200, OK, NOTHING,
+		    RELEASE, true },
+		{ "no output, to be released", RUN_EXITED, 0, 0, CGIHEAD_EMPTY,
+		    NOTHING, RELEASE, true },
+		{ "signal", RUN_SIGNALED, 0, 401, OK, NO, RELEASE, false },
+	};
 	struct record r = { .state = RECORD_PENDING };
+	char none[] = "", spec[] = "2 value\n";
 
 	(void)state;
-	assert_false(outcome_may_have_acted(&r));
-	r.state = FREE;
-	r.last_error = text;
-	for (r.attempt = 1; r.attempt < 4; r.attempt++) {
-		f.acted_before = r.attempt > 1 && outcome_may_have_acted(&r);
-		snprintf(text, sizeof(text), "%s", outcome_judge(&f, &rt).why);
-		assert_false(outcome_may_have_acted(&r));
-	}
-	r.state = RECORD_IN_PROGRESS;
-	assert_true(outcome_may_have_acted(&r));
-	/* An attempt that ran stays one. */
-	r.state = FREE;
-	snprintf(text, sizeof(text), "handler exited with 75");
-	for (r.attempt = 1; r.attempt < 4; r.attempt++) {
-		assert_true(outcome_may_have_acted(&r));
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct conf_route rt = route(want[i].check);
+		struct outcome_facts f = {
+			.run = { .end = want[i].end,
+			    .exit_status = want[i].exit_status },
+			.head = want[i].head,
+			.status = want[i].status,
+			.says = want[i].says,
+		};
+
+		if (outcome_judge(&f, &rt).nothing_happened != want[i].nothing)
+			fail_msg("%s", want[i].name);
+		/* An earlier attempt may have acted. */
 		f.acted_before = true;
-		snprintf(text, sizeof(text), "%s", outcome_judge(&f, &rt).why);
+		if (outcome_judge(&f, &rt).nothing_happened)
+			fail_msg("%s, again", want[i].name);
 	}
-	r.last_error = NULL;
+	r.fingerprint_spec = spec;
+	assert_false(outcome_may_have_acted(&r));
+	r.attempt = 1;
 	assert_true(outcome_may_have_acted(&r));
+	r.state = FREE;
+	assert_true(outcome_may_have_acted(&r));
+	r.fingerprint_spec = none;
+	assert_false(outcome_may_have_acted(&r));
 }
 
 static int
@@ -303,8 +348,7 @@ main(void)
 		cmocka_unit_test(every_row),
 		cmocka_unit_test(an_explicit_outcome_is_what_the_handler_says),
 		cmocka_unit_test(no_combination_releases_by_mistake),
-		cmocka_unit_test(
-		    a_key_whose_handler_never_started_has_not_acted),
+		cmocka_unit_test(what_is_known_to_have_done_nothing),
 	};
 
 	return cmocka_run_group_tests_name("outcome", tests, setup, teardown);

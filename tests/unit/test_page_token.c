@@ -17,7 +17,7 @@
 #define NOW INT64_C(1000000000)
 
 static const unsigned char secret[SCOPE_SECRET_LEN] = "a secret of a store";
-static const struct page_token forget = { "ann", "forget", 7, "unknown", 1,
+static const struct page_token forget = { "ann", "h", "forget", 7, "unknown", 1,
 	1700000000000 };
 
 static void
@@ -42,13 +42,15 @@ static void
 token_is_bound_to_all_of_it(void **state)
 {
 	const struct page_token others[] = {
-		{ "bob", "forget", 7, "unknown", 1, 1700000000000 },
-		{ "annf", "orget", 7, "unknown", 1, 1700000000000 },
-		{ "ann", "drop", 7, "unknown", 1, 1700000000000 },
-		{ "ann", "forget", 8, "unknown", 1, 1700000000000 },
-		{ "ann", "forget", 7, "dead_letter", 1, 1700000000000 },
-		{ "ann", "forget", 7, "unknown", 2, 1700000000000 },
-		{ "ann", "forget", 7, "unknown", 1, 1700000000001 },
+		{ "bob", "h", "forget", 7, "unknown", 1, 1700000000000 },
+		{ "annh", "", "forget", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "hf", "orget", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "g", "forget", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "h", "drop", 7, "unknown", 1, 1700000000000 },
+		{ "ann", "h", "forget", 8, "unknown", 1, 1700000000000 },
+		{ "ann", "h", "forget", 7, "dead_letter", 1, 1700000000000 },
+		{ "ann", "h", "forget", 7, "unknown", 2, 1700000000000 },
+		{ "ann", "h", "forget", 7, "unknown", 1, 1700000000001 },
 	};
 	unsigned char other[SCOPE_SECRET_LEN];
 	char token[PAGE_TOKEN_SIZE];

@@ -423,7 +423,7 @@ after_a_failure_the_rest_of_the_group_fails(void **state)
 	texts[TWO] = "SELECT $1::text::bigint + 1";
 	texts[THREE] = "SELECT nothing FROM nowhere";
 	pg_send(pg, ONE, "i", INT64_C(1));
-	pg_send(pg, TWO, "s", "seven");
+	pg_send(pg, TWO, "s", "10000000000000000000");
 	pg_send(pg, ONE, "i", INT64_C(2));
 	pg_send(pg, THREE, "");
 	OK(pg_sync(pg));
@@ -432,7 +432,7 @@ after_a_failure_the_rest_of_the_group_fails(void **state)
 	OK(pg_one(pg, "i", &n));
 	assert_int_equal(n, 1);
 	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
-	assert_string_equal(pg_sqlstate(pg), "22P02");
+	assert_string_equal(pg_sqlstate(pg), "22003");
 	assert_int_equal(pg_failure(pg), PG_OTHER);
 	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
 	assert_int_equal(pg_result(pg), RC_CORRUPT);

@@ -38,6 +38,8 @@ static const struct row {
 	{ PROBLEM_KEY_REUSED, "key-reused", 422, 400, SAME, false, false },
 	{ PROBLEM_KEY_IN_PROGRESS, "key-in-progress", 409, 409, SAME, true,
 	    true },
+	{ PROBLEM_KEY_OF_ANOTHER, "key-of-another", 409, 409, SAME, false,
+	    false },
 	{ PROBLEM_OUTCOME_UNKNOWN, "outcome-unknown", 409, 409, SAME, true,
 	    true },
 	{ PROBLEM_KEY_EXPIRED, "key-expired", 410, 400, SAME, false, false },
@@ -116,9 +118,10 @@ static bool
 is_safe(enum problem_code code)
 {
 	static const enum problem_code unsafe[] = { PROBLEM_KEY_IN_PROGRESS,
-		PROBLEM_OUTCOME_UNKNOWN, PROBLEM_KEY_EXPIRED,
-		PROBLEM_RESPONSE_NOT_KEPT, PROBLEM_HANDLER_FAILED,
-		PROBLEM_HANDLER_TIMEOUT, PROBLEM_OUTCOME_NOT_RECORDED };
+		PROBLEM_KEY_OF_ANOTHER, PROBLEM_OUTCOME_UNKNOWN,
+		PROBLEM_KEY_EXPIRED, PROBLEM_RESPONSE_NOT_KEPT,
+		PROBLEM_HANDLER_FAILED, PROBLEM_HANDLER_TIMEOUT,
+		PROBLEM_OUTCOME_NOT_RECORDED };
 
 	for (size_t i = 0; i < COUNT(unsafe); i++)
 		if (unsafe[i] == code)

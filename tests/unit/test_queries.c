@@ -319,10 +319,9 @@ static void
 statements_of_a_request_make_no_table(void **state)
 {
 	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
-		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RESERVE_NEW,
-		QUERY_RESERVE_AGAIN, QUERY_FINISH_COMPLETED,
-		QUERY_FINISH_RELEASED, QUERY_FINISH_UNKNOWN,
-		QUERY_DELETE_REQUEST };
+		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RECORD_NEW,
+		QUERY_RECORD_READ, QUERY_RECORD_WRITE,
+		QUERY_RECORD_WRITE_ANSWER, QUERY_DELETE_REQUEST };
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
 	int steps;
@@ -547,7 +546,7 @@ the_checks_allow_what_record_allows(void **state)
 	(void)state;
 	for (from = 0; from < RECORD_NSTATES; from++)
 		for (to = 0; to < RECORD_NSTATES; to++) {
-			if (from == RECORD_NONE && to == RECORD_NONE)
+			if (from == to)
 				continue;
 			compare((enum record_state)from, (enum record_state)to);
 			allowed += record_may_change((enum record_state)from,
@@ -558,136 +557,70 @@ the_checks_allow_what_record_allows(void **state)
 
 /* --- compare and set ------------------------------------------------------ */
 
-#define IN(s) (1u << RECORD_##s)
-#define EACH  ((1u << RECORD_NSTATES) - 1 - IN(NONE))
-
-/* A parameter that is compared: "i" and an integer, or "t" and a text. */
-struct compared {
-	int i;
-	const char *right, *wrong;
+/* The statements that write a key, and how each names what was read:
+ * $record_was in queries.sql. */
+static const enum query writes[] = {
+	QUERY_RECORD_WRITE,
+	QUERY_RECORD_WRITE_ANSWER,
+	QUERY_RECORD_DELETE,
 };
 
-/* Each statement that changes the state of a key: of which states, and what
- * it compares.  set: what such a row has besides its shape. */
-static const struct change {
-	enum query query;
-	unsigned states;
-	const char *set;
-	struct compared compared[3];
-} changes[] = {
-	{ QUERY_RESERVE_AGAIN, IN(FAILED_RETRYABLE), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" } } },
-	{ QUERY_DELETE_PAST, IN(COMPLETED) | IN(FAILED_RETRYABLE) | IN(EXPIRED),
-	    NULL, { { 1, "i1", "i2" }, { 2, "i5", "i4" } } },
-	{ QUERY_ACCEPT_AGAIN, IN(FAILED_RETRYABLE), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" } } },
-	{ QUERY_JOB_START, IN(PENDING) | IN(FAILED_RETRYABLE),
-	    "accepted = 1, queued_at = 3",
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 14, "i3", "i2" } } },
-	{ QUERY_JOB_START, IN(PENDING) | IN(FAILED_RETRYABLE),
-	    "accepted = 1, queued_at = 3",
-	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 14, "i4", "i5" } } },
-	{ QUERY_FINISH_COMPLETED, IN(IN_PROGRESS), NULL,
-	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_FINISH_RELEASED, IN(IN_PROGRESS), NULL,
-	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_FINISH_UNKNOWN, IN(IN_PROGRESS), NULL,
-	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_RECOVER_RELEASED, IN(IN_PROGRESS), NULL,
-	    { { 1, "i1", "i2" }, { 2, "t0123", "t0124" } } },
-	{ QUERY_ABANDON, IN(PENDING), NULL,
-	    { { 1, "i1", "i2" }, { 3, "i5", "i4" } } },
-	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
-	{ QUERY_RESOLVE_COMPLETED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 4, "i1", "i0" } } },
-	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
-	{ QUERY_RESOLVE_RELEASED, IN(UNKNOWN) | IN(DEAD_LETTER), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i0" }, { 4, "i1", "i0" } } },
-	{ QUERY_RESOLVE_DEAD, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i1", "i2" }, { 3, "i0", "i1" } } },
-	{ QUERY_RECONCILE_CLAIM, IN(UNKNOWN), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i0", "i1" }, { 5, "i1", "i2" } } },
-	{ QUERY_EXPIRE, IN(COMPLETED) | IN(FAILED_RETRYABLE), NULL,
-	    { { 1, "i1", "i2" }, { 2, "i5", "i4" } } },
-	{ QUERY_FORGET, EACH & ~IN(IN_PROGRESS), NULL, { { 1, "i1", "i2" } } },
-};
+enum was { WAS_ID = 1, WAS_STATE, WAS_ATTEMPT, WAS_TOKEN, WAS_ALL };
 
-static void
-bind(sqlite3_stmt *stmt, int i, const char *value)
-{
-	int code;
-
-	if (value[0] == 'i')
-		code = sqlite3_bind_int64(stmt, i, atoi(value + 1));
-	else
-		code = sqlite3_bind_text(stmt, i, value + 1, -1, SQLITE_STATIC);
-	assert_int_equal(code, SQLITE_OK);
-}
-
-/* Whether it would change the row: what it sets besides is missing here, so
- * that it may be refused.  wrong: which parameter is not right, or -1. */
+/* Whether it would change the row: what it sets is missing here, so that it may
+ * be refused.  wrong: the parameter that is not right, or WAS_ALL. */
 static bool
-touches(sqlite3 *db, const struct change *c, int wrong)
+touches(sqlite3 *db, enum query q, enum record_state state, enum was wrong)
 {
-	sqlite3_stmt *stmt;
-	int i, code;
+	const char *other = record_state_name(
+	    state == RECORD_PENDING ? RECORD_UNKNOWN : RECORD_PENDING);
+	const char *token = state == RECORD_IN_PROGRESS ? "0123" : NULL;
+	sqlite3_stmt *s;
+	int n, code;
 
 	assert_int_equal(
-	    sqlite3_prepare_v2(db, queries_text(c->query), -1, &stmt, NULL),
-	    SQLITE_OK);
-	for (i = 0; i < 3 && c->compared[i].i != 0; i++)
-		bind(stmt, c->compared[i].i,
-		    i == wrong ? c->compared[i].wrong : c->compared[i].right);
+	    sqlite3_prepare_v2(db, queries_text(q), -1, &s, NULL), SQLITE_OK);
+	sqlite3_bind_int(s, WAS_ID, wrong == WAS_ID ? 2 : 1);
+	sqlite3_bind_text(s, WAS_STATE,
+	    wrong == WAS_STATE ? other : record_state_name(state), -1,
+	    SQLITE_STATIC);
+	sqlite3_bind_int(s, WAS_ATTEMPT, wrong == WAS_ATTEMPT ? 2 : 1);
+	sqlite3_bind_text(s, WAS_TOKEN, wrong == WAS_TOKEN ? "0124" : token, -1,
+	    SQLITE_STATIC);
 	run(db, "BEGIN; INSERT INTO once_check_operator VALUES (1)");
-	while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
-		continue;
+	code = sqlite3_step(s);
 	if (code != SQLITE_DONE)
 		assert_int_equal(code & 0xff, SQLITE_CONSTRAINT);
-	i = sqlite3_changes(db);
-	sqlite3_finalize(stmt);
+	n = sqlite3_changes(db);
+	sqlite3_finalize(s);
 	run(db, "ROLLBACK");
-	return code != SQLITE_DONE || i == 1;
+	return code != SQLITE_DONE || n == 1;
 }
 
 static void
-each_change_compares_before_it_sets(void **state)
+each_write_compares_what_was_read(void **state)
 {
-	char sql[256];
+	enum record_state from;
+	enum was wrong;
 	sqlite3 *db;
 	size_t n;
-	int s, i;
 
 	(void)state;
-	for (n = 0; n < sizeof(changes) / sizeof(changes[0]); n++) {
-		const struct change *c = &changes[n];
-
-		for (s = 0; s < RECORD_NSTATES; s++) {
-			const bool of = (c->states & (1u << s)) != 0;
-
-			if (s == RECORD_NONE)
+	for (n = 0; n < sizeof(writes) / sizeof(writes[0]); n++)
+		for (from = RECORD_PENDING; from < RECORD_NSTATES; from++) {
+			/* The checks refuse its deletion. */
+			if (writes[n] == QUERY_RECORD_DELETE &&
+			    from == RECORD_IN_PROGRESS)
 				continue;
-			db = with_row((enum record_state)s);
-			if (of && c->set != NULL) {
-				snprintf(sql, sizeof(sql),
-				    "UPDATE once_key SET %s", c->set);
-				run(db, sql);
-			}
-			if (touches(db, c, -1) != of)
-				fail_msg("%s of what is %s",
-				    queries_name(c->query),
-				    record_state_name((enum record_state)s));
-			for (i = 0; of && i < 3 && c->compared[i].i != 0; i++)
-				if (touches(db, c, i))
-					fail_msg("%s (%s) does not compare ?%d",
-					    queries_name(c->query),
-					    record_state_name(
-						(enum record_state)s),
-					    c->compared[i].i);
+			db = with_row(from);
+			for (wrong = WAS_ID; wrong <= WAS_ALL; wrong++)
+				if (touches(db, writes[n], from, wrong) !=
+				    (wrong == WAS_ALL))
+					fail_msg("%s of %s: ?%d",
+					    queries_name(writes[n]),
+					    record_state_name(from), wrong);
 			sqlite3_close(db);
 		}
-	}
 }
 
 static void
@@ -820,7 +753,7 @@ main(void)
 		cmocka_unit_test(each_statement_is_used),
 		cmocka_unit_test(the_checks_allow_what_record_allows),
 		cmocka_unit_test(the_checks_refuse_a_second_row_of_an_identity),
-		cmocka_unit_test(each_change_compares_before_it_sets),
+		cmocka_unit_test(each_write_compares_what_was_read),
 		cmocka_unit_test(
 		    the_checks_refuse_rows_that_break_an_invariant),
 		cmocka_unit_test(

@@ -102,7 +102,13 @@ free_takes_the_fingerprint_spec_and_nothing(void **state)
 #define UUID  "123e4567-e89b-12d3-a456-426614174000"
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
-enum { NO_FINGERPRINT_SPEC = 1, UNCONFIRMED = 2, ACCEPTED = 4, QUEUED = 8 };
+enum {
+	NO_FINGERPRINT_SPEC = 1,
+	UNCONFIRMED = 2,
+	ACCEPTED = 4,
+	QUEUED = 8,
+	NO_FINGERPRINT = 16
+};
 
 static const struct check {
 	const char *name;
@@ -183,6 +189,19 @@ static const struct check {
 	    false, 9, UUID, 0 },
 	{ "5: dead letter, yet ends by age", false, RECORD_DEAD_LETTER, 1, 1,
 	    "", 0, false, 9, UUID, 0 },
+	{ "released without a fingerprint", true, RECORD_FAILED_RETRYABLE, 1, 1,
+	    "", 0, false, 9, UUID, NO_FINGERPRINT },
+	{ "a marker of that", true, RECORD_EXPIRED, 1, 1, "", 0, false, 9, UUID,
+	    NO_FINGERPRINT },
+	{ "8: a stored request without a fingerprint", false,
+	    RECORD_FAILED_RETRYABLE, 1, 1, "", 0, false, 9, UUID,
+	    NO_FINGERPRINT | ACCEPTED | QUEUED },
+	{ "8: in progress without a fingerprint", false, RECORD_IN_PROGRESS, 1,
+	    1, TOKEN, 0, false, 0, UUID, NO_FINGERPRINT },
+	{ "8: completed without a fingerprint", false, RECORD_COMPLETED, 1, 1,
+	    "", 200, true, 9, UUID, NO_FINGERPRINT },
+	{ "8: unknown without a fingerprint", false, RECORD_UNKNOWN, 1, 1, "",
+	    0, false, 0, UUID, NO_FINGERPRINT },
 	{ "6: expires before time began", false, RECORD_COMPLETED, 1, 1, "",
 	    200, true, -1, UUID, 0 },
 };
@@ -213,7 +232,7 @@ check_holds(const struct record *r)
 static void
 every_invariant(void **state)
 {
-	char fingerprint_spec[] = "v1";
+	char fingerprint_spec[] = "v1", none[] = "";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -224,7 +243,8 @@ every_invariant(void **state)
 			.attempt = c->attempt,
 			.fingerprint_spec = c->flags & NO_FINGERPRINT_SPEC
 			    ? NULL
-			    : fingerprint_spec,
+			    : c->flags & NO_FINGERPRINT ? none
+							: fingerprint_spec,
 			.expires_at = c->expires_at,
 			.status = c->status,
 			.kept = c->kept,

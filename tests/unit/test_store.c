@@ -211,7 +211,9 @@ a_fingerprint_spec_is_stored_once(void **state)
 	r.fingerprint_spec = "2 exact";
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
 	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_fingerprint_spec"), 2);
+	    raw_number(
+		"SELECT count(*) FROM once_fingerprint_spec WHERE id > 0"),
+	    2);
 }
 
 static void

@@ -1,5 +1,5 @@
 /*
- * store: how much one scope may take: keys in progress, keys with an open
+ * store: how much one caller may take: keys in progress, keys with an open
  * outcome, places in the queue; and how much is kept for all.
  */
 #include "config.h"
@@ -8,6 +8,13 @@
 #include <stdatomic.h>
 
 #include "store_fixture.h"
+
+/* By its first letter. */
+static int64_t
+caller_of(const char *scope)
+{
+	return ((int64_t)scope[0] << 22) + 1;
+}
 
 static enum decision
 try_reserve(struct store *s, const char *scope, const char *key,
@@ -19,6 +26,7 @@ try_reserve(struct store *s, const char *scope, const char *key,
 	struct record found;
 
 	r.identity.scope = scope;
+	r.caller = caller_of(scope);
 	r.max_active = max_active;
 	assert_int_equal(
 	    store_reserve(s, &r, lease != NULL ? lease : &unused, &d, &found),
@@ -31,7 +39,7 @@ try_reserve(struct store *s, const char *scope, const char *key,
 }
 
 static void
-key_above_the_limit_of_its_scope_does_not_run(void **state)
+key_above_the_limit_of_its_caller_does_not_run(void **state)
 {
 	struct store_lease lease;
 
@@ -42,7 +50,7 @@ key_above_the_limit_of_its_scope_does_not_run(void **state)
 	    try_reserve(store, "ann", "c", 2, NULL), DECIDE_CROWDED);
 	/* what is there already is answered as ever */
 	assert_int_equal(try_reserve(store, "ann", "a", 2, NULL), DECIDE_BUSY);
-	/* another scope, another limit, none */
+	/* another caller, another limit, none */
 	assert_int_equal(try_reserve(store, "bob", "c", 2, NULL), DECIDE_RUN);
 	assert_int_equal(try_reserve(store, "ann", "d", 3, NULL), DECIDE_RUN);
 	assert_int_equal(try_reserve(store, "ann", "e", 0, NULL), DECIDE_RUN);
@@ -111,6 +119,7 @@ nothing_above_the_limit_is_accepted(void **state)
 	enum decision d;
 
 	(void)state;
+	r.caller = caller_of("alice");
 	r.max_active = 1;
 	r.environment = "A=B";
 	r.environment_len = 4;
@@ -142,7 +151,7 @@ try_new(const struct store_reservation *r)
 }
 
 static void
-new_key_of_a_scope_with_many_open_outcomes_does_not_run(void **state)
+new_key_of_a_caller_with_many_open_outcomes_does_not_run(void **state)
 {
 	struct store_reservation r = reservation("new");
 	struct store_lease lease, released;
@@ -163,6 +172,9 @@ new_key_of_a_scope_with_many_open_outcomes_does_not_run(void **state)
 	assert_int_equal(try_new(&r), DECIDE_OPEN);
 	r.identity.path = "/other";
 	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	r.identity.scope = "bob"; /* whatever the scope */
+	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	r.identity.scope = "alice";
 	r.identity.path = "/payments";
 	/* those known are answered and run as ever */
 	r.identity.key = "one";
@@ -170,7 +182,7 @@ new_key_of_a_scope_with_many_open_outcomes_does_not_run(void **state)
 	r.identity.key = "released";
 	assert_int_equal(try_new(&r), DECIDE_RUN);
 	r.identity.key = "new";
-	r.identity.scope = "bob";
+	r.caller++;
 	assert_int_equal(try_new(&r), DECIDE_RUN);
 }
 
@@ -293,6 +305,36 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	assert_int_equal(kept(), 4);
 }
 
+static void
+new_key_above_max_store_does_not_run(void **state)
+{
+	struct store_reservation r = reservation("again");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	struct record found;
+	enum decision d;
+	int n;
+
+	(void)state;
+	lease = reserve("again");
+	settle(&lease, RECORD_FAILED_RETRYABLE);
+	/* PostgreSQL looks at its tables by the sweep. */
+	assert_int_equal(store_recover(store, 1, NULL, &n), RC_OK);
+	r.max_store = 1;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.identity.key = "new";
+	assert_int_equal(try_new(&r), DECIDE_FULL);
+	assert_int_equal(
+	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+	assert_int_equal(d, DECIDE_FULL);
+	r.identity.key = "again";
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+	r.identity.key = "new";
+	r.max_store = 1024 * 1024 * 1024;
+	assert_int_equal(try_new(&r), DECIDE_RUN);
+}
+
 #define QUEUE 5
 
 static bool
@@ -304,6 +346,7 @@ accepts(const char *scope, const char *key)
 	enum decision d;
 
 	r.identity.scope = scope;
+	r.caller = caller_of(scope) + key[0]; /* any route */
 	r.environment = "A=B";
 	r.environment_len = 4;
 	assert_int_equal(
@@ -313,7 +356,7 @@ accepts(const char *scope, const char *key)
 }
 
 static void
-one_scope_fills_half_of_the_queue(void **state)
+one_caller_fills_half_of_the_queue(void **state)
 {
 	(void)state;
 	assert_true(accepts("ann", "1"));
@@ -323,15 +366,6 @@ one_scope_fills_half_of_the_queue(void **state)
 	assert_true(accepts("bob", "4"));
 	assert_true(accepts("", "5"));
 	assert_false(accepts("eve", "6"));
-}
-
-static void
-scope_without_a_name_fills_all_of_the_queue(void **state)
-{
-	(void)state;
-	for (char key[] = "1"; key[0] <= '5'; key[0]++)
-		assert_true(accepts("", key));
-	assert_false(accepts("", "6"));
 }
 
 /* --- at the same time ---------------------------------------------------- */
@@ -362,12 +396,14 @@ crowd(void *arg)
 		case DECIDE_REPLAY:
 		case DECIDE_NOT_KEPT:
 		case DECIDE_BUSY:
+		case DECIDE_OF_ANOTHER:
 		case DECIDE_MISMATCH:
 		case DECIDE_UNKNOWN:
 		case DECIDE_GONE:
 		case DECIDE_OLD:
 		case DECIDE_OPEN:
 		case DECIDE_NO_ROOM:
+		case DECIDE_FULL:
 			break;
 		}
 	}
@@ -399,16 +435,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(key_above_the_limit_of_its_scope_does_not_run),
+		TEST(key_above_the_limit_of_its_caller_does_not_run),
 		TEST(only_keys_in_progress_count),
 		TEST(released_key_runs_again_only_within_the_limit),
 		TEST(nothing_above_the_limit_is_accepted),
-		TEST(new_key_of_a_scope_with_many_open_outcomes_does_not_run),
+		TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run),
 		TEST(request_above_max_kept_is_not_begun),
 		TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome),
 		TEST(request_may_take_the_place_of_the_same_keys),
-		TEST(one_scope_fills_half_of_the_queue),
-		TEST(scope_without_a_name_fills_all_of_the_queue),
+		TEST(new_key_above_max_store_does_not_run),
+		TEST(one_caller_fills_half_of_the_queue),
 		TEST(limit_holds_among_threads_and_stores),
 	};
 

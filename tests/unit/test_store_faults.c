@@ -410,6 +410,7 @@ a_failed_commit_comes_back_if_nothing_is_done(void **state)
 
 	(void)state;
 	raw_run(db, "PRAGMA synchronous = FULL");
+	raw_run(db, "UPDATE once_clock SET last = last + 1"); /* begins a log */
 	atomic_store(&faulty_syncs, 1);
 	assert_int_equal(sqlite3_exec(db, "UPDATE once_meta SET last_id = 77",
 			     NULL, NULL, NULL),
@@ -509,6 +510,7 @@ on_a_full_disk_nothing_is_reserved(void **state)
 	enum decision d;
 
 	(void)state;
+	raw("PRAGMA wal_checkpoint(TRUNCATE)");
 	reserve("before");
 	atomic_store(&faulty_size, wal_size());
 	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_FULL);

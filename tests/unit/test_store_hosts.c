@@ -255,7 +255,7 @@ is_due(void)
 	struct record due;
 	enum rc rc;
 
-	while ((rc = store_due(store, NULL, &due)) == RC_NOTFOUND &&
+	while ((rc = store_due(store, 0, &due)) == RC_NOTFOUND &&
 	    due.reconcile_after > 0)
 		assert_true(clock_mono() < until);
 	record_free(&due);

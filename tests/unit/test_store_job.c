@@ -151,6 +151,93 @@ doctor_finds_nothing(void)
 			fail_msg("%s: %s", f[i].name, f[i].text);
 }
 
+/* The decision on another request with that key, which is accepted if it can
+ * be. */
+static enum decision
+other_request(const char *key, bool accept)
+{
+	struct store_reservation r = job_for(key);
+	struct store_ticket ticket;
+
+	r.fingerprint_spec = "2 value\n";
+	r.fingerprint[0] ^= 1;
+	return accept ? accept_by(store, &r, QUEUE, &ticket)
+		      : try_reserve_in(store, &r, NULL);
+}
+
+/* After an attempt of an accepted key that did nothing. */
+static enum record_state
+nothing_happened(
+    const char *key, int64_t requeue, const char *recovery_point, bool nothing)
+{
+	struct store_lease lease;
+	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
+	char sql[100];
+
+	accept_job(key);
+	lease = start_job();
+	snprintf(sql, sizeof(sql), "UPDATE once_key SET recovery_point = %s",
+	    recovery_point);
+	raw(sql);
+	s->requeue = requeue;
+	s->nothing_happened = nothing;
+	assert_int_equal(finish(&lease, s), RC_OK);
+	return state_of(key);
+}
+
+static void
+if_nothing_happened_another_request_may_run(void **state)
+{
+	struct store_reservation r = job_for("again");
+	struct record record;
+
+	(void)state;
+	r.fingerprint_spec = "2 value\n";
+	assert_int_equal(
+	    nothing_happened("k", -1, "NULL", true), RECORD_FAILED_RETRYABLE);
+	record = find("k");
+	assert_false(record_has_fingerprint(&record));
+	record_free(&record);
+	doctor_finds_nothing();
+	assert_int_equal(other_request("k", false), DECIDE_RUN);
+	/* It is that one's key now. */
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	record = find("k");
+	assert_string_equal(record.fingerprint_spec, "2 value\n");
+	assert_int_equal(record.fingerprint[0], 0xa4);
+	record_free(&record);
+	assert_int_equal(other_request("k", false), DECIDE_BUSY);
+
+	(void)nothing_happened("again", -1, "NULL", true);
+	assert_int_equal(other_request("again", true), DECIDE_RUN);
+	assert_string_equal(next_key(), "again");
+	assert_int_equal(
+	    accept_by(store, &r, QUEUE, &(struct store_ticket){ .full = 0 }),
+	    DECIDE_MISMATCH);
+	doctor_finds_nothing();
+}
+
+static void
+else_the_key_keeps_its_fingerprint(void **state)
+{
+	struct store_reservation r = reservation("k");
+
+	(void)state;
+	r.fingerprint[0] ^= 1;
+	/* Something may have happened. */
+	(void)nothing_happened("k", -1, "NULL", false);
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+	/* It has, and the next attempt goes on from there. */
+	r.identity.key = "charged";
+	(void)nothing_happened("charged", -1, "'charged'", true);
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+	/* The stored request runs again. */
+	r.identity.key = "queued";
+	(void)nothing_happened("queued", 0, "NULL", true);
+	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+	assert_string_equal(next_key(), "queued");
+}
+
 /* --- accepting ----------------------------------------------------------- */
 
 static void
@@ -1155,6 +1242,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_accepted_is_kept_and_waits),
+		TEST(if_nothing_happened_another_request_may_run),
+		TEST(else_the_key_keeps_its_fingerprint),
 		TEST(bodies_of_any_size_are_accepted),
 		TEST(what_there_is_already_is_not_accepted),
 		TEST(without_a_request_nothing_is_accepted),

@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
+
 #include "store_fixture.h"
 
 #define ENVIRONMENT "REQUEST_METHOD=POST\0QUERY_STRING=\0X=\303\244\xff\n"
@@ -115,7 +117,7 @@ without_a_reconciler_no_request_is_kept(void **state)
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	assert_true(no_request(lease.id));
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 }
 
 static void
@@ -233,7 +235,7 @@ due_key(struct store *s, struct store_tries *tries)
 {
 	static char key[64];
 	struct record due;
-	enum rc rc = store_due(s, NULL, &due);
+	enum rc rc = store_due(s, 0, &due);
 
 	if (rc == RC_NOTFOUND)
 		return "";
@@ -253,46 +255,45 @@ make_due(void)
 	    "WHERE reconcile_after IS NOT NULL");
 }
 
-/* What is due after that scope's turn. */
+/* What is due after that caller's turn. */
 static const char *
-due_after(const char *scope)
+due_after(int64_t caller)
 {
 	static char text[64];
 	struct record due;
 
-	assert_int_equal(store_due(store, scope, &due), RC_OK);
-	snprintf(text, sizeof(text), "%s/%s", due.scope, due.key);
+	assert_int_equal(store_due(store, caller, &due), RC_OK);
+	snprintf(text, sizeof(text), "%" PRId64 "/%s", due.caller, due.key);
 	record_free(&due);
 	return text;
 }
 
 static void
-scopes_take_turns(void **state)
+callers_take_turns(void **state)
 {
-	static const char *const scopes[] = { "ann", "ann", "ann", "bob", "bo",
-		"" };
+	static const int64_t callers[] = { 7, 7, 7, 9, 8, INT64_C(1) << 61 };
 	struct store_reservation r;
 	struct store_lease lease;
 	char key[8];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(scopes); i++) {
+	for (size_t i = 0; i < COUNT(callers); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		r = kept(key, 0);
-		r.identity.scope = scopes[i];
+		r.caller = callers[i];
 		r.reconcile_delay = HOUR;
 		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 		settle(&lease, RECORD_UNKNOWN);
 	}
 	make_due();
-	assert_string_equal(due_after(NULL), "/5");
-	assert_string_equal(due_after(""), "ann/0");
-	assert_string_equal(due_after("ann"), "bo/4");
-	assert_string_equal(due_after("bo"), "bob/3");
-	assert_string_equal(due_after("bob"), "/5");
-	raw("UPDATE once_key SET reconcile_after = 9e15 WHERE scope <> 'ann'");
-	assert_string_equal(due_after("ann"), "ann/0");
-	assert_string_equal(due_after("bob"), "ann/0");
+	assert_string_equal(due_after(0), "7/0");
+	assert_string_equal(due_after(7), "8/4");
+	assert_string_equal(due_after(8), "9/3");
+	assert_string_equal(due_after(9), "2305843009213693952/5");
+	assert_string_equal(due_after(callers[5]), "7/0");
+	raw("UPDATE once_key SET reconcile_after = 9e15 WHERE caller <> 7");
+	assert_string_equal(due_after(7), "7/0");
+	assert_string_equal(due_after(9), "7/0");
 }
 
 static void
@@ -308,9 +309,9 @@ an_unknown_key_is_due_after_its_delay(void **state)
 	(void)state;
 	r.reconcile_delay = HOUR;
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
-	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, NULL, &due), RC_NOTFOUND);
+	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_true(row.reconcile_after > store_now(store) + HOUR - 10000);
@@ -320,7 +321,7 @@ an_unknown_key_is_due_after_its_delay(void **state)
 
 	raw("UPDATE once_key SET reconcile_after = 1, "
 	    "recovery_point = 'charged'");
-	assert_int_equal(store_due(store, NULL, &due), RC_OK);
+	assert_int_equal(store_due(store, 0, &due), RC_OK);
 	assert_int_equal(due.id, lease.id);
 	assert_int_equal(due.attempt, 1);
 	assert_int_equal(due.reconcile_attempts, 0);
@@ -743,7 +744,7 @@ main(void)
 		TEST(without_a_reconciler_no_request_is_kept),
 		TEST(the_next_attempt_keeps_its_own_request),
 		TEST(a_request_is_erased_with_the_outcome),
-		TEST(scopes_take_turns),
+		TEST(callers_take_turns),
 		TEST(an_unknown_key_is_due_after_its_delay),
 		TEST(who_waits_longest_comes_first),
 		TEST(of_two_stores_one_claims),

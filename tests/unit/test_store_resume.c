@@ -208,7 +208,7 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 	/* to be found out */
-	while ((rc = store_due(store, NULL, &due)) == RC_NOTFOUND)
+	while ((rc = store_due(store, 0, &due)) == RC_NOTFOUND)
 		assert_true(clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
 	assert_int_equal(due.id, family.lease.id);

@@ -700,6 +700,37 @@ where_commits_are_not_synced_hardening_syncs_nothing(void **state)
 	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
 }
 
+/* Once a process that does not sync has the store, one that does answers from
+ * nothing before it has synced; until it is alone at its start. */
+static void
+answers_of_a_process_that_does_not_sync_are_synced_first(void **state)
+{
+	const struct record record = { .state = RECORD_COMPLETED };
+	struct store_options o = options();
+	struct store *other;
+	char err[256];
+	int log;
+
+	(void)state;
+	log = atomic_load(&faulty_syncs_seen);
+	assert_int_equal(store_make_durable(store, &record), RC_OK);
+	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
+	o.durability = CONF_DURABILITY_NORMAL;
+	assert_int_equal(store_open(&other, &o, err, sizeof(err)), RC_OK);
+	log = atomic_load(&faulty_syncs_seen);
+	assert_int_equal(store_make_durable(other, &record), RC_OK);
+	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
+	assert_int_equal(store_make_durable(store, &record), RC_OK);
+	assert_true(atomic_load(&faulty_syncs_seen) > log);
+	store_close(other);
+	store_close(store);
+	o.durability = CONF_DURABILITY_FULL;
+	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	log = atomic_load(&faulty_syncs_seen);
+	assert_int_equal(store_make_durable(store, &record), RC_OK);
+	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
+}
+
 /* No client gets the answer before it is durable, and the key is not confirmed
  * a second time. */
 static void
@@ -808,6 +839,8 @@ main(void)
 		SYNCED(who_opens_it_syncs_what_a_predecessor_left),
 		SYNCED(hardening_syncs_both_or_fails),
 		TEST(where_commits_are_not_synced_hardening_syncs_nothing),
+		SYNCED(
+		    answers_of_a_process_that_does_not_sync_are_synced_first),
 		SYNCED(a_disk_that_fails_then_delays_an_own_answer),
 		SYNCED(a_disk_that_fails_for_good_leaves_it_pending),
 		FORKING(a_sweep_makes_durable_what_it_seals),

@@ -52,7 +52,7 @@ setup_group(void **state)
 	snprintf(primary, sizeof(primary), "%s", control("make primary"));
 	snprintf(through, sizeof(through), "%s", control("proxy net primary"));
 	sql("CREATE TABLE once_session(owner bigint, slot bigint, "
-	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot))");
+	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot, seq))");
 	sql("CREATE TABLE once_topic(name bytea PRIMARY KEY "
 	    "CHECK(octet_length(name) > 0))");
 	return 0;
@@ -354,6 +354,33 @@ a_group_that_goes_nowhere_holds_no_other_up(void **state)
 	sem_destroy(&go_on);
 }
 
+/* One after another, and no answer comes meanwhile. */
+static void
+clients_of_a_slow_network_do_not_wait_for_one_another(void **state)
+{
+	struct txn_pool *other = pool;
+	struct name n[8];
+	char text[8][8];
+
+	(void)state;
+	pool = open_pool(through, OWNER + 2);
+	n[0] = (struct name){ .text = "first" };
+	share(&n[0]);
+	(void)control("net freeze");
+	for (int i = 0; i < 8; i++) {
+		snprintf(text[i], sizeof(text[i]), "%d", i);
+		n[i] = (struct name){ .text = text[i] };
+		start(&n[i]);
+		wait_for(count_sent, i + 1);
+	}
+	(void)control("net thaw");
+	for (int i = 0; i < 8; i++)
+		end(&n[i]);
+	assert_int_equal(names(), 9);
+	txn_close(pool);
+	pool = other;
+}
+
 static void
 a_group_without_a_server_fails(void **state)
 {
@@ -430,6 +457,7 @@ main(void)
 		CASE(a_group_that_arrives_too_late),
 		CASE(a_group_waits_for_a_lock_only_shortly),
 		CASE(a_group_that_goes_nowhere_holds_no_other_up),
+		CASE(clients_of_a_slow_network_do_not_wait_for_one_another),
 		CASE(a_group_without_a_server_fails),
 		CASE(many_threads_share),
 	};

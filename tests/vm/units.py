@@ -92,6 +92,24 @@ def test_restart_under_load_loses_no_request():
     eq(sorted(k for k in ledger() if k.startswith('load')), sorted(answered))
 
 
+def test_without_memory_a_program_is_ended_and_not_the_service():
+    eq(request('score', 'score').body, b'0')
+    pid = show('MainPID')
+    with open('/proc/%s/oom_score_adj' % pid) as f:
+        eq(f.read(), '-500\n')
+    systemctl('set-property', '--runtime', SERVICE, 'MemoryMax=64M',
+              'MemorySwapMax=0')
+    answer = request('greedy', 'greedy', timeout=200)
+    eq(answer.status, 502, answer)
+    assert journal('-g', 'event=run .*key=greedy .* signal=9 ')
+    wait_until(lambda: journal('-g', 'killed by the OOM killer'),
+               'systemd has noticed')
+    eq((show('MainPID'), show('ActiveState')), (pid, 'active'))
+    systemctl('set-property', '--runtime', SERVICE, 'MemoryMax=infinity')
+    eq(request('greedy', 'greedy').status, 409)
+    first('after-memory')
+
+
 def test_stop_lets_a_handler_finish():
     slow = Waiting('slow', 'slow')
     wait_until(lambda: os.path.exists('/var/lib/oncewrap/began'), 'it runs')

@@ -31,8 +31,10 @@ static const struct {
 	{ "40P01", PG_AGAIN, RC_BUSY }, /* deadlock_detected */
 	{ "55P03", PG_AGAIN, RC_BUSY }, /* lock_not_available */
 	{ "57014", PG_AGAIN, RC_BUSY }, /* query_canceled, statement_timeout */
-	/* session_next: the number was taken meanwhile */
+	/* finish_surely: the attempt is not as it was expected */
 	{ "22012", PG_AGAIN, RC_BUSY },
+	/* session_check, session_next: see session.sql */
+	{ "22P02", PG_WENT_BACK, RC_WENT_BACK },
 	{ "40003", PG_LOST, RC_IO }, /* statement_completion_unknown */
 	{ "53100", PG_OTHER, RC_FULL },
 	{ "53300", PG_LOST, RC_BUSY }, /* too_many_connections */
@@ -164,7 +166,7 @@ pg_refused(struct pg *pg, const PGresult *result, const char *doing)
 		pg->rc = states[i].rc;
 	}
 	pg_target_scrub(pg->target, message, pg->message, sizeof(pg->message));
-	if (failure != PG_AGAIN)
+	if (failure == PG_OTHER)
 		pg_log(pg, doing);
 	return states[i].rc;
 }
@@ -266,6 +268,25 @@ void
 pg_server_place(const struct pg *pg, char *out, size_t size)
 {
 	snprintf(out, size, "%s port %s", PQhost(pg->conn), PQport(pg->conn));
+}
+
+static int64_t
+between(int64_t low, int64_t value, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+enum rc
+pg_set_session(
+    struct pg *pg, int64_t patience, int64_t grace, const char *schema)
+{
+	const int64_t lock = between(1, patience, INT32_MAX / 2);
+	enum rc rc;
+
+	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "iiis", lock, lock + grace,
+	    between(1000, lock / 2, 10000), schema);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_clear(pg) : rc;
 }
 
 void

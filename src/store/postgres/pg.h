@@ -20,7 +20,8 @@
  *
  * A failure is logged here, once, with SQLSTATE and the server's message.
  * Messages hold neither passwords nor the values of parameters.  A failure
- * that a second try may cure (PG_AGAIN) is not logged.
+ * that a second try may cure (PG_AGAIN) is not logged, nor is PG_WENT_BACK,
+ * which txn.h tells of.
  */
 #ifndef PG_H
 #define PG_H
@@ -42,7 +43,7 @@ struct pg;
  * (RC_INVALID); RC_NOMEM.
  *
  * Several hosts are tried in turn, the one that worked last first.
- * target_session_attrs=read-write is added unless the string has one, and so
+ * target_session_attrs=primary is added unless the string has one, and so
  * are keepalives and tcp_user_timeout, of silence (ms).
  */
 struct pg_target;
@@ -60,12 +61,13 @@ void pg_target_pass(struct pg_target *t);
 
 /* What is known of a failure beyond its enum rc. */
 enum pg_failure {
-	PG_NONE,    /* nothing has failed */
-	PG_AGAIN,   /* the transaction is over; it may succeed at a second try:
+	PG_NONE,  /* nothing has failed */
+	PG_AGAIN, /* the transaction is over; it may succeed at a second try:
 		     * it met another one, or the server's limit of time */
-	PG_LOST,    /* the connection is of no use any more.  Whether a COMMIT
+	PG_LOST,  /* the connection is of no use any more.  Whether a COMMIT
 		     * that was sent took place is not known. */
-	PG_REFUSED, /* pg_open() failed, and will until an operator has mended
+	PG_WENT_BACK, /* the store is not the one that this process knows */
+	PG_REFUSED,   /* pg_open() failed, and will until an operator has mended
 		     * the user, the password or the database's name */
 	PG_OTHER
 };
@@ -100,6 +102,15 @@ int pg_server_version(const struct pg *pg);
 /* Which of the URI's servers it is: host, or the folder of its socket, and port
  * (libpq's PQhost() and PQport()). */
 void pg_server_place(const struct pg *pg, char *out, size_t size);
+
+/*
+ * Makes the settings of the session what statements and commits rely on,
+ * whatever the role and the database say.  patience: the longest wait for a
+ * lock, grace: what a statement gets on top of it (ms).  schema: where all
+ * names are found; NULL: in the role's own path.
+ */
+enum rc pg_set_session(
+    struct pg *pg, int64_t patience, int64_t grace, const char *schema);
 
 /* What the user has found out: a commit of this connection may be lost, so
  * that nothing may begin by it. */
@@ -139,8 +150,8 @@ enum rc pg_sync(struct pg *pg);
  * pg_sync() has not.  Rows of the result before it are
  * gone.  RC_OK; or why the statement failed: RC_BUSY (PG_AGAIN), RC_FULL,
  * RC_CORRUPT (it violates a constraint, or does not fit the schema), RC_INVALID
- * (an exception raised by a function of the schema), RC_LIMIT, RC_TIMEOUT,
- * RC_IO.
+ * (an exception raised by a function of the schema), RC_WENT_BACK
+ * (PG_WENT_BACK), RC_LIMIT, RC_TIMEOUT, RC_IO.
  */
 enum rc pg_result(struct pg *pg);
 

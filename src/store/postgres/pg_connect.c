@@ -74,7 +74,7 @@ start_connect(const struct pg_target *t, int i, struct arguments *a)
 		add_argument(a, "hostaddr", address);
 	if (port != NULL)
 		add_argument(a, "port", port);
-	add_default(a, t, "target_session_attrs", "read-write");
+	add_default(a, t, "target_session_attrs", "primary");
 	add_default(a, t, "fallback_application_name", "oncewrap");
 	add_default(a, t, "client_encoding", "UTF8");
 	add_default(a, t, "keepalives_idle", "5");

@@ -240,11 +240,12 @@ open_owner(struct store *s, char *err, size_t errsize)
 	err[0] = '\0';
 	if ((rc = postgres_liveness_why(s, &liveness, err, errsize)) != RC_OK)
 		return rc;
+	txn_pin(s->pool, s->schema, s->secret);
 	txn_set_owner(s->pool, liveness_self(liveness));
 	return postgres_owner_new(s);
 }
 
-/* A process that may create the store will hold leases. */
+/* A daemon, which will hold leases. */
 static enum rc
 open_keeper(struct store *s, char *err, size_t errsize)
 {
@@ -319,7 +320,7 @@ postgres_open(struct store **out, const struct store_options *o, char *err,
 	*out = NULL;
 	rc = open_server(&s, o, err, errsize);
 	if (rc == RC_OK)
-		rc = postgres_schema_open(s, o->create, err, errsize);
+		rc = postgres_schema_open(s, false, err, errsize);
 	if (rc == RC_OK)
 		rc =
 		    o->create ? open_keeper(s, err, errsize) : open_operator(s);

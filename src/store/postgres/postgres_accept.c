@@ -49,8 +49,8 @@ accept_new(struct accept *a, struct pg *pg)
 	uuid_random(downstream);
 	if ((rc = downstream_bind(p->store->secret, id, downstream)) != RC_OK)
 		return rc;
-	pg_send(pg, PG_QUERY_ACCEPT_NEW, "isiiibbibssbiu?i?izsi", id,
-	    identity->scope, p->scope_id, (int64_t)what->max_active,
+	pg_send(pg, PG_QUERY_ACCEPT_NEW, "isiiibbibssbiu?i?izsisu", id,
+	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
 	    (int64_t)a->max_queue, p->digest, sizeof(p->digest), identity->key,
@@ -58,8 +58,8 @@ accept_new(struct accept *a, struct pg *pg)
 	    p->fingerprint_spec, downstream,
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
-	    what->reconcile_delay, a->ticket->resource,
-	    (int64_t)what->max_open);
+	    what->reconcile_delay, a->ticket->resource, (int64_t)what->max_open,
+	    identity->scope, what->cookie);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i????m", &id, &limits.crowded, &limits.open,
 		    &limits.no_room, &a->ticket->full, &p->now);
@@ -76,12 +76,15 @@ accept_again(struct accept *a, struct pg *pg)
 	int64_t id;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_ACCEPT_AGAIN, "isiiibbidis", p->found.id,
-	    what->identity.scope, p->scope_id, (int64_t)what->max_active,
+	if ((rc = postgres_place_spec(p, pg)) != RC_OK)
+		return rc;
+	pg_send(pg, PG_QUERY_ACCEPT_AGAIN, "isiiibbidisbiu", p->found.id,
+	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
 	    (int64_t)a->max_queue, p->found.attempt, what->retention,
-	    a->ticket->resource);
+	    a->ticket->resource, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    p->fingerprint_spec, what->cookie);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i???mf", &id, &limits.crowded, &limits.no_room,
 		    &a->ticket->full, &p->now, resource, sizeof(resource));
@@ -133,7 +136,7 @@ postgres_accept(struct store *s, const struct store_reservation *what,
 	memset(ticket, 0, sizeof(*ticket));
 	if (!store_check_reservation(what, false) || what->environment == NULL)
 		return RC_INVALID;
-	if ((rc = postgres_place_may_begin(s)) != RC_OK)
+	if ((rc = postgres_place_may_begin(s, what->identity.path)) != RC_OK)
 		return rc;
 	FAULT(OP_ASKED);
 	rc = postgres_place_init(&a.place, s, what, true);

@@ -89,10 +89,10 @@ static bool
 maker_is_dead(struct store *s, int64_t lock)
 {
 	struct attempt_lock_note note;
+	const enum rc rc = attempt_lock_read(s->base.local, lock, &note);
 
-	return attempt_lock_is_past(lock) ||
-	    (attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
-		is_dead(s, note.owner));
+	return rc == RC_OK ? is_dead(s, note.owner)
+			   : rc == RC_NOTFOUND && attempt_lock_is_past(lock);
 }
 
 void

@@ -236,6 +236,7 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 
 	why[0] = '\0';
 	memcpy(to->secret, store_secret(from), sizeof(to->secret));
+	txn_pin(to->pool, to->schema, NULL);
 	if ((rc = source_take(&c)) == RC_OK &&
 	    (rc = source_settle(&c)) == RC_OK)
 		rc = postgres_write(to, copy_run, &c);

@@ -63,6 +63,9 @@ key_differs(const struct postgres_copy *c, const struct record *a,
 	if (a->id != b->id || !equal_text(a->scope, b->scope) ||
 	    !equal_text(a->path, b->path) || !equal_text(a->key, b->key))
 		return "identity";
+	if (a->caller != b->caller || !equal_text(a->peer, b->peer) ||
+	    strcmp(a->cookie, b->cookie) != 0)
+		return "caller";
 	if (a->state != b->state || a->attempt != b->attempt || b->owner != 0 ||
 	    *b->token != '\0' || a->resume != b->resume)
 		return "state";

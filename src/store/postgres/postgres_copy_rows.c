@@ -143,13 +143,10 @@ copy_row(struct postgres_copy *c, const struct record *r,
 	const bool lines = answer->as_given;
 	unsigned char digest[POSTGRES_DIGEST_LEN];
 	struct kept_columns k;
-	int64_t scope;
 	enum rc rc;
 
 	if ((rc = copy_fingerprint_spec(c, r->fingerprint_spec)) != RC_OK ||
 	    (rc = postgres_identity_digest(c->to->secret, &identity, digest)) !=
-		RC_OK ||
-	    (rc = postgres_identity_scope(c->to->secret, r->scope, &scope)) !=
 		RC_OK)
 		return rc;
 	kept_columns(&outcome, &k);
@@ -158,8 +155,8 @@ copy_row(struct postgres_copy *c, const struct record *r,
 		k.body = answer->body;
 		k.nbody = answer->body_len;
 	}
-	pg_arrays_add(&c->keys, "isibsswdbbuw?i?izzdw?zziizs?zzztoo", r->id,
-	    r->scope, scope, digest, sizeof(digest), r->key, r->path,
+	pg_arrays_add(&c->keys, "isibsswdbbuw?i?izzdw?zziizs?zzztoosu", r->id,
+	    r->scope, r->caller, digest, sizeof(digest), r->key, r->path,
 	    record_state_name(r->state), r->attempt, c->fingerprint_spec,
 	    sizeof(c->fingerprint_spec), r->fingerprint, sizeof(r->fingerprint),
 	    r->downstream, r->recovery_point, r->resume, r->retention, r->gone,
@@ -172,7 +169,8 @@ copy_row(struct postgres_copy *c, const struct record *r,
 	    (int64_t)(!k.keep ? 0
 		    : lines   ? STORE_RESPONSE_LINES
 			      : STORE_RESPONSE_VERSION),
-	    r->body_length, k.reason, k.fields, k.nfields, k.body, k.nbody);
+	    r->body_length, k.reason, k.fields, k.nfields, k.body, k.nbody,
+	    r->peer, *r->cookie != '\0' ? r->cookie : NULL);
 	rc = batch_added(c, k.nbody + k.nfields);
 	if (rc == RC_OK && k.apart)
 		rc = copy_pieces(c, r->id, answer->body, answer->body_len);

@@ -113,16 +113,36 @@ check_standbys(struct store *s, struct findings *f)
 static void
 check_schema(struct store *s, struct findings *f)
 {
-	struct postgres_names missing = { .query = PG_QUERY_MISSING_PARTS };
+	struct postgres_names missing = { .query = PG_QUERY_MISSING_PARTS },
+			      others = { .query = PG_QUERY_OTHER_STORES };
 
-	if (postgres_names_read(s, &missing) != RC_OK)
+	if (postgres_names_read(s, &missing) != RC_OK ||
+	    postgres_names_read(s, &others) != RC_OK)
 		findings_add(f, "schema", false, "cannot be read");
 	else if (missing.n != 0)
 		findings_add(f, "schema", false, "version %d, without %s",
 		    PG_QUERY_VERSION, missing.text);
 	else
-		findings_add(f, "schema", true, "version %d, complete",
-		    PG_QUERY_VERSION);
+		findings_add(f, "schema", true, "%s, version %d, complete%s%s",
+		    s->schema, PG_QUERY_VERSION,
+		    others.n > 0 ? "; other stores are in " : "", others.text);
+}
+
+/* See session_set. */
+static void
+check_session(struct store *s, struct findings *f)
+{
+	struct postgres_names other = { .query = PG_QUERY_SESSION_OVERRIDDEN };
+
+	if (postgres_names_read(s, &other) != RC_OK)
+		findings_add(f, "session", false, "cannot be read");
+	else
+		findings_add(f, "session", true, "%s%s",
+		    other.n == 0
+			? "its settings are safe"
+			: "oncewrap sets safe values in its own sessions in "
+			  "the place of ",
+		    other.text);
 }
 
 /* A crash of the server empties an unlogged table. */
@@ -225,6 +245,7 @@ void
 postgres_doctor_server(struct store *s, struct findings *f)
 {
 	check_server(s, f);
+	check_session(s, f);
 	check_standbys(s, f);
 	check_hosts(s, f);
 	check_schema(s, f);

@@ -10,23 +10,21 @@
 
 #include <string.h>
 
-#include "postgres_identity.h"
 #include "postgres_row.h"
 
 struct due {
 	struct store *s;
-	int64_t scope; /* after this number */
-	bool around;   /* or from the first one */
+	int64_t after; /* the caller of that number */
 	struct record *record;
 	int64_t first, now; /* when a key is due first; 0: there is none */
 };
 
 static enum rc
-due_after(struct pg *pg, const struct due *d, int64_t scope)
+due_after(struct pg *pg, const struct due *d, int64_t caller)
 {
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_RECONCILE_DUE, "ii", scope, d->s->host.number);
+	pg_send(pg, PG_QUERY_RECONCILE_DUE, "ii", caller, d->s->host.number);
 	if ((rc = pg_sync(pg)) == RC_OK && (rc = pg_result(pg)) == RC_OK)
 		rc = postgres_row_next(d->s, pg, d->record);
 	return rc;
@@ -47,16 +45,16 @@ run_due(struct pg *pg, void *arg)
 		return rc;
 	if (d->first > d->now)
 		return RC_NOTFOUND;
-	rc = due_after(pg, d, d->scope);
-	if (rc == RC_NOTFOUND && d->around)
+	rc = due_after(pg, d, d->after);
+	if (rc == RC_NOTFOUND)
 		rc = due_after(pg, d, INT64_MIN);
 	return rc;
 }
 
 enum rc
-postgres_due(struct store *s, const char *after, struct record *key)
+postgres_due(struct store *s, int64_t after, struct record *key)
 {
-	struct due d = { .s = s, .scope = INT64_MIN, .record = key };
+	struct due d = { .s = s, .after = after, .record = key };
 	struct liveness *liveness;
 	enum rc rc;
 
@@ -64,12 +62,6 @@ postgres_due(struct store *s, const char *after, struct record *key)
 	/* An operator may not have looked for this host's files yet.  Without
 	 * them no key of its attempts is due here. */
 	(void)postgres_liveness(s, &liveness);
-	d.around = after != NULL;
-	if (d.around) {
-		rc = postgres_identity_scope(s->secret, after, &d.scope);
-		if (rc != RC_OK)
-			return rc;
-	}
 	rc = postgres_read(s, run_due, &d);
 	if (rc == RC_NOTFOUND)
 		key->reconcile_after = d.first;

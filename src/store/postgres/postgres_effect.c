@@ -190,7 +190,7 @@ postgres_effect_begin(struct store *s, struct store_effect *effect)
 
 	if (!s->keeper)
 		return RC_INVALID;
-	if ((rc = postgres_place_may_begin(s)) != RC_OK)
+	if ((rc = postgres_place_may_begin(s, NULL)) != RC_OK)
 		return rc;
 	rc = postgres_write(s, run_begin, &t);
 	if (rc == RC_PENDING) {

@@ -39,11 +39,13 @@ finish_released(struct postgres_outcome *o, struct pg *pg)
 	const int64_t requeue = o->outcome.requeue;
 
 	if (requeue >= 0)
-		pg_send(pg, PG_QUERY_FINISH_RELEASED, "isiit", o->id, o->token,
-		    o->retention, requeue, o->outcome.last_error);
+		pg_send(pg, PG_QUERY_FINISH_RELEASED, "isiit?", o->id, o->token,
+		    o->retention, requeue, o->outcome.last_error,
+		    o->outcome.nothing_happened);
 	else
-		pg_send(pg, PG_QUERY_FINISH_RELEASED, "isint", o->id, o->token,
-		    o->retention, o->outcome.last_error);
+		pg_send(pg, PG_QUERY_FINISH_RELEASED, "isint?", o->id, o->token,
+		    o->retention, o->outcome.last_error,
+		    o->outcome.nothing_happened);
 	return postgres_outcome_changed(pg, RECORD_IN_PROGRESS,
 	    RECORD_FAILED_RETRYABLE, &o->done.expires_at);
 }

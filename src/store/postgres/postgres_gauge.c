@@ -26,7 +26,7 @@
 struct open_counts {
 	struct postgres_count key[RECORD_NSTATES];
 	struct postgres_count effect[STORE_EFFECT_NSTATES];
-	int64_t running, kept_bytes;
+	int64_t running, kept_bytes, store_bytes;
 };
 
 static enum rc
@@ -39,12 +39,33 @@ gauge_open(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_GAUGE_OPEN, "");
 	pg_send(pg, PG_QUERY_GAUGE_OUTBOX, "");
 	pg_send(pg, PG_QUERY_KEPT_BYTES, "");
+	pg_send(pg, PG_QUERY_STORE_BYTES, "");
 	if ((rc = pg_sync(pg)) == RC_OK &&
 	    (rc = pg_one(pg, "i", &c->running)) == RC_OK &&
 	    (rc = postgres_count_keys(pg, c->key)) == RC_OK &&
-	    (rc = postgres_count_effects(pg, c->effect)) == RC_OK)
-		rc = pg_one(pg, "i", &c->kept_bytes);
+	    (rc = postgres_count_effects(pg, c->effect)) == RC_OK &&
+	    (rc = pg_one(pg, "i", &c->kept_bytes)) == RC_OK)
+		rc = pg_one(pg, "i", &c->store_bytes);
 	return rc;
+}
+
+static enum rc
+gauge_bytes(struct pg *pg, void *arg)
+{
+	int64_t bytes;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_STORE_BYTES, "");
+	if ((rc = pg_sync(pg)) == RC_OK &&
+	    (rc = pg_one(pg, "i", &bytes)) == RC_OK)
+		atomic_store((_Atomic int64_t *)arg, bytes);
+	return rc;
+}
+
+enum rc
+postgres_measure(struct store *s)
+{
+	return postgres_read(s, gauge_bytes, &s->bytes);
 }
 
 /* Those of the last complete tally. */
@@ -83,6 +104,7 @@ postgres_gauges(struct store *s, struct metrics_gauges *g)
 	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[STORE_EFFECT_PENDING].n;
 	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
 	    c.effect[STORE_EFFECT_DEAD_LETTER].n;
+	g->value[METRICS_STORE_BYTES] = c.store_bytes;
 	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
 	add_tally(s, g);
 	return RC_OK;

@@ -113,7 +113,6 @@ static enum rc
 api_connect(
     struct handler_api *api, const char *database, char *err, size_t errsize)
 {
-	char patience[24];
 	enum rc rc;
 
 	rc = pg_target_parse(
@@ -124,12 +123,7 @@ api_connect(
 	    &api->pg, api->target, clock_mono() + api->patience + GRACE);
 	if (rc == RC_OK) {
 		pg_set_quiet(api->pg, true);
-		snprintf(patience, sizeof(patience), "%lld",
-		    (long long)(api->patience > 0 ? api->patience : 1));
-		pg_send_quietly(api->pg, PG_QUERY_SESSION_SET, "ss",
-		    "lock_timeout", patience);
-		if ((rc = pg_sync(api->pg)) == RC_OK)
-			rc = pg_clear(api->pg);
+		rc = pg_set_session(api->pg, api->patience, GRACE, NULL);
 	}
 	if (rc != RC_OK)
 		snprintf(err, errsize, "database %s: %s",

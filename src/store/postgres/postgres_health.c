@@ -18,8 +18,11 @@ is_ahead(struct store *s, char *why, size_t size)
 	txn_health(s->pool, &h);
 	if (h.went_back)
 		snprintf(why, size,
-		    "store-went-back: the database lacks what was written to "
-		    "it; look at it, then: oncectl accept-loss");
+		    "store-went-back: the database %s; look at it, then: "
+		    "oncectl accept-loss",
+		    h.moved ? "is in another cluster than before, restored "
+			      "there from a dump"
+			    : "lacks what was written to it");
 	return !h.went_back;
 }
 
@@ -89,7 +92,7 @@ can_write(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	if (last != RC_OK)
 		last = postgres_touch(s, touch_run, s);
-	if (postgres_place_may_begin(s) == RC_UNRECORDED)
+	if (postgres_place_may_begin(s, NULL) == RC_UNRECORDED)
 		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",

@@ -15,7 +15,6 @@
 /* No other HMAC under the store's secret begins so: see scope.c. */
 static const char of_key[] = "oncewrap: digest of a key\n";
 static const char of_identity[] = "oncewrap: digest of an identity\n";
-static const char of_scope[] = "oncewrap: number of a scope\n";
 
 static enum rc
 identity_hash(const char *const *texts, size_t n, unsigned char *out)
@@ -75,22 +74,5 @@ postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
 	if (identity_hmac(secret, of_key, &key, 1, first, KEY_BYTES) != RC_OK)
 		return RC_NOMEM;
 	memcpy(last, first, KEY_BYTES);
-	return RC_OK;
-}
-
-/* The low byte first, so that a store can be moved to another machine. */
-enum rc
-postgres_identity_scope(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *scope, int64_t *number)
-{
-	unsigned char bytes[8];
-	uint64_t bits = 0;
-
-	if (identity_hmac(secret, of_scope, &scope, 1, bytes, sizeof(bytes)) !=
-	    RC_OK)
-		return RC_NOMEM;
-	for (size_t i = sizeof(bytes); i-- > 0;)
-		bits = bits << 8 | bytes[i];
-	*number = (int64_t)bits;
 	return RC_OK;
 }

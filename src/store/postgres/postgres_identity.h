@@ -1,5 +1,5 @@
 /*
- * What the indexes of identities and of scopes hold instead of texts (see
+ * What the index of identities holds instead of texts (see
  * once_key in schema.sql).  All of it is made under the store's secret, so that
  * no client can choose texts with the same values.
  */
@@ -19,9 +19,5 @@ enum rc postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
 enum rc postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
     unsigned char last[POSTGRES_DIGEST_LEN]);
-
-/* once_key.scope_id of a scope. */
-enum rc postgres_identity_scope(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *scope, int64_t *number);
 
 #endif

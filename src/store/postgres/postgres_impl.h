@@ -38,6 +38,18 @@ struct postgres_fingerprint_spec {
 struct postgres_outcome;
 struct postgres_watched;
 
+/* Open transactions of a server that are told apart. */
+#define POSTGRES_OPEN_MAX 64
+
+/* Transactions whose changes a standby has: all before that number, modulo 2^32
+ * as rows have it, but those that were open. */
+struct postgres_confirmed {
+	bool known;
+	int64_t timeline;
+	uint32_t before, open[POSTGRES_OPEN_MAX];
+	int nopen;
+};
+
 /* A tally under way of the keys that end by age, and then of the outbox: see
  * postgres_gauge.c. */
 struct postgres_walk {
@@ -60,7 +72,8 @@ struct store {
 	struct postgres_host host;
 	struct postgres_news news;
 	unsigned char secret[SCOPE_SECRET_LEN];
-	char catalog[64 * 4 + 1]; /* what the server calls the database */
+	char catalog[TXN_NAME_SIZE]; /* what the server calls the database */
+	char schema[TXN_NAME_SIZE];
 	int64_t busy_timeout, owner_timeout; /* ms */
 	bool keeper;                         /* a daemon, not an operator */
 	bool full;                           /* durability */
@@ -72,10 +85,6 @@ struct store {
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
 	atomic_bool standby;                 /* a COMMIT waits for one */
-	_Atomic int64_t confirmed;           /* a standby has the changes of all
-					      * transactions before this one;
-					      * 0: that is not known */
-	_Atomic int64_t confirmed_on;        /* the timeline of that */
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
@@ -84,11 +93,13 @@ struct store {
 	atomic_bool twin;      /* another host has this one's name */
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
+	_Atomic int64_t bytes; /* of the tables, as of the last sweep */
 	atomic_uint absent;    /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 
-	struct lock lock; /* guards what follows */
+	struct lock lock;                    /* guards what follows */
+	struct postgres_confirmed confirmed; /* by the last beat */
 	struct postgres_former *former;
 	struct liveness *liveness;        /* NULL until it is needed */
 	struct postgres_outcome *late;    /* outcomes to be recorded */
@@ -172,10 +183,10 @@ struct postgres_names {
 };
 enum rc postgres_names_read(struct store *s, struct postgres_names *names);
 
-/* Opens the schema, and makes it if create is set; then the role must have all
- * rights that a daemon needs. */
+/* Finds the schema by the role's path, or makes it, and pins it.  Whoever makes
+ * it, and a daemon, must have all rights that a daemon needs. */
 enum rc
-postgres_schema_open(struct store *s, bool create, char *err, size_t errsize);
+postgres_schema_open(struct store *s, bool make, char *err, size_t errsize);
 
 /* --- a store that went back, see postgres_loss.c ------------------------- */
 
@@ -200,8 +211,7 @@ enum rc postgres_copy(struct store *to, struct store *from,
     struct store_transfer *n, char *err, size_t errsize);
 /* Before a group of statements of a copy, which may take long. */
 void postgres_copy_patience(const struct store *to, struct pg *pg);
-enum rc postgres_accept_loss(
-    struct store *s, int64_t *losses, char *err, size_t errsize);
+enum rc postgres_accept_loss(struct store *s, char *err, size_t errsize);
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize);
 
@@ -210,6 +220,9 @@ int64_t postgres_operator_new(const struct store *s);
 /* Deletes the sessions of operators that were killed long ago; does nothing if
  * it was done lately. */
 enum rc postgres_operators_forget(struct store *s);
+
+/* Looks how large the tables are, for max_store. */
+enum rc postgres_measure(struct store *s);
 
 /* --- liveness, see postgres_owner.c -------------------------------------- */
 

@@ -181,7 +181,7 @@ postgres_job_start(struct store *s, const struct record *job,
 	if (!s->keeper || !store_check_reservation(what, true) ||
 	    !record_may_change(from, RECORD_IN_PROGRESS, false))
 		return RC_INVALID;
-	if ((rc = postgres_place_may_begin(s)) != RC_OK)
+	if ((rc = postgres_place_may_begin(s, NULL)) != RC_OK)
 		return rc;
 	rc = postgres_write(s, run_start, &st);
 	if (rc == RC_PENDING) {

@@ -2,11 +2,12 @@
  * Going on after a loss.
  *
  * If the store lacks commits that this process has seen, as after a standby
- * without them was promoted, every transaction fails until an operator accepts
- * the loss (once_meta.losses grows).  Then the process goes on as a new owner:
- * rows that came back say that the old one holds leases for attempts that have
- * long ended.  The old number is suspected from then on, so its keys become
- * unknown, and an attempt that still runs can record its outcome all the same.
+ * without them was promoted, or if it was restored, every transaction fails
+ * until an operator accepts the loss (once_meta.losses grows).  Then the
+ * process goes on as a new owner: rows that came back say that the old one
+ * holds leases for attempts that have long ended.  The old number is suspected
+ * from then on, so its keys become unknown, and an attempt that still runs can
+ * record its outcome all the same.
  */
 #include "config.h"
 
@@ -104,16 +105,16 @@ loss_accept(struct pg *pg, void *arg)
 {
 	enum rc rc;
 
+	(void)arg;
 	pg_send(pg, PG_QUERY_LOSS_ACCEPT, "");
 	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "i", (int64_t *)arg) : rc;
+	return rc == RC_OK ? pg_done(pg) : rc;
 }
 
 enum rc
-postgres_accept_loss(
-    struct store *s, int64_t *losses, char *err, size_t errsize)
+postgres_accept_loss(struct store *s, char *err, size_t errsize)
 {
-	const enum rc rc = postgres_write(s, loss_accept, losses);
+	const enum rc rc = postgres_write(s, loss_accept, NULL);
 	const char *message = txn_message(s->pool);
 
 	if (rc != RC_OK)

@@ -124,6 +124,7 @@ postgres_outcome_do(
     struct store *s, struct postgres_outcome *o, struct store_outcome **outcome)
 {
 	const int64_t until = clock_mono() + s->busy_timeout;
+	bool counts = false; /* as one that fails */
 	int failures = 0;
 	enum rc rc;
 
@@ -132,18 +133,19 @@ postgres_outcome_do(
 		rc = postgres_outcome_try(s, o);
 		if (postgres_outcome_is_final(rc))
 			break;
-		if (failures++ == 0)
+		o->held = rc == RC_BUSY && postgres_outcome_is_held(s, o);
+		if (!o->held && !counts) {
+			counts = true;
 			outcome_count(s, 1);
-		if (rc == RC_PENDING || !txn_pause(failures, until)) {
-			o->held =
-			    rc == RC_BUSY && postgres_outcome_is_held(s, o);
+		}
+		if (rc == RC_PENDING || !txn_pause(++failures, until)) {
 			postgres_keeper_take(s, o);
 			*outcome = NULL;
 			rc = RC_PENDING;
 			break;
 		}
 	}
-	if (failures > 0)
+	if (counts)
 		outcome_count(s, -1);
 	return rc;
 }

@@ -233,15 +233,41 @@ postgres_owner_new(struct store *s)
 struct beat {
 	struct store *s;
 	int64_t losses;
-	bool waits;     /* its COMMIT does, for a standby */
-	int64_t oldest; /* transaction that had not ended */
+	bool waits; /* its COMMIT does, for a standby */
+	struct postgres_confirmed confirmed; /* once it is */
 };
+
+/* Reads "xmin:xmax:xip,xip" (pg_snapshot), in which xip are the transactions
+ * before xmax that have not ended, in order.  If there are too many, those from
+ * the first one on that has no room count as not ended. */
+static void
+read_snapshot(const char *text, struct postgres_confirmed *c)
+{
+	const char *at = strchr(text, ':');
+	uint32_t open;
+	char *end;
+
+	c->known = at != NULL;
+	c->nopen = 0;
+	if (!c->known)
+		return;
+	c->before = (uint32_t)strtoull(at + 1, &end, 10);
+	while (end[0] != '\0' && end[1] != '\0') {
+		open = (uint32_t)strtoull(end + 1, &end, 10);
+		if (c->nopen == POSTGRES_OPEN_MAX) {
+			c->before = open;
+			return;
+		}
+		c->open[c->nopen++] = open;
+	}
+}
 
 static enum rc
 run_beat(struct pg *pg, void *arg)
 {
 	struct beat *b = arg;
 	struct store *s = b->s;
+	const char *snapshot;
 	int64_t now;
 	enum rc rc;
 
@@ -249,8 +275,9 @@ run_beat(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_OWNERS, "");
 	pg_send(pg, PG_QUERY_META, "");
 	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = pg_one(pg, "m?i", &now, &b->waits, &b->oldest)) != RC_OK)
+	    (rc = pg_one(pg, "m?p", &now, &b->waits, &snapshot)) != RC_OK)
 		return rc;
+	read_snapshot(snapshot, &b->confirmed);
 	postgres_clock_set(s, now);
 	FAULT(OWNER_MOVED);
 	rc = owner_read(s, pg);
@@ -265,9 +292,11 @@ beat_confirmed(const struct beat *b)
 	struct store *s = b->s;
 
 	s->standby = b->waits;
-	s->confirmed = 0; /* never with another one's timeline */
-	s->confirmed_on = txn_timeline(s->pool);
-	s->confirmed = b->waits ? b->oldest : 0;
+	lock_take(&s->lock);
+	s->confirmed = b->confirmed;
+	s->confirmed.known = b->waits && b->confirmed.known;
+	s->confirmed.timeline = txn_timeline(s->pool);
+	lock_give(&s->lock);
 }
 
 /* What operators have accepted until now is not about a loss to come. */

@@ -6,24 +6,40 @@
 #include <assert.h>
 #include <string.h>
 
+#include "postgres_outcome.h"
 #include "postgres_row.h"
 #include "postgres_place.h"
 
 /* Failed outcomes that their callers still try to record, at most. */
 #define FAILING_MAX 8
 
-/* Outcomes that are kept while handlers lock their keys, at most: as many as
- * spool_total has room for by default, if each has max_response. */
+/* Outcomes of one path that are kept while handlers lock their keys, at most.
+ * Each lock needs a session of the server, which bounds those of all paths, and
+ * spool_total bounds their bodies. */
 #define HELD_MAX 64
 
+/* The store is locked. */
+static bool
+held_too_many(const struct store *s, const char *path)
+{
+	unsigned n = 0;
+
+	if (path == NULL || s->nheld <= HELD_MAX)
+		return false;
+	for (const struct postgres_outcome *o = s->late; o != NULL; o = o->next)
+		n += o->held && o->outcome.log.path != NULL &&
+		    strcmp(o->outcome.log.path, path) == 0;
+	return n > HELD_MAX;
+}
+
 enum rc
-postgres_place_may_begin(struct store *s)
+postgres_place_may_begin(struct store *s, const char *path)
 {
 	bool stuck;
 
 	lock_take(&s->lock);
-	stuck = s->nlate > s->nheld || s->nheld > HELD_MAX ||
-	    s->failing > FAILING_MAX;
+	stuck = s->nlate > s->nheld || s->failing > FAILING_MAX ||
+	    held_too_many(s, path);
 	lock_give(&s->lock);
 	if (stuck)
 		return RC_UNRECORDED;
@@ -169,6 +185,14 @@ postgres_place_forget(struct store *s)
 	lock_give(&s->lock);
 }
 
+bool
+postgres_place_is_full(const struct postgres_place *p)
+{
+	const uint64_t max = p->what->max_store;
+
+	return max != 0 && (uint64_t)atomic_load(&p->store->bytes) > max;
+}
+
 /* --- looking -------------------------------------------------------------- */
 
 enum rc
@@ -184,9 +208,6 @@ postgres_place_init(struct postgres_place *p, struct store *s,
 	p->what = what;
 	p->keep = keep;
 	rc = postgres_identity_digest(s->secret, identity, p->digest);
-	if (rc == RC_OK)
-		rc = postgres_identity_scope(
-		    s->secret, identity->scope, &p->scope_id);
 	if (rc == RC_OK && (rc = digest_begin(&md)) == RC_OK &&
 	    (rc = digest_bytes(md, what->fingerprint_spec,
 		 strlen(what->fingerprint_spec))) == RC_OK)
@@ -200,18 +221,17 @@ place_decide(const struct postgres_place *p)
 {
 	const struct store_reservation *what = p->what;
 	const struct record *found = &p->found;
-	bool same;
+	enum decide_match match;
 
 	if (found->id == 0)
 		return DECIDE_RUN;
 	record_check(found);
 	/* The caller must compare the fingerprints by that fingerprint_spec. */
-	if (!p->is_new &&
-	    strcmp(found->fingerprint_spec, what->fingerprint_spec) != 0)
+	match = decide_match(found, what->fingerprint_spec, what->fingerprint);
+	if (match == DECIDE_OTHER_SPEC && !p->is_new)
 		return DECIDE_BUSY;
-	same =
-	    memcmp(found->fingerprint, what->fingerprint, FINGERPRINT_LEN) == 0;
-	return decide(found, same, p->now);
+	return decide(found, decide_is_mine(found, what->peer, what->cookie),
+	    match == DECIDE_SAME, p->now);
 }
 
 /* The record; found->id is 0 if there is none. */
@@ -277,16 +297,20 @@ postgres_place_look(struct postgres_place *p, struct pg *pg)
 		return rc;
 	p->is_new = p->found.id == 0 || decide_is_past(&p->found, p->now);
 	p->decision = place_decide(p);
+	if (p->decision == DECIDE_RUN && p->is_new && postgres_place_is_full(p))
+		p->decision = DECIDE_FULL;
 	return RC_OK;
 }
 
 /* --- taking --------------------------------------------------------------- */
 
-static enum rc
-place_make_fingerprint_spec(struct postgres_place *p, struct pg *pg)
+enum rc
+postgres_place_spec(struct postgres_place *p, struct pg *pg)
 {
 	enum rc rc;
 
+	if (p->fingerprint_spec != 0)
+		return RC_OK;
 	place_send_fingerprint_spec(p, pg, PG_QUERY_FINGERPRINT_SPEC_NEW);
 	place_send_fingerprint_spec(p, pg, PG_QUERY_FINGERPRINT_SPEC_FIND);
 	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
@@ -299,10 +323,8 @@ place_make_fingerprint_spec(struct postgres_place *p, struct pg *pg)
 enum rc
 postgres_place_make(struct postgres_place *p, struct pg *pg)
 {
-	enum rc rc = RC_OK;
+	enum rc rc = postgres_place_spec(p, pg);
 
-	if (p->fingerprint_spec == 0)
-		rc = place_make_fingerprint_spec(p, pg);
 	if (rc != RC_OK || p->found.id == 0)
 		return rc;
 	if (!record_may_change(p->found.state, RECORD_NONE, false))

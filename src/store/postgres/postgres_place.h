@@ -18,7 +18,6 @@ struct postgres_place {
 	bool keep; /* the request is stored */
 	unsigned char digest[POSTGRES_DIGEST_LEN],
 	    fingerprint_spec_digest[DIGEST_LEN];
-	int64_t scope_id;
 
 	/* of the last look */
 	bool looked;
@@ -48,6 +47,9 @@ enum rc postgres_place_look(struct postgres_place *p, struct pg *pg);
  */
 bool postgres_place_guess(struct postgres_place *p);
 
+/* Whether the tables were larger than max_store at the last sweep. */
+bool postgres_place_is_full(const struct postgres_place *p);
+
 /* Draws more numbers, so that the next guess has one: queues the statement, and
  * reads its result. */
 void postgres_place_draw(struct pg *pg);
@@ -60,6 +62,9 @@ void postgres_place_remember(struct postgres_place *p);
 
 /* Forgets what was remembered: commits were lost. */
 void postgres_place_forget(struct store *s);
+
+/* Makes the row of place->fingerprint_spec if there is none. */
+enum rc postgres_place_spec(struct postgres_place *place, struct pg *pg);
 
 /* Prepares for a new row: place->fingerprint_spec has a row, and a record past
  * its retention is deleted. */
@@ -83,9 +88,10 @@ postgres_place_end(struct postgres_place *p, enum rc rc, struct record *found);
 /* Remembers for health how a transaction that takes a place ended. */
 void postgres_place_remember_result(struct store *s, enum rc rc);
 
-/* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin.
- * RC_UNSAFE: nor may it while the server may lose commits. */
-enum rc postgres_place_may_begin(struct store *s);
+/* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin; or
+ * those of that path (NULL: any) because of locks in the database.  RC_UNSAFE:
+ * nor may it while the server may lose commits. */
+enum rc postgres_place_may_begin(struct store *s, const char *path);
 
 /* The same of a transaction's connection, which may be a new one: RC_UNSAFE.
  * postgres_place_look() asks it. */

@@ -317,18 +317,25 @@ run_still(struct pg *pg, void *arg)
  * Whether the standby may lack what the record says.  If a COMMIT's wait for it
  * is cancelled, other processes read the change none the less.  Numbers of
  * transactions are compared modulo 2^32, as the rows have them: a change of
- * long ago may look new, and no new one looks old.
+ * long ago may look new, and no new one looks old.  A transaction that is open
+ * for long, in any database, is one number, and says nothing of those after it.
  */
 static bool
 standby_may_lack(struct store *s, const struct record *r)
 {
-	/* in this order: see postgres_owner.c */
-	const int64_t on = s->confirmed_on, confirmed = s->confirmed;
+	const struct postgres_confirmed *c = &s->confirmed;
+	const uint32_t change = (uint32_t)r->change;
+	bool lacks;
 
 	if (!s->standby || (r->state != RECORD_COMPLETED && !r->accepted))
 		return false;
-	return confirmed == 0 || on != txn_timeline(s->pool) ||
-	    (int32_t)((uint32_t)r->change - (uint32_t)confirmed) >= 0;
+	lock_take(&s->lock);
+	lacks = !c->known || c->timeline != txn_timeline(s->pool) ||
+	    (int32_t)(change - c->before) >= 0;
+	for (int i = 0; i < c->nopen && !lacks; i++)
+		lacks = change == c->open[i];
+	lock_give(&s->lock);
+	return lacks;
 }
 
 /* A COMMIT of this process's own makes durable what was seen before it. */

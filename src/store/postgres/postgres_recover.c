@@ -305,7 +305,9 @@ postgres_recover(
 	/* Keys recovered above no longer name their attempts. */
 	if (rc == RC_OK && liveness != NULL)
 		rc = postgres_attempt_clean(s);
-	return rc == RC_OK ? postgres_operators_forget(s) : rc;
+	if (rc == RC_OK)
+		rc = postgres_operators_forget(s);
+	return rc == RC_OK ? postgres_measure(s) : rc;
 }
 
 enum rc

@@ -56,7 +56,7 @@ static void
 reserve_lock(const struct postgres_place *p, struct pg *pg, bool limited)
 {
 	if (limited && p->what->max_active > 0)
-		pg_send_quietly(pg, PG_QUERY_SCOPE_LOCK, "i", p->scope_id);
+		pg_send_quietly(pg, PG_QUERY_CALLER_LOCK, "i", p->what->caller);
 }
 
 /* Makes the lease of a new key. */
@@ -94,8 +94,9 @@ reserve_send(struct pg *pg, void *arg)
 
 	reserve_lock(p, pg, true);
 	pg_send(pg, PG_QUERY_RESERVE_NEW,
-	    p->keep ? "isiiibbbsssiibiu?i?izzzti" : "isiiiobbsssiibiu?i?izzzti",
-	    lease->id, identity->scope, p->scope_id, (int64_t)what->max_active,
+	    p->keep ? "isiiibbbsssiibiu?i?izzztisu"
+		    : "isiiiobbsssiibiu?i?izzztisu",
+	    lease->id, what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    postgres_place_environment(p), what->body,
 	    p->keep ? what->body_len : 0, p->digest, sizeof(p->digest),
@@ -105,7 +106,8 @@ reserve_send(struct pg *pg, void *arg)
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    rows_lock(what->attempt), rows_lock_file(what->attempt),
-	    what->reconcile_delay, r->resource, (int64_t)what->max_open);
+	    what->reconcile_delay, r->resource, (int64_t)what->max_open,
+	    identity->scope, what->cookie);
 }
 
 static enum rc
@@ -149,12 +151,14 @@ reserve_again(struct reserve *r, struct pg *pg)
 
 	if (!record_may_change(old->state, RECORD_IN_PROGRESS, false))
 		return RC_INVALID;
+	if ((rc = postgres_place_spec(p, pg)) != RC_OK)
+		return rc;
 	lease->id = old->id;
 	lease->attempt = old->attempt + 1;
 	reserve_lock(p, pg, limited);
 	pg_send(pg, PG_QUERY_RESERVE_AGAIN,
-	    p->keep ? "isiiibbdsii?i?izzzt?" : "isiiiobdsii?i?izzzt?", old->id,
-	    what->identity.scope, p->scope_id,
+	    p->keep ? "isiiibbdsii?i?izzzt?biu" : "isiiiobdsii?i?izzzt?biu",
+	    old->id, what->peer, what->caller,
 	    limited ? (int64_t)what->max_active : 0,
 	    limited ? postgres_place_max_kept(what) : 0, what->environment,
 	    postgres_place_environment(p), what->body,
@@ -163,7 +167,8 @@ reserve_again(struct reserve *r, struct pg *pg)
 	    what->retention, what->on_expired == CONF_EXPIRED_GONE,
 	    rows_expired_retention(what), rows_lock(what->attempt),
 	    rows_lock_file(what->attempt), what->reconcile_delay, r->resource,
-	    old->queued);
+	    old->queued, what->fingerprint, (size_t)FINGERPRINT_LEN,
+	    p->fingerprint_spec, what->cookie);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i??muf", &id, &limits.crowded, &limits.no_room,
 		    &p->now, lease->downstream, sizeof(lease->downstream),
@@ -226,7 +231,7 @@ reserve_run(struct pg *pg, void *arg)
 
 /* --- in a group ----------------------------------------------------------- */
 
-/* A large request that is stored, and the lock that a limit of the scope needs,
+/* A large request that is stored, and the lock that a limit of callers needs,
  * would keep others waiting. */
 static bool
 reserve_may_share(struct reserve *r)
@@ -236,7 +241,8 @@ reserve_may_share(struct reserve *r)
 
 	if (p->keep && what->environment_len + what->body_len > SHARED_REQUEST)
 		return false;
-	return what->max_active == 0 && postgres_place_guess(p);
+	return what->max_active == 0 && !postgres_place_is_full(p) &&
+	    postgres_place_guess(p);
 }
 
 static void
@@ -247,15 +253,16 @@ reserve_send_simple(struct pg *pg, const struct reserve *r)
 	const struct store_identity *identity = &what->identity;
 	const struct store_lease *lease = r->lease;
 
-	pg_send(pg, PG_QUERY_RESERVE_SIMPLE, "isibsssiibiu?i?izzti", lease->id,
-	    identity->scope, p->scope_id, p->digest, sizeof(p->digest),
+	pg_send(pg, PG_QUERY_RESERVE_SIMPLE, "isibsssiibiu?i?izztisu",
+	    lease->id, what->peer, what->caller, p->digest, sizeof(p->digest),
 	    identity->key, identity->path, lease->token, p->store->owner,
 	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
 	    p->fingerprint_spec, lease->downstream,
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    rows_lock(what->attempt), rows_lock_file(what->attempt),
-	    r->resource, (int64_t)what->max_open);
+	    r->resource, (int64_t)what->max_open, identity->scope,
+	    what->cookie);
 }
 
 static void
@@ -339,7 +346,7 @@ postgres_reserve(struct store *s, const struct store_reservation *what,
 	*decision = DECIDE_BUSY;
 	if (what->unseen && atomic_load(&s->absent) < EXPECTED)
 		return RC_OK;
-	if ((rc = postgres_place_may_begin(s)) != RC_OK)
+	if ((rc = postgres_place_may_begin(s, what->identity.path)) != RC_OK)
 		return what->unseen ? RC_OK : rc;
 	FAULT(OP_ASKED);
 	rc = postgres_place_init(&r.place, s, what, what->reconcile_delay != 0);
@@ -399,7 +406,7 @@ postgres_reserve_try(struct store *s, char *why, size_t size)
 	char key[RECORD_UUID_LEN + 1];
 	const struct store_reservation what = {
 		.identity = { "", "/", key },
-		.fingerprint_spec = "",
+		.fingerprint_spec = "none",
 		.reconcile_delay = 1,
 		.environment = "",
 		.environment_len = 1,

@@ -17,7 +17,7 @@ struct schema {
 	int64_t version, losses;
 	unsigned char secret[SCOPE_SECRET_LEN];
 	bool sound;
-	char catalog[sizeof(((struct store *)0)->catalog)];
+	char catalog[TXN_NAME_SIZE], schema[TXN_NAME_SIZE];
 };
 
 static const char *const statements[] = {
@@ -58,15 +58,22 @@ run_quietly(struct store *s, txn_body *body, void *arg)
 static enum rc
 schema_find(struct pg *pg, struct schema *m)
 {
+	char found[TXN_NAME_SIZE];
+	bool usable;
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_CATALOG, "");
-	pg_send(pg, PG_QUERY_META_EXISTS, "");
+	pg_send(pg, PG_QUERY_META_PLACE, "");
+	pg_send(pg, PG_QUERY_META_SCHEMA, "");
 	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK)
+	    (rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK ||
+	    (rc = pg_one(pg, "f", m->schema, sizeof(m->schema))) != RC_OK)
 		return rc;
-	rc = pg_one(pg, "-");
-	m->exists = rc == RC_OK;
+	rc = pg_one(pg, "f?", found, sizeof(found), &usable);
+	m->exists = rc == RC_OK &&
+	    (usable || !m->makes || strcmp(found, m->schema) == 0);
+	if (m->exists)
+		memcpy(m->schema, found, sizeof(found));
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -235,34 +242,31 @@ schema_explain(
 }
 
 enum rc
-postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
+postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 {
 	const char *database = txn_database(s->pool);
-	struct schema m = { .makes = create };
+	struct schema m = { .makes = make };
 	enum rc rc;
 
 	/* It is used only by the process that makes the schema. */
-	if (create && getentropy(m.secret, sizeof(m.secret)) == -1)
+	if (make && getentropy(m.secret, sizeof(m.secret)) == -1)
 		return RC_IO;
 	/* Of two processes that make it at the same time one fails. */
 	rc = run_quietly(s, schema_run, &m);
-	if (rc != RC_OK && create)
+	if (rc != RC_OK && make)
 		rc = run_quietly(s, schema_run, &m);
 	if (rc != RC_OK) {
 		schema_explain(s, &m, err, errsize);
 		return rc;
 	}
-	if (!m.exists && !create) {
+	if (!m.exists && !make) {
 		snprintf(err, errsize,
-		    "database %s: has no tables of oncewrap: make them by "
-		    "oncectl init, or start oncewrap",
-		    database);
+		    "database %s: has no tables of oncewrap that this role's "
+		    "search_path leads to: mend that; for a new store make "
+		    "them: oncectl -d '%s' init",
+		    database, database);
 		return RC_NOTFOUND;
 	}
-	if (!m.exists)
-		log_event(LOG_WARN, "store-created", NULL,
-		    LOG_S("database", database),
-		    LOG_S("message", "there were no tables; all keys are new"));
 	if (!m.sound) {
 		snprintf(err, errsize,
 		    "database %s: the row of table once_meta is missing or "
@@ -279,7 +283,9 @@ postgres_schema_open(struct store *s, bool create, char *err, size_t errsize)
 	}
 	memcpy(s->secret, m.secret, sizeof(s->secret));
 	memcpy(s->catalog, m.catalog, sizeof(s->catalog));
+	memcpy(s->schema, m.schema, sizeof(s->schema));
 	s->losses = m.losses;
+	txn_pin(s->pool, s->schema, s->secret);
 	FAULT(SCHEMA_DONE);
-	return create ? schema_rights(s, err, errsize) : RC_OK;
+	return make || s->keeper ? schema_rights(s, err, errsize) : RC_OK;
 }

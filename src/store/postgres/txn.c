@@ -6,9 +6,13 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
+#include "backoff.h"
 #include "clock.h"
 #include "leader.h"
+#include "uuid.h"
 #include "txn_impl.h"
 
 /* How often a thread that waits for all slots looks at them (ms). */
@@ -18,9 +22,12 @@
 #define TRIES_MAX 10
 
 /* Groups of operations at a time, each in a connection: while one waits for its
- * commit, the server works on another.  See tests/bench/README. */
-#define WRITES 4
-#define LOOKS  2
+ * commit, or for the network, the server works on another. */
+#define GROUPS 8
+
+/* Pauses between tries (ms). */
+#define PAUSE_FIRST 10
+#define PAUSE_LAST  500
 
 /* Connections that stay open, and for how long (ms) the others do. */
 #define IDLE_MAX  2
@@ -54,8 +61,7 @@ txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
 	}
 	lock_init(&pool->lock, LOCK_STORE);
 	lock_cond_init(&pool->given);
-	pool->writes.most = WRITES;
-	pool->looks.most = LOOKS;
+	pool->writes.most = pool->looks.most = GROUPS;
 	*out = pool;
 	return RC_OK;
 }
@@ -114,14 +120,25 @@ static void
 begin_anew(struct txn_pool *pool, int64_t owner)
 {
 	pool->owner = owner;
-	pool->went_back = false;
-	pool->timeline = 0;
+	pool->epoch = 0;
+	pool->went_back = pool->moved = false;
+	pool->timeline = pool->cluster = 0;
 	for (int i = 0; i < pool->nslots; i++) {
 		assert(!pool->slot[i].taken);
 		txn_slot_disconnect(pool, &pool->slot[i]);
 		pool->slot[i].seq = TXN_NO_ROW;
 		pool->slot[i].pending = false;
 	}
+}
+
+void
+txn_pin(struct txn_pool *pool, const char *schema, const void *secret)
+{
+	snprintf(pool->schema, sizeof(pool->schema), "%s", schema);
+	pool->compares = secret != NULL;
+	if (secret != NULL)
+		memcpy(pool->secret, secret, sizeof(pool->secret));
+	begin_anew(pool, pool->owner);
 }
 
 void
@@ -156,6 +173,20 @@ txn_renew(struct txn_pool *pool, int64_t owner)
 	return taken ? RC_BUSY : RC_OK;
 }
 
+bool
+txn_pause(int failures, int64_t until)
+{
+	const int64_t pause =
+	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
+	const struct timespec ts = { (time_t)(pause / 1000),
+		(long)(pause % 1000) * 1000000 };
+
+	if (clock_mono() + pause > until)
+		return false;
+	(void)nanosleep(&ts, NULL);
+	return true;
+}
+
 /* --- one transaction ------------------------------------------------------ */
 
 struct call {
@@ -170,14 +201,16 @@ begin_txn(const struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind)
 {
 	switch (kind) {
 	case TXN_LOOK:
+		txn_slot_check(pool, s);
 		break;
 	case TXN_READ:
 		pg_begin_read(s->pg);
+		txn_slot_check(pool, s);
 		break;
 	case TXN_WRITE:
 		pg_begin(s->pg);
-		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEXT, "idi",
-		    pool->owner, s->number, s->seq + 1);
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEXT, "iidi",
+		    pool->owner, pool->epoch, s->number, s->seq + 1);
 		break;
 	case TXN_TWICE:
 		pg_begin(s->pg);
@@ -233,6 +266,8 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 			continue;
 		}
 		failure = pg_failure(s->pg);
+		if (failure == PG_WENT_BACK)
+			return txn_slot_went_back(pool, s);
 		if (failure == PG_LOST)
 			txn_slot_fail(pool, s);
 		else if (failure != PG_AGAIN || ++collisions == TRIES_MAX)
@@ -272,6 +307,8 @@ txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
 	leader_yield();
 	rc = pg_open(
 	    &pg, pool->target, clock_mono() + pool->busy_timeout + TXN_GRACE);
+	if (rc == RC_OK && pool->schema[0] != '\0')
+		rc = txn_session_begin(pool, pg);
 	if (rc == RC_OK)
 		rc = body(pg, arg);
 	if (pg != NULL)
@@ -330,6 +367,7 @@ txn_health(struct txn_pool *pool, struct txn_health *h)
 {
 	h->connected = pool->connected;
 	h->went_back = pool->went_back;
+	h->moved = pool->moved;
 	h->connections = pool->open;
 	h->pending = 0;
 	for (int i = 0; i < pool->nslots; i++)

@@ -10,6 +10,8 @@
  * not take place any more, even if its statements reach the server only now. It
  * is run again.
  *
+ * The process has a row there, too, which it makes once.  Each transaction,
+ * also one that reads, finds it as it was made; else the database was restored.
  * If seq is less than what a COMMIT has confirmed, the database was set back,
  * as by a standby that was promoted without the last commits.  All slots are
  * compared after each new connection.  From then on all transactions fail
@@ -25,6 +27,7 @@
 
 #include "pg.h"
 #include "rc.h"
+#include "scope.h"
 
 struct txn_pool;
 
@@ -72,6 +75,17 @@ txn_setting_off(const char *fsync, const char *pages, const char *synchronous);
 /* Tells that, and what to do. */
 void txn_unsafe_text(
     const struct txn_pool *pool, const char *setting, char *out, size_t size);
+
+/* Bytes of a name in the server, encoded as UTF-8, with the NUL. */
+#define TXN_NAME_SIZE (63 * 4 + 1)
+
+/*
+ * Connections from now on find all names in that schema, and fail unless
+ * once_meta has that secret there (SCOPE_SECRET_LEN bytes); NULL: a copy is
+ * about to write it, and it is not compared.  Before the first call the role's
+ * own path counts.  No other thread uses the pool.
+ */
+void txn_pin(struct txn_pool *pool, const char *schema, const void *secret);
 
 /*
  * The owner whose sessions the pool's are: a new number, from the database; 0:
@@ -186,6 +200,7 @@ void txn_tidy(struct txn_pool *pool);
 struct txn_health {
 	bool connected; /* the last try to connect or to use a connection */
 	bool went_back;
+	bool moved;           /* it did because it is in another cluster */
 	unsigned connections; /* open */
 	unsigned pending;     /* commits whose outcome is not known */
 };

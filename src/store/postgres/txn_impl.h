@@ -14,8 +14,10 @@
  * server, which ends a wait for a lock after busy_timeout, can say so. */
 #define TXN_GRACE 1000
 
-/* A slot that has no row in once_session yet. */
-#define TXN_NO_ROW (-1)
+/* A slot that has no row in once_session yet; and the place of the process's
+ * own row. */
+#define TXN_NO_ROW  (-1)
+#define TXN_PROCESS (-1)
 
 /* Only the thread that has taken the slot uses it, but for .taken, which the
  * lock guards, and .seq, which all threads read. */
@@ -42,10 +44,18 @@ struct txn_queue {
 struct txn_pool {
 	struct pg_target *target;
 	int64_t busy_timeout;
-	int64_t owner;       /* 0: none yet */
-	atomic_bool reached; /* there was a connection */
+	int64_t owner;         /* 0: none yet */
+	_Atomic int64_t epoch; /* the transaction that made its row; 0: none */
+	atomic_bool reached;   /* there was a connection */
 	atomic_bool connected, went_back;
 	_Atomic int64_t timeline; /* the newest one of a server; 0: none */
+	/* of the server that has the store; 0: not known.  moved: another one
+	 * had it later, so that it went back */
+	_Atomic int64_t cluster;
+	atomic_bool moved;
+	char schema[TXN_NAME_SIZE]; /* see txn_pin(); "": not known yet */
+	unsigned char secret[SCOPE_SECRET_LEN];
+	bool compares; /* connections must have that secret */
 	bool durable;
 	_Atomic(const char *) unsafe; /* txn_unsafe() */
 	atomic_uint open;             /* connections */
@@ -57,6 +67,10 @@ struct txn_pool {
 	struct txn_slot slot[];
 };
 
+/* Makes a new connection one to the pinned store; else it fails, and
+ * pg_message() tells why. */
+enum rc txn_session_begin(const struct txn_pool *pool, struct pg *pg);
+
 /* Takes a free slot; RC_BUSY: there was none until that reading of
  * clock_mono() (ms). */
 enum rc
@@ -67,6 +81,12 @@ void txn_slot_give(struct txn_pool *pool, struct txn_slot *s);
  * again until then.  A session, if wanted, gets its row. */
 enum rc txn_slot_ready(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool session);
+
+/* Before the statements of a read: they fail if the store went back. */
+void txn_slot_check(const struct txn_pool *pool, struct txn_slot *s);
+
+/* After a failure PG_WENT_BACK: RC_WENT_BACK, from now on. */
+enum rc txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s);
 
 /* Finds out what has become of a COMMIT whose outcome is not known.  If it
  * fails, the slot is still pending, or the store went back. */

@@ -26,8 +26,8 @@
 #define WAITING_EACH 4
 
 /* The pause (ms) after which an operation that waits begins another group, too:
- * the connection of those under way may be dead. */
-#define WAITING_LONG 100
+ * the server is far, or the connection of those under way is dead. */
+#define WAITING_LONG 4
 
 /* --- the queue, under the pool's lock ------------------------------------- */
 
@@ -115,9 +115,10 @@ send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 {
 	if (kind == TXN_WRITE) {
 		pg_begin(s->pg);
-		pg_send_quietly(s->pg, PG_QUERY_SESSION_SHARE, "idi",
-		    pool->owner, s->number, s->seq + 1);
-	}
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_SHARE, "iidi",
+		    pool->owner, pool->epoch, s->number, s->seq + 1);
+	} else
+		txn_slot_check(pool, s);
 	for (; group != NULL; group = group->next)
 		group->send(s->pg, group->arg);
 	if (kind == TXN_WRITE) {
@@ -200,6 +201,8 @@ run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 	if (rc == RC_OK) {
 		s->seq += kind == TXN_WRITE;
 		tell_all(group, TXN_SHARED_DONE, RC_OK);
+	} else if (pg_failure(s->pg) == PG_WENT_BACK) {
+		tell_all(group, TXN_SHARED_FAILED, txn_slot_went_back(pool, s));
 	} else if (pg_failure(s->pg) != PG_LOST) {
 		if (kind == TXN_WRITE)
 			pg_rollback(s->pg);

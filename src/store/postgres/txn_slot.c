@@ -18,32 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "backoff.h"
 #include "clock.h"
 #include "fault.h"
 #include "log.h"
-#include "uuid.h"
 #include "txn_impl.h"
-
-/* Pauses between tries (ms). */
-#define PAUSE_FIRST 10
-#define PAUSE_LAST  500
-
-bool
-txn_pause(int failures, int64_t until)
-{
-	const int64_t pause =
-	    backoff_pause(PAUSE_FIRST, failures, PAUSE_LAST, uuid_bits());
-	const struct timespec ts = { (time_t)(pause / 1000),
-		(long)(pause % 1000) * 1000000 };
-
-	if (clock_mono() + pause > until)
-		return false;
-	(void)nanosleep(&ts, NULL);
-	return true;
-}
 
 /* --- the slots ------------------------------------------------------------ */
 
@@ -93,45 +72,42 @@ txn_slot_give(struct txn_pool *pool, struct txn_slot *s)
 
 /* --- the store that went back --------------------------------------------- */
 
-static enum rc
-slot_went_back(
-    struct txn_pool *pool, int slot, int64_t found, int64_t confirmed)
+enum rc
+txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s)
 {
 	if (!atomic_exchange(&pool->went_back, true))
 		log_event(LOG_ERROR, "store-went-back", NULL,
-		    LOG_S("database", txn_database(pool)), LOG_I("slot", slot),
-		    LOG_I("found", found), LOG_I("confirmed", confirmed));
+		    LOG_S("database", txn_database(pool)),
+		    LOG_I("slot", s->number), LOG_I("confirmed", s->seq));
 	return RC_WENT_BACK;
 }
 
-/* Whether each slot's row has at least the number that was confirmed. */
+void
+txn_slot_check(const struct txn_pool *pool, struct txn_slot *s)
+{
+	if (pool->epoch != 0)
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_CHECK, "ii",
+		    pool->owner, pool->epoch);
+}
+
+/* Whether the process's row is the one that it made, and each slot's row has at
+ * least the number that was confirmed. */
 static enum rc
 compare_slots(struct txn_pool *pool, struct txn_slot *s)
 {
-	int64_t *confirmed, seq;
-	int number = 0;
-	enum rc rc;
+	bool there;
+	enum rc rc = RC_OK;
 
-	confirmed = calloc((size_t)pool->nslots, sizeof(*confirmed));
-	if (confirmed == NULL)
-		return RC_NOMEM;
+	txn_slot_check(pool, s);
 	for (int i = 0; i < pool->nslots; i++)
-		confirmed[i] = pool->slot[i].seq;
-	pg_send(s->pg, PG_QUERY_SESSION_ALL, "i", pool->owner);
-	rc = pg_sync(s->pg);
-	if (rc == RC_OK)
-		rc = pg_result(s->pg);
-	while (
-	    rc == RC_OK && (rc = pg_row(s->pg, "di", &number, &seq)) == RC_OK)
-		if (number < pool->nslots && seq >= confirmed[number])
-			confirmed[number] = TXN_NO_ROW;
-	if (rc == RC_NOTFOUND)
-		rc = RC_OK;
-	for (int i = 0; i < pool->nslots && rc == RC_OK; i++)
-		if (confirmed[i] != TXN_NO_ROW)
-			rc = slot_went_back(pool, i, TXN_NO_ROW, confirmed[i]);
-	free(confirmed);
-	return rc;
+		pg_send(s->pg, PG_QUERY_SESSION_THERE, "idi", pool->owner, i,
+		    (int64_t)pool->slot[i].seq);
+	for (int i = 0; i < pool->nslots && rc == RC_OK; i++) {
+		rc = pg_one(s->pg, "?", &there);
+		if (rc == RC_OK && !there)
+			rc = txn_slot_went_back(pool, &pool->slot[i]);
+	}
+	return rc == RC_WENT_BACK ? txn_slot_went_back(pool, s) : rc;
 }
 
 /* --- connecting ----------------------------------------------------------- */
@@ -152,62 +128,6 @@ txn_slot_fail(struct txn_pool *pool, struct txn_slot *s)
 	if (s->pg != NULL && pg_failure(s->pg) != PG_NONE)
 		txn_remember(pool, pg_message(s->pg));
 	txn_slot_disconnect(pool, s);
-}
-
-static int64_t
-between(int64_t low, int64_t value, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-static void
-send_setting(struct pg *pg, const char *name, int64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "ss", name, text);
-}
-
-/*
- * A process that is frozen in a transaction holds its locks for half of what
- * the others wait for them.  A server that a process is no longer connected to
- * notices that, in a statement and between two.  0 would be no limit.
- *
- * Plans are made before a table has rows or statistics, and are kept.  A scan
- * is cheap at that time and costs more with each key.  So the indexes are used
- * whatever they seem to cost, and in their order: a bitmap has all rows of a
- * range, which then are sorted, before the first one is there.  That makes a
- * plan without an index look so dear that the server would compile it.  Plans
- * for the values of parameters, which the server makes five times in each
- * connection, take longer to make than to run.
- */
-static enum rc
-set_session(struct txn_pool *pool, struct pg *pg)
-{
-	const int64_t busy = between(1, pool->busy_timeout, INT32_MAX / 2);
-	enum rc rc;
-
-	send_setting(pg, "lock_timeout", busy);
-	send_setting(pg, "statement_timeout", busy + TXN_GRACE);
-	send_setting(pg, "idle_in_transaction_session_timeout",
-	    between(1000, busy / 2, 10000));
-	send_setting(pg, "enable_seqscan", 0);
-	send_setting(pg, "enable_bitmapscan", 0);
-	send_setting(pg, "max_parallel_workers_per_gather", 0);
-	send_setting(pg, "jit", 0);
-	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "ss", "plan_cache_mode",
-	    "force_generic_plan");
-	send_setting(pg, "client_connection_check_interval", 1000); /* ms */
-	send_setting(pg, "tcp_keepalives_idle", 5);                 /* s */
-	send_setting(pg, "tcp_keepalives_interval", 2);             /* s */
-	send_setting(pg, "tcp_keepalives_count", 3);
-	send_setting(
-	    pg, "tcp_user_timeout", between(1000, busy, 30000)); /* ms */
-	rc = pg_sync(pg);
-	if (rc == RC_OK)
-		rc = pg_clear(pg);
-	return rc;
 }
 
 /* An outage is logged once; the caller of txn_open() tells of one before the
@@ -292,19 +212,44 @@ check_timeline(struct txn_pool *pool, int64_t timeline)
 	return RC_IO;
 }
 
+/* The store was restored from a dump, perhaps while the other cluster runs. */
+static enum rc
+check_cluster(struct txn_pool *pool, int64_t cluster)
+{
+	int64_t seen = 0;
+
+	if (pool->owner == 0 ||
+	    atomic_compare_exchange_strong(&pool->cluster, &seen, cluster) ||
+	    seen == cluster)
+		return RC_OK;
+	pool->moved = true;
+	if (!atomic_exchange(&pool->went_back, true))
+		log_event(LOG_ERROR, "store-went-back", NULL,
+		    LOG_S("database", txn_database(pool)),
+		    LOG_S("message",
+			"it is in another cluster than before, restored "
+			"there from a dump"),
+		    LOG_I("cluster", cluster), LOG_I("before", seen));
+	return RC_WENT_BACK;
+}
+
 /* *off: the setting that makes the connection unsafe; NULL: none. */
 static enum rc
 ask_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
     const char **off)
 {
 	char fsync[8], pages[8], synchronous[16];
+	int64_t cluster;
 	enum rc rc;
 
 	pg_send(s->pg, PG_QUERY_SESSION_SERVER, "");
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
-		rc = pg_one(s->pg, "ifff", timeline, fsync, sizeof(fsync),
-		    pages, sizeof(pages), synchronous, sizeof(synchronous));
+		rc = pg_one(s->pg, "iifff", timeline, &cluster, fsync,
+		    sizeof(fsync), pages, sizeof(pages), synchronous,
+		    sizeof(synchronous));
+	if (rc == RC_OK)
+		rc = check_cluster(pool, cluster);
 	if (rc != RC_OK)
 		return rc;
 	if (pool->durable)
@@ -338,15 +283,17 @@ connect_slot(
 		return rc;
 	*refused = pg_failure(s->pg) == PG_REFUSED;
 	atomic_fetch_add(&pool->open, 1);
-	if (rc != RC_OK)
-		connect_failed(pool, pg_message(s->pg));
-	else
-		rc = set_session(pool, s->pg);
+	pg_set_quiet(s->pg, true);
+	if (rc == RC_OK)
+		rc = txn_session_begin(pool, s->pg);
 	if (rc == RC_OK)
 		rc = ask_server(pool, s, &timeline, &off);
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
+	pg_set_quiet(s->pg, false);
 	if (rc != RC_OK) {
+		if (pg_failure(s->pg) != PG_NONE)
+			connect_failed(pool, pg_message(s->pg));
 		txn_slot_fail(pool, s);
 		return rc;
 	}
@@ -389,20 +336,28 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 
 /* --- the slot's number ---------------------------------------------------- */
 
-/* Makes the slot's row.  Done twice it does no harm, and after a COMMIT with a
- * WARNING the second one is what confirms the row.  It passes a fault point of
- * its own: whether a write needs another slot depends on the other threads, and
- * its commits could not be counted. */
+/* Makes the slot's row, and the process's with the first one.  Done twice it
+ * does no harm, and after a COMMIT with a WARNING the second one is what
+ * confirms the rows.  It passes a fault point of its own: whether a write needs
+ * another slot depends on the other threads, and its commits could not be
+ * counted. */
 static enum rc
 make_row(struct txn_pool *pool, struct txn_slot *s)
 {
+	int64_t epoch = 0;
 	enum rc rc;
 
 	pg_begin(s->pg);
-	pg_send(s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner, s->number);
+	txn_slot_check(pool, s);
+	if (pool->epoch == 0)
+		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner,
+		    TXN_PROCESS);
+	pg_send_quietly(
+	    s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner, s->number);
+	pg_send(s->pg, PG_QUERY_SESSION_EPOCH, "i", pool->owner);
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
-		rc = pg_done(s->pg);
+		rc = pg_one(s->pg, "i", &epoch);
 	if (rc == RC_OK) {
 		pg_commit_send(s->pg);
 		(void)pg_sync(s->pg);
@@ -410,9 +365,12 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 		FAULT(SESSION_MADE);
 	}
 	if (rc == RC_OK) {
+		pool->epoch = epoch;
 		s->seq = 0;
 		return rc;
 	}
+	if (pg_failure(s->pg) == PG_WENT_BACK)
+		rc = txn_slot_went_back(pool, s);
 	txn_slot_fail(pool, s);
 	return rc;
 }
@@ -431,7 +389,8 @@ txn_slot_ready(
 	do
 		rc = have_connection(pool, s, until);
 	while (rc == RC_OK && session && s->seq == TXN_NO_ROW &&
-	    (rc = make_row(pool, s)) != RC_OK && txn_pause(++failures, until));
+	    (rc = make_row(pool, s)) != RC_OK && rc != RC_WENT_BACK &&
+	    txn_pause(++failures, until));
 	return rc;
 }
 
@@ -441,18 +400,20 @@ read_seq(struct txn_pool *pool, struct txn_slot *s, int64_t *seq)
 	enum rc rc;
 
 	pg_begin(s->pg);
+	txn_slot_check(pool, s);
 	pg_send_quietly(s->pg, PG_QUERY_SESSION_VOID, "idi", pool->owner,
 	    s->number, s->seq);
-	pg_send(s->pg, PG_QUERY_SESSION_SEQ, "id", pool->owner, s->number);
+	pg_send(
+	    s->pg, PG_QUERY_SESSION_SEQ, "idi", pool->owner, s->number, s->seq);
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
 		rc = pg_one(s->pg, "i", seq);
 	if (rc == RC_OK)
 		return pg_commit(s->pg);
-	if (rc != RC_NOTFOUND)
+	if (rc != RC_NOTFOUND && rc != RC_WENT_BACK)
 		return rc;
 	pg_rollback(s->pg);
-	return slot_went_back(pool, s->number, TXN_NO_ROW, s->seq);
+	return txn_slot_went_back(pool, s);
 }
 
 enum rc
@@ -476,8 +437,6 @@ txn_slot_settle(
 	    rc != RC_OK && rc != RC_WENT_BACK && txn_pause(++failures, until));
 	if (rc != RC_OK)
 		return rc;
-	if (seq < confirmed)
-		return slot_went_back(pool, s->number, seq, confirmed);
 	FAULT(COMMIT_FOUND);
 	*took_place = seq == confirmed + 1;
 	s->seq = seq;

@@ -36,6 +36,7 @@ struct committer {
 	/* used by the thread only */
 	bool tainted;
 	uint64_t checkpoint_at;
+	bool sealed;       /* by a commit since the last checkpoint */
 	int64_t cut_at;    /* mono: when to try again */
 	int64_t closed_at; /* mono: when closing was noticed, or 0 */
 	int64_t took[2];   /* us: the last commits */
@@ -100,8 +101,12 @@ void committer_put_back(struct committer *c, struct write_list *group);
  */
 enum rc committer_watch_log(struct committer *c);
 
-/* Moves the log into the database now and then.  It never does so while a
- * caller waits for the last commit, and a failure affects no write. */
+/* Whether the log is so long that the next commit sets a seal. */
+bool committer_is_log_long(struct committer *c);
+
+/* Moves the log into the database after a commit that has set a seal.  It never
+ * does so while a caller waits for that commit, and a failure affects no
+ * write. */
 void committer_checkpoint(struct committer *c);
 
 /* Waits for more writes, if that saves syncs; under the lock. */

@@ -39,17 +39,24 @@ committer_watch_log(struct committer *c)
 	return closed;
 }
 
-void
-committer_checkpoint(struct committer *c)
+bool
+committer_is_log_long(struct committer *c)
 {
-	uint64_t bytes = db_wal_bytes(c->db);
+	const uint64_t bytes = db_wal_bytes(c->db);
 
 	if (bytes < CHECKPOINT)
 		c->checkpoint_at = CHECKPOINT;
-	if (bytes < c->checkpoint_at)
+	return bytes >= c->checkpoint_at;
+}
+
+void
+committer_checkpoint(struct committer *c)
+{
+	if (!c->sealed)
 		return;
+	c->sealed = false;
 	FAULT(CHECKPOINT_BEFORE);
 	(void)db_checkpoint(c->db, false);
 	FAULT(CHECKPOINT_AFTER);
-	c->checkpoint_at = bytes + CHECKPOINT_AGAIN;
+	c->checkpoint_at = db_wal_bytes(c->db) + CHECKPOINT_AGAIN;
 }

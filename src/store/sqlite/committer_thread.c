@@ -150,9 +150,12 @@ run_one(struct committer *c, struct write *w)
 static enum rc
 thread_end(struct committer *c, enum rc rc)
 {
+	const bool seal = committer_is_log_long(c);
 	uint64_t before = db_commits(c->db);
 	int64_t begun;
 
+	if (rc == RC_OK && seal)
+		rc = store_guard_seal(c->guard, c->db);
 	if (rc == RC_OK)
 		rc = store_guard_note(c->guard, c->db);
 	if (rc == RC_OK) {
@@ -161,16 +164,22 @@ thread_end(struct committer *c, enum rc rc)
 		rc = db_commit(c->db);
 		FAULT(COMMIT_DONE);
 		if (rc == RC_OK)
+			rc = store_guard_mapped(c->guard);
+		if (rc == RC_OK)
 			store_guard_commit(c->guard);
 		if (rc != RC_OK)
 			c->tainted = true;
 		else if (db_commits(c->db) != before) {
 			c->tainted = false;
+			c->sealed |= seal;
 			committer_took(c, clock_mono_us() - begun);
 		}
 	}
 	if (rc != RC_OK)
 		db_rollback(c->db);
+	if (rc == RC_CORRUPT &&
+	    store_guard_file(c->guard, c->db) == RC_WENT_BACK)
+		rc = RC_WENT_BACK;
 	return rc;
 }
 
@@ -236,7 +245,7 @@ clean(struct committer *c)
 			db_bindf(s, "i", store_time(c));
 			rc = thread_end(c, db_step_done(s));
 		}
-		if (rc == RC_OK || clock_mono() >= until)
+		if (rc == RC_OK || rc == RC_WENT_BACK || clock_mono() >= until)
 			break;
 		usleep(20000);
 	}

@@ -20,11 +20,6 @@
 #include "log.h"
 #include "db_impl.h"
 
-/* Each frame of the log is a page and a header; so is the file (SQLite's file
- * format, section 4.1). */
-#define WAL_HEADER       32
-#define WAL_FRAME_HEADER 24
-
 static enum rc
 map_code(int code)
 {
@@ -112,6 +107,7 @@ static void
 configure(void)
 {
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	db_survive_torn();
 }
 
 const char *
@@ -416,14 +412,11 @@ db_rollback(struct db *db)
 enum rc
 db_sync_foreign_commits(struct db *db)
 {
-	sqlite3_file *file = NULL;
-	int code;
+	sqlite3_file *file;
+	int code = SQLITE_OK;
 
-	if (!db->full)
-		return RC_OK;
-	code = sqlite3_file_control(
-	    db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-	if (code == SQLITE_OK && file != NULL && file->pMethods != NULL)
+	if (db->full &&
+	    (file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER)) != NULL)
 		code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "sync");
 }

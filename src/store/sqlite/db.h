@@ -170,6 +170,28 @@ enum rc db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset);
  */
 enum rc db_sync_foreign_commits(struct db *db);
 
+/*
+ * Reads from the database file itself, past the log, and through the
+ * connection's own descriptor.  *length is its length (bytes).  RC_NOTFOUND: it
+ * is too short.
+ */
+enum rc db_read_file(
+    struct db *db, int64_t offset, void *data, int size, int64_t *length);
+
+/* Whether the file of the log has all frames of it: RC_LOST, it has not; RC_IO,
+ * that cannot be told.  Called in a transaction that writes. */
+enum rc db_log_check(struct db *db);
+
+/*
+ * Whether a file that SQLite has mapped was truncated.  From then on nothing
+ * that was read means anything, and a COMMIT that succeeded may not have been
+ * one.
+ */
+bool db_is_torn(void);
+
+/* The close of the last connection leaves the log as it is. */
+void db_keep_log(struct db *db);
+
 /* The length in use (bytes) of the write-ahead log, as of this connection's
  * last commit or checkpoint. */
 uint64_t db_wal_bytes(const struct db *db);

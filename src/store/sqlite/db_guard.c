@@ -7,6 +7,11 @@
 
 #include "db_impl.h"
 
+/* SQLite's format of the log's index: the bytes that are mapped at once, and
+ * the place of the number of frames, in words of 32 bits. */
+#define SHM_REGION 32768
+#define SHM_FRAMES 4
+
 static enum rc
 guard_set(struct db *db, int option, int on)
 {
@@ -40,6 +45,69 @@ db_use_views(struct db *db)
 	if ((rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)) == RC_OK)
 		rc = guard_set(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1);
 	return rc;
+}
+
+sqlite3_file *
+db_own_file(const struct db *db, int which)
+{
+	sqlite3_file *file = NULL;
+
+	if (sqlite3_file_control(db->handle, "main", which, &file) !=
+		SQLITE_OK ||
+	    file == NULL || file->pMethods == NULL)
+		return NULL;
+	return file;
+}
+
+enum rc
+db_read_file(
+    struct db *db, int64_t offset, void *data, int size, int64_t *length)
+{
+	sqlite3_file *file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER);
+	sqlite3_int64 n = 0;
+	int code = SQLITE_IOERR;
+
+	if (file != NULL)
+		code = file->pMethods->xRead(file, data, size, offset);
+	if (code == SQLITE_IOERR_SHORT_READ)
+		return RC_NOTFOUND;
+	if (code == SQLITE_OK)
+		code = file->pMethods->xFileSize(file, &n);
+	*length = n;
+	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "read the file");
+}
+
+enum rc
+db_log_check(struct db *db)
+{
+	sqlite3_file *file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER);
+	sqlite3_file *log = db_own_file(db, SQLITE_FCNTL_JOURNAL_POINTER);
+	volatile void *index = NULL;
+	sqlite3_int64 size = 0;
+	uint32_t frames;
+	int code;
+
+	if (file == NULL || log == NULL || file->pMethods->iVersion < 2 ||
+	    file->pMethods->xShmMap(file, 0, SHM_REGION, 0, &index) !=
+		SQLITE_OK ||
+	    index == NULL)
+		return RC_OK; /* no log yet */
+	frames = ((volatile uint32_t *)index)[SHM_FRAMES];
+	if (frames == 0)
+		return RC_OK;
+	code = log->pMethods->xFileSize(log, &size);
+	if (code != SQLITE_OK)
+		return db_fail(db, code, "tell the size of the log");
+	return size < WAL_HEADER +
+		    (sqlite3_int64)frames * (WAL_FRAME_HEADER + db->page_size)
+	    ? RC_LOST
+	    : RC_OK;
+}
+
+void
+db_keep_log(struct db *db)
+{
+	(void)guard_set(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1);
 }
 
 bool

@@ -9,6 +9,11 @@
 #include "words.h"
 #include "db.h"
 
+/* Each frame of the log is a page and a header; so is the file (SQLite's file
+ * format, section 4.1). */
+#define WAL_HEADER       32
+#define WAL_FRAME_HEADER 24
+
 struct db_stmt {
 	struct db *db;
 	sqlite3_stmt *stmt;
@@ -50,6 +55,13 @@ struct db {
 	uint64_t commits;
 	struct db_stmt stmt[QUERY_COUNT];
 };
+
+/* SQLite's own file, open: the database, or the log; NULL: there is none. */
+sqlite3_file *db_own_file(const struct db *db, int which);
+
+/* From now on a truncated file that SQLite has mapped does not end the process:
+ * see db_is_torn(). */
+void db_survive_torn(void);
 
 /* Turns off triggers and views that other programs may have put into the
  * file. */

@@ -77,6 +77,8 @@ first_rows(struct db *db)
 	s = db_stmt(db, QUERY_META_NEW);
 	db_bindf(s, "b", secret, sizeof(secret));
 	rc = db_step_done(s);
+	if (rc == RC_OK)
+		rc = db_step_done(db_stmt(db, QUERY_NO_FINGERPRINT));
 	if (rc != RC_OK)
 		return rc;
 	(void)clock_boot_id(boot_id);

@@ -75,89 +75,121 @@ store_read_clock(struct db *db, const char *boot_id, struct clock_row *row)
  * time since boot went back although the boot's name is the same, as in a
  * restored virtual machine.
  *
+ * A boot has several names where containers have their own.  So while another
+ * process has the store open, the shift holds whatever this one calls the boot.
+ *
  * If the boot's name cannot be read (""), the second rule alone ensures that no
  * key ends early: if the host has been up for longer than when it was last
  * seen, more time has passed than the difference.
  */
 static bool
-clock_holds(const struct clock_row *row)
+clock_holds(const struct clock_row *row, bool alone)
 {
-	return row->same_boot && clock_boot() + row->shift >= row->last;
+	return (row->same_boot || !alone) &&
+	    clock_boot() + row->shift >= row->last;
 }
 
-/* Continues store time from where it was last seen. */
+/* Continues store time from where it was last seen.  begun: the result of
+ * beginning a transaction, without which nothing is moved. */
 static enum rc
-set_clock(struct store *store)
+set_clock(struct store *store, enum rc begun, bool *moved)
 {
+	const bool alone =
+	    store->liveness == NULL || liveness_is_alone(store->liveness);
 	char boot_id[CLOCK_BOOT_ID_LEN + 1];
 	struct db *db = store->writer;
 	struct clock_row row = { 0 };
 	struct db_stmt *s;
 	enum rc rc;
 
+	*moved = false;
 	(void)clock_boot_id(boot_id);
 	rc = store_read_clock(db, boot_id, &row);
-	if (rc == RC_OK && !clock_holds(&row)) {
-		if ((rc = db_begin(db)) == RC_OK)
-			rc = store_read_clock(db, boot_id, &row);
-		if (rc == RC_OK && !clock_holds(&row)) {
-			row.shift = row.last - clock_boot();
-			s = db_stmt(db, QUERY_CLOCK_SHIFT);
-			db_bindf(s, "si", boot_id, row.shift);
-			rc = db_step_done(s);
-		}
-		if (rc == RC_OK)
-			rc = db_commit(db);
-		if (rc != RC_OK)
-			db_rollback(db);
-	}
 	store->shift = row.shift;
-	return rc;
+	if (rc != RC_OK || clock_holds(&row, alone))
+		return rc;
+	if (begun != RC_OK)
+		return begun;
+	*moved = true;
+	store->shift = row.last - clock_boot();
+	s = db_stmt(db, QUERY_CLOCK_SHIFT);
+	db_bindf(s, "si", boot_id, store->shift);
+	return db_step_done(s);
 }
 
 /*
  * Writes the time, so that this database differs from every earlier copy of
  * itself and a copy put in its place is noticed.  Mends the count of kept
- * bytes, which may have been planted.  If the disk is full, or another process
- * keeps the lock, the guard relies on what it has read so far.  A file that may
- * not be written is an error.
+ * bytes, which may have been planted.
  */
 static enum rc
 leave_mark(struct store *store)
 {
-	struct db *db = store->writer;
-	struct db_stmt *s;
+	struct db_stmt *s = db_stmt(store->writer, QUERY_CLOCK_TOUCH);
 	enum rc rc;
 
-	if ((rc = db_begin(db)) == RC_OK) {
-		s = db_stmt(db, QUERY_CLOCK_TOUCH);
-		db_bindf(s, "i", sqlite_now(store));
-		rc = db_step_done(s);
+	db_bindf(s, "i", sqlite_now(store));
+	if ((rc = db_step_done(s)) != RC_OK ||
+	    (rc = store_guard_past(&store->guard, store->writer)) != RC_OK ||
+	    (rc = store_guard_seal(&store->guard, store->writer)) != RC_OK)
+		return rc;
+	return db_step_done(db_stmt(store->writer, QUERY_KEPT_MEND));
+}
+
+/*
+ * A process takes its lock in the transaction in which it sets the clock, so
+ * the next process sees the lock.  If the disk is full, or another process
+ * keeps the database locked, the mark is not left, and the guard relies on what
+ * it has read so far.  A file that may not be written is an error.
+ */
+static enum rc
+start_clock(struct store *store)
+{
+	struct db *db = store->writer;
+	struct liveness *liveness;
+	enum rc rc, begun = RC_BUSY;
+	bool moved;
+
+	/* An operator's process usually leaves no trace. */
+	if (!store->keeper && (rc = set_clock(store, begun, &moved)) != begun)
+		return rc;
+	begun = db_begin(db);
+	if (begun == RC_READONLY)
+		return begun;
+	if ((rc = sqlite_liveness(store, &liveness)) == RC_OK)
+		rc = set_clock(store, begun, &moved);
+	if (rc == RC_OK && begun == RC_OK) {
+		rc = store->keeper ? leave_mark(store) : RC_OK;
+		if (rc == RC_OK)
+			rc = db_commit(db);
+		if (rc != RC_OK && rc != RC_READONLY && !moved) {
+			db_rollback(db);
+			return RC_OK;
+		}
 	}
-	if (rc == RC_OK)
-		rc = db_step_done(db_stmt(db, QUERY_KEPT_MEND));
-	if (rc == RC_OK)
-		rc = db_commit(db);
 	if (rc != RC_OK)
 		db_rollback(db);
-	return rc == RC_READONLY ? rc : RC_OK;
+	return rc;
 }
 
 static enum rc
-start_guard(struct store *store, bool keeper)
+start_guard(struct store *store)
 {
 	struct db *db = store->writer;
 	enum rc rc;
 
-	rc = store_guard_init(&store->guard, store->file);
-	if (rc == RC_OK)
-		rc = set_clock(store);
-	if (rc != RC_OK)
+	if ((rc = store_guard_init(&store->guard, store->file)) != RC_OK ||
+	    (rc = start_clock(store)) != RC_OK)
 		return rc;
-	if (keeper && (rc = leave_mark(store)) != RC_OK)
-		return rc;
+	/* The seal is in the file from now on, unless others read. */
+	if (store->keeper)
+		(void)db_checkpoint(db, false);
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = store_guard_past(&store->guard, db);
+	if (rc == RC_OK)
+		rc = store_guard_find(&store->guard, db);
+	if (rc == RC_OK)
+		rc = store_guard_file(&store->guard, db);
 	db_rollback(db);
 	return rc;
 }
@@ -184,7 +216,6 @@ store_start(
     struct store *store, const struct store_options *o, const char **table)
 {
 	struct committer_options co;
-	struct liveness *liveness;
 	enum rc rc;
 
 	store->file = strdup(db_file(store->writer));
@@ -203,7 +234,7 @@ store_start(
 	    (rc = store_guard_secret(store->writer, &store->seed)) != RC_OK)
 		return rc;
 	*table = "once_clock";
-	if ((rc = start_guard(store, o->create)) != RC_OK)
+	if ((rc = start_guard(store)) != RC_OK)
 		return rc;
 	*table = NULL;
 	if (o->create)
@@ -211,10 +242,6 @@ store_start(
 	/* For changes that a handler moved into the file unsynced, and that an
 	 * earlier process did not see. */
 	if (o->create && (rc = db_sync_foreign_commits(store->writer)) != RC_OK)
-		return rc;
-	/* A process that may create the store will hold leases: report a
-	 * failure now. */
-	if (o->create && (rc = sqlite_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	store->share.file = store->file;
 	memset(&co, 0, sizeof(co));
@@ -228,7 +255,8 @@ store_start(
 	 * one worker must be left for replays. */
 	if (o->workers != 0)
 		co.max_waiting = o->workers > 4 ? (o->workers - 1) / 2 : 1;
-	return committer_start(&store->committer, &co);
+	rc = committer_start(&store->committer, &co);
+	return rc == RC_OK && o->create ? store_clock_mix(store) : rc;
 }
 
 enum rc
@@ -277,6 +305,9 @@ sqlite_close(struct store *store)
 	if (store->committer != NULL && store->keeper)
 		(void)store_clock_note(store, 0);
 	committer_stop(store->committer);
+	/* Its pages would make a mixture of a file that was copied there. */
+	if (store->writer != NULL && atomic_load(&store->guard.went_back))
+		db_keep_log(store->writer);
 	store_reader_close_all(store);
 	liveness_close(store->liveness);
 	db_close(store->writer);

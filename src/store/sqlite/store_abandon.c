@@ -4,30 +4,33 @@
  */
 #include "config.h"
 
-#include "clock.h"
 #include "store_check.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_outcome.h"
-#include "verb.h"
+#include "store_record.h"
 
 static enum rc
 abandon_run(struct write *w, struct db *db, int64_t now)
 {
 	struct outcome_write *o = (struct outcome_write *)w;
+	struct step_answer answer;
+	struct step s = { 0 };
 	struct kept_columns c;
-	struct db_stmt *s;
+	struct record r, was;
 	enum rc rc;
 
 	store_outcome_begin_run(o);
-	w->did |= WRITE_ENDED_KEY;
+	rc = store_record_read(db, o->id, &r);
+	if (rc != RC_OK)
+		return rc;
+	was = r;
 	kept_columns(&o->outcome, &c);
-	s = db_stmt(db, QUERY_ABANDON);
-	db_bindf(s, "iiidddditoo", o->id, clock_wall(), now, c.keep, c.status,
-	    c.kind, STORE_RESPONSE_VERSION, c.length, c.reason, c.fields,
-	    c.nfields, c.body, c.nbody);
-	rc = verb_change_state(s, RECORD_PENDING, RECORD_COMPLETED, RC_LOST);
-	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
+	answer = store_outcome_answer(&c);
+	rc = step_abandon(&r, &answer, store_record_time(now), &s);
+	if (rc == RC_OK)
+		rc = store_outcome_change(o, db, &was, &r, &s);
+	record_free(&r);
+	return rc;
 }
 
 enum rc

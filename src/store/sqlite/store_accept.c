@@ -5,16 +5,13 @@
 
 #include <string.h>
 
-#include "clock.h"
-#include "downstream.h"
 #include "uuid.h"
 #include "rows.h"
 #include "store_check.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_place.h"
 #include "store_recent.h"
-#include "verb.h"
+#include "store_record.h"
 
 struct accept_write {
 	struct write w;
@@ -28,68 +25,42 @@ struct accept_write {
 };
 
 static enum rc
-accept_new(struct accept_write *a, struct db *db, int64_t now)
+accept_take(struct accept_write *a, struct db *db, int64_t now)
 {
-	const struct store_reservation *what = a->what;
-	const struct store_identity *identity = &what->identity;
-	char downstream[RECORD_UUID_LEN + 1];
-	struct db_stmt *s;
-	int64_t id, fingerprint_spec;
+	struct record *found = &a->found;
+	struct step_terms terms;
+	struct step s = { 0 };
+	char uuid[UUID_LEN + 1];
+	struct record was;
 	enum rc rc;
 
-	rc = store_place_make(
-	    db, &a->found, what->fingerprint_spec, now, &id, &fingerprint_spec);
+	uuid_random(uuid);
+	rc = store_place_make(db, a->secret, uuid, now, found);
 	if (rc != RC_OK)
 		return rc;
-	uuid_random(downstream);
-	if ((rc = downstream_bind(a->secret, id, downstream)) != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_ACCEPT_NEW);
-	db_bindf(s, "isssbiusiisizisi", id, identity->key, identity->path,
-	    identity->scope, what->fingerprint, (size_t)FINGERPRINT_LEN,
-	    fingerprint_spec, downstream, verb_on_crash(what->on_crash),
-	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    rows_expired_retention(what), what->reconcile_delay, now,
-	    a->ticket->resource, a->stage.identity);
-	rc = verb_change_state(s, RECORD_NONE, RECORD_PENDING, RC_CORRUPT);
-	return rc == RC_OK ? store_kept_request(db, id, &a->stage) : rc;
+	was = *found;
+	rows_terms(a->what, NULL, 0, &terms);
+	terms.resource = a->ticket->resource;
+	rc = step_accept(found, &terms, store_record_time(now), &s);
+	memcpy(a->ticket->resource, found->resource, sizeof(found->resource));
+	return rc == RC_OK ? store_place_take(db, &a->stage, &was, found, &s)
+			   : rc;
 }
 
-static enum rc
-accept_again(struct accept_write *a, struct db *db, int64_t now)
-{
-	const struct store_reservation *what = a->what;
-	char *resource = a->ticket->resource;
-	char offered[RECORD_RESOURCE_LEN + 1];
-	struct db_stmt *s;
-	enum rc rc;
-
-	memcpy(offered, resource, sizeof(offered));
-	s = db_stmt(db, QUERY_ACCEPT_AGAIN);
-	db_bindf(s, "idiiis", a->found.id, a->found.attempt, now, clock_wall(),
-	    what->retention, offered);
-	rc = db_onef(s, "f", resource, sizeof(offered));
-	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	return store_kept_request(db, a->found.id, &a->stage);
-}
-
-/* One scope fills at most half of the queue; the empty scope may fill it. */
+/* One caller fills at most half of the queue. */
 static enum rc
 is_queue_full(const struct accept_write *a, struct db *db, int64_t now)
 {
-	const char *scope = a->what->identity.scope;
 	struct db_stmt *s = db_stmt(db, QUERY_QUEUE_LENGTH);
 	const unsigned max = a->max_queue;
 	int64_t all, own;
 	enum rc rc;
 
-	db_bindf(s, "is", now, scope);
+	db_bindf(s, "ii", now, a->what->caller);
 	rc = db_onef(s, "ii", &all, &own);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	a->ticket->full =
-	    all >= max || (*scope != '\0' && max > 1 && own >= max / 2);
+	a->ticket->full = all >= max || (max > 1 && own >= max / 2);
 	return RC_OK;
 }
 
@@ -113,7 +84,7 @@ accept_decided(struct accept_write *a, struct db *db, int64_t now)
 	}
 	if (store_stage_has_more(&a->stage))
 		return store_stage_piece(&a->stage, &a->w, db);
-	return is_new ? accept_new(a, db, now) : accept_again(a, db, now);
+	return accept_take(a, db, now);
 }
 
 static enum rc
@@ -126,8 +97,7 @@ accept_run(struct write *w, struct db *db, int64_t now)
 	store_stage_begin_run(&a->stage, w);
 	ticket->full = false;
 	uuid_digits(ticket->resource);
-	rc =
-	    store_place_find(db, &a->stage, now, &a->found, NULL, &a->decision);
+	rc = store_place_find(db, &a->stage, now, &a->found, &a->decision);
 	if (rc != RC_OK || a->decision != DECIDE_RUN) {
 		ticket->resource[0] = '\0';
 		return rc;

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "store_impl.h"
-#include "verb.h"
+#include "store_record.h"
 
 struct claim_write {
 	struct write w;
@@ -18,11 +18,19 @@ static enum rc
 claim_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct claim_write *c = (struct claim_write *)w;
-	struct db_stmt *s = db_stmt(db, QUERY_RECONCILE_CLAIM);
+	const struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_record_read(db, c->id, &r);
 
-	db_bindf(s, "iddid", c->id, c->tries.tries, c->count, now + c->after,
-	    c->tries.attempt);
-	return verb_change_one(s, RC_LOST);
+	if (rc != RC_OK)
+		return rc;
+	was = r;
+	rc = step_claim(&r, c->tries.attempt, c->tries.tries, c->count,
+	    c->after, store_record_time(now));
+	if (rc == RC_OK)
+		rc = store_record_write(db, &was, &r, &s, NULL);
+	record_free(&r);
+	return rc;
 }
 
 enum rc

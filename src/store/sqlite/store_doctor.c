@@ -14,6 +14,7 @@
 #include "findings.h"
 #include "log.h"
 #include "schema.h"
+#include "store_files.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
@@ -247,20 +248,30 @@ check_mode(struct store *store, struct findings *f)
 }
 
 /* Whether other users can rename or remove the store's files: they may write
- * the folder, and its sticky bit is not set.  text gets the cure. */
+ * the folder, and its sticky bit is not set.  Or the bit keeps those that share
+ * the database from its files.  text gets the cure. */
 static bool
-folder_is_loose(const struct store *store, char *text, size_t size)
+folder_is_wrong(const struct store *store, char *text, size_t size)
 {
 	const char *folder = store->guard.folder;
-	struct stat st;
+	struct stat st, file;
 
-	if (stat(folder, &st) == -1 || (st.st_mode & 022) == 0 ||
-	    (st.st_mode & S_ISVTX) != 0)
+	if (stat(folder, &st) == -1 || (st.st_mode & 022) == 0)
 		return false;
-	snprintf(text, size,
-	    "mode %04o of %s lets other users rename and remove the database, "
-	    "its log and the files of attempts: chmod +t",
-	    (unsigned)st.st_mode & 07777, folder);
+	if ((st.st_mode & S_ISVTX) == 0)
+		snprintf(text, size,
+		    "mode %04o of %s lets other users rename and remove the "
+		    "database, its log and the files of attempts: chmod +t",
+		    (unsigned)st.st_mode & 07777, folder);
+	else if (stat(store->file, &file) == 0 && (file.st_mode & 020) != 0 &&
+	    store_files_are_protected(&st, &file, (uid_t)-1))
+		snprintf(text, size,
+		    "mode %04o of %s and the sysctl fs.protected_regular keep "
+		    "other users from the database: chown the folder to its "
+		    "owner",
+		    (unsigned)st.st_mode & 07777, folder);
+	else
+		return false;
 	return true;
 }
 
@@ -269,7 +280,7 @@ doctor_check_folder(struct store *store, struct findings *f)
 {
 	char text[256];
 
-	if (folder_is_loose(store, text, sizeof(text)))
+	if (folder_is_wrong(store, text, sizeof(text)))
 		findings_add(f, "folder", false, "%s", text);
 	else
 		findings_add(f, "folder", true,
@@ -281,7 +292,7 @@ store_warn_of_folder(const struct store *store)
 {
 	char text[256];
 
-	if (folder_is_loose(store, text, sizeof(text)))
+	if (folder_is_wrong(store, text, sizeof(text)))
 		log_event(LOG_WARN, "store-folder", NULL,
 		    LOG_S("database", store->file), LOG_S("message", text));
 }

@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "downstream.h"
@@ -13,47 +11,39 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-/* The longest due key of the first scope from that one on. */
+/* The longest due key of the first caller after that one. */
 static enum rc
-due_from(struct db *db, int64_t now, const char *from, struct record *due)
+due_after(struct db *db, int64_t now, int64_t after, struct record *due)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_RECONCILE_DUE);
 	enum rc rc;
 
-	db_bindf(s, "is", now, from);
+	db_bindf(s, "ii", now, after);
 	rc = store_row_next(db, s, due);
 	db_reset(s);
 	return rc;
 }
 
 enum rc
-sqlite_due(struct store *store, const char *after, struct record *due)
+sqlite_due(struct store *store, int64_t after, struct record *due)
 {
 	const int64_t now = sqlite_now(store);
 	struct store_reader *reader;
-	char *from = NULL;
 	int64_t due_at = 0;
 	enum rc rc;
 
 	memset(due, 0, sizeof(*due));
-	/* No scope has a NUL, so no scope lies between. */
-	if (after != NULL && asprintf(&from, "%s\001", after) == -1)
-		return RC_NOMEM;
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK) {
-		free(from);
+	if ((rc = store_reader_take(store, &reader)) != RC_OK)
 		return rc;
-	}
 	rc = db_onef(db_stmt(reader->db, QUERY_RECONCILE_FIRST), "i", &due_at);
 	if (rc == RC_OK && due_at > now)
 		rc = RC_NOTFOUND;
 	if (rc == RC_OK) {
-		rc = due_from(reader->db, now, from != NULL ? from : "", due);
-		if (rc == RC_NOTFOUND && from != NULL)
-			rc = due_from(reader->db, now, "", due);
+		rc = due_after(reader->db, now, after, due);
+		if (rc == RC_NOTFOUND)
+			rc = due_after(reader->db, now, INT64_MIN, due);
 	}
 	store_reader_give(store, reader);
-	free(from);
 	if (rc == RC_NOTFOUND)
 		due->reconcile_after = due_at;
 	return rc;

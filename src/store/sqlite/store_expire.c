@@ -7,14 +7,13 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "fault.h"
 #include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_recent.h"
+#include "store_record.h"
 #include "store_row.h"
-#include "verb.h"
 
 /* Deleting a delivered effect takes as long as this many bytes of a body. */
 #define EFFECT_BYTES 8192
@@ -25,17 +24,21 @@ struct expire_write {
 };
 
 static enum rc
-expire_one(struct db *db, const struct store_change *c, int64_t now)
+expire_one(struct db *db, struct store_change *c, int64_t now)
 {
-	struct db_stmt *s;
-	enum rc rc;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_record_read(db, c->id, &r);
 
-	if (c->to == RECORD_NONE)
-		return store_kept_delete_key(db, c->id, c->from, now);
-	s = db_stmt(db, QUERY_EXPIRE);
-	db_bindf(s, "iii", c->id, now, clock_wall());
-	rc = verb_change_state(s, c->from, c->to, RC_CORRUPT);
-	return rc == RC_OK ? store_kept_delete(db, c->id) : rc;
+	if (rc != RC_OK)
+		return rc == RC_LOST ? RC_CORRUPT : rc;
+	was = r;
+	rc = step_expire(&r, store_record_time(now), &s);
+	if (rc == RC_OK)
+		rc = store_record_write(db, &was, &r, &s, NULL);
+	c->to = r.state;
+	record_free(&r);
+	return rc == RC_LOST ? RC_CORRUPT : rc;
 }
 
 /* The columns of QUERY_EXPIRE_ROWS after $row: the place of the row in the
@@ -55,8 +58,8 @@ static const struct row_member also[] = {
 /* Reads the current row, and its place and bytes.  RC_CORRUPT: it makes no
  * sense. */
 static enum rc
-read_due(struct db_stmt *s, int64_t now, struct store_change *c,
-    struct expire_place *place, int64_t *bytes)
+read_due(struct db_stmt *s, struct store_change *c, struct expire_place *place,
+    int64_t *bytes)
 {
 	struct also a;
 	struct record r;
@@ -77,10 +80,6 @@ read_due(struct db_stmt *s, int64_t now, struct store_change *c,
 		return rc;
 	*bytes += r.body_length + a.effects * EFFECT_BYTES;
 	rows_change(&r, c);
-	c->to = r.gone && r.state != RECORD_EXPIRED &&
-		r.expires_at + r.expired_retention > now
-	    ? RECORD_EXPIRED
-	    : RECORD_NONE;
 	record_free(&r);
 	return RC_OK;
 }
@@ -109,7 +108,7 @@ list_due(struct expire_batch *b, struct db *db, int64_t now)
 	while (b->n < b->limit && b->bad < STORE_BAD_ROWS &&
 	    bytes < STORE_EXPIRE_BYTES && (rc = db_step_row(s)) == RC_OK) {
 		c = &b->changes[b->n];
-		rc = read_due(s, now, c, &b->last, &bytes);
+		rc = read_due(s, c, &b->last, &bytes);
 		if (rc == RC_OK) {
 			b->n++;
 			continue;

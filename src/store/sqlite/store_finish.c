@@ -6,79 +6,11 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "store_check.h"
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_outcome.h"
-#include "verb.h"
-
-/*
- * Writes one piece of a large response.  If the transaction that completes the
- * key wrote all of it, every other write would wait for it.  So each piece is
- * written in a transaction together with other writes.  The transaction that
- * completes the key writes the last piece, and its sync makes the earlier
- * commits durable too.
- */
-static enum rc
-piece(struct outcome_write *o, struct db *db)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_LEASED);
-	enum rc rc;
-
-	db_bindf(s, "is", o->id, o->token);
-	rc = db_onef(s, "-");
-	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_LOST : rc;
-	return store_outcome_piece(o, db);
-}
-
-static enum rc
-finish_completed(struct outcome_write *o, struct db *db)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_FINISH_COMPLETED);
-	struct kept_columns c;
-	enum rc rc;
-
-	kept_columns(&o->outcome, &c);
-	db_bindf(s, "isiidddditoo", o->id, o->token, clock_wall(),
-	    o->done.expires_at, c.keep, c.status, c.kind,
-	    STORE_RESPONSE_VERSION, c.length, c.reason, c.fields, c.nfields,
-	    c.body, c.nbody);
-	rc =
-	    verb_change_state(s, RECORD_IN_PROGRESS, RECORD_COMPLETED, RC_LOST);
-	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
-}
-
-static enum rc
-finish_released(struct outcome_write *o, struct db *db, int64_t now)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_FINISH_RELEASED);
-	const int64_t requeue = o->outcome.requeue;
-	const int64_t pause = requeue > 0 ? requeue : 0;
-	enum rc rc;
-
-	/* The pause before the next attempt is not part of the retention. */
-	db_bindf(s, "isiitz", o->id, o->token, clock_wall(),
-	    o->done.expires_at + pause, o->outcome.last_error,
-	    requeue >= 0 ? now + requeue : 0);
-	rc = verb_change_state(
-	    s, RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, RC_LOST);
-	return rc == RC_OK ? store_kept_released(db, o->id) : rc;
-}
-
-static enum rc
-finish_finish(struct outcome_write *o, struct db *db, int64_t now)
-{
-	o->done.expires_at = 0;
-	if (o->outcome.state == RECORD_UNKNOWN)
-		return store_outcome_unknown(
-		    db, o->id, o->token, o->outcome.last_error, now);
-	o->done.expires_at = now + o->retention;
-	return o->outcome.state == RECORD_COMPLETED
-	    ? finish_completed(o, db)
-	    : finish_released(o, db, now);
-}
+#include "store_record.h"
 
 /* Stores the answer that was not accepted, or deletes that of an earlier
  * attempt. */
@@ -99,39 +31,69 @@ refused(const struct outcome_write *o, struct db *db)
 	return db_step_done(s);
 }
 
-/* The attempt may have stored its own response, which stands whatever its end
- * is.  What its handler has committed must be durable first. */
-static enum rc
-confirm(struct outcome_write *o, struct db *db, int64_t now)
+/*
+ * Writes one piece of a large response.  If the transaction that completes the
+ * key wrote all of it, every other write would wait for it.  So each piece is
+ * written in a transaction together with other writes.  The transaction that
+ * completes the key writes the last piece, and its sync makes the earlier
+ * commits durable too.
+ */
+static bool
+finish_is_piece(const struct outcome_write *o, const struct record *r)
 {
-	enum rc rc = store_outcome_confirm(
-	    db, o->id, o->token, now, &o->done.expires_at);
+	return store_outcome_has_more(o) && r->state == RECORD_IN_PROGRESS &&
+	    strcmp(r->token, o->token) == 0;
+}
 
-	if (rc == RC_OK) {
-		o->done.answered = true;
-		o->w.did |= WRITE_SYNC_FIRST;
-	}
-	return rc;
+static enum rc
+finish_step(const struct outcome_write *o, struct record *r,
+    struct step_time at, struct step *s)
+{
+	const struct store_outcome *outcome = &o->outcome;
+	const struct step_reason why = {
+		.error = outcome->last_error,
+		.nothing_happened = outcome->nothing_happened,
+		.requeue = outcome->requeue,
+	};
+	struct step_answer answer;
+	struct kept_columns c;
+
+	if (outcome->state == RECORD_UNKNOWN)
+		return step_unknown(r, o->token, &why, at, s);
+	if (outcome->state == RECORD_FAILED_RETRYABLE)
+		return step_release(r, o->token, o->retention, &why, at, s);
+	kept_columns(outcome, &c);
+	answer = store_outcome_answer(&c);
+	return step_complete(r, o->token, o->retention, &answer, at, s);
 }
 
 static enum rc
 finish_run(struct write *w, struct db *db, int64_t now)
 {
 	struct outcome_write *o = (struct outcome_write *)w;
+	struct step s = { 0 };
+	struct record r, was;
 	enum rc rc;
 
 	store_outcome_begin_run(o);
 	memset(&o->done, 0, sizeof(o->done));
-	if (store_outcome_has_more(o) && (rc = piece(o, db)) != RC_LOST)
+	rc = store_record_read(db, o->id, &r);
+	if (rc != RC_OK)
 		return rc;
-	rc = finish_finish(o, db, now);
+	was = r;
+	if (finish_is_piece(o, &r)) {
+		rc = store_outcome_piece(o, db);
+		goto out;
+	}
+	rc = finish_step(o, &r, store_record_time(now), &s);
 	if (rc == RC_OK)
+		rc = store_outcome_change(o, db, &was, &r, &s);
+	if (rc == RC_OK && !s.confirmed)
 		rc = refused(o, db);
-	else if (rc == RC_LOST)
-		rc = confirm(o, db, now);
-	w->did |= WRITE_ENDED_KEY;
-	if (o->outcome.requeue >= 0)
-		w->did |= WRITE_MADE_WORK;
+	o->done.expires_at = r.expires_at;
+	o->done.answered = s.confirmed;
+out:
+	record_free(&r);
 	return rc;
 }
 

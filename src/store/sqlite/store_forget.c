@@ -4,9 +4,8 @@
 #include "config.h"
 
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_operator.h"
-#include "verb.h"
+#include "store_record.h"
 
 struct forget_write {
 	struct write w;
@@ -14,27 +13,19 @@ struct forget_write {
 	size_t n;
 };
 
-/* RC_INVALID, or RC_CORRUPT: the key is deleted all the same, until the
- * rollback. */
 static enum rc
 forget_key(struct db *db, const struct store_forgotten *key)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_FORGET);
-	enum record_state from;
-	const char *state;
-	enum rc rc;
+	struct step s = { 0 };
+	struct record r;
+	enum rc rc = store_record_read(db, key->id, &r);
 
-	db_bindf(s, "is", key->id,
-	    key->from != RECORD_NONE ? record_state_name(key->from) : NULL);
-	rc = db_step_row(s);
 	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_LOST : rc;
-	rc = db_rowf(s, "p", &state);
-	if (rc == RC_OK && (state == NULL || !record_state_parse(state, &from)))
-		rc = RC_CORRUPT;
-	if (rc == RC_OK && !record_may_change(from, RECORD_NONE, true))
-		rc = RC_INVALID;
-	db_reset(s);
+		return rc;
+	rc = step_forget(&r, key->from, &s);
+	if (rc == RC_OK)
+		rc = store_record_write(db, &r, &r, &s, NULL);
+	record_free(&r);
 	return rc;
 }
 
@@ -50,8 +41,6 @@ forget_keys(struct db *db, const struct forget_write *f)
 		f->keys[i].done = false;
 	for (size_t i = 0; i < f->n && rc == RC_OK; i++) {
 		rc = forget_key(db, &f->keys[i]);
-		if (rc == RC_OK)
-			rc = store_kept_delete(db, f->keys[i].id);
 		if (rc == RC_OK)
 			any = f->keys[i].done = true;
 		else if (rc == RC_LOST)

@@ -83,6 +83,9 @@ sqlite_gauges(struct store *store, struct metrics_gauges *g)
 	if (rc == RC_OK)
 		rc =
 		    store_kept_bytes(reader->db, &g->value[METRICS_KEPT_BYTES]);
+	if (rc == RC_OK)
+		rc = store_used_bytes(
+		    reader->db, &g->value[METRICS_STORE_BYTES]);
 	store_reader_give(store, reader);
 	if (rc != RC_OK) {
 		gauges_unknown(g);

@@ -9,7 +9,8 @@
  * Content: a store has a secret of its own.  The highest number of a key never
  * goes down, so each key that was made since a copy gives that copy away.  So
  * does the time at which the store was last seen, which never goes back: each
- * start and each sweep writes it.  Neither costs a commit another page.
+ * start and each sweep writes it.  Neither costs a commit another page.  What
+ * is in the file and not in the log is looked at by store_guard_file.c.
  */
 #include "config.h"
 
@@ -120,7 +121,7 @@ store_guard_check(struct store_guard *g)
 	struct stat st;
 	int bad;
 
-	if (atomic_load(&g->went_back))
+	if (store_guard_mapped(g) != RC_OK)
 		return RC_WENT_BACK;
 	if (stat(g->folder, &st) == 0 && st.st_dev == g->dev &&
 	    st.st_ino == g->ino)
@@ -139,8 +140,8 @@ store_guard_check(struct store_guard *g)
 
 /* --- content -------------------------------------------------------------- */
 
-static enum rc
-went_back(struct store_guard *g, const char *what)
+enum rc
+store_guard_went_back(struct store_guard *g, const char *what)
 {
 	if (!atomic_exchange(&g->went_back, true))
 		log_event(LOG_ERROR, "store-went-back", NULL,
@@ -154,17 +155,18 @@ store_guard_past(struct store_guard *g, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_PAST);
 	const char *what = NULL;
-	const void *secret;
+	const void *secret, *seal;
 	int64_t last, id;
 	enum rc rc;
-	size_t n;
+	size_t n, nseal;
 
 	rc = db_step_row(s);
 	if (rc == RC_NOTFOUND)
-		return went_back(g, "its first rows are gone");
+		return store_guard_went_back(g, "its first rows are gone");
 	if (rc != RC_OK)
 		return rc;
-	if ((rc = db_rowf(s, "bii", &secret, &n, &last, &id)) != RC_OK) {
+	if ((rc = db_rowf(s, "bbii", &secret, &n, &seal, &nseal, &last, &id)) !=
+	    RC_OK) {
 		db_reset(s);
 		return rc;
 	}
@@ -177,9 +179,10 @@ store_guard_past(struct store_guard *g, struct db *db)
 	else if (last < g->last || id < g->id)
 		what = "it lacks what was written to it: an older copy was "
 		       "put in its place; restart oncewrap to go on with that";
+	g->seal = store_guard_read_seal(seal, nseal);
 	db_reset(s);
 	if (what != NULL)
-		return went_back(g, what);
+		return store_guard_went_back(g, what);
 	g->seen = true;
 	g->last = last;
 	g->id = g->new_id = id;
@@ -213,9 +216,13 @@ store_guard_secret(struct db *db, const struct identity_seed *seed)
 enum rc
 store_guard_note(struct store_guard *g, struct db *db)
 {
-	enum rc rc = db_onef(db_stmt(db, QUERY_PAST), "--i", &g->new_id);
+	enum rc rc = db_onef(db_stmt(db, QUERY_PAST), "---i", &g->new_id);
 
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if ((rc = db_log_check(db)) == RC_LOST)
+		return store_guard_went_back(g, "its log was truncated");
+	return rc == RC_OK ? store_guard_file(g, db) : rc;
 }
 
 void

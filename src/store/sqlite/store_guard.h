@@ -48,8 +48,15 @@ struct store_guard {
 	atomic_int bad; /* the file that is not in place, or -1 */
 	atomic_bool went_back;
 
-	/* used by the writing thread only: the past that it has read */
+	/* of the file itself, past the log: see store_guard_file.c */
+	int64_t page, page_size;   /* the page of once_meta */
+	_Atomic uint64_t sealed;   /* the highest seal; 0: none yet */
+	_Atomic int64_t file_size; /* it never shrinks */
+
+	/* used by the writing thread only, but for the secret, which is set
+	 * before others start: the past that it has read */
 	bool seen;
+	uint64_t seal; /* as the log has it */
 	unsigned char secret[SCOPE_SECRET_LEN];
 	int64_t last;   /* store time */
 	int64_t id;     /* the highest number that a key has had */
@@ -77,6 +84,30 @@ enum rc store_guard_check(struct store_guard *g);
  * it before, or was committed by this process.
  */
 enum rc store_guard_past(struct store_guard *g, struct db *db);
+
+/* Finds where the seal is, before other threads start. */
+enum rc store_guard_find(struct store_guard *g, struct db *db);
+
+/*
+ * RC_WENT_BACK, also from all later calls, if the file itself, past the log, is
+ * not what it was: another file was copied over it, or it was truncated.  It is
+ * called between a read and the use of what was read, by any thread.
+ */
+enum rc store_guard_file(struct store_guard *g, struct db *db);
+
+/* Called in a transaction after which the log is moved into the file, and after
+ * store_guard_past(): sets the next seal. */
+enum rc store_guard_seal(struct store_guard *g, struct db *db);
+
+/* The seal in a column of once_meta; 0: it is none. */
+uint64_t store_guard_read_seal(const unsigned char *bytes, size_t n);
+
+/* RC_WENT_BACK, also from all later calls, if a mapped file was truncated.
+ * Called after a COMMIT; the other checks call it themselves. */
+enum rc store_guard_mapped(struct store_guard *g);
+
+/* The store is not what it was: logs why, once, and returns RC_WENT_BACK. */
+enum rc store_guard_went_back(struct store_guard *g, const char *what);
 
 /*
  * RC_CORRUPT: there are keys, and the seed is from another secret than that of

@@ -136,6 +136,10 @@ int64_t store_file_size(const struct store *store, const char *suffix);
 /* Writes down the time, unless that was done less than grain (ms) ago. */
 enum rc store_clock_note(struct store *store, int64_t grain);
 
+/* At the start of a daemon: marks the database as one whose commits need not
+ * be synced; or takes the mark away, if no other process uses it. */
+enum rc store_clock_mix(struct store *store);
+
 /* Writes down the time in any case, to see whether a commit succeeds. */
 enum rc store_clock_touch(struct store *store);
 

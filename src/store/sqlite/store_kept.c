@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include "log.h"
-#include "verb.h"
 #include "write.h"
 #include "store_kept.h"
 
@@ -75,43 +74,29 @@ store_kept_delete_refused(struct db *db, int64_t id)
 
 /* --- requests ------------------------------------------------------------- */
 
-/* Bytes and pieces of the request that the query finds; RC_NOTFOUND: none. */
+/* Bytes and pieces of the request of a key; RC_NOTFOUND: none. */
 static enum rc
-find_request(
-    struct db *db, int64_t id, enum query find, int64_t *bytes, int64_t *pieces)
+find_request(struct db *db, int64_t id, int64_t *bytes, int64_t *pieces)
 {
-	struct db_stmt *s = db_stmt(db, find);
+	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_BYTES);
 
 	db_bindf(s, "i", id);
 	return db_onef(s, "ii", bytes, pieces);
 }
 
-/* Deletes the request that the query finds, if any, and subtracts its bytes. */
-static enum rc
-delete_request(struct db *db, int64_t id, enum query find)
+enum rc
+store_kept_delete_request(struct db *db, int64_t id)
 {
 	int64_t bytes, pieces;
 	enum rc rc;
 
-	rc = find_request(db, id, find, &bytes, &pieces);
+	rc = find_request(db, id, &bytes, &pieces);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	rc = store_kept_run(db, QUERY_DELETE_REQUEST, id);
 	if (rc == RC_OK && pieces != 0)
 		rc = store_kept_delete_pieces(db, pieces);
 	return rc == RC_OK ? store_kept_run(db, QUERY_KEPT_ADD, -bytes) : rc;
-}
-
-enum rc
-store_kept_delete_request(struct db *db, int64_t id)
-{
-	return delete_request(db, id, QUERY_REQUEST_BYTES);
-}
-
-enum rc
-store_kept_released(struct db *db, int64_t id)
-{
-	return delete_request(db, id, QUERY_REQUEST_BYTES_UNLESS_ACCEPTED);
 }
 
 enum rc
@@ -141,6 +126,14 @@ store_kept_bytes(struct db *db, int64_t *bytes)
 }
 
 enum rc
+store_used_bytes(struct db *db, int64_t *bytes)
+{
+	enum rc rc = db_onef(db_stmt(db, QUERY_STORE_BYTES), "i", bytes);
+
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+enum rc
 store_kept_is_full(
     struct db *db, const struct stage *st, int64_t id, bool *full)
 {
@@ -152,7 +145,7 @@ store_kept_is_full(
 		return RC_OK;
 	if ((rc = store_kept_bytes(db, &kept)) != RC_OK)
 		return rc;
-	rc = find_request(db, id, QUERY_REQUEST_BYTES, &own, &pieces);
+	rc = find_request(db, id, &own, &pieces);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return rc;
 	*full =
@@ -173,16 +166,4 @@ store_kept_delete(struct db *db, int64_t id)
 	    (rc = store_kept_delete_answer(db, id)) != RC_OK)
 		return rc;
 	return store_kept_delete_request(db, id);
-}
-
-enum rc
-store_kept_delete_key(
-    struct db *db, int64_t id, enum record_state from, int64_t now)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_DELETE_PAST);
-	enum rc rc;
-
-	db_bindf(s, "ii", id, now);
-	rc = verb_change_state(s, from, RECORD_NONE, RC_CORRUPT);
-	return rc == RC_OK ? store_kept_delete(db, id) : rc;
 }

@@ -29,19 +29,12 @@
 enum rc store_kept_room(struct db *db, size_t body);
 
 /* Deletes what is stored with a key: the bodies, the request, the answer that
- * was not accepted and the delivered effects; or one of these; or the request
- * of a released key, unless a worker will need it. */
+ * was not accepted and the delivered effects; or one of these. */
 enum rc store_kept_delete(struct db *db, int64_t id);
 enum rc store_kept_delete_pieces(struct db *db, int64_t id);
 enum rc store_kept_delete_answer(struct db *db, int64_t id);
 enum rc store_kept_delete_refused(struct db *db, int64_t id);
 enum rc store_kept_delete_request(struct db *db, int64_t id);
-enum rc store_kept_released(struct db *db, int64_t id);
-
-/* Deletes a key in state `from` that is past its retention, and what is stored
- * with it. */
-enum rc store_kept_delete_key(
-    struct db *db, int64_t id, enum record_state from, int64_t now);
 
 /* The number of the pieces of a key's answer. */
 enum rc store_kept_answer(struct db *db, int64_t id, int64_t *pieces);
@@ -54,6 +47,9 @@ enum rc store_kept_run(struct db *db, enum query query, int64_t id);
 
 /* Bytes of all stored requests. */
 enum rc store_kept_bytes(struct db *db, int64_t *bytes);
+
+/* The bytes of the database that are in use. */
+enum rc store_used_bytes(struct db *db, int64_t *bytes);
 
 /* Whether max_kept leaves no room for the request, if it is to be stored.  It
  * replaces the request stored with the key of that number (0: none). */

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "committer.h"
 #include "fault.h"
 #include "log.h"
 #include "sqlite.h"
 #include "store_kept.h"
-#include "verb.h"
+#include "store_record.h"
 #include "store_outcome.h"
 
 static struct outcome_write *
@@ -188,47 +187,47 @@ outcome_use_stage(struct outcome_write *o, struct db *db)
 	return db_step_done(s);
 }
 
-enum rc
-store_outcome_completed(
-    struct outcome_write *o, struct db *db, const struct kept_columns *c)
+/* Writes the rest of the body, and deletes pieces that are not needed. */
+static enum rc
+write_body(struct outcome_write *o, struct db *db, const struct kept_columns *c)
 {
-	enum rc rc = RC_OK;
-
 	if (store_stage_is_large(&o->stage))
-		rc = c->apart             ? outcome_use_stage(o, db)
+		return c->apart           ? outcome_use_stage(o, db)
 		    : o->stage.stored > 0 ? store_stage_drop(&o->stage, db)
 					  : RC_OK;
-	else if (c->apart)
-		rc = write_rest(o, db);
-	else if (o->stored > 0)
-		rc = store_kept_delete_pieces(db, o->id);
-	return rc == RC_OK ? store_kept_delete_request(db, o->id) : rc;
+	if (c->apart)
+		return write_rest(o, db);
+	return o->stored > 0 ? store_kept_delete_pieces(db, o->id) : RC_OK;
 }
 
-/* --- for finish and recover ----------------------------------------------- */
-
-enum rc
-store_outcome_unknown(struct db *db, int64_t id, const char *token,
-    const char *last_error, int64_t now)
+struct step_answer
+store_outcome_answer(const struct kept_columns *c)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_FINISH_UNKNOWN);
-
-	db_bindf(s, "isiti", id, token, clock_wall(), last_error, now);
-	return verb_change_state(
-	    s, RECORD_IN_PROGRESS, RECORD_UNKNOWN, RC_LOST);
+	return (struct step_answer){
+		.keep = c->keep,
+		.status = c->status,
+		.length = c->length,
+	};
 }
 
 enum rc
-store_outcome_confirm(struct db *db, int64_t id, const char *token, int64_t now,
-    int64_t *expires_at)
+store_outcome_change(struct outcome_write *o, struct db *db,
+    const struct record *was, const struct record *r, const struct step *s)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_CONFIRM);
+	struct kept_columns c;
 	enum rc rc;
 
-	db_bindf(s, "isii", id, token, clock_wall(), now);
-	rc = db_onef(s, "i", expires_at);
-	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_LOST : rc;
-	rc = store_kept_delete_pieces(db, id);
-	return rc == RC_OK ? store_kept_delete_request(db, id) : rc;
+	kept_columns(&o->outcome, &c);
+	rc = store_record_write(db, was, r, s, &c);
+	if (rc == RC_OK && s->answer == STEP_SET)
+		rc = write_body(o, db, &c);
+	else if (rc == RC_OK && s->confirmed)
+		rc = store_kept_delete_pieces(db, o->id);
+	if (s->ended)
+		o->w.did |= WRITE_ENDED_KEY;
+	if (s->work)
+		o->w.did |= WRITE_MADE_WORK;
+	if (s->confirmed)
+		o->w.did |= WRITE_SYNC_FIRST;
+	return rc;
 }

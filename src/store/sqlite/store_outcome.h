@@ -12,6 +12,7 @@
 
 #include "db.h"
 #include "kept.h"
+#include "step.h"
 #include "store.h"
 #include "store_stage.h"
 #include "write.h"
@@ -53,21 +54,12 @@ void store_outcome_begin_run(struct outcome_write *o);
 bool store_outcome_has_more(const struct outcome_write *o);
 enum rc store_outcome_piece(struct outcome_write *o, struct db *db);
 
-/* After the change of a key's row: writes the rest of the body, and deletes
- * what the key no longer needs. */
-enum rc store_outcome_completed(
-    struct outcome_write *o, struct db *db, const struct kept_columns *c);
+/* The answer of the outcome, for step.h; c: its columns. */
+struct step_answer store_outcome_answer(const struct kept_columns *c);
 
-/* Makes the key of an attempt unknown; RC_LOST: the attempt has no lease. */
-enum rc store_outcome_unknown(struct db *db, int64_t id, const char *token,
-    const char *last_error, int64_t now);
-
-/*
- * Confirms the response that an attempt has stored itself, which ends its
- * lease: the response stands until *expires_at.  RC_LOST: it has stored none,
- * or has no lease.
- */
-enum rc store_outcome_confirm(struct db *db, int64_t id, const char *token,
-    int64_t now, int64_t *expires_at);
+/* Writes the record that a function of step.h has changed from *was to *r; for
+ * STEP_SET with the answer, of which the rest of the body is written. */
+enum rc store_outcome_change(struct outcome_write *o, struct db *db,
+    const struct record *was, const struct record *r, const struct step *s);
 
 #endif

@@ -4,15 +4,18 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "downstream.h"
 #include "store_kept.h"
 #include "store_recent.h"
+#include "store_record.h"
 #include "store_row.h"
 #include "store_place.h"
 
-static enum rc
-find_fingerprint_spec(struct db *db, const char *fingerprint_spec, int64_t *id)
+enum rc
+store_place_spec(struct db *db, const char *fingerprint_spec, int64_t *id)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_FINGERPRINT_SPEC_FIND);
 	enum rc rc;
@@ -27,10 +30,10 @@ find_fingerprint_spec(struct db *db, const char *fingerprint_spec, int64_t *id)
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
-/* Whether the scope has reached max for a kind of keys; 0: no limit. */
+/* Whether the caller has reached max for a kind of keys; 0: no limit. */
 static enum rc
-is_beyond(struct db *db, enum query query, const char *scope, unsigned max,
-    bool *beyond)
+is_beyond(
+    struct db *db, enum query query, int64_t caller, unsigned max, bool *beyond)
 {
 	struct db_stmt *s;
 	enum rc rc;
@@ -39,10 +42,34 @@ is_beyond(struct db *db, enum query query, const char *scope, unsigned max,
 	if (max == 0)
 		return RC_OK;
 	s = db_stmt(db, query);
-	db_bindf(s, "si", scope, (int64_t)max - 1);
+	db_bindf(s, "ii", caller, (int64_t)max - 1);
 	rc = db_onef(s, "-");
 	*beyond = rc == RC_OK;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Whether the store has no room for a new key; *decision says so then. */
+static enum rc
+check_new(struct db *db, const struct store_reservation *what,
+    enum decision *decision)
+{
+	int64_t used = 0;
+	bool beyond;
+	enum rc rc = RC_OK;
+
+	if (what->max_store != 0)
+		rc = store_used_bytes(db, &used);
+	if (rc == RC_OK && (uint64_t)used > what->max_store &&
+	    what->max_store != 0) {
+		*decision = DECIDE_FULL;
+		return RC_OK;
+	}
+	if (rc == RC_OK)
+		rc = is_beyond(db, QUERY_OPEN_BEYOND, what->caller,
+		    what->max_open, &beyond);
+	if (rc == RC_OK && beyond)
+		*decision = DECIDE_OPEN;
+	return rc;
 }
 
 /* Whether a limit keeps the request from running.  Limits do not hold up a key
@@ -52,7 +79,6 @@ check_limits(struct db *db, const struct stage *st, const struct record *found,
     int64_t now, enum decision *decision)
 {
 	const struct store_reservation *what = st->what;
-	const char *scope = what->identity.scope;
 	const bool is_new = store_place_is_new(found, now);
 	bool beyond;
 	enum rc rc;
@@ -60,17 +86,14 @@ check_limits(struct db *db, const struct stage *st, const struct record *found,
 	if (*decision != DECIDE_RUN || (found->queued && !is_new))
 		return RC_OK;
 	rc = is_beyond(
-	    db, QUERY_ACTIVE_BEYOND, scope, what->max_active, &beyond);
+	    db, QUERY_ACTIVE_BEYOND, what->caller, what->max_active, &beyond);
 	if (beyond)
 		*decision = DECIDE_CROWDED;
 	if (rc != RC_OK || beyond)
 		return rc;
 	if (is_new)
-		rc = is_beyond(
-		    db, QUERY_OPEN_BEYOND, scope, what->max_open, &beyond);
-	if (beyond)
-		*decision = DECIDE_OPEN;
-	if (rc != RC_OK || beyond)
+		rc = check_new(db, what, decision);
+	if (rc != RC_OK || *decision != DECIDE_RUN)
 		return rc;
 	rc = store_kept_is_full(db, st, found->id, &beyond);
 	if (rc == RC_OK && beyond)
@@ -86,51 +109,81 @@ store_place_is_new(const struct record *found, int64_t now)
 
 enum rc
 store_place_find(struct db *db, const struct stage *st, int64_t now,
-    struct record *found, struct store_lease *lease, enum decision *decision)
+    struct record *found, enum decision *decision)
 {
 	const struct store_reservation *what = st->what;
+	enum decide_match match;
 	enum rc rc;
-	bool same;
 
 	record_free(found);
 	memset(found, 0, sizeof(*found));
-	rc = store_row_find(db, &what->identity, st->identity, found, lease);
+	rc = store_row_find(db, &what->identity, st->identity, found);
 	if (rc == RC_NOTFOUND) {
-		*decision = decide(NULL, true, now);
+		*decision = decide(NULL, true, true, now);
 		assert(*decision == DECIDE_RUN);
 		return check_limits(db, st, found, now, decision);
 	}
 	if (rc != RC_OK)
 		return rc;
 	record_check(found);
-	if (!decide_is_past(found, now) &&
-	    strcmp(found->fingerprint_spec, what->fingerprint_spec) != 0) {
+	match = decide_match(found, what->fingerprint_spec, what->fingerprint);
+	if (match == DECIDE_OTHER_SPEC && !decide_is_past(found, now)) {
 		*decision = DECIDE_BUSY;
 		return RC_OK;
 	}
-	same =
-	    memcmp(found->fingerprint, what->fingerprint, FINGERPRINT_LEN) == 0;
-	*decision = decide(found, same, now);
+	*decision =
+	    decide(found, decide_is_mine(found, what->peer, what->cookie),
+		match == DECIDE_SAME, now);
 	return check_limits(db, st, found, now, decision);
 }
 
-enum rc
-store_place_make(struct db *db, const struct record *old,
-    const char *fingerprint_spec, int64_t now, int64_t *id,
-    int64_t *fingerprint_spec_id)
+static enum rc
+delete_past(struct db *db, const struct record *old, int64_t now)
 {
+	struct record r = *old;
+	struct step s = { 0 };
+	enum rc rc = step_expire(&r, store_record_time(now), &s);
+
+	assert(rc != RC_OK || s.gone);
+	if (rc == RC_OK)
+		rc = store_record_write(db, old, &r, &s, NULL);
+	return rc == RC_LOST ? RC_CORRUPT : rc;
+}
+
+enum rc
+store_place_make(struct db *db, const unsigned char *secret, const char *uuid,
+    int64_t now, struct record *found)
+{
+	struct record r = { .state = RECORD_NONE, .recovery_point = "started" };
 	int64_t recent;
 	enum rc rc;
 
-	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "ii", id, &recent);
+	if (!store_place_is_new(found, now))
+		return RC_OK;
+	rc = db_onef(db_stmt(db, QUERY_NEW_ID), "ii", &r.id, &recent);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	if ((rc = store_recent_list(db, *id, recent)) != RC_OK)
+	if ((rc = store_recent_list(db, r.id, recent)) != RC_OK)
 		return rc;
-	if (old->id != 0 &&
-	    (rc = store_kept_delete_key(db, old->id, old->state, now)) != RC_OK)
+	if (found->id != 0 && (rc = delete_past(db, found, now)) != RC_OK)
 		return rc;
-	return find_fingerprint_spec(db, fingerprint_spec, fingerprint_spec_id);
+	snprintf(r.downstream, sizeof(r.downstream), "%s", uuid);
+	record_free(found);
+	*found = r;
+	return downstream_bind(secret, found->id, found->downstream);
+}
+
+enum rc
+store_place_take(struct db *db, struct stage *st, const struct record *was,
+    const struct record *r, const struct step *s)
+{
+	enum rc rc = was->state == RECORD_NONE
+	    ? store_record_insert(db, &st->what->identity, st->identity, r)
+	    : store_record_write(db, was, r, s, NULL);
+
+	return rc == RC_OK && s->request == STEP_SET
+	    ? store_kept_request(db, r->id, st)
+	    : rc;
 }
 
 void

@@ -175,6 +175,18 @@ count_failure(enum rc rc)
 		metrics_count(METRICS_STORE_ERRORS);
 }
 
+/*
+ * The result of a read, or why nothing of it may be used.  A file that was
+ * copied over the database may also look damaged.
+ */
+static enum rc
+after_read(struct store *store, struct store_reader *reader, enum rc rc)
+{
+	enum rc file = store_guard_file(&store->guard, reader->db);
+
+	return rc == RC_OK || file == RC_WENT_BACK ? file : rc;
+}
+
 struct db_stmt *
 store_stmt_of(struct db *db, enum query query,
     const struct store_identity *identity, int64_t id)
@@ -272,11 +284,14 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
 	rc = take(store, true, &reader);
 	if (rc == RC_OK) {
 		rc = store_row_step(reader->db, identity,
-		    identity_number(&store->seed, identity), r, NULL, &s);
+		    identity_number(&store->seed, identity), r, &s);
 		if (rc == RC_OK && small != NULL && r->kept &&
 		    read_head(s, &h) == RC_OK)
 			kept_head_small(&h, r, small);
 		db_reset(s);
+		rc = after_read(store, reader, rc);
+		if (rc != RC_OK && small != NULL && small->is)
+			store_inline_answer_free(small);
 		store_reader_give(store, reader);
 	}
 	count_failure(rc);
@@ -347,6 +362,7 @@ sqlite_answer(struct store *store, const struct store_identity *identity,
 		rc = read_answer(store, reader->db,
 		    store_stmt_of(reader->db, QUERY_ANSWER, identity, id), r,
 		    body);
+		rc = after_read(store, reader, rc);
 		store_reader_give(store, reader);
 	}
 	if (rc == RC_OK && *body != NULL) {

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "decide.h"
 #include "fault.h"
 #include "liveness.h"
@@ -19,12 +17,11 @@
 #include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "store_outcome.h"
 #include "store_recent.h"
+#include "store_record.h"
 #include "store_row.h"
 #include "store_stage.h"
 #include "attempt_lock.h"
-#include "verb.h"
 
 /* A pass writes down the time last seen, but not more often than this (ms). */
 #define CLOCK_GRAIN 30000
@@ -50,21 +47,6 @@ struct recover_write {
 	struct store_change *changes; /* room for limit */
 	int effects;                  /* number freed, and due again */
 };
-
-static enum rc
-release(struct db *db, int64_t id, const struct record *lost, int64_t now)
-{
-	const int64_t pause = decide_requeue(lost->attempt, uuid_bits());
-	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_RELEASED);
-	enum rc rc;
-
-	db_bindf(s, "isiisz", id, lost->token, clock_wall(), now,
-	    "oncewrap was lost; it may be resumed",
-	    pause >= 0 ? now + pause : 0);
-	rc = verb_change_state(
-	    s, RECORD_IN_PROGRESS, RECORD_FAILED_RETRYABLE, RC_CORRUPT);
-	return rc == RC_OK ? store_kept_released(db, id) : rc;
-}
 
 /*
  * Whether processes of the attempt may still act; true if that cannot be
@@ -96,54 +78,30 @@ next_lost(struct recover_write *r, struct db *db, int64_t owner,
 	db_reset(s);
 	if (rc == RC_OK)
 		rows_change(lost, c);
-	record_free(lost);
 	return rc;
-}
-
-static enum rc
-become_unknown(struct db *db, int64_t id, const struct record *lost, bool lives,
-    int64_t now)
-{
-	struct db_stmt *s;
-	enum rc rc;
-
-	rc = store_outcome_unknown(
-	    db, id, lost->token, "oncewrap was lost", now);
-	if (rc != RC_OK || lives)
-		return rc;
-	s = db_stmt(db, QUERY_ATTEMPT_GONE);
-	db_bindf(s, "i", id);
-	return db_step_done(s);
 }
 
 /* Changes the key of one lost attempt by its on_crash. */
 static enum rc
-settle_lost(struct recover_write *r, struct db *db, const struct record *lost,
-    bool lives, struct store_change *c, int64_t now)
+settle_lost(struct recover_write *r, struct db *db, struct record *lost,
+    enum record_state *to, int64_t now)
 {
-	int64_t unused;
+	const struct record was = *lost;
+	const bool lives = !lost->unconfirmed && attempt_lock_may_live(r, lost);
+	struct step s = { 0 };
 	enum rc rc;
 
-	switch (c->to) {
-	case RECORD_COMPLETED:
+	rc = step_recover(lost, lives,
+	    decide_requeue(lost->attempt, uuid_bits()), store_record_time(now),
+	    &s);
+	if (rc == RC_OK)
+		rc = store_record_write(db, &was, lost, &s, NULL);
+	if (rc == RC_OK)
+		rc = store_kept_delete_pieces(db, was.id);
+	if (s.confirmed)
 		r->w.did |= WRITE_SYNC_FIRST;
-		return store_outcome_confirm(
-		    db, c->id, lost->token, now, &unused);
-	case RECORD_FAILED_RETRYABLE:
-		rc = release(db, c->id, lost, now);
-		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
-	case RECORD_UNKNOWN:
-		rc = become_unknown(db, c->id, lost, lives, now);
-		return rc == RC_OK ? store_kept_delete_pieces(db, c->id) : rc;
-	case RECORD_NONE:
-	case RECORD_PENDING:
-	case RECORD_IN_PROGRESS:
-	case RECORD_DEAD_LETTER:
-	case RECORD_EXPIRED:
-		break;
-	}
-	assert(!"a lost attempt does not become that");
-	return RC_INVALID;
+	*to = lost->state;
+	return rc;
 }
 
 /*
@@ -159,7 +117,6 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 	struct store_change *c;
 	struct record lost;
 	int64_t *id = &r->after, before;
-	bool answered, lives;
 	enum rc rc;
 
 	while (r->n < r->limit && *skipped < STORE_BAD_ROWS) {
@@ -173,25 +130,21 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 		}
 		if (rc != RC_OK)
 			return rc == RC_NOTFOUND ? RC_OK : rc;
-		if (r->only > 0 && *id != r->only) {
+		rc = r->only > 0 && *id != r->only
+		    ? RC_NOTFOUND
+		    : settle_lost(r, db, &lost, &c->to, now);
+		record_free(&lost);
+		if (rc != RC_OK)
 			store_changes_free(c, 1);
+		if (rc == RC_NOTFOUND)
 			return RC_OK;
-		}
-		r->n++;
-		answered = lost.state == RECORD_COMPLETED;
-		lives = !answered && attempt_lock_may_live(r, &lost);
-		if (lost.resume && lives && now < lost.locked_until) {
-			store_changes_free(c, 1); /* later */
-			r->n--;
+		if (rc == RC_BUSY) { /* later */
 			++*skipped;
 			continue;
 		}
-		c->to = answered            ? RECORD_COMPLETED
-		    : lost.resume && !lives ? RECORD_FAILED_RETRYABLE
-					    : RECORD_UNKNOWN;
-		rc = settle_lost(r, db, &lost, lives, c, now);
 		if (rc != RC_OK)
 			return rc == RC_LOST ? RC_CORRUPT : rc;
+		r->n++;
 		FAULT(RECOVER_KEY);
 	}
 	return RC_PENDING;

@@ -3,18 +3,14 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "downstream.h"
 #include "uuid.h"
 #include "rows.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_place.h"
 #include "store_recent.h"
-#include "verb.h"
+#include "store_record.h"
 
 struct reserve_write {
 	struct write w;
@@ -30,64 +26,27 @@ struct reserve_write {
 };
 
 static enum rc
-reserve_new(struct reserve_write *r, struct db *db, int64_t now)
+reserve_place(struct reserve_write *r, struct db *db, int64_t now)
 {
-	const struct store_reservation *what = r->what;
-	const struct store_identity *identity = &what->identity;
-	struct store_lease *lease = r->lease;
-	struct db_stmt *s;
-	int64_t fingerprint_spec;
+	struct record *found = &r->found;
+	struct step_terms terms;
+	struct step s = { 0 };
+	struct record was;
 	enum rc rc;
 
-	/* The downstream key of an earlier run must not stay. */
-	memcpy(lease->downstream, r->uuid, sizeof(lease->downstream));
-	rc = store_place_make(db, &r->found, what->fingerprint_spec, now,
-	    &lease->id, &fingerprint_spec);
+	rc = store_place_make(db, r->secret, r->uuid, now, found);
+	if (rc != RC_OK)
+		return rc;
+	was = *found;
+	rows_terms(r->what, r->lease->token, r->owner, &terms);
+	terms.resource = r->what->resource ? r->resource : NULL;
+	terms.keep_request = r->stage.keep;
+	rc = step_reserve(found, &terms, store_record_time(now), &s);
 	if (rc == RC_OK)
-		rc = downstream_bind(r->secret, lease->id, lease->downstream);
-	if (rc != RC_OK)
-		return rc;
-	lease->attempt = 1;
-	snprintf(
-	    lease->recovery_point, sizeof(lease->recovery_point), "started");
-	s = db_stmt(db, QUERY_RESERVE_NEW);
-	db_bindf(s, "issssiibiusiisizzzsi", lease->id, identity->key,
-	    identity->path, identity->scope, lease->token, r->owner,
-	    now + what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
-	    fingerprint_spec, lease->downstream, verb_on_crash(what->on_crash),
-	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    rows_expired_retention(what), rows_lock(what->attempt),
-	    rows_lock_file(what->attempt), what->reconcile_delay,
-	    what->resource ? r->resource : NULL, r->stage.identity);
-	rc = verb_change_state(s, RECORD_NONE, RECORD_IN_PROGRESS, RC_CORRUPT);
-	if (rc != RC_OK || !r->stage.keep)
-		return rc;
-	return store_kept_request(db, lease->id, &r->stage);
-}
-
-static enum rc
-reserve_again(struct reserve_write *r, struct db *db, int64_t now)
-{
-	const struct store_reservation *what = r->what;
-	const struct record *old = &r->found;
-	struct store_lease *lease = r->lease;
-	struct db_stmt *s = db_stmt(db, QUERY_RESERVE_AGAIN);
-	enum rc rc;
-
-	lease->id = old->id;
-	lease->attempt = old->attempt + 1;
-	memcpy(lease->downstream, old->downstream, sizeof(lease->downstream));
-	db_bindf(s, "idsiisiisizzzs", old->id, old->attempt, lease->token,
-	    r->owner, now + what->lease, verb_on_crash(what->on_crash),
-	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    rows_expired_retention(what), rows_lock(what->attempt),
-	    rows_lock_file(what->attempt), what->reconcile_delay,
-	    what->resource ? r->resource : NULL);
-	rc = verb_change_state(s, old->state, RECORD_IN_PROGRESS, RC_CORRUPT);
-	if (rc != RC_OK)
-		return rc;
-	return r->stage.keep ? store_kept_request(db, old->id, &r->stage)
-			     : store_kept_delete_request(db, old->id);
+		rc = store_place_take(db, &r->stage, &was, found, &s);
+	if (rc == RC_OK)
+		rows_lease(found, r->lease);
+	return rc;
 }
 
 static enum rc
@@ -98,14 +57,12 @@ reserve_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	store_stage_begin_run(&r->stage, w);
-	rc =
-	    store_place_find(db, &r->stage, now, found, r->lease, &r->decision);
+	rc = store_place_find(db, &r->stage, now, found, &r->decision);
 	if (rc != RC_OK || r->decision != DECIDE_RUN)
 		return rc;
 	if (store_stage_has_more(&r->stage))
 		return store_stage_piece(&r->stage, w, db);
-	rc = store_place_is_new(found, now) ? reserve_new(r, db, now)
-					    : reserve_again(r, db, now);
+	rc = reserve_place(r, db, now);
 	record_free(found);
 	memset(found, 0, sizeof(*found));
 	return rc;

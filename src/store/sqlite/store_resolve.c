@@ -9,92 +9,59 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "store_check.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_outcome.h"
+#include "store_record.h"
 #include "store_stage.h"
-#include "verb.h"
 
 static enum rc
-resolve_change(const struct outcome_write *o, struct db_stmt *s)
+resolve_step(const struct outcome_write *o, struct record *r,
+    struct step_time at, struct step *s)
 {
-	const enum record_state to = o->outcome.state;
-
-	if (o->by_operator && !record_may_change(RECORD_DEAD_LETTER, to, false))
-		return RC_INVALID;
-	return verb_change_state(s, RECORD_UNKNOWN, to, RC_LOST);
-}
-
-static enum rc
-resolve_completed(struct outcome_write *o, struct db *db, int64_t now)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_COMPLETED);
+	const struct step_reason why = {
+		.error = o->outcome.last_error,
+		.nothing_happened = true,
+		.requeue = o->outcome.requeue,
+	};
+	struct step_answer answer;
 	struct kept_columns c;
-	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	db_bindf(s, "idddiidddditoo", o->id, o->tries.attempt, o->tries.tries,
-	    o->by_operator, clock_wall(), now, c.keep, c.status, c.kind,
-	    STORE_RESPONSE_VERSION, c.length, c.reason, c.fields, c.nfields,
-	    c.body, c.nbody);
-	rc = resolve_change(o, s);
-	return rc == RC_OK ? store_outcome_completed(o, db, &c) : rc;
-}
-
-static enum rc
-resolve_released(struct outcome_write *o, struct db *db, int64_t now)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_RELEASED);
-	const int64_t requeue = o->outcome.requeue;
-	enum rc rc;
-
-	db_bindf(s, "idddiitz", o->id, o->tries.attempt, o->tries.tries,
-	    o->by_operator, clock_wall(), now, o->outcome.last_error,
-	    requeue >= 0 ? now + requeue : 0);
-	rc = resolve_change(o, s);
-	return rc == RC_OK ? store_kept_released(db, o->id) : rc;
-}
-
-static enum rc
-given_up(const struct outcome_write *o, struct db *db)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_RESOLVE_DEAD);
-
-	db_bindf(s, "iddis", o->id, o->tries.attempt, o->tries.tries,
-	    clock_wall(), o->outcome.last_error);
-	return verb_change_state(
-	    s, RECORD_UNKNOWN, RECORD_DEAD_LETTER, RC_LOST);
-}
-
-static enum rc
-resolve_settle(struct outcome_write *o, struct db *db, int64_t now)
-{
-	if (o->outcome.state == RECORD_DEAD_LETTER)
-		return given_up(o, db);
-	return o->outcome.state == RECORD_COMPLETED
-	    ? resolve_completed(o, db, now)
-	    : resolve_released(o, db, now);
+	answer = store_outcome_answer(&c);
+	return step_resolve(r, o->outcome.state, &answer, &why, at, s);
 }
 
 /*
- * Writes one piece of a large answer, as for an attempt (store_finish.c).  No
+ * A large answer is written in pieces, as for an attempt (store_finish.c).  No
  * lease keeps others from settling the key meanwhile; the first one to settle
  * it wins, however many pieces the others have stored.
  */
 static enum rc
-resolve_piece(struct outcome_write *o, struct db *db)
+resolve_settle(struct outcome_write *o, struct db *db, int64_t now)
 {
-	struct db_stmt *s = db_stmt(db, QUERY_RESOLVABLE);
-	enum rc rc;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_record_read(db, o->id, &r);
 
-	db_bindf(
-	    s, "iddd", o->id, o->tries.attempt, o->tries.tries, o->by_operator);
-	rc = db_onef(s, "-");
 	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_LOST : rc;
-	return store_outcome_piece(o, db);
+		return rc;
+	was = r;
+	if (!step_may_resolve(
+		&r, o->tries.attempt, o->tries.tries, o->by_operator)) {
+		rc = RC_LOST;
+		goto out;
+	}
+	if (store_outcome_has_more(o)) {
+		rc = store_outcome_piece(o, db);
+		goto out;
+	}
+	rc = resolve_step(o, &r, store_record_time(now), &s);
+	if (rc == RC_OK)
+		rc = store_outcome_change(o, db, &was, &r, &s);
+out:
+	record_free(&r);
+	return rc;
 }
 
 static enum rc
@@ -104,14 +71,7 @@ resolve_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	store_outcome_begin_run(o);
-	if (store_outcome_has_more(o))
-		rc = resolve_piece(o, db);
-	else {
-		w->did |= WRITE_ENDED_KEY;
-		if (o->outcome.requeue >= 0)
-			w->did |= WRITE_MADE_WORK;
-		rc = resolve_settle(o, db, now);
-	}
+	rc = resolve_settle(o, db, now);
 	/* What a lost run changes is rolled back.  So this one is not lost. */
 	if (rc == RC_LOST && o->stage.stored > 0) {
 		o->lost = true;

@@ -58,8 +58,7 @@ store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
 
 enum rc
 store_row_step(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r, struct store_lease *lease,
-    struct db_stmt **s)
+    int64_t number, struct record *r, struct db_stmt **s)
 {
 	enum rc rc;
 
@@ -72,18 +71,15 @@ store_row_step(struct db *db, const struct store_identity *identity,
 	rc = row_read_key(*s, false, r);
 	if (rc == RC_CORRUPT)
 		store_row_bad(db, "once_key", r->id);
-	if (rc == RC_OK && lease != NULL)
-		memcpy(lease->recovery_point, r->recovery_point,
-		    sizeof(lease->recovery_point));
 	return rc;
 }
 
 enum rc
 store_row_find(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r, struct store_lease *lease)
+    int64_t number, struct record *r)
 {
 	struct db_stmt *s;
-	enum rc rc = store_row_step(db, identity, number, r, lease, &s);
+	enum rc rc = store_row_step(db, identity, number, r, &s);
 
 	db_reset(s);
 	return rc;

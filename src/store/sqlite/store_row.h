@@ -34,15 +34,13 @@ store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e);
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
  * record cannot be read.  number is that of the identity (see identity.h).  The
- * record has no copy of the identity.  lease may be
- * NULL: it gets the recovery point.  step leaves the statement at the row; the
- * caller resets it in any case.
+ * record has no copy of the identity.  step leaves the statement at the row;
+ * the caller resets it in any case.
  */
 enum rc store_row_find(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r, struct store_lease *lease);
+    int64_t number, struct record *r);
 enum rc store_row_step(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r, struct store_lease *lease,
-    struct db_stmt **s);
+    int64_t number, struct record *r, struct db_stmt **s);
 
 /* rows_bad() */
 void store_row_bad(const struct db *db, const char *table, int64_t id);

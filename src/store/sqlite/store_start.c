@@ -5,11 +5,10 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "uuid.h"
 #include "rows.h"
 #include "store_impl.h"
-#include "verb.h"
+#include "store_record.h"
 
 struct start_write {
 	struct write w;
@@ -23,27 +22,25 @@ static enum rc
 start_run(struct write *w, struct db *db, int64_t now)
 {
 	struct start_write *st = (struct start_write *)w;
-	const struct store_reservation *what = st->what;
 	struct store_lease *lease = st->lease;
-	const enum record_state from =
-	    st->job->attempt == 0 ? RECORD_PENDING : RECORD_FAILED_RETRYABLE;
-	struct db_stmt *s;
-	enum rc rc;
+	struct step_terms terms;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_record_read(db, st->job->id, &r);
 
-	if (!record_may_change(from, RECORD_IN_PROGRESS, false))
-		return RC_INVALID;
+	if (rc != RC_OK)
+		return rc;
+	was = r;
 	uuid_digits(lease->token);
-	lease->id = st->job->id;
-	lease->attempt = st->job->attempt + 1;
-	s = db_stmt(db, QUERY_JOB_START);
-	db_bindf(s, "idsiisiisizzzi", lease->id, st->job->attempt, lease->token,
-	    st->owner, now + what->lease, verb_on_crash(what->on_crash),
-	    what->retention, clock_wall(), verb_on_expired(what->on_expired),
-	    rows_expired_retention(what), rows_lock(what->attempt),
-	    rows_lock_file(what->attempt), what->reconcile_delay, now);
-	rc = db_onef(s, "uf", lease->downstream, sizeof(lease->downstream),
-	    lease->recovery_point, sizeof(lease->recovery_point));
-	return rc == RC_NOTFOUND ? RC_LOST : rc;
+	rows_terms(st->what, lease->token, st->owner, &terms);
+	rc = step_start(
+	    &r, st->job->attempt, &terms, store_record_time(now), &s);
+	if (rc == RC_OK)
+		rc = store_record_write(db, &was, &r, &s, NULL);
+	if (rc == RC_OK)
+		rows_lease(&r, lease);
+	record_free(&r);
+	return rc;
 }
 
 enum rc

@@ -226,6 +226,9 @@ def oncewrap(work, database, workers=32, slow=False, more='', name='once'):
     file = configuration(work, database, workers, more, name)
     env = {'ONCEWRAP_MODULES': work.path('bin'),
            'STATE_DIRECTORY': work.path('run')}
+    if database.startswith('postgresql:'):
+        command([work.program('oncectl'), '-f', file, 'init'],
+                env=dict(os.environ, **env))
     if slow:
         env['LD_PRELOAD'] = work.program('slowsync.so')
     return Process(work, name, [work.program('oncewrap'), '-f', file],

@@ -1,9 +1,10 @@
 #!/usr/bin/python3 -ISB
 """A handler that does what QUERY_STRING says, as CGI or as FastCGI.
 
-    kinds.py FOLDER
+    kinds.py FOLDER [manager]
 
-It is FastCGI if descriptor 0 is a socket that listens.  Each run is a line of
+With manager a child of it answers, as that of a process manager.  It is
+FastCGI if descriptor 0 is a socket that listens.  Each run is a line of
 FOLDER/ledger.  Words of QUERY_STRING, joined by "+":
 
     201          its status, and a whole answer
@@ -20,6 +21,9 @@ FOLDER/ledger.  Words of QUERY_STRING, joined by "+":
     err=TEXT, log=TEXT    a line on descriptor 2, or as a record of errors
     respond      its answer is given by oncectl
     quit         ends after the answer
+    orphan       its manager is killed
+    shut         shuts its listening socket, and stays after its answer
+    refuse       END_REQUEST with FCGI_OVERLOADED; as CGI exit 75
 """
 import os
 import signal
@@ -52,6 +56,9 @@ class Cgi:
 
     def leave(self, _):
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def refuse(self):
+        self.end(75)
 
 
 class FastCgi:
@@ -113,10 +120,13 @@ class FastCgi:
     def err(self, data):
         self.send(STDERR, data)
 
-    def end(self, status):
+    def end(self, status, why=0):
         self.send(STDOUT, b'')
-        self.send(END, struct.pack('>IB3x', status, 0))
+        self.send(END, struct.pack('>IB3x', status, why))
         self.conn.close()
+
+    def refuse(self):
+        self.send(END, struct.pack('>IB3x', 0, 2))
 
     def leave(self, status):
         os._exit(status)
@@ -135,18 +145,23 @@ def gate():
 
 
 def child(how):
+    done, doing = os.pipe()
     if os.fork():
+        os.close(doing)
+        os.read(done, 1)
+        os.close(done)
         return
-    if how != 'plain':
-        os.closerange(0, 64)
     if how == 'far':
         os.setsid()
+    if how != 'plain':
+        os.closerange(0, 64)
+    os.closerange(done, doing + 1)
     signal.pause()
 
 
 def do(run):
     ledger(run)
-    says, status = '', 0
+    says, status, at_end = '', 0, lambda: None
     for word in run.env.get('QUERY_STRING', '').split('+'):
         name, _, value = word.partition('=')
         if name.isdigit():
@@ -187,10 +202,18 @@ def do(run):
             oncectl = os.path.join(os.path.dirname(__file__), 'oncectl')
             subprocess.run([oncectl, 'respond'], env=run.env, check=True,
                            input=b'Status: 203\n\nanswered')
+        elif name == 'orphan':
+            os.kill(os.getppid(), signal.SIGKILL)
+        elif name == 'shut':
+            socket.socket(fileno=os.dup(0)).shutdown(socket.SHUT_RDWR)
+            at_end = signal.pause
+        elif name == 'refuse':
+            return run.refuse()
         elif name == 'quit':
             run.end(status)
             sys.exit(0)
     run.end(status)
+    at_end()
 
 
 def main():
@@ -203,6 +226,8 @@ def main():
         listens = False
     if not listens:
         do(Cgi())
+    if len(sys.argv) > 2 and os.fork():
+        signal.pause()
     while True:
         conn, _ = listener.accept()
         try:

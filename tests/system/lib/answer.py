@@ -77,6 +77,7 @@ CODES = {
     'key-invalid': (400, 400, 'invalid_request_error', False, False),
     'key-reused': (422, 400, 'idempotency_error', False, False),
     'key-in-progress': (409, 409, 'idempotency_error', True, True),
+    'key-of-another': (409, 409, 'idempotency_error', False, False),
     'outcome-unknown': (409, 409, 'idempotency_error', True, True),
     'response-not-kept': (410, 410, 'idempotency_error', False, False),
     'key-expired': (410, 400, 'idempotency_error', False, False),
@@ -104,7 +105,8 @@ UUID = r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 MEMBERS = {'type', 'title', 'status', 'detail', 'instance', 'code',
            'retryable', 'safe_new_key'}
 # Sending these with a new key may do it twice.
-NO_NEW_KEY = {'key-in-progress', 'outcome-unknown', 'key-expired',
+NO_NEW_KEY = {'key-in-progress', 'key-of-another',
+              'outcome-unknown', 'key-expired',
               'response-not-kept', 'handler-failed', 'handler-timeout',
               'outcome-not-recorded'}
 

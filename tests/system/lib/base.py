@@ -10,6 +10,7 @@ BUILDDIR = os.path.abspath(os.environ.get('BUILDDIR') or
                            os.path.join(TOP, 'build'))
 # Where the programs find their module.
 MODULES = os.environ.setdefault('ONCEWRAP_MODULES', BUILDDIR)
+os.environ.setdefault('ONCEWRAP_DATA', os.path.join(TOP, 'src', 'run'))
 ONCEWRAP = os.environ.get('ONCEWRAP') or os.path.join(BUILDDIR, 'oncewrap')
 ONCECTL = os.environ.get('ONCECTL') or os.path.join(BUILDDIR, 'oncectl')
 EXAMPLES = os.path.join(TOP, 'examples')

@@ -75,6 +75,7 @@ class Case:
         self.logs = []
         self.counter = 0
         self.postgres = None    # a server of its own
+        self.stores = set()     # that init() has made
 
     # --- the folder ---
 
@@ -108,6 +109,18 @@ class Case:
     def wait_file(self, name):
         wait_until(lambda: self.exists(name), 'file %s' % name)
         return self.path(name)
+
+    def init(self, uri, env):
+        """Makes the store in a PostgreSQL database, which a daemon does not;
+        once for each URI."""
+        if uri not in self.stores:
+            conf = self.write('init.conf', '[server]\ndatabase = %s\n'
+                              'durability = normal\n' % uri)
+            run = self.run([base.ONCECTL, '-f', conf, 'init'],
+                           env={name: value for name, value in env.items()
+                                if name != 'ONCEWRAP_FAULT'})
+            assert run.returncode == 0, run
+            self.stores.add(uri)
 
     def database(self, name):
         """A new database: a file, or in the server that the run has."""

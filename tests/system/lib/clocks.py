@@ -19,6 +19,18 @@ def clock_file(t, name):
         return path, mmap.mmap(f.fileno(), 24)
 
 
+def library(t, name):
+    """A library to preload."""
+    path = t.path(name + '.so')
+    subprocess.run([os.environ.get('CC', 'cc'), '-O1', '-shared', '-fPIC',
+                    '-o', path, os.path.join(base.HERE, name + '.c'),
+                    '-ldl'], check=True)
+    os.environ['ASAN_OPTIONS'] = ':'.join(
+        filter(None, (os.environ.get('ASAN_OPTIONS'),
+                      'verify_asan_link_order=0')))
+    return path
+
+
 class Clocks:
     """From now on programs of this case read these; see clock.c.
 
@@ -29,27 +41,21 @@ class Clocks:
     def __init__(self, t):
         self.t = t
         path, self.map = clock_file(t, 'clock')
-        library = t.path('clock.so')
-        subprocess.run([os.environ.get('CC', 'cc'), '-O1', '-shared', '-fPIC',
-                        '-o', library, os.path.join(base.HERE, 'clock.c'),
-                        '-ldl'], check=True)
+        preload = library(t, 'clock')
         self.path, self.boots = path, 0
         os.environ['CLOCK_FILE'] = path
-        os.environ['LD_PRELOAD'] = library
-        os.environ['ASAN_OPTIONS'] = ':'.join(
-            filter(None, (os.environ.get('ASAN_OPTIONS'),
-                          'verify_asan_link_order=0')))
+        os.environ['LD_PRELOAD'] = preload
         self.wall_added = self.boot_added = self.slept = 0
         if base.POSTGRES:
-            self.server_map = self.clock_of_server(library)
+            self.server_map = self.clock_of_server(preload)
 
-    def clock_of_server(self, library):
+    def clock_of_server(self, preload):
         """The clock of the server of the case, which the first one starts."""
         path, clock = clock_file(self.t, 'clock.server')
         if self.t.postgres:
             return clock
         server = postgres.Server(self.t.path('postgres'), env=dict(
-            os.environ, CLOCK_FILE=path, LD_PRELOAD=library))
+            os.environ, CLOCK_FILE=path, LD_PRELOAD=preload))
         self.t.defer(server.stop)
         server.keep_promises()
         self.t.postgres = server

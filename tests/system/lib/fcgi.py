@@ -50,13 +50,13 @@ def stream(kind, id, content, piece=65535, end=True):
 
 def request_params(method='GET', path='/', body=b'', headers=(), params=(),
                    key=None, length=True, type=None, info='', query='',
-                   user=None):
+                   user=None, address='127.0.0.1'):
     """What a web server would send, as a list of pairs."""
     out = [('GATEWAY_INTERFACE', 'CGI/1.1'),
            ('SERVER_PROTOCOL', 'HTTP/1.1'),
            ('SERVER_SOFTWARE', 'test'),
            ('SERVER_NAME', 'localhost'), ('SERVER_PORT', '80'),
-           ('REMOTE_ADDR', '127.0.0.1'), ('REMOTE_PORT', '40000'),
+           ('REMOTE_ADDR', address), ('REMOTE_PORT', '40000'),
            ('REQUEST_METHOD', method),
            ('SCRIPT_NAME', path), ('PATH_INFO', info),
            ('QUERY_STRING', query),

@@ -39,7 +39,7 @@ class Once:
     def __init__(self, t, handler=None, server=None, defaults=None,
                  routes=None, conf='', args=(), start=True, name='once',
                  database=None, env=None, listen=True, prefix=(), owner=None,
-                 **popen):
+                 init=True, **popen):
         self.t = t
         self.name = name
         self.popen = popen
@@ -65,6 +65,8 @@ class Once:
         self.file = t.path(name + '.conf')
         self.process = None
         self.write_conf()
+        if self.postgres and init:
+            t.init(self.database, self.env)
         t.defer(self.end)
         if start:
             self.start()

@@ -9,16 +9,20 @@ import base
 
 SQL = os.path.join(base.TOP, 'sql')
 FILES = ('session.sql', 'store.sql', 'queries.sql')
+SCHEMA = ('schema.sql', 'checks.sql')
 TOKEN = '0123456789abcdef' * 2
 OWNER = 7
 
 
 def statements(name):
     """[(name, text, reason to scan)] as queries.awk makes them."""
-    table = subprocess.run(
-        ['awk', '-f', os.path.join(SQL, 'queries.awk'),
-         os.path.join(SQL, 'postgres', name)],
+    tables = subprocess.run(
+        ['awk', '-f', os.path.join(SQL, 'queries.awk')] +
+        [os.path.join(SQL, 'postgres', file) for file in FILES + SCHEMA],
         check=True, capture_output=True, text=True).stdout
+    # A list of one file stands in those after it.
+    table = tables.split('#define %s(X)' % name[:-4].upper())[1]
+    table = table.split('#define ')[0]
     literal = r'"(?:[^"\\]|\\.)*"'
     return [(name.lower(), unquoted(text), reason != 'NULL')
             for name, text, reason in re.findall(
@@ -190,13 +194,14 @@ def digest(key):
 
 def reservation(id, key, **kw):
     """The parameters of reserve_new."""
-    v = dict(scope=b'alice', scope_id=11, max_active=0, max_kept=0,
+    v = dict(peer=b'192.0.2.7', caller=11, max_active=0, max_kept=0,
              environment=None, body=None, path=b'/payments', token=TOKEN,
              owner=OWNER, lease=60000, fingerprint=b'f' * 32,
              fingerprint_spec=1,
              downstream='11111111-1111-4111-8111-111111111111', resume=False,
              retention=86400000, gone=False, expired_retention=0, lock=None,
-             lock_file=None, reconcile_delay=None, resource=None, max_open=0)
+             lock_file=None, reconcile_delay=None, resource=None, max_open=0,
+             scope=b'alice', cookie=None)
     assert not set(kw) - set(v), kw
     v.update(kw)
     values = list(v.values())

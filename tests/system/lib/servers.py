@@ -63,6 +63,8 @@ def install(t, *names):
                            check=True)
         else:
             shutil.copy(source, t.path('cgi-bin'))
+    # Where PHP has its sessions.
+    t.write('cgi-bin/.user.ini', 'session.save_path = "%s"\n' % t.dir)
 
 
 def start_example(t, name, more='', **options):

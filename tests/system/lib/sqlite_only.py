@@ -12,6 +12,8 @@ LOCK = 'the one write lock of a file, and which process holds it'
 WAL = "the length of SQLite's log"
 DISK = "the disk of oncewrap's host; a server with a full disk is RC_FULL, " \
     'see the unit tests of pg'
+BOOT = 'another boot of a host leaves its keys to that one until ' \
+    'owner_timeout'
 
 TABLE = (
     ('backup.*', BACKUP),
@@ -21,6 +23,7 @@ TABLE = (
     ('share.files_*', MODE),
     ('world.a_start_on_a_file_that_may_not_be_written', MODE),
     ('world.oncectl_on_a_database_that_may_not_be_read', MODE),
+    ('world.oncectl_on_a_read_only_disk', MODE),
     ('world.a_database_that_becomes_immutable', MODE),
     ('share.a_name_that_stands_for_another_file_is_left_alone', MODE),
     ('share.a_handler_of_another_user_is_first_to_open_the_database', MODE),
@@ -30,6 +33,7 @@ TABLE = (
     ('share.handlers_get_the_lock_under_load', LOCK),
     ('share.an_answer_that_cannot_be_synced_now_holds_up_no_other',
      "a handler's synchronous = NORMAL, which oncewrap makes up for"),
+    ('lifecycle.drain_timeout_bounds_a_stop_while_the_disk_hangs', DISK),
     ('say.an_order_is_taken_in_c', LIBRARY),
     ('say.an_order_is_taken_in_perl', LIBRARY),
     ('say.nothing_is_left_of_what_was_rolled_back_in_c', LIBRARY),
@@ -47,6 +51,10 @@ TABLE = (
     ('say_sh.a_database_that_is_not_shared_with_that_user', MODE),
     ('say_sh.databases_that_are_none', FILE),
     ('say_sh.nothing_else_is_touched', FILE),
+    ('liveness.a_held_lock_proves_life_whatever_the_boot_is_called', BOOT),
+    ('liveness.a_child_is_found_whatever_the_boot_is_called', BOOT),
+    ('liveness.where_proc_hides_other_users_a_key_is_not_free',
+     'its oncectl is another user, which may not use the folder of the host'),
     ('outbox.topics_are_stored_though_the_store_was_locked_at_the_start',
      'in PostgreSQL a start writes a row for the process, so it waits for '
      'the lock, see store.locked_at_the_start'),

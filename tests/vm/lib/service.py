@@ -24,6 +24,10 @@ PROGRAM = '''#!/bin/sh
 case $QUERY_STRING in
 noise)	head -c 20000000 /dev/zero | tr '\\0' x | fold -w 1000 >&2 ;;
 warn)	echo careful >&2 ;;
+greedy)	exec tail /dev/zero ;;
+score)	read -r score </proc/self/oom_score_adj
+	printf 'Status: 201\r\n\r\n%s' "$score"
+	exit ;;
 slow)	touch /var/lib/oncewrap/began
 	while [ ! -e /var/lib/oncewrap/go ]; do sleep 0.1; done ;;
 esac

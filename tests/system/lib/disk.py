@@ -1,0 +1,24 @@
+"""A disk that hangs, for oncewrap alone; see disk.c."""
+import os
+
+import clocks
+
+
+class Disk:
+    """env: for the programs that have it."""
+
+    def __init__(self, t):
+        self.t = t
+        self.file = t.path('disk.hangs')
+        self.env = dict(os.environ, DISK_HANGS=self.file,
+                        LD_PRELOAD=clocks.library(t, 'disk'))
+
+    def hang(self):
+        self.t.write('disk.hangs')
+
+    def hangs(self):
+        """Whether a program waits for it."""
+        return os.path.getsize(self.file) > 0
+
+    def go_on(self):
+        os.unlink(self.file)

@@ -1,0 +1,63 @@
+"""What a transaction that stays open for long, such as that of pg_dump, makes
+the statements of a first run and of a replay cost in a PostgreSQL store.  It
+keeps the versions of rows that were changed since, and none of these statements
+may have to step over all of them."""
+import json
+
+from pgsql import OWNER, TOKEN, digest, reservation, reserve, store
+
+ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
+RUNS = 2000
+
+
+def blocks(once, name, *values):
+    """What the server reads for a statement."""
+    once.do('BEGIN')
+    plan = once.do('EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ' +
+                   once.text(name, *values))
+    once.do('ROLLBACK')
+    plan = json.loads('\n'.join(plan))[0]['Plan']
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+
+
+def lives(once, first):
+    """Keys that run and are completed, one after another."""
+    for n in range(first, first + RUNS):
+        once.run('session_next', OWNER, once.epoch, 0, n)
+        reserve(once, 'k%d' % n, id=n)
+        once.run('finish_completed', n, TOKEN, 1000, *ANSWER)
+
+
+def costs(once, n):
+    return {name: blocks(once, name, *values) for name, values in {
+        'session_next': (OWNER, once.epoch, 0, n),
+        'session_void': (OWNER, 0, n - 1),
+        'session_seq': (OWNER, 0, n - 1),
+        'session_there': (OWNER, 0, n - 1),
+        'session_check': (OWNER, once.epoch),
+        'reserve_new': reservation(1 << 40, 'new', max_open=5),
+        'find': (digest('k1'), b'k1', b'/payments', b'alice'),
+        'finish_completed': (1 << 40, TOKEN, 1000, *ANSWER),
+        'request_erase': (1 << 40,),
+    }.items()}
+
+
+def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
+    server, once = store(t)
+    for slot in -1, 0:
+        once.do(once.text('session_new', OWNER, slot))
+    once.epoch = int(once.run('session_epoch', OWNER)[0][0])
+    for setting in ('enable_seqscan', 'enable_bitmapscan', 'jit'):
+        once.do('SET %s = 0' % setting)
+    once.do('SET plan_cache_mode = force_generic_plan')
+    lives(once, 1)
+    once.do('VACUUM')
+    before = costs(once, RUNS + 1)
+    dump = server.session('boss', 'once')
+    dump.do('BEGIN ISOLATION LEVEL REPEATABLE READ')
+    dump.do('SELECT count(*) FROM once_key')
+    lives(once, RUNS + 1)
+    after = costs(once, 2 * RUNS + 1)
+    bad = {name: (before[name], after[name]) for name in before
+           if after[name] > before[name] + 2}
+    assert not bad, bad

@@ -1,0 +1,645 @@
+/*
+ * step: each change of a record, from each state, against the table of
+ * record.c and the invariants; and what a change means for what is stored
+ * beside the row.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "step.h"
+
+#define NOW   100000
+#define TOKEN "0123456789abcdef0123456789abcdef"
+#define OTHER "fedcba9876543210fedcba9876543210"
+#define NAME  "00112233445566778899aabbccddeeff"
+#define UUID  "01234567-89ab-4def-8123-456789abcdef"
+
+static const struct step_time at = { .now = NOW, .wall = 7 };
+
+static const unsigned char fingerprint[FINGERPRINT_LEN] = { 1, 2, 3 };
+
+static const struct step_terms terms = {
+	.fingerprint_spec = "v2",
+	.fingerprint = fingerprint,
+	.token = OTHER,
+	.owner = 9,
+	.lease = 30000,
+	.retention = 5000,
+	.reconcile_delay = 40,
+	.attempt_lock = 11,
+	.lock_file = 12,
+	.resource = NAME,
+	.resume = true,
+	.keep_request = true,
+};
+
+static const struct step_answer answer = {
+	.keep = true,
+	.status = 201,
+	.length = 10,
+};
+
+static const struct step_reason why = { .error = "why", .requeue = 500 };
+
+/* A sound record in that state, past its retention where it has one. */
+static struct record
+sample(enum record_state state)
+{
+	struct record r = {
+		.id = 5,
+		.state = state,
+		.attempt = 1,
+		.fingerprint_spec = strdup("v1"),
+		.downstream = UUID,
+		.recovery_point = "charged",
+		.retention = 1000,
+		.reconcile_delay = 20,
+		.created_at = 1,
+		.updated_at = 1,
+	};
+
+	switch (state) {
+	case RECORD_PENDING:
+		r.attempt = 0;
+		r.accepted = r.queued = true;
+		r.queued_at = NOW - 10;
+		r.expires_at = NOW;
+		break;
+	case RECORD_IN_PROGRESS:
+		memcpy(r.token, TOKEN, sizeof(r.token));
+		r.owner = 3;
+		r.locked_until = NOW + 1;
+		r.attempt_lock = 1;
+		r.lock_file = 2;
+		break;
+	case RECORD_COMPLETED:
+		r.kept = true;
+		r.status = 200;
+		r.body_length = 3;
+		r.expires_at = NOW;
+		break;
+	case RECORD_FAILED_RETRYABLE:
+	case RECORD_EXPIRED:
+		r.expires_at = NOW;
+		break;
+	case RECORD_UNKNOWN:
+		r.reconcile_after = NOW;
+		r.attempt_lock = 1;
+		r.lock_file = 2;
+		break;
+	case RECORD_NONE:
+		r.attempt = 0;
+		break;
+	case RECORD_DEAD_LETTER:
+		break;
+	}
+	if (state != RECORD_NONE)
+		record_check(&r);
+	return r;
+}
+
+/* --- every change from every state ---------------------------------------- */
+
+typedef enum rc step_fn(struct record *, struct step *);
+
+static enum rc
+reserve(struct record *r, struct step *s)
+{
+	return step_reserve(r, &terms, at, s);
+}
+
+static enum rc
+accept_it(struct record *r, struct step *s)
+{
+	return step_accept(r, &terms, at, s);
+}
+
+static enum rc
+start(struct record *r, struct step *s)
+{
+	r->queued = r->accepted =
+	    r->state == RECORD_PENDING || r->state == RECORD_FAILED_RETRYABLE;
+	r->queued_at = r->queued ? NOW : 0;
+	r->expires_at += r->queued;
+	return step_start(r, r->attempt, &terms, at, s);
+}
+
+static enum rc
+complete(struct record *r, struct step *s)
+{
+	return step_complete(r, TOKEN, 77, &answer, at, s);
+}
+
+static enum rc
+release(struct record *r, struct step *s)
+{
+	return step_release(r, TOKEN, 77, &why, at, s);
+}
+
+static enum rc
+unknown(struct record *r, struct step *s)
+{
+	return step_unknown(r, TOKEN, &why, at, s);
+}
+
+static enum rc
+to_completed(struct record *r, struct step *s)
+{
+	return step_resolve(r, RECORD_COMPLETED, &answer, &why, at, s);
+}
+
+static enum rc
+to_released(struct record *r, struct step *s)
+{
+	return step_resolve(r, RECORD_FAILED_RETRYABLE, NULL, &why, at, s);
+}
+
+static enum rc
+to_dead(struct record *r, struct step *s)
+{
+	return step_resolve(r, RECORD_DEAD_LETTER, NULL, &why, at, s);
+}
+
+static enum rc
+abandon(struct record *r, struct step *s)
+{
+	return step_abandon(r, &answer, at, s);
+}
+
+static enum rc
+expire_gone(struct record *r, struct step *s)
+{
+	return step_expire(r, at, s);
+}
+
+static enum rc
+expire_marker(struct record *r, struct step *s)
+{
+	if (r->state != RECORD_EXPIRED) {
+		r->gone = true;
+		r->expired_retention = 10;
+	}
+	return step_expire(r, at, s);
+}
+
+#define IN(s) (1u << RECORD_##s)
+
+/* From which states each is possible, and to which it leads. */
+static const struct row {
+	const char *name;
+	step_fn *step;
+	unsigned from;
+	enum record_state to;
+} rows[] = {
+	{ "reserve", reserve, IN(NONE) | IN(FAILED_RETRYABLE),
+	    RECORD_IN_PROGRESS },
+	{ "start", start, IN(PENDING) | IN(FAILED_RETRYABLE),
+	    RECORD_IN_PROGRESS },
+	{ "complete", complete, IN(IN_PROGRESS), RECORD_COMPLETED },
+	{ "release", release, IN(IN_PROGRESS), RECORD_FAILED_RETRYABLE },
+	{ "unknown", unknown, IN(IN_PROGRESS), RECORD_UNKNOWN },
+	{ "resolve to completed", to_completed, IN(UNKNOWN) | IN(DEAD_LETTER),
+	    RECORD_COMPLETED },
+	{ "resolve to released", to_released, IN(UNKNOWN) | IN(DEAD_LETTER),
+	    RECORD_FAILED_RETRYABLE },
+	{ "resolve to dead", to_dead, IN(UNKNOWN), RECORD_DEAD_LETTER },
+	{ "abandon", abandon, IN(PENDING), RECORD_COMPLETED },
+	{ "expire", expire_gone,
+	    IN(COMPLETED) | IN(FAILED_RETRYABLE) | IN(EXPIRED), RECORD_NONE },
+	{ "expire to a marker", expire_marker,
+	    IN(COMPLETED) | IN(FAILED_RETRYABLE), RECORD_EXPIRED },
+};
+
+static void
+each_change_is_one_of_the_table(void **state)
+{
+	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	enum record_state from;
+	unsigned changes = 0;
+
+	(void)state;
+	for (const struct row *row = rows; row < rows + n; row++)
+		for (from = RECORD_NONE; from < RECORD_NSTATES; from++) {
+			const bool may = (row->from & (1u << from)) != 0;
+			struct record r = sample(from);
+			struct step s = { 0 };
+
+			/* A marker's end is in the row before. */
+			if (from == RECORD_EXPIRED && row->to == RECORD_EXPIRED)
+				goto next;
+			if ((row->step(&r, &s) == RC_OK) != may)
+				fail_msg("%s from %s", row->name,
+				    record_state_name(from));
+			if (!may)
+				goto next;
+			changes++;
+			assert_int_equal(r.state, row->to);
+			assert_true(record_may_change(from, row->to, false));
+			assert_int_equal(r.updated_at, 7);
+			assert_true(s.gone || record_is_sound(&r));
+			assert_int_equal(s.gone, row->to == RECORD_NONE);
+		next:
+			record_free(&r);
+		}
+	assert_int_equal(changes, 18);
+}
+
+static void
+an_operator_forgets_all_but_what_runs(void **state)
+{
+	enum record_state from;
+
+	(void)state;
+	for (from = RECORD_PENDING; from < RECORD_NSTATES; from++) {
+		struct record r = sample(from);
+		struct step s = { 0 };
+
+		assert_int_equal(step_forget(&r, RECORD_NONE, &s),
+		    from == RECORD_IN_PROGRESS ? RC_LOST : RC_OK);
+		assert_int_equal(s.gone, from != RECORD_IN_PROGRESS);
+		if (from != RECORD_IN_PROGRESS)
+			assert_int_equal(step_forget(&r, from, &s), RC_OK);
+		if (from != RECORD_UNKNOWN)
+			assert_int_equal(
+			    step_forget(&r, RECORD_UNKNOWN, &s), RC_LOST);
+		record_free(&r);
+	}
+}
+
+/* --- the lease ------------------------------------------------------------ */
+
+static void
+another_token_changes_nothing(void **state)
+{
+	struct record r = sample(RECORD_IN_PROGRESS);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(step_complete(&r, OTHER, 1, &answer, at, &s), RC_LOST);
+	assert_int_equal(step_release(&r, OTHER, 1, &why, at, &s), RC_LOST);
+	assert_int_equal(step_unknown(&r, OTHER, &why, at, &s), RC_LOST);
+	assert_int_equal(r.state, RECORD_IN_PROGRESS);
+	assert_string_equal(r.token, TOKEN);
+	record_free(&r);
+}
+
+static void
+no_token_is_no_lease(void **state)
+{
+	struct record r = sample(RECORD_UNKNOWN);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(step_complete(&r, "", 1, &answer, at, &s), RC_LOST);
+	record_free(&r);
+}
+
+static void
+a_lease_has_its_terms(void **state)
+{
+	struct record r = sample(RECORD_FAILED_RETRYABLE);
+	struct step s = { 0 };
+
+	(void)state;
+	r.accepted = true;
+	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+	assert_int_equal(r.attempt, 2);
+	assert_string_equal(r.token, OTHER);
+	assert_int_equal(r.owner, 9);
+	assert_int_equal(r.locked_until, NOW + 30000);
+	assert_int_equal(r.attempt_lock, 11);
+	assert_int_equal(r.lock_file, 12);
+	assert_int_equal(r.expires_at, 0);
+	assert_int_equal(r.retention, 5000);
+	assert_int_equal(r.reconcile_delay, 40);
+	assert_true(r.resume && !r.accepted && !r.gone);
+	assert_string_equal(r.resource, NAME);
+	assert_string_equal(r.recovery_point, "charged");
+	assert_int_equal(s.request, STEP_SET);
+	record_free(&r);
+}
+
+static void
+a_status_resource_keeps_its_name(void **state)
+{
+	struct record r = sample(RECORD_FAILED_RETRYABLE);
+	struct step s = { 0 };
+
+	(void)state;
+	memcpy(r.resource, TOKEN, sizeof(r.resource));
+	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+	assert_string_equal(r.resource, TOKEN);
+	record_free(&r);
+}
+
+/* --- the end of an attempt ------------------------------------------------ */
+
+static void
+an_answer_is_kept_for_the_retention(void **state)
+{
+	struct record r = sample(RECORD_IN_PROGRESS);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(complete(&r, &s), RC_OK);
+	assert_int_equal(r.expires_at, NOW + 77);
+	assert_int_equal(r.status, 201);
+	assert_int_equal(r.body_length, 10);
+	assert_true(r.kept && r.token[0] == '\0' && r.owner == 0);
+	assert_int_equal(r.attempt_lock, 0);
+	assert_int_equal(s.answer, STEP_SET);
+	assert_int_equal(s.request, STEP_DELETED);
+	assert_true(s.ended && !s.confirmed);
+	record_free(&r);
+}
+
+/* The pause before the next attempt of an accepted key is not part of its
+ * retention; another key has no worker that waits. */
+static void
+a_release_queues_only_an_accepted_key(void **state)
+{
+	struct record r = sample(RECORD_IN_PROGRESS);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(release(&r, &s), RC_OK);
+	assert_true(!r.queued && r.queued_at == 0 && !s.work);
+	assert_int_equal(r.expires_at, NOW + 77);
+	assert_int_equal(s.request, STEP_DELETED);
+	assert_string_equal(r.last_error, "why");
+	record_free(&r);
+
+	r = sample(RECORD_IN_PROGRESS);
+	r.accepted = true;
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(release(&r, &s), RC_OK);
+	assert_true(r.queued && r.queued_at == NOW + 500 && s.work);
+	assert_int_equal(r.expires_at, NOW + 500 + 77);
+	assert_int_equal(s.request, STEP_STAYS);
+	record_free(&r);
+}
+
+/* Then any request may take the key, and its fingerprint is the key's. */
+static void
+a_key_of_which_nothing_happened_takes_the_next_fingerprint(void **state)
+{
+	static const struct {
+		bool nothing, accepted;
+		int64_t requeue;
+		const char *point;
+		bool taken;
+	} cases[] = {
+		{ true, false, -1, "started", true },
+		{ false, false, -1, "started", false },
+		{ true, false, -1, "charged", false },
+		{ true, true, 0, "started", false }, /* it runs again */
+		{ true, true, -1, "started", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct step_reason end = {
+			.nothing_happened = cases[i].nothing,
+			.requeue = cases[i].requeue,
+		};
+		struct record r = sample(RECORD_IN_PROGRESS);
+		struct step s = { 0 };
+
+		r.accepted = cases[i].accepted;
+		snprintf(r.recovery_point, sizeof(r.recovery_point), "%s",
+		    cases[i].point);
+		assert_int_equal(
+		    step_release(&r, TOKEN, 1, &end, at, &s), RC_OK);
+		assert_int_equal(record_has_fingerprint(&r), !cases[i].taken);
+		assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+		assert_string_equal(
+		    r.fingerprint_spec, cases[i].taken ? "v2" : "v1");
+		assert_int_equal(r.fingerprint[0], cases[i].taken);
+		record_free(&r);
+	}
+}
+
+/* A reconciler waits for the processes of the attempt; without one nothing
+ * does. */
+static void
+an_unknown_key_names_its_processes_for_the_reconciler(void **state)
+{
+	struct record r = sample(RECORD_IN_PROGRESS);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(unknown(&r, &s), RC_OK);
+	assert_int_equal(r.reconcile_after, NOW + 20);
+	assert_int_equal(r.attempt_lock, 1);
+	assert_int_equal(r.expires_at, 0);
+	assert_int_equal(s.request, STEP_STAYS);
+	assert_true(s.work);
+	record_free(&r);
+
+	r = sample(RECORD_IN_PROGRESS);
+	r.reconcile_delay = 0;
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(unknown(&r, &s), RC_OK);
+	assert_int_equal(r.reconcile_after, 0);
+	assert_int_equal(r.attempt_lock, 0);
+	record_free(&r);
+}
+
+/* Whatever its end is, and whether oncewrap was lost. */
+static void
+an_answer_of_the_attempt_itself_stands(void **state)
+{
+	static step_fn *const ends[] = { complete, release, unknown };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct record r = sample(RECORD_COMPLETED);
+		struct step s = { 0 };
+
+		memcpy(r.token, TOKEN, sizeof(r.token));
+		r.owner = 3;
+		r.unconfirmed = true;
+		assert_int_equal(
+		    i < 3 ? ends[i](&r, &s) : step_recover(&r, true, 0, at, &s),
+		    RC_OK);
+		assert_int_equal(r.state, RECORD_COMPLETED);
+		assert_int_equal(r.status, 200);
+		assert_int_equal(r.expires_at, NOW + 1000);
+		assert_true(!r.unconfirmed && r.token[0] == '\0');
+		assert_true(s.confirmed && s.ended);
+		assert_int_equal(s.answer, STEP_STAYS);
+		assert_int_equal(s.request, STEP_DELETED);
+		assert_true(record_is_sound(&r));
+		record_free(&r);
+	}
+}
+
+static void
+a_lost_attempt_ends_by_its_processes_and_on_crash(void **state)
+{
+	static const struct {
+		bool resume, lives;
+		int64_t locked_until;
+		enum rc rc;
+		enum record_state to;
+		int64_t lock;
+	} cases[] = {
+		{ false, false, NOW + 1, RC_OK, RECORD_UNKNOWN, 0 },
+		{ false, true, NOW + 1, RC_OK, RECORD_UNKNOWN, 1 },
+		{ true, false, NOW + 1, RC_OK, RECORD_FAILED_RETRYABLE, 0 },
+		{ true, true, NOW + 1, RC_BUSY, RECORD_IN_PROGRESS, 1 },
+		{ true, true, NOW, RC_OK, RECORD_UNKNOWN, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r = sample(RECORD_IN_PROGRESS);
+		struct step s = { 0 };
+
+		r.resume = cases[i].resume;
+		r.locked_until = cases[i].locked_until;
+		assert_int_equal(
+		    step_recover(&r, cases[i].lives, 0, at, &s), cases[i].rc);
+		assert_int_equal(r.state, cases[i].to);
+		assert_int_equal(r.attempt_lock, cases[i].lock);
+		record_free(&r);
+	}
+}
+
+/* --- an open outcome ------------------------------------------------------ */
+
+static void
+a_try_is_for_what_was_read(void **state)
+{
+	struct record r = sample(RECORD_UNKNOWN);
+
+	(void)state;
+	r.reconcile_attempts = 2;
+	assert_int_equal(step_claim(&r, 1, 1, true, 60, at), RC_LOST);
+	assert_int_equal(step_claim(&r, 2, 2, true, 60, at), RC_LOST);
+	assert_int_equal(step_claim(&r, 1, 2, false, 60, at), RC_OK);
+	assert_int_equal(r.reconcile_attempts, 2);
+	assert_int_equal(r.attempt_lock, 1);
+	assert_int_equal(step_claim(&r, 1, 2, true, 60, at), RC_OK);
+	assert_int_equal(r.reconcile_attempts, 3);
+	assert_int_equal(r.reconcile_after, NOW + 60);
+	assert_int_equal(r.attempt_lock, 0);
+	assert_int_equal(r.updated_at, 1);
+	assert_false(step_may_resolve(&r, 1, 2, false));
+	assert_true(step_may_resolve(&r, 1, 3, false));
+	assert_true(step_may_resolve(&r, 1, 0, true));
+	assert_false(step_may_resolve(&r, 2, 3, true));
+	record_free(&r);
+	r = sample(RECORD_DEAD_LETTER);
+	assert_false(step_may_resolve(&r, 1, 0, false));
+	assert_true(step_may_resolve(&r, 1, 0, true));
+	record_free(&r);
+	r = sample(RECORD_COMPLETED);
+	assert_false(step_may_resolve(&r, 1, 0, true));
+	record_free(&r);
+}
+
+/* --- accepted keys -------------------------------------------------------- */
+
+static void
+an_accepted_key_waits_for_a_worker(void **state)
+{
+	struct record r = sample(RECORD_NONE);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(accept_it(&r, &s), RC_OK);
+	assert_int_equal(r.state, RECORD_PENDING);
+	assert_true(r.accepted && r.queued && r.queued_at == NOW);
+	assert_int_equal(r.expires_at, NOW + 5000);
+	assert_int_equal(s.request, STEP_SET);
+	assert_true(s.work && record_is_sound(&r));
+	record_free(&r);
+
+	r = sample(RECORD_FAILED_RETRYABLE);
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(accept_it(&r, &s), RC_OK);
+	assert_int_equal(r.state, RECORD_FAILED_RETRYABLE);
+	assert_true(r.accepted && r.queued);
+	record_free(&r);
+
+	r = sample(RECORD_UNKNOWN);
+	assert_int_equal(accept_it(&r, &s), RC_INVALID);
+	record_free(&r);
+}
+
+static void
+a_worker_starts_what_is_due(void **state)
+{
+	struct record r = sample(RECORD_PENDING);
+	struct step s = { 0 };
+
+	(void)state;
+	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_LOST);
+	r.expires_at = NOW + 1;
+	assert_int_equal(step_start(&r, 1, &terms, at, &s), RC_LOST);
+	r.queued_at = NOW + 1;
+	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_LOST);
+	r.queued_at = NOW;
+	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_OK);
+	assert_true(r.accepted && !r.queued && r.attempt == 1);
+	record_free(&r);
+}
+
+static void
+a_key_in_its_retention_is_not_expired(void **state)
+{
+	struct record r = sample(RECORD_COMPLETED);
+	struct step s = { 0 };
+
+	(void)state;
+	r.expires_at = NOW + 1;
+	assert_int_equal(step_expire(&r, at, &s), RC_LOST);
+	r.expires_at = 0;
+	assert_int_equal(step_expire(&r, at, &s), RC_LOST);
+	r.expires_at = NOW;
+	r.gone = true;
+	r.expired_retention = 10;
+	assert_int_equal(step_expire(&r, at, &s), RC_OK);
+	assert_int_equal(r.state, RECORD_EXPIRED);
+	assert_int_equal(r.expires_at, NOW + 10);
+	assert_int_equal(s.answer, STEP_DELETED);
+	assert_int_equal(s.request, STEP_DELETED);
+	record_free(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_change_is_one_of_the_table),
+		cmocka_unit_test(an_operator_forgets_all_but_what_runs),
+		cmocka_unit_test(another_token_changes_nothing),
+		cmocka_unit_test(no_token_is_no_lease),
+		cmocka_unit_test(a_lease_has_its_terms),
+		cmocka_unit_test(a_status_resource_keeps_its_name),
+		cmocka_unit_test(an_answer_is_kept_for_the_retention),
+		cmocka_unit_test(a_release_queues_only_an_accepted_key),
+		cmocka_unit_test(
+		    a_key_of_which_nothing_happened_takes_the_next_fingerprint),
+		cmocka_unit_test(
+		    an_unknown_key_names_its_processes_for_the_reconciler),
+		cmocka_unit_test(an_answer_of_the_attempt_itself_stands),
+		cmocka_unit_test(
+		    a_lost_attempt_ends_by_its_processes_and_on_crash),
+		cmocka_unit_test(a_try_is_for_what_was_read),
+		cmocka_unit_test(an_accepted_key_waits_for_a_worker),
+		cmocka_unit_test(a_worker_starts_what_is_due),
+		cmocka_unit_test(a_key_in_its_retention_is_not_expired),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
