@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "clock.h"
 #include "conf.h"
 #include "conf_text.h"
@@ -402,7 +403,7 @@ oncewrap_check(const struct settings *settings)
 	if (conf == NULL)
 		log_text(LOG_ERROR, err.text);
 	else
-		(void)world_check(conf);
+		check_warn(conf);
 	conf_unref(conf);
 	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
 }

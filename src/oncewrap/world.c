@@ -1,33 +1,22 @@
 /*
- * Each check reports the first thing that is wrong with one option.  The user
- * is that of this process: a check as root finds what a daemon that runs as
- * root would meet.
+ * The user is that of this process.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "conf_text.h"
-#include "conf_unused.h"
-#include "log.h"
 #include "progcheck.h"
 #include "store_files.h"
-#include "store_module.h"
 #include "user.h"
 
 #include "access.h"
 #include "world.h"
-
-#define WHY 2048
 
 /* Copies the folder of a file; a name without a slash is in ".". */
 static void
@@ -119,8 +108,7 @@ takes_connections(const char *path)
 	return error == 0 || error == EAGAIN;
 }
 
-/* The socket of an application that oncewrap does not start. */
-static bool
+bool
 world_application(const char *path, char *why, size_t size)
 {
 	struct stat st;
@@ -157,23 +145,20 @@ world_application(const char *path, char *why, size_t size)
 	    path, self, owner, st.st_mode & 07777, self);
 }
 
-/* Whether only this user and root may put files into the folder of that file;
- * as others could put theirs in its place. */
-static bool
-is_private(const char *path, char *why, size_t size)
+bool
+world_private(const char *file, char *why, size_t size)
 {
-	const char *end = strrchr(path, '/');
-	char folder[PATH_MAX];
+	char path[4097];
 	struct stat st;
 
-	(void)snprintf(folder, sizeof(folder), "%.*s",
-	    end > path ? (int)(end - path) : 1, end != NULL ? path : ".");
-	if (stat(folder, &st) == -1 || (st.st_mode & S_IWOTH) == 0)
+	world_folder_of(file, path, sizeof(path));
+	if (stat(path, &st) == -1 || (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return true;
 	return progcheck_fail(why, size,
-	    "%s: all users may write this folder, and put files of their own "
-	    "there: name another one",
-	    folder);
+	    "%s: %s may write this folder, and put files of their own there: "
+	    "name another one",
+	    path,
+	    (st.st_mode & S_IWOTH) != 0 ? "all users" : "users of its group");
 }
 
 bool
@@ -188,8 +173,7 @@ world_log(const char *log, char *why, size_t size)
 		    progcheck_fail(why, size,
 			"/dev/log: there is no such socket: no syslog runs");
 	if (lstat(log, &st) == -1)
-		return check_folder_of(log, why, size) &&
-		    is_private(log, why, size);
+		return check_folder_of(log, why, size);
 	if (S_ISDIR(st.st_mode))
 		return progcheck_fail(why, size, "%s: is a folder", log);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
@@ -198,257 +182,5 @@ world_log(const char *log, char *why, size_t size)
 		    "%s: is no regular file with one name, of this user or of "
 		    "root",
 		    log);
-	return access_file(log, W_OK, why, size) && is_private(log, why, size);
-}
-
-/* --- warnings ----------------------------------------------------------- */
-
-struct report {
-	const struct conf *conf;
-	unsigned n;
-};
-
-static void
-warn(struct report *r, conf_line line, const char *option, const char *why)
-{
-	char text[WHY + 512], where[256];
-
-	if (r->conf->file == NULL)
-		(void)snprintf(where, sizeof(where), "oncewrap");
-	else if (line == 0)
-		(void)snprintf(where, sizeof(where), "%.200s", r->conf->file);
-	else
-		(void)snprintf(
-		    where, sizeof(where), "%.200s:%u", r->conf->file, line);
-	(void)snprintf(
-	    text, sizeof(text), "%s: warning: %s: %s", where, option, why);
-	log_text(LOG_WARN, text);
-	r->n++;
-}
-
-/* No option is a pattern.  False: it was reported. */
-static bool
-check_star(
-    struct report *r, conf_line line, const char *option, const char *path)
-{
-	char why[WHY];
-
-	if (strchr(path, '*') == NULL)
-		return true;
-	(void)snprintf(why, sizeof(why),
-	    "\"%.1000s\": a * stands for itself here, and not for other names",
-	    path);
-	warn(r, line, option, why);
-	return false;
-}
-
-static void
-check_path(struct report *r, const char *option, const char *path,
-    bool (*check)(const char *, char *, size_t))
-{
-	const conf_line line = conf_line_of_server(r->conf, option);
-	char why[WHY];
-
-	if (path != NULL && check_star(r, line, option, path) &&
-	    !check(path, why, sizeof(why)))
-		warn(r, line, option, why);
-}
-
-/* No word of the URI is repeated: it may have a password. */
-static void
-check_postgresql(struct report *r)
-{
-	const struct conf *conf = r->conf;
-	const struct store_module *module;
-	char why[WHY];
-	enum rc rc;
-
-	rc = store_module_load(&module, why, sizeof(why));
-	if (rc == RC_OK)
-		rc = module->check(conf->database, why, sizeof(why));
-	if (rc != RC_OK)
-		warn(r, conf_line_of_server(conf, "database"), "database", why);
-}
-
-static void
-world_check_server(struct report *r)
-{
-	const struct conf *conf = r->conf;
-	const char *tmp = getenv("TMPDIR");
-
-	if (conf_text_is_postgresql(conf->database))
-		check_postgresql(r);
-	else
-		check_path(r, "database", conf->database, world_database);
-	check_path(r, "socket", conf->socket, world_socket);
-	check_path(r, "log", conf->log, world_log);
-	if (conf->spool_dir != NULL)
-		tmp = conf->spool_dir;
-	else if (tmp == NULL || *tmp == '\0')
-		tmp = "/tmp";
-	check_path(r, "spool_dir", tmp, access_folder);
-	if (conf->status_path != NULL)
-		(void)check_star(r, conf_line_of_server(conf, "status_path"),
-		    "status_path", conf->status_path);
-	if (conf->admin_path != NULL)
-		(void)check_star(r, conf_line_of_server(conf, "admin_path"),
-		    "admin_path", conf->admin_path);
-	else if (conf->admin_users.n > 0)
-		warn(r, conf_line_of_server(conf, "admin_users"), "admin_users",
-		    "without admin_path there is no page on which they could "
-		    "act: set admin_path");
-}
-
-static void
-check_directory(
-    struct report *r, const struct conf_program *program, conf_line line)
-{
-	const char *path = program->directory;
-	struct user as;
-	char why[WHY];
-
-	if (path != NULL && check_star(r, line, "directory", path) &&
-	    user_find(program->user, program->group, &as, why, sizeof(why)) &&
-	    !progcheck_folder(path, &as, why, sizeof(why)))
-		warn(r, line, "directory", why);
-}
-
-/* The option that makes the program another user's: user, or group alone. */
-static void
-check_become(struct report *r, const struct conf_program *program)
-{
-	struct user as;
-	char why[WHY];
-	bool group;
-
-	if (!user_find(program->user, program->group, &as, why, sizeof(why)) ||
-	    user_may_become(&as, why, sizeof(why)))
-		return;
-	group = program->group != NULL && as.uid == geteuid();
-	warn(r, group ? program->group_line : program->user_line,
-	    group ? "group" : "user", why);
-}
-
-/* Whether it is the PHP of the command line: bin/php, bin/php8.2.  Debian's
- * cgi-bin/php is another one. */
-static bool
-is_php_cli(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (slash - path < 4 || memcmp(slash - 4, "/bin/php", 8) != 0)
-		return false;
-	path = slash + strlen("/php");
-	return path[strspn(path, "0123456789.")] == '\0';
-}
-
-/* argv: the line of the option that names the program, or the application. */
-static void
-check_program(struct report *r, const char *option,
-    const struct conf_program *program, conf_line argv)
-{
-	const char *path = program->argv.n > 0 ? program->argv.item[0] : NULL;
-	struct user as;
-	char why[WHY];
-
-	if (path != NULL && strncmp(path, "unix:", 5) == 0 &&
-	    check_star(r, argv, option, path) &&
-	    !world_application(path + 5, why, sizeof(why)))
-		warn(r, argv, option, why);
-	/* settings.c has found the user and the group. */
-	if (path == NULL || *path != '/' ||
-	    !check_star(r, argv, option, path) ||
-	    !user_find(program->user, program->group, &as, why, sizeof(why)))
-		return;
-	if (!progcheck(path, &as, why, sizeof(why)))
-		warn(r, argv, option, why);
-	else if (strcmp(option, "handler") == 0 && is_php_cli(path)) {
-		(void)progcheck_fail(why, sizeof(why),
-		    "%s: is the PHP of the command line, which prints no CGI "
-		    "response: name php-cgi instead",
-		    path);
-		warn(r, argv, option, why);
-	}
-}
-
-static void
-check_unused(struct report *r, const struct conf_route *section)
-{
-	struct conf_unused found[CONF_UNUSED_MAX];
-	const size_t n = conf_unused(r->conf, section, found);
-
-	for (size_t i = 0; i < n; i++)
-		warn(r, found[i].line, found[i].option, found[i].why);
-}
-
-/* A route's own programs; those of [defaults] are checked once. */
-static void
-world_check_route(struct report *r, const struct conf_route *route)
-{
-	const struct conf *conf = r->conf;
-	const struct conf_route *defaults = &conf->defaults;
-	const bool is_route = route != defaults;
-
-	if (is_route)
-		(void)check_star(r, route->line, "route", route->path);
-	if (!is_route ||
-	    route->handler.argv.item != defaults->handler.argv.item)
-		check_program(r, "handler", &route->handler,
-		    conf_line_of_route(conf, route, "handler"));
-	if (!is_route ||
-	    route->reconcile.argv.item != defaults->reconcile.argv.item)
-		check_program(r, "reconcile", &route->reconcile,
-		    conf_line_of_route(conf, route, "reconcile"));
-	if (!is_route || route->handler.user != defaults->handler.user ||
-	    route->handler.group != defaults->handler.group)
-		check_become(r, &route->handler);
-	if (!is_route ||
-	    route->handler.directory != defaults->handler.directory)
-		check_directory(r, &route->handler,
-		    conf_line_of_route(conf, route, "directory"));
-	check_unused(r, route);
-}
-
-/* A route, to be sorted. */
-struct place {
-	const struct conf_route *route;
-};
-
-/* In the order of the file. */
-static int
-world_by_line(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return (x->route->line > y->route->line) -
-	    (x->route->line < y->route->line);
-}
-
-unsigned
-world_check(const struct conf *conf)
-{
-	struct place *routes;
-	struct report r = { conf, 0 };
-
-	world_check_server(&r);
-	world_check_route(&r, &conf->defaults);
-	routes = calloc(conf->nroutes + 1, sizeof(*routes));
-	if (routes == NULL)
-		return r.n;
-	for (size_t i = 0; i < conf->nroutes; i++)
-		routes[i].route = &conf->routes[i];
-	qsort(routes, conf->nroutes, sizeof(*routes), world_by_line);
-	for (size_t i = 0; i < conf->nroutes; i++)
-		world_check_route(&r, routes[i].route);
-	free(routes);
-	for (size_t i = 0; i < conf->neffects; i++) {
-		const struct conf_effect *effect = &conf->effects[i];
-
-		check_program(&r, "program", &effect->program,
-		    conf_line_of_effect(effect, "program"));
-		check_become(&r, &effect->program);
-		check_directory(&r, &effect->program,
-		    conf_line_of_effect(effect, "directory"));
-	}
-	return r.n;
+	return access_file(log, W_OK, why, size);
 }

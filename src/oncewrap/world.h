@@ -1,5 +1,5 @@
 /*
- * The configuration and the world: what a start, or a request, will not find.
+ * Why a start, or a request, will not find what the configuration names.
  * Nothing here changes a file.
  */
 #ifndef WORLD_H
@@ -7,12 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "conf.h"
-
-/* Writes a warning to stderr, with file and line, for each thing that will
- * fail later: -t.  Returns how many there are. */
-unsigned world_check(const struct conf *conf);
 
 /*
  * Why the database cannot be used, or the socket or the log not be opened, as
@@ -22,5 +16,12 @@ unsigned world_check(const struct conf *conf);
 bool world_database(const char *file, char *why, size_t size);
 bool world_socket(const char *address, char *why, size_t size);
 bool world_log(const char *target, char *why, size_t size);
+
+/* The same for the socket of an application that oncewrap does not start. */
+bool world_application(const char *path, char *why, size_t size);
+
+/* Whether no group and not all users may put files into the folder of that
+ * file, in its place.  False: why as above. */
+bool world_private(const char *file, char *why, size_t size);
 
 #endif

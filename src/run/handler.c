@@ -4,6 +4,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,20 +65,29 @@ not_started(const struct log_request *log, const char *program,
 	facts->end = RUN_NOT_STARTED;
 }
 
+void
+handler_prepend(char *path, size_t size)
+{
+	const char *folder = secure_getenv("ONCEWRAP_DATA");
+
+	(void)snprintf(path, size, "%s/once-prepend.php",
+	    folder != NULL && *folder != '\0' ? folder : DATA);
+}
+
 /* Has php-fpm run a file before the script, which says how the script ended.
  * PHP takes the last line of a name, so one of the web server's own wins. */
 static enum rc
 give_prepend(const struct conf_program *program, const struct request *rq,
     struct buf *value, struct cgienv_daemon *daemon)
 {
-	const char *folder = secure_getenv("ONCEWRAP_DATA");
 	const char *sent = request_param(rq, "PHP_VALUE");
+	char path[PATH_MAX];
 	enum rc rc;
 
 	if (!program->php_prepend || conf_program_address(program) == NULL)
 		return RC_OK;
-	rc = buf_addf(value, "auto_prepend_file=\"%s/once-prepend.php\"\n%s",
-	    folder != NULL && *folder != '\0' ? folder : DATA,
+	handler_prepend(path, sizeof(path));
+	rc = buf_addf(value, "auto_prepend_file=\"%s\"\n%s", path,
 	    sent != NULL ? sent : "");
 	daemon->php_value = value->data;
 	return rc;

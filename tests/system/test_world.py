@@ -122,9 +122,9 @@ def test_stars_are_no_patterns(t):
              '[route /pay/*]\nhandler = /bin/true\n'
              '[route /b]\nhandler = /usr/lib/cgi-bin/*\n'
              'directory = /srv/*\n'),
-       [(6, 'spool_dir', star % '/tmp/*'),
-        (4, 'status_path', star % '/jobs*'),
+       [(4, 'status_path', star % '/jobs*'),
         (5, 'admin_path', star % '/once/*'),
+        (6, 'spool_dir', star % '/tmp/*'),
         (7, 'route', star % '/pay/*'),
         (10, 'handler', star % '/usr/lib/cgi-bin/*'),
         (11, 'directory', star % '/srv/*')])
@@ -172,6 +172,107 @@ def test_users_of_a_page_that_is_not_there(t):
     eq(check(t, SERVER + users + 'admin_path = /once\n'), [])
 
 
+GUARDS_NOTHING = '"%s" is no registered method, and guards nothing if no ' \
+    'client sends it: write one such as POST, PUT, PATCH or DELETE'
+SETS_IT = '"%s" is no variable that a web server sends by itself, and tells ' \
+    'no callers apart unless yours sets it: a field such as X-User is ' \
+    'HTTP_X_USER'
+
+# option, name, what was meant; '': nothing known; None: it is well spelt
+NAMES = (
+    ('methods', 'PSOT', 'POST'), ('methods', 'POTS', 'POST'),
+    ('methods', 'PTACH', 'PATCH'), ('methods', 'DELET', 'DELETE'),
+    ('methods', 'FROBNICATE', ''), ('methods', 'P', ''),
+    ('methods', 'PUT', None), ('methods', 'unsafe', None),
+    ('methods', 'BIND', None), ('methods', 'PURGE', None),
+    ('methods', 'VERSION-CONTROL', None), ('methods', 'X' * 200, ''),
+    ('scope', 'REMOTEUSER', 'REMOTE_USER'),
+    ('scope', 'REMOTE_USRE', 'REMOTE_USER'),
+    ('scope', 'REMOTE_ADRESS', ''), ('scope', 'TENANT', ''),
+    ('scope', 'REMOTE_ADDR', None), ('scope', 'SSL_CLIENT_S_DN_CN', None),
+    ('scope', 'HTTP_AUTHORISATION', 'HTTP_AUTHORIZATION'),
+    ('scope', 'HTTP_AUTHORIZATION', None), ('scope', 'HTTP_X_TENANT', None),
+    ('scope', 'cookie:seesion', None),
+    ('key_from', 'header:Idempotancy-Key', 'Idempotency-Key'),
+    ('key_from', 'header:Idempotency-Kye', 'Idempotency-Key'),
+    ('key_from', 'header:IdempotencyKey', 'Idempotency-Key'),
+    ('key_from', 'header:X-Git-Hub-Delivery', 'X-GitHub-Delivery'),
+    ('key_from', 'json:/a+header:webhookid', 'Webhook-Id'),
+    ('key_from', 'header:idempotency-key', None),
+    ('key_from', 'header:X-Order', None), ('key_from', 'header:x-id', None),
+    ('key_from', 'query:Idempotancy-Key', None),
+)
+
+
+def test_names_that_are_misspelt(t):
+    """Once for a line, however many routes inherit it."""
+    wanted, lines = [], ''
+    for n, (option, name, meant) in enumerate(NAMES):
+        lines += '[route /%d]\n%s = %s\n' % (n, option, name)
+        name = name.rpartition(':')[2] if option == 'key_from' else name
+        if meant is None:
+            continue
+        if option == 'methods':
+            why = ('"%s" is no registered method, so %s may stay without a '
+                   'guard: write %s' % (name, meant, meant) if meant else
+                   GUARDS_NOTHING % name)
+        elif option == 'scope':
+            why = ('"%s" is nearly %s: write that, or it tells no callers '
+                   'apart' % (name, meant) if meant else SETS_IT % name)
+        else:
+            why = '"%s" is nearly %s: write that, or no request has this ' \
+                'field' % (name, meant)
+        wanted.append((5 + 2 * n, option, why))
+    eq(check(t, SERVER + lines), wanted)
+    eq(check(t, SERVER + '[route /b]\n[defaults]\nmethods = POST PSOT PUTT\n'
+             '[route /a]\n[route /c]\nmethods = POST\n'),
+       [(6, 'methods', '"%s" is no registered method, so %s may stay without '
+         'a guard: write %s' % (name, meant, meant))
+        for name, meant in (('PSOT', 'POST'), ('PUTT', 'PUT'))])
+
+
+def test_a_route_that_no_request_reaches(t):
+    why = '[route %s] is below %s, so no request reaches it: name another path'
+    eq(check(t, SERVER + 'admin_path = /once\nstatus_path = /jobs\n'
+             '[route /once]\n[route /jobs/pay]\n[route /oncemore]\n'
+             '[route /job]\n[route /once/a]\n'),
+       [(6, 'route', why % ('/once', 'admin_path = /once')),
+        (7, 'route', why % ('/jobs/pay', 'status_path = /jobs')),
+        (10, 'route', why % ('/once/a', 'admin_path = /once'))])
+
+
+def test_forms_without_a_scope(t):
+    why = 'none, with preset = form: a browser whose address and cookies ' \
+        'both change gets key-of-another for its own key: name what tells ' \
+        'users apart, such as REMOTE_USER or cookie:NAME'
+    eq(check(t, SERVER + '[defaults]\nscope = none\n[route /a]\npreset = form\n'
+             '[route /b]\npreset = form\nscope = REMOTE_USER\n'
+             '[route /c]\n[route /d]\nscope = none\npreset = form\n'),
+       [(5, 'scope', why), (13, 'scope', why)])
+
+
+def test_php_fpm_that_does_not_say_how_a_script_ended(t):
+    os.mkdir(t.path('data'))
+    os.mkdir(t.path('php'))
+    apps = [listening(t.path('php', 'fpm')), listening(t.path('app'))]
+    text = '[route /a]\nhandler = unix:%(dir)s/php/fpm\noutcome = explicit\n' \
+        '[route /b]\nhandler = unix:%(dir)s/php/fpm\npreset = php-fpm\n' \
+        '[route /c]\nhandler = unix:%(dir)s/app\noutcome = explicit\n' \
+        '[route /d]\nhandler = unix:%(dir)s/php/fpm\n'
+    env = dict(os.environ, ONCEWRAP_DATA=t.path('data'))
+    missing = 'D/data/once-prepend.php: No such file or directory: without ' \
+        'this file PHP runs no script: install it, or take php-fpm out of ' \
+        'preset'
+    explicit = 'php-fpm says no outcome, so each key becomes unknown unless ' \
+        'PHP runs once-prepend.php first: add php-fpm to preset'
+    eq(check(t, SERVER + text, env=env),
+       [(6, 'outcome', explicit), (9, 'preset', missing)])
+    t.write('data/once-prepend.php')
+    eq(check(t, SERVER + text, env=env), [(6, 'outcome', explicit)])
+    for app in apps:
+        app.close()
+
+
 def test_a_folder_as_the_database(t):
     os.mkdir(t.path('keys'))
     folder = 'D/keys: is a folder: name a file in it'
@@ -203,12 +304,33 @@ def test_a_database_of_another_user(t):
     (found,) = [x for x in check(t, SERVER, **as_nobody(t))
                 if x[1] == 'database']
     eq(found[2], NOT_MINE)
-    os.chmod(t.dir, 0o777)
     eq(check(t, SERVER, **as_nobody(t, 0o777)),
        [(2, 'database', 'D/once.db: belongs to user 12345, and not to nobody, '
-         'root or the owner of its folder: chown it if it is yours')])
+         'root or the owner of its folder: chown it if it is yours'),
+        (3, 'socket', OPEN % 'D: all users')])
+    os.chmod(t.dir, 0o755)
     os.chown(t.dir, 12345, 12345)
     eq(check(t, SERVER), [])
+
+
+OPEN = '%s may write this folder, and put files of their own there: name ' \
+    'another one'
+
+
+def test_a_folder_of_the_socket_or_log_that_others_may_write(t):
+    for mode, said in ((0o775, 'users of its group'), (0o757, 'all users'),
+                       (0o1777, 'all users'), (0o2770, 'users of its group'),
+                       (0o755, None)):
+        os.makedirs(t.path('open'), exist_ok=True)
+        os.chmod(t.path('open'), mode)
+        why = OPEN % ('D/open: %s' % said)
+        for prefix in ('', 'unix:'):
+            eq(check(t, '[server]\nsocket = %s%%(dir)s/open/s\n'
+                     'database = %%(dir)s/once.db\n'
+                     'log = %%(dir)s/open/log\n' % prefix),
+               [(2, 'socket', why), (4, 'log', why)] if said else [])
+    eq(check(t, '[server]\nsocket = tcp:127.0.0.1:1\nlog = stderr\n'
+             'database = %(dir)s/once.db\n'), [])
 
 
 def as_nobody(t, mode=0o755):
