@@ -143,6 +143,48 @@ SELECT 1 FROM once_key
 WHERE (state = 'unknown' OR state = 'dead_letter') AND caller = ?1
 LIMIT 1 OFFSET ?2;
 
+-- The next callers after ?1, at most ?2, that have keys which a limit counts,
+-- ?3 at most of each: their number, how many keys, and path, scope and peer of
+-- one.
+
+-- Keys with an open outcome: a step in the index for each caller, and one for
+-- each key that is counted.
+-- list: of_open
+once_key k INDEXED BY once_key_caller
+    WHERE (k.state = 'unknown' OR k.state = 'dead_letter')
+
+-- name: crowds_open
+-- scan: walks the callers that it has found
+WITH RECURSIVE c(i, caller) AS (
+    SELECT 1, (SELECT min(k.caller) FROM $of_open AND k.caller > ?1)
+    UNION ALL
+    SELECT c.i + 1,
+	(SELECT min(k.caller) FROM $of_open AND k.caller > c.caller)
+    FROM c WHERE c.i < ?2 AND c.caller IS NOT NULL)
+SELECT c.caller, (SELECT count(*) FROM (SELECT 1 FROM $of_open
+	AND k.caller = c.caller LIMIT ?3)),
+    one.path, one.scope, one.peer
+FROM c CROSS JOIN once_key one NOT INDEXED
+    ON one.id = (SELECT k.id FROM $of_open AND k.caller = c.caller LIMIT 1)
+ORDER BY c.caller;
+
+-- name: crowds_active
+-- scan: sorts the keys in progress
+SELECT caller, min(count(*), ?3), path, scope, peer
+FROM (SELECT caller, path, scope, peer FROM $by_owner
+	AND owner >= 0 AND state = 'in_progress' AND caller > ?1
+    UNION ALL SELECT caller, path, scope, peer FROM $recent
+	AND owner >= 0 AND state = 'in_progress' AND caller > ?1)
+GROUP BY caller ORDER BY caller LIMIT ?2;
+
+-- A caller's keys of all routes: see caller.h.
+-- name: crowds_queued
+-- scan: sorts the queue, which async_queue bounds
+SELECT max(caller) AS last, min(count(*), ?3), path, scope, peer
+FROM once_key INDEXED BY once_key_queue
+WHERE queued_at >= 0 AND queued_at <= ?4 AND caller > ?1
+GROUP BY caller >> 22 ORDER BY last LIMIT ?2;
+
 -- name: kept_bytes
 SELECT kept_bytes FROM once_meta WHERE id = 1;
 

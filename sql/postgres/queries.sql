@@ -976,6 +976,45 @@ GROUP BY scope ORDER BY scope LIMIT $2::bigint;
 -- scan: counts every key and effect, when an operator asks
 SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 
+-- The next callers after $1, at most $2, that have keys which a limit counts,
+-- $3 at most of each: their number, how many keys, and path, scope and peer of
+-- one.
+
+-- Keys with an open outcome: a step in the index for each caller, and one for
+-- each key that is counted.
+-- name: crowds_open
+-- scan: walks the callers that it has found
+WITH RECURSIVE c(i, caller) AS (
+    SELECT 1::bigint, (SELECT min(k.caller) FROM once_key k
+	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller > $1)
+    UNION ALL
+    SELECT c.i + 1, (SELECT min(k.caller) FROM once_key k
+	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller > c.caller)
+    FROM c WHERE c.i < $2::bigint AND c.caller IS NOT NULL)
+SELECT c.caller, (SELECT count(*) FROM (SELECT 1 FROM once_key k
+	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller = c.caller
+	LIMIT $3::bigint) counted),
+    one.path, one.scope, one.peer
+FROM c CROSS JOIN LATERAL (SELECT k.path, k.scope, k.peer FROM once_key k
+    WHERE k.state IN ('unknown', 'dead_letter') AND k.caller = c.caller
+    LIMIT 1) one
+ORDER BY c.caller;
+
+-- name: crowds_active
+SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
+FROM (SELECT a.caller, count(*) AS n, min(a.id) AS id FROM once_key a
+    WHERE a.owner IS NOT NULL AND a.state = 'in_progress' AND a.caller > $1
+    GROUP BY a.caller ORDER BY a.caller LIMIT $2::bigint) g
+JOIN once_key k ON k.id = g.id ORDER BY g.caller;
+
+-- A caller's keys of all routes: see caller.h.
+-- name: crowds_queued
+SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
+FROM (SELECT max(q.caller) AS caller, count(*) AS n, min(q.id) AS id
+    FROM once_key q WHERE q.queued_at <= $now AND q.caller > $1
+    GROUP BY q.caller >> 22 ORDER BY 1 LIMIT $2::bigint) g
+JOIN once_key k ON k.id = g.id ORDER BY g.caller;
+
 -- Bytes of all tables and indexes.
 -- name: database_bytes
 -- scan: reads the catalog, when an operator asks

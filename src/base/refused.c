@@ -36,6 +36,15 @@ write_who(const char *route, const char *caller, char out[REFUSED_LINE])
 		    *route != '\0' ? route : "-", caller);
 }
 
+void
+refused_too_many(const char *route, const char *caller, char out[REFUSED_LINE])
+{
+	char who[REFUSED_LINE];
+
+	write_who(route, caller, who);
+	(void)snprintf(out, REFUSED_LINE, "too-many-keys%.190s", who);
+}
+
 /* The place of that line, or the one that was used last longest ago. */
 static struct refused *
 refused_find(const char *line)
@@ -82,7 +91,7 @@ refused_note(const char *code, const char *limit, const char *route,
 	write_who(route, caller, who);
 	/* Which limit it is stands in the log. */
 	if (caller != NULL && strcmp(code, "too-many-keys") == 0)
-		(void)snprintf(line, sizeof(line), "%.30s%.190s", code, who);
+		refused_too_many(route, caller, line);
 	else
 		(void)snprintf(
 		    line, sizeof(line), "%.30s %.30s%.190s", code, limit, who);

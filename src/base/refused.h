@@ -15,6 +15,10 @@
 /* "too-many-keys route=/pay caller=192.0.2.7", "overloaded max_store" */
 #define REFUSED_LINE 256
 
+/* Makes the line of a caller that has too many keys on that route. */
+void
+refused_too_many(const char *route, const char *caller, char out[REFUSED_LINE]);
+
 /* A limit refused a request; it is logged, once a minute at most.  route and
  * caller: NULL if the limit is one for all. */
 void refused_note(const char *code, const char *limit, const char *route,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crowds.h"
 #include "oncectl.h"
 #include "oncectl_print.h"
 #include "plural.h"
@@ -195,6 +196,7 @@ int
 oncectl_doctor(struct oncectl *ctl)
 {
 	struct store_finding findings[MAX_FINDINGS];
+	struct findings limits = { findings, MAX_FINDINGS - 1, 0 };
 	struct oncectl_table *table = NULL;
 	int status = ONCECTL_DONE;
 	size_t n = 0;
@@ -205,6 +207,10 @@ oncectl_doctor(struct oncectl *ctl)
 	    findings, MAX_FINDINGS - 1, &n);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
+	limits.n = n;
+	crowds_doctor(
+	    ctl->store, ctl->config != NULL ? ctl->conf : NULL, &limits);
+	n = limits.n;
 	summarize(findings, n, &findings[n]);
 	n++;
 	if (!ctl->json)

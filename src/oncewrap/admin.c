@@ -9,12 +9,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "clock.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "page.h"
-#include "refused.h"
+#include "refusals.h"
 #include "respond.h"
 #include "route.h"
 #include "spool.h"
@@ -42,10 +41,11 @@ say(struct answer *answer, int status, const char *text)
 
 /* If the store cannot be read, the counters of this process are still shown. */
 static void
-metrics(struct store *store, struct answer *answer)
+metrics(struct store *store, const struct conf *conf, struct answer *answer)
 {
 	struct metrics_gauges gauges;
 
+	(void)conf;
 	(void)store_gauges(store, &gauges);
 	admin_begin(answer, 200, "text/plain; version=0.0.4; charset=utf-8");
 	if (metrics_text(&gauges, false, &answer->text) == RC_OK)
@@ -56,15 +56,20 @@ metrics(struct store *store, struct answer *answer)
 }
 
 static void
-health(struct store *store, struct answer *answer)
+say_refusal(void *answer, const char *line)
 {
-	char why[512], line[REFUSED_LINE];
+	(void)buf_addf(&((struct answer *)answer)->text, "%s\n", line);
+}
+
+static void
+health(struct store *store, const struct conf *conf, struct answer *answer)
+{
+	char why[512];
 
 	if (store_health(store, why, sizeof(why)) &&
 	    spool_is_usable(why, sizeof(why))) {
 		say(answer, 200, "ok");
-		for (size_t i = 0; refused_line(i, clock_mono(), line); i++)
-			(void)buf_addf(&answer->text, "%s\n", line);
+		refusals(store, conf, say_refusal, answer);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));
@@ -73,7 +78,7 @@ health(struct store *store, struct answer *answer)
 
 static const struct resource {
 	const char *name;
-	void (*get)(struct store *, struct answer *);
+	void (*get)(struct store *, const struct conf *, struct answer *);
 } resources[] = {
 	{ "/metrics", metrics },
 	{ "/health", health },
@@ -101,7 +106,7 @@ admin_handle(struct store *store, const struct conf *conf,
 		respond_count(
 		    rq, PROBLEM_METHOD_NOT_ALLOWED, false, rq->method);
 	} else
-		resource->get(store, answer);
+		resource->get(store, conf, answer);
 	if (!head && answer->text.len > 0) {
 		answer->response.body = answer->text.data;
 		answer->response.body_len = answer->text.len;

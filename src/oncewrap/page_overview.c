@@ -5,11 +5,11 @@
 #include "config.h"
 
 #include "clock.h"
-#include "refused.h"
 #include "spool.h"
 
 #include "page_impl.h"
 #include "page_write.h"
+#include "refusals.h"
 
 /* --- tables ------------------------------------------------------------- */
 
@@ -107,6 +107,20 @@ page_effects(
 
 /* --- the page ----------------------------------------------------------- */
 
+struct attention {
+	struct page *page;
+	bool none;
+};
+
+static void
+attend_refusal(void *arg, const char *line)
+{
+	struct attention *a = arg;
+
+	page_html_bad(&a->page->html, line);
+	a->none = false;
+}
+
 static enum rc
 write_attention(struct page *p)
 {
@@ -118,29 +132,25 @@ write_attention(struct page *p)
 		{ RECORD_DEAD_LETTER, "Keys that reconciliation gave up" },
 	};
 	struct store_browse b = { 0 };
-	char line[REFUSED_LINE];
+	struct attention a = { p, true };
 	struct store_found found;
-	bool none = true;
 	enum rc rc = RC_OK;
 
 	page_html_h2(&p->html, "Needs attention");
-	for (size_t i = 0; refused_line(i, clock_mono(), line); i++) {
-		page_html_bad(&p->html, line);
-		none = false;
-	}
+	refusals(p->store, p->conf, attend_refusal, &a);
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
 		b.state = open[i].state;
 		if ((rc = store_browse(p->store, &b, &found)) == RC_OK)
 			rc = page_keys(p, open[i].caption, &found);
 		if (rc != RC_OK)
 			return rc;
-		none = none && found.n == 0;
+		a.none = a.none && found.n == 0;
 	}
 	rc = store_browse_effects(p->store, 0, &found);
 	if (rc == RC_OK)
 		rc = page_effects(
 		    p, "Effects that could not be delivered", &found);
-	if (rc == RC_OK && none && found.n == 0)
+	if (rc == RC_OK && a.none && found.n == 0)
 		page_html_p(&p->html, "Nothing does.");
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "crowds.h"
 #include "liveness.h"
 #include "store_browse.h"
 
@@ -134,6 +135,7 @@
 	X(enum rc, scopes, (struct store *s, const char *after, \
 	    struct store_scope *scopes, size_t max, size_t *n), \
 	    (s, after, scopes, max, n)) \
+	X(enum rc, crowds, (struct store *s, struct crowds *c), (s, c)) \
 	X(enum rc, doctor, (struct store *s, const struct conf *conf, \
 	    struct store_finding *findings, size_t max, size_t *n), \
 	    (s, conf, findings, max, n)) \

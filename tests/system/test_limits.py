@@ -2,6 +2,7 @@
 old a request may be."""
 import datetime
 import email.utils
+import json
 import os
 import re
 import time
@@ -54,12 +55,13 @@ def test_client_without_a_name_closes_no_route_for_others(t):
     mine, other = '192.0.2.7', '192.0.2.8'
     mapped = '::ffff:192.0.2.7'
     for key in ('a', 'b'):
+        eq(once.get('/admin/health').body, b'ok\n')
         once.post(key, address=mine)
         eq(once.state(key), 'unknown')
-    eq(once.get('/admin/health').body, b'ok\n')
-    for address in (mine, mapped):
-        problem(once.post('c', address=address), 'too-many-keys')
     line = 'too-many-keys route=- caller=192.0.2.7'
+    for address in (mine, mapped):
+        eq(once.get('/admin/health').body.decode(), 'ok\n%s\n' % line)
+        problem(once.post('c', address=address), 'too-many-keys')
     eq(once.get('/admin/health').body.decode(), 'ok\n%s\n' % line)
     assert line in once.get('/admin/').body.decode()
     said, = once.log_lines('event=refused')
@@ -305,6 +307,90 @@ def test_new_key_of_a_caller_with_many_open_outcomes_is_turned_away(t):
     eq(len(t.ledger()), 5)
 
 
+def doctor(once, *names, **kw):
+    """[ok, text] for each name, as doctor says."""
+    lines = once.ctl('-f', once.file, 'doctor', '--json', **kw).splitlines()
+    found = {f['name']: [f['ok'], f['text']] for f in map(json.loads, lines)}
+    return [found[name] for name in names]
+
+
+def test_callers_at_max_open_keys_are_named_after_a_restart(t):
+    """By health, the page and doctor, until their keys are settled."""
+    once = t.once(handler=t.sh('exit 1'), server={'admin_path': '/admin'},
+                  defaults={'max_open_keys': '2', 'scope': 'REMOTE_USER'},
+                  routes={'/free': {'max_open_keys': '0'},
+                          '/more': {'max_open_keys': '3'}})
+    mine, other = '192.0.2.7', '192.0.2.8'
+    for key in ('a', 'b'):
+        once.post(key, address=mine)
+        once.post('f' + key, address=mine, path='/free')
+        once.post('m' + key, address=other, path='/more')
+    once.post('c', address=other)
+    eq(doctor(once, 'max_open_keys', status=1),
+       [[False, '1 caller is at it: route=- caller=192.0.2.7: new keys get '
+         '429 until "oncectl resolve" settles old ones']])
+    once.stop()
+    once.start()
+    line = 'too-many-keys route=- caller=192.0.2.7'
+    eq(once.get('/admin/health').body.decode(), 'ok\n%s\n' % line)
+    assert line in once.get('/admin/').body.decode()
+    once.post('mc', address=other, path='/more')
+    eq(sorted(once.get('/admin/health').body.decode().splitlines()),
+       ['ok', line, 'too-many-keys route=/more caller=192.0.2.8'])
+    assert doctor(once, 'max_open_keys', status=1)[0][1].startswith(
+        '2 callers are at it: route=')
+    for key in ('a', 'ma'):
+        once.ctl('resolve', key, '--not-executed')
+    eq(once.get('/admin/health').body.decode(), 'ok\n')
+    eq(doctor(once, 'max_open_keys', status=1),
+       [[True, 'no caller is at it']])
+
+
+def test_callers_beyond_what_one_look_reads_are_named_in_turn(t):
+    once = t.once(handler=t.sh('exit 1'), server={'admin_path': '/admin'},
+                  defaults={'max_open_keys': '1'})
+    for i in range(70):
+        once.post('k', user='u%d' % i)
+    seen = set()
+    for _ in range(2):
+        lines = once.get('/admin/health').body.decode().splitlines()
+        assert len(lines) <= 65, lines
+        seen |= set(lines[1:])
+    eq(len(seen), 70)
+    assert doctor(once, 'max_open_keys', status=1)[0][1].startswith(
+        '70 callers are at it: route=- caller=')
+
+
+def test_doctor_tells_who_is_at_a_limit_of_the_moment(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'),
+                  server={'async_workers': '1', 'async_queue': '4',
+                          'status_path': '/jobs'},
+                  routes={'/now': {'max_active_keys': '1'},
+                          '/later': {'async': 'always'}})
+    eq(doctor(once, 'max_active_keys', 'async_queue'),
+       [[True, 'no caller is at it']] * 2)
+    held = Background(lambda: once.post('h', path='/now',
+                                        address='192.0.2.7'))
+    gate.wait()
+    eq(once.post('run', path='/later').status, 202)
+    gate.wait()
+    until = 'what is to be accepted gets 503 until a handler begins'
+    for i, address in enumerate(('192.0.2.8', '192.0.2.8', '192.0.2.9')):
+        eq(once.post('q%d' % i, path='/later', address=address).status, 202)
+    eq(doctor(once, 'max_active_keys', 'async_queue'),
+       [[True, '1 caller is at it: route=/now caller=192.0.2.7: new keys get '
+         '429 until a handler ends'],
+        [True, '1 caller is at it: caller=192.0.2.8: ' + until]])
+    eq(once.post('q', path='/later', address='192.0.2.9').status, 202)
+    eq(doctor(once, 'async_queue'),
+       [[True, '4 keys wait: for all callers, ' + until]])
+    gate.open(6)
+    first(held.result(), 201)
+    wait_until(lambda: all(row['state'] == 'completed' for row in once.ls()),
+               'all have run')
+
+
 def test_request_that_cannot_be_kept_is_not_begun(t):
     once = t.once(handler=t.sh('ledger; exit 1'),
                   server={'max_kept': '100K', 'status_path': '/jobs'},
@@ -543,9 +629,14 @@ def test_store_that_is_full_takes_no_new_key_and_answers_all_others(t):
     first(once.post('busy', query='busy'), 503)     # a known key
     eq(once.row('busy')['attempt'], 2)
     eq(once.get('/admin/health').body, b'ok\noverloaded max_store\n')
+    (ok, text), = doctor(once, 'max_store', status=1)
+    assert not ok and re.fullmatch(
+        r'\d+ of 2097152 bytes: for all callers, new keys get 503; replays '
+        r'and outcomes go on: make room, or raise it', text), text
     once.server['max_store'] = '1G'
     once.write_conf()
     once.hup()
     once.wait_log('event=reloaded')
     first(once.post('new', user='bob'), 201)
     eq(once.get('/admin/health').body, b'ok\n')
+    eq(doctor(once, 'max_store')[0][0], True)

@@ -1,0 +1,238 @@
+/*
+ * The configuration tells the limit of the route of a caller's key; the store
+ * does not know it.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "caller.h"
+#include "metrics.h"
+#include "plural.h"
+#include "route.h"
+#include "store.h"
+
+#include "crowds.h"
+
+/* Callers whose keys doctor counts, of each kind. */
+#define LOOKS 64 /* times CROWDS_MAX */
+
+void
+crowds_clear(struct crowds *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->item[i].path);
+		free(c->item[i].scope);
+		free(c->item[i].peer);
+	}
+	c->n = 0;
+}
+
+/* How many keys the limit leaves to a caller on that route; 0: any number. */
+static int64_t
+limit_of(
+    const struct conf *conf, const struct conf_route *route, enum crowds_of of)
+{
+	switch (of) {
+	case CROWDS_OPEN:
+		return route->max_open_keys;
+	case CROWDS_ACTIVE:
+		return route->max_active_keys;
+	case CROWDS_QUEUED: /* on whatever route; half of the queue */
+		return conf->async_queue > 1 ? conf->async_queue / 2 : 1;
+	case CROWDS_NOF:
+		break;
+	}
+	assert(!"one of the limits");
+	return 0;
+}
+
+/* The highest limit of all routes. */
+static int64_t
+highest(const struct conf *conf, enum crowds_of of)
+{
+	int64_t most = limit_of(conf, &conf->defaults, of), one;
+
+	for (size_t i = 0; i < conf->nroutes; i++) {
+		one = limit_of(conf, &conf->routes[i], of);
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
+/* The route on which a limit keeps the caller from new keys; NULL: none does.
+ * A row of others may have any path. */
+static const struct conf_route *
+full_route(const struct conf *conf, enum crowds_of of, const struct crowd *one)
+{
+	const struct conf_route *route;
+	int64_t limit;
+
+	if (one->path == NULL || one->scope == NULL || one->path[0] != '/')
+		return NULL;
+	route = route_find(conf, one->path);
+	limit = limit_of(conf, route, of);
+	return limit > 0 && one->keys >= limit ? route : NULL;
+}
+
+size_t
+crowds_open(struct store *s, const struct conf *conf,
+    char lines[CROWDS_MAX][REFUSED_LINE])
+{
+	static _Atomic int64_t place = INT64_MIN;
+	struct crowds c = { .after = atomic_load(&place),
+		.most = highest(conf, CROWDS_OPEN) };
+	const struct conf_route *route;
+	char caller[CALLER_NAME_LEN + 1];
+	size_t n = 0;
+
+	if (c.most == 0)
+		return 0;
+	if (store_crowds(s, &c) != RC_OK || c.n < CROWDS_MAX)
+		c.after = INT64_MIN;
+	atomic_store(&place, c.after);
+	for (size_t i = 0; i < c.n; i++) {
+		route = full_route(conf, c.of, &c.item[i]);
+		if (route == NULL)
+			continue;
+		caller_name(c.item[i].scope, c.item[i].peer, caller);
+		refused_too_many(route->path, caller, lines[n++]);
+	}
+	crowds_clear(&c);
+	return n;
+}
+
+/* --- doctor --------------------------------------------------------------- */
+
+/* The first callers that are at a limit. */
+struct full {
+	int64_t callers, keys; /* keys: of all callers */
+	char names[120];
+	size_t len;
+};
+
+static void
+add_full(struct full *f, const struct conf_route *route, enum crowds_of of,
+    const struct crowd *one)
+{
+	char caller[CALLER_NAME_LEN + 1], name[160];
+	int len;
+
+	caller_name(one->scope, one->peer, caller);
+	if (of == CROWDS_QUEUED)
+		len = snprintf(name, sizeof(name), " caller=%s", caller);
+	else
+		len = snprintf(name, sizeof(name), " route=%.60s caller=%s",
+		    *route->path != '\0' ? route->path : "-", caller);
+	f->callers++;
+	if (f->len + (size_t)len >= sizeof(f->names))
+		return;
+	memcpy(f->names + f->len, name, (size_t)len + 1);
+	f->len += (size_t)len;
+}
+
+static enum rc
+find_full(struct store *s, const struct conf *conf, enum crowds_of of,
+    struct full *full)
+{
+	struct crowds c = {
+		.of = of, .after = INT64_MIN, .most = highest(conf, of)
+	};
+	const struct conf_route *route;
+	size_t n = CROWDS_MAX;
+	enum rc rc = RC_OK;
+
+	memset(full, 0, sizeof(*full));
+	for (int i = 0; i < LOOKS && n == CROWDS_MAX && c.most > 0; i++) {
+		rc = store_crowds(s, &c);
+		n = rc == RC_OK ? c.n : 0;
+		for (size_t k = 0; k < n; k++) {
+			full->keys += c.item[k].keys;
+			route = full_route(conf, of, &c.item[k]);
+			if (route != NULL)
+				add_full(full, route, of, &c.item[k]);
+		}
+		crowds_clear(&c);
+	}
+	return rc;
+}
+
+/* What is full by itself has room again soon: the operator need not act. */
+static const struct {
+	const char *name, *means;
+	bool ok;
+} limits[CROWDS_NOF] = {
+	[CROWDS_OPEN] = { "max_open_keys",
+	    "new keys get 429 until \"oncectl resolve\" settles old ones",
+	    false },
+	[CROWDS_ACTIVE] = { "max_active_keys",
+	    "new keys get 429 until a handler ends", true },
+	[CROWDS_QUEUED] = { "async_queue",
+	    "what is to be accepted gets 503 until a handler begins", true },
+};
+
+static void
+crowds_find(struct store *s, const struct conf *conf, enum crowds_of of,
+    struct findings *f)
+{
+	const char *name = limits[of].name;
+	struct full full;
+	enum rc rc = find_full(s, conf, of, &full);
+
+	if (rc != RC_OK)
+		findings_add(f, name, false, "callers cannot be counted");
+	else if (of == CROWDS_QUEUED && full.keys >= conf->async_queue)
+		findings_add(f, name, true, "%u keys wait: for all callers, %s",
+		    conf->async_queue, limits[of].means);
+	else if (full.callers == 0)
+		findings_add(f, name, true, "no caller is at it");
+	else
+		findings_add(f, name, limits[of].ok,
+		    "%" PRId64 " %s at it%s%s%s: %s", full.callers,
+		    PLURAL(full.callers, "caller is", "callers are"),
+		    full.len > 0 ? ":" : "", full.names,
+		    full.callers > 1 ? " ..." : "", limits[of].means);
+}
+
+/* A limit of bytes for all callers; 0: none. */
+static void
+check_bytes(struct findings *f, const char *name, int64_t bytes, uint64_t limit,
+    const char *means)
+{
+	if (bytes < 0)
+		findings_add(f, name, false, "bytes cannot be counted");
+	else if (limit == 0)
+		findings_add(
+		    f, name, true, "%" PRId64 " bytes, no limit", bytes);
+	else
+		findings_add(f, name, (uint64_t)bytes <= limit,
+		    "%" PRId64 " of %" PRIu64 " bytes%s%s", bytes, limit,
+		    (uint64_t)bytes <= limit ? "" : ": for all callers, ",
+		    (uint64_t)bytes <= limit ? "" : means);
+}
+
+void
+crowds_doctor(struct store *s, const struct conf *conf, struct findings *f)
+{
+	struct metrics_gauges g;
+
+	if (conf == NULL) {
+		findings_add(f, "limits", true,
+		    "not known without a configuration: name it with -f");
+		return;
+	}
+	for (int of = 0; of < CROWDS_NOF; of++)
+		crowds_find(s, conf, (enum crowds_of)of, f);
+	(void)store_gauges(s, &g);
+	check_bytes(f, "max_store", g.value[METRICS_STORE_BYTES],
+	    conf->max_store,
+	    "new keys get 503; replays and outcomes go on: make room, or "
+	    "raise it");
+	check_bytes(f, "max_kept", g.value[METRICS_KEPT_BYTES], conf->max_kept,
+	    "what has to be kept gets 503 until kept requests are settled");
+}
