@@ -884,8 +884,9 @@ WHERE k.state = 'unknown' AND k.late_token IS NOT NULL AND k.resume
     AND k.lock_file = $1 AND k.id > $2
 ORDER BY k.id LIMIT $3::bigint;
 
--- The attempt of a process of another host that is suspected (see owner_still).
--- If it lives after all, it can still record its outcome.
+-- The attempt of a process that is suspected (see owner_still).  If it lives
+-- after all, it can still record its outcome, and its handler may run until its
+-- deadline.  So no reconciler is asked before that.
 -- name: recover_suspected
 WITH done AS (UPDATE once_key k SET state = 'unknown', token = NULL,
 	owner = NULL, late_token = $2::text, locked_until = NULL,
@@ -894,7 +895,7 @@ WITH done AS (UPDATE once_key k SET state = 'unknown', token = NULL,
 	lock_file = CASE WHEN k.resume OR k.reconcile_delay > 0
 	    THEN k.lock_file END,
 	updated_at = $now, last_error = $3, reconcile_attempts = 0,
-	reconcile_after = $now + k.reconcile_delay
+	reconcile_after = greatest($now, k.locked_until) + k.reconcile_delay
     WHERE k.id = $1::bigint AND k.state = 'in_progress'
 	AND k.token = $2::text
     RETURNING k.id)
@@ -1195,30 +1196,36 @@ FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace
     AND c.relname::text = 'once_meta';
 
--- Hosts with the same id: processes that moved in the last minute, of one host
--- and two boots.
+-- Hosts with one name: processes that moved in the last minute, of one host and
+-- two boots.
 -- name: twin_hosts
 -- scan: there is a row for each process
-SELECT count(*), string_agg(left(t.host, 32), ' ')
-FROM (SELECT o.host FROM once_owner o
-    WHERE o.beat_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-	- 60000
+SELECT count(*), string_agg(t.host, ' ')
+FROM (SELECT o.host FROM once_owner o WHERE o.beat_at > $now - 60000
     GROUP BY o.host HAVING count(DISTINCT o.boot) > 1) t;
+
+-- Hosts of which a process moved in the last minute, and one of another boot
+-- did not.
+-- name: silent_boots
+-- scan: there is a row for each process
+SELECT count(DISTINCT o.host), string_agg(DISTINCT o.host, ' ')
+FROM once_owner o JOIN once_owner w ON w.host = o.host AND w.boot <> o.boot
+WHERE o.beat_at <= $now - 60000 AND w.beat_at > $now - 60000;
 
 -- The number of leases of an owner, and of the effects that it is trying.
 -- name: owner_count
 SELECT (SELECT count(*) FROM once_key WHERE owner = $1)
     + (SELECT count(*) FROM once_effect WHERE owner = $1);
 
--- Leases of owners that are not of the host $1; and those of the machine $2
--- among them.
+-- Leases of owners that are not of the host $1 and its boot $3; and those of
+-- the machine $2 among them.
 -- name: leases_elsewhere
 -- scan: there is a row for each lease
 SELECT count(*), count(*) FILTER (WHERE left(o.host, 32) = $2::text)
 FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
     UNION ALL SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL) b
 LEFT JOIN once_owner o ON o.id = b.owner
-WHERE o.host IS DISTINCT FROM $1::text;
+WHERE o.host IS DISTINCT FROM $1::text OR o.boot <> $3::text;
 
 -- Unknown keys that only an operator can resolve; and the other open keys.
 -- name: count_open

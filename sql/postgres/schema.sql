@@ -61,10 +61,11 @@ CREATE SEQUENCE once_fingerprint_spec_id;
 --   id       never used twice: the leases of a dead process stay dead.  The
 --            process also holds the lock of that number in a file of its host,
 --            and takes the lock before it inserts the row
---   host     the machine's id (see machine-id(5)): on the own host the lock
---            tells whether the process lives
---   boot     the host's boot (see postgres_host.h): after another boot the
---            process is gone
+--   host     the machine's id (see machine-id(5)) and the mark of the folder
+--            (see postgres_mark.h): there the lock tells whether the process
+--            lives
+--   boot     the host's boot (see postgres_host.h): of another boot the process
+--            is gone, or on a host with a copy of the disk
 --   pid      for people
 --   beat     grows while the process has a connection.  A process of another
 --            host is suspected if it has not grown for owner_timeout of the

@@ -49,6 +49,14 @@ attempt_lock_is_past(int64_t name)
 	return made > 0 && now > 0 && made != now;
 }
 
+bool
+attempt_lock_is_of_this_boot(int64_t name)
+{
+	const int64_t made = name >> NAME_BITS;
+
+	return made > 0 && made == boot_bits();
+}
+
 int64_t
 attempt_lock_new_name(void)
 {

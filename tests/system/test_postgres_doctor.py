@@ -136,14 +136,19 @@ def test_doctor_says_how_far_the_clocks_are_apart(t):
     has(findings(t, '-d', server.uri(), status=1)['clock'], "s behind")
 
 
-def test_doctor_finds_two_hosts_with_one_machine_id(t):
+def test_doctor_finds_a_host_with_a_copy_of_the_disk(t):
     server = full(servers(t).make('a'))
     eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
     for number, boot in ((1, 'x'), (2, 'y')):
         server.sql("INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)"
                    " VALUES (%d, 'a-machine', '%s', 1, 1, (extract(epoch FROM"
                    " clock_timestamp()) * 1000)::bigint)" % (number, boot))
-    has(findings(t, '-d', server.uri(), status=1)['hosts'], 'a-machine')
+    has(findings(t, '-d', server.uri(), status=1)['hosts'],
+        "a copy of another's, unless it has just booted: a-machine")
+    # One of them is cut off, or was the other's past.
+    server.sql("UPDATE once_owner SET beat_at = beat_at - 70000 WHERE id = 1")
+    has(findings(t, '-d', server.uri(), status=0)['hosts'],
+        'a copy of that of a-machine is cut off')
 
 
 def test_a_role_that_may_make_no_tables_gets_a_clear_error(t):

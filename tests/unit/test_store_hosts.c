@@ -116,6 +116,8 @@ host_obey(struct host *h, char command)
 		r.reconcile_delay = 1;
 		r.environment = "A=1";
 		r.environment_len = sizeof("A=1");
+		if (command == 'h')
+			r.lease = 1; /* it may be reconciled at once */
 		assert_int_equal(
 		    try_reserve_in(store, &r, &h->lease), DECIDE_RUN);
 		h->rc = store_attempt_begin(
@@ -476,22 +478,81 @@ with_a_copy_of_my_disk_a_host_that_moves_is_another(void **state)
 	end_host(&a);
 }
 
+/* It may be a host with a copy of this one's disk, which lives. */
 static void
-of_another_boot_a_process_that_does_not_move_is_gone(void **state)
+of_another_boot_a_process_that_does_not_move_is_suspected(void **state)
 {
 	struct host a = start_host("a");
 
 	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
-	end_host(&a);
 	store = open_host("b");
 	be_of_my_past(&a);
-	raw("UPDATE once_key SET resume = false");
+	silence(&a);
 	becomes_unknown();
-	/* Nothing of it can be recorded late. */
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE late_token IS NOT NULL"),
-	    0);
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
+	/* The handler may run until its deadline. */
+	assert_int_equal(
+	    raw_number("SELECT count(*) FROM once_key WHERE reconcile_after > "
+		       "extract(epoch FROM clock_timestamp()) * 1000 + 30000"),
+	    1);
+	wake(&a);
+	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_int_equal(state_of("k"), RECORD_COMPLETED);
+	end_host(&a);
+}
+
+/* As in a container that names its boot itself. */
+static void
+of_another_boot_a_process_whose_lock_was_seen_is_gone(void **state)
+{
+	struct host a = start_host("b");
+	struct store_change c;
+	int64_t until;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	raw("UPDATE once_owner SET boot = 'another' WHERE id IN "
+	    "(SELECT owner FROM once_key)");
+	/* The lock proves that it lives, however silent it is. */
+	silence(&a);
+	until = clock_mono() + 2 * OWNER_TIMEOUT;
+	while (clock_mono() < until)
+		assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_BUSY);
+	end_host(&a);
+	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
+}
+
+/* The key of an attempt that was begun before the copy. */
+static void
+with_a_copy_of_my_disk_a_key_is_not_released_late(void **state)
+{
+	struct host a = start_host("a");
+	char text[256];
+	int64_t past;
+
+	(void)state;
+	assert_int_equal(tell(&a, 'r'), RC_OK);
+	store = open_host("b");
+	silence(&a);
+	becomes_unknown();
+	store_close(store);
+	end_host(&a);
+
+	/* Now it looks as after a boot. */
+	past = a.attempt.lock ^ INT64_C(3) << 40;
+	snprintf(text, sizeof(text), "UPDATE once_key SET attempt_lock = %lld",
+	    (long long)past);
+	raw(text);
+	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
+	    dir, (long long)a.attempt.lock, (long long)past);
+	assert_int_equal(system(text), 0);
+	store = open_host("a");
+	assert_int_equal(sweep(store), 0);
+	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
 static void
@@ -661,7 +722,9 @@ main(void)
 		TEST(after_an_outage_of_the_database_nobody_is_suspected),
 		TEST(without_a_server_a_record_is_left_empty),
 		TEST(with_a_copy_of_my_disk_a_host_that_moves_is_another),
-		TEST(of_another_boot_a_process_that_does_not_move_is_gone),
+		TEST(of_another_boot_a_process_that_does_not_move_is_suspected),
+		TEST(of_another_boot_a_process_whose_lock_was_seen_is_gone),
+		TEST(with_a_copy_of_my_disk_a_key_is_not_released_late),
 		TEST(the_row_of_a_host_that_never_comes_back_goes),
 		TEST(tried_by_a_silent_host_an_effect_is_due_again),
 		TEST(delivered_before_another_try_an_effect_is_delivered),

@@ -84,15 +84,16 @@ run_late_rows(struct pg *pg, void *arg)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* Whether the oncewrap of the attempt is dead. */
+/* Whether the oncewrap of the attempt is dead.  The file proves that it was
+ * here, if it was made in this boot: a copy of the disk has older ones too. */
 static bool
 maker_is_dead(struct store *s, int64_t lock)
 {
 	struct attempt_lock_note note;
-	const enum rc rc = attempt_lock_read(s->base.local, lock, &note);
 
-	return rc == RC_OK ? is_dead(s, note.owner)
-			   : rc == RC_NOTFOUND && attempt_lock_is_past(lock);
+	return attempt_lock_is_of_this_boot(lock) &&
+	    attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
+	    is_dead(s, note.owner);
 }
 
 void
@@ -161,9 +162,6 @@ postgres_recover_late(
 	bool more = true;
 	enum rc rc = RC_OK;
 
-	/* The attempts may be another host's. */
-	if (s->twin)
-		return RC_OK;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return RC_NOMEM;

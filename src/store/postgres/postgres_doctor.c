@@ -212,7 +212,7 @@ held_run(struct pg *pg, void *arg)
 
 /* Leases whose owners cannot be looked at from here. */
 struct elsewhere {
-	const char *host;
+	const char *host, *boot;
 	char machine[33];
 	int64_t all, machines; /* of all machines; of this one */
 };
@@ -223,7 +223,8 @@ elsewhere_run(struct pg *pg, void *arg)
 	struct elsewhere *e = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_LEASES_ELSEWHERE, "ss", e->host, e->machine);
+	pg_send(
+	    pg, PG_QUERY_LEASES_ELSEWHERE, "sss", e->host, e->machine, e->boot);
 	rc = pg_sync(pg);
 	return rc == RC_OK ? pg_one(pg, "ii", &e->all, &e->machines) : rc;
 }
@@ -250,7 +251,7 @@ count_dead(struct store *s, int64_t *dead)
 static void
 check_owners(struct store *s, struct findings *f)
 {
-	struct elsewhere e = { .host = s->host.name };
+	struct elsewhere e = { .host = s->host.name, .boot = s->host.boot };
 	struct liveness *liveness;
 	char why[512] = "";
 	int64_t dead = 0;
@@ -277,7 +278,7 @@ check_owners(struct store *s, struct findings *f)
 		findings_add(f, "leases", true,
 		    "%" PRId64 " held by processes of other hosts or of other "
 		    "folders of this one, where oncectl can tell whether they "
-		    "live",
+		    "live, or of another boot, which are suspected",
 		    e.all);
 }
 

@@ -177,23 +177,31 @@ check_rights(struct store *s, struct findings *f)
 		    missing.text);
 }
 
-/* Two hosts with one id take each other's processes for dead ones. */
+/* Of two hosts with one name, each can only suspect the other's processes. */
 static void
 check_hosts(struct store *s, struct findings *f)
 {
-	struct postgres_names twins = { .query = PG_QUERY_TWIN_HOSTS };
+	struct postgres_names twins = { .query = PG_QUERY_TWIN_HOSTS },
+			      silent = { .query = PG_QUERY_SILENT_BOOTS };
 
-	if (postgres_names_read(s, &twins) != RC_OK)
+	if (postgres_names_read(s, &twins) != RC_OK ||
+	    postgres_names_read(s, &silent) != RC_OK)
 		findings_add(f, "hosts", false, "cannot be read");
-	else if (twins.n == 0)
-		findings_add(
-		    f, "hosts", true, "each has a machine-id of its own");
-	else
+	else if (twins.n > 0)
 		findings_add(f, "hosts", false,
-		    "two have the machine-id %s, unless one has just booted: "
-		    "run systemd-machine-id-setup on a copied host, without "
-		    "its old /etc/machine-id",
+		    "the disk of one is a copy of another's, unless it has "
+		    "just booted: %s: run systemd-machine-id-setup on the "
+		    "copy, without its old /etc/machine-id, and restart its "
+		    "oncewrap",
 		    twins.text);
+	else if (silent.n > 0)
+		findings_add(f, "hosts", true,
+		    "each has a disk of its own, unless a copy of that of %s "
+		    "is cut off: a process of another boot did not end there, "
+		    "and its keys become unknown, never free",
+		    silent.text);
+	else
+		findings_add(f, "hosts", true, "each has a disk of its own");
 }
 
 static void

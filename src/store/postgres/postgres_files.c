@@ -35,8 +35,11 @@ open_liveness(struct store *s, char *err, size_t errsize)
 		postgres_host_explain(&s->host, err, errsize);
 	if (rc != RC_OK)
 		return rc;
-	rc = postgres_host_name(
-	    &s->host, liveness_file(s->liveness), liveness_device(s->liveness));
+	rc = postgres_host_name(&s->host, s->liveness, s->keeper, err, errsize);
+	if (rc != RC_OK) {
+		liveness_close(s->liveness);
+		s->liveness = NULL;
+	}
 	s->base.host = s->host.number;
 	return rc;
 }

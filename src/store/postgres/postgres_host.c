@@ -209,23 +209,54 @@ postgres_host_open(struct postgres_host *host,
 	return rc;
 }
 
-enum rc
-postgres_host_name(struct postgres_host *host, int64_t inode, uint64_t device)
+/* The mark in the lock file. */
+static enum rc
+host_mark(const struct postgres_host *host, const struct postgres_mark *at,
+    bool make, char mark[POSTGRES_MARK_LEN + 1], char *err, size_t errsize)
 {
-	char boot[CLOCK_BOOT_ID_LEN + 1] = "";
+	char *file;
+	enum rc rc;
+
+	if (asprintf(&file, "%s-lock", host->local) == -1) {
+		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+		return RC_NOMEM;
+	}
+	rc = postgres_mark_read(file, at, make, mark);
+	if (rc == RC_NOTFOUND)
+		snprintf(err, errsize,
+		    "%s: is a copy, in which no daemon has run", file);
+	else if (rc != RC_OK)
+		snprintf(err, errsize, "%s: %s: it names this host", file,
+		    rc == RC_IO ? strerror(errno) : rc_text(rc));
+	free(file);
+	return rc;
+}
+
+enum rc
+postgres_host_name(struct postgres_host *host, const struct liveness *l,
+    bool make, char *err, size_t errsize)
+{
+	char machine[33], boot[CLOCK_BOOT_ID_LEN + 1],
+	    mark[POSTGRES_MARK_LEN + 1];
+	/* A boot that is not known is of one process alone. */
+	const bool known = clock_boot_id(boot);
+	const struct postgres_mark at = { machine, boot, liveness_file(l),
+		liveness_device(l) };
 	unsigned char hash[DIGEST_LEN];
 	uint64_t bits = 0;
-	char machine[33];
 	enum rc rc;
 
 	postgres_host_machine(machine);
-	(void)clock_boot_id(boot);
-	(void)snprintf(
-	    host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot, device);
-	(void)snprintf(host->name, sizeof(host->name), "%s-%016" PRIx64,
-	    machine, (uint64_t)inode);
-	if ((rc = host_hash("", 0, host->name, hash)) != RC_OK)
+	rc = host_mark(host, &at, make, mark, err, errsize);
+	if (rc != RC_OK)
 		return rc;
+	(void)snprintf(host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot,
+	    known ? at.device : (uint64_t)liveness_self(l));
+	(void)snprintf(host->name, sizeof(host->name), "%s-%s", machine, mark);
+	if ((rc = host_hash("", 0, host->name, hash)) != RC_OK) {
+		snprintf(err, errsize, "%s", rc_text(rc));
+		return rc;
+	}
 	for (int i = 0; i < 8; i++)
 		bits = bits << 8 | hash[i];
 	host->number = (int64_t)(bits >> 2) | 1;

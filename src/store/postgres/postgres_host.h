@@ -3,13 +3,13 @@
  *
  * The processes of one host that use the same database see each other by the
  * kernel's locks, in files of a private folder (liveness.h, attempt_lock.h).
- * So a host is its machine and that folder: two containers of one machine that
- * share no folder are two hosts.
+ * So a host is that folder, by random bits in its lock file (postgres_mark.h):
+ * two containers of one machine that share no folder are two hosts.
  *
- * Machine and folder have the same names in copies of a disk, and small numbers
- * of lock files are the same in many new file systems, as those of containers
- * in memory.  So a boot is that of the kernel and the mount of the file system:
- * two containers of one kernel that have one name are of two boots.
+ * A lock that is free proves that a process is gone only if the process held it
+ * in this very folder.  So it did if it had this host's name in this boot.  A
+ * boot is that of the kernel and the mount of the file system, so a copy of the
+ * disk that runs elsewhere is of another boot.
  */
 #ifndef POSTGRES_HOST_H
 #define POSTGRES_HOST_H
@@ -19,11 +19,13 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "liveness.h"
+#include "postgres_mark.h"
 #include "rc.h"
 #include "scope.h"
 
-/* 32 hexadecimal digits of machine-id(5), "-", and 16 of the lock file. */
-#define POSTGRES_HOST_LEN 49
+/* 32 hexadecimal digits of machine-id(5), "-", and the mark. */
+#define POSTGRES_HOST_LEN (33 + POSTGRES_MARK_LEN)
 
 /* The kernel's id of the boot, "-", and 16 digits of the device. */
 #define POSTGRES_BOOT_LEN (CLOCK_BOOT_ID_LEN + 17)
@@ -66,10 +68,11 @@ void postgres_host_explain(
 /* The machine's id, 32 digits; zeros if it has none. */
 void postgres_host_machine(char id[33]);
 
-/* After the lock file was made; inode is its number, device that of its file
- * system.  Sets name, boot and number.  RC_OK, RC_NOMEM. */
-enum rc
-postgres_host_name(struct postgres_host *host, int64_t inode, uint64_t device);
+/* After the lock file was opened: sets name, boot and number.  make: makes the
+ * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
+ * sentence. */
+enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
+    bool make, char *err, size_t errsize);
 
 void postgres_host_free(struct postgres_host *host);
 

@@ -90,7 +90,7 @@ struct store {
 					      * there */
 	atomic_bool shared;    /* a handler was let to the database */
 	atomic_bool unsafe;    /* see postgres_check_server() */
-	atomic_bool twin;      /* another host has this one's name */
+	atomic_bool twin;      /* another host has this one's name: logged */
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
 	_Atomic int64_t bytes; /* of the tables, as of the last sweep */
@@ -236,7 +236,7 @@ enum rc postgres_liveness_why(
 enum postgres_life {
 	POSTGRES_ALIVE,     /* or that cannot be told yet */
 	POSTGRES_DEAD,      /* of this host, and its lock is free */
-	POSTGRES_SUSPECTED, /* of another host, and has not moved for
+	POSTGRES_SUSPECTED, /* of another host or boot, and has not moved for
 			     * owner_timeout of this host's clock */
 };
 

@@ -9,9 +9,9 @@
  * outcomes.
  *
  * A row of this host's name and of another boot is that of a process of the
- * past, or of a host with a copy of this one's disk.  A copy's row moves.  So
- * the process counts as dead only after owner_timeout; and if the row has
- * moved, that host is another one, whatever its name is.
+ * past, or of a host with a copy of this one's disk: nothing tells which, while
+ * the row does not move.  So the process is only suspected, unless its lock was
+ * seen held: then it is here, whatever it calls its boot, as in a container.
  */
 #include "config.h"
 
@@ -32,7 +32,8 @@ struct postgres_watched {
 	int64_t since;  /* clock_boot() when beat was seen first */
 	bool here;      /* of this host's name */
 	bool past;      /* of another boot */
-	bool twin;      /* it has moved although it is both */
+	bool held;      /* its lock was: it is in this very folder */
+	bool twin;      /* it is not, and has moved */
 	bool there;     /* it was in the last look */
 	bool busy, old; /* see struct postgres_gone */
 	bool told;      /* its suspicion is logged */
@@ -66,6 +67,19 @@ struct sight {
 	char host[POSTGRES_HOST_LEN + 1];
 };
 
+/* Looks for the lock of a process with this host's name. */
+static void
+owner_test(const struct store *s, struct postgres_watched *w, bool moved)
+{
+	bool alive;
+
+	if (s->liveness == NULL ||
+	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
+		return;
+	w->held = w->held || alive;
+	w->twin = !w->held && (w->twin || moved);
+}
+
 static enum rc
 owner_see(struct store *s, const struct sight *seen, int64_t now)
 {
@@ -81,8 +95,9 @@ owner_see(struct store *s, const struct sight *seen, int64_t now)
 		w->next = *at;
 		*at = w;
 	}
+	if (seen->here)
+		owner_test(s, w, seen->beat != w->beat);
 	if (seen->beat != w->beat) {
-		w->twin = seen->here && seen->past;
 		w->beat = seen->beat;
 		w->since = now;
 		w->told = false;
@@ -317,8 +332,8 @@ postgres_owner_beat(struct store *s)
 
 /* --- which are gone ------------------------------------------------------- */
 
-/* Whether an owner of another host is suspected.  The time of the last look
- * counts: of what came after it nothing is known. */
+/* Whether an owner is suspected.  The time of the last look counts: of what
+ * came after it nothing is known. */
 static bool
 owner_is_suspected(const struct store *s, struct postgres_watched *w)
 {
@@ -353,11 +368,9 @@ owner_life(const struct store *s, struct postgres_watched *w)
 
 	if (owner_was_this(s, w->id))
 		return POSTGRES_SUSPECTED;
-	if (!w->here || w->twin)
+	if (!w->here || w->twin || (w->past && !w->held))
 		return owner_is_suspected(s, w) ? POSTGRES_SUSPECTED
 						: POSTGRES_ALIVE;
-	if (w->past && s->looked - w->since < s->owner_timeout)
-		return POSTGRES_ALIVE;
 	if (s->liveness == NULL ||
 	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
 		return POSTGRES_ALIVE;
