@@ -4,7 +4,7 @@
 
 -- name: check_kept
 ALTER TABLE once_kept
-    ADD CONSTRAINT once_kept_stripe CHECK(stripe BETWEEN 0 AND 63);
+    ADD CONSTRAINT once_kept_stripe CHECK(stripe BETWEEN 0 AND 31);
 
 -- name: check_key
 ALTER TABLE once_key

@@ -24,9 +24,14 @@
 -- list: now
 (SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
 
--- The stripe of once_kept that this connection changes.
+-- The row of once_kept that this connection changes: the last one of its
+-- stripe, or a later one, if another connection has just changed it.
 -- list: stripe
-(SELECT (pg_backend_pid() & 63)::bigint)
+(SELECT (pg_backend_pid() & 31)::bigint)
+
+-- list: kept_here
+s.stripe = $stripe AND s.seq >= (SELECT n.seq FROM once_kept n
+    WHERE n.stripe = $stripe ORDER BY n.seq DESC LIMIT 1)
 
 -- The store -----------------------------------------------------------------
 
@@ -158,7 +163,8 @@ ON CONFLICT (digest) DO NOTHING RETURNING id;
 -- The reservations of a caller with max_active go one after the other, so that
 -- the limit is exact.
 -- name: caller_lock
-SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 63) FOR UPDATE;
+SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 31)
+ORDER BY seq DESC LIMIT 1 FOR UPDATE;
 
 -- What reserve and accept have in common:
 --
@@ -169,16 +175,19 @@ SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 63) FOR UPDATE;
 -- at the same time may each take the last place that max_open or max_kept
 -- leaves.
 
--- Whether the caller has as many keys in progress as it may.
+-- Whether the caller has as many keys in progress as it may.  Those of a lost
+-- process do not count when their deadline is long over.
 -- list: crowded
 CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
-    WHERE a.owner IS NOT NULL AND a.state = 'in_progress'
-	AND a.caller = $3::bigint
+    WHERE a.owner IS NOT NULL AND a.locked_until >= $now - 60000
+	AND a.state = 'in_progress' AND a.caller = $3::bigint
     LIMIT 1 OFFSET $4::bigint - 1) ELSE false END AS crowded
 
 -- The bytes of all stored requests, of one, and of the given one.
 -- list: kept_sum
-(SELECT coalesce(sum(s.bytes), 0)::bigint FROM once_kept s)
+(SELECT coalesce(sum(l.bytes), 0)::bigint FROM generate_series(0, 31) g(stripe),
+    LATERAL (SELECT n.bytes FROM once_kept n WHERE n.stripe = g.stripe
+	ORDER BY n.seq DESC LIMIT 1) l)
 
 -- list: request_bytes
 octet_length(o.environment) + octet_length(o.body)
@@ -199,8 +208,8 @@ CASE WHEN $5::bigint > 0 AND $6::bytea IS NOT NULL
 request AS (INSERT INTO once_request(key_id, environment, body)
     SELECT taken.id, $6::bytea, $7::bytea
     FROM taken WHERE $6::bytea IS NOT NULL),
-kept AS (UPDATE once_kept s SET bytes = s.bytes + $given_bytes
-    FROM taken WHERE s.stripe = $stripe AND $6::bytea IS NOT NULL)
+kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes + $given_bytes
+    FROM taken WHERE $kept_here AND $6::bytea IS NOT NULL)
 
 -- The same for a key that may have a request.
 -- list: request_again
@@ -214,10 +223,10 @@ request AS (INSERT INTO once_request AS o (key_id, environment, body)
 erased AS (DELETE FROM once_request o USING taken
     WHERE o.key_id = taken.id AND $6::bytea IS NULL),
 kept AS (UPDATE once_kept s
-    SET bytes = s.bytes + d.bytes
+    SET seq = s.seq + 1, bytes = s.bytes + d.bytes
     FROM (SELECT coalesce($given_bytes, 0)
 	- coalesce((SELECT bytes FROM old), 0) AS bytes FROM taken) d
-    WHERE s.stripe = $stripe AND d.bytes <> 0)
+    WHERE $kept_here AND d.bytes <> 0)
 
 -- list: new_key
 id, peer, caller, digest, key, path, state, attempt, token, owner,
@@ -229,7 +238,6 @@ updated_at, scope, cookie
 -- with that digest, or one of the other columns says why not.  The caller looks
 -- for the row first: limits are for keys that are not there.
 -- name: reserve_new
--- scan: sums the bytes of stored requests, in 64 rows
 WITH may AS (SELECT $crowded,
     CASE WHEN $25::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 	WHERE a.state IN ('unknown', 'dead_letter')
@@ -271,7 +279,6 @@ ON CONFLICT (digest) DO NOTHING RETURNING created_at;
 -- Without an id in the result the key has changed, or one of the other columns
 -- says why not.
 -- name: reserve_again
--- scan: sums the bytes of stored requests, in 64 rows
 WITH may AS (SELECT $crowded, $no_room, $now AS now),
 taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
 	token = $9::text, owner = $10::bigint,
@@ -315,9 +322,10 @@ pieces AS (DELETE FROM once_piece p
 request AS (DELETE FROM once_request o
     WHERE o.key_id = ANY (ARRAY(SELECT id FROM ended))
     RETURNING $request_bytes AS bytes),
-kept AS (UPDATE once_kept s SET bytes = (s.bytes - d.bytes)::bigint
+kept AS (UPDATE once_kept s SET seq = s.seq + 1,
+	bytes = (s.bytes - d.bytes)::bigint
     FROM (SELECT sum(bytes) AS bytes FROM request) d
-    WHERE s.stripe = $stripe AND d.bytes <> 0)
+    WHERE $kept_here AND d.bytes <> 0)
 
 -- Deletes a key past its retention, so that the identity is free for a new one.
 -- name: delete_past
@@ -398,7 +406,6 @@ coalesce((SELECT count(*) >= $8::bigint OR ($8::bigint > 1
 
 -- As reserve_new, but the request is queued.
 -- name: accept_new
--- scan: sums the bytes of stored requests, in 64 rows
 WITH may AS (SELECT $crowded,
     CASE WHEN $21::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 	WHERE a.state IN ('unknown', 'dead_letter')
@@ -425,7 +432,6 @@ FROM may LEFT JOIN taken ON true;
 
 -- A released key; it stays released until a worker claims it.
 -- name: accept_again
--- scan: sums the bytes of stored requests, in 64 rows
 WITH may AS (SELECT $crowded, $no_room, $queue_full, $now AS now),
 taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
 	updated_at = may.now, expires_at = may.now + $10::bigint,
@@ -508,8 +514,8 @@ attempt_lock = NULL, lock_file = NULL, reconcile_after = NULL
 -- list: without_request
 request AS (DELETE FROM once_request o USING unneeded
     WHERE o.key_id = unneeded.id RETURNING $request_bytes AS bytes),
-kept AS (UPDATE once_kept s SET bytes = s.bytes - request.bytes
-    FROM request WHERE s.stripe = $stripe)
+kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes - request.bytes
+    FROM request WHERE $kept_here)
 
 -- Erases the request of one key, in the transaction that finishes the key.
 -- name: request_erase
@@ -841,11 +847,12 @@ ORDER BY e.id LIMIT $6::bigint;
 
 -- The keys of an owner after that one: in progress, or not confirmed.  Those
 -- that a transaction is just changing, perhaps a handler's, are left for the
--- next pass.
+-- next pass.  No lease has a deadline before $4 (see lease_first).  The sums
+-- keep the server from reading all keys in the order of id.
 -- name: recover_rows
 SELECT $row FROM once_key k
-WHERE k.owner = $1 AND k.id > $2
-ORDER BY k.id LIMIT $3::bigint FOR UPDATE OF k SKIP LOCKED;
+WHERE k.owner = $1 AND k.locked_until >= $4 AND k.id + 0 > $2
+ORDER BY k.id + 0 LIMIT $3::bigint FOR UPDATE OF k SKIP LOCKED;
 
 -- Whether the record of the key, or any record of the owner, may name an
 -- attempt.
@@ -1028,10 +1035,10 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 -- of one moment, so that transactions under way do no harm.
 -- name: kept_mend
 -- scan: counts the stored requests, of which max_kept bounds the bytes
-UPDATE once_kept s SET bytes = s.bytes + d.bytes
+UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes + d.bytes
 FROM (SELECT (SELECT coalesce(sum($request_bytes), 0)
 	FROM once_request o)::bigint - $kept_sum AS bytes) d
-WHERE s.stripe = $stripe AND d.bytes <> 0;
+WHERE $kept_here AND d.bytes <> 0;
 
 -- The error of those counts.
 -- name: kept_error
@@ -1276,7 +1283,6 @@ SELECT $effect FROM once_effect e WHERE e.id = $1;
 -- Metrics and health ---------------------------------------------------------
 
 -- name: kept_bytes
--- scan: sums the bytes of stored requests, in 64 rows
 SELECT $kept_sum;
 
 -- The bytes of the tables, with their indexes.
@@ -1285,9 +1291,10 @@ SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relkind = 'r' AND relname LIKE 'once\_%'
     AND relnamespace = current_schema()::regnamespace;
 
+-- No lease has a deadline before $1 (see lease_first).
 -- name: gauge_running
 SELECT count(*) FROM once_key
-WHERE owner IS NOT NULL AND state = 'in_progress';
+WHERE owner IS NOT NULL AND locked_until >= $1 AND state = 'in_progress';
 
 -- name: gauge_open
 SELECT state, count(*), min(updated_at), 0::bigint FROM once_key

@@ -72,15 +72,22 @@ CREATE SEQUENCE once_fingerprint_spec_id;
 --            observer's clock
 --   beat_at  the time of that, for people, and to forget hosts that never come
 --            back
+--
+-- While any transaction in the server is open, such as that of pg_dump, it
+-- keeps all versions of a row that have been since, and a search by an index
+-- steps over them.  So what changes all the time is part of the key, and grows:
+-- the newest version is the last one of the index.  That is so in once_session
+-- and once_kept, too.
 -- name: schema_owner
 CREATE TABLE once_owner(
-	id bigint PRIMARY KEY,
+	id bigint NOT NULL,
 	host text NOT NULL,
 	boot text NOT NULL,
 	pid bigint NOT NULL,
 	beat bigint NOT NULL DEFAULT 0,
-	beat_at bigint NOT NULL
-) WITH (fillfactor = 50);
+	beat_at bigint NOT NULL,
+	PRIMARY KEY(id, beat)
+);
 
 -- One row for each process that writes, and one for each of its connections.
 --
@@ -92,9 +99,6 @@ CREATE TABLE once_owner(
 --   seq     the number of the connection's last transaction.  After a lost
 --           connection its process asks here whether the COMMIT was carried out
 --
--- The key has seq, so that each transaction's row is found at once.  Without it
--- the versions of one row would be a chain, which grows while any transaction
--- in the server, such as that of pg_dump, keeps them from being removed.
 -- name: schema_session
 CREATE TABLE once_session(
 	owner bigint NOT NULL,
@@ -107,14 +111,18 @@ CREATE TABLE once_session(
 -- adds to one of them and subtracts from it, by the number of its server
 -- process, so that hardly two transactions wait for each other.  A row may be
 -- negative.
+--
+--   seq      grows with each change
 -- name: schema_kept
 CREATE TABLE once_kept(
-	stripe bigint PRIMARY KEY,
-	bytes bigint NOT NULL DEFAULT 0
-) WITH (fillfactor = 50);
+	stripe bigint NOT NULL,
+	seq bigint NOT NULL DEFAULT 0,
+	bytes bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY(stripe, seq)
+);
 
 -- name: schema_kept_stripes
-INSERT INTO once_kept(stripe) SELECT generate_series(0, 63);
+INSERT INTO once_kept(stripe) SELECT generate_series(0, 31);
 
 -- Specs are long, few, and the same for many keys.  Number 0 is empty.
 --
@@ -238,9 +246,11 @@ CREATE TABLE once_key(
 	body bytea
 );
 
--- The leases of owners: few, and read by each sweep.
+-- The leases, which are few, by their deadlines: so a search leaves out those
+-- that ended long ago, which a long transaction keeps in the index.
 -- name: schema_key_running
-CREATE INDEX once_key_running ON once_key(owner) WHERE owner IS NOT NULL;
+CREATE INDEX once_key_running ON once_key(locked_until)
+    WHERE owner IS NOT NULL;
 
 -- Keys that end by age, oldest first.
 -- name: schema_key_expiry

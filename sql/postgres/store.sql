@@ -37,34 +37,53 @@ SELECT version, secret FROM once_meta WHERE id = 1 FOR SHARE;
 
 -- Processes ----------------------------------------------------------------
 
+-- The server's time (ms), read once.
+-- list: clock_now
+(SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
+
 -- name: owner_new
 INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)
-VALUES ($1, $2, $3, $4, 1,
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+VALUES ($1, $2, $3, $4, 1, $clock_now);
 
 -- A process moves its row; it comes back if another host removed it.
 -- name: owner_beat
-INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)
-VALUES ($1, $2, $3, $4, 1,
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-ON CONFLICT (id) DO UPDATE SET beat = once_owner.beat + 1,
-    beat_at = excluded.beat_at
-RETURNING beat_at, current_setting('synchronous_standby_names') <> '',
+WITH moved AS (UPDATE once_owner SET beat = beat + 1, beat_at = $clock_now
+    WHERE id = $1 AND beat = (SELECT o.beat FROM once_owner o WHERE o.id = $1
+	ORDER BY o.beat DESC LIMIT 1)
+    RETURNING id),
+anew AS (INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)
+    SELECT $1, $2, $3, $4, 1, $clock_now
+    WHERE NOT EXISTS (SELECT 1 FROM moved))
+SELECT $clock_now, current_setting('synchronous_standby_names') <> '',
     pg_current_snapshot()::text;
 
 -- All processes: whether one has not moved for a week, and whether it has
 -- leases or tries effects.  A process that does is in the list even without a
--- row, which another host may have removed too early: beat 0.
+-- row, which another host may have removed too early: beat 0.  No lease has a
+-- deadline before $1 (see lease_first).
 -- name: owners
--- scan: there is a row for each process, and one for each lease
-SELECT o.id, o.host, o.boot, o.beat,
-    o.beat_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-	- 604800000 AS old,
-    EXISTS (SELECT 1 FROM once_key k WHERE k.owner = o.id)
-	OR EXISTS (SELECT 1 FROM once_effect e WHERE e.owner = o.id) AS busy
-FROM once_owner o
+WITH RECURSIVE o AS (
+    (SELECT n.id, n.host, n.boot, n.beat, n.beat_at FROM once_owner n
+    ORDER BY n.id DESC, n.beat DESC LIMIT 1)
+    UNION ALL
+    SELECT l.* FROM o, LATERAL (SELECT n.id, n.host, n.boot, n.beat, n.beat_at
+	FROM once_owner n WHERE n.id < o.id
+	ORDER BY n.id DESC, n.beat DESC LIMIT 1) l),
+b AS (SELECT k.owner FROM once_key k
+    WHERE k.owner IS NOT NULL AND k.locked_until >= $1
+    UNION SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL)
+SELECT o.id, o.host, o.boot, o.beat, o.beat_at < $clock_now - 604800000 AS old,
+    EXISTS (SELECT 1 FROM b WHERE b.owner = o.id) AS busy
+FROM o
 UNION ALL
 SELECT b.owner, '', '', 0::bigint, false, true
-FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
-    UNION SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL) b
-WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = b.owner);
+FROM b WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.id = b.owner);
+
+-- No lease has an earlier deadline than the result: neither one that is there,
+-- nor one of a transaction that began in the last minute.  $1 is an earlier
+-- result, or 0.
+-- name: lease_first
+SELECT least(min(locked_until), $clock_now - 60000) FROM once_key
+WHERE owner IS NOT NULL
+    AND locked_until >= CASE WHEN $1::bigint <= $clock_now THEN $1::bigint
+	ELSE 0 END;

@@ -64,7 +64,7 @@ FREQUENT = (
     ('confirm', (7, TOKEN)),
     ('expire', (100, 1000000)),
     ('status', ('0' * 32,)),
-    ('recover_rows', (7, 0, 10)),
+    ('recover_rows', (7, 0, 10, 0)),
     ('job_next', (0,)),
 )
 

@@ -159,7 +159,7 @@ def test_a_handler_in_its_transaction_keeps_its_lease(t):
     app.do('BEGIN')
     app.do("SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN)
     # A pass leaves the key for later; the end of the attempt waits.
-    eq(once.run('recover_rows', OWNER, 0, 10), [])
+    eq(once.run('recover_rows', OWNER, 0, 10, 0), [])
     other.text('finish_unknown', 1, TOKEN, True, None)
     other.send(other.text('finish_unknown', 1, TOKEN, True, None))
     other.waits(boss)

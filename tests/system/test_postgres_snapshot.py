@@ -1,13 +1,15 @@
 """What a transaction that stays open for long, such as that of pg_dump, makes
-the statements of a first run and of a replay cost in a PostgreSQL store.  It
-keeps the versions of rows that were changed since, and none of these statements
-may have to step over all of them."""
+the statements of a first run, of a replay, of the keeper and of a sweep cost in
+a PostgreSQL store.  It keeps the versions of rows that were changed since, and
+none of these statements may have to step over all of them."""
 import json
 
 from pgsql import OWNER, TOKEN, digest, reservation, reserve, store
 
 ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 RUNS = 2000
+LONG_AGO = -3600000     # the deadline of what has ended since (ms from now)
+HELD = dict(environment=b'A=b', body=b'c', max_kept=1 << 30)
 
 
 def blocks(once, name, *values):
@@ -24,21 +26,32 @@ def lives(once, first):
     """Keys that run and are completed, one after another."""
     for n in range(first, first + RUNS):
         once.run('session_next', OWNER, once.epoch, 0, n)
-        reserve(once, 'k%d' % n, id=n)
+        reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, **HELD)
         once.run('finish_completed', n, TOKEN, 1000, *ANSWER)
+        once.run('owner_beat', OWNER, 'host', 'boot', 1)
 
 
 def costs(once, n):
+    leases = int(once.run('lease_first', once.leases)[0][0])
+    once.leases = leases
     return {name: blocks(once, name, *values) for name, values in {
         'session_next': (OWNER, once.epoch, 0, n),
         'session_void': (OWNER, 0, n - 1),
         'session_seq': (OWNER, 0, n - 1),
         'session_there': (OWNER, 0, n - 1),
         'session_check': (OWNER, once.epoch),
-        'reserve_new': reservation(1 << 40, 'new', max_open=5),
+        'reserve_new': reservation(1 << 40, 'new', max_open=5, max_active=5,
+                                   **HELD),
+        'caller_lock': (11,),
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
         'finish_completed': (1 << 40, TOKEN, 1000, *ANSWER),
         'request_erase': (1 << 40,),
+        'kept_bytes': (),
+        'gauge_running': (leases,),
+        'lease_first': (leases,),
+        'owners': (leases,),
+        'owner_still': (OWNER, n),
+        'recover_rows': (OWNER, 0, 100, leases),
     }.items()}
 
 
@@ -46,6 +59,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     server, once = store(t)
     for slot in -1, 0:
         once.do(once.text('session_new', OWNER, slot))
+    once.leases = 0
     once.epoch = int(once.run('session_epoch', OWNER)[0][0])
     for setting in ('enable_seqscan', 'enable_bitmapscan', 'jit'):
         once.do('SET %s = 0' % setting)
@@ -58,6 +72,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     dump.do('SELECT count(*) FROM once_key')
     lives(once, RUNS + 1)
     after = costs(once, 2 * RUNS + 1)
+    # An index may have one more level, and be searched twice.
     bad = {name: (before[name], after[name]) for name in before
-           if after[name] > before[name] + 2}
+           if after[name] > before[name] + 4}
     assert not bad, bad

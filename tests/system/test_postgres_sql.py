@@ -94,9 +94,9 @@ def test_passes_find_few_rows_among_many_keys(t):
             ('find', (digest('x'), b'x', b'/', b's')),
             ('job_next', (0,)), ('job_abandoned', ()),
             ('reconcile_first', (1,)), ('reconcile_due', (0, 1)),
-            ('recover_rows', (7, 0, 10)),
+            ('recover_rows', (7, 0, 10, 0)),
             ('expire', (100, 1000000)), ('gauge_open', ()),
-            ('gauge_running', ()), ('find_open', (
+            ('gauge_running', (0,)), ('find_open', (
                 '11111111-1111-4111-8111-111111111111',)),
             ('forget', (1 << 40, None)), ('status', ('0' * 32,)),
             ('finish_completed', (1 << 40, TOKEN, 1, True, 200, 0, 1, 0, None,

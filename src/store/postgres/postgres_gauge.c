@@ -24,6 +24,7 @@
 /* --- gauges --------------------------------------------------------------- */
 
 struct open_counts {
+	const struct store *s;
 	struct postgres_count key[RECORD_NSTATES];
 	struct postgres_count effect[STORE_EFFECT_NSTATES];
 	int64_t running, kept_bytes, store_bytes;
@@ -35,7 +36,7 @@ gauge_open(struct pg *pg, void *arg)
 	struct open_counts *c = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_GAUGE_RUNNING, "");
+	pg_send(pg, PG_QUERY_GAUGE_RUNNING, "i", c->s->leases_from);
 	pg_send(pg, PG_QUERY_GAUGE_OPEN, "");
 	pg_send(pg, PG_QUERY_GAUGE_OUTBOX, "");
 	pg_send(pg, PG_QUERY_KEPT_BYTES, "");
@@ -90,7 +91,7 @@ postgres_gauges(struct store *s, struct metrics_gauges *g)
 {
 	static const enum record_state open[] = { RECORD_PENDING,
 		RECORD_UNKNOWN, RECORD_DEAD_LETTER };
-	struct open_counts c;
+	struct open_counts c = { .s = s };
 	enum rc rc;
 
 	gauges_unknown(g);

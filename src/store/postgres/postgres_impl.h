@@ -94,7 +94,9 @@ struct store {
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
 	_Atomic int64_t bytes; /* of the tables, as of the last sweep */
-	atomic_uint absent;    /* keys in a row that were not there */
+	/* no lease has an earlier deadline, as of the last beat; 0: not known */
+	_Atomic int64_t leases_from;
+	atomic_uint absent; /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 
@@ -105,6 +107,7 @@ struct store {
 	struct postgres_outcome *late;    /* outcomes to be recorded */
 	struct postgres_watched *watched; /* owners */
 	int64_t looked;        /* clock_boot() of the last look at them */
+	unsigned beats;        /* of the keeper, which alone uses it */
 	unsigned nlate, nheld; /* all of late; those that are held */
 	int failing; /* outcomes that their callers have failed to record */
 	int64_t ids[POSTGRES_IDS_MAX]; /* numbers that no key has yet */

@@ -24,6 +24,11 @@
 #include "log.h"
 #include "postgres_impl.h"
 
+/* Every so many beats all leases are looked at.  One may have an earlier
+ * deadline than those that were there: its COMMIT waited for a standby longer
+ * than the lease is, or the server's clock was set. */
+#define LEASES_LOOK 100
+
 /* An owner as it was seen last, in the order of their numbers. */
 struct postgres_watched {
 	struct postgres_watched *next;
@@ -182,11 +187,12 @@ owner_read(struct store *s, struct pg *pg)
 static enum rc
 run_look(struct pg *pg, void *arg)
 {
+	struct store *s = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_OWNERS, "");
+	pg_send(pg, PG_QUERY_OWNERS, "i", s->leases_from);
 	rc = pg_sync(pg);
-	return rc == RC_OK ? owner_read(arg, pg) : rc;
+	return rc == RC_OK ? owner_read(s, pg) : rc;
 }
 
 enum rc
@@ -248,6 +254,7 @@ postgres_owner_new(struct store *s)
 struct beat {
 	struct store *s;
 	int64_t losses;
+	int64_t leases_from;
 	bool waits; /* its COMMIT does, for a standby */
 	struct postgres_confirmed confirmed; /* once it is */
 };
@@ -287,8 +294,10 @@ run_beat(struct pg *pg, void *arg)
 	enum rc rc;
 
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
-	pg_send(pg, PG_QUERY_OWNERS, "");
+	pg_send(pg, PG_QUERY_OWNERS, "i", s->leases_from);
 	pg_send(pg, PG_QUERY_META, "");
+	pg_send(pg, PG_QUERY_LEASE_FIRST, "i",
+	    s->beats % LEASES_LOOK == 0 ? 0 : s->leases_from);
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = pg_one(pg, "m?p", &now, &b->waits, &snapshot)) != RC_OK)
 		return rc;
@@ -296,7 +305,9 @@ run_beat(struct pg *pg, void *arg)
 	postgres_clock_set(s, now);
 	FAULT(OWNER_MOVED);
 	rc = owner_read(s, pg);
-	return rc == RC_OK ? pg_one(pg, "--i", &b->losses) : rc;
+	if (rc == RC_OK)
+		rc = pg_one(pg, "--i", &b->losses);
+	return rc == RC_OK ? pg_one(pg, "i", &b->leases_from) : rc;
 }
 
 /* The server's log has one order: with this COMMIT the standby has the changes
@@ -325,8 +336,11 @@ postgres_owner_beat(struct store *s)
 	txn_health(s->pool, &h);
 	if (rc == RC_OK && !h.went_back)
 		s->losses = b.losses;
-	if (rc == RC_OK)
+	if (rc == RC_OK) {
+		s->leases_from = b.leases_from;
+		s->beats++;
 		beat_confirmed(&b);
+	}
 	return rc;
 }
 
