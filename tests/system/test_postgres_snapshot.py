@@ -19,7 +19,10 @@ def blocks(once, name, *values):
                    once.text(name, *values))
     once.do('ROLLBACK')
     plan = json.loads('\n'.join(plan))[0]['Plan']
-    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    # The changes of a WITH may run after all else, which does not count them.
+    return sum(node['Shared Hit Blocks'] + node['Shared Read Blocks']
+               for node in [plan] + plan.get('Plans', [])
+               if node is plan or node['Node Type'] == 'ModifyTable')
 
 
 def lives(once, first):
@@ -50,6 +53,7 @@ def costs(once, n):
         'gauge_running': (leases,),
         'lease_first': (leases,),
         'owners': (leases,),
+        'owner_beat': (OWNER, 'host', 'boot', 1),
         'owner_still': (OWNER, n),
         'recover_rows': (OWNER, 0, 100, leases),
     }.items()}
@@ -72,7 +76,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     dump.do('SELECT count(*) FROM once_key')
     lives(once, RUNS + 1)
     after = costs(once, 2 * RUNS + 1)
-    # An index may have one more level, and be searched twice.
+    # An index may have one more level, and be searched several times.
     bad = {name: (before[name], after[name]) for name in before
-           if after[name] > before[name] + 4}
+           if after[name] > before[name] * 3 // 2 + 4}
     assert not bad, bad
