@@ -74,6 +74,12 @@ spool_has_room(uint64_t more)
 	return now <= most && more <= most - now;
 }
 
+uint64_t
+spool_total(void)
+{
+	return atomic_load(&total);
+}
+
 const char *
 spool_dir(void)
 {

@@ -27,6 +27,9 @@ enum rc spool_setup(const char *dir, uint64_t total);
  * does not check: the output of a running handler must be read to its end. */
 bool spool_has_room(uint64_t more);
 
+/* The maximum of all spools together (bytes). */
+uint64_t spool_total(void);
+
 /* NULL when there is no memory. */
 struct spool *spool_new(void);
 void spool_free(struct spool *s);

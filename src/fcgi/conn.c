@@ -17,6 +17,8 @@
 #include "limit.h"
 #include "log.h"
 
+#include "shares.h"
+
 #include "conn.h"
 
 void
@@ -67,13 +69,22 @@ conn_log(const struct conn *c)
 	return c->exchange.conf != NULL ? &c->exchange.log : NULL;
 }
 
+void
+conn_drop_body(struct exchange *x)
+{
+	spool_free(x->body);
+	x->body = NULL;
+	shares_give(x->share, x->taken);
+	x->taken = 0;
+}
+
 /* Forgets the request and the answer. */
 static void
 conn_reset(struct exchange *x)
 {
 	answer_free(&x->answer);
-	spool_free(x->body);
-	x->body = NULL;
+	conn_drop_body(x);
+	x->share = SHARES_NONE;
 	conf_unref(x->conf);
 	x->conf = NULL;
 	buf_free(&x->path);

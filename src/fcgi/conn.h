@@ -53,6 +53,8 @@ struct exchange {
 	struct buf path;
 	/* the body as it arrives */
 	struct spool *body;
+	unsigned share; /* of the client: see shares.h */
+	uint64_t taken; /* bytes of the body that count there */
 	uint64_t limit, declared, received;
 	bool has_length; /* declared holds CONTENT_LENGTH */
 	bool discard;    /* the body is read and dropped */
@@ -149,6 +151,9 @@ void conn_unwatch(struct conn *c);
  * every connection that reads is closed.
  */
 void conn_park(struct conn *c, enum conn_state state);
+
+/* Frees the body, with its part of the client's share. */
+void conn_drop_body(struct exchange *x);
 
 /* Whether its body has been arriving for longer than io_timeout: what it holds
  * may then be given to other requests that need it.  Called by the leader. */

@@ -25,6 +25,7 @@
 #include "log.h"
 #include "route.h"
 
+#include "shares.h"
 #include "uuid.h"
 #include "conn_read.h"
 
@@ -188,8 +189,7 @@ static void
 spoil(struct exchange *x, enum body_state state)
 {
 	x->request.body_state = state;
-	spool_free(x->body);
-	x->body = NULL;
+	conn_drop_body(x);
 }
 
 static void
@@ -202,36 +202,49 @@ unstorable(struct exchange *x, enum rc rc)
 	spoil(x, BODY_UNSTORABLE);
 }
 
+/* Whether there is room for that many bytes more of this body. */
+static enum body_state
+room_for(const struct exchange *x, size_t len)
+{
+	if (!spool_has_room(len))
+		return BODY_NO_ROOM;
+	return shares_have_room(x->share, x->taken, len) ? BODY_WHOLE
+							 : BODY_NO_SHARE;
+}
+
 /*
- * Whether all spools have room for that many bytes more of this body.  If not,
- * the room of bodies that have been arriving for too long is taken, the longest
- * first: a peer that trickles must not keep others out.
+ * The same, but if there is none, the room of bodies that have been arriving
+ * for too long is taken, the longest first: a peer that trickles must not keep
+ * others out.
  */
-static bool
+static enum body_state
 conn_read_make_room(struct exchange *x, size_t len)
 {
+	enum body_state state = room_for(x, len);
 	struct conn *c;
 
 	TAILQ_FOREACH(c, &x->conn->mux->bodies, body_link)
 	{
-		if (spool_has_room(len))
-			return true;
-		if (c == x->conn || !conn_is_slow_body(c))
+		if (state == BODY_WHOLE || c == x->conn ||
+		    !conn_is_slow_body(c))
 			break;
-		if (c->exchange.body == NULL)
+		if (c->exchange.body == NULL ||
+		    (state == BODY_NO_SHARE && c->exchange.share != x->share))
 			continue;
 		log_event(LOG_WARN, "peer-stalled", &c->exchange.log,
 		    LOG_S("while", "reading the body"),
 		    LOG_I("received", c->exchange.received),
 		    LOG_S("note", "its room is needed"));
 		spoil(&c->exchange, BODY_NO_ROOM);
+		state = room_for(x, len);
 	}
-	return spool_has_room(len);
+	return state;
 }
 
 static void
 take_body(struct exchange *x, const void *data, size_t len)
 {
+	enum body_state state;
 	enum rc rc = RC_NOMEM;
 
 	x->received += len;
@@ -245,14 +258,19 @@ take_body(struct exchange *x, const void *data, size_t len)
 		spoil(x, BODY_MISMATCH);
 		return;
 	}
-	if (!conn_read_make_room(x, len)) {
-		spoil(x, BODY_NO_ROOM);
+	if (x->body == NULL)
+		x->share = shares_of(request_param(&x->request, "REMOTE_ADDR"));
+	if ((state = conn_read_make_room(x, len)) != BODY_WHOLE) {
+		spoil(x, state);
 		return;
 	}
 	if (x->body == NULL)
 		x->body = spool_new();
-	if (x->body != NULL)
+	if (x->body != NULL) {
+		shares_take(x->share, len);
+		x->taken += len;
 		rc = spool_write(x->body, data, len);
+	}
 	if (rc != RC_OK)
 		unstorable(x, rc);
 }

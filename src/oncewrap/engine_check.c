@@ -98,6 +98,9 @@ engine_refuse_store(struct job *job, enum rc rc)
 static const char no_room[] =
     "The bodies of the requests under way take all of spool_total; "
     "nothing ran.";
+static const char no_share[] =
+    "The bodies of this client's requests under way take half of spool_total; "
+    "nothing ran.";
 
 static const struct {
 	enum problem_code code;
@@ -112,6 +115,7 @@ static const struct {
 	[BODY_ABORTED] = { PROBLEM_BODY_INCOMPLETE,
 	    "The request was cut off." },
 	[BODY_NO_ROOM] = { PROBLEM_OVERLOADED, no_room },
+	[BODY_NO_SHARE] = { PROBLEM_OVERLOADED, no_share },
 	[BODY_UNSTORABLE] = { PROBLEM_STORE_UNAVAILABLE,
 	    "The server could not store the request body; nothing ran." },
 };
@@ -133,9 +137,9 @@ engine_check_body(struct job *job)
 	assert((size_t)state < sizeof(bodies) / sizeof(bodies[0]));
 	if (state == BODY_WHOLE && !spool_has_room(0))
 		state = BODY_NO_ROOM;
-	if (state == BODY_NO_ROOM)
-		engine_note_refused(
-		    job, PROBLEM_OVERLOADED, "spool_total", true);
+	if (state == BODY_NO_ROOM || state == BODY_NO_SHARE)
+		engine_note_refused(job, PROBLEM_OVERLOADED, "spool_total",
+		    state == BODY_NO_ROOM);
 	if (state == BODY_TOO_LARGE)
 		return refuse_too_large(job);
 	if (bodies[state].code == PROBLEM_BODY_INCOMPLETE)

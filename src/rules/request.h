@@ -29,6 +29,7 @@ enum body_state {
 	BODY_BAD_LENGTH, /* CONTENT_LENGTH is no number */
 	BODY_ABORTED,    /* the peer sent FCGI_ABORT_REQUEST */
 	BODY_NO_ROOM,    /* all spools together hold too much */
+	BODY_NO_SHARE,   /* other bodies of this client hold too much */
 	BODY_UNSTORABLE  /* the spool failed: disk full, I/O error */
 };
 

@@ -79,6 +79,37 @@ def test_request_above_spool_total_runs_nothing(t):
     eq(len(t.ledger()), 2)
 
 
+def test_bodies_of_one_client_do_not_keep_others_out(t):
+    """They take half of spool_total, but one alone may take all."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('[ "$QUERY_STRING" = hold ] && gate gate\n'
+                               'status 201; echo done'),
+                  server={'spool_total': '1M', 'admin_path': '/admin'})
+    mine, other = '192.0.2.7', '192.0.2.8'
+
+    def begin(key, size, path='/pay'):
+        conn = once.begin(key, b'x' * size, query='hold', path=path,
+                          address=mine)
+        gate.wait()
+        return conn
+    held = [begin('a', 250000), begin('b', 250000, '/other')]
+    for size in (100000, 900000):
+        answer = once.post('c', b'x' * size, address=mine)
+        problem(answer, 'overloaded', acted=True)
+        assert b'of this client' in answer.body, answer
+    eq(once.get('/admin/health').body.decode(),
+       'ok\noverloaded spool_total route=- caller=192.0.2.7\n')
+    first(once.post('c', b'x' * 10000, address=mine), 201)
+    first(once.post('d', b'x' * 500000, address=other), 201)
+    first(once.post('e', b'x' * 500000, address=''), 201)
+    gate.open(2)
+    for conn in held:
+        first(conn.answer(), 201)
+    wait_until(lambda: once.post('f', b'x' * 900000,
+                                 address=mine).status == 201,
+               'there is room again')
+
+
 def test_output_above_spool_total_is_kept_and_new_requests_wait(t):
     gate = t.gate()
     once = t.once(handler=t.sh('status 201; head -c 2000000 /dev/zero; '
@@ -124,7 +155,8 @@ def test_bodies_that_never_end_do_not_keep_others_out(t):
     for n in range(8):
         conns.append(once.connect())
         conns[-1].send(begin() + stream(PARAMS, 1, pairs(request_params(
-            'POST', '/pay', key='slow%d' % n, length=False))),
+            'POST', '/pay', key='slow%d' % n, length=False,
+            address='192.0.2.%d' % n))),
             stream(STDIN, 1, b'x' * 130000, end=False))
     with Trickle(conns):
         wait_until(lambda: once.post('k', b'x' * 200000).status == 201,
