@@ -70,7 +70,7 @@ on_crash = 'resume' AS resume, retention,
 created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
 expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
 reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
-queued_at, kept, status, body_length, last_error
+queued_at, kept, status, body_length, last_error, 0 AS change
 
 -- list: row
 id, key, path, scope, $record
@@ -522,7 +522,7 @@ RETURNING key_id, next_at;
 SELECT $effect FROM once_effect
 WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
     AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5
-ORDER BY id;
+ORDER BY id LIMIT ?6;
 
 -- Passes ------------------------------------------------------------------
 
@@ -601,7 +601,7 @@ PRAGMA data_version;
 SELECT $row FROM once_key
 WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
     AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5 AND created_at <= ?6
-ORDER BY id;
+ORDER BY id LIMIT ?7;
 
 -- The columns of struct store_listed.
 -- name: list_all
@@ -610,16 +610,16 @@ SELECT $row, $response,
     EXISTS (SELECT 1 FROM once_refused f WHERE f.key_id = k.id) AS output
 FROM once_key k
 WHERE id > ?1
-ORDER BY id;
+ORDER BY id LIMIT ?2;
 
 -- name: list_key
 -- scan: sorts the few keys of one name
 SELECT $row FROM once_key INDEXED BY once_key_identity
-WHERE identity BETWEEN ?8 AND ?9 AND key = ?7
+WHERE identity BETWEEN ?9 AND ?10 AND key = ?8
     AND id > ?1 AND (?2 IS NULL OR scope = ?2)
     AND (?3 IS NULL OR path = ?3) AND (?4 IS NULL OR state = ?4)
     AND updated_at >= ?5 AND created_at <= ?6
-ORDER BY id;
+ORDER BY id LIMIT ?7;
 
 -- The key with that downstream key, which tells its number: see downstream.h.
 -- name: find_told
@@ -841,7 +841,7 @@ FROM once_key WHERE id < ?1 ORDER BY id DESC LIMIT ?5;
 -- name: browse_key
 SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
     AND ifnull(downstream = ?4, 1)
-FROM once_key WHERE identity BETWEEN ?6 AND ?7 AND key = ?1 LIMIT ?5;
+FROM once_key WHERE identity BETWEEN ?5 AND ?6 AND key = ?1 LIMIT ?7;
 
 -- name: browse_open
 SELECT id, ?2 IS NULL OR path = ?2 FROM once_key
@@ -870,9 +870,12 @@ SELECT $effect FROM once_effect WHERE id = ?1;
 
 -- Metrics and health -------------------------------------------------------
 
+-- Keys in progress; ?1 is 0.
 -- name: gauge_running
-SELECT (SELECT count(*) FROM $by_owner AND owner > 0 AND state = 'in_progress')
-    + (SELECT count(*) FROM $recent AND owner > 0 AND state = 'in_progress');
+SELECT (SELECT count(*) FROM $by_owner AND owner > 0 AND state = 'in_progress'
+	AND locked_until >= ?1)
+    + (SELECT count(*) FROM $recent AND owner > 0 AND state = 'in_progress'
+	AND locked_until >= ?1);
 
 -- name: gauge_open
 SELECT state, count(*), min(updated_at), 0 FROM once_key

@@ -991,7 +991,6 @@ SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 -- Keys with an open outcome: a step in the index for each caller, and one for
 -- each key that is counted.
 -- name: crowds_open
--- scan: walks the callers that it has found
 WITH RECURSIVE c(i, caller) AS (
     SELECT 1::bigint, (SELECT min(k.caller) FROM once_key k
 	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller > $1)
@@ -1019,7 +1018,7 @@ JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 -- name: crowds_queued
 SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
 FROM (SELECT max(q.caller) AS caller, count(*) AS n, min(q.id) AS id
-    FROM once_key q WHERE q.queued_at <= $now AND q.caller > $1
+    FROM once_key q WHERE q.queued_at <= $4 AND q.caller > $1
     GROUP BY q.caller >> 22 ORDER BY 1 LIMIT $2::bigint) g
 JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 

@@ -5,8 +5,8 @@
  * beside the database.  The byte's offset is 62 random bits, drawn anew by each
  * process, and is its name in the store.  No byte is ever taken over, so a dead
  * owner never looks alive again.  A lock needs no byte in the file, and none is
- * written here.  A process that can open the file could lock all of it.  So only
- * the daemon's own user may open it, and no handler inherits a descriptor of
+ * written here.  A process that can open the file could lock all of it.  So
+ * only the daemon's own user may open it, and no handler inherits a descriptor of
  * it.
  */
 #ifndef LIVENESS_H

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The largest time (ms, some 30,000 years). */
 #define ROW_TIME_MAX 1000000000000000
@@ -27,6 +28,13 @@ struct row_bytes {
 
 #define ROW_MEMBER(letter, type, member) \
 	ROW_WORD_MEMBER(letter, type, member, NULL)
+
+/* A parameter that one store has as a number, another as bytes. */
+struct row_value {
+	size_t n; /* 0: a number */
+	int64_t number;
+	unsigned char bytes[16];
+};
 
 /* With the function that gives the value of a word, or false. */
 #define ROW_WORD(type, member, parse) ROW_WORD_MEMBER('e', type, member, parse)

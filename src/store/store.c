@@ -13,13 +13,6 @@ ops_of(const struct store *store)
 	return ((const struct store_base *)(const void *)store)->ops;
 }
 
-static const struct store_ops *
-ops_of_list(const struct store_cursor *cursor)
-{
-	return ops_of(
-	    ((const struct store_cursor_base *)(const void *)cursor)->store);
-}
-
 /* clang-format off */
 #define X(type, name, parameters, arguments)	\
 	type					\
@@ -65,34 +58,4 @@ store_outcome_free(struct store_outcome *outcome)
 {
 	if (outcome != NULL)
 		ops_of(outcome->store)->outcome_free(outcome);
-}
-
-enum rc
-store_list_next(struct store_cursor *cursor, struct record *key)
-{
-	struct store_listed listed;
-	enum rc rc = ops_of_list(cursor)->list_next(cursor, &listed);
-
-	if (rc == RC_OK)
-		*key = listed.key;
-	return rc;
-}
-
-enum rc
-store_list_all_next(struct store_cursor *cursor, struct store_listed *listed)
-{
-	return ops_of_list(cursor)->list_next(cursor, listed);
-}
-
-enum rc
-store_outbox_next(struct store_cursor *cursor, struct store_effect *effect)
-{
-	return ops_of_list(cursor)->outbox_next(cursor, effect);
-}
-
-void
-store_list_free(struct store_cursor *cursor)
-{
-	if (cursor != NULL)
-		ops_of_list(cursor)->list_free(cursor);
 }

@@ -7,9 +7,31 @@
 
 #include <stdatomic.h>
 
-#include "crowds.h"
 #include "liveness.h"
 #include "store_browse.h"
+#include "tx.h"
+
+/* Keys and effects that end by age. */
+struct store_aged {
+	int64_t completed, failed_retryable, expired;
+	int64_t delivered; /* effects */
+};
+
+/* A walk over all keys that end by age, or over all effects, in parts. */
+struct store_walk {
+	bool effects;
+	int64_t at, id; /* the place of the last row, as the store has it */
+	int state;
+	struct store_aged sum;
+};
+
+/* The walk under way, of the one thread that tallies; and the sums of the last
+ * one. */
+struct store_tally {
+	struct store_walk walk;
+	_Atomic int64_t completed, failed_retryable, expired, delivered;
+	atomic_bool counted;
+};
 
 /*
  * A row for each function: its type, name, parameters and arguments.  Each
@@ -17,6 +39,16 @@
  */
 /* clang-format off */
 #define STORE_VALUE_OPS(X) \
+	X(enum rc, tx_read, (struct store *s, tx_body *body, void *arg), \
+	    (s, body, arg)) \
+	X(enum rc, tx_look, (struct store *s, tx_body *body, void *arg), \
+	    (s, body, arg)) \
+	X(enum rc, tx_range, (const struct store *s, const char *key, \
+	    struct row_value range[2]), (s, key, range)) \
+	X(enum rc, walk, (struct store *s, struct store_walk *w, int n), \
+	    (s, w, n)) \
+	X(enum rc, sizes, (struct store *s, int64_t *database, \
+	    int64_t *wal), (s, database, wal)) \
 	X(const unsigned char *, secret, (const struct store *s), (s)) \
 	X(int64_t, now, (const struct store *s), (s)) \
 	X(int64_t, wall, (const struct store *s, int64_t store_time), \
@@ -72,8 +104,6 @@
 	    (s, job, terms, lease)) \
 	X(enum rc, job_abandoned, (struct store *s, struct record *job), \
 	    (s, job)) \
-	X(enum rc, status, (struct store *s, const char *resource, \
-	    struct record *key), (s, resource, key)) \
 	X(bool, wait_work, (struct store *s, uint64_t *generation, \
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(int, watch, (const struct store *s), (s)) \
@@ -95,47 +125,17 @@
 	    const struct store_identity *identity, int64_t id, \
 	    struct buf *environment, struct spool **body), \
 	    (s, identity, id, environment, body)) \
-	X(enum rc, gauges, (struct store *s, struct metrics_gauges *gauges), \
-	    (s, gauges)) \
-	X(enum rc, tally, (struct store *s, bool *done), (s, done)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
 	    (s, why, size)) \
-	X(enum rc, browse, (struct store *s, const struct store_browse *what, \
-	    struct store_found *found), (s, what, found)) \
-	X(enum rc, browse_effects, (struct store *s, int64_t key_id, \
-	    struct store_found *found), (s, key_id, found)) \
-	X(enum rc, browse_key, (struct store *s, int64_t id, \
-	    struct record *key, struct response *head), (s, id, key, head)) \
-	X(enum rc, browse_effect, (struct store *s, int64_t id, \
-	    struct store_effect *effect), (s, id, effect)) \
-	X(enum rc, browse_count, (struct store *s, \
-	    struct store_browse_counts *counts), (s, counts)) \
-	X(enum rc, find_downstream, (struct store *s, const char *downstream, \
-	    int64_t *id), (s, downstream, id)) \
-	X(enum rc, output, (struct store *s, int64_t id, \
-	    struct store_output *output), (s, id, output)) \
 	X(enum rc, forget, (struct store *s, int64_t id, \
 	    enum record_state from), (s, id, from)) \
 	X(enum rc, forget_some, (struct store *s, \
 	    struct store_forgotten *keys, size_t n), (s, keys, n)) \
-	X(enum rc, list, (struct store *s, const struct store_filter *filter, \
-	    struct store_cursor **cursor), (s, filter, cursor)) \
-	X(enum rc, list_all, (struct store *s, \
-	    struct store_cursor **cursor), (s, cursor)) \
-	X(enum rc, outbox_list, (struct store *s, \
-	    const struct store_effect_filter *filter, \
-	    struct store_cursor **cursor), (s, filter, cursor)) \
 	X(enum rc, effect_retry, (struct store *s, int64_t id), (s, id)) \
 	X(enum rc, effect_drop, (struct store *s, int64_t id), (s, id)) \
 	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
 	    struct store_copied *copied, char *why, size_t size), \
 	    (s, what, copied, why, size)) \
-	X(enum rc, stats, (struct store *s, struct store_counts *counts), \
-	    (s, counts)) \
-	X(enum rc, scopes, (struct store *s, const char *after, \
-	    struct store_scope *scopes, size_t max, size_t *n), \
-	    (s, after, scopes, max, n)) \
-	X(enum rc, crowds, (struct store *s, struct crowds *c), (s, c)) \
 	X(enum rc, doctor, (struct store *s, const struct conf *conf, \
 	    struct store_finding *findings, size_t max, size_t *n), \
 	    (s, conf, findings, max, n)) \
@@ -169,9 +169,6 @@ struct store_ops {
 	void (*close)(struct store *s);
 #undef X
 	void (*outcome_free)(struct store_outcome *);
-	enum rc (*list_next)(struct store_cursor *, struct store_listed *);
-	enum rc (*outbox_next)(struct store_cursor *, struct store_effect *);
-	void (*list_free)(struct store_cursor *);
 };
 
 /* The struct of every store begins with this. */
@@ -184,12 +181,35 @@ struct store_base {
 	 * store_liveness() */
 	int64_t host;
 	atomic_int attempts; /* enum rc of the last store_attempt_lock() */
+	struct store_tally tally;
+	/* No lease has a deadline before that (store time). */
+	_Atomic int64_t leases_from;
 };
 
-/* The struct of every cursor begins with this. */
-struct store_cursor_base {
-	struct store *store;
-};
+/*
+ * A transaction that reads, and sees one state of the store; or, without that
+ * promise, one lookup.  Failures are those of the body, and RC_BUSY, RC_IO,
+ * RC_TIMEOUT.
+ */
+enum rc store_tx_read(struct store *s, tx_body *body, void *arg);
+enum rc store_tx_look(struct store *s, tx_body *body, void *arg);
+
+/* What the identities of a key have in the index, from range[0] to range[1], as
+ * parameters. */
+enum rc store_tx_range(
+    const struct store *s, const char *key, struct row_value range[2]);
+
+/* Counts the next n keys, or effects, of the walk; RC_NOTFOUND: these were the
+ * last. */
+enum rc store_walk(struct store *s, struct store_walk *w, int n);
+
+/* Effects in each state that is not delivered. */
+enum rc
+store_count_effects(struct store *s, int64_t counts[STORE_EFFECT_NSTATES]);
+
+/* Bytes of the database, and of its write-ahead log; -1: it has none of its
+ * own. */
+enum rc store_sizes(struct store *s, int64_t *database, int64_t *wal);
 
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *s, struct liveness **liveness);

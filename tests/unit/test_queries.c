@@ -375,25 +375,33 @@ read_sources(void)
 	return all;
 }
 
+static bool
+stands_in(const char *sources, const char *prefix, const char *statement)
+{
+	static const char of_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	char name[128];
+	const size_t n =
+	    (size_t)snprintf(name, sizeof(name), " %s%s", prefix, statement);
+
+	for (const char *p = strstr(sources, name); p != NULL;
+	     p = strstr(p + n, name))
+		if (strchr(of_names, p[n]) == NULL)
+			return true;
+	name[0] = '(';
+	return strstr(sources, name) != NULL;
+}
+
 static void
 each_statement_is_used(void **state)
 {
-	char *sources = read_sources(), name[128], *p;
+	char *sources = read_sources();
 	enum query q;
-	size_t n;
 
 	(void)state;
-	for (q = 0; q < QUERY_COUNT; q++) {
-		n = (size_t)snprintf(
-		    name, sizeof(name), "QUERY_%s", queries_name(q));
-		for (p = strstr(sources, name); p != NULL;
-		     p = strstr(p + n, name))
-			if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789",
-				p[n]) == NULL)
-				break;
-		if (p == NULL)
-			fail_msg("%s is not used", name);
-	}
+	for (q = 0; q < QUERY_COUNT; q++)
+		if (!stands_in(sources, "QUERY_", queries_name(q)) &&
+		    !stands_in(sources, "TX_", queries_name(q)))
+			fail_msg("%s is not used", queries_name(q));
 	free(sources);
 }
 

@@ -26,6 +26,7 @@
 #ifndef PG_H
 #define PG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -133,9 +134,11 @@ bool pg_is_unsafe(const struct pg *pg);
  *	o	const void *, size_t; 0 bytes send NULL
  *	u	const char *, a UUID.  NULL sends NULL, a text that is no UUID
  *		the UUID of zeros, which no row has
+ *	w	const struct row_value *
  *	n	(no argument) NULL
  */
 void pg_send(struct pg *pg, enum pg_query q, const char *format, ...);
+void pg_vsend(struct pg *pg, enum pg_query q, const char *format, va_list *ap);
 
 /* The same for a statement whose result is of no interest: pg_result() does not
  * give it.  If it fails, the statements after it fail. */
@@ -194,9 +197,10 @@ enum rc pg_one(struct pg *pg, const char *format, ...);
 enum rc pg_done(struct pg *pg);
 enum rc pg_update(struct pg *pg, int *changed);
 
-/* Goes to the next row, which pg_members() reads.  RC_NOTFOUND: there is
- * none. */
+/* Goes to the next row, which pg_vrow() and pg_members() read.  RC_NOTFOUND:
+ * there is none. */
 enum rc pg_next(struct pg *pg);
+enum rc pg_vrow(struct pg *pg, const char *format, va_list *ap);
 
 /*
  * Reads the columns with the members' names from the row of the last pg_next()

@@ -223,18 +223,24 @@ pg_next(struct pg *pg)
 	return RC_OK;
 }
 
-static enum rc
-next_row(struct pg *pg, const char *format, va_list *ap)
+enum rc
+pg_vrow(struct pg *pg, const char *format, va_list *ap)
 {
-	enum rc rc = pg_next(pg);
+	enum rc rc = RC_OK;
 
-	if (rc != RC_OK)
-		return rc;
 	if (strlen(format) != (size_t)PQnfields(pg->result))
 		return pg_misused(pg, "a letter for each column");
 	for (int i = 0; format[i] != '\0' && rc == RC_OK; i++)
 		rc = column_letter(pg, i, format[i], ap);
 	return rc;
+}
+
+static enum rc
+next_row(struct pg *pg, const char *format, va_list *ap)
+{
+	enum rc rc = pg_next(pg);
+
+	return rc == RC_OK ? pg_vrow(pg, format, ap) : rc;
 }
 
 enum rc

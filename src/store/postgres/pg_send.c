@@ -93,6 +93,7 @@ parameter_uuid(struct parameters *p, const char *text)
 static bool
 parameter_letter(struct parameters *p, char letter, va_list *ap)
 {
+	const struct row_value *value;
 	const char *text;
 	const void *data;
 	int64_t number;
@@ -128,6 +129,12 @@ parameter_letter(struct parameters *p, char letter, va_list *ap)
 					       : parameter_bytes(p, data, n);
 	case 'u':
 		parameter_uuid(p, va_arg(*ap, const char *));
+		return true;
+	case 'w':
+		value = va_arg(*ap, const struct row_value *);
+		if (value->n > 0)
+			return parameter_bytes(p, value->bytes, value->n);
+		parameter_number(p, value->number, 8);
 		return true;
 	default:
 		return letter == 'n';
@@ -179,12 +186,18 @@ send_statement(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 }
 
 void
+pg_vsend(struct pg *pg, enum pg_query q, const char *format, va_list *ap)
+{
+	send_statement(pg, q, PG_PENDING_RESULT, format, ap);
+}
+
+void
 pg_send(struct pg *pg, enum pg_query q, const char *format, ...)
 {
 	va_list ap;
 
 	va_start(ap, format);
-	send_statement(pg, q, PG_PENDING_RESULT, format, &ap);
+	pg_vsend(pg, q, format, &ap);
 	va_end(ap);
 }
 

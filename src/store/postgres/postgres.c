@@ -20,9 +20,6 @@ const struct store_ops postgres_ops = {
 #undef X
 	    .close = postgres_close,
 	.outcome_free = postgres_outcome_free,
-	.list_next = postgres_list_next,
-	.outbox_next = postgres_outbox_next,
-	.list_free = postgres_list_free,
 };
 
 /* The URI, and what of this host a daemon needs. */
@@ -472,4 +469,19 @@ postgres_share_end(struct store *s, struct store_sharer *sharer)
 {
 	(void)s;
 	(void)sharer;
+}
+
+/* --- backup --------------------------------------------------------------- */
+
+enum rc
+postgres_backup(struct store *s, const struct store_backup *what,
+    struct store_copied *copied, char *why, size_t size)
+{
+	(void)what;
+	memset(copied, 0, sizeof(*copied));
+	snprintf(why, size,
+	    "%s: a copy of a PostgreSQL database is made by pg_dump(1), which "
+	    "copies all of one moment",
+	    txn_database(s->pool));
+	return RC_INVALID;
 }

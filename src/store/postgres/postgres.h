@@ -22,8 +22,5 @@ STORE_VOID_OPS(X)
 #undef X
 void postgres_close(struct store *s);
 void postgres_outcome_free(struct store_outcome *outcome);
-enum rc postgres_list_next(struct store_cursor *c, struct store_listed *l);
-enum rc postgres_outbox_next(struct store_cursor *c, struct store_effect *e);
-void postgres_list_free(struct store_cursor *c);
 
 #endif

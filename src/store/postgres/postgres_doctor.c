@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "postgres_count.h"
 #include "postgres_identity.h"
 #include "postgres_row.h"
 #include "postgres_doctor.h"
@@ -296,16 +295,6 @@ states_run(struct pg *pg, void *arg)
 	return rc;
 }
 
-static enum rc
-doctor_outbox(struct pg *pg, void *arg)
-{
-	enum rc rc;
-
-	pg_send(pg, PG_QUERY_GAUGE_OUTBOX, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? postgres_count_effects(pg, arg) : rc;
-}
-
 struct topics {
 	const struct conf *conf;
 	struct findings_topics found;
@@ -336,7 +325,7 @@ enum rc
 postgres_doctor(struct store *s, const struct conf *conf,
     struct store_finding *items, size_t max, size_t *n)
 {
-	struct postgres_count effects[STORE_EFFECT_NSTATES];
+	int64_t effects[STORE_EFFECT_NSTATES];
 	struct findings_open open = { 0 };
 	struct topics topics = { .conf = conf };
 	struct findings f = { items, max, 0 };
@@ -349,9 +338,9 @@ postgres_doctor(struct store *s, const struct conf *conf,
 	check_owners(s, &f);
 	rc = postgres_read(s, states_run, &open);
 	findings_open(&f, rc, &open);
-	rc = postgres_read(s, doctor_outbox, effects);
-	findings_outbox(&f, rc, effects[STORE_EFFECT_PENDING].n,
-	    effects[STORE_EFFECT_DEAD_LETTER].n);
+	rc = store_count_effects(s, effects);
+	findings_outbox(&f, rc, effects[STORE_EFFECT_PENDING],
+	    effects[STORE_EFFECT_DEAD_LETTER]);
 	check_effects(s, &f);
 	rc = postgres_read(s, doctor_topics, &topics);
 	findings_topics(&f, rc, &topics.found);

@@ -10,7 +10,6 @@
 #include "digest.h"
 #include "lock.h"
 #include "postgres.h"
-#include "postgres_count.h"
 #include "postgres_host.h"
 #include "postgres_news.h"
 #include "store_module.h"
@@ -50,22 +49,6 @@ struct postgres_confirmed {
 	int nopen;
 };
 
-/* A tally under way of the keys that end by age, and then of the outbox: see
- * postgres_gauge.c. */
-struct postgres_walk {
-	struct postgres_aged keys;
-	bool keys_done;
-	int64_t at, delivered; /* the last number that was counted */
-};
-
-struct postgres_tally {
-	struct postgres_walk walk;
-	/* the last complete one; under the lock */
-	struct postgres_aged last;
-	int64_t last_delivered;
-	bool counted;
-};
-
 struct store {
 	struct store_base base;
 	struct txn_pool *pool;
@@ -94,9 +77,7 @@ struct store {
 	atomic_bool renewing;  /* see postgres_loss_look() */
 	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
 	_Atomic int64_t bytes; /* of the tables, as of the last sweep */
-	/* no lease has an earlier deadline, as of the last beat; 0: not known */
-	_Atomic int64_t leases_from;
-	atomic_uint absent; /* keys in a row that were not there */
+	atomic_uint absent;    /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 
@@ -119,8 +100,7 @@ struct store {
 	atomic_int forgotten; /* how often ids and fingerprint_specs were */
 	enum rc last;         /* of the last write */
 	enum rc reserving;    /* of the last reservation that was needed */
-	struct postgres_tally tally;
-	pthread_cond_t beat; /* the keeper has work, or ends */
+	pthread_cond_t beat;  /* the keeper has work, or ends */
 	bool stop;
 
 	pthread_t thread;

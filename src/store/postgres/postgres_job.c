@@ -18,7 +18,6 @@ struct job_read {
 	const struct store *s;
 	enum pg_query query;
 	int64_t skip; /* jobs that are left to other processes */
-	const char *resource;
 	struct record *record;
 	int64_t now;
 };
@@ -103,33 +102,6 @@ postgres_job_abandoned(struct store *s, struct record *job)
 
 	memset(job, 0, sizeof(*job));
 	return txn_run(s->pool, TXN_LOOK, run_abandoned, &r);
-}
-
-static enum rc
-run_status(struct pg *pg, void *arg)
-{
-	struct job_read *r = arg;
-	enum rc rc;
-
-	memset(r->record, 0, sizeof(*r->record));
-	pg_send(pg, PG_QUERY_STATUS, "s", r->resource);
-	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
-	    (rc = pg_next(pg)) != RC_OK)
-		return rc;
-	rc = postgres_row_read(pg, r->record);
-	if (rc == RC_CORRUPT)
-		postgres_row_bad(r->s, "once_key", r->record->id);
-	return rc;
-}
-
-enum rc
-postgres_status(struct store *s, const char *resource, struct record *key)
-{
-	struct job_read r = { .s = s, .resource = resource, .record = key };
-
-	/* The caller frees it even if no server could be asked. */
-	memset(key, 0, sizeof(*key));
-	return txn_run(s->pool, TXN_LOOK, run_status, &r);
 }
 
 /* --- start: a worker takes the lease of an accepted key ------------------- */

@@ -56,7 +56,7 @@ go_on(struct store *s)
 	lock_give(&s->lock);
 	/* The server may give the numbers to another process. */
 	postgres_place_forget(s);
-	s->leases_from = 0;
+	s->base.leases_from = 0;
 	return postgres_owner_new(s);
 }
 

@@ -190,7 +190,7 @@ run_look(struct pg *pg, void *arg)
 	struct store *s = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_OWNERS, "i", s->leases_from);
+	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
 	rc = pg_sync(pg);
 	return rc == RC_OK ? owner_read(s, pg) : rc;
 }
@@ -294,10 +294,10 @@ run_beat(struct pg *pg, void *arg)
 	enum rc rc;
 
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
-	pg_send(pg, PG_QUERY_OWNERS, "i", s->leases_from);
+	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
 	pg_send(pg, PG_QUERY_META, "");
 	pg_send(pg, PG_QUERY_LEASE_FIRST, "i",
-	    s->beats % LEASES_LOOK == 0 ? 0 : s->leases_from);
+	    s->beats % LEASES_LOOK == 0 ? 0 : s->base.leases_from);
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = pg_one(pg, "m?p", &now, &b->waits, &snapshot)) != RC_OK)
 		return rc;
@@ -337,7 +337,7 @@ postgres_owner_beat(struct store *s)
 	if (rc == RC_OK && !h.went_back)
 		s->losses = b.losses;
 	if (rc == RC_OK) {
-		s->leases_from = b.leases_from;
+		s->base.leases_from = b.leases_from;
 		s->beats++;
 		beat_confirmed(&b);
 	}

@@ -166,7 +166,7 @@ run_owner(struct pg *pg, void *arg)
 		pg_send(pg, PG_QUERY_OWNER_STILL, "ii", r->owner->id,
 		    r->owner->beat);
 	pg_send(pg, PG_QUERY_RECOVER_ROWS, "iiii", r->owner->id, r->from,
-	    (int64_t)r->limit, r->s->leases_from);
+	    (int64_t)r->limit, r->s->base.leases_from);
 	if ((rc = pg_sync(pg)) == RC_OK && still)
 		rc = pg_one(pg, "-");
 	if (rc == RC_NOTFOUND)

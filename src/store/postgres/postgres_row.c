@@ -8,21 +8,12 @@
 #include "rows.h"
 #include "postgres_row.h"
 
-/* Only PostgreSQL has this column. */
-static const struct row_member row_change[] = {
-	ROW_MEMBER('i', record, change),
-};
-
 static enum rc
 row_read_key(struct pg *pg, bool identified, struct record *r)
 {
-	enum rc rc;
-
 	memset(r, 0, sizeof(*r));
-	rc = pg_members(pg, rows_record, rows_nrecord, r);
-	if (rc == RC_OK)
-		rc = pg_members(pg, row_change, 1, r);
-	return rows_record_end(r, identified, rc);
+	return rows_record_end(
+	    r, identified, pg_members(pg, rows_record, rows_nrecord, r));
 }
 
 enum rc

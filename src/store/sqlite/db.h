@@ -10,6 +10,7 @@
 #ifndef DB_H
 #define DB_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,9 +103,11 @@ struct db_stmt *db_stmt(struct db *db, enum query q);
  *	o	const void *, size_t; 0 bytes bind NULL
  *	u	const char *, a UUID; binds its 16 bytes.  NULL binds NULL, a
  *		text that is no UUID an empty blob, which no row has
+ *	w	const struct row_value *
  *	n	(no argument) NULL
  */
 void db_bindf(struct db_stmt *s, const char *format, ...);
+void db_vbindf(struct db_stmt *s, const char *format, va_list *ap);
 
 /* The next row; or RC_NOTFOUND: there is none, and the statement is reset.
  * After RC_OK the caller resets the statement when it has read the row. */
@@ -136,6 +139,7 @@ void db_reset(struct db_stmt *s);
  *	-	(no argument) the column is not read
  */
 enum rc db_rowf(struct db_stmt *s, const char *format, ...);
+enum rc db_vrowf(struct db_stmt *s, const char *format, va_list *ap);
 
 /* The same for a statement of at most one row: steps, reads and resets.
  * RC_NOTFOUND: there is no row.  It has no letter that points into the row. */

@@ -282,8 +282,8 @@ db_members(
 
 /* --- rows by a format ----------------------------------------------------- */
 
-static enum rc
-read_row(struct db_stmt *s, const char *format, va_list *ap)
+enum rc
+db_vrowf(struct db_stmt *s, const char *format, va_list *ap)
 {
 	enum rc rc = RC_OK;
 	int i;
@@ -302,7 +302,7 @@ db_rowf(struct db_stmt *s, const char *format, ...)
 	enum rc rc;
 
 	va_start(ap, format);
-	rc = read_row(s, format, &ap);
+	rc = db_vrowf(s, format, &ap);
 	va_end(ap);
 	return rc;
 }
@@ -320,7 +320,7 @@ db_onef(struct db_stmt *s, const char *format, ...)
 		rc = db_misused(s, "a letter that points into the row");
 	va_start(ap, format);
 	if (rc == RC_OK)
-		rc = read_row(s, format, &ap);
+		rc = db_vrowf(s, format, &ap);
 	va_end(ap);
 	db_reset(s);
 	return rc;

@@ -83,6 +83,7 @@ bind_uuid(struct db_stmt *s, int i, const char *text)
 static void
 bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 {
+	const struct row_value *value;
 	const char *text;
 	const void *data;
 	int64_t number;
@@ -114,6 +115,13 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 	case 'u':
 		bind_uuid(s, i, va_arg(*ap, const char *));
 		break;
+	case 'w':
+		value = va_arg(*ap, const struct row_value *);
+		if (value->n > 0)
+			bind_blob(s, i, value->bytes, value->n);
+		else
+			bound(s, sqlite3_bind_int64(s->stmt, i, value->number));
+		break;
 	case 'n':
 		break;
 	default:
@@ -122,9 +130,8 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 }
 
 void
-db_bindf(struct db_stmt *s, const char *format, ...)
+db_vbindf(struct db_stmt *s, const char *format, va_list *ap)
 {
-	va_list ap;
 	int i;
 
 	if (s->error != RC_OK)
@@ -133,9 +140,17 @@ db_bindf(struct db_stmt *s, const char *format, ...)
 		s->error = db_misused(s, "a letter for each parameter");
 		return;
 	}
-	va_start(ap, format);
 	for (i = 0; format[i] != '\0' && s->error == RC_OK; i++)
-		bind_letter(s, i + 1, format[i], &ap);
+		bind_letter(s, i + 1, format[i], ap);
+}
+
+void
+db_bindf(struct db_stmt *s, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	db_vbindf(s, format, &ap);
 	va_end(ap);
 }
 

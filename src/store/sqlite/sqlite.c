@@ -11,7 +11,4 @@ const struct store_ops sqlite_ops = {
 #undef X
 	    .close = sqlite_close,
 	.outcome_free = sqlite_outcome_free,
-	.list_next = sqlite_list_next,
-	.outbox_next = sqlite_outbox_next,
-	.list_free = sqlite_list_free,
 };

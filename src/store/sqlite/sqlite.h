@@ -14,8 +14,5 @@ STORE_VOID_OPS(X)
 #undef X
 void sqlite_close(struct store *store);
 void sqlite_outcome_free(struct store_outcome *outcome);
-enum rc sqlite_list_next(struct store_cursor *c, struct store_listed *l);
-enum rc sqlite_outbox_next(struct store_cursor *c, struct store_effect *e);
-void sqlite_list_free(struct store_cursor *c);
 
 #endif

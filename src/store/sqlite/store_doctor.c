@@ -182,14 +182,13 @@ check_states(struct db *db, struct findings *f)
 }
 
 static void
-check_outbox(struct db *db, struct findings *f)
+check_outbox(struct store *store, struct findings *f)
 {
-	struct store_count effects[STORE_EFFECT_NSTATES];
-	enum rc rc;
+	int64_t effects[STORE_EFFECT_NSTATES];
+	enum rc rc = store_count_effects(store, effects);
 
-	rc = store_count_effects(db, QUERY_GAUGE_OUTBOX, effects);
-	findings_outbox(f, rc, effects[STORE_EFFECT_PENDING].n,
-	    effects[STORE_EFFECT_DEAD_LETTER].n);
+	findings_outbox(f, rc, effects[STORE_EFFECT_PENDING],
+	    effects[STORE_EFFECT_DEAD_LETTER]);
 }
 
 /* Effects, payloads and turns must match: see store_effect.c. */
@@ -318,7 +317,7 @@ sqlite_doctor(struct store *store, const struct conf *conf,
 	check_requests(reader->db, &f);
 	check_owners(store, reader->db, &f);
 	check_states(reader->db, &f);
-	check_outbox(reader->db, &f);
+	check_outbox(store, &f);
 	check_effects(reader->db, &f);
 	check_topics(reader->db, conf, &f);
 	store_reader_give(store, reader);

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "downstream.h"
 #include "store_operator.h"
 #include "store_impl.h"
 #include "store_row.h"
@@ -46,44 +45,6 @@ sqlite_due(struct store *store, int64_t after, struct record *due)
 	store_reader_give(store, reader);
 	if (rc == RC_NOTFOUND)
 		due->reconcile_after = due_at;
-	return rc;
-}
-
-static enum rc
-find_by(struct db *db, enum query query, const char *downstream, int64_t *id)
-{
-	struct db_stmt *s = db_stmt(db, query);
-
-	db_bindf(s, "u", downstream);
-	return db_onef(s, "i", id);
-}
-
-enum rc
-store_find_told(
-    struct store *store, struct db *db, const char *downstream, int64_t *id)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_FIND_TOLD);
-	enum rc rc;
-
-	db_bindf(s, "iu", downstream_id(store->secret, downstream), downstream);
-	rc = db_onef(s, "i", id);
-	return rc == RC_NOTFOUND ? find_by(db, QUERY_FIND_OPEN, downstream, id)
-				 : rc;
-}
-
-enum rc
-sqlite_find_downstream(struct store *store, const char *downstream, int64_t *id)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	rc = store_reader_take(store, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_find_told(store, reader->db, downstream, id);
-	if (rc == RC_NOTFOUND)
-		rc = find_by(reader->db, QUERY_FIND_DOWNSTREAM, downstream, id);
-	store_reader_give(store, reader);
 	return rc;
 }
 

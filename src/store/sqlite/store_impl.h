@@ -9,7 +9,6 @@
 #include "liveness.h"
 #include "lock.h"
 #include "store.h"
-#include "store_count.h"
 #include "store_guard.h"
 #include "store_outbox.h"
 #include "sqlite.h"
@@ -21,16 +20,6 @@ struct store_reader {
 	bool large;        /* has the large cache, for looking up keys */
 	bool begun;        /* by store_reader_begin() */
 	struct store_reader *next;
-};
-
-/* A tally under way of the keys that end by age, and then of the outbox: see
- * store_gauge.c. */
-struct store_tally {
-	struct store_walk keys, effects;
-	bool keys_done;
-	/* the last complete tally; under the lock */
-	int64_t key[RECORD_NSTATES], delivered;
-	bool counted;
 };
 
 /* A key's place in the index of keys that end by age. */
@@ -71,7 +60,6 @@ struct store {
 	struct store_reader *looker; /* the large reader, while it is free */
 	bool has_looker;             /* a large reader exists */
 	struct liveness *liveness;   /* NULL until it is needed */
-	struct store_tally tally;
 	/* where the next batch of keys to expire begins: after bad rows */
 	struct expire_place expired;
 };
@@ -106,17 +94,6 @@ enum rc store_read_blob(struct db *db, const char *table, int64_t id,
 /* The same for the pieces of that number. */
 enum rc
 store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body);
-
-/* The head of the response in the current row of a statement with $row and
- * $response, of a key that is kept.  RC_CORRUPT or RC_VERSION: it makes no
- * sense. */
-enum rc store_read_head(
-    struct db_stmt *s, const struct record *key, struct response *r);
-
-/* The key with that downstream key, if that is told by the downstream key
- * itself, or its outcome is open.  RC_NOTFOUND. */
-enum rc store_find_told(
-    struct store *store, struct db *db, const char *downstream, int64_t *id);
 
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);

@@ -1,6 +1,5 @@
 /*
- * The key store, for requests that are accepted now and run later: the queue,
- * and the status resource.
+ * The key store, for requests that are accepted now and run later: the queue.
  */
 #include "config.h"
 
@@ -65,26 +64,4 @@ void
 sqlite_news_to(struct store *store, int fd)
 {
 	committer_news_to(store->committer, fd);
-}
-
-/* --- the status resource -------------------------------------------------- */
-
-enum rc
-sqlite_status(struct store *store, const char *resource, struct record *r)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	memset(r, 0, sizeof(*r));
-	rc = store_reader_query(store, QUERY_STATUS, &reader);
-	if (rc != RC_OK)
-		return rc;
-	db_bindf(reader->s, "s", resource);
-	rc = db_step_row(reader->s);
-	if (rc == RC_OK)
-		rc = store_row_read(reader->s, r);
-	if (rc == RC_CORRUPT)
-		store_row_bad(reader->db, "once_key", r->id);
-	store_reader_give(store, reader);
-	return rc;
 }

@@ -263,15 +263,6 @@ read_head(struct db_stmt *s, struct kept_head *out)
 }
 
 enum rc
-store_read_head(struct db_stmt *s, const struct record *key, struct response *r)
-{
-	struct kept_head h;
-	enum rc rc = read_head(s, &h);
-
-	return rc == RC_OK ? kept_head_read(&h, key, r) : rc;
-}
-
-enum rc
 sqlite_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
 {

@@ -9,24 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "postgres_identity.h"
-#include "postgres_row.h"
+#include "kept.h"
 #include "rows.h"
 #include "store_operator.h"
+#include "store_ops.h"
 
 /* Rows that a list reads at a time. */
 #define PAGE 64
 
 struct store_cursor {
-	struct store_cursor_base base;
-	enum pg_query query;
+	struct store *store;
+	enum tx_query query;
 	char *key, *scope, *path;
 	const char *state;
-	unsigned char first[POSTGRES_DIGEST_LEN], last[POSTGRES_DIGEST_LEN];
+	struct row_value range[2]; /* of key */
 	int64_t created_before, since;
 	int64_t id;                /* the only row; 0: all */
 	int64_t after_id, last_id; /* of rows that were read */
-
 	union {
 		struct store_listed key[PAGE];
 		struct store_effect effect[PAGE];
@@ -44,7 +43,7 @@ list_copy(const char *text, char **out)
 }
 
 static enum rc
-list_new(struct store *s, enum pg_query query, int64_t id, int64_t since,
+list_new(struct store *store, enum tx_query query, int64_t id, int64_t since,
     struct store_cursor **out)
 {
 	struct store_cursor *c;
@@ -52,7 +51,7 @@ list_new(struct store *s, enum pg_query query, int64_t id, int64_t since,
 	*out = c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return RC_NOMEM;
-	c->base.store = s;
+	c->store = store;
 	c->query = query;
 	c->since = since;
 	c->after_id = id != 0 ? id - 1 : 0;
@@ -60,66 +59,66 @@ list_new(struct store *s, enum pg_query query, int64_t id, int64_t since,
 	return RC_OK;
 }
 
-enum rc
-postgres_list(
-    struct store *s, const struct store_filter *f, struct store_cursor **out)
+static enum rc
+list_texts(struct store_cursor **c, const char *key, const char *scope,
+    const char *path)
 {
-	struct store_cursor *c;
-	enum rc rc;
+	enum rc rc = RC_NOMEM;
 
-	rc = list_new(s, f->key != NULL ? PG_QUERY_LIST_KEY : PG_QUERY_LIST,
-	    f->id, f->since, out);
-	if (rc != RC_OK)
-		return rc;
-	c = *out;
-	if (f->state != RECORD_NONE)
-		c->state = record_state_name(f->state);
-	c->created_before =
-	    f->older_ms > 0 ? postgres_now(s) - f->older_ms : INT64_MAX;
-	rc = RC_NOMEM;
-	if (list_copy(f->key, &c->key) && list_copy(f->scope, &c->scope) &&
-	    list_copy(f->path, &c->path))
-		rc = RC_OK;
-	if (rc == RC_OK && c->key != NULL)
-		rc = postgres_identity_range(
-		    s->secret, c->key, c->first, c->last);
-	if (rc == RC_OK)
-		return rc;
-	postgres_list_free(c);
-	*out = NULL;
+	if (list_copy(key, &(*c)->key) && list_copy(scope, &(*c)->scope) &&
+	    list_copy(path, &(*c)->path))
+		rc = key != NULL ? store_tx_range((*c)->store, key, (*c)->range)
+				 : RC_OK;
+	if (rc != RC_OK) {
+		store_list_free(*c);
+		*c = NULL;
+	}
 	return rc;
 }
 
 enum rc
-postgres_list_all(struct store *s, struct store_cursor **out)
-{
-	return list_new(s, PG_QUERY_LIST_ALL, 0, 0, out);
-}
-
-enum rc
-postgres_outbox_list(struct store *s, const struct store_effect_filter *f,
+store_list(struct store *store, const struct store_filter *f,
     struct store_cursor **out)
 {
 	struct store_cursor *c;
 	enum rc rc;
 
-	rc = list_new(s, PG_QUERY_EFFECT_LIST, f->id, f->since, out);
+	rc = list_new(store, f->key != NULL ? TX_LIST_KEY : TX_LIST, f->id,
+	    f->since, out);
 	if (rc != RC_OK)
 		return rc;
 	c = *out;
+	if (f->state != RECORD_NONE)
+		c->state = record_state_name(f->state);
+	c->created_before = f->older_ms > 0
+	    ? store_wall(store, store_now(store)) - f->older_ms
+	    : INT64_MAX;
+	return list_texts(out, f->key, f->scope, f->path);
+}
+
+enum rc
+store_list_all(struct store *store, struct store_cursor **out)
+{
+	return list_new(store, TX_LIST_ALL, 0, 0, out);
+}
+
+enum rc
+store_outbox_list(struct store *store, const struct store_effect_filter *f,
+    struct store_cursor **out)
+{
+	enum rc rc = list_new(store, TX_EFFECT_LIST, f->id, f->since, out);
+
+	if (rc != RC_OK)
+		return rc;
 	if (f->state != STORE_EFFECT_NONE)
-		c->state = store_effect_state_name(f->state);
-	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
-		return RC_OK;
-	postgres_list_free(c);
-	*out = NULL;
-	return RC_NOMEM;
+		(*out)->state = store_effect_state_name(f->state);
+	return list_texts(out, NULL, f->scope, f->path);
 }
 
 static bool
 is_of_effects(const struct store_cursor *c)
 {
-	return c->query == PG_QUERY_EFFECT_LIST;
+	return c->query == TX_EFFECT_LIST;
 }
 
 /* Frees the rows that were read, and not taken. */
@@ -136,8 +135,10 @@ list_drop(struct store_cursor *c)
 }
 
 void
-postgres_list_free(struct store_cursor *c)
+store_list_free(struct store_cursor *c)
 {
+	if (c == NULL)
+		return;
 	list_drop(c);
 	free(c->key);
 	free(c->scope);
@@ -146,63 +147,60 @@ postgres_list_free(struct store_cursor *c)
 }
 
 static void
-list_send(const struct store_cursor *c, struct pg *pg)
+list_send(const struct store_cursor *c, struct tx *tx)
 {
 	const int64_t rows = c->id != 0 ? 1 : PAGE;
 
 	if (is_of_effects(c))
-		pg_send(pg, c->query, "isssii", c->after_id, c->scope, c->path,
+		tx_send(tx, c->query, "isssii", c->after_id, c->scope, c->path,
 		    c->state, c->since, rows);
-	else if (c->query == PG_QUERY_LIST_ALL)
-		pg_send(pg, c->query, "ii", c->after_id, rows);
+	else if (c->query == TX_LIST_ALL)
+		tx_send(tx, c->query, "ii", c->after_id, rows);
 	else if (c->key == NULL)
-		pg_send(pg, c->query, "isssiii", c->after_id, c->scope, c->path,
+		tx_send(tx, c->query, "isssiii", c->after_id, c->scope, c->path,
 		    c->state, c->since, c->created_before, rows);
 	else
-		pg_send(pg, c->query, "isssiiisbb", c->after_id, c->scope,
+		tx_send(tx, c->query, "isssiiisww", c->after_id, c->scope,
 		    c->path, c->state, c->since, c->created_before, rows,
-		    c->key, c->first, sizeof(c->first), c->last,
-		    sizeof(c->last));
+		    c->key, &c->range[0], &c->range[1]);
 }
 
 /* Reads the current row of a key. */
 static enum rc
 list_read_key(
-    const struct store_cursor *c, struct pg *pg, struct store_listed *l)
+    const struct store_cursor *c, struct tx *tx, struct store_listed *l)
 {
 	struct kept_head h;
 	enum rc rc;
 
 	memset(l, 0, sizeof(*l));
 	store_inline_answer_init(&l->answer);
-	rc = postgres_row_read(pg, &l->key);
-	if (rc != RC_OK || c->query != PG_QUERY_LIST_ALL)
+	rc = tx_this_record(tx, &l->key);
+	if (rc != RC_OK || c->query != TX_LIST_ALL)
 		return rc;
-	rc = pg_members(pg, rows_listed, rows_nlisted, l);
-	if (rc == RC_OK && l->key.kept && postgres_row_head(pg, &h) == RC_OK)
+	rc = tx_members(tx, rows_listed, rows_nlisted, l);
+	if (rc == RC_OK && l->key.kept &&
+	    tx_members(tx, kept_head, kept_nhead, &h) == RC_OK)
 		kept_head_small(&h, &l->key, &l->answer);
 	return rc;
 }
 
 /* Reads the next row into the page, unless it makes no sense. */
 static enum rc
-list_read(struct store_cursor *c, struct pg *pg)
+list_read(struct store_cursor *c, struct tx *tx)
 {
 	struct store_effect *e = &c->rows.effect[c->n];
 	struct store_listed *l = &c->rows.key[c->n];
 	const bool effects = is_of_effects(c);
 	enum rc rc;
 
-	if ((rc = pg_next(pg)) != RC_OK)
-		return rc;
-	rc =
-	    effects ? postgres_row_read_effect(pg, e) : list_read_key(c, pg, l);
+	rc = effects ? tx_this_effect(tx, e) : list_read_key(c, tx, l);
 	if (rc != RC_OK && rc != RC_CORRUPT)
 		return rc;
 	c->last_id = effects ? e->id : l->key.id;
 	if (rc == RC_CORRUPT)
-		postgres_row_bad(c->base.store,
-		    effects ? "once_effect" : "once_key", c->last_id);
+		rows_bad(tx->database, effects ? "once_effect" : "once_key",
+		    c->last_id);
 	else if (c->id == 0 || c->id == c->last_id)
 		c->n++;
 	else if (effects)
@@ -213,20 +211,21 @@ list_read(struct store_cursor *c, struct pg *pg)
 }
 
 static enum rc
-list_run(struct pg *pg, void *arg)
+list_run(struct tx *tx, void *arg)
 {
 	struct store_cursor *c = arg;
+	size_t rows = 0;
 	enum rc rc;
 
 	list_drop(c);
 	c->last_id = c->after_id;
-	list_send(c, pg);
-	rc = pg_sync(pg);
-	if (rc == RC_OK)
-		rc = pg_result(pg);
-	c->end = rc == RC_OK && (c->id != 0 || pg_rows(pg) < PAGE);
-	while (rc == RC_OK)
-		rc = list_read(c, pg);
+	list_send(c, tx);
+	rc = tx_result(tx);
+	while (rc == RC_OK && (rc = tx_next(tx)) == RC_OK) {
+		rows++;
+		rc = list_read(c, tx);
+	}
+	c->end = rc == RC_NOTFOUND && (c->id != 0 || rows < PAGE);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -238,7 +237,7 @@ list_advance(struct store_cursor *c)
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && c->next == c->n && !c->end) {
-		rc = postgres_read(c->base.store, list_run, c);
+		rc = store_tx_read(c->store, list_run, c);
 		if (rc == RC_OK)
 			c->after_id = c->last_id;
 		else
@@ -250,7 +249,7 @@ list_advance(struct store_cursor *c)
 }
 
 enum rc
-postgres_list_next(struct store_cursor *c, struct store_listed *l)
+store_list_all_next(struct store_cursor *c, struct store_listed *l)
 {
 	enum rc rc = list_advance(c);
 
@@ -260,7 +259,18 @@ postgres_list_next(struct store_cursor *c, struct store_listed *l)
 }
 
 enum rc
-postgres_outbox_next(struct store_cursor *c, struct store_effect *e)
+store_list_next(struct store_cursor *c, struct record *key)
+{
+	struct store_listed listed;
+	enum rc rc = store_list_all_next(c, &listed);
+
+	if (rc == RC_OK)
+		*key = listed.key;
+	return rc;
+}
+
+enum rc
+store_outbox_next(struct store_cursor *c, struct store_effect *e)
 {
 	enum rc rc = list_advance(c);
 

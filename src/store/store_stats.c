@@ -1,0 +1,393 @@
+/*
+ * Counts of the keys and effects, for operators, pages and metrics.
+ *
+ * The counts of a page and of metrics are cheap on a store of any size: states
+ * with few keys in a healthy store are counted at each call, in an index that
+ * holds no others.  States that end by age are counted now and then
+ * (store_tally), in parts.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "crowds.h"
+#include "gauges.h"
+#include "rows.h"
+#include "store_browse.h"
+#include "store_ops.h"
+
+/* Rows that one part of a tally reads: some milliseconds; and of what a page
+ * counts at once. */
+#define TALLY_ROWS 10000
+#define WINDOW     20000
+
+struct count {
+	int64_t n;
+	int64_t oldest; /* the first change of them: wall clock (ms) */
+	int64_t bytes;  /* of their responses */
+};
+
+/*
+ * Reads the next result, of a statement with the columns state, count, oldest
+ * and bytes.  A state without a row has 0.  A row whose state is no word of
+ * ours is not counted: doctor names it.
+ */
+static enum rc
+count_states(struct tx *tx, bool (*parse)(const char *, int *),
+    struct count *counts, size_t n)
+{
+	struct count c;
+	const char *word;
+	enum rc rc;
+	int state;
+
+	memset(counts, 0, n * sizeof(counts[0]));
+	if ((rc = tx_result(tx)) != RC_OK)
+		return rc;
+	while ((rc = tx_row(tx, "piii", &word, &c.n, &c.oldest, &c.bytes)) ==
+	    RC_OK)
+		if (word != NULL && parse(word, &state))
+			counts[state] = c;
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+static enum rc
+stats_run(struct tx *tx, void *arg)
+{
+	struct count keys[RECORD_NSTATES];
+	struct store_counts *c = arg;
+	enum rc rc;
+
+	memset(c, 0, sizeof(*c));
+	tx_send(tx, TX_COUNTS, "");
+	tx_send(tx, TX_ALL_ROWS, "");
+	rc = count_states(tx, rows_state, keys, RECORD_NSTATES);
+	if (rc == RC_OK)
+		rc = tx_one(tx, "ii", &c->key_rows, &c->effect_rows);
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES && rc == RC_OK; i++) {
+		c->keys[i] = keys[i].n;
+		c->answer_bytes += keys[i].bytes;
+	}
+	if (rc == RC_OK)
+		c->oldest_unknown_wall = keys[RECORD_UNKNOWN].oldest;
+	return rc;
+}
+
+enum rc
+store_stats(struct store *store, struct store_counts *c)
+{
+	enum rc rc = store_tx_read(store, stats_run, c);
+
+	return rc == RC_OK
+	    ? store_sizes(store, &c->database_bytes, &c->wal_bytes)
+	    : rc;
+}
+
+/* --- by scope ------------------------------------------------------------- */
+
+#define STATE(name, state)                               \
+	{                                                \
+		name, 'i',                               \
+		    offsetof(struct store_scope, keys) + \
+		    (state) * sizeof(int64_t),           \
+		    sizeof(int64_t), NULL                \
+	}
+
+static const struct row_member scope_columns[] = {
+	ROW_MEMBER('s', store_scope, scope),
+	STATE("pending", RECORD_PENDING),
+	STATE("in_progress", RECORD_IN_PROGRESS),
+	STATE("completed", RECORD_COMPLETED),
+	STATE("failed_retryable", RECORD_FAILED_RETRYABLE),
+	STATE("unknown", RECORD_UNKNOWN),
+	STATE("dead_letter", RECORD_DEAD_LETTER),
+	STATE("expired", RECORD_EXPIRED),
+};
+#define NSCOPE (sizeof(scope_columns) / sizeof(scope_columns[0]))
+_Static_assert(
+    NSCOPE == RECORD_NSTATES, "a scope, and a column for each state");
+
+struct scopes {
+	const char *after;
+	struct store_scope *scopes;
+	size_t max, n;
+};
+
+static enum rc
+scopes_run(struct tx *tx, void *arg)
+{
+	struct scopes *l = arg;
+	struct store_scope *sc;
+	enum rc rc;
+
+	store_scopes_free(l->scopes, l->n);
+	l->n = 0;
+	tx_send(tx, TX_SCOPES, "si", l->after, (int64_t)l->max);
+	rc = tx_result(tx);
+	while (rc == RC_OK && l->n < l->max && (rc = tx_next(tx)) == RC_OK) {
+		sc = &l->scopes[l->n];
+		memset(sc, 0, sizeof(*sc));
+		rc = tx_members(tx, scope_columns, NSCOPE, sc);
+		if (rc == RC_OK)
+			l->n++;
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+enum rc
+store_scopes(struct store *s, const char *after, struct store_scope *scopes,
+    size_t max, size_t *n)
+{
+	struct scopes l = { after, scopes, max, 0 };
+	enum rc rc = store_tx_read(s, scopes_run, &l);
+
+	if (rc != RC_OK) {
+		store_scopes_free(scopes, l.n);
+		l.n = 0;
+	}
+	*n = l.n;
+	return rc;
+}
+
+/* --- callers -------------------------------------------------------------- */
+
+struct crowds_read {
+	struct crowds *c;
+	int64_t now; /* store time */
+};
+
+static enum rc
+crowds_run(struct tx *tx, void *arg)
+{
+	const struct crowds_read *r = arg;
+	struct crowds *c = r->c;
+	struct crowd *one;
+	enum rc rc;
+
+	crowds_clear(c); /* of a try before this one */
+	if (c->of == CROWDS_QUEUED)
+		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
+		    (int64_t)CROWDS_MAX, c->most, r->now);
+	else
+		tx_send(tx,
+		    c->of == CROWDS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
+		    "iii", c->after, (int64_t)CROWDS_MAX, c->most);
+	rc = tx_result(tx);
+	while (rc == RC_OK && c->n < CROWDS_MAX) {
+		one = &c->item[c->n];
+		memset(one, 0, sizeof(*one));
+		rc = tx_row(tx, "iisss", &one->caller, &one->keys, &one->path,
+		    &one->scope, &one->peer);
+		if (rc != RC_NOTFOUND)
+			c->n++;
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+enum rc
+store_crowds(struct store *s, struct crowds *c)
+{
+	struct crowds_read r = { c, store_now(s) };
+	enum rc rc = store_tx_read(s, crowds_run, &r);
+
+	if (rc == RC_OK && c->n > 0)
+		c->after = c->item[c->n - 1].caller;
+	return rc;
+}
+
+/* --- the tally ------------------------------------------------------------ */
+
+static struct store_tally *
+tally_of(struct store *s)
+{
+	return &((struct store_base *)(void *)s)->tally;
+}
+
+/* Those of the last complete tally; false: there is none yet. */
+static bool
+tallied(struct store *s, struct store_aged *aged)
+{
+	const struct store_tally *t = tally_of(s);
+
+	if (!t->counted)
+		return false;
+	aged->completed = t->completed;
+	aged->failed_retryable = t->failed_retryable;
+	aged->expired = t->expired;
+	aged->delivered = t->delivered;
+	return true;
+}
+
+/* The tally is complete: its numbers become the current ones. */
+static void
+tally_ends(struct store_tally *t)
+{
+	t->completed = t->walk.sum.completed;
+	t->failed_retryable = t->walk.sum.failed_retryable;
+	t->expired = t->walk.sum.expired;
+	t->delivered = t->walk.sum.delivered;
+	t->counted = true;
+	memset(&t->walk, 0, sizeof(t->walk));
+}
+
+enum rc
+store_tally(struct store *s, bool *done)
+{
+	struct store_tally *t = tally_of(s);
+	const bool effects = t->walk.effects;
+	enum rc rc = store_walk(s, &t->walk, TALLY_ROWS);
+
+	*done = rc == RC_NOTFOUND && effects;
+	if (rc != RC_NOTFOUND)
+		return rc;
+	if (effects) {
+		tally_ends(t);
+		return RC_OK;
+	}
+	t->walk.effects = true;
+	t->walk.at = t->walk.id = 0;
+	t->walk.state = 0;
+	return RC_OK;
+}
+
+/* --- gauges --------------------------------------------------------------- */
+
+struct open_counts {
+	int64_t leases_from;
+	struct count key[RECORD_NSTATES], effect[STORE_EFFECT_NSTATES];
+	int64_t running, kept_bytes, store_bytes;
+};
+
+static enum rc
+gauges_run(struct tx *tx, void *arg)
+{
+	struct open_counts *c = arg;
+	enum rc rc;
+
+	tx_send(tx, TX_GAUGE_RUNNING, "i", c->leases_from);
+	tx_send(tx, TX_GAUGE_OPEN, "");
+	tx_send(tx, TX_GAUGE_OUTBOX, "");
+	tx_send(tx, TX_KEPT_BYTES, "");
+	tx_send(tx, TX_STORE_BYTES, "");
+	rc = tx_one(tx, "i", &c->running);
+	if (rc == RC_OK)
+		rc = count_states(tx, rows_state, c->key, RECORD_NSTATES);
+	if (rc == RC_OK)
+		rc = count_states(
+		    tx, rows_effect_state, c->effect, STORE_EFFECT_NSTATES);
+	if (rc == RC_OK)
+		rc = tx_one(tx, "i", &c->kept_bytes);
+	if (rc == RC_OK)
+		rc = tx_one(tx, "i", &c->store_bytes);
+	return rc;
+}
+
+enum rc
+store_gauges(struct store *s, struct metrics_gauges *g)
+{
+	static const enum record_state open[] = { RECORD_PENDING,
+		RECORD_UNKNOWN, RECORD_DEAD_LETTER };
+	struct open_counts c;
+	struct store_aged aged;
+	enum rc rc;
+
+	gauges_unknown(g);
+	c.leases_from = ((struct store_base *)(void *)s)->leases_from;
+	if ((rc = store_tx_read(s, gauges_run, &c)) != RC_OK)
+		return rc;
+	*gauges_of(g, RECORD_IN_PROGRESS) = c.running;
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		*gauges_of(g, open[i]) = c.key[open[i]].n;
+	g->value[METRICS_OLDEST_UNKNOWN] =
+	    gauges_age(
+		c.key[RECORD_UNKNOWN].oldest, store_wall(s, store_now(s))) /
+	    1000;
+	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[STORE_EFFECT_PENDING].n;
+	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
+	    c.effect[STORE_EFFECT_DEAD_LETTER].n;
+	g->value[METRICS_STORE_BYTES] = c.store_bytes;
+	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
+	if (!tallied(s, &aged))
+		return RC_OK;
+	*gauges_of(g, RECORD_COMPLETED) = aged.completed;
+	*gauges_of(g, RECORD_FAILED_RETRYABLE) = aged.failed_retryable;
+	*gauges_of(g, RECORD_EXPIRED) = aged.expired;
+	g->value[METRICS_IN_OUTBOX_DELIVERED] = aged.delivered;
+	return RC_OK;
+}
+
+static enum rc
+dead_run(struct tx *tx, void *arg)
+{
+	struct count effects[STORE_EFFECT_NSTATES];
+	int64_t *counts = arg;
+	enum rc rc;
+
+	tx_send(tx, TX_GAUGE_OUTBOX, "");
+	rc = count_states(tx, rows_effect_state, effects, STORE_EFFECT_NSTATES);
+	for (size_t i = 0; i < STORE_EFFECT_NSTATES; i++)
+		counts[i] = rc == RC_OK ? effects[i].n : 0;
+	return rc;
+}
+
+enum rc
+store_count_effects(struct store *s, int64_t counts[STORE_EFFECT_NSTATES])
+{
+	return store_tx_look(s, dead_run, counts);
+}
+
+/* --- pages ---------------------------------------------------------------- */
+
+/* Counts the states that end by age now, if that takes one walk.  RC_OK: there
+ * are more. */
+static enum rc
+count_few(struct store *s, struct store_aged *aged)
+{
+	struct store_walk walk = { 0 };
+	enum rc rc = store_walk(s, &walk, WINDOW);
+
+	*aged = walk.sum;
+	return rc == RC_OK ? store_walk(s, &walk, 1) : rc;
+}
+
+enum rc
+store_browse_count(struct store *s, struct store_browse_counts *c)
+{
+	static const enum record_state open[] = { RECORD_PENDING,
+		RECORD_IN_PROGRESS, RECORD_UNKNOWN, RECORD_DEAD_LETTER };
+	struct store_browse b = { 0 };
+	struct store_found found;
+	struct store_aged aged;
+	bool known;
+	enum rc rc;
+
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		b.state = open[i];
+		if ((rc = store_browse(s, &b, &found)) != RC_OK)
+			return rc;
+		c->keys[open[i]] = found.count;
+		c->more[open[i]] = !found.all;
+	}
+	/* In a larger store these are as of the last tally. */
+	known = tallied(s, &aged);
+	if (!known ||
+	    aged.completed + aged.failed_retryable + aged.expired <= WINDOW) {
+		struct store_aged few;
+
+		rc = count_few(s, &few);
+		if (rc != RC_OK && rc != RC_NOTFOUND)
+			return rc;
+		if (rc == RC_NOTFOUND) {
+			known = true;
+			aged = few;
+		}
+	}
+	c->keys[RECORD_COMPLETED] = known ? aged.completed : -1;
+	c->keys[RECORD_FAILED_RETRYABLE] = known ? aged.failed_retryable : -1;
+	c->keys[RECORD_EXPIRED] = known ? aged.expired : -1;
+	return RC_OK;
+}

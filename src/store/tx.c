@@ -1,0 +1,110 @@
+/*
+ * See tx.h.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "rows.h"
+#include "tx.h"
+
+void
+tx_send(struct tx *tx, enum tx_query q, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	tx->ops->send(tx, q, format, &ap);
+	va_end(ap);
+}
+
+enum rc
+tx_result(struct tx *tx)
+{
+	return tx->ops->result(tx);
+}
+
+enum rc
+tx_next(struct tx *tx)
+{
+	return tx->ops->next(tx);
+}
+
+static enum rc
+row_after(struct tx *tx, const char *format, va_list *ap)
+{
+	enum rc rc = tx->ops->next(tx);
+
+	return rc == RC_OK ? tx->ops->row(tx, format, ap) : rc;
+}
+
+enum rc
+tx_row(struct tx *tx, const char *format, ...)
+{
+	va_list ap;
+	enum rc rc;
+
+	va_start(ap, format);
+	rc = row_after(tx, format, &ap);
+	va_end(ap);
+	return rc;
+}
+
+enum rc
+tx_one(struct tx *tx, const char *format, ...)
+{
+	va_list ap;
+	enum rc rc = tx_result(tx);
+
+	if (rc != RC_OK)
+		return rc;
+	va_start(ap, format);
+	rc = row_after(tx, format, &ap);
+	va_end(ap);
+	return rc;
+}
+
+enum rc
+tx_members(struct tx *tx, const struct row_member *members, size_t n, void *out)
+{
+	return tx->ops->members(tx, members, n, out);
+}
+
+/* --- keys and effects ----------------------------------------------------- */
+
+enum rc
+tx_this_record(struct tx *tx, struct record *r)
+{
+	memset(r, 0, sizeof(*r));
+	return rows_record_end(
+	    r, true, tx_members(tx, rows_record, rows_nrecord, r));
+}
+
+enum rc
+tx_this_effect(struct tx *tx, struct store_effect *e)
+{
+	memset(e, 0, sizeof(*e));
+	return rows_effect_end(e, tx_members(tx, rows_effect, rows_neffect, e));
+}
+
+enum rc
+tx_record(struct tx *tx, struct record *r)
+{
+	enum rc rc;
+
+	while ((rc = tx_next(tx)) == RC_OK &&
+	    (rc = tx_this_record(tx, r)) == RC_CORRUPT)
+		rows_bad(tx->database, "once_key", r->id);
+	return rc;
+}
+
+enum rc
+tx_effect(struct tx *tx, struct store_effect *e)
+{
+	enum rc rc;
+
+	while ((rc = tx_next(tx)) == RC_OK &&
+	    (rc = tx_this_effect(tx, e)) == RC_CORRUPT)
+		rows_bad(tx->database, "once_effect", e->id);
+	return rc;
+}

@@ -1,0 +1,114 @@
+/*
+ * A transaction of a store, for the code that all stores share.  It knows
+ * statements by the names that they have in the queries.sql of each store, and
+ * writes parameters and columns by letters: those of db_bindf() and pg_send(),
+ * db_rowf() and pg_row(), which are the same.
+ */
+#ifndef TX_H
+#define TX_H
+
+#include <stdarg.h>
+
+#include "record.h"
+#include "row_member.h"
+#include "store_outbox.h"
+
+/* Statements with the same parameters and columns in each store. */
+/* clang-format off */
+#define TX_QUERIES(X) \
+	X(LIST) \
+	X(LIST_KEY) \
+	X(LIST_ALL) \
+	X(EFFECT_LIST) \
+	X(BROWSE_ALL) \
+	X(BROWSE_KEY) \
+	X(BROWSE_OPEN) \
+	X(BROWSE_RUNNING) \
+	X(BROWSE_DEAD_EFFECTS) \
+	X(BROWSE_EFFECTS) \
+	X(BROWSE_ROW) \
+	X(BROWSE_EFFECT) \
+	X(FIND_TOLD) \
+	X(FIND_OPEN) \
+	X(FIND_DOWNSTREAM) \
+	X(STATUS) \
+	X(REFUSED) \
+	X(CROWDS_OPEN) \
+	X(CROWDS_ACTIVE) \
+	X(CROWDS_QUEUED) \
+	X(COUNTS) \
+	X(ALL_ROWS) \
+	X(SCOPES) \
+	X(GAUGE_RUNNING) \
+	X(GAUGE_OPEN) \
+	X(GAUGE_OUTBOX) \
+	X(KEPT_BYTES) \
+	X(STORE_BYTES)
+/* clang-format on */
+
+enum tx_query {
+#define X(name) TX_##name,
+	TX_QUERIES(X)
+#undef X
+};
+
+struct tx;
+
+/* The statements of a transaction.  May be called several times, each time for
+ * a transaction that begins anew, so it initialises its results itself. */
+typedef enum rc tx_body(struct tx *, void *arg);
+
+/*
+ * Queues a statement.  The parameters live until its result is read.  The same
+ * statement is not queued twice before that.  Failures are those of
+ * tx_result().
+ */
+void tx_send(struct tx *tx, enum tx_query q, const char *format, ...);
+
+/* Goes to the result of the next statement, in the order of tx_send(). */
+enum rc tx_result(struct tx *tx);
+
+/* Goes to the next row of the result.  RC_NOTFOUND: there is none. */
+enum rc tx_next(struct tx *tx);
+
+/* Goes to the next row, and reads all its columns.  Pointers into the row live
+ * until the next row or result. */
+enum rc tx_row(struct tx *tx, const char *format, ...);
+
+/* tx_result() and tx_row(). */
+enum rc tx_one(struct tx *tx, const char *format, ...);
+
+/* Reads the columns with the members' names from the current row. */
+enum rc tx_members(
+    struct tx *tx, const struct row_member *members, size_t n, void *out);
+
+/*
+ * Goes to the next sound row with the columns $row, or $effect, and reads it;
+ * skips the others: see rows_bad().  The caller frees *r or *e.  RC_NOTFOUND:
+ * there is none.
+ */
+enum rc tx_record(struct tx *tx, struct record *r);
+enum rc tx_effect(struct tx *tx, struct store_effect *e);
+
+/* The same for the current row, which may make no sense: RC_CORRUPT, and only
+ * the number is set. */
+enum rc tx_this_record(struct tx *tx, struct record *r);
+enum rc tx_this_effect(struct tx *tx, struct store_effect *e);
+
+/* What a store does for them; see above. */
+struct tx_ops {
+	void (*send)(
+	    struct tx *, enum tx_query, const char *format, va_list *ap);
+	enum rc (*result)(struct tx *);
+	enum rc (*next)(struct tx *);
+	enum rc (*row)(struct tx *, const char *format, va_list *ap);
+	enum rc (*members)(
+	    struct tx *, const struct row_member *members, size_t n, void *out);
+};
+
+struct tx {
+	const struct tx_ops *ops;
+	const char *database; /* its name, for the log */
+};
+
+#endif
