@@ -381,6 +381,37 @@ clients_of_a_slow_network_do_not_wait_for_one_another(void **state)
 	pool = other;
 }
 
+/* The first group takes so long; after that none waits for another to end. */
+static void
+after_a_group_that_took_long_no_operation_waits(void **state)
+{
+	struct name n[] = { { .text = "long", .stops = true }, { .text = "a" },
+		{ .text = "b" }, { .text = "c" } };
+	int64_t until;
+
+	(void)state;
+	pool->writes.most = 3;
+	sem_init(&go_on, 0, 0);
+	start(&n[0]);
+	wait_for(count_sent, 1);
+	until = clock_mono() + 50;
+	while (clock_mono() < until)
+		(void)sched_yield();
+	sem_post(&go_on);
+	end(&n[0]);
+	(void)control("net freeze");
+	for (int i = 1; i < 4; i++) {
+		start(&n[i]);
+		while (count_sent() < i)
+			assert_int_equal(count_waiting(), 0);
+	}
+	(void)control("net thaw");
+	for (int i = 1; i < 4; i++)
+		end(&n[i]);
+	assert_int_equal(names(), 4);
+	sem_destroy(&go_on);
+}
+
 static void
 a_group_without_a_server_fails(void **state)
 {
@@ -458,6 +489,7 @@ main(void)
 		CASE(a_group_waits_for_a_lock_only_shortly),
 		CASE(a_group_that_goes_nowhere_holds_no_other_up),
 		CASE(clients_of_a_slow_network_do_not_wait_for_one_another),
+		CASE(after_a_group_that_took_long_no_operation_waits),
 		CASE(a_group_without_a_server_fails),
 		CASE(many_threads_share),
 	};

@@ -39,6 +39,7 @@ struct txn_queue {
 	struct txn_op *first, *last;
 	int waiting;      /* in that list */
 	int groups, most; /* that are under way, and may be at a time */
+	int64_t took;     /* by the last one (ms) */
 };
 
 struct txn_pool {

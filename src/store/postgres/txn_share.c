@@ -26,8 +26,12 @@
 #define WAITING_EACH 4
 
 /* The pause (ms) after which an operation that waits begins another group, too:
- * the server is far, or the connection of those under way is dead. */
+ * the connection of those under way may be dead. */
 #define WAITING_LONG 4
+
+/* If a group takes so long (ms), the server or its disk is far, and is not kept
+ * busy by one group: another one begins at once. */
+#define FAR 10
 
 /* --- the queue, under the pool's lock ------------------------------------- */
 
@@ -235,6 +239,7 @@ static void
 lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
     struct txn_op *op)
 {
+	int64_t took = 0;
 	struct txn_op *next;
 	struct txn_slot *s;
 	enum rc rc;
@@ -244,13 +249,16 @@ lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
 	lock_give(&pool->lock);
 	rc = txn_slot_take(pool, op->until, &s);
 	if (rc == RC_OK) {
+		took = clock_mono();
 		run_group(pool, s, kind, op, op->until);
+		took = clock_mono() - took;
 		if (op->how != TXN_SHARED_DONE && s->pg != NULL)
 			txn_remember(pool, pg_message(s->pg));
 		txn_slot_give(pool, s);
 	} else
 		tell_all(op, TXN_SHARED_FAILED, rc);
 	lock_take(&pool->lock);
+	q->took = took;
 	next = queue_take(q, 1);
 	if (next == NULL)
 		q->groups--;
@@ -278,7 +286,8 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 	op->committed = 0;
 	sem_init(&op->wake, 0, 0);
 	lock_take(&pool->lock);
-	leads = q->groups < q->most && q->waiting >= q->groups * WAITING_EACH;
+	leads = q->groups < q->most &&
+	    (q->took >= FAR || q->waiting >= q->groups * WAITING_EACH);
 	if (leads)
 		q->groups++;
 	else

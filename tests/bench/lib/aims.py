@@ -100,6 +100,8 @@ AIMS = [
     ratio('pg-two', 'the same, two daemons / one', 1.0, 'pg_two', 'pg_stays'),
     ratio('pg-two', 'the same, each daemon with a quarter of a processor of '
           'its own', 1.0, 'pg_small_two', 'pg_small'),
+    ratio('pg-far', 'first run, PostgreSQL, 20 ms away, 8 connections / '
+          'pgbench, insert + update by key', 1.0, 'pg_far', 'bound_far'),
     ratio('pg-replay', 'replay, PostgreSQL, 100,000 keys / pgbench, select by '
           'key', 0.50, 'pg_replay', 'bound_replay'),
     ratio('pg-many', 'replay of any of 10,000,000 keys, PostgreSQL / 1,000 '

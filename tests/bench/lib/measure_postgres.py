@@ -3,12 +3,15 @@ import contextlib
 import os
 
 import programs
+from delay import Delay
 from measure import CROWD, FEW, KEYS, MANY, PROCESSES, SEED, with_memory
 from pgserver import Server
 from work import command
 
 CLIENTS = 32    # of pgbench, fewer than the server has room for
 SMALL = 0.25    # of a processor, of a small daemon
+FAR = 10        # ms to a server that is far, and as many back
+FAR_CLIENTS = 8
 WARM = 8        # times as long: connections are made, and statements planned
 
 BOUND = '''
@@ -93,6 +96,24 @@ def bound_first(b):
     database = pg.fresh()
     pg.sql(BOUND, database)
     return pg.bench(database, FIRST, CLIENTS, b.seconds, b.warm)
+
+
+def pg_far(b):
+    pg = server(b)
+    with Delay(pg.host, FAR) as far:
+        uri = 'postgresql:///%s?host=%s&user=postgres' % (pg.fresh(),
+                                                          far.folder)
+        with programs.oncewrap(b.work, uri, more=program(b)) as once:
+            return with_memory(b.first('once', FAR_CLIENTS, warm=WARM), once)
+
+
+def bound_far(b):
+    pg = server(b)
+    database = pg.fresh()
+    pg.sql(BOUND, database)
+    with Delay(pg.host, FAR) as far:
+        return pg.bench(database, FIRST, FAR_CLIENTS, b.seconds, b.warm,
+                        far.folder)
 
 
 def bound_replay(b):

@@ -94,8 +94,8 @@ class Server:
         shutil.rmtree(self.sockets, ignore_errors=True)
         self.work.remove('run', 'postgres')
 
-    def connect(self, database):
-        return ['-h', self.host, '-U', 'postgres', database]
+    def connect(self, database, host=None):
+        return ['-h', host or self.host, '-U', 'postgres', database]
 
     def uri(self, database):
         return 'postgresql:///%s?host=%s&user=postgres' % (database, self.host)
@@ -124,21 +124,22 @@ class Server:
 
     # --- the bound ---
 
-    def bench(self, database, script, clients, seconds, warm):
-        """What load() gives, for transactions of that script."""
+    def bench(self, database, script, clients, seconds, warm, host=None):
+        """What load() gives, for transactions of that script; host: the folder
+        of another socket."""
         file = self.work.write('run/bound.sql', script)
         argv = [binary('pgbench'), '-n', '-M', 'prepared', '-c', str(clients),
                 '-j', '2', '-f', file]
-        self.run_bench(argv, database, warm)
+        self.run_bench(argv, database, warm, host)
         before = processor_us()
-        result = self.run_bench(argv, database, seconds)
+        result = self.run_bench(argv, database, seconds, host)
         result['cpu'] = (processor_us() - before) / result['all']
         return result
 
-    def run_bench(self, argv, database, seconds):
+    def run_bench(self, argv, database, seconds, host):
         # It counts whole seconds.
         argv = argv + ['-T', str(max(1, round(seconds)))]
-        out = command(argv + self.connect(database))
+        out = command(argv + self.connect(database, host))
         done = re.search(r'actually processed: (\d+)', out)
         rate = re.search(r'tps = ([\d.]+)', out)
         failed = re.search(r'failed transactions: (\d+)', out)
