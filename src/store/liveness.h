@@ -6,8 +6,8 @@
  * process, and is its name in the store.  No byte is ever taken over, so a dead
  * owner never looks alive again.  A lock needs no byte in the file, and none is
  * written here.  A process that can open the file could lock all of it.  So
- * only the daemon's own user may open it, and no handler inherits a descriptor of
- * it.
+ * only the daemon's own user may open it, and no handler inherits a descriptor
+ * of it.
  */
 #ifndef LIVENESS_H
 #define LIVENESS_H
