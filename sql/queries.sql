@@ -25,6 +25,9 @@ UPDATE once_meta SET unsynced = ?1 WHERE id = 1 AND unsynced <> ?1;
 -- name: meta_secret
 SELECT secret FROM once_meta WHERE id = 1;
 
+-- name: meta_base
+SELECT secret, seal FROM once_meta WHERE id = 1;
+
 -- name: clock_new
 INSERT INTO once_clock(id, boot_id, shift, last) VALUES (1, ?1, ?2, ?3);
 

@@ -249,7 +249,8 @@ CREATE TABLE once_fingerprint_spec(
 --
 --   secret          for scopes
 --   seal            a number that grows each time before the log is moved into
---                   the file, and its complement: see store_guard.h.  It stands
+--                   the file, its complement, and the seal that the file had
+--                   when the log began: see store_guard_file.c.  It stands
 --                   behind the secret
 --   last_id         the highest row number of a key that was deleted
 --   recent          keys with a higher number are recent: about the last

@@ -7,6 +7,7 @@ import subprocess
 
 import base
 from answer import eq, first, problem, replay
+from test_liveness import another_space
 
 ADMIN = '/once'
 SUFFIXES = ('', '-wal', '-shm', '-lock')
@@ -125,7 +126,102 @@ def test_an_older_copy_under_a_newer_log_is_noticed(t):
     # What is in the log is not mixed with what was copied.
     once.term()
     once.wait()
-    assert os.path.getsize(once.database + '-wal') > 0
+    kept = contents(once)
+    assert len(kept[1]) > 0
+    # Nor is it by a start, or by an operator.
+    for run in (t.run([base.ONCEWRAP, '-f', once.file]),
+                t.run([base.ONCECTL, '-d', once.database, 'ls'])):
+        eq(run.returncode, 1, run)
+        assert b'is older than its log' in run.stderr, run
+        eq(contents(once), kept)
+    # As the message says.
+    for suffix in ('-wal', '-shm'):
+        os.remove(once.database + suffix)
+    once.start()
+    eq(once.post('before').replayed, 'true')
+
+
+def contents(once):
+    found = []
+    for suffix in ('', '-wal'):
+        with open(once.database + suffix, 'rb') as f:
+            found.append(f.read())
+    return found
+
+
+def test_a_file_with_the_log_of_its_own_starts_after_a_kill(t):
+    once = start(t)
+    for n in range(3):
+        for key in range(3):
+            first(once.post('k%d-%d' % (n, key)), 201)
+        shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)' if n == 1 else
+              'PRAGMA wal_checkpoint(PASSIVE)')
+        first(once.post('last%d' % n), 201)
+        first(once.post('more%d' % n), 201)
+        once.kill()
+        once.start()
+        eq(once.post('more%d' % n).replayed, 'true')
+
+
+def test_a_log_that_a_hidden_process_uses_is_missed(t):
+    once = start(t)
+    first(once.post('k'), 201)
+    hidden = another_space() + ['--kill-child']
+    for suffix in ('-wal', '-shm'):
+        os.rename(once.database + suffix, t.path('aside' + suffix))
+    run = t.run(hidden + [base.ONCEWRAP, '-d', once.database, '-s',
+                          t.path('socket')])
+    eq(run.returncode, 1, run)
+    assert b'a process of another container still uses it' in run.stderr, run
+    assert not os.path.exists(once.database + '-wal')
+    for suffix in ('-wal', '-shm'):
+        os.rename(t.path('aside' + suffix), once.database + suffix)
+    run = t.run(hidden + [base.ONCECTL, '-d', once.database, 'ls'])
+    eq(run.returncode, 0, run)
+
+
+def test_a_copy_from_before_a_handlers_checkpoint_is_noticed(t):
+    keys = ['k%d' % i for i in range(60)]
+    once = start(t)
+    for key in keys:
+        first(once.post(key), 201)
+    # The file has room, so that its length tells nothing.
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+    for key in ('a', 'b', 'c'):
+        first(once.post(key), 201)
+    shutil.copyfile(once.database, t.path('older'))
+    shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+    first(once.post('newest'), 201)
+    first(once.post('more'), 201)
+    ran = len(t.ledger())
+    shutil.copyfile(t.path('older'), once.database)
+    for key in ('a', 'b', 'c', 'newest'):
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
+def test_an_index_that_is_cut_and_grown_again_deceives_nobody(t):
+    for cut in (0, 4096, 16384):
+        once = start(t, name='cut%d' % cut)
+        keys = ['c%d-%d' % (cut, i) for i in range(40)]
+        for key in keys:
+            first(once.post(key), 201)
+        size = os.path.getsize(once.database + '-shm')
+        os.truncate(once.database + '-shm', cut)
+        os.truncate(once.database + '-shm', size)
+        ran = len(t.ledger())
+        for key in keys:
+            answer = once.post(key)
+            assert answer.status == 503 or answer.replayed == 'true', (
+                cut, key, str(answer))
+        eq(len(t.ledger()), ran)
+        once.kill()
+        once.start()
+        for key in keys:
+            eq(once.post(key).replayed, 'true')
 
 
 def test_another_file_under_the_log_gives_no_other_answer(t):

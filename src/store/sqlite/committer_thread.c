@@ -157,6 +157,8 @@ thread_end(struct committer *c, enum rc rc)
 	if (rc == RC_OK && seal)
 		rc = store_guard_seal(c->guard, c->db);
 	if (rc == RC_OK)
+		rc = store_guard_base(c->guard, c->db);
+	if (rc == RC_OK)
 		rc = store_guard_note(c->guard, c->db);
 	if (rc == RC_OK) {
 		FAULT(COMMIT_READY);

@@ -186,6 +186,10 @@ enum rc db_read_file(
  * that cannot be told.  Called in a transaction that writes. */
 enum rc db_log_check(struct db *db);
 
+/* A number that the log keeps until it begins anew; 0: there is no log.  Called
+ * in a transaction that writes. */
+uint64_t db_log_salt(struct db *db);
+
 /*
  * Whether a file that SQLite has mapped was truncated.  From then on nothing
  * that was read means anything, and a COMMIT that succeeded may not have been

@@ -8,9 +8,10 @@
 #include "db_impl.h"
 
 /* SQLite's format of the log's index: the bytes that are mapped at once, and
- * the place of the number of frames, in words of 32 bits. */
+ * the places of the number of frames and of the salt, in words of 32 bits. */
 #define SHM_REGION 32768
 #define SHM_FRAMES 4
+#define SHM_SALT   8
 
 static enum rc
 guard_set(struct db *db, int option, int on)
@@ -77,22 +78,42 @@ db_read_file(
 	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "read the file");
 }
 
+/* The first words of the log's index; NULL: there is none. */
+static volatile uint32_t *
+guard_index(struct db *db)
+{
+	sqlite3_file *file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER);
+	volatile void *index = NULL;
+
+	if (file == NULL || file->pMethods->iVersion < 2 ||
+	    file->pMethods->xShmMap(file, 0, SHM_REGION, 0, &index) !=
+		SQLITE_OK)
+		return NULL;
+	return index;
+}
+
+uint64_t
+db_log_salt(struct db *db)
+{
+	volatile uint32_t *index = guard_index(db);
+
+	return index == NULL
+	    ? 0
+	    : (uint64_t)index[SHM_SALT] << 32 | index[SHM_SALT + 1];
+}
+
 enum rc
 db_log_check(struct db *db)
 {
-	sqlite3_file *file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER);
 	sqlite3_file *log = db_own_file(db, SQLITE_FCNTL_JOURNAL_POINTER);
-	volatile void *index = NULL;
+	volatile uint32_t *index = guard_index(db);
 	sqlite3_int64 size = 0;
 	uint32_t frames;
 	int code;
 
-	if (file == NULL || log == NULL || file->pMethods->iVersion < 2 ||
-	    file->pMethods->xShmMap(file, 0, SHM_REGION, 0, &index) !=
-		SQLITE_OK ||
-	    index == NULL)
+	if (log == NULL || index == NULL)
 		return RC_OK; /* no log yet */
-	frames = ((volatile uint32_t *)index)[SHM_FRAMES];
+	frames = index[SHM_FRAMES];
 	if (frames == 0)
 		return RC_OK;
 	code = log->pMethods->xFileSize(log, &size);

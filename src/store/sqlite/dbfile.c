@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,6 +154,48 @@ dbfile_check_use(
 /* How long (ms) another process may take to create or remove its log. */
 #define PATIENCE 1000
 
+/* What a child found: that no other process has the lock, that one has, or
+ * that this cannot be told. */
+enum locked { LOCKED_NOT, LOCKED_BY_OTHER, LOCKED_UNKNOWN };
+
+/*
+ * Asks fcntl(2) in a child: /proc/locks hides processes of other PID
+ * namespaces, and to close the file here would drop this process's locks.
+ */
+static enum locked
+ask_child(const char *file)
+{
+	struct flock lock = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = SHARED_BYTE,
+		.l_len = 1 };
+	const pid_t self = getpid();
+	int status, fd;
+	pid_t pid;
+
+	if ((pid = fork()) == 0) {
+		fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd == -1 || fcntl(fd, F_GETLK, &lock) == -1 ||
+		    (lock.l_type != F_UNLCK && lock.l_pid == self))
+			_exit(LOCKED_UNKNOWN);
+		_exit(lock.l_type == F_UNLCK ? LOCKED_NOT : LOCKED_BY_OTHER);
+	}
+	while (pid != -1 && waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return LOCKED_UNKNOWN;
+	return pid != -1 && WIFEXITED(status) ? (enum locked)WEXITSTATUS(status)
+					      : LOCKED_UNKNOWN;
+}
+
+/* Whether another process uses the file; *pid: which one, 0 if that is not
+ * known. */
+static bool
+is_used(const char *file, const struct proclocks *lock, pid_t *pid)
+{
+	*pid = proclocks_holder(lock);
+	return *pid != 0 || ask_child(file) == LOCKED_BY_OTHER;
+}
+
 /* Whether the file with that name and suffix does not exist. */
 static bool
 is_missing(const char *file, const char *suffix)
@@ -173,6 +216,7 @@ dbfile_check_log(const char *file, char *err, size_t errsize)
 {
 	struct proclocks lock = { .byte = SHARED_BYTE };
 	const char *gone = NULL;
+	char by[40];
 	struct stat st;
 	pid_t pid = 0;
 
@@ -184,14 +228,17 @@ dbfile_check_log(const char *file, char *err, size_t errsize)
 		gone = is_missing(file, "-wal") ? "-wal"
 		    : is_missing(file, "-shm")  ? "-shm"
 						: NULL;
-		if (gone == NULL || (pid = proclocks_holder(&lock)) == 0)
+		if (gone == NULL || !is_used(file, &lock, &pid))
 			return RC_OK;
 		usleep(20000);
 	}
+	if (pid == 0)
+		snprintf(by, sizeof(by), "a process of another container");
+	else
+		snprintf(by, sizeof(by), "process %ld", (long)pid);
 	snprintf(err, errsize,
-	    "database %s: %s%s is gone, but process %ld still uses it; end "
-	    "that first",
-	    file, file, gone, (long)pid);
+	    "database %s: %s%s is gone, but %s still uses it; end that first",
+	    file, file, gone, by);
 	return RC_REPLACED;
 }
 

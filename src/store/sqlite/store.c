@@ -178,8 +178,7 @@ start_guard(struct store *store)
 	struct db *db = store->writer;
 	enum rc rc;
 
-	if ((rc = store_guard_init(&store->guard, store->file)) != RC_OK ||
-	    (rc = start_clock(store)) != RC_OK)
+	if ((rc = start_clock(store)) != RC_OK)
 		return rc;
 	/* The seal is in the file from now on, unless others read. */
 	if (store->keeper)
@@ -200,7 +199,15 @@ static void
 store_say_why(
     char *err, size_t errsize, const char *file, const char *table, enum rc rc)
 {
-	if (table == NULL || rc != RC_CORRUPT)
+	if (rc == RC_WENT_BACK)
+		snprintf(err, errsize,
+		    "database %s: is older than its log, %s-wal: a copy was "
+		    "put over it.  Put back what belongs to the log.  Or end "
+		    "all processes that use it and remove %s-wal and %s-shm, "
+		    "to go on with the copy: later keys are forgotten, and "
+		    "may run again",
+		    file, file, file, file);
+	else if (table == NULL || rc != RC_CORRUPT)
 		snprintf(err, errsize, "database %s: %s", file, rc_text(rc));
 	else
 		snprintf(err, errsize,
@@ -228,6 +235,9 @@ store_start(
 	store->busy_timeout = o->busy_timeout;
 	*table = "once_meta";
 	if ((rc = read_secret(store)) != RC_OK)
+		return rc;
+	if ((rc = store_guard_init(&store->guard, store->file)) != RC_OK ||
+	    (rc = store_guard_fits(&store->guard, store->writer)) != RC_OK)
 		return rc;
 	/* A process that makes no keys may look at what is there. */
 	if (o->create &&
@@ -305,8 +315,10 @@ sqlite_close(struct store *store)
 	if (store->committer != NULL && store->keeper)
 		(void)store_clock_note(store, 0);
 	committer_stop(store->committer);
-	/* Its pages would make a mixture of a file that was copied there. */
-	if (store->writer != NULL && atomic_load(&store->guard.went_back))
+	/* Its pages would make a mixture of a file that was copied there.  A
+	 * start that failed moves nothing. */
+	if (store->writer != NULL &&
+	    (store->committer == NULL || atomic_load(&store->guard.went_back)))
 		db_keep_log(store->writer);
 	store_reader_close_all(store);
 	liveness_close(store->liveness);

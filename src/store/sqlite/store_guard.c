@@ -179,7 +179,7 @@ store_guard_past(struct store_guard *g, struct db *db)
 	else if (last < g->last || id < g->id)
 		what = "it lacks what was written to it: an older copy was "
 		       "put in its place; restart oncewrap to go on with that";
-	g->seal = store_guard_read_seal(seal, nseal);
+	store_guard_read_seal(g, seal, nseal);
 	db_reset(s);
 	if (what != NULL)
 		return store_guard_went_back(g, what);
@@ -222,7 +222,11 @@ store_guard_note(struct store_guard *g, struct db *db)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	if ((rc = db_log_check(db)) == RC_LOST)
 		return store_guard_went_back(g, "its log was truncated");
-	return rc == RC_OK ? store_guard_file(g, db) : rc;
+	if (rc == RC_OK)
+		rc = store_guard_file(g, db);
+	if (rc == RC_OK && db_log_salt(db) == g->log)
+		g->below = atomic_load(&g->sealed);
+	return rc;
 }
 
 void

@@ -56,7 +56,10 @@ struct store_guard {
 	/* used by the writing thread only, but for the secret, which is set
 	 * before others start: the past that it has read */
 	bool seen;
-	uint64_t seal; /* as the log has it */
+	uint64_t seal;  /* as the log has it */
+	uint64_t base;  /* the same of the seal below it */
+	uint64_t log;   /* db_log_salt() of the last commit */
+	uint64_t below; /* the highest seal that the file had before it */
 	unsigned char secret[SCOPE_SECRET_LEN];
 	int64_t last;   /* store time */
 	int64_t id;     /* the highest number that a key has had */
@@ -99,8 +102,18 @@ enum rc store_guard_file(struct store_guard *g, struct db *db);
  * store_guard_past(): sets the next seal. */
 enum rc store_guard_seal(struct store_guard *g, struct db *db);
 
-/* The seal in a column of once_meta; 0: it is none. */
-uint64_t store_guard_read_seal(const unsigned char *bytes, size_t n);
+/* Called before each COMMIT, and after store_guard_past(): in a new log sets
+ * the next seal, and the one that the log stands on. */
+enum rc store_guard_base(struct store_guard *g, struct db *db);
+
+/* Called before anything else is made of the content.  RC_WENT_BACK: the file
+ * is older than its log. */
+enum rc store_guard_fits(struct store_guard *g, struct db *db);
+
+/* Reads the column of once_meta: the seal, and the one that the log stands on;
+ * 0: there is none. */
+void store_guard_read_seal(
+    struct store_guard *g, const unsigned char *bytes, size_t n);
 
 /* RC_WENT_BACK, also from all later calls, if a mapped file was truncated.
  * Called after a COMMIT; the other checks call it themselves. */

@@ -8,6 +8,11 @@
  * the file.  The file's seal never goes back, and what was not moved yet is in
  * the log.  A copy with the same seal has the same pages, or newer ones, which
  * are in the log too.
+ *
+ * A third number, the base, says which seal the file had when the log began
+ * anew: by then SQLite had synced the file.  So after a start, too, a file with
+ * a lower seal is known not to be the one that the log belongs to.  The seal
+ * grows then as well, because a handler may have moved the log.
  */
 #include "config.h"
 
@@ -17,40 +22,76 @@
 
 #include "store_guard.h"
 
-/* Two numbers of 8 bytes, the highest byte first: the seal and its complement,
- * by which it is known in a page. */
+/* Numbers of 8 bytes, the highest byte first: the seal and its complement, by
+ * which it is known in a page; and the base. */
 #define SEAL_LEN 16
+#define BASE_LEN 24
 
 /* How often, and after which pause (us), a page is read again: it may be
  * written meanwhile. */
 #define LOOKS 20
 #define PAUSE 1000
 
-uint64_t
-store_guard_read_seal(const unsigned char *bytes, size_t n)
+static uint64_t
+number_get(const unsigned char *bytes)
 {
-	uint64_t half[2] = { 0, 0 };
+	uint64_t n = 0;
 
-	if (n != SEAL_LEN)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		half[i / 8] = half[i / 8] << 8 | bytes[i];
-	return half[0] == ~half[1] ? half[0] : 0;
+	for (int i = 0; i < 8; i++)
+		n = n << 8 | bytes[i];
+	return n;
+}
+
+static void
+number_put(unsigned char *bytes, uint64_t n)
+{
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)(n >> (56 - 8 * i));
+}
+
+/* The seal at that place, or 0. */
+static uint64_t
+get_seal(const unsigned char *bytes)
+{
+	const uint64_t n = number_get(bytes);
+
+	return n == ~number_get(bytes + 8) ? n : 0;
+}
+
+void
+store_guard_read_seal(
+    struct store_guard *g, const unsigned char *bytes, size_t n)
+{
+	g->seal = n >= SEAL_LEN ? get_seal(bytes) : 0;
+	g->base =
+	    n == BASE_LEN && g->seal != 0 ? number_get(bytes + SEAL_LEN) : 0;
 }
 
 enum rc
 store_guard_seal(struct store_guard *g, struct db *db)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_META_SEAL);
-	const uint64_t n = g->seal + 1;
-	unsigned char bytes[SEAL_LEN];
+	unsigned char bytes[BASE_LEN];
 
-	for (int i = 0; i < 8; i++) {
-		bytes[i] = (unsigned char)(n >> (56 - 8 * i));
-		bytes[i + 8] = (unsigned char)~bytes[i];
-	}
+	g->seal++;
+	number_put(bytes, g->seal);
+	number_put(bytes + 8, ~g->seal);
+	number_put(bytes + SEAL_LEN, g->base);
 	db_bindf(s, "b", bytes, sizeof(bytes));
 	return db_step_done(s);
+}
+
+enum rc
+store_guard_base(struct store_guard *g, struct db *db)
+{
+	const uint64_t log = db_log_salt(db);
+
+	if (log == g->log)
+		return RC_OK;
+	g->log = log;
+	if (g->below > g->base)
+		g->base = g->below;
+	return store_guard_seal(g, db);
 }
 
 /* The highest seal on the page: a row that was changed may have left its former
@@ -67,7 +108,7 @@ seal_of_page(
 		p += len;
 		if (end - p < SEAL_LEN)
 			break;
-		seal = store_guard_read_seal(p, SEAL_LEN);
+		seal = get_seal(p);
 		if (seal > highest)
 			highest = seal;
 	}
@@ -122,6 +163,68 @@ store_guard_find(struct store_guard *g, struct db *db)
 	if (rc == RC_OK)
 		rc = db_onef(db_stmt(db, QUERY_META_PAGE), "i", &g->page);
 	return rc == RC_OK && g->page <= 0 ? RC_CORRUPT : rc;
+}
+
+/* Reads what the log says of itself. */
+static enum rc
+read_base(struct store_guard *g, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_META_BASE);
+	enum rc rc = db_step_row(s);
+	const void *secret, *seal;
+	size_t n, nseal;
+
+	if (rc == RC_OK)
+		rc = db_rowf(s, "bb", &secret, &n, &seal, &nseal);
+	if (rc == RC_OK && n != sizeof(g->secret))
+		rc = RC_CORRUPT;
+	if (rc == RC_OK) {
+		memcpy(g->secret, secret, n);
+		store_guard_read_seal(g, seal, nseal);
+	}
+	db_reset(s);
+	return rc == RC_OK ? store_guard_find(g, db) : rc;
+}
+
+/* Whether a page from first to last of the file has the base or a higher seal.
+ * RC_NOTFOUND: none has. */
+static enum rc
+search_file(struct store_guard *g, struct db *db, int64_t first, int64_t last)
+{
+	unsigned char *page = malloc((size_t)g->page_size);
+	enum rc rc = page == NULL ? RC_NOMEM : RC_OK;
+	bool found = false;
+	int64_t length;
+
+	for (int64_t p = first; p <= last && rc == RC_OK && !found; p++) {
+		rc = db_read_file(db, (p - 1) * g->page_size, page,
+		    (int)g->page_size, &length);
+		found = rc == RC_OK &&
+		    seal_of_page(g, page, (size_t)g->page_size) >= g->base;
+	}
+	free(page);
+	return rc == RC_OK && !found ? RC_NOTFOUND : rc;
+}
+
+/* The log may have another page of once_meta than the file, after a .restore:
+ * then all pages are read. */
+enum rc
+store_guard_fits(struct store_guard *g, struct db *db)
+{
+	enum rc rc = db_begin_read(db);
+
+	if (rc == RC_OK)
+		rc = read_base(g, db);
+	if (rc == RC_OK && g->base > 0) {
+		rc = search_file(g, db, g->page, g->page);
+		if (rc == RC_NOTFOUND)
+			rc = search_file(g, db, 1, INT64_MAX / g->page_size);
+		if (rc == RC_NOTFOUND)
+			rc = store_guard_went_back(
+			    g, "the file is older than its log");
+	}
+	db_rollback(db);
+	return rc;
 }
 
 enum rc
