@@ -197,6 +197,26 @@ SELECT (pages.page_count - free.freelist_count) * size.page_size
 FROM pragma_page_count AS pages, pragma_freelist_count AS free,
     pragma_page_size AS size;
 
+-- The bytes of the requests of a caller, on all routes, without that of the key
+-- ?2.  The caller's numbers begin at ?1: see caller.h.
+-- list: of_caller
+caller BETWEEN ?1 AND ?1 + 4194303
+
+-- name: kept_of_caller
+-- scan: adds up the keys of a caller that may have a request
+SELECT coalesce(sum(length(r.environment)
+    + max(0, min(r.body_length, 1000000000000))), 0)
+FROM (SELECT id FROM once_key INDEXED BY once_key_caller
+	WHERE (state = 'unknown' OR state = 'dead_letter') AND $of_caller
+    UNION SELECT id FROM once_key INDEXED BY once_key_queue
+	WHERE queued_at >= 0 AND $of_caller
+    UNION SELECT id FROM $by_owner
+	AND owner >= 0 AND state = 'in_progress' AND $of_caller
+    UNION SELECT id FROM $recent
+	AND owner >= 0 AND state = 'in_progress' AND $of_caller) c
+CROSS JOIN once_request r ON r.key_id = c.id
+WHERE c.id <> ?2;
+
 -- The count may have been planted: a sum that overflowed would keep an outcome
 -- from being recorded.
 -- name: kept_add

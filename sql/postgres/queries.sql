@@ -195,12 +195,34 @@ octet_length(o.environment) + octet_length(o.body)
 -- list: given_bytes
 (octet_length($6::bytea) + octet_length($7::bytea))::bigint
 
--- Whether the request has no room, once an older one of the key is erased.
+-- The keys of the caller on all routes: see caller.h.
+-- list: of_caller
+a.caller BETWEEN ($3::bigint >> 22) << 22
+    AND (($3::bigint >> 22) << 22) + 4194303 AND a.id <> $1::bigint
+
+-- The bytes of the requests of the caller's other keys.
+-- list: kept_of_caller
+(SELECT coalesce(sum($request_bytes), 0)::bigint
+    FROM (SELECT a.id FROM once_key a
+	    WHERE a.state IN ('unknown', 'dead_letter') AND $of_caller
+	UNION SELECT a.id FROM once_key a
+	    WHERE a.queued_at IS NOT NULL AND $of_caller
+	UNION SELECT a.id FROM once_key a WHERE a.owner IS NOT NULL
+	    AND a.state = 'in_progress' AND $of_caller) c
+    JOIN once_request o ON o.key_id = c.id)
+
+-- Whether the request has no room, once an older one of the key is erased; or
+-- the caller has none, because its requests take half, but for a single one.
 -- list: no_room
 CASE WHEN $5::bigint > 0 AND $6::bytea IS NOT NULL
-    THEN $kept_sum + $given_bytes > $5::bigint
-	+ coalesce((SELECT $request_bytes FROM once_request o
-	    WHERE o.key_id = $1::bigint), 0)
+    THEN (SELECT CASE WHEN t.bytes > $5::bigint THEN true
+	    WHEN t.bytes > $5::bigint / 2 THEN (SELECT c.bytes > 0
+		    AND c.bytes + $given_bytes > $5::bigint / 2
+		FROM (SELECT $kept_of_caller AS bytes) c)
+	    ELSE false END
+	FROM (SELECT $kept_sum + $given_bytes
+	    - coalesce((SELECT $request_bytes FROM once_request o
+		WHERE o.key_id = $1::bigint), 0) AS bytes) t)
     ELSE false END AS no_room
 
 -- Stores the request of a new key.

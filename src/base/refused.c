@@ -106,7 +106,8 @@ refused_note(const char *code, const char *limit, const char *route,
 	if (say)
 		log_event(LOG_WARN, "refused", NULL, LOG_S("code", code),
 		    LOG_S("limit", limit),
-		    LOG_S("route", route != NULL ? route : "-"),
+		    LOG_S(
+			"route", route != NULL && *route != '\0' ? route : "-"),
 		    LOG_S("caller", caller != NULL ? caller : "-"),
 		    LOG_I("requests", (int64_t)count));
 }

@@ -336,12 +336,26 @@ static const enum metrics_id counted[] = {
 	[DECIDE_UNKNOWN] = METRICS_RESERVE_UNKNOWN,
 };
 
+/* Whether the requests of all callers, and not of this one, leave no room. */
+static bool
+is_kept_full(const struct job *job)
+{
+	const struct store_reservation *rv = &job->reservation;
+	struct metrics_gauges g;
+
+	return store_gauges(job->engine->store, &g) != RC_OK ||
+	    (uint64_t)g.value[METRICS_KEPT_BYTES] + rv->environment_len +
+		rv->body_len >
+	    rv->max_kept;
+}
+
 /* Notes a limit that was reached. */
 static void
 note_limit(struct job *job, enum decision decision)
 {
 	if (decision == DECIDE_NO_ROOM)
-		engine_note_refused(job, PROBLEM_OVERLOADED, "max_kept", true);
+		engine_note_refused(
+		    job, PROBLEM_OVERLOADED, "max_kept", is_kept_full(job));
 	else if (decision == DECIDE_FULL)
 		engine_note_refused(job, PROBLEM_OVERLOADED, "max_store", true);
 	else if (decision != DECIDE_OLD)
@@ -378,7 +392,8 @@ refuse_limit(struct job *job, enum decision decision)
 	if (decision == DECIDE_NO_ROOM)
 		return engine_refusef(job, PROBLEM_OVERLOADED,
 		    "Too many requests are kept; this one was not begun: "
-		    "max_kept is %" PRIu64 " bytes.",
+		    "max_kept is %" PRIu64 " bytes, of which one caller may "
+		    "fill half.",
 		    job->conf->max_kept);
 	if (decision == DECIDE_FULL)
 		return engine_refusef(job, PROBLEM_OVERLOADED,

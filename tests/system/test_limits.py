@@ -65,7 +65,8 @@ def test_client_without_a_name_closes_no_route_for_others(t):
     eq(once.get('/admin/health').body.decode(), 'ok\n%s\n' % line)
     assert line in once.get('/admin/').body.decode()
     said, = once.log_lines('event=refused')
-    assert 'level=warn' in said and 'caller=192.0.2.7' in said, said
+    assert 'level=warn' in said, said
+    assert ' route=- caller=192.0.2.7 ' in said, said
     for i, address in enumerate((other, '2001:db8::1', 'unix:', '')):
         eq(once.post('o%d' % i, address=address).code, 'handler-failed')
     # Another route; and all addresses of an IPv6 network are one caller.
@@ -410,6 +411,49 @@ def test_request_that_cannot_be_kept_is_not_begun(t):
     once.ctl('resolve', 'a', '--not-executed')
     once.post('b', body)
     eq((once.state('b'), len(t.ledger())), ('unknown', 2))
+
+
+def test_requests_of_one_caller_fill_half_of_max_kept(t):
+    """On whatever routes, whatever has become of them; one alone takes all."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('[ "$QUERY_STRING" = hold ] && gate gate\n'
+                               'exit 1'),
+                  server={'max_kept': '100K', 'async_workers': '1',
+                          'status_path': '/jobs', 'admin_path': '/admin'},
+                  defaults={'scope': 'none', 'reconcile': '/bin/false',
+                            'reconcile_after': '1h'},
+                  routes={'/later': {'async': 'always'}})
+    mine, other = '192.0.2.7', '192.0.2.8'
+    body = b'x' * 14000
+    eq(once.post('open', body, address=mine).code, 'handler-failed')
+    held = Background(lambda: once.post('held', body, address=mine,
+                                        query='hold'))
+    gate.wait()
+    eq(once.post('run', body, path='/later', address=other,
+                 query='hold').status, 202)
+    gate.wait()
+    eq(once.post('wait', body, path='/later', address=mine).status, 202)
+    for path in ('/pay', '/later'):
+        problem(once.post('more', body, path=path, address=mine),
+                'overloaded')
+        eq(once.row('more'), None)
+    eq(once.get('/admin/health').body.decode(), 'ok\n' + ''.join(
+        'overloaded max_kept route=%s caller=192.0.2.7\n' % route
+        for route in ('-', '/later')))
+    eq(once.post('other', body, address=other).code, 'handler-failed')
+    problem(once.post('all', body * 3, address='192.0.2.9'), 'overloaded')
+    assert 'overloaded max_kept\n' in once.get('/admin/health').body.decode()
+    once.ctl('resolve', 'open', '--not-executed')
+    eq(once.post('more', body, address=mine).code, 'handler-failed')
+    gate.open(2)
+    eq(held.result().code, 'handler-failed')
+    wait_until(lambda: all(row['state'] == 'unknown' for row in once.ls()
+                           if row['key'] != 'open'), 'all have run')
+    for row in once.ls():
+        once.ctl('forget', row['key'])
+    eq(once.post('alone', body * 6, address=mine).code, 'handler-failed')
+    problem(once.post('small', b'x', address=mine), 'overloaded')
+    eq(once.post('small', b'x', address=other).code, 'handler-failed')
 
 
 def test_body_to_be_kept_is_at_most_16m(t):

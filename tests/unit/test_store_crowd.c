@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "caller.h"
 #include "store_fixture.h"
 
 /* By its first letter. */
@@ -217,12 +218,16 @@ request_above_max_kept_is_not_begun(void **state)
 	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
 	assert_int_equal(d, DECIDE_RUN);
 	assert_int_equal(kept(), 24);
+	/* Of another caller: one alone may fill half. */
 	r.identity.key = "b";
+	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
+	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
 	assert_int_equal(
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
 	assert_int_equal(d, DECIDE_RUN);
 	assert_int_equal(kept(), 48);
 	r.identity.key = "c";
+	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
 	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
 	assert_int_equal(
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
