@@ -18,11 +18,9 @@
 -- count of bytes (see once_kept).  Where it changes several keys, it locks them
 -- by SKIP LOCKED, or its caller has sorted them by number.
 
--- The server's time (ms).  It is a query of its own, so that it is read once
--- and can be compared with an index.  extract() would give a numeric, which
--- takes much longer to multiply.
--- list: now
-(SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
+-- A key ends by the server's clock, also while store time stands still
+-- (once_meta.time_limit): it may end later than its retention says, and never
+-- earlier, whatever becomes of the clock.
 
 -- The row of once_kept that this connection changes: the last one of its
 -- stripe, or a later one, if another connection has just changed it.
@@ -38,6 +36,11 @@ s.stripe = $stripe AND s.seq >= (SELECT n.seq FROM once_kept n
 -- An operator accepts that commits are lost.
 -- name: loss_accept
 UPDATE once_meta SET losses = greatest(losses + 1, $now) WHERE id = 1;
+
+-- An operator says that the server's clock is right.
+-- name: clock_accept
+UPDATE once_meta SET time_limit = $server_clock + $1::bigint, held_at = 0
+WHERE id = 1;
 
 -- Whether any role may create functions and operators in the schema, which
 -- could take the place of PostgreSQL's own.
@@ -442,7 +445,7 @@ taken AS (INSERT INTO once_key(id, peer, caller, digest, key, path, state,
     SELECT $1::bigint, $2::bytea, $3::bigint, $9::bytea, $10::bytea,
 	$11::bytea, 'pending', 0, $12::bytea, $13::bigint, $14::uuid,
 	$15::boolean, $16::bigint, $17::boolean, $18::bigint, $19::bigint,
-	$20::text, true, may.now, may.now + $16::bigint, may.now, may.now,
+	$20::text, true, may.now, $server_clock + $16::bigint, may.now, may.now,
 	$22::bytea, $23::uuid
     FROM may WHERE NOT (crowded OR too_many_open OR no_room
 	OR queue_full)
@@ -548,7 +551,7 @@ SELECT count(*) FROM request;
 -- $3 is the retention.
 -- list: completed
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
-	updated_at = $now, expires_at = $now + $3::bigint, kept = $4,
+	updated_at = $now, expires_at = $server_clock + $3::bigint, kept = $4,
 	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
 	body_length = $8, last_error = NULL, reason = $9, headers = $10,
 	body = $11
@@ -577,7 +580,7 @@ SELECT expires_at FROM once_key WHERE id = $1 AND state = 'completed';
 -- name: finish_released
 WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
 	updated_at = $now,
-	expires_at = $now + $3::bigint + coalesce($4::bigint, 0),
+	expires_at = $server_clock + $3::bigint + coalesce($4::bigint, 0),
 	queued_at = CASE WHEN k.accepted THEN $now + $4::bigint END,
 	last_error = $5,
 	fingerprint_spec = CASE WHEN $6::boolean AND k.recovery_point IS NULL
@@ -608,7 +611,7 @@ WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
 	late_token = NULL, locked_until = NULL, attempt_lock = NULL,
 	lock_file = NULL, updated_at = $now,
 	expires_at = CASE WHEN k.token IS NULL THEN k.expires_at
-	    ELSE $now + k.retention END
+	    ELSE $server_clock + k.retention END
     WHERE k.id = $1::bigint AND k.state = 'completed'
 	AND (k.token = $2::text OR k.late_token = $2::text)
     RETURNING k.id, k.expires_at),
@@ -619,7 +622,7 @@ SELECT expires_at FROM done;
 -- An accepted key that no worker claimed within its retention.
 -- name: abandon
 WITH done AS (UPDATE once_key k SET state = 'completed', queued_at = NULL,
-	updated_at = $now, expires_at = $now + k.retention, kept = $2,
+	updated_at = $now, expires_at = $server_clock + k.retention, kept = $2,
 	status = $3::bigint, kind = $4::bigint, response_version = $5::bigint,
 	body_length = $6, last_error = NULL, reason = $7, headers = $8,
 	body = $9
@@ -663,7 +666,7 @@ AND ((k.state = 'unknown' AND k.reconcile_attempts = $3::bigint)
 
 -- name: resolve_completed
 WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
-	updated_at = $now, expires_at = $now + k.retention, kept = $5,
+	updated_at = $now, expires_at = $server_clock + k.retention, kept = $5,
 	status = $6::bigint, kind = $7::bigint, response_version = $8::bigint,
 	body_length = $9, last_error = NULL, reason = $10, headers = $11,
 	body = $12
@@ -676,7 +679,7 @@ SELECT expires_at FROM done;
 -- It is known that nothing happened: as in finish_released.
 -- name: resolve_released
 WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
-	updated_at = $now, expires_at = $now + k.retention,
+	updated_at = $now, expires_at = $server_clock + k.retention,
 	queued_at = CASE WHEN k.accepted THEN $now + $5::bigint END,
 	last_error = $6,
 	fingerprint_spec = CASE WHEN k.recovery_point IS NULL
@@ -897,7 +900,7 @@ WHERE id = $1 AND state = 'unknown' AND attempt_lock = $2 AND lock_file = $3;
 -- name: recover_released
 WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
 	updated_at = $now, last_error = $4,
-	expires_at = $now + k.retention
+	expires_at = $server_clock + k.retention
 	    + CASE WHEN k.accepted THEN coalesce($3::bigint, 0) ELSE 0 END,
 	queued_at = CASE WHEN k.accepted THEN $now + $3::bigint END
     WHERE $own_attempt RETURNING k.id, k.accepted),
@@ -934,7 +937,8 @@ SELECT id FROM done;
 -- name: recover_answered
 WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
 	late_token = $2::text, locked_until = NULL, attempt_lock = NULL,
-	lock_file = NULL, updated_at = $now, expires_at = $now + k.retention
+	lock_file = NULL, updated_at = $now,
+	expires_at = $server_clock + k.retention
     WHERE k.id = $1::bigint AND k.state = 'completed' AND k.token = $2::text
     RETURNING k.id, k.expires_at),
 unneeded AS (SELECT id FROM done),
@@ -1356,7 +1360,8 @@ SELECT set_config('statement_timeout', '0', true),
 
 -- The secret comes along: scopes and downstream keys were made under it.
 -- name: copy_secret
-UPDATE once_meta SET secret = $1 WHERE id = 1;
+UPDATE once_meta SET secret = $1, time_limit = DEFAULT, held_at = DEFAULT
+WHERE id = 1;
 
 -- Numbers go on after those that were copied; 0: there were none.
 -- name: copy_numbers

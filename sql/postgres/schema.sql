@@ -16,7 +16,8 @@
 --     UPDATE does not copy them.  So the response and the payloads of a handler
 --     are in their rows, and there is no once_body and no once_payload.
 --   * Times are the server's: milliseconds since 1970.  So a time for people
---     and a deadline have the same clock.
+--     and a deadline have the same clock, except while time stands still (see
+--     once_meta).
 --   * Tables that requests write have no CHECK: each statement would parse it
 --     anew, which was a third of the server's time.  Builds with
 --     --enable-record-checks have those of checks.sql, and doctor reads all
@@ -37,13 +38,23 @@ SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp',
 --            process that has noticed the loss waits until the number grows,
 --            also beyond one that a restore has taken back
 --
+--   time_limit
+--            store time is the server's clock, but no more than that (ms).
+--            Processes move it along with the clock.  If the clock jumps ahead,
+--            they do not, and store time stands still.  The default: no
+--            process has used the store yet
+--   held_at  the server's clock when a process found that it had jumped ahead;
+--            0: time goes on
+--
 -- No transaction of a request writes this row.
 -- name: schema_meta
 CREATE TABLE once_meta(
 	id bigint PRIMARY KEY CHECK(id = 1),
 	version bigint NOT NULL,
 	secret bytea NOT NULL,
-	losses bigint NOT NULL DEFAULT 0
+	losses bigint NOT NULL DEFAULT 0,
+	time_limit bigint NOT NULL DEFAULT 9223372036854775807,
+	held_at bigint NOT NULL DEFAULT 0
 );
 
 -- Numbers are never used twice.
@@ -402,9 +413,11 @@ CREATE INDEX once_effect_owner ON once_effect(owner)
 -- exactly the type that pg_catalog has one for, text is compared by its bytes,
 -- and no text has a backslash.
 
--- The time now (ms).
--- list: clock
-floor(extract(epoch FROM clock_timestamp())::numeric * 1000::numeric)::bigint
+-- Store time (ms).
+-- list: store_time
+(SELECT least(floor(extract(epoch FROM clock_timestamp())::numeric
+    * 1000::numeric)::bigint, m.time_limit)
+FROM once_meta m WHERE m.id = 1::bigint)
 
 -- The number of the key and its token; NULL: the argument is no token.
 -- list: lease_of_token
@@ -432,7 +445,7 @@ BEGIN
 	    'once_checkpoint.recovery_point: not 1-63 printable ASCII bytes';
 	END IF;
 	UPDATE once_key k SET recovery_point = once_checkpoint.recovery_point,
-	    updated_at = $clock
+	    updated_at = $store_time
 	WHERE k.id = lease;
 END $$;
 
@@ -447,7 +460,7 @@ DECLARE
 	$lease_of_token
 	topic_name bytea := convert_to(topic, 'UTF8'::name);
 BEGIN
-	UPDATE once_key k SET updated_at = $clock
+	UPDATE once_key k SET updated_at = $store_time
 	WHERE k.id = lease AND k.token = lease_token
 	RETURNING k.id INTO lease;
 	IF lease IS NULL THEN
@@ -554,7 +567,7 @@ BEGIN
 	    body = CASE WHEN octet_length(once_response.body) > 0
 		THEN once_response.body END,
 	    expires_at = k.locked_until + k.retention,
-	    updated_at = $clock
+	    updated_at = $store_time
 	WHERE k.id = lease;
 END $$;
 

@@ -1,5 +1,16 @@
 -- What the PostgreSQL store's connections and transactions need (pg.h, txn.h).
 
+-- The server's clock (ms).  It is a query of its own, so that it is read once
+-- and can be compared with an index.  extract() would give a numeric, which
+-- takes much longer to multiply.
+-- list: server_clock
+(SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
+
+-- Store time (ms): the server's clock, up to once_meta.time_limit.
+-- list: now
+(SELECT least((date_part('epoch', clock_timestamp()) * 1000)::bigint,
+    m.time_limit) FROM once_meta m WHERE m.id = 1)
+
 -- name: begin
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 

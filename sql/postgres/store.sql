@@ -5,7 +5,7 @@ SELECT current_setting('server_version_num')::bigint,
     current_setting('fsync'), $synchronous_commit,
     current_setting('full_page_writes'),
     current_setting('synchronous_standby_names') <> '',
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    $server_clock;
 
 -- name: catalog
 SELECT current_database()::text;
@@ -35,26 +35,38 @@ SELECT version, secret, losses FROM once_meta WHERE id = 1;
 -- name: meta_for_owner
 SELECT version, secret FROM once_meta WHERE id = 1 FOR SHARE;
 
--- Processes ----------------------------------------------------------------
+-- What bounds store time, and whether process $1 is the only one.
+-- name: clock
+SELECT $server_clock, time_limit, held_at,
+    NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id > $1::bigint
+	ORDER BY o.id DESC, o.beat DESC LIMIT 1)
+    AND NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id < $1::bigint
+	ORDER BY o.id DESC, o.beat DESC LIMIT 1)
+FROM once_meta WHERE id = 1;
 
--- The server's time (ms), read once.
--- list: clock_now
-(SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint)
+-- Unless another process changes that row, or has changed time_limit ($1).  A
+-- beat does not wait for its lock.
+-- name: clock_set
+UPDATE once_meta SET time_limit = $2, held_at = $3
+WHERE id = (SELECT m.id FROM once_meta m
+    WHERE m.id = 1 AND m.time_limit = $1 FOR NO KEY UPDATE SKIP LOCKED);
+
+-- Processes ----------------------------------------------------------------
 
 -- name: owner_new
 INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)
-VALUES ($1, $2, $3, $4, 1, $clock_now);
+VALUES ($1, $2, $3, $4, 1, $now);
 
 -- A process moves its row; it comes back if another host removed it.
 -- name: owner_beat
-WITH moved AS (UPDATE once_owner SET beat = beat + 1, beat_at = $clock_now
+WITH moved AS (UPDATE once_owner SET beat = beat + 1, beat_at = $now
     WHERE id = $1 AND beat = (SELECT o.beat FROM once_owner o WHERE o.id = $1
 	ORDER BY o.beat DESC LIMIT 1)
     RETURNING id),
 anew AS (INSERT INTO once_owner(id, host, boot, pid, beat, beat_at)
-    SELECT $1, $2, $3, $4, 1, $clock_now
+    SELECT $1, $2, $3, $4, 1, $now
     WHERE NOT EXISTS (SELECT 1 FROM moved))
-SELECT $clock_now, current_setting('synchronous_standby_names') <> '',
+SELECT current_setting('synchronous_standby_names') <> '',
     pg_current_snapshot()::text;
 
 -- All processes: whether one has not moved for a week, and whether it has
@@ -72,7 +84,7 @@ WITH RECURSIVE o AS (
 b AS (SELECT k.owner FROM once_key k
     WHERE k.owner IS NOT NULL AND k.locked_until >= $1
     UNION SELECT e.owner FROM once_effect e WHERE e.owner IS NOT NULL)
-SELECT o.id, o.host, o.boot, o.beat, o.beat_at < $clock_now - 604800000 AS old,
+SELECT o.id, o.host, o.boot, o.beat, o.beat_at < $now - 604800000 AS old,
     EXISTS (SELECT 1 FROM b WHERE b.owner = o.id) AS busy
 FROM o
 UNION ALL
@@ -83,7 +95,7 @@ FROM b WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.id = b.owner);
 -- nor one of a transaction that began in the last minute.  $1 is an earlier
 -- result, or 0.
 -- name: lease_first
-SELECT least(min(locked_until), $clock_now - 60000) FROM once_key
+SELECT least(min(locked_until), $now - 60000) FROM once_key
 WHERE owner IS NOT NULL
-    AND locked_until >= CASE WHEN $1::bigint <= $clock_now THEN $1::bigint
+    AND locked_until >= CASE WHEN $1::bigint <= $now THEN $1::bigint
 	ELSE 0 END;

@@ -91,6 +91,7 @@ int oncectl_outbox(struct oncectl *ctl);
 int oncectl_init(struct oncectl *ctl);
 int oncectl_copy(struct oncectl *ctl);
 int oncectl_accept_loss(struct oncectl *ctl);
+int oncectl_accept_clock(struct oncectl *ctl);
 
 /* How to open ctl->database, not to be created. */
 void

@@ -125,6 +125,11 @@ static const struct oncectl_command commands[] = {
 	    "database lacks commits: store-went-back.  oncectl(1) says\n"
 	    "what to look at before.\n",
 	    0, ONCECTL_NEEDS_STORE, 0, oncectl_accept_loss },
+	{ "accept-clock", "",
+	    "Says that the clock of the PostgreSQL server is right, although\n"
+	    "it has jumped ahead: store-clock-held.  What is past its\n"
+	    "retention by that clock is deleted then.\n",
+	    0, ONCECTL_NEEDS_STORE, 0, oncectl_accept_clock },
 	{ "audit", "-f config [--docroot [PREFIX=]DIR]...",
 	    "Prints every route, and every CGI program under DIR, that\n"
 	    "takes unsafe methods without key = required; exits with 1 if\n"

@@ -84,6 +84,24 @@ oncectl_accept_loss(struct oncectl *ctl)
 	return ONCECTL_DONE;
 }
 
+int
+oncectl_accept_clock(struct oncectl *ctl)
+{
+	const struct store_module *module = module_for(ctl,
+	    "with an SQLite database, time does not follow the wall clock");
+	char why[1024];
+
+	if (module == NULL)
+		return ONCECTL_REFUSED;
+	if (module->accept_clock(ctl->store, why, sizeof(why)) != RC_OK) {
+		warnx("accept-clock: %s", why);
+		return ONCECTL_REFUSED;
+	}
+	puts("accepted: the store's time follows the server's clock; daemons "
+	     "notice within a fifth of owner_timeout, and within a minute");
+	return ONCECTL_DONE;
+}
+
 /* Opens the target; NULL, with a message. */
 static struct store *
 open_target(struct oncectl *ctl, const struct store_module *module)

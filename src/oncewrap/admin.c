@@ -56,7 +56,7 @@ metrics(struct store *store, const struct conf *conf, struct answer *answer)
 }
 
 static void
-say_refusal(void *answer, const char *line)
+add_line(void *answer, const char *line)
 {
 	(void)buf_addf(&((struct answer *)answer)->text, "%s\n", line);
 }
@@ -64,12 +64,14 @@ say_refusal(void *answer, const char *line)
 static void
 health(struct store *store, const struct conf *conf, struct answer *answer)
 {
-	char why[512];
+	char why[512] = "";
 
 	if (store_health(store, why, sizeof(why)) &&
 	    spool_is_usable(why, sizeof(why))) {
 		say(answer, 200, "ok");
-		refusals(store, conf, say_refusal, answer);
+		if (why[0] != '\0')
+			add_line(answer, why);
+		refusals(store, conf, add_line, answer);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));

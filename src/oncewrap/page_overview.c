@@ -158,13 +158,14 @@ write_attention(struct page *p)
 static void
 write_health(struct page *p)
 {
-	char why[512];
+	char why[512] = "";
+	const bool works = store_health(p->store, why, sizeof(why)) &&
+	    spool_is_usable(why, sizeof(why));
 
 	page_html_h2(&p->html, "Health");
-	if (store_health(p->store, why, sizeof(why)) &&
-	    spool_is_usable(why, sizeof(why)))
+	if (works)
 		page_html_p(&p->html, "The store works.");
-	else
+	if (!works || why[0] != '\0')
 		page_html_bad(&p->html, why);
 }
 

@@ -486,8 +486,9 @@ enum rc store_gauges(struct store *s, struct metrics_gauges *gauges);
  */
 enum rc store_tally(struct store *s, bool *done);
 
-/* Whether the store works; if not, why gets a few words.  It writes only if the
- * last write failed; the call may then take busy_timeout. */
+/* Whether the store works; if not, why gets a few words.  If so, why stays as
+ * it is, or says what waits for an operator.  It writes only if the last write
+ * failed; the call may then take busy_timeout. */
 bool store_health(struct store *s, char *why, size_t size);
 
 /* The folder with files of this host's processes; NULL: the database's. */

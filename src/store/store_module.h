@@ -46,6 +46,10 @@ struct store_module {
 	/* Lets processes go on that wait because the store went back
 	 * (RC_WENT_BACK). */
 	enum rc (*accept_loss)(struct store *, char *err, size_t errsize);
+
+	/* Lets store time go on, which stands still because the server's clock
+	 * has jumped ahead. */
+	enum rc (*accept_clock)(struct store *, char *err, size_t errsize);
 };
 
 /*

@@ -11,8 +11,8 @@ from answer import eq, first, problem
 from test_resolve import ANSWER, ctl, refused, unknown
 
 COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
-            'stats doctor metrics init copy accept-loss audit checkpoint '
-            'emit respond').split()
+            'stats doctor metrics init copy accept-loss accept-clock audit '
+            'checkpoint emit respond').split()
 
 
 # --- show --response ------------------------------------------------------
@@ -454,7 +454,8 @@ def test_completion_of_options_is_what_a_command_takes(t):
             'resolve': ['--completed', '--downstream', '--not-executed',
                         '--path', '--scope'],
             'backup': ['--yes'], 'audit': ['--docroot'], 'copy': ['--to'],
-            'init': ['--grant'], 'accept-loss': [], 'sweep': []}.items():
+            'init': ['--grant'], 'accept-loss': [], 'accept-clock': [],
+            'sweep': []}.items():
         eq(sorted(completed(t, command, '-')), sorted(always + options))
         for option in options:
             run = t.run([base.ONCECTL, command, option, 'x', '--help'])

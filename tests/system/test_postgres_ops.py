@@ -324,6 +324,9 @@ def test_a_refusal_names_the_database_and_the_cure(t):
             (file, ['accept-loss'], 'accept-loss: %s: only for a PostgreSQL '
              'database, whose name begins with postgresql://; with an SQLite '
              'database, oncewrap goes on after a restart' % file),
+            (file, ['accept-clock'], 'accept-clock: %s: only for a PostgreSQL '
+             'database, whose name begins with postgresql://; with an SQLite '
+             'database, time does not follow the wall clock' % file),
             (file, ['copy', '--to', 'x'], 'copy: --to x: not the URI of a '
              'PostgreSQL database, which begins with postgresql://; "oncectl '
              'backup" copies into a file'),

@@ -36,6 +36,7 @@ def test_what_a_commit_without_an_answer_has_done_is_said(t):
     for verb, says in (
             (['accept-loss'], 'the server did not answer in time; the loss '
              'was not accepted'),
+            (['accept-clock'], 'the clock was not accepted'),
             (['forget', 'k1'], 'the database did not answer in time; nothing '
              'was changed'),
             (['resolve', 'k2', '--not-executed'], 'the database did not '

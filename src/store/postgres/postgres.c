@@ -1,5 +1,5 @@
 /*
- * The key store on PostgreSQL: opening it, its clock and its health.
+ * The key store on PostgreSQL: opening it, and its transactions.
  */
 #include "config.h"
 
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "log.h"
 #include "metrics.h"
 #include "postgres_impl.h"
@@ -41,6 +40,7 @@ const struct store_module oncewrap_postgresql = {
 	.init = postgres_init,
 	.copy = postgres_copy,
 	.accept_loss = postgres_accept_loss,
+	.accept_clock = postgres_accept_clock,
 };
 
 /* --- transactions --------------------------------------------------------- */
@@ -136,28 +136,6 @@ postgres_look(struct store *s, txn_body *body, void *arg)
 	return rc;
 }
 
-/* --- the clock ------------------------------------------------------------ */
-
-void
-postgres_clock_set(struct store *s, int64_t now)
-{
-	s->ahead = now - clock_boot();
-}
-
-int64_t
-postgres_now(const struct store *s)
-{
-	return clock_boot() + s->ahead;
-}
-
-int64_t
-postgres_wall(const struct store *s, int64_t store_time)
-{
-	/* Store time is the server's wall clock. */
-	(void)s;
-	return store_time;
-}
-
 /* --- opening -------------------------------------------------------------- */
 
 static enum rc
@@ -205,7 +183,6 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		    why);
 		return rc;
 	}
-	postgres_clock_set(s, c.now);
 	s->standby = c.standby;
 	if (c.version < POSTGRES_VERSION) {
 		snprintf(err, errsize,

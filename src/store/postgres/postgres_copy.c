@@ -165,7 +165,7 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 	c->sent = c->batch = 0;
 	c->bytes = 0;
 	pg_arrays_clear(&c->keys);
-	c->ahead = postgres_now(c->to) - store_now(c->from);
+	c->ahead = clock_boot() + c->to->ahead - store_now(c->from);
 }
 
 void

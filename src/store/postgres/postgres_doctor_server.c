@@ -32,6 +32,20 @@ check_clock(const struct postgres_server *server, struct findings *f)
 		    llabs(apart) / 1000, apart < 0 ? "behind" : "ahead of");
 }
 
+/* Opening the store has looked at it. */
+static void
+check_time(const struct store *s, struct findings *f)
+{
+	char why[256] = "";
+
+	postgres_clock_tell(s, why, sizeof(why));
+	if (why[0] != '\0')
+		findings_add(f, "time", false, "%s", why);
+	else
+		findings_add(
+		    f, "time", true, "the store's follows the server's clock");
+}
+
 static void
 check_server(struct store *s, struct findings *f)
 {
@@ -253,6 +267,7 @@ void
 postgres_doctor_server(struct store *s, struct findings *f)
 {
 	check_server(s, f);
+	check_time(s, f);
 	check_session(s, f);
 	check_standbys(s, f);
 	check_hosts(s, f);

@@ -10,7 +10,7 @@
 #include "postgres_place.h"
 
 static bool
-is_ahead(struct store *s, char *why, size_t size)
+has_all(struct store *s, char *why, size_t size)
 {
 	struct txn_health h;
 
@@ -119,8 +119,11 @@ can_begin(struct store *s, char *why, size_t size)
 bool
 postgres_health(struct store *s, char *why, size_t size)
 {
-	return is_ahead(s, why, size) &&
-	    postgres_check_server(s, why, size) == RC_OK &&
-	    can_write(s, why, size) && can_reserve(s, why, size) &&
-	    can_begin(s, why, size);
+	if (!has_all(s, why, size) ||
+	    postgres_check_server(s, why, size) != RC_OK ||
+	    !can_write(s, why, size) || !can_reserve(s, why, size) ||
+	    !can_begin(s, why, size))
+		return false;
+	postgres_clock_tell(s, why, size);
+	return true;
 }

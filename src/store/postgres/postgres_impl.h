@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "ahead.h"
 #include "digest.h"
 #include "lock.h"
 #include "postgres.h"
@@ -49,6 +50,14 @@ struct postgres_confirmed {
 	int nopen;
 };
 
+/* The server's clock and what bounds store time, as a look has found them. */
+struct postgres_clock {
+	int64_t clock, limit, held_at; /* see once_meta */
+	int64_t boot;                  /* clock_boot() of the look */
+	bool alone;                    /* no other process uses the store */
+	enum ahead_verdict verdict;    /* of a beat */
+};
+
 struct store {
 	struct store_base base;
 	struct txn_pool *pool;
@@ -71,13 +80,16 @@ struct store {
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
-	atomic_bool shared;    /* a handler was let to the database */
-	atomic_bool unsafe;    /* see postgres_check_server() */
-	atomic_bool twin;      /* another host has this one's name: logged */
-	atomic_bool renewing;  /* see postgres_loss_look() */
-	_Atomic int64_t ahead; /* store time is clock_boot() + ahead */
-	_Atomic int64_t bytes; /* of the tables, as of the last sweep */
-	atomic_uint absent;    /* keys in a row that were not there */
+	atomic_bool shared;   /* a handler was let to the database */
+	atomic_bool unsafe;   /* see postgres_check_server() */
+	atomic_bool twin;     /* another host has this one's name: logged */
+	atomic_bool renewing; /* see postgres_loss_look() */
+	/* The server's clock is clock_boot() + ahead.  So is store time, unless
+	 * it stands still at a time; 0: it goes on. */
+	_Atomic int64_t ahead, stands;
+	_Atomic int64_t held_at; /* once_meta.held_at while it stands still */
+	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
+	atomic_uint absent;      /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 
@@ -100,7 +112,12 @@ struct store {
 	atomic_int forgotten; /* how often ids and fingerprint_specs were */
 	enum rc last;         /* of the last write */
 	enum rc reserving;    /* of the last reservation that was needed */
-	pthread_cond_t beat;  /* the keeper has work, or ends */
+	/* What follows is the keeper's. */
+	struct postgres_clock believed; /* the last; boot is 0: none */
+	int64_t began;                  /* clock_boot() of the first beat */
+	int64_t held_by_wall;           /* see struct ahead, own */
+	bool told_held;      /* it is logged that the clock has jumped */
+	pthread_cond_t beat; /* the keeper has work, or ends */
 	bool stop;
 
 	pthread_t thread;
@@ -125,8 +142,22 @@ enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
 enum rc postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how);
 
-/* Sets store time by a reading of the server's clock. */
-void postgres_clock_set(struct store *s, int64_t now);
+/* --- store time, see postgres_clock.c ------------------------------------ */
+
+/* Sends the statement that looks at the clock, and reads its result. */
+void postgres_clock_send(const struct store *s, struct pg *pg);
+enum rc postgres_clock_read(struct pg *pg, struct postgres_clock *c);
+/* Sets store time by that look. */
+void postgres_clock_set(struct store *s, const struct postgres_clock *c);
+/* For a beat, in the transaction of the look: moves the limit of store time, or
+ * not, and sets c->verdict. */
+enum rc postgres_clock_judge(
+    const struct store *s, struct pg *pg, struct postgres_clock *c);
+/* After that transaction: sets store time, and logs what has changed. */
+void postgres_clock_judged(struct store *s, const struct postgres_clock *c);
+/* While time stands still because the clock has jumped: why (of size bytes)
+ * says so.  Else it stays as it is. */
+void postgres_clock_tell(const struct store *s, char *why, size_t size);
 
 /* The oldest version of the server that will do. */
 #define POSTGRES_VERSION 130000
@@ -195,6 +226,7 @@ enum rc postgres_copy(struct store *to, struct store *from,
 /* Before a group of statements of a copy, which may take long. */
 void postgres_copy_patience(const struct store *to, struct pg *pg);
 enum rc postgres_accept_loss(struct store *s, char *err, size_t errsize);
+enum rc postgres_accept_clock(struct store *s, char *err, size_t errsize);
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize);
 

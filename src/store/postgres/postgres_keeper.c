@@ -14,8 +14,10 @@
 #include "postgres_outcome.h"
 #include "thread.h"
 
-/* This process's row moves several times in owner_timeout. */
-#define BEATS 5
+/* This process's row moves several times in owner_timeout, and store time at
+ * least so often (ms). */
+#define BEATS    5
+#define BEAT_MAX INT64_C(60000)
 
 /* Between two tries to record outcomes (ms). */
 #define RETRY 500
@@ -181,7 +183,9 @@ static void *
 keeper_main(void *arg)
 {
 	struct store *s = arg;
-	const int64_t every = s->owner_timeout / BEATS;
+	const int64_t every = s->owner_timeout / BEATS < BEAT_MAX
+	    ? s->owner_timeout / BEATS
+	    : BEAT_MAX;
 	int64_t next = clock_mono() + every, until;
 
 	lock_take(&s->lock);
@@ -208,10 +212,11 @@ keeper_main(void *arg)
 enum rc
 postgres_keeper_start(struct store *s)
 {
-	/* The others are watched from now on. */
-	enum rc rc = postgres_owner_beat(s);
+	enum rc rc;
 
-	if (rc != RC_OK)
+	/* The others are watched from now on. */
+	s->began = clock_boot();
+	if ((rc = postgres_owner_beat(s)) != RC_OK)
 		return rc;
 	if (thread_start(&s->thread, "keeper", THREAD_STACK, keeper_main, s) !=
 	    0)

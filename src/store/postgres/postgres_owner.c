@@ -255,6 +255,7 @@ struct beat {
 	struct store *s;
 	int64_t losses;
 	int64_t leases_from;
+	struct postgres_clock clock;
 	bool waits; /* its COMMIT does, for a standby */
 	struct postgres_confirmed confirmed; /* once it is */
 };
@@ -290,24 +291,25 @@ run_beat(struct pg *pg, void *arg)
 	struct beat *b = arg;
 	struct store *s = b->s;
 	const char *snapshot;
-	int64_t now;
 	enum rc rc;
 
+	postgres_clock_send(s, pg);
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
 	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
 	pg_send(pg, PG_QUERY_META, "");
 	pg_send(pg, PG_QUERY_LEASE_FIRST, "i",
 	    s->beats % LEASES_LOOK == 0 ? 0 : s->base.leases_from);
 	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = pg_one(pg, "m?p", &now, &b->waits, &snapshot)) != RC_OK)
+	    (rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
+	    (rc = pg_one(pg, "?p", &b->waits, &snapshot)) != RC_OK)
 		return rc;
 	read_snapshot(snapshot, &b->confirmed);
-	postgres_clock_set(s, now);
 	FAULT(OWNER_MOVED);
-	rc = owner_read(s, pg);
-	if (rc == RC_OK)
+	if ((rc = owner_read(s, pg)) == RC_OK)
 		rc = pg_one(pg, "--i", &b->losses);
-	return rc == RC_OK ? pg_one(pg, "i", &b->leases_from) : rc;
+	if (rc == RC_OK)
+		rc = pg_one(pg, "i", &b->leases_from);
+	return rc == RC_OK ? postgres_clock_judge(s, pg, &b->clock) : rc;
 }
 
 /* The server's log has one order: with this COMMIT the standby has the changes
@@ -340,6 +342,7 @@ postgres_owner_beat(struct store *s)
 		s->base.leases_from = b.leases_from;
 		s->beats++;
 		beat_confirmed(&b);
+		postgres_clock_judged(s, &b.clock);
 	}
 	return rc;
 }

@@ -218,6 +218,22 @@ postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 	return rc;
 }
 
+struct schema_clock {
+	const struct store *s;
+	struct postgres_clock found;
+};
+
+static enum rc
+clock_run(struct pg *pg, void *arg)
+{
+	struct schema_clock *c = arg;
+	enum rc rc;
+
+	postgres_clock_send(c->s, pg);
+	rc = pg_sync(pg);
+	return rc == RC_OK ? postgres_clock_read(pg, &c->found) : rc;
+}
+
 /* With the cure, if the role lacks a right. */
 static void
 schema_explain(
@@ -245,6 +261,7 @@ enum rc
 postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 {
 	const char *database = txn_database(s->pool);
+	struct schema_clock clock = { .s = s };
 	struct schema m = { .makes = make };
 	enum rc rc;
 
@@ -286,6 +303,11 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	memcpy(s->schema, m.schema, sizeof(s->schema));
 	s->losses = m.losses;
 	txn_pin(s->pool, s->schema, s->secret);
+	if ((rc = run_quietly(s, clock_run, &clock)) != RC_OK) {
+		schema_explain(s, &m, err, errsize);
+		return rc;
+	}
+	postgres_clock_set(s, &clock.found);
 	FAULT(SCHEMA_DONE);
 	return make || s->keeper ? schema_rights(s, err, errsize) : RC_OK;
 }

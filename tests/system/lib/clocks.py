@@ -8,6 +8,7 @@ import uuid
 
 import base
 import postgres
+import proc
 
 HOUR = 3600
 YEAR = 31556952
@@ -89,6 +90,17 @@ class Clocks:
         self.boot_added += seconds
         self.slept += seconds
         self.jump(seconds)
+        if base.POSTGRES:
+            base.wait_until(lambda: not self.behind(),
+                            'store time follows the server')
+
+    def behind(self):
+        """Whether the store of a daemon that lives lags behind its server."""
+        pids = [pid for uri in self.t.stores for pid in
+                self.t.postgres.command('psql', '-XAtq', '-d', uri, '-c', """
+            SELECT pid FROM once_owner, once_meta WHERE time_limit <
+            extract(epoch FROM clock_timestamp()) * 1000""").split()]
+        return any(proc.alive(int(pid)) for pid in pids)
 
     def reboot(self, wall=None, uptime=20, name=True):
         """The host was off, and has been up again for uptime seconds."""
