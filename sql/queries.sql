@@ -670,42 +670,38 @@ SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 -- name: integrity
 SELECT integrity_check FROM pragma_integrity_check(1);
 
--- name: orphan_bodies
--- scan: looks at every large body, when an operator asks
+-- list: orphan_bodies
 SELECT (SELECT count(*) FROM once_body b
     WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
 	AND k.kept = 1 AND k.response_version = 2))
     + (SELECT count(*) FROM once_answer a
     WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = a.key_id
-	AND k.kept = 1 AND k.response_version <> 2));
+	AND k.kept = 1 AND k.response_version <> 2))
 
 -- Pieces of a key with a lease are not orphans.
--- name: orphan_pieces
+-- list: orphan_pieces
 SELECT count(DISTINCT p.id / 65536) FROM once_piece p
 WHERE p.id > 0
     AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
-	AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL));
+	AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL))
 
 -- Pieces with a number of their own that nothing names.
--- name: orphan_request_pieces
--- scan: looks at every piece, when an operator asks
+-- list: orphan_request_pieces
 SELECT count(DISTINCT (p.id - 65535) / 65536) FROM once_piece p
 WHERE p.id < 0
     AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_request)
     AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_answer)
-    AND (p.id - 65535) / 65536 NOT IN (SELECT id FROM once_stage);
+    AND (p.id - 65535) / 65536 NOT IN (SELECT id FROM once_stage)
 
 -- Requests without all of their body.
--- name: missing_request_bodies
--- scan: looks at every request, when an operator asks
+-- list: missing_request_bodies
 SELECT count(*) FROM once_request r
 WHERE r.body_length <> CASE r.pieces WHEN 0 THEN length(r.body)
 	ELSE (SELECT coalesce(sum(length(p.body)), 0) FROM once_piece p
 	    WHERE p.id BETWEEN 65536 * r.pieces AND 65536 * r.pieces + 65535)
-	END;
+	END
 
--- name: missing_bodies
--- scan: looks at every key, when an operator asks
+-- list: missing_bodies
 SELECT count(*)
 FROM (SELECT *, coalesce((SELECT a.pieces FROM once_answer a
 	WHERE a.key_id = once_key.id), once_key.id) AS n FROM once_key) k
@@ -714,57 +710,68 @@ WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
 	WHEN 2 THEN (SELECT length(b.body) FROM once_body b
 	    WHERE b.key_id = k.id)
 	ELSE (SELECT sum(length(p.body)) FROM once_piece p
-	    WHERE p.id BETWEEN 65536 * k.n AND 65536 * k.n + 65535) END;
+	    WHERE p.id BETWEEN 65536 * k.n AND 65536 * k.n + 65535) END
 
--- name: orphan_requests
--- scan: looks at every request that is kept, when an operator asks
+-- list: orphan_requests
 SELECT count(*) FROM once_request r
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
     AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
 	OR (k.state = 'failed_retryable' AND k.accepted = 1)
-	OR k.token IS NOT NULL));
+	OR k.token IS NOT NULL))
 
 -- The error of kept_bytes.
--- name: kept_error
--- scan: looks at every request that is kept, when an operator asks
+-- list: kept_error
 SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + body_length), 0)
     FROM once_request) - (SELECT coalesce(sum(bytes), 0) FROM once_stage)
-FROM once_meta WHERE id = 1;
+FROM once_meta WHERE id = 1
 
 -- Accepted keys without a stored request.
--- name: missing_requests
+-- list: missing_requests
 SELECT count(*) FROM once_key k
 WHERE k.queued_at >= 0
-    AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id);
+    AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id)
 
 -- Delivered effects of deleted keys; pending effects of keys that have not
 -- exactly one turn; and payloads without an effect, or of an effect that needs
 -- none.
--- name: orphan_effects
--- scan: looks at every effect, when an operator asks
+-- list: orphan_effects
 SELECT count(*) FROM once_effect e
 WHERE e.state = 'delivered'
     AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
-	AND k.state <> 'expired');
+	AND k.state <> 'expired')
 
--- name: stalled_effects
+-- list: stalled_effects
 SELECT count(*) FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
     AND 1 <> (SELECT count(*) FROM once_effect f
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
-	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL));
+	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
--- name: orphan_payloads
--- scan: looks at every large payload, when an operator asks
+-- list: orphan_payloads
 SELECT count(*) FROM once_payload p
 WHERE NOT EXISTS (SELECT 1 FROM once_effect e WHERE e.id = p.effect_id
-    AND e.state <> 'delivered' AND e.payload IS NULL);
+    AND e.state <> 'delivered' AND e.payload IS NULL)
 
--- name: missing_payloads
+-- list: missing_payloads
 SELECT count(*) FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
     AND e.payload IS NULL
-    AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id);
+    AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id)
+
+-- What doctor counts: see findings.h.
+-- name: doctor_bodies
+-- scan: looks at every key and body, when an operator asks
+SELECT ($orphan_bodies) + ($orphan_pieces), ($missing_bodies);
+
+-- name: doctor_requests
+-- scan: looks at every request that is kept, when an operator asks
+SELECT ($orphan_requests), ($orphan_request_pieces), ($missing_request_bodies),
+    ($missing_requests), ($kept_error);
+
+-- name: doctor_effects
+-- scan: looks at every effect, when an operator asks
+SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
+    ($orphan_payloads);
 
 -- The pending effects of each topic, and whether the topic is configured.
 -- name: pending_topics
@@ -774,19 +781,18 @@ FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
 GROUP BY e.topic;
 
+-- For doctor, which reads every row, a page after that number.
 -- name: rows
--- scan: looks at every key, when an operator asks
 SELECT $row, identity,
     EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
 	AND i.id < once_key.id AND i.key = once_key.key
 	AND i.path = once_key.path AND i.scope = once_key.scope) AS twin,
     listed IS NOT 1
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1) AS hidden
-FROM once_key ORDER BY id;
+FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 
 -- name: effect_rows
--- scan: looks at every effect, when an operator asks
-SELECT $effect FROM once_effect ORDER BY id;
+SELECT $effect FROM once_effect WHERE id > ?1 ORDER BY id LIMIT ?2;
 
 -- Foreign parts of the schema with our names, or on our tables and views: these
 -- would change the effect of our statements.

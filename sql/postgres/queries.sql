@@ -1066,56 +1066,65 @@ FROM (SELECT (SELECT coalesce(sum($request_bytes), 0)
 WHERE $kept_here AND d.bytes <> 0;
 
 -- The error of those counts.
--- name: kept_error
--- scan: looks at every request that is kept, when an operator asks
+-- list: kept_error
 SELECT $kept_sum
-    - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint;
+    - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint
 
 -- Pieces of keys whose response is not kept.
--- name: orphan_pieces
--- scan: looks at every piece, when an operator asks
+-- list: orphan_pieces
 SELECT count(DISTINCT p.key_id) FROM once_piece p
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept);
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept)
 
 -- Keys without all of their body.
--- name: missing_bodies
--- scan: looks at every key, when an operator asks
+-- list: missing_bodies
 SELECT count(*) FROM once_key k
 WHERE k.kept AND k.body_length > 0
     AND k.body_length IS DISTINCT FROM coalesce(octet_length(k.body)::bigint,
 	(SELECT sum(octet_length(p.body)) FROM once_piece p
-	WHERE p.key_id = k.id));
+	WHERE p.key_id = k.id))
 
--- name: orphan_requests
--- scan: looks at every request that is kept, when an operator asks
+-- list: orphan_requests
 SELECT count(*) FROM once_request o
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
     AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
 	OR (k.state = 'failed_retryable' AND k.accepted)
-	OR k.token IS NOT NULL));
+	OR k.token IS NOT NULL))
 
 -- Accepted keys without a stored request.
 -- A subquery, and not EXISTS, which the server may make a join of two tables.
--- name: missing_requests
+-- list: missing_requests
 SELECT count(*) FROM once_key k
 WHERE k.queued_at IS NOT NULL
-    AND (SELECT o.key_id FROM once_request o WHERE o.key_id = k.id) IS NULL;
+    AND (SELECT o.key_id FROM once_request o WHERE o.key_id = k.id) IS NULL
 
 -- Delivered effects of deleted keys; and pending effects of keys that have not
 -- exactly one turn.
--- name: orphan_effects
--- scan: looks at every effect, when an operator asks
+-- list: orphan_effects
 SELECT count(*) FROM once_effect e
 WHERE e.state = 'delivered'
     AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
-	AND k.state <> 'expired');
+	AND k.state <> 'expired')
 
--- name: stalled_effects
+-- list: stalled_effects
 SELECT count(*) FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending'
     AND 1 <> (SELECT count(*) FROM once_effect f
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
-	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL));
+	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
+
+-- What doctor counts: see findings.h.
+-- name: doctor_bodies
+-- scan: looks at every key and body, when an operator asks
+SELECT ($orphan_pieces), ($missing_bodies);
+
+-- name: doctor_requests
+-- scan: looks at every request that is kept, when an operator asks
+SELECT ($orphan_requests), 0::bigint, 0::bigint, ($missing_requests),
+    ($kept_error);
+
+-- name: doctor_effects
+-- scan: looks at every effect, when an operator asks
+SELECT ($orphan_effects), ($stalled_effects), 0::bigint, 0::bigint;
 
 -- The pending effects of each topic, and whether the topic is configured.
 -- name: pending_topics

@@ -11,6 +11,8 @@
 #include "store_browse.h"
 #include "tx.h"
 
+struct findings;
+
 /* Keys and effects that end by age. */
 struct store_aged {
 	int64_t completed, failed_retryable, expired;
@@ -136,9 +138,9 @@ struct store_tally {
 	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
 	    struct store_copied *copied, char *why, size_t size), \
 	    (s, what, copied, why, size)) \
-	X(enum rc, doctor, (struct store *s, const struct conf *conf, \
-	    struct store_finding *findings, size_t max, size_t *n), \
-	    (s, conf, findings, max, n)) \
+	X(enum rc, examine, (struct store *s, struct findings *f), (s, f)) \
+	X(enum rc, row_check, (const struct store *s, struct tx *tx, \
+	    const struct record *key), (s, tx, key)) \
 	X(enum rc, effect_next, (struct store *s, const char *topic, \
 	    struct store_effect *effect, int64_t *at), (s, topic, effect, at)) \
 	X(enum rc, effect_begin, (struct store *s, \
@@ -206,6 +208,14 @@ enum rc store_walk(struct store *s, struct store_walk *w, int n);
 /* Effects in each state that is not delivered. */
 enum rc
 store_count_effects(struct store *s, int64_t counts[STORE_EFFECT_NSTATES]);
+
+/* Adds what is found about files or server, schema and processes. */
+enum rc store_examine(struct store *s, struct findings *f);
+
+/* Checks the columns of the current row of ROWS that stand after those of its
+ * record.  RC_CORRUPT: no request finds the row. */
+enum rc
+store_row_check(const struct store *s, struct tx *tx, const struct record *key);
 
 /* Bytes of the database, and of its write-ahead log; -1: it has none of its
  * own. */

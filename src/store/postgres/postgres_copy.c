@@ -103,7 +103,7 @@ count_target(struct postgres_copy *c)
 	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
 	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
 	pg_send(c->pg, PG_QUERY_COPY_COUNTS, "");
-	pg_send(c->pg, PG_QUERY_MISSING_BODIES, "");
+	pg_send(c->pg, PG_QUERY_DOCTOR_BODIES, "");
 	if ((rc = pg_sync(c->pg)) != RC_OK ||
 	    (rc = pg_result(c->pg)) != RC_OK ||
 	    (rc = pg_result(c->pg)) != RC_OK ||
@@ -116,7 +116,7 @@ count_target(struct postgres_copy *c)
 		    " keys and %" PRId64 " of %" PRId64
 		    " effects are there; nothing was kept",
 		    n.keys, c->n.keys, n.effects, c->n.effects);
-	rc = pg_one(c->pg, "i", &n.keys);
+	rc = pg_one(c->pg, "-i", &n.keys);
 	if (rc == RC_OK && n.keys != 0)
 		rc = postgres_copy_refuse(c, RC_CORRUPT,
 		    "after the copy %" PRId64 " answers lack some of their "

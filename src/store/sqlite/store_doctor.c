@@ -15,18 +15,7 @@
 #include "log.h"
 #include "schema.h"
 #include "store_files.h"
-#include "store_operator.h"
 #include "store_impl.h"
-#include "store_row.h"
-
-/* The one number that a statement returns. */
-static enum rc
-doctor_number(struct db *db, enum query q, int64_t *value)
-{
-	enum rc rc = db_onef(db_stmt(db, q), "i", value);
-
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
 
 static void
 check_integrity(struct db *db, struct findings *f)
@@ -43,43 +32,6 @@ check_integrity(struct db *db, struct findings *f)
 			: rc != RC_OK ? rc_text(rc)
 				      : "no answer");
 	free(text);
-}
-
-static void
-check_bodies(struct db *db, struct findings *f)
-{
-	struct findings_bodies n = { 0 };
-	int64_t pieces = 0;
-	enum rc rc;
-
-	if ((rc = doctor_number(db, QUERY_ORPHAN_BODIES, &n.orphans)) ==
-		RC_OK &&
-	    (rc = doctor_number(db, QUERY_ORPHAN_PIECES, &pieces)) == RC_OK)
-		rc = doctor_number(db, QUERY_MISSING_BODIES, &n.missing);
-	n.orphans += pieces;
-	findings_bodies(f, rc, &n);
-}
-
-static void
-check_requests(struct db *db, struct findings *f)
-{
-	struct findings_requests n = { 0 };
-	const struct {
-		enum query query;
-		int64_t *value;
-	} counts[] = {
-		{ QUERY_ORPHAN_REQUESTS, &n.orphans },
-		{ QUERY_ORPHAN_REQUEST_PIECES, &n.pieces },
-		{ QUERY_MISSING_REQUEST_BODIES, &n.cut },
-		{ QUERY_KEPT_ERROR, &n.wrong },
-		{ QUERY_MISSING_REQUESTS, &n.missing },
-	};
-	enum rc rc = RC_OK;
-
-	for (size_t i = 0;
-	     i < sizeof(counts) / sizeof(counts[0]) && rc == RC_OK; i++)
-		rc = doctor_number(db, counts[i].query, counts[i].value);
-	findings_requests(f, rc, &n);
 }
 
 static void
@@ -128,15 +80,6 @@ check_foreign(struct db *db, struct findings *f)
 }
 
 static void
-check_rows(struct store *store, struct db *db, struct findings *f)
-{
-	struct findings_rows found = { 0 };
-	enum rc rc = store_row_find_bad(db, &store->seed, &found);
-
-	findings_rows(f, rc, &found);
-}
-
-static void
 check_journal(struct db *db, struct findings *f)
 {
 	bool wal;
@@ -168,65 +111,6 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 		sum += rows;
 	}
 	findings_leases(f, rc, sum);
-}
-
-static void
-check_states(struct db *db, struct findings *f)
-{
-	struct findings_open n = { 0 };
-	enum rc rc;
-
-	rc = db_onef(db_stmt(db, QUERY_COUNT_OPEN), "iii", &n.unattended,
-	    &n.waiting, &n.dead);
-	findings_open(f, rc, &n);
-}
-
-static void
-check_outbox(struct store *store, struct findings *f)
-{
-	int64_t effects[STORE_EFFECT_NSTATES];
-	enum rc rc = store_count_effects(store, effects);
-
-	findings_outbox(f, rc, effects[STORE_EFFECT_PENDING],
-	    effects[STORE_EFFECT_DEAD_LETTER]);
-}
-
-/* Effects, payloads and turns must match: see store_effect.c. */
-static void
-check_effects(struct db *db, struct findings *f)
-{
-	struct findings_effects n = { 0 };
-	enum rc rc;
-
-	if ((rc = doctor_number(db, QUERY_ORPHAN_EFFECTS, &n.orphans)) ==
-		RC_OK &&
-	    (rc = doctor_number(db, QUERY_STALLED_EFFECTS, &n.stalled)) ==
-		RC_OK &&
-	    (rc = doctor_number(db, QUERY_ORPHAN_PAYLOADS, &n.payloads)) ==
-		RC_OK)
-		rc = doctor_number(db, QUERY_MISSING_PAYLOADS, &n.missing);
-	findings_effects(f, rc, &n);
-}
-
-static void
-check_topics(struct db *db, const struct conf *conf, struct findings *f)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_PENDING_TOPICS);
-	struct findings_topics topics = { 0 };
-	const char *name;
-	bool configured;
-	int64_t n;
-	enum rc rc;
-
-	while ((rc = db_step_row(s)) == RC_OK) {
-		rc = db_rowf(s, "pi?", &name, &n, &configured);
-		if (rc != RC_OK)
-			break;
-		if (name != NULL)
-			findings_topic(&topics, conf, name, n, configured);
-	}
-	db_reset(s);
-	findings_topics(f, rc == RC_NOTFOUND ? RC_OK : rc, &topics);
 }
 
 static void
@@ -296,36 +180,52 @@ store_warn_of_folder(const struct store *store)
 		    LOG_S("database", store->file), LOG_S("message", text));
 }
 
+/* The columns of a row after those of its record. */
+struct numbered {
+	int64_t identity;
+	bool twin;   /* an older row has the same key, path and scope */
+	bool hidden; /* neither recent nor listed: no sweep finds it */
+};
+
 enum rc
-sqlite_doctor(struct store *store, const struct conf *conf,
-    struct store_finding *items, size_t max, size_t *n)
+sqlite_row_check(
+    const struct store *store, struct tx *tx, const struct record *r)
 {
-	struct findings f = { items, max, 0 };
+	static const struct row_member number[] = {
+		ROW_MEMBER('i', numbered, identity),
+		ROW_MEMBER('?', numbered, twin),
+		ROW_MEMBER('?', numbered, hidden),
+	};
+	const struct store_identity texts = { r->scope, r->path, r->key };
+	struct numbered got;
+	enum rc rc;
+
+	rc = tx_members(tx, number, sizeof(number) / sizeof(number[0]), &got);
+	if (rc == RC_OK &&
+	    (got.twin || got.hidden ||
+		got.identity != identity_number(&store->seed, &texts)))
+		rc = RC_CORRUPT;
+	return rc;
+}
+
+enum rc
+sqlite_examine(struct store *store, struct findings *f)
+{
 	struct store_reader *reader;
 	enum rc rc;
 
-	*n = 0;
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	check_integrity(reader->db, &f);
-	check_schema(reader->db, &f);
-	check_foreign(reader->db, &f);
-	check_rows(store, reader->db, &f);
-	check_journal(reader->db, &f);
-	check_bodies(reader->db, &f);
-	check_requests(reader->db, &f);
-	check_owners(store, reader->db, &f);
-	check_states(reader->db, &f);
-	check_outbox(store, &f);
-	check_effects(reader->db, &f);
-	check_topics(reader->db, conf, &f);
+	check_integrity(reader->db, f);
+	check_schema(reader->db, f);
+	check_foreign(reader->db, f);
+	check_journal(reader->db, f);
+	check_owners(store, reader->db, f);
 	store_reader_give(store, reader);
-	check_mode(store, &f);
-	doctor_check_folder(store, &f);
-	findings_add(&f, "log", true,
-	    "%" PRId64 " bytes in the write-ahead log",
+	check_mode(store, f);
+	doctor_check_folder(store, f);
+	findings_add(f, "log", true, "%" PRId64 " bytes in the write-ahead log",
 	    store_file_size(store, "-wal"));
-	*n = f.n;
 	return RC_OK;
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "db.h"
-#include "findings.h"
 #include "identity.h"
 #include "store_outbox.h"
 
@@ -44,9 +43,5 @@ enum rc store_row_step(struct db *db, const struct store_identity *identity,
 
 /* rows_bad() */
 void store_row_bad(const struct db *db, const char *table, int64_t id);
-
-/* All bad rows of the database. */
-enum rc store_row_find_bad(struct db *db, const struct identity_seed *seed,
-    struct findings_rows *found);
 
 #endif
