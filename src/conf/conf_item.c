@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "cginame.h"
+#include "conf_near.h"
 
 #include "conf_item.h"
 
@@ -89,6 +90,16 @@ check_environment(const char *s, struct conf_error *why)
 	return true;
 }
 
+/* In upper case it is accepted, as any token is; -t warns of it. */
+static bool
+means_unsafe(const char *s)
+{
+	return strcmp(s, "*") == 0 ||
+	    (s[strcspn(s, LOWER)] != '\0' &&
+		(strcasecmp(s, "all") == 0 || strcasecmp(s, "any") == 0 ||
+		    conf_near_distance(s, CONF_UNSAFE) < 3));
+}
+
 /* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",
  * and it would leave POST without a guard. */
 static bool
@@ -97,6 +108,11 @@ check_method(const char *s, struct conf_error *why)
 	char upper[256];
 	size_t n;
 
+	if (means_unsafe(s))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not a method: write \"" CONF_UNSAFE
+		    "\" alone, which is all but GET, HEAD, OPTIONS and TRACE",
+		    s);
 	/* A token (RFC 9110, section 9.1) may hold more, as in "GET|POST": no
 	 * such method is registered, and it would guard nothing. */
 	if (!item_made_of(s, LETTERS DIGITS "-_"))
@@ -172,6 +188,12 @@ check_variable(const char *s, struct conf_error *why)
 		    why, "\"%.200s\" is not the name of a CGI variable", s);
 	if (cginame_variable(s, variable, sizeof(variable)) != RC_OK)
 		assert(!"FIELD_MAX bytes have room");
+	/* "HTTP-X-User" has the prefix already. */
+	if (strncasecmp(s, "HTTP_", 5) == 0 || strncasecmp(s, "HTTP-", 5) == 0)
+		return conf_value_fail(why,
+		    "\"%.200s\" is not the name of a CGI variable: write "
+		    "\"%s\"",
+		    s, variable + 5);
 	/* "remote_user", or a field: "X-User". */
 	return conf_value_fail(why,
 	    "\"%.200s\" is not the name of a CGI variable, which is in upper "

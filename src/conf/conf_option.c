@@ -359,7 +359,7 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 
 	if (*value == '\0' && !option->empty)
 		return conf_value_fail(
-		    why, "%s: the value is empty", option->name);
+		    why, "%s: " CONF_VALUE_EMPTY, option->name);
 	/* Only the words of a program may be in quotes. */
 	if (option->kind != KIND_ARGV && option->kind != KIND_HANDLER &&
 	    is_quoted(value))

@@ -183,7 +183,7 @@ conf_source_list(const char *text, struct conf_arena *arena,
 			return false;
 	}
 	if (n == 0)
-		return conf_value_fail(why, "the value is empty");
+		return conf_value_fail(why, CONF_VALUE_EMPTY);
 	out->item = list;
 	out->n = n;
 	return true;

@@ -78,7 +78,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 			return text_no_memory(why);
 	}
 	if (list.n == 0 && !empty)
-		return conf_value_fail(why, "the value is empty");
+		return conf_value_fail(why, CONF_VALUE_EMPTY);
 	*out = list;
 	return true;
 }
@@ -176,7 +176,7 @@ conf_text_words(char *const *argv, struct conf_arena *arena,
 	while (argv[n] != NULL)
 		n++;
 	if (n == 0)
-		return conf_value_fail(why, "the value is empty");
+		return conf_value_fail(why, CONF_VALUE_EMPTY);
 	/* A relative path has no base: the daemon's folder is not the
 	 * handler's. */
 	if (argv[0][0] != '/')
@@ -364,7 +364,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	bool good = false;
 
 	if (*text == '\0')
-		return conf_value_fail(why, "the value is empty");
+		return conf_value_fail(why, CONF_VALUE_EMPTY);
 	switch (kind) {
 	case CONF_TEXT_DATABASE:
 		good = conf_text_is_postgresql(text) || text_is_file(text, why);

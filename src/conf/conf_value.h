@@ -22,6 +22,9 @@ char *conf_value_copy(struct conf_arena *arena, const char *s, size_t n);
 
 void conf_value_free(struct conf_arena *arena);
 
+#define CONF_VALUE_EMPTY \
+	"the value is empty: write one, or leave the option out"
+
 /* Sets why, cut to its size, and returns false. */
 bool conf_value_fail(struct conf_error *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -166,6 +166,41 @@ is_php_cli(const char *path)
 	return path[strspn(path, "0123456789.")] == '\0';
 }
 
+/* Whether its first argument, if that is a path, is a script. */
+static bool
+is_interpreter(const char *path)
+{
+	static const char *const names[] = { "perl", "python", "php", "ruby",
+		"lua", "sh", "bash", "dash" };
+	const char *name = strrchr(path, '/') + 1;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		n = strlen(names[i]);
+		if (strncmp(name, names[i], n) == 0 &&
+		    name[n + strspn(name + n, "0123456789.")] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* The exit status of an interpreter without its script would make each key
+ * unknown. */
+static void
+check_script(struct warnings *w, const char *option,
+    const struct conf_list *argv, conf_line line)
+{
+	char why[WHY];
+
+	if (argv->n < 2 || *argv->item[1] != '/' ||
+	    !is_interpreter(argv->item[0]) ||
+	    access(argv->item[1], F_OK) == 0 || errno != ENOENT)
+		return;
+	(void)progcheck_fail(
+	    why, sizeof(why), "%s: there is no such script", argv->item[1]);
+	warnings_add(w, line, option, why);
+}
+
 /* argv: the line of the option that names the program, or the application. */
 static void
 check_program(struct warnings *w, const char *option,
@@ -192,7 +227,8 @@ check_program(struct warnings *w, const char *option,
 		    "response: name php-cgi instead",
 		    path);
 		warnings_add(w, argv, option, why);
-	}
+	} else
+		check_script(w, option, &program->argv, argv);
 }
 
 static void
@@ -259,6 +295,12 @@ check_prepend(struct warnings *w, const struct conf_route *route)
 	const char *address = conf_program_address(&route->handler);
 	char why[WHY], path[PATH_MAX];
 
+	if (address != NULL && conf_has_preset(route, CONF_PRESET_PHP_CGI))
+		warnings_add(w, conf_line_of_route(w->conf, route, "handler"),
+		    "handler",
+		    "is an address, which tells no exit status, so with "
+		    "preset = php-cgi the cut answer of a script that died "
+		    "counts as whole: write php-fpm instead of php-cgi");
 	/* One on TCP may have its files on another host. */
 	if (address == NULL || strncmp(address, "unix:", 5) != 0)
 		return;

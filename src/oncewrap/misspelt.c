@@ -77,7 +77,15 @@ misspelt_method(const char *name, char *why, size_t size)
 
 	if (near != NULL && distance == 0)
 		return false;
-	if (near != NULL)
+	if (strcmp(name, "ALL") == 0 || strcmp(name, "ANY") == 0)
+		near = CONF_UNSAFE;
+	if (near != NULL && strcmp(near, CONF_UNSAFE) == 0)
+		(void)snprintf(why, size,
+		    "\"%.200s\" is no registered method, and guards none: "
+		    "write " CONF_UNSAFE " alone, which is all but GET, HEAD, "
+		    "OPTIONS and TRACE",
+		    name);
+	else if (near != NULL)
 		(void)snprintf(why, size,
 		    "\"%.200s\" is no registered method, so %s may stay "
 		    "without a guard: write %s",

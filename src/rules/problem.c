@@ -119,8 +119,9 @@ static const struct row {
 	    "The key store is not usable now; this request ran nothing.",
 	    "Wait a moment and reload this page: that sends the same request "
 	    "again." },
-	[PROBLEM_OVERLOADED] = { "overloaded", "Too many requests are waiting",
-	    503, 503, API, true, true, RETRY_AFTER_BUSY,
+	[PROBLEM_OVERLOADED] = { "overloaded",
+	    "There is no room for more requests now", 503, 503, API, true, true,
+	    RETRY_AFTER_BUSY,
 	    "Too many requests wait to be run; this one was not accepted.",
 	    RELOAD_SOON },
 	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",

@@ -19,7 +19,8 @@ MISTAKES = (
     ('[server]\nworkers = many\n', '2: workers: "many" is not a number'),
     ('[server]\nworkers = -1\n', '2: workers: "-1" is not a number'),
     ('[server]\nworkers = 1.5\n', '2: workers: "1.5" is not a number'),
-    ('[server]\nworkers =\n', '2: workers: the value is empty'),
+    ('[server]\nworkers =\n', '2: workers: the value is empty: write one, or '
+     'leave the option out'),
     ('[server]\nworkers = "4"\n',
      '2: workers: the value is in quotes: write it without'),
     ('[server]\nworkers = 4;four\n', '2: workers: "4;four" is not a number'),
@@ -89,9 +90,10 @@ MISTAKES = (
     ('[defaults]\nmethods = unsafe PUT\n',
      '2: methods: "unsafe" stands alone'),
     ('[defaults]\nmethods = *\n',
-     '2: methods: "*" is not a method: write methods with blanks between '
-     'them'),
-    ('[defaults]\nmethods =\n', '2: methods: the value is empty'),
+     '2: methods: "*" is not a method: write "unsafe" alone, which is all but '
+     'GET, HEAD, OPTIONS and TRACE'),
+    ('[defaults]\nmethods =\n', '2: methods: the value is empty: write one, or '
+     'leave the option out'),
     ('[defaults]\nscope = remote_user\n',
      '2: scope: "remote_user" is not the name of a CGI variable, which is '
      'in upper case: for the field write "HTTP_REMOTE_USER", else '
@@ -141,7 +143,9 @@ MISTAKES = (
     ('[defaults]\nkey_from = body:id\n',
      '2: key_from: "body:id" is no place for a key: there are header:NAME, '
      'query:NAME, form:NAME, json:/pointer or cookie:NAME'),
-    ('[defaults]\nkey_from =\n', '2: key_from: the value is empty'),
+    ('[defaults]\nkey_from =\n',
+     '2: key_from: the value is empty: write one, or '
+     'leave the option out'),
     ('[defaults]\nkey_syntax = token\n',
      '2: key_syntax: "token" is not one of any, string'),
     ('[defaults]\nkey_max_length = 5000\n',
@@ -166,7 +170,8 @@ MISTAKES = (
      '2: handler: a backslash at the end'),
     ("[defaults]\nhandler = /bin/x 'a\n",
      "2: handler: a quote ' is not closed"),
-    ('[defaults]\nhandler =\n', '2: handler: the value is empty'),
+    ('[defaults]\nhandler =\n', '2: handler: the value is empty: write one, or '
+     'leave the option out'),
     ('[route]\n', '1: a route needs a path: [route /path]'),
     ('[route pay]\n', '1: route "pay" does not begin with "/"'),
     ('[route /pay\n', '1: expected "[section]"'),

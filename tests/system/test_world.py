@@ -164,6 +164,35 @@ def test_the_php_of_the_command_line_as_a_handler(t):
            if warned else [])
 
 
+def test_an_interpreter_without_its_script(t):
+    os.mkdir(t.path('bin'))
+    t.write('there.pl')
+    for name, arg, warned in (('perl', '%(dir)s/gone.pl', True),
+                              ('python3.11', '%(dir)s/gone.pl', True),
+                              ('perl', '%(dir)s/there.pl', False),
+                              ('perl', '-w', False), ('perl', '', False),
+                              ('perltidy', '%(dir)s/gone.pl', False)):
+        t.write('bin/' + name, '#!/bin/sh\n', 0o755)
+        for option, place in (('handler', '[defaults]'),
+                              ('reconcile', '[route /a]')):
+            eq(check(t, SERVER + '%s\n%s = %%(dir)s/bin/%s %s\n'
+                     % (place, option, name, arg)),
+               [(5, option, 'D/gone.pl: there is no such script')]
+               if warned else [])
+
+
+def test_php_cgi_with_the_address_of_php_fpm(t):
+    app = listening(t.path('app'))
+    why = 'is an address, which tells no exit status, so with preset = ' \
+        'php-cgi the cut answer of a script that died counts as whole: ' \
+        'write php-fpm instead of php-cgi'
+    for address in 'unix:%(dir)s/app', 'tcp:127.0.0.1:9':
+        eq(check(t, SERVER + '[route /a]\npreset = php-cgi\nhandler = %s\n'
+                 '[route /b]\npreset = form\nhandler = %s\n'
+                 % (address, address)), [(6, 'handler', why)])
+    app.close()
+
+
 def test_users_of_a_page_that_is_not_there(t):
     users = 'admin_users = ann\n'
     eq(check(t, SERVER + users),
@@ -174,6 +203,8 @@ def test_users_of_a_page_that_is_not_there(t):
 
 GUARDS_NOTHING = '"%s" is no registered method, and guards nothing if no ' \
     'client sends it: write one such as POST, PUT, PATCH or DELETE'
+UNSAFE = '"%s" is no registered method, and guards none: write unsafe alone, ' \
+    'which is all but GET, HEAD, OPTIONS and TRACE'
 SETS_IT = '"%s" is no variable that a web server sends by itself, and tells ' \
     'no callers apart unless yours sets it: a field such as X-User is ' \
     'HTTP_X_USER'
@@ -182,7 +213,9 @@ SETS_IT = '"%s" is no variable that a web server sends by itself, and tells ' \
 NAMES = (
     ('methods', 'PSOT', 'POST'), ('methods', 'POTS', 'POST'),
     ('methods', 'PTACH', 'PATCH'), ('methods', 'DELET', 'DELETE'),
-    ('methods', 'FROBNICATE', ''), ('methods', 'P', ''),
+    ('methods', 'ALL', 'unsafe'), ('methods', 'ANY', 'unsafe'),
+    ('methods', 'UNSAVE', 'unsafe'), ('methods', 'FROBNICATE', ''),
+    ('methods', 'P', ''),
     ('methods', 'PUT', None), ('methods', 'unsafe', None),
     ('methods', 'BIND', None), ('methods', 'PURGE', None),
     ('methods', 'VERSION-CONTROL', None), ('methods', 'X' * 200, ''),
@@ -212,7 +245,9 @@ def test_names_that_are_misspelt(t):
         name = name.rpartition(':')[2] if option == 'key_from' else name
         if meant is None:
             continue
-        if option == 'methods':
+        if meant == 'unsafe':
+            why = UNSAFE % name
+        elif option == 'methods':
             why = ('"%s" is no registered method, so %s may stay without a '
                    'guard: write %s' % (name, meant, meant) if meant else
                    GUARDS_NOTHING % name)
@@ -706,7 +741,8 @@ def test_flags_are_named_with_their_range(t):
             (('-w', '0'), '-w: "0" is out of range (1 to 1024)'),
             (('-w', '1025'), '-w: "1025" is out of range (1 to 1024)'),
             (('-w', 'x'), '-w: "x" is not a number'),
-            (('-w', ''), '-w: the value is empty'),
+            (('-w', ''), '-w: the value is empty: write one, or leave the '
+             'option out'),
             (('-s', 'tcp:x'), '-s: "tcp:x" is not unix:/path, /path, '
              'tcp:host:port or fd:N'),
             (('-d', 'file:x'), '-d: "file:x" is not a file'),

@@ -643,6 +643,7 @@ struct bad {
 	"there are [server], [defaults], [route /path] and [effect name]"
 #define PATHS_CLASH \
 	"admin_path and status_path must not be equal, or one below the other"
+#define EMPTY   "the value is empty: write one, or leave the option out"
 #define PORT    ": its port is out of range (1 to 65535)"
 #define SOCKETS " is not unix:/path, /path, tcp:host:port or fd:N"
 #define TIMES   " is not a duration: a number and ms, s, m, h or d"
@@ -661,15 +662,18 @@ struct bad {
 #define FIELD_OR                                                           \
 	" is not the name of a CGI variable, which is in upper case: for " \
 	"the field write "
+#define ALL_UNSAFE                                            \
+	" is not a method: write \"unsafe\" alone, which is " \
+	"all but GET, HEAD, OPTIONS and TRACE"
 #define NO_METHOD " is not a method: write methods with blanks between them"
 #define STATUS    " is not a status, such as 409, 505-599 or 5xx"
 
 static const struct bad server_bad[] = {
-	{ "database =", "the value is empty" },
+	{ "database =", EMPTY },
 	{ "database = :memory:", "\":memory:\" is not a file" },
 	{ "database = file:a?mode=memory",
 	    "\"file:a?mode=memory\" is not a file" },
-	{ "socket =", "the value is empty" },
+	{ "socket =", EMPTY },
 	{ "socket = run/o.sock", "\"run/o.sock\"" SOCKETS },
 	{ "socket = unix:o.sock", "\"unix:o.sock\"" SOCKETS },
 	{ "socket = unix:", "\"unix:\"" SOCKETS },
@@ -707,7 +711,7 @@ static const struct bad server_bad[] = {
 	{ "workers = +1", "\"+1\" is not a number" },
 	{ "workers = 0x10", "\"0x10\" is not a number" },
 	{ "workers = 8 8", "\"8 8\" is not a number" },
-	{ "workers =", "the value is empty" },
+	{ "workers =", EMPTY },
 	{ "allow_peers = a/b", "\"a/b\" is not the name or id of a user" },
 	{ "allow_peers = root -1", "\"-1\" is not the name or id of a user" },
 	{ "io_timeout = 0", "\"0\" is out of range (1ms to 1d)" },
@@ -769,7 +773,7 @@ static const struct bad server_bad[] = {
 	    "\"/a%62\" is percent-encoded; paths are compared decoded" },
 	{ "admin_path = /", "\"/\" leaves no path to the handlers" },
 	{ "admin_path = /a/..", "\"/a/..\" leaves no path to the handlers" },
-	{ "admin_path =", "the value is empty" },
+	{ "admin_path =", EMPTY },
 	{ "status_path = jobs", "\"jobs\" does not begin with \"/\"" },
 	{ "status_path = /", "\"/\" leaves no path to the handlers" },
 	{ "async_workers = 0", "\"0\" is out of range (1 to 64)" },
@@ -786,7 +790,7 @@ static const struct bad server_bad[] = {
 #define PLUS "; a plus within a name is written as %2B"
 
 static const struct bad route_bad[] = {
-	{ "handler =", "the value is empty" },
+	{ "handler =", EMPTY },
 	{ "handler = pay", "the program \"pay\" is not an absolute path" },
 	{ "handler = ./pay x",
 	    "the program \"./pay\" is not an absolute path" },
@@ -816,20 +820,24 @@ static const struct bad route_bad[] = {
 	{ "max_requests = 1000001",
 	    "\"1000001\" is out of range (0 to 1000000)" },
 	{ "outcome = exit", "\"exit\" is not one of status, explicit" },
-	{ "methods =", "the value is empty" },
-	{ "methods = ,", "the value is empty" },
+	{ "methods =", EMPTY },
+	{ "methods = ,", EMPTY },
 	{ "methods = POST;PUT", "\"POST;PUT\"" NO_METHOD },
 	{ "methods = unsafe POST", "\"unsafe\" stands alone" },
 	{ "methods = POST, unsafe", "\"unsafe\" stands alone" },
-	{ "methods = Unsafe", "\"Unsafe\"" UPPER_CASE "\"UNSAFE\"" },
+	{ "methods = Unsafe", "\"Unsafe\"" ALL_UNSAFE },
+	{ "methods = unsave", "\"unsave\"" ALL_UNSAFE },
+	{ "methods = all", "\"all\"" ALL_UNSAFE },
+	{ "methods = Any", "\"Any\"" ALL_UNSAFE },
+	{ "methods = *", "\"*\"" ALL_UNSAFE },
 	{ "preset = forms",
 	    "\"forms\" is not one of none, form, webhook, php-cgi, php-fpm" },
 	{ "preset = form php",
 	    "\"php\" is not one of none, form, webhook, php-cgi, php-fpm" },
 	{ "preset = form form", "\"form\" is repeated" },
 	{ "preset = form none", "\"none\" stands beside others" },
-	{ "key_from =", "the value is empty" },
-	{ "key_from = ,", "the value is empty" },
+	{ "key_from =", EMPTY },
+	{ "key_from = ,", EMPTY },
 	{ "key_from = Idempotency-Key",
 	    "\"Idempotency-Key\" does not say where the key is: "
 	    "write " PLACES },
@@ -875,7 +883,7 @@ static const struct bad route_bad[] = {
 	{ "key_min_length = 4097", "\"4097\" is out of range (1 to 4096)" },
 	{ "key_max_length = 0", "\"0\" is out of range (1 to 4096)" },
 	{ "key_max_length = 4097", "\"4097\" is out of range (1 to 4096)" },
-	{ "scope =", "the value is empty" },
+	{ "scope =", EMPTY },
 	{ "scope = Authorization",
 	    "\"Authorization\"" FIELD_OR "\"HTTP_AUTHORIZATION\", else "
 	    "\"AUTHORIZATION\"" },
@@ -886,6 +894,13 @@ static const struct bad route_bad[] = {
 	{ "scope = remote_user",
 	    "\"remote_user\"" FIELD_OR
 	    "\"HTTP_REMOTE_USER\", else \"REMOTE_USER\"" },
+	{ "scope = HTTP-X-Tenant",
+	    "\"HTTP-X-Tenant\" is not the name of a CGI variable: write "
+	    "\"HTTP_X_TENANT\"" },
+	{ "scope = http_x_tenant",
+	    "\"http_x_tenant\" is not the name of a CGI variable: write "
+	    "\"HTTP_X_TENANT\"" },
+	{ "scope = http", "\"http\"" FIELD_OR "\"HTTP_HTTP\", else \"HTTP\"" },
 	{ "scope = AUTHORIZATION",
 	    "\"AUTHORIZATION\" is a field: write its CGI variable, "
 	    "HTTP_AUTHORIZATION" },
@@ -960,7 +975,7 @@ static const struct bad route_bad[] = {
 	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
 	{ "umask = u=rwx", "\"u=rwx\" is not a mode in octal, 0 to 0777" },
 	{ "user = /root", "\"/root\" is not a name or an id" },
-	{ "group =", "the value is empty" },
+	{ "group =", EMPTY },
 	{ "environment = =B", "\"=B\"" NO_VARIABLE },
 	{ "environment = A-B=C", "\"A-B=C\"" NO_VARIABLE },
 	{ "environment = 1A", "\"1A\"" NO_VARIABLE },
@@ -973,7 +988,7 @@ static const struct bad route_bad[] = {
 };
 
 static const struct bad effect_bad[] = {
-	{ "program =", "the value is empty" },
+	{ "program =", EMPTY },
 	{ "program = mail", "the program \"mail\" is not an absolute path" },
 	{ "program = unix:/a",
 	    "the program \"unix:/a\" is not an absolute path" },
@@ -988,7 +1003,7 @@ static const struct bad effect_bad[] = {
 	{ "directory = .", "\".\" is not an absolute path" },
 	{ "umask = 1777", "\"1777\" is out of range (0 to 0777)" },
 	{ "user = /root", "\"/root\" is not a name or an id" },
-	{ "group =", "the value is empty" },
+	{ "group =", EMPTY },
 	{ "environment = ONCE_KEY", "\"ONCE_KEY\": ONCE_*" NOT_HANDED },
 };
 
@@ -1726,9 +1741,9 @@ command_line_errors_name_the_option(void **state)
 	} rows[] = {
 		{ "workers", "0",
 		    "workers: \"0\" is out of range (1 to 1024)" },
-		{ "workers", "", "workers: the value is empty" },
+		{ "workers", "", "workers: " EMPTY },
 		{ "socket", "x", "socket: \"x\"" SOCKETS },
-		{ "database", "", "database: the value is empty" },
+		{ "database", "", "database: " EMPTY },
 		{ "database", "a\nb", "database: byte 0x0a is not allowed" },
 		{ "timeout", "1s", "timeout: unknown option" },
 	};
@@ -1746,7 +1761,7 @@ command_line_errors_name_the_option(void **state)
 		assert_string_equal(err.text, rows[i].message);
 	}
 	assert_false(conf_set_handler(conf, none, &err));
-	assert_string_equal(err.text, "handler: the value is empty");
+	assert_string_equal(err.text, "handler: " EMPTY);
 	assert_false(conf_set_handler(conf, relative, &err));
 	assert_string_equal(
 	    err.text, "handler: the program \"./pay\" is not an absolute path");

@@ -278,9 +278,9 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	}
 	if (!m.exists && !make) {
 		snprintf(err, errsize,
-		    "database %s: has no tables of oncewrap that this role's "
-		    "search_path leads to: mend that; for a new store make "
-		    "them: oncectl -d '%s' init",
+		    "database %s: has no tables of oncewrap on the search_path "
+		    "of this role: for a new store make them: "
+		    "oncectl -d '%s' init; else mend the search_path",
 		    database, database);
 		return RC_NOTFOUND;
 	}
