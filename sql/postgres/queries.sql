@@ -392,7 +392,7 @@ WITH past AS (SELECT k.id, k.expires_at, k.state,
 	    WHERE e.key_id = k.id AND e.state = 'delivered') AS bytes
     FROM once_key k
     WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-	AND k.expires_at <= $now AND k.token IS NULL
+	AND k.expires_at >= $3 AND k.expires_at <= $now AND k.token IS NULL
     ORDER BY k.expires_at, k.id LIMIT $1::bigint
     FOR UPDATE OF k SKIP LOCKED),
 due AS (SELECT p.id FROM (SELECT id, sum(bytes) OVER (ORDER BY expires_at, id)
@@ -421,32 +421,33 @@ JOIN past p ON p.id = c.id;
 -- Accepting, and the queue ---------------------------------------------------
 
 -- Whether the queue is full: $8 keys wait, or half as many of the caller's, on
--- any route (see caller.h).  A key
--- that is put off does not count: it could be put off for ever.
+-- any route (see caller.h).  A key that is put off does not count: it could be
+-- put off for ever.  No key is queued for a time before $9 (see firsts).
 -- list: queue_full
 coalesce((SELECT count(*) >= $8::bigint OR ($8::bigint > 1
 	AND count(*) FILTER (WHERE q.caller >> 22 = $3::bigint >> 22)
 	    >= $8::bigint / 2)
-    FROM once_key q WHERE q.queued_at <= $now), false) AS queue_full
+    FROM once_key q WHERE q.queued_at >= $9::bigint AND q.queued_at <= $now),
+    false) AS queue_full
 
 -- As reserve_new, but the request is queued.
 -- name: accept_new
 WITH may AS (SELECT $crowded,
-    CASE WHEN $21::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
+    CASE WHEN $22::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 	WHERE a.state IN ('unknown', 'dead_letter')
 	    AND a.caller = $3::bigint
-	LIMIT 1 OFFSET $21::bigint - 1) ELSE false END AS too_many_open,
+	LIMIT 1 OFFSET $22::bigint - 1) ELSE false END AS too_many_open,
     $no_room, $queue_full, $now AS now),
 taken AS (INSERT INTO once_key(id, peer, caller, digest, key, path, state,
 	attempt, fingerprint, fingerprint_spec, downstream, resume, retention,
 	gone,
 	expired_retention, reconcile_delay, resource, accepted, queued_at,
 	expires_at, created_at, updated_at, scope, cookie)
-    SELECT $1::bigint, $2::bytea, $3::bigint, $9::bytea, $10::bytea,
-	$11::bytea, 'pending', 0, $12::bytea, $13::bigint, $14::uuid,
-	$15::boolean, $16::bigint, $17::boolean, $18::bigint, $19::bigint,
-	$20::text, true, may.now, $server_clock + $16::bigint, may.now, may.now,
-	$22::bytea, $23::uuid
+    SELECT $1::bigint, $2::bytea, $3::bigint, $10::bytea, $11::bytea,
+	$12::bytea, 'pending', 0, $13::bytea, $14::bigint, $15::uuid,
+	$16::boolean, $17::bigint, $18::boolean, $19::bigint, $20::bigint,
+	$21::text, true, may.now, $server_clock + $17::bigint, may.now, may.now,
+	$23::bytea, $24::uuid
     FROM may WHERE NOT (crowded OR too_many_open OR no_room
 	OR queue_full)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
@@ -459,13 +460,13 @@ FROM may LEFT JOIN taken ON true;
 -- name: accept_again
 WITH may AS (SELECT $crowded, $no_room, $queue_full, $now AS now),
 taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
-	updated_at = may.now, expires_at = may.now + $10::bigint,
-	retention = $10::bigint, resource = coalesce(k.resource, $11::text),
-	fingerprint = $12::bytea, fingerprint_spec = $13::bigint,
-	peer = $2::bytea, caller = $3::bigint, cookie = $14::uuid
+	updated_at = may.now, expires_at = may.now + $11::bigint,
+	retention = $11::bigint, resource = coalesce(k.resource, $12::text),
+	fingerprint = $13::bytea, fingerprint_spec = $14::bigint,
+	peer = $2::bytea, caller = $3::bigint, cookie = $15::uuid
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
-	AND k.attempt = $9::bigint AND k.queued_at IS NULL
+	AND k.attempt = $10::bigint AND k.queued_at IS NULL
 	AND NOT (crowded OR no_room OR queue_full)
     RETURNING k.id, k.resource),
 $request_again
@@ -478,7 +479,7 @@ FROM may LEFT JOIN taken ON true;
 -- meet at each job.
 -- name: job_next
 SELECT $row, $now AS now FROM once_key k
-WHERE k.queued_at IS NOT NULL AND k.expires_at > $now
+WHERE k.queued_at IS NOT NULL AND k.queued_at >= $2 AND k.expires_at > $now
 ORDER BY k.queued_at LIMIT 8 OFFSET $1::bigint;
 
 -- No row: another process has taken the job, or is just taking it.  It is not
@@ -501,7 +502,7 @@ RETURNING downstream, coalesce(recovery_point, 'started') AS recovery_point;
 -- found by age, because the queue may be long.
 -- name: job_abandoned
 SELECT $row FROM once_key k
-WHERE k.state = 'pending' AND k.expires_at <= $now
+WHERE k.state = 'pending' AND k.expires_at >= $1 AND k.expires_at <= $now
 ORDER BY k.expires_at LIMIT 8;
 
 -- name: status
@@ -872,7 +873,7 @@ ORDER BY e.id LIMIT $6::bigint;
 
 -- The keys of an owner after that one: in progress, or not confirmed.  Those
 -- that a transaction is just changing, perhaps a handler's, are left for the
--- next pass.  No lease has a deadline before $4 (see lease_first).  The sums
+-- next pass.  No lease has a deadline before $4 (see firsts).  The sums
 -- keep the server from reading all keys in the order of id.
 -- name: recover_rows
 SELECT $row FROM once_key k
@@ -1325,7 +1326,7 @@ SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relkind = 'r' AND relname LIKE 'once\_%'
     AND relnamespace = current_schema()::regnamespace;
 
--- No lease has a deadline before $1 (see lease_first).
+-- No lease has a deadline before $1 (see firsts).
 -- name: gauge_running
 SELECT count(*) FROM once_key
 WHERE owner IS NOT NULL AND locked_until >= $1 AND state = 'in_progress';

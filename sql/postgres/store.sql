@@ -72,7 +72,7 @@ SELECT current_setting('synchronous_standby_names') <> '',
 -- All processes: whether one has not moved for a week, and whether it has
 -- leases or tries effects.  A process that does is in the list even without a
 -- row, which another host may have removed too early: beat 0.  No lease has a
--- deadline before $1 (see lease_first).
+-- deadline before $1 (see firsts).
 -- name: owners
 WITH RECURSIVE o AS (
     (SELECT n.id, n.host, n.boot, n.beat, n.beat_at FROM once_owner n
@@ -91,11 +91,23 @@ UNION ALL
 SELECT b.owner, '', '', 0::bigint, false, true
 FROM b WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.id = b.owner);
 
--- No lease has an earlier deadline than the result: neither one that is there,
--- nor one of a transaction that began in the last minute.  $1 is an earlier
--- result, or 0.
--- name: lease_first
-SELECT least(min(locked_until), $now - 60000) FROM once_key
-WHERE owner IS NOT NULL
-    AND locked_until >= CASE WHEN $1::bigint <= $now THEN $1::bigint
-	ELSE 0 END;
+-- An earlier result of the statement "firsts"; 0: all rows are looked at.
+-- list: first_lease
+CASE WHEN $1::bigint <= $now THEN $1::bigint ELSE 0 END
+
+-- list: first_queued
+CASE WHEN $2::bigint <= $now THEN $2::bigint ELSE 0 END
+
+-- list: first_due
+CASE WHEN $3::bigint <= $now THEN $3::bigint ELSE 0 END
+
+-- No lease has an earlier deadline, no key is queued for an earlier time, and
+-- none ends by age before the third time: neither one that is there, nor one of
+-- a transaction that began in the last minute.
+-- name: firsts
+SELECT (SELECT least(min(locked_until), $now - 60000) FROM once_key
+	WHERE owner IS NOT NULL AND locked_until >= $first_lease),
+    (SELECT least(min(queued_at), $now - 60000) FROM once_key
+	WHERE queued_at IS NOT NULL AND queued_at >= $first_queued),
+    (SELECT least(min(expires_at), $now - 60000) FROM once_key
+	WHERE expires_at IS NOT NULL AND expires_at >= $first_due);

@@ -91,28 +91,11 @@ def test_only_its_own_host_resumes_what_a_dead_daemon_ran(t):
     gate.open(9)
     unknown(w, on_b, 'k')
     eq(w.runs('k'), 1)
+    a.new_boot()
     on_a.start()
     wait_until(lambda: on_b.state('k') != 'unknown', 'its host releases it')
     w.check(on_b, on_a, runs=2)
     eq((w.runs('k'), on_b.row('k')['attempt']), (2, 2))
-
-
-def test_what_another_boot_ran_is_not_resumed(t):
-    """A host with a copy of the disk looks the same, and may run it yet."""
-    gate = t.gate()
-    w, a, b, on_a, on_b = pair(t, defaults={'on_crash': 'resume'})
-    client = Background(lambda: w.post(on_a, 'k'))
-    gate.wait()
-    on_b.stop()
-    a.power_off(on_a)
-    client.result()
-    a.new_boot()
-    on_a.start()
-    unknown(w, on_a, 'k')
-    on_b.start()
-    gate.open(9)
-    w.check(on_a, on_b, states=('unknown',))
-    eq(w.runs('k'), 1)
 
 
 def test_a_dead_attempt_with_on_crash_unknown_stays_unknown(t):

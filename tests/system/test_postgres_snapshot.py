@@ -35,8 +35,9 @@ def lives(once, first):
 
 
 def costs(once, n):
-    leases = int(once.run('lease_first', once.leases)[0][0])
-    once.leases = leases
+    once.firsts = [int(first) for first in
+                   once.run('firsts', *once.firsts)[0]]
+    leases, queued, due = once.firsts
     return {name: blocks(once, name, *values) for name, values in {
         'session_next': (OWNER, once.epoch, 0, n),
         'session_void': (OWNER, 0, n - 1),
@@ -51,7 +52,9 @@ def costs(once, n):
         'request_erase': (1 << 40,),
         'kept_bytes': (),
         'gauge_running': (leases,),
-        'lease_first': (leases,),
+        'firsts': once.firsts,
+        'job_next': (0, queued),
+        'expire': (100, 1 << 30, due),
         'owners': (leases,),
         'owner_beat': (OWNER, 'host', 'boot', 1),
         'owner_still': (OWNER, n),
@@ -63,7 +66,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     server, once = store(t)
     for slot in -1, 0:
         once.do(once.text('session_new', OWNER, slot))
-    once.leases = 0
+    once.firsts = 0, 0, 0
     once.epoch = int(once.run('session_epoch', OWNER)[0][0])
     for setting in ('enable_seqscan', 'enable_bitmapscan', 'jit'):
         once.do('SET %s = 0' % setting)

@@ -526,31 +526,54 @@ of_another_boot_a_process_whose_lock_was_seen_is_gone(void **state)
 	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
 }
 
-/* The key of an attempt that was begun before the copy. */
+/* Makes the key of a's attempt unknown, and opens a's folder as after a
+ * boot. */
+static void
+boot(struct host *a, const char *before)
+{
+	char text[512];
+	int64_t past;
+
+	assert_int_equal(tell(a, 'r'), RC_OK);
+	store = open_host("b");
+	silence(a);
+	becomes_unknown();
+	store_close(store);
+	end_host(a);
+
+	past = a->attempt.lock ^ INT64_C(3) << 40;
+	snprintf(text, sizeof(text), "UPDATE once_key SET attempt_lock = %lld",
+	    (long long)past);
+	raw(text);
+	snprintf(text, sizeof(text),
+	    "cd %s/a && (cd *-attempts && "
+	    "mv %016llx %016llx) && %s",
+	    dir, (long long)a->attempt.lock, (long long)past, before);
+	assert_int_equal(system(text), 0);
+	store = open_host("a");
+}
+
+static void
+after_a_boot_a_key_is_released_late(void **state)
+{
+	struct host a = start_host("a");
+
+	(void)state;
+	boot(&a, "true");
+	assert_int_equal(sweep(store), 1);
+	assert_int_equal(decision_for("k"), DECIDE_RUN);
+}
+
+/* The process of the attempt was begun after the copy was made. */
 static void
 with_a_copy_of_my_disk_a_key_is_not_released_late(void **state)
 {
 	struct host a = start_host("a");
-	char text[256];
-	int64_t past;
 
 	(void)state;
-	assert_int_equal(tell(&a, 'r'), RC_OK);
-	store = open_host("b");
-	silence(&a);
-	becomes_unknown();
-	store_close(store);
-	end_host(&a);
-
-	/* Now it looks as after a boot. */
-	past = a.attempt.lock ^ INT64_C(3) << 40;
-	snprintf(text, sizeof(text), "UPDATE once_key SET attempt_lock = %lld",
-	    (long long)past);
-	raw(text);
-	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
-	    dir, (long long)a.attempt.lock, (long long)past);
-	assert_int_equal(system(text), 0);
-	store = open_host("a");
+	boot(&a,
+	    "line=$(head -n 1 *-lock) && echo \"$line\" | tee *-lock "
+	    ">/dev/null");
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
@@ -724,6 +747,7 @@ main(void)
 		TEST(with_a_copy_of_my_disk_a_host_that_moves_is_another),
 		TEST(of_another_boot_a_process_that_does_not_move_is_suspected),
 		TEST(of_another_boot_a_process_whose_lock_was_seen_is_gone),
+		TEST(after_a_boot_a_key_is_released_late),
 		TEST(with_a_copy_of_my_disk_a_key_is_not_released_late),
 		TEST(the_row_of_a_host_that_never_comes_back_goes),
 		TEST(tried_by_a_silent_host_an_effect_is_due_again),

@@ -91,9 +91,11 @@ maker_is_dead(struct store *s, int64_t lock)
 {
 	struct attempt_lock_note note;
 
-	return attempt_lock_is_of_this_boot(lock) &&
-	    attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
-	    is_dead(s, note.owner);
+	return attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
+	    is_dead(s, note.owner) &&
+	    (attempt_lock_is_of_this_boot(lock) ||
+		(!s->twin &&
+		    postgres_host_held(&s->host, s->liveness, note.owner)));
 }
 
 void

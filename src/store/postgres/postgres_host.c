@@ -263,6 +263,39 @@ postgres_host_name(struct postgres_host *host, const struct liveness *l,
 	return RC_OK;
 }
 
+static char *
+lock_file(const struct postgres_host *host)
+{
+	char *file;
+
+	return asprintf(&file, "%s-lock", host->local) != -1 ? file : NULL;
+}
+
+enum rc
+postgres_host_holds(const struct postgres_host *host, const struct liveness *l)
+{
+	char *file = lock_file(host);
+	enum rc rc = RC_NOMEM;
+
+	if (file != NULL)
+		rc = postgres_mark_add(
+		    file, liveness_self(l), liveness_device(l));
+	free(file);
+	return rc;
+}
+
+bool
+postgres_host_held(
+    const struct postgres_host *host, const struct liveness *l, int64_t owner)
+{
+	char *file = lock_file(host);
+	const bool held =
+	    file != NULL && postgres_mark_has(file, owner, liveness_device(l));
+
+	free(file);
+	return held;
+}
+
 void
 postgres_host_free(struct postgres_host *host)
 {

@@ -7,9 +7,10 @@
  * two containers of one machine that share no folder are two hosts.
  *
  * A lock that is free proves that a process is gone only if the process held it
- * in this very folder.  So it did if it had this host's name in this boot.  A
- * boot is that of the kernel and the mount of the file system, so a copy of the
- * disk that runs elsewhere is of another boot.
+ * in this very folder.  So it did if it had this host's name in this boot, or
+ * if the lock file names the process.  A boot is that of the kernel and the
+ * mount of the file system, so a copy of the disk that runs elsewhere is of
+ * another boot.
  */
 #ifndef POSTGRES_HOST_H
 #define POSTGRES_HOST_H
@@ -73,6 +74,15 @@ void postgres_host_machine(char id[33]);
  * sentence. */
 enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
     bool make, char *err, size_t errsize);
+
+/* After that: remembers in the folder that this process holds its lock there.
+ * RC_IO, RC_NOMEM, RC_LOST. */
+enum rc
+postgres_host_holds(const struct postgres_host *host, const struct liveness *l);
+
+/* Whether that process did, in this boot or in another one. */
+bool postgres_host_held(
+    const struct postgres_host *host, const struct liveness *l, int64_t owner);
 
 void postgres_host_free(struct postgres_host *host);
 

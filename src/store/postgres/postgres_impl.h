@@ -14,6 +14,7 @@
 #include "postgres_host.h"
 #include "postgres_news.h"
 #include "store_module.h"
+
 #include "txn.h"
 
 /* No deadline is further away (ms), so that sums do not overflow. */
@@ -58,6 +59,9 @@ struct postgres_clock {
 	enum ahead_verdict verdict;    /* of a beat */
 };
 
+/* Reads them from the text of a pg_snapshot. */
+void postgres_confirmed_read(const char *text, struct postgres_confirmed *c);
+
 struct store {
 	struct store_base base;
 	struct txn_pool *pool;
@@ -89,7 +93,11 @@ struct store {
 	_Atomic int64_t ahead, stands;
 	_Atomic int64_t held_at; /* once_meta.held_at while it stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
-	atomic_uint absent;      /* keys in a row that were not there */
+	/* as of the last beat: see the statement "firsts"; and leases_from */
+	struct {
+		_Atomic int64_t queued_at, expires_at;
+	} firsts;
+	atomic_uint absent; /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;
 

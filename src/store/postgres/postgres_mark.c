@@ -1,7 +1,9 @@
 /*
- * See postgres_mark.h.  The file is one line:
+ * See postgres_mark.h.  The file has one line for the mark, and one for each
+ * process that has held its lock there, the last ones:
  *
  *	oncewrap-host MARK MACHINE INODE DEVICE BOOT
+ *	lock OWNER DEVICE
  *
  * No process has the first byte of the file as its name.  So that byte's lock
  * keeps readers and writers of the line apart.
@@ -21,6 +23,9 @@
 #include "postgres_mark.h"
 
 #define LINE_MAX_LEN 256
+
+/* Bytes of the file at most: some 400 processes. */
+#define FILE_MAX_LEN 16384
 
 /* The line up to its end; what the mark cannot be told from is no mark. */
 static int
@@ -68,54 +73,90 @@ mark_new(char mark[POSTGRES_MARK_LEN + 1])
 	return RC_OK;
 }
 
-static enum rc
-mark_write(int fd, const char *mark, const struct postgres_mark *at)
+/* Opens the file, and keeps other readers and writers out until it is closed.
+ * -1: errno says why. */
+static int
+mark_open(const char *file)
 {
-	char line[LINE_MAX_LEN];
-	const int n = mark_line(line, mark, at);
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	const int fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int error;
+
+	if (fd == -1 || fcntl(fd, F_OFD_SETLKW, &lock) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static enum rc
+mark_load(int fd, char text[FILE_MAX_LEN + 1])
+{
+	const ssize_t n = pread(fd, text, FILE_MAX_LEN, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n == -1 ? RC_IO : RC_OK;
+}
+
+/* Replaces all of the file. */
+static enum rc
+mark_write(int fd, const char *line, const char *locks)
+{
+	char text[LINE_MAX_LEN + FILE_MAX_LEN + 1];
+	const int n = snprintf(text, sizeof(text), "%s%s", line, locks);
 
 	if (ftruncate(fd, 0) == -1)
 		return RC_IO;
 	errno = ENOSPC; /* of a short write */
-	return pwrite(fd, line, (size_t)n, 0) == n && fsync(fd) == 0 ? RC_OK
+	return pwrite(fd, text, (size_t)n, 0) == n && fsync(fd) == 0 ? RC_OK
 								     : RC_IO;
+}
+
+/* What follows the first line. */
+static const char *
+mark_locks(const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	return end != NULL ? end + 1 : "";
 }
 
 static enum rc
 mark_find(int fd, const struct postgres_mark *at, bool make,
     char mark[POSTGRES_MARK_LEN + 1])
 {
-	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
-	};
-	char line[LINE_MAX_LEN];
+	char text[FILE_MAX_LEN + 1], line[LINE_MAX_LEN];
 	bool fits, same = false;
 	struct stat st;
-	enum rc rc = RC_OK;
-	ssize_t n;
+	enum rc rc;
 
 	if (fstat(fd, &st) == -1)
 		return RC_IO;
 	if ((int64_t)st.st_ino != at->inode ||
 	    (uint64_t)st.st_dev != at->device)
 		return RC_LOST;
-	if (fcntl(fd, F_OFD_SETLKW, &lock) == -1 ||
-	    (n = pread(fd, line, sizeof(line) - 1, 0)) == -1)
-		return RC_IO;
-	line[n] = '\0';
-	fits = mark_fits(line, at, mark, &same);
+	if ((rc = mark_load(fd, text)) != RC_OK)
+		return rc;
+	fits = mark_fits(text, at, mark, &same);
 	if (!make)
 		return fits ? RC_OK : RC_NOTFOUND;
 	if (!fits)
 		rc = mark_new(mark);
-	return rc == RC_OK && !same ? mark_write(fd, mark, at) : rc;
+	if (rc != RC_OK || same)
+		return rc;
+	(void)mark_line(line, mark, at);
+	/* Another folder's locks were not held here. */
+	return mark_write(fd, line, fits ? mark_locks(text) : "");
 }
 
 enum rc
 postgres_mark_read(const char *file, const struct postgres_mark *at, bool make,
     char mark[POSTGRES_MARK_LEN + 1])
 {
-	const int fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	const int fd = mark_open(file);
 	enum rc rc;
 	int error;
 
@@ -126,4 +167,73 @@ postgres_mark_read(const char *file, const struct postgres_mark *at, bool make,
 	close(fd);
 	errno = error;
 	return rc;
+}
+
+/* --- processes that have held their locks --------------------------------- */
+
+#define LOCK_LEN 40
+
+static void
+lock_line(char line[LOCK_LEN], int64_t owner, uint64_t device)
+{
+	(void)snprintf(line, LOCK_LEN, "lock %016" PRIx64 " %016" PRIx64 "\n",
+	    (uint64_t)owner, device);
+}
+
+static enum rc
+lock_add(int fd, const char *line)
+{
+	char text[FILE_MAX_LEN + 1], first[LINE_MAX_LEN];
+	const char *locks;
+	size_t n;
+	enum rc rc;
+
+	if ((rc = mark_load(fd, text)) != RC_OK)
+		return rc;
+	locks = mark_locks(text);
+	if ((n = (size_t)(locks - text)) == 0 || n >= sizeof(first))
+		return RC_LOST;
+	memcpy(first, text, n);
+	first[n] = '\0';
+	n = strlen(text);
+	if (n + LOCK_LEN > FILE_MAX_LEN) /* the older half goes */
+		locks = mark_locks(text + n / 2);
+	n = strlen(locks);
+	memmove(text, locks, n);
+	/* A line that a loss of power cut off makes no other one. */
+	if (n > 0 && text[n - 1] != '\n')
+		text[n - 1] = '\n';
+	memcpy(text + n, line, strlen(line) + 1);
+	return mark_write(fd, first, text);
+}
+
+enum rc
+postgres_mark_add(const char *file, int64_t owner, uint64_t device)
+{
+	char line[LOCK_LEN];
+	const int fd = mark_open(file);
+	enum rc rc;
+
+	if (fd == -1)
+		return RC_IO;
+	lock_line(line, owner, device);
+	rc = lock_add(fd, line);
+	close(fd);
+	return rc;
+}
+
+bool
+postgres_mark_has(const char *file, int64_t owner, uint64_t device)
+{
+	char text[FILE_MAX_LEN + 1], line[LOCK_LEN];
+	const int fd = mark_open(file);
+	bool has;
+
+	if (fd == -1)
+		return false;
+	lock_line(line, owner, device);
+	has = mark_load(fd, text) == RC_OK &&
+	    strstr(mark_locks(text), line) != NULL;
+	close(fd);
+	return has;
 }

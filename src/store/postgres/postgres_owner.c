@@ -9,9 +9,9 @@
  * outcomes.
  *
  * A row of this host's name and of another boot is that of a process of the
- * past, or of a host with a copy of this one's disk: nothing tells which, while
- * the row does not move.  So the process is only suspected, unless its lock was
- * seen held: then it is here, whatever it calls its boot, as in a container.
+ * past, or of a host with a copy of this one's disk.  The process is gone if
+ * its lock is free, and was held in this very folder: the lock file names it,
+ * or it was seen held.  Else it is only suspected.
  */
 #include "config.h"
 
@@ -24,10 +24,11 @@
 #include "log.h"
 #include "postgres_impl.h"
 
-/* Every so many beats all leases are looked at.  One may have an earlier
- * deadline than those that were there: its COMMIT waited for a standby longer
- * than the lease is, or the server's clock was set. */
-#define LEASES_LOOK 100
+/* Every so many beats all leases, queued keys and keys that end by age are
+ * looked at.  One may have an earlier time than those that were there: its
+ * COMMIT waited for a standby longer than that, or the server's clock was set.
+ */
+#define FIRSTS_LOOK 100
 
 /* An owner as it was seen last, in the order of their numbers. */
 struct postgres_watched {
@@ -37,7 +38,8 @@ struct postgres_watched {
 	int64_t since;  /* clock_boot() when beat was seen first */
 	bool here;      /* of this host's name */
 	bool past;      /* of another boot */
-	bool held;      /* its lock was: it is in this very folder */
+	bool named;     /* the lock file says that it held its lock here */
+	bool held;      /* its lock was seen held */
 	bool twin;      /* it is not, and has moved */
 	bool there;     /* it was in the last look */
 	bool busy, old; /* see struct postgres_gone */
@@ -99,6 +101,8 @@ owner_see(struct store *s, const struct sight *seen, int64_t now)
 		w->beat = seen->beat;
 		w->next = *at;
 		*at = w;
+		w->named = seen->here && s->liveness != NULL &&
+		    postgres_host_held(&s->host, s->liveness, w->id);
 	}
 	if (seen->here)
 		owner_test(s, w, seen->beat != w->beat);
@@ -247,6 +251,10 @@ run_new(struct pg *pg, void *arg)
 enum rc
 postgres_owner_new(struct store *s)
 {
+	enum rc rc = postgres_host_holds(&s->host, s->liveness);
+
+	if (rc != RC_OK)
+		return rc;
 	s->owner = liveness_self(s->liveness);
 	return postgres_touch(s, run_new, s);
 }
@@ -254,42 +262,18 @@ postgres_owner_new(struct store *s)
 struct beat {
 	struct store *s;
 	int64_t losses;
-	int64_t leases_from;
+	int64_t leases_from, queued_at, expires_at;
 	struct postgres_clock clock;
 	bool waits; /* its COMMIT does, for a standby */
 	struct postgres_confirmed confirmed; /* once it is */
 };
-
-/* Reads "xmin:xmax:xip,xip" (pg_snapshot), in which xip are the transactions
- * before xmax that have not ended, in order.  If there are too many, those from
- * the first one on that has no room count as not ended. */
-static void
-read_snapshot(const char *text, struct postgres_confirmed *c)
-{
-	const char *at = strchr(text, ':');
-	uint32_t open;
-	char *end;
-
-	c->known = at != NULL;
-	c->nopen = 0;
-	if (!c->known)
-		return;
-	c->before = (uint32_t)strtoull(at + 1, &end, 10);
-	while (end[0] != '\0' && end[1] != '\0') {
-		open = (uint32_t)strtoull(end + 1, &end, 10);
-		if (c->nopen == POSTGRES_OPEN_MAX) {
-			c->before = open;
-			return;
-		}
-		c->open[c->nopen++] = open;
-	}
-}
 
 static enum rc
 run_beat(struct pg *pg, void *arg)
 {
 	struct beat *b = arg;
 	struct store *s = b->s;
+	const bool all = s->beats % FIRSTS_LOOK == 0;
 	const char *snapshot;
 	enum rc rc;
 
@@ -297,18 +281,21 @@ run_beat(struct pg *pg, void *arg)
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
 	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
 	pg_send(pg, PG_QUERY_META, "");
-	pg_send(pg, PG_QUERY_LEASE_FIRST, "i",
-	    s->beats % LEASES_LOOK == 0 ? 0 : s->base.leases_from);
+	pg_send(pg, PG_QUERY_FIRSTS, "iii",
+	    all ? 0 : (int64_t)s->base.leases_from,
+	    all ? 0 : (int64_t)s->firsts.queued_at,
+	    all ? 0 : (int64_t)s->firsts.expires_at);
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
 	    (rc = pg_one(pg, "?p", &b->waits, &snapshot)) != RC_OK)
 		return rc;
-	read_snapshot(snapshot, &b->confirmed);
+	postgres_confirmed_read(snapshot, &b->confirmed);
 	FAULT(OWNER_MOVED);
 	if ((rc = owner_read(s, pg)) == RC_OK)
 		rc = pg_one(pg, "--i", &b->losses);
 	if (rc == RC_OK)
-		rc = pg_one(pg, "i", &b->leases_from);
+		rc = pg_one(
+		    pg, "iii", &b->leases_from, &b->queued_at, &b->expires_at);
 	return rc == RC_OK ? postgres_clock_judge(s, pg, &b->clock) : rc;
 }
 
@@ -340,6 +327,8 @@ postgres_owner_beat(struct store *s)
 		s->losses = b.losses;
 	if (rc == RC_OK) {
 		s->base.leases_from = b.leases_from;
+		s->firsts.queued_at = b.queued_at;
+		s->firsts.expires_at = b.expires_at;
 		s->beats++;
 		beat_confirmed(&b);
 		postgres_clock_judged(s, &b.clock);
@@ -385,9 +374,12 @@ owner_life(const struct store *s, struct postgres_watched *w)
 
 	if (owner_was_this(s, w->id))
 		return POSTGRES_SUSPECTED;
-	if (!w->here || w->twin || (w->past && !w->held))
+	if (!w->here || w->twin || (w->past && !w->held && !w->named))
 		return owner_is_suspected(s, w) ? POSTGRES_SUSPECTED
 						: POSTGRES_ALIVE;
+	/* On a copy of this one's disk it would move. */
+	if (w->past && !w->held && s->looked - w->since < s->owner_timeout)
+		return POSTGRES_ALIVE;
 	if (s->liveness == NULL ||
 	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
 		return POSTGRES_ALIVE;

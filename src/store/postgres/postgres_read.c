@@ -298,6 +298,31 @@ postgres_request(struct store *s, const struct store_identity *identity,
 
 /* --- what a client may be told -------------------------------------------- */
 
+/* Reads "xmin:xmax:xip,xip" (pg_snapshot), in which xip are the transactions
+ * before xmax that have not ended, in order.  If there are too many, those from
+ * the first one on that has no room count as not ended. */
+void
+postgres_confirmed_read(const char *text, struct postgres_confirmed *c)
+{
+	const char *at = strchr(text, ':');
+	uint32_t open;
+	char *end;
+
+	c->known = at != NULL;
+	c->nopen = 0;
+	if (!c->known)
+		return;
+	c->before = (uint32_t)strtoull(at + 1, &end, 10);
+	while (end[0] != '\0' && end[1] != '\0') {
+		open = (uint32_t)strtoull(end + 1, &end, 10);
+		if (c->nopen == POSTGRES_OPEN_MAX) {
+			c->before = open;
+			return;
+		}
+		c->open[c->nopen++] = open;
+	}
+}
+
 /* Whether the row is there that the record was read from.  After a promotion
  * it may not be: the COMMIT is that of a server that has the row. */
 static enum rc
