@@ -41,6 +41,20 @@ check_folder_of(const char *file, char *why, size_t size)
 	return access_folder(path, why, size);
 }
 
+/* Whether it is no link, and no other name leads to it. */
+static bool
+check_regular(const char *file, const struct stat *st, char *why, size_t size)
+{
+	if (S_ISDIR(st->st_mode))
+		return progcheck_fail(
+		    why, size, "%s: is a folder: name a file in it", file);
+	return (S_ISREG(st->st_mode) && st->st_nlink == 1) ||
+	    progcheck_fail(why, size,
+		"%s: is not a regular file with one name: name one that is no "
+		"link",
+		file);
+}
+
 bool
 world_database(const char *file, char *why, size_t size)
 {
@@ -53,12 +67,8 @@ world_database(const char *file, char *why, size_t size)
 	if (lstat(file, &st) == -1)
 		return errno == ENOENT ||
 		    progcheck_fail(why, size, "%s: %s", file, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		return progcheck_fail(
-		    why, size, "%s: is a folder: name a file in it", file);
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return progcheck_fail(
-		    why, size, "%s: is not a regular file with one name", file);
+	if (!check_regular(file, &st, why, size))
+		return false;
 	world_folder_of(file, path, sizeof(path));
 	user_name(st.st_uid, owner);
 	user_name(geteuid(), self);
@@ -164,6 +174,7 @@ world_private(const char *file, char *why, size_t size)
 bool
 world_log(const char *log, char *why, size_t size)
 {
+	char owner[USER_NAME];
 	struct stat st;
 
 	if (strcmp(log, "stderr") == 0)
@@ -174,13 +185,14 @@ world_log(const char *log, char *why, size_t size)
 			"/dev/log: there is no such socket: no syslog runs");
 	if (lstat(log, &st) == -1)
 		return check_folder_of(log, why, size);
-	if (S_ISDIR(st.st_mode))
-		return progcheck_fail(why, size, "%s: is a folder", log);
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-	    (st.st_uid != geteuid() && st.st_uid != 0))
+	if (!check_regular(log, &st, why, size))
+		return false;
+	if (st.st_uid != geteuid() && st.st_uid != 0) {
+		user_name(st.st_uid, owner);
 		return progcheck_fail(why, size,
-		    "%s: is no regular file with one name, of this user or of "
-		    "root",
-		    log);
+		    "%s: belongs to %s: run oncewrap and its -t as that user, "
+		    "or name another file",
+		    log, owner);
+	}
 	return access_file(log, W_OK, why, size);
 }

@@ -315,6 +315,21 @@ def test_a_folder_as_the_database(t):
        [(2, 'database', folder)])
 
 
+LINK = 'is not a regular file with one name: name one that is no link'
+
+
+def test_a_log_that_cannot_be_opened_by_this_user(t):
+    base.need_root()
+    t.write('log')
+    os.symlink(t.path('log'), t.path('link'))
+    eq(check(t, SERVER + 'log = %(dir)s/link\n'),
+       [(4, 'log', 'D/link: ' + LINK)])
+    os.chown(t.path('log'), 12345, 12345)
+    eq(check(t, SERVER + 'log = %(dir)s/log\n'),
+       [(4, 'log', 'D/log: belongs to user 12345: run oncewrap and its -t as '
+         'that user, or name another file')])
+
+
 def test_files_in_the_way(t):
     t.write('file')
     os.symlink(t.path('file'), t.path('link'))
@@ -322,9 +337,9 @@ def test_files_in_the_way(t):
              'socket = unix:%(dir)s/file\nlog = %(dir)s\n'
              'spool_dir = %(dir)s/file\n[defaults]\n'
              'directory = %(dir)s/file\n'),
-       [(2, 'database', 'D/link: is not a regular file with one name'),
+       [(2, 'database', 'D/link: ' + LINK),
         (3, 'socket', 'D/file: is there and is no socket: remove it'),
-        (4, 'log', 'D: is a folder'),
+        (4, 'log', 'D: is a folder: name a file in it'),
         (5, 'spool_dir', 'D/file: is not a folder'),
         (7, 'directory', 'D/file: is not a folder')])
 
