@@ -124,9 +124,10 @@ make_file(int folder, const char *text, int *held, int *note)
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*note == -1)
 		return errno;
-	if ((*held = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) ==
-		-1 ||
-	    set_lock(*held, F_OFD_SETLK, F_RDLCK, &lock) == -1 ||
+	*held = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (*held == -1)
+		return errno == ENOENT ? EEXIST : errno;
+	if (set_lock(*held, F_OFD_SETLK, F_RDLCK, &lock) == -1 ||
 	    fstat(*held, &st) == -1 || fstat(folder, &owner) == -1)
 		return errno;
 	if (st.st_nlink == 0)

@@ -612,6 +612,37 @@ a_folder_that_is_not_ours_is_not_believed(void **state)
 	close(note);
 }
 
+/* A sweep removes the next file that is opened for reading, just before. */
+static bool removed_first;
+
+int __real_openat(int at, const char *name, int flags, mode_t mode);
+int __wrap_openat(int at, const char *name, int flags, mode_t mode);
+int
+__wrap_openat(int at, const char *name, int flags, mode_t mode)
+{
+	if (removed_first && (flags & (O_ACCMODE | O_DIRECTORY)) == O_RDONLY)
+		removed_first = unlinkat(at, name, 0) != 0;
+	return __real_openat(at, name, flags, mode);
+}
+
+static void
+a_file_that_a_sweep_removes_before_its_lock_is_made_again(void **state)
+{
+	int held, note;
+	int64_t name;
+
+	(void)state;
+	(void)remove_all();
+	removed_first = true;
+	assert_int_equal(
+	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_false(removed_first);
+	assert_true(attempt_lock_is_held(database, name));
+	close(held);
+	close(note);
+	assert_int_equal(remove_all(), 1);
+}
+
 static void
 a_file_without_a_line_is_removed_unless_it_is_held(void **state)
 {
@@ -717,6 +748,8 @@ main(void)
 		cmocka_unit_test(what_cannot_be_seen_from_here_is_not_gone),
 		cmocka_unit_test(a_handler_keeps_no_other_attempt_alive),
 		cmocka_unit_test(a_folder_that_is_not_ours_is_not_believed),
+		cmocka_unit_test(
+		    a_file_that_a_sweep_removes_before_its_lock_is_made_again),
 		cmocka_unit_test(
 		    a_file_without_a_line_is_removed_unless_it_is_held),
 	};
