@@ -392,7 +392,7 @@ WITH past AS (SELECT k.id, k.expires_at, k.state,
 	    WHERE e.key_id = k.id AND e.state = 'delivered') AS bytes
     FROM once_key k
     WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-	AND k.expires_at >= $3 AND k.expires_at <= $now AND k.token IS NULL
+	AND k.expires_at <= $now AND k.token IS NULL
     ORDER BY k.expires_at, k.id LIMIT $1::bigint
     FOR UPDATE OF k SKIP LOCKED),
 due AS (SELECT p.id FROM (SELECT id, sum(bytes) OVER (ORDER BY expires_at, id)
@@ -502,7 +502,7 @@ RETURNING downstream, coalesce(recovery_point, 'started') AS recovery_point;
 -- found by age, because the queue may be long.
 -- name: job_abandoned
 SELECT $row FROM once_key k
-WHERE k.state = 'pending' AND k.expires_at >= $1 AND k.expires_at <= $now
+WHERE k.state = 'pending' AND k.expires_at <= $now
 ORDER BY k.expires_at LIMIT 8;
 
 -- name: status

@@ -98,16 +98,11 @@ CASE WHEN $1::bigint <= $now THEN $1::bigint ELSE 0 END
 -- list: first_queued
 CASE WHEN $2::bigint <= $now THEN $2::bigint ELSE 0 END
 
--- list: first_due
-CASE WHEN $3::bigint <= $now THEN $3::bigint ELSE 0 END
-
--- No lease has an earlier deadline, no key is queued for an earlier time, and
--- none ends by age before the third time: neither one that is there, nor one of
--- a transaction that began in the last minute.
+-- No lease has an earlier deadline, and no key is queued for an earlier time:
+-- neither one that is there, nor one of a transaction that began in the last
+-- minute.
 -- name: firsts
 SELECT (SELECT least(min(locked_until), $now - 60000) FROM once_key
 	WHERE owner IS NOT NULL AND locked_until >= $first_lease),
     (SELECT least(min(queued_at), $now - 60000) FROM once_key
-	WHERE queued_at IS NOT NULL AND queued_at >= $first_queued),
-    (SELECT least(min(expires_at), $now - 60000) FROM once_key
-	WHERE expires_at IS NOT NULL AND expires_at >= $first_due);
+	WHERE queued_at IS NOT NULL AND queued_at >= $first_queued);

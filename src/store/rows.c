@@ -25,8 +25,9 @@ has_length(const char *text, size_t min, size_t max)
 	return text != NULL && n >= min && n <= max;
 }
 
-bool
-rows_identity_is_sound(const char *scope, const char *path, const char *key)
+/* Whether the texts can be an identity; NULL is none. */
+static bool
+identity_is_sound(const char *scope, const char *path, const char *key)
 {
 	return has_length(scope, 0, LIMIT_SCOPE) &&
 	    has_length(path, 1, LIMIT_PATH) && *path == '/' &&
@@ -121,8 +122,7 @@ rows_record_end(struct record *r, bool identified, enum rc rc)
 	r->unconfirmed = r->state == RECORD_COMPLETED && r->token[0] != '\0';
 	if (rc == RC_OK &&
 	    (!record_is_sound(r) ||
-		(identified &&
-		    !rows_identity_is_sound(r->scope, r->path, r->key))))
+		(identified && !identity_is_sound(r->scope, r->path, r->key))))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)
 		return rc;
@@ -139,7 +139,7 @@ rows_effect_end(struct store_effect *e, enum rc rc)
 	int64_t id;
 
 	if (rc == RC_OK &&
-	    (!rows_identity_is_sound(e->scope, e->path, e->key) ||
+	    (!identity_is_sound(e->scope, e->path, e->key) ||
 		strlen(e->effect_key) != RECORD_UUID_LEN || e->topic == NULL))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)

@@ -12,10 +12,6 @@
 #include "step.h"
 #include "store_operator.h"
 
-/* Whether the texts can be an identity; NULL is none. */
-bool
-rows_identity_is_sound(const char *scope, const char *path, const char *key);
-
 /* The state of that name, as an int; false and 0 if there is none. */
 bool rows_state(const char *word, int *value);
 bool rows_effect_state(const char *word, int *value);

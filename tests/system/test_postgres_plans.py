@@ -62,7 +62,7 @@ FREQUENT = (
     ('finish_released', (7, TOKEN, 1000, None, None, True)),
     ('finished', (7,)),
     ('confirm', (7, TOKEN)),
-    ('expire', (100, 1000000, 0)),
+    ('expire', (100, 1000000)),
     ('status', ('0' * 32,)),
     ('recover_rows', (7, 0, 10, 0)),
     ('job_next', (0, 0)),

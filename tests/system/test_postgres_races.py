@@ -258,8 +258,8 @@ def test_two_passes_delete_different_keys(t):
         once.do(once.text('refused_new', i, 1, 1, 0, 2, b'ab'))
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
     once.do('BEGIN')
-    first = once.run('expire', 3, 1000000, 0)
-    second = other.run('expire', 10, 1000000, 0)
+    first = once.run('expire', 3, 1000000)
+    second = other.run('expire', 10, 1000000)
     once.do('COMMIT')
     eq([sorted((row[0], row[4], row[5]) for row in rows)
         for rows in (first, second)],
@@ -270,7 +270,7 @@ def test_two_passes_delete_different_keys(t):
     eq(once.do('SELECT id, state, kept, body IS NULL FROM once_key ORDER BY '
                'id'), ['3|expired|f|t', '6|expired|f|t'])
     eq(once.value('SELECT count(*) FROM once_refused'), '0')
-    eq(other.run('expire', 10, 1000000, 0), [])
+    eq(other.run('expire', 10, 1000000), [])
     is_whole(once)
 
 
@@ -282,8 +282,8 @@ def test_a_pass_ends_after_many_bytes(t):
         once.run('finish_completed', i, token, 0, True, 200, 0, 1, 100, None,
                  b'', b'x' * 100)
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
-    eq([row[0] for row in once.run('expire', 100, 200, 0)], ['1', '2'])
-    eq([row[0] for row in once.run('expire', 100, 1, 0)], ['3'])
+    eq([row[0] for row in once.run('expire', 100, 200)], ['1', '2'])
+    eq([row[0] for row in once.run('expire', 100, 1)], ['3'])
 
 
 def test_bytes_that_were_counted_wrong_are_counted_right_at_a_start(t):

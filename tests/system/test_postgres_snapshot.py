@@ -37,7 +37,7 @@ def lives(once, first):
 def costs(once, n):
     once.firsts = [int(first) for first in
                    once.run('firsts', *once.firsts)[0]]
-    leases, queued, due = once.firsts
+    leases, queued = once.firsts
     return {name: blocks(once, name, *values) for name, values in {
         'session_next': (OWNER, once.epoch, 0, n),
         'session_void': (OWNER, 0, n - 1),
@@ -54,7 +54,6 @@ def costs(once, n):
         'gauge_running': (leases,),
         'firsts': once.firsts,
         'job_next': (0, queued),
-        'expire': (100, 1 << 30, due),
         'owners': (leases,),
         'owner_beat': (OWNER, 'host', 'boot', 1),
         'owner_still': (OWNER, n),
@@ -66,7 +65,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     server, once = store(t)
     for slot in -1, 0:
         once.do(once.text('session_new', OWNER, slot))
-    once.firsts = 0, 0, 0
+    once.firsts = 0, 0
     once.epoch = int(once.run('session_epoch', OWNER)[0][0])
     for setting in ('enable_seqscan', 'enable_bitmapscan', 'jit'):
         once.do('SET %s = 0' % setting)

@@ -92,10 +92,10 @@ def test_passes_find_few_rows_among_many_keys(t):
     once.do('ANALYZE once_key')
     for name, values in (
             ('find', (digest('x'), b'x', b'/', b's')),
-            ('job_next', (0, 0)), ('job_abandoned', (0,)),
+            ('job_next', (0, 0)), ('job_abandoned', ()),
             ('reconcile_first', (1,)), ('reconcile_due', (0, 1)),
             ('recover_rows', (7, 0, 10, 0)),
-            ('expire', (100, 1000000, 0)), ('gauge_open', ()),
+            ('expire', (100, 1000000)), ('gauge_open', ()),
             ('gauge_running', (0,)), ('find_open', (
                 '11111111-1111-4111-8111-111111111111',)),
             ('forget', (1 << 40, None)), ('status', ('0' * 32,)),
@@ -199,10 +199,10 @@ CHANGES = (
      {0: 2, 1: 1, 4: 2}),
     ('attempt_gone', 'unknown', 'attempt_lock = 3, lock_file = 4', (1, 3, 4),
      {0: 2, 1: 2, 2: 2}),
-    ('expire', 'completed failed_retryable expired', None, (10, 1000, 0), {}),
+    ('expire', 'completed failed_retryable expired', None, (10, 1000), {}),
     ('expire', 'completed failed_retryable expired',
-     'gone = true, expired_retention = %d' % (LATE // 2), (10, 1000, 0), {}),
-    ('expire', '', 'expires_at = %d' % LATE, (10, 1000, 0), {}),
+     'gone = true, expired_retention = %d' % (LATE // 2), (10, 1000), {}),
+    ('expire', '', 'expires_at = %d' % LATE, (10, 1000), {}),
     ('forget', 'pending completed failed_retryable unknown dead_letter '
      'expired', None, (1, None), {0: 2}),
 )

@@ -517,8 +517,8 @@ who_waits_longest_comes_first(void **state)
 	accept_job("a");
 	accept_job("b");
 	accept_job("c");
-	raw("UPDATE once_key SET queued_at = CASE key WHEN 'b' THEN 1 "
-	    "WHEN 'c' THEN 2 ELSE 3 END");
+	raw("UPDATE once_key SET queued_at = queued_at - CASE key "
+	    "WHEN 'b' THEN 30000 WHEN 'c' THEN 20000 ELSE 10000 END");
 	assert_string_equal(next_key(), "b");
 	start_job();
 	assert_string_equal(next_key(), "c");

@@ -258,12 +258,6 @@ pg_sqlstate(const struct pg *pg)
 	return pg->sqlstate;
 }
 
-int
-pg_server_version(const struct pg *pg)
-{
-	return PQserverVersion(pg->conn);
-}
-
 void
 pg_server_place(const struct pg *pg, char *out, size_t size)
 {

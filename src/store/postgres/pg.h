@@ -97,9 +97,6 @@ enum pg_failure pg_failure(const struct pg *pg);
 const char *pg_message(const struct pg *pg);
 const char *pg_sqlstate(const struct pg *pg); /* "" if the server gave none */
 
-/* The major version of the server times 10000: 150018. */
-int pg_server_version(const struct pg *pg);
-
 /* Which of the URI's servers it is: host, or the folder of its socket, and port
  * (libpq's PQhost() and PQport()). */
 void pg_server_place(const struct pg *pg, char *out, size_t size);

@@ -47,8 +47,8 @@ run_expire(struct pg *pg, void *arg)
 
 	store_changes_free(e->changes, e->n);
 	e->n = 0;
-	pg_send(pg, PG_QUERY_EXPIRE, "iii", (int64_t)e->limit,
-	    (int64_t)BYTES_MAX, (int64_t)e->s->firsts.expires_at);
+	pg_send(
+	    pg, PG_QUERY_EXPIRE, "ii", (int64_t)e->limit, (int64_t)BYTES_MAX);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_result(pg);
 	for (int i = 0; rc == RC_OK && i < pg_rows(pg); i++) {

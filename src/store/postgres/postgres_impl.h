@@ -93,10 +93,8 @@ struct store {
 	_Atomic int64_t ahead, stands;
 	_Atomic int64_t held_at; /* once_meta.held_at while it stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
-	/* as of the last beat: see the statement "firsts"; and leases_from */
-	struct {
-		_Atomic int64_t queued_at, expires_at;
-	} firsts;
+	/* no key is queued for an earlier time, as of the last beat */
+	_Atomic int64_t queued_from;
 	atomic_uint absent; /* keys in a row that were not there */
 	/* jobs and effects that were lost to other processes in a row */
 	atomic_uint jobs_lost, effects_lost;

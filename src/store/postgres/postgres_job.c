@@ -43,8 +43,8 @@ run_job_next(struct pg *pg, void *arg)
 	struct job_read *r = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_JOB_NEXT, "ii", r->skip,
-	    (int64_t)r->s->firsts.queued_at);
+	pg_send(
+	    pg, PG_QUERY_JOB_NEXT, "ii", r->skip, (int64_t)r->s->queued_from);
 	rc = job_result(pg, r);
 	if (rc == RC_OK && (rc = pg_members(pg, now_of, 1, r)) != RC_OK)
 		record_free(r->record);
@@ -92,11 +92,8 @@ postgres_job_next(struct store *s, struct record *job)
 static enum rc
 run_abandoned(struct pg *pg, void *arg)
 {
-	struct job_read *r = arg;
-
-	pg_send(
-	    pg, PG_QUERY_JOB_ABANDONED, "i", (int64_t)r->s->firsts.expires_at);
-	return job_result(pg, r);
+	pg_send(pg, PG_QUERY_JOB_ABANDONED, "");
+	return job_result(pg, arg);
 }
 
 enum rc

@@ -26,25 +26,25 @@ postgres_outcome_new(struct store *s)
 	return &o->outcome;
 }
 
+static struct postgres_outcome *
+outcome_of(struct store_outcome *outcome)
+{
+	return (struct postgres_outcome *)(void *)outcome;
+}
+
 void
 postgres_outcome_free(struct store_outcome *outcome)
 {
 	response_free(&outcome->response);
 	spool_free(outcome->body);
 	log_request_clear(&outcome->log);
-	free(postgres_outcome_of(outcome));
-}
-
-struct postgres_outcome *
-postgres_outcome_of(struct store_outcome *outcome)
-{
-	return (struct postgres_outcome *)(void *)outcome;
+	free(outcome_of(outcome));
 }
 
 struct postgres_outcome *
 postgres_outcome_begin(struct store_outcome *outcome, txn_body *run, int64_t id)
 {
-	struct postgres_outcome *o = postgres_outcome_of(outcome);
+	struct postgres_outcome *o = outcome_of(outcome);
 
 	o->run = run;
 	o->id = id;

@@ -37,10 +37,8 @@ struct postgres_outcome {
 	bool by_operator;
 };
 
-/* The outcome that postgres_outcome_new() has made. */
-struct postgres_outcome *postgres_outcome_of(struct store_outcome *outcome);
-
-/* The same, ready to be recorded by that transaction. */
+/* The outcome that postgres_outcome_new() has made, ready to be recorded by
+ * that transaction. */
 struct postgres_outcome *postgres_outcome_begin(
     struct store_outcome *outcome, txn_body *run, int64_t id);
 

@@ -24,10 +24,9 @@
 #include "log.h"
 #include "postgres_impl.h"
 
-/* Every so many beats all leases, queued keys and keys that end by age are
- * looked at.  One may have an earlier time than those that were there: its
- * COMMIT waited for a standby longer than that, or the server's clock was set.
- */
+/* Every so many beats all leases and queued keys are looked at.  One may have
+ * an earlier time than those that were there: its COMMIT waited for a standby
+ * longer than that, or the server's clock was set. */
 #define FIRSTS_LOOK 100
 
 /* An owner as it was seen last, in the order of their numbers. */
@@ -262,7 +261,7 @@ postgres_owner_new(struct store *s)
 struct beat {
 	struct store *s;
 	int64_t losses;
-	int64_t leases_from, queued_at, expires_at;
+	int64_t leases_from, queued_from;
 	struct postgres_clock clock;
 	bool waits; /* its COMMIT does, for a standby */
 	struct postgres_confirmed confirmed; /* once it is */
@@ -281,10 +280,9 @@ run_beat(struct pg *pg, void *arg)
 	owner_send(s, pg, PG_QUERY_OWNER_BEAT);
 	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
 	pg_send(pg, PG_QUERY_META, "");
-	pg_send(pg, PG_QUERY_FIRSTS, "iii",
+	pg_send(pg, PG_QUERY_FIRSTS, "ii",
 	    all ? 0 : (int64_t)s->base.leases_from,
-	    all ? 0 : (int64_t)s->firsts.queued_at,
-	    all ? 0 : (int64_t)s->firsts.expires_at);
+	    all ? 0 : (int64_t)s->queued_from);
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
 	    (rc = pg_one(pg, "?p", &b->waits, &snapshot)) != RC_OK)
@@ -294,8 +292,7 @@ run_beat(struct pg *pg, void *arg)
 	if ((rc = owner_read(s, pg)) == RC_OK)
 		rc = pg_one(pg, "--i", &b->losses);
 	if (rc == RC_OK)
-		rc = pg_one(
-		    pg, "iii", &b->leases_from, &b->queued_at, &b->expires_at);
+		rc = pg_one(pg, "ii", &b->leases_from, &b->queued_from);
 	return rc == RC_OK ? postgres_clock_judge(s, pg, &b->clock) : rc;
 }
 
@@ -327,8 +324,7 @@ postgres_owner_beat(struct store *s)
 		s->losses = b.losses;
 	if (rc == RC_OK) {
 		s->base.leases_from = b.leases_from;
-		s->firsts.queued_at = b.queued_at;
-		s->firsts.expires_at = b.expires_at;
+		s->queued_from = b.queued_from;
 		s->beats++;
 		beat_confirmed(&b);
 		postgres_clock_judged(s, &b.clock);

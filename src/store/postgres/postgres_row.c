@@ -22,8 +22,8 @@ postgres_row_read(struct pg *pg, struct record *r)
 	return row_read_key(pg, true, r);
 }
 
-enum rc
-postgres_row_read_effect(struct pg *pg, struct store_effect *e)
+static enum rc
+row_read_effect_of_pg(struct pg *pg, struct store_effect *e)
 {
 	memset(e, 0, sizeof(*e));
 	return rows_effect_end(e, pg_members(pg, rows_effect, rows_neffect, e));
@@ -47,7 +47,7 @@ postgres_row_next_effect(
 	enum rc rc;
 
 	while ((rc = pg_next(pg)) == RC_OK &&
-	    (rc = postgres_row_read_effect(pg, e)) == RC_CORRUPT)
+	    (rc = row_read_effect_of_pg(pg, e)) == RC_CORRUPT)
 		postgres_row_bad(s, "once_effect", e->id);
 	return rc;
 }

@@ -10,12 +10,11 @@
 #include "store_outbox.h"
 
 /*
- * Reads the current row (pg_next()) of a statement with the columns $row, or
- * $effect, of queries.sql.  The caller frees *record or *effect after RC_OK.
- * RC_CORRUPT: the row makes no sense, and only .id is set.
+ * Reads the current row (pg_next()) of a statement with the columns $row of
+ * queries.sql.  The caller frees *r after RC_OK.  RC_CORRUPT: the row makes no
+ * sense, and only .id is set.
  */
 enum rc postgres_row_read(struct pg *pg, struct record *r);
-enum rc postgres_row_read_effect(struct pg *pg, struct store_effect *e);
 
 /* Goes to the next sound row, and skips the others: see rows_bad().
  * RC_NOTFOUND: there is none. */

@@ -22,7 +22,6 @@
 #include "store_check.h"
 #include "store_impl.h"
 #include "store_operator.h"
-#include "verb.h"
 #include "store_effect.h"
 
 struct effect_write {
@@ -41,7 +40,7 @@ pass_turn(struct db *db, int64_t key_id, int64_t now)
 	enum rc rc;
 
 	db_bindf(s, "ii", key_id, now);
-	rc = verb_change_one(s, RC_NOTFOUND);
+	rc = db_change_one(s, RC_NOTFOUND);
 	return rc == RC_NOTFOUND ? RC_OK : rc; /* it was the last */
 }
 
@@ -66,7 +65,7 @@ begin_run(struct write *w, struct db *db, int64_t now)
 	/* If the effect's row were lost, so would be the record of its try. */
 	w->did |= WRITE_SYNC_FIRST;
 	db_bindf(s, "idiii", e->id, e->attempts, e->owner, clock_wall(), now);
-	return verb_change_one(s, RC_LOST);
+	return db_change_one(s, RC_LOST);
 }
 
 static enum rc
@@ -78,7 +77,7 @@ delivered(const struct effect_write *e, struct db *db, int64_t now)
 
 	db_bindf(s, "idiio", e->id, e->attempts, e->owner, clock_wall(),
 	    end->reference, end->reference_len);
-	rc = verb_change_one(s, RC_LOST);
+	rc = db_change_one(s, RC_LOST);
 	if (rc == RC_OK)
 		rc = step_with(db, QUERY_DELETE_PAYLOAD, e->id);
 	if (rc == RC_OK)
@@ -94,7 +93,7 @@ dead(const struct effect_write *e, struct db *db, int64_t now)
 
 	db_bindf(s, "idiis", e->id, e->attempts, e->owner, clock_wall(),
 	    e->end->last_error);
-	rc = verb_change_one(s, RC_LOST);
+	rc = db_change_one(s, RC_LOST);
 	return rc == RC_OK ? pass_turn(db, e->key_id, now) : rc;
 }
 
@@ -107,7 +106,7 @@ again(const struct effect_write *e, struct db *db, int64_t now)
 
 	db_bindf(s, "idiisi", e->id, e->attempts, e->owner, clock_wall(),
 	    e->end->last_error, now + e->end->after);
-	rc = verb_change_one(s, RC_LOST);
+	rc = db_change_one(s, RC_LOST);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_EFFECT_EARLIER);

@@ -56,8 +56,8 @@ store_kept_answer(struct db *db, int64_t id, int64_t *pieces)
 	return RC_OK;
 }
 
-enum rc
-store_kept_delete_answer(struct db *db, int64_t id)
+static enum rc
+delete_answer(struct db *db, int64_t id)
 {
 	int64_t pieces;
 	enum rc rc = store_kept_answer(db, id, &pieces);
@@ -118,8 +118,8 @@ store_kept_request(struct db *db, int64_t id, struct stage *st)
 	return db_step_done(s);
 }
 
-enum rc
-store_kept_bytes(struct db *db, int64_t *bytes)
+static enum rc
+bytes_kept(struct db *db, int64_t *bytes)
 {
 	enum rc rc = db_onef(db_stmt(db, QUERY_KEPT_BYTES), "i", bytes);
 
@@ -165,7 +165,7 @@ store_kept_is_full(
 	*full = false;
 	if (!st->keep || max == 0)
 		return RC_OK;
-	if ((rc = store_kept_bytes(db, &kept)) != RC_OK)
+	if ((rc = bytes_kept(db, &kept)) != RC_OK)
 		return rc;
 	rc = find_request(db, id, &own, &pieces);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
@@ -187,7 +187,7 @@ store_kept_delete(struct db *db, int64_t id)
 	if ((rc = store_kept_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
 	    (rc = store_kept_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
 	    (rc = store_kept_delete_refused(db, id)) != RC_OK ||
-	    (rc = store_kept_delete_answer(db, id)) != RC_OK)
+	    (rc = delete_answer(db, id)) != RC_OK)
 		return rc;
 	return store_kept_delete_request(db, id);
 }

@@ -32,7 +32,6 @@ enum rc store_kept_room(struct db *db, size_t body);
  * was not accepted and the delivered effects; or one of these. */
 enum rc store_kept_delete(struct db *db, int64_t id);
 enum rc store_kept_delete_pieces(struct db *db, int64_t id);
-enum rc store_kept_delete_answer(struct db *db, int64_t id);
 enum rc store_kept_delete_refused(struct db *db, int64_t id);
 enum rc store_kept_delete_request(struct db *db, int64_t id);
 
@@ -44,9 +43,6 @@ enum rc store_kept_request(struct db *db, int64_t id, struct stage *st);
 
 /* Runs a statement with one number as its parameter. */
 enum rc store_kept_run(struct db *db, enum query query, int64_t id);
-
-/* Bytes of all stored requests. */
-enum rc store_kept_bytes(struct db *db, int64_t *bytes);
 
 /* The bytes of the database that are in use. */
 enum rc store_used_bytes(struct db *db, int64_t *bytes);

@@ -7,7 +7,6 @@
 #include "store_kept.h"
 #include "store_place.h"
 #include "store_row.h"
-#include "verb.h"
 #include "store_record.h"
 
 /* The parameters of $record_was, and of $record_values and the spec, in
@@ -64,7 +63,7 @@ store_record_insert(struct db *db, const struct store_identity *identity,
 	s = db_stmt(db, QUERY_RECORD_NEW);
 	db_bindf(s, "isss" SET "iu", r->id, identity->key, identity->path,
 	    identity->scope, SET_ARGUMENTS(r, spec), number, r->downstream);
-	return verb_change_one(s, RC_CORRUPT);
+	return db_change_one(s, RC_CORRUPT);
 }
 
 static enum rc
@@ -89,7 +88,7 @@ write_row(struct db *db, const struct record *was, const struct record *r,
 		    STORE_RESPONSE_VERSION, answer->reason, answer->fields,
 		    answer->nfields, answer->body, answer->nbody);
 	}
-	return verb_change_one(s, RC_CORRUPT);
+	return db_change_one(s, RC_CORRUPT);
 }
 
 enum rc
@@ -104,7 +103,7 @@ store_record_write(struct db *db, const struct record *was,
 	if (s->gone) {
 		stmt = db_stmt(db, QUERY_RECORD_DELETE);
 		db_bindf(stmt, WAS, WAS_ARGUMENTS(was));
-		rc = verb_change_one(stmt, RC_CORRUPT);
+		rc = db_change_one(stmt, RC_CORRUPT);
 		return rc == RC_OK ? store_kept_delete(db, was->id) : rc;
 	}
 	record_check(r);

@@ -27,8 +27,8 @@ store_row_read(struct db_stmt *s, struct record *r)
 	return row_read_key(s, true, r);
 }
 
-enum rc
-store_row_read_effect(struct db_stmt *s, struct store_effect *e)
+static enum rc
+row_read_effect_of_db(struct db_stmt *s, struct store_effect *e)
 {
 	memset(e, 0, sizeof(*e));
 	return rows_effect_end(e, db_members(s, rows_effect, rows_neffect, e));
@@ -51,7 +51,7 @@ store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
 	enum rc rc;
 
 	while ((rc = db_step_row(s)) == RC_OK &&
-	    (rc = store_row_read_effect(s, e)) == RC_CORRUPT)
+	    (rc = row_read_effect_of_db(s, e)) == RC_CORRUPT)
 		store_row_bad(db, "once_effect", e->id);
 	return rc;
 }

@@ -14,12 +14,11 @@
 #include "store_outbox.h"
 
 /*
- * Reads the current row of a statement with the columns $row, or $effect, of
- * queries.sql.  The caller frees *record or *effect after RC_OK.  RC_CORRUPT:
- * the row makes no sense, and only .id is set.
+ * Reads the current row of a statement with the columns $row of queries.sql.
+ * The caller frees *r after RC_OK.  RC_CORRUPT: the row makes no sense, and
+ * only .id is set.
  */
 enum rc store_row_read(struct db_stmt *s, struct record *r);
-enum rc store_row_read_effect(struct db_stmt *s, struct store_effect *e);
 
 /*
  * Steps to the next sound row, and skips the others: see store_row_bad().

@@ -10,7 +10,6 @@
 #include "uuid.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "verb.h"
 #include "store_stage.h"
 
 /* Deletes staged pieces.  It is never given up, because what a living process
@@ -232,7 +231,7 @@ store_stage_use(struct stage *st, struct db *db, int64_t *pieces)
 	if (rc == RC_OK) {
 		s = db_stmt(db, QUERY_STAGE_DELETE);
 		db_bindf(s, "i", st->id);
-		rc = verb_change_one(s, RC_CORRUPT);
+		rc = db_change_one(s, RC_CORRUPT);
 	}
 	if (rc == RC_CORRUPT)
 		st->stored = 0;
