@@ -203,6 +203,63 @@ def test_a_copy_from_before_a_handlers_checkpoint_is_noticed(t):
     once.wait_log('event=store-went-back')
 
 
+def move_log(once):
+    """As a handler with wal_autocheckpoint does."""
+    shell(once, 'PRAGMA wal_checkpoint(PASSIVE)')
+
+
+def test_a_copy_from_between_two_checkpoints_of_one_log_is_noticed(t):
+    once = start(t, server={'sweep_interval': '1h'})
+    for i in range(1500):
+        first(once.post('k%d' % i), 201)
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+    first(once.post('a'), 201)
+    # While it reads, the log does not begin anew.
+    reader = sqlite3.connect(once.database, isolation_level=None)
+    reader.execute('BEGIN')
+    reader.execute('SELECT count(*) FROM sqlite_master').fetchall()
+    move_log(once)
+    shutil.copyfile(once.database, t.path('older'))
+    keys = ['b%d' % i for i in range(6)]
+    for key in keys:
+        first(once.post(key), 201)
+    reader.close()
+    move_log(once)
+    for i in range(8):
+        first(once.post('newest%d' % i), 201)
+    ran = len(t.ledger())
+    shutil.copyfile(t.path('older'), once.database)
+    # The daemon forgets the pages that it knows.
+    shell(once, 'CREATE TABLE other(a)')
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
+def test_a_copy_that_lacks_no_key_but_an_attempt_is_noticed(t):
+    for name, restore in (
+            ('restore', lambda once: overwrite(t.path('restore'),
+                                               once.database)),
+            ('cp', lambda once: shutil.copyfile(t.path('cp'),
+                                                once.database))):
+        once = start(t, 'ledger; if [ "$ONCE_ATTEMPT" = 1 ]; then '
+                     'status 503; else status 201; fi; echo done',
+                     server={'sweep_interval': '1h'}, name='once-' + name)
+        first(once.post('a'), 503)
+        shell(once, '.backup ' + t.path(name))
+        first(once.post('a'), 201)
+        shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+        ran = len(t.ledger())
+        restore(once)
+        problem(once.post('a'), 'store-unavailable', acted=True)
+        eq(len(t.ledger()), ran)
+        once.wait_log('event=store-went-back')
+        once.stop()
+
+
 def test_an_index_that_is_cut_and_grown_again_deceives_nobody(t):
     for cut in (0, 4096, 16384):
         once = start(t, name='cut%d' % cut)

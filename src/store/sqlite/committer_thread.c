@@ -138,6 +138,7 @@ run_one(struct committer *c, struct write *w)
 	w->did &= ~(unsigned)WRITE_DID;
 	w->rc = w->run(w, c->db, store_time(c));
 	w->did &= ~(unsigned)WRITE_GOES_ON;
+	c->again |= (w->did & WRITE_AGAIN) != 0;
 	FAULT(COMMIT_OP);
 	if (w->rc == RC_LOST && db_changes(c->db) == before)
 		return RC_OK;
@@ -154,7 +155,7 @@ thread_end(struct committer *c, enum rc rc)
 	uint64_t before = db_commits(c->db);
 	int64_t begun;
 
-	if (rc == RC_OK && seal)
+	if (rc == RC_OK && (seal || c->again))
 		rc = store_guard_seal(c->guard, c->db);
 	if (rc == RC_OK)
 		rc = store_guard_base(c->guard, c->db);
@@ -177,6 +178,7 @@ thread_end(struct committer *c, enum rc rc)
 			committer_took(c, clock_mono_us() - begun);
 		}
 	}
+	c->again = false;
 	if (rc != RC_OK)
 		db_rollback(c->db);
 	if (rc == RC_CORRUPT &&

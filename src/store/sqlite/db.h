@@ -193,6 +193,10 @@ enum rc db_log_check(struct db *db);
  * in a transaction that writes. */
 uint64_t db_log_salt(struct db *db);
 
+/* How many frames of the log any process has moved into the file, or began to.
+ * Called in a transaction that writes. */
+uint32_t db_log_moved(struct db *db);
+
 /*
  * Whether a file that SQLite has mapped was truncated.  From then on nothing
  * that was read means anything, and a COMMIT that succeeded may not have been

@@ -8,10 +8,12 @@
 #include "db_impl.h"
 
 /* SQLite's format of the log's index: the bytes that are mapped at once, and
- * the places of the number of frames and of the salt, in words of 32 bits. */
+ * the places of the number of frames, of the salt, and of the number of frames
+ * that were to be moved into the file, in words of 32 bits. */
 #define SHM_REGION 32768
 #define SHM_FRAMES 4
 #define SHM_SALT   8
+#define SHM_MOVED  32
 
 static enum rc
 guard_set(struct db *db, int option, int on)
@@ -100,6 +102,14 @@ db_log_salt(struct db *db)
 	return index == NULL
 	    ? 0
 	    : (uint64_t)index[SHM_SALT] << 32 | index[SHM_SALT + 1];
+}
+
+uint32_t
+db_log_moved(struct db *db)
+{
+	volatile uint32_t *index = guard_index(db);
+
+	return index == NULL ? 0 : index[SHM_MOVED];
 }
 
 enum rc

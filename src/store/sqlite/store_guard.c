@@ -9,8 +9,10 @@
  * Content: a store has a secret of its own.  The highest number of a key never
  * goes down, so each key that was made since a copy gives that copy away.  So
  * does the time at which the store was last seen, which never goes back: each
- * start and each sweep writes it.  Neither costs a commit another page.  What
- * is in the file and not in the log is looked at by store_guard_file.c.
+ * start and each sweep writes it.  Neither costs a commit another page.  An
+ * attempt of a key that was there has no new number: the commit that begins it
+ * sets the next seal, which costs a page.  What is in the file and not in the
+ * log is looked at by store_guard_file.c.
  */
 #include "config.h"
 
@@ -170,20 +172,21 @@ store_guard_past(struct store_guard *g, struct db *db)
 		db_reset(s);
 		return rc;
 	}
+	store_guard_read_seal(g, seal, nseal);
 	if (n != sizeof(g->secret))
 		what = "it has no secret";
 	else if (!g->seen)
 		memcpy(g->secret, secret, n);
 	else if (memcmp(secret, g->secret, n) != 0)
 		what = "it is another store's content";
-	else if (last < g->last || id < g->id)
+	else if (last < g->last || id < g->id || g->seal < g->least)
 		what = "it lacks what was written to it: an older copy was "
 		       "put in its place; restart oncewrap to go on with that";
-	store_guard_read_seal(g, seal, nseal);
 	db_reset(s);
 	if (what != NULL)
 		return store_guard_went_back(g, what);
 	g->seen = true;
+	g->least = g->seal;
 	g->last = last;
 	g->id = g->new_id = id;
 	return RC_OK;
@@ -224,7 +227,7 @@ store_guard_note(struct store_guard *g, struct db *db)
 		return store_guard_went_back(g, "its log was truncated");
 	if (rc == RC_OK)
 		rc = store_guard_file(g, db);
-	if (rc == RC_OK && db_log_salt(db) == g->log)
+	if (rc == RC_OK)
 		g->below = atomic_load(&g->sealed);
 	return rc;
 }
@@ -233,6 +236,9 @@ void
 store_guard_commit(struct store_guard *g)
 {
 	g->id = g->new_id;
+	g->least = g->seal;
+	g->log = g->new_log;
+	g->moved = g->new_moved;
 }
 
 void

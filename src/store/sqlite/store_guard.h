@@ -57,8 +57,12 @@ struct store_guard {
 	 * before others start: the past that it has read */
 	bool seen;
 	uint64_t seal;  /* as the log has it */
+	uint64_t least; /* the highest one that was read or committed */
 	uint64_t base;  /* the same of the seal below it */
 	uint64_t log;   /* db_log_salt() of the last commit */
+	uint64_t new_log;
+	uint32_t moved; /* db_log_moved() of the last commit */
+	uint32_t new_moved;
 	uint64_t below; /* the highest seal that the file had before it */
 	unsigned char secret[SCOPE_SECRET_LEN];
 	int64_t last;   /* store time */
@@ -98,12 +102,16 @@ enum rc store_guard_find(struct store_guard *g, struct db *db);
  */
 enum rc store_guard_file(struct store_guard *g, struct db *db);
 
-/* Called in a transaction after which the log is moved into the file, and after
- * store_guard_past(): sets the next seal. */
+/* Called after store_guard_past(), in a transaction after which the log is
+ * moved into the file, or that begins an attempt of a key that was there: sets
+ * the next seal. */
 enum rc store_guard_seal(struct store_guard *g, struct db *db);
 
-/* Called before each COMMIT, and after store_guard_past(): in a new log sets
- * the next seal, and the one that the log stands on. */
+/*
+ * Called before each COMMIT, and after store_guard_past().  In a new log sets
+ * the next seal, and the one that the log stands on; and the next seal where a
+ * part of the log was moved into the file since the last COMMIT.
+ */
 enum rc store_guard_base(struct store_guard *g, struct db *db);
 
 /* Called before anything else is made of the content.  RC_WENT_BACK: the file

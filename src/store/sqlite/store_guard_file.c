@@ -7,7 +7,8 @@
  * of once_meta.  It grows in the last transaction before the log is moved into
  * the file.  The file's seal never goes back, and what was not moved yet is in
  * the log.  A copy with the same seal has the same pages, or newer ones, which
- * are in the log too.
+ * are in the log too.  Handlers and other programs move the log without a new
+ * seal: so the next transaction after such a move sets one.
  *
  * A third number, the base, says which seal the file had when the log began
  * anew: by then SQLite had synced the file.  So after a start, too, a file with
@@ -84,12 +85,11 @@ store_guard_seal(struct store_guard *g, struct db *db)
 enum rc
 store_guard_base(struct store_guard *g, struct db *db)
 {
-	const uint64_t log = db_log_salt(db);
-
-	if (log == g->log)
+	g->new_log = db_log_salt(db);
+	g->new_moved = db_log_moved(db);
+	if (g->new_log == g->log && g->new_moved == g->moved)
 		return RC_OK;
-	g->log = log;
-	if (g->below > g->base)
+	if (g->new_log != g->log && g->below > g->base)
 		g->base = g->below;
 	return store_guard_seal(g, db);
 }

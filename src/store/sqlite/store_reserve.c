@@ -44,6 +44,8 @@ reserve_place(struct reserve_write *r, struct db *db, int64_t now)
 	rc = step_reserve(found, &terms, store_record_time(now), &s);
 	if (rc == RC_OK)
 		rc = store_place_take(db, &r->stage, &was, found, &s);
+	if (was.state != RECORD_NONE)
+		r->w.did |= WRITE_AGAIN;
 	if (rc == RC_OK)
 		rows_lease(found, r->lease);
 	return rc;

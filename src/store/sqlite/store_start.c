@@ -31,6 +31,7 @@ start_run(struct write *w, struct db *db, int64_t now)
 	if (rc != RC_OK)
 		return rc;
 	was = r;
+	w->did |= WRITE_AGAIN;
 	uuid_digits(lease->token);
 	rows_terms(st->what, lease->token, st->owner, &terms);
 	rc = step_start(

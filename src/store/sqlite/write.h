@@ -73,7 +73,11 @@
 /* Set by the committer: it was run() that failed, and not the COMMIT. */
 #define WRITE_FAILED 0x1000
 
-#define WRITE_DID 0x1f00
+/* It begins an attempt of a key that was there: an earlier copy of the store
+ * would not lack the key, but begin the attempt again. */
+#define WRITE_AGAIN 0x2000
+
+#define WRITE_DID 0x3f00
 
 enum write_stage { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
 
