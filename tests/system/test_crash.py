@@ -235,7 +235,9 @@ def test_lock_file_does_not_grow(t):
         first(once.post('k%d' % i), 201)
         once.kill()
         once.start()
-    eq(os.path.getsize(once.local('-lock')), 0)
+    # On PostgreSQL it names the last processes.
+    size = os.path.getsize(once.local('-lock'))
+    assert size < 1000 if base.POSTGRES else size == 0, size
 
 
 def test_backlog_of_old_keys_does_not_hold_up_the_sweep(t):

@@ -379,7 +379,9 @@ def test_a_program_that_takes_no_connection_at_all_is_not_started(t):
         'open(D + "/there", "a").write("x")\n'
         'signal.pause()'), defaults={'protocol': 'fastcgi', 'processes': '1'})
     t.wait_file('there')
-    for key in 'ab':
+    for n, key in enumerate('ab', 1):
+        wait_until(lambda n=n: os.path.getsize(t.path('there')) == n,
+                   'the next process has shut its socket')
         problem(once.post(key), 'handler-not-started')
         eq(once.state(key), RETRYABLE)
 
