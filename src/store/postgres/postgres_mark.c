@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,20 +45,20 @@ static bool
 mark_fits(const char *line, const struct postgres_mark *at,
     char mark[POSTGRES_MARK_LEN + 1], bool *same)
 {
-	char machine[33], boot[40], whole[LINE_MAX_LEN];
-	uint64_t inode, device;
+	char machine[33], boot[40], inode[17], device[17];
+	char whole[LINE_MAX_LEN];
 
 	if (sscanf(line,
-		"oncewrap-host %32[0-9a-f] %32[0-9a-f] %16" SCNx64 " %16" SCNx64
-		" %39[-0-9a-f]",
-		mark, machine, &inode, &device, boot) != 5 ||
+		"oncewrap-host %32[0-9a-f] %32[0-9a-f] %16[0-9a-f] "
+		"%16[0-9a-f] %39[-0-9a-f]",
+		mark, machine, inode, device, boot) != 5 ||
 	    strlen(mark) != POSTGRES_MARK_LEN || strchr(line, '\n') == NULL)
 		return false;
 	(void)mark_line(whole, mark, at);
-	*same = strcmp(line, whole) == 0;
+	*same = strncmp(line, whole, strlen(whole)) == 0;
 	return strcmp(machine, at->machine) == 0 &&
-	    inode == (uint64_t)at->inode &&
-	    (device == at->device ||
+	    strtoull(inode, NULL, 16) == (uint64_t)at->inode &&
+	    (strtoull(device, NULL, 16) == at->device ||
 		(at->boot[0] != '\0' && strcmp(boot, at->boot) != 0));
 }
 
