@@ -513,6 +513,9 @@ EXCUSED = [
     ('a_resolution', 'overlap', overlapping,
      {'resolved': [Act(3, 4, 'Dn')]}, {'resolved': [Act(6, 7, 'Dn')]},
      {'resolved': [Act(0.1, 0.2, 'Dn')]}, {'resolved': [Act(3, 4, 'Dd')]}),
+    ('a_verdict_on_the_attempt_before', 'ran again', again('/asked', 'mute'),
+     {'resolved': [Act(0.5, 4, 'Dn')]}, {'resolved': [Act(3.5, 4, 'Dn')]},
+     {'resolved': [Act(0.1, 0.2, 'Dn')]}, {'resolved': [Act(0.5, 4, 'Dd')]}),
     ('a_removal', 'final and unknown; ran anew, and was unknown; '
      'unknown, and ran again', lambda made: made['forgot'].clear(),
      {'forgot': [Act(8, 9, H)]}, {'forgot': [Act(30, 31, H)]},

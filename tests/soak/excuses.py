@@ -65,6 +65,13 @@ class Excuses:
         """Whether an operator may have resolved it meanwhile."""
         return self.in_time(self.resolved, downstream, begin, end)
 
+    def judged_before(self, downstream, acted, end):
+        """Whether an operator, who looked before a run had acted, may have
+        resolved that run's key: the verdict was on the attempt before."""
+        return any(act.what == downstream and act.begin < acted + MS and
+                   acted < act.end and act.begin < end
+                   for act in self.resolved)
+
     def suspected(self, pid, begin, end):
         """Whether another host may have suspected that daemon meanwhile, and
         made unknown what it ran."""

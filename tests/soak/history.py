@@ -192,8 +192,9 @@ class Checker:
         if run.what in RELEASED:
             return True
         route = self.route(run)
-        if self.open(run, by) and (
-                route.asked and 'acted' not in run.deeds):
+        if self.open(run, by) and route.asked and (
+                'acted' not in run.deeds or self.excuses.judged_before(
+                    run.first.downstream, run.deeds['acted'].time, by)):
             return True
         return route.resume and (run.what in LOST or self.lost(run, by))
 

@@ -193,11 +193,11 @@ class Torment:
             if not self.is_over(row['downstream']):
                 continue
             name = ['--downstream', row['downstream']]
-            found = subprocess.run(
-                [self.t.program('deeds'), self.t.dir, 'find'],
-                env={'ONCE_DOWNSTREAM_KEY': row['downstream']},
-                stdout=subprocess.PIPE, check=True).stdout
             with self.act(self.resolved, row['downstream']):
+                found = subprocess.run(
+                    [self.t.program('deeds'), self.t.dir, 'find'],
+                    env={'ONCE_DOWNSTREAM_KEY': row['downstream']},
+                    stdout=subprocess.PIPE, check=True).stdout
                 if b'not-executed' in found:
                     self.ctl('resolve', *name, '--not-executed')
                 else:
