@@ -615,14 +615,23 @@ a_folder_that_is_not_ours_is_not_believed(void **state)
 /* A sweep removes the next file that is opened for reading, just before. */
 static bool removed_first;
 
-int __real_openat(int at, const char *name, int flags, mode_t mode);
-int __wrap_openat(int at, const char *name, int flags, mode_t mode);
+/* Where long has 32 bits, openat() is known by this name to the linker. */
+#if __SIZEOF_LONG__ == 4
+#define WRAP __wrap_openat64
+#define REAL __real_openat64
+#else
+#define WRAP __wrap_openat
+#define REAL __real_openat
+#endif
+
+int REAL(int at, const char *name, int flags, mode_t mode);
+int WRAP(int at, const char *name, int flags, mode_t mode);
 int
-__wrap_openat(int at, const char *name, int flags, mode_t mode)
+WRAP(int at, const char *name, int flags, mode_t mode)
 {
 	if (removed_first && (flags & (O_ACCMODE | O_DIRECTORY)) == O_RDONLY)
 		removed_first = unlinkat(at, name, 0) != 0;
-	return __real_openat(at, name, flags, mode);
+	return REAL(at, name, flags, mode);
 }
 
 static void
