@@ -73,7 +73,8 @@ on_crash = 'resume' AS resume, retention,
 created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
 expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
 reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
-queued_at, kept, status, body_length, last_error, 0 AS change
+queued_at, kept, status, body_length, last_error, NULL AS late_token,
+0 AS change
 
 -- list: row
 id, key, path, scope, $record
@@ -336,11 +337,14 @@ INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
 -- name: topic_drop
 DELETE FROM once_topic WHERE name = ?1;
 
--- name: topic_first
-SELECT min(name) FROM once_topic;
+-- name: topic_any
+-- scan: there are a few topics
+SELECT 1 FROM once_topic LIMIT 1;
 
+-- If this process is alone: ?1.
 -- name: topic_clear
-DELETE FROM once_topic;
+-- scan: there are a few topics
+DELETE FROM once_topic WHERE ?1;
 
 -- Changes of a key -----------------------------------------------------------
 
@@ -349,6 +353,10 @@ DELETE FROM once_topic;
 -- names the state, the attempt and the token that were read.
 
 -- name: record_read
+SELECT $row FROM once_key WHERE id = ?1;
+
+-- The same: no other transaction can have locked the row.
+-- name: record_read_free
 SELECT $row FROM once_key WHERE id = ?1;
 
 -- All columns of the record that may change, but the spec of the fingerprint,
@@ -360,13 +368,15 @@ reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
 queued_at, kept, status, body_length, last_error, fingerprint, caller, peer,
 cookie
 
+-- The late token, ?32, is for a store that several hosts use.
 -- list: record_values
-?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31
+?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 THEN 'resume' END, ?11, ?12, ?13,
+CASE WHEN ?14 THEN 'gone' END, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
+?25, ?26, ?27, ?28, ?29, ?30, ?31
 
 -- list: record_set
 ($record_columns) = ($record_values),
-fingerprint_spec = CASE WHEN ?32 >= 0 THEN ?32 ELSE fingerprint_spec END
+fingerprint_spec = CASE WHEN ?33 >= 0 THEN ?33 ELSE fingerprint_spec END
 
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
@@ -375,18 +385,19 @@ id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     identity, downstream, created_at, listed)
-VALUES (?1, ?2, ?3, ?4, $record_values, ?32, ?33, ?34, ?12,
+SELECT ?1, ?2, ?3, ?4, $record_values, ?33, ?34, ?35, ?12,
     CASE WHEN ?5 = 'pending'
-	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
+	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END
+WHERE ?32 IS NULL;
 
 -- name: record_write
-UPDATE once_key SET $record_set WHERE $record_was;
+UPDATE once_key SET $record_set WHERE $record_was AND ?32 IS NULL;
 
 -- The same with the response.
 -- name: record_write_answer
-UPDATE once_key SET $record_set, kind = ?33, response_version = ?34,
-    reason = ?35, headers = ?36, body = ?37
-WHERE $record_was;
+UPDATE once_key SET $record_set, kind = ?34, response_version = ?35,
+    reason = ?36, headers = ?37, body = ?38
+WHERE $record_was AND ?32 IS NULL;
 
 -- name: record_delete
 DELETE FROM once_key WHERE $record_was;

@@ -100,7 +100,7 @@ k.resume, k.retention, k.created_at, k.updated_at, k.expires_at, k.gone,
 k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
 k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
 k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
-k.body_length, k.last_error, k.xmin::text::bigint AS change
+k.body_length, k.last_error, k.late_token, k.xmin::text::bigint AS change
 
 -- list: row
 k.id, k.key, k.path, k.scope, $record
@@ -327,6 +327,66 @@ SELECT taken.id, may.crowded, may.no_room, may.now,
     coalesce(taken.recovery_point, 'started') AS recovery_point
 FROM may LEFT JOIN taken ON true;
 
+-- Changes of a key ------------------------------------------------------------
+
+-- A verb reads the row, a function of step.h changes the record, and one of the
+-- next statements writes it, in one transaction: see store_change.h.  Each
+-- names the state, the attempt and the token that were read.
+
+-- Store time, and the server's clock, by which ages are reckoned.
+-- name: time
+SELECT $now, $server_clock;
+
+-- name: record_read
+SELECT $row FROM once_key k WHERE k.id = $1 FOR UPDATE OF k;
+
+-- No row if another transaction has locked it.
+-- name: record_read_free
+SELECT $row FROM once_key k WHERE k.id = $1 FOR UPDATE OF k SKIP LOCKED;
+
+-- All columns of the record that may change, but the spec of the fingerprint,
+-- and the recovery point, which only the handler's function changes.
+-- list: record_columns
+state, attempt, token, owner, locked_until, resume, retention, updated_at,
+expires_at, gone, expired_retention, attempt_lock, lock_file, reconcile_delay,
+reconcile_after, reconcile_attempts, resource, accepted, queued_at, kept,
+status, body_length, last_error, fingerprint, caller, peer, cookie, late_token
+
+-- list: record_values
+$5::text, $6::bigint, $7::text, $8::bigint, $9::bigint, $10::boolean,
+$11::bigint, $12::bigint, $13::bigint, $14::boolean, $15::bigint, $16::bigint,
+$17::bigint, $18::bigint, $19::bigint, $20::bigint, $21::text, $22::boolean,
+$23::bigint, $24::boolean, $25::bigint, $26::bigint, $27::bytea, $28::bytea,
+$29::bigint, $30::bytea, $31::uuid, $32::text
+
+-- list: record_set
+($record_columns) = ROW($record_values),
+fingerprint_spec = CASE WHEN $33::bigint >= 0 THEN $33::bigint
+    ELSE fingerprint_spec END
+
+-- list: record_was
+id = $1 AND state = $2::text AND attempt = $3::bigint
+    AND token IS NOT DISTINCT FROM $4::text
+
+-- No row is changed: there is a key with that digest.
+-- name: record_new
+INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
+    digest, downstream, created_at)
+VALUES ($1, $2, $3, $4, $record_values, $33, $34, $35, $12)
+ON CONFLICT (digest) DO NOTHING;
+
+-- name: record_write
+UPDATE once_key SET $record_set WHERE $record_was;
+
+-- The same with the response.
+-- name: record_write_answer
+UPDATE once_key SET $record_set, kind = $34::bigint,
+    response_version = $35::bigint, reason = $36, headers = $37, body = $38
+WHERE $record_was;
+
+-- name: record_delete
+DELETE FROM once_key WHERE $record_was;
+
 -- Deleting --------------------------------------------------------------------
 
 -- Deletes what belongs to the keys of "ended".  An effect may just be delivered
@@ -352,6 +412,12 @@ kept AS (UPDATE once_kept s SET seq = s.seq + 1,
     FROM (SELECT sum(bytes) AS bytes FROM request) d
     WHERE $kept_here AND d.bytes <> 0)
 
+-- Deletes what is stored with the key $1.
+-- name: erase
+WITH ended AS (SELECT $1::bigint AS id),
+$without_rest
+SELECT count(*) FROM request;
+
 -- Deletes a key past its retention, so that the identity is free for a new one.
 -- name: delete_past
 WITH ended AS (DELETE FROM once_key k
@@ -362,26 +428,12 @@ WITH ended AS (DELETE FROM once_key k
 $without_rest
 SELECT id FROM ended;
 
--- Waits for a transaction that changes the key.  Before "forget", which takes a
--- key in any state: so it also deletes what that transaction has stored.
--- name: key_lock
-SELECT 1::bigint FROM once_key WHERE id = $1 FOR UPDATE;
-
 -- A row: another transaction, perhaps a handler's, has locked the key.
 -- name: key_held
 WITH free AS (SELECT id FROM once_key WHERE id = $1
     FOR NO KEY UPDATE SKIP LOCKED)
 SELECT 1::bigint FROM once_key
 WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM free);
-
--- $2 is the state, or NULL for any.
--- name: forget
-WITH ended AS (DELETE FROM once_key k
-    WHERE k.id = $1::bigint AND k.token IS NULL
-	AND k.state = coalesce($2::text, k.state)
-    RETURNING k.id, k.state),
-$without_rest
-SELECT state FROM ended;
 
 -- Deletes at most $1 keys past their retention, oldest first, or makes them
 -- markers; and after a sum of $2 bytes, no more.  Keys that another process
@@ -518,7 +570,7 @@ DELETE FROM once_topic WHERE name = $1;
 -- scan: there are a few topics
 SELECT 1::bigint FROM once_topic LIMIT 1;
 
--- If no other process has a row in once_owner.
+-- If no other process than $1 has a row in once_owner.
 -- name: topic_clear
 -- scan: there are a few topics, and a row for each process
 DELETE FROM once_topic
@@ -715,19 +767,6 @@ SELECT $row FROM once_key k
 WHERE k.state = 'unknown' AND k.caller > $1 AND k.reconcile_after <= $now
     AND (k.lock_file IS NULL OR k.lock_file = $2)
 ORDER BY k.caller, k.reconcile_after LIMIT 8;
-
--- $3 says that a try begins; the next one is in $4 ms.
--- name: reconcile_claim
-UPDATE once_key
-SET reconcile_attempts = reconcile_attempts + ($3::boolean)::integer,
-    reconcile_after = $now + $4::bigint,
-    attempt_lock = CASE WHEN NOT $3::boolean THEN attempt_lock END,
-    lock_file = CASE WHEN NOT $3::boolean THEN lock_file END
-WHERE id = (SELECT j.id FROM once_key j
-    WHERE j.id = $1::bigint AND j.state = 'unknown'
-	AND j.reconcile_attempts = $2::bigint AND j.attempt = $5::bigint
-    FOR UPDATE SKIP LOCKED)
-    AND state = 'unknown';
 
 -- name: request
 SELECT o.environment, octet_length(o.body)::bigint

@@ -88,6 +88,9 @@ struct record {
 	int status;          /* of the stored response, 0: none */
 	int64_t body_length; /* of its body (bytes) */
 	char *last_error;    /* owned; NULL: none */
+	/* PostgreSQL: of an attempt that was lost by all signs, but perhaps
+	 * lives on another host: it can still end its own unknown; "": none */
+	char late_token[RECORD_TOKEN_LEN + 1];
 	/* PostgreSQL: the transaction (xid) that changed it last; 0: none */
 	int64_t change;
 };

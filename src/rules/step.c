@@ -68,6 +68,15 @@ has_lease(const struct record *r, const char *token)
 	return r->token[0] != '\0' && strcmp(r->token, token) == 0;
 }
 
+/* Whether the attempt of that token may end: it has the lease, or it lost the
+ * lease on a suspicion. */
+static bool
+may_end(const struct record *r, const char *token)
+{
+	return has_lease(r, token) ||
+	    (r->late_token[0] != '\0' && strcmp(r->late_token, token) == 0);
+}
+
 static void
 take_lease(
     struct record *r, const struct step_terms *terms, struct step_time at)
@@ -91,6 +100,8 @@ end_lease(struct record *r, struct step *s)
 	r->owner = 0;
 	r->locked_until = 0;
 	r->attempt_lock = r->lock_file = 0;
+	r->reconcile_after = 0;
+	r->late_token[0] = '\0';
 	r->unconfirmed = false;
 	s->ended = true;
 }
@@ -161,7 +172,7 @@ step_accept(struct record *r, const struct step_terms *terms,
 	r->updated_at = at.wall;
 	r->accepted = r->queued = true;
 	r->queued_at = at.now;
-	r->expires_at = at.now + terms->retention;
+	r->expires_at = at.age + terms->retention;
 	s->request = STEP_SET;
 	s->work = true;
 	return take_request(r, terms);
@@ -209,7 +220,7 @@ set_released(struct record *r, int64_t retention, const struct step_reason *why,
 
 	r->queued = again;
 	r->queued_at = again ? at.now + why->requeue : 0;
-	r->expires_at = at.now + retention + (again ? why->requeue : 0);
+	r->expires_at = at.age + retention + (again ? why->requeue : 0);
 	/* An accepted key needs its request to run again. */
 	s->request = r->accepted ? STEP_STAYS : STEP_DELETED;
 	s->work = again;
@@ -221,13 +232,15 @@ set_released(struct record *r, int64_t retention, const struct step_reason *why,
 	return set_error(r, why->error);
 }
 
-/* The answer that the attempt has committed itself stands. */
+/* The answer that the attempt has committed itself stands.  Its age begins when
+ * that is confirmed first. */
 static enum rc
 confirm(struct record *r, struct step_time at, struct step *s)
 {
+	if (r->unconfirmed)
+		r->expires_at = at.age + r->retention;
 	end_lease(r, s);
 	r->updated_at = at.wall;
-	r->expires_at = at.now + r->retention;
 	s->request = STEP_DELETED;
 	s->confirmed = s->work = true;
 	return RC_OK;
@@ -239,14 +252,14 @@ step_complete(struct record *r, const char *token, int64_t retention,
 {
 	enum rc rc;
 
-	if (!has_lease(r, token))
+	if (!may_end(r, token))
 		return RC_LOST;
-	if (r->unconfirmed)
+	if (r->state == RECORD_COMPLETED)
 		return confirm(r, at, s);
 	if ((rc = move(r, RECORD_COMPLETED, at)) != RC_OK)
 		return rc;
 	end_lease(r, s);
-	r->expires_at = at.now + retention;
+	r->expires_at = at.age + retention;
 	return set_answer(r, answer, s);
 }
 
@@ -256,9 +269,9 @@ step_release(struct record *r, const char *token, int64_t retention,
 {
 	enum rc rc;
 
-	if (!has_lease(r, token))
+	if (!may_end(r, token))
 		return RC_LOST;
-	if (r->unconfirmed)
+	if (r->state == RECORD_COMPLETED)
 		return confirm(r, at, s);
 	if ((rc = move(r, RECORD_FAILED_RETRYABLE, at)) != RC_OK)
 		return rc;
@@ -273,9 +286,9 @@ step_unknown(struct record *r, const char *token, const struct step_reason *why,
 	const int64_t lock = r->attempt_lock, file = r->lock_file;
 	enum rc rc;
 
-	if (!has_lease(r, token))
+	if (!may_end(r, token) || r->state == RECORD_UNKNOWN)
 		return RC_LOST;
-	if (r->unconfirmed)
+	if (r->state == RECORD_COMPLETED)
 		return confirm(r, at, s);
 	if ((rc = move(r, RECORD_UNKNOWN, at)) != RC_OK)
 		return rc;
@@ -314,6 +327,35 @@ step_recover(struct record *r, bool lives, int64_t requeue, struct step_time at,
 	if (rc == RC_OK && !lives)
 		r->attempt_lock = r->lock_file = 0;
 	return rc;
+}
+
+enum rc
+step_suspect(struct record *r, struct step_time at, struct step *s)
+{
+	const struct step_reason silent = {
+		.error = "the host of its oncewrap gave no sign of life",
+	};
+	const int64_t lock = r->attempt_lock, file = r->lock_file;
+	const int64_t until = r->locked_until;
+	char token[RECORD_TOKEN_LEN + 1];
+	enum rc rc;
+
+	memcpy(token, r->token, sizeof(token));
+	rc = step_unknown(r, token, &silent, at, s);
+	if (rc != RC_OK)
+		return rc;
+	memcpy(r->late_token, token, sizeof(r->late_token));
+	if (r->state != RECORD_UNKNOWN)
+		return RC_OK;
+	/* Its handler may run until its deadline: no reconciler is asked before
+	 * that.  Its own host may find that it has ended, and release it. */
+	if (r->reconcile_after > 0 && until > at.now)
+		r->reconcile_after = until + r->reconcile_delay;
+	if (r->resume || r->reconcile_delay > 0) {
+		r->attempt_lock = lock;
+		r->lock_file = file;
+	}
+	return RC_OK;
 }
 
 /* --- an open outcome ------------------------------------------------------ */
@@ -358,7 +400,7 @@ step_resolve(struct record *r, enum record_state to,
 	end_lease(r, s);
 	r->reconcile_after = 0;
 	if (to == RECORD_COMPLETED) {
-		r->expires_at = at.now + r->retention;
+		r->expires_at = at.age + r->retention;
 		return set_answer(r, answer, s);
 	}
 	if (to == RECORD_FAILED_RETRYABLE)
@@ -380,7 +422,7 @@ step_abandon(struct record *r, const struct step_answer *answer,
 		return rc;
 	r->queued = false;
 	r->queued_at = 0;
-	r->expires_at = at.now + r->retention;
+	r->expires_at = at.age + r->retention;
 	return set_answer(r, answer, s);
 }
 
@@ -398,6 +440,7 @@ step_expire(struct record *r, struct step_time at, struct step *s)
 	if ((rc = move(r, RECORD_EXPIRED, at)) != RC_OK)
 		return rc;
 	r->expires_at = until;
+	r->late_token[0] = '\0';
 	r->queued = false;
 	r->queued_at = 0;
 	r->kept = false;

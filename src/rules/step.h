@@ -13,9 +13,11 @@
 #include "rc.h"
 #include "record.h"
 
-/* The time of a change: store time, and the wall clock's for people (ms). */
+/* The time of a change (ms): store time; the clock's for people; and the clock
+ * from which the end of a key's age is reckoned, which is later than store time
+ * while that is held. */
 struct step_time {
-	int64_t now, wall;
+	int64_t now, wall, age;
 };
 
 /* What is stored beside the row, and how the change affects it. */
@@ -91,7 +93,8 @@ enum rc step_accept(struct record *r, const struct step_terms *terms,
 enum rc step_start(struct record *r, int attempt,
     const struct step_terms *terms, struct step_time at, struct step *s);
 
-/* An attempt ends.  token: of that attempt; RC_LOST: it has no lease.  An
+/* An attempt ends.  token: of that attempt; RC_LOST: it has no lease, nor is it
+ * one that is unknown on suspicion.  An
  * answer that the attempt has committed itself stands, whatever its end is:
  * the key is confirmed. */
 enum rc step_complete(struct record *r, const char *token, int64_t retention,
@@ -109,6 +112,13 @@ enum rc step_unknown(struct record *r, const char *token,
  */
 enum rc step_recover(struct record *r, bool lives, int64_t requeue,
     struct step_time at, struct step *s);
+
+/*
+ * The same for an owner that gives no sign of life, and of which no more is
+ * known.  The key becomes unknown, or is confirmed, and the attempt keeps its
+ * token as the late one: it can still end its own unknown.
+ */
+enum rc step_suspect(struct record *r, struct step_time at, struct step *s);
 
 /* A reconciler tries, or will: the next try is in `after` ms.  count: a try
  * begins now, and the attempt's processes have exited. */

@@ -82,6 +82,7 @@ const struct row_member rows_record[] = {
 	ROW_MEMBER('?', record, kept), ROW_MEMBER('d', record, status),
 	ROW_MEMBER('i', record, body_length),
 	ROW_MEMBER('s', record, last_error),
+	ROW_MEMBER('f', record, late_token),
 	ROW_MEMBER('i', record, change), /* only PostgreSQL has it */
 };
 const size_t rows_nrecord = sizeof(rows_record) / sizeof(rows_record[0]);

@@ -45,6 +45,8 @@ struct store_tally {
 	    (s, body, arg)) \
 	X(enum rc, tx_look, (struct store *s, tx_body *body, void *arg), \
 	    (s, body, arg)) \
+	X(enum rc, tx_write, (struct store *s, unsigned how, tx_body *body, \
+	    void *arg), (s, how, body, arg)) \
 	X(enum rc, tx_range, (const struct store *s, const char *key, \
 	    struct row_value range[2]), (s, key, range)) \
 	X(enum rc, walk, (struct store *s, struct store_walk *w, int n), \
@@ -110,29 +112,19 @@ struct store_tally {
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(int, watch, (const struct store *s), (s)) \
 	X(enum rc, watch_read, (const struct store *s, int fd), (s, fd)) \
-	X(enum rc, topics, (struct store *s, char *const *add, size_t nadd, \
-	    char *const *drop, size_t ndrop), (s, add, nadd, drop, ndrop)) \
-	X(enum rc, topics_first, (struct store *s, char *const *add, \
-	    size_t nadd), (s, add, nadd)) \
+	X(int64_t, alone, (struct store *s), (s)) \
 	X(const char *, database, (const struct store *s), (s)) \
 	X(const char *, folder, (const struct store *s), (s)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
 	X(enum rc, due, (struct store *s, int64_t after, \
 	    struct record *key), (s, after, key)) \
-	X(enum rc, claim, (struct store *s, int64_t id, \
-	    struct store_tries *tries, bool count, int64_t after), \
-	    (s, id, tries, count, after)) \
 	X(enum rc, request, (struct store *s, \
 	    const struct store_identity *identity, int64_t id, \
 	    struct buf *environment, struct spool **body), \
 	    (s, identity, id, environment, body)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
 	    (s, why, size)) \
-	X(enum rc, forget, (struct store *s, int64_t id, \
-	    enum record_state from), (s, id, from)) \
-	X(enum rc, forget_some, (struct store *s, \
-	    struct store_forgotten *keys, size_t n), (s, keys, n)) \
 	X(enum rc, effect_retry, (struct store *s, int64_t id), (s, id)) \
 	X(enum rc, effect_drop, (struct store *s, int64_t id), (s, id)) \
 	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
@@ -196,10 +188,18 @@ struct store_base {
 enum rc store_tx_read(struct store *s, tx_body *body, void *arg);
 enum rc store_tx_look(struct store *s, tx_body *body, void *arg);
 
+/* One that writes; how: TX_BEGINS and so on.  Returns when it is durable.  What
+ * the body returned other than RC_OK rolls it back. */
+enum rc store_tx_write(struct store *s, unsigned how, tx_body *body, void *arg);
+
 /* What the identities of a key have in the index, from range[0] to range[1], as
  * parameters. */
 enum rc store_tx_range(
     const struct store *s, const char *key, struct row_value range[2]);
+
+/* What TX_TOPIC_CLEAR is told, in its transaction: by it that sees whether this
+ * process is the only one that uses the store. */
+int64_t store_alone(struct store *s);
 
 /* Counts the next n keys, or effects, of the walk; RC_NOTFOUND: these were the
  * last. */

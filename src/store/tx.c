@@ -70,6 +70,23 @@ tx_members(struct tx *tx, const struct row_member *members, size_t n, void *out)
 	return tx->ops->members(tx, members, n, out);
 }
 
+enum rc
+tx_changed(struct tx *tx, int *n)
+{
+	return tx->ops->changed(tx, n);
+}
+
+enum rc
+tx_change_one(struct tx *tx, enum rc lost)
+{
+	int changed;
+	enum rc rc = tx_changed(tx, &changed);
+
+	if (rc != RC_OK || changed == 1)
+		return rc;
+	return changed == 0 ? lost : RC_CORRUPT;
+}
+
 /* --- keys and effects ----------------------------------------------------- */
 
 enum rc

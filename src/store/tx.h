@@ -11,6 +11,7 @@
 
 #include "record.h"
 #include "row_member.h"
+#include "step.h"
 #include "store_outbox.h"
 
 /* Statements with the same parameters and columns in each store. */
@@ -50,7 +51,17 @@
 	X(GAUGE_OPEN) \
 	X(GAUGE_OUTBOX) \
 	X(KEPT_BYTES) \
-	X(STORE_BYTES)
+	X(STORE_BYTES) \
+	X(TOPIC_ADD) \
+	X(TOPIC_DROP) \
+	X(TOPIC_ANY) \
+	X(TOPIC_CLEAR) \
+	X(RECORD_READ) \
+	X(RECORD_READ_FREE) \
+	X(RECORD_NEW) \
+	X(RECORD_WRITE) \
+	X(RECORD_WRITE_ANSWER) \
+	X(RECORD_DELETE)
 /* clang-format on */
 
 enum tx_query {
@@ -102,6 +113,29 @@ enum rc tx_effect(struct tx *tx, struct store_effect *e);
 enum rc tx_this_record(struct tx *tx, struct record *r);
 enum rc tx_this_effect(struct tx *tx, struct store_effect *e);
 
+/* --- transactions that write ---------------------------------------------- */
+
+/* How a transaction is run. */
+#define TX_BEGINS      0x1 /* something: not while the store is stuck */
+#define TX_BY_OPERATOR 0x2 /* it may delete a key of any state */
+
+/* What a transaction has done, in tx->did. */
+#define TX_ENDED 0x1 /* a key is no longer in progress: wakes store_wait() */
+#define TX_WORK  0x2 /* there is work: wakes store_wait_work() */
+/* It depends on what a handler has committed: that must be durable before this
+ * transaction is. */
+#define TX_SYNC_FIRST 0x4
+
+/* tx_result() of a statement that changes rows; *n is their number. */
+enum rc tx_changed(struct tx *tx, int *n);
+
+/* The same for one that changes one row.  RC_CORRUPT: it did not; but if it
+ * changed none, lost. */
+enum rc tx_change_one(struct tx *tx, enum rc lost);
+
+/* What is stored beside the row of a key. */
+enum tx_beside { TX_REQUEST, TX_ALL };
+
 /* What a store does for them; see above. */
 struct tx_ops {
 	void (*send)(
@@ -111,11 +145,20 @@ struct tx_ops {
 	enum rc (*row)(struct tx *, const char *format, va_list *ap);
 	enum rc (*members)(
 	    struct tx *, const struct row_member *members, size_t n, void *out);
+	enum rc (*changed)(struct tx *, int *n);
+	/* The number of the spec of a fingerprint, which gets one. */
+	enum rc (*spec)(struct tx *, const char *spec, int64_t *number);
+	/* Deletes that.  A failure may also be that of the next result. */
+	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
 };
 
 struct tx {
 	const struct tx_ops *ops;
 	const char *database; /* its name, for the log */
+	/* Of a transaction that writes: the time, which is known once it has
+	 * read a result; and what it did. */
+	struct step_time at;
+	unsigned did;
 };
 
 #endif

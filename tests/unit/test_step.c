@@ -22,7 +22,7 @@
 #define NAME  "00112233445566778899aabbccddeeff"
 #define UUID  "01234567-89ab-4def-8123-456789abcdef"
 
-static const struct step_time at = { .now = NOW, .wall = 7 };
+static const struct step_time at = { .now = NOW, .wall = 7, .age = NOW };
 
 static const unsigned char fingerprint[FINGERPRINT_LEN] = { 1, 2, 3 };
 

@@ -1,6 +1,5 @@
 /*
- * Keys with an open outcome, for reconcilers: which one is due, and the claim
- * of a try.
+ * Keys with an open outcome, for reconcilers: which one is due.
  *
  * Only the host of a lost attempt can tell whether processes of the attempt
  * still act.  So the keys of other hosts' attempts are due for those hosts
@@ -65,41 +64,5 @@ postgres_due(struct store *s, int64_t after, struct record *key)
 	rc = postgres_read(s, run_due, &d);
 	if (rc == RC_NOTFOUND)
 		key->reconcile_after = d.first;
-	return rc;
-}
-
-/* --- claim ---------------------------------------------------------------- */
-
-struct claim {
-	int64_t id, after;
-	struct store_tries tries;
-	bool count;
-};
-
-static enum rc
-run_claim(struct pg *pg, void *arg)
-{
-	const struct claim *c = arg;
-	int changed;
-	enum rc rc;
-
-	pg_send(pg, PG_QUERY_RECONCILE_CLAIM, "id?id", c->id, c->tries.tries,
-	    c->count, c->after, c->tries.attempt);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_update(pg, &changed);
-	if (rc == RC_OK && changed != 1)
-		rc = changed == 0 ? RC_LOST : RC_CORRUPT;
-	return rc;
-}
-
-enum rc
-postgres_claim(struct store *s, int64_t id, struct store_tries *tries,
-    bool count, int64_t after)
-{
-	struct claim c = { id, after, *tries, count };
-	enum rc rc = postgres_write(s, run_claim, &c);
-
-	if (rc == RC_OK && count)
-		tries->tries++;
 	return rc;
 }

@@ -3,12 +3,17 @@
  */
 #include "config.h"
 
+#include <string.h>
+
+#include "digest.h"
 #include "postgres_identity.h"
 #include "postgres_impl.h"
+#include "postgres_place.h"
 
 struct postgres_tx {
 	struct tx tx;
 	struct pg *pg;
+	bool writes, asked, timed; /* asked: for the time, which is .timed */
 };
 
 static const enum pg_query queries[] = {
@@ -17,23 +22,52 @@ static const enum pg_query queries[] = {
 #undef X
 };
 
+static struct postgres_tx *
+of_postgres(struct tx *tx)
+{
+	return (struct postgres_tx *)(void *)tx;
+}
+
 static struct pg *
 pg_of(struct tx *tx)
 {
-	return ((struct postgres_tx *)(void *)tx)->pg;
+	return of_postgres(tx)->pg;
 }
 
 static void
 tx_postgres_send(
     struct tx *tx, enum tx_query q, const char *format, va_list *ap)
 {
-	pg_vsend(pg_of(tx), queries[q], format, ap);
+	struct postgres_tx *t = of_postgres(tx);
+
+	if (t->writes && !t->asked) {
+		pg_send(t->pg, PG_QUERY_TIME, "");
+		t->asked = true;
+	}
+	pg_vsend(t->pg, queries[q], format, ap);
+}
+
+/* The time comes before the first result. */
+static enum rc
+read_time(struct postgres_tx *t)
+{
+	struct step_time *at = &t->tx.at;
+	enum rc rc = RC_OK;
+
+	if (t->asked && !t->timed) {
+		rc = pg_one(t->pg, "mm", &at->now, &at->age);
+		at->wall = at->now;
+		t->timed = true;
+	}
+	return rc;
 }
 
 static enum rc
 tx_postgres_result(struct tx *tx)
 {
-	return pg_result(pg_of(tx));
+	enum rc rc = read_time(of_postgres(tx));
+
+	return rc == RC_OK ? pg_result(pg_of(tx)) : rc;
 }
 
 static enum rc
@@ -55,13 +89,66 @@ tx_postgres_members(
 	return pg_members(pg_of(tx), members, n, out);
 }
 
+static enum rc
+tx_postgres_changed(struct tx *tx, int *n)
+{
+	enum rc rc = tx_postgres_result(tx);
+
+	*n = rc == RC_OK ? pg_changed(pg_of(tx)) : 0;
+	return rc;
+}
+
+static enum rc
+spec_number(struct pg *pg, const char *spec, const unsigned char *digest,
+    int64_t *number)
+{
+	enum rc rc;
+
+	pg_send_quietly(pg, PG_QUERY_FINGERPRINT_SPEC_NEW, "bs", digest,
+	    (size_t)DIGEST_LEN, spec);
+	pg_send(pg, PG_QUERY_FINGERPRINT_SPEC_FIND, "bs", digest,
+	    (size_t)DIGEST_LEN, spec);
+	rc = pg_one(pg, "i", number);
+	/* Another text with that digest? */
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+static enum rc
+tx_postgres_spec(struct tx *tx, const char *spec, int64_t *number)
+{
+	unsigned char digest[DIGEST_LEN];
+	EVP_MD_CTX *md = NULL;
+	enum rc rc;
+
+	*number = 0;
+	if (*spec == '\0')
+		return RC_OK;
+	if ((rc = digest_begin(&md)) == RC_OK &&
+	    (rc = digest_bytes(md, spec, strlen(spec))) == RC_OK)
+		rc = digest_end(md, digest);
+	EVP_MD_CTX_free(md);
+	return rc == RC_OK ? spec_number(pg_of(tx), spec, digest, number) : rc;
+}
+
+static enum rc
+tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
+{
+	pg_send_quietly(pg_of(tx),
+	    what == TX_REQUEST ? PG_QUERY_REQUEST_ERASE : PG_QUERY_ERASE, "i",
+	    id);
+	return RC_OK;
+}
+
 static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
-	tx_postgres_next, tx_postgres_row, tx_postgres_members };
+	tx_postgres_next, tx_postgres_row, tx_postgres_members,
+	tx_postgres_changed, tx_postgres_spec, tx_postgres_erase };
 
 struct shared {
-	const struct store *store;
+	struct store *store;
 	tx_body *body;
 	void *arg;
+	bool begins;
+	unsigned did;
 };
 
 static enum rc
@@ -76,10 +163,28 @@ run_shared(struct pg *pg, void *arg)
 	return s->body(&t.tx, s->arg);
 }
 
+static enum rc
+run_writer(struct pg *pg, void *arg)
+{
+	struct shared *s = arg;
+	struct postgres_tx t = {
+		.tx = { &ops, txn_database(s->store->pool) },
+		.pg = pg,
+		.writes = true,
+	};
+	enum rc rc;
+
+	if (s->begins && (rc = postgres_place_may_begin_by(pg)) != RC_OK)
+		return rc;
+	rc = s->body(&t.tx, s->arg);
+	s->did = t.tx.did;
+	return rc;
+}
+
 enum rc
 postgres_tx_read(struct store *store, tx_body *body, void *arg)
 {
-	struct shared s = { store, body, arg };
+	struct shared s = { .store = store, .body = body, .arg = arg };
 
 	return postgres_read(store, run_shared, &s);
 }
@@ -87,9 +192,36 @@ postgres_tx_read(struct store *store, tx_body *body, void *arg)
 enum rc
 postgres_tx_look(struct store *store, tx_body *body, void *arg)
 {
-	struct shared s = { store, body, arg };
+	struct shared s = { .store = store, .body = body, .arg = arg };
 
 	return postgres_look(store, run_shared, &s);
+}
+
+enum rc
+postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
+{
+	struct shared s = {
+		.store = store,
+		.body = body,
+		.arg = arg,
+		.begins = (how & TX_BEGINS) != 0,
+	};
+	enum rc rc;
+
+	if (s.begins && (rc = postgres_place_may_begin(store, NULL)) != RC_OK)
+		return rc;
+	rc = postgres_write(store, run_writer, &s);
+	if (rc == RC_OK && (s.did & TX_ENDED) != 0)
+		postgres_news_ended(&store->news);
+	if (rc == RC_OK && (s.did & TX_WORK) != 0)
+		postgres_news_made(&store->news);
+	return rc;
+}
+
+int64_t
+postgres_alone(struct store *s)
+{
+	return s->owner;
 }
 
 enum rc

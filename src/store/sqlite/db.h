@@ -97,6 +97,7 @@ struct db_stmt *db_stmt(struct db *db, enum query q);
  *	i	int64_t
  *	z	int64_t; 0 binds NULL
  *	d	int
+ *	?	int; a boolean
  *	s	const char *; NULL binds NULL
  *	t	const char *; NULL and "" bind NULL
  *	b	const void *, size_t

@@ -97,6 +97,7 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 			bound(s, sqlite3_bind_int64(s->stmt, i, number));
 		break;
 	case 'd':
+	case '?':
 		bound(s, sqlite3_bind_int64(s->stmt, i, va_arg(*ap, int)));
 		break;
 	case 's':

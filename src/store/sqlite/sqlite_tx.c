@@ -5,17 +5,11 @@
 
 #include <assert.h>
 
+#include "clock.h"
 #include "store_impl.h"
-
-/* Statements that wait for tx_result(). */
-#define QUEUE 8
-
-struct sqlite_tx {
-	struct tx tx;
-	struct db *db;
-	struct db_stmt *queue[QUEUE], *now;
-	unsigned first, n;
-};
+#include "store_kept.h"
+#include "store_place.h"
+#include "sqlite_tx.h"
 
 static const enum query queries[] = {
 #define X(name) [TX_##name] = QUERY_##name,
@@ -35,9 +29,9 @@ tx_sqlite_send(struct tx *tx, enum tx_query q, const char *format, va_list *ap)
 	struct sqlite_tx *t = of_sqlite(tx);
 	struct db_stmt *s = db_stmt(t->db, queries[q]);
 
-	assert(t->n < QUEUE);
+	assert(t->n < SQLITE_TX_QUEUE);
 	db_vbindf(s, format, ap);
-	t->queue[(t->first + t->n++) % QUEUE] = s;
+	t->queue[(t->first + t->n++) % SQLITE_TX_QUEUE] = s;
 }
 
 static enum rc
@@ -49,7 +43,7 @@ tx_sqlite_result(struct tx *tx)
 		db_reset(t->now);
 	assert(t->n > 0);
 	t->now = t->queue[t->first];
-	t->first = (t->first + 1) % QUEUE;
+	t->first = (t->first + 1) % SQLITE_TX_QUEUE;
 	t->n--;
 	return RC_OK;
 }
@@ -73,20 +67,62 @@ tx_sqlite_members(
 	return db_members(of_sqlite(tx)->now, members, n, out);
 }
 
+static enum rc
+tx_sqlite_changed(struct tx *tx, int *n)
+{
+	enum rc rc = tx_sqlite_result(tx);
+
+	return rc == RC_OK ? db_update(of_sqlite(tx)->now, n) : rc;
+}
+
+static enum rc
+tx_sqlite_spec(struct tx *tx, const char *spec, int64_t *number)
+{
+	return store_place_spec(of_sqlite(tx)->db, spec, number);
+}
+
+static enum rc
+tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
+{
+	struct db *db = of_sqlite(tx)->db;
+
+	return what == TX_REQUEST ? store_kept_delete_request(db, id)
+				  : store_kept_delete(db, id);
+}
+
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
-	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members };
+	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
+	tx_sqlite_spec, tx_sqlite_erase };
+
+void
+sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)
+{
+	*t = (struct sqlite_tx){
+		.tx = {
+			.ops = &ops,
+			.database = db_file(db),
+			.at = { now, clock_wall(), now },
+		},
+		.db = db,
+	};
+}
+
+void
+sqlite_tx_end(struct sqlite_tx *t)
+{
+	if (t->now != NULL)
+		db_reset(t->now);
+}
 
 static enum rc
 run(struct store *store, struct store_reader *reader, tx_body *body, void *arg)
 {
-	struct sqlite_tx t = {
-		.tx = { &ops, store->file },
-		.db = reader->db,
-	};
-	const enum rc rc = body(&t.tx, arg);
+	struct sqlite_tx t;
+	enum rc rc;
 
-	if (t.now != NULL)
-		db_reset(t.now);
+	sqlite_tx_begin(&t, reader->db, 0);
+	rc = body(&t.tx, arg);
+	sqlite_tx_end(&t);
 	store_reader_give(store, reader);
 	return rc;
 }
@@ -107,6 +143,90 @@ sqlite_tx_look(struct store *store, tx_body *body, void *arg)
 	enum rc rc = store_reader_take(store, &reader);
 
 	return rc == RC_OK ? run(store, reader, body, arg) : rc;
+}
+
+/* --- transactions that write ---------------------------------------------- */
+
+struct tx_write {
+	struct write w;
+	tx_body *body;
+	void *arg;
+	bool by_operator;
+};
+
+/* The numbers of keys that an operator deletes are not used again. */
+static enum rc
+begin_operator(struct db *db)
+{
+#ifdef RECORD_CHECKS
+	enum rc rc = db_exec(db, queries_checks_operator(true));
+
+	if (rc != RC_OK)
+		return rc;
+#endif
+	return db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));
+}
+
+static void
+end_operator(struct db *db)
+{
+#ifdef RECORD_CHECKS
+	(void)db_exec(db, queries_checks_operator(false));
+#else
+	(void)db;
+#endif
+}
+
+static enum rc
+tx_write_run(struct write *w, struct db *db, int64_t now)
+{
+	const struct tx_write *x = (struct tx_write *)w;
+	struct sqlite_tx t;
+	enum rc rc = RC_OK;
+
+	sqlite_tx_begin(&t, db, now);
+	if (x->by_operator)
+		rc = begin_operator(db);
+	if (rc == RC_OK)
+		rc = x->body(&t.tx, x->arg);
+	sqlite_tx_end(&t);
+	if (x->by_operator)
+		end_operator(db);
+	w->did |= sqlite_tx_did(&t);
+	return rc;
+}
+
+unsigned
+sqlite_tx_did(const struct sqlite_tx *t)
+{
+	const unsigned did = t->tx.did;
+
+	return ((did & TX_ENDED) != 0 ? WRITE_ENDED_KEY : 0) |
+	    ((did & TX_WORK) != 0 ? WRITE_MADE_WORK : 0) |
+	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0);
+}
+
+enum rc
+sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
+{
+	struct tx_write x = {
+		.w.run = tx_write_run,
+		.w.flags = (how & TX_BEGINS) != 0 ? WRITE_NEW : 0,
+		.body = body,
+		.arg = arg,
+		.by_operator = (how & TX_BY_OPERATOR) != 0,
+	};
+
+	return committer_do(store->committer, &x.w);
+}
+
+int64_t
+sqlite_alone(struct store *store)
+{
+	struct liveness *liveness;
+
+	return sqlite_liveness(store, &liveness) == RC_OK &&
+	    liveness_is_alone(liveness);
 }
 
 enum rc

@@ -1,0 +1,109 @@
+/*
+ * See store_change.h.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "store_change.h"
+
+/* The parameters of $record_was; and of $record_values, with the number of the
+ * spec at the end: in the queries of each store. */
+#define WAS "isdt"
+#define SET "sdtzz?iiz?izzzzdt?z?zztbisuti"
+
+/* clang-format off */
+#define WAS_ARGUMENTS(was) \
+	(was)->id, record_state_name((was)->state), (was)->attempt, \
+	(was)->token
+#define SET_ARGUMENTS(r, spec) \
+	record_state_name((r)->state), (r)->attempt, (r)->token, (r)->owner, \
+	(r)->locked_until, (int)(r)->resume, (r)->retention, (r)->updated_at, \
+	(r)->expires_at, (int)(r)->gone, (r)->expired_retention, \
+	(r)->attempt_lock, (r)->lock_file, (r)->reconcile_delay, \
+	(r)->reconcile_after, (r)->reconcile_attempts, (r)->resource, \
+	(int)(r)->accepted, (r)->queued_at, (int)(r)->kept, \
+	(int64_t)(r)->status, (r)->body_length, (r)->last_error, \
+	(r)->fingerprint, sizeof((r)->fingerprint), (r)->caller, (r)->peer, \
+	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->late_token, (spec)
+/* clang-format on */
+
+enum rc
+store_change_read(struct tx *tx, int64_t id, bool wait, struct record *r)
+{
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	tx_send(tx, wait ? TX_RECORD_READ : TX_RECORD_READ_FREE, "i", id);
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_record(tx, r);
+	return rc == RC_NOTFOUND ? RC_LOST : rc;
+}
+
+enum rc
+store_change_insert(struct tx *tx, const struct store_identity *identity,
+    const struct row_value *number, const struct record *r)
+{
+	int64_t spec;
+	enum rc rc;
+
+	record_check(r);
+	rc = tx->ops->spec(tx, r->fingerprint_spec, &spec);
+	if (rc != RC_OK)
+		return rc;
+	tx_send(tx, TX_RECORD_NEW, "isss" SET "wu", r->id, identity->key,
+	    identity->path, identity->scope, SET_ARGUMENTS(r, spec), number,
+	    r->downstream);
+	return tx_change_one(tx, RC_CORRUPT);
+}
+
+static enum rc
+change_send(struct tx *tx, const struct record *was, const struct record *r,
+    const struct kept_columns *answer)
+{
+	int64_t spec = -1; /* it stays */
+	enum rc rc;
+
+	if (r->fingerprint_spec != was->fingerprint_spec &&
+	    (rc = tx->ops->spec(tx, r->fingerprint_spec, &spec)) != RC_OK)
+		return rc;
+	if (answer == NULL)
+		tx_send(tx, TX_RECORD_WRITE, WAS SET, WAS_ARGUMENTS(was),
+		    SET_ARGUMENTS(r, spec));
+	else
+		tx_send(tx, TX_RECORD_WRITE_ANSWER, WAS SET "ddtoo",
+		    WAS_ARGUMENTS(was), SET_ARGUMENTS(r, spec), answer->kind,
+		    STORE_RESPONSE_VERSION, answer->reason, answer->fields,
+		    answer->nfields, answer->body, answer->nbody);
+	return RC_OK;
+}
+
+enum rc
+store_change_write(struct tx *tx, const struct record *was,
+    const struct record *r, const struct step *s,
+    const struct kept_columns *answer)
+{
+	static const struct kept_columns none = { 0 };
+	enum rc rc = RC_OK;
+
+	if (s->ended)
+		tx->did |= TX_ENDED;
+	if (s->work)
+		tx->did |= TX_WORK;
+	if (s->confirmed)
+		tx->did |= TX_SYNC_FIRST;
+	if (s->gone) {
+		tx_send(tx, TX_RECORD_DELETE, WAS, WAS_ARGUMENTS(was));
+	} else {
+		record_check(r);
+		rc = change_send(tx, was, r,
+		    s->answer == STEP_SET           ? answer
+			: s->answer == STEP_DELETED ? &none
+						    : NULL);
+	}
+	if (rc == RC_OK && (s->gone || s->answer == STEP_DELETED))
+		rc = tx->ops->erase(tx, was->id, TX_ALL);
+	else if (rc == RC_OK && s->request == STEP_DELETED)
+		rc = tx->ops->erase(tx, was->id, TX_REQUEST);
+	return rc == RC_OK ? tx_change_one(tx, RC_CORRUPT) : rc;
+}

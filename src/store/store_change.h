@@ -1,0 +1,38 @@
+/*
+ * Changes of a key's record, in a transaction that writes: a verb reads the
+ * row, a function of step.h changes the record, and the row is written with all
+ * that the change means for what is stored beside it.
+ */
+#ifndef STORE_CHANGE_H
+#define STORE_CHANGE_H
+
+#include "kept.h"
+#include "step.h"
+#include "tx.h"
+
+/*
+ * Reads the record of that number, which the caller frees, so that nothing else
+ * changes it before the transaction ends.  RC_LOST: there is no such key, or
+ * its row makes no sense, which is logged: outcomes that could not be recorded
+ * because of such a row would stop new runs.  wait: for another transaction
+ * that has locked the row; else that is RC_LOST, too.
+ */
+enum rc
+store_change_read(struct tx *tx, int64_t id, bool wait, struct record *r);
+
+/* Inserts the row of a record that was RECORD_NONE; number: what the store
+ * finds its identity by. */
+enum rc
+store_change_insert(struct tx *tx, const struct store_identity *identity,
+    const struct row_value *number, const struct record *r);
+
+/*
+ * Writes the record that a function of step.h has changed from *was to *r, or
+ * deletes it, and deletes what the change lets go.  answer: its columns, if
+ * s->answer is STEP_SET.
+ */
+enum rc store_change_write(struct tx *tx, const struct record *was,
+    const struct record *r, const struct step *s,
+    const struct kept_columns *answer);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Topics: the names of effects that a handler may use.
+ */
+#include "config.h"
+
+#include "store_ops.h"
+
+struct topics {
+	struct store *s;
+	char *const *add, *const *drop;
+	size_t nadd, ndrop;
+	bool first; /* if no other process uses the store, all others go */
+};
+
+static enum rc
+topics_each(struct tx *tx, enum tx_query q, char *const *names, size_t n)
+{
+	enum rc rc = RC_OK;
+	int changed;
+
+	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		tx_send(tx, q, "s", names[i]);
+		rc = tx_changed(tx, &changed);
+	}
+	return rc;
+}
+
+static enum rc
+topics_change(struct tx *tx, void *arg)
+{
+	const struct topics *t = arg;
+	enum rc rc = RC_OK;
+	int changed;
+
+	/* A process that starts meanwhile is seen already, or adds its topics
+	 * later. */
+	if (t->first) {
+		tx_send(tx, TX_TOPIC_CLEAR, "i", store_alone(t->s));
+		rc = tx_changed(tx, &changed);
+	}
+	if (rc == RC_OK)
+		rc = topics_each(tx, TX_TOPIC_DROP, t->drop, t->ndrop);
+	if (rc == RC_OK)
+		rc = topics_each(tx, TX_TOPIC_ADD, t->add, t->nadd);
+	tx->did |= TX_WORK;
+	return rc;
+}
+
+enum rc
+store_topics(struct store *s, char *const *add, size_t nadd, char *const *drop,
+    size_t ndrop)
+{
+	struct topics t = { s, add, drop, nadd, ndrop, false };
+
+	return store_tx_write(s, 0, topics_change, &t);
+}
+
+static enum rc
+topics_any(struct tx *tx, void *arg)
+{
+	(void)arg;
+	tx_send(tx, TX_TOPIC_ANY, "");
+	return tx_one(tx, "-");
+}
+
+/* A start without effects writes nothing. */
+enum rc
+store_topics_first(struct store *s, char *const *add, size_t nadd)
+{
+	struct topics t = { s, add, NULL, nadd, 0, true };
+	struct liveness *liveness;
+	enum rc rc;
+
+	if (nadd == 0 && (rc = store_tx_look(s, topics_any, NULL)) != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	if ((rc = store_liveness(s, &liveness)) != RC_OK)
+		return rc;
+	return store_tx_write(s, 0, topics_change, &t);
+}
