@@ -1,4 +1,5 @@
-"""A case or two of each verb of a store, for a look at the other store."""
+"""A case or two of each verb of a store, for a look at the other store; and
+what tests/run quick takes."""
 
 NAMES = (
     # reserve, finish, find, answer
@@ -42,4 +43,59 @@ NAMES = (
     'metrics.health_while_a_stranger_holds_the_lock',
     'page.find_by_each',
     'page.key_page_shows_life_and_answer',
+)
+
+# What oncewrap and oncectl do besides, and each web server once.
+QUICK = NAMES + (
+    # the kinds of handlers
+    'cgi.parameters_become_the_environment',
+    'cgi.timeout_kills_what_is_deaf_to_term',
+    'fastcgi.one_process_answers_many_requests',
+    'fastcgi.resume_releases_what_left_nothing_behind',
+    'application.php_fpm_answers_once',
+    'php.php_cgi_needs_its_preset_alone',
+    'passthrough.same_output_as_fcgiwrap_for_plain',
+    # requests
+    'answers.key_reused',
+    'answers.outcome_not_recorded',
+    'fcgi_raw.damaged_requests',
+    'fcgi_raw.pipelined_requests_are_answered_in_turn',
+    'fingerprint.same_json_value',
+    'form_keys.keys_are_given_and_taken_by_all_that_share_a_store',
+    'keys.malformed_values_are_refused',
+    'keys.no_spelling_of_a_path_bypasses_a_route',
+    'released.a_key_of_which_nothing_happened_takes_the_next_fingerprint',
+    'webhooks.each_delivery_is_taken_once',
+    # the life of the daemon
+    'lifecycle.drain_timeout_ends_handlers_that_are_deaf_too',
+    'lifecycle.sigterm_lets_handlers_finish',
+    'lifecycle.check_of_bad_files_names_file_line_and_option',
+    'lifecycle.tcp',
+    'reload.attempts_under_way_outlive_their_configuration',
+    'life.one_grep_for_a_key_shows_its_whole_life',
+    'log.a_pipe_that_is_not_read',
+    'systemd.systemd_is_told_of_each_change',
+    'privileges.ambient_capabilities_do_not_reach_a_handler',
+    'store.full_disk_runs_nothing_and_replays',
+    'files.an_older_copy_under_a_newer_log_is_noticed',
+    # each command of oncectl that NAMES has not
+    'backup.a_copy_is_in_wal_mode_and_keeps_a_handlers_tables',
+    'oncectl.ls_filters',
+    'oncectl.show',
+    'oncectl.stats',
+    'operator.audit_finds_programs',
+    'operator.forget_many_by_each_option',
+    'operator.show_response_is_what_resolve_reads',
+    'resolve.reap_deletes_what_is_past_its_retention_alone',
+    'resolve.reconcile_tries_what_is_due',
+    'resolve.sweep_after_kill_9_settles_what_was_left',
+    'postgres_copy.everything_comes_along_counted_and_compared',
+    'postgres_ops.an_operator_finds_what_the_daemon_has_stored',
+    # the web servers
+    'servers.first_retry_mismatch_with_lighttpd',
+    'servers.first_retry_mismatch_with_lighttpd_bin_path',
+    'servers.first_retry_mismatch_with_nginx',
+    'servers.first_retry_mismatch_with_apache_proxy_fcgi',
+    'servers.first_retry_mismatch_with_apache_fcgid',
+    'page.behind_nginx',
 )
