@@ -13,7 +13,6 @@
 #include "log.h"
 #include "metrics.h"
 #include "page.h"
-#include "refusals.h"
 #include "respond.h"
 #include "route.h"
 #include "spool.h"
@@ -71,7 +70,7 @@ health(struct store *store, const struct conf *conf, struct answer *answer)
 		say(answer, 200, "ok");
 		if (why[0] != '\0')
 			add_line(answer, why);
-		refusals(store, conf, add_line, answer);
+		page_refusals(store, conf, add_line, answer);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));

@@ -20,7 +20,6 @@
 #include "store_module.h"
 #include "user.h"
 
-#include "access.h"
 #include "misspelt.h"
 #include "warnings.h"
 #include "world.h"
@@ -109,7 +108,7 @@ check_daemon(struct warnings *w)
 		tmp = conf->spool_dir;
 	else if (tmp == NULL || *tmp == '\0')
 		tmp = "/tmp";
-	check_path(w, "spool_dir", tmp, access_folder);
+	check_path(w, "spool_dir", tmp, world_folder);
 	if (conf->status_path != NULL)
 		(void)check_star(w, conf_line_of_server(conf, "status_path"),
 		    "status_path", conf->status_path);

@@ -21,7 +21,6 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
-#include "plain.h"
 #include "prefer.h"
 #include "replay.h"
 #include "respond.h"
@@ -44,7 +43,7 @@ pass_through(struct job *job)
 		return NULL;
 	run = handler_start(&job->rule->handler, job->rq, &call, &facts);
 	if (run == NULL)
-		plain_not_started(job->answer, &facts, job->rq);
+		respond_not_started(job->answer, &facts, job->rq);
 	return run;
 }
 

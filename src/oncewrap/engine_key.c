@@ -1,5 +1,6 @@
 /*
- * The key of a guarded request, and whether a request has one.
+ * The key of a guarded request, and whether a request has one; and the body as
+ * JSON, read once, in memory that requests share.
  */
 #include "config.h"
 
@@ -8,9 +9,78 @@
 #include <string.h>
 
 #include "body.h"
+#include "clock.h"
 #include "key_search.h"
+#include "leader.h"
 #include "limit.h"
 #include "engine_impl.h"
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static struct budget *
+json_budget(const struct job *job)
+{
+	return job->rq->body_len > LIMIT_SPOOL_MEMORY ? job->engine->large_json
+						      : job->engine->small_json;
+}
+
+static bool
+json_take_memory(struct job *job)
+{
+	const size_t cost = json_cost(job->rq->body_len);
+	struct budget *budget = json_budget(job);
+	bool taken = budget_take(budget, cost, 0);
+
+	if (!taken && engine_begin_waiting(job->engine)) {
+		taken = budget_take(
+		    budget, cost, clock_mono() + job->conf->busy_timeout);
+		engine_end_waiting(job->engine);
+	}
+	job->json_cost = taken ? cost : 0;
+	job->json_refused = !taken;
+	return taken;
+}
+
+static void
+json_give_memory(struct job *job)
+{
+	if (job->json_cost != 0)
+		budget_give(json_budget(job), job->json_cost);
+	job->json_cost = 0;
+}
+
+enum rc
+engine_read_json(struct job *job)
+{
+	const struct request *rq = job->rq;
+	enum json_verdict verdict;
+
+	if (job->json_known)
+		return RC_OK;
+	/* A large body takes long. */
+	if (rq->body_len > LIMIT_SPOOL_MEMORY)
+		leader_yield();
+	if (rq->body == NULL && rq->body_len > 0)
+		return RC_IO;
+	if (!json_take_memory(job))
+		return RC_LIMIT;
+	verdict = json_read(&job->json, rq->body, rq->body_len);
+	if (verdict != JSON_OK)
+		json_give_memory(job);
+	job->json_known = verdict != JSON_NO_MEMORY;
+	return job->json_known ? RC_OK : RC_NOMEM;
+}
+
+void
+engine_drop_json(struct job *job)
+{
+	json_free(job->json);
+	job->json = NULL;
+	job->json_known = false;
+	json_give_memory(job);
+}
+
+/* --- the key -------------------------------------------------------------- */
 
 /* The usual case: one header field. */
 static void
@@ -130,7 +200,7 @@ engine_key_is_of_page(const struct job *job)
 	return false;
 }
 
-/* --- refusals ---------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------- */
 
 /* Appends what fits. */
 static void __attribute__((format(printf, 3, 4)))

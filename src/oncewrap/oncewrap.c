@@ -28,14 +28,12 @@
 #include "log.h"
 #include "maintenance.h"
 #include "mux.h"
-#include "notstarted.h"
 #include "outbox.h"
-#include "reload.h"
 #include "run.h"
 #include "scheduler.h"
 #include "settings.h"
 #include "spool.h"
-#include "stop.h"
+#include "signals.h"
 #include "store.h"
 #include "systemd.h"
 #include "worker.h"
@@ -80,7 +78,7 @@ reload_failed(const char *why)
 static void
 reload(struct daemon *d)
 {
-	struct reload change = { .store = d->store,
+	struct signals_reload change = { .store = d->store,
 		.keeper = &d->keeper,
 		.mux = d->mux,
 		.old = d->conf };
@@ -88,9 +86,9 @@ reload(struct daemon *d)
 
 	systemd_notify_reloading(clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	reload_log(d->conf->log);
+	signals_reopen_log(d->conf->log);
 	change.new = settings_load(&d->settings, &err);
-	if (change.new == NULL || !reload_apply(&change, &err)) {
+	if (change.new == NULL || !signals_reload(&change, &err)) {
 		reload_failed(err.text);
 		conf_unref(change.new);
 		return;
@@ -137,9 +135,10 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
 		if (conf_text_is_postgresql(conf->database))
-			notstarted_say(err);
+			world_not_started(err);
 		else
-			notstarted_explain(err, world_database, conf->database);
+			world_explain_not_started(
+			    err, world_database, conf->database);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -160,7 +159,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
-		notstarted_explain(err.text, world_socket, conf->socket);
+		world_explain_not_started(err.text, world_socket, conf->socket);
 		/* No socket was given at all: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
 	}
@@ -176,7 +175,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
 	    scheduler_start(&d->scheduler, conf, d->store) != RC_OK) {
-		notstarted_say("no memory or threads");
+		world_not_started("no memory or threads");
 		return EXIT_FAILURE;
 	}
 	settings_log_started(d->store, workers);
@@ -274,7 +273,7 @@ oncewrap_stop(struct daemon *d)
 	const int64_t until = clock_mono() + d->conf->drain_timeout;
 
 	if (d->mux != NULL) {
-		stop_bound(until);
+		signals_stop_until(until);
 		stop_receiving(d, until);
 		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
@@ -368,19 +367,19 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 
 	log_echo(true);
 	if ((conf = settings_load(&d->settings, &err)) == NULL) {
-		notstarted_say(err.text);
+		world_not_started(err.text);
 		return EXIT_FAILURE;
 	}
 	if ((error = log_open(conf->log)) != 0) {
 		snprintf(err.text, sizeof(err.text), "log %.300s: %s",
 		    conf->log, strerror(error));
-		notstarted_explain(err.text, world_log, conf->log);
+		world_explain_not_started(err.text, world_log, conf->log);
 		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
 	d->conf = conf;
 	if (spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
-		notstarted_say("no memory");
+		world_not_started("no memory");
 		return EXIT_FAILURE;
 	}
 	raise_descriptors();
@@ -429,7 +428,7 @@ main(int argc, char **argv)
 #endif
 
 	if (run_init() != RC_OK || log_start() != 0) {
-		notstarted_say("no descriptors or threads");
+		world_not_started("no descriptors or threads");
 		return EXIT_FAILURE;
 	}
 	if (!settings_check_flags(&d.settings, &err)) {

@@ -18,4 +18,12 @@
 void page_handle(struct store *store, const struct conf *conf,
     const struct request *rq, const char *name, struct answer *answer);
 
+/*
+ * Calls say for each line of refused.h: for what this process refused in the
+ * last minute, and for callers with max_open_keys open outcomes, whichever
+ * process refused them last, and when.
+ */
+void page_refusals(struct store *store, const struct conf *conf,
+    void (*say)(void *arg, const char *line), void *arg);
+
 #endif

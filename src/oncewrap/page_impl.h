@@ -42,9 +42,6 @@ void page_effect(struct page *p);
 void page_confirm(struct page *p);
 void page_do(struct page *p);
 
-/* A picture and a table of the last hour. */
-void page_hour(struct page *p);
-
 /* The table of the keys that were found; nothing if there are none.  RC_OK, or
  * why a key could not be read. */
 enum rc

@@ -1,15 +1,144 @@
 /*
- * The first page: what needs attention, health, counts, the last hour.  And the
- * tables of keys and effects, which other pages have too.
+ * The first page: what needs attention, what limits refuse, health, counts, the
+ * last hour.  And the tables of keys and effects, which other pages have too.
  */
 #include "config.h"
 
-#include "clock.h"
-#include "spool.h"
+#include <stdbool.h>
+#include <string.h>
 
-#include "page_impl.h"
+#include "clock.h"
+#include "crowds.h"
+#include "date.h"
+#include "hour.h"
 #include "page_write.h"
-#include "refusals.h"
+#include "refused.h"
+#include "spool.h"
+#include "page_impl.h"
+
+static bool
+is_refused(const char *line, int64_t now)
+{
+	char other[REFUSED_LINE];
+
+	for (size_t i = 0; refused_line(i, now, other); i++)
+		if (strcmp(line, other) == 0)
+			return true;
+	return false;
+}
+
+void
+page_refusals(struct store *store, const struct conf *conf,
+    void (*say)(void *arg, const char *line), void *arg)
+{
+	char line[REFUSED_LINE], open[CROWDS_MAX][REFUSED_LINE];
+	const int64_t now = clock_mono();
+	const size_t n = crowds_open(store, conf, open);
+
+	for (size_t i = 0; refused_line(i, now, line); i++)
+		say(arg, line);
+	for (size_t i = 0; i < n; i++)
+		if (!is_refused(open[i], now))
+			say(arg, open[i]);
+}
+
+/* The picture's coordinates: see the template hour. */
+#define LEFT   6
+#define STEP   10
+#define BOTTOM 100
+#define HEIGHT 98
+
+static const struct {
+	const char *class, *name;
+} events[HOUR_EVENTS] = {
+	[HOUR_FIRST] = { "first", "First runs" },
+	[HOUR_REPLAY] = { "replay", "Replays" },
+	[HOUR_REFUSAL] = { "refusal", "Refusals" },
+	[HOUR_UNKNOWN] = { "unknown", "Outcome unknown" },
+};
+
+static int64_t
+all_of(const uint32_t minute[HOUR_EVENTS])
+{
+	int64_t sum = 0;
+
+	for (int e = 0; e < HOUR_EVENTS; e++)
+		sum += minute[e];
+	return sum;
+}
+
+/* The bars of a minute, one upon the other.  What happened at all is seen. */
+static void
+draw_minute(
+    struct html *html, int i, const uint32_t minute[HOUR_EVENTS], int64_t most)
+{
+	int64_t y = BOTTOM, sum = 0, top;
+
+	for (int e = 0; e < HOUR_EVENTS; e++) {
+		if (minute[e] == 0)
+			continue;
+		sum += minute[e];
+		top = BOTTOM - sum * HEIGHT / most;
+		if (top >= y)
+			top = y - 1;
+		page_html_bar(
+		    html, events[e].class, LEFT + i * STEP, top, y - top);
+		y = top;
+	}
+}
+
+static void
+draw_legend(struct html *html, const struct hour *hour)
+{
+	int64_t sum;
+
+	page_html_legend(html);
+	for (int e = 0; e < HOUR_EVENTS; e++) {
+		sum = 0;
+		for (int i = 0; i < HOUR_MINUTES; i++)
+			sum += hour->minute[i][e];
+		page_html_legend_item(
+		    html, events[e].class, events[e].name, sum);
+	}
+	page_html_legend_end(html);
+}
+
+/* The newest minute first. */
+static void
+write_table(struct page *p, const struct hour *hour)
+{
+	char date[DATE_RFC3339_LEN + 1];
+	const uint32_t *m;
+
+	page_html_minutes(&p->html);
+	for (int i = HOUR_MINUTES - 1; i >= 0; i--) {
+		m = hour->minute[i];
+		date_put_rfc3339(hour->begin_wall + i * INT64_C(60000), date);
+		date[16] = '\0';
+		page_html_minute(&p->html, date + 11, m[HOUR_FIRST],
+		    m[HOUR_REPLAY], m[HOUR_REFUSAL], m[HOUR_UNKNOWN]);
+	}
+	page_html_minutes_end(&p->html);
+}
+
+/* A picture and a table of the last hour. */
+static void
+page_hour(struct page *p)
+{
+	struct hour hour;
+	int64_t most = 0, n;
+
+	hour_read(&hour);
+	for (int i = 0; i < HOUR_MINUTES; i++)
+		if ((n = all_of(hour.minute[i])) > most)
+			most = n;
+	page_html_hour(&p->html, most);
+	for (int i = 0; i < HOUR_MINUTES; i++)
+		draw_minute(&p->html, i, hour.minute[i], most);
+	page_html_hour_end(&p->html);
+	draw_legend(&p->html, &hour);
+	write_table(p, &hour);
+}
 
 /* --- tables ------------------------------------------------------------- */
 
@@ -137,7 +266,7 @@ write_attention(struct page *p)
 	enum rc rc = RC_OK;
 
 	page_html_h2(&p->html, "Needs attention");
-	refusals(p->store, p->conf, attend_refusal, &a);
+	page_refusals(p->store, p->conf, attend_refusal, &a);
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
 		b.state = open[i].state;
 		if ((rc = store_browse(p->store, &b, &found)) == RC_OK)

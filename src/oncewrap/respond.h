@@ -33,4 +33,20 @@ void respond_log(const struct request *rq, const char *event, int status);
 /* For an attempt after attempt_complete(); takes its output. */
 void respond_attempt(struct attempt *at, struct answer *answer);
 
+/*
+ * Answers to unguarded requests that got none from their program: a few words,
+ * as web servers and fcgiwrap give them.  Problem documents are for callers
+ * that send a key.
+ */
+
+/* The program could not be started: 404 if it is not there, 403 if it may not
+ * be run or is a folder, else 502. */
+void respond_not_started(struct answer *answer, const struct run_facts *facts,
+    const struct request *rq);
+
+/* The program ended without a byte of output, or with an output that begins
+ * with an empty line: 502, or 504 after its timeout. */
+void respond_no_answer(struct answer *answer, const struct run_facts *facts,
+    const struct request *rq);
+
 #endif

@@ -19,7 +19,7 @@
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"
-#include "plain.h"
+#include "respond.h"
 #include "run.h"
 #include "thread.h"
 #include "worker.h"
@@ -116,9 +116,9 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 		return;
 	}
 	if (facts.end == RUN_NOT_STARTED)
-		plain_not_started(answer, &facts, rq);
+		respond_not_started(answer, &facts, rq);
 	else
-		plain_failed(answer, &facts, rq);
+		respond_no_answer(answer, &facts, rq);
 	log_end(rq, &facts);
 	exchange_answer(x, answer);
 }

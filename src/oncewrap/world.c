@@ -1,9 +1,11 @@
 /*
- * The user is that of this process.
+ * The user is that of this process.  The cure is never to give a folder away:
+ * it may be /usr/lib, or the home of root.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,12 +13,104 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "progcheck.h"
 #include "store_files.h"
 #include "user.h"
-
-#include "access.h"
 #include "world.h"
+
+/* Of a folder that this user may not write or enter, as what says. */
+static bool
+world_refuse_folder(const char *path, const struct stat *st, const char *what,
+    char *why, size_t size)
+{
+	const unsigned mode = st->st_mode & 07777;
+	char owner[USER_NAME], self[USER_NAME];
+
+	user_name(st->st_uid, owner);
+	user_name(geteuid(), self);
+	if (st->st_uid == geteuid() && (mode & 0300) != 0300)
+		return progcheck_fail(why, size,
+		    "%s: %s may not %s this folder, which is its own, mode "
+		    "%04o: chmod u+wx it",
+		    path, self, what, mode);
+	return progcheck_fail(why, size,
+	    "%s: %s may not %s this folder, which belongs to %s, mode %04o: "
+	    "name a folder that belongs to %s, for example one below /var/lib",
+	    path, self, what, owner, mode, self);
+}
+
+/* Of a path that cannot be looked at: finds the folder that this user may not
+ * enter. */
+static bool
+world_refuse_above(const char *path, char *why, size_t size)
+{
+	const int error = errno;
+	char above[PATH_MAX];
+	struct stat st;
+
+	for (const char *p = path; (p = strchr(p + 1, '/')) != NULL;) {
+		(void)snprintf(
+		    above, sizeof(above), "%.*s", (int)(p - path), path);
+		if (stat(above, &st) == 0 && S_ISDIR(st.st_mode) &&
+		    !progcheck_may(above, NULL, X_OK))
+			return world_refuse_folder(
+			    above, &st, "enter", why, size);
+	}
+	return progcheck_fail(why, size, "%s: %s", path, strerror(error));
+}
+
+bool
+world_folder(const char *path, char *why, size_t size)
+{
+	struct stat st;
+	char self[USER_NAME];
+
+	if (stat(path, &st) == -1 && errno == ENOENT) {
+		user_name(geteuid(), self);
+		return progcheck_fail(why, size,
+		    "%s: there is no such folder: create it for %s", path,
+		    self);
+	}
+	if (stat(path, &st) == -1)
+		return world_refuse_above(path, why, size);
+	if (!S_ISDIR(st.st_mode))
+		return progcheck_fail(why, size, "%s: is not a folder", path);
+	if (progcheck_may(path, NULL, W_OK | X_OK))
+		return true;
+	if (errno == EROFS)
+		return progcheck_fail(why, size,
+		    "%s: is on a file system that is mounted read-only: "
+		    "remount it, or name a folder elsewhere",
+		    path);
+	return world_refuse_folder(path, &st, "write", why, size);
+}
+
+/* Of a file that is there, to be read and written, or written only. */
+static bool
+world_file(const char *path, int mode, char *why, size_t size)
+{
+	const char *what = (mode & R_OK) != 0 ? "read and write" : "write";
+	const unsigned bits = (unsigned)mode << 6;
+	char owner[USER_NAME], self[USER_NAME];
+	struct stat st;
+
+	if (progcheck_may(path, NULL, mode))
+		return true;
+	if (errno != EACCES || stat(path, &st) == -1)
+		return world_refuse_above(path, why, size);
+	user_name(st.st_uid, owner);
+	user_name(geteuid(), self);
+	if (st.st_uid == geteuid() && (st.st_mode & bits) != bits)
+		return progcheck_fail(why, size,
+		    "%s: %s may not %s this file, which is its own, mode %04o: "
+		    "chmod u+rw it",
+		    path, self, what, st.st_mode & 07777);
+	return progcheck_fail(why, size,
+	    "%s: %s may not %s this file, which belongs to %s, mode %04o: name "
+	    "another file, or chown it to %s if it is oncewrap's",
+	    path, self, what, owner, st.st_mode & 07777, self);
+}
 
 /* Copies the folder of a file; a name without a slash is in ".". */
 static void
@@ -33,17 +127,18 @@ world_folder_of(const char *file, char *out, size_t size)
 
 /* The folder of a file that will be made. */
 static bool
-check_folder_of(const char *file, char *why, size_t size)
+world_check_folder_of(const char *file, char *why, size_t size)
 {
 	char path[4097];
 
 	world_folder_of(file, path, sizeof(path));
-	return access_folder(path, why, size);
+	return world_folder(path, why, size);
 }
 
 /* Whether it is no link, and no other name leads to it. */
 static bool
-check_regular(const char *file, const struct stat *st, char *why, size_t size)
+world_check_regular(
+    const char *file, const struct stat *st, char *why, size_t size)
 {
 	if (S_ISDIR(st->st_mode))
 		return progcheck_fail(
@@ -62,12 +157,12 @@ world_database(const char *file, char *why, size_t size)
 	struct stat st, home;
 	char path[4097], owner[USER_NAME], self[USER_NAME];
 
-	if (!check_folder_of(file, why, size))
+	if (!world_check_folder_of(file, why, size))
 		return false;
 	if (lstat(file, &st) == -1)
 		return errno == ENOENT ||
 		    progcheck_fail(why, size, "%s: %s", file, strerror(errno));
-	if (!check_regular(file, &st, why, size))
+	if (!world_check_regular(file, &st, why, size))
 		return false;
 	world_folder_of(file, path, sizeof(path));
 	user_name(st.st_uid, owner);
@@ -92,7 +187,7 @@ world_socket(const char *address, char *why, size_t size)
 		path += 5;
 	if (*path != '/')
 		return true;
-	if (!check_folder_of(path, why, size))
+	if (!world_check_folder_of(path, why, size))
 		return false;
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
 		return progcheck_fail(why, size,
@@ -184,8 +279,8 @@ world_log(const char *log, char *why, size_t size)
 		    progcheck_fail(why, size,
 			"/dev/log: there is no such socket: no syslog runs");
 	if (lstat(log, &st) == -1)
-		return check_folder_of(log, why, size);
-	if (!check_regular(log, &st, why, size))
+		return world_check_folder_of(log, why, size);
+	if (!world_check_regular(log, &st, why, size))
 		return false;
 	if (st.st_uid != geteuid() && st.st_uid != 0) {
 		user_name(st.st_uid, owner);
@@ -194,5 +289,24 @@ world_log(const char *log, char *why, size_t size)
 		    "or name another file",
 		    log, owner);
 	}
-	return access_file(log, W_OK, why, size);
+	return world_file(log, W_OK, why, size);
+}
+
+void
+world_not_started(const char *error)
+{
+	log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", error));
+}
+
+void
+world_explain_not_started(const char *error,
+    bool (*check)(const char *, char *, size_t), const char *name)
+{
+	char cure[2048];
+
+	if (name == NULL || check(name, cure, sizeof(cure)))
+		world_not_started(error);
+	else
+		log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", error),
+		    LOG_S("cure", cure));
 }

@@ -1,5 +1,6 @@
 /*
- * Why a start, or a request, will not find what the configuration names.
+ * Why a start, or a request, will not find what the configuration names, and
+ * the line of the log that ends a start.
  * Nothing here changes a file.
  */
 #ifndef WORLD_H
@@ -23,5 +24,16 @@ bool world_application(const char *path, char *why, size_t size);
 /* Whether no group and not all users may put files into the folder of that
  * file, in its place.  False: why as above. */
 bool world_private(const char *file, char *why, size_t size);
+
+/* The same for a folder in which files are to be made. */
+bool world_folder(const char *path, char *why, size_t size);
+
+/* Logs why there is no daemon. */
+void world_not_started(const char *error);
+
+/* The same where files, folders and owners may be the cause: check, a function
+ * of this header, finds the cure.  name may be NULL. */
+void world_explain_not_started(const char *error,
+    bool (*check)(const char *, char *, size_t), const char *name);
 
 #endif
