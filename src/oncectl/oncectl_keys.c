@@ -1,17 +1,307 @@
 /*
  * oncectl ls, show and export: the records of keys.  export also prints the
- * outbox.
+ * outbox, and show the stored answer of a key, byte for byte: a CGI response,
+ * as a retry gets it and as resolve --completed reads it.
  */
 #include "config.h"
 
 #include <err.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
 
 #include "oncectl.h"
-#include "oncectl_output.h"
 #include "oncectl_print.h"
-#include "oncectl_response.h"
+#include "route.h"
 #include "oncectl_row.h"
+
+/* Bytes of a body that are written, or encoded, at a time; a multiple of 3. */
+#define PIECE 49152
+
+/* --- a response, for people ----------------------------------------------- */
+
+/* Copies n bytes as a text.  No NUL need follow them, which strndup() would
+ * look for where a sanitizer checks strings strictly. */
+static char *
+response_copy(const char *p, size_t n)
+{
+	char *copy = malloc(n + 1);
+
+	if (copy == NULL)
+		errx(ONCECTL_REFUSED, "out of memory");
+	memcpy(copy, p, n);
+	copy[n] = '\0';
+	return copy;
+}
+
+/* On a terminal no byte acts as a control but the end of a line and the
+ * tabulator. */
+static void
+response_print_tame(const char *p, size_t n)
+{
+	char one[2] = "", *text;
+	const char *end = p + n, *from;
+
+	while (p < end) {
+		for (from = p; p < end && *p != '\0' && *p != '\n' &&
+		     *p != '\t' && *p != '\r';)
+			p++;
+		if (p > from) {
+			char *run = response_copy(from, (size_t)(p - from));
+
+			text = oncectl_print_escaped(run);
+			fputs(text, stdout);
+			free(text);
+			free(run);
+			continue;
+		}
+		one[0] = *p++;
+		if (one[0] == '\0')
+			fputs("\\x00", stdout);
+		else if (one[0] == '\r' && (p == end || *p != '\n'))
+			fputs("\\x0d", stdout);
+		else if (one[0] != '\r')
+			fputs(one, stdout);
+	}
+}
+
+/* Writes bytes as they are; on a terminal, control characters as \xNN. */
+static void
+response_print_bytes(const char *p, size_t n)
+{
+	if (isatty(STDOUT_FILENO) == 1)
+		response_print_tame(p, n);
+	else
+		fwrite(p, 1, n, stdout);
+}
+
+static enum rc
+response_print_text(const struct response *r)
+{
+	struct buf head;
+	enum rc rc;
+
+	buf_init(&head, SIZE_MAX);
+	rc = response_head(r, &head);
+	if (rc == RC_OK) {
+		response_print_bytes(head.data, head.len);
+		if (r->body_len > 0)
+			response_print_bytes(r->body, r->body_len);
+	}
+	buf_free(&head);
+	return rc;
+}
+
+/* --- for programs ------------------------------------------------------- */
+
+/* RFC 4648, section 4; the caller frees it.  NULL: no memory. */
+static char *
+response_base64(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	char *text = malloc((n + 2) / 3 * 4 + 1), *to = text;
+
+	if (text == NULL)
+		return NULL;
+	*to = '\0';
+	while (n > 0) {
+		const size_t piece = n < PIECE ? n : PIECE;
+
+		to += EVP_EncodeBlock((unsigned char *)to, p, (int)piece);
+		p += piece;
+		n -= piece;
+	}
+	return text;
+}
+
+static cJSON *
+json_fields(const struct response *r)
+{
+	cJSON *all = cJSON_CreateArray(), *one;
+	struct field f;
+	size_t pos = 0;
+	char *name, *value;
+
+	while (all != NULL && response_next(&r->fields, &pos, &f)) {
+		name = response_copy(f.name, f.name_len);
+		value = response_copy(f.value, f.value_len);
+		one = oncectl_print_object();
+		if (!cJSON_AddItemToArray(all, one))
+			errx(ONCECTL_REFUSED, "out of memory");
+		oncectl_print_json_text(one, "name", name);
+		oncectl_print_json_text(one, "value", value);
+		free(value);
+		free(name);
+	}
+	return all;
+}
+
+static enum rc
+response_print_json(const struct record *row, const struct response *r)
+{
+	cJSON *o = oncectl_print_object();
+	char *body = response_base64(r->body, r->body_len);
+
+	if (body == NULL) {
+		cJSON_Delete(o);
+		return RC_NOMEM;
+	}
+	oncectl_print_json_text(o, "scope", row->scope);
+	oncectl_print_json_text(o, "path", row->path);
+	oncectl_print_json_text(o, "key", row->key);
+	oncectl_print_json_number(o, "status", r->status);
+	oncectl_print_json_object(o, "fields", json_fields(r));
+	oncectl_print_json_text(o, "body_base64", body);
+	oncectl_print_json(o);
+	free(body);
+	return RC_OK;
+}
+
+/* --- the answer --------------------------------------------------------- */
+
+static int
+response_refuse(const struct record *row, const char *why)
+{
+	char *name = oncectl_row_name(row);
+
+	warnx("%s is %s: %s", name, record_state_name(row->state), why);
+	free(name);
+	return ONCECTL_REFUSED;
+}
+
+/* Prints what a retry gets: without the fields of replay_drop, which an answer
+ * of the handler's own transaction still has. */
+static enum rc
+response_print_any(
+    const struct oncectl *ctl, const struct record *row, struct response *r)
+{
+	const struct conf_list *drop =
+	    &route_find(ctl->conf, row->path)->replay_drop;
+
+	if (r->as_given)
+		response_remove(r, (const char *const *)drop->item, drop->n);
+	return ctl->json ? response_print_json(row, r) : response_print_text(r);
+}
+
+/* Prints the answer that a retry of this key gets. */
+static int
+response_print(struct oncectl *ctl, const struct record *row)
+{
+	const struct store_identity identity = { row->scope, row->path,
+		row->key };
+	struct spool *body = NULL;
+	struct response response;
+	struct record record;
+	enum rc rc;
+	int status = ONCECTL_DONE;
+
+	if (row->state != RECORD_COMPLETED)
+		return response_refuse(row, "it has no stored answer");
+	memset(&record, 0, sizeof(record));
+	response_init(&response);
+	rc = store_find(ctl->store, &identity, &record);
+	/* As before a replay: what is shown is durable. */
+	if (rc == RC_OK)
+		rc = store_make_durable(ctl->store, &record);
+	if (rc == RC_OK && record.kept)
+		rc = store_answer(
+		    ctl->store, &identity, record.id, &response, &body);
+	if (rc == RC_NOTFOUND)
+		status = response_refuse(row, "but it changed meanwhile");
+	else if (rc == RC_OK && !record.kept)
+		status = response_refuse(
+		    row, "its answer was not kept, a retry is told so");
+	else if (rc != RC_OK ||
+	    (rc = response_print_any(ctl, row, &response)) != RC_OK)
+		status = oncectl_fail(ctl, rc);
+	response_free(&response);
+	spool_free(body);
+	record_free(&record);
+	return status;
+}
+
+/* --- an answer that was not accepted -------------------------------------- */
+
+/* How the program ended, an empty line, and the beginning of what it printed,
+ * byte for byte. */
+static void
+output_print_text(const struct store_output *o)
+{
+	printf("attempt: %d\n", o->attempt);
+	if (o->signal != 0)
+		printf("signal: %d\n", o->signal);
+	else if (o->exit_status != -1)
+		printf("exit: %d\n", o->exit_status);
+	else
+		printf("exit: none, oncewrap ended the program\n");
+	printf("bytes: %" PRId64, o->length);
+	if ((uint64_t)o->length > o->bytes.len)
+		printf(", of which the first %zu were kept", o->bytes.len);
+	printf("\n\n");
+	response_print_bytes(o->bytes.data, o->bytes.len);
+}
+
+static void
+add_number_or_null(cJSON *o, const char *name, int number, int none)
+{
+	if (number != none)
+		oncectl_print_json_number(o, name, number);
+	else
+		oncectl_print_json_object(o, name, cJSON_CreateNull());
+}
+
+static enum rc
+output_print_json(const struct record *row, const struct store_output *output)
+{
+	char *bytes = response_base64(output->bytes.data, output->bytes.len);
+	cJSON *o;
+
+	if (bytes == NULL)
+		return RC_NOMEM;
+	o = oncectl_print_object();
+	oncectl_print_json_text(o, "scope", row->scope);
+	oncectl_print_json_text(o, "path", row->path);
+	oncectl_print_json_text(o, "key", row->key);
+	oncectl_print_json_number(o, "attempt", output->attempt);
+	add_number_or_null(o, "exit", output->exit_status, -1);
+	add_number_or_null(o, "signal", output->signal, 0);
+	oncectl_print_json_number(o, "bytes", output->length);
+	oncectl_print_json_text(o, "output_base64", bytes);
+	oncectl_print_json(o);
+	free(bytes);
+	return RC_OK;
+}
+
+/* Prints what a program printed when its answer was not accepted, and how the
+ * program ended. */
+static int
+output_print(struct oncectl *ctl, const struct record *row)
+{
+	struct store_output output;
+	char *name;
+	enum rc rc = store_output(ctl->store, row->id, &output);
+
+	if (rc == RC_NOTFOUND) {
+		name = oncectl_row_name(row);
+		warnx("%s: no answer of its program was refused", name);
+		free(name);
+		return ONCECTL_REFUSED;
+	}
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	if (ctl->json)
+		rc = output_print_json(row, &output);
+	else
+		output_print_text(&output);
+	buf_free(&output.bytes);
+	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+}
+
+/* --- the subcommands ------------------------------------------------------ */
 
 /* Prints all keys that the filter lets through: JSON, or a table. */
 static int
@@ -100,9 +390,9 @@ oncectl_show(struct oncectl *ctl)
 		return status;
 	status = ONCECTL_DONE;
 	if ((ctl->given & ONCECTL_RESPONSE) != 0)
-		status = oncectl_response_print(ctl, &row);
+		status = response_print(ctl, &row);
 	else if ((ctl->given & ONCECTL_OUTPUT) != 0)
-		status = oncectl_output_print(ctl, &row);
+		status = output_print(ctl, &row);
 	else if (ctl->json)
 		oncectl_row_json(ctl, &row);
 	else
