@@ -9,22 +9,13 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "clock.h"
 #include "log.h"
 
-#define UNUSED __attribute__((unused))
+#include "cases.h"
 
 static FILE *commands, *answers;
 static pid_t servers;

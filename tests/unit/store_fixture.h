@@ -10,16 +10,9 @@
 #include <sys/wait.h>
 
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "clock.h"
@@ -29,7 +22,8 @@
 #include "store_operator.h"
 #include "store_outbox.h"
 
-#define UNUSED __attribute__((unused))
+#define SKIP_CASES only_sqlite_skip_some
+#include "cases.h"
 
 /* How long a caller waits, ms; tests of that wait less long. */
 #ifndef PATIENCE
@@ -201,6 +195,11 @@ teardown(void **state)
 		new_schema(schema, false);
 	return rmdir(dir);
 }
+
+#define STORE_TEST(name)  TEST_WITH(name, setup, teardown)
+#define DIR_TEST(name)    TEST_WITH(name, setup_dir, teardown)
+#define SYNCED_TEST(name) TEST_WITH(name, setup_synced, teardown)
+#define TOPICS_TEST(name) TEST_WITH(name, setup_topics, teardown)
 
 /* --- SQL behind the store's back ---------------------------------------- */
 

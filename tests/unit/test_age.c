@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "age.h"
 
@@ -42,12 +37,10 @@ static const struct {
 	    AGE_UNREADABLE },
 };
 
-static void
-every_age(void **state)
+TEST(every_age)
 {
 	struct conf_route route;
 
-	(void)state;
 	memset(&route, 0, sizeof(route));
 	route.max_request_age = HOUR;
 	route.request_timestamp = "X-Sent-At";
@@ -72,28 +65,15 @@ every_age(void **state)
 	}
 }
 
-static void
-a_request_without_the_option_has_no_limit(void **state)
+TEST(a_request_without_the_option_has_no_limit)
 {
 	struct conf_route route;
 	struct request request;
 
-	(void)state;
 	memset(&route, 0, sizeof(route));
 	memset(&request, 0, sizeof(request));
 	assert_int_equal(age_judge(&route, &request, NOW), AGE_GOOD);
 	/* of a default that this route does without */
 	route.request_timestamp = "Date";
 	assert_int_equal(age_judge(&route, &request, NOW), AGE_GOOD);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_age),
-		cmocka_unit_test(a_request_without_the_option_has_no_limit),
-	};
-
-	return cmocka_run_group_tests_name("age", tests, NULL, NULL);
 }

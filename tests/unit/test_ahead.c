@@ -3,11 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "ahead.h"
 
@@ -66,21 +62,9 @@ static const struct {
 	    { NOW + HOUR, NOW, JUMP, 0, NOW, 0, false }, AHEAD_HOLD },
 };
 
-static void
-every_clock(void **state)
+TEST(every_clock)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(rows); i++)
 		if (ahead_judge(&rows[i].a) != rows[i].verdict)
 			fail_msg("%s", rows[i].name);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_clock),
-	};
-
-	return cmocka_run_group_tests_name("ahead", tests, NULL, NULL);
 }

@@ -13,16 +13,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "clock.h"
 #include "log.h"
@@ -174,13 +168,11 @@ end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void
-a_process_is_found_by_its_environment(void **state)
+TEST(a_process_is_found_by_its_environment)
 {
 	siginfo_t info;
 	pid_t pid = start(SHED_SESSION, TOKEN);
 
-	(void)state;
 	assert_true(has(NULL, TOKEN));
 	assert_false(has(NULL, OTHER));
 	kill(pid, SIGKILL);
@@ -193,8 +185,7 @@ a_process_is_found_by_its_environment(void **state)
 
 /* Where a shell's environment is large, the token may stand across the pieces
  * in which it is read. */
-static void
-a_token_is_found_wherever_it_stands(void **state)
+TEST(a_token_is_found_wherever_it_stands)
 {
 	static char filler[40000], variable[64];
 	char *envp[] = { filler, variable, NULL };
@@ -204,7 +195,6 @@ a_token_is_found_wherever_it_stands(void **state)
 	pid_t pid;
 	char c;
 
-	(void)state;
 	snprintf(variable, sizeof(variable), "ONCE_TOKEN=%s-1", TOKEN);
 	for (length = 16320; length <= 16390; length += 7) {
 		memset(filler, 'x', (size_t)length);
@@ -232,14 +222,12 @@ run_on(const cpu_set_t *processors)
 
 /* While execve() replaces a program, /proc shows no environment.  On one
  * processor the child is often stopped right there. */
-static void
-a_process_is_found_while_it_starts_a_program(void **state)
+TEST(a_process_is_found_while_it_starts_a_program)
 {
 	cpu_set_t all, one;
 	int cpu = 0, i;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	while (!CPU_ISSET(cpu, &all))
 		cpu++;
@@ -256,13 +244,11 @@ a_process_is_found_while_it_starts_a_program(void **state)
 	assert_false(has(NULL, TOKEN));
 }
 
-static void
-a_process_is_found_by_its_session(void **state)
+TEST(a_process_is_found_by_its_session)
 {
 	struct process_session session, other;
 	pid_t pid = start(SHED_SESSION | SHED_ENVIRONMENT, TOKEN);
 
-	(void)state;
 	assert_true(process_session(pid, &session));
 	assert_int_equal(session.id, pid);
 	assert_true(has(&session, TOKEN));
@@ -276,15 +262,13 @@ a_process_is_found_by_its_session(void **state)
 }
 
 /* The leader is gone, what it started is not. */
-static void
-a_session_without_its_leader_is_found(void **state)
+TEST(a_session_without_its_leader_is_found)
 {
 	struct process_session session;
 	int ready[2], hold[2];
 	pid_t pid;
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
 	if ((pid = fork()) == 0) {
@@ -311,14 +295,12 @@ a_session_without_its_leader_is_found(void **state)
 }
 
 /* Too many open files: others are read before and after. */
-static void
-a_process_that_cannot_be_read_is_not_taken_for_ended(void **state)
+TEST(a_process_that_cannot_be_read_is_not_taken_for_ended)
 {
 	pid_t pid = start(SHED_SESSION, TOKEN);
 	struct process_list *list;
 	char name[64];
 
-	(void)state;
 	cannot_open = name;
 	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
 	assert_int_equal(process_list(&list), RC_IO);
@@ -352,8 +334,7 @@ outlive(void *arg)
 }
 
 /* To /proc a process whose first thread has ended is a zombie. */
-static void
-a_process_without_its_first_thread_is_found(void **state)
+TEST(a_process_without_its_first_thread_is_found)
 {
 	struct process_session session;
 	pthread_t thread;
@@ -361,7 +342,6 @@ a_process_without_its_first_thread_is_found(void **state)
 	int fd[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	if ((pid = fork()) == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -383,8 +363,7 @@ a_process_without_its_first_thread_is_found(void **state)
 }
 
 /* The other threads have its environment. */
-static void
-a_process_without_its_first_thread_has_an_environment(void **state)
+TEST(a_process_without_its_first_thread_has_an_environment)
 {
 	pid_t pid = start_script(SHED_SESSION, TOKEN, "/usr/bin/python3",
 	    "import ctypes, threading, time\n"
@@ -392,7 +371,6 @@ a_process_without_its_first_thread_has_an_environment(void **state)
 	    "print(flush=True)\n"
 	    "ctypes.CDLL(None).pthread_exit(None)\n");
 
-	(void)state;
 	while (!is_zombie(pid))
 		continue;
 	assert_true(has(NULL, TOKEN));
@@ -400,15 +378,13 @@ a_process_without_its_first_thread_has_an_environment(void **state)
 	assert_false(has(NULL, TOKEN));
 }
 
-static void
-an_attempt_lives_until_nothing_of_it_is_left(void **state)
+TEST(an_attempt_lives_until_nothing_of_it_is_left)
 {
 	int held, note, copy;
 	struct attempt_lock_note n;
 	int64_t name;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	assert_true(name > 0);
@@ -466,13 +442,11 @@ renamed(int64_t name, int64_t boot)
 
 /* A power failure may have taken the file along.  A file that is there is a
  * better witness than the name of a boot: a container has its own. */
-static void
-what_is_missing_of_another_boot_is_gone(void **state)
+TEST(what_is_missing_of_another_boot_is_gone)
 {
 	int held, note;
 	int64_t name;
 
-	(void)state;
 	assert_int_equal(
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
@@ -510,13 +484,11 @@ lives_with(const char *line)
 	return is;
 }
 
-static void
-what_cannot_be_seen_from_here_is_not_gone(void **state)
+TEST(what_cannot_be_seen_from_here_is_not_gone)
 {
 	const unsigned long long space = process_space();
 	char line[128];
 
-	(void)state;
 	snprintf(line, sizeof(line), "5 %llu 1\n", space);
 	assert_false(lives_with(line));
 	snprintf(line, sizeof(line), "5 %llu 1\n", space + 1);
@@ -531,8 +503,7 @@ what_cannot_be_seen_from_here_is_not_gone(void **state)
 
 /* Descriptor 3 of a hostile handler of another user, and what it inherits it
  * from. */
-static void
-a_handler_keeps_no_other_attempt_alive(void **state)
+TEST(a_handler_keeps_no_other_attempt_alive)
 {
 	int held, note, held2, note2;
 	int64_t name, name2;
@@ -542,7 +513,6 @@ a_handler_keeps_no_other_attempt_alive(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(
@@ -582,14 +552,12 @@ a_handler_keeps_no_other_attempt_alive(void **state)
 	close(note2);
 }
 
-static void
-a_folder_that_is_not_ours_is_not_believed(void **state)
+TEST(a_folder_that_is_not_ours_is_not_believed)
 {
 	char elsewhere[128];
 	int held, note;
 	int64_t name;
 
-	(void)state;
 	(void)remove_all();
 	rmdir(folder);
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", dir);
@@ -634,13 +602,11 @@ WRAP(int at, const char *name, int flags, mode_t mode)
 	return REAL(at, name, flags, mode);
 }
 
-static void
-a_file_that_a_sweep_removes_before_its_lock_is_made_again(void **state)
+TEST(a_file_that_a_sweep_removes_before_its_lock_is_made_again)
 {
 	int held, note;
 	int64_t name;
 
-	(void)state;
 	(void)remove_all();
 	removed_first = true;
 	assert_int_equal(
@@ -652,14 +618,12 @@ a_file_that_a_sweep_removes_before_its_lock_is_made_again(void **state)
 	assert_int_equal(remove_all(), 1);
 }
 
-static void
-a_file_without_a_line_is_removed_unless_it_is_held(void **state)
+TEST(a_file_without_a_line_is_removed_unless_it_is_held)
 {
 	char path[192];
 	int held, note, fd, n = 0;
 	int64_t name;
 
-	(void)state;
 	(void)remove_all();
 	assert_int_equal(
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
@@ -693,14 +657,12 @@ remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 	return RC_OK;
 }
 
-static void
-an_attempt_lives_as_long_as_the_process_that_acts_for_it(void **state)
+TEST(an_attempt_lives_as_long_as_the_process_that_acts_for_it)
 {
 	int held, note, of_process, its_note, n = 0;
 	struct process_list *list;
 	int64_t name, process;
 
-	(void)state;
 	(void)remove_all();
 	assert_int_equal(process_list(&list), RC_OK);
 	assert_int_equal(
@@ -736,32 +698,4 @@ an_attempt_lives_as_long_as_the_process_that_acts_for_it(void **state)
 	close(its_note);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-		    an_attempt_lives_as_long_as_the_process_that_acts_for_it),
-		cmocka_unit_test(a_process_is_found_by_its_environment),
-		cmocka_unit_test(a_token_is_found_wherever_it_stands),
-		cmocka_unit_test(
-		    a_process_that_cannot_be_read_is_not_taken_for_ended),
-		cmocka_unit_test(a_process_without_its_first_thread_is_found),
-		cmocka_unit_test(
-		    a_process_without_its_first_thread_has_an_environment),
-		cmocka_unit_test(a_process_is_found_while_it_starts_a_program),
-		cmocka_unit_test(a_process_is_found_by_its_session),
-		cmocka_unit_test(a_session_without_its_leader_is_found),
-		cmocka_unit_test(an_attempt_lives_until_nothing_of_it_is_left),
-		cmocka_unit_test(what_is_missing_of_another_boot_is_gone),
-		cmocka_unit_test(what_cannot_be_seen_from_here_is_not_gone),
-		cmocka_unit_test(a_handler_keeps_no_other_attempt_alive),
-		cmocka_unit_test(a_folder_that_is_not_ours_is_not_believed),
-		cmocka_unit_test(
-		    a_file_that_a_sweep_removes_before_its_lock_is_made_again),
-		cmocka_unit_test(
-		    a_file_without_a_line_is_removed_unless_it_is_held),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown)

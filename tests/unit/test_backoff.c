@@ -3,13 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "backoff.h"
 
@@ -42,13 +36,11 @@ static const struct row {
 	{ "a first pause beyond the end", DAY, 3, HOUR, DAY, DAY },
 };
 
-static void
-pauses_are_between(void **state)
+TEST(pauses_are_between)
 {
 	int64_t least, most;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 
@@ -63,13 +55,11 @@ pauses_are_between(void **state)
 }
 
 /* However often it failed: never shorter, and spread evenly. */
-static void
-pauses_grow_and_are_spread(void **state)
+TEST(pauses_grow_and_are_spread)
 {
 	int64_t pause, before = 0;
 	int failures;
 
-	(void)state;
 	for (failures = 1; failures < 100; failures++) {
 		pause = backoff_pause(700, failures, HOUR, LEAST);
 		assert_true(pause >= before);
@@ -77,15 +67,4 @@ pauses_grow_and_are_spread(void **state)
 	}
 	assert_int_equal(backoff_pause(1000, 1, HOUR, UINT32_MAX / 2), 1249);
 	assert_int_equal(backoff_pause(1000, 1, HOUR, UINT32_MAX / 4), 1124);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pauses_are_between),
-		cmocka_unit_test(pauses_grow_and_are_spread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "budget.h"
 #include "clock.h"
@@ -65,14 +60,12 @@ start_and_see_it_wait(struct taker *t)
 	assert_false(atomic_load(&t->has));
 }
 
-static void
-no_more_than_the_total_is_taken(void **state)
+TEST(no_more_than_the_total_is_taken)
 {
 	struct taker one = {
 		.budget = budget_new(10), .bytes = 1, .patience = LONG
 	};
 
-	(void)state;
 	assert_non_null(one.budget);
 	assert_true(budget_take(one.budget, 4, 0));
 	assert_true(budget_take(one.budget, 6, 0));
@@ -87,8 +80,7 @@ no_more_than_the_total_is_taken(void **state)
 	budget_free(NULL);
 }
 
-static void
-a_later_demand_does_not_pass_one_that_waits(void **state)
+TEST(a_later_demand_does_not_pass_one_that_waits)
 {
 	struct taker all = {
 		.budget = budget_new(10), .bytes = 10, .patience = LONG
@@ -97,7 +89,6 @@ a_later_demand_does_not_pass_one_that_waits(void **state)
 		.budget = all.budget, .bytes = 1, .patience = LONG
 	};
 
-	(void)state;
 	assert_non_null(all.budget);
 	assert_true(budget_take(all.budget, 1, 0));
 	start_and_see_it_wait(&all);
@@ -112,15 +103,13 @@ a_later_demand_does_not_pass_one_that_waits(void **state)
 	budget_free(all.budget);
 }
 
-static void
-a_wait_ends_at_its_time(void **state)
+TEST(a_wait_ends_at_its_time)
 {
 	struct taker all = { .budget = budget_new(10), .bytes = 10 };
 	struct taker one = {
 		.budget = all.budget, .bytes = 1, .patience = LONG
 	};
 
-	(void)state;
 	assert_non_null(all.budget);
 	assert_true(budget_take(all.budget, 1, 0));
 	assert_false(budget_take(all.budget, 10, 0));
@@ -137,14 +126,12 @@ a_wait_ends_at_its_time(void **state)
 	budget_free(all.budget);
 }
 
-static void
-no_thread_waits_after_the_stop(void **state)
+TEST(no_thread_waits_after_the_stop)
 {
 	struct taker all = {
 		.budget = budget_new(10), .bytes = 10, .patience = LONG
 	};
 
-	(void)state;
 	assert_non_null(all.budget);
 	assert_true(budget_take(all.budget, 1, 0));
 	start_and_see_it_wait(&all);
@@ -155,17 +142,4 @@ no_thread_waits_after_the_stop(void **state)
 	assert_true(budget_take(all.budget, 9, 0));
 	budget_give(all.budget, 10);
 	budget_free(all.budget);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_more_than_the_total_is_taken),
-		cmocka_unit_test(a_later_demand_does_not_pass_one_that_waits),
-		cmocka_unit_test(a_wait_ends_at_its_time),
-		cmocka_unit_test(no_thread_waits_after_the_stop),
-	};
-
-	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

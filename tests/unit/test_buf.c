@@ -4,13 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "buf.h"
 
@@ -21,12 +15,10 @@ assert_holds(const struct buf *b, const char *text)
 	assert_string_equal(b->data, text);
 }
 
-static void
-new_one_is_an_empty_string(void **state)
+TEST(new_one_is_an_empty_string)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10);
 	assert_holds(&b, "");
 	assert_int_equal(b.cap, 0);
@@ -41,12 +33,10 @@ new_one_is_an_empty_string(void **state)
 	assert_int_equal(b.max, 10);
 }
 
-static void
-appends_of_every_kind(void **state)
+TEST(appends_of_every_kind)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 100);
 	assert_int_equal(buf_add(&b, "abc", 2), RC_OK);
 	assert_int_equal(buf_addc(&b, '-'), RC_OK);
@@ -58,14 +48,12 @@ appends_of_every_kind(void **state)
 	buf_free(&b);
 }
 
-static void
-maximum_is_reached_but_not_passed(void **state)
+TEST(maximum_is_reached_but_not_passed)
 {
 	static const size_t maxima[] = { 0, 1, 63, 64, 65, 1000 };
 	struct buf b;
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < sizeof(maxima) / sizeof(maxima[0]); i++) {
 		buf_init(&b, maxima[i]);
 		for (n = 0; n < maxima[i]; n++)
@@ -82,12 +70,10 @@ maximum_is_reached_but_not_passed(void **state)
 	}
 }
 
-static void
-append_that_fails_changes_nothing(void **state)
+TEST(append_that_fails_changes_nothing)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 5);
 	assert_int_equal(buf_adds(&b, "abc"), RC_OK);
 	assert_int_equal(buf_adds(&b, "def"), RC_LIMIT);
@@ -97,12 +83,10 @@ append_that_fails_changes_nothing(void **state)
 	buf_free(&b);
 }
 
-static void
-lengths_that_would_overflow_are_no_memory(void **state)
+TEST(lengths_that_would_overflow_are_no_memory)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, SIZE_MAX);
 	assert_int_equal(buf_adds(&b, "abc"), RC_OK);
 	assert_int_equal(buf_reserve(&b, SIZE_MAX - 3), RC_NOMEM);
@@ -112,12 +96,10 @@ lengths_that_would_overflow_are_no_memory(void **state)
 	buf_free(&b);
 }
 
-static void
-reserved_room_is_counted_when_committed(void **state)
+TEST(reserved_room_is_counted_when_committed)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 300);
 	assert_int_equal(buf_reserve(&b, 200), RC_OK);
 	memset(b.data, 'z', 200);
@@ -130,12 +112,10 @@ reserved_room_is_counted_when_committed(void **state)
 	buf_free(&b);
 }
 
-static void
-consume_takes_from_the_front(void **state)
+TEST(consume_takes_from_the_front)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10);
 	assert_int_equal(buf_adds(&b, "abcdef"), RC_OK);
 	buf_consume(&b, 2);
@@ -147,12 +127,10 @@ consume_takes_from_the_front(void **state)
 	buf_free(&b);
 }
 
-static void
-truncate_takes_from_the_end(void **state)
+TEST(truncate_takes_from_the_end)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10);
 	assert_int_equal(buf_adds(&b, "abcdef"), RC_OK);
 	buf_truncate(&b, 6);
@@ -165,12 +143,10 @@ truncate_takes_from_the_end(void **state)
 	buf_free(&b);
 }
 
-static void
-bytes_may_be_nul(void **state)
+TEST(bytes_may_be_nul)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10);
 	assert_int_equal(buf_add(&b, "a\0b", 3), RC_OK);
 	assert_int_equal(b.len, 3);
@@ -178,12 +154,10 @@ bytes_may_be_nul(void **state)
 	buf_free(&b);
 }
 
-static void
-every_return_code_has_a_text_of_its_own(void **state)
+TEST(every_return_code_has_a_text_of_its_own)
 {
 	int i, j;
 
-	(void)state;
 	for (i = RC_OK; i <= RC_INVALID; i++) {
 		assert_true(strlen(rc_text((enum rc)i)) > 0);
 		assert_string_not_equal(
@@ -194,23 +168,4 @@ every_return_code_has_a_text_of_its_own(void **state)
 	}
 	assert_string_equal(
 	    rc_text((enum rc)(RC_INVALID + 1)), "unknown return code");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_one_is_an_empty_string),
-		cmocka_unit_test(appends_of_every_kind),
-		cmocka_unit_test(maximum_is_reached_but_not_passed),
-		cmocka_unit_test(append_that_fails_changes_nothing),
-		cmocka_unit_test(lengths_that_would_overflow_are_no_memory),
-		cmocka_unit_test(reserved_room_is_counted_when_committed),
-		cmocka_unit_test(consume_takes_from_the_front),
-		cmocka_unit_test(truncate_takes_from_the_end),
-		cmocka_unit_test(bytes_may_be_nul),
-		cmocka_unit_test(every_return_code_has_a_text_of_its_own),
-	};
-
-	return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "caller.h"
 
@@ -53,13 +48,11 @@ static const struct {
 	{ "192.0.2.7", NULL, "37dad677" },
 };
 
-static void
-callers_are_told_apart_by_scope_or_address(void **state)
+TEST(callers_are_told_apart_by_scope_or_address)
 {
 	char name[CALLER_NAME_LEN + 1];
 	int64_t n;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		memset(name, 'x', sizeof(name));
 		caller_name(rows[i].scope, rows[i].address, name);
@@ -72,28 +65,24 @@ callers_are_told_apart_by_scope_or_address(void **state)
 	}
 }
 
-static void
-numbers_of_a_caller_are_neighbours(void **state)
+TEST(numbers_of_a_caller_are_neighbours)
 {
 	const int64_t a = number("", "192.0.2.7", "/pay");
 	const int64_t b = number("", "192.0.2.7", "");
 	const int64_t other = number("", "192.0.2.8", "/pay");
 
-	(void)state;
 	assert_int_not_equal(a, b);
 	assert_int_equal(a >> CALLER_ROUTE_BITS, b >> CALLER_ROUTE_BITS);
 	assert_int_not_equal(
 	    a >> CALLER_ROUTE_BITS, other >> CALLER_ROUTE_BITS);
 }
 
-static void
-numbers_depend_on_the_secret(void **state)
+TEST(numbers_depend_on_the_secret)
 {
 	static const unsigned char another[SCOPE_SECRET_LEN] = { 1, 2, 4 };
 	unsigned char cookie[CALLER_COOKIE_LEN], same[CALLER_COOKIE_LEN];
 	int64_t n;
 
-	(void)state;
 	assert_int_equal(
 	    caller_number(another, "", "192.0.2.7", "/pay", &n), RC_OK);
 	assert_int_not_equal(n, number("", "192.0.2.7", "/pay"));
@@ -104,16 +93,4 @@ numbers_depend_on_the_secret(void **state)
 	assert_memory_not_equal(cookie, same, sizeof(same));
 	assert_int_equal(caller_cookie(another, "a=b", same), RC_OK);
 	assert_memory_not_equal(cookie, same, sizeof(same));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(callers_are_told_apart_by_scope_or_address),
-		cmocka_unit_test(numbers_of_a_caller_are_neighbours),
-		cmocka_unit_test(numbers_depend_on_the_secret),
-	};
-
-	return cmocka_run_group_tests_name("caller", tests, NULL, NULL);
 }

@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cgicrlf.h"
 
@@ -38,10 +33,8 @@ static const struct row {
 	{ "nothing", "", "" },
 };
 
-static void
-every_line_ends_in_crlf(void **state)
+TEST(every_line_ends_in_crlf)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const size_t len = strlen(rows[i].in);
 
@@ -68,13 +61,11 @@ every_line_ends_in_crlf(void **state)
 	}
 }
 
-static void
-no_more_than_twice_as_many_bytes(void **state)
+TEST(no_more_than_twice_as_many_bytes)
 {
 	struct cgicrlf c = { 0 };
 	char in[64], out[2 * sizeof(in)];
 
-	(void)state;
 	memset(in, '\n', sizeof(in));
 	in[0] = 'A';
 	assert_int_equal(cgicrlf_pass(&c, in, sizeof(in), out), sizeof(in) + 2);
@@ -84,15 +75,4 @@ no_more_than_twice_as_many_bytes(void **state)
 	assert_int_equal(
 	    cgicrlf_pass(&c, in, sizeof(in), out), sizeof(in) + sizeof(in) / 2);
 	assert_false(cgicrlf_is_body(&c));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_line_ends_in_crlf),
-		cmocka_unit_test(no_more_than_twice_as_many_bytes),
-	};
-
-	return cmocka_run_group_tests_name("cgicrlf", tests, NULL, NULL);
 }

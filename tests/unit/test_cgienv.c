@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cgienv.h"
 #include "limit.h"
@@ -175,16 +168,13 @@ check_row(const struct row *w)
 		free(daemon[i]);
 }
 
-static void
-who_gives_which_variable(void **state)
+TEST(who_gives_which_variable)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		check_row(&rows[i]);
 }
 
-static void
-once_variables_cannot_be_forged(void **state)
+TEST(once_variables_cannot_be_forged)
 {
 	static const char *const text[] = { "ONCE_KEY", "forged",
 		"ONCE_DATABASE", "forged", NULL };
@@ -198,7 +188,6 @@ once_variables_cannot_be_forged(void **state)
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
 
-	(void)state;
 	assert_int_equal(
 	    cgienv_make(&rq, &rt, NULL, &once, &with, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_KEY"), "k\"1");
@@ -216,8 +205,7 @@ once_variables_cannot_be_forged(void **state)
 	free(names[0]);
 }
 
-static void
-the_database_is_named_where_it_is_shared(void **state)
+TEST(the_database_is_named_where_it_is_shared)
 {
 	static const char *const text[] = { NULL };
 	static const char token[] = "0123456789abcdef0123456789abcdef";
@@ -228,7 +216,6 @@ the_database_is_named_where_it_is_shared(void **state)
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
 
-	(void)state;
 	assert_int_equal(
 	    cgienv_make(&rq, &rt, NULL, &once, &alone, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_DATABASE"), "/var/lib/once.db");
@@ -243,8 +230,7 @@ the_database_is_named_where_it_is_shared(void **state)
 	cgienv_free(&env);
 }
 
-static void
-no_daemon_environment_at_all(void **state)
+TEST(no_daemon_environment_at_all)
 {
 	static const char *const text[] = { NULL };
 	struct conf_program rt = { 0 };
@@ -252,7 +238,6 @@ no_daemon_environment_at_all(void **state)
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
 
-	(void)state;
 	assert_int_equal(
 	    cgienv_make(&rq, &rt, NULL, NULL, &alone, &env), RC_OK);
 	assert_int_equal(count(&env), 1);
@@ -321,12 +306,10 @@ set(const char **text, size_t *n, const char *name, const char *value)
 	text[*n] = NULL;
 }
 
-static void
-script_is_split(void **state)
+TEST(script_is_split)
 {
 	const struct conf_program rt = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(splits); i++) {
 		const struct split *w = &splits[i];
 		const char *text[2 * NPARAMS + 1] = { NULL };
@@ -366,8 +349,7 @@ script_is_split(void **state)
 	}
 }
 
-static void
-script_runs_out_of_segments(void **state)
+TEST(script_runs_out_of_segments)
 {
 	static const char *const text[] = { "SCRIPT_FILENAME", "/a/b", NULL };
 	static const char *const flat[] = { "SCRIPT_FILENAME", "ab", NULL };
@@ -375,7 +357,6 @@ script_runs_out_of_segments(void **state)
 	struct cgienv_script s;
 	struct request rq = request(text, params, 0);
 
-	(void)state;
 	cgienv_script_init(&s);
 	assert_int_equal(cgienv_script_name(&rq, &s), RC_OK);
 	assert_true(cgienv_script_shorten(&s));
@@ -390,14 +371,12 @@ script_runs_out_of_segments(void **state)
 	cgienv_script_free(&s);
 }
 
-static void
-script_that_has_no_name(void **state)
+TEST(script_that_has_no_name)
 {
 	static const char *const texts[][5] = { { NULL },
 		{ "SCRIPT_NAME", "/x", NULL }, { "DOCUMENT_ROOT", "/x", NULL },
 		{ "SCRIPT_FILENAME", "", "SCRIPT_NAME", "/x", NULL } };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct param params[NPARAMS];
 		struct cgienv_script s;
@@ -409,8 +388,7 @@ script_that_has_no_name(void **state)
 	}
 }
 
-static void
-script_that_is_too_long(void **state)
+TEST(script_that_is_too_long)
 {
 	char *name = malloc(LIMIT_PATH + 2);
 	const char *text[] = { "SCRIPT_FILENAME", name, NULL };
@@ -418,7 +396,6 @@ script_that_is_too_long(void **state)
 	struct cgienv_script s;
 	struct request rq = request(text, params, 0);
 
-	(void)state;
 	assert_non_null(name);
 	for (size_t n = LIMIT_PATH; n <= LIMIT_PATH + 1; n++) {
 		memset(name, '/', n);
@@ -431,8 +408,7 @@ script_that_is_too_long(void **state)
 	free(name);
 }
 
-static void
-form_key_is_given_and_cannot_be_forged(void **state)
+TEST(form_key_is_given_and_cannot_be_forged)
 {
 	static const char *const text[] = { "ONCE_FORM_KEY", "forged", NULL };
 	const struct cgienv_daemon with = { .form_key = "a-uuid" };
@@ -441,7 +417,6 @@ form_key_is_given_and_cannot_be_forged(void **state)
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
 
-	(void)state;
 	assert_int_equal(cgienv_make(&rq, &rt, NULL, NULL, &with, &env), RC_OK);
 	assert_string_equal(get(&env, "ONCE_FORM_KEY"), "a-uuid");
 	cgienv_free(&env);
@@ -451,8 +426,7 @@ form_key_is_given_and_cannot_be_forged(void **state)
 	cgienv_free(&env);
 }
 
-static void
-environment_limits(void **state)
+TEST(environment_limits)
 {
 	/* "A=...", "PATH=/p", each with its NUL */
 	const size_t room = LIMIT_ENV - 3 - 8;
@@ -465,7 +439,6 @@ environment_limits(void **state)
 	struct request rq = request(text, params, 0);
 	struct cgienv env;
 
-	(void)state;
 	assert_non_null(value);
 	memset(value, 'x', room + 1);
 	value[room] = '\0';
@@ -482,8 +455,7 @@ environment_limits(void **state)
 	free(daemon[0]);
 }
 
-static void
-environment_count_limit(void **state)
+TEST(environment_count_limit)
 {
 	static char names[LIMIT_ENV_COUNT][8];
 	static struct param params[LIMIT_ENV_COUNT];
@@ -491,7 +463,6 @@ environment_count_limit(void **state)
 	struct request rq = { .params = params };
 	struct cgienv env;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(params); i++) {
 		snprintf(names[i], sizeof(names[i]), "A%zu", i);
 		params[i] = (struct param){ names[i], "" };
@@ -507,8 +478,7 @@ environment_count_limit(void **state)
 }
 
 /* Everything but credentials, byte for byte. */
-static void
-what_is_kept_of_a_request(void **state)
+TEST(what_is_kept_of_a_request)
 {
 	static const char *const text[] = { "REQUEST_METHOD", "POST",
 		"HTTP_AUTHORIZATION", "Basic eDp5", "HTTP_X", "",
@@ -521,7 +491,6 @@ what_is_kept_of_a_request(void **state)
 	struct request rq = request(text, params, 0);
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, sizeof(kept) + 1);
 	assert_int_equal(cgienv_keep(&rq, &out), RC_OK);
 	assert_int_equal(out.len, sizeof(kept));
@@ -534,8 +503,7 @@ what_is_kept_of_a_request(void **state)
 }
 
 /* An effect has no request: nothing but what the operator and we say. */
-static void
-an_effect_gets_its_own_variables(void **state)
+TEST(an_effect_gets_its_own_variables)
 {
 	char path[] = "PATH=/p", tz[] = "TZ=UTC", key[] = "ONCE_KEY=forged";
 	char *daemon[] = { path, tz, key, NULL };
@@ -545,7 +513,6 @@ an_effect_gets_its_own_variables(void **state)
 	struct cgienv_effect effect = { "uuid", "mail", "a=b \" c", "" };
 	struct cgienv env;
 
-	(void)state;
 	assert_int_equal(
 	    cgienv_make_effect(&conf, &effect, daemon, &env), RC_OK);
 	assert_int_equal(count(&env), 6);
@@ -559,8 +526,7 @@ an_effect_gets_its_own_variables(void **state)
 }
 
 /* As many as there may be, half of them twice. */
-static void
-of_many_repeated_ones_the_last(void **state)
+TEST(of_many_repeated_ones_the_last)
 {
 	static char names[2 * LIMIT_PARAM_COUNT / 3][8];
 	struct param params[LIMIT_PARAM_COUNT];
@@ -570,7 +536,6 @@ of_many_repeated_ones_the_last(void **state)
 	struct cgienv env;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < n; i++) {
 		snprintf(names[i], sizeof(names[i]), "N%zu", i);
 		params[i] = (struct param){ names[i], "first" };
@@ -585,27 +550,4 @@ of_many_repeated_ones_the_last(void **state)
 		assert_string_equal(get(&env, names[i]),
 		    i < LIMIT_PARAM_COUNT - n ? "last" : "first");
 	cgienv_free(&env);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_many_repeated_ones_the_last),
-		cmocka_unit_test(who_gives_which_variable),
-		cmocka_unit_test(once_variables_cannot_be_forged),
-		cmocka_unit_test(the_database_is_named_where_it_is_shared),
-		cmocka_unit_test(no_daemon_environment_at_all),
-		cmocka_unit_test(script_is_split),
-		cmocka_unit_test(script_runs_out_of_segments),
-		cmocka_unit_test(script_that_has_no_name),
-		cmocka_unit_test(script_that_is_too_long),
-		cmocka_unit_test(form_key_is_given_and_cannot_be_forged),
-		cmocka_unit_test(environment_limits),
-		cmocka_unit_test(environment_count_limit),
-		cmocka_unit_test(what_is_kept_of_a_request),
-		cmocka_unit_test(an_effect_gets_its_own_variables),
-	};
-
-	return cmocka_run_group_tests_name("cgienv", tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cgihead.h"
 
@@ -102,10 +95,8 @@ parse(
 	return v;
 }
 
-static void
-accepted(void **state)
+TEST(accepted)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good *g = &good[i];
 		size_t n = strlen(g->head);
@@ -212,10 +203,8 @@ static const struct mend {
 	    T },
 };
 
-static void
-mended(void **state)
+TEST(mended)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(mends) / sizeof(mends[0]); i++) {
 		const struct mend *m = &mends[i];
 		size_t n = strlen(m->head);
@@ -304,10 +293,8 @@ static const struct bad {
 	    T "Content-Length: 99999999999999999999\n\n", LENGTH },
 };
 
-static void
-refused(void **state)
+TEST(refused)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct bad *b = &bad[i];
 		size_t n = strlen(b->head);
@@ -331,28 +318,24 @@ refused(void **state)
 }
 
 /* Empty lines alone are no head; more may come. */
-static void
-nothing_but_empty_lines(void **state)
+TEST(nothing_but_empty_lines)
 {
 	struct response r;
 	struct cgihead h;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(parse("\n\r\n", 3, true, &r, &h), CGIHEAD_NO_END);
 	assert_int_equal(parse("\n\r\n", 3, false, &r, &h), CGIHEAD_MORE);
 	response_free(&r);
 }
 
-static void
-local_redirect(void **state)
+TEST(local_redirect)
 {
 	static const char out[] =
 	    "Location: /next?a=b\nSet-Cookie: c\n\nignored";
 	struct response r;
 	struct cgihead h;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(parse(out, sizeof(out) - 1, true, &r, &h), OK);
 	assert_int_equal(r.kind, RESPONSE_LOCAL_REDIRECT);
@@ -371,8 +354,7 @@ local_redirect(void **state)
 	"\" is none of completed, not-executed, " \
 	"status, unknown"
 
-static void
-outcome_field(void **state)
+TEST(outcome_field)
 {
 	static const struct {
 		const char *fields;
@@ -404,7 +386,6 @@ outcome_field(void **state)
 		    CGIHEAD_SAYS_UNKNOWN, "Idempotency-Outcome comes twice" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char out[256];
 		struct response r;
@@ -420,13 +401,11 @@ outcome_field(void **state)
 	}
 }
 
-static void
-sendfile_is_not_replayable(void **state)
+TEST(sendfile_is_not_replayable)
 {
 	static const char *const names[] = { "X-Sendfile", "x-sendfile",
 		"X-Sendfile2", "X-LIGHTTPD-send-file", "X-Accel-Redirect" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char out[256], fields[256];
 		struct response r;
@@ -442,14 +421,12 @@ sendfile_is_not_replayable(void **state)
 	}
 }
 
-static void
-content_length(void **state)
+TEST(content_length)
 {
 	struct response r;
 	struct cgihead h;
 	const char *out = T "content-length: 009223372036854775799\n\n";
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
 	assert_true(h.content_length == INT64_C(9223372036854775799));
@@ -475,14 +452,12 @@ head_of(size_t n)
 	return s;
 }
 
-static void
-head_length_limit(void **state)
+TEST(head_length_limit)
 {
 	struct response r;
 	struct cgihead h;
 	char *s;
 
-	(void)state;
 	response_init(&r);
 	s = head_of(LIMIT_HEAD);
 	assert_int_equal(parse(s, LIMIT_HEAD, true, &r, &h), OK);
@@ -497,15 +472,13 @@ head_length_limit(void **state)
 	response_free(&r);
 }
 
-static void
-field_count_limit(void **state)
+TEST(field_count_limit)
 {
 	char s[LIMIT_FIELDS * 8 + 64];
 	struct response r;
 	struct cgihead h;
 	size_t n;
 
-	(void)state;
 	response_init(&r);
 	for (int more = 0; more < 2; more++) {
 		n = (size_t)snprintf(s, sizeof(s), T);
@@ -519,15 +492,13 @@ field_count_limit(void **state)
 }
 
 /* Kept as "Name: value CRLF" the fields are longer than they were written. */
-static void
-fields_that_grow_beyond_the_limit(void **state)
+TEST(fields_that_grow_beyond_the_limit)
 {
 	const size_t n = LIMIT_HEAD - 2;
 	char *s = malloc(n);
 	struct response r;
 	struct cgihead h;
 
-	(void)state;
 	assert_non_null(s);
 	memset(s, 'x', n);
 	memcpy(s, "Status:200\nA:", 13);
@@ -540,10 +511,8 @@ fields_that_grow_beyond_the_limit(void **state)
 	free(s);
 }
 
-static void
-every_verdict_has_a_text(void **state)
+TEST(every_verdict_has_a_text)
 {
-	(void)state;
 	for (int m = 0; m < CGIHEAD_MENDINGS; m++)
 		for (int w = 0; w < m; w++)
 			assert_string_not_equal(
@@ -558,25 +527,4 @@ every_verdict_has_a_text(void **state)
 			assert_string_not_equal(text,
 			    cgihead_verdict_text((enum cgihead_verdict)w));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepted),
-		cmocka_unit_test(mended),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(nothing_but_empty_lines),
-		cmocka_unit_test(local_redirect),
-		cmocka_unit_test(outcome_field),
-		cmocka_unit_test(sendfile_is_not_replayable),
-		cmocka_unit_test(content_length),
-		cmocka_unit_test(head_length_limit),
-		cmocka_unit_test(field_count_limit),
-		cmocka_unit_test(fields_that_grow_beyond_the_limit),
-		cmocka_unit_test(every_verdict_has_a_text),
-	};
-
-	return cmocka_run_group_tests_name("cgihead", tests, NULL, NULL);
 }

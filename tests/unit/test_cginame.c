@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cginame.h"
 
@@ -80,12 +75,10 @@ static const struct {
 	{ "/..", "/.." },
 };
 
-static void
-path_info_that_leads_out_of_script_name(void **state)
+TEST(path_info_that_leads_out_of_script_name)
 {
 	struct buf out;
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(climbs); i++) {
 		buf_init(&out, 1000);
 		if (cginame_path(climbs[i].script_name, climbs[i].path_info,
@@ -97,13 +90,11 @@ path_info_that_leads_out_of_script_name(void **state)
 	}
 }
 
-static void
-every_spelling_of_a_path(void **state)
+TEST(every_spelling_of_a_path)
 {
 	struct buf out;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(paths); i++) {
 		buf_init(&out, 100);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
@@ -118,13 +109,11 @@ every_spelling_of_a_path(void **state)
 }
 
 /* What a path was made from may not make another one. */
-static void
-resolved_path_stays_as_it_is(void **state)
+TEST(resolved_path_stays_as_it_is)
 {
 	struct buf out, again;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(paths); i++) {
 		buf_init(&out, 100);
 		buf_init(&again, 100);
@@ -138,12 +127,10 @@ resolved_path_stays_as_it_is(void **state)
 	}
 }
 
-static void
-path_above_the_limit_is_refused(void **state)
+TEST(path_above_the_limit_is_refused)
 {
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 8);
 	assert_int_equal(cginame_path("/1234", "567", &out), RC_LIMIT);
 	assert_int_equal(out.len, 0);
@@ -164,13 +151,11 @@ static const struct {
 	{ "empty", "", "HTTP_" },
 };
 
-static void
-names_of_variables(void **state)
+TEST(names_of_variables)
 {
 	char out[64];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(variables); i++) {
 		assert_int_equal(
 		    cginame_variable(variables[i].field, out, sizeof(out)),
@@ -180,30 +165,13 @@ names_of_variables(void **state)
 	}
 }
 
-static void
-variable_that_does_not_fit_is_refused(void **state)
+TEST(variable_that_does_not_fit_is_refused)
 {
 	char out[7] = "before";
 
-	(void)state;
 	assert_int_equal(cginame_variable("ab", out, sizeof(out)), RC_LIMIT);
 	assert_string_equal(out, "");
 	assert_int_equal(cginame_variable("a", out, sizeof(out)), RC_OK);
 	assert_string_equal(out, "HTTP_A");
 	assert_int_equal(cginame_variable("a", out, 1), RC_LIMIT);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_spelling_of_a_path),
-		cmocka_unit_test(path_info_that_leads_out_of_script_name),
-		cmocka_unit_test(resolved_path_stays_as_it_is),
-		cmocka_unit_test(path_above_the_limit_is_refused),
-		cmocka_unit_test(names_of_variables),
-		cmocka_unit_test(variable_that_does_not_fit_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("cginame", tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cgistatus.h"
 
@@ -43,10 +37,8 @@ static const struct {
 	{ "Location:\n\n", 200 },
 };
 
-static void
-every_head(void **state)
+TEST(every_head)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const size_t n = strlen(rows[i].output);
 		/* without a byte behind it, for the sanitizers */
@@ -61,14 +53,4 @@ every_head(void **state)
 			    cgistatus_peek(output, n));
 		free(output);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_head),
-	};
-
-	return cmocka_run_group_tests_name("cgistatus", tests, NULL, NULL);
 }

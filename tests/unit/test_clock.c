@@ -29,12 +29,10 @@ clock_gettime(clockid_t id, struct timespec *ts)
 	return (int)r;
 }
 
-static void
-clocks_do_not_go_back(void **state)
+TEST(clocks_do_not_go_back)
 {
 	int64_t mono = clock_mono(), boot = clock_boot(), end = mono + 20;
 
-	(void)state;
 	assert_true(boot > 0);
 	while (mono < end) {
 		assert_true(clock_mono() >= mono);
@@ -46,13 +44,11 @@ clocks_do_not_go_back(void **state)
 }
 
 /* To the millisecond, or one that lies on an edge. */
-static void
-the_wall_clock_at_boot_stands_still(void **state)
+TEST(the_wall_clock_at_boot_stands_still)
 {
 	int64_t first = clock_wall_at_boot(), now, end = clock_mono() + 20;
 	int64_t difference;
 
-	(void)state;
 	do {
 		now = clock_wall_at_boot();
 		assert_true(now - first >= -1 && now - first <= 1);
@@ -62,8 +58,7 @@ the_wall_clock_at_boot_stands_still(void **state)
 }
 
 /* The ends of 32 bits of seconds, signed and not, and of a kernel's clock. */
-static void
-a_wall_clock_past_2038_is_read(void **state)
+TEST(a_wall_clock_past_2038_is_read)
 {
 	static const struct {
 		int64_t wall;
@@ -76,7 +71,6 @@ a_wall_clock_past_2038_is_read(void **state)
 	char text[DATE_RFC3339_LEN + 1];
 	int64_t at_boot, now;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(moments); i++) {
 		ahead = 0;
 		ahead = (moments[i].wall - clock_wall()) / 1000 + 1;
@@ -91,8 +85,7 @@ a_wall_clock_past_2038_is_read(void **state)
 }
 
 /* Deadlines are in the store's time; only the answer's expiry is the wall's. */
-static void
-a_key_lives_past_2038(void **state)
+TEST(a_key_lives_past_2038)
 {
 	const int64_t eve = 2147483648000 - HOUR / 2;
 	char date[DATE_IMF_LEN + 1];
@@ -128,14 +121,12 @@ post(void *sem)
 	return NULL;
 }
 
-static void
-a_semaphore_is_waited_for_by_the_monotonic_clock(void **state)
+TEST(a_semaphore_is_waited_for_by_the_monotonic_clock)
 {
 	const int64_t start = clock_mono();
 	pthread_t thread;
 	sem_t sem;
 
-	(void)state;
 	sem_init(&sem, 0, 1);
 	assert_true(clock_wait_mono(&sem, start - 1000));
 	assert_false(clock_wait_mono(&sem, start - 1000));
@@ -147,12 +138,10 @@ a_semaphore_is_waited_for_by_the_monotonic_clock(void **state)
 	sem_destroy(&sem);
 }
 
-static void
-the_boot_has_one_name(void **state)
+TEST(the_boot_has_one_name)
 {
 	char one[CLOCK_BOOT_ID_LEN + 1], two[CLOCK_BOOT_ID_LEN + 1];
 
-	(void)state;
 	assert_true(clock_boot_id(one));
 	assert_true(clock_boot_id(two));
 	assert_int_equal(strlen(one), CLOCK_BOOT_ID_LEN);
@@ -160,12 +149,10 @@ the_boot_has_one_name(void **state)
 	assert_int_equal(one[8], '-');
 }
 
-static void
-local_time_for_syslog(void **state)
+TEST(local_time_for_syslog)
 {
 	char text[CLOCK_SYSLOG_LEN + 1];
 
-	(void)state;
 	setenv("TZ", "UTC-2", 1);
 	/* two hours east of Greenwich */
 	tzset();
@@ -175,21 +162,4 @@ local_time_for_syslog(void **state)
 	assert_string_equal(text, "Jan  8 01:59:59");
 	unsetenv("TZ");
 	tzset();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clocks_do_not_go_back),
-		cmocka_unit_test(the_wall_clock_at_boot_stands_still),
-		cmocka_unit_test(a_wall_clock_past_2038_is_read),
-		cmocka_unit_test(a_key_lives_past_2038),
-		cmocka_unit_test(
-		    a_semaphore_is_waited_for_by_the_monotonic_clock),
-		cmocka_unit_test(the_boot_has_one_name),
-		cmocka_unit_test(local_time_for_syslog),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

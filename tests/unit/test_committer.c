@@ -6,13 +6,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "clock.h"
 #include "committer_impl.h"
@@ -108,28 +104,24 @@ close_it(void *arg)
 	return NULL;
 }
 
-static void
-where_syncs_are_slow_it_waits_until_those_it_told_are_back(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(where_syncs_are_slow_it_waits_until_those_it_told_are_back)
 {
-	(void)state;
 	c.expected = 3;
 	syncs_took(HOUR, HOUR);
 	assert_int_equal(gather(two_come), 3);
 }
 
-static void
-a_lone_caller_waits_for_no_other(void **state)
+CASE(a_lone_caller_waits_for_no_other)
 {
-	(void)state;
 	c.expected = 1;
 	syncs_took(HOUR, HOUR);
 	assert_int_equal(gather(NULL), 1);
 }
 
-static void
-one_slow_sync_is_not_a_slow_disk(void **state)
+CASE(one_slow_sync_is_not_a_slow_disk)
 {
-	(void)state;
 	c.expected = 2;
 	syncs_took(300, HOUR);
 	assert_int_equal(gather(NULL), 1);
@@ -137,48 +129,40 @@ one_slow_sync_is_not_a_slow_disk(void **state)
 	assert_int_equal(gather(NULL), 1);
 }
 
-static void
-who_does_not_come_back_is_not_waited_for_longer_than_a_sync(void **state)
+CASE(who_does_not_come_back_is_not_waited_for_longer_than_a_sync)
 {
-	(void)state;
 	c.expected = 3;
 	syncs_took(4000, 4000);
 	assert_int_equal(gather(NULL), 1);
 }
 
-static void
-closing_ends_the_wait(void **state)
+CASE(closing_ends_the_wait)
 {
-	(void)state;
 	c.expected = 2;
 	syncs_took(HOUR, HOUR);
 	assert_int_equal(gather(close_it), 1);
 }
 
-static void
-a_lock_that_was_missed_just_now_refuses_nothing(void **state)
+#define LOCK(name) TEST_WITH(name, setup_lock, teardown)
+
+LOCK(a_lock_that_was_missed_just_now_refuses_nothing)
 {
-	(void)state;
 	c.locked_at = c.still_at = clock_mono();
 	assert_false(committer_is_held(&c));
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
-static void
-a_lock_that_others_take_by_turns_refuses_nothing(void **state)
+LOCK(a_lock_that_others_take_by_turns_refuses_nothing)
 {
-	(void)state;
 	c.locked_at = clock_mono() - hour + minute;
 	c.still_at = clock_mono();
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
-static void
-a_lock_that_one_holds_refuses_more_requests_than_may_wait(void **state)
+LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait)
 {
-	(void)state;
 	c.locked_at = c.still_at = clock_mono() - minute;
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
@@ -186,10 +170,8 @@ a_lock_that_one_holds_refuses_more_requests_than_may_wait(void **state)
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 }
 
-static void
-a_lock_not_had_for_busy_timeout_is_hardly_waited_for(void **state)
+LOCK(a_lock_not_had_for_busy_timeout_is_hardly_waited_for)
 {
-	(void)state;
 	c.locked_at = clock_mono() - hour;
 	c.still_at = clock_mono();
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
@@ -208,49 +190,25 @@ time_is_up(int64_t had_at, int64_t first_missed)
 	assert_int_equal(c.queue.n, 2);
 }
 
-static void
-time_that_is_up_says_nothing_of_a_lock_that_was_had(void **state)
+LOCK(time_that_is_up_says_nothing_of_a_lock_that_was_had)
 {
-	(void)state;
 	time_is_up(clock_mono() + hour, clock_mono() + hour);
 	assert_false(committer_gave_up(&c));
 	assert_int_equal(committer_refusal(&c, &w[0]), RC_OK);
 }
 
-static void
-time_that_is_up_without_the_lock_spares_others_theirs(void **state)
+LOCK(time_that_is_up_without_the_lock_spares_others_theirs)
 {
-	(void)state;
 	time_is_up(clock_mono() - hour, clock_mono() + minute);
 	assert_true(committer_gave_up(&c));
 }
 
-#define LOCK(f) cmocka_unit_test_setup_teardown(f, setup_lock, teardown)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-		    where_syncs_are_slow_it_waits_until_those_it_told_are_back,
-		    setup, teardown),
-		cmocka_unit_test_setup_teardown(
-		    a_lone_caller_waits_for_no_other, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-		    one_slow_sync_is_not_a_slow_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-		    who_does_not_come_back_is_not_waited_for_longer_than_a_sync,
-		    setup, teardown),
-		cmocka_unit_test_setup_teardown(
-		    closing_ends_the_wait, setup, teardown),
-		LOCK(a_lock_that_was_missed_just_now_refuses_nothing),
-		LOCK(a_lock_that_others_take_by_turns_refuses_nothing),
-		LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait),
-		LOCK(a_lock_not_had_for_busy_timeout_is_hardly_waited_for),
-		LOCK(time_that_is_up_says_nothing_of_a_lock_that_was_had),
-		LOCK(time_that_is_up_without_the_lock_spares_others_theirs),
-	};
-
+	(void)state;
 	alarm(300);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(begin_group, NULL)

@@ -5,15 +5,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 
@@ -193,13 +185,11 @@ builtin(const struct conf *c)
 	assert_int_equal(c->neffects, 0);
 }
 
-static void
-defaults_hold_without_a_file(void **state)
+TEST(defaults_hold_without_a_file)
 {
 	struct conf_error err;
 	struct conf *conf = conf_default(&err);
 
-	(void)state;
 	assert_non_null(conf);
 	assert_null(conf->file);
 	assert_int_equal(conf->nroutes, 0);
@@ -208,15 +198,13 @@ defaults_hold_without_a_file(void **state)
 	conf_unref(conf);
 }
 
-static void
-defaults_hold_where_a_file_says_nothing(void **state)
+TEST(defaults_hold_where_a_file_says_nothing)
 {
 	static const char *const texts[] = { "", "\n", "; only\n# comments",
 		"[server]\n", "[server]\n[defaults]\n[route /a]\n",
 		"\xef\xbb\xbf[server]", "\xef\xbb\xbf", "\r\n\r\n", "  \t \n",
 		"[ server ] ; why\n" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct conf *conf = conf_from(texts[i]);
 
@@ -513,12 +501,10 @@ static const struct good effect_good[] = {
 	{ "environment =", E(program.environment), T(LIST, "") },
 };
 
-static void
-every_server_option_and_its_limits(void **state)
+TEST(every_server_option_and_its_limits)
 {
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(server_good); i++) {
 		struct conf *conf;
 
@@ -530,12 +516,10 @@ every_server_option_and_its_limits(void **state)
 	}
 }
 
-static void
-every_route_option_in_a_route_and_as_a_default(void **state)
+TEST(every_route_option_in_a_route_and_as_a_default)
 {
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(route_good); i++) {
 		struct conf *conf;
 
@@ -555,12 +539,10 @@ every_route_option_in_a_route_and_as_a_default(void **state)
 	}
 }
 
-static void
-every_effect_option_and_its_limits(void **state)
+TEST(every_effect_option_and_its_limits)
 {
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(effect_good); i++) {
 		struct conf *conf;
 
@@ -588,8 +570,7 @@ builtin_effect(const struct conf_effect *e)
 	list_is(&e->program.environment, "");
 }
 
-static void
-effects_are_sorted_by_name_and_take_no_defaults(void **state)
+TEST(effects_are_sorted_by_name_and_take_no_defaults)
 {
 	struct conf *conf =
 	    conf_from("[effect web-hook]\nprogram = /bin/w 'a b'\n"
@@ -598,7 +579,6 @@ effects_are_sorted_by_name_and_take_no_defaults(void **state)
 		      "[effect Mail]\nprogram = /bin/n\n");
 	static const char *const names[] = { "Mail", "mail", "web-hook" };
 
-	(void)state;
 	assert_int_equal(conf->neffects, COUNT(names));
 	for (size_t i = 0; i < COUNT(names); i++) {
 		assert_string_equal(conf->effects[i].name, names[i]);
@@ -614,14 +594,12 @@ effects_are_sorted_by_name_and_take_no_defaults(void **state)
 	conf_unref(conf);
 }
 
-static void
-effects_above_the_limit_are_refused(void **state)
+TEST(effects_above_the_limit_are_refused)
 {
 	size_t n = 0, size = 16 * 1024;
 	char *text = malloc(size);
 	struct conf *conf;
 
-	(void)state;
 	assert_non_null(text);
 	for (int i = 1; i <= 256; i++)
 		n += (size_t)snprintf(
@@ -1022,10 +1000,8 @@ check_bad(const char *section, const struct bad *rows, size_t n)
 	}
 }
 
-static void
-every_value_that_is_refused(void **state)
+TEST(every_value_that_is_refused)
 {
-	(void)state;
 	check_bad("[server]", server_bad, COUNT(server_bad));
 	check_bad("[defaults]", route_bad, COUNT(route_bad));
 	check_bad("[route /]", route_bad, COUNT(route_bad));
@@ -1221,10 +1197,8 @@ static const struct bad files[] = {
 	    "f:1: the effect needs a program" },
 };
 
-static void
-every_message_about_a_file(void **state)
+TEST(every_message_about_a_file)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++)
 		refused(files[i].text, files[i].message);
 	refused_bytes(
@@ -1245,13 +1219,11 @@ line_of(size_t n)
 	return text;
 }
 
-static void
-a_line_may_have_4096_bytes(void **state)
+TEST(a_line_may_have_4096_bytes)
 {
 	char comment[5000];
 	struct conf *conf;
 
-	(void)state;
 	conf = conf_from(line_of(4096));
 	assert_int_equal(strlen(conf->database), 4096 - strlen("database = "));
 	conf_unref(conf);
@@ -1266,15 +1238,13 @@ a_line_may_have_4096_bytes(void **state)
 	conf_unref(conf);
 }
 
-static void
-file_above_the_limit_is_refused(void **state)
+TEST(file_above_the_limit_is_refused)
 {
 	size_t n = 1024 * 1024;
 	char *text = malloc(n + 1);
 	struct conf_error err;
 	struct conf *conf;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '\n', n + 1);
 	assert_non_null(conf = conf_parse("f", text, n, &err));
@@ -1283,14 +1253,12 @@ file_above_the_limit_is_refused(void **state)
 	free(text);
 }
 
-static void
-routes_above_the_limit_are_refused(void **state)
+TEST(routes_above_the_limit_are_refused)
 {
 	size_t n = 0, size = 32 * 1024;
 	char *text = malloc(size);
 	struct conf *conf;
 
-	(void)state;
 	assert_non_null(text);
 	for (int i = 1; i <= 1024; i++)
 		n += (size_t)snprintf(text + n, size - n, "[route /%d]\n", i);
@@ -1304,8 +1272,7 @@ routes_above_the_limit_are_refused(void **state)
 	free(text);
 }
 
-static void
-lines_as_people_write_them(void **state)
+TEST(lines_as_people_write_them)
 {
 	struct conf *conf = conf_from("\xef\xbb\xbf# c\r\n"
 				      "[server]\t; c\r\n"
@@ -1317,7 +1284,6 @@ lines_as_people_write_them(void **state)
 				      "   key = required\n"
 				      "timeout = 5s\r");
 
-	(void)state;
 	assert_int_equal(conf->workers, 3);
 	assert_string_equal(conf->database, "/a;b#c=d:e");
 	assert_int_equal(conf->nroutes, 1);
@@ -1328,15 +1294,13 @@ lines_as_people_write_them(void **state)
 	conf_unref(conf);
 }
 
-static void
-lines_of_options_are_kept(void **state)
+TEST(lines_of_options_are_kept)
 {
 	struct conf *conf = conf_from("[server]\nsocket = /s\nallow_peers = a\n"
 				      "socket_user = b\nsocket_group = c\n"
 				      "[route /a]\nuser = d\n"
 				      "[defaults]\nuser = e\ngroup = f\n");
 
-	(void)state;
 	assert_int_equal(conf->socket_line, 2);
 	assert_int_equal(conf->allow_peers_line, 3);
 	assert_int_equal(conf->socket_user_line, 4);
@@ -1350,8 +1314,7 @@ lines_of_options_are_kept(void **state)
 	conf_unref(conf);
 }
 
-static void
-routes_take_defaults_in_any_order_and_are_sorted(void **state)
+TEST(routes_take_defaults_in_any_order_and_are_sorted)
 {
 	struct conf *conf =
 	    conf_from("[route /a]\nkey = ignore\nrelease =\n"
@@ -1362,7 +1325,6 @@ routes_take_defaults_in_any_order_and_are_sorted(void **state)
 		      "[route /]\n");
 	static const char *const paths[] = { "/a/aa", "/a/bb", "/a", "/" };
 
-	(void)state;
 	assert_int_equal(conf->nroutes, COUNT(paths));
 	for (size_t i = 0; i < COUNT(paths); i++)
 		assert_string_equal(conf->routes[i].path, paths[i]);
@@ -1381,8 +1343,7 @@ routes_take_defaults_in_any_order_and_are_sorted(void **state)
 	conf_unref(conf);
 }
 
-static void
-an_application_has_statuses_of_its_own_unless_they_are_set(void **state)
+TEST(an_application_has_statuses_of_its_own_unless_they_are_set)
 {
 	static const struct {
 		const char *text, *ambiguous, *release;
@@ -1406,7 +1367,6 @@ an_application_has_statuses_of_its_own_unless_they_are_set(void **state)
 	};
 	struct conf *conf;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		conf = conf_from(rows[i].text);
 		statuses_are(&conf->routes[0].ambiguous, rows[i].ambiguous);
@@ -1416,8 +1376,7 @@ an_application_has_statuses_of_its_own_unless_they_are_set(void **state)
 }
 
 /* A line of 0: it is no error. */
-static void
-processes_that_stay_need_a_program(void **state)
+TEST(processes_that_stay_need_a_program)
 {
 	static const struct {
 		const char *text;
@@ -1444,7 +1403,6 @@ processes_that_stay_need_a_program(void **state)
 	struct conf *conf;
 	char expected[256];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		conf = conf_from(rows[i].text);
 		if (rows[i].line == 0) {
@@ -1463,8 +1421,7 @@ processes_that_stay_need_a_program(void **state)
 }
 
 /* A route, and all that a process has from its start, keep processes apart. */
-static void
-programs_are_the_same_by_all_that_their_processes_have(void **state)
+TEST(programs_are_the_same_by_all_that_their_processes_have)
 {
 	static const char *const differs[] = { "timeout = 1s",
 		"kill_after = 1s", "max_output = 1", "directory = /",
@@ -1474,7 +1431,6 @@ programs_are_the_same_by_all_that_their_processes_have(void **state)
 	struct conf *conf, *other;
 	char text[256];
 
-	(void)state;
 	conf = conf_from("[route /a]\nhandler = /a b\n");
 	other = conf_from("[route /a]\nkey = required\nhandler = /a b\n");
 	assert_true(conf_program_same(
@@ -1500,13 +1456,11 @@ programs_are_the_same_by_all_that_their_processes_have(void **state)
 	conf_unref(conf);
 }
 
-static void
-status_outside_of_100_to_599_is_in_no_set(void **state)
+TEST(status_outside_of_100_to_599_is_in_no_set)
 {
 	struct conf *conf =
 	    conf_from("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
 
-	(void)state;
 	assert_true(conf_status_in(&conf->defaults.release, 100));
 	assert_true(conf_status_in(&conf->defaults.release, 599));
 	assert_false(conf_status_in(&conf->defaults.release, 99));
@@ -1516,15 +1470,13 @@ status_outside_of_100_to_599_is_in_no_set(void **state)
 	conf_unref(conf);
 }
 
-static void
-key_from_has_sources_in_their_order(void **state)
+TEST(key_from_has_sources_in_their_order)
 {
 	struct conf *conf = conf_from("[route /a]\nkey_from = header:X-A, "
 				      "query:b%2Bc%2c%20d+form:100%25%41 "
 				      "json:/a~1b/0 cookie:sid\n");
 	const struct conf_key_from *from = &conf->routes[0].key_from;
 
-	(void)state;
 	assert_int_equal(from->n, 4);
 	assert_int_equal(from->item[0].n, 1);
 	assert_int_equal(from->item[0].part[0].kind, CONF_FROM_HEADER);
@@ -1546,17 +1498,14 @@ key_from_has_sources_in_their_order(void **state)
 	conf_unref(conf);
 }
 
-static void
-key_header_is_gone_and_the_message_says_what_to_write(void **state)
+TEST(key_header_is_gone_and_the_message_says_what_to_write)
 {
-	(void)state;
 	refused("[server]\nkey_header = X-Key\n",
 	    "f:2: option \"key_header\" is gone: write \"key_from = "
 	    "header:NAME\" in [defaults] or [route]");
 }
 
-static void
-route_wins_over_preset_and_preset_over_defaults(void **state)
+TEST(route_wins_over_preset_and_preset_over_defaults)
 {
 	struct conf *conf =
 	    conf_from("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
@@ -1570,7 +1519,6 @@ route_wins_over_preset_and_preset_over_defaults(void **state)
 				*hook = &conf->routes[2],
 				*other = &conf->routes[0];
 
-	(void)state;
 	assert_string_equal(form->path, "/form");
 	sources_are(&form->key_from,
 	    "header:Idempotency-Key|form:once_key|query:once_key");
@@ -1604,8 +1552,7 @@ route_wins_over_preset_and_preset_over_defaults(void **state)
 	conf_unref(conf);
 }
 
-static void
-presets_of_a_route_and_of_the_defaults(void **state)
+TEST(presets_of_a_route_and_of_the_defaults)
 {
 	struct conf *conf = conf_from(
 	    "[defaults]\npreset = php-fpm\nhandler = unix:/f\n"
@@ -1618,7 +1565,6 @@ presets_of_a_route_and_of_the_defaults(void **state)
 				*hook = &conf->routes[1],
 				*cgi = &conf->routes[2], *none;
 
-	(void)state;
 	none = &conf->routes[3];
 	assert_string_equal(none->path, "/no");
 	assert_int_equal(none->outcome, CONF_OUTCOME_STATUS);
@@ -1666,13 +1612,11 @@ presets_of_a_route_and_of_the_defaults(void **state)
 	conf_unref(conf);
 }
 
-static void
-presets_that_do_not_fit(void **state)
+TEST(presets_that_do_not_fit)
 {
 	struct conf_error err;
 	struct conf *conf;
 
-	(void)state;
 	refused("[route /a]\nkey_from = query:a\npreset = webhook php-cgi\n"
 		"key = ignore\n",
 	    "f:3: preset: the presets disagree about exit_status: set it too");
@@ -1696,17 +1640,14 @@ presets_that_do_not_fit(void **state)
 	conf_unref(conf);
 }
 
-static void
-webhook_needs_a_key_from(void **state)
+TEST(webhook_needs_a_key_from)
 {
-	(void)state;
 	refused("[route /hook]\nmethods = POST\npreset = webhook\n",
 	    "f:3: preset = webhook needs a key_from that names the "
 	    "sender's id, such as header:X-GitHub-Delivery or json:/id");
 }
 
-static void
-command_line_overrides_the_file(void **state)
+TEST(command_line_overrides_the_file)
 {
 	struct conf *conf =
 	    conf_from("[server]\nsocket = tcp:h:1\nworkers = 2\n"
@@ -1716,7 +1657,6 @@ command_line_overrides_the_file(void **state)
 	char *argv[] = { program, arg, NULL };
 	struct conf_error err;
 
-	(void)state;
 	assert_false(conf_check(conf, &err));
 	assert_true(conf_set(conf, "socket", "/s", &err));
 	assert_string_equal(conf->socket, "unix:/s");
@@ -1733,8 +1673,7 @@ command_line_overrides_the_file(void **state)
 	conf_unref(conf);
 }
 
-static void
-command_line_errors_name_the_option(void **state)
+TEST(command_line_errors_name_the_option)
 {
 	static const struct {
 		const char *option, *value, *message;
@@ -1753,7 +1692,6 @@ command_line_errors_name_the_option(void **state)
 	struct conf_error err;
 	struct conf *conf = conf_default(&err);
 
-	(void)state;
 	assert_non_null(conf);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_false(
@@ -1769,14 +1707,12 @@ command_line_errors_name_the_option(void **state)
 	conf_unref(conf);
 }
 
-static void
-list_above_the_limit_is_refused(void **state)
+TEST(list_above_the_limit_is_refused)
 {
 	char value[8192];
 	struct conf_error err;
 	struct conf *conf = conf_default(&err);
 
-	(void)state;
 	assert_non_null(conf);
 	for (size_t i = 0; i < 257 * 2; i += 2)
 		memcpy(value + i, "a,", 3);
@@ -1794,27 +1730,23 @@ list_above_the_limit_is_refused(void **state)
 	conf_unref(conf);
 }
 
-static void
-paths_of_our_own_may_be_neighbours(void **state)
+TEST(paths_of_our_own_may_be_neighbours)
 {
 	struct conf *conf = conf_from("[server]\nadmin_path = /once/admin\n"
 				      "status_path = /once/adm\n"
 				      "[route /a]\nasync = prefer\n");
 
-	(void)state;
 	assert_string_equal(conf->status_path, "/once/adm");
 	assert_int_equal(conf->routes[0].async, CONF_ASYNC_PREFER);
 	conf_unref(conf);
 }
 
-static void
-allow_peers_with_a_tcp_socket_is_refused(void **state)
+TEST(allow_peers_with_a_tcp_socket_is_refused)
 {
 	struct conf *conf =
 	    conf_from("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
 	struct conf_error err;
 
-	(void)state;
 	assert_false(conf_check(conf, &err));
 	assert_string_equal(err.text,
 	    "f:2: allow_peers: needs a unix socket: a tcp peer has no user");
@@ -1827,14 +1759,12 @@ allow_peers_with_a_tcp_socket_is_refused(void **state)
 	conf_unref(conf);
 }
 
-static void
-long_texts_are_cut_not_overrun(void **state)
+TEST(long_texts_are_cut_not_overrun)
 {
 	char name[4096], value[4096];
 	struct conf_error err;
 	struct conf *conf;
 
-	(void)state;
 	memset(name, 'n', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	memset(value, '9', sizeof(value));
@@ -1849,8 +1779,7 @@ long_texts_are_cut_not_overrun(void **state)
 	conf_unref(conf);
 }
 
-static void
-any_route_that_shares_the_database_shares_it(void **state)
+TEST(any_route_that_shares_the_database_shares_it)
 {
 	static const struct {
 		const char *text;
@@ -1869,7 +1798,6 @@ any_route_that_shares_the_database_shares_it(void **state)
 	};
 	struct conf *conf;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		conf = conf_from(rows[i].text);
 		assert_int_equal(conf_shares_database(conf), rows[i].shares);
@@ -1877,64 +1805,13 @@ any_route_that_shares_the_database_shares_it(void **state)
 	}
 }
 
-static void
-last_reference_frees(void **state)
+TEST(last_reference_frees)
 {
 	struct conf *conf = conf_from("[route /a]\nhandler = /a b c\n");
 
-	(void)state;
 	assert_ptr_equal(conf_ref(conf), conf);
 	conf_unref(conf);
 	assert_string_equal(conf->routes[0].handler.argv.item[2], "c");
 	conf_unref(conf);
 	conf_unref(NULL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_hold_without_a_file),
-		cmocka_unit_test(defaults_hold_where_a_file_says_nothing),
-		cmocka_unit_test(every_server_option_and_its_limits),
-		cmocka_unit_test(
-		    every_route_option_in_a_route_and_as_a_default),
-		cmocka_unit_test(every_effect_option_and_its_limits),
-		cmocka_unit_test(
-		    effects_are_sorted_by_name_and_take_no_defaults),
-		cmocka_unit_test(effects_above_the_limit_are_refused),
-		cmocka_unit_test(every_value_that_is_refused),
-		cmocka_unit_test(every_message_about_a_file),
-		cmocka_unit_test(a_line_may_have_4096_bytes),
-		cmocka_unit_test(file_above_the_limit_is_refused),
-		cmocka_unit_test(routes_above_the_limit_are_refused),
-		cmocka_unit_test(lines_as_people_write_them),
-		cmocka_unit_test(lines_of_options_are_kept),
-		cmocka_unit_test(
-		    routes_take_defaults_in_any_order_and_are_sorted),
-		cmocka_unit_test(
-		    an_application_has_statuses_of_its_own_unless_they_are_set),
-		cmocka_unit_test(processes_that_stay_need_a_program),
-		cmocka_unit_test(
-		    programs_are_the_same_by_all_that_their_processes_have),
-		cmocka_unit_test(status_outside_of_100_to_599_is_in_no_set),
-		cmocka_unit_test(key_from_has_sources_in_their_order),
-		cmocka_unit_test(
-		    key_header_is_gone_and_the_message_says_what_to_write),
-		cmocka_unit_test(
-		    route_wins_over_preset_and_preset_over_defaults),
-		cmocka_unit_test(presets_of_a_route_and_of_the_defaults),
-		cmocka_unit_test(presets_that_do_not_fit),
-		cmocka_unit_test(webhook_needs_a_key_from),
-		cmocka_unit_test(command_line_overrides_the_file),
-		cmocka_unit_test(command_line_errors_name_the_option),
-		cmocka_unit_test(list_above_the_limit_is_refused),
-		cmocka_unit_test(paths_of_our_own_may_be_neighbours),
-		cmocka_unit_test(allow_peers_with_a_tcp_socket_is_refused),
-		cmocka_unit_test(long_texts_are_cut_not_overrun),
-		cmocka_unit_test(any_route_that_shares_the_database_shares_it),
-		cmocka_unit_test(last_reference_frees),
-	};
-
-	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_near.h"
 
@@ -34,10 +28,8 @@ static const struct {
 	{ "abcdefghijabcdefghijabcdefghijabcdefghijk", "x", SIZE_MAX },
 };
 
-static void
-every_pair_both_ways(void **state)
+TEST(every_pair_both_ways)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (conf_near_distance(rows[i].a, rows[i].b) !=
 			rows[i].distance ||
@@ -45,14 +37,4 @@ every_pair_both_ways(void **state)
 			rows[i].distance)
 			fail_msg("%s %s", rows[i].a, rows[i].b);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_both_ways),
-	};
-
-	return cmocka_run_group_tests_name("conf_near", tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "date.h"
 
@@ -97,10 +90,8 @@ static const char *const bad[] = {
 	"1994-11-06T08:49:37.-1Z",
 };
 
-static void
-every_date_in_its_form_only(void **state)
+TEST(every_date_in_its_form_only)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(good); i++) {
 		int64_t wall = -1, other = -1;
 		bool imf = good[i].text[3] == ',';
@@ -115,10 +106,8 @@ every_date_in_its_form_only(void **state)
 	}
 }
 
-static void
-what_is_no_date_leaves_the_time_as_it_was(void **state)
+TEST(what_is_no_date_leaves_the_time_as_it_was)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(bad); i++) {
 		int64_t wall = 42;
 
@@ -129,8 +118,7 @@ what_is_no_date_leaves_the_time_as_it_was(void **state)
 }
 
 /* Each day of 400 years, with its day of the week. */
-static void
-days_follow_each_other(void **state)
+TEST(days_follow_each_other)
 {
 	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May",
 		"Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
@@ -139,7 +127,6 @@ days_follow_each_other(void **state)
 	int64_t n = 0, wall;
 	char text[64], written[DATE_IMF_LEN + 1];
 
-	(void)state;
 	for (int year = 1970; year < 2370; year++)
 		for (int month = 0; month < 12; month++)
 			for (int day = 1; day <= 31; day++) {
@@ -191,12 +178,10 @@ static const struct {
 	    "Thu, 01 Jan 1970 00:00:00 GMT", "1970-01-01T00:00:00.000Z" },
 };
 
-static void
-is_written_in_both_forms(void **state)
+TEST(is_written_in_both_forms)
 {
 	char http[DATE_IMF_LEN + 1], rfc3339[DATE_RFC3339_LEN + 1];
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(dates); i++) {
 		date_put_imf(dates[i].wall, http);
 		date_put_rfc3339(dates[i].wall, rfc3339);
@@ -204,17 +189,4 @@ is_written_in_both_forms(void **state)
 		    strcmp(rfc3339, dates[i].rfc3339) != 0)
 			fail_msg("%s: %s, %s", dates[i].name, http, rfc3339);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_date_in_its_form_only),
-		cmocka_unit_test(what_is_no_date_leaves_the_time_as_it_was),
-		cmocka_unit_test(days_follow_each_other),
-		cmocka_unit_test(is_written_in_both_forms),
-	};
-
-	return cmocka_run_group_tests_name("date", tests, NULL, NULL);
 }

@@ -8,16 +8,10 @@
 #include <sys/wait.h>
 
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "db.h"
 #include "log.h"
@@ -64,14 +58,12 @@ teardown(void **state)
 
 #define READ(...) db_onef(db_stmt(db, QUERY_CLOCK_GET), __VA_ARGS__)
 
-static void
-numbers_and_texts(void **state)
+TEST(numbers_and_texts)
 {
 	char *text = NULL, field[6];
 	int64_t number = 0;
 	int count = 0;
 
-	(void)state;
 	BIND("sid", "hello", INT64_MIN, -7);
 	assert_int_equal(READ("sii", &text, &number, &number), RC_OK);
 	assert_string_equal(text, "hello");
@@ -88,15 +80,13 @@ numbers_and_texts(void **state)
 	assert_int_equal(count, INT_MAX - 1);
 }
 
-static void
-blobs_and_pointers_into_the_row(void **state)
+TEST(blobs_and_pointers_into_the_row)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
 	const void *blob, *empty;
 	const char *text;
 	size_t n, none;
 
-	(void)state;
 	BIND("bbs", "a\0b", (size_t)3, NULL, (size_t)0, "here");
 	assert_int_equal(db_step_row(s), RC_OK);
 	assert_int_equal(
@@ -108,8 +98,7 @@ blobs_and_pointers_into_the_row(void **state)
 	db_reset(s);
 }
 
-static void
-a_uuid_is_sixteen_bytes_and_a_text_again(void **state)
+TEST(a_uuid_is_sixteen_bytes_and_a_text_again)
 {
 	static const char uuid[] = "01234567-89ab-1def-0123-456789abcdef";
 	static const unsigned char bytes[16] = "\x01\x23\x45\x67\x89\xab\x1d"
@@ -127,7 +116,6 @@ a_uuid_is_sixteen_bytes_and_a_text_again(void **state)
 	const void *blob;
 	size_t n;
 
-	(void)state;
 	BIND("udd", uuid, 0, 0);
 	assert_int_equal(db_step_row(s), RC_OK);
 	assert_int_equal(db_rowf(s, "b--", &blob, &n), RC_OK);
@@ -149,14 +137,12 @@ a_uuid_is_sixteen_bytes_and_a_text_again(void **state)
 	assert_int_equal(READ("u--", text, sizeof(text)), RC_CORRUPT);
 }
 
-static void
-nothing_is_null(void **state)
+TEST(nothing_is_null)
 {
 	bool a = true, b = true, c = true;
 	char *text = file, field[2] = "x";
 	int64_t number = 1;
 
-	(void)state;
 	BIND("ztn", INT64_C(0), "");
 	assert_int_equal(READ("vvv", &a, &b, &c), RC_OK);
 	assert_true(!a && !b && !c);
@@ -177,14 +163,12 @@ nothing_is_null(void **state)
 	assert_true(a && b && !c);
 }
 
-static void
-a_value_out_of_range_is_corrupt(void **state)
+TEST(a_value_out_of_range_is_corrupt)
 {
 	char field[4], *text = NULL;
 	int64_t number;
 	int count = 5;
 
-	(void)state;
 	BIND("iis", INT64_C(-1), (int64_t)ROW_TIME_MAX + 1, "four");
 	assert_int_equal(READ("m--", &number), RC_CORRUPT);
 	assert_int_equal(READ("-m-", &number), RC_CORRUPT);
@@ -204,12 +188,10 @@ a_value_out_of_range_is_corrupt(void **state)
 	assert_int_equal(READ("f--", field, sizeof(field)), RC_CORRUPT);
 }
 
-static void
-no_row_is_not_found(void **state)
+TEST(no_row_is_not_found)
 {
 	int64_t number = 3;
 
-	(void)state;
 	assert_int_equal(db_exec(db, "DELETE FROM once_clock"), RC_OK);
 	assert_int_equal(READ("--i", &number), RC_NOTFOUND);
 	assert_int_equal(number, 3);
@@ -241,12 +223,10 @@ read_thing(const struct row_member *members, size_t n, void *out)
 	return rc;
 }
 
-static void
-columns_become_members(void **state)
+TEST(columns_become_members)
 {
 	struct thing t;
 
-	(void)state;
 	BIND("sid", "hello", INT64_C(12), 7);
 	for (int i = 0; i < 2; i++) {
 		memset(&t, 0, sizeof(t));
@@ -272,8 +252,7 @@ parse_word(const char *word, int *value)
 	return *value == 1;
 }
 
-static void
-words_arrays_and_bytes_become_members(void **state)
+TEST(words_arrays_and_bytes_become_members)
 {
 	struct some {
 		enum { NO, ONE } boot_id;
@@ -287,7 +266,6 @@ words_arrays_and_bytes_become_members(void **state)
 		ROW_MEMBER('a', some, last),
 	};
 
-	(void)state;
 	BIND("sbb", "one", "a\0b", (size_t)3, "\0c", (size_t)2);
 	assert_int_equal(read_thing(members, 3, &some), RC_OK);
 	assert_int_equal(some.boot_id, ONE);
@@ -409,10 +387,8 @@ static void refused(enum rc (*mistake)(void))
 #endif
 }
 
-static void
-a_format_that_does_not_fit_is_refused(void **state)
+TEST(a_format_that_does_not_fit_is_refused)
 {
-	(void)state;
 	BIND("sid", "x", INT64_C(1), 1);
 	refused(too_few_parameters);
 	refused(too_many_parameters);
@@ -425,21 +401,11 @@ a_format_that_does_not_fit_is_refused(void **state)
 	refused(more_columns);
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_and_texts),
-		cmocka_unit_test(blobs_and_pointers_into_the_row),
-		cmocka_unit_test(a_uuid_is_sixteen_bytes_and_a_text_again),
-		cmocka_unit_test(nothing_is_null),
-		cmocka_unit_test(a_value_out_of_range_is_corrupt),
-		cmocka_unit_test(no_row_is_not_found),
-		cmocka_unit_test(columns_become_members),
-		cmocka_unit_test(words_arrays_and_bytes_become_members),
-		cmocka_unit_test(a_format_that_does_not_fit_is_refused),
-	};
-
 	log_set_level(LOG_ERROR + 1);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return setup(state);
 }
+
+GROUP(begin_group, teardown)

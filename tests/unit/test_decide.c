@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "decide.h"
 
@@ -66,18 +61,14 @@ static const struct row {
 	    NOW, DECIDE_GONE, DECIDE_MISMATCH, false, 10 },
 };
 
-static void
-no_record_runs(void **state)
+TEST(no_record_runs)
 {
-	(void)state;
 	assert_int_equal(decide(NULL, true, true, NOW), DECIDE_RUN);
 	assert_int_equal(decide(NULL, false, false, NOW), DECIDE_RUN);
 }
 
-static void
-every_state(void **state)
+TEST(every_state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *w = &rows[i];
 		struct record r = {
@@ -102,8 +93,7 @@ every_state(void **state)
 	}
 }
 
-static void
-key_is_of_the_browser_with_the_same_address_or_cookies(void **state)
+TEST(key_is_of_the_browser_with_the_same_address_or_cookies)
 {
 	static const struct {
 		const char *peer, *cookie; /* of the record; "": none */
@@ -128,7 +118,6 @@ key_is_of_the_browser_with_the_same_address_or_cookies(void **state)
 		{ NULL, "", NULL, "y", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record r = { .peer = (char *)(uintptr_t)cases[i].peer };
 
@@ -139,8 +128,7 @@ key_is_of_the_browser_with_the_same_address_or_cookies(void **state)
 	}
 }
 
-static void
-unsealed_it_does_not_age(void **state)
+TEST(unsealed_it_does_not_age)
 {
 	struct record r = { .id = 1,
 		.state = RECORD_COMPLETED,
@@ -149,7 +137,6 @@ unsealed_it_does_not_age(void **state)
 		.expires_at = NOW - 1 };
 	int gone;
 
-	(void)state;
 	for (gone = 0; gone < 2; gone++) {
 		r.gone = gone != 0;
 		r.unconfirmed = true;
@@ -161,8 +148,7 @@ unsealed_it_does_not_age(void **state)
 	}
 }
 
-static void
-a_lost_attempt_is_made_up_for_after_a_pause(void **state)
+TEST(a_lost_attempt_is_made_up_for_after_a_pause)
 {
 	static const struct {
 		int attempt;
@@ -179,7 +165,6 @@ a_lost_attempt_is_made_up_for_after_a_pause(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
 		assert_int_equal(
 		    decide_requeue(pauses[i].attempt, 0), pauses[i].least);
@@ -190,8 +175,7 @@ a_lost_attempt_is_made_up_for_after_a_pause(void **state)
 	assert_int_equal(decide_requeue(INT32_MAX, UINT32_MAX), -1);
 }
 
-static void
-how_fingerprints_compare(void **state)
+TEST(how_fingerprints_compare)
 {
 	static const struct {
 		const char *name, *stored, *spec;
@@ -209,7 +193,6 @@ how_fingerprints_compare(void **state)
 	unsigned char fingerprint[FINGERPRINT_LEN] = { 0 };
 	char spec[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct record r = { .fingerprint_spec = spec,
 			.fingerprint = { 1 } };
@@ -220,20 +203,4 @@ how_fingerprints_compare(void **state)
 		    pairs[i].want)
 			fail_msg("%s", pairs[i].name);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unsealed_it_does_not_age),
-		cmocka_unit_test(a_lost_attempt_is_made_up_for_after_a_pause),
-		cmocka_unit_test(no_record_runs),
-		cmocka_unit_test(how_fingerprints_compare),
-		cmocka_unit_test(every_state),
-		cmocka_unit_test(
-		    key_is_of_the_browser_with_the_same_address_or_cookies),
-	};
-
-	return cmocka_run_group_tests_name("decide", tests, NULL, NULL);
 }

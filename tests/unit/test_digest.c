@@ -3,18 +3,12 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "digest.h"
 
 /* RFC 4231, section 4.3. */
-static void
-mac_is_that_of_the_rfc(void **state)
+TEST(mac_is_that_of_the_rfc)
 {
 	static const char text[] = "what do ya want for nothing?";
 	static const unsigned char right[DIGEST_LEN] = { 0x5b, 0xdc, 0xc1, 0x46,
@@ -23,18 +17,7 @@ mac_is_that_of_the_rfc(void **state)
 		0x9d, 0xec, 0x58, 0xb9, 0x64, 0xec, 0x38, 0x43 };
 	unsigned char mac[DIGEST_LEN];
 
-	(void)state;
 	assert_int_equal(
 	    digest_mac("Jefe", 4, text, sizeof(text) - 1, mac), RC_OK);
 	assert_memory_equal(mac, right, sizeof(mac));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mac_is_that_of_the_rfc),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

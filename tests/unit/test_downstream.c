@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "downstream.h"
 #include "uuid.h"
@@ -17,14 +12,12 @@
 static const unsigned char secret[SCOPE_SECRET_LEN] = "a secret",
 			   other[SCOPE_SECRET_LEN] = "another one";
 
-static void
-number_is_told(void **state)
+TEST(number_is_told)
 {
 	static const int64_t ids[] = { 1, 2, 3, 65536, INT64_C(1) << 45,
 		RECORD_ID_MAX };
 	char uuid[UUID_LEN + 1], random[UUID_LEN + 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		uuid_random(random);
 		memcpy(uuid, random, sizeof(uuid));
@@ -38,12 +31,10 @@ number_is_told(void **state)
 }
 
 /* Two keys of one number, of two copies of a store, still differ. */
-static void
-same_number_is_another_uuid(void **state)
+TEST(same_number_is_another_uuid)
 {
 	char one[UUID_LEN + 1], two[UUID_LEN + 1];
 
-	(void)state;
 	uuid_random(one);
 	uuid_random(two);
 	assert_int_equal(downstream_bind(secret, 7, one), RC_OK);
@@ -52,8 +43,7 @@ same_number_is_another_uuid(void **state)
 	assert_string_not_equal(one + 24, two + 24);
 }
 
-static void
-no_uuid_tells_no_number(void **state)
+TEST(no_uuid_tells_no_number)
 {
 	static const char *const texts[] = { "", "x",
 		"123e4567-e89b-42d3-a456-42661417400",
@@ -62,19 +52,6 @@ no_uuid_tells_no_number(void **state)
 		"123e4567-e89b-42d3-a456-42661417400A",
 		"123e4567-e89b-42d3-a456--26614174000" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(downstream_id(secret, texts[i]), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(number_is_told),
-		cmocka_unit_test(same_number_is_another_uuid),
-		cmocka_unit_test(no_uuid_tells_no_number),
-	};
-
-	return cmocka_run_group_tests_name("downstream", tests, NULL, NULL);
 }

@@ -4,13 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "fcgi.h"
 #include "fcgi_client.h"
@@ -47,8 +41,7 @@ read_request(const struct buf *bytes, struct buf *text)
 	fcgi_free(&f);
 }
 
-static void
-a_responder_reads_what_was_written(void **state)
+TEST(a_responder_reads_what_was_written)
 {
 	char *long_one = malloc(100001);
 	char a[] = "A=1", empty[] = "EMPTY=", path[] = "PATH=/bin";
@@ -56,7 +49,6 @@ a_responder_reads_what_was_written(void **state)
 	char *envp[] = { a, empty, path, paths, long_one, NULL };
 	struct buf bytes, text;
 
-	(void)state;
 	memset(long_one, 'v', 100000);
 	memcpy(long_one, "LONG=", 5);
 	long_one[100000] = '\0';
@@ -75,14 +67,12 @@ a_responder_reads_what_was_written(void **state)
 	free(long_one);
 }
 
-static void
-a_request_above_its_limit_is_refused(void **state)
+TEST(a_request_above_its_limit_is_refused)
 {
 	char name[] = "NAME=0123456789012345678901234567890123456789";
 	char *envp[] = { name, NULL };
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 40);
 	assert_int_equal(fcgi_client_begin(&bytes, envp, NULL), RC_LIMIT);
 	buf_free(&bytes);
@@ -124,13 +114,11 @@ add(struct buf *b, unsigned type, uint16_t id, const void *p, size_t n,
 
 enum { END = 3, OUT = 6, ERR = 7 };
 
-static void
-an_answer_is_the_same_however_it_is_cut(void **state)
+TEST(an_answer_is_the_same_however_it_is_cut)
 {
 	struct buf in, out, err;
 	struct fcgi_client c;
 
-	(void)state;
 	buf_init(&in, 4096);
 	buf_init(&out, 4096);
 	buf_init(&err, 4096);
@@ -157,8 +145,7 @@ an_answer_is_the_same_however_it_is_cut(void **state)
 	buf_free(&err);
 }
 
-static void
-what_is_no_answer_is_an_error(void **state)
+TEST(what_is_no_answer_is_an_error)
 {
 	static const struct {
 		unsigned type;
@@ -179,7 +166,6 @@ what_is_no_answer_is_an_error(void **state)
 	struct buf in, none;
 	struct fcgi_client c;
 
-	(void)state;
 	buf_init(&in, 4096);
 	buf_init(&none, 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -193,17 +179,4 @@ what_is_no_answer_is_an_error(void **state)
 	assert_int_equal(buf_adds(&in, "HTTP/1.1 200 OK\r\n"), RC_OK);
 	assert_int_equal(feed(&c, &in, 4096, &none, &none), FCGI_CLIENT_ERROR);
 	buf_free(&in);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_responder_reads_what_was_written),
-		cmocka_unit_test(a_request_above_its_limit_is_refused),
-		cmocka_unit_test(an_answer_is_the_same_however_it_is_cut),
-		cmocka_unit_test(what_is_no_answer_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

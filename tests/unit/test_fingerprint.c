@@ -4,15 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 #include "fingerprint.h"
@@ -57,15 +49,13 @@ static const struct {
 	    "" },
 };
 
-static void
-fingerprint_spec_of_a_route(void **state)
+TEST(fingerprint_spec_of_a_route)
 {
 	struct conf_route route;
 	struct buf out;
 	enum rc rc;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(fingerprint_specs); i++) {
 		memset(&route, 0, sizeof(route));
 		route.fingerprint = fingerprint_specs[i].how;
@@ -87,8 +77,7 @@ fingerprint_spec_of_a_route(void **state)
 	}
 }
 
-static void
-spec_names_the_places_of_a_key_that_could_count(void **state)
+TEST(spec_names_the_places_of_a_key_that_could_count)
 {
 	static const struct {
 		const char *options, *fingerprint_spec;
@@ -113,7 +102,6 @@ spec_names_the_places_of_a_key_that_could_count(void **state)
 	char text[256];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(places); i++) {
 		snprintf(
 		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
@@ -127,8 +115,7 @@ spec_names_the_places_of_a_key_that_could_count(void **state)
 	}
 }
 
-static void
-fingerprint_spec_that_does_not_fit(void **state)
+TEST(fingerprint_spec_that_does_not_fit)
 {
 	char name[2000];
 	char *item[] = { name, NULL };
@@ -139,7 +126,6 @@ fingerprint_spec_that_does_not_fit(void **state)
 	struct buf out;
 	size_t max;
 
-	(void)state;
 	strcpy(name, "X-A");
 	for (max = 0; max < sizeof("2 value\nh x-a\n") - 1; max++) {
 		buf_init(&out, max);
@@ -257,14 +243,12 @@ static const struct {
 };
 
 /* A change of these orphans the keys that were made before it. */
-static void
-hashes_made_by_other_means(void **state)
+TEST(hashes_made_by_other_means)
 {
 	unsigned char out[FINGERPRINT_LEN];
 	char hex[2 * FINGERPRINT_LEN + 1];
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < NITEMS(vectors); i++) {
 		assert_int_equal(
 		    make(&vectors[i].spec, vectors[i].fingerprint_spec, out),
@@ -508,13 +492,11 @@ static const struct {
 	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "" } },
 };
 
-static void
-what_makes_a_difference(void **state)
+TEST(what_makes_a_difference)
 {
 	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(pairs); i++) {
 		assert_int_equal(
 		    make(&pairs[i].a, pairs[i].fingerprint_spec, a), RC_OK);
@@ -534,21 +516,18 @@ what_makes_a_difference(void **state)
 }
 
 /* A body whose canonical form is another body's exact bytes. */
-static void
-canonical_and_exact_bodies_differ(void **state)
+TEST(canonical_and_exact_bodies_differ)
 {
 	const struct spec s = { BASE, JSON, { { 0 } }, "[1,2]" };
 	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
 
-	(void)state;
 	assert_int_equal(make(&s, RJSON, a), RC_OK);
 	assert_int_equal(make(&s, REXCT, b), RC_OK);
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
 /* Never the first N bytes. */
-static void
-last_byte_of_a_large_body_counts(void **state)
+TEST(last_byte_of_a_large_body_counts)
 {
 	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
 	size_t len = 4 << 20;
@@ -562,7 +541,6 @@ last_byte_of_a_large_body_counts(void **state)
 		.body_fd = -1,
 	};
 
-	(void)state;
 	assert_non_null(body);
 	memset(body, 'x', len);
 	assert_int_equal(fingerprint_make(&req, RJSON, a), RC_OK);
@@ -575,8 +553,7 @@ last_byte_of_a_large_body_counts(void **state)
 	free(body);
 }
 
-static void
-body_that_cannot_be_read(void **state)
+TEST(body_that_cannot_be_read)
 {
 	unsigned char out[FINGERPRINT_LEN];
 	struct request req = {
@@ -587,7 +564,6 @@ body_that_cannot_be_read(void **state)
 		.body_fd = -1,
 	};
 
-	(void)state;
 	assert_int_equal(fingerprint_make(&req, RJSON, out), RC_IO);
 }
 
@@ -617,15 +593,13 @@ static const struct {
 	{ "last line without end", "1 json\nh x-a" },
 };
 
-static void
-fingerprint_spec_that_is_not_known(void **state)
+TEST(fingerprint_spec_that_is_not_known)
 {
 	const struct spec s = { BASE, JSON, { { 0 } }, "{}" };
 	unsigned char out[FINGERPRINT_LEN];
 	struct buf fingerprint_spec;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(unknown); i++)
 		if (make(&s, unknown[i].fingerprint_spec, out) != RC_VERSION)
 			fail_msg("%s", unknown[i].name);
@@ -646,23 +620,4 @@ fingerprint_spec_that_is_not_known(void **state)
 	assert_int_equal(buf_addc(&fingerprint_spec, '\n'), RC_OK);
 	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_VERSION);
 	buf_free(&fingerprint_spec);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fingerprint_spec_of_a_route),
-		cmocka_unit_test(
-		    spec_names_the_places_of_a_key_that_could_count),
-		cmocka_unit_test(fingerprint_spec_that_does_not_fit),
-		cmocka_unit_test(hashes_made_by_other_means),
-		cmocka_unit_test(what_makes_a_difference),
-		cmocka_unit_test(canonical_and_exact_bodies_differ),
-		cmocka_unit_test(last_byte_of_a_large_body_counts),
-		cmocka_unit_test(body_that_cannot_be_read),
-		cmocka_unit_test(fingerprint_spec_that_is_not_known),
-	};
-
-	return cmocka_run_group_tests_name("fingerprint", tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "form.h"
 #include "limit.h"
@@ -204,13 +197,11 @@ read_all(const char *type, const char *body, size_t len, size_t piece,
 	form_free(&f);
 }
 
-static void
-every_body_in_pieces_of_every_size(void **state)
+TEST(every_body_in_pieces_of_every_size)
 {
 	struct buf out;
 	size_t i, piece, len;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		len = strlen(rows[i].body);
 		for (piece = 1; piece <= len + 1; piece++) {
@@ -224,13 +215,11 @@ every_body_in_pieces_of_every_size(void **state)
 	}
 }
 
-static void
-a_name_that_is_too_long_is_data(void **state)
+TEST(a_name_that_is_too_long_is_data)
 {
 	char body[LIMIT_FORM_NAME + 10];
 	struct buf out;
 
-	(void)state;
 	memset(body, 'a', sizeof(body));
 	memcpy(body + sizeof(body) - 4, "=1&b", 4);
 	buf_init(&out, sizeof(body) + 100);
@@ -240,14 +229,12 @@ a_name_that_is_too_long_is_data(void **state)
 	buf_free(&out);
 }
 
-static void
-a_head_that_is_too_long_is_no_form(void **state)
+TEST(a_head_that_is_too_long_is_no_form)
 {
 	char *body = malloc(LIMIT_FORM_HEAD + 100);
 	struct buf out;
 	int n;
 
-	(void)state;
 	assert_non_null(body);
 	n = snprintf(body, 100, PART("name=a") "1\r\n--B\r\nX: ");
 	memset(body + n, 'x', LIMIT_FORM_HEAD);
@@ -258,26 +245,11 @@ a_head_that_is_too_long_is_no_form(void **state)
 	free(body);
 }
 
-static void
-decoding(void **state)
+TEST(decoding)
 {
 	char text[] = "a+b%20c%2Bd%41%e4%%4%zz%00";
 	size_t n = form_decode(text, sizeof(text) - 1);
 
-	(void)state;
 	assert_int_equal(n, 16);
 	assert_memory_equal(text, "a b c+dA\xe4%%4%zz\0", n);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_body_in_pieces_of_every_size),
-		cmocka_unit_test(a_name_that_is_too_long_is_data),
-		cmocka_unit_test(a_head_that_is_too_long_is_no_form),
-		cmocka_unit_test(decoding),
-	};
-
-	return cmocka_run_group_tests_name("form", tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "form_key.h"
 #include "uuid.h"
@@ -25,13 +20,11 @@ is_good(const unsigned char *by, const char *text)
 	return good;
 }
 
-static void
-signed_key_is_a_uuid_that_only_its_store_takes(void **state)
+TEST(signed_key_is_a_uuid_that_only_its_store_takes)
 {
 	char key[UUID_LEN + 1], random[UUID_LEN + 1];
 	unsigned char bytes[16];
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		uuid_random(random);
 		memcpy(key, random, sizeof(key));
@@ -47,12 +40,10 @@ signed_key_is_a_uuid_that_only_its_store_takes(void **state)
 }
 
 /* Each character counts, and its case. */
-static void
-changed_key_is_refused(void **state)
+TEST(changed_key_is_refused)
 {
 	char key[UUID_LEN + 1], changed[UUID_LEN + 2];
 
-	(void)state;
 	uuid_random(key);
 	assert_int_equal(form_key_sign(secret, key), RC_OK);
 	for (size_t i = 0; i < UUID_LEN; i++) {
@@ -73,8 +64,7 @@ changed_key_is_refused(void **state)
 	assert_false(is_good(secret, ""));
 }
 
-static void
-form_field_and_query_parameter_of_the_name_must_be_signed(void **state)
+TEST(form_field_and_query_parameter_of_the_name_must_be_signed)
 {
 	static const struct {
 		struct conf_source source;
@@ -88,22 +78,7 @@ form_field_and_query_parameter_of_the_name_must_be_signed(void **state)
 		{ { CONF_FROM_HEADER, "once_key", "HTTP_ONCE_KEY" }, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
 		    form_key_is_source(&cases[i].source), cases[i].is);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-		    signed_key_is_a_uuid_that_only_its_store_takes),
-		cmocka_unit_test(changed_key_is_refused),
-		cmocka_unit_test(
-		    form_field_and_query_parameter_of_the_name_must_be_signed),
-	};
-
-	return cmocka_run_group_tests_name("form_key", tests, NULL, NULL);
 }

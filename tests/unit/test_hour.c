@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "clock.h"
 #include "hour.h"
@@ -48,21 +43,17 @@ all_of(enum hour_event event)
 	return sum;
 }
 
-static void
-nothing_has_happened_at_the_start(void **state)
+TEST(nothing_has_happened_at_the_start)
 {
-	(void)state;
 	now = 0;
 	for (int e = 0; e < HOUR_EVENTS; e++)
 		assert_int_equal(all_of((enum hour_event)e), 0);
 }
 
-static void
-events_move_back_and_end_after_an_hour(void **state)
+TEST(events_move_back_and_end_after_an_hour)
 {
 	struct hour hour;
 
-	(void)state;
 	now = 1000 * MINUTE + 59999;
 	hour_count(HOUR_FIRST);
 	hour_count(HOUR_FIRST);
@@ -94,12 +85,10 @@ shown(void)
 }
 
 /* At each moment of the hour that follows, and of each part of a minute. */
-static void
-a_count_keeps_the_utc_minute_in_which_it_happened(void **state)
+TEST(a_count_keeps_the_utc_minute_in_which_it_happened)
 {
 	int64_t begun, minute;
 
-	(void)state;
 	for (int second = 0; second < 60; second += 7) {
 		now += 100 * MINUTE + 1000 * second;
 		begun = now;
@@ -118,10 +107,8 @@ a_count_keeps_the_utc_minute_in_which_it_happened(void **state)
 }
 
 /* Cells are used again; those of many hours ago too. */
-static void
-a_cell_begins_anew(void **state)
+TEST(a_cell_begins_anew)
 {
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		now += MINUTE;
 		hour_count(HOUR_REFUSAL);
@@ -143,12 +130,10 @@ count_many(void *unused)
 	return unused;
 }
 
-static void
-no_count_of_several_threads_is_lost(void **state)
+TEST(no_count_of_several_threads_is_lost)
 {
 	pthread_t thread[THREADS];
 
-	(void)state;
 	now += 1000 * MINUTE;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(
@@ -157,19 +142,4 @@ no_count_of_several_threads_is_lost(void **state)
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	assert_int_equal(all_of(HOUR_UNKNOWN), THREADS * EACH);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_has_happened_at_the_start),
-		cmocka_unit_test(events_move_back_and_end_after_an_hour),
-		cmocka_unit_test(
-		    a_count_keeps_the_utc_minute_in_which_it_happened),
-		cmocka_unit_test(a_cell_begins_anew),
-		cmocka_unit_test(no_count_of_several_threads_is_lost),
-	};
-
-	return cmocka_run_group_tests_name("hour", tests, NULL, NULL);
 }

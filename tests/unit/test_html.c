@@ -3,12 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "html.h"
 
@@ -32,10 +27,8 @@ static const struct {
 	{ "cut \342\202", "cut \\xe2\\x82" },
 };
 
-static void
-text_is_never_markup(void **state)
+TEST(text_is_never_markup)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(texts); i++) {
 		struct buf out;
 
@@ -47,12 +40,10 @@ text_is_never_markup(void **state)
 }
 
 /* A value looks like no other one: what text keeps is shown too. */
-static void
-value_is_one_line(void **state)
+TEST(value_is_one_line)
 {
 	struct buf out;
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(texts); i++) {
 		buf_init(&out, 256);
 		assert_int_equal(html_value(&out, texts[i].text), RC_OK);
@@ -64,13 +55,11 @@ value_is_one_line(void **state)
 	}
 }
 
-static void
-lines_may_be_any_bytes(void **state)
+TEST(lines_may_be_any_bytes)
 {
 	static const char bytes[] = "a\0<\n\303";
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 64);
 	assert_int_equal(html_lines(&out, bytes, 5), RC_OK);
 	assert_string_equal(out.data, "a\\x00&lt;\n\\xc3");
@@ -80,20 +69,17 @@ lines_may_be_any_bytes(void **state)
 	buf_free(&out);
 }
 
-static void
-query_needs_no_reference(void **state)
+TEST(query_needs_no_reference)
 {
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 64);
 	assert_int_equal(html_query(&out, "a/b-&=\"'<\n\377"), RC_OK);
 	assert_string_equal(out.data, "a/b-%26%3D%22%27%3C%0A%FF");
 	buf_free(&out);
 }
 
-static void
-template_escapes_by_the_kind(void **state)
+TEST(template_escapes_by_the_kind)
 {
 	static const struct html_piece pieces[] = {
 		{ "<b>", HTML_TEXT, 1 },
@@ -107,7 +93,6 @@ template_escapes_by_the_kind(void **state)
 	struct buf out;
 	struct html html = { &out, RC_OK };
 
-	(void)state;
 	buf_init(&out, 128);
 	html_render(&html, pieces, values);
 	assert_int_equal(html.rc, RC_OK);
@@ -122,8 +107,7 @@ template_escapes_by_the_kind(void **state)
 	buf_free(&out);
 }
 
-static void
-only_the_web_is_a_link(void **state)
+TEST(only_the_web_is_a_link)
 {
 	static const struct {
 		const char *uri, *html;
@@ -138,7 +122,6 @@ only_the_web_is_a_link(void **state)
 		{ "urn:x", "A&amp;B: urn:x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(links); i++) {
 		struct buf out;
 
@@ -149,14 +132,12 @@ only_the_web_is_a_link(void **state)
 	}
 }
 
-static void
-a_full_buffer_is_reported(void **state)
+TEST(a_full_buffer_is_reported)
 {
 	static const char *const long_texts[] = { "123456789", "1234567<",
 		"1234567\303\274", "1234567\001" };
 	struct buf out;
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(long_texts); i++) {
 		buf_init(&out, 8);
 		assert_int_equal(html_text(&out, long_texts[i]), RC_LIMIT);
@@ -169,20 +150,4 @@ a_full_buffer_is_reported(void **state)
 		    html_link(&out, "https://example.org/", "A"), RC_LIMIT);
 		buf_free(&out);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_never_markup),
-		cmocka_unit_test(value_is_one_line),
-		cmocka_unit_test(lines_may_be_any_bytes),
-		cmocka_unit_test(query_needs_no_reference),
-		cmocka_unit_test(template_escapes_by_the_kind),
-		cmocka_unit_test(only_the_web_is_a_link),
-		cmocka_unit_test(a_full_buffer_is_reported),
-	};
-
-	return cmocka_run_group_tests_name("html", tests, NULL, NULL);
 }

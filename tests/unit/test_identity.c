@@ -4,13 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "identity.h"
 
@@ -35,8 +29,7 @@ number(const char *scope, const char *path, const char *key)
 
 /* The key 00 01 .. 0f and the messages "", 00, .. 00 01 .. 0e of the reference
  * implementation (vectors.h of github.com/veorq/SipHash, vectors_sip64). */
-static void
-siphash_gives_the_published_values(void **state)
+TEST(siphash_gives_the_published_values)
 {
 	static const struct identity_seed seed = {
 		{ UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908) }
@@ -54,7 +47,6 @@ siphash_gives_the_published_values(void **state)
 	};
 	unsigned char bytes[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)i;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -62,12 +54,10 @@ siphash_gives_the_published_values(void **state)
 		    identity_siphash(&seed, bytes, rows[i].n), rows[i].value);
 }
 
-static void
-each_text_counts_and_where_it_ends(void **state)
+TEST(each_text_counts_and_where_it_ends)
 {
 	const int64_t n = number("alice", "/pay", "k1");
 
-	(void)state;
 	assert_int_equal(n, number("alice", "/pay", "k1"));
 	assert_int_not_equal(n, number("bob", "/pay", "k1"));
 	assert_int_not_equal(n, number("alice", "/refund", "k1"));
@@ -78,35 +68,29 @@ each_text_counts_and_where_it_ends(void **state)
 
 /* Numbers in existing databases: another algorithm needs another
  * QUERIES_VERSION. */
-static void
-numbers_stay_what_they_are(void **state)
+TEST(numbers_stay_what_they_are)
 {
-	(void)state;
 	assert_int_equal(
 	    number("alice", "/pay", "k1"), INT64_C(0x6cebdceba5af));
 	assert_int_equal(number("", "/", ""), INT64_C(0x1f765799e477));
 }
 
-static void
-secrets_give_different_numbers(void **state)
+TEST(secrets_give_different_numbers)
 {
 	const struct store_identity identity = { "s", "/p", "k" };
 	const struct identity_seed one = seed_of(1), two = seed_of(2);
 
-	(void)state;
 	assert_int_not_equal(
 	    identity_number(&one, &identity), identity_number(&two, &identity));
 }
 
-static void
-a_range_holds_the_numbers_of_its_key_alone(void **state)
+TEST(a_range_holds_the_numbers_of_its_key_alone)
 {
 	const struct identity_seed seed = seed_of(1);
 	const int64_t limit = INT64_C(1) << 47;
 	int64_t first, last, n;
 	char scope[16], key[16];
 
-	(void)state;
 	identity_range(&seed, "k", &first, &last);
 	assert_int_equal(last - first, (1 << 24) - 1);
 	for (int i = 0; i < 1000; i++) {
@@ -118,18 +102,4 @@ a_range_holds_the_numbers_of_its_key_alone(void **state)
 		n = number("s", "/p", key);
 		assert_true(n < first || n > last);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(siphash_gives_the_published_values),
-		cmocka_unit_test(each_text_counts_and_where_it_ends),
-		cmocka_unit_test(numbers_stay_what_they_are),
-		cmocka_unit_test(secrets_give_different_numbers),
-		cmocka_unit_test(a_range_holds_the_numbers_of_its_key_alone),
-	};
-
-	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

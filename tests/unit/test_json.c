@@ -4,15 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 #include "conf_value.h"
@@ -312,35 +304,27 @@ check_rows(const struct row *rows, size_t n)
 		    rows[i].canonical);
 }
 
-static void
-values_of_every_kind(void **state)
+TEST(values_of_every_kind)
 {
-	(void)state;
 	check_rows(values, NITEMS(values));
 }
 
-static void
-strings_of_every_kind(void **state)
+TEST(strings_of_every_kind)
 {
-	(void)state;
 	check_rows(strings, NITEMS(strings));
 }
 
-static void
-numbers_are_exact_decimals(void **state)
+TEST(numbers_are_exact_decimals)
 {
-	(void)state;
 	check_rows(numbers, NITEMS(numbers));
 }
 
 /* In an array and an object, too: other characters follow the number. */
-static void
-numbers_inside_others(void **state)
+TEST(numbers_inside_others)
 {
 	char text[256], canonical[256];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(numbers); i++) {
 		snprintf(text, sizeof(text), "[%s,{\"a\":%s}]", numbers[i].text,
 		    numbers[i].text);
@@ -353,10 +337,8 @@ numbers_inside_others(void **state)
 	}
 }
 
-static void
-malformed_texts_and_duplicate_names(void **state)
+TEST(malformed_texts_and_duplicate_names)
 {
-	(void)state;
 	check_rows(malformed, NITEMS(malformed));
 	check("empty", "", 0, NULL);
 	check("NUL", "\0", 1, NULL);
@@ -367,14 +349,12 @@ malformed_texts_and_duplicate_names(void **state)
 }
 
 /* Every text, cut off everywhere, is another text or none; never a crash. */
-static void
-texts_cut_off_anywhere(void **state)
+TEST(texts_cut_off_anywhere)
 {
 	struct buf out;
 	char *exact;
 	size_t i, len;
 
-	(void)state;
 	for (i = 0; i < NITEMS(values); i++) {
 		for (len = 1; len < strlen(values[i].text); len++) {
 			exact = malloc(len);
@@ -412,10 +392,8 @@ nest(const char *open, const char *close, int depth, enum json_verdict expected)
 	buf_free(&out);
 }
 
-static void
-nesting_up_to_the_limit(void **state)
+TEST(nesting_up_to_the_limit)
 {
-	(void)state;
 	nest("[", "]", LIMIT_JSON_DEPTH, JSON_OK);
 	nest("[", "]", LIMIT_JSON_DEPTH + 1, JSON_NOT_IJSON);
 	nest("[", "]", 100000, JSON_NOT_IJSON);
@@ -425,13 +403,11 @@ nesting_up_to_the_limit(void **state)
 	nest("[{\"a\":", "}]", LIMIT_JSON_DEPTH / 2 + 1, JSON_NOT_IJSON);
 }
 
-static void
-nesting_that_is_cut_off(void **state)
+TEST(nesting_that_is_cut_off)
 {
 	struct buf text, out;
 	int i;
 
-	(void)state;
 	buf_init(&text, 1 << 20);
 	buf_init(&out, 1 << 20);
 	for (i = 0; i < LIMIT_JSON_DEPTH; i++) {
@@ -517,8 +493,7 @@ static const struct {
 	{ "malformed element left out", { "/0" }, "[01]", NULL },
 };
 
-static void
-members_that_are_left_out(void **state)
+TEST(members_that_are_left_out)
 {
 	const char *items[NITEMS(ignores[0].ignore) + 1] = { NULL };
 	struct conf_list list;
@@ -526,7 +501,6 @@ members_that_are_left_out(void **state)
 	struct buf out;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(ignores); i++) {
 		memcpy(items, ignores[i].ignore, sizeof(ignores[i].ignore));
 		list = list_of(items);
@@ -542,15 +516,13 @@ members_that_are_left_out(void **state)
 	}
 }
 
-static void
-many_pointers_with_one_beginning(void **state)
+TEST(many_pointers_with_one_beginning)
 {
 	struct conf_list list = { calloc(LIMIT_CONF_LIST, sizeof(char *)),
 		LIMIT_CONF_LIST };
 	struct buf text, out;
 	size_t i;
 
-	(void)state;
 	buf_init(&text, 65536);
 	buf_init(&out, 65536);
 	assert_int_equal(buf_adds(&text, "{\"a\":{"), RC_OK);
@@ -592,12 +564,10 @@ static const struct {
 	{ "tilde before a slash", "/~/a", false },
 };
 
-static void
-pointers_that_are_valid(void **state)
+TEST(pointers_that_are_valid)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(pointers); i++)
 		if (conf_value_is_pointer(pointers[i].pointer) !=
 		    pointers[i].valid)
@@ -606,15 +576,13 @@ pointers_that_are_valid(void **state)
 
 /* --- limits ----------------------------------------------------------- */
 
-static void
-output_without_room_fails(void **state)
+TEST(output_without_room_fails)
 {
 	static const char text[] = "{\"b\":[1.25,\"x\\u0000\",true,{}],\"a\":[]"
 				   ",\"c\":1e9999999999999999999}";
 	struct buf out;
 	size_t max, need;
 
-	(void)state;
 	buf_init(&out, sizeof(text));
 	assert_int_equal(
 	    canonicalise(text, sizeof(text) - 1, &nothing, &out), JSON_OK);
@@ -632,14 +600,12 @@ output_without_room_fails(void **state)
 }
 
 /* With n * n steps each of these would take hours. */
-static void
-large_texts_take_no_quadratic_time(void **state)
+TEST(large_texts_take_no_quadratic_time)
 {
 	const size_t n = 200000;
 	struct buf text, out;
 	size_t i, start;
 
-	(void)state;
 	buf_init(&text, 32 << 20);
 	buf_init(&out, 32 << 20);
 
@@ -680,13 +646,11 @@ large_texts_take_no_quadratic_time(void **state)
 	buf_free(&out);
 }
 
-static void
-text_that_is_too_long_is_not_compared(void **state)
+TEST(text_that_is_too_long_is_not_compared)
 {
 	struct buf text, out;
 	size_t i;
 
-	(void)state;
 	buf_init(&text, LIMIT_JSON + 1);
 	buf_init(&out, LIMIT_JSON + 1);
 	assert_int_equal(buf_addc(&text, '"'), RC_OK);
@@ -706,13 +670,11 @@ text_that_is_too_long_is_not_compared(void **state)
 	buf_free(&out);
 }
 
-static void
-members_out_of_order_at_every_level(void **state)
+TEST(members_out_of_order_at_every_level)
 {
 	struct buf text, out;
 	int i;
 
-	(void)state;
 	buf_init(&text, 1 << 20);
 	buf_init(&out, 1 << 20);
 	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
@@ -727,28 +689,4 @@ members_out_of_order_at_every_level(void **state)
 		assert_memory_equal(out.data + i * 11, "{\"a\":1,\"b\":", 11);
 	buf_free(&text);
 	buf_free(&out);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_of_every_kind),
-		cmocka_unit_test(strings_of_every_kind),
-		cmocka_unit_test(numbers_are_exact_decimals),
-		cmocka_unit_test(numbers_inside_others),
-		cmocka_unit_test(malformed_texts_and_duplicate_names),
-		cmocka_unit_test(texts_cut_off_anywhere),
-		cmocka_unit_test(nesting_up_to_the_limit),
-		cmocka_unit_test(nesting_that_is_cut_off),
-		cmocka_unit_test(members_that_are_left_out),
-		cmocka_unit_test(many_pointers_with_one_beginning),
-		cmocka_unit_test(pointers_that_are_valid),
-		cmocka_unit_test(output_without_room_fails),
-		cmocka_unit_test(large_texts_take_no_quadratic_time),
-		cmocka_unit_test(text_that_is_too_long_is_not_compared),
-		cmocka_unit_test(members_out_of_order_at_every_level),
-	};
-
-	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "key.h"
 
@@ -214,12 +207,10 @@ check(const char *name, const char *value, const struct conf_route *route,
 		fail_msg("%s: key '%s'", name, key.text);
 }
 
-static void
-every_form_of_a_value(void **state)
+TEST(every_form_of_a_value)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		check(rows[i].name, rows[i].value, &route_any, rows[i].any,
 		    rows[i].key);
@@ -228,13 +219,11 @@ every_form_of_a_value(void **state)
 	}
 }
 
-static void
-parameters_are_ignored_if_well_formed(void **state)
+TEST(parameters_are_ignored_if_well_formed)
 {
 	char value[128];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(parameters); i++) {
 		snprintf(value, sizeof(value), "\"k\"%s", parameters[i].text);
 		check(parameters[i].name, value, &route_any,
@@ -261,14 +250,12 @@ static const struct {
 	{ "malformed before too long", "abcdefg\\", 3, 5, KEY_MALFORMED },
 };
 
-static void
-lengths_are_those_of_the_key_itself(void **state)
+TEST(lengths_are_those_of_the_key_itself)
 {
 	struct conf_route route = route_any;
 	struct key key;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(lengths); i++) {
 		route.key_min_length = lengths[i].min;
 		route.key_max_length = lengths[i].max;
@@ -278,15 +265,13 @@ lengths_are_those_of_the_key_itself(void **state)
 	}
 }
 
-static void
-longest_key_there_can_be(void **state)
+TEST(longest_key_there_can_be)
 {
 	struct conf_route route = route_any;
 	size_t len = 100000;
 	char *value = malloc(len + 1);
 	struct key key;
 
-	(void)state;
 	assert_non_null(value);
 	memset(value, 'k', len);
 	value[len] = '\0';
@@ -304,13 +289,11 @@ longest_key_there_can_be(void **state)
 	free(value);
 }
 
-static void
-every_verdict_is_a_sentence_of_its_own(void **state)
+TEST(every_verdict_is_a_sentence_of_its_own)
 {
 	const char *text;
 	int i, j;
 
-	(void)state;
 	for (i = KEY_OK; i <= KEY_MALFORMED; i++) {
 		text = key_verdict_text((enum key_verdict)i);
 		assert_true(strlen(text) > 10);
@@ -319,18 +302,4 @@ every_verdict_is_a_sentence_of_its_own(void **state)
 			assert_string_not_equal(
 			    text, key_verdict_text((enum key_verdict)j));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_a_value),
-		cmocka_unit_test(parameters_are_ignored_if_well_formed),
-		cmocka_unit_test(lengths_are_those_of_the_key_itself),
-		cmocka_unit_test(longest_key_there_can_be),
-		cmocka_unit_test(every_verdict_is_a_sentence_of_its_own),
-	};
-
-	return cmocka_run_group_tests_name("key", tests, NULL, NULL);
 }

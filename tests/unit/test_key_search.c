@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 #include "key_search.h"
@@ -247,15 +240,13 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 	return verdict;
 }
 
-static void
-every_place_and_what_is_no_key_there(void **state)
+TEST(every_place_and_what_is_no_key_there)
 {
 	enum key_verdict verdict;
 	struct conf *conf;
 	struct key key;
 	size_t i, piece;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		conf = configured(rows[i].from);
 		for (piece = 1; piece < 100; piece += 7) {
@@ -273,8 +264,7 @@ every_place_and_what_is_no_key_there(void **state)
 }
 
 /* ... for the memory of a key, not that of the field. */
-static void
-a_field_of_any_length_is_bounded(void **state)
+TEST(a_field_of_any_length_is_bounded)
 {
 	struct conf *conf = configured("form:k");
 	struct row row = { "form:k", "", NULL, NULL, URL, NULL, KEY_TOO_LONG,
@@ -282,7 +272,6 @@ a_field_of_any_length_is_bounded(void **state)
 	char *body = malloc(1 << 20);
 	struct key key;
 
-	(void)state;
 	assert_non_null(body);
 	memset(body, 'a', 1 << 20);
 	memcpy(body, "k=", 2);
@@ -291,15 +280,4 @@ a_field_of_any_length_is_bounded(void **state)
 	assert_int_equal(find(&conf->defaults, &row, 4096, &key), KEY_TOO_LONG);
 	free(body);
 	conf_unref(conf);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_place_and_what_is_no_key_there),
-		cmocka_unit_test(a_field_of_any_length_is_bounded),
-	};
-
-	return cmocka_run_group_tests_name("key_search", tests, NULL, NULL);
 }

@@ -8,16 +8,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "leader.h"
 
@@ -168,19 +163,17 @@ handle_one(void)
 	expect(&one, LEADER_HANDLE, true);
 }
 
-static void
-who_has_the_turn_handles_a_request_and_keeps_it(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(who_has_the_turn_handles_a_request_and_keeps_it)
 {
-	(void)state;
 	handle_one();
 	let(&one, NEXT);
 	expect(&one, LEADER_RECEIVE, true);
 }
 
-static void
-who_passes_the_turn_gives_it_to_a_worker_that_waits(void **state)
+CASE(who_passes_the_turn_gives_it_to_a_worker_that_waits)
 {
-	(void)state;
 	handle_one();
 	order(&two, NEXT);
 	let(&one, PASS);
@@ -196,10 +189,8 @@ who_passes_the_turn_gives_it_to_a_worker_that_waits(void **state)
 	expect(&one, LEADER_RECEIVE, true);
 }
 
-static void
-who_comes_while_another_receives_is_given_what_was_posted(void **state)
+CASE(who_comes_while_another_receives_is_given_what_was_posted)
 {
-	(void)state;
 	let(&one, NEXT);
 	expect(&one, LEADER_RECEIVE, true);
 	let(&one, POST);
@@ -213,10 +204,8 @@ who_comes_while_another_receives_is_given_what_was_posted(void **state)
 	expect(&one, LEADER_RECEIVE, true);
 }
 
-static void
-the_spare_thread_has_the_turn_while_all_are_busy(void **state)
+CASE(the_spare_thread_has_the_turn_while_all_are_busy)
 {
-	(void)state;
 	handle_one();
 	order(&spare, COME);
 	let(&one, PASS);
@@ -227,10 +216,8 @@ the_spare_thread_has_the_turn_while_all_are_busy(void **state)
 	expect(&spare, SPARE, true);
 }
 
-static void
-a_worker_that_waits_is_called_by_the_spare_thread(void **state)
+CASE(a_worker_that_waits_is_called_by_the_spare_thread)
 {
-	(void)state;
 	let(&spare, COME);
 	order(&one, NEXT);
 	let(&spare, POST);
@@ -238,10 +225,8 @@ a_worker_that_waits_is_called_by_the_spare_thread(void **state)
 	expect(&one, LEADER_HANDLE, false);
 }
 
-static void
-the_spare_thread_leaves_the_turn_to_a_worker_that_is_free(void **state)
+CASE(the_spare_thread_leaves_the_turn_to_a_worker_that_is_free)
 {
-	(void)state;
 	let(&spare, COME);
 	order(&spare, LOOP);
 	order(&one, NEXT);
@@ -256,10 +241,8 @@ the_spare_thread_leaves_the_turn_to_a_worker_that_is_free(void **state)
 	expect(&spare, SPARE, true);
 }
 
-static void
-the_lead_is_taken_from_a_thread_that_does_not_come_back(void **state)
+CASE(the_lead_is_taken_from_a_thread_that_does_not_come_back)
 {
-	(void)state;
 	handle_one();
 	let(&spare, COME);
 	expect(&spare, SPARE, true);
@@ -272,10 +255,8 @@ the_lead_is_taken_from_a_thread_that_does_not_come_back(void **state)
 	expect(&one, LEADER_HANDLE, false);
 }
 
-static void
-what_was_posted_is_handled_before_the_end(void **state)
+CASE(what_was_posted_is_handled_before_the_end)
 {
-	(void)state;
 	let(&one, NEXT);
 	let(&one, POST);
 	order(&spare, COME);
@@ -290,10 +271,8 @@ what_was_posted_is_handled_before_the_end(void **state)
 	expect(&two, LEADER_STOP, false);
 }
 
-static void
-a_worker_that_waits_is_called_at_the_end(void **state)
+CASE(a_worker_that_waits_is_called_at_the_end)
 {
-	(void)state;
 	let(&one, NEXT);
 	order(&two, NEXT);
 	leader_stop(leader);
@@ -321,13 +300,11 @@ keeps_it_for(int requests)
 	return kept;
 }
 
-static void
-after_a_read_from_the_disk_the_turn_is_passed_for_a_while(void **state)
+CASE(after_a_read_from_the_disk_the_turn_is_passed_for_a_while)
 {
 	char name[] = "leader-XXXXXX", block[4096] = { 1 };
 	bool counted;
 
-	(void)state;
 	file = mkstemp(name);
 	assert_true(file != -1);
 	unlink(name);
@@ -357,23 +334,4 @@ warm_up(void **state)
 	return teardown(state);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_has_the_turn_handles_a_request_and_keeps_it),
-		TEST(who_passes_the_turn_gives_it_to_a_worker_that_waits),
-		TEST(who_comes_while_another_receives_is_given_what_was_posted),
-		TEST(the_spare_thread_has_the_turn_while_all_are_busy),
-		TEST(a_worker_that_waits_is_called_by_the_spare_thread),
-		TEST(the_spare_thread_leaves_the_turn_to_a_worker_that_is_free),
-		TEST(the_lead_is_taken_from_a_thread_that_does_not_come_back),
-		TEST(what_was_posted_is_handled_before_the_end),
-		TEST(a_worker_that_waits_is_called_at_the_end),
-		TEST(after_a_read_from_the_disk_the_turn_is_passed_for_a_while),
-	};
-
-	return cmocka_run_group_tests_name("leader", tests, warm_up, NULL);
-}
+GROUP(warm_up, NULL)

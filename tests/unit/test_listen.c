@@ -7,11 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "listen.h"
 
@@ -97,12 +92,10 @@ connect_unix(const char *path)
 	return -1;
 }
 
-static void
-unix_socket_has_the_mode_asked_for(void **state)
+TEST(unix_socket_has_the_mode_asked_for)
 {
 	static const unsigned modes[] = { 0600, 0660, 0666 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct conf conf = conf_for(spec);
 		struct stat st;
@@ -144,8 +137,7 @@ bind(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)
 	return (int)r;
 }
 
-static void
-no_other_file_is_changed_by_the_sockets_name(void **state)
+TEST(no_other_file_is_changed_by_the_sockets_name)
 {
 	int (*const links[])(const char *, const char *) = { symlink, link };
 	struct conf conf = conf_for(spec);
@@ -153,7 +145,6 @@ no_other_file_is_changed_by_the_sockets_name(void **state)
 	char *path;
 	int fd;
 
-	(void)state;
 	snprintf(victim, sizeof(victim), "%s/victim", dir);
 	fd = open(victim, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_true(fd != -1);
@@ -179,22 +170,19 @@ no_other_file_is_changed_by_the_sockets_name(void **state)
 	unlink(victim);
 }
 
-static void
-a_bare_path_is_a_unix_socket(void **state)
+TEST(a_bare_path_is_a_unix_socket)
 {
 	struct conf conf = conf_for(sock);
 	char *path;
 	int fd = opened(&conf, &path);
 
-	(void)state;
 	assert_string_equal(path, sock);
 	close(fd);
 	unlink(path);
 	free(path);
 }
 
-static void
-owner_by_number(void **state)
+TEST(owner_by_number)
 {
 	struct conf conf = conf_for(spec);
 	char uid[32], gid[32], *path;
@@ -202,7 +190,6 @@ owner_by_number(void **state)
 	bool root = geteuid() == 0;
 	int fd;
 
-	(void)state;
 	snprintf(uid, sizeof(uid), "%u", root ? 54321 : geteuid());
 	snprintf(gid, sizeof(gid), "%u", root ? 12345 : getegid());
 	conf.socket_user = uid;
@@ -217,12 +204,10 @@ owner_by_number(void **state)
 	free(path);
 }
 
-static void
-unknown_owner_leaves_no_socket_behind(void **state)
+TEST(unknown_owner_leaves_no_socket_behind)
 {
 	struct conf conf = conf_for(spec);
 
-	(void)state;
 	conf.socket_user = "no-such-user";
 	conf.socket_user_line = 8;
 	refused(&conf, "test.conf:8: socket_user: ", "no-such-user");
@@ -238,14 +223,12 @@ unknown_owner_leaves_no_socket_behind(void **state)
 	assert_int_equal(access(sock, F_OK), -1);
 }
 
-static void
-socket_of_a_dead_process_is_replaced(void **state)
+TEST(socket_of_a_dead_process_is_replaced)
 {
 	struct conf conf = conf_for(spec);
 	char *path, *again;
 	int fd;
 
-	(void)state;
 	close(opened(&conf, &path));
 	fd = opened(&conf, &again);
 	close(fd);
@@ -254,14 +237,12 @@ socket_of_a_dead_process_is_replaced(void **state)
 	free(again);
 }
 
-static void
-socket_in_use_is_refused_and_lives_on(void **state)
+TEST(socket_in_use_is_refused_and_lives_on)
 {
 	struct conf conf = conf_for(spec);
 	char *path;
 	int fd = opened(&conf, &path), peer;
 
-	(void)state;
 	refused(&conf, "test.conf:7: /tmp/", "in use by another process");
 	peer = connect_unix(sock);
 	assert_true(peer != -1);
@@ -271,14 +252,12 @@ socket_in_use_is_refused_and_lives_on(void **state)
 	free(path);
 }
 
-static void
-socket_in_use_with_a_full_backlog_is_refused(void **state)
+TEST(socket_in_use_with_a_full_backlog_is_refused)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct conf conf = conf_for(spec);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), peer;
 
-	(void)state;
 	memcpy(addr.sun_path, sock, strlen(sock) + 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(fd, 0), 0);
@@ -290,13 +269,11 @@ socket_in_use_with_a_full_backlog_is_refused(void **state)
 	unlink(sock);
 }
 
-static void
-a_file_in_the_way_is_refused_and_kept(void **state)
+TEST(a_file_in_the_way_is_refused_and_kept)
 {
 	struct conf conf = conf_for(spec);
 	int fd = open(sock, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(fd != -1);
 	close(fd);
 	refused(&conf, "test.conf:7: /tmp/", "exists and is not a socket");
@@ -304,13 +281,11 @@ a_file_in_the_way_is_refused_and_kept(void **state)
 	unlink(sock);
 }
 
-static void
-paths_that_cannot_be(void **state)
+TEST(paths_that_cannot_be)
 {
 	char name[256] = "unix:/";
 	struct conf conf = conf_for(name);
 
-	(void)state;
 	memset(name + 6, 'x', 150);
 	refused(&conf, "test.conf:7: /xxx", "longer than 107 bytes");
 	conf = conf_for("unix:/no/such/directory/s");
@@ -319,8 +294,7 @@ paths_that_cannot_be(void **state)
 	refused(&conf, "/no/such", "No such file or directory");
 }
 
-static void
-names_that_name_no_socket(void **state)
+TEST(names_that_name_no_socket)
 {
 	static const struct {
 		const char *name, *end;
@@ -344,7 +318,6 @@ names_that_name_no_socket(void **state)
 		{ "tcp:203.0.113.1:9000", "Cannot assign requested address" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct conf conf = conf_for(bad[i].name);
 
@@ -352,8 +325,7 @@ names_that_name_no_socket(void **state)
 	}
 }
 
-static void
-tcp_on_a_named_address(void **state)
+TEST(tcp_on_a_named_address)
 {
 	struct conf conf = conf_for("tcp:127.0.0.1:0");
 	struct sockaddr_in addr;
@@ -361,7 +333,6 @@ tcp_on_a_named_address(void **state)
 	char name[64], *path;
 	int fd = opened(&conf, &path), peer;
 
-	(void)state;
 	assert_null(path);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
 	assert_int_equal(addr.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
@@ -375,8 +346,7 @@ tcp_on_a_named_address(void **state)
 	close(fd);
 }
 
-static void
-tcp_on_ipv6(void **state)
+TEST(tcp_on_ipv6)
 {
 	struct conf conf = conf_for("tcp:[::1]:0");
 	struct sockaddr_in6 addr = { .sin6_family = AF_INET6,
@@ -385,7 +355,6 @@ tcp_on_ipv6(void **state)
 	int probe = socket(AF_INET6, SOCK_STREAM, 0), fd;
 	char *path;
 
-	(void)state;
 	if (probe == -1 ||
 	    bind(probe, (struct sockaddr *)&addr, sizeof(addr)) == -1) {
 		close(probe);
@@ -398,13 +367,11 @@ tcp_on_ipv6(void **state)
 	close(fd);
 }
 
-static void
-allow_peers_needs_a_unix_socket(void **state)
+TEST(allow_peers_needs_a_unix_socket)
 {
 	char *peer[] = { (char[]){ "root" }, NULL };
 	struct conf conf = conf_for("tcp:127.0.0.1:0");
 
-	(void)state;
 	conf.allow_peers = (struct conf_list){ peer, 1 };
 	conf.allow_peers_line = 11;
 	refused(&conf, "test.conf:11: allow_peers: ", "unix socket only");
@@ -608,11 +575,11 @@ in_child(void (*body)(void))
 }
 
 #define CHILD(name)                     \
-	static void name(void **state)  \
+	TEST(name)                      \
 	{                               \
-		(void)state;            \
 		in_child(child_##name); \
 	}
+
 CHILD(fd_0)
 CHILD(fd_0_is_a_file)
 CHILD(fd_number)
@@ -623,34 +590,4 @@ CHILD(socket_named_and_systemd)
 CHILD(socket_named_is_the_one_of_systemd)
 CHILD(systemd_says_too_much)
 
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unix_socket_has_the_mode_asked_for),
-		cmocka_unit_test(a_bare_path_is_a_unix_socket),
-		cmocka_unit_test(no_other_file_is_changed_by_the_sockets_name),
-		cmocka_unit_test(owner_by_number),
-		cmocka_unit_test(unknown_owner_leaves_no_socket_behind),
-		cmocka_unit_test(socket_of_a_dead_process_is_replaced),
-		cmocka_unit_test(socket_in_use_is_refused_and_lives_on),
-		cmocka_unit_test(socket_in_use_with_a_full_backlog_is_refused),
-		cmocka_unit_test(a_file_in_the_way_is_refused_and_kept),
-		cmocka_unit_test(paths_that_cannot_be),
-		cmocka_unit_test(names_that_name_no_socket),
-		cmocka_unit_test(tcp_on_a_named_address),
-		cmocka_unit_test(tcp_on_ipv6),
-		cmocka_unit_test(allow_peers_needs_a_unix_socket),
-		cmocka_unit_test(fd_0),
-		cmocka_unit_test(fd_0_is_a_file),
-		cmocka_unit_test(fd_number),
-		cmocka_unit_test(systemd),
-		cmocka_unit_test(systemd_many),
-		cmocka_unit_test(systemd_of_another),
-		cmocka_unit_test(socket_named_and_systemd),
-		cmocka_unit_test(socket_named_is_the_one_of_systemd),
-		cmocka_unit_test(systemd_says_too_much),
-	};
-
-	return cmocka_run_group_tests_name("listen", tests, setup, teardown);
-}
+GROUP(setup, teardown)

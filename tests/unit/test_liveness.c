@@ -9,16 +9,10 @@
 #include <sys/wait.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "liveness.h"
 #include "log.h"
@@ -55,13 +49,11 @@ alive(const struct liveness *l, int64_t owner)
 	return is;
 }
 
-static void
-two_of_one_process_see_each_other(void **state)
+TEST(two_of_one_process_see_each_other)
 {
 	struct liveness *a, *b;
 	int64_t name;
 
-	(void)state;
 	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
 	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
 	assert_true(liveness_self(a) > 0);
@@ -78,12 +70,10 @@ two_of_one_process_see_each_other(void **state)
 	liveness_close(NULL);
 }
 
-static void
-who_is_alone_knows_it(void **state)
+TEST(who_is_alone_knows_it)
 {
 	struct liveness *a, *b;
 
-	(void)state;
 	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
 	assert_true(liveness_is_alone(a));
 	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
@@ -95,12 +85,10 @@ who_is_alone_knows_it(void **state)
 	liveness_close(a);
 }
 
-static void
-no_process_begins_to_live_while_all_bytes_are_taken(void **state)
+TEST(no_process_begins_to_live_while_all_bytes_are_taken)
 {
 	struct liveness *a, *b;
 
-	(void)state;
 	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
 	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
 	assert_int_equal(liveness_take_all(a), RC_BUSY);
@@ -143,14 +131,12 @@ child(int64_t *name)
 	return pid;
 }
 
-static void
-a_killed_process_is_dead_at_once(void **state)
+TEST(a_killed_process_is_dead_at_once)
 {
 	struct liveness *l;
 	int64_t name;
 	pid_t pid;
 
-	(void)state;
 	pid = child(&name);
 	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
 	assert_true(alive(l, name));
@@ -165,13 +151,11 @@ a_killed_process_is_dead_at_once(void **state)
 	liveness_close(l);
 }
 
-static void
-no_process_has_a_name_that_is_none(void **state)
+TEST(no_process_has_a_name_that_is_none)
 {
 	struct liveness *l;
 	bool is = false;
 
-	(void)state;
 	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
 	assert_int_equal(liveness_alive(l, 0, &is), RC_INVALID);
 	assert_true(is);
@@ -181,13 +165,11 @@ no_process_has_a_name_that_is_none(void **state)
 	liveness_close(l);
 }
 
-static void
-a_lock_file_that_was_removed_tells_nothing(void **state)
+TEST(a_lock_file_that_was_removed_tells_nothing)
 {
 	struct liveness *l, *later;
 	bool is = false;
 
-	(void)state;
 	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
 	assert_int_equal(unlink(lock), 0);
 	assert_int_equal(liveness_alive(l, 12345, &is), RC_IO);
@@ -202,14 +184,12 @@ a_lock_file_that_was_removed_tells_nothing(void **state)
 	liveness_close(later);
 }
 
-static void
-the_file_is_empty_and_has_the_mode_asked_for(void **state)
+TEST(the_file_is_empty_and_has_the_mode_asked_for)
 {
 	struct liveness *l;
 	struct stat st;
 	mode_t old = umask(0077);
 
-	(void)state;
 	unlink(lock);
 	assert_int_equal(liveness_open(&l, database, 0660), RC_OK);
 	umask(old);
@@ -225,8 +205,7 @@ the_file_is_empty_and_has_the_mode_asked_for(void **state)
 }
 
 /* A handler that outlives us must not keep our leases alive. */
-static void
-a_program_that_is_started_does_not_hold_the_lock(void **state)
+TEST(a_program_that_is_started_does_not_hold_the_lock)
 {
 	struct liveness *l, *other;
 	int64_t name;
@@ -234,7 +213,6 @@ a_program_that_is_started_does_not_hold_the_lock(void **state)
 	pid_t pid;
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe(out), 0);
 	assert_int_equal(liveness_open(&other, database, 0600), RC_OK);
 	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
@@ -258,14 +236,12 @@ a_program_that_is_started_does_not_hold_the_lock(void **state)
 }
 
 /* The search for a free byte comes to an end. */
-static void
-a_file_that_another_has_locked_whole_is_given_up(void **state)
+TEST(a_file_that_another_has_locked_whole_is_given_up)
 {
 	struct liveness *l;
 	struct flock whole;
 	int fd;
 
-	(void)state;
 	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
 	liveness_close(l);
 	assert_true((fd = open(lock, O_RDWR | O_CLOEXEC)) != -1);
@@ -280,35 +256,13 @@ a_file_that_another_has_locked_whole_is_given_up(void **state)
 	close(fd);
 }
 
-static void
-a_file_that_cannot_be_made(void **state)
+TEST(a_file_that_cannot_be_made)
 {
 	struct liveness *l;
 
-	(void)state;
 	assert_int_equal(
 	    liveness_open(&l, "/nonexistent/oncewrap/db", 0600), RC_IO);
 	assert_null(l);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_of_one_process_see_each_other),
-		cmocka_unit_test(who_is_alone_knows_it),
-		cmocka_unit_test(
-		    no_process_begins_to_live_while_all_bytes_are_taken),
-		cmocka_unit_test(a_killed_process_is_dead_at_once),
-		cmocka_unit_test(no_process_has_a_name_that_is_none),
-		cmocka_unit_test(a_lock_file_that_was_removed_tells_nothing),
-		cmocka_unit_test(the_file_is_empty_and_has_the_mode_asked_for),
-		cmocka_unit_test(
-		    a_program_that_is_started_does_not_hold_the_lock),
-		cmocka_unit_test(
-		    a_file_that_another_has_locked_whole_is_given_up),
-		cmocka_unit_test(a_file_that_cannot_be_made),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown)

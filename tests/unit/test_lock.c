@@ -3,14 +3,11 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "clock.h"
 #include "lock.h"
@@ -70,10 +67,8 @@ wait_with_another(void)
 	lock_wait(&second, &cond, clock_mono());
 }
 
-static void
-order_of_locks_is_asserted(void **state)
+TEST(order_of_locks_is_asserted)
 {
-	(void)state;
 	lock_init(&first, LOCK_STORE);
 	lock_init(&second, LOCK_COMMITTER);
 	assert_int_equal(signal_of(in_order), 0);
@@ -83,14 +78,12 @@ order_of_locks_is_asserted(void **state)
 }
 #endif
 
-static void
-wait_ends_when_time_is_up(void **state)
+TEST(wait_ends_when_time_is_up)
 {
 	struct lock lock;
 	pthread_cond_t cond;
 	int64_t until = clock_mono() + 20;
 
-	(void)state;
 	lock_init(&lock, LOCK_STORE);
 	lock_cond_init(&cond);
 	lock_take(&lock);
@@ -99,17 +92,4 @@ wait_ends_when_time_is_up(void **state)
 	assert_true(clock_mono() >= until);
 	lock_give(&lock);
 	lock_destroy(&lock);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef LOCK_CHECKS
-		cmocka_unit_test(order_of_locks_is_asserted),
-#endif
-		cmocka_unit_test(wait_ends_when_time_is_up),
-	};
-
-	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
 }

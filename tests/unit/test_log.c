@@ -5,20 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "log.h"
 
@@ -108,13 +101,11 @@ static const struct row {
 	{ "above U+10FFFF", "\364\220\200\200", "v=\"\\xf4\\x90\\x80\\x80\"" },
 };
 
-static void
-values(void **state)
+TEST(values)
 {
 	char expected[256];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin();
 		log_event(LOG_INFO, "test", NULL, LOG_S("v", rows[i].value));
@@ -127,10 +118,8 @@ values(void **state)
 	}
 }
 
-static void
-a_whole_line(void **state)
+TEST(a_whole_line)
 {
-	(void)state;
 	begin();
 	log_event(LOG_WARN, "handler-failed", NULL, LOG_S("why", "x"),
 	    LOG_I("exit", -3), LOG_I("n", INT64_MAX));
@@ -140,13 +129,11 @@ a_whole_line(void **state)
 	    "exit=-3 n=9223372036854775807\n");
 }
 
-static void
-a_request_is_named_in_full(void **state)
+TEST(a_request_is_named_in_full)
 {
 	struct log_request rq = { .instance = "urn:uuid:1", .path = "/a b" };
 	struct log_request copy = { .instance = NULL };
 
-	(void)state;
 	begin();
 	log_values(LOG_INFO, "test", &rq, NULL, 0);
 	log_request_key(&rq, "k=1");
@@ -177,10 +164,8 @@ a_request_is_named_in_full(void **state)
 	    "level=info event=test path=- key=\"\" scope=-\n");
 }
 
-static void
-levels_below_are_dropped(void **state)
+TEST(levels_below_are_dropped)
 {
-	(void)state;
 	begin();
 	log_event(LOG_DEBUG, "unseen", NULL, LOG_I("n", 1));
 	log_set_level(LOG_ERROR);
@@ -195,13 +180,11 @@ levels_below_are_dropped(void **state)
 }
 
 /* Of every length around the limit: one line, closed quotes, whole escapes. */
-static void
-long_lines_are_cut(void **state)
+TEST(long_lines_are_cut)
 {
 	char *value = malloc(2 * LOG_LINE_MAX);
 	size_t length, n, i;
 
-	(void)state;
 	assert_non_null(value);
 	for (length = LOG_LINE_MAX - 60; length < LOG_LINE_MAX + 20; length++) {
 		memset(value, 'a', length);
@@ -231,8 +214,7 @@ long_lines_are_cut(void **state)
 }
 
 /* Path and key are the client's choice, and must not hide the rest. */
-static void
-a_long_path_and_a_long_key_hide_nothing(void **state)
+TEST(a_long_path_and_a_long_key_hide_nothing)
 {
 	char path[8001], key[4097];
 	struct log_request rq = { .instance = "urn:uuid:1",
@@ -242,7 +224,6 @@ a_long_path_and_a_long_key_hide_nothing(void **state)
 		.status = 201 };
 	static const char fills[] = "a\001";
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		memset(path, fills[i], sizeof(path) - 1);
 		path[sizeof(path) - 1] = '\0';
@@ -262,18 +243,6 @@ a_long_path_and_a_long_key_hide_nothing(void **state)
 	log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
 	end();
 	assert_non_null(strstr(output, "\\x01\" scope=01234567"));
-}
-
-static void
-errno_stays(void **state)
-{
-	(void)state;
-	begin();
-	close(STDERR_FILENO);
-	errno = ENOSPC;
-	log_event(LOG_ERROR, "test", NULL, LOG_I("n", 1));
-	assert_int_equal(errno, ENOSPC);
-	end();
 }
 
 /* The bytes of a file, as output. */
@@ -312,12 +281,10 @@ remove_folder(void **state)
 	return rmdir(folder);
 }
 
-static void
-lines_go_to_a_file_that_is_opened_anew(void **state)
+TEST(lines_go_to_a_file_that_is_opened_anew)
 {
 	struct stat st;
 
-	(void)state;
 	begin();
 	assert_int_equal(log_open(name), 0);
 	log_event(LOG_INFO, "first", NULL, LOG_I("n", 1));
@@ -338,10 +305,8 @@ lines_go_to_a_file_that_is_opened_anew(void **state)
 	assert_int_equal(st.st_mode & 0137, 0);
 }
 
-static void
-a_file_that_cannot_be_opened_changes_nothing(void **state)
+TEST(a_file_that_cannot_be_opened_changes_nothing)
 {
-	(void)state;
 	begin();
 	assert_int_equal(log_open("/nowhere/log"), ENOENT);
 	assert_int_equal(log_open(folder), EISDIR);
@@ -350,10 +315,8 @@ a_file_that_cannot_be_opened_changes_nothing(void **state)
 	assert_string_equal(without_times(), "level=info event=test n=1\n");
 }
 
-static void
-errors_are_echoed_while_it_is_asked_for(void **state)
+TEST(errors_are_echoed_while_it_is_asked_for)
 {
-	(void)state;
 	begin();
 	unlink(name);
 	assert_int_equal(log_open(name), 0);
@@ -373,6 +336,17 @@ errors_are_echoed_while_it_is_asked_for(void **state)
 	assert_string_equal(without_times(),
 	    "level=warn event=warn n=1\nlevel=error event=error n=2\n"
 	    "level=error event=later n=3\n");
+}
+
+/* After the tests of lines: the one that is lost is told of later. */
+TEST(errno_stays)
+{
+	begin();
+	close(STDERR_FILENO);
+	errno = ENOSPC;
+	log_event(LOG_ERROR, "test", NULL, LOG_I("n", 1));
+	assert_int_equal(errno, ENOSPC);
+	end();
 }
 
 /* A process that ends by an assertion, with that as its stderr. */
@@ -413,14 +387,12 @@ fill(int fd)
 	assert_int_equal(fcntl(fd, F_SETFL, flags), 0);
 }
 
-static void
-an_assertion_whose_message_is_not_read_ends_the_process(void **state)
+TEST(an_assertion_whose_message_is_not_read_ends_the_process)
 {
 	char stream[64];
 	struct stat st;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	fill(ends[1]);
 	assert_dies(ends[1]);
@@ -441,23 +413,4 @@ an_assertion_whose_message_is_not_read_ends_the_process(void **state)
 	close(ends[1]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values),
-		cmocka_unit_test(a_whole_line),
-		cmocka_unit_test(a_request_is_named_in_full),
-		cmocka_unit_test(lines_go_to_a_file_that_is_opened_anew),
-		cmocka_unit_test(a_file_that_cannot_be_opened_changes_nothing),
-		cmocka_unit_test(errors_are_echoed_while_it_is_asked_for),
-		cmocka_unit_test(levels_below_are_dropped),
-		cmocka_unit_test(long_lines_are_cut),
-		cmocka_unit_test(a_long_path_and_a_long_key_hide_nothing),
-		cmocka_unit_test(errno_stays),
-		cmocka_unit_test(
-		    an_assertion_whose_message_is_not_read_ends_the_process),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+GROUP(make_folder, remove_folder)

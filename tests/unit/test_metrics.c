@@ -7,14 +7,8 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "limit.h"
 #include "metrics.h"
@@ -116,12 +110,10 @@ check_form(char *text)
 		free(seen[--nseen]);
 }
 
-static void
-families_stand_together_with_help_and_type(void **state)
+TEST(families_stand_together_with_help_and_type)
 {
 	char *text = text_of(false);
 
-	(void)state;
 	check_form(text);
 	free(text);
 	text = text_of(true);
@@ -129,8 +121,7 @@ families_stand_together_with_help_and_type(void **state)
 	free(text);
 }
 
-static void
-the_names_that_dashboards_are_built_on_are_there(void **state)
+TEST(the_names_that_dashboards_are_built_on_are_there)
 {
 	static const char *const names[] = {
 		"reserve_total{result=\"created\"}",
@@ -158,7 +149,6 @@ the_names_that_dashboards_are_built_on_are_there(void **state)
 	char sample[128];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(sample, sizeof(sample), "oncewrap_%s", names[i]);
 		if (value_of(sample) < 0)
@@ -166,12 +156,10 @@ the_names_that_dashboards_are_built_on_are_there(void **state)
 	}
 }
 
-static void
-a_process_without_requests_shows_the_stores_gauges_alone(void **state)
+TEST(a_process_without_requests_shows_the_stores_gauges_alone)
 {
 	char *text = text_of(true);
 
-	(void)state;
 	assert_non_null(strstr(text, "\noncewrap_keys{state=\"unknown\"} "));
 	assert_non_null(strstr(text, "\noncewrap_oldest_unknown_seconds "));
 	assert_null(strstr(text, "_total"));
@@ -180,12 +168,10 @@ a_process_without_requests_shows_the_stores_gauges_alone(void **state)
 	free(text);
 }
 
-static void
-a_text_that_is_too_long_is_an_error(void **state)
+TEST(a_text_that_is_too_long_is_an_error)
 {
 	struct buf buf;
 
-	(void)state;
 	buf_init(&buf, 1000);
 	assert_int_equal(metrics_text(&gauges, false, &buf), RC_LIMIT);
 	buf_free(&buf);
@@ -193,14 +179,12 @@ a_text_that_is_too_long_is_an_error(void **state)
 
 /* --- the values --------------------------------------------------------- */
 
-static void
-counters_go_up(void **state)
+TEST(counters_go_up)
 {
 	const char *replay = "oncewrap_reserve_total{result=\"replay\"}";
 	const char *swept = "oncewrap_swept_total";
 	double before = value_of(replay), other = value_of(swept);
 
-	(void)state;
 	metrics_count(METRICS_RESERVE_REPLAY);
 	metrics_count(METRICS_RESERVE_REPLAY);
 	assert_true(is(replay, before + 2));
@@ -211,10 +195,8 @@ counters_go_up(void **state)
 	assert_true(is(replay, before + 2));
 }
 
-static void
-a_gauge_goes_up_and_down(void **state)
+TEST(a_gauge_goes_up_and_down)
 {
-	(void)state;
 	metrics_add(METRICS_WORKERS_BUSY, 1);
 	metrics_add(METRICS_WORKERS_BUSY, 1);
 	assert_true(is("oncewrap_workers_busy", 2));
@@ -224,10 +206,8 @@ a_gauge_goes_up_and_down(void **state)
 	assert_true(is("oncewrap_workers_busy", 0));
 }
 
-static void
-what_the_store_does_not_know_is_left_out(void **state)
+TEST(what_the_store_does_not_know_is_left_out)
 {
-	(void)state;
 	gauges.value[METRICS_KEYS_UNKNOWN] = 7;
 	gauges.value[METRICS_KEYS_COMPLETED] = -1;
 	assert_true(is("oncewrap_keys{state=\"unknown\"}", 7));
@@ -239,8 +219,7 @@ what_the_store_does_not_know_is_left_out(void **state)
 #define SECONDS "oncewrap_handler_seconds"
 #define BUCKET  SECONDS "_bucket{le=\"%s\"}"
 
-static void
-a_bucket_holds_what_is_not_above_its_bound(void **state)
+TEST(a_bucket_holds_what_is_not_above_its_bound)
 {
 	static const struct {
 		int64_t ms;
@@ -260,7 +239,6 @@ a_bucket_holds_what_is_not_above_its_bound(void **state)
 	double was_in, was_not_in, count, sum;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(in, sizeof(in), BUCKET, rows[i].in);
 		snprintf(not_in, sizeof(not_in), BUCKET,
@@ -279,14 +257,12 @@ a_bucket_holds_what_is_not_above_its_bound(void **state)
 	}
 }
 
-static void
-bounds_ascend_and_buckets_count_all_below(void **state)
+TEST(bounds_ascend_and_buckets_count_all_below)
 {
 	char *text = text_of(false), *p = text;
 	double bound, last = 0, count, below = 0;
 	int n = 0;
 
-	(void)state;
 	while ((p = strstr(p, "oncewrap_commit_batch_bucket{le=\"")) != NULL) {
 		p = strchr(p, '"') + 1;
 		bound = strncmp(p, "+Inf", 4) == 0 ? 1e300 : strtod(p, NULL);
@@ -319,8 +295,7 @@ count(void *arg)
 	return NULL;
 }
 
-static void
-nothing_is_lost_between_threads(void **state)
+TEST(nothing_is_lost_between_threads)
 {
 	const char *created = "oncewrap_reserve_total{result=\"created\"}";
 	const char *commits = "oncewrap_commit_batch_count";
@@ -328,7 +303,6 @@ nothing_is_lost_between_threads(void **state)
 	pthread_t thread[THREADS];
 	int i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(
 		    pthread_create(&thread[i], NULL, count, NULL), 0);
@@ -339,25 +313,4 @@ nothing_is_lost_between_threads(void **state)
 		pthread_join(thread[i], NULL);
 	assert_true(is(created, before + THREADS * TIMES));
 	assert_true(is(commits, commits_before + THREADS * TIMES));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(families_stand_together_with_help_and_type),
-		cmocka_unit_test(
-		    the_names_that_dashboards_are_built_on_are_there),
-		cmocka_unit_test(
-		    a_process_without_requests_shows_the_stores_gauges_alone),
-		cmocka_unit_test(a_text_that_is_too_long_is_an_error),
-		cmocka_unit_test(counters_go_up),
-		cmocka_unit_test(a_gauge_goes_up_and_down),
-		cmocka_unit_test(what_the_store_does_not_know_is_left_out),
-		cmocka_unit_test(a_bucket_holds_what_is_not_above_its_bound),
-		cmocka_unit_test(bounds_ascend_and_buckets_count_all_below),
-		cmocka_unit_test(nothing_is_lost_between_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,19 +11,14 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 #include <fastcgi.h>
 
 #include "clock.h"
@@ -323,15 +318,13 @@ round_trip(int fd, bool keep, const char *query)
 
 /* --- requests --- */
 
-static void
-request_arrives_whole(void **state)
+TEST(request_arrives_whole)
 {
 	const struct request *rq;
 	struct exchange *x;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	open_request(&b, false, "POST", "a=b", "5");
@@ -360,14 +353,12 @@ request_arrives_whole(void **state)
 	finish();
 }
 
-static void
-request_arrives_byte_by_byte(void **state)
+TEST(request_arrives_byte_by_byte)
 {
 	struct exchange *x;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	open_request(&b, false, "POST", "q", "5");
@@ -384,13 +375,11 @@ request_arrives_byte_by_byte(void **state)
 	finish();
 }
 
-static void
-instances_differ(void **state)
+TEST(instances_differ)
 {
 	char seen[40][46];
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	for (int i = 0; i < 40; i++) {
@@ -408,12 +397,10 @@ instances_differ(void **state)
 	finish();
 }
 
-static void
-kept_connection_serves_again(void **state)
+TEST(kept_connection_serves_again)
 {
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	round_trip(fd, true, "one");
@@ -423,15 +410,13 @@ kept_connection_serves_again(void **state)
 	finish();
 }
 
-static void
-requests_sent_ahead_are_answered_in_order(void **state)
+TEST(requests_sent_ahead_are_answered_in_order)
 {
 	struct buf all, b;
 	struct exchange *x;
 	char query[16];
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	buf_init(&all, 1 << 20);
@@ -458,8 +443,7 @@ requests_sent_ahead_are_answered_in_order(void **state)
 
 #define GUARDED "[route /app]\nkey = required\nmax_request_body = 1K\n"
 
-static void
-body_against_its_length(void **state)
+TEST(body_against_its_length)
 {
 	static const struct {
 		const char *name, *length, *again;
@@ -494,7 +478,6 @@ body_against_its_length(void **state)
 	static char bytes[3000000];
 	int fd;
 
-	(void)state;
 	start(GUARDED);
 	fd = dial();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -537,8 +520,7 @@ body_against_its_length(void **state)
 }
 
 /* Where a size has 32 bits, also of a request that is not guarded. */
-static void
-a_length_that_no_memory_has_is_too_large(void **state)
+TEST(a_length_that_no_memory_has_is_too_large)
 {
 	const enum body_state want =
 	    SIZE_MAX > UINT32_MAX ? BODY_MISMATCH : BODY_TOO_LARGE;
@@ -546,7 +528,6 @@ a_length_that_no_memory_has_is_too_large(void **state)
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	open_request(&b, true, "GET", "large", "4294967301");
@@ -565,14 +546,12 @@ a_length_that_no_memory_has_is_too_large(void **state)
 
 /* A body that looks like records, to a request that is refused, on a kept
  * connection: nothing of it may become a request. */
-static void
-body_of_a_refused_request_is_no_request(void **state)
+TEST(body_of_a_refused_request_is_no_request)
 {
 	struct exchange *x;
 	struct buf b, forged;
 	int fd;
 
-	(void)state;
 	start(GUARDED);
 	fd = dial();
 	open_request(&forged, true, "POST", "forged", NULL);
@@ -594,8 +573,7 @@ body_of_a_refused_request_is_no_request(void **state)
 	finish();
 }
 
-static void
-large_body_is_in_a_file(void **state)
+TEST(large_body_is_in_a_file)
 {
 	size_t len = 5 << 20;
 	char *bytes = malloc(len), *copy = malloc(len);
@@ -604,7 +582,6 @@ large_body_is_in_a_file(void **state)
 	struct buf b;
 	int fd;
 
-	(void)state;
 	for (size_t i = 0; i < len; i++)
 		bytes[i] = (char)(i * 2654435761u >> 13);
 	start("");
@@ -630,15 +607,13 @@ large_body_is_in_a_file(void **state)
 	finish();
 }
 
-static void
-body_that_cannot_be_stored_is_drained(void **state)
+TEST(body_that_cannot_be_stored_is_drained)
 {
 	static char bytes[300000];
 	struct exchange *x;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	assert_int_equal(spool_setup("/no/such/directory", UINT64_MAX), RC_OK);
 	start("");
 	fd = dial();
@@ -658,15 +633,13 @@ body_that_cannot_be_stored_is_drained(void **state)
 	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
 }
 
-static void
-body_above_what_all_spools_may_take_is_drained(void **state)
+TEST(body_above_what_all_spools_may_take_is_drained)
 {
 	static char bytes[300000];
 	struct exchange *x;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	assert_int_equal(spool_setup(NULL, sizeof(bytes) - 1), RC_OK);
 	start("");
 	fd = dial();
@@ -687,14 +660,12 @@ body_above_what_all_spools_may_take_is_drained(void **state)
 	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
 }
 
-static void
-aborted_in_the_body(void **state)
+TEST(aborted_in_the_body)
 {
 	struct exchange *x;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	open_request(&b, true, "POST", "q", "10");
@@ -713,13 +684,11 @@ aborted_in_the_body(void **state)
 	finish();
 }
 
-static void
-aborted_in_the_parameters(void **state)
+TEST(aborted_in_the_parameters)
 {
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	for (int keep = 1; keep >= 0; keep--) {
 		fd = dial();
@@ -739,15 +708,13 @@ aborted_in_the_parameters(void **state)
 
 /* --- what is no request --- */
 
-static void
-malformed_requests_are_invalid(void **state)
+TEST(malformed_requests_are_invalid)
 {
 	static const char *const why[] = { "too long", "REQUEST_METHOD", "NUL",
 		"two values", "PATH_INFO" };
 	static char long_path[LIMIT_PATH + 100];
 	int fd;
 
-	(void)state;
 	memset(long_path, 'p', sizeof(long_path) - 1);
 	long_path[0] = '/';
 	start(GUARDED);
@@ -787,12 +754,10 @@ malformed_requests_are_invalid(void **state)
 	finish();
 }
 
-static void
-what_is_not_fastcgi_is_dropped(void **state)
+TEST(what_is_not_fastcgi_is_dropped)
 {
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
@@ -805,13 +770,11 @@ what_is_not_fastcgi_is_dropped(void **state)
 	finish();
 }
 
-static void
-peer_that_closes_in_mid_request_runs_nothing(void **state)
+TEST(peer_that_closes_in_mid_request_runs_nothing)
 {
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < 3; i++) {
 		fd = dial();
@@ -829,8 +792,7 @@ peer_that_closes_in_mid_request_runs_nothing(void **state)
 	finish();
 }
 
-static void
-refusals_are_sent(void **state)
+TEST(refusals_are_sent)
 {
 	static const unsigned char mpx[16] = { 1, FCGI_END_REQUEST, 0, 2, 0, 8,
 		0, 0, 0, 0, 0, 0, FCGI_CANT_MPX_CONN };
@@ -841,7 +803,6 @@ refusals_are_sent(void **state)
 	struct buf b;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	open_request(&b, true, "POST", "one", NULL);
@@ -873,8 +834,7 @@ refusals_are_sent(void **state)
 
 /* A peer that asks and does not read the replies is not read from either;
  * once it reads, it gets every one. */
-static void
-replies_not_read_stop_the_reading(void **state)
+TEST(replies_not_read_stop_the_reading)
 {
 	static const unsigned char ask_type[8] = { 1, 77 };
 	struct buf b;
@@ -883,7 +843,6 @@ replies_not_read_stop_the_reading(void **state)
 	ssize_t n;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	buf_init(&b, 1 << 20);
@@ -923,13 +882,11 @@ replies_not_read_stop_the_reading(void **state)
 
 /* --- peers that keep others waiting --- */
 
-static void
-silent_and_stalled_peers_cost_no_others(void **state)
+TEST(silent_and_stalled_peers_cost_no_others)
 {
 	int silent[50], stalled[50], kept, fd;
 	struct buf b;
 
-	(void)state;
 	start("");
 	kept = dial();
 	round_trip(kept, true, "kept");
@@ -952,13 +909,11 @@ silent_and_stalled_peers_cost_no_others(void **state)
 	finish();
 }
 
-static void
-stalled_in_mid_request_is_dropped_idle_is_not(void **state)
+TEST(stalled_in_mid_request_is_dropped_idle_is_not)
 {
 	int silent, kept, stalled[3];
 	struct buf b;
 
-	(void)state;
 	start("[server]\nio_timeout = 100ms\n");
 	silent = dial();
 	kept = dial();
@@ -993,15 +948,13 @@ trickle(int fd, const struct buf *b, size_t from, size_t to, int pause)
 	return true;
 }
 
-static void
-trickling_is_progress_in_a_body(void **state)
+TEST(trickling_is_progress_in_a_body)
 {
 	struct buf b;
 	int64_t began;
 	size_t head;
 	int fd;
 
-	(void)state;
 	start("[server]\nio_timeout = 2s\n");
 	fd = dial();
 	open_request(&b, false, "POST", "q", "1");
@@ -1023,15 +976,13 @@ trickling_is_progress_in_a_body(void **state)
 }
 
 /* ... and not before it: each byte came in time, all of them took too long. */
-static void
-trickling_parameters_are_dropped_after_io_timeout(void **state)
+TEST(trickling_parameters_are_dropped_after_io_timeout)
 {
 	char query[10001] = "", c;
 	struct buf b;
 	int64_t began;
 	int fd;
 
-	(void)state;
 	memset(query, 'q', sizeof(query) - 1);
 	start("[server]\nio_timeout = 150ms\n");
 	for (int i = 0; i < 2; i++) {
@@ -1073,8 +1024,7 @@ fill(char *bytes, size_t len)
 		bytes[i] = (char)(i * 2654435761u >> 11);
 }
 
-static void
-answers_of_every_size(void **state)
+TEST(answers_of_every_size)
 {
 	static const size_t records[] = { 0, 1, 2, 7, 8, 9, 16, 17, 40 };
 	static const int around[] = { -24, -9, -8, -7, -1, 0, 1, 7, 8, 9 };
@@ -1082,7 +1032,6 @@ answers_of_every_size(void **state)
 	char *bytes = malloc(max);
 	int fd;
 
-	(void)state;
 	fill(bytes, max);
 	start("");
 	fd = dial();
@@ -1110,13 +1059,11 @@ answers_of_every_size(void **state)
 	finish();
 }
 
-static void
-small_answer_arrives_in_one_piece(void **state)
+TEST(small_answer_arrives_in_one_piece)
 {
 	unsigned char got[1024];
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, false, "GET", "q");
@@ -1128,12 +1075,10 @@ small_answer_arrives_in_one_piece(void **state)
 	finish();
 }
 
-static void
-head_gets_no_body(void **state)
+TEST(head_gets_no_body)
 {
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, false, "HEAD", "q");
@@ -1143,13 +1088,11 @@ head_gets_no_body(void **state)
 	finish();
 }
 
-static void
-local_redirect_has_no_status(void **state)
+TEST(local_redirect_has_no_status)
 {
 	struct answer a;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, false, "GET", "q");
@@ -1165,15 +1108,13 @@ local_redirect_has_no_status(void **state)
 
 /* The peer does not read at first: the answer goes on without the worker, which
  * has the next request meanwhile. */
-static void
-slow_reader_gets_it_all(void **state)
+TEST(slow_reader_gets_it_all)
 {
 	size_t len = 8 << 20, head = strlen(BARE_HEAD);
 	char *bytes = malloc(len);
 	struct reply r;
 	int slow, fd;
 
-	(void)state;
 	fill(bytes, len);
 	start("");
 	slow = dial();
@@ -1193,8 +1134,7 @@ slow_reader_gets_it_all(void **state)
 	finish();
 }
 
-static void
-peer_that_does_not_take_its_answer_is_dropped(void **state)
+TEST(peer_that_does_not_take_its_answer_is_dropped)
 {
 	size_t len = 8 << 20;
 	char *bytes = calloc(1, len), c;
@@ -1202,7 +1142,6 @@ peer_that_does_not_take_its_answer_is_dropped(void **state)
 	struct reply r;
 	int fd;
 
-	(void)state;
 	start("[server]\nio_timeout = 100ms\n");
 	fd = dial();
 	ask(fd, true, "GET", "q");
@@ -1223,13 +1162,11 @@ peer_that_does_not_take_its_answer_is_dropped(void **state)
 	finish();
 }
 
-static void
-peer_that_went_away_hurts_no_other(void **state)
+TEST(peer_that_went_away_hurts_no_other)
 {
 	struct exchange *x;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, true, "GET", "gone");
@@ -1244,10 +1181,8 @@ peer_that_went_away_hurts_no_other(void **state)
 
 /* What arrives behind a request that is not kept is not read; closing must
  * not turn it into a reset that takes the answer away. */
-static void
-unread_input_does_not_destroy_the_answer(void **state)
+TEST(unread_input_does_not_destroy_the_answer)
 {
-	(void)state;
 	for (int tcp = 0; tcp < 2; tcp++) {
 		static char junk[100000];
 		struct exchange *x;
@@ -1271,8 +1206,7 @@ unread_input_does_not_destroy_the_answer(void **state)
 
 /* --- streams --- */
 
-static void
-stream_is_handed_on_as_it_is(void **state)
+TEST(stream_is_handed_on_as_it_is)
 {
 	size_t len = 3 * FCGI_CONTENT_MAX + 5;
 	char *bytes = malloc(len), got[16];
@@ -1280,7 +1214,6 @@ stream_is_handed_on_as_it_is(void **state)
 	struct reply r;
 	int fd;
 
-	(void)state;
 	fill(bytes, len);
 	start("");
 	fd = dial();
@@ -1306,14 +1239,12 @@ stream_is_handed_on_as_it_is(void **state)
 	finish();
 }
 
-static void
-broken_stream_has_no_end(void **state)
+TEST(broken_stream_has_no_end)
 {
 	struct exchange *x;
 	struct reply r;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, true, "GET", "q");
@@ -1328,13 +1259,11 @@ broken_stream_has_no_end(void **state)
 	finish();
 }
 
-static void
-stream_to_a_peer_that_went_away(void **state)
+TEST(stream_to_a_peer_that_went_away)
 {
 	struct exchange *x;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, true, "GET", "q");
@@ -1346,8 +1275,7 @@ stream_to_a_peer_that_went_away(void **state)
 	finish();
 }
 
-static void
-stream_to_a_peer_that_does_not_read(void **state)
+TEST(stream_to_a_peer_that_does_not_read)
 {
 	static char bytes[1 << 20];
 	struct exchange *x;
@@ -1355,7 +1283,6 @@ stream_to_a_peer_that_does_not_read(void **state)
 	int64_t began;
 	int fd;
 
-	(void)state;
 	start("[server]\nio_timeout = 100ms\n");
 	fd = dial();
 	ask(fd, true, "GET", "q");
@@ -1373,15 +1300,13 @@ stream_to_a_peer_that_does_not_read(void **state)
 
 /* --- which users may connect --- */
 
-static void
-peers_that_are_not_allowed_are_closed_at_once(void **state)
+TEST(peers_that_are_not_allowed_are_closed_at_once)
 {
 	char me[64], other[64];
 	struct conf *bad;
 	struct mux *none;
 	int fd;
 
-	(void)state;
 	snprintf(
 	    me, sizeof(me), "[server]\nallow_peers = %u 54321\n", geteuid());
 	snprintf(other, sizeof(other), "[server]\nallow_peers = %u\n",
@@ -1414,13 +1339,11 @@ peers_that_are_not_allowed_are_closed_at_once(void **state)
 
 /* --- another configuration --- */
 
-static void
-request_keeps_the_configuration_that_it_began_with(void **state)
+TEST(request_keeps_the_configuration_that_it_began_with)
 {
 	struct exchange *x;
 	int first, second;
 
-	(void)state;
 	start("[server]\nworkers = 1\n");
 	first = dial();
 	ask(first, false, "GET", "first");
@@ -1454,15 +1377,13 @@ reload_many(void *arg)
 	return arg;
 }
 
-static void
-requests_see_whole_configurations_while_they_are_replaced(void **state)
+TEST(requests_see_whole_configurations_while_they_are_replaced)
 {
 	const struct conf *conf;
 	struct exchange *x;
 	pthread_t reloader;
 	int fd;
 
-	(void)state;
 	start("[server]\nworkers = 5\n[route /]\nkey_max_length = 5\n");
 	atomic_store(&reloaded, false);
 	assert_int_equal(pthread_create(&reloader, NULL, reload_many, NULL), 0);
@@ -1495,12 +1416,10 @@ room_for_connections(void)
 	return calloc(LIMIT_CONNECTIONS + 1, sizeof(int));
 }
 
-static void
-beyond_the_limit_the_longest_idle_makes_way(void **state)
+TEST(beyond_the_limit_the_longest_idle_makes_way)
 {
 	int *fds = room_for_connections();
 
-	(void)state;
 	if (fds == NULL)
 		skip();
 	start("");
@@ -1521,15 +1440,13 @@ beyond_the_limit_the_longest_idle_makes_way(void **state)
 }
 
 /* They have io_timeout, and the others need not wait for that. */
-static void
-slow_peers_beyond_the_limit_keep_no_others_out(void **state)
+TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 {
 	int *fds = room_for_connections();
 	int64_t began;
 	int busy, fd;
 	struct exchange *x;
 
-	(void)state;
 	if (fds == NULL)
 		skip();
 	start("[server]\nio_timeout = 1h\n");
@@ -1597,8 +1514,7 @@ stop_trickling(struct trickler *t)
 }
 
 /* All that spools may take is taken by bodies that never end. */
-static void
-trickled_bodies_give_their_room_to_others(void **state)
+TEST(trickled_bodies_give_their_room_to_others)
 {
 	enum { PEERS = 4, SIZE = 100000 };
 	static char bytes[SIZE];
@@ -1609,7 +1525,6 @@ trickled_bodies_give_their_room_to_others(void **state)
 	int fds[PEERS], fd;
 	struct buf b;
 
-	(void)state;
 	assert_int_equal(spool_setup(NULL, PEERS * SIZE + SIZE / 2), RC_OK);
 	start("[server]\nio_timeout = 4s\n");
 	for (int i = 0; i < PEERS; i++) {
@@ -1655,15 +1570,13 @@ trickled_bodies_give_their_room_to_others(void **state)
 
 /* A byte now and then keeps a connection alive for ever; its place goes to
  * others all the same. */
-static void
-trickled_bodies_beyond_the_limit_keep_no_others_out(void **state)
+TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
 {
 	int *fds = room_for_connections();
 	struct trickler t;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	if (fds == NULL)
 		skip();
 	start("[server]\nio_timeout = 2s\n");
@@ -1686,15 +1599,13 @@ trickled_bodies_beyond_the_limit_keep_no_others_out(void **state)
 
 /* No connection is idle and no descriptor is left: new connections wait.  mux
  * does not spin, and accepts them once there is a descriptor. */
-static void
-without_descriptors_it_waits(void **state)
+TEST(without_descriptors_it_waits)
 {
 	struct rlimit limit, low;
 	struct timespec before, after;
 	struct exchange *x;
 	int busy, fd;
 
-	(void)state;
 	start("");
 	busy = dial();
 	ask(busy, false, "GET", "busy");
@@ -1724,13 +1635,11 @@ without_descriptors_it_waits(void **state)
 }
 
 /* ... but one that is idle makes way. */
-static void
-without_descriptors_the_idle_make_way(void **state)
+TEST(without_descriptors_the_idle_make_way)
 {
 	struct rlimit limit, low;
 	int idle, fd;
 
-	(void)state;
 	start("");
 	idle = dial();
 	round_trip(idle, true, "idle");
@@ -1751,14 +1660,12 @@ without_descriptors_the_idle_make_way(void **state)
 }
 
 /* ... but for one whose request has arrived and is not read yet. */
-static void
-without_descriptors_no_request_makes_way(void **state)
+TEST(without_descriptors_no_request_makes_way)
 {
 	struct rlimit limit, low;
 	struct exchange *x;
 	int arrived, busy, fd, seen = 0;
 
-	(void)state;
 	start("");
 	arrived = dial();
 	round_trip(arrived, true, "kept");
@@ -1795,14 +1702,12 @@ without_descriptors_no_request_makes_way(void **state)
 
 /* --- the end --- */
 
-static void
-stop_drops_what_has_not_arrived_and_delivers_the_rest(void **state)
+TEST(stop_drops_what_has_not_arrived_and_delivers_the_rest)
 {
 	int idle, half, queued[3], held, late;
 	struct exchange *x;
 	struct buf b;
 
-	(void)state;
 	start("");
 	idle = dial();
 	round_trip(idle, true, "idle");
@@ -1843,12 +1748,10 @@ stop_drops_what_has_not_arrived_and_delivers_the_rest(void **state)
 	finish();
 }
 
-static void
-stop_delivers_the_queue(void **state)
+TEST(stop_delivers_the_queue)
 {
 	int fd[4], other;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < 4; i++) {
 		fd[i] = dial();
@@ -1884,8 +1787,7 @@ receive_in_thread(void *arg)
 	return &r;
 }
 
-static void
-close_sends_what_is_left(void **state)
+TEST(close_sends_what_is_left)
 {
 	size_t len = 8 << 20, head = strlen(BARE_HEAD);
 	char *bytes = malloc(len);
@@ -1894,7 +1796,6 @@ close_sends_what_is_left(void **state)
 	void *result;
 	int fd;
 
-	(void)state;
 	fill(bytes, len);
 	start("");
 	fd = dial();
@@ -1913,15 +1814,13 @@ close_sends_what_is_left(void **state)
 	free(bytes);
 }
 
-static void
-close_waits_no_longer_than_told(void **state)
+TEST(close_waits_no_longer_than_told)
 {
 	size_t len = 8 << 20;
 	char *bytes = calloc(1, len);
 	int64_t began;
 	int fd;
 
-	(void)state;
 	start("");
 	fd = dial();
 	ask(fd, true, "GET", "q");
@@ -1983,13 +1882,11 @@ ask_many(void *arg)
 	return NULL;
 }
 
-static void
-many_peers_and_many_workers(void **state)
+TEST(many_peers_and_many_workers)
 {
 	pthread_t workers[4], peers[8];
 	static char keep;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(
@@ -2006,69 +1903,13 @@ many_peers_and_many_workers(void **state)
 	finish();
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(request_arrives_whole),
-		cmocka_unit_test(request_arrives_byte_by_byte),
-		cmocka_unit_test(instances_differ),
-		cmocka_unit_test(kept_connection_serves_again),
-		cmocka_unit_test(requests_sent_ahead_are_answered_in_order),
-		cmocka_unit_test(body_against_its_length),
-		cmocka_unit_test(a_length_that_no_memory_has_is_too_large),
-		cmocka_unit_test(body_of_a_refused_request_is_no_request),
-		cmocka_unit_test(large_body_is_in_a_file),
-		cmocka_unit_test(body_that_cannot_be_stored_is_drained),
-		cmocka_unit_test(
-		    body_above_what_all_spools_may_take_is_drained),
-		cmocka_unit_test(aborted_in_the_body),
-		cmocka_unit_test(aborted_in_the_parameters),
-		cmocka_unit_test(malformed_requests_are_invalid),
-		cmocka_unit_test(what_is_not_fastcgi_is_dropped),
-		cmocka_unit_test(peer_that_closes_in_mid_request_runs_nothing),
-		cmocka_unit_test(refusals_are_sent),
-		cmocka_unit_test(replies_not_read_stop_the_reading),
-		cmocka_unit_test(silent_and_stalled_peers_cost_no_others),
-		cmocka_unit_test(stalled_in_mid_request_is_dropped_idle_is_not),
-		cmocka_unit_test(trickling_is_progress_in_a_body),
-		cmocka_unit_test(
-		    trickling_parameters_are_dropped_after_io_timeout),
-		cmocka_unit_test(answers_of_every_size),
-		cmocka_unit_test(small_answer_arrives_in_one_piece),
-		cmocka_unit_test(head_gets_no_body),
-		cmocka_unit_test(local_redirect_has_no_status),
-		cmocka_unit_test(slow_reader_gets_it_all),
-		cmocka_unit_test(peer_that_does_not_take_its_answer_is_dropped),
-		cmocka_unit_test(peer_that_went_away_hurts_no_other),
-		cmocka_unit_test(unread_input_does_not_destroy_the_answer),
-		cmocka_unit_test(stream_is_handed_on_as_it_is),
-		cmocka_unit_test(broken_stream_has_no_end),
-		cmocka_unit_test(stream_to_a_peer_that_went_away),
-		cmocka_unit_test(stream_to_a_peer_that_does_not_read),
-		cmocka_unit_test(peers_that_are_not_allowed_are_closed_at_once),
-		cmocka_unit_test(
-		    request_keeps_the_configuration_that_it_began_with),
-		cmocka_unit_test(
-		    requests_see_whole_configurations_while_they_are_replaced),
-		cmocka_unit_test(beyond_the_limit_the_longest_idle_makes_way),
-		cmocka_unit_test(
-		    slow_peers_beyond_the_limit_keep_no_others_out),
-		cmocka_unit_test(trickled_bodies_give_their_room_to_others),
-		cmocka_unit_test(
-		    trickled_bodies_beyond_the_limit_keep_no_others_out),
-		cmocka_unit_test(without_descriptors_it_waits),
-		cmocka_unit_test(without_descriptors_the_idle_make_way),
-		cmocka_unit_test(without_descriptors_no_request_makes_way),
-		cmocka_unit_test(
-		    stop_drops_what_has_not_arrived_and_delivers_the_rest),
-		cmocka_unit_test(stop_delivers_the_queue),
-		cmocka_unit_test(close_sends_what_is_left),
-		cmocka_unit_test(close_waits_no_longer_than_told),
-		cmocka_unit_test(many_peers_and_many_workers),
-	};
-
+	(void)state;
 	log_set_level(LOG_ERROR);
 	alarm(120); /* a test that waits for what never comes fails */
-	return cmocka_run_group_tests_name("mux", tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(begin_group, NULL)

@@ -110,15 +110,15 @@ number(const char *what)
 	return raw_number(sql);
 }
 
+#define CASE(name) TEST_WITH(name, setup_box, teardown_box)
+
 /* --- which effects are taken --------------------------------------------- */
 
-static void
-a_topic_alone_may_have_all_threads(void **state)
+CASE(a_topic_alone_may_have_all_threads)
 {
 	struct store_effect *e[OUTBOX_PROGRAMS];
 	int i;
 
-	(void)state;
 	configure(MAIL);
 	for (i = 0; i < OUTBOX_PROGRAMS; i++)
 		emit("mail");
@@ -130,13 +130,11 @@ a_topic_alone_may_have_all_threads(void **state)
 	    OUTBOX_PROGRAMS);
 }
 
-static void
-a_topic_leaves_a_thread_to_the_others(void **state)
+CASE(a_topic_leaves_a_thread_to_the_others)
 {
 	struct store_effect *e[OUTBOX_PROGRAMS], *other;
 	int i;
 
-	(void)state;
 	configure(MAIL SMS);
 	for (i = 0; i < OUTBOX_PROGRAMS; i++)
 		emit("mail");
@@ -153,14 +151,12 @@ a_topic_leaves_a_thread_to_the_others(void **state)
 		try_it(e[i]);
 }
 
-static void
-topics_take_turns(void **state)
+CASE(topics_take_turns)
 {
 	char order[9] = "";
 	void *e;
 	int i;
 
-	(void)state;
 	configure(MAIL SMS);
 	for (i = 0; i < 4; i++)
 		emit("mail");
@@ -174,12 +170,10 @@ topics_take_turns(void **state)
 	assert_string_equal(order, "msmsmsms");
 }
 
-static void
-a_topic_without_a_section_delays_no_other(void **state)
+CASE(a_topic_without_a_section_delays_no_other)
 {
 	struct store_effect *e;
 
-	(void)state;
 	configure(MAIL SMS);
 	emit("mail");
 	emit("sms");
@@ -196,12 +190,10 @@ a_topic_without_a_section_delays_no_other(void **state)
 
 /* --- what becomes of it ------------------------------------------------- */
 
-static void
-the_last_failure_gives_up(void **state)
+CASE(the_last_failure_gives_up)
 {
 	struct store_effect *e;
 
-	(void)state;
 	configure(BROKEN);
 	emit("mail");
 	e = take("mail");
@@ -216,13 +208,11 @@ the_last_failure_gives_up(void **state)
 
 /* --- a disk that fails -------------------------------------------------- */
 
-static void
-a_try_makes_durable_what_came_with_it(void **state)
+CASE(a_try_makes_durable_what_came_with_it)
 {
 	struct store_effect *e;
 	int log, base;
 
-	(void)state;
 	configure(MAIL);
 	emit("mail");
 	log = atomic_load(&faulty_syncs_seen);
@@ -233,15 +223,13 @@ a_try_makes_durable_what_came_with_it(void **state)
 	try_it(e);
 }
 
-static void
-a_try_that_cannot_be_made_durable_is_none(void **state)
+CASE(a_try_that_cannot_be_made_durable_is_none)
 {
 	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
 	struct store_effect *e;
 	void *item;
 	size_t i;
 
-	(void)state;
 	configure(MAIL);
 	for (i = 0; i < COUNT(faults); i++) {
 		emit("mail");
@@ -258,12 +246,10 @@ a_try_that_cannot_be_made_durable_is_none(void **state)
 	}
 }
 
-static void
-an_end_that_cannot_be_recorded_is_recorded_later(void **state)
+CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 {
 	struct store_effect *e;
 
-	(void)state;
 	configure(MAIL);
 	emit("mail");
 	e = take("mail");
@@ -272,23 +258,13 @@ an_end_that_cannot_be_recorded_is_recorded_later(void **state)
 	assert_int_equal(number("state = 'delivered'"), 1);
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_box, teardown_box)
-	const struct CMUnitTest tests[] = {
-		TEST(a_topic_alone_may_have_all_threads),
-		TEST(a_topic_leaves_a_thread_to_the_others),
-		TEST(topics_take_turns),
-		TEST(a_topic_without_a_section_delays_no_other),
-		TEST(the_last_failure_gives_up),
-		TEST(a_try_makes_durable_what_came_with_it),
-		TEST(a_try_that_cannot_be_made_durable_is_none),
-		TEST(an_end_that_cannot_be_recorded_is_recorded_later),
-	};
-#undef TEST
-
+	(void)state;
 	if (faulty_register() != 0 || run_init() != RC_OK)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

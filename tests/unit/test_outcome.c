@@ -4,13 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf.h"
 #include "outcome.h"
@@ -159,10 +153,8 @@ static const struct row {
 	{ "499", RUN_EXITED, 0, OK, false, 499, NOTHING, CHECK, DONE, NONE, 0 },
 };
 
-static void
-every_row(void **state)
+TEST(every_row)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *w = &rows[i];
 		struct conf_route rt = route(w->check);
@@ -185,8 +177,7 @@ every_row(void **state)
 	}
 }
 
-static void
-an_explicit_outcome_is_what_the_handler_says(void **state)
+TEST(an_explicit_outcome_is_what_the_handler_says)
 {
 	static const struct {
 		enum cgihead_outcome says;
@@ -202,7 +193,6 @@ an_explicit_outcome_is_what_the_handler_says(void **state)
 	};
 	struct conf_route rt = route(CHECK);
 
-	(void)state;
 	rt.outcome = CONF_OUTCOME_EXPLICIT;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct outcome_facts f = { .run = { .end = RUN_EXITED },
@@ -220,13 +210,11 @@ an_explicit_outcome_is_what_the_handler_says(void **state)
  * Every combination of facts: only what is known to have left nothing behind
  * releases, and a problem is never completed.
  */
-static void
-no_combination_releases_by_mistake(void **state)
+TEST(no_combination_releases_by_mistake)
 {
 	static const int statuses[] = { 200, 302, 404, 429, 500, 502 };
 	static const int exits[] = { 0, 1, 75, 255 };
 
-	(void)state;
 	for (int n = 0; n < 8 * 4 * 11 * 2 * 6 * 4 * 2; n++) {
 		int k = n;
 		struct outcome_facts f = { 0 };
@@ -262,8 +250,7 @@ no_combination_releases_by_mistake(void **state)
 }
 
 /* A key that was released so takes the fingerprint of the next request. */
-static void
-what_is_known_to_have_done_nothing(void **state)
+TEST(what_is_known_to_have_done_nothing)
 {
 	static const struct {
 		const char *name;
@@ -295,7 +282,6 @@ what_is_known_to_have_done_nothing(void **state)
 	struct record r = { .state = RECORD_PENDING };
 	char none[] = "", spec[] = "2 value\n";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct conf_route rt = route(want[i].check);
 		struct outcome_facts f = {
@@ -341,15 +327,4 @@ teardown(void **state)
 	return 0;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row),
-		cmocka_unit_test(an_explicit_outcome_is_what_the_handler_says),
-		cmocka_unit_test(no_combination_releases_by_mistake),
-		cmocka_unit_test(what_is_known_to_have_done_nothing),
-	};
-
-	return cmocka_run_group_tests_name("outcome", tests, setup, teardown);
-}
+GROUP(setup, teardown)

@@ -3,13 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "page_token.h"
 #include "page_write.h"
@@ -20,8 +14,7 @@ static const unsigned char secret[SCOPE_SECRET_LEN] = "a secret of a store";
 static const struct page_token forget = { "ann", "h", "forget", 7, "unknown", 1,
 	1700000000000 };
 
-static void
-token_is_good_for_an_hour(void **state)
+TEST(token_is_good_for_an_hour)
 {
 	static const struct {
 		int64_t after;
@@ -30,7 +23,6 @@ token_is_good_for_an_hour(void **state)
 		{ PAGE_TOKEN_AGE + 1, false }, { -1, false } };
 	char token[PAGE_TOKEN_SIZE];
 
-	(void)state;
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		assert_int_equal(page_token_is_good(&forget, secret,
@@ -38,8 +30,7 @@ token_is_good_for_an_hour(void **state)
 		    times[i].good);
 }
 
-static void
-token_is_bound_to_all_of_it(void **state)
+TEST(token_is_bound_to_all_of_it)
 {
 	const struct page_token others[] = {
 		{ "bob", "h", "forget", 7, "unknown", 1, 1700000000000 },
@@ -55,7 +46,6 @@ token_is_bound_to_all_of_it(void **state)
 	unsigned char other[SCOPE_SECRET_LEN];
 	char token[PAGE_TOKEN_SIZE];
 
-	(void)state;
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_false(
@@ -65,14 +55,12 @@ token_is_bound_to_all_of_it(void **state)
 	assert_false(page_token_is_good(&forget, other, NOW, token));
 }
 
-static void
-no_other_text_is_the_token(void **state)
+TEST(no_other_text_is_the_token)
 {
 	static const char *const texts[] = { "", "-", "x", "0-", "3b9aca00",
 		"3b9aca00-", "99999999999999999999-0", " 3b9aca00-" };
 	char token[PAGE_TOKEN_SIZE], text[2 * PAGE_TOKEN_SIZE];
 
-	(void)state;
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_false(
@@ -91,8 +79,7 @@ no_other_text_is_the_token(void **state)
 	assert_true(page_token_is_good(&forget, secret, NOW, token));
 }
 
-static void
-ages_are_short(void **state)
+TEST(ages_are_short)
 {
 	static const struct {
 		int64_t ms;
@@ -102,15 +89,13 @@ ages_are_short(void **state)
 		{ 90000000, "1 d 1 h" } };
 	char text[PAGE_AGE_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
 		page_write_age(ages[i].ms, text);
 		assert_string_equal(text, ages[i].text);
 	}
 }
 
-static void
-a_cut_text_ends_with_a_whole_character(void **state)
+TEST(a_cut_text_ends_with_a_whole_character)
 {
 	static const struct {
 		const char *text, *cut;
@@ -122,23 +107,8 @@ a_cut_text_ends_with_a_whole_character(void **state)
 		    "\377\377\377\377\377\377..." } };
 	char text[10];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		page_write_cut(texts[i].text, text, sizeof(text));
 		assert_string_equal(text, texts[i].cut);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(token_is_good_for_an_hour),
-		cmocka_unit_test(token_is_bound_to_all_of_it),
-		cmocka_unit_test(no_other_text_is_the_token),
-		cmocka_unit_test(ages_are_short),
-		cmocka_unit_test(a_cut_text_ends_with_a_whole_character),
-	};
-
-	return cmocka_run_group_tests_name("page_token", tests, NULL, NULL);
 }

@@ -97,8 +97,9 @@ again(void)
 	pg = connect_to(target);
 }
 
-static void
-numbers_and_texts(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(numbers_and_texts)
 {
 	static const char sql[] =
 	    "SELECT $1::bigint, $2::bigint, ($3::bigint)::integer, "
@@ -107,7 +108,6 @@ numbers_and_texts(void **state)
 	int64_t low, high, small;
 	bool flag;
 
-	(void)state;
 	SEND(sql, "iid?ss", INT64_MIN, INT64_MAX, -7, 1, "hello", "");
 	OK(pg_one(pg, "iii?sf", &low, &high, &small, &flag, &text, field,
 	    sizeof(field)));
@@ -120,8 +120,7 @@ numbers_and_texts(void **state)
 	free(text);
 }
 
-static void
-bytes_with_nul_and_pointers_into_the_row(void **state)
+CASE(bytes_with_nul_and_pointers_into_the_row)
 {
 	static const char sql[] =
 	    "SELECT $1::bytea, $2::bytea, $3::bytea, $4::text, $5::bytea";
@@ -131,7 +130,6 @@ bytes_with_nul_and_pointers_into_the_row(void **state)
 	char name[8];
 	size_t n, none;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all); i++)
 		all[i] = (unsigned char)(i * 7 + i / 256);
 	SEND(sql, "bbbsb", all, sizeof(all), NULL, (size_t)0, "a\\x\n",
@@ -161,26 +159,22 @@ bytes_with_nul_and_pointers_into_the_row(void **state)
 }
 
 /* As texts for bytea: the bytes, and no escapes. */
-static void
-a_text_for_bytea_is_its_bytes(void **state)
+CASE(a_text_for_bytea_is_its_bytes)
 {
 	const void *data;
 	size_t n;
 
-	(void)state;
 	SEND("SELECT $1::bytea", "s", "\\x41\xff");
 	OK(pg_one(pg, "b", &data, &n));
 	assert_int_equal(n, 5);
 	assert_memory_equal(data, "\\x41\xff", 5);
 }
 
-static void
-a_uuid_is_a_text_on_both_sides(void **state)
+CASE(a_uuid_is_a_text_on_both_sides)
 {
 	static const char uuid[] = "01234567-89ab-1def-0123-456789abcdef";
 	char out[37], none[37], zeros[37];
 
-	(void)state;
 	SEND("SELECT $1::uuid, $2::uuid, $3::uuid", "uuu", uuid, NULL, "x'");
 	OK(pg_one(pg, "uuu", out, sizeof(out), none, sizeof(none), zeros,
 	    (size_t)37));
@@ -189,8 +183,7 @@ a_uuid_is_a_text_on_both_sides(void **state)
 	assert_string_equal(zeros, "00000000-0000-0000-0000-000000000000");
 }
 
-static void
-nothing_is_null(void **state)
+CASE(nothing_is_null)
 {
 	static const char sql[] =
 	    "SELECT $1::bigint, $2::text, $3::bytea, $4::text, $5::bigint, "
@@ -201,7 +194,6 @@ nothing_is_null(void **state)
 	bool flag = true, is = true;
 	size_t n = 1;
 
-	(void)state;
 	SEND(sql, "ztosnu", INT64_C(0), "", "x", (size_t)0, NULL, NULL);
 	OK(pg_one(pg, "ipbv?-i", &number, &text, &data, &n, &is, &flag, &five));
 	assert_int_equal(number, 0);
@@ -252,15 +244,13 @@ read_row(int n, size_t nlarge)
 	assert_int_equal(strlen(uuid), odd ? 0 : 36);
 }
 
-static void
-rows_come_as_arrays(void **state)
+CASE(rows_come_as_arrays)
 {
 	static const int rows[] = { 1, 300, 2 };
 	const size_t large = 100000;
 	struct pg_arrays a = { 0 };
 	char *bytes = calloc(1, large);
 
-	(void)state;
 	assert_non_null(bytes);
 	texts[ONE] = "SELECT * FROM unnest($1::bigint[], $2::bigint[], "
 		     "$3::bigint[], $4::boolean[], $5::text[], $6::bytea[], "
@@ -286,15 +276,13 @@ rows_come_as_arrays(void **state)
 	free(bytes);
 }
 
-static void
-a_value_out_of_range_is_corrupt(void **state)
+CASE(a_value_out_of_range_is_corrupt)
 {
 	static const char sql[] = "SELECT $1::bigint, $2::text";
 	char field[4];
 	int64_t time;
 	int count;
 
-	(void)state;
 	SEND(sql, "is", INT64_C(-1), "abcd");
 	assert_int_equal(pg_one(pg, "m-", &time), RC_CORRUPT);
 	SEND(sql, "is", INT64_C(-1), "abcd");
@@ -323,8 +311,7 @@ parse_word(const char *text, int *out)
 	return strcmp(text, "answer") == 0;
 }
 
-static void
-columns_become_members(void **state)
+CASE(columns_become_members)
 {
 	static const struct row_member members[] = {
 		ROW_MEMBER('i', thing, id),
@@ -336,7 +323,6 @@ columns_become_members(void **state)
 	};
 	struct thing thing;
 
-	(void)state;
 	texts[ONE] = "SELECT 0 AS other, n AS id, 'joe' AS name, "
 		     "'\\x010203'::bytea AS tag, '\\x00ff'::bytea AS bytes, "
 		     "$1::text AS word FROM generate_series(1, 2) n";
@@ -364,13 +350,11 @@ columns_become_members(void **state)
 
 /* --- pipelines ------------------------------------------------------------ */
 
-static void
-results_come_in_the_order_of_the_statements(void **state)
+CASE(results_come_in_the_order_of_the_statements)
 {
 	int64_t n;
 	int changed;
 
-	(void)state;
 	OK(pg_exec(pg, "CREATE TEMP TABLE t(n bigint)"));
 	texts[ONE] = "INSERT INTO t SELECT generate_series(1, $1::bigint)";
 	texts[TWO] = "SELECT count(*) + $1::bigint FROM t";
@@ -390,15 +374,13 @@ results_come_in_the_order_of_the_statements(void **state)
 }
 
 /* The server does not read on while nobody reads its answers. */
-static void
-megabytes_go_both_ways_at_once(void **state)
+CASE(megabytes_go_both_ways_at_once)
 {
 	enum { SIZE = 1 << 20, TIMES = 16 };
 	char *big = calloc(1, SIZE);
 	const void *data;
 	size_t n;
 
-	(void)state;
 	assert_non_null(big);
 	texts[ONE] = "SELECT $1::bytea";
 	for (int i = 0; i < TIMES; i++) {
@@ -413,12 +395,10 @@ megabytes_go_both_ways_at_once(void **state)
 	free(big);
 }
 
-static void
-after_a_failure_the_rest_of_the_group_fails(void **state)
+CASE(after_a_failure_the_rest_of_the_group_fails)
 {
 	int64_t n;
 
-	(void)state;
 	texts[ONE] = "SELECT $1::bigint";
 	texts[TWO] = "SELECT $1::text::bigint + 1";
 	texts[THREE] = "SELECT nothing FROM nowhere";
@@ -447,12 +427,10 @@ after_a_failure_the_rest_of_the_group_fails(void **state)
 	OK(pg_clear(pg));
 }
 
-static void
-results_that_nobody_reads_are_cleared(void **state)
+CASE(results_that_nobody_reads_are_cleared)
 {
 	int64_t n;
 
-	(void)state;
 	texts[ONE] = "SELECT $1::bigint";
 	pg_send(pg, ONE, "i", INT64_C(1));
 	pg_send(pg, ONE, "i", INT64_C(2));
@@ -466,8 +444,7 @@ results_that_nobody_reads_are_cleared(void **state)
 	assert_int_equal(n, 4);
 }
 
-static void
-classes_of_failures(void **state)
+CASE(classes_of_failures)
 {
 	static const struct {
 		const char *state;
@@ -490,7 +467,6 @@ classes_of_failures(void **state)
 	};
 	char sql[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(sql, sizeof(sql),
 		    "DO $$ BEGIN RAISE SQLSTATE '%s'; END $$", rows[i].state);
@@ -501,12 +477,10 @@ classes_of_failures(void **state)
 	}
 }
 
-static void
-a_lock_that_is_not_free_is_busy(void **state)
+CASE(a_lock_that_is_not_free_is_busy)
 {
 	struct pg *other = connect_to(target);
 
-	(void)state;
 	OK(pg_exec(pg, "CREATE TABLE IF NOT EXISTS locked(n integer)"));
 	pg_begin(other);
 	OK(pg_exec(other, "LOCK TABLE locked"));
@@ -525,14 +499,12 @@ a_lock_that_is_not_free_is_busy(void **state)
 
 /* --- connections ---------------------------------------------------------- */
 
-static void
-a_killed_backend_is_a_lost_connection(void **state)
+CASE(a_killed_backend_is_a_lost_connection)
 {
 	struct pg *other = connect_to(target);
 	char sql[80];
 	int pid;
 
-	(void)state;
 	OK(pg_exec(pg, "SELECT pg_backend_pid()"));
 	OK(pg_row(pg, "d", &pid));
 	snprintf(
@@ -545,13 +517,11 @@ a_killed_backend_is_a_lost_connection(void **state)
 	assert_int_not_equal(pg_clear(pg), RC_OK);
 }
 
-static void
-a_frozen_server_ends_at_the_deadline(void **state)
+CASE(a_frozen_server_ends_at_the_deadline)
 {
 	const int64_t begun = clock_mono();
 	struct pg *late;
 
-	(void)state;
 	control("primary freeze");
 	pg_set_deadline(pg, clock_mono() + 100);
 	assert_int_equal(pg_exec(pg, "SELECT 1"), RC_TIMEOUT);
@@ -564,10 +534,8 @@ a_frozen_server_ends_at_the_deadline(void **state)
 	control("primary thaw");
 }
 
-static void
-a_restart_is_a_lost_connection(void **state)
+CASE(a_restart_is_a_lost_connection)
 {
-	(void)state;
 	OK(pg_exec(pg, "SELECT 1"));
 	control("primary restart");
 	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
@@ -578,14 +546,12 @@ a_restart_is_a_lost_connection(void **state)
 
 /* target_session_attrs=read-write goes on to the primary, and so does a host
  * that is not there. */
-static void
-the_host_that_writes_is_found(void **state)
+CASE(the_host_that_writes_is_found)
 {
 	char list[1024], folder[256], port[8];
 	struct pg_target *t;
 	struct pg *found;
 
-	(void)state;
 	control("make standby primary");
 	snprintf(port, sizeof(port), "%d",
 	    atoi(strstr(control("proxy frozen standby"), "0.0.1:") + 6));
@@ -608,8 +574,7 @@ the_host_that_writes_is_found(void **state)
 
 /* --- secrets -------------------------------------------------------------- */
 
-static void
-no_password_is_in_names_and_messages(void **state)
+CASE(no_password_is_in_names_and_messages)
 {
 	static const char *const broken[] = {
 		"postgresql://u:sec%zzret@h/db",
@@ -622,7 +587,6 @@ no_password_is_in_names_and_messages(void **state)
 	struct pg *none;
 	char err[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		err[0] = '\0';
 		assert_int_equal(
@@ -647,14 +611,12 @@ no_password_is_in_names_and_messages(void **state)
 	pg_target_free(t);
 }
 
-static void
-a_wrong_password_is_refused_and_not_shown(void **state)
+CASE(a_wrong_password_is_refused_and_not_shown)
 {
 	char info[512];
 	struct pg_target *t;
 	struct pg *refused;
 
-	(void)state;
 	snprintf(info, sizeof(info), "%.*s&user=secret&password=wr0ng%%20one",
 	    (int)(strstr(uri, "&user=") - uri), uri);
 	t = parse(info);
@@ -730,10 +692,8 @@ static void refused(enum rc (*mistake)(void))
 #endif
 }
 
-static void
-a_format_that_does_not_fit_is_refused(void **state)
+CASE(a_format_that_does_not_fit_is_refused)
 {
-	(void)state;
 	refused(too_few_columns);
 	refused(another_type);
 	refused(no_such_parameter);
@@ -743,35 +703,11 @@ a_format_that_does_not_fit_is_refused(void **state)
 	assert_int_equal(pg_result(pg), RC_INVALID);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(numbers_and_texts),
-		CASE(bytes_with_nul_and_pointers_into_the_row),
-		CASE(a_text_for_bytea_is_its_bytes),
-		CASE(a_uuid_is_a_text_on_both_sides),
-		CASE(nothing_is_null),
-		CASE(rows_come_as_arrays),
-		CASE(a_value_out_of_range_is_corrupt),
-		CASE(columns_become_members),
-		CASE(results_come_in_the_order_of_the_statements),
-		CASE(megabytes_go_both_ways_at_once),
-		CASE(after_a_failure_the_rest_of_the_group_fails),
-		CASE(results_that_nobody_reads_are_cleared),
-		CASE(classes_of_failures),
-		CASE(a_lock_that_is_not_free_is_busy),
-		CASE(a_killed_backend_is_a_lost_connection),
-		CASE(a_frozen_server_ends_at_the_deadline),
-		CASE(a_restart_is_a_lost_connection),
-		CASE(the_host_that_writes_is_found),
-		CASE(no_password_is_in_names_and_messages),
-		CASE(a_wrong_password_is_refused_and_not_shown),
-		CASE(a_format_that_does_not_fit_is_refused),
-	};
-
 	log_set_level(LOG_ERROR + 1);
-	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+	return setup_group(state);
 }
+
+GROUP(begin_group, stop_servers)

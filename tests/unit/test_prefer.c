@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "prefer.h"
 
@@ -85,10 +80,8 @@ asks(const struct param *params, size_t n)
 	return prefer_respond_async(&request);
 }
 
-static void
-every_field(void **state)
+TEST(every_field)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(rows); i++) {
 		const struct param params[] = {
 			{ "HTTP_X_PREFER", "respond-async=1" },
@@ -101,19 +94,16 @@ every_field(void **state)
 	}
 }
 
-static void
-request_without_the_field_does_not_ask(void **state)
+TEST(request_without_the_field_does_not_ask)
 {
 	static const struct param params[] = { { "PREFER", "respond-async" },
 		{ "http_prefer", "respond-async" } };
 
-	(void)state;
 	assert_false(asks(NULL, 0));
 	assert_false(asks(params, NITEMS(params)));
 }
 
-static void
-lines_of_a_repeated_field_are_one_list(void **state)
+TEST(lines_of_a_repeated_field_are_one_list)
 {
 	static const struct param later[] = { { "HTTP_PREFER", "wait=1" },
 		{ "HTTP_X", "y" }, { "HTTP_PREFER", "respond-async" } };
@@ -121,7 +111,6 @@ lines_of_a_repeated_field_are_one_list(void **state)
 						  "respond-async=1" },
 		{ "HTTP_PREFER", "respond-async" } };
 
-	(void)state;
 	assert_true(asks(later, NITEMS(later)));
 	assert_false(asks(first, NITEMS(first)));
 }
@@ -213,10 +202,8 @@ wants_html(const struct param *params, size_t n)
 	return prefer_html(&request);
 }
 
-static void
-html_only_where_it_is_preferred(void **state)
+TEST(html_only_where_it_is_preferred)
 {
-	(void)state;
 	for (size_t i = 0; i < NITEMS(accepts); i++) {
 		const struct param params[] = {
 			{ "HTTP_X_ACCEPT", "application/json" },
@@ -230,8 +217,7 @@ html_only_where_it_is_preferred(void **state)
 	assert_false(wants_html(NULL, 0));
 }
 
-static void
-lines_of_a_repeated_accept_are_one_list(void **state)
+TEST(lines_of_a_repeated_accept_are_one_list)
 {
 	static const struct param json[] = { { "HTTP_ACCEPT", "text/html" },
 		{ "HTTP_ACCEPT", "application/json" } };
@@ -241,22 +227,7 @@ lines_of_a_repeated_accept_are_one_list(void **state)
 	static const struct param bad[] = { { "HTTP_ACCEPT", "text/html" },
 		{ "HTTP_ACCEPT", "text/html;q=x" } };
 
-	(void)state;
 	assert_false(wants_html(json, NITEMS(json)));
 	assert_true(wants_html(html, NITEMS(html)));
 	assert_false(wants_html(bad, NITEMS(bad)));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_field),
-		cmocka_unit_test(request_without_the_field_does_not_ask),
-		cmocka_unit_test(lines_of_a_repeated_field_are_one_list),
-		cmocka_unit_test(html_only_where_it_is_preferred),
-		cmocka_unit_test(lines_of_a_repeated_accept_are_one_list),
-	};
-
-	return cmocka_run_group_tests_name("prefer", tests, NULL, NULL);
 }

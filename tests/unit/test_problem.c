@@ -3,14 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include <cJSON.h>
 
@@ -129,10 +122,8 @@ is_safe(enum problem_code code)
 	return true;
 }
 
-static void
-every_code_ietf(void **state)
+TEST(every_code_ietf)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *w = &rows[i];
 		struct problem p = { .code = w->code,
@@ -179,10 +170,8 @@ every_code_ietf(void **state)
 	}
 }
 
-static void
-every_code_stripe(void **state)
+TEST(every_code_stripe)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *w = &rows[i];
 		struct problem p = { .code = w->code, .detail = "Because." };
@@ -210,8 +199,7 @@ every_code_stripe(void **state)
 }
 
 /* Which ones say so is in the table above; this is for how long. */
-static void
-retry_after_by_code(void **state)
+TEST(retry_after_by_code)
 {
 	static const struct {
 		enum problem_code code;
@@ -224,7 +212,6 @@ retry_after_by_code(void **state)
 		{ PROBLEM_OUTCOME_UNKNOWN, RETRY_AFTER_UNKNOWN },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(waits); i++) {
 		struct problem p = { .code = waits[i].code };
 		struct response r;
@@ -239,15 +226,13 @@ retry_after_by_code(void **state)
 	}
 }
 
-static void
-a_code_has_a_sentence_of_its_own(void **state)
+TEST(a_code_has_a_sentence_of_its_own)
 {
 	struct problem p = { .code = PROBLEM_KEY_MISSING };
 	struct response r;
 	struct buf body;
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
 
-	(void)state;
 	assert_string_equal(text(json, "detail"), problem_detail(&p));
 	assert_string_equal(
 	    problem_detail(&p), "This resource needs an idempotency key.");
@@ -258,8 +243,7 @@ a_code_has_a_sentence_of_its_own(void **state)
 	assert_string_equal(problem_detail(&p), "Another.");
 }
 
-static void
-without_detail_the_title_says_it_all(void **state)
+TEST(without_detail_the_title_says_it_all)
 {
 	struct problem p = { .code = PROBLEM_KEY_INVALID };
 	struct response r;
@@ -267,7 +251,6 @@ without_detail_the_title_says_it_all(void **state)
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
 	char title[128];
 
-	(void)state;
 	assert_false(cJSON_HasObjectItem(json, "detail"));
 	assert_false(cJSON_HasObjectItem(json, "instance"));
 	snprintf(title, sizeof(title), "%s", text(json, "title"));
@@ -283,15 +266,13 @@ without_detail_the_title_says_it_all(void **state)
 	buf_free(&body);
 }
 
-static void
-a_status_of_the_callers_own(void **state)
+TEST(a_status_of_the_callers_own)
 {
 	struct problem p = { .code = PROBLEM_HANDLER_FAILED, .status = 503 };
 	struct response r;
 	struct buf body;
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
 
-	(void)state;
 	assert_int_equal(r.status, 503);
 	assert_int_equal(number(json, "status"), 503);
 	cJSON_Delete(json);
@@ -304,8 +285,7 @@ a_status_of_the_callers_own(void **state)
 	buf_free(&body);
 }
 
-static void
-outcome_unknown_is_said_where_it_is_so(void **state)
+TEST(outcome_unknown_is_said_where_it_is_so)
 {
 	static const struct {
 		enum problem_code code;
@@ -318,7 +298,6 @@ outcome_unknown_is_said_where_it_is_so(void **state)
 		{ PROBLEM_KEY_IN_PROGRESS, false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(said); i++) {
 		for (int d = 0; d < 2; d++) {
 			struct problem p = { .code = said[i].code,
@@ -339,8 +318,7 @@ outcome_unknown_is_said_where_it_is_so(void **state)
 	}
 }
 
-static void
-not_kept_names_status_and_time(void **state)
+TEST(not_kept_names_status_and_time)
 {
 	static const struct {
 		int64_t ms;
@@ -359,7 +337,6 @@ not_kept_names_status_and_time(void **state)
 		{ 253402300799999, "9999-12-31T23:59:59.999Z" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(times); i++) {
 		struct problem p = { .code = PROBLEM_RESPONSE_NOT_KEPT,
 			.original_status = 201,
@@ -397,10 +374,8 @@ assert_says(const char *page, const char *part)
 		fail_msg("\"%s\" is not in: %s", part, page);
 }
 
-static void
-a_page_says_the_same(void **state)
+TEST(a_page_says_the_same)
 {
-	(void)state;
 	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
 		const struct row *w = &rows[i / 2];
 		const bool stripe = i % 2 == 1;
@@ -450,8 +425,7 @@ a_page_says_the_same(void **state)
 	}
 }
 
-static void
-a_page_says_what_to_do(void **state)
+TEST(a_page_says_what_to_do)
 {
 	static const struct {
 		enum problem_code code;
@@ -466,7 +440,6 @@ a_page_says_what_to_do(void **state)
 		{ PROBLEM_KEY_MISSING, "Open the form again" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(said); i++) {
 		struct problem p = { .code = said[i].code };
 		struct response r;
@@ -479,8 +452,7 @@ a_page_says_what_to_do(void **state)
 	}
 }
 
-static void
-a_page_has_the_facts_of_its_code(void **state)
+TEST(a_page_has_the_facts_of_its_code)
 {
 	struct problem unknown = { .code = PROBLEM_HANDLER_FAILED,
 		.unknown = true };
@@ -491,7 +463,6 @@ a_page_has_the_facts_of_its_code(void **state)
 	struct buf body;
 	const char *page;
 
-	(void)state;
 	page = make_page(&unknown, LINK, CONF_DIALECT_IETF, &r, &body);
 	assert_says(page, "<dt>Outcome</dt><dd>unknown</dd>");
 	assert_null(strstr(page, "Original status"));
@@ -506,8 +477,7 @@ a_page_has_the_facts_of_its_code(void **state)
 	buf_free(&body);
 }
 
-static void
-hostile_texts_are_no_markup(void **state)
+TEST(hostile_texts_are_no_markup)
 {
 	struct problem p = { .code = PROBLEM_KEY_INVALID,
 		.detail = "</p><script>\"'&\001\377\302\233",
@@ -517,7 +487,6 @@ hostile_texts_are_no_markup(void **state)
 	const char *page = make_page(
 	    &p, "javascript:alert('1')", CONF_DIALECT_IETF, &r, &body);
 
-	(void)state;
 	assert_says(page,
 	    "<p>&lt;/p&gt;&lt;script&gt;&quot;&#39;&amp;"
 	    "\\x01\\xff\\xc2\\x9b</p>");
@@ -530,15 +499,13 @@ hostile_texts_are_no_markup(void **state)
 }
 
 /* As where the answer that a handler stored cannot be read. */
-static void
-a_request_that_ran_is_never_safe_with_a_new_key(void **state)
+TEST(a_request_that_ran_is_never_safe_with_a_new_key)
 {
 	static const struct problem acted[] = {
 		{ .code = PROBLEM_STORE_UNAVAILABLE, .acted = true },
 		{ .code = PROBLEM_HANDLER_NOT_STARTED, .unknown = true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(acted); i++) {
 		struct response r;
 		struct buf body;
@@ -553,8 +520,7 @@ a_request_that_ran_is_never_safe_with_a_new_key(void **state)
 }
 
 /* JSON has no bytes but UTF-8. */
-static void
-bytes_that_are_no_utf8_are_replaced(void **state)
+TEST(bytes_that_are_no_utf8_are_replaced)
 {
 	struct problem p = { .code = PROBLEM_KEY_INVALID,
 		.detail = "Z\303\274rich \377 \342\202" };
@@ -562,7 +528,6 @@ bytes_that_are_no_utf8_are_replaced(void **state)
 	struct buf body;
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
 
-	(void)state;
 	assert_string_equal(text(json, "detail"),
 	    "Z\303\274rich \357\277\275 \357\277\275\357\277\275");
 	cJSON_Delete(json);
@@ -570,13 +535,11 @@ bytes_that_are_no_utf8_are_replaced(void **state)
 	buf_free(&body);
 }
 
-static void
-the_longest_link_has_room(void **state)
+TEST(the_longest_link_has_room)
 {
 	char link[4097];
 	struct problem p = { .code = PROBLEM_KEY_MISSING };
 
-	(void)state;
 	memset(link, '&', sizeof(link) - 1);
 	memcpy(link, "https://a/", 10);
 	link[sizeof(link) - 1] = '\0';
@@ -595,8 +558,7 @@ the_longest_link_has_room(void **state)
 	}
 }
 
-static void
-text_is_escaped(void **state)
+TEST(text_is_escaped)
 {
 	struct problem p = { .code = PROBLEM_KEY_INVALID,
 		.detail = "a \"key\"\n\001 and \\" };
@@ -604,7 +566,6 @@ text_is_escaped(void **state)
 	struct buf body;
 	cJSON *json = make(&p, CONF_DIALECT_IETF, &r, &body);
 
-	(void)state;
 	assert_string_equal(text(json, "detail"), p.detail);
 	assert_null(memchr(r.body, '\n', r.body_len));
 	cJSON_Delete(json);
@@ -612,14 +573,12 @@ text_is_escaped(void **state)
 	buf_free(&body);
 }
 
-static void
-body_is_appended(void **state)
+TEST(body_is_appended)
 {
 	struct problem p = { .code = PROBLEM_KEY_MISSING };
 	struct response r;
 	struct buf body;
 
-	(void)state;
 	response_init(&r);
 	buf_init(&body, LIMIT_PROBLEM);
 	assert_int_equal(buf_adds(&body, "before"), RC_OK);
@@ -632,8 +591,7 @@ body_is_appended(void **state)
 	buf_free(&body);
 }
 
-static void
-failure_leaves_nothing_behind(void **state)
+TEST(failure_leaves_nothing_behind)
 {
 	static const struct {
 		const char *link;
@@ -645,7 +603,6 @@ failure_leaves_nothing_behind(void **state)
 		{ "a\r\nEvil: 1", LIMIT_PROBLEM, RC_INVALID },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct problem p = { .code = PROBLEM_KEY_MISSING };
 		struct response r;
@@ -664,38 +621,7 @@ failure_leaves_nothing_behind(void **state)
 	}
 }
 
-static void
-no_problem_has_a_name(void **state)
+TEST(no_problem_has_a_name)
 {
-	(void)state;
 	assert_string_equal(problem_name(PROBLEM_NONE), "none");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_code_ietf),
-		cmocka_unit_test(every_code_stripe),
-		cmocka_unit_test(retry_after_by_code),
-		cmocka_unit_test(a_code_has_a_sentence_of_its_own),
-		cmocka_unit_test(without_detail_the_title_says_it_all),
-		cmocka_unit_test(a_status_of_the_callers_own),
-		cmocka_unit_test(outcome_unknown_is_said_where_it_is_so),
-		cmocka_unit_test(not_kept_names_status_and_time),
-		cmocka_unit_test(a_page_says_the_same),
-		cmocka_unit_test(a_page_says_what_to_do),
-		cmocka_unit_test(a_page_has_the_facts_of_its_code),
-		cmocka_unit_test(hostile_texts_are_no_markup),
-		cmocka_unit_test(
-		    a_request_that_ran_is_never_safe_with_a_new_key),
-		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
-		cmocka_unit_test(the_longest_link_has_room),
-		cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(body_is_appended),
-		cmocka_unit_test(failure_leaves_nothing_behind),
-		cmocka_unit_test(no_problem_has_a_name),
-	};
-
-	return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
 }

@@ -5,14 +5,8 @@
 #include "config.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "cases.h"
 #include <sqlite3.h>
 
 #include "queries.h"
@@ -54,15 +48,13 @@ load_checks(sqlite3 *db)
 		run(db, text[i]);
 }
 
-static void
-each_statement_is_one_and_prepares(void **state)
+TEST(each_statement_is_one_and_prepares)
 {
 	sqlite3 *db = new_database();
 	sqlite3_stmt *stmt;
 	const char *tail;
 	enum query q;
 
-	(void)state;
 	for (q = 0; q < QUERY_COUNT; q++) {
 		if (sqlite3_prepare_v2(db, queries_text(q), -1, &stmt, &tail) !=
 		    SQLITE_OK)
@@ -91,8 +83,7 @@ has_word(const char *text, const char *word)
 
 /* A column that is added to a table must be added to the list of its reader,
  * which compares the list with the members of its struct. */
-static void
-readers_have_all_columns_of_their_tables(void **state)
+TEST(readers_have_all_columns_of_their_tables)
 {
 	static const struct {
 		const char *table, *but;
@@ -106,7 +97,6 @@ readers_have_all_columns_of_their_tables(void **state)
 	sqlite3_stmt *s;
 	size_t i, n;
 
-	(void)state;
 	assert_int_equal(
 	    sqlite3_prepare_v2(
 		db, "SELECT name FROM pragma_table_info(?)", -1, &s, NULL),
@@ -157,15 +147,13 @@ scans(sqlite3 *db, enum query q, char *detail, size_t size)
 	return found;
 }
 
-static void
-no_statement_scans_without_a_reason(void **state)
+TEST(no_statement_scans_without_a_reason)
 {
 	sqlite3 *db = new_database();
 	const char *reason;
 	char detail[200];
 	enum query q;
 
-	(void)state;
 	for (q = 0; q < QUERY_COUNT; q++) {
 		reason = queries_scan_reason(q);
 		detail[0] = '\0';
@@ -180,8 +168,7 @@ no_statement_scans_without_a_reason(void **state)
 }
 
 /* A state that is not a literal would leave the partial indexes unused. */
-static void
-passes_use_the_partial_indexes(void **state)
+TEST(passes_use_the_partial_indexes)
 {
 	static const struct {
 		enum query query;
@@ -226,7 +213,6 @@ passes_use_the_partial_indexes(void **state)
 	size_t i;
 	int found, sorts;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sql = sqlite3_mprintf(
 		    "EXPLAIN QUERY PLAN %s", queries_text(rows[i].query));
@@ -270,8 +256,7 @@ read_plan(sqlite3 *db, enum query q, char *out, size_t size)
 
 /* A handler with tables in the same file may run ANALYZE while there are few
  * keys.  A plan made from these figures must not read all keys later. */
-static void
-figures_change_no_plan_that_finds_recent_keys(void **state)
+TEST(figures_change_no_plan_that_finds_recent_keys)
 {
 	static const enum query rows[] = { QUERY_RECENT_PART, QUERY_RECENT_LIST,
 		QUERY_EXPIRE_ROWS, QUERY_EXPIRE_AHEAD, QUERY_TALLY,
@@ -285,7 +270,6 @@ figures_change_no_plan_that_finds_recent_keys(void **state)
 	char sql[640], before[2000], after[2000];
 	size_t k, i, q;
 
-	(void)state;
 	for (i = 0; i < 3 * sizeof(keys) / sizeof(keys[0]); i++) {
 		k = i / 3;
 		snprintf(sql, sizeof(sql),
@@ -315,8 +299,7 @@ figures_change_no_plan_that_finds_recent_keys(void **state)
 
 /* A list of more than two constants becomes a table each time it is looked at,
  * be it in the statement, or in the condition of an index. */
-static void
-statements_of_a_request_make_no_table(void **state)
+TEST(statements_of_a_request_make_no_table)
 {
 	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
 		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RECORD_NEW,
@@ -328,7 +311,6 @@ statements_of_a_request_make_no_table(void **state)
 	char *sql;
 	size_t i;
 
-	(void)state;
 	run(db, "PRAGMA ignore_check_constraints = ON"); /* as the writer */
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sql = sqlite3_mprintf("EXPLAIN %s", queries_text(rows[i]));
@@ -391,13 +373,11 @@ stands_in(const char *sources, const char *prefix, const char *statement)
 	return strstr(sources, name) != NULL;
 }
 
-static void
-each_statement_is_used(void **state)
+TEST(each_statement_is_used)
 {
 	char *sources = read_sources();
 	enum query q;
 
-	(void)state;
 	for (q = 0; q < QUERY_COUNT; q++)
 		if (!stands_in(sources, "QUERY_", queries_name(q)) &&
 		    !stands_in(sources, "TX_", queries_name(q)))
@@ -515,8 +495,7 @@ compare(enum record_state from, enum record_state to)
 }
 
 /* The index of identities is not unique. */
-static void
-the_checks_refuse_a_second_row_of_an_identity(void **state)
+TEST(the_checks_refuse_a_second_row_of_an_identity)
 {
 	static const struct {
 		const char *values;
@@ -530,7 +509,6 @@ the_checks_refuse_a_second_row_of_an_identity(void **state)
 	sqlite3 *db = with_row(RECORD_COMPLETED);
 	char sql[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(sql, sizeof(sql),
 		    "INSERT INTO once_key(identity, key, path, scope, state, "
@@ -546,12 +524,10 @@ the_checks_refuse_a_second_row_of_an_identity(void **state)
 	sqlite3_close(db);
 }
 
-static void
-the_checks_allow_what_record_allows(void **state)
+TEST(the_checks_allow_what_record_allows)
 {
 	int from, to, allowed = 0;
 
-	(void)state;
 	for (from = 0; from < RECORD_NSTATES; from++)
 		for (to = 0; to < RECORD_NSTATES; to++) {
 			if (from == to)
@@ -605,15 +581,13 @@ touches(sqlite3 *db, enum query q, enum record_state state, enum was wrong)
 	return code != SQLITE_DONE || n == 1;
 }
 
-static void
-each_write_compares_what_was_read(void **state)
+TEST(each_write_compares_what_was_read)
 {
 	enum record_state from;
 	enum was wrong;
 	sqlite3 *db;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < sizeof(writes) / sizeof(writes[0]); n++)
 		for (from = RECORD_PENDING; from < RECORD_NSTATES; from++) {
 			/* The checks refuse its deletion. */
@@ -631,8 +605,7 @@ each_write_compares_what_was_read(void **state)
 		}
 }
 
-static void
-the_checks_refuse_rows_that_break_an_invariant(void **state)
+TEST(the_checks_refuse_rows_that_break_an_invariant)
 {
 	static const struct {
 		const char *name;
@@ -675,7 +648,6 @@ the_checks_refuse_rows_that_break_an_invariant(void **state)
 	sqlite3 *db;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		db = with_row(rows[i].state);
 		run(db, "UPDATE once_key SET last_error = 'as it is'");
@@ -689,8 +661,7 @@ the_checks_refuse_rows_that_break_an_invariant(void **state)
 }
 
 /* A row that is as its state must be, and what must not become of it. */
-static void
-the_checks_refuse_effects_that_break_an_invariant(void **state)
+TEST(the_checks_refuse_effects_that_break_an_invariant)
 {
 	static const char pending[] = "'pending', 1, 0, NULL, NULL, x'00'";
 	static const char tried[] = "'pending', 1, NULL, 7, NULL, x'00'";
@@ -728,7 +699,6 @@ the_checks_refuse_effects_that_break_an_invariant(void **state)
 	size_t i;
 	int code;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		db = new_database();
 		snprintf(sql, sizeof(sql),
@@ -746,27 +716,4 @@ the_checks_refuse_effects_that_break_an_invariant(void **state)
 			fail_msg("%s: %s: %d", rows[i].row, rows[i].set, code);
 		sqlite3_close(db);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_statement_is_one_and_prepares),
-		cmocka_unit_test(readers_have_all_columns_of_their_tables),
-		cmocka_unit_test(no_statement_scans_without_a_reason),
-		cmocka_unit_test(passes_use_the_partial_indexes),
-		cmocka_unit_test(figures_change_no_plan_that_finds_recent_keys),
-		cmocka_unit_test(statements_of_a_request_make_no_table),
-		cmocka_unit_test(each_statement_is_used),
-		cmocka_unit_test(the_checks_allow_what_record_allows),
-		cmocka_unit_test(the_checks_refuse_a_second_row_of_an_identity),
-		cmocka_unit_test(each_write_compares_what_was_read),
-		cmocka_unit_test(
-		    the_checks_refuse_rows_that_break_an_invariant),
-		cmocka_unit_test(
-		    the_checks_refuse_effects_that_break_an_invariant),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "rate.h"
 
@@ -35,23 +30,19 @@ take(struct rate *rate, int64_t caller, unsigned limit, int64_t now, int n)
 		assert_int_equal(rate_take(rate, caller, limit, now), 0);
 }
 
-static void
-burst_is_as_large_as_the_rate(void **state)
+TEST(burst_is_as_large_as_the_rate)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 5, T, 5);
 	assert_int_equal(rate_take(rate, 'a', 5, T), 200);
 	rate_free(rate);
 }
 
-static void
-tokens_come_back_one_by_one(void **state)
+TEST(tokens_come_back_one_by_one)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 5, T, 5);
 	assert_int_equal(rate_take(rate, 'a', 5, T + 1), 199);
 	assert_int_equal(rate_take(rate, 'a', 5, T + 199), 1);
@@ -66,12 +57,10 @@ tokens_come_back_one_by_one(void **state)
 }
 
 /* Refused ones take nothing, and shares of a token are not lost. */
-static void
-refused_one_costs_nothing(void **state)
+TEST(refused_one_costs_nothing)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 3, T, 3);
 	for (int64_t ms = 0; ms < 334; ms++)
 		assert_int_equal(
@@ -80,24 +69,20 @@ refused_one_costs_nothing(void **state)
 	rate_free(rate);
 }
 
-static void
-time_that_goes_back_gives_nothing(void **state)
+TEST(time_that_goes_back_gives_nothing)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 1, T, 1);
 	assert_int_equal(rate_take(rate, 'a', 1, T - 5000), 1000);
 	assert_int_equal(rate_take(rate, 'a', 1, T + 1), 999);
 	rate_free(rate);
 }
 
-static void
-callers_have_buckets_of_their_own(void **state)
+TEST(callers_have_buckets_of_their_own)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 1, T, 1);
 	assert_int_not_equal(rate_take(rate, 'a', 1, T), 0);
 	assert_int_equal(rate_take(rate, 'b', 1, T), 0);
@@ -105,12 +90,10 @@ callers_have_buckets_of_their_own(void **state)
 	rate_free(rate);
 }
 
-static void
-smaller_limit_holds_at_once(void **state)
+TEST(smaller_limit_holds_at_once)
 {
 	struct rate *rate = make();
 
-	(void)state;
 	take(rate, 'a', 1000000, T, 10);
 	take(rate, 'a', 2, T + 1, 2);
 	assert_int_equal(rate_take(rate, 'a', 2, T + 1), 500);
@@ -118,14 +101,12 @@ smaller_limit_holds_at_once(void **state)
 }
 
 /* Those of the last second are remembered, as long as there is room. */
-static void
-many_callers_forget_the_oldest_only(void **state)
+TEST(many_callers_forget_the_oldest_only)
 {
 	struct rate *rate = make();
 	int64_t caller[20000];
 	int forgotten = 0;
 
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 20000; i++) {
 		caller[i] = (int64_t)random() << 31 | random();
@@ -149,13 +130,11 @@ taker(void *arg)
 	return NULL;
 }
 
-static void
-threads_share_a_bucket(void **state)
+TEST(threads_share_a_bucket)
 {
 	struct rate *rate = make();
 	pthread_t threads[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, taker, rate), 0);
@@ -165,20 +144,12 @@ threads_share_a_bucket(void **state)
 	rate_free(rate);
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(burst_is_as_large_as_the_rate),
-		cmocka_unit_test(tokens_come_back_one_by_one),
-		cmocka_unit_test(refused_one_costs_nothing),
-		cmocka_unit_test(time_that_goes_back_gives_nothing),
-		cmocka_unit_test(callers_have_buckets_of_their_own),
-		cmocka_unit_test(smaller_limit_holds_at_once),
-		cmocka_unit_test(many_callers_forget_the_oldest_only),
-		cmocka_unit_test(threads_share_a_bucket),
-	};
-
+	(void)state;
 	rate_free(NULL);
-	return cmocka_run_group_tests_name("rate", tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(begin_group, NULL)

@@ -4,17 +4,12 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "record.h"
 
@@ -34,10 +29,8 @@ static const char *const allowed[RECORD_NSTATES] = {
 	/* expired */ "b.......",
 };
 
-static void
-every_pair_of_states(void **state)
+TEST(every_pair_of_states)
 {
-	(void)state;
 	for (int from = 0; from < RECORD_NSTATES; from++) {
 		for (int to = 0; to < RECORD_NSTATES; to++) {
 			char c = allowed[from][to];
@@ -54,12 +47,10 @@ every_pair_of_states(void **state)
 	}
 }
 
-static void
-names_go_both_ways(void **state)
+TEST(names_go_both_ways)
 {
 	enum record_state s;
 
-	(void)state;
 	for (int i = 0; i < RECORD_NSTATES; i++) {
 		s = RECORD_EXPIRED;
 		assert_true(record_state_parse(
@@ -74,25 +65,21 @@ names_go_both_ways(void **state)
 	    record_state_name(RECORD_DEAD_LETTER), "dead_letter");
 }
 
-static void
-other_names_are_no_states(void **state)
+TEST(other_names_are_no_states)
 {
 	static const char *const bad[] = { "", "Completed", "complete",
 		"completed ", "in-progress", "NONE" };
 	enum record_state s = RECORD_UNKNOWN;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(record_state_parse(bad[i], &s));
 	assert_int_equal(s, RECORD_UNKNOWN);
 }
 
-static void
-free_takes_the_fingerprint_spec_and_nothing(void **state)
+TEST(free_takes_the_fingerprint_spec_and_nothing)
 {
 	struct record r = { .fingerprint_spec = strdup("x") };
 
-	(void)state;
 	record_free(&r);
 	assert_null(r.fingerprint_spec);
 	record_free(&r);
@@ -229,12 +216,10 @@ check_holds(const struct record *r)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void
-every_invariant(void **state)
+TEST(every_invariant)
 {
 	char fingerprint_spec[] = "v1", none[] = "";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		const struct check *c = &checks[i];
 		struct record r = {
@@ -258,18 +243,4 @@ every_invariant(void **state)
 		if (check_holds(&r) != c->holds)
 			fail_msg("%s", c->name);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_of_states),
-		cmocka_unit_test(names_go_both_ways),
-		cmocka_unit_test(other_names_are_no_states),
-		cmocka_unit_test(free_takes_the_fingerprint_spec_and_nothing),
-		cmocka_unit_test(every_invariant),
-	};
-
-	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }

@@ -3,19 +3,13 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "request.h"
 
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static void
-parameters_last_one_and_count(void **state)
+TEST(parameters_last_one_and_count)
 {
 	static const struct param params[] = {
 		{ "A", "1" },
@@ -25,7 +19,6 @@ parameters_last_one_and_count(void **state)
 	};
 	struct request r = { .params = params, .nparams = NITEMS(params) };
 
-	(void)state;
 	assert_string_equal(request_param(&r, "A"), "2");
 	assert_string_equal(request_param(&r, "B"), "");
 	assert_string_equal(request_param(&r, "a"), "3");
@@ -37,14 +30,4 @@ parameters_last_one_and_count(void **state)
 	r.nparams = 0;
 	assert_null(request_param(&r, "A"));
 	assert_int_equal(request_count(&r, "A"), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parameters_last_one_and_count),
-	};
-
-	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

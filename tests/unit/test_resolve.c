@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 #include "limit.h"
@@ -33,10 +26,8 @@ spool(const char *text, size_t n)
 	return s;
 }
 
-static void
-open_outcomes_alone_can_be_resolved(void **state)
+TEST(open_outcomes_alone_can_be_resolved)
 {
-	(void)state;
 	for (int s = RECORD_NONE; s < RECORD_NSTATES; s++) {
 		const char *why = resolve_refusal((enum record_state)s);
 
@@ -48,8 +39,7 @@ open_outcomes_alone_can_be_resolved(void **state)
 	}
 }
 
-static void
-what_is_no_response_is_refused_with_its_reason(void **state)
+TEST(what_is_no_response_is_refused_with_its_reason)
 {
 	static const struct {
 		const char *text, *why;
@@ -69,7 +59,6 @@ what_is_no_response_is_refused_with_its_reason(void **state)
 	};
 	struct conf *conf = conf_from("");
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct store_outcome *out =
 		    store_outcome_new((struct store *)(void *)&store);
@@ -108,8 +97,7 @@ completed(const struct conf_route *route, const char *kept, uint64_t length)
 	return out;
 }
 
-static void
-a_response_is_stored_without_what_is_not_replayed(void **state)
+TEST(a_response_is_stored_without_what_is_not_replayed)
 {
 	static const char text[] =
 	    "Status: 201 Made\nIdempotency-Outcome: completed\nX-A: 1\n"
@@ -119,7 +107,6 @@ a_response_is_stored_without_what_is_not_replayed(void **state)
 	struct store_outcome *out =
 	    completed(&conf->defaults, text, strlen(text));
 
-	(void)state;
 	assert_true(out->keep);
 	assert_int_equal(out->response.status, 201);
 	assert_string_equal(out->response.reason, "Made");
@@ -131,15 +118,13 @@ a_response_is_stored_without_what_is_not_replayed(void **state)
 	conf_unref(conf);
 }
 
-static void
-a_response_that_cannot_be_replayed_is_not_kept(void **state)
+TEST(a_response_that_cannot_be_replayed_is_not_kept)
 {
 	static const char large[] = "Status: 200\n\nabcd",
 			  file[] = "Status: 200\nX-Sendfile: /f\n\nabc";
 	struct conf *conf = conf_from("[defaults]\nmax_response = 4\n");
 	struct store_outcome *out;
 
-	(void)state;
 	out = completed(&conf->defaults, large, strlen(large));
 	assert_true(out->keep);
 	store_outcome_free(out);
@@ -156,34 +141,15 @@ a_response_that_cannot_be_replayed_is_not_kept(void **state)
 	conf_unref(conf);
 }
 
-static void
-what_was_not_executed_runs_again(void **state)
+TEST(what_was_not_executed_runs_again)
 {
 	struct store_outcome *out =
 	    store_outcome_new((struct store *)(void *)&store);
 
-	(void)state;
 	assert_non_null(out);
 	resolve_not_executed(out);
 	assert_int_equal(out->state, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(out->requeue, 0);
 	assert_string_equal(out->last_error, "resolved: it was not executed");
 	store_outcome_free(out);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(open_outcomes_alone_can_be_resolved),
-		cmocka_unit_test(
-		    what_is_no_response_is_refused_with_its_reason),
-		cmocka_unit_test(
-		    a_response_is_stored_without_what_is_not_replayed),
-		cmocka_unit_test(
-		    a_response_that_cannot_be_replayed_is_not_kept),
-		cmocka_unit_test(what_was_not_executed_runs_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

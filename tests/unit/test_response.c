@@ -4,23 +4,16 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "response.h"
 
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static void
-new_one_is_an_empty_200(void **state)
+TEST(new_one_is_an_empty_200)
 {
 	struct response r;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(r.status, 200);
 	assert_int_equal(r.kind, RESPONSE_DOCUMENT);
@@ -31,8 +24,7 @@ new_one_is_an_empty_200(void **state)
 	response_free(NULL);
 }
 
-static void
-lines_become_fields(void **state)
+TEST(lines_become_fields)
 {
 	static const struct {
 		const char *lines, *fields; /* NULL: refused */
@@ -60,7 +52,6 @@ lines_become_fields(void **state)
 	enum rc rc;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		response_init(&r);
 		rc = response_add_lines(
@@ -97,13 +88,11 @@ static const struct {
 	{ "name beyond ASCII", "X-\xe4", "a", RC_INVALID },
 };
 
-static void
-what_may_be_added(void **state)
+TEST(what_may_be_added)
 {
 	struct response r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(adds); i++) {
 		response_init(&r);
 		if (response_add(&r, adds[i].field, adds[i].value) !=
@@ -114,14 +103,12 @@ what_may_be_added(void **state)
 	}
 }
 
-static void
-fields_above_the_limit_are_refused(void **state)
+TEST(fields_above_the_limit_are_refused)
 {
 	struct response r;
 	size_t len = 0;
 	enum rc rc;
 
-	(void)state;
 	response_init(&r);
 	while ((rc = response_add(&r, "X-Name", "some value")) == RC_OK)
 		len = r.fields.len;
@@ -141,14 +128,12 @@ assert_field(const struct field *f, const char *name, const char *value)
 	assert_memory_equal(f->value, value, f->value_len);
 }
 
-static void
-walk_keeps_order_and_repeats(void **state)
+TEST(walk_keeps_order_and_repeats)
 {
 	struct response r;
 	struct field f;
 	size_t pos = 0;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(response_add(&r, "Set-Cookie", "a=1"), RC_OK);
 	assert_int_equal(response_add(&r, "Link", " \t<b>; c:d \t"), RC_OK);
@@ -175,15 +160,13 @@ walk_keeps_order_and_repeats(void **state)
 	response_free(&r);
 }
 
-static void
-walk_ends_where_the_block_is_broken(void **state)
+TEST(walk_ends_where_the_block_is_broken)
 {
 	static const char *const blocks[] = { "X-A", "X-A\r\n", "X-A: b" };
 	struct field f;
 	struct buf b;
 	size_t i, pos;
 
-	(void)state;
 	for (i = 0; i < NITEMS(blocks); i++) {
 		buf_init(&b, 100);
 		assert_int_equal(buf_adds(&b, blocks[i]), RC_OK);
@@ -208,14 +191,12 @@ static const struct {
 	    "Dates: 1\r\nDat: 2\r\n" },
 };
 
-static void
-removal_by_name(void **state)
+TEST(removal_by_name)
 {
 	static const char *const names[] = { "Set-Cookie", "Date" };
 	struct response r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(removals); i++) {
 		response_init(&r);
 		assert_int_equal(
@@ -254,13 +235,11 @@ static const struct {
 	    "Set-Cookie: a\r\nDate: b\r\nTEa: c\r\n" },
 };
 
-static void
-removal_of_hop_by_hop_fields(void **state)
+TEST(removal_of_hop_by_hop_fields)
 {
 	struct response r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(hops); i++) {
 		response_init(&r);
 		assert_int_equal(buf_adds(&r.fields, hops[i].before), RC_OK);
@@ -287,14 +266,12 @@ static const struct {
 	    "Location: /a\r\n", "Location: /a\r\n\r\n" },
 };
 
-static void
-head_for_the_web_server(void **state)
+TEST(head_for_the_web_server)
 {
 	struct response r;
 	struct buf out;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(heads); i++) {
 		response_init(&r);
 		buf_init(&out, 100);
@@ -310,14 +287,12 @@ head_for_the_web_server(void **state)
 	}
 }
 
-static void
-head_that_does_not_fit_leaves_nothing(void **state)
+TEST(head_that_does_not_fit_leaves_nothing)
 {
 	struct response r;
 	struct buf out;
 	size_t max;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(response_add(&r, "A", "1"), RC_OK);
 	for (max = 1; max < 23; max++) {
@@ -330,10 +305,8 @@ head_that_does_not_fit_leaves_nothing(void **state)
 	response_free(&r);
 }
 
-static void
-reasons_of_all_statuses(void **state)
+TEST(reasons_of_all_statuses)
 {
-	(void)state;
 	assert_string_equal(response_reason(200), "OK");
 	assert_string_equal(response_reason(422), "Unprocessable Content");
 	assert_string_equal(response_reason(429), "Too Many Requests");
@@ -341,24 +314,4 @@ reasons_of_all_statuses(void **state)
 	assert_string_equal(response_reason(299), "");
 	assert_string_equal(response_reason(0), "");
 	assert_string_equal(response_reason(-1), "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_become_fields),
-		cmocka_unit_test(new_one_is_an_empty_200),
-		cmocka_unit_test(what_may_be_added),
-		cmocka_unit_test(fields_above_the_limit_are_refused),
-		cmocka_unit_test(walk_keeps_order_and_repeats),
-		cmocka_unit_test(walk_ends_where_the_block_is_broken),
-		cmocka_unit_test(removal_by_name),
-		cmocka_unit_test(removal_of_hop_by_hop_fields),
-		cmocka_unit_test(head_for_the_web_server),
-		cmocka_unit_test(head_that_does_not_fit_leaves_nothing),
-		cmocka_unit_test(reasons_of_all_statuses),
-	};
-
-	return cmocka_run_group_tests_name("response", tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "conf_fixture.h"
 #include "limit.h"
@@ -18,8 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void
-longest_prefix_by_whole_segments(void **state)
+TEST(longest_prefix_by_whole_segments)
 {
 	static const struct {
 		const char *path, *route;
@@ -41,7 +33,6 @@ longest_prefix_by_whole_segments(void **state)
 	struct conf *conf = conf_from("[route /pay]\n[route /pay/card]\n"
 				      "[route /end/]\n[route /a b]\n");
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct conf_route *r = route_find(conf, rows[i].path);
 
@@ -52,12 +43,10 @@ longest_prefix_by_whole_segments(void **state)
 	conf_unref(conf);
 }
 
-static void
-root_is_the_prefix_of_every_path(void **state)
+TEST(root_is_the_prefix_of_every_path)
 {
 	struct conf *conf = conf_from("[route /]\n[route /a]\n");
 
-	(void)state;
 	assert_string_equal(route_find(conf, "/")->path, "/");
 	assert_string_equal(route_find(conf, "/b/c")->path, "/");
 	assert_string_equal(route_find(conf, "/ab")->path, "/");
@@ -65,20 +54,17 @@ root_is_the_prefix_of_every_path(void **state)
 	conf_unref(conf);
 }
 
-static void
-defaults_alone_apply_without_routes(void **state)
+TEST(defaults_alone_apply_without_routes)
 {
 	struct conf_error err;
 	struct conf *conf = conf_default(&err);
 
-	(void)state;
 	assert_non_null(conf);
 	assert_ptr_equal(route_find(conf, "/a"), &conf->defaults);
 	conf_unref(conf);
 }
 
-static void
-guard_needs_method_and_key(void **state)
+TEST(guard_needs_method_and_key)
 {
 	static const struct {
 		const char *name, *options, *method;
@@ -128,7 +114,6 @@ guard_needs_method_and_key(void **state)
 		{ "HTTP_IDEMPOTENCY_KEY", "b" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char text[128] = "[route /a]\nmax_request_body = 7\n";
 		struct request request = {
@@ -151,8 +136,7 @@ guard_needs_method_and_key(void **state)
 
 #define URLENCODED "application/x-www-form-urlencoded"
 
-static void
-guard_goes_by_the_places_configured(void **state)
+TEST(guard_goes_by_the_places_configured)
 {
 	static const struct {
 		const char *key_from, *query, *name, *value;
@@ -182,7 +166,6 @@ guard_goes_by_the_places_configured(void **state)
 		    ROUTE_UNGUARDED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct param param = { rows[i].name, rows[i].value };
 		struct request request = {
@@ -204,8 +187,7 @@ guard_goes_by_the_places_configured(void **state)
 	}
 }
 
-static void
-what_is_below_admin_path_is_for_no_handler(void **state)
+TEST(what_is_below_admin_path_is_for_no_handler)
 {
 	static const struct {
 		const char *path;
@@ -227,7 +209,6 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 	struct request request = { .method = "POST", .query = "" };
 	struct conf_error err;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		request.path = rows[i].path;
 		if (route_is_admin(conf, rows[i].path) != rows[i].admin)
@@ -250,8 +231,7 @@ what_is_below_admin_path_is_for_no_handler(void **state)
 	conf_unref(conf);
 }
 
-static void
-what_is_below_status_path_is_for_no_handler(void **state)
+TEST(what_is_below_status_path_is_for_no_handler)
 {
 	static const struct {
 		const char *path;
@@ -269,7 +249,6 @@ what_is_below_status_path_is_for_no_handler(void **state)
 				      "[route /jobs/0123]\nkey = required\n");
 	struct request request = { .method = "POST", .query = "" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		request.path = rows[i].path;
 		if (route_is_status(conf, rows[i].path) != rows[i].status)
@@ -282,20 +261,4 @@ what_is_below_status_path_is_for_no_handler(void **state)
 	}
 	assert_false(route_is_admin(conf, "/jobs"));
 	conf_unref(conf);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(longest_prefix_by_whole_segments),
-		cmocka_unit_test(root_is_the_prefix_of_every_path),
-		cmocka_unit_test(defaults_alone_apply_without_routes),
-		cmocka_unit_test(guard_needs_method_and_key),
-		cmocka_unit_test(guard_goes_by_the_places_configured),
-		cmocka_unit_test(what_is_below_admin_path_is_for_no_handler),
-		cmocka_unit_test(what_is_below_status_path_is_for_no_handler),
-	};
-
-	return cmocka_run_group_tests_name("route", tests, NULL, NULL);
 }

@@ -8,20 +8,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "run.h"
 #include "user.h"
@@ -124,14 +117,12 @@ static const struct row rows[] = {
 	    "yes\n", RUN_EXITED, 0, 0 },
 };
 
-static void
-test_rows(void **state)
+TEST(test_rows)
 {
 	struct run_spec spec;
 	struct result result;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
 
@@ -149,8 +140,7 @@ test_rows(void **state)
 	}
 }
 
-static void
-test_a_process_left_behind_does_not_delay_the_end(void **state)
+TEST(test_a_process_left_behind_does_not_delay_the_end)
 {
 	static const char *const scripts[] = {
 		"sleep 1000 & echo $!",            /* holds both pipes */
@@ -161,7 +151,6 @@ test_a_process_left_behind_does_not_delay_the_end(void **state)
 	struct result result;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
 		spec_init(&spec, NULL);
 		sh(scripts[i], &spec, &result);
@@ -172,29 +161,25 @@ test_a_process_left_behind_does_not_delay_the_end(void **state)
 	}
 }
 
-static void
-test_missing_program_is_not_started(void **state)
+TEST(test_missing_program_is_not_started)
 {
 	char *argv[] = { (char *)(uintptr_t) "/nonexistent/program", NULL };
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, argv);
 	capture(&spec, &result);
 	assert_int_equal(result.facts.end, RUN_NOT_STARTED);
 	assert_int_equal(result.facts.error, ENOENT);
 }
 
-static void
-test_program_without_x_bit_is_not_started(void **state)
+TEST(test_program_without_x_bit_is_not_started)
 {
 	char path[] = "/tmp/test_run.XXXXXX";
 	char *argv[] = { path, NULL };
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	close(mkstemp(path));
 	spec_init(&spec, argv);
 	capture(&spec, &result);
@@ -203,14 +188,12 @@ test_program_without_x_bit_is_not_started(void **state)
 	assert_int_equal(result.facts.error, EACCES);
 }
 
-static void
-test_missing_directory_is_not_started(void **state)
+TEST(test_missing_directory_is_not_started)
 {
 	char *argv[] = { (char *)(uintptr_t) "/bin/true", NULL };
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, argv);
 	spec.program.directory = "/nonexistent";
 	capture(&spec, &result);
@@ -219,13 +202,11 @@ test_missing_directory_is_not_started(void **state)
 	assert_int_equal(result.facts.error, ECANCELED);
 }
 
-static void
-test_directory_and_umask_are_set(void **state)
+TEST(test_directory_and_umask_are_set)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.directory = "/usr";
 	spec.program.umask = 027;
@@ -234,8 +215,7 @@ test_directory_and_umask_are_set(void **state)
 	free(result.out);
 }
 
-static void
-test_body_is_a_file_at_its_beginning(void **state)
+TEST(test_body_is_a_file_at_its_beginning)
 {
 	static const size_t sizes[] = { 1, 100, 65536, 65537, 3000000 };
 	struct run_spec spec;
@@ -245,7 +225,6 @@ test_body_is_a_file_at_its_beginning(void **state)
 	enum rc rc;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		body = malloc(sizes[i]);
 		memset(body, 'b', sizes[i]);
@@ -264,8 +243,7 @@ test_body_is_a_file_at_its_beginning(void **state)
 	}
 }
 
-static void
-test_body_echoed_while_it_is_read_does_not_deadlock(void **state)
+TEST(test_body_echoed_while_it_is_read_does_not_deadlock)
 {
 	struct run_spec spec;
 	struct result result;
@@ -273,7 +251,6 @@ test_body_echoed_while_it_is_read_does_not_deadlock(void **state)
 	char *body = malloc(size);
 	int fd = memfd_create("body", MFD_CLOEXEC);
 
-	(void)state;
 	memset(body, 'e', size);
 	assert_int_equal(write(fd, body, size), size);
 	spec_init(&spec, NULL);
@@ -288,14 +265,12 @@ test_body_echoed_while_it_is_read_does_not_deadlock(void **state)
 	free(body);
 }
 
-static void
-test_held_descriptor_is_inherited_as_3(void **state)
+TEST(test_held_descriptor_is_inherited_as_3)
 {
 	struct run_spec spec;
 	struct result result;
 	int fd = memfd_create("held", MFD_CLOEXEC);
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.held = fd;
 	sh("echo x >&3; sh -c 'echo y >&3'; exec ls /proc/self/fd", &spec,
@@ -306,13 +281,11 @@ test_held_descriptor_is_inherited_as_3(void **state)
 	close(fd);
 }
 
-static void
-test_timeout_ends_by_sigterm(void **state)
+TEST(test_timeout_ends_by_sigterm)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	sh("trap 'echo term; exit 0' TERM; echo on; while :; do sleep 0.01; "
@@ -323,13 +296,11 @@ test_timeout_ends_by_sigterm(void **state)
 	free(result.out);
 }
 
-static void
-test_group_has_its_grace_though_the_program_is_gone(void **state)
+TEST(test_group_has_its_grace_though_the_program_is_gone)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	/* The shell dies of SIGTERM at once, its child takes a moment. */
@@ -342,15 +313,13 @@ test_group_has_its_grace_though_the_program_is_gone(void **state)
 	free(result.out);
 }
 
-static void
-test_timeout_ends_the_whole_group_by_sigkill(void **state)
+TEST(test_timeout_ends_the_whole_group_by_sigkill)
 {
 	struct run_spec spec;
 	struct result result;
 	char path[64];
 	pid_t grandchild;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	spec.program.kill_after = 50;
@@ -366,13 +335,11 @@ test_timeout_ends_the_whole_group_by_sigkill(void **state)
 	free(result.out);
 }
 
-static void
-test_too_much_output_ends_it(void **state)
+TEST(test_too_much_output_ends_it)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.max_output = 100000;
 	sh("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", &spec,
@@ -403,13 +370,11 @@ capture_late(const char *script, uint64_t max_output, struct run_facts *facts)
 	spool_free(spool);
 }
 
-static void
-test_too_much_output_counts_after_the_exit(void **state)
+TEST(test_too_much_output_counts_after_the_exit)
 {
 	static const char script[] = "head -c 20000 /dev/zero";
 	struct run_facts facts;
 
-	(void)state;
 	capture_late(script, 19999, &facts);
 	assert_int_equal(facts.end, RUN_OUTPUT_LIMIT);
 	capture_late(script, 20000, &facts);
@@ -418,13 +383,11 @@ test_too_much_output_counts_after_the_exit(void **state)
 	assert_int_equal(facts.end, RUN_SIGNALED);
 }
 
-static void
-test_output_as_long_as_the_limit_is_allowed(void **state)
+TEST(test_output_as_long_as_the_limit_is_allowed)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.max_output = 6;
 	sh("echo hello", &spec, &result);
@@ -433,13 +396,11 @@ test_output_as_long_as_the_limit_is_allowed(void **state)
 	free(result.out);
 }
 
-static void
-test_a_megabyte_of_stderr_does_not_block(void **state)
+TEST(test_a_megabyte_of_stderr_does_not_block)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	sh("head -c 1000000 /dev/zero | tr '\\0' e >&2; echo done", &spec,
 	    &result);
@@ -448,8 +409,7 @@ test_a_megabyte_of_stderr_does_not_block(void **state)
 	free(result.out);
 }
 
-static void
-test_stream_is_handed_on_before_the_end(void **state)
+TEST(test_stream_is_handed_on_before_the_end)
 {
 	int fds[2];
 	char script[128], bytes[64];
@@ -460,7 +420,6 @@ test_stream_is_handed_on_before_the_end(void **state)
 	struct run *run;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	/* It goes on only when what it wrote first has been seen. */
 	snprintf(script, sizeof(script),
@@ -484,8 +443,7 @@ test_stream_is_handed_on_before_the_end(void **state)
 	close(fds[1]);
 }
 
-static void
-test_discarded_output_does_not_block_it(void **state)
+TEST(test_discarded_output_does_not_block_it)
 {
 	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
 		(char *)(uintptr_t) "-c",
@@ -494,7 +452,6 @@ test_discarded_output_does_not_block_it(void **state)
 	struct run_facts facts;
 	struct run *run;
 
-	(void)state;
 	spec_init(&spec, argv);
 	spec.streaming = true;
 	run = run_start(&spec, &facts);
@@ -505,8 +462,7 @@ test_discarded_output_does_not_block_it(void **state)
 	assert_int_equal(facts.exit_status, 7);
 }
 
-static void
-test_full_disk_ends_it(void **state)
+TEST(test_full_disk_ends_it)
 {
 	struct spool *spool = spool_new();
 	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
@@ -517,7 +473,6 @@ test_full_disk_ends_it(void **state)
 	struct run_facts facts;
 	struct run *run;
 
-	(void)state;
 	assert_int_equal(spool_setup("/nonexistent-folder", UINT64_MAX), RC_OK);
 	spec_init(&spec, argv);
 	run = run_start(&spec, &facts);
@@ -528,13 +483,11 @@ test_full_disk_ends_it(void **state)
 	spool_free(spool);
 }
 
-static void
-test_user_is_changed(void **state)
+TEST(test_user_is_changed)
 {
 	struct run_spec spec;
 	struct result result;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	spec_init(&spec, NULL);
@@ -546,13 +499,11 @@ test_user_is_changed(void **state)
 	free(result.out);
 }
 
-static void
-test_unknown_user_is_named(void **state)
+TEST(test_unknown_user_is_named)
 {
 	struct user user;
 	char err[128];
 
-	(void)state;
 	assert_false(user_find("nosuchuser", NULL, &user, err, sizeof(err)));
 	assert_string_equal(err, "no such user: nosuchuser");
 	assert_false(user_find(NULL, "nosuchgroup", &user, err, sizeof(err)));
@@ -562,13 +513,11 @@ test_unknown_user_is_named(void **state)
 	    err, "no such user: 4000000001; its group must be named");
 }
 
-static void
-test_number_without_an_account_is_a_user_with_a_group(void **state)
+TEST(test_number_without_an_account_is_a_user_with_a_group)
 {
 	struct user user;
 	char err[128];
 
-	(void)state;
 	assert_true(
 	    user_find("4000000001", "nogroup", &user, err, sizeof(err)));
 	assert_true(user.change);
@@ -621,10 +570,8 @@ dies_with_its_parent(const char *user)
 	close(fds[0]);
 }
 
-static void
-test_handler_dies_with_its_parent(void **state)
+TEST(test_handler_dies_with_its_parent)
 {
-	(void)state;
 	dies_with_its_parent(NULL);
 	if (geteuid() != 0)
 		return;
@@ -632,8 +579,7 @@ test_handler_dies_with_its_parent(void **state)
 }
 
 /* The last: from here on nothing is started. */
-static void
-test_drain_ends_it_and_starts_no_more(void **state)
+TEST(test_drain_ends_it_and_starts_no_more)
 {
 	char *argv[] = { (char *)(uintptr_t) "/bin/sleep",
 		(char *)(uintptr_t) "1004", NULL };
@@ -641,7 +587,6 @@ test_drain_ends_it_and_starts_no_more(void **state)
 	struct run_spec spec;
 	struct run *run;
 
-	(void)state;
 	spec_init(&spec, NULL);
 	spec.program.argv.item = (char **)(uintptr_t)argv;
 	run = run_start(&spec, &facts);
@@ -654,41 +599,13 @@ test_drain_ends_it_and_starts_no_more(void **state)
 	assert_int_equal(facts.end, RUN_NOT_STARTED);
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(
-		    test_a_process_left_behind_does_not_delay_the_end),
-		cmocka_unit_test(test_missing_program_is_not_started),
-		cmocka_unit_test(test_program_without_x_bit_is_not_started),
-		cmocka_unit_test(test_missing_directory_is_not_started),
-		cmocka_unit_test(test_directory_and_umask_are_set),
-		cmocka_unit_test(test_body_is_a_file_at_its_beginning),
-		cmocka_unit_test(
-		    test_body_echoed_while_it_is_read_does_not_deadlock),
-		cmocka_unit_test(test_held_descriptor_is_inherited_as_3),
-		cmocka_unit_test(test_timeout_ends_by_sigterm),
-		cmocka_unit_test(
-		    test_group_has_its_grace_though_the_program_is_gone),
-		cmocka_unit_test(test_timeout_ends_the_whole_group_by_sigkill),
-		cmocka_unit_test(test_too_much_output_ends_it),
-		cmocka_unit_test(test_too_much_output_counts_after_the_exit),
-		cmocka_unit_test(test_output_as_long_as_the_limit_is_allowed),
-		cmocka_unit_test(test_a_megabyte_of_stderr_does_not_block),
-		cmocka_unit_test(test_stream_is_handed_on_before_the_end),
-		cmocka_unit_test(test_discarded_output_does_not_block_it),
-		cmocka_unit_test(test_full_disk_ends_it),
-		cmocka_unit_test(test_user_is_changed),
-		cmocka_unit_test(test_unknown_user_is_named),
-		cmocka_unit_test(
-		    test_number_without_an_account_is_a_user_with_a_group),
-		cmocka_unit_test(test_handler_dies_with_its_parent),
-		cmocka_unit_test(test_drain_ends_it_and_starts_no_more),
-	};
-
+	(void)state;
 	if (run_init() != RC_OK)
-		return (1);
-	return (cmocka_run_group_tests_name("run", tests, NULL, NULL));
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

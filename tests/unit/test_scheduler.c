@@ -165,23 +165,21 @@ wait_delivered(int64_t n)
 
 #define MAIL "[effect mail]\nprogram = /bin/true\n"
 
+#define CASE(name) TEST_WITH(name, setup_store, teardown_store)
+
 /* --- the cases ---------------------------------------------------------- */
 
-static void
-without_a_first_thread_it_does_not_start(void **state)
+CASE(without_a_first_thread_it_does_not_start)
 {
-	(void)state;
 	atomic_store(&may_start, 0);
 	assert_int_equal(start(MAIL), RC_NOMEM);
 	assert_null(scheduler);
 }
 
-static void
-without_another_thread_one_does_all_work(void **state)
+CASE(without_another_thread_one_does_all_work)
 {
 	int i;
 
-	(void)state;
 	atomic_store(&may_start, 1);
 	assert_int_equal(start(MAIL), RC_OK);
 	for (i = 0; i < 3; i++)
@@ -190,10 +188,8 @@ without_another_thread_one_does_all_work(void **state)
 	assert_true(atomic_load(&refused) >= 1);
 }
 
-static void
-without_a_watch_it_polls(void **state)
+CASE(without_a_watch_it_polls)
 {
-	(void)state;
 	atomic_store(&may_watch, false);
 	assert_int_equal(start(MAIL), RC_OK);
 	emit();
@@ -204,10 +200,8 @@ without_a_watch_it_polls(void **state)
 
 /* As with a sync that takes longer than the lookout goes on polling: the commit
  * becomes visible without another write. */
-static void
-work_of_this_process_wakes_it_though_it_sees_no_write(void **state)
+CASE(work_of_this_process_wakes_it_though_it_sees_no_write)
 {
-	(void)state;
 	atomic_store(&sees_nothing, true);
 	assert_int_equal(start("[server]\nsweep_interval = 1d\n" MAIL), RC_OK);
 	while (atomic_load(&asleep) == 0)
@@ -217,10 +211,8 @@ work_of_this_process_wakes_it_though_it_sees_no_write(void **state)
 	wait_delivered(1);
 }
 
-static void
-what_a_new_configuration_makes_due_is_done(void **state)
+CASE(what_a_new_configuration_makes_due_is_done)
 {
-	(void)state;
 	assert_int_equal(start("[server]\nsweep_interval = 1d\n"), RC_OK);
 	reload("[server]\nsweep_interval = 1d\n" MAIL);
 	emit();
@@ -234,10 +226,8 @@ reload_to_good(void)
 }
 
 /* The program of the old configuration would fail. */
-static void
-what_was_found_before_a_reload_is_begun_after_it(void **state)
+CASE(what_was_found_before_a_reload_is_begun_after_it)
 {
-	(void)state;
 	assert_int_equal(start("[effect mail]\nprogram = /bin/false\n"), RC_OK);
 	atomic_store(&on_found, reload_to_good);
 	emit();
@@ -246,10 +236,8 @@ what_was_found_before_a_reload_is_begun_after_it(void **state)
 	assert_int_equal(raw_number("SELECT attempts FROM once_effect"), 1);
 }
 
-static void
-once_halted_it_begins_nothing_and_ends(void **state)
+CASE(once_halted_it_begins_nothing_and_ends)
 {
-	(void)state;
 	assert_int_equal(start(MAIL), RC_OK);
 	assert_false(scheduler_ended(scheduler));
 	scheduler_halt(scheduler);
@@ -262,37 +250,26 @@ once_halted_it_begins_nothing_and_ends(void **state)
 	    1);
 }
 
-static void
-nothing_is_stopped_twice(void **state)
+CASE(nothing_is_stopped_twice)
 {
-	(void)state;
 	assert_true(scheduler_ended(NULL));
 	scheduler_halt(NULL);
 	scheduler_stop(NULL);
 }
 
-int
-main(void)
+static int
+begin_group(void **state)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_store, teardown_store)
-	const struct CMUnitTest tests[] = {
-		TEST(without_a_first_thread_it_does_not_start),
-		TEST(without_another_thread_one_does_all_work),
-		TEST(without_a_watch_it_polls),
-		TEST(work_of_this_process_wakes_it_though_it_sees_no_write),
-		TEST(what_a_new_configuration_makes_due_is_done),
-		TEST(what_was_found_before_a_reload_is_begun_after_it),
-		TEST(once_halted_it_begins_nothing_and_ends),
-		TEST(nothing_is_stopped_twice),
-	};
-#undef TEST
 	sigset_t set;
 
+	(void)state;
 	/* The last thread of a scheduler sends it to this process. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	if (run_init() != RC_OK)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

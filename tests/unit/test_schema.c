@@ -48,13 +48,56 @@ setup_other(void **state)
 	return 0;
 }
 
-static void
-a_new_database_has_this_version_and_no_keys(void **state)
+#define NEW_TEST(name) TEST_WITH(name, setup_new, teardown)
+
+#ifdef FAULT_POINTS
+/* The first tests: a process learns where it is to die when it first passes a
+ * point, and these are forked by one that has passed none. */
+NEW_TEST(killed_at_each_statement_a_creation_begins_anew)
+{
+	char name[32];
+	int status, n = 0;
+	size_t statements;
+	pid_t pid;
+
+	(void)queries_schema(&statements);
+	do {
+		snprintf(name, sizeof(name), "SCHEMA_STEP:%d", ++n);
+		assert_int_not_equal(pid = fork(), -1);
+		if (pid == 0) {
+			be_child();
+			setenv("ONCEWRAP_FAULT", name, 1);
+			store_close(open_store());
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(raw_number("PRAGMA user_version"),
+		    WIFSIGNALED(status) ? 0 : SCHEMA_VERSION);
+		if (WIFSIGNALED(status))
+			assert_int_equal(
+			    raw_number("SELECT count(*) FROM sqlite_schema"),
+			    0);
+	} while (WIFSIGNALED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(n, statements + 1);
+	assert_int_not_equal(pid = fork(), -1);
+	if (pid == 0) {
+		be_child();
+		store = open_store();
+		assert_int_equal(decision_for("small"), DECIDE_RUN);
+		store_close(store);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+#endif
+
+NEW_TEST(a_new_database_has_this_version_and_no_keys)
 {
 	struct store_finding f[16];
 	size_t i, n;
 
-	(void)state;
 	store = open_store();
 	assert_int_equal(raw_number("PRAGMA user_version"), SCHEMA_VERSION);
 	assert_int_equal(
@@ -70,14 +113,12 @@ a_new_database_has_this_version_and_no_keys(void **state)
 }
 
 /* Doctor has lists of all parts: none is missing there, and none too many. */
-static void
-each_part_of_the_schema_is_known_to_doctor(void **state)
+NEW_TEST(each_part_of_the_schema_is_known_to_doctor)
 {
 	const char *const *text;
 	char name[64], sql[200];
 	size_t n, i;
 
-	(void)state;
 	store = open_store();
 	text = queries_schema(&n);
 	assert_int_equal(
@@ -128,84 +169,33 @@ refused_and_left_alone(int version, const char *why)
 	    raw_number("SELECT count(*) FROM sqlite_schema"), keys);
 }
 
-static void
-a_newer_version_is_refused_and_left_alone(void **state)
+#define OTHER_TEST(name) TEST_WITH(name, setup_other, teardown)
+
+OTHER_TEST(a_newer_version_is_refused_and_left_alone)
 {
-	(void)state;
 	refused_and_left_alone(SCHEMA_VERSION + 1, "newer release");
 }
 
-static void
-an_older_version_is_refused_and_left_alone(void **state)
+OTHER_TEST(an_older_version_is_refused_and_left_alone)
 {
-	(void)state;
 	refused_and_left_alone(SCHEMA_VERSION - 1, "older release");
 }
 
-static void
-the_first_version_is_refused_and_left_alone(void **state)
+OTHER_TEST(the_first_version_is_refused_and_left_alone)
 {
-	(void)state;
 	refused_and_left_alone(1, "older release");
 }
-
-#ifdef FAULT_POINTS
-/* The first tests: a process learns where it is to die when it first passes a
- * point, and these are forked by one that has passed none. */
-static void
-killed_at_each_statement_a_creation_begins_anew(void **state)
-{
-	char name[32];
-	int status, n = 0;
-	size_t statements;
-	pid_t pid;
-
-	(void)state;
-	(void)queries_schema(&statements);
-	do {
-		snprintf(name, sizeof(name), "SCHEMA_STEP:%d", ++n);
-		assert_int_not_equal(pid = fork(), -1);
-		if (pid == 0) {
-			be_child();
-			setenv("ONCEWRAP_FAULT", name, 1);
-			store_close(open_store());
-			_exit(0);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(raw_number("PRAGMA user_version"),
-		    WIFSIGNALED(status) ? 0 : SCHEMA_VERSION);
-		if (WIFSIGNALED(status))
-			assert_int_equal(
-			    raw_number("SELECT count(*) FROM sqlite_schema"),
-			    0);
-	} while (WIFSIGNALED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_int_equal(n, statements + 1);
-	assert_int_not_equal(pid = fork(), -1);
-	if (pid == 0) {
-		be_child();
-		store = open_store();
-		assert_int_equal(decision_for("small"), DECIDE_RUN);
-		store_close(store);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-#endif
 
 #define PROCESSES 4
 
 /* Each writes the secret that it sees. */
-static void
-of_several_processes_that_create_one_does(void **state)
+NEW_TEST(of_several_processes_that_create_one_does)
 {
 	unsigned char secret[PROCESSES][SCOPE_SECRET_LEN];
 	int i, round, go[2], done[2];
 	pid_t pid[PROCESSES];
 	char c;
 
-	(void)state;
 	for (round = 0; round < 5; round++) {
 		empty_dir();
 		assert_int_equal(pipe(go), 0);
@@ -238,8 +228,6 @@ of_several_processes_that_create_one_does(void **state)
 	}
 }
 
-#define TEST(f, setup) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 /* No file is made. */
 static void
 refused_by(const char *word)
@@ -254,41 +242,16 @@ refused_by(const char *word)
 	assert_int_equal(access(file, F_OK), -1);
 }
 
-static void
-an_sqlite_that_does_not_sync_is_refused(void **state)
+NEW_TEST(an_sqlite_that_does_not_sync_is_refused)
 {
-	(void)state;
 	built_with = "NO_SYNC";
 	refused_by("SQLITE_NO_SYNC");
 	built_with = NULL;
 }
 
-static void
-an_sqlite_for_one_thread_is_refused(void **state)
+NEW_TEST(an_sqlite_for_one_thread_is_refused)
 {
-	(void)state;
 	built_for_one_thread = true;
 	refused_by("SQLITE_THREADSAFE");
 	built_for_one_thread = false;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef FAULT_POINTS
-		TEST(
-		    killed_at_each_statement_a_creation_begins_anew, setup_new),
-#endif
-		TEST(a_new_database_has_this_version_and_no_keys, setup_new),
-		TEST(each_part_of_the_schema_is_known_to_doctor, setup_new),
-		TEST(a_newer_version_is_refused_and_left_alone, setup_other),
-		TEST(an_older_version_is_refused_and_left_alone, setup_other),
-		TEST(the_first_version_is_refused_and_left_alone, setup_other),
-		TEST(of_several_processes_that_create_one_does, setup_new),
-		TEST(an_sqlite_that_does_not_sync_is_refused, setup_new),
-		TEST(an_sqlite_for_one_thread_is_refused, setup_new),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

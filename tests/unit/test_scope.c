@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "scope.h"
 
@@ -106,14 +101,12 @@ make(const char *const *variables, const struct param *params,
 	assert_int_equal(scope_make(&req, &list, secret, out, empty), expected);
 }
 
-static void
-every_kind_of_variable(void **state)
+TEST(every_kind_of_variable)
 {
 	struct buf out;
 	bool empty;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		buf_init(&out, 1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
@@ -128,8 +121,7 @@ every_kind_of_variable(void **state)
 	}
 }
 
-static void
-credential_under_another_secret(void **state)
+TEST(credential_under_another_secret)
 {
 	const char *const variables[MAX_ROW] = { "HTTP_AUTHORIZATION" };
 	const struct param params[MAX_ROW] = {
@@ -138,7 +130,6 @@ credential_under_another_secret(void **state)
 	struct buf out;
 	bool empty;
 
-	(void)state;
 	buf_init(&out, 100);
 	make(variables, params, 0x0c, &out, &empty, RC_OK);
 	assert_string_equal(out.data, HMAC_OTHER);
@@ -146,15 +137,13 @@ credential_under_another_secret(void **state)
 }
 
 /* ... whichever value comes last, and if it is the same. */
-static void
-a_variable_that_comes_twice_is_refused(void **state)
+TEST(a_variable_that_comes_twice_is_refused)
 {
 	static const char *const values[] = { "ann", "bob", "" };
 	const char *const variables[MAX_ROW] = { "REMOTE_USER", "HTTP_X_USER" };
 	struct buf out;
 	bool empty;
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(values); i++) {
 		const struct param params[MAX_ROW] = {
 			{ "HTTP_X_USER", "ann" },
@@ -170,8 +159,7 @@ a_variable_that_comes_twice_is_refused(void **state)
 	}
 }
 
-static void
-a_cookie_that_comes_twice_is_refused(void **state)
+TEST(a_cookie_that_comes_twice_is_refused)
 {
 	const char *const variables[MAX_ROW] = { "cookie:c" };
 	const struct param twice[MAX_ROW] = {
@@ -187,7 +175,6 @@ a_cookie_that_comes_twice_is_refused(void **state)
 	struct buf out;
 	bool empty;
 
-	(void)state;
 	buf_init(&out, 100);
 	make(variables, twice, 0x0b, &out, &empty, RC_INVALID);
 	make(variables, blank, 0x0b, &out, &empty, RC_INVALID);
@@ -196,8 +183,7 @@ a_cookie_that_comes_twice_is_refused(void **state)
 }
 
 /* Different values of two variables must never be the same text. */
-static void
-no_two_callers_share_a_scope(void **state)
+TEST(no_two_callers_share_a_scope)
 {
 	static const char *const values[] = { "", "a", "b", "|", "%", "%7C",
 		"a|", "|a", "a|b", "%25", "%7C%25", "||" };
@@ -206,7 +192,6 @@ no_two_callers_share_a_scope(void **state)
 	size_t i, j;
 	bool empty;
 
-	(void)state;
 	for (i = 0; i < NITEMS(out); i++) {
 		const struct param params[MAX_ROW] = {
 			{ "A", values[i / NITEMS(values)] },
@@ -223,14 +208,12 @@ no_two_callers_share_a_scope(void **state)
 		buf_free(&out[i]);
 }
 
-static void
-scope_above_the_limit_is_refused(void **state)
+TEST(scope_above_the_limit_is_refused)
 {
 	size_t i, max;
 	struct buf out;
 	bool empty;
 
-	(void)state;
 	for (i = 0; i < NITEMS(rows); i++) {
 		for (max = 0; max < strlen(rows[i].scope); max++) {
 			buf_init(&out, max);
@@ -242,8 +225,7 @@ scope_above_the_limit_is_refused(void **state)
 	}
 }
 
-static void
-a_scope_in_the_log_is_a_part_of_its_hash(void **state)
+TEST(a_scope_in_the_log_is_a_part_of_its_hash)
 {
 	static const struct {
 		const char *scope, *tag;
@@ -258,25 +240,8 @@ a_scope_in_the_log_is_a_part_of_its_hash(void **state)
 	};
 	char tag[LOG_SCOPE_LEN + 1];
 
-	(void)state;
 	for (size_t i = 0; i < NITEMS(tags); i++) {
 		scope_tag(tags[i].scope, tag);
 		assert_string_equal(tag, tags[i].tag);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_of_variable),
-		cmocka_unit_test(credential_under_another_secret),
-		cmocka_unit_test(a_variable_that_comes_twice_is_refused),
-		cmocka_unit_test(a_cookie_that_comes_twice_is_refused),
-		cmocka_unit_test(no_two_callers_share_a_scope),
-		cmocka_unit_test(scope_above_the_limit_is_refused),
-		cmocka_unit_test(a_scope_in_the_log_is_a_part_of_its_hash),
-	};
-
-	return cmocka_run_group_tests_name("scope", tests, NULL, NULL);
 }

@@ -9,16 +9,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cases.h"
 
 #include "limit.h"
 #include "log.h"
@@ -68,8 +62,7 @@ static const struct row {
 	{ "16 MB", 16 * 1024 * 1024, 65536, true },
 };
 
-static void
-what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
 	unsigned char *data = malloc(17 * 1024 * 1024);
 	const void *p;
@@ -77,7 +70,6 @@ what_is_written_is_read(void **state)
 	size_t i, done, n;
 	enum rc rc;
 
-	(void)state;
 	assert_non_null(data);
 	for (i = 0; i < 17 * 1024 * 1024; i++)
 		data[i] = byte_at(i);
@@ -102,8 +94,7 @@ what_is_written_is_read(void **state)
 	free(data);
 }
 
-static void
-it_is_read_and_written_on(void **state)
+TEST(it_is_read_and_written_on)
 {
 	static unsigned char data[LIMIT_SPOOL_MEMORY];
 	struct spool *s = spool_new();
@@ -111,7 +102,6 @@ it_is_read_and_written_on(void **state)
 	size_t i, n;
 	enum rc rc;
 
-	(void)state;
 	for (n = 1; n <= 5; n++) {
 		memset(data, (int)n, sizeof(data));
 		assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
@@ -128,8 +118,7 @@ it_is_read_and_written_on(void **state)
 	spool_free(s);
 }
 
-static void
-the_file_has_no_name_and_is_not_inherited(void **state)
+TEST(the_file_has_no_name_and_is_not_inherited)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *s = spool_new();
@@ -138,7 +127,6 @@ the_file_has_no_name_and_is_not_inherited(void **state)
 	DIR *d;
 	int n = 0;
 
-	(void)state;
 	assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
 	assert_true(spool_fd(s) > 2);
 	assert_int_equal(fcntl(spool_fd(s), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
@@ -154,13 +142,11 @@ the_file_has_no_name_and_is_not_inherited(void **state)
 	spool_free(s);
 }
 
-static void
-no_such_directory(void **state)
+TEST(no_such_directory)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *s = spool_new();
 
-	(void)state;
 	assert_int_equal(
 	    spool_setup("/nonexistent/oncewrap", UINT64_MAX), RC_OK);
 	assert_int_equal(spool_write(s, data, LIMIT_SPOOL_MEMORY), RC_OK);
@@ -169,14 +155,12 @@ no_such_directory(void **state)
 	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
 }
 
-static void
-the_directory_is_that_of_the_last_setup(void **state)
+TEST(the_directory_is_that_of_the_last_setup)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *s = spool_new();
 	char *name = strdup("/nonexistent/oncewrap");
 
-	(void)state;
 	assert_non_null(name);
 	assert_int_equal(spool_setup(name, UINT64_MAX), RC_OK);
 	memset(name, 'x', strlen(name)); /* as free() would */
@@ -186,13 +170,11 @@ the_directory_is_that_of_the_last_setup(void **state)
 	spool_free(s);
 }
 
-static void
-all_spools_together_have_a_total(void **state)
+TEST(all_spools_together_have_a_total)
 {
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *file = spool_new(), *memory = spool_new();
 
-	(void)state;
 	assert_int_equal(spool_setup(dir, sizeof(data) + 10), RC_OK);
 	assert_true(spool_has_room(sizeof(data) + 10));
 	assert_false(spool_has_room(sizeof(data) + 11));
@@ -210,15 +192,13 @@ all_spools_together_have_a_total(void **state)
 	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
 }
 
-static void
-no_room(void **state)
+TEST(no_room)
 {
 	static char data[LIMIT_SPOOL_MEMORY];
 	struct rlimit old, small;
 	struct spool *s = spool_new();
 	enum rc rc;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = old;
@@ -232,10 +212,8 @@ no_room(void **state)
 	spool_free(s);
 }
 
-static void
-the_default_directory(void **state)
+TEST(the_default_directory)
 {
-	(void)state;
 	setenv("TMPDIR", "/var/tmp", 1);
 	assert_string_equal(spool_default_dir(), "/var/tmp");
 	setenv("TMPDIR", "", 1);
@@ -246,27 +224,9 @@ the_default_directory(void **state)
 	assert_string_equal(spool_default_dir(), "/tmp");
 }
 
-static void
-freeing_nothing(void **state)
+TEST(freeing_nothing)
 {
-	(void)state;
 	spool_free(NULL);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read),
-		cmocka_unit_test(it_is_read_and_written_on),
-		cmocka_unit_test(the_file_has_no_name_and_is_not_inherited),
-		cmocka_unit_test(no_such_directory),
-		cmocka_unit_test(the_directory_is_that_of_the_last_setup),
-		cmocka_unit_test(all_spools_together_have_a_total),
-		cmocka_unit_test(no_room),
-		cmocka_unit_test(the_default_directory),
-		cmocka_unit_test(freeing_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
-}
+GROUP(make_dir, remove_dir)

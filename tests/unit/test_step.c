@@ -5,14 +5,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "step.h"
 
@@ -218,14 +211,12 @@ static const struct row {
 	    IN(COMPLETED) | IN(FAILED_RETRYABLE), RECORD_EXPIRED },
 };
 
-static void
-each_change_is_one_of_the_table(void **state)
+TEST(each_change_is_one_of_the_table)
 {
 	const size_t n = sizeof(rows) / sizeof(rows[0]);
 	enum record_state from;
 	unsigned changes = 0;
 
-	(void)state;
 	for (const struct row *row = rows; row < rows + n; row++)
 		for (from = RECORD_NONE; from < RECORD_NSTATES; from++) {
 			const bool may = (row->from & (1u << from)) != 0;
@@ -252,12 +243,10 @@ each_change_is_one_of_the_table(void **state)
 	assert_int_equal(changes, 18);
 }
 
-static void
-an_operator_forgets_all_but_what_runs(void **state)
+TEST(an_operator_forgets_all_but_what_runs)
 {
 	enum record_state from;
 
-	(void)state;
 	for (from = RECORD_PENDING; from < RECORD_NSTATES; from++) {
 		struct record r = sample(from);
 		struct step s = { 0 };
@@ -276,13 +265,11 @@ an_operator_forgets_all_but_what_runs(void **state)
 
 /* --- the lease ------------------------------------------------------------ */
 
-static void
-another_token_changes_nothing(void **state)
+TEST(another_token_changes_nothing)
 {
 	struct record r = sample(RECORD_IN_PROGRESS);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(step_complete(&r, OTHER, 1, &answer, at, &s), RC_LOST);
 	assert_int_equal(step_release(&r, OTHER, 1, &why, at, &s), RC_LOST);
 	assert_int_equal(step_unknown(&r, OTHER, &why, at, &s), RC_LOST);
@@ -291,24 +278,20 @@ another_token_changes_nothing(void **state)
 	record_free(&r);
 }
 
-static void
-no_token_is_no_lease(void **state)
+TEST(no_token_is_no_lease)
 {
 	struct record r = sample(RECORD_UNKNOWN);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(step_complete(&r, "", 1, &answer, at, &s), RC_LOST);
 	record_free(&r);
 }
 
-static void
-a_lease_has_its_terms(void **state)
+TEST(a_lease_has_its_terms)
 {
 	struct record r = sample(RECORD_FAILED_RETRYABLE);
 	struct step s = { 0 };
 
-	(void)state;
 	r.accepted = true;
 	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
 	assert_int_equal(r.attempt, 2);
@@ -327,13 +310,11 @@ a_lease_has_its_terms(void **state)
 	record_free(&r);
 }
 
-static void
-a_status_resource_keeps_its_name(void **state)
+TEST(a_status_resource_keeps_its_name)
 {
 	struct record r = sample(RECORD_FAILED_RETRYABLE);
 	struct step s = { 0 };
 
-	(void)state;
 	memcpy(r.resource, TOKEN, sizeof(r.resource));
 	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
 	assert_string_equal(r.resource, TOKEN);
@@ -342,13 +323,11 @@ a_status_resource_keeps_its_name(void **state)
 
 /* --- the end of an attempt ------------------------------------------------ */
 
-static void
-an_answer_is_kept_for_the_retention(void **state)
+TEST(an_answer_is_kept_for_the_retention)
 {
 	struct record r = sample(RECORD_IN_PROGRESS);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(complete(&r, &s), RC_OK);
 	assert_int_equal(r.expires_at, NOW + 77);
 	assert_int_equal(r.status, 201);
@@ -363,13 +342,11 @@ an_answer_is_kept_for_the_retention(void **state)
 
 /* The pause before the next attempt of an accepted key is not part of its
  * retention; another key has no worker that waits. */
-static void
-a_release_queues_only_an_accepted_key(void **state)
+TEST(a_release_queues_only_an_accepted_key)
 {
 	struct record r = sample(RECORD_IN_PROGRESS);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(release(&r, &s), RC_OK);
 	assert_true(!r.queued && r.queued_at == 0 && !s.work);
 	assert_int_equal(r.expires_at, NOW + 77);
@@ -388,8 +365,7 @@ a_release_queues_only_an_accepted_key(void **state)
 }
 
 /* Then any request may take the key, and its fingerprint is the key's. */
-static void
-a_key_of_which_nothing_happened_takes_the_next_fingerprint(void **state)
+TEST(a_key_of_which_nothing_happened_takes_the_next_fingerprint)
 {
 	static const struct {
 		bool nothing, accepted;
@@ -404,7 +380,6 @@ a_key_of_which_nothing_happened_takes_the_next_fingerprint(void **state)
 		{ true, true, -1, "started", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct step_reason end = {
 			.nothing_happened = cases[i].nothing,
@@ -429,13 +404,11 @@ a_key_of_which_nothing_happened_takes_the_next_fingerprint(void **state)
 
 /* A reconciler waits for the processes of the attempt; without one nothing
  * does. */
-static void
-an_unknown_key_names_its_processes_for_the_reconciler(void **state)
+TEST(an_unknown_key_names_its_processes_for_the_reconciler)
 {
 	struct record r = sample(RECORD_IN_PROGRESS);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(unknown(&r, &s), RC_OK);
 	assert_int_equal(r.reconcile_after, NOW + 20);
 	assert_int_equal(r.attempt_lock, 1);
@@ -454,12 +427,10 @@ an_unknown_key_names_its_processes_for_the_reconciler(void **state)
 }
 
 /* Whatever its end is, and whether oncewrap was lost. */
-static void
-an_answer_of_the_attempt_itself_stands(void **state)
+TEST(an_answer_of_the_attempt_itself_stands)
 {
 	static step_fn *const ends[] = { complete, release, unknown };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct record r = sample(RECORD_COMPLETED);
 		struct step s = { 0 };
@@ -482,8 +453,7 @@ an_answer_of_the_attempt_itself_stands(void **state)
 	}
 }
 
-static void
-a_lost_attempt_ends_by_its_processes_and_on_crash(void **state)
+TEST(a_lost_attempt_ends_by_its_processes_and_on_crash)
 {
 	static const struct {
 		bool resume, lives;
@@ -499,7 +469,6 @@ a_lost_attempt_ends_by_its_processes_and_on_crash(void **state)
 		{ true, true, NOW, RC_OK, RECORD_UNKNOWN, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record r = sample(RECORD_IN_PROGRESS);
 		struct step s = { 0 };
@@ -516,12 +485,10 @@ a_lost_attempt_ends_by_its_processes_and_on_crash(void **state)
 
 /* --- an open outcome ------------------------------------------------------ */
 
-static void
-a_try_is_for_what_was_read(void **state)
+TEST(a_try_is_for_what_was_read)
 {
 	struct record r = sample(RECORD_UNKNOWN);
 
-	(void)state;
 	r.reconcile_attempts = 2;
 	assert_int_equal(step_claim(&r, 1, 1, true, 60, at), RC_LOST);
 	assert_int_equal(step_claim(&r, 2, 2, true, 60, at), RC_LOST);
@@ -549,13 +516,11 @@ a_try_is_for_what_was_read(void **state)
 
 /* --- accepted keys -------------------------------------------------------- */
 
-static void
-an_accepted_key_waits_for_a_worker(void **state)
+TEST(an_accepted_key_waits_for_a_worker)
 {
 	struct record r = sample(RECORD_NONE);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(accept_it(&r, &s), RC_OK);
 	assert_int_equal(r.state, RECORD_PENDING);
 	assert_true(r.accepted && r.queued && r.queued_at == NOW);
@@ -576,13 +541,11 @@ an_accepted_key_waits_for_a_worker(void **state)
 	record_free(&r);
 }
 
-static void
-a_worker_starts_what_is_due(void **state)
+TEST(a_worker_starts_what_is_due)
 {
 	struct record r = sample(RECORD_PENDING);
 	struct step s = { 0 };
 
-	(void)state;
 	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_LOST);
 	r.expires_at = NOW + 1;
 	assert_int_equal(step_start(&r, 1, &terms, at, &s), RC_LOST);
@@ -594,13 +557,11 @@ a_worker_starts_what_is_due(void **state)
 	record_free(&r);
 }
 
-static void
-a_key_in_its_retention_is_not_expired(void **state)
+TEST(a_key_in_its_retention_is_not_expired)
 {
 	struct record r = sample(RECORD_COMPLETED);
 	struct step s = { 0 };
 
-	(void)state;
 	r.expires_at = NOW + 1;
 	assert_int_equal(step_expire(&r, at, &s), RC_LOST);
 	r.expires_at = 0;
@@ -614,32 +575,4 @@ a_key_in_its_retention_is_not_expired(void **state)
 	assert_int_equal(s.answer, STEP_DELETED);
 	assert_int_equal(s.request, STEP_DELETED);
 	record_free(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_change_is_one_of_the_table),
-		cmocka_unit_test(an_operator_forgets_all_but_what_runs),
-		cmocka_unit_test(another_token_changes_nothing),
-		cmocka_unit_test(no_token_is_no_lease),
-		cmocka_unit_test(a_lease_has_its_terms),
-		cmocka_unit_test(a_status_resource_keeps_its_name),
-		cmocka_unit_test(an_answer_is_kept_for_the_retention),
-		cmocka_unit_test(a_release_queues_only_an_accepted_key),
-		cmocka_unit_test(
-		    a_key_of_which_nothing_happened_takes_the_next_fingerprint),
-		cmocka_unit_test(
-		    an_unknown_key_names_its_processes_for_the_reconciler),
-		cmocka_unit_test(an_answer_of_the_attempt_itself_stands),
-		cmocka_unit_test(
-		    a_lost_attempt_ends_by_its_processes_and_on_crash),
-		cmocka_unit_test(a_try_is_for_what_was_read),
-		cmocka_unit_test(an_accepted_key_waits_for_a_worker),
-		cmocka_unit_test(a_worker_starts_what_is_due),
-		cmocka_unit_test(a_key_in_its_retention_is_not_expired),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

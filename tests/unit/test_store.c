@@ -23,14 +23,12 @@ reap(struct store *st, int limit, int *n)
 
 /* --- reserving ---------------------------------------------------------- */
 
-static void
-a_new_key_is_reserved(void **state)
+STORE_TEST(a_new_key_is_reserved)
 {
 	struct store_lease lease = reserve("k");
 	struct record r = find("k");
 	size_t i;
 
-	(void)state;
 	assert_true(lease.id > 0);
 	assert_int_equal(lease.attempt, 1);
 	assert_string_equal(lease.recovery_point, "started");
@@ -54,8 +52,7 @@ a_new_key_is_reserved(void **state)
 	record_free(&r);
 }
 
-static void
-an_identity_is_scope_path_and_key(void **state)
+STORE_TEST(an_identity_is_scope_path_and_key)
 {
 	static const struct {
 		const char *scope, *path, *key;
@@ -74,7 +71,6 @@ an_identity_is_scope_path_and_key(void **state)
 	struct record record;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		r.identity.scope = rows[i].scope;
 		r.identity.path = rows[i].path;
@@ -88,8 +84,7 @@ an_identity_is_scope_path_and_key(void **state)
 }
 
 /* What a retry finds, with the same fingerprint and with another. */
-static void
-a_retry_gets_what_the_state_says(void **state)
+STORE_TEST(a_retry_gets_what_the_state_says)
 {
 	static const struct {
 		const char *name;
@@ -109,7 +104,6 @@ a_retry_gets_what_the_state_says(void **state)
 	struct store_lease lease;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		lease = reserve(rows[i].name);
 		if (rows[i].state != RECORD_IN_PROGRESS) {
@@ -145,13 +139,11 @@ reserve_unseen(const char *key, struct store_lease *lease)
 	return d;
 }
 
-static void
-an_unseen_key_is_taken_only_if_it_is_new(void **state)
+STORE_TEST(an_unseen_key_is_taken_only_if_it_is_new)
 {
 	struct store_lease lease;
 	enum decision d;
 
-	(void)state;
 	/* The fingerprint's spec and numbers for keys must be known. */
 	reserve("first");
 	d = reserve_unseen("new", &lease);
@@ -175,15 +167,13 @@ an_unseen_key_is_taken_only_if_it_is_new(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 4);
 }
 
-static void
-another_fingerprint_spec_is_not_compared_here(void **state)
+STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 {
 	struct store_lease lease = reserve("k"), unused;
 	struct store_reservation r = reservation("k");
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	settle(&lease, RECORD_COMPLETED);
 	r.fingerprint_spec = "2 exact";
 	memset(r.fingerprint, 0, sizeof(r.fingerprint));
@@ -200,12 +190,10 @@ another_fingerprint_spec_is_not_compared_here(void **state)
 	record_free(&found);
 }
 
-static void
-a_fingerprint_spec_is_stored_once(void **state)
+STORE_TEST(a_fingerprint_spec_is_stored_once)
 {
 	struct store_reservation r = reservation("c");
 
-	(void)state;
 	reserve("a");
 	reserve("b");
 	r.fingerprint_spec = "2 exact";
@@ -216,15 +204,13 @@ a_fingerprint_spec_is_stored_once(void **state)
 	    2);
 }
 
-static void
-arguments_out_of_range_are_refused(void **state)
+STORE_TEST(arguments_out_of_range_are_refused)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	r.lease = -1;
 	assert_int_equal(
 	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
@@ -237,14 +223,12 @@ arguments_out_of_range_are_refused(void **state)
 
 /* --- settling ----------------------------------------------------------- */
 
-static void
-a_released_key_runs_again(void **state)
+STORE_TEST(a_released_key_runs_again)
 {
 	struct store_lease first = reserve("k"), second, third;
 	struct store_outcome *s;
 	struct record r;
 
-	(void)state;
 	settle(&first, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 	second = reserve("k");
@@ -268,8 +252,7 @@ a_released_key_runs_again(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
 
-static void
-only_the_lease_settles_and_only_once(void **state)
+STORE_TEST(only_the_lease_settles_and_only_once)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
@@ -277,7 +260,6 @@ only_the_lease_settles_and_only_once(void **state)
 	char key[24];
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = reserve(key);
@@ -298,8 +280,7 @@ only_the_lease_settles_and_only_once(void **state)
 	}
 }
 
-static void
-a_settlement_says_when_it_ends(void **state)
+STORE_TEST(a_settlement_says_when_it_ends)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
@@ -307,7 +288,6 @@ a_settlement_says_when_it_ends(void **state)
 	struct store_finished done;
 	struct record r;
 
-	(void)state;
 	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
 	store_outcome_free(s);
 	assert_true(done.expires_at >= before + HOUR);
@@ -326,8 +306,7 @@ a_settlement_says_when_it_ends(void **state)
 	store_outcome_free(s);
 }
 
-static void
-an_unsound_settlement_is_refused(void **state)
+STORE_TEST(an_unsound_settlement_is_refused)
 {
 	static const enum record_state states[] = { RECORD_NONE, RECORD_PENDING,
 		RECORD_IN_PROGRESS, RECORD_DEAD_LETTER, RECORD_EXPIRED };
@@ -335,7 +314,6 @@ an_unsound_settlement_is_refused(void **state)
 	struct store_outcome *s;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++)
 		assert_int_equal(
 		    finish(&lease, outcome(states[i])), RC_INVALID);
@@ -353,8 +331,7 @@ an_unsound_settlement_is_refused(void **state)
 
 /* --- answers ------------------------------------------------------------ */
 
-static void
-bodies_come_back_byte_for_byte(void **state)
+STORE_TEST(bodies_come_back_byte_for_byte)
 {
 	static const size_t lengths[] = { 0, 1, 1000, 2047, 2048, 2049, 65535,
 		65536, 65537, 1000000, 16 * 1024 * 1024 };
@@ -363,7 +340,6 @@ bodies_come_back_byte_for_byte(void **state)
 	char key[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve(key);
@@ -381,13 +357,11 @@ bodies_come_back_byte_for_byte(void **state)
 }
 
 /* Its status says as much: it would take room in each row. */
-static void
-a_registered_reason_is_not_stored(void **state)
+STORE_TEST(a_registered_reason_is_not_stored)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
-	(void)state;
 	s->response.status = 404;
 	snprintf(s->response.reason, sizeof(s->response.reason), "Not Found");
 	assert_int_equal(finish(&lease, s), RC_OK);
@@ -396,15 +370,13 @@ a_registered_reason_is_not_stored(void **state)
 	    1);
 }
 
-static void
-a_head_comes_back_as_it_was(void **state)
+STORE_TEST(a_head_comes_back_as_it_was)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct response r;
 	struct spool *body;
 
-	(void)state;
 	s->response.status = 599;
 	s->response.kind = RESPONSE_LOCAL_REDIRECT;
 	snprintf(s->response.reason, sizeof(s->response.reason), "Odd One");
@@ -455,8 +427,7 @@ look_gives(const char *key, size_t length)
 	return is;
 }
 
-static void
-a_small_answer_comes_with_its_record(void **state)
+STORE_TEST(a_small_answer_comes_with_its_record)
 {
 	static const size_t lengths[] = { 0, 1, 2048, 2049 };
 	struct store_outcome *s;
@@ -464,7 +435,6 @@ a_small_answer_comes_with_its_record(void **state)
 	char key[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve(key);
@@ -482,8 +452,7 @@ a_small_answer_comes_with_its_record(void **state)
 	"0123456789012345678901234567890123456789" \
 	"012345678901234567890123456789"
 
-static void
-a_small_answer_that_makes_no_sense_is_not_given(void **state)
+STORE_TEST(a_small_answer_that_makes_no_sense_is_not_given)
 {
 	static const char *const damage[] = { "response_version = 3",
 		"body_length = 2", "body_length = 4294967299", "kind = 7",
@@ -493,7 +462,6 @@ a_small_answer_that_makes_no_sense_is_not_given(void **state)
 	struct store_outcome *s;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(damage); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = reserve(key);
@@ -508,15 +476,13 @@ a_small_answer_that_makes_no_sense_is_not_given(void **state)
 	}
 }
 
-static void
-only_a_kept_answer_is_given(void **state)
+STORE_TEST(only_a_kept_answer_is_given)
 {
 	struct store_lease lease = reserve("k"), other = reserve("o");
 	struct store_outcome *s;
 	struct response r;
 	struct spool *body;
 
-	(void)state;
 	response_init(&r);
 	assert_int_equal(
 	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
@@ -541,8 +507,7 @@ only_a_kept_answer_is_given(void **state)
 
 /* --- age ---------------------------------------------------------------- */
 
-static void
-past_its_retention_a_key_is_new(void **state)
+STORE_TEST(past_its_retention_a_key_is_new)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
@@ -553,7 +518,6 @@ past_its_retention_a_key_is_new(void **state)
 	struct spool *body;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		r = reservation(record_state_name(states[i]));
 		assert_int_equal(try_reserve_in(store, &r, &first), DECIDE_RUN);
@@ -581,14 +545,12 @@ past_its_retention_a_key_is_new(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 2);
 }
 
-static void
-neither_lease_nor_unknown_ends_by_age(void **state)
+STORE_TEST(neither_lease_nor_unknown_ends_by_age)
 {
 	struct store_reservation r = reservation("running");
 	struct store_lease lease;
 	int n;
 
-	(void)state;
 	r.lease = 0;
 	r.retention = 0;
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
@@ -601,15 +563,13 @@ neither_lease_nor_unknown_ends_by_age(void **state)
 	assert_int_equal(decision_for("unknown"), DECIDE_UNKNOWN);
 }
 
-static void
-reaping_is_bounded_and_oldest_first(void **state)
+STORE_TEST(reaping_is_bounded_and_oldest_first)
 {
 	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	int i, n;
 
-	(void)state;
 	for (i = 0; i < 250; i++) {
 		snprintf(key, sizeof(key), "%03d", i);
 		lease = reserve(key);
@@ -642,14 +602,12 @@ reaping_is_bounded_and_oldest_first(void **state)
 }
 
 /* An answer is fetched by the number of its row. */
-static void
-no_row_number_is_used_twice(void **state)
+STORE_TEST(no_row_number_is_used_twice)
 {
 	struct store_lease lease;
 	int64_t last = 0;
 	int i, n;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		lease = reserve("k");
 		assert_true(lease.id > last);
@@ -679,13 +637,11 @@ give_three_bodies(void)
 	}
 }
 
-static void
-what_reaping_frees_is_used_again(void **state)
+STORE_TEST(what_reaping_frees_is_used_again)
 {
 	int64_t before;
 	int n;
 
-	(void)state;
 	give_three_bodies();
 	before = raw_number("PRAGMA page_count");
 	assert_int_equal(reap(store, 100, &n), RC_OK);
@@ -696,12 +652,10 @@ what_reaping_frees_is_used_again(void **state)
 
 /* --- time --------------------------------------------------------------- */
 
-static void
-store_time_goes_on_over_a_reboot(void **state)
+STORE_TEST(store_time_goes_on_over_a_reboot)
 {
 	int64_t before;
 
-	(void)state;
 	before = store_now(store);
 	assert_true(before > 0);
 	store_close(store);
@@ -716,13 +670,11 @@ store_time_goes_on_over_a_reboot(void **state)
 	    0);
 }
 
-static void
-store_time_is_the_same_for_all(void **state)
+STORE_TEST(store_time_is_the_same_for_all)
 {
 	struct store *other = open_store();
 	int64_t a, b, c;
 
-	(void)state;
 	a = store_now(store);
 	b = store_now(other);
 	c = store_now(store);
@@ -731,12 +683,10 @@ store_time_is_the_same_for_all(void **state)
 }
 
 /* A virtual machine that was set back keeps the name of its boot. */
-static void
-store_time_never_goes_back(void **state)
+STORE_TEST(store_time_never_goes_back)
 {
 	int64_t last;
 
-	(void)state;
 	store_close(store);
 	raw("UPDATE once_clock SET last = last + 5000000");
 	last = raw_number("SELECT last FROM once_clock");
@@ -745,14 +695,12 @@ store_time_never_goes_back(void **state)
 	assert_true(store_now(store) < last + 60000);
 }
 
-static void
-store_time_is_written_at_a_sweep(void **state)
+STORE_TEST(store_time_is_written_at_a_sweep)
 {
 	struct store_options o = options();
 	char err[256];
 	int64_t now;
 
-	(void)state;
 	store_close(store);
 	raw("UPDATE once_clock SET last = last - 40000");
 	o.create = false; /* a daemon writes it at its start, too */
@@ -762,12 +710,10 @@ store_time_is_written_at_a_sweep(void **state)
 	assert_true(raw_number("SELECT last FROM once_clock") >= now);
 }
 
-static void
-wall_time_of_a_store_time(void **state)
+STORE_TEST(wall_time_of_a_store_time)
 {
 	int64_t d;
 
-	(void)state;
 	d = store_wall(store, store_now(store) + HOUR) - clock_wall() - HOUR;
 	assert_true(d > -50 && d < 50);
 }
@@ -825,13 +771,11 @@ run_racers(struct racer *racers)
 	pthread_barrier_destroy(&barrier);
 }
 
-static void
-of_concurrent_duplicates_one_wins(void **state)
+STORE_TEST(of_concurrent_duplicates_one_wins)
 {
 	struct racer racers[THREADS];
 	int i, won = 0, busy = 0;
 
-	(void)state;
 	memset(racers, 0, sizeof(racers));
 	for (i = 0; i < THREADS; i++)
 		racers[i].key = "same";
@@ -844,15 +788,13 @@ of_concurrent_duplicates_one_wins(void **state)
 	assert_int_equal(busy, 20 * (THREADS - 1));
 }
 
-static void
-of_concurrent_keys_all_win(void **state)
+STORE_TEST(of_concurrent_keys_all_win)
 {
 	static const char *const keys[THREADS] = { "a", "b", "c", "d", "e", "f",
 		"g", "h", "i", "j", "k", "l", "m", "n", "o", "p" };
 	struct racer racers[THREADS];
 	int i;
 
-	(void)state;
 	memset(racers, 0, sizeof(racers));
 	for (i = 0; i < THREADS; i++)
 		racers[i].key = keys[i];
@@ -879,8 +821,7 @@ settle_soon(void *arg)
 	return NULL;
 }
 
-static void
-waiting_ends_with_a_settlement(void **state)
+STORE_TEST(waiting_ends_with_a_settlement)
 {
 	struct store_lease lease = reserve("k");
 	uint64_t generation = 0, seen;
@@ -888,7 +829,6 @@ waiting_ends_with_a_settlement(void **state)
 	pthread_t thread;
 	int looks = 0;
 
-	(void)state;
 	/* the first call only learns where it stands */
 	assert_true(store_wait(store, &generation, until));
 	seen = generation;
@@ -902,15 +842,13 @@ waiting_ends_with_a_settlement(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void
-waiting_ends_in_time(void **state)
+STORE_TEST(waiting_ends_in_time)
 {
 	const int64_t begin = clock_mono(), end = begin + 1000;
 	int64_t at = begin, now, shortest = 1000;
 	uint64_t generation = 0;
 	int looks = 0;
 
-	(void)state;
 	/* the first call only learns where it stands, and the last is cut */
 	while (store_wait(store, &generation, end)) {
 		now = clock_mono();
@@ -949,8 +887,7 @@ listed(const struct store_filter *f, char *keys, size_t size)
 	return n;
 }
 
-static void
-lists_are_filtered(void **state)
+STORE_TEST(lists_are_filtered)
 {
 	static const struct {
 		const char *name;
@@ -978,7 +915,6 @@ lists_are_filtered(void **state)
 	char keys[200];
 	size_t i;
 
-	(void)state;
 	settle(&b, RECORD_COMPLETED);
 	settle(&z, RECORD_UNKNOWN);
 	reserve("a");
@@ -996,8 +932,7 @@ lists_are_filtered(void **state)
 	}
 }
 
-static void
-a_row_tells_all_of_a_key(void **state)
+STORE_TEST(a_row_tells_all_of_a_key)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
@@ -1005,7 +940,6 @@ a_row_tells_all_of_a_key(void **state)
 	struct store_cursor *c;
 	struct record row;
 
-	(void)state;
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
 	assert_int_equal(store_list_next(c, &row), RC_OK);
 	assert_int_equal(row.state, RECORD_IN_PROGRESS);
@@ -1040,8 +974,7 @@ a_row_tells_all_of_a_key(void **state)
 	store_list_free(c);
 }
 
-static void
-long_lists_come_in_pages(void **state)
+STORE_TEST(long_lists_come_in_pages)
 {
 	struct store_filter f = { 0 };
 	struct store_cursor *c;
@@ -1050,7 +983,6 @@ long_lists_come_in_pages(void **state)
 	int64_t last = 0;
 	int i, n;
 
-	(void)state;
 	for (i = 0; i < 130; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
@@ -1120,8 +1052,7 @@ is_of_kind(const struct store_listed *l, const struct kind *k)
 	return same;
 }
 
-static void
-a_list_of_all_has_what_belongs_to_each_key(void **state)
+STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
 {
 	static const struct kind kinds[] = {
 		{ .state = RECORD_COMPLETED, .keep = true, .small = true },
@@ -1144,7 +1075,6 @@ a_list_of_all_has_what_belongs_to_each_key(void **state)
 	char key[16];
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < COUNT(id); n++) {
 		snprintf(key, sizeof(key), "%zu", n);
 		id[n] = make_kind(&kinds[n % COUNT(kinds)], key);
@@ -1167,14 +1097,12 @@ a_list_of_all_has_what_belongs_to_each_key(void **state)
 }
 
 /* A page is filled beyond a bad row, and the list goes on. */
-static void
-bad_rows_do_not_end_a_list(void **state)
+STORE_TEST(bad_rows_do_not_end_a_list)
 {
 	struct store_filter f = { 0 };
 	char keys[2000], key[16];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 130; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
@@ -1187,14 +1115,12 @@ bad_rows_do_not_end_a_list(void **state)
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 1);
 }
 
-static void
-stats_count(void **state)
+STORE_TEST(stats_count)
 {
 	struct store_outcome *s;
 	struct store_counts c;
 	struct store_lease lease;
 
-	(void)state;
 	assert_int_equal(store_stats(store, &c), RC_OK);
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 0);
 	assert_int_equal(c.oldest_unknown_wall, 0);
@@ -1240,8 +1166,7 @@ doctor_says(const char *name)
 	return '?';
 }
 
-static void
-doctor_finds(void **state)
+STORE_TEST(doctor_finds)
 {
 	static const char *const names[] = { "integrity", "schema", "bodies",
 		"requests", "leases", "unknown", "reconcile", "dead_letter",
@@ -1250,7 +1175,6 @@ doctor_finds(void **state)
 	struct store_finding few[2];
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < COUNT(names); i++)
 		if (doctor_says(names[i]) != '+')
 			fail_msg("%s", names[i]);
@@ -1294,14 +1218,12 @@ doctor_finds(void **state)
 	assert_int_equal(doctor_says("schema"), '-');
 }
 
-static void
-the_secret_stays(void **state)
+STORE_TEST(the_secret_stays)
 {
 	unsigned char secret[SCOPE_SECRET_LEN];
 	struct store *other;
 	int i, sum = 0;
 
-	(void)state;
 	memcpy(secret, store_secret(store), sizeof(secret));
 	for (i = 0; i < SCOPE_SECRET_LEN; i++)
 		sum |= secret[i];
@@ -1315,14 +1237,12 @@ the_secret_stays(void **state)
 }
 
 /* It would wait for the lock, and write, at each `oncectl ls`. */
-static void
-who_only_looks_writes_nothing(void **state)
+STORE_TEST(who_only_looks_writes_nothing)
 {
 	struct store_options o = options();
 	struct store *other;
 	char err[256];
 
-	(void)state;
 	reserve("k");
 	raw("UPDATE once_clock SET last = 5");
 	o.create = false;
@@ -1331,61 +1251,7 @@ who_only_looks_writes_nothing(void **state)
 	assert_int_equal(raw_number("SELECT last FROM once_clock"), 5);
 }
 
-static void
-closing_nothing(void **state)
+STORE_TEST(closing_nothing)
 {
-	(void)state;
 	store_close(NULL);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_new_key_is_reserved),
-		TEST(an_identity_is_scope_path_and_key),
-		TEST(a_retry_gets_what_the_state_says),
-		TEST(an_unseen_key_is_taken_only_if_it_is_new),
-		TEST(another_fingerprint_spec_is_not_compared_here),
-		TEST(a_fingerprint_spec_is_stored_once),
-		TEST(arguments_out_of_range_are_refused),
-		TEST(a_released_key_runs_again),
-		TEST(only_the_lease_settles_and_only_once),
-		TEST(a_settlement_says_when_it_ends),
-		TEST(an_unsound_settlement_is_refused),
-		TEST(bodies_come_back_byte_for_byte),
-		TEST(a_registered_reason_is_not_stored),
-		TEST(a_head_comes_back_as_it_was),
-		TEST(a_small_answer_comes_with_its_record),
-		TEST(a_small_answer_that_makes_no_sense_is_not_given),
-		TEST(only_a_kept_answer_is_given),
-		TEST(past_its_retention_a_key_is_new),
-		TEST(neither_lease_nor_unknown_ends_by_age),
-		TEST(reaping_is_bounded_and_oldest_first),
-		TEST(no_row_number_is_used_twice),
-		TEST(what_reaping_frees_is_used_again),
-		TEST(store_time_goes_on_over_a_reboot),
-		TEST(store_time_is_the_same_for_all),
-		TEST(store_time_never_goes_back),
-		TEST(store_time_is_written_at_a_sweep),
-		TEST(wall_time_of_a_store_time),
-		TEST(of_concurrent_duplicates_one_wins),
-		TEST(of_concurrent_keys_all_win),
-		TEST(waiting_ends_with_a_settlement),
-		TEST(waiting_ends_in_time),
-		TEST(lists_are_filtered),
-		TEST(a_row_tells_all_of_a_key),
-		TEST(long_lists_come_in_pages),
-		TEST(a_list_of_all_has_what_belongs_to_each_key),
-		TEST(bad_rows_do_not_end_a_list),
-		TEST(stats_count),
-		TEST(doctor_finds),
-		TEST(the_secret_stays),
-		TEST(who_only_looks_writes_nothing),
-		TEST(closing_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

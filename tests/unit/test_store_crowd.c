@@ -39,12 +39,10 @@ try_reserve(struct store *s, const char *scope, const char *key,
 	return d;
 }
 
-static void
-key_above_the_limit_of_its_caller_does_not_run(void **state)
+STORE_TEST(key_above_the_limit_of_its_caller_does_not_run)
 {
 	struct store_lease lease;
 
-	(void)state;
 	assert_int_equal(try_reserve(store, "ann", "a", 2, &lease), DECIDE_RUN);
 	assert_int_equal(try_reserve(store, "ann", "b", 2, NULL), DECIDE_RUN);
 	assert_int_equal(
@@ -64,15 +62,13 @@ key_above_the_limit_of_its_caller_does_not_run(void **state)
 	    try_reserve(store, "ann", "f", 4, NULL), DECIDE_CROWDED);
 }
 
-static void
-only_keys_in_progress_count(void **state)
+STORE_TEST(only_keys_in_progress_count)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
 	struct store_lease lease;
 	char key[8];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(states); i++) {
 		(void)snprintf(key, sizeof(key), "%zu", i);
 		assert_int_equal(
@@ -92,12 +88,10 @@ only_keys_in_progress_count(void **state)
 	    try_reserve(store, "ann", "last", 1, NULL), DECIDE_RUN);
 }
 
-static void
-released_key_runs_again_only_within_the_limit(void **state)
+STORE_TEST(released_key_runs_again_only_within_the_limit)
 {
 	struct store_lease lease, other;
 
-	(void)state;
 	assert_int_equal(try_reserve(store, "ann", "a", 1, &lease), DECIDE_RUN);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(try_reserve(store, "ann", "b", 1, &other), DECIDE_RUN);
@@ -111,15 +105,13 @@ released_key_runs_again_only_within_the_limit(void **state)
 	assert_int_equal(lease.attempt, 2);
 }
 
-static void
-nothing_above_the_limit_is_accepted(void **state)
+STORE_TEST(nothing_above_the_limit_is_accepted)
 {
 	struct store_reservation r = reservation("job");
 	struct store_ticket ticket;
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	r.caller = caller_of("alice");
 	r.max_active = 1;
 	r.environment = "A=B";
@@ -151,13 +143,11 @@ try_new(const struct store_reservation *r)
 	return d;
 }
 
-static void
-new_key_of_a_caller_with_many_open_outcomes_does_not_run(void **state)
+STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 {
 	struct store_reservation r = reservation("new");
 	struct store_lease lease, released;
 
-	(void)state;
 	released = reserve("released");
 	settle(&released, RECORD_FAILED_RETRYABLE);
 	lease = reserve("one");
@@ -199,8 +189,7 @@ kept(void)
 	return n;
 }
 
-static void
-request_above_max_kept_is_not_begun(void **state)
+STORE_TEST(request_above_max_kept_is_not_begun)
 {
 	struct store_reservation r = reservation("a");
 	struct store_ticket ticket;
@@ -208,7 +197,6 @@ request_above_max_kept_is_not_begun(void **state)
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	r.environment = "A=B";
 	r.environment_len = 4;
 	r.body = "12345678901234567890";
@@ -242,8 +230,7 @@ request_above_max_kept_is_not_begun(void **state)
 }
 
 /* kept() fails if the count and the requests differ. */
-static void
-a_planted_count_of_kept_bytes_holds_up_no_outcome(void **state)
+STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 {
 	static const char *const planted[] = { "-9223372036854775808", "-1",
 		"9223372036854775807" };
@@ -253,7 +240,6 @@ a_planted_count_of_kept_bytes_holds_up_no_outcome(void **state)
 	enum decision d;
 	char sql[100];
 
-	(void)state;
 	r.environment = "A=B";
 	r.environment_len = 4;
 	r.body = "12345678901234567890";
@@ -279,8 +265,7 @@ a_planted_count_of_kept_bytes_holds_up_no_outcome(void **state)
 }
 
 /* A key that was accepted and released keeps its request. */
-static void
-request_may_take_the_place_of_the_same_keys(void **state)
+STORE_TEST(request_may_take_the_place_of_the_same_keys)
 {
 	struct store_reservation r = reservation("a");
 	struct store_outcome *s;
@@ -290,7 +275,6 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	r.environment = "A=B";
 	r.environment_len = 4;
 	r.max_kept = 6;
@@ -310,8 +294,7 @@ request_may_take_the_place_of_the_same_keys(void **state)
 	assert_int_equal(kept(), 4);
 }
 
-static void
-new_key_above_max_store_does_not_run(void **state)
+STORE_TEST(new_key_above_max_store_does_not_run)
 {
 	struct store_reservation r = reservation("again");
 	struct store_ticket ticket;
@@ -320,7 +303,6 @@ new_key_above_max_store_does_not_run(void **state)
 	enum decision d;
 	int n;
 
-	(void)state;
 	lease = reserve("again");
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	/* PostgreSQL looks at its tables by the sweep. */
@@ -360,10 +342,8 @@ accepts(const char *scope, const char *key)
 	return !ticket.full;
 }
 
-static void
-one_caller_fills_half_of_the_queue(void **state)
+STORE_TEST(one_caller_fills_half_of_the_queue)
 {
-	(void)state;
 	assert_true(accepts("ann", "1"));
 	assert_true(accepts("ann", "2"));
 	assert_false(accepts("ann", "3"));
@@ -415,12 +395,10 @@ crowd(void *arg)
 	return NULL;
 }
 
-static void
-limit_holds_among_threads_and_stores(void **state)
+STORE_TEST(limit_holds_among_threads_and_stores)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	stores[0] = store;
 	stores[1] = open_store();
 	for (int i = 0; i < THREADS; i++)
@@ -432,26 +410,4 @@ limit_holds_among_threads_and_stores(void **state)
 	store_close(stores[1]);
 	assert_int_equal(atomic_load(&running), ALLOWED);
 	assert_int_equal(atomic_load(&turned_away), THREADS * EACH - ALLOWED);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(key_above_the_limit_of_its_caller_does_not_run),
-		TEST(only_keys_in_progress_count),
-		TEST(released_key_runs_again_only_within_the_limit),
-		TEST(nothing_above_the_limit_is_accepted),
-		TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run),
-		TEST(request_above_max_kept_is_not_begun),
-		TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome),
-		TEST(request_may_take_the_place_of_the_same_keys),
-		TEST(new_key_above_max_store_does_not_run),
-		TEST(one_caller_fills_half_of_the_queue),
-		TEST(limit_holds_among_threads_and_stores),
-	};
-
-	return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
 }

@@ -192,12 +192,10 @@ bad_rows(void)
 	return n;
 }
 
-static void
-new_keys_are_reserved(void **state)
+STORE_TEST(new_keys_are_reserved)
 {
 	int64_t before;
 
-	(void)state;
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
 		before = bad_rows();
@@ -217,13 +215,11 @@ complete_some(void *prefix)
 }
 
 /* All of them meet the row at the same time, and none passes over another. */
-static void
-new_keys_of_several_threads_are_reserved(void **state)
+STORE_TEST(new_keys_of_several_threads_are_reserved)
 {
 	static char prefixes[][3] = { "p", "q", "r", "s", "t", "u", "w", "x" };
 	pthread_t threads[COUNT(prefixes)];
 
-	(void)state;
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
 		for (size_t i = 0; i < COUNT(threads); i++)
@@ -238,10 +234,8 @@ new_keys_of_several_threads_are_reserved(void **state)
 }
 
 /* They look at all keys that are recent. */
-static void
-new_keys_with_a_limit_are_reserved(void **state)
+STORE_TEST(new_keys_with_a_limit_are_reserved)
 {
-	(void)state;
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
 		assert_int_equal(within_limit("x", 1), DECIDE_CROWDED);
@@ -251,12 +245,10 @@ new_keys_with_a_limit_are_reserved(void **state)
 	}
 }
 
-static void
-lost_leases_are_recovered(void **state)
+STORE_TEST(lost_leases_are_recovered)
 {
 	struct metrics_gauges g;
 
-	(void)state;
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
 		assert_int_equal(sweep(store), 1);
@@ -268,13 +260,11 @@ lost_leases_are_recovered(void **state)
 	}
 }
 
-static void
-keys_expire(void **state)
+STORE_TEST(keys_expire)
 {
 	struct store_change changes[1];
 	int n;
 
-	(void)state;
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
 		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);
@@ -288,15 +278,13 @@ keys_expire(void **state)
 
 /* Rows that a foreign program has written, and that no statement of ours would
  * write. */
-static void
-rows_in_a_bad_shape_are_listed(void **state)
+STORE_TEST(rows_in_a_bad_shape_are_listed)
 {
 	static const char *const shapes[] = { "token = 'x'", "kept = 7",
 		"state = 'bogus'", "status = NULL", "owner = 7",
 		"state = 'in_progress', token = NULL" };
 	char sql[200];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		complete_many("v", 1);
 		snprintf(sql, sizeof(sql),
@@ -313,8 +301,7 @@ rows_in_a_bad_shape_are_listed(void **state)
 }
 
 /* The disk may refuse them all, and then says nothing about a row. */
-static void
-a_failing_write_makes_no_row_bad(void **state)
+STORE_TEST(a_failing_write_makes_no_row_bad)
 {
 	struct store_reservation r = reservation("new");
 	struct store_options o = options();
@@ -324,7 +311,6 @@ a_failing_write_makes_no_row_bad(void **state)
 	char err[256];
 	int64_t before;
 
-	(void)state;
 	complete_many("a", 1);
 	store_close(store);
 	atomic_store(&faulty_readonly, 1);
@@ -341,13 +327,11 @@ a_failing_write_makes_no_row_bad(void **state)
 }
 
 /* Permissions alone do not show it: the store is opened, and refuses writes. */
-static void
-a_store_that_refuses_writes_is_not_started(void **state)
+STORE_TEST(a_store_that_refuses_writes_is_not_started)
 {
 	struct store_options o = options();
 	char err[256] = "";
 
-	(void)state;
 	store_close(store);
 	store = NULL;
 	atomic_store(&faulty_readonly, 1);
@@ -357,24 +341,13 @@ a_store_that_refuses_writes_is_not_started(void **state)
 	store = open_store();
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(new_keys_are_reserved),
-		TEST(new_keys_of_several_threads_are_reserved),
-		TEST(new_keys_with_a_limit_are_reserved),
-		TEST(lost_leases_are_recovered),
-		TEST(keys_expire),
-		TEST(rows_in_a_bad_shape_are_listed),
-		TEST(a_failing_write_makes_no_row_bad),
-		TEST(a_store_that_refuses_writes_is_not_started),
-	};
-
+	(void)state;
 	if (faulty_register() != 0)
-		return 1;
-	return cmocka_run_group_tests_name(
-	    "a recent row is damaged", tests, NULL, NULL);
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

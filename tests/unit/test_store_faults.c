@@ -99,8 +99,7 @@ child_with_leases(char name, int n, struct store_lease *lease)
 	return pid;
 }
 
-static void
-a_killed_process_leaves_unknown(void **state)
+DIR_TEST(a_killed_process_leaves_unknown)
 {
 	struct store_change change;
 	struct store_lease lease;
@@ -110,7 +109,6 @@ a_killed_process_leaves_unknown(void **state)
 	pid_t pid;
 	int n;
 
-	(void)state;
 	pid = child_with_leases('a', 1, &lease);
 	store = open_store();
 	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
@@ -140,15 +138,13 @@ a_killed_process_leaves_unknown(void **state)
 	assert_int_equal(sweep(store), 0);
 }
 
-static void
-a_sweep_is_bounded_and_spares_the_living(void **state)
+DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 {
 	struct store_change changes[4];
 	struct store_lease lease;
 	pid_t dead1, dead2, alive;
 	int n;
 
-	(void)state;
 	dead1 = child_with_leases('a', 3, &lease);
 	alive = child_with_leases('b', 2, &lease);
 	dead2 = child_with_leases('c', 3, &lease);
@@ -172,8 +168,7 @@ a_sweep_is_bounded_and_spares_the_living(void **state)
 	kill_and_wait(alive);
 }
 
-static void
-without_the_lock_file_no_owner_is_settled(void **state)
+DIR_TEST(without_the_lock_file_no_owner_is_settled)
 {
 	struct store_change changes[4];
 	struct store_lease lease;
@@ -181,7 +176,6 @@ without_the_lock_file_no_owner_is_settled(void **state)
 	pid_t pid;
 	int n;
 
-	(void)state;
 	pid = child_with_leases('a', 1, &lease);
 	store = open_store();
 	snprintf(lock, sizeof(lock), "%s-lock", file);
@@ -195,12 +189,10 @@ without_the_lock_file_no_owner_is_settled(void **state)
 }
 
 /* Without it no process could see that the lease is held. */
-static void
-without_the_lock_file_nothing_is_reserved(void **state)
+STORE_TEST(without_the_lock_file_nothing_is_reserved)
 {
 	char lock[128], aside[140];
 
-	(void)state;
 	snprintf(lock, sizeof(lock), "%s-lock", file);
 	snprintf(aside, sizeof(aside), "%s-aside", lock);
 	assert_int_equal(rename(lock, aside), 0);
@@ -209,12 +201,10 @@ without_the_lock_file_nothing_is_reserved(void **state)
 	reserve("k");
 }
 
-static void
-without_the_database_nothing_is_reserved(void **state)
+STORE_TEST(without_the_database_nothing_is_reserved)
 {
 	char aside[128];
 
-	(void)state;
 	snprintf(aside, sizeof(aside), "%s-aside", file);
 	assert_int_equal(rename(file, aside), 0);
 	assert_int_equal(reserve_fails("k"), RC_REPLACED);
@@ -224,14 +214,12 @@ without_the_database_nothing_is_reserved(void **state)
 
 /* By another name of its folder the database is the same, and so is its lock
  * file. */
-static void
-by_a_link_to_its_folder_the_database_is_the_database(void **state)
+DIR_TEST(by_a_link_to_its_folder_the_database_is_the_database)
 {
 	struct store_lease lease;
 	char link[128], own[sizeof(file)];
 	pid_t pid;
 
-	(void)state;
 	pid = child_with_leases('a', 1, &lease);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	assert_int_equal(symlink(".", link), 0);
@@ -247,14 +235,12 @@ by_a_link_to_its_folder_the_database_is_the_database(void **state)
 
 #define KEYS 60
 
-static void
-of_two_processes_one_wins(void **state)
+DIR_TEST(of_two_processes_one_wins)
 {
 	int fd[2], i, j, won, total = 0;
 	char key[16];
 	pid_t pid[3];
 
-	(void)state;
 	assert_int_equal(pipe(fd), 0);
 	for (i = 0; i < 3; i++) {
 		pid[i] = fork();
@@ -281,15 +267,13 @@ of_two_processes_one_wins(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), KEYS);
 }
 
-static void
-another_store_s_settlement_is_seen(void **state)
+STORE_TEST(another_store_s_settlement_is_seen)
 {
 	struct store_lease lease = reserve("k");
 	struct store *first = store;
 	uint64_t generation = 0;
 	int64_t until;
 
-	(void)state;
 	store_wait(first, &generation, clock_mono() + 1000);
 	store = open_store();
 	settle(&lease, RECORD_COMPLETED);
@@ -302,8 +286,7 @@ another_store_s_settlement_is_seen(void **state)
 
 /* --- another process holds the write lock -------------------------------- */
 
-static void
-a_reservation_gives_up_in_time(void **state)
+STORE_TEST(a_reservation_gives_up_in_time)
 {
 	struct store_reservation r = reservation("k");
 	sqlite3 *other = raw_open(file);
@@ -312,7 +295,6 @@ a_reservation_gives_up_in_time(void **state)
 	enum decision d;
 	int64_t begin;
 
-	(void)state;
 	reserve("before");
 	raw_run(other, "BEGIN IMMEDIATE");
 	begin = clock_mono();
@@ -331,14 +313,12 @@ a_reservation_gives_up_in_time(void **state)
 	sqlite3_close(other);
 }
 
-static void
-a_settlement_does_not_give_up(void **state)
+STORE_TEST(a_settlement_does_not_give_up)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	sqlite3 *other = raw_open(file);
 
-	(void)state;
 	give_body(s, 100000);
 	raw_run(other, "BEGIN IMMEDIATE");
 	assert_int_equal(finish(&lease, s), RC_PENDING);
@@ -350,13 +330,11 @@ a_settlement_does_not_give_up(void **state)
 	sqlite3_close(other);
 }
 
-static void
-a_settlement_is_tried_once_more_at_the_end(void **state)
+STORE_TEST(a_settlement_is_tried_once_more_at_the_end)
 {
 	struct store_lease a = reserve("a"), b = reserve("b");
 	sqlite3 *other = raw_open(file);
 
-	(void)state;
 	raw_run(other, "BEGIN IMMEDIATE");
 	assert_int_equal(finish(&a, outcome(RECORD_COMPLETED)), RC_PENDING);
 	raw_run(other, "ROLLBACK");
@@ -401,14 +379,14 @@ open_the_crashed(struct store **old)
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 }
 
+#define TEST_DISK(name) TEST_WITH(name, setup_synced, teardown_heal)
+
 /* That the tests below test something. */
-static void
-a_failed_commit_comes_back_if_nothing_is_done(void **state)
+TEST_DISK(a_failed_commit_comes_back_if_nothing_is_done)
 {
 	sqlite3 *db = raw_open(file);
 	struct store *old;
 
-	(void)state;
 	raw_run(db, "PRAGMA synchronous = FULL");
 	raw_run(db, "UPDATE once_clock SET last = last + 1"); /* begins a log */
 	atomic_store(&faulty_syncs, 1);
@@ -424,8 +402,7 @@ a_failed_commit_comes_back_if_nothing_is_done(void **state)
 	sqlite3_close(db);
 }
 
-static void
-a_reservation_that_failed_does_not_come_back(void **state)
+TEST_DISK(a_reservation_that_failed_does_not_come_back)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
@@ -433,7 +410,6 @@ a_reservation_that_failed_does_not_come_back(void **state)
 	struct store *old;
 	enum decision d;
 
-	(void)state;
 	reserve("before");
 	atomic_store(&faulty_syncs, 1);
 	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
@@ -446,8 +422,7 @@ a_reservation_that_failed_does_not_come_back(void **state)
 }
 
 /* If the disk fails for good, what comes back is not free. */
-static void
-a_reservation_that_comes_back_is_unknown(void **state)
+TEST_DISK(a_reservation_that_comes_back_is_unknown)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
@@ -456,7 +431,6 @@ a_reservation_that_comes_back_is_unknown(void **state)
 	int64_t begin = clock_mono();
 	enum decision d;
 
-	(void)state;
 	atomic_store(&faulty_syncs, -1);
 	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
 	assert_true(clock_mono() - begin >= PATIENCE);
@@ -471,14 +445,12 @@ a_reservation_that_comes_back_is_unknown(void **state)
 	store_close(old);
 }
 
-static void
-a_settlement_outlasts_a_failing_disk(void **state)
+TEST_DISK(a_settlement_outlasts_a_failing_disk)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	int seen;
 
-	(void)state;
 	give_body(s, 70000);
 	atomic_store(&faulty_syncs, -1);
 	assert_int_equal(finish(&lease, s), RC_PENDING);
@@ -501,15 +473,13 @@ wal_size(void)
 	return stat(name, &st) == 0 ? (long)st.st_size : 0;
 }
 
-static void
-on_a_full_disk_nothing_is_reserved(void **state)
+TEST_DISK(on_a_full_disk_nothing_is_reserved)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	raw("PRAGMA wal_checkpoint(TRUNCATE)");
 	reserve("before");
 	atomic_store(&faulty_size, wal_size());
@@ -553,8 +523,7 @@ be_neighbour(void *arg)
  * All wait for the lock, so that they become one group.  What is too large for
  * the disk takes none of the others with it.
  */
-static void
-one_s_failure_stays_its_own(void **state)
+TEST_DISK(one_s_failure_stays_its_own)
 {
 	static const char *const keys[] = { "a", "b", NULL, "c", "d" };
 	struct store_lease lease = reserve("large");
@@ -562,7 +531,6 @@ one_s_failure_stays_its_own(void **state)
 	sqlite3 *other = raw_open(file);
 	size_t i;
 
-	(void)state;
 	memset(n, 0, sizeof(n));
 	/* nor does it fit into a log that begins again */
 	raw_run(other, "PRAGMA wal_checkpoint(TRUNCATE)");
@@ -592,14 +560,12 @@ one_s_failure_stays_its_own(void **state)
 }
 
 /* A small file system, really full. */
-static void
-a_large_answer_leaves_room_for_small_ones(void **state)
+STORE_TEST(a_large_answer_leaves_room_for_small_ones)
 {
 	struct store_outcome *s;
 	struct store_lease large, small;
 	char place[80];
 
-	(void)state;
 	snprintf(place, sizeof(place), "%s/small", dir);
 	assert_int_equal(mkdir(place, 0700), 0);
 	if (mount("tmpfs", place, "tmpfs", 0, "size=8m") == -1) {
@@ -629,8 +595,7 @@ a_large_answer_leaves_room_for_small_ones(void **state)
 
 /* --- a reader that does not end ----------------------------------------- */
 
-static void
-a_log_too_long_stops_reservations_only(void **state)
+STORE_TEST(a_log_too_long_stops_reservations_only)
 {
 	struct store_options o = options();
 	struct store_reservation r = reservation("new");
@@ -644,7 +609,6 @@ a_log_too_long_stops_reservations_only(void **state)
 	enum rc rc;
 	int i;
 
-	(void)state;
 	store_close(store);
 	o.max_wal = 300 * 1024;
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
@@ -676,15 +640,13 @@ a_log_too_long_stops_reservations_only(void **state)
 }
 
 /* Without one, the log is reset again and again. */
-static void
-the_log_does_not_grow(void **state)
+STORE_TEST(the_log_does_not_grow)
 {
 	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 400; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
@@ -729,8 +691,7 @@ shell(const char *command)
 #define TEXT(number)    #number
 #define TEXT_OF(number) TEXT(number)
 
-static void
-what_is_not_ours_is_refused_and_left_alone(void **state)
+DIR_TEST(what_is_not_ours_is_refused_and_left_alone)
 {
 	static const struct {
 		const char *name, *make;
@@ -759,7 +720,6 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		empty_dir();
 		shell(rows[i].make);
@@ -770,12 +730,10 @@ what_is_not_ours_is_refused_and_left_alone(void **state)
 	}
 }
 
-static void
-files_that_cannot_be_opened(void **state)
+DIR_TEST(files_that_cannot_be_opened)
 {
 	char name[128];
 
-	(void)state;
 	snprintf(name, sizeof(name), "%s/none", dir);
 	assert_int_equal(open_fails(name, false), RC_NOTFOUND);
 	assert_int_equal(access(name, F_OK), -1);
@@ -789,8 +747,7 @@ files_that_cannot_be_opened(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
 }
 
-static void
-a_directory_that_cannot_be_written(void **state)
+DIR_TEST(a_directory_that_cannot_be_written)
 {
 	struct store_options o = options();
 	char err[256];
@@ -798,7 +755,6 @@ a_directory_that_cannot_be_written(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	assert_int_equal(chmod(dir, 0555), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -815,8 +771,7 @@ a_directory_that_cannot_be_written(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-files_have_the_mode_asked_for(void **state)
+DIR_TEST(files_have_the_mode_asked_for)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
 	static const mode_t modes[] = { 0600, 0660 }, masks[] = { 0, 077 };
@@ -826,7 +781,6 @@ files_have_the_mode_asked_for(void **state)
 	size_t i, j;
 	mode_t old;
 
-	(void)state;
 	for (i = 0; i < COUNT(modes); i++) {
 		o.mode = modes[i];
 		old = umask(masks[i]);
@@ -861,8 +815,7 @@ found_as(const char *key)
 	return rc;
 }
 
-static void
-a_broken_row_is_an_error_and_never_runs(void **state)
+STORE_TEST(a_broken_row_is_an_error_and_never_runs)
 {
 	static const struct {
 		const char *name, *set;
@@ -892,7 +845,6 @@ a_broken_row_is_an_error_and_never_runs(void **state)
 	char sql[256];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		lease = reserve(rows[i].name);
 		settle(&lease, RECORD_COMPLETED);
@@ -914,8 +866,7 @@ a_broken_row_is_an_error_and_never_runs(void **state)
 	assert_int_equal(decision_for("sound"), DECIDE_RUN);
 }
 
-static void
-a_broken_answer_is_an_error(void **state)
+STORE_TEST(a_broken_answer_is_an_error)
 {
 	static const struct {
 		const char *name, *sql;
@@ -951,7 +902,6 @@ a_broken_answer_is_an_error(void **state)
 	struct spool *body;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key; DELETE FROM once_piece");
 		lease = reserve("k");
@@ -970,45 +920,14 @@ a_broken_answer_is_an_error(void **state)
 	}
 }
 
-#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
-#define TEST_DISK(f) \
-	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST_DIR(a_killed_process_leaves_unknown),
-		TEST_DIR(a_sweep_is_bounded_and_spares_the_living),
-		TEST_DIR(without_the_lock_file_no_owner_is_settled),
-		TEST(without_the_lock_file_nothing_is_reserved),
-		TEST(without_the_database_nothing_is_reserved),
-		TEST_DIR(by_a_link_to_its_folder_the_database_is_the_database),
-		TEST_DIR(of_two_processes_one_wins),
-		TEST(another_store_s_settlement_is_seen),
-		TEST(a_reservation_gives_up_in_time),
-		TEST(a_settlement_does_not_give_up),
-		TEST(a_settlement_is_tried_once_more_at_the_end),
-		TEST_DISK(a_failed_commit_comes_back_if_nothing_is_done),
-		TEST_DISK(a_reservation_that_failed_does_not_come_back),
-		TEST_DISK(a_reservation_that_comes_back_is_unknown),
-		TEST_DISK(a_settlement_outlasts_a_failing_disk),
-		TEST_DISK(on_a_full_disk_nothing_is_reserved),
-		TEST_DISK(one_s_failure_stays_its_own),
-		TEST(a_large_answer_leaves_room_for_small_ones),
-		TEST(a_log_too_long_stops_reservations_only),
-		TEST(the_log_does_not_grow),
-		TEST_DIR(what_is_not_ours_is_refused_and_left_alone),
-		TEST_DIR(files_that_cannot_be_opened),
-		TEST_DIR(a_directory_that_cannot_be_written),
-		TEST_DIR(files_have_the_mode_asked_for),
-		TEST(a_broken_row_is_an_error_and_never_runs),
-		TEST(a_broken_answer_is_an_error),
-	};
-
+	(void)state;
 	if (faulty_register() != 0)
-		return 1;
+		return -1;
 	alarm(300); /* a test that waits for what never comes fails */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(begin_group, NULL)

@@ -87,14 +87,12 @@ complete(const char *key, size_t length)
 
 /* --- opening ------------------------------------------------------------- */
 
-static void
-a_file_that_is_a_symbolic_link_is_refused(void **state)
+DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
 {
 	static const char *const names[] = { "", "-wal", "-shm", "-lock",
 		"-journal" };
 	struct stat st;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		empty_dir();
 		make(beside("-other"), "precious");
@@ -111,13 +109,11 @@ a_file_that_is_a_symbolic_link_is_refused(void **state)
 	}
 }
 
-static void
-a_file_with_a_second_name_is_refused(void **state)
+DIR_TEST(a_file_with_a_second_name_is_refused)
 {
 	static const char *const names[] = { "", "-wal", "-shm", "-lock",
 		"-journal" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		empty_dir();
 		make(beside("-other"), "precious");
@@ -131,10 +127,8 @@ a_file_with_a_second_name_is_refused(void **state)
 	}
 }
 
-static void
-a_file_that_is_a_folder_or_a_pipe_is_refused(void **state)
+DIR_TEST(a_file_that_is_a_folder_or_a_pipe_is_refused)
 {
-	(void)state;
 	assert_int_equal(mkdir(file, 0700), 0);
 	assert_true(is_refused("not a file"));
 	assert_int_equal(rmdir(file), 0);
@@ -143,10 +137,8 @@ a_file_that_is_a_folder_or_a_pipe_is_refused(void **state)
 	assert_true(is_refused("not a file"));
 }
 
-static void
-a_database_of_another_user_is_refused(void **state)
+DIR_TEST(a_database_of_another_user_is_refused)
 {
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	store_close(open_store());
@@ -158,12 +150,10 @@ a_database_of_another_user_is_refused(void **state)
 	assert_int_equal(chown(dir, 0, (gid_t)-1), 0);
 }
 
-static void
-a_log_of_another_user_is_not(void **state)
+DIR_TEST(a_log_of_another_user_is_not)
 {
 	sqlite3 *other;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	store_close(open_store());
@@ -176,12 +166,10 @@ a_log_of_another_user_is_not(void **state)
 	sqlite3_close(other);
 }
 
-static void
-a_database_outside_of_wal_mode_is_put_into_it(void **state)
+DIR_TEST(a_database_outside_of_wal_mode_is_put_into_it)
 {
 	char sql[200];
 
-	(void)state;
 	store_close(open_store());
 	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", beside("-copy"));
 	raw(sql);
@@ -194,14 +182,12 @@ a_database_outside_of_wal_mode_is_put_into_it(void **state)
 	assert_int_equal(look_for("k"), RC_OK);
 }
 
-static void
-a_database_that_another_keeps_out_of_wal_mode_is_refused(void **state)
+DIR_TEST(a_database_that_another_keeps_out_of_wal_mode_is_refused)
 {
 	struct store_options o = options();
 	char err[512] = "";
 	sqlite3 *db;
 
-	(void)state;
 	store_close(open_store());
 	db = raw_open(file);
 	raw_run(db, "PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE");
@@ -216,12 +202,10 @@ a_database_that_another_keeps_out_of_wal_mode_is_refused(void **state)
 /* --- while it is open ----------------------------------------------------- */
 
 /* Removed, and replaced by a copy; found again when it is put back. */
-static void
-a_file_that_is_not_in_place_ends_reading_and_writing(void **state)
+STORE_TEST(a_file_that_is_not_in_place_ends_reading_and_writing)
 {
 	char why[256];
 
-	(void)state;
 	complete("done", 5000);
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
 		assert_int_equal(look_for("done"), RC_OK);
@@ -244,10 +228,8 @@ a_file_that_is_not_in_place_ends_reading_and_writing(void **state)
 	reserve("k");
 }
 
-static void
-a_symbolic_link_to_the_file_itself_is_not_in_place(void **state)
+STORE_TEST(a_symbolic_link_to_the_file_itself_is_not_in_place)
 {
-	(void)state;
 	reserve("k");
 	assert_int_equal(rename(file, beside("-aside")), 0);
 	assert_int_equal(symlink(beside("-aside"), file), 0);
@@ -256,12 +238,10 @@ a_symbolic_link_to_the_file_itself_is_not_in_place(void **state)
 }
 
 /* A look that trusts the folder's time sees a change all the same. */
-static void
-a_change_after_a_long_rest_is_noticed(void **state)
+STORE_TEST(a_change_after_a_long_rest_is_noticed)
 {
 	uint64_t generation = 0;
 
-	(void)state;
 	reserve("k");
 	while (atomic_load(&store->guard.quiet) == 0) {
 		assert_int_equal(look_for("k"), RC_OK);
@@ -273,15 +253,13 @@ a_change_after_a_long_rest_is_noticed(void **state)
 	assert_int_equal(look_for("k"), RC_OK);
 }
 
-static void
-an_outcome_is_not_recorded_in_a_file_that_was_renamed(void **state)
+STORE_TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct store_finished done;
 	uint64_t generation = 0;
 
-	(void)state;
 	assert_int_equal(rename(file, beside("-aside")), 0);
 	assert_int_equal(
 	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
@@ -325,10 +303,8 @@ assert_went_back(void)
 	assert_non_null(strstr(why, "store-went-back"));
 }
 
-static void
-an_older_copy_in_its_place_is_noticed_by_the_next_write(void **state)
+DIR_TEST(an_older_copy_in_its_place_is_noticed_by_the_next_write)
 {
-	(void)state;
 	store_close(open_store());
 	save_as(beside("-copy"));
 	store = open_store();
@@ -344,10 +320,8 @@ an_older_copy_in_its_place_is_noticed_by_the_next_write(void **state)
 }
 
 /* Nothing but keys was written since. */
-static void
-a_copy_of_this_life_is_noticed_by_the_next_write(void **state)
+STORE_TEST(a_copy_of_this_life_is_noticed_by_the_next_write)
 {
-	(void)state;
 	complete("before", 10);
 	save_as(beside("-copy"));
 	complete("done", 10);
@@ -355,12 +329,10 @@ a_copy_of_this_life_is_noticed_by_the_next_write(void **state)
 	assert_went_back();
 }
 
-static void
-a_copy_from_before_the_last_reservation_is_noticed(void **state)
+STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
 {
 	struct store_lease lease;
 
-	(void)state;
 	save_as(beside("-copy"));
 	lease = reserve("k");
 	overwrite_with(beside("-copy"));
@@ -369,14 +341,12 @@ a_copy_from_before_the_last_reservation_is_noticed(void **state)
 }
 
 /* Each of them takes the newest key, and the number of a new key is higher. */
-static void
-deleting_keys_is_not_going_back(void **state)
+STORE_TEST(deleting_keys_is_not_going_back)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_lease before = reserve("a"), after;
 	int n;
 
-	(void)state;
 	settle_for(&before, RECORD_COMPLETED, 0);
 	assert_int_equal(
 	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
@@ -395,12 +365,10 @@ deleting_keys_is_not_going_back(void **state)
 	assert_true(after.id > before.id);
 }
 
-static void
-another_stores_content_in_its_place_is_noticed(void **state)
+DIR_TEST(another_stores_content_in_its_place_is_noticed)
 {
 	char own[sizeof(file)];
 
-	(void)state;
 	strcpy(own, file);
 	strcat(file, "-other");
 	store_close(open_store());
@@ -411,10 +379,8 @@ another_stores_content_in_its_place_is_noticed(void **state)
 	assert_went_back();
 }
 
-static void
-an_empty_file_in_its_place_runs_nothing(void **state)
+STORE_TEST(an_empty_file_in_its_place_runs_nothing)
 {
-	(void)state;
 	complete("done", 10);
 	raw("PRAGMA wal_checkpoint(TRUNCATE)");
 	assert_int_equal(truncate(file, 0), 0);
@@ -422,8 +388,7 @@ an_empty_file_in_its_place_runs_nothing(void **state)
 }
 
 /* Whatever stands under the number of a row that was found. */
-static void
-an_answer_belongs_to_its_key_and_not_to_a_number(void **state)
+STORE_TEST(an_answer_belongs_to_its_key_and_not_to_a_number)
 {
 	static const struct store_identity others[] = {
 		{ "bob", "/payments", "done" },
@@ -435,7 +400,6 @@ an_answer_belongs_to_its_key_and_not_to_a_number(void **state)
 	struct response r;
 	struct spool *body;
 
-	(void)state;
 	give_body(s, 5000);
 	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_true(answer_is(lease.id, 5000));
@@ -451,10 +415,8 @@ an_answer_belongs_to_its_key_and_not_to_a_number(void **state)
 
 /* --- what others put into it ---------------------------------------------- */
 
-static void
-triggers_of_others_do_not_run(void **state)
+STORE_TEST(triggers_of_others_do_not_run)
 {
-	(void)state;
 	raw("CREATE TABLE seen(what TEXT);"
 	    "CREATE TRIGGER a AFTER INSERT ON once_key "
 	    "BEGIN INSERT INTO seen VALUES ('insert'); END;"
@@ -467,47 +429,11 @@ triggers_of_others_do_not_run(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM seen"), 0);
 }
 
-static void
-a_view_in_place_of_a_table_is_not_read(void **state)
+STORE_TEST(a_view_in_place_of_a_table_is_not_read)
 {
-	(void)state;
 	complete("done", 10);
 	raw("ALTER TABLE once_fingerprint_spec RENAME TO planted;"
 	    "CREATE VIEW once_fingerprint_spec AS SELECT * FROM planted;");
 	assert_int_not_equal(look_for("done"), RC_OK);
 	assert_int_not_equal(reserve_fails("done"), RC_OK);
-}
-
-#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST_DIR(a_file_that_is_a_symbolic_link_is_refused),
-		TEST_DIR(a_file_with_a_second_name_is_refused),
-		TEST_DIR(a_file_that_is_a_folder_or_a_pipe_is_refused),
-		TEST_DIR(a_database_of_another_user_is_refused),
-		TEST_DIR(a_log_of_another_user_is_not),
-		TEST_DIR(a_database_outside_of_wal_mode_is_put_into_it),
-		TEST_DIR(
-		    a_database_that_another_keeps_out_of_wal_mode_is_refused),
-		TEST(a_file_that_is_not_in_place_ends_reading_and_writing),
-		TEST(a_symbolic_link_to_the_file_itself_is_not_in_place),
-		TEST(a_change_after_a_long_rest_is_noticed),
-		TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed),
-		TEST_DIR(
-		    an_older_copy_in_its_place_is_noticed_by_the_next_write),
-		TEST(a_copy_of_this_life_is_noticed_by_the_next_write),
-		TEST(a_copy_from_before_the_last_reservation_is_noticed),
-		TEST(deleting_keys_is_not_going_back),
-		TEST_DIR(another_stores_content_in_its_place_is_noticed),
-		TEST(an_empty_file_in_its_place_runs_nothing),
-		TEST(an_answer_belongs_to_its_key_and_not_to_a_number),
-		TEST(triggers_of_others_do_not_run),
-		TEST(a_view_in_place_of_a_table_is_not_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

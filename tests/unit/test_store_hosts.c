@@ -13,9 +13,9 @@
 
 #define PATIENCE 2000
 
-#include "postgres.h"
 #include "handler_api.h"
 #include "store_fixture.h"
+#include "postgres.h"
 #include "store_outbox.h"
 
 /* Long enough for a process that is not stopped to move, ms. */
@@ -287,15 +287,17 @@ token_of(const struct store_lease *lease)
 	return token;
 }
 
+#define CASE(name) TEST_WITH(name, setup_dir, teardown_hosts)
+
+static int teardown_hosts(void **);
+
 /* --- keys ----------------------------------------------------------------- */
 
-static void
-of_a_silent_host_a_key_is_unknown_and_can_be_settled_late(void **state)
+CASE(of_a_silent_host_a_key_is_unknown_and_can_be_settled_late)
 {
 	struct host a = start_host("a");
 	int64_t until;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	/* longer than OWNER_TIMEOUT it moves */
@@ -319,15 +321,13 @@ of_a_silent_host_a_key_is_unknown_and_can_be_settled_late(void **state)
 }
 
 /* Its own host knows more than the others, and releases the key. */
-static void
-of_a_dead_host_a_key_is_released_when_it_is_back(void **state)
+CASE(of_a_dead_host_a_key_is_released_when_it_is_back)
 {
 	struct host a = start_host("a");
 	struct store_lease second;
 	struct store_reservation r;
 	struct store_change c;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	end_host(&a);
@@ -343,13 +343,11 @@ of_a_dead_host_a_key_is_released_when_it_is_back(void **state)
 	assert_string_equal(second.downstream, a.lease.downstream);
 }
 
-static void
-of_a_dead_host_a_key_with_processes_stays_unknown(void **state)
+CASE(of_a_dead_host_a_key_with_processes_stays_unknown)
 {
 	struct host a = start_host("a");
 	struct store_change c;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'h'), RC_OK);
 	store = open_host("b");
 	end_host(&a);
@@ -368,14 +366,12 @@ of_a_dead_host_a_key_with_processes_stays_unknown(void **state)
 	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
 }
 
-static void
-of_a_silent_host_an_answer_of_its_handler_stands(void **state)
+CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 {
 	struct host a = start_host("a");
 	struct handler_api *api;
 	struct store_change c;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	api = handler();
@@ -397,12 +393,10 @@ of_a_silent_host_an_answer_of_its_handler_stands(void **state)
 	end_host(&a);
 }
 
-static void
-without_its_row_a_silent_host_is_suspected_too(void **state)
+CASE(without_its_row_a_silent_host_is_suspected_too)
 {
 	struct host a = start_host("a");
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	silence(&a);
 	raw("DELETE FROM once_owner");
@@ -416,15 +410,13 @@ without_its_row_a_silent_host_is_suspected_too(void **state)
 }
 
 /* Nobody could move meanwhile. */
-static void
-after_an_outage_of_the_database_nobody_is_suspected(void **state)
+CASE(after_an_outage_of_the_database_nobody_is_suspected)
 {
 	struct host a = start_host("a");
 	struct store_change c;
 	int64_t until;
 	int n;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	silence(&a);
@@ -455,13 +447,11 @@ be_of_my_past(const struct host *a)
 	raw(sql);
 }
 
-static void
-with_a_copy_of_my_disk_a_host_that_moves_is_another(void **state)
+CASE(with_a_copy_of_my_disk_a_host_that_moves_is_another)
 {
 	struct host a = start_host("a");
 	int64_t until;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	be_of_my_past(&a);
@@ -479,12 +469,10 @@ with_a_copy_of_my_disk_a_host_that_moves_is_another(void **state)
 }
 
 /* It may be a host with a copy of this one's disk, which lives. */
-static void
-of_another_boot_a_process_that_does_not_move_is_suspected(void **state)
+CASE(of_another_boot_a_process_that_does_not_move_is_suspected)
 {
 	struct host a = start_host("a");
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	be_of_my_past(&a);
@@ -504,14 +492,12 @@ of_another_boot_a_process_that_does_not_move_is_suspected(void **state)
 }
 
 /* As in a container that names its boot itself. */
-static void
-of_another_boot_a_process_whose_lock_was_seen_is_gone(void **state)
+CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 {
 	struct host a = start_host("b");
 	struct store_change c;
 	int64_t until;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	raw("UPDATE once_owner SET boot = 'another' WHERE id IN "
@@ -553,24 +539,20 @@ boot(struct host *a, const char *before)
 	store = open_host("a");
 }
 
-static void
-after_a_boot_a_key_is_released_late(void **state)
+CASE(after_a_boot_a_key_is_released_late)
 {
 	struct host a = start_host("a");
 
-	(void)state;
 	boot(&a, "true");
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
 }
 
 /* The process of the attempt was begun after the copy was made. */
-static void
-with_a_copy_of_my_disk_a_key_is_not_released_late(void **state)
+CASE(with_a_copy_of_my_disk_a_key_is_not_released_late)
 {
 	struct host a = start_host("a");
 
-	(void)state;
 	boot(&a,
 	    "line=$(head -n 1 *-lock) && echo \"$line\" | tee *-lock "
 	    ">/dev/null");
@@ -578,13 +560,11 @@ with_a_copy_of_my_disk_a_key_is_not_released_late(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
-static void
-the_row_of_a_host_that_never_comes_back_goes(void **state)
+CASE(the_row_of_a_host_that_never_comes_back_goes)
 {
 	struct host a = start_host("a");
 	const int64_t until = clock_mono() + 30000;
 
-	(void)state;
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	end_host(&a);
@@ -635,14 +615,12 @@ wait_until_due(struct store_effect *e)
 	}
 }
 
-static void
-tried_by_a_silent_host_an_effect_is_due_again(void **state)
+CASE(tried_by_a_silent_host_an_effect_is_due_again)
 {
 	struct host a = start_delivery();
 	struct store_effect_end end;
 	struct store_effect e;
 
-	(void)state;
 	silence(&a);
 	wait_until_due(&e);
 	assert_int_equal(store_effect_begin(store, &e), RC_OK);
@@ -656,14 +634,12 @@ tried_by_a_silent_host_an_effect_is_due_again(void **state)
 	end_host(&a);
 }
 
-static void
-delivered_before_another_try_an_effect_is_delivered(void **state)
+CASE(delivered_before_another_try_an_effect_is_delivered)
 {
 	struct host a = start_delivery();
 	struct store_effect e;
 	int64_t at;
 
-	(void)state;
 	silence(&a);
 	wait_until_due(&e);
 	wake(&a);
@@ -679,15 +655,13 @@ delivered_before_another_try_an_effect_is_delivered(void **state)
 
 /* No server can be asked: the callers free what they have passed all the
  * same. */
-static void
-without_a_server_a_record_is_left_empty(void **state)
+CASE(without_a_server_a_record_is_left_empty)
 {
 	static const char resource[] = "0123456789abcdef0123456789abcdef";
 	struct store_effect effect;
 	struct record record;
 	int64_t at;
 
-	(void)state;
 	store = open_host("a");
 	(void)control("server freeze");
 	memset(&record, 0xa5, sizeof(record));
@@ -731,28 +705,4 @@ teardown_hosts(void **state)
 	return teardown(state);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown_hosts)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(of_a_silent_host_a_key_is_unknown_and_can_be_settled_late),
-		TEST(of_a_dead_host_a_key_is_released_when_it_is_back),
-		TEST(of_a_dead_host_a_key_with_processes_stays_unknown),
-		TEST(of_a_silent_host_an_answer_of_its_handler_stands),
-		TEST(without_its_row_a_silent_host_is_suspected_too),
-		TEST(after_an_outage_of_the_database_nobody_is_suspected),
-		TEST(without_a_server_a_record_is_left_empty),
-		TEST(with_a_copy_of_my_disk_a_host_that_moves_is_another),
-		TEST(of_another_boot_a_process_that_does_not_move_is_suspected),
-		TEST(of_another_boot_a_process_whose_lock_was_seen_is_gone),
-		TEST(after_a_boot_a_key_is_released_late),
-		TEST(with_a_copy_of_my_disk_a_key_is_not_released_late),
-		TEST(the_row_of_a_host_that_never_comes_back_goes),
-		TEST(tried_by_a_silent_host_an_effect_is_due_again),
-		TEST(delivered_before_another_try_an_effect_is_delivered),
-	};
-
-	return cmocka_run_group_tests(tests, setup_server, stop_servers);
-}
+GROUP(setup_server, stop_servers)

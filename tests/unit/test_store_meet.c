@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#include "postgres.h"
 #include "store_fixture.h"
+#include "postgres.h"
 
 /* How long a state may take (ms). */
 #define SOON 20000
@@ -167,8 +167,11 @@ assert_turn(int64_t id)
 	    id);
 }
 
-static void
-a_retry_beside_the_last_delivery_is_due(void **state)
+#define CASE(name) TEST_WITH(name, setup_sides, teardown)
+
+static int setup_sides(void **);
+
+CASE(a_retry_beside_the_last_delivery_is_due)
 {
 	const struct store_effect_end gives_up = {
 		.state = STORE_EFFECT_DEAD_LETTER
@@ -178,7 +181,6 @@ a_retry_beside_the_last_delivery_is_due(void **state)
 	struct side first = { .act = deliver, .effect = &last },
 		    second = { .act = retry };
 
-	(void)state;
 	emit(&lease, 2);
 	dead = begin();
 	assert_int_equal(store_effect_end(store, &dead, &gives_up), RC_OK);
@@ -191,15 +193,13 @@ a_retry_beside_the_last_delivery_is_due(void **state)
 	store_effect_free(&last);
 }
 
-static void
-beside_a_drop_a_delivery_passes_the_turn_on(void **state)
+CASE(beside_a_drop_a_delivery_passes_the_turn_on)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e;
 	struct side first = { .act = drop },
 		    second = { .act = deliver, .effect = &e };
 
-	(void)state;
 	emit(&lease, 3);
 	e = begin();
 	first.id = e.id + 1;
@@ -226,17 +226,13 @@ static void delivered_beside(enum rc (*end_of_key)(struct side *))
 	store_effect_free(&e);
 }
 
-static void
-delivered_while_its_key_expires_an_effect_goes(void **state)
+CASE(delivered_while_its_key_expires_an_effect_goes)
 {
-	(void)state;
 	delivered_beside(expire);
 }
 
-static void
-delivered_while_its_key_is_used_again_an_effect_goes(void **state)
+CASE(delivered_while_its_key_is_used_again_an_effect_goes)
 {
-	(void)state;
 	delivered_beside(use_again);
 }
 
@@ -283,14 +279,12 @@ reserve_stored(struct side *side)
 							     : RC_EXISTS;
 }
 
-static void
-of_a_key_that_was_just_queued_the_request_counts_once(void **state)
+CASE(of_a_key_that_was_just_queued_the_request_counts_once)
 {
 	struct side first = { .act = accept_stored },
 		    second = { .act = reserve_stored };
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	hold_commit("once_key", "UPDATE");
 	meet(&first, &second);
@@ -328,18 +322,4 @@ setup_sides(void **state)
 	    : -1;
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_sides, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_retry_beside_the_last_delivery_is_due),
-		TEST(beside_a_drop_a_delivery_passes_the_turn_on),
-		TEST(delivered_while_its_key_expires_an_effect_goes),
-		TEST(delivered_while_its_key_is_used_again_an_effect_goes),
-		TEST(of_a_key_that_was_just_queued_the_request_counts_once),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, setup_server, stop_servers);
-}
+GROUP(setup_server, stop_servers)

@@ -187,13 +187,11 @@ begin_anew(void)
 
 /* --- one effect --------------------------------------------------------- */
 
-static void
-names_of_states(void **state)
+TEST(names_of_states)
 {
 	enum store_effect_state s;
 	int i;
 
-	(void)state;
 	for (i = STORE_EFFECT_PENDING; i < STORE_EFFECT_NSTATES; i++) {
 		assert_true(store_effect_state_parse(
 		    store_effect_state_name((enum store_effect_state)i), &s));
@@ -203,14 +201,12 @@ names_of_states(void **state)
 	assert_false(store_effect_state_parse("", &s));
 }
 
-static void
-an_effect_is_due_at_once_and_has_its_key(void **state)
+TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e;
 	int64_t at;
 
-	(void)state;
 	assert_int_equal(
 	    store_effect_next(store, "mail", &e, &at), RC_NOTFOUND);
 	emit(&lease, "mail");
@@ -234,14 +230,12 @@ an_effect_is_due_at_once_and_has_its_key(void **state)
 	check_store();
 }
 
-static void
-a_topic_that_is_not_configured_is_refused(void **state)
+TOPICS_TEST(a_topic_that_is_not_configured_is_refused)
 {
 	char mail[] = "mail";
 	char *topics[] = { mail };
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	assert_false(try_emit(&lease, "fax", "x", 1));
 	assert_true(try_emit(&lease, "mail", "x", 1));
 	assert_int_equal(store_topics(store, NULL, 0, topics, 1), RC_OK);
@@ -250,14 +244,12 @@ a_topic_that_is_not_configured_is_refused(void **state)
 	assert_false(nothing_is_due("mail"));
 }
 
-static void
-a_try_counts_and_has_one_owner(void **state)
+TOPICS_TEST(a_try_counts_and_has_one_owner)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e, same;
 	struct store_effect row;
 
-	(void)state;
 	emit(&lease, "mail");
 	assert_int_equal(next_in(store, "mail", &same), RC_OK);
 	e = begin("mail");
@@ -276,8 +268,7 @@ a_try_counts_and_has_one_owner(void **state)
 	store_effect_free(&same);
 }
 
-static void
-a_delivered_one_keeps_its_reference_and_no_payload(void **state)
+TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 {
 	static const char bytes[] = "a\0b\xff\n";
 	struct store_effect_end how = { .state = STORE_EFFECT_DELIVERED,
@@ -287,7 +278,6 @@ a_delivered_one_keeps_its_reference_and_no_payload(void **state)
 	struct store_effect row;
 	struct store_effect e;
 
-	(void)state;
 	emit(&lease, "mail");
 	e = begin("mail");
 	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, 0), RC_OK);
@@ -309,15 +299,13 @@ a_delivered_one_keeps_its_reference_and_no_payload(void **state)
 	check_store();
 }
 
-static void
-a_failed_try_is_put_off(void **state)
+TOPICS_TEST(a_failed_try_is_put_off)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect row;
 	struct store_effect e, again;
 	int64_t at;
 
-	(void)state;
 	emit(&lease, "mail");
 	e = begin("mail");
 	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, HOUR), RC_OK);
@@ -341,8 +329,7 @@ a_failed_try_is_put_off(void **state)
 
 /* The end of a try changes nothing if the try is over, or another one was begun
  * since. */
-static void
-an_end_names_its_try(void **state)
+TOPICS_TEST(an_end_names_its_try)
 {
 	static const enum store_effect_state states[] = {
 		STORE_EFFECT_PENDING,
@@ -354,7 +341,6 @@ an_end_names_its_try(void **state)
 	struct store_effect e, taken, third;
 	size_t i;
 
-	(void)state;
 	emit(&lease, "mail");
 	e = begin("mail");
 	assert_int_equal(
@@ -399,8 +385,7 @@ payload_is(const struct store_effect *e, const unsigned char *bytes, size_t n)
 	return same;
 }
 
-static void
-payloads_of_all_sizes(void **state)
+TOPICS_TEST(payloads_of_all_sizes)
 {
 	static const int lengths[] = { 0, 1, 2047, 2048, 2049, 70000, 1 << 20 };
 	struct store_lease lease = reserve("k");
@@ -410,7 +395,6 @@ payloads_of_all_sizes(void **state)
 	size_t i;
 	int j;
 
-	(void)state;
 	assert_non_null(bytes = malloc(1 << 20));
 	for (j = 0; j < 1 << 20; j++)
 		bytes[j] = byte_at((size_t)j);
@@ -436,13 +420,11 @@ payloads_of_all_sizes(void **state)
 
 /* --- order -------------------------------------------------------------- */
 
-static void
-effects_of_a_key_come_in_order_whatever_their_topic(void **state)
+TOPICS_TEST(effects_of_a_key_come_in_order_whatever_their_topic)
 {
 	struct store_lease a = reserve("a"), b = reserve("b");
 	int64_t last;
 
-	(void)state;
 	emit(&a, "mail"); /* 1 */
 	emit(&a, "sms");  /* 2 */
 	emit(&a, "mail"); /* 3 */
@@ -459,13 +441,11 @@ effects_of_a_key_come_in_order_whatever_their_topic(void **state)
 	check_store();
 }
 
-static void
-one_that_is_tried_or_put_off_holds_back_its_key_alone(void **state)
+TOPICS_TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone)
 {
 	struct store_lease a = reserve("a"), b = reserve("b");
 	struct store_effect e, other;
 
-	(void)state;
 	emit(&a, "mail");
 	emit(&a, "mail");
 	emit(&b, "mail");
@@ -482,12 +462,10 @@ one_that_is_tried_or_put_off_holds_back_its_key_alone(void **state)
 	check_store();
 }
 
-static void
-a_dead_letter_holds_back_no_effect(void **state)
+TOPICS_TEST(a_dead_letter_holds_back_no_effect)
 {
 	struct store_lease a = reserve("a");
 
-	(void)state;
 	emit(&a, "mail");
 	emit(&a, "mail");
 	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
@@ -498,15 +476,13 @@ a_dead_letter_holds_back_no_effect(void **state)
 
 /* --- processes ---------------------------------------------------------- */
 
-static void
-what_a_dead_process_tried_is_due_again(void **state)
+TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 {
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
 	struct store_effect e, again;
 	struct store_effect row;
 
-	(void)state;
 	emit(&lease, "mail");
 	emit(&lease, "mail");
 	e = begin_in(other, "mail");
@@ -526,14 +502,12 @@ what_a_dead_process_tried_is_due_again(void **state)
 	store_effect_free(&e);
 }
 
-static void
-of_two_processes_one_has_it(void **state)
+TOPICS_TEST(of_two_processes_one_has_it)
 {
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
 	struct store_effect mine, theirs;
 
-	(void)state;
 	emit(&lease, "mail");
 	assert_int_equal(next_in(store, "mail", &mine), RC_OK);
 	assert_int_equal(next_in(other, "mail", &theirs), RC_OK);
@@ -572,15 +546,13 @@ key_goes(const struct store_lease *lease, enum leaves how)
 	}
 }
 
-static void
-delivered_ones_go_with_their_key_and_pending_ones_stay(void **state)
+TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 {
 	struct store_reservation r = reservation("k");
 	struct store_effect e;
 	struct store_lease lease;
 	int how;
 
-	(void)state;
 	for (how = BY_AGE; how <= USED_AGAIN; how++) {
 		raw("DELETE FROM once_key");
 		begin_anew();
@@ -608,15 +580,13 @@ delivered_ones_go_with_their_key_and_pending_ones_stay(void **state)
 	}
 }
 
-static void
-keys_with_many_effects_are_reaped_a_few_at_a_time(void **state)
+TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_lease lease;
 	int i, n, sum = 0, rounds = 0;
 	char key[8];
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
@@ -646,14 +616,12 @@ keys_with_many_effects_are_reaped_a_few_at_a_time(void **state)
 
 /* --- operators ---------------------------------------------------------- */
 
-static void
-retry_has_it_tried_now(void **state)
+TOPICS_TEST(retry_has_it_tried_now)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e;
 	int64_t dead;
 
-	(void)state;
 	assert_int_equal(store_effect_retry(store, 1), RC_LOST);
 	emit(&lease, "mail");
 	goes("mail", STORE_EFFECT_PENDING);
@@ -677,14 +645,12 @@ retry_has_it_tried_now(void **state)
 
 /* One that was given up comes before those that were put there after it, but
  * a try under way is not disturbed. */
-static void
-retry_of_an_earlier_one_waits_for_a_try_alone(void **state)
+TOPICS_TEST(retry_of_an_earlier_one_waits_for_a_try_alone)
 {
 	struct store_lease lease = reserve("k");
 	struct store_effect e;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		emit(&lease, "mail");
 	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
@@ -705,12 +671,10 @@ retry_of_an_earlier_one_waits_for_a_try_alone(void **state)
 	check_store();
 }
 
-static void
-retry_of_one_that_waits_is_for_the_one_before_it(void **state)
+TOPICS_TEST(retry_of_one_that_waits_is_for_the_one_before_it)
 {
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	emit(&lease, "mail");
 	emit(&lease, "mail");
 	assert_int_equal(goes("mail", STORE_EFFECT_PENDING), 1);
@@ -720,15 +684,13 @@ retry_of_one_that_waits_is_for_the_one_before_it(void **state)
 	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
 }
 
-static void
-drop_passes_the_turn_on(void **state)
+TOPICS_TEST(drop_passes_the_turn_on)
 {
 	struct store_lease lease = reserve("k");
 	static const char large[5000];
 	struct store_effect e;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 5; i++)
 		assert_true(try_emit(&lease, "mail", large, sizeof(large)));
 	assert_int_equal(store_effect_drop(store, 6), RC_LOST);
@@ -769,15 +731,13 @@ listed(const struct store_effect_filter *filter)
 	return n;
 }
 
-static void
-lists_are_filtered_and_as_long_as_they_are(void **state)
+TOPICS_TEST(lists_are_filtered_and_as_long_as_they_are)
 {
 	struct store_lease lease = reserve("k"), other;
 	struct store_reservation r = reservation("other");
 	int64_t before;
 	int i;
 
-	(void)state;
 	r.identity.scope = "bob";
 	r.identity.path = "/orders";
 	assert_int_equal(try_reserve_in(store, &r, &other), DECIDE_RUN);
@@ -821,14 +781,12 @@ gauge(enum metrics_id id)
 	return g.value[id];
 }
 
-static void
-gauges_of_the_outbox(void **state)
+TOPICS_TEST(gauges_of_the_outbox)
 {
 	struct store_lease lease = reserve("k");
 	bool done;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 6; i++)
 		emit(&lease, "mail");
 	goes("mail", STORE_EFFECT_DELIVERED);
@@ -859,8 +817,7 @@ doctor_likes(const char *name, const struct conf *conf)
 	return false;
 }
 
-static void
-doctor_tells_of_the_outbox(void **state)
+TOPICS_TEST(doctor_tells_of_the_outbox)
 {
 	static const char text[] = "[effect mail]\nprogram = /bin/true\n";
 	static const char *const broken[] = {
@@ -877,7 +834,6 @@ doctor_tells_of_the_outbox(void **state)
 	struct conf *conf = conf_from(text);
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		emit(&lease, "mail");
 	goes("mail", STORE_EFFECT_DELIVERED);
@@ -1026,15 +982,13 @@ walk_ends(struct walk *w)
 	    0);
 }
 
-static void
-turns_hold_whatever_happens(void **state)
+TOPICS_TEST(turns_hold_whatever_happens)
 {
 	struct walk w;
 	unsigned seed;
 	int i, step;
 	char key[8];
 
-	(void)state;
 	for (seed = 1; seed <= 8; seed++) {
 		begin_anew();
 		memset(&w, 0, sizeof(w));
@@ -1049,38 +1003,4 @@ turns_hold_whatever_happens(void **state)
 		}
 		walk_ends(&w);
 	}
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_topics, teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_states),
-		TEST(an_effect_is_due_at_once_and_has_its_key),
-		TEST(a_topic_that_is_not_configured_is_refused),
-		TEST(a_try_counts_and_has_one_owner),
-		TEST(a_delivered_one_keeps_its_reference_and_no_payload),
-		TEST(a_failed_try_is_put_off),
-		TEST(an_end_names_its_try),
-		TEST(payloads_of_all_sizes),
-		TEST(effects_of_a_key_come_in_order_whatever_their_topic),
-		TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone),
-		TEST(a_dead_letter_holds_back_no_effect),
-		TEST(what_a_dead_process_tried_is_due_again),
-		TEST(of_two_processes_one_has_it),
-		TEST(delivered_ones_go_with_their_key_and_pending_ones_stay),
-		TEST(keys_with_many_effects_are_reaped_a_few_at_a_time),
-		TEST(retry_has_it_tried_now),
-		TEST(retry_of_an_earlier_one_waits_for_a_try_alone),
-		TEST(retry_of_one_that_waits_is_for_the_one_before_it),
-		TEST(drop_passes_the_turn_on),
-		TEST(lists_are_filtered_and_as_long_as_they_are),
-		TEST(gauges_of_the_outbox),
-		TEST(doctor_tells_of_the_outbox),
-		TEST(turns_hold_whatever_happens),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,8 +53,7 @@ output_of(int64_t id)
 	return rc;
 }
 
-static void
-any_length_and_end(void **state)
+STORE_TEST(any_length_and_end)
 {
 	static const struct {
 		const char *key;
@@ -72,7 +71,6 @@ any_length_and_end(void **state)
 	};
 	int64_t id[COUNT(rows)];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct store_lease lease = reserve(rows[i].key);
 
@@ -89,12 +87,10 @@ any_length_and_end(void **state)
 		    rows[i].signal, rows[i].length));
 }
 
-static void
-a_later_attempt_replaces_or_deletes_it(void **state)
+STORE_TEST(a_later_attempt_replaces_or_deletes_it)
 {
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 10);
 	lease = reserve("k");
 	assert_true(is_kept(lease.id, 1, 75, 0, 10));
@@ -105,13 +101,11 @@ a_later_attempt_replaces_or_deletes_it(void **state)
 	assert_int_equal(output_of(lease.id), RC_NOTFOUND);
 }
 
-static void
-an_attempt_without_its_lease_stores_none(void **state)
+STORE_TEST(an_attempt_without_its_lease_stores_none)
 {
 	struct store_lease lease = reserve("k"), stale = lease;
 	struct store_outcome *o = outcome(RECORD_UNKNOWN);
 
-	(void)state;
 	settle(&lease, RECORD_UNKNOWN);
 	memset(stale.token, 'a', sizeof(stale.token) - 1);
 	o->refused.is = true;
@@ -119,12 +113,10 @@ an_attempt_without_its_lease_stores_none(void **state)
 	assert_int_equal(output_of(lease.id), RC_NOTFOUND);
 }
 
-static void
-it_outlives_the_resolution_and_goes_with_the_key(void **state)
+STORE_TEST(it_outlives_the_resolution_and_goes_with_the_key)
 {
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
 	assert_int_equal(resolve_with(lease.id, (struct store_tries){ 1, -1 },
 			     outcome(RECORD_COMPLETED)),
@@ -134,14 +126,12 @@ it_outlives_the_resolution_and_goes_with_the_key(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
 }
 
-static void
-it_goes_when_the_key_expires(void **state)
+STORE_TEST(it_goes_when_the_key_expires)
 {
 	struct store_lease lease = reserve("k");
 	struct store_change changes[8];
 	int n;
 
-	(void)state;
 	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 30);
 	raw("UPDATE once_key SET expires_at = 1");
 	assert_int_equal(store_expire(store, 8, changes, &n), RC_OK);
@@ -150,8 +140,7 @@ it_goes_when_the_key_expires(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
 }
 
-static void
-a_row_that_makes_no_sense_is_refused(void **state)
+STORE_TEST(a_row_that_makes_no_sense_is_refused)
 {
 	static const char *const planted[] = {
 		"attempt = -1",
@@ -164,7 +153,6 @@ a_row_that_makes_no_sense_is_refused(void **state)
 	};
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		char sql[128];
@@ -177,20 +165,4 @@ a_row_that_makes_no_sense_is_refused(void **state)
 		    "exit_status = 1, length = 30, output = zeroblob(30)");
 		assert_int_equal(output_of(lease.id), RC_OK);
 	}
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(any_length_and_end),
-		TEST(a_later_attempt_replaces_or_deletes_it),
-		TEST(an_attempt_without_its_lease_stores_none),
-		TEST(it_outlives_the_resolution_and_goes_with_the_key),
-		TEST(it_goes_when_the_key_expires),
-		TEST(a_row_that_makes_no_sense_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("store_output", tests, NULL, NULL);
 }

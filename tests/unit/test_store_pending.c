@@ -12,8 +12,8 @@
 
 #define PATIENCE 1000
 
-#include "postgres.h"
 #include "store_fixture.h"
+#include "postgres.h"
 
 /* How long the keeper may take (ms). */
 #define SOON 60000
@@ -152,14 +152,14 @@ suspect(void)
 	assert_true(becomes(STATE_IS("unknown")));
 }
 
+#define CASE(name) TEST_WITH(name, setup_proxy, teardown_proxy)
+
 /* --- reserve -------------------------------------------------------------- */
 
-static void
-reserved_although_the_answer_is_lost(void **state)
+CASE(reserved_although_the_answer_is_lost)
 {
 	struct store_lease lease;
 
-	(void)state;
 	(void)control("net cut_at answer-commit");
 	lease = reserve("k");
 	assert_int_equal(lease.attempt, 1);
@@ -170,12 +170,10 @@ reserved_although_the_answer_is_lost(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
 
-static void
-reserved_once_although_the_commit_is_lost(void **state)
+CASE(reserved_once_although_the_commit_is_lost)
 {
 	struct store_lease lease;
 
-	(void)state;
 	(void)control("net cut_at commit");
 	lease = reserve("k");
 	assert_int_equal(lease.attempt, 1);
@@ -200,12 +198,10 @@ reserve_unseen(const char *key, const char *cut_at, struct store_lease *lease)
 	return d;
 }
 
-static void
-reserved_unseen_although_the_answer_is_lost(void **state)
+CASE(reserved_unseen_although_the_answer_is_lost)
 {
 	struct store_lease lease;
 
-	(void)state;
 	assert_int_equal(
 	    reserve_unseen("k", "answer-commit", &lease), DECIDE_RUN);
 	assert_int_equal(lease.attempt, 1);
@@ -214,24 +210,20 @@ reserved_unseen_although_the_answer_is_lost(void **state)
 }
 
 /* The record must be read, and then the key is reserved. */
-static void
-not_reserved_unseen_if_the_commit_is_lost(void **state)
+CASE(not_reserved_unseen_if_the_commit_is_lost)
 {
 	struct store_lease lease;
 
-	(void)state;
 	assert_int_equal(reserve_unseen("k", "commit", &lease), DECIDE_BUSY);
 	assert_true(becomes(NO_KEY));
 	runs_again(1);
 }
 
 /* The row in the way stays, and its lease. */
-static void
-not_reserved_unseen_if_another_request_was_faster(void **state)
+CASE(not_reserved_unseen_if_another_request_was_faster)
 {
 	struct store_lease lease, unused;
 
-	(void)state;
 	lease = reserve("k");
 	assert_int_equal(
 	    reserve_unseen("k", "answer-commit", &unused), DECIDE_BUSY);
@@ -240,10 +232,8 @@ not_reserved_unseen_if_another_request_was_faster(void **state)
 }
 
 /* Nothing has run, so the keeper releases the key. */
-static void
-reserved_and_not_known_the_key_is_released(void **state)
+CASE(reserved_and_not_known_the_key_is_released)
 {
-	(void)state;
 	(void)control("net cut_at answer-commit away");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_true(becomes(STATE_IS("in_progress")));
@@ -254,10 +244,8 @@ reserved_and_not_known_the_key_is_released(void **state)
 	runs_again(2);
 }
 
-static void
-not_reserved_and_not_known_the_key_stays_free(void **state)
+CASE(not_reserved_and_not_known_the_key_stays_free)
 {
-	(void)state;
 	(void)control("net cut_at commit away");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_nothing_begins();
@@ -269,10 +257,8 @@ not_reserved_and_not_known_the_key_stays_free(void **state)
 
 /* A group took the place, its results were lost, and the caller could not look
  * for them in time. */
-static void
-reserved_and_not_read_the_key_is_released(void **state)
+CASE(reserved_and_not_read_the_key_is_released)
 {
-	(void)state;
 	raw("BEGIN");
 	raw("LOCK TABLE once_fingerprint_spec");
 	(void)control("net cut_at answer-commit");
@@ -284,10 +270,8 @@ reserved_and_not_read_the_key_is_released(void **state)
 }
 
 /* The COMMIT waits for a standby, for longer than anybody waits for it. */
-static void
-reserved_later_the_key_is_released(void **state)
+CASE(reserved_later_the_key_is_released)
 {
-	(void)state;
 	(void)control("server synchronous ghost");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_nothing_begins();
@@ -299,12 +283,10 @@ reserved_later_the_key_is_released(void **state)
 }
 
 /* The server is silent, and may have the COMMIT or not. */
-static void
-reserved_or_not_by_a_server_that_freezes(void **state)
+CASE(reserved_or_not_by_a_server_that_freezes)
 {
 	struct store_lease lease;
 
-	(void)state;
 	(void)control("net cut_at hold-commit away");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	(void)control("server freeze");
@@ -321,10 +303,8 @@ reserved_or_not_by_a_server_that_freezes(void **state)
 	    1);
 }
 
-static void
-suspected_meanwhile_the_key_is_released_too(void **state)
+CASE(suspected_meanwhile_the_key_is_released_too)
 {
-	(void)state;
 	(void)control("net cut_at answer-commit away");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	suspect();
@@ -336,13 +316,11 @@ suspected_meanwhile_the_key_is_released_too(void **state)
 
 /* A server that crashed gives numbers away again that it had given to this
  * process, as here to another row. */
-static void
-with_a_new_connection_no_number_of_the_old_one_is_used(void **state)
+CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
 
-	(void)state;
 	store_close(store);
 	store = open_through(1000000); /* the keeper sends nothing */
 	lease = reserve("second");
@@ -358,14 +336,12 @@ with_a_new_connection_no_number_of_the_old_one_is_used(void **state)
 /* --- finish --------------------------------------------------------------- */
 
 /* In groups: it is stored once, and erased once. */
-static void
-a_stored_request_is_counted_although_answers_are_lost(void **state)
+CASE(a_stored_request_is_counted_although_answers_are_lost)
 {
 	static const char *const cut[] = { "answer-commit", "commit" };
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
 
-	(void)state;
 	r.reconcile_delay = HOUR;
 	r.environment = "A=B";
 	r.environment_len = 4;
@@ -386,13 +362,11 @@ a_stored_request_is_counted_although_answers_are_lost(void **state)
 	}
 }
 
-static void
-finished_although_the_connection_is_lost(void **state)
+CASE(finished_although_the_connection_is_lost)
 {
 	static const char *const cuts[] = { "answer-commit", "commit" };
 	struct store_lease lease;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cuts); i++) {
 		lease = reserve(cuts[i]);
 		(void)control("net cut_at %s", cuts[i]);
@@ -425,47 +399,39 @@ assert_finished(const struct store_lease *lease)
 	    finish(lease, outcome(RECORD_FAILED_RETRYABLE)), RC_LOST);
 }
 
-static void
-finished_and_not_known_the_answer_stays(void **state)
+CASE(finished_and_not_known_the_answer_stays)
 {
 	struct store_lease lease =
 	    finish_pending("net cut_at answer-commit away");
 
-	(void)state;
 	assert_true(becomes(STATE_IS("completed")));
 	(void)control("net back");
 	assert_finished(&lease);
 }
 
-static void
-not_finished_and_not_known_the_keeper_finishes(void **state)
+CASE(not_finished_and_not_known_the_keeper_finishes)
 {
 	struct store_lease lease = finish_pending("net cut_at commit away");
 
-	(void)state;
 	assert_true(becomes(STATE_IS("in_progress")));
 	(void)control("net back");
 	assert_true(becomes(STATE_IS("completed")));
 	assert_finished(&lease);
 }
 
-static void
-finished_later_the_answer_stays(void **state)
+CASE(finished_later_the_answer_stays)
 {
 	struct store_lease lease = finish_pending("server synchronous ghost");
 
-	(void)state;
 	assert_true(becomes(STATE_IS("in_progress")));
 	(void)control("server synchronous ");
 	assert_finished(&lease);
 }
 
-static void
-suspected_meanwhile_the_keeper_finishes_late(void **state)
+CASE(suspected_meanwhile_the_keeper_finishes_late)
 {
 	struct store_lease lease = finish_pending("net cut_at commit away");
 
-	(void)state;
 	suspect();
 	(void)control("net back");
 	assert_true(becomes(STATE_IS("completed")));
@@ -505,8 +471,7 @@ assert_own_response(const struct store_lease *lease, const char *key)
 	spool_free(body);
 }
 
-static void
-a_response_of_the_handler_stands_when_its_attempt_ends(void **state)
+CASE(a_response_of_the_handler_stands_when_its_attempt_ends)
 {
 	static const enum record_state ends[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
@@ -516,7 +481,6 @@ a_response_of_the_handler_stands_when_its_attempt_ends(void **state)
 	struct store_lease lease;
 	char key[16];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(ends) * COUNT(cuts); i++) {
 		snprintf(key, sizeof(key), "k%zu", i);
 		lease = reserve_and_respond(key);
@@ -531,15 +495,13 @@ a_response_of_the_handler_stands_when_its_attempt_ends(void **state)
 	}
 }
 
-static void
-a_response_of_the_handler_stands_whatever_the_keeper_finds(void **state)
+CASE(a_response_of_the_handler_stands_whatever_the_keeper_finds)
 {
 	static const char *const cuts[] = { "answer-commit away",
 		"commit away" };
 	struct store_lease lease;
 	char key[16];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cuts); i++) {
 		snprintf(key, sizeof(key), "k%zu", i);
 		lease = reserve_and_respond(key);
@@ -557,14 +519,12 @@ a_response_of_the_handler_stands_whatever_the_keeper_finds(void **state)
 
 /* A commit with synchronous_commit = off is seen before it is written.  The
  * process that would write it soon does not run here. */
-static void
-a_response_that_was_told_survives_a_crash_of_the_server(void **state)
+CASE(a_response_that_was_told_survives_a_crash_of_the_server)
 {
 	struct store_lease lease;
 	struct record record;
 	pid_t writer;
 
-	(void)state;
 	store_close(store);
 	store = open_through(1000000); /* the keeper commits nothing */
 	raw("SET synchronous_commit = off");
@@ -598,14 +558,12 @@ cancel(void *arg)
 	return NULL;
 }
 
-static void
-with_a_warning_nothing_is_told(void **state)
+CASE(with_a_warning_nothing_is_told)
 {
 	struct store_lease lease = reserve("l");
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 	pthread_t thread;
 
-	(void)state;
 	give_body(o, 3);
 	(void)control("server synchronous ghost");
 	atomic_store(&cancelling, true);
@@ -675,15 +633,13 @@ stop_cancelling(pthread_t thread)
 }
 
 /* Another process finds it as any other answer. */
-static void
-an_answer_that_only_the_primary_has_is_not_told(void **state)
+CASE(an_answer_that_only_the_primary_has_is_not_told)
 {
 	struct store_lease lease = reserve("l");
 	struct record first, l;
 	struct store *other;
 	pthread_t thread;
 
-	(void)state;
 	make_standby("calm");
 	other = open_with(6, 2000);
 	first = find_in(other, "first");
@@ -709,15 +665,13 @@ an_answer_that_only_the_primary_has_is_not_told(void **state)
 
 /* While the standby is away an operator lets COMMITs pass without it, and then
  * does not any more. */
-static void
-an_old_answer_that_no_standby_confirmed_is_not_told(void **state)
+CASE(an_old_answer_that_no_standby_confirmed_is_not_told)
 {
 	const int64_t until = clock_mono() + SOON;
 	struct record first = find_in(store, "first");
 	pthread_t thread;
 	struct store *other;
 
-	(void)state;
 	(void)control("server synchronous ");
 	other = open_with(6, 2000);
 	wait_for_beats();
@@ -742,15 +696,13 @@ commits(void)
 }
 
 /* It was begun before the key was completed, and stays. */
-static void
-an_open_transaction_makes_no_replay_of_another_key_a_write(void **state)
+CASE(an_open_transaction_makes_no_replay_of_another_key_a_write)
 {
 	struct store_lease lease = reserve("k");
 	struct record k, first;
 	struct store *other;
 	int64_t before;
 
-	(void)state;
 	make_standby("other");
 	raw("BEGIN");
 	raw("UPDATE once_key SET updated_at = 1 WHERE key = 'first'");
@@ -796,15 +748,13 @@ folder_of(const char *database, char out[200])
 
 /* A COMMIT is tried again on the standby that was promoted meanwhile: there it
  * says nothing of what the old primary had. */
-static void
-an_answer_that_a_failover_forgets_is_not_told(void **state)
+CASE(an_answer_that_a_failover_forgets_is_not_told)
 {
 	struct store_lease lease = reserve("l");
 	char primary[200], heir[200], both[500];
 	pthread_t canceller, thread;
 	struct asker asker;
 
-	(void)state;
 	make_standby("heir");
 	folder_of(direct, primary);
 	folder_of(control("heir uri"), heir);
@@ -859,13 +809,11 @@ agree(void)
 	raw("DROP FUNCTION refuse() CASCADE; DROP SEQUENCE tries");
 }
 
-static void
-collisions_are_tried_again_with_a_bound(void **state)
+CASE(collisions_are_tried_again_with_a_bound)
 {
 	static const char *const states[] = { "40001", "40P01", "55P03" };
 	int64_t tries;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(states); i++) {
 		refuse("once_key", states[i]);
 		assert_int_equal(reserve_fails("k"), RC_BUSY);
@@ -876,13 +824,11 @@ collisions_are_tried_again_with_a_bound(void **state)
 	runs_again(1);
 }
 
-static void
-a_full_disk_takes_an_outcome_without_its_body(void **state)
+CASE(a_full_disk_takes_an_outcome_without_its_body)
 {
 	struct store_lease lease = reserve("l");
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
-	(void)state;
 	refuse("once_key", "53100");
 	assert_int_equal(reserve_fails("k"), RC_FULL);
 	/* in a group, and alone */
@@ -900,12 +846,10 @@ a_full_disk_takes_an_outcome_without_its_body(void **state)
 
 /* --- a store that went back ----------------------------------------------- */
 
-static void
-a_store_that_went_back_fails_until_the_loss_is_accepted(void **state)
+CASE(a_store_that_went_back_fails_until_the_loss_is_accepted)
 {
 	struct store_lease lease;
 
-	(void)state;
 	store_close(store);
 	store = open_through(1000);
 	lease = reserve("k");
@@ -921,44 +865,4 @@ a_store_that_went_back_fails_until_the_loss_is_accepted(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_proxy, teardown_proxy)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(reserved_although_the_answer_is_lost),
-		TEST(reserved_once_although_the_commit_is_lost),
-		TEST(reserved_unseen_although_the_answer_is_lost),
-		TEST(not_reserved_unseen_if_the_commit_is_lost),
-		TEST(not_reserved_unseen_if_another_request_was_faster),
-		TEST(reserved_and_not_known_the_key_is_released),
-		TEST(reserved_and_not_read_the_key_is_released),
-		TEST(not_reserved_and_not_known_the_key_stays_free),
-		TEST(reserved_later_the_key_is_released),
-		TEST(reserved_or_not_by_a_server_that_freezes),
-		TEST(suspected_meanwhile_the_key_is_released_too),
-		TEST(a_stored_request_is_counted_although_answers_are_lost),
-		TEST(with_a_new_connection_no_number_of_the_old_one_is_used),
-		TEST(finished_although_the_connection_is_lost),
-		TEST(finished_and_not_known_the_answer_stays),
-		TEST(not_finished_and_not_known_the_keeper_finishes),
-		TEST(finished_later_the_answer_stays),
-		TEST(suspected_meanwhile_the_keeper_finishes_late),
-		TEST(a_response_that_was_told_survives_a_crash_of_the_server),
-		TEST(a_response_of_the_handler_stands_when_its_attempt_ends),
-		TEST(
-		    a_response_of_the_handler_stands_whatever_the_keeper_finds),
-		TEST(with_a_warning_nothing_is_told),
-		TEST(an_answer_that_only_the_primary_has_is_not_told),
-		TEST(an_old_answer_that_no_standby_confirmed_is_not_told),
-		TEST(
-		    an_open_transaction_makes_no_replay_of_another_key_a_write),
-		TEST(an_answer_that_a_failover_forgets_is_not_told),
-		TEST(collisions_are_tried_again_with_a_bound),
-		TEST(a_full_disk_takes_an_outcome_without_its_body),
-		TEST(a_store_that_went_back_fails_until_the_loss_is_accepted),
-	};
-
-	return cmocka_run_group_tests(tests, setup_servers, stop_servers);
-}
+GROUP(setup_servers, stop_servers)

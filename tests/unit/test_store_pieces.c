@@ -89,13 +89,11 @@ leave_pieces(const char *key)
 	assert_true(pieces() >= 40);
 }
 
-static void
-others_commit_while_a_large_answer_is_being_stored(void **state)
+STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 {
 	struct settler large;
 	struct store_lease small;
 
-	(void)state;
 	begin(&large, "large", LONG);
 	while (pieces() == 0)
 		assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
@@ -110,14 +108,12 @@ others_commit_while_a_large_answer_is_being_stored(void **state)
 	assert_true(bodies_are_well());
 }
 
-static void
-large_answers_at_once_do_not_mix(void **state)
+STORE_TEST(large_answers_at_once_do_not_mix)
 {
 	struct settler s[6];
 	char key[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(s); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		begin(&s[i], key, SOME + i);
@@ -129,15 +125,13 @@ large_answers_at_once_do_not_mix(void **state)
 	}
 }
 
-static void
-a_later_attempt_replaces_what_an_earlier_one_left(void **state)
+STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
 {
 	static const size_t lengths[] = { 5000, SOME };
 	struct store_outcome *s;
 	struct store_lease lease;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		lease = reserve(i == 0 ? "a" : "b");
 		leave_pieces(i == 0 ? "a" : "b");
@@ -150,10 +144,8 @@ a_later_attempt_replaces_what_an_earlier_one_left(void **state)
 	}
 }
 
-static void
-what_a_lost_attempt_has_left_is_swept(void **state)
+STORE_TEST(what_a_lost_attempt_has_left_is_swept)
 {
-	(void)state;
 	reserve("k");
 	leave_pieces("k");
 	raw("UPDATE once_key SET owner = 4242");
@@ -162,13 +154,11 @@ what_a_lost_attempt_has_left_is_swept(void **state)
 	assert_int_equal(pieces(), 0);
 }
 
-static void
-what_an_attempt_has_left_that_answered_itself_is_swept(void **state)
+STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
 {
 	struct store_lease lease = reserve("k");
 	char sql[200];
 
-	(void)state;
 	leave_pieces("k");
 	snprintf(sql, sizeof(sql),
 	    "INSERT INTO once_response(token, status, body) "
@@ -184,13 +174,11 @@ what_an_attempt_has_left_that_answered_itself_is_swept(void **state)
 }
 
 /* Its token is not the key's any more. */
-static void
-an_attempt_that_lost_its_lease_stores_no_piece(void **state)
+STORE_TEST(an_attempt_that_lost_its_lease_stores_no_piece)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
-	(void)state;
 	give_body(s, SOME);
 	raw("UPDATE once_key SET token = '0123456789abcdef0123456789abcdef'");
 	assert_int_equal(finish(&lease, s), RC_LOST);
@@ -198,21 +186,20 @@ an_attempt_that_lost_its_lease_stores_no_piece(void **state)
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 }
 
-static void
-doctor_finds_pieces_that_no_attempt_needs(void **state)
+STORE_TEST(doctor_finds_pieces_that_no_attempt_needs)
 {
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	leave_pieces("k");
 	assert_true(bodies_are_well());
 	settle(&lease, RECORD_UNKNOWN);
 	assert_false(bodies_are_well());
 }
 
+#define TEST_DISK(name) TEST_WITH(name, setup_synced, teardown_heal)
+
 /* A reader keeps the log from being cut, so what is in it stays there. */
-static void
-an_answer_whose_last_pieces_find_no_room_is_not_kept(void **state)
+TEST_DISK(an_answer_whose_last_pieces_find_no_room_is_not_kept)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
@@ -220,7 +207,6 @@ an_answer_whose_last_pieces_find_no_room_is_not_kept(void **state)
 	char wal[128];
 	struct stat st;
 
-	(void)state;
 	give_body(s, SOME);
 	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
 	snprintf(wal, sizeof(wal), "%s-wal", file);
@@ -330,14 +316,12 @@ staged(void)
 	return raw_number("SELECT count(*) FROM once_stage");
 }
 
-static void
-others_commit_while_a_large_request_is_stored(void **state)
+STORE_TEST(others_commit_while_a_large_request_is_stored)
 {
 	struct requester large;
 	struct store_lease small;
 	const char *key;
 
-	(void)state;
 	for (int accept = 0; accept < 2; accept++) {
 		key = accept ? "accepted" : "reserved";
 		send_request(&large, key, LONG, accept != 0);
@@ -365,15 +349,13 @@ others_commit_while_a_large_request_is_stored(void **state)
 	}
 }
 
-static void
-requests_around_the_length_of_a_piece_come_back(void **state)
+STORE_TEST(requests_around_the_length_of_a_piece_come_back)
 {
 	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
 		262144, 262145 };
 	struct requester r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		send_request(&r, "k", lengths[i], false);
 		answered(&r);
@@ -387,12 +369,10 @@ requests_around_the_length_of_a_piece_come_back(void **state)
 	}
 }
 
-static void
-of_two_requests_with_one_key_one_leaves_nothing(void **state)
+STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 {
 	struct requester r[2];
 
-	(void)state;
 	send_request(&r[0], "k", SOME, false);
 	send_request(&r[1], "k", SOME, false);
 	answered(&r[0]);
@@ -408,12 +388,10 @@ of_two_requests_with_one_key_one_leaves_nothing(void **state)
 }
 
 /* Both fit alone, but not together. */
-static void
-a_request_that_is_being_stored_counts(void **state)
+STORE_TEST(a_request_that_is_being_stored_counts)
 {
 	struct requester r[2];
 
-	(void)state;
 	send_request(&r[0], "a", LONG, false);
 	while (pieces() == 0)
 		sched_yield();
@@ -427,10 +405,8 @@ a_request_that_is_being_stored_counts(void **state)
 	assert_true(bodies_are_well());
 }
 
-static void
-what_a_dead_process_has_staged_is_recovered(void **state)
+STORE_TEST(what_a_dead_process_has_staged_is_recovered)
 {
-	(void)state;
 	raw("INSERT INTO once_stage VALUES (-77, 4242, 300), "
 	    "(-78, 4242, 500), (-79, 1000000, 900);"
 	    "INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100)), "
@@ -444,13 +420,11 @@ what_a_dead_process_has_staged_is_recovered(void **state)
 	assert_int_equal(raw_number("SELECT kept_bytes FROM once_meta"), 0);
 }
 
-static void
-what_a_living_process_has_staged_stays(void **state)
+STORE_TEST(what_a_living_process_has_staged_stays)
 {
 	struct store *other;
 	struct requester r;
 
-	(void)state;
 	other = open_store();
 	send_request(&r, "k", LONG, false);
 	while (pieces() == 0)
@@ -462,12 +436,10 @@ what_a_living_process_has_staged_stays(void **state)
 	store_close(other);
 }
 
-static void
-doctor_finds_pieces_and_requests_that_do_not_match(void **state)
+STORE_TEST(doctor_finds_pieces_and_requests_that_do_not_match)
 {
 	struct requester r;
 
-	(void)state;
 	raw("INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100))");
 	assert_false(bodies_are_well());
 	raw("DELETE FROM once_piece");
@@ -480,15 +452,13 @@ doctor_finds_pieces_and_requests_that_do_not_match(void **state)
 	assert_false(bodies_are_well());
 }
 
-static void
-a_request_for_which_there_is_no_room_leaves_nothing(void **state)
+TEST_DISK(a_request_for_which_there_is_no_room_leaves_nothing)
 {
 	sqlite3 *reader = raw_open(file);
 	struct requester r;
 	char wal[128];
 	struct stat st;
 
-	(void)state;
 	reserve("other");
 	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
 	snprintf(wal, sizeof(wal), "%s-wal", file);
@@ -506,15 +476,13 @@ a_request_for_which_there_is_no_room_leaves_nothing(void **state)
 }
 
 /* A reader keeps the log from being truncated. */
-static void
-a_request_that_has_begun_is_not_refused_for_a_long_log(void **state)
+STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 {
 	struct store_options o = options();
 	char err[256] = "";
 	struct requester r;
 	sqlite3 *reader;
 
-	(void)state;
 	store_close(store);
 	o.max_wal = 300 * 1024;
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
@@ -592,13 +560,11 @@ nothing_is_left(void)
 	assert_true(bodies_are_well());
 }
 
-static void
-others_commit_while_a_key_without_a_lease_is_settled(void **state)
+STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 {
 	struct store_lease lease, small;
 	struct resolver r;
 
-	(void)state;
 	for (int by_operator = 0; by_operator < 2; by_operator++) {
 		lease = become_unknown("large");
 		resolve(&r, store, lease.id, LONG, by_operator != 0);
@@ -622,8 +588,7 @@ others_commit_while_a_key_without_a_lease_is_settled(void **state)
 	}
 }
 
-static void
-answers_around_the_length_of_a_piece_come_back(void **state)
+STORE_TEST(answers_around_the_length_of_a_piece_come_back)
 {
 	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
 		262144, 262145 };
@@ -631,7 +596,6 @@ answers_around_the_length_of_a_piece_come_back(void **state)
 	struct resolver r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		lease = become_unknown("k");
 		resolve(&r, store, lease.id, lengths[i], i % 2 == 0);
@@ -646,15 +610,13 @@ answers_around_the_length_of_a_piece_come_back(void **state)
 }
 
 /* Of two processes: both have stored pieces when one of them wins. */
-static void
-two_answers_to_one_key_do_not_mix(void **state)
+STORE_TEST(two_answers_to_one_key_do_not_mix)
 {
 	struct store *other = open_store();
 	struct store_lease lease = become_unknown("k");
 	struct resolver r[2];
 	bool first;
 
-	(void)state;
 	resolve(&r[0], store, lease.id, LONG, false);
 	resolve(&r[1], other, lease.id, LONG - 1, true);
 	while (staged() < 2)
@@ -709,8 +671,7 @@ settle_it_shortly(int64_t id)
 	store_outcome_free(o);
 }
 
-static void
-an_answer_to_a_key_that_changed_meanwhile_leaves_nothing(void **state)
+STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 {
 	static void (*const changes[])(int64_t) = { forget_it, release_it,
 		run_it_again, settle_it_shortly };
@@ -720,7 +681,6 @@ an_answer_to_a_key_that_changed_meanwhile_leaves_nothing(void **state)
 	struct resolver r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(changes); i++) {
 		lease = become_unknown("k");
 		resolve(&r, store, lease.id, LONG, i % 2 == 0);
@@ -739,13 +699,11 @@ an_answer_to_a_key_that_changed_meanwhile_leaves_nothing(void **state)
 }
 
 /* As if recovery had taken this process for dead. */
-static void
-pieces_of_an_answer_that_are_gone_are_stored_again(void **state)
+STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 {
 	struct store_lease lease = become_unknown("k");
 	struct resolver r;
 
-	(void)state;
 	resolve(&r, store, lease.id, LONG, false);
 	while (pieces() < 2)
 		sched_yield();
@@ -757,8 +715,7 @@ pieces_of_an_answer_that_are_gone_are_stored_again(void **state)
 	assert_true(bodies_are_well());
 }
 
-static void
-a_settled_answer_without_room_is_not_kept(void **state)
+TEST_DISK(a_settled_answer_without_room_is_not_kept)
 {
 	struct store_lease lease = become_unknown("k");
 	sqlite3 *reader = raw_open(file);
@@ -766,7 +723,6 @@ a_settled_answer_without_room_is_not_kept(void **state)
 	char wal[128];
 	struct stat st;
 
-	(void)state;
 	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
 	snprintf(wal, sizeof(wal), "%s-wal", file);
 	assert_int_equal(stat(wal, &st), 0);
@@ -780,15 +736,13 @@ a_settled_answer_without_room_is_not_kept(void **state)
 	sqlite3_close(reader);
 }
 
-static void
-a_settled_answer_expires_with_its_key(void **state)
+STORE_TEST(a_settled_answer_expires_with_its_key)
 {
 	struct store_change changes[4];
 	struct store_lease lease;
 	struct resolver r;
 	int i, n;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		lease = become_unknown("k");
 		if (i == 1) /* a marker stays */
@@ -805,13 +759,11 @@ a_settled_answer_expires_with_its_key(void **state)
 	}
 }
 
-static void
-doctor_finds_settled_answers_that_are_not_whole(void **state)
+STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 {
 	struct store_lease lease = become_unknown("k");
 	struct resolver r;
 
-	(void)state;
 	resolve(&r, store, lease.id, SOME, true);
 	pthread_join(r.thread, NULL);
 	assert_true(finding_is_well("bodies"));
@@ -824,42 +776,13 @@ doctor_finds_settled_answers_that_are_not_whole(void **state)
 	assert_false(finding_is_well("bodies"));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define TEST_DISK(f) \
-	cmocka_unit_test_setup_teardown(f, setup_synced, teardown_heal)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(others_commit_while_a_large_answer_is_being_stored),
-		TEST(large_answers_at_once_do_not_mix),
-		TEST(a_later_attempt_replaces_what_an_earlier_one_left),
-		TEST(what_a_lost_attempt_has_left_is_swept),
-		TEST(what_an_attempt_has_left_that_answered_itself_is_swept),
-		TEST(an_attempt_that_lost_its_lease_stores_no_piece),
-		TEST(doctor_finds_pieces_that_no_attempt_needs),
-		TEST_DISK(an_answer_whose_last_pieces_find_no_room_is_not_kept),
-		TEST(others_commit_while_a_large_request_is_stored),
-		TEST(requests_around_the_length_of_a_piece_come_back),
-		TEST(of_two_requests_with_one_key_one_leaves_nothing),
-		TEST(a_request_that_is_being_stored_counts),
-		TEST(what_a_dead_process_has_staged_is_recovered),
-		TEST(what_a_living_process_has_staged_stays),
-		TEST(doctor_finds_pieces_and_requests_that_do_not_match),
-		TEST_DISK(a_request_for_which_there_is_no_room_leaves_nothing),
-		TEST(a_request_that_has_begun_is_not_refused_for_a_long_log),
-		TEST(others_commit_while_a_key_without_a_lease_is_settled),
-		TEST(answers_around_the_length_of_a_piece_come_back),
-		TEST(two_answers_to_one_key_do_not_mix),
-		TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing),
-		TEST(pieces_of_an_answer_that_are_gone_are_stored_again),
-		TEST_DISK(a_settled_answer_without_room_is_not_kept),
-		TEST(a_settled_answer_expires_with_its_key),
-		TEST(doctor_finds_settled_answers_that_are_not_whole),
-	};
-
+	(void)state;
 	if (faulty_register() != 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

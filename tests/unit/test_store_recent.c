@@ -81,10 +81,8 @@ rows_say(void)
 	return '?';
 }
 
-static void
-few_keys_are_recent(void **state)
+STORE_TEST(few_keys_are_recent)
 {
-	(void)state;
 	complete_many("a", 10, HOUR);
 	assert_int_equal(raw_number(UNLISTED), 10);
 	complete_many("b", MANY, HOUR);
@@ -95,12 +93,10 @@ few_keys_are_recent(void **state)
 	assert_int_equal(rows_say(), '+');
 }
 
-static void
-lease_is_found_when_its_key_is_no_longer_recent(void **state)
+STORE_TEST(lease_is_found_when_its_key_is_no_longer_recent)
 {
 	struct store_lease old = reserve("old"), lease;
 
-	(void)state;
 	complete_many("k", MANY, HOUR);
 	reserve("new");
 	assert_int_equal(running(), 2);
@@ -119,10 +115,8 @@ lease_is_found_when_its_key_is_no_longer_recent(void **state)
 	assert_int_equal(running(), 0);
 }
 
-static void
-leases_of_several_dead_owners_are_found(void **state)
+STORE_TEST(leases_of_several_dead_owners_are_found)
 {
-	(void)state;
 	reserve("a");
 	reserve("b");
 	complete_many("k", MANY, HOUR);
@@ -135,14 +129,12 @@ leases_of_several_dead_owners_are_found(void **state)
 }
 
 /* Oldest first, whichever of them are recent. */
-static void
-keys_expire_in_the_order_of_their_age(void **state)
+STORE_TEST(keys_expire_in_the_order_of_their_age)
 {
 	struct store_change changes[2];
 	struct store_lease lease = reserve("late");
 	int n;
 
-	(void)state;
 	complete_many("k", MANY, HOUR);
 	settle_for(&lease, RECORD_COMPLETED, 0);
 	lease = reserve("first");
@@ -162,10 +154,8 @@ keys_expire_in_the_order_of_their_age(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), MANY - 2);
 }
 
-static void
-all_keys_past_their_retention_are_deleted(void **state)
+STORE_TEST(all_keys_past_their_retention_are_deleted)
 {
-	(void)state;
 	complete_many("k", MANY, 0);
 	assert_int_equal(expire_all(), MANY);
 	complete_many("k", 3, 0); /* recent, and older ones are not there */
@@ -173,13 +163,11 @@ all_keys_past_their_retention_are_deleted(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 0);
 }
 
-static void
-recent_keys_are_counted_with_the_others(void **state)
+STORE_TEST(recent_keys_are_counted_with_the_others)
 {
 	struct metrics_gauges g;
 	bool done = false;
 
-	(void)state;
 	complete_many("k", MANY, HOUR);
 	while (!done)
 		assert_int_equal(store_tally(store, &done), RC_OK);
@@ -188,14 +176,12 @@ recent_keys_are_counted_with_the_others(void **state)
 }
 
 /* Whatever a foreign program writes there, new keys are found. */
-static void
-planted_marks_hide_no_new_key(void **state)
+STORE_TEST(planted_marks_hide_no_new_key)
 {
 	static const char *const marks[] = { "-9223372036854775808", "0",
 		"70368744177664", "9223372036854775807" };
 	char sql[128];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(marks); i++) {
 		snprintf(sql, sizeof(sql),
 		    "UPDATE once_key SET listed = 1;"
@@ -214,10 +200,8 @@ planted_marks_hide_no_new_key(void **state)
 }
 
 /* A number that leads far away: the keys before it are listed. */
-static void
-planted_number_hides_no_key(void **state)
+STORE_TEST(planted_number_hides_no_key)
 {
-	(void)state;
 	reserve("old");
 	complete_many("k", 3, 0);
 	raw("UPDATE once_meta SET last_id = 35184372088832");
@@ -231,12 +215,10 @@ planted_number_hides_no_key(void **state)
 }
 
 /* The mark is not counted from the lowest of all numbers. */
-static void
-planted_lowest_number_moves_no_mark(void **state)
+STORE_TEST(planted_lowest_number_moves_no_mark)
 {
 	struct store_lease lease = reserve("k");
 
-	(void)state;
 	settle(&lease, RECORD_COMPLETED);
 	raw("UPDATE once_meta SET last_id = 1;"
 	    "UPDATE once_key SET id = -9223372036854775807 - 1");
@@ -245,14 +227,12 @@ planted_lowest_number_moves_no_mark(void **state)
 }
 
 /* A foreign program inserted many rows, and there is no new key. */
-static void
-foreign_rows_are_listed_by_and_by(void **state)
+STORE_TEST(foreign_rows_are_listed_by_and_by)
 {
 	struct store_lease lease = reserve("k");
 	struct store_change changes[1];
 	int n;
 
-	(void)state;
 	settle(&lease, RECORD_COMPLETED);
 	raw("CREATE TEMP TABLE k AS SELECT * FROM once_key;"
 	    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i "
@@ -275,14 +255,12 @@ foreign_rows_are_listed_by_and_by(void **state)
 
 /* A foreign program took its key from the index: no sweep finds the lease, but
  * doctor reports it, and a request that meets it recovers it. */
-static void
-hidden_lease_is_recovered_when_it_is_met(void **state)
+STORE_TEST(hidden_lease_is_recovered_when_it_is_met)
 {
 	struct store_lease lease = reserve("k");
 	struct store_change change;
 	int n;
 
-	(void)state;
 	complete_many("k", MANY, HOUR);
 	raw("UPDATE once_key SET listed = NULL, owner = 4711 WHERE key = 'k'");
 	assert_int_equal(sweep(store), 0);
@@ -292,26 +270,4 @@ hidden_lease_is_recovered_when_it_is_met(void **state)
 	assert_int_equal(n, 1);
 	store_changes_free(&change, n);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(few_keys_are_recent),
-		TEST(lease_is_found_when_its_key_is_no_longer_recent),
-		TEST(leases_of_several_dead_owners_are_found),
-		TEST(keys_expire_in_the_order_of_their_age),
-		TEST(all_keys_past_their_retention_are_deleted),
-		TEST(recent_keys_are_counted_with_the_others),
-		TEST(planted_marks_hide_no_new_key),
-		TEST(planted_number_hides_no_key),
-		TEST(planted_lowest_number_moves_no_mark),
-		TEST(foreign_rows_are_listed_by_and_by),
-		TEST(hidden_lease_is_recovered_when_it_is_met),
-	};
-
-	return cmocka_run_group_tests_name("recent", tests, NULL, NULL);
 }

@@ -84,8 +84,7 @@ no_request(int64_t id)
 
 /* --- the request -------------------------------------------------------- */
 
-static void
-a_request_comes_back_byte_for_byte(void **state)
+STORE_TEST(a_request_comes_back_byte_for_byte)
 {
 	static const size_t lengths[] = { 0, 1, 100, 16384, 65535, 65536,
 		5 * 1024 * 1024 };
@@ -93,7 +92,6 @@ a_request_comes_back_byte_for_byte(void **state)
 	char key[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve_kept(key, lengths[i]);
@@ -105,14 +103,12 @@ a_request_comes_back_byte_for_byte(void **state)
 	}
 }
 
-static void
-without_a_reconciler_no_request_is_kept(void **state)
+STORE_TEST(without_a_reconciler_no_request_is_kept)
 {
 	struct store_reservation r = kept("k", 100);
 	struct store_lease lease;
 	struct record due;
 
-	(void)state;
 	r.reconcile_delay = 0;
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	assert_true(no_request(lease.id));
@@ -120,13 +116,11 @@ without_a_reconciler_no_request_is_kept(void **state)
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 }
 
-static void
-the_next_attempt_keeps_its_own_request(void **state)
+STORE_TEST(the_next_attempt_keeps_its_own_request)
 {
 	struct store_lease lease = reserve_kept("k", 100);
 	struct store_reservation r;
 
-	(void)state;
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	lease = reserve_kept("k", 70000);
 	assert_int_equal(lease.attempt, 2);
@@ -167,8 +161,7 @@ reap(void)
 	return n;
 }
 
-static void
-a_request_is_erased_with_the_outcome(void **state)
+STORE_TEST(a_request_is_erased_with_the_outcome)
 {
 	static const char *const rows[] = { "completed", "released",
 		"found out: completed", "found out: not executed",
@@ -176,7 +169,6 @@ a_request_is_erased_with_the_outcome(void **state)
 	struct store_lease lease;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		lease = reserve_kept(rows[i], 70000);
 		assert_true(request_is(lease.id, 70000));
@@ -268,15 +260,13 @@ due_after(int64_t caller)
 	return text;
 }
 
-static void
-callers_take_turns(void **state)
+STORE_TEST(callers_take_turns)
 {
 	static const int64_t callers[] = { 7, 7, 7, 9, 8, INT64_C(1) << 61 };
 	struct store_reservation r;
 	struct store_lease lease;
 	char key[8];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(callers); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		r = kept(key, 0);
@@ -296,8 +286,7 @@ callers_take_turns(void **state)
 	assert_string_equal(due_after(9), "7/0");
 }
 
-static void
-an_unknown_key_is_due_after_its_delay(void **state)
+STORE_TEST(an_unknown_key_is_due_after_its_delay)
 {
 	struct store_reservation r = kept("k", 0);
 	struct store_lease lease;
@@ -306,7 +295,6 @@ an_unknown_key_is_due_after_its_delay(void **state)
 	struct store_cursor *c;
 	struct store_filter f = { .key = "k" };
 
-	(void)state;
 	r.reconcile_delay = HOUR;
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
@@ -334,12 +322,10 @@ an_unknown_key_is_due_after_its_delay(void **state)
 	record_free(&due); /* is empty now */
 }
 
-static void
-who_waits_longest_comes_first(void **state)
+STORE_TEST(who_waits_longest_comes_first)
 {
 	struct store_lease b;
 
-	(void)state;
 	become_unknown("a");
 	b = become_unknown("b");
 	become_unknown("c");
@@ -356,14 +342,12 @@ who_waits_longest_comes_first(void **state)
 	assert_string_equal(due_key(store, NULL), "");
 }
 
-static void
-of_two_stores_one_claims(void **state)
+STORE_TEST(of_two_stores_one_claims)
 {
 	struct store *other = open_store();
 	struct store_tries here, there;
 	struct store_lease lease;
 
-	(void)state;
 	lease = become_unknown("k");
 	make_due();
 	assert_string_equal(due_key(store, &here), "k");
@@ -386,14 +370,12 @@ of_two_stores_one_claims(void **state)
 	store_close(other);
 }
 
-static void
-a_try_counts_though_its_process_died(void **state)
+STORE_TEST(a_try_counts_though_its_process_died)
 {
 	struct store_tries tries;
 	struct store_lease lease = become_unknown("k");
 	int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		make_due();
 		assert_string_equal(due_key(store, &tries), "k");
@@ -415,8 +397,7 @@ a_try_counts_though_its_process_died(void **state)
 	assert_int_equal(tries.tries, 3);
 }
 
-static void
-a_verdict_on_an_earlier_attempt_is_lost(void **state)
+STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
@@ -424,7 +405,6 @@ a_verdict_on_an_earlier_attempt_is_lost(void **state)
 	struct store_tries first;
 	size_t i;
 
-	(void)state;
 	make_due();
 	assert_string_equal(due_key(store, &first), "k");
 	assert_int_equal(
@@ -452,13 +432,11 @@ a_verdict_on_an_earlier_attempt_is_lost(void **state)
 	    resolve(&lease, first, RECORD_FAILED_RETRYABLE, 0), RC_OK);
 }
 
-static void
-the_tries_of_each_attempt_are_counted_anew(void **state)
+STORE_TEST(the_tries_of_each_attempt_are_counted_anew)
 {
 	struct store_lease lease = become_unknown("k");
 	struct store_tries tries;
 
-	(void)state;
 	make_due();
 	due_key(store, &tries);
 	assert_int_equal(store_claim(store, lease.id, &tries, true, 0), RC_OK);
@@ -485,8 +463,7 @@ resolve(const struct store_lease *lease, struct store_tries tries,
 	return resolve_with(lease->id, tries, s);
 }
 
-static void
-a_dead_letter_is_for_an_operator_alone(void **state)
+STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
@@ -494,7 +471,6 @@ a_dead_letter_is_for_an_operator_alone(void **state)
 	char key[8];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = become_unknown(key);
@@ -514,8 +490,7 @@ a_dead_letter_is_for_an_operator_alone(void **state)
 	}
 }
 
-static void
-a_resolved_key_is_as_if_it_had_settled_itself(void **state)
+STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 {
 	static const size_t lengths[] = { 0, 100, 5000, 300000 };
 	struct store_lease lease, again;
@@ -523,7 +498,6 @@ a_resolved_key_is_as_if_it_had_settled_itself(void **state)
 	char key[16];
 	size_t i;
 
-	(void)state;
 	store_wait(store, &before, clock_mono() + 1000);
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
@@ -552,13 +526,11 @@ a_resolved_key_is_as_if_it_had_settled_itself(void **state)
 	assert_string_equal(again.downstream, lease.downstream);
 }
 
-static void
-a_completed_key_has_no_last_error(void **state)
+STORE_TEST(a_completed_key_has_no_last_error)
 {
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct store_lease lease = become_unknown("resolved");
 
-	(void)state;
 	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_OK);
 	lease = reserve("finished");
 	snprintf(s->last_error, sizeof(s->last_error), "all is well");
@@ -567,8 +539,7 @@ a_completed_key_has_no_last_error(void **state)
 	    raw_number("SELECT count(last_error) FROM once_key"), 0);
 }
 
-static void
-only_an_open_outcome_is_resolved(void **state)
+STORE_TEST(only_an_open_outcome_is_resolved)
 {
 	static const enum record_state to[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
@@ -590,7 +561,6 @@ only_an_open_outcome_is_resolved(void **state)
 	const char *key;
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < COUNT(from); i++) {
 		key = record_state_name(from[i].state);
 		lease = reserve(key);
@@ -621,8 +591,7 @@ only_an_open_outcome_is_resolved(void **state)
 
 /* --- operators ---------------------------------------------------------- */
 
-static void
-any_key_but_a_running_one_is_forgotten(void **state)
+STORE_TEST(any_key_but_a_running_one_is_forgotten)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_DEAD_LETTER,
@@ -631,7 +600,6 @@ any_key_but_a_running_one_is_forgotten(void **state)
 	char sql[128];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		lease = reserve_kept("k", 70000);
 		assert_int_equal(
@@ -673,8 +641,7 @@ any_key_but_a_running_one_is_forgotten(void **state)
 	}
 }
 
-static void
-a_downstream_key_names_its_key(void **state)
+STORE_TEST(a_downstream_key_names_its_key)
 {
 	static const enum record_state states[] = { RECORD_IN_PROGRESS,
 		RECORD_COMPLETED, RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN,
@@ -683,7 +650,6 @@ a_downstream_key_names_its_key(void **state)
 	int64_t id;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		lease[i] = reserve_kept(record_state_name(states[i]), 0);
 		if (states[i] == RECORD_DEAD_LETTER) {
@@ -706,16 +672,12 @@ a_downstream_key_names_its_key(void **state)
 	    RC_NOTFOUND);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 /* One transaction deletes what may be deleted, and says which. */
-static void
-of_some_keys_those_that_may_be_are_forgotten(void **state)
+STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)
 {
 	struct store_lease unknown = reserve("unknown"), runs, other;
 	struct store_forgotten keys[STORE_FORGET_MAX + 1] = { { 0, 0, false } };
 
-	(void)state;
 	settle(&unknown, RECORD_UNKNOWN);
 	runs = reserve("runs");
 	other = reserve("other");
@@ -734,31 +696,4 @@ of_some_keys_those_that_may_be_are_forgotten(void **state)
 	assert_int_equal(state_of("other"), RECORD_UNKNOWN);
 	assert_int_equal(
 	    store_forget_some(store, keys, STORE_FORGET_MAX + 1), RC_INVALID);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_request_comes_back_byte_for_byte),
-		TEST(without_a_reconciler_no_request_is_kept),
-		TEST(the_next_attempt_keeps_its_own_request),
-		TEST(a_request_is_erased_with_the_outcome),
-		TEST(callers_take_turns),
-		TEST(an_unknown_key_is_due_after_its_delay),
-		TEST(who_waits_longest_comes_first),
-		TEST(of_two_stores_one_claims),
-		TEST(a_try_counts_though_its_process_died),
-		TEST(a_verdict_on_an_earlier_attempt_is_lost),
-		TEST(the_tries_of_each_attempt_are_counted_anew),
-		TEST(a_dead_letter_is_for_an_operator_alone),
-		TEST(a_resolved_key_is_as_if_it_had_settled_itself),
-		TEST(a_completed_key_has_no_last_error),
-		TEST(only_an_open_outcome_is_resolved),
-		TEST(any_key_but_a_running_one_is_forgotten),
-		TEST(of_some_keys_those_that_may_be_are_forgotten),
-		TEST(a_downstream_key_names_its_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

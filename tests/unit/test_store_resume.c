@@ -135,8 +135,7 @@ end_heir(struct family *family)
 	assert_true(store_attempt_gone(store, &family->attempt));
 }
 
-static void
-its_tree_gone_a_key_is_released(void **state)
+DIR_TEST(its_tree_gone_a_key_is_released)
 {
 	struct family family = start_family("k", 60000, false);
 	struct store_lease second;
@@ -145,7 +144,6 @@ its_tree_gone_a_key_is_released(void **state)
 	struct store_reservation r;
 	int n;
 
-	(void)state;
 	store = open_store();
 	raw("UPDATE once_key SET recovery_point = 'charged'");
 	assert_int_equal(sweep(store), 0); /* its owner lives */
@@ -177,13 +175,11 @@ its_tree_gone_a_key_is_released(void **state)
 	close(at.fd);
 }
 
-static void
-held_by_its_tree_a_key_stays_until_that_ends(void **state)
+DIR_TEST(held_by_its_tree_a_key_stays_until_that_ends)
 {
 	struct family family = start_family("k", 60000, true);
 	int i;
 
-	(void)state;
 	kill_and_wait(family.owner);
 	store = open_store();
 	for (i = 0; i < 3; i++)
@@ -194,15 +190,13 @@ held_by_its_tree_a_key_stays_until_that_ends(void **state)
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 }
 
-static void
-held_past_its_deadline_a_key_is_unknown(void **state)
+DIR_TEST(held_past_its_deadline_a_key_is_unknown)
 {
 	struct family family = start_family("k", 0, true);
 	int64_t until = clock_mono() + 10000;
 	struct record due;
 	enum rc rc;
 
-	(void)state;
 	kill_and_wait(family.owner);
 	store = open_store();
 	assert_int_equal(sweep(store), 1);
@@ -219,12 +213,10 @@ held_past_its_deadline_a_key_is_unknown(void **state)
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
-static void
-gone_at_its_deadline_a_key_is_released(void **state)
+DIR_TEST(gone_at_its_deadline_a_key_is_released)
 {
 	struct family family = start_family("k", 0, false);
 
-	(void)state;
 	store = open_store();
 	assert_int_equal(sweep(store), 0); /* late, but its owner lives */
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
@@ -233,15 +225,13 @@ gone_at_its_deadline_a_key_is_released(void **state)
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 }
 
-static void
-a_held_key_does_not_hold_up_others(void **state)
+DIR_TEST(a_held_key_does_not_hold_up_others)
 {
 	struct family held = start_family("held", 60000, true);
 	struct family free_one = start_family("free", 60000, false);
 	struct store_change change;
 	int n;
 
-	(void)state;
 	kill_and_wait(held.owner);
 	kill_and_wait(free_one.owner);
 	store = open_store();
@@ -258,8 +248,7 @@ a_held_key_does_not_hold_up_others(void **state)
  * What a lock in another file says of this one is nothing: the key may wait
  * for its deadline, but is never released.
  */
-static void
-by_another_lock_file_nothing_is_released(void **state)
+DIR_TEST(by_another_lock_file_nothing_is_released)
 {
 	static const char *const breaks[] = {
 		NULL, /* the lock file itself is another */
@@ -273,7 +262,6 @@ by_another_lock_file_nothing_is_released(void **state)
 	struct family family;
 	size_t i;
 
-	(void)state;
 	snprintf(lock, sizeof(lock), "%s-lock", local_files());
 	snprintf(other, sizeof(other), "%s-other", local_files());
 	for (i = 0; i < COUNT(breaks); i++) {
@@ -296,14 +284,12 @@ by_another_lock_file_nothing_is_released(void **state)
 	}
 }
 
-static void
-an_attempt_is_gone_when_no_process_holds_its_lock(void **state)
+STORE_TEST(an_attempt_is_gone_when_no_process_holds_its_lock)
 {
 	struct store_attempt at;
 	char name[440];
 	int copy;
 
-	(void)state;
 	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 	assert_true(at.fd >= 0 && at.lock > 0 && at.file > 0);
 	assert_true((fcntl(at.fd, F_GETFD) & FD_CLOEXEC) != 0);
@@ -323,8 +309,7 @@ an_attempt_is_gone_when_no_process_holds_its_lock(void **state)
 	assert_true(store_attempt_gone(store, &at));
 }
 
-static void
-only_a_key_that_may_be_resumed_has_a_lock(void **state)
+STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 {
 	struct store_reservation r;
 	struct store_attempt at;
@@ -332,7 +317,6 @@ only_a_key_that_may_be_resumed_has_a_lock(void **state)
 	struct record found;
 	enum decision d;
 
-	(void)state;
 	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 	r = resumable("k", NULL);
 	assert_int_equal(
@@ -406,8 +390,7 @@ is_gone(struct store_reservation r)
 	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
 }
 
-static void
-past_its_retention_a_marked_key_is_gone(void **state)
+STORE_TEST(past_its_retention_a_marked_key_is_gone)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
@@ -418,7 +401,6 @@ past_its_retention_a_marked_key_is_gone(void **state)
 	struct spool *body;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(states); i++) {
 		r = marked(record_state_name(states[i]), HOUR);
 		first = over(&r, states[i]);
@@ -450,14 +432,12 @@ past_its_retention_a_marked_key_is_gone(void **state)
 	}
 }
 
-static void
-a_marker_stays_for_its_own_retention(void **state)
+STORE_TEST(a_marker_stays_for_its_own_retention)
 {
 	struct store_reservation r = marked("k", HOUR);
 	enum record_state to;
 	int64_t end;
 
-	(void)state;
 	over(&r, RECORD_COMPLETED);
 	end = raw_number("SELECT expires_at FROM once_key");
 	/* reaped late, it ends no later */
@@ -472,14 +452,12 @@ a_marker_stays_for_its_own_retention(void **state)
 }
 
 /* No recovery ran for so long that the marker's time is over too. */
-static void
-a_key_past_both_is_deleted_at_once(void **state)
+STORE_TEST(a_key_past_both_is_deleted_at_once)
 {
 	struct store_reservation r = marked("k", HOUR);
 	struct store_lease first, second;
 	enum record_state to;
 
-	(void)state;
 	first = over(&r, RECORD_COMPLETED);
 	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
 	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
@@ -492,15 +470,13 @@ a_key_past_both_is_deleted_at_once(void **state)
 
 /* --- bounds ------------------------------------------------------------- */
 
-static void
-a_batch_is_bounded_in_bytes(void **state)
+STORE_TEST(a_batch_is_bounded_in_bytes)
 {
 	struct store_lease lease;
 	enum record_state to;
 	char sql[128], key[16];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
@@ -517,28 +493,4 @@ a_batch_is_bounded_in_bytes(void **state)
 	assert_int_equal(reap(&to), 1);
 	assert_int_equal(reap(&to), 1);
 	assert_int_equal(reap(&to), 0);
-}
-
-#define TEST(f)     cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, setup_dir, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_DIR(its_tree_gone_a_key_is_released),
-		TEST_DIR(held_by_its_tree_a_key_stays_until_that_ends),
-		TEST_DIR(held_past_its_deadline_a_key_is_unknown),
-		TEST_DIR(gone_at_its_deadline_a_key_is_released),
-		TEST_DIR(a_held_key_does_not_hold_up_others),
-		TEST_DIR(by_another_lock_file_nothing_is_released),
-		TEST(an_attempt_is_gone_when_no_process_holds_its_lock),
-		TEST(only_a_key_that_may_be_resumed_has_a_lock),
-		TEST(past_its_retention_a_marked_key_is_gone),
-		TEST(a_marker_stays_for_its_own_retention),
-		TEST(a_key_past_both_is_deleted_at_once),
-		TEST(a_batch_is_bounded_in_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,15 +97,13 @@ assert_doctor_is_content(void)
 }
 
 /* The index holds numbers, and two identities may have the same one. */
-static void
-of_two_keys_with_one_number_each_is_found(void **state)
+STORE_TEST(of_two_keys_with_one_number_each_is_found)
 {
 	static const char *const keys[] = { "older", "newer" };
 	struct store_identity identity = { "alice", "/payments", NULL };
 	char set[100];
 	struct record r;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(keys); i++) {
 		raw("DELETE FROM once_key");
 		complete("older");
@@ -125,10 +123,8 @@ of_two_keys_with_one_number_each_is_found(void **state)
 	}
 }
 
-static void
-doctor_names_a_key_with_the_number_of_another(void **state)
+STORE_TEST(doctor_names_a_key_with_the_number_of_another)
 {
-	(void)state;
 	complete("good");
 	complete("bad");
 	assert_doctor_is_content();
@@ -137,10 +133,8 @@ doctor_names_a_key_with_the_number_of_another(void **state)
 }
 
 /* The index of identities is not unique. */
-static void
-doctor_names_the_second_row_of_a_key(void **state)
+STORE_TEST(doctor_names_the_second_row_of_a_key)
 {
-	(void)state;
 	complete("k");
 	complete("good");
 	complete("twin");
@@ -182,12 +176,10 @@ batches(void)
 	return metric("\noncewrap_commit_batch_count ");
 }
 
-static void
-a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
+STORE_TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one)
 {
 	struct record due;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key");
 		make("bad");
@@ -206,8 +198,7 @@ a_key_that_is_to_be_reconciled_waits_for_no_bad_one(void **state)
 }
 
 /* A row, or the mark of the highest number, leaves no number for the next. */
-static void
-a_planted_number_keeps_no_new_key_out(void **state)
+STORE_TEST(a_planted_number_keeps_no_new_key_out)
 {
 	static const char *const planted[] = {
 		"UPDATE once_key SET id = 9223372036854775807 WHERE key = 'x'",
@@ -217,7 +208,6 @@ a_planted_number_keeps_no_new_key_out(void **state)
 	};
 	char key[32];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		store_close(store); /* else it notices */
 		raw("DELETE FROM once_key");
@@ -234,13 +224,11 @@ a_planted_number_keeps_no_new_key_out(void **state)
 	}
 }
 
-static void
-a_bad_row_is_counted_once(void **state)
+STORE_TEST(a_bad_row_is_counted_once)
 {
 	struct record due;
 	int64_t before;
 
-	(void)state;
 	make("bad");
 	raw("UPDATE once_key SET id = 987654, reconcile_after = 1, "
 	    "path = 'payments'");
@@ -252,12 +240,10 @@ a_bad_row_is_counted_once(void **state)
 	assert_doctor_names("once_key 987654");
 }
 
-static void
-a_sweep_settles_what_is_beside_a_bad_one(void **state)
+STORE_TEST(a_sweep_settles_what_is_beside_a_bad_one)
 {
 	char sql[300];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key");
 		reserve("bad");
@@ -272,14 +258,12 @@ a_sweep_settles_what_is_beside_a_bad_one(void **state)
 	}
 }
 
-static void
-a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
+STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
 {
 	struct store_change changes[4];
 	char key[16];
 	int i, n;
 
-	(void)state;
 	for (i = 0; i < 3 * 64 + 1; i++) {
 		snprintf(key, sizeof(key), "bad%d", i);
 		reserve(key);
@@ -306,8 +290,7 @@ a_sweep_gets_past_many_owners_with_bad_rows_only(void **state)
 
 /* An outcome that could never be recorded would stop all new runs.  That of a
  * row that makes no sense is given up. */
-static void
-a_planted_retention_holds_up_no_outcome(void **state)
+STORE_TEST(a_planted_retention_holds_up_no_outcome)
 {
 	static const char *const planted[] = {
 		"retention = 9223372036854775807",
@@ -316,7 +299,6 @@ a_planted_retention_holds_up_no_outcome(void **state)
 	const struct store_tries operator= { 1, -1 };
 	int64_t id;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		raw("DELETE FROM once_key");
 		make("a");
@@ -335,8 +317,7 @@ a_planted_retention_holds_up_no_outcome(void **state)
 	}
 }
 
-static void
-reaping_and_lists_pass_by_bad_ones(void **state)
+STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_filter all = { 0 };
@@ -344,7 +325,6 @@ reaping_and_lists_pass_by_bad_ones(void **state)
 	struct record row;
 	int n;
 
-	(void)state;
 	complete("bad");
 	complete("good");
 	raw("UPDATE once_key SET expires_at = 1");
@@ -385,14 +365,12 @@ multiply(const char *key, int n)
 }
 
 /* More bad rows than any transaction skips. */
-static void
-a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
+STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	char key[16];
 	int n;
 
-	(void)state;
 	complete("bad");
 	spoil("bad", "path = 'payments', expires_at = 1");
 	multiply("bad", 3500);
@@ -422,13 +400,11 @@ a_crowd_of_bad_rows_keeps_no_key_from_being_reaped(void **state)
 
 /* One that is mended is found by the next call even after another call had
  * gone past it. */
-static void
-a_bad_row_that_is_mended_is_reaped_at_once(void **state)
+STORE_TEST(a_bad_row_that_is_mended_is_reaped_at_once)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	int n;
 
-	(void)state;
 	complete("bad");
 	complete("good");
 	raw("UPDATE once_key SET expires_at = id");
@@ -446,12 +422,10 @@ a_bad_row_that_is_mended_is_reaped_at_once(void **state)
 
 /* Other callers wait for each transaction of a sweep, so many bad rows of one
  * owner are skipped in several. */
-static void
-a_sweep_takes_a_crowd_of_bad_rows_in_parts(void **state)
+STORE_TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts)
 {
 	int64_t commits;
 
-	(void)state;
 	reserve("bad");
 	spoil("bad", "path = 'payments', owner = 4711");
 	multiply("bad", 3500);
@@ -466,8 +440,7 @@ a_sweep_takes_a_crowd_of_bad_rows_in_parts(void **state)
 	assert_int_equal(state_of("other"), RECORD_UNKNOWN);
 }
 
-static void
-a_bad_row_that_is_asked_for_is_no_answer(void **state)
+STORE_TEST(a_bad_row_that_is_asked_for_is_no_answer)
 {
 	static const char *const sets[] = {
 		"state = 'none'",
@@ -487,7 +460,6 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 	struct record r;
 	const struct store_identity who = { "alice", "/payments", "k" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		raw("DELETE FROM once_key");
 		complete("k");
@@ -504,8 +476,7 @@ a_bad_row_that_is_asked_for_is_no_answer(void **state)
 	}
 }
 
-static void
-fields_of_an_answer_that_are_none_are_not_sent(void **state)
+STORE_TEST(fields_of_an_answer_that_are_none_are_not_sent)
 {
 	static const char *const sets[] = {
 		"headers = CAST('A: b' AS BLOB)",
@@ -521,7 +492,6 @@ fields_of_an_answer_that_are_none_are_not_sent(void **state)
 	struct response r;
 	struct spool *body;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		raw("DELETE FROM once_key");
 		lease = reserve("k");
@@ -536,30 +506,4 @@ fields_of_an_answer_that_are_none_are_not_sent(void **state)
 			fail_msg("%s", sets[i]);
 		response_free(&r);
 	}
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one),
-		TEST(a_planted_number_keeps_no_new_key_out),
-		TEST(a_bad_row_is_counted_once),
-		TEST(a_sweep_settles_what_is_beside_a_bad_one),
-		TEST(a_sweep_gets_past_many_owners_with_bad_rows_only),
-		TEST(a_planted_retention_holds_up_no_outcome),
-		TEST(reaping_and_lists_pass_by_bad_ones),
-		TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped),
-		TEST(a_bad_row_that_is_mended_is_reaped_at_once),
-		TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts),
-		TEST(a_bad_row_that_is_asked_for_is_no_answer),
-		TEST(of_two_keys_with_one_number_each_is_found),
-		TEST(doctor_names_a_key_with_the_number_of_another),
-		TEST(doctor_names_the_second_row_of_a_key),
-		TEST(fields_of_an_answer_that_are_none_are_not_sent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

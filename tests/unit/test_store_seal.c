@@ -91,10 +91,11 @@ reap(void)
 	return n;
 }
 
+#define CASE(name) TEST_WITH(name, setup_handler, teardown_handler)
+
 /* --- it wins ------------------------------------------------------------- */
 
-static void
-whatever_end_the_run_had_its_own_answer_stands(void **state)
+CASE(whatever_end_the_run_had_its_own_answer_stands)
 {
 	static const enum record_state ends[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
@@ -105,7 +106,6 @@ whatever_end_the_run_had_its_own_answer_stands(void **state)
 	char key[8];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(ends); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = reserve(key);
@@ -135,14 +135,12 @@ whatever_end_the_run_had_its_own_answer_stands(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
 }
 
-static void
-without_an_own_answer_nothing_is_answered(void **state)
+CASE(without_an_own_answer_nothing_is_answered)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 	struct store_finished done;
 
-	(void)state;
 	say(handler, &lease, CHECKPOINT "'charged')");
 	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
 	assert_false(done.answered);
@@ -150,8 +148,7 @@ without_an_own_answer_nothing_is_answered(void **state)
 }
 
 /* It answered while its end waited for the lock that it held. */
-static void
-an_answer_in_the_last_moment_counts(void **state)
+CASE(an_answer_in_the_last_moment_counts)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_UNKNOWN);
@@ -159,7 +156,6 @@ an_answer_in_the_last_moment_counts(void **state)
 	struct store_finished done;
 	int64_t until = clock_mono() + 20000;
 
-	(void)state;
 	raw_run(handler, "BEGIN IMMEDIATE");
 	assert_null(try_say(handler, token_of(&lease), OWN));
 	assert_int_equal(
@@ -173,8 +169,7 @@ an_answer_in_the_last_moment_counts(void **state)
 
 /* --- before it is sealed ------------------------------------------------- */
 
-static void
-unsealed_a_key_is_answered_from_and_does_not_age(void **state)
+CASE(unsealed_a_key_is_answered_from_and_does_not_age)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
@@ -184,7 +179,6 @@ unsealed_a_key_is_answered_from_and_does_not_age(void **state)
 	size_t i, n;
 	int swept;
 
-	(void)state;
 	r.lease = r.retention = 0;
 	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
 	say(handler, &lease, OWN);
@@ -211,15 +205,13 @@ unsealed_a_key_is_answered_from_and_does_not_age(void **state)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
-static void
-the_request_is_kept_until_it_is_sealed(void **state)
+CASE(the_request_is_kept_until_it_is_sealed)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
 	struct store_finding f[16];
 	size_t i, n;
 
-	(void)state;
 	r.reconcile_delay = 1;
 	r.environment = "A=1";
 	r.environment_len = sizeof("A=1");
@@ -234,14 +226,12 @@ the_request_is_kept_until_it_is_sealed(void **state)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
 }
 
-static void
-fields_that_are_not_its_to_send_are_left_out(void **state)
+CASE(fields_that_are_not_its_to_send_are_left_out)
 {
 	struct store_lease lease = reserve("k");
 	struct spool *body;
 	struct response r;
 
-	(void)state;
 	say(handler, &lease,
 	    RESPONSE "201, 'A:b' || char(13, 10) || 'Keep-Alive: 1' || "
 		     "char(10) || 'Set-Cookie: \u00e4  ' || char(10) || "
@@ -261,8 +251,7 @@ fields_that_are_not_its_to_send_are_left_out(void **state)
 }
 
 /* As large as the triggers let it be, it can be read. */
-static void
-the_longest_head_comes_back(void **state)
+CASE(the_longest_head_comes_back)
 {
 	static const char *const heads[] = {
 		"'A:' || replace(hex(zeroblob(65531)), '00', 'a')",
@@ -276,7 +265,6 @@ the_longest_head_comes_back(void **state)
 	size_t i, pos, n;
 	struct field f;
 
-	(void)state;
 	for (i = 0; i < COUNT(heads); i++) {
 		lease = reserve(heads[i]);
 		snprintf(sql, sizeof(sql), RESPONSE "200, %s, NULL)", heads[i]);
@@ -358,8 +346,9 @@ lose(const char *key, enum conf_on_crash on_crash, bool answers, int *heir)
 	return lost;
 }
 
-static void
-of_a_dead_process_an_own_answer_is_sealed(void **state)
+#define FORKING(name) TEST_WITH(name, setup_dir, teardown_handler)
+
+FORKING(of_a_dead_process_an_own_answer_is_sealed)
 {
 	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
 		CONF_CRASH_RESUME, CONF_CRASH_RESUME };
@@ -368,7 +357,6 @@ of_a_dead_process_an_own_answer_is_sealed(void **state)
 	int heir, n;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(fates); i++) {
 		/* what it left behind does not hold that up */
 		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
@@ -399,13 +387,11 @@ of_a_dead_process_an_own_answer_is_sealed(void **state)
 	}
 }
 
-static void
-doctor_counts_what_a_dead_process_did_not_seal(void **state)
+FORKING(doctor_counts_what_a_dead_process_did_not_seal)
 {
 	struct store_finding f[16];
 	size_t i, n;
 
-	(void)state;
 	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
 	store = open_store();
 	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
@@ -523,8 +509,7 @@ content(void)
 static const char *const words[] = { CHECKPOINT "'late')",
 	OUTBOX "'mail', 'late')", RESPONSE "202, NULL, 'late')" };
 
-static void
-superseded_an_attempt_can_say_nothing_more(void **state)
+CASE(superseded_an_attempt_can_say_nothing_more)
 {
 	static void (*const ends[])(
 	    const struct store_lease *) = { end_completed, end_released,
@@ -535,7 +520,6 @@ superseded_an_attempt_can_say_nothing_more(void **state)
 	int64_t before;
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < COUNT(ends); i++) {
 		raw("DELETE FROM once_key");
 		lease = reserve("k");
@@ -549,8 +533,7 @@ superseded_an_attempt_can_say_nothing_more(void **state)
 	}
 }
 
-static void
-swept_an_attempt_can_say_nothing_more(void **state)
+FORKING(swept_an_attempt_can_say_nothing_more)
 {
 	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
 		CONF_CRASH_RESUME };
@@ -560,7 +543,6 @@ swept_an_attempt_can_say_nothing_more(void **state)
 	struct lost lost;
 	size_t i, j, k;
 
-	(void)state;
 	for (i = 0; i < COUNT(fates); i++)
 		for (j = 0; j < 2; j++) {
 			lost = lose("k", fates[i], j == 1, NULL);
@@ -609,13 +591,13 @@ say_carelessly(const struct store_lease *lease, bool moves)
 		raw_run(handler, "PRAGMA wal_checkpoint");
 }
 
-static void
-an_own_answer_is_synced_in_the_log_and_in_the_database(void **state)
+#define SYNCED(name) TEST_WITH(name, setup_synced_handler, teardown_handler)
+
+SYNCED(an_own_answer_is_synced_in_the_log_and_in_the_database)
 {
 	struct store_lease lease = reserve("k");
 	int log, base;
 
-	(void)state;
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
 	say_carelessly(&lease, true);
@@ -632,14 +614,12 @@ an_own_answer_is_synced_in_the_log_and_in_the_database(void **state)
 }
 
 /* It may have died after it had sealed an answer, before that was synced. */
-static void
-who_opens_it_syncs_what_a_predecessor_left(void **state)
+SYNCED(who_opens_it_syncs_what_a_predecessor_left)
 {
 	struct store_options o = options();
 	char err[256];
 	int base;
 
-	(void)state;
 	store_close(store);
 	base = atomic_load(&faulty_base_syncs_seen);
 	o.durability = CONF_DURABILITY_FULL;
@@ -659,13 +639,11 @@ make_durable(void)
 	return store_make_durable(store, &unconfirmed);
 }
 
-static void
-hardening_syncs_both_or_fails(void **state)
+SYNCED(hardening_syncs_both_or_fails)
 {
 	struct store_lease lease = reserve("k");
 	int log, base;
 
-	(void)state;
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
@@ -683,13 +661,11 @@ hardening_syncs_both_or_fails(void **state)
 	assert_int_equal(leases(), 3);
 }
 
-static void
-where_commits_are_not_synced_hardening_syncs_nothing(void **state)
+CASE(where_commits_are_not_synced_hardening_syncs_nothing)
 {
 	struct store_lease lease = reserve("k");
 	int log, base;
 
-	(void)state;
 	say_carelessly(&lease, false);
 	log = atomic_load(&faulty_syncs_seen);
 	base = atomic_load(&faulty_base_syncs_seen);
@@ -702,8 +678,7 @@ where_commits_are_not_synced_hardening_syncs_nothing(void **state)
 
 /* Once a process that does not sync has the store, one that does answers from
  * nothing before it has synced; until it is alone at its start. */
-static void
-answers_of_a_process_that_does_not_sync_are_synced_first(void **state)
+SYNCED(answers_of_a_process_that_does_not_sync_are_synced_first)
 {
 	const struct record record = { .state = RECORD_COMPLETED };
 	struct store_options o = options();
@@ -711,7 +686,6 @@ answers_of_a_process_that_does_not_sync_are_synced_first(void **state)
 	char err[256];
 	int log;
 
-	(void)state;
 	log = atomic_load(&faulty_syncs_seen);
 	assert_int_equal(store_make_durable(store, &record), RC_OK);
 	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
@@ -733,8 +707,7 @@ answers_of_a_process_that_does_not_sync_are_synced_first(void **state)
 
 /* No client gets the answer before it is durable, and the key is not confirmed
  * a second time. */
-static void
-a_disk_that_fails_then_delays_an_own_answer(void **state)
+SYNCED(a_disk_that_fails_then_delays_an_own_answer)
 {
 	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
 	struct store_outcome *s;
@@ -745,7 +718,6 @@ a_disk_that_fails_then_delays_an_own_answer(void **state)
 	size_t i;
 	int times;
 
-	(void)state;
 	for (i = 0; i < COUNT(faults); i++)
 		for (times = 1; times <= 3; times++) {
 			snprintf(key, sizeof(key), "%zu.%d", i, times);
@@ -766,8 +738,7 @@ a_disk_that_fails_then_delays_an_own_answer(void **state)
 		}
 }
 
-static void
-a_disk_that_fails_for_good_leaves_it_pending(void **state)
+SYNCED(a_disk_that_fails_for_good_leaves_it_pending)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_UNKNOWN);
@@ -776,7 +747,6 @@ a_disk_that_fails_for_good_leaves_it_pending(void **state)
 	int64_t until;
 	char why[100];
 
-	(void)state;
 	say_carelessly(&lease, true);
 	atomic_store(&faulty_base_syncs, -1);
 	assert_int_equal(
@@ -792,15 +762,13 @@ a_disk_that_fails_for_good_leaves_it_pending(void **state)
 	assert_int_equal(leases(), 0);
 }
 
-static void
-a_sweep_makes_durable_what_it_seals(void **state)
+FORKING(a_sweep_makes_durable_what_it_seals)
 {
 	struct store_options o = options();
 	struct store_change change;
 	char err[256];
 	int n, base;
 
-	(void)state;
 	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
 	o.durability = CONF_DURABILITY_FULL;
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
@@ -812,41 +780,13 @@ a_sweep_makes_durable_what_it_seals(void **state)
 	assert_true(decision_for("k") == DECIDE_REPLAY);
 }
 
-#define TEST(f) \
-	cmocka_unit_test_setup_teardown(f, setup_handler, teardown_handler)
-#define SYNCED(f)                        \
-	cmocka_unit_test_setup_teardown( \
-	    f, setup_synced_handler, teardown_handler)
-#define FORKING(f) \
-	cmocka_unit_test_setup_teardown(f, setup_dir, teardown_handler)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(whatever_end_the_run_had_its_own_answer_stands),
-		TEST(without_an_own_answer_nothing_is_answered),
-		TEST(an_answer_in_the_last_moment_counts),
-		TEST(unsealed_a_key_is_answered_from_and_does_not_age),
-		TEST(the_request_is_kept_until_it_is_sealed),
-		TEST(fields_that_are_not_its_to_send_are_left_out),
-		TEST(the_longest_head_comes_back),
-		FORKING(of_a_dead_process_an_own_answer_is_sealed),
-		FORKING(doctor_counts_what_a_dead_process_did_not_seal),
-		TEST(superseded_an_attempt_can_say_nothing_more),
-		FORKING(swept_an_attempt_can_say_nothing_more),
-		SYNCED(an_own_answer_is_synced_in_the_log_and_in_the_database),
-		SYNCED(who_opens_it_syncs_what_a_predecessor_left),
-		SYNCED(hardening_syncs_both_or_fails),
-		TEST(where_commits_are_not_synced_hardening_syncs_nothing),
-		SYNCED(
-		    answers_of_a_process_that_does_not_sync_are_synced_first),
-		SYNCED(a_disk_that_fails_then_delays_an_own_answer),
-		SYNCED(a_disk_that_fails_for_good_leaves_it_pending),
-		FORKING(a_sweep_makes_durable_what_it_seals),
-	};
-
+	(void)state;
 	if (faulty_register() != 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		return -1;
+	return 0;
 }
+
+GROUP(begin_group, NULL)

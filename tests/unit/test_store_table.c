@@ -200,12 +200,12 @@ age_each(void)
 	    0);
 }
 
-static void
-each_change_of_the_table_is_asked_when_it_is_made(void **state)
+#define CASE(name) TEST_WITH(name, setup_table, teardown)
+
+CASE(each_change_of_the_table_is_asked_when_it_is_made)
 {
 	int by, from, to;
 
-	(void)state;
 	forget_each();
 	find_out_each();
 	work_off_each();
@@ -236,10 +236,8 @@ deny(enum record_state from, enum record_state to)
 	no_to = to;
 }
 
-static void
-a_change_that_the_table_does_not_allow_is_not_made(void **state)
+CASE(a_change_that_the_table_does_not_allow_is_not_made)
 {
-	(void)state;
 	deny(RECORD_NONE, RECORD_IN_PROGRESS);
 	assert_int_equal(reserve_fails("k"), RC_INVALID);
 	assert_int_equal(state_of("k"), RECORD_NONE);
@@ -269,17 +267,4 @@ a_change_that_the_table_does_not_allow_is_not_made(void **state)
 	    raw_number("SELECT count(*) FROM once_key"
 		       " WHERE key = 'f' AND state = 'failed_retryable'"),
 	    1);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_table, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_change_of_the_table_is_asked_when_it_is_made),
-		TEST(a_change_that_the_table_does_not_allow_is_not_made),
-	};
-
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }

@@ -154,14 +154,14 @@ settle_all(void)
 	assert_int_equal(health().pending, 0);
 }
 
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
 /* --- what goes well ------------------------------------------------------- */
 
-static void
-each_transaction_has_a_number(void **state)
+CASE(each_transaction_has_a_number)
 {
 	struct sale s = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 3);
@@ -173,12 +173,10 @@ each_transaction_has_a_number(void **state)
 	assert_int_equal(health().connections, 1);
 }
 
-static void
-what_a_body_refuses_is_rolled_back(void **state)
+CASE(what_a_body_refuses_is_rolled_back)
 {
 	struct sale s = { .rc = RC_LOST };
 
-	(void)state;
 	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_LOST);
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 0);
@@ -209,24 +207,20 @@ pass_over(struct pg *pg, void *arg)
 	return RC_OK;
 }
 
-static void
-a_failure_that_a_body_passes_over_is_one(void **state)
+CASE(a_failure_that_a_body_passes_over_is_one)
 {
 	int runs = 0;
 
-	(void)state;
 	assert_int_equal(txn_run(pool, TXN_WRITE, pass_over, &runs), RC_IO);
 	assert_int_equal(runs, 1);
 	assert_int_equal(sales(), 0);
 	assert_int_equal(txn_run(pool, TXN_LOOK, pass_over, &runs), RC_IO);
 }
 
-static void
-a_read_sees_one_state(void **state)
+CASE(a_read_sees_one_state)
 {
 	int64_t n;
 
-	(void)state;
 	OK(txn_run(pool, TXN_READ, count_twice, &n));
 	assert_int_equal(n, 0);
 	OK(txn_run(pool, TXN_READ, count_sales, &n));
@@ -244,12 +238,10 @@ terminate(struct sale *s)
 		    s->pid);
 }
 
-static void
-a_backend_killed_in_mid_transaction(void **state)
+CASE(a_backend_killed_in_mid_transaction)
 {
 	struct sale s = { .before = terminate }, t = { .after = terminate };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
 	OK(txn_run(pool, TXN_WRITE, sell, &t));
@@ -278,12 +270,10 @@ hold_question(struct sale *s)
 		(void)control("net cut_at hold-question");
 }
 
-static void
-the_answer_to_commit_is_lost(void **state)
+CASE(the_answer_to_commit_is_lost)
 {
 	struct sale s = { .after = cut_answer };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 1);
@@ -293,12 +283,10 @@ the_answer_to_commit_is_lost(void **state)
 	assert_int_equal(sales(), 2);
 }
 
-static void
-a_commit_that_never_arrives(void **state)
+CASE(a_commit_that_never_arrives)
 {
 	struct sale s = { .after = cut_question };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(sales(), 1);
@@ -345,13 +333,11 @@ end_watch(struct watch *w)
 	"WHERE wait_event = 'SyncRep'"
 
 /* The lookup waits for the transaction whose COMMIT is still on its way. */
-static void
-a_commit_that_arrives_late(void **state)
+CASE(a_commit_that_arrives_late)
 {
 	struct watch w = { .until = WAITS_FOR_LOCK, .then = "net release" };
 	struct sale s = { 0 };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	s.after = hold_question;
 	s.runs = 0;
@@ -365,12 +351,10 @@ a_commit_that_arrives_late(void **state)
 
 /* The server ends a transaction whose client is silent, so the lookup finds
  * that it did not take place. */
-static void
-a_commit_that_arrives_too_late(void **state)
+CASE(a_commit_that_arrives_too_late)
 {
 	struct sale s = { .after = hold_question };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(sales(), 1);
@@ -378,12 +362,10 @@ a_commit_that_arrives_too_late(void **state)
 	assert_int_equal(sales(), 1);
 }
 
-static void
-a_server_that_restarts(void **state)
+CASE(a_server_that_restarts)
 {
 	struct sale s = { 0 };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	(void)control("primary restart");
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
@@ -400,12 +382,10 @@ crash(struct sale *s)
 	(void)control("primary start");
 }
 
-static void
-a_server_that_crashes_in_mid_transaction(void **state)
+CASE(a_server_that_crashes_in_mid_transaction)
 {
 	struct sale s = { .after = crash };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_true(s.runs >= 1);
 	assert_int_equal(sales(), 1);
@@ -419,13 +399,11 @@ freeze(struct sale *s)
 }
 
 /* COMMIT is sent to a server that does not answer. */
-static void
-a_server_that_freezes(void **state)
+CASE(a_server_that_freezes)
 {
 	struct sale s = { .after = freeze };
 	int64_t begun, n;
 
-	(void)state;
 	txn_close(pool);
 	pool = open_pool(through, 300, 1);
 	txn_set_owner(pool, OWNER);
@@ -442,13 +420,11 @@ a_server_that_freezes(void **state)
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 }
 
-static void
-no_server_is_an_error_within_the_patience(void **state)
+CASE(no_server_is_an_error_within_the_patience)
 {
 	struct txn_pool *none;
 	int64_t n, begun = clock_mono();
 
-	(void)state;
 	none = open_pool("host=/nonexistent", 300, 1);
 	assert_int_equal(txn_run(none, TXN_LOOK, count_sales, &n), RC_IO);
 	assert_true(clock_mono() - begun < 10000);
@@ -462,12 +438,10 @@ end_the_session(struct pg *pg, void *arg)
 	return pg_exec(pg, "SELECT pg_terminate_backend(pg_backend_pid())");
 }
 
-static void
-a_connection_that_is_lost_leaves_its_message(void **state)
+CASE(a_connection_that_is_lost_leaves_its_message)
 {
 	struct txn_pool *p = open_pool(through, 300, 1);
 
-	(void)state;
 	assert_int_not_equal(
 	    txn_run(p, TXN_LOOK, end_the_session, NULL), RC_OK);
 	assert_string_not_equal(txn_message(p), "");
@@ -477,15 +451,13 @@ a_connection_that_is_lost_leaves_its_message(void **state)
 /* --- a standby ------------------------------------------------------------ */
 
 /* COMMIT succeeds with a WARNING then. */
-static void
-a_commit_that_only_the_primary_has(void **state)
+CASE(a_commit_that_only_the_primary_has)
 {
 	struct watch w = { .until = WAITS_FOR_STANDBY,
 		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
 			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
 	struct sale s = { 0 };
 
-	(void)state;
 	txn_close(pool);
 	pool = open_pool(through, 1000, 1);
 	txn_set_owner(pool, OWNER);
@@ -506,15 +478,13 @@ a_commit_that_only_the_primary_has(void **state)
 
 /* The row counts only when a COMMIT that waited for the standby has confirmed
  * it, the second one included. */
-static void
-a_row_of_a_slot_that_only_the_primary_has(void **state)
+CASE(a_row_of_a_slot_that_only_the_primary_has)
 {
 	struct watch w = { .until = WAITS_FOR_STANDBY,
 		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
 			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
 	struct sale s = { 0 };
 
-	(void)state;
 	txn_close(pool);
 	pool = open_pool(through, 1000, 1);
 	txn_set_owner(pool, OWNER);
@@ -533,15 +503,13 @@ a_row_of_a_slot_that_only_the_primary_has(void **state)
 }
 
 /* The backend is killed while its COMMIT waits for the standby. */
-static void
-a_backend_killed_in_commit(void **state)
+CASE(a_backend_killed_in_commit)
 {
 	struct watch w = { .until = WAITS_FOR_STANDBY,
 		.then = "primary sql SELECT pg_terminate_backend(pid) FROM "
 			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
 	struct sale s = { 0 };
 
-	(void)state;
 	txn_close(pool);
 	pool = open_pool(through, 1000, 1);
 	txn_set_owner(pool, OWNER);
@@ -569,12 +537,10 @@ collide(struct pg *pg, void *arg)
 	return pg_exec(pg, "INSERT INTO sale VALUES (1)");
 }
 
-static void
-a_collision_is_tried_again_with_a_bound(void **state)
+CASE(a_collision_is_tried_again_with_a_bound)
 {
 	struct sale s = { .number = 3 }, never = { .number = 1000 };
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, collide, &s));
 	assert_int_equal(s.runs, 4);
 	assert_int_equal(txn_run(pool, TXN_WRITE, collide, &never), RC_BUSY);
@@ -620,12 +586,10 @@ lock_and_wait(struct pg *pg, void *arg)
 	return sell(pg, arg);
 }
 
-static void
-a_frozen_client_holds_nobody_up(void **state)
+CASE(a_frozen_client_holds_nobody_up)
 {
 	struct sale s = { .after = wait_for_other };
 
-	(void)state;
 	elsewhere = RC_INVALID;
 	OK(txn_run(pool, TXN_WRITE, lock_and_wait, &s));
 	assert_int_equal(elsewhere, RC_OK);
@@ -649,12 +613,10 @@ hold_and_try(struct pg *pg, void *arg)
 	return rc;
 }
 
-static void
-a_lock_that_stays_is_busy(void **state)
+CASE(a_lock_that_stays_is_busy)
 {
 	enum rc rc = RC_OK;
 
-	(void)state;
 	OK(txn_run(pool, TXN_WRITE, hold_and_try, &rc));
 	assert_int_equal(rc, RC_BUSY);
 	assert_int_equal(sales(), 0);
@@ -697,13 +659,11 @@ sell_many(void *arg)
 }
 
 /* Connections are cut all the time; nothing is sold twice or lost. */
-static void
-connections_are_cut_at_random(void **state)
+CASE(connections_are_cut_at_random)
 {
 	struct seller seller[THREADS] = { 0 };
 	int sold = 0, n;
 
-	(void)state;
 	txn_close(pool);
 	pool = open_pool(through, 20000, 4);
 	txn_set_owner(pool, OWNER);
@@ -736,48 +696,6 @@ connections_are_cut_at_random(void **state)
 	assert_int_equal(number("SELECT count(DISTINCT n) FROM sale"), sold);
 	assert_numbers(sold);
 	assert_true(health().connections <= 4);
-}
-
-/* --- a store that went back ----------------------------------------------- */
-
-static void
-a_standby_is_promoted_without_the_last_commit(void **state)
-{
-	char both[1200], standby[512];
-	struct sale s = { 0 };
-	int64_t n;
-
-	(void)state;
-	snprintf(
-	    standby, sizeof(standby), "%s", control("make standby primary"));
-	snprintf(both, sizeof(both),
-	    "host=%.*s,%.*s user=postgres "
-	    "dbname=postgres",
-	    (int)strcspn(strstr(primary, "host=") + 5, "&"),
-	    strstr(primary, "host=") + 5,
-	    (int)strcspn(strstr(standby, "host=") + 5, "&"),
-	    strstr(standby, "host=") + 5);
-	txn_close(pool);
-	pool = open_pool(both, 20000, 2);
-	txn_set_owner(pool, OWNER);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary caught_up standby");
-	(void)control("standby stop");
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary kill");
-	(void)control("standby start");
-	(void)control("standby promote");
-	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_WENT_BACK);
-	assert_int_equal(
-	    txn_run(pool, TXN_LOOK, count_sales, &n), RC_WENT_BACK);
-	assert_true(health().went_back);
-	/* After an operator has accepted the loss. */
-	txn_set_owner(pool, 0);
-	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
-	assert_int_equal(n, 1);
-	txn_set_owner(pool, OWNER + 2);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_false(health().went_back);
 }
 
 /* --- the log -------------------------------------------------------------- */
@@ -831,14 +749,12 @@ times(const char *text, const char *what)
 	return n;
 }
 
-static void
-an_outage_is_logged_once_without_the_password(void **state)
+CASE(an_outage_is_logged_once_without_the_password)
 {
 	struct txn_pool *p;
 	const char *text;
 	int64_t count;
 
-	(void)state;
 	sql("GRANT SELECT ON sale TO secret");
 	p = open_logged("postgres", "&user=secret&password=s3kr:t%2Fpw", 300);
 	OK(txn_run(p, TXN_LOOK, count_sales, &count));
@@ -858,14 +774,12 @@ an_outage_is_logged_once_without_the_password(void **state)
 	assert_null(strstr(text, "s3kr"));
 }
 
-static void
-a_commit_that_fails_again_and_again_is_logged_once(void **state)
+TEST(a_commit_that_fails_again_and_again_is_logged_once)
 {
 	struct sale s = { 0 };
 	struct txn_pool *p;
 	const char *text;
 
-	(void)state;
 	sql("CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS "
 	    "$$ BEGIN RAISE 'no disk' USING ERRCODE = '08006'; END $$");
 	p = open_logged("postgres", "&user=postgres", 300);
@@ -891,8 +805,7 @@ a_commit_that_fails_again_and_again_is_logged_once(void **state)
 }
 
 /* The process that opens the store says so. */
-static void
-a_refusal_at_first_is_told_at_once_and_not_logged(void **state)
+CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
 {
 	static const struct {
 		const char *database, *rest, *says;
@@ -912,7 +825,6 @@ a_refusal_at_first_is_told_at_once_and_not_logged(void **state)
 	struct txn_pool *p;
 	int64_t begun, count;
 
-	(void)state;
 	sql("CREATE DATABASE closed");
 	sql("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -929,41 +841,51 @@ a_refusal_at_first_is_told_at_once_and_not_logged(void **state)
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* --- a store that went back ----------------------------------------------- */
 
-int
-main(void)
+CASE(a_standby_is_promoted_without_the_last_commit)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(each_transaction_has_a_number),
-		CASE(what_a_body_refuses_is_rolled_back),
-		CASE(a_failure_that_a_body_passes_over_is_one),
-		CASE(a_read_sees_one_state),
-		CASE(a_backend_killed_in_mid_transaction),
-		CASE(the_answer_to_commit_is_lost),
-		CASE(a_commit_that_never_arrives),
-		CASE(a_commit_that_arrives_late),
-		CASE(a_commit_that_arrives_too_late),
-		CASE(a_server_that_restarts),
-		CASE(a_server_that_crashes_in_mid_transaction),
-		CASE(a_server_that_freezes),
-		CASE(no_server_is_an_error_within_the_patience),
-		CASE(a_connection_that_is_lost_leaves_its_message),
-		CASE(a_commit_that_only_the_primary_has),
-		CASE(a_row_of_a_slot_that_only_the_primary_has),
-		CASE(a_backend_killed_in_commit),
-		CASE(a_collision_is_tried_again_with_a_bound),
-		CASE(a_frozen_client_holds_nobody_up),
-		CASE(a_lock_that_stays_is_busy),
-		CASE(connections_are_cut_at_random),
-		CASE(an_outage_is_logged_once_without_the_password),
-		cmocka_unit_test(
-		    a_commit_that_fails_again_and_again_is_logged_once),
-		CASE(a_refusal_at_first_is_told_at_once_and_not_logged),
-		/* The last one: it kills the server. */
-		CASE(a_standby_is_promoted_without_the_last_commit),
-	};
+	char both[1200], standby[512];
+	struct sale s = { 0 };
+	int64_t n;
 
-	log_set_level(LOG_ERROR + 1);
-	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+	snprintf(
+	    standby, sizeof(standby), "%s", control("make standby primary"));
+	snprintf(both, sizeof(both),
+	    "host=%.*s,%.*s user=postgres "
+	    "dbname=postgres",
+	    (int)strcspn(strstr(primary, "host=") + 5, "&"),
+	    strstr(primary, "host=") + 5,
+	    (int)strcspn(strstr(standby, "host=") + 5, "&"),
+	    strstr(standby, "host=") + 5);
+	txn_close(pool);
+	pool = open_pool(both, 20000, 2);
+	txn_set_owner(pool, OWNER);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary caught_up standby");
+	(void)control("standby stop");
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	(void)control("primary kill");
+	(void)control("standby start");
+	(void)control("standby promote");
+	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_WENT_BACK);
+	assert_int_equal(
+	    txn_run(pool, TXN_LOOK, count_sales, &n), RC_WENT_BACK);
+	assert_true(health().went_back);
+	/* After an operator has accepted the loss. */
+	txn_set_owner(pool, 0);
+	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
+	assert_int_equal(n, 1);
+	txn_set_owner(pool, OWNER + 2);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_false(health().went_back);
 }
+
+static int
+begin_group(void **state)
+{
+	log_set_level(LOG_ERROR + 1);
+	return setup_group(state);
+}
+
+GROUP(begin_group, stop_servers)

@@ -199,16 +199,16 @@ names(void)
 	return number("SELECT count(*) FROM once_topic");
 }
 
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
 /* --- cases ---------------------------------------------------------------- */
 
-static void
-those_that_wait_share_a_transaction(void **state)
+CASE(those_that_wait_share_a_transaction)
 {
 	struct name first = { .text = "first" };
 	struct name other[] = { { .text = "a" }, { .text = "b" },
 		{ .text = "a" }, { .text = "c" } };
 
-	(void)state;
 	share_together(&first, other, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(other[i].how, TXN_SHARED_DONE);
@@ -219,15 +219,13 @@ those_that_wait_share_a_transaction(void **state)
 	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 2);
 }
 
-static void
-one_that_fails_does_not_take_the_others_along(void **state)
+CASE(one_that_fails_does_not_take_the_others_along)
 {
 	struct name first = { .text = "first" };
 	struct name other[] = { { .text = "a" }, { .text = "" },
 		{ .text = "b" } };
 	enum rc rc;
 
-	(void)state;
 	share_together(&first, other, 3);
 	assert_int_equal(first.how, TXN_SHARED_DONE);
 	assert_int_equal(names(), 1);
@@ -239,12 +237,10 @@ one_that_fails_does_not_take_the_others_along(void **state)
 	assert_int_equal(names(), 3);
 }
 
-static void
-the_answer_to_a_group_is_lost(void **state)
+CASE(the_answer_to_a_group_is_lost)
 {
 	struct name first = { .text = "first" }, a = { .text = "a" };
 
-	(void)state;
 	share(&first);
 	assert_int_equal(first.how, TXN_SHARED_DONE);
 	(void)control("net cut_at answer");
@@ -254,12 +250,10 @@ the_answer_to_a_group_is_lost(void **state)
 	assert_int_equal(names(), 2);
 }
 
-static void
-a_group_that_never_arrives(void **state)
+CASE(a_group_that_never_arrives)
 {
 	struct name first = { .text = "first" }, a = { .text = "a" };
 
-	(void)state;
 	share(&first);
 	(void)control("net cut_at question");
 	share(&a);
@@ -280,12 +274,10 @@ servers_of_clients(void)
 
 /* All of it, BEGIN included, reaches the server when the client has found that
  * it did not take place: then it must not take place any more. */
-static void
-a_group_that_arrives_too_late(void **state)
+CASE(a_group_that_arrives_too_late)
 {
 	struct name first = { .text = "first" }, late = { .text = "late" };
 
-	(void)state;
 	share(&first);
 	(void)control("net cut_at hold-question");
 	share(&late);
@@ -313,13 +305,11 @@ hold_name(struct pg *pg, void *arg)
 }
 
 /* A lock that another transaction holds for long holds no group up. */
-static void
-a_group_waits_for_a_lock_only_shortly(void **state)
+CASE(a_group_waits_for_a_lock_only_shortly)
 {
 	struct txn_pool *other = open_pool(primary, OWNER + 1);
 	struct name n = { .text = "held" };
 
-	(void)state;
 	OK(txn_run(other, TXN_WRITE, hold_name, &n));
 	assert_int_equal(n.how, TXN_SHARED_ALONE);
 	share(&n);
@@ -329,13 +319,11 @@ a_group_waits_for_a_lock_only_shortly(void **state)
 }
 
 /* Of few operations, as if the connection of their group were dead. */
-static void
-a_group_that_goes_nowhere_holds_no_other_up(void **state)
+CASE(a_group_that_goes_nowhere_holds_no_other_up)
 {
 	struct name stuck = { .text = "stuck", .stops = true };
 	struct name other[] = { { .text = "a" }, { .text = "b" } };
 
-	(void)state;
 	pool->writes.most = 3;
 	sem_init(&go_on, 0, 0);
 	start(&stuck);
@@ -355,14 +343,12 @@ a_group_that_goes_nowhere_holds_no_other_up(void **state)
 }
 
 /* One after another, and no answer comes meanwhile. */
-static void
-clients_of_a_slow_network_do_not_wait_for_one_another(void **state)
+CASE(clients_of_a_slow_network_do_not_wait_for_one_another)
 {
 	struct txn_pool *other = pool;
 	struct name n[8];
 	char text[8][8];
 
-	(void)state;
 	pool = open_pool(through, OWNER + 2);
 	n[0] = (struct name){ .text = "first" };
 	share(&n[0]);
@@ -382,14 +368,12 @@ clients_of_a_slow_network_do_not_wait_for_one_another(void **state)
 }
 
 /* The first group takes so long; after that none waits for another to end. */
-static void
-after_a_group_that_took_long_no_operation_waits(void **state)
+CASE(after_a_group_that_took_long_no_operation_waits)
 {
 	struct name n[] = { { .text = "long", .stops = true }, { .text = "a" },
 		{ .text = "b" }, { .text = "c" } };
 	int64_t until;
 
-	(void)state;
 	pool->writes.most = 3;
 	sem_init(&go_on, 0, 0);
 	start(&n[0]);
@@ -412,8 +396,7 @@ after_a_group_that_took_long_no_operation_waits(void **state)
 	sem_destroy(&go_on);
 }
 
-static void
-a_group_without_a_server_fails(void **state)
+CASE(a_group_without_a_server_fails)
 {
 	struct name n = { .text = "a" };
 	struct txn_options o = { .database = "postgresql:///x?host=/nowhere",
@@ -422,7 +405,6 @@ a_group_without_a_server_fails(void **state)
 	struct txn_pool *reachable = pool;
 	char err[256] = "";
 
-	(void)state;
 	OK(txn_open(&pool, &o, err, sizeof(err)));
 	txn_set_owner(pool, OWNER);
 	share(&n);
@@ -452,13 +434,11 @@ share_many(void *arg)
 	return NULL;
 }
 
-static void
-many_threads_share(void **state)
+CASE(many_threads_share)
 {
 	pthread_t thread[THREADS];
 	int of[THREADS];
 
-	(void)state;
 	pool->writes.most = 2;
 	for (int i = 0; i < THREADS; i++) {
 		of[i] = i;
@@ -475,25 +455,11 @@ many_threads_share(void **state)
 		assert_false(pool->slot[i].taken);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(those_that_wait_share_a_transaction),
-		CASE(one_that_fails_does_not_take_the_others_along),
-		CASE(the_answer_to_a_group_is_lost),
-		CASE(a_group_that_never_arrives),
-		CASE(a_group_that_arrives_too_late),
-		CASE(a_group_waits_for_a_lock_only_shortly),
-		CASE(a_group_that_goes_nowhere_holds_no_other_up),
-		CASE(clients_of_a_slow_network_do_not_wait_for_one_another),
-		CASE(after_a_group_that_took_long_no_operation_waits),
-		CASE(a_group_without_a_server_fails),
-		CASE(many_threads_share),
-	};
-
 	log_set_level(LOG_ERROR + 1);
-	return cmocka_run_group_tests(tests, setup_group, stop_servers);
+	return setup_group(state);
 }
+
+GROUP(begin_group, stop_servers)

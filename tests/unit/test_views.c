@@ -36,8 +36,7 @@ static const char *const settings[] = {
 
 #define REPEATED(text, n) "replace(hex(zeroblob(" #n ")), '00', " text ")"
 
-static void
-what_is_wrong_is_refused_by_its_column(void **state)
+TOPICS_TEST(what_is_wrong_is_refused_by_its_column)
 {
 	static const struct {
 		const char *sql, *message;
@@ -134,7 +133,6 @@ what_is_wrong_is_refused_by_its_column(void **state)
 	sqlite3 *db;
 	size_t i, j;
 
-	(void)state;
 	for (j = 0; j < COUNT(settings); j++) {
 		db = handler_open();
 		raw_run(db, settings[j]);
@@ -176,8 +174,7 @@ text_is(sqlite3 *db, const char *sql, const char *wanted)
 	"ORDER BY id DESC LIMIT 1"
 #define RECOVERY "SELECT recovery_point FROM once_key ORDER BY id DESC LIMIT 1"
 
-static void
-what_is_right_is_taken(void **state)
+TOPICS_TEST(what_is_right_is_taken)
 {
 	static const struct {
 		const char *sql, *check, *is;
@@ -244,7 +241,6 @@ what_is_right_is_taken(void **state)
 	sqlite3 *db;
 	size_t i, j;
 
-	(void)state;
 	for (j = 0; j < COUNT(settings); j++) {
 		db = handler_open();
 		raw_run(db, settings[j]);
@@ -267,8 +263,7 @@ what_is_right_is_taken(void **state)
 }
 
 /* Bodies of all sizes, where the store looks for them. */
-static void
-an_answer_comes_back_as_it_was_given(void **state)
+TOPICS_TEST(an_answer_comes_back_as_it_was_given)
 {
 	static const size_t lengths[] = { 0, 1, STORE_INLINE, STORE_INLINE + 1,
 		100000 };
@@ -279,7 +274,6 @@ an_answer_comes_back_as_it_was_given(void **state)
 	size_t i, j;
 	char key[8];
 
-	(void)state;
 	assert_non_null(body);
 	for (i = 0; i < 100000; i++)
 		body[i] = byte_at(i);
@@ -305,14 +299,12 @@ an_answer_comes_back_as_it_was_given(void **state)
 	sqlite3_close(db);
 }
 
-static void
-each_effect_has_a_key_of_its_own(void **state)
+TOPICS_TEST(each_effect_has_a_key_of_its_own)
 {
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
 	int i;
 
-	(void)state;
 	for (i = 0; i < 50; i++)
 		say(db, &lease, OUTBOX "'mail', 'x')");
 	assert_int_equal(
@@ -328,8 +320,7 @@ each_effect_has_a_key_of_its_own(void **state)
 	sqlite3_close(db);
 }
 
-static void
-every_word_needs_the_lease(void **state)
+TOPICS_TEST(every_word_needs_the_lease)
 {
 	static const char *const words[] = {
 		CHECKPOINT "'charged')",
@@ -345,7 +336,6 @@ every_word_needs_the_lease(void **state)
 	sqlite3 *db = handler_open();
 	size_t i, j, n = 0;
 
-	(void)state;
 	snprintf(wrong[n++], 80, "%s", "");
 	snprintf(wrong[n++], 80, "%s", lease.token);
 	snprintf(wrong[n++], 80, "%s-", lease.token);
@@ -374,13 +364,11 @@ every_word_needs_the_lease(void **state)
 }
 
 /* One answer; but checkpoints and effects until the key is confirmed. */
-static void
-an_attempt_answers_once(void **state)
+TOPICS_TEST(an_attempt_answers_once)
 {
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
 
-	(void)state;
 	say(db, &lease, RESPONSE "201, NULL, 'first')");
 	refuses(db, token_of(&lease), RESPONSE "202, NULL, 'second')",
 	    "once_response: this attempt has answered already");
@@ -390,13 +378,11 @@ an_attempt_answers_once(void **state)
 	sqlite3_close(db);
 }
 
-static void
-together_or_not_at_all(void **state)
+TOPICS_TEST(together_or_not_at_all)
 {
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
 
-	(void)state;
 	raw_run(db, "BEGIN IMMEDIATE; INSERT INTO sale VALUES (1)");
 	assert_null(try_say(db, token_of(&lease), CHECKPOINT "'charged')"));
 	assert_null(try_say(db, token_of(&lease), OUTBOX "'mail', 'x')"));
@@ -423,8 +409,7 @@ together_or_not_at_all(void **state)
 	sqlite3_close(db);
 }
 
-static void
-the_views_show_nothing_and_change_nothing(void **state)
+TOPICS_TEST(the_views_show_nothing_and_change_nothing)
 {
 	static const char *const words[] = {
 		"UPDATE once_response SET status = 200",
@@ -436,7 +421,6 @@ the_views_show_nothing_and_change_nothing(void **state)
 	sqlite3_stmt *s;
 	size_t i;
 
-	(void)state;
 	say(db, &lease, OUTBOX "'mail', 'x')");
 	for (i = 0; i < COUNT(words); i++)
 		assert_int_not_equal(
@@ -450,15 +434,13 @@ the_views_show_nothing_and_change_nothing(void **state)
 }
 
 /* A topic is there from when it is configured until it is not any more. */
-static void
-topics_come_and_go(void **state)
+TOPICS_TEST(topics_come_and_go)
 {
 	char mail[] = "mail", fax[] = "fax", none[] = "none";
 	char *drop[] = { mail, none }, *add[] = { fax };
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
 
-	(void)state;
 	say(db, &lease, OUTBOX "'mail', 'x')");
 	refuses(db, token_of(&lease), OUTBOX "'fax', 'x')", TOPIC);
 	assert_int_equal(store_topics(store, add, 1, drop, 2), RC_OK);
@@ -480,8 +462,7 @@ topics_come_and_go(void **state)
  * that the statement is made of walks through once_key.  (A query plan does
  * not show what triggers do.)
  */
-static void
-no_word_looks_at_every_key(void **state)
+TOPICS_TEST(no_word_looks_at_every_key)
 {
 	static const char *const words[] = { CHECKPOINT "'charged')",
 		OUTBOX "'mail', 'x')", RESPONSE "201, 'A: b', 'x')" };
@@ -495,7 +476,6 @@ no_word_looks_at_every_key(void **state)
 	int sought, p1;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(words); i++) {
 		snprintf(sql, sizeof(sql), "EXPLAIN %s", words[i]);
 		assert_int_equal(
@@ -538,8 +518,7 @@ occurrences(const char *number)
 }
 
 /* SQL has no names for numbers. */
-static void
-the_numbers_in_sql_are_those_of_the_headers(void **state)
+TOPICS_TEST(the_numbers_in_sql_are_those_of_the_headers)
 {
 	static const struct {
 		size_t number;
@@ -563,33 +542,10 @@ the_numbers_in_sql_are_those_of_the_headers(void **state)
 	char text[64];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		snprintf(text, sizeof(text), "%s%zu%s", rows[i].before,
 		    rows[i].number, rows[i].after);
 		if (occurrences(text) != rows[i].times)
 			fail_msg("%s: %d times", text, occurrences(text));
 	}
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_topics, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_wrong_is_refused_by_its_column),
-		TEST(what_is_right_is_taken),
-		TEST(an_answer_comes_back_as_it_was_given),
-		TEST(each_effect_has_a_key_of_its_own),
-		TEST(every_word_needs_the_lease),
-		TEST(an_attempt_answers_once),
-		TEST(together_or_not_at_all),
-		TEST(the_views_show_nothing_and_change_nothing),
-		TEST(topics_come_and_go),
-		TEST(no_word_looks_at_every_key),
-		TEST(the_numbers_in_sql_are_those_of_the_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "cgihead.h"
 #include "cookie.h"
@@ -184,8 +176,7 @@ depth_costs_nothing(const struct shape *shape)
 	buf_free(&text);
 }
 
-static void
-json_of_any_shape(void **state)
+TEST(json_of_any_shape)
 {
 	static const struct shape shapes[] = {
 		{ "[0", ",1", "]" },
@@ -204,7 +195,6 @@ json_of_any_shape(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	measure("JSON", json_work, shapes, NITEMS(shapes), 100000);
 	for (i = 0; i < NITEMS(shapes); i++)
 		depth_costs_nothing(&shapes[i]);
@@ -263,8 +253,7 @@ request_work(const struct buf *text)
 	buf_free(&spec);
 }
 
-static void
-forms_and_fields_of_any_shape(void **state)
+TEST(forms_and_fields_of_any_shape)
 {
 	static const char text[] =
 	    "[defaults]\n"
@@ -307,7 +296,6 @@ forms_and_fields_of_any_shape(void **state)
 	};
 	struct conf_error err;
 
-	(void)state;
 	conf = conf_parse("f", text, sizeof(text) - 1, &err);
 	assert_non_null(conf);
 	type = "application/x-www-form-urlencoded";
@@ -331,8 +319,7 @@ head_work(const struct buf *text)
 	response_free(&response);
 }
 
-static void
-heads_of_any_shape(void **state)
+TEST(heads_of_any_shape)
 {
 	static const struct shape shapes[] = {
 		{ "Status: 200\n", "A\n", "\n" },
@@ -348,7 +335,6 @@ heads_of_any_shape(void **state)
 		    "\n" },
 	};
 
-	(void)state;
 	measure("a head", head_work, shapes, NITEMS(shapes), 30000);
 }
 
@@ -363,26 +349,11 @@ page_work(const struct buf *text)
 	buf_free(&out);
 }
 
-static void
-text_of_a_page(void **state)
+TEST(text_of_a_page)
 {
 	static const struct shape shapes[] = { { "", "<", "" },
 		{ "", "\xf0", "" }, { "", "\x01", "" },
 		{ "", "\xc3\xa4", "" } };
 
-	(void)state;
 	measure("a page", page_work, shapes, NITEMS(shapes), 50000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_of_any_shape),
-		cmocka_unit_test(forms_and_fields_of_any_shape),
-		cmocka_unit_test(heads_of_any_shape),
-		cmocka_unit_test(text_of_a_page),
-	};
-
-	return cmocka_run_group_tests_name("work", tests, NULL, NULL);
 }

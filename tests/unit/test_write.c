@@ -89,8 +89,7 @@ topics(const char *like)
 	return raw_number(sql);
 }
 
-static void
-lost_after_a_change_it_leaves_nothing_nor_hurts_others(void **state)
+STORE_TEST(lost_after_a_change_it_leaves_nothing_nor_hurts_others)
 {
 	struct topic_write t[3] = {
 		{ .topic = "first" },
@@ -98,7 +97,6 @@ lost_after_a_change_it_leaves_nothing_nor_hurts_others(void **state)
 		{ .topic = "last" },
 	};
 
-	(void)state;
 	run_together(t, COUNT(t));
 	assert_int_equal(t[0].done, RC_OK);
 	assert_int_equal(t[1].done, RC_LOST);
@@ -109,15 +107,13 @@ lost_after_a_change_it_leaves_nothing_nor_hurts_others(void **state)
 	assert_true(store_health(store, (char[100]){ 0 }, 100));
 }
 
-static void
-failed_it_leaves_nothing_nor_hurts_others(void **state)
+STORE_TEST(failed_it_leaves_nothing_nor_hurts_others)
 {
 	struct topic_write t[2] = {
 		{ .topic = "failed", .rc = RC_INVALID },
 		{ .topic = "other" },
 	};
 
-	(void)state;
 	run_together(t, COUNT(t));
 	assert_int_equal(t[0].done, RC_INVALID);
 	assert_int_equal(t[1].done, RC_OK);
@@ -125,13 +121,11 @@ failed_it_leaves_nothing_nor_hurts_others(void **state)
 	assert_int_equal(topics("other%"), 1);
 }
 
-static void
-with_more_to_write_it_goes_on_in_a_later_commit(void **state)
+STORE_TEST(with_more_to_write_it_goes_on_in_a_later_commit)
 {
 	struct topic_write t[1] = { { .topic = "piece", .more = 2 } };
 	int64_t before;
 
-	(void)state;
 	before = (int64_t)db_commits(store->writer);
 	run_together(t, COUNT(t));
 	assert_int_equal(t[0].done, RC_OK);
@@ -142,15 +136,13 @@ with_more_to_write_it_goes_on_in_a_later_commit(void **state)
 }
 
 /* Its piece was rolled back with its neighbour, and is written once more. */
-static void
-rolled_back_it_does_not_go_on(void **state)
+STORE_TEST(rolled_back_it_does_not_go_on)
 {
 	struct topic_write t[2] = {
 		{ .topic = "piece", .more = 1 },
 		{ .topic = "failed", .rc = RC_INVALID },
 	};
 
-	(void)state;
 	run_together(t, COUNT(t));
 	assert_int_equal(t[0].done, RC_OK);
 	/* once in the group, once alone: that run has no more to write */
@@ -159,18 +151,12 @@ rolled_back_it_does_not_go_on(void **state)
 	assert_int_equal(topics("piece%"), 1);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
+static int
+begin_group(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(lost_after_a_change_it_leaves_nothing_nor_hurts_others),
-		TEST(failed_it_leaves_nothing_nor_hurts_others),
-		TEST(with_more_to_write_it_goes_on_in_a_later_commit),
-		TEST(rolled_back_it_does_not_go_on),
-	};
-
+	(void)state;
 	alarm(300);
-	return cmocka_run_group_tests_name("write", tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(begin_group, NULL)

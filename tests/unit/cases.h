@@ -1,0 +1,82 @@
+/*
+ * What every test includes.  TEST(name) is the head of a test, which lists
+ * itself; main() is here, and runs the tests of a file in their order.
+ */
+#ifndef CASES_H
+#define CASES_H
+
+#include <errno.h> /* program_invocation_short_name */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define UNUSED __attribute__((unused))
+
+static struct CMUnitTest case_list[120];
+static int case_lines[sizeof(case_list) / sizeof(case_list[0])];
+static size_t ncases;
+static CMFixtureFunction group_setup, group_teardown;
+
+/* Constructors run in any order, so the line says where a test belongs. */
+static void
+add_case(struct CMUnitTest test, int line)
+{
+	size_t at = ncases++;
+
+	if (ncases > sizeof(case_list) / sizeof(case_list[0]))
+		abort();
+	for (; at > 0 && case_lines[at - 1] > line; at--) {
+		case_list[at] = case_list[at - 1];
+		case_lines[at] = case_lines[at - 1];
+	}
+	case_list[at] = test;
+	case_lines[at] = line;
+}
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* A test between a setup and a teardown of its own. */
+#define TEST_WITH(name, setup, teardown)                                    \
+	static void name(void **);                                          \
+	static __attribute__((constructor)) void add_##name(void)           \
+	{                                                                   \
+		struct CMUnitTest test =                                    \
+		    cmocka_unit_test_setup_teardown(name, setup, teardown); \
+                                                                            \
+		add_case(test, __LINE__);                                   \
+	}                                                                   \
+	static void name(UNUSED void **state)
+
+/* What runs before the first test of the file, and after the last one. */
+#define GROUP(setup, teardown)                                   \
+	static __attribute__((constructor)) void set_group(void) \
+	{                                                        \
+		group_setup = setup;                             \
+		group_teardown = teardown;                       \
+	}
+
+/* How many there are, once those that this run skips are replaced; 0: an error.
+ */
+#ifdef SKIP_CASES
+static size_t SKIP_CASES(struct CMUnitTest *, size_t);
+#else
+#define SKIP_CASES(tests, n) (n)
+#endif
+
+int
+main(void)
+{
+	size_t n = SKIP_CASES(case_list, ncases);
+
+	return n == 0 ||
+	    _cmocka_run_group_tests(program_invocation_short_name, case_list, n,
+		group_setup, group_teardown) != 0;
+}
+
+#endif
