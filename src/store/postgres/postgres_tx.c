@@ -156,7 +156,10 @@ run_shared(struct pg *pg, void *arg)
 {
 	const struct shared *s = arg;
 	struct postgres_tx t = {
-		.tx = { &ops, txn_database(s->store->pool) },
+		.tx = {
+			.ops = &ops,
+			.database = txn_database(s->store->pool),
+		},
 		.pg = pg,
 	};
 
@@ -168,7 +171,10 @@ run_writer(struct pg *pg, void *arg)
 {
 	struct shared *s = arg;
 	struct postgres_tx t = {
-		.tx = { &ops, txn_database(s->store->pool) },
+		.tx = {
+			.ops = &ops,
+			.database = txn_database(s->store->pool),
+		},
 		.pg = pg,
 		.writes = true,
 	};
