@@ -42,8 +42,8 @@
 /* A program's place.  The lookout fills it in; the thread that has run the
  * program frees the effect, and then the place. */
 struct place {
-	struct store_effect effect; /* the item */
-	char *topic;                /* used by the lookout */
+	struct effect effect; /* the item */
+	char *topic;          /* used by the lookout */
 	atomic_bool taken;
 };
 
@@ -58,9 +58,9 @@ struct outbox {
 /* A try and its result. */
 struct delivery {
 	const struct conf_effect *conf;
-	const struct store_effect *effect;
+	const struct effect *effect;
 	struct run_facts facts;
-	struct store_effect_end end;
+	struct effect_end end;
 	char instance[48];
 	struct log_request log;
 	char reference[LIMIT_REFERENCE + 1];
@@ -148,8 +148,8 @@ count_running(const struct outbox *box, const char *topic)
 /* Finds the first due effect, beginning with the topic that has the turn.
  * RC_NOTFOUND: none is due, and *wake is at most the time of the next one. */
 static enum rc
-outbox_look(struct outbox *box, const struct conf *conf,
-    struct store_effect *effect, int64_t *wake)
+outbox_look(struct outbox *box, const struct conf *conf, struct effect *effect,
+    int64_t *wake)
 {
 	const unsigned most =
 	    conf->neffects > 1 ? OUTBOX_PROGRAMS - 1 : OUTBOX_PROGRAMS;
@@ -170,7 +170,7 @@ outbox_look(struct outbox *box, const struct conf *conf,
 		}
 		if (rc == RC_OK)
 			*wake = work_wake(box->store, at, *wake);
-		store_effect_free(effect);
+		effect_free(effect);
 		if (rc != RC_OK && rc != RC_NOTFOUND)
 			return rc;
 	}
@@ -219,7 +219,7 @@ outbox_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 		return rc;
 	rc = conf_is_retired(conf) ? RC_LOST : outbox_begin(box, p);
 	if (rc != RC_OK) {
-		store_effect_free(&p->effect);
+		effect_free(&p->effect);
 		return rc;
 	}
 	FAULT(EFFECT_BEGUN);
@@ -256,7 +256,7 @@ read_reference(struct run *run, struct delivery *try)
 static bool
 run_it(struct outbox *box, struct delivery *try)
 {
-	const struct store_effect *e = try->effect;
+	const struct effect *e = try->effect;
 	const struct cgienv_effect env = { e->effect_key, e->topic, e->key,
 		e->scope };
 	struct spool *payload = NULL;
@@ -332,21 +332,21 @@ outbox_judge(struct delivery *try, bool ran)
 {
 	const struct conf_effect *conf = try->conf;
 	const int attempts = try->effect->attempts;
-	struct store_effect_end *end = &try->end;
+	struct effect_end *end = &try->end;
 
 	if (ran)
 		outbox_say_why(try);
 	if (ran && try->facts.end == RUN_EXITED &&
 	    try->facts.exit_status == 0) {
-		end->state = STORE_EFFECT_DELIVERED;
+		end->state = EFFECT_DELIVERED;
 		return;
 	}
 	end->reference_len = 0;
-	end->state = STORE_EFFECT_PENDING;
+	end->state = EFFECT_PENDING;
 	if (ran && is_drained(&try->facts))
 		return;
 	if (attempts >= (int)conf->attempts)
-		end->state = STORE_EFFECT_DEAD_LETTER;
+		end->state = EFFECT_DEAD_LETTER;
 	else
 		end->after = backoff_pause(
 		    conf->backoff, attempts, BACKOFF_MAX, uuid_bits());
@@ -378,23 +378,22 @@ record(struct outbox *box, struct delivery *try)
 }
 
 static void
-log_try(const struct delivery *try, const struct store_effect *e)
+log_try(const struct delivery *try, const struct effect *e)
 {
 	static const struct {
 		enum log_level level;
 		enum metrics_id metric;
-	} kinds[STORE_EFFECT_NSTATES] = {
-		[STORE_EFFECT_PENDING] = { LOG_WARN, METRICS_OUTBOX_RETRIED },
-		[STORE_EFFECT_DELIVERED] = { LOG_INFO,
-		    METRICS_OUTBOX_DELIVERED },
-		[STORE_EFFECT_DEAD_LETTER] = { LOG_ERROR, METRICS_OUTBOX_DEAD },
+	} kinds[EFFECT_NSTATES] = {
+		[EFFECT_PENDING] = { LOG_WARN, METRICS_OUTBOX_RETRIED },
+		[EFFECT_DELIVERED] = { LOG_INFO, METRICS_OUTBOX_DELIVERED },
+		[EFFECT_DEAD_LETTER] = { LOG_ERROR, METRICS_OUTBOX_DEAD },
 	};
 
 	metrics_count(kinds[try->end.state].metric);
 	log_event(kinds[try->end.state].level, "effect", &try->log,
 	    LOG_S("effect_key", e->effect_key), LOG_S("topic", e->topic),
 	    LOG_I("try", e->attempts),
-	    LOG_S("state", store_effect_state_name(try->end.state)),
+	    LOG_S("state", effect_state_name(try->end.state)),
 	    LOG_S("why", try->end.last_error),
 	    LOG_I("exit", try->facts.exit_status),
 	    LOG_I("signal", try->facts.signal),
@@ -423,7 +422,7 @@ outbox_run(void *self, const struct conf *conf, void *item)
 	record(box, &try);
 	FAULT(EFFECT_RECORDED);
 	log_try(&try, &p->effect);
-	store_effect_free(&p->effect);
+	effect_free(&p->effect);
 	atomic_store(&p->taken, false);
 }
 

@@ -33,7 +33,7 @@ struct outbox;
 struct outbox *outbox_new(struct store *store, const atomic_bool *stop);
 void outbox_free(struct outbox *box);
 
-/* An item is a struct store_effect. */
+/* An item is a struct effect. */
 extern const struct work_kind outbox_kind;
 
 #endif

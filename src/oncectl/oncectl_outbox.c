@@ -21,7 +21,7 @@
 
 /* An effect as it is shown. */
 struct shown {
-	struct store_effect e;
+	struct effect e;
 	const char *reference;
 	int64_t next_at; /* wall clock */
 };
@@ -56,7 +56,7 @@ static const struct oncectl_column columns[] = {
  * effect owns.
  */
 static struct shown
-outbox_shown(const struct oncectl *ctl, struct store_effect *e)
+outbox_shown(const struct oncectl *ctl, struct effect *e)
 {
 	struct shown s = { *e, NULL, 0 };
 
@@ -83,7 +83,7 @@ outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
     struct oncectl_table *table, const char *type, size_t n)
 {
 	struct store_cursor *outbox = NULL;
-	struct store_effect row;
+	struct effect row;
 	struct shown s;
 	cJSON *o;
 	enum rc rc;
@@ -99,7 +99,7 @@ outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
 			oncectl_print_json(o);
 		} else
 			oncectl_print_row(table, &s);
-		store_effect_free(&row);
+		effect_free(&row);
 	}
 	store_list_free(outbox);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
@@ -117,7 +117,7 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 /* Finds the effect of that number; RC_NOTFOUND. */
 static enum rc
-outbox_find(struct oncectl *ctl, int64_t id, struct store_effect *row)
+outbox_find(struct oncectl *ctl, int64_t id, struct effect *row)
 {
 	struct store_effect_filter filter = { .id = id };
 	struct store_cursor *outbox = NULL;
@@ -134,7 +134,7 @@ outbox_find(struct oncectl *ctl, int64_t id, struct store_effect *row)
 static int
 outbox_refuse(struct oncectl *ctl, int64_t id)
 {
-	struct store_effect row;
+	struct effect row;
 	enum rc rc = outbox_find(ctl, id, &row);
 
 	if (rc == RC_NOTFOUND) {
@@ -153,16 +153,16 @@ outbox_refuse(struct oncectl *ctl, int64_t id)
 	else
 		warnx("effect %" PRId64 " is %s: only pending and dead_letter "
 		      "can be tried again",
-		    id, store_effect_state_name(row.state));
-	store_effect_free(&row);
+		    id, effect_state_name(row.state));
+	effect_free(&row);
 	return ONCECTL_REFUSED;
 }
 
 static void
-print_change(const struct oncectl *ctl, const struct store_effect *row,
+print_change(const struct oncectl *ctl, const struct effect *row,
     const char *text, const char *to)
 {
-	const char *from = store_effect_state_name(row->state);
+	const char *from = effect_state_name(row->state);
 	char *topic, *key;
 	cJSON *o;
 
@@ -185,8 +185,8 @@ print_change(const struct oncectl *ctl, const struct store_effect *row,
 static int
 outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 {
-	const char *pending = store_effect_state_name(STORE_EFFECT_PENDING);
-	struct store_effect row;
+	const char *pending = effect_state_name(EFFECT_PENDING);
+	struct effect row;
 	int status = ONCECTL_DONE;
 	enum rc rc;
 
@@ -204,7 +204,7 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 	else
 		print_change(ctl, &row, drop ? "dropped" : pending,
 		    drop ? NULL : pending);
-	store_effect_free(&row);
+	effect_free(&row);
 	return status;
 }
 
@@ -234,7 +234,7 @@ outbox_ls(struct oncectl *ctl)
 		return ONCECTL_USAGE;
 	}
 	if (ctl->state != NULL &&
-	    !store_effect_state_parse(ctl->state, &filter.state)) {
+	    !effect_state_parse(ctl->state, &filter.state)) {
 		warnx("--state: \"%s\" is not a state of an effect: pending, "
 		      "delivered or dead_letter",
 		    ctl->state);

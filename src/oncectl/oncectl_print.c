@@ -139,8 +139,7 @@ cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
 	case ONCECTL_KEY_STATE:
 		return record_state_name(*(const enum record_state *)p);
 	case ONCECTL_EFFECT_STATE:
-		return store_effect_state_name(
-		    *(const enum store_effect_state *)p);
+		return effect_state_name(*(const enum effect_state *)p);
 	}
 	assert(!"a kind of column that is in no table");
 	return NULL;

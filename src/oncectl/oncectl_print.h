@@ -21,7 +21,7 @@ enum oncectl_kind {
 	ONCECTL_TIME,        /* int64_t, wall clock (ms); 0 is null */
 	ONCECTL_BOOL,        /* bool; JSON only */
 	ONCECTL_KEY_STATE,   /* enum record_state */
-	ONCECTL_EFFECT_STATE /* enum store_effect_state */
+	ONCECTL_EFFECT_STATE /* enum effect_state */
 };
 
 struct oncectl_column {

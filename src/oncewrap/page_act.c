@@ -97,12 +97,12 @@ page_act_suits_key(enum page_act act, const struct record *r)
 }
 
 bool
-page_act_suits_effect(enum page_act act, const struct store_effect *e)
+page_act_suits_effect(enum page_act act, const struct effect *e)
 {
 	if (e->owner != 0)
 		return false;
 	return act == PAGE_DROP ||
-	    (act == PAGE_RETRY && e->state != STORE_EFFECT_DELIVERED);
+	    (act == PAGE_RETRY && e->state != EFFECT_DELIVERED);
 }
 
 /* --- what it acts upon --------------------------------------------------- */
@@ -119,7 +119,7 @@ void
 page_target_free(struct page_target *t)
 {
 	if (t->is_effect)
-		store_effect_free(&t->effect);
+		effect_free(&t->effect);
 	else
 		record_free(&t->key);
 }
@@ -136,7 +136,7 @@ page_target_bind(
 	token->act = acts[t->act].name;
 	token->id = t->id;
 	if (t->is_effect) {
-		token->state = store_effect_state_name(t->effect.state);
+		token->state = effect_state_name(t->effect.state);
 		token->life = t->effect.attempts;
 		token->changed = t->effect.updated_at;
 	} else {
@@ -161,7 +161,7 @@ write_what(struct page *p, const struct page_target *t)
 		page_html_fact(html, "Topic", t->effect.topic);
 		page_html_fact(html, "Key", t->effect.key);
 		page_html_fact(
-		    html, "State", store_effect_state_name(t->effect.state));
+		    html, "State", effect_state_name(t->effect.state));
 	} else {
 		page_html_fact(html, "Key", t->key.key);
 		page_html_fact(html, "Path", t->key.path);

@@ -69,7 +69,7 @@ struct page_target {
 	int64_t id;
 	bool is_effect;
 	struct record key;
-	struct store_effect effect;
+	struct effect effect;
 };
 
 /* Finds the act of that name; false: there is none. */
@@ -79,7 +79,7 @@ const char *page_act_label(enum page_act act);
 
 /* Whether the act is possible now. */
 bool page_act_suits_key(enum page_act act, const struct record *r);
-bool page_act_suits_effect(enum page_act act, const struct store_effect *e);
+bool page_act_suits_effect(enum page_act act, const struct effect *e);
 
 /* Reads the key or the effect of the number .id; RC_NOTFOUND.  After RC_OK the
  * caller calls page_target_free(). */

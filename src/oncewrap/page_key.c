@@ -144,7 +144,7 @@ write_output(struct page *p, const struct record *r)
 /* The acts that suit a key or an effect: one of the two is not NULL. */
 static void
 write_acts(
-    struct page *p, const struct record *key, const struct store_effect *effect)
+    struct page *p, const struct record *key, const struct effect *effect)
 {
 	if (!p->admin)
 		return;
@@ -198,12 +198,12 @@ page_key(struct page *p)
 /* --- an effect ---------------------------------------------------------- */
 
 static void
-write_effect(struct page *p, const struct store_effect *e)
+write_effect(struct page *p, const struct effect *e)
 {
 	struct html *html = &p->html;
 
 	page_html_facts(html);
-	page_html_fact(html, "State", store_effect_state_name(e->state));
+	page_html_fact(html, "State", effect_state_name(e->state));
 	if (e->last_error != NULL)
 		page_html_fact_error(html, "Last error", e->last_error);
 	page_html_fact_key(html, "Key", e->key_id, e->key);
@@ -228,7 +228,7 @@ write_effect(struct page *p, const struct store_effect *e)
 void
 page_effect(struct page *p)
 {
-	struct store_effect e;
+	struct effect e;
 	enum rc rc;
 
 	rc = store_browse_effect(p->store, page_id(p->rq), &e);
@@ -244,7 +244,7 @@ page_effect(struct page *p)
 	page_html_effect_title(&p->html, e.id, e.topic);
 	write_acts(p, NULL, &e);
 	write_effect(p, &e);
-	store_effect_free(&e);
+	effect_free(&e);
 }
 
 /* --- the search ----------------------------------------------------------- */

@@ -196,7 +196,7 @@ page_keys(struct page *p, const char *caption, const struct store_found *found)
 }
 
 static void
-write_effect_row(struct page *p, const struct store_effect *e)
+write_effect_row(struct page *p, const struct effect *e)
 {
 	char age[PAGE_AGE_SIZE], key[PAGE_CUT], path[PAGE_CUT], scope[PAGE_CUT],
 	    topic[PAGE_CUT];
@@ -206,15 +206,15 @@ write_effect_row(struct page *p, const struct store_effect *e)
 	page_write_cut(e->path, path, sizeof(path));
 	page_write_cut(caller(e->scope), scope, sizeof(scope));
 	page_write_cut(e->topic, topic, sizeof(topic));
-	page_html_effect(&p->html, store_effect_state_name(e->state), age,
-	    e->id, topic, key, path, scope, e->attempts, e->last_error);
+	page_html_effect(&p->html, effect_state_name(e->state), age, e->id,
+	    topic, key, path, scope, e->attempts, e->last_error);
 }
 
 enum rc
 page_effects(
     struct page *p, const char *caption, const struct store_found *found)
 {
-	struct store_effect e;
+	struct effect e;
 	enum rc rc;
 
 	if (found->n == 0)
@@ -227,7 +227,7 @@ page_effects(
 		if (rc != RC_OK)
 			return rc;
 		write_effect_row(p, &e);
-		store_effect_free(&e);
+		effect_free(&e);
 	}
 	page_html_table_end(&p->html);
 	write_more(p, found);

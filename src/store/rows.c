@@ -47,8 +47,8 @@ rows_state(const char *word, int *value)
 bool
 rows_effect_state(const char *word, int *value)
 {
-	enum store_effect_state state;
-	bool found = store_effect_state_parse(word, &state);
+	enum effect_state state;
+	bool found = effect_state_parse(word, &state);
 
 	*value = found ? (int)state : 0;
 	return found;
@@ -94,22 +94,22 @@ const struct row_member rows_listed[] = {
 const size_t rows_nlisted = sizeof(rows_listed) / sizeof(rows_listed[0]);
 
 const struct row_member rows_effect[] = {
-	ROW_MEMBER('i', store_effect, id),
-	ROW_MEMBER('i', store_effect, key_id),
-	ROW_MEMBER('f', store_effect, effect_key),
-	ROW_MEMBER('s', store_effect, scope),
-	ROW_MEMBER('s', store_effect, path),
-	ROW_MEMBER('s', store_effect, key),
-	ROW_MEMBER('s', store_effect, topic),
-	ROW_WORD(store_effect, state, rows_effect_state),
-	ROW_MEMBER('d', store_effect, attempts),
-	ROW_MEMBER('?', store_effect, has_turn),
-	ROW_MEMBER('m', store_effect, next_at),
-	ROW_MEMBER('i', store_effect, owner),
-	ROW_MEMBER('a', store_effect, reference),
-	ROW_MEMBER('s', store_effect, last_error),
-	ROW_MEMBER('i', store_effect, created_at),
-	ROW_MEMBER('i', store_effect, updated_at),
+	ROW_MEMBER('i', effect, id),
+	ROW_MEMBER('i', effect, key_id),
+	ROW_MEMBER('f', effect, effect_key),
+	ROW_MEMBER('s', effect, scope),
+	ROW_MEMBER('s', effect, path),
+	ROW_MEMBER('s', effect, key),
+	ROW_MEMBER('s', effect, topic),
+	ROW_WORD(effect, state, rows_effect_state),
+	ROW_MEMBER('d', effect, attempts),
+	ROW_MEMBER('?', effect, has_turn),
+	ROW_MEMBER('m', effect, next_at),
+	ROW_MEMBER('i', effect, owner),
+	ROW_MEMBER('a', effect, reference),
+	ROW_MEMBER('s', effect, last_error),
+	ROW_MEMBER('i', effect, created_at),
+	ROW_MEMBER('i', effect, updated_at),
 };
 const size_t rows_neffect = sizeof(rows_effect) / sizeof(rows_effect[0]);
 
@@ -135,7 +135,7 @@ rows_record_end(struct record *r, bool identified, enum rc rc)
 }
 
 enum rc
-rows_effect_end(struct store_effect *e, enum rc rc)
+rows_effect_end(struct effect *e, enum rc rc)
 {
 	int64_t id;
 
@@ -146,7 +146,7 @@ rows_effect_end(struct store_effect *e, enum rc rc)
 	if (rc == RC_OK)
 		return rc;
 	id = e->id;
-	store_effect_free(e);
+	effect_free(e);
 	e->id = id;
 	return rc;
 }

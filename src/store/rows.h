@@ -31,7 +31,7 @@ extern const size_t rows_nlisted;
  * and owns nothing.  identified: the columns have the identity.
  */
 enum rc rows_record_end(struct record *r, bool identified, enum rc rc);
-enum rc rows_effect_end(struct store_effect *e, enum rc rc);
+enum rc rows_effect_end(struct effect *e, enum rc rc);
 
 /* Begins a change of that key, and moves its identity there. */
 void rows_change(struct record *r, struct store_change *c);

@@ -332,7 +332,7 @@ store_browse_effects(struct store *s, int64_t key_id, struct store_found *found)
 
 struct one_effect {
 	int64_t id;
-	struct store_effect *effect;
+	struct effect *effect;
 };
 
 static enum rc
@@ -347,7 +347,7 @@ effect_run(struct tx *tx, void *arg)
 }
 
 enum rc
-store_browse_effect(struct store *s, int64_t id, struct store_effect *e)
+store_browse_effect(struct store *s, int64_t id, struct effect *e)
 {
 	struct one_effect b = { id, e };
 

@@ -50,8 +50,7 @@ enum rc store_browse_key(
     struct store *s, int64_t id, struct record *key, struct response *head);
 
 /* Reads an effect, which the caller frees.  RC_NOTFOUND. */
-enum rc
-store_browse_effect(struct store *s, int64_t id, struct store_effect *effect);
+enum rc store_browse_effect(struct store *s, int64_t id, struct effect *effect);
 
 struct store_browse_counts {
 	int64_t keys[RECORD_NSTATES]; /* -1: not counted yet */

@@ -55,7 +55,7 @@ doctor_count(struct store *s, enum tx_query query, struct numbers *c)
 static void
 doctor_numbers(struct store *s, struct findings *f)
 {
-	int64_t effects[STORE_EFFECT_NSTATES];
+	int64_t effects[EFFECT_NSTATES];
 	struct numbers c;
 	const int64_t *n = c.n;
 	enum rc rc;
@@ -68,8 +68,8 @@ doctor_numbers(struct store *s, struct findings *f)
 	rc = doctor_count(s, TX_COUNT_OPEN, &c);
 	findings_open(f, rc, &(struct findings_open){ n[0], n[1], n[2] });
 	rc = store_count_effects(s, effects);
-	findings_outbox(f, rc, effects[STORE_EFFECT_PENDING],
-	    effects[STORE_EFFECT_DEAD_LETTER]);
+	findings_outbox(
+	    f, rc, effects[EFFECT_PENDING], effects[EFFECT_DEAD_LETTER]);
 	rc = doctor_count(s, TX_DOCTOR_EFFECTS, &c);
 	findings_effects(
 	    f, rc, &(struct findings_effects){ n[0], n[1], n[2], n[3] });
@@ -89,14 +89,14 @@ struct all_rows {
 static enum rc
 doctor_row(struct store *s, struct tx *tx, bool effects, int64_t *id)
 {
-	struct store_effect e;
+	struct effect e;
 	struct record r;
 	enum rc rc;
 
 	if (effects) {
 		rc = tx_this_effect(tx, &e);
 		*id = e.id;
-		store_effect_free(&e);
+		effect_free(&e);
 		return rc;
 	}
 	rc = tx_this_record(tx, &r);

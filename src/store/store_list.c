@@ -28,7 +28,7 @@ struct store_cursor {
 	int64_t after_id, last_id; /* of rows that were read */
 	union {
 		struct store_listed key[PAGE];
-		struct store_effect effect[PAGE];
+		struct effect effect[PAGE];
 	} rows;
 	size_t next, n;
 	bool end;
@@ -110,8 +110,8 @@ store_outbox_list(struct store *store, const struct store_effect_filter *f,
 
 	if (rc != RC_OK)
 		return rc;
-	if (f->state != STORE_EFFECT_NONE)
-		(*out)->state = store_effect_state_name(f->state);
+	if (f->state != EFFECT_NONE)
+		(*out)->state = effect_state_name(f->state);
 	return list_texts(out, NULL, f->scope, f->path);
 }
 
@@ -127,7 +127,7 @@ list_drop(struct store_cursor *c)
 {
 	for (; c->next < c->n; c->next++) {
 		if (is_of_effects(c))
-			store_effect_free(&c->rows.effect[c->next]);
+			effect_free(&c->rows.effect[c->next]);
 		else
 			store_listed_free(&c->rows.key[c->next]);
 	}
@@ -189,7 +189,7 @@ list_read_key(
 static enum rc
 list_read(struct store_cursor *c, struct tx *tx)
 {
-	struct store_effect *e = &c->rows.effect[c->n];
+	struct effect *e = &c->rows.effect[c->n];
 	struct store_listed *l = &c->rows.key[c->n];
 	const bool effects = is_of_effects(c);
 	enum rc rc;
@@ -204,7 +204,7 @@ list_read(struct store_cursor *c, struct tx *tx)
 	else if (c->id == 0 || c->id == c->last_id)
 		c->n++;
 	else if (effects)
-		store_effect_free(e);
+		effect_free(e);
 	else
 		store_listed_free(l);
 	return RC_OK;
@@ -270,7 +270,7 @@ store_list_next(struct store_cursor *c, struct record *key)
 }
 
 enum rc
-store_outbox_next(struct store_cursor *c, struct store_effect *e)
+store_outbox_next(struct store_cursor *c, struct effect *e)
 {
 	enum rc rc = list_advance(c);
 

@@ -70,17 +70,16 @@ enum rc
 store_list_all_next(struct store_cursor *cursor, struct store_listed *listed);
 
 struct store_effect_filter {
-	const char *scope, *path;      /* NULL: any */
-	enum store_effect_state state; /* NONE: any */
-	int64_t since;                 /* changed at that wall time or later */
-	int64_t id;                    /* 0: any */
+	const char *scope, *path; /* NULL: any */
+	enum effect_state state;  /* NONE: any */
+	int64_t since;            /* changed at that wall time or later */
+	int64_t id;               /* 0: any */
 };
 
 /* The same for effects: store_list_free() frees the cursor. */
 enum rc store_outbox_list(struct store *s,
     const struct store_effect_filter *filter, struct store_cursor **cursor);
-enum rc
-store_outbox_next(struct store_cursor *cursor, struct store_effect *effect);
+enum rc store_outbox_next(struct store_cursor *cursor, struct effect *effect);
 
 /*
  * Makes a pending effect due now, and restarts the tries of an effect that was

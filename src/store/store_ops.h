@@ -134,15 +134,15 @@ struct store_tally {
 	X(enum rc, row_check, (const struct store *s, struct tx *tx, \
 	    const struct record *key), (s, tx, key)) \
 	X(enum rc, effect_next, (struct store *s, const char *topic, \
-	    struct store_effect *effect, int64_t *at), (s, topic, effect, at)) \
+	    struct effect *effect, int64_t *at), (s, topic, effect, at)) \
 	X(enum rc, effect_begin, (struct store *s, \
-	    struct store_effect *effect), (s, effect)) \
+	    struct effect *effect), (s, effect)) \
 	X(enum rc, effect_payload, (struct store *s, \
-	    const struct store_effect *effect, struct spool **payload), \
+	    const struct effect *effect, struct spool **payload), \
 	    (s, effect, payload)) \
 	X(enum rc, effect_end, (struct store *s, \
-	    const struct store_effect *effect, \
-	    const struct store_effect_end *end), (s, effect, end))
+	    const struct effect *effect, \
+	    const struct effect_end *end), (s, effect, end))
 
 /* The same, without a result. */
 #define STORE_VOID_OPS(X) \
@@ -206,8 +206,7 @@ int64_t store_alone(struct store *s);
 enum rc store_walk(struct store *s, struct store_walk *w, int n);
 
 /* Effects in each state that is not delivered. */
-enum rc
-store_count_effects(struct store *s, int64_t counts[STORE_EFFECT_NSTATES]);
+enum rc store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES]);
 
 /* Adds what is found about files or server, schema and processes. */
 enum rc store_examine(struct store *s, struct findings *f);

@@ -257,7 +257,7 @@ store_tally(struct store *s, bool *done)
 
 struct open_counts {
 	int64_t leases_from;
-	struct count key[RECORD_NSTATES], effect[STORE_EFFECT_NSTATES];
+	struct count key[RECORD_NSTATES], effect[EFFECT_NSTATES];
 	int64_t running, kept_bytes, store_bytes;
 };
 
@@ -277,7 +277,7 @@ gauges_run(struct tx *tx, void *arg)
 		rc = count_states(tx, rows_state, c->key, RECORD_NSTATES);
 	if (rc == RC_OK)
 		rc = count_states(
-		    tx, rows_effect_state, c->effect, STORE_EFFECT_NSTATES);
+		    tx, rows_effect_state, c->effect, EFFECT_NSTATES);
 	if (rc == RC_OK)
 		rc = tx_one(tx, "i", &c->kept_bytes);
 	if (rc == RC_OK)
@@ -305,9 +305,9 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	    gauges_age(
 		c.key[RECORD_UNKNOWN].oldest, store_wall(s, store_now(s))) /
 	    1000;
-	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[STORE_EFFECT_PENDING].n;
+	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[EFFECT_PENDING].n;
 	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
-	    c.effect[STORE_EFFECT_DEAD_LETTER].n;
+	    c.effect[EFFECT_DEAD_LETTER].n;
 	g->value[METRICS_STORE_BYTES] = c.store_bytes;
 	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
 	if (!tallied(s, &aged))
@@ -322,19 +322,19 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 static enum rc
 dead_run(struct tx *tx, void *arg)
 {
-	struct count effects[STORE_EFFECT_NSTATES];
+	struct count effects[EFFECT_NSTATES];
 	int64_t *counts = arg;
 	enum rc rc;
 
 	tx_send(tx, TX_GAUGE_OUTBOX, "");
-	rc = count_states(tx, rows_effect_state, effects, STORE_EFFECT_NSTATES);
-	for (size_t i = 0; i < STORE_EFFECT_NSTATES; i++)
+	rc = count_states(tx, rows_effect_state, effects, EFFECT_NSTATES);
+	for (size_t i = 0; i < EFFECT_NSTATES; i++)
 		counts[i] = rc == RC_OK ? effects[i].n : 0;
 	return rc;
 }
 
 enum rc
-store_count_effects(struct store *s, int64_t counts[STORE_EFFECT_NSTATES])
+store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES])
 {
 	return store_tx_look(s, dead_run, counts);
 }

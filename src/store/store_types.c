@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,41 +49,4 @@ store_scopes_free(struct store_scope *scopes, size_t n)
 		free(scopes[i].scope);
 		scopes[i].scope = NULL;
 	}
-}
-
-/* --- effects -------------------------------------------------------------- */
-
-static const char *const names[] = { STORE_EFFECT_STATES(WORDS_WORD) };
-
-const char *
-store_effect_state_name(enum store_effect_state state)
-{
-	assert((unsigned)state < STORE_EFFECT_NSTATES);
-	return names[state];
-}
-
-bool
-store_effect_state_parse(const char *name, enum store_effect_state *state)
-{
-	int i;
-
-	for (i = STORE_EFFECT_PENDING; i < STORE_EFFECT_NSTATES; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*state = (enum store_effect_state)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-void
-store_effect_free(struct store_effect *e)
-{
-	free(e->topic);
-	free(e->scope);
-	free(e->path);
-	free(e->key);
-	free(e->last_error);
-	buf_free(&e->reference);
-	memset(e, 0, sizeof(*e));
 }

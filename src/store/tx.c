@@ -98,7 +98,7 @@ tx_this_record(struct tx *tx, struct record *r)
 }
 
 enum rc
-tx_this_effect(struct tx *tx, struct store_effect *e)
+tx_this_effect(struct tx *tx, struct effect *e)
 {
 	memset(e, 0, sizeof(*e));
 	return rows_effect_end(e, tx_members(tx, rows_effect, rows_neffect, e));
@@ -116,7 +116,7 @@ tx_record(struct tx *tx, struct record *r)
 }
 
 enum rc
-tx_effect(struct tx *tx, struct store_effect *e)
+tx_effect(struct tx *tx, struct effect *e)
 {
 	enum rc rc;
 

@@ -106,12 +106,12 @@ enum rc tx_members(
  * there is none.
  */
 enum rc tx_record(struct tx *tx, struct record *r);
-enum rc tx_effect(struct tx *tx, struct store_effect *e);
+enum rc tx_effect(struct tx *tx, struct effect *e);
 
 /* The same for the current row, which may make no sense: RC_CORRUPT, and only
  * the number is set. */
 enum rc tx_this_record(struct tx *tx, struct record *r);
-enum rc tx_this_effect(struct tx *tx, struct store_effect *e);
+enum rc tx_this_effect(struct tx *tx, struct effect *e);
 
 /* --- transactions that write ---------------------------------------------- */
 

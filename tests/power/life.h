@@ -110,7 +110,7 @@ struct life_key {
 	int deeds, soft, deed_ghosts;
 	unsigned said_ghost; /* as ghost, until the store commits */
 	int tried, delivered, undelivered; /* of its effects, at least */
-	struct store_effect effect;        /* being tried: its numbers */
+	struct effect effect;              /* being tried: its numbers */
 	bool trying;
 };
 

@@ -440,7 +440,7 @@ step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 /* --- the outbox ----------------------------------------------------------- */
 
 static void
-check_payload(struct life *l, const struct store_effect *e)
+check_payload(struct life *l, const struct effect *e)
 {
 	struct spool *payload = NULL;
 	size_t n;
@@ -456,7 +456,7 @@ check_payload(struct life *l, const struct store_effect *e)
 static enum rc
 step_try(struct life *l, struct life_key *k)
 {
-	struct store_effect e;
+	struct effect e;
 	int64_t at;
 	enum rc rc;
 
@@ -481,21 +481,21 @@ step_try(struct life *l, struct life_key *k)
 		k->trying = true;
 		k->tried++;
 	}
-	store_effect_free(&e);
+	effect_free(&e);
 	return rc;
 }
 
 static enum rc
-step_tried(struct life *l, struct life_key *k, enum store_effect_state state)
+step_tried(struct life *l, struct life_key *k, enum effect_state state)
 {
-	struct store_effect_end end;
+	struct effect_end end;
 	enum rc rc;
 
 	if (!k->trying)
 		return RC_INVALID;
 	memset(&end, 0, sizeof(end));
 	end.state = state;
-	if (state == STORE_EFFECT_DELIVERED) {
+	if (state == EFFECT_DELIVERED) {
 		end.reference = "a reference";
 		end.reference_len = strlen("a reference");
 	} else
@@ -509,8 +509,8 @@ step_tried(struct life *l, struct life_key *k, enum store_effect_state state)
 		return rc;
 	life_committed(l);
 	k->trying = false;
-	k->delivered += state == STORE_EFFECT_DELIVERED;
-	k->undelivered += state == STORE_EFFECT_DEAD_LETTER;
+	k->delivered += state == EFFECT_DELIVERED;
+	k->undelivered += state == EFFECT_DEAD_LETTER;
 	return RC_OK;
 }
 
@@ -537,11 +537,11 @@ life_said_step(struct life *l, struct life_key *k, const struct life_step *s)
 	case LIFE_TRY:
 		return step_try(l, k);
 	case LIFE_DELIVERED:
-		return step_tried(l, k, STORE_EFFECT_DELIVERED);
+		return step_tried(l, k, EFFECT_DELIVERED);
 	case LIFE_FAILED:
-		return step_tried(l, k, STORE_EFFECT_PENDING);
+		return step_tried(l, k, EFFECT_PENDING);
 	case LIFE_UNDELIVERED:
-		return step_tried(l, k, STORE_EFFECT_DEAD_LETTER);
+		return step_tried(l, k, EFFECT_DEAD_LETTER);
 	default:
 		return RC_INVALID;
 	}

@@ -75,10 +75,10 @@ look(void **item)
 }
 
 /* Takes one of that topic. */
-static struct store_effect *
+static struct effect *
 take(const char *topic)
 {
-	struct store_effect *effect;
+	struct effect *effect;
 	void *item;
 
 	assert_int_equal(look(&item), RC_OK);
@@ -88,7 +88,7 @@ take(const char *topic)
 }
 
 static void
-try_it(struct store_effect *effect)
+try_it(struct effect *effect)
 {
 	outbox_kind.run(box, conf, effect);
 }
@@ -116,7 +116,7 @@ number(const char *what)
 
 CASE(a_topic_alone_may_have_all_threads)
 {
-	struct store_effect *e[OUTBOX_PROGRAMS];
+	struct effect *e[OUTBOX_PROGRAMS];
 	int i;
 
 	configure(MAIL);
@@ -132,7 +132,7 @@ CASE(a_topic_alone_may_have_all_threads)
 
 CASE(a_topic_leaves_a_thread_to_the_others)
 {
-	struct store_effect *e[OUTBOX_PROGRAMS], *other;
+	struct effect *e[OUTBOX_PROGRAMS], *other;
 	int i;
 
 	configure(MAIL SMS);
@@ -164,7 +164,7 @@ CASE(topics_take_turns)
 		emit("sms");
 	for (i = 0; i < 8; i++) {
 		assert_int_equal(look(&e), RC_OK);
-		order[i] = ((struct store_effect *)e)->topic[0];
+		order[i] = ((struct effect *)e)->topic[0];
 		try_it(e);
 	}
 	assert_string_equal(order, "msmsmsms");
@@ -172,7 +172,7 @@ CASE(topics_take_turns)
 
 CASE(a_topic_without_a_section_delays_no_other)
 {
-	struct store_effect *e;
+	struct effect *e;
 
 	configure(MAIL SMS);
 	emit("mail");
@@ -192,7 +192,7 @@ CASE(a_topic_without_a_section_delays_no_other)
 
 CASE(the_last_failure_gives_up)
 {
-	struct store_effect *e;
+	struct effect *e;
 
 	configure(BROKEN);
 	emit("mail");
@@ -210,7 +210,7 @@ CASE(the_last_failure_gives_up)
 
 CASE(a_try_makes_durable_what_came_with_it)
 {
-	struct store_effect *e;
+	struct effect *e;
 	int log, base;
 
 	configure(MAIL);
@@ -226,7 +226,7 @@ CASE(a_try_makes_durable_what_came_with_it)
 CASE(a_try_that_cannot_be_made_durable_is_none)
 {
 	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
-	struct store_effect *e;
+	struct effect *e;
 	void *item;
 	size_t i;
 
@@ -248,7 +248,7 @@ CASE(a_try_that_cannot_be_made_durable_is_none)
 
 CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 {
-	struct store_effect *e;
+	struct effect *e;
 
 	configure(MAIL);
 	emit("mail");

@@ -31,10 +31,10 @@ int __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
     void *(*thread_main)(void *arg), void *arg);
 int __real_store_watch(const struct store *watched);
 int __wrap_store_watch(const struct store *watched);
-enum rc __real_store_effect_next(struct store *s, const char *topic,
-    struct store_effect *effect, int64_t *at);
-enum rc __wrap_store_effect_next(struct store *s, const char *topic,
-    struct store_effect *effect, int64_t *at);
+enum rc __real_store_effect_next(
+    struct store *s, const char *topic, struct effect *effect, int64_t *at);
+enum rc __wrap_store_effect_next(
+    struct store *s, const char *topic, struct effect *effect, int64_t *at);
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 
@@ -62,8 +62,8 @@ __wrap_store_watch(const struct store *watched)
 static void (*_Atomic on_found)(void);
 
 enum rc
-__wrap_store_effect_next(struct store *s, const char *topic,
-    struct store_effect *effect, int64_t *at)
+__wrap_store_effect_next(
+    struct store *s, const char *topic, struct effect *effect, int64_t *at)
 {
 	enum rc rc = __real_store_effect_next(s, topic, effect, at);
 	void (*hook)(void) = NULL;

@@ -27,7 +27,7 @@ struct host {
 	int to, from;
 	struct store_lease lease;
 	struct store_attempt attempt;
-	struct store_effect effect; /* without its texts */
+	struct effect effect; /* without its texts */
 	enum rc rc;
 	bool answered;
 };
@@ -102,7 +102,7 @@ static void
 host_obey(struct host *h, char command)
 {
 	struct store_reservation r = reservation("k");
-	struct store_effect_end end;
+	struct effect_end end;
 	struct store_finished done;
 	struct store_outcome *o;
 	int64_t at;
@@ -138,7 +138,7 @@ host_obey(struct host *h, char command)
 		break;
 	case 'd': /* has delivered */
 		memset(&end, 0, sizeof(end));
-		end.state = STORE_EFFECT_DELIVERED;
+		end.state = EFFECT_DELIVERED;
 		h->rc = store_effect_end(store, &h->effect, &end);
 		break;
 	default:
@@ -604,7 +604,7 @@ start_delivery(void)
 }
 
 static void
-wait_until_due(struct store_effect *e)
+wait_until_due(struct effect *e)
 {
 	const int64_t until = clock_mono() + 30000;
 	int64_t at;
@@ -618,8 +618,8 @@ wait_until_due(struct store_effect *e)
 CASE(tried_by_a_silent_host_an_effect_is_due_again)
 {
 	struct host a = start_delivery();
-	struct store_effect_end end;
-	struct store_effect e;
+	struct effect_end end;
+	struct effect e;
 
 	silence(&a);
 	wait_until_due(&e);
@@ -628,16 +628,16 @@ CASE(tried_by_a_silent_host_an_effect_is_due_again)
 	wake(&a);
 	assert_int_equal(tell(&a, 'd'), RC_LOST);
 	memset(&end, 0, sizeof(end));
-	end.state = STORE_EFFECT_DELIVERED;
+	end.state = EFFECT_DELIVERED;
 	assert_int_equal(store_effect_end(store, &e, &end), RC_OK);
-	store_effect_free(&e);
+	effect_free(&e);
 	end_host(&a);
 }
 
 CASE(delivered_before_another_try_an_effect_is_delivered)
 {
 	struct host a = start_delivery();
-	struct store_effect e;
+	struct effect e;
 	int64_t at;
 
 	silence(&a);
@@ -645,7 +645,7 @@ CASE(delivered_before_another_try_an_effect_is_delivered)
 	wake(&a);
 	assert_int_equal(tell(&a, 'd'), RC_OK);
 	assert_int_equal(store_effect_begin(store, &e), RC_LOST);
-	store_effect_free(&e);
+	effect_free(&e);
 	assert_int_equal(
 	    store_effect_next(store, "mail", &e, &at), RC_NOTFOUND);
 	end_host(&a);
@@ -658,7 +658,7 @@ CASE(delivered_before_another_try_an_effect_is_delivered)
 CASE(without_a_server_a_record_is_left_empty)
 {
 	static const char resource[] = "0123456789abcdef0123456789abcdef";
-	struct store_effect effect;
+	struct effect effect;
 	struct record record;
 	int64_t at;
 
@@ -676,7 +676,7 @@ CASE(without_a_server_a_record_is_left_empty)
 	memset(&effect, 0xa5, sizeof(effect));
 	assert_int_not_equal(
 	    store_effect_next(store, "mail", &effect, &at), RC_OK);
-	store_effect_free(&effect);
+	effect_free(&effect);
 	(void)control("server thaw");
 }
 

@@ -23,7 +23,7 @@
 /* What a thread does to the store. */
 struct side {
 	enum rc (*act)(struct side *);
-	struct store_effect *effect; /* or */
+	struct effect *effect; /* or */
 	int64_t id;
 	enum rc rc;
 	atomic_bool ended;
@@ -98,7 +98,7 @@ meet(struct side *first, struct side *second)
 static enum rc
 deliver(struct side *side)
 {
-	const struct store_effect_end end = { .state = STORE_EFFECT_DELIVERED };
+	const struct effect_end end = { .state = EFFECT_DELIVERED };
 
 	return store_effect_end(store, side->effect, &end);
 }
@@ -146,10 +146,10 @@ emit(const struct store_lease *lease, int n)
 }
 
 /* Begins the try of the effect that has the turn. */
-static struct store_effect
+static struct effect
 begin(void)
 {
-	struct store_effect e;
+	struct effect e;
 	int64_t at;
 
 	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
@@ -173,11 +173,9 @@ static int setup_sides(void **);
 
 CASE(a_retry_beside_the_last_delivery_is_due)
 {
-	const struct store_effect_end gives_up = {
-		.state = STORE_EFFECT_DEAD_LETTER
-	};
+	const struct effect_end gives_up = { .state = EFFECT_DEAD_LETTER };
 	struct store_lease lease = reserve("k");
-	struct store_effect dead, last;
+	struct effect dead, last;
 	struct side first = { .act = deliver, .effect = &last },
 		    second = { .act = retry };
 
@@ -189,14 +187,14 @@ CASE(a_retry_beside_the_last_delivery_is_due)
 	hold_commit("once_effect", "UPDATE");
 	meet(&first, &second);
 	assert_turn(dead.id);
-	store_effect_free(&dead);
-	store_effect_free(&last);
+	effect_free(&dead);
+	effect_free(&last);
 }
 
 CASE(beside_a_drop_a_delivery_passes_the_turn_on)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	struct side first = { .act = drop },
 		    second = { .act = deliver, .effect = &e };
 
@@ -206,14 +204,14 @@ CASE(beside_a_drop_a_delivery_passes_the_turn_on)
 	hold_commit("once_effect", "DELETE");
 	meet(&first, &second);
 	assert_turn(e.id + 2);
-	store_effect_free(&e);
+	effect_free(&e);
 }
 
 /* A delivery beside the end of its key leaves no row. */
 static void delivered_beside(enum rc (*end_of_key)(struct side *))
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	struct side first = { .act = deliver, .effect = &e },
 		    second = { .act = end_of_key };
 
@@ -223,7 +221,7 @@ static void delivered_beside(enum rc (*end_of_key)(struct side *))
 	hold_commit("once_effect", "UPDATE");
 	meet(&first, &second);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 0);
-	store_effect_free(&e);
+	effect_free(&e);
 }
 
 CASE(delivered_while_its_key_expires_an_effect_goes)

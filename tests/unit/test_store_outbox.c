@@ -28,7 +28,7 @@ emit(const struct store_lease *lease, const char *topic)
 
 /* What is next of a topic; RC_NOTFOUND also if it is not due. */
 static enum rc
-next_in(struct store *s, const char *topic, struct store_effect *e)
+next_in(struct store *s, const char *topic, struct effect *e)
 {
 	int64_t at;
 	enum rc rc;
@@ -36,47 +36,47 @@ next_in(struct store *s, const char *topic, struct store_effect *e)
 	rc = store_effect_next(s, topic, e, &at);
 	if (rc != RC_OK || at <= store_now(s))
 		return rc;
-	store_effect_free(e);
+	effect_free(e);
 	return RC_NOTFOUND;
 }
 
 static bool
 nothing_is_due(const char *topic)
 {
-	struct store_effect e;
+	struct effect e;
 
 	if (next_in(store, topic, &e) == RC_NOTFOUND)
 		return true;
-	store_effect_free(&e);
+	effect_free(&e);
 	return false;
 }
 
-static struct store_effect
+static struct effect
 begin_in(struct store *s, const char *topic)
 {
-	struct store_effect e;
+	struct effect e;
 
 	assert_int_equal(next_in(s, topic, &e), RC_OK);
 	assert_int_equal(store_effect_begin(s, &e), RC_OK);
 	return e;
 }
 
-static struct store_effect
+static struct effect
 begin(const char *topic)
 {
 	return begin_in(store, topic);
 }
 
 static enum rc
-try_end(struct store *s, const struct store_effect *e,
-    enum store_effect_state state, int64_t after)
+try_end(struct store *s, const struct effect *e, enum effect_state state,
+    int64_t after)
 {
-	struct store_effect_end end;
+	struct effect_end end;
 
 	memset(&end, 0, sizeof(end));
 	end.state = state;
 	end.after = after;
-	if (state == STORE_EFFECT_DELIVERED) {
+	if (state == EFFECT_DELIVERED) {
 		end.reference = "ref";
 		end.reference_len = 3;
 	} else
@@ -86,19 +86,19 @@ try_end(struct store *s, const struct store_effect *e,
 
 /* Ends the try, and frees it. */
 static void
-end(struct store_effect *e, enum store_effect_state state)
+end(struct effect *e, enum effect_state state)
 {
 	assert_int_equal(
-	    try_end(store, e, state, state == STORE_EFFECT_PENDING ? HOUR : 0),
+	    try_end(store, e, state, state == EFFECT_PENDING ? HOUR : 0),
 	    RC_OK);
-	store_effect_free(e);
+	effect_free(e);
 }
 
 /* A new one of that topic is due, tried, and ends so; its number. */
 static int64_t
-goes(const char *topic, enum store_effect_state state)
+goes(const char *topic, enum effect_state state)
 {
-	struct store_effect e = begin(topic);
+	struct effect e = begin(topic);
 	int64_t id = e.id;
 
 	end(&e, state);
@@ -107,7 +107,7 @@ goes(const char *topic, enum store_effect_state state)
 
 /* The row of that number, or false. */
 static bool
-row_of(int64_t id, struct store_effect *row)
+row_of(int64_t id, struct effect *row)
 {
 	struct store_effect_filter filter = { .id = id };
 	struct store_cursor *o;
@@ -117,21 +117,20 @@ row_of(int64_t id, struct store_effect *row)
 	rc = store_outbox_next(o, row);
 	if (rc == RC_OK)
 		assert_int_equal(
-		    store_outbox_next(o, &(struct store_effect){ 0 }),
-		    RC_NOTFOUND);
+		    store_outbox_next(o, &(struct effect){ 0 }), RC_NOTFOUND);
 	store_list_free(o);
 	return rc == RC_OK;
 }
 
-static enum store_effect_state
+static enum effect_state
 effect_state(int64_t id)
 {
-	struct store_effect row;
-	enum store_effect_state state = STORE_EFFECT_NONE;
+	struct effect row;
+	enum effect_state state = EFFECT_NONE;
 
 	if (row_of(id, &row)) {
 		state = row.state;
-		store_effect_free(&row);
+		effect_free(&row);
 	}
 	return state;
 }
@@ -189,22 +188,22 @@ begin_anew(void)
 
 TEST(names_of_states)
 {
-	enum store_effect_state s;
+	enum effect_state s;
 	int i;
 
-	for (i = STORE_EFFECT_PENDING; i < STORE_EFFECT_NSTATES; i++) {
-		assert_true(store_effect_state_parse(
-		    store_effect_state_name((enum store_effect_state)i), &s));
+	for (i = EFFECT_PENDING; i < EFFECT_NSTATES; i++) {
+		assert_true(effect_state_parse(
+		    effect_state_name((enum effect_state)i), &s));
 		assert_int_equal(s, i);
 	}
-	assert_false(store_effect_state_parse("none", &s));
-	assert_false(store_effect_state_parse("", &s));
+	assert_false(effect_state_parse("none", &s));
+	assert_false(effect_state_parse("", &s));
 }
 
 TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	int64_t at;
 
 	assert_int_equal(
@@ -226,7 +225,7 @@ TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 				   "effect_key GLOB '" UUID_PATTERN "'"),
 	    1);
 	assert_int_equal(strlen(e.effect_key), 36);
-	store_effect_free(&e);
+	effect_free(&e);
 	check_store();
 }
 
@@ -247,8 +246,8 @@ TOPICS_TEST(a_topic_that_is_not_configured_is_refused)
 TOPICS_TEST(a_try_counts_and_has_one_owner)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e, same;
-	struct store_effect row;
+	struct effect e, same;
+	struct effect row;
 
 	emit(&lease, "mail");
 	assert_int_equal(next_in(store, "mail", &same), RC_OK);
@@ -261,31 +260,31 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 	assert_int_equal(row.attempts, 1);
 	assert_int_equal(row.next_at, 0);
 	assert_true(row.owner != 0 && !store_owner_is_dead(store, row.owner));
-	store_effect_free(&row);
+	effect_free(&row);
 	check_store();
-	end(&e, STORE_EFFECT_DELIVERED);
+	end(&e, EFFECT_DELIVERED);
 	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
-	store_effect_free(&same);
+	effect_free(&same);
 }
 
 TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 {
 	static const char bytes[] = "a\0b\xff\n";
-	struct store_effect_end how = { .state = STORE_EFFECT_DELIVERED,
+	struct effect_end how = { .state = EFFECT_DELIVERED,
 		.reference = bytes,
 		.reference_len = 5 };
 	struct store_lease lease = reserve("k");
-	struct store_effect row;
-	struct store_effect e;
+	struct effect row;
+	struct effect e;
 
 	emit(&lease, "mail");
 	e = begin("mail");
-	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, 0), RC_OK);
-	store_effect_free(&e);
+	assert_int_equal(try_end(store, &e, EFFECT_PENDING, 0), RC_OK);
+	effect_free(&e);
 	e = begin("mail");
 	assert_int_equal(store_effect_end(store, &e, &how), RC_OK);
 	assert_true(row_of(e.id, &row));
-	assert_int_equal(row.state, STORE_EFFECT_DELIVERED);
+	assert_int_equal(row.state, EFFECT_DELIVERED);
 	assert_int_equal(row.attempts, 2);
 	assert_int_equal(row.reference.len, 5);
 	assert_memory_equal(row.reference.data, bytes, 6);
@@ -293,8 +292,8 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 	assert_int_equal(row.next_at, 0);
 	assert_string_equal(row.effect_key, e.effect_key);
 	assert_int_equal(row.owner, 0);
-	store_effect_free(&row);
-	store_effect_free(&e);
+	effect_free(&row);
+	effect_free(&e);
 	assert_true(nothing_is_due("mail"));
 	check_store();
 }
@@ -302,13 +301,13 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 TOPICS_TEST(a_failed_try_is_put_off)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect row;
-	struct store_effect e, again;
+	struct effect row;
+	struct effect e, again;
 	int64_t at;
 
 	emit(&lease, "mail");
 	e = begin("mail");
-	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, HOUR), RC_OK);
+	assert_int_equal(try_end(store, &e, EFFECT_PENDING, HOUR), RC_OK);
 	assert_true(nothing_is_due("mail"));
 	assert_int_equal(store_effect_next(store, "mail", &again, &at), RC_OK);
 	assert_in_range(at - store_now(store), HOUR - 60000, HOUR + SKEW);
@@ -321,9 +320,9 @@ TOPICS_TEST(a_failed_try_is_put_off)
 	assert_in_range(
 	    row.next_at - store_now(store), HOUR - 60000, HOUR + SKEW);
 	assert_int_equal(row.reference.len, 0);
-	store_effect_free(&row);
-	store_effect_free(&e);
-	store_effect_free(&again);
+	effect_free(&row);
+	effect_free(&e);
+	effect_free(&again);
 	check_store();
 }
 
@@ -331,44 +330,41 @@ TOPICS_TEST(a_failed_try_is_put_off)
  * since. */
 TOPICS_TEST(an_end_names_its_try)
 {
-	static const enum store_effect_state states[] = {
-		STORE_EFFECT_PENDING,
-		STORE_EFFECT_DELIVERED,
-		STORE_EFFECT_DEAD_LETTER,
+	static const enum effect_state states[] = {
+		EFFECT_PENDING,
+		EFFECT_DELIVERED,
+		EFFECT_DEAD_LETTER,
 	};
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
-	struct store_effect e, taken, third;
+	struct effect e, taken, third;
 	size_t i;
 
 	emit(&lease, "mail");
 	e = begin("mail");
-	assert_int_equal(
-	    try_end(other, &e, STORE_EFFECT_DELIVERED, 0), RC_LOST);
-	assert_int_equal(try_end(store, &e, STORE_EFFECT_PENDING, 0), RC_OK);
+	assert_int_equal(try_end(other, &e, EFFECT_DELIVERED, 0), RC_LOST);
+	assert_int_equal(try_end(store, &e, EFFECT_PENDING, 0), RC_OK);
 	taken = begin_in(other, "mail");
 	assert_int_equal(taken.attempts, 2);
 	for (i = 0; i < COUNT(states); i++) {
 		assert_int_equal(try_end(store, &e, states[i], 0), RC_LOST);
 		assert_int_equal(try_end(store, &taken, states[i], 0), RC_LOST);
 	}
-	assert_int_equal(
-	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_OK);
-	assert_int_equal(
-	    try_end(other, &taken, STORE_EFFECT_PENDING, 0), RC_LOST);
+	assert_int_equal(try_end(other, &taken, EFFECT_PENDING, 0), RC_OK);
+	assert_int_equal(try_end(other, &taken, EFFECT_PENDING, 0), RC_LOST);
 	/* Nor an earlier one of the same process. */
 	third = begin("mail");
 	for (i = 0; i < COUNT(states); i++)
 		assert_int_equal(try_end(store, &e, states[i], 0), RC_LOST);
-	end(&third, STORE_EFFECT_DELIVERED);
-	store_effect_free(&e);
-	store_effect_free(&taken);
+	end(&third, EFFECT_DELIVERED);
+	effect_free(&e);
+	effect_free(&taken);
 	store_close(other);
 	check_store();
 }
 
 static bool
-payload_is(const struct store_effect *e, const unsigned char *bytes, size_t n)
+payload_is(const struct effect *e, const unsigned char *bytes, size_t n)
 {
 	struct spool *payload;
 	const void *p = NULL;
@@ -389,7 +385,7 @@ TOPICS_TEST(payloads_of_all_sizes)
 {
 	static const int lengths[] = { 0, 1, 2047, 2048, 2049, 70000, 1 << 20 };
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	struct spool *payload;
 	unsigned char *bytes;
 	size_t i;
@@ -407,11 +403,11 @@ TOPICS_TEST(payloads_of_all_sizes)
 		if (!payload_is(&e, bytes, (size_t)lengths[i]))
 			fail_msg("%d bytes", lengths[i]);
 		assert_int_equal(
-		    try_end(store, &e, STORE_EFFECT_DELIVERED, 0), RC_OK);
+		    try_end(store, &e, EFFECT_DELIVERED, 0), RC_OK);
 		/* It is gone: that is no empty one. */
 		assert_int_equal(
 		    store_effect_payload(store, &e, &payload), RC_CORRUPT);
-		store_effect_free(&e);
+		effect_free(&e);
 		check_store();
 	}
 	assert_int_equal(apart(), 0);
@@ -429,14 +425,14 @@ TOPICS_TEST(effects_of_a_key_come_in_order_whatever_their_topic)
 	emit(&a, "sms");  /* 2 */
 	emit(&a, "mail"); /* 3 */
 	emit(&b, "sms");  /* 4 */
-	assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 4);
+	assert_int_equal(goes("sms", EFFECT_DELIVERED), 4);
 	assert_true(nothing_is_due("sms"));
-	last = goes("mail", STORE_EFFECT_DELIVERED);
+	last = goes("mail", EFFECT_DELIVERED);
 	assert_int_equal(last, 1);
 	check_store();
 	assert_true(nothing_is_due("mail"));
-	assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 2);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 3);
+	assert_int_equal(goes("sms", EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 3);
 	assert_true(nothing_is_due("mail") && nothing_is_due("sms"));
 	check_store();
 }
@@ -444,7 +440,7 @@ TOPICS_TEST(effects_of_a_key_come_in_order_whatever_their_topic)
 TOPICS_TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone)
 {
 	struct store_lease a = reserve("a"), b = reserve("b");
-	struct store_effect e, other;
+	struct effect e, other;
 
 	emit(&a, "mail");
 	emit(&a, "mail");
@@ -454,11 +450,11 @@ TOPICS_TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone)
 	other = begin("mail");
 	assert_int_equal(other.id, 3);
 	assert_true(nothing_is_due("mail"));
-	end(&other, STORE_EFFECT_DELIVERED);
-	end(&e, STORE_EFFECT_PENDING);
+	end(&other, EFFECT_DELIVERED);
+	end(&e, EFFECT_PENDING);
 	assert_true(nothing_is_due("mail"));
 	emit(&b, "mail");
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 4);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 4);
 	check_store();
 }
 
@@ -468,9 +464,9 @@ TOPICS_TEST(a_dead_letter_holds_back_no_effect)
 
 	emit(&a, "mail");
 	emit(&a, "mail");
-	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
-	assert_int_equal(effect_state(1), STORE_EFFECT_DEAD_LETTER);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
+	assert_int_equal(effect_state(1), EFFECT_DEAD_LETTER);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
 	check_store();
 }
 
@@ -480,8 +476,8 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 {
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
-	struct store_effect e, again;
-	struct store_effect row;
+	struct effect e, again;
+	struct effect row;
 
 	emit(&lease, "mail");
 	emit(&lease, "mail");
@@ -491,22 +487,22 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 	store_close(other);
 	assert_true(row_of(e.id, &row));
 	assert_true(store_owner_is_dead(store, row.owner));
-	store_effect_free(&row);
+	effect_free(&row);
 	assert_int_equal(sweep(store), 0); /* no key has changed */
 	check_store();
 	again = begin("mail");
 	assert_int_equal(again.id, e.id);
 	assert_int_equal(again.attempts, 2);
 	assert_string_equal(again.effect_key, e.effect_key);
-	end(&again, STORE_EFFECT_DELIVERED);
-	store_effect_free(&e);
+	end(&again, EFFECT_DELIVERED);
+	effect_free(&e);
 }
 
 TOPICS_TEST(of_two_processes_one_has_it)
 {
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
-	struct store_effect mine, theirs;
+	struct effect mine, theirs;
 
 	emit(&lease, "mail");
 	assert_int_equal(next_in(store, "mail", &mine), RC_OK);
@@ -514,8 +510,8 @@ TOPICS_TEST(of_two_processes_one_has_it)
 	assert_int_equal(store_effect_begin(store, &mine), RC_OK);
 	assert_int_equal(store_effect_begin(other, &theirs), RC_LOST);
 	store_close(other);
-	store_effect_free(&theirs);
-	end(&mine, STORE_EFFECT_DELIVERED);
+	effect_free(&theirs);
+	end(&mine, EFFECT_DELIVERED);
 }
 
 /* --- with its key ------------------------------------------------------- */
@@ -549,7 +545,7 @@ key_goes(const struct store_lease *lease, enum leaves how)
 TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 {
 	struct store_reservation r = reservation("k");
-	struct store_effect e;
+	struct effect e;
 	struct store_lease lease;
 	int how;
 
@@ -564,18 +560,18 @@ TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 		emit(&lease, "mail");
 		emit(&lease, "mail");
 		emit(&lease, "sms");
-		goes("mail", STORE_EFFECT_DELIVERED);
-		goes("mail", STORE_EFFECT_DEAD_LETTER);
+		goes("mail", EFFECT_DELIVERED);
+		goes("mail", EFFECT_DEAD_LETTER);
 		e = begin("mail");
 		key_goes(&lease, (enum leaves)how);
-		assert_int_equal(effect_state(1), STORE_EFFECT_NONE);
-		assert_int_equal(effect_state(2), STORE_EFFECT_DEAD_LETTER);
-		assert_int_equal(effect_state(3), STORE_EFFECT_PENDING);
-		end(&e, STORE_EFFECT_DELIVERED);
+		assert_int_equal(effect_state(1), EFFECT_NONE);
+		assert_int_equal(effect_state(2), EFFECT_DEAD_LETTER);
+		assert_int_equal(effect_state(3), EFFECT_PENDING);
+		end(&e, EFFECT_DELIVERED);
 		/* The key is gone, so its outcome is not needed. */
-		assert_int_equal(effect_state(3), STORE_EFFECT_NONE);
-		assert_int_equal(goes("sms", STORE_EFFECT_DELIVERED), 4);
-		assert_int_equal(effect_state(4), STORE_EFFECT_NONE);
+		assert_int_equal(effect_state(3), EFFECT_NONE);
+		assert_int_equal(goes("sms", EFFECT_DELIVERED), 4);
+		assert_int_equal(effect_state(4), EFFECT_NONE);
 		check_store();
 	}
 }
@@ -619,19 +615,19 @@ TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 TOPICS_TEST(retry_has_it_tried_now)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	int64_t dead;
 
 	assert_int_equal(store_effect_retry(store, 1), RC_LOST);
 	emit(&lease, "mail");
-	goes("mail", STORE_EFFECT_PENDING);
+	goes("mail", EFFECT_PENDING);
 	assert_true(nothing_is_due("mail"));
 	assert_int_equal(store_effect_retry(store, 1), RC_OK);
 	e = begin("mail");
 	assert_int_equal(e.attempts, 2);
 	assert_int_equal(store_effect_retry(store, e.id), RC_LOST);
 	dead = e.id;
-	end(&e, STORE_EFFECT_DEAD_LETTER);
+	end(&e, EFFECT_DEAD_LETTER);
 
 	/* All its tries anew. */
 	assert_int_equal(store_effect_retry(store, dead), RC_OK);
@@ -639,7 +635,7 @@ TOPICS_TEST(retry_has_it_tried_now)
 	e = begin("mail");
 	assert_int_equal(e.id, dead);
 	assert_int_equal(e.attempts, 1);
-	end(&e, STORE_EFFECT_DELIVERED);
+	end(&e, EFFECT_DELIVERED);
 	assert_int_equal(store_effect_retry(store, dead), RC_LOST);
 }
 
@@ -648,26 +644,26 @@ TOPICS_TEST(retry_has_it_tried_now)
 TOPICS_TEST(retry_of_an_earlier_one_waits_for_a_try_alone)
 {
 	struct store_lease lease = reserve("k");
-	struct store_effect e;
+	struct effect e;
 	int i;
 
 	for (i = 0; i < 3; i++)
 		emit(&lease, "mail");
-	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
+	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
 	e = begin("mail");
 	assert_int_equal(store_effect_retry(store, 1), RC_OK);
 	check_store();
 	assert_true(nothing_is_due("mail"));
-	end(&e, STORE_EFFECT_PENDING); /* put off for an hour */
+	end(&e, EFFECT_PENDING); /* put off for an hour */
 	check_store();
-	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 1);
-	assert_int_equal(goes("mail", STORE_EFFECT_PENDING), 2);
+	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
+	assert_int_equal(goes("mail", EFFECT_PENDING), 2);
 	assert_true(nothing_is_due("mail"));
 
 	assert_int_equal(store_effect_retry(store, 1), RC_OK);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 1);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 3);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 1);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 3);
 	check_store();
 }
 
@@ -677,18 +673,18 @@ TOPICS_TEST(retry_of_one_that_waits_is_for_the_one_before_it)
 
 	emit(&lease, "mail");
 	emit(&lease, "mail");
-	assert_int_equal(goes("mail", STORE_EFFECT_PENDING), 1);
+	assert_int_equal(goes("mail", EFFECT_PENDING), 1);
 	assert_int_equal(store_effect_retry(store, 2), RC_OK);
 	check_store();
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 1);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 2);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 1);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
 }
 
 TOPICS_TEST(drop_passes_the_turn_on)
 {
 	struct store_lease lease = reserve("k");
 	static const char large[5000];
-	struct store_effect e;
+	struct effect e;
 	int i;
 
 	for (i = 0; i < 5; i++)
@@ -701,11 +697,11 @@ TOPICS_TEST(drop_passes_the_turn_on)
 	assert_int_equal(store_effect_drop(store, 2), RC_LOST);
 	assert_int_equal(store_effect_drop(store, 3), RC_OK);
 	check_store();
-	end(&e, STORE_EFFECT_DELIVERED);
+	end(&e, EFFECT_DELIVERED);
 	assert_int_equal(store_effect_drop(store, 2), RC_OK);
-	assert_int_equal(goes("mail", STORE_EFFECT_DEAD_LETTER), 4);
+	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 4);
 	assert_int_equal(store_effect_drop(store, 4), RC_OK);
-	assert_int_equal(goes("mail", STORE_EFFECT_DELIVERED), 5);
+	assert_int_equal(goes("mail", EFFECT_DELIVERED), 5);
 	check_store();
 	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 1);
 }
@@ -713,7 +709,7 @@ TOPICS_TEST(drop_passes_the_turn_on)
 static int
 listed(const struct store_effect_filter *filter)
 {
-	struct store_effect row;
+	struct effect row;
 	struct store_cursor *o;
 	int64_t last = 0;
 	enum rc rc;
@@ -723,7 +719,7 @@ listed(const struct store_effect_filter *filter)
 	while ((rc = store_outbox_next(o, &row)) == RC_OK) {
 		assert_true(row.id > last);
 		last = row.id;
-		store_effect_free(&row);
+		effect_free(&row);
 		n++;
 	}
 	assert_int_equal(rc, RC_NOTFOUND);
@@ -745,16 +741,16 @@ TOPICS_TEST(lists_are_filtered_and_as_long_as_they_are)
 	for (i = 0; i < 150; i++)
 		emit(&lease, "mail");
 	emit(&other, "mail");
-	goes("mail", STORE_EFFECT_DELIVERED);
-	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	goes("mail", EFFECT_DELIVERED);
+	goes("mail", EFFECT_DEAD_LETTER);
 	raw("UPDATE once_effect SET updated_at = 0 WHERE id <= 100");
 	before = clock_wall() - HOUR;
 	assert_int_equal(listed(&(struct store_effect_filter){ 0 }), 151);
-	assert_int_equal(listed(&(struct store_effect_filter){
-			     .state = STORE_EFFECT_PENDING }),
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .state = EFFECT_PENDING }),
 	    149);
-	assert_int_equal(listed(&(struct store_effect_filter){
-			     .state = STORE_EFFECT_DELIVERED }),
+	assert_int_equal(
+	    listed(&(struct store_effect_filter){ .state = EFFECT_DELIVERED }),
 	    1);
 	assert_int_equal(
 	    listed(&(struct store_effect_filter){ .scope = "bob" }), 1);
@@ -789,9 +785,9 @@ TOPICS_TEST(gauges_of_the_outbox)
 
 	for (i = 0; i < 6; i++)
 		emit(&lease, "mail");
-	goes("mail", STORE_EFFECT_DELIVERED);
-	goes("mail", STORE_EFFECT_DELIVERED);
-	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	goes("mail", EFFECT_DELIVERED);
+	goes("mail", EFFECT_DELIVERED);
+	goes("mail", EFFECT_DEAD_LETTER);
 	assert_int_equal(gauge(METRICS_IN_OUTBOX_PENDING), 3);
 	assert_int_equal(gauge(METRICS_IN_OUTBOX_DEAD_LETTER), 1);
 	assert_int_equal(gauge(METRICS_IN_OUTBOX_DELIVERED), -1);
@@ -836,7 +832,7 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 
 	for (i = 0; i < 3; i++)
 		emit(&lease, "mail");
-	goes("mail", STORE_EFFECT_DELIVERED);
+	goes("mail", EFFECT_DELIVERED);
 	assert_true(doctor_likes("outbox", NULL));
 	assert_true(doctor_likes("effects", NULL));
 	assert_true(doctor_likes("topics", NULL));
@@ -848,7 +844,7 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 	conf = conf_from("");
 	assert_false(doctor_likes("topics", conf));
 	conf_unref(conf);
-	goes("mail", STORE_EFFECT_DEAD_LETTER);
+	goes("mail", EFFECT_DEAD_LETTER);
 	assert_false(doctor_likes("outbox", NULL));
 	assert_int_equal(store_effect_retry(store, 2), RC_OK);
 	assert_true(doctor_likes("outbox", NULL));
@@ -875,7 +871,7 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 /* Of each key, what was put there last, and what went out last. */
 struct walk {
 	struct store_lease lease[KEYS];
-	struct store_effect tried[KEYS];
+	struct effect tried[KEYS];
 	int64_t delivered[KEYS];
 	uint64_t seed;
 };
@@ -888,7 +884,7 @@ draw(struct walk *w, unsigned n)
 }
 
 static int
-key_index(const struct walk *w, const struct store_effect *e)
+key_index(const struct walk *w, const struct effect *e)
 {
 	int i;
 
@@ -899,7 +895,7 @@ key_index(const struct walk *w, const struct store_effect *e)
 
 /* Nothing earlier of its key is pending. */
 static void
-check_order(const struct store_effect *e)
+check_order(const struct effect *e)
 {
 	char sql[200];
 
@@ -915,7 +911,7 @@ walk_step(struct walk *w)
 {
 	const char *topic = draw(w, 2) == 0 ? "mail" : "sms";
 	unsigned i = draw(w, KEYS);
-	struct store_effect e;
+	struct effect e;
 	int64_t id = 1 + draw(w, 40);
 
 	switch (draw(w, 8)) {
@@ -937,11 +933,11 @@ walk_step(struct walk *w)
 	case 5:
 		if (w->tried[i].id == 0)
 			break;
-		assert_int_equal(try_end(store, &w->tried[i],
-				     (enum store_effect_state)(1 + draw(w, 3)),
-				     draw(w, 2) * HOUR),
+		assert_int_equal(
+		    try_end(store, &w->tried[i],
+			(enum effect_state)(1 + draw(w, 3)), draw(w, 2) * HOUR),
 		    RC_OK);
-		store_effect_free(&w->tried[i]);
+		effect_free(&w->tried[i]);
 		break;
 	case 6:
 		(void)store_effect_retry(store, id);
@@ -957,13 +953,13 @@ walk_step(struct walk *w)
 static void
 walk_ends(struct walk *w)
 {
-	struct store_effect e;
+	struct effect e;
 	bool more = true;
 	int i;
 
 	for (i = 0; i < KEYS; i++)
 		if (w->tried[i].id != 0)
-			end(&w->tried[i], STORE_EFFECT_DELIVERED);
+			end(&w->tried[i], EFFECT_DELIVERED);
 	raw("UPDATE once_effect SET next_at = 0 WHERE next_at > 0");
 	while (more) {
 		more = false;
@@ -973,7 +969,7 @@ walk_ends(struct walk *w)
 				continue;
 			check_order(&e);
 			assert_int_equal(store_effect_begin(store, &e), RC_OK);
-			end(&e, STORE_EFFECT_DELIVERED);
+			end(&e, EFFECT_DELIVERED);
 			more = true;
 		}
 	}

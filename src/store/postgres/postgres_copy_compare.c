@@ -263,8 +263,8 @@ compare_keys(struct postgres_copy *c)
 /* --- an effect ------------------------------------------------------------ */
 
 static const char *
-effect_differs(const struct postgres_copy *c, const struct store_effect *a,
-    const struct store_effect *b)
+effect_differs(const struct postgres_copy *c, const struct effect *a,
+    const struct effect *b)
 {
 	if (a->id != b->id || a->key_id != b->key_id ||
 	    strcmp(a->effect_key, b->effect_key) != 0 ||
@@ -285,8 +285,8 @@ effect_differs(const struct postgres_copy *c, const struct store_effect *a,
 }
 
 static enum rc
-compare_effect(struct postgres_copy *c, const struct store_effect *a,
-    const struct store_effect *b)
+compare_effect(
+    struct postgres_copy *c, const struct effect *a, const struct effect *b)
 {
 	const char *part = b != NULL ? effect_differs(c, a, b) : "row";
 	struct spool *payload = NULL, *copied = NULL;
@@ -295,7 +295,7 @@ compare_effect(struct postgres_copy *c, const struct store_effect *a,
 
 	if (part != NULL)
 		return differs(c, "effect", a->id, part);
-	if (a->state == STORE_EFFECT_DELIVERED)
+	if (a->state == EFFECT_DELIVERED)
 		return RC_OK;
 	rc = store_effect_payload(c->from, a, &payload);
 	if (rc == RC_OK)
@@ -312,7 +312,7 @@ static enum rc
 compare_outboxes(
     struct postgres_copy *c, struct store_cursor *from, struct store_cursor *to)
 {
-	struct store_effect a, b;
+	struct effect a, b;
 	enum rc rc, found;
 
 	while ((rc = store_outbox_next(from, &a)) == RC_OK) {
@@ -321,9 +321,9 @@ compare_outboxes(
 			rc = found;
 		else
 			rc = compare_effect(c, &a, found == RC_OK ? &b : NULL);
-		store_effect_free(&a);
+		effect_free(&a);
 		if (found == RC_OK)
-			store_effect_free(&b);
+			effect_free(&b);
 		if (rc != RC_OK)
 			return rc;
 	}

@@ -311,23 +311,23 @@ postgres_copy_keys(struct postgres_copy *c)
 
 /* Of a delivered effect there is no payload. */
 static void
-effect_send(struct postgres_copy *c, const struct store_effect *e,
+effect_send(struct postgres_copy *c, const struct effect *e,
     const void *payload, size_t n)
 {
-	const bool delivered = e->state == STORE_EFFECT_DELIVERED;
+	const bool delivered = e->state == EFFECT_DELIVERED;
 	const int64_t next = postgres_copy_next(c, e->next_at);
 
 	pg_send(c->pg, PG_QUERY_COPY_EFFECT,
 	    delivered ? "iiusssssdzosiin" : "iiusssssdzosiib", e->id, e->key_id,
 	    e->effect_key, e->scope, e->path, e->key, e->topic,
-	    store_effect_state_name(e->state), e->attempts,
+	    effect_state_name(e->state), e->attempts,
 	    e->has_turn ? next : (int64_t)0, e->reference.data,
 	    e->reference.len, e->last_error, e->created_at, e->updated_at,
 	    payload, n);
 }
 
 static enum rc
-copy_effect(struct postgres_copy *c, const struct store_effect *e)
+copy_effect(struct postgres_copy *c, const struct effect *e)
 {
 	struct spool *payload = NULL;
 	const void *bytes = NULL;
@@ -339,13 +339,13 @@ copy_effect(struct postgres_copy *c, const struct store_effect *e)
 		    "effect %" PRId64 " is being delivered: wait until that "
 		    "has ended",
 		    e->id);
-	if (e->state != STORE_EFFECT_DELIVERED)
+	if (e->state != EFFECT_DELIVERED)
 		rc = store_effect_payload(c->from, e, &payload);
 	if (rc == RC_OK && payload != NULL) {
 		bytes = spool_bytes(payload, &rc);
 		n = (size_t)spool_length(payload);
 	}
-	if (rc == RC_OK && e->state != STORE_EFFECT_DELIVERED && bytes == NULL)
+	if (rc == RC_OK && e->state != EFFECT_DELIVERED && bytes == NULL)
 		bytes = "";
 	if (rc == RC_OK) {
 		effect_send(c, e, bytes, n);
@@ -364,14 +364,14 @@ postgres_copy_effects(struct postgres_copy *c)
 {
 	const struct store_effect_filter all = { 0 };
 	struct store_cursor *cursor;
-	struct store_effect e;
+	struct effect e;
 	enum rc rc;
 
 	if ((rc = store_outbox_list(c->from, &all, &cursor)) != RC_OK)
 		return rc;
 	while (rc == RC_OK && (rc = store_outbox_next(cursor, &e)) == RC_OK) {
 		rc = copy_effect(c, &e);
-		store_effect_free(&e);
+		effect_free(&e);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? RC_OK : rc;

@@ -27,7 +27,7 @@ struct next {
 	const struct store *s;
 	const char *topic;
 	int64_t skip; /* effects that are left to other processes */
-	struct store_effect *effect;
+	struct effect *effect;
 	int64_t now;
 };
 
@@ -46,15 +46,15 @@ run_effect_next(struct pg *pg, void *arg)
 	if ((rc = pg_sync(pg)) == RC_OK && (rc = pg_result(pg)) == RC_OK)
 		rc = postgres_row_next_effect(n->s, pg, n->effect);
 	if (rc == RC_OK && (rc = pg_members(pg, now_of, 1, n)) != RC_OK)
-		store_effect_free(n->effect);
+		effect_free(n->effect);
 	return rc;
 }
 
 /* Steps over effects that were lost to other processes: see
  * postgres_job_next(). */
 enum rc
-postgres_effect_next(struct store *s, const char *topic,
-    struct store_effect *effect, int64_t *at)
+postgres_effect_next(
+    struct store *s, const char *topic, struct effect *effect, int64_t *at)
 {
 	struct next n = { .s = s, .topic = topic, .effect = effect };
 	enum rc rc;
@@ -64,7 +64,7 @@ postgres_effect_next(struct store *s, const char *topic,
 	rc = txn_run(s->pool, TXN_LOOK, run_effect_next, &n);
 	if (n.skip > 0 &&
 	    (rc == RC_NOTFOUND || (rc == RC_OK && effect->next_at > n.now))) {
-		store_effect_free(effect);
+		effect_free(effect);
 		n.skip = 0;
 		atomic_store(&s->effects_lost, 0);
 		rc = txn_run(s->pool, TXN_LOOK, run_effect_next, &n);
@@ -79,7 +79,7 @@ postgres_effect_next(struct store *s, const char *topic,
 /* --- payload -------------------------------------------------------------- */
 
 struct payload {
-	const struct store_effect *effect;
+	const struct effect *effect;
 	struct spool *spool;
 };
 
@@ -118,7 +118,7 @@ run_payload(struct pg *pg, void *arg)
 
 enum rc
 postgres_effect_payload(
-    struct store *s, const struct store_effect *e, struct spool **payload)
+    struct store *s, const struct effect *e, struct spool **payload)
 {
 	struct payload p = { e, NULL };
 	enum rc rc = postgres_read(s, run_payload, &p);
@@ -136,8 +136,8 @@ postgres_effect_payload(
 struct
 try {
 	const struct store *s;
-	const struct store_effect *effect;
-	const struct store_effect_end *end;
+	const struct effect *effect;
+	const struct effect_end *end;
 };
 
 /* One row must change; or returns lost. */
@@ -183,7 +183,7 @@ run_unbegin(struct pg *pg, void *arg)
 }
 
 enum rc
-postgres_effect_begin(struct store *s, struct store_effect *effect)
+postgres_effect_begin(struct store *s, struct effect *effect)
 {
 	struct try t = { s, effect, NULL };
 	enum rc rc;
@@ -217,7 +217,7 @@ pass_turn(struct pg *pg)
 static enum rc
 run_delivered(struct pg *pg, const struct try *t)
 {
-	const struct store_effect *e = t->effect;
+	const struct effect *e = t->effect;
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_EFFECT_DELIVERED, "idio", e->id, e->attempts,
@@ -234,7 +234,7 @@ run_delivered(struct pg *pg, const struct try *t)
 static enum rc
 run_dead(struct pg *pg, const struct try *t)
 {
-	const struct store_effect *e = t->effect;
+	const struct effect *e = t->effect;
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_EFFECT_DEAD, "idis", e->id, e->attempts,
@@ -249,7 +249,7 @@ run_dead(struct pg *pg, const struct try *t)
 static enum rc
 run_again(struct pg *pg, const struct try *t)
 {
-	const struct store_effect *e = t->effect;
+	const struct effect *e = t->effect;
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_EFFECT_AGAIN, "idisi", e->id, e->attempts,
@@ -274,13 +274,13 @@ run_end(struct pg *pg, void *arg)
 	const struct try *t = arg;
 
 	switch (t->end->state) {
-	case STORE_EFFECT_PENDING:
+	case EFFECT_PENDING:
 		return run_again(pg, t);
-	case STORE_EFFECT_DELIVERED:
+	case EFFECT_DELIVERED:
 		return run_delivered(pg, t);
-	case STORE_EFFECT_DEAD_LETTER:
+	case EFFECT_DEAD_LETTER:
 		return run_dead(pg, t);
-	case STORE_EFFECT_NONE:
+	case EFFECT_NONE:
 		break;
 	}
 	assert(!"no end of a try");
@@ -288,13 +288,13 @@ run_end(struct pg *pg, void *arg)
 }
 
 enum rc
-postgres_effect_end(struct store *s, const struct store_effect *effect,
-    const struct store_effect_end *end)
+postgres_effect_end(
+    struct store *s, const struct effect *effect, const struct effect_end *end)
 {
 	struct try t = { s, effect, end };
 	enum rc rc;
 
-	if (end->state == STORE_EFFECT_NONE || end->after < 0 ||
+	if (end->state == EFFECT_NONE || end->after < 0 ||
 	    end->after > STORE_LONGEST)
 		return RC_INVALID;
 	rc = postgres_write(s, run_end, &t);

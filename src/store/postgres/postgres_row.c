@@ -23,7 +23,7 @@ postgres_row_read(struct pg *pg, struct record *r)
 }
 
 static enum rc
-row_read_effect_of_pg(struct pg *pg, struct store_effect *e)
+row_read_effect_of_pg(struct pg *pg, struct effect *e)
 {
 	memset(e, 0, sizeof(*e));
 	return rows_effect_end(e, pg_members(pg, rows_effect, rows_neffect, e));
@@ -41,8 +41,7 @@ postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
 }
 
 enum rc
-postgres_row_next_effect(
-    const struct store *s, struct pg *pg, struct store_effect *e)
+postgres_row_next_effect(const struct store *s, struct pg *pg, struct effect *e)
 {
 	enum rc rc;
 

@@ -30,7 +30,7 @@ struct effect_write {
 	/* of this process's try */
 	int64_t key_id, owner;
 	int attempts; /* begun; at the beginning of a try, before that one */
-	const struct store_effect_end *end;
+	const struct effect_end *end;
 };
 
 static enum rc
@@ -71,7 +71,7 @@ begin_run(struct write *w, struct db *db, int64_t now)
 static enum rc
 delivered(const struct effect_write *e, struct db *db, int64_t now)
 {
-	const struct store_effect_end *end = e->end;
+	const struct effect_end *end = e->end;
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_DELIVERED);
 	enum rc rc;
 
@@ -125,13 +125,13 @@ end_run(struct write *w, struct db *db, int64_t now)
 
 	w->did |= WRITE_MADE_WORK;
 	switch (e->end->state) {
-	case STORE_EFFECT_PENDING:
+	case EFFECT_PENDING:
 		return again(e, db, now);
-	case STORE_EFFECT_DELIVERED:
+	case EFFECT_DELIVERED:
 		return delivered(e, db, now);
-	case STORE_EFFECT_DEAD_LETTER:
+	case EFFECT_DEAD_LETTER:
 		return dead(e, db, now);
-	case STORE_EFFECT_NONE:
+	case EFFECT_NONE:
 		break;
 	}
 	assert(!"no end of a try");
@@ -139,7 +139,7 @@ end_run(struct write *w, struct db *db, int64_t now)
 }
 
 enum rc
-sqlite_effect_begin(struct store *store, struct store_effect *effect)
+sqlite_effect_begin(struct store *store, struct effect *effect)
 {
 	struct effect_write e = {
 		.w.run = begin_run,
@@ -162,8 +162,8 @@ sqlite_effect_begin(struct store *store, struct store_effect *effect)
 }
 
 enum rc
-sqlite_effect_end(struct store *store, const struct store_effect *effect,
-    const struct store_effect_end *end)
+sqlite_effect_end(struct store *store, const struct effect *effect,
+    const struct effect_end *end)
 {
 	struct effect_write e = {
 		.w.run = end_run,
@@ -175,7 +175,7 @@ sqlite_effect_end(struct store *store, const struct store_effect *effect,
 	struct liveness *liveness;
 	enum rc rc;
 
-	if (end->state == STORE_EFFECT_NONE || end->after < 0 ||
+	if (end->state == EFFECT_NONE || end->after < 0 ||
 	    end->after > STORE_LONGEST)
 		return RC_INVALID;
 	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)

@@ -19,7 +19,7 @@
 
 enum rc
 sqlite_effect_next(
-    struct store *store, const char *topic, struct store_effect *e, int64_t *at)
+    struct store *store, const char *topic, struct effect *e, int64_t *at)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -37,8 +37,7 @@ sqlite_effect_next(
 
 /* The caller holds a read transaction open. */
 static enum rc
-read_payload(
-    struct db *db, const struct store_effect *e, struct spool **payload)
+read_payload(struct db *db, const struct effect *e, struct spool **payload)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_EFFECT_PAYLOAD);
 	bool inlined, apart;
@@ -66,7 +65,7 @@ read_payload(
 
 enum rc
 sqlite_effect_payload(
-    struct store *store, const struct store_effect *e, struct spool **payload)
+    struct store *store, const struct effect *e, struct spool **payload)
 {
 	struct store_reader *reader;
 	enum rc rc;

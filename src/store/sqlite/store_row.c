@@ -28,7 +28,7 @@ store_row_read(struct db_stmt *s, struct record *r)
 }
 
 static enum rc
-row_read_effect_of_db(struct db_stmt *s, struct store_effect *e)
+row_read_effect_of_db(struct db_stmt *s, struct effect *e)
 {
 	memset(e, 0, sizeof(*e));
 	return rows_effect_end(e, db_members(s, rows_effect, rows_neffect, e));
@@ -46,7 +46,7 @@ store_row_next(struct db *db, struct db_stmt *s, struct record *r)
 }
 
 enum rc
-store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e)
+store_row_next_effect(struct db *db, struct db_stmt *s, struct effect *e)
 {
 	enum rc rc;
 

@@ -27,7 +27,7 @@ enum rc store_row_read(struct db_stmt *s, struct record *r);
  */
 enum rc store_row_next(struct db *db, struct db_stmt *s, struct record *r);
 enum rc
-store_row_next_effect(struct db *db, struct db_stmt *s, struct store_effect *e);
+store_row_next_effect(struct db *db, struct db_stmt *s, struct effect *e);
 
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the

@@ -10,16 +10,15 @@
 static const char *
 state_name(const struct store_walk *w)
 {
-	return w->effects
-	    ? store_effect_state_name((enum store_effect_state)w->state)
-	    : record_state_name((enum record_state)w->state);
+	return w->effects ? effect_state_name((enum effect_state)w->state)
+			  : record_state_name((enum record_state)w->state);
 }
 
 static void
 count(struct store_walk *w)
 {
 	if (w->effects) {
-		w->sum.delivered += w->state == STORE_EFFECT_DELIVERED;
+		w->sum.delivered += w->state == EFFECT_DELIVERED;
 		return;
 	}
 	w->sum.completed += w->state == RECORD_COMPLETED;
