@@ -13,15 +13,6 @@ BEGIN
 	SELECT RAISE(ABORT, 'once_key: no key begins in this state');
 END;
 
--- name: check_identity
-CREATE TEMP TRIGGER once_check_identity BEFORE INSERT ON main.once_key
-WHEN EXISTS (SELECT 1 FROM main.once_key
-    WHERE identity = NEW.identity AND key = NEW.key AND path = NEW.path
-	AND scope = NEW.scope)
-BEGIN
-	SELECT RAISE(ABORT, 'once_key: another row has this identity');
-END;
-
 -- name: check_update
 CREATE TEMP TRIGGER once_check_update BEFORE UPDATE OF state ON main.once_key
 WHEN OLD.state <> NEW.state AND NOT (

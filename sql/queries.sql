@@ -381,14 +381,17 @@ fingerprint_spec = CASE WHEN ?33 >= 0 THEN ?33 ELSE fingerprint_spec END
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 
--- A key that an accepted request has made is listed from the beginning.
+-- A key that an accepted request has made is listed from the beginning.  A
+-- second row of an identity fails as one without a number: see schema.sql.
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     identity, downstream, created_at, listed)
-SELECT ?1, ?2, ?3, ?4, $record_values, ?33, ?34, ?35, ?12,
-    CASE WHEN ?5 = 'pending'
-	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END
-WHERE ?32 IS NULL;
+VALUES (?1, ?2, ?3, ?4, $record_values, ?33,
+    CASE WHEN ?32 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
+	WHERE identity = ?34 AND key = ?2 AND path = ?3 AND scope = ?4)
+	THEN ?34 END,
+    ?35, ?12, CASE WHEN ?5 = 'pending'
+	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- name: record_write
 UPDATE once_key SET $record_set WHERE $record_was AND ?32 IS NULL;

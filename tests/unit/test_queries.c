@@ -495,32 +495,43 @@ compare(enum record_state from, enum record_state to)
 }
 
 /* The index of identities is not unique. */
-TEST(the_checks_refuse_a_second_row_of_an_identity)
+TEST(a_second_row_of_an_identity_is_not_inserted)
 {
 	static const struct {
-		const char *values;
+		const char *key, *path, *scope;
 		int code;
 	} rows[] = {
-		{ "1, 'k', '/', 's'", SQLITE_CONSTRAINT },
-		{ "1, 'k2', '/', 's'", SQLITE_OK },
-		{ "1, 'k', '/2', 's'", SQLITE_OK },
-		{ "1, 'k', '/', 's2'", SQLITE_OK },
+		{ "k", "/", "s", SQLITE_DONE },
+		{ "k", "/", "s", SQLITE_CONSTRAINT },
+		{ "k2", "/", "s", SQLITE_DONE },
+		{ "k", "/2", "s", SQLITE_DONE },
+		{ "k", "/", "s2", SQLITE_DONE },
 	};
-	sqlite3 *db = with_row(RECORD_COMPLETED);
-	char sql[512];
+	sqlite3 *db = new_database();
+	sqlite3_stmt *s;
 
+	assert_int_equal(sqlite3_prepare_v2(
+			     db, queries_text(QUERY_RECORD_NEW), -1, &s, NULL),
+	    SQLITE_OK);
+	for (int i = 1; i <= sqlite3_bind_parameter_count(s); i++)
+		sqlite3_bind_int(s, i, 1);
+	sqlite3_bind_text(s, 5, "in_progress", -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 7, "0123", -1, SQLITE_STATIC);
+	sqlite3_bind_zeroblob(s, 28, 32);
+	sqlite3_bind_null(s, 21); /* resource */
+	sqlite3_bind_null(s, 31); /* cookie */
+	sqlite3_bind_null(s, 32); /* late token */
+	sqlite3_bind_zeroblob(s, 35, 16);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		snprintf(sql, sizeof(sql),
-		    "INSERT INTO once_key(identity, key, path, scope, state, "
-		    "attempt, token, owner, fingerprint, fingerprint_spec, "
-		    "downstream, "
-		    "retention, created_at, updated_at) "
-		    "VALUES (%s, 'in_progress', 1, '0123', 7, x'00', 1, "
-		    "x'dd', 1, 1, 1)",
-		    rows[i].values);
-		assert_int_equal(
-		    sqlite3_exec(db, sql, NULL, NULL, NULL), rows[i].code);
+		sqlite3_bind_int(s, 1, 10 + (int)i);
+		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 3, rows[i].path, -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 4, rows[i].scope, -1, SQLITE_STATIC);
+		if (sqlite3_step(s) != rows[i].code)
+			fail_msg("row %zu: %s", i, sqlite3_errmsg(db));
+		sqlite3_reset(s);
 	}
+	sqlite3_finalize(s);
 	sqlite3_close(db);
 }
 
