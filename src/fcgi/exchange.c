@@ -1,7 +1,7 @@
 /*
  * Sends an answer as FastCGI records: the worker sends as much as the peer
  * takes at once, and the leader sends the rest.  Or sends a handler's output
- * as it comes.  Declared in mux.h; exchange.h is for mux.c.
+ * as it comes.
  *
  * An answer is never copied.  A full STDOUT record is FCGI_CONTENT_MAX bytes
  * and its header, 64 KiB without padding.  So the position in the records
@@ -18,7 +18,6 @@
 
 #include "fault.h"
 #include "log.h"
-#include "mux.h"
 
 #include "conn.h"
 #include "exchange.h"

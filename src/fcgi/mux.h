@@ -11,14 +11,11 @@
 #ifndef MUX_H
 #define MUX_H
 
-#include "answer.h"
 #include "conf.h"
 #include "peers.h"
-#include "request.h"
 
 struct mux;
-/* A request and its answer: an exchange (RFC 9113, section 8.1). */
-struct exchange;
+struct exchange; /* see exchange.h */
 
 /*
  * Starts the standby thread.  Takes a reference to the configuration; the
@@ -64,21 +61,5 @@ void mux_close(struct mux *m, int64_t until_mono);
  * meanwhile may serve connections.  NULL: mux_stop() was called and the queue
  * is empty. */
 struct exchange *mux_next(struct mux *m);
-
-const struct request *exchange_request(const struct exchange *x);
-const struct conf *exchange_conf(const struct exchange *x);
-
-/* Sends the whole answer and ends the exchange.  Takes over *answer, which is
- * reset.  Never blocks: the leader sends the bytes that the peer does not take
- * at once.  The response to HEAD gets no body. */
-void exchange_answer(struct exchange *x, struct answer *answer);
-
-/* Sends some output of a handler unchanged.  Blocks at most io_timeout without
- * progress, and not after mux_stop_waiting().  RC_CLOSED: the peer is gone. */
-enum rc exchange_write(struct exchange *x, const void *data, size_t len);
-
-/* Ends an exchange after exchange_write().  broken: the output is not whole,
- * so the connection is closed without FCGI_END_REQUEST. */
-void exchange_end(struct exchange *x, int app_status, bool broken);
 
 #endif

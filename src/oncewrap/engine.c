@@ -171,7 +171,7 @@ respond(struct job *job, enum decision decision)
 		respond_log(job->rq, "replay", job->answer->response.status);
 		break;
 	case DECIDE_NOT_KEPT:
-		replay_not_kept(&job->record, job->conf, job->rq, job->answer);
+		respond_not_kept(job->answer, &job->record, job->conf, job->rq);
 		break;
 	case DECIDE_BUSY:
 		busy(job);

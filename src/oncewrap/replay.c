@@ -8,7 +8,6 @@
 
 #include "date.h"
 #include "fault.h"
-#include "respond.h"
 #include "replay.h"
 
 enum rc
@@ -78,17 +77,4 @@ replay_mark(struct store *store, const struct conf_route *rule,
 		    response, (const char *const *)drop->item, drop->n);
 	replay_add_expires(store, response, expiry(store, rule, record));
 	(void)response_add(response, "Idempotent-Replayed", "true");
-}
-
-void
-replay_not_kept(const struct record *record, const struct conf *conf,
-    const struct request *rq, struct answer *answer)
-{
-	struct problem problem;
-
-	memset(&problem, 0, sizeof(problem));
-	problem.code = PROBLEM_RESPONSE_NOT_KEPT;
-	problem.original_status = record->status;
-	problem.completed_at = record->updated_at;
-	respond_problem(answer, &problem, conf, rq);
 }

@@ -6,7 +6,6 @@
 
 #include "answer.h"
 #include "conf.h"
-#include "request.h"
 #include "store.h"
 
 /*
@@ -23,10 +22,6 @@ enum rc replay_fetch(struct store *store, const struct store_identity *identity,
 /* Adds the fields of a replay to the response from replay_fetch(). */
 void replay_mark(struct store *store, const struct conf_route *rule,
     const struct record *record, struct answer *answer);
-
-/* Answers for a key that completed without a stored response. */
-void replay_not_kept(const struct record *record, const struct conf *conf,
-    const struct request *rq, struct answer *answer);
 
 /* Adds Idempotency-Expires: expires_at is store time, 0 for never. */
 void replay_add_expires(

@@ -55,6 +55,19 @@ respond_problem(struct answer *answer, struct problem *problem,
 }
 
 void
+respond_not_kept(struct answer *answer, const struct record *record,
+    const struct conf *conf, const struct request *rq)
+{
+	struct problem problem;
+
+	memset(&problem, 0, sizeof(problem));
+	problem.code = PROBLEM_RESPONSE_NOT_KEPT;
+	problem.original_status = record->status;
+	problem.completed_at = record->updated_at;
+	respond_problem(answer, &problem, conf, rq);
+}
+
+void
 respond_log(const struct request *rq, const char *event, int status)
 {
 	if (rq->log != NULL)

@@ -27,6 +27,10 @@ void respond_problem(struct answer *answer, struct problem *problem,
 void respond_refuse(struct answer *answer, enum problem_code code,
     const char *detail, const struct conf *conf, const struct request *rq);
 
+/* For a key that completed without a stored response. */
+void respond_not_kept(struct answer *answer, const struct record *record,
+    const struct conf *conf, const struct request *rq);
+
 /* Logs that the request is answered with that status. */
 void respond_log(const struct request *rq, const char *event, int status);
 

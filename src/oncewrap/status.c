@@ -318,7 +318,7 @@ show_result(struct store *store, const struct conf *conf,
 	case DECIDE_NOT_KEPT:
 		rc = store_make_durable(store, record);
 		if (rc == RC_OK)
-			replay_not_kept(record, conf, rq, answer);
+			respond_not_kept(answer, record, conf, rq);
 		return rc;
 	case DECIDE_GONE:
 		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);

@@ -16,6 +16,7 @@
 
 #include "cgicrlf.h"
 #include "cgistatus.h"
+#include "exchange.h"
 #include "fault.h"
 #include "log.h"
 #include "metrics.h"

@@ -23,6 +23,7 @@
 
 #include "clock.h"
 #include "conf_fixture.h"
+#include "exchange.h"
 #include "fcgi.h"
 #include "limit.h"
 #include "log.h"
