@@ -239,6 +239,78 @@ def test_a_copy_from_between_two_checkpoints_of_one_log_is_noticed(t):
     once.wait_log('event=store-went-back')
 
 
+def test_a_copy_is_noticed_though_nothing_was_asked_since_a_move(t):
+    once = start(t, server={'sweep_interval': '1h'})
+    for i in range(40):
+        first(once.post('k%d' % i), 201)
+    # The file has room, so that its length tells nothing.
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+    shutil.copyfile(once.database, t.path('older'))
+    keys = ['b%d' % i for i in range(60)]
+    for key in keys:
+        first(once.post(key), 201)
+    move_log(once)
+    ran = len(t.ledger())
+    shutil.copyfile(t.path('older'), once.database)
+    # The daemon still has pages of what was there.
+    problem(once.post('new'), 'store-unavailable', acted=True)
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
+def test_a_backup_from_before_a_handlers_checkpoint_is_noticed(t):
+    """It has what was in the log by then, and so its seal."""
+    for name, backup in (
+            ('shell', lambda once: shell(once, '.backup ' + t.path('shell'))),
+            ('oncectl', lambda once: once.ctl('backup', t.path('oncectl')))):
+        once = start(t, server={'sweep_interval': '1h'}, name='once-' + name)
+        # The file has room, so that its length tells nothing.
+        shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+              'zeroblob(300000)); DROP TABLE room')
+        first(once.post('a'), 201)
+        backup(once)
+        keys = ['b%d' % i for i in range(60)]
+        for key in keys:
+            first(once.post(key), 201)
+        move_log(once)
+        for i in range(8):
+            first(once.post('newest%d' % i), 201)
+        ran = len(t.ledger())
+        shutil.copyfile(t.path(name), once.database)
+        # The daemon forgets the pages that it knows.
+        shell(once, 'CREATE TABLE other(a)')
+        for key in keys:
+            problem(once.post(key), 'store-unavailable', acted=True)
+        eq(len(t.ledger()), ran)
+        once.wait_log('event=store-went-back')
+        once.kill()
+
+
+def test_a_backup_is_noticed_whatever_the_file_has(t):
+    """Nothing but the end of the log has come since."""
+    once = start(t, server={'sweep_interval': '1h'})
+    first(once.post('a'), 201)
+    once.ctl('backup', t.path('copy'))
+    shell(once, 'PRAGMA wal_checkpoint(TRUNCATE)')
+    shutil.copyfile(t.path('copy'), once.database)
+    problem(once.post('a'), 'store-unavailable', acted=True)
+    once.wait_log('event=store-went-back')
+    # A start with it goes on from its seal.
+    for n in range(2):
+        once.kill()
+        for suffix in ('-wal', '-shm'):
+            if os.path.exists(once.database + suffix):
+                os.remove(once.database + suffix)
+        if n == 0:
+            shutil.copyfile(t.path('copy'), once.database)
+        once.start()
+        eq(once.post('a').replayed, 'true')
+
+
 def test_a_copy_that_lacks_no_key_but_an_attempt_is_noticed(t):
     for name, restore in (
             ('restore', lambda once: overwrite(t.path('restore'),

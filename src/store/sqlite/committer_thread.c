@@ -151,14 +151,14 @@ run_one(struct committer *c, struct write *w)
 static enum rc
 thread_end(struct committer *c, enum rc rc)
 {
-	const bool seal = committer_is_log_long(c);
+	bool move = committer_is_log_long(c);
 	uint64_t before = db_commits(c->db);
 	int64_t begun;
 
-	if (rc == RC_OK && (seal || c->again))
-		rc = store_guard_seal(c->guard, c->db);
+	if (rc == RC_OK && (move || c->again))
+		rc = store_guard_seal(c->guard, c->db, move);
 	if (rc == RC_OK)
-		rc = store_guard_base(c->guard, c->db);
+		rc = store_guard_base(c->guard, c->db, &move);
 	if (rc == RC_OK)
 		rc = store_guard_note(c->guard, c->db);
 	if (rc == RC_OK) {
@@ -169,12 +169,12 @@ thread_end(struct committer *c, enum rc rc)
 		if (rc == RC_OK)
 			rc = store_guard_mapped(c->guard);
 		if (rc == RC_OK)
-			store_guard_commit(c->guard);
+			store_guard_commit(c->guard, c->db);
 		if (rc != RC_OK)
 			c->tainted = true;
 		else if (db_commits(c->db) != before) {
 			c->tainted = false;
-			c->sealed |= seal;
+			c->sealed |= move;
 			committer_took(c, clock_mono_us() - begun);
 		}
 	}

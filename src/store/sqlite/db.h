@@ -198,6 +198,11 @@ uint64_t db_log_salt(struct db *db);
  * Called in a transaction that writes. */
 uint32_t db_log_moved(struct db *db);
 
+/* The present end of the log, or 0; and whether all before such an end is in
+ * the file by now. */
+uint64_t db_log_end(struct db *db);
+bool db_log_is_moved(struct db *db, uint64_t end);
+
 /*
  * Whether a file that SQLite has mapped was truncated.  From then on nothing
  * that was read means anything, and a COMMIT that succeeded may not have been

@@ -8,11 +8,13 @@
 #include "db_impl.h"
 
 /* SQLite's format of the log's index: the bytes that are mapped at once, and
- * the places of the number of frames, of the salt, and of the number of frames
- * that were to be moved into the file, in words of 32 bits. */
+ * the places of the number of frames, of the salt, and of the numbers of frames
+ * that were moved into the file, and that were to be moved, in words of 32
+ * bits. */
 #define SHM_REGION 32768
 #define SHM_FRAMES 4
 #define SHM_SALT   8
+#define SHM_DONE   24
 #define SHM_MOVED  32
 
 static enum rc
@@ -110,6 +112,26 @@ db_log_moved(struct db *db)
 	volatile uint32_t *index = guard_index(db);
 
 	return index == NULL ? 0 : index[SHM_MOVED];
+}
+
+uint64_t
+db_log_end(struct db *db)
+{
+	volatile uint32_t *index = guard_index(db);
+
+	return index == NULL
+	    ? 0
+	    : (uint64_t)index[SHM_SALT] << 32 | index[SHM_FRAMES];
+}
+
+bool
+db_log_is_moved(struct db *db, uint64_t end)
+{
+	volatile uint32_t *index = guard_index(db);
+
+	/* A log begins anew when all of it was moved. */
+	return index != NULL &&
+	    (index[SHM_SALT] != end >> 32 || index[SHM_DONE] >= (uint32_t)end);
 }
 
 enum rc

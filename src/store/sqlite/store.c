@@ -131,7 +131,8 @@ leave_mark(struct store *store)
 	db_bindf(s, "i", sqlite_now(store));
 	if ((rc = db_step_done(s)) != RC_OK ||
 	    (rc = store_guard_past(&store->guard, store->writer)) != RC_OK ||
-	    (rc = store_guard_seal(&store->guard, store->writer)) != RC_OK)
+	    (rc = store_guard_seal(&store->guard, store->writer, true)) !=
+		RC_OK)
 		return rc;
 	return db_step_done(db_stmt(store->writer, QUERY_KEPT_MEND));
 }

@@ -348,6 +348,9 @@ backup_copy(struct backup *b, uint64_t *bytes)
 	    (fstat(b->fd, &st) == -1 || (uint64_t)st.st_size != *bytes))
 		rc = backup_fail(
 		    b, RC_IO, "%s: is not as long as was written", b->partial);
+	if (rc == RC_OK &&
+	    (rc = store_guard_copied(&b->store->guard, b->fd)) != RC_OK)
+		rc = backup_fail(b, rc, "%s: %s", b->partial, rc_text(rc));
 	return rc;
 }
 

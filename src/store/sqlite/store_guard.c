@@ -233,8 +233,13 @@ store_guard_note(struct store_guard *g, struct db *db)
 }
 
 void
-store_guard_commit(struct store_guard *g)
+store_guard_commit(struct store_guard *g, struct db *db)
 {
+	if (atomic_load(&g->due) != g->seal) {
+		atomic_store(&g->due_end, 0);
+		atomic_store(&g->due, g->seal);
+		atomic_store(&g->due_end, db_log_end(db));
+	}
 	g->id = g->new_id;
 	g->least = g->seal;
 	g->log = g->new_log;

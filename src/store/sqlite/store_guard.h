@@ -52,6 +52,8 @@ struct store_guard {
 	int64_t page, page_size;   /* the page of once_meta */
 	_Atomic uint64_t sealed;   /* the highest seal; 0: none yet */
 	_Atomic int64_t file_size; /* it never shrinks */
+	_Atomic uint64_t due;      /* the seal that was committed last, */
+	_Atomic uint64_t due_end;  /* and db_log_end() after it; 0: none */
 
 	/* used by the writing thread only, but for the secret, which is set
 	 * before others start: the past that it has read */
@@ -103,16 +105,18 @@ enum rc store_guard_find(struct store_guard *g, struct db *db);
 enum rc store_guard_file(struct store_guard *g, struct db *db);
 
 /* Called after store_guard_past(), in a transaction after which the log is
- * moved into the file, or that begins an attempt of a key that was there: sets
- * the next seal. */
-enum rc store_guard_seal(struct store_guard *g, struct db *db);
+ * moved into the file (moves), or that begins an attempt of a key that was
+ * there: sets the next seal. */
+enum rc store_guard_seal(struct store_guard *g, struct db *db, bool moves);
 
 /*
  * Called before each COMMIT, and after store_guard_past().  In a new log sets
  * the next seal, and the one that the log stands on; and the next seal where a
- * part of the log was moved into the file since the last COMMIT.
+ * part of the log was moved into the file since the last COMMIT.  *move becomes
+ * true if the log is to be moved after this transaction, because the last move
+ * had no seal of its own.
  */
-enum rc store_guard_base(struct store_guard *g, struct db *db);
+enum rc store_guard_base(struct store_guard *g, struct db *db, bool *move);
 
 /* Called before anything else is made of the content.  RC_WENT_BACK: the file
  * is older than its log. */
@@ -122,6 +126,13 @@ enum rc store_guard_fits(struct store_guard *g, struct db *db);
  * 0: there is none. */
 void store_guard_read_seal(
     struct store_guard *g, const unsigned char *bytes, size_t n);
+
+/*
+ * fd is a whole copy of the database.  Marks its seal as that of a copy: put
+ * over the database it is noticed, whatever was written to that since.  A
+ * process that is started with the copy goes on from the seal's number.
+ */
+enum rc store_guard_copied(const struct store_guard *g, int fd);
 
 /* RC_WENT_BACK, also from all later calls, if a mapped file was truncated.
  * Called after a COMMIT; the other checks call it themselves. */
@@ -140,7 +151,7 @@ enum rc store_guard_secret(struct db *db, const struct identity_seed *seed);
  * store_guard_past() misses the new keys of this transaction if they are not
  * there. */
 enum rc store_guard_note(struct store_guard *g, struct db *db);
-void store_guard_commit(struct store_guard *g);
+void store_guard_commit(struct store_guard *g, struct db *db);
 
 /* Writes a few words for RC_REPLACED and RC_WENT_BACK into why. */
 void store_guard_why(const struct store_guard *g, char *why, size_t size);

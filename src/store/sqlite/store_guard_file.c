@@ -10,6 +10,15 @@
  * are in the log too.  Handlers and other programs move the log without a new
  * seal: so the next transaction after such a move sets one.
  *
+ * A copy that was made through SQLite (.backup) has the log's seal, and a later
+ * move without a new seal gives the file the same one.  So a seal that is the
+ * last one before a move is even, and the others are odd.  Where the file got
+ * an odd one, the next transaction sets an even one and moves the log again.
+ * A copy by oncectl backup has no complement: see store_guard_copied().
+ *
+ * The log's index tells what any process has moved.  Once the log was moved
+ * beyond the last seal, the file must have that seal.
+ *
  * A third number, the base, says which seal the file had when the log began
  * anew: by then SQLite had synced the file.  So after a start, too, a file with
  * a lower seal is known not to be the one that the log belongs to.  The seal
@@ -17,6 +26,7 @@
  */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,31 +60,35 @@ number_put(unsigned char *bytes, uint64_t n)
 		bytes[i] = (unsigned char)(n >> (56 - 8 * i));
 }
 
-/* The seal at that place, or 0. */
+/* The seal at that place, or 0.  *copied: it is that of a copy. */
 static uint64_t
-get_seal(const unsigned char *bytes)
+get_seal(const unsigned char *bytes, bool *copied)
 {
-	const uint64_t n = number_get(bytes);
+	const uint64_t n = number_get(bytes), check = number_get(bytes + 8);
 
-	return n == ~number_get(bytes + 8) ? n : 0;
+	*copied = check == n;
+	return check == ~n || *copied ? n : 0;
 }
 
 void
 store_guard_read_seal(
     struct store_guard *g, const unsigned char *bytes, size_t n)
 {
-	g->seal = n >= SEAL_LEN ? get_seal(bytes) : 0;
-	g->base =
-	    n == BASE_LEN && g->seal != 0 ? number_get(bytes + SEAL_LEN) : 0;
+	bool copied = false;
+
+	g->seal = n >= SEAL_LEN ? get_seal(bytes, &copied) : 0;
+	g->base = n == BASE_LEN && g->seal != 0 && !copied
+	    ? number_get(bytes + SEAL_LEN)
+	    : 0;
 }
 
 enum rc
-store_guard_seal(struct store_guard *g, struct db *db)
+store_guard_seal(struct store_guard *g, struct db *db, bool moves)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_META_SEAL);
 	unsigned char bytes[BASE_LEN];
 
-	g->seal++;
+	g->seal += (g->seal & 1) == moves ? 1 : 2;
 	number_put(bytes, g->seal);
 	number_put(bytes + 8, ~g->seal);
 	number_put(bytes + SEAL_LEN, g->base);
@@ -83,36 +97,82 @@ store_guard_seal(struct store_guard *g, struct db *db)
 }
 
 enum rc
-store_guard_base(struct store_guard *g, struct db *db)
+store_guard_base(struct store_guard *g, struct db *db, bool *move)
 {
+	enum rc rc;
+
 	g->new_log = db_log_salt(db);
 	g->new_moved = db_log_moved(db);
 	if (g->new_log == g->log && g->new_moved == g->moved)
 		return RC_OK;
 	if (g->new_log != g->log && g->below > g->base)
 		g->base = g->below;
-	return store_guard_seal(g, db);
+	if ((rc = store_guard_file(g, db)) != RC_OK)
+		return rc;
+	*move |= (atomic_load(&g->sealed) & 1) != 0;
+	return store_guard_seal(g, db, *move);
+}
+
+/* The next place for a seal on the page, from p on; NULL: there is none. */
+static unsigned char *
+next_seal(const struct store_guard *g, unsigned char *p, unsigned char *end)
+{
+	const size_t len = sizeof(g->secret);
+
+	p = memmem(p, (size_t)(end - p), g->secret, len);
+	return p != NULL && end - p >= (ptrdiff_t)len + SEAL_LEN ? p + len
+								 : NULL;
 }
 
 /* The highest seal on the page: a row that was changed may have left its former
  * bytes there. */
 static uint64_t
-seal_of_page(
-    const struct store_guard *g, const unsigned char *page, size_t size)
+seal_of_page(const struct store_guard *g, unsigned char *page, size_t size)
 {
-	const unsigned char *p = page, *end = page + size;
-	const size_t len = sizeof(g->secret);
+	unsigned char *p = page;
 	uint64_t seal, highest = 0;
+	bool copied;
 
-	while ((p = memmem(p, (size_t)(end - p), g->secret, len)) != NULL) {
-		p += len;
-		if (end - p < SEAL_LEN)
-			break;
-		seal = get_seal(p);
-		if (seal > highest)
+	while ((p = next_seal(g, p, page + size)) != NULL) {
+		seal = get_seal(p, &copied);
+		if (seal > highest && !copied)
 			highest = seal;
 	}
 	return highest;
+}
+
+enum rc
+store_guard_copied(const struct store_guard *g, int fd)
+{
+	const size_t size = (size_t)g->page_size;
+	const off_t place = (off_t)((g->page - 1) * g->page_size);
+	unsigned char *page = malloc(size), *p = page;
+	enum rc rc = RC_OK;
+
+	if (page == NULL)
+		return RC_NOMEM;
+	if (pread(fd, page, size, place) != (ssize_t)size)
+		rc = RC_IO;
+	while (rc == RC_OK && (p = next_seal(g, p, page + size)) != NULL)
+		memcpy(p + 8, p, 8);
+	if (rc == RC_OK && pwrite(fd, page, size, place) != (ssize_t)size)
+		rc = RC_IO;
+	free(page);
+	return rc;
+}
+
+/* The lowest seal that the file must have. */
+static uint64_t
+seal_due(struct store_guard *g, struct db *db)
+{
+	const uint64_t known = atomic_load(&g->sealed);
+	const uint64_t end = atomic_load(&g->due_end);
+	const uint64_t due = atomic_load(&g->due);
+
+	return due > known && end != 0 && end == atomic_load(&g->due_end) &&
+		db_log_is_moved(db, end)
+	    ? due
+	    : known;
 }
 
 /* *what is wrong with the file, or NULL. */
@@ -120,9 +180,9 @@ static enum rc
 compare_file(struct store_guard *g, struct db *db, unsigned char *page,
     const char **what)
 {
-	const uint64_t known = atomic_load(&g->sealed);
+	const uint64_t lowest = seal_due(g, db);
 	int64_t longest = atomic_load(&g->file_size), length = 0;
-	uint64_t seal = 0, before = known;
+	uint64_t seal = 0, before = atomic_load(&g->sealed);
 	enum rc rc;
 
 	*what = NULL;
@@ -132,7 +192,7 @@ compare_file(struct store_guard *g, struct db *db, unsigned char *page,
 		return rc;
 	if (rc == RC_OK)
 		seal = seal_of_page(g, page, (size_t)g->page_size);
-	if (seal < known)
+	if (seal < lowest)
 		*what = "an older copy, or another file, was copied over it";
 	else if (length < longest)
 		*what = "its file was truncated";
