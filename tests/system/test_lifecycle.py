@@ -733,6 +733,26 @@ def test_sighup_with_a_bad_file_keeps_the_old_one(t):
     eq(once.post('k').replayed, 'true')
 
 
+def test_sighup_with_an_unknown_user_changes_nothing(t):
+    once = t.once(handler=t.sh('status 201; echo old'))
+    once.defaults['handler'] = t.sh('status 201; echo new')
+    once.server['log'] = t.path('new.log')
+    for n, (option, part) in enumerate((('allow_peers', 'root, no-such'),
+                                        ('socket_group', 'no-such')), 1):
+        once.server[option] = part
+        once.write_conf()
+        once.hup()
+        once.wait_log('event=reload-failed .*%s: no such' % option)
+        first(once.post('k%d' % n), 201, b'old\n')
+        eq(t.exists('new.log'), False)
+        del once.server[option]
+    once.write_conf()
+    once.hup()
+    wait_until(lambda: t.exists('new.log') and b'event=reloaded' in
+               t.read('new.log'), 'it is reloaded')
+    first(once.post('k3'), 201, b'new\n')
+
+
 def test_options_that_a_reload_leaves_alone_are_named(t):
     once = t.once(handler=t.sh(OK), server={'busy_timeout': '5000ms'})
     once.server.update(busy_timeout='5s', io_timeout='7s', log='stderr',

@@ -148,6 +148,7 @@ def test_a_lost_handler_is_answered_when_its_child_has_ended(t):
 
 def test_a_child_of_another_user_is_found_without_root(t):
     base.need_root()
+    base.need_others_processes()
     os.chmod(t.dir, 0o777)
     may = '+setuid,+setgid,+kill'
     lost = Lost(t, ', start_new_session=True', user=str(APP), group='games',

@@ -86,6 +86,7 @@ except PermissionError:
 
 
 def test_ambient_capabilities_do_not_reach_a_reconciler(t):
+    base.need_others_processes()
     www = pwd.getpwnam('www-data')
     program = t.sh(STATUS % 'reconciler' + 'printf "Status: 201\\r\\n'
                    'Idempotency-Outcome: completed\\r\\n\\r\\n"')

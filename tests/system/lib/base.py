@@ -58,6 +58,14 @@ def need(program):
     return path
 
 
+def need_others_processes():
+    """/proc shows those of other users to a user that is not root."""
+    with open('/proc/self/mountinfo') as f:
+        proc = [line for line in f if line.split()[4] == '/proc']
+    if 'hidepid=' in proc[-1]:
+        raise Skip('needs /proc without hidepid')
+
+
 def listener(t, name='inherited.sock'):
     """A unix socket that listens, to be inherited."""
     s = socket.socket(socket.AF_UNIX)
