@@ -554,7 +554,7 @@ RETURNING downstream, coalesce(recovery_point, 'started') AS recovery_point;
 -- found by age, because the queue may be long.
 -- name: job_abandoned
 SELECT $row FROM once_key k
-WHERE k.state = 'pending' AND k.expires_at <= $now
+WHERE k.state = 'pending' AND k.expires_at <= $1
 ORDER BY k.expires_at LIMIT 8;
 
 -- name: status
@@ -610,14 +610,8 @@ WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
 	body = $11
     WHERE $own_attempt RETURNING k.id, k.expires_at)
 
--- name: finish_completed
-$completed,
-unneeded AS (SELECT id FROM done),
-$without_request
-SELECT expires_at FROM done;
-
--- The same in a transaction that takes place only if the attempt is finished:
--- the division fails if not.  A stored request is left to request_erase.
+-- For a transaction that takes place only if the attempt is finished: the
+-- division fails if not.  A stored request is left to request_erase.
 -- name: finish_surely
 $completed
 SELECT max(expires_at), 1 / count(*) FROM done;
@@ -625,24 +619,6 @@ SELECT max(expires_at), 1 / count(*) FROM done;
 -- Of a key that finish_surely has completed.
 -- name: finished
 SELECT expires_at FROM once_key WHERE id = $1 AND state = 'completed';
-
--- $3 is the retention, $4 the pause before a worker runs it again; NULL: no
--- worker does.  The pause is not part of the retention.
--- $6: nothing happened.  The key loses its fingerprint, unless a worker runs
--- the stored request again, or the handler has reached a recovery point.
--- name: finish_released
-WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
-	updated_at = $now,
-	expires_at = $server_clock + $3::bigint + coalesce($4::bigint, 0),
-	queued_at = CASE WHEN k.accepted THEN $now + $4::bigint END,
-	last_error = $5,
-	fingerprint_spec = CASE WHEN $6::boolean AND k.recovery_point IS NULL
-	    AND NOT (k.accepted AND $4::bigint IS NOT NULL)
-	    THEN 0 ELSE k.fingerprint_spec END
-    WHERE $own_attempt RETURNING k.id, k.accepted, k.expires_at),
-unneeded AS (SELECT id FROM done WHERE NOT accepted),
-$without_request
-SELECT expires_at FROM done;
 
 -- $3 says that all processes of the attempt have exited.
 -- name: finish_unknown
@@ -672,19 +648,6 @@ unneeded AS (SELECT id FROM done),
 $without_request
 SELECT expires_at FROM done;
 
--- An accepted key that no worker claimed within its retention.
--- name: abandon
-WITH done AS (UPDATE once_key k SET state = 'completed', queued_at = NULL,
-	updated_at = $now, expires_at = $server_clock + k.retention, kept = $2,
-	status = $3::bigint, kind = $4::bigint, response_version = $5::bigint,
-	body_length = $6, last_error = NULL, reason = $7, headers = $8,
-	body = $9
-    WHERE k.id = $1::bigint AND k.state = 'pending' AND k.expires_at <= $now
-    RETURNING k.id, k.expires_at),
-unneeded AS (SELECT id FROM done),
-$without_request
-SELECT expires_at FROM done;
-
 -- A piece of a large body.
 -- name: piece_new
 INSERT INTO once_piece(key_id, piece, body)
@@ -707,49 +670,6 @@ SELECT attempt::bigint, exit_status::bigint, signal::bigint, length, output
 FROM once_refused WHERE key_id = $1;
 
 -- Finding out what happened --------------------------------------------------
-
--- These keys have no lease.  The change names the attempt ($2), and the number
--- of tries begun ($3), as a reconciler read them.  It changes nothing if the
--- key was settled, or another try was begun, since that read.  An operator ($4)
--- may resolve a key after any number of tries, and dead letters too.
--- list: open_attempt
-k.id = $1::bigint AND k.attempt = $2::bigint
-AND ((k.state = 'unknown' AND k.reconcile_attempts = $3::bigint)
-    OR (k.state IN ('unknown', 'dead_letter') AND $4::boolean))
-
--- name: resolve_completed
-WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
-	updated_at = $now, expires_at = $server_clock + k.retention, kept = $5,
-	status = $6::bigint, kind = $7::bigint, response_version = $8::bigint,
-	body_length = $9, last_error = NULL, reason = $10, headers = $11,
-	body = $12
-    WHERE $open_attempt RETURNING k.id, k.expires_at),
-unneeded AS (SELECT id FROM done),
-$without_request
-SELECT expires_at FROM done;
-
--- $5 is the pause before a worker runs it again; NULL: no worker does.
--- It is known that nothing happened: as in finish_released.
--- name: resolve_released
-WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
-	updated_at = $now, expires_at = $server_clock + k.retention,
-	queued_at = CASE WHEN k.accepted THEN $now + $5::bigint END,
-	last_error = $6,
-	fingerprint_spec = CASE WHEN k.recovery_point IS NULL
-	    AND NOT (k.accepted AND $5::bigint IS NOT NULL)
-	    THEN 0 ELSE k.fingerprint_spec END
-    WHERE $open_attempt RETURNING k.id, k.accepted, k.expires_at),
-unneeded AS (SELECT id FROM done WHERE NOT accepted),
-$without_request
-SELECT expires_at FROM done;
-
--- name: resolve_dead
-WITH done AS (UPDATE once_key k SET state = 'dead_letter', $lease_ends,
-	updated_at = $now, last_error = $4
-    WHERE k.id = $1 AND k.attempt = $2::bigint AND k.state = 'unknown'
-	AND k.reconcile_attempts = $3::bigint
-    RETURNING k.id)
-SELECT id FROM done;
 
 -- Processes of the attempt may still act.  Only one host can tell: lock_file is
 -- its number.  Other hosts leave the key to that host, until reconcile_claim or

@@ -74,18 +74,8 @@ struct store_tally {
 	    enum decision *decision, struct record *found), \
 	    (s, what, lease, decision, found)) \
 	X(struct store_outcome *, outcome_new, (struct store *s), (s)) \
-	X(enum rc, finish, (struct store *s, const struct store_lease *lease, \
-	    int64_t retention, struct store_outcome **outcome, \
-	    struct store_finished *done), \
-	    (s, lease, retention, outcome, done)) \
-	X(enum rc, resolve, (struct store *s, int64_t id, \
-	    const struct store_tries *tries, struct store_outcome **outcome), \
-	    (s, id, tries, outcome)) \
-	X(enum rc, resolve_by_operator, (struct store *s, int64_t id, \
-	    int attempt, struct store_outcome **outcome), \
-	    (s, id, attempt, outcome)) \
-	X(enum rc, abandon, (struct store *s, int64_t id, \
-	    struct store_outcome **outcome), (s, id, outcome)) \
+	X(enum rc, outcome_do, (struct store *s, struct outcome_change *o, \
+	    struct store_outcome **outcome), (s, o, outcome)) \
 	X(enum rc, make_durable, (struct store *s, \
 	    const struct record *record), (s, record)) \
 	X(bool, wait, (struct store *s, uint64_t *generation, \
@@ -106,8 +96,6 @@ struct store_tally {
 	X(enum rc, job_start, (struct store *s, const struct record *job, \
 	    const struct store_reservation *terms, struct store_lease *lease), \
 	    (s, job, terms, lease)) \
-	X(enum rc, job_abandoned, (struct store *s, struct record *job), \
-	    (s, job)) \
 	X(bool, wait_work, (struct store *s, uint64_t *generation, \
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(int, watch, (const struct store *s), (s)) \
@@ -191,6 +179,11 @@ enum rc store_tx_look(struct store *s, tx_body *body, void *arg);
 /* One that writes; how: TX_BEGINS and so on.  Returns when it is durable.  What
  * the body returned other than RC_OK rolls it back. */
 enum rc store_tx_write(struct store *s, unsigned how, tx_body *body, void *arg);
+
+/* Records the outcome that is a part of *o by store_outcome_run(): see
+ * store_finish(). */
+enum rc store_outcome_do(
+    struct store *s, struct outcome_change *o, struct store_outcome **outcome);
 
 /* What the identities of a key have in the index, from range[0] to range[1], as
  * parameters. */

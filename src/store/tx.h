@@ -61,7 +61,10 @@
 	X(RECORD_NEW) \
 	X(RECORD_WRITE) \
 	X(RECORD_WRITE_ANSWER) \
-	X(RECORD_DELETE)
+	X(RECORD_DELETE) \
+	X(REFUSED_NEW) \
+	X(DELETE_REFUSED) \
+	X(JOB_ABANDONED)
 /* clang-format on */
 
 enum tx_query {
@@ -136,6 +139,8 @@ enum rc tx_change_one(struct tx *tx, enum rc lost);
 /* What is stored beside the row of a key. */
 enum tx_beside { TX_REQUEST, TX_ALL };
 
+struct outcome_change;
+
 /* What a store does for them; see above. */
 struct tx_ops {
 	void (*send)(
@@ -150,6 +155,12 @@ struct tx_ops {
 	enum rc (*spec)(struct tx *, const char *spec, int64_t *number);
 	/* Deletes that.  A failure may also be that of the next result. */
 	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
+	/* Stores the body of that answer, if it does not go into the row, or
+	 * deletes what was stored of it; drop: in any case.  *more: only a
+	 * piece was stored, and the transaction does no more; it is run
+	 * again. */
+	enum rc (*body)(
+	    struct tx *, struct outcome_change *o, bool drop, bool *more);
 };
 
 struct tx {

@@ -54,12 +54,10 @@ FREQUENT = (
     ('reserve_again', (
         7, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False,
         0, None, None, None, None, False, b'f', 1, None)),
-    ('finish_completed', (7, TOKEN, 1000, True, 201, 0, 1, 2, None,
-                          b'h', b'ok')),
     ('finish_surely', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, b'h',
                        b'ok')),
     ('request_erase', (7,)),
-    ('finish_released', (7, TOKEN, 1000, None, None, True)),
+    ('record_read', (7,)),
     ('finished', (7,)),
     ('confirm', (7, TOKEN)),
     ('expire', (100, 1000000)),

@@ -84,33 +84,6 @@ def test_a_full_queue_accepts_nothing(t):
 
 # --- suspicion ------------------------------------------------------------
 
-def suspected(once, **kw):
-    eq(reserve(once, **kw)['id'], '1')
-    once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
-    beat = int(once.value('SELECT beat FROM once_owner'))
-    once.do('BEGIN')
-    eq(once.run('owner_still', OWNER, beat), [['1']])
-    eq(once.run('recover_suspected', 1, TOKEN, b'lost'), [['1']])
-    once.do('COMMIT')
-    eq(state(once), 'unknown')
-
-
-def test_a_suspect_that_was_alive_records_its_outcome(t):
-    _, once = store(t)
-    suspected(once)
-    eq(len(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)), 1)
-    eq(state(once), 'completed')
-    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
-
-
-def test_a_suspect_comes_too_late_once_the_key_is_resolved(t):
-    _, once = store(t)
-    suspected(once)
-    once.run('resolve_released', 1, 1, 0, True, None, None)
-    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
-    eq(state(once), 'failed_retryable')
-
-
 def test_a_process_that_has_moved_is_not_suspected(t):
     _, once = store(t)
     once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
@@ -124,7 +97,6 @@ def test_a_suspect_whose_handler_has_answered_learns_it(t):
     reserve(once)
     once.do("SELECT once_response('%s-1', 201, NULL, 'x')" % TOKEN)
     eq(len(once.run('recover_answered', 1, TOKEN)), 1)
-    eq(once.run('finish_completed', 1, TOKEN, 1000, *ANSWER), [])
     eq(len(once.run('confirm', 1, TOKEN)), 1)
     eq(once.value('SELECT status FROM once_key'), '201')
 
@@ -141,7 +113,7 @@ def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
         once.do(once.text('session_delete', OWNER))
         eq(once.value(rows), '2')
         once.do('UPDATE once_owner SET beat = beat + 1')
-    once.run('finish_completed', 1, TOKEN, 1000, *ANSWER)
+    once.run('finish_surely', 1, TOKEN, 1000, *ANSWER)
     once.do(once.text('owner_delete', OWNER))
     once.do(once.text('session_delete', OWNER))
     eq(once.value(rows), '0')
@@ -254,7 +226,7 @@ def test_two_passes_delete_different_keys(t):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token, gone=i % 3 == 0,
                 expired_retention=1 << 49 if i % 3 == 0 else 0)
-        once.run('finish_completed', i, token, 0, *ANSWER)
+        once.run('finish_surely', i, token, 0, *ANSWER)
         once.do(once.text('refused_new', i, 1, 1, 0, 2, b'ab'))
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
     once.do('BEGIN')
@@ -279,7 +251,7 @@ def test_a_pass_ends_after_many_bytes(t):
     for i in range(1, 5):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
-        once.run('finish_completed', i, token, 0, True, 200, 0, 1, 100, None,
+        once.run('finish_surely', i, token, 0, True, 200, 0, 1, 100, None,
                  b'', b'x' * 100)
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
     eq([row[0] for row in once.run('expire', 100, 200)], ['1', '2'])

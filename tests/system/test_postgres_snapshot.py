@@ -30,7 +30,7 @@ def lives(once, first):
     for n in range(first, first + RUNS):
         once.run('session_next', OWNER, once.epoch, 0, n)
         reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, **HELD)
-        once.run('finish_completed', n, TOKEN, 1000, *ANSWER)
+        once.run('finish_surely', n, TOKEN, 1000, *ANSWER)
         once.run('owner_beat', OWNER, 'host', 'boot', 1)
 
 
@@ -48,7 +48,7 @@ def costs(once, n):
                                    **HELD),
         'caller_lock': (11,),
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
-        'finish_completed': (1 << 40, TOKEN, 1000, *ANSWER),
+        'finish_surely': (1 << 40, TOKEN, 1000, *ANSWER),
         'request_erase': (1 << 40,),
         'kept_bytes': (),
         'gauge_running': (leases,),

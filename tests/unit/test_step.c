@@ -278,6 +278,27 @@ TEST(another_token_changes_nothing)
 	record_free(&r);
 }
 
+TEST(a_late_attempt_ends_its_own_unknown_only)
+{
+	struct record r = sample(RECORD_IN_PROGRESS);
+	struct step s = { 0 };
+
+	assert_int_equal(step_suspect(&r, at, &s), RC_OK);
+	assert_int_equal(r.state, RECORD_UNKNOWN);
+	assert_int_equal(step_complete(&r, OTHER, 1, &answer, at, &s), RC_LOST);
+	assert_int_equal(unknown(&r, &s), RC_LOST);
+	assert_int_equal(complete(&r, &s), RC_OK);
+	assert_int_equal(complete(&r, &s), RC_LOST);
+	record_free(&r);
+
+	r = sample(RECORD_IN_PROGRESS);
+	assert_int_equal(step_suspect(&r, at, &s), RC_OK);
+	assert_int_equal(to_released(&r, &s), RC_OK);
+	assert_int_equal(complete(&r, &s), RC_LOST);
+	assert_int_equal(r.state, RECORD_FAILED_RETRYABLE);
+	record_free(&r);
+}
+
 TEST(no_token_is_no_lease)
 {
 	struct record r = sample(RECORD_UNKNOWN);

@@ -175,8 +175,8 @@ run_unbegin(struct pg *pg, void *arg)
 	const struct postgres_outcome *o = arg;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_EFFECT_AGAIN, "idisi", o->id, o->attempt,
-	    (int64_t)o->outcome.store->owner,
+	pg_send(pg, PG_QUERY_EFFECT_AGAIN, "idisi", o->change.id,
+	    o->change.attempt, (int64_t)o->change.outcome.store->owner,
 	    "it is not known whether its try was recorded", INT64_C(0));
 	rc = pg_sync(pg);
 	return rc == RC_OK ? change_one(pg, RC_LOST) : rc;

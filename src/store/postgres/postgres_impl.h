@@ -139,6 +139,11 @@ enum rc postgres_write(struct store *s, txn_body *body, void *arg);
 enum rc postgres_read(struct store *s, txn_body *body, void *arg);
 enum rc postgres_look(struct store *s, txn_body *body, void *arg);
 
+/* A transaction that writes (see tx.h), in the body of one of the kind
+ * TXN_WRITE; *did: what it did. */
+enum rc postgres_tx_run(const struct store *s, struct pg *pg, tx_body *body,
+    void *arg, unsigned *did);
+
 /* As postgres_write(), for a transaction that is about this process alone: it
  * does not count as a change that a commit made durable. */
 enum rc postgres_touch(struct store *s, txn_body *body, void *arg);

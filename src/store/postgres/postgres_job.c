@@ -16,7 +16,6 @@
 /* A read of one record, and of the server's time. */
 struct job_read {
 	const struct store *s;
-	enum pg_query query;
 	int64_t skip; /* jobs that are left to other processes */
 	struct record *record;
 	int64_t now;
@@ -27,25 +26,16 @@ static const struct row_member now_of[] = {
 };
 
 static enum rc
-job_result(struct pg *pg, struct job_read *r)
-{
-	enum rc rc;
-
-	memset(r->record, 0, sizeof(*r->record));
-	if ((rc = pg_sync(pg)) == RC_OK && (rc = pg_result(pg)) == RC_OK)
-		rc = postgres_row_next(r->s, pg, r->record);
-	return rc;
-}
-
-static enum rc
 run_job_next(struct pg *pg, void *arg)
 {
 	struct job_read *r = arg;
 	enum rc rc;
 
+	memset(r->record, 0, sizeof(*r->record));
 	pg_send(
 	    pg, PG_QUERY_JOB_NEXT, "ii", r->skip, (int64_t)r->s->queued_from);
-	rc = job_result(pg, r);
+	if ((rc = pg_sync(pg)) == RC_OK && (rc = pg_result(pg)) == RC_OK)
+		rc = postgres_row_next(r->s, pg, r->record);
 	if (rc == RC_OK && (rc = pg_members(pg, now_of, 1, r)) != RC_OK)
 		record_free(r->record);
 	return rc;
@@ -87,22 +77,6 @@ postgres_job_next(struct store *s, struct record *job)
 		return rc;
 	job_later(job);
 	return RC_NOTFOUND;
-}
-
-static enum rc
-run_abandoned(struct pg *pg, void *arg)
-{
-	pg_send(pg, PG_QUERY_JOB_ABANDONED, "");
-	return job_result(pg, arg);
-}
-
-enum rc
-postgres_job_abandoned(struct store *s, struct record *job)
-{
-	struct job_read r = { .s = s, .record = job };
-
-	memset(job, 0, sizeof(*job));
-	return txn_run(s->pool, TXN_LOOK, run_abandoned, &r);
 }
 
 /* --- start: a worker takes the lease of an accepted key ------------------- */

@@ -25,7 +25,8 @@
 static void
 tell_held(const struct postgres_outcome *o)
 {
-	log_event(LOG_WARN, "key-locked", &o->outcome.log, LOG_I("id", o->id),
+	log_event(LOG_WARN, "key-locked", &o->change.outcome.log,
+	    LOG_I("id", o->change.id),
 	    LOG_S("message",
 		"a transaction in the database, perhaps of the handler, has "
 		"locked the key; its outcome is recorded when that ends"));
@@ -68,8 +69,10 @@ postgres_keeper_undo(struct store *s, txn_body *undo, int64_t id, int attempt)
 		return;
 	}
 	outcome->requeue = 0;
-	o = postgres_outcome_begin(outcome, undo, id);
-	o->attempt = attempt;
+	o = (struct postgres_outcome *)(void *)outcome;
+	o->undo = undo;
+	o->change.id = id;
+	o->change.attempt = attempt;
 	o->unsure = true;
 	postgres_keeper_take(s, o);
 }
@@ -159,9 +162,10 @@ record_late(struct store *s)
 			return;
 		next = late_next(s, o, true);
 		log_event(rc == RC_OK || o->unsure ? LOG_INFO : LOG_ERROR,
-		    "late-settlement", &o->outcome.log, LOG_I("id", o->id),
+		    "late-settlement", &o->change.outcome.log,
+		    LOG_I("id", o->change.id),
 		    LOG_S("result", result_text(o, rc)));
-		postgres_outcome_free(&o->outcome);
+		postgres_outcome_free(&o->change.outcome);
 	}
 }
 
@@ -243,8 +247,8 @@ postgres_keeper_stop(struct store *s)
 		s->late = o->next;
 		/* An operator has been told that it is not known. */
 		if (s->keeper)
-			log_event(LOG_ERROR, "outcome-lost", &o->outcome.log,
-			    LOG_I("id", o->id));
-		postgres_outcome_free(&o->outcome);
+			log_event(LOG_ERROR, "outcome-lost",
+			    &o->change.outcome.log, LOG_I("id", o->change.id));
+		postgres_outcome_free(&o->change.outcome);
 	}
 }

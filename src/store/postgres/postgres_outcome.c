@@ -20,37 +20,17 @@ postgres_outcome_new(struct store *s)
 
 	if (o == NULL)
 		return NULL;
-	o->outcome.store = s;
-	response_init(&o->outcome.response);
-	o->outcome.requeue = -1;
-	return &o->outcome;
-}
-
-static struct postgres_outcome *
-outcome_of(struct store_outcome *outcome)
-{
-	return (struct postgres_outcome *)(void *)outcome;
+	store_outcome_init(&o->change, s);
+	return &o->change.outcome;
 }
 
 void
 postgres_outcome_free(struct store_outcome *outcome)
 {
-	response_free(&outcome->response);
-	spool_free(outcome->body);
-	log_request_clear(&outcome->log);
-	free(outcome_of(outcome));
-}
+	struct postgres_outcome *o = (struct postgres_outcome *)(void *)outcome;
 
-struct postgres_outcome *
-postgres_outcome_begin(struct store_outcome *outcome, txn_body *run, int64_t id)
-{
-	struct postgres_outcome *o = outcome_of(outcome);
-
-	o->run = run;
-	o->id = id;
-	o->unsure = o->unread = o->held = false;
-	o->op.send = NULL;
-	return o;
+	store_outcome_clear(&o->change);
+	free(o);
 }
 
 bool
@@ -71,6 +51,19 @@ outcome_share(struct store *s, struct postgres_outcome *o)
 	return how == TXN_SHARED_DONE || rc == RC_PENDING ? rc : RC_BUSY;
 }
 
+static enum rc
+run_outcome(struct pg *pg, void *arg)
+{
+	struct postgres_outcome *o = arg;
+
+	if (o->undo != NULL)
+		return o->undo(pg, o);
+	if (o->unread)
+		return postgres_finish_read(pg, o);
+	return postgres_tx_run(o->change.outcome.store, pg, store_outcome_run,
+	    &o->change, &o->did);
+}
+
 enum rc
 postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 {
@@ -79,15 +72,16 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	if (o->op.send != NULL)
 		rc = outcome_share(s, o);
 	if (rc == RC_BUSY)
-		rc = postgres_write(s, o->run, o);
-	if (rc == RC_FULL && kept_drop(&o->outcome, o->id))
-		rc = postgres_write(s, o->run, o);
+		rc = postgres_write(s, run_outcome, o);
+	if (rc == RC_FULL && kept_drop(&o->change.outcome, o->change.id))
+		rc = postgres_write(s, run_outcome, o);
 	if (rc == RC_PENDING)
 		o->unsure = true;
 	if (rc != RC_OK)
 		return rc;
 	postgres_news_ended(&s->news);
-	if (o->outcome.requeue >= 0 || s->shared)
+	if (o->change.outcome.requeue >= 0 || s->shared ||
+	    (o->did & TX_WORK) != 0)
 		postgres_news_made(&s->news);
 	return rc;
 }
@@ -106,7 +100,7 @@ run_held(struct pg *pg, void *arg)
 bool
 postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o)
 {
-	int64_t id = o->id;
+	int64_t id = o->change.id;
 
 	return postgres_look(s, run_held, &id) == RC_OK;
 }
@@ -120,14 +114,17 @@ outcome_count(struct store *s, int change)
 }
 
 enum rc
-postgres_outcome_do(
-    struct store *s, struct postgres_outcome *o, struct store_outcome **outcome)
+postgres_outcome_do(struct store *s, struct outcome_change *change,
+    struct store_outcome **outcome)
 {
+	struct postgres_outcome *o = (struct postgres_outcome *)(void *)change;
 	const int64_t until = clock_mono() + s->busy_timeout;
 	bool counts = false; /* as one that fails */
 	int failures = 0;
 	enum rc rc;
 
+	o->unsure = o->unread = o->held = false;
+	postgres_finish_share(s, o);
 	FAULT(OP_ASKED);
 	for (;;) {
 		rc = postgres_outcome_try(s, o);
@@ -150,24 +147,10 @@ postgres_outcome_do(
 	return rc;
 }
 
-/* --- what the transactions share ------------------------------------------ */
+/* --- large responses ------------------------------------------------------ */
 
 enum rc
-postgres_outcome_changed(struct pg *pg, enum record_state from,
-    enum record_state to, int64_t *expires_at)
-{
-	enum rc rc;
-
-	if (!record_may_change(from, to, false))
-		return RC_INVALID;
-	if ((rc = pg_sync(pg)) != RC_OK)
-		return rc;
-	rc = pg_one(pg, "i", expires_at);
-	return rc == RC_NOTFOUND ? RC_LOST : rc;
-}
-
-enum rc
-postgres_outcome_pieces(struct pg *pg, const struct postgres_outcome *o)
+postgres_outcome_pieces(struct pg *pg, const struct outcome_change *o)
 {
 	const struct response *r = &o->outcome.response;
 	size_t done = 0, n;

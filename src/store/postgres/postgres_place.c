@@ -27,8 +27,8 @@ held_too_many(const struct store *s, const char *path)
 	if (path == NULL || s->nheld <= HELD_MAX)
 		return false;
 	for (const struct postgres_outcome *o = s->late; o != NULL; o = o->next)
-		n += o->held && o->outcome.log.path != NULL &&
-		    strcmp(o->outcome.log.path, path) == 0;
+		n += o->held && o->change.outcome.log.path != NULL &&
+		    strcmp(o->change.outcome.log.path, path) == 0;
 	return n > HELD_MAX;
 }
 

@@ -8,6 +8,7 @@
 #include "digest.h"
 #include "postgres_identity.h"
 #include "postgres_impl.h"
+#include "postgres_outcome.h"
 #include "postgres_place.h"
 
 struct postgres_tx {
@@ -139,9 +140,20 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	return RC_OK;
 }
 
+static enum rc
+tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
+{
+	struct kept_columns c;
+
+	(void)more;
+	kept_columns(&o->outcome, &c);
+	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
+}
+
 static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
 	tx_postgres_next, tx_postgres_row, tx_postgres_members,
-	tx_postgres_changed, tx_postgres_spec, tx_postgres_erase };
+	tx_postgres_changed, tx_postgres_spec, tx_postgres_erase,
+	tx_postgres_body };
 
 struct shared {
 	struct store *store;
@@ -166,25 +178,33 @@ run_shared(struct pg *pg, void *arg)
 	return s->body(&t.tx, s->arg);
 }
 
-static enum rc
-run_writer(struct pg *pg, void *arg)
+enum rc
+postgres_tx_run(const struct store *store, struct pg *pg, tx_body *body,
+    void *arg, unsigned *did)
 {
-	struct shared *s = arg;
 	struct postgres_tx t = {
 		.tx = {
 			.ops = &ops,
-			.database = txn_database(s->store->pool),
+			.database = txn_database(store->pool),
 		},
 		.pg = pg,
 		.writes = true,
 	};
+	enum rc rc = body(&t.tx, arg);
+
+	*did = t.tx.did;
+	return rc;
+}
+
+static enum rc
+run_writer(struct pg *pg, void *arg)
+{
+	struct shared *s = arg;
 	enum rc rc;
 
 	if (s->begins && (rc = postgres_place_may_begin_by(pg)) != RC_OK)
 		return rc;
-	rc = s->body(&t.tx, s->arg);
-	s->did = t.tx.did;
-	return rc;
+	return postgres_tx_run(s->store, pg, s->body, s->arg, &s->did);
 }
 
 enum rc

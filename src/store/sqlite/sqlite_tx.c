@@ -9,6 +9,7 @@
 #include "store_impl.h"
 #include "store_kept.h"
 #include "store_place.h"
+#include "sqlite_outcome.h"
 #include "sqlite_tx.h"
 
 static const enum query queries[] = {
@@ -90,9 +91,15 @@ tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 				  : store_kept_delete(db, id);
 }
 
+static enum rc
+tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
+{
+	return sqlite_outcome_body(o, of_sqlite(tx)->db, drop, more);
+}
+
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
-	tx_sqlite_spec, tx_sqlite_erase };
+	tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)

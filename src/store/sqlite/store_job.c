@@ -9,30 +9,20 @@
 #include "store_impl.h"
 #include "store_row.h"
 
-/* Reads the first sound row. */
-static enum rc
-next_job(struct store *store, enum query query, struct record *job)
+enum rc
+sqlite_job_next(struct store *store, struct record *job)
 {
 	struct store_reader *reader;
+	int64_t at;
 	enum rc rc;
 
 	memset(job, 0, sizeof(*job));
-	rc = store_reader_query(store, query, &reader);
+	rc = store_reader_query(store, QUERY_JOB_NEXT, &reader);
 	if (rc != RC_OK)
 		return rc;
 	db_bindf(reader->s, "i", sqlite_now(store));
 	rc = store_row_next(reader->db, reader->s, job);
 	store_reader_give(store, reader);
-	return rc;
-}
-
-enum rc
-sqlite_job_next(struct store *store, struct record *job)
-{
-	int64_t at;
-	enum rc rc;
-
-	rc = next_job(store, QUERY_JOB_NEXT, job);
 	if (rc != RC_OK || job->queued_at <= sqlite_now(store))
 		return rc;
 	at = job->queued_at;
@@ -40,12 +30,6 @@ sqlite_job_next(struct store *store, struct record *job)
 	memset(job, 0, sizeof(*job));
 	job->queued_at = at;
 	return RC_NOTFOUND;
-}
-
-enum rc
-sqlite_job_abandoned(struct store *store, struct record *job)
-{
-	return next_job(store, QUERY_JOB_ABANDONED, job);
 }
 
 bool
