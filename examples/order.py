@@ -23,7 +23,7 @@ def main():
     try:
         order = json.loads(sys.stdin.buffer.read())
         item, count = order["item"], order["count"]
-    except (ValueError, KeyError, TypeError):
+    except Exception:   # RecursionError, for one: JSON may be deep
         return answer("400 Bad Request", {"error": "item and count, please"})
     if (not isinstance(item, str) or not re.fullmatch(r"[\w -]{1,64}", item)
             or type(count) is not int or not 0 < count < 1000000):

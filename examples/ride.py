@@ -164,7 +164,7 @@ try:
     order = json.load(sys.stdin)
     good = (isinstance(order["to"], str) and type(order["amount"]) is int
             and 0 < order["amount"] < 1000000)
-except (ValueError, KeyError, TypeError):
+except Exception:
     good = False
 if not good:
     answer("400 Bad Request", {"error": "to and amount, please"})

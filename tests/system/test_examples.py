@@ -84,7 +84,8 @@ def order(t, name):
     first(answer, 201)
     again = send('k', '{"count": 2, "item": "tea"}')
     eq((again.replayed, again.body), ('true', answer.body), again)
-    eq(send('bad', '{"item": "tea"').status, 400)
+    for n, bad in enumerate(('{"item": "tea"', '[' * 100000)):
+        eq(send('bad%d' % n, bad).status, 400, bad[:20])
     # An order book that cannot be written: nothing happened.
     os.rename(t.path('cgi-bin/orders'), t.path('cgi-bin/kept'))
     os.mkdir(t.path('cgi-bin/orders'))

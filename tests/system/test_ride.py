@@ -50,10 +50,10 @@ class Rides:
         self.once.start()
         self.gate = Gate(t, 'cgi-bin/gate')
 
-    def post(self, key, **order):
+    def post(self, key, body=None, **order):
         order = dict({'to': "O'Hare", 'amount': 4200}, **order)
         return self.once.post(
-            key, json.dumps(order), path='/cgi-bin/' + self.program,
+            key, body or json.dumps(order), path='/cgi-bin/' + self.program,
             type='application/json', user='ann',
             params={'SCRIPT_FILENAME': self.t.path('cgi-bin', self.program)})
 
@@ -193,6 +193,7 @@ def undisturbed(t, program):
         key = 'bad %s' % order
         answer = rides.post('"%s"' % key.replace('"', "'"), **order)
         first(answer, 400)
+    first(rides.post('deep', '[' * 100000), 400)
     rides.there_is_nothing_else(1)
 
 
