@@ -101,7 +101,8 @@ def check(sender):
     secret = os.environ.get(sender.upper() + '_SECRET', '').encode()
     if sender not in os.environ.get('WEBHOOK_OPEN', '').split():
         if sender not in CHECKS or not secret:
-            answer('404 Not Found', 'No such sender is configured.')
+            # Released: nothing is lost until the secret is there.
+            answer('503 Service Unavailable', 'No such sender is configured.')
         if not CHECKS[sender](secret, body):
             answer('401 Unauthorized', 'The signature is not good.')
     if sender == 'slack' and challenge(body) is not None:

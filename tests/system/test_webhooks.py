@@ -26,11 +26,11 @@ KEYS = {'github': '72d3162e-cc78-11e3-81ab-4c9367dc0958',
         'standard': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W'}
 
 
-def setup(t):
+def setup(t, without=()):
     servers.install(t, 'webhook.py')
     env = dict(os.environ, WEBHOOK_OPEN='sns twilio cloudevents',
                **{name.upper() + '_SECRET': secret
-                  for name, secret in SECRETS.items()})
+                  for name, secret in SECRETS.items() if name not in without})
     once = servers.start_example(t, 'webhooks.conf', env=env)
     return t.server('lighttpd', once), once
 
@@ -112,6 +112,17 @@ def test_a_forged_call_does_not_take_the_id_of_the_genuine_one(t):
         eq(deliver(server, name).status, 200, name)
         eq(deliver(server, name, forged=True).replayed, 'true', name)
     eq(len(taken(t)), len(SECRETS))
+
+
+def test_a_delivery_before_its_secret_is_there_is_not_lost(t):
+    server, once = setup(t, without=('github',))
+    eq(deliver(server, 'github').status, 503)
+    eq(once.state(KEYS['github']), 'failed_retryable')
+    once.stop()
+    once.env['GITHUB_SECRET'] = SECRETS['github']
+    once.start()
+    eq(deliver(server, 'github').status, 200)
+    eq(len(taken(t)), 1)
 
 
 # Fields of forged calls: (sender, field, value).
