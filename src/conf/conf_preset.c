@@ -32,6 +32,8 @@ static const struct says {
 	{ CONF_PRESET_WEBHOOK, "exit_status", "release" },
 	{ CONF_PRESET_WEBHOOK, "on_crash", "resume" },
 	{ CONF_PRESET_WEBHOOK, "fingerprint", "none" },
+	/* With php-fpm a script that died has an unknown outcome. */
+	{ CONF_PRESET_WEBHOOK, "outcome", "status" },
 	/* A fatal error ends php-cgi with 255; a warning does not. */
 	{ CONF_PRESET_PHP_CGI, "handler", "/usr/bin/php-cgi" },
 	{ CONF_PRESET_PHP_CGI, "exit_status", "check" },

@@ -184,16 +184,23 @@ def test_what_failed_is_carried_out_until_it_succeeds(t):
     eq(len(t.ledger()), len(ways))
 
 
-def test_a_forged_call_to_php_fpm_takes_no_id(t):
+def forged_to_php_fpm(t, **options):
     once = test_application.php(t, test_application.Fpm(
-        t, php=('display_errors=0',)), preset='webhook',
-        key_from='header:X-Id')
+        t, php=('display_errors=0',)), key_from='header:X-Id', **options)
     for forged in ('fatal', '500', '502', '401', '403'):
         answer = once.post(headers={'X-Id': 'e'}, query=forged)
         eq(answer.status, 500 if forged == 'fatal' else int(forged))
         eq(once.state('e'), 'failed_retryable', forged)
     eq(once.post(headers={'X-Id': 'e'}, query='201').status, 201)
     eq(once.post(headers={'X-Id': 'e'}, query='fatal').replayed, 'true')
+
+
+def test_a_forged_call_to_php_fpm_takes_no_id(t):
+    forged_to_php_fpm(t, preset='webhook')
+
+
+def test_a_forged_call_to_php_fpm_with_its_preset_takes_no_id(t):
+    forged_to_php_fpm(t, preset='webhook php-fpm', outcome='status')
 
 
 def test_a_signature_of_long_ago_is_not_good(t):

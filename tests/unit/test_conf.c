@@ -1558,6 +1558,7 @@ TEST(presets_of_a_route_and_of_the_defaults)
 	    "[defaults]\npreset = php-fpm\nhandler = unix:/f\n"
 	    "environment = LANG=C\n"
 	    "[route /hook1]\npreset = webhook php-fpm\nkey_from = json:/id\n"
+	    "outcome = status\n"
 	    "[route /form2]\nenvironment = TZ\n"
 	    "[route /cgi]\npreset = php-cgi\n"
 	    "[route /no]\npreset = none\n");
@@ -1578,7 +1579,8 @@ TEST(presets_of_a_route_and_of_the_defaults)
 	list_is(&form->handler.environment, "TZ");
 
 	assert_string_equal(hook->path, "/hook1");
-	assert_int_equal(hook->outcome, CONF_OUTCOME_EXPLICIT);
+	assert_int_equal(hook->outcome, CONF_OUTCOME_STATUS);
+	assert_true(hook->handler.php_prepend);
 	assert_int_equal(hook->on_crash, CONF_CRASH_UNKNOWN);
 	assert_int_equal(hook->exit_status, CONF_EXIT_RELEASE);
 	statuses_are(&hook->ambiguous, "");
@@ -1620,6 +1622,9 @@ TEST(presets_that_do_not_fit)
 	refused("[route /a]\nkey_from = query:a\npreset = webhook php-cgi\n"
 		"key = ignore\n",
 	    "f:3: preset: the presets disagree about exit_status: set it too");
+	refused("[route /a]\nkey_from = query:a\nhandler = unix:/f\n"
+		"preset = php-fpm webhook\n",
+	    "f:4: preset: the presets disagree about outcome: set it too");
 	refused("[route /a]\nhandler = unix:/f\npreset = php-fpm php-cgi\n",
 	    "f:3: preset: the presets disagree about outcome: set it too");
 	refused("[route /a]\npreset = form webhook\n",
