@@ -111,10 +111,10 @@ CREATE TABLE once_key(
 	body BLOB
 ) STRICT;
 
--- Two identities may have one number, so this index is not unique.  One that is,
--- of number and texts, makes a first request write a quarter more with 100,000
--- keys.  Instead each insert looks whether the identity has a row (record_new),
--- and doctor finds a second one.
+-- Two identities may have one number, so this index is not unique.  A unique
+-- one, of number and texts, makes a first request write a quarter more with
+-- 100,000 keys.  Instead each insert looks whether the identity has a row
+-- (record_new), and doctor finds a second one.
 -- name: schema_key_identity
 CREATE INDEX once_key_identity ON once_key(identity);
 

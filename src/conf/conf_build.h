@@ -1,6 +1,6 @@
 /*
- * Functions of conf.c and conf_clash.c for conf_parse.c and conf_preset.c
- * alone.
+ * Functions of conf_build.c and conf_clash.c for conf_parse.c and
+ * conf_preset.c alone.
  */
 #ifndef CONF_BUILD_H
 #define CONF_BUILD_H

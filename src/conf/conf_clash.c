@@ -3,7 +3,7 @@
  *
  * Each rule names its options.  The line of a clash is that of the later
  * option.  Of several clashes the one with the smallest line is reported.
- * conf.c checks the rules for options that the command line can change.
+ * conf_build.c checks the rules for options that the command line can change.
  */
 #include "config.h"
 

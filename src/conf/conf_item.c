@@ -203,28 +203,28 @@ check_variable(const char *s, struct conf_error *why)
 }
 
 bool
-conf_item_check(const char *s, enum conf_text_item kind, struct conf_error *why)
+conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 {
 	switch (kind) {
-	case CONF_TEXT_ITEM_METHOD:
+	case CONF_ITEM_METHOD:
 		return check_method(s, why);
-	case CONF_TEXT_ITEM_FIELD:
+	case CONF_ITEM_FIELD:
 		return check_field(s, why);
-	case CONF_TEXT_ITEM_COOKIE:
+	case CONF_ITEM_COOKIE:
 		return check_cookie(s, why);
-	case CONF_TEXT_ITEM_SCOPE:
+	case CONF_ITEM_SCOPE:
 		return check_variable(s, why);
-	case CONF_TEXT_ITEM_ENVIRONMENT:
+	case CONF_ITEM_ENVIRONMENT:
 		return check_environment(s, why);
-	case CONF_TEXT_ITEM_POINTER:
+	case CONF_ITEM_POINTER:
 		return conf_value_is_pointer(s) ||
 		    conf_value_fail(why,
 			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
-	case CONF_TEXT_ITEM_USER:
+	case CONF_ITEM_USER:
 		return is_user(s) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not the name of a user", s);
-	case CONF_TEXT_ITEM_ACCOUNT:
+	case CONF_ITEM_ACCOUNT:
 		return is_account(s) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not the name or id of a user", s);

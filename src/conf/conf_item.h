@@ -5,11 +5,24 @@
 #ifndef CONF_ITEM_H
 #define CONF_ITEM_H
 
-#include "conf_text.h"
+#include "conf_value.h"
+
+enum conf_item {
+	CONF_ITEM_METHOD,      /* token, RFC 9110, section 5.6.2; the one
+				    word CONF_UNSAFE */
+	CONF_ITEM_FIELD,       /* token: the name of a field */
+	CONF_ITEM_SCOPE,       /* CGI variable, or cookie:NAME; the one word
+				    none: no item */
+	CONF_ITEM_ENVIRONMENT, /* NAME, to be handed on, or NAME=value */
+	CONF_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
+	CONF_ITEM_ACCOUNT,     /* user name or id */
+	CONF_ITEM_USER,        /* REMOTE_USER: any name */
+	CONF_ITEM_COOKIE       /* the name of a cookie */
+};
 
 /* False with a sentence in why, which says what to write instead where that is
  * known. */
-bool conf_item_check(
-    const char *s, enum conf_text_item kind, struct conf_error *why);
+bool
+conf_item_check(const char *s, enum conf_item kind, struct conf_error *why);
 
 #endif

@@ -6,7 +6,7 @@
  * milliseconds (24 days) wherever poll(2) and SQLite get them.
  *
  * This file knows no section, no file and no rule between options:
- * conf_clash.c and conf.c check those.
+ * conf_clash.c and conf_build.c check those.
  */
 #include "config.h"
 
@@ -53,12 +53,12 @@ struct conf_option {
 	size_t offset, size;
 	const char *builtin; /* its default; NULL: what zeroed memory means */
 	int64_t min, max;
-	const char *const *words;  /* KIND_WORD, KIND_WORDS */
-	enum conf_text_kind text;  /* KIND_TEXT */
-	enum conf_text_item items; /* KIND_LIST */
-	bool empty;                /* an empty value is allowed */
-	bool at_start;             /* a reload does not change it */
-	size_t line;               /* offset of a conf_line; 0: none */
+	const char *const *words; /* KIND_WORD, KIND_WORDS */
+	enum conf_text_kind text; /* KIND_TEXT */
+	enum conf_item items;     /* KIND_LIST */
+	bool empty;               /* an empty value is allowed */
+	bool at_start;            /* a reload does not change it */
+	size_t line;              /* offset of a conf_line; 0: none */
 };
 
 /* The words of a list in conf.h. */
@@ -84,7 +84,7 @@ struct conf_option {
 #define SEVERAL(l)   .kind = KIND_WORDS, .words = WORDS(l)
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
 #define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
-#define LIST(i)      .kind = KIND_LIST, .items = CONF_TEXT_ITEM_##i
+#define LIST(i)      .kind = KIND_LIST, .items = CONF_ITEM_##i
 #define SOURCES      .kind = KIND_SOURCES
 #define EMPTY        .empty = true
 #define START        .at_start = true

@@ -65,7 +65,7 @@ source_read_header(struct conf_source *source, struct conf_arena *arena,
 {
 	char variable[264];
 
-	if (!conf_item_check(source->name, CONF_TEXT_ITEM_FIELD, why))
+	if (!conf_item_check(source->name, CONF_ITEM_FIELD, why))
 		return false;
 	if (cginame_variable(source->name, variable, sizeof(variable)) != RC_OK)
 		assert(!"conf_item_check() bounds the name");
@@ -91,8 +91,7 @@ check_name(struct conf_source *source, struct conf_arena *arena,
 			"\"%.200s\" is not a JSON Pointer, such as json:/id",
 			source->name);
 	case CONF_FROM_COOKIE:
-		return conf_item_check(
-		    source->name, CONF_TEXT_ITEM_COOKIE, why);
+		return conf_item_check(source->name, CONF_ITEM_COOKIE, why);
 	case CONF_FROM_QUERY:
 	case CONF_FROM_FORM:
 		return true;

@@ -43,7 +43,7 @@ text_made_of(const char *s, const char *bytes)
 }
 
 bool
-conf_text_list(const char *text, enum conf_text_item kind, bool empty,
+conf_text_list(const char *text, enum conf_item kind, bool empty,
     struct conf_arena *arena, struct conf_list *out, struct conf_error *why)
 {
 	struct conf_list list = { NULL, 0 };
@@ -55,7 +55,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 	    conf_value_alloc(arena, (LIMIT_CONF_LIST + 1) * sizeof(*list.item));
 	if (list.item == NULL)
 		return text_no_memory(why);
-	if (kind == CONF_TEXT_ITEM_SCOPE && strcmp(text, "none") == 0) {
+	if (kind == CONF_ITEM_SCOPE && strcmp(text, "none") == 0) {
 		*out = list;
 		return true;
 	}
@@ -65,7 +65,7 @@ conf_text_list(const char *text, enum conf_text_item kind, bool empty,
 		if (list.n == LIMIT_CONF_LIST)
 			return conf_value_fail(
 			    why, "more than %d items", LIMIT_CONF_LIST);
-		if (kind == CONF_TEXT_ITEM_METHOD &&
+		if (kind == CONF_ITEM_METHOD &&
 		    strcmp(item, CONF_UNSAFE) == 0) {
 			if (list.n > 0 ||
 			    *(text + strspn(text, " \t,")) != '\0')
@@ -384,12 +384,12 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	case CONF_TEXT_SOCKET:
 		return socket_text(text, arena, out, why);
 	case CONF_TEXT_ACCOUNT:
-		good = conf_item_check(text, CONF_TEXT_ITEM_ACCOUNT, &unused) ||
+		good = conf_item_check(text, CONF_ITEM_ACCOUNT, &unused) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not a name or an id", text);
 		break;
 	case CONF_TEXT_FIELD:
-		good = conf_item_check(text, CONF_TEXT_ITEM_FIELD, why);
+		good = conf_item_check(text, CONF_ITEM_FIELD, why);
 		break;
 	case CONF_TEXT_TOPIC:
 		good = text_made_of(text, TOKEN) ||

@@ -5,24 +5,11 @@
 #ifndef CONF_TEXT_H
 #define CONF_TEXT_H
 
-#include "conf_value.h"
-
-enum conf_text_item {
-	CONF_TEXT_ITEM_METHOD, /* token, RFC 9110, section 5.6.2; the one
-				    word CONF_UNSAFE */
-	CONF_TEXT_ITEM_FIELD,  /* token: the name of a field */
-	CONF_TEXT_ITEM_SCOPE,  /* CGI variable, or cookie:NAME; the one word
-				    none: no item */
-	CONF_TEXT_ITEM_ENVIRONMENT, /* NAME, to be handed on, or NAME=value */
-	CONF_TEXT_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
-	CONF_TEXT_ITEM_ACCOUNT,     /* user name or id */
-	CONF_TEXT_ITEM_USER,        /* REMOTE_USER: any name */
-	CONF_TEXT_ITEM_COOKIE       /* the name of a cookie */
-};
+#include "conf_item.h"
 
 /* Reads items separated by blanks or commas.  empty: no item at all is
  * allowed. */
-bool conf_text_list(const char *text, enum conf_text_item kind, bool empty,
+bool conf_text_list(const char *text, enum conf_item kind, bool empty,
     struct conf_arena *arena, struct conf_list *out, struct conf_error *why);
 
 /*
