@@ -18,6 +18,8 @@ struct refused {
 	char who[REFUSED_LINE];  /* its end, " route=... caller=...", or "" */
 	int64_t at, logged;      /* mono */
 	uint64_t count;
+	bool over;  /* refused_over() was called since */
+	bool again; /* refused after that, within a period */
 };
 
 static struct refused table[REFUSED_MAX];
@@ -98,6 +100,8 @@ refused_note(const char *code, const char *limit, const char *route,
 	lock_take(&lock);
 	r = refused_find(line);
 	memcpy(r->who, who, sizeof(who));
+	r->again = (r->over || r->again) && now - r->at < PERIOD;
+	r->over = false;
 	r->at = now;
 	count = ++r->count;
 	say = may_say(r, now);
@@ -128,8 +132,8 @@ refused_over(const char *route, const char *caller)
 	lock_take(&lock);
 	for (struct refused *r = table; r < table + REFUSED_MAX; r++) {
 		if (r->who[0] == '\0' || strcmp(r->who, who) == 0)
-			memset(r, 0, sizeof(*r));
-		left = left || r->line[0] != '\0';
+			r->over = !r->again;
+		left = left || (r->line[0] != '\0' && !r->over && !r->again);
 	}
 	atomic_store(&any, left);
 	lock_give(&lock);
@@ -142,7 +146,8 @@ refused_line(size_t i, int64_t now, char out[REFUSED_LINE])
 
 	lock_take(&lock);
 	for (struct refused *r = table; r < table + REFUSED_MAX; r++) {
-		if (r->line[0] == '\0' || now - r->at > PERIOD || i-- > 0)
+		if (r->line[0] == '\0' || r->over || now - r->at > PERIOD ||
+		    i-- > 0)
 			continue;
 		memcpy(out, r->line, REFUSED_LINE);
 		found = true;

@@ -28,7 +28,8 @@ void refused_note(const char *code, const char *limit, const char *route,
 bool refused_any(void);
 
 /* A new key of that caller on that route was taken: limits for all, and those
- * for it, refuse nothing now. */
+ * for it, refuse nothing now, but for one that refuses again and again, such as
+ * key_rate. */
 void refused_over(const char *route, const char *caller);
 
 /* Puts the i-th of them into out; false: there are no more. */

@@ -164,6 +164,28 @@ def test_new_keys_above_key_rate_are_turned_away(t):
     first(late, 201)
 
 
+def test_caller_that_is_refused_again_and_again_is_named_once_a_minute(t):
+    """Though it gets keys in between."""
+    once = t.once(handler=t.sh(SAY), server={'admin_path': '/admin'},
+                  defaults={'key_rate': '2'})
+    line = 'too-many-keys route=- caller=192.0.2.7\n'
+    keys = iter(range(10000))
+
+    def until(status):
+        wait_until(lambda: once.post('k%d' % next(keys), user='',
+                                     address='192.0.2.7').status == status,
+                   'a %d' % status)
+    until(429)
+    until(201)
+    eq(once.get('/admin/health').body, b'ok\n')
+    until(429)
+    for _ in range(2):
+        until(201)
+        eq(once.get('/admin/health').body.decode(), 'ok\n' + line)
+    until(429)
+    eq(len(once.log_lines('event=refused')), 1)
+
+
 def test_run_again_does_not_count_for_key_rate(t):
     once = t.once(handler=t.sh('status 503'), defaults={'key_rate': '1'})
     first(once.post('k'), 503)
