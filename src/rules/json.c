@@ -9,7 +9,7 @@
  *
  * Invariants:
  *  1. The text that was written is never longer than the input that was read.
- *  2. Time is O(n log n) for n bytes.
+ *  2. Time is O(n) for n bytes.
  *
  * This file does not know the meaning of the values.
  */
@@ -24,19 +24,16 @@
 #include "json_number.h"
 #include "json_string.h"
 #include "json_impl.h"
+#include "json_order.h"
 
 /* The length of the shortest member with its separator: ,"":0 */
 #define MEMBER_MIN 5
-
-/* The end of a list of members. */
-#define NONE UINT32_MAX
 
 struct parser {
 	struct json_input in;
 	struct buf *out;
 	struct json_member *member;
 	uint32_t n, cap;
-	bool duplicate; /* an object has two members of one name */
 };
 
 static enum rc parse_value(struct parser *, int depth);
@@ -65,70 +62,30 @@ json_take(struct parser *ps, char c)
 
 /* --- members in order -------------------------------------------------- */
 
-static int
-member_order(const struct parser *ps, uint32_t a, uint32_t b)
+static bool
+is_sorted(const struct parser *ps, const struct json_members *list)
 {
-	return json_string_order(ps->out->data + ps->member[a].name,
-	    ps->out->data + ps->member[b].name);
-}
+	const char *text = ps->out->data;
+	uint32_t m, next;
 
-/* Merges two sorted lists.  Two members of one name are compared in one of the
- * merges, because both are in order. */
-static uint32_t
-members_merge(struct parser *ps, uint32_t a, uint32_t b)
-{
-	uint32_t head, *tail = &head, *from;
-	int order;
-
-	while (a != NONE && b != NONE) {
-		order = member_order(ps, a, b);
-		if (order == 0)
-			ps->duplicate = true;
-		from = order <= 0 ? &a : &b;
-		*tail = *from;
-		tail = &ps->member[*from].next;
-		*from = *tail;
+	for (m = list->first; m != list->last; m = next) {
+		next = ps->member[m].next;
+		if (json_string_order(text + ps->member[m].name,
+			text + ps->member[next].name) >= 0)
+			return false;
 	}
-	*tail = a != NONE ? a : b;
-	return head;
+	return true;
 }
 
-/* Takes n members off the list, and returns them as a sorted list.  qsort(3)
- * promises no bound on its steps, and the members come from strangers. */
-static uint32_t
-members_sort(struct parser *ps, uint32_t *list, uint32_t n)
-{
-	uint32_t a, b;
-
-	if (n == 1) {
-		a = *list;
-		*list = ps->member[a].next;
-		ps->member[a].next = NONE;
-		return a;
-	}
-	a = members_sort(ps, list, n / 2);
-	b = members_sort(ps, list, n - n / 2);
-	return members_merge(ps, a, b);
-}
-
-/* Makes a ring of the n members from first to last, in the order of their
- * names. */
+/* Makes a ring of the members, in the order of their names. */
 static enum rc
-members_finish(struct parser *ps, uint32_t first, uint32_t last, uint32_t n)
+members_finish(struct parser *ps, struct json_members *list)
 {
-	uint32_t m;
-	bool sorted = true;
-
-	ps->member[last].next = NONE;
-	for (m = first; m != last && sorted; m = ps->member[m].next)
-		sorted = member_order(ps, m, ps->member[m].next) < 0;
-	if (!sorted) {
-		first = members_sort(ps, &first, n);
-		for (m = first; m != NONE; m = ps->member[m].next)
-			last = m;
-	}
-	ps->member[last].next = first | JSON_LAST;
-	return ps->duplicate ? RC_INVALID : RC_OK;
+	if (!is_sorted(ps, list) &&
+	    !json_order(ps->out->data, ps->member, list))
+		return RC_INVALID;
+	ps->member[list->last].next = list->first | JSON_LAST;
+	return RC_OK;
 }
 
 /* --- values ----------------------------------------------------------- */
@@ -155,24 +112,25 @@ parse_member(struct parser *ps, int depth, uint32_t *member)
 static enum rc
 parse_object(struct parser *ps, int depth)
 {
-	uint32_t first = 0, last = 0, m, n;
+	struct json_members list = { 0, 0, 0 };
+	uint32_t m;
 	enum rc rc;
 
 	ps->in.p++;
 	rc = buf_addc(ps->out, '{');
 	if (json_take(ps, '}'))
 		return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
-	for (n = 1; rc == RC_OK; n++) {
+	for (list.n = 1; rc == RC_OK; list.n++) {
 		rc = parse_member(ps, depth, &m);
 		if (rc != RC_OK)
 			break;
-		if (n == 1)
-			first = m;
+		if (list.n == 1)
+			list.first = m;
 		else
-			ps->member[last].next = m;
-		last = m;
+			ps->member[list.last].next = m;
+		list.last = m;
 		if (json_take(ps, '}')) {
-			rc = members_finish(ps, first, last, n);
+			rc = members_finish(ps, &list);
 			return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
 		}
 		if (!json_take(ps, ','))

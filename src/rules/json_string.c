@@ -206,6 +206,19 @@ json_string_end(const char *p)
 }
 
 int
+json_string_rank(const char **p)
+{
+	const int c = next_byte(p);
+
+	/* Bytes of UTF-8 are in the order of code points.  UTF-16 uses
+	 * surrogates for code points from U+10000 on (0xf0 to 0xf4), and so
+	 * puts them before U+E000 to U+FFFF (0xee, 0xef). */
+	if (c >= 0xf0)
+		return c - 1;
+	return c >= 0xee ? c + 6 : c + 1;
+}
+
+int
 json_string_order(const char *a, const char *b)
 {
 	int x, y;
@@ -218,17 +231,11 @@ json_string_order(const char *a, const char *b)
 		b++;
 	}
 	do {
-		x = next_byte(&a);
-		y = next_byte(&b);
-		if (x == y)
-			continue;
-		/* Bytes of UTF-8 are in the order of code points.  UTF-16 uses
-		 * surrogates for code points from U+10000 on (0xf0 and up),
-		 * and so puts them before U+E000 to U+FFFF (0xee, 0xef). */
-		if (x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0))
-			return y - x;
-		return x - y;
-	} while (x != -1);
+		x = json_string_rank(&a);
+		y = json_string_rank(&b);
+		if (x != y)
+			return x - y;
+	} while (x != 0);
 	return 0;
 }
 

@@ -23,6 +23,12 @@ enum rc json_string(struct json_input *in, struct buf *out);
  * closing quote. */
 const char *json_string_end(const char *p);
 
+/* Takes the next byte of the rest of a canonical string.  Returns its rank in
+ * the order of json_string_order(), below JSON_STRING_RANKS; 0: the string
+ * ends there. */
+#define JSON_STRING_RANKS 0xf6
+int json_string_rank(const char **p);
+
 /* Compares two canonical strings by UTF-16 code units (RFC 8785, section
  * 3.2.3): < 0, 0 or > 0.  Both point to the opening quote. */
 int json_string_order(const char *a, const char *b);

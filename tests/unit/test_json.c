@@ -646,6 +646,59 @@ TEST(large_texts_take_no_quadratic_time)
 	buf_free(&out);
 }
 
+/* Characters in the order of RFC 8785, section 3.2.3, as a text has them. */
+static const char *const characters[] = { "\\u0001", "\\n", "\\u001f", "!",
+	"\\\"", "A", "\\\\", "a", "\xc3\xa9", "\xed\x9f\xbf",
+	"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbd", "\xee\x80\x80",
+	"\xef\xbf\xbd" };
+#define NCHARACTERS NITEMS(characters)
+
+/* Appends an object with all names of up to three of these characters, in
+ * order, or all mixed up. */
+static void
+add_all_names(struct buf *text, bool mixed)
+{
+	const size_t radix = NCHARACTERS + 1, n = radix * radix * radix;
+	bool first = true;
+	size_t i, k, d;
+
+	assert_int_equal(buf_addc(text, '{'), RC_OK);
+	for (i = 0; i < n; i++) {
+		k = mixed ? i * 1009 % n : i;
+		/* Behind the end of a name there is nothing. */
+		if ((k % radix != 0 && k / radix % radix == 0) ||
+		    (k / radix % radix != 0 && k / radix / radix == 0))
+			continue;
+		assert_int_equal(buf_adds(text, first ? "\"" : ",\""), RC_OK);
+		first = false;
+		for (d = radix * radix; d > 0; d /= radix)
+			if (k / d % radix != 0)
+				assert_int_equal(
+				    buf_adds(
+					text, characters[k / d % radix - 1]),
+				    RC_OK);
+		assert_int_equal(buf_adds(text, "\":0"), RC_OK);
+	}
+	assert_int_equal(buf_addc(text, '}'), RC_OK);
+}
+
+TEST(many_names_are_sorted_as_few_are)
+{
+	struct buf sorted, mixed, out;
+
+	buf_init(&sorted, 1 << 20);
+	buf_init(&mixed, 1 << 20);
+	buf_init(&out, 1 << 20);
+	add_all_names(&sorted, false);
+	add_all_names(&mixed, true);
+	assert_int_equal(
+	    canonicalise(mixed.data, mixed.len, &nothing, &out), JSON_OK);
+	assert_string_equal(out.data, sorted.data);
+	buf_free(&sorted);
+	buf_free(&mixed);
+	buf_free(&out);
+}
+
 TEST(text_that_is_too_long_is_not_compared)
 {
 	struct buf text, out;

@@ -200,6 +200,38 @@ TEST(json_of_any_shape)
 		depth_costs_nothing(&shapes[i]);
 }
 
+/* The work for an object of n members, in order or mixed up. */
+static uint64_t
+work_of_members(size_t n, const char *begin, size_t step)
+{
+	struct buf text;
+
+	buf_init(&text, MAX);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(buf_addf(&text, "%s\"%s%06zu\":1",
+				     i == 0 ? "{" : ",", begin, i * step % n),
+		    RC_OK);
+	assert_int_equal(buf_addc(&text, '}'), RC_OK);
+	work = 0;
+	json_work(&text);
+	buf_free(&text);
+	return work;
+}
+
+TEST(order_of_json_costs_little)
+{
+	static const char *const begin[] = { "", "common/beginning/" };
+	uint64_t sorted, mixed;
+
+	for (size_t i = 0; i < NITEMS(begin); i++) {
+		sorted = work_of_members(100000, begin[i], 1);
+		mixed = work_of_members(100000, begin[i], 7919);
+		if (mixed > 2 * sorted)
+			fail_msg("\"%s\": %ju in order, and %ju mixed up",
+			    begin[i], (uintmax_t)sorted, (uintmax_t)mixed);
+	}
+}
+
 /* --- forms and heads of requests --------------------------------------- */
 
 static const char *type;
