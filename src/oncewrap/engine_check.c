@@ -73,10 +73,12 @@ engine_refuse_store(struct job *job, enum rc rc)
 {
 	char why[512];
 
-	if (job->json_refused)
+	if (job->json_refused) {
+		engine_note_refused(job, PROBLEM_OVERLOADED, "json", false);
 		return engine_refuse(job, PROBLEM_OVERLOADED,
 		    "Too many large JSON bodies are being compared; this "
 		    "request ran nothing.");
+	}
 	(void)store_why(job->engine->store, rc, why, sizeof(why));
 	log_event(
 	    LOG_ERROR, "store-unavailable", job->rq->log, LOG_S("why", why));

@@ -640,6 +640,10 @@ def test_comparing_large_json_leaves_workers_to_others(t):
     once.wait_waiting(2)
     problem(once.post('d', **large), 'overloaded', acted=True)
     problem(once.post(path='/id', **large), 'overloaded', acted=True)
+    eq(once.get('/once/health').body.decode(), 'ok\n' + ''.join(
+        'overloaded json route=%s caller=127.0.0.1\n' % route
+        for route in ('-', '/id')))
+    eq(len(once.log_lines('event=refused .* limit=json ')), 2)
     eq(once.get('/other').status, 201)
     replay(once.post('small', **small), answer)
     first(once.post('small2', **small), 201)
