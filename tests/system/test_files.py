@@ -239,6 +239,28 @@ def test_a_copy_from_between_two_checkpoints_of_one_log_is_noticed(t):
     once.wait_log('event=store-went-back')
 
 
+def test_a_log_that_is_moved_in_part_is_no_older_copy(t):
+    """A page that the rest of the log has too is not moved."""
+    released = 'ledger; status 503'
+    one = start(t, released, name='one')
+    two = start(t, released, name='two', database=one.database)
+    for n in range(2):      # a second attempt sets a seal
+        first(two.post('a'), 503)
+    reader = sqlite3.connect(one.database, isolation_level=None)
+    reader.execute('BEGIN')
+    reader.execute('SELECT count(*) FROM sqlite_master').fetchall()
+    for n in range(2):
+        first(one.post('b'), 503)
+    move_log(one)
+    ran = len(t.ledger())
+    first(two.post('a'), 503)
+    first(one.post('b'), 503)
+    eq(len(t.ledger()), ran + 2)
+    reader.close()
+    move_log(one)
+    first(two.post('a'), 503)
+
+
 def test_a_copy_is_noticed_though_nothing_was_asked_since_a_move(t):
     once = start(t, server={'sweep_interval': '1h'})
     for i in range(40):

@@ -198,10 +198,9 @@ uint64_t db_log_salt(struct db *db);
  * Called in a transaction that writes. */
 uint32_t db_log_moved(struct db *db);
 
-/* The present end of the log, or 0; and whether all before such an end is in
- * the file by now. */
-uint64_t db_log_end(struct db *db);
-bool db_log_is_moved(struct db *db, uint64_t end);
+/* Whether all of the log with that salt is in the file.  A part tells nothing
+ * of a page: if the rest has the page too, SQLite writes only that version. */
+bool db_log_is_moved(struct db *db, uint64_t salt);
 
 /*
  * Whether a file that SQLite has mapped was truncated.  From then on nothing

@@ -114,24 +114,18 @@ db_log_moved(struct db *db)
 	return index == NULL ? 0 : index[SHM_MOVED];
 }
 
-uint64_t
-db_log_end(struct db *db)
-{
-	volatile uint32_t *index = guard_index(db);
-
-	return index == NULL
-	    ? 0
-	    : (uint64_t)index[SHM_SALT] << 32 | index[SHM_FRAMES];
-}
-
+/* In this order: the number of frames only grows, until all were moved and the
+ * log begins anew. */
 bool
-db_log_is_moved(struct db *db, uint64_t end)
+db_log_is_moved(struct db *db, uint64_t salt)
 {
 	volatile uint32_t *index = guard_index(db);
+	uint32_t done;
 
-	/* A log begins anew when all of it was moved. */
-	return index != NULL &&
-	    (index[SHM_SALT] != end >> 32 || index[SHM_DONE] >= (uint32_t)end);
+	if (index == NULL)
+		return false;
+	done = index[SHM_DONE];
+	return db_log_salt(db) != salt || done >= index[SHM_FRAMES];
 }
 
 enum rc

@@ -236,9 +236,9 @@ void
 store_guard_commit(struct store_guard *g, struct db *db)
 {
 	if (atomic_load(&g->due) != g->seal) {
-		atomic_store(&g->due_end, 0);
+		atomic_store(&g->due_log, 0);
 		atomic_store(&g->due, g->seal);
-		atomic_store(&g->due_end, db_log_end(db));
+		atomic_store(&g->due_log, db_log_salt(db));
 	}
 	g->id = g->new_id;
 	g->least = g->seal;

@@ -53,7 +53,7 @@ struct store_guard {
 	_Atomic uint64_t sealed;   /* the highest seal; 0: none yet */
 	_Atomic int64_t file_size; /* it never shrinks */
 	_Atomic uint64_t due;      /* the seal that was committed last, */
-	_Atomic uint64_t due_end;  /* and db_log_end() after it; 0: none */
+	_Atomic uint64_t due_log;  /* and db_log_salt() after it; 0: none */
 
 	/* used by the writing thread only, but for the secret, which is set
 	 * before others start: the past that it has read */

@@ -16,8 +16,8 @@
  * an odd one, the next transaction sets an even one and moves the log again.
  * A copy by oncectl backup has no complement: see store_guard_copied().
  *
- * The log's index tells what any process has moved.  Once the log was moved
- * beyond the last seal, the file must have that seal.
+ * The log's index tells what any process has moved.  Once all of the log was
+ * moved, the file must have the last seal.
  *
  * A third number, the base, says which seal the file had when the log began
  * anew: by then SQLite had synced the file.  So after a start, too, a file with
@@ -166,11 +166,11 @@ static uint64_t
 seal_due(struct store_guard *g, struct db *db)
 {
 	const uint64_t known = atomic_load(&g->sealed);
-	const uint64_t end = atomic_load(&g->due_end);
+	const uint64_t salt = atomic_load(&g->due_log);
 	const uint64_t due = atomic_load(&g->due);
 
-	return due > known && end != 0 && end == atomic_load(&g->due_end) &&
-		db_log_is_moved(db, end)
+	return due > known && salt != 0 && salt == atomic_load(&g->due_log) &&
+		db_log_is_moved(db, salt)
 	    ? due
 	    : known;
 }
