@@ -33,6 +33,10 @@ s.stripe = $stripe AND s.seq >= (SELECT n.seq FROM once_kept n
 
 -- The store -----------------------------------------------------------------
 
+-- The schema of the store.  Without the quotes its name would be folded.
+-- list: our_schema
+quote_ident(current_schema())::regnamespace
+
 -- An operator accepts that commits are lost.
 -- name: loss_accept
 UPDATE once_meta SET losses = greatest(losses + 1, $now) WHERE id = 1;
@@ -1013,7 +1017,7 @@ JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 -- scan: reads the catalog, when an operator asks
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c
-WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+WHERE c.relnamespace = $our_schema AND c.relkind = 'r'
     AND left(c.relname::text, 5) = 'once_';
 
 -- Once at each start: the sum of the counts becomes that of the rows.  Both are
@@ -1125,7 +1129,7 @@ FROM pg_class c, LATERAL (
 	ELSE 'role ' || pg_get_userbyid(a.grantee) END || ' on ' || c.relname
     FROM aclexplode(c.relacl) a
     WHERE a.grantee <> c.relowner) f
-WHERE c.relnamespace = current_schema()::regnamespace
+WHERE c.relnamespace = $our_schema
     AND left(c.relname::text, 5) = 'once_';
 
 -- list: parts
@@ -1146,10 +1150,10 @@ ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
 SELECT count(*), string_agg(n.name, ' ')
 FROM unnest($parts) AS n(name)
 WHERE NOT EXISTS (SELECT 1 FROM pg_class c
-	WHERE c.relnamespace = current_schema()::regnamespace
+	WHERE c.relnamespace = $our_schema
 	AND c.relname::text = n.name)
     AND NOT EXISTS (SELECT 1 FROM pg_proc p
-	WHERE p.pronamespace = current_schema()::regnamespace
+	WHERE p.pronamespace = $our_schema
 	AND p.proname::text = n.name);
 
 -- Other schemas of the database that have a store.
@@ -1171,7 +1175,7 @@ SELECT current_setting('synchronous_standby_names') <> '',
 -- scan: reads the catalog, when an operator asks
 SELECT count(*), string_agg(c.relname::text, ' ')
 FROM pg_class c
-WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+WHERE c.relnamespace = $our_schema AND c.relkind = 'r'
     AND left(c.relname::text, 5) = 'once_' AND c.relpersistence <> 'p';
 
 -- Tables and sequences that this role may not use.
@@ -1179,7 +1183,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 -- scan: reads the catalog, when a process starts
 SELECT count(*), string_agg(c.relname::text, ' ')
 FROM pg_class c
-WHERE c.relnamespace = current_schema()::regnamespace
+WHERE c.relnamespace = $our_schema
     AND c.relname::text = ANY ($parts)
     AND CASE c.relkind
 	WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT')
@@ -1194,7 +1198,7 @@ WHERE c.relnamespace = current_schema()::regnamespace
 -- scan: reads the catalog, when a process starts
 SELECT 1::bigint, pg_get_userbyid(c.relowner)::text
 FROM pg_class c
-WHERE c.relnamespace = current_schema()::regnamespace
+WHERE c.relnamespace = $our_schema
     AND c.relname::text = 'once_meta';
 
 -- Hosts with one name: processes that moved in the last minute, of one host and
@@ -1283,7 +1287,7 @@ SELECT $kept_sum;
 -- name: store_bytes
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relkind = 'r' AND relname LIKE 'once\_%'
-    AND relnamespace = current_schema()::regnamespace;
+    AND relnamespace = $our_schema;
 
 -- No lease has a deadline before $1 (see firsts).
 -- name: gauge_running

@@ -81,6 +81,20 @@ def test_another_store_in_the_place_of_the_first_one_serves_nobody(t):
     eq(t.ledger(), ['1 k1'])
 
 
+def test_a_store_in_a_schema_whose_name_needs_quotes(t):
+    server = servers(t).make('a')
+    server.keep_promises()
+    server.sql('CREATE ROLE "Shop-App" LOGIN; CREATE SCHEMA "Shop-App" '
+               'AUTHORIZATION "Shop-App"')
+    uri = server.uri(user='Shop-App')
+    once = t.once(t.sh(HELLO), database=uri, env=environment(t))
+    answer = once.post('k1')
+    first(answer)
+    replay(once.post('k1'), answer)
+    doctor = ctl(t, '-d', uri, 'doctor', env=environment(t))
+    has(doctor.stdout.decode(), 'ok  schema       Shop-App, version')
+
+
 def test_a_store_in_another_cluster_runs_nothing_until_it_is_accepted(t):
     group = servers(t)
     old, new = group.make('old'), group.make('new')
