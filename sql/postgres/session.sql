@@ -132,11 +132,18 @@ INSERT INTO once_session(owner, slot, seq) VALUES ($1, $2, 0)
 -- The lock is written to the log, so that the COMMIT waits for the standby: the
 -- row may be there already, and only the primary may have it.
 -- name: session_epoch
-SELECT xmin::text::bigint FROM once_session
+SELECT xmin::text::bigint, tableoid::bigint FROM once_session
 WHERE owner = $1 AND slot = -1 AND seq = 0 FOR UPDATE;
 
 -- name: session_check
 SELECT coalesce((SELECT 'true' WHERE $is_same), 'the store went back')::boolean;
+
+-- Before COMMIT: whether the table has still the number $1.  Names are looked up
+-- anew by each statement, and a schema that is renamed meanwhile moves the later
+-- ones to another store.
+-- name: session_stays
+SELECT (CASE to_regclass('once_session')::oid::bigint WHEN $1::bigint
+    THEN 'true' ELSE 'the store went back' END)::boolean;
 
 -- One more transaction of connection $3.  It fails unless the last one was
 -- $4 - 1: so a COMMIT that was sent, and comes to the server late, commits

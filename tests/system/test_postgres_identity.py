@@ -3,6 +3,7 @@ database's administrator does to schemas, roles and servers."""
 import os
 
 import base
+import shared
 from answer import eq, first, problem, replay
 from base import wait_until
 from lib.postgres import Proxy
@@ -64,7 +65,8 @@ def test_a_schema_of_the_role_that_is_made_later_moves_nobody(t):
 
 def test_another_store_in_the_place_of_the_first_one_serves_nobody(t):
     server = servers(t).make('a')
-    once = counting(t, server, options={'busy_timeout': '1s'})
+    once = counting(t, server, options={'busy_timeout': '1s',
+                                        'owner_timeout': '1h'})
     answer = once.post('k1')
     first(answer)
     server.sql('ALTER SCHEMA public RENAME TO first; CREATE SCHEMA public')
@@ -79,6 +81,67 @@ def test_another_store_in_the_place_of_the_first_one_serves_nobody(t):
     wait_until(lambda: once.get('/admin/health').status == 200, 'it is back')
     replay(once.post('k1'), answer)
     eq(t.ledger(), ['1 k1'])
+
+
+def swap(server, to):
+    """The schema `other` gets the name of the store's, or the first one does
+    again."""
+    parts = ('public', 'first', 'other') if to == 'other' else \
+        ('public', 'other', 'first')
+    server.sql('BEGIN; ALTER SCHEMA %s RENAME TO %s; ALTER SCHEMA %s RENAME '
+               'TO public; COMMIT' % parts)
+
+
+def with_another_store(t, **options):
+    server = servers(t).make('a')
+    once = counting(t, server, options=options,
+                    defaults={'max_active_keys': 5})
+    server.sql('CREATE SCHEMA other')
+    conf = t.write('other.conf', '[server]\ndurability = normal\ndatabase = '
+                   '%s\n' % server.uri('&options=-csearch_path%3Dother'))
+    eq(ctl(t, '-f', conf, 'init').returncode, 0)
+    return server, once
+
+
+def test_another_store_in_open_connections_serves_nobody(t):
+    server, once = with_another_store(t)
+    answer = once.post('k1')
+    first(answer)
+    swap(server, 'other')
+    for key in 'k1', 'k2':
+        unavailable(once.post(key))
+    is_told = 'another store is there'
+    wait_until(lambda: is_told in health(once), 'it is told')
+    once.ctl('accept-loss')
+    wait_until(lambda: server.sql('SELECT losses > 0 FROM once_meta') == 't',
+               'it is accepted there')
+    wait_until(lambda: is_told in health(once), 'it is told still')
+    swap(server, 'first')
+    wait_until(lambda: 'accept-loss' in health(once), 'it is back')
+    once.ctl('accept-loss')
+    once.wait_log('event=loss-accepted')
+    replay(once.post('k1'), answer)
+    eq(t.ledger(), ['1 k1'])
+
+
+def test_no_transaction_goes_on_in_another_store(t):
+    """It waits for a lock in the first one."""
+    server, once = with_another_store(t, busy_timeout='10s',
+                                      owner_timeout='1h')
+    first(once.post('k1'))
+    boss = shared.connect(server.uri())
+    t.defer(boss.close)
+    boss.execute('BEGIN')
+    boss.execute('SELECT 1 FROM once_kept FOR UPDATE').fetchall()
+    client = Background(lambda: once.post('k2'))
+    wait_until(lambda: server.sql(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = "
+        "'Lock'") == '1', 'it waits')
+    swap(server, 'other')
+    boss.execute('ROLLBACK')
+    unavailable(client.result())
+    eq(t.ledger(), ['1 k1'])
+    eq(server.sql('SELECT count(*) FROM once_key'), '0')
 
 
 def test_a_store_in_a_schema_whose_name_needs_quotes(t):

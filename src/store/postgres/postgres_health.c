@@ -16,7 +16,9 @@ has_all(struct store *s, char *why, size_t size)
 
 	postgres_loss_look(s);
 	txn_health(s->pool, &h);
-	if (h.went_back)
+	if (h.went_back && h.other)
+		snprintf(why, size, "%s", TXN_OTHER);
+	else if (h.went_back)
 		snprintf(why, size,
 		    "store-went-back: the database %s; look at it, then: "
 		    "oncectl accept-loss",

@@ -121,7 +121,7 @@ begin_anew(struct txn_pool *pool, int64_t owner)
 {
 	pool->owner = owner;
 	pool->epoch = 0;
-	pool->went_back = pool->moved = false;
+	pool->went_back = pool->moved = pool->other = false;
 	pool->timeline = pool->cluster = 0;
 	for (int i = 0; i < pool->nslots; i++) {
 		assert(!pool->slot[i].taken);
@@ -235,13 +235,16 @@ try_once(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		pg_rollback(s->pg);
 		return rc;
 	}
-	rc = pg_commit(s->pg);
 	if (kind != TXN_WRITE)
-		return rc;
+		return pg_commit(s->pg);
+	txn_slot_stays(pool, s);
+	rc = pg_commit(s->pg);
 	if (rc == RC_OK)
 		s->seq++;
 	else if (pg_failure(s->pg) == PG_LOST)
 		s->pending = true;
+	else
+		pg_rollback(s->pg);
 	return rc;
 }
 
@@ -368,6 +371,7 @@ txn_health(struct txn_pool *pool, struct txn_health *h)
 	h->connected = pool->connected;
 	h->went_back = pool->went_back;
 	h->moved = pool->moved;
+	h->other = pool->other;
 	h->connections = pool->open;
 	h->pending = 0;
 	for (int i = 0; i < pool->nslots; i++)

@@ -196,11 +196,17 @@ int64_t txn_timeline(const struct txn_pool *pool);
  * are idle, if the newest one is unsafe. */
 void txn_tidy(struct txn_pool *pool);
 
+/* What to do about another store. */
+#define TXN_OTHER                                                              \
+	"another store is there than the one that oncewrap was started with: " \
+	"mend that, or restart oncewrap"
+
 /* The health of the pool. */
 struct txn_health {
 	bool connected; /* the last try to connect or to use a connection */
 	bool went_back;
 	bool moved;           /* it did because it is in another cluster */
+	bool other;           /* the newest connection led to another store */
 	unsigned connections; /* open */
 	unsigned pending;     /* commits whose outcome is not known */
 };

@@ -47,6 +47,7 @@ struct txn_pool {
 	int64_t busy_timeout;
 	int64_t owner;         /* 0: none yet */
 	_Atomic int64_t epoch; /* the transaction that made its row; 0: none */
+	_Atomic int64_t table; /* the server's number of the row's table */
 	atomic_bool reached;   /* there was a connection */
 	atomic_bool connected, went_back;
 	_Atomic int64_t timeline; /* the newest one of a server; 0: none */
@@ -56,7 +57,8 @@ struct txn_pool {
 	atomic_bool moved;
 	char schema[TXN_NAME_SIZE]; /* see txn_pin(); "": not known yet */
 	unsigned char secret[SCOPE_SECRET_LEN];
-	bool compares; /* connections must have that secret */
+	bool compares;     /* connections must have that secret */
+	atomic_bool other; /* the newest one has not */
 	bool durable;
 	_Atomic(const char *) unsafe; /* txn_unsafe() */
 	atomic_uint open;             /* connections */
@@ -70,7 +72,7 @@ struct txn_pool {
 
 /* Makes a new connection one to the pinned store; else it fails, and
  * pg_message() tells why. */
-enum rc txn_session_begin(const struct txn_pool *pool, struct pg *pg);
+enum rc txn_session_begin(struct txn_pool *pool, struct pg *pg);
 
 /* Takes a free slot; RC_BUSY: there was none until that reading of
  * clock_mono() (ms). */
@@ -85,6 +87,10 @@ enum rc txn_slot_ready(
 
 /* Before the statements of a read: they fail if the store went back. */
 void txn_slot_check(const struct txn_pool *pool, struct txn_slot *s);
+
+/* Before the COMMIT of a write: it fails if the names have come to stand for
+ * another store's tables meanwhile. */
+void txn_slot_stays(const struct txn_pool *pool, struct txn_slot *s);
 
 /* After a failure PG_WENT_BACK: RC_WENT_BACK, from now on. */
 enum rc txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s);

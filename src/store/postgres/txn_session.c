@@ -9,7 +9,7 @@
 #include "txn_impl.h"
 
 static enum rc
-compare_secret(const struct txn_pool *pool, struct pg *pg)
+compare_secret(struct txn_pool *pool, struct pg *pg)
 {
 	const void *secret = NULL;
 	size_t n = 0;
@@ -20,16 +20,13 @@ compare_secret(const struct txn_pool *pool, struct pg *pg)
 		rc = pg_one(pg, "b", &secret, &n);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return rc;
-	if (rc == RC_OK && n == sizeof(pool->secret) &&
-	    memcmp(secret, pool->secret, n) == 0)
-		return RC_OK;
-	return pg_lost(pg, RC_IO, "connect",
-	    "another store is there than the one that oncewrap was started "
-	    "with: mend that, or restart oncewrap");
+	pool->other = rc != RC_OK || n != sizeof(pool->secret) ||
+	    memcmp(secret, pool->secret, n) != 0;
+	return pool->other ? pg_lost(pg, RC_IO, "connect", TXN_OTHER) : RC_OK;
 }
 
 enum rc
-txn_session_begin(const struct txn_pool *pool, struct pg *pg)
+txn_session_begin(struct txn_pool *pool, struct pg *pg)
 {
 	const char *schema = pool->schema[0] != '\0' ? pool->schema : NULL;
 	enum rc rc;

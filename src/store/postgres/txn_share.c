@@ -126,6 +126,7 @@ send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 	for (; group != NULL; group = group->next)
 		group->send(s->pg, group->arg);
 	if (kind == TXN_WRITE) {
+		txn_slot_stays(pool, s);
 		FAULT(COMMIT_READY);
 		pg_commit_send(s->pg);
 	}

@@ -90,6 +90,14 @@ txn_slot_check(const struct txn_pool *pool, struct txn_slot *s)
 		    pool->owner, pool->epoch);
 }
 
+void
+txn_slot_stays(const struct txn_pool *pool, struct txn_slot *s)
+{
+	if (pool->epoch != 0)
+		pg_send_quietly(
+		    s->pg, PG_QUERY_SESSION_STAYS, "i", (int64_t)pool->table);
+}
+
 /* Whether the process's row is the one that it made, and each slot's row has at
  * least the number that was confirmed. */
 static enum rc
@@ -344,7 +352,7 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 static enum rc
 make_row(struct txn_pool *pool, struct txn_slot *s)
 {
-	int64_t epoch = 0;
+	int64_t epoch = 0, table = 0;
 	enum rc rc;
 
 	pg_begin(s->pg);
@@ -357,14 +365,16 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 	pg_send(s->pg, PG_QUERY_SESSION_EPOCH, "i", pool->owner);
 	rc = pg_sync(s->pg);
 	if (rc == RC_OK)
-		rc = pg_one(s->pg, "i", &epoch);
+		rc = pg_one(s->pg, "ii", &epoch, &table);
 	if (rc == RC_OK) {
+		txn_slot_stays(pool, s);
 		pg_commit_send(s->pg);
 		(void)pg_sync(s->pg);
 		rc = pg_commit_result(s->pg);
 		FAULT(SESSION_MADE);
 	}
 	if (rc == RC_OK) {
+		pool->table = table;
 		pool->epoch = epoch;
 		s->seq = 0;
 		return rc;
