@@ -1120,6 +1120,8 @@ FROM pg_class c, LATERAL (
     UNION ALL
     SELECT 'policy ' || p.polname FROM pg_policy p WHERE p.polrelid = c.oid
     UNION ALL
+    SELECT 'row security' WHERE c.relrowsecurity
+    UNION ALL
     SELECT 'index ' || i.indexrelid::regclass::text FROM pg_index i
     WHERE i.indrelid = c.oid
 	AND left((SELECT x.relname::text FROM pg_class x
@@ -1142,19 +1144,48 @@ ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
     'once_key_queue', 'once_effect_of_key',
     'once_effect_open', 'once_effect_owner', 'once_checkpoint', 'once_outbox',
-    'once_response']
+    'once_response',
+    'once_meta_pkey', 'once_owner_pkey', 'once_session_pkey', 'once_kept_pkey',
+    'once_fingerprint_spec_pkey', 'once_fingerprint_spec_digest_key',
+    'once_key_pkey', 'once_key_digest_key', 'once_request_pkey',
+    'once_piece_pkey', 'once_refused_pkey', 'once_topic_pkey',
+    'once_effect_pkey']
 
--- Missing tables, indexes, sequences and functions.
+-- Missing tables, indexes, sequences and functions; and indexes that the server
+-- does not use.
 -- name: missing_parts
 -- scan: reads the catalog, when an operator asks
 SELECT count(*), string_agg(n.name, ' ')
 FROM unnest($parts) AS n(name)
 WHERE NOT EXISTS (SELECT 1 FROM pg_class c
 	WHERE c.relnamespace = $our_schema
-	AND c.relname::text = n.name)
+	AND c.relname::text = n.name
+	AND NOT EXISTS (SELECT 1 FROM pg_index i
+	    WHERE i.indexrelid = c.oid AND NOT i.indisvalid))
     AND NOT EXISTS (SELECT 1 FROM pg_proc p
 	WHERE p.pronamespace = $our_schema
 	AND p.proname::text = n.name);
+
+-- Functions for handlers that do not have the rights of their owner, or that
+-- look into another schema: ALTER SCHEMA RENAME leaves their path as it is.
+-- name: lost_functions
+-- scan: reads the catalog, when an operator asks
+SELECT count(*), string_agg(p.proname::text, ' ')
+FROM pg_proc p
+WHERE p.pronamespace = $our_schema AND p.proname::text = ANY ($parts)
+    AND NOT (p.prosecdef
+	AND coalesce(replace(array_to_string(p.proconfig, ' '), '"', ''), '')
+	= replace('search_path=' || current_setting('search_path'), '"', ''));
+
+-- Settings by which the server passes over damage, so that rows may be missing.
+-- Only a superuser can set them.
+-- name: careless_settings
+-- scan: reads the settings, when an operator asks
+SELECT count(*), string_agg(name, ', ' ORDER BY name)
+FROM pg_settings
+WHERE name IN ('data_sync_retry', 'ignore_checksum_failure',
+	'ignore_invalid_pages', 'zero_damaged_pages')
+    AND setting = 'on';
 
 -- Other schemas of the database that have a store.
 -- name: other_stores

@@ -126,6 +126,38 @@ def test_doctor_names_tables_rights_and_clocks_that_are_wrong(t):
     has(found['rights'], 'read and change once_effect')
 
 
+def test_doctor_names_what_safety_rests_on_and_lacks(t):
+    server = full(servers(t).make('a'))
+    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
+
+    def finds(name, says, change, back):
+        server.sql(change)
+        found = findings(t, '-d', server.uri(), status=1)
+        eq(found[name].split()[0], 'BAD')
+        has(found[name], says)
+        server.sql(back)
+    finds('durability', 'turn zero_damaged_pages off',
+          'ALTER ROLE postgres SET zero_damaged_pages = on',
+          'ALTER ROLE postgres RESET zero_damaged_pages')
+    finds('schema', 'without once_key_digest_key',
+          'ALTER TABLE once_key DROP CONSTRAINT once_key_digest_key',
+          'ALTER TABLE once_key ADD UNIQUE (digest)')
+    valid = "UPDATE pg_index SET indisvalid = %s WHERE indexrelid = " \
+        "'once_key_running'::regclass"
+    finds('schema', 'without once_key_running', valid % 'false',
+          valid % 'true')
+    finds('foreign', 'row security',
+          'ALTER TABLE once_key ENABLE ROW LEVEL SECURITY',
+          'ALTER TABLE once_key DISABLE ROW LEVEL SECURITY')
+    server.sql('ALTER SCHEMA public RENAME TO shop')
+    server.sql('ALTER ROLE postgres SET search_path = shop')
+    finds('schema', 'SET search_path = shop, pg_temp',
+          'ALTER FUNCTION once_checkpoint SET search_path = shop, pg_temp',
+          'ALTER FUNCTION once_outbox SET search_path = shop, pg_temp; '
+          'ALTER FUNCTION once_response SET search_path = shop, pg_temp')
+    findings(t, '-d', server.uri(), status=0)
+
+
 def test_doctor_says_how_far_the_clocks_are_apart(t):
     server = full(servers(t).make('a'))
     eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)

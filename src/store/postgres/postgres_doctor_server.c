@@ -49,10 +49,14 @@ check_time(const struct store *s, struct findings *f)
 static void
 check_server(struct store *s, struct findings *f)
 {
+	struct postgres_names careless = { .query =
+					       PG_QUERY_CARELESS_SETTINGS };
 	struct postgres_server server;
 	enum rc rc = postgres_server_read(s, &server);
 	const char *off;
 
+	if (rc == RC_OK)
+		rc = postgres_names_read(s, &careless);
 	if (rc != RC_OK) {
 		findings_add(
 		    f, "server", false, "cannot be asked: %s", rc_text(rc));
@@ -68,6 +72,11 @@ check_server(struct store *s, struct findings *f)
 		    "the server's setting %s is off, so a commit may be lost: "
 		    "turn it on",
 		    off);
+	else if (careless.n > 0)
+		findings_add(f, "durability", false,
+		    "the server passes over damage, so keys may be missing: "
+		    "turn %s off",
+		    careless.text);
 	else
 		findings_add(f, "durability", true,
 		    "fsync and full_page_writes are on, synchronous_commit "
@@ -128,14 +137,22 @@ static void
 check_schema(struct store *s, struct findings *f)
 {
 	struct postgres_names missing = { .query = PG_QUERY_MISSING_PARTS },
+			      lost = { .query = PG_QUERY_LOST_FUNCTIONS },
 			      others = { .query = PG_QUERY_OTHER_STORES };
 
 	if (postgres_names_read(s, &missing) != RC_OK ||
+	    postgres_names_read(s, &lost) != RC_OK ||
 	    postgres_names_read(s, &others) != RC_OK)
 		findings_add(f, "schema", false, "cannot be read");
 	else if (missing.n != 0)
 		findings_add(f, "schema", false, "version %d, without %s",
 		    PG_QUERY_VERSION, missing.text);
+	else if (lost.n != 0)
+		findings_add(f, "schema", false,
+		    "%s was renamed, or these functions were changed: ALTER "
+		    "FUNCTION %s SECURITY DEFINER SET search_path = %s, "
+		    "pg_temp",
+		    s->schema, lost.text, s->schema);
 	else
 		findings_add(f, "schema", true, "%s, version %d, complete%s%s",
 		    s->schema, PG_QUERY_VERSION,
