@@ -115,12 +115,19 @@ main(void)
 {
 	const char *method = getenv("REQUEST_METHOD");
 	char body[BODY_MAX + 1], *item;
+	size_t n;
 
 	if (method == NULL || strcmp(method, "POST") != 0) {
 		print_form();
 		return 0;
 	}
-	body[fread(body, 1, BODY_MAX, stdin)] = '\0';
+	n = fread(body, 1, sizeof(body), stdin);
+	if (n > BODY_MAX) {
+		head("413 Content Too Large");
+		printf("<p>The order is too long.\n");
+		return 0;
+	}
+	body[n] = '\0';
 	item = find_item(body);
 	if (item == NULL || *item == '\0') {
 		head("400 Bad Request");

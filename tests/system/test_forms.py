@@ -61,6 +61,15 @@ def test_each_form_works_as_it_did_without_a_key(t):
     eq(once.ls(), [])
 
 
+def test_nothing_is_ordered_of_a_body_that_is_too_long(t):
+    server, once = setup(t)
+    eq(server.curl('/cgi-bin/form', body='item=' + 4092 * 'x',
+                   headers=URL).status, 413)
+    eq(server.curl('/cgi-bin/form', body='item=' + 4091 * 'x',
+                   headers=URL).status, 200)
+    eq(orders(t), ['- ' + 4091 * 'x'])
+
+
 def test_what_is_typed_is_shown_as_text(t):
     server, _ = setup(t)
     for name in FORMS:
