@@ -138,8 +138,8 @@ WHERE owner = $1 AND slot = -1 AND seq = 0 FOR UPDATE;
 -- name: session_check
 SELECT coalesce((SELECT 'true' WHERE $is_same), 'the store went back')::boolean;
 
--- Before COMMIT: whether the table has still the number $1.  Names are looked up
--- anew by each statement, and a schema that is renamed meanwhile moves the later
+-- Before COMMIT: whether the table has still the number $1.  Each statement
+-- looks names up anew, and a schema that is renamed meanwhile moves the later
 -- ones to another store.
 -- name: session_stays
 SELECT (CASE to_regclass('once_session')::oid::bigint WHEN $1::bigint

@@ -72,7 +72,7 @@ sort_few(struct sorter *s, uint32_t *list, uint32_t n)
 /* --- many members --------------------------------------------------------- */
 
 static void
-join(struct sorter *s, struct json_members *to, struct json_members more)
+chain(struct sorter *s, struct json_members *to, struct json_members more)
 {
 	if (to->n == 0) {
 		*to = more;
@@ -95,7 +95,7 @@ deal(struct sorter *s, const struct json_members *list, size_t at,
 	for (i = 0; i < list->n; i++, m = next) {
 		next = s->member[m].next;
 		p = s->text + s->member[m].name + at;
-		join(s, &pile[json_string_rank(&p)],
+		chain(s, &pile[json_string_rank(&p)],
 		    (struct json_members){ m, m, 1 });
 	}
 	s->duplicate = s->duplicate || pile[0].n > 1;
@@ -134,9 +134,9 @@ sort(struct sorter *s, struct json_members *list, size_t at)
 			if (i == most || pile[i].n == 0)
 				continue;
 			sort(s, &pile[i], behind(s, &pile[i], at));
-			join(s, i < most ? &before : &more, pile[i]);
+			chain(s, i < most ? &before : &more, pile[i]);
 		}
-		join(s, &more, after);
+		chain(s, &more, after);
 		after = more;
 		*list = pile[most];
 		at = behind(s, list, at);
@@ -145,8 +145,8 @@ sort(struct sorter *s, struct json_members *list, size_t at)
 	list->first = sort_few(s, &m, list->n);
 	for (m = list->first; m != NONE; m = s->member[m].next)
 		list->last = m;
-	join(s, &before, *list);
-	join(s, &before, after);
+	chain(s, &before, *list);
+	chain(s, &before, after);
 	*list = before;
 }
 

@@ -149,8 +149,8 @@ check_schema(struct store *s, struct findings *f)
 		    PG_QUERY_VERSION, missing.text);
 	else if (lost.n != 0)
 		findings_add(f, "schema", false,
-		    "%s was renamed, or these functions were changed: ALTER "
-		    "FUNCTION %s SECURITY DEFINER SET search_path = %s, "
+		    "%s was renamed, or these functions were changed: ALTER"
+		    " FUNCTION %s SECURITY DEFINER SET search_path = %s, "
 		    "pg_temp",
 		    s->schema, lost.text, s->schema);
 	else
