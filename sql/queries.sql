@@ -471,51 +471,57 @@ VALUES (?1, ?2, ?3, ?4);
 -- One of a key's pending effects has the turn: it has next_at, or owner while
 -- it is tried (see schema.sql).
 
+-- After ?2 others.  now: store time, which SQL does not know.
 -- name: effect_next
-SELECT $effect FROM once_effect
+SELECT $effect, 0 AS now FROM once_effect
 WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
     AND next_at >= 0
-ORDER BY next_at;
+ORDER BY next_at LIMIT -1 OFFSET ?2;
 
--- name: effect_begin
-UPDATE once_effect SET owner = ?3, next_at = NULL, attempts = attempts + 1,
-    updated_at = ?4
-WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND next_at <= ?5;
-
+-- Whether it is in the row, and its length.
 -- name: effect_payload
-SELECT e.payload IS NOT NULL, e.payload, p.body IS NOT NULL, length(p.body)
+SELECT e.payload IS NOT NULL, e.payload,
+    coalesce(length(e.payload), length(p.body))
 FROM once_effect e LEFT JOIN once_payload p ON p.effect_id = e.id
-WHERE e.id = ?1 AND e.effect_key = ?2;
+WHERE e.id = ?1 AND e.effect_key = ?2
+    AND (e.payload IS NULL) <> (p.body IS NULL);
 
--- name: effect_delivered
-UPDATE once_effect SET state = 'delivered', owner = NULL, reference = ?5,
-    last_error = NULL, payload = NULL, updated_at = ?4
-WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+-- A verb reads the rows, a function of effect_step.h changes them, and
+-- effect_write writes each that has changed: see store_effects.c.
 
--- name: effect_dead
-UPDATE once_effect SET state = 'dead_letter', owner = NULL, last_error = ?5,
-    updated_at = ?4
-WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+-- name: effect_read
+SELECT $effect FROM once_effect WHERE id = ?1;
 
--- name: effect_again
-UPDATE once_effect SET owner = NULL, next_at = ?6, last_error = ?5,
-    updated_at = ?4
-WHERE id = ?1 AND state = 'pending' AND attempts = ?2 AND owner = ?3;
+-- The same: no other transaction can have locked the row.
+-- name: effect_read_free
+SELECT $effect FROM once_effect WHERE id = ?1;
 
--- Gives the turn to the first pending effect.  No other effect of the key may
--- have it.
--- name: effect_turn
-UPDATE once_effect SET next_at = ?2
-WHERE id = (SELECT min(id) FROM once_effect
-    WHERE key_id = ?1 AND state = 'pending');
+-- Of the key of effect ?1 the first pending one, and one that has the turn,
+-- but not that effect.
+-- name: effect_first
+SELECT $effect FROM once_effect
+WHERE key_id = (SELECT e.key_id FROM once_effect e WHERE e.id = ?1)
+    AND state = 'pending' AND id <> ?1
+ORDER BY id LIMIT 1;
 
--- Whether an earlier effect, which had been given up, is pending again.
--- name: effect_earlier
-SELECT 1 FROM once_effect
-WHERE key_id = ?1 AND state = 'pending' AND id < ?2 LIMIT 1;
+-- name: effect_holder
+SELECT $effect FROM once_effect
+WHERE key_id = (SELECT e.key_id FROM once_effect e WHERE e.id = ?1)
+    AND state = 'pending' AND id <> ?1
+    AND (next_at IS NOT NULL OR owner IS NOT NULL) LIMIT 1;
 
--- name: effect_yield
-UPDATE once_effect SET next_at = NULL WHERE id = ?1 AND state = 'pending';
+-- list: effect_was
+id = ?1 AND state = ?2 AND attempts = ?3 AND owner IS ?4
+
+-- name: effect_write
+UPDATE once_effect SET state = ?5, attempts = ?6,
+    next_at = CASE WHEN ?7 THEN ?8 END, owner = ?9, reference = ?10,
+    last_error = ?11, updated_at = ?12,
+    payload = CASE WHEN ?5 <> 'delivered' THEN payload END
+WHERE $effect_was;
+
+-- name: effect_delete
+DELETE FROM once_effect WHERE $effect_was;
 
 -- Deletes a delivered effect if its key is deleted, or is a marker.
 -- name: effect_gone
@@ -529,31 +535,12 @@ DELETE FROM once_payload WHERE effect_id = ?1;
 -- name: delete_delivered
 DELETE FROM once_effect WHERE key_id = ?1 AND state = 'delivered';
 
+-- The owners of tries, and the tries of one.
 -- name: effect_owner
 SELECT owner FROM once_effect WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
--- name: effect_free
-UPDATE once_effect SET owner = NULL, next_at = ?2, last_error = ?4,
-    updated_at = ?3
-WHERE owner = ?1;
-
--- name: effect_retry
-UPDATE once_effect SET next_at = NULL, updated_at = ?2, state = 'pending',
-    attempts = CASE state WHEN 'dead_letter' THEN 0 ELSE attempts END
-WHERE id = ?1 AND state IN ('pending', 'dead_letter') AND owner IS NULL
-RETURNING key_id;
-
--- Whether an effect of the key is being tried.
--- name: effect_busy
-SELECT 1 FROM once_effect WHERE +key_id = ?1 AND owner > 0 LIMIT 1;
-
--- name: effect_halt
-UPDATE once_effect SET next_at = NULL
-WHERE key_id = ?1 AND state = 'pending' AND next_at >= 0;
-
--- name: effect_drop
-DELETE FROM once_effect WHERE id = ?1 AND owner IS NULL
-RETURNING key_id, next_at;
+-- name: effect_of_owner
+SELECT id FROM once_effect WHERE owner = ?1 AND id > ?2 ORDER BY id LIMIT 1;
 
 -- name: effect_list
 SELECT $effect FROM once_effect

@@ -716,9 +716,7 @@ SELECT once_response($1, ($2::bigint)::integer, $3, $4);
 -- The outbox ------------------------------------------------------------------
 
 -- One of a key's pending effects has the turn: it has next_at, or owner while
--- it is tried (see schema.sql).  What takes the turn away and what passes it on
--- are two statements: the second one sees an effect that a handler committed
--- while the first one waited.
+-- it is tried (see schema.sql).
 
 -- The effects of that topic that are due first, after $2 others.
 -- name: effect_next
@@ -727,58 +725,59 @@ WHERE e.state <> 'delivered' AND e.state = 'pending' AND e.topic = $1
     AND e.next_at IS NOT NULL
 ORDER BY e.next_at LIMIT 8 OFFSET $2::bigint;
 
--- No row: another process has taken the effect, or is just taking it.
--- name: effect_begin
-UPDATE once_effect SET owner = $3, next_at = NULL, attempts = attempts + 1,
-    updated_at = $now
-WHERE id = (SELECT j.id FROM once_effect j
-    WHERE j.id = $1::bigint AND j.state = 'pending'
-	AND j.attempts = $2::bigint AND j.next_at <= $now
-    FOR UPDATE SKIP LOCKED)
-    AND state = 'pending';
-
--- A part of the payload: $4 bytes after the first $3.
+-- Whether the payload is read with the row, and its length.
 -- name: effect_payload
-SELECT octet_length(payload)::bigint,
-    substr(payload, ($3::bigint + 1)::integer, ($4::bigint)::integer)
-FROM once_effect WHERE id = $1 AND effect_key = $2;
+SELECT octet_length(payload) <= 1048576,
+    CASE WHEN octet_length(payload) <= 1048576 THEN payload END,
+    octet_length(payload)::bigint
+FROM once_effect
+WHERE id = $1 AND effect_key::text = $2::text AND payload IS NOT NULL;
 
--- Without an owner: the try was freed because its process was suspected, and no
--- other try has begun.
--- name: effect_delivered
-UPDATE once_effect SET state = 'delivered', owner = NULL, next_at = NULL,
-    reference = $4, last_error = NULL, payload = NULL, updated_at = $now
-WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint
-    AND (owner = $3 OR owner IS NULL);
+-- A part of it: $3 bytes after the first $2.
+-- name: effect_part
+SELECT substr(payload, ($2::bigint + 1)::integer, ($3::bigint)::integer)
+FROM once_effect WHERE id = $1;
 
--- name: effect_dead
-UPDATE once_effect SET state = 'dead_letter', owner = NULL, last_error = $4,
-    updated_at = $now
-WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint AND owner = $3;
+-- A verb reads the rows, a function of effect_step.h changes them, and
+-- effect_write writes each that has changed: see store_effects.c.  Each
+-- statement sees what a handler has committed while the one before it waited:
+-- so effect_first comes after effect_read.
 
--- The next try is in $5 ms.
--- name: effect_again
-UPDATE once_effect SET owner = NULL, next_at = $now + $5::bigint,
-    last_error = $4, updated_at = $now
-WHERE id = $1 AND state = 'pending' AND attempts = $2::bigint AND owner = $3;
+-- name: effect_read
+SELECT $effect FROM once_effect e WHERE e.id = $1 FOR UPDATE OF e;
 
--- Gives the turn to the first pending effect, if no effect of the key has it.
--- name: effect_turn
-UPDATE once_effect SET next_at = $now
-WHERE id = (SELECT min(e.id) FROM once_effect e
-    WHERE e.key_id = $1::bigint AND e.state = 'pending')
-    AND state = 'pending' AND next_at IS NULL AND owner IS NULL
-    AND NOT EXISTS (SELECT 1 FROM once_effect e
-	WHERE e.key_id = $1::bigint AND e.state = 'pending'
-	    AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL));
+-- No row: another process has taken the effect, or is just taking it.
+-- name: effect_read_free
+SELECT $effect FROM once_effect e WHERE e.id = $1 FOR UPDATE OF e SKIP LOCKED;
 
--- Whether an earlier effect, which had been given up, is pending again.
--- name: effect_earlier
-SELECT 1::bigint FROM once_effect
-WHERE key_id = $1 AND state = 'pending' AND id < $2 LIMIT 1;
+-- Of the key of effect $1 the first pending one, and one that has the turn,
+-- but not that effect.
+-- name: effect_first
+SELECT $effect FROM once_effect e
+WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
+    AND e.state = 'pending' AND e.id <> $1::bigint
+ORDER BY e.id LIMIT 1 FOR UPDATE OF e;
 
--- name: effect_yield
-UPDATE once_effect SET next_at = NULL WHERE id = $1 AND state = 'pending';
+-- name: effect_holder
+SELECT $effect FROM once_effect e
+WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
+    AND e.state = 'pending' AND e.id <> $1::bigint
+    AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL)
+ORDER BY e.id LIMIT 1 FOR UPDATE OF e;
+
+-- list: effect_was
+id = $1 AND state = $2::text AND attempts = $3::bigint
+    AND owner IS NOT DISTINCT FROM $4::bigint
+
+-- name: effect_write
+UPDATE once_effect SET state = $5::text, attempts = $6::bigint,
+    next_at = CASE WHEN $7::boolean THEN $8::bigint END, owner = $9::bigint,
+    reference = $10, last_error = $11, updated_at = $12::bigint,
+    payload = CASE WHEN $5::text <> 'delivered' THEN payload END
+WHERE $effect_was;
+
+-- name: effect_delete
+DELETE FROM once_effect WHERE $effect_was;
 
 -- Deletes a delivered effect if its key is deleted, or is a marker.
 -- name: effect_gone
@@ -786,44 +785,10 @@ DELETE FROM once_effect e
 WHERE e.id = $1 AND e.state = 'delivered' AND NOT EXISTS (SELECT 1
     FROM once_key k WHERE k.id = e.key_id AND k.state <> 'expired');
 
--- The tries of a process that is dead or suspected.
--- name: effect_free
-UPDATE once_effect SET owner = NULL, next_at = $now, last_error = $2,
-    updated_at = $now
-WHERE id IN (SELECT j.id FROM once_effect j WHERE j.owner = $1::bigint
-    ORDER BY j.id FOR UPDATE SKIP LOCKED)
-    AND owner = $1::bigint;
-
--- Waits for a transaction that takes the turn from an effect of the key of
--- effect $1, and lets no other take it.  Before effect_retry and effect_drop,
--- which change another effect of the key: such a transaction would not see that
--- it passes the turn to an effect that is dropped, or to none although one is
--- pending again.
--- name: effect_turn_lock
-SELECT e.id FROM once_effect e
-WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
-    AND e.state = 'pending' AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL)
-FOR UPDATE;
-
--- name: effect_retry
-UPDATE once_effect SET next_at = NULL, updated_at = $now,
-    attempts = CASE WHEN state = 'dead_letter' THEN 0 ELSE attempts END,
-    state = 'pending'
-WHERE id = $1 AND state IN ('pending', 'dead_letter') AND owner IS NULL
-RETURNING key_id;
-
--- Whether an effect of the key is being tried.
--- name: effect_busy
-SELECT 1::bigint FROM once_effect
-WHERE key_id = $1 AND state = 'pending' AND owner IS NOT NULL LIMIT 1;
-
--- name: effect_halt
-UPDATE once_effect SET next_at = NULL
-WHERE key_id = $1 AND state = 'pending' AND next_at IS NOT NULL;
-
--- name: effect_drop
-DELETE FROM once_effect WHERE id = $1 AND owner IS NULL
-RETURNING key_id, next_at;
+-- The next one that this process tries, unless it is locked.
+-- name: effect_of_owner
+SELECT e.id FROM once_effect e WHERE e.owner = $1 AND e.id > $2
+ORDER BY e.id LIMIT 1 FOR UPDATE OF e SKIP LOCKED;
 
 -- name: effect_list
 SELECT $effect FROM once_effect e

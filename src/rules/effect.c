@@ -1,5 +1,12 @@
 /*
  * See effect.h.
+ *
+ * Invariants, checked by effect_is_sound():
+ *
+ *  1. An effect has a number, and a state that is not EFFECT_NONE.
+ *  2. Only a pending one has the turn: a time, or an owner, and not both.
+ *  3. An owner has begun a try.
+ *  4. Only a delivered one has a reference.
  */
 #include "config.h"
 
@@ -40,4 +47,16 @@ effect_free(struct effect *e)
 	free(e->last_error);
 	buf_free(&e->reference);
 	memset(e, 0, sizeof(*e));
+}
+
+bool
+effect_is_sound(const struct effect *e)
+{
+	const bool tried = e->owner != 0;
+
+	return e->id > 0 && e->state != EFFECT_NONE && /* 1 */
+	    (e->state == EFFECT_PENDING || (!tried && !e->has_turn)) &&
+	    !(tried && e->has_turn) &&                               /* 2 */
+	    (!tried || e->attempts > 0) &&                           /* 3 */
+	    (e->state == EFFECT_DELIVERED || e->reference.len == 0); /* 4 */
 }

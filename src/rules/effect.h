@@ -43,4 +43,7 @@ struct effect {
 /* Frees its members and zeroes all; not the struct. */
 void effect_free(struct effect *e);
 
+/* Whether the invariants numbered in effect.c hold. */
+bool effect_is_sound(const struct effect *e);
+
 #endif

@@ -140,7 +140,8 @@ rows_effect_end(struct effect *e, enum rc rc)
 	int64_t id;
 
 	if (rc == RC_OK &&
-	    (!identity_is_sound(e->scope, e->path, e->key) ||
+	    (!effect_is_sound(e) ||
+		!identity_is_sound(e->scope, e->path, e->key) ||
 		strlen(e->effect_key) != RECORD_UUID_LEN || e->topic == NULL))
 		rc = RC_CORRUPT;
 	if (rc == RC_OK)

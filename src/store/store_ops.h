@@ -113,27 +113,17 @@ struct store_tally {
 	    (s, identity, id, environment, body)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
 	    (s, why, size)) \
-	X(enum rc, effect_retry, (struct store *s, int64_t id), (s, id)) \
-	X(enum rc, effect_drop, (struct store *s, int64_t id), (s, id)) \
 	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
 	    struct store_copied *copied, char *why, size_t size), \
 	    (s, what, copied, why, size)) \
 	X(enum rc, examine, (struct store *s, struct findings *f), (s, f)) \
 	X(enum rc, row_check, (const struct store *s, struct tx *tx, \
-	    const struct record *key), (s, tx, key)) \
-	X(enum rc, effect_next, (struct store *s, const char *topic, \
-	    struct effect *effect, int64_t *at), (s, topic, effect, at)) \
-	X(enum rc, effect_begin, (struct store *s, \
-	    struct effect *effect), (s, effect)) \
-	X(enum rc, effect_payload, (struct store *s, \
-	    const struct effect *effect, struct spool **payload), \
-	    (s, effect, payload)) \
-	X(enum rc, effect_end, (struct store *s, \
-	    const struct effect *effect, \
-	    const struct effect_end *end), (s, effect, end))
+	    const struct record *key), (s, tx, key))
 
 /* The same, without a result. */
 #define STORE_VOID_OPS(X) \
+	X(void, tx_undo, (struct store *s, tx_body *undo, \
+	    const struct tx_undo *what), (s, undo, what)) \
 	X(void, wake, (struct store *s), (s)) \
 	X(void, news_to, (struct store *s, int fd), (s, fd)) \
 	X(void, share_files, (struct store *s), (s)) \
@@ -164,6 +154,8 @@ struct store_base {
 	int64_t host;
 	atomic_int attempts; /* enum rc of the last store_attempt_lock() */
 	struct store_tally tally;
+	/* effects in a row that were lost to other processes */
+	atomic_uint effects_lost;
 	/* No lease has a deadline before that (store time). */
 	_Atomic int64_t leases_from;
 };
@@ -184,6 +176,10 @@ enum rc store_tx_write(struct store *s, unsigned how, tx_body *body, void *arg);
  * store_finish(). */
 enum rc store_outcome_do(
     struct store *s, struct outcome_change *o, struct store_outcome **outcome);
+
+/* Runs that one, which has a copy of *what, later, as often as it fails: the
+ * result of a transaction that began something was RC_PENDING. */
+void store_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what);
 
 /* What the identities of a key have in the index, from range[0] to range[1], as
  * parameters. */

@@ -5,7 +5,7 @@
 #ifndef STORE_OUTBOX_H
 #define STORE_OUTBOX_H
 
-#include "effect.h"
+#include "effect_step.h"
 #include "store.h"
 
 /*
@@ -28,15 +28,6 @@ enum rc store_effect_begin(struct store *s, struct effect *effect);
  * frees it. */
 enum rc store_effect_payload(
     struct store *s, const struct effect *effect, struct spool **payload);
-
-struct effect_end {
-	/* PENDING: to be tried again, `after` ms from now */
-	enum effect_state state;
-	int64_t after;
-	const void *reference; /* DELIVERED; may be any bytes */
-	size_t reference_len;  /* 0: none */
-	char last_error[LIMIT_LAST_ERROR];
-};
 
 /* Ends the try.  RC_LOST: this process no longer owns the effect; nothing was
  * changed. */

@@ -64,7 +64,17 @@
 	X(RECORD_DELETE) \
 	X(REFUSED_NEW) \
 	X(DELETE_REFUSED) \
-	X(JOB_ABANDONED)
+	X(JOB_ABANDONED) \
+	X(EFFECT_NEXT) \
+	X(EFFECT_PAYLOAD) \
+	X(EFFECT_READ) \
+	X(EFFECT_READ_FREE) \
+	X(EFFECT_FIRST) \
+	X(EFFECT_HOLDER) \
+	X(EFFECT_OF_OWNER) \
+	X(EFFECT_WRITE) \
+	X(EFFECT_DELETE) \
+	X(EFFECT_GONE)
 /* clang-format on */
 
 enum tx_query {
@@ -136,8 +146,16 @@ enum rc tx_changed(struct tx *tx, int *n);
  * changed none, lost. */
 enum rc tx_change_one(struct tx *tx, enum rc lost);
 
-/* What is stored beside the row of a key. */
-enum tx_beside { TX_REQUEST, TX_ALL };
+/* What is stored beside the row of a key, or of an effect. */
+enum tx_beside { TX_REQUEST, TX_ALL, TX_PAYLOAD };
+
+/* What a transaction has begun that another one takes back, because it is not
+ * known whether the first one took place. */
+struct tx_undo {
+	int64_t id;
+	int attempt;
+	int64_t owner;
+};
 
 struct outcome_change;
 
@@ -161,6 +179,10 @@ struct tx_ops {
 	 * again. */
 	enum rc (*body)(
 	    struct tx *, struct outcome_change *o, bool drop, bool *more);
+	/* Reads the payload of an effect, which is not in the row of
+	 * EFFECT_PAYLOAD and has that many bytes. */
+	enum rc (*payload)(
+	    struct tx *, int64_t id, int64_t length, struct spool *to);
 };
 
 struct tx {

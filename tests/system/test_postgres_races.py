@@ -166,6 +166,14 @@ def test_a_handler_whose_lease_ends_meanwhile_has_written_nothing(t):
         reserve(once, id=1)
 
 
+# What the steps of an effect write.
+FOUND = ('pending', 0, None)
+BEGUN = ('pending', 1, False, 0, OWNER, None, None, 1)
+TRIED = ('pending', 1, OWNER)
+ENDED = ('delivered', 1, False, 0, None, b'ok', None, 1)
+DUE = ('pending', 0, True, 1, None, None, None, 1)
+
+
 def test_an_effect_that_comes_while_the_last_one_ends_gets_its_turn(t):
     server, once = store(t)
     grant(once)
@@ -174,28 +182,31 @@ def test_an_effect_that_comes_while_the_last_one_ends_gets_its_turn(t):
     emit = "SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN
     reserve(once)
     app.do(emit)
-    once.run('effect_begin', 1, 0, OWNER)
+    once.run('effect_write', 1, *FOUND, *BEGUN)
     # The effect ends first: the handler waits, and gives the turn itself.
     once.do('BEGIN')
-    once.run('effect_delivered', 1, 1, OWNER, b'ok')
-    once.run('effect_turn', 1)
+    eq([row[0] for row in once.run('effect_read', 1)], ['1'])
+    eq(once.run('effect_first', 1), [])
+    once.run('effect_write', 1, *TRIED, *ENDED)
     app.send(emit)
     app.waits(boss)
     once.do('COMMIT')
     eq(app.answer(), [''])
     is_whole(once)
     # The handler is first: the end of the effect waits, and passes it on.
-    once.run('effect_begin', 2, 0, OWNER)
-    other.run('effect_turn', 1)
+    once.run('effect_write', 2, *FOUND, *BEGUN)
+    other.run('effect_first', 2)
     app.do('BEGIN')
     app.do(emit)
-    other.text('effect_delivered', 2, 1, OWNER, b'ok')
+    other.text('effect_read', 2)
     other.do('BEGIN')
-    other.send(other.text('effect_delivered', 2, 1, OWNER, b'ok'))
+    other.send(other.text('effect_read', 2))
     other.waits(boss)
     app.do('COMMIT')
-    eq(other.answer(), [])
-    other.run('effect_turn', 1)
+    eq(len(other.answer()), 1)
+    eq([row[0] for row in other.run('effect_first', 2)], ['3'])
+    other.run('effect_write', 2, *TRIED, *ENDED)
+    other.run('effect_write', 3, *FOUND, *DUE)
     other.do('COMMIT')
     is_whole(once)
     eq(once.do('SELECT id FROM once_effect WHERE next_at IS NOT NULL'), ['3'])

@@ -186,20 +186,6 @@ begin_anew(void)
 
 /* --- one effect --------------------------------------------------------- */
 
-TEST(names_of_states)
-{
-	enum effect_state s;
-	int i;
-
-	for (i = EFFECT_PENDING; i < EFFECT_NSTATES; i++) {
-		assert_true(effect_state_parse(
-		    effect_state_name((enum effect_state)i), &s));
-		assert_int_equal(s, i);
-	}
-	assert_false(effect_state_parse("none", &s));
-	assert_false(effect_state_parse("", &s));
-}
-
 TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 {
 	struct store_lease lease = reserve("k");

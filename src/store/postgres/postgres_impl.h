@@ -96,8 +96,8 @@ struct store {
 	/* no key is queued for an earlier time, as of the last beat */
 	_Atomic int64_t queued_from;
 	atomic_uint absent; /* keys in a row that were not there */
-	/* jobs and effects that were lost to other processes in a row */
-	atomic_uint jobs_lost, effects_lost;
+	/* jobs that were lost to other processes in a row */
+	atomic_uint jobs_lost;
 
 	struct lock lock;                    /* guards what follows */
 	struct postgres_confirmed confirmed; /* by the last beat */

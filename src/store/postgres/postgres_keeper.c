@@ -59,20 +59,20 @@ postgres_keeper_failed(int64_t id)
 }
 
 void
-postgres_keeper_undo(struct store *s, txn_body *undo, int64_t id, int attempt)
+postgres_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what)
 {
 	struct store_outcome *outcome = postgres_outcome_new(s);
 	struct postgres_outcome *o;
 
 	if (outcome == NULL) {
-		postgres_keeper_failed(id);
+		postgres_keeper_failed(what->id);
 		return;
 	}
 	outcome->requeue = 0;
 	o = (struct postgres_outcome *)(void *)outcome;
 	o->undo = undo;
-	o->change.id = id;
-	o->change.attempt = attempt;
+	o->undone = *what;
+	o->change.id = what->id;
 	o->unsure = true;
 	postgres_keeper_take(s, o);
 }

@@ -57,7 +57,8 @@ run_outcome(struct pg *pg, void *arg)
 	struct postgres_outcome *o = arg;
 
 	if (o->undo != NULL)
-		return o->undo(pg, o);
+		return postgres_tx_run(
+		    o->change.outcome.store, pg, o->undo, &o->undone, &o->did);
 	if (o->unread)
 		return postgres_finish_read(pg, o);
 	return postgres_tx_run(o->change.outcome.store, pg, store_outcome_run,

@@ -13,8 +13,9 @@
 struct postgres_outcome {
 	struct outcome_change change; /* first: see store_outcome_new() */
 	struct postgres_outcome *next;
-	txn_body *undo; /* its argument is this struct; NULL: the outcome is
-			 * recorded */
+	/* store_tx_undo(); NULL: the outcome is recorded */
+	tx_body *undo;
+	struct tx_undo undone;
 	/* a COMMIT was sent, and it is not known whether it took place */
 	bool unsure;
 	/* a transaction of the handler's has locked the key.  That says nothing
@@ -46,12 +47,6 @@ void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
  */
 void postgres_keeper_release(struct store *s, const struct store_lease *lease,
     int64_t retention, int64_t requeue);
-
-/* The same for anything that a transaction takes back.  Its argument is a
- * struct postgres_outcome with that id and attempt.  RC_LOST: there is nothing
- * to take back. */
-void
-postgres_keeper_undo(struct store *s, txn_body *undo, int64_t id, int attempt);
 
 /* Stores the body of the response in pieces. */
 enum rc postgres_outcome_pieces(struct pg *pg, const struct outcome_change *o);

@@ -20,9 +20,9 @@
 #include "fault.h"
 #include "log.h"
 #include "postgres_attempt.h"
-#include "postgres_effect.h"
 #include "postgres_row.h"
 #include "rows.h"
+#include "store_effects.h"
 #include "attempt_lock.h"
 
 /* Lost owners of one look, and rows of one transaction. */
@@ -151,12 +151,21 @@ read_change(struct pg *pg)
 }
 
 static enum rc
+free_effects(struct tx *tx, void *arg)
+{
+	struct recover *r = arg;
+
+	return store_effects_free(tx, r->owner->id, &r->effects);
+}
+
+static enum rc
 run_owner(struct pg *pg, void *arg)
 {
 	struct recover *r = arg;
 	const bool still =
 	    r->owner->life == POSTGRES_SUSPECTED && r->owner->beat > 0;
 	const bool effects = r->only == 0 && r->from == 0;
+	unsigned did;
 	enum rc rc;
 
 	store_changes_free(r->changes, r->n);
@@ -177,13 +186,11 @@ run_owner(struct pg *pg, void *arg)
 		rc = send_changes(r, pg);
 	if (rc != RC_OK || (r->n == 0 && !effects))
 		return rc;
-	if (effects)
-		postgres_effect_free_send(pg, r->owner->id);
 	rc = pg_sync(pg);
 	for (int i = 0; i < r->n && rc == RC_OK; i++)
 		rc = read_change(pg);
 	if (rc == RC_OK && effects)
-		rc = postgres_effect_free_read(pg, &r->effects);
+		rc = postgres_tx_run(r->s, pg, free_effects, r, &did);
 	return rc;
 }
 

@@ -22,13 +22,6 @@ postgres_row_read(struct pg *pg, struct record *r)
 	return row_read_key(pg, true, r);
 }
 
-static enum rc
-row_read_effect_of_pg(struct pg *pg, struct effect *e)
-{
-	memset(e, 0, sizeof(*e));
-	return rows_effect_end(e, pg_members(pg, rows_effect, rows_neffect, e));
-}
-
 enum rc
 postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
 {
@@ -37,17 +30,6 @@ postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
 	while ((rc = pg_next(pg)) == RC_OK &&
 	    (rc = postgres_row_read(pg, r)) == RC_CORRUPT)
 		postgres_row_bad(s, "once_key", r->id);
-	return rc;
-}
-
-enum rc
-postgres_row_next_effect(const struct store *s, struct pg *pg, struct effect *e)
-{
-	enum rc rc;
-
-	while ((rc = pg_next(pg)) == RC_OK &&
-	    (rc = row_read_effect_of_pg(pg, e)) == RC_CORRUPT)
-		postgres_row_bad(s, "once_effect", e->id);
 	return rc;
 }
 

@@ -20,8 +20,6 @@ enum rc postgres_row_read(struct pg *pg, struct record *r);
  * RC_NOTFOUND: there is none. */
 enum rc
 postgres_row_next(const struct store *s, struct pg *pg, struct record *r);
-enum rc postgres_row_next_effect(
-    const struct store *s, struct pg *pg, struct effect *e);
 
 /* The result of the statement "find", and its record, which has no copy of the
  * identity.  RC_NOTFOUND. */

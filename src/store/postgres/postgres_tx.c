@@ -10,6 +10,11 @@
 #include "postgres_impl.h"
 #include "postgres_outcome.h"
 #include "postgres_place.h"
+#include "spool.h"
+
+/* A payload that is longer than what EFFECT_PAYLOAD gives is read in parts of
+ * this size (bytes). */
+#define PAYLOAD_PART 1048576
 
 struct postgres_tx {
 	struct tx tx;
@@ -134,9 +139,12 @@ tx_postgres_spec(struct tx *tx, const char *spec, int64_t *number)
 static enum rc
 tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 {
-	pg_send_quietly(pg_of(tx),
-	    what == TX_REQUEST ? PG_QUERY_REQUEST_ERASE : PG_QUERY_ERASE, "i",
-	    id);
+	/* A payload is in its effect's row. */
+	if (what != TX_PAYLOAD)
+		pg_send_quietly(pg_of(tx),
+		    what == TX_REQUEST ? PG_QUERY_REQUEST_ERASE
+				       : PG_QUERY_ERASE,
+		    "i", id);
 	return RC_OK;
 }
 
@@ -150,10 +158,29 @@ tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
 }
 
+static enum rc
+tx_postgres_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
+{
+	struct pg *pg = pg_of(tx);
+	const void *part;
+	int64_t at;
+	size_t n = 0;
+	enum rc rc = RC_OK;
+
+	for (at = 0; rc == RC_OK && at < length; at += (int64_t)n) {
+		pg_send(pg, PG_QUERY_EFFECT_PART, "iii", id, at,
+		    (int64_t)PAYLOAD_PART);
+		rc = pg_one(pg, "b", &part, &n);
+		if (rc == RC_OK)
+			rc = n > 0 ? spool_write(to, part, n) : RC_CORRUPT;
+	}
+	return rc;
+}
+
 static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
 	tx_postgres_next, tx_postgres_row, tx_postgres_members,
 	tx_postgres_changed, tx_postgres_spec, tx_postgres_erase,
-	tx_postgres_body };
+	tx_postgres_body, tx_postgres_payload };
 
 struct shared {
 	struct store *store;
@@ -234,6 +261,8 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 	};
 	enum rc rc;
 
+	if (s.begins && !store->keeper)
+		return RC_INVALID;
 	if (s.begins && (rc = postgres_place_may_begin(store, NULL)) != RC_OK)
 		return rc;
 	rc = postgres_write(store, run_writer, &s);

@@ -233,6 +233,9 @@ try_once(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		return rc;
 	if (rc != RC_OK || kind == TXN_READ) {
 		pg_rollback(s->pg);
+		/* What lost leaves no lock that others step over. */
+		if (rc == RC_LOST)
+			(void)pg_clear(s->pg);
 		return rc;
 	}
 	if (kind != TXN_WRITE)

@@ -87,6 +87,8 @@ tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 {
 	struct db *db = of_sqlite(tx)->db;
 
+	if (what == TX_PAYLOAD)
+		return store_kept_run(db, QUERY_DELETE_PAYLOAD, id);
 	return what == TX_REQUEST ? store_kept_delete_request(db, id)
 				  : store_kept_delete(db, id);
 }
@@ -97,9 +99,16 @@ tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 	return sqlite_outcome_body(o, of_sqlite(tx)->db, drop, more);
 }
 
+static enum rc
+tx_sqlite_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
+{
+	return store_read_blob(
+	    of_sqlite(tx)->db, "once_payload", id, (size_t)length, to);
+}
+
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
-	tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body };
+	tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body, tx_sqlite_payload };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)
@@ -225,6 +234,13 @@ sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 	};
 
 	return committer_do(store->committer, &x.w);
+}
+
+/* It is always known whether a transaction took place. */
+void
+sqlite_tx_undo(struct store *store, tx_body *undo, const struct tx_undo *what)
+{
+	(void)store, (void)undo, (void)what;
 }
 
 int64_t

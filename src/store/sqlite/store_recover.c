@@ -13,7 +13,8 @@
 #include "liveness.h"
 #include "log.h"
 #include "uuid.h"
-#include "store_effect.h"
+#include "sqlite_tx.h"
+#include "store_effects.h"
 #include "rows.h"
 #include "store_impl.h"
 #include "store_kept.h"
@@ -150,13 +151,26 @@ recover_owner(struct recover_write *r, struct db *db, int64_t owner,
 	return RC_PENDING;
 }
 
+/* Their tries of effects. */
+static enum rc
+free_effects(struct recover_write *r, struct db *db, int64_t now)
+{
+	struct sqlite_tx t;
+	enum rc rc = RC_OK;
+
+	sqlite_tx_begin(&t, db, now);
+	for (size_t i = 0; i < r->ndead && rc == RC_OK && r->only == 0; i++)
+		rc = store_effects_free(&t.tx, r->dead[i], &r->effects);
+	sqlite_tx_end(&t);
+	return rc;
+}
+
 static enum rc
 recover_run(struct write *w, struct db *db, int64_t now)
 {
 	struct recover_write *r = (struct recover_write *)w;
 	enum rc rc = RC_OK;
 	int skipped = 0;
-	size_t i;
 
 	store_changes_free(r->changes, r->n);
 	r->n = 0;
@@ -170,8 +184,8 @@ recover_run(struct write *w, struct db *db, int64_t now)
 	}
 	if (rc == RC_PENDING)
 		rc = RC_OK;
-	for (i = 0; i < r->ndead && rc == RC_OK && r->only == 0; i++)
-		rc = store_effect_release(db, r->dead[i], now, &r->effects);
+	if (rc == RC_OK)
+		rc = free_effects(r, db, now);
 	if (r->n > 0)
 		w->did |= WRITE_ENDED_KEY;
 	if (r->n > 0 || r->effects > 0)

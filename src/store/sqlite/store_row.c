@@ -27,13 +27,6 @@ store_row_read(struct db_stmt *s, struct record *r)
 	return row_read_key(s, true, r);
 }
 
-static enum rc
-row_read_effect_of_db(struct db_stmt *s, struct effect *e)
-{
-	memset(e, 0, sizeof(*e));
-	return rows_effect_end(e, db_members(s, rows_effect, rows_neffect, e));
-}
-
 enum rc
 store_row_next(struct db *db, struct db_stmt *s, struct record *r)
 {
@@ -42,17 +35,6 @@ store_row_next(struct db *db, struct db_stmt *s, struct record *r)
 	while ((rc = db_step_row(s)) == RC_OK &&
 	    (rc = store_row_read(s, r)) == RC_CORRUPT)
 		store_row_bad(db, "once_key", r->id);
-	return rc;
-}
-
-enum rc
-store_row_next_effect(struct db *db, struct db_stmt *s, struct effect *e)
-{
-	enum rc rc;
-
-	while ((rc = db_step_row(s)) == RC_OK &&
-	    (rc = row_read_effect_of_db(s, e)) == RC_CORRUPT)
-		store_row_bad(db, "once_effect", e->id);
 	return rc;
 }
 

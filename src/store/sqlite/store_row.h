@@ -26,8 +26,6 @@ enum rc store_row_read(struct db_stmt *s, struct record *r);
  * there is none, and the statement is reset.
  */
 enum rc store_row_next(struct db *db, struct db_stmt *s, struct record *r);
-enum rc
-store_row_next_effect(struct db *db, struct db_stmt *s, struct effect *e);
 
 /*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the

@@ -1,0 +1,426 @@
+/*
+ * The outbox: effects that are due, the tries that deliver them, and what
+ * operators change.  A verb that changes an effect reads it and those of its
+ * key that the change concerns, a function of effect_step.h changes them, and
+ * each is written.
+ *
+ * An effect outlives its key until it is delivered, or an operator drops it; a
+ * delivered one is deleted with its key.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "fault.h"
+#include "spool.h"
+#include "store_check.h"
+#include "store_ops.h"
+#include "store_effects.h"
+
+/* The parameters of $effect_was, and what follows them in effect_write. */
+#define WAS "isdz"
+#define SET "sd?izosi"
+
+static struct store_base *
+effects_base(struct store *s)
+{
+	return (struct store_base *)(void *)s;
+}
+
+/* --- which is next -------------------------------------------------------- */
+
+struct next {
+	struct store *s;
+	const char *topic;
+	int64_t skip; /* effects that are left to other processes */
+	struct effect *effect;
+	int64_t now;
+};
+
+static const struct row_member now_of[] = {
+	ROW_MEMBER('m', next, now),
+};
+
+static enum rc
+next_run(struct tx *tx, void *arg)
+{
+	struct next *n = arg;
+	enum rc rc;
+
+	memset(n->effect, 0, sizeof(*n->effect));
+	tx_send(tx, TX_EFFECT_NEXT, "si", n->topic, n->skip);
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_effect(tx, n->effect);
+	if (rc == RC_OK && (rc = tx_members(tx, now_of, 1, n)) != RC_OK)
+		effect_free(n->effect);
+	if (n->now < store_now(n->s))
+		n->now = store_now(n->s);
+	return rc;
+}
+
+/*
+ * After an effect was lost to another process, the same one may still be first,
+ * because that process has not committed yet.  So the next read steps over as
+ * many as were lost in a row.
+ */
+enum rc
+store_effect_next(
+    struct store *s, const char *topic, struct effect *effect, int64_t *at)
+{
+	struct next n = { .s = s, .topic = topic, .effect = effect };
+	atomic_uint *lost = &effects_base(s)->effects_lost;
+	enum rc rc;
+
+	memset(effect, 0, sizeof(*effect));
+	n.skip = atomic_load(lost);
+	rc = store_tx_look(s, next_run, &n);
+	if (n.skip > 0 &&
+	    (rc == RC_NOTFOUND || (rc == RC_OK && effect->next_at > n.now))) {
+		effect_free(effect);
+		n.skip = 0;
+		atomic_store(lost, 0);
+		rc = store_tx_look(s, next_run, &n);
+	}
+	*at = rc == RC_OK ? effect->next_at : 0;
+	/* A server has the time: here it may be a little earlier. */
+	if (*at <= n.now && *at > store_now(s))
+		*at = store_now(s);
+	return rc;
+}
+
+/* --- payload -------------------------------------------------------------- */
+
+struct payload {
+	const struct effect *effect;
+	struct spool *spool;
+};
+
+static enum rc
+payload_run(struct tx *tx, void *arg)
+{
+	struct payload *p = arg;
+	const void *bytes;
+	int64_t length;
+	bool inlined;
+	size_t n;
+	enum rc rc;
+
+	spool_free(p->spool);
+	p->spool = NULL;
+	tx_send(
+	    tx, TX_EFFECT_PAYLOAD, "is", p->effect->id, p->effect->effect_key);
+	rc = tx_one(tx, "?bm", &inlined, &bytes, &n, &length);
+	if (rc != RC_OK) /* not found: it is delivered */
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	if (length == 0)
+		return RC_OK;
+	if ((p->spool = spool_new()) == NULL)
+		return RC_NOMEM;
+	return inlined ? spool_write(p->spool, bytes, n)
+		       : tx->ops->payload(tx, p->effect->id, length, p->spool);
+}
+
+enum rc
+store_effect_payload(
+    struct store *s, const struct effect *e, struct spool **payload)
+{
+	struct payload p = { e, NULL };
+	enum rc rc = store_tx_read(s, payload_run, &p);
+
+	if (rc != RC_OK) {
+		spool_free(p.spool);
+		p.spool = NULL;
+	}
+	*payload = p.spool;
+	return rc;
+}
+
+/* --- changes -------------------------------------------------------------- */
+
+enum kind { END, FREE, RETRY, DROP };
+
+struct change {
+	enum kind kind;
+	int64_t id;
+	/* END */
+	struct effect_try try;
+	const struct effect_end *end;
+};
+
+/* The effect that changes, and of the others of its key the first pending one,
+ * and one that has the turn and is not first. */
+enum place { THIS, FIRST, HOLDER, NPLACES };
+
+/* .id is 0: there is none. */
+struct rows {
+	struct effect is[NPLACES];
+	struct effect was[NPLACES]; /* without what it owns */
+};
+
+static void
+rows_free(struct rows *r)
+{
+	for (int i = 0; i < NPLACES; i++)
+		effect_free(&r->is[i]);
+}
+
+static struct effect *
+row_or_none(struct rows *r, enum place i)
+{
+	return r->is[i].id != 0 ? &r->is[i] : NULL;
+}
+
+/* The effect of a statement that was sent. */
+static enum rc
+row_read(struct tx *tx, struct effect *e)
+{
+	enum rc rc = tx_result(tx);
+
+	if (rc == RC_OK && (rc = tx_effect(tx, e)) == RC_NOTFOUND) {
+		e->id = 0;
+		rc = RC_OK;
+	}
+	return rc;
+}
+
+/*
+ * Reads them, so that no other transaction changes them.  A try has the turn
+ * while it lasts.  Before other changes the effect that has the turn is locked:
+ * a try of it that ends meanwhile would not see what becomes of this one.  The
+ * caller frees the rows in any case.
+ */
+static enum rc
+rows_read(struct tx *tx, const struct change *c, struct rows *r)
+{
+	const bool by_operator = c->kind == RETRY || c->kind == DROP;
+	enum rc rc = RC_OK;
+
+	memset(r, 0, sizeof(*r));
+	if (by_operator)
+		tx_send(tx, TX_EFFECT_HOLDER, "i", c->id);
+	tx_send(tx, TX_EFFECT_READ, "i", c->id);
+	tx_send(tx, TX_EFFECT_FIRST, "i", c->id);
+	if (by_operator)
+		rc = c->kind == RETRY ? row_read(tx, &r->is[HOLDER])
+				      : tx_result(tx);
+	if (rc == RC_OK)
+		rc = row_read(tx, &r->is[THIS]);
+	if (rc == RC_OK)
+		rc = row_read(tx, &r->is[FIRST]);
+	if (r->is[HOLDER].id == r->is[FIRST].id)
+		effect_free(&r->is[HOLDER]);
+	memcpy(r->was, r->is, sizeof(r->was));
+	return rc == RC_OK && r->is[THIS].id == 0 ? RC_LOST : rc;
+}
+
+static bool
+row_differs(const struct effect *was, const struct effect *is)
+{
+	return is->state != was->state || is->attempts != was->attempts ||
+	    is->has_turn != was->has_turn || is->next_at != was->next_at ||
+	    is->owner != was->owner || is->updated_at != was->updated_at;
+}
+
+/* EFFECT_NONE: the row is deleted. */
+static enum rc
+row_write(struct tx *tx, const struct effect *was, const struct effect *e)
+{
+	const char *state = effect_state_name(was->state);
+	const bool delivered = e->state == EFFECT_DELIVERED;
+	enum rc rc;
+	int n;
+
+	if (e->state == EFFECT_NONE) {
+		tx_send(tx, TX_EFFECT_DELETE, WAS, was->id, state,
+		    was->attempts, was->owner);
+	} else {
+		assert(effect_is_sound(e));
+		tx_send(tx, TX_EFFECT_WRITE, WAS SET, was->id, state,
+		    was->attempts, was->owner, effect_state_name(e->state),
+		    e->attempts, (int)e->has_turn, e->next_at, e->owner,
+		    e->reference.data, e->reference.len, e->last_error,
+		    e->updated_at);
+	}
+	if (delivered)
+		tx_send(tx, TX_EFFECT_GONE, "i", e->id);
+	rc = tx_change_one(tx, RC_CORRUPT);
+	if (rc == RC_OK && delivered)
+		rc = tx_changed(tx, &n);
+	if (rc == RC_OK && (delivered || e->state == EFFECT_NONE))
+		rc = tx->ops->erase(tx, e->id, TX_PAYLOAD);
+	return rc;
+}
+
+static enum rc
+rows_write(struct tx *tx, const struct rows *r)
+{
+	enum rc rc = RC_OK;
+
+	for (int i = 0; i < NPLACES && rc == RC_OK; i++)
+		if (r->is[i].id != 0 && row_differs(&r->was[i], &r->is[i]))
+			rc = row_write(tx, &r->was[i], &r->is[i]);
+	tx->did |= TX_WORK;
+	return rc;
+}
+
+static enum rc
+change_step(const struct change *c, struct rows *r, struct step_time at)
+{
+	struct effect *e = &r->is[THIS], *first = row_or_none(r, FIRST);
+
+	switch (c->kind) {
+	case END:
+		return effect_step_end(e, first, &c->try, c->end, at);
+	case FREE:
+		return effect_step_free(e, first, at);
+	case RETRY:
+		return effect_step_retry(e, first, row_or_none(r, HOLDER), at);
+	case DROP:
+		return effect_step_drop(e, first, at);
+	}
+	return RC_INVALID;
+}
+
+static enum rc
+change_run(struct tx *tx, void *arg)
+{
+	const struct change *c = arg;
+	struct rows r;
+	enum rc rc = rows_read(tx, c, &r);
+
+	if (rc == RC_OK)
+		rc = change_step(c, &r, tx->at);
+	if (rc == RC_OK)
+		rc = rows_write(tx, &r);
+	rows_free(&r);
+	return rc;
+}
+
+/* --- a try ---------------------------------------------------------------- */
+
+struct begin {
+	int64_t id;
+	struct effect_try try;
+};
+
+static enum rc
+begin_run(struct tx *tx, void *arg)
+{
+	const struct begin *b = arg;
+	struct effect e, was;
+	enum rc rc;
+
+	memset(&e, 0, sizeof(e));
+	tx_send(tx, TX_EFFECT_READ_FREE, "i", b->id);
+	if ((rc = row_read(tx, &e)) != RC_OK)
+		return rc;
+	was = e;
+	rc = e.id != 0 ? effect_step_begin(&e, &b->try, tx->at) : RC_LOST;
+	if (rc == RC_OK) {
+		/* If the effect's row were lost, so would be the record of its
+		 * try. */
+		tx->did |= TX_SYNC_FIRST;
+		rc = row_write(tx, &was, &e);
+	}
+	effect_free(&e);
+	return rc;
+}
+
+/* Takes back a try that was not made. */
+static enum rc
+undo_run(struct tx *tx, void *arg)
+{
+	static const struct effect_end end = {
+		.state = EFFECT_PENDING,
+		.last_error = "it is not known whether its try was recorded",
+	};
+	const struct tx_undo *u = arg;
+	struct change c = { END, u->id, { u->attempt, u->owner }, &end };
+
+	return change_run(tx, &c);
+}
+
+enum rc
+store_effect_begin(struct store *s, struct effect *effect)
+{
+	struct begin b = { .id = effect->id, .try.attempts = effect->attempts };
+	struct liveness *liveness;
+	enum rc rc;
+
+	/* As for a lease: if no process sees the owner's lock, the effect would
+	 * be tried twice. */
+	if ((rc = store_liveness(s, &liveness)) != RC_OK)
+		return rc;
+	b.try.owner = liveness_self(liveness);
+	rc = store_tx_write(s, TX_BEGINS, begin_run, &b);
+	if (rc == RC_PENDING) {
+		store_tx_undo(s, undo_run,
+		    &(struct tx_undo){
+			b.id, effect->attempts + 1, b.try.owner });
+		rc = RC_IO;
+	}
+	if (rc == RC_LOST)
+		atomic_fetch_add(&effects_base(s)->effects_lost, 1);
+	else
+		atomic_store(&effects_base(s)->effects_lost, 0);
+	if (rc == RC_OK)
+		effect->attempts++;
+	return rc;
+}
+
+enum rc
+store_effect_end(
+    struct store *s, const struct effect *effect, const struct effect_end *end)
+{
+	struct change c = { END, effect->id, { .attempts = effect->attempts },
+		end };
+	struct liveness *liveness;
+	enum rc rc;
+
+	if (end->state == EFFECT_NONE || end->after < 0 ||
+	    end->after > STORE_LONGEST)
+		return RC_INVALID;
+	if ((rc = store_liveness(s, &liveness)) != RC_OK)
+		return rc;
+	c.try.owner = liveness_self(liveness);
+	return store_tx_write(s, 0, change_run, &c);
+}
+
+enum rc
+store_effects_free(struct tx *tx, int64_t owner, int *n)
+{
+	struct change c = { .kind = FREE };
+	enum rc rc = RC_OK;
+	int freed = 0;
+
+	/* RC_LOST: the row makes no sense. */
+	while (rc == RC_OK || rc == RC_LOST) {
+		tx_send(tx, TX_EFFECT_OF_OWNER, "ii", owner, c.id);
+		rc = tx_one(tx, "i", &c.id);
+		if (rc == RC_OK && (rc = change_run(tx, &c)) == RC_OK)
+			freed++;
+	}
+	*n += freed;
+	if (freed > 0)
+		FAULT(RECOVER_EFFECTS);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* --- for operators -------------------------------------------------------- */
+
+enum rc
+store_effect_retry(struct store *s, int64_t id)
+{
+	struct change c = { .kind = RETRY, .id = id };
+
+	return store_tx_write(s, 0, change_run, &c);
+}
+
+enum rc
+store_effect_drop(struct store *s, int64_t id)
+{
+	struct change c = { .kind = DROP, .id = id };
+
+	return store_tx_write(s, 0, change_run, &c);
+}

@@ -1,0 +1,364 @@
+/*
+ * effect_step: each change of an effect, from each kind of row; and who has the
+ * turn after it.
+ */
+#include "config.h"
+
+#include "cases.h"
+
+#include "effect_step.h"
+
+#define NOW 100000
+
+static const struct step_time at = { .now = NOW, .wall = 7, .age = NOW };
+
+/* The kinds of rows that an effect has. */
+enum row { WAITS, DUE, LATER, TRIED, DELIVERED, DEAD, NROWS };
+
+/* The third of its key, tried twice before. */
+static struct effect
+sample(enum row row)
+{
+	struct effect e = {
+		.id = 3,
+		.key_id = 1,
+		.state = row == DELIVERED ? EFFECT_DELIVERED
+		    : row == DEAD         ? EFFECT_DEAD_LETTER
+					  : EFFECT_PENDING,
+		.attempts = 2,
+		.has_turn = row == DUE || row == LATER,
+		.next_at = row == LATER ? NOW + 1
+		    : row == DUE        ? NOW
+					: 0,
+		.owner = row == TRIED ? 9 : 0,
+		.updated_at = 1,
+	};
+
+	assert_true(effect_is_sound(&e));
+	return e;
+}
+
+static struct effect
+other(int64_t id, enum row row)
+{
+	struct effect e = sample(row);
+
+	e.id = id;
+	return e;
+}
+
+static const struct effect_try try = { .attempts = 2, .owner = 9 };
+
+static const struct effect_end again = {
+	.state = EFFECT_PENDING,
+	.after = 50,
+	.last_error = "no luck",
+};
+static const struct effect_end delivered = {
+	.state = EFFECT_DELIVERED,
+	.reference = "r\0f",
+	.reference_len = 3,
+	.last_error = "unused",
+};
+static const struct effect_end dead = {
+	.state = EFFECT_DEAD_LETTER,
+	.last_error = "no luck",
+};
+
+/* --- every change from every row ------------------------------------------ */
+
+typedef enum rc step_fn(struct effect *e);
+
+static enum rc
+begin(struct effect *e)
+{
+	return effect_step_begin(e, &try, at);
+}
+
+static enum rc
+end_again(struct effect *e)
+{
+	return effect_step_end(e, NULL, &try, &again, at);
+}
+
+static enum rc
+end_delivered(struct effect *e)
+{
+	return effect_step_end(e, NULL, &try, &delivered, at);
+}
+
+static enum rc
+end_dead(struct effect *e)
+{
+	return effect_step_end(e, NULL, &try, &dead, at);
+}
+
+static enum rc
+lost(struct effect *e)
+{
+	return effect_step_free(e, NULL, at);
+}
+
+static enum rc
+retry(struct effect *e)
+{
+	return effect_step_retry(e, NULL, NULL, at);
+}
+
+static enum rc
+drop(struct effect *e)
+{
+	return effect_step_drop(e, NULL, at);
+}
+
+#define IN(row) (1u << (row))
+
+/* From which rows each is possible, and what the row is then. */
+static const struct {
+	const char *name;
+	step_fn *step;
+	unsigned from;
+	struct effect to;
+} rows[] = {
+	{ "begin", begin, IN(DUE),
+	    { .state = EFFECT_PENDING, .attempts = 3, .owner = 9 } },
+	{ "again", end_again, IN(TRIED),
+	    { .state = EFFECT_PENDING,
+		.attempts = 2,
+		.has_turn = true,
+		.next_at = NOW + 50 } },
+	/* Without an owner it was freed, and no other try has begun. */
+	{ "delivered", end_delivered,
+	    IN(TRIED) | IN(DUE) | IN(LATER) | IN(WAITS),
+	    { .state = EFFECT_DELIVERED, .attempts = 2 } },
+	{ "dead", end_dead, IN(TRIED),
+	    { .state = EFFECT_DEAD_LETTER, .attempts = 2 } },
+	{ "free", lost, IN(TRIED),
+	    { .state = EFFECT_PENDING,
+		.attempts = 2,
+		.has_turn = true,
+		.next_at = NOW } },
+	{ "retry", retry, IN(WAITS) | IN(DUE) | IN(LATER),
+	    { .state = EFFECT_PENDING,
+		.attempts = 2,
+		.has_turn = true,
+		.next_at = NOW } },
+	{ "retry of a dead one", retry, IN(DEAD),
+	    { .state = EFFECT_PENDING, .has_turn = true, .next_at = NOW } },
+	{ "drop", drop,
+	    IN(WAITS) | IN(DUE) | IN(LATER) | IN(DELIVERED) | IN(DEAD),
+	    { .state = EFFECT_NONE } },
+};
+
+TEST(each_change_is_possible_from_these_rows)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int from = 0; from < NROWS; from++) {
+			const struct effect *to = &rows[i].to;
+			struct effect e = sample((enum row)from);
+			bool may = (rows[i].from & IN(from)) != 0;
+
+			/* Its other row is in the table. */
+			if (rows[i].step == retry &&
+			    (from == DEAD) != (to->attempts == 0))
+				continue;
+			if ((rows[i].step(&e) == RC_OK) != may)
+				fail_msg("%s from %d", rows[i].name, from);
+			if (!may) {
+				assert_int_equal(e.updated_at, 1);
+				continue;
+			}
+			assert_int_equal(e.state, to->state);
+			if (to->state == EFFECT_NONE)
+				continue;
+			assert_true(effect_is_sound(&e));
+			assert_int_equal(e.attempts, to->attempts);
+			assert_int_equal(e.has_turn, to->has_turn);
+			assert_int_equal(e.next_at, to->next_at);
+			assert_int_equal(e.owner, to->owner);
+			assert_int_equal(e.updated_at, 7);
+			effect_free(&e);
+		}
+}
+
+TEST(an_end_is_of_its_try)
+{
+	static const struct effect_try others[] = {
+		{ .attempts = 2, .owner = 8 },
+		{ .attempts = 1, .owner = 9 },
+		{ .attempts = 3, .owner = 9 },
+		{ .attempts = 2, .owner = 0 },
+	};
+	static const struct effect_end *const ends[] = { &again, &delivered,
+		&dead };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++) {
+			struct effect e = sample(TRIED);
+
+			assert_int_equal(
+			    effect_step_end(&e, NULL, &others[i], ends[k], at),
+			    RC_LOST);
+			assert_int_equal(e.owner, 9);
+		}
+}
+
+/* One that two processes have found is begun by one of them. */
+TEST(a_beginning_is_of_the_effect_that_was_found)
+{
+	const struct effect_try found = { .attempts = 1, .owner = 9 };
+	struct effect e = sample(DUE);
+
+	assert_int_equal(effect_step_begin(&e, &found, at), RC_LOST);
+	assert_int_equal(e.attempts, 2);
+}
+
+TEST(what_a_try_leaves)
+{
+	struct effect e = sample(TRIED);
+
+	assert_int_equal(end_again(&e), RC_OK);
+	assert_string_equal(e.last_error, "no luck");
+	e.owner = 9;
+	e.has_turn = false;
+	assert_int_equal(end_delivered(&e), RC_OK);
+	assert_null(e.last_error);
+	assert_int_equal(e.reference.len, 3);
+	assert_memory_equal(e.reference.data, "r\0f", 3);
+	effect_free(&e);
+}
+
+/* --- the turn ------------------------------------------------------------- */
+
+static enum rc
+by(const char *step, struct effect *e, struct effect *first,
+    struct effect *holder)
+{
+	if (strcmp(step, "again") == 0)
+		return effect_step_end(e, first, &try, &again, at);
+	if (strcmp(step, "delivered") == 0)
+		return effect_step_end(e, first, &try, &delivered, at);
+	if (strcmp(step, "dead") == 0)
+		return effect_step_end(e, first, &try, &dead, at);
+	if (strcmp(step, "free") == 0)
+		return effect_step_free(e, first, at);
+	if (strcmp(step, "retry") == 0)
+		return effect_step_retry(e, first, holder, at);
+	return effect_step_drop(e, first, at);
+}
+
+/* Which effect has the turn, with another one before or after it. */
+TEST(a_change_leaves_one_turn)
+{
+	static const struct {
+		const char *step;
+		enum row row; /* of effect 3 */
+		int64_t first;
+		enum row first_row;
+		int64_t holder; /* 0: none */
+		enum row holder_row;
+		int64_t has; /* the turn, after it */
+		int64_t next_at;
+	} cases[] = {
+		{ "again", TRIED, 4, WAITS, 0, 0, 3, NOW + 50 },
+		/* an earlier one, which was given up, was retried meanwhile */
+		{ "again", TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ "free", TRIED, 4, WAITS, 0, 0, 3, NOW },
+		{ "free", TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ "delivered", TRIED, 4, WAITS, 0, 0, 4, NOW },
+		{ "delivered", TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ "dead", TRIED, 4, WAITS, 0, 0, 4, NOW },
+		/* freed before: it has the turn, or has it no more */
+		{ "delivered", DUE, 4, WAITS, 0, 0, 4, NOW },
+		{ "delivered", WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
+		{ "delivered", WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ "retry", DEAD, 4, LATER, 0, 0, 3, NOW },
+		{ "retry", DEAD, 2, LATER, 0, 0, 2, NOW },
+		{ "retry", WAITS, 2, LATER, 0, 0, 2, NOW },
+		{ "retry", LATER, 4, WAITS, 0, 0, 3, NOW },
+		/* a try is not disturbed */
+		{ "retry", DEAD, 4, TRIED, 0, 0, 4, 0 },
+		{ "retry", DEAD, 2, WAITS, 5, TRIED, 5, 0 },
+		{ "retry", WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ "retry", DEAD, 4, WAITS, 5, LATER, 3, NOW },
+		{ "drop", DUE, 4, WAITS, 0, 0, 4, NOW },
+		{ "drop", WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
+		{ "drop", WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ "drop", DEAD, 4, LATER, 0, 0, 4, NOW + 1 },
+		{ "drop", DELIVERED, 4, DUE, 0, 0, 4, NOW },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct effect all[3] = { sample(cases[i].row),
+			other(cases[i].first, cases[i].first_row),
+			other(cases[i].holder, cases[i].holder_row) };
+		struct effect *holder = cases[i].holder != 0 ? &all[2] : NULL;
+		int turns = 0;
+
+		assert_int_equal(
+		    by(cases[i].step, &all[0], &all[1], holder), RC_OK);
+		for (int k = 0; k < (holder != NULL ? 3 : 2); k++) {
+			const struct effect *e = &all[k];
+
+			if (e->state != EFFECT_PENDING ||
+			    (!e->has_turn && e->owner == 0))
+				continue;
+			turns++;
+			if (e->id != cases[i].has ||
+			    e->next_at != cases[i].next_at)
+				fail_msg("case %zu: %d has it", i, (int)e->id);
+		}
+		if (turns != 1)
+			fail_msg("case %zu: %d turns", i, turns);
+		effect_free(&all[0]);
+	}
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+TEST(rows_that_make_no_sense)
+{
+	for (int i = 0; i < 7; i++) {
+		struct effect e = sample(i == 0 ? DELIVERED : TRIED);
+		char byte = 'x';
+
+		switch (i) {
+		case 0: /* neither pending nor without the turn */
+			e.has_turn = true;
+			break;
+		case 1:
+			e.has_turn = true;
+			break;
+		case 2:
+			e.attempts = 0;
+			break;
+		case 3:
+			e.state = EFFECT_DEAD_LETTER;
+			break;
+		case 4:
+			e.reference = (struct buf){ .data = &byte, .len = 1 };
+			break;
+		case 5:
+			e.id = 0;
+			break;
+		case 6:
+			e.state = EFFECT_NONE;
+			break;
+		}
+		if (effect_is_sound(&e))
+			fail_msg("%d", i);
+	}
+}
+
+TEST(names_of_states)
+{
+	enum effect_state s;
+
+	for (int i = EFFECT_PENDING; i < EFFECT_NSTATES; i++) {
+		assert_true(effect_state_parse(
+		    effect_state_name((enum effect_state)i), &s));
+		assert_int_equal(s, i);
+	}
+	assert_false(effect_state_parse("none", &s));
+	assert_false(effect_state_parse("", &s));
+}
