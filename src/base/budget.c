@@ -1,6 +1,6 @@
 /*
- * Shared bytes, first come, first served: small demands cannot keep a large
- * one waiting for ever.
+ * Shared bytes, first come, first served, but each caller in turn: neither
+ * small demands nor another caller's keep one waiting for ever.
  */
 #include "config.h"
 
@@ -15,24 +15,28 @@
 /* A waiting thread. */
 struct demand {
 	TAILQ_ENTRY(demand) link;
+	int64_t caller;
 };
 
 struct budget {
 	struct lock lock; /* guards the members below */
 	pthread_cond_t changed;
 	size_t total, used;
+	unsigned waits;               /* of one caller, at most */
+	int64_t last;                 /* the caller that was served last */
 	TAILQ_HEAD(, demand) waiting; /* the first to come is the first */
 	bool stopped;
 };
 
 struct budget *
-budget_new(size_t total)
+budget_new(size_t total, unsigned waits)
 {
 	struct budget *b = calloc(1, sizeof(*b));
 
 	if (b == NULL)
 		return NULL;
 	b->total = total;
+	b->waits = waits;
 	TAILQ_INIT(&b->waiting);
 	lock_init(&b->lock, LOCK_BUDGET);
 	lock_cond_init(&b->changed);
@@ -57,20 +61,44 @@ budget_fits(const struct budget *b, size_t n)
 	return n <= b->total - b->used;
 }
 
-/* Waits until the bytes are there, and no earlier demand waits for them. */
-static bool
-budget_wait(struct budget *b, size_t n, int64_t until_mono)
+/* The demand that has its turn. */
+static const struct demand *
+budget_next(const struct budget *b)
 {
-	struct demand demand;
+	const struct demand *d;
+
+	TAILQ_FOREACH(d, &b->waiting, link)
+	if (d->caller != b->last)
+		return d;
+	return TAILQ_FIRST(&b->waiting);
+}
+
+static bool
+budget_may_wait(const struct budget *b, int64_t caller)
+{
+	const struct demand *d;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(d, &b->waiting, link)
+	n += d->caller == caller;
+	return n < b->waits;
+}
+
+/* Waits until the bytes are there, and it is the turn of this demand. */
+static bool
+budget_wait(struct budget *b, size_t n, int64_t caller, int64_t until_mono)
+{
+	struct demand demand = { .caller = caller };
 	bool served = false, late = false;
 
+	if (!budget_may_wait(b, caller))
+		return false;
 	TAILQ_INSERT_TAIL(&b->waiting, &demand, link);
 	lock_give(&b->lock);
 	leader_yield();
 	lock_take(&b->lock);
 	for (;;) {
-		served =
-		    TAILQ_FIRST(&b->waiting) == &demand && budget_fits(b, n);
+		served = budget_next(b) == &demand && budget_fits(b, n);
 		if (served || late || b->stopped)
 			break;
 		late = !lock_wait(&b->lock, &b->changed, until_mono);
@@ -81,16 +109,18 @@ budget_wait(struct budget *b, size_t n, int64_t until_mono)
 }
 
 bool
-budget_take(struct budget *b, size_t n, int64_t until_mono)
+budget_take(struct budget *b, size_t n, int64_t caller, int64_t until_mono)
 {
 	bool served;
 
 	lock_take(&b->lock);
 	served = TAILQ_EMPTY(&b->waiting) && budget_fits(b, n);
 	if (!served && until_mono != 0)
-		served = budget_wait(b, n, until_mono);
-	if (served)
+		served = budget_wait(b, n, caller, until_mono);
+	if (served) {
 		b->used += n;
+		b->last = caller;
+	}
 	lock_give(&b->lock);
 	return served;
 }

@@ -241,14 +241,17 @@ struct engine *
 engine_new(struct store *store, unsigned workers)
 {
 	struct engine *engine;
+	unsigned waits;
 
 	if ((engine = calloc(1, sizeof(*engine))) == NULL)
 		return NULL;
 	engine->store = store;
 	engine->max_waiting = workers / 2;
 	engine->rate = rate_new();
-	engine->large_json = budget_new(LIMIT_JSON_MEMORY - LIMIT_JSON_SMALL);
-	engine->small_json = budget_new(LIMIT_JSON_SMALL);
+	waits = engine->max_waiting > 1 ? engine->max_waiting / 2 : 1;
+	engine->large_json =
+	    budget_new(LIMIT_JSON_MEMORY - LIMIT_JSON_SMALL, waits);
+	engine->small_json = budget_new(LIMIT_JSON_SMALL, waits);
 	if (engine->rate == NULL || engine->large_json == NULL ||
 	    engine->small_json == NULL) {
 		engine_free(engine);

@@ -24,16 +24,28 @@ json_budget(const struct job *job)
 						      : job->engine->small_json;
 }
 
+/* The caller, on whatever route; before its scope is known, the address. */
+static int64_t
+json_caller(const struct job *job)
+{
+	int64_t number;
+
+	return caller_number(store_secret(job->engine->store), job->scope.data,
+		   request_param(job->rq, "REMOTE_ADDR"), "", &number) == RC_OK
+	    ? number
+	    : 0;
+}
+
 static bool
 json_take_memory(struct job *job)
 {
 	const size_t cost = json_cost(job->rq->body_len);
 	struct budget *budget = json_budget(job);
-	bool taken = budget_take(budget, cost, 0);
+	bool taken = budget_take(budget, cost, 0, 0);
 
 	if (!taken && engine_begin_waiting(job->engine)) {
-		taken = budget_take(
-		    budget, cost, clock_mono() + job->conf->busy_timeout);
+		taken = budget_take(budget, cost, json_caller(job),
+		    clock_mono() + job->conf->busy_timeout);
 		engine_end_waiting(job->engine);
 	}
 	job->json_cost = taken ? cost : 0;

@@ -636,14 +636,21 @@ def test_comparing_large_json_leaves_workers_to_others(t):
     # One body has all of the memory.  Half of the workers wait for it.
     conns = [once.begin('a', **large)]
     gate.wait()
-    conns += [once.begin('b', **large), once.begin('c', **large)]
+    conns.append(once.begin('b', **large))
+    once.wait_waiting(1)
+    # One caller waits in at most half of them.
+    problem(once.post('d', **large), 'overloaded', acted=True)
+    conns.append(once.begin('c', address='192.0.2.8', **large))
     once.wait_waiting(2)
+    problem(once.post('d', address='192.0.2.9', **large), 'overloaded',
+            acted=True)
     problem(once.post('d', **large), 'overloaded', acted=True)
     problem(once.post(path='/id', **large), 'overloaded', acted=True)
     eq(once.get('/once/health').body.decode(), 'ok\n' + ''.join(
-        'overloaded json route=%s caller=127.0.0.1\n' % route
-        for route in ('-', '/id')))
-    eq(len(once.log_lines('event=refused .* limit=json ')), 2)
+        'overloaded json route=%s caller=%s\n' % who
+        for who in (('-', '127.0.0.1'), ('-', '192.0.2.9'),
+                    ('/id', '127.0.0.1'))))
+    eq(len(once.log_lines('event=refused .* limit=json ')), 3)
     eq(once.get('/other').status, 201)
     replay(once.post('small', **small), answer)
     first(once.post('small2', **small), 201)

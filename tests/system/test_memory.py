@@ -52,7 +52,8 @@ def below(peak, limit):
 
 
 def test_comparisons_of_json_share_64_megabytes(t):
-    once = t.once(handler=t.sh('status 201; echo done'), env=PLAIN)
+    once = t.once(handler=t.sh('status 201; echo done'), env=PLAIN,
+                  server={'busy_timeout': '10m'})
     body = b'{' + b'"":0,' * (3 * MIB) + b'"":0}'
     with Peak(once.pid) as peak:
         posts = [Background(lambda n=n: once.post(

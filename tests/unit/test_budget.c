@@ -22,7 +22,7 @@ struct taker {
 	pthread_t thread;
 	struct budget *budget;
 	size_t bytes;
-	int64_t patience; /* (ms) */
+	int64_t caller, patience; /* (ms) */
 	_Atomic pid_t tid;
 	atomic_bool has;
 };
@@ -34,7 +34,8 @@ take(void *arg)
 
 	atomic_store(&t->tid, gettid());
 	atomic_store(&t->has,
-	    budget_take(t->budget, t->bytes, clock_mono() + t->patience));
+	    budget_take(
+		t->budget, t->bytes, t->caller, clock_mono() + t->patience));
 	return NULL;
 }
 
@@ -63,18 +64,18 @@ start_and_see_it_wait(struct taker *t)
 TEST(no_more_than_the_total_is_taken)
 {
 	struct taker one = {
-		.budget = budget_new(10), .bytes = 1, .patience = LONG
+		.budget = budget_new(10, 2), .bytes = 1, .patience = LONG
 	};
 
 	assert_non_null(one.budget);
-	assert_true(budget_take(one.budget, 4, 0));
-	assert_true(budget_take(one.budget, 6, 0));
-	assert_true(budget_take(one.budget, 0, 0));
+	assert_true(budget_take(one.budget, 4, 0, 0));
+	assert_true(budget_take(one.budget, 6, 0, 0));
+	assert_true(budget_take(one.budget, 0, 0, 0));
 	start_and_see_it_wait(&one);
 	budget_give(one.budget, 6);
 	assert_int_equal(pthread_join(one.thread, NULL), 0);
 	assert_true(atomic_load(&one.has));
-	assert_true(budget_take(one.budget, 5, 0));
+	assert_true(budget_take(one.budget, 5, 0, 0));
 	budget_give(one.budget, 10);
 	budget_free(one.budget);
 	budget_free(NULL);
@@ -83,14 +84,14 @@ TEST(no_more_than_the_total_is_taken)
 TEST(a_later_demand_does_not_pass_one_that_waits)
 {
 	struct taker all = {
-		.budget = budget_new(10), .bytes = 10, .patience = LONG
+		.budget = budget_new(10, 2), .bytes = 10, .patience = LONG
 	};
 	struct taker one = {
 		.budget = all.budget, .bytes = 1, .patience = LONG
 	};
 
 	assert_non_null(all.budget);
-	assert_true(budget_take(all.budget, 1, 0));
+	assert_true(budget_take(all.budget, 1, 0, 0));
 	start_and_see_it_wait(&all);
 	/* There are nine left, but another thread was first. */
 	start_and_see_it_wait(&one);
@@ -103,20 +104,44 @@ TEST(a_later_demand_does_not_pass_one_that_waits)
 	budget_free(all.budget);
 }
 
+TEST(callers_have_their_turns_and_no_more_than_their_waits)
+{
+	struct budget *b = budget_new(10, 2);
+	struct taker taker[] = {
+		{ .budget = b, .bytes = 10, .patience = LONG, .caller = 1 },
+		{ .budget = b, .bytes = 10, .patience = LONG, .caller = 1 },
+		{ .budget = b, .bytes = 10, .patience = LONG, .caller = 2 },
+	};
+	static const int turns[] = { 2, 0, 1 };
+
+	assert_non_null(b);
+	assert_true(budget_take(b, 10, 1, 0));
+	for (int i = 0; i < 3; i++)
+		start_and_see_it_wait(&taker[i]);
+	assert_false(budget_take(b, 1, 1, clock_mono() + LONG));
+	for (int i = 0; i < 3; i++) {
+		budget_give(b, 10);
+		assert_int_equal(pthread_join(taker[turns[i]].thread, NULL), 0);
+		assert_true(atomic_load(&taker[turns[i]].has));
+	}
+	budget_give(b, 10);
+	budget_free(b);
+}
+
 TEST(a_wait_ends_at_its_time)
 {
-	struct taker all = { .budget = budget_new(10), .bytes = 10 };
+	struct taker all = { .budget = budget_new(10, 2), .bytes = 10 };
 	struct taker one = {
 		.budget = all.budget, .bytes = 1, .patience = LONG
 	};
 
 	assert_non_null(all.budget);
-	assert_true(budget_take(all.budget, 1, 0));
-	assert_false(budget_take(all.budget, 10, 0));
+	assert_true(budget_take(all.budget, 1, 0, 0));
+	assert_false(budget_take(all.budget, 10, 0, 0));
 	all.patience = 300;
 	start_and_see_it_wait(&all);
 	/* One waits behind another one that gives up. */
-	assert_false(budget_take(all.budget, 1, 0));
+	assert_false(budget_take(all.budget, 1, 0, 0));
 	start_and_see_it_wait(&one);
 	assert_int_equal(pthread_join(all.thread, NULL), 0);
 	assert_false(atomic_load(&all.has));
@@ -129,17 +154,17 @@ TEST(a_wait_ends_at_its_time)
 TEST(no_thread_waits_after_the_stop)
 {
 	struct taker all = {
-		.budget = budget_new(10), .bytes = 10, .patience = LONG
+		.budget = budget_new(10, 2), .bytes = 10, .patience = LONG
 	};
 
 	assert_non_null(all.budget);
-	assert_true(budget_take(all.budget, 1, 0));
+	assert_true(budget_take(all.budget, 1, 0, 0));
 	start_and_see_it_wait(&all);
 	budget_stop_waiting(all.budget);
 	assert_int_equal(pthread_join(all.thread, NULL), 0);
 	assert_false(atomic_load(&all.has));
-	assert_false(budget_take(all.budget, 10, clock_mono() + LONG));
-	assert_true(budget_take(all.budget, 9, 0));
+	assert_false(budget_take(all.budget, 10, 0, clock_mono() + LONG));
+	assert_true(budget_take(all.budget, 9, 0, 0));
 	budget_give(all.budget, 10);
 	budget_free(all.budget);
 }
