@@ -7,6 +7,8 @@ import subprocess
 
 import base
 from answer import eq, first, problem, replay
+from disk import Disk
+from base import wait_until
 from test_liveness import another_space
 
 ADMIN = '/once'
@@ -278,6 +280,31 @@ def test_a_copy_is_noticed_though_nothing_was_asked_since_a_move(t):
     shutil.copyfile(t.path('older'), once.database)
     # The daemon still has pages of what was there.
     problem(once.post('new'), 'store-unavailable', acted=True)
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
+def test_a_copy_that_comes_before_the_log_is_moved_gets_no_seal(t):
+    disk = Disk(t)
+    once = start(t, server={'sweep_interval': '1h'}, env=disk.env)
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+    shutil.copyfile(once.database, t.path('older'))
+    keys = ['b%d' % i for i in range(60)]
+    for key in keys:
+        first(once.post(key), 201)
+    move_log(once)
+    # The COMMIT after which the daemon moves the log.
+    disk.hang()
+    conn = once.begin('new')
+    wait_until(disk.hangs, 'the commit hangs')
+    shutil.copyfile(t.path('older'), once.database)
+    disk.go_on()
+    conn.answer()
+    ran = len(t.ledger())
     for key in keys:
         problem(once.post(key), 'store-unavailable', acted=True)
     eq(len(t.ledger()), ran)
