@@ -406,7 +406,7 @@ check_answer(struct life *l, const struct life_key *k, int64_t id)
 /* --- steps -------------------------------------------------------------- */
 
 static enum rc
-step_open(struct life *l)
+act_open(struct life *l)
 {
 	char err[256];
 
@@ -414,7 +414,7 @@ step_open(struct life *l)
 }
 
 static enum rc
-step_reserve(struct life *l, struct life_key *k)
+act_reserve(struct life *l, struct life_key *k)
 {
 	struct store_lease lease;
 	enum decision d = DECIDE_GONE;
@@ -508,7 +508,7 @@ life_settled(
 }
 
 static enum rc
-step_settle(struct life *l, struct life_key *k, const struct life_step *what,
+act_settle(struct life *l, struct life_key *k, const struct life_step *what,
     enum record_state state, bool leased)
 {
 	struct store_outcome *s;
@@ -528,7 +528,7 @@ step_settle(struct life *l, struct life_key *k, const struct life_step *what,
 }
 
 static enum rc
-step_sweep(struct life *l)
+act_sweep(struct life *l)
 {
 	struct store_change changes[LIFE_KEYS];
 	unsigned in_progress = LIFE_IS(RECORD_IN_PROGRESS);
@@ -554,7 +554,7 @@ step_sweep(struct life *l)
 }
 
 static enum rc
-step_reap(struct life *l)
+act_reap(struct life *l)
 {
 	struct store_change changes[STORE_EXPIRE_MAX];
 	struct life_key *k;
@@ -579,7 +579,7 @@ step_reap(struct life *l)
 
 /* Its time comes a millisecond after it became unknown. */
 static enum rc
-step_claim(struct life *l, struct life_key *k)
+act_claim(struct life *l, struct life_key *k)
 {
 	int64_t until = clock_mono() + 1000;
 	struct record due;
@@ -607,7 +607,7 @@ step_claim(struct life *l, struct life_key *k)
 }
 
 static enum rc
-step_forget(struct life *l, struct life_key *k)
+act_forget(struct life *l, struct life_key *k)
 {
 	enum rc rc;
 
@@ -624,7 +624,7 @@ step_forget(struct life *l, struct life_key *k)
 
 /* What the committer does by itself when there is more in the log. */
 static enum rc
-step_checkpoint(struct life *l, int mode)
+act_checkpoint(struct life *l, int mode)
 {
 	sqlite3 *db = NULL;
 	int code;
@@ -660,7 +660,7 @@ life_step(struct life *l, const struct life_step *s)
 	if (s->verb == LIFE_RESERVE || s->verb == LIFE_ACCEPT)
 		k->request = s->request != 0 ? s->request : REQUEST;
 	if (s->verb == LIFE_OPEN)
-		return step_open(l);
+		return act_open(l);
 	if (l->store == NULL)
 		return RC_INVALID;
 	switch (s->verb) {
@@ -670,32 +670,32 @@ life_step(struct life *l, const struct life_step *s)
 		close_store(l);
 		return RC_OK;
 	case LIFE_RESERVE:
-		return step_reserve(l, k);
+		return act_reserve(l, k);
 	case LIFE_COMPLETE:
 	case LIFE_NOT_KEPT:
-		return step_settle(l, k, s, RECORD_COMPLETED, true);
+		return act_settle(l, k, s, RECORD_COMPLETED, true);
 	case LIFE_RELEASE:
-		return step_settle(l, k, s, RECORD_FAILED_RETRYABLE, true);
+		return act_settle(l, k, s, RECORD_FAILED_RETRYABLE, true);
 	case LIFE_UNKNOWN:
-		return step_settle(l, k, s, RECORD_UNKNOWN, true);
+		return act_settle(l, k, s, RECORD_UNKNOWN, true);
 	case LIFE_SWEEP:
-		return step_sweep(l);
+		return act_sweep(l);
 	case LIFE_REAP:
-		return step_reap(l);
+		return act_reap(l);
 	case LIFE_CLAIM:
-		return step_claim(l, k);
+		return act_claim(l, k);
 	case LIFE_RESOLVE:
-		return step_settle(l, k, s, RECORD_COMPLETED, false);
+		return act_settle(l, k, s, RECORD_COMPLETED, false);
 	case LIFE_NOT_EXECUTED:
-		return step_settle(l, k, s, RECORD_FAILED_RETRYABLE, false);
+		return act_settle(l, k, s, RECORD_FAILED_RETRYABLE, false);
 	case LIFE_GIVE_UP:
-		return step_settle(l, k, s, RECORD_DEAD_LETTER, false);
+		return act_settle(l, k, s, RECORD_DEAD_LETTER, false);
 	case LIFE_FORGET:
-		return step_forget(l, k);
+		return act_forget(l, k);
 	case LIFE_CHECKPOINT:
-		return step_checkpoint(l, SQLITE_CHECKPOINT_PASSIVE);
+		return act_checkpoint(l, SQLITE_CHECKPOINT_PASSIVE);
 	case LIFE_TRUNCATE:
-		return step_checkpoint(l, SQLITE_CHECKPOINT_TRUNCATE);
+		return act_checkpoint(l, SQLITE_CHECKPOINT_TRUNCATE);
 	case LIFE_SAY:
 	case LIFE_SEAL:
 	case LIFE_HARDEN:

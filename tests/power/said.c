@@ -254,7 +254,7 @@ say(const struct life *l, const struct life_key *k,
 }
 
 static enum rc
-step_say(struct life *l, struct life_key *k, const struct life_step *what)
+act_say(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	unsigned before = k->may;
 	int code;
@@ -287,7 +287,7 @@ step_say(struct life *l, struct life_key *k, const struct life_step *what)
 
 /* However it ended. */
 static enum rc
-step_seal(struct life *l, struct life_key *k, const struct life_step *what)
+act_seal(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_outcome *s;
 	bool answered;
@@ -309,7 +309,7 @@ step_seal(struct life *l, struct life_key *k, const struct life_step *what)
 }
 
 static enum rc
-step_harden(struct life *l)
+act_harden(struct life *l)
 {
 	const struct record unconfirmed = { .unconfirmed = true };
 	enum rc rc;
@@ -323,7 +323,7 @@ step_harden(struct life *l)
 }
 
 static enum rc
-step_topic(struct life *l)
+act_topic(struct life *l)
 {
 	char topic[] = TOPIC, *const topics[] = { topic };
 	enum rc rc;
@@ -339,7 +339,7 @@ step_topic(struct life *l)
 /* --- accepted work -------------------------------------------------------- */
 
 static enum rc
-step_accept(struct life *l, struct life_key *k, const struct life_step *what)
+act_accept(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_reservation r = life_reservation(k);
 	struct store_ticket ticket;
@@ -366,7 +366,7 @@ step_accept(struct life *l, struct life_key *k, const struct life_step *what)
 }
 
 static enum rc
-step_start(struct life *l, struct life_key *k)
+act_start(struct life *l, struct life_key *k)
 {
 	struct store_reservation r = life_reservation(k);
 	struct store_lease lease;
@@ -398,7 +398,7 @@ step_start(struct life *l, struct life_key *k)
 }
 
 static enum rc
-step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
+act_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_outcome *s;
 	bool answered;
@@ -414,7 +414,7 @@ step_requeue(struct life *l, struct life_key *k, const struct life_step *what)
 }
 
 static enum rc
-step_abandon(struct life *l, struct life_key *k, const struct life_step *what)
+act_abandon(struct life *l, struct life_key *k, const struct life_step *what)
 {
 	struct store_outcome *s;
 	struct record job;
@@ -454,7 +454,7 @@ check_payload(struct life *l, const struct effect *e)
 }
 
 static enum rc
-step_try(struct life *l, struct life_key *k)
+act_try(struct life *l, struct life_key *k)
 {
 	struct effect e;
 	int64_t at;
@@ -486,7 +486,7 @@ step_try(struct life *l, struct life_key *k)
 }
 
 static enum rc
-step_tried(struct life *l, struct life_key *k, enum effect_state state)
+act_tried(struct life *l, struct life_key *k, enum effect_state state)
 {
 	struct effect_end end;
 	enum rc rc;
@@ -519,29 +519,29 @@ life_said_step(struct life *l, struct life_key *k, const struct life_step *s)
 {
 	switch (s->verb) {
 	case LIFE_SAY:
-		return step_say(l, k, s);
+		return act_say(l, k, s);
 	case LIFE_SEAL:
-		return step_seal(l, k, s);
+		return act_seal(l, k, s);
 	case LIFE_HARDEN:
-		return step_harden(l);
+		return act_harden(l);
 	case LIFE_TOPIC:
-		return step_topic(l);
+		return act_topic(l);
 	case LIFE_ACCEPT:
-		return step_accept(l, k, s);
+		return act_accept(l, k, s);
 	case LIFE_START:
-		return step_start(l, k);
+		return act_start(l, k);
 	case LIFE_REQUEUE:
-		return step_requeue(l, k, s);
+		return act_requeue(l, k, s);
 	case LIFE_ABANDON:
-		return step_abandon(l, k, s);
+		return act_abandon(l, k, s);
 	case LIFE_TRY:
-		return step_try(l, k);
+		return act_try(l, k);
 	case LIFE_DELIVERED:
-		return step_tried(l, k, EFFECT_DELIVERED);
+		return act_tried(l, k, EFFECT_DELIVERED);
 	case LIFE_FAILED:
-		return step_tried(l, k, EFFECT_PENDING);
+		return act_tried(l, k, EFFECT_PENDING);
 	case LIFE_UNDELIVERED:
-		return step_tried(l, k, EFFECT_DEAD_LETTER);
+		return act_tried(l, k, EFFECT_DEAD_LETTER);
 	default:
 		return RC_INVALID;
 	}
