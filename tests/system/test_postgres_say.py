@@ -35,7 +35,7 @@ def table(name):
     source = subprocess.run(
         ['gcc', '-E', '-P', '-x', 'c', *CALLS, '-'], input=source, check=True,
         capture_output=True, text=True).stdout
-    body = source[source.index(name + '(void'):]
+    body = source[source.index(name):]
     body = body[body.index('rows[] = {') + 10:]
     string = r'"(?:[^"\\]|\\.)*"'
     rows = []
