@@ -153,7 +153,7 @@ tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 {
 	struct kept_columns c;
 
-	(void)more;
+	*more = false;
 	kept_columns(&o->outcome, &c);
 	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
 }
