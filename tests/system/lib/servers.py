@@ -80,8 +80,9 @@ def start_example(t, name, more='', **options):
 
 
 class Server:
-    def __init__(self, t, kind, once, before='', inside=''):
+    def __init__(self, t, kind, once, before='', inside='', more=()):
         self.t, self.kind = t, kind
+        self.more = list(more)      # replacements in the example
         self.once = once
         self.before, self.inside = before, inside
         self.dir = t.path(kind)
@@ -148,7 +149,7 @@ class Server:
             return [('/run/oncewrap/oncewrap.sock', self.once.socket),
                     ('/etc/oncewrap.htpasswd', self.t.path('htpasswd'))] + \
                 list(more)
-        out = [('/usr/lib/cgi-bin', self.cgi)] + list(more)
+        out = [('/usr/lib/cgi-bin', self.cgi)] + self.more + list(more)
         if self.kind in CONNECTING:
             address = self.once if isinstance(self.once, str) else \
                 self.once.socket
@@ -229,6 +230,8 @@ http {
                   'headers']
         wanted += ['fcgid'] if 'fcgid' in self.kind else \
             ['proxy', 'proxy_fcgi']
+        if 'RewriteEngine' in self.inside:
+            wanted += ['rewrite']
         if self.kind in PAGES:
             wanted += ['authn_core', 'authn_file', 'auth_basic', 'authz_user']
         load = ''.join('LoadModule %s_module %s/mod_%s.so\n' %
