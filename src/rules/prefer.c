@@ -1,5 +1,5 @@
 /*
- * The fields Prefer and Accept.
+ * The fields Prefer, Accept and Accept-Language.
  *
  * The Prefer field, RFC 7240, section 2:
  *
@@ -15,11 +15,18 @@
  *   parameters  = *( OWS ";" OWS [ token "=" ( token / quoted-string ) ] )
  *   weight      = OWS ";" OWS "q=" qvalue
  *
+ * The Accept-Language field, RFC 9110, section 12.5.4, and RFC 4647, section
+ * 2.1:
+ *
+ *   Accept-Language = #( language-range [ weight ] )
+ *   language-range  = ( 1*8ALPHA *( "-" 1*8alphanum ) ) / "*"
+ *
  * A server may ignore any of it, so a malformed field is no error: it is
  * treated as missing.
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -295,4 +302,127 @@ prefer_html(const struct request *request)
 			return false;
 	return offers[OFFER_HTML].weight > offers[OFFER_PROBLEM].weight &&
 	    offers[OFFER_HTML].weight > offers[OFFER_JSON].weight;
+}
+
+/* --- Accept-Language ---------------------------------------------------- */
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS  "0123456789"
+
+/* Returns the end of a language-range, or NULL. */
+static const char *
+language_range(const char *s)
+{
+	size_t n = *s == '*' ? 1 : strspn(s, LETTERS);
+	const char *const letters = *s == '*' ? "" : LETTERS DIGITS;
+
+	while (n > 0 && n <= 8 && s[n] == '-' && *letters != '\0') {
+		s += n + 1;
+		n = strspn(s, letters);
+	}
+	return n > 0 && n <= 8 ? s + n : NULL;
+}
+
+/* Takes an element off the front; returns its end, or NULL. */
+static const char *
+language(const char *s, size_t *length, unsigned *weight)
+{
+	const char *end = language_range(s);
+	struct range range = { .weight = WEIGHT_MAX };
+
+	if (end == NULL)
+		return NULL;
+	*length = (size_t)(end - s);
+	s = skip_blanks(end);
+	if (*s == ';') {
+		s = skip_blanks(s + 1);
+		if ((*s != 'q' && *s != 'Q') ||
+		    (s = parameter(s, &range)) == NULL)
+			return NULL;
+		s = skip_blanks(s);
+	}
+	*weight = range.weight;
+	return *s == '\0' || *s == ',' ? s : NULL;
+}
+
+static bool
+prefer_has_language(
+    const struct prefer_languages *languages, const char *tag, size_t n)
+{
+	for (size_t i = 0; i < languages->n; i++)
+		if (prefer_is_word(tag, n, languages->item[i].tag))
+			return true;
+	return false;
+}
+
+/* Behind those that are wanted as much. */
+static void
+add_language(struct prefer_languages *languages, const char *tag, size_t n,
+    unsigned weight)
+{
+	struct prefer_language *item = languages->item;
+	size_t at = languages->n;
+
+	if (n > PREFER_TAG_LEN || prefer_has_language(languages, tag, n))
+		return;
+	if (languages->n == PREFER_LANGUAGES && item[--at].weight >= weight)
+		return;
+	languages->n = at + 1;
+	for (; at > 0 && item[at - 1].weight < weight; at--)
+		item[at] = item[at - 1];
+	for (size_t i = 0; i < n; i++)
+		item[at].tag[i] = (char)tolower((unsigned char)tag[i]);
+	item[at].tag[n] = '\0';
+	item[at].weight = weight;
+}
+
+/* Adds the tag, and what is left of it without its last subtags. */
+static void
+add_languages(struct prefer_languages *languages, const char *tag, size_t n,
+    unsigned weight)
+{
+	while (n > 0) {
+		add_language(languages, tag, n, weight);
+		while (n > 0 && tag[n - 1] != '-')
+			n--;
+		/* A hyphen, and a single letter before it with its own. */
+		n -= n > 0;
+		if (n > 2 && tag[n - 2] == '-')
+			n -= 2;
+	}
+}
+
+/* False: the field is malformed. */
+static bool
+accept_languages(const char *s, struct prefer_languages *languages)
+{
+	const char *end;
+	unsigned weight;
+	size_t n;
+
+	for (;; s = end) {
+		s += strspn(s, BLANKS ",");
+		if (*s == '\0')
+			return true;
+		if ((end = language(s, &n, &weight)) == NULL)
+			return false;
+		if (*s != '*' && weight > 0)
+			add_languages(languages, s, n, weight);
+	}
+}
+
+void
+prefer_languages(
+    const struct request *request, struct prefer_languages *languages)
+{
+	bool good = true;
+
+	languages->n = 0;
+	for (size_t i = 0; i < request->nparams && good; i++)
+		if (strcmp(request->params[i].name, "HTTP_ACCEPT_LANGUAGE") ==
+		    0)
+			good = accept_languages(
+			    request->params[i].value, languages);
+	if (!good)
+		languages->n = 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The preferences of a client: the Prefer field, RFC 7240, and the Accept
- * field, RFC 9110, section 12.5.1.
+ * The preferences of a client: the Prefer field, RFC 7240, and the Accept and
+ * Accept-Language fields, RFC 9110, sections 12.5.1 and 12.5.4.
  */
 #ifndef PREFER_H
 #define PREFER_H
@@ -23,5 +23,26 @@ bool prefer_respond_async(const struct request *request);
  * field, does not; nor does one whose field is malformed.
  */
 bool prefer_html(const struct request *request);
+
+/*
+ * The languages that the client accepts, the most wanted first: each tag, and
+ * after it the more general ones ("de-at", "de"; RFC 4647, section 3.4).  Tags
+ * are in lower case, and have only letters, digits and single hyphens between
+ * them.  Languages above PREFER_LANGUAGES, longer tags and the range * are left
+ * out; there is none if the field is malformed.
+ */
+#define PREFER_LANGUAGES 8
+#define PREFER_TAG_LEN   35 /* RFC 5646, section 4.4.1 */
+
+struct prefer_languages {
+	size_t n;
+	struct prefer_language {
+		char tag[PREFER_TAG_LEN + 1];
+		unsigned weight;
+	} item[PREFER_LANGUAGES];
+};
+
+void prefer_languages(
+    const struct request *request, struct prefer_languages *languages);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * prefer: fields that ask for respond-async, fields that do not, and fields
- * that are no list of preferences; and the same of Accept and text/html.
+ * that are no list of preferences; the same of Accept and text/html; and the
+ * languages of Accept-Language.
  */
 #include "config.h"
 
@@ -230,4 +231,90 @@ TEST(lines_of_a_repeated_accept_are_one_list)
 	assert_false(wants_html(json, NITEMS(json)));
 	assert_true(wants_html(html, NITEMS(html)));
 	assert_false(wants_html(bad, NITEMS(bad)));
+}
+
+static const struct {
+	const char *field, *tags;
+} languages[] = {
+	{ "de", "de" },
+	{ "de-AT", "de-at de" },
+	{ "DE-at, en;q=0.8, fr;q=0.9", "de-at de fr en" },
+	{ "en-US,en;q=0.9,de;q=0.5", "en-us en de" },
+	{ "zh-Hant-TW", "zh-hant-tw zh-hant zh" },
+	/* RFC 4647, section 3.4: a single letter goes with what follows it */
+	{ "zh-Hant-CN-x-private",
+	    "zh-hant-cn-x-private zh-hant-cn zh-hant zh" },
+	{ "de;q=0.5, fr;q=0.8, de-AT", "de-at fr de" },
+	{ "de;q=0, fr", "fr" },
+	{ "*, fr;q=0.1", "fr" },
+	{ "*", "" },
+	{ "", "" },
+	{ " , de ;\tq=0.5 ,", "de" },
+	{ "de;Q=0.5, fr;q=0.6", "fr de" },
+	/* of too many the most wanted are kept */
+	{ "a,b,c,d,e,f,g,h,i", "a b c d e f g h" },
+	{ "a;q=0.1,b,c,d,e,f,g,h,i;q=0.5,j;q=0.05", "b c d e f g h i" },
+	{ "abcdefgh-abcdefgh-abcdefgh-abcdefgh-a, fr",
+	    "abcdefgh-abcdefgh-abcdefgh-abcdefgh abcdefgh-abcdefgh-abcdefgh "
+	    "abcdefgh-abcdefgh abcdefgh fr" },
+	/* malformed fields ask for nothing */
+	{ "de/../../etc", "" },
+	{ "../../etc/passwd", "" },
+	{ "de, ../x", "" },
+	{ "de-", "" },
+	{ "de--at", "" },
+	{ "-de", "" },
+	{ "de.html", "" },
+	{ "*-de", "" },
+	{ "de;q=1.1", "" },
+	{ "de;level=1", "" },
+	{ "de fr", "" },
+	{ "abcdefghi", "" },
+	{ "de-abcdefghi", "" },
+	{ "1de", "" },
+	{ "d\xc3\xa9", "" },
+};
+
+TEST(languages_in_the_order_of_the_client)
+{
+	struct request request;
+	struct prefer_languages got;
+	char tags[PREFER_LANGUAGES * (PREFER_TAG_LEN + 1) + 1];
+
+	for (size_t i = 0; i < NITEMS(languages); i++) {
+		const struct param params[] = {
+			{ "HTTP_ACCEPT", "es" },
+			{ "HTTP_ACCEPT_LANGUAGE", languages[i].field },
+		};
+
+		memset(&request, 0, sizeof(request));
+		request.params = params;
+		request.nparams = NITEMS(params);
+		prefer_languages(&request, &got);
+		tags[0] = '\0';
+		for (size_t j = 0; j < got.n; j++) {
+			if (j > 0)
+				strcat(tags, " ");
+			strcat(tags, got.item[j].tag);
+		}
+		assert_string_equal(tags, languages[i].tags);
+	}
+}
+
+TEST(lines_of_a_repeated_accept_language_are_one_list)
+{
+	static const struct param both[] = { { "HTTP_ACCEPT_LANGUAGE",
+						 "de;q=0.5" },
+		{ "HTTP_ACCEPT_LANGUAGE", "fr" } };
+	static const struct param bad[] = { { "HTTP_ACCEPT_LANGUAGE", "de" },
+		{ "HTTP_ACCEPT_LANGUAGE", "/" } };
+	struct request request = { .params = both, .nparams = 2 };
+	struct prefer_languages got;
+
+	prefer_languages(&request, &got);
+	assert_int_equal(got.n, 2);
+	assert_string_equal(got.item[0].tag, "fr");
+	request.params = bad;
+	prefer_languages(&request, &got);
+	assert_int_equal(got.n, 0);
 }
