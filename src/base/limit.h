@@ -90,8 +90,10 @@
 /* The text of all metrics. */
 #define LIMIT_METRICS (64 * 1024)
 
-/* A problem document: a page may have a link of 4096 bytes that are escaped. */
-#define LIMIT_PROBLEM (32 * 1024)
+/* A problem document: a page may have a link of 4096 bytes that are escaped, or
+ * be a page of the operator, of LIMIT_PROBLEM_PAGE bytes before its values. */
+#define LIMIT_PROBLEM      (128 * 1024)
+#define LIMIT_PROBLEM_PAGE (64 * 1024)
 
 /* What a handler writes in a transaction of its own: the body of a response or
  * the payload of an effect, and a recovery point.  The triggers of

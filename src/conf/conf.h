@@ -217,6 +217,7 @@ struct conf {
 	uint64_t max_wal;
 	const char *link;
 	enum conf_dialect dialect;
+	const char *problem_pages;    /* a folder; NULL: none */
 	const char *admin_path;       /* NULL: none */
 	struct conf_list admin_users; /* may act on the page there */
 	const char *status_path;      /* NULL: none */

@@ -136,6 +136,7 @@ static const struct conf_option server_options[] = {
 	{ S(max_wal), SIZE(64 * KIB, 1024 * GIB), IS("64M"), START },
 	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD(CONF_DIALECTS), IS("ietf") },
+	{ S(problem_pages), TEXT(DIRECTORY) },
 	{ S(admin_path), TEXT(PATH) },
 	{ S(admin_users), LIST(USER), EMPTY },
 	{ S(status_path), TEXT(PATH) },

@@ -21,6 +21,7 @@
 #include "user.h"
 
 #include "misspelt.h"
+#include "problem_file.h"
 #include "warnings.h"
 #include "world.h"
 
@@ -73,6 +74,13 @@ check_private(struct warnings *w, const char *option, const char *path)
 		    w, conf_line_of_server(w->conf, option), option, why);
 }
 
+static bool
+check_pages(const char *folder, char *why, size_t size)
+{
+	return world_pages(folder, why, size) &&
+	    problem_file_names(folder, why, size);
+}
+
 /* No word of the URI is repeated: it may have a password. */
 static void
 check_postgresql(struct warnings *w)
@@ -109,6 +117,7 @@ check_daemon(struct warnings *w)
 	else if (tmp == NULL || *tmp == '\0')
 		tmp = "/tmp";
 	check_path(w, "spool_dir", tmp, world_folder);
+	check_path(w, "problem_pages", conf->problem_pages, check_pages);
 	if (conf->status_path != NULL)
 		(void)check_star(w, conf_line_of_server(conf, "status_path"),
 		    "status_path", conf->status_path);

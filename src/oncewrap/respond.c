@@ -14,6 +14,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "prefer.h"
+#include "problem_file.h"
 #include "replay.h"
 #include "respond.h"
 
@@ -37,16 +38,27 @@ respond_problem(struct answer *answer, struct problem *problem,
     const struct conf *conf, const struct request *rq)
 {
 	struct response *response = &answer->response;
+	struct problem_file file;
+	enum rc rc;
 
 	problem->instance = rq->instance;
+	problem->key = rq->log != NULL ? rq->log->key : NULL;
 	problem->html = prefer_html(rq);
 	if (rq->log != NULL)
 		rq->log->status = problem_status(problem, conf->dialect);
 	respond_count(rq, problem->code,
 	    problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN,
 	    problem_detail(problem));
-	if (problem_make(problem, conf->link, conf->dialect, response,
-		&answer->text) == RC_OK)
+	if (problem->html && conf->problem_pages != NULL) {
+		problem_file_read(
+		    &file, conf->problem_pages, problem->code, rq);
+		problem->page = file.page;
+	}
+	rc = problem_make(
+	    problem, conf->link, conf->dialect, response, &answer->text);
+	if (problem->html && conf->problem_pages != NULL)
+		problem_file_free(&file);
+	if (rc == RC_OK)
 		return;
 	/* No memory for a few hundred bytes: send the status without a body. */
 	response_free(response);

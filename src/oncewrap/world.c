@@ -60,8 +60,10 @@ world_refuse_above(const char *path, char *why, size_t size)
 	return progcheck_fail(why, size, "%s: %s", path, strerror(error));
 }
 
-bool
-world_folder(const char *path, char *why, size_t size)
+/* mode: what is to be done in it, a sum of R_OK, W_OK, X_OK, and its verb. */
+static bool
+world_check_folder(
+    const char *path, int mode, const char *verb, char *why, size_t size)
 {
 	struct stat st;
 	char self[USER_NAME];
@@ -76,14 +78,26 @@ world_folder(const char *path, char *why, size_t size)
 		return world_refuse_above(path, why, size);
 	if (!S_ISDIR(st.st_mode))
 		return progcheck_fail(why, size, "%s: is not a folder", path);
-	if (progcheck_may(path, NULL, W_OK | X_OK))
+	if (progcheck_may(path, NULL, mode))
 		return true;
 	if (errno == EROFS)
 		return progcheck_fail(why, size,
 		    "%s: is on a file system that is mounted read-only: "
 		    "remount it, or name a folder elsewhere",
 		    path);
-	return world_refuse_folder(path, &st, "write", why, size);
+	return world_refuse_folder(path, &st, verb, why, size);
+}
+
+bool
+world_folder(const char *path, char *why, size_t size)
+{
+	return world_check_folder(path, W_OK | X_OK, "write", why, size);
+}
+
+bool
+world_pages(const char *path, char *why, size_t size)
+{
+	return world_check_folder(path, R_OK | X_OK, "read", why, size);
 }
 
 /* Of a file that is there, to be read and written, or written only. */

@@ -28,6 +28,9 @@ bool world_private(const char *file, char *why, size_t size);
 /* The same for a folder in which files are to be made. */
 bool world_folder(const char *path, char *why, size_t size);
 
+/* The same for the folder with the pages of problems. */
+bool world_pages(const char *path, char *why, size_t size);
+
 /* Logs why there is no daemon. */
 void world_not_started(const char *error);
 

@@ -44,22 +44,27 @@ static const struct row {
 	bool safe_new_key;  /* it did nothing: a new key makes no double */
 	int retry_after;    /* seconds; 0: none */
 	const char *detail; /* if a problem has none of its own; or NULL */
-	const char *advice; /* of a page, to its reader */
+	/* of a page, to its reader: no word that only a programmer knows */
+	const char *headline, *advice;
 } rows[] = {
 	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
 	    "The request is not valid", 400, 400, INVALID, false, true, 0, NULL,
-	    "Nothing was done.  What sent this request has to be corrected." },
+	    "This request could not be understood",
+	    "Nothing was done.  The page that sent it has a mistake: please "
+	    "tell the operators of this site the reference below." },
 	[PROBLEM_KEY_MISSING] = { "key-missing",
 	    "An idempotency key is required", 400, 400, INVALID, false, true, 0,
-	    "This resource needs an idempotency key.", SUBMIT_ANEW },
+	    "This resource needs an idempotency key.",
+	    "Please submit this from its form again", SUBMIT_ANEW },
 	[PROBLEM_KEY_INVALID] = { "key-invalid",
 	    "The idempotency key is not valid", 400, 400, INVALID, false, true,
-	    0, NULL, SUBMIT_ANEW },
+	    0, NULL, "Please submit this from its form again", SUBMIT_ANEW },
 	[PROBLEM_KEY_REUSED] = { "key-reused",
 	    "The idempotency key was used for another request", 422, 400,
 	    IDEMPOTENCY, false, true, 0,
 	    "This key was used for a different request: another method, query, "
 	    "media type or body.",
+	    "This was sent before, with other content",
 	    "What was sent the first time stands, and nothing was done now.  "
 	    "To send the changed request as well, open the form again and "
 	    "submit it from there." },
@@ -67,6 +72,7 @@ static const struct row {
 	    "A request with this idempotency key is in progress", 409, 409,
 	    IDEMPOTENCY, true, false, RETRY_AFTER_BUSY,
 	    "A request with this key is being handled.",
+	    "Your request is being carried out",
 	    "Wait a moment and reload this page: it is not carried out "
 	    "twice." },
 	[PROBLEM_KEY_OF_ANOTHER] = { "key-of-another",
@@ -74,6 +80,7 @@ static const struct row {
 	    IDEMPOTENCY, false, false, 0,
 	    "This key was sent first from another address and with other "
 	    "cookies; this request ran nothing.",
+	    "This was sent before, from another browser",
 	    "Nothing was done now.  If you have sent this form before, look "
 	    "whether it took effect.  If not, open the form again and submit "
 	    "it from there." },
@@ -81,70 +88,80 @@ static const struct row {
 	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
 	    true, false, RETRY_AFTER_UNKNOWN,
 	    "It is not known whether this request took effect.",
+	    "It is not known yet whether this took effect",
 	    "Do not send it as a new request: it may have been carried out.  "
 	    "Reload this page later, or ask the operators of this site and "
 	    "tell them the reference below." },
 	[PROBLEM_KEY_EXPIRED] = { "key-expired",
 	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
 	    false, 0, "This key was used, and its answer has expired.",
-	    "It was sent some time ago.  Look whether it took effect before "
-	    "you send it as a new request." },
+	    "This was sent some time ago",
+	    "Look whether it took effect before you send it as a new "
+	    "request." },
 	[PROBLEM_RESPONSE_NOT_KEPT] = { "response-not-kept",
 	    "The request was completed, but its response was not kept", 410,
 	    410, IDEMPOTENCY, false, false, 0,
 	    "The request was completed, but its answer was not kept.",
-	    "It is done.  Do not send it again." },
+	    "This was carried out",
+	    "The answer cannot be shown again.  Do not send it again." },
 	[PROBLEM_SCOPE_REQUIRED] = { "scope-required",
 	    "The caller must be known", 403, 401, INVALID, false, true, 0,
-	    "This resource needs an authenticated caller.",
+	    "This resource needs an authenticated caller.", "Please log in",
 	    "Nothing was done.  Log in, and submit it again." },
 	[PROBLEM_BODY_TOO_LARGE] = { "body-too-large",
 	    "The request body is too large", 413, 413, INVALID, false, true, 0,
 	    "The request body is longer than this resource allows.",
+	    "What you sent is too large",
 	    "Nothing was done.  Go back and send less, or smaller files." },
 	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
 	    "The request body is incomplete", 400, 400, INVALID, true, true, 0,
-	    NULL,
-	    "It did not arrive whole.  Reload this page to send it again." },
+	    NULL, "Not all of it has arrived",
+	    "Nothing was done.  Reload this page to send it again." },
 	[PROBLEM_TOO_MANY_KEYS] = { "too-many-keys",
 	    "The caller uses too many idempotency keys", 429, 429, API, true,
 	    true, RETRY_AFTER_BUSY,
-	    "This caller has too many requests in progress.", RELOAD_SOON },
+	    "This caller has too many requests in progress.",
+	    "You have sent too much at once", RELOAD_SOON },
 	[PROBLEM_REQUEST_TOO_OLD] = { "request-too-old",
 	    "The request is too old", 412, 400, INVALID, false, true, 0, NULL,
-	    SUBMIT_ANEW },
+	    "This came too late", SUBMIT_ANEW },
 	[PROBLEM_STORE_UNAVAILABLE] = { "store-unavailable",
 	    "The key store is not available", 503, 503, API, true, true,
 	    RETRY_AFTER_STORE,
 	    "The key store is not usable now; this request ran nothing.",
+	    "This cannot be done at the moment",
 	    "Wait a moment and reload this page: that sends the same request "
 	    "again." },
 	[PROBLEM_OVERLOADED] = { "overloaded",
 	    "There is no room for more requests now", 503, 503, API, true, true,
 	    RETRY_AFTER_BUSY,
 	    "Too many requests wait to be run; this one was not accepted.",
-	    RELOAD_SOON },
+	    "This site is busy at the moment", RELOAD_SOON },
 	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",
 	    "The program could not be started", 502, 502, API, true, true, 0,
-	    "The program could not be started; nothing ran.", RELOAD_SOON },
+	    "The program could not be started; nothing ran.",
+	    "This cannot be done at the moment", RELOAD_SOON },
 	[PROBLEM_HANDLER_FAILED] = { "handler-failed", "The program failed",
-	    502, 502, API, true, false, 0, NULL, RELOAD_NOT_NEW },
+	    502, 502, API, true, false, 0, NULL, "Something went wrong",
+	    RELOAD_NOT_NEW },
 	[PROBLEM_HANDLER_TIMEOUT] = { "handler-timeout",
 	    "The program did not end in time", 504, 504, API, true, false, 0,
-	    NULL, RELOAD_NOT_NEW },
+	    NULL, "This took too long", RELOAD_NOT_NEW },
 	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
 	    "The key store failed during the request", 500, 500, API, true,
 	    false, 0,
 	    "The request ran, but its outcome could not be recorded yet.",
-	    RELOAD_NOT_NEW },
+	    "Something went wrong", RELOAD_NOT_NEW },
 	[PROBLEM_REQUEST_EXPIRED] = { "request-expired",
 	    "The request was not begun in time", 408, 408, API, false, true, 0,
-	    NULL, SUBMIT_ANEW },
+	    NULL, "This was not begun in time", SUBMIT_ANEW },
 	[PROBLEM_NOT_FOUND] = { "not-found", "There is no such resource", 404,
-	    404, INVALID, false, true, 0, NULL, NULL },
+	    404, INVALID, false, true, 0, NULL, "There is nothing here",
+	    "Look whether the address is right, and whether you are logged "
+	    "in." },
 	[PROBLEM_METHOD_NOT_ALLOWED] = { "method-not-allowed",
 	    "The method is not allowed here", 405, 405, INVALID, false, true, 0,
-	    NULL, NULL },
+	    NULL, "This cannot be done here", "Nothing was done." },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -344,13 +361,18 @@ make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
 	v->name = w->name;
 	v->title = w->title;
 	v->detail = problem_detail(p);
-	v->advice = p->acted && w->safe_new_key ? RELOAD_NOT_NEW : w->advice;
 	v->instance = p->instance;
+	v->key = p->key;
+	v->headline = w->headline;
 	v->link = link;
 	v->status = problem_status(p, dialect);
 	v->retryable = w->retryable;
 	v->unknown = p->unknown || p->code == PROBLEM_OUTCOME_UNKNOWN;
 	v->safe_new_key = w->safe_new_key && !v->unknown && !p->acted;
+	v->advice =
+	    w->safe_new_key && !v->safe_new_key ? RELOAD_NOT_NEW : w->advice;
+	/* Any 503 is over after a while (RFC 9110, section 15.6.4). */
+	v->retry_after = p->status == 503 ? RETRY_AFTER_BUSY : w->retry_after;
 	if (p->code != PROBLEM_RESPONSE_NOT_KEPT)
 		return;
 	v->original_status = p->original_status;
@@ -366,66 +388,90 @@ media_type(const struct problem *p, enum conf_dialect dialect)
 					      : "application/problem+json";
 }
 
-/* The fields of a page besides: nothing in it is loaded, run or framed. */
+#define POLICY                                                               \
+	"default-src 'none'; style-src 'unsafe-inline'%s; base-uri 'none'; " \
+	"form-action 'none'; frame-ancestors 'none'"
+
+/* The fields of a page besides: no script runs in it, nothing frames it, and
+ * only a page of the operator loads anything, from its own site. */
 static enum rc
-add_page_fields(struct response *r)
+add_page_fields(const struct problem_template *page, struct response *r)
 {
+	char policy[256];
 	enum rc rc;
 
-	rc = response_add(r, "Content-Security-Policy",
-	    "default-src 'none'; style-src 'unsafe-inline'; "
-	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+	(void)snprintf(policy, sizeof(policy), POLICY,
+	    page->bytes != NULL ? " 'self'; img-src 'self' data:; font-src "
+				  "'self'"
+				: "");
+	rc = response_add(r, "Content-Security-Policy", policy);
 	if (rc == RC_OK)
 		rc = response_add(r, "X-Content-Type-Options", "nosniff");
+	if (rc == RC_OK && page->bytes != NULL && *page->language != '\0')
+		rc = response_add(r, "Content-Language", page->language);
 	return rc;
 }
 
 static enum rc
-make_fields(const struct problem *p, const char *link,
+make_fields(const struct problem *p, const struct problem_view *v,
     enum conf_dialect dialect, struct response *r)
 {
-	const struct row *w = problem_find(p->code);
-	/* Any 503 is over after a while (RFC 9110, section 15.6.4). */
-	const int seconds =
-	    p->status == 503 ? RETRY_AFTER_BUSY : w->retry_after;
 	char retry_after[16];
 	struct buf described;
 	enum rc rc;
 
 	buf_init(&described, LIMIT_HEAD);
-	snprintf(retry_after, sizeof(retry_after), "%d", seconds);
-	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", link);
+	snprintf(retry_after, sizeof(retry_after), "%d", v->retry_after);
+	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", v->link);
 	if (rc == RC_OK)
 		rc = response_add(r, "Content-Type", media_type(p, dialect));
 	if (rc == RC_OK)
 		rc = response_add(r, "Cache-Control", "no-store");
 	if (rc == RC_OK)
-		rc = response_add(r, "Vary", "Accept");
+		rc = response_add(r, "Vary",
+		    p->page.bytes != NULL ? "Accept, Accept-Language"
+					  : "Accept");
 	if (rc == RC_OK)
 		rc = response_add(r, "Link", described.data);
-	if (rc == RC_OK && seconds > 0)
+	if (rc == RC_OK && v->retry_after > 0)
 		rc = response_add(r, "Retry-After", retry_after);
 	if (rc == RC_OK && p->html)
-		rc = add_page_fields(r);
+		rc = add_page_fields(&p->page, r);
 	buf_free(&described);
 	return rc;
 }
 
+/* A template that gets too long leaves nothing, and the page is ours. */
+static enum rc
+make_page(struct problem *p, const struct problem_view *view, struct buf *body)
+{
+	const size_t before = body->len;
+
+	if (p->page.bytes != NULL) {
+		if (problem_page_fill(&p->page, view, body) == RC_OK)
+			return RC_OK;
+		buf_truncate(body, before);
+		p->page.bytes = NULL;
+	}
+	return problem_page(view, body);
+}
+
 enum rc
-problem_make(const struct problem *p, const char *link,
+problem_make(const struct problem *problem, const char *link,
     enum conf_dialect dialect, struct response *response, struct buf *body)
 {
+	struct problem p = *problem;
 	struct problem_view view;
 	size_t before = body->len;
 	enum rc rc;
 
 	buf_clear(&response->fields);
-	make_view(p, link, dialect, &view);
-	rc = p->html ? problem_page(&view, body)
-		     : make_json(&view, problem_find(p->code)->stripe_type,
-			   dialect, body);
+	make_view(&p, link, dialect, &view);
+	rc = p.html ? make_page(&p, &view, body)
+		    : make_json(&view, problem_find(p.code)->stripe_type,
+			  dialect, body);
 	if (rc == RC_OK)
-		rc = make_fields(p, link, dialect, response);
+		rc = make_fields(&p, &view, dialect, response);
 	if (rc != RC_OK) {
 		buf_truncate(body, before);
 		buf_clear(&response->fields);

@@ -30,13 +30,23 @@
 #define PROBLEM_ENUMERATOR(code) , PROBLEM_##code
 enum problem_code { PROBLEM_NONE PROBLEM_CODES(PROBLEM_ENUMERATOR) };
 
+/* A page of the operator's own: HTML, with @title@ @detail@ @instance@ @key@
+ * @retry_after@, which the values of the problem replace, escaped. */
+struct problem_template {
+	const char *bytes; /* NULL: the page is ours */
+	size_t len;
+	const char *language; /* "": not known */
+};
+
 struct problem {
 	enum problem_code code;
 	int status;           /* instead of the table's; 0: the table's */
 	const char *detail;   /* a sentence; NULL: the code's own */
 	const char *instance; /* urn:uuid:... */
-	bool html;            /* as a page: prefer_html() */
-	bool unknown;         /* it leaves the key unknown, and says so */
+	const char *key;      /* NULL: none, or not known */
+	struct problem_template page;
+	bool html;    /* as a page: prefer_html() */
+	bool unknown; /* it leaves the key unknown, and says so */
 	/* the request ran, or may have run, now or before, whatever its code
 	 * says: no new key is safe */
 	bool acted;
@@ -45,7 +55,8 @@ struct problem {
 };
 
 /*
- * Makes status, fields and body.  The bytes of the body are appended to body,
+ * Makes status, fields and body.  With a template whose text gets too long, the
+ * page is ours. The bytes of the body are appended to body,
  * to which response->body then points; body must outlive the response.
  */
 enum rc problem_make(const struct problem *p, const char *link,

@@ -2,11 +2,13 @@
  * A problem as a page for people: what happened, what to do now, and the facts
  * that support wants to know.  It needs no script and loads nothing.
  *
- * Every text is written by html_text(), the configuration's own included.
+ * Every text is written by html_text(), the configuration's own included.  A
+ * template of the operator is markup, and the values in it are not.
  */
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "html.h"
 
@@ -70,7 +72,7 @@ put_fact(struct page *p, const char *name, const char *value)
 static void
 put_facts(struct page *p, const struct problem_view *v)
 {
-	char number[16];
+	char number[16], time[DATE_RFC3339_LEN + 1];
 
 	page_put(p, "<dl>\n");
 	put_fact(p, "Code", v->name);
@@ -81,7 +83,9 @@ put_facts(struct page *p, const struct problem_view *v)
 	if (v->original_status != 0) {
 		snprintf(number, sizeof(number), "%d", v->original_status);
 		put_fact(p, "Original status", number);
-		put_fact(p, "Completed at", v->completed_at);
+		/* Milliseconds are for programs. */
+		snprintf(time, sizeof(time), "%.19sZ", v->completed_at);
+		put_fact(p, "Completed at", time);
 	}
 	put_fact(
 	    p, "Send again with the same key", v->retryable ? "yes" : "no");
@@ -98,16 +102,66 @@ problem_page(const struct problem_view *v, struct buf *out)
 	struct page p = { out, RC_OK };
 
 	page_put(&p, begin);
-	put_element(&p, "<title>", v->title, "</title>\n</head>\n<body>\n");
-	put_element(&p, "<main>\n<h1>", v->title, "</h1>\n");
-	if (v->detail != NULL)
-		put_element(&p, "<p>", v->detail, "</p>\n");
-	if (v->advice != NULL)
-		put_element(&p, "<p><strong>", v->advice, "</strong></p>\n");
+	put_element(&p, "<title>", v->headline, "</title>\n</head>\n<body>\n");
+	put_element(&p, "<main>\n<h1>", v->headline, "</h1>\n");
+	put_element(&p, "<p><strong>", v->advice, "</strong></p>\n");
 	put_facts(&p, v);
 	page_put(&p, "<p>");
 	if (p.rc == RC_OK)
-		p.rc = html_link(p.out, v->link, "About idempotency keys");
+		p.rc = html_link(p.out, v->link, "For programmers");
 	page_put(&p, "</p>\n</main>\n</body>\n</html>\n");
 	return p.rc;
+}
+
+/* --- a template --------------------------------------------------------- */
+
+/* The value whose name, with both @, stands at s; NULL: none does. */
+static const char *
+find_value(const char *s, size_t len, const struct problem_view *v,
+    const char *seconds, size_t *name_len)
+{
+	const struct {
+		const char *name, *value;
+	} values[] = {
+		{ "@title@", v->headline },
+		{ "@detail@", v->advice },
+		{ "@instance@", v->instance },
+		{ "@key@", v->key },
+		{ "@retry_after@", seconds },
+	};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		*name_len = strlen(values[i].name);
+		if (*name_len <= len &&
+		    memcmp(s, values[i].name, *name_len) == 0)
+			return values[i].value != NULL ? values[i].value : "";
+	}
+	return NULL;
+}
+
+enum rc
+problem_page_fill(const struct problem_template *page,
+    const struct problem_view *v, struct buf *out)
+{
+	const char *s = page->bytes, *const end = s + page->len, *at, *value;
+	char seconds[16] = "";
+	enum rc rc = RC_OK;
+	size_t n;
+
+	if (v->retry_after > 0)
+		snprintf(seconds, sizeof(seconds), "%d", v->retry_after);
+	for (; rc == RC_OK && s < end; s = at) {
+		at = memchr(s, '@', (size_t)(end - s));
+		if (at == NULL)
+			at = end;
+		if (at > s) {
+			rc = buf_add(out, s, (size_t)(at - s));
+			continue;
+		}
+		value = find_value(s, (size_t)(end - s), v, seconds, &n);
+		at = s + (value != NULL ? n : 1);
+		rc =
+		    value != NULL ? html_value(out, value) : buf_addc(out, '@');
+	}
+	return rc;
 }

@@ -165,6 +165,7 @@ builtin(const struct conf *c)
 	assert_int_equal(c->busy_timeout, 5 * SECOND);
 	assert_int_equal(c->durability, CONF_DURABILITY_FULL);
 	assert_null(c->spool_dir);
+	assert_null(c->problem_pages);
 	assert_int_equal(c->spool_total, 1024 * MIB);
 	assert_int_equal(c->max_wal, 64 * MIB);
 	assert_string_equal(c->link,
@@ -317,6 +318,8 @@ static const struct good server_good[] = {
 	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
 	{ "dialect = ietf", S(dialect), N(NUMBER, CONF_DIALECT_IETF) },
 	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
+	{ "problem_pages = /etc/pages", S(problem_pages),
+	    T(TEXT, "/etc/pages") },
 	{ "admin_path = /once", S(admin_path), T(TEXT, "/once") },
 	{ "admin_path = //a/./b/../c/", S(admin_path), T(TEXT, "/a/c") },
 	{ "status_path = /jobs", S(status_path), T(TEXT, "/jobs") },
@@ -712,6 +715,7 @@ static const struct bad server_bad[] = {
 	{ "durability = Full", "\"Full\" is not one of full, normal" },
 	{ "durability = off", "\"off\" is not one of full, normal" },
 	{ "spool_dir = tmp", "\"tmp\" is not an absolute path" },
+	{ "problem_pages = pages", "\"pages\" is not an absolute path" },
 	{ "max_wal = 65535",
 	    "\"65535\" is out of range (64K to " MOST_TEXT ")" },
 	{ "max_wal = 1025G",
