@@ -109,6 +109,9 @@ int oncectl_checkpoint(struct oncectl *ctl);
 int oncectl_emit(struct oncectl *ctl);
 int oncectl_respond(struct oncectl *ctl);
 
+/* The CGI program that hands its request to oncewrap's socket. */
+int oncectl_cgi(struct oncectl *ctl);
+
 /* Prints "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *ctl, enum rc rc);
 

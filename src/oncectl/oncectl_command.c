@@ -139,6 +139,13 @@ static const struct oncectl_command commands[] = {
 	    "  --docroot PREFIX=DIR   a folder that has the path PREFIX, as\n"
 	    "                         in /cgi-bin=/usr/lib/cgi-bin\n",
 	    0, ONCECTL_NEEDS_CONFIG, ONCECTL_DOCROOT, oncectl_audit },
+	{ "cgi", "SOCKET",
+	    "A CGI program that hands its request to oncewrap, for web\n"
+	    "servers that speak no FastCGI.  It needs no database.\n"
+	    "\n"
+	    "  SOCKET   where oncewrap listens: unix:/path, /path or\n"
+	    "           tcp:host:port\n",
+	    1, ONCECTL_NEEDS_CONFIG, 0, oncectl_cgi },
 	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]",
 	    "For a handler: records how far this attempt is.\n"
 	    "\n"

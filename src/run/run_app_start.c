@@ -17,6 +17,7 @@
 #include "leader.h"
 #include "limit.h"
 #include "log.h"
+#include "run_connect.h"
 #include "workers.h"
 #include "run_app.h"
 

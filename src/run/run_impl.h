@@ -63,11 +63,6 @@ void run_app_cancel(struct run *run);
 /* The name of the lock of a process that stays, see workers.h; 0: none. */
 int64_t run_app_lock(const struct run *run);
 
-/* Connects to "unix:/path" or "tcp:host:port" until until (clock_mono() ms),
- * or until all runs are to be ended.  -1 with an errno value and a text. */
-int
-run_connect(const char *address, int64_t until, int *error, const char **why);
-
 /* Makes a pipe; its reading end, fds[0], does not block. */
 int run_open_pipe(int fds[2]);
 

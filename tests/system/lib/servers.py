@@ -105,6 +105,7 @@ class Server:
         make = {'lighttpd': self.lighttpd, 'nginx': self.nginx,
                 'lighttpd-bin-path': self.lighttpd,
                 'lighttpd-block': self.lighttpd_block,
+                'busybox': self.busybox,
                 'apache-proxy-fcgi': self.apache,
                 'apache-fcgid': self.apache, 'lighttpd-page': self.lighttpd,
                 'nginx-page': self.nginx,
@@ -190,6 +191,13 @@ server.document-root = "%(docs)s"
 server.upload-dirs = ( "%(dir)s/tmp" )
 %(before)s
 ''' % self.values())]
+
+    def busybox(self):
+        """Its CGI programs are in htdocs/cgi-bin; inside is its
+        configuration."""
+        return [base.need('busybox'), 'httpd', '-f', '-p',
+                '127.0.0.1:%d' % self.port, '-h', self.t.path('htdocs'),
+                '-c', self.file(self.inside)]
 
     def values(self):
         return dict(port=self.port, dir=self.dir, docs=self.t.path('htdocs'),
