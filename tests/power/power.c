@@ -28,7 +28,8 @@
  *	power [all|more|some [N]]
  *		all survivors of the first cut, not a sample (half an hour or
  *		so), or a larger sample; of the Nth promise only.  POWER=all
- *		and POWER=more say the same.
+ *		and POWER=more say the same.  POWER_SEED=TEXT draws the
+ *		sample.
  */
 #include "config.h"
 
@@ -57,7 +58,7 @@
 #else
 #define SLOWER 1
 #endif
-#define FEWER 3 /* a small sample is so much smaller */
+#define FEWER 6 /* a small sample is so much smaller */
 
 struct seen {
 	uint64_t *slot;
@@ -102,6 +103,7 @@ struct run {
 
 static char base[200];
 static bool everything, more;
+static uint64_t drawn; /* by POWER_SEED */
 
 static uint64_t
 mix(uint64_t x)
@@ -330,7 +332,7 @@ try(struct run *r, const unsigned char *keep, bool grow, const char *how,
 	store_close(l.store);
 	if (state >= 0 && r->depth + 1 < DEPTH && !r->quiet &&
 	    r->nested < (everything ? 20 * NESTED : NESTED) &&
-	    mix(r->tried) % (part ? NESTED_PART : NESTED_RARE) == 0) {
+	    mix(r->tried ^ drawn) % (part ? NESTED_PART : NESTED_RARE) == 0) {
 		r->nested++;
 		nest(r, keep, grow, state, rows, part, dir);
 	}
@@ -350,8 +352,8 @@ wanted(struct run *r, uint64_t set, bool always)
 	r->possible++;
 	if (r->counting)
 		return false;
-	return (always && !r->quiet && r->cut % r->each == 0) ||
-	    (mix(hash) & 0xffffffff) < r->share;
+	return (always && !r->quiet && (r->cut + drawn) % r->each == 0) ||
+	    (mix(hash ^ drawn) & 0xffffffff) < r->share;
 }
 
 static uint64_t
@@ -421,7 +423,7 @@ survivors(struct run *r)
 		memset(keep + i, 1, j - i);
 	}
 	for (i = 0; n > 1 && i < RANDOM; i++)
-		random_set(r, u, n, mix(r->cut * RANDOM + i), keep);
+		random_set(r, u, n, mix((r->cut * RANDOM + i) ^ drawn), keep);
 	free(keep);
 }
 
@@ -636,16 +638,19 @@ main(int argc, char **argv)
 		    CONF_DURABILITY_NORMAL, LIES, false, 200 },
 	};
 	const char *how = argc > 1 ? argv[1] : getenv("POWER");
+	const char *seed = getenv("POWER_SEED");
 	size_t i, n = sizeof(promises) / sizeof(promises[0]);
 	bool ok, every = true;
 
 	everything = how != NULL && strcmp(how, "all") == 0;
 	more = everything || (how != NULL && strcmp(how, "more") == 0);
+	for (i = 0; seed != NULL && seed[i] != '\0'; i++)
+		drawn = mix(drawn + (unsigned char)seed[i]);
 	log_set_level(LOG_ERROR + 1);
 	vfs_install();
 	vfs_base(base, sizeof(base));
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("1..%zu\n", n);
+	printf("# POWER_SEED=%s\n1..%zu\n", seed != NULL ? seed : "", n);
 	for (i = 0; i < n; i++) {
 		if (argc > 2 && (size_t)atoi(argv[2]) != i + 1)
 			continue;

@@ -83,3 +83,6 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     bad = {name: (before[name], after[name]) for name in before
            if after[name] > before[name] * 3 // 2 + 4}
     assert not bad, bad
+
+
+test_what_is_kept_for_a_long_transaction_is_not_stepped_over.minutes = 3

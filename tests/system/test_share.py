@@ -69,14 +69,15 @@ def test_files_that_were_there_become_the_groups(t):
 
 
 def locks(once, mode):
-    """The ranges that oncewrap has locked in each file of the store."""
+    """The ranges that oncewrap has locked in each file of the store; where
+    locks come and go, the list has one twice."""
     inodes = {os.stat(once.database + s).st_ino: s for s in FILES}
     with open('/proc/locks') as f:
         rows = [line.split() for line in f]
-    return sorted((inodes[inode], row[6], row[7]) for row in rows
-                  for inode in [int(row[5].split(':')[2])]
-                  if inode in inodes and row[3] == mode and
-                  row[4] == str(once.pid))
+    return sorted({(inodes[inode], row[6], row[7]) for row in rows
+                   for inode in [int(row[5].split(':')[2])]
+                   if inode in inodes and row[3] == mode and
+                   row[4] == str(once.pid)})
 
 
 def test_files_become_the_groups_while_it_runs_and_no_lock_is_lost(t):
