@@ -1,5 +1,6 @@
 """The CGI programs and the configuration of examples/, as they are."""
 import os
+import re
 import shutil
 
 import base
@@ -31,6 +32,44 @@ def test_configuration_is_accepted_as_it_is(t):
     path = os.path.join(base.EXAMPLES, 'oncewrap.conf')
     run = t.run([base.ONCEWRAP, '-t', '-f', path])
     eq(run.returncode, 0, run.stderr)
+
+
+def packaged(t, name, edit=lambda text: text):
+    """A daemon with the configuration that a package installs."""
+    once = t.once(start=False)
+    with open(os.path.join(base.TOP, 'packaging', name)) as f:
+        text = edit(f.read())
+    text = re.sub('^database = .*', 'database = ' + once.database, text,
+                  flags=re.M)
+    text = re.sub('^socket = .*', 'socket = unix:' + once.socket, text,
+                  flags=re.M)
+    once.write_conf(re.sub('^log = .*', 'log = stderr', text, flags=re.M) +
+                    '[route /]\nhandler = %s\n' % t.sh('ledger; status 201'))
+    once.start()
+    return once
+
+
+def guards_what_its_comments_say(t, name):
+    once = packaged(t, name)
+    first(once.post('k'), 201)
+    eq(once.post('k').replayed, 'true')
+    eq(once.post().status, 201)
+    eq(t.ledger(), ['1 ', ' '])
+    once.stop()
+    # The route in the comments.
+    once = packaged(t, name, lambda text: re.sub(
+        r'^; (\[route .*|\w+ = .*)', r'\1', text, flags=re.M))
+    path, = re.findall(r'^\[route (/cgi-bin/.*)\]',
+                       t.read(os.path.basename(once.file)).decode(), re.M)
+    problem(once.post(path=path), 'key-missing', link=DRAFT)
+
+
+def test_packaged_configuration_for_debian(t):
+    guards_what_its_comments_say(t, 'debian/etc/oncewrap.conf')
+
+
+def test_packaged_configuration_for_boards(t):
+    guards_what_its_comments_say(t, 'small-flash.conf')
 
 
 def test_payments(t):

@@ -70,6 +70,15 @@ def end(process):
     eq(process.wait(base.WAIT * base.SLOW), 0)
 
 
+
+def test_unit_opens_the_folder_of_php_sessions(t):
+    script = t.write('where.php', '<?php echo session_save_path();')
+    run = t.run([base.need('php-cgi'), '-q', script])
+    eq(run.returncode, 0, run.stderr)
+    # Without the hyphen a unit does not start where there is no such folder.
+    assert ('ReadWritePaths', '-' + run.stdout.decode()) in unit(), run
+
+
 def test_the_command_line_of_the_unit(t):
     (argv,) = command(t, 'ExecStart', conf(t))
     assert 'fd:3' in argv, argv
