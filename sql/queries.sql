@@ -556,16 +556,11 @@ SELECT owner FROM $by_owner AND owner > ?1
 UNION ALL SELECT owner FROM $recent AND owner > ?1
 ORDER BY owner LIMIT 1;
 
--- The keys of an owner: in progress, or not confirmed.
--- name: recover_row
-SELECT $row FROM $by_owner AND owner = ?1 AND id > ?2
-UNION ALL SELECT $row FROM $recent AND owner = ?1 AND +id > ?2
-ORDER BY id LIMIT 1;
-
--- The key after that number, though a foreign write may have hidden its lease
--- from the search.
--- name: recover_key
-SELECT $row FROM once_key WHERE owner = ?1 AND id = ?2 + 1;
+-- The keys of an owner after that one: in progress, or not confirmed.  ?4 is 0.
+-- name: recover_rows
+SELECT $row FROM $by_owner AND owner = ?1 AND id > ?2 AND ?4 = 0
+UNION ALL SELECT $row FROM $recent AND owner = ?1 AND +id > ?2 AND ?4 = 0
+ORDER BY id LIMIT ?3;
 
 -- Whether the record of the key, or any record of the owner, may name an
 -- attempt.
@@ -576,7 +571,7 @@ SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
 SELECT 1 FROM $by_owner AND owner = ?1
 UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
 
--- At most ?4 keys that are due at ?5, after the place (?1, ?2, ?3) of a batch
+-- At most ?4 keys that are due at ?5, after the place (?1, ?2, ?3) of the part
 -- before, oldest first.
 -- list: due
 (SELECT expires_at AS last_at, state AS last_state, id AS last_id
@@ -594,7 +589,7 @@ UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
 -- The rows come in the order of the list, because CROSS JOIN keeps it.
 -- name: expire_rows
 -- scan: sorts the recent keys
-SELECT $row, last_at, last_state, last_id,
+SELECT $row, last_at, last_state,
     (SELECT count(*) FROM once_effect e
 	WHERE e.key_id = once_key.id AND e.state = 'delivered') AS effects
 FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id;

@@ -416,9 +416,10 @@ kept AS (UPDATE once_kept s SET seq = s.seq + 1,
     FROM (SELECT sum(bytes) AS bytes FROM request) d
     WHERE $kept_here AND d.bytes <> 0)
 
--- Deletes what is stored with the key $1.
+-- Deletes what is stored with some keys: their numbers, with spaces.
 -- name: erase
-WITH ended AS (SELECT $1::bigint AS id),
+WITH ended AS (SELECT n.id
+    FROM unnest(string_to_array($1::text, ' ')::bigint[]) AS n(id)),
 $without_rest
 SELECT count(*) FROM request;
 
@@ -439,40 +440,25 @@ WITH free AS (SELECT id FROM once_key WHERE id = $1
 SELECT 1::bigint FROM once_key
 WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM free);
 
--- Deletes at most $1 keys past their retention, oldest first, or makes them
--- markers; and after a sum of $2 bytes, no more.  Keys that another process
--- deletes are skipped.  A key that becomes NULL was deleted.
--- name: expire
-WITH past AS (SELECT k.id, k.expires_at, k.state,
-	coalesce(k.body_length, 0) + 8192 * (SELECT count(*) FROM once_effect e
-	    WHERE e.key_id = k.id AND e.state = 'delivered') AS bytes
-    FROM once_key k
-    WHERE k.state IN ('completed', 'failed_retryable', 'expired')
-	AND k.expires_at <= $now AND k.token IS NULL
-    ORDER BY k.expires_at, k.id LIMIT $1::bigint
-    FOR UPDATE OF k SKIP LOCKED),
-due AS (SELECT p.id FROM (SELECT id, sum(bytes) OVER (ORDER BY expires_at, id)
-	- bytes AS before FROM past) p
-    WHERE p.before < $2::bigint),
-marked AS (UPDATE once_key k SET state = 'expired', updated_at = $now,
-	expires_at = k.expires_at + k.expired_retention, kept = false,
-	headers = NULL, body = NULL, body_length = NULL, reason = NULL,
-	late_token = NULL, queued_at = NULL
-    WHERE k.id = ANY (ARRAY(SELECT id FROM due))
-	AND k.state IN ('completed', 'failed_retryable')
-	AND k.gone AND k.expires_at + k.expired_retention > $now
-    RETURNING k.id, k.scope, k.path, k.key),
-deleted AS (DELETE FROM once_key k
-    WHERE k.id = ANY (ARRAY(SELECT id FROM due))
-	AND k.state IN ('completed', 'failed_retryable', 'expired')
-	AND NOT EXISTS (SELECT 1 FROM marked m WHERE m.id = k.id)
-    RETURNING k.id, k.scope, k.path, k.key),
-ended AS (SELECT id FROM marked UNION ALL SELECT id FROM deleted),
-$without_rest
-SELECT c.id, c.scope, c.path, c.key, p.state AS was, c.state AS becomes
-FROM (SELECT id, scope, path, key, 'expired' AS state FROM marked
-    UNION ALL SELECT id, scope, path, key, NULL FROM deleted) c
-JOIN past p ON p.id = c.id;
+-- At most $4 keys that are past their retention, oldest first, after the place
+-- ($1, $2, $3) of the part before.  The server knows the time: $5 is NULL.
+-- list: due
+FROM once_key k
+WHERE k.state IN ('completed', 'failed_retryable', 'expired')
+    AND k.expires_at <= coalesce($5::bigint, $now) AND k.token IS NULL
+    AND (k.expires_at, k.state, k.id) > ($1::bigint, $2::text, $3::bigint)
+ORDER BY k.expires_at, k.state, k.id LIMIT $4::bigint
+
+-- Keys that another transaction has locked are skipped.
+-- name: expire_rows
+SELECT $row, k.expires_at AS last_at, k.state AS last_state,
+    (SELECT count(*) FROM once_effect e
+	WHERE e.key_id = k.id AND e.state = 'delivered') AS effects
+$due FOR UPDATE OF k SKIP LOCKED;
+
+-- Whether there are any.
+-- name: expire_ahead
+SELECT 1::bigint FROM (SELECT k.id $due) due LIMIT 1;
 
 -- Accepting, and the queue ---------------------------------------------------
 
@@ -822,57 +808,13 @@ SELECT 1::bigint FROM once_key WHERE owner = $1 LIMIT 1;
 UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
 WHERE id = $1 AND state = 'unknown' AND attempt_lock = $2 AND lock_file = $3;
 
--- The attempt of a process of the own host that is dead, after all processes of
--- the attempt have exited; another host may have suspected it before.  $3 is
--- the pause before a worker runs it again; NULL: no worker does.  It is not
--- part of the retention.
--- name: recover_released
-WITH done AS (UPDATE once_key k SET state = 'failed_retryable', $lease_ends,
-	updated_at = $now, last_error = $4,
-	expires_at = $server_clock + k.retention
-	    + CASE WHEN k.accepted THEN coalesce($3::bigint, 0) ELSE 0 END,
-	queued_at = CASE WHEN k.accepted THEN $now + $3::bigint END
-    WHERE $own_attempt RETURNING k.id, k.accepted),
-unneeded AS (SELECT id FROM done WHERE NOT accepted),
-$without_request
-SELECT id FROM done;
-
 -- Keys that another host has made unknown on a suspicion, and that the host $1
--- may release (see recover_released).
+-- may release after all.
 -- name: recover_late
-SELECT $row, k.late_token FROM once_key k
+SELECT $row FROM once_key k
 WHERE k.state = 'unknown' AND k.late_token IS NOT NULL AND k.resume
     AND k.lock_file = $1 AND k.id > $2
 ORDER BY k.id LIMIT $3::bigint;
-
--- The attempt of a process that is suspected (see owner_still).  If it lives
--- after all, it can still record its outcome, and its handler may run until its
--- deadline.  So no reconciler is asked before that.
--- name: recover_suspected
-WITH done AS (UPDATE once_key k SET state = 'unknown', token = NULL,
-	owner = NULL, late_token = $2::text, locked_until = NULL,
-	attempt_lock = CASE WHEN k.resume OR k.reconcile_delay > 0
-	    THEN k.attempt_lock END,
-	lock_file = CASE WHEN k.resume OR k.reconcile_delay > 0
-	    THEN k.lock_file END,
-	updated_at = $now, last_error = $3, reconcile_attempts = 0,
-	reconcile_after = greatest($now, k.locked_until) + k.reconcile_delay
-    WHERE k.id = $1::bigint AND k.state = 'in_progress'
-	AND k.token = $2::text
-    RETURNING k.id)
-SELECT id FROM done;
-
--- The same for an attempt that has stored its own response.
--- name: recover_answered
-WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
-	late_token = $2::text, locked_until = NULL, attempt_lock = NULL,
-	lock_file = NULL, updated_at = $now,
-	expires_at = $server_clock + k.retention
-    WHERE k.id = $1::bigint AND k.state = 'completed' AND k.token = $2::text
-    RETURNING k.id, k.expires_at),
-unneeded AS (SELECT id FROM done),
-$without_request
-SELECT expires_at FROM done;
 
 -- For operators ---------------------------------------------------------------
 

@@ -318,7 +318,8 @@ step_recover(struct record *r, bool lives, int64_t requeue, struct step_time at,
 	char token[RECORD_TOKEN_LEN + 1];
 	enum rc rc;
 
-	memcpy(token, r->token, sizeof(token));
+	memcpy(token, r->token[0] != '\0' ? r->token : r->late_token,
+	    sizeof(token));
 	if (r->resume && !r->unconfirmed && !lives)
 		return step_release(r, token, r->retention, &resumed, at, s);
 	if (r->resume && !r->unconfirmed && at.now < r->locked_until)

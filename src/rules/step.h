@@ -109,6 +109,9 @@ enum rc step_unknown(struct record *r, const char *token,
  * attempt, unless processes of the attempt live.  requeue as in struct
  * step_reason.  RC_BUSY: the key may be resumed once those processes have
  * exited, and their deadline has not passed.
+ *
+ * An attempt that had lost its lease on a suspicion is released in the same
+ * way; RC_LOST: its processes live, or the key may not be resumed.
  */
 enum rc step_recover(struct record *r, bool lives, int64_t requeue,
     struct step_time at, struct step *s);

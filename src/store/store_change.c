@@ -105,5 +105,5 @@ store_change_write(struct tx *tx, const struct record *was,
 		rc = tx->ops->erase(tx, was->id, TX_ALL);
 	else if (rc == RC_OK && s->request == STEP_DELETED)
 		rc = tx->ops->erase(tx, was->id, TX_REQUEST);
-	return rc == RC_OK ? tx_change_one(tx, RC_CORRUPT) : rc;
+	return rc == RC_OK ? tx_must_change(tx) : rc;
 }

@@ -13,6 +13,15 @@
 
 struct findings;
 
+/* A process that is not alive. */
+struct store_gone {
+	int64_t id;
+	/* It may be alive after all, on another host: it only has not moved
+	 * since that beat; 0: it never has. */
+	bool suspected;
+	int64_t beat;
+};
+
 /* Keys and effects that end by age. */
 struct store_aged {
 	int64_t completed, failed_retryable, expired;
@@ -82,11 +91,11 @@ struct store_tally {
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(enum rc, recover, (struct store *s, int limit, \
 	    struct store_change *changes, int *n), (s, limit, changes, n)) \
-	X(bool, owner_is_dead, (struct store *s, int64_t owner), (s, owner)) \
-	X(enum rc, recover_key, (struct store *s, int64_t id, int64_t owner, \
-	    struct store_change *change, int *n), (s, id, owner, change, n)) \
-	X(enum rc, expire, (struct store *s, int limit, \
-	    struct store_change *changes, int *n), (s, limit, changes, n)) \
+	X(enum rc, lost_owners, (struct store *s, int64_t after, \
+	    struct store_gone *gone, size_t max, size_t *n), \
+	    (s, after, gone, max, n)) \
+	X(bool, owner_gone, (struct store *s, int64_t owner, \
+	    struct store_gone *gone), (s, owner, gone)) \
 	X(enum rc, accept, (struct store *s, \
 	    const struct store_reservation *what, unsigned max_queue, \
 	    struct store_ticket *ticket, enum decision *decision, \
@@ -211,6 +220,19 @@ enum rc store_sizes(struct store *s, int64_t *database, int64_t *wal);
 
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *s, struct liveness **liveness);
+
+/* The next owners that are gone after that one (0: from the first) and have
+ * leases, or try effects: at most max, ordered by their numbers. */
+enum rc store_lost_owners(struct store *s, int64_t after,
+    struct store_gone *gone, size_t max, size_t *n);
+
+/* Whether an owner is gone; false if that cannot be determined.  Cheap. */
+bool store_owner_gone(struct store *s, int64_t owner, struct store_gone *gone);
+
+/* The leases, and the tries of effects, for store_recover(): which is each
+ * store's, because each has more to recover. */
+enum rc store_recover_leases(
+    struct store *s, int limit, struct store_change *changes, int *n);
 
 /* Whether files for attempts can be made, if the last one could not. */
 enum rc store_attempt_check(struct store *store);

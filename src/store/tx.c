@@ -87,6 +87,12 @@ tx_change_one(struct tx *tx, enum rc lost)
 	return changed == 0 ? lost : RC_CORRUPT;
 }
 
+enum rc
+tx_must_change(struct tx *tx)
+{
+	return tx->ops->must_change(tx);
+}
+
 /* --- keys and effects ----------------------------------------------------- */
 
 enum rc

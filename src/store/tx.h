@@ -74,7 +74,10 @@
 	X(EFFECT_OF_OWNER) \
 	X(EFFECT_WRITE) \
 	X(EFFECT_DELETE) \
-	X(EFFECT_GONE)
+	X(EFFECT_GONE) \
+	X(EXPIRE_ROWS) \
+	X(EXPIRE_AHEAD) \
+	X(RECOVER_ROWS)
 /* clang-format on */
 
 enum tx_query {
@@ -131,6 +134,7 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 /* How a transaction is run. */
 #define TX_BEGINS      0x1 /* something: not while the store is stuck */
 #define TX_BY_OPERATOR 0x2 /* it may delete a key of any state */
+#define TX_SEARCHES    0x4 /* all keys, for leases or by their age */
 
 /* What a transaction has done, in tx->did. */
 #define TX_ENDED 0x1 /* a key is no longer in progress: wakes store_wait() */
@@ -146,8 +150,14 @@ enum rc tx_changed(struct tx *tx, int *n);
  * changed none, lost. */
 enum rc tx_change_one(struct tx *tx, enum rc lost);
 
-/* What is stored beside the row of a key, or of an effect. */
-enum tx_beside { TX_REQUEST, TX_ALL, TX_PAYLOAD };
+/* The same for a row that this transaction has locked: RC_CORRUPT if it was not
+ * changed, at once or later, so that many such statements need not be waited
+ * for one by one.  The results of all statements before it have been read. */
+enum rc tx_must_change(struct tx *tx);
+
+/* What is stored beside the row of a key, or of an effect; unfinished: the
+ * parts of an answer whose attempt was lost while it stored them. */
+enum tx_beside { TX_REQUEST, TX_ALL, TX_UNFINISHED, TX_PAYLOAD };
 
 /* What a transaction has begun that another one takes back, because it is not
  * known whether the first one took place. */
@@ -169,9 +179,11 @@ struct tx_ops {
 	enum rc (*members)(
 	    struct tx *, const struct row_member *members, size_t n, void *out);
 	enum rc (*changed)(struct tx *, int *n);
+	enum rc (*must_change)(struct tx *);
 	/* The number of the spec of a fingerprint, which gets one. */
 	enum rc (*spec)(struct tx *, const char *spec, int64_t *number);
-	/* Deletes that.  A failure may also be that of the next result. */
+	/* Deletes that.  Its failure may be that of a later result.  Statements
+	 * before it are left to tx_must_change(), or their results are read. */
 	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
 	/* Stores the body of that answer, if it does not go into the row, or
 	 * deletes what was stored of it; drop: in any case.  *more: only a
@@ -183,14 +195,19 @@ struct tx_ops {
 	 * EFFECT_PAYLOAD and has that many bytes. */
 	enum rc (*payload)(
 	    struct tx *, int64_t id, int64_t length, struct spool *to);
+	/* Of an owner that is suspected: it does not move from that beat before
+	 * the transaction ends; or RC_LOST: it has moved.  NULL in a store of
+	 * one host. */
+	enum rc (*hold_owner)(struct tx *, int64_t owner, int64_t beat);
 };
 
 struct tx {
 	const struct tx_ops *ops;
 	const char *database; /* its name, for the log */
-	/* Of a transaction that writes: the time, which is known once it has
-	 * read a result; and what it did. */
+	/* The time; where the server tells it, it is 0 until a transaction that
+	 * writes has read a result. */
 	struct step_time at;
+	/* What a transaction that writes did. */
 	unsigned did;
 };
 

@@ -33,6 +33,8 @@
 
 #include "keyname.h"
 #include "schema.h"
+#include "sqlite_tx.h"
+#include "store_expire.h"
 #include "store_impl.h"
 #include "store_kept.h"
 
@@ -320,14 +322,26 @@ show(const char *what, double *ms, int n)
 	    what, ms[n / 2], ms[n * 99 / 100], ms[n - 1], sum / n, n);
 }
 
+static enum rc
+run_batch(struct db *db, tx_body *body, struct expire_batch *b)
+{
+	struct sqlite_tx t;
+	enum rc rc;
+
+	sqlite_tx_begin(&t, db, INT64_MAX / 2);
+	rc = body(&t.tx, b);
+	sqlite_tx_end(&t);
+	return rc;
+}
+
 /* As store_expire() does before it asks for the lock. */
 static double
-read_ahead(struct db *db, int rows)
+read_ahead(struct db *db, struct expire_batch *b)
 {
-	const struct expire_place first = { .is = false };
 	double begin = now_ms();
+	enum rc rc = run_batch(db, store_expire_ahead, b);
 
-	must(store_expire_ahead(db, &first, rows, INT64_MAX / 2), "read ahead");
+	must(rc == RC_NOTFOUND ? RC_OK : rc, "read ahead");
 	return now_ms() - begin;
 }
 
@@ -362,14 +376,16 @@ reap(const char *file, int rows, int batches, bool cold)
 	for (i = 0; i < batches; i++) {
 		if (cold && system(command) != 0)
 			exit(1);
-		all += ahead[i] = read_ahead(reader, rows);
+		batch = (struct expire_batch){
+			.from.expires_at = INT64_MIN,
+			.limit = rows,
+			.changes = changes,
+		};
+		all += ahead[i] = read_ahead(reader, &batch);
 		begin = now_ms();
 		must(db_begin(db), "begin");
 		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID);
-		memset(&batch, 0, sizeof(batch));
-		batch.limit = rows;
-		batch.changes = changes;
-		rc = store_expire_batch(&batch, db, INT64_MAX / 2);
+		rc = run_batch(db, store_expire_batch, &batch);
 		must(rc, "reap");
 		must(db_commit(db), "commit");
 		cpu[i] = read_ms(CLOCK_THREAD_CPUTIME_ID) - cpu[i];

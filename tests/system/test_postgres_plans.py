@@ -60,7 +60,7 @@ FREQUENT = (
     ('record_read', (7,)),
     ('finished', (7,)),
     ('confirm', (7, TOKEN)),
-    ('expire', (100, 1000000)),
+    ('expire_rows', (0, 'none', 0, 100, None)),
     ('status', ('0' * 32,)),
     ('recover_rows', (7, 0, 10, 0)),
     ('job_next', (0, 0)),

@@ -84,6 +84,14 @@ def test_a_full_queue_accepts_nothing(t):
 
 # --- suspicion ------------------------------------------------------------
 
+def suspect(once):
+    """As step_suspect() does."""
+    once.do("UPDATE once_key SET state = CASE state WHEN 'in_progress' THEN "
+            "'unknown' ELSE state END, late_token = token, token = NULL, "
+            "owner = NULL, locked_until = NULL, expires_at = CASE state WHEN "
+            "'completed' THEN 1000 END WHERE id = 1 AND token = '%s'" % TOKEN)
+
+
 def test_a_process_that_has_moved_is_not_suspected(t):
     _, once = store(t)
     once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
@@ -96,7 +104,7 @@ def test_a_suspect_whose_handler_has_answered_learns_it(t):
     _, once = store(t)
     reserve(once)
     once.do("SELECT once_response('%s-1', 201, NULL, 'x')" % TOKEN)
-    eq(len(once.run('recover_answered', 1, TOKEN)), 1)
+    suspect(once)
     eq(len(once.run('confirm', 1, TOKEN)), 1)
     eq(once.value('SELECT status FROM once_key'), '201')
 
@@ -154,7 +162,7 @@ def test_a_handler_whose_lease_ends_meanwhile_has_written_nothing(t):
         app.do('BEGIN ISOLATION LEVEL ' + level)
         app.do('SELECT 1')
         once.do('BEGIN')
-        once.run('recover_suspected', 1, TOKEN, None)
+        suspect(once)
         app.send('SELECT once_' + word % TOKEN)
         app.waits(boss)
         once.do('COMMIT')
@@ -230,43 +238,24 @@ def test_a_job_that_another_process_takes_is_not_waited_for(t):
     is_whole(once)
 
 
-def test_two_passes_delete_different_keys(t):
+def test_two_passes_take_different_keys(t):
     server, once = store(t)
     other = server.session(prepare=server.queries)
     for i in range(1, 7):
         token = '%032x' % i
-        reserve(once, 'k%d' % i, token=token, gone=i % 3 == 0,
-                expired_retention=1 << 49 if i % 3 == 0 else 0)
-        once.run('finish_surely', i, token, 0, *ANSWER)
-        once.do(once.text('refused_new', i, 1, 1, 0, 2, b'ab'))
-        once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
-    once.do('BEGIN')
-    first = once.run('expire', 3, 1000000)
-    second = other.run('expire', 10, 1000000)
-    once.do('COMMIT')
-    eq([sorted((row[0], row[4], row[5]) for row in rows)
-        for rows in (first, second)],
-       [[('1', 'completed', ''), ('2', 'completed', ''),
-         ('3', 'completed', 'expired')],
-        [('4', 'completed', ''), ('5', 'completed', ''),
-         ('6', 'completed', 'expired')]])
-    eq(once.do('SELECT id, state, kept, body IS NULL FROM once_key ORDER BY '
-               'id'), ['3|expired|f|t', '6|expired|f|t'])
-    eq(once.value('SELECT count(*) FROM once_refused'), '0')
-    eq(other.run('expire', 10, 1000000), [])
-    is_whole(once)
-
-
-def test_a_pass_ends_after_many_bytes(t):
-    _, once = store(t)
-    for i in range(1, 5):
-        token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
-        once.run('finish_surely', i, token, 0, True, 200, 0, 1, 100, None,
-                 b'', b'x' * 100)
-        once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' % (i, i))
-    eq([row[0] for row in once.run('expire', 100, 200)], ['1', '2'])
-    eq([row[0] for row in once.run('expire', 100, 1)], ['3'])
+        once.run('finish_surely', i, token, 0, *ANSWER)
+        once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' %
+                (7 - i, i))
+    once.do('BEGIN')
+    first = once.run('expire_rows', 0, 'none', 0, 3, None)
+    second = other.run('expire_rows', 0, 'none', 0, 10, None)
+    once.do('COMMIT')
+    eq([[row[0] for row in rows] for rows in (first, second)],
+       [['6', '5', '4'], ['3', '2', '1']])
+    eq([row[0] for row in
+        once.run('expire_rows', 3, 'completed', 4, 10, None)],
+       ['3', '2', '1'])
 
 
 def test_bytes_that_were_counted_wrong_are_counted_right_at_a_start(t):

@@ -176,7 +176,7 @@ TEST(passes_use_the_partial_indexes)
 	} rows[] = {
 		{ QUERY_RECOVER_OWNER,
 		    "COVERING INDEX once_key_running (listed=? AND owner>?)" },
-		{ QUERY_RECOVER_ROW,
+		{ QUERY_RECOVER_ROWS,
 		    "once_key_running (listed=? AND owner=? AND rowid>?)" },
 		{ QUERY_OWNER_COUNT,
 		    "COVERING INDEX once_key_running (listed=? AND owner=?)" },
@@ -263,8 +263,8 @@ TEST(figures_change_no_plan_that_finds_recent_keys)
 {
 	static const enum query rows[] = { QUERY_RECENT_PART, QUERY_RECENT_LIST,
 		QUERY_EXPIRE_ROWS, QUERY_EXPIRE_AHEAD, QUERY_TALLY,
-		QUERY_JOB_ABANDONED, QUERY_RECOVER_OWNER, QUERY_RECOVER_ROW,
-		QUERY_RECOVER_KEY, QUERY_ATTEMPT_OF_OWNER, QUERY_ACTIVE_BEYOND,
+		QUERY_JOB_ABANDONED, QUERY_RECOVER_OWNER, QUERY_RECOVER_ROWS,
+		QUERY_ATTEMPT_OF_OWNER, QUERY_ACTIVE_BEYOND,
 		QUERY_GAUGE_RUNNING, QUERY_BROWSE_RUNNING, QUERY_OWNER_COUNT };
 	static const int keys[] = { 1, 5, 50, 150, 1000, 5000 };
 	static const char *const kinds[] = { "'completed', NULL, NULL, n",

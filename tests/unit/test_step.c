@@ -504,6 +504,35 @@ TEST(a_lost_attempt_ends_by_its_processes_and_on_crash)
 	}
 }
 
+/* Its own host knows more than the one that has suspected it. */
+TEST(a_suspected_attempt_is_released_once_its_processes_are_gone)
+{
+	static const struct {
+		bool resume, lives;
+		enum rc rc;
+		enum record_state to;
+	} cases[] = {
+		{ true, false, RC_OK, RECORD_FAILED_RETRYABLE },
+		{ true, true, RC_LOST, RECORD_UNKNOWN },
+		{ false, false, RC_LOST, RECORD_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r = sample(RECORD_IN_PROGRESS);
+		struct step s = { 0 };
+
+		r.resume = cases[i].resume;
+		assert_int_equal(step_suspect(&r, at, &s), RC_OK);
+		assert_int_equal(r.state, RECORD_UNKNOWN);
+		assert_true(r.token[0] == '\0' && r.late_token[0] != '\0');
+		assert_int_equal(
+		    step_recover(&r, cases[i].lives, 0, at, &s), cases[i].rc);
+		assert_int_equal(r.state, cases[i].to);
+		assert_true(cases[i].rc != RC_OK || r.late_token[0] == '\0');
+		record_free(&r);
+	}
+}
+
 /* --- an open outcome ------------------------------------------------------ */
 
 TEST(a_try_is_for_what_was_read)

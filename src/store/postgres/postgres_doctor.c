@@ -76,14 +76,14 @@ elsewhere_run(struct pg *pg, void *arg)
 static enum rc
 count_dead(struct store *s, int64_t *dead)
 {
-	struct postgres_gone gone[GONE];
+	struct store_gone gone[GONE];
 	struct held held = { 0 };
-	int n = 1;
+	size_t n = 1;
 	enum rc rc = postgres_owner_look(s);
 
 	while (rc == RC_OK && n > 0) {
-		n = postgres_owners_gone(s, held.owner, gone, GONE);
-		for (int i = 0; i < n && rc == RC_OK; i++) {
+		rc = postgres_lost_owners(s, held.owner, gone, GONE, &n);
+		for (size_t i = 0; i < n && rc == RC_OK; i++) {
 			held.owner = gone[i].id;
 			rc = postgres_look(s, held_run, &held);
 			*dead += held.n;

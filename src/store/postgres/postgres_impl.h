@@ -258,37 +258,16 @@ enum rc postgres_measure(struct store *s);
 enum rc postgres_liveness_why(
     struct store *s, struct liveness **out, char *err, size_t errsize);
 
-/* Whether the processes of an owner are known, from here. */
-enum postgres_life {
-	POSTGRES_ALIVE,     /* or that cannot be told yet */
-	POSTGRES_DEAD,      /* of this host, and its lock is free */
-	POSTGRES_SUSPECTED, /* of another host or boot, and has not moved for
-			     * owner_timeout of this host's clock */
-};
-
-/* A process that is not alive. */
-struct postgres_gone {
-	int64_t id, beat; /* 0: it has no row in once_owner */
-	enum postgres_life life;
-	bool busy; /* it has leases, or tries effects */
-	bool old;  /* it has not moved for days */
-};
-
 /* Makes this process's row in once_owner; the pool has its number already. */
 enum rc postgres_owner_new(struct store *s);
 /* Moves it, and looks at the others; once for each beat. */
 enum rc postgres_owner_beat(struct store *s);
 /* Looks at all of them. */
 enum rc postgres_owner_look(struct store *s);
-/* Whether the last look has found that owner gone; looks if it is new. */
-bool
-postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g);
-/* The next owners that are gone after that one, at most max, ordered by their
- * numbers.  Returns how many. */
-int postgres_owners_gone(
-    struct store *s, int64_t after, struct postgres_gone *gone, int max);
-/* Deletes the row of an owner that is gone, if nothing is the owner's any
- * more. */
+/* Deletes the rows of owners that are dead, or have not moved for days, if
+ * nothing is theirs any more. */
+enum rc postgres_owners_remove(struct store *s);
+/* The same for one that is gone. */
 enum rc postgres_owner_remove(struct store *s, int64_t owner);
 /* Deletes the row. */
 void postgres_owner_end(struct store *s);

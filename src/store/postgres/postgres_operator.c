@@ -4,6 +4,8 @@
  *
  * A number tells the day on which it was made, so that the sessions of an
  * operator that was killed can be deleted later.
+ *
+ * And the rows of a process that is gone.
  */
 #include "config.h"
 
@@ -64,5 +66,33 @@ postgres_operators_forget(struct store *s)
 	rc = txn_run(s->pool, TXN_TWICE, run_forget, &o);
 	if (rc == RC_OK)
 		s->forgot = now;
+	return rc == RC_BUSY ? RC_OK : rc; /* later */
+}
+
+/* --- of a process that is gone ------------------------------------------- */
+
+/* First waits for the end of transactions that a dead process has left to the
+ * server: they may commit leases. */
+static enum rc
+run_remove(struct pg *pg, void *arg)
+{
+	const int64_t *owner = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SESSION_LOCK, "i", *owner);
+	pg_send(pg, PG_QUERY_OWNER_DELETE, "i", *owner);
+	pg_send(pg, PG_QUERY_SESSION_DELETE, "i", *owner);
+	rc = pg_sync(pg);
+	for (int i = 0; i < 3 && rc == RC_OK; i++)
+		rc = pg_result(pg);
+	return rc;
+}
+
+/* Without a session, because it may delete this process's own. */
+enum rc
+postgres_owner_remove(struct store *s, int64_t owner)
+{
+	enum rc rc = txn_run(s->pool, TXN_TWICE, run_remove, &owner);
+
 	return rc == RC_BUSY ? RC_OK : rc; /* later */
 }

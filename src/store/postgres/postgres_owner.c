@@ -33,16 +33,17 @@
 struct postgres_watched {
 	struct postgres_watched *next;
 	int64_t id;
-	int64_t beat;   /* 0: it has no row in once_owner */
-	int64_t since;  /* clock_boot() when beat was seen first */
-	bool here;      /* of this host's name */
-	bool past;      /* of another boot */
-	bool named;     /* the lock file says that it held its lock here */
-	bool held;      /* its lock was seen held */
-	bool twin;      /* it is not, and has moved */
-	bool there;     /* it was in the last look */
-	bool busy, old; /* see struct postgres_gone */
-	bool told;      /* its suspicion is logged */
+	int64_t beat;  /* 0: it has no row in once_owner */
+	int64_t since; /* clock_boot() when beat was seen first */
+	bool here;     /* of this host's name */
+	bool past;     /* of another boot */
+	bool named;    /* the lock file says that it held its lock here */
+	bool held;     /* its lock was seen held */
+	bool twin;     /* it is not, and has moved */
+	bool there;    /* it was in the last look */
+	bool busy;     /* it has leases, or tries effects */
+	bool old;      /* it has not moved for days */
+	bool told;     /* its suspicion is logged */
 	char host[POSTGRES_HOST_LEN + 1]; /* "": it had no row yet */
 };
 
@@ -332,6 +333,14 @@ postgres_owner_beat(struct store *s)
 	return rc;
 }
 
+/* Whether the processes of an owner are known, from here. */
+enum owner_life {
+	OWNER_ALIVE,     /* or that cannot be told yet */
+	OWNER_DEAD,      /* of this host, and its lock is free */
+	OWNER_SUSPECTED, /* of another host or boot, and has not moved for
+			  * owner_timeout of this host's clock */
+};
+
 /* --- which are gone ------------------------------------------------------- */
 
 /* Whether an owner is suspected.  The time of the last look counts: of what
@@ -363,40 +372,41 @@ owner_was_this(const struct store *s, int64_t id)
 	return false;
 }
 
-static enum postgres_life
+static enum owner_life
 owner_life(const struct store *s, struct postgres_watched *w)
 {
 	bool alive = true;
 
 	if (owner_was_this(s, w->id))
-		return POSTGRES_SUSPECTED;
+		return OWNER_SUSPECTED;
 	if (!w->here || w->twin || (w->past && !w->held && !w->named))
-		return owner_is_suspected(s, w) ? POSTGRES_SUSPECTED
-						: POSTGRES_ALIVE;
+		return owner_is_suspected(s, w) ? OWNER_SUSPECTED : OWNER_ALIVE;
 	/* On a copy of this one's disk it would move. */
 	if (w->past && !w->held && s->looked - w->since < s->owner_timeout)
-		return POSTGRES_ALIVE;
+		return OWNER_ALIVE;
 	if (s->liveness == NULL ||
 	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
-		return POSTGRES_ALIVE;
-	return alive ? POSTGRES_ALIVE : POSTGRES_DEAD;
+		return OWNER_ALIVE;
+	return alive ? OWNER_ALIVE : OWNER_DEAD;
 }
 
 static bool
 owner_gone(
-    const struct store *s, struct postgres_watched *w, struct postgres_gone *g)
+    const struct store *s, struct postgres_watched *w, struct store_gone *g)
 {
-	g->id = w->id;
-	g->beat = w->beat;
-	g->life = owner_life(s, w);
-	g->busy = w->busy;
-	g->old = w->old;
-	return g->life != POSTGRES_ALIVE;
+	const enum owner_life life = owner_life(s, w);
+
+	*g = (struct store_gone){
+		.id = w->id,
+		.suspected = life == OWNER_SUSPECTED,
+		.beat = w->beat,
+	};
+	return life != OWNER_ALIVE;
 }
 
 /* *known: the owner was in the last look. */
 static bool
-find_gone(struct store *s, int64_t owner, struct postgres_gone *g, bool *known)
+find_gone(struct store *s, int64_t owner, struct store_gone *g, bool *known)
 {
 	struct postgres_watched *w;
 	bool gone = false;
@@ -411,11 +421,14 @@ find_gone(struct store *s, int64_t owner, struct postgres_gone *g, bool *known)
 }
 
 bool
-postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g)
+postgres_owner_gone(struct store *s, int64_t owner, struct store_gone *g)
 {
+	struct liveness *liveness;
 	bool known, gone;
 
-	if (owner <= 0 || owner == s->owner)
+	/* An operator may not have opened the locks of this host yet. */
+	if (owner <= 0 || owner == s->owner ||
+	    postgres_liveness(s, &liveness) != RC_OK)
 		return false;
 	gone = find_gone(s, owner, g, &known);
 	if (!known && postgres_owner_look(s) == RC_OK)
@@ -423,59 +436,51 @@ postgres_owner_gone(struct store *s, int64_t owner, struct postgres_gone *g)
 	return gone;
 }
 
-bool
-postgres_owner_is_dead(struct store *s, int64_t owner)
-{
-	struct liveness *liveness;
-	struct postgres_gone gone;
-
-	/* An operator has not opened the locks of this host yet. */
-	return postgres_liveness(s, &liveness) == RC_OK &&
-	    postgres_owner_gone(s, owner, &gone);
-}
-
-int
-postgres_owners_gone(
-    struct store *s, int64_t after, struct postgres_gone *gone, int max)
+enum rc
+postgres_lost_owners(struct store *s, int64_t after, struct store_gone *gone,
+    size_t max, size_t *n)
 {
 	struct postgres_watched *w;
-	int n = 0;
 
+	*n = 0;
 	lock_take(&s->lock);
-	for (w = *owner_place(&s->watched, after + 1); w != NULL && n < max;
+	for (w = *owner_place(&s->watched, after + 1); w != NULL && *n < max;
 	     w = w->next)
-		if (owner_gone(s, w, &gone[n]))
-			n++;
+		if (w->busy && owner_gone(s, w, &gone[*n]))
+			++*n;
 	lock_give(&s->lock);
-	return n;
+	return RC_OK;
 }
 
 /* --- rows that are not needed any more ------------------------------------ */
 
-/* First waits for the end of transactions that a dead process has left to the
- * server: they may commit leases. */
-static enum rc
-run_remove(struct pg *pg, void *arg)
+/* The next one after that owner whose row is of no use: it is dead, or has not
+ * moved for days; 0: none. */
+static int64_t
+next_useless(struct store *s, int64_t after)
 {
-	const int64_t *owner = arg;
-	enum rc rc;
+	struct postgres_watched *w;
+	struct store_gone g;
+	int64_t id = 0;
 
-	pg_send(pg, PG_QUERY_SESSION_LOCK, "i", *owner);
-	pg_send(pg, PG_QUERY_OWNER_DELETE, "i", *owner);
-	pg_send(pg, PG_QUERY_SESSION_DELETE, "i", *owner);
-	rc = pg_sync(pg);
-	for (int i = 0; i < 3 && rc == RC_OK; i++)
-		rc = pg_result(pg);
-	return rc;
+	lock_take(&s->lock);
+	for (w = *owner_place(&s->watched, after + 1); w != NULL && id == 0;
+	     w = w->next)
+		if (owner_gone(s, w, &g) && (!g.suspected || w->old))
+			id = w->id;
+	lock_give(&s->lock);
+	return id;
 }
 
-/* Without a session, because it may delete this process's own. */
 enum rc
-postgres_owner_remove(struct store *s, int64_t owner)
+postgres_owners_remove(struct store *s)
 {
-	enum rc rc = txn_run(s->pool, TXN_TWICE, run_remove, &owner);
+	int64_t id = 0;
+	enum rc rc = RC_OK;
 
-	return rc == RC_BUSY ? RC_OK : rc; /* later */
+	while (rc == RC_OK && (id = next_useless(s, id)) != 0)
+		rc = postgres_owner_remove(s, id);
+	return rc;
 }
 
 /* If it fails, the row is that of a dead process. */

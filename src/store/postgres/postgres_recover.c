@@ -1,283 +1,242 @@
 /*
- * Recover: ends the leases of lost owners, and their tries of effects.
- *
- * An owner of this host whose lock is free is dead: its keys are recovered by
- * their on_crash.  An owner of another host is only suspected: its keys become
- * unknown whatever their on_crash is, and it may still record its outcomes.
- * Once this host knows that an owner of its own is dead which another host had
- * suspected, and that all processes of the attempt have exited, it releases the
- * key after all, if on_crash says so.
- *
- * A transaction locks the rows that it changes.  A row that another one has
- * locked, perhaps a handler's, is left for the next pass.
+ * What PostgreSQL has to recover beside leases: attempts that other hosts took
+ * for lost, the files of those of this host, and rows of processes.
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide.h"
 #include "fault.h"
 #include "log.h"
-#include "postgres_attempt.h"
 #include "postgres_row.h"
 #include "rows.h"
-#include "store_effects.h"
+#include "store_change.h"
 #include "attempt_lock.h"
+#include "uuid.h"
 
-/* Lost owners of one look, and rows of one transaction. */
-#define OWNERS_MAX 64
-#define ROWS_MAX   100
+/* A process of this host; false if that cannot be determined. */
+static bool
+is_dead(struct store *s, int64_t owner)
+{
+	struct liveness *liveness;
+	bool alive = true;
 
-struct recover {
-	struct store *s;
-	/* read after the owners died; NULL: it is not known which processes
-	 * live */
-	const struct process_list *processes;
-	const struct postgres_gone *owner;
-	int64_t only; /* one attempt; 0: all */
-	int64_t from; /* begins after that row */
-	int limit;    /* rows */
+	return owner > 0 && postgres_liveness(s, &liveness) == RC_OK &&
+	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
+}
 
-	int64_t after; /* ended after that row */
-	bool more;     /* there may be more */
-	int n;
-	struct store_change *changes; /* room for limit */
-	int effects;                  /* number freed, and due again */
+/* --- keys that another host has made unknown ------------------------------ */
+
+/* Keys looked at in one pass. */
+#define LATE_MAX 100
+
+struct late_key {
+	struct record record;
+	bool dead; /* its oncewrap */
 };
 
-/* --- one attempt ---------------------------------------------------------- */
+struct late {
+	struct store *s;
+	int64_t after;
+	int n;
+	struct late_key key[LATE_MAX];
+};
 
-static bool
-attempt_lock_may_live(const struct recover *r, const struct record *lost)
-{
-	return lost->lock_file != r->s->host.number ||
-	    attempt_lock_lives(
-		r->s->base.local, lost->attempt_lock, r->processes);
-}
-
-/* Sends the change of a key whose owner is dead, and returns its new state.
- * RECORD_NONE: the key has to wait, and nothing was sent. */
-static enum record_state
-send_dead(struct recover *r, struct pg *pg, const struct record *lost)
-{
-	bool lives;
-
-	if (lost->state == RECORD_COMPLETED) {
-		pg_send(pg, PG_QUERY_CONFIRM, "is", lost->id, lost->token);
-		return RECORD_COMPLETED;
-	}
-	lives = attempt_lock_may_live(r, lost);
-	if (lost->resume && lives && postgres_now(r->s) < lost->locked_until)
-		return RECORD_NONE;
-	if (lost->resume && !lives) {
-		postgres_release_send(pg, lost, lost->token);
-		return RECORD_FAILED_RETRYABLE;
-	}
-	pg_send(pg, PG_QUERY_FINISH_UNKNOWN, "is?s", lost->id, lost->token,
-	    !lives, "oncewrap was lost");
-	return RECORD_UNKNOWN;
-}
-
-/* The same if the owner is suspected. */
-static enum record_state
-send_suspected(struct pg *pg, const struct record *lost)
-{
-	if (lost->state == RECORD_COMPLETED) {
-		pg_send(
-		    pg, PG_QUERY_RECOVER_ANSWERED, "is", lost->id, lost->token);
-		return RECORD_COMPLETED;
-	}
-	pg_send(pg, PG_QUERY_RECOVER_SUSPECTED, "iss", lost->id, lost->token,
-	    "the host of its oncewrap gave no sign of life");
-	return RECORD_UNKNOWN;
-}
-
-/* Sends the change of a key, and notes it. */
 static void
-send_change(struct recover *r, struct pg *pg, struct record *lost)
+late_free(struct late *l)
 {
-	struct store_change *c = &r->changes[r->n];
-	enum record_state to;
-
-	if (r->only != 0 && lost->id != r->only)
-		return;
-	to = r->owner->life == POSTGRES_DEAD ? send_dead(r, pg, lost)
-					     : send_suspected(pg, lost);
-	if (to == RECORD_NONE)
-		return;
-	assert(lost->state == to || record_may_change(lost->state, to, false));
-	rows_change(lost, c);
-	c->to = to;
-	r->n++;
+	for (int i = 0; i < l->n; i++)
+		record_free(&l->key[i].record);
+	l->n = 0;
 }
 
-/* Reads the rows, and sends the change of each. */
 static enum rc
-send_changes(struct recover *r, struct pg *pg)
+run_late_rows(struct pg *pg, void *arg)
 {
-	struct record lost;
-	int rows = 0;
+	struct late *l = arg;
 	enum rc rc;
 
-	while ((rc = pg_next(pg)) == RC_OK) {
-		rc = postgres_row_read(pg, &lost);
-		if (rc != RC_OK && rc != RC_CORRUPT)
-			return rc;
-		rows++;
-		r->after = lost.id;
-		if (rc == RC_CORRUPT)
-			postgres_row_bad(r->s, "once_key", lost.id);
-		else
-			send_change(r, pg, &lost);
-		record_free(&lost);
+	late_free(l);
+	pg_send(pg, PG_QUERY_RECOVER_LATE, "iii", l->s->host.number, l->after,
+	    (int64_t)LATE_MAX);
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_result(pg);
+	while (rc == RC_OK && l->n < LATE_MAX) {
+		rc = postgres_row_next(l->s, pg, &l->key[l->n].record);
+		if (rc == RC_OK)
+			l->n++;
 	}
-	r->more = rows == r->limit;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* --- one owner ------------------------------------------------------------ */
-
-/* The result of a change of one row, which this transaction has locked. */
-static enum rc
-read_change(struct pg *pg)
+/* Whether the oncewrap of the attempt is dead.  The file proves that it was
+ * here, if it was made in this boot: a copy of the disk has older ones too. */
+static bool
+maker_is_dead(struct store *s, int64_t lock)
 {
-	enum rc rc = pg_result(pg);
+	struct attempt_lock_note note;
 
-	if (rc == RC_OK && pg_changed(pg) != 1)
-		rc = RC_CORRUPT;
-	FAULT(RECOVER_KEY);
-	return rc;
+	return attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
+	    is_dead(s, note.owner) &&
+	    (attempt_lock_is_of_this_boot(lock) ||
+		(!s->twin &&
+		    postgres_host_held(&s->host, s->liveness, note.owner)));
 }
 
+/* RC_LOST: another outcome was faster. */
 static enum rc
-free_effects(struct tx *tx, void *arg)
+late_release_run(struct tx *tx, void *arg)
 {
-	struct recover *r = arg;
+	const struct record *late = arg;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_change_read(tx, late->id, true, &r);
 
-	return store_effects_free(tx, r->owner->id, &r->effects);
-}
-
-static enum rc
-run_owner(struct pg *pg, void *arg)
-{
-	struct recover *r = arg;
-	const bool still =
-	    r->owner->life == POSTGRES_SUSPECTED && r->owner->beat > 0;
-	const bool effects = r->only == 0 && r->from == 0;
-	unsigned did;
-	enum rc rc;
-
-	store_changes_free(r->changes, r->n);
-	r->n = r->effects = 0;
-	r->after = r->from;
-	if (still)
-		pg_send(pg, PG_QUERY_OWNER_STILL, "ii", r->owner->id,
-		    r->owner->beat);
-	pg_send(pg, PG_QUERY_RECOVER_ROWS, "iiii", r->owner->id, r->from,
-	    (int64_t)r->limit, r->s->base.leases_from);
-	if ((rc = pg_sync(pg)) == RC_OK && still)
-		rc = pg_one(pg, "-");
-	if (rc == RC_NOTFOUND)
-		return RC_LOST; /* it moves again */
-	if (rc == RC_OK)
-		rc = pg_result(pg);
-	if (rc == RC_OK)
-		rc = send_changes(r, pg);
-	if (rc != RC_OK || (r->n == 0 && !effects))
+	if (rc != RC_OK)
 		return rc;
-	rc = pg_sync(pg);
-	for (int i = 0; i < r->n && rc == RC_OK; i++)
-		rc = read_change(pg);
-	if (rc == RC_OK && effects)
-		rc = postgres_tx_run(r->s, pg, free_effects, r, &did);
+	was = r;
+	rc = r.state == late->state &&
+		strcmp(r.late_token, late->late_token) == 0
+	    ? step_recover(
+		  &r, false, decide_requeue(r.attempt, uuid_bits()), tx->at, &s)
+	    : RC_LOST;
+	if (rc == RC_OK)
+		rc = store_change_write(tx, &was, &r, &s, NULL);
+	record_free(&r);
 	return rc;
 }
 
-/* Runs one transaction, and adds the number of its changes to *n. */
+/* The makers died before the list of processes is read. */
 static enum rc
-recover_rows(struct recover *r, int *n)
-{
-	enum rc rc = postgres_write(r->s, run_owner, r);
-
-	if (rc != RC_OK) {
-		store_changes_free(r->changes, r->n);
-		r->n = 0;
-		r->more = false;
-		return rc == RC_LOST ? RC_OK : rc;
-	}
-	*n += r->n; /* the caller owns them now */
-	if (r->effects > 0)
-		log_event(
-		    LOG_WARN, "effects-freed", NULL, LOG_I("n", r->effects));
-	if (r->n > 0)
-		postgres_news_ended(&r->s->news);
-	if (r->n > 0 || r->effects > 0)
-		postgres_news_made(&r->s->news);
-	return RC_OK;
-}
-
-/* Recovers the attempts of an owner.  Rows that make no sense, or that have to
- * wait, stay. */
-static enum rc
-recover_owner(struct store *s, const struct postgres_gone *owner,
-    const struct process_list *processes, struct store_change *changes,
-    int limit, int *n)
-{
-	struct recover r = { .s = s, .owner = owner, .processes = processes };
-	enum rc rc;
-
-	do {
-		r.limit = limit - *n < ROWS_MAX ? limit - *n : ROWS_MAX;
-		r.changes = changes + *n;
-		r.n = 0;
-		rc = recover_rows(&r, n);
-		r.from = r.after;
-	} while (rc == RC_OK && r.more && *n < limit);
-	return rc;
-}
-
-/* --- all of them ---------------------------------------------------------- */
-
-/* The owners die before the list of processes is read, so none of them can
- * start another process. */
-static enum rc
-recover_gone(struct store *s, const struct postgres_gone *gone, int ngone,
-    struct store_change *changes, int limit, int *n)
+late_release(struct late *l, int limit, struct store_change *changes, int *n)
 {
 	struct process_list *processes = NULL;
+	struct late_key *k;
 	enum rc rc = RC_OK;
 
+	for (int i = 0; i < l->n; i++)
+		l->key[i].dead =
+		    maker_is_dead(l->s, l->key[i].record.attempt_lock);
 	(void)process_list(&processes);
-	for (int i = 0; i < ngone && rc == RC_OK && *n < limit; i++) {
-		if (gone[i].busy)
-			rc = recover_owner(
-			    s, &gone[i], processes, changes, limit, n);
-		if (rc == RC_OK &&
-		    (gone[i].life == POSTGRES_DEAD || gone[i].old))
-			rc = postgres_owner_remove(s, gone[i].id);
+	for (int i = 0; i < l->n && rc == RC_OK && *n < limit; i++) {
+		k = &l->key[i];
+		if (!k->dead ||
+		    attempt_lock_lives(
+			l->s->base.local, k->record.attempt_lock, processes))
+			continue;
+		rc = postgres_tx_write(l->s, 0, late_release_run, &k->record);
+		if (rc == RC_LOST) {
+			rc = RC_OK;
+		} else if (rc == RC_OK) {
+			rows_change(&k->record, &changes[*n]);
+			changes[*n].to = RECORD_FAILED_RETRYABLE;
+			++*n;
+		}
 	}
 	process_list_free(processes);
 	return rc;
 }
 
+/*
+ * Releases keys that another host has made unknown on a suspicion, if they may
+ * be resumed, and this host knows more: their oncewrap is dead, and all
+ * processes of the attempt have exited.  The changes are added to those that
+ * are there.
+ */
 static enum rc
-recover_all(struct store *s, struct store_change *changes, int limit, int *n)
+recover_late(struct store *s, int limit, struct store_change *changes, int *n)
 {
-	struct postgres_gone gone[OWNERS_MAX];
-	int64_t after = 0;
-	int ngone = OWNERS_MAX;
+	struct late *l;
+	bool more = true;
 	enum rc rc = RC_OK;
 
-	while (rc == RC_OK && *n < limit && ngone == OWNERS_MAX) {
-		ngone = postgres_owners_gone(s, after, gone, OWNERS_MAX);
-		if (ngone == 0)
-			break;
-		after = gone[ngone - 1].id;
-		rc = recover_gone(s, gone, ngone, changes, limit, n);
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return RC_NOMEM;
+	l->s = s;
+	while (rc == RC_OK && more && *n < limit) {
+		rc = txn_run(s->pool, TXN_LOOK, run_late_rows, l);
+		more = l->n == LATE_MAX;
+		if (rc == RC_OK && l->n > 0) {
+			l->after = l->key[l->n - 1].record.id;
+			rc = late_release(l, limit, changes, n);
+		}
 	}
+	late_free(l);
+	free(l);
 	return rc;
 }
+
+/* --- files ---------------------------------------------------------------- */
+
+struct leftover {
+	struct store *s;
+	struct pg *pg;
+};
+
+/* Removes a file that no record names.  That of a living owner is left to its
+ * owner, which may be about to name it, or may have it for another store: for
+ * one that was restored, under the same name, on another server. */
+static enum rc
+remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
+{
+	const struct leftover *left = arg;
+	struct store *s = left->s;
+	const bool mine = note->owner == s->owner;
+	enum rc rc;
+
+	if (!mine && !is_dead(s, note->owner))
+		return RC_OK;
+	if (note->token[0] != '\0')
+		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_KEY, "iii", note->key,
+		    name, s->host.number);
+	else if (!mine)
+		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_OWNER, "i", note->owner);
+	else
+		return RC_OK;
+	if ((rc = pg_sync(left->pg)) == RC_OK)
+		rc = pg_one(left->pg, "-");
+	if (rc != RC_NOTFOUND)
+		return rc;
+	attempt_lock_remove(s->base.local, name);
+	FAULT(ATTEMPT_SWEPT);
+	return RC_OK;
+}
+
+/* Removes the file of a process that died with its owner.  An attempt that it
+ * acted for has a name of its own for the file. */
+static enum rc
+remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
+{
+	struct store *s = arg;
+
+	if (is_dead(s, note->owner))
+		attempt_lock_process_remove(s->base.local, name);
+	return RC_OK;
+}
+
+static enum rc
+run_clean(struct pg *pg, void *arg)
+{
+	struct leftover left = { arg, pg };
+
+	return attempt_lock_each(left.s->base.local, remove_leftover, &left);
+}
+
+/* Removes the files of attempts that no record names. */
+static enum rc
+attempt_clean(struct store *s)
+{
+	enum rc rc = txn_run(s->pool, TXN_LOOK, run_clean, s);
+
+	return rc == RC_OK
+	    ? attempt_lock_process_each(s->base.local, remove_process, s)
+	    : rc;
+}
+
+/* --- all of it ------------------------------------------------------------ */
 
 /* Only of an operator. */
 static void
@@ -306,39 +265,15 @@ postgres_recover(
 	if (rc == RC_OK)
 		rc = postgres_owner_look(s);
 	if (rc == RC_OK)
-		rc = recover_all(s, changes, limit, n);
+		rc = store_recover_leases(s, limit, changes, n);
+	if (rc == RC_OK)
+		rc = postgres_owners_remove(s);
 	if (rc == RC_OK && liveness != NULL)
-		rc = postgres_recover_late(s, limit, changes, n);
+		rc = recover_late(s, limit, changes, n);
 	/* Keys recovered above no longer name their attempts. */
 	if (rc == RC_OK && liveness != NULL)
-		rc = postgres_attempt_clean(s);
+		rc = attempt_clean(s);
 	if (rc == RC_OK)
 		rc = postgres_operators_forget(s);
 	return rc == RC_OK ? postgres_measure(s) : rc;
-}
-
-enum rc
-postgres_recover_key(struct store *s, int64_t id, int64_t owner,
-    struct store_change *change, int *n)
-{
-	struct process_list *processes = NULL;
-	struct postgres_gone gone;
-	struct recover r = {
-		.s = s,
-		.owner = &gone,
-		.only = id,
-		.from = id - 1,
-		.limit = 1,
-		.changes = change,
-	};
-	enum rc rc;
-
-	*n = 0;
-	if (id <= 0 || !postgres_owner_gone(s, owner, &gone))
-		return RC_OK;
-	(void)process_list(&processes);
-	r.processes = processes;
-	rc = recover_rows(&r, n);
-	process_list_free(processes);
-	return rc;
 }

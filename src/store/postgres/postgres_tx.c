@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "digest.h"
@@ -16,10 +18,18 @@
  * this size (bytes). */
 #define PAYLOAD_PART 1048576
 
+/* Of a number, with what ends the text. */
+#define DIGITS 21
+
 struct postgres_tx {
 	struct tx tx;
 	struct pg *pg;
 	bool writes, asked, timed; /* asked: for the time, which is .timed */
+	int unread; /* results of one row each, or of one changed row */
+	/* Numbers of keys that ERASE is to be told, with spaces: it takes as
+	 * long for many as for one. */
+	char erased[2000];
+	size_t nerased;
 };
 
 static const enum pg_query queries[] = {
@@ -53,9 +63,10 @@ tx_postgres_send(
 	pg_vsend(t->pg, queries[q], format, ap);
 }
 
-/* The time comes before the first result. */
+/* Reads what comes before the next result: the time, before the first one, and
+ * those that tx_must_change() and erase have left. */
 static enum rc
-read_time(struct postgres_tx *t)
+catch_up(struct postgres_tx *t)
 {
 	struct step_time *at = &t->tx.at;
 	enum rc rc = RC_OK;
@@ -65,13 +76,16 @@ read_time(struct postgres_tx *t)
 		at->wall = at->now;
 		t->timed = true;
 	}
+	for (; rc == RC_OK && t->unread > 0; t->unread--)
+		if ((rc = pg_result(t->pg)) == RC_OK && pg_changed(t->pg) != 1)
+			rc = RC_CORRUPT;
 	return rc;
 }
 
 static enum rc
 tx_postgres_result(struct tx *tx)
 {
-	enum rc rc = read_time(of_postgres(tx));
+	enum rc rc = catch_up(of_postgres(tx));
 
 	return rc == RC_OK ? pg_result(pg_of(tx)) : rc;
 }
@@ -105,6 +119,13 @@ tx_postgres_changed(struct tx *tx, int *n)
 }
 
 static enum rc
+tx_postgres_must_change(struct tx *tx)
+{
+	of_postgres(tx)->unread++;
+	return RC_OK;
+}
+
+static enum rc
 spec_number(struct pg *pg, const char *spec, const unsigned char *digest,
     int64_t *number)
 {
@@ -129,6 +150,8 @@ tx_postgres_spec(struct tx *tx, const char *spec, int64_t *number)
 	*number = 0;
 	if (*spec == '\0')
 		return RC_OK;
+	if ((rc = catch_up(of_postgres(tx))) != RC_OK)
+		return rc;
 	if ((rc = digest_begin(&md)) == RC_OK &&
 	    (rc = digest_bytes(md, spec, strlen(spec))) == RC_OK)
 		rc = digest_end(md, digest);
@@ -136,15 +159,44 @@ tx_postgres_spec(struct tx *tx, const char *spec, int64_t *number)
 	return rc == RC_OK ? spec_number(pg_of(tx), spec, digest, number) : rc;
 }
 
+/* Like REQUEST_ERASE it gives one row. */
+static void
+send_erased(struct postgres_tx *t)
+{
+	if (t->nerased == 0)
+		return;
+	pg_send(t->pg, PG_QUERY_ERASE, "s", t->erased);
+	t->unread++;
+	t->nerased = 0;
+}
+
+static void
+erase_later(struct postgres_tx *t, int64_t id)
+{
+	if (sizeof(t->erased) - t->nerased < 1 + DIGITS)
+		send_erased(t);
+	t->nerased += (size_t)snprintf(t->erased + t->nerased,
+	    sizeof(t->erased) - t->nerased, "%s%" PRId64,
+	    t->nerased > 0 ? " " : "", id);
+}
+
 static enum rc
 tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 {
-	/* A payload is in its effect's row. */
-	if (what != TX_PAYLOAD)
-		pg_send_quietly(pg_of(tx),
-		    what == TX_REQUEST ? PG_QUERY_REQUEST_ERASE
-				       : PG_QUERY_ERASE,
-		    "i", id);
+	struct postgres_tx *t = of_postgres(tx);
+
+	switch (what) {
+	case TX_REQUEST:
+		pg_send(t->pg, PG_QUERY_REQUEST_ERASE, "i", id);
+		t->unread++;
+		break;
+	case TX_ALL:
+		erase_later(t, id);
+		break;
+	case TX_UNFINISHED: /* it was rolled back */
+	case TX_PAYLOAD:    /* it is in its effect's row */
+		break;
+	}
 	return RC_OK;
 }
 
@@ -152,9 +204,12 @@ static enum rc
 tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 {
 	struct kept_columns c;
+	enum rc rc = catch_up(of_postgres(tx));
 
 	*more = false;
 	kept_columns(&o->outcome, &c);
+	if (rc != RC_OK)
+		return rc;
 	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
 }
 
@@ -177,10 +232,24 @@ tx_postgres_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 	return rc;
 }
 
+/* The row of a process that has not moved is locked: then it cannot. */
+static enum rc
+tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
+{
+	struct postgres_tx *t = of_postgres(tx);
+	enum rc rc;
+
+	pg_send(t->pg, PG_QUERY_OWNER_STILL, "ii", owner, beat);
+	if ((rc = catch_up(t)) == RC_OK)
+		rc = pg_one(t->pg, "-");
+	return rc == RC_NOTFOUND ? RC_LOST : rc;
+}
+
 static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
 	tx_postgres_next, tx_postgres_row, tx_postgres_members,
-	tx_postgres_changed, tx_postgres_spec, tx_postgres_erase,
-	tx_postgres_body, tx_postgres_payload };
+	tx_postgres_changed, tx_postgres_must_change, tx_postgres_spec,
+	tx_postgres_erase, tx_postgres_body, tx_postgres_payload,
+	tx_postgres_hold_owner };
 
 struct shared {
 	struct store *store;
@@ -219,6 +288,10 @@ postgres_tx_run(const struct store *store, struct pg *pg, tx_body *body,
 	};
 	enum rc rc = body(&t.tx, arg);
 
+	if (rc == RC_OK) {
+		send_erased(&t);
+		rc = catch_up(&t);
+	}
 	*did = t.tx.did;
 	return rc;
 }

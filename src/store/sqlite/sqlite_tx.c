@@ -10,6 +10,7 @@
 #include "store_kept.h"
 #include "store_place.h"
 #include "sqlite_outcome.h"
+#include "store_recent.h"
 #include "sqlite_tx.h"
 
 static const enum query queries[] = {
@@ -77,20 +78,41 @@ tx_sqlite_changed(struct tx *tx, int *n)
 }
 
 static enum rc
+tx_sqlite_must_change(struct tx *tx)
+{
+	return tx_change_one(tx, RC_CORRUPT);
+}
+
+static enum rc
 tx_sqlite_spec(struct tx *tx, const char *spec, int64_t *number)
 {
 	return store_place_spec(of_sqlite(tx)->db, spec, number);
 }
 
+/* The numbers of keys that are deleted are not used again. */
+static enum rc
+mark_last(struct sqlite_tx *t)
+{
+	if (t->marked)
+		return RC_OK;
+	t->marked = true;
+	return db_step_done(db_stmt(t->db, QUERY_MARK_LAST_ID));
+}
+
 static enum rc
 tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 {
-	struct db *db = of_sqlite(tx)->db;
+	struct sqlite_tx *t = of_sqlite(tx);
+	enum rc rc;
 
 	if (what == TX_PAYLOAD)
-		return store_kept_run(db, QUERY_DELETE_PAYLOAD, id);
-	return what == TX_REQUEST ? store_kept_delete_request(db, id)
-				  : store_kept_delete(db, id);
+		return store_kept_run(t->db, QUERY_DELETE_PAYLOAD, id);
+	if (what == TX_REQUEST)
+		return store_kept_delete_request(t->db, id);
+	if (what == TX_UNFINISHED)
+		return store_kept_delete_pieces(t->db, id);
+	rc = mark_last(t);
+	return rc == RC_OK ? store_kept_delete(t->db, id) : rc;
 }
 
 static enum rc
@@ -108,7 +130,8 @@ tx_sqlite_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
-	tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body, tx_sqlite_payload };
+	tx_sqlite_must_change, tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body,
+	tx_sqlite_payload, NULL };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)
@@ -136,7 +159,7 @@ run(struct store *store, struct store_reader *reader, tx_body *body, void *arg)
 	struct sqlite_tx t;
 	enum rc rc;
 
-	sqlite_tx_begin(&t, reader->db, 0);
+	sqlite_tx_begin(&t, reader->db, sqlite_now(store));
 	rc = body(&t.tx, arg);
 	sqlite_tx_end(&t);
 	store_reader_give(store, reader);
@@ -167,29 +190,18 @@ struct tx_write {
 	struct write w;
 	tx_body *body;
 	void *arg;
-	bool by_operator;
+	unsigned how;
 };
 
-/* The numbers of keys that an operator deletes are not used again. */
 static enum rc
-begin_operator(struct db *db)
+set_operator(struct db *db, bool by_operator)
 {
 #ifdef RECORD_CHECKS
-	enum rc rc = db_exec(db, queries_checks_operator(true));
-
-	if (rc != RC_OK)
-		return rc;
-#endif
-	return db_step_done(db_stmt(db, QUERY_MARK_LAST_ID));
-}
-
-static void
-end_operator(struct db *db)
-{
-#ifdef RECORD_CHECKS
-	(void)db_exec(db, queries_checks_operator(false));
+	return db_exec(db, queries_checks_operator(by_operator));
 #else
 	(void)db;
+	(void)by_operator;
+	return RC_OK;
 #endif
 }
 
@@ -197,17 +209,20 @@ static enum rc
 tx_write_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct tx_write *x = (struct tx_write *)w;
+	const bool by_operator = (x->how & TX_BY_OPERATOR) != 0;
 	struct sqlite_tx t;
 	enum rc rc = RC_OK;
 
 	sqlite_tx_begin(&t, db, now);
-	if (x->by_operator)
-		rc = begin_operator(db);
+	if (by_operator)
+		rc = set_operator(db, true);
+	if (rc == RC_OK && (x->how & TX_SEARCHES) != 0)
+		rc = store_recent_look(db);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
-	if (x->by_operator)
-		end_operator(db);
+	if (by_operator)
+		(void)set_operator(db, false);
 	w->did |= sqlite_tx_did(&t);
 	return rc;
 }
@@ -230,10 +245,11 @@ sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 		.w.flags = (how & TX_BEGINS) != 0 ? WRITE_NEW : 0,
 		.body = body,
 		.arg = arg,
-		.by_operator = (how & TX_BY_OPERATOR) != 0,
+		.how = how,
 	};
 
-	return committer_do(store->committer, &x.w);
+	return (how & TX_SEARCHES) != 0 ? store_recent_do(store, &x.w)
+					: committer_do(store->committer, &x.w);
 }
 
 /* It is always known whether a transaction took place. */

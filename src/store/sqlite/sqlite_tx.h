@@ -15,6 +15,7 @@ struct sqlite_tx {
 	struct db *db;
 	struct db_stmt *queue[SQLITE_TX_QUEUE], *now;
 	unsigned first, n;
+	bool marked; /* the highest number of a key is noted */
 };
 
 /* In the open transaction of db; now: store time, of one that writes. */

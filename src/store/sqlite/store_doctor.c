@@ -97,15 +97,17 @@ check_journal(struct db *db, struct findings *f)
 static void
 check_owners(struct store *store, struct db *db, struct findings *f)
 {
-	int64_t dead = 0, sum = 0, rows;
+	struct store_gone dead = { 0 };
+	int64_t sum = 0, rows;
 	struct db_stmt *s;
 	size_t n = 1;
 	enum rc rc;
 
-	while ((rc = store_dead_owners(store, dead, &dead, 1, &n)) == RC_OK &&
+	while (
+	    (rc = store_dead_owners(store, dead.id, &dead, 1, &n)) == RC_OK &&
 	    n > 0) {
 		s = db_stmt(db, QUERY_OWNER_COUNT);
-		db_bindf(s, "i", dead);
+		db_bindf(s, "i", dead.id);
 		if ((rc = db_onef(s, "i", &rows)) != RC_OK)
 			break;
 		sum += rows;

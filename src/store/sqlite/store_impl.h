@@ -22,23 +22,6 @@ struct store_reader {
 	struct store_reader *next;
 };
 
-/* A key's place in the index of keys that end by age. */
-struct expire_place {
-	bool is; /* false: before the first key */
-	int64_t expires_at, id;
-	enum record_state state;
-};
-
-/* A batch of keys to expire. */
-struct expire_batch {
-	struct expire_place after; /* begins after this row */
-	int limit, n;
-	struct store_change *changes; /* room for limit */
-	int bad;                      /* number of rows that were skipped */
-	bool more;                    /* it ended at the limit of bad rows */
-	struct expire_place last;     /* the last row that was read */
-};
-
 struct store {
 	struct store_base base;
 	char *file; /* the resolved name of the database */
@@ -60,8 +43,6 @@ struct store {
 	struct store_reader *looker; /* the large reader, while it is free */
 	bool has_looker;             /* a large reader exists */
 	struct liveness *liveness;   /* NULL until it is needed */
-	/* where the next batch of keys to expire begins: after bad rows */
-	struct expire_place expired;
 };
 
 /*
@@ -120,20 +101,11 @@ enum rc store_clock_mix(struct store *store);
 /* Writes down the time in any case, to see whether a commit succeeds. */
 enum rc store_clock_touch(struct store *store);
 
-/* Expires a batch of keys, in the open transaction; changes and n are those of
- * an earlier run that was rolled back, or empty. */
-enum rc store_expire_batch(struct expire_batch *b, struct db *db, int64_t now);
+/* As store_lost_owners(), but changes nothing if recent keys cannot be read. */
+enum rc store_dead_owners(struct store *store, int64_t after,
+    struct store_gone *gone, size_t max, size_t *n);
 
-/* Reads, without a lock, what that will read. */
-enum rc store_expire_ahead(
-    struct db *db, const struct expire_place *after, int limit, int64_t now);
-
-/* Removes the files of attempts that no record names. */
-enum rc store_attempt_clean(struct store *store);
-
-/* The next dead owners of leases, at most max, after that one (0: from the
- * first), ordered by their names. */
-enum rc store_dead_owners(
-    struct store *store, int64_t after, int64_t *dead, size_t max, size_t *n);
+/* store_owner_is_dead() */
+bool store_is_dead(struct store *store, int64_t owner);
 
 #endif

@@ -19,12 +19,6 @@
 /* A body of this size (bytes) is written only if the disk has room. */
 #define STORE_LARGE (64 * 1024)
 
-/* Upper limits for one transaction: bytes of large bodies deleted, which takes
- * some 5 ms; and rows that are skipped, because they make no sense or have to
- * wait. */
-#define STORE_EXPIRE_BYTES (8 * 1024 * 1024)
-#define STORE_BAD_ROWS     1000
-
 /* RC_FULL: the disk has no room for a body of that size. */
 enum rc store_kept_room(struct db *db, size_t body);
 

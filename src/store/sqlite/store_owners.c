@@ -1,12 +1,17 @@
 /*
- * The key store, for attempts: the files that none needs any more, and which of
- * their owners are dead.
+ * The key store, for recover: which owners are dead, and the files of attempts
+ * that none needs any more.
  */
 #include "config.h"
 
 #include "fault.h"
 #include "store_impl.h"
+#include "store_recent.h"
+#include "store_stage.h"
 #include "attempt_lock.h"
+
+/* A pass writes down the time last seen, but not more often than this (ms). */
+#define CLOCK_GRAIN 30000
 
 /* --- files ---------------------------------------------------------------- */
 
@@ -28,7 +33,7 @@ remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
 		s = db_stmt(left->db, QUERY_ATTEMPT_OF_KEY);
 		db_bindf(s, "ii", note->key, name);
 	} else {
-		if (!sqlite_owner_is_dead(left->store, note->owner))
+		if (!store_is_dead(left->store, note->owner))
 			return RC_OK;
 		s = db_stmt(left->db, QUERY_ATTEMPT_OF_OWNER);
 		db_bindf(s, "i", note->owner);
@@ -48,12 +53,12 @@ remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 {
 	struct store *store = arg;
 
-	if (sqlite_owner_is_dead(store, note->owner))
+	if (store_is_dead(store, note->owner))
 		attempt_lock_process_remove(store->file, name);
 	return RC_OK;
 }
 
-enum rc
+static enum rc
 store_attempt_clean(struct store *store)
 {
 	struct store_reader *reader;
@@ -103,8 +108,8 @@ next_owner(struct db *db, int64_t *owner)
 /* A dead owner stays dead, so this test need not be in the transaction that
  * recovers its attempts. */
 enum rc
-store_dead_owners(
-    struct store *store, int64_t after, int64_t *dead, size_t max, size_t *n)
+store_dead_owners(struct store *store, int64_t after, struct store_gone *gone,
+    size_t max, size_t *n)
 {
 	struct liveness *liveness;
 	struct store_reader *reader;
@@ -124,18 +129,53 @@ store_dead_owners(
 		if (rc != RC_OK)
 			break;
 		if (!alive)
-			dead[(*n)++] = owner;
+			gone[(*n)++] = (struct store_gone){ .id = owner };
 	}
 	store_reader_give(store, reader);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+enum rc
+sqlite_lost_owners(struct store *store, int64_t after, struct store_gone *gone,
+    size_t max, size_t *n)
+{
+	enum rc rc = store_dead_owners(store, after, gone, max, n);
+
+	return store_recent_mend(store, rc)
+	    ? store_dead_owners(store, after, gone, max, n)
+	    : rc;
+}
+
 bool
-sqlite_owner_is_dead(struct store *store, int64_t owner)
+store_is_dead(struct store *store, int64_t owner)
 {
 	struct liveness *liveness;
 	bool alive = true;
 
 	return owner > 0 && sqlite_liveness(store, &liveness) == RC_OK &&
 	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
+}
+
+bool
+sqlite_owner_gone(struct store *store, int64_t owner, struct store_gone *gone)
+{
+	*gone = (struct store_gone){ .id = owner };
+	return store_is_dead(store, owner);
+}
+
+enum rc
+sqlite_recover(
+    struct store *store, int limit, struct store_change *changes, int *n)
+{
+	enum rc rc, clock;
+
+	*n = 0;
+	clock = store_clock_note(store, CLOCK_GRAIN);
+	rc = store_recover_leases(store, limit, changes, n);
+	if (rc == RC_OK)
+		rc = store_stage_recover(store);
+	/* Keys recovered above no longer name their attempts. */
+	if (rc == RC_OK)
+		rc = store_attempt_clean(store);
+	return rc != RC_OK ? rc : clock;
 }

@@ -285,7 +285,7 @@ store_stage_recover(struct store *store)
 	enum rc rc;
 
 	while ((rc = stage_next_owner(store, &r.owner)) == RC_OK)
-		if (sqlite_owner_is_dead(store, r.owner) &&
+		if (store_is_dead(store, r.owner) &&
 		    (rc = committer_do(store->committer, &r.w)) != RC_OK)
 			return rc;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
