@@ -5,22 +5,9 @@ import re
 import base
 from answer import eq, first, replay
 from base import wait_until
+from manual import literal, page
 from test_outbox import section
 from test_postgres_ops import HELLO, ctl, environment, servers
-
-MANUAL = os.path.join(base.TOP, 'src')
-
-
-def page(name):
-    with open(os.path.join(MANUAL, name)) as f:
-        return f.read().replace('\\(dq', '"').replace('\\e', '\\')
-
-
-def literal(name, word):
-    found, = [b for b in re.findall(r'\.Bd -literal[^\n]*\n(.*?)\.Ed',
-                                    page(name), re.S) if word in b]
-    return found
-
 
 def full(t):
     server = servers(t).make('a')
@@ -89,12 +76,10 @@ def test_the_password_is_in_the_file_that_the_manual_names(t):
     assert b'PGPASSFILE)' in run.stderr, run
 
 
-def test_the_commands_of_the_readme_move_a_store(t):
-    """Under "Several hosts": copy, init, doctor."""
-    with open(os.path.join(base.TOP, 'README.md')) as f:
-        text = f.read()
-    said = re.findall(r'^    oncectl (.*)$', text[text.index(
-        '\nSeveral hosts\n'):text.index('\nPrograms that cannot')], re.M)
+def test_the_commands_of_the_example_move_a_store(t):
+    """Under "How to move": copy, init, doctor."""
+    with open(os.path.join(base.EXAMPLES, 'postgresql', 'README')) as f:
+        said = re.findall(r'^    oncectl (.*)$', f.read(), re.M)
     server = full(t)
     server.sql('CREATE ROLE oncewrap LOGIN')
     server.sql('CREATE DATABASE shop OWNER oncewrap')
