@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "limit.h"
+#include "json_write.h"
 #include "problem_page.h"
-#include "utf8.h"
 
 #include "problem.h"
 
@@ -194,151 +194,61 @@ problem_status(const struct problem *p, enum conf_dialect dialect)
 	return dialect == CONF_DIALECT_STRIPE ? w->stripe_status : w->status;
 }
 
-/* A JSON object that is being written; the first failure stays.  cJSON is not
- * used: every duplicate of a request gets a problem, and a tree of cJSON's
- * took longer than the lookup of the key. */
-struct object {
-	struct buf *out;
-	enum rc rc;
-};
-
-static void
-problem_put(struct object *o, const char *text)
-{
-	if (o->rc == RC_OK)
-		o->rc = buf_adds(o->out, text);
-}
-
-/* How many bytes at s a JSON string holds unchanged (RFC 8259, section 7). */
-static size_t
-plain_length(const char *s)
-{
-	size_t n = 0, more;
-
-	for (;;) {
-		if ((s[n] >= ' ' && s[n] < 0x7f) && s[n] != '"' && s[n] != '\\')
-			n++;
-		else if ((more = utf8_length(s + n)) != 0)
-			n += more;
-		else
-			return n;
-	}
-}
-
-/* A byte that is no UTF-8 becomes U+FFFD. */
-static void
-put_string(struct object *o, const char *s)
-{
-	char escape[8];
-	size_t n;
-
-	problem_put(o, "\"");
-	while (*s != '\0' && o->rc == RC_OK) {
-		n = plain_length(s);
-		o->rc = buf_add(o->out, s, n);
-		s += n;
-		if (*s == '\0')
-			break;
-		if (*s == '"' || *s == '\\')
-			snprintf(escape, sizeof(escape), "\\%c", *s);
-		else
-			snprintf(escape, sizeof(escape), "\\u%04x",
-			    (unsigned char)*s < 0x80 ? (unsigned char)*s
-						     : 0xfffdU);
-		s++;
-		problem_put(o, escape);
-	}
-	problem_put(o, "\"");
-}
-
-/* Writes the name of a member, after a comma if it is not the first. */
-static void
-put_name(struct object *o, const char *name)
-{
-	if (o->rc == RC_OK && o->out->len > 0 &&
-	    o->out->data[o->out->len - 1] != '{')
-		problem_put(o, ",");
-	put_string(o, name);
-	problem_put(o, ":");
-}
-
-static void
-problem_add_text(struct object *o, const char *name, const char *value)
-{
-	put_name(o, name);
-	put_string(o, value);
-}
-
-static void
-add_number(struct object *o, const char *name, int value)
-{
-	put_name(o, name);
-	if (o->rc == RC_OK)
-		o->rc = buf_addf(o->out, "%d", value);
-}
-
-static void
-add_bool(struct object *o, const char *name, bool value)
-{
-	put_name(o, name);
-	problem_put(o, value ? "true" : "false");
-}
-
 /* Adds the members that both dialects have, where they have a value. */
 static void
-add_facts(struct object *o, const struct problem_view *v)
+add_facts(struct json_write *o, const struct problem_view *v)
 {
 	if (v->unknown)
-		problem_add_text(o, "outcome", "unknown");
+		json_write_text(o, "outcome", "unknown");
 	if (v->original_status == 0)
 		return;
-	add_number(o, "original_status", v->original_status);
-	problem_add_text(o, "completed_at", v->completed_at);
+	json_write_number(o, "original_status", v->original_status);
+	json_write_text(o, "completed_at", v->completed_at);
 }
 
 /* RFC 9457, section 3. */
 static void
-fill_ietf(struct object *o, const struct problem_view *v)
+fill_ietf(struct json_write *o, const struct problem_view *v)
 {
 	struct buf type;
 
 	buf_init(&type, o->out->max);
 	if (o->rc == RC_OK)
 		o->rc = buf_addf(&type, "%s#%s", v->link, v->name);
-	problem_add_text(o, "type", type.data);
+	json_write_text(o, "type", type.data);
 	buf_free(&type);
-	problem_add_text(o, "title", v->title);
-	add_number(o, "status", v->status);
+	json_write_text(o, "title", v->title);
+	json_write_number(o, "status", v->status);
 	if (v->detail != NULL)
-		problem_add_text(o, "detail", v->detail);
+		json_write_text(o, "detail", v->detail);
 	if (v->instance != NULL)
-		problem_add_text(o, "instance", v->instance);
-	problem_add_text(o, "code", v->name);
-	add_bool(o, "retryable", v->retryable);
-	add_bool(o, "safe_new_key", v->safe_new_key);
+		json_write_text(o, "instance", v->instance);
+	json_write_text(o, "code", v->name);
+	json_write_bool(o, "retryable", v->retryable);
+	json_write_bool(o, "safe_new_key", v->safe_new_key);
 	add_facts(o, v);
 }
 
 static void
-fill_stripe(struct object *o, const struct problem_view *v, const char *type)
+fill_stripe(
+    struct json_write *o, const struct problem_view *v, const char *type)
 {
-	put_name(o, "error");
-	problem_put(o, "{");
-	problem_add_text(o, "type", type);
-	problem_add_text(o, "code", v->name);
-	problem_add_text(
-	    o, "message", v->detail != NULL ? v->detail : v->title);
+	json_write_name(o, "error");
+	json_write_raw(o, "{");
+	json_write_text(o, "type", type);
+	json_write_text(o, "code", v->name);
+	json_write_text(o, "message", v->detail != NULL ? v->detail : v->title);
 	add_facts(o, v);
-	problem_put(o, "}");
+	json_write_raw(o, "}");
 }
 
 static enum rc
 make_json(const struct problem_view *v, const char *stripe_type,
     enum conf_dialect dialect, struct buf *body)
 {
-	struct object o = { body, RC_OK };
+	struct json_write o = { body, RC_OK };
 
-	problem_put(&o, "{");
+	json_write_raw(&o, "{");
 	switch (dialect) {
 	case CONF_DIALECT_IETF:
 		fill_ietf(&o, v);
@@ -347,7 +257,7 @@ make_json(const struct problem_view *v, const char *stripe_type,
 		fill_stripe(&o, v, stripe_type);
 		break;
 	}
-	problem_put(&o, "}");
+	json_write_raw(&o, "}");
 	return o.rc;
 }
 
