@@ -23,7 +23,8 @@ enum lock_rank {
 	LOCK_BUDGET,
 	LOCK_STORE,
 	LOCK_COMMITTER,
-	LOCK_REFUSED
+	LOCK_REFUSED,
+	LOCK_ATTENTION
 };
 
 struct lock {

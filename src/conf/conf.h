@@ -217,7 +217,9 @@ struct conf {
 	uint64_t max_wal;
 	const char *link;
 	enum conf_dialect dialect;
-	const char *problem_pages;    /* a folder; NULL: none */
+	const char *problem_pages;        /* a folder; NULL: none */
+	struct conf_program on_attention; /* no argv: none */
+	int64_t attention_interval;
 	const char *admin_path;       /* NULL: none */
 	struct conf_list admin_users; /* may act on the page there */
 	const char *status_path;      /* NULL: none */

@@ -18,6 +18,11 @@
 
 #include "conf_build.h"
 
+/* Of the program on_attention (ms, ms, bytes). */
+#define ATTENTION_TIMEOUT    60000
+#define ATTENTION_KILL_AFTER 5000
+#define ATTENTION_OUTPUT     (1024 * 1024)
+
 /* The allocated struct; struct conf is its first member. */
 struct owner {
 	struct conf conf;
@@ -85,9 +90,20 @@ derive_programs(struct conf_route *route)
 	    key_is_from(route, CONF_FROM_COOKIE);
 }
 
+/* As that of an effect, but it has less to say. */
+static void
+derive_attention(struct conf_program *program)
+{
+	program->timeout = ATTENTION_TIMEOUT;
+	program->kill_after = ATTENTION_KILL_AFTER;
+	program->max_output = ATTENTION_OUTPUT;
+	program->umask = -1;
+}
+
 void
 conf_derive(struct conf *conf)
 {
+	derive_attention(&conf->on_attention);
 	derive_programs(&conf->defaults);
 	for (size_t i = 0; i < conf->nroutes; i++)
 		derive_programs(&conf->routes[i]);

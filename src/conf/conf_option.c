@@ -137,6 +137,8 @@ static const struct conf_option server_options[] = {
 	{ S(link), TEXT(URI), IS(DRAFT) },
 	{ S(dialect), WORD(CONF_DIALECTS), IS("ietf") },
 	{ S(problem_pages), TEXT(DIRECTORY) },
+	{ ARGV("on_attention", conf, on_attention) },
+	{ S(attention_interval), TIME(1, DAY), IS("5m") },
 	{ S(admin_path), TEXT(PATH) },
 	{ S(admin_users), LIST(USER), EMPTY },
 	{ S(status_path), TEXT(PATH) },

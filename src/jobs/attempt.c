@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "attention.h"
 #include "cgienv.h"
 #include "clock.h"
 #include "fault.h"
@@ -418,6 +419,10 @@ attempt_complete(struct attempt *at)
 		at->outcome.why = "answered";
 	}
 	log_run(at);
+	/* What is not recorded yet becomes unknown, or the process dies and it
+	 * does so then. */
+	if (at->recorded == RC_OK || at->recorded == RC_PENDING)
+		attention_key(at->outcome.state, at->rq->log, at->outcome.why);
 	if (at->recorded == RC_OK) {
 		at->lock_named = at->held.lock != 0 &&
 		    at->outcome.state == RECORD_UNKNOWN &&

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "attention.h"
 #include "clock.h"
 #include "fault.h"
 #include "limit.h"
@@ -68,6 +69,7 @@ log_changes(enum log_level level, const char *event,
 		log_event(level, event, &log,
 		    LOG_S("from", record_state_name(changes[i].from)),
 		    LOG_S("to", record_state_name(changes[i].to)));
+		attention_key(changes[i].to, &log, "its process is gone");
 	}
 }
 

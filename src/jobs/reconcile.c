@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "attempt.h"
+#include "attention.h"
 #include "backoff.h"
 #include "clock.h"
 #include "fault.h"
@@ -58,6 +59,16 @@ log_verdict(enum log_level level, const struct record *due,
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 
+static void
+note_dead_letter(
+    const struct record *due, enum record_state to, const char *why)
+{
+	struct log_request log = { .path = due->path, .key = due->key };
+
+	scope_tag(due->scope, log.scope);
+	attention_key(to, &log, why);
+}
+
 /* Commits the verdict.  Another process may have settled the key meanwhile. */
 static enum rc
 reconcile_settle(struct attempt *at, const struct record *due,
@@ -84,6 +95,8 @@ reconcile_settle(struct attempt *at, const struct record *due,
 	else /* a dead letter waits for an operator, as one of the outbox */
 		log_verdict(state == RECORD_DEAD_LETTER ? LOG_ERROR : LOG_INFO,
 		    due, state, why);
+	if (rc == RC_OK || rc == RC_PENDING)
+		note_dead_letter(due, state, why);
 	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
 }
 

@@ -30,6 +30,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "attention.h"
 #include "clock.h"
 #include "limit.h"
 #include "lock.h"
@@ -50,9 +51,9 @@
 #define POLL_INTERVAL 500
 #define POLL_AFTER    5000
 
-enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, KINDS };
+enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, ATTENTION, KINDS };
 
-#define THREADS (1 + 2 * LIMIT_ASYNC_WORKERS + OUTBOX_PROGRAMS)
+#define THREADS (2 + 2 * LIMIT_ASYNC_WORKERS + OUTBOX_PROGRAMS)
 
 struct queue {
 	const struct work_kind *kind;
@@ -417,6 +418,8 @@ scheduler_start(struct scheduler **out, struct conf *conf, struct store *store)
 	set_kind(&s->queue[RUNNER], &runner_kind, store);
 	set_kind(&s->queue[RECONCILE], &reconcile_kind, reconcile_new(store));
 	set_kind(&s->queue[OUTBOX], &outbox_kind, outbox_new(store, &s->stop));
+	set_kind(&s->queue[ATTENTION], &attention_kind, store);
+	attention_configure(conf, store);
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
 		q++;
 	lock_take(&s->lock);
@@ -442,6 +445,7 @@ scheduler_reload(struct scheduler *s, struct conf *conf)
 	lock_give(&s->lock);
 	conf_retire(old);
 	conf_unref(old);
+	attention_configure(conf, NULL);
 	store_wake(s->store);
 }
 

@@ -3,8 +3,8 @@
  *
  * 	next due -> claim -> run -> record
  *
- * There are four kinds of work: maintenance of the store, accepted requests,
- * keys to reconcile, and effects to deliver.
+ * There are five kinds of work: maintenance of the store, accepted requests,
+ * keys to reconcile, effects to deliver, and what an operator is to be told.
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H

@@ -99,39 +99,6 @@ check_postgresql(struct warnings *w)
 }
 
 static void
-check_daemon(struct warnings *w)
-{
-	const struct conf *conf = w->conf;
-	const char *tmp = getenv("TMPDIR");
-
-	if (conf_text_is_postgresql(conf->database))
-		check_postgresql(w);
-	else
-		check_path(w, "database", conf->database, world_database);
-	check_path(w, "socket", conf->socket, world_socket);
-	check_private(w, "socket", conf->socket);
-	check_path(w, "log", conf->log, world_log);
-	check_private(w, "log", conf->log);
-	if (conf->spool_dir != NULL)
-		tmp = conf->spool_dir;
-	else if (tmp == NULL || *tmp == '\0')
-		tmp = "/tmp";
-	check_path(w, "spool_dir", tmp, world_folder);
-	check_path(w, "problem_pages", conf->problem_pages, check_pages);
-	if (conf->status_path != NULL)
-		(void)check_star(w, conf_line_of_server(conf, "status_path"),
-		    "status_path", conf->status_path);
-	if (conf->admin_path != NULL)
-		(void)check_star(w, conf_line_of_server(conf, "admin_path"),
-		    "admin_path", conf->admin_path);
-	else if (conf->admin_users.n > 0)
-		warnings_add(w, conf_line_of_server(conf, "admin_users"),
-		    "admin_users",
-		    "without admin_path there is no page on which they could "
-		    "act: set admin_path");
-}
-
-static void
 check_directory(
     struct warnings *w, const struct conf_program *program, conf_line line)
 {
@@ -237,6 +204,41 @@ check_program(struct warnings *w, const char *option,
 		warnings_add(w, argv, option, why);
 	} else
 		check_script(w, option, &program->argv, argv);
+}
+
+static void
+check_daemon(struct warnings *w)
+{
+	const struct conf *conf = w->conf;
+	const char *tmp = getenv("TMPDIR");
+
+	if (conf_text_is_postgresql(conf->database))
+		check_postgresql(w);
+	else
+		check_path(w, "database", conf->database, world_database);
+	check_path(w, "socket", conf->socket, world_socket);
+	check_private(w, "socket", conf->socket);
+	check_path(w, "log", conf->log, world_log);
+	check_private(w, "log", conf->log);
+	if (conf->spool_dir != NULL)
+		tmp = conf->spool_dir;
+	else if (tmp == NULL || *tmp == '\0')
+		tmp = "/tmp";
+	check_path(w, "spool_dir", tmp, world_folder);
+	check_program(w, "on_attention", &conf->on_attention,
+	    conf_line_of_server(conf, "on_attention"));
+	check_path(w, "problem_pages", conf->problem_pages, check_pages);
+	if (conf->status_path != NULL)
+		(void)check_star(w, conf_line_of_server(conf, "status_path"),
+		    "status_path", conf->status_path);
+	if (conf->admin_path != NULL)
+		(void)check_star(w, conf_line_of_server(conf, "admin_path"),
+		    "admin_path", conf->admin_path);
+	else if (conf->admin_users.n > 0)
+		warnings_add(w, conf_line_of_server(conf, "admin_users"),
+		    "admin_users",
+		    "without admin_path there is no page on which they could "
+		    "act: set admin_path");
 }
 
 static void

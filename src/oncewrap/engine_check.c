@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attention.h"
 #include "body.h"
 #include "clock.h"
 #include "fault.h"
@@ -66,6 +67,20 @@ engine_note_refused(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
 	refused_note(problem_name(code), limit, of_all ? NULL : job->rule->path,
 	    of_all ? NULL : caller, clock_mono());
+	if (code == PROBLEM_TOO_MANY_KEYS || strcmp(limit, "max_store") == 0)
+		attention_refused(
+		    &(struct attention_refusal){ .code = problem_name(code),
+			.limit = limit,
+			.route = of_all ? NULL : job->rule->path,
+			.caller = of_all ? NULL : caller });
+}
+
+static bool
+refuse_unavailable(struct job *job, const char *why, const char *detail)
+{
+	attention_refused(&(struct attention_refusal){
+	    .code = problem_name(PROBLEM_STORE_UNAVAILABLE), .why = why });
+	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE, detail);
 }
 
 bool
@@ -90,7 +105,7 @@ engine_refuse_store(struct job *job, enum rc rc)
 	/* What was read from such a store may be wrong. */
 	if (rc == RC_WENT_BACK || rc == RC_REPLACED || rc == RC_CORRUPT)
 		job->may_have_acted = true;
-	return engine_refuse(job, PROBLEM_STORE_UNAVAILABLE,
+	return refuse_unavailable(job, why,
 	    rc == RC_WENT_BACK
 		? "The key store has gone back in time (store-went-back), and "
 		  "must be looked at; this request ran nothing."
@@ -151,6 +166,9 @@ engine_check_body(struct job *job)
 		    "The request body is not as long as CONTENT_LENGTH says, "
 		    "%.40s bytes.",
 		    request_param(job->rq, "CONTENT_LENGTH"));
+	if (state == BODY_UNSTORABLE)
+		return refuse_unavailable(
+		    job, bodies[state].detail, bodies[state].detail);
 	return state == BODY_WHOLE ||
 	    engine_refuse(job, bodies[state].code, bodies[state].detail);
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attention.h"
 #include "check.h"
 #include "clock.h"
 #include "conf.h"
@@ -48,6 +49,9 @@
 
 /* Time (ms) after the last handler's end for responses to leave. */
 #define DRAIN_GRACE 2000
+
+/* Time (ms) for the program on_attention at the stop. */
+#define LAST_WORDS 10000
 
 struct daemon {
 	struct settings settings;
@@ -267,6 +271,18 @@ stop_receiving(struct daemon *d, int64_t until_mono)
 	mux_stop(d->mux, arrived < until_mono ? arrived : until_mono);
 }
 
+/* An operator is told what is still to be told, such as the keys of handlers
+ * that have just been ended.  The time for it ends before that of the stop. */
+static void
+tell_last(const struct daemon *d, int64_t drained_mono)
+{
+	int64_t left = drained_mono + DRAIN_GRACE - clock_mono();
+
+	if (left > LAST_WORDS)
+		left = LAST_WORDS;
+	attention_end(d->conf, left > 0 ? left : 0);
+}
+
 static void
 oncewrap_stop(struct daemon *d)
 {
@@ -282,6 +298,7 @@ oncewrap_stop(struct daemon *d)
 		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
 	}
 	scheduler_stop(d->scheduler);
+	tell_last(d, until);
 	keeper_stop(d->keeper);
 	engine_free(d->engine);
 	FAULT(STOP_STORE);
@@ -378,6 +395,7 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 		return EXIT_FAILURE;
 	}
 	d->conf = conf;
+	attention_configure(conf, NULL);
 	if (spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
 		world_not_started("no memory");
 		return EXIT_FAILURE;

@@ -51,36 +51,12 @@ send_piece(
 	return len > 0 ? exchange_write(x, out, len) : RC_OK;
 }
 
-static const char *
-end_name(enum run_end end)
-{
-	switch (end) {
-	case RUN_EXITED:
-		return "exited";
-	case RUN_SIGNALED:
-		return "signaled";
-	case RUN_CUT:
-		return "cut";
-	case RUN_TIMEOUT:
-		return "timeout";
-	case RUN_OUTPUT_LIMIT:
-		return "output-limit";
-	case RUN_DRAINED:
-		return "drained";
-	case RUN_CAPTURE_FAILED:
-		return "capture-failed";
-	case RUN_NOT_STARTED:
-		break;
-	}
-	return "not-started";
-}
-
 /* Logs the end of a program whose output was streamed. */
 static void
 log_end(const struct request *rq, const struct run_facts *facts)
 {
 	log_event(LOG_INFO, "unguarded", rq->log,
-	    LOG_S("end", end_name(facts->end)),
+	    LOG_S("end", run_end_name(facts->end)),
 	    LOG_I("exit", facts->exit_status), LOG_I("signal", facts->signal),
 	    LOG_I("ms", facts->milliseconds));
 }

@@ -196,3 +196,28 @@ handler_start_effect(const struct conf_program *program,
 	cgienv_free(&env);
 	return run;
 }
+
+struct run *
+handler_start_notice(const struct conf_program *program, const void *text,
+    size_t len, struct run_facts *facts)
+{
+	struct cgienv env = { 0 };
+	struct run_spec spec = {
+		.program = *program,
+		.body = text,
+		.body_len = len,
+		.body_fd = -1,
+		.held = -1,
+	};
+	struct run *run = NULL;
+	const enum rc rc = cgienv_make_worker(program, "", environ, &env);
+
+	if (rc != RC_OK)
+		not_started(NULL, program->argv.item[0], facts, rc_text(rc));
+	else {
+		spec.envp = env.envp;
+		run = run_start(&spec, facts);
+	}
+	cgienv_free(&env);
+	return run;
+}

@@ -35,6 +35,11 @@ struct run *handler_start_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, struct spool *payload,
     const struct log_request *log, struct run_facts *facts);
 
+/* The same for a program that is told something: the text is its standard
+ * input, and it gets no ONCE_* variables. */
+struct run *handler_start_notice(const struct conf_program *program,
+    const void *text, size_t len, struct run_facts *facts);
+
 /* Makes the name of the file that php-fpm runs before each script of a route
  * with preset = php-fpm. */
 void handler_prepend(char *path, size_t size);

@@ -65,8 +65,43 @@ run_drain(void)
 
 	atomic_store(&draining, true);
 	workers_drain();
-	/* The descriptor is never read, so it stays readable for all runs. */
+	/* Before run_resume() the descriptor is not read, so it stays readable
+	 * for all runs. */
 	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
+		assert(errno == EAGAIN);
+}
+
+const char *
+run_end_name(enum run_end end)
+{
+	switch (end) {
+	case RUN_EXITED:
+		return "exited";
+	case RUN_SIGNALED:
+		return "signaled";
+	case RUN_CUT:
+		return "cut";
+	case RUN_TIMEOUT:
+		return "timeout";
+	case RUN_OUTPUT_LIMIT:
+		return "output-limit";
+	case RUN_DRAINED:
+		return "drained";
+	case RUN_CAPTURE_FAILED:
+		return "capture-failed";
+	case RUN_NOT_STARTED:
+		break;
+	}
+	return "not-started";
+}
+
+void
+run_resume(void)
+{
+	uint64_t n;
+
+	atomic_store(&draining, false);
+	if (read(drain_fd, &n, sizeof(n)) == -1)
 		assert(errno == EAGAIN);
 }
 

@@ -52,6 +52,10 @@ void run_drain(void);
 /* Whether run_drain() was called. */
 bool run_is_draining(void);
 
+/* After all runs have ended: programs may be started again, for what is to be
+ * done at the end of this process. */
+void run_resume(void);
+
 /* How long (ms) after SIGTERM a program gets SIGKILL: kill_after, or less after
  * run_drain(). */
 int64_t run_patience(int64_t kill_after);
@@ -96,6 +100,9 @@ size_t run_read(struct run *run, void *p, size_t size);
 /* The client is gone: the remaining output is discarded, and the timeout
  * counts from now. */
 void run_discard(struct run *run);
+
+/* "exited", "timeout": for the log. */
+const char *run_end_name(enum run_end end);
 
 /* Waits for the end of the run and frees it. */
 void run_finish(struct run *run, struct run_facts *facts);

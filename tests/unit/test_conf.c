@@ -166,6 +166,10 @@ builtin(const struct conf *c)
 	assert_int_equal(c->durability, CONF_DURABILITY_FULL);
 	assert_null(c->spool_dir);
 	assert_null(c->problem_pages);
+	assert_int_equal(c->on_attention.argv.n, 0);
+	assert_int_equal(c->on_attention.timeout, 60 * SECOND);
+	assert_int_equal(c->on_attention.umask, -1);
+	assert_int_equal(c->attention_interval, 5 * 60 * SECOND);
 	assert_int_equal(c->spool_total, 1024 * MIB);
 	assert_int_equal(c->max_wal, 64 * MIB);
 	assert_string_equal(c->link,
@@ -318,6 +322,8 @@ static const struct good server_good[] = {
 	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
 	{ "dialect = ietf", S(dialect), N(NUMBER, CONF_DIALECT_IETF) },
 	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
+	{ "attention_interval = 1ms", S(attention_interval), N(INT64, 1) },
+	{ "attention_interval = 1d", S(attention_interval), N(INT64, DAY) },
 	{ "problem_pages = /etc/pages", S(problem_pages),
 	    T(TEXT, "/etc/pages") },
 	{ "admin_path = /once", S(admin_path), T(TEXT, "/once") },
@@ -716,6 +722,8 @@ static const struct bad server_bad[] = {
 	{ "durability = off", "\"off\" is not one of full, normal" },
 	{ "spool_dir = tmp", "\"tmp\" is not an absolute path" },
 	{ "problem_pages = pages", "\"pages\" is not an absolute path" },
+	{ "on_attention = mail root",
+	    "the program \"mail\" is not an absolute path" },
 	{ "max_wal = 65535",
 	    "\"65535\" is out of range (64K to " MOST_TEXT ")" },
 	{ "max_wal = 1025G",

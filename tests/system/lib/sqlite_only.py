@@ -80,6 +80,7 @@ TABLE = (
     ('metrics.health_while_readers_keep_the_log_long', WAL),
     ('metrics.health_with_a_full_disk', DISK),
     ('metrics.health_when_the_database_was_replaced', FILE),
+    ('attention.a_full_store_and_one_that_is_gone_are_told', FILE),
     ('oncectl.doctor_tells_of_a_file_that_is_no_database_any_more', FILE),
 )
 

@@ -1,0 +1,277 @@
+/*
+ * attention: what is gathered is told by a program, once, in bounded memory.
+ */
+#include "config.h"
+
+#include "cases.h"
+
+#include <unistd.h>
+
+#include <cJSON.h>
+
+#include "attention.h"
+#include "clock.h"
+#include "conf_fixture.h"
+#include "run.h"
+
+#define TOLD "attention.told"
+
+static char folder[4096];
+
+/* A configuration whose program begins so, and then writes what it is told. */
+static struct conf *
+configure(const char *begin)
+{
+	char text[8192];
+	struct conf *conf;
+
+	assert_non_null(getcwd(folder, sizeof(folder)));
+	snprintf(text, sizeof(text),
+	    "[server]\ndatabase = x\nattention_interval = 1h\n"
+	    "on_attention = /bin/sh -c \"cd '%s' && %s cat >>%s\"\n",
+	    folder, begin, TOLD);
+	(void)remove(TOLD);
+	conf = conf_from(text);
+	attention_configure(conf, NULL);
+	return conf;
+}
+
+/* What was told; the caller frees it. */
+static char *
+told(void)
+{
+	FILE *file = fopen(TOLD, "r");
+	char *text = calloc(1, 4 * 1024 * 1024);
+	size_t n;
+
+	assert_non_null(text);
+	if (file == NULL)
+		return text;
+	n = fread(text, 1, 4 * 1024 * 1024 - 1, file);
+	text[n] = '\0';
+	(void)fclose(file);
+	return text;
+}
+
+/* The lines, each of which is an object; the caller deletes the array. */
+static cJSON *
+parse(const char *text)
+{
+	cJSON *lines = cJSON_CreateArray(), *line;
+	const char *end;
+
+	for (; *text != '\0'; text = end + 1) {
+		line = cJSON_ParseWithOpts(text, &end, 0);
+		assert_non_null(line);
+		assert_int_equal(*end, '\n');
+		cJSON_AddItemToArray(lines, line);
+	}
+	return lines;
+}
+
+static const char *
+member(const cJSON *lines, int n, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
+	    cJSON_GetArrayItem(lines, n), name);
+
+	return cJSON_IsString(item) ? item->valuestring : "(none)";
+}
+
+static int
+number(const cJSON *lines, int n, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
+	    cJSON_GetArrayItem(lines, n), name);
+
+	return cJSON_IsNumber(item) ? item->valueint : -1;
+}
+
+/* Ends it, as a daemon does, and returns what was told. */
+static cJSON *
+end(struct conf *conf)
+{
+	char *text;
+	cJSON *lines;
+
+	attention_end(conf, 10000);
+	conf_unref(conf);
+	text = told();
+	lines = parse(text);
+	free(text);
+	return lines;
+}
+
+static const struct log_request key = { .instance = "urn:uuid:1",
+	.path = "/pay",
+	.key = "k\"\n\xff",
+	.scope = "01234567" };
+
+TEST(each_key_and_refusal_is_a_line)
+{
+	struct conf *conf = configure("");
+	const struct attention_refusal open = { "too-many-keys",
+		"max_open_keys", "/pay", "192.0.2.7", NULL };
+	const struct attention_refusal other = { "too-many-keys",
+		"max_open_keys", "/pay", "192.0.2.8", NULL };
+	const struct attention_refusal store = { .code = "store-unavailable",
+		.why = "disk I/O error" };
+	cJSON *lines;
+
+	attention_key(RECORD_UNKNOWN, &key, "it was killed");
+	attention_key(RECORD_COMPLETED, &key, "");
+	attention_key(RECORD_FAILED_RETRYABLE, &key, "");
+	attention_refused(&open);
+	attention_refused(&other);
+	attention_refused(&open);
+	attention_refused(&store);
+	attention_key(RECORD_DEAD_LETTER, NULL, NULL);
+	lines = end(conf);
+	assert_int_equal(cJSON_GetArraySize(lines), 5);
+	assert_string_equal(member(lines, 0, "event"), "unknown");
+	assert_string_equal(member(lines, 0, "key"), "k\"\n\xef\xbf\xbd");
+	assert_string_equal(member(lines, 0, "path"), "/pay");
+	assert_string_equal(member(lines, 0, "scope"), "01234567");
+	assert_string_equal(member(lines, 0, "instance"), "urn:uuid:1");
+	assert_string_equal(member(lines, 0, "why"), "it was killed");
+	assert_int_equal(strlen(member(lines, 0, "ts")), 24);
+	assert_string_equal(member(lines, 1, "event"), "dead_letter");
+	assert_string_equal(member(lines, 1, "key"), "(none)");
+	assert_string_equal(member(lines, 2, "event"), "refused");
+	assert_string_equal(member(lines, 2, "code"), "too-many-keys");
+	assert_string_equal(member(lines, 2, "limit"), "max_open_keys");
+	assert_string_equal(member(lines, 2, "route"), "/pay");
+	assert_string_equal(member(lines, 2, "caller"), "192.0.2.7");
+	assert_int_equal(number(lines, 2, "requests"), 2);
+	assert_int_equal(number(lines, 3, "requests"), 1);
+	assert_string_equal(member(lines, 4, "code"), "store-unavailable");
+	assert_string_equal(member(lines, 4, "why"), "disk I/O error");
+	cJSON_Delete(lines);
+}
+
+TEST(nothing_to_tell_runs_nothing)
+{
+	cJSON *lines = end(configure(""));
+
+	assert_int_equal(cJSON_GetArraySize(lines), 0);
+	cJSON_Delete(lines);
+}
+
+TEST(without_a_program_nothing_is_kept)
+{
+	struct conf *none = conf_from("[server]\n");
+	cJSON *lines;
+
+	attention_configure(none, NULL);
+	attention_key(RECORD_UNKNOWN, &key, NULL);
+	conf_unref(none);
+	lines = end(configure(""));
+	assert_int_equal(cJSON_GetArraySize(lines), 0);
+	cJSON_Delete(lines);
+}
+
+TEST(a_crowd_of_keys_and_callers_is_counted)
+{
+	enum { KEYS = 100000, CALLERS = 1000 };
+	struct conf *conf = configure("");
+	char caller[16];
+	const struct attention_refusal rate = { "too-many-keys", "key_rate",
+		"/", caller, NULL };
+	cJSON *lines;
+	int n;
+
+	for (int i = 0; i < KEYS; i++)
+		attention_key(RECORD_UNKNOWN, &key, "why");
+	for (int i = 0; i < CALLERS; i++) {
+		snprintf(caller, sizeof(caller), "c%d", i);
+		attention_refused(&rate);
+	}
+	lines = end(conf);
+	n = cJSON_GetArraySize(lines);
+	assert_in_range(n, 1000, 4000);
+	assert_string_equal(member(lines, n - 2, "caller"), "c63");
+	assert_string_equal(member(lines, n - 1, "event"), "more");
+	assert_int_equal(
+	    number(lines, n - 1, "number"), KEYS + CALLERS - (n - 1));
+	cJSON_Delete(lines);
+}
+
+/* Runs the program as the scheduler does. */
+static void
+run_now(struct conf *conf)
+{
+	int64_t wake = INT64_MAX;
+	void *item;
+
+	while (attention_kind.next(NULL, conf, &item, &wake) != RC_OK)
+		assert_true(wake < clock_mono() + 10000);
+	attention_kind.run(NULL, conf, item);
+}
+
+TEST(what_failed_is_told_again_with_what_came_since)
+{
+	struct conf *conf = configure("test -e go || exit 3;");
+	int64_t wake = INT64_MAX;
+	void *item;
+	cJSON *lines;
+
+	assert_int_equal(attention_kind.limit(conf), 1);
+	assert_int_equal(
+	    attention_kind.next(NULL, conf, &item, &wake), RC_NOTFOUND);
+	assert_true(wake == INT64_MAX);
+	attention_key(RECORD_UNKNOWN, &key, "first");
+	run_now(conf);
+	attention_key(RECORD_UNKNOWN, &key, "second");
+	/* Now the interval has to pass. */
+	assert_int_equal(
+	    attention_kind.next(NULL, conf, &item, &wake), RC_NOTFOUND);
+	assert_true(wake > clock_mono() + INT64_C(50) * 60 * 1000);
+	fclose(fopen("go", "w"));
+	lines = end(conf);
+	(void)remove("go");
+	assert_int_equal(cJSON_GetArraySize(lines), 2);
+	assert_string_equal(member(lines, 0, "why"), "first");
+	assert_string_equal(member(lines, 1, "why"), "second");
+	cJSON_Delete(lines);
+}
+
+TEST(what_fails_again_and_again_takes_bounded_memory)
+{
+	struct conf *conf = configure("test -e go || exit 3;");
+	cJSON *lines;
+	int n;
+
+	conf->attention_interval = 0;
+	for (int round = 0; round < 6; round++) {
+		for (int i = 0; i < 20000; i++)
+			attention_key(RECORD_UNKNOWN, &key, "why");
+		run_now(conf);
+	}
+	fclose(fopen("go", "w"));
+	lines = end(conf);
+	(void)remove("go");
+	n = cJSON_GetArraySize(lines);
+	assert_in_range(n, 1000, 10000);
+	cJSON_Delete(lines);
+}
+
+/* It ignores its input and SIGTERM, and leaves a process behind. */
+TEST(a_program_that_hangs_is_killed)
+{
+	struct conf *conf = configure("trap '' TERM; sleep 1000 & sleep 1000;");
+	const int64_t began = clock_mono();
+
+	attention_key(RECORD_UNKNOWN, &key, NULL);
+	attention_end(conf, 100);
+	assert_true(clock_mono() - began < 10000);
+	conf_unref(conf);
+}
+
+static int
+begin_group(void **state)
+{
+	(void)state;
+	return run_init() == RC_OK ? 0 : -1;
+}
+
+GROUP(begin_group, NULL)
