@@ -249,6 +249,11 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 	}
 	ctl->arg = argv + optind;
 	ctl->nargs = argc - optind;
+	if (ctl->nargs > 0 && strcmp(ctl->arg[0], "help") == 0) {
+		*help = true;
+		ctl->arg++;
+		ctl->nargs--;
+	}
 	return -1;
 }
 

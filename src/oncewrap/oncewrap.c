@@ -30,6 +30,7 @@
 #include "maintenance.h"
 #include "mux.h"
 #include "outbox.h"
+#include "plural.h"
 #include "run.h"
 #include "scheduler.h"
 #include "settings.h"
@@ -182,7 +183,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		world_not_started("no memory or threads");
 		return EXIT_FAILURE;
 	}
-	settings_log_started(d->store, workers);
+	settings_log_started(d->store, conf);
 	settings_log_unused(conf);
 	systemd_notify("READY=1");
 	return 0;
@@ -419,8 +420,11 @@ oncewrap_check(const struct settings *settings)
 
 	if (conf == NULL)
 		log_text(LOG_ERROR, err.text);
-	else
+	else {
 		check_warn(conf);
+		printf("ok: %zu %s\n", conf->nroutes,
+		    PLURAL(conf->nroutes, "route", "routes"));
+	}
 	conf_unref(conf);
 	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -247,12 +247,14 @@ settings_log_unused(const struct conf *conf)
 }
 
 void
-settings_log_started(const struct store *store, unsigned workers)
+settings_log_started(const struct store *store, const struct conf *conf)
 {
 	const char *folder = store_folder(store);
 	const struct log_value values[] = { LOG_S("version", PACKAGE_VERSION),
 		LOG_S("database", store_database(store)),
-		LOG_I("workers", workers), LOG_S("folder", folder) };
+		LOG_S("socket",
+		    conf->socket != NULL ? conf->socket : "inherited"),
+		LOG_I("workers", conf->workers), LOG_S("folder", folder) };
 
-	log_values(LOG_INFO, "started", NULL, values, folder != NULL ? 4 : 3);
+	log_values(LOG_INFO, "started", NULL, values, folder != NULL ? 5 : 4);
 }

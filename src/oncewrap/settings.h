@@ -31,7 +31,7 @@ int settings_usage(void);
 struct conf *settings_load(const struct settings *opt, struct conf_error *err);
 
 /* Logs what the daemon has started with. */
-void settings_log_started(const struct store *store, unsigned workers);
+void settings_log_started(const struct store *store, const struct conf *conf);
 
 /* Logs a warning for each option that has no effect, at the start and after a
  * reload. */

@@ -44,10 +44,18 @@ def test_version(t):
     assert re.fullmatch(r'oncewrap \d+\.\d+\S*\n', run.stdout), run.stdout
 
 
+def test_the_start_names_the_socket(t):
+    once = t.once(handler=t.sh(OK))
+    assert once.log_lines('event=started .* socket=unix:%s workers='
+                          % once.socket), once.log()
+
+
 def test_check_of_a_good_file(t):
     once = t.once(start=False, handler=t.sh(OK))
     run = wrap(t, '-t', '-f', once.file)
-    eq(run.returncode, 0, run.stderr)
+    eq((run.returncode, run.stdout), (0, 'ok: 0 routes\n'), run.stderr)
+    t.write('one.conf', '[route /a]\n')
+    eq(wrap(t, '-t', '-f', t.path('one.conf')).stdout, 'ok: 1 route\n')
     assert not os.path.exists(once.database), 'made a database'
     assert not os.path.exists(once.socket), 'made a socket'
 

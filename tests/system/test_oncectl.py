@@ -455,10 +455,13 @@ def test_usage_errors(t):
 
 
 def test_help(t):
-    for flag in ('-h', '--help'):
+    for flag in ('-h', '--help', 'help'):
         run = tool(t, flag)
         eq((run.returncode, run.stderr), (0, b''), run)
         assert b'oncectl resolve KEY' in run.stdout, run.stdout
+    run = tool(t, 'help', 'resolve')
+    eq((run.returncode, run.stdout), (0, tool(t, 'resolve', '-h').stdout), run)
+    eq(tool(t, 'help', 'nonsense').returncode, 2)
 
 
 def test_a_usage_error_is_not_hidden_by_a_list(t):
