@@ -316,10 +316,12 @@ DELETE FROM once_stage WHERE id = ?1;
 SELECT count(*), sum(caller >> 22 = ?2 >> 22) FROM once_key
 WHERE queued_at >= 0 AND queued_at <= ?1;
 
--- The job that is due first; it may not be due yet.
+-- The jobs that are due first, after ?1 others; none may be due yet.  ?2 is 0,
+-- and ?3 store time.
 -- name: job_next
-SELECT $row FROM once_key
-WHERE queued_at >= 0 AND expires_at > ?1 ORDER BY queued_at;
+SELECT $row, ?3 AS now FROM once_key
+WHERE queued_at >= 0 AND ?2 = 0 AND expires_at > ?3
+ORDER BY queued_at LIMIT -1 OFFSET ?1;
 
 -- An accepted key that no worker claimed within its retention.  It is found by
 -- age, because the queue may be long; other keys of that age have been reaped.

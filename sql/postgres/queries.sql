@@ -518,27 +518,13 @@ FROM may LEFT JOIN taken ON true;
 
 -- The jobs that are due first, after $1 others; none may be due yet.  A process
 -- that lost one to another process looks further, so that two of them do not
--- meet at each job.
+-- meet at each job.  No key is queued for a time before $2 (see firsts).  The
+-- server knows the time: $3 is NULL.
 -- name: job_next
-SELECT $row, $now AS now FROM once_key k
-WHERE k.queued_at IS NOT NULL AND k.queued_at >= $2 AND k.expires_at > $now
+SELECT $row, coalesce($3::bigint, $now) AS now FROM once_key k
+WHERE k.queued_at IS NOT NULL AND k.queued_at >= $2
+    AND k.expires_at > coalesce($3::bigint, $now)
 ORDER BY k.queued_at LIMIT 8 OFFSET $1::bigint;
-
--- No row: another process has taken the job, or is just taking it.  It is not
--- waited for.
--- name: job_start
-UPDATE once_key SET state = 'in_progress', attempt = attempt + 1,
-    token = $3, owner = $4, locked_until = $now + $5::bigint, resume = $6,
-    retention = $7, gone = $8, expired_retention = $9, attempt_lock = $10,
-    lock_file = $11, reconcile_delay = $12, updated_at = $now,
-    expires_at = NULL, queued_at = NULL
-WHERE id = (SELECT j.id FROM once_key j
-    WHERE j.id = $1::bigint AND j.state IN ('pending', 'failed_retryable')
-	AND j.attempt = $2::bigint AND j.queued_at <= $now
-	AND j.expires_at > $now
-    FOR UPDATE SKIP LOCKED)
-    AND state IN ('pending', 'failed_retryable')
-RETURNING downstream, coalesce(recovery_point, 'started') AS recovery_point;
 
 -- Accepted keys that no worker has claimed within their retention.  They are
 -- found by age, because the queue may be long.
@@ -621,22 +607,6 @@ UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
     updated_at = $now, expires_at = NULL, last_error = $4,
     reconcile_attempts = 0, reconcile_after = $now + reconcile_delay
 WHERE id = $1 AND state = 'in_progress' AND token = $2;
-
--- Confirms the key of an attempt that stored its own response: from then on the
--- attempt can write nothing.  If its key was confirmed on suspicion, it learns
--- that its response stands.
--- name: confirm
-WITH done AS (UPDATE once_key k SET token = NULL, owner = NULL,
-	late_token = NULL, locked_until = NULL, attempt_lock = NULL,
-	lock_file = NULL, updated_at = $now,
-	expires_at = CASE WHEN k.token IS NULL THEN k.expires_at
-	    ELSE $server_clock + k.retention END
-    WHERE k.id = $1::bigint AND k.state = 'completed'
-	AND (k.token = $2::text OR k.late_token = $2::text)
-    RETURNING k.id, k.expires_at),
-unneeded AS (SELECT id FROM done),
-$without_request
-SELECT expires_at FROM done;
 
 -- A piece of a large body.
 -- name: piece_new
@@ -803,11 +773,6 @@ WHERE id = $1 AND attempt_lock = $2 AND lock_file = $3;
 -- name: attempt_of_owner
 SELECT 1::bigint FROM once_key WHERE owner = $1 LIMIT 1;
 
--- All processes of the attempt have exited, so the key may be reconciled.
--- name: attempt_gone
-UPDATE once_key SET attempt_lock = NULL, lock_file = NULL
-WHERE id = $1 AND state = 'unknown' AND attempt_lock = $2 AND lock_file = $3;
-
 -- Keys that another host has made unknown on a suspicion, and that the host $1
 -- may release after all.
 -- name: recover_late
@@ -918,14 +883,6 @@ FROM (SELECT max(q.caller) AS caller, count(*) AS n, min(q.id) AS id
     FROM once_key q WHERE q.queued_at <= $4 AND q.caller > $1
     GROUP BY q.caller >> 22 ORDER BY 1 LIMIT $2::bigint) g
 JOIN once_key k ON k.id = g.id ORDER BY g.caller;
-
--- Bytes of all tables and indexes.
--- name: database_bytes
--- scan: reads the catalog, when an operator asks
-SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
-FROM pg_class c
-WHERE c.relnamespace = $our_schema AND c.relkind = 'r'
-    AND left(c.relname::text, 5) = 'once_';
 
 -- Once at each start: the sum of the counts becomes that of the rows.  Both are
 -- of one moment, so that transactions under way do no harm.

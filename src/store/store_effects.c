@@ -15,7 +15,7 @@
 #include "fault.h"
 #include "spool.h"
 #include "store_check.h"
-#include "store_ops.h"
+#include "store_next.h"
 #include "store_effects.h"
 
 /* The parameters of $effect_was, and what follows them in effect_write. */
@@ -31,15 +31,14 @@ effects_base(struct store *s)
 /* --- which is next -------------------------------------------------------- */
 
 struct next {
+	struct store_next next; /* first */
 	struct store *s;
 	const char *topic;
-	int64_t skip; /* effects that are left to other processes */
 	struct effect *effect;
-	int64_t now;
 };
 
 static const struct row_member now_of[] = {
-	ROW_MEMBER('m', next, now),
+	ROW_MEMBER('m', store_next, now),
 };
 
 static enum rc
@@ -48,43 +47,39 @@ next_run(struct tx *tx, void *arg)
 	struct next *n = arg;
 	enum rc rc;
 
+	effect_free(n->effect);
 	memset(n->effect, 0, sizeof(*n->effect));
-	tx_send(tx, TX_EFFECT_NEXT, "si", n->topic, n->skip);
+	tx_send(tx, TX_EFFECT_NEXT, "si", n->topic, n->next.skip);
 	if ((rc = tx_result(tx)) == RC_OK)
 		rc = tx_effect(tx, n->effect);
-	if (rc == RC_OK && (rc = tx_members(tx, now_of, 1, n)) != RC_OK)
+	if (rc == RC_OK && (rc = tx_members(tx, now_of, 1, &n->next)) != RC_OK)
 		effect_free(n->effect);
-	if (n->now < store_now(n->s))
-		n->now = store_now(n->s);
+	if (n->next.now < store_now(n->s))
+		n->next.now = store_now(n->s);
+	n->next.at = n->effect->next_at;
 	return rc;
 }
 
-/*
- * After an effect was lost to another process, the same one may still be first,
- * because that process has not committed yet.  So the next read steps over as
- * many as were lost in a row.
- */
 enum rc
 store_effect_next(
     struct store *s, const char *topic, struct effect *effect, int64_t *at)
 {
-	struct next n = { .s = s, .topic = topic, .effect = effect };
-	atomic_uint *lost = &effects_base(s)->effects_lost;
+	struct next n = {
+		.next = {
+			.body = next_run,
+			.lost = &effects_base(s)->effects_lost,
+		},
+		.s = s,
+		.topic = topic,
+		.effect = effect,
+	};
 	enum rc rc;
 
 	memset(effect, 0, sizeof(*effect));
-	n.skip = atomic_load(lost);
-	rc = store_tx_look(s, next_run, &n);
-	if (n.skip > 0 &&
-	    (rc == RC_NOTFOUND || (rc == RC_OK && effect->next_at > n.now))) {
-		effect_free(effect);
-		n.skip = 0;
-		atomic_store(lost, 0);
-		rc = store_tx_look(s, next_run, &n);
-	}
+	rc = store_next(s, &n.next);
 	*at = rc == RC_OK ? effect->next_at : 0;
 	/* A server has the time: here it may be a little earlier. */
-	if (*at <= n.now && *at > store_now(s))
+	if (*at <= n.next.now && *at > store_now(s))
 		*at = store_now(s);
 	return rc;
 }
@@ -360,10 +355,7 @@ store_effect_begin(struct store *s, struct effect *effect)
 			b.id, effect->attempts + 1, b.try.owner });
 		rc = RC_IO;
 	}
-	if (rc == RC_LOST)
-		atomic_fetch_add(&effects_base(s)->effects_lost, 1);
-	else
-		atomic_store(&effects_base(s)->effects_lost, 0);
+	store_next_taken(&effects_base(s)->effects_lost, rc);
 	if (rc == RC_OK)
 		effect->attempts++;
 	return rc;

@@ -101,10 +101,6 @@ struct store_tally {
 	    struct store_ticket *ticket, enum decision *decision, \
 	    struct record *found), \
 	    (s, what, max_queue, ticket, decision, found)) \
-	X(enum rc, job_next, (struct store *s, struct record *job), (s, job)) \
-	X(enum rc, job_start, (struct store *s, const struct record *job, \
-	    const struct store_reservation *terms, struct store_lease *lease), \
-	    (s, job, terms, lease)) \
 	X(bool, wait_work, (struct store *s, uint64_t *generation, \
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(int, watch, (const struct store *s), (s)) \
@@ -163,10 +159,11 @@ struct store_base {
 	int64_t host;
 	atomic_int attempts; /* enum rc of the last store_attempt_lock() */
 	struct store_tally tally;
-	/* effects in a row that were lost to other processes */
-	atomic_uint effects_lost;
-	/* No lease has a deadline before that (store time). */
-	_Atomic int64_t leases_from;
+	/* jobs, and effects, in a row that were lost to other processes */
+	atomic_uint jobs_lost, effects_lost;
+	/* No lease has a deadline before that, and no key is queued for an
+	 * earlier time (store time). */
+	_Atomic int64_t leases_from, queued_from;
 };
 
 /*

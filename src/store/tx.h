@@ -62,6 +62,7 @@
 	X(RECORD_WRITE) \
 	X(RECORD_WRITE_ANSWER) \
 	X(RECORD_DELETE) \
+	X(JOB_NEXT) \
 	X(REFUSED_NEW) \
 	X(DELETE_REFUSED) \
 	X(JOB_ABANDONED) \
@@ -142,6 +143,9 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 /* It depends on what a handler has committed: that must be durable before this
  * transaction is. */
 #define TX_SYNC_FIRST 0x4
+/* It has begun an attempt of a key that was there.  An earlier copy of the
+ * store would not lack that key, but begin the attempt again. */
+#define TX_AGAIN 0x8
 
 /* tx_result() of a statement that changes rows; *n is their number. */
 enum rc tx_changed(struct tx *tx, int *n);

@@ -59,11 +59,10 @@ FREQUENT = (
     ('request_erase', (7,)),
     ('record_read', (7,)),
     ('finished', (7,)),
-    ('confirm', (7, TOKEN)),
     ('expire_rows', (0, 'none', 0, 100, None)),
     ('status', ('0' * 32,)),
     ('recover_rows', (7, 0, 10, 0)),
-    ('job_next', (0, 0)),
+    ('job_next', (0, 0, None)),
 )
 
 

@@ -189,7 +189,9 @@ def test_every_word_needs_the_lease(t):
     # as long as oncewrap has not confirmed it
     for words in WORDS[:2]:
         eq(said(app, token_of(lease), words), '')
-    once.run('confirm', int(id), TOKEN)
+    # As step_complete() does.
+    once.do('UPDATE once_key SET token = NULL, owner = NULL, '
+            'locked_until = NULL, expires_at = 1000 WHERE id = ' + id)
     for words in WORDS[:3]:
         eq(said(app, token_of(lease), words), 'P0001 ' + LEASE_LOST)
 

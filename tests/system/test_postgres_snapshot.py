@@ -54,7 +54,7 @@ def costs(once, n):
         'kept_bytes': (),
         'gauge_running': (leases,),
         'firsts': once.firsts,
-        'job_next': (0, queued),
+        'job_next': (0, queued, None),
         'owners': (leases,),
         'owner_beat': (OWNER, 'host', 'boot', 1),
         'owner_still': (OWNER, n),

@@ -1,5 +1,6 @@
 """The statements of the PostgreSQL store: that each prepares, by which plan it
 runs, and that a change of state changes one key in its states only."""
+import glob
 import json
 import os
 import re
@@ -41,6 +42,17 @@ def test_each_statement_prepares_and_its_types_are_few(t):
         assert set(types) <= TYPES, (name, types)
         assert types or '$' not in text, name
         once.do('DEALLOCATE p')
+
+
+def test_each_statement_is_used(t):
+    text = ''
+    for path in glob.glob(os.path.join(base.TOP, 'src/store/tx.h')) + \
+            glob.glob(os.path.join(base.TOP, 'src/store/postgres/*.c')):
+        with open(path) as f:
+            text += f.read()
+    used = re.findall(r'\b(?:PG_QUERY_|X\()(\w+)', text)
+    eq({name for name, _, _ in statements('queries.sql')} -
+       {name.lower() for name in used}, set())
 
 
 CATALOG = re.compile(r'\b(FROM|JOIN) pg_|has_\w+_privilege')
@@ -92,7 +104,7 @@ def test_passes_find_few_rows_among_many_keys(t):
     once.do('ANALYZE once_key')
     for name, values in (
             ('find', (digest('x'), b'x', b'/', b's')),
-            ('job_next', (0, 0)), ('job_abandoned', (5,)),
+            ('job_next', (0, 0, None)), ('job_abandoned', (5,)),
             ('reconcile_first', (1,)), ('reconcile_due', (0, 1)),
             ('recover_rows', (7, 0, 10, 0)),
             ('expire_rows', (0, 'none', 0, 100, None)),
@@ -157,21 +169,9 @@ CHANGES = (
      {0: 2, 9: 2}),
     ('delete_past', 'completed failed_retryable expired', None, (1,), {0: 2}),
     ('delete_past', '', 'expires_at = %d' % LATE, (1,), {}),
-    ('job_start', 'pending failed_retryable',
-     'accepted = true, queued_at = 3, expires_at = %d' % LATE,
-     (1, 1, TOKEN, 7, 1000, False, 1000, False, 0, None, None, None),
-     {0: 2, 1: 2}),
-    ('job_start', '', 'accepted = true, queued_at = %d, expires_at = %d' %
-     (LATE, LATE), (1, 1, TOKEN, 7, 1000, False, 1000, False, 0, None, None,
-                    None), {}),
-    ('job_start', '', 'accepted = true, queued_at = 3',
-     (1, 1, TOKEN, 7, 1000, False, 1000, False, 0, None, None, None), {}),
     ('finish_unknown', '', UNCONFIRMED, (1, TOKEN, True, None), {}),
     ('finish_unknown', 'in_progress', None, (1, TOKEN, True, None),
      {0: 2, 1: '0' * 32}),
-    ('confirm', 'completed', UNCONFIRMED, (1, TOKEN), {0: 2, 1: '0' * 32}),
-    ('attempt_gone', 'unknown', 'attempt_lock = 3, lock_file = 4', (1, 3, 4),
-     {0: 2, 1: 2, 2: 2}),
     ('record_write', 'in_progress', None,
      (1, 'in_progress', 1, TOKEN) + RECORD, {0: 2, 1: 'unknown', 2: 2,
                                              3: '0' * 32}),
@@ -209,9 +209,7 @@ def test_each_change_compares_before_it_sets(t):
                 columns = set(re.findall(r'(\w+) =', also))
                 fits = {'expires_at': ('pending', 'completed',
                                        'failed_retryable', 'expired'),
-                        'queued_at': ('pending', 'failed_retryable'),
-                        'token': ('completed',), 'late_token': ('unknown',),
-                        'attempt_lock': ('unknown',)}
+                        'token': ('completed',)}
                 if any(state not in fits.get(c, STATES) for c in columns):
                     continue
             with_row(once, state, also)

@@ -333,6 +333,55 @@ CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
 
+/* --- start ---------------------------------------------------------------- */
+
+static struct record
+next_job(void)
+{
+	struct record job;
+
+	assert_int_equal(store_job_next(store, &job), RC_OK);
+	return job;
+}
+
+/* No program has run, so the job is due at once, and may be started again. */
+static void
+start_is_cut(const char *at, const char *then, int attempt)
+{
+	struct store_reservation r = reservation("k");
+	struct store_ticket ticket;
+	struct store_lease lease;
+	struct record job;
+	enum decision d;
+
+	r.environment = "E";
+	r.environment_len = 1;
+	assert_int_equal(store_accept(store, &r, 10, &ticket, &d, &job), RC_OK);
+	job = next_job();
+	(void)control("net cut_at %s away", at);
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_IO);
+	record_free(&job);
+	assert_nothing_begins();
+	(void)control("net back");
+	assert_true(becomes(then));
+	wait_for_keeper();
+	job = next_job();
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	assert_int_equal(lease.attempt, attempt);
+	record_free(&job);
+	settle(&lease, RECORD_COMPLETED);
+}
+
+CASE(started_and_not_known_the_job_is_queued_again)
+{
+	start_is_cut("answer-commit", STATE_IS("failed_retryable"), 2);
+}
+
+CASE(not_started_and_not_known_the_job_stays_queued)
+{
+	start_is_cut("commit", STATE_IS("pending"), 1);
+}
+
 /* --- finish --------------------------------------------------------------- */
 
 /* In groups: it is stored once, and erased once. */

@@ -53,10 +53,10 @@ accept_new(struct accept *a, struct pg *pg)
 	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
-	    (int64_t)a->max_queue, (int64_t)p->store->queued_from, p->digest,
-	    sizeof(p->digest), identity->key, identity->path, what->fingerprint,
-	    (size_t)FINGERPRINT_LEN, p->fingerprint_spec, downstream,
-	    what->on_crash == CONF_CRASH_RESUME, what->retention,
+	    (int64_t)a->max_queue, (int64_t)p->store->base.queued_from,
+	    p->digest, sizeof(p->digest), identity->key, identity->path,
+	    what->fingerprint, (size_t)FINGERPRINT_LEN, p->fingerprint_spec,
+	    downstream, what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    what->reconcile_delay, a->ticket->resource, (int64_t)what->max_open,
 	    identity->scope, what->cookie);
@@ -82,7 +82,7 @@ accept_again(struct accept *a, struct pg *pg)
 	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
-	    (int64_t)a->max_queue, (int64_t)p->store->queued_from,
+	    (int64_t)a->max_queue, (int64_t)p->store->base.queued_from,
 	    p->found.attempt, what->retention, a->ticket->resource,
 	    what->fingerprint, (size_t)FINGERPRINT_LEN, p->fingerprint_spec,
 	    what->cookie);

@@ -93,11 +93,7 @@ struct store {
 	_Atomic int64_t ahead, stands;
 	_Atomic int64_t held_at; /* once_meta.held_at while it stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
-	/* no key is queued for an earlier time, as of the last beat */
-	_Atomic int64_t queued_from;
-	atomic_uint absent; /* keys in a row that were not there */
-	/* jobs that were lost to other processes in a row */
-	atomic_uint jobs_lost;
+	atomic_uint absent;      /* keys in a row that were not there */
 
 	struct lock lock;                    /* guards what follows */
 	struct postgres_confirmed confirmed; /* by the last beat */

@@ -57,7 +57,7 @@ go_on(struct store *s)
 	/* The server may give the numbers to another process. */
 	postgres_place_forget(s);
 	s->base.leases_from = 0;
-	s->queued_from = 0;
+	s->base.queued_from = 0;
 	return postgres_owner_new(s);
 }
 

@@ -283,7 +283,7 @@ run_beat(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_META, "");
 	pg_send(pg, PG_QUERY_FIRSTS, "ii",
 	    all ? 0 : (int64_t)s->base.leases_from,
-	    all ? 0 : (int64_t)s->queued_from);
+	    all ? 0 : (int64_t)s->base.queued_from);
 	if ((rc = pg_sync(pg)) != RC_OK ||
 	    (rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
 	    (rc = pg_one(pg, "?p", &b->waits, &snapshot)) != RC_OK)
@@ -325,7 +325,7 @@ postgres_owner_beat(struct store *s)
 		s->losses = b.losses;
 	if (rc == RC_OK) {
 		s->base.leases_from = b.leases_from;
-		s->queued_from = b.queued_from;
+		s->base.queued_from = b.queued_from;
 		s->beats++;
 		beat_confirmed(&b);
 		postgres_clock_judged(s, &b.clock);

@@ -234,7 +234,8 @@ sqlite_tx_did(const struct sqlite_tx *t)
 
 	return ((did & TX_ENDED) != 0 ? WRITE_ENDED_KEY : 0) |
 	    ((did & TX_WORK) != 0 ? WRITE_MADE_WORK : 0) |
-	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0);
+	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0) |
+	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
 }
 
 enum rc

@@ -390,7 +390,7 @@ sqlite_liveness(struct store *store, struct liveness **out)
 	return rc;
 }
 
-/* --- leases and waiting --------------------------------------------------- */
+/* --- leases -------------------------------------------------------------- */
 
 enum rc
 store_may_lease(struct store *store, const struct store_reservation *what,
@@ -409,12 +409,6 @@ store_may_lease(struct store *store, const struct store_reservation *what,
 	 * it lives.
 	 */
 	return store_guard_check(&store->guard);
-}
-
-bool
-sqlite_wait(struct store *store, uint64_t *generation, int64_t until_mono)
-{
-	return committer_wait(store->committer, generation, until_mono);
 }
 
 /* --- handlers that share the database ------------------------------------- */

@@ -1,0 +1,153 @@
+/*
+ * Jobs: accepted keys, which workers run.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "rows.h"
+#include "store_change.h"
+#include "store_check.h"
+#include "store_next.h"
+#include "uuid.h"
+
+static struct store_base *
+job_base(struct store *s)
+{
+	return (struct store_base *)(void *)s;
+}
+
+/* --- which is next -------------------------------------------------------- */
+
+struct job_next {
+	struct store_next next; /* first */
+	int64_t from;           /* no key is queued for an earlier time */
+	struct record *job;
+};
+
+static const struct row_member now_of[] = {
+	ROW_MEMBER('m', store_next, now),
+};
+
+static enum rc
+job_next_run(struct tx *tx, void *arg)
+{
+	struct job_next *n = arg;
+	enum rc rc;
+
+	record_free(n->job);
+	memset(n->job, 0, sizeof(*n->job));
+	tx_send(tx, TX_JOB_NEXT, "iiz", n->next.skip, n->from, tx->at.now);
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_record(tx, n->job);
+	if (rc == RC_OK)
+		rc = tx_members(tx, now_of, 1, &n->next);
+	n->next.at = n->job->queued_at;
+	return rc;
+}
+
+enum rc
+store_job_next(struct store *s, struct record *job)
+{
+	struct job_next n = {
+		.next = { .body = job_next_run,
+		    .lost = &job_base(s)->jobs_lost },
+		.from = job_base(s)->queued_from,
+		.job = job,
+	};
+	enum rc rc;
+
+	memset(job, 0, sizeof(*job));
+	rc = store_next(s, &n.next);
+	if (rc == RC_OK && n.next.at <= n.next.now)
+		return RC_OK;
+	record_free(job);
+	memset(job, 0, sizeof(*job));
+	if (rc != RC_OK)
+		return rc;
+	job->queued_at = n.next.at;
+	return RC_NOTFOUND;
+}
+
+/* --- start: a worker takes the lease -------------------------------------- */
+
+struct start {
+	const struct record *job;
+	const struct store_reservation *what;
+	int64_t owner;
+	struct store_lease *lease;
+};
+
+/* A row that another transaction has locked is not waited for: that one takes
+ * the job. */
+static enum rc
+start_run(struct tx *tx, void *arg)
+{
+	const struct start *st = arg;
+	char token[RECORD_TOKEN_LEN + 1];
+	struct step_terms terms;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_change_read(tx, st->job->id, false, &r);
+
+	if (rc != RC_OK)
+		return rc;
+	was = r;
+	uuid_digits(token);
+	rows_terms(st->what, token, st->owner, &terms);
+	rc = step_start(&r, st->job->attempt, &terms, tx->at, &s);
+	if (rc == RC_OK)
+		rc = store_change_write(tx, &was, &r, &s, NULL);
+	if (rc == RC_OK) {
+		rows_lease(&r, st->lease);
+		tx->did |= TX_AGAIN;
+	}
+	record_free(&r);
+	return rc;
+}
+
+/* Takes back an attempt that was not made. */
+static enum rc
+start_undo_run(struct tx *tx, void *arg)
+{
+	static const struct step_reason why = { .requeue = 0 };
+	const struct tx_undo *u = arg;
+	struct step s = { 0 };
+	struct record r, was;
+	enum rc rc = store_change_read(tx, u->id, true, &r);
+
+	if (rc != RC_OK)
+		return rc;
+	was = r;
+	rc = r.attempt == u->attempt && r.owner == u->owner
+	    ? step_release(&r, was.token, r.retention, &why, tx->at, &s)
+	    : RC_LOST;
+	if (rc == RC_OK)
+		rc = store_change_write(tx, &was, &r, &s, NULL);
+	record_free(&r);
+	return rc;
+}
+
+enum rc
+store_job_start(struct store *s, const struct record *job,
+    const struct store_reservation *what, struct store_lease *lease)
+{
+	struct start st = { .job = job, .what = what, .lease = lease };
+	struct liveness *liveness;
+	enum rc rc;
+
+	memset(lease, 0, sizeof(*lease));
+	if (!store_check_reservation(what, true))
+		return RC_INVALID;
+	if ((rc = store_liveness(s, &liveness)) != RC_OK)
+		return rc;
+	st.owner = liveness_self(liveness);
+	rc = store_tx_write(s, TX_BEGINS, start_run, &st);
+	if (rc == RC_PENDING) {
+		store_tx_undo(s, start_undo_run,
+		    &(struct tx_undo){ job->id, job->attempt + 1, st.owner });
+		rc = RC_IO;
+	}
+	store_next_taken(&job_base(s)->jobs_lost, rc);
+	return rc;
+}
