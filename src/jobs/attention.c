@@ -368,6 +368,7 @@ attention_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	*item = text;
 	if (text->len > 0)
 		return RC_OK;
+	buf_free(text);
 	free(text);
 	return RC_NOMEM;
 }

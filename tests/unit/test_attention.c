@@ -210,7 +210,7 @@ run_now(struct conf *conf)
 
 TEST(what_failed_is_told_again_with_what_came_since)
 {
-	struct conf *conf = configure("test -e go || exit 3;");
+	struct conf *conf = configure("test -e attention.go || exit 3;");
 	int64_t wake = INT64_MAX;
 	void *item;
 	cJSON *lines;
@@ -226,9 +226,9 @@ TEST(what_failed_is_told_again_with_what_came_since)
 	assert_int_equal(
 	    attention_kind.next(NULL, conf, &item, &wake), RC_NOTFOUND);
 	assert_true(wake > clock_mono() + INT64_C(50) * 60 * 1000);
-	fclose(fopen("go", "w"));
+	fclose(fopen("attention.go", "w"));
 	lines = end(conf);
-	(void)remove("go");
+	(void)remove("attention.go");
 	assert_int_equal(cJSON_GetArraySize(lines), 2);
 	assert_string_equal(member(lines, 0, "why"), "first");
 	assert_string_equal(member(lines, 1, "why"), "second");
@@ -237,7 +237,7 @@ TEST(what_failed_is_told_again_with_what_came_since)
 
 TEST(what_fails_again_and_again_takes_bounded_memory)
 {
-	struct conf *conf = configure("test -e go || exit 3;");
+	struct conf *conf = configure("test -e attention.go || exit 3;");
 	cJSON *lines;
 	int n;
 
@@ -247,9 +247,9 @@ TEST(what_fails_again_and_again_takes_bounded_memory)
 			attention_key(RECORD_UNKNOWN, &key, "why");
 		run_now(conf);
 	}
-	fclose(fopen("go", "w"));
+	fclose(fopen("attention.go", "w"));
 	lines = end(conf);
-	(void)remove("go");
+	(void)remove("attention.go");
 	n = cJSON_GetArraySize(lines);
 	assert_in_range(n, 1000, 10000);
 	cJSON_Delete(lines);
@@ -274,4 +274,12 @@ begin_group(void **state)
 	return run_init() == RC_OK ? 0 : -1;
 }
 
-GROUP(begin_group, NULL)
+static int
+end_group(void **state)
+{
+	(void)state;
+	(void)remove(TOLD);
+	return 0;
+}
+
+GROUP(begin_group, end_group)
