@@ -44,7 +44,7 @@ SAID = [('said', 1)]
 # Eight keys are two writes each, and two transactions at least.
 WRITE = [(s, n) for s in ALL for n in (1, 2, 3)] + \
     [('release', 4), ('release', 5), ('large', 3), ('swept', 2),
-     ('reaped', 2), ('reaped', 3), ('marked', 2), ('lost', 3),
+     ('reaped', 2), ('marked', 2), ('lost', 3),
      ('accepted_lost', 4), ('abandoned', 2), ('abandoned', 3)] + QUEUED + \
     SEALED + \
     [('effects', n) for n in range(3, 10)] + \
