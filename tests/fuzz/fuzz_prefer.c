@@ -1,7 +1,8 @@
 /*
  * prefer: no bytes end the process, and other preferences before and behind a
  * field change nothing.  A field that is read as Accept: nor do types that we
- * cannot send.
+ * cannot send.  One that is read as Accept-Language: a tag can be a part of a
+ * file's name, and the tags are in order and different.
  */
 #include "config.h"
 
@@ -39,6 +40,29 @@ wants_html(const char *field)
 	return prefer_html(&request);
 }
 
+static void
+check_languages(const char *field)
+{
+	struct param param = { "HTTP_ACCEPT_LANGUAGE", field };
+	struct request request = { .params = &param, .nparams = 1 };
+	struct prefer_languages got;
+	const char *tag;
+
+	prefer_languages(&request, &got);
+	assert(got.n <= PREFER_LANGUAGES);
+	for (size_t i = 0; i < got.n; i++) {
+		tag = got.item[i].tag;
+		assert(*tag != '\0' && strlen(tag) <= PREFER_TAG_LEN);
+		assert(
+		    tag[strspn(tag, "abcdefghijklmnopqrstuvwxyz0123456789-")] ==
+		    '\0');
+		assert(*tag != '-' && tag[strlen(tag) - 1] != '-');
+		assert(i == 0 || got.item[i].weight <= got.item[i - 1].weight);
+		for (size_t j = 0; j < i; j++)
+			assert(strcmp(tag, got.item[j].tag) != 0);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -58,6 +82,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	field[size] = '\0';
 	answer = asks(field);
 	html = wants_html(field);
+	check_languages(field);
 	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
 		(void)snprintf(
 		    other, room, "%s%s%s", around[i][0], field, around[i][1]);
