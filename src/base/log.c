@@ -34,10 +34,12 @@ struct line {
 #define LINE_TAIL 5
 #define LINE_END  (LOG_LINE_MAX - LINE_TAIL)
 
-/* Room (bytes) for a path and for a key, which clients choose: a long one
- * leaves room for what follows it. */
-#define PATH_ROOM 1400
-#define KEY_ROOM  1900
+/* Room (bytes), with the name, for what clients choose: a long value leaves
+ * room for what follows it.  An address of IPv6 with a zone takes 62. */
+#define METHOD_ROOM 48
+#define PATH_ROOM   1400
+#define PEER_ROOM   88
+#define KEY_ROOM    1900
 
 static atomic_int lowest = LOG_INFO;
 
@@ -233,13 +235,14 @@ line_end(struct line *l)
 	errno = saved;
 }
 
-/* A value that is cut where its room ends, and does not end the line. */
+/* A value that is cut where its room ends, and does not end the line; NULL: it
+ * is not known. */
 static void
 put_short(struct line *l, const char *name, const char *text, size_t room)
 {
 	if (!l->cut && l->end - l->len > room)
 		l->end = l->len + room;
-	put_pair(l, name, text);
+	put_pair(l, name, text != NULL ? text : "-");
 	if (l->end != LINE_END)
 		l->cut = false;
 	l->end = LINE_END;
@@ -248,9 +251,13 @@ put_short(struct line *l, const char *name, const char *text, size_t room)
 static void
 put_request(struct line *l, const struct log_request *rq)
 {
-	if (rq->instance != NULL)
+	if (rq->instance != NULL) {
 		put_pair(l, "instance", rq->instance);
-	put_short(l, "path", rq->path != NULL ? rq->path : "-", PATH_ROOM);
+		put_short(l, "method", rq->method, METHOD_ROOM);
+	}
+	put_short(l, "path", rq->path, PATH_ROOM);
+	if (rq->instance != NULL)
+		put_short(l, "peer", rq->peer, PEER_ROOM);
 	put_short(l, "key", rq->key != NULL ? rq->key : "", KEY_ROOM);
 	put_pair(l, "scope", rq->scope[0] != '\0' ? rq->scope : "-");
 	if (rq->status != 0)
@@ -322,8 +329,8 @@ size(const char *s)
 void
 log_request_copy(struct log_request *to, const struct log_request *from)
 {
-	char *p = malloc(
-	    size(from->instance) + size(from->path) + size(from->key) + 1);
+	char *p = malloc(size(from->instance) + size(from->method) +
+	    size(from->path) + size(from->peer) + size(from->key) + 1);
 
 	log_request_clear(to);
 	memcpy(to->scope, from->scope, sizeof(to->scope));
@@ -331,7 +338,9 @@ log_request_copy(struct log_request *to, const struct log_request *from)
 	if ((to->own = p) == NULL)
 		return;
 	to->instance = log_copy(&p, from->instance);
+	to->method = log_copy(&p, from->method);
 	to->path = log_copy(&p, from->path);
+	to->peer = log_copy(&p, from->peer);
 	to->key = log_copy(&p, from->key);
 }
 

@@ -6,8 +6,8 @@
  *       LOG_S("why", text), LOG_I("exit", 3));
  *
  * gives  ts=2026-02-09T07:04:38.123Z level=warn event=handler-failed
- * instance=urn:uuid:... path=/pay key=k scope=2bd806c9 status=502 why="..."
- * exit=3
+ * instance=urn:uuid:... method=POST path=/pay peer=192.0.2.7 key=k
+ * scope=2bd806c9 status=502 why="..." exit=3
  *
  * Where the target has the time of each line itself, there is no ts: syslog,
  * and systemd's stream to the journal.  There each line begins with its
@@ -51,12 +51,14 @@ struct log_value {
  * The request that an event is about.  Each of its lines has all of these, so
  * that a search for a key or an instance finds its whole life.  A part that is
  * not known, or not yet, is shown as "-", and a missing key as "", for "-" may
- * be a key.
+ * be a key.  Without an instance there is no method, peer and status.
  */
 #define LOG_SCOPE_LEN 8
 struct log_request {
 	const char *instance; /* urn:uuid:...; NULL: of no request, but a key */
+	const char *method;   /* REQUEST_METHOD; NULL: not known */
 	const char *path;     /* NULL: not known */
+	const char *peer;     /* REMOTE_ADDR; NULL: not known */
 	const char *key;      /* NULL: none */
 	char *own;            /* memory of log_request_key(), _copy() */
 	char scope[LOG_SCOPE_LEN + 1]; /* see scope_tag(); "": not known */

@@ -159,6 +159,8 @@ conn_read_begin(struct conn *c)
 	rq->nparams = c->fcgi.nparams;
 	rq->method = conn_read_param_or_empty(rq, "REQUEST_METHOD");
 	rq->query = conn_read_param_or_empty(rq, "QUERY_STRING");
+	x->log.method = request_param(rq, "REQUEST_METHOD");
+	x->log.peer = request_param(rq, "REMOTE_ADDR");
 	rq->body_fd = -1;
 	rc = cginame_path(conn_read_param_or_empty(rq, "SCRIPT_NAME"),
 	    conn_read_param_or_empty(rq, "PATH_INFO"), &x->path);

@@ -71,6 +71,8 @@ stored_request_load(struct store *store, const struct store_identity *identity,
 		return rc;
 	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");
 	rq->query = kept_param_or_empty(rq, "QUERY_STRING");
+	kept->log.method = request_param(rq, "REQUEST_METHOD");
+	kept->log.peer = request_param(rq, "REMOTE_ADDR");
 	instance = request_param(rq, KEPT_INSTANCE);
 	if (instance != NULL && strlen(instance) < sizeof(rq->instance))
 		memcpy(rq->instance, instance, strlen(instance) + 1);

@@ -21,6 +21,8 @@ log_act(struct page *p, const struct page_target *t, const char *result)
 {
 	const char *scope = t->is_effect ? t->effect.scope : t->key.scope;
 	struct log_request about = { .instance = p->rq->instance,
+		.method = p->rq->method,
+		.peer = request_param(p->rq, "REMOTE_ADDR"),
 		.status = p->answer->response.status };
 
 	about.path = t->is_effect ? t->effect.path : t->key.path;

@@ -167,6 +167,21 @@ def test_instance_stands_in_the_log(t):
     once.wait_log(instance)
 
 
+def test_each_line_of_a_request_has_method_and_address(t):
+    once = t.once(handler=t.sh('echo said >&2; exit 3'))
+    once.post('k', address='2001:db8::7')
+    once.post('k', address='192.0.2.8')
+    once.request('PATCH', key='k', address='a"b =\n\x1b' + 'x' * 4000)
+    want = {'handler-stderr': 'method=POST path=/pay peer=2001:db8::7 key=k',
+            'run': 'method=POST path=/pay peer=2001:db8::7 key=k',
+            'problem': 'method=PATCH path=/pay '
+                       r'peer="a\\"b =\\n\\x1bx{10,80}\.\.\." key=k '
+                       'scope=- status=422 code=key-reused'}
+    for event, part in want.items():
+        once.wait_log('event=%s instance=urn:uuid:[^ ]* %s ' % (event, part))
+    once.wait_log('event=problem .* peer=192.0.2.8 .*code=outcome-unknown')
+
+
 def test_every_refusal_has_an_instance_of_its_own(t):
     once = t.once(handler=t.sh(OK), defaults={'key': 'required'})
     eq(len({once.post().json()['instance'] for _ in range(5)}), 5)

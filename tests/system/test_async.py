@@ -621,10 +621,11 @@ def test_body_that_has_no_room_when_its_turn_comes_is_tried_again(t):
     gate.open()
     # Its lines in the log name the key.
     for event in ('handler-not-started', 'run'):
-        once.wait_log(r'event=%s instance=urn:uuid:\S+ path=/pay key=k '
-                      % event)
+        once.wait_log(r'event=%s instance=urn:uuid:\S+ method=- path=/pay '
+                      'peer=- key=k ' % event)
     os.rename(spool + '.away', spool)
     wait_status(once, place, 'completed')
+    once.wait_log(r'event=run .* method=POST path=/pay peer=127.0.0.1 key=k ')
     eq(once.get(place + '/result').body.strip(), b'100000')
 
 

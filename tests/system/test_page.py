@@ -490,7 +490,7 @@ def test_completed_takes_an_answer(t):
     eq(t.ledger(), ['1 k'])
     line, = once.log_lines('event=operator ')
     for part in ('user=ann', 'key=k', 'act=completed', 'result=done',
-                 'path=/pay'):
+                 'method=POST path=/pay peer=127.0.0.1 '):
         assert part in line, line
 
 

@@ -305,8 +305,8 @@ def test_answer_too_large_for_the_disk_never_frees_the_key(t):
                          'exec head -c 4000000 /dev/zero', busy_timeout='20s')
     answer = once.post('k', timeout=30)
     eq((answer.status, len(answer.body)), (201, 4_000_000))
-    once.wait_log(r'event=answer-not-kept instance=urn:uuid:\S+ path=/pay '
-                  r'key=\S+ .*bytes=4000000')
+    once.wait_log(r'event=answer-not-kept instance=urn:uuid:\S+ method=POST '
+                  r'path=/pay peer=\S+ key=\S+ .*bytes=4000000')
     not_kept(once.post('k'))
     once.kill()
     once.start()

@@ -131,7 +131,10 @@ TEST(a_whole_line)
 
 TEST(a_request_is_named_in_full)
 {
-	struct log_request rq = { .instance = "urn:uuid:1", .path = "/a b" };
+	struct log_request rq = { .instance = "urn:uuid:1",
+		.method = "POST",
+		.path = "/a b",
+		.peer = "192.0.2.7" };
 	struct log_request copy = { .instance = NULL };
 
 	begin();
@@ -139,7 +142,10 @@ TEST(a_request_is_named_in_full)
 	log_request_key(&rq, "k=1");
 	memcpy(rq.scope, "01234567", 9);
 	rq.status = 201;
-	log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
+	log_request_copy(&copy, &rq);
+	log_event(LOG_INFO, "test", &copy, LOG_I("n", 1));
+	rq.method = rq.peer = NULL;
+	log_values(LOG_INFO, "test", &rq, NULL, 0);
 	rq.instance = rq.path = NULL;
 	rq.status = 0;
 	log_event(LOG_INFO, "test", &rq, LOG_I("n", 2));
@@ -154,10 +160,13 @@ TEST(a_request_is_named_in_full)
 	log_request_clear(&copy);
 	end();
 	assert_string_equal(without_times(),
-	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" key=\"\" "
-	    "scope=- status=-\n"
-	    "level=info event=test instance=urn:uuid:1 path=\"/a b\" "
-	    "key=\"k=1\" scope=01234567 status=201 n=1\n"
+	    "level=info event=test instance=urn:uuid:1 method=POST "
+	    "path=\"/a b\" peer=192.0.2.7 key=\"\" scope=- status=-\n"
+	    "level=info event=test instance=urn:uuid:1 method=POST "
+	    "path=\"/a b\" peer=192.0.2.7 key=\"k=1\" scope=01234567 "
+	    "status=201 n=1\n"
+	    "level=info event=test instance=urn:uuid:1 method=- "
+	    "path=\"/a b\" peer=- key=\"k=1\" scope=01234567 status=201\n"
 	    "level=info event=test path=- key=\"k=1\" scope=01234567 n=2\n"
 	    "level=info event=test path=- key=\"k=1\" scope=01234567 "
 	    "status=500\n"
@@ -213,12 +222,14 @@ TEST(long_lines_are_cut)
 	free(value);
 }
 
-/* Path and key are the client's choice, and must not hide the rest. */
-TEST(a_long_path_and_a_long_key_hide_nothing)
+/* These are the client's choice, and must not hide the rest. */
+TEST(a_long_path_method_peer_and_key_hide_nothing)
 {
 	char path[8001], key[4097];
 	struct log_request rq = { .instance = "urn:uuid:1",
+		.method = path,
 		.path = path,
+		.peer = path,
 		.key = key,
 		.scope = "01234567",
 		.status = 201 };
@@ -232,6 +243,8 @@ TEST(a_long_path_and_a_long_key_hide_nothing)
 		begin();
 		log_event(LOG_INFO, "test", &rq, LOG_I("n", 1));
 		end();
+		assert_non_null(strstr(output, "...\" path=\""));
+		assert_non_null(strstr(output, "...\" peer=\""));
 		assert_non_null(strstr(output, "...\" key=\""));
 		assert_non_null(
 		    strstr(output, "...\" scope=01234567 status=201 n=1\n"));
