@@ -60,8 +60,8 @@ store_expire_ahead(struct tx *tx, void *batch)
 	return rc == RC_NOTFOUND && any ? RC_OK : rc;
 }
 
-/* Reads the current row, and moves b->to there.  RC_CORRUPT: it makes no
- * sense. */
+/* Reads the current row, and moves b->to there; adds its bytes if it is to be
+ * deleted.  RC_CORRUPT: it makes no sense. */
 static enum rc
 read_due(
     struct tx *tx, struct expire_batch *b, struct record *r, int64_t *bytes)
@@ -79,7 +79,8 @@ read_due(
 		at.expires_at = a.last_at;
 		b->to = at;
 	}
-	*bytes += r->body_length + a.effects * EFFECT_BYTES;
+	if (rc == RC_OK)
+		*bytes += r->body_length + a.effects * EFFECT_BYTES;
 	return rc;
 }
 

@@ -398,6 +398,28 @@ STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 	store_changes_free(changes, n);
 }
 
+/* It deletes none of them, so they cost nothing. */
+STORE_TEST(effects_of_a_bad_row_keep_no_key_from_being_reaped)
+{
+	struct store_change changes[STORE_EXPIRE_MAX];
+	int n;
+
+	complete("good");
+	raw("UPDATE once_key SET expires_at = 2");
+	complete("bad");
+	spoil("bad", "path = 'payments', expires_at = 1");
+	raw("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	    "WHERE i < 1024) INSERT INTO once_effect(key_id, effect_key, "
+	    "scope, path, key, topic, state, created_at, updated_at) "
+	    "SELECT id, printf('%032x', i), scope, path, key, 'mail', "
+	    "'delivered', 1, 1 FROM n, once_key WHERE key = 'bad'");
+	assert_int_equal(
+	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(changes[0].key, "good");
+	store_changes_free(changes, n);
+}
+
 /* One that is mended is found by the next call even after another call had
  * gone past it. */
 STORE_TEST(a_bad_row_that_is_mended_is_reaped_at_once)
