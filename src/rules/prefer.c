@@ -355,6 +355,23 @@ prefer_has_language(
 	return false;
 }
 
+/* Removes the tag if it is wanted less: it came with a more precise one. */
+static void
+drop_language(struct prefer_languages *languages, const char *tag, size_t n,
+    unsigned weight)
+{
+	struct prefer_language *item = languages->item;
+	size_t at = 0;
+
+	while (at < languages->n &&
+	    !(prefer_is_word(tag, n, item[at].tag) && item[at].weight < weight))
+		at++;
+	if (at == languages->n)
+		return;
+	for (languages->n--; at < languages->n; at++)
+		item[at] = item[at + 1];
+}
+
 /* Behind those that are wanted as much. */
 static void
 add_language(struct prefer_languages *languages, const char *tag, size_t n,
@@ -381,6 +398,7 @@ static void
 add_languages(struct prefer_languages *languages, const char *tag, size_t n,
     unsigned weight)
 {
+	drop_language(languages, tag, n, weight);
 	while (n > 0) {
 		add_language(languages, tag, n, weight);
 		while (n > 0 && tag[n - 1] != '-')

@@ -245,6 +245,8 @@ static const struct {
 	{ "zh-Hant-CN-x-private",
 	    "zh-hant-cn-x-private zh-hant-cn zh-hant zh" },
 	{ "de;q=0.5, fr;q=0.8, de-AT", "de-at fr de" },
+	{ "de-AT;q=0.3, de;q=0.9, en;q=0.8", "de en de-at" },
+	{ "de-AT;q=0.3, de;q=0.2, en;q=0.1", "de-at de en" },
 	{ "de;q=0, fr", "fr" },
 	{ "*, fr;q=0.1", "fr" },
 	{ "*", "" },
