@@ -12,7 +12,7 @@ from test_resolve import ANSWER, ctl, refused, unknown
 
 COMMANDS = ('ls show resolve forget backup sweep reap reconcile outbox export '
             'stats doctor metrics init copy accept-loss accept-clock audit '
-            'checkpoint emit respond').split()
+            'cgi checkpoint emit respond').split()
 
 
 # --- show --response ------------------------------------------------------
