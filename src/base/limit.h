@@ -87,8 +87,10 @@
 /* A form of the operator's page, with an answer that an operator gives. */
 #define LIMIT_ADMIN_BODY (4 * 1024 * 1024)
 
-/* The text of all metrics. */
-#define LIMIT_METRICS (64 * 1024)
+/* The text of all metrics, and the labels of all routes with what follows a
+ * label: each route has 45 samples. */
+#define LIMIT_METRICS_ROUTES (32 * 1024)
+#define LIMIT_METRICS        (64 * 1024 + 45 * LIMIT_METRICS_ROUTES)
 
 /* A problem document: a page may have a link of 4096 bytes that are escaped, or
  * be a page of the operator, of LIMIT_PROBLEM_PAGE bytes before its values. */

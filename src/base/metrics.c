@@ -10,73 +10,198 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "limit.h"
+#include "utf8.h"
 
 #include "metrics.h"
 
 #define MAX_BOUNDS 16
 
-struct histogram {
-	const int64_t *bound; /* ascending; bucket n is for larger values */
-	unsigned n;
-	int64_t scale;
-	_Atomic int64_t bucket[MAX_BOUNDS + 1], sum;
+enum kind {
+	COUNTER,
+	ROUTES_COUNTER,
+	HISTOGRAM,
+	ROUTES_HISTOGRAM,
+	GAUGE,
+	STORED
 };
 
-enum kind { COUNTER, HISTOGRAM, GAUGE, STORED };
-
 #define NOTHING(...)
-#define BOUNDS(id, family, help, scale, ...)                                \
-	static const int64_t bounds_##id[] = { __VA_ARGS__ };               \
-	_Static_assert(                                                     \
-	    sizeof(bounds_##id) <= MAX_BOUNDS * sizeof(int64_t), #id);      \
-	static struct histogram histogram_##id = { bounds_##id,             \
-		sizeof(bounds_##id) / sizeof(bounds_##id[0]), scale, { 0 }, \
-		0 };
-METRICS(NOTHING, BOUNDS, NOTHING, NOTHING)
+#define BOUNDS(id, family, help, scale, ...)                  \
+	static const int64_t bounds_##id[] = { __VA_ARGS__ }; \
+	_Static_assert(                                       \
+	    sizeof(bounds_##id) <= MAX_BOUNDS * sizeof(int64_t), #id);
+METRICS(NOTHING, NOTHING, BOUNDS, BOUNDS, NOTHING, NOTHING)
+
+#define HISTOGRAM_ID(id, ...) HISTOGRAM_##id,
+enum {
+	METRICS(NOTHING, NOTHING, HISTOGRAM_ID, HISTOGRAM_ID, NOTHING, NOTHING)
+	    HISTOGRAMS_N
+};
 
 #define ROW_OF(kind, id, family, labels, help) \
-	[METRICS_##id] = { kind, family, labels, help, NULL },
+	[METRICS_##id] = { kind, family, labels, help, 0, NULL, 0, 0 },
+#define HISTOGRAM_OF(kind, id, family, help, scale, ...)           \
+	[METRICS_##id] = { kind, family, "", help, HISTOGRAM_##id, \
+		bounds_##id, sizeof(bounds_##id) / sizeof(int64_t), scale },
 #define C(...) ROW_OF(COUNTER, __VA_ARGS__)
+#define R(...) ROW_OF(ROUTES_COUNTER, __VA_ARGS__)
+#define H(...) HISTOGRAM_OF(HISTOGRAM, __VA_ARGS__)
+#define T(...) HISTOGRAM_OF(ROUTES_HISTOGRAM, __VA_ARGS__)
 #define G(...) ROW_OF(GAUGE, __VA_ARGS__)
 #define S(...) ROW_OF(STORED, __VA_ARGS__)
-#define H(id, family, help, ...) \
-	[METRICS_##id] = { HISTOGRAM, family, "", help, &histogram_##id },
 static const struct row {
 	enum kind kind;
 	const char *family, *labels, *help;
-	struct histogram *histogram;
-} rows[] = { METRICS(C, H, G, S) };
+	int histogram;
+	const int64_t *bound; /* ascending; bucket n is for larger values */
+	unsigned n;
+	int64_t scale;
+} rows[] = { METRICS(C, R, H, T, G, S) };
 
-static _Atomic int64_t values[METRICS_N];
+struct histogram {
+	_Atomic int64_t bucket[MAX_BOUNDS + 1], sum;
+};
+
+struct metrics_route {
+	_Atomic(struct metrics_route *) next;
+	char *label; /* route="/pay"; NULL: all that is counted without it */
+	_Atomic int64_t value[METRICS_N];
+	struct histogram histogram[HISTOGRAMS_N];
+};
+
+/* The first of the list, and the newest routes first behind it. */
+static struct metrics_route process;
+
+static bool
+is_of_routes(const struct row *row)
+{
+	return row->kind == ROUTES_COUNTER || row->kind == ROUTES_HISTOGRAM;
+}
+
+/* --- routes ------------------------------------------------------------- */
+
+/* Bytes of a sample besides the label of its route. */
+#define SAMPLE_REST 96
+
+/* Appends a path as the value of a label.  Two paths may have one label. */
+static enum rc
+put_path(struct buf *label, const char *path)
+{
+	enum rc rc = RC_OK;
+	size_t n;
+
+	for (; *path != '\0' && rc == RC_OK; path += n) {
+		n = utf8_length(path);
+		if (n == 0 && *path >= ' ' && *path < 0x7f)
+			n = 1;
+		if (*path == '"' || *path == '\\')
+			rc = buf_addf(label, "\\%c", *path);
+		else if (n > 0)
+			rc = buf_add(label, path, n);
+		else {
+			rc = buf_addf(label, "\\\\x%02x", (unsigned char)*path);
+			n = 1;
+		}
+	}
+	return rc;
+}
+
+static struct metrics_route *
+add_route(const char *label)
+{
+	struct metrics_route *route = calloc(1, sizeof(*route));
+
+	if (route == NULL || (route->label = strdup(label)) == NULL) {
+		free(route);
+		return NULL;
+	}
+	atomic_store(&route->next, atomic_load(&process.next));
+	atomic_store(&process.next, route);
+	return route;
+}
+
+struct metrics_route *
+metrics_route(const char *path)
+{
+	struct metrics_route *route = &process;
+	size_t taken = 0;
+	struct buf label;
+
+	buf_init(&label, LIMIT_METRICS_ROUTES);
+	if (buf_adds(&label, "route=\"") != RC_OK ||
+	    put_path(&label, path) != RC_OK ||
+	    buf_add(&label, "\"", 2) != RC_OK) {
+		buf_free(&label);
+		return NULL;
+	}
+	while ((route = atomic_load(&route->next)) != NULL &&
+	    strcmp(route->label, label.data) != 0)
+		taken += strlen(route->label) + SAMPLE_REST;
+	if (route == NULL &&
+	    taken + label.len + SAMPLE_REST <= LIMIT_METRICS_ROUTES)
+		route = add_route(label.data);
+	buf_free(&label);
+	return route;
+}
 
 /* --- counting ----------------------------------------------------------- */
+
+static void
+metrics_increase(_Atomic int64_t *value, int64_t n)
+{
+	atomic_fetch_add_explicit(value, n, memory_order_relaxed);
+}
+
+void
+metrics_count_route(struct metrics_route *route, enum metrics_id id)
+{
+	assert(rows[id].kind == COUNTER || rows[id].kind == ROUTES_COUNTER);
+	assert(route == NULL || is_of_routes(&rows[id]));
+	if (route == NULL)
+		route = &process;
+	metrics_increase(&route->value[id], 1);
+}
 
 void
 metrics_count(enum metrics_id id)
 {
-	assert(rows[id].kind == COUNTER);
-	atomic_fetch_add_explicit(&values[id], 1, memory_order_relaxed);
+	metrics_count_route(NULL, id);
 }
 
 void
 metrics_add(enum metrics_id id, int64_t n)
 {
 	assert(rows[id].kind == GAUGE || (rows[id].kind == COUNTER && n >= 0));
-	atomic_fetch_add_explicit(&values[id], n, memory_order_relaxed);
+	metrics_increase(&process.value[id], n);
+}
+
+void
+metrics_observe_route(
+    struct metrics_route *route, enum metrics_id id, int64_t value)
+{
+	const struct row *row = &rows[id];
+	struct histogram *h;
+	unsigned i;
+
+	assert(row->bound != NULL);
+	assert(route == NULL || is_of_routes(row));
+	if (route == NULL)
+		route = &process;
+	h = &route->histogram[row->histogram];
+	for (i = 0; i < row->n && value > row->bound[i]; i++)
+		continue;
+	metrics_increase(&h->bucket[i], 1);
+	metrics_increase(&h->sum, value);
 }
 
 void
 metrics_observe(enum metrics_id id, int64_t value)
 {
-	struct histogram *h = rows[id].histogram;
-	unsigned i;
-
-	assert(h != NULL);
-	for (i = 0; i < h->n && value > h->bound[i]; i++)
-		continue;
-	atomic_fetch_add_explicit(&h->bucket[i], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
+	metrics_observe_route(NULL, id, value);
 }
 
 /* --- text --------------------------------------------------------------- */
@@ -86,8 +211,10 @@ type_name(enum kind kind)
 {
 	switch (kind) {
 	case COUNTER:
+	case ROUTES_COUNTER:
 		return "counter";
 	case HISTOGRAM:
+	case ROUTES_HISTOGRAM:
 		return "histogram";
 	case GAUGE:
 	case STORED:
@@ -113,49 +240,80 @@ metrics_decimal(int64_t value, int64_t scale, char *out, size_t size)
 		out[len - 1] = '\0';
 }
 
+/* The name of a sample; either label may be empty. */
+static enum rc
+put_name(const char *family, const char *end, const char *route,
+    const char *labels, struct buf *out)
+{
+	const char *comma = *route != '\0' && *labels != '\0' ? "," : "";
+
+	if (*route == '\0' && *labels == '\0')
+		return buf_addf(out, "oncewrap_%s%s", family, end);
+	return buf_addf(
+	    out, "oncewrap_%s%s{%s%s%s}", family, end, route, comma, labels);
+}
+
 /* The count is the sum of the buckets as they were read. */
 static enum rc
-histogram_text(const char *family, struct histogram *h, struct buf *out)
+histogram_text(const struct row *row, const char *route,
+    const struct histogram *h, struct buf *out)
 {
-	char text[32];
+	char text[32], le[40];
 	int64_t n = 0;
 	enum rc rc = RC_OK;
 	unsigned i;
 
-	for (i = 0; i <= h->n && rc == RC_OK; i++) {
+	for (i = 0; i <= row->n && rc == RC_OK; i++) {
 		n += atomic_load_explicit(&h->bucket[i], memory_order_relaxed);
-		if (i < h->n)
+		if (i < row->n)
 			metrics_decimal(
-			    h->bound[i], h->scale, text, sizeof(text));
+			    row->bound[i], row->scale, text, sizeof(text));
 		else
 			snprintf(text, sizeof(text), "+Inf");
-		rc =
-		    buf_addf(out, "oncewrap_%s_bucket{le=\"%s\"} %" PRId64 "\n",
-			family, text, n);
+		snprintf(le, sizeof(le), "le=\"%s\"", text);
+		rc = put_name(row->family, "_bucket", route, le, out);
+		if (rc == RC_OK)
+			rc = buf_addf(out, " %" PRId64 "\n", n);
 	}
-	if (rc != RC_OK)
-		return rc;
 	metrics_decimal(atomic_load_explicit(&h->sum, memory_order_relaxed),
-	    h->scale, text, sizeof(text));
-	return buf_addf(out,
-	    "oncewrap_%s_sum %s\noncewrap_%s_count %" PRId64 "\n", family, text,
-	    family, n);
+	    row->scale, text, sizeof(text));
+	if (rc == RC_OK)
+		rc = put_name(row->family, "_sum", route, "", out);
+	if (rc == RC_OK)
+		rc = buf_addf(out, " %s\n", text);
+	if (rc == RC_OK)
+		rc = put_name(row->family, "_count", route, "", out);
+	return rc == RC_OK ? buf_addf(out, " %" PRId64 "\n", n) : rc;
 }
 
+/* A sample of the process or of one route. */
 static enum rc
-sample_text(const struct row *row, int64_t value, struct buf *out)
+sample_text(enum metrics_id id, const struct metrics_route *route,
+    const struct metrics_gauges *gauges, struct buf *out)
 {
-	bool labelled = row->labels[0] != '\0';
+	const struct row *row = &rows[id];
+	const char *label = route->label != NULL ? route->label : "";
+	int64_t value;
+	enum rc rc;
 
+	if (row->bound != NULL)
+		return histogram_text(
+		    row, label, &route->histogram[row->histogram], out);
+	if (row->kind == STORED)
+		value = gauges->value[id];
+	else
+		value = atomic_load_explicit(
+		    &route->value[id], memory_order_relaxed);
 	if (row->kind == STORED && value < 0)
 		return RC_OK;
-	return buf_addf(out, "oncewrap_%s%s%s%s %" PRId64 "\n", row->family,
-	    labelled ? "{" : "", row->labels, labelled ? "}" : "", value);
+	rc = put_name(row->family, "", label, row->labels, out);
+	return rc == RC_OK ? buf_addf(out, " %" PRId64 "\n", value) : rc;
 }
 
 enum rc
 metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out)
 {
+	const struct metrics_route *route;
 	const char *family = "";
 	enum rc rc = RC_OK;
 	int id;
@@ -171,17 +329,11 @@ metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out)
 			    "# HELP oncewrap_%s %s\n# TYPE oncewrap_%s %s\n",
 			    family, row->help, family, type_name(row->kind));
 		}
-		if (rc != RC_OK)
-			break;
-		if (row->kind == HISTOGRAM)
-			rc = histogram_text(family, row->histogram, out);
-		else
-			rc = sample_text(row,
-			    row->kind == STORED
-				? gauges->value[id]
-				: atomic_load_explicit(
-				      &values[id], memory_order_relaxed),
-			    out);
+		for (route = &process; route != NULL && rc == RC_OK;
+		     route = is_of_routes(row) ? atomic_load(&route->next)
+					       : NULL)
+			rc = sample_text(
+			    (enum metrics_id)id, route, gauges, out);
 	}
 	return rc;
 }

@@ -18,67 +18,69 @@
 
 /*
  *	C(ID, family, labels, help)		counter of this process
+ *	R(ID, family, labels, help)		counter of each route
  *	H(ID, family, help, scale, bounds...)	histogram of this process,
  *						observed in units of 1/scale
+ *	T(ID, family, help, scale, bounds...)	histogram of each route
  *	G(ID, family, labels, help)		gauge of this process
  *	S(ID, family, labels, help)		gauge that the store knows
  */
 /* clang-format off */
-#define METRICS(C, H, G, S) \
-	C(RESERVE_CREATED, "reserve_total", "result=\"created\"", \
+#define METRICS(C, R, H, T, G, S) \
+	R(RESERVE_CREATED, "reserve_total", "result=\"created\"", \
 	    "Guarded requests, by what was found under their key.") \
-	C(RESERVE_REPLAY, "reserve_total", "result=\"replay\"", "") \
-	C(RESERVE_IN_PROGRESS, "reserve_total", "result=\"in_progress\"", "") \
-	C(RESERVE_KEY_MISUSE, "reserve_total", "result=\"key_misuse\"", "") \
-	C(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", \
+	R(RESERVE_REPLAY, "reserve_total", "result=\"replay\"", "") \
+	R(RESERVE_IN_PROGRESS, "reserve_total", "result=\"in_progress\"", "") \
+	R(RESERVE_KEY_MISUSE, "reserve_total", "result=\"key_misuse\"", "") \
+	R(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", \
 	    "") \
-	C(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
-	C(REFUSED_REQUEST_INVALID, "refused_total", \
+	R(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
+	R(REFUSED_REQUEST_INVALID, "refused_total", \
 	    "code=\"request-invalid\"", \
 	    "Problems that were sent, by their code.") \
-	C(REFUSED_KEY_MISSING, "refused_total", \
+	R(REFUSED_KEY_MISSING, "refused_total", \
 	    "code=\"key-missing\"", "") \
-	C(REFUSED_KEY_INVALID, "refused_total", \
+	R(REFUSED_KEY_INVALID, "refused_total", \
 	    "code=\"key-invalid\"", "") \
-	C(REFUSED_KEY_REUSED, "refused_total", \
+	R(REFUSED_KEY_REUSED, "refused_total", \
 	    "code=\"key-reused\"", "") \
-	C(REFUSED_KEY_IN_PROGRESS, "refused_total", \
+	R(REFUSED_KEY_IN_PROGRESS, "refused_total", \
 	    "code=\"key-in-progress\"", "") \
-	C(REFUSED_KEY_OF_ANOTHER, "refused_total", \
+	R(REFUSED_KEY_OF_ANOTHER, "refused_total", \
 	    "code=\"key-of-another\"", "") \
-	C(REFUSED_OUTCOME_UNKNOWN, "refused_total", \
+	R(REFUSED_OUTCOME_UNKNOWN, "refused_total", \
 	    "code=\"outcome-unknown\"", "") \
-	C(REFUSED_KEY_EXPIRED, "refused_total", \
+	R(REFUSED_KEY_EXPIRED, "refused_total", \
 	    "code=\"key-expired\"", "") \
-	C(REFUSED_RESPONSE_NOT_KEPT, "refused_total", \
+	R(REFUSED_RESPONSE_NOT_KEPT, "refused_total", \
 	    "code=\"response-not-kept\"", "") \
-	C(REFUSED_SCOPE_REQUIRED, "refused_total", \
+	R(REFUSED_SCOPE_REQUIRED, "refused_total", \
 	    "code=\"scope-required\"", "") \
-	C(REFUSED_BODY_TOO_LARGE, "refused_total", \
+	R(REFUSED_BODY_TOO_LARGE, "refused_total", \
 	    "code=\"body-too-large\"", "") \
-	C(REFUSED_BODY_INCOMPLETE, "refused_total", \
+	R(REFUSED_BODY_INCOMPLETE, "refused_total", \
 	    "code=\"body-incomplete\"", "") \
-	C(REFUSED_TOO_MANY_KEYS, "refused_total", \
+	R(REFUSED_TOO_MANY_KEYS, "refused_total", \
 	    "code=\"too-many-keys\"", "") \
-	C(REFUSED_REQUEST_TOO_OLD, "refused_total", \
+	R(REFUSED_REQUEST_TOO_OLD, "refused_total", \
 	    "code=\"request-too-old\"", "") \
-	C(REFUSED_STORE_UNAVAILABLE, "refused_total", \
+	R(REFUSED_STORE_UNAVAILABLE, "refused_total", \
 	    "code=\"store-unavailable\"", "") \
-	C(REFUSED_OVERLOADED, "refused_total", \
+	R(REFUSED_OVERLOADED, "refused_total", \
 	    "code=\"overloaded\"", "") \
-	C(REFUSED_HANDLER_NOT_STARTED, "refused_total", \
+	R(REFUSED_HANDLER_NOT_STARTED, "refused_total", \
 	    "code=\"handler-not-started\"", "") \
-	C(REFUSED_HANDLER_FAILED, "refused_total", \
+	R(REFUSED_HANDLER_FAILED, "refused_total", \
 	    "code=\"handler-failed\"", "") \
-	C(REFUSED_HANDLER_TIMEOUT, "refused_total", \
+	R(REFUSED_HANDLER_TIMEOUT, "refused_total", \
 	    "code=\"handler-timeout\"", "") \
-	C(REFUSED_OUTCOME_NOT_RECORDED, "refused_total", \
+	R(REFUSED_OUTCOME_NOT_RECORDED, "refused_total", \
 	    "code=\"outcome-not-recorded\"", "") \
-	C(REFUSED_REQUEST_EXPIRED, "refused_total", \
+	R(REFUSED_REQUEST_EXPIRED, "refused_total", \
 	    "code=\"request-expired\"", "") \
-	C(REFUSED_NOT_FOUND, "refused_total", \
+	R(REFUSED_NOT_FOUND, "refused_total", \
 	    "code=\"not-found\"", "") \
-	C(REFUSED_METHOD_NOT_ALLOWED, "refused_total", \
+	R(REFUSED_METHOD_NOT_ALLOWED, "refused_total", \
 	    "code=\"method-not-allowed\"", "") \
 	C(STORE_ERRORS, "store_errors_total", "", \
 	    "Reads and writes that the store did not do, or not in time.") \
@@ -93,7 +95,7 @@
 	    "Tries to deliver an effect of the outbox.") \
 	C(OUTBOX_RETRIED, "outbox_total", "result=\"retried\"", "") \
 	C(OUTBOX_DEAD, "outbox_total", "result=\"dead\"", "") \
-	H(HANDLER_SECONDS, "handler_seconds", \
+	T(HANDLER_SECONDS, "handler_seconds", \
 	    "How long handlers of guarded requests ran.", 1000, \
 	    5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, \
 	    60000) \
@@ -130,19 +132,34 @@
 
 enum metrics_id {
 #define METRICS_ID(id, ...) METRICS_##id,
-	METRICS(METRICS_ID, METRICS_ID, METRICS_ID, METRICS_ID)
+	METRICS(METRICS_ID, METRICS_ID, METRICS_ID, METRICS_ID, METRICS_ID,
+	    METRICS_ID)
 #undef METRICS_ID
 	    METRICS_N
 };
 
-/* Adds one to a counter. */
+/* What is counted of a route, with its path as the label "route". */
+struct metrics_route;
+
+/*
+ * The route of that path.  It exists until the process ends, so that a reload
+ * sets no counter back.  One thread at a time may call this.  NULL, which is
+ * counted without a label: there is no memory, or all labels together would be
+ * too long (LIMIT_METRICS_ROUTES).
+ */
+struct metrics_route *metrics_route(const char *path);
+
+/* Adds one to a counter; route: NULL if it is not one of each route. */
+void metrics_count_route(struct metrics_route *route, enum metrics_id id);
 void metrics_count(enum metrics_id id);
 
 /* Adds to a counter, or to a gauge of this process; for a gauge it may be
  * negative. */
 void metrics_add(enum metrics_id id, int64_t n);
 
-/* Adds one observation to a histogram. */
+/* Adds one observation to a histogram; route: as above. */
+void metrics_observe_route(
+    struct metrics_route *route, enum metrics_id id, int64_t value);
 void metrics_observe(enum metrics_id id, int64_t value);
 
 /* The values that the store knows.  Only the store's gauges are used. */

@@ -150,6 +150,7 @@ struct conf_route {
 	const char *path; /* "/payments"; "" for the defaults */
 	conf_line line;   /* the line of its section */
 	struct conf_origin *origin;
+	struct metrics_route *metrics; /* set by settings_load(); NULL: none */
 	/* Two programs that differ in argv and protocol.  No handler:
 	 * SCRIPT_FILENAME names it; no reconcile: no program is asked. */
 	struct conf_program handler, reconcile;

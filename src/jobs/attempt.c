@@ -222,7 +222,8 @@ attempt_run(struct attempt *at)
 	    at->rule->handler.kill_after + ATTEMPT_LOCK_GRACE;
 	if (!attempt_start(at, &at->rule->handler))
 		return;
-	metrics_observe(METRICS_HANDLER_SECONDS, facts->milliseconds);
+	metrics_observe_route(
+	    at->rule->metrics, METRICS_HANDLER_SECONDS, facts->milliseconds);
 	FAULT(HANDLER_EXITED);
 	if (outcome_is_lost(facts) && at->rule->on_crash == CONF_CRASH_RESUME)
 		at->facts.attempt_lock_gone =

@@ -105,7 +105,7 @@ admin_handle(struct store *store, const struct conf *conf,
 		say(answer, 405, "only GET and HEAD");
 		(void)response_add(&answer->response, "Allow", "GET, HEAD");
 		respond_count(
-		    rq, PROBLEM_METHOD_NOT_ALLOWED, false, rq->method);
+		    rq, NULL, PROBLEM_METHOD_NOT_ALLOWED, false, rq->method);
 	} else
 		resource->get(store, conf, answer);
 	if (!head && answer->text.len > 0) {

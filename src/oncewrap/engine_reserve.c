@@ -455,8 +455,8 @@ engine_reserve(struct job *job, enum decision *decision)
 		note_taken(job);
 	else if (*decision == DECIDE_REPLAY)
 		hour_count(HOUR_REPLAY);
-	metrics_count(*decision == DECIDE_RUN && job->again
-		? METRICS_RESERVE_FAILED_RETRY
-		: counted[*decision]);
+	metrics_count_route(job->rule->metrics,
+	    *decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
+						  : counted[*decision]);
 	return true;
 }

@@ -116,7 +116,7 @@ void
 page_not_found(struct page *p, const char *text)
 {
 	page_say(p, 404, "Not found", text);
-	respond_count(p->rq, PROBLEM_NOT_FOUND, false, text);
+	respond_count(p->rq, NULL, PROBLEM_NOT_FOUND, false, text);
 }
 
 void
@@ -127,7 +127,7 @@ page_store_failed(struct page *p, enum rc rc)
 	(void)store_why(p->store, rc, why, sizeof(why));
 	page_say(p, 503, "The key store cannot be read", why);
 	(void)response_add(&p->answer->response, "Retry-After", "5");
-	respond_count(p->rq, PROBLEM_STORE_UNAVAILABLE, false, why);
+	respond_count(p->rq, NULL, PROBLEM_STORE_UNAVAILABLE, false, why);
 }
 
 static void
@@ -135,7 +135,8 @@ not_allowed(struct page *p, const char *allowed)
 {
 	page_say(p, 405, "Not allowed", "This page has no such method.");
 	(void)response_add(&p->answer->response, "Allow", allowed);
-	respond_count(p->rq, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
+	respond_count(
+	    p->rq, NULL, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
 }
 
 int64_t

@@ -16,21 +16,33 @@
 #include "prefer.h"
 #include "problem_file.h"
 #include "replay.h"
+#include "route.h"
+
 #include "respond.h"
 
 #define REFUSED(code) [PROBLEM_##code] = METRICS_REFUSED_##code,
 static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
 
 void
-respond_count(const struct request *rq, enum problem_code code, bool unknown,
-    const char *detail)
+respond_count(const struct request *rq, struct metrics_route *route,
+    enum problem_code code, bool unknown, const char *detail)
 {
 	assert((size_t)code < sizeof(refused) / sizeof(refused[0]) &&
 	    code != PROBLEM_NONE);
 	hour_count(unknown ? HOUR_UNKNOWN : HOUR_REFUSAL);
-	metrics_count(refused[code]);
+	metrics_count_route(route, refused[code]);
 	log_event(LOG_INFO, "problem", rq->log,
 	    LOG_S("code", problem_name(code)), LOG_S("detail", detail));
+}
+
+/* NULL: the request is for oncewrap itself, or has no path. */
+static struct metrics_route *
+route_of(const struct conf *conf, const struct request *rq)
+{
+	if (rq->invalid != NULL || route_is_admin(conf, rq->path) ||
+	    route_is_status(conf, rq->path))
+		return NULL;
+	return route_find(conf, rq->path)->metrics;
 }
 
 void
@@ -46,7 +58,7 @@ respond_problem(struct answer *answer, struct problem *problem,
 	problem->html = prefer_html(rq);
 	if (rq->log != NULL)
 		rq->log->status = problem_status(problem, conf->dialect);
-	respond_count(rq, problem->code,
+	respond_count(rq, route_of(conf, rq), problem->code,
 	    problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN,
 	    problem_detail(problem));
 	if (problem->html && conf->problem_pages != NULL) {

@@ -12,10 +12,10 @@
 #include "request.h"
 #include "run.h"
 
-/* Counts a problem that is sent, and logs it.  unknown: the answer is that the
- * outcome is. */
-void respond_count(const struct request *rq, enum problem_code code,
-    bool unknown, const char *detail);
+/* Counts a problem that is sent, and logs it.  route: NULL if it is of none;
+ * unknown: the answer is that the outcome is. */
+void respond_count(const struct request *rq, struct metrics_route *route,
+    enum problem_code code, bool unknown, const char *detail);
 
 /* Makes a problem response, counts it and logs it.  Fills in
  * problem->instance. */

@@ -13,6 +13,7 @@
 #include "conf_unused.h"
 #include "conffile.h"
 #include "log.h"
+#include "metrics.h"
 #include "peers.h"
 #include "user.h"
 #include "settings.h"
@@ -222,6 +223,8 @@ settings_load(const struct settings *opt, struct conf_error *err)
 		conf_unref(conf);
 		return NULL;
 	}
+	for (size_t i = 0; i < conf->nroutes; i++)
+		conf->routes[i].metrics = metrics_route(conf->routes[i].path);
 	return conf;
 }
 

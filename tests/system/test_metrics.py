@@ -37,14 +37,26 @@ class Family:
         self.name, self.help, self.kind, self.samples = name, help, None, []
 
 
-def check_histogram(family):
-    buckets, others = [], {}
+def check_histograms(family):
+    """A family has one for each route, and one without that label."""
+    routes = {}
     for name, labels, value in family.samples:
+        match = re.fullmatch(r'(?:(route="(?:[^"\\]|\\.)*"),?)?(le="[^"]*")?',
+                             labels)
+        assert match, '%s{%s}' % (name, labels)
+        routes.setdefault(match[1], []).append((name, match[2] or '', value))
+    assert None in routes, family.name
+    for samples in routes.values():
+        check_histogram(family, samples)
+
+
+def check_histogram(family, samples):
+    buckets, others = [], {}
+    for name, labels, value in samples:
         if name == family.name + '_bucket':
-            match = re.fullmatch('le="([^"]*)"', labels)
-            assert match, '%s{%s}' % (name, labels)
-            buckets.append((number(match.group(1)), value))
+            buckets.append((number(labels[len('le="'):-1]), value))
         else:
+            eq(labels, '', name)
             others[name[len(family.name):]] = value
     bounds = [b for b, _ in buckets]
     eq(bounds, sorted(set(bounds)), family.name)
@@ -96,7 +108,7 @@ def parse(text):
            family.name)
         assert not re.search('_(bucket|sum|count)$', family.name), family.name
         if family.kind == 'histogram':
-            check_histogram(family)
+            check_histograms(family)
     return values
 
 
@@ -115,6 +127,12 @@ def metrics(once):
     eq(answer.get('Content-Type'), 'text/plain; version=0.0.4; charset=utf-8')
     eq(answer.get('Cache-Control'), 'no-store')
     return {k[len('oncewrap_'):]: v for k, v in parse(answer.body).items()}
+
+
+def metrics_text(once):
+    """The same where labels are not ASCII."""
+    text = once.get(ADMIN + '/metrics').body.decode()
+    return {k[len('oncewrap_'):]: v for k, v in parse(text).items()}
 
 
 def reserved(values):
@@ -367,6 +385,80 @@ def test_admin_path_comes_and_goes_with_a_reload(t):
     once.wait_log('event=reloaded')
     eq(once.get('/once/health').body, b'ok\n')
     eq(len(t.ledger()), 1)
+
+
+# --- routes ---
+
+def of_route(values, route):
+    """What was counted of a route; None: without that label."""
+    label = 'route="%s"' % route
+    return {re.sub(r'\{,?', '{', k.replace(label, '')).replace('{}', ''): v
+            for k, v in values.items()
+            if v and re.match('reserve|refused|handler_seconds_count', k) and
+            (label in k if route else 'route=' not in k)}
+
+
+def test_each_route_is_counted_by_itself(t):
+    once = start(t, routes={'/pay': {'key': 'required'}, '/pay/late': {},
+                            '/a"\\\xe9': {}})
+    values = metrics_text(once)
+    for sample in ('reserve_total{route="/pay",result="unknown"}',
+                   'refused_total{route="/pay/late",code="key-missing"}',
+                   'handler_seconds_count{route="/a\\"\\\\\xe9"}'):
+        eq(values[sample], 0)
+    answer = once.post('k')
+    replay(once.post('k'), answer)
+    problem(once.post(), 'key-missing')
+    first(once.post('l', path='/pay/late'), 201)
+    problem(once.post('', path='/a"\\\xe9'), 'key-invalid')
+    first(once.post('m', path='/payments'), 201)
+    first(once.get('/payments'), 201)
+    eq(once.get(ADMIN + '/none').status, 404)
+    want = {'/pay': {'reserve_total{result="created"}': 1,
+                     'reserve_total{result="replay"}': 1,
+                     'refused_total{code="key-missing"}': 1,
+                     'handler_seconds_count': 1},
+            '/pay/late': {'reserve_total{result="created"}': 1,
+                          'handler_seconds_count': 1},
+            '/a\\"\\\\\xe9': {'refused_total{code="key-invalid"}': 1},
+            None: {'reserve_total{result="created"}': 1,
+                   'refused_total{code="not-found"}': 1,
+                   'handler_seconds_count': 1}}
+    values = metrics_text(once)
+    for route, counts in want.items():
+        eq(of_route(values, route), counts)
+
+
+def test_a_reload_sets_no_counter_of_a_route_back(t):
+    once = start(t, routes={'/pay': {}, '/old': {}})
+    first(once.post('a'), 201)
+    first(once.post('b', path='/old'), 201)
+    name = 'reserve_total{route="%s",result="created"}'
+    del once.routes['/old']
+    once.routes['/new'] = {}
+    once.write_conf()
+    once.hup()
+    once.wait_log('event=reloaded')
+    first(once.post('c'), 201)
+    first(once.post('d', path='/new'), 201)
+    first(once.post('e', path='/old'), 201)
+    values = metrics(once)
+    eq([values[name % route] for route in ('/pay', '/old', '/new')], [2, 1, 1])
+    eq(values['reserve_total{result="created"}'], 1)
+
+
+def test_more_routes_than_the_text_has_room_for(t):
+    once = start(t, routes={'/%04d%s' % (n, '/long' * 40): {}
+                            for n in range(1000)})
+    for n in range(1000):
+        problem(once.post('', path='/%04d%s' % (n, '/long' * 40)),
+                'key-invalid')
+    values = metrics(once)
+    name = 'refused_total{%scode="key-invalid"}'
+    with_label = [v for k, v in values.items()
+                  if k.endswith('code="key-invalid"}') and 'route=' in k]
+    assert 90 <= len(with_label) <= 300 and set(with_label) == {1}, with_label
+    eq(values[name % ''], 1000 - len(with_label))
 
 
 # --- health ---
