@@ -12,7 +12,8 @@ DASHBOARD = os.path.join(base.EXAMPLES, 'grafana.json')
 
 def families_and_labels(t):
     """{family: {label: values}} of a daemon that has served something."""
-    once = t.once(handler=t.sh('status 201'), server={'admin_path': '/once'})
+    once = t.once(handler=t.sh('status 201'), server={'admin_path': '/once'},
+                  routes={'/pay': {}})
     first(once.post('k'), 201)
     found = {}
     for line in once.get('/once/metrics').body.decode().splitlines():
@@ -49,3 +50,6 @@ def test_the_dashboard_names_metrics_that_there_are(t):
     for panel in panels:
         for target in panel['targets']:
             assert check_names(target['expr'], found) == 1, target
+            family = re.search(r'oncewrap_\w+', target['expr'])[0]
+            for label in re.findall(r'by \((\w+)\)', target['expr']):
+                assert label in found[family], target
