@@ -106,7 +106,7 @@ cgi_body_length(uint64_t *n)
 	/* Some web servers leave the connection itself as standard input, which
 	 * does not end before the client has its answer. */
 	if (method == NULL || strcmp(method, "GET") == 0 ||
-	    strcmp(method, "HEAD") == 0)
+	    strcmp(method, "HEAD") == 0 || strcmp(method, "OPTIONS") == 0)
 		*n = 0;
 	return true;
 }

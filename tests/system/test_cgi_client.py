@@ -162,13 +162,14 @@ def test_uhttpd_keys_come_by_query_and_cookie(t):
     eq(t.ledger(), ['1 '] * 3)
 
 
-def test_get_does_not_wait_for_the_end_of_standard_input(t):
+def test_safe_methods_do_not_wait_for_the_end_of_standard_input(t):
     once = handed_on(t)
-    process = start(t, once.socket, variables('GET'))
-    out = process.stdout.read()
-    eq(process.wait(), 0)
-    process.stdin.close()
-    assert out.endswith(b',,\n'), out
+    for method in ('GET', 'OPTIONS'):
+        process = start(t, once.socket, variables(method))
+        out = process.stdout.read()
+        eq(process.wait(), 0)
+        process.stdin.close()
+        assert out.endswith(b',,\n'), (method, out)
 
 
 # --- a length that is not true ---------------------------------------------
