@@ -118,7 +118,7 @@ def reload_back_and_edit(t, browser):
         eq(browser.wait_form(), key)
         browser.type('input[name=item]', 'coffee')
         browser.click()
-        page = browser.wait_text('different request')
+        page = browser.wait_text('with other content')
         assert 'key-reused' in page, page
         eq(orders(t)[n:], [key + ' tea & cake'])
         # A new page is a new order.
