@@ -47,13 +47,22 @@ backoff(const struct conf_route *rule, int tries)
 	    rule->reconcile_after, tries, BACKOFF_MAX, uuid_bits());
 }
 
-static void
-log_verdict(enum log_level level, const struct record *due,
-    enum record_state to, const char *why)
+/* What a line about the key names; it points into due. */
+static struct log_request
+reconcile_about(const struct record *due)
 {
 	struct log_request log = { .path = due->path, .key = due->key };
 
 	scope_tag(due->scope, log.scope);
+	return log;
+}
+
+static void
+log_verdict(enum log_level level, const struct record *due,
+    enum record_state to, const char *why)
+{
+	const struct log_request log = reconcile_about(due);
+
 	log_event(level, "reconciled", &log,
 	    LOG_I("try", due->reconcile_attempts),
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
@@ -63,9 +72,8 @@ static void
 note_dead_letter(
     const struct record *due, enum record_state to, const char *why)
 {
-	struct log_request log = { .path = due->path, .key = due->key };
+	const struct log_request log = reconcile_about(due);
 
-	scope_tag(due->scope, log.scope);
 	attention_key(to, &log, why);
 }
 

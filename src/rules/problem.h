@@ -56,8 +56,8 @@ struct problem {
 
 /*
  * Makes status, fields and body.  With a template whose text gets too long, the
- * page is ours. The bytes of the body are appended to body,
- * to which response->body then points; body must outlive the response.
+ * page is ours.  The bytes of the body are appended to body, to which
+ * response->body then points; body must outlive the response.
  */
 enum rc problem_make(const struct problem *p, const char *link,
     enum conf_dialect dialect, struct response *response, struct buf *body);
