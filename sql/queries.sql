@@ -333,6 +333,16 @@ ORDER BY expires_at;
 -- name: status
 SELECT $row FROM once_key WHERE resource = ?1;
 
+-- name: repeat_add
+INSERT INTO once_repeat(scope, duplicates, misuse, counted_at)
+VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (scope) DO UPDATE SET
+    duplicates = duplicates + excluded.duplicates,
+    misuse = misuse + excluded.misuse, counted_at = excluded.counted_at;
+
+-- name: repeat_forget
+DELETE FROM once_repeat WHERE counted_at < ?1;
+
 -- name: topic_add
 INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
 
@@ -805,7 +815,7 @@ WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
 	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
 	'once_key_caller', 'once_piece', 'once_topic', 'once_effect',
 	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
-	'once_answer',
+	'once_answer', 'once_repeat', 'once_repeat_old',
 	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
 	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
 	'once_checkpoint_insert', 'once_outbox_insert',
@@ -822,7 +832,7 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
     ('once_payload'), ('once_refused'), ('once_stage'),
-    ('once_stage_owner'), ('once_answer'),
+    ('once_stage_owner'), ('once_answer'), ('once_repeat'), ('once_repeat_old'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
@@ -839,15 +849,18 @@ WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 
 -- name: scopes
 -- scan: counts every key, when an operator asks
-SELECT scope, sum(state = 'pending') AS pending,
-    sum(state = 'in_progress') AS in_progress,
-    sum(state = 'completed') AS completed,
-    sum(state = 'failed_retryable') AS failed_retryable,
-    sum(state = 'unknown') AS unknown,
-    sum(state = 'dead_letter') AS dead_letter,
-    sum(state = 'expired') AS expired
-FROM once_key WHERE ?1 IS NULL OR scope > ?1
-GROUP BY scope ORDER BY scope LIMIT ?2;
+SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
+    coalesce(r.misuse, 0) AS misuse
+FROM (SELECT scope, sum(state = 'pending') AS pending,
+	sum(state = 'in_progress') AS in_progress,
+	sum(state = 'completed') AS completed,
+	sum(state = 'failed_retryable') AS failed_retryable,
+	sum(state = 'unknown') AS unknown,
+	sum(state = 'dead_letter') AS dead_letter,
+	sum(state = 'expired') AS expired
+    FROM once_key WHERE ?1 IS NULL OR scope > ?1
+    GROUP BY scope ORDER BY scope LIMIT ?2) s
+LEFT JOIN once_repeat r ON r.scope = s.scope ORDER BY s.scope;
 
 -- The leases of an owner, and the effects that it is trying.
 -- name: owner_count

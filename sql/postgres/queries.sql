@@ -536,6 +536,16 @@ ORDER BY k.expires_at LIMIT 8;
 -- name: status
 SELECT $row FROM once_key k WHERE k.resource = $1;
 
+-- name: repeat_add
+INSERT INTO once_repeat AS r (digest, duplicates, misuse, counted_at)
+VALUES (sha256($1::bytea), $2, $3, $4)
+ON CONFLICT (digest) DO UPDATE SET
+    duplicates = r.duplicates + EXCLUDED.duplicates,
+    misuse = r.misuse + EXCLUDED.misuse, counted_at = EXCLUDED.counted_at;
+
+-- name: repeat_forget
+DELETE FROM once_repeat WHERE counted_at < $1;
+
 -- name: topic_add
 INSERT INTO once_topic(name) VALUES ($1) ON CONFLICT (name) DO NOTHING;
 
@@ -832,15 +842,18 @@ FROM once_key GROUP BY state;
 
 -- name: scopes
 -- scan: counts every key, when an operator asks
-SELECT scope, count(*) FILTER (WHERE state = 'pending') AS pending,
-    count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
-    count(*) FILTER (WHERE state = 'completed') AS completed,
-    count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
-    count(*) FILTER (WHERE state = 'unknown') AS unknown,
-    count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
-    count(*) FILTER (WHERE state = 'expired') AS expired
-FROM once_key WHERE $1::bytea IS NULL OR scope > $1
-GROUP BY scope ORDER BY scope LIMIT $2::bigint;
+SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
+    coalesce(r.misuse, 0) AS misuse
+FROM (SELECT scope, count(*) FILTER (WHERE state = 'pending') AS pending,
+	count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
+	count(*) FILTER (WHERE state = 'completed') AS completed,
+	count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
+	count(*) FILTER (WHERE state = 'unknown') AS unknown,
+	count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
+	count(*) FILTER (WHERE state = 'expired') AS expired
+    FROM once_key WHERE $1::bytea IS NULL OR scope > $1
+    GROUP BY scope ORDER BY scope LIMIT $2::bigint) s
+LEFT JOIN once_repeat r ON r.digest = sha256(s.scope) ORDER BY s.scope;
 
 -- name: all_rows
 -- scan: counts every key and effect, when an operator asks
@@ -1001,7 +1014,7 @@ WHERE c.relnamespace = $our_schema
 -- list: parts
 ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
-    'once_refused',
+    'once_refused', 'once_repeat', 'once_repeat_old', 'once_repeat_pkey',
     'once_topic', 'once_effect', 'once_key_id',
     'once_effect_id', 'once_fingerprint_spec_id',
     'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_caller',

@@ -336,6 +336,20 @@ CREATE TABLE once_refused(
 	output bytea NOT NULL
 );
 
+-- How often the callers of each scope repeated a request: see ../schema.sql.
+--
+--   digest   SHA-256 of the scope
+-- name: schema_repeat
+CREATE TABLE once_repeat(
+	digest bytea PRIMARY KEY,
+	duplicates bigint NOT NULL,
+	misuse bigint NOT NULL,
+	counted_at bigint NOT NULL
+);
+
+-- name: schema_repeat_old
+CREATE INDEX once_repeat_old ON once_repeat(counted_at);
+
 -- The outbox ---------------------------------------------------------------
 
 -- The topics for which the configuration has an [effect] section.
@@ -585,5 +599,5 @@ REVOKE ALL ON FUNCTION once_response(text, integer, text, bytea) FROM PUBLIC;
 -- name: schema_tables_private
 REVOKE ALL ON once_meta, once_owner, once_session, once_kept,
     once_fingerprint_spec,
-    once_key, once_request, once_piece, once_refused, once_topic,
+    once_key, once_request, once_piece, once_refused, once_repeat, once_topic,
     once_effect FROM PUBLIC;

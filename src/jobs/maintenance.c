@@ -21,6 +21,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "problem.h"
+#include "repeats.h"
 #include "scope.h"
 #include "uuid.h"
 #include "maintenance.h"
@@ -219,7 +220,7 @@ abandon_all(
 struct maintenance {
 	struct store *store;
 	const atomic_bool *stop;
-	struct maintenance_pass recover, expire, abandon, tally;
+	struct maintenance_pass recover, expire, abandon, tally, repeats;
 	int64_t recovered, expired; /* mono: when these passes last ended */
 	int64_t tally_at, tally_took;
 };
@@ -239,12 +240,6 @@ maintenance_new(struct store *store, const atomic_bool *stop)
 }
 
 void
-maintenance_free(struct maintenance *m)
-{
-	free(m);
-}
-
-void
 maintenance_failed(struct store *store, const char *pass, enum rc rc)
 {
 	char why[512];
@@ -261,6 +256,15 @@ maintenance_report(struct maintenance *m, struct maintenance_pass *pass,
 	if (rc != RC_OK && rc != pass->failure)
 		maintenance_failed(m->store, name, rc);
 	pass->failure = rc;
+}
+
+void
+maintenance_free(struct maintenance *m)
+{
+	if (m != NULL)
+		maintenance_report(
+		    m, &m->repeats, "repeats", repeats_store(m->store));
+	free(m);
 }
 
 static void
@@ -289,8 +293,10 @@ take_turn_recover(struct maintenance *m)
 	begin_turn(&m->recover);
 	maintenance_report(m, &m->recover, "sweep",
 	    maintenance_recover(m->store, &m->recover));
-	if (!m->recover.more)
-		m->recovered = clock_mono();
+	if (m->recover.more)
+		return;
+	maintenance_report(m, &m->repeats, "repeats", repeats_store(m->store));
+	m->recovered = clock_mono();
 }
 
 static void

@@ -22,31 +22,29 @@
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64
 
-/* The numbers of keys by state, as columns of struct store_scope; the last
- * column is the scope. */
-#define NCOLUMNS RECORD_NSTATES
-#define NSTATES  (NCOLUMNS - 1)
-static struct oncectl_column columns[NCOLUMNS];
-
-static void
-make_columns(void)
-{
-	for (unsigned i = 0; i < NCOLUMNS; i++)
-		columns[i].place = i + 1;
-	for (size_t i = 0; i < NSTATES; i++) {
-		const size_t state = i + 1; /* RECORD_NONE is no state */
-
-		columns[i].member = columns[i].title =
-		    record_state_name((enum record_state)state);
-		columns[i].offset = offsetof(struct store_scope, keys) +
-		    state * sizeof(int64_t);
-		columns[i].kind = ONCECTL_NUMBER;
+/* The columns of struct store_scope; those of NSTATES come first. */
+#define NSTATES 7
+#define NUMBER(name, place, offset)                       \
+	{                                                 \
+		name, name, place, offset, ONCECTL_NUMBER \
 	}
-	columns[NSTATES].member = "scope";
-	columns[NSTATES].title = "SCOPE";
-	columns[NSTATES].offset = offsetof(struct store_scope, scope);
-	columns[NSTATES].kind = ONCECTL_TEXT;
-}
+#define STATE(name, state)  \
+	NUMBER(name, state, \
+	    offsetof(struct store_scope, keys) + (state) * sizeof(int64_t))
+static const struct oncectl_column columns[] = {
+	STATE("pending", RECORD_PENDING),
+	STATE("in_progress", RECORD_IN_PROGRESS),
+	STATE("completed", RECORD_COMPLETED),
+	STATE("failed_retryable", RECORD_FAILED_RETRYABLE),
+	STATE("unknown", RECORD_UNKNOWN),
+	STATE("dead_letter", RECORD_DEAD_LETTER),
+	STATE("expired", RECORD_EXPIRED),
+	NUMBER("duplicates", 8, offsetof(struct store_scope, duplicates)),
+	NUMBER("misuse", 9, offsetof(struct store_scope, misuse)),
+	{ "scope", "SCOPE", 10, offsetof(struct store_scope, scope),
+	    ONCECTL_TEXT },
+};
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static cJSON *
 json_counts(const struct store_scope *counts)
@@ -61,7 +59,7 @@ static void
 print_stats_json(const struct store_counts *c)
 {
 	cJSON *o = oncectl_print_object();
-	struct store_scope all = { NULL, { 0 } };
+	struct store_scope all = { .scope = NULL };
 
 	memcpy(all.keys, c->keys, sizeof(all.keys));
 	oncectl_print_json_object(o, "keys", json_counts(&all));
@@ -111,6 +109,8 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 	o = oncectl_print_object();
 	oncectl_print_json_text(o, "scope", sc->scope);
 	oncectl_print_json_object(o, "keys", json_counts(sc));
+	oncectl_print_json_number(o, "duplicates", sc->duplicates);
+	oncectl_print_json_number(o, "misuse", sc->misuse);
 	oncectl_print_json(o);
 }
 
@@ -152,7 +152,6 @@ oncectl_stats(struct oncectl *ctl)
 	struct store_counts counts;
 	enum rc rc;
 
-	make_columns();
 	if ((ctl->given & ONCECTL_BY_SCOPE) != 0)
 		return stats_by_scope(ctl);
 	memset(&counts, 0, sizeof(counts));

@@ -15,6 +15,7 @@
 #include "maintenance.h"
 #include "metrics.h"
 #include "refused.h"
+#include "repeats.h"
 #include "replay.h"
 #include "uuid.h"
 
@@ -458,5 +459,8 @@ engine_reserve(struct job *job, enum decision *decision)
 	metrics_count_route(job->rule->metrics,
 	    *decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
 						  : counted[*decision]);
+	if (*decision != DECIDE_RUN)
+		repeats_count(job->scope.data,
+		    counted[*decision] == METRICS_RESERVE_KEY_MISUSE);
 	return true;
 }

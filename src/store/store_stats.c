@@ -105,10 +105,12 @@ static const struct row_member scope_columns[] = {
 	STATE("unknown", RECORD_UNKNOWN),
 	STATE("dead_letter", RECORD_DEAD_LETTER),
 	STATE("expired", RECORD_EXPIRED),
+	ROW_MEMBER('i', store_scope, duplicates),
+	ROW_MEMBER('i', store_scope, misuse),
 };
 #define NSCOPE (sizeof(scope_columns) / sizeof(scope_columns[0]))
-_Static_assert(
-    NSCOPE == RECORD_NSTATES, "a scope, and a column for each state");
+_Static_assert(NSCOPE == RECORD_NSTATES + 2,
+    "a scope, a column for each state, and its repeats");
 
 struct scopes {
 	const char *after;
