@@ -266,25 +266,57 @@ put_request(struct line *l, const struct log_request *rq)
 		put_pair(l, "status", "-");
 }
 
+static void
+put_event(struct line *l, const struct log_request *rq,
+    const struct log_value *values, size_t n)
+{
+	size_t i;
+
+	if (rq != NULL)
+		put_request(l, rq);
+	for (i = 0; i < n && !l->cut; i++) {
+		if (values[i].text != NULL)
+			put_pair(l, values[i].name, values[i].text);
+		else
+			log_put_number(l, values[i].name, values[i].number);
+	}
+}
+
 void
 log_values(enum log_level level, const char *event,
     const struct log_request *rq, const struct log_value *values, size_t n)
 {
 	struct line l;
-	size_t i;
 
 	if ((int)level < atomic_load(&lowest))
 		return;
 	line_begin_event(&l, level, event);
-	if (rq != NULL)
-		put_request(&l, rq);
-	for (i = 0; i < n && !l.cut; i++) {
-		if (values[i].text != NULL)
-			put_pair(&l, values[i].name, values[i].text);
-		else
-			log_put_number(&l, values[i].name, values[i].number);
-	}
+	put_event(&l, rq, values, n);
 	line_end(&l);
+}
+
+int
+log_open(const char *target)
+{
+	return log_target_open(target, true);
+}
+
+int
+log_hand(const char *target, const char *event, const struct log_request *rq,
+    const struct log_value *values, size_t n)
+{
+	struct line l;
+	int error = log_target_open(target, false);
+
+	if (error != 0)
+		return error;
+	line_begin_event(&l, LOG_INFO, event);
+	put_event(&l, rq, values, n);
+	l.text[l.len++] = '\n';
+	if (!log_target_write(LOG_INFO, l.text, l.len))
+		error = errno;
+	log_target_close();
+	return error;
 }
 
 void

@@ -106,6 +106,23 @@ int log_start(void);
  */
 int log_open(const char *target);
 
+/*
+ * Writes one event of level info to the log of another program, while the lines
+ * of this one go where they went.  The target is one of log_open(), but for
+ * "stderr".  A file must be there: it is the other program's to create.
+ * Returns 0, or an errno value.
+ */
+int log_hand(const char *target, const char *event,
+    const struct log_request *rq, const struct log_value *values, size_t n);
+
+/*
+ * Whether that file of that folder may be a log: a regular file with one name.
+ * It belongs to this process's user or to root, or to any user if only root and
+ * that user may write the folder: then no other has planted it there.
+ */
+struct stat;
+bool log_may_be(const struct stat *file, const struct stat *folder);
+
 /* While set, errors go to stderr as well: a person that starts the program by
  * hand looks there. */
 void log_echo(bool on);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -88,8 +89,8 @@ write_syslog(enum log_level level, const char *line, size_t len)
 
 	clock_syslog(clock_wall(), date);
 	iov[0].iov_len = (size_t)snprintf(head, sizeof(head),
-	    "<%d>%s oncewrap[%ld]: ", FACILITY | log_target_priority(level),
-	    date, (long)getpid());
+	    "<%d>%s %.16s[%ld]: ", FACILITY | log_target_priority(level), date,
+	    program_invocation_short_name, (long)getpid());
 	if (clock_mono() < atomic_load(&no_wait_before))
 		flags |= MSG_DONTWAIT;
 	do
@@ -172,44 +173,79 @@ open_syslog(void)
 	return install(&syslog_fd, fd);
 }
 
-/* Whether it is a regular file with one name, of this user or of root.  Others
- * may write the folder: what they put there is not to be written to. */
-static bool
-is_ours(int fd)
+bool
+log_may_be(const struct stat *file, const struct stat *folder)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) == -1)
+	if (!S_ISREG(file->st_mode) || file->st_nlink != 1)
 		return false;
-	errno = EPERM;
-	return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-	    (st.st_uid == geteuid() || st.st_uid == 0);
+	if (file->st_uid == geteuid() || file->st_uid == 0)
+		return true;
+	return (folder->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+	    (folder->st_uid == file->st_uid || folder->st_uid == 0);
 }
 
-/* O_NONBLOCK: a FIFO without a reader is an error, not a wait. */
-static bool
-target_open_file(const char *name)
+/* Opens the folder of a file, and sets *base to the file's name in it; -1: see
+ * errno. */
+static int
+open_folder(const char *name, const char **base)
 {
-	int error,
-	    fd = open(name,
-		O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
-		    O_NONBLOCK | O_NOFOLLOW,
-		0640);
+	const char *slash = strrchr(name, '/');
+	char path[PATH_MAX];
+	int n;
 
+	*base = slash != NULL ? slash + 1 : name;
+	n = snprintf(path, sizeof(path), "%.*s.", (int)(*base - name), name);
+	errno = ENAMETOOLONG;
+	return (size_t)n < sizeof(path)
+	    ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)
+	    : -1;
+}
+
+/* The file in the folder, if it may be a log; -1: see errno.  O_NONBLOCK: a
+ * FIFO without a reader is an error, not a wait. */
+static int
+open_log(int folder, const char *base, bool create)
+{
+	struct stat file, home;
+	int error, fd;
+
+	fd = openat(folder, base,
+	    O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+		O_NOFOLLOW | (create ? O_CREAT : 0),
+	    0640);
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &file) == 0 && fstat(folder, &home) == 0) {
+		if (log_may_be(&file, &home))
+			return fd;
+		errno = EPERM;
+	}
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static bool
+target_open_file(const char *name, bool create)
+{
+	const char *base;
+	int error, fd, folder = open_folder(name, &base);
+
+	if (folder == -1)
+		return false;
+	fd = open_log(folder, base, create);
+	error = errno;
+	close(folder);
+	errno = error;
 	if (fd == -1)
 		return false;
-	if (!is_ours(fd)) {
-		error = errno;
-		close(fd);
-		errno = error;
-		return false;
-	}
 	atomic_store(&torn, false);
 	return install(&file_fd, fd);
 }
 
 int
-log_open(const char *target)
+log_target_open(const char *target, bool create)
 {
 	enum kind to = KIND_FILE;
 
@@ -218,7 +254,7 @@ log_open(const char *target)
 	else if (strcmp(target, "syslog") == 0)
 		to = KIND_SYSLOG;
 	if ((to == KIND_SYSLOG && !open_syslog()) ||
-	    (to == KIND_FILE && !target_open_file(target)))
+	    (to == KIND_FILE && !target_open_file(target, create)))
 		return errno;
 	atomic_store(&kind, to);
 	return 0;

@@ -9,6 +9,9 @@
 
 #include "log.h"
 
+/* See log_open(); create: a file that is missing is made. */
+int log_target_open(const char *target, bool create);
+
 /* Writes a line with its newline, at most LOG_LINE_MAX bytes.  False: the line
  * was not written, or only a part of it. */
 bool log_target_write(enum log_level level, const char *line, size_t len);

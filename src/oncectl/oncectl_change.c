@@ -16,6 +16,7 @@
 #include "limit.h"
 #include "oncectl.h"
 #include "oncectl_answer.h"
+#include "oncectl_log.h"
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 #include "resolve.h"
@@ -121,6 +122,10 @@ settle_write(
 
 	rc = store_resolve_by_operator(
 	    ctl->store, row->id, row->attempt, outcome);
+	oncectl_log(ctl,
+	    &(struct oncectl_act){ ONCECTL_ACT_OF(row),
+		.act = to == RECORD_COMPLETED ? "completed" : "not-executed",
+		.rc = rc });
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_resolve);
 	if (rc != RC_OK)

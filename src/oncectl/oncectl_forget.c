@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "oncectl_change.h"
+#include "oncectl_log.h"
 #include "oncectl_row.h"
 #include "plural.h"
 #include "oncectl.h"
@@ -34,6 +35,14 @@ refuse_forget(const struct record *row, enum record_state before)
 	return ONCECTL_REFUSED;
 }
 
+static void
+log_forget(const struct oncectl *ctl, const struct record *row, enum rc rc)
+{
+	oncectl_log(ctl,
+	    &(struct oncectl_act){
+		ONCECTL_ACT_OF(row), .act = "forget", .rc = rc });
+}
+
 static int
 forget_one(struct oncectl *ctl, struct record *row)
 {
@@ -52,6 +61,7 @@ forget_one(struct oncectl *ctl, struct record *row)
 		return ONCECTL_REFUSED;
 	}
 	rc = store_forget(ctl->store, row->id, row->state);
+	log_forget(ctl, row, rc);
 	if (rc == RC_LOST)
 		return oncectl_change_lost(ctl, row, refuse_forget);
 	if (rc != RC_OK)
@@ -174,6 +184,8 @@ forget_some(struct oncectl *ctl, const struct chosen *c, size_t first, size_t n,
 	if (rc == RC_OK && m > 0)
 		rc = store_forget_some(ctl->store, keys, m);
 	for (size_t i = 0; i < m; i++) {
+		log_forget(
+		    ctl, &rows[i], rc == RC_OK && !keys[i].done ? RC_LOST : rc);
 		if (rc == RC_OK && keys[i].done) {
 			(*forgotten)++;
 			if (ctl->json)

@@ -15,6 +15,7 @@
 
 #include "oncectl_print.h"
 #include "oncectl_change.h"
+#include "oncectl_log.h"
 #include "oncectl.h"
 
 /* --- one effect --------------------------------------------------------- */
@@ -197,6 +198,10 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 		return oncectl_fail(ctl, rc);
 	rc = drop ? store_effect_drop(ctl->store, id)
 		  : store_effect_retry(ctl->store, id);
+	oncectl_log(ctl,
+	    &(struct oncectl_act){ ONCECTL_ACT_OF(&row),
+		.act = drop ? "drop" : "retry", .rc = rc,
+		.more = LOG_I("effect", id) });
 	if (rc == RC_LOST)
 		status = outbox_refuse(ctl, id);
 	else if (rc != RC_OK)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
 #include "maintenance.h"
+#include "oncectl_log.h"
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 #include "plural.h"
@@ -47,6 +47,9 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 {
 	cJSON *o;
 
+	oncectl_log(ctl,
+	    &(struct oncectl_act){
+		.act = ctl->command, .rc = rc, .more = LOG_I("keys", n) });
 	if (ctl->json) {
 		o = oncectl_print_object();
 		oncectl_print_json_text(o, "pass", ctl->command);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conf_text.h"
+#include "oncectl_log.h"
 #include "oncectl_print.h"
 #include "plural.h"
 #include "store_module.h"
@@ -40,6 +41,17 @@ module_for(const struct oncectl *ctl, const char *instead)
 	return NULL;
 }
 
+/* Logs the command, and says why it was not done. */
+static bool
+was_done(const struct oncectl *ctl, enum rc rc, const char *why)
+{
+	oncectl_log(
+	    ctl, &(struct oncectl_act){ .act = ctl->command, .rc = rc });
+	if (rc != RC_OK)
+		warnx("%s: %s", ctl->command, why);
+	return rc == RC_OK;
+}
+
 int
 oncectl_init(struct oncectl *ctl)
 {
@@ -52,10 +64,9 @@ oncectl_init(struct oncectl *ctl)
 		return ONCECTL_REFUSED;
 	oncectl_store_options(ctl, &so);
 	so.create = true;
-	if (module->init(&so, ctl->grant, why, sizeof(why)) != RC_OK) {
-		warnx("init: %s", why);
+	if (!was_done(
+		ctl, module->init(&so, ctl->grant, why, sizeof(why)), why))
 		return ONCECTL_REFUSED;
-	}
 	if (ctl->grant != NULL)
 		printf("the tables are there; role %s may call the functions "
 		       "for handlers\n",
@@ -74,10 +85,9 @@ oncectl_accept_loss(struct oncectl *ctl)
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	if (module->accept_loss(ctl->store, why, sizeof(why)) != RC_OK) {
-		warnx("accept-loss: %s", why);
+	if (!was_done(
+		ctl, module->accept_loss(ctl->store, why, sizeof(why)), why))
 		return ONCECTL_REFUSED;
-	}
 	puts("accepted: daemons that wait go on within a fifth of "
 	     "owner_timeout, and nothing changes for the others; only their "
 	     "logs and health tell whether one waits (store-went-back)");
@@ -93,10 +103,9 @@ oncectl_accept_clock(struct oncectl *ctl)
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	if (module->accept_clock(ctl->store, why, sizeof(why)) != RC_OK) {
-		warnx("accept-clock: %s", why);
+	if (!was_done(
+		ctl, module->accept_clock(ctl->store, why, sizeof(why)), why))
 		return ONCECTL_REFUSED;
-	}
 	puts("accepted: the store's time follows the server's clock; daemons "
 	     "notice within a fifth of owner_timeout, and within a minute");
 	return ONCECTL_DONE;
@@ -191,10 +200,8 @@ oncectl_copy(struct oncectl *ctl)
 		return ONCECTL_REFUSED;
 	rc = module->copy(to, ctl->store, &n, why, sizeof(why));
 	store_close(to);
-	if (rc != RC_OK) {
-		warnx("copy: %s", why);
+	if (!was_done(ctl, rc, why))
 		return ONCECTL_REFUSED;
-	}
 	print_transfer(ctl, &n);
 	return ONCECTL_DONE;
 }

@@ -283,8 +283,8 @@ world_private(const char *file, char *why, size_t size)
 bool
 world_log(const char *log, char *why, size_t size)
 {
-	char owner[USER_NAME];
-	struct stat st;
+	char path[4097], owner[USER_NAME];
+	struct stat st, home;
 
 	if (strcmp(log, "stderr") == 0)
 		return true;
@@ -296,7 +296,8 @@ world_log(const char *log, char *why, size_t size)
 		return world_check_folder_of(log, why, size);
 	if (!world_check_regular(log, &st, why, size))
 		return false;
-	if (st.st_uid != geteuid() && st.st_uid != 0) {
+	world_folder_of(log, path, sizeof(path));
+	if (stat(path, &home) == 0 && !log_may_be(&st, &home)) {
 		user_name(st.st_uid, owner);
 		return progcheck_fail(why, size,
 		    "%s: belongs to %s: run oncewrap and its -t as that user, "

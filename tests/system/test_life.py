@@ -316,14 +316,19 @@ def test_reload_to_a_log_that_cannot_be_opened_changes_nothing(t):
     eq(once.post('k').replayed, 'true')
 
 
-def test_log_that_another_may_have_planted_is_not_written(t):
-    once = with_file(t)
+def plant(t):
+    """Files in a folder that all may write."""
     os.mkdir(t.path('open'))
     os.chmod(t.path('open'), 0o777)
     t.write('victim', 'as it was')
     os.symlink(t.path('victim'), t.path('open', 'soft'))
     os.link(t.path('victim'), t.path('open', 'hard'))
     os.mkfifo(t.path('open', 'fifo'))
+
+
+def test_log_that_another_may_have_planted_is_not_written(t):
+    once = with_file(t)
+    plant(t)
     for n, name in enumerate(('soft', 'hard', 'fifo'), 1):
         once.server['log'] = t.path('open', name)
         once.write_conf()

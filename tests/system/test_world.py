@@ -326,9 +326,16 @@ def test_a_log_that_cannot_be_opened_by_this_user(t):
     eq(check(t, SERVER + 'log = %(dir)s/link\n'),
        [(4, 'log', 'D/link: ' + LINK)])
     os.chown(t.path('log'), 12345, 12345)
-    eq(check(t, SERVER + 'log = %(dir)s/log\n'),
-       [(4, 'log', 'D/log: belongs to user 12345: run oncewrap and its -t as '
-         'that user, or name another file')])
+    eq(check(t, SERVER + 'log = %(dir)s/log\n'), [])
+    # A user of that group may have put it there.
+    os.mkdir(t.path('logs'))
+    os.chmod(t.path('logs'), 0o770)
+    os.rename(t.path('log'), t.path('logs', 'log'))
+    eq(check(t, SERVER + 'log = %(dir)s/logs/log\n'),
+       [(4, 'log', 'D/logs/log: belongs to user 12345: run oncewrap and its '
+         '-t as that user, or name another file'),
+        (4, 'log', 'D/logs: users of its group may write this folder, and put '
+         'files of their own there: name another one')])
 
 
 def test_files_in_the_way(t):
