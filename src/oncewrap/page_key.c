@@ -7,19 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "date.h"
 #include "page_form.h"
 #include "page_impl.h"
 #include "page_write.h"
 
+/* So much of a body is shown (bytes). */
+#define BODY_SHOWN 65536
+
 static void
 write_time(struct page *p, const char *name, int64_t wall)
 {
-	char date[DATE_RFC3339_LEN + 1], age[PAGE_AGE_SIZE], text[64];
+	char date[PAGE_UTC_SIZE], age[PAGE_AGE_SIZE], text[64];
 
 	if (wall == 0)
 		return;
-	date_put_rfc3339(wall, date);
+	page_write_utc(wall, date);
 	page_write_age(wall > p->wall ? wall - p->wall : p->wall - wall, age);
 	snprintf(text, sizeof(text), wall > p->wall ? "in %s" : "%s ago", age);
 	page_html_fact_time(&p->html, name, date, text);
@@ -89,6 +91,28 @@ write_fields(struct html *html, const struct response *head)
 	}
 }
 
+/* Writes the beginning of the body. */
+static void
+write_body(struct page *p, const struct record *r)
+{
+	const struct store_identity identity = { r->scope, r->path, r->key };
+	struct html *html = &p->html;
+	struct response answer;
+	struct spool *body = NULL;
+	enum rc rc;
+
+	response_init(&answer);
+	rc = store_answer(p->store, &identity, r->id, &answer, &body);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		page_html_bad(html, rc_text(rc));
+	else if (answer.body_len > BODY_SHOWN)
+		page_html_body_cut(html, answer.body, BODY_SHOWN, BODY_SHOWN);
+	else if (answer.body_len > 0)
+		page_html_body(html, answer.body, answer.body_len);
+	spool_free(body);
+	response_free(&answer);
+}
+
 static void
 write_answer(
     struct page *p, const struct record *r, const struct response *head)
@@ -111,6 +135,11 @@ write_answer(
 		page_html_p(html,
 		    "The answer is not kept: a retry is told so, and does not "
 		    "run again.");
+	else if (p->admin)
+		write_body(p, r);
+	else if (r->body_length > 0)
+		page_html_p(
+		    html, "Only the users in admin_users see the body.");
 }
 
 /* What the program printed, if that was no answer. */

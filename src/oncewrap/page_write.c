@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "date.h"
 #include "utf8.h"
 #include "page_write.h"
 
@@ -25,6 +26,15 @@ page_write_age(int64_t ms, char out[PAGE_AGE_SIZE])
 	else
 		snprintf(out, PAGE_AGE_SIZE, "%" PRId64 " d %" PRId64 " h",
 		    s / 86400, s / 3600 % 24);
+}
+
+void
+page_write_utc(int64_t wall, char out[PAGE_UTC_SIZE])
+{
+	char date[DATE_RFC3339_LEN + 1];
+
+	date_put_rfc3339(wall, date);
+	snprintf(out, PAGE_UTC_SIZE, "%.10s %.8s UTC", date, date + 11);
 }
 
 void

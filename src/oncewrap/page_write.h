@@ -13,6 +13,10 @@
 /* "3 min", "2 h 5 min", "4 d 1 h"; less than nothing is "0 s". */
 void page_write_age(int64_t ms, char out[PAGE_AGE_SIZE]);
 
+/* "2026-02-09 07:04:38 UTC"; wall clock (ms). */
+#define PAGE_UTC_SIZE 32
+void page_write_utc(int64_t wall, char out[PAGE_UTC_SIZE]);
+
 /* "17", "more than 17", or "not counted yet" for a negative number. */
 void page_write_count(int64_t n, int more, char out[PAGE_COUNT_SIZE]);
 

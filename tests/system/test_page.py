@@ -221,10 +221,31 @@ def test_key_page_shows_life_and_answer(t):
                  defaults={'replay_drop': 'Date'})
     once.post('k', user='carl')
     page = get(once, 'key?id=%d' % get(once, 'find?key=k').id_of('key'))
+    assert re.search(r' Made \d{4}(-\d\d){2} \d\d(:\d\d){2} UTC '
+                     r'\(\d+ s ago\) Last', page.text), page.text
     for text in ('completed', '/pay', 'carl', '202 So Be It', 'X-A <b>',
                  'Bytes of the body 4', once.row('k')['downstream']):
         assert text in page.text, (text, page.text)
     assert 'secret' not in page.text
+
+
+def test_key_page_shows_the_body_to_those_who_may_act(t):
+    once = start(t, r'printf "Content-Type: text/html\n\n'
+                 r'<b>a\0b\377\r\n\tc</b>\303\244"; cat "$D/body"')
+    t.write('body', b'x' * 70000)
+    once.post('long')
+    t.write('body', b'')
+    once.post('k')
+    for user, wanted in (('ann', True), ('carl', False)):
+        page = get(once, 'key?id=2', user=user)
+        eq('<b>a\\x00b\\xff\\x0d\n\tc</b>\u00e4' in page.texts, wanted)
+        eq('Only the users in admin_users see the body.' in page.text,
+           not wanted)
+        assert 'Bytes of the body 17' in page.text, page.text
+        page = get(once, 'key?id=1', user=user)
+        eq([len(text) for text in page.texts if text.startswith('<b>')],
+           [65536 - 17 + 25] if wanted else [])
+        eq('The first 65536 bytes of the body' in page.text, wanted)
 
 
 def test_key_page_shows_what_was_refused(t):
