@@ -162,8 +162,8 @@ exchange_send(struct exchange *x)
 	}
 }
 
-const struct request *
-exchange_request(const struct exchange *x)
+struct request *
+exchange_request(struct exchange *x)
 {
 	return &x->request;
 }

@@ -10,7 +10,7 @@
 
 struct exchange;
 
-const struct request *exchange_request(const struct exchange *x);
+struct request *exchange_request(struct exchange *x);
 const struct conf *exchange_conf(const struct exchange *x);
 
 /* Sends the whole answer and ends the exchange.  Takes over *answer, which is

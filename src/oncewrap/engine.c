@@ -84,7 +84,7 @@ busy(struct job *job)
 
 static void
 job_init(struct job *job, struct engine *engine, const struct conf *conf,
-    const struct request *rq, struct answer *answer)
+    struct request *rq, struct answer *answer)
 {
 	memset(job, 0, sizeof(*job));
 	job->engine = engine;
@@ -200,7 +200,7 @@ respond(struct job *job, enum decision decision)
 
 struct run *
 engine_handle(struct engine *engine, const struct conf *conf,
-    const struct request *rq, struct answer *answer)
+    struct request *rq, struct answer *answer)
 {
 	struct run *stream = NULL;
 	enum decision decision;
@@ -224,6 +224,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 	case KIND_GUARDED:
 		engine_make_scope(&job);
 		engine_note_key(&job);
+		engine_make_reference(&job);
 		if (engine_check_body(&job) && engine_check_size(&job) &&
 		    engine_check_key(&job) && engine_check_scope(&job) &&
 		    engine_take_fingerprint(&job) &&

@@ -28,9 +28,10 @@ void engine_drain(struct engine *engine);
 /*
  * Handles one request; any thread may call it.  NULL: answer, which the caller
  * has initialised, is complete.  Otherwise the caller sends what this run
- * writes, and calls run_finish().
+ * writes, and calls run_finish().  The request gets another instance when its
+ * key is known: its Reference (see store_reference()).
  */
 struct run *engine_handle(struct engine *engine, const struct conf *conf,
-    const struct request *rq, struct answer *answer);
+    struct request *rq, struct answer *answer);
 
 #endif

@@ -36,7 +36,7 @@ struct engine {
 struct job {
 	struct engine *engine;
 	const struct conf *conf;
-	const struct request *rq;
+	struct request *rq;
 	const struct conf_route *rule;
 	struct answer *answer;
 	bool later; /* accepted now, run later */
@@ -108,10 +108,12 @@ enum rc engine_find_key(struct job *job);
  * These come before the checks, so that the log's line of a refusal has the
  * scope and the key as well.  make_scope: its result is for
  * engine_check_scope().  note_key: a key that only the body has is found if the
- * whole body is there.
+ * whole body is there.  make_reference: if there are a scope and a key, the
+ * request's instance is its Reference from now on, in log, answers and store.
  */
 void engine_make_scope(struct job *job);
 void engine_note_key(struct job *job);
+void engine_make_reference(struct job *job);
 
 /* Of a request that does not come to its reservation: clears may_have_acted if
  * its key can be found without the body, and has no record. */

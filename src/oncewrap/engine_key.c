@@ -190,6 +190,20 @@ engine_note_key(struct job *job)
 		log_request_key(job->rq->log, job->key.text);
 }
 
+void
+engine_make_reference(struct job *job)
+{
+	const struct store_identity identity = { .scope = job->scope.data,
+		.path = job->rq->path,
+		.key = job->key.text };
+
+	/* Without memory the instance stays what it is. */
+	if (job->scope_rc == RC_OK && engine_find_key(job) == RC_OK &&
+	    job->verdict == KEY_OK)
+		(void)store_reference(job->engine->store, &identity,
+		    job->rq->instance + strlen("urn:uuid:"));
+}
+
 static bool
 is_of_page(const struct conf_source *source)
 {

@@ -58,6 +58,11 @@ struct store_tally {
 	    void *arg), (s, how, body, arg)) \
 	X(enum rc, tx_range, (const struct store *s, const char *key, \
 	    struct row_value range[2]), (s, key, range)) \
+	X(enum rc, tx_number, (const struct store *s, \
+	    const struct store_identity *identity, uint64_t *number), \
+	    (s, identity, number)) \
+	X(enum rc, tx_numbered, (const struct store *s, uint64_t number, \
+	    struct row_value range[2]), (s, number, range)) \
 	X(enum rc, walk, (struct store *s, struct store_walk *w, int n), \
 	    (s, w, n)) \
 	X(enum rc, sizes, (struct store *s, int64_t *database, \
@@ -191,6 +196,14 @@ void store_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what);
  * parameters. */
 enum rc store_tx_range(
     const struct store *s, const char *key, struct row_value range[2]);
+
+/* The number of an identity for its References, below REFERENCE_NUMBERS; and
+ * what identities of that number have in the index, as store_tx_range() does.
+ * RC_NOTFOUND: no identity has that number. */
+enum rc store_tx_number(const struct store *s,
+    const struct store_identity *identity, uint64_t *number);
+enum rc store_tx_numbered(
+    const struct store *s, uint64_t number, struct row_value range[2]);
 
 /* What TX_TOPIC_CLEAR is told, in its transaction: by it that sees whether this
  * process is the only one that uses the store. */

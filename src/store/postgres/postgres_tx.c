@@ -360,3 +360,32 @@ postgres_tx_range(
 	return postgres_identity_range(
 	    store->secret, key, range[0].bytes, range[1].bytes);
 }
+
+/* The number is the beginning of the digest. */
+#define NUMBER_BYTES 7
+
+enum rc
+postgres_tx_number(const struct store *store,
+    const struct store_identity *identity, uint64_t *number)
+{
+	unsigned char digest[POSTGRES_DIGEST_LEN];
+	enum rc rc = postgres_identity_digest(store->secret, identity, digest);
+
+	*number = 0;
+	for (int i = 0; i < NUMBER_BYTES && rc == RC_OK; i++)
+		*number = *number << 8 | digest[i];
+	return rc;
+}
+
+enum rc
+postgres_tx_numbered(
+    const struct store *store, uint64_t number, struct row_value range[2])
+{
+	(void)store;
+	range[0].n = range[1].n = POSTGRES_DIGEST_LEN;
+	memset(range[0].bytes, 0, POSTGRES_DIGEST_LEN);
+	memset(range[1].bytes, 0xff, POSTGRES_DIGEST_LEN);
+	for (int i = NUMBER_BYTES - 1; i >= 0; i--, number >>= 8)
+		range[0].bytes[i] = range[1].bytes[i] = (unsigned char)number;
+	return RC_OK;
+}

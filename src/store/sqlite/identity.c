@@ -99,14 +99,16 @@ hash_text(const struct identity_seed *seed, const char *text)
 	return identity_siphash(seed, text, strlen(text));
 }
 
+/* Half of the numbers are negative. */
+#define SIGN (INT64_C(1) << (2 * BITS - 1))
+
 /* The number whose halves are the low bits of those. */
 static int64_t
 identity_join(uint64_t upper, uint64_t lower)
 {
-	const int64_t sign = INT64_C(1) << (2 * BITS - 1);
 	const uint64_t mask = (UINT64_C(1) << BITS) - 1;
 
-	return (int64_t)((upper & mask) << BITS | (lower & mask)) - sign;
+	return (int64_t)((upper & mask) << BITS | (lower & mask)) - SIGN;
 }
 
 int64_t
@@ -134,4 +136,17 @@ identity_range(const struct identity_seed *seed, const char *key,
 
 	*first = identity_join(upper, 0);
 	*last = identity_join(upper, UINT64_MAX);
+}
+
+uint64_t
+identity_positive(int64_t number)
+{
+	return (uint64_t)(number + SIGN);
+}
+
+bool
+identity_signed(uint64_t positive, int64_t *number)
+{
+	*number = (int64_t)positive - SIGN;
+	return positive < 2 * (uint64_t)SIGN;
 }

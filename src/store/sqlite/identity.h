@@ -14,6 +14,7 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "scope.h"
@@ -34,6 +35,10 @@ int64_t identity_number(
 /* The first and the last number that an identity with that key can have. */
 void identity_range(const struct identity_seed *seed, const char *key,
     int64_t *first, int64_t *last);
+
+/* Such a number as one that is not negative, and back.  False: it is none. */
+uint64_t identity_positive(int64_t number);
+bool identity_signed(uint64_t positive, int64_t *number);
 
 /* SipHash-2-4 of n bytes. */
 uint64_t

@@ -277,3 +277,23 @@ sqlite_tx_range(
 	identity_range(&store->seed, key, &range[0].number, &range[1].number);
 	return RC_OK;
 }
+
+enum rc
+sqlite_tx_number(const struct store *store,
+    const struct store_identity *identity, uint64_t *number)
+{
+	*number = identity_positive(identity_number(&store->seed, identity));
+	return RC_OK;
+}
+
+enum rc
+sqlite_tx_numbered(
+    const struct store *store, uint64_t number, struct row_value range[2])
+{
+	(void)store;
+	range[0].n = range[1].n = 0;
+	if (!identity_signed(number, &range[0].number))
+		return RC_NOTFOUND;
+	range[1].number = range[0].number;
+	return RC_OK;
+}

@@ -1,0 +1,103 @@
+/*
+ * The bytes of a Reference: 6 are random; 4 bits are the version, and 12 the
+ * check; 2 bits are the variant, and 6 the check's rest; 7 bytes are the
+ * number.  Check and number are masked by an HMAC-SHA-256 of the random bytes.
+ * So two References of one key show no likeness, and of 262,144 UUIDs from
+ * elsewhere one passes for a Reference.
+ */
+#include "config.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "digest.h"
+#include "reference.h"
+
+#define RANDOM    6 /* bytes */
+#define HEAD      9 /* bytes before the number */
+#define NUMBER    7 /* bytes */
+#define VERSION_8 0x80
+#define VARIANT   0x80
+#define VARIANTS  0xc0 /* the bits of the variant */
+
+/* No other HMAC under the store's secret begins so: see scope.c. */
+static const char purpose[] = "oncewrap: reference\n";
+#define PURPOSE (sizeof(purpose) - 1)
+
+/* Makes what the random bytes decide: the bytes before the number, and the
+ * number 0. */
+static enum rc
+reference_mask(const unsigned char *secret, unsigned char b[16])
+{
+	unsigned char bytes[PURPOSE + RANDOM], md[DIGEST_LEN];
+	enum rc rc;
+
+	memcpy(bytes, purpose, PURPOSE);
+	memcpy(bytes + PURPOSE, b, RANDOM);
+	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), md);
+	if (rc != RC_OK)
+		return rc;
+	memcpy(b + RANDOM, md, 16 - RANDOM);
+	b[6] = (unsigned char)(VERSION_8 | (b[6] & 0x0f));
+	b[8] = (unsigned char)(VARIANT | (b[8] & ~VARIANTS));
+	return RC_OK;
+}
+
+enum rc
+reference_bind(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
+    char uuid[UUID_LEN + 1])
+{
+	unsigned char b[16];
+	enum rc rc;
+
+	if (!uuid_parse(uuid, b) || number >= REFERENCE_NUMBERS)
+		return RC_INVALID;
+	if ((rc = reference_mask(secret, b)) != RC_OK)
+		return rc;
+	for (int i = 15; i >= HEAD; i--, number >>= 8)
+		b[i] ^= (unsigned char)number;
+	uuid_text(b, uuid);
+	return RC_OK;
+}
+
+enum rc
+reference_number(const unsigned char secret[SCOPE_SECRET_LEN], const char *uuid,
+    uint64_t *number)
+{
+	unsigned char b[16], mask[16];
+	enum rc rc;
+
+	*number = 0;
+	if (!uuid_parse(uuid, b))
+		return RC_NOTFOUND;
+	memcpy(mask, b, sizeof(mask));
+	if ((rc = reference_mask(secret, mask)) != RC_OK)
+		return rc;
+	if (memcmp(b, mask, HEAD) != 0)
+		return RC_NOTFOUND;
+	for (int i = HEAD; i < HEAD + NUMBER; i++)
+		*number = *number << 8 | (b[i] ^ mask[i]);
+	return RC_OK;
+}
+
+bool
+reference_parse(const char *text, char uuid[UUID_LEN + 1])
+{
+	static const char urn[] = "urn:uuid:", blanks[] = " \t\r\n";
+	unsigned char b[16];
+	size_t i;
+
+	text += strspn(text, blanks);
+	if (strncasecmp(text, urn, sizeof(urn) - 1) == 0)
+		text += sizeof(urn) - 1;
+	if (strcspn(text, blanks) != UUID_LEN ||
+	    text[UUID_LEN + strspn(text + UUID_LEN, blanks)] != '\0')
+		return false;
+	/* RFC 9562, section 4: written in lower case, and read in either. */
+	for (i = 0; i < UUID_LEN; i++)
+		uuid[i] = text[i] >= 'A' && text[i] <= 'Z'
+		    ? (char)(text[i] - 'A' + 'a')
+		    : text[i];
+	uuid[UUID_LEN] = '\0';
+	return uuid_parse(uuid, b);
+}
