@@ -628,12 +628,6 @@ PRAGMA data_version;
 
 -- For operators -----------------------------------------------------------
 
--- name: list
-SELECT $row FROM once_key
-WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
-    AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5 AND created_at <= ?6
-ORDER BY id LIMIT ?7;
-
 -- The columns of struct store_listed.
 -- name: list_all
 SELECT $row, $response,
@@ -642,15 +636,6 @@ SELECT $row, $response,
 FROM once_key k
 WHERE id > ?1
 ORDER BY id LIMIT ?2;
-
--- name: list_key
--- scan: sorts the few keys of one name
-SELECT $row FROM once_key INDEXED BY once_key_identity
-WHERE identity BETWEEN ?9 AND ?10 AND key = ?8
-    AND id > ?1 AND (?2 IS NULL OR scope = ?2)
-    AND (?3 IS NULL OR path = ?3) AND (?4 IS NULL OR state = ?4)
-    AND updated_at >= ?5 AND created_at <= ?6
-ORDER BY id LIMIT ?7;
 
 -- The key with that downstream key, which tells its number: see downstream.h.
 -- name: find_told
@@ -661,10 +646,6 @@ SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
 -- name: find_open
 SELECT id FROM once_key
 WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
-
--- name: find_downstream
--- scan: looks at every key, when an operator asks about one that is settled
-SELECT id FROM once_key WHERE downstream = ?1;
 
 -- name: counts
 -- scan: counts every key, when an operator asks
@@ -871,36 +852,75 @@ SELECT (SELECT count(*) FROM $by_owner AND owner = ?1)
 -- Pages -------------------------------------------------------------------
 
 -- Each of these walks at most as many entries of an index, or rows, as its last
--- parameter says: see store_browse.c.
+-- parameter says, after the place of the part before: see store_browse.c.  The
+-- columns are the number of a row, whether it is looked for, its place, and
+-- when it was made.
 
--- name: browse_all
-SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
-    AND ifnull(downstream = ?4, 1)
-FROM once_key WHERE id < ?1 ORDER BY id DESC LIMIT ?5;
+-- list: matches
+ifnull((?1 IS NULL OR key = ?1) AND (?2 IS NULL OR scope = ?2)
+    AND (?3 IS NULL OR path = ?3 OR (?4 AND substr(CAST(path AS BLOB), 1,
+	length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)))
+    AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR peer = ?6)
+    AND (?7 IS NULL OR downstream = ?7)
+    AND created_at >= ?8 AND created_at < ?9 AND updated_at >= ?10, 0)
 
--- name: browse_key
-SELECT id, ifnull(path = ?2, 1) AND ifnull(state = ?3, 1)
-    AND ifnull(downstream = ?4, 1)
-FROM once_key WHERE identity BETWEEN ?5 AND ?6 AND key = ?1 LIMIT ?7;
+-- name: browse_newest
+SELECT id, $matches, 0, id, created_at
+FROM once_key WHERE id < ?11 AND id >= ?12 ORDER BY id DESC LIMIT ?13;
+
+-- name: browse_oldest
+SELECT id, $matches, 0, id, created_at
+FROM once_key WHERE id > ?11 AND id < ?12 ORDER BY id LIMIT ?13;
+
+-- name: browse_range
+SELECT id, $matches, identity, id, created_at
+FROM once_key INDEXED BY once_key_identity
+WHERE identity BETWEEN ?13 AND ?14 AND (identity, id) > (?11, ?12)
+ORDER BY identity, id LIMIT ?15;
+
+-- name: browse_one
+SELECT id, $matches, 0, id, created_at FROM once_key WHERE id = ?11;
 
 -- name: browse_open
-SELECT id, ?2 IS NULL OR path = ?2 FROM once_key
+SELECT id, $matches, updated_at, id, created_at FROM once_key
 WHERE (state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
-    AND state = ?1
-ORDER BY updated_at LIMIT ?3;
+    AND state = ?5 AND (updated_at, id) > (?11, ?12)
+ORDER BY updated_at, id LIMIT ?13;
 
 -- name: browse_running
-SELECT id, ?1 IS NULL OR path = ?1
-FROM $by_owner AND owner > 0 AND state = 'in_progress'
-UNION ALL SELECT id, ?1 IS NULL OR path = ?1
-FROM $recent AND owner > 0 AND state = 'in_progress' LIMIT ?2;
+-- scan: sorts the keys in progress
+SELECT id, $matches, 0, id, created_at
+FROM $by_owner AND owner > 0 AND state = 'in_progress' AND +id > ?11
+UNION ALL SELECT id, $matches, 0, id, created_at
+FROM $recent AND owner > 0 AND state = 'in_progress' AND +id > ?11
+ORDER BY id LIMIT ?12;
+
+-- The lowest and the highest number, and when the keys from a number on were
+-- made.
+-- name: browse_ends
+SELECT coalesce((SELECT min(id) FROM once_key), 0),
+    coalesce((SELECT max(id) FROM once_key), 0);
+
+-- name: browse_at
+-- scan: walks the rows that it has found
+SELECT coalesce(min(created_at), 0), coalesce(max(id), 0)
+FROM (SELECT id, created_at FROM once_key WHERE id >= ?1 ORDER BY id LIMIT ?2);
 
 -- name: browse_dead_effects
-SELECT id, 1 FROM once_effect
-WHERE state <> 'delivered' AND state = 'dead_letter' LIMIT ?1;
+-- scan: sorts the effects that were given up
+SELECT id, 1, 0, id, created_at FROM once_effect INDEXED BY once_effect_open
+WHERE state <> 'delivered' AND state = 'dead_letter' AND +id > ?1
+ORDER BY id LIMIT ?2;
 
 -- name: browse_effects
-SELECT id, 1 FROM once_effect WHERE key_id = ?1 LIMIT ?2;
+-- scan: sorts the effects of a key
+SELECT id, 1, 0, id, created_at
+FROM once_effect INDEXED BY once_effect_of_key
+WHERE key_id = ?1 AND +id > ?2 ORDER BY id LIMIT ?3;
+
+-- name: browse_rows
+SELECT $row FROM once_key WHERE id IN (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+    ?11, ?12, ?13, ?14, ?15, ?16);
 
 -- name: browse_row
 SELECT $row, $response FROM once_key WHERE id = ?1;

@@ -793,14 +793,6 @@ ORDER BY k.id LIMIT $3::bigint;
 
 -- For operators ---------------------------------------------------------------
 
--- name: list
-SELECT $row FROM once_key k
-WHERE k.id > $1 AND ($2::bytea IS NULL OR k.scope = $2)
-    AND ($3::bytea IS NULL OR k.path = $3)
-    AND ($4::text IS NULL OR k.state = $4)
-    AND k.updated_at >= $5 AND k.created_at <= $6
-ORDER BY k.id LIMIT $7::bigint;
-
 -- The columns of struct store_listed.  Not by EXISTS, for which the server may
 -- read all of a table for each page.
 -- name: list_all
@@ -811,16 +803,6 @@ FROM once_key k
 WHERE k.id > $1
 ORDER BY k.id LIMIT $2::bigint;
 
--- $9 and $10 are the first and the last digest that the key can have.
--- name: list_key
-SELECT $row FROM once_key k
-WHERE k.digest BETWEEN $9 AND $10 AND k.key = $8
-    AND k.id > $1 AND ($2::bytea IS NULL OR k.scope = $2)
-    AND ($3::bytea IS NULL OR k.path = $3)
-    AND ($4::text IS NULL OR k.state = $4)
-    AND k.updated_at >= $5 AND k.created_at <= $6
-ORDER BY k.id LIMIT $7::bigint;
-
 -- The key with that downstream key, which tells its number: see downstream.h.
 -- name: find_told
 SELECT id FROM once_key WHERE id = $1 AND downstream = $2;
@@ -829,10 +811,6 @@ SELECT id FROM once_key WHERE id = $1 AND downstream = $2;
 -- name: find_open
 SELECT id FROM once_key
 WHERE downstream = $1 AND state IN ('unknown', 'dead_letter');
-
--- name: find_downstream
--- scan: looks at every key, when an operator asks about one that is settled
-SELECT id FROM once_key WHERE downstream = $1;
 
 -- name: counts
 -- scan: counts every key, when an operator asks
@@ -1149,36 +1127,76 @@ FROM once_key WHERE state IN ('pending', 'unknown', 'dead_letter');
 
 -- Pages -----------------------------------------------------------------------
 
--- Each of these reads at most as many rows as its last parameter says, except
--- for browse_open, which sorts the keys of that state.  matches: whether the
--- row is one that is looked for.
+-- Each of these reads at most as many rows as its last parameter says, after
+-- the place of the part before (see store_browse.c); browse_open sorts the keys
+-- of that state.  The columns are the number of a row, whether it is looked
+-- for, its place, and when it was made.
 
--- name: browse_all
-SELECT id, coalesce(path = $2, true) AND coalesce(state = $3::text, true)
-    AND coalesce(downstream = $4, true) AS matches
-FROM once_key WHERE id < $1 ORDER BY id DESC LIMIT $5::bigint;
+-- list: matches
+coalesce(($1::bytea IS NULL OR key = $1) AND ($2::bytea IS NULL OR scope = $2)
+    AND ($3::bytea IS NULL OR path = $3 OR ($4::boolean
+	AND substr(path, 1, octet_length($3)) = $3))
+    AND ($5::text IS NULL OR state = $5) AND ($6::bytea IS NULL OR peer = $6)
+    AND ($7::uuid IS NULL OR downstream = $7)
+    AND created_at >= $8 AND created_at < $9 AND updated_at >= $10, false)
+    AS matches
 
--- name: browse_key
-SELECT id, coalesce(path = $2, true) AND coalesce(state = $3::text, true)
-    AND coalesce(downstream = $4, true) AS matches
-FROM once_key WHERE digest BETWEEN $5 AND $6 AND key = $1 LIMIT $7::bigint;
+-- name: browse_newest
+SELECT id, $matches, 0::bigint, id, created_at
+FROM once_key WHERE id < $11 AND id >= $12 ORDER BY id DESC LIMIT $13::bigint;
+
+-- name: browse_oldest
+SELECT id, $matches, 0::bigint, id, created_at
+FROM once_key WHERE id > $11 AND id < $12 ORDER BY id LIMIT $13::bigint;
+
+-- The place is the digest.
+-- name: browse_range
+SELECT id, $matches,
+    ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint,
+    ('x' || encode(substr(digest, 9, 8), 'hex'))::bit(64)::bigint, created_at
+FROM once_key
+WHERE digest BETWEEN $13 AND $14
+    AND digest <> int8send($11::bigint) || int8send($12::bigint)
+ORDER BY digest LIMIT $15::bigint;
+
+-- name: browse_one
+SELECT id, $matches, 0::bigint, id, created_at FROM once_key WHERE id = $11;
 
 -- name: browse_open
-SELECT id, coalesce(path = $2, true) AS matches FROM once_key
-WHERE state IN ('pending', 'unknown', 'dead_letter') AND state = $1::text
-ORDER BY updated_at LIMIT $3::bigint;
+SELECT id, $matches, updated_at, id, created_at FROM once_key
+WHERE state IN ('pending', 'unknown', 'dead_letter') AND state = $5
+    AND (updated_at, id) > ($11::bigint, $12::bigint)
+ORDER BY updated_at, id LIMIT $13::bigint;
 
+-- Not ordered by the index of the numbers, nor are the effects below.
 -- name: browse_running
-SELECT id, coalesce(path = $1, true) AS matches FROM once_key
-WHERE owner IS NOT NULL AND state = 'in_progress' LIMIT $2::bigint;
+SELECT id, $matches, 0::bigint, id, created_at FROM once_key
+WHERE owner IS NOT NULL AND state = 'in_progress' AND id + 0 > $11::bigint
+ORDER BY id + 0 LIMIT $12::bigint;
+
+-- The lowest and the highest number, and when the keys from a number on were
+-- made.
+-- name: browse_ends
+SELECT coalesce((SELECT min(id) FROM once_key), 0),
+    coalesce((SELECT max(id) FROM once_key), 0);
+
+-- name: browse_at
+SELECT coalesce(min(k.created_at), 0), coalesce(max(k.id), 0)
+FROM (SELECT id, created_at FROM once_key WHERE id >= $1 ORDER BY id
+    LIMIT $2::bigint) k;
 
 -- name: browse_dead_effects
-SELECT id, true AS matches FROM once_effect
-WHERE state <> 'delivered' AND state = 'dead_letter' LIMIT $1::bigint;
+SELECT id, true, 0::bigint, id, created_at FROM once_effect
+WHERE state <> 'delivered' AND state = 'dead_letter' AND id + 0 > $1::bigint
+ORDER BY id + 0 LIMIT $2::bigint;
 
 -- name: browse_effects
-SELECT id, true AS matches FROM once_effect WHERE key_id = $1
-LIMIT $2::bigint;
+SELECT id, true, 0::bigint, id, created_at FROM once_effect
+WHERE key_id = $1 AND id + 0 > $2::bigint ORDER BY id + 0 LIMIT $3::bigint;
+
+-- name: browse_rows
+SELECT $row FROM once_key k WHERE k.id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15, $16);
 
 -- name: browse_row
 SELECT $row, $response FROM once_key k WHERE k.id = $1;

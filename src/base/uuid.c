@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "uuid.h"
@@ -48,6 +49,28 @@ uuid_parse(const char *text, unsigned char b[16])
 		    (unsigned char)((upper - digits) << 4 | (lower - digits));
 	}
 	return true;
+}
+
+bool
+uuid_copied(const char *text, char out[UUID_LEN + 1])
+{
+	static const char urn[] = "urn:uuid:", blanks[] = " \t\r\n";
+	unsigned char b[16];
+	size_t i;
+
+	text += strspn(text, blanks);
+	if (strncasecmp(text, urn, sizeof(urn) - 1) == 0)
+		text += sizeof(urn) - 1;
+	if (strcspn(text, blanks) != UUID_LEN ||
+	    text[UUID_LEN + strspn(text + UUID_LEN, blanks)] != '\0')
+		return false;
+	/* RFC 9562, section 4: written in lower case, and read in either. */
+	for (i = 0; i < UUID_LEN; i++)
+		out[i] = text[i] >= 'A' && text[i] <= 'Z'
+		    ? (char)(text[i] - 'A' + 'a')
+		    : text[i];
+	out[UUID_LEN] = '\0';
+	return uuid_parse(out, b);
 }
 
 void

@@ -18,6 +18,10 @@ void uuid_format(unsigned char bytes[16], char out[UUID_LEN + 1]);
 void uuid_text(const unsigned char bytes[16], char out[UUID_LEN + 1]);
 bool uuid_parse(const char *text, unsigned char bytes[16]);
 
+/* The UUID of a text as people copy it: in any case, with or without
+ * "urn:uuid:" and blanks around.  False: it is none. */
+bool uuid_copied(const char *text, char out[UUID_LEN + 1]);
+
 void uuid_random(char out[UUID_LEN + 1]);
 
 /* 128 random bits as 32 hexadecimal digits. */

@@ -96,3 +96,25 @@ resolve_not_executed(struct store_outcome *outcome)
 	snprintf(outcome->last_error, sizeof(outcome->last_error),
 	    "resolved: it was not executed");
 }
+
+enum rc
+resolve_some(struct store *s, struct store_chosen *keys, size_t n)
+{
+	struct store_outcome *outcome;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < n; i++)
+		keys[i].done = false;
+	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		if ((outcome = store_outcome_new(s)) == NULL)
+			return RC_NOMEM;
+		resolve_not_executed(outcome);
+		rc = store_resolve_by_operator(
+		    s, keys[i].id, keys[i].attempt, &outcome);
+		store_outcome_free(outcome);
+		keys[i].done = rc == RC_OK;
+		if (rc == RC_LOST)
+			rc = RC_OK;
+	}
+	return rc;
+}

@@ -8,7 +8,7 @@
 
 #include "cgihead.h"
 #include "conf.h"
-#include "store.h"
+#include "store_operator.h"
 
 /* Room for the reason of a refusal. */
 #define RESOLVE_WHY 160
@@ -40,5 +40,10 @@ bool resolve_completed(const struct conf_route *route, struct spool **text,
 /* Fills in the outcome of a request that was not carried out: the key is
  * released, and an accepted request runs again. */
 void resolve_not_executed(struct store_outcome *outcome);
+
+/* The same for n keys, each in a transaction of its own: .done says which were
+ * released.  The others have changed, or are in other states.  On failure it
+ * stops; those that are done stay so. */
+enum rc resolve_some(struct store *s, struct store_chosen *keys, size_t n);
 
 #endif

@@ -46,6 +46,9 @@ static const struct option options[] = {
 	{ "not-executed", no_argument, NULL,
 	    OPT_FILTER + ONCECTL_NOT_EXECUTED },
 	{ "since", required_argument, NULL, OPT_FILTER + ONCECTL_SINCE },
+	{ "until", required_argument, NULL, OPT_FILTER + ONCECTL_UNTIL },
+	{ "peer", required_argument, NULL, OPT_FILTER + ONCECTL_PEER },
+	{ "instance", required_argument, NULL, OPT_FILTER + ONCECTL_INSTANCE },
 	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
 	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
 	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
@@ -93,20 +96,20 @@ oncectl_fail(const struct oncectl *ctl, enum rc rc)
 
 /* Reads a time, or a duration before now. */
 static bool
-take_since(struct oncectl *ctl, const char *value)
+read_time(const char *option, const char *value, int64_t *wall)
 {
 	struct conf_error why;
 	int64_t ago;
 
-	if (date_rfc3339(value, &ctl->since))
+	if (date_rfc3339(value, wall))
 		return true;
 	if (!conf_value_duration(value, 1, INT64_MAX, &ago, &why)) {
-		warnx("--since: %s: neither a time such as "
+		warnx("--%s: %s: neither a time such as "
 		      "2026-01-31T12:00:00Z nor a duration",
-		    value);
+		    option, value);
 		return false;
 	}
-	ctl->since = clock_wall() - ago;
+	*wall = clock_wall() - ago;
 	return true;
 }
 
@@ -175,7 +178,15 @@ take_filter(struct oncectl *ctl, unsigned option, char *value)
 		ctl->to = value;
 		return true;
 	case ONCECTL_SINCE:
-		return take_since(ctl, value);
+		return read_time("since", value, &ctl->since);
+	case ONCECTL_UNTIL:
+		return read_time("until", value, &ctl->until);
+	case ONCECTL_PEER:
+		ctl->peer = value;
+		return true;
+	case ONCECTL_INSTANCE:
+		ctl->instance = value;
+		return true;
 	case ONCECTL_COMPLETED:
 	case ONCECTL_NOT_EXECUTED:
 	case ONCECTL_BY_SCOPE:

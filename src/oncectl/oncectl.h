@@ -34,7 +34,10 @@ enum oncectl_option {
 	ONCECTL_DOCROOT = 8192,
 	ONCECTL_OUTPUT = 16384,
 	ONCECTL_GRANT = 32768,
-	ONCECTL_TO = 65536
+	ONCECTL_TO = 65536,
+	ONCECTL_UNTIL = 131072,
+	ONCECTL_PEER = 262144,
+	ONCECTL_INSTANCE = 524288
 };
 
 /* The most --emit options of a command line. */
@@ -44,7 +47,8 @@ enum oncectl_option {
 #define ONCECTL_DOCROOTS 16
 
 /* The options that, besides its name, say which key is meant. */
-#define ONCECTL_WHICH (ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM)
+#define ONCECTL_WHICH \
+	(ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE)
 
 struct oncectl {
 	const char *database; /* -d */
@@ -53,8 +57,10 @@ struct oncectl {
 	const char *state;    /* --state, of a key or an effect; NULL: any */
 	const char *scope, *path;
 	int64_t older;          /* --older (ms); 0: any */
-	int64_t since;          /* --since, wall clock (ms); 0: any */
+	int64_t since, until;   /* of the wall clock (ms); 0: any */
+	const char *peer;       /* --peer, NULL: any */
 	const char *downstream; /* --downstream */
+	const char *instance;   /* --instance */
 	int64_t wait;           /* --wait (ms) */
 	struct {
 		const char *topic, *file;
@@ -97,8 +103,8 @@ int oncectl_accept_clock(struct oncectl *ctl);
 void
 oncectl_store_options(const struct oncectl *ctl, struct store_options *options);
 
-/* Fills in the filter for --state, --scope, --path and --older; false, with a
- * message: there is no such state. */
+/* Fills in the filter for the options that choose keys; false, with a message:
+ * there is no such state. */
 bool oncectl_filter(const struct oncectl *ctl, struct store_filter *filter);
 
 /* Prints the effects that --since lets through, as export does. */

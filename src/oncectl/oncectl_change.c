@@ -17,6 +17,7 @@
 #include "oncectl.h"
 #include "oncectl_answer.h"
 #include "oncectl_log.h"
+#include "oncectl_many.h"
 #include "oncectl_print.h"
 #include "oncectl_row.h"
 #include "resolve.h"
@@ -170,12 +171,21 @@ settle_resolve(struct oncectl *ctl, struct record *row)
 int
 oncectl_resolve(struct oncectl *ctl)
 {
+	static const struct oncectl_many many = { "not-executed",
+		"not executed", RECORD_FAILED_RETRYABLE,
+		{ RECORD_UNKNOWN, RECORD_DEAD_LETTER }, 2, resolve_some };
 	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
 	struct record row;
 	int status;
 
 	if ((ctl->given & both) == 0 || (ctl->given & both) == both) {
 		warnx("resolve: say --completed or --not-executed");
+		return ONCECTL_USAGE;
+	}
+	if (!oncectl_row_is_named(ctl) && (ctl->given & ONCECTL_MANY) != 0) {
+		if ((ctl->given & ONCECTL_NOT_EXECUTED) != 0)
+			return oncectl_many(ctl, &many);
+		warnx("resolve: --completed is said of one key: name it");
 		return ONCECTL_USAGE;
 	}
 	status = oncectl_row_find(ctl, &row);

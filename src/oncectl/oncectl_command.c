@@ -7,29 +7,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "oncectl_many.h"
 #include "oncectl_command.h"
 
-#define KEY_OR_UUID "KEY [--scope S] [--path P] | --downstream UUID"
+#define KEY_OR_UUID                                        \
+	"KEY [--scope S] [--path P] | --downstream UUID\n" \
+	"               | --instance UUID"
+#define MANY                                               \
+	"[--state S] [--scope S] [--path P] [--older D]\n" \
+	"               [--peer A]"
 
 /* clang-format off */
 static const struct oncectl_command commands[] = {
-	{ "ls", "[--state S] [--scope S] [--path P] [--older D]",
+	{ "ls", MANY " [--since T] [--until T]",
 	    "Lists keys, one a line.\n"
 	    "\n"
 	    "  --state S   pending, in_progress, completed, unknown,\n"
 	    "              failed_retryable, dead_letter or expired\n"
 	    "  --scope S   keys of that caller; \"\": of none\n"
 	    "  --path P    keys of that path\n"
-	    "  --older D   keys older than D, such as 30s, 24h or 7d\n",
+	    "  --older D   keys older than D, such as 30s, 24h or 7d\n"
+	    "  --peer A    keys whose last client had that address\n"
+	    "  --since T, --until T   keys made since then, and before then:\n"
+	    "              a time such as 2026-01-31T12:00:00Z, or a duration\n"
+	    "              before now such as 24h\n",
 	    0, ONCECTL_NEEDS_STORE,
-	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER,
-	    oncectl_ls },
+	    ONCECTL_MANY | ONCECTL_SINCE | ONCECTL_UNTIL, oncectl_ls },
 	{ "show", KEY_OR_UUID "\n               [--response | --output]",
 	    "Prints what is known of one key, or the stored answer, or what\n"
 	    "its program printed instead of one.\n"
 	    "\n"
 	    "  --scope S, --path P   where several keys are named so\n"
 	    "  --downstream UUID     the key's ONCE_DOWNSTREAM_KEY\n"
+	    "  --instance UUID       the Reference that a client was given,\n"
+	    "                        for a run, a replay or a refusal\n"
 	    "  --response            the stored answer as a CGI response,\n"
 	    "                        as resolve --completed reads it\n"
 	    "  --output              the beginning of an answer that was\n"
@@ -39,30 +50,37 @@ static const struct oncectl_command commands[] = {
 	    oncectl_show },
 	{ "resolve",
 	    KEY_OR_UUID "\n"
-	    "               --completed < response | --not-executed",
-	    "Says what became of a key that is unknown or dead_letter.\n"
+	    "               --completed < response | --not-executed\n"
+	    "               | --not-executed " MANY " [--yes]",
+	    "Says what became of a key that is unknown or dead_letter, or\n"
+	    "that nothing happened for all such keys that the options choose.\n"
 	    "\n"
 	    "  --completed      it happened; standard input has the answer\n"
 	    "                   for retries, as a CGI response\n"
 	    "  --not-executed   nothing happened; the next request runs\n"
-	    "  --scope S, --path P, --downstream UUID   as for show\n",
+	    "  --scope S, --path P, --downstream UUID, --instance UUID   as\n"
+	    "                   for show\n"
+	    "  --state S, --scope S, --path P, --older D, --peer A   as for\n"
+	    "                   ls; without KEY, --downstream and --instance\n"
+	    "                   they choose keys; the command says how many,\n"
+	    "                   and asks\n"
+	    "  --yes            do not ask\n",
 	    1, ONCECTL_NEEDS_STORE,
-	    ONCECTL_WHICH | ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED,
+	    ONCECTL_WHICH | ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED |
+		ONCECTL_MANY | ONCECTL_YES,
 	    oncectl_resolve },
 	{ "forget",
 	    KEY_OR_UUID "\n"
-	    "               | [--state S] [--scope S] [--path P] [--older D]\n"
-	    "               [--yes]",
+	    "               | " MANY " [--yes]",
 	    "Deletes a key, or all keys that the options choose, with their\n"
 	    "answers.  The next request with such a key is new, and runs.\n"
 	    "A key that is in progress is never forgotten.\n"
 	    "\n"
-	    "  --state S, --scope S, --path P, --older D   as for ls; without\n"
-	    "             KEY and --downstream they choose all such keys; the\n"
-	    "             command says how many, and asks\n"
+	    "  --state S, --scope S, --path P, --older D, --peer A   as for\n"
+	    "             ls; without KEY, --downstream and --instance they\n"
+	    "             choose keys; the command says how many, and asks\n"
 	    "  --yes      do not ask\n",
-	    1, ONCECTL_NEEDS_STORE,
-	    ONCECTL_WHICH | ONCECTL_STATE | ONCECTL_OLDER | ONCECTL_YES,
+	    1, ONCECTL_NEEDS_STORE, ONCECTL_WHICH | ONCECTL_MANY | ONCECTL_YES,
 	    oncectl_forget },
 	{ "backup", "FILE [--yes]",
 	    "Copies the whole store into FILE while it is in use.  FILE is\n"

@@ -333,6 +333,8 @@ keys_print_all(
 bool
 oncectl_filter(const struct oncectl *ctl, struct store_filter *filter)
 {
+	int64_t made;
+
 	memset(filter, 0, sizeof(*filter));
 	if (ctl->state != NULL &&
 	    (!record_state_parse(ctl->state, &filter->state) ||
@@ -345,7 +347,15 @@ oncectl_filter(const struct oncectl *ctl, struct store_filter *filter)
 	}
 	filter->scope = ctl->scope;
 	filter->path = ctl->path;
-	filter->older_ms = ctl->older;
+	filter->peer = ctl->peer;
+	filter->from = ctl->since;
+	filter->to = ctl->until;
+	if (ctl->older > 0) {
+		made =
+		    store_wall(ctl->store, store_now(ctl->store)) - ctl->older;
+		if (filter->to == 0 || made < filter->to)
+			filter->to = made;
+	}
 	return true;
 }
 

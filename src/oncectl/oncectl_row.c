@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <err.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -112,26 +111,15 @@ oncectl_row_name(const struct record *r)
 }
 
 /* Makes the filter for the key that the command line describes. */
-static enum rc
+static void
 make_filter(const struct oncectl *ctl, struct store_filter *f)
 {
-	char uuid[RECORD_UUID_LEN + 1];
-	size_t i;
-
 	memset(f, 0, sizeof(*f));
 	f->scope = ctl->scope;
 	f->path = ctl->path;
-	if (ctl->downstream == NULL) {
-		f->key = ctl->arg[0];
-		return RC_OK;
-	}
-	if (strlen(ctl->downstream) != RECORD_UUID_LEN)
-		return RC_NOTFOUND;
-	/* RFC 9562, section 4: UUIDs are written in lower case and read in
-	 * either. */
-	for (i = 0; i <= RECORD_UUID_LEN; i++)
-		uuid[i] = (char)tolower((unsigned char)ctl->downstream[i]);
-	return store_find_downstream(ctl->store, uuid, &f->id);
+	f->key = ctl->nargs == 1 ? ctl->arg[0] : NULL;
+	f->downstream = ctl->downstream;
+	f->instance = ctl->instance;
 }
 
 /* The most keys that are listed for the user to choose from. */
@@ -158,7 +146,7 @@ refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
 	}
 	oncectl_print_table_free(table);
 	if (rc == RC_OK) {
-		warnx("there are more; these %d are the oldest", CHOICES);
+		warnx("there are more than these %d", CHOICES);
 		record_free(row);
 	}
 	return rc;
@@ -210,15 +198,36 @@ is_elsewhere(const struct oncectl *ctl, const struct store_filter *narrow)
 	return found;
 }
 
+/* Why no key has that Reference. */
+static const char *
+instance_text(enum store_instance kind)
+{
+	switch (kind) {
+	case STORE_INSTANCE_NONE:
+		return "that is no Reference: urn:uuid: and a UUID";
+	case STORE_INSTANCE_FOREIGN:
+		return "of a request without a key, or of another store";
+	case STORE_INSTANCE_OURS:
+		break;
+	}
+	return "of a request with a key that is not here: it was refused "
+	       "before anything ran, or its key is past its retention";
+}
+
 /* bad: rows of that name that make no sense. */
 static void
 row_is_not_there(
     const struct oncectl *ctl, const struct store_filter *filter, unsigned bad)
 {
-	char *name = oncectl_print_escaped(
-	    ctl->nargs == 1 ? ctl->arg[0] : ctl->downstream);
+	char *name = oncectl_print_escaped(ctl->nargs == 1 ? ctl->arg[0]
+		: ctl->downstream != NULL                  ? ctl->downstream
+							   : ctl->instance);
 
-	if (bad > 0)
+	if (ctl->instance != NULL && bad == 0)
+		warnx("%s: %s: %s", ctl->database, name,
+		    instance_text(
+			store_instance_kind(ctl->store, ctl->instance)));
+	else if (bad > 0)
 		warnx("%s: %s: the row of that key makes no sense, so nothing "
 		      "can be said of it; \"oncectl doctor\" counts such rows",
 		    ctl->database, name);
@@ -234,6 +243,13 @@ row_is_not_there(
 	free(name);
 }
 
+bool
+oncectl_row_is_named(const struct oncectl *ctl)
+{
+	return ctl->nargs > 0 || ctl->downstream != NULL ||
+	    ctl->instance != NULL;
+}
+
 int
 oncectl_row_find(struct oncectl *ctl, struct record *row)
 {
@@ -241,12 +257,21 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 	struct store_filter filter;
 	enum rc rc;
 
-	if ((ctl->nargs == 1) == (ctl->downstream != NULL)) {
-		warnx("%s: name it by KEY or by --downstream", ctl->command);
+	if (ctl->nargs + (ctl->downstream != NULL) + (ctl->instance != NULL) !=
+	    1) {
+		warnx("%s: name it by KEY, --downstream or --instance",
+		    ctl->command);
 		return ONCECTL_USAGE;
 	}
-	rc = make_filter(ctl, &filter);
-	if (rc == RC_OK && only_row(ctl, &filter, row, &rc))
+	if ((ctl->given & (ONCECTL_STATE | ONCECTL_OLDER | ONCECTL_PEER)) !=
+	    0) {
+		warnx("%s: --state, --older and --peer choose many keys, not "
+		      "one that is named",
+		    ctl->command);
+		return ONCECTL_USAGE;
+	}
+	make_filter(ctl, &filter);
+	if (only_row(ctl, &filter, row, &rc))
 		return -1;
 	if (rc == RC_NOTFOUND)
 		row_is_not_there(ctl, &filter, rows_bad_counted() - bad);
@@ -258,16 +283,8 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 enum rc
 oncectl_row_again(struct oncectl *ctl, struct record *row)
 {
-	struct store_filter filter;
-	struct store_cursor *cursor = NULL;
-	enum rc rc;
+	const int64_t id = row->id;
 
-	memset(&filter, 0, sizeof(filter));
-	filter.id = row->id;
 	record_free(row);
-	rc = store_list(ctl->store, &filter, &cursor);
-	if (rc == RC_OK)
-		rc = store_list_next(cursor, row);
-	store_list_free(cursor);
-	return rc;
+	return store_browse_key(ctl->store, id, row, NULL);
 }

@@ -21,6 +21,9 @@ void oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
 /* "key K of scope S", for a terminal; the caller frees it. */
 char *oncectl_row_name(const struct record *r);
 
+/* Whether the arguments and options name one key. */
+bool oncectl_row_is_named(const struct oncectl *ctl);
+
 /*
  * Finds the one key that the arguments and options name.  Returns -1 and *row,
  * which the caller frees, or the exit status, after printing that there is no

@@ -6,7 +6,7 @@
 
 #include "page.h"
 #include "page_html.h"
-#include "store_browse.h"
+#include "store_operator.h"
 
 /* The longest page: a key's, with all that belongs to it. */
 #define PAGE_BYTES ((size_t)8 * 1024 * 1024)

@@ -215,7 +215,7 @@ page_key(struct page *p)
 	write_life(p, &r);
 	write_answer(p, &r, &head);
 	write_output(p, &r);
-	rc = store_browse_effects(p->store, r.id, &effects);
+	rc = store_browse_effects(p->store, r.id, NULL, &effects);
 	if (rc == RC_OK)
 		rc = page_effects(p, "Effects of this key", &effects);
 	if (rc != RC_OK)
@@ -360,7 +360,7 @@ write_found(
 		page_html_p(&p->html,
 		    found.all ? "There is no such key."
 			      : "None of the keys looked at is such a key.");
-	if (found.next > 0)
+	if (found.next[0] != '\0')
 		page_html_further(&p->html, f->key.data, f->downstream.data,
 		    f->path.data, f->state.data, found.next);
 }
@@ -375,8 +375,8 @@ page_find(struct page *p)
 	fields_init(&f);
 	rc = read_find_form(p->rq, &f);
 	if (rc == RC_OK && f.state.len > 0 &&
-	    (!record_state_parse(f.state.data, &b.state) ||
-		b.state == RECORD_NONE))
+	    (!record_state_parse(f.state.data, &b.filter.state) ||
+		b.filter.state == RECORD_NONE))
 		rc = RC_INVALID;
 	if (rc != RC_OK) {
 		page_say(p, 400, "Find",
@@ -384,15 +384,16 @@ page_find(struct page *p)
 				   : "That is no key, path or state.");
 		goto out;
 	}
-	b.key = given(&f.key);
-	b.downstream = given(&f.downstream);
-	b.path = given(&f.path);
-	b.before = page_form_number(f.before.data);
+	b.filter.key = given(&f.key);
+	b.filter.downstream = given(&f.downstream);
+	b.filter.path = given(&f.path);
+	b.after = given(&f.before);
 	page_begin(p, 200, "Find");
 	page_html_h1(&p->html, "Find keys");
-	write_form(p, &f, b.state);
-	if (b.key != NULL || b.downstream != NULL || b.path != NULL ||
-	    b.state != RECORD_NONE || b.before > 0)
+	write_form(p, &f, b.filter.state);
+	if (b.filter.key != NULL || b.filter.downstream != NULL ||
+	    b.filter.path != NULL || b.filter.state != RECORD_NONE ||
+	    b.after != NULL)
 		write_found(p, &f, &b);
 out:
 	fields_free(&f);

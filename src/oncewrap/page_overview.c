@@ -268,14 +268,14 @@ write_attention(struct page *p)
 	page_html_h2(&p->html, "Needs attention");
 	page_refusals(p->store, p->conf, attend_refusal, &a);
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-		b.state = open[i].state;
+		b.filter.state = open[i].state;
 		if ((rc = store_browse(p->store, &b, &found)) == RC_OK)
 			rc = page_keys(p, open[i].caption, &found);
 		if (rc != RC_OK)
 			return rc;
 		a.none = a.none && found.n == 0;
 	}
-	rc = store_browse_effects(p->store, 0, &found);
+	rc = store_browse_effects(p->store, 0, NULL, &found);
 	if (rc == RC_OK)
 		rc = page_effects(
 		    p, "Effects that could not be delivered", &found);

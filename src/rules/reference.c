@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "digest.h"
 #include "reference.h"
@@ -44,60 +43,34 @@ reference_mask(const unsigned char *secret, unsigned char b[16])
 }
 
 enum rc
-reference_bind(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
-    char uuid[UUID_LEN + 1])
+reference_make(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
+    unsigned char uuid[16])
 {
-	unsigned char b[16];
 	enum rc rc;
 
-	if (!uuid_parse(uuid, b) || number >= REFERENCE_NUMBERS)
+	if (number >= REFERENCE_NUMBERS)
 		return RC_INVALID;
-	if ((rc = reference_mask(secret, b)) != RC_OK)
+	if ((rc = reference_mask(secret, uuid)) != RC_OK)
 		return rc;
 	for (int i = 15; i >= HEAD; i--, number >>= 8)
-		b[i] ^= (unsigned char)number;
-	uuid_text(b, uuid);
+		uuid[i] ^= (unsigned char)number;
 	return RC_OK;
 }
 
 enum rc
-reference_number(const unsigned char secret[SCOPE_SECRET_LEN], const char *uuid,
-    uint64_t *number)
+reference_number(const unsigned char secret[SCOPE_SECRET_LEN],
+    const unsigned char uuid[16], uint64_t *number)
 {
-	unsigned char b[16], mask[16];
+	unsigned char mask[16];
 	enum rc rc;
 
 	*number = 0;
-	if (!uuid_parse(uuid, b))
-		return RC_NOTFOUND;
-	memcpy(mask, b, sizeof(mask));
+	memcpy(mask, uuid, sizeof(mask));
 	if ((rc = reference_mask(secret, mask)) != RC_OK)
 		return rc;
-	if (memcmp(b, mask, HEAD) != 0)
+	if (memcmp(uuid, mask, HEAD) != 0)
 		return RC_NOTFOUND;
 	for (int i = HEAD; i < HEAD + NUMBER; i++)
-		*number = *number << 8 | (b[i] ^ mask[i]);
+		*number = *number << 8 | (uuid[i] ^ mask[i]);
 	return RC_OK;
-}
-
-bool
-reference_parse(const char *text, char uuid[UUID_LEN + 1])
-{
-	static const char urn[] = "urn:uuid:", blanks[] = " \t\r\n";
-	unsigned char b[16];
-	size_t i;
-
-	text += strspn(text, blanks);
-	if (strncasecmp(text, urn, sizeof(urn) - 1) == 0)
-		text += sizeof(urn) - 1;
-	if (strcspn(text, blanks) != UUID_LEN ||
-	    text[UUID_LEN + strspn(text + UUID_LEN, blanks)] != '\0')
-		return false;
-	/* RFC 9562, section 4: written in lower case, and read in either. */
-	for (i = 0; i < UUID_LEN; i++)
-		uuid[i] = text[i] >= 'A' && text[i] <= 'Z'
-		    ? (char)(text[i] - 'A' + 'a')
-		    : text[i];
-	uuid[UUID_LEN] = '\0';
-	return uuid_parse(uuid, b);
 }

@@ -69,14 +69,6 @@ struct store_identity {
 };
 
 /*
- * Makes a random UUID the Reference of a request for that identity: see
- * reference.h.  It tells the identity, whether there is a key or not, for
- * store_browse().  RC_OK, or RC_NOMEM: the UUID is unchanged.
- */
-enum rc store_reference(struct store *s, const struct store_identity *identity,
-    char uuid[RECORD_UUID_LEN + 1]);
-
-/*
  * Reads the record of an identity, without a lock and without a copy of the
  * identity.  RC_OK (the caller frees it with record_free()), RC_NOTFOUND, or
  * the store is not usable: RC_IO, RC_CORRUPT, RC_NOMEM, RC_BUSY.

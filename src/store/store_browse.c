@@ -1,356 +1,403 @@
 /*
- * Reads for pages.  A window of an index, or of the newest rows, is walked for
- * a bounded number of rows and a bounded time.  So a page costs the same on a
- * store of any size, and no long read keeps a write-ahead log from being reset.
+ * Searches.  An index, or the rows by their numbers, is walked for a bounded
+ * time.  So a search costs the same on a store of any size, and no long read
+ * keeps a write-ahead log from being reset.
  */
 #include "config.h"
 
-#include <limits.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "downstream.h"
-#include "kept.h"
-#include "limit.h"
-#include "rows.h"
-#include "store_operator.h"
 #include "store_ops.h"
+#include "uuid.h"
 
 #include "store_browse.h"
 
-/* Rows and time (ms) of one walk.  The clock is read every CHECK rows. */
-#define WINDOW INT64_C(20000)
-#define TIME   15
-#define CHECK  64
+/*
+ * A walk reads an index, or the rows by their numbers, in parts: as many rows
+ * as can be told, then larger parts up to PART.  It ends after TIME (ms); or,
+ * once the rows that can be told were found and others are only counted, after
+ * COUNT_TIME.
+ */
+#define PART       8000
+#define TIME       100
+#define COUNT_TIME 15
 
-/* Walks the rows (id, whether it matches) of the statement that was sent. */
-static enum rc
-walk_window(struct tx *tx, struct store_found *found)
+/* Keys are made in the order of their numbers, but for the clocks of several
+ * hosts, and for numbers that a process has drawn before: by that much (ms),
+ * and of that many neighbours not all are out of order. */
+#define SLACK      INT64_C(120000)
+#define NEIGHBOURS INT64_C(256)
+
+/* A place in a list: the last row that was looked at.  What stands first
+ * depends on the list; the second number is that of the row, but for PostgreSQL
+ * and keys of one name, where both are the digest. */
+struct place {
+	int64_t a, b;
+};
+
+static const struct place first_place = { INT64_MIN, INT64_MIN };
+
+static void
+place_write(const struct place *at, char out[STORE_PLACE])
 {
-	const int64_t until = clock_mono() + TIME;
-	int64_t id = 0, rows = 0;
+	snprintf(out, STORE_PLACE, "%" PRId64 ".%" PRId64, at->a, at->b);
+}
+
+static bool
+place_parse(const char *text, struct place *at)
+{
+	char *end;
+
+	errno = 0;
+	at->a = strtoll(text, &end, 10);
+	if (*end != '.' || end == text)
+		return false;
+	text = end + 1;
+	at->b = strtoll(text, &end, 10);
+	return *end == '\0' && end != text && errno == 0;
+}
+
+/* --- a walk --------------------------------------------------------------- */
+
+/* How to go on from a place. */
+struct walk {
+	struct place at;
+	void (*send)(struct tx *tx, struct walk *w, int64_t rows);
+	const struct store_browsing *b;
+	struct row_value range[2]; /* of identities */
+	int64_t low, high; /* numbers of keys: not below, and below that */
+	int64_t key_id;    /* of effects */
+	bool by_number;    /* in the order of creation */
+	bool uncounted;    /* it ends with the last row that is told */
+};
+
+static void
+walk_row(struct store_found *found, const struct place *at, int64_t id)
+{
+	if (found->n < STORE_BROWSE_ROWS)
+		found->id[found->n++] = id;
+	/* where the rest of what was counted begins */
+	if (found->n == STORE_BROWSE_ROWS && found->next[0] == '\0')
+		place_write(at, found->next);
+	found->count++;
+}
+
+/* Walks one part; *n is the number of its rows. */
+static enum rc
+walk_part(struct tx *tx, struct walk *w, struct store_found *found,
+    int64_t rows, int64_t *n)
+{
 	bool matches;
+	int64_t id;
 	enum rc rc;
 
-	memset(found, 0, sizeof(*found));
+	w->send(tx, w, rows);
+	*n = 0;
 	rc = tx_result(tx);
-	for (; rc == RC_OK; rows++) {
-		if (rows % CHECK == CHECK - 1 && clock_mono() >= until)
-			break;
-		if ((rc = tx_row(tx, "i?", &id, &matches)) != RC_OK)
-			break;
-		if (matches && found->n < STORE_BROWSE_ROWS)
-			found->id[found->n++] = id;
-		found->count += matches;
+	while (rc == RC_OK &&
+	    (rc = tx_row(tx, "i?iii", &id, &matches, &w->at.a, &w->at.b,
+		 &found->back_to)) == RC_OK) {
+		++*n;
+		if (!matches)
+			continue;
+		if (w->uncounted && found->n == STORE_BROWSE_ROWS)
+			rc = RC_EXISTS; /* there are more */
+		else
+			walk_row(found, &w->at, id);
 	}
-	found->all = rc == RC_NOTFOUND && rows < WINDOW;
-	if (!found->all)
-		found->next = id;
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	return rc;
+}
+
+static enum rc
+walk_all(struct tx *tx, struct walk *w, struct store_found *found)
+{
+	const int64_t begin = clock_mono();
+	int64_t rows = STORE_BROWSE_ROWS, n, took;
+	enum rc rc;
+
+	do {
+		rc = walk_part(tx, w, found, rows, &n);
+		found->all = rc == RC_NOTFOUND && n < rows;
+		rows = rows < PART / 4 ? 4 * rows : PART;
+		took = clock_mono() - begin;
+	} while (rc == RC_NOTFOUND && !found->all &&
+	    took < (found->next[0] == '\0' ? TIME : COUNT_TIME) &&
+	    !(w->uncounted && found->next[0] != '\0'));
+	if (rc != RC_NOTFOUND && rc != RC_EXISTS)
+		return rc;
+	if (found->all && found->count == (int64_t)found->n)
+		found->next[0] = '\0';
+	else if (!found->all && found->next[0] == '\0')
+		place_write(&w->at, found->next);
+	if (found->all || !w->by_number)
+		found->back_to = 0;
+	return RC_OK;
 }
 
 /* --- keys ----------------------------------------------------------------- */
 
-struct browse {
-	struct store *store;
-	const struct store_browse *what;
-	struct row_value range[2]; /* of what->key */
-	struct store_found *found;
-};
+/* What each of these statements has first: see $matches in queries.sql. */
+#define FILTER "sss?ssuiii"
+/* clang-format off */
+#define FILTER_ARGUMENTS(b) \
+	(b)->what->filter.key, (b)->what->filter.scope, \
+	(b)->what->filter.path, (int)(b)->what->filter.below, \
+	browse_state(b), (b)->what->filter.peer, \
+	(b)->downstream[0] != '\0' ? (b)->downstream : NULL, \
+	(b)->what->filter.from, \
+	(b)->what->filter.to != 0 ? (b)->what->filter.to : INT64_MAX, \
+	(b)->what->filter.since
+/* clang-format on */
 
-/* The first of these that applies decides: the rows that an index finds are
- * few. */
-static enum rc
-browse_keys(struct tx *tx, struct browse *b)
+static const char *
+browse_state(const struct store_browsing *b)
 {
-	const struct store_browse *w = b->what;
-	const char *state =
-	    w->state != RECORD_NONE ? record_state_name(w->state) : NULL;
-	bool by_number = false;
+	const enum record_state state = b->what->filter.state;
+
+	return state != RECORD_NONE ? record_state_name(state) : NULL;
+}
+
+static void
+send_newest(struct tx *tx, struct walk *w, int64_t rows)
+{
+	tx_send(tx, TX_BROWSE_NEWEST, FILTER "iii", FILTER_ARGUMENTS(w->b),
+	    w->at.b < w->high ? w->at.b : w->high, w->low, rows);
+}
+
+static void
+send_oldest(struct tx *tx, struct walk *w, int64_t rows)
+{
+	tx_send(tx, TX_BROWSE_OLDEST, FILTER "iii", FILTER_ARGUMENTS(w->b),
+	    w->at.b >= w->low ? w->at.b : w->low - 1, w->high, rows);
+}
+
+static void
+send_running(struct tx *tx, struct walk *w, int64_t rows)
+{
+	tx_send(tx, TX_BROWSE_RUNNING, FILTER "ii", FILTER_ARGUMENTS(w->b),
+	    w->at.b, rows);
+}
+
+static void
+send_open(struct tx *tx, struct walk *w, int64_t rows)
+{
+	tx_send(tx, TX_BROWSE_OPEN, FILTER "iii", FILTER_ARGUMENTS(w->b),
+	    w->at.a, w->at.b, rows);
+}
+
+static void
+send_range(struct tx *tx, struct walk *w, int64_t rows)
+{
+	/* From the place on, instead of the first one. */
+	for (int i = 0; i < 8 && w->at.a != INT64_MIN; i++) {
+		w->range[0].number = w->at.a;
+		w->range[0].bytes[i] =
+		    (unsigned char)((uint64_t)w->at.a >> (56 - 8 * i));
+		w->range[0].bytes[8 + i] =
+		    (unsigned char)((uint64_t)w->at.b >> (56 - 8 * i));
+	}
+	tx_send(tx, TX_BROWSE_RANGE, FILTER "iiwwi", FILTER_ARGUMENTS(w->b),
+	    w->at.a, w->at.b, &w->range[0], &w->range[1], rows);
+}
+
+static void
+send_one(struct tx *tx, struct walk *w, int64_t rows)
+{
+	(void)rows;
+	tx_send(tx, TX_BROWSE_ONE, FILTER "i", FILTER_ARGUMENTS(w->b), w->low);
+}
+
+/*
+ * The number of the first key that was made at that time, or a lower one; as
+ * far as keys are made in the order of their numbers.  A few lookups.
+ */
+static enum rc
+find_time(struct tx *tx, int64_t wall, int64_t *number)
+{
+	int64_t low, high, middle, made, last;
 	enum rc rc;
 
-	if (w->key != NULL) {
-		tx_send(tx, TX_BROWSE_KEY, "sssuwwi", w->key, w->path, state,
-		    w->downstream, &b->range[0], &b->range[1], WINDOW);
-	} else if (w->downstream == NULL && w->state == RECORD_IN_PROGRESS) {
-		tx_send(tx, TX_BROWSE_RUNNING, "si", w->path, WINDOW);
-	} else if (w->downstream == NULL &&
-	    (w->state == RECORD_PENDING || w->state == RECORD_UNKNOWN ||
-		w->state == RECORD_DEAD_LETTER)) {
-		tx_send(tx, TX_BROWSE_OPEN, "ssi", state, w->path, WINDOW);
-	} else {
-		by_number = true;
-		tx_send(tx, TX_BROWSE_ALL, "issui",
-		    w->before > 0 ? w->before : INT64_MAX, w->path, state,
-		    w->downstream, WINDOW);
+	tx_send(tx, TX_BROWSE_ENDS, "");
+	if ((rc = tx_one(tx, "ii", &low, &high)) != RC_OK)
+		return rc;
+	if (low < 1)
+		low = 1;
+	while (low <= high) {
+		middle = low + (high - low) / 2;
+		tx_send(tx, TX_BROWSE_AT, "ii", middle, NEIGHBOURS);
+		if ((rc = tx_one(tx, "ii", &made, &last)) != RC_OK)
+			return rc;
+		if (last != 0 && made < wall)
+			low = middle + 1;
+		else
+			high = middle - 1;
 	}
-	rc = walk_window(tx, b->found);
-	/* Only numbers of keys are a place from which to look further. */
-	if (!by_number)
-		b->found->next = 0;
-	return rc;
+	*number = low;
+	return RC_OK;
+}
+
+static enum rc
+walk_by_number(struct tx *tx, struct store_browsing *b, struct walk *w)
+{
+	const struct store_filter *f = &b->what->filter;
+	enum rc rc = RC_OK;
+
+	w->by_number = true;
+	w->send = b->what->oldest ? send_oldest : send_newest;
+	w->low = 1;
+	w->high = INT64_MAX;
+	if (!b->what->oldest && b->what->after == NULL)
+		w->at.b = INT64_MAX;
+	if (f->from > 0)
+		rc = find_time(tx, f->from - SLACK, &w->low);
+	if (rc == RC_OK && f->to > 0)
+		rc = find_time(tx, f->to + SLACK, &w->high);
+	return rc == RC_OK ? walk_all(tx, w, b->found) : rc;
 }
 
 /* The key with that downstream key, if that is told by the downstream key
  * itself, or its outcome is open.  RC_NOTFOUND. */
 static enum rc
-find_told(
-    struct store *store, struct tx *tx, const char *downstream, int64_t *id)
+find_told(const struct store_browsing *b, struct tx *tx, int64_t *id)
 {
 	enum rc rc;
 
 	tx_send(tx, TX_FIND_TOLD, "iu",
-	    downstream_id(store_secret(store), downstream), downstream);
-	tx_send(tx, TX_FIND_OPEN, "u", downstream);
+	    downstream_id(store_secret(b->store), b->downstream),
+	    b->downstream);
+	tx_send(tx, TX_FIND_OPEN, "u", b->downstream);
 	if ((rc = tx_one(tx, "i", id)) == RC_OK)
 		return tx_result(tx);
 	return rc == RC_NOTFOUND ? tx_one(tx, "i", id) : rc;
 }
 
-/* Reads the key that was told. */
-static enum rc
-browse_told(struct tx *tx, struct browse *b)
+static bool
+is_open_state(enum record_state state)
 {
-	const struct store_browse *w = b->what;
-	struct store_found *found = b->found;
-	struct record r;
-	enum rc rc;
-
-	memset(found, 0, sizeof(*found));
-	rc = find_told(b->store, tx, w->downstream, &found->id[0]);
-	if (rc != RC_OK)
-		return rc;
-	tx_send(tx, TX_BROWSE_ROW, "i", found->id[0]);
-	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_record(tx, &r)) != RC_OK)
-		return rc;
-	found->all = true;
-	found->n = (w->key == NULL || strcmp(w->key, r.key) == 0) &&
-	    (w->path == NULL || strcmp(w->path, r.path) == 0) &&
-	    (w->state == RECORD_NONE || w->state == r.state);
-	found->count = (int64_t)found->n;
-	record_free(&r);
-	return RC_OK;
+	return state == RECORD_PENDING || state == RECORD_UNKNOWN ||
+	    state == RECORD_DEAD_LETTER;
 }
 
-static enum rc
-browse_run(struct tx *tx, void *arg)
+/* The first of these that applies decides: the rows that it finds are few. */
+enum rc
+store_browse_run(struct tx *tx, void *arg)
 {
-	struct browse *b = arg;
+	struct store_browsing *b = arg;
+	const struct store_browse *what = b->what;
+	const struct store_filter *f = &what->filter;
+	struct walk w = { .at = first_place,
+		.b = b,
+		.range = { b->range[0], b->range[1] },
+		.uncounted = what->oldest };
 	enum rc rc = RC_NOTFOUND;
 
-	if (b->what->downstream != NULL && b->what->before == 0)
-		rc = browse_told(tx, b);
-	return rc == RC_NOTFOUND ? browse_keys(tx, b) : rc;
+	memset(b->found, 0, sizeof(*b->found));
+	b->found->all = b->nothing;
+	if (b->nothing)
+		return RC_OK;
+	if (what->after != NULL && !place_parse(what->after, &w.at))
+		return RC_INVALID;
+	if (b->downstream[0] != '\0' && what->after == NULL)
+		rc = find_told(b, tx, &w.low);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	if (rc == RC_OK)
+		w.send = send_one;
+	else if (f->key != NULL || f->instance != NULL)
+		w.send = send_range;
+	else if (b->downstream[0] == '\0' && f->state == RECORD_IN_PROGRESS)
+		w.send = send_running;
+	else if (b->downstream[0] == '\0' && is_open_state(f->state))
+		w.send = send_open;
+	else
+		return walk_by_number(tx, b, &w);
+	return walk_all(tx, &w, b->found);
+}
+
+enum rc
+store_browse_begin(struct store_browsing *b, struct store *s,
+    const struct store_browse *what, struct store_found *found)
+{
+	const struct store_filter *f = &what->filter;
+	uint64_t number;
+	enum rc rc = RC_OK;
+
+	memset(b, 0, sizeof(*b));
+	b->store = s;
+	b->what = what;
+	b->found = found;
+	if (f->downstream != NULL && !uuid_copied(f->downstream, b->downstream))
+		b->nothing = true;
+	if (f->instance != NULL) {
+		rc = store_referenced(s, f->instance, &number);
+		if (rc == RC_OK)
+			rc = store_tx_numbered(s, number, b->range);
+	} else if (f->key != NULL)
+		rc = store_tx_range(s, f->key, b->range);
+	if (rc == RC_NOTFOUND || rc == RC_INVALID) {
+		b->nothing = true;
+		rc = RC_OK;
+	}
+	return rc;
 }
 
 enum rc
 store_browse(
     struct store *s, const struct store_browse *what, struct store_found *found)
 {
-	struct browse b = { .store = s, .what = what, .found = found };
-	enum rc rc = RC_OK;
+	struct store_browsing b;
+	enum rc rc;
 
 	memset(found, 0, sizeof(*found));
-	if (what->key != NULL)
-		rc = store_tx_range(s, what->key, b.range);
-	return rc == RC_OK ? store_tx_read(s, browse_run, &b) : rc;
-}
-
-struct by_downstream {
-	struct store *store;
-	const char *downstream;
-	int64_t id;
-};
-
-static enum rc
-downstream_run(struct tx *tx, void *arg)
-{
-	struct by_downstream *d = arg;
-	enum rc rc = find_told(d->store, tx, d->downstream, &d->id);
-
-	if (rc != RC_NOTFOUND)
-		return rc;
-	tx_send(tx, TX_FIND_DOWNSTREAM, "u", d->downstream);
-	return tx_one(tx, "i", &d->id);
-}
-
-enum rc
-store_find_downstream(struct store *s, const char *downstream, int64_t *id)
-{
-	struct by_downstream d = { s, downstream, 0 };
-	enum rc rc = store_tx_read(s, downstream_run, &d);
-
-	if (rc == RC_OK)
-		*id = d.id;
-	return rc;
-}
-
-/* --- one row -------------------------------------------------------------- */
-
-struct one_key {
-	int64_t id;
-	struct record *key;
-	struct response *head; /* NULL: not wanted */
-};
-
-static enum rc
-key_run(struct tx *tx, void *arg)
-{
-	const struct one_key *b = arg;
-	struct kept_head h;
-	enum rc rc;
-
-	tx_send(tx, TX_BROWSE_ROW, "i", b->id);
-	if ((rc = tx_result(tx)) != RC_OK ||
-	    (rc = tx_record(tx, b->key)) != RC_OK)
-		return rc;
-	if (b->head == NULL || !b->key->kept)
-		return RC_OK;
-	if (tx_members(tx, kept_head, kept_nhead, &h) != RC_OK ||
-	    kept_head_read(&h, b->key, b->head) != RC_OK) {
-		response_free(b->head);
-		response_init(b->head);
-	}
-	return RC_OK;
-}
-
-enum rc
-store_browse_key(
-    struct store *s, int64_t id, struct record *key, struct response *head)
-{
-	struct one_key b = { .id = id, .key = key, .head = head };
-
-	memset(key, 0, sizeof(*key));
-	return store_tx_look(s, key_run, &b);
-}
-
-struct one_resource {
-	const char *resource;
-	struct record *key;
-};
-
-static enum rc
-status_run(struct tx *tx, void *arg)
-{
-	const struct one_resource *b = arg;
-	enum rc rc;
-
-	tx_send(tx, TX_STATUS, "s", b->resource);
-	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_next(tx)) != RC_OK)
-		return rc;
-	if ((rc = tx_this_record(tx, b->key)) == RC_CORRUPT)
-		rows_bad(tx->database, "once_key", b->key->id);
-	return rc;
-}
-
-enum rc
-store_status(struct store *s, const char *resource, struct record *key)
-{
-	struct one_resource b = { resource, key };
-
-	memset(key, 0, sizeof(*key));
-	return store_tx_look(s, status_run, &b);
-}
-
-/* --- an answer that was not accepted -------------------------------------- */
-
-struct one_output {
-	int64_t id;
-	struct store_output *output;
-};
-
-static enum rc
-output_run(struct tx *tx, void *arg)
-{
-	const struct one_output *find = arg;
-	struct store_output *o = find->output;
-	int64_t exit_status = 0;
-	const void *bytes;
-	size_t n;
-	enum rc rc;
-
-	buf_free(&o->bytes);
-	buf_init(&o->bytes, LIMIT_REFUSED);
-	tx_send(tx, TX_REFUSED, "i", find->id);
-	rc = tx_one(tx, "didmb", &o->attempt, &exit_status, &o->signal,
-	    &o->length, &bytes, &n);
-	if (rc != RC_OK)
-		return rc;
-	rc = buf_add(&o->bytes, bytes, n);
-	o->exit_status = (int)exit_status;
-	/* Any program that can write the store may have written the row. */
-	if (rc == RC_LIMIT || exit_status < -1 || exit_status > INT_MAX ||
-	    (uint64_t)o->length < n)
-		rc = RC_CORRUPT;
-	return rc;
-}
-
-enum rc
-store_output(struct store *s, int64_t id, struct store_output *output)
-{
-	struct one_output find = { id, output };
-	enum rc rc;
-
-	memset(output, 0, sizeof(*output));
-	buf_init(&output->bytes, LIMIT_REFUSED);
-	rc = store_tx_look(s, output_run, &find);
-	if (rc != RC_OK)
-		buf_free(&output->bytes);
-	return rc;
+	rc = store_browse_begin(&b, s, what, found);
+	return rc == RC_OK ? store_tx_read(s, store_browse_run, &b) : rc;
 }
 
 /* --- effects -------------------------------------------------------------- */
 
 struct effects_of {
-	int64_t key_id; /* 0: those that were given up */
+	struct walk walk;
 	struct store_found *found;
 };
+
+static void
+send_effects(struct tx *tx, struct walk *w, int64_t rows)
+{
+	if (w->key_id == 0)
+		tx_send(tx, TX_BROWSE_DEAD_EFFECTS, "ii", w->at.b, rows);
+	else
+		tx_send(tx, TX_BROWSE_EFFECTS, "iii", w->key_id, w->at.b, rows);
+}
 
 static enum rc
 effects_run(struct tx *tx, void *arg)
 {
-	const struct effects_of *b = arg;
-	enum rc rc;
+	const struct effects_of *e = arg;
+	struct walk w = e->walk;
 
-	if (b->key_id == 0)
-		tx_send(tx, TX_BROWSE_DEAD_EFFECTS, "i", WINDOW);
-	else
-		tx_send(tx, TX_BROWSE_EFFECTS, "ii", b->key_id, WINDOW);
-	rc = walk_window(tx, b->found);
-	b->found->next = 0;
-	return rc;
+	memset(e->found, 0, sizeof(*e->found));
+	return walk_all(tx, &w, e->found);
 }
 
 enum rc
-store_browse_effects(struct store *s, int64_t key_id, struct store_found *found)
+store_browse_effects(struct store *s, int64_t key_id, const char *after,
+    struct store_found *found)
 {
-	struct effects_of b = { key_id, found };
+	struct effects_of e = {
+		.walk = { .at = first_place,
+		    .send = send_effects,
+		    .key_id = key_id },
+		.found = found,
+	};
 
 	memset(found, 0, sizeof(*found));
-	return store_tx_look(s, effects_run, &b);
-}
-
-struct one_effect {
-	int64_t id;
-	struct effect *effect;
-};
-
-static enum rc
-effect_run(struct tx *tx, void *arg)
-{
-	const struct one_effect *b = arg;
-	enum rc rc;
-
-	tx_send(tx, TX_BROWSE_EFFECT, "i", b->id);
-	rc = tx_result(tx);
-	return rc == RC_OK ? tx_effect(tx, b->effect) : rc;
-}
-
-enum rc
-store_browse_effect(struct store *s, int64_t id, struct effect *e)
-{
-	struct one_effect b = { id, e };
-
-	memset(e, 0, sizeof(*e));
-	return store_tx_look(s, effect_run, &b);
+	if (after != NULL && !place_parse(after, &e.walk.at))
+		return RC_INVALID;
+	return store_tx_read(s, effects_run, &e);
 }

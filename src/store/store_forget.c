@@ -7,13 +7,13 @@
 #include "store_ops.h"
 
 struct forget {
-	struct store_forgotten *keys;
+	struct store_chosen *keys;
 	/* by their numbers: in that order each transaction locks them */
-	size_t order[STORE_FORGET_MAX], n;
+	size_t order[STORE_CHOSEN_MAX], n;
 };
 
 static enum rc
-forget_key(struct tx *tx, const struct store_forgotten *key)
+forget_key(struct tx *tx, const struct store_chosen *key)
 {
 	struct step s = { 0 };
 	struct record r;
@@ -21,7 +21,9 @@ forget_key(struct tx *tx, const struct store_forgotten *key)
 
 	if (rc != RC_OK)
 		return rc;
-	rc = step_forget(&r, key->from, &s);
+	rc = key->attempt == 0 || key->attempt == r.attempt
+	    ? step_forget(&r, key->from, &s)
+	    : RC_LOST;
 	if (rc == RC_OK)
 		rc = store_change_write(tx, &r, &r, &s, NULL);
 	record_free(&r);
@@ -33,7 +35,7 @@ static enum rc
 forget_keys(struct tx *tx, void *arg)
 {
 	const struct forget *f = arg;
-	struct store_forgotten *key;
+	struct store_chosen *key;
 	enum rc rc = RC_OK;
 	bool any = false;
 
@@ -66,12 +68,12 @@ forget_sort(struct forget *f)
 }
 
 enum rc
-store_forget_some(struct store *s, struct store_forgotten *keys, size_t n)
+store_forget_some(struct store *s, struct store_chosen *keys, size_t n)
 {
 	struct forget f = { .keys = keys, .n = n };
 	enum rc rc;
 
-	if (n > STORE_FORGET_MAX)
+	if (n > STORE_CHOSEN_MAX)
 		return RC_INVALID;
 	forget_sort(&f);
 	rc = store_tx_write(s, TX_BY_OPERATOR, forget_keys, &f);
@@ -83,7 +85,7 @@ store_forget_some(struct store *s, struct store_forgotten *keys, size_t n)
 enum rc
 store_forget(struct store *s, int64_t id, enum record_state from)
 {
-	struct store_forgotten key = { .id = id, .from = from };
+	struct store_chosen key = { .id = id, .from = from };
 	enum rc rc = store_forget_some(s, &key, 1);
 
 	return rc == RC_OK && !key.done ? RC_LOST : rc;

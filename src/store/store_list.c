@@ -14,16 +14,20 @@
 #include "store_operator.h"
 #include "store_ops.h"
 
-/* Rows that a list reads at a time. */
-#define PAGE 64
+/* Rows that a list reads at a time; and rows of one statement. */
+#define PAGE STORE_BROWSE_ROWS
+#define SOME 16
 
 struct store_cursor {
 	struct store *store;
+	/* TX_BROWSE_ROWS: those that .browse finds, from .place on */
 	enum tx_query query;
-	char *key, *scope, *path;
+	struct store_browse browse;
+	char place[STORE_PLACE];
+	struct store_found found;
+	char *scope, *path; /* of effects */
 	const char *state;
-	struct row_value range[2]; /* of key */
-	int64_t created_before, since;
+	int64_t since;
 	int64_t id;                /* the only row; 0: all */
 	int64_t after_id, last_id; /* of rows that were read */
 	union {
@@ -59,41 +63,17 @@ list_new(struct store *store, enum tx_query query, int64_t id, int64_t since,
 	return RC_OK;
 }
 
-static enum rc
-list_texts(struct store_cursor **c, const char *key, const char *scope,
-    const char *path)
-{
-	enum rc rc = RC_NOMEM;
-
-	if (list_copy(key, &(*c)->key) && list_copy(scope, &(*c)->scope) &&
-	    list_copy(path, &(*c)->path))
-		rc = key != NULL ? store_tx_range((*c)->store, key, (*c)->range)
-				 : RC_OK;
-	if (rc != RC_OK) {
-		store_list_free(*c);
-		*c = NULL;
-	}
-	return rc;
-}
-
 enum rc
 store_list(struct store *store, const struct store_filter *f,
     struct store_cursor **out)
 {
-	struct store_cursor *c;
-	enum rc rc;
+	enum rc rc = list_new(store, TX_BROWSE_ROWS, 0, 0, out);
 
-	rc = list_new(store, f->key != NULL ? TX_LIST_KEY : TX_LIST, f->id,
-	    f->since, out);
 	if (rc != RC_OK)
 		return rc;
-	c = *out;
-	if (f->state != RECORD_NONE)
-		c->state = record_state_name(f->state);
-	c->created_before = f->older_ms > 0
-	    ? store_wall(store, store_now(store)) - f->older_ms
-	    : INT64_MAX;
-	return list_texts(out, f->key, f->scope, f->path);
+	(*out)->browse.filter = *f;
+	(*out)->browse.oldest = true;
+	return RC_OK;
 }
 
 enum rc
@@ -106,13 +86,19 @@ enum rc
 store_outbox_list(struct store *store, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
-	enum rc rc = list_new(store, TX_EFFECT_LIST, f->id, f->since, out);
+	struct store_cursor *c;
+	enum rc rc = list_new(store, TX_EFFECT_LIST, f->id, f->since, &c);
 
+	*out = c;
 	if (rc != RC_OK)
 		return rc;
 	if (f->state != EFFECT_NONE)
-		(*out)->state = effect_state_name(f->state);
-	return list_texts(out, NULL, f->scope, f->path);
+		c->state = effect_state_name(f->state);
+	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
+		return RC_OK;
+	store_list_free(c);
+	*out = NULL;
+	return RC_NOMEM;
 }
 
 static bool
@@ -140,7 +126,6 @@ store_list_free(struct store_cursor *c)
 	if (c == NULL)
 		return;
 	list_drop(c);
-	free(c->key);
 	free(c->scope);
 	free(c->path);
 	free(c);
@@ -154,15 +139,8 @@ list_send(const struct store_cursor *c, struct tx *tx)
 	if (is_of_effects(c))
 		tx_send(tx, c->query, "isssii", c->after_id, c->scope, c->path,
 		    c->state, c->since, rows);
-	else if (c->query == TX_LIST_ALL)
-		tx_send(tx, c->query, "ii", c->after_id, rows);
-	else if (c->key == NULL)
-		tx_send(tx, c->query, "isssiii", c->after_id, c->scope, c->path,
-		    c->state, c->since, c->created_before, rows);
 	else
-		tx_send(tx, c->query, "isssiiisww", c->after_id, c->scope,
-		    c->path, c->state, c->since, c->created_before, rows,
-		    c->key, &c->range[0], &c->range[1]);
+		tx_send(tx, c->query, "ii", c->after_id, rows);
 }
 
 /* Reads the current row of a key. */
@@ -210,6 +188,68 @@ list_read(struct store_cursor *c, struct tx *tx)
 	return RC_OK;
 }
 
+/* --- the keys of a search ------------------------------------------------- */
+
+/* Puts a key at the place that its number was found at. */
+static void
+list_put(struct store_cursor *c, struct record *r)
+{
+	for (size_t i = 0; i < c->found.n; i++)
+		if (c->found.id[i] == r->id) {
+			c->rows.key[i].key = *r;
+			return;
+		}
+	record_free(r);
+}
+
+static enum rc
+list_read_some(struct store_cursor *c, struct tx *tx, size_t first)
+{
+	int64_t id[SOME] = { 0 };
+	struct record r;
+	enum rc rc;
+
+	for (size_t i = 0; i < SOME && first + i < c->found.n; i++)
+		id[i] = c->found.id[first + i];
+	tx_send(tx, TX_BROWSE_ROWS, "iiiiiiiiiiiiiiii", id[0], id[1], id[2],
+	    id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11],
+	    id[12], id[13], id[14], id[15]);
+	rc = tx_result(tx);
+	while (rc == RC_OK && (rc = tx_record(tx, &r)) == RC_OK)
+		list_put(c, &r);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* Rows that make no sense were skipped: closes the gaps. */
+static void
+list_pack(struct store_cursor *c)
+{
+	for (size_t i = 0; i < c->found.n; i++)
+		if (c->rows.key[i].key.id != 0)
+			c->rows.key[c->n++] = c->rows.key[i];
+}
+
+static enum rc
+list_search(struct tx *tx, void *arg)
+{
+	struct store_cursor *c = arg;
+	struct store_browsing b;
+	enum rc rc;
+
+	list_drop(c);
+	memset(&c->rows, 0, sizeof(c->rows));
+	rc = store_browse_begin(&b, c->store, &c->browse, &c->found);
+	if (rc == RC_OK)
+		rc = store_browse_run(tx, &b);
+	for (size_t i = 0; i < c->found.n && rc == RC_OK; i += SOME)
+		rc = list_read_some(c, tx, i);
+	list_pack(c);
+	c->end = c->found.next[0] == '\0';
+	return rc;
+}
+
+/* --- any list ------------------------------------------------------------- */
+
 static enum rc
 list_run(struct tx *tx, void *arg)
 {
@@ -217,6 +257,8 @@ list_run(struct tx *tx, void *arg)
 	size_t rows = 0;
 	enum rc rc;
 
+	if (c->query == TX_BROWSE_ROWS)
+		return list_search(tx, c);
 	list_drop(c);
 	c->last_id = c->after_id;
 	list_send(c, tx);
@@ -238,10 +280,13 @@ list_advance(struct store_cursor *c)
 
 	while (rc == RC_OK && c->next == c->n && !c->end) {
 		rc = store_tx_read(c->store, list_run, c);
-		if (rc == RC_OK)
-			c->after_id = c->last_id;
-		else
+		if (rc != RC_OK) {
 			list_drop(c);
+			break;
+		}
+		c->after_id = c->last_id;
+		memcpy(c->place, c->found.next, sizeof(c->place));
+		c->browse.after = c->place;
 	}
 	if (rc == RC_OK && c->next == c->n)
 		rc = RC_NOTFOUND;

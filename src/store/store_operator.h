@@ -8,19 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "store_outbox.h"
-
-struct store_filter {
-	const char *key, *scope, *path; /* NULL: any; scope "" is a scope */
-	enum record_state state;        /* RECORD_NONE: any */
-	int64_t older_ms;               /* minimum age (ms); 0: any */
-	int64_t since; /* changed at that wall time (ms) or later */
-	int64_t id;    /* 0: any */
-};
-
-/* The key with that downstream key; RC_NOTFOUND. */
-enum rc
-store_find_downstream(struct store *s, const char *downstream, int64_t *id);
+#include "store_browse.h"
 
 /* The last answer of a key that was not accepted. */
 struct store_output {
@@ -38,18 +26,24 @@ enum rc store_output(struct store *s, int64_t id, struct store_output *output);
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */
 enum rc store_forget(struct store *s, int64_t id, enum record_state from);
 
-/* The same for some keys, STORE_FORGET_MAX at most, in one transaction: .done
- * says which were deleted.  On failure none was. */
-#define STORE_FORGET_MAX 20
-struct store_forgotten {
+/* A key that an operator chose to act on, as it was then. */
+struct store_chosen {
 	int64_t id;
-	enum record_state from;
-	bool done;
+	int attempt;            /* 0: any */
+	enum record_state from; /* RECORD_NONE: any */
+	bool done;              /* the result */
 };
-enum rc
-store_forget_some(struct store *s, struct store_forgotten *keys, size_t n);
 
-/* A list ends with RC_NOTFOUND.  The caller frees each record. */
+/* The same for some keys, STORE_CHOSEN_MAX at most, in one transaction: .done
+ * says which were deleted; the others have changed.  On failure none was. */
+#define STORE_CHOSEN_MAX 20
+enum rc store_forget_some(struct store *s, struct store_chosen *keys, size_t n);
+
+/*
+ * All keys that store_browse() finds, by one read after the other: the oldest
+ * first, or as it says.  The filter lives until store_list_free().  A list ends
+ * with RC_NOTFOUND.  The caller frees each record.
+ */
 struct store_cursor;
 enum rc store_list(struct store *s, const struct store_filter *filter,
     struct store_cursor **cursor);

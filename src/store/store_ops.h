@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "liveness.h"
-#include "store_browse.h"
+#include "store_operator.h"
 #include "tx.h"
 
 struct findings;
@@ -204,6 +204,26 @@ enum rc store_tx_number(const struct store *s,
     const struct store_identity *identity, uint64_t *number);
 enum rc store_tx_numbered(
     const struct store *s, uint64_t number, struct row_value range[2]);
+
+/* The number that a Reference tells.  RC_INVALID: it is no UUID; RC_NOTFOUND:
+ * it is none of this store. */
+enum rc
+store_referenced(struct store *s, const char *instance, uint64_t *number);
+
+/* A search under way. */
+struct store_browsing {
+	struct store *store;
+	const struct store_browse *what;
+	struct store_found *found;
+	struct row_value range[2]; /* of a key, or of a Reference */
+	char downstream[RECORD_UUID_LEN + 1];
+	bool nothing; /* no key can have that UUID */
+};
+
+/* Begins it; then the transaction of store_browse(), whose argument it is. */
+enum rc store_browse_begin(struct store_browsing *b, struct store *s,
+    const struct store_browse *what, struct store_found *found);
+enum rc store_browse_run(struct tx *tx, void *arg);
 
 /* What TX_TOPIC_CLEAR is told, in its transaction: by it that sees whether this
  * process is the only one that uses the store. */

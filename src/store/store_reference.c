@@ -5,13 +5,44 @@
 
 #include "reference.h"
 #include "store_ops.h"
+#include "uuid.h"
 
 enum rc
 store_reference(struct store *s, const struct store_identity *identity,
     char uuid[RECORD_UUID_LEN + 1])
 {
+	unsigned char bytes[16];
 	uint64_t number;
-	enum rc rc = store_tx_number(s, identity, &number);
+	enum rc rc;
 
-	return rc == RC_OK ? reference_bind(store_secret(s), number, uuid) : rc;
+	if (!uuid_parse(uuid, bytes))
+		return RC_INVALID;
+	rc = store_tx_number(s, identity, &number);
+	if (rc == RC_OK)
+		rc = reference_make(store_secret(s), number, bytes);
+	if (rc == RC_OK)
+		uuid_text(bytes, uuid);
+	return rc;
+}
+
+enum rc
+store_referenced(struct store *s, const char *instance, uint64_t *number)
+{
+	char uuid[RECORD_UUID_LEN + 1];
+	unsigned char bytes[16];
+
+	if (!uuid_copied(instance, uuid) || !uuid_parse(uuid, bytes))
+		return RC_INVALID;
+	return reference_number(store_secret(s), bytes, number);
+}
+
+enum store_instance
+store_instance_kind(struct store *s, const char *instance)
+{
+	uint64_t number;
+	enum rc rc = store_referenced(s, instance, &number);
+
+	if (rc == RC_INVALID)
+		return STORE_INSTANCE_NONE;
+	return rc == RC_OK ? STORE_INSTANCE_OURS : STORE_INSTANCE_FOREIGN;
 }

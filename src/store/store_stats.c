@@ -368,7 +368,7 @@ store_browse_count(struct store *s, struct store_browse_counts *c)
 
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-		b.state = open[i];
+		b.filter.state = open[i];
 		if ((rc = store_browse(s, &b, &found)) != RC_OK)
 			return rc;
 		c->keys[open[i]] = found.count;

@@ -17,12 +17,15 @@
 /* Statements with the same parameters and columns in each store. */
 /* clang-format off */
 #define TX_QUERIES(X) \
-	X(LIST) \
-	X(LIST_KEY) \
 	X(LIST_ALL) \
 	X(EFFECT_LIST) \
-	X(BROWSE_ALL) \
-	X(BROWSE_KEY) \
+	X(BROWSE_NEWEST) \
+	X(BROWSE_OLDEST) \
+	X(BROWSE_RANGE) \
+	X(BROWSE_ONE) \
+	X(BROWSE_ROWS) \
+	X(BROWSE_ENDS) \
+	X(BROWSE_AT) \
 	X(BROWSE_OPEN) \
 	X(BROWSE_RUNNING) \
 	X(BROWSE_DEAD_EFFECTS) \
@@ -31,7 +34,6 @@
 	X(BROWSE_EFFECT) \
 	X(FIND_TOLD) \
 	X(FIND_OPEN) \
-	X(FIND_DOWNSTREAM) \
 	X(STATUS) \
 	X(REFUSED) \
 	X(DOCTOR_BODIES) \

@@ -158,17 +158,17 @@ def test_show_of_several_is_refused_with_their_list(t):
     eq((row['scope'], row['path']), ('bob', '/other'))
 
 
-def test_show_of_many_is_refused_with_the_oldest(t):
+def test_show_of_many_is_refused_with_some(t):
     once = t.once(handler=t.sh('status 201'))
     users = ['user%02d' % i for i in range(22)]
     for user in users:
         once.post('k', user=user)
     more = b'there are more'
-    for path, said in (('/pay', users[:20]), ('/none', [])):
+    for path, said in (('/pay', 20), ('/none', 0)):
         run = tool(t, '-d', once.database, 'show', 'k', '--path', path)
         eq(run.returncode, 1, run)
-        eq([user for user in users if user.encode() in run.stderr], said)
-        eq(more in run.stderr, said != [], run)
+        eq(len([user for user in users if user.encode() in run.stderr]), said)
+        eq(more in run.stderr, said != 0, run)
     once.ctl('forget', '--scope', users[3], '--yes')
     once.ctl('forget', '--scope', users[5], '--yes')
     run = tool(t, '-d', once.database, 'show', 'k')

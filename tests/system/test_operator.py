@@ -447,12 +447,15 @@ def test_completion_of_commands(t):
 def test_completion_of_options_is_what_a_command_takes(t):
     always = ['--help', '--json', '-V', '-d', '-f', '-h']
     for command, options in {
-            'show': ['--downstream', '--output', '--path', '--response',
-                     '--scope'],
-            'forget': ['--downstream', '--older', '--path', '--scope',
-                       '--state', '--yes'],
-            'resolve': ['--completed', '--downstream', '--not-executed',
-                        '--path', '--scope'],
+            'show': ['--downstream', '--instance', '--output', '--path',
+                     '--response', '--scope'],
+            'forget': ['--downstream', '--instance', '--older', '--path',
+                       '--peer', '--scope', '--state', '--yes'],
+            'resolve': ['--completed', '--downstream', '--instance',
+                        '--not-executed', '--older', '--path', '--peer',
+                        '--scope', '--state', '--yes'],
+            'ls': ['--older', '--path', '--peer', '--scope', '--since',
+                   '--state', '--until'],
             'backup': ['--yes'], 'audit': ['--docroot'], 'copy': ['--to'],
             'init': ['--grant'], 'accept-loss': [], 'accept-clock': [],
             'sweep': []}.items():

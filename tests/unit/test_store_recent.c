@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "metrics.h"
-#include "store_browse.h"
+#include "store_operator.h"
 #include "store_fixture.h"
 
 #define MANY 300 /* more keys than are recent */
@@ -43,7 +43,7 @@ within_limit(const char *key, unsigned max_active)
 static int
 running(void)
 {
-	struct store_browse b = { .state = RECORD_IN_PROGRESS };
+	struct store_browse b = { .filter.state = RECORD_IN_PROGRESS };
 	struct metrics_gauges g;
 	struct store_found found;
 

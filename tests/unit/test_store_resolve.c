@@ -641,13 +641,24 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 	}
 }
 
+/* The only key with that downstream key; 0: there is none. */
+static int64_t
+by_downstream(const char *uuid)
+{
+	struct store_browse b = { .filter.downstream = uuid };
+	struct store_found found;
+
+	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_true(found.n < 2 && found.all);
+	return found.n == 1 ? found.id[0] : 0;
+}
+
 STORE_TEST(a_downstream_key_names_its_key)
 {
 	static const enum record_state states[] = { RECORD_IN_PROGRESS,
 		RECORD_COMPLETED, RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN,
 		RECORD_DEAD_LETTER };
 	struct store_lease lease[COUNT(states)];
-	int64_t id;
 	size_t i;
 
 	for (i = 0; i < COUNT(states); i++) {
@@ -659,24 +670,18 @@ STORE_TEST(a_downstream_key_names_its_key)
 		} else if (states[i] != RECORD_IN_PROGRESS)
 			settle(&lease[i], states[i]);
 	}
-	for (i = 0; i < COUNT(states); i++) {
-		id = 0;
-		assert_int_equal(
-		    store_find_downstream(store, lease[i].downstream, &id),
-		    RC_OK);
-		assert_int_equal(id, lease[i].id);
-	}
-	assert_int_equal(store_find_downstream(store, "", &id), RC_NOTFOUND);
+	for (i = 0; i < COUNT(states); i++)
+		assert_true(by_downstream(lease[i].downstream) == lease[i].id);
+	assert_true(by_downstream("") == 0);
 	lease[0].downstream[0] = lease[0].downstream[0] == '0' ? '1' : '0';
-	assert_int_equal(store_find_downstream(store, lease[0].downstream, &id),
-	    RC_NOTFOUND);
+	assert_true(by_downstream(lease[0].downstream) == 0);
 }
 
 /* One transaction deletes what may be deleted, and says which. */
 STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)
 {
 	struct store_lease unknown = reserve("unknown"), runs, other;
-	struct store_forgotten keys[STORE_FORGET_MAX + 1] = { { 0, 0, false } };
+	struct store_chosen keys[STORE_CHOSEN_MAX + 1] = { { .id = 0 } };
 
 	settle(&unknown, RECORD_UNKNOWN);
 	runs = reserve("runs");
@@ -695,5 +700,5 @@ STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)
 	assert_int_equal(state_of("runs"), RECORD_IN_PROGRESS);
 	assert_int_equal(state_of("other"), RECORD_UNKNOWN);
 	assert_int_equal(
-	    store_forget_some(store, keys, STORE_FORGET_MAX + 1), RC_INVALID);
+	    store_forget_some(store, keys, STORE_CHOSEN_MAX + 1), RC_INVALID);
 }

@@ -1,0 +1,172 @@
+/*
+ * Searches: what is found, by which index, and how a long list goes on.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "uuid.h"
+#include "store_fixture.h"
+
+/* More keys than one answer tells. */
+#define MANY (2 * STORE_BROWSE_ROWS + 30)
+
+/* Follows the list from its beginning to its end: the rows that are told, each
+ * once. */
+static int
+follow(struct store_browse b)
+{
+	int64_t seen[2 * MANY];
+	struct store_found found;
+	char place[STORE_PLACE];
+	int n = 0;
+
+	do {
+		assert_int_equal(store_browse(store, &b, &found), RC_OK);
+		assert_true(found.count >= (int64_t)found.n);
+		for (size_t i = 0; i < found.n; i++) {
+			assert_true(n < 2 * MANY);
+			for (int k = 0; k < n; k++)
+				assert_true(seen[k] != found.id[i]);
+			seen[n++] = found.id[i];
+		}
+		memcpy(place, found.next, sizeof(place));
+		b.after = place;
+	} while (place[0] != '\0');
+	return n;
+}
+
+STORE_TEST(every_list_goes_on)
+{
+	static const struct {
+		const char *name;
+		struct store_browse browse;
+	} rows[] = {
+		{ "newest first", { .oldest = false } },
+		{ "oldest first", { .oldest = true } },
+		{ "of an open state",
+		    { .filter = { .state = RECORD_UNKNOWN } } },
+		{ "oldest of an open state",
+		    { .filter = { .state = RECORD_UNKNOWN }, .oldest = true } },
+		{ "in progress",
+		    { .filter = { .state = RECORD_IN_PROGRESS } } },
+		{ "of a name", { .filter = { .key = "k" } } },
+		{ "of an address", { .filter = { .peer = "192.0.2.7" } } },
+	};
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	char scope[16];
+	int n;
+
+	r.identity.scope = scope;
+	r.peer = "192.0.2.7";
+	for (int i = 0; i < 2 * MANY; i++) {
+		snprintf(scope, sizeof(scope), "%d", i);
+		r.identity.key = i % 2 == 0 ? "k" : "other";
+		if (i % 2 != 0)
+			r.peer = NULL;
+		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		r.peer = "192.0.2.7";
+		if (i % 2 != 0)
+			assert_int_equal(
+			    finish(&lease, outcome(RECORD_UNKNOWN)), RC_OK);
+	}
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		n = follow(rows[i].browse);
+		if (n != (i < 2 ? 2 * MANY : MANY))
+			fail_msg("%s: %d", rows[i].name, n);
+	}
+}
+
+/* The first rows are told, and the others are counted. */
+STORE_TEST(a_list_says_how_many_more)
+{
+	struct store_browse b = { .filter.state = RECORD_IN_PROGRESS };
+	struct store_found found;
+	char key[16];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		reserve(key);
+	}
+	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_int_equal(found.n, STORE_BROWSE_ROWS);
+	assert_int_equal(found.count, MANY);
+	assert_true(found.all && found.back_to == 0);
+	b.after = "here";
+	assert_int_equal(store_browse(store, &b, &found), RC_INVALID);
+	b.after = "1.2x";
+	assert_int_equal(store_browse(store, &b, &found), RC_INVALID);
+}
+
+/* The number of the key that a Reference tells; 0: none. */
+static int64_t
+by_instance(const char *instance)
+{
+	struct store_browse b = { .filter.instance = instance };
+	struct store_found found;
+
+	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_true(found.n < 2 && found.all);
+	return found.n == 1 ? found.id[0] : 0;
+}
+
+STORE_TEST(a_reference_tells_its_key)
+{
+	struct store_reservation r = reservation("k");
+	struct store_lease lease = reserve("k");
+	char text[sizeof("urn:uuid:") + UUID_LEN], *uuid = text + 9;
+
+	reserve("other");
+	memcpy(text, "urn:uuid:", 9);
+	for (int i = 0; i < 20; i++) {
+		uuid_random(uuid);
+		assert_int_equal(
+		    store_instance_kind(store, text), STORE_INSTANCE_FOREIGN);
+		assert_true(by_instance(text) == 0);
+		assert_int_equal(
+		    store_reference(store, &r.identity, uuid), RC_OK);
+		assert_int_equal(
+		    store_instance_kind(store, text), STORE_INSTANCE_OURS);
+		assert_true(by_instance(text) == lease.id);
+		assert_true(by_instance(uuid) == lease.id);
+	}
+	/* a request of another caller with that key */
+	r.identity.scope = "bob";
+	assert_int_equal(store_reference(store, &r.identity, uuid), RC_OK);
+	assert_true(by_instance(text) == 0);
+	assert_int_equal(store_instance_kind(store, text), STORE_INSTANCE_OURS);
+	assert_int_equal(store_instance_kind(store, "x"), STORE_INSTANCE_NONE);
+	assert_true(by_instance("x") == 0);
+}
+
+/* Keys that were made one a minute, before now. */
+STORE_TEST(a_time_is_found_by_numbers)
+{
+	const int64_t now = store_wall(store, store_now(store)), minute = 60000;
+	struct store_browse b = { .oldest = false };
+	struct store_found found;
+	char key[16], sql[160];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		reserve(key);
+	}
+	snprintf(sql, sizeof(sql),
+	    "UPDATE once_key SET created_at = %" PRId64 " + 60000 * id "
+	    "- 60000 * (SELECT max(id) FROM once_key)",
+	    now);
+	raw(sql);
+	b.filter.from = now - 99 * minute;
+	assert_int_equal(follow(b), 100);
+	b.filter.to = now - 49 * minute;
+	assert_int_equal(follow(b), 50);
+	b.oldest = true;
+	assert_int_equal(follow(b), 50);
+	b.filter.from = 0;
+	assert_int_equal(follow(b), 150);
+	b.oldest = false;
+	b.filter.to = now - 500 * minute;
+	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_true(found.n == 0 && found.all && found.back_to == 0);
+}
