@@ -168,6 +168,14 @@ find_operator(struct page *p)
 			p->admin = true;
 }
 
+const char *
+page_host(const struct page *p)
+{
+	const char *host = request_param(p->rq, "HTTP_HOST");
+
+	return host != NULL ? host : "";
+}
+
 /* admin_path itself: its addresses are relative to the folder. */
 static void
 to_folder(struct page *p)
@@ -192,7 +200,9 @@ static const struct resource {
 	{ "/find", page_find, NULL },
 	{ "/key", page_key, NULL },
 	{ "/effect", page_effect, NULL },
+	{ "/effects", page_more_effects, NULL },
 	{ "/act", page_confirm, page_do },
+	{ "/many", page_many_confirm, page_many_do },
 };
 
 static void

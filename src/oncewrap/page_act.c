@@ -130,9 +130,7 @@ page_target_bind(
 {
 	memset(token, 0, sizeof(*token));
 	token->user = p->user;
-	token->host = request_param(p->rq, "HTTP_HOST");
-	if (token->host == NULL)
-		token->host = "";
+	token->host = page_host(p);
 	token->act = acts[t->act].name;
 	token->id = t->id;
 	if (t->is_effect) {
@@ -148,11 +146,21 @@ page_target_bind(
 
 /* --- asking ------------------------------------------------------------- */
 
+void
+page_act_box(struct page *p, enum page_act act)
+{
+	const char *const *what = acts[act].what;
+
+	page_html_box(&p->html);
+	for (int i = 0; i < 4 && what[i] != NULL; i++)
+		page_html_p(&p->html, what[i]);
+	page_html_box_end(&p->html);
+}
+
 static void
 write_what(struct page *p, const struct page_target *t)
 {
 	struct html *html = &p->html;
-	const char *const *what = acts[t->act].what;
 
 	page_html_h1(html, acts[t->act].title);
 	page_html_facts(html);
@@ -170,10 +178,7 @@ write_what(struct page *p, const struct page_target *t)
 		page_html_fact(html, "State", record_state_name(t->key.state));
 	}
 	page_html_facts_end(html);
-	page_html_box(html);
-	for (int i = 0; i < 4 && what[i] != NULL; i++)
-		page_html_p(html, what[i]);
-	page_html_box_end(html);
+	page_act_box(p, t->act);
 }
 
 void
@@ -253,11 +258,8 @@ page_confirm(struct page *p)
 	struct page_target t;
 	struct buf name;
 
-	if (!p->admin) {
-		page_say(p, 403, "Refused",
-		    "Only the users in admin_users may change anything.");
+	if (!page_may_act(p))
 		return;
-	}
 	memset(&t, 0, sizeof(t));
 	t.id = page_id(p->rq);
 	buf_init(&name, 32);

@@ -16,8 +16,8 @@
 #include "route.h"
 
 /* What is logged of an act is about the key, not about the page's own path. */
-static void
-log_act(struct page *p, const struct page_target *t, const char *result)
+void
+page_log_act(struct page *p, const struct page_target *t, const char *result)
 {
 	const char *scope = t->is_effect ? t->effect.scope : t->key.scope;
 	struct log_request about = { .instance = p->rq->instance,
@@ -38,12 +38,32 @@ log_act(struct page *p, const struct page_target *t, const char *result)
 		    LOG_S("result", result));
 }
 
-static void
-refuse(struct page *p, const char *why)
+void
+page_refuse(struct page *p, const char *why)
 {
 	page_say(p, 403, "Refused", why);
 	log_event(LOG_WARN, "operator-refused", p->rq->log,
 	    LOG_S("user", p->user), LOG_S("why", why));
+}
+
+bool
+page_may_act(struct page *p)
+{
+	if (!p->admin)
+		page_refuse(
+		    p, "Only the users in admin_users may change anything.");
+	return p->admin;
+}
+
+bool
+page_has_form(struct page *p)
+{
+	if (p->rq->body_state == BODY_TOO_LARGE)
+		page_say(p, 413, "Too large", "The answer is too large.");
+	else if (p->rq->body_state != BODY_WHOLE)
+		page_say(
+		    p, 400, "Incomplete", "The form did not arrive whole.");
+	return p->rq->body_state == BODY_WHOLE;
 }
 
 /* --- the answer that an operator gives ------------------------------------ */
@@ -194,26 +214,27 @@ perform(struct page *p, const struct page_target *t)
 	switch (rc) {
 	case RC_OK:
 		say_done(p, t, kept);
-		log_act(p, t, "done");
+		page_log_act(p, t, "done");
 		break;
 	case RC_INVALID:
 		if (p->answer->response.status != 400)
-			refuse(p, "That cannot be done in its present state.");
-		log_act(p, t, "invalid");
+			page_refuse(
+			    p, "That cannot be done in its present state.");
+		page_log_act(p, t, "invalid");
 		break;
 	case RC_LOST:
-		refuse(p, "It has changed meanwhile; nothing was done.");
-		log_act(p, t, "lost");
+		page_refuse(p, "It has changed meanwhile; nothing was done.");
+		page_log_act(p, t, "lost");
 		break;
 	case RC_PENDING:
 		page_say(p, 503, "Not recorded yet",
 		    "The store is tried again. The key's page will tell "
 		    "whether it was recorded.");
-		log_act(p, t, "pending");
+		page_log_act(p, t, "pending");
 		break;
 	default:
 		page_store_failed(p, rc);
-		log_act(p, t, rc_text(rc));
+		page_log_act(p, t, rc_text(rc));
 		break;
 	}
 }
@@ -246,7 +267,7 @@ try(struct page *p, struct page_target *t, const char *text)
 	enum rc rc = page_target_read(p, t);
 
 	if (rc == RC_NOTFOUND) {
-		refuse(p, "It is not there any more; nothing was done.");
+		page_refuse(p, "It is not there any more; nothing was done.");
 		return;
 	}
 	if (rc != RC_OK) {
@@ -258,11 +279,11 @@ try(struct page *p, struct page_target *t, const char *text)
 		&bound, store_secret(p->store), store_now(p->store), text))
 		perform(p, t);
 	else {
-		refuse(p,
+		page_refuse(p,
 		    "The form is not of a page that was shown to you within "
 		    "the last hour, or what it is about has changed since. "
 		    "Nothing was done: look again.");
-		log_act(p, t, "refused");
+		page_log_act(p, t, "refused");
 	}
 	page_target_free(t);
 }
@@ -273,24 +294,14 @@ page_do(struct page *p)
 	struct page_target t;
 	struct buf token;
 
-	if (!p->admin) {
-		refuse(p, "Only the users in admin_users may change anything.");
+	if (!page_may_act(p) || !page_has_form(p))
 		return;
-	}
-	if (p->rq->body_state == BODY_TOO_LARGE) {
-		page_say(p, 413, "Too large", "The answer is too large.");
-		return;
-	}
-	if (p->rq->body_state != BODY_WHOLE) {
-		page_say(
-		    p, 400, "Incomplete", "The form did not arrive whole.");
-		return;
-	}
 	memset(&t, 0, sizeof(t));
 	buf_init(&token, PAGE_TOKEN_SIZE);
 	if (read_form(p, &t, &token))
 		try(p, &t, token.data);
 	else
-		refuse(p, "That is no form of this page; nothing was done.");
+		page_refuse(
+		    p, "That is no form of this page; nothing was done.");
 	buf_free(&token);
 }

@@ -23,6 +23,10 @@ page_form_query(const struct request *rq, const char *name, struct buf *out);
 enum rc
 page_form_body(const struct request *rq, const char *name, struct buf *out);
 
+/* Either of them. */
+typedef enum rc
+page_form_read(const struct request *rq, const char *name, struct buf *out);
+
 /* A number of 1 or more in decimal digits; 0: it is none. */
 int64_t page_form_number(const char *text);
 

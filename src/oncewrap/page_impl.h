@@ -6,6 +6,7 @@
 
 #include "page.h"
 #include "page_html.h"
+#include "page_form.h"
 #include "store_operator.h"
 
 /* The longest page: a key's, with all that belongs to it. */
@@ -34,20 +35,51 @@ void page_say(struct page *p, int status, const char *title, const char *text);
 void page_not_found(struct page *p, const char *text);
 void page_store_failed(struct page *p, enum rc rc);
 
+/* By which name the browser reaches the page; "". */
+const char *page_host(const struct page *p);
+
 /* The pages.  Each begins and writes all but the end. */
 void page_overview(struct page *p);
 void page_find(struct page *p);
 void page_key(struct page *p);
 void page_effect(struct page *p);
+void page_more_effects(struct page *p);
 void page_confirm(struct page *p);
 void page_do(struct page *p);
+void page_many_confirm(struct page *p);
+void page_many_do(struct page *p);
 
-/* The table of the keys that were found; nothing if there are none.  RC_OK, or
- * why a key could not be read. */
+/* --- searches and lists -------------------------------------------------- */
+
+/* A search, as its form and the links to more of it say it. */
+struct page_search {
+	struct buf what;            /* the text to look for */
+	const char *as;             /* as what it is looked for; "": as any */
+	const char *state;          /* its name; "": any */
+	struct buf from, to;        /* times */
+	struct store_filter filter; /* points into the others */
+	char why[128];              /* of a refusal: the field, and the cure */
+};
+
+void page_search_init(struct page_search *s);
+void page_search_free(struct page_search *s);
+
+/* Reads the fields.  RC_INVALID: .why says which one is wrong. */
 enum rc
-page_keys(struct page *p, const char *caption, const struct store_found *found);
-enum rc page_effects(
-    struct page *p, const char *caption, const struct store_found *found);
+page_search_read(struct page *p, struct page_search *s, page_form_read *read);
+
+/* Writes the table of the keys that a search found, unless there are none, and
+ * a link to what follows.  RC_OK, or why a key could not be read. */
+enum rc page_keys(struct page *p, const char *caption,
+    const struct page_search *s, const struct store_found *found);
+
+/* The same for the effects of a key, or with 0 those that were given up. */
+enum rc page_effects(struct page *p, int64_t key_id, bool *any);
+
+/* Offers what can be done with all keys of a search, which has found these at
+ * its beginning. */
+enum rc page_many_offer(struct page *p, const struct page_search *s,
+    const struct store_found *found);
 
 /* The value of ?id=; 0: there is none. */
 int64_t page_id(const struct request *rq);
@@ -85,6 +117,21 @@ bool page_act_suits_effect(enum page_act act, const struct effect *e);
  * caller calls page_target_free(). */
 enum rc page_target_read(struct page *p, struct page_target *t);
 void page_target_free(struct page_target *t);
+
+/* Says what the act does. */
+void page_act_box(struct page *p, enum page_act act);
+
+/* Whether this user may change anything, and whether a form arrived whole; else
+ * the page that says so was made. */
+bool page_may_act(struct page *p);
+bool page_has_form(struct page *p);
+
+/* The page that refuses an act, and its line in the log. */
+void page_refuse(struct page *p, const char *why);
+
+/* Logs an act. */
+void
+page_log_act(struct page *p, const struct page_target *t, const char *result);
 
 struct page_token;
 /* What the token of that act is bound to; it points into the target. */

@@ -1,5 +1,5 @@
 /*
- * The page of one key, that of one effect, and the search for either.
+ * The page of one key, and that of one effect.
  */
 #include "config.h"
 
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "page_form.h"
 #include "page_impl.h"
 #include "page_write.h"
 
@@ -48,6 +47,7 @@ write_life(struct page *p, const struct record *r)
 	page_html_fact(html, "Path", r->path);
 	page_html_fact(
 	    html, "Caller", r->scope[0] != '\0' ? r->scope : "(none)");
+	page_html_fact(html, "Client's address", r->peer);
 	page_html_fact_number(html, "Attempts", r->attempt);
 	page_html_fact(html, "Recovery point", r->recovery_point);
 	page_html_fact(html, "Downstream key", r->downstream);
@@ -192,7 +192,7 @@ write_acts(
 void
 page_key(struct page *p)
 {
-	struct store_found effects;
+	bool any;
 	struct response head;
 	struct record r;
 	char key[PAGE_CUT];
@@ -215,9 +215,7 @@ page_key(struct page *p)
 	write_life(p, &r);
 	write_answer(p, &r, &head);
 	write_output(p, &r);
-	rc = store_browse_effects(p->store, r.id, NULL, &effects);
-	if (rc == RC_OK)
-		rc = page_effects(p, "Effects of this key", &effects);
+	rc = page_effects(p, r.id, &any);
 	if (rc != RC_OK)
 		page_html_bad(&p->html, rc_text(rc));
 	record_free(&r);
@@ -274,127 +272,4 @@ page_effect(struct page *p)
 	write_acts(p, NULL, &e);
 	write_effect(p, &e);
 	effect_free(&e);
-}
-
-/* --- the search ----------------------------------------------------------- */
-
-/* The fields of the form, as the query has them. */
-struct fields {
-	struct buf key, downstream, path, state, before;
-};
-
-static void
-fields_init(struct fields *f)
-{
-	buf_init(&f->key, LIMIT_KEY);
-	buf_init(&f->downstream, LIMIT_KEY);
-	buf_init(&f->path, LIMIT_PATH);
-	buf_init(&f->state, LIMIT_KEY);
-	buf_init(&f->before, LIMIT_KEY);
-}
-
-static void
-fields_free(struct fields *f)
-{
-	buf_free(&f->key);
-	buf_free(&f->downstream);
-	buf_free(&f->path);
-	buf_free(&f->state);
-	buf_free(&f->before);
-}
-
-static enum rc
-read_find_form(const struct request *rq, struct fields *f)
-{
-	enum rc rc = page_form_query(rq, "key", &f->key);
-
-	if (rc == RC_OK)
-		rc = page_form_query(rq, "downstream", &f->downstream);
-	if (rc == RC_OK)
-		rc = page_form_query(rq, "path", &f->path);
-	if (rc == RC_OK)
-		rc = page_form_query(rq, "state", &f->state);
-	return rc == RC_OK ? page_form_query(rq, "before", &f->before) : rc;
-}
-
-static void
-write_form(struct page *p, const struct fields *f, enum record_state chosen)
-{
-	struct html *html = &p->html;
-
-	page_html_find(html, f->key.data, f->downstream.data, f->path.data);
-	page_html_option(html, "", "any");
-	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++) {
-		const enum record_state state = (enum record_state)i;
-		const char *name = record_state_name(state);
-
-		if (state == chosen)
-			page_html_option_chosen(html, name, name);
-		else
-			page_html_option(html, name, name);
-	}
-	page_html_find_end(html);
-}
-
-static const char *
-given(const struct buf *field)
-{
-	return field->len > 0 ? field->data : NULL;
-}
-
-static void
-write_found(
-    struct page *p, const struct fields *f, const struct store_browse *b)
-{
-	struct store_found found;
-	enum rc rc;
-
-	rc = store_browse(p->store, b, &found);
-	if (rc == RC_OK)
-		rc = page_keys(p, "Keys that were found", &found);
-	if (rc != RC_OK) {
-		page_store_failed(p, rc);
-		return;
-	}
-	if (found.n == 0)
-		page_html_p(&p->html,
-		    found.all ? "There is no such key."
-			      : "None of the keys looked at is such a key.");
-	if (found.next[0] != '\0')
-		page_html_further(&p->html, f->key.data, f->downstream.data,
-		    f->path.data, f->state.data, found.next);
-}
-
-void
-page_find(struct page *p)
-{
-	struct store_browse b = { 0 };
-	struct fields f;
-	enum rc rc;
-
-	fields_init(&f);
-	rc = read_find_form(p->rq, &f);
-	if (rc == RC_OK && f.state.len > 0 &&
-	    (!record_state_parse(f.state.data, &b.filter.state) ||
-		b.filter.state == RECORD_NONE))
-		rc = RC_INVALID;
-	if (rc != RC_OK) {
-		page_say(p, 400, "Find",
-		    rc == RC_NOMEM ? rc_text(rc)
-				   : "That is no key, path or state.");
-		goto out;
-	}
-	b.filter.key = given(&f.key);
-	b.filter.downstream = given(&f.downstream);
-	b.filter.path = given(&f.path);
-	b.after = given(&f.before);
-	page_begin(p, 200, "Find");
-	page_html_h1(&p->html, "Find keys");
-	write_form(p, &f, b.filter.state);
-	if (b.filter.key != NULL || b.filter.downstream != NULL ||
-	    b.filter.path != NULL || b.filter.state != RECORD_NONE ||
-	    b.after != NULL)
-		write_found(p, &f, &b);
-out:
-	fields_free(&f);
 }

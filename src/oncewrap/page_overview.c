@@ -1,6 +1,6 @@
 /*
  * The first page: what needs attention, what limits refuse, health, counts, the
- * last hour.  And the tables of keys and effects, which other pages have too.
+ * last hour, and the newest keys.
  */
 #include "config.h"
 
@@ -15,6 +15,10 @@
 #include "refused.h"
 #include "spool.h"
 #include "page_impl.h"
+
+/* The newest keys are those of so many minutes (ms). */
+#define MINUTE INT64_C(60000)
+#define NEWEST 10
 
 static bool
 is_refused(const char *line, int64_t now)
@@ -140,100 +144,6 @@ page_hour(struct page *p)
 	write_table(p, &hour);
 }
 
-/* --- tables ------------------------------------------------------------- */
-
-static const char *
-caller(const char *scope)
-{
-	return scope[0] != '\0' ? scope : "(none)";
-}
-
-static void
-write_more(struct page *p, const struct store_found *found)
-{
-	const int64_t more = found->count - (int64_t)found->n;
-
-	if (more > 0 && found->all)
-		page_html_more(&p->html, more);
-	else if (more > 0)
-		page_html_more_at_least(&p->html, more);
-}
-
-static void
-write_key_row(struct page *p, const struct record *r)
-{
-	char age[PAGE_AGE_SIZE], key[PAGE_CUT], path[PAGE_CUT], scope[PAGE_CUT];
-
-	page_write_age(p->wall - r->updated_at, age);
-	page_write_cut(r->key, key, sizeof(key));
-	page_write_cut(r->path, path, sizeof(path));
-	page_write_cut(caller(r->scope), scope, sizeof(scope));
-	page_html_key(&p->html, record_state_name(r->state), age, r->id, key,
-	    path, scope, r->attempt, r->last_error);
-}
-
-enum rc
-page_keys(struct page *p, const char *caption, const struct store_found *found)
-{
-	struct record r;
-	enum rc rc;
-
-	if (found->n == 0)
-		return RC_OK;
-	page_html_keys(&p->html, caption);
-	for (size_t i = 0; i < found->n; i++) {
-		rc = store_browse_key(p->store, found->id[i], &r, NULL);
-		if (rc == RC_NOTFOUND) /* deleted since, or a bad row */
-			continue;
-		if (rc != RC_OK)
-			return rc;
-		write_key_row(p, &r);
-		record_free(&r);
-	}
-	page_html_table_end(&p->html);
-	write_more(p, found);
-	return RC_OK;
-}
-
-static void
-write_effect_row(struct page *p, const struct effect *e)
-{
-	char age[PAGE_AGE_SIZE], key[PAGE_CUT], path[PAGE_CUT], scope[PAGE_CUT],
-	    topic[PAGE_CUT];
-
-	page_write_age(p->wall - e->updated_at, age);
-	page_write_cut(e->key, key, sizeof(key));
-	page_write_cut(e->path, path, sizeof(path));
-	page_write_cut(caller(e->scope), scope, sizeof(scope));
-	page_write_cut(e->topic, topic, sizeof(topic));
-	page_html_effect(&p->html, effect_state_name(e->state), age, e->id,
-	    topic, key, path, scope, e->attempts, e->last_error);
-}
-
-enum rc
-page_effects(
-    struct page *p, const char *caption, const struct store_found *found)
-{
-	struct effect e;
-	enum rc rc;
-
-	if (found->n == 0)
-		return RC_OK;
-	page_html_effects(&p->html, caption);
-	for (size_t i = 0; i < found->n; i++) {
-		rc = store_browse_effect(p->store, found->id[i], &e);
-		if (rc == RC_NOTFOUND)
-			continue;
-		if (rc != RC_OK)
-			return rc;
-		write_effect_row(p, &e);
-		effect_free(&e);
-	}
-	page_html_table_end(&p->html);
-	write_more(p, found);
-	return RC_OK;
-}
-
 /* --- the page ----------------------------------------------------------- */
 
 struct attention {
@@ -250,37 +160,63 @@ attend_refusal(void *arg, const char *line)
 	a->none = false;
 }
 
+/* Writes the keys of that state, or with NONE those that were made since. */
+static enum rc
+write_keys(struct page *p, const char *caption, enum record_state state,
+    int64_t since, bool *any)
+{
+	struct store_browse b = { .filter = { .state = state, .from = since } };
+	struct page_search s;
+	struct store_found found;
+	char from[PAGE_UTC_SIZE];
+	enum rc rc;
+
+	page_search_init(&s);
+	if (state != RECORD_NONE)
+		s.state = record_state_name(state);
+	page_write_utc(since, from);
+	rc = since != 0 ? buf_add(&s.from, from, 16) : RC_OK;
+	if (rc == RC_OK && (rc = store_browse(p->store, &b, &found)) == RC_OK)
+		rc = page_keys(p, caption, &s, &found);
+	*any = *any || (rc == RC_OK && found.n > 0);
+	page_search_free(&s);
+	return rc;
+}
+
 static enum rc
 write_attention(struct page *p)
 {
-	static const struct {
-		enum record_state state;
-		const char *caption;
-	} open[] = {
-		{ RECORD_UNKNOWN, "Keys whose outcome is unknown" },
-		{ RECORD_DEAD_LETTER, "Keys that reconciliation gave up" },
-	};
-	struct store_browse b = { 0 };
 	struct attention a = { p, true };
-	struct store_found found;
-	enum rc rc = RC_OK;
+	bool keys = false, effects = false;
+	enum rc rc;
 
 	page_html_h2(&p->html, "Needs attention");
 	page_refusals(p->store, p->conf, attend_refusal, &a);
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-		b.filter.state = open[i].state;
-		if ((rc = store_browse(p->store, &b, &found)) == RC_OK)
-			rc = page_keys(p, open[i].caption, &found);
-		if (rc != RC_OK)
-			return rc;
-		a.none = a.none && found.n == 0;
-	}
-	rc = store_browse_effects(p->store, 0, NULL, &found);
+	rc = write_keys(
+	    p, "Keys whose outcome is unknown", RECORD_UNKNOWN, 0, &keys);
 	if (rc == RC_OK)
-		rc = page_effects(
-		    p, "Effects that could not be delivered", &found);
-	if (rc == RC_OK && a.none && found.n == 0)
+		rc = write_keys(p, "Keys that reconciliation gave up",
+		    RECORD_DEAD_LETTER, 0, &keys);
+	if (rc == RC_OK)
+		rc = page_effects(p, 0, &effects);
+	if (rc == RC_OK && a.none && !keys && !effects)
 		page_html_p(&p->html, "Nothing does.");
+	return rc;
+}
+
+/* Whole minutes, as a link to more of them has. */
+static enum rc
+write_newest(struct page *p)
+{
+	const int64_t since = (p->wall / MINUTE - NEWEST) * MINUTE;
+	bool any = false;
+	enum rc rc;
+
+	page_html_h2(&p->html, "The last minutes");
+	rc = write_keys(p, "Keys of the last minutes, the newest first",
+	    RECORD_NONE, since, &any);
+	if (rc == RC_OK && !any)
+		page_html_p(&p->html, "There was no new key.");
 	return rc;
 }
 
@@ -321,23 +257,25 @@ write_counts(struct page *p)
 }
 
 /* A store that cannot be read does not take health and counters along. */
+static void
+write_failure(struct page *p, enum rc rc)
+{
+	char why[512];
+
+	if (rc != RC_OK)
+		page_html_bad(
+		    &p->html, store_why(p->store, rc, why, sizeof(why)));
+}
+
 void
 page_overview(struct page *p)
 {
-	char why[512];
-	enum rc rc;
-
 	page_begin(p, 200, "Overview");
 	page_html_h1(&p->html, "Overview");
-	rc = write_attention(p);
-	if (rc != RC_OK)
-		page_html_bad(
-		    &p->html, store_why(p->store, rc, why, sizeof(why)));
+	write_failure(p, write_attention(p));
 	write_health(p);
-	rc = write_counts(p);
-	if (rc != RC_OK)
-		page_html_bad(
-		    &p->html, store_why(p->store, rc, why, sizeof(why)));
+	write_failure(p, write_counts(p));
 	page_html_h2(&p->html, "The last hour");
 	page_hour(p);
+	write_failure(p, write_newest(p));
 }

@@ -21,10 +21,11 @@ struct page_token {
 	const char *user;
 	const char *host; /* by which the browser reaches the page */
 	const char *act;
-	int64_t id;        /* of the key or the effect: never used twice */
-	const char *state; /* its present state */
+	int64_t id; /* of the key or the effect: never used twice; 0: many */
+	const char *state; /* its present state; of many keys: the search */
 	int64_t life;      /* its attempts, or tries */
-	int64_t changed;   /* wall clock (ms) of its last change */
+	/* wall clock (ms) of its last change; of many keys: of the question */
+	int64_t changed;
 };
 
 /* Makes the token; now is store time (ms).  RC_OK or RC_NOMEM. */

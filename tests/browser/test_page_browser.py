@@ -70,7 +70,12 @@ def test_each_page_in_each_way(t):
     look_at(browser, 'overview', url, 'order-4711')
     browser.run('document.querySelector("details").open = true')
     look_at(browser, 'find', url + 'find?state=unknown', 'lost-2')
-    look_at(browser, 'none', url + 'find?key=none', 'no such key')
+    look_at(browser, 'none', url + 'find?what=none', 'no such key')
+    look_at(browser, 'found', url + 'find?what=%2Fpay', 'Keys whose path')
+    look_at(browser, 'wrong', url + 'find?from=yesterday', 'that is no time')
+    look_at(browser, 'many', url + 'many?do=not-executed&as=all&state=unknown',
+            'Release all 3')
+    look_at(browser, 'effects', url + 'effects?id=0', 'dead_letter')
     look_at(browser, 'key', url + 'key?id=1', '201')
     look_at(browser, 'lost', url + 'key?id=2', 'no answer')
     look_at(browser, 'effect', url + 'effect?id=1', 'dead_letter')
@@ -99,9 +104,9 @@ def test_resolve_forget_retry_and_drop(t):
     # It did not happen.
     browser.get(url + 'find')
     browser.wait_text('Find keys')
-    browser.type('#key', 'lost-2')
+    browser.type('#what', 'lost-2')
     browser.click('input[type=submit]')
-    browser.wait_text('Keys that were found')
+    browser.wait_text('Keys of that name')
     browser.click('a[href="key?id=3"]')
     browser.wait_text('Downstream key')
     browser.click('button[value=not-executed]')
@@ -160,6 +165,38 @@ def test_by_keyboard_alone(t):
     browser.tab_to('summary')
     browser.press('Enter')
     browser.wait_text('First runs Replays Refusals Unknown')
+
+
+def test_without_javascript_all_that_were_found_are_released(t):
+    once, url = shop(t)
+    browser = Browser(t, javascript=False)
+    browser.look(360, 'light')
+    browser.get(url % 'ann' + 'find')
+    browser.wait_text('Find keys')
+    browser.type('#what', '/payments')
+    browser.click('input[type=submit]')
+    browser.wait_text('Keys whose path begins so')
+    browser.click('button[value=not-executed]')
+    browser.wait_text('That is so for each of these keys')
+    browser.click('button.yes')
+    browser.wait_text('3 keys are released')
+    eq([once.state('lost-%d' % n) for n in (1, 2, 3)],
+       ['failed_retryable'] * 3)
+
+
+def test_find_by_time_as_a_browser_sends_it(t):
+    once, url = shop(t)
+    browser = Browser(t)
+    browser.get(url % 'ann' + 'find?what=%2Fpay&from=2026-01-02')
+    browser.wait_text('order-4711')
+    for name, value in (('from', '2026-01-02T00:00'), ('to', '')):
+        eq(browser.run('return document.getElementById("%s").value' % name),
+           value)
+    browser.run('document.getElementById("to").value = "2026-01-02T00:10"')
+    browser.click('input[type=submit]')
+    browser.wait_text('no such key')
+    eq(browser.run('return document.getElementById("to").value'),
+       '2026-01-02T00:10')
 
 
 def test_without_javascript_a_key_is_forgotten(t):

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import os
 import re
+import time
 import urllib.parse
 
 import base
@@ -10,6 +11,7 @@ from answer import eq, first, problem
 from base import wait_until
 from clocks import HOUR, Clocks
 from page import Page, encode, form_of
+from test_life import parse
 from test_metrics import metrics, refused
 from test_outbox import EMITTER, RECEIPT, section, wait_effect
 
@@ -85,11 +87,22 @@ def post(once, fields, user='ann', type=FORM, **kw):
     return answer
 
 
+def find(once, status=200, **fields):
+    return get(once, 'find?' + urllib.parse.urlencode(fields), status=status)
+
+
+def found(once, **fields):
+    """The keys of a search, whole: each page of it."""
+    pages = [find(once, **fields)]
+    while pages[-1].next:
+        pages.append(get(once, pages[-1].next[0]))
+    return [key for page in pages for key in page.keys]
+
+
 def lost(once, key='k', **kw):
     """A key that is unknown; its number."""
     problem(once.post(key, **kw), 'handler-failed', unknown=True)
-    return get(once, 'find?' + urllib.parse.urlencode({'key': key})) \
-        .id_of('key')
+    return find(once, what=key, **{'as': 'key'}).id_of('key')
 
 
 def confirm(once, do, id, user='ann'):
@@ -154,18 +167,39 @@ def test_other_methods_are_405(t):
         is_guarded(answer)
 
 
-def test_lists_show_100_and_how_many_more(t):
-    once = start(t)
-    for i in range(103):
+def test_lists_show_100_and_go_on(t):
+    once = start(t, defaults={'max_open_keys': '0'})
+    for i in range(203):
         once.post('k%d' % i)
+    keys = ['k%d' % i for i in range(203)]
 
     def whole():
-        page = get(once)
-        shown = [link for link in page.links if link.startswith('key?')]
-        return page if len(shown) == 100 else None
+        page = find(once, state='unknown')
+        return page if len(page.keys) == 100 else None
     # The list ends early where reading it takes long.
     page = wait_until(whole, 'a list of 100 keys')
-    assert ' 3 more are not shown' in page.text, page.text
+    assert ' 103 more.' in page.text, page.text
+    eq(page.keys, keys[:100])
+    eq(found(once, state='unknown'), keys)
+    # The overview leads to the same list, and has the newest keys as well.
+    page = get(once)
+    eq(page.keys[:100], keys[:100])
+    eq(get(once, page.next[0]).keys, keys[100:200])
+    eq(page.keys[100:], keys[:-101:-1])
+    eq(get(once, page.next[1]).keys, keys[102:2:-1])
+    get(once, page.next[0] + 'x', status=400)
+
+
+def test_effects_of_a_key_go_on(t):
+    once = start(t, t.py(EMITTER), defaults={'share_database': 'yes'},
+                 conf=section('mail', '/bin/false', backoff='1h'))
+    first(once.post('k', b'mail x\n' * 130), 201)
+    page = get(once, 'key?id=1')
+    links = [link for link in page.links if link.startswith('effect?')]
+    page = get(once, page.next[0])
+    links += [link for link in page.links if link.startswith('effect?')]
+    eq(links, ['effect?id=%d' % n for n in range(1, 131)])
+    eq(page.next, [])
 
 
 def test_counts_by_state_are_those_of_now(t):
@@ -220,7 +254,7 @@ def test_key_page_shows_life_and_answer(t):
                  'Set-Cookie: s=secret\\n\\nbody"',
                  defaults={'replay_drop': 'Date'})
     once.post('k', user='carl')
-    page = get(once, 'key?id=%d' % get(once, 'find?key=k').id_of('key'))
+    page = get(once, 'key?id=%d' % get(once, 'find?what=k').id_of('key'))
     assert re.search(r' Made \d{4}(-\d\d){2} \d\d(:\d\d){2} UTC '
                      r'\(\d+ s ago\) Last', page.text), page.text
     for text in ('completed', '/pay', 'carl', '202 So Be It', 'X-A <b>',
@@ -256,27 +290,92 @@ def test_key_page_shows_what_was_refused(t):
     assert 'Exit status 3' in page.text
 
 
-def test_find_by_each(t):
+def test_find_by_what_a_customer_has(t):
     once = start(t, 'case $ONCE_KEY in l*) kill -9 $$;; esac; status 201')
+    peers = {'a': '192.0.2.7', 'b': '2001:db8::7', 'l1': '192.0.2.7',
+             'l2': '192.0.2.8', '/pay/y': '192.0.2.9'}
     for key, path in (('a', '/pay'), ('b', '/pay/x'), ('l1', '/pay'),
-                      ('l2', '/other')):
-        once.post(key, path=path)
-
-    def found(**fields):
-        page = get(once, 'find?' + urllib.parse.urlencode(fields))
-        return {key for key in ('a', 'b', 'l1', 'l2')
-                if key in page.texts}
-    eq(found(key='a'), {'a'})
-    eq(found(path='/pay'), {'a', 'l1'})
-    eq(found(path='/pa'), set())
-    eq(found(state='unknown'), {'l1', 'l2'})
-    eq(found(state='completed'), {'a', 'b'})
-    eq(found(state='unknown', path='/pay'), {'l1'})
+                      ('l2', '/other'), ('/pay/y', '/p')):
+        once.post('"%s"' % key, path=path,
+                  params=[('REMOTE_ADDR', peers[key])])
+    eq(found(once, what='a'), ['a'])
+    eq(found(once, what=' a'), [])
+    eq(found(once, what='/pay'), ['l1', 'b', 'a'])
+    eq(found(once, what='/pay', state='unknown'), ['l1'])
+    eq(found(once, state='unknown'), ['l1', 'l2'])
+    eq(found(once, state='completed'), ['/pay/y', 'b', 'a'])
+    eq(found(once, what='192.0.2.7'), ['l1', 'a'])
+    eq(found(once, what='2001:db8::7'), ['b'])
+    eq(found(once, what='192.0.2.77'), [])
     for key in ('a', 'l2'):
-        eq(found(downstream=once.row(key)['downstream']), {key})
-    eq(found(key='a', state='unknown'), set())
-    eq(found(key='none'), set())
-    get(once, 'find?state=none', status=400)
+        row = once.row(key)
+        eq(found(once, what=row['downstream']), [key])
+        # A first run, a replay, and a refusal.
+        once.post(key, path=row['path'])
+        once.post(key, b'x', path=row['path'])
+        told = re.findall(r'instance=(\S+) .* key=%s ' % key, once.log())
+        assert len(set(told)) == 3, told
+        for reference in told:
+            eq(found(once, what=reference), [key])
+            eq(found(once, what=reference.replace('urn:uuid:', '').upper()),
+               [key])
+    eq(found(once, what='a', state='unknown'), [])
+    assert 'There is no such key.' in find(once, what='none').text
+
+
+def test_a_text_that_is_two_things_is_found_as_both(t):
+    once = start(t, 'status 201')
+    once.post('a')
+    row = once.row('a')
+    once.post('"%s"' % row['downstream'])
+    once.post('"/pay"', path='/other')
+    eq(found(once, what=row['downstream']), [row['downstream'], 'a'])
+    page = find(once, what='/pay')
+    eq(page.keys, ['/pay', row['downstream'], 'a'])
+    assert 'Keys of that name' in page.text, page.text
+    assert 'Keys whose path begins so' in page.text, page.text
+
+
+def test_find_by_time(t):
+    once = start(t, 'status 201')
+    once.post('old')
+    once.post('new')
+    hour = 3600 * 1000
+    once.sql("UPDATE once_key SET created_at = created_at - %d WHERE id = 1"
+             % (48 * hour))
+
+    def day(ago, format='%Y-%m-%d'):
+        return time.strftime(format, time.gmtime(time.time() - ago * 86400))
+    minute = '%Y-%m-%dT%H:%M'
+    for fields, keys in (
+            ({'from': day(0.5, minute)}, ['new']),
+            ({'from': day(3)}, ['new', 'old']),
+            ({'to': day(1, minute)}, ['old']),
+            ({'to': day(1, '%Y-%m-%d %H:%M')}, ['old']),
+            ({'to': day(0)}, ['new', 'old']),
+            ({'from': day(2), 'to': day(2)}, ['old']),
+            ({'from': day(1.5, minute), 'to': day(1, minute)}, [])):
+        eq(found(once, **fields), keys, fields)
+        eq(found(once, what='/pay', **fields), keys, fields)
+
+
+def test_find_says_which_field_is_wrong(t):
+    once = start(t, 'status 201')
+    for fields, says in (
+            ({'state': 'none'}, 'State: there is no such state.'),
+            ({'from': 'yesterday'}, 'Made from: that is no time.'),
+            ({'from': '2026-11-31'}, 'Made from: that is no time.'),
+            ({'to': '2026-11-20T25:00'}, 'Made until: that is no time.'),
+            ({'to': '9' * 99}, 'A field is too long.'),
+            ({'from': '2026-11-20', 'to': '2026-11-19'},
+             'Made until: it is before Made from.'),
+            ({'what': 'x' * 20000}, 'Look for: that is too long'),
+            ({'what': 'a\0b'}, 'Look for: that is too long, or no text'),
+            ({'what': 'a', 'as': 'peer'}, 'cannot be looked for so'),
+            ({'state': 'unknown', 'next': 'x'}, 'leads nowhere')):
+        page = find(once, status=400, **fields)
+        assert says in page.text, (says, page.text)
+        assert 'Look for' in page.text, 'the form is there'
 
 
 def test_downstream_key_is_found_behind_many_others(t):
@@ -288,17 +387,17 @@ def test_downstream_key_is_found_behind_many_others(t):
     once.plant(60000, "k.state = 'failed_retryable'", key="'k' || n",
                downstream='gen_random_uuid()' if base.POSTGRES else
                'randomblob(16)')
-    page = get(once, 'find?downstream=' + row['downstream'])
-    eq([text for text in page.texts if text == 'old'], ['old'])
-    eq(page.id_of('key'), 1)
-    assert 'Look further' not in page.text
-    # By its state it may be behind a window of newer keys, or several.
-    further, found = ['find?state=completed'], []
+    page = find(once, what=row['downstream'])
+    eq(page.keys, ['old'])
+    # By its state it is behind a window of newer keys, or several.
+    further, keys, pages = 'find?state=completed', [], 0
     while further:
-        page = get(once, further[0])
-        further = [link for link in page.links if 'before=' in link]
-        found += [link for link in page.links if link.startswith('key?')]
-    eq(found, ['key?id=1'])
+        page = get(once, further)
+        further = (page.next or [None])[0]
+        keys += page.keys
+        pages += 1
+        assert bool(further) == ('Looked back to 20' in page.text), page.text
+    eq(keys, ['old'])
 
 
 def test_45_nastiest_names(t):
@@ -309,7 +408,8 @@ def test_45_nastiest_names(t):
                               'max_open_keys': '0'})
     lost(once, 'plain', path='/pay/plain', user='plain')
     tags = {}
-    for name in ('', 'find?key=plain', 'key?id=1', 'act?do=forget&id=1'):
+    for name in ('', 'find?as=key&what=plain', 'key?id=1',
+                 'act?do=forget&id=1'):
         tags[name] = get(once, name).tags
     rows = len(get(once, 'find?state=unknown').links)
     for n, name in enumerate(NASTY, 2):
@@ -330,8 +430,8 @@ def test_45_nastiest_names(t):
             assert '/pay/x' + shown(name) in page.texts, page.texts
         page = get(once, 'act?do=forget&id=%d' % n)
         eq(page.tags, tags['act?do=forget&id=1'], name)
-        query = 'find?key=' + urllib.parse.quote(key)
-        eq(get(once, query).tags, tags['find?key=plain'], name)
+        query = 'find?as=key&what=' + urllib.parse.quote(key)
+        eq(get(once, query).tags, tags['find?as=key&what=plain'], name)
         # The user's own name is one of them.
         get(once, params=[('REMOTE_USER', name)])
     page = get(once, 'find?state=unknown')
@@ -525,7 +625,7 @@ def test_completed_with_an_answer_that_cannot_be_replayed(t):
 def test_a_key_that_is_settled_is_not_resolved(t):
     once = start(t, 'status 201')
     first(once.post('a'), 201)
-    id = get(once, 'find?key=a').id_of('key')
+    id = get(once, 'find?what=a').id_of('key')
     for do in ('completed', 'not-executed'):
         text = get(once, 'act?do=%s&id=%d' % (do, id), status=409).text
         assert 'is completed: only unknown and dead_letter can be resolved' \
@@ -604,3 +704,133 @@ def test_body_too_large_is_413(t):
     form = confirm(once, 'completed', id)
     eq(post(once, dict(form, response='x' * 5_000_000)).status, 413)
     eq(once.state('k'), 'unknown')
+
+
+# --- all that a search found --------------------------------------------------
+
+def offer(once, do, label, user='ann', **fields):
+    """The page that asks for an act upon all keys of a search."""
+    page = find(once, **fields)
+    assert [text for text in page.texts if re.fullmatch(label, text)], page
+    (form,) = [f for _, action, f in page.forms if action == 'many']
+    eq(form.pop('do').count(do), 1)
+    query = dict({name: value for name, (value,) in form.items()}, do=do)
+    return get(once, 'many?' + urllib.parse.urlencode(query), user=user)
+
+
+def many(once, fields, **kw):
+    """Does it."""
+    body = encode(fields)
+    answer = once.post(None, body, path='/once/many', type=FORM,
+                       **dict({'user': 'ann'}, **kw))
+    is_guarded(answer)
+    return answer
+
+
+def lose(once, *keys, **kw):
+    for key in keys:
+        problem(once.post(key, **kw), 'handler-failed', unknown=True)
+
+
+def operators(once):
+    return [(parse(line)[1]['act'], parse(line)[1]['key'],
+             parse(line)[1]['result'])
+            for line in once.log_lines('event=operator .*user=ann')]
+
+
+def test_all_that_a_search_found_are_released(t):
+    once = start(t, 'case $ONCE_KEY in ok*) status 201;; *) kill -9 $$;; esac',
+                 defaults={'max_open_keys': '0'})
+    keys = ['k%d' % n for n in range(45)]
+    lose(once, *keys)
+    lose(once, 'other', path='/other')
+    first(once.post('ok'), 201)
+    page = offer(once, 'not-executed', 'Release all 45', what='/pay')
+    assert 'Release all 45' in page.text and 'happens twice' in page.text
+    # What changes or is made from now on stays as it is.
+    once.ctl('resolve', 'k7', '--not-executed')
+    lose(once, 'k7', 'new')
+    page = Page(many(once, form_of(page)))
+    assert '44 keys are released.' in page.text, page.text
+    assert '2 stay as they are' in page.text, page.text
+    eq(page.forms, [])
+    states = {row['key']: row['state'] for row in once.ls()}
+    for key in ('k7', 'new', 'other'):
+        eq(states.pop(key), 'unknown')
+    eq(states.pop('ok'), 'completed')
+    eq(set(states.values()), {'failed_retryable'})
+    eq(sorted(operators(once)), sorted(
+        ('not-executed', key, 'done') for key in keys if key != 'k7'))
+
+
+def test_all_that_a_search_found_are_forgotten_but_what_runs(t):
+    gate = t.gate()
+    once = start(t, 'case $ONCE_KEY in run) gate gate;; l*) kill -9 $$;; esac;'
+                 ' status 201')
+    for key in ('a', 'b'):
+        first(once.post(key), 201)
+    lose(once, 'lost')
+    running = once.begin('run')
+    gate.wait()
+    page = find(once, what='127.0.0.1')
+    assert 'Release all 1' in page.texts and 'Forget all 3' in page.texts
+    page = Page(many(once, form_of(
+        offer(once, 'forget', 'Forget all 3', what='127.0.0.1'))))
+    assert '3 keys are forgotten.' in page.text, page.text
+    assert '1 stays as it is' in page.text, page.text
+    eq([row['key'] for row in once.ls()], ['run'])
+    page = find(once, state='in_progress')
+    eq((page.keys, page.forms[1:]), (['run'], []))
+    gate.open()
+    first(running.answer(), 201)
+
+
+def test_what_takes_long_is_gone_on_with(t):
+    once = start(t, 'status 201')
+    first(once.post('a'), 201)
+    once.plant(20000, key="'k' || n")
+    answer = many(once, form_of(offer(
+        once, 'forget', 'Forget all(, more than \\d+| 20001)',
+        state='completed')))
+    pages = 1
+    while Page(answer).forms:
+        assert 'Go on' in Page(answer).text
+        answer = many(once, form_of(Page(answer)))
+        pages += 1
+    assert 'Done' in Page(answer).text, answer
+    eq(once.ls(), [])
+    assert pages > 1, 'all 20001 keys within one request'
+
+
+def test_forged_post_for_many_changes_nothing(t):
+    clocks = Clocks(t)
+    once = start(t)
+    lose(once, 'a', 'b')
+    good = form_of(offer(once, 'not-executed', 'Release all 2',
+                         state='unknown'))
+    eq(sorted(good), ['as', 'do', 'from', 'moment', 'state', 'to', 'token',
+                      'what'])
+    for change in ({'do': 'forget'}, {'state': 'dead_letter'}, {'state': ''},
+                   {'what': 'a', 'as': 'key'}, {'from': '2020-01-01'},
+                   {'moment': str(int(good['moment']) + 1)}, {'moment': ''},
+                   {'token': good['token'][:-1] + 'x'}, {'token': ''}):
+        forbidden(many(once, dict(good, **change)))
+    for change in ({'do': 'completed'}, {'do': ''}, {'as': ''},
+                   {'what': 'x', 'as': 'all'}):
+        eq(many(once, dict(good, **change)).status, 404)
+    forbidden(many(once, good, user='bob'))
+    forbidden(many(once, good, user='carl'))
+    forbidden(many(once, good, user=None))
+    forbidden(many(once, good, params=[('HTTP_HOST', 'evil.example')]))
+    get(once, 'many?do=forget&as=all&state=unknown', user='carl', status=403)
+    get(once, 'many?do=forget&as=all&state=expired', status=409)
+    get(once, 'many?do=forget', status=404)
+    eq(find(once, state='unknown').keys, ['a', 'b'])
+    assert not [f for f in get(once, 'find?state=unknown', user='carl').forms
+                if f[1] == 'many']
+    clocks.passes(HOUR + 1)
+    forbidden(many(once, good))
+    eq(len(once.ls('--state', 'unknown')), 2)
+    eq(many(once, form_of(offer(once, 'not-executed', 'Release all 2',
+                                state='unknown'))).status, 200)
+    eq(once.ls('--state', 'unknown'), [])

@@ -13,6 +13,7 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tags, self.links, self.forms, self.texts = [], [], [], []
         self.labels, self.ids, self.open = [], [], []
+        self.keys, self.in_key = [], False
         self.area = None
         text = answer.body.decode()     # it is UTF-8
         assert not re.search('[\x00-\x08\x0b-\x1f\x7f-\x9f]', text), text
@@ -32,6 +33,7 @@ class Page(html.parser.HTMLParser):
             self.ids.append(attr['id'])
         if tag == 'a':
             self.links.append(attr['href'])
+            self.in_key = attr['href'].startswith('key?')
         if tag == 'form':
             self.forms.append((attr['method'], attr['action'], {}))
         if tag in ('input', 'button') and attr.get('name'):
@@ -47,8 +49,12 @@ class Page(html.parser.HTMLParser):
         assert self.open and self.open[-1] == tag, \
             '</%s> in %s' % (tag, self.open)
         self.open.pop()
+        if tag == 'a':
+            self.in_key = False
 
     def handle_data(self, data):
+        if self.in_key:
+            self.keys.append(data)
         if self.open and self.open[-1] != 'style':
             self.texts.append(data)
 
@@ -58,6 +64,11 @@ class Page(html.parser.HTMLParser):
         return [do for method, action, fields in self.forms
                 if action == 'act' and method == 'get'
                 for do in fields.get('do', [])]
+
+    @property
+    def next(self):
+        """Where its lists go on."""
+        return [link for link in self.links if '&next=' in link]
 
     def id_of(self, kind):
         """The number in the first link to a key, or an effect."""
