@@ -1,0 +1,212 @@
+/*
+ * An act upon all keys that a search finds, done: the search is walked in small
+ * transactions for a bounded time, and the page offers to go on.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "page_many.h"
+#include "plural.h"
+
+/* How long (ms) one request acts. */
+#define ACT_TIME 1500
+
+/* What came of it so far. */
+struct tally {
+	const char *token;
+	int64_t moment;
+	int64_t until; /* mono: the request ends then */
+	int64_t done, stayed;
+	bool left;
+};
+
+/* Acts upon n keys, and logs each. */
+static enum rc
+act_on(struct page *p, const struct page_many *m, struct store_chosen *keys,
+    struct page_target *targets, size_t n, struct tally *t)
+{
+	enum rc rc = m->some(p->store, keys, n);
+
+	for (size_t i = 0; i < n; i++) {
+		t->done += keys[i].done;
+		t->stayed += !keys[i].done;
+		page_log_act(p, &targets[i],
+		    keys[i].done      ? "done"
+			: rc == RC_OK ? "lost"
+				      : rc_text(rc));
+	}
+	return rc;
+}
+
+/* Reads keys that were found, from *at on, as many as one transaction takes,
+ * and acts upon those that have not changed. */
+static enum rc
+act_on_some(struct page *p, const struct page_many *m,
+    const struct store_found *found, size_t *at, struct tally *t)
+{
+	struct page_target targets[STORE_CHOSEN_MAX];
+	struct store_chosen keys[STORE_CHOSEN_MAX];
+	struct record *r;
+	size_t n = 0;
+	enum rc rc = RC_OK;
+
+	memset(targets, 0, sizeof(targets));
+	while (*at < found->n && n < STORE_CHOSEN_MAX && rc == RC_OK) {
+		targets[n].act = m->act;
+		r = &targets[n].key;
+		rc = store_browse_key(p->store, found->id[(*at)++], r, NULL);
+		if (rc == RC_NOTFOUND) {
+			rc = RC_OK;
+			continue;
+		}
+		if (rc != RC_OK)
+			break;
+		if (page_act_suits_key(m->act, r) &&
+		    r->updated_at < t->moment) {
+			keys[n++] = (struct store_chosen){ .id = r->id,
+				.attempt = r->attempt,
+				.from = r->state };
+			continue;
+		}
+		t->stayed++;
+		record_free(r);
+	}
+	if (rc == RC_OK && n > 0)
+		rc = act_on(p, m, keys, targets, n, t);
+	while (n > 0)
+		page_target_free(&targets[--n]);
+	return rc;
+}
+
+static bool
+time_is_up(const struct tally *t)
+{
+	return clock_mono() >= t->until;
+}
+
+static enum rc
+act_on_found(struct page *p, const struct page_many *m, struct store_browse *b,
+    struct tally *t)
+{
+	struct store_found found;
+	char place[STORE_PLACE];
+	size_t i;
+	enum rc rc;
+
+	for (;;) {
+		i = 0;
+		rc = store_browse(p->store, b, &found);
+		while (rc == RC_OK && i < found.n && !time_is_up(t))
+			rc = act_on_some(p, m, &found, &i, t);
+		t->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
+		if (!t->left || rc != RC_OK || time_is_up(t))
+			return rc;
+		memcpy(place, found.next, sizeof(place));
+		b->after = place;
+	}
+}
+
+/* Says what was done, and offers to go on; why: it ended early, or "". */
+static void
+many_say_done(struct page *p, const struct page_many *m,
+    const struct page_search *s, const struct tally *t, const char *why)
+{
+	struct html *html = &p->html;
+	char text[160];
+
+	page_begin(p, 200, t->left ? "Not all yet" : "Done");
+	page_html_h1(html, t->left ? "Not all yet" : "Done");
+	snprintf(text, sizeof(text), "%" PRId64 " %s %s.", t->done,
+	    PLURAL(t->done, "key is", "keys are"), m->done);
+	page_html_done(html, text);
+	if (why[0] != '\0')
+		page_html_bad(html, why);
+	if (t->stayed > 0) {
+		snprintf(text, sizeof(text),
+		    "%" PRId64 " %s as %s: changed since, or in progress.",
+		    t->stayed, PLURAL(t->stayed, "stays", "stay"),
+		    PLURAL(t->stayed, "it is", "they are"));
+		page_html_p(html, text);
+	}
+	if (t->left) {
+		page_html_p(html, "More may be left.");
+		page_many_form(p, m, s, t->moment, t->token);
+		page_html_many_end(html, "Go on");
+	}
+	page_html_back(html);
+}
+
+static void
+many_perform(struct page *p, const struct page_many *m,
+    const struct page_search *s, struct tally *t)
+{
+	struct store_browse b;
+	char why[512] = "";
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < m->nstates && rc == RC_OK && !t->left; i++)
+		if (page_many_state(s, m->states[i], &b))
+			rc = act_on_found(p, m, &b, t);
+	if (rc != RC_OK)
+		(void)store_why(p->store, rc, why, sizeof(why));
+	if (rc != RC_OK && t->done == 0)
+		page_store_failed(p, rc);
+	else
+		many_say_done(p, m, s, t, why);
+}
+
+/* Acts, if the token is of the page that asked for just that. */
+static void
+many_try(struct page *p, const struct page_many *m, const struct page_search *s,
+    struct tally *t)
+{
+	struct page_token bound;
+	struct buf text;
+	enum rc rc;
+
+	buf_init(&text, PAGE_MANY_TEXT);
+	rc = page_many_bind(p, m, s, &text, &bound);
+	bound.changed = t->moment;
+	if (rc != RC_OK)
+		page_store_failed(p, rc);
+	else if (page_token_is_good(&bound, store_secret(p->store),
+		     store_now(p->store), t->token))
+		many_perform(p, m, s, t);
+	else
+		page_refuse(p,
+		    "The form is not of a page that was shown to you within "
+		    "the last hour. Nothing was done: search again.");
+	buf_free(&text);
+}
+
+void
+page_many_do(struct page *p)
+{
+	const struct page_many *m;
+	struct page_search s;
+	struct buf token, moment;
+	struct tally t = { .until = clock_mono() + ACT_TIME };
+
+	if (!page_may_act(p) || !page_has_form(p))
+		return;
+	page_search_init(&s);
+	buf_init(&token, PAGE_TOKEN_SIZE);
+	buf_init(&moment, 32);
+	if ((m = page_many_read(p, &s, page_form_body)) != NULL) {
+		if (page_form_body(p->rq, "token", &token) == RC_OK &&
+		    page_form_body(p->rq, "moment", &moment) == RC_OK) {
+			t.token = token.data;
+			t.moment = page_form_number(moment.data);
+			many_try(p, m, &s, &t);
+		} else
+			page_refuse(p,
+			    "That is no form of this page; nothing was done.");
+	}
+	buf_free(&token);
+	buf_free(&moment);
+	page_search_free(&s);
+}
