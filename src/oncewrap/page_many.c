@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "page_many.h"
 #include "page_write.h"
 #include "resolve.h"
+
+#include "page_many.h"
 
 #define NAME_SIZE 96
 
