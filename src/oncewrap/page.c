@@ -168,6 +168,13 @@ find_operator(struct page *p)
 			p->admin = true;
 }
 
+void
+page_fact(struct html *html, const char *name, const char *value)
+{
+	if (value != NULL && value[0] != '\0')
+		page_html_fact(html, name, value);
+}
+
 const char *
 page_host(const struct page *p)
 {

@@ -300,7 +300,7 @@ write_found(struct page *p, struct page_search *s, const char *after)
 {
 	const char *as = s->as;
 	struct store_found found;
-	bool any = false, all = true;
+	bool none = true;
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < NKINDS && rc == RC_OK; i++) {
@@ -308,13 +308,10 @@ write_found(struct page *p, struct page_search *s, const char *after)
 				  : !kinds[i].can_be(p, s->what.data))
 			continue;
 		rc = write_kind(p, s, &kinds[i], after, &found);
-		any = any || found.n > 0;
-		all = all && found.all;
+		none = none && found.n == 0 && found.next[0] == '\0';
 	}
-	if (rc == RC_OK && !any)
-		page_html_p(&p->html,
-		    all ? "There is no such key."
-			: "None of the keys looked at is such a key.");
+	if (rc == RC_OK && none)
+		page_html_p(&p->html, "There is no such key.");
 	return rc;
 }
 

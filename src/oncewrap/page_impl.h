@@ -35,6 +35,9 @@ void page_say(struct page *p, int status, const char *title, const char *text);
 void page_not_found(struct page *p, const char *text);
 void page_store_failed(struct page *p, enum rc rc);
 
+/* A fact that may be unknown: NULL or "". */
+void page_fact(struct html *html, const char *name, const char *value);
+
 /* By which name the browser reaches the page; "". */
 const char *page_host(const struct page *p);
 

@@ -47,9 +47,9 @@ write_life(struct page *p, const struct record *r)
 	page_html_fact(html, "Path", r->path);
 	page_html_fact(
 	    html, "Caller", r->scope[0] != '\0' ? r->scope : "(none)");
-	page_html_fact(html, "Client's address", r->peer);
+	page_fact(html, "Client's address", r->peer);
 	page_html_fact_number(html, "Attempts", r->attempt);
-	page_html_fact(html, "Recovery point", r->recovery_point);
+	page_fact(html, "Recovery point", r->recovery_point);
 	page_html_fact(html, "Downstream key", r->downstream);
 	write_time(p, "Made", r->created_at);
 	write_time(p, "Last change", r->updated_at);

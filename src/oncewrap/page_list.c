@@ -72,7 +72,8 @@ page_keys(struct page *p, const char *caption, const struct page_search *s,
 		page_html_keys(&p->html, caption);
 		rc = write_key_rows(p, found);
 		page_html_table_end(&p->html);
-	}
+	} else if (found->next[0] != '\0')
+		page_html_none_yet(&p->html, caption);
 	write_more(p, found);
 	if (found->next[0] != '\0')
 		page_html_next_keys(&p->html, s->what.data, s->as, s->state,

@@ -168,13 +168,6 @@ page_many_form(struct page *p, const struct page_many *m,
 }
 
 static void
-write_fact(struct html *html, const char *name, const char *value)
-{
-	if (value[0] != '\0')
-		page_html_fact(html, name, value);
-}
-
-static void
 write_question(struct page *p, const struct page_many *m,
     const struct page_search *s, const char *title)
 {
@@ -183,12 +176,11 @@ write_question(struct page *p, const struct page_many *m,
 	page_begin(p, 200, title);
 	page_html_h1(html, title);
 	page_html_facts(html);
-	write_fact(html, "Look for", s->what.data);
-	if (s->what.len > 0)
-		page_html_fact(html, "As", s->as);
-	write_fact(html, "State", s->state);
-	write_fact(html, "Made from", s->from.data);
-	write_fact(html, "Made until", s->to.data);
+	page_fact(html, "Look for", s->what.data);
+	page_fact(html, "As", s->what.len > 0 ? s->as : "");
+	page_fact(html, "State", s->state);
+	page_fact(html, "Made from", s->from.data);
+	page_fact(html, "Made until", s->to.data);
 	page_html_facts_end(html);
 	page_act_box(p, m->act);
 	page_html_p(html,

@@ -258,6 +258,7 @@ def test_key_page_shows_life_and_answer(t):
     assert re.search(r' Made \d{4}(-\d\d){2} \d\d(:\d\d){2} UTC '
                      r'\(\d+ s ago\) Last', page.text), page.text
     for text in ('completed', '/pay', 'carl', '202 So Be It', 'X-A <b>',
+                 "Client's address 127.0.0.1",
                  'Bytes of the body 4', once.row('k')['downstream']):
         assert text in page.text, (text, page.text)
     assert 'secret' not in page.text
@@ -397,6 +398,7 @@ def test_downstream_key_is_found_behind_many_others(t):
         keys += page.keys
         pages += 1
         assert bool(further) == ('Looked back to 20' in page.text), page.text
+        assert page.keys or not further or 'none so far.' in page.text
     eq(keys, ['old'])
 
 
