@@ -294,6 +294,16 @@ write_kind(struct page *p, struct page_search *s, const struct kind *kind,
 	return rc;
 }
 
+static const char *
+why_none(struct page *p, const struct page_search *s)
+{
+	if (s->state[0] == '\0' && s->from.len == 0 && s->to.len == 0 &&
+	    store_instance_kind(p->store, s->what.data) == STORE_INSTANCE_OURS)
+		return "That Reference is of a request to this store, but its "
+		       "key is not here: it was not stored, or is forgotten.";
+	return "There is no such key.";
+}
+
 /* as: only so; "": as all that it can be. */
 static enum rc
 write_found(struct page *p, struct page_search *s, const char *after)
@@ -311,7 +321,7 @@ write_found(struct page *p, struct page_search *s, const char *after)
 		none = none && found.n == 0 && found.next[0] == '\0';
 	}
 	if (rc == RC_OK && none)
-		page_html_p(&p->html, "There is no such key.");
+		page_html_p(&p->html, why_none(p, s));
 	return rc;
 }
 

@@ -322,6 +322,10 @@ def test_find_by_what_a_customer_has(t):
                [key])
     eq(found(once, what='a', state='unknown'), [])
     assert 'There is no such key.' in find(once, what='none').text
+    once.ctl('forget', 'l2')
+    page = find(once, what=told[0])
+    assert 'of a request to this store, but its key is not' in page.text
+    eq(page.keys, [])
 
 
 def test_a_text_that_is_two_things_is_found_as_both(t):

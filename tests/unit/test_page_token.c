@@ -79,6 +79,14 @@ TEST(no_other_text_is_the_token)
 	assert_true(page_token_is_good(&forget, secret, NOW, token));
 }
 
+TEST(times_are_whole_seconds)
+{
+	char text[PAGE_UTC_SIZE];
+
+	page_write_utc(INT64_C(1763632799999), text);
+	assert_string_equal(text, "2025-11-20 09:59:59 UTC");
+}
+
 TEST(ages_are_short)
 {
 	static const struct {
