@@ -65,7 +65,8 @@ ORDER BY id LIMIT 8;
 -- All columns of a key but its identity and its response; and all but its
 -- response: see store_row.c.
 -- list: record
-caller, peer, cookie, state, attempt, token, owner, locked_until, fingerprint,
+caller, peer, cookie, coalesce(method, 'POST') AS method, instance, state,
+attempt, token, owner, locked_until, fingerprint,
 (SELECT r.text FROM once_fingerprint_spec r WHERE r.id = fingerprint_spec)
     AS fingerprint_spec,
 downstream, coalesce(recovery_point, 'started') AS recovery_point,
@@ -378,17 +379,17 @@ state, attempt, token, owner, locked_until, on_crash, retention, updated_at,
 expires_at, on_expired, expired_retention, attempt_lock, lock_file,
 reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
 queued_at, kept, status, body_length, last_error, fingerprint, caller, peer,
-cookie
+cookie, method, instance
 
--- The late token, ?32, is for a store that several hosts use.
+-- The late token, ?34, is for a store that several hosts use.
 -- list: record_values
 ?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 THEN 'resume' END, ?11, ?12, ?13,
 CASE WHEN ?14 THEN 'gone' END, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-?25, ?26, ?27, ?28, ?29, ?30, ?31
+?25, ?26, ?27, ?28, ?29, ?30, ?31, nullif(?32, 'POST'), ?33
 
 -- list: record_set
 ($record_columns) = ($record_values),
-fingerprint_spec = CASE WHEN ?33 >= 0 THEN ?33 ELSE fingerprint_spec END
+fingerprint_spec = CASE WHEN ?35 >= 0 THEN ?35 ELSE fingerprint_spec END
 
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
@@ -398,21 +399,21 @@ id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     identity, downstream, created_at, listed)
-VALUES (?1, ?2, ?3, ?4, $record_values, ?33,
-    CASE WHEN ?32 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
-	WHERE identity = ?34 AND key = ?2 AND path = ?3 AND scope = ?4)
-	THEN ?34 END,
-    ?35, ?12, CASE WHEN ?5 = 'pending'
+VALUES (?1, ?2, ?3, ?4, $record_values, ?35,
+    CASE WHEN ?34 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
+	WHERE identity = ?36 AND key = ?2 AND path = ?3 AND scope = ?4)
+	THEN ?36 END,
+    ?37, ?12, CASE WHEN ?5 = 'pending'
 	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- name: record_write
-UPDATE once_key SET $record_set WHERE $record_was AND ?32 IS NULL;
+UPDATE once_key SET $record_set WHERE $record_was AND ?34 IS NULL;
 
 -- The same with the response.
 -- name: record_write_answer
-UPDATE once_key SET $record_set, kind = ?34, response_version = ?35,
-    reason = ?36, headers = ?37, body = ?38
-WHERE $record_was AND ?32 IS NULL;
+UPDATE once_key SET $record_set, kind = ?36, response_version = ?37,
+    reason = ?38, headers = ?39, body = ?40
+WHERE $record_was AND ?34 IS NULL;
 
 -- name: record_delete
 DELETE FROM once_key WHERE $record_was;

@@ -15,8 +15,10 @@
 --   caller          whom limits count the key for: see caller.h
 --   peer            the client's address, as the web server said it
 --   cookie          HMAC of the Cookie field, 16 bytes, for a key that came
---                   from a form or a query and has an empty scope.  These three
---                   are of the request that began the last attempt
+--                   from a form or a query and has an empty scope
+--   method          the method; NULL: POST
+--   instance        the 16 bytes of the UUID of the instance.  These five are
+--                   of the request that began the last attempt
 --   state           see record.c
 --   attempt         attempts begun
 --   token owner     the lease: 32 hexadecimal digits, and the process that
@@ -73,6 +75,8 @@ CREATE TABLE once_key(
 	caller INTEGER NOT NULL DEFAULT 0,
 	peer TEXT,
 	cookie BLOB,
+	method TEXT,
+	instance BLOB,
 	state TEXT NOT NULL CHECK(state IN ('pending', 'in_progress',
 	    'completed', 'failed_retryable', 'unknown', 'dead_letter',
 	    'expired')),

@@ -95,8 +95,8 @@ DELETE FROM once_session WHERE owner >= $1::bigint AND owner < $2::bigint;
 -- All columns of a key but its identity and its response; and all but its
 -- response.
 -- list: record
-k.caller, k.peer, k.cookie, k.state, k.attempt::bigint, k.token, k.owner,
-k.locked_until, k.fingerprint,
+k.caller, k.peer, k.cookie, coalesce(k.method, 'POST') AS method, k.instance,
+k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
 (SELECT r.text FROM once_fingerprint_spec r WHERE r.id = k.fingerprint_spec)
     AS fingerprint_spec,
 k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
@@ -261,7 +261,7 @@ kept AS (UPDATE once_kept s
 id, peer, caller, digest, key, path, state, attempt, token, owner,
 locked_until, fingerprint, fingerprint_spec, downstream, resume, retention,
 gone, expired_retention, attempt_lock, lock_file, resource, created_at,
-updated_at, scope, cookie
+updated_at, scope, cookie, method, instance
 
 -- Inserts a key with its lease.  Without an id in the result there is a row
 -- with that digest, or one of the other columns says why not.  The caller looks
@@ -278,7 +278,8 @@ taken AS (INSERT INTO once_key($new_key, reconcile_delay)
 	$10::bytea, 'in_progress', 1, $11::text, $12::bigint,
 	may.now + $13::bigint, $14::bytea, $15::bigint, $16::uuid, $17::boolean,
 	$18::bigint, $19::boolean, $20::bigint, $21::bigint, $22::bigint,
-	$24::text, may.now, may.now, $26::bytea, $27::uuid, $23::bigint
+	$24::text, may.now, may.now, $26::bytea, $27::uuid,
+	nullif($28::text, 'POST'), $29::uuid, $23::bigint
     FROM may WHERE NOT (crowded OR too_many_open OR no_room)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
 $request_of_new
@@ -295,7 +296,7 @@ SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
     'in_progress', 1, $7::text, $8::bigint, may.now + $9::bigint, $10::bytea,
     $11::bigint, $12::uuid, $13::boolean, $14::bigint, $15::boolean,
     $16::bigint, $17::bigint, $18::bigint, $19::text, may.now, may.now,
-    $21::bytea, $22::uuid
+    $21::bytea, $22::uuid, nullif($23::text, 'POST'), $24::uuid
 FROM (SELECT $now AS now) may
 WHERE CASE WHEN $20::bigint > 0 THEN NOT EXISTS (SELECT 1 FROM once_key a
     WHERE a.state IN ('unknown', 'dead_letter')
@@ -318,7 +319,8 @@ taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
 	resource = coalesce(k.resource, $19::text), updated_at = may.now,
 	expires_at = NULL, accepted = false, queued_at = NULL,
 	fingerprint = $21::bytea, fingerprint_spec = $22::bigint,
-	peer = $2::bytea, caller = $3::bigint, cookie = $23::uuid
+	peer = $2::bytea, caller = $3::bigint, cookie = $23::uuid,
+	method = nullif($24::text, 'POST'), instance = $25::uuid
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
 	AND k.attempt = $8::bigint
@@ -354,18 +356,20 @@ SELECT $row FROM once_key k WHERE k.id = $1 FOR UPDATE OF k SKIP LOCKED;
 state, attempt, token, owner, locked_until, resume, retention, updated_at,
 expires_at, gone, expired_retention, attempt_lock, lock_file, reconcile_delay,
 reconcile_after, reconcile_attempts, resource, accepted, queued_at, kept,
-status, body_length, last_error, fingerprint, caller, peer, cookie, late_token
+status, body_length, last_error, fingerprint, caller, peer, cookie, method,
+instance, late_token
 
 -- list: record_values
 $5::text, $6::bigint, $7::text, $8::bigint, $9::bigint, $10::boolean,
 $11::bigint, $12::bigint, $13::bigint, $14::boolean, $15::bigint, $16::bigint,
 $17::bigint, $18::bigint, $19::bigint, $20::bigint, $21::text, $22::boolean,
 $23::bigint, $24::boolean, $25::bigint, $26::bigint, $27::bytea, $28::bytea,
-$29::bigint, $30::bytea, $31::uuid, $32::text
+$29::bigint, $30::bytea, $31::uuid, nullif($32::text, 'POST'), $33::uuid,
+$34::text
 
 -- list: record_set
 ($record_columns) = ROW($record_values),
-fingerprint_spec = CASE WHEN $33::bigint >= 0 THEN $33::bigint
+fingerprint_spec = CASE WHEN $35::bigint >= 0 THEN $35::bigint
     ELSE fingerprint_spec END
 
 -- list: record_was
@@ -376,7 +380,7 @@ id = $1 AND state = $2::text AND attempt = $3::bigint
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     digest, downstream, created_at)
-VALUES ($1, $2, $3, $4, $record_values, $33, $34, $35, $12)
+VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $12)
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: record_write
@@ -384,8 +388,8 @@ UPDATE once_key SET $record_set WHERE $record_was;
 
 -- The same with the response.
 -- name: record_write_answer
-UPDATE once_key SET $record_set, kind = $34::bigint,
-    response_version = $35::bigint, reason = $36, headers = $37, body = $38
+UPDATE once_key SET $record_set, kind = $36::bigint,
+    response_version = $37::bigint, reason = $38, headers = $39, body = $40
 WHERE $record_was;
 
 -- name: record_delete
@@ -484,12 +488,13 @@ taken AS (INSERT INTO once_key(id, peer, caller, digest, key, path, state,
 	attempt, fingerprint, fingerprint_spec, downstream, resume, retention,
 	gone,
 	expired_retention, reconcile_delay, resource, accepted, queued_at,
-	expires_at, created_at, updated_at, scope, cookie)
+	expires_at, created_at, updated_at, scope, cookie, method,
+	instance)
     SELECT $1::bigint, $2::bytea, $3::bigint, $10::bytea, $11::bytea,
 	$12::bytea, 'pending', 0, $13::bytea, $14::bigint, $15::uuid,
 	$16::boolean, $17::bigint, $18::boolean, $19::bigint, $20::bigint,
 	$21::text, true, may.now, $server_clock + $17::bigint, may.now, may.now,
-	$23::bytea, $24::uuid
+	$23::bytea, $24::uuid, nullif($25::text, 'POST'), $26::uuid
     FROM may WHERE NOT (crowded OR too_many_open OR no_room
 	OR queue_full)
     ON CONFLICT (digest) DO NOTHING RETURNING id),
@@ -505,7 +510,8 @@ taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
 	updated_at = may.now, expires_at = may.now + $11::bigint,
 	retention = $11::bigint, resource = coalesce(k.resource, $12::text),
 	fingerprint = $13::bytea, fingerprint_spec = $14::bigint,
-	peer = $2::bytea, caller = $3::bigint, cookie = $15::uuid
+	peer = $2::bytea, caller = $3::bigint, cookie = $15::uuid,
+	method = nullif($16::text, 'POST'), instance = $17::uuid
     FROM may
     WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
 	AND k.attempt = $10::bigint AND k.queued_at IS NULL
@@ -1280,7 +1286,7 @@ INSERT INTO once_key(id, scope, caller, digest, key, path, state, attempt,
     expired_retention, reconcile_delay, reconcile_after, reconcile_attempts,
     resource, accepted, queued_at, expires_at, created_at, updated_at, status,
     last_error, kept, kind, response_version, body_length, reason, headers,
-    body, peer, cookie)
+    body, peer, cookie, method, instance)
 SELECT k.id, k.scope, k.caller, k.digest, k.key, k.path, k.state,
     k.attempt::integer,
     (SELECT r.id FROM once_fingerprint_spec r WHERE r.digest = k.spec),
@@ -1289,7 +1295,8 @@ SELECT k.id, k.scope, k.caller, k.digest, k.key, k.path, k.state,
     k.reconcile_attempts::integer, k.resource, k.accepted, k.queued_at,
     k.expires_at, k.created_at, k.updated_at, k.status::smallint,
     k.last_error, k.kept, k.kind::smallint, k.response_version::smallint,
-    k.body_length, k.reason, k.headers, k.body, k.peer, k.cookie
+    k.body_length, k.reason, k.headers, k.body, k.peer, k.cookie,
+    nullif(k.method, 'POST'), k.instance
 FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
     $6::bytea[], $7::text[], $8::bigint[], $9::bytea[], $10::bytea[],
     $11::uuid[], $12::text[], $13::boolean[], $14::bigint[], $15::boolean[],
@@ -1297,13 +1304,14 @@ FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
     $21::boolean[], $22::bigint[], $23::bigint[], $24::bigint[],
     $25::bigint[], $26::bigint[], $27::bytea[], $28::boolean[],
     $29::bigint[], $30::bigint[], $31::bigint[], $32::bytea[], $33::bytea[],
-    $34::bytea[], $35::bytea[], $36::uuid[])
+    $34::bytea[], $35::bytea[], $36::uuid[], $37::text[], $38::uuid[])
     AS k(id, scope, caller, digest, key, path, state, attempt, spec,
 	fingerprint, downstream, recovery_point, resume, retention, gone,
 	expired_retention, reconcile_delay, reconcile_after,
 	reconcile_attempts, resource, accepted, queued_at, expires_at,
 	created_at, updated_at, status, last_error, kept, kind,
-	response_version, body_length, reason, headers, body, peer, cookie);
+	response_version, body_length, reason, headers, body, peer, cookie,
+	method, instance);
 
 -- name: copy_request
 INSERT INTO once_request(key_id, environment, body)

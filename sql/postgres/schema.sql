@@ -180,6 +180,7 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   downstream      UUID, the same for all attempts
 --   cookie          HMAC of the Cookie field, for a key that came from a form
 --                   or a query and has an empty scope
+--   instance        the UUID of the instance of the last attempt's request
 --   attempt         attempts begun
 --   reconcile_attempts  tries to reconcile begun
 --   status kind     of the stored response
@@ -199,6 +200,7 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   key path scope  the identity
 --   peer            the client's address, as the web server said it.  Like
 --                   caller and cookie it is of the last attempt's request
+--   method          of the same request; NULL: POST
 --   token           of the lease, 32 hexadecimal digits; while in_progress, and
 --                   while completed by the attempt itself but not confirmed
 --   late_token      the token of an attempt whose process seemed to be gone,
@@ -231,6 +233,7 @@ CREATE TABLE once_key(
 	body_length bigint,
 	downstream uuid NOT NULL,
 	cookie uuid,
+	instance uuid,
 	attempt integer NOT NULL,
 	reconcile_attempts integer NOT NULL DEFAULT 0,
 	status smallint,
@@ -247,6 +250,7 @@ CREATE TABLE once_key(
 	path bytea NOT NULL,
 	scope bytea NOT NULL,
 	peer bytea,
+	method text COLLATE "C",
 	token text COLLATE "C",
 	late_token text COLLATE "C",
 	resource text COLLATE "C",

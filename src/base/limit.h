@@ -37,6 +37,9 @@
 /* A client's address, as text. */
 #define LIMIT_PEER 63
 
+/* A method that is stored with a key. */
+#define LIMIT_METHOD 31
+
 /* JSON: the nesting depth of objects and arrays (at most 128). */
 #define LIMIT_JSON_DEPTH 128
 /* Texts longer than LIMIT_JSON are compared as bytes.  LIMIT_JSON_MEMORY

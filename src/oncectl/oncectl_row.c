@@ -37,6 +37,9 @@ static const struct oncectl_column columns[] = {
 	{ "expires_at", "EXPIRES", 5, AT(expires_at), ONCECTL_TIME },
 	{ "reconcile_after", NULL, 0, AT(reconcile_after), ONCECTL_TIME },
 	{ "last_error", NULL, 0, IN(last_error), ONCECTL_TEXT },
+	{ "method", NULL, 0, IN(method), ONCECTL_ARRAY },
+	{ "peer", NULL, 0, IN(peer), ONCECTL_TEXT },
+	{ "instance", NULL, 0, IN(instance), ONCECTL_ARRAY },
 };
 #undef AT
 #undef IN

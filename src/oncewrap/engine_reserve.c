@@ -72,6 +72,19 @@ is_of_browser(const struct job *job)
 	return job->scope_empty && engine_key_is_of_page(job);
 }
 
+/* The method as it is stored: a token of RFC 9110, section 5.6.2. */
+static const char *
+method_word(const char *method)
+{
+	static const char token[] = "!#$%&'*+-.^_`|~0123456789"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz";
+	const size_t n = strlen(method);
+
+	return n > 0 && n <= LIMIT_METHOD && strspn(method, token) == n ? method
+									: "?";
+}
+
 /* Fills in what the reservation says of its caller. */
 static enum rc
 note_caller(struct job *job)
@@ -85,6 +98,8 @@ note_caller(struct job *job)
 	if (rv->caller != 0)
 		return RC_OK;
 	rv->peer = request_param(job->rq, "REMOTE_ADDR");
+	rv->method = method_word(job->rq->method);
+	rv->instance = job->rq->instance + strlen("urn:uuid:");
 	rc = caller_number(
 	    secret, job->scope.data, rv->peer, job->rule->path, &rv->caller);
 	if (rc == RC_OK && is_of_browser(job)) {

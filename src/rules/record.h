@@ -50,6 +50,10 @@ struct record {
 	int64_t caller;
 	char *peer;
 	char cookie[RECORD_UUID_LEN + 1];
+	/* of the same request: its method, and the UUID of its instance, its
+	 * Reference; "": not known */
+	char method[LIMIT_METHOD + 1];
+	char instance[RECORD_UUID_LEN + 1];
 	enum record_state state;
 	int attempt; /* 1, 2, ...; 0 if none has begun */
 	/* "" without a lease: neither in_progress nor unconfirmed */

@@ -52,6 +52,10 @@ take_request(struct record *r, const struct step_terms *terms)
 	r->caller = terms->caller;
 	snprintf(r->cookie, sizeof(r->cookie), "%s",
 	    terms->cookie != NULL ? terms->cookie : "");
+	snprintf(r->method, sizeof(r->method), "%s",
+	    terms->method != NULL ? terms->method : "POST");
+	snprintf(r->instance, sizeof(r->instance), "%s",
+	    terms->instance != NULL ? terms->instance : "");
 	if ((rc = set_text(&r->peer, terms->peer)) != RC_OK)
 		return rc;
 	if (r->fingerprint_spec != NULL && record_has_fingerprint(r))

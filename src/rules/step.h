@@ -46,7 +46,7 @@ struct step_terms {
 	const unsigned char *fingerprint; /* FINGERPRINT_LEN bytes */
 	/* the request's client: see record.h */
 	int64_t caller;
-	const char *peer, *cookie;
+	const char *peer, *cookie, *method, *instance;
 	const char *token;
 	int64_t owner;
 	int64_t lease; /* ms from now to the deadline */

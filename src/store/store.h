@@ -162,7 +162,7 @@ struct store_reservation {
 	struct store_identity identity;
 	/* see struct record; NULL: none */
 	int64_t caller;
-	const char *peer, *cookie;
+	const char *peer, *cookie, *method, *instance;
 	const char *fingerprint_spec; /* how fingerprint was made */
 	unsigned char fingerprint[FINGERPRINT_LEN];
 	int64_t lease;     /* ms from now to the deadline of the attempt */

@@ -10,7 +10,7 @@
 /* The parameters of $record_was; and of $record_values, with the number of the
  * spec at the end: in the queries of each store. */
 #define WAS "isdt"
-#define SET "sdtzz?iiz?izzzzdt?z?zztbisuti"
+#define SET "sdtzz?iiz?izzzzdt?z?zztbisusuti"
 
 /* clang-format off */
 #define WAS_ARGUMENTS(was) \
@@ -25,7 +25,9 @@
 	(int)(r)->accepted, (r)->queued_at, (int)(r)->kept, \
 	(int64_t)(r)->status, (r)->body_length, (r)->last_error, \
 	(r)->fingerprint, sizeof((r)->fingerprint), (r)->caller, (r)->peer, \
-	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->late_token, (spec)
+	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->method, \
+	(r)->instance[0] != '\0' ? (r)->instance : NULL, (r)->late_token, \
+	(spec)
 /* clang-format on */
 
 enum rc

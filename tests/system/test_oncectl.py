@@ -11,7 +11,8 @@ from test_outbox import section
 
 FIELDS = ['scope', 'path', 'key', 'state', 'attempt', 'status',
           'recovery_point', 'downstream', 'created_at', 'updated_at',
-          'locked_until', 'expires_at', 'reconcile_after', 'last_error']
+          'locked_until', 'expires_at', 'reconcile_after', 'last_error',
+          'method', 'peer', 'instance']
 TIMES = ('created_at', 'updated_at', 'locked_until', 'expires_at',
          'reconcile_after')
 

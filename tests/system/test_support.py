@@ -32,6 +32,17 @@ def test_a_key_tells_whether_it_went_through(t):
     eq(shown(once, 'k'), ('k', 'completed'))
 
 
+def test_a_key_tells_method_address_and_reference(t):
+    once = t.once(handler=t.sh(PAY))
+    once.request('PATCH', '/pay', key='k',
+                 params={'REMOTE_ADDR': '192.0.2.7'})
+    row = once.row('k')
+    eq((row['method'], row['peer'], 'urn:uuid:' + row['instance']),
+       ('PATCH', '192.0.2.7', reference(once, 'run', 'k')))
+    once.post('l')
+    eq(once.row('l')['method'], 'POST')
+
+
 def test_a_reference_tells_its_key_for_a_run_a_replay_and_a_refusal(t):
     once = t.once(handler=t.sh(PAY))
     for n in range(20):

@@ -530,8 +530,10 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 	sqlite3_bind_zeroblob(s, 28, 32);
 	sqlite3_bind_null(s, 21); /* resource */
 	sqlite3_bind_null(s, 31); /* cookie */
-	sqlite3_bind_null(s, 32); /* late token */
-	sqlite3_bind_zeroblob(s, 35, 16);
+	sqlite3_bind_text(s, 32, "POST", -1, SQLITE_STATIC);
+	sqlite3_bind_zeroblob(s, 33, 16); /* instance */
+	sqlite3_bind_null(s, 34);         /* late token */
+	sqlite3_bind_zeroblob(s, 37, 16);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sqlite3_bind_int(s, 1, 10 + (int)i);
 		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);

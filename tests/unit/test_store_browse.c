@@ -170,3 +170,34 @@ STORE_TEST(a_time_is_found_by_numbers)
 	assert_int_equal(store_browse(store, &b, &found), RC_OK);
 	assert_true(found.n == 0 && found.all && found.back_to == 0);
 }
+
+/* What is kept of the request that began the last attempt. */
+STORE_TEST(a_key_tells_its_last_request)
+{
+	static const char first[] = "8f0e4d0c-9a6b-8c55-8a52-0b0d6a0c9d3e",
+			  second[] = "00000000-0000-8000-8000-000000000001";
+	struct store_reservation r = reservation("k");
+	struct store_lease lease;
+	struct record row;
+
+	r.method = "PATCH";
+	r.peer = "192.0.2.7";
+	r.instance = first;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
+	assert_string_equal(row.method, "PATCH");
+	assert_string_equal(row.peer, "192.0.2.7");
+	assert_string_equal(row.instance, first);
+	record_free(&row);
+	assert_int_equal(
+	    finish(&lease, outcome(RECORD_FAILED_RETRYABLE)), RC_OK);
+	r.method = "POST";
+	r.instance = second;
+	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_OK);
+	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
+	assert_string_equal(row.method, "POST");
+	assert_string_equal(row.instance, second);
+	record_free(&row);
+	assert_true(raw_number("SELECT method IS NULL FROM once_key") == 1);
+}

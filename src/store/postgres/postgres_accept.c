@@ -49,7 +49,7 @@ accept_new(struct accept *a, struct pg *pg)
 	uuid_random(downstream);
 	if ((rc = downstream_bind(p->store->secret, id, downstream)) != RC_OK)
 		return rc;
-	pg_send(pg, PG_QUERY_ACCEPT_NEW, "isiiibbiibssbiu?i?izsisu", id,
+	pg_send(pg, PG_QUERY_ACCEPT_NEW, "isiiibbiibssbiu?i?izsisusu", id,
 	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
@@ -59,7 +59,7 @@ accept_new(struct accept *a, struct pg *pg)
 	    downstream, what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    what->reconcile_delay, a->ticket->resource, (int64_t)what->max_open,
-	    identity->scope, what->cookie);
+	    identity->scope, what->cookie, what->method, what->instance);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i????m", &id, &limits.crowded, &limits.open,
 		    &limits.no_room, &a->ticket->full, &p->now);
@@ -78,14 +78,14 @@ accept_again(struct accept *a, struct pg *pg)
 
 	if ((rc = postgres_place_spec(p, pg)) != RC_OK)
 		return rc;
-	pg_send(pg, PG_QUERY_ACCEPT_AGAIN, "isiiibbiidisbiu", p->found.id,
+	pg_send(pg, PG_QUERY_ACCEPT_AGAIN, "isiiibbiidisbiusu", p->found.id,
 	    what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    what->environment_len, what->body, what->body_len,
 	    (int64_t)a->max_queue, (int64_t)p->store->base.queued_from,
 	    p->found.attempt, what->retention, a->ticket->resource,
 	    what->fingerprint, (size_t)FINGERPRINT_LEN, p->fingerprint_spec,
-	    what->cookie);
+	    what->cookie, what->method, what->instance);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i???mf", &id, &limits.crowded, &limits.no_room,
 		    &a->ticket->full, &p->now, resource, sizeof(resource));

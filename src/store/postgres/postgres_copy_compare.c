@@ -64,7 +64,9 @@ key_differs(const struct postgres_copy *c, const struct record *a,
 	    !equal_text(a->path, b->path) || !equal_text(a->key, b->key))
 		return "identity";
 	if (a->caller != b->caller || !equal_text(a->peer, b->peer) ||
-	    strcmp(a->cookie, b->cookie) != 0)
+	    strcmp(a->cookie, b->cookie) != 0 ||
+	    strcmp(a->method, b->method) != 0 ||
+	    strcmp(a->instance, b->instance) != 0)
 		return "caller";
 	if (a->state != b->state || a->attempt != b->attempt || b->owner != 0 ||
 	    *b->token != '\0' || a->resume != b->resume)

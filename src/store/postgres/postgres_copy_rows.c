@@ -155,7 +155,7 @@ copy_row(struct postgres_copy *c, const struct record *r,
 		k.body = answer->body;
 		k.nbody = answer->body_len;
 	}
-	pg_arrays_add(&c->keys, "isibsswdbbuw?i?izzdw?zziizs?zzztoosu", r->id,
+	pg_arrays_add(&c->keys, "isibsswdbbuw?i?izzdw?zziizs?zzztoosuwu", r->id,
 	    r->scope, r->caller, digest, sizeof(digest), r->key, r->path,
 	    record_state_name(r->state), r->attempt, c->fingerprint_spec,
 	    sizeof(c->fingerprint_spec), r->fingerprint, sizeof(r->fingerprint),
@@ -170,7 +170,8 @@ copy_row(struct postgres_copy *c, const struct record *r,
 		    : lines   ? STORE_RESPONSE_LINES
 			      : STORE_RESPONSE_VERSION),
 	    r->body_length, k.reason, k.fields, k.nfields, k.body, k.nbody,
-	    r->peer, *r->cookie != '\0' ? r->cookie : NULL);
+	    r->peer, *r->cookie != '\0' ? r->cookie : NULL, r->method,
+	    *r->instance != '\0' ? r->instance : NULL);
 	rc = batch_added(c, k.nbody + k.nfields);
 	if (rc == RC_OK && k.apart)
 		rc = copy_pieces(c, r->id, answer->body, answer->body_len);

@@ -94,8 +94,8 @@ reserve_send(struct pg *pg, void *arg)
 
 	reserve_lock(p, pg, true);
 	pg_send(pg, PG_QUERY_RESERVE_NEW,
-	    p->keep ? "isiiibbbsssiibiu?i?izzztisu"
-		    : "isiiiobbsssiibiu?i?izzztisu",
+	    p->keep ? "isiiibbbsssiibiu?i?izzztisusu"
+		    : "isiiiobbsssiibiu?i?izzztisusu",
 	    lease->id, what->peer, what->caller, (int64_t)what->max_active,
 	    postgres_place_max_kept(what), what->environment,
 	    postgres_place_environment(p), what->body,
@@ -107,7 +107,7 @@ reserve_send(struct pg *pg, void *arg)
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    rows_lock(what->attempt), rows_lock_file(what->attempt),
 	    what->reconcile_delay, r->resource, (int64_t)what->max_open,
-	    identity->scope, what->cookie);
+	    identity->scope, what->cookie, what->method, what->instance);
 }
 
 static enum rc
@@ -157,7 +157,7 @@ reserve_again(struct reserve *r, struct pg *pg)
 	lease->attempt = old->attempt + 1;
 	reserve_lock(p, pg, limited);
 	pg_send(pg, PG_QUERY_RESERVE_AGAIN,
-	    p->keep ? "isiiibbdsii?i?izzzt?biu" : "isiiiobdsii?i?izzzt?biu",
+	    p->keep ? "isiiibbdsii?i?izzzt?biusu" : "isiiiobdsii?i?izzzt?biusu",
 	    old->id, what->peer, what->caller,
 	    limited ? (int64_t)what->max_active : 0,
 	    limited ? postgres_place_max_kept(what) : 0, what->environment,
@@ -168,7 +168,7 @@ reserve_again(struct reserve *r, struct pg *pg)
 	    rows_expired_retention(what), rows_lock(what->attempt),
 	    rows_lock_file(what->attempt), what->reconcile_delay, r->resource,
 	    old->queued, what->fingerprint, (size_t)FINGERPRINT_LEN,
-	    p->fingerprint_spec, what->cookie);
+	    p->fingerprint_spec, what->cookie, what->method, what->instance);
 	if ((rc = pg_sync(pg)) == RC_OK)
 		rc = pg_one(pg, "i??muf", &id, &limits.crowded, &limits.no_room,
 		    &p->now, lease->downstream, sizeof(lease->downstream),
@@ -253,7 +253,7 @@ reserve_send_simple(struct pg *pg, const struct reserve *r)
 	const struct store_identity *identity = &what->identity;
 	const struct store_lease *lease = r->lease;
 
-	pg_send(pg, PG_QUERY_RESERVE_SIMPLE, "isibsssiibiu?i?izztisu",
+	pg_send(pg, PG_QUERY_RESERVE_SIMPLE, "isibsssiibiu?i?izztisusu",
 	    lease->id, what->peer, what->caller, p->digest, sizeof(p->digest),
 	    identity->key, identity->path, lease->token, p->store->owner,
 	    what->lease, what->fingerprint, (size_t)FINGERPRINT_LEN,
@@ -261,8 +261,8 @@ reserve_send_simple(struct pg *pg, const struct reserve *r)
 	    what->on_crash == CONF_CRASH_RESUME, what->retention,
 	    what->on_expired == CONF_EXPIRED_GONE, rows_expired_retention(what),
 	    rows_lock(what->attempt), rows_lock_file(what->attempt),
-	    r->resource, (int64_t)what->max_open, identity->scope,
-	    what->cookie);
+	    r->resource, (int64_t)what->max_open, identity->scope, what->cookie,
+	    what->method, what->instance);
 }
 
 static void
