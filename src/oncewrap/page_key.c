@@ -35,6 +35,20 @@ write_store_time(struct page *p, const char *name, int64_t at)
 
 /* --- a key -------------------------------------------------------------- */
 
+/* The request that began the last attempt. */
+static void
+write_request(struct html *html, const struct record *r)
+{
+	char reference[sizeof("urn:uuid:") + RECORD_UUID_LEN];
+
+	page_fact(html, "Method", r->method);
+	page_fact(html, "Client's address", r->peer);
+	if (r->instance[0] == '\0')
+		return;
+	snprintf(reference, sizeof(reference), "urn:uuid:%s", r->instance);
+	page_html_fact(html, "Reference", reference);
+}
+
 static void
 write_life(struct page *p, const struct record *r)
 {
@@ -47,7 +61,7 @@ write_life(struct page *p, const struct record *r)
 	page_html_fact(html, "Path", r->path);
 	page_html_fact(
 	    html, "Caller", r->scope[0] != '\0' ? r->scope : "(none)");
-	page_fact(html, "Client's address", r->peer);
+	write_request(html, r);
 	page_html_fact_number(html, "Attempts", r->attempt);
 	page_fact(html, "Recovery point", r->recovery_point);
 	page_html_fact(html, "Downstream key", r->downstream);

@@ -258,7 +258,9 @@ def test_key_page_shows_life_and_answer(t):
     assert re.search(r' Made \d{4}(-\d\d){2} \d\d(:\d\d){2} UTC '
                      r'\(\d+ s ago\) Last', page.text), page.text
     for text in ('completed', '/pay', 'carl', '202 So Be It', 'X-A <b>',
-                 "Client's address 127.0.0.1",
+                 "Method POST Client's address 127.0.0.1 Reference "
+                 'urn:uuid:' + re.search(r'event=run instance=urn:uuid:(\S+)',
+                                         once.log()).group(1),
                  'Bytes of the body 4', once.row('k')['downstream']):
         assert text in page.text, (text, page.text)
     assert 'secret' not in page.text
