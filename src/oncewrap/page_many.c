@@ -45,13 +45,9 @@ page_many_state(const struct page_search *s, enum record_state state,
 	return s->filter.state == RECORD_NONE || s->filter.state == state;
 }
 
-struct count {
-	int64_t n;
-	bool more; /* there are more than that */
-};
-
 static enum rc
-add_count(struct page *p, const struct store_browse *b, struct count *c)
+add_count(
+    struct page *p, const struct store_browse *b, struct page_many_count *c)
 {
 	struct store_found found;
 	enum rc rc = store_browse(p->store, b, &found);
@@ -63,14 +59,12 @@ add_count(struct page *p, const struct store_browse *b, struct count *c)
 	return rc;
 }
 
-/* Counts the keys of the search that the act is for; known: what the search has
- * found, if that is at hand. */
-static enum rc
-count_keys(struct page *p, const struct page_many *m,
+enum rc
+page_many_count(struct page *p, const struct page_many *m,
     const struct page_search *s, const struct store_found *known,
-    struct count *c)
+    struct page_many_count *c)
 {
-	struct count running = { 0, false };
+	struct page_many_count running = { 0, false };
 	struct store_browse b;
 	enum rc rc = RC_OK;
 
@@ -81,7 +75,8 @@ count_keys(struct page *p, const struct page_many *m,
 		if (m->states[i] != RECORD_NONE || known == NULL)
 			rc = add_count(p, &b, c);
 		else
-			*c = (struct count){ known->count, !known->all };
+			*c = (struct page_many_count){ known->count,
+				!known->all };
 	}
 	if (rc == RC_OK && m->states[0] == RECORD_NONE &&
 	    page_many_state(s, RECORD_IN_PROGRESS, &b))
@@ -99,7 +94,8 @@ write_search(struct page *p, const struct page_search *s)
 
 /* "Forget all 17", or "Forget all, more than 17". */
 static const char *
-name_act(const struct page_many *m, const struct count *c, char out[NAME_SIZE])
+name_act(const struct page_many *m, const struct page_many_count *c,
+    char out[NAME_SIZE])
 {
 	char count[PAGE_COUNT_SIZE];
 
@@ -113,13 +109,13 @@ enum rc
 page_many_offer(struct page *p, const struct page_search *s,
     const struct store_found *found)
 {
-	struct count counts[NACTS];
+	struct page_many_count counts[NACTS];
 	char name[NAME_SIZE];
 	int64_t all = 0;
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < NACTS && rc == RC_OK; i++) {
-		rc = count_keys(p, &acts[i], s, found, &counts[i]);
+		rc = page_many_count(p, &acts[i], s, found, &counts[i]);
 		all += counts[i].n;
 	}
 	if (rc != RC_OK || all == 0)
@@ -195,9 +191,9 @@ many_question(
 	const int64_t moment = store_wall(p->store, store_now(p->store));
 	char token[PAGE_TOKEN_SIZE], title[NAME_SIZE];
 	struct page_token bound = { 0 };
-	struct count count;
+	struct page_many_count count;
 	struct buf text;
-	enum rc rc = count_keys(p, m, s, NULL, &count);
+	enum rc rc = page_many_count(p, m, s, NULL, &count);
 
 	buf_init(&text, PAGE_MANY_TEXT);
 	if (rc == RC_OK)

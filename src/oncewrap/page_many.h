@@ -25,6 +25,17 @@ page_many_read(struct page *p, struct page_search *s, page_form_read *read);
 bool page_many_state(const struct page_search *s, enum record_state state,
     struct store_browse *b);
 
+struct page_many_count {
+	int64_t n;
+	bool more; /* there are more than that */
+};
+
+/* Counts the keys of the search that the act is for; known: what the search has
+ * found, if that is at hand. */
+enum rc page_many_count(struct page *p, const struct page_many *m,
+    const struct page_search *s, const struct store_found *known,
+    struct page_many_count *count);
+
 /* What the token is bound to, but for the moment of the question (.changed).
  * It points into text, which gets the search as no other search has it. */
 #define PAGE_MANY_TEXT (4 * LIMIT_PATH)

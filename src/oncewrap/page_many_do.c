@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "page_many.h"
 #include "plural.h"
+#include "page_many.h"
+#include "page_write.h"
 
 /* How long (ms) one request acts. */
 #define ACT_TIME 1500
@@ -110,6 +111,21 @@ act_on_found(struct page *p, const struct page_many *m, struct store_browse *b,
 	}
 }
 
+static void
+say_left(struct page *p, const struct page_many *m, const struct page_search *s,
+    const struct tally *t)
+{
+	struct page_many_count c;
+	char count[PAGE_COUNT_SIZE], text[96];
+
+	if (page_many_count(p, m, s, NULL, &c) != RC_OK)
+		return;
+	c.n -= t->stayed < c.n ? t->stayed : c.n;
+	page_write_count(c.n, c.more, count);
+	snprintf(text, sizeof(text), "Left: %s.", count);
+	page_html_p(&p->html, text);
+}
+
 /* Says what was done, and offers to go on; why: it ended early, or "". */
 static void
 many_say_done(struct page *p, const struct page_many *m,
@@ -133,7 +149,7 @@ many_say_done(struct page *p, const struct page_many *m,
 		page_html_p(html, text);
 	}
 	if (t->left) {
-		page_html_p(html, "More may be left.");
+		say_left(p, m, s, t);
 		page_many_form(p, m, s, t->moment, t->token);
 		page_html_many_end(html, "Go on");
 	}
