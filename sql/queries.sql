@@ -435,15 +435,15 @@ WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
 -- Answers that were not accepted.
 -- name: refused_new
 INSERT OR REPLACE INTO once_refused(key_id, attempt, exit_status, signal,
-    length, output)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+    length, output, errors)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 
 -- name: delete_refused
 DELETE FROM once_refused WHERE key_id = ?1;
 
 -- name: refused
-SELECT attempt, exit_status, signal, length, output FROM once_refused
-WHERE key_id = ?1;
+SELECT attempt, exit_status, signal, length, output IS NOT NULL, output, errors
+FROM once_refused WHERE key_id = ?1;
 
 -- Finding out what happened ------------------------------------------------
 

@@ -230,12 +230,14 @@ CREATE TABLE once_body(
 	body BLOB NOT NULL
 ) STRICT;
 
--- The last attempt of a key with an answer that was not accepted: for people
--- only.  It is there until a later attempt ends, or the key is deleted.
+-- The last attempt of a key, if its answer was not accepted, or if it wrote to
+-- stderr: for people only.  It is there until a later attempt ends, or the key
+-- is deleted.
 --
 --   exit_status signal  how the program ended by itself; -1 and 0: it did not
 --   length          bytes of the whole output
---   output          its first bytes
+--   output          its first bytes; NULL: the answer was accepted
+--   errors          the last bytes that it wrote to stderr
 -- name: schema_refused
 CREATE TABLE once_refused(
 	key_id INTEGER PRIMARY KEY,
@@ -243,7 +245,8 @@ CREATE TABLE once_refused(
 	exit_status INTEGER NOT NULL,
 	signal INTEGER NOT NULL,
 	length INTEGER NOT NULL,
-	output BLOB NOT NULL
+	output BLOB,
+	errors BLOB NOT NULL
 ) STRICT;
 
 -- Specs are long, few, and the same for many keys.  Number 0 is empty.

@@ -631,18 +631,21 @@ VALUES ($1, ($2::bigint)::integer, $3);
 
 -- Answers that were not accepted.
 -- name: refused_new
-INSERT INTO once_refused(key_id, attempt, exit_status, signal, length, output)
+INSERT INTO once_refused(key_id, attempt, exit_status, signal, length, output,
+    errors)
 VALUES ($1, ($2::bigint)::integer, ($3::bigint)::integer,
-    ($4::bigint)::integer, $5, $6)
+    ($4::bigint)::integer, $5, $6, $7)
 ON CONFLICT (key_id) DO UPDATE SET attempt = EXCLUDED.attempt,
     exit_status = EXCLUDED.exit_status, signal = EXCLUDED.signal,
-    length = EXCLUDED.length, output = EXCLUDED.output;
+    length = EXCLUDED.length, output = EXCLUDED.output,
+    errors = EXCLUDED.errors;
 
 -- name: delete_refused
 DELETE FROM once_refused WHERE key_id = $1;
 
 -- name: refused
-SELECT attempt::bigint, exit_status::bigint, signal::bigint, length, output
+SELECT attempt::bigint, exit_status::bigint, signal::bigint, length,
+    output IS NOT NULL, output, errors
 FROM once_refused WHERE key_id = $1;
 
 -- Finding out what happened --------------------------------------------------

@@ -324,12 +324,14 @@ CREATE TABLE once_piece(
 	PRIMARY KEY(key_id, piece)
 );
 
--- The last attempt of a key with an answer that was not accepted: for people
--- only.  It is there until a later attempt ends, or the key is deleted.
+-- The last attempt of a key, if its answer was not accepted, or if it wrote to
+-- stderr: for people only.  It is there until a later attempt ends, or the key
+-- is deleted.
 --
 --   exit_status signal  how the program ended by itself; -1 and 0: it did not
 --   length   bytes of the whole output
---   output   its first bytes
+--   output   its first bytes; NULL: the answer was accepted
+--   errors   the last bytes that it wrote to stderr
 -- name: schema_refused
 CREATE TABLE once_refused(
 	key_id bigint PRIMARY KEY,
@@ -337,7 +339,8 @@ CREATE TABLE once_refused(
 	exit_status integer NOT NULL,
 	signal integer NOT NULL,
 	length bigint NOT NULL,
-	output bytea NOT NULL
+	output bytea,
+	errors bytea NOT NULL
 );
 
 -- How often the callers of each scope repeated a request: see ../schema.sql.

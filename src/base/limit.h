@@ -108,6 +108,8 @@
 
 /* The bytes that are stored of an answer that was not accepted. */
 #define LIMIT_REFUSED 4096
+/* The end of what a program wrote to stderr, which is stored. */
+#define LIMIT_ERRORS 2048
 
 /* The text of an error that is stored with a key. */
 #define LIMIT_LAST_ERROR 256

@@ -33,6 +33,7 @@ attempt_init(struct attempt *at)
 	at->held.fd = at->held.note = -1;
 	response_init(&at->response);
 	buf_init(&at->environment, LIMIT_ENV);
+	buf_init(&at->errors, LIMIT_ERRORS);
 }
 
 bool
@@ -101,6 +102,7 @@ attempt_free(struct attempt *at)
 	store_outcome_free(at->record);
 	spool_free(at->output);
 	buf_free(&at->environment);
+	buf_free(&at->errors);
 	store_attempt_release(&at->held);
 	if (at->held.lock != 0 && !at->lock_named)
 		store_attempt_forget(at->store, &at->held);
@@ -170,7 +172,7 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 {
 	struct cgienv_once once;
 	const struct handler_call call = { &once, at->held.fd,
-		store_secret(at->store) };
+		store_secret(at->store), &at->errors };
 	struct store_sharer sharer;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
@@ -326,7 +328,7 @@ attempt_keep(struct attempt *at)
 }
 
 /* Puts what the program printed into the record, for people, if its client got
- * a problem instead. */
+ * a problem instead; and the end of what it wrote to stderr. */
 static void
 keep_refused(struct attempt *at)
 {
@@ -334,11 +336,13 @@ keep_refused(struct attempt *at)
 	struct store_refused *r = &at->record->refused;
 	enum rc rc = RC_OK;
 
+	at->record->errors = at->errors;
+	buf_init(&at->errors, LIMIT_ERRORS);
+	r->exit_status = run->end == RUN_EXITED ? run->exit_status : -1;
+	r->signal = run->signal;
 	if (at->outcome.problem == PROBLEM_NONE || run->end == RUN_NOT_STARTED)
 		return;
 	r->is = true;
-	r->exit_status = run->end == RUN_EXITED ? run->exit_status : -1;
-	r->signal = run->signal;
 	r->bytes = spool_bytes(at->output, &rc);
 	if (rc == RC_OK)
 		r->length = (uint64_t)spool_length(at->output);
@@ -400,6 +404,9 @@ attempt_complete(struct attempt *at)
 	if (at->rq->log != NULL)
 		log_request_copy(&st->log, at->rq->log);
 	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
+	if (*at->outcome.why != '\0' && at->outcome.problem == PROBLEM_NONE)
+		snprintf(st->last_error, sizeof(st->last_error),
+		    "%s (status %d)", at->outcome.why, at->facts.status);
 	st->nothing_happened = at->outcome.nothing_happened;
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);

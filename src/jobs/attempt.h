@@ -29,6 +29,7 @@ struct attempt {
 	struct buf environment; /* of the request, if it is to be stored */
 	struct store_outcome *record; /* what attempt_complete() writes */
 	struct spool *output;
+	struct buf errors; /* the end of its stderr */
 	/* from attempt_run() */
 	struct outcome_facts facts;
 	/* from attempt_judge() */

@@ -285,6 +285,10 @@ output_print(struct oncectl *ctl, const struct record *row)
 	char *name;
 	enum rc rc = store_output(ctl->store, row->id, &output);
 
+	if (rc == RC_OK && !output.refused) {
+		store_output_free(&output);
+		rc = RC_NOTFOUND;
+	}
 	if (rc == RC_NOTFOUND) {
 		name = oncectl_row_name(row);
 		warnx("%s: no answer of its program was refused", name);
@@ -297,8 +301,50 @@ output_print(struct oncectl *ctl, const struct record *row)
 		rc = output_print_json(row, &output);
 	else
 		output_print_text(&output);
-	buf_free(&output.bytes);
+	store_output_free(&output);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+}
+
+/* --- a key ---------------------------------------------------------------- */
+
+/* What its program wrote to stderr last, in lines of their own. */
+static void
+errors_print(char *text)
+{
+	char *line, *escaped;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		if (text == NULL && *line == '\0')
+			break; /* the end of the last line */
+		escaped = oncectl_print_escaped(line);
+		printf("stderr: %s\n", escaped);
+		free(escaped);
+	}
+}
+
+static int
+row_print(struct oncectl *ctl, const struct record *row)
+{
+	struct store_output output;
+	enum rc rc = store_output(ctl->store, row->id, &output);
+	const bool any = rc == RC_OK && output.errors.len > 0;
+	cJSON *o;
+
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return oncectl_fail(ctl, rc);
+	if (ctl->json) {
+		o = oncectl_row_object(ctl, row);
+		oncectl_print_json_text(
+		    o, "stderr", any ? output.errors.data : NULL);
+		oncectl_print_json(o);
+	} else {
+		oncectl_row_lines(ctl, row);
+		if (any)
+			errors_print(output.errors.data);
+	}
+	if (rc == RC_OK)
+		store_output_free(&output);
+	return ONCECTL_DONE;
 }
 
 /* --- the subcommands ------------------------------------------------------ */
@@ -320,7 +366,7 @@ keys_print_all(
 		table = oncectl_row_table(stdout);
 	while ((rc = store_list_next(cursor, &row)) == RC_OK) {
 		if (as_json)
-			oncectl_row_json(ctl, &row);
+			oncectl_print_json(oncectl_row_object(ctl, &row));
 		else
 			oncectl_row_print(ctl, table, &row);
 		record_free(&row);
@@ -403,10 +449,8 @@ oncectl_show(struct oncectl *ctl)
 		status = response_print(ctl, &row);
 	else if ((ctl->given & ONCECTL_OUTPUT) != 0)
 		status = output_print(ctl, &row);
-	else if (ctl->json)
-		oncectl_row_json(ctl, &row);
 	else
-		oncectl_row_lines(ctl, &row);
+		status = row_print(ctl, &row);
 	record_free(&row);
 	return status;
 }

@@ -59,14 +59,14 @@ row_shown(const struct oncectl *ctl, const struct record *r)
 		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
 }
 
-void
-oncectl_row_json(const struct oncectl *ctl, const struct record *r)
+cJSON *
+oncectl_row_object(const struct oncectl *ctl, const struct record *r)
 {
 	const struct shown s = row_shown(ctl, r);
 	cJSON *o = oncectl_print_object();
 
 	oncectl_print_members(o, columns, NCOLUMNS, &s);
-	oncectl_print_json(o);
+	return o;
 }
 
 void

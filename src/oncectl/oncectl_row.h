@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 #include "oncectl.h"
+#include "oncectl_print.h"
 
-/* Print one row: as a line of JSON, or as lines of text. */
-void oncectl_row_json(const struct oncectl *ctl, const struct record *r);
+/* One row as an object for oncectl_print_json(), or as lines of text, which are
+ * printed. */
+cJSON *oncectl_row_object(const struct oncectl *ctl, const struct record *r);
 void oncectl_row_lines(const struct oncectl *ctl, const struct record *r);
 
 /* Makes a table for such rows, and prints one: see oncectl_print_table(). */

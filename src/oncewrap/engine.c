@@ -34,7 +34,7 @@ static struct run *
 pass_through(struct job *job)
 {
 	const struct handler_call call = { NULL, -1,
-		store_secret(job->engine->store) };
+		store_secret(job->engine->store), NULL };
 	struct run_facts facts;
 	struct run *run;
 

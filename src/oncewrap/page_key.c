@@ -156,6 +156,21 @@ write_answer(
 		    html, "Only the users in admin_users see the body.");
 }
 
+static void
+write_refused(struct html *html, const struct store_output *o)
+{
+	page_html_h2(html, "What the program printed, which was refused");
+	page_html_facts(html);
+	page_html_fact_number(html, "Attempt", o->attempt);
+	if (o->exit_status >= 0)
+		page_html_fact_number(html, "Exit status", o->exit_status);
+	if (o->signal > 0)
+		page_html_fact_number(html, "Signal", o->signal);
+	page_html_fact_number(html, "Bytes in all", o->length);
+	page_html_facts_end(html);
+	page_html_lines(html, o->bytes.data, o->bytes.len);
+}
+
 /* What the program printed, if that was no answer. */
 static void
 write_output(struct page *p, const struct record *r)
@@ -167,21 +182,18 @@ write_output(struct page *p, const struct record *r)
 	rc = store_output(p->store, r->id, &o);
 	if (rc == RC_NOTFOUND)
 		return;
-	page_html_h2(html, "What the program printed, which was refused");
 	if (rc != RC_OK) {
+		page_html_h2(html, "What the program wrote");
 		page_html_bad(html, rc_text(rc));
 		return;
 	}
-	page_html_facts(html);
-	page_html_fact_number(html, "Attempt", o.attempt);
-	if (o.exit_status >= 0)
-		page_html_fact_number(html, "Exit status", o.exit_status);
-	if (o.signal > 0)
-		page_html_fact_number(html, "Signal", o.signal);
-	page_html_fact_number(html, "Bytes in all", o.length);
-	page_html_facts_end(html);
-	page_html_lines(html, o.bytes.data, o.bytes.len);
-	buf_free(&o.bytes);
+	if (o.refused)
+		write_refused(html, &o);
+	if (o.errors.len > 0) {
+		page_html_h2(html, "The end of what it wrote to stderr");
+		page_html_lines(html, o.errors.data, o.errors.len);
+	}
+	store_output_free(&o);
 }
 
 /* The acts that suit a key or an effect: one of the two is not NULL. */

@@ -3,13 +3,16 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "limit.h"
 #include "errlog.h"
 
 void
-errlog_init(struct errlog *e, const struct log_request *log)
+errlog_init(struct errlog *e, const struct log_request *log, struct buf *last)
 {
 	e->log = log;
+	e->last = last;
 	e->cut = false;
 	buf_init(&e->line, LIMIT_STDERR_LINE);
 }
@@ -29,11 +32,33 @@ errlog_end(struct errlog *e)
 	buf_clear(&e->line);
 }
 
+/* Without memory there is less.  A NUL becomes a blank, so that the bytes are a
+ * text. */
+static void
+errlog_keep(struct buf *last, const char *p, size_t n)
+{
+	const size_t max = LIMIT_ERRORS;
+	char *nul;
+
+	if (n > max) {
+		p += n - max;
+		n = max;
+	}
+	if (last->len + n > max)
+		buf_consume(last, last->len + n - max);
+	if (buf_add(last, p, n) != RC_OK)
+		return;
+	while ((nul = memchr(last->data, '\0', last->len)) != NULL)
+		*nul = ' ';
+}
+
 void
 errlog_add(struct errlog *e, const char *p, size_t n)
 {
 	size_t i;
 
+	if (e->last != NULL)
+		errlog_keep(e->last, p, n);
 	for (i = 0; i < n; i++) {
 		if (p[i] == '\n') {
 			errlog_end(e);

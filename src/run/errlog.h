@@ -16,9 +16,12 @@ struct errlog {
 	const struct log_request *log; /* must outlive the errlog */
 	struct buf line;               /* the current line */
 	bool cut;                      /* the rest of the line is dropped */
+	struct buf *last; /* gets the last LIMIT_ERRORS bytes; NULL */
 };
 
-void errlog_init(struct errlog *e, const struct log_request *log);
+/* last: of at least LIMIT_ERRORS bytes, and outlives the errlog; NULL: none. */
+void
+errlog_init(struct errlog *e, const struct log_request *log, struct buf *last);
 void errlog_free(struct errlog *e);
 void errlog_add(struct errlog *e, const char *p, size_t n);
 

@@ -121,6 +121,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		.held = call->held,
 		.streaming = call->once == NULL,
 		.log = rq->log,
+		.errors = call->errors,
 	};
 	struct run *run = NULL;
 	char form_key[FORM_KEY_LEN + 1];

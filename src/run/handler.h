@@ -16,6 +16,7 @@ struct handler_call {
 	const struct cgienv_once *once;
 	int held; /* a descriptor that the program's processes inherit, or -1 */
 	const unsigned char *secret; /* the store's, for ONCE_FORM_KEY */
+	struct buf *errors;          /* see struct run_spec; or NULL */
 };
 
 /*

@@ -37,6 +37,9 @@ struct run_spec {
 	bool streaming; /* timeout counts from the last output, which has no
 	                   limit */
 	const struct log_request *log; /* must outlive the run */
+	/* gets the last LIMIT_ERRORS bytes of stderr; must outlive the run;
+	 * NULL: they are only logged */
+	struct buf *errors;
 };
 
 /* Call it once, before the first thread: see child_init(). */

@@ -99,7 +99,7 @@ run_new(const struct run_spec *spec)
 	run->max_output =
 	    spec->streaming ? UINT64_MAX : spec->program.max_output;
 	run->log = spec->log;
-	errlog_init(&run->errlog, spec->log);
+	errlog_init(&run->errlog, spec->log, spec->errors);
 	return run;
 }
 

@@ -167,7 +167,7 @@ new_process(struct workers_pool *pool)
 	p->state = WORKERS_NEW;
 	p->listener = p->address = p->err = -1;
 	p->child.pid = p->child.pidfd = -1;
-	errlog_init(&p->errlog, NULL);
+	errlog_init(&p->errlog, NULL, NULL);
 	p->next = pool->all;
 	pool->all = p;
 	pool->n++;

@@ -249,11 +249,11 @@ struct store_outcome {
 	struct response response; /* COMPLETED: at least the status is set */
 	struct spool *body;       /* owned; response.body points into it */
 	struct store_refused refused; /* its bytes are in .body too */
+	struct buf errors;            /* owned: the end of its stderr */
 	struct log_request log;       /* owned: log_request_copy() */
 };
 struct store_outcome *store_outcome_new(struct store *s);
 void store_outcome_free(struct store_outcome *outcome);
-
 /*
  * The next functions record an outcome.  RC_OK: it is durable.  RC_LOST:
  * nothing changed.  RC_INVALID: the key cannot end so.

@@ -92,24 +92,32 @@ output_run(struct tx *tx, void *arg)
 	const struct one_output *find = arg;
 	struct store_output *o = find->output;
 	int64_t exit_status = 0;
-	const void *bytes;
-	size_t n;
+	const void *bytes, *errors;
+	size_t n, nerrors;
 	enum rc rc;
 
-	buf_free(&o->bytes);
-	buf_init(&o->bytes, LIMIT_REFUSED);
+	store_output_free(o);
 	tx_send(tx, TX_REFUSED, "i", find->id);
-	rc = tx_one(tx, "didmb", &o->attempt, &exit_status, &o->signal,
-	    &o->length, &bytes, &n);
+	rc = tx_one(tx, "didm?bb", &o->attempt, &exit_status, &o->signal,
+	    &o->length, &o->refused, &bytes, &n, &errors, &nerrors);
 	if (rc != RC_OK)
 		return rc;
 	rc = buf_add(&o->bytes, bytes, n);
+	if (rc == RC_OK)
+		rc = buf_add(&o->errors, errors, nerrors);
 	o->exit_status = (int)exit_status;
 	/* Any program that can write the store may have written the row. */
 	if (rc == RC_LIMIT || exit_status < -1 || exit_status > INT_MAX ||
 	    (uint64_t)o->length < n)
 		rc = RC_CORRUPT;
 	return rc;
+}
+
+void
+store_output_free(struct store_output *o)
+{
+	buf_free(&o->bytes);
+	buf_free(&o->errors);
 }
 
 enum rc
@@ -120,9 +128,10 @@ store_output(struct store *s, int64_t id, struct store_output *output)
 
 	memset(output, 0, sizeof(*output));
 	buf_init(&output->bytes, LIMIT_REFUSED);
+	buf_init(&output->errors, LIMIT_ERRORS);
 	rc = store_tx_look(s, output_run, &find);
 	if (rc != RC_OK)
-		buf_free(&output->bytes);
+		store_output_free(output);
 	return rc;
 }
 

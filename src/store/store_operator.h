@@ -10,17 +10,21 @@
 
 #include "store_browse.h"
 
-/* The last answer of a key that was not accepted. */
+/* What the program of a key's last attempt wrote, for people. */
 struct store_output {
 	int attempt;
-	int exit_status;  /* -1: the program did not exit by itself */
-	int signal;       /* that ended it; 0: none */
-	int64_t length;   /* of the whole output */
-	struct buf bytes; /* its beginning */
+	int exit_status;   /* -1: the program did not exit by itself */
+	int signal;        /* that ended it; 0: none */
+	bool refused;      /* its answer was not accepted, which was: */
+	int64_t length;    /* of the whole output */
+	struct buf bytes;  /* its beginning */
+	struct buf errors; /* the last LIMIT_ERRORS bytes of its stderr */
 };
 
-/* Reads it; the caller frees the bytes.  RC_NOTFOUND: there is none. */
+/* Reads it.  RC_NOTFOUND: its answer was accepted, and it wrote nothing to
+ * stderr.  After RC_OK the caller calls store_output_free(). */
 enum rc store_output(struct store *s, int64_t id, struct store_output *output);
+void store_output_free(struct store_output *output);
 
 /* Deletes a key in that state (RECORD_NONE: in any) and everything stored with
  * it.  RC_LOST: the key is leased, is in another state, or does not exist. */

@@ -14,6 +14,7 @@ store_outcome_init(struct outcome_change *o, struct store *s)
 	memset(o, 0, sizeof(*o));
 	o->outcome.store = s;
 	response_init(&o->outcome.response);
+	buf_init(&o->outcome.errors, LIMIT_ERRORS);
 	o->outcome.requeue = -1;
 }
 
@@ -21,6 +22,7 @@ void
 store_outcome_clear(struct outcome_change *o)
 {
 	response_free(&o->outcome.response);
+	buf_free(&o->outcome.errors);
 	spool_free(o->outcome.body);
 	log_request_clear(&o->outcome.log);
 }
@@ -59,22 +61,25 @@ store_outcome_reason(const struct outcome_change *o)
 	};
 }
 
-/* Stores the answer that was not accepted, or deletes that of an earlier
- * attempt. */
+/* Stores the answer that was not accepted, and the end of stderr, or deletes
+ * those of an earlier attempt. */
 static enum rc
 outcome_refused(const struct outcome_change *o, struct tx *tx)
 {
 	const struct store_refused *r = &o->outcome.refused;
 	const uint64_t n =
 	    r->length < LIMIT_REFUSED ? r->length : LIMIT_REFUSED;
+	const struct buf *errors = &o->outcome.errors;
+	const bool any = r->is || errors->len > 0;
 	int changed;
 
-	if (!r->is && o->attempt <= 1)
+	if (!any && o->attempt <= 1)
 		return RC_OK;
-	if (r->is)
-		tx_send(tx, TX_REFUSED_NEW, "idddib", o->id, o->attempt,
-		    r->exit_status, r->signal, (int64_t)r->length,
-		    r->length > 0 ? r->bytes : "", (size_t)n);
+	if (any)
+		tx_send(tx, TX_REFUSED_NEW, r->is ? "idddibb" : "idddiob",
+		    o->id, o->attempt, r->exit_status, r->signal,
+		    (int64_t)r->length, r->length > 0 ? r->bytes : "",
+		    (size_t)n, errors->data, errors->len);
 	else
 		tx_send(tx, TX_DELETE_REFUSED, "i", o->id);
 	return tx_changed(tx, &changed);

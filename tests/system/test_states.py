@@ -338,7 +338,7 @@ def test_an_outcome_that_there_is_not_is_named(t):
     first(once.post('k'), 200, b'text')
     why = ('Idempotency-Outcome "complete" is none of completed, '
            'not-executed, status, unknown')
-    eq(once.row('k')['last_error'], why)
+    eq(once.row('k')['last_error'], why + ' (status 200)')
     line, = once.wait_log('event=run ')
     assert why.replace('"', r'\"') in line, line
     retry_is_unknown(t, once, 'k')

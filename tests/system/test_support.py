@@ -122,3 +122,33 @@ def test_not_executed_is_said_of_open_keys_only(t):
                      '--yes', '--json').splitlines()
     eq([json.loads(line)['key'] for line in lines], ['l'])
     eq(once.state('l'), 'failed_retryable')
+
+
+def test_what_a_program_wrote_to_stderr_is_shown(t):
+    once = t.once(handler=t.sh('i=0; while [ $i -lt 200 ]; do '
+                               'echo "line $i of many" >&2; i=$((i + 1)); done;'
+                               'printf "bad\\033[1mbold" >&2; status 201'))
+    first(once.post('k'), 201)
+    text = once.ctl('show', 'k')
+    assert 'stderr: line 199 of many\nstderr: bad\\x1b[1mbold\n' in text, text
+    assert 'line 1 of' not in text, text
+    row = json.loads(once.ctl('show', '--json', 'k'))
+    assert row['stderr'].endswith('199 of many\nbad\x1b[1mbold'), row
+    eq(len(row['stderr']), 2048)
+    refused(t, once, 'show', '--output', 'k', says='no answer of its program')
+
+
+def test_nothing_is_kept_of_a_quiet_program(t):
+    once = t.once(handler=t.sh(PAY))
+    first(once.post('k'), 201)
+    eq(json.loads(once.ctl('show', '--json', 'k'))['stderr'], None)
+    assert 'stderr' not in once.ctl('show', 'k')
+
+
+def test_a_released_key_tells_which_status_released_it(t):
+    once = t.once(handler=t.sh('if [ "$ONCE_ATTEMPT" = 1 ]; '
+                               'then status 503; else status 201; fi'))
+    first(once.post('k'), 503)
+    assert '503' in once.row('k')['last_error'], once.row('k')
+    first(once.post('k'), 201)
+    eq(once.row('k')['last_error'], None)

@@ -38,7 +38,7 @@ is_kept(int64_t id, int attempt, int exit_status, int signal, size_t length)
 	    o.bytes.len == n;
 	for (size_t i = 0; same && i < n; i++)
 		same = (unsigned char)o.bytes.data[i] == byte_at(i);
-	buf_free(&o.bytes);
+	store_output_free(&o);
 	return same;
 }
 
@@ -49,7 +49,7 @@ output_of(int64_t id)
 	enum rc rc = store_output(store, id, &o);
 
 	if (rc == RC_OK)
-		buf_free(&o.bytes);
+		store_output_free(&o);
 	return rc;
 }
 
@@ -165,4 +165,35 @@ STORE_TEST(a_row_that_makes_no_sense_is_refused)
 		    "exit_status = 1, length = 30, output = zeroblob(30)");
 		assert_int_equal(output_of(lease.id), RC_OK);
 	}
+}
+
+/* An answer that was accepted, of a program that wrote to stderr; and of one
+ * that did not. */
+STORE_TEST(what_was_written_to_stderr_is_kept)
+{
+	struct store_lease lease = reserve("k");
+	struct store_outcome *o = outcome(RECORD_FAILED_RETRYABLE);
+	struct store_output got;
+
+	assert_int_equal(buf_adds(&o->errors, "no route\n"), RC_OK);
+	assert_int_equal(finish(&lease, o), RC_OK);
+	assert_int_equal(store_output(store, lease.id, &got), RC_OK);
+	assert_false(got.refused);
+	assert_int_equal(got.attempt, 1);
+	assert_string_equal(got.errors.data, "no route\n");
+	assert_int_equal(got.bytes.len, 0);
+	store_output_free(&got);
+
+	lease = reserve("k");
+	o = outcome(RECORD_COMPLETED);
+	assert_int_equal(buf_adds(&o->errors, "paid\n"), RC_OK);
+	assert_int_equal(finish(&lease, o), RC_OK);
+	assert_int_equal(store_output(store, lease.id, &got), RC_OK);
+	assert_string_equal(got.errors.data, "paid\n");
+	assert_int_equal(got.attempt, 2);
+	store_output_free(&got);
+
+	lease = reserve("quiet");
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(store_output(store, lease.id, &got), RC_NOTFOUND);
 }

@@ -188,14 +188,17 @@ compare_output(struct postgres_copy *c, const struct record *r)
 		(o.attempt != copied.attempt ||
 		    o.exit_status != copied.exit_status ||
 		    o.signal != copied.signal || o.length != copied.length ||
+		    o.refused != copied.refused ||
+		    !equal_bytes(o.errors.data, o.errors.len,
+			copied.errors.data, copied.errors.len) ||
 		    !equal_bytes(o.bytes.data, o.bytes.len, copied.bytes.data,
 			copied.bytes.len)))) {
 		if (rc == RC_OK)
-			buf_free(&copied.bytes);
+			store_output_free(&copied);
 		rc = differs(c, "key", r->id, "last output");
 	} else if (rc == RC_OK)
-		buf_free(&copied.bytes);
-	buf_free(&o.bytes);
+		store_output_free(&copied);
+	store_output_free(&o);
 	return rc;
 }
 

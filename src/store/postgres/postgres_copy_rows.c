@@ -242,13 +242,13 @@ copy_output(struct postgres_copy *c, const struct record *r)
 
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	pg_send(c->pg, PG_QUERY_REFUSED_NEW, "iiiiib", r->id,
-	    (int64_t)o.attempt, (int64_t)o.exit_status, (int64_t)o.signal,
-	    o.length, o.bytes.data != NULL ? o.bytes.data : (const void *)"",
-	    o.bytes.len);
+	pg_send(c->pg, PG_QUERY_REFUSED_NEW, o.refused ? "iiiiibb" : "iiiiiob",
+	    r->id, (int64_t)o.attempt, (int64_t)o.exit_status,
+	    (int64_t)o.signal, o.length, o.bytes.data, o.bytes.len,
+	    o.errors.data, o.errors.len);
 	c->n.outputs++;
-	rc = batch_sent(c, o.bytes.len);
-	buf_free(&o.bytes);
+	rc = batch_sent(c, o.bytes.len + o.errors.len);
+	store_output_free(&o);
 	return rc;
 }
 

@@ -41,6 +41,7 @@ finish_may_share(const struct store *s, const struct outcome_change *o)
 
 	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
 	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
+	    o->outcome.errors.len > 0 ||
 	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
 		return false;
 	kept_columns(&o->outcome, &c);
