@@ -291,6 +291,15 @@ def test_key_page_shows_what_was_refused(t):
     page = get(once, 'key?id=%d' % id)
     assert 'no <answer> at\\x00all' in page.text, page.text
     assert 'Exit status 3' in page.text
+    assert 'stderr' not in page.text
+
+
+def test_key_page_shows_stderr_and_what_released_the_key(t):
+    once = start(t, r'printf "first\n<b>\033[1m\nlast" >&2; status 503')
+    first(once.post('k'), 503)
+    page = get(once, 'key?id=1', user='carl')
+    assert 'wrote to stderr first <b>\\x1b[1m last' in page.text, page.text
+    assert re.search(r'Last error \D*\(status 503\) ', page.text), page.text
 
 
 def test_find_by_what_a_customer_has(t):
