@@ -171,9 +171,9 @@ settle_resolve(struct oncectl *ctl, struct record *row)
 int
 oncectl_resolve(struct oncectl *ctl)
 {
-	static const struct oncectl_many many = { "not-executed",
-		"not executed", RECORD_FAILED_RETRYABLE,
-		{ RECORD_UNKNOWN, RECORD_DEAD_LETTER }, 2, resolve_some };
+	static const struct oncectl_many many = { "not-executed", "released",
+		RECORD_FAILED_RETRYABLE, { RECORD_UNKNOWN, RECORD_DEAD_LETTER },
+		2, resolve_some };
 	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
 	struct record row;
 	int status;

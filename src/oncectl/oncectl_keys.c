@@ -435,6 +435,7 @@ int
 oncectl_show(struct oncectl *ctl)
 {
 	const unsigned both = ONCECTL_RESPONSE | ONCECTL_OUTPUT;
+	const char *warning;
 	struct record row;
 	int status;
 
@@ -444,6 +445,9 @@ oncectl_show(struct oncectl *ctl)
 	}
 	if ((status = oncectl_row_find(ctl, &row)) != -1)
 		return status;
+	if (ctl->instance != NULL &&
+	    (warning = store_instance_warning(&row, ctl->instance)) != NULL)
+		warnx("%s", warning);
 	status = ONCECTL_DONE;
 	if ((ctl->given & ONCECTL_RESPONSE) != 0)
 		status = response_print(ctl, &row);

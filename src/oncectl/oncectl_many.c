@@ -87,7 +87,7 @@ many_ask(const struct many *m)
 	fprintf(stderr, "%s %zu %s", m->ctl->command, m->n,
 	    PLURAL(m->n, "key", "keys"));
 	if (m->how->to != RECORD_NONE)
-		fprintf(stderr, " as %s", m->how->done);
+		fputs(" as not executed", stderr);
 	if (m->runs > 0)
 		fprintf(stderr, " (%zu in progress %s)", m->runs,
 		    PLURAL(m->runs, "stays", "stay"));
@@ -208,7 +208,7 @@ oncectl_many(struct oncectl *ctl, const struct oncectl_many *how)
 	if (rc != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	else if (m.n > 0 && (ctl->given & ONCECTL_YES) == 0 && !many_ask(&m)) {
-		warnx("%s: nothing was %s", ctl->command, how->done);
+		warnx("%s: no key was %s", ctl->command, how->done);
 		status = ONCECTL_REFUSED;
 	} else
 		status = many_do(&m);

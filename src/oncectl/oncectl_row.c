@@ -214,7 +214,8 @@ instance_text(enum store_instance kind)
 		break;
 	}
 	return "of a request with a key that is not here: it was refused "
-	       "before anything ran, or its key is past its retention";
+	       "before anything ran, or its key is past its retention, or "
+	       "was forgotten";
 }
 
 /* bad: rows of that name that make no sense. */

@@ -276,6 +276,23 @@ write_form(struct page *p, struct page_search *s)
 	page_html_find_end(html, s->from.data, s->to.data);
 }
 
+/* Says what the key is to the request with the Reference that was looked for. */
+static enum rc
+write_warning(struct page *p, struct page_search *s, int64_t id)
+{
+	const char *warning;
+	struct record r;
+	enum rc rc = store_browse_key(p->store, id, &r, NULL);
+
+	if (rc != RC_OK) /* deleted since, or a bad row */
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	warning = store_instance_warning(&r, s->what.data);
+	if (warning != NULL)
+		page_html_p(&p->html, warning);
+	record_free(&r);
+	return RC_OK;
+}
+
 /* Writes what is found if the text is looked for as that. */
 static enum rc
 write_kind(struct page *p, struct page_search *s, const struct kind *kind,
@@ -289,6 +306,8 @@ write_kind(struct page *p, struct page_search *s, const struct kind *kind,
 	rc = store_browse(p->store, &b, found);
 	if (rc == RC_OK)
 		rc = page_keys(p, kind->caption, s, found);
+	if (rc == RC_OK && found->n > 0 && s->filter.instance != NULL)
+		rc = write_warning(p, s, found->id[0]);
 	if (rc == RC_OK && found->count > 0 && p->admin && after == NULL)
 		rc = page_many_offer(p, s, found);
 	return rc;
@@ -300,7 +319,12 @@ why_none(struct page *p, const struct page_search *s)
 	if (s->state[0] == '\0' && s->from.len == 0 && s->to.len == 0 &&
 	    store_instance_kind(p->store, s->what.data) == STORE_INSTANCE_OURS)
 		return "That Reference is of a request to this store, but its "
-		       "key is not here: it was not stored, or is forgotten.";
+		       "key is not here: the request was refused before "
+		       "anything ran, or its key is past its retention, or "
+		       "was forgotten.";
+	if (can_be_uuid(p, s->what.data))
+		return "There is no such key. A Reference may also be of a "
+		       "request without a key, or of another store.";
 	return "There is no such key.";
 }
 

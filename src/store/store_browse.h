@@ -81,6 +81,11 @@ enum store_instance {
 };
 enum store_instance store_instance_kind(struct store *s, const char *instance);
 
+/* What is to be said if the key is not what became of the request with that
+ * Reference; NULL: nothing. */
+const char *
+store_instance_warning(const struct record *key, const char *instance);
+
 /*
  * Reads a key, and the head of its response (initialised by the caller; NULL:
  * not wanted).  RC_NOTFOUND.  The caller frees the record.  If the key has no

@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "reference.h"
 #include "store_ops.h"
 #include "uuid.h"
@@ -45,4 +47,16 @@ store_instance_kind(struct store *s, const char *instance)
 	if (rc == RC_INVALID)
 		return STORE_INSTANCE_NONE;
 	return rc == RC_OK ? STORE_INSTANCE_OURS : STORE_INSTANCE_FOREIGN;
+}
+
+const char *
+store_instance_warning(const struct record *key, const char *instance)
+{
+	char uuid[UUID_LEN + 1];
+
+	if (uuid_copied(instance, uuid) && strcmp(uuid, key->instance) == 0)
+		return NULL;
+	return "The request with that Reference did not begin the last attempt "
+	       "of this key: it was a replay, or refused, or an earlier "
+	       "attempt. The log says which.";
 }

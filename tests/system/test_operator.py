@@ -149,7 +149,7 @@ def test_forget_many_asks_with_the_count(t):
         run = ctl(t, once, 'forget', '--state', 'unknown', input=input)
         eq((run.returncode, run.stdout), (1, b''), (input, run))
         assert b'forget 2 keys? [y/N] ' in run.stderr, run
-        assert b'nothing was forgotten' in run.stderr, run
+        assert b'no key was forgotten' in run.stderr, run
         eq(len(left(once)), 7)
     run = ctl(t, once, 'forget', '--state', 'unknown', input=b'yes\n')
     eq((run.returncode, run.stdout), (0, b'2 keys forgotten\n'), run)

@@ -60,6 +60,20 @@ def test_a_reference_tells_its_key_for_a_run_a_replay_and_a_refusal(t):
         eq(shown(once, '--instance', uuid[len('urn:uuid:'):].upper()), found)
 
 
+def test_of_another_request_than_the_last_attempt_that_is_said(t):
+    once = t.once(handler=t.sh(PAY))
+    once.post('k')
+    run = ctl(t, once, 'show', '--instance', reference(once, 'run', 'k'))
+    eq((run.returncode, run.stderr), (0, b''), run)
+    reused = problem(once.post('k', body=b'another'), 'key-reused')
+    run = ctl(t, once, 'show', '--instance', reused['instance'])
+    eq(run.returncode, 0, run)
+    assert b'did not begin the last attempt' in run.stderr, run
+    once.ctl('forget', 'k')
+    refused(t, once, 'show', '--instance', reused['instance'],
+            says='was forgotten')
+
+
 def test_a_reference_without_a_key_says_why(t):
     once = t.once(handler=t.sh(PAY), defaults={'key': 'required'})
     missing = problem(once.post(), 'key-missing')['instance']
@@ -100,7 +114,7 @@ def test_all_that_are_chosen_are_not_executed(t):
         eq(once.state('l7'), 'unknown')
     run = ctl(t, once, 'resolve', '--not-executed', '--path', '/pay',
               input=b'y\n')
-    eq((run.returncode, run.stdout), (0, b'45 keys not executed\n'), run)
+    eq((run.returncode, run.stdout), (0, b'45 keys released\n'), run)
     eq((once.state('l7'), once.state('l44'), once.state('k')),
        ('failed_retryable', 'failed_retryable', 'completed'))
     first(once.post('l7'), 201)
@@ -117,7 +131,7 @@ def test_not_executed_is_said_of_open_keys_only(t):
                  ['k', '--not-executed', '--older', '1h']):
         eq(ctl(t, once, 'resolve', *args).returncode, 2)
     eq(once.ctl('resolve', '--not-executed', '--path', '/none', '--yes'),
-       '0 keys not executed\n')
+       '0 keys released\n')
     lines = once.ctl('resolve', '--not-executed', '--state', 'unknown',
                      '--yes', '--json').splitlines()
     eq([json.loads(line)['key'] for line in lines], ['l'])
