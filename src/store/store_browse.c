@@ -254,9 +254,9 @@ walk_by_number(struct tx *tx, struct store_browsing *b, struct walk *w)
 	w->high = INT64_MAX;
 	if (!b->what->oldest && b->what->after == NULL)
 		w->at.b = INT64_MAX;
-	if (f->from > 0)
+	if (f->from > 0 && !b->what->every)
 		rc = find_time(tx, f->from - SLACK, &w->low);
-	if (rc == RC_OK && f->to > 0)
+	if (rc == RC_OK && f->to > 0 && !b->what->every)
 		rc = find_time(tx, f->to + SLACK, &w->high);
 	return rc == RC_OK ? walk_all(tx, w, b->found) : rc;
 }

@@ -36,6 +36,9 @@ struct store_browse {
 	/* Keys in the order of their creation, or effects: the oldest first.
 	 * The walk ends with the last row that is told, and does not count. */
 	bool oldest;
+	/* A time of creation is looked for in every row; else by the numbers,
+	 * which misses keys if the clock jumped */
+	bool every;
 	const char
 	    *after; /* store_found.next, to go on; NULL: from the first */
 };

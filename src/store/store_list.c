@@ -72,7 +72,7 @@ store_list(struct store *store, const struct store_filter *f,
 	if (rc != RC_OK)
 		return rc;
 	(*out)->browse.filter = *f;
-	(*out)->browse.oldest = true;
+	(*out)->browse.oldest = (*out)->browse.every = true;
 	return RC_OK;
 }
 

@@ -171,6 +171,45 @@ STORE_TEST(a_time_is_found_by_numbers)
 	assert_true(found.n == 0 && found.all && found.back_to == 0);
 }
 
+/* How many keys a list has. */
+static int
+listed(const struct store_filter *filter)
+{
+	struct store_cursor *list;
+	struct record row;
+	int n = 0;
+
+	assert_int_equal(store_list(store, filter, &list), RC_OK);
+	for (; store_list_next(list, &row) == RC_OK; n++)
+		record_free(&row);
+	store_list_free(list);
+	return n;
+}
+
+/* More than the neighbours that are compared were made by a wrong clock. */
+STORE_TEST(every_key_is_looked_at_for_a_time)
+{
+	const int64_t now = store_wall(store, store_now(store)), hour = 3600000;
+	const struct store_filter young = { .from = now - hour },
+				  old = { .to = now - hour };
+	char key[16], sql[240];
+
+	for (int i = 0; i < 900; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		reserve(key);
+	}
+	for (int i = 0; i < 2; i++) {
+		snprintf(sql, sizeof(sql),
+		    "UPDATE once_key SET created_at = %" PRId64 " - %" PRId64
+		    " * (1 %s CASE WHEN id - (SELECT min(id) FROM once_key) "
+		    "BETWEEN 300 AND 599 THEN 9 ELSE 0 END)",
+		    now, i == 0 ? 2 * hour : hour / 2, i == 0 ? "-" : "+");
+		raw(sql);
+		assert_int_equal(listed(&young), i == 0 ? 300 : 600);
+		assert_int_equal(listed(&old), i == 0 ? 600 : 300);
+	}
+}
+
 /* What is kept of the request that began the last attempt. */
 STORE_TEST(a_key_tells_its_last_request)
 {
