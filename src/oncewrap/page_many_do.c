@@ -16,6 +16,8 @@
 /* How long (ms) one request acts. */
 #define ACT_TIME 1500
 
+static const char no_form[] = "That is no form of this page; nothing was done.";
+
 /* What came of it so far. */
 struct tally {
 	const char *token;
@@ -23,6 +25,7 @@ struct tally {
 	int64_t until; /* mono: the request ends then */
 	int64_t done, stayed;
 	bool left;
+	char place[STORE_PLACE]; /* where the request begins, and the next */
 };
 
 /* Acts upon n keys, and logs each. */
@@ -89,25 +92,30 @@ time_is_up(const struct tally *t)
 	return clock_mono() >= t->until;
 }
 
+/* The oldest first: those that were made since the question come last. */
 static enum rc
 act_on_found(struct page *p, const struct page_many *m, struct store_browse *b,
     struct tally *t)
 {
 	struct store_found found;
-	char place[STORE_PLACE];
 	size_t i;
 	enum rc rc;
 
+	b->oldest = true;
+	b->every = b->filter.from == 0 && b->filter.to == 0;
+	if (b->filter.to == 0 || b->filter.to > t->moment)
+		b->filter.to = t->moment;
 	for (;;) {
 		i = 0;
+		b->after = t->place[0] != '\0' ? t->place : NULL;
 		rc = store_browse(p->store, b, &found);
 		while (rc == RC_OK && i < found.n && !time_is_up(t))
 			rc = act_on_some(p, m, &found, &i, t);
 		t->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
+		if (rc == RC_OK && i == found.n)
+			memcpy(t->place, found.next, sizeof(t->place));
 		if (!t->left || rc != RC_OK || time_is_up(t))
 			return rc;
-		memcpy(place, found.next, sizeof(place));
-		b->after = place;
 	}
 }
 
@@ -151,6 +159,9 @@ many_say_done(struct page *p, const struct page_many *m,
 	if (t->left) {
 		say_left(p, m, s, t);
 		page_many_form(p, m, s, t->moment, t->token);
+		/* Of two states: which one is not known, and few are left. */
+		if (m->nstates == 1)
+			page_html_many_next(html, t->place);
 		page_html_many_end(html, "Go on");
 	}
 	page_html_back(html);
@@ -169,7 +180,9 @@ many_perform(struct page *p, const struct page_many *m,
 			rc = act_on_found(p, m, &b, t);
 	if (rc != RC_OK)
 		(void)store_why(p->store, rc, why, sizeof(why));
-	if (rc != RC_OK && t->done == 0)
+	if (rc == RC_INVALID)
+		page_refuse(p, no_form);
+	else if (rc != RC_OK && t->done == 0)
 		page_store_failed(p, rc);
 	else
 		many_say_done(p, m, s, t, why);
@@ -199,30 +212,47 @@ many_try(struct page *p, const struct page_many *m, const struct page_search *s,
 	buf_free(&text);
 }
 
+/* Reads what the page that asked has fixed, and where it ended before. */
+static enum rc
+read_tally(const struct page *p, struct buf *token, struct tally *t)
+{
+	struct buf moment, next;
+	enum rc rc;
+
+	buf_init(&moment, 32);
+	buf_init(&next, STORE_PLACE);
+	rc = page_form_body(p->rq, "token", token);
+	if (rc == RC_OK)
+		rc = page_form_body(p->rq, "moment", &moment);
+	if (rc == RC_OK)
+		rc = page_form_body(p->rq, "next", &next);
+	if (rc == RC_OK) {
+		t->token = token->data;
+		t->moment = page_form_number(moment.data);
+		snprintf(t->place, sizeof(t->place), "%s", next.data);
+	}
+	buf_free(&moment);
+	buf_free(&next);
+	return rc;
+}
+
 void
 page_many_do(struct page *p)
 {
 	const struct page_many *m;
 	struct page_search s;
-	struct buf token, moment;
+	struct buf token;
 	struct tally t = { .until = clock_mono() + ACT_TIME };
 
 	if (!page_may_act(p) || !page_has_form(p))
 		return;
 	page_search_init(&s);
 	buf_init(&token, PAGE_TOKEN_SIZE);
-	buf_init(&moment, 32);
-	if ((m = page_many_read(p, &s, page_form_body)) != NULL) {
-		if (page_form_body(p->rq, "token", &token) == RC_OK &&
-		    page_form_body(p->rq, "moment", &moment) == RC_OK) {
-			t.token = token.data;
-			t.moment = page_form_number(moment.data);
-			many_try(p, m, &s, &t);
-		} else
-			page_refuse(p,
-			    "That is no form of this page; nothing was done.");
-	}
+	m = page_many_read(p, &s, page_form_body);
+	if (m != NULL && read_tally(p, &token, &t) == RC_OK)
+		many_try(p, m, &s, &t);
+	else if (m != NULL)
+		page_refuse(p, no_form);
 	buf_free(&token);
-	buf_free(&moment);
 	page_search_free(&s);
 }

@@ -773,7 +773,7 @@ def test_all_that_a_search_found_are_released(t):
     lose(once, 'k7', 'new')
     page = Page(many(once, form_of(page)))
     assert '44 keys are released.' in page.text, page.text
-    assert '2 stay as they are' in page.text, page.text
+    assert '1 stays as it is' in page.text, page.text
     eq(page.forms, [])
     states = {row['key']: row['state'] for row in once.ls()}
     for key in ('k7', 'new', 'other'):
@@ -823,6 +823,35 @@ def test_what_takes_long_is_gone_on_with(t):
     assert 'Done' in Page(answer).text, answer
     eq(once.ls(), [])
     assert pages > 1, 'all 20001 keys within one request'
+
+
+def test_all_are_reached_behind_many_newer_ones(t):
+    """Those are not of the question, however many requests it takes."""
+    once = start(t, 'status 201')
+    first(once.post('a'), 201)
+    once.plant(300, key="'k' || n")
+    form = form_of(offer(once, 'forget', 'Forget all 301', what='/pay'))
+    first(once.post('new'), 201)
+    once.plant(20000, "key = 'new'", key="'n' || n")
+    page = Page(many(once, form))
+    assert '301 keys are forgotten.' in page.text, page.text
+    while page.forms:
+        page = Page(many(once, form_of(page)))
+    assert 'Done' in page.text and 'stay' not in page.text, page.text
+    eq(len(once.ls()), 20001)
+
+
+def test_many_goes_on_where_it_ended(t):
+    """Else what lies behind more keys than a request looks at stays."""
+    once = start(t, 'status 201')
+    first(once.post('a'), 201)
+    id = find(once, what='a').id_of('key')
+    once.plant(300, key="'k' || n")
+    form = form_of(offer(once, 'forget', 'Forget all 301', what='/pay'))
+    page = Page(many(once, dict(form, next='0.%d' % id)))
+    assert '300 keys are forgotten.' in page.text, page.text
+    forbidden(many(once, dict(form, next='x')))
+    eq([row['key'] for row in once.ls()], ['a'])
 
 
 def test_forged_post_for_many_changes_nothing(t):
