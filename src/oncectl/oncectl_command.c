@@ -116,8 +116,8 @@ static const struct oncectl_command commands[] = {
 	{ "stats", "[--by-scope]",
 	    "Prints how many keys are in each state, and sizes.\n"
 	    "\n"
-	    "  --by-scope   the states of each caller's keys, and how often it\n"
-	    "               repeated a request\n",
+	    "  --by-scope   the states of each caller's keys, and how often\n"
+	    "               it repeated a request\n",
 	    0, ONCECTL_NEEDS_STORE, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "",
 	    "Examines the store; exits with 1 if something needs attention.\n",

@@ -276,7 +276,7 @@ write_form(struct page *p, struct page_search *s)
 	page_html_find_end(html, s->from.data, s->to.data);
 }
 
-/* Says what the key is to the request with the Reference that was looked for. */
+/* Says what the key is to the request whose Reference was looked for. */
 static enum rc
 write_warning(struct page *p, struct page_search *s, int64_t id)
 {
