@@ -179,6 +179,19 @@ metrics_add(enum metrics_id id, int64_t n)
 	metrics_increase(&process.value[id], n);
 }
 
+int64_t
+metrics_of_route(const struct metrics_route *route, enum metrics_id first,
+    enum metrics_id last)
+{
+	int64_t sum = 0;
+
+	if (route == NULL)
+		route = &process;
+	for (int i = (int)first; i <= (int)last; i++)
+		sum += (int64_t)atomic_load(&route->value[i]);
+	return sum;
+}
+
 void
 metrics_observe_route(
     struct metrics_route *route, enum metrics_id id, int64_t value)

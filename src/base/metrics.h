@@ -153,6 +153,11 @@ struct metrics_route *metrics_route(const char *path);
 void metrics_count_route(struct metrics_route *route, enum metrics_id id);
 void metrics_count(enum metrics_id id);
 
+/* The sum of a route's counters from first to last; NULL: of what is counted
+ * without one. */
+int64_t metrics_of_route(const struct metrics_route *route,
+    enum metrics_id first, enum metrics_id last);
+
 /* Adds to a counter, or to a gauge of this process; for a gauge it may be
  * negative. */
 void metrics_add(enum metrics_id id, int64_t n);

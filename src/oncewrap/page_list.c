@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "page_form.h"
 #include "page_impl.h"
 #include "page_write.h"
@@ -35,13 +37,16 @@ static void
 write_key_row(struct page *p, const struct record *r)
 {
 	char age[PAGE_AGE_SIZE], key[PAGE_CUT], path[PAGE_CUT], scope[PAGE_CUT];
+	char status[12] = "none";
 
 	page_write_age(p->wall - r->updated_at, age);
 	page_write_cut(r->key, key, sizeof(key));
 	page_write_cut(r->path, path, sizeof(path));
 	page_write_cut(caller(r->scope), scope, sizeof(scope));
-	page_html_key(&p->html, record_state_name(r->state), age, r->id, key,
-	    path, scope, r->attempt, r->last_error);
+	if (r->status != 0)
+		snprintf(status, sizeof(status), "%d", r->status);
+	page_html_key(&p->html, record_state_name(r->state), status, age, r->id,
+	    key, path, scope, r->attempt, r->last_error);
 }
 
 static enum rc

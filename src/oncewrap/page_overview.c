@@ -11,6 +11,7 @@
 #include "crowds.h"
 #include "date.h"
 #include "hour.h"
+#include "metrics.h"
 #include "page_write.h"
 #include "refused.h"
 #include "spool.h"
@@ -256,6 +257,35 @@ write_counts(struct page *p)
 	return RC_OK;
 }
 
+/* A route that had requests. */
+static void
+write_route(
+    struct html *html, const char *path, const struct metrics_route *route)
+{
+	const int64_t first = metrics_of_route(
+	    route, METRICS_RESERVE_CREATED, METRICS_RESERVE_CREATED);
+	const int64_t replays = metrics_of_route(
+	    route, METRICS_RESERVE_REPLAY, METRICS_RESERVE_REPLAY);
+	const int64_t refusals =
+	    metrics_of_route(route, METRICS_REFUSED_REQUEST_INVALID,
+		METRICS_REFUSED_METHOD_NOT_ALLOWED);
+
+	if (first + replays + refusals > 0)
+		page_html_route(html, path, first, replays, refusals);
+}
+
+static void
+write_routes(struct page *p)
+{
+	page_html_routes(&p->html);
+	for (size_t i = 0; i < p->conf->nroutes; i++)
+		if (p->conf->routes[i].metrics != NULL)
+			write_route(&p->html, p->conf->routes[i].path,
+			    p->conf->routes[i].metrics);
+	write_route(&p->html, "(no route)", NULL);
+	page_html_table_end(&p->html);
+}
+
 /* A store that cannot be read does not take health and counters along. */
 static void
 write_failure(struct page *p, enum rc rc)
@@ -275,6 +305,7 @@ page_overview(struct page *p)
 	write_failure(p, write_attention(p));
 	write_health(p);
 	write_failure(p, write_counts(p));
+	write_routes(p);
 	page_html_h2(&p->html, "The last hour");
 	page_hour(p);
 	write_failure(p, write_newest(p));

@@ -129,11 +129,23 @@ def test_overview_shows_an_unknown_key_first(t):
     once = start(t)
     lost(once, 'k-1', user='carl')
     page = get(once)
-    for text in ('k-1', '/pay', 'carl', 'unknown', 'Keys whose outcome'):
+    for text in ('k-1', '/pay', 'carl', 'unknown none',
+                 'Keys whose outcome'):
         assert text in page.text, text
     assert page.text.index('k-1') < page.text.index('Health')
     assert page.text.index('Health') < page.text.index('Keys by state')
     assert page.text.index('Keys by state') < page.text.index('last hour')
+
+
+def test_overview_counts_by_route(t):
+    once = start(t, 'status 201', routes={'/pay': {}})
+    for path, times in (('/pay', 3), ('/other', 2)):
+        for _ in range(times):
+            once.post('k', path=path)
+    once.post('k', body=b'another')
+    rows = re.search(r'since this process began Path First runs Replays '
+                     r'Refusals (.*?) The last hour', get(once).text)[1]
+    eq(rows, '/pay 1 2 1 (no route) 1 1 0')
 
 
 def test_admin_path_alone_leads_to_the_page(t):

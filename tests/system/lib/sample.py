@@ -41,7 +41,7 @@ NAMES = (
     'metrics.every_result_of_a_reservation_is_counted',
     'metrics.oncectl_prints_what_the_store_knows',
     'metrics.health_while_a_stranger_holds_the_lock',
-    'page.find_by_each',
+    'page.find_by_what_a_customer_has',
     'page.key_page_shows_life_and_answer',
 )
 
