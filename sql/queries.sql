@@ -134,19 +134,34 @@ SELECT id FROM once_fingerprint_spec WHERE text = ?1;
 -- name: fingerprint_spec_new
 INSERT INTO once_fingerprint_spec(text) VALUES (?1) RETURNING id;
 
--- Whether a caller has more than ?2 keys in progress.
+-- What a key with the identity ?1 to ?4 needs, of the caller ?5: the number of
+-- the key, if there is one; a number for a new one, and which keys are recent;
+-- whether the caller has at least ?6 keys with an open outcome (0: no limit).
+--
+-- The number is one that no key has had: a response is read by the number of
+-- its row, which must not become another caller's row in between.  Numbers end
+-- at RECORD_ID_MAX, 2^46.  Only a planted number exceeds half of that.  From
+-- there on new numbers are random, because otherwise one planted row would
+-- leave no number for new keys.
+-- name: admit
+SELECT (SELECT id FROM once_key
+	WHERE identity = ?1 AND key = ?2 AND path = ?3 AND scope = ?4),
+    CASE WHEN m < 35184372088832 THEN m + 1
+	ELSE 35184372088832 + (random() & 35184372088831) END, recent,
+    CASE WHEN ?6 > 0 THEN (SELECT 1 FROM once_key
+	WHERE (state = 'unknown' OR state = 'dead_letter') AND caller = ?5
+	LIMIT 1 OFFSET ?6 - 1) END
+FROM (SELECT recent, max(last_id,
+	(SELECT coalesce(max(id), 0) FROM once_key NOT INDEXED)) AS m
+    FROM once_meta WHERE id = 1);
+
+-- Whether the caller ?1 has at least ?2 keys in progress.
 -- name: active_beyond
 SELECT 1 FROM $by_owner
     AND owner >= 0 AND state = 'in_progress' AND caller = ?1
 UNION ALL SELECT 1 FROM $recent
     AND owner >= 0 AND state = 'in_progress' AND caller = ?1
-LIMIT 1 OFFSET ?2;
-
--- Whether a caller has more than ?2 keys with an open outcome.
--- name: open_beyond
-SELECT 1 FROM once_key
-WHERE (state = 'unknown' OR state = 'dead_letter') AND caller = ?1
-LIMIT 1 OFFSET ?2;
+LIMIT 1 OFFSET ?2 - 1;
 
 -- The next callers after ?1, at most ?2, that have keys which a limit counts,
 -- ?3 at most of each: their number, how many keys, and path, scope and peer of
@@ -199,25 +214,34 @@ SELECT (pages.page_count - free.freelist_count) * size.page_size
 FROM pragma_page_count AS pages, pragma_freelist_count AS free,
     pragma_page_size AS size;
 
--- The bytes of the requests of a caller, on all routes, without that of the key
--- ?2.  The caller's numbers begin at ?1: see caller.h.
+-- The keys of a caller on all routes, whose numbers begin at ?5: see caller.h.
 -- list: of_caller
-caller BETWEEN ?1 AND ?1 + 4194303
+caller BETWEEN ?5 AND ?5 + 4194303
 
--- name: kept_of_caller
+-- The bytes of all stored requests, without that of the key with the identity
+-- ?1 to ?4; and, if these and ?6 bytes are more than ?7, of its caller's.
+-- name: kept_room
 -- scan: adds up the keys of a caller that may have a request
-SELECT coalesce(sum(length(r.environment)
-    + max(0, min(r.body_length, 1000000000000))), 0)
-FROM (SELECT id FROM once_key INDEXED BY once_key_caller
-	WHERE (state = 'unknown' OR state = 'dead_letter') AND $of_caller
-    UNION SELECT id FROM once_key INDEXED BY once_key_queue
-	WHERE queued_at >= 0 AND $of_caller
-    UNION SELECT id FROM $by_owner
-	AND owner >= 0 AND state = 'in_progress' AND $of_caller
-    UNION SELECT id FROM $recent
-	AND owner >= 0 AND state = 'in_progress' AND $of_caller) c
-CROSS JOIN once_request r ON r.key_id = c.id
-WHERE c.id <> ?2;
+SELECT others, CASE WHEN others + ?6 > ?7 THEN
+    (SELECT coalesce(sum(length(r.environment)
+	    + max(0, min(r.body_length, 1000000000000))), 0)
+	FROM (SELECT id FROM once_key INDEXED BY once_key_caller
+		WHERE (state = 'unknown' OR state = 'dead_letter')
+		    AND $of_caller
+	    UNION SELECT id FROM once_key INDEXED BY once_key_queue
+		WHERE queued_at >= 0 AND $of_caller
+	    UNION SELECT id FROM $by_owner
+		AND owner >= 0 AND state = 'in_progress' AND $of_caller
+	    UNION SELECT id FROM $recent
+		AND owner >= 0 AND state = 'in_progress' AND $of_caller) c
+	CROSS JOIN once_request r ON r.key_id = c.id
+	WHERE c.id IS NOT own) END
+FROM (SELECT k.id AS own, m.kept_bytes
+	- coalesce((SELECT length(r.environment) + r.body_length
+	    FROM once_request r WHERE r.key_id = k.id), 0) AS others
+    FROM once_meta m LEFT JOIN once_key k ON k.identity = ?1
+	AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4
+    WHERE m.id = 1);
 
 -- The count may have been planted: a sum that overflowed would keep an outcome
 -- from being recorded.
@@ -235,18 +259,6 @@ FROM (SELECT (SELECT coalesce(sum(length(environment)
     + (SELECT coalesce(sum(max(0, min(bytes, 1000000000000))), 0)
 	FROM once_stage) AS bytes) AS r
 WHERE id = 1 AND kept_bytes <> r.bytes;
-
--- A number that no key has had: a response is read by the number of its row,
--- which must not become another caller's row in between.  Numbers end at
--- RECORD_ID_MAX, 2^46.  Only a planted number exceeds half of that.  From there
--- on new numbers are random, because otherwise one planted row would leave no
--- number for new keys.
--- name: new_id
-SELECT CASE WHEN m < 35184372088832 THEN m + 1
-    ELSE 35184372088832 + (random() & 35184372088831) END, recent
-FROM (SELECT max(last_id, (SELECT coalesce(max(id), 0) FROM once_key)) AS m,
-	recent
-    FROM once_meta WHERE id = 1);
 
 -- The highest number of a key, and which keys are recent.  A negative number
 -- was planted.
@@ -310,12 +322,11 @@ DELETE FROM once_stage WHERE id = ?1;
 -- Accepting, and the queue -------------------------------------------------
 
 -- How many keys wait, and how many of them are that caller's, on any route: see
--- caller.h.  A key that is put
--- off, because it was lost or could not be started, does not count: it could be
--- put off for ever.
+-- caller.h.  A key that is put off, because it was lost or could not be
+-- started, does not count: it could be put off for ever.  ?3 is 0.
 -- name: queue_length
 SELECT count(*), sum(caller >> 22 = ?2 >> 22) FROM once_key
-WHERE queued_at >= 0 AND queued_at <= ?1;
+WHERE queued_at >= 0 AND queued_at >= ?3 AND queued_at <= ?1;
 
 -- The jobs that are due first, after ?1 others; none may be due yet.  ?2 is 0,
 -- and ?3 store time.
@@ -362,7 +373,7 @@ DELETE FROM once_topic WHERE ?1;
 -- Changes of a key -----------------------------------------------------------
 
 -- A verb reads the row, a function of step.h changes the record, and one of the
--- next statements writes it, in one transaction: see store_record.c.  Each
+-- next statements writes it, in one transaction: see store_change.h.  Each
 -- names the state, the attempt and the token that were read.
 
 -- name: record_read

@@ -154,10 +154,6 @@ WHERE key_id = $1 AND piece > $2::bigint ORDER BY piece LIMIT $3::bigint;
 
 -- Reserving -------------------------------------------------------------------
 
--- Numbers for new keys, which a process draws in advance.
--- name: new_ids
-SELECT nextval('once_key_id') FROM generate_series(1, $1::bigint);
-
 -- $1 is the digest, $2 the text.
 -- name: fingerprint_spec_find
 SELECT id FROM once_fingerprint_spec WHERE digest = $1 AND text = $2;
@@ -173,24 +169,26 @@ ON CONFLICT (digest) DO NOTHING RETURNING id;
 SELECT 1::bigint FROM once_kept WHERE stripe = ($1::bigint & 31)
 ORDER BY seq DESC LIMIT 1 FOR UPDATE;
 
--- What reserve and accept have in common:
---
---   $1 key's number    $2 peer            $3 caller
---   $4 max_active      $5 max_kept        $6 environment     $7 body
---
--- Without $6 the request is not stored.  A limit of 0 is none.  Two processes
--- at the same time may each take the last place that max_open or max_kept
--- leaves.
+-- What a key with the identity $1 to $4 needs, of the caller $5: the number of
+-- the key, if there is one; a number for a new one; whether the caller has at
+-- least $6 keys with an open outcome (0: no limit).
+-- name: admit
+SELECT k.id, nextval('once_key_id'), 0::bigint,
+    CASE WHEN $6::bigint > 0 THEN (SELECT 1::bigint FROM once_key a
+	WHERE a.state IN ('unknown', 'dead_letter') AND a.caller = $5::bigint
+	LIMIT 1 OFFSET $6::bigint - 1) END
+FROM (SELECT 1) one LEFT JOIN once_key k
+    ON k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
 
--- Whether the caller has as many keys in progress as it may.  Those of a lost
--- process do not count when their deadline is long over.
--- list: crowded
-CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
-    WHERE a.owner IS NOT NULL AND a.locked_until >= $now - 60000
-	AND a.state = 'in_progress' AND a.caller = $3::bigint
-    LIMIT 1 OFFSET $4::bigint - 1) ELSE false END AS crowded
+-- Whether the caller $1 has at least $2 keys in progress.  Keys of a lost
+-- process are not in progress when their deadline is long over.
+-- name: active_beyond
+SELECT 1::bigint FROM once_key
+WHERE owner IS NOT NULL AND locked_until >= $now - 60000
+    AND state = 'in_progress' AND caller = $1::bigint
+LIMIT 1 OFFSET $2::bigint - 1;
 
--- The bytes of all stored requests, of one, and of the given one.
+-- The bytes of all stored requests, and of one.
 -- list: kept_sum
 (SELECT coalesce(sum(l.bytes), 0)::bigint FROM generate_series(0, 31) g(stripe),
     LATERAL (SELECT n.bytes FROM once_kept n WHERE n.stripe = g.stripe
@@ -199,139 +197,45 @@ CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
 -- list: request_bytes
 octet_length(o.environment) + octet_length(o.body)
 
--- list: given_bytes
-(octet_length($6::bytea) + octet_length($7::bytea))::bigint
-
--- The keys of the caller on all routes: see caller.h.
+-- The keys of a caller on all routes, whose numbers begin at $5: see caller.h.
 -- list: of_caller
-a.caller BETWEEN ($3::bigint >> 22) << 22
-    AND (($3::bigint >> 22) << 22) + 4194303 AND a.id <> $1::bigint
+a.caller BETWEEN $5::bigint AND $5::bigint + 4194303
 
--- The bytes of the requests of the caller's other keys.
--- list: kept_of_caller
-(SELECT coalesce(sum($request_bytes), 0)::bigint
-    FROM (SELECT a.id FROM once_key a
-	    WHERE a.state IN ('unknown', 'dead_letter') AND $of_caller
-	UNION SELECT a.id FROM once_key a
-	    WHERE a.queued_at IS NOT NULL AND $of_caller
-	UNION SELECT a.id FROM once_key a WHERE a.owner IS NOT NULL
-	    AND a.state = 'in_progress' AND $of_caller) c
-    JOIN once_request o ON o.key_id = c.id)
+-- The bytes of all stored requests, without that of the key with the identity
+-- $1 to $4; and, if these and $6 bytes are more than $7, of its caller's.
+-- name: kept_room
+SELECT t.others, CASE WHEN t.others + $6::bigint > $7::bigint THEN
+    (SELECT coalesce(sum($request_bytes), 0)::bigint
+	FROM (SELECT a.id FROM once_key a
+		WHERE a.state IN ('unknown', 'dead_letter') AND $of_caller
+	    UNION SELECT a.id FROM once_key a
+		WHERE a.queued_at IS NOT NULL AND $of_caller
+	    UNION SELECT a.id FROM once_key a WHERE a.owner IS NOT NULL
+		AND a.state = 'in_progress' AND $of_caller) c
+	JOIN once_request o ON o.key_id = c.id
+	WHERE c.id IS DISTINCT FROM t.own) END
+FROM (SELECT k.id AS own, $kept_sum
+	- coalesce((SELECT $request_bytes FROM once_request o
+	    WHERE o.key_id = k.id), 0) AS others
+    FROM (SELECT 1) one LEFT JOIN once_key k
+	ON k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
+    OFFSET 0) t;
 
--- Whether the request has no room, once an older one of the key is erased; or
--- the caller has none, because its requests take half, but for a single one.
--- list: no_room
-CASE WHEN $5::bigint > 0 AND $6::bytea IS NOT NULL
-    THEN (SELECT CASE WHEN t.bytes > $5::bigint THEN true
-	    WHEN t.bytes > $5::bigint / 2 THEN (SELECT c.bytes > 0
-		    AND c.bytes + $given_bytes > $5::bigint / 2
-		FROM (SELECT $kept_of_caller AS bytes) c)
-	    ELSE false END
-	FROM (SELECT $kept_sum + $given_bytes
-	    - coalesce((SELECT $request_bytes FROM once_request o
-		WHERE o.key_id = $1::bigint), 0) AS bytes) t)
-    ELSE false END AS no_room
-
--- Stores the request of a new key.
--- list: request_of_new
-request AS (INSERT INTO once_request(key_id, environment, body)
-    SELECT taken.id, $6::bytea, $7::bytea
-    FROM taken WHERE $6::bytea IS NOT NULL),
-kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes + $given_bytes
-    FROM taken WHERE $kept_here AND $6::bytea IS NOT NULL)
-
--- The same for a key that may have a request.
--- list: request_again
+-- Stores the request of the key $1, if that is there.  It may have another one.
+-- name: request_new
+WITH taken AS (SELECT id FROM once_key WHERE id = $1::bigint),
 old AS (SELECT $request_bytes AS bytes
     FROM once_request o, taken WHERE o.key_id = taken.id),
 request AS (INSERT INTO once_request AS o (key_id, environment, body)
-    SELECT taken.id, $6::bytea, $7::bytea
-    FROM taken WHERE $6::bytea IS NOT NULL
+    SELECT taken.id, $2::bytea, $3::bytea FROM taken
     ON CONFLICT (key_id) DO UPDATE SET environment = EXCLUDED.environment,
 	body = EXCLUDED.body),
-erased AS (DELETE FROM once_request o USING taken
-    WHERE o.key_id = taken.id AND $6::bytea IS NULL),
 kept AS (UPDATE once_kept s
     SET seq = s.seq + 1, bytes = s.bytes + d.bytes
-    FROM (SELECT coalesce($given_bytes, 0)
+    FROM (SELECT octet_length($2::bytea) + octet_length($3::bytea)
 	- coalesce((SELECT bytes FROM old), 0) AS bytes FROM taken) d
     WHERE $kept_here AND d.bytes <> 0)
-
--- list: new_key
-id, peer, caller, digest, key, path, state, attempt, token, owner,
-locked_until, fingerprint, fingerprint_spec, downstream, resume, retention,
-gone, expired_retention, attempt_lock, lock_file, resource, created_at,
-updated_at, scope, cookie, method, instance
-
--- Inserts a key with its lease.  Without an id in the result there is a row
--- with that digest, or one of the other columns says why not.  The caller looks
--- for the row first: limits are for keys that are not there.
--- name: reserve_new
-WITH may AS (SELECT $crowded,
-    CASE WHEN $25::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
-	WHERE a.state IN ('unknown', 'dead_letter')
-	    AND a.caller = $3::bigint
-	LIMIT 1 OFFSET $25::bigint - 1) ELSE false END AS too_many_open,
-    $no_room, $now AS now),
-taken AS (INSERT INTO once_key($new_key, reconcile_delay)
-    SELECT $1::bigint, $2::bytea, $3::bigint, $8::bytea, $9::bytea,
-	$10::bytea, 'in_progress', 1, $11::text, $12::bigint,
-	may.now + $13::bigint, $14::bytea, $15::bigint, $16::uuid, $17::boolean,
-	$18::bigint, $19::boolean, $20::bigint, $21::bigint, $22::bigint,
-	$24::text, may.now, may.now, $26::bytea, $27::uuid,
-	nullif($28::text, 'POST'), $29::uuid, $23::bigint
-    FROM may WHERE NOT (crowded OR too_many_open OR no_room)
-    ON CONFLICT (digest) DO NOTHING RETURNING id),
-$request_of_new
-SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
-    may.now
-FROM may LEFT JOIN taken ON true;
-
--- The same for a key without a stored request, of a caller without a limit
--- on the keys in progress: so it costs half as much.  $20 is max_open.  No row:
--- there is a key with that digest, or the limit is reached.
--- name: reserve_simple
-INSERT INTO once_key($new_key)
-SELECT $1::bigint, $2::bytea, $3::bigint, $4::bytea, $5::bytea, $6::bytea,
-    'in_progress', 1, $7::text, $8::bigint, may.now + $9::bigint, $10::bytea,
-    $11::bigint, $12::uuid, $13::boolean, $14::bigint, $15::boolean,
-    $16::bigint, $17::bigint, $18::bigint, $19::text, may.now, may.now,
-    $21::bytea, $22::uuid, nullif($23::text, 'POST'), $24::uuid
-FROM (SELECT $now AS now) may
-WHERE CASE WHEN $20::bigint > 0 THEN NOT EXISTS (SELECT 1 FROM once_key a
-    WHERE a.state IN ('unknown', 'dead_letter')
-	AND a.caller = $3::bigint
-    LIMIT 1 OFFSET $20::bigint - 1) ELSE true END
-ON CONFLICT (digest) DO NOTHING RETURNING created_at;
-
--- The next attempt ($8 attempts are over) of a released key.  $20: it waits for
--- a worker, so that limits do not hold it up, and its request is there.
--- Without an id in the result the key has changed, or one of the other columns
--- says why not.
--- name: reserve_again
-WITH may AS (SELECT $crowded, $no_room, $now AS now),
-taken AS (UPDATE once_key k SET state = 'in_progress', attempt = k.attempt + 1,
-	token = $9::text, owner = $10::bigint,
-	locked_until = may.now + $11::bigint, resume = $12::boolean,
-	retention = $13::bigint, gone = $14::boolean,
-	expired_retention = $15::bigint, attempt_lock = $16::bigint,
-	lock_file = $17::bigint, reconcile_delay = $18::bigint,
-	resource = coalesce(k.resource, $19::text), updated_at = may.now,
-	expires_at = NULL, accepted = false, queued_at = NULL,
-	fingerprint = $21::bytea, fingerprint_spec = $22::bigint,
-	peer = $2::bytea, caller = $3::bigint, cookie = $23::uuid,
-	method = nullif($24::text, 'POST'), instance = $25::uuid
-    FROM may
-    WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
-	AND k.attempt = $8::bigint
-	AND (k.queued_at IS NOT NULL) = $20::boolean
-	AND NOT (crowded OR no_room)
-    RETURNING k.id, k.downstream, k.recovery_point),
-$request_again
-SELECT taken.id, may.crowded, may.no_room, may.now,
-    taken.downstream,
-    coalesce(taken.recovery_point, 'started') AS recovery_point
-FROM may LEFT JOIN taken ON true;
+SELECT count(*) FROM taken;
 
 -- Changes of a key ------------------------------------------------------------
 
@@ -427,16 +331,6 @@ WITH ended AS (SELECT n.id
 $without_rest
 SELECT count(*) FROM request;
 
--- Deletes a key past its retention, so that the identity is free for a new one.
--- name: delete_past
-WITH ended AS (DELETE FROM once_key k
-    WHERE k.id = $1::bigint
-	AND k.state IN ('completed', 'failed_retryable', 'expired')
-	AND k.expires_at <= $now AND k.token IS NULL
-    RETURNING k.id),
-$without_rest
-SELECT id FROM ended;
-
 -- A row: another transaction, perhaps a handler's, has locked the key.
 -- name: key_held
 WITH free AS (SELECT id FROM once_key WHERE id = $1
@@ -466,61 +360,15 @@ SELECT 1::bigint FROM (SELECT k.id $due) due LIMIT 1;
 
 -- Accepting, and the queue ---------------------------------------------------
 
--- Whether the queue is full: $8 keys wait, or half as many of the caller's, on
--- any route (see caller.h).  A key that is put off does not count: it could be
--- put off for ever.  No key is queued for a time before $9 (see firsts).
--- list: queue_full
-coalesce((SELECT count(*) >= $8::bigint OR ($8::bigint > 1
-	AND count(*) FILTER (WHERE q.caller >> 22 = $3::bigint >> 22)
-	    >= $8::bigint / 2)
-    FROM once_key q WHERE q.queued_at >= $9::bigint AND q.queued_at <= $now),
-    false) AS queue_full
-
--- As reserve_new, but the request is queued.
--- name: accept_new
-WITH may AS (SELECT $crowded,
-    CASE WHEN $22::bigint > 0 THEN EXISTS (SELECT 1 FROM once_key a
-	WHERE a.state IN ('unknown', 'dead_letter')
-	    AND a.caller = $3::bigint
-	LIMIT 1 OFFSET $22::bigint - 1) ELSE false END AS too_many_open,
-    $no_room, $queue_full, $now AS now),
-taken AS (INSERT INTO once_key(id, peer, caller, digest, key, path, state,
-	attempt, fingerprint, fingerprint_spec, downstream, resume, retention,
-	gone,
-	expired_retention, reconcile_delay, resource, accepted, queued_at,
-	expires_at, created_at, updated_at, scope, cookie, method,
-	instance)
-    SELECT $1::bigint, $2::bytea, $3::bigint, $10::bytea, $11::bytea,
-	$12::bytea, 'pending', 0, $13::bytea, $14::bigint, $15::uuid,
-	$16::boolean, $17::bigint, $18::boolean, $19::bigint, $20::bigint,
-	$21::text, true, may.now, $server_clock + $17::bigint, may.now, may.now,
-	$23::bytea, $24::uuid, nullif($25::text, 'POST'), $26::uuid
-    FROM may WHERE NOT (crowded OR too_many_open OR no_room
-	OR queue_full)
-    ON CONFLICT (digest) DO NOTHING RETURNING id),
-$request_of_new
-SELECT taken.id, may.crowded, may.too_many_open, may.no_room,
-    may.queue_full, may.now
-FROM may LEFT JOIN taken ON true;
-
--- A released key; it stays released until a worker claims it.
--- name: accept_again
-WITH may AS (SELECT $crowded, $no_room, $queue_full, $now AS now),
-taken AS (UPDATE once_key k SET accepted = true, queued_at = may.now,
-	updated_at = may.now, expires_at = may.now + $11::bigint,
-	retention = $11::bigint, resource = coalesce(k.resource, $12::text),
-	fingerprint = $13::bytea, fingerprint_spec = $14::bigint,
-	peer = $2::bytea, caller = $3::bigint, cookie = $15::uuid,
-	method = nullif($16::text, 'POST'), instance = $17::uuid
-    FROM may
-    WHERE k.id = $1::bigint AND k.state = 'failed_retryable'
-	AND k.attempt = $10::bigint AND k.queued_at IS NULL
-	AND NOT (crowded OR no_room OR queue_full)
-    RETURNING k.id, k.resource),
-$request_again
-SELECT taken.id, may.crowded, may.no_room, may.queue_full,
-    may.now, taken.resource
-FROM may LEFT JOIN taken ON true;
+-- How many keys wait, and how many of them are that caller's, on any route: see
+-- caller.h.  A key that is put off does not count: it could be put off for
+-- ever.  The server knows the time: $1 is NULL.  No key is queued for a time
+-- before $3 (see firsts).
+-- name: queue_length
+SELECT count(*),
+    count(*) FILTER (WHERE q.caller >> 22 = $2::bigint >> 22)
+FROM once_key q WHERE q.queued_at >= $3::bigint
+    AND q.queued_at <= coalesce($1::bigint, $now);
 
 -- The jobs that are due first, after $1 others; none may be due yet.  A process
 -- that lost one to another process looks further, so that two of them do not
@@ -593,36 +441,31 @@ WITH unneeded AS (SELECT $1::bigint AS id),
 $without_request
 SELECT count(*) FROM request;
 
--- $3 is the retention.
--- list: completed
-WITH done AS (UPDATE once_key k SET state = 'completed', $lease_ends,
-	updated_at = $now, expires_at = $server_clock + $3::bigint, kept = $4,
-	status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
-	body_length = $8, last_error = NULL, reason = $9, headers = $10,
-	body = $11
-    WHERE $own_attempt RETURNING k.id, k.expires_at)
+-- Completes the key of an attempt, among operations of others; $3 is the
+-- retention.  No row: the attempt has no lease any more.
+-- name: finish
+UPDATE once_key k SET state = 'completed', $lease_ends,
+    updated_at = $now, expires_at = $server_clock + $3::bigint, kept = $4,
+    status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
+    body_length = $8, last_error = NULL, reason = $9, headers = $10,
+    body = $11
+WHERE $own_attempt RETURNING k.expires_at;
 
--- For a transaction that takes place only if the attempt is finished: the
--- division fails if not.  A stored request is left to request_erase.
--- name: finish_surely
-$completed
-SELECT max(expires_at), 1 / count(*) FROM done;
+-- Erases the request of that key, if it is completed.
+-- name: finish_request
+WITH unneeded AS (SELECT id FROM once_key
+    WHERE id = $1 AND state = 'completed'),
+$without_request
+SELECT count(*) FROM request;
 
--- Of a key that finish_surely has completed.
+-- Whether the key has the answer that finish has perhaps stored, or had it and
+-- is past already.
 -- name: finished
-SELECT expires_at FROM once_key WHERE id = $1 AND state = 'completed';
-
--- $3 says that all processes of the attempt have exited.
--- name: finish_unknown
-UPDATE once_key SET state = 'unknown', token = NULL, owner = NULL,
-    locked_until = NULL,
-    attempt_lock = CASE WHEN reconcile_delay > 0 AND NOT $3::boolean
-	THEN attempt_lock END,
-    lock_file = CASE WHEN reconcile_delay > 0 AND NOT $3::boolean
-	THEN lock_file END,
-    updated_at = $now, expires_at = NULL, last_error = $4,
-    reconcile_attempts = 0, reconcile_after = $now + reconcile_delay
-WHERE id = $1 AND state = 'in_progress' AND token = $2;
+SELECT state = 'expired' OR state = 'completed' AND kept = $2
+	AND status = $3::bigint AND reason IS NOT DISTINCT FROM $4
+	AND headers IS NOT DISTINCT FROM $5 AND body IS NOT DISTINCT FROM $6,
+    expires_at
+FROM once_key WHERE id = $1;
 
 -- A piece of a large body.
 -- name: piece_new

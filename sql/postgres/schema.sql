@@ -153,8 +153,8 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 -- One row for each key.  The columns of fixed length come first, so that no
 -- bytes are lost between them.
 --
---   id              never used twice.  A process draws numbers in advance, so
---                   that they tell the order of creation only roughly
+--   id              never used twice.  It is drawn before the row is inserted,
+--                   and tells the order of creation only roughly
 --   caller          whom limits count the key for: see caller.h
 --   owner           the process that holds the lease; while there is a token
 --   locked_until    the deadline of the attempt; while there is a token

@@ -159,9 +159,9 @@ WITH moved AS (
 $moved;
 
 -- The same for a group, which others share: a lock that one of them needs is
--- waited for only shortly.
+-- waited for only shortly.  With the time of all of them.
 -- name: session_share
-$moved, set_config('lock_timeout', '100', true);
+$moved, set_config('lock_timeout', '100', true), $now, $server_clock;
 
 -- Takes the number of the transaction after $3 away, unless it took place.
 -- Waits for it.

@@ -44,19 +44,13 @@ store_change_read(struct tx *tx, int64_t id, bool wait, struct record *r)
 
 enum rc
 store_change_insert(struct tx *tx, const struct store_identity *identity,
-    const struct row_value *number, const struct record *r)
+    const struct row_value *number, int64_t spec, const struct record *r)
 {
-	int64_t spec;
-	enum rc rc;
-
 	record_check(r);
-	rc = tx->ops->spec(tx, r->fingerprint_spec, &spec);
-	if (rc != RC_OK)
-		return rc;
 	tx_send(tx, TX_RECORD_NEW, "isss" SET "wu", r->id, identity->key,
 	    identity->path, identity->scope, SET_ARGUMENTS(r, spec), number,
 	    r->downstream);
-	return tx_change_one(tx, RC_CORRUPT);
+	return tx_must_change(tx);
 }
 
 static enum rc

@@ -21,10 +21,10 @@ enum rc
 store_change_read(struct tx *tx, int64_t id, bool wait, struct record *r);
 
 /* Inserts the row of a record that was RECORD_NONE; number: what the store
- * finds its identity by. */
+ * finds its identity by; spec: that of the fingerprint's spec. */
 enum rc
 store_change_insert(struct tx *tx, const struct store_identity *identity,
-    const struct row_value *number, const struct record *r);
+    const struct row_value *number, int64_t spec, const struct record *r);
 
 /*
  * Writes the record that a function of step.h has changed from *was to *r, or

@@ -83,10 +83,8 @@ struct store_tally {
 	    (s, identity, id, response, body)) \
 	X(enum rc, liveness, (struct store *s, struct liveness **liveness), \
 	    (s, liveness)) \
-	X(enum rc, reserve, (struct store *s, \
-	    const struct store_reservation *what, struct store_lease *lease, \
-	    enum decision *decision, struct record *found), \
-	    (s, what, lease, decision, found)) \
+	X(bool, expects_new, (const struct store *s), (s)) \
+	X(enum rc, admit_do, (struct store *s, struct store_admit *p), (s, p)) \
 	X(struct store_outcome *, outcome_new, (struct store *s), (s)) \
 	X(enum rc, outcome_do, (struct store *s, struct outcome_change *o, \
 	    struct store_outcome **outcome), (s, o, outcome)) \
@@ -101,11 +99,6 @@ struct store_tally {
 	    (s, after, gone, max, n)) \
 	X(bool, owner_gone, (struct store *s, int64_t owner, \
 	    struct store_gone *gone), (s, owner, gone)) \
-	X(enum rc, accept, (struct store *s, \
-	    const struct store_reservation *what, unsigned max_queue, \
-	    struct store_ticket *ticket, enum decision *decision, \
-	    struct record *found), \
-	    (s, what, max_queue, ticket, decision, found)) \
 	X(bool, wait_work, (struct store *s, uint64_t *generation, \
 	    int64_t until_mono), (s, generation, until_mono)) \
 	X(int, watch, (const struct store *s), (s)) \
@@ -187,6 +180,14 @@ enum rc store_tx_write(struct store *s, unsigned how, tx_body *body, void *arg);
  * store_finish(). */
 enum rc store_outcome_do(
     struct store *s, struct outcome_change *o, struct store_outcome **outcome);
+
+/* Admits a request by the transaction of store_admit.h: see store_reserve() and
+ * store_accept(). */
+enum rc store_admit_do(struct store *s, struct store_admit *p);
+
+/* Whether the next key that is asked for is likely to be new, and a look at it
+ * before would cost a round trip. */
+bool store_expects_new(const struct store *s);
 
 /* Runs that one, which has a copy of *what, later, as often as it fails: the
  * result of a transaction that began something was RC_PENDING. */

@@ -60,6 +60,10 @@
 	X(TOPIC_DROP) \
 	X(TOPIC_ANY) \
 	X(TOPIC_CLEAR) \
+	X(ADMIT) \
+	X(ACTIVE_BEYOND) \
+	X(KEPT_ROOM) \
+	X(QUEUE_LENGTH) \
 	X(RECORD_READ) \
 	X(RECORD_READ_FREE) \
 	X(RECORD_NEW) \
@@ -176,6 +180,7 @@ struct tx_undo {
 };
 
 struct outcome_change;
+struct store_admit;
 
 /* What a store does for them; see above. */
 struct tx_ops {
@@ -199,6 +204,11 @@ struct tx_ops {
 	 * again. */
 	enum rc (*body)(
 	    struct tx *, struct outcome_change *o, bool drop, bool *more);
+	/* Stores the request for the key of that number, in the transaction
+	 * that has admitted it.  The other one comes before
+	 * that; *more: as in body(). */
+	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
+	enum rc (*request_part)(struct tx *, struct store_admit *p, bool *more);
 	/* Reads the payload of an effect, which is not in the row of
 	 * EFFECT_PAYLOAD and has that many bytes. */
 	enum rc (*payload)(

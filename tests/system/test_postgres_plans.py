@@ -2,10 +2,9 @@
 before the server has statistics of them, and with them."""
 import json
 
-from pgsql import TOKEN, Server, digest, statements
+from pgsql import TOKEN, Server, digest, record, statements
 
 ROWS = 100000
-UUID = '11111111-1111-4111-8111-111111111111'
 LATE = 1 << 49      # not yet (ms)
 # Tables that grow with the keys.
 LARGE = {'once_key', 'once_request', 'once_piece', 'once_refused',
@@ -44,21 +43,17 @@ FREQUENT = (
     ('find', (digest('x'), b'x', b'/', b's')),
     ('answer', (7, b'7', b'/', b's')),
     ('pieces', (7, 0, 8)),
-    ('reserve_new', (
-        1 << 40, b's', 11, 0, 0, None, None, digest('x'), b'x', b'/', TOKEN, 7,
-        1000, b'f', 1, UUID, False, 1000, False, 0, None, None, None, None,
-        1000, b's', None)),
-    ('reserve_simple', (
-        1 << 40, b's', 11, digest('x'), b'x', b'/', TOKEN, 7, 1000, b'f', 1,
-        UUID, False, 1000, False, 0, None, None, None, 1000, b's', None)),
-    ('reserve_again', (
-        7, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False,
-        0, None, None, None, None, False, b'f', 1, None)),
-    ('finish_surely', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, b'h',
+    ('admit', (digest('x'), b'x', b'/', b's', 11, 1000)),
+    ('active_beyond', (11, 5)),
+    ('kept_room', (digest('x'), b'x', b'/', b's', 11 << 22, 5, 0)),
+    ('queue_length', (None, 11, 0)),
+    ('record_new', record(1 << 40, 'x')),
+    ('request_new', (7, b'A=b', b'body')),
+    ('finish', (7, TOKEN, 1000, True, 201, 0, 1, 2, None, b'h',
                        b'ok')),
     ('request_erase', (7,)),
     ('record_read', (7,)),
-    ('finished', (7,)),
+    ('finished', (7, True, 201, None, b'h', b'ok')),
     ('expire_rows', (0, 'none', 0, 100, None)),
     ('status', ('0' * 32,)),
     ('recover_rows', (7, 0, 10, 0)),

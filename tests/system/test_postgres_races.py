@@ -1,7 +1,8 @@
 """The statements of the PostgreSQL store where several processes use it at the
 same time; and what they count and leave behind."""
 from answer import eq
-from pgsql import OWNER, TOKEN, digest, grant, reservation, reserve, store
+from pgsql import (OWNER, TOKEN, admit, digest, grant, lose, record, reserve,
+                   store)
 
 ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 OTHER = 'f' * 32
@@ -22,15 +23,10 @@ def state(once, id=1):
     return once.value('SELECT state FROM once_key WHERE id = %d' % id)
 
 
-def accept(once, id, key, max_queue=10, max_kept=0, caller=11):
-    once.run('new_ids', 1)
-    row, = once.run(
-        'accept_new', id, None, caller, 0, max_kept, b'E=1\0', b'body',
-        max_queue, 0, digest(key), key.encode(), b'/payments',
-        b'f', 1, '11111111-1111-4111-8111-111111111111', False, 86400000,
-        False, 0, None, ('%032x' % id), 0, b'alice', None)
-    return dict(zip(('id', 'crowded', 'open', 'no_room', 'full',
-                     'now'), row))
+def accept(once, id, key, caller=11):
+    admit(once, key)
+    once.run('record_new', *record(id, key, 'pending', caller, queued=True))
+    once.run('request_new', id, b'E=1\0', b'body')
 
 
 # --- reserving ------------------------------------------------------------
@@ -39,46 +35,60 @@ def test_one_of_two_reservations_wins(t):
     server, once = store(t)
     boss = server.session('boss')
     second = server.session(prepare=server.queries)
-    second.run('new_ids', 1)
+    second.text('record_new', *record(3, 'k'))
     once.do('BEGIN')
-    eq(reserve(once, id=2)['id'], '2')
-    second.send(second.text('reserve_new',
-                            *reservation(3, 'k', token=OTHER)))
+    reserve(once, id=2)
+    second.send(second.text('record_new', *record(3, 'k', token=OTHER)))
     second.waits(boss)
     once.do('COMMIT')
-    eq(second.answer()[0].split('|')[:4], ['', 'f', 'f', 'f'])
-    eq(once.value('SELECT count(*) FROM once_key'), '1')
+    eq(second.answer(), [])
+    # Its request is not stored either.
+    second.run('request_new', 3, b'E', b'x')
+    eq(once.value('SELECT id FROM once_key'), '2')
     is_whole(once)
 
 
-def test_limits_keep_a_new_key_out_and_say_which(t):
+def test_what_limits_are_for_is_counted(t):
     _, once = store(t)
-    reserve(once, 'a')
-    reserve(once, 'b', token=OTHER)
-    eq(reserve(once, 'c', max_active=3)['id'], '3')
-    eq(reserve(once, 'd', max_active=3)['crowded'], 't')
-    eq(reserve(once, 'd', max_active=3, caller=12)['id'], '5')
-    once.run('finish_unknown', 1, TOKEN, True, b'lost')
-    eq(reserve(once, 'e', max_open=1)['open'], 't')
-    eq(reserve(once, 'e', max_open=2)['id'], '7')
-    row = reserve(once, 'f', environment=b'E', body=b'x' * 99, max_kept=99)
-    eq((row['id'], row['no_room']), ('', 't'))
-    row = reserve(once, 'f', environment=b'E', body=b'x' * 99,
-                  max_kept=100)
-    eq(row['id'], '9')
+    for key in 'ab':
+        reserve(once, key)
+    eq(admit(once, 'a')['id'], '1')
+    eq(admit(once, 'c')['id'], '')
+    eq(once.run('active_beyond', 11, 3), [])
+    eq(once.run('active_beyond', 12, 1), [])
+    eq(once.run('active_beyond', 11, 2), [['1']])
+    lose(once, 1)
+    eq(once.run('active_beyond', 11, 2), [])
+    eq(admit(once, 'c', max_open=1)['open'], '1')
+    eq(admit(once, 'c', max_open=1, caller=12)['open'], '')
+    eq(admit(once, 'c', max_open=2)['open'], '')
+
+
+def room(once, key, more, half):
+    return once.run('kept_room', digest(key), key.encode(), b'/payments',
+                    b'alice', 0, more, half)
+
+
+def test_requests_are_counted_once(t):
+    _, once = store(t)
+    reserve(once, 'a', request=(b'E', b'x' * 99))
     eq(kept(once), 100)
+    eq(room(once, 'b', 5, 105), [['100', '']])
+    eq(room(once, 'b', 6, 105), [['100', '100']])
+    eq(room(once, 'a', 6, 0), [['0', '0']])
+    once.run('request_new', 1, b'E', b'x')
+    eq(kept(once), 2)
     is_whole(once)
 
 
-def test_a_full_queue_accepts_nothing(t):
+def test_what_waits_is_counted(t):
     _, once = store(t)
     for i in (1, 2):
-        eq(accept(once, i, 'k%d' % i, max_queue=4)['id'], str(i))
-    eq(accept(once, 3, 'k3', max_queue=4)['full'], 't')
-    eq(accept(once, 3, 'k3', max_queue=4, caller=12 << 22)['id'], '3')
-    eq(accept(once, 4, 'k4', max_queue=4, caller=13 << 22)['id'], '4')
-    eq(accept(once, 5, 'k5', max_queue=4, caller=14 << 22)['full'], 't')
-    eq(kept(once), 4 * 8)
+        accept(once, i, 'k%d' % i)
+    accept(once, 3, 'k3', caller=12 << 22)
+    eq(once.run('queue_length', None, 11, 0), [['3', '2']])
+    eq(once.run('queue_length', 1, 11, 0), [['0', '0']])
+    eq(kept(once), 3 * 8)
     is_whole(once)
 
 
@@ -110,7 +120,7 @@ def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
         once.do(once.text('session_delete', OWNER))
         eq(once.value(rows), '2')
         once.do('UPDATE once_owner SET beat = beat + 1')
-    once.run('finish_surely', 1, TOKEN, 1000, *ANSWER)
+    once.run('finish', 1, TOKEN, 1000, *ANSWER)
     once.do(once.text('owner_delete', OWNER))
     once.do(once.text('session_delete', OWNER))
     eq(once.value(rows), '0')
@@ -128,12 +138,12 @@ def test_a_handler_in_its_transaction_keeps_its_lease(t):
     app.do("SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN)
     # A pass leaves the key for later; the end of the attempt waits.
     eq(once.run('recover_rows', OWNER, 0, 10, 0), [])
-    other.text('finish_unknown', 1, TOKEN, True, None)
-    other.send(other.text('finish_unknown', 1, TOKEN, True, None))
+    other.text('record_read', 1)
+    other.send(other.text('record_read', 1))
     other.waits(boss)
     app.do("SELECT once_response('%s-1', 201, '', 'x')" % TOKEN)
     app.do('COMMIT')
-    eq(other.answer(), [])
+    eq(other.answer()[0].split('|')[9], 'completed')
     eq(state(once), 'completed')
     is_whole(once)
 
@@ -236,7 +246,7 @@ def test_two_passes_take_different_keys(t):
     for i in range(1, 7):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
-        once.run('finish_surely', i, token, 0, *ANSWER)
+        once.run('finish', i, token, 0, *ANSWER)
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' %
                 (7 - i, i))
     once.do('BEGIN')

@@ -4,12 +4,12 @@ a PostgreSQL store.  It keeps the versions of rows that were changed since, and
 none of these statements may have to step over all of them."""
 import json
 
-from pgsql import OWNER, TOKEN, digest, reservation, reserve, store
+from pgsql import OWNER, TOKEN, digest, record, reserve, store
 
 ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 RUNS = 2000
 LONG_AGO = -3600000     # the deadline of what has ended since (ms from now)
-HELD = dict(environment=b'A=b', body=b'c', max_kept=1 << 30)
+REQUEST = b'A=b', b'c'
 
 
 def blocks(once, name, *values):
@@ -29,8 +29,8 @@ def lives(once, first):
     """Keys that run and are completed, one after another."""
     for n in range(first, first + RUNS):
         once.run('session_next', OWNER, once.epoch, 0, n)
-        reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, **HELD)
-        once.run('finish_surely', n, TOKEN, 1000, *ANSWER)
+        reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, request=REQUEST)
+        once.run('finish', n, TOKEN, 1000, *ANSWER)
         once.run('owner_beat', OWNER, 'host', 'boot', 1)
 
 
@@ -44,8 +44,13 @@ def costs(once, n):
         'session_seq': (OWNER, 0, n - 1),
         'session_there': (OWNER, 0, n - 1),
         'session_check': (OWNER, once.epoch),
-        'reserve_new': reservation(1 << 40, 'new', max_open=5, max_active=5,
-                                   **HELD),
+        'admit': (digest('new'), b'new', b'/payments', b'alice', 11, 5),
+        'active_beyond': (11, 5),
+        'kept_room': (digest('new'), b'new', b'/payments', b'alice', 0, 5,
+                      1 << 30),
+        'queue_length': (None, 11, queued),
+        'record_new': record(1 << 40, 'new'),
+        'request_new': (n - 1, *REQUEST),
         'caller_lock': (11,),
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
         'record_read': (1 << 40,),

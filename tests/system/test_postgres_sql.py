@@ -112,10 +112,9 @@ def test_passes_find_few_rows_among_many_keys(t):
             ('gauge_running', (0,)), ('find_open', (
                 '11111111-1111-4111-8111-111111111111',)),
             ('status', ('0' * 32,)), ('record_read', (1 << 40,)),
-            ('finish_surely', (1 << 40, TOKEN, 1, True, 200, 0, 1, 0, None,
+            ('finish', (1 << 40, TOKEN, 1, True, 200, 0, 1, 0, None,
                                None, None)),
-            ('tally', (0, 100)),
-            ('list', (0, None, None, None, 0, LATE, 64))):
+            ('tally', (0, 100))):
         for mode in ('custom', 'generic'):
             once.do('SET plan_cache_mode = force_%s_plan' % mode)
             plan = '\n'.join(once.do('EXPLAIN ' + once.text(name, *values)))
@@ -157,21 +156,10 @@ ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 # What a record becomes: the values of $record_values, and no new spec.
 RECORD = ('unknown', 1, None, None, None, False, 1000, 1, None, False, 0, None,
           None, 5, None, 0, None, False, None, False, None, None, None, b'f',
-          11, None, None, None, -1)
+          11, None, None, None, None, None, -1)
 # A statement; the states that it changes, and what such a row has besides; its
 # parameters; and, for each that is compared, its place and a wrong value.
 CHANGES = (
-    ('reserve_again', 'failed_retryable', None,
-     (1, b's', 11, 0, 0, None, None, 1, TOKEN, 7, 1000, False, 1000, False, 0,
-      None, None, None, None, False, b'f', 1, None), {0: 2, 7: 2, 19: True}),
-    ('accept_again', 'failed_retryable', None,
-     (1, b's', 11, 0, 0, b'E', b'', 10, 0, 1, 1000, 'r' * 32, b'f', 1, None),
-     {0: 2, 9: 2}),
-    ('delete_past', 'completed failed_retryable expired', None, (1,), {0: 2}),
-    ('delete_past', '', 'expires_at = %d' % LATE, (1,), {}),
-    ('finish_unknown', '', UNCONFIRMED, (1, TOKEN, True, None), {}),
-    ('finish_unknown', 'in_progress', None, (1, TOKEN, True, None),
-     {0: 2, 1: '0' * 32}),
     ('record_write', 'in_progress', None,
      (1, 'in_progress', 1, TOKEN) + RECORD, {0: 2, 1: 'unknown', 2: 2,
                                              3: '0' * 32}),

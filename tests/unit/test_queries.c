@@ -311,7 +311,7 @@ TEST(figures_change_no_plan_that_finds_recent_keys)
  * be it in the statement, or in the condition of an index. */
 TEST(statements_of_a_request_make_no_table)
 {
-	static const enum query rows[] = { QUERY_FIND, QUERY_NEW_ID,
+	static const enum query rows[] = { QUERY_FIND, QUERY_ADMIT,
 		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RECORD_NEW,
 		QUERY_RECORD_READ, QUERY_RECORD_WRITE,
 		QUERY_RECORD_WRITE_ANSWER, QUERY_DELETE_REQUEST };

@@ -411,3 +411,65 @@ STORE_TEST(limit_holds_among_threads_and_stores)
 	assert_int_equal(atomic_load(&running), ALLOWED);
 	assert_int_equal(atomic_load(&turned_away), THREADS * EACH - ALLOWED);
 }
+
+/* --- requests of many threads, which may share a transaction -------------- */
+
+#define REQUESTS 16
+#define ROOM_FOR 5
+#define ROUNDS   4
+
+static pthread_barrier_t together;
+
+static void *
+keep_one(void *arg)
+{
+	const intptr_t me = (intptr_t)arg;
+	struct store_reservation r;
+	char key[24];
+
+	(void)snprintf(key, sizeof(key), "%d", (int)me);
+	r = reservation(key);
+	r.caller = (int64_t)(me + 1) << CALLER_ROUTE_BITS;
+	r.environment = "A=B";
+	r.environment_len = 4;
+	r.body = "12345678901234567890";
+	r.body_len = 20;
+	r.reconcile_delay = 1;
+	r.max_kept = (uint64_t)ROOM_FOR * 24;
+	(void)pthread_barrier_wait(&together);
+	return (void *)(intptr_t)(try_new(&r) == DECIDE_RUN);
+}
+
+static int
+keep_together(int first)
+{
+	pthread_t threads[REQUESTS];
+	void *runs;
+	int n = 0;
+
+	pthread_barrier_init(&together, NULL, REQUESTS);
+	for (int i = 0; i < REQUESTS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, keep_one,
+				     (void *)(intptr_t)(first + i)),
+		    0);
+	for (int i = 0; i < REQUESTS; i++) {
+		assert_int_equal(pthread_join(threads[i], &runs), 0);
+		n += runs != NULL;
+	}
+	pthread_barrier_destroy(&together);
+	return n;
+}
+
+/* A store that writes by one connection has them in few transactions. */
+STORE_TEST(requests_of_many_threads_stay_within_max_kept)
+{
+	(void)reserve("first");
+	for (int i = 0; i < ROUNDS; i++) {
+		assert_int_equal(keep_together(i * REQUESTS), ROOM_FOR);
+		assert_int_equal(kept(), ROOM_FOR * 24);
+		raw("DELETE FROM once_request");
+		raw(is_postgresql()
+			? "UPDATE once_kept SET seq = seq + 1, bytes = 0"
+			: "UPDATE once_meta SET kept_bytes = 0");
+	}
+}

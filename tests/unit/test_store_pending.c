@@ -31,6 +31,8 @@ setup_servers(void **state)
 	return setenv("TEST_DATABASE", direct, 1);
 }
 
+static enum conf_durability durability = CONF_DURABILITY_NORMAL;
+
 static struct store *
 open_at(const char *database, int64_t busy_timeout, unsigned connections,
     int64_t owner_timeout)
@@ -43,6 +45,7 @@ open_at(const char *database, int64_t busy_timeout, unsigned connections,
 	    schema);
 	o.busy_timeout = busy_timeout;
 	o.owner_timeout = owner_timeout;
+	o.durability = durability;
 	o.workers = connections;
 	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
 		fail_msg("%s", err);
@@ -61,17 +64,22 @@ open_through(int64_t owner_timeout)
 	return open_with(1, owner_timeout);
 }
 
-/* The spec, and the statements of the store's connections, are there. */
+/* The spec, and the statements of the store's connections, are there then. */
+static void
+settle_new(const char *key)
+{
+	struct store_lease lease = reserve(key);
+
+	settle(&lease, RECORD_COMPLETED);
+}
+
 static int
 setup_proxy(void **state)
 {
-	struct store_lease lease;
-
 	if (setup_dir(state) != 0)
 		return -1;
 	store = open_through(30000);
-	lease = reserve("first");
-	settle(&lease, RECORD_COMPLETED);
+	settle_new("first");
 	return 0;
 }
 
@@ -255,18 +263,38 @@ CASE(not_reserved_and_not_known_the_key_stays_free)
 	runs_again(1);
 }
 
-/* A group took the place, its results were lost, and the caller could not look
- * for them in time. */
+/* A group took the place, its results were lost, and the next connection is one
+ * by which nothing may begin. */
+static void
+server_sets(const char *setting)
+{
+	char sql[100];
+
+	snprintf(sql, sizeof(sql), "ALTER SYSTEM %s", setting);
+	raw(sql);
+	raw("SELECT pg_reload_conf()");
+}
+
 CASE(reserved_and_not_read_the_key_is_released)
 {
-	raw("BEGIN");
-	raw("LOCK TABLE once_fingerprint_spec");
+	store_close(store);
+	store = NULL;
+	server_sets("SET fsync = on");
+	server_sets("SET full_page_writes = on");
+	assert_true(becomes("current_setting('fsync') = 'on'"));
+	durability = CONF_DURABILITY_FULL;
+	store = open_through(30000);
+	durability = CONF_DURABILITY_NORMAL;
+	settle_new("second");
+	server_sets("SET synchronous_commit = off");
 	(void)control("net cut_at answer-commit");
-	assert_int_equal(reserve_fails("k"), RC_BUSY);
-	raw("COMMIT");
+	assert_int_equal(reserve_fails("k"), RC_UNSAFE);
+	server_sets("RESET synchronous_commit");
 	assert_true(becomes(STATE_IS("failed_retryable")));
 	wait_for_keeper();
 	runs_again(2);
+	server_sets("RESET fsync");
+	server_sets("RESET full_page_writes");
 }
 
 /* The COMMIT waits for a standby, for longer than anybody waits for it. */
@@ -425,6 +453,20 @@ CASE(finished_although_the_connection_is_lost)
 }
 
 /* Finishes the key with a body of 3 bytes, and hears that it is pending. */
+/* The group took place, and found no lease of that attempt. */
+CASE(not_finished_by_a_group_whose_answer_is_lost)
+{
+	struct store_lease lease = reserve("k");
+
+	raw("UPDATE once_key SET state = 'completed', token = NULL, "
+	    "owner = NULL, locked_until = NULL, expires_at = 1, "
+	    "kept = true, status = 299 WHERE key = 'k'");
+	(void)control("net cut_at answer-commit");
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_LOST);
+	assert_int_equal(
+	    raw_number("SELECT status FROM once_key WHERE key = 'k'"), 299);
+}
+
 static struct store_lease
 finish_pending(const char *where)
 {

@@ -55,6 +55,8 @@ setup_group(void **state)
 	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot, seq))");
 	sql("CREATE TABLE once_topic(name bytea PRIMARY KEY "
 	    "CHECK(octet_length(name) > 0))");
+	sql("CREATE TABLE once_meta(id bigint, time_limit bigint)");
+	sql("INSERT INTO once_meta VALUES (1, 1)");
 	return 0;
 }
 
@@ -81,20 +83,34 @@ teardown(void **state)
 struct name {
 	const char *text; /* "" violates a constraint */
 	bool stops;       /* before it is sent, until go_on */
+	bool asks;        /* whether there is any name, and then inserts one */
 	struct txn_op op;
 	enum txn_shared how;
 	enum rc rc;
 	int sent, changed;
+	enum rc any;
+	struct txn_group common;
 	pthread_t thread;
 };
 
 static sem_t go_on;
 
 static void
-send_name(struct pg *pg, void *arg)
+ask_name(struct pg *pg, void *arg)
+{
+	(void)arg;
+	pg_send(pg, PG_QUERY_TOPIC_ANY, "");
+}
+
+static void
+send_name(struct pg *pg, void *arg, struct txn_group *common)
 {
 	struct name *n = arg;
 
+	if (n->asks) {
+		n->any = pg_one(pg, "-");
+		n->common = *common;
+	}
 	n->sent++;
 	if (n->stops)
 		sem_wait(&go_on);
@@ -110,13 +126,14 @@ read_name(struct pg *pg, void *arg)
 static enum rc
 name_alone(struct pg *pg, void *arg)
 {
-	send_name(pg, arg);
+	send_name(pg, arg, NULL);
 	return read_name(pg, arg);
 }
 
 static void
 share(struct name *n)
 {
+	n->op.ask = n->asks ? ask_name : NULL;
 	n->op.send = send_name;
 	n->op.read = read_name;
 	n->op.arg = n;
@@ -217,6 +234,29 @@ CASE(those_that_wait_share_a_transaction)
 	}
 	assert_int_equal(names(), 4);
 	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 2);
+}
+
+/* Whatever is asked is answered before anything is written. */
+CASE(those_that_ask_know_the_answer_before_they_go_on)
+{
+	struct name first = { .text = "first" };
+	struct name other[] = { { .text = "a", .asks = true }, { .text = "b" },
+		{ .text = "c", .asks = true } };
+
+	share_together(&first, other, 3);
+	sql("TRUNCATE once_topic");
+	first.asks = true;
+	share(&first);
+	assert_int_equal(first.any, RC_NOTFOUND);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(other[i].how, TXN_SHARED_DONE);
+		assert_int_equal(other[i].rc, RC_OK);
+		assert_int_equal(other[i].changed, 1);
+		assert_int_equal(other[i].any, RC_OK);
+		assert_int_equal(other[i].common.now, other[i].asks);
+		assert_int_equal(other[i].common.clock > 1, other[i].asks);
+	}
+	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
 }
 
 CASE(one_that_fails_does_not_take_the_others_along)

@@ -31,8 +31,6 @@ static const struct {
 	{ "40P01", PG_AGAIN, RC_BUSY }, /* deadlock_detected */
 	{ "55P03", PG_AGAIN, RC_BUSY }, /* lock_not_available */
 	{ "57014", PG_AGAIN, RC_BUSY }, /* query_canceled, statement_timeout */
-	/* finish_surely: the attempt is not as it was expected */
-	{ "22012", PG_AGAIN, RC_BUSY },
 	/* session_check, session_next: see session.sql */
 	{ "22P02", PG_WENT_BACK, RC_WENT_BACK },
 	{ "40003", PG_LOST, RC_IO }, /* statement_completion_unknown */

@@ -146,12 +146,12 @@ void pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...);
 enum rc pg_sync(struct pg *pg);
 
 /*
- * Waits for the result of the next statement; ends the group first, if
- * pg_sync() has not.  Rows of the result before it are
- * gone.  RC_OK; or why the statement failed: RC_BUSY (PG_AGAIN), RC_FULL,
- * RC_CORRUPT (it violates a constraint, or does not fit the schema), RC_INVALID
- * (an exception raised by a function of the schema), RC_WENT_BACK
- * (PG_WENT_BACK), RC_LIMIT, RC_TIMEOUT, RC_IO.
+ * Waits for the result of the next statement; ends its group first, if
+ * pg_sync() has not.  Statements of a later group may be queued meanwhile.
+ * Rows of the result before it are gone.  RC_OK; or why the statement failed:
+ * RC_BUSY (PG_AGAIN), RC_FULL, RC_CORRUPT (it violates a constraint, or does
+ * not fit the schema), RC_INVALID (an exception raised by a function of the
+ * schema), RC_WENT_BACK (PG_WENT_BACK), RC_LIMIT, RC_TIMEOUT, RC_IO.
  */
 enum rc pg_result(struct pg *pg);
 

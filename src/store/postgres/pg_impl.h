@@ -48,6 +48,7 @@ struct pg {
 	int row;                  /* the current one; -1 before the first */
 	struct pg_pending *pending;
 	size_t npending, room; /* used and allocated */
+	size_t groups;         /* ends of groups among them */
 	enum pg_failure failure;
 	enum rc rc;    /* of the failure */
 	enum rc group; /* of the first failure in the group that is read */

@@ -88,6 +88,7 @@ take_result(struct pg *pg, enum pg_pending_kind *kind)
 	memmove(pg->pending, pg->pending + 1,
 	    pg->npending * sizeof(pg->pending[0]));
 	if (p.kind == PG_PENDING_SYNC) {
+		pg->groups--;
 		pg->group = RC_OK;
 		return RC_OK;
 	}
@@ -114,8 +115,9 @@ pg_result(struct pg *pg)
 	enum rc rc;
 
 	drop_result(pg);
-	(void)pg_end_group(pg);
 	while (pg->failure != PG_LOST && pg->npending > 0) {
+		if (pg->groups == 0 && pg_sync(pg) != RC_OK)
+			break;
 		rc = take_result(pg, &kind);
 		if (kind == PG_PENDING_RESULT && pg->failure != PG_LOST)
 			return rc;

@@ -260,6 +260,7 @@ pg_sync(struct pg *pg)
 		return pg_lost(pg, RC_NOMEM, "send", "no memory");
 	if (!PQpipelineSync(pg->conn))
 		return pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
+	pg->groups++;
 	return pg_flush(pg);
 }
 

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "postgres_impl.h"
+#include "postgres_spec.h"
 #include "store_module.h"
 
 const struct store_ops postgres_ops = {
@@ -336,6 +337,7 @@ postgres_close(struct store *s)
 	postgres_host_free(&s->host);
 	postgres_news_destroy(&s->news);
 	pthread_cond_destroy(&s->beat);
+	postgres_spec_free(s);
 	lock_destroy(&s->lock);
 	free(s);
 }

@@ -7,32 +7,33 @@
 #include "postgres_outcome.h"
 
 static void
-finish_send(struct pg *pg, void *arg)
+finish_send(struct pg *pg, void *arg, struct txn_group *group)
 {
 	const struct outcome_change *o =
 	    &((const struct postgres_outcome *)arg)->change;
 	struct kept_columns c;
 
+	(void)group;
 	kept_columns(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_FINISH_SURELY, "isi?ddditoo", o->id, o->token,
+	pg_send(pg, PG_QUERY_FINISH, "isi?ddditoo", o->id, o->token,
 	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
 	    c.length, c.reason, c.fields, c.nfields, c.body, c.nbody);
 	if (!o->no_request)
-		pg_send_quietly(pg, PG_QUERY_REQUEST_ERASE, "i", o->id);
+		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "i", o->id);
 }
 
 static enum rc
 finish_read(struct pg *pg, void *arg)
 {
 	struct postgres_outcome *o = arg;
+	enum rc rc = pg_one(pg, "i", &o->change.done.expires_at);
 
-	return pg_one(pg, "i-", &o->change.done.expires_at);
+	return rc == RC_NOTFOUND ? RC_BUSY : rc;
 }
 
 /*
- * A small response of an attempt that surely has its lease: a handler that
- * shares the database may have stored its own, and then the whole group would
- * fail.
+ * A small response of an attempt that surely has its lease.  A handler that
+ * shares the database may have stored its own: then a group tries in vain.
  */
 static bool
 finish_may_share(const struct store *s, const struct outcome_change *o)
@@ -61,12 +62,18 @@ postgres_finish_share(const struct store *s, struct postgres_outcome *o)
 enum rc
 postgres_finish_read(struct pg *pg, struct postgres_outcome *o)
 {
+	struct kept_columns c;
+	bool is_ours;
 	enum rc rc;
 
-	pg_send(pg, PG_QUERY_FINISHED, "i", o->change.id);
+	kept_columns(&o->change.outcome, &c);
+	pg_send(pg, PG_QUERY_FINISHED, "i?dtoo", o->change.id, c.keep, c.status,
+	    c.reason, c.fields, c.nfields, c.body, c.nbody);
 	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "i", &o->change.done.expires_at);
-	return rc == RC_NOTFOUND ? RC_OK : rc; /* it is past already */
+		rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
+	if (rc == RC_NOTFOUND) /* it is past already */
+		return RC_OK;
+	return rc == RC_OK && !is_ours ? RC_LOST : rc;
 }
 
 void

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "plural.h"
-#include "postgres_place.h"
+#include "postgres_admit.h"
 
 static bool
 has_all(struct store *s, char *why, size_t size)
@@ -75,8 +75,8 @@ can_reserve(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	if (rc == RC_OK || !s->keeper)
 		return true;
-	rc = postgres_reserve_try(s, reason, sizeof(reason));
-	postgres_place_remember_result(s, rc);
+	rc = postgres_admit_try(s, reason, sizeof(reason));
+	postgres_admit_result(s, rc);
 	if (rc != RC_OK)
 		snprintf(why, size, "no key can be reserved: %s", reason);
 	return rc == RC_OK;
@@ -94,7 +94,7 @@ can_write(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	if (last != RC_OK)
 		last = postgres_touch(s, touch_run, s);
-	if (postgres_place_may_begin(s, NULL) == RC_UNRECORDED)
+	if (postgres_may_begin(s, NULL) == RC_UNRECORDED)
 		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
 		snprintf(why, size, "the database cannot be written: %s",

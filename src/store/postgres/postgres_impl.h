@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 
 #include "ahead.h"
-#include "digest.h"
 #include "lock.h"
 #include "postgres.h"
 #include "postgres_host.h"
@@ -20,23 +19,12 @@
 /* No deadline is further away (ms), so that sums do not overflow. */
 #define POSTGRES_LONGEST ROW_TIME_MAX
 
-/* Numbers of keys that are drawn together. */
-#define POSTGRES_IDS 16
-
-/* Drawn numbers, and fingerprint specs, that a process remembers. */
-#define POSTGRES_IDS_MAX           128
-#define POSTGRES_FINGERPRINT_SPECS 8
-
 /* Connections of a process at most: a server has room for 100 unless it is set
  * up for more. */
 #define POSTGRES_CONNECTIONS 32
 
-struct postgres_fingerprint_spec {
-	unsigned char digest[DIGEST_LEN];
-	int64_t id;
-};
-
 struct postgres_outcome;
+struct postgres_spec;
 struct postgres_watched;
 
 /* Open transactions of a server that are told apart. */
@@ -98,22 +86,17 @@ struct store {
 	struct lock lock;                    /* guards what follows */
 	struct postgres_confirmed confirmed; /* by the last beat */
 	struct postgres_former *former;
-	struct liveness *liveness;        /* NULL until it is needed */
-	struct postgres_outcome *late;    /* outcomes to be recorded */
+	struct liveness *liveness;             /* NULL until it is needed */
+	struct postgres_outcome *late;         /* outcomes to be recorded */
+	_Atomic(struct postgres_spec *) specs; /* see postgres_spec.h */
+	atomic_uint nspecs;
 	struct postgres_watched *watched; /* owners */
 	int64_t looked;        /* clock_boot() of the last look at them */
 	unsigned beats;        /* of the keeper, which alone uses it */
 	unsigned nlate, nheld; /* all of late; those that are held */
-	int failing; /* outcomes that their callers have failed to record */
-	int64_t ids[POSTGRES_IDS_MAX]; /* numbers that no key has yet */
-	int nids;
-	/* rows of once_fingerprint_spec, which are never changed or deleted */
-	struct postgres_fingerprint_spec
-	    fingerprint_specs[POSTGRES_FINGERPRINT_SPECS];
-	int nfingerprint_specs;
-	atomic_int forgotten; /* how often ids and fingerprint_specs were */
-	enum rc last;         /* of the last write */
-	enum rc reserving;    /* of the last reservation that was needed */
+	int failing;  /* outcomes that their callers have failed to record */
+	enum rc last; /* of the last write */
+	enum rc reserving; /* of the last reservation that was needed */
 	/* What follows is the keeper's. */
 	struct postgres_clock believed; /* the last; boot is 0: none */
 	int64_t began;                  /* clock_boot() of the first beat */

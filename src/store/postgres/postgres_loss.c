@@ -16,7 +16,6 @@
 
 #include "log.h"
 #include "postgres_impl.h"
-#include "postgres_place.h"
 
 static enum rc
 losses_run(struct pg *pg, void *arg)
@@ -38,7 +37,6 @@ go_on(struct store *s)
 
 	if (former == NULL)
 		return RC_NOMEM;
-	postgres_place_forget(s);
 	/* A second description of the lock file: its lock is another one. */
 	if ((rc = liveness_open(&liveness, s->base.local, 0600)) == RC_OK)
 		rc = txn_renew(s->pool, liveness_self(liveness));
@@ -54,8 +52,6 @@ go_on(struct store *s)
 	s->former = former;
 	s->liveness = liveness;
 	lock_give(&s->lock);
-	/* The server may give the numbers to another process. */
-	postgres_place_forget(s);
 	s->base.leases_from = 0;
 	s->base.queued_from = 0;
 	return postgres_owner_new(s);

@@ -55,12 +55,15 @@ static enum rc
 run_outcome(struct pg *pg, void *arg)
 {
 	struct postgres_outcome *o = arg;
+	enum rc rc = RC_LOST;
 
 	if (o->undo != NULL)
 		return postgres_tx_run(
 		    o->change.outcome.store, pg, o->undo, &o->undone, &o->did);
 	if (o->unread)
-		return postgres_finish_read(pg, o);
+		rc = postgres_finish_read(pg, o);
+	if (rc != RC_LOST)
+		return rc;
 	return postgres_tx_run(o->change.outcome.store, pg, store_outcome_run,
 	    &o->change, &o->did);
 }

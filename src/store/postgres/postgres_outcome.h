@@ -54,7 +54,8 @@ enum rc postgres_outcome_pieces(struct pg *pg, const struct outcome_change *o);
 /* Lets the first try be in a group, if it may. */
 void postgres_finish_share(const struct store *s, struct postgres_outcome *o);
 
-/* Reads the results of a group that has taken place. */
+/* Reads the results of a group that has taken place; RC_LOST: the key has
+ * another answer, or none. */
 enum rc postgres_finish_read(struct pg *pg, struct postgres_outcome *o);
 
 /* Logs that there is no memory for one of these. */

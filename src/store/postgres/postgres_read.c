@@ -3,11 +3,12 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "postgres_identity.h"
-#include "postgres_place.h"
+#include "postgres_admit.h"
 #include "postgres_row.h"
 
 /* Bytes of a body that one result has, in a value or in pieces, so that no
@@ -26,11 +27,12 @@ struct lookup {
 };
 
 static void
-lookup_send(struct pg *pg, void *arg)
+lookup_send(struct pg *pg, void *arg, struct txn_group *group)
 {
 	const struct lookup *l = arg;
 	const struct store_identity *identity = l->identity;
 
+	(void)group;
 	pg_send(pg, PG_QUERY_FIND, "bsss", l->digest, sizeof(l->digest),
 	    identity->key, identity->path, identity->scope);
 }
@@ -58,7 +60,7 @@ lookup_run(struct pg *pg, void *arg)
 {
 	enum rc rc;
 
-	lookup_send(pg, arg);
+	lookup_send(pg, arg, NULL);
 	rc = pg_sync(pg);
 	return rc == RC_OK ? lookup_read(pg, arg) : rc;
 }
@@ -96,7 +98,7 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 		record_free(record);
 	/* Without a lookup no key is reserved. */
 	if (rc != RC_OK && rc != RC_NOTFOUND)
-		postgres_place_remember_result(s, rc);
+		postgres_admit_result(s, rc);
 	if (rc == RC_NOTFOUND)
 		(void)atomic_fetch_add(&s->absent, 1);
 	else

@@ -11,8 +11,11 @@
 #include "postgres_identity.h"
 #include "postgres_impl.h"
 #include "postgres_outcome.h"
-#include "postgres_place.h"
+#include "postgres_admit.h"
+#include "postgres_spec.h"
 #include "spool.h"
+#include "store_admit.h"
+#include "postgres_tx.h"
 
 /* A payload that is longer than what EFFECT_PAYLOAD gives is read in parts of
  * this size (bytes). */
@@ -20,17 +23,6 @@
 
 /* Of a number, with what ends the text. */
 #define DIGITS 21
-
-struct postgres_tx {
-	struct tx tx;
-	struct pg *pg;
-	bool writes, asked, timed; /* asked: for the time, which is .timed */
-	int unread; /* results of one row each, or of one changed row */
-	/* Numbers of keys that ERASE is to be told, with spaces: it takes as
-	 * long for many as for one. */
-	char erased[2000];
-	size_t nerased;
-};
 
 static const enum pg_query queries[] = {
 #define X(name) [TX_##name] = PG_QUERY_##name,
@@ -63,23 +55,30 @@ tx_postgres_send(
 	pg_vsend(t->pg, queries[q], format, ap);
 }
 
+void
+postgres_tx_time(struct postgres_tx *t, int64_t now, int64_t clock)
+{
+	t->asked = t->timed = true;
+	t->tx.at = (struct step_time){ .now = now, .wall = now, .age = clock };
+}
+
 /* Reads what comes before the next result: the time, before the first one, and
  * those that tx_must_change() and erase have left. */
 static enum rc
 catch_up(struct postgres_tx *t)
 {
-	struct step_time *at = &t->tx.at;
-	enum rc rc = RC_OK;
+	enum rc rc = RC_OK, wrong = RC_OK;
+	int64_t now, clock;
 
 	if (t->asked && !t->timed) {
-		rc = pg_one(t->pg, "mm", &at->now, &at->age);
-		at->wall = at->now;
-		t->timed = true;
+		rc = pg_one(t->pg, "mm", &now, &clock);
+		if (rc == RC_OK)
+			postgres_tx_time(t, now, clock);
 	}
 	for (; rc == RC_OK && t->unread > 0; t->unread--)
 		if ((rc = pg_result(t->pg)) == RC_OK && pg_changed(t->pg) != 1)
-			rc = RC_CORRUPT;
-	return rc;
+			wrong = t->unlocked ? RC_LOST : RC_CORRUPT;
+	return rc == RC_OK ? wrong : rc;
 }
 
 static enum rc
@@ -126,37 +125,15 @@ tx_postgres_must_change(struct tx *tx)
 }
 
 static enum rc
-spec_number(struct pg *pg, const char *spec, const unsigned char *digest,
-    int64_t *number)
-{
-	enum rc rc;
-
-	pg_send_quietly(pg, PG_QUERY_FINGERPRINT_SPEC_NEW, "bs", digest,
-	    (size_t)DIGEST_LEN, spec);
-	pg_send(pg, PG_QUERY_FINGERPRINT_SPEC_FIND, "bs", digest,
-	    (size_t)DIGEST_LEN, spec);
-	rc = pg_one(pg, "i", number);
-	/* Another text with that digest? */
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
-static enum rc
 tx_postgres_spec(struct tx *tx, const char *spec, int64_t *number)
 {
-	unsigned char digest[DIGEST_LEN];
-	EVP_MD_CTX *md = NULL;
 	enum rc rc;
 
 	*number = 0;
 	if (*spec == '\0')
 		return RC_OK;
-	if ((rc = catch_up(of_postgres(tx))) != RC_OK)
-		return rc;
-	if ((rc = digest_begin(&md)) == RC_OK &&
-	    (rc = digest_bytes(md, spec, strlen(spec))) == RC_OK)
-		rc = digest_end(md, digest);
-	EVP_MD_CTX_free(md);
-	return rc == RC_OK ? spec_number(pg_of(tx), spec, digest, number) : rc;
+	rc = catch_up(of_postgres(tx));
+	return rc == RC_OK ? postgres_spec_number(pg_of(tx), spec, number) : rc;
 }
 
 /* Like REQUEST_ERASE it gives one row. */
@@ -213,6 +190,28 @@ tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
 }
 
+/* A row, as catch_up() expects. */
+static enum rc
+tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
+{
+	const struct store_reservation *what = p->what;
+	struct postgres_tx *t = of_postgres(tx);
+
+	pg_send(t->pg, PG_QUERY_REQUEST_NEW, "ibb", id, what->environment,
+	    what->environment_len, what->body, what->body_len);
+	t->unread++;
+	return RC_OK;
+}
+
+static enum rc
+tx_postgres_request_part(struct tx *tx, struct store_admit *p, bool *more)
+{
+	(void)tx;
+	(void)p;
+	*more = false;
+	return RC_OK;
+}
+
 static enum rc
 tx_postgres_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 {
@@ -248,8 +247,8 @@ tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
 static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
 	tx_postgres_next, tx_postgres_row, tx_postgres_members,
 	tx_postgres_changed, tx_postgres_must_change, tx_postgres_spec,
-	tx_postgres_erase, tx_postgres_body, tx_postgres_payload,
-	tx_postgres_hold_owner };
+	tx_postgres_erase, tx_postgres_body, tx_postgres_request,
+	tx_postgres_request_part, tx_postgres_payload, tx_postgres_hold_owner };
 
 struct shared {
 	struct store *store;
@@ -274,24 +273,35 @@ run_shared(struct pg *pg, void *arg)
 	return s->body(&t.tx, s->arg);
 }
 
+void
+postgres_tx_begin(
+    struct postgres_tx *t, const struct store *store, struct pg *pg)
+{
+	memset(t, 0, sizeof(*t));
+	t->tx.ops = &ops;
+	t->tx.database = txn_database(store->pool);
+	t->pg = pg;
+	t->writes = true;
+}
+
+enum rc
+postgres_tx_end(struct postgres_tx *t)
+{
+	send_erased(t);
+	return catch_up(t);
+}
+
 enum rc
 postgres_tx_run(const struct store *store, struct pg *pg, tx_body *body,
     void *arg, unsigned *did)
 {
-	struct postgres_tx t = {
-		.tx = {
-			.ops = &ops,
-			.database = txn_database(store->pool),
-		},
-		.pg = pg,
-		.writes = true,
-	};
-	enum rc rc = body(&t.tx, arg);
+	struct postgres_tx t;
+	enum rc rc;
 
-	if (rc == RC_OK) {
-		send_erased(&t);
-		rc = catch_up(&t);
-	}
+	postgres_tx_begin(&t, store, pg);
+	rc = body(&t.tx, arg);
+	if (rc == RC_OK)
+		rc = postgres_tx_end(&t);
 	*did = t.tx.did;
 	return rc;
 }
@@ -302,7 +312,7 @@ run_writer(struct pg *pg, void *arg)
 	struct shared *s = arg;
 	enum rc rc;
 
-	if (s->begins && (rc = postgres_place_may_begin_by(pg)) != RC_OK)
+	if (s->begins && (rc = postgres_may_begin_by(pg)) != RC_OK)
 		return rc;
 	return postgres_tx_run(s->store, pg, s->body, s->arg, &s->did);
 }
@@ -336,7 +346,7 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 
 	if (s.begins && !store->keeper)
 		return RC_INVALID;
-	if (s.begins && (rc = postgres_place_may_begin(store, NULL)) != RC_OK)
+	if (s.begins && (rc = postgres_may_begin(store, NULL)) != RC_OK)
 		return rc;
 	rc = postgres_write(store, run_writer, &s);
 	if (rc == RC_OK && (s.did & TX_ENDED) != 0)

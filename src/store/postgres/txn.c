@@ -147,6 +147,12 @@ txn_set_owner(struct txn_pool *pool, int64_t owner)
 	begin_anew(pool, owner);
 }
 
+int64_t
+txn_owner(const struct txn_pool *pool)
+{
+	return pool->owner;
+}
+
 static bool
 any_taken(const struct txn_pool *pool)
 {

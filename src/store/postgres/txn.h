@@ -94,6 +94,9 @@ void txn_pin(struct txn_pool *pool, const char *schema, const void *secret);
  */
 void txn_set_owner(struct txn_pool *pool, int64_t owner);
 
+/* The owner of the transaction that the calling thread runs. */
+int64_t txn_owner(const struct txn_pool *pool);
+
 /*
  * The same at any time, for a process that goes on after RC_WENT_BACK: waits
  * until no other thread runs a transaction.  RC_BUSY: one still did after
@@ -152,13 +155,24 @@ enum txn_shared {
 	TXN_SHARED_FAILED
 };
 
+/* What the operations of a group have in common after they have asked. */
+struct txn_group {
+	int64_t now, clock; /* store time, and the server's clock (ms) */
+	/* bytes that they add to what is kept; each one adds its own */
+	uint64_t kept;
+};
+
 /*
- * An operation whose statements do not depend on the results of one another.
- * It shares a round trip, and the commit, with those of other threads.
+ * An operation that shares its round trips, and the commit, with those of other
+ * threads.  Any thread of the pool's calls its functions.
  */
 struct txn_op {
-	/* Queues the statements; any thread of the pool's calls it. */
-	void (*send)(struct pg *, void *arg);
+	/* Of a write: queues statements that read; NULL: there are none.  They
+	 * lock nothing, because a lock would be held over a round trip. */
+	void (*ask)(struct pg *, void *arg);
+	/* Reads the results of those, and queues the other statements, which do
+	 * not depend on the results of one another.  group: with ask only. */
+	void (*send)(struct pg *, void *arg, struct txn_group *group);
 	/* Reads the results of all of them.  Whatever it returns, the
 	 * transaction is committed. */
 	enum rc (*read)(struct pg *, void *arg);

@@ -113,23 +113,68 @@ wait_for_turn(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
 
 /* --- one group ------------------------------------------------------------ */
 
+static bool
+asks(const struct txn_op *group)
+{
+	while (group != NULL && group->ask == NULL)
+		group = group->next;
+	return group != NULL;
+}
+
+/* Begins the transaction, and asks what is to be read first. */
 static void
-send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+send_first(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
     const struct txn_op *group)
 {
-	if (kind == TXN_WRITE) {
-		pg_begin(s->pg);
-		pg_send_quietly(s->pg, PG_QUERY_SESSION_SHARE, "iidi",
-		    pool->owner, pool->epoch, s->number, s->seq + 1);
-	} else
+	if (kind == TXN_LOOK) {
 		txn_slot_check(pool, s);
+		return;
+	}
+	pg_begin(s->pg);
+	pg_send(s->pg, PG_QUERY_SESSION_SHARE, "iidi", pool->owner, pool->epoch,
+	    s->number, s->seq + 1);
 	for (; group != NULL; group = group->next)
-		group->send(s->pg, group->arg);
+		if (group->ask != NULL)
+			group->ask(s->pg, group->arg);
+}
+
+static void
+send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+    const struct txn_op *group, struct txn_group *common)
+{
+	for (; group != NULL; group = group->next)
+		group->send(s->pg, group->arg, common);
 	if (kind == TXN_WRITE) {
 		txn_slot_stays(pool, s);
 		FAULT(COMMIT_READY);
 		pg_commit_send(s->pg);
 	}
+}
+
+static enum rc
+read_common(struct pg *pg, struct txn_group *common)
+{
+	return pg_one(pg, "--mm", &common->now, &common->clock);
+}
+
+/* Sends all statements of the transaction, in one round trip or two. */
+static enum rc
+send_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+    const struct txn_op *group)
+{
+	const bool two = kind == TXN_WRITE && asks(group);
+	struct txn_group common = { 0 };
+	enum rc rc = RC_OK;
+
+	send_first(pool, s, kind, group);
+	if (two && (rc = pg_sync(s->pg)) == RC_OK)
+		rc = read_common(s->pg, &common);
+	if (rc != RC_OK)
+		return rc;
+	send_all(pool, s, kind, group, &common);
+	if ((rc = pg_sync(s->pg)) == RC_OK && kind == TXN_WRITE && !two)
+		rc = read_common(s->pg, &common);
+	return rc;
 }
 
 static enum rc
@@ -193,8 +238,7 @@ run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
 		return;
 	}
 	pg_set_deadline(s->pg, until + TXN_GRACE);
-	send_all(pool, s, kind, group);
-	rc = pg_sync(s->pg);
+	rc = send_group(pool, s, kind, group);
 	if (kind == TXN_WRITE)
 		FAULT(COMMIT_SENT);
 	if (rc == RC_OK)

@@ -8,8 +8,8 @@
 #include "clock.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "store_place.h"
 #include "sqlite_outcome.h"
+#include "sqlite_admit.h"
 #include "store_recent.h"
 #include "sqlite_tx.h"
 
@@ -86,7 +86,18 @@ tx_sqlite_must_change(struct tx *tx)
 static enum rc
 tx_sqlite_spec(struct tx *tx, const char *spec, int64_t *number)
 {
-	return store_place_spec(of_sqlite(tx)->db, spec, number);
+	struct db *db = of_sqlite(tx)->db;
+	struct db_stmt *s = db_stmt(db, QUERY_FINGERPRINT_SPEC_FIND);
+	enum rc rc;
+
+	db_bindf(s, "s", spec);
+	rc = db_onef(s, "i", number);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	s = db_stmt(db, QUERY_FINGERPRINT_SPEC_NEW);
+	db_bindf(s, "s", spec);
+	rc = db_onef(s, "i", number);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
 /* The numbers of keys that are deleted are not used again. */
@@ -122,6 +133,18 @@ tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
 }
 
 static enum rc
+tx_sqlite_request(struct tx *tx, struct store_admit *p, int64_t id)
+{
+	return sqlite_admit_request(p, of_sqlite(tx)->db, id);
+}
+
+static enum rc
+tx_sqlite_request_part(struct tx *tx, struct store_admit *p, bool *more)
+{
+	return sqlite_admit_part(p, of_sqlite(tx)->db, more);
+}
+
+static enum rc
 tx_sqlite_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 {
 	return store_read_blob(
@@ -131,7 +154,7 @@ tx_sqlite_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
 	tx_sqlite_must_change, tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body,
-	tx_sqlite_payload, NULL };
+	tx_sqlite_request, tx_sqlite_request_part, tx_sqlite_payload, NULL };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)

@@ -390,27 +390,6 @@ sqlite_liveness(struct store *store, struct liveness **out)
 	return rc;
 }
 
-/* --- leases -------------------------------------------------------------- */
-
-enum rc
-store_may_lease(struct store *store, const struct store_reservation *what,
-    struct liveness **liveness)
-{
-	enum rc rc;
-
-	if (what != NULL && !store_check_reservation(what, true))
-		return RC_INVALID;
-	rc = sqlite_liveness(store, liveness);
-	if (rc != RC_OK)
-		return rc;
-	/*
-	 * Writes to a file without a name are lost when this process ends; and
-	 * if other processes do not see its lock, they recover its leases while
-	 * it lives.
-	 */
-	return store_guard_check(&store->guard);
-}
-
 /* --- handlers that share the database ------------------------------------- */
 
 void

@@ -79,11 +79,6 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body);
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);
 
-/* Whether this process may take a lease for that reservation (NULL: any); sets
- * the owner's liveness. */
-enum rc store_may_lease(struct store *store,
-    const struct store_reservation *what, struct liveness **liveness);
-
 /* Logs a folder in which other users can rename or remove the store's files,
  * with the cure. */
 void store_warn_of_folder(const struct store *store);

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include "caller.h"
 #include "log.h"
 #include "write.h"
 #include "store_kept.h"
@@ -118,63 +117,12 @@ store_kept_request(struct db *db, int64_t id, struct stage *st)
 	return db_step_done(s);
 }
 
-static enum rc
-bytes_kept(struct db *db, int64_t *bytes)
-{
-	enum rc rc = db_onef(db_stmt(db, QUERY_KEPT_BYTES), "i", bytes);
-
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
 enum rc
 store_used_bytes(struct db *db, int64_t *bytes)
 {
 	enum rc rc = db_onef(db_stmt(db, QUERY_STORE_BYTES), "i", bytes);
 
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
-/* Whether the other requests of the caller leave this one no room in half of
- * max_kept. */
-static enum rc
-is_share_full(struct db *db, const struct stage *st, int64_t id, bool *full)
-{
-	const uint64_t half = st->what->max_kept / 2;
-	const int64_t first = st->what->caller >> CALLER_ROUTE_BITS
-		<< CALLER_ROUTE_BITS;
-	struct db_stmt *s = db_stmt(db, QUERY_KEPT_OF_CALLER);
-	int64_t others = 0;
-	enum rc rc;
-
-	db_bindf(s, "ii", first, id);
-	if ((rc = db_onef(s, "i", &others)) == RC_OK)
-		*full = others > 0 &&
-		    (uint64_t)others + store_stage_bytes(st) > half;
-	return rc;
-}
-
-enum rc
-store_kept_is_full(
-    struct db *db, const struct stage *st, int64_t id, bool *full)
-{
-	const uint64_t max = st->what->max_kept;
-	int64_t kept, own = 0, pieces;
-	uint64_t sum;
-	enum rc rc;
-
-	*full = false;
-	if (!st->keep || max == 0)
-		return RC_OK;
-	if ((rc = bytes_kept(db, &kept)) != RC_OK)
-		return rc;
-	rc = find_request(db, id, &own, &pieces);
-	if (rc != RC_OK && rc != RC_NOTFOUND)
-		return rc;
-	sum = (uint64_t)(kept - own) + store_stage_bytes(st);
-	*full = sum > max;
-	if (sum <= max / 2 || *full)
-		return RC_OK;
-	return is_share_full(db, st, id, full);
 }
 
 /* --- all of it ------------------------------------------------------------ */

@@ -41,10 +41,4 @@ enum rc store_kept_run(struct db *db, enum query query, int64_t id);
 /* The bytes of the database that are in use. */
 enum rc store_used_bytes(struct db *db, int64_t *bytes);
 
-/* Whether max_kept leaves no room for the request, if it is to be stored, or
- * the requests of its caller take half of that, but for a single one.  It
- * replaces the request stored with the key of that number (0: none). */
-enum rc store_kept_is_full(
-    struct db *db, const struct stage *st, int64_t id, bool *full);
-
 #endif

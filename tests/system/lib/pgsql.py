@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import subprocess
+import time
 
 import base
 
@@ -192,28 +193,44 @@ def digest(key):
     return key.encode().ljust(16, b'.')[:16]
 
 
-def reservation(id, key, **kw):
-    """The parameters of reserve_new."""
-    v = dict(peer=b'192.0.2.7', caller=11, max_active=0, max_kept=0,
-             environment=None, body=None, path=b'/payments', token=TOKEN,
-             owner=OWNER, lease=60000, fingerprint=b'f' * 32,
-             fingerprint_spec=1,
-             downstream='11111111-1111-4111-8111-111111111111', resume=False,
-             retention=86400000, gone=False, expired_retention=0, lock=None,
-             lock_file=None, reconcile_delay=None, resource=None, max_open=0,
-             scope=b'alice', cookie=None)
-    assert not set(kw) - set(v), kw
-    v.update(kw)
-    values = list(v.values())
-    return (id, *values[:6], digest(key), key.encode(), *values[6:])
+IDENTITY = (b'/payments', b'alice')
 
 
-def reserve(once, key='k', id=None, **kw):
-    """Runs reserve_new; its row, with names."""
-    if id is None:
-        id = int(once.run('new_ids', 1)[0][0])
-    row, = once.run('reserve_new', *reservation(id, key, **kw))
-    return dict(zip(('id', 'crowded', 'open', 'no_room', 'now'), row))
+def admit(once, key, caller=11, max_open=0):
+    """Runs admit; its row, with names."""
+    row, = once.run('admit', digest(key), key.encode(), *IDENTITY, caller,
+                    max_open)
+    return dict(zip(('id', 'next', 'recent', 'open'), row))
+
+
+def record(id, key, state='in_progress', caller=11, token=TOKEN, lease=60000,
+           queued=False):
+    """The parameters of record_new, by the clock of this process."""
+    now = int(time.time() * 1000)
+    leased = state == 'in_progress'
+    return (id, key.encode(), *IDENTITY, state, int(leased),
+            token if leased else None, OWNER if leased else None,
+            now + lease if leased else None, False, 86400000, now,
+            None if leased else now + 86400000, False, 0, None, None, 0, None,
+            0, '%032x' % id if queued else None, queued,
+            now if queued else None, False, 0, 0, None, b'f' * 32, caller,
+            b'192.0.2.7', None, 'POST', None, None, 1, digest(key),
+            '11111111-1111-4111-8111-111111111111')
+
+
+def reserve(once, key='k', id=None, request=None, **kw):
+    """Inserts a key with a lease."""
+    id = id or int(admit(once, key)['next'])
+    once.run('record_new', *record(id, key, **kw))
+    if request is not None:
+        once.run('request_new', id, *request)
+    return {'id': str(id)}
+
+
+def lose(once, id):
+    """Its attempt is lost."""
+    once.do("UPDATE once_key SET state = 'unknown', token = NULL, "
+            'owner = NULL, locked_until = NULL WHERE id = %d' % id)
 
 
 def grant(once, role='app'):

@@ -1,0 +1,91 @@
+/*
+ * How a request is admitted, by the verbs that do so: reserve, by which it
+ * takes the lease of its key and runs at once, and accept, by which it is
+ * queued.  Both have one transaction, in two steps: store_admit_ask() sends all
+ * that is to be read, and store_admit_take() decides by it, lets a function of
+ * step.h change the record, and writes that.  A store runs them for many
+ * callers together: it asks for all of them, and then lets each decide.
+ */
+#ifndef STORE_ADMIT_H
+#define STORE_ADMIT_H
+
+#include "store_change.h"
+#include "store_ops.h"
+
+/* A verb: step_reserve() or step_accept(). */
+typedef enum rc admit_step(struct record *r, const struct step_terms *terms,
+    struct step_time at, struct step *s);
+
+/* What the transaction has read beside the record. */
+struct admit_seen {
+	int64_t id;     /* of the key with that identity; 0: there is none */
+	int64_t next;   /* a number for a new key */
+	int64_t recent; /* SQLite's: see store_recent.h */
+	/* whether the caller has as many keys as it may: in progress; with an
+	 * open outcome */
+	bool active, open;
+	bool no_room; /* max_kept leaves none for the request */
+	bool full;    /* the queue is */
+};
+
+struct store_admit {
+	const struct store_reservation *what;
+	admit_step *step;
+	bool accepts;       /* it is queued */
+	bool keep;          /* the request is stored */
+	unsigned max_queue; /* keys that wait for a worker, at most */
+	/* drawn before the transaction, which other callers may wait for */
+	char uuid[RECORD_UUID_LEN +
+	    1]; /* what a new downstream key is made of */
+	char token[RECORD_TOKEN_LEN + 1];
+	char resource[RECORD_RESOURCE_LEN + 1]; /* "": it gets none */
+
+	/* the store's */
+	const unsigned char *secret;
+	int64_t owner;           /* this process */
+	struct row_value number; /* what the identity is found by */
+	int64_t spec;  /* of the fingerprint's, its number; 0: not known yet */
+	uint64_t more; /* bytes that the request adds to what is kept */
+	/* the same of others that the transaction has admitted since it
+	 * asked */
+	uint64_t before;
+	int64_t used;        /* bytes of the store, if there is a max_store */
+	int64_t queued_from; /* no key is queued for an earlier time */
+	/* the transaction has other callers', which wait: RC_LOST if it is more
+	 * than the insert of a row */
+	bool shared;
+	/* an earlier transaction of this one may have taken place */
+	bool unsure;
+	struct admit_write *write; /* SQLite's */
+
+	/* of the last run */
+	struct admit_seen seen;
+	enum decision decision;
+	struct record found; /* .id is 0: there is none */
+	bool full;           /* the queue is full: nothing was stored */
+	bool changed;        /* something was written */
+	bool is_new;         /* the key is */
+	struct record taken; /* only its plain members */
+};
+
+/* Begins and ends one; it has no resource after init. */
+void store_admit_init(struct store_admit *p,
+    const struct store_reservation *what, admit_step *step);
+void store_admit_end(struct store_admit *p);
+
+/* Begins one of reserve. */
+void
+store_reserve_init(struct store_admit *p, const struct store_reservation *what);
+
+/* Sends what is to be read. */
+void store_admit_ask(struct tx *tx, const struct store_admit *p);
+
+/*
+ * The rest of the transaction.  RC_OK: p->decision is made, and if p->changed,
+ * the request is admitted; a large one may not be whole yet, and the
+ * transaction is run again.  RC_LOST: another process was faster, or it must
+ * not be shared.
+ */
+enum rc store_admit_take(struct tx *tx, struct store_admit *p);
+
+#endif
