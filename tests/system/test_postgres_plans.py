@@ -31,7 +31,8 @@ FILL = (
     "INSERT INTO once_piece(key_id, piece, body)"
     " SELECT g, 1, 'body' FROM generate_series(1, %d) g" % ROWS,
     "INSERT INTO once_refused(key_id, attempt, exit_status, signal, length,"
-    " output) SELECT g, 1, 0, 0, 2, 'no' FROM generate_series(1, %d) g" % ROWS,
+    " output, errors)"
+    " SELECT g, 1, 0, 0, 2, 'no', '' FROM generate_series(1, %d) g" % ROWS,
     "INSERT INTO once_effect(key_id, created_at, updated_at, effect_key,"
     " state, scope, path, key, topic)"
     " SELECT g, 1, 1, gen_random_uuid(), 'delivered', 's', '/',"
