@@ -1,10 +1,10 @@
 /*
  * Locks that know their place in the order.
  *
- * A thread takes locks in the order of enum lock_rank and holds no two of the
- * same rank.  Test builds (--enable-record-checks) assert that at each
- * lock_take().  src/README says what each lock guards.  No function here
- * fails: an error of pthreads is a bug, and ends the process.
+ * A thread takes locks in the order of enum lock_rank, holds no two of the same
+ * rank, and holds none while it waits for a condition of another one.  Test
+ * builds (--enable-record-checks) assert that at each lock_take().  No function
+ * here fails: an error of pthreads is a bug, and ends the process.
  */
 #ifndef LOCK_H
 #define LOCK_H
@@ -15,16 +15,34 @@
 
 /* The order, from the first lock that a thread may take to the last. */
 enum lock_rank {
+	/* the configuration of new items, which thread looks out, and how many
+	 * items of each kind run (scheduler.c) */
 	LOCK_SCHEDULER,
+	/* the configuration of new requests, the lists of connections, and how
+	 * far the stop is (conn.h) */
 	LOCK_CONNECTIONS,
+	/* which thread leads, and which wait to be called (leader.c) */
 	LOCK_LEADER,
+	/* the processes that stay, and the runs that wait for one
+	 * (workers_impl.h) */
 	LOCK_PROCESSES,
+	/* the buckets of key_rate (rate.c) */
 	LOCK_RATE,
+	/* memory for comparisons of JSON bodies, large and small (budget.c) */
 	LOCK_BUDGET,
+	/* free readers, this process's liveness, the last tally, and the
+	 * handlers that share the database (store_impl.h, share.h).  With
+	 * PostgreSQL: the owners that were seen and late outcomes
+	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
+	/* the queue of writes, their health, and the generations of settlements
+	 * and of work (committer_impl.h, postgres_news.h) */
 	LOCK_COMMITTER,
+	/* what limits refused in the last minute (refused.c) */
 	LOCK_REFUSED,
+	/* the repeated requests of each scope (repeats.c) */
 	LOCK_REPEATS,
+	/* what is to be told to an operator (attention.c) */
 	LOCK_ATTENTION
 };
 
