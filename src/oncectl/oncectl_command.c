@@ -66,8 +66,8 @@ static const struct oncectl_command commands[] = {
 	    "                   and asks\n"
 	    "  --yes            do not ask\n",
 	    1, ONCECTL_NEEDS_STORE,
-	    ONCECTL_WHICH | ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED |
-		ONCECTL_MANY | ONCECTL_YES,
+	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE |
+		ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED | ONCECTL_YES,
 	    oncectl_resolve },
 	{ "forget",
 	    KEY_OR_UUID "\n"
@@ -80,7 +80,8 @@ static const struct oncectl_command commands[] = {
 	    "             ls; without KEY, --downstream and --instance they\n"
 	    "             choose keys; the command says how many, and asks\n"
 	    "  --yes      do not ask\n",
-	    1, ONCECTL_NEEDS_STORE, ONCECTL_WHICH | ONCECTL_MANY | ONCECTL_YES,
+	    1, ONCECTL_NEEDS_STORE,
+	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE | ONCECTL_YES,
 	    oncectl_forget },
 	{ "backup", "FILE [--yes]",
 	    "Copies the whole store into FILE while it is in use.  FILE is\n"
