@@ -448,7 +448,6 @@ oncectl_show(struct oncectl *ctl)
 	if (ctl->instance != NULL &&
 	    (warning = store_instance_warning(&row, ctl->instance)) != NULL)
 		warnx("%s", warning);
-	status = ONCECTL_DONE;
 	if ((ctl->given & ONCECTL_RESPONSE) != 0)
 		status = response_print(ctl, &row);
 	else if ((ctl->given & ONCECTL_OUTPUT) != 0)
