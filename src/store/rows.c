@@ -277,6 +277,7 @@ rows_terms(const struct store_reservation *what, const char *token,
 void
 rows_lease(const struct record *r, struct store_lease *lease)
 {
+	memset(lease, 0, sizeof(*lease));
 	lease->id = r->id;
 	lease->attempt = r->attempt;
 	memcpy(lease->token, r->token, sizeof(lease->token));

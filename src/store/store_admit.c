@@ -215,6 +215,7 @@ admit_make(struct tx *tx, struct store_admit *p, struct record *r)
 	if (p->found.id != 0 && (rc = admit_delete_past(tx, p)) != RC_OK)
 		return rc;
 	record_free(&p->found);
+	memset(&p->found, 0, sizeof(p->found));
 	*r = (struct record){ .state = RECORD_NONE,
 		.id = p->seen.next,
 		.recovery_point = "started" };
@@ -265,13 +266,11 @@ admit_change(struct tx *tx, struct store_admit *p)
 
 	if (rc != RC_OK || more)
 		return rc;
-	if (is_new)
-		rc = admit_make(tx, p, &r);
-	else
+	if (is_new && (rc = admit_make(tx, p, &r)) != RC_OK)
+		return rc;
+	if (!is_new)
 		r = p->found;
 	memset(&p->found, 0, sizeof(p->found));
-	if (rc != RC_OK)
-		return rc;
 	rc = admit_write(tx, p, &r);
 	record_free(&r);
 	return rc;
