@@ -844,13 +844,13 @@ WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
 -- scan: counts every key, when an operator asks
 SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
     coalesce(r.misuse, 0) AS misuse
-FROM (SELECT scope, sum(state = 'pending') AS pending,
+FROM (SELECT sum(state = 'pending') AS pending,
 	sum(state = 'in_progress') AS in_progress,
 	sum(state = 'completed') AS completed,
 	sum(state = 'failed_retryable') AS failed_retryable,
 	sum(state = 'unknown') AS unknown,
 	sum(state = 'dead_letter') AS dead_letter,
-	sum(state = 'expired') AS expired
+	sum(state = 'expired') AS expired, scope
     FROM once_key WHERE ?1 IS NULL OR scope > ?1
     GROUP BY scope ORDER BY scope LIMIT ?2) s
 LEFT JOIN once_repeat r ON r.scope = s.scope ORDER BY s.scope;

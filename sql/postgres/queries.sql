@@ -674,13 +674,13 @@ FROM once_key GROUP BY state;
 -- scan: counts every key, when an operator asks
 SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
     coalesce(r.misuse, 0) AS misuse
-FROM (SELECT scope, count(*) FILTER (WHERE state = 'pending') AS pending,
+FROM (SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
 	count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
 	count(*) FILTER (WHERE state = 'completed') AS completed,
 	count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
 	count(*) FILTER (WHERE state = 'unknown') AS unknown,
 	count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
-	count(*) FILTER (WHERE state = 'expired') AS expired
+	count(*) FILTER (WHERE state = 'expired') AS expired, scope
     FROM once_key WHERE $1::bytea IS NULL OR scope > $1
     GROUP BY scope ORDER BY scope LIMIT $2::bigint) s
 LEFT JOIN once_repeat r ON r.digest = sha256(s.scope) ORDER BY s.scope;

@@ -403,10 +403,12 @@ attempt_complete(struct attempt *at)
 	st->state = at->outcome.state;
 	if (at->rq->log != NULL)
 		log_request_copy(&st->log, at->rq->log);
-	snprintf(st->last_error, sizeof(st->last_error), "%s", at->outcome.why);
 	if (*at->outcome.why != '\0' && at->outcome.problem == PROBLEM_NONE)
 		snprintf(st->last_error, sizeof(st->last_error),
 		    "%s (status %d)", at->outcome.why, at->facts.status);
+	else
+		snprintf(st->last_error, sizeof(st->last_error), "%s",
+		    at->outcome.why);
 	st->nothing_happened = at->outcome.nothing_happened;
 	if (st->state == RECORD_COMPLETED)
 		attempt_keep(at);

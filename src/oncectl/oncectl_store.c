@@ -22,29 +22,26 @@
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64
 
-/* The columns of struct store_scope; those of NSTATES come first. */
-#define NSTATES 7
+/* The columns of struct store_scope: by state, and then the others.  No key is
+ * in the first state, RECORD_NONE. */
+#define NSTATES (RECORD_NSTATES - 1)
 #define NUMBER(name, place, offset)                       \
 	{                                                 \
 		name, name, place, offset, ONCECTL_NUMBER \
 	}
-#define STATE(name, state)  \
+#define STATE(state, name)  \
 	NUMBER(name, state, \
-	    offsetof(struct store_scope, keys) + (state) * sizeof(int64_t))
-static const struct oncectl_column columns[] = {
-	STATE("pending", RECORD_PENDING),
-	STATE("in_progress", RECORD_IN_PROGRESS),
-	STATE("completed", RECORD_COMPLETED),
-	STATE("failed_retryable", RECORD_FAILED_RETRYABLE),
-	STATE("unknown", RECORD_UNKNOWN),
-	STATE("dead_letter", RECORD_DEAD_LETTER),
-	STATE("expired", RECORD_EXPIRED),
-	NUMBER("duplicates", 8, offsetof(struct store_scope, duplicates)),
-	NUMBER("misuse", 9, offsetof(struct store_scope, misuse)),
-	{ "scope", "SCOPE", 10, offsetof(struct store_scope, scope),
-	    ONCECTL_TEXT },
+	    offsetof(struct store_scope, keys) + (state) * sizeof(int64_t)),
+static const struct oncectl_column all_columns[] = {
+	RECORD_STATES(STATE) NUMBER("duplicates", RECORD_NSTATES,
+	    offsetof(struct store_scope, duplicates)),
+	NUMBER(
+	    "misuse", RECORD_NSTATES + 1, offsetof(struct store_scope, misuse)),
+	{ "scope", "SCOPE", RECORD_NSTATES + 2,
+	    offsetof(struct store_scope, scope), ONCECTL_TEXT },
 };
-#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define NCOLUMNS (sizeof(all_columns) / sizeof(all_columns[0]) - 1)
+static const struct oncectl_column *const columns = all_columns + 1;
 
 static cJSON *
 json_counts(const struct store_scope *counts)

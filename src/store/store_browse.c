@@ -29,8 +29,8 @@
 #define COUNT_TIME 15
 
 /* Keys are made in the order of their numbers, but for the clocks of several
- * hosts, and for numbers that a process has drawn before: by that much (ms),
- * and of that many neighbours not all are out of order. */
+ * hosts, and for transactions that end in another order: by that much (ms), and
+ * of that many neighbours not all are out of order. */
 #define SLACK      INT64_C(120000)
 #define NEIGHBOURS INT64_C(256)
 

@@ -88,29 +88,20 @@ store_stats(struct store *store, struct store_counts *c)
 
 /* --- by scope ------------------------------------------------------------- */
 
-#define STATE(name, state)                               \
-	{                                                \
-		name, 'i',                               \
-		    offsetof(struct store_scope, keys) + \
-		    (state) * sizeof(int64_t),           \
-		    sizeof(int64_t), NULL                \
-	}
+#define STATE(state, name)                           \
+	{ name, 'i',                                 \
+		offsetof(struct store_scope, keys) + \
+		    (state) * sizeof(int64_t),       \
+		sizeof(int64_t), NULL },
 
-static const struct row_member scope_columns[] = {
-	ROW_MEMBER('s', store_scope, scope),
-	STATE("pending", RECORD_PENDING),
-	STATE("in_progress", RECORD_IN_PROGRESS),
-	STATE("completed", RECORD_COMPLETED),
-	STATE("failed_retryable", RECORD_FAILED_RETRYABLE),
-	STATE("unknown", RECORD_UNKNOWN),
-	STATE("dead_letter", RECORD_DEAD_LETTER),
-	STATE("expired", RECORD_EXPIRED),
+/* No key is in the first state, RECORD_NONE. */
+static const struct row_member scope_members[] = {
+	RECORD_STATES(STATE) ROW_MEMBER('s', store_scope, scope),
 	ROW_MEMBER('i', store_scope, duplicates),
 	ROW_MEMBER('i', store_scope, misuse),
 };
-#define NSCOPE (sizeof(scope_columns) / sizeof(scope_columns[0]))
-_Static_assert(NSCOPE == RECORD_NSTATES + 2,
-    "a scope, a column for each state, and its repeats");
+static const struct row_member *const scope_columns = scope_members + 1;
+#define NSCOPE (sizeof(scope_members) / sizeof(scope_members[0]) - 1)
 
 struct scopes {
 	const char *after;
