@@ -52,15 +52,14 @@ page_token_make(const struct page_token *t,
     const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
     char out[PAGE_TOKEN_SIZE])
 {
-	unsigned char bytes[sizeof(purpose) - 1 + DIGEST_LEN], mac[DIGEST_LEN];
+	unsigned char digest[DIGEST_LEN], mac[DIGEST_LEN];
 	int n;
 	enum rc rc;
 
-	memcpy(bytes, purpose, sizeof(purpose) - 1);
-	rc = digest_bound(t, now, bytes + sizeof(purpose) - 1);
-	if (rc != RC_OK)
-		return rc;
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), mac);
+	rc = digest_bound(t, now, digest);
+	if (rc == RC_OK)
+		rc = digest_mac_for(
+		    secret, purpose, digest, sizeof(digest), mac);
 	if (rc != RC_OK)
 		return rc;
 	n = snprintf(out, PAGE_TOKEN_SIZE, "%" PRIx64 "-", (uint64_t)now);

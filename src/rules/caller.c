@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,22 +50,17 @@ static enum rc
 hmac(const unsigned char *secret, const char *purpose, const void *bytes,
     size_t n, unsigned char out[DIGEST_LEN])
 {
-	unsigned char digest[DIGEST_LEN], all[64 + DIGEST_LEN];
-	const size_t at = strnlen(purpose, 64);
+	unsigned char digest[DIGEST_LEN];
 	EVP_MD_CTX *md = NULL;
 	enum rc rc;
 
-	assert(purpose[at] == '\0');
-	memcpy(all, purpose, at);
 	if ((rc = digest_begin(&md)) == RC_OK &&
 	    (rc = digest_bytes(md, bytes, n)) == RC_OK)
 		rc = digest_end(md, digest);
 	EVP_MD_CTX_free(md);
 	if (rc != RC_OK)
 		return rc;
-	memcpy(all + at, digest, sizeof(digest));
-	return digest_mac(
-	    secret, SCOPE_SECRET_LEN, all, at + sizeof(digest), out);
+	return digest_mac_for(secret, purpose, digest, sizeof(digest), out);
 }
 
 /* The low byte first, so that a store can be moved to another machine. */

@@ -101,3 +101,16 @@ digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
 
 	return mac != NULL ? RC_OK : RC_NOMEM;
 }
+
+enum rc
+digest_mac_for(const unsigned char *secret, const char *purpose,
+    const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
+{
+	const size_t at = strnlen(purpose, DIGEST_FOR);
+	unsigned char all[2 * DIGEST_FOR];
+
+	assert(purpose[at] == '\0' && n <= DIGEST_FOR);
+	memcpy(all, purpose, at);
+	memcpy(all + at, bytes, n);
+	return digest_mac(secret, DIGEST_LEN, all, at + n, out);
+}

@@ -35,6 +35,15 @@ enum rc digest_bytes(EVP_MD_CTX *md, const void *bytes, size_t n);
 /* Ends a digest, and adds it to md. */
 enum rc digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested);
 
+/*
+ * HMAC-SHA-256 of a purpose and of n bytes, at most DIGEST_FOR of each, under
+ * the secret of a store, which has DIGEST_LEN bytes.  No two purposes begin
+ * alike, nor like anything else that is hashed under that secret: see scope.c.
+ */
+#define DIGEST_FOR 64
+enum rc digest_mac_for(const unsigned char *secret, const char *purpose,
+    const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
+
 /* HMAC-SHA-256 of bytes alone (RFC 2104). */
 enum rc digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN]);

@@ -19,17 +19,13 @@
 
 /* No other HMAC under the store's secret begins so: see scope.c. */
 static const char purpose[] = "oncewrap: downstream key\n";
-#define PURPOSE (sizeof(purpose) - 1)
 
 static enum rc
 downstream_mask(const unsigned char *secret, const char *uuid, uint64_t *mask)
 {
-	unsigned char bytes[PURPOSE + HEAD], md[DIGEST_LEN];
-	enum rc rc;
+	unsigned char md[DIGEST_LEN];
+	enum rc rc = digest_mac_for(secret, purpose, uuid, HEAD, md);
 
-	memcpy(bytes, purpose, PURPOSE);
-	memcpy(bytes + PURPOSE, uuid, HEAD);
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), md);
 	if (rc != RC_OK)
 		return rc;
 	memcpy(mask, md, sizeof(*mask));

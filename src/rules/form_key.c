@@ -19,20 +19,17 @@
 
 /* No other HMAC under the store's secret begins so: see scope.c. */
 static const char purpose[] = "oncewrap: form key\n";
-#define PURPOSE (sizeof(purpose) - 1)
 
 enum rc
 form_key_sign(
     const unsigned char secret[SCOPE_SECRET_LEN], char uuid[FORM_KEY_LEN + 1])
 {
-	unsigned char bytes[PURPOSE + HEAD], md[DIGEST_LEN];
+	unsigned char md[DIGEST_LEN];
 	uint64_t mac;
 	enum rc rc;
 
 	uuid[DIGIT] = '8';
-	memcpy(bytes, purpose, PURPOSE);
-	memcpy(bytes + PURPOSE, uuid, HEAD);
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), md);
+	rc = digest_mac_for(secret, purpose, uuid, HEAD, md);
 	if (rc != RC_OK)
 		return rc;
 	memcpy(&mac, md, sizeof(mac));

@@ -21,19 +21,15 @@
 
 /* No other HMAC under the store's secret begins so: see scope.c. */
 static const char purpose[] = "oncewrap: reference\n";
-#define PURPOSE (sizeof(purpose) - 1)
 
 /* Makes what the random bytes decide: the bytes before the number, and the
  * number 0. */
 static enum rc
 reference_mask(const unsigned char *secret, unsigned char b[16])
 {
-	unsigned char bytes[PURPOSE + RANDOM], md[DIGEST_LEN];
-	enum rc rc;
+	unsigned char md[DIGEST_LEN];
+	enum rc rc = digest_mac_for(secret, purpose, b, RANDOM, md);
 
-	memcpy(bytes, purpose, PURPOSE);
-	memcpy(bytes + PURPOSE, b, RANDOM);
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, sizeof(bytes), md);
 	if (rc != RC_OK)
 		return rc;
 	memcpy(b + RANDOM, md, 16 - RANDOM);

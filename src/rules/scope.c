@@ -22,6 +22,8 @@
 static const char cookie[] = "cookie:";
 #define COOKIE_LEN (sizeof(cookie) - 1)
 
+_Static_assert(SCOPE_SECRET_LEN == DIGEST_LEN, "see digest_mac_for()");
+
 static bool
 is_credential(const char *name)
 {

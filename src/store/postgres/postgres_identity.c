@@ -35,14 +35,12 @@ static enum rc
 identity_hmac(const unsigned char *secret, const char *purpose,
     const char *const *texts, size_t n, unsigned char *out, size_t size)
 {
-	unsigned char mac[DIGEST_LEN], bytes[64 + DIGEST_LEN];
-	const size_t at = strlen(purpose);
-	enum rc rc;
+	unsigned char mac[DIGEST_LEN], digest[DIGEST_LEN];
+	enum rc rc = identity_hash(texts, n, digest);
 
-	memcpy(bytes, purpose, at + 1);
-	if ((rc = identity_hash(texts, n, bytes + at)) != RC_OK)
-		return rc;
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, bytes, at + DIGEST_LEN, mac);
+	if (rc == RC_OK)
+		rc = digest_mac_for(
+		    secret, purpose, digest, sizeof(digest), mac);
 	if (rc == RC_OK)
 		memcpy(out, mac, size);
 	return rc;
