@@ -278,11 +278,6 @@ UPDATE once_key NOT INDEXED SET listed = 1
 WHERE listed IS NOT 1 AND id > (SELECT recent FROM once_meta WHERE id = 1)
     AND id <= ?1;
 
--- The same for one key.  It is not looked for beyond its page, where the row
--- before it or after it may be unreadable.
--- name: recent_one
-UPDATE once_key SET listed = 1 WHERE id = ?1 AND listed IS NOT 1;
-
 -- name: recent_end
 UPDATE once_meta SET recent = ?1 WHERE id = 1;
 

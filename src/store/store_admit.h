@@ -20,7 +20,7 @@ typedef enum rc admit_step(struct record *r, const struct step_terms *terms,
 struct admit_seen {
 	int64_t id;     /* of the key with that identity; 0: there is none */
 	int64_t next;   /* a number for a new key */
-	int64_t recent; /* SQLite's: see store_recent.h */
+	int64_t recent; /* SQLite's: see store_row.h */
 	/* whether the caller has as many keys as it may: in progress; with an
 	 * open outcome */
 	bool active, open;

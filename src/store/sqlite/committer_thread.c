@@ -142,8 +142,6 @@ run_one(struct committer *c, struct write *w)
 	FAULT(COMMIT_OP);
 	if (w->rc == RC_LOST && db_changes(c->db) == before)
 		return RC_OK;
-	if (w->rc != RC_OK)
-		w->did |= WRITE_FAILED;
 	return w->rc;
 }
 

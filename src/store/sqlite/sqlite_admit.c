@@ -8,7 +8,7 @@
 #include "sqlite_tx.h"
 #include "store_impl.h"
 #include "store_kept.h"
-#include "store_recent.h"
+#include "store_row.h"
 #include "store_stage.h"
 #include "sqlite_admit.h"
 
@@ -61,7 +61,7 @@ admit_run(struct write *w, struct db *db, int64_t now)
 	rc = store_admit_take(&t.tx, p);
 	sqlite_tx_end(&t);
 	if (rc == RC_OK && p->is_new)
-		rc = store_recent_list(db, p->taken.id, p->seen.recent);
+		rc = store_row_list(db, p->taken.id, p->seen.recent);
 	w->did |= sqlite_tx_did(&t);
 	return rc;
 }
@@ -93,7 +93,7 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 	p->number.number = x.stage.identity;
 	x.w.flags |= store_stage_flags(&x.stage);
 	if (rc == RC_OK)
-		rc = store_recent_do(store, &x.w);
+		rc = committer_do(store->committer, &x.w);
 	store_stage_end(&x.stage, store, rc);
 	return rc;
 }

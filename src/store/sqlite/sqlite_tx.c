@@ -10,7 +10,7 @@
 #include "store_kept.h"
 #include "sqlite_outcome.h"
 #include "sqlite_admit.h"
-#include "store_recent.h"
+#include "store_row.h"
 #include "sqlite_tx.h"
 
 static const enum query queries[] = {
@@ -240,7 +240,7 @@ tx_write_run(struct write *w, struct db *db, int64_t now)
 	if (by_operator)
 		rc = set_operator(db, true);
 	if (rc == RC_OK && (x->how & TX_SEARCHES) != 0)
-		rc = store_recent_look(db);
+		rc = store_row_list_recent(db);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
@@ -272,8 +272,7 @@ sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 		.how = how,
 	};
 
-	return (how & TX_SEARCHES) != 0 ? store_recent_do(store, &x.w)
-					: committer_do(store->committer, &x.w);
+	return committer_do(store->committer, &x.w);
 }
 
 /* It is always known whether a transaction took place. */

@@ -104,7 +104,7 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 	enum rc rc;
 
 	while (
-	    (rc = store_dead_owners(store, dead.id, &dead, 1, &n)) == RC_OK &&
+	    (rc = sqlite_lost_owners(store, dead.id, &dead, 1, &n)) == RC_OK &&
 	    n > 0) {
 		s = db_stmt(db, QUERY_OWNER_COUNT);
 		db_bindf(s, "i", dead.id);

@@ -36,7 +36,6 @@ struct store {
 	struct db *writer;
 	struct committer *committer;
 	struct share share;
-	_Atomic int64_t mend_after; /* mono: see store_recent.c */
 
 	struct lock lock; /* guards what follows, and share */
 	struct store_reader *idle;
@@ -95,10 +94,6 @@ enum rc store_clock_mix(struct store *store);
 
 /* Writes down the time in any case, to see whether a commit succeeds. */
 enum rc store_clock_touch(struct store *store);
-
-/* As store_lost_owners(), but changes nothing if recent keys cannot be read. */
-enum rc store_dead_owners(struct store *store, int64_t after,
-    struct store_gone *gone, size_t max, size_t *n);
 
 /* store_owner_is_dead() */
 bool store_is_dead(struct store *store, int64_t owner);

@@ -6,7 +6,6 @@
 
 #include "fault.h"
 #include "store_impl.h"
-#include "store_recent.h"
 #include "store_stage.h"
 #include "attempt_lock.h"
 
@@ -108,7 +107,7 @@ next_owner(struct db *db, int64_t *owner)
 /* A dead owner stays dead, so this test need not be in the transaction that
  * recovers its attempts. */
 enum rc
-store_dead_owners(struct store *store, int64_t after, struct store_gone *gone,
+sqlite_lost_owners(struct store *store, int64_t after, struct store_gone *gone,
     size_t max, size_t *n)
 {
 	struct liveness *liveness;
@@ -133,17 +132,6 @@ store_dead_owners(struct store *store, int64_t after, struct store_gone *gone,
 	}
 	store_reader_give(store, reader);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
-}
-
-enum rc
-sqlite_lost_owners(struct store *store, int64_t after, struct store_gone *gone,
-    size_t max, size_t *n)
-{
-	enum rc rc = store_dead_owners(store, after, gone, max, n);
-
-	return store_recent_mend(store, rc)
-	    ? store_dead_owners(store, after, gone, max, n)
-	    : rc;
 }
 
 bool

@@ -34,7 +34,7 @@ store_row_next(struct db *db, struct db_stmt *s, struct record *r)
 
 	while ((rc = db_step_row(s)) == RC_OK &&
 	    (rc = store_row_read(s, r)) == RC_CORRUPT)
-		store_row_bad(db, "once_key", r->id);
+		rows_bad(db_file(db), "once_key", r->id);
 	return rc;
 }
 
@@ -52,7 +52,7 @@ store_row_step(struct db *db, const struct store_identity *identity,
 		return rc;
 	rc = row_read_key(*s, false, r);
 	if (rc == RC_CORRUPT)
-		store_row_bad(db, "once_key", r->id);
+		rows_bad(db_file(db), "once_key", r->id);
 	return rc;
 }
 
@@ -67,10 +67,49 @@ store_row_find(struct db *db, const struct store_identity *identity,
 	return rc;
 }
 
-/* --- bad rows ------------------------------------------------------------- */
+/* --- recent keys ---------------------------------------------------------- */
 
-void
-store_row_bad(const struct db *db, const char *table, int64_t id)
+/*
+ * So many of the last keys stay recent, and usually have ended when they no
+ * longer are.  Twice as many may be recent, so that one commit of so many
+ * enters keys in the indexes.
+ */
+#define RECENT 64
+
+/* So many keys are entered by one transaction, because other writes wait for
+ * it.  There are more only if a foreign program has inserted rows. */
+#define RECENT_MOST 4096
+
+enum rc
+store_row_list(struct db *db, int64_t newest, int64_t recent)
 {
-	rows_bad(db_file(db), table, id);
+	int64_t end = newest - RECENT;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (recent > end - RECENT)
+		return RC_OK;
+	s = db_stmt(db, QUERY_RECENT_PART);
+	db_bindf(s, "ii", end, (int64_t)RECENT_MOST);
+	if ((rc = db_onef(s, "i", &end)) != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_RECENT_LIST);
+	db_bindf(s, "i", end);
+	if ((rc = db_step_done(s)) != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_RECENT_END);
+	db_bindf(s, "i", end);
+	return db_step_done(s);
+}
+
+enum rc
+store_row_list_recent(struct db *db)
+{
+	int64_t newest, recent;
+	enum rc rc =
+	    db_onef(db_stmt(db, QUERY_RECENT_NOW), "ii", &newest, &recent);
+
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	return store_row_list(db, newest, recent);
 }

@@ -21,7 +21,7 @@
 enum rc store_row_read(struct db_stmt *s, struct record *r);
 
 /*
- * Steps to the next sound row, and skips the others: see store_row_bad().
+ * Steps to the next sound row, and skips the others: see rows_bad().
  * After RC_OK the caller steps again, or resets the statement.  RC_NOTFOUND:
  * there is none, and the statement is reset.
  */
@@ -38,7 +38,17 @@ enum rc store_row_find(struct db *db, const struct store_identity *identity,
 enum rc store_row_step(struct db *db, const struct store_identity *identity,
     int64_t number, struct record *r, struct db_stmt **s);
 
-/* rows_bad() */
-void store_row_bad(const struct db *db, const char *table, int64_t id);
+/*
+ * Recent keys are the last ones, which are in no index of owners or of age (see
+ * once_meta in schema.sql).  If they are many, enters those that are no longer
+ * recent in the indexes, in the open transaction.  newest: the highest number
+ * of a key; recent: that of once_meta.  RC_CORRUPT and RC_IO: perhaps a row
+ * cannot be read or changed; then the mark stays.
+ */
+enum rc store_row_list(struct db *db, int64_t newest, int64_t recent);
+
+/* The same; reads both numbers.  New keys do that too, but perhaps there is
+ * none for long. */
+enum rc store_row_list_recent(struct db *db);
 
 #endif

@@ -70,9 +70,6 @@
  * durable before this one. */
 #define WRITE_SYNC_FIRST 0x800
 
-/* Set by the committer: it was run() that failed, and not the COMMIT. */
-#define WRITE_FAILED 0x1000
-
 /* It begins an attempt of a key that was there: an earlier copy of the store
  * would not lack the key, but begin the attempt again. */
 #define WRITE_AGAIN 0x2000
